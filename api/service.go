@@ -1,0 +1,80 @@
+package api
+
+import (
+	"context"
+	"io"
+
+	"gbroker/grid"
+)
+
+// Identity is who makes a request: on the unix socket who the kernel says, over
+// TCP the daemon's own user, who holds the token.
+type Identity struct {
+	Name          string
+	Administrator bool
+}
+
+// NewJob is a submission.
+type NewJob struct {
+	Key   string   // made by the submitter before sending; same user and key is the same job
+	Job   grid.Job // all but ID, Home, User and Inputs, which the broker fills in
+	Files []Wanted // what will be uploaded
+}
+
+// Wanted is a file that the submitter will upload.
+type Wanted struct {
+	Path string
+	Size int64
+	Mode uint32
+}
+
+// SiteView is one line of `gclient sites`.
+type SiteView struct {
+	Site  grid.Site
+	Peer  grid.PeerID
+	Self  bool
+	Send  bool
+	State grid.Liveness
+	Link  grid.Link
+}
+
+// OutputFile is a file a job has left, or is writing.
+type OutputFile struct {
+	Path string // where the user gets it
+	Size int64
+	Mode uint32
+}
+
+// Service is what the API needs of a broker. Every method checks that who may do it;
+// errors wrap the kinds of grid (ErrInvalid, ErrNotFound, ErrForbidden, ErrNotYet, ErrUnavailable).
+type Service interface {
+	// Self is the broker's own site and peer.
+	Self() (grid.Site, grid.PeerID)
+	// Submit takes a job; it is durable when Submit returns. again tells that the key was known.
+	Submit(ctx context.Context, who Identity, j NewJob) (r grid.Record, again bool, err error)
+	// Upload takes one wanted file, whole; a file that is there already is accepted unread if its size is equal.
+	Upload(ctx context.Context, who Identity, id grid.JobID, path string, body io.Reader) error
+	// Uploaded tells that all wanted files were sent; ErrInvalid names one that is missing.
+	Uploaded(ctx context.Context, who Identity, id grid.JobID) (grid.Record, error)
+	// Job is the record of one job.
+	Job(ctx context.Context, who Identity, id grid.JobID) (grid.Record, error)
+	// Jobs lists up to limit jobs that who may see, oldest first, after the given id ("" from the start).
+	Jobs(ctx context.Context, who Identity, after grid.JobID, limit int) ([]grid.Record, error)
+	// History is the append-only table of a job's events.
+	History(ctx context.Context, who Identity, id grid.JobID) ([]grid.Event, error)
+	// Wait returns when the job's state is no longer since, or has ended, or ctx is done (then the record as it is).
+	Wait(ctx context.Context, who Identity, id grid.JobID, since grid.State) (grid.Record, error)
+	// Cancel asks for the end of a job; confirmed once the owner has durably withdrawn it or its end is known.
+	// It waits for that until ctx is done.
+	Cancel(ctx context.Context, who Identity, id grid.JobID) (r grid.Record, confirmed bool, err error)
+	// Remove deletes an ended job and its files.
+	Remove(ctx context.Context, who Identity, id grid.JobID) error
+	// Outputs lists what the job left (complete), or what there is so far.
+	Outputs(ctx context.Context, who Identity, id grid.JobID) (files []OutputFile, complete bool, err error)
+	// Output opens one of the files listed.
+	Output(ctx context.Context, who Identity, id grid.JobID, path string) (io.ReadCloser, error)
+	// Sites lists this site and the members.
+	Sites(ctx context.Context) ([]SiteView, error)
+	// SiteName is the alias of a peer: its name in the member file, this site's own, else the peer ID.
+	SiteName(p grid.PeerID) string
+}

@@ -1,0 +1,55 @@
+package grid
+
+// Submission is one attempt as the batch system gets it.
+type Submission struct {
+	ID  AttemptID
+	Job Job
+	// Work and Control are absolute folders at the site: the sandbox's working
+	// tree, and where start token, start time and exit status are kept.
+	Work, Control string
+	Limit         Tick // kill limit: never below the walltime asked for
+	Expected      Tick // run time expected at this site's speed
+	Age           Tick // how long the job has waited since its submission at home
+}
+
+// Phase is how far an attempt has come, by the control files first and the batch
+// system's listing second.
+type Phase uint8
+
+// Phases of an attempt.
+const (
+	Unknown   Phase = iota // neither batch system nor control files know it
+	Waiting                // in the local queue
+	Withdrawn              // its start token was taken by the broker: it never starts
+	Started                // its program was started
+	Ended                  // its program, or the attempt to start it, ended
+)
+
+func (p Phase) String() string {
+	return [...]string{"unknown", "waiting", "withdrawn", "started", "ended"}[min(int(p), 4)]
+}
+
+// Cause is why an attempt ended.
+type Cause uint8
+
+// Causes of an end. The numbers are stored and sent: append only.
+const (
+	ByItself    Cause = iota // exit code or signal of its own
+	ByWalltime               // the kill limit
+	ByRequest                // a kill that the broker asked for
+	NeverRan                 // the program could not be started; Detail says why
+	Disappeared              // the supervisor vanished without a word
+)
+
+// Progress is what is known of one attempt.
+type Progress struct {
+	ID       AttemptID
+	Local    LocalID
+	Phase    Phase
+	Started  Tick
+	Finished Tick
+	ExitCode int // valid if Ended by itself; 128+n for signal n
+	Signal   int // 0 if none
+	Cause    Cause
+	Detail   string // for people
+}

@@ -1,0 +1,13 @@
+package grid
+
+import "errors"
+
+// Kinds of refusal that cross package borders; test with errors.Is. The text
+// around them says which operation on what.
+var (
+	ErrInvalid     = errors.New("invalid")                // the request itself is wrong
+	ErrNotFound    = errors.New("not found")              // no such job, file, site
+	ErrForbidden   = errors.New("not allowed")            // exists, but not for this user
+	ErrNotYet      = errors.New("not yet")                // will be possible later
+	ErrUnavailable = errors.New("temporarily impossible") // disk, peer or batch system
+)

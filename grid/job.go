@@ -1,0 +1,130 @@
+package grid
+
+// Limits on what one job may ask for. A document beyond them is refused where it
+// is read, a message beyond them where it is decoded.
+const (
+	MaxProcesses = 1 << 20
+	MaxWalltime  = 366 * Day
+	MaxMemory    = int64(1) << 50 // bytes, per chunk
+	MaxArguments = 4096
+	MaxText      = 128 << 10 // bytes, of one argument or environment value (what Linux takes)
+	MaxPath      = 1024      // bytes, of a path inside a sandbox
+	MaxFiles     = 10000     // files a job brings or leaves
+)
+
+// Job is what one JSDL document asks for. It never changes after submission.
+type Job struct {
+	ID         JobID
+	Name       string // JobName, "" if none
+	Home       PeerID // answers for the job until its end
+	User       User
+	Rerunnable bool // its program may be started again after a loss
+	Program    Program
+	Demand     Demand
+	// Walltime is the run time asked for, on the reference machine (speed 1).
+	Walltime Tick
+	// WalltimeDefaulted tells that the document named none and the home's default stands in.
+	WalltimeDefaulted bool
+	Queue             QueueName // "" lets the site choose
+	Inputs            Manifest  // travels with the job
+	Outputs           []Output  // comes back
+}
+
+// Program is what is executed: never by a shell, always inside the job's sandbox.
+type Program struct {
+	// Executable is an absolute path at the site, or a path relative to Directory.
+	Executable string
+	Arguments  []string
+	// Input, Output and Error are paths relative to Directory; "" is /dev/null for
+	// Input. Output and Error left out are kept as "stdout" and "stderr" at the top
+	// of the sandbox.
+	Input, Output, Error string
+	// Directory is the working directory, relative to the sandbox; "" is its top.
+	Directory   string
+	Environment []Variable
+	// Parallel is "" for a plain program (one process is started, which finds the
+	// others by GBROKER_HOSTFILE), else the SPMD variation, such as "MPI" or "OpenMPI".
+	Parallel string
+	// MemoryLimit caps the memory of each process, in bytes; 0 is no limit asked.
+	MemoryLimit int64
+}
+
+// Names of the files that take standard output and error where the document names none.
+const (
+	DefaultOutput = "stdout"
+	DefaultError  = "stderr"
+)
+
+// Variable is one environment variable.
+type Variable struct {
+	Name, Value string
+}
+
+// Demand is the capacity a job needs at once: all its chunks together.
+type Demand struct {
+	Chunks []Chunk
+	// Architecture and System are the site's CPU architecture and operating system
+	// in JSDL's words (x86_64, LINUX); "" accepts any.
+	Architecture, System string
+}
+
+// Chunk is Count equal pieces; each piece lies on one node.
+type Chunk struct {
+	Count     int   // pieces, at least 1
+	Processes int   // processes in each piece
+	Cores     int   // cores each piece needs
+	Memory    int64 // bytes each piece needs; 0 asks for none
+}
+
+// Processes is the number of processes of the whole demand.
+func (d Demand) Processes() int {
+	n := 0
+	for _, c := range d.Chunks {
+		n += c.Count * c.Processes
+	}
+	return n
+}
+
+// Cores is the number of cores of the whole demand.
+func (d Demand) Cores() int {
+	n := 0
+	for _, c := range d.Chunks {
+		n += c.Count * c.Cores
+	}
+	return n
+}
+
+// Output is a file that is brought home after the end.
+type Output struct {
+	Path   string // relative to the sandbox's top
+	Target string // where the user gets it, relative to the output folder
+	// Required tells that its absence is worth a word (Targets); Output and Error always exist.
+	Required bool
+}
+
+// RangeSize is the length in bytes of the ranges in which files are hashed, sent
+// and resumed; the last range of a file may be shorter.
+const RangeSize = 4 << 20
+
+// Hash is a BLAKE3-256.
+type Hash [32]byte
+
+// File is one file of a job's sandbox.
+type File struct {
+	Path   string // relative, slash-separated, clean, never leaving the sandbox
+	Size   int64  // bytes
+	Mode   uint32 // permission bits, 0 to 0777
+	Ranges []Hash // BLAKE3 of each range in order; none for an empty file
+}
+
+// Manifest is a list of files in the order of their paths.
+type Manifest []File
+
+// Size is the number of bytes of all files.
+func (m Manifest) Size() int64 {
+	var n int64
+	for _, f := range m {
+		n += f.Size
+	}
+	return n
+}

@@ -1,0 +1,99 @@
+package grid
+
+// Standing is what this broker is to a job, beside being its home or not.
+type Standing uint8
+
+// Standings. The numbers are stored: append only.
+const (
+	Owning   Standing = 1 + iota // the owner: the one site that may run the job
+	Watching                     // the home of a job that another site owns
+	Prepared                     // a candidate that holds the files and waits for Commit
+	Past                         // a tombstone: it was here; Owner is the forwarding address
+	Declined                     // a tombstone: this broker will never own it at this epoch
+)
+
+func (s Standing) String() string {
+	return [...]string{"none", "owning", "watching", "prepared", "past", "declined"}[min(int(s), 5)]
+}
+
+// HandoffPhase is how far an owner is in giving a job away.
+type HandoffPhase uint8
+
+// Phases of a handoff, at the owner. The numbers are stored: append only.
+const (
+	NoHandoff   HandoffPhase = iota
+	Offering                 // Offer is out; the job is still ours
+	Withdrawing              // the candidate is ready; our own attempt is being withdrawn
+	Committed                // the commit point is passed: Commit is repeated until Owned
+)
+
+// Handoff is the one handoff of a job that is open at its owner.
+type Handoff struct {
+	Phase HandoffPhase
+	To    PeerID
+	Epoch Epoch // the epoch at which To will own
+}
+
+// Record is all that a broker durably knows of one job.
+//
+// Invariant: a record is saved before any effect of the step that changed it.
+type Record struct {
+	Job      Job
+	Key      string // made by the submitter; same user and key is the same job
+	Standing Standing
+	State    State
+	Epoch    Epoch  // of the last known owner
+	Owner    PeerID // last known
+	Handoff  Handoff
+	Attempt  uint32 // the last number used in Epoch
+	Local    LocalID
+
+	Submitted Tick // at the home; elsewhere reckoned from the job's age on arrival
+	Started   Tick
+	Finished  Tick
+	Ended     Tick // when the terminal state was reached here
+
+	// End is the terminal state that the job will have once its output is home; 0 before its end is known.
+	End      State
+	ExitCode int // valid once End is Completed, Killed or CancelledWalltime and HasExit
+	HasExit  bool
+	Signal   int
+	Reason   string
+
+	CancelRequested bool
+	ContactLost     Tick // when the home last heard of the owner, while it hears nothing
+
+	PredictedStart Tick // the estimate on which the job was first placed
+	EstimateNow    Tick // the latest estimate of its start while it waits
+	Decisions      []Decision
+
+	Outputs Manifest // what the job left, known from its end on
+	Report  uint64   // number of the last report made (owner) or applied (home)
+	Closed  bool     // owner: the home has acknowledged the end
+	Trail   []PeerID // home: who held the job, to be told of its end
+}
+
+// Event is one line of a job's history.
+type Event struct {
+	Job   JobID
+	At    Tick
+	State State
+	Site  SiteName
+	Epoch Epoch
+	Why   string
+}
+
+// Change is one step's word to the journal about one job: the record as it now is
+// (nil: delete the job and its history) and the history lines to append.
+type Change struct {
+	Job    JobID
+	Record *Record
+	Events []Event
+}
+
+// JournalID says how far a journal has come: a random incarnation, made with the
+// journal, and a sequence number that only grows. Peers keep the highest they saw.
+type JournalID struct {
+	Incarnation uint64
+	Sequence    uint64
+}

@@ -1,0 +1,121 @@
+package grid
+
+import (
+	"math"
+	"sort"
+)
+
+// Member is one line of the neighbourhood: a site that is heard and, with Send,
+// one that jobs may be sent to (L(i) of the GBroker paper).
+type Member struct {
+	Name      SiteName
+	Peer      PeerID
+	Addresses []string // multiaddresses without the /p2p part
+	Send      bool
+	// RateLimit caps file transfers to and from this member, each way, in bytes per second; 0 is none.
+	RateLimit int64
+	// DefaultBandwidth is believed until the first measurement, in bytes per second.
+	DefaultBandwidth int64
+}
+
+// DefaultBandwidth is believed of a member whose line gives none: 10 MB/s.
+const DefaultBandwidth = 10_000_000
+
+// Site is what a broker says of its own site; static while it runs.
+type Site struct {
+	Name         SiteName
+	Processes    int     // declared cores over all nodes
+	Speed        float64 // 1.0 is the reference
+	Architecture string  // in JSDL's words
+	System       string
+}
+
+// Liveness is what is known of a peer. Alive is memberlist's word; Doubtful is a
+// lost connection, where no job is sent now; Dead is memberlist's word again.
+type Liveness uint8
+
+// Liveness, from the best.
+const (
+	Alive Liveness = 1 + iota
+	Doubtful
+	Dead
+)
+
+func (l Liveness) String() string {
+	switch l {
+	case Alive:
+		return "alive"
+	case Doubtful:
+		return "doubtful"
+	}
+	return "dead"
+}
+
+// Rate is a measured or assumed bandwidth for messages of one size.
+type Rate struct {
+	Size           int64   // bytes
+	BytesPerSecond float64 // > 0
+	Measured       bool    // false: the configured default
+}
+
+// Link is what is known of the way from this site to a peer.
+type Link struct {
+	RTT     Tick    // round trip, milliseconds; 0 is not yet measured
+	RTTFine float64 // the same in seconds, unrounded; 0 is not yet measured
+	Rates   []Rate  // in ascending order of Size; never empty
+}
+
+// Bandwidth is b(i,j) for a message of size bytes: between two measured sizes it
+// interpolates linearly in the logarithm of the size, outside it takes the nearest.
+// measured is false where any rate it rests on is only assumed.
+func (l Link) Bandwidth(size int64) (bytesPerSecond float64, measured bool) {
+	n := len(l.Rates)
+	if n == 0 {
+		return DefaultBandwidth, false
+	}
+	k := sort.Search(n, func(i int) bool { return l.Rates[i].Size >= size })
+	if k == n {
+		k = n - 1
+	}
+	if k == 0 || l.Rates[k].Size <= size {
+		return l.Rates[k].BytesPerSecond, l.Rates[k].Measured
+	}
+	a, b := l.Rates[k-1], l.Rates[k]
+	x := (math.Log(float64(size)) - math.Log(float64(a.Size))) / (math.Log(float64(b.Size)) - math.Log(float64(a.Size)))
+	return a.BytesPerSecond + x*(b.BytesPerSecond-a.BytesPerSecond), a.Measured && b.Measured
+}
+
+// Refusal is why a site cannot run a job, with the numbers where there are any.
+type Refusal struct {
+	Reason           string // "too few processors", "wrong architecture", ...
+	Asked, Available string // a number, or a word such as x86_64; "" where it makes no sense
+}
+
+// Estimate is a site's answer to when it would start a job.
+type Estimate struct {
+	Wait    Tick // after the delivery; valid if Refusal is nil
+	Refusal *Refusal
+}
+
+// Candidate is one row of a decision.
+type Candidate struct {
+	Site      SiteName
+	Peer      PeerID
+	Size      int64   // z, bytes
+	Bandwidth float64 // bytes per second; 0 for the site itself, where nothing is sent
+	Measured  bool
+	Delivery  Tick // z / b
+	Wait      Tick // t_j
+	Run       Tick // walltime / speed_j
+	Total     Tick // the sum; valid if Refusal is nil
+	Chosen    bool
+	Refusal   *Refusal
+}
+
+// Decision is one run of the search, kept with the job.
+type Decision struct {
+	At         Tick
+	Epoch      Epoch
+	Chosen     SiteName // "" where nobody can run it
+	Candidates []Candidate
+}

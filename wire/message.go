@@ -1,0 +1,237 @@
+package wire
+
+import "gbroker/grid"
+
+// Message is one message between brokers. All are one-way: what the sender needs
+// to know comes back as a message of its own, and what must arrive is repeated.
+// On the wire times are spans since sending, never instants.
+type Message interface{ Kind() Kind }
+
+// Kind numbers the messages. Append only: a number is never used again.
+type Kind uint8
+
+// The kinds.
+const (
+	KindHello Kind = 1 + iota
+	KindAsk
+	KindTell
+	KindOffer
+	KindAccept
+	KindRefuse
+	KindReady
+	KindAbort
+	KindCommit
+	KindOwned
+	KindInquire
+	KindStanding
+	KindDeclined
+	KindUnknown
+	KindReport
+	KindReportAck
+	KindCancel
+	KindClosed
+	KindError
+)
+
+// Hello is the first message each way on a connection.
+type Hello struct {
+	Program string // program and version, for people
+	Site    grid.Site
+	Journal grid.JournalID
+	Boot    uint64    // random, made at each start
+	Clock   grid.Tick // the sender's wall clock: the one instant on the wire, to measure offsets
+}
+
+// Ask is one batched question for start estimates; answered cumulatively, in order.
+type Ask struct {
+	Round     uint64
+	Questions []Question
+}
+
+// Question is about one job.
+type Question struct {
+	Job      grid.JobID
+	Demand   grid.Demand
+	Walltime grid.Tick
+	Delivery grid.Tick // it can start no sooner than this after sending
+	Queue    grid.QueueName
+}
+
+// Tell answers Ask.
+type Tell struct {
+	Round   uint64
+	Site    grid.Site
+	Answers []Answer // in the order of the questions
+}
+
+// Answer is the estimate for one job: the wait after its delivery, or why not.
+type Answer struct {
+	Job      grid.JobID
+	Estimate grid.Estimate
+}
+
+// Bond is what every message of a handoff carries.
+type Bond struct {
+	Job    grid.JobID
+	Epoch  grid.Epoch  // the epoch at which the candidate will own
+	To     grid.PeerID // the candidate
+	Digest grid.Hash   // JobDigest of the job offered
+}
+
+// Offer (owner to candidate): will you take this job?
+type Offer struct {
+	Bond Bond
+	Job  grid.Job
+	Wait grid.Tick // the wait the candidate told
+	Age  grid.Tick // since submission at the home
+}
+
+// Accept (candidate to owner): ACCEPTED, pulling the files; repeated while pulling.
+type Accept struct {
+	Bond    Bond
+	Journal grid.JournalID
+}
+
+// Refuse (candidate to owner).
+type Refuse struct {
+	Bond     Bond
+	Estimate grid.Estimate // the new estimate, or why not
+}
+
+// Ready (candidate to owner): PREPARED on disk, not owner. Repeated until answered.
+type Ready struct {
+	Bond    Bond
+	Journal grid.JournalID
+}
+
+// Abort (owner to candidate): the offer is dead.
+type Abort struct {
+	Bond Bond
+	Why  string
+}
+
+// Commit (owner to candidate): you own it. Repeated until Owned.
+type Commit struct {
+	Bond   Bond
+	Cancel bool // the sticky cancel flag
+}
+
+// Owned (candidate to owner): OWNED on disk. Owner is who owns it now, as far as the sender knows.
+type Owned struct {
+	Bond  Bond
+	Owner grid.PeerID
+}
+
+// Inquire (candidate to owner or home): I am PREPARED and heard nothing.
+type Inquire struct{ Bond Bond }
+
+// Verdict answers Inquire.
+type Verdict uint8
+
+// Verdicts.
+const (
+	VerdictOpen      Verdict = 1 + iota // the offer stands; wait
+	VerdictAborted                      // the offer is dead
+	VerdictCommitted                    // you own it
+	VerdictUnknown                      // the asked does not know
+)
+
+// Standing answers Inquire.
+type Standing struct {
+	Bond    Bond
+	Verdict Verdict
+	Owner   grid.PeerID // "" if not known
+	Cancel  bool
+}
+
+// Declined (candidate to owner): I dropped it and shall never own it at this epoch.
+type Declined struct {
+	Bond    Bond
+	Journal grid.JournalID
+}
+
+// Unknown (candidate to owner): I have no record of what you commit.
+type Unknown struct {
+	Bond    Bond
+	Journal grid.JournalID
+}
+
+// Report (owner to home): the job's state; repeated until acknowledged.
+type Report struct {
+	Job      grid.JobID
+	Epoch    grid.Epoch
+	Number   uint64 // grows with each report of this owner
+	State    grid.State
+	Attempt  uint32
+	Local    grid.LocalID
+	Started  Ago
+	Finished Ago
+	Estimate In // of the start, while waiting
+	End      grid.State
+	ExitCode int
+	HasExit  bool
+	Signal   int
+	Reason   string
+	Cancel   bool
+	Outputs  grid.Manifest // from the end on
+}
+
+// Ago is a past instant as the span before sending; Known is false if it has not happened.
+type Ago struct {
+	Span  grid.Tick
+	Known bool
+}
+
+// In is a future instant as the span after sending (negative: it is overdue).
+type In struct {
+	Span  grid.Tick
+	Known bool
+}
+
+// ReportAck (home to owner).
+type ReportAck struct {
+	Job    grid.JobID
+	Epoch  grid.Epoch
+	Number uint64
+	Closed bool // the home has the end and the output
+	Cancel bool // the sticky cancel flag, as the home knows it
+}
+
+// Cancel (home to owner): the job's user or an administrator wants it gone.
+type Cancel struct {
+	Job   grid.JobID
+	Epoch grid.Epoch
+}
+
+// Closed (home to those that held the job): it has ended, tombstones may go.
+type Closed struct {
+	Job  grid.JobID
+	Term uint32
+}
+
+// Error answers a message that could not be understood or was not allowed.
+type Error struct {
+	Of  Kind
+	Job grid.JobID // "" if none
+	Why string
+}
+
+func (Hello) Kind() Kind     { return KindHello }
+func (Ask) Kind() Kind       { return KindAsk }
+func (Tell) Kind() Kind      { return KindTell }
+func (Offer) Kind() Kind     { return KindOffer }
+func (Accept) Kind() Kind    { return KindAccept }
+func (Refuse) Kind() Kind    { return KindRefuse }
+func (Ready) Kind() Kind     { return KindReady }
+func (Abort) Kind() Kind     { return KindAbort }
+func (Commit) Kind() Kind    { return KindCommit }
+func (Owned) Kind() Kind     { return KindOwned }
+func (Inquire) Kind() Kind   { return KindInquire }
+func (Standing) Kind() Kind  { return KindStanding }
+func (Declined) Kind() Kind  { return KindDeclined }
+func (Unknown) Kind() Kind   { return KindUnknown }
+func (Report) Kind() Kind    { return KindReport }
+func (ReportAck) Kind() Kind { return KindReportAck }
+func (Cancel) Kind() Kind    { return KindCancel }
+func (Closed) Kind() Kind    { return KindClosed }
+func (Error) Kind() Kind     { return KindError }
