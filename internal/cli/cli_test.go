@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/grid"
+)
+
+func program(result error) *cobra.Command {
+	root := &cobra.Command{Use: "prog", Long: "A program."}
+	leaf := &cobra.Command{Use: "leaf ID", Args: cobra.ExactArgs(1),
+		RunE: func(*cobra.Command, []string) error { return result }}
+	leaf.Flags().Int("n", 0, "")
+	group := &cobra.Command{Use: "group", Long: "A group."}
+	group.AddCommand(&cobra.Command{Use: "add", RunE: func(*cobra.Command, []string) error { return nil }})
+	root.AddCommand(leaf, group)
+	return root
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args   string
+		result error
+		code   int
+		stderr string // a part of it; "" asks for none
+	}{
+		{"leaf x", nil, 0, ""},
+		{"leaf x", fmt.Errorf("job x: %w", grid.ErrNotFound), 1, "prog: job x: not found\n"},
+		{"leaf x", fmt.Errorf("job x: %w", grid.ErrInvalid), 1, "prog: job x: invalid"},
+		{"leaf x", fmt.Errorf("job x: %w", grid.ErrForbidden), 1, "not allowed"},
+		{"leaf x", fmt.Errorf("job x: %w", grid.ErrNotYet), 3, "not yet"},
+		{"leaf x", errors.New("disk on fire"), 3, "prog: disk on fire\n"},
+		{"leaf x", Exit(77, nil), 77, ""},
+		{"leaf x", Exit(0, nil), 0, ""},
+		{"leaf x", fmt.Errorf("more: %w", Exit(255, errors.New("why"))), 255, "prog: more: why\n"},
+		{"leaf x", BadUsage("no %s", "sense"), 2, "Run 'prog leaf --help'"},
+		{"leaf", nil, 2, "accepts 1 arg"},
+		{"leaf --what x", nil, 2, "unknown flag: --what"},
+		{"leaf --n=z x", nil, 2, `invalid argument "z"`},
+		{"leav", nil, 2, `unknown command "leav"; did you mean "leaf"?`},
+		{"group", nil, 2, "A group."},
+		{"group foo", nil, 2, `unknown command "foo"`},
+		{"group add", nil, 0, ""},
+		{"", nil, 2, "A program."},
+		{"--help", nil, 0, ""},
+		{"help leaf", nil, 0, ""},
+		{"help nothing", nil, 2, "no command"},
+		{"completion bash", nil, 0, ""},
+		{"--version", nil, 0, ""},
+	} {
+		var out, errs bytes.Buffer
+		code := Run(context.Background(), program(c.result), strings.Fields(c.args), &out, &errs)
+		if code != c.code {
+			t.Errorf("prog %s (%v): exit code %d, want %d; stderr %q", c.args, c.result, code, c.code, errs.String())
+		}
+		if c.stderr == "" && errs.Len() > 0 || !strings.Contains(errs.String(), c.stderr) {
+			t.Errorf("prog %s (%v): stderr %q, want %q in it", c.args, c.result, errs.String(), c.stderr)
+		}
+	}
+}

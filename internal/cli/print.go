@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// PrintJSON writes v as indented JSON and a newline.
+func PrintJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("printing the answer as JSON: %w", err)
+	}
+	return nil
+}
+
+// Table returns a writer that aligns tab-separated columns; Flush ends it.
+func Table(w io.Writer) *tabwriter.Writer {
+	return tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+}
