@@ -1,0 +1,149 @@
+package wire
+
+import "gbroker/grid"
+
+type helloBody struct {
+	Program string      `msgpack:"p,omitempty"`
+	Site    siteBody    `msgpack:"s,omitempty"`
+	Journal journalBody `msgpack:"j,omitempty"`
+	Boot    uint64      `msgpack:"b,omitempty"`
+	Clock   int64       `msgpack:"c,omitempty"`
+}
+
+func fromHello(m Hello) *helloBody {
+	return &helloBody{plain(m.Program, MaxWhy), fromSite(m.Site), fromJournal(m.Journal), m.Boot, int64(m.Clock)}
+}
+
+func (b *helloBody) message(c *check) Message {
+	return Hello{
+		Program: c.word("program", b.Program, MaxWhy),
+		Site:    nested(c, "site", b.Site.site),
+		Journal: b.Journal.journal(),
+		Boot:    b.Boot,
+		Clock:   c.wait("clock", b.Clock),
+	}
+}
+
+type siteBody struct {
+	Name         string  `msgpack:"n,omitempty"`
+	Processes    int64   `msgpack:"p,omitempty"`
+	Speed        float64 `msgpack:"s,omitempty"`
+	Architecture string  `msgpack:"a,omitempty"`
+	System       string  `msgpack:"o,omitempty"`
+}
+
+func fromSite(s grid.Site) siteBody {
+	return siteBody{string(s.Name), int64(s.Processes), s.Speed, s.Architecture, s.System}
+}
+
+func (b siteBody) site(c *check) grid.Site {
+	return grid.Site{
+		Name:         c.site("name", b.Name),
+		Processes:    c.count("processes", b.Processes, 0, grid.MaxProcesses),
+		Speed:        c.speed("speed", b.Speed),
+		Architecture: c.word("architecture", b.Architecture, MaxWord),
+		System:       c.word("system", b.System, MaxWord),
+	}
+}
+
+type journalBody struct {
+	Incarnation uint64 `msgpack:"i,omitempty"`
+	Sequence    uint64 `msgpack:"s,omitempty"`
+}
+
+func fromJournal(j grid.JournalID) journalBody { return journalBody(j) }
+
+func (b journalBody) journal() grid.JournalID { return grid.JournalID(b) }
+
+type askBody struct {
+	Round     uint64         `msgpack:"r,omitempty"`
+	Questions []questionBody `msgpack:"q,omitempty"`
+}
+
+func fromAsk(m Ask) *askBody { return &askBody{m.Round, each(m.Questions, fromQuestion)} }
+
+func (b *askBody) message(c *check) Message {
+	return Ask{Round: b.Round, Questions: list(c, "questions", b.Questions, MaxQuestions, questionBody.question)}
+}
+
+type questionBody struct {
+	Job      string     `msgpack:"j,omitempty"`
+	Demand   demandBody `msgpack:"d,omitempty"`
+	Walltime int64      `msgpack:"w,omitempty"`
+	Delivery int64      `msgpack:"z,omitempty"`
+	Queue    string     `msgpack:"q,omitempty"`
+}
+
+func fromQuestion(q Question) questionBody {
+	return questionBody{string(q.Job), fromDemand(q.Demand), int64(q.Walltime), int64(q.Delivery), string(q.Queue)}
+}
+
+func (b questionBody) question(c *check) Question {
+	return Question{
+		Job:      c.jobID("job", b.Job),
+		Demand:   nested(c, "demand", b.Demand.demand),
+		Walltime: c.walltime("walltime", b.Walltime),
+		Delivery: c.wait("delivery", b.Delivery),
+		Queue:    c.queue("queue", b.Queue),
+	}
+}
+
+type tellBody struct {
+	Round   uint64       `msgpack:"r,omitempty"`
+	Site    siteBody     `msgpack:"s,omitempty"`
+	Answers []answerBody `msgpack:"a,omitempty"`
+}
+
+func fromTell(m Tell) *tellBody {
+	return &tellBody{m.Round, fromSite(m.Site), each(m.Answers, fromAnswer)}
+}
+
+func (b *tellBody) message(c *check) Message {
+	return Tell{
+		Round:   b.Round,
+		Site:    nested(c, "site", b.Site.site),
+		Answers: list(c, "answers", b.Answers, MaxQuestions, answerBody.answer),
+	}
+}
+
+type answerBody struct {
+	Job      string       `msgpack:"j,omitempty"`
+	Estimate estimateBody `msgpack:"e,omitempty"`
+}
+
+func fromAnswer(a Answer) answerBody { return answerBody{string(a.Job), fromEstimate(a.Estimate)} }
+
+func (b answerBody) answer(c *check) Answer {
+	return Answer{Job: c.jobID("job", b.Job), Estimate: nested(c, "estimate", b.Estimate.estimate)}
+}
+
+type estimateBody struct {
+	Wait    int64        `msgpack:"w,omitempty"`
+	Refusal *refusalBody `msgpack:"r,omitempty"`
+}
+
+func fromEstimate(e grid.Estimate) estimateBody {
+	b := estimateBody{Wait: int64(e.Wait)}
+	if r := e.Refusal; r != nil {
+		b.Refusal = &refusalBody{plain(r.Reason, MaxRefusal), plain(r.Asked, MaxWord), plain(r.Available, MaxWord)}
+	}
+	return b
+}
+
+func (b estimateBody) estimate(c *check) grid.Estimate {
+	e := grid.Estimate{Wait: c.wait("wait", b.Wait)}
+	if r := b.Refusal; r != nil {
+		e.Refusal = &grid.Refusal{
+			Reason:    c.word("refusal.reason", r.Reason, MaxRefusal),
+			Asked:     c.word("refusal.asked", r.Asked, MaxWord),
+			Available: c.word("refusal.available", r.Available, MaxWord),
+		}
+	}
+	return e
+}
+
+type refusalBody struct {
+	Reason    string `msgpack:"y,omitempty"`
+	Asked     string `msgpack:"a,omitempty"`
+	Available string `msgpack:"v,omitempty"`
+}

@@ -1,0 +1,142 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"gbroker/grid"
+)
+
+// body is a message as it is encoded: the mirror of one message in types that
+// msgpack knows. message checks every value and gives the message itself.
+type body interface {
+	message(*check) Message
+}
+
+// Encode gives the frame of a message, without its length. needs names the features
+// without which the receiver must refuse it. It fails on a message that Decode
+// would refuse.
+func Encode(m Message, needs ...string) ([]byte, error) {
+	b, err := mirror(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	kind := m.Kind()
+	var c check
+	if b.message(&c); c.err != nil {
+		return nil, fmt.Errorf("encode %v: %w", kind, c.err)
+	}
+	if err := checkNeeds(needs); err != nil {
+		return nil, fmt.Errorf("encode %v: %w", kind, err)
+	}
+	var frame bytes.Buffer
+	frame.WriteByte(0x94)
+	frame.WriteByte(Version)
+	write(&frame, uint64(kind))
+	write(&frame, append([]string{}, needs...))
+	write(&frame, b)
+	if _, err := unwrap(frame.Bytes()); err != nil { // too long, or too many elements
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return frame.Bytes(), nil
+}
+
+func checkNeeds(needs []string) error {
+	if len(needs) > MaxNeeds {
+		return fmt.Errorf("it needs %d features: at most %d", len(needs), MaxNeeds)
+	}
+	for _, name := range needs {
+		if err := grid.CheckName(name); err != nil {
+			return fmt.Errorf("a feature it needs: %w", err)
+		}
+	}
+	return nil
+}
+
+// write appends one value in the one form that this package writes: shortest
+// integers, struct fields in their order.
+func write(to *bytes.Buffer, v any) {
+	e := msgpack.GetEncoder()
+	defer msgpack.PutEncoder(e)
+	e.Reset(to)
+	e.UseCompactInts(true)
+	if err := e.Encode(v); err != nil {
+		// The mirrors hold only what msgpack encodes, and a Buffer takes all.
+		panic(fmt.Sprintf("wire: cannot encode %T: %v", v, err))
+	}
+}
+
+// Decode gives the message of a frame; it is the only way in, and what it gives
+// has been checked to the last field. Its errors are *UnknownKind,
+// *UnsupportedFeature, *UnsupportedVersion, *TooLarge and *Malformed.
+func Decode(frame []byte) (Message, error) {
+	e, err := unwrap(frame)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range e.needs {
+		if !understood[name] {
+			return nil, &UnsupportedFeature{e.kind, name}
+		}
+	}
+	b := rules[e.kind].fresh()
+	if err := msgpack.Unmarshal(e.body, b); err != nil {
+		return nil, &Malformed{e.kind, err}
+	}
+	var c check
+	m := b.message(&c)
+	if c.err != nil {
+		return nil, &Malformed{e.kind, c.err}
+	}
+	return m, nil
+}
+
+// mirror is the body of a message.
+func mirror(m Message) (body, error) {
+	switch m := m.(type) {
+	case Hello:
+		return fromHello(m), nil
+	case Ask:
+		return fromAsk(m), nil
+	case Tell:
+		return fromTell(m), nil
+	case Offer:
+		return fromOffer(m), nil
+	case Accept:
+		return &acceptBody{fromBond(m.Bond), fromJournal(m.Journal)}, nil
+	case Refuse:
+		return &refuseBody{fromBond(m.Bond), fromEstimate(m.Estimate)}, nil
+	case Ready:
+		return &readyBody{fromBond(m.Bond), fromJournal(m.Journal)}, nil
+	case Abort:
+		return &abortBody{fromBond(m.Bond), plain(m.Why, MaxWhy)}, nil
+	case Commit:
+		return &commitBody{fromBond(m.Bond), m.Cancel}, nil
+	case Owned:
+		return &ownedBody{fromBond(m.Bond), string(m.Owner)}, nil
+	case Inquire:
+		return &inquireBody{fromBond(m.Bond)}, nil
+	case Standing:
+		return &standingBody{fromBond(m.Bond), uint64(m.Verdict), string(m.Owner), m.Cancel}, nil
+	case Declined:
+		return &declinedBody{fromBond(m.Bond), fromJournal(m.Journal)}, nil
+	case Unknown:
+		return &unknownBody{fromBond(m.Bond), fromJournal(m.Journal)}, nil
+	case Report:
+		return fromReport(m), nil
+	case ReportAck:
+		return &reportAckBody{string(m.Job), fromEpoch(m.Epoch), m.Number, m.Closed, m.Cancel}, nil
+	case Cancel:
+		return &cancelBody{string(m.Job), fromEpoch(m.Epoch)}, nil
+	case Closed:
+		return &closedBody{string(m.Job), uint64(m.Term)}, nil
+	case Error:
+		return &errorBody{uint64(m.Of), string(m.Job), plain(m.Why, MaxWhy)}, nil
+	case nil:
+		return nil, errors.New("there is no message")
+	}
+	return nil, fmt.Errorf("%T is no message of this version: pass messages by value", m)
+}

@@ -1,0 +1,170 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"gbroker/grid"
+)
+
+var update = flag.Bool("update", false, "write testdata/v1 anew (only for a kind that was never released)")
+
+const (
+	aJob  = grid.JobID("xeon16.01ARZ3NDEKTSV4RRFFQ69G5FAV")
+	aPeer = grid.PeerID("12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN")
+	other = grid.PeerID("12D3KooWQYzCrXqVnq9wUUJvMT6TBgwBdLwYXhLXTLG3Y4tDkrMz")
+)
+
+func hashOf(b byte) (h grid.Hash) {
+	for i := range h {
+		h[i] = b + byte(i)
+	}
+	return h
+}
+
+func exampleJob() grid.Job {
+	return grid.Job{
+		ID: aJob, Name: "render é", Home: aPeer, User: grid.User{Home: aPeer, Name: "alice"},
+		Rerunnable: true,
+		Program: grid.Program{
+			Executable: "run.sh", Arguments: []string{"-n", "\xff\xfe odd", ""},
+			Input: "in/data", Output: "out.txt", Error: "../err.txt", Directory: "work",
+			Environment: []grid.Variable{{Name: "LANG", Value: "C"}, {Name: "EMPTY"}},
+			Parallel:    "MPI", MemoryLimit: 1 << 30,
+		},
+		Demand: grid.Demand{
+			Chunks:       []grid.Chunk{{Count: 2, Processes: 4, Cores: 4, Memory: 1 << 31}, {Count: 1, Processes: 1, Cores: 1}},
+			Architecture: "x86_64", System: "LINUX",
+		},
+		Walltime: 10 * grid.Minute, WalltimeDefaulted: true, Queue: "long",
+		Inputs: grid.Manifest{
+			{Path: "work/in/data", Size: grid.RangeSize + 1, Mode: 0o644, Ranges: []grid.Hash{hashOf(1), hashOf(2)}},
+			{Path: "work/run.sh", Size: 0, Mode: 0o755},
+		},
+		Outputs: []grid.Output{{Path: "work/out.txt", Target: "out.txt", Required: true}, {Path: "err.txt", Target: "err.txt"}},
+	}
+}
+
+// examples has one message of each kind, with every field set.
+func examples() []Message {
+	bond := Bond{Job: aJob, Epoch: grid.Epoch{Term: 1, Hop: 300}, To: other, Digest: hashOf(7)}
+	site := grid.Site{Name: "xeon16", Processes: 16, Speed: 1.25, Architecture: "x86_64", System: "LINUX"}
+	journal := grid.JournalID{Incarnation: 1 << 63, Sequence: 4711}
+	refused := grid.Estimate{Refusal: &grid.Refusal{Reason: "too few processors", Asked: "64", Available: "16"}}
+	job := exampleJob()
+	return []Message{
+		Hello{Program: "gbroker 0.1", Site: site, Journal: journal, Boot: 99, Clock: 1795000000000},
+		Ask{Round: 7, Questions: []Question{{Job: aJob, Demand: job.Demand, Walltime: grid.Hour, Delivery: 1500, Queue: "long"}}},
+		Tell{Round: 7, Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Wait: 42 * grid.Second}}, {Job: aJob + ".1", Estimate: refused}}},
+		Offer{Bond: bond, Job: job, Wait: 10, Age: 20},
+		Accept{Bond: bond, Journal: journal},
+		Refuse{Bond: bond, Estimate: refused},
+		Ready{Bond: bond, Journal: journal},
+		Abort{Bond: bond, Why: "it had started"},
+		Commit{Bond: bond, Cancel: true},
+		Owned{Bond: bond, Owner: other},
+		Inquire{Bond: bond},
+		Standing{Bond: bond, Verdict: VerdictCommitted, Owner: other, Cancel: true},
+		Declined{Bond: bond, Journal: journal},
+		Unknown{Bond: bond, Journal: journal},
+		Report{
+			Job: aJob, Epoch: bond.Epoch, Number: 12, State: grid.StageOut, Attempt: 3, Local: "4711.head",
+			Started: Ago{90 * grid.Second, true}, Finished: Ago{0, true}, Estimate: In{-5, true},
+			End: grid.Killed, ExitCode: 137, HasExit: true, Signal: 9, Reason: "killed by its user", Cancel: true,
+			Outputs: job.Inputs,
+		},
+		ReportAck{Job: aJob, Epoch: bond.Epoch, Number: 12, Closed: true, Cancel: true},
+		Cancel{Job: aJob, Epoch: bond.Epoch},
+		Closed{Job: aJob, Term: 2},
+		Error{Of: KindOffer, Job: aJob, Why: "no member"},
+	}
+}
+
+// Bytes that were once sent must be understood for ever, and be sent the same.
+func TestGoldenBytes(t *testing.T) {
+	t.Parallel()
+	all := examples()
+	if len(all) != len(rules)-1 {
+		t.Fatalf("%d examples for %d kinds", len(all), len(rules)-1)
+	}
+	for _, m := range all {
+		name := filepath.Join("testdata", "v1", strings.ToLower(m.Kind().String())+".bin")
+		frame, err := Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *update {
+			if err := os.WriteFile(name, frame, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		golden, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(frame, golden) {
+			t.Errorf("%v is encoded as\n%x, but version 1 is\n%x", m.Kind(), frame, golden)
+		}
+		got, err := Decode(golden)
+		if err != nil {
+			t.Errorf("%v: %v", m.Kind(), err)
+		} else if !reflect.DeepEqual(got, m) {
+			t.Errorf("%s decodes to\n%+v, not\n%+v", name, got, m)
+		}
+	}
+}
+
+// Every field must be set in the examples, so that one forgotten in a conversion is
+// noticed by TestGoldenBytes.
+func TestExamplesAreComplete(t *testing.T) {
+	t.Parallel()
+	job := exampleJob()
+	values := []any{job, job.Program, job.Demand, job.Demand.Chunks[0], job.Inputs[0], job.Outputs[0], job.User}
+	for _, m := range examples() {
+		values = append(values, m)
+	}
+	for _, value := range values {
+		v := reflect.ValueOf(value)
+		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
+				t.Errorf("%s.%s is zero in its example", v.Type(), v.Type().Field(i).Name)
+			}
+		}
+	}
+}
+
+func TestJobDigest(t *testing.T) {
+	t.Parallel()
+	const golden = "1e0eaf40b84151f9a19c295d85519c7f6a9c6dcde48a171ac69cd432e674c8e8"
+	job := exampleJob()
+	digest := JobDigest(job)
+	if got := hex.EncodeToString(digest[:]); got != golden {
+		t.Errorf("the digest of the example is %s, not %s: brokers of different versions would disagree", got, golden)
+	}
+	frame, err := Encode(Offer{Bond: Bond{Job: job.ID, To: other}, Job: job})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Decode(frame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if JobDigest(m.(Offer).Job) != digest {
+		t.Error("the digest changes when the job travels")
+	}
+	job.Inputs[1].Path, job.Outputs = "work/run.sh2", []grid.Output{}
+	if JobDigest(job) == digest {
+		t.Error("another job has the same digest")
+	}
+	job = exampleJob()
+	job.Inputs[1].Ranges = []grid.Hash{}
+	if JobDigest(job) != digest {
+		t.Error("an empty list and none have different digests")
+	}
+}
