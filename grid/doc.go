@@ -31,7 +31,8 @@
 //	      └─► (as FINISHED, but ended by a limit or by a person:
 //	           CANCELLED_WALLTIME, CANCELLED_DEADLINE, KILLED)
 //
-//	any state before RUNNING: FAILED (cannot be run), KILLED (cancelled)
+//	any state before RUNNING: FAILED (cannot be run), KILLED (cancelled); by way of
+//	STAGEOUT where the owner is not the home, which has to be told
 //	any state after a site is given up for lost: LOST
 //
 // Terminal states are COMPLETED, FAILED, KILLED, CANCELLED_WALLTIME,

@@ -1,0 +1,285 @@
+package broker
+
+import (
+	"fmt"
+
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// The candidate's side of the handoff:
+//
+//	Offer ─► Look ─► Refuse
+//	            └──► ACCEPTED (memory, a lease) ─► files fetched ─► PREPARED (disk) ─► Ready
+//	PREPARED ── Commit ──► OWNED (disk), Owned, submitted to the batch system
+//	         ── Abort ───► forgotten
+//	         ── silence ─► Inquire ... ─► after a long time Declined (disk)
+
+// pendingOffer waits for a snapshot.
+type pendingOffer struct {
+	from  grid.PeerID
+	offer wire.Offer
+}
+
+// acceptance is an ACCEPTED job: capacity is counted, nothing is promised on disk.
+type acceptance struct {
+	from  grid.PeerID
+	offer wire.Offer
+	due   grid.Tick
+}
+
+// slack is how much worse than told the wait may be before an offer is refused.
+func slack(told grid.Tick) grid.Tick { return max(grid.Minute, told/2) }
+
+func (c *Core) offer(from grid.PeerID, o wire.Offer) {
+	if o.Bond.To != c.cfg.Self || o.Job.ID != o.Bond.Job || o.Bond.Digest != wire.JobDigest(o.Job) {
+		c.send(from, wire.Error{Of: wire.KindOffer, Job: o.Bond.Job, Why: "the bond does not fit the job offered"})
+		return
+	}
+	if a := c.accepted[o.Bond.Job]; a != nil {
+		if a.from == from && a.offer.Bond == o.Bond {
+			c.send(from, wire.Accept{Bond: o.Bond, Journal: c.cfg.Journal})
+			return
+		}
+		if !a.offer.Bond.Epoch.Before(o.Bond.Epoch) {
+			return // an older offer, late
+		}
+		c.release(a) // its owner has made a newer offer: the old one is dead
+	}
+	if j := c.jobs[o.Bond.Job]; j != nil && !c.offerAgain(j, from, o) {
+		return
+	}
+	if len(c.offers) < maxPending {
+		c.offers = append(c.offers, pendingOffer{from, o})
+		c.look()
+	}
+}
+
+// offerAgain answers an Offer for a job that is known here; true lets it pass as new.
+func (c *Core) offerAgain(j *job, from grid.PeerID, o wire.Offer) bool {
+	switch {
+	case j.rec.Standing == grid.Prepared && j.rec.Handoff.Epoch == o.Bond.Epoch:
+		c.send(from, wire.Ready{Bond: o.Bond, Journal: c.cfg.Journal})
+	case j.rec.Epoch == o.Bond.Epoch:
+		c.send(from, wire.Owned{Bond: o.Bond, Owner: j.rec.Owner})
+	case j.rec.Standing == grid.Owning || o.Bond.Epoch.Before(j.rec.Epoch):
+		c.send(from, wire.Refuse{Bond: o.Bond, Estimate: grid.Estimate{Refusal: &grid.Refusal{Reason: "the job is here already"}}})
+	case j.rec.Handoff.Phase == grid.Committed:
+		return false // our own Commit is still open
+	default:
+		return true
+	}
+	return false
+}
+
+// considerOffer estimates again, counting all that was accepted, and returns the
+// plan as it is then.
+func (c *Core) considerOffer(o pendingOffer, base *plan.Plan, s plan.Snapshot) *plan.Plan {
+	if c.accepted[o.offer.Bond.Job] != nil {
+		return base
+	}
+	if j := c.jobs[o.offer.Bond.Job]; j != nil && !c.offerAgain(j, o.from, o.offer) {
+		return base // it came twice while the snapshot was taken
+	}
+	e, next := c.estimate(base, s, o.offer.Job.Demand, o.offer.Job.Walltime, 0)
+	if e.Refusal != nil || e.Wait > o.offer.Wait+slack(o.offer.Wait) {
+		c.send(o.from, wire.Refuse{Bond: o.offer.Bond, Estimate: e})
+		return base
+	}
+	a := &acceptance{from: o.from, offer: o.offer}
+	c.accepted[o.offer.Bond.Job] = a
+	if len(o.offer.Job.Inputs) == 0 {
+		c.prepare(a)
+		return next
+	}
+	c.emit(Fetch{
+		Job: o.offer.Bond.Job, Epoch: o.offer.Bond.Epoch, From: o.from,
+		Set: InputFiles, Files: o.offer.Job.Inputs,
+	})
+	c.beat(a)
+	return next
+}
+
+// beat tells the owner that the files are still being pulled.
+func (c *Core) beat(a *acceptance) {
+	c.send(a.from, wire.Accept{Bond: a.offer.Bond, Journal: c.cfg.Journal})
+	a.due = c.now + c.cfg.Beat
+	c.timers.push(a.due, acceptedDue, a.offer.Bond.Job)
+}
+
+// release forgets an acceptance and what was pulled for it.
+func (c *Core) release(a *acceptance) {
+	delete(c.accepted, a.offer.Bond.Job)
+	if c.jobs[a.offer.Bond.Job] == nil {
+		c.emit(Discard{Job: a.offer.Bond.Job})
+	}
+}
+
+// inputsFetched: all the files of an accepted job are here, or cannot be had.
+func (c *Core) inputsFetched(e Fetched) {
+	a := c.accepted[e.Job]
+	if a == nil || a.offer.Bond.Epoch != e.Epoch {
+		return
+	}
+	if e.Err != "" {
+		c.send(a.from, wire.Refuse{Bond: a.offer.Bond, Estimate: grid.Estimate{
+			Refusal: &grid.Refusal{Reason: "its files could not be fetched: " + clip(e.Err)}}})
+		c.release(a)
+		return
+	}
+	c.prepare(a)
+}
+
+// prepare writes PREPARED: the job is complete here, and not ours.
+func (c *Core) prepare(a *acceptance) {
+	b := a.offer.Bond
+	delete(c.accepted, b.Job)
+	j := c.jobs[b.Job]
+	if j == nil {
+		j = &job{rec: grid.Record{Job: a.offer.Job, Submitted: c.now - a.offer.Age}}
+		c.jobs[b.Job] = j
+	}
+	j.rec.Standing, j.rec.State = grid.Prepared, grid.Moving
+	j.rec.Owner = a.from
+	j.rec.Handoff = grid.Handoff{Phase: grid.NoHandoff, To: c.cfg.Self, Epoch: b.Epoch}
+	j.began, j.heard = c.now, c.now
+	c.save(j, fmt.Sprintf("prepared for %s", c.siteName(a.from)))
+	c.sendReady(j)
+}
+
+func (c *Core) sendReady(j *job) {
+	c.send(j.rec.Owner, wire.Ready{Bond: c.preparedBond(j), Journal: c.cfg.Journal})
+	c.backoff(j, onPrepared)
+}
+
+func (c *Core) preparedBond(j *job) wire.Bond {
+	return wire.Bond{Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, To: c.cfg.Self, Digest: wire.JobDigest(j.rec.Job)}
+}
+
+// preparedDue: Ready was not answered. The owner is asked, then the home too; after
+// a long time the job is declined, and that word is kept.
+func (c *Core) preparedDue(j *job) {
+	if j.rec.Standing != grid.Prepared {
+		return
+	}
+	if c.now-j.heard > c.cfg.Decline {
+		c.decline(j, "no word from its owner for too long")
+		return
+	}
+	ask := wire.Inquire{Bond: c.preparedBond(j)}
+	c.send(j.rec.Owner, ask)
+	if home := j.rec.Job.Home; home != j.rec.Owner && home != c.cfg.Self && c.members[home] != nil {
+		c.send(home, ask)
+	}
+	c.backoff(j, onPrepared)
+}
+
+func (c *Core) decline(j *job, why string) {
+	b, owner := c.preparedBond(j), j.rec.Owner
+	j.rec.Standing = grid.Declined
+	j.rec.Ended = c.now
+	c.disarm(j, onPrepared)
+	c.save(j, "declined: "+why)
+	c.emit(Discard{Job: j.rec.Job.ID})
+	c.send(owner, wire.Declined{Bond: b, Journal: c.cfg.Journal})
+}
+
+func (c *Core) onAbort(from grid.PeerID, m wire.Abort) {
+	if a := c.accepted[m.Bond.Job]; a != nil && a.from == from && a.offer.Bond == m.Bond {
+		c.release(a)
+		return
+	}
+	j := c.jobs[m.Bond.Job]
+	if j != nil && j.rec.Standing == grid.Prepared && j.rec.Owner == from && j.rec.Handoff.Epoch == m.Bond.Epoch {
+		c.unprepare(j)
+	}
+}
+
+// unprepare forgets a PREPARED job whose offer died.
+func (c *Core) unprepare(j *job) {
+	if c.home(j) {
+		j.rec.Standing = grid.Watching
+		c.disarm(j, onPrepared)
+		c.save(j, "the offer was withdrawn")
+		return
+	}
+	c.drop(j)
+}
+
+// onCommit: from the save on this site owns the job.
+func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
+	j := c.jobs[m.Bond.Job]
+	if m.Bond.To != c.cfg.Self {
+		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Bond.Job, Why: "that commit is for another site"})
+		return
+	}
+	if j == nil {
+		c.send(from, wire.Unknown{Bond: m.Bond, Journal: c.cfg.Journal})
+		return
+	}
+	prepared := j.rec.Standing == grid.Prepared && j.rec.Handoff.Epoch == m.Bond.Epoch
+	switch {
+	case prepared && j.rec.Owner == from && c.preparedBond(j) == m.Bond:
+		c.own(j, m.Cancel)
+		c.send(from, wire.Owned{Bond: m.Bond, Owner: c.cfg.Self})
+	case prepared:
+		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Bond.Job, Why: "another site offered this job"})
+	case j.rec.Standing == grid.Declined && j.rec.Handoff.Epoch == m.Bond.Epoch:
+		c.send(from, wire.Declined{Bond: m.Bond, Journal: c.cfg.Journal})
+	case !j.rec.Epoch.Before(m.Bond.Epoch):
+		c.send(from, wire.Owned{Bond: m.Bond, Owner: j.rec.Owner})
+	default:
+		c.send(from, wire.Unknown{Bond: m.Bond, Journal: c.cfg.Journal})
+	}
+}
+
+// own takes the job over. OWNED and cancelled is one save, and is never submitted.
+func (c *Core) own(j *job, cancel bool) {
+	j.rec.Standing = grid.Owning
+	j.rec.Owner = c.cfg.Self
+	j.rec.Epoch = j.rec.Handoff.Epoch
+	j.rec.Attempt, j.rec.Local, j.rec.Report = 0, "", 0
+	j.rec.State = grid.Ready
+	j.rec.CancelRequested = j.rec.CancelRequested || cancel
+	c.disarm(j, onPrepared)
+	c.emit(Publish{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Owner: c.cfg.Self})
+	if j.rec.CancelRequested {
+		c.end(j, grid.Killed, "cancelled before it started")
+		return
+	}
+	c.launch(j, "owned; submitted here")
+}
+
+// onStanding is the answer to Inquire.
+func (c *Core) onStanding(from grid.PeerID, m wire.Standing) {
+	j := c.jobs[m.Bond.Job]
+	if j == nil || j.rec.Standing != grid.Prepared || m.Bond != c.preparedBond(j) {
+		return
+	}
+	if from != j.rec.Owner && from != j.rec.Job.Home {
+		return
+	}
+	switch m.Verdict {
+	case wire.VerdictOpen:
+		j.heard = c.now
+	case wire.VerdictCommitted:
+		owner := j.rec.Owner
+		c.own(j, m.Cancel)
+		c.send(owner, wire.Owned{Bond: m.Bond, Owner: c.cfg.Self})
+	case wire.VerdictAborted:
+		if from == j.rec.Owner {
+			c.unprepare(j)
+		}
+	case wire.VerdictUnknown:
+	}
+}
+
+// clip bounds a text that goes into a message or a record.
+func clip(s string) string {
+	const limit = 300
+	if len(s) > limit {
+		return s[:limit] + "…"
+	}
+	return s
+}

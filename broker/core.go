@@ -1,0 +1,338 @@
+package broker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// Config is what a Core is told once. Zero fields take the defaults of Defaults.
+type Config struct {
+	Self    grid.PeerID
+	Site    grid.Site
+	Journal grid.JournalID
+	Seed    uint64 // first round number: random, so that answers to an earlier life are not taken
+
+	// AskDeadline bounds the wait for estimates: longer hears slow sites, shorter decides sooner.
+	AskDeadline grid.Tick
+	// Retry is how soon an unanswered message is repeated; repeats back off to RetryMax.
+	Retry, RetryMax grid.Tick
+	// AcceptDeadline bounds the wait for the answer to an Offer.
+	AcceptDeadline grid.Tick
+	// Lease is how long an owner waits for a candidate that pulls files without a word.
+	Lease grid.Tick
+	// Beat is how often a pulling candidate says so.
+	Beat grid.Tick
+	// Block is how long a candidate that refused a job is not asked again for it.
+	Block grid.Tick
+	// Refresh is how often estimates of waiting jobs are renewed and attempts probed.
+	Refresh grid.Tick
+	// Digest is how often an owner reports an unchanged job to its home.
+	Digest grid.Tick
+	// UploadLimit is how long a submission may wait for its files.
+	UploadLimit grid.Tick
+	// Keep is how long ended jobs, their files and tombstones are kept.
+	Keep grid.Tick
+	// KeepBytes bounds the files of ended jobs, oldest dropped first; 0 is no bound.
+	KeepBytes int64
+	// Decline is after how long a prepared candidate that hears nothing drops the job.
+	Decline grid.Tick
+}
+
+// Defaults are the values for a wide-area neighbourhood.
+func Defaults() Config {
+	return Config{
+		AskDeadline: 2 * grid.Second, Retry: grid.Second, RetryMax: 30 * grid.Second,
+		AcceptDeadline: 5 * grid.Second, Lease: 30 * grid.Second, Beat: 5 * grid.Second,
+		Block: grid.Minute, Refresh: 5 * grid.Second, Digest: 30 * grid.Second,
+		UploadLimit: grid.Day, Keep: 30 * grid.Day, Decline: 7 * grid.Day,
+	}
+}
+
+func (c Config) withDefaults() Config {
+	d := Defaults()
+	for _, f := range []struct{ v, d *grid.Tick }{
+		{&c.AskDeadline, &d.AskDeadline}, {&c.Retry, &d.Retry}, {&c.RetryMax, &d.RetryMax},
+		{&c.AcceptDeadline, &d.AcceptDeadline}, {&c.Lease, &d.Lease}, {&c.Beat, &d.Beat},
+		{&c.Block, &d.Block}, {&c.Refresh, &d.Refresh}, {&c.Digest, &d.Digest},
+		{&c.UploadLimit, &d.UploadLimit}, {&c.Keep, &d.Keep}, {&c.Decline, &d.Decline},
+	} {
+		if *f.v == 0 {
+			*f.v = *f.d
+		}
+	}
+	return c
+}
+
+// Core decides. It is pure: no goroutine, clock, disk or network; the same events
+// in the same order give the same effects. It is not safe for concurrent use.
+type Core struct {
+	cfg     Config
+	now     grid.Tick
+	jobs    map[grid.JobID]*job
+	keys    map[submissionKey]grid.JobID
+	members map[grid.PeerID]*member
+	targets []grid.PeerID // members with Send, by name: L(i)
+
+	undecided []grid.JobID // READY jobs without a place, in order of arrival
+	round     *round       // the search under way, or nil
+	rounds    uint64
+
+	asks    []pendingAsk // questions of others that wait for a snapshot
+	offers  []pendingOffer
+	looking bool // a snapshot is being taken
+
+	// coming are the jobs that will need capacity here but may not be in a snapshot yet.
+	accepted map[grid.JobID]*acceptance
+
+	timers timers
+	out    []Effect
+}
+
+type submissionKey struct {
+	user grid.User
+	key  string
+}
+
+// job is a record and what is known of it in memory only.
+type job struct {
+	rec     grid.Record
+	blocked map[grid.PeerID]grid.Tick // candidates not to be asked before
+	due     [concerns]grid.Tick       // when each concern's timer fires; 0 is off
+	tries   [concerns]int             // repeats since the concern began
+	began   grid.Tick                 // when the offer went out
+	heard   grid.Tick                 // last word of the candidate (owner) or of the owner (home)
+	pulling bool                      // home: its output is being fetched
+	killing bool                      // a Withdraw or Kill is under way
+	reading bool                      // a Collect is under way
+	acked   bool                      // owner: the home has the present report
+	queued  bool                      // in Core.undecided
+}
+
+// member is a line of the neighbourhood and what is known of the peer.
+type member struct {
+	grid.Member
+	live grid.Liveness
+	site grid.Site // zero until its Hello
+	link grid.Link
+}
+
+// New makes a Core from what its journal holds. The first event must be Boot.
+func New(cfg Config, members []grid.Member, records []grid.Record) *Core {
+	c := &Core{
+		cfg:      cfg.withDefaults(),
+		jobs:     map[grid.JobID]*job{},
+		keys:     map[submissionKey]grid.JobID{},
+		members:  map[grid.PeerID]*member{},
+		accepted: map[grid.JobID]*acceptance{},
+		rounds:   cfg.Seed,
+	}
+	c.setMembers(members)
+	for _, r := range records {
+		c.jobs[r.Job.ID] = &job{rec: r}
+		if r.Job.Home == cfg.Self && r.Key != "" {
+			c.keys[submissionKey{r.Job.User, r.Key}] = r.Job.ID
+		}
+	}
+	return c
+}
+
+// Step takes one event at the instant now, which never goes back (an earlier now
+// counts as the last one), and returns what is to be done.
+func (c *Core) Step(now grid.Tick, ev Event) []Effect {
+	c.now = max(c.now, now)
+	c.out = nil
+	switch e := ev.(type) {
+	case Boot:
+		c.recover()
+	case Submit:
+		c.submit(e)
+	case Uploaded:
+		c.uploaded(e)
+	case CancelRequest:
+		c.cancelRequest(e)
+	case RemoveRequest:
+		c.removeRequest(e)
+	case Message:
+		c.message(e.From, e.Message)
+	case Looked:
+		c.looked(e)
+	case Launched:
+		c.launched(e)
+	case Withdrawn:
+		c.withdrawn(e)
+	case Progressed:
+		c.progressed(e)
+	case Fetched:
+		c.fetched(e)
+	case Collected:
+		c.collected(e)
+	case PeerChanged:
+		c.peerChanged(e)
+	case PeerSite:
+		if m := c.members[e.Peer]; m != nil {
+			m.site = e.Site
+		}
+	case LinkChanged:
+		if m := c.members[e.Peer]; m != nil {
+			m.link = e.Link
+		}
+	case MembersChanged:
+		c.setMembers(e.Members)
+	case Tick:
+	}
+	c.fire()
+	c.startRound()
+	return c.out
+}
+
+// Next is when Step wants a Tick; ok is false if nothing is waited for.
+func (c *Core) Next() (at grid.Tick, ok bool) { return c.timers.next() }
+
+// message hands m to its protocol. Only members are heard (the overlay sees to
+// that too); a message out of its role is answered with Error.
+func (c *Core) message(from grid.PeerID, m wire.Message) {
+	if c.members[from] == nil {
+		return
+	}
+	switch m := m.(type) {
+	case wire.Ask:
+		c.ask(from, m)
+	case wire.Tell:
+		c.tell(from, m)
+	case wire.Offer:
+		c.offer(from, m)
+	case wire.Accept:
+		c.onAccept(from, m)
+	case wire.Refuse:
+		c.onRefuse(from, m)
+	case wire.Ready:
+		c.onReady(from, m)
+	case wire.Abort:
+		c.onAbort(from, m)
+	case wire.Commit:
+		c.onCommit(from, m)
+	case wire.Owned:
+		c.onOwned(from, m)
+	case wire.Inquire:
+		c.onInquire(from, m)
+	case wire.Standing:
+		c.onStanding(from, m)
+	case wire.Declined:
+		c.onDeclined(from, m)
+	case wire.Unknown:
+		c.onUnknown(from, m)
+	case wire.Report:
+		c.onReport(from, m)
+	case wire.ReportAck:
+		c.onReportAck(from, m)
+	case wire.Cancel:
+		c.onCancel(from, m)
+	case wire.Closed:
+		c.onClosed(from, m)
+	case wire.Error:
+		c.note(m.Job, from, fmt.Sprintf("the peer answered message kind %d with an error: %.200s", m.Of, m.Why))
+	}
+}
+
+// setMembers replaces the neighbourhood; what is known of a peer that stays is kept.
+func (c *Core) setMembers(members []grid.Member) {
+	old := c.members
+	c.members = make(map[grid.PeerID]*member, len(members))
+	c.targets = nil
+	for _, m := range members {
+		k := &member{Member: m, live: grid.Dead, link: assumedLink(m)}
+		if o := old[m.Peer]; o != nil {
+			k.live, k.site, k.link = o.live, o.site, o.link
+		}
+		c.members[m.Peer] = k
+		if m.Send {
+			c.targets = append(c.targets, m.Peer)
+		}
+	}
+	slices.SortFunc(c.targets, func(a, b grid.PeerID) int {
+		return cmp.Compare(c.members[a].Name, c.members[b].Name)
+	})
+}
+
+func assumedLink(m grid.Member) grid.Link {
+	b := m.DefaultBandwidth
+	if b <= 0 {
+		b = grid.DefaultBandwidth
+	}
+	return grid.Link{Rates: []grid.Rate{{Size: 1 << 10, BytesPerSecond: float64(b)}}}
+}
+
+func (c *Core) siteName(p grid.PeerID) grid.SiteName {
+	if p == c.cfg.Self {
+		return c.cfg.Site.Name
+	}
+	if m := c.members[p]; m != nil {
+		return m.Name
+	}
+	return ""
+}
+
+// sorted lists the jobs in a fixed order: effects must not follow a map's order.
+func (c *Core) sorted() []*job {
+	list := make([]*job, 0, len(c.jobs))
+	for _, j := range c.jobs {
+		list = append(list, j)
+	}
+	slices.SortFunc(list, func(a, b *job) int { return cmp.Compare(a.rec.Job.ID, b.rec.Job.ID) })
+	return list
+}
+
+func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
+
+func (c *Core) send(to grid.PeerID, m wire.Message) { c.emit(Send{To: to, Message: m}) }
+
+func (c *Core) note(id grid.JobID, p grid.PeerID, text string) {
+	c.emit(Note{Job: id, Peer: p, Text: text})
+}
+
+// home reports that this broker is the job's home.
+func (c *Core) home(j *job) bool { return j.rec.Job.Home == c.cfg.Self }
+
+// save writes the record with one line of history for why it changed ("" for
+// none). Every change of a job owned here is reported to its home, under a number
+// that is saved with it.
+func (c *Core) save(j *job, why string) {
+	report := j.rec.Standing == grid.Owning && !c.home(j)
+	if report {
+		j.rec.Report++
+		j.acked = false
+	}
+	ch := grid.Change{Job: j.rec.Job.ID, Record: copyOf(&j.rec)}
+	if why != "" {
+		ch.Events = []grid.Event{{
+			Job: j.rec.Job.ID, At: c.now, State: j.rec.State,
+			Site: c.siteName(j.rec.Owner), Epoch: j.rec.Epoch, Why: why,
+		}}
+	}
+	c.emit(Save{ch})
+	if report {
+		c.disarm(j, onReport)
+		c.report(j)
+	}
+}
+
+func (c *Core) show(j *job) { c.emit(Show{*copyOf(&j.rec)}) }
+
+// copyOf is safe to hand out: the slices of a record are only ever appended to or replaced.
+func copyOf(r *grid.Record) *grid.Record {
+	k := *r
+	return &k
+}
+
+// drop forgets a job altogether.
+func (c *Core) drop(j *job) {
+	id := j.rec.Job.ID
+	delete(c.jobs, id)
+	delete(c.keys, submissionKey{j.rec.Job.User, j.rec.Key})
+	c.emit(Save{grid.Change{Job: id}})
+	c.emit(Discard{Job: id})
+}

@@ -1,0 +1,31 @@
+// Package broker decides where jobs run and sees them through. It has two parts.
+//
+// [Core] is pure: events in, effects out, [Core.Step]. It holds the records of all
+// jobs that this site is home, owner, candidate or former owner of, and speaks the
+// protocols with the other brokers. One file per protocol:
+//
+//	submit.go     a user's job, its files, its removal
+//	estimate.go   the search: asking, answering, deciding
+//	handoff.go    giving a job away: Offer ... Commit, Owned (the owner)
+//	candidate.go  taking one: Accept, Ready, PREPARED, OWNED (the candidate)
+//	local.go      attempts in the local batch system
+//	home.go       reports of the owner, output brought home
+//	cancel.go     the sticky flag
+//	recover.go    after a restart
+//
+// [Broker] (the files shell*.go) executes what Core decided, through the ports
+// Peers, Batch, Stager, Journal and Hints.
+//
+// # What holds
+//
+//   - Persist before anything is seen: no effect leaves before the saves of all
+//     steps up to its own are durable.
+//   - Exactly one owner: a site runs a job only while its record says Owning; the
+//     owner stops being that in the save of the commit point, the candidate starts
+//     in a save after it, and never by any other word.
+//   - An attempt has its number on disk before the batch system hears of it; it is
+//     followed by another only after the start token said that it never starts.
+//   - Every change of a job is reported to its home until the home acknowledged it;
+//     the end until the home has the output too.
+//   - A terminal state is left by nothing (LOST may gain a result).
+package broker

@@ -1,0 +1,110 @@
+package broker
+
+import (
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// Effect is what a Core wants done: one of the types of this file. Effects of a
+// step leave in their order, and none before the Saves of all steps so far are
+// durable. Every effect can be repeated.
+type Effect interface{ effect() }
+
+// FileSet names one of a job's sets of files.
+type FileSet uint8
+
+// The sets.
+const (
+	InputFiles  FileSet = 1 + iota // what travels with the job
+	OutputFiles                    // what it left
+	LiveFiles                      // what it is writing now
+)
+
+// Save makes a change durable and shows it to readers.
+type Save struct{ Change grid.Change }
+
+// Show shows readers a record whose change is no promise (an estimate, a lost
+// contact); it is not written.
+type Show struct{ Record grid.Record }
+
+// Send sends a message to a peer, best effort.
+type Send struct {
+	To      grid.PeerID
+	Message wire.Message
+}
+
+// Answer ends a request. Again tells that the submission was known already.
+type Answer struct {
+	Token  Token
+	Record grid.Record
+	Again  bool
+	Err    error // wraps a kind of grid
+}
+
+// Look takes a snapshot of the batch system.
+type Look struct{}
+
+// Launch prepares the sandbox and submits the attempt to the batch system.
+type Launch struct {
+	Submission grid.Submission // Work and Control are filled in by the shell
+	Keep       bool            // the inputs must stay as they are: this is the home
+}
+
+// Withdraw decides by the start token that an attempt never starts.
+type Withdraw struct{ ID grid.AttemptID }
+
+// Kill ends a started attempt.
+type Kill struct{ ID grid.AttemptID }
+
+// Probe asks the batch system and the control files about an attempt.
+type Probe struct{ ID grid.AttemptID }
+
+// Fetch pulls a set of files from a peer.
+type Fetch struct {
+	Job   grid.JobID
+	Epoch grid.Epoch
+	From  grid.PeerID
+	Set   FileSet
+	Files grid.Manifest
+}
+
+// Collect gathers what an ended job left.
+type Collect struct {
+	Job   grid.Job
+	Epoch grid.Epoch
+}
+
+// Discard drops files of a job: all of them, or with Keep only the working tree.
+type Discard struct {
+	Job  grid.JobID
+	Keep bool // inputs and outputs stay
+}
+
+// Publish tells the DHT who owns a job: a hint.
+type Publish struct {
+	Job   grid.JobID
+	Epoch grid.Epoch
+	Owner grid.PeerID
+}
+
+// Note is a line for the log: something an operator would want to know.
+type Note struct {
+	Job  grid.JobID
+	Peer grid.PeerID
+	Text string
+}
+
+func (Save) effect()     {}
+func (Show) effect()     {}
+func (Send) effect()     {}
+func (Answer) effect()   {}
+func (Look) effect()     {}
+func (Launch) effect()   {}
+func (Withdraw) effect() {}
+func (Kill) effect()     {}
+func (Probe) effect()    {}
+func (Fetch) effect()    {}
+func (Collect) effect()  {}
+func (Discard) effect()  {}
+func (Publish) effect()  {}
+func (Note) effect()     {}

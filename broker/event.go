@@ -1,0 +1,136 @@
+package broker
+
+import (
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// Event is what happens to a Core: one of the types of this file.
+type Event interface{ event() }
+
+// Token ties an Answer to the request it answers.
+type Token uint64
+
+// Boot is the first event: Core asks the world what became of what it may have asked for.
+type Boot struct{}
+
+// Submit hands in a job. Job is complete but for its manifest: Inputs lists path,
+// size and mode of the files that will be uploaded.
+type Submit struct {
+	Token Token
+	Job   grid.Job
+	Key   string
+}
+
+// Uploaded tells that all files of a job are here.
+type Uploaded struct {
+	Token  Token
+	Job    grid.JobID
+	Inputs grid.Manifest
+}
+
+// CancelRequest is a user's or administrator's wish, already authorised.
+type CancelRequest struct {
+	Token Token
+	Job   grid.JobID
+	By    string
+}
+
+// RemoveRequest deletes an ended job.
+type RemoveRequest struct {
+	Token Token
+	Job   grid.JobID
+}
+
+// Message came from a member.
+type Message struct {
+	From    grid.PeerID
+	Message wire.Message
+}
+
+// Looked answers the effect Look. Err is "" for a good snapshot.
+type Looked struct {
+	Snapshot plan.Snapshot
+	Err      string
+}
+
+// Launched answers the effect Launch.
+type Launched struct {
+	ID    grid.AttemptID
+	Local grid.LocalID
+	Err   string
+}
+
+// Withdrawn answers the effect Withdraw: Done is the token's word that the attempt
+// can never start; false with no error that it has started.
+type Withdrawn struct {
+	ID   grid.AttemptID
+	Done bool
+	Err  string
+}
+
+// Progressed is word of an attempt, asked for by Probe or brought by the batch system.
+type Progressed struct {
+	Progress grid.Progress
+	Err      string
+}
+
+// Fetched answers the effect Fetch.
+type Fetched struct {
+	Job   grid.JobID
+	Epoch grid.Epoch
+	Set   FileSet
+	Err   string
+}
+
+// Collected answers the effect Collect.
+type Collected struct {
+	Job     grid.JobID
+	Epoch   grid.Epoch
+	Outputs grid.Manifest
+	Missing []string
+	Err     string
+}
+
+// PeerChanged is the word of the overlay on who lives.
+type PeerChanged struct {
+	Peer     grid.PeerID
+	Liveness grid.Liveness
+}
+
+// PeerSite is what a peer said of its site in its Hello.
+type PeerSite struct {
+	Peer grid.PeerID
+	Site grid.Site
+}
+
+// LinkChanged is netmon's new word on the way to a peer.
+type LinkChanged struct {
+	Peer grid.PeerID
+	Link grid.Link
+}
+
+// MembersChanged is the neighbourhood file as it now is.
+type MembersChanged struct{ Members []grid.Member }
+
+// Tick lets time pass: timers that are due fire.
+type Tick struct{}
+
+func (Boot) event()           {}
+func (Submit) event()         {}
+func (Uploaded) event()       {}
+func (CancelRequest) event()  {}
+func (RemoveRequest) event()  {}
+func (Message) event()        {}
+func (Looked) event()         {}
+func (Launched) event()       {}
+func (Withdrawn) event()      {}
+func (Progressed) event()     {}
+func (Fetched) event()        {}
+func (Collected) event()      {}
+func (PeerChanged) event()    {}
+func (PeerSite) event()       {}
+func (LinkChanged) event()    {}
+func (MembersChanged) event() {}
+func (Tick) event()           {}

@@ -1,0 +1,291 @@
+package broker
+
+import (
+	"fmt"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// The owner's side of the handoff (design, section 4):
+//
+//	          makeOffer
+//	NoHandoff ─────────► Offering ── Ready ──► (Withdrawing) ──► Committed ── Owned ──► NoHandoff
+//	     ▲                  │                       │                │
+//	     └── Refuse, silence┘   had started: stay ──┘                └ Commit is repeated until Owned
+//
+// Before Committed is on disk this site owns the job and the offer may die; after
+// it the candidate does. Each Offer burns one hop: Handoff.Epoch is the highest used.
+
+// makeOffer moves the job to the candidate to, which told the wait.
+func (c *Core) makeOffer(j *job, to grid.PeerID, wait grid.Tick) {
+	next := j.rec.Epoch
+	if next.Before(j.rec.Handoff.Epoch) {
+		next = j.rec.Handoff.Epoch
+	}
+	next.Hop++
+	j.rec.State = grid.Moving
+	j.rec.Handoff = grid.Handoff{Phase: grid.Offering, To: to, Epoch: next}
+	j.began, j.heard = c.now, 0
+	c.save(j, fmt.Sprintf("offered to %s", c.siteName(to)))
+	c.disarm(j, onHandoff)
+	c.sendOffer(j, wait)
+}
+
+func (c *Core) sendOffer(j *job, wait grid.Tick) {
+	c.send(j.rec.Handoff.To, wire.Offer{
+		Bond: c.bond(j), Job: j.rec.Job, Wait: wait, Age: c.now - j.rec.Submitted,
+	})
+	c.backoff(j, onHandoff)
+}
+
+// bond is what every message of the open handoff carries.
+func (c *Core) bond(j *job) wire.Bond {
+	return wire.Bond{
+		Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, To: j.rec.Handoff.To,
+		Digest: wire.JobDigest(j.rec.Job),
+	}
+}
+
+// open finds the job whose open handoff b belongs to: same candidate, who is the
+// sender, same epoch.
+func (c *Core) open(from grid.PeerID, b wire.Bond) *job {
+	j := c.jobs[b.Job]
+	if j == nil || b.To != from {
+		return nil
+	}
+	h := j.rec.Handoff
+	if h.Phase == grid.NoHandoff || h.To != from || h.Epoch != b.Epoch {
+		return nil
+	}
+	return j
+}
+
+// late answers a candidate that waits on a handoff which is over: Commit where it
+// owns the job, else Abort.
+func (c *Core) late(from grid.PeerID, b wire.Bond) {
+	if b.To != from {
+		return
+	}
+	j := c.jobs[b.Job]
+	switch {
+	case j == nil:
+		c.send(from, wire.Abort{Bond: b, Why: "the job is not known here"})
+	case j.rec.Owner == from && j.rec.Epoch == b.Epoch:
+		c.send(from, wire.Commit{Bond: b, Cancel: j.rec.CancelRequested})
+	case j.rec.Standing == grid.Owning || b.Epoch.Before(j.rec.Epoch):
+		c.send(from, wire.Abort{Bond: b, Why: "that offer is dead"})
+	}
+}
+
+// handoffDue: nothing was heard for a while.
+func (c *Core) handoffDue(j *job) {
+	switch j.rec.Handoff.Phase {
+	case grid.NoHandoff:
+		if j.rec.State == grid.Ready && j.rec.Standing == grid.Owning {
+			c.undecide(j) // a search found nobody: again
+		}
+	case grid.Offering:
+		switch {
+		case j.heard == 0 && c.now-j.began >= c.cfg.AcceptDeadline:
+			c.giveUp(j, "no answer to the offer")
+		case j.heard == 0:
+			c.sendOffer(j, c.chosenWait(j))
+		case c.now-j.heard >= c.cfg.Lease:
+			c.giveUp(j, "no word while it fetched the files")
+		default:
+			c.arm(j, onHandoff, c.cfg.Lease)
+		}
+	case grid.Withdrawing:
+		c.withdraw(j)
+		c.backoff(j, onHandoff)
+	case grid.Committed:
+		c.sendCommit(j)
+	}
+}
+
+// chosenWait is what the candidate told in the decision that chose it.
+func (c *Core) chosenWait(j *job) grid.Tick {
+	if n := len(j.rec.Decisions); n > 0 {
+		for _, r := range j.rec.Decisions[n-1].Candidates {
+			if r.Chosen {
+				return r.Wait
+			}
+		}
+	}
+	return 0
+}
+
+func (c *Core) onAccept(from grid.PeerID, m wire.Accept) {
+	j := c.open(from, m.Bond)
+	if j == nil {
+		c.late(from, m.Bond)
+		return
+	}
+	if j.rec.Handoff.Phase == grid.Offering {
+		j.heard = c.now
+		c.arm(j, onHandoff, c.cfg.Lease)
+	}
+}
+
+func (c *Core) onRefuse(from grid.PeerID, m wire.Refuse) {
+	j := c.open(from, m.Bond)
+	if j == nil || j.rec.Handoff.Phase != grid.Offering {
+		return
+	}
+	why := "a worse estimate"
+	if m.Estimate.Refusal != nil {
+		why = m.Estimate.Refusal.Reason
+	}
+	c.endOffer(j, fmt.Sprintf("refused by %s: %.200s", c.siteName(from), why))
+}
+
+// giveUp ends an offer that is not answered; the candidate is told.
+func (c *Core) giveUp(j *job, why string) {
+	c.send(j.rec.Handoff.To, wire.Abort{Bond: c.bond(j), Why: why})
+	c.endOffer(j, fmt.Sprintf("offer to %s given up: %s", c.siteName(j.rec.Handoff.To), why))
+}
+
+// endOffer keeps the job here and searches again, without that candidate for a while.
+func (c *Core) endOffer(j *job, why string) {
+	if j.blocked == nil {
+		j.blocked = map[grid.PeerID]grid.Tick{}
+	}
+	j.blocked[j.rec.Handoff.To] = c.now + c.cfg.Block
+	c.dropOffer(j, why)
+}
+
+// dropOffer keeps the job here and searches again.
+func (c *Core) dropOffer(j *job, why string) {
+	j.rec.Handoff.Phase = grid.NoHandoff
+	c.disarm(j, onHandoff)
+	c.ready(j, why)
+}
+
+// onReady: the candidate has it all on disk. A job that never was in the local
+// queue can be committed at once; else its attempt must be withdrawn first.
+func (c *Core) onReady(from grid.PeerID, m wire.Ready) {
+	j := c.open(from, m.Bond)
+	if j == nil {
+		c.late(from, m.Bond)
+		return
+	}
+	switch {
+	case m.Bond.Digest != wire.JobDigest(j.rec.Job):
+		c.giveUp(j, "it is ready for another job than the one offered")
+	case j.rec.Handoff.Phase == grid.Committed:
+		c.sendCommit(j)
+	case j.rec.Handoff.Phase == grid.Withdrawing:
+	case j.rec.CancelRequested:
+		c.giveUp(j, "cancelled")
+	case j.rec.Attempt > 0:
+		j.rec.Handoff.Phase = grid.Withdrawing
+		c.save(j, "the candidate is ready; withdrawing here")
+		c.withdraw(j)
+		c.backoff(j, onHandoff)
+	default:
+		c.commit(j)
+	}
+}
+
+// commit is the commit point: from this save on the candidate owns the job.
+func (c *Core) commit(j *job) {
+	to := j.rec.Handoff.To
+	j.rec.Handoff.Phase = grid.Committed
+	j.rec.Epoch = j.rec.Handoff.Epoch
+	j.rec.Owner = to
+	j.rec.Attempt, j.rec.Local, j.rec.Report = 0, "", 0
+	j.rec.Standing = grid.Past
+	if c.home(j) {
+		j.rec.Standing = grid.Watching
+		j.rec.Trail = append(j.rec.Trail, to)
+	}
+	j.heard = c.now
+	c.save(j, fmt.Sprintf("handed to %s", c.siteName(to)))
+	c.disarm(j, onHandoff)
+	c.sendCommit(j)
+}
+
+func (c *Core) sendCommit(j *job) {
+	c.send(j.rec.Handoff.To, wire.Commit{Bond: c.bond(j), Cancel: j.rec.CancelRequested})
+	c.backoff(j, onHandoff)
+}
+
+// onOwned ends the handoff.
+func (c *Core) onOwned(from grid.PeerID, m wire.Owned) {
+	if j := c.open(from, m.Bond); j != nil && j.rec.Handoff.Phase == grid.Committed {
+		c.handedOver(j)
+	}
+}
+
+func (c *Core) handedOver(j *job) {
+	j.rec.Handoff.Phase = grid.NoHandoff
+	c.disarm(j, onHandoff)
+	if c.home(j) {
+		c.save(j, "")
+		if j.rec.CancelRequested {
+			c.pursueCancel(j)
+		}
+		return
+	}
+	j.rec.Ended = c.now
+	c.save(j, "")
+	c.emit(Discard{Job: j.rec.Job.ID})
+}
+
+// onDeclined: the candidate gave its word that it will never own at this epoch, so
+// the job is ours again, at a new hop.
+func (c *Core) onDeclined(from grid.PeerID, m wire.Declined) {
+	j := c.open(from, m.Bond)
+	if j == nil {
+		return
+	}
+	switch j.rec.Handoff.Phase {
+	case grid.Offering:
+		c.endOffer(j, "declined by "+string(c.siteName(from)))
+	case grid.Committed:
+		j.rec.Standing, j.rec.Owner = grid.Owning, c.cfg.Self
+		j.rec.Epoch.Hop++
+		j.rec.Handoff.Epoch = j.rec.Epoch
+		c.endOffer(j, "declined after the commit by "+string(c.siteName(from)))
+	}
+}
+
+// onUnknown: a candidate that was READY has no record of the job: its journal is
+// gone. The job is never taken back on that word: it may have started there.
+func (c *Core) onUnknown(from grid.PeerID, m wire.Unknown) {
+	j := c.open(from, m.Bond)
+	if j == nil || j.rec.Handoff.Phase != grid.Committed {
+		return
+	}
+	j.rec.Handoff.Phase = grid.NoHandoff
+	c.disarm(j, onHandoff)
+	j.rec.Reason = fmt.Sprintf("%s, its owner, has lost its journal", c.siteName(from))
+	if c.home(j) {
+		c.terminal(j, grid.Lost)
+		return
+	}
+	c.save(j, j.rec.Reason)
+}
+
+// onInquire: a candidate is PREPARED and heard nothing.
+func (c *Core) onInquire(from grid.PeerID, m wire.Inquire) {
+	if m.Bond.To != from {
+		return
+	}
+	answer := wire.Standing{Bond: m.Bond, Verdict: wire.VerdictUnknown}
+	if j := c.jobs[m.Bond.Job]; j != nil {
+		answer.Owner, answer.Cancel = j.rec.Owner, j.rec.CancelRequested
+		h := j.rec.Handoff
+		mine := h.To == from && h.Epoch == m.Bond.Epoch
+		switch {
+		case mine && (h.Phase == grid.Offering || h.Phase == grid.Withdrawing):
+			answer.Verdict = wire.VerdictOpen
+		case j.rec.Owner == from && j.rec.Epoch == m.Bond.Epoch:
+			answer.Verdict = wire.VerdictCommitted
+		case j.rec.Standing == grid.Owning, m.Bond.Epoch.Before(j.rec.Epoch), j.rec.State.Terminal():
+			answer.Verdict = wire.VerdictAborted
+		}
+	}
+	c.send(from, answer)
+}

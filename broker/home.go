@@ -1,0 +1,277 @@
+package broker
+
+import (
+	"fmt"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// Home and owner. The owner reports at every change and at intervals until the home
+// has acknowledged; the last report carries the end and the list of the output,
+// which the home fetches before it acknowledges with Closed.
+//
+//	owner:  Report(n) ... Report(n) ─► ReportAck(n)          ... Report(end) ─► ReportAck(Closed): tombstone
+//	home:   newer (epoch, n) ─► save ─► ReportAck            ... end ─► Fetch output ─► terminal ─► Closed
+
+// report sends the present report and arms its repetition. Its number is on disk:
+// save raises it with every change (see save).
+func (c *Core) report(j *job) {
+	if c.home(j) || j.rec.Standing != grid.Owning || j.rec.Closed {
+		return
+	}
+	c.send(j.rec.Job.Home, c.reportOf(j))
+	if j.acked && j.rec.State != grid.StageOut {
+		c.arm(j, onReport, c.cfg.Digest)
+	} else {
+		c.backoff(j, onReport)
+	}
+}
+
+func (c *Core) reportOf(j *job) wire.Report {
+	r := &j.rec
+	m := wire.Report{
+		Job: r.Job.ID, Epoch: r.Epoch, Number: r.Report, State: r.State, Attempt: r.Attempt, Local: r.Local,
+		Started: c.ago(r.Started), Finished: c.ago(r.Finished),
+		End: r.End, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal, Reason: r.Reason,
+		Cancel: r.CancelRequested,
+	}
+	if r.EstimateNow != 0 && r.State == grid.Assigned {
+		m.Estimate = wire.In{Span: r.EstimateNow - c.now, Known: true}
+	}
+	if r.State == grid.StageOut {
+		m.Outputs = r.Outputs
+	}
+	return m
+}
+
+func (c *Core) ago(t grid.Tick) wire.Ago {
+	if t == 0 {
+		return wire.Ago{}
+	}
+	return wire.Ago{Span: max(0, c.now-t), Known: true}
+}
+
+func (c *Core) instant(a wire.Ago) grid.Tick {
+	if !a.Known {
+		return 0
+	}
+	return c.now - a.Span
+}
+
+// onReport is the owner's word, heard at the home.
+func (c *Core) onReport(from grid.PeerID, m wire.Report) {
+	j := c.jobs[m.Job]
+	switch {
+	case j == nil || !c.home(j):
+		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "this site is not the home of that job, or has removed it"})
+		return
+	case j.rec.State.Terminal():
+		c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true})
+		return
+	case m.Epoch.Before(j.rec.Epoch):
+		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "an older epoch"})
+		return
+	case j.rec.Standing == grid.Owning:
+		return // this site owns it and has handed nothing at that epoch
+	case m.Epoch == j.rec.Epoch && from != j.rec.Owner:
+		return
+	}
+	if j.rec.Handoff.Phase == grid.Committed && j.rec.Handoff.To == from && j.rec.Handoff.Epoch == m.Epoch {
+		c.handedOver(j) // a report of the new owner says Owned too
+	}
+	j.heard = c.now
+	if m.Epoch != j.rec.Epoch || m.Number > j.rec.Report || j.rec.Report == 0 {
+		c.apply(j, from, m)
+	} else {
+		c.contact(j)
+		c.setEstimate(j, m)
+	}
+	if j.rec.State == grid.StageOut {
+		c.pull(j)
+		return // acknowledged when the output is here
+	}
+	c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Cancel: j.rec.CancelRequested})
+}
+
+// apply takes a newer report into the home's record.
+func (c *Core) apply(j *job, from grid.PeerID, m wire.Report) {
+	r := &j.rec
+	if r.Owner != from {
+		r.Trail = append(r.Trail, from)
+	}
+	why := "heard from " + string(c.siteName(from))
+	if m.State == r.State && m.Epoch == r.Epoch {
+		why = ""
+	}
+	r.Owner, r.Epoch, r.Report = from, m.Epoch, m.Number
+	r.State, r.Attempt, r.Local = m.State, m.Attempt, m.Local
+	r.Started, r.Finished = c.keepInstant(r.Started, m.Started), c.keepInstant(r.Finished, m.Finished)
+	r.End, r.ExitCode, r.HasExit, r.Signal, r.Reason = m.End, m.ExitCode, m.HasExit, m.Signal, m.Reason
+	r.CancelRequested = r.CancelRequested || m.Cancel
+	r.ContactLost = 0
+	if m.Estimate.Known {
+		r.EstimateNow = c.now + m.Estimate.Span
+	}
+	if m.State == grid.StageOut {
+		r.Outputs = m.Outputs
+	}
+	c.save(j, why)
+}
+
+// keepInstant does not let an instant wander with the delay of each report.
+func (c *Core) keepInstant(old grid.Tick, a wire.Ago) grid.Tick {
+	if old != 0 && a.Known {
+		return old
+	}
+	return c.instant(a)
+}
+
+func (c *Core) setEstimate(j *job, m wire.Report) {
+	if m.Estimate.Known {
+		j.rec.EstimateNow = c.now + m.Estimate.Span
+		c.show(j)
+	}
+}
+
+// contact: the owner was heard.
+func (c *Core) contact(j *job) {
+	if j.rec.ContactLost != 0 {
+		j.rec.ContactLost = 0
+		c.show(j)
+	}
+}
+
+// pull brings the output home, then ends the job.
+func (c *Core) pull(j *job) {
+	if !c.home(j) || j.rec.State != grid.StageOut || j.pulling {
+		return
+	}
+	if len(j.rec.Outputs) == 0 {
+		c.broughtHome(j)
+		return
+	}
+	j.pulling = true
+	c.emit(Fetch{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, From: j.rec.Owner, Set: OutputFiles, Files: j.rec.Outputs})
+}
+
+func (c *Core) fetched(e Fetched) {
+	if e.Set == InputFiles {
+		c.inputsFetched(e)
+		return
+	}
+	j := c.jobs[e.Job]
+	if j == nil {
+		return
+	}
+	j.pulling = false
+	if j.rec.State != grid.StageOut || j.rec.Epoch != e.Epoch {
+		return
+	}
+	if e.Err != "" {
+		c.note(e.Job, j.rec.Owner, "fetching its output: "+clip(e.Err))
+		c.backoff(j, onPull)
+		return
+	}
+	c.broughtHome(j)
+}
+
+// broughtHome: all is at home; the owner may forget.
+func (c *Core) broughtHome(j *job) {
+	c.terminal(j, j.rec.End)
+	c.send(j.rec.Owner, wire.ReportAck{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Number: j.rec.Report, Closed: true})
+}
+
+func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
+	j := c.jobs[m.Job]
+	if j == nil || j.rec.Job.Home != from || j.rec.Standing != grid.Owning || j.rec.Epoch != m.Epoch {
+		return
+	}
+	if m.Closed {
+		c.closeOwner(j)
+		return
+	}
+	if m.Number == j.rec.Report {
+		j.acked = true
+		if j.rec.State != grid.StageOut {
+			c.arm(j, onReport, c.cfg.Digest)
+		}
+	}
+	if m.Cancel && !j.rec.CancelRequested {
+		j.rec.CancelRequested = true
+		c.save(j, "cancel requested at home")
+		c.enforceCancel(j)
+	}
+}
+
+// closeOwner: the home has the end and the output.
+func (c *Core) closeOwner(j *job) {
+	if j.rec.End == 0 {
+		return // the home ended a job that still runs here: only a cancel may do that
+	}
+	j.rec.Closed = true
+	j.rec.State = j.rec.End
+	j.rec.Standing = grid.Past
+	j.rec.Ended = c.now
+	c.disarm(j, onReport)
+	c.save(j, "the home has it all")
+	c.emit(Discard{Job: j.rec.Job.ID})
+}
+
+func (c *Core) sendClosed(to grid.PeerID, j *job) {
+	c.send(to, wire.Closed{Job: j.rec.Job.ID, Term: j.rec.Epoch.Term})
+}
+
+// onClosed: tombstones of an ended job may go.
+func (c *Core) onClosed(from grid.PeerID, m wire.Closed) {
+	j := c.jobs[m.Job]
+	if j == nil || j.rec.Job.Home != from || j.rec.Epoch.Term > m.Term {
+		return
+	}
+	never := j.rec.Started == 0 // what ran here is kept for the accounts until its retention ends
+	if never && (j.rec.Standing == grid.Past && j.rec.Handoff.Phase == grid.NoHandoff || j.rec.Standing == grid.Declined) {
+		c.drop(j)
+	}
+}
+
+func (c *Core) sendAbort(b wire.Bond, why string) { c.send(b.To, wire.Abort{Bond: b, Why: why}) }
+
+// peerChanged: a handoff to a peer that is gone is given up while that is still
+// possible; the home says since when it has not heard of a job.
+func (c *Core) peerChanged(e PeerChanged) {
+	m := c.members[e.Peer]
+	if m == nil {
+		return
+	}
+	m.live = e.Liveness
+	for _, j := range c.sorted() {
+		switch {
+		case j.rec.Handoff.Phase == grid.Offering && j.rec.Handoff.To == e.Peer && e.Liveness != grid.Alive:
+			c.sendAbort(c.bond(j), "the candidate was not to be reached")
+			c.dropOffer(j, fmt.Sprintf("the offer died: %s is %s", m.Name, e.Liveness))
+		case j.rec.Standing == grid.Owning && j.rec.State == grid.Ready && e.Liveness == grid.Alive:
+			c.undecide(j) // nobody could take it: perhaps this site can
+		case j.rec.Standing == grid.Watching && j.rec.Owner == e.Peer && !j.rec.State.Terminal():
+			c.ownerChanged(j, e.Liveness)
+		case e.Liveness == grid.Alive && j.rec.Standing == grid.Owning && j.rec.Job.Home == e.Peer && !j.acked:
+			c.disarm(j, onReport)
+			c.report(j)
+		}
+	}
+}
+
+func (c *Core) ownerChanged(j *job, l grid.Liveness) {
+	if l == grid.Alive {
+		if j.rec.CancelRequested {
+			c.pursueCancel(j)
+		}
+		if j.rec.State == grid.StageOut {
+			c.pull(j)
+		}
+		return
+	}
+	if j.rec.ContactLost == 0 {
+		j.rec.ContactLost = c.now
+		c.show(j)
+	}
+}

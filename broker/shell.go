@@ -1,0 +1,262 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// Peers carries messages to other brokers, best effort; it never blocks.
+type Peers interface {
+	Send(to grid.PeerID, m wire.Message) error
+}
+
+// Hints takes the hint of who owns a job (the DHT).
+type Hints interface {
+	PublishOwner(ctx context.Context, job grid.JobID, epoch grid.Epoch, owner grid.PeerID) error
+}
+
+// Batch is the local batch system; see pbs.System for the contract.
+type Batch interface {
+	Snapshot(ctx context.Context) (plan.Snapshot, error)
+	Submit(ctx context.Context, s grid.Submission) (grid.LocalID, error)
+	Withdraw(ctx context.Context, at grid.AttemptID, control string) (bool, error)
+	Kill(ctx context.Context, at grid.AttemptID, control string) error
+	Progress(ctx context.Context, at grid.AttemptID, control string) (grid.Progress, error)
+}
+
+// Stager moves and keeps files; see package stage.
+type Stager interface {
+	Paths(job grid.JobID) (work, control string)
+	Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set FileSet, files grid.Manifest) error
+	Prepare(ctx context.Context, job grid.Job, keep bool) error
+	Collect(ctx context.Context, job grid.Job) (files grid.Manifest, missing []string, err error)
+	Discard(job grid.JobID, keep bool) error
+	Jobs() ([]grid.JobID, error)
+}
+
+// Journal keeps records; see package store.
+type Journal interface {
+	ID() grid.JournalID
+	Load(ctx context.Context) ([]grid.Record, error)
+	Commit(ctx context.Context, changes []grid.Change) error
+	History(ctx context.Context, job grid.JobID) ([]grid.Event, error)
+	Space() (free int64, err error)
+	Close() error
+}
+
+// Ports are what a Broker works through.
+type Ports struct {
+	Peers   Peers
+	Hints   Hints
+	Batch   Batch
+	Stager  Stager
+	Journal func(ctx context.Context) (Journal, error) // opens it, also anew after a failed save
+	Clock   func() grid.Tick                           // never goes back
+	Log     *zap.Logger
+}
+
+// Broker drives one Core: it feeds it events and does what it decides.
+//
+//	producers ─► events ─► Step, Step, Step ─► one Commit ─► readers see it ─► effects leave
+//
+// Invariant (persist before anything is seen): no effect and no answer of a step
+// leaves before the saves of all steps up to it are durable. One Commit serves all
+// events that came while the last one was written.
+type Broker struct {
+	cfg     Config
+	ports   Ports
+	events  chan Event
+	view    *view
+	lanes   *lanes
+	journal atomic.Pointer[Journal]
+	members []grid.Member
+
+	tokens  atomic.Uint64
+	answers sync.Map // Token -> chan Answer
+	ready   chan struct{}
+	done    chan struct{}
+}
+
+// NewBroker builds a broker; Run starts it.
+func NewBroker(cfg Config, members []grid.Member, ports Ports) *Broker {
+	return &Broker{
+		cfg: cfg, ports: ports, members: members,
+		events: make(chan Event, 1024),
+		view:   newView(),
+		lanes:  newLanes(),
+		ready:  make(chan struct{}),
+		done:   make(chan struct{}),
+	}
+}
+
+// Ready is closed when the records are loaded and requests are taken.
+func (b *Broker) Ready() <-chan struct{} { return b.ready }
+
+// Run serves until ctx is done. A save that fails ends the Core: its effects are
+// dropped, the journal is opened again and a new Core is made from it.
+func (b *Broker) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel()
+		close(b.done)
+		b.lanes.wait()
+	}()
+	for first := true; ; first = false {
+		err := b.life(ctx, first)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if first && !errors.Is(err, errSave) {
+			return err
+		}
+		b.ports.Log.Error("a save failed; starting again from the journal", zap.Error(err))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+var errSave = errors.New("saving to the journal")
+
+// life is one Core from its recovery to its end.
+func (b *Broker) life(ctx context.Context, first bool) error {
+	journal, err := b.ports.Journal(ctx)
+	if err != nil {
+		return fmt.Errorf("opening the journal: %w", err)
+	}
+	defer journal.Close()
+	records, err := journal.Load(ctx)
+	if err != nil {
+		return fmt.Errorf("loading the journal: %w", err)
+	}
+	b.journal.Store(&journal)
+	b.view.reset(records)
+	cfg := b.cfg
+	cfg.Journal = journal.ID()
+	core := New(cfg, b.members, records)
+	if first {
+		b.sweep(records)
+		close(b.ready)
+	}
+	return b.loop(ctx, core, journal)
+}
+
+// maxBatch bounds the events that one Commit serves.
+const maxBatch = 256
+
+func (b *Broker) loop(ctx context.Context, core *Core, journal Journal) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	effects := core.Step(b.ports.Clock(), Boot{})
+	for {
+		if err := b.perform(ctx, journal, effects); err != nil {
+			return err
+		}
+		b.setTimer(timer, core)
+		effects = nil
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+			effects = core.Step(b.ports.Clock(), Tick{})
+		case ev := <-b.events:
+			effects = b.step(core, ev)
+			for n := 1; n < maxBatch && len(b.events) > 0; n++ {
+				effects = append(effects, b.step(core, <-b.events)...)
+			}
+		}
+	}
+}
+
+func (b *Broker) step(core *Core, ev Event) []Effect {
+	if m, ok := ev.(MembersChanged); ok {
+		b.members = m.Members // for the next Core, should this one end
+	}
+	return core.Step(b.ports.Clock(), ev)
+}
+
+func (b *Broker) setTimer(t *time.Timer, core *Core) {
+	wait := time.Hour
+	if at, ok := core.Next(); ok {
+		wait = max(0, (at - b.ports.Clock()).Duration())
+	}
+	t.Reset(wait)
+}
+
+// Post hands an event to the Core; it blocks while the queue is full.
+func (b *Broker) Post(ev Event) {
+	select {
+	case b.events <- ev:
+	case <-b.done:
+	}
+}
+
+// perform makes the saves durable, shows them, then lets the effects leave in order.
+func (b *Broker) perform(ctx context.Context, journal Journal, effects []Effect) error {
+	changes := changesOf(effects)
+	if len(changes) > 0 {
+		if err := journal.Commit(context.WithoutCancel(ctx), changes); err != nil {
+			b.failAnswers(effects, err)
+			return fmt.Errorf("%w: %w", errSave, err)
+		}
+	}
+	for _, e := range effects {
+		b.dispatch(ctx, e)
+	}
+	return nil
+}
+
+// changesOf merges the saves: the last record of each job, all its history.
+func changesOf(effects []Effect) []grid.Change {
+	var changes []grid.Change
+	at := map[grid.JobID]int{}
+	for _, e := range effects {
+		s, ok := e.(Save)
+		if !ok {
+			continue
+		}
+		k, seen := at[s.Change.Job]
+		if !seen {
+			at[s.Change.Job] = len(changes)
+			changes = append(changes, s.Change)
+			continue
+		}
+		changes[k].Record = s.Change.Record
+		changes[k].Events = append(changes[k].Events, s.Change.Events...)
+	}
+	return changes
+}
+
+// sweep removes folders that belong to no record: what a crash between a discard
+// and its save left behind.
+func (b *Broker) sweep(records []grid.Record) {
+	known := make(map[grid.JobID]bool, len(records))
+	for i := range records {
+		known[records[i].Job.ID] = true
+	}
+	ids, err := b.ports.Stager.Jobs()
+	if err != nil {
+		b.ports.Log.Warn("listing the job folders", zap.Error(err))
+		return
+	}
+	for _, id := range ids {
+		if !known[id] {
+			b.ports.Log.Info("removing a folder of no known job", zap.String("job", string(id)))
+			if err := b.ports.Stager.Discard(id, false); err != nil {
+				b.ports.Log.Warn("removing a folder", zap.String("job", string(id)), zap.Error(err))
+			}
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"gbroker/grid"
+)
+
+// Time limits of what is done outside. A Fetch has none: it ends when the file is
+// here, its peer gives up, or it is discarded.
+const (
+	lookLimit    = 30 * time.Second
+	batchLimit   = 2 * time.Minute
+	prepareLimit = 6 * time.Hour
+	hintLimit    = 20 * time.Second
+)
+
+// dispatch lets one effect leave. It never blocks on the outside.
+func (b *Broker) dispatch(ctx context.Context, e Effect) {
+	switch e := e.(type) {
+	case Save:
+		b.view.change(e.Change)
+	case Show:
+		b.view.set(e.Record)
+	case Send:
+		if err := b.ports.Peers.Send(e.To, e.Message); err != nil {
+			b.ports.Log.Debug("a message was not sent", zap.String("to", string(e.To)),
+				zap.Uint8("kind", uint8(e.Message.Kind())), zap.Error(err))
+		}
+	case Answer:
+		b.answer(e)
+	case Look:
+		b.lanes.do(ctx, lane{lookLane, ""}, b.look)
+	case Launch:
+		b.lanes.do(ctx, lane{batchLane, string(e.Submission.ID.Job)}, func(ctx context.Context) { b.launch(ctx, e) })
+	case Withdraw:
+		b.lanes.do(ctx, lane{batchLane, string(e.ID.Job)}, func(ctx context.Context) { b.withdraw(ctx, e.ID) })
+	case Kill:
+		b.lanes.do(ctx, lane{batchLane, string(e.ID.Job)}, func(ctx context.Context) { b.kill(ctx, e.ID) })
+	case Probe:
+		b.lanes.do(ctx, lane{batchLane, string(e.ID.Job)}, func(ctx context.Context) { b.Probe(ctx, e.ID) })
+	case Fetch:
+		b.lanes.do(ctx, lane{fileLane, string(e.Job)}, func(ctx context.Context) { b.fetch(ctx, e) })
+	case Collect:
+		b.lanes.do(ctx, lane{fileLane, string(e.Job.ID)}, func(ctx context.Context) { b.collect(ctx, e) })
+	case Discard:
+		k := lane{fileLane, string(e.Job)}
+		b.lanes.stop(k)
+		b.lanes.do(ctx, k, func(context.Context) { b.discard(e) })
+	case Publish:
+		b.lanes.do(ctx, lane{hintLane, string(e.Job)}, func(ctx context.Context) { b.publish(ctx, e) })
+	case Note:
+		b.ports.Log.Info("note", zap.String("text", e.Text), zap.String("job", string(e.Job)), zap.String("peer", string(e.Peer)))
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func (b *Broker) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	s, err := b.ports.Batch.Snapshot(ctx)
+	b.Post(Looked{Snapshot: s, Err: text(err)})
+}
+
+func (b *Broker) launch(ctx context.Context, e Launch) {
+	s := e.Submission
+	s.Work, s.Control = b.ports.Stager.Paths(s.ID.Job)
+	local, err := grid.LocalID(""), error(nil)
+	prepare, cancel := context.WithTimeout(ctx, prepareLimit)
+	defer cancel()
+	if err = b.ports.Stager.Prepare(prepare, s.Job, e.Keep); err != nil {
+		err = fmt.Errorf("preparing the sandbox: %w", err)
+	} else {
+		submit, cancel := context.WithTimeout(ctx, batchLimit)
+		defer cancel()
+		local, err = b.ports.Batch.Submit(submit, s)
+	}
+	b.Post(Launched{ID: s.ID, Local: local, Err: text(err)})
+}
+
+func (b *Broker) withdraw(ctx context.Context, id grid.AttemptID) {
+	ctx, cancel := context.WithTimeout(ctx, batchLimit)
+	defer cancel()
+	_, control := b.ports.Stager.Paths(id.Job)
+	done, err := b.ports.Batch.Withdraw(ctx, id, control)
+	b.Post(Withdrawn{ID: id, Done: done, Err: text(err)})
+}
+
+func (b *Broker) kill(ctx context.Context, id grid.AttemptID) {
+	ctx, cancel := context.WithTimeout(ctx, batchLimit)
+	defer cancel()
+	_, control := b.ports.Stager.Paths(id.Job)
+	if err := b.ports.Batch.Kill(ctx, id, control); err != nil {
+		b.ports.Log.Warn("killing an attempt", zap.Stringer("attempt", id), zap.Error(err))
+	}
+}
+
+// Probe asks about an attempt and posts the answer. The batch system's own word of
+// a change leads here too.
+func (b *Broker) Probe(ctx context.Context, id grid.AttemptID) {
+	ctx, cancel := context.WithTimeout(ctx, batchLimit)
+	defer cancel()
+	_, control := b.ports.Stager.Paths(id.Job)
+	p, err := b.ports.Batch.Progress(ctx, id, control)
+	p.ID = id
+	b.Post(Progressed{Progress: p, Err: text(err)})
+}
+
+// Changed is the batch system's word that an attempt's progress may have changed.
+func (b *Broker) Changed(ctx context.Context, id grid.AttemptID) {
+	b.lanes.do(ctx, lane{batchLane, string(id.Job)}, func(ctx context.Context) { b.Probe(ctx, id) })
+}
+
+func (b *Broker) fetch(ctx context.Context, e Fetch) {
+	err := b.ports.Stager.Fetch(ctx, e.From, e.Job, e.Set, e.Files)
+	b.Post(Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: text(err)})
+}
+
+func (b *Broker) collect(ctx context.Context, e Collect) {
+	ctx, cancel := context.WithTimeout(ctx, prepareLimit)
+	defer cancel()
+	files, missing, err := b.ports.Stager.Collect(ctx, e.Job)
+	b.Post(Collected{Job: e.Job.ID, Epoch: e.Epoch, Outputs: files, Missing: missing, Err: text(err)})
+}
+
+func (b *Broker) discard(e Discard) {
+	if err := b.ports.Stager.Discard(e.Job, e.Keep); err != nil {
+		b.ports.Log.Warn("dropping the files of a job", zap.String("job", string(e.Job)), zap.Error(err))
+	}
+}
+
+func (b *Broker) publish(ctx context.Context, e Publish) {
+	ctx, cancel := context.WithTimeout(ctx, hintLimit)
+	defer cancel()
+	if err := b.ports.Hints.PublishOwner(ctx, e.Job, e.Epoch, e.Owner); err != nil {
+		b.ports.Log.Debug("publishing an owner", zap.String("job", string(e.Job)), zap.Error(err))
+	}
+}

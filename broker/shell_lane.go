@@ -1,0 +1,94 @@
+package broker
+
+import (
+	"context"
+	"sync"
+)
+
+// lanes run the slow effects: those of one lane one after another, in order,
+// different lanes side by side. A lane lives while it has work.
+type lanes struct {
+	mu    sync.Mutex
+	queue map[lane][]func()
+	stops map[lane]context.CancelFunc
+	group sync.WaitGroup
+	slots map[laneKind]chan struct{}
+}
+
+// laneKind tells apart what a job's lanes are for.
+type laneKind uint8
+
+const (
+	batchLane laneKind = iota // submit, withdraw, kill, probe
+	fileLane                  // fetch, collect, discard
+	hintLane
+	lookLane // snapshots of the batch system
+)
+
+type lane struct {
+	kind laneKind
+	job  string
+}
+
+// newLanes bounds how many of each kind work at once.
+func newLanes() *lanes {
+	return &lanes{
+		queue: map[lane][]func(){},
+		stops: map[lane]context.CancelFunc{},
+		slots: map[laneKind]chan struct{}{
+			batchLane: make(chan struct{}, 16), fileLane: make(chan struct{}, 16), hintLane: make(chan struct{}, 4),
+			lookLane: make(chan struct{}, 1),
+		},
+	}
+}
+
+// do queues f on a lane. It runs also when ctx is done, to end quickly.
+func (l *lanes) do(ctx context.Context, k lane, f func(context.Context)) {
+	work := func() {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		l.mu.Lock()
+		l.stops[k] = stop
+		l.mu.Unlock()
+		f(ctx)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q, busy := l.queue[k]
+	l.queue[k] = append(q, work)
+	if !busy {
+		l.group.Add(1)
+		go l.run(k)
+	}
+}
+
+// stop ends what runs on a lane now; what is queued behind it goes on.
+func (l *lanes) stop(k lane) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.stops[k]; s != nil {
+		s()
+	}
+}
+
+func (l *lanes) run(k lane) {
+	defer l.group.Done()
+	slot := l.slots[k.kind]
+	for {
+		l.mu.Lock()
+		q := l.queue[k]
+		if len(q) == 0 {
+			delete(l.queue, k)
+			delete(l.stops, k)
+			l.mu.Unlock()
+			return
+		}
+		l.queue[k] = q[1:]
+		l.mu.Unlock()
+		slot <- struct{}{}
+		q[0]()
+		<-slot
+	}
+}
+
+func (l *lanes) wait() { l.group.Wait() }

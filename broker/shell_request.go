@@ -1,0 +1,129 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+
+	"gbroker/grid"
+)
+
+// request posts an event that carries a token and waits for its answer. A request
+// whose answer does not come in time may have been done all the same.
+func (b *Broker) request(ctx context.Context, event func(Token) Event) (Answer, error) {
+	token := Token(b.tokens.Add(1))
+	ch := make(chan Answer, 1)
+	b.answers.Store(token, ch)
+	defer b.answers.Delete(token)
+	select {
+	case b.events <- event(token):
+	case <-b.done:
+		return Answer{}, fmt.Errorf("%w: the broker is stopping", grid.ErrUnavailable)
+	case <-ctx.Done():
+		return Answer{}, fmt.Errorf("%w: the broker is too busy: %w", grid.ErrUnavailable, ctx.Err())
+	}
+	select {
+	case a := <-ch:
+		return a, a.Err
+	case <-b.done:
+		return Answer{}, fmt.Errorf("%w: the broker is stopping", grid.ErrUnavailable)
+	case <-ctx.Done():
+		return Answer{}, fmt.Errorf("%w: no answer yet: %w", grid.ErrUnavailable, ctx.Err())
+	}
+}
+
+func (b *Broker) answer(a Answer) {
+	if ch, ok := b.answers.Load(a.Token); ok {
+		ch.(chan Answer) <- a
+	}
+}
+
+// failAnswers tells those whose request was not saved.
+func (b *Broker) failAnswers(effects []Effect, err error) {
+	for _, e := range effects {
+		if a, ok := e.(Answer); ok {
+			b.answer(Answer{Token: a.Token, Err: fmt.Errorf("%w: %w", grid.ErrUnavailable, err)})
+		}
+	}
+}
+
+// reserve is the free space, in bytes, below which nothing new is taken, so that
+// the jobs already held can still be written down.
+const reserve = 64 << 20
+
+// Submit takes a job; it is durable when Submit returns. again tells that the key was known.
+func (b *Broker) Submit(ctx context.Context, j grid.Job, key string) (r grid.Record, again bool, err error) {
+	journal := b.journal.Load()
+	if journal == nil {
+		return r, false, fmt.Errorf("%w: the broker is starting", grid.ErrUnavailable)
+	}
+	free, err := (*journal).Space()
+	if err == nil && free < reserve+j.Inputs.Size() {
+		return r, false, fmt.Errorf("%w: the disk of this site has %d MiB left; the job needs %d MiB beside a reserve of %d MiB",
+			grid.ErrUnavailable, free>>20, j.Inputs.Size()>>20, int64(reserve)>>20)
+	}
+	a, err := b.request(ctx, func(t Token) Event { return Submit{Token: t, Job: j, Key: key} })
+	return a.Record, a.Again, err
+}
+
+// Uploaded tells that the files of a job are all here.
+func (b *Broker) Uploaded(ctx context.Context, id grid.JobID, inputs grid.Manifest) (grid.Record, error) {
+	a, err := b.request(ctx, func(t Token) Event { return Uploaded{Token: t, Job: id, Inputs: inputs} })
+	return a.Record, err
+}
+
+// Cancel asks for a job's end and waits, until ctx is done, for it to be certain.
+func (b *Broker) Cancel(ctx context.Context, id grid.JobID, by string) (r grid.Record, confirmed bool, err error) {
+	if _, err = b.request(ctx, func(t Token) Event { return CancelRequest{Token: t, Job: id, By: by} }); err != nil {
+		return r, false, err
+	}
+	certain := func(r *grid.Record) bool { return r.State.Terminal() || r.End != 0 }
+	r, known := b.view.until(ctx, id, certain)
+	return r, !known || certain(&r), nil
+}
+
+// Remove deletes an ended job and its files.
+func (b *Broker) Remove(ctx context.Context, id grid.JobID) error {
+	_, err := b.request(ctx, func(t Token) Event { return RemoveRequest{Token: t, Job: id} })
+	return err
+}
+
+// Job is the durable record of a job.
+func (b *Broker) Job(id grid.JobID) (grid.Record, bool) { return b.view.get(id) }
+
+// Jobs lists up to limit records after an identifier that keep says.
+func (b *Broker) Jobs(after grid.JobID, limit int, keep func(*grid.Record) bool) []grid.Record {
+	return b.view.after(after, limit, keep)
+}
+
+// Wait returns when ok holds for the record, it vanished (false), or ctx is done.
+func (b *Broker) Wait(ctx context.Context, id grid.JobID, ok func(*grid.Record) bool) (grid.Record, bool) {
+	return b.view.until(ctx, id, ok)
+}
+
+// History is the append-only table of a job's events.
+func (b *Broker) History(ctx context.Context, id grid.JobID) ([]grid.Event, error) {
+	journal := b.journal.Load()
+	if journal == nil {
+		return nil, fmt.Errorf("%w: the broker is starting", grid.ErrUnavailable)
+	}
+	return (*journal).History(ctx, id)
+}
+
+// MayFetch says whether a peer may have a set of a job's files now, and which
+// files those are: the inputs are for the candidate of an open handoff, what a job
+// left or is writing is for its home.
+func (b *Broker) MayFetch(peer grid.PeerID, id grid.JobID, set FileSet) (grid.Manifest, error) {
+	r, ok := b.view.get(id)
+	if !ok {
+		return nil, fmt.Errorf("%w: job %s", grid.ErrNotFound, id)
+	}
+	switch {
+	case set == InputFiles && r.Handoff.To == peer && r.Handoff.Phase != grid.NoHandoff:
+		return r.Job.Inputs, nil
+	case set == OutputFiles && r.Job.Home == peer && r.End != 0:
+		return r.Outputs, nil
+	case set == LiveFiles && r.Job.Home == peer:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%w: peer %s and the files of job %s", grid.ErrForbidden, peer, id)
+}

@@ -1,0 +1,494 @@
+package broker
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// world hosts several Cores in virtual time over a lossy network, a batch system
+// with start tokens, and journals that keep what was saved. One seed is one history.
+type world struct {
+	t      testing.TB
+	rnd    *rand.Rand
+	now    grid.Tick
+	queue  worldHeap
+	seq    int
+	sites  []*site
+	byPeer map[grid.PeerID]*site
+	faults faults
+	starts map[grid.JobID][]string // in truth: who started the program
+	told   map[grid.JobID]bool     // the user was told KILLED
+	log    []string
+}
+
+// faults are probabilities per message, and delays.
+type faults struct {
+	loss, duplicate float64
+	delay           grid.Tick // messages take 1..delay
+	batchError      float64   // a batch command is said to have failed; half of them took effect
+	crash           float64   // per message delivered: the receiver crashes
+}
+
+type site struct {
+	w       *world
+	peer    grid.PeerID
+	name    grid.SiteName
+	core    *Core
+	life    int // raised by a crash: what belongs to an older life is void
+	up      bool
+	wake    grid.Tick
+	journal map[grid.JobID]grid.Record
+	cores   int
+	speed   float64
+	tokens  map[grid.AttemptID]string // "started" or "withdrawn"
+	local   []*localJob
+	members []grid.Member
+	answers map[Token]Answer
+	links   map[grid.PeerID]grid.Link
+}
+
+type localJob struct {
+	s        grid.Submission
+	started  grid.Tick
+	ended    bool
+	progress grid.Progress
+}
+
+type worldEvent struct {
+	at  grid.Tick
+	seq int
+	run func()
+}
+
+type worldHeap []worldEvent
+
+func (h worldHeap) Len() int { return len(h) }
+func (h worldHeap) Less(a, b int) bool {
+	return cmp.Or(cmp.Compare(h[a].at, h[b].at), cmp.Compare(h[a].seq, h[b].seq)) < 0
+}
+func (h worldHeap) Swap(a, b int) { h[a], h[b] = h[b], h[a] }
+func (h *worldHeap) Push(x any)   { *h = append(*h, x.(worldEvent)) }
+func (h *worldHeap) Pop() any {
+	old := *h
+	e := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return e
+}
+
+// newWorld makes sites a, b, c, ... with the given cores, all members of each other.
+func newWorld(t testing.TB, seed uint64, f faults, cores ...int) *world {
+	w := &world{
+		t: t, rnd: rand.New(rand.NewPCG(seed, 1)), now: 1_000_000, faults: f,
+		byPeer: map[grid.PeerID]*site{}, starts: map[grid.JobID][]string{}, told: map[grid.JobID]bool{},
+	}
+	for i, n := range cores {
+		name := string(rune('a' + i))
+		s := &site{
+			w: w, peer: grid.PeerID("peer-" + name), name: grid.SiteName(name), cores: n, speed: 1,
+			journal: map[grid.JobID]grid.Record{}, tokens: map[grid.AttemptID]string{}, answers: map[Token]Answer{},
+			links: map[grid.PeerID]grid.Link{},
+		}
+		w.sites = append(w.sites, s)
+		w.byPeer[s.peer] = s
+	}
+	for _, s := range w.sites {
+		for _, o := range w.sites {
+			if o != s {
+				s.members = append(s.members, grid.Member{Name: o.name, Peer: o.peer, Send: true})
+			}
+		}
+	}
+	return w
+}
+
+func (w *world) boot() {
+	for _, s := range w.sites {
+		s.boot()
+	}
+}
+
+func (w *world) after(d grid.Tick, run func()) {
+	w.seq++
+	heap.Push(&w.queue, worldEvent{w.now + max(d, 0), w.seq, run})
+}
+
+// run lets the world go on until the instant end, or until done holds.
+func (w *world) run(end grid.Tick, done func() bool) bool {
+	for len(w.queue) > 0 && w.queue[0].at <= end {
+		e := heap.Pop(&w.queue).(worldEvent)
+		w.now = e.at
+		e.run()
+		if done != nil && done() {
+			return true
+		}
+	}
+	return done == nil
+}
+
+func (w *world) logf(format string, args ...any) {
+	w.log = append(w.log, fmt.Sprintf("%9.3f ", float64(w.now-1_000_000)/1000)+fmt.Sprintf(format, args...))
+}
+
+func (s *site) config() Config {
+	c := Config{Self: s.peer, Site: s.facts(), Seed: uint64(s.life) << 32, Journal: grid.JournalID{Incarnation: 1}}
+	return c
+}
+
+func (s *site) facts() grid.Site {
+	return grid.Site{Name: s.name, Processes: s.cores, Speed: s.speed, Architecture: "x86_64", System: "LINUX"}
+}
+
+func (s *site) boot() {
+	records := make([]grid.Record, 0, len(s.journal))
+	for _, r := range s.journal {
+		records = append(records, r)
+	}
+	slices.SortFunc(records, func(a, b grid.Record) int { return cmp.Compare(a.Job.ID, b.Job.ID) })
+	s.core = New(s.config(), s.members, records)
+	s.up, s.wake = true, 0
+	s.step(Boot{})
+	for _, o := range s.w.sites {
+		if o == s {
+			continue
+		}
+		if l, ok := s.links[o.peer]; ok {
+			s.step(LinkChanged{o.peer, l})
+		}
+		if o.up {
+			s.step(PeerChanged{o.peer, grid.Alive})
+			o.later(1, PeerChanged{s.peer, grid.Alive})
+		}
+	}
+}
+
+// crash loses what was in memory; jobs in the batch system go on.
+func (s *site) crash(down grid.Tick) {
+	if !s.up {
+		return
+	}
+	s.w.logf("%s crashes", s.name)
+	s.up = false
+	s.life++
+	for _, o := range s.w.sites {
+		if o != s && o.up {
+			o.later(5, PeerChanged{s.peer, grid.Doubtful})
+		}
+	}
+	s.w.after(down, func() {
+		s.w.logf("%s is back", s.name)
+		s.boot()
+	})
+}
+
+// later feeds an event to the present life of the site.
+func (s *site) later(d grid.Tick, ev Event) {
+	life := s.life
+	s.w.after(d, func() {
+		if s.up && s.life == life {
+			s.step(ev)
+		}
+	})
+}
+
+func (s *site) step(ev Event) {
+	for _, e := range s.core.Step(s.w.now, ev) {
+		s.do(e)
+	}
+	if at, ok := s.core.Next(); ok && (s.wake == 0 || at < s.wake || s.wake <= s.w.now) {
+		s.wake = at
+		s.later(at-s.w.now, Tick{})
+	}
+}
+
+func (s *site) do(e Effect) {
+	w := s.w
+	switch e := e.(type) {
+	case Save:
+		s.save(e.Change)
+	case Send:
+		w.send(s, e)
+	case Answer:
+		s.answers[e.Token] = e
+	case Look:
+		s.later(1, Looked{Snapshot: s.snapshot()})
+	case Launch:
+		s.later(2, s.launch(e.Submission))
+	case Withdraw:
+		s.later(2, s.withdraw(e.ID))
+	case Kill:
+		s.kill(e.ID)
+	case Probe:
+		s.later(2, Progressed{Progress: s.progress(e.ID)})
+	case Fetch:
+		if o := w.byPeer[e.From]; o.up {
+			s.later(20, Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set})
+		} else {
+			s.later(20, Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: "peer is down"})
+		}
+	case Collect:
+		s.later(3, Collected{Job: e.Job.ID, Epoch: e.Epoch, Outputs: grid.Manifest{{Path: "stdout"}}})
+	case Note:
+		w.logf("%s notes %s: %s", s.name, e.Job, e.Text)
+	}
+}
+
+// save checks what must hold for a record, against the one before.
+func (s *site) save(c grid.Change) {
+	if c.Record == nil {
+		delete(s.journal, c.Job)
+		return
+	}
+	old, known := s.journal[c.Job]
+	r := *c.Record
+	s.w.logf("%s saves %s %s %s owner=%s epoch=%s handoff=%d/%s attempt=%d %v", s.name, r.Job.ID, r.Standing, r.State, r.Owner, r.Epoch, r.Handoff.Phase, r.Handoff.Epoch, r.Attempt, c.Events)
+	if known && old.State.Terminal() && old.State != grid.Lost && r.State != old.State {
+		s.w.t.Fatalf("%s: %s left the terminal state %s for %s\n%s", s.name, c.Job, old.State, r.State, s.w.story(c.Job))
+	}
+	if known && r.Epoch.Before(old.Epoch) {
+		s.w.t.Fatalf("%s: %s went back from epoch %s to %s\n%s", s.name, c.Job, old.Epoch, r.Epoch, s.w.story(c.Job))
+	}
+	if known && old.Standing == grid.Owning && r.Standing == grid.Owning && old.State != r.State && !old.State.CanBecome(r.State) {
+		s.w.t.Fatalf("%s: %s went from %s to %s, which the diagram has not\n%s", s.name, c.Job, old.State, r.State, s.w.story(c.Job))
+	}
+	s.journal[c.Job] = r
+	s.w.oneOwner(c.Job)
+	if r.Job.Home == s.peer && r.State == grid.Killed {
+		s.w.told[c.Job] = true
+	}
+}
+
+// oneOwner checks S2a: at most one site owns a job at the highest epoch, and none at the same one.
+func (w *world) oneOwner(id grid.JobID) {
+	var at []grid.Epoch
+	for _, s := range w.sites {
+		if r, ok := s.journal[id]; ok && r.Standing == grid.Owning {
+			at = append(at, r.Epoch)
+		}
+	}
+	if len(at) > 1 {
+		w.t.Fatalf("%d sites own %s, at epochs %v\n%s", len(at), id, at, w.story(id))
+	}
+}
+
+func (w *world) story(id grid.JobID) string {
+	text := ""
+	for _, l := range w.log {
+		text += l + "\n"
+	}
+	if len(text) > 20000 {
+		text = text[len(text)-20000:]
+	}
+	return text
+}
+
+func (w *world) send(from *site, e Send) {
+	to := w.byPeer[e.To]
+	frame, err := wire.Encode(e.Message)
+	if err != nil {
+		w.t.Fatalf("%s sends what cannot be encoded: %v", from.name, err)
+	}
+	m, err := wire.Decode(frame)
+	if err != nil {
+		w.t.Fatalf("%s sends what cannot be decoded: %v", from.name, err)
+	}
+	copies := 1
+	if w.rnd.Float64() < w.faults.loss {
+		copies = 0
+	} else if w.rnd.Float64() < w.faults.duplicate {
+		copies = 2
+	}
+	for range copies {
+		d := grid.Tick(1)
+		if w.faults.delay > 1 {
+			d += grid.Tick(w.rnd.Int64N(int64(w.faults.delay)))
+		}
+		w.after(d, func() {
+			if !to.up {
+				return
+			}
+			w.logf("%s -> %s %T", from.name, to.name, m)
+			to.step(Message{From: from.peer, Message: m})
+			if w.rnd.Float64() < w.faults.crash {
+				to.crash(grid.Tick(10 + w.rnd.Int64N(20000)))
+			}
+		})
+	}
+}
+
+// The batch system: FIFO over the declared cores; tokens decide starts.
+
+func (s *site) snapshot() plan.Snapshot {
+	p := plan.Snapshot{At: s.w.now, Site: s.facts(), Nodes: []plan.Node{{Name: "n", Cores: s.cores}}}
+	for _, l := range s.local {
+		switch {
+		case l.ended:
+		case l.started > 0:
+			n := l.s.Job.Demand.Cores()
+			p.Running = append(p.Running, plan.Running{Job: l.s.ID.Job, Start: l.started, End: max(s.w.now+1, l.started+l.s.Limit),
+				Shares: []plan.Share{{Node: 0, Processes: n, Cores: n}}})
+		case s.tokens[l.s.ID] == "":
+			p.Waiting = append(p.Waiting, plan.Waiting{Job: l.s.ID.Job, Demand: l.s.Job.Demand, Limit: l.s.Limit})
+		}
+	}
+	return p
+}
+
+func (s *site) find(id grid.AttemptID) *localJob {
+	for _, l := range s.local {
+		if l.s.ID == id {
+			return l
+		}
+	}
+	return nil
+}
+
+func (s *site) launch(sub grid.Submission) Event {
+	failed := s.w.rnd.Float64() < s.w.faults.batchError
+	if !failed || s.w.rnd.Float64() < 0.5 {
+		if s.find(sub.ID) == nil {
+			s.local = append(s.local, &localJob{s: sub})
+			s.w.after(1, s.schedule)
+		}
+	}
+	if failed {
+		return Launched{ID: sub.ID, Err: "the answer was lost"}
+	}
+	return Launched{ID: sub.ID, Local: grid.LocalID(sub.ID.Tag())}
+}
+
+// schedule starts what fits, in order; it goes on while the broker is down.
+func (s *site) schedule() {
+	free := s.cores
+	for _, l := range s.local {
+		n := l.s.Job.Demand.Cores()
+		switch {
+		case l.ended || s.tokens[l.s.ID] == "withdrawn":
+		case l.started > 0:
+			free -= n
+		case n <= free:
+			free -= n
+			s.start(l)
+		default:
+			return
+		}
+	}
+}
+
+func (s *site) start(l *localJob) {
+	w := s.w
+	s.tokens[l.s.ID] = "started"
+	l.started = w.now
+	id := l.s.ID.Job
+	w.starts[id] = append(w.starts[id], fmt.Sprintf("%s %s at %d", s.name, l.s.ID, w.now))
+	w.logf("%s STARTS %s", s.name, l.s.ID)
+	if len(w.starts[id]) > 1 {
+		w.t.Fatalf("%s started more than once: %v\n%s", id, w.starts[id], w.story(id))
+	}
+	if w.told[id] {
+		w.t.Fatalf("%s started after its user was told KILLED\n%s", id, w.story(id))
+	}
+	s.later(1, Progressed{Progress: s.progress(l.s.ID)})
+	run := grid.Tick(float64(l.s.Job.Walltime) / s.speed * (0.3 + 0.7*w.rnd.Float64()))
+	w.after(run, func() { s.endLocal(l, grid.ByItself) })
+}
+
+func (s *site) endLocal(l *localJob, why grid.Cause) {
+	if l.ended {
+		return
+	}
+	l.ended = true
+	l.progress = grid.Progress{ID: l.s.ID, Phase: grid.Ended, Started: l.started, Finished: s.w.now, Cause: why}
+	s.later(1, Progressed{Progress: l.progress})
+	s.schedule()
+}
+
+func (s *site) withdraw(id grid.AttemptID) Event {
+	if s.tokens[id] == "started" {
+		return Withdrawn{ID: id}
+	}
+	s.tokens[id] = "withdrawn"
+	if s.w.rnd.Float64() < s.w.faults.batchError {
+		return Withdrawn{ID: id, Err: "the answer was lost"}
+	}
+	s.w.after(1, s.schedule)
+	return Withdrawn{ID: id, Done: true}
+}
+
+func (s *site) kill(id grid.AttemptID) {
+	if l := s.find(id); l != nil && l.started > 0 {
+		s.w.after(2, func() { s.endLocal(l, grid.ByRequest) })
+	}
+}
+
+func (s *site) progress(id grid.AttemptID) grid.Progress {
+	l := s.find(id)
+	switch {
+	case s.tokens[id] == "withdrawn":
+		return grid.Progress{ID: id, Phase: grid.Withdrawn}
+	case l == nil:
+		return grid.Progress{ID: id}
+	case l.ended:
+		return l.progress
+	case l.started > 0:
+		return grid.Progress{ID: id, Phase: grid.Started, Started: l.started, Local: "l"}
+	}
+	return grid.Progress{ID: id, Phase: grid.Waiting, Local: "l"}
+}
+
+// submit hands a job to a site; it is repeated until the site is up.
+func (w *world) submit(at grid.Tick, s *site, n int, cores int, walltime grid.Tick, files bool) grid.JobID {
+	id := grid.NewJobID(s.name, fmt.Sprintf("%026d", n))
+	j := grid.Job{
+		ID: id, Home: s.peer, User: grid.User{Home: s.peer, Name: "alice"}, Walltime: walltime,
+		Program: grid.Program{Executable: "/bin/true"},
+		Demand:  grid.Demand{Chunks: []grid.Chunk{{Count: cores, Processes: 1, Cores: 1}}},
+	}
+	if files {
+		j.Inputs = grid.Manifest{{Path: "data", Size: 1000, Mode: 0o644, Ranges: make([]grid.Hash, 1)}}
+	}
+	var try func()
+	try = func() {
+		if _, saved := s.journal[id]; saved && !files {
+			return
+		}
+		if !s.up {
+			w.after(1000, try)
+			return
+		}
+		s.step(Submit{Token: Token(n), Job: j, Key: string(id)})
+		if files {
+			s.step(Uploaded{Token: Token(n), Job: id, Inputs: j.Inputs})
+		}
+	}
+	w.after(at, try)
+	return id
+}
+
+func (w *world) home(id grid.JobID) *grid.Record {
+	for _, s := range w.sites {
+		if s.name == id.Site() {
+			if r, ok := s.journal[id]; ok {
+				return &r
+			}
+		}
+	}
+	return nil
+}
+
+func (w *world) allEnded(ids []grid.JobID) bool {
+	for _, id := range ids {
+		r := w.home(id)
+		if r == nil || !r.State.Terminal() {
+			return false
+		}
+	}
+	return true
+}
