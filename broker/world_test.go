@@ -260,6 +260,9 @@ func (s *site) save(c grid.Change) {
 	}
 	s.journal[c.Job] = r
 	s.w.oneOwner(c.Job)
+	if r.Job.Home == s.peer && r.State.Terminal() && s.w.runs(c.Job) {
+		s.w.t.Fatalf("%s is told %s while its program runs\n%s", c.Job, r.State, s.w.story(c.Job))
+	}
 	if r.Job.Home == s.peer && r.State == grid.Killed {
 		s.w.told[c.Job] = true
 	}
@@ -395,7 +398,7 @@ func (s *site) start(l *localJob) {
 	if w.told[id] {
 		w.t.Fatalf("%s started after its user was told KILLED\n%s", id, w.story(id))
 	}
-	s.later(1, Progressed{Progress: s.progress(l.s.ID)})
+	s.word(s.progress(l.s.ID))
 	run := grid.Tick(float64(l.s.Job.Walltime) / s.speed * (0.3 + 0.7*w.rnd.Float64()))
 	w.after(run, func() { s.endLocal(l, grid.ByItself) })
 }
@@ -406,8 +409,27 @@ func (s *site) endLocal(l *localJob, why grid.Cause) {
 	}
 	l.ended = true
 	l.progress = grid.Progress{ID: l.s.ID, Phase: grid.Ended, Started: l.started, Finished: s.w.now, Cause: why}
-	s.later(1, Progressed{Progress: l.progress})
+	s.word(l.progress)
 	s.schedule()
+}
+
+// word is the batch system's own word of a change; like every word it may be lost.
+func (s *site) word(p grid.Progress) {
+	if s.w.rnd.Float64() >= s.w.faults.batchError {
+		s.later(1, Progressed{Progress: p})
+	}
+}
+
+// runs reports that the program of a job is running somewhere, in truth.
+func (w *world) runs(id grid.JobID) bool {
+	for _, s := range w.sites {
+		for _, l := range s.local {
+			if l.s.ID.Job == id && l.started > 0 && !l.ended {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (s *site) withdraw(id grid.AttemptID) Event {
