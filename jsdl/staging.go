@@ -1,0 +1,235 @@
+package jsdl
+
+import (
+	"path"
+
+	"gbroker/grid"
+)
+
+var dataStaging = []child{
+	{space: Core, local: "FileName", needed: "write <FileName>NAME</FileName>"},
+	{space: Core, local: "FilesystemName", refused: "a FileName is relative to the working directory"},
+	{space: Core, local: "CreationFlag", needed: "write <CreationFlag>overwrite</CreationFlag> after FileName"},
+	{space: Core, local: "DeleteOnTermination"},
+	{space: Core, local: "Source"},
+	{space: Core, local: "Target"},
+}
+
+var location = []child{
+	{space: Core, local: "URI", needed: "write <URI>NAME</URI>, a path relative to the document"},
+}
+
+var creationFlags = []string{"overwrite", "append", "dontOverwrite"}
+
+func (p *parser) staging(e *element) {
+	found := p.content(e, dataStaging, "name")
+	s := Staging{Line: e.at.line, Col: e.at.col}
+	source, target := first(found["Source"]), first(found["Target"])
+	if source != nil {
+		s.Source = p.location(source)
+	}
+	if target != nil {
+		s.Target = p.location(target)
+	}
+	if f := first(found["CreationFlag"]); f != nil {
+		s.CreationFlag = p.oneOf(f, creationFlags, "write overwrite")
+		if s.CreationFlag != "" && s.CreationFlag != "overwrite" && (source == nil || target != nil) {
+			p.at(f.at, "CreationFlag is %s: what comes back goes into a new folder, so write overwrite", quote(s.CreationFlag))
+		}
+	}
+	if f := first(found["DeleteOnTermination"]); f != nil {
+		s.DeleteOnTermination, _ = p.boolean(f)
+	}
+	f := first(found["FileName"])
+	if f == nil {
+		return
+	}
+	name := p.word(f)
+	var why string
+	if s.Name, why = cleanPath(name); why == "" {
+		s.Path, why = inside(p.document.Job.Program.Directory, s.Name)
+	}
+	if why != "" {
+		p.at(f.at, "FileName is %s: %s", quote(name), why)
+		return
+	}
+	p.document.Staging = append(p.document.Staging, s)
+}
+
+// location reads the URI of a Source or Target.
+func (p *parser) location(e *element) string {
+	uri := first(p.content(e, location)["URI"])
+	if uri == nil {
+		return ""
+	}
+	clean, why := relativeReference(p.word(uri))
+	if why != "" {
+		p.at(uri.at, "the URI of %s is refused: %s", e.local, why)
+	}
+	return clean
+}
+
+// use is one mention of a file of the sandbox.
+type use struct {
+	path, what string
+	at         position
+}
+
+// streams are the files that take standard output and error, "" relative to the
+// sandbox included those that stand in where the document names none.
+func (d *Document) streams() (output, errors use) {
+	pr := d.Job.Program
+	output = use{grid.DefaultOutput, "standard output", d.program.executable}
+	if pr.Output != "" {
+		output = use{path.Join(pr.Directory, pr.Output), "Output", d.program.output}
+	}
+	errors = use{grid.DefaultError, "standard error", d.program.executable}
+	if pr.Error != "" {
+		errors = use{path.Join(pr.Directory, pr.Error), "Error", d.program.errors}
+	}
+	return output, errors
+}
+
+// conflicts tells of files of the sandbox that get in each other's way.
+func (p *parser) conflicts() {
+	if p.unsure {
+		return
+	}
+	d := p.document
+	pr := d.Job.Program
+	output, errors := d.streams()
+	if output.path == errors.path {
+		p.at(errors.at, "%s and %s are both %s: give each a file of its own", output.what, errors.what, quote(errors.path))
+	}
+	uses := []use{output, errors}
+	if pr.Input != "" {
+		uses = append(uses, use{path.Join(pr.Directory, pr.Input), "Input", d.program.input})
+	}
+	if pr.Executable != "" && pr.Executable[0] != '/' {
+		uses = append(uses, use{path.Join(pr.Directory, pr.Executable), "Executable", d.program.executable})
+	}
+	for _, u := range uses[2:] {
+		for _, stream := range uses[:2] {
+			if u.path == stream.path {
+				p.at(u.at, "%s is %s, which %s would overwrite", u.what, quote(u.path), stream.what)
+			}
+		}
+	}
+	p.repeated(uses[:2])
+	for _, s := range d.Staging {
+		uses = append(uses, use{s.Path, "FileName", s.at()})
+	}
+	p.folders(uses)
+	d.clashes(p.reporter, d.outputs(nil))
+}
+
+// repeated tells of files that are brought twice, or named again for nothing.
+func (p *parser) repeated(streams []use) {
+	type mention struct {
+		line    int // of the first; 0 if this is it
+		source  int // line of the first with a Source
+		nothing bool
+	}
+	seen := map[string]mention{}
+	for _, s := range p.document.Staging {
+		m := seen[s.Path]
+		nothing := s.Source == "" && s.Target == ""
+		switch {
+		case s.Source != "" && m.source != 0:
+			p.at(s.at(), "FileName %s has a second Source (first in line %d): one only", quote(s.Name), m.source)
+		case m.line != 0 && (nothing || m.nothing):
+			p.at(s.at(), "FileName %s is named twice (first in line %d), once without Source or Target: remove that one", quote(s.Name), m.line)
+		}
+		if s.Source != "" {
+			for _, stream := range streams {
+				if s.Path == stream.path {
+					p.at(s.at(), "FileName %s is brought by a Source, but %s would overwrite it", quote(s.Name), stream.what)
+				}
+			}
+		}
+		if m.line == 0 {
+			m.line = s.Line
+		}
+		if s.Source != "" && m.source == 0 {
+			m.source = s.Line
+		}
+		m.nothing = m.nothing || nothing
+		seen[s.Path] = m
+	}
+}
+
+// folders tells of files that stand where another path needs a folder.
+func (p *parser) folders(uses []use) {
+	if dir := p.document.Job.Program.Directory; dir != "" {
+		uses = append(uses, use{dir + "/.", "WorkingDirectory", p.document.program.directory})
+	}
+	paths := make([]string, len(uses))
+	for i, u := range uses {
+		paths[i] = u.path
+	}
+	for _, c := range crossings(paths) {
+		file, below := uses[c.file], uses[c.below]
+		p.at(below.at, "%s %s needs a folder %s, but that is a file (%s, line %d)",
+			below.what, quote(path.Clean(below.path)), quote(file.path), file.what, file.at.line)
+	}
+}
+
+// back is a file that comes back, and where that was asked.
+type back struct {
+	grid.Output
+	at position
+}
+
+// outputs lists what comes back: standard output and error, then Targets in
+// document order, and the files named without Source or Target that are not in
+// uploaded. With a nil map the latter are left out.
+func (d *Document) outputs(uploaded map[string]bool) []back {
+	pr := d.Job.Program
+	output, errors := d.streams()
+	targeted := map[string]bool{}
+	for _, s := range d.Staging {
+		targeted[s.Path] = targeted[s.Path] || s.Target != ""
+	}
+	var list []back
+	for _, stream := range []struct {
+		use
+		name, fallback string
+	}{{output, pr.Output, grid.DefaultOutput}, {errors, pr.Error, grid.DefaultError}} {
+		if targeted[stream.path] {
+			continue
+		}
+		if stream.name == "" {
+			stream.name = stream.fallback
+		}
+		list = append(list, back{grid.Output{Path: stream.path, Target: stream.name}, stream.at})
+	}
+	for _, s := range d.Staging {
+		isStream := s.Path == output.path || s.Path == errors.path
+		switch {
+		case s.Target != "":
+			list = append(list, back{grid.Output{Path: s.Path, Target: s.Target, Required: true}, s.at()})
+		case s.Source == "" && !isStream && uploaded != nil && !uploaded[s.Path]:
+			list = append(list, back{grid.Output{Path: s.Path, Target: s.Name, Required: true}, s.at()})
+		}
+	}
+	return list
+}
+
+// clashes tells of two files that would come back under one name, or of one that
+// would come back where another needs a folder.
+func (d *Document) clashes(r *reporter, list []back) {
+	seen := map[string]position{}
+	targets := make([]string, len(list))
+	for i, b := range list {
+		targets[i] = b.Target
+		if at, twice := seen[b.Target]; twice {
+			r.at(b.at, "two files would come back as %s (the other: line %d): give each a Target of its own", quote(b.Target), at.line)
+			continue
+		}
+		seen[b.Target] = b.at
+	}
+	for _, c := range crossings(targets) {
+		r.at(list[c.below].at, "%s comes back into a folder %s, but a file comes back under that name (line %d)",
+			quote(targets[c.below]), quote(targets[c.file]), list[c.file].at.line)
+	}
+}
