@@ -1,0 +1,53 @@
+// Package stage moves files: what a user uploads, the sandboxes of jobs between
+// sites, and outputs back home.
+//
+// # Folders
+//
+// Each job has one folder, ROOT/<JobID>, mode 0700:
+//
+//	in/       its inputs, immutable from the moment they are complete
+//	work/     the working tree of its program
+//	ctl/      control files of the batch system; only created here
+//	out/      what it left, collected, under the names the user gets
+//	part/     files on their way in; a whole one is renamed out of here
+//	in.log    ledger of in/     out.log  ledger of out/     prepared  see [Stager.Prepare]
+//
+// A ledger is a text file with one JSON object a line: a file with its size, mode
+// and the hash of each range, or {"sealed":true}, which says that all files above
+// it are on the disk. The last line about a path wins; a torn last line is no line.
+//
+// Every access goes through [os.Root], so that no "..", absolute path or symbolic
+// link leaves the job's folder, and files that a program left are opened without
+// blocking and used only if they are regular: a program may plant links, pipes and
+// devices in work/.
+//
+// # Protocol
+//
+// Files travel on bulk streams of the protocol /gbroker/files/1. A client opens one
+// or more, sends requests and reads the answers, which come in the order of the
+// requests; up to 64 may be under way. All numbers are big endian.
+//
+//	request:  kind u8 | set u8 | len(job) u16 | len(path) u16 | offset u64 | length u32 | job | path
+//	answer:   status u8 | length u32 | that many bytes
+//
+//	kind      1 read: length bytes (1 to 4 MiB) of the file at offset
+//	          2 list: what a running job has written so far, as a JSON array of
+//	            {"path","size","mode"}, at most 16 MiB; path is empty
+//	set       1 inputs   2 outputs   3 work: outputs of a running job, by the names
+//	            the user gets; the only set that can be listed. A read of set 3 may
+//	            return fewer bytes than asked, where the file is shorter
+//	status    0 done: the bytes asked for
+//	          1 invalid   2 not found   3 not allowed   4 not yet   5 unavailable:
+//	            the bytes are the reason, for people, at most 1024
+//
+// The server asks [Config].Authorize about each request, serves only files of the
+// manifest it is given, and closes a stream on which a request breaks these rules,
+// on which a file ends before its announced length, or nothing moves for the idle
+// time. The client checks each range against its BLAKE3 before it counts.
+//
+// # Resuming
+//
+// A part file is its own progress record: ranges whose bytes have the right hash are
+// good, all others are fetched again. So nothing that arrived is lost by a broken
+// connection or a restart, and nothing a crash tore is believed.
+package stage

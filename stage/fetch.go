@@ -1,0 +1,465 @@
+package stage
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"lukechampine.com/blake3"
+
+	"gbroker/grid"
+)
+
+// Fetch pulls all files of m, a peer's inputs or outputs of a job, into in/ or out/.
+// It returns nil when they are here, verified and durable; it may be called again at
+// any time, and fetches only what is missing. Broken streams are retried until ctx
+// is done. Errors wrap ErrInvalid (the manifest), ErrForbidden and ErrNotFound (the
+// peer's word), ErrUnavailable (space, disk, or bytes that stay wrong) or ctx's.
+func (s *Stager) Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set Set, m grid.Manifest) error {
+	if err := s.fetch(ctx, from, job, set, m); err != nil {
+		return fmt.Errorf("fetch the %s of %s from %s: %w", set, job, from, err)
+	}
+	return nil
+}
+
+func (s *Stager) fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set Set, m grid.Manifest) error {
+	if set != Inputs && set != Outputs {
+		return fmt.Errorf("%w: only inputs and outputs are fetched as a whole", grid.ErrInvalid)
+	}
+	if err := CheckManifest(m, s.cfg.MaxBytes); err != nil {
+		return err
+	}
+	ctx, end, err := s.begin(ctx, job)
+	if err != nil {
+		return err
+	}
+	defer end()
+	root, err := s.makeFolder(job)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if done, err := arrange(root, set, m); err != nil || done {
+		return err
+	}
+	p := &pull{s: s, root: root, from: from, job: job, set: set}
+	defer p.close()
+	if err := p.survey(ctx, m); err != nil {
+		return err
+	}
+	if p.space, err = s.claim(p.missing); err != nil {
+		return err
+	}
+	defer p.space.release()
+	if err := p.run(ctx); err != nil {
+		return err
+	}
+	names := make([]string, len(m))
+	for i, f := range m {
+		names[i] = path.Join(set.dir(), f.Path)
+	}
+	if err := settle(root, names); err != nil {
+		return diskError(err)
+	}
+	return seal(root, set, m)
+}
+
+// arrange reports that the set is here already, and clears the way if another one is.
+func arrange(root *os.Root, set Set, m grid.Manifest) (done bool, err error) {
+	l, err := readLedger(root, set)
+	if err != nil || len(l.files) == 0 && !l.whole {
+		return false, err
+	}
+	if !l.is(m) {
+		if err := errors.Join(root.Remove(set.ledger()), root.RemoveAll(set.dir()), root.Mkdir(set.dir(), 0o700)); err != nil {
+			return false, diskError(fmt.Errorf("clear older %s: %w", set, err))
+		}
+		return false, nil
+	}
+	for _, f := range m {
+		info, err := root.Lstat(path.Join(set.dir(), f.Path))
+		if errors.Is(err, fs.ErrNotExist) && set == Inputs {
+			info, err = root.Lstat(path.Join(workDir, f.Path)) // moved by Prepare
+		}
+		if err != nil || !info.Mode().IsRegular() || info.Size() != f.Size {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// Windows of one stream: what is asked for and not yet here.
+const (
+	windowBytes = 2 * grid.RangeSize
+	maxWrong    = 3 // times a range may come with wrong bytes
+)
+
+// pull is one Fetch under way.
+type pull struct {
+	s       *Stager
+	root    *os.Root
+	from    grid.PeerID
+	job     grid.JobID
+	set     Set
+	space   *claim
+	missing int64        // bytes to come, as surveyed
+	good    atomic.Int64 // ranges that came
+
+	mu    sync.Mutex
+	todo  []*span
+	open  map[*incoming]bool
+	fatal error // why retrying is of no use
+}
+
+// span is one range to come.
+type span struct {
+	file  *incoming
+	index int
+	wrong int // times its bytes did not fit their hash
+}
+
+func (sp *span) offset() int64 { return int64(sp.index) * grid.RangeSize }
+func (sp *span) length() int64 { return rangeLength(sp.file.Size, sp.index) }
+
+// incoming is one file on its way in.
+type incoming struct {
+	grid.File
+	part string
+
+	mu   sync.Mutex
+	f    *os.File // while ranges come
+	left int      // ranges that are not here
+}
+
+// partName is the same for the same file, whenever it is fetched.
+func partName(set Set, f grid.File) string {
+	h := blake3.New(16, nil)
+	fmt.Fprintf(h, "%d %d %q", set, f.Size, f.Path)
+	for _, r := range f.Ranges {
+		h.Write(r[:])
+	}
+	return "get-" + hex.EncodeToString(h.Sum(nil))
+}
+
+// survey finds what is here already and puts the rest on the list.
+func (p *pull) survey(ctx context.Context, m grid.Manifest) error {
+	p.open = map[*incoming]bool{}
+	fresh := empty(p.root, partDir) && empty(p.root, p.set.dir())
+	for _, f := range m {
+		in := &incoming{File: f, part: partName(p.set, f)}
+		have := make([]bool, len(f.Ranges))
+		if !fresh {
+			whole, err := p.s.intact(ctx, p.root, path.Join(p.set.dir(), f.Path), f)
+			if err != nil {
+				return err
+			}
+			if whole {
+				if err := p.root.Chmod(path.Join(p.set.dir(), f.Path), readable(f.Mode)); err != nil {
+					return diskError(err)
+				}
+				continue
+			}
+			if have, err = p.surveyPart(ctx, in); err != nil {
+				return err
+			}
+		}
+		for i, ok := range have {
+			if !ok {
+				in.left++
+				sp := &span{file: in, index: i}
+				p.todo = append(p.todo, sp)
+				p.missing += sp.length()
+			}
+		}
+		if in.left == 0 {
+			if err := p.finish(in); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// surveyPart tells which ranges an earlier Fetch left in a part file.
+func (p *pull) surveyPart(ctx context.Context, in *incoming) ([]bool, error) {
+	f, _, err := openRegular(p.root, path.Join(partDir, in.part))
+	if errors.Is(err, fs.ErrNotExist) {
+		return make([]bool, len(in.Ranges)), nil
+	}
+	if err != nil {
+		return nil, diskError(err)
+	}
+	defer f.Close()
+	have, err := p.s.goodRanges(ctx, f, in.File)
+	if err != nil {
+		return nil, diskError(err)
+	}
+	return have, nil
+}
+
+// empty reports that a folder has no entry.
+func empty(root *os.Root, dir string) bool {
+	d, err := root.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(1)
+	return len(names) == 0
+}
+
+// run pulls in rounds: a round opens streams and ends when each has nothing more to
+// do or is broken; what a broken one leaves the others take, and the next round.
+func (p *pull) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for delay := p.s.backoff; len(p.todo) > 0; {
+		before := p.good.Load()
+		err := p.round(ctx, cancel)
+		if p.fatal != nil {
+			return p.fatal
+		}
+		if len(p.todo) == 0 {
+			break
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w with %d ranges to come (%v)", context.Cause(ctx), len(p.todo), err)
+		}
+		if p.good.Load() > before {
+			delay = p.s.backoff
+		}
+		p.s.log.Debug("files will be asked for again", zap.String("job", string(p.job)), zap.String("peer", string(p.from)),
+			zap.Int("ranges", len(p.todo)), zap.Duration("after", delay), zap.Error(err))
+		select {
+		case <-time.After(delay/2 + rand.N(delay/2+1)):
+		case <-ctx.Done():
+		}
+		delay = min(2*delay, longestBackoff)
+	}
+	return nil
+}
+
+// round works through the list on as many streams as it is worth.
+func (p *pull) round(ctx context.Context, cancel context.CancelFunc) error {
+	var bytes int64
+	for _, sp := range p.todo {
+		bytes += sp.length()
+	}
+	n := min(max(int(bytes/grid.RangeSize), len(p.todo)/maxUnderWay, 1), p.s.cfg.Streams)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			errs[i] = p.stream(ctx)
+			var final finalError
+			if errors.As(errs[i], &final) {
+				p.mu.Lock()
+				p.fatal = final.error
+				p.mu.Unlock()
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// finalError is one that retrying does not help.
+type finalError struct{ error }
+
+func (e finalError) Unwrap() error { return e.error }
+
+// take gives up to n ranges that fit into room bytes; at least one if there is any and force.
+func (p *pull) take(n int, room int64, force bool) []*span {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := 0
+	for k < len(p.todo) && k < n && (p.todo[k].length() <= room || force && k == 0) {
+		room -= p.todo[k].length()
+		k++
+	}
+	taken := p.todo[:k:k]
+	p.todo = p.todo[k:]
+	return taken
+}
+
+func (p *pull) putBack(spans []*span) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.todo = append(p.todo, spans...)
+}
+
+// stream pulls ranges over one stream until none is left or it breaks.
+func (p *pull) stream(ctx context.Context) error {
+	c, done, err := p.s.dial(ctx, p.from)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var under []*span // asked for, in order
+	defer func() { p.putBack(under) }()
+	buf := p.s.buffers.Get().(*[bufferSize]byte)
+	defer p.s.buffers.Put(buf)
+	h := blake3.New(32, nil)
+	room := int64(windowBytes)
+	for {
+		more := p.take(maxUnderWay-len(under), room, len(under) == 0)
+		under = append(under, more...)
+		var asks []byte
+		for _, sp := range more {
+			room -= sp.length()
+			asks = request{kind: kindRead, set: p.set, job: p.job, path: sp.file.Path, offset: sp.offset(), length: sp.length()}.append(asks)
+		}
+		if len(under) == 0 {
+			return nil
+		}
+		if len(asks) > 0 {
+			if err := c.send(asks); err != nil {
+				return err
+			}
+		}
+		sp := under[0]
+		ok, err := p.receive(c, sp, h, buf[:])
+		if err != nil {
+			return err
+		}
+		under = under[1:]
+		room += sp.length()
+		if !ok {
+			if sp.wrong++; sp.wrong >= maxWrong {
+				return finalError{fmt.Errorf("%w: %q at %d came %d times with bytes that are not those of its hash: the copy at the other side is damaged", grid.ErrUnavailable, sp.file.Path, sp.offset(), sp.wrong)}
+			}
+			p.putBack([]*span{sp})
+		}
+	}
+}
+
+// receive takes one answer into its place; false if its bytes are wrong.
+func (p *pull) receive(c *stream, sp *span, h *blake3.Hasher, buf []byte) (bool, error) {
+	n, err := readAnswer(c, sp.length())
+	var no *refused
+	if errors.As(err, &no) && no.final() {
+		return false, finalError{fmt.Errorf("%q: %w", sp.file.Path, err)}
+	}
+	if err == nil && n != sp.length() {
+		err = fmt.Errorf("%w: %d bytes of %q where %d were asked", errProtocol, n, sp.file.Path, sp.length())
+	}
+	if err != nil {
+		return false, err
+	}
+	f, err := p.sink(sp.file)
+	if err != nil {
+		return false, finalError{diskError(err)}
+	}
+	h.Reset()
+	for at := sp.offset(); n > 0; {
+		k, err := readFull(c, buf[:min(n, int64(len(buf)))])
+		if err != nil {
+			return false, err
+		}
+		h.Write(buf[:k])
+		if _, err := f.WriteAt(buf[:k], at); err != nil {
+			return false, finalError{diskError(err)}
+		}
+		at += int64(k)
+		n -= int64(k)
+	}
+	var sum grid.Hash
+	if h.Sum(sum[:0]); sum != sp.file.Ranges[sp.index] {
+		return false, nil
+	}
+	startWriteback(f, sp.offset(), sp.length())
+	p.good.Add(1)
+	p.space.use(sp.length())
+	return true, p.count(sp.file)
+}
+
+// sink is the open part file.
+func (p *pull) sink(in *incoming) (*os.File, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.f != nil {
+		return in.f, nil
+	}
+	name := path.Join(partDir, in.part)
+	f, err := p.root.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	if errors.Is(err, fs.ErrPermission) && p.root.Chmod(name, 0o600) == nil { // a crash left it with its final mode
+		f, err = p.root.OpenFile(name, os.O_WRONLY, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	in.f = f
+	p.mu.Lock()
+	p.open[in] = true
+	p.mu.Unlock()
+	return f, nil
+}
+
+// count notes that one more range is here, and puts the whole file in its place.
+func (p *pull) count(in *incoming) error {
+	in.mu.Lock()
+	in.left--
+	last := in.left == 0
+	in.mu.Unlock()
+	if !last {
+		return nil
+	}
+	if err := p.finish(in); err != nil {
+		return finalError{err}
+	}
+	return nil
+}
+
+// finish gives a whole file its length, mode and name. Nobody else uses it any more.
+func (p *pull) finish(in *incoming) error {
+	f, err := p.sink(in)
+	if err == nil {
+		err = errors.Join(f.Truncate(in.Size), f.Chmod(readable(in.Mode)), f.Close())
+		p.mu.Lock()
+		delete(p.open, in)
+		p.mu.Unlock()
+	}
+	if err == nil {
+		name := path.Join(p.set.dir(), in.Path)
+		if err = place(p.root, in.part, name); isTangle(err) {
+			// Left of another set that was never whole.
+			if err = clearWay(p.root, p.set.dir(), name); err == nil {
+				err = place(p.root, in.part, name)
+			}
+		}
+	}
+	if err != nil {
+		return diskError(fmt.Errorf("put %q in its place: %w", in.Path, err))
+	}
+	return nil
+}
+
+// clearWay removes what stands at name, and files that stand where its folders belong.
+func clearWay(root *os.Root, top, name string) error {
+	if err := root.RemoveAll(name); err != nil && !isTangle(err) {
+		return err
+	}
+	for d := path.Dir(name); d != top && d != "."; d = path.Dir(d) {
+		if info, err := root.Lstat(d); err == nil && !info.IsDir() {
+			return root.Remove(d)
+		}
+	}
+	return nil
+}
+
+// close lets go of files that did not become whole; their parts stay for the next time.
+func (p *pull) close() {
+	for in := range p.open {
+		in.f.Close()
+	}
+}
