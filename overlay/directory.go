@@ -1,0 +1,146 @@
+package overlay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	dht "github.com/libp2p/go-libp2p-kad-dht"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/record"
+	"github.com/libp2p/go-libp2p/core/routing"
+	"go.uber.org/zap"
+
+	"gbroker/grid"
+)
+
+// recordAge is how long a record is kept that nobody writes again.
+const recordAge = 48 * time.Hour
+
+// startDirectory starts the DHT among the members: it asks and answers them alone.
+func startDirectory(h host.Host, g *gate) (*dht.IpfsDHT, error) {
+	d, err := dht.New(h,
+		dht.ProtocolPrefix("/gbroker"),
+		dht.Mode(dht.ModeServer),
+		dht.Validator(validators(g)),
+		dht.Datastore(newShelf(maxShelf)),
+		dht.DisableProviders(),
+		dht.MaxRecordAge(recordAge),
+		dht.ValueGCInterval(time.Hour),
+		dht.QueryFilter(func(_ any, p peer.AddrInfo) bool { return g.has(p.ID) }),
+		dht.RoutingTableFilter(func(_ any, p peer.ID) bool { return g.has(p) }),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("starting the DHT: %w", err)
+	}
+	return d, nil
+}
+
+// put writes a signed record. Where no member could be asked it is kept here alone,
+// and the error is grid.ErrUnavailable.
+func (s *session) put(ctx context.Context, key string, r record.Record) error {
+	value, err := sealRecord(r, s.config.Key)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.settings.lookup)
+	defer cancel()
+	if err := s.dht.PutValue(ctx, key, value); err != nil {
+		return fmt.Errorf("publishing %s: %w", key, errors.Join(grid.ErrUnavailable, err))
+	}
+	return nil
+}
+
+func (s *session) get(ctx context.Context, key string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.settings.lookup)
+	defer cancel()
+	value, err := s.dht.GetValue(ctx, key)
+	switch {
+	case errors.Is(err, routing.ErrNotFound):
+		return nil, fmt.Errorf("looking up %s: %w", key, grid.ErrNotFound)
+	case err != nil:
+		return nil, fmt.Errorf("looking up %s: %w", key, errors.Join(grid.ErrUnavailable, err))
+	}
+	return value, nil
+}
+
+func (s *session) publishSite(ctx context.Context) error {
+	r := &SiteRecord{
+		Site: s.config.Site.Name, Peer: grid.PeerID(s.self.String()),
+		Addresses: dialable(s.host), Sequence: time.Now().UnixMilli(),
+	}
+	return errors.Join(
+		s.put(ctx, "/"+siteNamespace+"/"+string(r.Peer), r),
+		s.put(ctx, "/"+siteNamespace+"/"+string(r.Site), r))
+}
+
+// findSite looks a site up by its name or its peer ID.
+func (s *session) findSite(ctx context.Context, subject string) (SiteRecord, error) {
+	key := "/" + siteNamespace + "/" + subject
+	value, err := s.get(ctx, key)
+	if err != nil {
+		return SiteRecord{}, err
+	}
+	return siteValidator{s.gate}.parse(key, value)
+}
+
+func (s *session) publishOwner(ctx context.Context, job grid.JobID, epoch grid.Epoch) error {
+	if _, err := grid.ParseJobID(string(job)); err != nil {
+		return err
+	}
+	return s.put(ctx, "/"+ownerNamespace+"/"+string(job), &OwnerRecord{
+		Job: job, Owner: grid.PeerID(s.self.String()),
+		Term: epoch.Term, Hop: epoch.Hop, Sequence: time.Now().UnixMilli(),
+	})
+}
+
+func (s *session) findOwner(ctx context.Context, job grid.JobID) (OwnerRecord, error) {
+	if _, err := grid.ParseJobID(string(job)); err != nil {
+		return OwnerRecord{}, err
+	}
+	key := "/" + ownerNamespace + "/" + string(job)
+	value, err := s.get(ctx, key)
+	if err != nil {
+		return OwnerRecord{}, err
+	}
+	return ownerValidator{}.parse(key, value)
+}
+
+// announce publishes the site record when a member comes alive, when the addresses
+// change, and at intervals. It also saves what was remembered.
+func (s *session) announce(ctx context.Context) {
+	var published []string
+	var at time.Time
+	tick := time.NewTicker(max(s.settings.republish/10, 200*time.Millisecond))
+	defer tick.Stop()
+	for {
+		arrived := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.arrived:
+			arrived = true
+		case <-tick.C:
+		}
+		if err := s.memory.save(); err != nil {
+			s.log.Warn("ports and addresses are not remembered", zap.Error(err))
+		}
+		now := dialable(s.host)
+		if !arrived && slices.Equal(now, published) && time.Since(at) < s.settings.republish {
+			continue
+		}
+		if s.dht.RoutingTable().Size() == 0 {
+			continue
+		}
+		if err := s.publishSite(ctx); err != nil {
+			if ctx.Err() == nil {
+				s.log.Debug("the site record was not published", zap.Error(err))
+			}
+			continue
+		}
+		published, at = now, time.Now()
+	}
+}

@@ -1,0 +1,51 @@
+// Package overlay keeps a broker in touch with the other brokers: who the members
+// are, whether they live, how to reach them, and who holds a job.
+//
+// # Members
+//
+// A member is a peer ID of the member file. Only members are let in: the gate
+// refuses every other connection after its TLS handshake, before a stream of any
+// protocol can be opened, and never dials one. Membership is mutual; where only
+// one side names the other there is no connection, and both show the other dead.
+//
+// # Connections
+//
+// libp2p over TCP with TLS 1.3 and yamux; one port, one identity. A keeper for
+// each member dials until there is a connection, whichever side opened it; a
+// member without addresses is waited for. Addresses come from the member file
+// first, then from what the member said of itself when it was last connected (kept
+// in StateDir), then from its signed record in the DHT.
+//
+//	protocol            opened by     what it carries
+//	/gbroker/msg/1      the sender    Hello, then messages as wire frames, one way
+//	/gbroker/gossip/1   the sender    memberlist packets, one way: length (2 bytes, big endian), bytes
+//	/gbroker/sync/1     memberlist    one push/pull or one ping of memberlist, both ways
+//	/gbroker/kad/1.0.0  kad-dht       the records below
+//	others              Open          bulk streams of stage and netmon, held to the rate limit
+//
+// The stream for messages is opened when a connection stands and again after an
+// error. Everything on it may be lost when a connection breaks: whoever needs an
+// answer asks again. A message waits for at most a few seconds.
+//
+// # Who is alive
+//
+//	                     memberlist: alive      memberlist: dead, or never heard of
+//	connected            Alive                  Doubtful for a grace, then Dead
+//	not connected        Doubtful               Dead
+//
+// The grace is there because the members form a graph and no full mesh: word of a
+// death may come from a member that has only lost its own way there. While the
+// connection stands the accused is asked at once (a push/pull), and refutes it.
+//
+// Every broker runs one memberlist over its own members, and those overlap. Word
+// about a peer that is no member here is dropped when it comes in (an indirect
+// probe through such a broker ends with a nack, as memberlist wants), so gossip
+// about a peer travels exactly through the brokers that know it. Node names are
+// peer IDs and all share one made-up address, so that a restart with another port
+// is no conflict.
+//
+// # Records
+//
+// The DHT holds two kinds of signed hints; see [SiteRecord] and [OwnerRecord]. They
+// are never a reason to start, drop, kill or refuse a job.
+package overlay

@@ -1,0 +1,91 @@
+package overlay
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/libp2p/go-libp2p/core/control"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"gbroker/grid"
+)
+
+// roster is one version of the member list; it never changes.
+type roster struct {
+	byPeer map[peer.ID]grid.Member
+	byName map[grid.SiteName]peer.ID
+}
+
+// checkMembers verifies a member list and indexes it.
+func checkMembers(self grid.PeerID, members []grid.Member) (*roster, error) {
+	r := &roster{byPeer: map[peer.ID]grid.Member{}, byName: map[grid.SiteName]peer.ID{}}
+	var errs []error
+	if len(members) > maxMembers {
+		return nil, fmt.Errorf("there are %d members: at most %d", len(members), maxMembers)
+	}
+	for _, m := range members {
+		id, err := checkMember(self, m)
+		if err == nil {
+			if other, ok := r.byPeer[id]; ok {
+				err = fmt.Errorf("has the peer ID of member %s: remove one of them", other.Name)
+			} else if _, ok := r.byName[m.Name]; ok {
+				err = errors.New("is there twice: give one of them another name")
+			}
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("member %s: %w", m.Name, err))
+			continue
+		}
+		r.byPeer[id], r.byName[m.Name] = m, id
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func checkMember(self grid.PeerID, m grid.Member) (peer.ID, error) {
+	if err := grid.CheckName(string(m.Name)); err != nil {
+		return "", err
+	}
+	if m.Peer == self {
+		return "", errors.New("has the peer ID of this broker itself: remove it")
+	}
+	if m.RateLimit < 0 || m.DefaultBandwidth < 0 {
+		return "", errors.New("has a negative rate: write bytes per second, or leave it out")
+	}
+	if len(m.Addresses) > maxAddresses {
+		return "", fmt.Errorf("has %d addresses: at most %d", len(m.Addresses), maxAddresses)
+	}
+	for _, a := range m.Addresses {
+		if err := CheckAddress(a); err != nil {
+			return "", err
+		}
+	}
+	return decodePeer(m.Peer)
+}
+
+// gate lets members in and nobody else. libp2p asks it before every dial and
+// after every handshake.
+type gate struct{ members atomic.Pointer[roster] }
+
+func (g *gate) has(p peer.ID) bool {
+	_, ok := g.members.Load().byPeer[p]
+	return ok
+}
+
+func (g *gate) InterceptPeerDial(p peer.ID) bool                 { return g.has(p) }
+func (g *gate) InterceptAddrDial(p peer.ID, _ ma.Multiaddr) bool { return g.has(p) }
+func (g *gate) InterceptAccept(network.ConnMultiaddrs) bool      { return true } // who it is is not known yet
+
+func (g *gate) InterceptSecured(_ network.Direction, p peer.ID, _ network.ConnMultiaddrs) bool {
+	return g.has(p)
+}
+
+// InterceptUpgraded asks again: the list may have changed during the handshake.
+func (g *gate) InterceptUpgraded(c network.Conn) (bool, control.DisconnectReason) {
+	return g.has(c.RemotePeer()), 0
+}

@@ -1,0 +1,133 @@
+package overlay
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/connmgr"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/p2p/host/resource-manager"
+	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
+	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	xrate "github.com/libp2p/go-libp2p/x/rate"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+)
+
+// loopbackUnlimited lets any number of connections a second in from this machine.
+var loopbackUnlimited = []xrate.PrefixLimit{
+	{Prefix: netip.MustParsePrefix("127.0.0.0/8")},
+	{Prefix: netip.MustParsePrefix("::1/128")},
+}
+
+// maxWindow bounds what one stream may have on its way, in bytes: 80 MB/s at 50 ms.
+const maxWindow = 4 << 20
+
+// newHost makes the one libp2p host: TCP, TLS and yamux, and none of libp2p's
+// helpers against NAT, which are dead weight behind a site's fixed firewall.
+func newHost(key Key, listen []string, g *gate, s settings) (host.Host, error) {
+	limits, err := newLimits()
+	if err != nil {
+		return nil, err
+	}
+	mux := *yamux.DefaultTransport
+	mux.KeepAliveInterval = s.keepAlive
+	mux.MaxStreamWindowSize = maxWindow
+	options := []libp2p.Option{
+		libp2p.Identity(key.private),
+		// Dialling from the listening port would let two brokers share a port by mistake.
+		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport(), tcp.WithConnectionTimeout(s.dialTimeout)),
+		libp2p.Security(libp2ptls.ID, libp2ptls.New),
+		libp2p.Muxer(yamux.ID, &mux),
+		libp2p.ConnectionGater(g),
+		libp2p.ResourceManager(limits),
+		libp2p.ConnectionManager(connmgr.NullConnMgr{}),
+		libp2p.WithDialTimeout(s.dialTimeout),
+		libp2p.UserAgent("gbroker"),
+		libp2p.DisableRelay(),
+		libp2p.DisableMetrics(),
+		libp2p.DisableIdentifyAddressDiscovery(),
+		libp2p.Ping(false),
+	}
+	if len(listen) == 0 {
+		options = append(options, libp2p.NoListenAddrs)
+	} else {
+		options = append(options, libp2p.ListenAddrStrings(listen...))
+	}
+	h, err := libp2p.New(options...)
+	if err != nil {
+		limits.Close()
+		return nil, fmt.Errorf("opening the broker's port on %v: %w", listen, err)
+	}
+	return h, nil
+}
+
+// newLimits bounds what all peers, one peer and those still unknown may hold.
+func newLimits() (network.ResourceManager, error) {
+	all := rcmgr.ResourceLimits{
+		Streams: 32768, StreamsInbound: 16384, StreamsOutbound: 16384,
+		Conns: 4096, ConnsInbound: 2048, ConnsOutbound: 2048, FD: 4096,
+		Memory: 512 << 20,
+	}
+	unknown := rcmgr.ResourceLimits{ // before the handshake
+		Streams: 2048, StreamsInbound: 1024, StreamsOutbound: 1024,
+		Conns: 512, ConnsInbound: 256, ConnsOutbound: 256, FD: 512,
+		Memory: 64 << 20,
+	}
+	one := rcmgr.ResourceLimits{
+		Streams: 1024, StreamsInbound: 512, StreamsOutbound: 512,
+		Conns: 16, ConnsInbound: 8, ConnsOutbound: 8, FD: 16,
+		Memory: 128 << 20,
+	}
+	config := rcmgr.PartialLimitConfig{System: all, Transient: unknown, PeerDefault: one}
+	// Sites may stand behind one address; strangers are bounded by the limits above.
+	// The limit of new connections a second holds per address and over all.
+	manager, err := rcmgr.NewResourceManager(
+		rcmgr.NewFixedLimiter(config.Build(rcmgr.InfiniteLimits)),
+		rcmgr.WithLimitPerSubnet(
+			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: 256}},
+			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 64, ConnCount: 256}}),
+		rcmgr.WithConnRateLimiters(&xrate.Limiter{
+			GlobalLimit: xrate.Limit{RPS: 500, Burst: 1000},
+			SubnetRateLimiter: xrate.SubnetLimiter{
+				IPv4SubnetLimits: []xrate.SubnetLimit{{PrefixLength: 32, Limit: xrate.Limit{RPS: 50, Burst: 200}}},
+				IPv6SubnetLimits: []xrate.SubnetLimit{{PrefixLength: 64, Limit: xrate.Limit{RPS: 50, Burst: 200}}},
+			},
+			NetworkPrefixLimits: loopbackUnlimited,
+		}),
+		rcmgr.WithMetricsDisabled(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("setting the limits of the overlay: %w", err)
+	}
+	return manager, nil
+}
+
+// dialable are the addresses others can dial the host at: those of the interfaces
+// where it listens on all, without loopback if there is anything else.
+func dialable(h host.Host) []string {
+	found, err := h.Network().InterfaceListenAddresses()
+	if err != nil {
+		found = h.Network().ListenAddresses()
+	}
+	outside := slices.DeleteFunc(slices.Clone(found), func(a ma.Multiaddr) bool {
+		return manet.IsIPLoopback(a) || manet.IsIP6LinkLocal(a)
+	})
+	if len(outside) > 0 {
+		found = outside
+	}
+	return usable(texts(found))
+}
+
+func texts(addresses []ma.Multiaddr) []string {
+	var s []string
+	for _, a := range addresses {
+		s = append(s, a.String())
+	}
+	slices.Sort(s)
+	return slices.Compact(s)
+}

@@ -1,0 +1,336 @@
+package overlay
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// Is a broker that vanished and came back, at another port, alive again at all others?
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{2, 3} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			t.Parallel()
+			all := several(t, size)
+			connect(t, all, mesh(size))
+			for _, b := range all {
+				b.stop()
+				for _, other := range all {
+					if other != b {
+						other.until("word of "+string(b.name), func() bool { return other.last(b.peer()) != grid.Alive })
+					}
+				}
+				c, before := b.over.config, b.where
+				forgetPort(t, b)
+				begin := time.Now()
+				b.mu.Lock()
+				b.moves = nil
+				b.mu.Unlock()
+				b.run(c)
+				for _, other := range all {
+					if other != b {
+						other.sees(b, grid.Alive)
+						b.sees(other, grid.Alive)
+					}
+				}
+				if slices.Equal(before, b.where) {
+					t.Errorf("%s has its old port: nothing was tested", b.name)
+				}
+				t.Logf("%s is alive again everywhere after %v", b.name, time.Since(begin).Round(time.Millisecond))
+			}
+		})
+	}
+}
+
+// forgetPort makes the next run take another port, as if the last were taken.
+func forgetPort(t *testing.T, b *broker) {
+	t.Helper()
+	m, err := recall(b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.setPorts(map[string]string{})
+	if err := m.save(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Do brokers find each other again after all were down, by the addresses they remember?
+func TestAllDown(t *testing.T) {
+	t.Parallel()
+	all := several(t, 3)
+	connect(t, all, mesh(3))
+	// Only what was learned: the member file of the lower numbers never had an address.
+	for _, b := range all {
+		b.stop()
+	}
+	for _, b := range all {
+		b.mu.Lock()
+		b.moves = nil
+		b.mu.Unlock()
+		b.run(b.over.config)
+	}
+	for _, b := range all {
+		for _, other := range all {
+			if b != other {
+				b.sees(other, grid.Alive)
+			}
+		}
+	}
+}
+
+// On a graph of members, is each member judged rightly by those that know it, and
+// by nobody else, when one dies and comes back?
+func TestGraphs(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	graphs := map[string][][2]int{
+		"line":   {{0, 1}, {1, 2}, {2, 3}, {3, 4}},
+		"ring":   {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {0, 4}},
+		"star":   {{0, 4}, {1, 4}, {2, 4}, {3, 4}},
+		"random": randomGraph(rand.New(rand.NewPCG(seed, 0)), 5),
+	}
+	for name, edges := range graphs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			t.Logf("seed %d, edges %v", seed, edges)
+			all := several(t, 5)
+			connect(t, all, edges)
+			quiet(t, all, nil)
+
+			victim := edges[len(edges)/2][1]
+			all[victim].stop()
+			for _, e := range edges {
+				switch victim {
+				case e[0]:
+					all[e[1]].sees(all[victim], grid.Dead)
+				case e[1]:
+					all[e[0]].sees(all[victim], grid.Dead)
+				}
+			}
+			quiet(t, all, all[victim])
+			all[victim].mu.Lock()
+			all[victim].moves = nil
+			all[victim].mu.Unlock()
+			all[victim].run(all[victim].over.config)
+			for _, e := range edges {
+				all[e[0]].sees(all[e[1]], grid.Alive)
+				all[e[1]].sees(all[e[0]], grid.Alive)
+			}
+			for i, b := range all {
+				for _, m := range b.movesSince(0) {
+					if !joined(edges, i, index(all, m.peer)) {
+						t.Errorf("%s was told of %s, which it does not know", b.name, m.peer)
+					}
+				}
+			}
+		})
+	}
+}
+
+// quiet watches for a few probe rounds that nobody's liveness changes; without is down.
+func quiet(t *testing.T, all []*broker, without *broker) {
+	t.Helper()
+	var marks []int
+	for _, b := range all {
+		marks = append(marks, b.count())
+	}
+	<-time.After(1500 * time.Millisecond) // six probe intervals: the time is what is tested
+	for i, b := range all {
+		for _, m := range b.movesSince(marks[i]) {
+			if b != without {
+				t.Errorf("%s: %s became %v while nothing happened", b.name, all[index(all, m.peer)].name, m.l)
+			}
+		}
+	}
+}
+
+func randomGraph(r *rand.Rand, n int) (edges [][2]int) {
+	for i := 1; i < n; i++ {
+		edges = append(edges, [2]int{r.IntN(i), i})
+		for j := range i {
+			if !joined(edges, i, j) && r.IntN(3) == 0 {
+				edges = append(edges, [2]int{j, i})
+			}
+		}
+	}
+	return edges
+}
+
+func joined(edges [][2]int, i, j int) bool {
+	for _, e := range edges {
+		if e == [2]int{i, j} || e == [2]int{j, i} {
+			return true
+		}
+	}
+	return false
+}
+
+func index(all []*broker, p grid.PeerID) int {
+	for i, b := range all {
+		if b.peer() == p {
+			return i
+		}
+	}
+	return -1
+}
+
+// Does false word of a death, while the connection stands, end in Alive again and never in Dead?
+func TestFalseDeath(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	n, err := a.over.current.Load().member(b.peer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := a.count()
+	n.setHeard(false)
+	a.until("doubt", func() bool { return len(a.moves) > mark })
+	n.setHeard(true)
+	a.sees(b, grid.Alive)
+	for _, m := range a.movesSince(mark) {
+		if m.l == grid.Dead {
+			t.Error("word of a death was believed at once while the connection stood")
+		}
+	}
+}
+
+// One member names the other, which does not name it: both must stay apart.
+func TestOneSided(t *testing.T) {
+	t.Parallel()
+	all := several(t, 3)
+	all[1].start()
+	all[0].start(all[1].as())
+	all[2].start()
+	if err := all[0].over.SetMembers([]grid.Member{all[1].as(), all[2].as()}); err != nil {
+		t.Fatal(err)
+	}
+	if err := all[2].over.SetMembers([]grid.Member{all[0].as()}); err != nil {
+		t.Fatal(err)
+	}
+	all[0].sees(all[2], grid.Alive) // by now the other was dialled too
+	if l := all[0].over.Liveness(all[1].peer()); l != grid.Dead {
+		t.Errorf("a broker that refuses us is %v, want dead", l)
+	}
+	if len(all[1].movesSince(0)) != 0 || len(all[1].got) != 0 || len(all[1].hello) != 0 {
+		t.Error("a broker heard one that is no member")
+	}
+}
+
+const childVariable = "GBROKER_OVERLAY_CHILD"
+
+// child runs an overlay in a process of its own, that can be stopped and killed for real.
+func child() {
+	var c struct {
+		Key     string
+		Listen  []string
+		Members []grid.Member
+	}
+	if err := json.Unmarshal([]byte(os.Getenv(childVariable)), &c); err != nil {
+		panic(err)
+	}
+	key, err := LoadKey(c.Key)
+	if err != nil {
+		panic(err)
+	}
+	o, err := New(Config{
+		Key: key, Listen: c.Listen, Site: grid.Site{Name: "child"}, Members: c.Members, Profile: Test,
+		Hello:   func() wire.Hello { return wire.Hello{Site: grid.Site{Name: "child", Processes: 1, Speed: 1}} },
+		Receive: func(grid.PeerID, wire.Message) {},
+	})
+	if err != nil {
+		panic(err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	go func() {
+		<-o.Ready()
+		fmt.Println(o.Addresses()[0])
+	}()
+	if err := o.Run(ctx); err != nil {
+		panic(err)
+	}
+}
+
+func startChild(t *testing.T, key string, members ...grid.Member) (*exec.Cmd, string) {
+	t.Helper()
+	config, err := json.Marshal(map[string]any{"Key": key, "Listen": []string{"/ip4/127.0.0.1/tcp/0"}, "Members": members})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childVariable+"="+string(config))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	line := bufio.NewScanner(out)
+	if !line.Scan() {
+		t.Fatal("the child does not start")
+	}
+	return cmd, line.Text()
+}
+
+// Real processes: stopped, continued, killed, started again at another port.
+func TestProcess(t *testing.T) {
+	t.Parallel()
+	all := several(t, 2)
+	path := t.TempDir() + "/key"
+	key, err := CreateKey(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := newBroker(t, "child")
+	other.key = key
+	connect(t, all, mesh(2))
+	both := []grid.Member{all[0].as(), all[1].as()}
+	cmd, address := startChild(t, path, both...)
+	m := other.as()
+	m.Addresses = []string{address}
+	if err := all[0].over.SetMembers([]grid.Member{all[1].as(), m}); err != nil {
+		t.Fatal(err)
+	}
+	if err := all[1].over.SetMembers([]grid.Member{all[0].as(), m}); err != nil {
+		t.Fatal(err)
+	}
+	look := func(what string, l grid.Liveness) {
+		t.Helper()
+		begin := time.Now()
+		for _, b := range all {
+			b.sees(other, l)
+		}
+		t.Logf("%s: %v after %v", what, l, time.Since(begin).Round(time.Millisecond))
+	}
+	look("started", grid.Alive)
+	cmd.Process.Signal(syscall.SIGSTOP)
+	look("SIGSTOP", grid.Dead)
+	cmd.Process.Signal(syscall.SIGCONT)
+	look("SIGCONT", grid.Alive)
+	cmd.Process.Kill()
+	look("SIGKILL", grid.Doubtful)
+	look("SIGKILL", grid.Dead)
+	cmd.Wait()
+	startChild(t, path, both...)
+	look("started again", grid.Alive)
+}

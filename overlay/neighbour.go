@@ -1,0 +1,157 @@
+package overlay
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"golang.org/x/time/rate"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// Sizes of the queues of one neighbour.
+const (
+	maxMessages = 1024
+	maxPackets  = 128
+)
+
+// neighbour is one member while it is one.
+type neighbour struct {
+	id    peer.ID
+	peer  grid.PeerID
+	grace time.Duration
+
+	wake     chan struct{} // the keeper looks again
+	look     chan struct{} // the watcher looks again
+	greet    chan struct{} // a connection stands: the stream of messages may be opened
+	messages chan message
+	packets  chan packet
+
+	read, write *rate.Limiter // of all bulk streams together
+
+	inbound sync.Mutex // held by the one stream of messages that is read
+
+	mu        sync.Mutex
+	member    grid.Member
+	removed   bool
+	connected bool
+	since     time.Time          // when connected last changed
+	heard     bool               // memberlist has it alive
+	verdict   time.Time          // when memberlist last said that it is dead
+	incoming  network.Stream     // that inbound is held for
+	stopDial  context.CancelFunc // while the keeper dials
+}
+
+type message struct {
+	at time.Time
+	m  wire.Message
+}
+
+type packet struct {
+	at time.Time
+	b  []byte
+}
+
+func newNeighbour(id peer.ID, m grid.Member, s settings) *neighbour {
+	n := &neighbour{
+		id: id, peer: m.Peer, grace: s.grace, member: m,
+		wake: make(chan struct{}, 1), look: make(chan struct{}, 1), greet: make(chan struct{}, 1),
+		messages: make(chan message, maxMessages), packets: make(chan packet, maxPackets),
+		read: rate.NewLimiter(rate.Inf, 0), write: rate.NewLimiter(rate.Inf, 0),
+	}
+	n.setMember(m)
+	return n
+}
+
+func (n *neighbour) setMember(m grid.Member) {
+	n.mu.Lock()
+	n.member = m
+	n.mu.Unlock()
+	setRate(n.read, m.RateLimit)
+	setRate(n.write, m.RateLimit)
+	n.stir()
+}
+
+// liveness follows the table of the package comment. Call with n.mu held.
+func (n *neighbour) liveness(now time.Time) grid.Liveness {
+	switch {
+	case n.removed:
+		return grid.Dead
+	case n.connected && n.heard:
+		return grid.Alive
+	case n.heard:
+		return grid.Doubtful
+	case n.connected && now.Sub(n.verdict) < n.grace:
+		return grid.Doubtful
+	}
+	return grid.Dead
+}
+
+func (n *neighbour) livenessNow() grid.Liveness {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.liveness(time.Now())
+}
+
+// remove makes n dead for good.
+func (n *neighbour) remove() {
+	n.mu.Lock()
+	n.removed = true
+	n.mu.Unlock()
+}
+
+func (n *neighbour) standing() (connected, heard bool, since time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.connected, n.heard, n.since
+}
+
+// ask asks the host whether there is a connection. It does so under n.mu, so that
+// the last answer is the one that counts.
+func (n *neighbour) ask(h host.Host) {
+	n.mu.Lock()
+	connected := h.Network().Connectedness(n.id) == network.Connected
+	changed := n.connected != connected
+	if changed {
+		n.connected, n.since = connected, time.Now()
+	}
+	if connected && n.stopDial != nil {
+		n.stopDial()
+	}
+	n.mu.Unlock()
+	if connected {
+		poke(n.greet)
+	}
+	if changed {
+		n.stir()
+	}
+}
+
+// setHeard takes word of memberlist. It must not block: memberlist holds its lock.
+func (n *neighbour) setHeard(alive bool) {
+	n.mu.Lock()
+	n.heard = alive
+	if !alive {
+		n.verdict = time.Now()
+	}
+	n.mu.Unlock()
+	n.stir()
+}
+
+func (n *neighbour) stir() {
+	poke(n.wake)
+	poke(n.look)
+}
+
+// poke wakes whoever waits on c, now or when it next looks.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

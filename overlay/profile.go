@@ -1,0 +1,92 @@
+package overlay
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// Profile is a set of time limits that belong together.
+type Profile string
+
+// Profiles.
+const (
+	WAN  Profile = "wan"  // sites of a country or a continent: a death is noticed in about 13 s, 255 B/s idle. The default
+	LAN  Profile = "lan"  // sites of one building: about 6 s, 520 B/s idle
+	Test Profile = "test" // everything on one machine: about 2 s
+)
+
+// settings are the time limits of a profile.
+type settings struct {
+	probeInterval, probeTimeout time.Duration // SWIM: how often one member is probed, and how long for an ack
+	gossipInterval              time.Duration
+	syncTimeout                 time.Duration // one push/pull
+	syncInterval                time.Duration // between push/pulls with a random member
+	toTheDead                   time.Duration // the dead still get gossip for so long
+
+	dialTimeout      time.Duration
+	retry, retryMost time.Duration // first and longest pause between attempts to dial or to join
+	settled          time.Duration // a connection that stood so long starts the pauses over
+	grace            time.Duration // a death that is told of while connected is believed after so long
+	keepAlive        time.Duration // of the connection; a silent host is dropped after about twice that
+
+	messageAge time.Duration // a message that waited longer is dropped
+	write      time.Duration // limit of one write of messages or gossip
+	hello      time.Duration // limit for the first message on a stream
+
+	republish time.Duration // of the site record
+	lookup    time.Duration // limit of one question to the DHT
+}
+
+func (p Profile) settings() (settings, error) {
+	s := settings{
+		probeInterval: 2 * time.Second, probeTimeout: time.Second,
+		gossipInterval: 500 * time.Millisecond,
+		syncTimeout:    10 * time.Second, syncInterval: time.Minute, toTheDead: time.Minute,
+		dialTimeout: 10 * time.Second,
+		retry:       500 * time.Millisecond, retryMost: 15 * time.Second,
+		settled: 10 * time.Second, grace: 2 * time.Second, keepAlive: 15 * time.Second,
+		messageAge: 5 * time.Second, write: 5 * time.Second, hello: 15 * time.Second,
+		republish: 10 * time.Minute, lookup: 10 * time.Second,
+	}
+	switch p {
+	case WAN, "":
+	case LAN:
+		s.probeInterval, s.probeTimeout = time.Second, 500*time.Millisecond
+		s.gossipInterval = 200 * time.Millisecond
+		s.syncInterval, s.toTheDead = 30*time.Second, 30*time.Second
+		s.dialTimeout, s.retryMost = 5*time.Second, 5*time.Second
+		s.grace = time.Second
+	case Test:
+		s.probeInterval, s.probeTimeout = 250*time.Millisecond, 150*time.Millisecond
+		s.gossipInterval = 25 * time.Millisecond
+		s.syncTimeout, s.syncInterval, s.toTheDead = 2*time.Second, 5*time.Second, 3*time.Second
+		s.dialTimeout = 2 * time.Second
+		s.retry, s.retryMost = 40*time.Millisecond, 400*time.Millisecond
+		s.settled, s.grace = time.Second, 500*time.Millisecond
+		s.republish, s.lookup = 2*time.Second, 3*time.Second
+	default:
+		return s, fmt.Errorf("unknown profile %q: use wan, lan or test", p)
+	}
+	return s, nil
+}
+
+// gossip is memberlist's configuration under these settings, but for its hooks.
+func (s settings) gossip() *memberlist.Config {
+	c := memberlist.DefaultWANConfig()
+	c.ProtocolVersion = memberlist.ProtocolVersionMax
+	c.ProbeInterval, c.ProbeTimeout = s.probeInterval, s.probeTimeout
+	c.SuspicionMult = 4
+	c.TCPTimeout = s.syncTimeout
+	c.PushPullInterval = s.syncInterval
+	c.GossipInterval, c.GossipNodes = s.gossipInterval, 4
+	c.GossipToTheDeadTime = s.toTheDead
+	// Not every broker that is asked for an indirect probe knows the probed one.
+	c.IndirectChecks = 5
+	c.AwarenessMaxMultiplier = 4
+	c.RequireNodeNames = true
+	// Messages are small; and what is not decompressed cannot be a bomb.
+	c.EnableCompression = false
+	return c
+}
