@@ -243,7 +243,7 @@ func (c *Core) own(j *job, cancel bool) {
 	j.rec.State = grid.Ready
 	j.rec.CancelRequested = j.rec.CancelRequested || cancel
 	c.disarm(j, onPrepared)
-	c.emit(Publish{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Owner: c.cfg.Self})
+	c.emit(Publish{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
 	if j.rec.CancelRequested {
 		c.end(j, grid.Killed, "cancelled before it started")
 		return

@@ -80,11 +80,17 @@ type Discard struct {
 	Keep bool // inputs and outputs stay
 }
 
-// Publish tells the DHT who owns a job: a hint.
+// Publish tells the DHT that this site owns a job now: a hint.
 type Publish struct {
 	Job   grid.JobID
 	Epoch grid.Epoch
-	Owner grid.PeerID
+}
+
+// Delivered tells how long a job's files really took to a peer.
+type Delivered struct {
+	Peer grid.PeerID
+	Size int64
+	Took grid.Tick
 }
 
 // Note is a line for the log: something an operator would want to know.
@@ -94,17 +100,18 @@ type Note struct {
 	Text string
 }
 
-func (Save) effect()     {}
-func (Show) effect()     {}
-func (Send) effect()     {}
-func (Answer) effect()   {}
-func (Look) effect()     {}
-func (Launch) effect()   {}
-func (Withdraw) effect() {}
-func (Kill) effect()     {}
-func (Probe) effect()    {}
-func (Fetch) effect()    {}
-func (Collect) effect()  {}
-func (Discard) effect()  {}
-func (Publish) effect()  {}
-func (Note) effect()     {}
+func (Save) effect()      {}
+func (Show) effect()      {}
+func (Send) effect()      {}
+func (Answer) effect()    {}
+func (Look) effect()      {}
+func (Launch) effect()    {}
+func (Withdraw) effect()  {}
+func (Kill) effect()      {}
+func (Probe) effect()     {}
+func (Fetch) effect()     {}
+func (Collect) effect()   {}
+func (Discard) effect()   {}
+func (Publish) effect()   {}
+func (Delivered) effect() {}
+func (Note) effect()      {}

@@ -116,6 +116,10 @@ func (c *Core) chosenWait(j *job) grid.Tick {
 	return 0
 }
 
+// worthLearning is the size, in bytes, from which a delivery tells more of the way
+// than of the messages around it.
+const worthLearning = 1 << 20
+
 func (c *Core) onAccept(from grid.PeerID, m wire.Accept) {
 	j := c.open(from, m.Bond)
 	if j == nil {
@@ -173,9 +177,17 @@ func (c *Core) onReady(from grid.PeerID, m wire.Ready) {
 	switch {
 	case m.Bond.Digest != wire.JobDigest(j.rec.Job):
 		c.giveUp(j, "it is ready for another job than the one offered")
+		return
 	case j.rec.Handoff.Phase == grid.Committed:
 		c.sendCommit(j)
+		return
 	case j.rec.Handoff.Phase == grid.Withdrawing:
+		return
+	}
+	if size := sizeOf(&j.rec.Job); size >= worthLearning {
+		c.emit(Delivered{Peer: from, Size: size, Took: c.now - j.began})
+	}
+	switch {
 	case j.rec.CancelRequested:
 		c.giveUp(j, "cancelled")
 	case j.rec.Attempt > 0:

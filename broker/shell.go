@@ -20,9 +20,14 @@ type Peers interface {
 	Send(to grid.PeerID, m wire.Message) error
 }
 
+// Links learns from real deliveries; see package netmon.
+type Links interface {
+	Observe(peer grid.PeerID, size int64, took time.Duration)
+}
+
 // Hints takes the hint of who owns a job (the DHT).
 type Hints interface {
-	PublishOwner(ctx context.Context, job grid.JobID, epoch grid.Epoch, owner grid.PeerID) error
+	PublishOwner(ctx context.Context, job grid.JobID, epoch grid.Epoch) error
 }
 
 // Batch is the local batch system; see pbs.System for the contract.
@@ -58,6 +63,7 @@ type Journal interface {
 type Ports struct {
 	Peers   Peers
 	Hints   Hints
+	Links   Links
 	Batch   Batch
 	Stager  Stager
 	Journal func(ctx context.Context) (Journal, error) // opens it, also anew after a failed save

@@ -53,6 +53,8 @@ func (b *Broker) dispatch(ctx context.Context, e Effect) {
 		b.lanes.do(ctx, k, func(context.Context) { b.discard(e) })
 	case Publish:
 		b.lanes.do(ctx, lane{hintLane, string(e.Job)}, func(ctx context.Context) { b.publish(ctx, e) })
+	case Delivered:
+		b.ports.Links.Observe(e.Peer, e.Size, e.Took.Duration())
 	case Note:
 		b.ports.Log.Info("note", zap.String("text", e.Text), zap.String("job", string(e.Job)), zap.String("peer", string(e.Peer)))
 	}
@@ -142,7 +144,7 @@ func (b *Broker) discard(e Discard) {
 func (b *Broker) publish(ctx context.Context, e Publish) {
 	ctx, cancel := context.WithTimeout(ctx, hintLimit)
 	defer cancel()
-	if err := b.ports.Hints.PublishOwner(ctx, e.Job, e.Epoch, e.Owner); err != nil {
+	if err := b.ports.Hints.PublishOwner(ctx, e.Job, e.Epoch); err != nil {
 		b.ports.Log.Debug("publishing an owner", zap.String("job", string(e.Job)), zap.Error(err))
 	}
 }

@@ -87,6 +87,14 @@ func (b *Broker) Remove(ctx context.Context, id grid.JobID) error {
 	return err
 }
 
+// JournalID says how far the journal was when it was opened.
+func (b *Broker) JournalID() grid.JournalID {
+	if journal := b.journal.Load(); journal != nil {
+		return (*journal).ID()
+	}
+	return grid.JournalID{}
+}
+
 // Job is the durable record of a job.
 func (b *Broker) Job(id grid.JobID) (grid.Record, bool) { return b.view.get(id) }
 
