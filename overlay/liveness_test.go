@@ -44,6 +44,9 @@ func TestRestart(t *testing.T) {
 					if other != b {
 						other.sees(b, grid.Alive)
 						b.sees(other, grid.Alive)
+						eventually(t, "the new address is remembered", func() bool {
+							return slices.Equal(other.over.current.Load().memory.addresses(b.peer()), b.where)
+						})
 					}
 				}
 				if slices.Equal(before, b.where) {
@@ -221,7 +224,8 @@ func TestOneSided(t *testing.T) {
 	if err := all[2].over.SetMembers([]grid.Member{all[0].as()}); err != nil {
 		t.Fatal(err)
 	}
-	all[0].sees(all[2], grid.Alive) // by now the other was dialled too
+	all[0].sees(all[2], grid.Alive)
+	<-time.After(500 * time.Millisecond) // a dozen pauses between attempts to dial: the time is what is tested
 	if l := all[0].over.Liveness(all[1].peer()); l != grid.Dead {
 		t.Errorf("a broker that refuses us is %v, want dead", l)
 	}

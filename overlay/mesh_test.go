@@ -242,3 +242,17 @@ func mesh(n int) (edges [][2]int) {
 	}
 	return edges
 }
+
+// eventually looks again and again, for what gives no sign when it happens.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.Now().Add(patience)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+		<-tick.C
+	}
+}

@@ -1,0 +1,232 @@
+package overlay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	ds "github.com/ipfs/go-datastore"
+	"github.com/ipfs/go-datastore/query"
+
+	"gbroker/grid"
+)
+
+const someJob = grid.JobID("site0.01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+// Are sites and owners found across a line of members, the newest epoch winning?
+func TestDirectory(t *testing.T) {
+	t.Parallel()
+	all := several(t, 3)
+	connect(t, all, [][2]int{{0, 1}, {1, 2}})
+	ctx := context.Background()
+	for _, b := range all {
+		eventually(t, "members to ask", func() bool { return b.over.current.Load().dht.RoutingTable().Size() > 0 })
+		eventually(t, "the site record is published", func() bool { return b.over.PublishSite(ctx) == nil })
+	}
+	// 0 and 2 are no members of each other: they meet through 1.
+	r, err := all[0].over.FindSite(ctx, "site2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Peer != all[2].peer() || !slices.Equal(r.Addresses, all[2].where) {
+		t.Errorf("site2 is found as %+v", r)
+	}
+	if _, err := all[0].over.FindSite(ctx, "nowhere"); !errors.Is(err, grid.ErrNotFound) {
+		t.Errorf("a site that is not there: %v", err)
+	}
+
+	if err := all[0].over.PublishOwner(ctx, someJob, grid.Epoch{Term: 1, Hop: 0}); err != nil {
+		t.Fatal(err)
+	}
+	if err := all[1].over.PublishOwner(ctx, someJob, grid.Epoch{Term: 1, Hop: 1}); err != nil {
+		t.Fatal(err)
+	}
+	owner, err := all[2].over.FindOwner(ctx, someJob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner.Owner != all[1].peer() || owner.Epoch() != (grid.Epoch{Term: 1, Hop: 1}) {
+		t.Errorf("the owner is found as %+v", owner)
+	}
+	if err := all[0].over.PublishOwner(ctx, someJob, grid.Epoch{Term: 1, Hop: 0}); err == nil {
+		t.Error("an older epoch replaced a newer one")
+	}
+	if _, err := all[0].over.FindOwner(ctx, "nonsense"); err == nil {
+		t.Error("what is no job was looked up")
+	}
+}
+
+// A member without an address in either file is found by its record.
+func TestAddressFromRecord(t *testing.T) {
+	t.Parallel()
+	all := several(t, 3)
+	connect(t, all, [][2]int{{0, 1}, {1, 2}})
+	ctx := context.Background()
+	eventually(t, "the site record is published", func() bool { return all[2].over.PublishSite(ctx) == nil })
+	without := func(b *broker) grid.Member {
+		m := b.as()
+		m.Addresses = nil
+		return m
+	}
+	if err := all[0].over.SetMembers([]grid.Member{all[1].as(), without(all[2])}); err != nil {
+		t.Fatal(err)
+	}
+	if err := all[2].over.SetMembers([]grid.Member{all[1].as(), without(all[0])}); err != nil {
+		t.Fatal(err)
+	}
+	all[0].sees(all[2], grid.Alive)
+	all[2].sees(all[0], grid.Alive)
+}
+
+func TestForgedRecords(t *testing.T) {
+	t.Parallel()
+	mine, err := NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	members, err := checkMembers("", []grid.Member{{Name: "known", Peer: PeerIDOf(other)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gate{}
+	g.members.Store(members)
+	v := validators(g)
+	site := func(name string, change func(*SiteRecord)) []byte {
+		r := &SiteRecord{Site: grid.SiteName(name), Peer: PeerIDOf(mine), Addresses: []string{"/ip4/192.0.2.1/tcp/1"}, Sequence: 1}
+		if change != nil {
+			change(r)
+		}
+		return seal(t, r, mine)
+	}
+	good := site("far", nil)
+	damaged := slices.Clone(good)
+	damaged[len(damaged)/2] ^= 1
+	job := &OwnerRecord{Job: someJob, Owner: PeerIDOf(mine), Term: 1}
+	stolen := *job
+	stolen.Owner = PeerIDOf(other)
+	many := func(r *SiteRecord) {
+		for i := range maxAddresses + 1 {
+			r.Addresses = append(r.Addresses, fmt.Sprintf("/ip4/192.0.2.1/tcp/%d", i+1))
+		}
+	}
+	for _, c := range []struct {
+		name, key string
+		value     []byte
+		ok        bool
+	}{
+		{"good, by name", "/gbroker-site/far", good, true},
+		{"good, by peer", "/gbroker-site/" + string(PeerIDOf(mine)), good, true},
+		{"good owner", "/gbroker-job/" + string(someJob), seal(t, job, mine), true},
+		{"another name", "/gbroker-site/near", good, false},
+		{"another peer's place", "/gbroker-site/" + string(PeerIDOf(other)), good, false},
+		{"a name of the member file", "/gbroker-site/known", site("known", nil), false},
+		{"damaged", "/gbroker-site/far", damaged, false},
+		{"truncated", "/gbroker-site/far", good[:len(good)-1], false},
+		{"empty", "/gbroker-site/far", nil, false},
+		{"signed by another", "/gbroker-site/far", site("far", func(r *SiteRecord) { r.Peer = PeerIDOf(other) }), false},
+		{"bad address", "/gbroker-site/far", site("far", func(r *SiteRecord) { r.Addresses = []string{"/ip4/192.0.2.1/udp/1"} }), false},
+		{"too many addresses", "/gbroker-site/far", site("far", many), false},
+		{"too large", "/gbroker-site/far", site("far", func(r *SiteRecord) { r.Addresses = []string{strings.Repeat("x", maxRecord)} }), false},
+		{"owner signed by another", "/gbroker-job/" + string(someJob), seal(t, &stolen, mine), false},
+		{"another job", "/gbroker-job/site0.01ARZ3NDEKTSV4RRFFQ69G5FAW", seal(t, job, mine), false},
+		{"a site as an owner", "/gbroker-job/far", good, false},
+		{"another namespace", "/pk/far", good, false},
+	} {
+		if err := v.Validate(c.key, c.value); (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	newer := site("far", func(r *SiteRecord) { r.Sequence = 2 })
+	if i, err := v.Select("/gbroker-site/far", [][]byte{damaged, good, newer, good}); err != nil || i != 2 {
+		t.Errorf("of an old and a new record %d was selected, %v", i, err)
+	}
+	late := *job
+	late.Hop = 1
+	late.Sequence = -1
+	if i, err := v.Select("/gbroker-job/"+string(someJob), [][]byte{seal(t, job, mine), seal(t, &late, mine)}); err != nil || i != 1 {
+		t.Errorf("of two epochs %d was selected, %v", i, err)
+	}
+	if _, err := v.Select("/gbroker-site/far", [][]byte{damaged}); err == nil {
+		t.Error("a damaged record was selected")
+	}
+}
+
+// A forged record that a member sends over the wire is refused by the others' store.
+func TestForgedRecordOnTheWire(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	d := a.over.current.Load().dht
+	eventually(t, "a member to ask", func() bool { return d.RoutingTable().Size() > 0 })
+	// Without a validator of its own a sends whatever it likes.
+	d.Validator = anything{}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	r := &SiteRecord{Site: "far", Peer: b.peer(), Sequence: 1}
+	_ = d.PutValue(ctx, "/gbroker-site/far", seal(t, r, a.key))
+	_ = d.PutValue(ctx, "/gbroker-site/large", make([]byte, 100<<10))
+	if _, err := b.over.FindSite(ctx, "far"); err == nil {
+		t.Error("a forged record was believed")
+	}
+	if r, err := b.over.FindSite(ctx, "large"); err == nil {
+		t.Errorf("an oversized record was believed: %+v", r)
+	}
+}
+
+type anything struct{}
+
+func (anything) Validate(string, []byte) error        { return nil }
+func (anything) Select(string, [][]byte) (int, error) { return 0, nil }
+
+func seal(t *testing.T, r interface {
+	Domain() string
+	Codec() []byte
+	MarshalRecord() ([]byte, error)
+	UnmarshalRecord([]byte) error
+}, k Key) []byte {
+	t.Helper()
+	value, err := sealRecord(r, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// The shelf forgets what was written longest ago, and nothing else.
+func TestShelf(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := newShelf(3)
+	key := func(i int) ds.Key { return ds.NewKey(fmt.Sprint(i)) }
+	for _, i := range []int{1, 2, 3, 1, 4} {
+		if err := s.Put(ctx, key(i), []byte{byte(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []bool{false, true, false, true, true} {
+		if has, err := s.Has(ctx, key(i)); err != nil || has != want {
+			t.Errorf("record %d: %v, %v", i, has, err)
+		}
+	}
+	if err := s.Delete(ctx, key(3)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(ctx, key(3)); !errors.Is(err, ds.ErrNotFound) {
+		t.Errorf("a deleted record: %v", err)
+	}
+	found, err := s.Query(ctx, query.Query{Prefix: "/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := found.Rest()
+	if err != nil || len(entries) != 2 {
+		t.Errorf("the query gives %v, %v", entries, err)
+	}
+}
