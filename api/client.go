@@ -1,0 +1,418 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"gbroker/grid"
+)
+
+// ClientConfig says which broker to talk to, and how patiently.
+type ClientConfig struct {
+	Address string // unix:///path or http://127.0.0.1:PORT
+	Token   string // for http
+
+	Answer time.Duration // for an answer, beside what the broker itself waits; 0 is 30 s
+	Stall  time.Duration // for the next piece of a file; 0 is 60 s
+	Resend time.Duration // how long a submission is sent again after a lost answer; 0 is 10 s
+}
+
+// Client talks to one broker. It may be used by many goroutines.
+type Client struct {
+	config ClientConfig
+	base   string // of URLs
+	http   *http.Client
+}
+
+// NewClient checks the address; it connects when it is used.
+func NewClient(c ClientConfig) (*Client, error) {
+	network, target, err := parseAddress(c.Address)
+	if err != nil {
+		return nil, err
+	}
+	if network == "tcp" && c.Token == "" {
+		return nil, fmt.Errorf("broker address %s: http needs the broker's token: give its file with --token-file or $GBROKER_TOKEN_FILE: %w", c.Address, grid.ErrInvalid)
+	}
+	orDefault(&c.Answer, 30*time.Second)
+	orDefault(&c.Stall, 60*time.Second)
+	orDefault(&c.Resend, 10*time.Second)
+	base := "http://" + target
+	if network == "unix" {
+		base = "http://gbroker"
+	}
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, network, target)
+		},
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    64,
+		IdleConnTimeout:        time.Minute,
+		ExpectContinueTimeout:  2 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+		WriteBufferSize:        64 << 10,
+		ReadBufferSize:         64 << 10,
+	}
+	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{c, base, &http.Client{Transport: transport, CheckRedirect: noRedirect}}, nil
+}
+
+// Close closes idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Address is the broker's, as given.
+func (c *Client) Address() string { return c.config.Address }
+
+// Submit hands in a job. While an answer is lost on the way it sends the same
+// submission again, for as long as Resend: the key makes it the same job.
+func (c *Client) Submit(ctx context.Context, s Submission) (Accepted, error) {
+	if s.Files == nil {
+		s.Files = []File{}
+	}
+	body, err := json.Marshal(s)
+	if err != nil {
+		return Accepted{}, fmt.Errorf("writing the submission as JSON: %w", err)
+	}
+	deadline := time.Now().Add(c.config.Resend)
+	sent := false
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		var a Accepted
+		err := c.do(ctx, http.MethodPost, "/v1/jobs", body, &a, c.config.Answer)
+		// A broker that cannot be reached has not got it, unless it got it before.
+		lost := connectionLost(err) || errors.Is(err, grid.ErrUnavailable) && !unreachable(err) || sent && unreachable(err)
+		if !lost || time.Now().After(deadline) {
+			return a, err
+		}
+		sent = true
+		if err := sleep(ctx, pause); err != nil {
+			return a, err
+		}
+	}
+}
+
+// Upload sends one wanted file of the given size.
+func (c *Client) Upload(ctx context.Context, id grid.JobID, path string, size int64, body io.Reader) error {
+	if err := checkPath(path); err != nil {
+		return err
+	}
+	ctx, stalled := c.whileMoving(ctx)
+	defer stalled.stop()
+	r, err := c.request(ctx, http.MethodPut, jobPath(id)+"/files/"+escaped(path), &stalledReader{io.LimitReader(body, size), stalled})
+	if err != nil {
+		return err
+	}
+	r.ContentLength = size
+	if size == 0 {
+		r.Body = http.NoBody
+	}
+	r.Header.Set("Content-Type", "application/octet-stream")
+	r.Header.Set("Expect", "100-continue")
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return c.transportError(stalled.cause(err))
+	}
+	defer answer.Body.Close()
+	return readAnswer(answer, nil)
+}
+
+// Uploaded tells that all wanted files were sent.
+func (c *Client) Uploaded(ctx context.Context, id grid.JobID) (Status, error) {
+	return do[Status](ctx, c, http.MethodPost, jobPath(id)+"/uploaded")
+}
+
+// Job is the status of one job.
+func (c *Client) Job(ctx context.Context, id grid.JobID) (Status, error) {
+	return do[Status](ctx, c, http.MethodGet, jobPath(id))
+}
+
+// Jobs is one page of the list of jobs, those after the given one ("" from the start).
+func (c *Client) Jobs(ctx context.Context, after grid.JobID, limit int) (Page, error) {
+	q := url.Values{"limit": {strconv.Itoa(limit)}}
+	if after != "" {
+		q.Set("after", string(after))
+	}
+	return do[Page](ctx, c, http.MethodGet, "/v1/jobs?"+q.Encode())
+}
+
+// Wait returns once the job's state is not since, or after the broker's long poll.
+func (c *Client) Wait(ctx context.Context, id grid.JobID, since string) (Status, error) {
+	var s Status
+	err := c.do(ctx, http.MethodGet, jobPath(id)+"/wait?since="+url.QueryEscape(since), nil, &s, c.config.Answer+DefaultLimits().LongPoll)
+	return s, err
+}
+
+// Cancel asks for the end of a job.
+func (c *Client) Cancel(ctx context.Context, id grid.JobID) (Cancellation, error) {
+	return do[Cancellation](ctx, c, http.MethodPost, jobPath(id)+"/cancel")
+}
+
+// Explain tells why a job is where it is.
+func (c *Client) Explain(ctx context.Context, id grid.JobID) (Explanation, error) {
+	return do[Explanation](ctx, c, http.MethodGet, jobPath(id)+"/explain")
+}
+
+// History is the table of a job's events.
+func (c *Client) History(ctx context.Context, id grid.JobID) (History, error) {
+	return do[History](ctx, c, http.MethodGet, jobPath(id)+"/history")
+}
+
+// Outputs lists what a job left, or has written so far.
+func (c *Client) Outputs(ctx context.Context, id grid.JobID) (Outputs, error) {
+	return do[Outputs](ctx, c, http.MethodGet, jobPath(id)+"/outputs")
+}
+
+// Output copies one output of a job to w and returns its length.
+func (c *Client) Output(ctx context.Context, id grid.JobID, path string, w io.Writer) (int64, error) {
+	if err := checkPath(path); err != nil {
+		return 0, err
+	}
+	ctx, stalled := c.whileMoving(ctx)
+	defer stalled.stop()
+	r, err := c.request(ctx, http.MethodGet, jobPath(id)+"/outputs/"+escaped(path), nil)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return 0, c.transportError(stalled.cause(err))
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return 0, readAnswer(answer, nil)
+	}
+	n, err := io.CopyBuffer(struct{ io.Writer }{w}, &stalledReader{answer.Body, stalled}, make([]byte, pieceSize))
+	if err != nil {
+		return n, fmt.Errorf("receiving %q of job %s: %w", path, id, stalled.cause(err))
+	}
+	return n, nil
+}
+
+// Remove deletes an ended job and its files.
+func (c *Client) Remove(ctx context.Context, id grid.JobID) error {
+	return c.do(ctx, http.MethodDelete, jobPath(id), nil, nil, c.config.Answer)
+}
+
+// Sites lists the broker's own site and the members it hears.
+func (c *Client) Sites(ctx context.Context) ([]Site, error) {
+	return do[[]Site](ctx, c, http.MethodGet, "/v1/sites")
+}
+
+// Self is what the broker says of itself, and whom it takes us for.
+func (c *Client) Self(ctx context.Context) (Self, error) {
+	return do[Self](ctx, c, http.MethodGet, "/v1/site")
+}
+
+func jobPath(id grid.JobID) string { return "/v1/jobs/" + url.PathEscape(string(id)) }
+
+// escaped is a path for a URL, its slashes kept.
+func escaped(path string) string {
+	parts := strings.Split(path, "/")
+	for i := range parts {
+		parts[i] = url.PathEscape(parts[i])
+	}
+	return strings.Join(parts, "/")
+}
+
+// do makes a request without a body.
+func do[T any](ctx context.Context, c *Client, method, path string) (T, error) {
+	var v T
+	err := c.do(ctx, method, path, nil, &v, c.config.Answer)
+	return v, err
+}
+
+// do makes a request with a JSON body (nil is none) and reads the JSON answer into
+// v (nil wants none), within limit.
+func (c *Client) do(ctx context.Context, method, path string, body []byte, v any, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var content io.Reader
+	if body != nil {
+		content = bytes.NewReader(body)
+	}
+	r, err := c.request(ctx, method, path, content)
+	if err != nil {
+		return err
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return c.transportError(err)
+	}
+	defer answer.Body.Close()
+	return readAnswer(answer, v)
+}
+
+func (c *Client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("making a request to the broker: %w", err)
+	}
+	if c.config.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.config.Token)
+	}
+	return r, nil
+}
+
+// maxAnswer bounds the JSON of an answer, in bytes: a list of grid.MaxFiles paths.
+const maxAnswer = 64 << 20
+
+func readAnswer(r *http.Response, v any) error {
+	b, err := io.ReadAll(io.LimitReader(r.Body, maxAnswer))
+	if err != nil {
+		return &lostError{err}
+	}
+	if r.StatusCode/100 == 2 {
+		if v == nil {
+			return nil
+		}
+		if err := json.Unmarshal(b, v); err != nil {
+			return fmt.Errorf("the broker's answer is not understood, is it gbroker of the same version? %w", err)
+		}
+		return nil
+	}
+	f := Fault{Status: r.StatusCode}
+	if err := json.Unmarshal(b, &f); err != nil || f.Text == "" {
+		return fmt.Errorf("the broker answered %s without a reason, is it gbroker?", r.Status)
+	}
+	return &f
+}
+
+// lostError is an answer that got lost: what was asked may have been done.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string { return "the broker's answer was lost: " + e.err.Error() }
+func (e *lostError) Unwrap() error { return e.err }
+
+func connectionLost(err error) bool {
+	var lost *lostError
+	return errors.As(err, &lost)
+}
+
+// unreachableError is a broker that could not be connected to: nothing was done.
+type unreachableError struct {
+	address string
+	err     error
+}
+
+func (e *unreachableError) Error() string {
+	return fmt.Sprintf("no broker answers at %s (%v): start one with 'gbroker run', or name another with --broker or $GBROKER", e.address, e.err)
+}
+
+func (e *unreachableError) Unwrap() []error { return []error{e.err, grid.ErrUnavailable} }
+
+func unreachable(err error) bool {
+	var u *unreachableError
+	return errors.As(err, &u)
+}
+
+// Interrupted reports that err tells of a broker that is gone or restarting, so
+// that asking again later may help.
+func Interrupted(err error) bool {
+	return unreachable(err) || connectionLost(err) || errors.Is(err, grid.ErrUnavailable)
+}
+
+// transportError makes sense of what http.Client says.
+func (c *Client) transportError(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		var errno syscall.Errno
+		if errors.As(err, &errno) {
+			if errors.Is(errno, fs.ErrPermission) {
+				return fmt.Errorf("the broker's socket at %s may not be used by this user: %w", c.config.Address, op.Err)
+			}
+			return &unreachableError{c.config.Address, errno}
+		}
+		return &unreachableError{c.config.Address, op.Err}
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("the broker at %s does not answer in time: %w", c.config.Address, err)
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &lostError{err}
+}
+
+// stall ends a transfer that does not move.
+type stall struct {
+	timer  *time.Timer
+	d      time.Duration
+	last   atomic.Int64 // when the timer was last set, Unix nanoseconds
+	fired  atomic.Bool
+	cancel context.CancelFunc
+}
+
+// whileMoving is a context that ends when nothing has moved for Stall.
+func (c *Client) whileMoving(ctx context.Context) (context.Context, *stall) {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &stall{d: c.config.Stall, cancel: cancel}
+	s.last.Store(time.Now().UnixNano())
+	s.timer = time.AfterFunc(s.d, func() {
+		s.fired.Store(true)
+		cancel()
+	})
+	return ctx, s
+}
+
+func (s *stall) touch() {
+	now := time.Now().UnixNano()
+	if last := s.last.Load(); time.Duration(now-last) > s.d/8 {
+		s.last.Store(now)
+		s.timer.Reset(s.d)
+	}
+}
+
+func (s *stall) stop() {
+	s.timer.Stop()
+	s.cancel()
+}
+
+// cause is err, or that nothing moved where that made it.
+func (s *stall) cause(err error) error {
+	if s.fired.Load() {
+		return fmt.Errorf("nothing moved for %v: %w", s.d, grid.ErrUnavailable)
+	}
+	return err
+}
+
+type stalledReader struct {
+	io.Reader
+	*stall
+}
+
+func (r *stalledReader) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	r.touch()
+	return n, err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,57 @@
+// Package api is the HTTP interface of one broker: the server that a daemon runs
+// and the client that the users' program is.
+//
+// # Where
+//
+// On a unix socket, mode 0666, where a user is who the kernel says (SO_PEERCRED):
+// the name of the uid, "uid:N" if it has none. Administrators are the daemon's own
+// user, root, and those whom the configuration lists. And, if switched on, on TCP,
+// loopback only: there every request carries "Authorization: Bearer TOKEN", its
+// Host must be a loopback name with the right port, it must have no Origin (so
+// that no web page reaches it), and it is made as the daemon's own user.
+//
+// # What
+//
+// All bodies are JSON (application/json) but those of files. Times are RFC 3339 in
+// UTC with milliseconds, null if not yet; spans are seconds; sizes are bytes; a
+// mode is the nine permission bits as a number.
+//
+//	POST   /v1/jobs                     {key, document, name, rerunnable, files: [{path, size, mode}]}
+//	                                    201, or 200 if the key was known: {a status, again, wanted: [{path, from, size, mode}]}
+//	                                    files are those beside the document that it names; wanted says under
+//	                                    which path each is uploaded
+//	PUT    /v1/jobs/{id}/files/{path}   the bytes of one wanted file; 204. With "Expect: 100-continue" a file
+//	                                    that is there already is not sent again
+//	POST   /v1/jobs/{id}/uploaded       all wanted files were sent: a status
+//	GET    /v1/jobs?after=ID&limit=N    {jobs: [status], next: ID or null}, oldest first, N at most 1000
+//	GET    /v1/jobs/{id}                a status ([Status])
+//	GET    /v1/jobs/{id}/wait?since=S   a status, as soon as the state is not S or after 30 s
+//	POST   /v1/jobs/{id}/cancel         {confirmed, job: status}; 202 while it is only recorded
+//	GET    /v1/jobs/{id}/explain        how the places were chosen ([Explanation])
+//	GET    /v1/jobs/{id}/history        {id, events: [{at, state, site, epoch, why}]}
+//	GET    /v1/jobs/{id}/outputs        {id, complete, files: [{path, size, mode}]}
+//	GET    /v1/jobs/{id}/outputs/{path} the bytes of one of them
+//	DELETE /v1/jobs/{id}                removes an ended job and its files; 204
+//	GET    /v1/sites                    [site] ([Site])
+//	GET    /v1/site                     this broker ([Self])
+//
+// # Errors
+//
+// Anything else than success is {error, kind}: a sentence for people and one of
+//
+//	invalid      400 (also 405, 411, 413, 415)  the request is wrong
+//	forbidden    403 (401 without a good token)
+//	not_found    404
+//	not_yet      409                            possible later
+//	unavailable  503                            temporarily impossible; Retry-After says when
+//	internal     500                            a fault of the broker; its log says more
+//
+// The client turns them back into errors that wrap the kinds of package grid.
+//
+// # Limits
+//
+// A document has at most [MaxDocument] bytes, a submission [MaxSubmission], and all
+// that are read at one moment share a budget. Headers, answers and each piece of a
+// file must move within a time limit; connections and long polls are bounded in
+// all and for each user.
+package api

@@ -1,0 +1,239 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"gbroker/grid"
+)
+
+// request is one request under way, of somebody known.
+type request struct {
+	*http.Request
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+	who Identity
+}
+
+// routes is the table of the package comment.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, handle := range map[string]func(*request) error{
+		"POST /v1/jobs":                       s.submit,
+		"GET /v1/jobs":                        s.list,
+		"GET /v1/jobs/{id}":                   s.status,
+		"DELETE /v1/jobs/{id}":                s.remove,
+		"GET /v1/jobs/{id}/wait":              s.wait,
+		"POST /v1/jobs/{id}/cancel":           s.cancel,
+		"GET /v1/jobs/{id}/explain":           s.explain,
+		"GET /v1/jobs/{id}/history":           s.history,
+		"PUT /v1/jobs/{id}/files/{path...}":   s.upload,
+		"POST /v1/jobs/{id}/uploaded":         s.uploaded,
+		"GET /v1/jobs/{id}/outputs":           s.outputs,
+		"GET /v1/jobs/{id}/outputs/{path...}": s.output,
+		"GET /v1/sites":                       s.sites,
+		"GET /v1/site":                        s.self,
+	} {
+		mux.HandleFunc(pattern, s.handle(handle))
+	}
+	mux.HandleFunc("/", s.handle(func(r *request) error { return noRoute(mux, r.Request) }))
+	return s.admit(mux)
+}
+
+// identityKey is the context key of who makes a request.
+type identityKey struct{}
+
+// admit lets in only whom it knows, before anything else of a request is looked
+// at.
+func (s *Server) admit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Covers a long poll; answers and files set it again.
+		extend(http.NewResponseController(w).SetWriteDeadline, s.limits.LongPoll+s.limits.Cancel+s.limits.Body)
+		who, err := s.identify(r)
+		if err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, who)))
+	})
+}
+
+// noRoute says whether it is the path or the method that nobody serves.
+func noRoute(mux *http.ServeMux, r *http.Request) error {
+	for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := mux.Handler(other); pattern != "/" && pattern != "" {
+			return &Fault{fmt.Sprintf("%s is not done on %.80q", r.Method, r.URL.Path), "invalid", http.StatusMethodNotAllowed}
+		}
+	}
+	return fmt.Errorf("there is no %.80q in this API: %w", r.URL.Path, grid.ErrNotFound)
+}
+
+func (s *Server) handle(h func(*request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		who, ok := r.Context().Value(identityKey{}).(Identity)
+		if !ok {
+			s.refuse(w, r, fmt.Errorf("a request of nobody: %w", grid.ErrForbidden))
+			return
+		}
+		if err := h(&request{r, w, http.NewResponseController(w), who}); err != nil {
+			s.refuse(w, r, err)
+		}
+	}
+}
+
+// refuse answers with an error.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	f := faultOf(err)
+	if f.Status == http.StatusInternalServerError {
+		s.log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	} else {
+		s.log.Debug("refused a request", "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	switch f.Status {
+	case http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", "1")
+	case http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	s.answer(w, f.Status, f)
+}
+
+// answer sends v as JSON.
+func (s *Server) answer(w http.ResponseWriter, status int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		s.log.Error("an answer cannot be written as JSON", "error", err)
+		status, b = http.StatusInternalServerError, []byte(`{"error":"a fault of the broker, its log says more","kind":"internal"}`)
+	}
+	extend(http.NewResponseController(w).SetWriteDeadline, s.limits.Body)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	// A client that is gone needs no answer.
+	_, _ = w.Write(append(b, '\n'))
+}
+
+// extend moves a deadline; a connection that cannot is dead and will say so itself.
+func extend(set func(time.Time) error, d time.Duration) {
+	if d == 0 {
+		_ = set(time.Time{})
+		return
+	}
+	_ = set(time.Now().Add(d))
+}
+
+// id is the job that the path names.
+func (r *request) id() (grid.JobID, error) {
+	id, err := grid.ParseJobID(r.PathValue("id"))
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", err, grid.ErrInvalid)
+	}
+	return id, nil
+}
+
+// path is the file that the path names, for use inside a sandbox.
+func (r *request) path() (string, error) {
+	p := r.PathValue("path")
+	return p, checkPath(p)
+}
+
+// decode reads the JSON body of a request into v, strictly. Its size counts
+// against what all submissions under way may have; the room is given back after.
+func (s *Server) decode(r *request, v any) error {
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		return &Fault{fmt.Sprintf("content type %.80q is not taken: send application/json", r.Header.Get("Content-Type")),
+			"invalid", http.StatusUnsupportedMediaType}
+	}
+	if r.ContentLength < 0 {
+		return &Fault{"a Content-Length is needed", "invalid", http.StatusLengthRequired}
+	}
+	if r.ContentLength > MaxSubmission {
+		return &http.MaxBytesError{Limit: MaxSubmission}
+	}
+	n := int(r.ContentLength)
+	if !s.submissions.take(r.who.Name, n) {
+		return fmt.Errorf("too many submissions at once, try again: %w", grid.ErrUnavailable)
+	}
+	defer s.submissions.give(r.who.Name, n)
+	extend(r.rc.SetReadDeadline, s.limits.Body)
+	d := json.NewDecoder(http.MaxBytesReader(r.w, r.Body, int64(n)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("reading the request as JSON: %w: %w", err, grid.ErrInvalid)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("the request has more than one JSON value: %w", grid.ErrInvalid)
+	}
+	// The body is read: a deadline that fires from now on would cut off the answer.
+	extend(r.rc.SetReadDeadline, 0)
+	return nil
+}
+
+// patiently runs a call that waits, for at most d, or until the server stops.
+func (s *Server) patiently(r *request, d time.Duration, call func(context.Context) error) error {
+	if !s.waits.take(r.who.Name, 1) {
+		return fmt.Errorf("too many requests are waiting, try again: %w", grid.ErrUnavailable)
+	}
+	defer s.waits.give(r.who.Name, 1)
+	ctx, cancel := context.WithTimeout(r.Context(), d)
+	defer cancel()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-s.stopping:
+			cancel()
+		case <-done:
+		}
+	}()
+	return call(ctx)
+}
+
+// moving extends a deadline while bytes move: at most once a second, for a call
+// to the kernel for each piece costs more than the piece.
+type moving struct {
+	set  func(time.Time) error
+	d    time.Duration
+	last time.Time
+}
+
+func (m *moving) touch() {
+	if now := time.Now(); now.Sub(m.last) >= min(time.Second, m.d/4) {
+		m.last = now
+		_ = m.set(now.Add(m.d))
+	}
+}
+
+type movingReader struct {
+	io.Reader
+	moving
+}
+
+func (r *movingReader) Read(b []byte) (int, error) {
+	r.touch()
+	n, err := r.Reader.Read(b)
+	if err != nil {
+		// No more will be read: a deadline that fires now would cut off the answer.
+		_ = r.set(time.Time{})
+	}
+	return n, err
+}
+
+type movingWriter struct {
+	io.Writer
+	moving
+}
+
+func (w *movingWriter) Write(b []byte) (int, error) {
+	w.touch()
+	return w.Writer.Write(b)
+}

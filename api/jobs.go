@@ -1,0 +1,142 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"gbroker/grid"
+)
+
+func (s *Server) status(r *request) error {
+	record, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	s.answer(r.w, http.StatusOK, newStatus(&record, s.service.SiteName))
+	return nil
+}
+
+func (s *Server) explain(r *request) error {
+	record, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	s.answer(r.w, http.StatusOK, newExplanation(&record))
+	return nil
+}
+
+func (s *Server) record(r *request) (grid.Record, error) {
+	id, err := r.id()
+	if err != nil {
+		return grid.Record{}, err
+	}
+	return s.service.Job(r.Context(), r.who, id)
+}
+
+func (s *Server) history(r *request) error {
+	id, err := r.id()
+	if err != nil {
+		return err
+	}
+	events, err := s.service.History(r.Context(), r.who, id)
+	if err != nil {
+		return err
+	}
+	s.answer(r.w, http.StatusOK, newHistory(id, events))
+	return nil
+}
+
+// defaultPage is the length of a page where the client names none.
+const defaultPage = 100
+
+func (s *Server) list(r *request) error {
+	query, limit := r.URL.Query(), defaultPage
+	if text := query.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > MaxPage {
+			return fmt.Errorf("limit %.20q is no number from 1 to %d: %w", text, MaxPage, grid.ErrInvalid)
+		}
+		limit = n
+	}
+	var after grid.JobID
+	if text := query.Get("after"); text != "" {
+		id, err := grid.ParseJobID(text)
+		if err != nil {
+			return fmt.Errorf("after: %w: %w", err, grid.ErrInvalid)
+		}
+		after = id
+	}
+	// One more than asked tells whether there is a next page.
+	records, err := s.service.Jobs(r.Context(), r.who, after, limit+1)
+	if err != nil {
+		return err
+	}
+	page := Page{Jobs: make([]Status, 0, min(limit, len(records)))}
+	for i := range records[:min(limit, len(records))] {
+		page.Jobs = append(page.Jobs, newStatus(&records[i], s.service.SiteName))
+	}
+	if len(records) > limit {
+		page.Next = &page.Jobs[limit-1].ID
+	}
+	s.answer(r.w, http.StatusOK, page)
+	return nil
+}
+
+func (s *Server) wait(r *request) error {
+	id, err := r.id()
+	if err != nil {
+		return err
+	}
+	var since grid.State
+	if text := r.URL.Query().Get("since"); text != "" {
+		if since, err = grid.ParseState(text); err != nil {
+			return fmt.Errorf("since: %w: %w", err, grid.ErrInvalid)
+		}
+	}
+	var record grid.Record
+	err = s.patiently(r, s.limits.LongPoll, func(ctx context.Context) error {
+		record, err = s.service.Wait(ctx, r.who, id, since)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.answer(r.w, http.StatusOK, newStatus(&record, s.service.SiteName))
+	return nil
+}
+
+func (s *Server) cancel(r *request) error {
+	id, err := r.id()
+	if err != nil {
+		return err
+	}
+	var record grid.Record
+	var confirmed bool
+	err = s.patiently(r, s.limits.Cancel, func(ctx context.Context) error {
+		record, confirmed, err = s.service.Cancel(ctx, r.who, id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	code := http.StatusAccepted
+	if confirmed {
+		code = http.StatusOK
+	}
+	s.answer(r.w, code, Cancellation{confirmed, newStatus(&record, s.service.SiteName)})
+	return nil
+}
+
+func (s *Server) remove(r *request) error {
+	id, err := r.id()
+	if err != nil {
+		return err
+	}
+	if err := s.service.Remove(r.Context(), r.who, id); err != nil {
+		return err
+	}
+	r.w.WriteHeader(http.StatusNoContent)
+	return nil
+}

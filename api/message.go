@@ -1,0 +1,111 @@
+package api
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gbroker/grid"
+)
+
+// Limits on what a client may send.
+const (
+	MaxDocument   = 1 << 20  // bytes of a JSDL document
+	MaxSubmission = 20 << 20 // bytes of a submission's JSON: the document, escaped, and grid.MaxFiles paths
+	MaxKey        = 128      // bytes of a submission's key
+	MaxPage       = 1000     // jobs in one page of a list
+)
+
+// Submission is what POST /v1/jobs takes.
+type Submission struct {
+	// Key is made before sending, 1 to 128 printable ASCII characters; the same
+	// user and key is the same job.
+	Key        string `json:"key"`
+	Document   string `json:"document"`
+	Name       string `json:"name"` // of the document's file, for messages
+	Rerunnable bool   `json:"rerunnable"`
+	Files      []File `json:"files"` // those beside the document that it names
+}
+
+// File is a file beside a document, or one that a job left.
+type File struct {
+	Path string `json:"path"`
+	Size int64  `json:"size"`
+	Mode uint32 `json:"mode"`
+}
+
+// WantedFile is a file to upload: Path is its name in the sandbox, From its name
+// beside the document.
+type WantedFile struct {
+	Path string `json:"path"`
+	From string `json:"from"`
+	Size int64  `json:"size"`
+	Mode uint32 `json:"mode"`
+}
+
+// Accepted is the answer to a submission.
+type Accepted struct {
+	Status
+	Again  bool         `json:"again"` // the key was known: this is the job it made
+	Wanted []WantedFile `json:"wanted"`
+}
+
+// Page is a part of the list of jobs.
+type Page struct {
+	Jobs []Status    `json:"jobs"`
+	Next *grid.JobID `json:"next"` // what to give as "after" for the next part; null at the end
+}
+
+// Cancellation is the answer to a cancel.
+type Cancellation struct {
+	Confirmed bool   `json:"confirmed"` // false: recorded, and not unsaid, but the job's owner has not answered yet
+	Job       Status `json:"job"`
+}
+
+// Outputs lists what a job left, or has written so far.
+type Outputs struct {
+	ID       grid.JobID `json:"id"`
+	Complete bool       `json:"complete"`
+	Files    []File     `json:"files"`
+}
+
+// check refuses what no honest client sends.
+func (s *Submission) check() error {
+	if s.Key == "" || len(s.Key) > MaxKey || strings.IndexFunc(s.Key, func(c rune) bool { return c <= ' ' || c > '~' }) >= 0 {
+		return fmt.Errorf("the key of a submission is 1 to %d printable ASCII characters: %w", MaxKey, grid.ErrInvalid)
+	}
+	if len(s.Document) > MaxDocument {
+		return fmt.Errorf("the document has %d bytes, at most %d are taken: %w", len(s.Document), MaxDocument, grid.ErrInvalid)
+	}
+	if s.Name == "" {
+		s.Name = "document"
+	}
+	if len(s.Name) > grid.MaxPath || strings.IndexFunc(s.Name, unicode.IsControl) >= 0 {
+		return fmt.Errorf("the document's name is longer than %d bytes or has control characters: %w", grid.MaxPath, grid.ErrInvalid)
+	}
+	if len(s.Files) > grid.MaxFiles {
+		return fmt.Errorf("%d files are declared, at most %d are taken: %w", len(s.Files), grid.MaxFiles, grid.ErrInvalid)
+	}
+	for _, f := range s.Files {
+		if err := checkPath(f.Path); err != nil {
+			return err
+		}
+		if f.Size < 0 || f.Mode > 0o777 {
+			return fmt.Errorf("file %q: size %d or mode %#o is out of range: %w", f.Path, f.Size, f.Mode, grid.ErrInvalid)
+		}
+	}
+	return nil
+}
+
+// checkPath takes only clean relative paths that go no way up.
+func checkPath(p string) error {
+	if !fs.ValidPath(p) || p == "." || strings.ContainsRune(p, 0) || !utf8.ValidString(p) {
+		return fmt.Errorf("path %.80q: not a clean relative path inside the sandbox: %w", p, grid.ErrInvalid)
+	}
+	if len(p) > grid.MaxPath {
+		return fmt.Errorf("path %.80q…: longer than %d bytes: %w", p, grid.MaxPath, grid.ErrInvalid)
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os/user"
+	"sync"
+	"time"
+
+	"gbroker/grid"
+)
+
+// Limits bound what clients can make a server hold. Zero fields are set to the
+// defaults of [DefaultLimits].
+type Limits struct {
+	Connections     int // open at once, in all
+	ConnectionsEach int // by one user
+	Waits           int // long polls and unconfirmed cancels at once, in all
+	WaitsEach       int // by one user
+	SubmissionBytes int // of all submissions that are being read, in all
+
+	LongPoll time.Duration // a wait is answered after this at the latest
+	Cancel   time.Duration // how long a cancel waits to be confirmed
+	Header   time.Duration // for a request's header to come
+	Body     time.Duration // for a JSON body to come, or an answer to leave
+	Stall    time.Duration // for the next piece of a file to come or leave
+	Idle     time.Duration // an idle connection is kept
+	Grace    time.Duration // for running requests at the end
+}
+
+// DefaultLimits are those of a site with hundreds of users.
+func DefaultLimits() Limits {
+	return Limits{
+		Connections:     2048,
+		ConnectionsEach: 1024,
+		Waits:           1536,
+		WaitsEach:       768,
+		SubmissionBytes: 2 * MaxSubmission,
+		LongPoll:        30 * time.Second,
+		Cancel:          10 * time.Second,
+		Header:          10 * time.Second,
+		Body:            30 * time.Second,
+		Stall:           60 * time.Second,
+		Idle:            2 * time.Minute,
+		Grace:           5 * time.Second,
+	}
+}
+
+func orDefault[T int | time.Duration](x *T, d T) {
+	if *x <= 0 {
+		*x = d
+	}
+}
+
+func (l *Limits) fill() {
+	d := DefaultLimits()
+	orDefault(&l.Connections, d.Connections)
+	orDefault(&l.ConnectionsEach, d.ConnectionsEach)
+	orDefault(&l.Waits, d.Waits)
+	orDefault(&l.WaitsEach, d.WaitsEach)
+	orDefault(&l.SubmissionBytes, d.SubmissionBytes)
+	orDefault(&l.LongPoll, d.LongPoll)
+	orDefault(&l.Cancel, d.Cancel)
+	orDefault(&l.Header, d.Header)
+	orDefault(&l.Body, d.Body)
+	orDefault(&l.Stall, d.Stall)
+	orDefault(&l.Idle, d.Idle)
+	orDefault(&l.Grace, d.Grace)
+}
+
+// Config is what a server is made of.
+type Config struct {
+	Service Service
+	// SocketPath is where the unix socket is made; its folder is made if needed.
+	SocketPath string
+	// TCPAddress is a loopback host:port, port 0 chooses one; "" is off.
+	TCPAddress string
+	// TokenFile holds the token for TCP, readable by its owner alone.
+	TokenFile string
+	// Administrators are user names, beside root and the daemon's own user.
+	Administrators []string
+	// DefaultWalltime is set where a document names none; 0 is an hour.
+	DefaultWalltime grid.Tick
+	Logger          *slog.Logger // nil is silent
+	Limits          Limits
+}
+
+// Server serves one broker's API. New makes it, Run runs it, once.
+type Server struct {
+	config         Config
+	service        Service
+	log            *slog.Logger
+	limits         Limits
+	administrators map[string]bool
+	names          *names
+	token          [sha256.Size]byte // hash of the token
+	waits          *share[string]
+	submissions    *share[string]
+	handler        http.Handler
+
+	ready     chan struct{}
+	tcpPort   string   // set before ready
+	addresses []string // set before ready
+	stopping  chan struct{}
+}
+
+// New checks the configuration and reads the token. Nothing runs yet.
+func New(c Config) (*Server, error) {
+	if c.Service == nil {
+		return nil, errors.New("an API server needs a Service")
+	}
+	if err := CheckSocket(c.SocketPath); err != nil {
+		return nil, err
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.DefaultWalltime <= 0 {
+		c.DefaultWalltime = grid.Hour
+	}
+	c.Limits.fill()
+	s := &Server{
+		config:         c,
+		service:        c.Service,
+		log:            c.Logger,
+		limits:         c.Limits,
+		administrators: make(map[string]bool),
+		names:          &names{lookup: user.LookupId, now: time.Now, known: make(map[uint32]knownName)},
+		waits:          newShare[string](c.Limits.Waits, c.Limits.WaitsEach),
+		submissions:    newShare[string](c.Limits.SubmissionBytes, c.Limits.SubmissionBytes),
+		ready:          make(chan struct{}),
+		stopping:       make(chan struct{}),
+	}
+	for _, name := range c.Administrators {
+		s.administrators[name] = true
+	}
+	if c.TCPAddress != "" {
+		if err := checkTCP(c.TCPAddress); err != nil {
+			return nil, err
+		}
+		token, open, err := ReadToken(c.TokenFile)
+		if err != nil {
+			return nil, err
+		}
+		if open {
+			return nil, fmt.Errorf("token file %s can be read by others: chmod 600 it: %w", c.TokenFile, grid.ErrInvalid)
+		}
+		s.token = sha256.Sum256([]byte(token))
+	}
+	s.handler = s.routes()
+	return s, nil
+}
+
+// Ready is closed when the server can be reached.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
+
+// Addresses are where the server can be reached, unix:// first, in the form that
+// clients take. It is empty before Ready.
+func (s *Server) Addresses() []string {
+	select {
+	case <-s.ready:
+		return s.addresses
+	default:
+		return nil
+	}
+}
+
+// Run serves until ctx is done: then long polls are answered, other requests get
+// Limits.Grace to end, and the socket is removed. It returns nil after such an end.
+func (s *Server) Run(ctx context.Context) error {
+	listeners, err := s.listen()
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: s.limits.Header,
+		IdleTimeout:       s.limits.Idle,
+		MaxHeaderBytes:    32 << 10,
+		ConnContext:       withCaller,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, len(listeners))
+	var serving sync.WaitGroup
+	for _, l := range listeners {
+		serving.Go(func() {
+			if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("serving the API on %s: %w", l.Addr(), err)
+			}
+		})
+	}
+	close(s.ready)
+	s.log.Info("serving the API", "addresses", s.addresses)
+
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	close(s.stopping)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.limits.Grace)
+	defer cancel()
+	if late := srv.Shutdown(grace); late != nil {
+		s.log.Warn("requests were cut off at the end", "error", late)
+		srv.Close()
+	}
+	serving.Wait()
+	return err
+}
+
+// listen opens all listeners, or none.
+func (s *Server) listen() ([]net.Listener, error) {
+	conns := newShare[caller](s.limits.Connections, s.limits.ConnectionsEach)
+	u, err := listenUnix(s.config.SocketPath)
+	if err != nil {
+		return nil, err
+	}
+	s.addresses = []string{"unix://" + s.config.SocketPath}
+	listeners := []net.Listener{&boundedListener{u, conns, s.log}}
+	if s.config.TCPAddress == "" {
+		return listeners, nil
+	}
+	t, err := listenTCP(s.config.TCPAddress)
+	if err != nil {
+		u.Close()
+		return nil, err
+	}
+	if _, s.tcpPort, err = net.SplitHostPort(t.Addr().String()); err != nil {
+		u.Close()
+		t.Close()
+		return nil, fmt.Errorf("reading the address of the API: %w", err)
+	}
+	s.addresses = append(s.addresses, "http://"+t.Addr().String())
+	return append(listeners, &boundedListener{t, conns, s.log}), nil
+}

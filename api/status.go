@@ -1,0 +1,305 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"gbroker/grid"
+)
+
+// Time is an instant as it travels: RFC 3339 in UTC with milliseconds, null for 0.
+type Time grid.Tick
+
+// The years that RFC 3339 can write.
+var (
+	firstTime = Time(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
+	lastTime  = Time(time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC).UnixMilli())
+)
+
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// String is the RFC 3339 form, "-" for 0.
+func (t Time) String() string {
+	if t == 0 {
+		return "-"
+	}
+	return time.UnixMilli(int64(min(max(t, firstTime), lastTime))).UTC().Format(timeLayout)
+}
+
+// MarshalJSON writes null or the RFC 3339 form.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t == 0 {
+		return []byte("null"), nil
+	}
+	return []byte(`"` + t.String() + `"`), nil
+}
+
+// UnmarshalJSON is the inverse of MarshalJSON.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*t = 0
+		return nil
+	}
+	at, err := time.Parse(`"`+time.RFC3339+`"`, string(b))
+	if err != nil {
+		return fmt.Errorf("%.40q is no RFC 3339 time", b)
+	}
+	*t = Time(grid.InstantOf(at))
+	return nil
+}
+
+// Status is what a user sees of one job.
+type Status struct {
+	ID                grid.JobID     `json:"id"`
+	Name              string         `json:"name"`
+	State             string         `json:"state"`
+	Home              grid.SiteName  `json:"home"`
+	Owner             grid.SiteName  `json:"owner"`
+	Epoch             string         `json:"epoch"` // "TERM.HOP"
+	User              string         `json:"user"`
+	Reason            string         `json:"reason"` // "" where there is none to give
+	Submitted         Time           `json:"submitted"`
+	Started           Time           `json:"started"`
+	Finished          Time           `json:"finished"`
+	Ended             Time           `json:"ended"`
+	ExitCode          *int           `json:"exit_code"` // null until known; 128+n for signal n
+	Signal            *int           `json:"signal"`    // null if none ended it
+	Processes         int            `json:"processes"`
+	WalltimeS         float64        `json:"walltime_s"` // on the reference machine
+	WalltimeDefaulted bool           `json:"walltime_defaulted"`
+	Queue             grid.QueueName `json:"queue"`
+	CancelRequested   bool           `json:"cancel_requested"`
+	ContactLostSince  Time           `json:"contact_lost_since"`
+	PredictedStart    Time           `json:"predicted_start"` // when it was first placed
+	EstimateNow       Time           `json:"estimate_now"`
+}
+
+// Terminal reports that the job's life has ended.
+func (s *Status) Terminal() bool {
+	state, err := grid.ParseState(s.State)
+	return err == nil && state.Terminal()
+}
+
+// newStatus is what a user sees of r; name gives the sites' aliases.
+func newStatus(r *grid.Record, name func(grid.PeerID) string) Status {
+	s := Status{
+		ID:                r.Job.ID,
+		Name:              r.Job.Name,
+		State:             r.State.String(),
+		Home:              grid.SiteName(name(r.Job.Home)),
+		Owner:             grid.SiteName(name(r.Owner)),
+		Epoch:             r.Epoch.String(),
+		User:              r.Job.User.Name,
+		Reason:            r.Reason,
+		Submitted:         Time(r.Submitted),
+		Started:           Time(r.Started),
+		Finished:          Time(r.Finished),
+		Ended:             Time(r.Ended),
+		Processes:         r.Job.Demand.Processes(),
+		WalltimeS:         r.Job.Walltime.Seconds(),
+		WalltimeDefaulted: r.Job.WalltimeDefaulted,
+		Queue:             r.Job.Queue,
+		CancelRequested:   r.CancelRequested,
+		ContactLostSince:  Time(r.ContactLost),
+		PredictedStart:    Time(r.PredictedStart),
+		EstimateNow:       Time(r.EstimateNow),
+	}
+	if r.HasExit {
+		s.ExitCode = &r.ExitCode
+	}
+	if r.Signal != 0 {
+		s.Signal = &r.Signal
+	}
+	return s
+}
+
+// Explanation is why a job is where it is.
+type Explanation struct {
+	ID        grid.JobID `json:"id"`
+	Decisions []Decision `json:"decisions"`
+}
+
+// Decision is one run of the search.
+type Decision struct {
+	At         Time           `json:"at"`
+	Epoch      string         `json:"epoch"`
+	Chosen     *grid.SiteName `json:"chosen"` // null where nobody could run it
+	Candidates []Candidate    `json:"candidates"`
+}
+
+// Candidate is one site that was asked. Wait and total are null where it refused.
+type Candidate struct {
+	Site      grid.SiteName `json:"site"`
+	SizeBytes int64         `json:"size_bytes"`
+	Bandwidth *float64      `json:"bandwidth_bytes_per_s"` // null for the site itself: nothing is sent
+	Measured  bool          `json:"measured"`
+	DeliveryS float64       `json:"delivery_s"`
+	WaitS     *float64      `json:"wait_s"`
+	RunS      float64       `json:"run_s"`
+	TotalS    *float64      `json:"total_s"`
+	Chosen    bool          `json:"chosen"`
+	Refusal   *Refusal      `json:"refusal"`
+}
+
+// Refusal is why a site cannot run the job.
+type Refusal struct {
+	Reason    string   `json:"reason"`
+	Asked     Quantity `json:"asked"`
+	Available Quantity `json:"available"`
+}
+
+// Quantity is an integer (a JSON number), a word (a JSON string) or nothing (null).
+type Quantity string
+
+// MarshalJSON writes a number where q is one.
+func (q Quantity) MarshalJSON() ([]byte, error) {
+	if q == "" {
+		return []byte("null"), nil
+	}
+	if n, err := strconv.ParseInt(string(q), 10, 64); err == nil {
+		return strconv.AppendInt(nil, n, 10), nil
+	}
+	return json.Marshal(string(q))
+}
+
+// UnmarshalJSON is the inverse of MarshalJSON.
+func (q *Quantity) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*q = ""
+		return nil
+	}
+	if len(b) > 0 && b[0] != '"' {
+		*q = Quantity(b)
+		return nil
+	}
+	return json.Unmarshal(b, (*string)(q))
+}
+
+func newExplanation(r *grid.Record) Explanation {
+	e := Explanation{ID: r.Job.ID, Decisions: make([]Decision, 0, len(r.Decisions))}
+	for _, d := range r.Decisions {
+		v := Decision{At: Time(d.At), Epoch: d.Epoch.String(), Candidates: make([]Candidate, 0, len(d.Candidates))}
+		if d.Chosen != "" {
+			v.Chosen = &d.Chosen
+		}
+		for _, c := range d.Candidates {
+			v.Candidates = append(v.Candidates, newCandidate(c))
+		}
+		e.Decisions = append(e.Decisions, v)
+	}
+	return e
+}
+
+func newCandidate(c grid.Candidate) Candidate {
+	v := Candidate{
+		Site:      c.Site,
+		SizeBytes: c.Size,
+		Measured:  c.Measured,
+		DeliveryS: c.Delivery.Seconds(),
+		RunS:      c.Run.Seconds(),
+		Chosen:    c.Chosen,
+	}
+	if c.Bandwidth > 0 {
+		v.Bandwidth = finite(c.Bandwidth)
+	}
+	if c.Refusal != nil {
+		v.Refusal = &Refusal{c.Refusal.Reason, Quantity(c.Refusal.Asked), Quantity(c.Refusal.Available)}
+		return v
+	}
+	v.WaitS, v.TotalS = finite(c.Wait.Seconds()), finite(c.Total.Seconds())
+	return v
+}
+
+// finite is x, or nil where JSON has no word for it.
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+// History is the append-only table of a job's events.
+type History struct {
+	ID     grid.JobID `json:"id"`
+	Events []Event    `json:"events"`
+}
+
+// Event is one line of it.
+type Event struct {
+	At    Time          `json:"at"`
+	State string        `json:"state"`
+	Site  grid.SiteName `json:"site"`
+	Epoch string        `json:"epoch"`
+	Why   string        `json:"why"`
+}
+
+func newHistory(id grid.JobID, events []grid.Event) History {
+	h := History{ID: id, Events: make([]Event, 0, len(events))}
+	for _, e := range events {
+		h.Events = append(h.Events, Event{Time(e.At), e.State.String(), e.Site, e.Epoch.String(), e.Why})
+	}
+	return h
+}
+
+// Site is one line of `gclient sites`.
+type Site struct {
+	Name      grid.SiteName `json:"name"`
+	Peer      grid.PeerID   `json:"peer"`
+	State     string        `json:"state"` // alive, doubtful, dead
+	RTTS      *float64      `json:"rtt_s"` // null until measured, and for the site itself
+	Bandwidth []Rate        `json:"bandwidth"`
+	Processes int           `json:"processes"`
+	Speed     float64       `json:"speed"`
+	Self      bool          `json:"self"`
+	Send      bool          `json:"send"` // jobs may be sent there
+}
+
+// Rate is the bandwidth for messages of one size.
+type Rate struct {
+	SizeBytes int64    `json:"size_bytes"`
+	BytesPerS *float64 `json:"bytes_per_s"`
+	Measured  bool     `json:"measured"`
+}
+
+func newSite(v SiteView) Site {
+	s := Site{
+		Name:      v.Site.Name,
+		Peer:      v.Peer,
+		State:     v.State.String(),
+		Bandwidth: make([]Rate, 0, len(v.Link.Rates)),
+		Processes: v.Site.Processes,
+		Speed:     v.Site.Speed,
+		Self:      v.Self,
+		Send:      v.Send,
+	}
+	switch {
+	case v.Self:
+	case v.Link.RTTFine > 0:
+		s.RTTS = finite(v.Link.RTTFine)
+	case v.Link.RTT > 0:
+		s.RTTS = finite(v.Link.RTT.Seconds())
+	}
+	if finite(s.Speed) == nil {
+		s.Speed = 0
+	}
+	for _, r := range v.Link.Rates {
+		s.Bandwidth = append(s.Bandwidth, Rate{r.Size, finite(r.BytesPerSecond), r.Measured})
+	}
+	return s
+}
+
+// Self is what a broker says of itself.
+type Self struct {
+	Name         grid.SiteName `json:"name"`
+	Peer         grid.PeerID   `json:"peer"`
+	Processes    int           `json:"processes"`
+	Speed        float64       `json:"speed"`
+	Architecture string        `json:"architecture"`
+	System       string        `json:"system"`
+	Version      string        `json:"version"`
+	User         string        `json:"user"` // who asks, as the broker sees it
+	Admin        bool          `json:"administrator"`
+}

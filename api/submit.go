@@ -1,0 +1,97 @@
+package api
+
+import (
+	"net/http"
+
+	"gbroker/grid"
+	"gbroker/jsdl"
+)
+
+func (s *Server) submit(r *request) error {
+	var sub Submission
+	if err := s.decode(r, &sub); err != nil {
+		return err
+	}
+	if err := sub.check(); err != nil {
+		return err
+	}
+	job, uploads, err := s.readDocument(&sub)
+	if err != nil {
+		return err
+	}
+	n := NewJob{Key: sub.Key, Job: job, Files: make([]Wanted, 0, len(uploads))}
+	answer := Accepted{Wanted: make([]WantedFile, 0, len(uploads))}
+	for _, u := range uploads {
+		n.Files = append(n.Files, Wanted{Path: u.Path, Size: u.Size, Mode: u.Mode})
+		answer.Wanted = append(answer.Wanted, WantedFile{Path: u.Path, From: u.From, Size: u.Size, Mode: u.Mode})
+	}
+	record, again, err := s.service.Submit(r.Context(), r.who, n)
+	if err != nil {
+		return err
+	}
+	answer.Status, answer.Again = newStatus(&record, s.service.SiteName), again
+	code := http.StatusCreated
+	if again {
+		code = http.StatusOK
+	}
+	r.w.Header().Set("Location", "/v1/jobs/"+string(record.Job.ID))
+	s.answer(r.w, code, answer)
+	return nil
+}
+
+// readDocument makes the job of a submission. What stands beside the document is
+// what the submitter declares: the same rules decide on both sides.
+func (s *Server) readDocument(sub *Submission) (grid.Job, []jsdl.Upload, error) {
+	doc, err := jsdl.Parse(sub.Name, []byte(sub.Document))
+	if err != nil {
+		return grid.Job{}, nil, err
+	}
+	beside := make(map[string]File, len(sub.Files))
+	for _, f := range sub.Files {
+		beside[f.Path] = f
+	}
+	uploads, outputs, err := doc.Resolve(func(path string) (int64, uint32, bool) {
+		f, ok := beside[path]
+		return f.Size, f.Mode, ok
+	})
+	if err != nil {
+		return grid.Job{}, nil, err
+	}
+	job := doc.Job
+	job.Outputs = outputs
+	job.Rerunnable = sub.Rerunnable
+	if job.Walltime == 0 {
+		job.Walltime, job.WalltimeDefaulted = s.config.DefaultWalltime, true
+	}
+	return job, uploads, nil
+}
+
+func (s *Server) upload(r *request) error {
+	id, err := r.id()
+	if err != nil {
+		return err
+	}
+	path, err := r.path()
+	if err != nil {
+		return err
+	}
+	body := &movingReader{r.Body, moving{set: r.rc.SetReadDeadline, d: s.limits.Stall}}
+	if err := s.service.Upload(r.Context(), r.who, id, path, body); err != nil {
+		return err
+	}
+	r.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *Server) uploaded(r *request) error {
+	id, err := r.id()
+	if err != nil {
+		return err
+	}
+	record, err := s.service.Uploaded(r.Context(), r.who, id)
+	if err != nil {
+		return err
+	}
+	s.answer(r.w, http.StatusOK, newStatus(&record, s.service.SiteName))
+	return nil
+}
