@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "$(wc -c < data.bin) bytes, $(cksum < data.bin | cut -d ' ' -f 1)"
