@@ -1,0 +1,42 @@
+// Package store is the journal of a broker: what it durably knows of its jobs, in
+// one SQLite database on a local disk.
+//
+// # Files
+//
+// The data folder (mode 0700) holds
+//
+//	lock             locked by the daemon that uses the folder; holds its process id
+//	journal.db       the database (mode 0600), with journal.db-wal and -shm beside it
+//	journal.db.vN    a copy made before the schema left version N
+//
+// An administrator may read journal.db with sqlite3 at any time, and copy it with
+// its .backup command.
+//
+// # Schema, version 1
+//
+//	journal    one line: the incarnation (random, made with the journal) and the
+//	           sequence, raised in the transaction of every Commit
+//	job        one line for each job: id, home, user, state, standing, submitted,
+//	           ended, and record, which is grid.Record without its Job as JSON
+//	document   job as JSON (grid.Job), written once: it does not change, and a job
+//	           may bring ten thousand files
+//	event      the history, append only: job, seq, at, state, site, term, hop, why
+//	peer       the highest sequence seen of each incarnation of each peer's journal
+//	jobs, history    views of job and event with readable times
+//
+// Times are milliseconds since the Unix epoch, 0 for "not yet". JSON has the field
+// names of package grid; the hashes of a file's ranges are one base64 string. Texts
+// that a program or file system gives meaning to (paths, arguments, variables) may
+// hold bytes that are not UTF-8: those are written as U+F780 to U+F7FF.
+//
+// user_version is the version of the schema. It only goes forward, by migrations;
+// a database of a later version is refused. A field added to grid.Record or
+// grid.Job needs a new version, since an older program would drop it.
+//
+// # Durability
+//
+// WAL and synchronous=FULL: when Commit returns, its changes are on disk, all or
+// none. After a failed Commit the journal is of no more use ([ErrBroken]): what the
+// broker holds in memory is ahead of the disk, so it has to be rebuilt from a
+// journal opened anew.
+package store

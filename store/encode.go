@@ -1,0 +1,239 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"gbroker/grid"
+)
+
+// Rows are records and jobs as JSON has them: the nouns of grid under their own
+// names, but for the parts that JSON cannot hold or only at great length. A field of
+// a row stands in for the field of the same name in what it embeds.
+
+type recordRow struct {
+	grid.Record
+	Job     *struct{} `json:",omitempty"` // never set: it has a table of its own
+	Outputs []fileRow `json:",omitempty"`
+}
+
+type jobRow struct {
+	grid.Job
+	Program programRow
+	Inputs  []fileRow   `json:",omitempty"`
+	Outputs []outputRow `json:",omitempty"`
+}
+
+type programRow struct {
+	Executable           text
+	Arguments            []text `json:",omitempty"`
+	Input, Output, Error text
+	Directory            text
+	Environment          []variableRow `json:",omitempty"`
+	Parallel             string
+	MemoryLimit          int64
+}
+
+type variableRow struct{ Name, Value text }
+
+type outputRow struct {
+	Path, Target text
+	Required     bool
+}
+
+type fileRow struct {
+	Path   text
+	Size   int64
+	Mode   uint32
+	Ranges []byte `json:",omitempty"` // the hashes one after the other
+}
+
+func encodeRecord(r *grid.Record) ([]byte, error) {
+	return encode(recordRow{Record: *r, Outputs: each(r.Outputs, toFile)})
+}
+
+func encodeJob(j *grid.Job) ([]byte, error) {
+	return encode(jobRow{Job: *j, Program: toProgram(j.Program), Inputs: each(j.Inputs, toFile), Outputs: each(j.Outputs, toOutput)})
+}
+
+func encode(row any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(row); err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// decode joins a record and its job again. A field that is not known is an error:
+// to go on would lose it.
+func decode(record, job []byte) (grid.Record, error) {
+	var (
+		r recordRow
+		d jobRow
+	)
+	if err := strictly(record, &r); err != nil {
+		return grid.Record{}, fmt.Errorf("its record: %w", err)
+	}
+	if err := strictly(job, &d); err != nil {
+		return grid.Record{}, fmt.Errorf("its document: %w", err)
+	}
+	outputs, err := files(r.Outputs)
+	if err != nil {
+		return grid.Record{}, err
+	}
+	inputs, err := files(d.Inputs)
+	if err != nil {
+		return grid.Record{}, err
+	}
+	r.Record.Outputs = outputs
+	r.Record.Job = d.Job
+	r.Record.Job.Program = d.Program.program()
+	r.Record.Job.Inputs = inputs
+	r.Record.Job.Outputs = each(d.Outputs, outputRow.output)
+	return r.Record, nil
+}
+
+func strictly(b []byte, row any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(row); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows its end")
+	}
+	return nil
+}
+
+func toProgram(p grid.Program) programRow {
+	return programRow{
+		Executable:  text(p.Executable),
+		Arguments:   each(p.Arguments, func(s string) text { return text(s) }),
+		Input:       text(p.Input),
+		Output:      text(p.Output),
+		Error:       text(p.Error),
+		Directory:   text(p.Directory),
+		Environment: each(p.Environment, func(v grid.Variable) variableRow { return variableRow{text(v.Name), text(v.Value)} }),
+		Parallel:    p.Parallel,
+		MemoryLimit: p.MemoryLimit,
+	}
+}
+
+func (r programRow) program() grid.Program {
+	return grid.Program{
+		Executable:  string(r.Executable),
+		Arguments:   each(r.Arguments, func(s text) string { return string(s) }),
+		Input:       string(r.Input),
+		Output:      string(r.Output),
+		Error:       string(r.Error),
+		Directory:   string(r.Directory),
+		Environment: each(r.Environment, func(v variableRow) grid.Variable { return grid.Variable{Name: string(v.Name), Value: string(v.Value)} }),
+		Parallel:    r.Parallel,
+		MemoryLimit: r.MemoryLimit,
+	}
+}
+
+func toOutput(o grid.Output) outputRow { return outputRow{text(o.Path), text(o.Target), o.Required} }
+
+func (r outputRow) output() grid.Output {
+	return grid.Output{Path: string(r.Path), Target: string(r.Target), Required: r.Required}
+}
+
+func toFile(f grid.File) fileRow {
+	ranges := make([]byte, 0, len(f.Ranges)*len(grid.Hash{}))
+	for i := range f.Ranges {
+		ranges = append(ranges, f.Ranges[i][:]...)
+	}
+	return fileRow{text(f.Path), f.Size, f.Mode, ranges}
+}
+
+func files(rows []fileRow) (grid.Manifest, error) {
+	const width = len(grid.Hash{})
+	var m grid.Manifest
+	for _, r := range rows {
+		f := grid.File{Path: string(r.Path), Size: r.Size, Mode: r.Mode}
+		if len(r.Ranges)%width != 0 {
+			return nil, fmt.Errorf("the hashes of %q are cut off", r.Path)
+		}
+		if n := len(r.Ranges) / width; n > 0 {
+			f.Ranges = make([]grid.Hash, n)
+		}
+		for i := range f.Ranges {
+			copy(f.Ranges[i][:], r.Ranges[i*width:])
+		}
+		m = append(m, f)
+	}
+	return m, nil
+}
+
+// each converts a list; an empty one becomes none.
+func each[T, R any](list []T, convert func(T) R) []R {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]R, len(list))
+	for i, v := range list {
+		out[i] = convert(v)
+	}
+	return out
+}
+
+// text is a string of any bytes. JSON holds only UTF-8, and would replace the rest:
+// each byte that is not part of a character is written as a character of its own, from
+// a range that nobody uses. Characters of that range are written byte by byte too.
+type text string
+
+// The bytes 0x80 to 0xff as characters of the private use area.
+const (
+	firstByte = 0xf780
+	lastByte  = 0xf7ff
+	byteBase  = 0xf700
+)
+
+// MarshalText writes the text as UTF-8.
+func (t text) MarshalText() ([]byte, error) {
+	s := string(t)
+	if utf8.ValidString(s) && strings.IndexFunc(s, standsForByte) < 0 {
+		return []byte(s), nil
+	}
+	b := make([]byte, 0, 2*len(s))
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 || standsForByte(r) {
+			for _, c := range []byte(s[i : i+n]) {
+				b = utf8.AppendRune(b, byteBase+rune(c))
+			}
+		} else {
+			b = append(b, s[i:i+n]...)
+		}
+		i += n
+	}
+	return b, nil
+}
+
+// UnmarshalText is the inverse of MarshalText.
+func (t *text) UnmarshalText(b []byte) error {
+	if bytes.IndexFunc(b, standsForByte) < 0 {
+		*t = text(b)
+		return nil
+	}
+	out := make([]byte, 0, len(b))
+	for _, r := range string(b) {
+		if standsForByte(r) {
+			out = append(out, byte(r-byteBase))
+		} else {
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	*t = text(out)
+	return nil
+}
+
+func standsForByte(r rune) bool { return r >= firstByte && r <= lastByte }

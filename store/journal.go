@@ -1,0 +1,232 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"gbroker/grid"
+)
+
+// Journal is the open journal of one broker. Its methods may be called from
+// several goroutines; one Commit runs at a time, and reading does not wait for it.
+type Journal struct {
+	dir, file string
+	stat      statfs
+	lock      *os.File
+	writer    *sql.DB
+	conn      *sql.Conn // the one connection that writes
+	sql       statementsOfCommit
+	reader    *sql.DB
+
+	mu      sync.Mutex // held while something is written
+	written map[grid.JobID]grid.Job
+	marks   map[grid.PeerID]*marks
+
+	state sync.Mutex // guards what follows, shortly
+	id    grid.JournalID
+	over  error // ErrBroken or ErrClosed, once it is either
+}
+
+// options are what tests replace.
+type options struct {
+	stat       statfs
+	migrations []migration
+}
+
+// Open opens the journal in folder dir and makes it if it is not there. It checks
+// the whole database, which takes about a second for 200 MB.
+func Open(ctx context.Context, dir string) (*Journal, error) {
+	return open(ctx, dir, options{unix.Statfs, migrations})
+}
+
+func open(ctx context.Context, dir string, o options) (*Journal, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the journal in %s: %w", dir, err)
+	}
+	j := &Journal{
+		dir: abs, file: filepath.Join(abs, "journal.db"), stat: o.stat,
+		written: map[grid.JobID]grid.Job{}, marks: map[grid.PeerID]*marks{},
+	}
+	if err := j.open(ctx, o.migrations); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the journal in %s: %w", abs, j.explain(err)), j.release())
+	}
+	return j, nil
+}
+
+func (j *Journal) open(ctx context.Context, list []migration) error {
+	if err := prepare(j.dir); err != nil {
+		return err
+	}
+	if err := checkLocal(j.dir, j.stat); err != nil {
+		return err
+	}
+	var err error
+	if j.lock, err = lock(j.dir); err != nil {
+		return err
+	}
+	if err := createPrivate(j.file); err != nil {
+		return err
+	}
+	if err := j.connect(ctx); err != nil {
+		return err
+	}
+	if err := j.check(ctx); err != nil {
+		return err
+	}
+	if err := j.migrate(ctx, list); err != nil {
+		return err
+	}
+	if err := syncDir(j.dir); err != nil {
+		return err
+	}
+	if j.id, err = j.identity(ctx); err != nil {
+		return err
+	}
+	if err := j.loadMarks(ctx); err != nil {
+		return err
+	}
+	return j.sql.prepare(ctx, j.conn)
+}
+
+// createPrivate makes the file before SQLite does, which would leave it to the umask.
+func createPrivate(file string) error {
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(0o600), f.Close())
+}
+
+// Writer and readers wait for each other this long, in milliseconds, where WAL
+// makes them at all; the log file is cut back to its limit, in bytes.
+const (
+	writing = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(ON)&_pragma=journal_size_limit(67108864)"
+	reading = "_pragma=busy_timeout(10000)&_pragma=query_only(ON)"
+	readers = 4
+)
+
+func (j *Journal) connect(ctx context.Context) error {
+	name := func(query string) string {
+		return (&url.URL{Scheme: "file", Path: j.file, RawQuery: query}).String()
+	}
+	var err error
+	if j.writer, err = sql.Open("sqlite", name(writing)); err != nil {
+		return err
+	}
+	j.writer.SetMaxOpenConns(1)
+	if j.conn, err = j.writer.Conn(ctx); err != nil {
+		return err
+	}
+	var mode string
+	if err := j.conn.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return fmt.Errorf("%s cannot use a write-ahead log (its journal mode is %s): set data to a folder on a local disk", j.file, mode)
+	}
+	if j.reader, err = sql.Open("sqlite", name(reading)); err != nil {
+		return err
+	}
+	j.reader.SetMaxOpenConns(readers)
+	j.reader.SetMaxIdleConns(1)
+	return nil
+}
+
+// check reads the whole database for damage.
+func (j *Journal) check(ctx context.Context) error {
+	var verdict string
+	if err := j.conn.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&verdict); err != nil {
+		return fmt.Errorf("check for damage: %w", err)
+	}
+	if verdict != "ok" {
+		return corrupt(j.file, errors.New(verdict))
+	}
+	return nil
+}
+
+func (j *Journal) identity(ctx context.Context) (grid.JournalID, error) {
+	var incarnation string
+	var id grid.JournalID
+	err := j.conn.QueryRowContext(ctx, `SELECT incarnation, sequence FROM journal`).Scan(&incarnation, &id.Sequence)
+	if errors.Is(err, sql.ErrNoRows) {
+		return id, corrupt(j.file, errors.New("its identity is missing"))
+	}
+	if err != nil {
+		return id, fmt.Errorf("read the journal's identity: %w", err)
+	}
+	if id.Incarnation, err = strconv.ParseUint(incarnation, 16, 64); err != nil {
+		return id, corrupt(j.file, fmt.Errorf("its incarnation: %w", err))
+	}
+	return id, nil
+}
+
+// ID is the journal's incarnation, and the sequence of the last durable Commit.
+func (j *Journal) ID() grid.JournalID {
+	j.state.Lock()
+	defer j.state.Unlock()
+	return j.id
+}
+
+// usable says why the journal can no longer be used.
+func (j *Journal) usable() error {
+	j.state.Lock()
+	defer j.state.Unlock()
+	return j.over
+}
+
+// end makes the journal unusable; the first reason stays, but for closing.
+func (j *Journal) end(why error) {
+	j.state.Lock()
+	defer j.state.Unlock()
+	if j.over == nil || why == ErrClosed {
+		j.over = why
+	}
+}
+
+// Close waits for a Commit that runs, and leaves the folder to others. It may be
+// called again.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	usable := j.usable()
+	if usable == ErrClosed {
+		return nil
+	}
+	j.end(ErrClosed)
+	var err error
+	if usable == nil && j.unsavedMarks() {
+		err = j.transaction(context.Background(), func() error { return j.saveMarks(context.Background()) })
+	}
+	if err := errors.Join(err, j.release()); err != nil {
+		return fmt.Errorf("close the journal in %s: %w", j.dir, err)
+	}
+	return nil
+}
+
+// release closes what is open, the lock last.
+func (j *Journal) release() error {
+	errs := []error{j.sql.close()}
+	if j.reader != nil {
+		errs = append(errs, j.reader.Close())
+	}
+	if j.conn != nil {
+		errs = append(errs, j.conn.Close())
+	}
+	if j.writer != nil {
+		errs = append(errs, j.writer.Close())
+	}
+	if j.lock != nil {
+		errs = append(errs, j.lock.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"gbroker/grid"
+)
+
+// maxIncarnations are remembered of each peer; the one first seen goes first. A
+// peer makes a new one when its journal was lost, so that more is a fault or a lie.
+const maxIncarnations = 16
+
+// marks are the highest sequences seen of one peer's journals, in the order in
+// which they were first seen.
+type marks struct {
+	journals []grid.JournalID
+	changed  bool
+	dropped  []uint64 // incarnations to be removed from the database
+}
+
+// SeenPeer takes note of how far a peer says its journal has come. It is on disk
+// with the next Commit, or with Close: to lose the latest only weakens what a
+// peer's roll-back is noticed by.
+func (j *Journal) SeenPeer(_ context.Context, peer grid.PeerID, id grid.JournalID) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.usable(); err != nil {
+		return fmt.Errorf("note the journal of peer %s: %w", peer, err)
+	}
+	m := j.marks[peer]
+	if m == nil {
+		m = &marks{}
+		j.marks[peer] = m
+	}
+	m.see(id)
+	return nil
+}
+
+func (m *marks) see(id grid.JournalID) {
+	for i, known := range m.journals {
+		if known.Incarnation == id.Incarnation {
+			if id.Sequence > known.Sequence {
+				m.journals[i].Sequence, m.changed = id.Sequence, true
+			}
+			return
+		}
+	}
+	m.journals, m.changed = append(m.journals, id), true
+	if len(m.journals) > maxIncarnations {
+		m.dropped = append(m.dropped, m.journals[0].Incarnation)
+		m.journals = m.journals[1:]
+	}
+}
+
+// Peers gives the highest sequence seen of every incarnation of each peer's
+// journal, the incarnation first seen first. A peer that now says less than what
+// is here for its incarnation, or names one that is not the last here, has been
+// rolled back.
+func (j *Journal) Peers(context.Context) (map[grid.PeerID][]grid.JournalID, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.usable(); err != nil {
+		return nil, fmt.Errorf("read the journals of peers: %w", err)
+	}
+	peers := make(map[grid.PeerID][]grid.JournalID, len(j.marks))
+	for peer, m := range j.marks {
+		peers[peer] = append([]grid.JournalID(nil), m.journals...)
+	}
+	return peers, nil
+}
+
+func (j *Journal) unsavedMarks() bool {
+	for _, m := range j.marks {
+		if m.changed {
+			return true
+		}
+	}
+	return false
+}
+
+// saveMarks writes what changed since it was last called; it runs in a transaction
+// whose failure ends the journal, so that changed need not be set back.
+func (j *Journal) saveMarks(ctx context.Context) error {
+	for peer, m := range j.marks {
+		if !m.changed {
+			continue
+		}
+		for _, incarnation := range m.dropped {
+			if _, err := j.sql.forget.ExecContext(ctx, string(peer), hex(incarnation)); err != nil {
+				return fmt.Errorf("forget a journal of peer %s: %w", peer, err)
+			}
+		}
+		for _, id := range m.journals {
+			if _, err := j.sql.mark.ExecContext(ctx, string(peer), hex(id.Incarnation), hex(id.Sequence)); err != nil {
+				return fmt.Errorf("note the journal of peer %s: %w", peer, err)
+			}
+		}
+		m.changed, m.dropped = false, nil
+	}
+	return nil
+}
+
+func (j *Journal) loadMarks(ctx context.Context) error {
+	rows, err := j.conn.QueryContext(ctx, `SELECT peer, incarnation, sequence FROM peer ORDER BY number`)
+	if err != nil {
+		return fmt.Errorf("read the journals of peers: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var peer, incarnation, sequence string
+		if err := rows.Scan(&peer, &incarnation, &sequence); err != nil {
+			return fmt.Errorf("read the journals of peers: %w", err)
+		}
+		i, err := strconv.ParseUint(incarnation, 16, 64)
+		s, err2 := strconv.ParseUint(sequence, 16, 64)
+		if err != nil || err2 != nil {
+			return corrupt(j.file, fmt.Errorf("the journal of peer %s: %q, %q", peer, incarnation, sequence))
+		}
+		m := j.marks[grid.PeerID(peer)]
+		if m == nil {
+			m = &marks{}
+			j.marks[grid.PeerID(peer)] = m
+		}
+		m.journals = append(m.journals, grid.JournalID{Incarnation: i, Sequence: s})
+	}
+	return rows.Err()
+}
+
+// hex is a 64-bit number in 16 digits, which sort as the numbers do. SQLite's own
+// integers are signed.
+func hex(n uint64) string { return fmt.Sprintf("%016x", n) }
