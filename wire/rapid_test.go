@@ -1,0 +1,225 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"gbroker/grid"
+)
+
+// draw makes values within the limits; texts for programs have any bytes.
+type draw struct{ *rapid.T }
+
+func (d draw) n(low, high int64) int64 { return rapid.Int64Range(low, high).Draw(d.T, "n") }
+
+func (d draw) u64() uint64 { return rapid.Uint64().Draw(d.T, "u64") }
+func (d draw) u32() uint32 { return rapid.Uint32().Draw(d.T, "u32") }
+func (d draw) yes() bool   { return rapid.Bool().Draw(d.T, "yes") }
+
+func (d draw) span() grid.Tick { return grid.Tick(d.n(-int64(MaxSpan), int64(MaxSpan))) }
+func (d draw) wait() grid.Tick { return grid.Tick(d.n(0, int64(MaxSpan))) }
+
+func (d draw) name() string {
+	return rapid.StringMatching(`[a-z0-9][a-z0-9_-]{0,20}`).Draw(d.T, "name")
+}
+
+func (d draw) word() string {
+	return plain(rapid.StringN(0, 20, MaxWord).Draw(d.T, "word"), MaxWord)
+}
+
+func (d draw) bytes() string {
+	b := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(d.T, "bytes")
+	return string(bytes.ReplaceAll(b, []byte{0}, nil))
+}
+
+func (d draw) peer() grid.PeerID {
+	return grid.PeerID(rapid.StringMatching(`[1-9A-HJ-NP-Za-km-z]{1,60}`).Draw(d.T, "peer"))
+}
+
+func (d draw) maybePeer() grid.PeerID {
+	if d.yes() {
+		return ""
+	}
+	return d.peer()
+}
+
+func (d draw) jobID() grid.JobID {
+	return grid.JobID(rapid.StringMatching(`[a-z0-9][a-z0-9_-]{0,9}\.[0-9A-HJKMNP-TV-Z]{26}(\.[0-9]{1,9})?`).Draw(d.T, "job"))
+}
+
+func (d draw) hash() (h grid.Hash) {
+	copy(h[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(d.T, "hash"))
+	return h
+}
+
+// path is one to four odd components.
+func (d draw) path() string {
+	parts := make([]string, d.n(1, 4))
+	for i := range parts {
+		parts[i] = strings.ReplaceAll(d.bytes(), "/", "_") + "x" // never "", "." or ".."
+	}
+	return strings.Join(parts, "/")
+}
+
+func many[T any](d draw, limit int64, one func() T) []T {
+	var list []T
+	for range d.n(0, limit) {
+		list = append(list, one())
+	}
+	return list
+}
+
+func (d draw) manifest() grid.Manifest {
+	var m grid.Manifest
+	for i, p := range many(d, 4, d.path) {
+		size := d.n(0, 3*grid.RangeSize)
+		f := grid.File{Path: fmt.Sprint(i) + p, Size: size, Mode: uint32(d.n(0, 0o777))}
+		for range (size + grid.RangeSize - 1) / grid.RangeSize {
+			f.Ranges = append(f.Ranges, d.hash())
+		}
+		m = append(m, f)
+	}
+	slices.SortFunc(m, func(a, b grid.File) int { return strings.Compare(a.Path, b.Path) })
+	return m
+}
+
+func (d draw) demand() grid.Demand {
+	chunk := func() grid.Chunk {
+		return grid.Chunk{Count: int(d.n(1, 1000)), Processes: int(d.n(1, 100)), Cores: int(d.n(0, 1000)), Memory: d.n(0, grid.MaxMemory)}
+	}
+	return grid.Demand{Chunks: append(many(d, 3, chunk), chunk()), Architecture: d.word(), System: d.word()}
+}
+
+func (d draw) queue() grid.QueueName {
+	if d.yes() {
+		return ""
+	}
+	return grid.QueueName(d.name())
+}
+
+func (d draw) job() grid.Job {
+	return grid.Job{
+		ID: d.jobID(), Name: d.word(), Home: d.peer(), User: grid.User{Home: d.peer(), Name: "u" + d.name()}, Rerunnable: d.yes(),
+		Program: grid.Program{
+			Executable: rapid.SampledFrom([]string{"", "/"}).Draw(d.T, "root") + d.path(), Arguments: many(d, 5, d.bytes),
+			Input: d.path(), Output: d.path(), Error: "../" + d.path(), Directory: d.path(),
+			Environment: many(d, 3, func() grid.Variable {
+				return grid.Variable{Name: strings.ReplaceAll(d.bytes(), "=", "") + "V", Value: d.bytes()}
+			}),
+			Parallel: d.word(), MemoryLimit: d.n(0, grid.MaxMemory),
+		},
+		Demand: d.demand(), Walltime: grid.Tick(d.n(1, int64(grid.MaxWalltime))), WalltimeDefaulted: d.yes(), Queue: d.queue(),
+		Inputs:  d.manifest(),
+		Outputs: many(d, 3, func() grid.Output { return grid.Output{Path: d.path(), Target: d.path(), Required: d.yes()} }),
+	}
+}
+
+func (d draw) site() grid.Site {
+	return grid.Site{
+		Name: grid.SiteName(d.name()), Processes: int(d.n(0, grid.MaxProcesses)),
+		Speed: rapid.Float64Range(1e-9, MaxSpeed).Draw(d.T, "speed"), Architecture: d.word(), System: d.word(),
+	}
+}
+
+func (d draw) epoch() grid.Epoch { return grid.Epoch{Term: d.u32(), Hop: d.u32()} }
+
+func (d draw) journal() grid.JournalID {
+	return grid.JournalID{Incarnation: d.u64(), Sequence: d.u64()}
+}
+
+func (d draw) bond() Bond { return Bond{d.jobID(), d.epoch(), d.peer(), d.hash()} }
+
+func (d draw) estimate() grid.Estimate {
+	e := grid.Estimate{Wait: d.wait()}
+	if d.yes() {
+		e.Refusal = &grid.Refusal{Reason: d.word(), Asked: d.word(), Available: d.word()}
+	}
+	return e
+}
+
+func (d draw) ago() Ago {
+	if d.yes() {
+		return Ago{}
+	}
+	return Ago{d.span(), true}
+}
+
+func (d draw) message(kind Kind) Message {
+	switch kind {
+	case KindHello:
+		return Hello{d.word(), d.site(), d.journal(), d.u64(), d.wait()}
+	case KindAsk:
+		return Ask{d.u64(), many(d, 3, func() Question {
+			return Question{d.jobID(), d.demand(), grid.Tick(d.n(1, int64(grid.MaxWalltime))), d.wait(), d.queue()}
+		})}
+	case KindTell:
+		return Tell{d.u64(), d.site(), many(d, 3, func() Answer { return Answer{d.jobID(), d.estimate()} })}
+	case KindOffer:
+		m := Offer{d.bond(), d.job(), d.wait(), d.span()}
+		m.Bond.Job, m.Bond.Digest = m.Job.ID, JobDigest(m.Job)
+		return m
+	case KindAccept:
+		return Accept{d.bond(), d.journal()}
+	case KindRefuse:
+		return Refuse{d.bond(), d.estimate()}
+	case KindReady:
+		return Ready{d.bond(), d.journal()}
+	case KindAbort:
+		return Abort{d.bond(), d.word()}
+	case KindCommit:
+		return Commit{d.bond(), d.yes()}
+	case KindOwned:
+		return Owned{d.bond(), d.maybePeer()}
+	case KindInquire:
+		return Inquire{d.bond()}
+	case KindStanding:
+		return Standing{d.bond(), Verdict(d.n(1, 4)), d.maybePeer(), d.yes()}
+	case KindDeclined:
+		return Declined{d.bond(), d.journal()}
+	case KindUnknown:
+		return Unknown{d.bond(), d.journal()}
+	case KindReport:
+		return Report{
+			d.jobID(), d.epoch(), d.u64(), grid.State(d.n(1, int64(grid.Lost))), d.u32(), grid.LocalID(d.word()),
+			d.ago(), d.ago(), In(d.ago()), rapid.SampledFrom([]grid.State{0, grid.Completed, grid.Failed, grid.Lost}).Draw(d.T, "end"),
+			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)), d.word(), d.yes(), d.manifest(),
+		}
+	case KindReportAck:
+		return ReportAck{d.jobID(), d.epoch(), d.u64(), d.yes(), d.yes()}
+	case KindCancel:
+		return Cancel{d.jobID(), d.epoch()}
+	case KindClosed:
+		return Closed{d.jobID(), d.u32()}
+	case KindError:
+		return Error{Kind(d.n(0, 255)), "", d.word()}
+	}
+	panic(kind)
+}
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	for kind := KindHello; kind.Valid(); kind++ {
+		t.Run(kind.String(), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				m := draw{t}.message(kind)
+				frame, err := Encode(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := Decode(frame)
+				if err != nil || !reflect.DeepEqual(got, m) {
+					t.Fatalf("%+v\nbecomes\n%+v, %v", m, got, err)
+				}
+				if o, ok := got.(Offer); ok && JobDigest(o.Job) != o.Bond.Digest {
+					t.Fatal("the digest changed on the way")
+				}
+			})
+		})
+	}
+}
