@@ -209,7 +209,6 @@ func anyOrder(sequence []child) []child {
 }
 
 func (p *parser) application(e *element, w *wishes) {
-	before := len(p.list)
 	found := p.content(e, application)
 	if d := first(found["Description"]); d != nil {
 		p.text(d)
@@ -224,7 +223,7 @@ func (p *parser) application(e *element, w *wishes) {
 		found := p.content(spmd, spmdApplication, "name")
 		p.program(found)
 		p.parallel(found, w)
-	case len(p.list) == before: // else what stands there instead was told
+	case len(e.children) == len(found["Description"]): // of anything else there was a word
 		p.at(e.at, "Application holds neither a POSIXApplication (in the namespace %s) nor an SPMDApplication (%s): there is nothing to run", POSIX, SPMD)
 	}
 }

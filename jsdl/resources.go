@@ -252,7 +252,7 @@ func (p *parser) perHost(w wishes) []grid.Chunk {
 	nodes := (n + each - 1) / each
 	switch {
 	case each > n:
-		p.at(w.perHostAt, "ProcessesPerHost is %d, but the job has %d processes in all: give NumberOfProcesses", each, n)
+		p.at(w.perHostAt, "ProcessesPerHost is %d, more than the processes of the job (%d): give NumberOfProcesses", each, n)
 		return nil
 	case w.individual != nil && !w.individual.has(each*w.threads):
 		p.at(w.individual.at, "IndividualCPUCount is %s, but ProcessesPerHost %d with %d threads each makes %d", w.individual, each, w.threads, each*w.threads)

@@ -94,7 +94,8 @@ func (p *parser) content(e *element, sequence []child, attributes ...string) map
 		found[c.local] = append(earlier, c)
 	}
 	for _, s := range sequence {
-		if s.needed != "" && len(found[s.local]) == 0 {
+		meant := slices.ContainsFunc(e.children, func(c *element) bool { return c.undeclared && c.local == s.local })
+		if s.needed != "" && len(found[s.local]) == 0 && !meant {
 			p.at(e.at, "%s has no %s: %s", e.name(), s.local, s.needed)
 		}
 	}

@@ -100,6 +100,7 @@ func (p *parser) conflicts() {
 	output, errors := d.streams()
 	if output.path == errors.path {
 		p.at(errors.at, "%s and %s are both %s: give each a file of its own", output.what, errors.what, quote(errors.path))
+		return
 	}
 	uses := []use{output, errors}
 	if pr.Input != "" {
