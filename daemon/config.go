@@ -1,0 +1,429 @@
+// Package daemon is the composition root: it builds one site from its
+// configuration, runs it and takes up changes of its neighbours.
+//
+// # The folder of a site
+//
+// `gbroker init` makes it, and every relative path is relative to it:
+//
+//	gbroker.yaml      the configuration, read at start
+//	neighbours.yaml   the members, taken up whenever it changes
+//	identity.key      the private key from which the peer ID follows (mode 0600)
+//	api.token         the token of the HTTP interface over TCP (mode 0600)
+//	ready             exists while the daemon serves; see [Ready]
+//	data/             journal, sandboxes, what the overlay remembers
+//
+// # gbroker.yaml
+//
+//	site: NAME                   a-z 0-9 - _, at most 63; required
+//	listen: ADDRESS              multiaddress over TCP, or a list of them; [] only dials out
+//	api: HOST:PORT               HTTP on a loopback address; left out: no TCP
+//	socket: PATH                 the unix socket of the users; at most 107 bytes as an absolute path
+//	data: FOLDER
+//	speed: NUMBER                above 0, at most 1000; 1 is the reference machine
+//	batch:
+//	  system: embedded
+//	  nodes: NUMBER
+//	  cores: NUMBER              on each node
+//	  memory: SIZE               on each node; left out: not declared, and not counted
+//	  queues: [NAME, …]          left out: one queue without a name
+//	neighbours: FILE
+//	administrators: [USER, …]
+//	retention: {days: NUMBER, bytes: SIZE}
+//	default_walltime: SPAN
+//	estimate_deadline: SPAN
+//	netmon: {time_share: NUMBER, bytes_per_hour: SIZE}
+//	log: {level: debug|info|warn|error}
+//	architecture: WORD           in JSDL's words; left out: this machine's
+//	operating_system: WORD
+//
+// # neighbours.yaml
+//
+//	members:
+//	  - name: NAME               this site's alias for the other
+//	    peer: PEERID             as `gbroker id` prints it there
+//	    addresses: [ADDRESS, …]  where it is dialled; none: it dials us
+//	    send: true|false         whether jobs may be sent to it; true if left out
+//	    rate_limit: RATE         of file transfers, each way; left out: none
+//	    default_bandwidth: RATE  believed until it is measured
+//
+// SIZE is a NUMBER with B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB
+// (powers of 1024) or no unit (bytes). RATE is a SIZE per second; "/s" may stand
+// behind it. SPAN is one or more NUMBER UNIT, UNIT being d, h, m, s or ms: 1h30m.
+//
+// Both files are read strictly over the defaults: a field that is not listed here,
+// one that stands twice, a value of the wrong kind or out of its range is a
+// [Mistake] with its line and column, and all of them are told at once. Anchors,
+// aliases and tags of YAML are refused.
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"gbroker/grid"
+	"gbroker/overlay"
+)
+
+// Names of the files in a site's folder.
+const (
+	ConfigName     = "gbroker.yaml"
+	NeighboursName = "neighbours.yaml"
+	SocketName     = "gbroker.sock"
+	identityName   = "identity.key"
+	tokenName      = "api.token"
+	readyName      = "ready"
+	dataName       = "data"
+)
+
+// MaxSocketPath is how long the path of a unix socket may be, in bytes: the
+// kernel's sun_path without the final zero.
+const MaxSocketPath = 107
+
+// Limits of the configuration.
+const (
+	maxNodes  = 65536 // of a site
+	maxCores  = 65536 // of a node
+	maxQueues = 64
+	maxAdmins = 256
+	maxListen = 16
+)
+
+// Config is one site as its administrator wrote it. All paths are absolute.
+type Config struct {
+	// File is gbroker.yaml itself; its folder is the site's.
+	File string
+	// Site is the name by which this site calls itself, and under which its jobs
+	// are known for ever: change it and old identifiers name a site that is gone.
+	Site grid.SiteName
+	// Listen are the multiaddresses for other brokers. An address in all networks
+	// (0.0.0.0) is easy; one address keeps other networks out. None: this site only
+	// dials out, and two such sites do not meet.
+	Listen []string
+	// API is HOST:PORT of the HTTP interface, always loopback; "" has none. The unix
+	// socket knows its users by the kernel's word, TCP only by a token.
+	API string
+	// Socket is the users' unix socket.
+	Socket string
+	// Data is the folder of journal and sandboxes. It must be on a local disk, and
+	// large enough for the files of all jobs that wait, run or are retained.
+	Data string
+	// Speed is how fast a core is beside the reference machine's. Too high a value
+	// draws jobs here that would end sooner elsewhere.
+	Speed float64
+	Batch BatchConfig
+	// Neighbours is the file of the members, and Members what it held when it was read.
+	Neighbours string
+	Members    []grid.Member
+	// Administrators are users of this machine who may see, cancel and remove every
+	// job; root and the daemon's own user are always among them.
+	Administrators []string
+	Retention      RetentionConfig
+	// DefaultWalltime limits a job that names no limit. A long one keeps the plan
+	// from filling gaps, a short one kills jobs whose users forgot.
+	DefaultWalltime time.Duration
+	// EstimateDeadline is how long a decision waits for the others' estimates. A
+	// short one leaves distant sites out, a long one delays every placement while a site is down.
+	EstimateDeadline time.Duration
+	Netmon           NetmonConfig
+	// LogLevel is debug, info, warn or error.
+	LogLevel string
+	// Architecture and System are told to jobs that ask for one, in JSDL's words.
+	Architecture, System string
+}
+
+// BatchConfig is the local batch system.
+type BatchConfig struct {
+	// System is embedded: jobs run on this machine under the daemon's user.
+	System string
+	// Nodes and Cores (of each) are declared, and may exceed the real ones: jobs then share them.
+	Nodes, Cores int
+	// Memory is that of each node, in bytes. 0 is not declared: no job is refused
+	// for its memory, and none is counted.
+	Memory int64
+	Queues []grid.QueueName
+}
+
+// RetentionConfig is how long ended jobs and their files are kept: a job goes when
+// either limit is passed, the oldest first.
+type RetentionConfig struct {
+	Days  int
+	Bytes int64
+}
+
+// NetmonConfig bounds what measuring costs. More of either finds a change of the
+// network sooner.
+type NetmonConfig struct {
+	TimeShare    float64 // of the time, in which a measurement may be under way; 0 to 0.5
+	BytesPerHour int64   // sent to each neighbour for measuring; 0 learns from real transfers only
+}
+
+// Default is the configuration of a site in dir whose file says nothing.
+func Default(dir string) Config {
+	return Config{
+		File:             filepath.Join(dir, ConfigName),
+		Listen:           []string{"/ip4/0.0.0.0/tcp/4010"},
+		Socket:           filepath.Join(dir, SocketName),
+		Data:             filepath.Join(dir, dataName),
+		Speed:            1,
+		Batch:            BatchConfig{System: "embedded", Nodes: 1, Cores: runtime.NumCPU()},
+		Neighbours:       filepath.Join(dir, NeighboursName),
+		Retention:        RetentionConfig{Days: 30, Bytes: 50 << 30},
+		DefaultWalltime:  time.Hour,
+		EstimateDeadline: 2 * time.Second,
+		Netmon:           NetmonConfig{TimeShare: 0.02, BytesPerHour: 256 << 20},
+		LogLevel:         "info",
+		Architecture:     architecture(runtime.GOARCH),
+		System:           operatingSystem(runtime.GOOS),
+	}
+}
+
+// Dir is the site's folder.
+func (c Config) Dir() string { return filepath.Dir(c.File) }
+
+// IdentityFile holds the private key.
+func (c Config) IdentityFile() string { return filepath.Join(c.Dir(), identityName) }
+
+// TokenFile holds the token of the HTTP interface over TCP.
+func (c Config) TokenFile() string { return filepath.Join(c.Dir(), tokenName) }
+
+// ReadyFile exists while the daemon serves.
+func (c Config) ReadyFile() string { return filepath.Join(c.Dir(), readyName) }
+
+// Load reads a site's configuration with its members. Where the files are wrong the
+// error is Mistakes with everything that is; where they cannot be read, another.
+// The identity key must be there: a member that is this site itself is refused.
+func Load(file string) (Config, error) {
+	c, wrong, err := loadConfig(file)
+	if err != nil {
+		return c, err
+	}
+	key, err := overlay.LoadKey(c.IdentityFile())
+	if err != nil {
+		return c, err
+	}
+	members, more, err := loadNeighbours(c, shown(file, c.Neighbours), overlay.PeerIDOf(key))
+	if err != nil {
+		return c, err
+	}
+	c.Members = members
+	return c, append(wrong, more...).orNil()
+}
+
+// loadConfig reads gbroker.yaml alone, over the defaults.
+func loadConfig(file string) (Config, Mistakes, error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return Config{}, nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	c := Default(filepath.Dir(path))
+	c.File = path
+	data, err := readBounded(path)
+	var big Mistakes
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return c, nil, fmt.Errorf("there is no configuration %s: `gbroker init` makes one: %w", file, fs.ErrNotExist)
+	case errors.As(err, &big):
+		return c, big, nil
+	case err != nil:
+		return c, nil, err
+	}
+	return c, parseConfig(&c, file, data), nil
+}
+
+// parseConfig reads data over c, which holds the defaults.
+func parseConfig(c *Config, name string, data []byte) Mistakes {
+	d := &document{name: name}
+	root := d.root(data)
+	switch {
+	case root != nil:
+		d.fields(root, "the file", configFields(d, c))
+	case len(d.mistakes) == 0:
+		d.noteToken(nil, "the file is empty: write at least site: NAME, or let `gbroker init` make a new one")
+	}
+	return d.sorted()
+}
+
+func configFields(d *document, c *Config) []field {
+	word := func(what string, to *string, read func(string) (string, error)) func(ast.Node) {
+		return func(n ast.Node) { parsed(d, n, what, to, read) }
+	}
+	span := func(what string, to *time.Duration, least, most time.Duration) func(ast.Node) {
+		return func(n ast.Node) { parsed(d, n, what, to, within(least, most, spanText, ParseSpan)) }
+	}
+	return []field{
+		{name: "site", aka: "name", required: "site: NAME", read: func(n ast.Node) {
+			parsed(d, n, "site", &c.Site, readName[grid.SiteName])
+		}},
+		{name: "listen", aka: "address adress addresses addr port bind", read: func(n ast.Node) {
+			c.Listen = nil
+			d.list(n, "listen", maxListen, true, func(n ast.Node) {
+				var a string
+				if parsed(d, n, "listen", &a, listenAddress); a != "" {
+					c.Listen = append(c.Listen, a)
+				}
+			})
+		}},
+		{name: "api", aka: "http web", read: word("api", &c.API, loopback)},
+		{name: "socket", aka: "sock unix", read: word("socket", &c.Socket, func(s string) (string, error) {
+			return socketPath(c.Dir(), s)
+		})},
+		{name: "data", aka: "datadir data_dir folder", read: word("data", &c.Data, c.path)},
+		{name: "speed", read: func(n ast.Node) { parsed(d, n, "speed", &c.Speed, readSpeed) }},
+		{name: "batch", aka: "cluster", read: func(n ast.Node) {
+			b := &c.Batch
+			d.fields(n, "batch", batchFields(d, b))
+			if b.Nodes*b.Cores > grid.MaxProcesses {
+				d.note(n, "batch: %d nodes of %d cores are more than %d: declare fewer", b.Nodes, b.Cores, grid.MaxProcesses)
+			}
+		}},
+		{name: "neighbours", aka: "neighbors members peers", read: word("neighbours", &c.Neighbours, c.path)},
+		{name: "administrators", aka: "admins administrator", list: true, read: func(n ast.Node) {
+			c.Administrators = nil
+			d.unique(n, "administrators", maxAdmins, userName, func(s string) { c.Administrators = append(c.Administrators, s) })
+		}},
+		{name: "retention", aka: "keep", read: func(n ast.Node) { d.fields(n, "retention", retentionFields(d, &c.Retention)) }},
+		{name: "default_walltime", aka: "walltime", read: span("default_walltime", &c.DefaultWalltime, time.Second, grid.MaxWalltime.Duration())},
+		{name: "estimate_deadline", aka: "deadline", read: span("estimate_deadline", &c.EstimateDeadline, 50*time.Millisecond, time.Minute)},
+		{name: "netmon", read: func(n ast.Node) { d.fields(n, "netmon", netmonFields(d, &c.Netmon)) }},
+		{name: "log", aka: "logging", read: func(n ast.Node) {
+			d.fields(n, "log", []field{{name: "level", read: word("log.level", &c.LogLevel, oneOf("debug", "info", "warn", "error"))}})
+		}},
+		{name: "architecture", aka: "arch cpu", read: word("architecture", &c.Architecture, oneOf(architectures...))},
+		{name: "operating_system", aka: "os system", read: word("operating_system", &c.System, systemWord)},
+	}
+}
+
+func batchFields(d *document, b *BatchConfig) []field {
+	count := func(what string, to *int, most int) func(ast.Node) {
+		return func(n ast.Node) { parsed(d, n, what, to, within(1, most, strconv.Itoa, wholeNumber)) }
+	}
+	return []field{
+		{name: "system", aka: "type", read: func(n ast.Node) { parsed(d, n, "batch.system", &b.System, oneOf("embedded")) }},
+		{name: "nodes", aka: "hosts", read: count("batch.nodes", &b.Nodes, maxNodes)},
+		{name: "cores", aka: "cpus processors slots", read: count("batch.cores", &b.Cores, maxCores)},
+		{name: "memory", aka: "mem ram", read: func(n ast.Node) {
+			parsed(d, n, "batch.memory", &b.Memory, within(1<<20, grid.MaxMemory, sizeText, ParseSize))
+		}},
+		{name: "queues", aka: "queue partitions", list: true, read: func(n ast.Node) {
+			b.Queues = nil
+			d.unique(n, "batch.queues", maxQueues, readName[string], func(s string) { b.Queues = append(b.Queues, grid.QueueName(s)) })
+		}},
+	}
+}
+
+func retentionFields(d *document, r *RetentionConfig) []field {
+	return []field{
+		{name: "days", aka: "age time", read: func(n ast.Node) {
+			parsed(d, n, "retention.days", &r.Days, within(1, 3650, strconv.Itoa, wholeNumber))
+		}},
+		{name: "bytes", aka: "size", read: func(n ast.Node) {
+			parsed(d, n, "retention.bytes", &r.Bytes, within(1<<20, grid.MaxMemory, sizeText, ParseSize))
+		}},
+	}
+}
+
+func netmonFields(d *document, m *NetmonConfig) []field {
+	return []field{
+		{name: "time_share", aka: "share time", read: func(n ast.Node) {
+			parsed(d, n, "netmon.time_share", &m.TimeShare, within(0, 0.5, formatNumber, number))
+		}},
+		{name: "bytes_per_hour", aka: "bytes", read: func(n ast.Node) {
+			parsed(d, n, "netmon.bytes_per_hour", &m.BytesPerHour, ParseSize)
+		}},
+	}
+}
+
+// unique reads a list of words that differ.
+func (d *document) unique(n ast.Node, what string, most int, read func(string) (string, error), add func(string)) {
+	seen := make(map[string]bool)
+	d.list(n, what, most, false, func(n ast.Node) {
+		var s string
+		switch parsed(d, n, what, &s, read); {
+		case seen[s]:
+			d.note(n, "%s: %q is here twice: remove one", what, s)
+		case s != "":
+			seen[s] = true
+			add(s)
+		}
+	})
+}
+
+func readName[T ~string](s string) (T, error) { return T(s), grid.CheckName(s) }
+
+func readSpeed(s string) (float64, error) {
+	v, err := number(s)
+	if err == nil && !(v > 0 && v <= 1000) {
+		err = fmt.Errorf("%s is out of range: write a number above 0, at most 1000, where 1 is the reference machine", clip(s))
+	}
+	return v, err
+}
+
+func userName(s string) (string, error) {
+	if s == "" || len(s) > 256 || strings.ContainsAny(s, " :\t\n/") {
+		return "", fmt.Errorf("%q is no user name: write it as `id -un` prints it", clip(s))
+	}
+	return s, nil
+}
+
+// path makes a path of the file absolute.
+func (c *Config) path(s string) (string, error) {
+	if s == "" || strings.ContainsRune(s, 0) || len(s) > 4095 {
+		return "", fmt.Errorf("%q is no path: write one, relative to the folder of %s or absolute", clip(s), ConfigName)
+	}
+	if !filepath.IsAbs(s) {
+		s = filepath.Join(c.Dir(), s)
+	}
+	return filepath.Clean(s), nil
+}
+
+// socketPath makes the path of a socket absolute and refuses one that the kernel would.
+func socketPath(dir, s string) (string, error) {
+	if s == "" || strings.ContainsRune(s, 0) {
+		return "", fmt.Errorf("%q is no path: write one, such as %s", clip(s), SocketName)
+	}
+	if !filepath.IsAbs(s) {
+		s = filepath.Join(dir, s)
+	}
+	s = filepath.Clean(s)
+	if len(s) > MaxSocketPath {
+		return "", fmt.Errorf("the path of the socket has %d bytes and the kernel takes %d: write a shorter one, such as /run/gbroker/gbroker.sock (it is %s)",
+			len(s), MaxSocketPath, s)
+	}
+	return s, nil
+}
+
+// loopback checks HOST:PORT to be of this machine alone.
+func loopback(s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	host, port, err := net.SplitHostPort(s)
+	if n, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil {
+		return "", fmt.Errorf("%q is no HOST:PORT: write it like 127.0.0.1:4080", clip(s))
+	} else if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() {
+		return "", fmt.Errorf("%q can be reached from outside: the interface is for this machine alone, write 127.0.0.1:%d", clip(s), n)
+	}
+	return s, nil
+}
+
+// shown is a file's name in messages: beside the configuration as the administrator named it.
+func shown(config, path string) string {
+	full, err := filepath.Abs(config)
+	if err != nil {
+		return path
+	}
+	rel, err := filepath.Rel(filepath.Dir(full), path)
+	if err != nil || strings.HasPrefix(rel, "..") {
+		return path
+	}
+	return filepath.Join(filepath.Dir(config), rel)
+}

@@ -1,0 +1,205 @@
+package daemon
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+)
+
+const (
+	peerA = "12D3KooWK99VoVxNE7XzyBwXEzW7xhK7Gpv85r9F3V3fyKSUKPH5"
+	peerB = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
+)
+
+// Each mistake has one tiny file and its exact words.
+func TestConfigMistakes(t *testing.T) {
+	t.Parallel()
+	const at = "gbroker.yaml:"
+	long := strings.Repeat("x", 120)
+	for _, c := range []struct{ text, want string }{
+		{"", at + "1:1: the file is empty: write at least site: NAME, or let `gbroker init` make a new one"},
+		{"# nothing\n", at + "1:1: the file is empty: write at least site: NAME, or let `gbroker init` make a new one"},
+		{"- a\n", at + "1:1: the file is a list: write fields, such as site: …"},
+		{"speed: 2\n", at + "1:1: the file has no field site: write site: NAME"},
+		{"site: a\nadress: b\n", at + `2:1: unknown field "adress": did you mean "listen"?`},
+		{"site: a\nsoket: b\n", at + `2:1: unknown field "soket": did you mean "socket"?`},
+		{"site: a\nlog: {color: true}\n", at + `2:7: unknown field "color": the fields here are level`},
+		{"site: a\nsite: b\n", at + "2:1: the field site is here for the second time, first in line 1: remove one"},
+		{"site: A b\n", at + `1:7: site: the name "A b" has 'A' at position 1: use a-z 0-9 - _, first a letter or digit`},
+		{"site: [a]\n", at + "1:7: site is a list: write a text"},
+		{"site:\n", at + "1:7: the field site has no value: write one, or remove the line to get the default"},
+		{"site: |\n  a\n  b\n", at + "1:7: site is a text of several lines: write it in one"},
+		{"site: a\nlisten: 0.0.0.0:4010\n", at + `2:9: listen: "0.0.0.0:4010" is no multiaddress: write /ip4/0.0.0.0/tcp/4010`},
+		{"site: a\nlisten: [/ip4/127.0.0.1/udp/1/quic-v1]\n", at + `2:10: listen: "/ip4/127.0.0.1/udp/1/quic-v1" is not reached by TCP: write it like /ip4/192.0.2.1/tcp/4010`},
+		{"site: a\nlisten: /dns4/h/tcp/1\n", at + `2:9: listen: "/dns4/h/tcp/1" names a host: to listen, write an address of this machine, such as /ip4/0.0.0.0/tcp/4010`},
+		{"site: a\napi: 0.0.0.0:80\n", at + `2:6: api: "0.0.0.0:80" can be reached from outside: the interface is for this machine alone, write 127.0.0.1:80`},
+		{"site: a\napi: 80\n", at + `2:6: api: "80" is no HOST:PORT: write it like 127.0.0.1:4080`},
+		{"site: a\nsocket: /" + long + "\n", at + "2:9: socket: the path of the socket has 121 bytes and the kernel takes 107: write a shorter one, such as /run/gbroker/gbroker.sock (it is /" + long + ")"},
+		{"site: a\nspeed: 0\n", at + "2:8: speed: 0 is out of range: write a number above 0, at most 1000, where 1 is the reference machine"},
+		{"site: a\nspeed: fast\n", at + `2:8: speed: "fast" is no number: write it like 1.5`},
+		{"site: a\nspeed: .nan\n", at + "2:8: speed is the number .nan: write a text"},
+		{"site: a\nbatch: {system: pbs}\n", at + `2:17: batch.system: "pbs" is not known: write embedded`},
+		{"site: a\nbatch:\n  nodes: 0\n  cores: x\n", at + "3:10: batch.nodes: 0 is out of range: write 1 to 65536\n" + at + `4:10: batch.cores: "x" is no whole number: write it like 4`},
+		{"site: a\nbatch: {cores: 65536, nodes: 65536}\n", at + "2:9: batch: 65536 nodes of 65536 cores are more than 1048576: declare fewer"},
+		{"site: a\nbatch: {memory: 64G}\n", at + `2:17: batch.memory: "64G" has no unit of bytes: write it like 64GiB, 500MB or 1000000 (here 64GiB or 64GB)`},
+		{"site: a\nbatch: {memory: -1}\n", at + "2:17: batch.memory: -1 is out of range: a size is 0 to 1024TiB"},
+		{"site: a\nbatch: {queues: [q, q]}\n", at + `2:21: batch.queues: "q" is here twice: remove one`},
+		{"site: a\nadministrators: root\n", at + `2:17: administrators is the text "root": write a list, one per line with a dash, or [a, b]`},
+		{"site: a\nadministrators: [a b]\n", at + "2:18: administrators: \"a b\" is no user name: write it as `id -un` prints it"},
+		{"site: a\nretention: {days: 0}\n", at + "2:19: retention.days: 0 is out of range: write 1 to 3650"},
+		{"site: a\ndefault_walltime: 3600\n", at + `2:19: default_walltime: "3600" has no unit: write 3600s for seconds, 3600m for minutes, 3600h for hours`},
+		{"site: a\ndefault_walltime: 400d\n", at + "2:19: default_walltime: 400d is out of range: write 1s to 366d"},
+		{"site: a\nestimate_deadline: -1s\n", at + `2:20: estimate_deadline: "-1s" is no span of time: write it like 30d, 1h30m or 250ms`},
+		{"site: a\nnetmon: {time_share: 2}\n", at + "2:22: netmon.time_share: 2 is out of range: write 0 to 0.5"},
+		{"site: a\nlog: {level: loud}\n", at + `2:14: log.level: "loud" is not known: write one of debug, info, warn, error`},
+		{"site: a\narchitecture: amd64\n", at + `2:15: architecture: "amd64" is not known: write one of sparc, powerpc, x86, x86_32, x86_64, parisc, mips, ia64, arm, other`},
+		{"site: a\noperating_system: linux\n", at + `2:19: operating_system: "linux" is LINUX in JSDL's words: write LINUX`},
+		{"site: &x a\n", at + "1:7: anchors, aliases and tags are not used here: write the value itself"},
+		{"site: a\n<<: {speed: 1}\n", at + "2:1: merge keys (<<) are not used here: write the fields out"},
+		{"site: a\n---\nsite: b\n", at + "3:1: a second document begins here: the file holds one, remove the line ---"},
+		{"site: [a\n", at + "1:7: this is no YAML: sequence end token ']' not found"},
+		{"site: a\nbatch:\n\tnodes: 1\n", at + "3:1: this is no YAML: found character '\t' that cannot start any token"},
+		{"site: \"\xff\"\nspeed: x\nbogus_field_here: 1\n", at + "1:7: site: the name \"\ufffd\" has 'ï' at position 1: use a-z 0-9 - _, first a letter or digit\n" +
+			at + "2:8: speed: \"x\" is no number: write it like 1.5\n" +
+			at + `3:1: unknown field "bogus_field_here": the fields here are site, listen, api, socket, data, speed, batch, neighbours, administrators, retention, default_walltime, estimate_deadline, netmon, log, architecture, operating_system`},
+	} {
+		cfg := Default("/site")
+		if got := parseConfig(&cfg, "gbroker.yaml", []byte(c.text)).Error(); got != c.want {
+			t.Errorf("%q:\n got %s\nwant %s", c.text, got, c.want)
+		}
+	}
+}
+
+func TestConfigOverDefaults(t *testing.T) {
+	t.Parallel()
+	c := Default("/site")
+	wrong := parseConfig(&c, "gbroker.yaml", []byte(`
+site: xeon80
+listen: [/ip4/10.0.0.1/tcp/4010, /ip6/::1/tcp/0]
+api: "[::1]:4080"
+socket: /run/g.sock
+data: ../data
+speed: 1.5
+batch: {nodes: 10, cores: 8, memory: 64GiB, queues: [short, 2]}
+administrators: [root, anna]
+retention: {days: 7, bytes: 1.5GB}
+default_walltime: 1d12h
+netmon: {time_share: 0, bytes_per_hour: 0}
+log: {level: debug}
+operating_system: Solaris
+`))
+	if len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	want := Default("/site")
+	want.Site, want.API, want.Socket, want.Data, want.Speed = "xeon80", "[::1]:4080", "/run/g.sock", "/data", 1.5
+	want.Listen = []string{"/ip4/10.0.0.1/tcp/4010", "/ip6/::1/tcp/0"}
+	want.Batch = BatchConfig{System: "embedded", Nodes: 10, Cores: 8, Memory: 64 << 30, Queues: []grid.QueueName{"short", "2"}}
+	want.Administrators = []string{"root", "anna"}
+	want.Retention = RetentionConfig{Days: 7, Bytes: 1_500_000_000}
+	want.DefaultWalltime = 36 * time.Hour
+	want.Netmon = NetmonConfig{}
+	want.LogLevel, want.System = "debug", "Solaris"
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("\n got %+v\nwant %+v", c, want)
+	}
+}
+
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]int64{"0": 0, "17": 17, "1kB": 1000, "1KiB": 1024, "1.5GiB": 3 << 29, "1_000": 1000, "2 TiB": 2 << 40, "3B": 3} {
+		if got, err := ParseSize(s); err != nil || got != want {
+			t.Errorf("ParseSize(%q) = %d, %v; want %d", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"", "GiB", "-1", "1e300", "NaN", "Inf", "0.5B", "1024PiB", "64gb", "1/s", "1 2"} {
+		if got, err := ParseSize(s); err == nil {
+			t.Errorf("ParseSize(%q) = %d, want an error", s, got)
+		}
+	}
+	for s, want := range map[string]int64{"10MB": 1e7, "10MB/s": 1e7, "100": 100} {
+		if got, err := ParseRate(s); err != nil || got != want {
+			t.Errorf("ParseRate(%q) = %d, %v; want %d", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"1Gbit", "1Mbit/s", "10bps", "fast", "10MB/h"} {
+		if got, err := ParseRate(s); err == nil {
+			t.Errorf("ParseRate(%q) = %d, want an error", s, got)
+		}
+	}
+	for s, want := range map[string]time.Duration{"0": 0, "30d": 720 * time.Hour, "1h30m": 90 * time.Minute, "1d2h": 26 * time.Hour, "250ms": 250 * time.Millisecond, "0.5d": 12 * time.Hour} {
+		if got, err := ParseSpan(s); err != nil || got != want {
+			t.Errorf("ParseSpan(%q) = %v, %v; want %v", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"", "1", "d", "-1d", "NaNd", "1d-2h", "1h 2m", "1w", "99999999d"} {
+		if got, err := ParseSpan(s); err == nil {
+			t.Errorf("ParseSpan(%q) = %v, want an error", s, got)
+		}
+	}
+	for _, n := range []int64{1, 1000, 1024, 64 << 30, 1_500_000_000, 12345} {
+		if got, err := ParseSize(sizeText(n)); err != nil || got != n {
+			t.Errorf("%d written as %s is read as %d, %v", n, sizeText(n), got, err)
+		}
+	}
+}
+
+// TestLoadToldAtOnce: the mistakes of both files come together, the files named as the caller named them.
+func TestLoadToldAtOnce(t *testing.T) {
+	t.Parallel()
+	c := initSite(t)
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(c.File, "site: a\nspeed: -1\n")
+	write(c.Neighbours, "members:\n  - {name: b, peer: nobody}\n")
+	_, err := Load(c.File)
+	var wrong Mistakes
+	if !errors.As(err, &wrong) || len(wrong) != 2 || wrong[0].File != c.File || wrong[1].File != c.Neighbours {
+		t.Fatalf("Load gave %v", err)
+	}
+	if !errors.Is(err, grid.ErrInvalid) {
+		t.Errorf("the mistakes are not of the kind invalid: %v", err)
+	}
+	if _, err := Load(filepath.Join(t.TempDir(), ConfigName)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is not there gave %v", err)
+	}
+}
+
+// initSite makes a site's folder for a test.
+func initSite(t *testing.T) Config {
+	t.Helper()
+	o := DefaultInit()
+	o.Dir, o.Site, o.Socket = filepath.Join(t.TempDir(), "s"), "here", "/tmp/unused.sock"
+	c, err := Init(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func FuzzConfig(f *testing.F) {
+	f.Add([]byte(configText(DefaultInit())))
+	f.Add([]byte(neighboursText))
+	f.Add([]byte("site: a\nbatch: {nodes: 0x10, memory: \"1GiB\"}\nlog: ~\n"))
+	f.Add([]byte("members:\n- {name: a, peer: " + peerA + "}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := Default("/site")
+		for _, m := range append(parseConfig(&c, "f", data), parseNeighbours("f", data, "a", peerA).sorted()...) {
+			if m.Line < 1 || m.Column < 1 || m.Text == "" {
+				t.Errorf("a mistake without place or text: %+v", m)
+			}
+		}
+		if c.Batch.Nodes < 1 || c.Batch.Cores < 1 || !(c.Speed > 0) || c.Batch.Memory < 0 {
+			t.Errorf("a value out of range was taken: %+v", c)
+		}
+	})
+}

@@ -1,0 +1,240 @@
+package daemon
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	ma "github.com/multiformats/go-multiaddr"
+
+	"gbroker/grid"
+)
+
+// units of ParseSize, in bytes.
+var units = map[string]int64{
+	"": 1, "B": 1,
+	"kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+}
+
+// ParseSize reads a number of bytes: NUMBER [UNIT], where UNIT is kB, MB, GB, TB
+// (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024).
+func ParseSize(s string) (int64, error) {
+	number, unit := splitUnit(s)
+	factor, ok := units[unit]
+	if !ok {
+		return 0, fmt.Errorf("%q has no unit of bytes: write it like 64GiB, 500MB or 1000000%s", clip(s), otherUnit(number, unit))
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	switch n := v * float64(factor); {
+	case err != nil:
+		return 0, fmt.Errorf("%q is no size: write it like 64GiB, 500MB or 1000000", clip(s))
+	case n < 0 || n > float64(grid.MaxMemory):
+		return 0, fmt.Errorf("%s is out of range: a size is 0 to %dTiB", clip(s), grid.MaxMemory>>40)
+	case n != math.Trunc(n):
+		return 0, fmt.Errorf("%s is no whole number of bytes", clip(s))
+	default:
+		return int64(n), nil
+	}
+}
+
+// ParseRate reads bytes per second: a size, with or without /s behind it.
+func ParseRate(s string) (int64, error) {
+	bare := strings.TrimSuffix(s, "/s")
+	number, unit := splitUnit(bare)
+	if strings.HasSuffix(strings.ToLower(unit), "bit") || strings.HasSuffix(unit, "bps") {
+		return 0, fmt.Errorf("%q counts bits: write bytes per second, an eighth of it, such as 125MB for 1Gbit/s", clip(s))
+	}
+	if _, err := strconv.ParseFloat(number, 64); err != nil {
+		return 0, fmt.Errorf("%q is no rate: write bytes per second, like 10MB or 10MB/s", clip(s))
+	}
+	return ParseSize(bare)
+}
+
+// otherUnit turns the usual slips (64G, 64gb) into what was meant.
+func otherUnit(number, unit string) string {
+	switch strings.ToLower(strings.TrimSuffix(strings.ToLower(unit), "b")) {
+	case "k", "ki":
+		return fmt.Sprintf(" (here %sKiB or %skB)", number, number)
+	case "m", "mi", "g", "gi", "t", "ti":
+		letter := strings.ToUpper(unit[:1])
+		return fmt.Sprintf(" (here %s%siB or %s%sB)", number, letter, number, letter)
+	}
+	return ""
+}
+
+func splitUnit(s string) (number, unit string) {
+	i := len(s)
+	for i > 0 && (s[i-1] >= 'a' && s[i-1] <= 'z' || s[i-1] >= 'A' && s[i-1] <= 'Z') {
+		i--
+	}
+	return strings.ReplaceAll(strings.TrimSpace(s[:i]), "_", ""), s[i:]
+}
+
+// ParseSpan reads a span of time: one or more NUMBER UNIT without spaces, where
+// UNIT is d (24 hours), h, m, s or ms, as in 30d, 1h30m or 250ms.
+func ParseSpan(s string) (time.Duration, error) {
+	rest, total := s, time.Duration(0)
+	if days, after, ok := strings.Cut(s, "d"); ok {
+		n, err := strconv.ParseFloat(days, 64)
+		if err != nil || !(n >= 0 && n <= 36600) {
+			return 0, fmt.Errorf("%q is no span of time: write it like 30d, 1h30m or 250ms", clip(s))
+		}
+		total, rest = time.Duration(n*24*float64(time.Hour)), after
+		if rest == "" {
+			return total, nil
+		}
+	}
+	if _, err := strconv.ParseFloat(rest, 64); err == nil && rest != "0" {
+		return 0, fmt.Errorf("%q has no unit: write %ss for seconds, %sm for minutes, %sh for hours", clip(s), clip(s), clip(s), clip(s))
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is no span of time: write it like 30d, 1h30m or 250ms", clip(s))
+	}
+	return total + d, nil
+}
+
+// within bounds what a reader gives.
+func within[T int | int64 | float64 | time.Duration](least, most T, show func(T) string, read func(string) (T, error)) func(string) (T, error) {
+	return func(s string) (T, error) {
+		v, err := read(s)
+		if err == nil && !(v >= least && v <= most) {
+			err = fmt.Errorf("%s is out of range: write %s to %s", clip(s), show(least), show(most))
+		}
+		return v, err
+	}
+}
+
+func spanText(d time.Duration) string {
+	if d >= 24*time.Hour && d%(24*time.Hour) == 0 {
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	}
+	s := d.String() // 1h0m0s
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+func sizeText(n int64) string {
+	for _, u := range []string{"TiB", "GiB", "MiB", "KiB", "TB", "GB", "MB", "kB"} {
+		if f := units[u]; n >= f && n%f == 0 {
+			return fmt.Sprintf("%d%s", n/f, u)
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func wholeNumber(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no whole number: write it like 4", clip(s))
+	}
+	return n, nil
+}
+
+func number(s string) (float64, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(v) {
+		return 0, fmt.Errorf("%q is no number: write it like 1.5", clip(s))
+	}
+	return v, nil
+}
+
+// oneOf reads a word of a list.
+func oneOf(words ...string) func(string) (string, error) {
+	return func(s string) (string, error) {
+		for _, w := range words {
+			if s == w {
+				return w, nil
+			}
+		}
+		if len(words) == 1 {
+			return "", fmt.Errorf("%q is not known: write %s", clip(s), words[0])
+		}
+		return "", fmt.Errorf("%q is not known: write one of %s", clip(s), strings.Join(words, ", "))
+	}
+}
+
+// listenAddress checks a multiaddress to listen on.
+func listenAddress(s string) (string, error) {
+	a, err := tcpAddress(s)
+	if err != nil {
+		return "", err
+	}
+	if first := a[0].Protocol().Code; first != ma.P_IP4 && first != ma.P_IP6 {
+		return "", fmt.Errorf("%q names a host: to listen, write an address of this machine, such as /ip4/0.0.0.0/tcp/4010", clip(s))
+	}
+	if len(a) != 2 {
+		return "", fmt.Errorf("%q goes on after the port: write %s", clip(s), a[:2])
+	}
+	return a.String(), nil
+}
+
+// dialAddress checks a multiaddress at which another broker is reached, and splits off its /p2p part.
+func dialAddress(s string) (address, peer string, err error) {
+	a, err := tcpAddress(s)
+	if err != nil {
+		return "", "", err
+	}
+	if port := a[1].Value(); port == "0" {
+		return "", "", fmt.Errorf("%q has port 0, which nobody listens on: write the port of the other broker, as its `gbroker id` prints it", clip(s))
+	}
+	if ip := net.ParseIP(a[0].Value()); ip != nil && ip.IsUnspecified() {
+		return "", "", fmt.Errorf("%q is no address to dial: write the address under which this machine reaches the other one", clip(s))
+	}
+	switch {
+	case len(a) == 2:
+	case len(a) == 3 && a[2].Protocol().Code == ma.P_P2P:
+		peer = a[2].Value()
+	default:
+		return "", "", fmt.Errorf("%q goes on after the port: write %s", clip(s), a[:2])
+	}
+	return a[:2].String(), peer, nil
+}
+
+// tcpAddress parses /ip4|ip6|dns|dns4|dns6/HOST/tcp/PORT, with what follows it.
+func tcpAddress(s string) (ma.Multiaddr, error) {
+	if len(s) > 512 {
+		return nil, fmt.Errorf("%q is too long for an address", clip(s))
+	}
+	a, err := ma.NewMultiaddr(s)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no multiaddress: write %s", clip(s), guessAddress(s))
+	}
+	if len(a) < 2 || a[1].Protocol().Code != ma.P_TCP {
+		return nil, fmt.Errorf("%q is not reached by TCP: write it like /ip4/192.0.2.1/tcp/4010", clip(s))
+	}
+	switch a[0].Protocol().Code {
+	case ma.P_IP4, ma.P_IP6, ma.P_DNS, ma.P_DNS4, ma.P_DNS6:
+		return a, nil
+	}
+	return nil, fmt.Errorf("%q does not begin with a host: write it like /ip4/192.0.2.1/tcp/4010 or /dns4/broker.example.org/tcp/4010", clip(s))
+}
+
+// guessAddress turns HOST:PORT into the multiaddress that was meant.
+func guessAddress(s string) string {
+	host, port, err := net.SplitHostPort(s)
+	if n, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil || strings.ContainsAny(host, "/ ") {
+		return "it like /ip4/192.0.2.1/tcp/4010 or /dns4/broker.example.org/tcp/4010"
+	} else if host == "" {
+		return fmt.Sprintf("/ip4/0.0.0.0/tcp/%d", n)
+	}
+	switch ip := net.ParseIP(host); {
+	case ip == nil:
+		return fmt.Sprintf("/dns4/%s/tcp/%s", clip(host), port)
+	case ip.To4() != nil:
+		return fmt.Sprintf("/ip4/%s/tcp/%s", ip, port)
+	default:
+		return fmt.Sprintf("/ip6/%s/tcp/%s", ip, port)
+	}
+}
+
+func formatNumber(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

@@ -1,0 +1,211 @@
+package daemon
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gbroker/grid"
+	"gbroker/internal/localfs"
+	"gbroker/overlay"
+)
+
+// InitOptions is what an administrator says of a new site.
+type InitOptions struct {
+	Dir    string
+	Site   grid.SiteName
+	System string // batch system
+	Nodes  int
+	Cores  int // of each node
+	Speed  float64
+	Listen string
+	API    string // "" for none
+	Socket string // "" for gbroker.sock in Dir
+}
+
+// DefaultInit is what `gbroker init` takes where nothing is said: a site of one node, this machine.
+func DefaultInit() InitOptions {
+	d := Default("/")
+	return InitOptions{
+		System: d.Batch.System, Nodes: d.Batch.Nodes, Cores: d.Batch.Cores,
+		Speed: d.Speed, Listen: d.Listen[0],
+	}
+}
+
+// Init makes the folder of a site. It overwrites nothing: if any of its files is
+// there, nothing is written and the error (fs.ErrExist) lists them all.
+func Init(o InitOptions) (Config, error) {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return Config{}, fmt.Errorf("making a site in %s: %w", o.Dir, err)
+	}
+	if o.Socket == "" {
+		if o.Socket = SocketName; len(filepath.Join(dir, SocketName)) > MaxSocketPath {
+			return Config{}, fmt.Errorf("the path of the socket %s would have %d bytes and the kernel takes %d: choose a shorter one with --socket, or a shorter --dir: %w",
+				filepath.Join(dir, SocketName), len(filepath.Join(dir, SocketName)), MaxSocketPath, grid.ErrInvalid)
+		}
+	}
+	text := configText(o)
+	c := Default(dir)
+	if wrong := parseConfig(&c, ConfigName, []byte(text)); len(wrong) > 0 {
+		return Config{}, fmt.Errorf("the site cannot be made so: %w:\n%s", grid.ErrInvalid, texts(wrong))
+	}
+	if there := existing(c); len(there) > 0 {
+		return Config{}, fmt.Errorf("%s holds a site already, which is left as it is: %s: choose another --dir, or move these away: %w",
+			dir, strings.Join(there, ", "), fs.ErrExist)
+	}
+	return c, write(c, text)
+}
+
+// existing lists what init would overwrite.
+func existing(c Config) []string {
+	var there []string
+	for _, path := range []string{c.File, c.Neighbours, c.IdentityFile(), c.TokenFile(), c.Data} {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			there = append(there, filepath.Base(path))
+		}
+	}
+	return there
+}
+
+// write makes the files. gbroker.yaml comes last: where it is, a site is complete.
+// What an attempt that failed has written, it takes away again.
+func write(c Config, text string) (err error) {
+	if err := os.MkdirAll(c.Dir(), 0o755); err != nil {
+		return fmt.Errorf("making the folder of the site: %w", err)
+	}
+	var made []string
+	defer func() {
+		if err != nil {
+			for _, path := range made {
+				_ = os.Remove(path)
+			}
+		}
+	}()
+	for _, step := range []struct {
+		path string
+		make func(string) error
+	}{
+		{c.Data, func(p string) error { return os.Mkdir(p, 0o700) }},
+		{c.IdentityFile(), func(p string) error { _, err := overlay.CreateKey(p); return err }},
+		{c.TokenFile(), func(p string) error { return localfs.Create(p, []byte(rand.Text()+rand.Text()+"\n"), 0o600) }},
+		{c.Neighbours, func(p string) error { return localfs.Create(p, []byte(neighboursText), 0o644) }},
+		{c.File, func(p string) error { return localfs.Create(p, []byte(text), 0o644) }},
+	} {
+		if err := step.make(step.path); err != nil {
+			return fmt.Errorf("making the site: %w", err)
+		}
+		made = append(made, step.path)
+	}
+	return nil
+}
+
+// texts is what is wrong, without positions in a file nobody has seen.
+func texts(ms Mistakes) string {
+	var lines []string
+	for _, m := range ms {
+		lines = append(lines, m.Text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// configText is gbroker.yaml for a new site, with every field that has a default shown as a comment.
+func configText(o InitOptions) string {
+	api := "# api: 127.0.0.1:4080"
+	if o.API != "" {
+		api = "api: " + quoted(o.API)
+	}
+	return fmt.Sprintf(configTemplate, quoted(string(o.Site)), quoted(o.Listen), api, quoted(o.Socket),
+		formatNumber(o.Speed), quoted(o.System), o.Nodes, o.Cores)
+}
+
+// quoted writes s as YAML: plain where that is safe, else between single quotes.
+func quoted(s string) string {
+	plain := s != ""
+	for i, c := range []byte(s) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '/'
+		if !letter && (i == 0 || !strings.ContainsRune("0123456789._-:", rune(c))) {
+			plain = false
+		}
+	}
+	if plain && !strings.HasSuffix(s, ":") && s != "true" && s != "false" && s != "null" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+}
+
+const configTemplate = `# The configuration of one gbroker site. It is read when the daemon starts;
+# check it with: gbroker check --config FILE
+# Relative paths are relative to the folder of this file. What stands behind a #
+# is the default.
+
+# The name of this site: a-z 0-9 - _. Jobs handed in here are called NAME.01ABC...
+site: %s
+
+# Where other brokers reach this one (a list may stand here). [] only dials out.
+listen: %s
+
+# HTTP for programs of this machine; needs the token in api.token. Left out: none.
+%s
+
+# Where users of this machine reach the broker; at most 107 bytes as an absolute path.
+socket: %s
+
+# Journal and sandboxes: on a local disk, not a network file system.
+data: data
+
+# How fast a core is; 1 is the reference machine. A job's walltime is divided by it.
+speed: %s
+
+batch:
+  # embedded runs the jobs on this machine, under the daemon's own user.
+  system: %s
+  nodes: %d
+  # of each node; nodes x cores may exceed what the machine has
+  cores: %d
+  # of each node, such as 64GiB; left out, memory is not counted
+  # memory: 64GiB
+  # queues: [short, long]
+
+# The other sites; taken up at once when it changes.
+neighbours: neighbours.yaml
+
+# Users who may see, cancel and remove all jobs.
+# administrators: []
+
+# Ended jobs and their files go when either limit is passed, the oldest first.
+# retention: {days: 30, bytes: 50GiB}
+
+# The limit of a job that names none.
+# default_walltime: 1h
+
+# How long a decision waits for the estimates of other sites.
+# estimate_deadline: 2s
+
+# What measuring the network may cost: a share of the time, and bytes to each neighbour.
+# netmon: {time_share: 0.02, bytes_per_hour: 256MiB}
+
+# debug, info, warn or error
+# log: {level: info}
+
+# In the words of JSDL; left out, those of this machine.
+# architecture: x86_64
+# operating_system: LINUX
+`
+
+const neighboursText = `# The sites that this broker hears, and with send: true (which is also the default)
+# sends jobs to. To add one, run "gbroker id" at the other site and hand its line to
+# "gbroker neighbour add" here; then the same the other way round.
+#
+#   - name: xeon32             # this site's name for it
+#     peer: 12D3KooW...        # its identity
+#     addresses: [/ip4/192.0.2.7/tcp/4010]
+#     send: true
+#     rate_limit: 10MB/s       # of file transfers, each way; left out: none
+#     default_bandwidth: 10MB/s  # believed until measured
+members: []
+`

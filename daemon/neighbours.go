@@ -1,0 +1,201 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"gbroker/grid"
+	"gbroker/overlay"
+)
+
+// Limits of neighbours.yaml.
+const (
+	maxMembers   = 1000
+	maxAddresses = 16 // of one member
+)
+
+// LoadNeighbours reads the members again, for a site whose configuration is loaded.
+// Where the file is wrong the error is Mistakes.
+func LoadNeighbours(c Config) ([]grid.Member, error) {
+	key, err := overlay.LoadKey(c.IdentityFile())
+	if err != nil {
+		return nil, err
+	}
+	members, wrong, err := loadNeighbours(c, c.Neighbours, overlay.PeerIDOf(key))
+	if err != nil {
+		return nil, err
+	}
+	return members, wrong.orNil()
+}
+
+// loadNeighbours reads the file of the members; own is this site's peer, "" if not known.
+func loadNeighbours(c Config, name string, own grid.PeerID) ([]grid.Member, Mistakes, error) {
+	data, err := readBounded(c.Neighbours)
+	var big Mistakes
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, fmt.Errorf("there is no file of neighbours %s: write one that says members: []: %w", name, fs.ErrNotExist)
+	case errors.As(err, &big):
+		return nil, big, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	r := parseNeighbours(name, data, c.Site, own)
+	return r.members, r.sorted(), nil
+}
+
+// neighbours reads the members of one file.
+type neighbours struct {
+	document
+	site    grid.SiteName
+	own     grid.PeerID
+	members []grid.Member
+	names   map[grid.SiteName]int // to the line
+	peers   map[grid.PeerID]int
+	at      []*ast.SequenceEntryNode // of each member, for editing
+	list    *ast.SequenceNode        // nil if there is none, or no list
+	key     ast.MapKeyNode           // "members"; nil if there is none
+}
+
+func parseNeighbours(name string, data []byte, site grid.SiteName, own grid.PeerID) *neighbours {
+	r := &neighbours{
+		document: document{name: name}, site: site, own: own,
+		names: make(map[grid.SiteName]int), peers: make(map[grid.PeerID]int),
+	}
+	root := r.root(data)
+	if root == nil {
+		return r
+	}
+	r.fields(root, "the file", []field{{name: "members", aka: "neighbours neighbors", list: true, read: r.readMembers}})
+	if m, ok := root.(ast.MapNode); ok {
+		for iter := m.MapRange(); iter.Next(); {
+			if iter.Key().GetToken().Value == "members" {
+				r.key = iter.Key()
+			}
+		}
+	}
+	return r
+}
+
+func (r *neighbours) readMembers(n ast.Node) {
+	if s, ok := n.(*ast.SequenceNode); ok {
+		r.list = s
+	}
+	r.document.list(n, "members", maxMembers, false, r.readMember)
+	if r.list != nil && len(r.list.Entries) == len(r.members) {
+		r.at = r.list.Entries
+	}
+}
+
+// readMember reads one entry and holds it against those before it.
+func (r *neighbours) readMember(n ast.Node) {
+	m := grid.Member{Send: true, DefaultBandwidth: grid.DefaultBandwidth}
+	var name, id ast.Node
+	carried := make(map[ast.Node]string) // peers inside addresses
+	r.fields(n, "the member", []field{
+		{name: "name", aka: "site alias", required: "name: NAME", read: func(n ast.Node) {
+			name = n
+			parsed(&r.document, n, "name", &m.Name, readName[grid.SiteName])
+		}},
+		{name: "peer", aka: "id peerid peer_id", required: "peer: PEERID, as `gbroker id` prints it at that site", read: func(n ast.Node) {
+			id = n
+			parsed(&r.document, n, "peer", &m.Peer, readPeer)
+		}},
+		{name: "addresses", aka: "address adress addr", list: true, read: func(n ast.Node) {
+			r.document.list(n, "addresses", maxAddresses, true, func(n ast.Node) {
+				text, ok := r.text(n, "addresses")
+				if !ok {
+					return
+				}
+				address, peer, err := dialAddress(text)
+				if err != nil {
+					r.note(n, "addresses: %v", err)
+					return
+				}
+				m.Addresses = append(m.Addresses, address)
+				carried[n] = peer
+			})
+		}},
+		{name: "send", read: func(n ast.Node) {
+			if v, ok := r.yes(n, "send"); ok {
+				m.Send = v
+			}
+		}},
+		{name: "rate_limit", aka: "limit rate", read: func(n ast.Node) {
+			parsed(&r.document, n, "rate_limit", &m.RateLimit, ParseRate)
+		}},
+		{name: "default_bandwidth", aka: "bandwidth", read: func(n ast.Node) {
+			parsed(&r.document, n, "default_bandwidth", &m.DefaultBandwidth, within(1, grid.MaxMemory, sizeText, ParseRate))
+		}},
+	})
+	r.checkPeers(m.Peer, carried)
+	r.checkFirst(m, name, id)
+	r.members = append(r.members, m)
+}
+
+// checkPeers holds the /p2p parts of the addresses against the member's peer.
+func (r *neighbours) checkPeers(peer grid.PeerID, carried map[ast.Node]string) {
+	for n, p := range carried {
+		if p != "" && peer != "" && grid.PeerID(p) != peer {
+			r.note(n, "addresses: the address is of peer %s, but the member is %s: one of them belongs to another site", p, peer)
+		}
+	}
+}
+
+// checkFirst refuses a name or peer that an earlier member, or this site, has.
+func (r *neighbours) checkFirst(m grid.Member, name, id ast.Node) {
+	switch line := r.names[m.Name]; {
+	case m.Name == "":
+	case m.Name == r.site:
+		r.note(name, "name: %q is this site itself: give the other one another name", m.Name)
+	case line > 0:
+		r.note(name, "name: %q is the name of the member in line %d already: names differ", m.Name, line)
+	default:
+		r.names[m.Name] = name.GetToken().Position.Line
+	}
+	switch line := r.peers[m.Peer]; {
+	case m.Peer == "":
+	case m.Peer == r.own:
+		r.note(id, "peer: %s is this site itself: copy the line that `gbroker id` prints at the other site", m.Peer)
+	case line > 0:
+		r.note(id, "peer: %s is the member in line %d already: a site stands here once", m.Peer, line)
+	default:
+		r.peers[m.Peer] = id.GetToken().Position.Line
+	}
+}
+
+func readPeer(s string) (grid.PeerID, error) {
+	return grid.PeerID(s), overlay.CheckPeerID(grid.PeerID(s))
+}
+
+// ParseLine reads what `gbroker id` prints: NAME PEERID [ADDRESS[,ADDRESS…]].
+func ParseLine(line string) (grid.Member, error) {
+	words := strings.Fields(line)
+	if len(words) < 2 {
+		return grid.Member{}, fmt.Errorf("%q is no line of a site: it is NAME PEERID ADDRESS, as `gbroker id` prints it there: %w", clip(line), grid.ErrInvalid)
+	}
+	m := grid.Member{Name: grid.SiteName(words[0]), Peer: grid.PeerID(words[1]), Send: true, DefaultBandwidth: grid.DefaultBandwidth}
+	err := errors.Join(grid.CheckName(words[0]), overlay.CheckPeerID(m.Peer))
+	for _, s := range strings.Split(strings.Join(words[2:], ","), ",") {
+		if s == "" {
+			continue
+		}
+		address, peer, wrong := dialAddress(s)
+		if wrong == nil && peer != "" && grid.PeerID(peer) != m.Peer {
+			wrong = fmt.Errorf("the address %s is not of the peer %s", clip(s), m.Peer)
+		}
+		err = errors.Join(err, wrong)
+		m.Addresses = append(m.Addresses, address)
+	}
+	if len(m.Addresses) > maxAddresses {
+		err = errors.Join(err, fmt.Errorf("the line has %d addresses: at most %d", len(m.Addresses), maxAddresses))
+	}
+	if err != nil {
+		return grid.Member{}, fmt.Errorf("the line is %w: %w", grid.ErrInvalid, err)
+	}
+	return m, nil
+}

@@ -1,0 +1,107 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"gbroker/grid"
+)
+
+// settle is how long a change must be over before the file is read: an editor
+// writes in several steps.
+const settle = 100 * time.Millisecond
+
+// WatchNeighbours takes up changes of the file of neighbours until ctx is done: when
+// the file changes, and at SIGHUP (which serves where the file is a link into
+// another folder). All of the file is verified first; then apply gets the members,
+// if they differ from those it had. A file with mistakes, or members that apply
+// refuses, change nothing and are logged.
+func WatchNeighbours(ctx context.Context, c Config, log *zap.Logger, apply func([]grid.Member) error) error {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, unix.SIGHUP)
+	defer signal.Stop(hangup)
+	return watchNeighbours(ctx, c, hangup, log, apply)
+}
+
+func watchNeighbours(ctx context.Context, c Config, again <-chan os.Signal, log *zap.Logger, apply func([]grid.Member) error) error {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watching %s: %w", c.Neighbours, err)
+	}
+	defer watcher.Close()
+	// The folder, not the file: an editor replaces the file by another.
+	if err := watcher.Add(filepath.Dir(c.Neighbours)); err != nil {
+		return fmt.Errorf("watching %s: %w", c.Neighbours, err)
+	}
+	w := &neighbourWatch{config: c, log: log, apply: apply, now: c.Members}
+	w.take(false) // what changed between Load and the watch
+	quiet := time.NewTimer(settle)
+	quiet.Stop()
+	defer quiet.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, ok := <-watcher.Events:
+			if !ok {
+				return fmt.Errorf("watching %s: the watch ended", c.Neighbours)
+			}
+			if filepath.Base(e.Name) == filepath.Base(c.Neighbours) && e.Op != fsnotify.Chmod {
+				quiet.Reset(settle)
+			}
+		case err := <-watcher.Errors:
+			log.Warn("watching the neighbours missed something; reading them again", zap.Error(err))
+			quiet.Reset(settle)
+		case <-quiet.C:
+			w.take(false)
+		case <-again:
+			w.take(true)
+		}
+	}
+}
+
+// neighbourWatch holds what apply last took.
+type neighbourWatch struct {
+	config Config
+	log    *zap.Logger
+	apply  func([]grid.Member) error
+	now    []grid.Member
+}
+
+// take reads the file and applies it; asked tells that a person wants an answer in the log.
+func (w *neighbourWatch) take(asked bool) {
+	members, err := LoadNeighbours(w.config)
+	var wrong Mistakes
+	switch {
+	case errors.As(err, &wrong):
+		texts := make([]string, len(wrong))
+		for i, m := range wrong {
+			texts[i] = m.String()
+		}
+		w.log.Error("neighbours refused, the old ones stay", zap.Strings("mistakes", texts))
+		return
+	case err != nil:
+		w.log.Error("neighbours not read, the old ones stay", zap.Error(err))
+		return
+	case sameMembers(members, w.now):
+		if asked {
+			w.log.Info("neighbours unchanged", zap.Int("members", len(members)))
+		}
+		return
+	}
+	if err := w.apply(members); err != nil {
+		w.log.Error("neighbours refused, the old ones stay", zap.Error(err))
+		return
+	}
+	w.now = members
+	w.log.Info("neighbours taken up", zap.Int("members", len(members)))
+}
