@@ -41,6 +41,9 @@ func (s *session) keep(ctx context.Context, n *neighbour) {
 			s.dial(ctx, n, attempt)
 			attempt++
 			wait = dial.after(time.Now())
+		case n.useless(now):
+			s.hangUp(n)
+			wait = s.settings.retry
 		case !heard && now.Before(join.next):
 			wait = join.next.Sub(now)
 		case !heard:
@@ -99,6 +102,13 @@ func (s *session) dial(ctx context.Context, n *neighbour, attempt int) {
 	}
 	if err := s.host.Connect(ctx, peer.AddrInfo{ID: n.id, Addrs: addresses}); err != nil {
 		s.log.Debug("dialling a member failed", zap.String("peer", string(n.peer)), zap.Error(err))
+	}
+}
+
+// hangUp closes all connections to n; the host tells of it.
+func (s *session) hangUp(n *neighbour) {
+	if err := s.host.Network().ClosePeer(n.id); err != nil {
+		s.log.Debug("closing a connection", zap.String("peer", string(n.peer)), zap.Error(err))
 	}
 }
 

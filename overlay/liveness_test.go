@@ -27,6 +27,11 @@ func TestRestart(t *testing.T) {
 			all := several(t, size)
 			connect(t, all, mesh(size))
 			for _, b := range all {
+				for _, other := range all {
+					if other != b {
+						remembers(t, b, other)
+					}
+				}
 				b.stop()
 				for _, other := range all {
 					if other != b {
@@ -44,9 +49,7 @@ func TestRestart(t *testing.T) {
 					if other != b {
 						other.sees(b, grid.Alive)
 						b.sees(other, grid.Alive)
-						eventually(t, "the new address is remembered", func() bool {
-							return slices.Equal(other.over.current.Load().memory.addresses(b.peer()), b.where)
-						})
+						remembers(t, other, b)
 					}
 				}
 				if slices.Equal(before, b.where) {
@@ -56,6 +59,14 @@ func TestRestart(t *testing.T) {
 			}
 		})
 	}
+}
+
+// remembers waits until b knows where other is, which comes a moment after the connection.
+func remembers(t *testing.T, b, other *broker) {
+	t.Helper()
+	eventually(t, "the address is remembered", func() bool {
+		return slices.Equal(b.over.current.Load().memory.addresses(other.peer()), other.where)
+	})
 }
 
 // forgetPort makes the next run take another port, as if the last were taken.
@@ -112,7 +123,7 @@ func TestGraphs(t *testing.T) {
 			t.Logf("seed %d, edges %v", seed, edges)
 			all := several(t, 5)
 			connect(t, all, edges)
-			quiet(t, all, nil)
+			quiet(t, time.Second, all, nil)
 
 			victim := edges[len(edges)/2][1]
 			all[victim].stop()
@@ -124,7 +135,7 @@ func TestGraphs(t *testing.T) {
 					all[e[0]].sees(all[victim], grid.Dead)
 				}
 			}
-			quiet(t, all, all[victim])
+			quiet(t, time.Second/2, all, all[victim])
 			all[victim].mu.Lock()
 			all[victim].moves = nil
 			all[victim].mu.Unlock()
@@ -144,14 +155,14 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
-// quiet watches for a few probe rounds that nobody's liveness changes; without is down.
-func quiet(t *testing.T, all []*broker, without *broker) {
+// quiet watches for d, some probe intervals, that nobody's liveness changes; without is down.
+func quiet(t *testing.T, d time.Duration, all []*broker, without *broker) {
 	t.Helper()
 	var marks []int
 	for _, b := range all {
 		marks = append(marks, b.count())
 	}
-	<-time.After(1500 * time.Millisecond) // six probe intervals: the time is what is tested
+	<-time.After(d) // the time is what is tested
 	for i, b := range all {
 		for _, m := range b.movesSince(marks[i]) {
 			if b != without {

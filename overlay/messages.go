@@ -21,6 +21,10 @@ const messageProtocol = protocol.ID("/gbroker/msg/1")
 // messageBuffer is the size of the buffers of a stream of messages, in bytes.
 const messageBuffer = 8 << 10
 
+// maxComplaints is how many messages of one stream may not be understood before it
+// is ended.
+const maxComplaints = 100
+
 // deliver sends n's messages until ctx ends, over one stream that begins with our
 // Hello. What a broken stream held is lost, but for the message being written.
 func (s *session) deliver(ctx context.Context, n *neighbour) {
@@ -187,13 +191,14 @@ func (s *session) readMessages(n *neighbour, stream network.Stream) error {
 	if err := stream.SetReadDeadline(time.Now().Add(s.settings.hello)); err != nil {
 		return err
 	}
-	greeted := false
+	greeted, complaints := false, 0
 	for {
 		m, err := wire.ReadFrame(r)
 		if s.neighbour(n.id) != n {
 			return errNoMember
 		}
-		if answer, ok := wire.Complaint(err); ok {
+		if answer, ok := wire.Complaint(err); ok && complaints < maxComplaints {
+			complaints++
 			s.log.Warn("a message was not understood", zap.String("peer", string(n.peer)), zap.Error(err))
 			s.complain(n, answer)
 			continue

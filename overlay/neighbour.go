@@ -148,6 +148,14 @@ func (n *neighbour) stir() {
 	poke(n.look)
 }
 
+// useless tells that the connection is older than word of the member's death, which
+// was not refuted over it in the time of grace: another one may do better.
+func (n *neighbour) useless(now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.connected && !n.heard && n.since.Before(n.verdict) && now.Sub(n.verdict) > n.grace
+}
+
 // poke wakes whoever waits on c, now or when it next looks.
 func poke(c chan struct{}) {
 	select {

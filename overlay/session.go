@@ -39,6 +39,7 @@ type session struct {
 	mu         sync.RWMutex
 	neighbours map[peer.ID]*neighbour
 	stop       map[peer.ID]context.CancelFunc
+	watched    map[peer.ID]chan struct{} // closed when the last watcher of a peer has ended
 
 	taskMu sync.Mutex
 	closed bool
@@ -51,6 +52,7 @@ func newSession(ctx context.Context, o *Overlay) (*session, error) {
 		config: o.config, self: o.self, settings: o.settings, log: o.log, gate: o.gate,
 		arrived:    make(chan struct{}, 1),
 		neighbours: map[peer.ID]*neighbour{}, stop: map[peer.ID]context.CancelFunc{},
+		watched: map[peer.ID]chan struct{}{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	var err error
@@ -70,6 +72,9 @@ func (s *session) begin() error {
 		return err
 	}
 	s.rememberPorts()
+	if err := s.memory.save(); err != nil {
+		s.log.Warn("ports and addresses are not remembered", zap.Error(err))
+	}
 	if s.gossip, err = startGossip(s); err != nil {
 		return err
 	}
@@ -251,9 +256,7 @@ func (s *session) setMembers(r *roster) {
 	}
 	s.mu.Unlock()
 	for _, n := range gone {
-		if err := s.host.Network().ClosePeer(n.id); err != nil {
-			s.log.Debug("closing the connection of a removed member", zap.Error(err))
-		}
+		s.hangUp(n)
 		s.host.Peerstore().ClearAddrs(n.id)
 	}
 	for _, n := range came {
@@ -271,7 +274,15 @@ func (s *session) start(n *neighbour) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.stop[n.id] = cancel
 	s.spawn(func() { s.keep(ctx, n) })
-	s.spawn(func() { s.watch(ctx, n) })
+	before, ended := s.watched[n.id], make(chan struct{})
+	s.watched[n.id] = ended
+	s.spawn(func() {
+		defer close(ended)
+		if before != nil { // its last word comes first, where a member was removed and added again
+			<-before
+		}
+		s.watch(ctx, n)
+	})
 	s.spawn(func() { s.deliver(ctx, n) })
 	s.spawn(func() { s.gossip.links.send(ctx, n) })
 }

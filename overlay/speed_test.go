@@ -15,13 +15,17 @@ import (
 // BenchmarkRoundTrip is one message there and one back over loopback.
 func BenchmarkRoundTrip(b *testing.B) {
 	x, y := pair(b)
+	y.mu.Lock()
 	y.onGet = func(from grid.PeerID, m wire.Message) {
 		if err := y.over.Send(from, m); err != nil {
 			b.Error(err)
 		}
 	}
+	y.mu.Unlock()
 	back := make(chan struct{}, 1)
+	x.mu.Lock()
 	x.onGet = func(grid.PeerID, wire.Message) { back <- struct{}{} }
+	x.mu.Unlock()
 	var took []time.Duration
 	for b.Loop() {
 		begin := time.Now()
