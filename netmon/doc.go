@@ -1,0 +1,40 @@
+// Package netmon measures round trip and bandwidth from this site to each neighbour,
+// for several message sizes, over the connection that files really use, and forecasts
+// them: the b(i,j) of the GBroker papers.
+//
+// # Protocol
+//
+// A probe stream of the protocol /gbroker/probe/1 carries messages from the site
+// that measures: a size (u32, big endian) and that many bytes without meaning. The
+// other side answers each, when its last byte is there, with one byte 6. Size 0
+// measures the round trip. The receiver takes at most 16 MiB a message, 1 GiB an hour
+// beyond a first 256 MiB from one peer, four streams of a peer at once, and a stream
+// for five minutes; beyond that, or when nothing comes for 30 s, it closes the stream.
+//
+// # What is measured
+//
+// The delivery time of a message is the time from its first byte to the answer, less
+// half a round trip; its rate is size / delivery time. So the rate of a small message
+// contains the latency, as a job's small files feel it. Real transfers count in the
+// same way, for the size nearest to theirs ([Monitor.Observe]).
+//
+// # Forecast
+//
+// Each size has a series of rates. Four predictors watch it: the last value, the mean
+// and the median of a short window, and an exponentially smoothed mean; the forecast
+// is the word of the one whose recent errors were least. This is the method of the
+// Network Weather Service (R. Wolski, N. Spring, J. Hayes, Future Generation Computer
+// Systems 15, 1999).
+//
+// A size that is not measured gets, where two or more others are, its rate from the
+// line t(z) = a + z/B through the two nearest of them (R. Hockney, Parallel Computing
+// 20, 1994), else the member's default; both with Measured false, and never more than
+// the member's rate limit.
+//
+// # Cost
+//
+// A link's probes take at most TimeShare of time and BytesPerHour of bytes, averaged,
+// after a first burst that lets a new link be measured at once. Sizes that would take
+// longer than MaxProbe are not sent. A probe that does not end is cut. Each
+// link is probed by itself, so that a hanging peer delays no other.
+package netmon

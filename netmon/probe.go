@@ -1,0 +1,189 @@
+package netmon
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	pings      = 3
+	arrived    = 6 // the answer to a message
+	headSize   = 4
+	pieceSize  = 64 << 10
+	pingLimit  = 10 * time.Second // for opening and pings
+	cutFactor  = 4                // a probe is cut after so many times MaxProbe
+	batchShare = 10               // sizes due within Interval/batchShare are probed together
+)
+
+// noise is what messages are made of.
+var noise = sync.OnceValue(func() []byte {
+	b := make([]byte, pieceSize)
+	rand.NewChaCha8([32]byte{}).Read(b)
+	return b
+})
+
+// round opens a stream and probes all sizes that are due. All its time counts as cost.
+func (m *Monitor) round(ctx context.Context, l *link) error {
+	defer m.takeTurn(ctx)()
+	start := time.Now()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		now := time.Now()
+		l.way.seconds.spend(now, now.Sub(start).Seconds())
+	}()
+	pctx, cancel := context.WithTimeout(ctx, pingLimit)
+	defer cancel()
+	c, err := m.cfg.Dialer.Open(pctx, l.peer, Protocol)
+	if err != nil {
+		return fmt.Errorf("open a probe stream: %w", err)
+	}
+	defer c.Close()
+	p := &prober{c: c}
+	defer context.AfterFunc(ctx, p.end)()
+	rtt, err := p.roundTrip(start.Add(pingLimit))
+	if err != nil {
+		return fmt.Errorf("measure the round trip: %w", err)
+	}
+	m.mu.Lock()
+	l.way.rtt.add(time.Now(), rtt.Seconds())
+	m.mu.Unlock()
+	return m.sizes(ctx, l, p, rtt, start)
+}
+
+// takeTurn waits for the probes of other links, though never for long; leave ends the turn.
+func (m *Monitor) takeTurn(ctx context.Context) (leave func()) {
+	t := time.NewTimer(m.cfg.MaxProbe)
+	defer t.Stop()
+	select {
+	case <-m.turn:
+		return func() { m.turn <- struct{}{} }
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return func() {}
+}
+
+// sizes probes what is due and affordable, counting what this round has taken so far.
+func (m *Monitor) sizes(ctx context.Context, l *link, p *prober, rtt time.Duration, start time.Time) error {
+	for ctx.Err() == nil {
+		now := time.Now()
+		size, ok := m.choose(l, now, now.Sub(start))
+		if !ok {
+			return nil
+		}
+		d, err := p.send(size, now.Add(cutFactor*m.cfg.MaxProbe))
+		if err == nil {
+			d = max(d-rtt/2, d/2)
+		}
+		if cut := errors.Is(err, os.ErrDeadlineExceeded); err == nil || cut && ctx.Err() == nil {
+			// A probe that was cut has been slower than this.
+			m.mu.Lock()
+			l.way.note(time.Now(), size, d)
+			m.mu.Unlock()
+		}
+		if err != nil {
+			return fmt.Errorf("send %d bytes: %w", size, err)
+		}
+	}
+	return nil
+}
+
+// choose takes the next size from a link's account, if it is due by now or soon, and
+// affordable after the time that the round has taken already.
+func (m *Monitor) choose(l *link, now time.Time, taken time.Duration) (size int64, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := l.way
+	k, at, ok := w.next(now)
+	if !ok || !l.alive || at.After(now.Add(m.cfg.Interval/batchShare)) {
+		return 0, false
+	}
+	size = m.cfg.Sizes[k]
+	seconds := w.seconds
+	seconds.spend(now, taken.Seconds())
+	if seconds.when(now, w.expense(now, k)).After(now) || w.bytes.when(now, float64(size)).After(now) {
+		return 0, false
+	}
+	w.bytes.spend(now, float64(size+headSize))
+	return size, true
+}
+
+// prober is the measuring end of a stream.
+type prober struct {
+	c  net.Conn
+	mu sync.Mutex
+	// ended tells that the context is done: no deadline is set any more.
+	ended bool
+}
+
+// end frees whoever reads or writes.
+func (p *prober) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	p.c.SetDeadline(time.Unix(1, 0))
+	p.c.Close()
+}
+
+func (p *prober) deadline(t time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		p.c.SetDeadline(t)
+	}
+}
+
+// roundTrip is the least of a few round trips. The first is not counted: it may still
+// carry the opening of the stream.
+func (p *prober) roundTrip(deadline time.Time) (time.Duration, error) {
+	var best time.Duration
+	for i := range 1 + pings {
+		d, err := p.send(0, deadline)
+		if err != nil {
+			return 0, err
+		}
+		if i == 1 || i > 1 && d < best {
+			best = d
+		}
+	}
+	return max(best, time.Microsecond), nil
+}
+
+// send sends one message and returns the time until its answer is here.
+func (p *prober) send(size int64, deadline time.Time) (time.Duration, error) {
+	p.deadline(deadline)
+	data := noise()
+	start := time.Now()
+	err := func() error {
+		head := make([]byte, headSize, headSize+pieceSize)
+		binary.BigEndian.PutUint32(head, uint32(size))
+		n := min(size, pieceSize)
+		if _, err := p.c.Write(append(head, data[:n]...)); err != nil {
+			return err
+		}
+		for left := size - n; left > 0; left -= n {
+			n = min(left, pieceSize)
+			if _, err := p.c.Write(data[:n]); err != nil {
+				return err
+			}
+		}
+		var answer [1]byte
+		if _, err := io.ReadFull(p.c, answer[:]); err != nil {
+			return err
+		}
+		if answer[0] != arrived {
+			return fmt.Errorf("the answer is %d instead of %d", answer[0], arrived)
+		}
+		return nil
+	}()
+	return time.Since(start), err
+}

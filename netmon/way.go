@@ -1,0 +1,235 @@
+package netmon
+
+import (
+	"math"
+	"time"
+
+	"gbroker/grid"
+)
+
+// way is all that is known of the way to one peer, and what measuring it may still
+// cost. It reads no clock.
+type way struct {
+	cfg     *Config
+	assumed float64 // bytes per second, until measured
+	limit   float64 // the member's rate limit; +Inf if none
+	rates   []series
+	rtt     series // seconds
+	seconds bucket // time that probes may take
+	bytes   bucket
+	stale   time.Duration // older measurements do not count
+}
+
+func newWay(cfg *Config, now time.Time) *way {
+	round := 0.0
+	for _, z := range cfg.Sizes {
+		round += float64(z)
+	}
+	return &way{
+		cfg: cfg, rates: make([]series, len(cfg.Sizes)),
+		seconds: newBucket(cfg.TimeShare, 2*cfg.MaxProbe.Seconds(), now),
+		bytes:   newBucket(float64(cfg.BytesPerHour)/3600, round, now),
+		stale:   staleAfter*cfg.Interval + time.Duration(4*round/float64(cfg.BytesPerHour)*float64(time.Hour)),
+	}
+}
+
+// configure takes over the member's line.
+func (w *way) configure(m grid.Member) {
+	w.assumed, w.limit = grid.DefaultBandwidth, math.Inf(1)
+	if m.DefaultBandwidth > 0 {
+		w.assumed = float64(m.DefaultBandwidth)
+	}
+	if m.RateLimit > 0 {
+		w.limit = float64(m.RateLimit)
+	}
+	w.assumed = min(w.assumed, w.limit)
+}
+
+// Bounds on what is believed of a measurement.
+const (
+	slowest = 1.0 // bytes per second
+	fastest = 1 << 40
+)
+
+// note takes the delivery time of one message.
+func (w *way) note(now time.Time, size int64, d time.Duration) {
+	if size <= 0 || d <= 0 {
+		return
+	}
+	w.rates[w.nearest(size)].add(now, min(max(float64(size)/d.Seconds(), slowest), fastest))
+}
+
+// nearest is the measured size nearest to size, by ratio.
+func (w *way) nearest(size int64) int {
+	best, distance := 0, math.Inf(1)
+	for k, z := range w.cfg.Sizes {
+		if d := math.Abs(math.Log(float64(z) / float64(size))); d < distance {
+			best, distance = k, d
+		}
+	}
+	return best
+}
+
+// known tells that a size has a measurement that still counts: one that is not too
+// old to be believed (large sizes are no longer sent when a link has become slow).
+func (w *way) known(now time.Time, k int) bool {
+	return w.rates[k].measured() && now.Sub(w.rates[k].at) < w.stale
+}
+
+// In intervals; slowDown is how much rarer a size is measured that takes too long.
+const (
+	staleAfter = 20
+	slowDown   = 5
+)
+
+// link is the forecast.
+func (w *way) link(now time.Time) grid.Link {
+	l := grid.Link{Rates: make([]grid.Rate, len(w.cfg.Sizes))}
+	if w.rtt.measured() {
+		l.RTTFine = w.rtt.forecast()
+		l.RTT = max(grid.FromSeconds(l.RTTFine), grid.Millisecond)
+	}
+	for k, z := range w.cfg.Sizes {
+		l.Rates[k] = grid.Rate{Size: z}
+		if w.known(now, k) {
+			l.Rates[k].BytesPerSecond, l.Rates[k].Measured = w.rates[k].forecast(), true
+		} else {
+			l.Rates[k].BytesPerSecond = w.derived(now, k, len(w.rates))
+		}
+	}
+	return l
+}
+
+// derived is the rate of size k by the line through the two nearest known sizes below
+// index end, other than k; else what is assumed.
+func (w *way) derived(now time.Time, k, end int) float64 {
+	near := [2]int{-1, -1} // nearest first
+	for i := range end {
+		if i == k || !w.known(now, i) {
+			continue
+		}
+		switch d := abs(i - k); {
+		case near[0] < 0 || d < abs(near[0]-k):
+			near[0], near[1] = i, near[0]
+		case near[1] < 0 || d < abs(near[1]-k):
+			near[1] = i
+		}
+	}
+	if near[1] < 0 {
+		return w.assumed
+	}
+	lo, hi := min(near[0], near[1]), max(near[0], near[1])
+	return min(line(w.point(lo), w.point(hi), float64(w.cfg.Sizes[k])), w.limit)
+}
+
+func (w *way) point(k int) [2]float64 {
+	z := float64(w.cfg.Sizes[k])
+	return [2]float64{z, z / w.rates[k].forecast()}
+}
+
+// line is z/t(z) with t(z) = a + z/B through two points (size, seconds), lo the
+// smaller size. Where the larger took no longer, its rate stands; a < 0 counts as 0.
+func line(lo, hi [2]float64, z float64) float64 {
+	if hi[1] <= lo[1] {
+		return hi[0] / hi[1]
+	}
+	bandwidth := (hi[0] - lo[0]) / (hi[1] - lo[1])
+	a := max(lo[1]-lo[0]/bandwidth, 0)
+	if a == 0 {
+		return hi[0] / hi[1]
+	}
+	return z / (a + z/bandwidth)
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// predicted is how long a message of size k would take, judged by the smaller sizes,
+// which are measured however slow the link has become.
+func (w *way) predicted(now time.Time, k int) time.Duration {
+	z := float64(w.cfg.Sizes[k])
+	count, last := 0, -1
+	for i := range k {
+		if w.known(now, i) {
+			count, last = count+1, i
+		}
+	}
+	rate := w.assumed
+	switch {
+	case count >= 2:
+		rate = w.derived(now, k, k)
+	case count == 1:
+		rate = min(max(rate, w.rates[last].forecast()), w.limit) // one small message says more of latency than of bandwidth
+	case w.known(now, k):
+		rate = w.rates[k].forecast()
+	}
+	return time.Duration(z / max(rate, slowest) * float64(time.Second))
+}
+
+// expense is the time that must be at hand before a message of size k is sent.
+func (w *way) expense(now time.Time, k int) float64 {
+	return min(w.predicted(now, k), w.cfg.MaxProbe).Seconds()
+}
+
+// next is the size to probe next and when, which may be past; ok is false if none is.
+// Sizes never measured come first, small ones before large ones. A size follows only
+// when the smaller ones are known, because they tell what it will cost.
+func (w *way) next(now time.Time) (k int, at time.Time, ok bool) {
+	for i, z := range w.cfg.Sizes {
+		if i > 0 && w.predicted(now, i) > w.cfg.MaxProbe {
+			continue
+		}
+		due := now
+		if s := &w.rates[i]; s.measured() {
+			due = s.at.Add(w.cfg.Interval)
+			if float64(z)/s.forecast() > w.cfg.MaxProbe.Seconds() { // the prediction was too good
+				due = s.at.Add(slowDown * w.cfg.Interval)
+			}
+		}
+		ready := later(w.bytes.when(now, float64(z)), w.seconds.when(now, w.expense(now, i)))
+		if due = later(due, ready); !ok || due.Before(at) {
+			k, at, ok = i, due, true
+		}
+		if !w.rates[i].measured() {
+			break
+		}
+	}
+	return k, at, ok
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// bucket fills at a rate up to a burst; what is spent may make it negative.
+type bucket struct {
+	rate, burst, level float64
+	at                 time.Time
+}
+
+func newBucket(rate, burst float64, now time.Time) bucket {
+	return bucket{rate: rate, burst: burst, level: burst, at: now}
+}
+
+func (b *bucket) fill(now time.Time) {
+	if d := now.Sub(b.at).Seconds(); d > 0 {
+		b.level = min(b.level+d*b.rate, b.burst)
+		b.at = now
+	}
+}
+
+func (b *bucket) spend(now time.Time, n float64) {
+	b.fill(now)
+	b.level -= n
+}
+
+// when tells the instant at which n will be there.
+func (b *bucket) when(now time.Time, n float64) time.Time {
+	b.fill(now)
+	if missing := min(n, b.burst) - b.level; missing > 0 {
+		return now.Add(time.Duration(math.Ceil(missing / b.rate * float64(time.Second))))
+	}
+	return now
+}

@@ -1,0 +1,113 @@
+package netmon
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+)
+
+// How much do probes cost over a day, on links from slow to fast?
+func TestCostIsBounded(t *testing.T) {
+	for _, rate := range []float64{500, 20e3, 1e6, 20e6, 1e9} {
+		cfg := Config{}
+		setDefaults(&cfg)
+		start := time.Unix(1e9, 0)
+		now := start
+		w := newWay(&cfg, now)
+		w.configure(grid.Member{})
+		var bytes, seconds float64
+		probes := 0
+		for now.Sub(start) < 24*time.Hour {
+			k, at, ok := w.next(now)
+			if !ok {
+				now = now.Add(cfg.Interval)
+				continue
+			}
+			now = later(now, at)
+			z := cfg.Sizes[k]
+			d := time.Duration((0.01 + float64(z)/rate) * float64(time.Second))
+			d = min(d, cutFactor*cfg.MaxProbe)
+			w.bytes.spend(now, float64(z))
+			now = now.Add(d)
+			w.seconds.spend(now, d.Seconds())
+			w.note(now, z, d)
+			bytes += float64(z)
+			seconds += d.Seconds()
+			if probes++; probes > 1e6 {
+				t.Fatal("endless")
+			}
+		}
+		span := now.Sub(start)
+		if limit := cfg.TimeShare*span.Seconds() + w.seconds.burst + cutFactor*cfg.MaxProbe.Seconds(); seconds > limit {
+			t.Errorf("%v B/s: probes took %.0f s, limit %.0f", rate, seconds, limit)
+		}
+		if limit := float64(cfg.BytesPerHour)*span.Hours() + w.bytes.burst; bytes > limit {
+			t.Errorf("%v B/s: probes sent %.0f bytes, limit %.0f", rate, bytes, limit)
+		}
+		if probes < 100 {
+			t.Errorf("%v B/s: only %d probes in a day", rate, probes)
+		}
+	}
+}
+
+func TestForecastIgnoresAnOutlierAndFollowsAChange(t *testing.T) {
+	var s series
+	now := time.Unix(1e9, 0)
+	for range 8 {
+		s.add(now, 100)
+	}
+	s.add(now, 5)
+	s.add(now, 100)
+	if f := s.forecast(); math.Abs(f-100) > 10 {
+		t.Errorf("after one outlier: %v, want about 100", f)
+	}
+	for i := range 4 {
+		s.add(now, 30)
+		if i == 3 && math.Abs(s.forecast()-30) > 3 {
+			t.Errorf("after four values of 30: %v", s.forecast())
+		}
+	}
+}
+
+func TestForecastOfASteadyNoisySeriesIsNearItsMiddle(t *testing.T) {
+	var s series
+	for i := range 200 {
+		s.add(time.Unix(1e9, 0), 100+20*math.Sin(float64(i*i)))
+	}
+	if f := s.forecast(); f < 85 || f > 115 {
+		t.Errorf("forecast %v", f)
+	}
+}
+
+func TestSizesWithoutMeasurementFollowTheLine(t *testing.T) {
+	cfg := Config{}
+	setDefaults(&cfg)
+	now := time.Unix(1e9, 0)
+	w := newWay(&cfg, now)
+	w.configure(grid.Member{DefaultBandwidth: 777})
+	const a, b = 0.05, 1e6
+	send := func(k int) {
+		z := float64(cfg.Sizes[k])
+		w.note(now, cfg.Sizes[k], time.Duration((a+z/b)*float64(time.Second)))
+	}
+	send(0)
+	if r := w.link(now).Rates; r[1].BytesPerSecond != 777 || r[1].Measured || !r[0].Measured {
+		t.Errorf("with one measured size: %+v", r)
+	}
+	send(2)
+	for k, r := range w.link(now).Rates {
+		want := float64(r.Size) / (a + float64(r.Size)/b)
+		if !near(r.BytesPerSecond, want, 0.01) || r.Measured != (k == 0 || k == 2) {
+			t.Errorf("%d bytes: %+v, want %.0f", r.Size, r, want)
+		}
+	}
+	w.configure(grid.Member{RateLimit: 1000})
+	if r := w.link(now).Rates[4]; r.BytesPerSecond != 1000 {
+		t.Errorf("beyond the member's rate limit: %+v", r)
+	}
+	if r := w.link(now.Add(1000 * time.Hour)).Rates[0]; r.Measured || r.BytesPerSecond != 1000 {
+		t.Errorf("a measurement of long ago still counts: %+v", r)
+	}
+}
