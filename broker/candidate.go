@@ -154,7 +154,7 @@ func (c *Core) sendReady(j *job) {
 }
 
 func (c *Core) preparedBond(j *job) wire.Bond {
-	return wire.Bond{Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, To: c.cfg.Self, Digest: wire.JobDigest(j.rec.Job)}
+	return wire.Bond{Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, To: c.cfg.Self, Digest: j.sum()}
 }
 
 // preparedDue: Ready was not answered. The owner is asked, then the home too; after

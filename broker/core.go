@@ -110,6 +110,7 @@ type job struct {
 	reading bool                      // a Collect is under way
 	acked   bool                      // owner: the home has the present report
 	queued  bool                      // in Core.undecided
+	digest  grid.Hash                 // of the job as it travels; see sum
 }
 
 // member is a line of the neighbourhood and what is known of the peer.
@@ -318,6 +319,15 @@ func (c *Core) save(j *job, why string) {
 		c.disarm(j, onReport)
 		c.report(j)
 	}
+}
+
+// sum is the digest of the job as it travels, reckoned once: a job does not change
+// after its files are here.
+func (j *job) sum() grid.Hash {
+	if j.digest == (grid.Hash{}) {
+		j.digest = wire.JobDigest(j.rec.Job)
+	}
+	return j.digest
 }
 
 func (c *Core) show(j *job) { c.emit(Show{*copyOf(&j.rec)}) }

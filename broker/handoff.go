@@ -43,7 +43,7 @@ func (c *Core) sendOffer(j *job, wait grid.Tick) {
 func (c *Core) bond(j *job) wire.Bond {
 	return wire.Bond{
 		Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, To: j.rec.Handoff.To,
-		Digest: wire.JobDigest(j.rec.Job),
+		Digest: j.sum(),
 	}
 }
 
@@ -175,7 +175,7 @@ func (c *Core) onReady(from grid.PeerID, m wire.Ready) {
 		return
 	}
 	switch {
-	case m.Bond.Digest != wire.JobDigest(j.rec.Job):
+	case m.Bond.Digest != j.sum():
 		c.giveUp(j, "it is ready for another job than the one offered")
 		return
 	case j.rec.Handoff.Phase == grid.Committed:

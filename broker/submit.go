@@ -50,7 +50,7 @@ func (c *Core) uploaded(e Uploaded) {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)})
 		return
 	case j.rec.State == grid.StageIn:
-		j.rec.Job.Inputs = e.Inputs
+		j.rec.Job.Inputs, j.digest = e.Inputs, grid.Hash{}
 		c.disarm(j, onUpload)
 		c.ready(j, "all files are here")
 	}
