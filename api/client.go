@@ -28,7 +28,7 @@ type ClientConfig struct {
 
 	Answer time.Duration // for an answer, beside what the broker itself waits; 0 is 30 s
 	Stall  time.Duration // for the next piece of a file; 0 is 60 s
-	Resend time.Duration // how long a submission is sent again after a lost answer; 0 is 10 s
+	Resend time.Duration // how long a submission is sent again after a lost answer; 0 is 5 s
 }
 
 // Client talks to one broker. It may be used by many goroutines.
@@ -49,7 +49,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 	}
 	orDefault(&c.Answer, 30*time.Second)
 	orDefault(&c.Stall, 60*time.Second)
-	orDefault(&c.Resend, 10*time.Second)
+	orDefault(&c.Resend, 5*time.Second)
 	base := "http://" + target
 	if network == "unix" {
 		base = "http://gbroker"
@@ -329,6 +329,9 @@ func Interrupted(err error) bool {
 
 // transportError makes sense of what http.Client says.
 func (c *Client) transportError(err error) error {
+	if errors.Is(err, grid.ErrUnavailable) {
+		return err
+	}
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err

@@ -119,7 +119,7 @@ func report(w io.Writer, program string, cmd *cobra.Command, err error) {
 	}
 	fmt.Fprintf(w, "%s: %v\n", program, err)
 	if Code(err) == Usage {
-		fmt.Fprintf(w, "Run '%s --help' for how it is used.\n", cmd.CommandPath())
+		fmt.Fprintf(w, "Usage: %s\nRun '%s --help' for more.\n", cmd.UseLine(), cmd.CommandPath())
 	}
 }
 

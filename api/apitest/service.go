@@ -1,0 +1,362 @@
+// Package apitest has an in-memory [api.Service] for tests: it keeps what it is
+// given, runs nothing, and changes a job only when the test says so.
+package apitest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"gbroker/api"
+	"gbroker/grid"
+)
+
+// Peer is the identity of the broker that Service plays, whose site is called here.
+const Peer = grid.PeerID("12D3KooWHere")
+
+// Service is an api.Service in memory. Its zero value is not ready: use New.
+type Service struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed and made anew at each change
+	jobs    map[grid.JobID]*job
+	keys    map[string]grid.JobID
+	fail    error
+	sites   []api.SiteView
+	onJob   func(*grid.Record)
+}
+
+type job struct {
+	record   grid.Record
+	wanted   []api.Wanted
+	uploads  map[string][]byte
+	outputs  []api.OutputFile
+	content  map[string][]byte
+	complete bool
+	events   []grid.Event
+}
+
+var _ api.Service = (*Service)(nil)
+
+// New is a service without jobs, at a site of 16 processes.
+func New() *Service {
+	s := &Service{changed: make(chan struct{}), jobs: make(map[grid.JobID]*job), keys: make(map[string]grid.JobID)}
+	site, peer := s.Self()
+	s.sites = []api.SiteView{{Site: site, Peer: peer, Self: true, State: grid.Alive}}
+	return s
+}
+
+// Fail makes every call but Self fail with err; nil ends that.
+func (s *Service) Fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = err
+}
+
+// AddSite adds a line to Sites.
+func (s *Service) AddSite(v api.SiteView) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sites = append(s.sites, v)
+}
+
+// OnSubmit is called with each new job's record, to change it.
+func (s *Service) OnSubmit(f func(*grid.Record)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onJob = f
+}
+
+// Change changes a job's record, and wakes who waits for it.
+func (s *Service) Change(id grid.JobID, f func(*grid.Record)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, ok := s.jobs[id]
+	if !ok {
+		return fmt.Errorf("job %s: %w", id, grid.ErrNotFound)
+	}
+	f(&j.record)
+	j.events = append(j.events, grid.Event{Job: id, At: grid.Tick(len(j.events)+1) * grid.Second, State: j.record.State, Site: "here", Epoch: j.record.Epoch, Why: "the test said so"})
+	s.wake()
+	return nil
+}
+
+// Leave sets what a job has left.
+func (s *Service) Leave(id grid.JobID, complete bool, files []api.OutputFile, content map[string][]byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, ok := s.jobs[id]
+	if !ok {
+		return fmt.Errorf("job %s: %w", id, grid.ErrNotFound)
+	}
+	j.outputs, j.content, j.complete = files, content, complete
+	return nil
+}
+
+// Uploads are the files that were uploaded for a job.
+func (s *Service) Uploads(id grid.JobID) map[string][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j, ok := s.jobs[id]; ok {
+		return j.uploads
+	}
+	return nil
+}
+
+func (s *Service) wake() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// find is the job if who may see it. Callers hold mu.
+func (s *Service) find(who api.Identity, id grid.JobID) (*job, error) {
+	if s.fail != nil {
+		return nil, s.fail
+	}
+	j, ok := s.jobs[id]
+	if !ok {
+		return nil, fmt.Errorf("job %s: %w", id, grid.ErrNotFound)
+	}
+	if !who.Administrator && j.record.Job.User.Name != who.Name {
+		return nil, fmt.Errorf("job %s is another user's: %w", id, grid.ErrForbidden)
+	}
+	return j, nil
+}
+
+// Self is the site here.
+func (s *Service) Self() (grid.Site, grid.PeerID) {
+	return grid.Site{Name: "here", Processes: 16, Speed: 1, Architecture: "x86_64", System: "LINUX"}, Peer
+}
+
+// Submit keeps the job: SUBMITTED, STAGEIN with files to come.
+func (s *Service) Submit(_ context.Context, who api.Identity, n api.NewJob) (grid.Record, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return grid.Record{}, false, s.fail
+	}
+	key := who.Name + "\x00" + n.Key
+	if id, ok := s.keys[key]; ok {
+		return s.jobs[id].record, true, nil
+	}
+	id := grid.NewJobID("here", fmt.Sprintf("%026d", len(s.keys)+1))
+	n.Job.ID, n.Job.Home, n.Job.User = id, Peer, grid.User{Home: Peer, Name: who.Name}
+	r := grid.Record{Job: n.Job, Key: n.Key, Standing: grid.Owning, State: grid.Submitted,
+		Epoch: grid.Epoch{Term: 1}, Owner: Peer, Submitted: 1_700_000_000_123}
+	if len(n.Files) > 0 {
+		r.State = grid.StageIn
+	}
+	if s.onJob != nil {
+		s.onJob(&r)
+	}
+	s.keys[key] = id
+	s.jobs[id] = &job{record: r, wanted: n.Files, uploads: make(map[string][]byte),
+		events: []grid.Event{{Job: id, At: r.Submitted, State: r.State, Site: "here", Epoch: r.Epoch, Why: "submitted"}}}
+	s.wake()
+	return r, false, nil
+}
+
+// Upload keeps a wanted file.
+func (s *Service) Upload(_ context.Context, who api.Identity, id grid.JobID, path string, body io.Reader) error {
+	s.mu.Lock()
+	j, err := s.find(who, id)
+	if err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	i := slices.IndexFunc(j.wanted, func(w api.Wanted) bool { return w.Path == path })
+	have, there := j.uploads[path]
+	s.mu.Unlock()
+	if i < 0 {
+		return fmt.Errorf("job %s wants no file %q: %w", id, path, grid.ErrNotFound)
+	}
+	if there && int64(len(have)) == j.wanted[i].Size {
+		return nil
+	}
+	b, err := io.ReadAll(io.LimitReader(body, j.wanted[i].Size+1))
+	if err != nil {
+		return fmt.Errorf("receiving %q: %w", path, err)
+	}
+	if int64(len(b)) != j.wanted[i].Size {
+		return fmt.Errorf("file %q has not the declared %d bytes: %w", path, j.wanted[i].Size, grid.ErrInvalid)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j.uploads[path] = b
+	return nil
+}
+
+// Uploaded makes the job READY.
+func (s *Service) Uploaded(_ context.Context, who api.Identity, id grid.JobID) (grid.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, err := s.find(who, id)
+	if err != nil {
+		return grid.Record{}, err
+	}
+	for _, w := range j.wanted {
+		if _, ok := j.uploads[w.Path]; !ok {
+			return grid.Record{}, fmt.Errorf("job %s: file %q is missing: %w", id, w.Path, grid.ErrInvalid)
+		}
+	}
+	j.record.State = grid.Ready
+	s.wake()
+	return j.record, nil
+}
+
+// Job is the record of a job.
+func (s *Service) Job(_ context.Context, who api.Identity, id grid.JobID) (grid.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, err := s.find(who, id)
+	if err != nil {
+		return grid.Record{}, err
+	}
+	return j.record, nil
+}
+
+// Jobs lists jobs by their identifiers.
+func (s *Service) Jobs(_ context.Context, who api.Identity, after grid.JobID, limit int) ([]grid.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return nil, s.fail
+	}
+	var list []grid.Record
+	for id, j := range s.jobs {
+		if id > after && (who.Administrator || j.record.Job.User.Name == who.Name) {
+			list = append(list, j.record)
+		}
+	}
+	slices.SortFunc(list, func(a, b grid.Record) int { return cmp.Compare(a.Job.ID, b.Job.ID) })
+	return list[:min(limit, len(list))], nil
+}
+
+// History is what happened to a job.
+func (s *Service) History(_ context.Context, who api.Identity, id grid.JobID) ([]grid.Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, err := s.find(who, id)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(j.events), nil
+}
+
+// Wait waits for a change of state.
+func (s *Service) Wait(ctx context.Context, who api.Identity, id grid.JobID, since grid.State) (grid.Record, error) {
+	return s.until(ctx, who, id, func(r *grid.Record) bool { return r.State != since || r.State.Terminal() })
+}
+
+func (s *Service) until(ctx context.Context, who api.Identity, id grid.JobID, done func(*grid.Record) bool) (grid.Record, error) {
+	for {
+		s.mu.Lock()
+		j, err := s.find(who, id)
+		if err != nil {
+			s.mu.Unlock()
+			return grid.Record{}, err
+		}
+		r, changed := j.record, s.changed
+		s.mu.Unlock()
+		if done(&r) {
+			return r, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return r, nil
+		}
+	}
+}
+
+// Cancel ends a job that runs nowhere; one that has a handoff open is only marked,
+// and confirmed when the test ends it.
+func (s *Service) Cancel(ctx context.Context, who api.Identity, id grid.JobID) (grid.Record, bool, error) {
+	err := func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		j, err := s.find(who, id)
+		if err != nil {
+			return err
+		}
+		if !j.record.State.Terminal() {
+			j.record.CancelRequested = true
+			if j.record.State != grid.Moving {
+				j.record.State = grid.Killed
+			}
+			s.wake()
+		}
+		return nil
+	}()
+	if err != nil {
+		return grid.Record{}, false, err
+	}
+	r, err := s.until(ctx, who, id, func(r *grid.Record) bool { return r.State.Terminal() })
+	return r, r.State.Terminal(), err
+}
+
+// Remove forgets an ended job.
+func (s *Service) Remove(_ context.Context, who api.Identity, id grid.JobID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, err := s.find(who, id)
+	if err != nil {
+		return err
+	}
+	if !j.record.State.Terminal() {
+		return fmt.Errorf("job %s has not ended, cancel it first: %w", id, grid.ErrNotYet)
+	}
+	delete(s.jobs, id)
+	return nil
+}
+
+// Outputs lists what Leave was given.
+func (s *Service) Outputs(_ context.Context, who api.Identity, id grid.JobID) ([]api.OutputFile, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, err := s.find(who, id)
+	if err != nil {
+		return nil, false, err
+	}
+	return slices.Clone(j.outputs), j.complete, nil
+}
+
+// Output opens one of them.
+func (s *Service) Output(_ context.Context, who api.Identity, id grid.JobID, path string) (io.ReadCloser, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, err := s.find(who, id)
+	if err != nil {
+		return nil, err
+	}
+	b, ok := j.content[path]
+	if !ok {
+		return nil, fmt.Errorf("job %s has no output %q: %w", id, path, grid.ErrNotFound)
+	}
+	return io.NopCloser(bytes.NewReader(b)), nil
+}
+
+// Sites lists this site and what AddSite added.
+func (s *Service) Sites(context.Context) ([]api.SiteView, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return nil, s.fail
+	}
+	return slices.Clone(s.sites), nil
+}
+
+// SiteName knows this site and those that AddSite added.
+func (s *Service) SiteName(p grid.PeerID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.sites {
+		if v.Peer == p {
+			return string(v.Site.Name)
+		}
+	}
+	return string(p)
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+func (p *program) explain() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "explain ID",
+		Short: "Show why a job is where it is",
+		Long: `Show each choice of a place that was made for a job, and what spoke for every site: the
+time to deliver its files (size / bandwidth), the wait until it would start there,
+and its walltime at that site's speed. The site with the least total is chosen.
+A bandwidth with a "?" was not measured yet: the configured default was believed.`,
+		Example:           "  gclient explain ID\n  gclient explain --json ID | jq '.decisions[0].candidates[] | {site, total_s}'",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: p.completeJobs,
+		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+			e, err := c.Explain(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), e)
+			}
+			return printExplanation(cmd.OutOrStdout(), e)
+		}),
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func printExplanation(w io.Writer, e api.Explanation) error {
+	if len(e.Decisions) == 0 {
+		_, err := fmt.Fprintln(w, "no place was chosen yet")
+		return err
+	}
+	for i, d := range e.Decisions {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		chosen := "no site can run it"
+		if d.Chosen != nil {
+			chosen = "chosen: " + printable(string(*d.Chosen))
+		}
+		fmt.Fprintf(w, "%s, epoch %s, %s\n", clock(d.At), d.Epoch, chosen)
+		if err := printCandidates(w, d.Candidates); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printCandidates(w io.Writer, list []api.Candidate) error {
+	t := cli.Table(w)
+	fmt.Fprintln(t, "\tSITE\tSIZE\tBANDWIDTH\tDELIVERY\tWAIT\tRUN\tTOTAL\t")
+	for _, c := range list {
+		mark := ""
+		if c.Chosen {
+			mark = "*"
+		}
+		if c.Refusal != nil {
+			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t-\t-\t%s\n", mark, printable(string(c.Site)), size(c.SizeBytes), refusal(c.Refusal))
+			continue
+		}
+		bandwidth := "here"
+		if c.Bandwidth != nil {
+			bandwidth = rate(*c.Bandwidth, c.Measured)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", mark, printable(string(c.Site)), size(c.SizeBytes), bandwidth,
+			seconds(&c.DeliveryS), seconds(c.WaitS), seconds(&c.RunS), seconds(c.TotalS))
+	}
+	return flush(t)
+}
+
+func refusal(r *api.Refusal) string {
+	text := r.Reason
+	if r.Asked != "" {
+		text += fmt.Sprintf(", asked %s", r.Asked)
+	}
+	if r.Available != "" {
+		text += fmt.Sprintf(", available %s", r.Available)
+	}
+	return printable(text)
+}
+
+func seconds(s *float64) string {
+	if s == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*s, 'f', 3, 64) + "s"
+}
+
+// size is a number of bytes for people, in powers of 1024.
+func size(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	x, unit := float64(n)/1024, 0
+	for x >= 1024 && unit < 5 {
+		x, unit = x/1024, unit+1
+	}
+	return fmt.Sprintf("%.1f %ciB", x, "KMGTPE"[unit])
+}
+
+// rate is a bandwidth for people, in powers of 1000 as networks count.
+func rate(r float64, measured bool) string {
+	mark := ""
+	if !measured {
+		mark = "?"
+	}
+	return fmt.Sprintf("%.2f MB/s%s", r/1e6, mark)
+}
+
+func (p *program) history() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:               "history ID",
+		Short:             "Show what happened to a job",
+		Long:              "Show each step in the life of a job: when, which state, at which site, and why.",
+		Example:           "  gclient history xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: p.completeJobs,
+		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+			h, err := c.History(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), h)
+			}
+			t := cli.Table(cmd.OutOrStdout())
+			fmt.Fprintln(t, "TIME\tSTATE\tSITE\tEPOCH\tWHY")
+			for _, e := range h.Events {
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.At, e.State, dash(string(e.Site)), e.Epoch, printable(e.Why))
+			}
+			return flush(t)
+		}),
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func (p *program) sites() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "sites",
+		Short: "List the sites that this broker knows",
+		Long: `List this broker's site (marked *) and its neighbours: whether they are alive, the round trip
+to them and the bandwidth measured with the largest messages ("?": not measured
+yet), their processes and their speed, 1 being the reference. Jobs are sent only to
+those with "yes" under SEND.`,
+		Example: "  gclient sites\n  gclient sites --json | jq '.[] | {name, rtt_s}'",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := p.client(cmd)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			list, err := c.Sites(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), list)
+			}
+			return printSites(cmd.OutOrStdout(), list)
+		},
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func printSites(w io.Writer, list []api.Site) error {
+	t := cli.Table(w)
+	fmt.Fprintln(t, "\tSITE\tSTATE\tSEND\tPROCESSES\tSPEED\tROUND TRIP\tBANDWIDTH\tPEER")
+	for _, s := range list {
+		mark, send, trip, bandwidth := "", "no", "-", "-"
+		if s.Self {
+			mark = "*"
+		}
+		if s.Send || s.Self {
+			send = "yes"
+		}
+		if s.RTTS != nil {
+			trip = strconv.FormatFloat(*s.RTTS*1000, 'f', 2, 64) + "ms"
+		}
+		if n := len(s.Bandwidth); n > 0 && s.Bandwidth[n-1].BytesPerS != nil {
+			bandwidth = rate(*s.Bandwidth[n-1].BytesPerS, s.Bandwidth[n-1].Measured)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%g\t%s\t%s\t%s\n", mark, printable(string(s.Name)), s.State, send,
+			s.Processes, s.Speed, trip, bandwidth, printable(string(s.Peer)))
+	}
+	return flush(t)
+}

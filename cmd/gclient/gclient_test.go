@@ -1,0 +1,170 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"gbroker/api"
+	"gbroker/api/apitest"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"gclient": func() { os.Exit(cli.Main(newRoot())) },
+	})
+}
+
+type serviceKey struct{}
+
+// TestScripts runs testdata/*.txt as a user would, each against a broker of its
+// own that runs nothing: the script says what becomes of a job.
+//
+//	exits N COMMAND...                 the command ends with N; stdout and stderr can be looked at
+//	becomes ID STATE [code=N] [signal=N] [reason=TEXT]
+//	leaves ID complete|sofar PATH=TEXT...
+//	uploaded ID PATH TEXT
+//	interrupts                         the commands in the background get SIGINT
+//	outage KIND|none                   every call fails with this kind
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:   "testdata",
+		Setup: setup,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "becomes": becomes, "leaves": leaves, "uploaded": uploaded, "outage": outage,
+			"interrupts": interrupts,
+		},
+	})
+}
+
+func setup(env *testscript.Env) error {
+	service := apitest.New()
+	service.AddSite(api.SiteView{
+		Site: grid.Site{Name: "there", Processes: 80, Speed: 2}, Peer: "12D3KooWThere", Send: true, State: grid.Doubtful,
+		Link: grid.Link{RTT: 2, RTTFine: 0.0015, Rates: []grid.Rate{{Size: 1024, BytesPerSecond: 1e6, Measured: true}, {Size: 8 << 20, BytesPerSecond: 1e7}}},
+	})
+	token := filepath.Join(env.WorkDir, ".token")
+	if err := os.WriteFile(token, []byte(strings.Repeat("0123456789abcdef", 4)+"\n"), 0o600); err != nil {
+		return err
+	}
+	server, stop := apitest.Start(env.T(), api.Config{Service: service, TCPAddress: "127.0.0.1:0", TokenFile: token,
+		Limits: api.Limits{Cancel: 50 * time.Millisecond}})
+	env.Defer(func() { _ = stop() })
+	env.Values[serviceKey{}] = service
+	env.Setenv("GBROKER", server.Addresses()[0])
+	env.Setenv("HTTP", server.Addresses()[1])
+	env.Setenv("TOKEN", token)
+	env.Setenv("TZ", "UTC")
+	env.Setenv("ID", "here.00000000000000000000000001")
+	env.Setenv("ID2", "here.00000000000000000000000002")
+	return nil
+}
+
+func service(ts *testscript.TestScript) *apitest.Service {
+	s, _ := ts.Value(serviceKey{}).(*apitest.Service)
+	return s
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	if neg || err != nil {
+		ts.Fatalf("usage: exits N COMMAND...")
+	}
+	code := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		code = exit.ExitCode()
+	}
+	if code != want {
+		ts.Fatalf("exit code %d, want %d", code, want)
+	}
+}
+
+// interrupts ends the commands in the background as Ctrl-C does.
+func interrupts(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, c := range ts.BackgroundCmds() {
+		ts.Check(c.Process.Signal(syscall.SIGINT))
+	}
+}
+
+func becomes(ts *testscript.TestScript, _ bool, args []string) {
+	state, err := grid.ParseState(args[1])
+	ts.Check(err)
+	ts.Check(service(ts).Change(grid.JobID(args[0]), func(r *grid.Record) {
+		r.State = state
+		for _, a := range args[2:] {
+			name, value, _ := strings.Cut(a, "=")
+			n, _ := strconv.Atoi(value)
+			switch name {
+			case "code":
+				r.ExitCode, r.HasExit = n, true
+			case "signal":
+				r.ExitCode, r.HasExit, r.Signal = 128+n, true, n
+			case "reason":
+				r.Reason = value
+			case "decided":
+				r.Decisions = decisions()
+			default:
+				ts.Fatalf("becomes: %s?", name)
+			}
+		}
+	}))
+}
+
+func decisions() []grid.Decision {
+	return []grid.Decision{{
+		At: 1_700_000_000_000, Epoch: grid.Epoch{Term: 1}, Chosen: "here",
+		Candidates: []grid.Candidate{
+			{Site: "here", Size: 2048, Wait: 1500, Run: 10_000, Total: 11_500, Chosen: true},
+			{Site: "there", Size: 2048, Bandwidth: 1e6, Measured: true, Delivery: 2, Wait: 9000, Run: 5000, Total: 14_002},
+			{Site: "small", Size: 2048, Bandwidth: 1e7, Refusal: &grid.Refusal{Reason: "too few processors", Asked: "16", Available: "8"}},
+			{Site: "arm", Refusal: &grid.Refusal{Reason: "wrong architecture", Asked: "x86_64", Available: "arm"}},
+			{Site: "mute", Refusal: &grid.Refusal{Reason: "no answer"}},
+		},
+	}, {At: 1_700_000_005_000, Epoch: grid.Epoch{Term: 1, Hop: 1}}}
+}
+
+func leaves(ts *testscript.TestScript, _ bool, args []string) {
+	content := make(map[string][]byte)
+	var files []api.OutputFile
+	for _, a := range args[2:] {
+		path, text, _ := strings.Cut(a, "=")
+		content[path] = []byte(text)
+		files = append(files, api.OutputFile{Path: path, Size: int64(len(text)), Mode: 0o751})
+	}
+	ts.Check(service(ts).Leave(grid.JobID(args[0]), args[1] == "complete", files, content))
+}
+
+func uploaded(ts *testscript.TestScript, _ bool, args []string) {
+	got, ok := service(ts).Uploads(grid.JobID(args[0]))[args[1]]
+	if !ok || strings.TrimSpace(string(got)) != args[2] {
+		ts.Fatalf("uploaded %q %q, want %q", args[1], got, args[2])
+	}
+}
+
+func outage(ts *testscript.TestScript, _ bool, args []string) {
+	service(ts).Fail(map[string]error{
+		"none":        nil,
+		"invalid":     fmt.Errorf("test: %w", grid.ErrInvalid),
+		"not_found":   fmt.Errorf("test: %w", grid.ErrNotFound),
+		"forbidden":   fmt.Errorf("test: %w", grid.ErrForbidden),
+		"not_yet":     fmt.Errorf("test: %w", grid.ErrNotYet),
+		"unavailable": fmt.Errorf("test: %w", grid.ErrUnavailable),
+		"internal":    errors.New("test: disk on fire"),
+	}[args[0]])
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+func (p *program) output() *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "output ID DIR",
+		Short: "Fetch what a job left",
+		Long: `Fetch the output of a job into DIR, which is made if needed: its standard output and
+error and the files that its document brings back. Files that are there already are
+not overwritten, and then nothing is fetched, unless --force is given.
+
+Of a job that has not ended yet it fetches what there is and ends with exit code 3.`,
+		Example:           "  gclient output xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF results",
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: p.completeJobs,
+		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, args []string) error {
+			return fetchAll(cmd, c, id, args[0], force)
+		}),
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite files")
+	return cmd
+}
+
+// fetchAll brings the outputs of a job into dir. Paths come from outside: nothing
+// is written but below dir.
+func fetchAll(cmd *cobra.Command, c *api.Client, id grid.JobID, dir string, force bool) error {
+	list, err := c.Outputs(cmd.Context(), id)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("making the folder for the output: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("opening the folder for the output: %w", err)
+	}
+	defer root.Close()
+	if err := checkFree(root, list.Files, force); err != nil {
+		return err
+	}
+	var total int64
+	for _, f := range list.Files {
+		total += f.Size
+	}
+	bar := newProgress(cmd.ErrOrStderr(), "fetching", total)
+	defer bar.end()
+	in := &fetch{cmd: cmd, client: c, id: id, root: root, complete: list.Complete, force: force, bar: bar}
+	for _, f := range list.Files {
+		if err := in.file(f); err != nil {
+			return fmt.Errorf("fetching %q into %s: %w", f.Path, dir, err)
+		}
+	}
+	if !list.Complete {
+		return fmt.Errorf("job %s has not ended: what there is so far was fetched; fetch again with --force when it has: %w", id, grid.ErrNotYet)
+	}
+	return nil
+}
+
+// checkFree refuses, before anything is fetched, names that are taken or that no
+// honest broker sends.
+func checkFree(root *os.Root, files []api.File, force bool) error {
+	for _, f := range files {
+		if !fs.ValidPath(f.Path) || f.Path == "." {
+			return fmt.Errorf("the broker names an output %q, which is no path below a folder: nothing was fetched", f.Path)
+		}
+		info, err := root.Lstat(f.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return fmt.Errorf("looking for %s: %w", path.Join(root.Name(), f.Path), err)
+		case info.IsDir():
+			return cli.Exit(cli.No, fmt.Errorf("%s is a folder where a file is to be put: nothing was fetched", path.Join(root.Name(), f.Path)))
+		case !force:
+			return cli.Exit(cli.No, taken(root, f.Path))
+		}
+	}
+	return nil
+}
+
+func taken(root *os.Root, name string) error {
+	return fmt.Errorf("%s is there already: give another folder, or --force to overwrite", path.Join(root.Name(), name))
+}
+
+// fetch is one run of fetchAll.
+type fetch struct {
+	cmd      *cobra.Command
+	client   *api.Client
+	id       grid.JobID
+	root     *os.Root
+	complete bool
+	force    bool
+	bar      *progress
+}
+
+// file brings one file: under another name first, so that its own name never shows
+// a part of it.
+func (in *fetch) file(f api.File) (err error) {
+	folder := path.Dir(f.Path)
+	if err := in.root.MkdirAll(folder, 0o777); err != nil {
+		return fmt.Errorf("making its folder: %w", err)
+	}
+	part := path.Join(folder, ".gclient-"+rand.Text())
+	out, err := in.root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("writing: %w", err)
+	}
+	defer func() { _ = in.root.Remove(part) }() // gone already if it was renamed
+	n, err := in.client.Output(in.cmd.Context(), in.id, f.Path, io.MultiWriter(out, in.bar))
+	if err == nil && in.complete && n != f.Size {
+		err = fmt.Errorf("%d bytes came of %d: fetch it again", n, f.Size)
+	}
+	if err == nil {
+		err = out.Chmod(fs.FileMode(f.Mode & 0o777))
+	}
+	if closed := out.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	if in.force {
+		return in.root.Rename(part, f.Path)
+	}
+	return in.place(part, f.Path)
+}
+
+// place gives part its name, unless somebody took it meanwhile.
+func (in *fetch) place(part, name string) error {
+	err := in.root.Link(part, name)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return cli.Exit(cli.No, taken(in.root, name))
+	}
+	// A file system without links: the check before was all that is possible.
+	return in.root.Rename(part, name)
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+// program is what the commands share.
+type program struct {
+	broker    string // flag --broker
+	tokenFile string // flag --token-file
+}
+
+func newRoot() *cobra.Command {
+	p := &program{}
+	root := &cobra.Command{
+		Use:   "gclient",
+		Short: "Run jobs on a grid of clusters",
+		Long: `gclient hands jobs to a broker. The brokers of all sites then find out where a job
+would be finished first, take it there with its files, and bring back what it leaves.
+
+A job is described by a JSDL document; 'gclient validate' checks one without a
+broker. Files that the document names are looked for beside it and sent along.
+
+The broker is named by --broker or $GBROKER, as unix:///path or http://127.0.0.1:PORT;
+else it is the one at the well-known socket: $XDG_RUNTIME_DIR/gbroker.sock, for root
+/run/gbroker/gbroker.sock. For http the file with the broker's token is named by
+--token-file or $GBROKER_TOKEN_FILE.
+
+Exit codes: 0 done; 1 the answer is no (refused, invalid, not found, not allowed);
+2 wrong usage; 3 could not be done (no broker, I/O, not yet). 'wait' and
+'submit --wait' end with the job's own exit status.`,
+		Example: `  gclient submit job.jsdl                       # prints the job's identifier
+  gclient submit job.jsdl --output results      # waits, fetches the output into results/
+  gclient list
+  gclient explain xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF   # why is it where it is?`,
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&p.broker, "broker", "", "the broker's `ADDRESS`: unix:///path or http://127.0.0.1:PORT")
+	f.StringVar(&p.tokenFile, "token-file", "", "the `FILE` with the broker's token, for http")
+	root.AddCommand(p.submit(), p.status(), p.list(), p.wait(), p.cancel(), p.output(),
+		p.explain(), p.history(), p.sites(), p.remove(), validate())
+	return root
+}
+
+// client makes the client of the broker that flags and environment name.
+func (p *program) client(cmd *cobra.Command) (*api.Client, error) {
+	address := p.broker
+	if address == "" {
+		address = os.Getenv("GBROKER")
+	}
+	if address == "" {
+		socket, err := api.DefaultSocket()
+		if err != nil {
+			return nil, cli.BadUsage("no broker is named: use --broker ADDRESS or set GBROKER (%v)", err)
+		}
+		address = "unix://" + socket
+	}
+	config := api.ClientConfig{Address: address}
+	if strings.HasPrefix(address, "http:") {
+		file := p.tokenFile
+		if file == "" {
+			file = os.Getenv("GBROKER_TOKEN_FILE")
+		}
+		if file == "" {
+			return nil, cli.BadUsage("%s needs the broker's token: name its file with --token-file or GBROKER_TOKEN_FILE", address)
+		}
+		token, open, err := api.ReadToken(file)
+		if err != nil {
+			return nil, cli.Exit(cli.Failed, err)
+		}
+		if open {
+			cmd.PrintErrf("gclient: warning: %s can be read by others: chmod 600 it\n", file)
+		}
+		config.Token = token
+	}
+	c, err := api.NewClient(config)
+	if err != nil {
+		return nil, cli.Exit(cli.Usage, err)
+	}
+	return c, nil
+}
+
+// jobArg checks an argument that is to be a job's identifier.
+func jobArg(arg string) (grid.JobID, error) {
+	id, err := grid.ParseJobID(arg)
+	if err != nil {
+		return "", cli.Exit(cli.No, err)
+	}
+	return id, nil
+}
+
+// onJob makes the RunE of a command whose first argument is a job.
+func (p *program) onJob(run func(cmd *cobra.Command, c *api.Client, id grid.JobID, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		id, err := jobArg(args[0])
+		if err != nil {
+			return err
+		}
+		c, err := p.client(cmd)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return run(cmd, c, id, args[1:])
+	}
+}
+
+// jsonFlag adds --json.
+func jsonFlag(cmd *cobra.Command, to *bool) {
+	cmd.Flags().BoolVar(to, "json", false, "print JSON")
+}
+
+// completeJobs offers the identifiers of the user's jobs.
+func (p *program) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault // a folder
+	}
+	c, err := p.client(cmd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second)
+	defer cancel()
+	page, err := c.Jobs(ctx, "", api.MaxPage)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ids := make([]string, 0, len(page.Jobs))
+	for _, j := range page.Jobs {
+		ids = append(ids, fmt.Sprintf("%s\t%s %s", j.ID, j.State, printable(j.Name)))
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeDocuments offers JSDL files.
+func completeDocuments(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"jsdl", "xml"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+// interrupted reports that the user pressed Ctrl-C (or a signal asked us to end).
+func interrupted(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, context.Canceled)
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+func (p *program) status() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status ID",
+		Short: "Show how a job is",
+		Long: `Show how a job is: its state, where it is, when it began and ended and with which exit
+code. While it waits, "expected start" is the broker's latest estimate.
+
+The states: SUBMITTED, STAGEIN (its files come), READY (a place is being chosen),
+ASSIGNED (in the queue of a site), MOVING (on the way to another), RUNNING, FINISHED,
+STAGEOUT (its output comes home); and at the end COMPLETED (it ended by itself, with
+any exit code), FAILED (it could not be run), KILLED, CANCELLED_WALLTIME,
+CANCELLED_DEADLINE or LOST.`,
+		Example:           "  gclient status xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF\n  gclient status --json ID | jq .exit_code",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: p.completeJobs,
+		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+			s, err := c.Job(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), s)
+			}
+			return printStatus(cmd.OutOrStdout(), &s)
+		}),
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+// printStatus prints what there is to say of a job, one line each.
+func printStatus(w io.Writer, s *api.Status) error {
+	t := cli.Table(w)
+	line := func(name, value string) {
+		if value != "" && value != "-" {
+			fmt.Fprintf(t, "%s\t%s\n", name, printable(value))
+		}
+	}
+	line("job", string(s.ID))
+	line("name", s.Name)
+	line("state", s.State)
+	line("reason", s.Reason)
+	line("user", s.User)
+	line("home", string(s.Home))
+	line("at", string(s.Owner))
+	line("queue", string(s.Queue))
+	line("processes", strconv.Itoa(s.Processes))
+	walltime := span(s.WalltimeS)
+	if s.WalltimeDefaulted {
+		walltime += " (the site's default: the document names none)"
+	}
+	line("walltime", walltime)
+	line("submitted", clock(s.Submitted))
+	if s.Started == 0 && !s.Terminal() {
+		line("expected start", clock(s.EstimateNow))
+	}
+	line("started", clock(s.Started))
+	line("finished", clock(s.Finished))
+	line("ended", clock(s.Ended))
+	line("exit", exitText(s))
+	if s.CancelRequested && !s.Terminal() {
+		line("cancel", "requested, not yet confirmed")
+	}
+	if s.ContactLostSince != 0 {
+		line("contact lost", "since "+clock(s.ContactLostSince))
+	}
+	return flush(t)
+}
+
+func flush(t interface{ Flush() error }) error {
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	return nil
+}
+
+// exitText is how the program of a job ended, "" while that is not known.
+func exitText(s *api.Status) string {
+	switch {
+	case s.Signal != nil:
+		return fmt.Sprintf("signal %d", *s.Signal)
+	case s.ExitCode != nil:
+		return strconv.Itoa(*s.ExitCode)
+	}
+	return ""
+}
+
+// clock is an instant in the user's time zone, "-" if not yet.
+func clock(t api.Time) string {
+	if t == 0 {
+		return "-"
+	}
+	return time.UnixMilli(int64(t)).Format("2006-01-02 15:04:05")
+}
+
+// span is a number of seconds for people.
+func span(s float64) string {
+	if s < 60 {
+		return strconv.FormatFloat(s, 'f', -1, 64) + "s"
+	}
+	text := grid.FromSeconds(s).Duration().String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// printable is text from outside without what could steer a terminal.
+func printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) {
+			return c
+		}
+		return '�'
+	}, s)
+}
+
+func (p *program) list() *cobra.Command {
+	var asJSON bool
+	var after string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List jobs",
+		Long: `List the jobs that were handed to this broker and are yours, the oldest first; an
+administrator sees those of all users.`,
+		Example: "  gclient list\n  gclient list --json | jq -r '.[] | select(.state==\"RUNNING\") | .id'\n  gclient list --limit 50 --after ID",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return cli.BadUsage("--limit %d: give a number of jobs, 0 for all", limit)
+			}
+			var from grid.JobID
+			if after != "" {
+				id, err := jobArg(after)
+				if err != nil {
+					return err
+				}
+				from = id
+			}
+			c, err := p.client(cmd)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			jobs, err := allJobs(cmd, c, from, limit)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), jobs)
+			}
+			return printJobs(cmd.OutOrStdout(), jobs)
+		},
+	}
+	jsonFlag(cmd, &asJSON)
+	cmd.Flags().StringVar(&after, "after", "", "only jobs after the job `ID`")
+	cmd.Flags().IntVar(&limit, "limit", 0, "at most `N` jobs; 0 lists all")
+	return cmd
+}
+
+// allJobs pages through the list, up to limit jobs if that is not 0.
+func allJobs(cmd *cobra.Command, c *api.Client, after grid.JobID, limit int) ([]api.Status, error) {
+	jobs := []api.Status{}
+	for {
+		n := api.MaxPage
+		if limit > 0 {
+			n = min(n, limit-len(jobs))
+		}
+		page, err := c.Jobs(cmd.Context(), after, n)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, page.Jobs...)
+		if page.Next == nil || limit > 0 && len(jobs) >= limit || *page.Next == after {
+			return jobs, nil
+		}
+		after = *page.Next
+	}
+}
+
+func printJobs(w io.Writer, jobs []api.Status) error {
+	t := cli.Table(w)
+	if len(jobs) > 0 {
+		fmt.Fprintln(t, "ID\tNAME\tUSER\tSTATE\tAT\tPROCESSES\tSUBMITTED\tEXIT")
+	}
+	for _, j := range jobs {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", j.ID, dash(j.Name), j.User, j.State,
+			dash(string(j.Owner)), j.Processes, clock(j.Submitted), dash(exitText(&j)))
+	}
+	return flush(t)
+}
+
+// dash is s made safe to print, "-" if there is nothing in it.
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return printable(s)
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+// submission is what the flags of submit say.
+type submission struct {
+	wait       bool
+	output     string
+	force      bool
+	rerunnable bool
+	key        string
+	json       bool
+}
+
+func (p *program) submit() *cobra.Command {
+	var f submission
+	cmd := &cobra.Command{
+		Use:   "submit FILE.jsdl",
+		Short: "Hand in a job",
+		Long: `Hand in the job that a JSDL document describes, with the files beside it that it names, and
+print the job's identifier. From then on the job is safe: the broker has it on disk.
+
+With --wait it waits for the end and ends with the job's own exit status: its exit
+code, 128+n if signal n ended it, 255 with a reason on stderr if it has none. Ctrl-C
+then ends only the waiting. --output DIR also fetches what the job leaves.
+
+If it is not known whether the broker got the job, because its answer was lost, the
+error tells a key: submitting with --key KEY again never makes a second job.`,
+		Example: `  gclient submit job.jsdl
+  ID=$(gclient submit job.jsdl) && gclient wait $ID
+  gclient submit job.jsdl --output results`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeDocuments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.runSubmit(cmd, args[0], f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait for the end, and end with the job's exit status")
+	cmd.Flags().StringVar(&f.output, "output", "", "wait, then fetch the job's output into `DIR`")
+	cmd.Flags().BoolVar(&f.force, "force", false, "let --output overwrite files")
+	cmd.Flags().BoolVar(&f.rerunnable, "rerunnable", false, "the job may be started again if the site that runs it is lost")
+	cmd.Flags().StringVar(&f.key, "key", "", "the same `KEY` is the same job; by default each submission makes its own")
+	jsonFlag(cmd, &f.json)
+	return cmd
+}
+
+func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error {
+	if f.key == "" {
+		f.key = rand.Text()
+	}
+	c, err := p.client(cmd)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	d, err := openDocument(file)
+	if err != nil {
+		if errors.Is(err, grid.ErrInvalid) {
+			return mistakes(cmd, err)
+		}
+		return err
+	}
+	defer d.close()
+	ctx := cmd.Context()
+	a, err := c.Submit(ctx, api.Submission{
+		Key: f.key, Document: string(d.text), Name: file, Rerunnable: f.rerunnable, Files: d.files,
+	})
+	if err != nil {
+		return notAccepted(ctx, file, f.key, err)
+	}
+	if !f.json {
+		cmd.Println(a.ID)
+	}
+	status := a.Status
+	if len(a.Wanted) > 0 && wantsFiles(&status) {
+		if status, err = sendFiles(cmd, c, d, &a); err != nil {
+			return cli.Exit(cli.Code(err), fmt.Errorf("job %s is accepted, but lacks files: %w; 'gclient submit --key %s %s' sends them again", a.ID, err, f.key, file))
+		}
+	}
+	if !f.wait && f.output == "" {
+		if f.json {
+			return cli.PrintJSON(cmd.OutOrStdout(), status)
+		}
+		return nil
+	}
+	return p.follow(cmd, c, a.ID, f)
+}
+
+// follow waits for the end of the job that was handed in.
+func (p *program) follow(cmd *cobra.Command, c *api.Client, id grid.JobID, f submission) error {
+	status, err := waitForEnd(cmd.Context(), cmd, c, id)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		if err := cli.PrintJSON(cmd.OutOrStdout(), status); err != nil {
+			return err
+		}
+	}
+	if f.output != "" {
+		if err := fetchAll(cmd, c, id, f.output, f.force); err != nil {
+			return fmt.Errorf("job %s has ended (%s), but its output is not here: %w; 'gclient output %s DIR' fetches it", id, status.State, err, id)
+		}
+	}
+	return jobExit(&status)
+}
+
+// notAccepted says what is known of a submission that failed.
+func notAccepted(ctx context.Context, file, key string, err error) error {
+	if interrupted(ctx, err) || api.Interrupted(err) && !errors.Is(err, grid.ErrUnavailable) {
+		return cli.Exit(cli.Failed, fmt.Errorf("it is not known whether the broker got the job: %w; 'gclient submit --key %s %s' makes sure, and makes no second one", err, key, file))
+	}
+	if errors.Is(err, grid.ErrInvalid) {
+		return fmt.Errorf("the broker refuses it: %w", err)
+	}
+	return err
+}
+
+// wantsFiles reports that the broker still waits for the job's files.
+func wantsFiles(s *api.Status) bool {
+	return s.State == grid.Submitted.String() || s.State == grid.StageIn.String()
+}
+
+// sendFiles uploads what the broker wants.
+func sendFiles(cmd *cobra.Command, c *api.Client, d *document, a *api.Accepted) (api.Status, error) {
+	var total int64
+	for _, w := range a.Wanted {
+		total += w.Size
+	}
+	bar := newProgress(cmd.ErrOrStderr(), "sending", total)
+	defer bar.end()
+	for _, w := range a.Wanted {
+		if err := sendFile(cmd.Context(), c, d, a.ID, w, bar); err != nil {
+			return a.Status, err
+		}
+	}
+	return c.Uploaded(cmd.Context(), a.ID)
+}
+
+func sendFile(ctx context.Context, c *api.Client, d *document, id grid.JobID, w api.WantedFile, bar *progress) error {
+	f, err := d.folder.Open(filepath.FromSlash(w.From))
+	if err != nil {
+		return fmt.Errorf("sending %s: %w", w.From, err)
+	}
+	defer f.Close()
+	if err := c.Upload(ctx, id, w.Path, w.Size, io.TeeReader(f, bar)); err != nil {
+		return fmt.Errorf("sending %s: %w", w.From, err)
+	}
+	return nil
+}

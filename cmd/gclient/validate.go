@@ -1,0 +1,124 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+// verdict is what `validate --json` prints.
+type verdict struct {
+	File      string           `json:"file"`
+	Valid     bool             `json:"valid"`
+	Errors    []string         `json:"errors"` // FILE:LINE:COL: MESSAGE
+	Name      string           `json:"name"`
+	Processes int              `json:"processes"`
+	WalltimeS *float64         `json:"walltime_s"` // null: the site's default
+	Uploads   []api.WantedFile `json:"uploads"`
+	Outputs   []returned       `json:"outputs"`
+}
+
+// returned is a file that comes back.
+type returned struct {
+	Path     string `json:"path"`   // in the sandbox
+	Target   string `json:"target"` // in the output folder
+	Required bool   `json:"required"`
+}
+
+func validate() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "validate FILE",
+		Short: "Check a JSDL document, without a broker",
+		Long: `Check a JSDL document and the files beside it, without a broker. Each mistake is told as
+FILE:LINE:COL: MESSAGE, exit code 1; what is not understood is a mistake, never
+ignored. If there is none, it says what the job would ask for, which files go with
+it and which come back.`,
+		Example:           "  gclient validate job.jsdl",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeDocuments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v := verdict{File: args[0], Errors: []string{}, Uploads: []api.WantedFile{}, Outputs: []returned{}}
+			d, err := openDocument(args[0])
+			if err != nil {
+				if !errors.Is(err, grid.ErrInvalid) {
+					return err
+				}
+				if asJSON {
+					v.Errors = strings.Split(err.Error(), "\n")
+					if err := cli.PrintJSON(cmd.OutOrStdout(), v); err != nil {
+						return err
+					}
+				}
+				return mistakes(cmd, err)
+			}
+			defer d.close()
+			v.fill(d)
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), v)
+			}
+			return v.print(cmd.OutOrStdout())
+		},
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+// mistakes prints those of a document so that an editor can jump to them.
+func mistakes(cmd *cobra.Command, err error) error {
+	cmd.PrintErrln(err)
+	return cli.Exit(cli.No, nil)
+}
+
+func (v *verdict) fill(d *document) {
+	job := &d.parsed.Job
+	v.Valid = true
+	v.Name = job.Name
+	v.Processes = job.Demand.Processes()
+	if job.Walltime > 0 {
+		s := job.Walltime.Seconds()
+		v.WalltimeS = &s
+	}
+	for _, u := range d.uploads {
+		v.Uploads = append(v.Uploads, api.WantedFile{Path: u.Path, From: u.From, Size: u.Size, Mode: u.Mode})
+	}
+	for _, o := range d.outputs {
+		v.Outputs = append(v.Outputs, returned{o.Path, o.Target, o.Required})
+	}
+}
+
+func (v *verdict) print(w io.Writer) error {
+	t := cli.Table(w)
+	fmt.Fprintf(t, "%s\tis valid\n", v.File)
+	if v.Name != "" {
+		fmt.Fprintf(t, "name\t%s\n", printable(v.Name))
+	}
+	fmt.Fprintf(t, "processes\t%d\n", v.Processes)
+	walltime := "the site's default: the document names none"
+	if v.WalltimeS != nil {
+		walltime = span(*v.WalltimeS)
+	}
+	fmt.Fprintf(t, "walltime\t%s\n", walltime)
+	for _, u := range v.Uploads {
+		as := ""
+		if u.From != u.Path {
+			as = " as " + u.Path
+		}
+		fmt.Fprintf(t, "goes along\t%s%s (%s, mode %04o)\n", u.From, as, size(u.Size), u.Mode)
+	}
+	for _, o := range v.Outputs {
+		as := ""
+		if o.Path != o.Target {
+			as = " as " + o.Target
+		}
+		fmt.Fprintf(t, "comes back\t%s%s\n", o.Path, as)
+	}
+	return flush(t)
+}

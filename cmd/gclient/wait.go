@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+func (p *program) wait() *cobra.Command {
+	var asJSON bool
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "wait ID",
+		Short: "Wait for the end of a job, and end with its exit status",
+		Long: `Wait for the end of a job and end with its exit status: its exit code, 128+n if
+signal n ended it, 255 with a reason on stderr if its program has none.
+
+Ctrl-C ends only the waiting: the job goes on. While the broker is restarted
+the waiting goes on, for up to a minute.`,
+		Example:           "  gclient wait ID && echo it worked\n  gclient wait ID --timeout 10m",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: p.completeJobs,
+		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+			ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
+			if timeout > 0 {
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+			}
+			defer cancel()
+			s, err := waitForEnd(ctx, cmd, c, id)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if err := cli.PrintJSON(cmd.OutOrStdout(), s); err != nil {
+					return err
+				}
+			}
+			return jobExit(&s)
+		}),
+	}
+	jsonFlag(cmd, &asJSON)
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up, with exit code 3, after this `SPAN` such as 90s or 2h; 0 waits for ever")
+	return cmd
+}
+
+// patience is how long a broker may be away while its client waits for a job.
+const patience = time.Minute
+
+// waitForEnd returns the status of a job once it has ended.
+func waitForEnd(ctx context.Context, cmd *cobra.Command, c *api.Client, id grid.JobID) (api.Status, error) {
+	s, err := c.Job(ctx, id)
+	if err != nil {
+		return s, stillGoing(ctx, id, err)
+	}
+	heard := time.Now()
+	for !s.Terminal() {
+		next, err := c.Wait(ctx, id, s.State)
+		switch {
+		case err == nil:
+			s, heard = next, time.Now()
+		case ctx.Err() != nil || !api.Interrupted(err) || time.Since(heard) > patience+30*time.Second:
+			return s, stillGoing(ctx, id, err)
+		default:
+			if !pause(ctx, time.Second) {
+				return s, stillGoing(ctx, id, ctx.Err())
+			}
+		}
+	}
+	return s, nil
+}
+
+// pause waits for d; it reports false if ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// stillGoing is what to say where the waiting ends before the job.
+func stillGoing(ctx context.Context, id grid.JobID, err error) error {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("job %s has not ended in time; it goes on: 'gclient wait %s' waits again: %w", id, id, grid.ErrNotYet)
+	case ctx.Err() != nil:
+		return cli.Exit(cli.Failed, fmt.Errorf("interrupted; job %s goes on: 'gclient wait %s' waits again, 'gclient cancel %s' ends it", id, id, id))
+	}
+	return err
+}
+
+// noStatus is the exit code for a job whose program has no exit status.
+const noStatus = 255
+
+// jobExit makes the exit code of a job that has ended that of this program.
+func jobExit(s *api.Status) error {
+	var said error
+	if s.State != grid.Completed.String() {
+		reason := s.Reason
+		if reason == "" {
+			reason = "no reason was given"
+		}
+		said = fmt.Errorf("job %s: %s: %s", s.ID, s.State, printable(reason))
+	}
+	switch {
+	case s.Signal != nil && *s.Signal > 0 && *s.Signal < 127:
+		return cli.Exit(128+*s.Signal, said)
+	case s.ExitCode != nil:
+		return cli.Exit(*s.ExitCode&0xff, said)
+	case said == nil:
+		said = fmt.Errorf("job %s has ended without an exit status", s.ID)
+	}
+	return cli.Exit(noStatus, said)
+}
+
+func (p *program) cancel() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "cancel ID",
+		Short: "End a job",
+		Long: `End a job, wherever it is. It ends with exit code 0 only when the site that has the job
+confirmed that it will not run (again), or that it has ended. Else the wish is
+recorded, and will be followed as soon as that site can be reached: exit code 3.`,
+		Example:           "  gclient cancel xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: p.completeJobs,
+		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+			r, err := c.Cancel(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if err := cli.PrintJSON(cmd.OutOrStdout(), r); err != nil {
+					return err
+				}
+			}
+			if !r.Confirmed {
+				return cli.Exit(cli.Failed, fmt.Errorf("job %s: recorded, not yet confirmed; 'gclient status %s' tells when it is", id, id))
+			}
+			if !asJSON {
+				cmd.Printf("%s %s\n", id, r.Job.State)
+			}
+			return nil
+		}),
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func (p *program) remove() *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove ID",
+		Short: "Delete an ended job and its files at the broker",
+		Long: `Delete an ended job with its history and its files at the broker. What was fetched with
+'gclient output' stays. A job that has not ended is not removed: cancel it first.`,
+		Example:           "  gclient remove xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: p.completeJobs,
+		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+			return c.Remove(cmd.Context(), id)
+		}),
+	}
+}
