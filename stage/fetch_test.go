@@ -1,0 +1,393 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+)
+
+func TestFetchBringsEverything(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	a, b := n.site("a", nil), n.site("b", nil)
+	files := map[string][]byte{
+		"run.sh": random(100), "empty": {}, "data/big": random(9<<20 + 17), "data/exact": random(2 * grid.RangeSize), "data/deep/er/x": random(1),
+	}
+	m := give(t, a, files)
+	for range 2 { // the second finds all there
+		if err := b.Fetch(t.Context(), "a", job, Inputs, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, b, Inputs, files)
+	if got := mode(t, b.path("in", "run.sh")); got != 0o755 {
+		t.Errorf("mode %v, want 0755", got)
+	}
+	if got := n.read.Load(); got > m.Size()+1000 {
+		t.Errorf("%d bytes came for %d", got, m.Size())
+	}
+	left, err := os.ReadDir(b.path("part"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left in part/: %v, %v", left, err)
+	}
+	got, err := b.Received(job)
+	if err != nil || len(got) != len(m) {
+		t.Errorf("ledger of the fetched: %d files, %v", len(got), err)
+	}
+}
+
+func TestFetchOfManySmallFilesNeedsFewStreams(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	a, b := n.site("a", nil), n.site("b", nil)
+	files := map[string][]byte{}
+	for i := range 1000 {
+		files[fmt.Sprintf("d%d/f%d", i%10, i)] = random(i)
+	}
+	m := give(t, a, files)
+	if err := b.Fetch(t.Context(), "a", job, Inputs, m); err != nil {
+		t.Fatal(err)
+	}
+	want(t, b, Inputs, files)
+	if d := n.dials.Load(); d > 4 {
+		t.Errorf("%d streams were opened", d)
+	}
+}
+
+// cutting ends the stream after some bytes were read.
+type cutting struct {
+	net.Conn
+	left *atomic.Int64
+}
+
+func (c cutting) Read(p []byte) (int, error) {
+	if c.left.Load() <= 0 {
+		c.Conn.Close()
+		return 0, errors.New("the line was cut")
+	}
+	n, err := c.Conn.Read(p)
+	c.left.Add(-int64(n))
+	return n, err
+}
+
+func TestFetchResumesAfterCuts(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	a, b := n.site("a", nil), n.site("b", func(c *Config) { c.Streams = 2 })
+	files := map[string][]byte{"big": random(40 << 20)}
+	m := give(t, a, files)
+	var cuts atomic.Int64
+	n.between = func(c net.Conn) net.Conn {
+		left := &atomic.Int64{}
+		left.Store(11 << 20)
+		cuts.Add(1)
+		return cutting{c, left}
+	}
+	if err := b.Fetch(t.Context(), "a", job, Inputs, m); err != nil {
+		t.Fatal(err)
+	}
+	want(t, b, Inputs, files)
+	if cuts.Load() < 4 {
+		t.Fatalf("only %d streams: nothing was cut", cuts.Load())
+	}
+	// Each of at most 6 streams loses what it had begun: less than one range, and a buffer.
+	if waste := n.read.Load() - m.Size(); waste > cuts.Load()*grid.RangeSize {
+		t.Errorf("%d bytes came twice over %d streams", waste, cuts.Load())
+	}
+}
+
+func TestFetchResumesAfterARestart(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	a, b := n.site("a", nil), n.site("b", func(c *Config) { c.Streams = 1 })
+	files := map[string][]byte{"big": random(24 << 20), "small": random(10)}
+	m := give(t, a, files)
+	ctx, cancel := context.WithCancel(t.Context())
+	left := &atomic.Int64{}
+	left.Store(17 << 20)
+	n.between = func(c net.Conn) net.Conn {
+		if left.Load() <= 0 {
+			cancel()
+		}
+		return cutting{c, left}
+	}
+	if err := b.Fetch(ctx, "a", job, Inputs, m); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want that it was cancelled", err)
+	}
+	n.between = nil
+	before := n.read.Load()
+	again := n.open("b", b.cfg)
+	if err := again.Fetch(t.Context(), "a", job, Inputs, m); err != nil {
+		t.Fatal(err)
+	}
+	want(t, again, Inputs, files)
+	if came := n.read.Load() - before; came > 9<<20 {
+		t.Errorf("%d bytes came after the restart, want about 8 MiB", came)
+	}
+}
+
+// flipping changes one byte of what is read, times times.
+type flipping struct {
+	net.Conn
+	seen  int64
+	times *atomic.Int64
+}
+
+func (c *flipping) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	const at = 5 << 20
+	if c.seen < at && c.seen+int64(n) >= at && c.times.Add(-1) >= 0 {
+		p[at-c.seen-1] ^= 1
+	}
+	if c.seen += int64(n); c.seen >= at {
+		c.seen -= at
+	}
+	return n, err
+}
+
+func TestFetchNeverAcceptsWrongBytes(t *testing.T) {
+	t.Parallel()
+	for name, times := range map[string]int64{"once": 1, "for ever": 1 << 40} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNetwork(t)
+			a, b := n.site("a", nil), n.site("b", func(c *Config) { c.Streams = 1 })
+			files := map[string][]byte{"big": random(12 << 20)}
+			m := give(t, a, files)
+			if times > 1 { // the copy itself is damaged
+				f, err := os.OpenFile(a.path("in", "big"), os.O_RDWR, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+				if _, err := f.WriteAt([]byte{files["big"][5<<20] ^ 1}, 5<<20); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				left := &atomic.Int64{}
+				left.Store(times)
+				n.between = func(c net.Conn) net.Conn { return &flipping{Conn: c, times: left} }
+			}
+			err := b.Fetch(t.Context(), "a", job, Inputs, m)
+			if times == 1 {
+				if err != nil {
+					t.Fatal(err)
+				}
+				want(t, b, Inputs, files)
+				if n.read.Load() < m.Size()+grid.RangeSize {
+					t.Error("nothing was fetched again")
+				}
+				return
+			}
+			if err == nil || !errors.Is(err, grid.ErrUnavailable) || !strings.Contains(err.Error(), "damaged") {
+				t.Errorf("got %v, want that the copy is damaged", err)
+			}
+			if _, err := os.Lstat(b.path("in", "big")); err == nil {
+				t.Error("the damaged file counts as fetched")
+			}
+		})
+	}
+}
+
+func TestFetchRefusals(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	a := n.site("a", func(c *Config) {
+		own := c.Authorize
+		c.Authorize = func(p grid.PeerID, id grid.JobID, set Set) (Grant, error) {
+			if p == "stranger" {
+				return Grant{}, fmt.Errorf("%w: %s has no part in %s", grid.ErrForbidden, p, id)
+			}
+			return own(p, id, set)
+		}
+	})
+	m := give(t, a, map[string][]byte{"x": random(1000)})
+	s := n.site("stranger", nil)
+	if err := s.Fetch(t.Context(), "a", job, Inputs, m); !errors.Is(err, grid.ErrForbidden) {
+		t.Errorf("a stranger got %v", err)
+	}
+	b := n.site("b", nil)
+	more := append(grid.Manifest{}, m...)
+	more = append(more, grid.File{Path: "y", Size: 1, Ranges: make([]grid.Hash, 1)})
+	if err := b.Fetch(t.Context(), "a", job, Inputs, more); !errors.Is(err, grid.ErrNotFound) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if err := b.Fetch(t.Context(), "a", job, Work, m); !errors.Is(err, grid.ErrInvalid) {
+		t.Errorf("fetching work/: %v", err)
+	}
+	full := n.site("full", func(c *Config) {
+		c.Reserve = 100
+		c.Free = func() (int64, error) { return 1099, nil }
+	})
+	if err := full.Fetch(t.Context(), "a", job, Inputs, m); !errors.Is(err, grid.ErrUnavailable) || !strings.Contains(err.Error(), "1000 bytes needed and 999 free") {
+		t.Errorf("a full disk: %v", err)
+	}
+	_, err := full.Receive(t.Context(), job, "x", 1000, 0o600, strings.NewReader(strings.Repeat("x", 1000)))
+	if !errors.Is(err, grid.ErrUnavailable) {
+		t.Errorf("an upload to a full disk: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := n.site("c", nil).Fetch(ctx, "nowhere", job, Inputs, m); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no way to nowhere") {
+		t.Errorf("no way: %v", err)
+	}
+}
+
+func TestDiscardEndsAFetch(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	a, b := n.site("a", nil), n.site("b", nil)
+	m := give(t, a, map[string][]byte{"x": random(1 << 20)})
+	begun := make(chan struct{}, 100)
+	n.between = func(c net.Conn) net.Conn { // says nothing, for ever
+		begun <- struct{}{}
+		x, _ := net.Pipe()
+		c.Close()
+		return x
+	}
+	done := make(chan error, 1)
+	go func() { done <- b.Fetch(t.Context(), "a", job, Inputs, m) }()
+	<-begun
+	if err := b.Discard(job); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Fetch ended with %v", err)
+	}
+	if ids, err := b.Jobs(); err != nil || len(ids) > 0 {
+		t.Errorf("left: %v, %v", ids, err)
+	}
+}
+
+func TestHostileManifests(t *testing.T) {
+	t.Parallel()
+	file := func(p string) grid.File { return grid.File{Path: p, Mode: 0o600} }
+	long := strings.Repeat("a/", 600) + "a"
+	many := make(grid.Manifest, grid.MaxFiles+1)
+	for i := range many {
+		many[i] = file(fmt.Sprintf("%06d", i))
+	}
+	for name, m := range map[string]grid.Manifest{
+		"absolute": {file("/etc/passwd")}, "up": {file("../x")}, "inner up": {file("a/../../x")}, "dot": {file(".")}, "empty": {file("")},
+		"double slash": {file("a//b")}, "trailing": {file("a/")}, "long": {file(long)}, "long name": {file(strings.Repeat("a", 256))},
+		"zero byte": {file("a\x00b")}, "newline": {file("a\nb")}, "not UTF-8": {file("a\xffb")},
+		"twice": {file("a"), file("a")}, "order": {file("b"), file("a")}, "folder": {file("a"), file("a-"), file("a/b")},
+		"mode":     {{Path: "a", Mode: 0o4755}},
+		"negative": {{Path: "a", Size: -1}},
+		"ranges":   {{Path: "a", Size: 1}},
+		"excess":   {{Path: "a", Size: 0, Ranges: make([]grid.Hash, 1)}},
+		"huge":     {{Path: "a", Size: 1<<62 + 5, Ranges: make([]grid.Hash, 1)}},
+		"sum":      {{Path: "a", Size: 700, Ranges: make([]grid.Hash, 1)}, {Path: "b", Size: 700, Ranges: make([]grid.Hash, 1)}},
+		"many":     many,
+	} {
+		if err := CheckManifest(m, 1000); !errors.Is(err, grid.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	good := grid.Manifest{file("a"), file("a-b"), file("b/c"), {Path: "d", Size: 1000, Mode: 0o777, Ranges: make([]grid.Hash, 1)}}
+	if err := CheckManifest(good, 1000); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServerCutsOffNonsense(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	a := n.site("a", nil)
+	give(t, a, map[string][]byte{"x": random(10)})
+	good := request{kind: kindRead, set: Inputs, job: job, path: "x", length: 10}
+	bad := map[string]request{"kind": good, "set": good, "job": good, "path": good, "length": good, "zero": good}
+	change := func(name string, f func(*request)) { q := bad[name]; f(&q); bad[name] = q }
+	change("kind", func(q *request) { q.kind = 9 })
+	change("set", func(q *request) { q.set = 7 })
+	change("job", func(q *request) { q.job = "../../etc" })
+	change("path", func(q *request) { q.path = "../x" })
+	change("length", func(q *request) { q.length = grid.RangeSize + 1 })
+	change("zero", func(q *request) { q.length = 0 })
+	for name, q := range bad {
+		c, err := port{n, "evil"}.Open(t.Context(), "a", Protocol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SetDeadline(time.Now().Add(10 * time.Second))
+		if _, err := c.Write(q.append(nil)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n, err := c.Read(make([]byte, 1)); err == nil {
+			t.Errorf("%s: got %d bytes, want the end", name, n)
+		}
+	}
+	for name, q := range map[string]request{
+		"beyond":  {kind: kindRead, set: Inputs, job: job, path: "x", offset: 5, length: 10},
+		"other":   {kind: kindRead, set: Inputs, job: job, path: "y", length: 1},
+		"list":    {kind: kindList, set: Inputs, job: job},
+		"no job":  {kind: kindRead, set: Inputs, job: "alpha.01ARZ3NDEKTSV4RRFFQ69G5FAW", path: "x", length: 1},
+		"no work": {kind: kindRead, set: Work, job: job, path: "x", length: 1},
+	} {
+		c, err := port{n, "evil"}.Open(t.Context(), "a", Protocol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SetDeadline(time.Now().Add(10 * time.Second))
+		if _, err := c.Write(q.append(nil)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var no *refused
+		if _, err := readAnswer(c, 100); !errors.As(err, &no) {
+			t.Errorf("%s: %v, want a refusal", name, err)
+		}
+		c.Close()
+	}
+}
+
+// Does a large file stay out of memory?
+func TestFetchMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("moves 256 MiB")
+	}
+	const size = 256 << 20
+	n := newNetwork(t)
+	a, b := n.site("a", nil), n.site("b", func(c *Config) { c.Streams = 8 })
+	runtime.GC()
+	var before, now runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := a.Receive(t.Context(), job, "big", size, 0o600, &zeros{left: size}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := a.Received(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Fetch(t.Context(), "a", job, Inputs, m); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&now)
+	if grown := int64(now.HeapSys) - int64(before.HeapSys); grown > 32<<20 {
+		t.Errorf("the heap grew by %d MiB", grown>>20)
+	}
+	// The hash function makes some garbage; a buffer for each range would be 256 MiB at least.
+	if churn := now.TotalAlloc - before.TotalAlloc; churn > 160<<20 {
+		t.Errorf("%d MiB were allocated for a file of 256 MiB", churn>>20)
+	}
+}
+
+type zeros struct{ left int64 }
+
+func (z *zeros) Read(p []byte) (int, error) {
+	if z.left == 0 {
+		return 0, errEnd
+	}
+	n := min(int64(len(p)), z.left)
+	clear(p[:n])
+	z.left -= n
+	return int(n), nil
+}

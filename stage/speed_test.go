@@ -1,0 +1,151 @@
+package stage
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"lukechampine.com/blake3"
+
+	"gbroker/grid"
+)
+
+const speedSize = 256 << 20
+
+// tcp dials one Stager over loopback.
+type tcp struct{ address string }
+
+func (d tcp) Open(ctx context.Context, _ grid.PeerID, _ string) (net.Conn, error) {
+	var nd net.Dialer
+	return nd.DialContext(ctx, "tcp", d.address)
+}
+
+// listen accepts connections until the benchmark's end.
+func listen(b *testing.B, serve func(net.Conn)) (address string) {
+	b.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serve(c)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// BenchmarkFetch pulls one file of 256 MiB over loopback TCP; compare it with
+// BenchmarkCopy (bytes alone) and BenchmarkCopyHashSync (what a careful program
+// would do over one connection).
+func BenchmarkFetch(b *testing.B) {
+	n := newNetwork(b)
+	server := n.site("a", nil)
+	if _, err := server.Receive(b.Context(), job, "big", speedSize, 0o600, io.LimitReader(rand.NewChaCha8([32]byte{}), speedSize)); err != nil {
+		b.Fatal(err)
+	}
+	m, err := server.Received(job)
+	if err != nil {
+		b.Fatal(err)
+	}
+	address := listen(b, func(c net.Conn) { server.Serve("b", c) })
+	client := n.site("b", func(c *Config) { c.Dialer = tcp{address} })
+	b.SetBytes(speedSize)
+	for b.Loop() {
+		if err := client.Fetch(b.Context(), "a", job, Inputs, m); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		if err := client.Discard(job); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+}
+
+func BenchmarkCopy(b *testing.B) {
+	copyOver(b, func(c net.Conn, f *os.File) error {
+		_, err := io.Copy(c, f)
+		return err
+	}, func(f *os.File, c net.Conn) error {
+		_, err := io.Copy(f, c)
+		return err
+	})
+}
+
+func BenchmarkCopyHashSync(b *testing.B) {
+	hashed := func(to io.Writer, from io.Reader) error {
+		h := blake3.New(32, nil)
+		_, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(h, to)}, struct{ io.Reader }{from}, make([]byte, 1<<20))
+		return err
+	}
+	copyOver(b, func(c net.Conn, f *os.File) error {
+		if err := f.Sync(); err != nil {
+			return err
+		}
+		return hashed(c, f)
+	}, func(f *os.File, c net.Conn) error {
+		if err := hashed(f, c); err != nil {
+			return err
+		}
+		return f.Sync()
+	})
+}
+
+// copyOver copies one file over one TCP connection.
+func copyOver(b *testing.B, send func(net.Conn, *os.File) error, receive func(*os.File, net.Conn) error) {
+	dir := b.TempDir()
+	source := filepath.Join(dir, "source")
+	f, err := os.Create(source)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := io.CopyN(f, rand.NewChaCha8([32]byte{}), speedSize); err != nil {
+		b.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		b.Fatal(err)
+	}
+	address := listen(b, func(c net.Conn) {
+		defer c.Close()
+		f, err := os.Open(source)
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		defer f.Close()
+		if err := send(c, f); err != nil {
+			b.Error(err)
+		}
+	})
+	b.SetBytes(speedSize)
+	for b.Loop() {
+		c, err := tcp{address}.Open(b.Context(), "", "")
+		if err != nil {
+			b.Fatal(err)
+		}
+		to, err := os.Create(filepath.Join(dir, "copy"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := receive(to, c); err != nil {
+			b.Fatal(err)
+		}
+		to.Close()
+		c.Close()
+		b.StopTimer()
+		if err := os.Remove(filepath.Join(dir, "copy")); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+}
