@@ -311,7 +311,7 @@ func batchFields(d *document, b *BatchConfig) []field {
 		{name: "nodes", aka: "hosts", read: count("batch.nodes", &b.Nodes, maxNodes)},
 		{name: "cores", aka: "cpus processors slots", read: count("batch.cores", &b.Cores, maxCores)},
 		{name: "memory", aka: "mem ram", read: func(n ast.Node) {
-			parsed(d, n, "batch.memory", &b.Memory, within(1<<20, grid.MaxMemory, sizeText, ParseSize))
+			parsed(d, n, "batch.memory", &b.Memory, within(1<<20, grid.MaxMemory, FormatSize, ParseSize))
 		}},
 		{name: "queues", aka: "queue partitions", list: true, read: func(n ast.Node) {
 			b.Queues = nil
@@ -326,7 +326,7 @@ func retentionFields(d *document, r *RetentionConfig) []field {
 			parsed(d, n, "retention.days", &r.Days, within(1, 3650, strconv.Itoa, wholeNumber))
 		}},
 		{name: "bytes", aka: "size", read: func(n ast.Node) {
-			parsed(d, n, "retention.bytes", &r.Bytes, within(1<<20, grid.MaxMemory, sizeText, ParseSize))
+			parsed(d, n, "retention.bytes", &r.Bytes, within(1<<20, grid.MaxMemory, FormatSize, ParseSize))
 		}},
 	}
 }

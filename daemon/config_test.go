@@ -144,8 +144,8 @@ func TestUnits(t *testing.T) {
 		}
 	}
 	for _, n := range []int64{1, 1000, 1024, 64 << 30, 1_500_000_000, 12345} {
-		if got, err := ParseSize(sizeText(n)); err != nil || got != n {
-			t.Errorf("%d written as %s is read as %d, %v", n, sizeText(n), got, err)
+		if got, err := ParseSize(FormatSize(n)); err != nil || got != n {
+			t.Errorf("%d written as %s is read as %d, %v", n, FormatSize(n), got, err)
 		}
 	}
 }

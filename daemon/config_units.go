@@ -123,7 +123,8 @@ func spanText(d time.Duration) string {
 	return s
 }
 
-func sizeText(n int64) string {
+// FormatSize writes bytes as ParseSize reads them, in the largest unit that is exact.
+func FormatSize(n int64) string {
 	for _, u := range []string{"TiB", "GiB", "MiB", "KiB", "TB", "GB", "MB", "kB"} {
 		if f := units[u]; n >= f && n%f == 0 {
 			return fmt.Sprintf("%d%s", n/f, u)
@@ -161,6 +162,19 @@ func oneOf(words ...string) func(string) (string, error) {
 		}
 		return "", fmt.Errorf("%q is not known: write one of %s", clip(s), strings.Join(words, ", "))
 	}
+}
+
+// ListenAddresses checks multiaddresses to listen on.
+func ListenAddresses(list []string) ([]string, error) {
+	out := make([]string, len(list))
+	for i, s := range list {
+		a, err := listenAddress(s)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = a
+	}
+	return out, nil
 }
 
 // listenAddress checks a multiaddress to listen on.

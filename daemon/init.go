@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -65,7 +64,7 @@ func Init(o InitOptions) (Config, error) {
 func existing(c Config) []string {
 	var there []string
 	for _, path := range []string{c.File, c.Neighbours, c.IdentityFile(), c.TokenFile(), c.Data} {
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(path); err == nil {
 			there = append(there, filepath.Base(path))
 		}
 	}

@@ -182,10 +182,10 @@ func memberFlow(m grid.Member) string {
 func optional(m grid.Member) []string {
 	fields := []string{fmt.Sprintf("send: %t", m.Send)}
 	if m.RateLimit > 0 {
-		fields = append(fields, "rate_limit: "+sizeText(m.RateLimit))
+		fields = append(fields, "rate_limit: "+FormatSize(m.RateLimit))
 	}
 	if m.DefaultBandwidth != grid.DefaultBandwidth {
-		fields = append(fields, "default_bandwidth: "+sizeText(m.DefaultBandwidth))
+		fields = append(fields, "default_bandwidth: "+FormatSize(m.DefaultBandwidth))
 	}
 	return fields
 }

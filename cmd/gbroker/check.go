@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/daemon"
+	"gbroker/internal/cli"
+)
+
+func checkCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check --config FILE",
+		Short: "Tell every mistake of both files, with its place",
+		Long: `check reads gbroker.yaml and the neighbours' file as the daemon would, and prints every
+mistake as FILE:LINE:COLUMN: what is wrong and what to write instead. It also looks
+at the identity key, the token and the data folder. Exit 0 if all is well, else 1.`,
+		Example: `  gbroker check --config /srv/gbroker/gbroker.yaml && systemctl restart gbroker`,
+		Args:    cobra.NoArgs,
+	}
+	file := configFlag(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array of file, line, column, text; empty if all is well")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, wrong, err := daemon.Check(*file)
+		if err != nil {
+			return err
+		}
+		switch {
+		case asJSON:
+			if err := cli.PrintJSON(cmd.OutOrStdout(), append(daemon.Mistakes{}, wrong...)); err != nil {
+				return err
+			}
+		case len(wrong) == 0:
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is right: site %s, %d neighbours.\n", *file, cfg.Site, len(cfg.Members))
+		default:
+			fmt.Fprintln(cmd.OutOrStdout(), wrong.Error())
+		}
+		if len(wrong) > 0 {
+			return cli.Exit(cli.No, nil)
+		}
+		return nil
+	}
+	return cmd
+}

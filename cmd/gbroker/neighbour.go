@@ -1,0 +1,182 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/daemon"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+func neighbourCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "neighbour",
+		Aliases: []string{"neighbor"},
+		Short:   "Add, remove and list the sites this broker knows",
+		Long: `A broker hears the sites of its neighbours' file, and nobody else. To those with
+send it also sends jobs. A running daemon takes up a change at once.
+
+Two sites know each other when each has added the line that the other's
+"gbroker id" prints.`,
+		Example: `  gbroker neighbour add --config FILE xeon32 12D3KooW... /ip4/192.0.2.7/tcp/4010
+  gbroker neighbour list --config FILE
+  gbroker neighbour remove --config FILE xeon32`,
+	}
+	file := configFlag(cmd)
+	cmd.AddCommand(neighbourAdd(file), neighbourRemove(file), neighbourList(file))
+	return cmd
+}
+
+func neighbourAdd(file *string) *cobra.Command {
+	var rate, bandwidth string
+	var send bool
+	cmd := &cobra.Command{
+		Use:   "add --config FILE LINE",
+		Short: "Add a site by the line that its `gbroker id` prints",
+		Long: `add writes a site to the neighbours' file, at its end; comments and the rest of the
+file stay as they are. LINE is what "gbroker id" prints at that site, as one argument
+or several: NAME PEERID ADDRESS[,ADDRESS...]. NAME is only this site's name for the
+other; another one may be written, if it is taken already.
+
+A site that is there already, with the very same line, is left as it is (exit 0); one
+whose name or peer ID is there with another line is refused (exit 1).`,
+		Example: `  gbroker neighbour add --config b/gbroker.yaml "$(gbroker id --config a/gbroker.yaml)"
+  gbroker neighbour add --config FILE --send=false --rate-limit 10MB/s xeon32 12D3KooW... /ip4/192.0.2.7/tcp/4010`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := daemon.Load(*file)
+			if err != nil {
+				return err
+			}
+			m, err := daemon.ParseLine(strings.Join(args, " "))
+			if err != nil {
+				return err
+			}
+			m.Send = send
+			if err := rates(cmd, &m, rate, bandwidth); err != nil {
+				return err
+			}
+			again, err := daemon.AddNeighbour(cmd.Context(), cfg, m)
+			switch {
+			case err != nil:
+				return err
+			case again:
+				fmt.Fprintf(cmd.OutOrStdout(), "%s is a neighbour already.\n", m.Name)
+			default:
+				fmt.Fprintf(cmd.OutOrStdout(), "%s is a neighbour now.\n", m.Name)
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&send, "send", true, "send jobs there, not only hear it")
+	f.StringVar(&rate, "rate-limit", "", "limit of file transfers each way, in bytes per second, such as 10MB/s (none)")
+	f.StringVar(&bandwidth, "default-bandwidth", "", "bandwidth to believe until it is measured (10MB/s)")
+	return cmd
+}
+
+// rates reads the two flags that are rates.
+func rates(cmd *cobra.Command, m *grid.Member, rate, bandwidth string) error {
+	for _, f := range []struct {
+		name, text string
+		to         *int64
+		least      int64
+	}{
+		{"rate-limit", rate, &m.RateLimit, 0},
+		{"default-bandwidth", bandwidth, &m.DefaultBandwidth, 1},
+	} {
+		if !cmd.Flags().Changed(f.name) {
+			continue
+		}
+		v, err := daemon.ParseRate(f.text)
+		if err == nil && v < f.least {
+			err = fmt.Errorf("%s is too little: write at least 1", f.text)
+		}
+		if err != nil {
+			return cli.BadUsage("--%s: %w", f.name, err)
+		}
+		*f.to = v
+	}
+	return nil
+}
+
+func neighbourRemove(file *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove --config FILE NAME",
+		Short: "Take a site out of the neighbours' file",
+		Long: `remove takes a site out of the neighbours' file, with the comment right above it. It
+is then no longer heard: jobs of the two sites that are at the other one stay there
+until they know each other again.`,
+		Example: `  gbroker neighbour remove --config FILE xeon32`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := daemon.Load(*file)
+			if err != nil {
+				return err
+			}
+			name, err := siteName(args[0])
+			if err != nil {
+				return err
+			}
+			if err := daemon.RemoveNeighbour(cmd.Context(), cfg, name); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is no neighbour any more.\n", name)
+			return nil
+		},
+	}
+}
+
+// memberView is a neighbour as JSON, in the words of the file.
+type memberView struct {
+	Name             grid.SiteName `json:"name"`
+	Peer             grid.PeerID   `json:"peer"`
+	Addresses        []string      `json:"addresses"`
+	Send             bool          `json:"send"`
+	RateLimit        int64         `json:"rate_limit"` // bytes per second; 0 is none
+	DefaultBandwidth int64         `json:"default_bandwidth"`
+}
+
+func neighbourList(file *string) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list --config FILE",
+		Short:   "List the sites of the neighbours' file",
+		Long:    "list prints the sites of the neighbours' file. Whether they live, `gclient sites` tells.",
+		Example: `  gbroker neighbour list --config FILE --json`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := daemon.Load(*file)
+			if err != nil {
+				return err
+			}
+			if !asJSON {
+				return listMembers(cmd.OutOrStdout(), cfg.Members)
+			}
+			views := make([]memberView, len(cfg.Members))
+			for i, m := range cfg.Members {
+				views[i] = memberView{m.Name, m.Peer, append([]string{}, m.Addresses...), m.Send, m.RateLimit, m.DefaultBandwidth}
+			}
+			return cli.PrintJSON(cmd.OutOrStdout(), views)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	return cmd
+}
+
+func listMembers(w io.Writer, members []grid.Member) error {
+	t := cli.Table(w)
+	fmt.Fprintln(t, "NAME\tSEND\tRATE_LIMIT\tPEER\tADDRESSES")
+	for _, m := range members {
+		limit := "-"
+		if m.RateLimit > 0 {
+			limit = daemon.FormatSize(m.RateLimit) + "/s"
+		}
+		fmt.Fprintf(t, "%s\t%t\t%s\t%s\t%s\n", m.Name, m.Send, limit, m.Peer, strings.Join(m.Addresses, ","))
+	}
+	return t.Flush()
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"gbroker/daemon"
+	"gbroker/internal/cli"
+	_ "gbroker/pbs/embedded/supervise" // before main it takes over a process that was started as a job's supervisor
+)
+
+func runCommand() *cobra.Command {
+	var listen []string
+	var level string
+	cmd := &cobra.Command{
+		Use:   "run --config FILE",
+		Short: "Run the broker until SIGINT or SIGTERM",
+		Long: `run serves the site until SIGINT or SIGTERM, then stops cleanly; a second signal
+ends it at once. Running jobs go on in both cases and are found again at the next
+start. The log goes to stderr.
+
+While it serves, the file "ready" in the site's folder tells (JSON) its pid, peer,
+addresses, socket and api. Changes of the neighbours' file are taken up at once, and at SIGHUP.`,
+		Example: `  gbroker run --config /srv/gbroker/gbroker.yaml
+  gbroker run --config a/gbroker.yaml --listen /ip4/127.0.0.1/tcp/0 --log-level debug`,
+		Args: cobra.NoArgs,
+	}
+	file := configFlag(cmd)
+	cmd.Flags().StringSliceVar(&listen, "listen", nil, "listen here instead of where the file says")
+	cmd.Flags().StringVar(&level, "log-level", "", "debug, info, warn or error instead of what the file says")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := daemon.Load(*file)
+		if err != nil {
+			return err
+		}
+		if cmd.Flags().Changed("listen") {
+			if cfg.Listen, err = daemon.ListenAddresses(listen); err != nil {
+				return cli.BadUsage("--listen: %w", err)
+			}
+		}
+		if level == "" {
+			level = cfg.LogLevel
+		}
+		log, err := newLogger(level)
+		if err != nil {
+			return cli.BadUsage("--log-level: %w", err)
+		}
+		defer func() { _ = log.Sync() }() // stderr cannot always be synced
+		return daemon.Run(cmd.Context(), cfg, log)
+	}
+	return cmd
+}
+
+// newLogger writes to stderr: lines for people on level and above.
+func newLogger(level string) (*zap.Logger, error) {
+	at, err := zapcore.ParseLevel(level)
+	if err != nil || at > zapcore.ErrorLevel {
+		return nil, fmt.Errorf("%q is no level: write debug, info, warn or error", level)
+	}
+	c := zap.NewProductionConfig()
+	c.Level = zap.NewAtomicLevelAt(at)
+	c.Encoding = "console"
+	c.EncoderConfig.EncodeTime = zapcore.RFC3339TimeEncoder
+	c.OutputPaths, c.ErrorOutputPaths = []string{"stderr"}, []string{"stderr"}
+	c.DisableStacktrace, c.DisableCaller = true, at > zapcore.DebugLevel
+	return c.Build()
+}
