@@ -50,8 +50,14 @@ func syncAll(root *os.Root) error {
 	return errors.Join(os.NewSyscallError("syncfs", unix.Syncfs(int(f.Fd()))), f.Close())
 }
 
+// worthWriteback is from how many bytes on an early start of writing pays.
+const worthWriteback = 128 << 10
+
 // startWriteback asks the kernel to begin writing a part of f, so that the sync at
 // the end is short. It is advice: errors show up in that sync.
 func startWriteback(f *os.File, offset, length int64) {
+	if length < worthWriteback {
+		return
+	}
 	_ = unix.SyncFileRange(int(f.Fd()), offset, length, unix.SYNC_FILE_RANGE_WRITE)
 }

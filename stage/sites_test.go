@@ -76,17 +76,28 @@ func (n *network) site(name grid.PeerID, change func(*Config)) *Stager {
 	n.t.Helper()
 	cfg := Config{Root: n.t.TempDir(), Dialer: port{n, name}}
 	var s *Stager
+	var granted sync.Map // by set and state of the ledger: a broker has the manifest at hand
 	cfg.Authorize = func(_ grid.PeerID, id grid.JobID, set Set) (Grant, error) {
 		root, err := s.folder(id)
 		if err != nil {
 			return Grant{}, err
 		}
 		defer root.Close()
+		info, err := root.Lstat(set.ledger())
+		if err != nil {
+			return Grant{}, kindOf(err)
+		}
+		key := fmt.Sprint(set, info.Size(), info.ModTime())
+		if g, ok := granted.Load(key); ok {
+			return g.(Grant), nil
+		}
 		l, err := readLedger(root, set)
 		if err != nil {
 			return Grant{}, err
 		}
-		return Grant{Files: l.manifest()}, nil
+		g := Grant{Files: l.manifest()}
+		granted.Store(key, g)
+		return g, nil
 	}
 	if change != nil {
 		change(&cfg)
