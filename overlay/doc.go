@@ -6,7 +6,7 @@
 // A member is a peer ID of the member file. Only members are let in: the gate
 // refuses every other connection after its TLS handshake, before a stream of any
 // protocol can be opened, and never dials one. Membership is mutual; where only
-// one side names the other there is no connection, and both show the other dead.
+// one side names the other there is no connection, and the other is never alive.
 //
 // # Connections
 //
@@ -35,7 +35,8 @@
 //
 // The grace is there because the members form a graph and no full mesh: word of a
 // death may come from a member that has only lost its own way there. While the
-// connection stands the accused is asked at once (a push/pull), and refutes it.
+// connection stands the accused is asked at once (a push/pull), and refutes it. A
+// connection over which it was not refuted is closed and opened anew.
 //
 // Every broker runs one memberlist over its own members, and those overlap. Word
 // about a peer that is no member here is dropped when it comes in (an indirect

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -242,6 +243,55 @@ func TestOneSided(t *testing.T) {
 	}
 	if len(all[1].movesSince(0)) != 0 || len(all[1].got) != 0 || len(all[1].hello) != 0 {
 		t.Error("a broker heard one that is no member")
+	}
+}
+
+// In a triangle one site drops another: the dropped one still hears of it through the
+// third and doubts it, and the third, which has both, is not led astray by either.
+func TestCutLink(t *testing.T) {
+	t.Parallel()
+	all := several(t, 3)
+	connect(t, all, mesh(3))
+	mark := all[2].count()
+	if err := all[0].over.SetMembers([]grid.Member{all[2].as()}); err != nil {
+		t.Fatal(err)
+	}
+	all[1].sees(all[0], grid.Doubtful)
+	<-time.After(2500 * time.Millisecond) // longer than a false suspicion takes to become a death
+	for _, m := range all[2].movesSince(mark) {
+		if m.l == grid.Dead {
+			t.Errorf("%s took %s for dead, which it is connected to", all[2].name, all[index(all, m.peer)].name)
+		}
+	}
+	for _, b := range all[:2] {
+		all[2].sees(b, grid.Alive)
+	}
+	t.Logf("the third saw %v", all[2].movesSince(mark))
+}
+
+// Where a broker listens on all interfaces, it says addresses that can be dialled.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	b, other := newBroker(t, "everywhere"), newBroker(t, "other")
+	c := b.config(other.as())
+	c.Listen = []string{"/ip4/0.0.0.0/tcp/0"}
+	b.run(c)
+	if len(b.where) == 0 {
+		t.Fatal("there are no addresses")
+	}
+	for _, a := range b.where {
+		if strings.Contains(a, "/0.0.0.0/") || CheckAddress(a) != nil {
+			t.Errorf("%s cannot be dialled", a)
+		}
+	}
+	// The other can only dial out.
+	c = other.config(b.as())
+	c.Listen = nil
+	other.run(c)
+	other.sees(b, grid.Alive)
+	b.sees(other, grid.Alive)
+	if len(other.where) != 0 {
+		t.Errorf("a broker that does not listen has the addresses %v", other.where)
 	}
 }
 

@@ -3,6 +3,7 @@ package overlay
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"sync"
@@ -254,5 +255,13 @@ func eventually(t testing.TB, what string, ok func() bool) {
 			t.Fatalf("waited in vain: %s", what)
 		}
 		<-tick.C
+	}
+}
+
+// serve makes b serve a protocol.
+func (b *broker) serve(protocol string, f func(from grid.PeerID, c net.Conn)) {
+	b.t.Helper()
+	if err := b.over.Handle(protocol, f); err != nil {
+		b.t.Fatal(err)
 	}
 }

@@ -132,6 +132,9 @@ func (o *Overlay) Open(ctx context.Context, to grid.PeerID, protocol string) (ne
 // Handle serves the bulk streams that members open for a protocol, such as
 // /gbroker/stage/1. f runs in a goroutine of its own for each, which Run waits for:
 // it must end when its net.Conn (a [Conn]) fails. The stream is closed when f returns.
+//
+// It may be called before Run and while it serves. The error says that the name is
+// no protocol, or one of the overlay's own.
 func (o *Overlay) Handle(protocol string, f func(from grid.PeerID, c net.Conn)) error {
 	if err := bulkProtocol(protocol); err != nil {
 		return err

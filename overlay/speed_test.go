@@ -44,12 +44,10 @@ func BenchmarkRoundTrip(b *testing.B) {
 func BenchmarkBulk(b *testing.B) {
 	x, y := pair(b)
 	done := make(chan int64, 1)
-	if err := y.over.Handle("/gbroker/bench/1", func(_ grid.PeerID, c net.Conn) {
+	y.serve("/gbroker/bench/1", func(_ grid.PeerID, c net.Conn) {
 		n, _ := io.Copy(io.Discard, c)
 		done <- n
-	}); err != nil {
-		b.Fatal(err)
-	}
+	})
 	c, err := x.over.Open(b.Context(), y.peer(), "/gbroker/bench/1")
 	if err != nil {
 		b.Fatal(err)

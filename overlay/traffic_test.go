@@ -87,8 +87,10 @@ func TestSendErrors(t *testing.T) {
 	if _, err := all[0].over.Open(context.Background(), all[1].peer(), "/gbroker/test/1"); !errors.Is(err, grid.ErrUnavailable) {
 		t.Errorf("a bulk stream to a member that is down: %v", err)
 	}
-	if err := all[0].over.Handle("/gbroker/msg/1", nil); err == nil {
-		t.Error("a protocol of the overlay was given away")
+	for _, name := range []string{"/gbroker/msg/1", "/gbroker/gossip/1", "/gbroker/sync/1", "", "stage"} {
+		if bulkProtocol(name) == nil {
+			t.Errorf("the protocol %q was given away", name)
+		}
 	}
 }
 
@@ -181,19 +183,29 @@ func TestSetMembers(t *testing.T) {
 	}
 	mark := a.count()
 	stream := make(chan error, 1)
-	if err := a.over.Handle("/gbroker/test/1", func(_ grid.PeerID, conn net.Conn) {
+	a.serve("/gbroker/test/1", func(_ grid.PeerID, conn net.Conn) {
 		_, err := io.ReadAll(conn)
 		stream <- err
-	}); err != nil {
+	})
+	open, err := b.over.Open(context.Background(), a.peer(), "/gbroker/test/1")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.over.Open(context.Background(), a.peer(), "/gbroker/test/1"); err != nil {
+	if _, err := open.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.over.SetMembers([]grid.Member{c.as()}); err != nil {
 		t.Fatal(err)
 	}
 	a.until("the removed one is dead", func() bool { return a.last(b.peer()) == grid.Dead })
+	select {
+	case err := <-stream:
+		if err == nil {
+			t.Error("a bulk stream of a removed member ended well")
+		}
+	case <-time.After(patience):
+		t.Error("a bulk stream of a removed member goes on")
+	}
 	b.until("it is cut off", func() bool { return b.last(a.peer()) != grid.Alive })
 	if err := a.over.Send(b.peer(), wire.Ask{}); !errors.Is(err, grid.ErrForbidden) {
 		t.Errorf("sending to a removed member: %v", err)
@@ -215,12 +227,10 @@ func TestSetMembers(t *testing.T) {
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
-	if err := b.over.Handle("/gbroker/echo/1", func(_ grid.PeerID, c net.Conn) {
+	b.serve("/gbroker/echo/1", func(_ grid.PeerID, c net.Conn) {
 		n, _ := io.Copy(io.Discard, io.LimitReader(c, 256<<10))
 		c.Write(make([]byte, n))
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	limited := func(rate int64) grid.Member {
 		m := b.as()
 		m.RateLimit = rate
@@ -289,9 +299,7 @@ func exchange(a, b *broker, n int) error {
 func TestLimitedStreamCanBeStopped(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
-	if err := b.over.Handle("/gbroker/sink/1", func(_ grid.PeerID, c net.Conn) { io.Copy(io.Discard, c) }); err != nil {
-		t.Fatal(err)
-	}
+	b.serve("/gbroker/sink/1", func(_ grid.PeerID, c net.Conn) { io.Copy(io.Discard, c) })
 	m := b.as()
 	m.RateLimit = 1000
 	if err := a.over.SetMembers([]grid.Member{m}); err != nil {
