@@ -93,7 +93,7 @@ func TestConfigMistakes(t *testing.T) {
 // A damaged memory costs nothing but what was in it.
 func TestRemembered(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
 	m, err := recall(dir)
 	if err != nil {
 		t.Fatal(err)

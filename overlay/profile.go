@@ -45,7 +45,7 @@ func (p Profile) settings() (settings, error) {
 		gossipInterval: 500 * time.Millisecond,
 		syncTimeout:    10 * time.Second, syncInterval: time.Minute, toTheDead: time.Minute,
 		dialTimeout: 10 * time.Second,
-		retry:       500 * time.Millisecond, retryMost: 15 * time.Second,
+		retry:       500 * time.Millisecond, retryMost: 5 * time.Second,
 		settled: 10 * time.Second, grace: 2 * time.Second, keepAlive: 15 * time.Second,
 		messageAge: 5 * time.Second, write: 5 * time.Second, hello: 15 * time.Second,
 		republish: 10 * time.Minute, lookup: 10 * time.Second,
@@ -56,7 +56,7 @@ func (p Profile) settings() (settings, error) {
 		s.probeInterval, s.probeTimeout = time.Second, 500*time.Millisecond
 		s.gossipInterval = 200 * time.Millisecond
 		s.syncInterval, s.toTheDead = 30*time.Second, 30*time.Second
-		s.dialTimeout, s.retryMost = 5*time.Second, 5*time.Second
+		s.dialTimeout, s.retryMost = 5*time.Second, 3*time.Second
 		s.grace = time.Second
 	case Test:
 		s.probeInterval, s.probeTimeout = 250*time.Millisecond, 150*time.Millisecond

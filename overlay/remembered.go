@@ -135,6 +135,9 @@ func (m *memory) save() error {
 	if err != nil {
 		return fmt.Errorf("encoding what is remembered: %w", err)
 	}
+	if err := os.MkdirAll(filepath.Dir(m.path), 0o700); err != nil {
+		return fmt.Errorf("remembering ports and addresses: %w", err)
+	}
 	if err := os.WriteFile(m.path+".new", append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("remembering ports and addresses: %w", err)
 	}
