@@ -1,0 +1,168 @@
+package control
+
+import (
+	"fmt"
+	"time"
+
+	"gbroker/grid"
+)
+
+// Holder is who took a start token.
+type Holder int
+
+// Holders.
+const (
+	Supervisor Holder = iota // the attempt has started
+	Broker                   // it is withdrawn and never starts
+)
+
+var holders = []string{Supervisor: "supervisor", Broker: "broker"}
+
+var causes = []string{
+	grid.ByItself: "itself", grid.ByWalltime: "walltime", grid.ByRequest: "request",
+	grid.NeverRan: "never-ran", grid.Disappeared: "disappeared",
+}
+
+// Token is the content of a start token.
+type Token struct {
+	Holder  Holder
+	At      grid.Tick
+	Process Process // that took it
+}
+
+// Run tells that the program was started.
+type Run struct {
+	At     grid.Tick
+	Leader Process // of the program's process group and session
+}
+
+// End is how an attempt ended.
+type End struct {
+	At       grid.Tick
+	ExitCode int // 128+n for signal n
+	Signal   int // 0 if none
+	Cause    grid.Cause
+	Detail   string // for people
+}
+
+// Now is the wall clock, as it stands in control files.
+func Now() grid.Tick { return grid.InstantOf(time.Now()) }
+
+// Take takes the start token for holder, durably, if nobody has. It gives the
+// token as it stands then, which is another's where taken is false. By process it
+// is the one that calls.
+func Take(dir string, at grid.AttemptID, holder Holder, process Process) (taken bool, held Token, err error) {
+	t := Token{Holder: holder, At: Now(), Process: process}
+	content := encode(append([]field{
+		{"attempt", at.String()}, {"holder", holders[holder]}, {"at", number(t.At)},
+	}, t.Process.fields()...))
+	name := path(dir, "start", at)
+	taken, err = create(dir, name, content)
+	if err != nil {
+		return false, t, fmt.Errorf("%w: taking the start token of %s: %w", grid.ErrUnavailable, at, err)
+	}
+	if taken {
+		if err := syncDirectory(dir); err != nil {
+			return true, t, fmt.Errorf("%w: the start token of %s is taken, perhaps not durably: %w", grid.ErrUnavailable, at, err)
+		}
+		return true, t, nil
+	}
+	held, there, err := ReadToken(dir, at)
+	if err == nil && !there {
+		err = fmt.Errorf("%w: the start token of %s was there and is gone: start tokens must never be removed", grid.ErrUnavailable, at)
+	}
+	if err == nil && held.Holder == Broker && holder == Broker {
+		err = syncDirectory(dir) // whoever took it may have died before
+	}
+	return false, held, err
+}
+
+// ReadToken reads the start token; there is false if nobody has taken it.
+func ReadToken(dir string, at grid.AttemptID) (t Token, there bool, err error) {
+	r, err := open(dir, "start", at)
+	if r == nil || err != nil {
+		return t, false, err
+	}
+	r.attempt(at)
+	t.Holder = Holder(r.word("holder", holders))
+	t.At = r.instant("at")
+	t.Process = r.process()
+	return t, true, r.done()
+}
+
+// WriteRun tells that the program was started.
+func WriteRun(dir string, at grid.AttemptID, run Run) error {
+	content := encode(append([]field{{"attempt", at.String()}, {"at", number(run.At)}}, run.Leader.fields()...))
+	if err := replace(dir, path(dir, "run", at), content); err != nil {
+		return fmt.Errorf("writing the start of %s: %w", at, err)
+	}
+	return nil
+}
+
+// ReadRun reads what WriteRun wrote.
+func ReadRun(dir string, at grid.AttemptID) (run Run, there bool, err error) {
+	r, err := open(dir, "run", at)
+	if r == nil || err != nil {
+		return run, false, err
+	}
+	r.attempt(at)
+	run.At = r.instant("at")
+	run.Leader = r.process()
+	return run, true, r.done()
+}
+
+// WriteEnd tells the end of an attempt; if it was told before, that stands.
+func WriteEnd(dir string, at grid.AttemptID, end End) error {
+	content := encode([]field{
+		{"attempt", at.String()}, {"at", number(end.At)}, {"code", number(end.ExitCode)},
+		{"signal", number(end.Signal)}, {"cause", causes[end.Cause]}, {"detail", end.Detail},
+	})
+	if _, err := create(dir, path(dir, "end", at), content); err != nil {
+		return fmt.Errorf("writing the end of %s: %w", at, err)
+	}
+	return nil
+}
+
+// ReadEnd reads the end of an attempt; there is false if none is told yet.
+func ReadEnd(dir string, at grid.AttemptID) (end End, there bool, err error) {
+	r, err := open(dir, "end", at)
+	if r == nil || err != nil {
+		return end, false, err
+	}
+	r.attempt(at)
+	end.At = r.instant("at")
+	end.ExitCode = int(r.number("code", 0, 255))
+	end.Signal = int(r.number("signal", 0, 127))
+	end.Cause = grid.Cause(r.word("cause", causes))
+	end.Detail = r.text("detail")
+	return end, true, r.done()
+}
+
+// AskKill records that the broker wants an attempt's end.
+func AskKill(dir string, at grid.AttemptID) error {
+	content := encode([]field{{"attempt", at.String()}, {"at", number(Now())}})
+	if err := replace(dir, path(dir, "kill", at), content); err != nil {
+		return fmt.Errorf("%w: recording the wish to end %s: %w", grid.ErrUnavailable, at, err)
+	}
+	return nil
+}
+
+// KillAsked tells whether the broker wants an attempt's end.
+func KillAsked(dir string, at grid.AttemptID) (bool, error) {
+	r, err := open(dir, "kill", at)
+	if r == nil || err != nil {
+		return false, err
+	}
+	r.attempt(at)
+	r.instant("at")
+	return r.err == nil, r.done()
+}
+
+func open(dir, kind string, at grid.AttemptID) (*reader, error) {
+	name := path(dir, kind, at)
+	data, err := read(dir, name)
+	if data == nil || err != nil {
+		return nil, err
+	}
+	return newReader(name, data), nil
+}

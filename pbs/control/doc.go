@@ -1,0 +1,53 @@
+// Package control is the control directory of a job: the few files that say,
+// whatever a batch system's listing says, whether an attempt may start, has
+// started and how it ended. It is used by the broker's side, by the embedded
+// supervisor and by the wrapper scripts of other batch systems, and imports next to
+// nothing: the supervisor must start fast.
+//
+// # Names
+//
+// The directory belongs to one job. E stands for the epoch (TERM.HOP), A for the
+// attempt, both decimal:
+//
+//	start.E.A   the start token: who holds it decides whether the attempt runs
+//	run.E.A     the program was started
+//	end.E.A     the attempt has ended
+//	kill.E.A    the broker asked for its end
+//	hosts.E.A   the host file of the program: one line for each process, a node's name
+//	.tmp.*      being written; of no meaning
+//
+// # Form
+//
+// All but hosts are text of at most 8 KiB: the line "gbroker-ctl 1" (1 is the
+// version), then lines "key value" with exactly these keys in this order, then a
+// line with a single dot, so that a torn file is noticed. Instants are
+// milliseconds since 1970. Control characters of a value become spaces.
+//
+//	start   attempt   JOB@E#A, must be the one the name says
+//	        holder    supervisor: the attempt has started; broker: it never starts
+//	        at        when the token was taken
+//	        pid start boot   the process that took it (see Process)
+//	run     attempt at pid start boot      when, and the leader of the program's group
+//	end     attempt at code signal cause detail    cause: itself walltime request never-ran disappeared
+//	kill    attempt at
+//
+// # Order and atomicity
+//
+// A file is written under a temporary name and then appears whole, by link(2)
+// (start, end: the first writer wins, for ever) or rename(2) (run, kill). None is
+// ever changed. The token is on disk (fsync of file and directory) before Take
+// returns, so that after a power cut no attempt starts again that had started, or
+// was withdrawn. The content of end is on disk before it appears; if its name is
+// lost in a power cut, the attempt counts as disappeared.
+//
+//	         Take by broker                  Take by supervisor
+//	(none) ───────────────► withdrawn   (none) ───► started ──► run ──► end
+//	                                                   └─────────────────▲ could not be run, or vanished
+//
+// A directory that is not there or cannot be read is an error: nothing is known
+// of the attempt then, least of all that it did not start.
+//
+// A job's program runs as the user of the daemon until accounts are mapped, so it
+// could write here (GBROKER_HOSTFILE tells where): nothing else rests on these files
+// than that very job.
+package control

@@ -1,0 +1,184 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/pbs/control"
+	"gbroker/pbs/embedded/supervise"
+	"gbroker/plan"
+)
+
+// Submit spools an attempt; its LocalID is its tag. A demand that this site can
+// never hold is refused with grid.ErrInvalid.
+func (s *System) Submit(_ context.Context, sub grid.Submission) (grid.LocalID, error) {
+	local := grid.LocalID(sub.ID.Tag())
+	if err := s.checkSubmission(sub); err != nil {
+		return "", fmt.Errorf("submitting %s: %w", sub.ID, err)
+	}
+	_, taken, err := control.ReadToken(sub.Control, sub.ID)
+	if err != nil {
+		return "", fmt.Errorf("submitting %s: %w", sub.ID, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if taken || s.known[sub.ID] != nil {
+		return local, nil
+	}
+	if len(s.known) >= s.config.MaxQueue {
+		return "", fmt.Errorf("%w: submitting %s: the queue holds %d jobs already", grid.ErrUnavailable, sub.ID, len(s.known))
+	}
+	e := &entry{spec: s.specify(sub)}
+	if err := s.spool(e.spec); err != nil {
+		return "", fmt.Errorf("submitting %s: %w", sub.ID, err)
+	}
+	s.known[sub.ID] = e
+	s.enqueue(e)
+	s.kick()
+	return local, nil
+}
+
+func (s *System) checkSubmission(sub grid.Submission) error {
+	if sub.ID.Job == "" || sub.Limit <= 0 || sub.Limit > 1<<50 {
+		return fmt.Errorf("%w: job %q has the limit %d ms", grid.ErrInvalid, sub.ID.Job, sub.Limit)
+	}
+	if _, err := grid.ParseJobID(string(sub.ID.Job)); err != nil {
+		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
+	}
+	if !filepath.IsAbs(sub.Work) || !filepath.IsAbs(sub.Control) {
+		return fmt.Errorf("%w: sandbox %q and control directory %q must be absolute paths", grid.ErrInvalid, sub.Work, sub.Control)
+	}
+	up := slices.Clone(s.config.Nodes)
+	for i := range up {
+		up[i].Down = false
+	}
+	if r := plan.Refuse(s.config.Site, up, sub.Job.Demand); r != nil {
+		return fmt.Errorf("%w: site %s can never run it: %s (asked %s, available %s)",
+			grid.ErrInvalid, s.config.Site.Name, r.Reason, r.Asked, r.Available)
+	}
+	return nil
+}
+
+func (s *System) specify(sub grid.Submission) *supervise.Spec {
+	s.sequence++
+	return &supervise.Spec{
+		ID: sub.ID, Name: sub.Job.Name, Work: sub.Work, Control: sub.Control,
+		Limit: sub.Limit, Expected: max(sub.Expected, 0), Age: sub.Age,
+		Arrived: control.Now(), Sequence: s.sequence, Grace: grid.Span(s.config.Grace),
+		Site: s.config.Site.Name, Path: s.config.Path, Base: s.base,
+		Demand: sub.Job.Demand, Program: sub.Job.Program,
+	}
+}
+
+// Withdraw takes the start token, if nobody has, and removes the job.
+func (s *System) Withdraw(_ context.Context, at grid.AttemptID, dir string) (withdrawn bool, err error) {
+	self, err := control.Self()
+	if err != nil {
+		return false, fmt.Errorf("%w: withdrawing %s: %w", grid.ErrUnavailable, at, err)
+	}
+	_, held, err := control.Take(dir, at, control.Broker, self)
+	if err != nil {
+		return false, fmt.Errorf("withdrawing %s: %w", at, err)
+	}
+	if held.Holder != control.Broker {
+		return false, nil
+	}
+	s.drop(at)
+	return true, nil
+}
+
+// Kill tells the supervisor to end its program.
+func (s *System) Kill(ctx context.Context, at grid.AttemptID, dir string) error {
+	withdrawn, err := s.Withdraw(ctx, at, dir)
+	if withdrawn || err != nil {
+		return err
+	}
+	if _, ended, err := control.ReadEnd(dir, at); ended || err != nil {
+		return err
+	}
+	if err := control.AskKill(dir, at); err != nil {
+		return err
+	}
+	token, _, err := control.ReadToken(dir, at)
+	if err != nil {
+		return err
+	}
+	err = terminate(token.Process)
+	if errors.Is(err, errGone) { // ended, or vanished
+		_, err = s.Progress(ctx, at, dir)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: ending %s: %w", grid.ErrUnavailable, at, err)
+	}
+	return nil
+}
+
+// Progress reads the control directory, and the queue where that says nothing.
+func (s *System) Progress(_ context.Context, at grid.AttemptID, dir string) (grid.Progress, error) {
+	p := grid.Progress{ID: at, Local: grid.LocalID(at.Tag())}
+	s.mu.Lock()
+	e := s.known[at] // before the token, which may be taken meanwhile
+	busy := e != nil && !e.waiting
+	s.mu.Unlock()
+	token, taken, err := control.ReadToken(dir, at)
+	if err != nil {
+		return p, fmt.Errorf("looking for %s: %w", at, err)
+	}
+	switch {
+	case !taken && e != nil:
+		p.Phase = grid.Waiting
+		return p, nil
+	case !taken:
+		return p, nil
+	case token.Holder == control.Broker:
+		p.Phase = grid.Withdrawn
+		return p, nil
+	}
+	ended, err := readStarted(&p, dir, token)
+	if ended || err != nil || busy {
+		return p, err
+	}
+	return s.progressOfStray(p, dir, token)
+}
+
+// readStarted reads run and end of an attempt that has started.
+func readStarted(p *grid.Progress, dir string, token control.Token) (ended bool, err error) {
+	end, ended, err := control.ReadEnd(dir, p.ID)
+	if err != nil {
+		return false, fmt.Errorf("looking for the end of %s: %w", p.ID, err)
+	}
+	run, ran, err := control.ReadRun(dir, p.ID)
+	if err != nil {
+		return false, fmt.Errorf("looking for the start of %s: %w", p.ID, err)
+	}
+	p.Phase, p.Started = grid.Started, token.At
+	if ran {
+		p.Started = run.At
+	}
+	if !ended {
+		return false, nil
+	}
+	p.Phase, p.Finished = grid.Ended, end.At
+	p.ExitCode, p.Signal, p.Cause, p.Detail = end.ExitCode, end.Signal, end.Cause, end.Detail
+	if end.Cause == grid.NeverRan {
+		p.Started = 0
+	}
+	return true, nil
+}
+
+// progressOfStray is for an attempt that has started and is not in the spool.
+func (s *System) progressOfStray(p grid.Progress, dir string, token control.Token) (grid.Progress, error) {
+	alive, err := token.Process.Alive()
+	if alive || err != nil {
+		return p, err
+	}
+	if err := s.disappeared(p.ID, dir, token, false); err != nil {
+		return p, err
+	}
+	_, err = readStarted(&p, dir, token)
+	return p, err
+}

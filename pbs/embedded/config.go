@@ -1,0 +1,110 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/embedded/supervise"
+	"gbroker/plan"
+
+	"go.uber.org/zap"
+)
+
+// Config is all that an embedded batch system needs to know.
+type Config struct {
+	Site  grid.Site
+	Nodes []plan.Node // as declared; more cores than the machine has is allowed
+	Spool string      // absolute folder, made if absent; one system at a time uses it
+	// Supervisor is the command before the SPECFILE; nil is this program and "supervise".
+	Supervisor []string
+	// Changed is called, from any goroutine, whenever the progress of an attempt may
+	// have changed. It must not wait for a method of the System. nil: nobody is told.
+	Changed func(grid.AttemptID)
+	// Grace is what a program gets between SIGTERM and SIGKILL; 0 is 5 s.
+	Grace time.Duration
+	// Path is the jobs' PATH, where mpirun is looked for too; "" is the daemon's.
+	Path string
+	// MaxQueue bounds the jobs that wait or run; more are refused. 0 is 20,000.
+	MaxQueue int
+	Logger   *zap.Logger // nil: silent
+}
+
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// withDefaults fills in what was left out.
+func (c Config) withDefaults() (Config, error) {
+	if len(c.Supervisor) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return c, fmt.Errorf("finding this program, which is to supervise jobs: %w", err)
+		}
+		c.Supervisor = []string{self, supervise.Command}
+	}
+	if c.Changed == nil {
+		c.Changed = func(grid.AttemptID) {}
+	}
+	if c.Grace == 0 {
+		c.Grace = 5 * time.Second
+	}
+	if c.Path == "" {
+		c.Path = os.Getenv("PATH")
+	}
+	if c.Path == "" {
+		c.Path = defaultPath
+	}
+	if c.MaxQueue == 0 {
+		c.MaxQueue = 20_000
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c, nil
+}
+
+// Validate says what is wrong with c and what to write instead.
+func (c Config) Validate() error {
+	if !filepath.IsAbs(c.Spool) {
+		return fmt.Errorf("%w: the spool folder %q must be an absolute path", grid.ErrInvalid, c.Spool)
+	}
+	if len(c.Nodes) == 0 {
+		return fmt.Errorf("%w: the embedded batch system has no nodes: declare at least one", grid.ErrInvalid)
+	}
+	seen := map[grid.NodeName]bool{}
+	for _, n := range c.Nodes {
+		if err := grid.CheckName(string(n.Name)); err != nil {
+			return fmt.Errorf("%w: a node of the embedded batch system: %w", grid.ErrInvalid, err)
+		}
+		if seen[n.Name] {
+			return fmt.Errorf("%w: two nodes are called %s", grid.ErrInvalid, n.Name)
+		}
+		seen[n.Name] = true
+		if n.Cores < 1 || n.Cores > grid.MaxProcesses || n.Memory < 0 {
+			return fmt.Errorf("%w: node %s declares %d cores and %d bytes of memory: cores are 1 to %d, memory is not negative",
+				grid.ErrInvalid, n.Name, n.Cores, n.Memory, grid.MaxProcesses)
+		}
+	}
+	if c.Grace < 0 || c.MaxQueue < 0 {
+		return fmt.Errorf("%w: grace %v and max queue %d must not be negative", grid.ErrInvalid, c.Grace, c.MaxQueue)
+	}
+	return nil
+}
+
+// baseEnvironment is what every program gets, under its own variables.
+func (c Config) baseEnvironment() []string {
+	base := []string{"PATH=" + c.Path}
+	for _, v := range []struct{ name, otherwise string }{
+		{"HOME", "/"}, {"LANG", "C.UTF-8"}, {"USER", ""}, {"LOGNAME", ""}, {"TMPDIR", ""}, {"TZ", ""},
+	} {
+		value := os.Getenv(v.name)
+		if value == "" {
+			value = v.otherwise
+		}
+		if value != "" {
+			base = append(base, v.name+"="+value)
+		}
+	}
+	return base
+}

@@ -1,0 +1,41 @@
+// Package embedded makes any Linux machine a site: a batch system of its own, with
+// declared nodes and cores (which may exceed the real ones) and package plan as its
+// scheduler. Each job is a process group under a supervisor process (package
+// supervise), which outlives the daemon.
+//
+// # Order
+//
+// Jobs wait in the order of their age: arrival minus the age they brought, ties
+// by arrival. Every change runs plan.Pass.
+//
+// # The spool
+//
+// Every waiting or running job is one file, SPOOL/jobs/TAG.job, in the form of
+// supervise.Spec; TAG is the attempt's tag and its LocalID. It is written when the job comes,
+// and again, with its place, when it starts: then it is the supervisor's SPECFILE. It is
+// removed once the attempt is withdrawn or its end is in the control directory,
+// from where it is told ever after; so the spool holds no more than MaxQueue
+// files. Files appear by rename but are not forced to disk: after a power cut a
+// lost one is submitted again by the broker (Progress says grid.Unknown), and one that
+// came back is stopped by its start token. A file that cannot be read is moved
+// aside to NAME.corrupt and reported in the log.
+//
+// # Restart
+//
+// What the control directory of each spooled job says decides: no token, it waits
+// on; the broker's, it is dropped; an end, it is reported; else its supervisor is
+// sought by number, start and boot, and watched if it lives.
+//
+// # The end of a supervisor
+//
+// is noticed by its pidfd (Linux 5.3; before that by looking twice a second). One that has
+// written no end has vanished: what is left of its program is found by session and by
+// the variable GBROKER_ATTEMPT and killed, and the attempt ends with cause
+// grid.Disappeared. One that ended before it took the token is started anew, a few
+// times.
+//
+//	Submit ──► waiting ──Pass──► launching ──token──► running ──end──► (gone)
+//	              ▲                  │ no token                         ▲
+//	              └──── a pause ─────┘                                  │
+//	           Withdraw from any of the first two ───────────────────────
+package embedded

@@ -1,0 +1,121 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gbroker/grid"
+	"gbroker/pbs/control"
+	"gbroker/pbs/embedded/supervise"
+	"gbroker/plan"
+
+	"go.uber.org/zap"
+)
+
+const spoolSuffix = ".job"
+
+func (s *System) spoolFile(at grid.AttemptID) string {
+	return filepath.Join(s.jobs, at.Tag()+spoolSuffix)
+}
+
+// spool writes a job's file.
+func (s *System) spool(spec *supervise.Spec) error {
+	data, err := spec.Encode()
+	if err != nil {
+		return err
+	}
+	name := s.spoolFile(spec.ID)
+	tmp := name + ".tmp"
+	if err := os.WriteFile(tmp, data, 0o600); err != nil {
+		return fmt.Errorf("%w: spooling %s: %w", grid.ErrUnavailable, spec.ID, err)
+	}
+	if err := os.Rename(tmp, name); err != nil {
+		return fmt.Errorf("%w: spooling %s: %w", grid.ErrUnavailable, spec.ID, err)
+	}
+	return nil
+}
+
+func (s *System) unspool(at grid.AttemptID) {
+	if err := os.Remove(s.spoolFile(at)); err != nil && !os.IsNotExist(err) {
+		s.log.Warn("a spooled job cannot be removed", zap.Stringer("attempt", at), zap.Error(err))
+	}
+}
+
+// load takes up the spool: what waits, and what may run.
+func (s *System) load() error {
+	names, err := os.ReadDir(s.jobs)
+	if err != nil {
+		return fmt.Errorf("reading the spool: %w", err)
+	}
+	for _, n := range names {
+		name := filepath.Join(s.jobs, n.Name())
+		switch {
+		case strings.HasSuffix(n.Name(), ".tmp"):
+			os.Remove(name)
+		case strings.HasSuffix(n.Name(), spoolSuffix):
+			s.loadFile(name)
+		}
+	}
+	slices.SortFunc(s.queue, (*entry).rank)
+	slices.SortFunc(s.busy, (*entry).rank)
+	return nil
+}
+
+func (s *System) loadFile(name string) {
+	spec, err := supervise.Read(name)
+	if err == nil && filepath.Base(name) != spec.ID.Tag()+spoolSuffix {
+		err = fmt.Errorf("it is of %s and belongs to another file", spec.ID)
+	}
+	if err != nil {
+		s.log.Error("a spooled job cannot be read and is moved aside; the broker will submit it again",
+			zap.String("file", name), zap.Error(err), zap.NamedError("moving", os.Rename(name, name+".corrupt")))
+		return
+	}
+	s.sequence = max(s.sequence, spec.Sequence)
+	e := &entry{spec: spec}
+	token, taken, err := control.ReadToken(spec.Control, spec.ID)
+	if err != nil {
+		// It cannot start while that is so; if it has started, its supervisor goes on.
+		s.log.Error("nothing is known of a spooled job", zap.Stringer("attempt", spec.ID), zap.Error(err))
+	}
+	switch {
+	case !taken && err == nil:
+		e.waiting, e.spec.Shares = true, nil
+		s.queue = append(s.queue, e)
+	case taken && token.Holder == control.Broker:
+		s.unspool(spec.ID)
+		return
+	default:
+		e.started, e.shares = token.At, s.sharesOf(spec)
+		s.busy = append(s.busy, e)
+	}
+	s.known[spec.ID] = e
+}
+
+// sharesOf finds a job's nodes as they are declared now.
+func (s *System) sharesOf(spec *supervise.Spec) []plan.Share {
+	var shares []plan.Share
+	for _, h := range spec.Shares {
+		i := slices.IndexFunc(s.config.Nodes, func(n plan.Node) bool { return n.Name == h.Node })
+		if i < 0 {
+			s.log.Warn("a job runs on a node that is declared no more",
+				zap.Stringer("attempt", spec.ID), zap.String("node", string(h.Node)))
+			continue
+		}
+		shares = append(shares, plan.Share{Node: i, Processes: h.Processes, Cores: h.Cores, Memory: h.Memory})
+	}
+	return shares
+}
+
+// place writes the shares of a starting job into its specification.
+func (s *System) place(e *entry, shares []plan.Share) {
+	e.shares, e.spec.Shares = shares, nil
+	for _, h := range shares {
+		e.spec.Shares = append(e.spec.Shares, supervise.Share{
+			Node: s.config.Nodes[h.Node].Name, Processes: h.Processes, Cores: h.Cores, Memory: h.Memory,
+		})
+	}
+}

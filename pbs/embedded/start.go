@@ -1,0 +1,151 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/control"
+	"gbroker/pbs/embedded/supervise"
+	"gbroker/plan"
+
+	"go.uber.org/zap"
+)
+
+// maxFailures bounds how often a supervisor is started that ends before it takes
+// the token; the pauses between grow from firstPause.
+const (
+	maxFailures = 4
+	firstPause  = time.Second
+)
+
+// pass starts the jobs whose turn it is.
+func (s *System) pass(ctx context.Context) {
+	for _, e := range s.choose() {
+		child, err := s.launch(e)
+		if err != nil {
+			s.log.Error("a job's supervisor cannot be started", zap.Stringer("attempt", e.spec.ID), zap.Error(err))
+			s.again(e, err)
+			continue
+		}
+		s.watch(ctx, e, child)
+	}
+}
+
+// choose takes out of the queue what starts now.
+func (s *System) choose() []*entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		return nil
+	}
+	now := time.Now()
+	ready := slices.DeleteFunc(slices.Clone(s.queue), func(e *entry) bool { return e.pause.After(now) })
+	placements := plan.Pass(s.snapshot(ready))
+	if len(placements) == 0 {
+		return nil
+	}
+	chosen := make([]*entry, 0, len(placements))
+	for _, p := range placements {
+		e := ready[p.Index]
+		e.waiting, e.started = false, grid.InstantOf(now)
+		s.place(e, p.Shares)
+		chosen = append(chosen, e)
+	}
+	s.queue = slices.DeleteFunc(s.queue, func(e *entry) bool { return !e.waiting })
+	s.busy = append(s.busy, chosen...)
+	return chosen
+}
+
+// child is a supervisor started by this process.
+type child struct {
+	pid    int
+	pidfd  int // -1 where the kernel gives none
+	status *os.File
+}
+
+// launch starts the supervisor of e in a session of its own.
+func (s *System) launch(e *entry) (*child, error) {
+	if err := s.respool(e); err != nil {
+		return nil, err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	c := &child{pidfd: -1, status: r}
+	argv := append(slices.Clone(s.config.Supervisor), s.spoolFile(e.spec.ID))
+	c.pid, err = syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
+		Dir:   filepath.Dir(s.jobs),
+		Env:   []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=" + strconv.Itoa(32<<20), supervise.StatusVariable + "=1"},
+		Files: []uintptr{null.Fd(), null.Fd(), s.errors.Fd(), w.Fd()},
+		Sys:   &syscall.SysProcAttr{Setsid: true, PidFD: &c.pidfd},
+	})
+	if err != nil {
+		r.Close()
+		return nil, fmt.Errorf("starting %s: %w", argv[0], err)
+	}
+	return c, nil
+}
+
+// respool writes the specification with its place, unless the job was withdrawn meanwhile.
+func (s *System) respool(e *entry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[e.spec.ID] != e {
+		return nil // the supervisor will find no file, and nothing is lost by that
+	}
+	return s.spool(e.spec)
+}
+
+// again puts a job back into the queue whose supervisor did not get as far as the
+// token; after a few times it is given up.
+func (s *System) again(e *entry, why error) {
+	s.mu.Lock()
+	if s.known[e.spec.ID] != e {
+		s.mu.Unlock()
+		return
+	}
+	e.failures++
+	if e.failures < maxFailures {
+		pause := firstPause << (2 * (e.failures - 1))
+		e.pause = time.Now().Add(pause)
+		s.busy = slices.DeleteFunc(s.busy, func(o *entry) bool { return o == e })
+		s.enqueue(e)
+		s.mu.Unlock()
+		time.AfterFunc(pause, s.kick)
+		s.kick()
+		return
+	}
+	s.mu.Unlock()
+	s.giveUp(e, why)
+}
+
+// giveUp ends an attempt that cannot be started.
+func (s *System) giveUp(e *entry, why error) {
+	at, dir := e.spec.ID, e.spec.Control
+	taken, _, err := control.Take(dir, at, control.Supervisor, control.Process{}) // no process stands behind it
+	if taken && err == nil {
+		err = control.WriteEnd(dir, at, control.End{
+			At: control.Now(), Cause: grid.NeverRan, Detail: fmt.Sprintf("its supervisor could not be started: %v", why),
+		})
+	}
+	if err != nil {
+		s.log.Error("a job that cannot be started is dropped; the broker will find it unknown",
+			zap.Stringer("attempt", at), zap.Error(err))
+	}
+	s.drop(at)
+	s.config.Changed(at)
+}

@@ -1,0 +1,345 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gbroker/grid"
+)
+
+// Spec is one job of the embedded batch system, as it stands in the spool and as
+// the supervisor gets it.
+//
+// # Form of a SPECFILE
+//
+// Records "key=value" that each end with a zero byte, so that all else stands
+// as it is: first "gbroker-spec=1" (the version), last "end=". Records of a list
+// repeat. Unknown keys are refused, as is a file that does not end with "end=".
+type Spec struct {
+	ID            grid.AttemptID
+	Name          string
+	Work, Control string
+	Limit         grid.Tick // kill limit of the program
+	Expected, Age grid.Tick
+	Arrived       grid.Tick
+	Sequence      uint64 // order of arrival
+	Grace         grid.Tick
+	Site          grid.SiteName
+	Path          string   // where a parallel program's starter is searched
+	Base          []string // NAME=VALUE, the environment under the job's own variables
+	Demand        grid.Demand
+	Program       grid.Program
+	Shares        []Share // where it runs; empty while it waits
+}
+
+// Share is the part of a job on one node.
+type Share struct {
+	Node             grid.NodeName
+	Processes, Cores int
+	Memory           int64
+}
+
+// MaxSpec bounds a SPECFILE, in bytes; the kernel would not take more arguments.
+const MaxSpec = 8 << 20
+
+const version = "1"
+
+// Encode gives the content of a SPECFILE. Values must be without zero bytes.
+func (s *Spec) Encode() ([]byte, error) {
+	w := &writer{}
+	w.text("gbroker-spec", version)
+	w.text("job", string(s.ID.Job))
+	w.number("term", int64(s.ID.Epoch.Term))
+	w.number("hop", int64(s.ID.Epoch.Hop))
+	w.number("attempt", int64(s.ID.Attempt))
+	w.text("name", s.Name)
+	w.text("work", s.Work)
+	w.text("control", s.Control)
+	w.number("limit", int64(s.Limit))
+	w.number("expected", int64(s.Expected))
+	w.number("age", int64(s.Age))
+	w.number("arrived", int64(s.Arrived))
+	w.number("sequence", int64(s.Sequence))
+	w.number("grace", int64(s.Grace))
+	w.text("site", string(s.Site))
+	w.text("path", s.Path)
+	w.texts("base", s.Base)
+	w.text("architecture", s.Demand.Architecture)
+	w.text("system", s.Demand.System)
+	for _, c := range s.Demand.Chunks {
+		w.text("chunk", fmt.Sprint(c.Count, c.Processes, c.Cores, c.Memory))
+	}
+	w.program(&s.Program)
+	for _, h := range s.Shares {
+		w.text("share", fmt.Sprint(h.Node, " ", h.Processes, " ", h.Cores, " ", h.Memory))
+	}
+	w.text("end", "")
+	if w.err == nil && w.b.Len() > MaxSpec {
+		w.err = fmt.Errorf("%w: the job's arguments and environment take %d bytes: at most %d", grid.ErrInvalid, w.b.Len(), MaxSpec)
+	}
+	return []byte(w.b.String()), w.err
+}
+
+type writer struct {
+	b   strings.Builder
+	err error
+}
+
+func (w *writer) text(key, value string) {
+	if strings.IndexByte(value, 0) >= 0 && w.err == nil {
+		w.err = fmt.Errorf("%w: %s has a zero byte, which no program can be given", grid.ErrInvalid, key)
+	}
+	w.b.WriteString(key)
+	w.b.WriteByte('=')
+	w.b.WriteString(value)
+	w.b.WriteByte(0)
+}
+
+func (w *writer) number(key string, n int64) { w.text(key, strconv.FormatInt(n, 10)) }
+
+func (w *writer) texts(key string, values []string) {
+	for _, v := range values {
+		w.text(key, v)
+	}
+}
+
+func (w *writer) program(p *grid.Program) {
+	w.text("executable", p.Executable)
+	w.texts("argument", p.Arguments)
+	w.text("input", p.Input)
+	w.text("output", p.Output)
+	w.text("error", p.Error)
+	w.text("directory", p.Directory)
+	for _, v := range p.Environment {
+		if v.Name == "" || strings.Contains(v.Name, "=") {
+			w.err = errors.Join(w.err, fmt.Errorf("%w: %.80q cannot name an environment variable", grid.ErrInvalid, v.Name))
+		}
+		w.text("variable", v.Name+"="+v.Value)
+	}
+	w.text("parallel", p.Parallel)
+	w.number("memory-limit", p.MemoryLimit)
+}
+
+// Decode is the inverse of Encode.
+func Decode(data []byte) (*Spec, error) {
+	const first = "gbroker-spec="
+	records := strings.Split(string(data), "\x00")
+	if v, ok := strings.CutPrefix(records[0], first); !ok {
+		return nil, fmt.Errorf("it does not begin with %q", first)
+	} else if v != version {
+		return nil, fmt.Errorf("it is of version %.20q: this program knows version %s", v, version)
+	}
+	n := len(records)
+	if n < 3 || records[n-1] != "" || records[n-2] != "end=" {
+		return nil, errors.New("it is torn: its last record is not \"end=\"")
+	}
+	s := &Spec{}
+	d := newDecoder(s)
+	for _, record := range records[1 : n-2] {
+		key, value, ok := strings.Cut(record, "=")
+		if !ok {
+			return nil, fmt.Errorf("%.40q is no record", record)
+		}
+		if err := d.set(key, value); err != nil {
+			return nil, fmt.Errorf("record %q: %w", key, err)
+		}
+	}
+	return s, s.check()
+}
+
+func (s *Spec) check() error {
+	if _, err := grid.ParseJobID(string(s.ID.Job)); err != nil {
+		return err
+	}
+	if s.Work == "" || s.Work[0] != '/' || s.Control == "" || s.Control[0] != '/' {
+		return errors.New("work and control must be absolute")
+	}
+	if s.Limit <= 0 || s.Grace < 0 {
+		return fmt.Errorf("limit %d and grace %d must be positive", s.Limit, s.Grace)
+	}
+	return nil
+}
+
+// decoder knows where each record belongs.
+type decoder struct {
+	*Spec
+	texts map[string]*string
+	ticks map[string]*grid.Tick
+	small map[string]*uint32
+}
+
+func newDecoder(s *Spec) *decoder {
+	p := &s.Program
+	return &decoder{
+		Spec: s,
+		texts: map[string]*string{
+			"name": &s.Name, "work": &s.Work, "control": &s.Control, "path": &s.Path,
+			"job": (*string)(&s.ID.Job), "site": (*string)(&s.Site),
+			"architecture": &s.Demand.Architecture, "system": &s.Demand.System,
+			"executable": &p.Executable, "input": &p.Input, "output": &p.Output, "error": &p.Error,
+			"directory": &p.Directory, "parallel": &p.Parallel,
+		},
+		ticks: map[string]*grid.Tick{
+			"limit": &s.Limit, "expected": &s.Expected, "age": &s.Age, "arrived": &s.Arrived, "grace": &s.Grace,
+		},
+		small: map[string]*uint32{
+			"term": &s.ID.Epoch.Term, "hop": &s.ID.Epoch.Hop, "attempt": &s.ID.Attempt,
+		},
+	}
+}
+
+func (d *decoder) set(key, value string) error {
+	if at, ok := d.texts[key]; ok {
+		*at = value
+		return nil
+	}
+	p := &d.Program
+	switch key {
+	case "argument":
+		p.Arguments = append(p.Arguments, value)
+	case "base":
+		d.Base = append(d.Base, value)
+	case "variable":
+		name, v, _ := strings.Cut(value, "=")
+		p.Environment = append(p.Environment, grid.Variable{Name: name, Value: v})
+	case "chunk":
+		return d.setChunk(value)
+	case "share":
+		return d.setShare(value)
+	default:
+		return d.setNumber(key, value)
+	}
+	return nil
+}
+
+func (d *decoder) setNumber(key, value string) error {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%.40q is no number, or the key is unknown", value)
+	}
+	if n < 0 && key != "age" {
+		return fmt.Errorf("%d is negative", n)
+	}
+	if at, ok := d.ticks[key]; ok {
+		*at = grid.Tick(n)
+		return nil
+	}
+	if at, ok := d.small[key]; ok {
+		if n > 1<<32-1 {
+			return fmt.Errorf("%d is too large", n)
+		}
+		*at = uint32(n)
+		return nil
+	}
+	switch key {
+	case "sequence":
+		d.Sequence = uint64(n)
+	case "memory-limit":
+		d.Program.MemoryLimit = n
+	default:
+		return errors.New("it is unknown")
+	}
+	return nil
+}
+
+func (s *Spec) setChunk(value string) error {
+	n, err := numbers(strings.Fields(value), 4)
+	if err != nil {
+		return err
+	}
+	s.Demand.Chunks = append(s.Demand.Chunks, grid.Chunk{
+		Count: int(n[0]), Processes: int(n[1]), Cores: int(n[2]), Memory: n[3],
+	})
+	return nil
+}
+
+func (s *Spec) setShare(value string) error {
+	node, rest, _ := strings.Cut(value, " ")
+	n, err := numbers(strings.Fields(rest), 3)
+	if err != nil {
+		return err
+	}
+	s.Shares = append(s.Shares, Share{
+		Node: grid.NodeName(node), Processes: int(n[0]), Cores: int(n[1]), Memory: n[2],
+	})
+	return nil
+}
+
+func numbers(words []string, want int) ([]int64, error) {
+	if len(words) != want {
+		return nil, fmt.Errorf("has %d numbers, not %d", len(words), want)
+	}
+	n := make([]int64, want)
+	for i, w := range words {
+		var err error
+		if n[i], err = strconv.ParseInt(w, 10, 64); err != nil {
+			return nil, fmt.Errorf("%.40q is no number", w)
+		}
+	}
+	return n, nil
+}
+
+// Read reads a SPECFILE.
+func Read(name string) (*Spec, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxSpec+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > MaxSpec {
+		return nil, fmt.Errorf("%s is longer than %d bytes", name, MaxSpec)
+	}
+	s, err := Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no job of this program: %w", name, err)
+	}
+	return s, nil
+}
+
+// environment is all of the program's environment: Base, over it the job's own
+// variables, over them what gbroker says.
+func (s *Spec) environment() []string {
+	env := slices.Clone(s.Base)
+	for _, v := range s.Program.Environment {
+		env = append(env, v.Name+"="+v.Value)
+	}
+	env = append(env,
+		"GBROKER_JOB="+string(s.ID.Job),
+		"GBROKER_SITE="+string(s.Site),
+		"GBROKER_PROCESSES="+strconv.Itoa(max(s.Demand.Processes(), 1)),
+		"GBROKER_HOSTFILE="+s.hostFile(),
+		s.Mark(),
+	)
+	return lastOfEach(env)
+}
+
+// Mark is the environment variable by which processes of an attempt are known.
+func (s *Spec) Mark() string { return Mark(s.ID) }
+
+// Mark is the environment variable by which processes of an attempt are known.
+func Mark(at grid.AttemptID) string { return "GBROKER_ATTEMPT=" + at.String() }
+
+// lastOfEach keeps the last value of each name.
+func lastOfEach(env []string) []string {
+	at := make(map[string]int, len(env))
+	kept := env[:0]
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		if i, had := at[name]; had {
+			kept[i] = e
+			continue
+		}
+		at[name] = len(kept)
+		kept = append(kept, e)
+	}
+	return kept
+}

@@ -1,0 +1,164 @@
+package supervise
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"gbroker/grid"
+	"gbroker/pbs/control"
+)
+
+// lingering bounds how long processes that do not die are waited for.
+const lingering = 10 * time.Second
+
+// watch waits for the leader's end, enforces the limits and clears up.
+func (s *Spec) watch(leader int, signals <-chan os.Signal) control.End {
+	end := control.End{Cause: grid.ByItself}
+	walltime := time.NewTimer(s.Limit.Duration())
+	defer walltime.Stop()
+	var grace <-chan time.Time
+	stop := func(cause grid.Cause, detail string) {
+		if grace != nil {
+			return
+		}
+		end.Cause, end.Detail = cause, detail
+		syscall.Kill(-leader, syscall.SIGTERM)
+		syscall.Kill(-leader, syscall.SIGCONT) // it may be stopped
+		grace = time.After(s.Grace.Duration())
+	}
+	for !reapOthers(leader) {
+		select {
+		case got := <-signals:
+			if got == syscall.SIGTERM {
+				stop(s.whoStops())
+			}
+		case <-walltime.C:
+			stop(grid.ByWalltime, fmt.Sprintf("it ran for its limit of %v", s.Limit.Duration()))
+		case <-grace:
+			syscall.Kill(-leader, syscall.SIGKILL)
+			killChildren()
+			grace = time.After(time.Second) // for what was just being born
+		}
+	}
+	end.At = control.Now()
+	// The leader is not reaped yet, so its number still means its group.
+	syscall.Kill(-leader, syscall.SIGKILL)
+	end.ExitCode, end.Signal = reap(leader)
+	if left := clearUp(signals); left > 0 {
+		complain(0, fmt.Errorf("%s: %d processes do not die", s.ID, left))
+	}
+	return end
+}
+
+// whoStops tells whose SIGTERM it was.
+func (s *Spec) whoStops() (grid.Cause, string) {
+	if asked, err := control.KillAsked(s.Control, s.ID); asked || err != nil {
+		return grid.ByRequest, "ended on request"
+	}
+	return grid.Disappeared, "its supervisor was told to end, but not by the broker: was the machine shut down?"
+}
+
+// reapOthers reaps what has ended, but the leader; it tells whether the leader has.
+func reapOthers(leader int) bool {
+	for {
+		pid := peek(pAll, 0)
+		if pid == leader {
+			return true
+		}
+		if pid == 0 {
+			return false
+		}
+		syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+	}
+}
+
+// The kinds of waitid(2).
+const pAll = 0
+
+// peek is a child that has ended and is not reaped, or 0.
+func peek(kind, id int) int {
+	var info [128]byte // siginfo_t; si_pid begins the union, which is aligned to a pointer
+	for {
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, uintptr(kind), uintptr(id), uintptr(unsafe.Pointer(&info[0])),
+			syscall.WEXITED|syscall.WNOHANG|syscall.WNOWAIT, 0, 0)
+		if errno == syscall.EINTR {
+			continue
+		}
+		if errno != 0 {
+			return 0
+		}
+		const union = 12 + 4*(^uintptr(0)>>63)
+		return int(*(*int32)(unsafe.Pointer(&info[union])))
+	}
+}
+
+// reap is the end of the leader: exit code, or 128+n and n for signal n.
+func reap(leader int) (code, sig int) {
+	var status syscall.WaitStatus
+	for {
+		_, err := syscall.Wait4(leader, &status, 0, nil)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	if status.Signaled() {
+		return 128 + int(status.Signal()), int(status.Signal())
+	}
+	return status.ExitStatus() & 0xff, 0
+}
+
+// clearUp kills and reaps all that the program left, level by level: the children
+// of what dies become ours. It gives how many would not die.
+func clearUp(signals <-chan os.Signal) (left int) {
+	deadline := time.After(lingering)
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		switch {
+		case err == syscall.EINTR || pid > 0:
+			continue
+		case err != nil: // ECHILD: none are left
+			return 0
+		}
+		left = killChildren()
+		select {
+		case <-signals:
+		case <-time.After(100 * time.Millisecond): // one was born while we looked
+		case <-deadline:
+			return left
+		}
+	}
+}
+
+// killChildren kills all children of this process. Until we reap them their
+// numbers are theirs, so none other can be hit.
+func killChildren() (killed int) {
+	self := os.Getpid()
+	for _, pid := range Processes() {
+		if s, err := control.ReadStat(pid); err == nil && s.Parent == self && !s.Ended() {
+			syscall.Kill(pid, syscall.SIGKILL)
+			killed++
+		}
+	}
+	return killed
+}
+
+// Processes lists the numbers of all processes.
+func Processes() []int {
+	d, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	var pids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}

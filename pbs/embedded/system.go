@@ -1,0 +1,166 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs"
+	"gbroker/pbs/control"
+	"gbroker/pbs/embedded/supervise"
+	"gbroker/plan"
+
+	"go.uber.org/zap"
+)
+
+// System is the embedded batch system.
+type System struct {
+	config Config
+	base   []string // environment of all programs
+	jobs   string   // folder of the spooled jobs
+	log    *zap.Logger
+	errors *os.File // what supervisors say
+
+	wake    chan struct{} // something changed: run a pass
+	watches sync.WaitGroup
+
+	mu       sync.Mutex
+	known    map[grid.AttemptID]*entry
+	queue    []*entry // waiting, in order
+	busy     []*entry // launching or running, in the order of their start
+	sequence uint64
+}
+
+var _ pbs.System = (*System)(nil)
+
+// entry is a job that waits or runs.
+type entry struct {
+	spec     *supervise.Spec
+	waiting  bool
+	started  grid.Tick
+	shares   []plan.Share
+	failures int       // starts that did not get as far as the token
+	pause    time.Time // not started before
+}
+
+// rank orders the queue: older first.
+func (e *entry) rank(o *entry) int {
+	return cmp.Or(
+		cmp.Compare(e.spec.Arrived-e.spec.Age, o.spec.Arrived-o.spec.Age),
+		cmp.Compare(e.spec.Sequence, o.spec.Sequence))
+}
+
+// New opens the system over its spool and takes up what is there. Nothing starts
+// before Run.
+func New(config Config) (*System, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	config, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &System{
+		config: config, base: config.baseEnvironment(), jobs: filepath.Join(config.Spool, "jobs"),
+		log: config.Logger, wake: make(chan struct{}, 1), known: make(map[grid.AttemptID]*entry),
+	}
+	if err := os.MkdirAll(s.jobs, 0o700); err != nil {
+		return nil, fmt.Errorf("making the spool of the embedded batch system: %w", err)
+	}
+	return s, s.load()
+}
+
+// openErrors opens the log of supervisors; an old one of more than 1 MiB becomes NAME.old.
+func openErrors(name string) (*os.File, error) {
+	if info, err := os.Stat(name); err == nil && info.Size() > 1<<20 {
+		if err := os.Rename(name, name+".old"); err != nil {
+			return nil, err
+		}
+	}
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+}
+
+// Run starts jobs and watches over them until ctx is done. It is called once.
+func (s *System) Run(ctx context.Context) (err error) {
+	if s.errors, err = openErrors(filepath.Join(s.config.Spool, "supervise.log")); err != nil {
+		return fmt.Errorf("opening the log of the supervisors: %w", err)
+	}
+	defer s.errors.Close()
+	s.mu.Lock()
+	found := slices.Clone(s.busy)
+	s.mu.Unlock()
+	for _, e := range found {
+		s.watch(ctx, e, nil)
+	}
+	s.kick()
+	defer s.watches.Wait()
+	for {
+		select {
+		case <-s.wake:
+			s.pass(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// kick asks for a pass; many become one.
+func (s *System) kick() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Snapshot is what the system holds now.
+func (s *System) Snapshot(context.Context) (plan.Snapshot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.snapshot(s.queue), nil
+}
+
+func (s *System) snapshot(queue []*entry) plan.Snapshot {
+	shot := plan.Snapshot{
+		At: control.Now(), Site: s.config.Site, Nodes: s.config.Nodes,
+		Running: make([]plan.Running, 0, len(s.busy)), Waiting: make([]plan.Waiting, 0, len(queue)),
+	}
+	for _, e := range s.busy {
+		shot.Running = append(shot.Running, plan.Running{
+			Job: e.spec.ID.Job, Shares: e.shares, Start: e.started, End: e.started + e.spec.Limit,
+		})
+	}
+	for _, e := range queue {
+		shot.Waiting = append(shot.Waiting, plan.Waiting{Job: e.spec.ID.Job, Demand: e.spec.Demand, Limit: e.spec.Limit})
+	}
+	return shot
+}
+
+// enqueue puts a waiting job in its place; s.mu is held.
+func (s *System) enqueue(e *entry) {
+	e.waiting, e.shares, e.spec.Shares = true, nil, nil
+	at, _ := slices.BinarySearchFunc(s.queue, e, (*entry).rank)
+	s.queue = slices.Insert(s.queue, at, e)
+}
+
+// drop forgets an attempt whose control directory now says all.
+func (s *System) drop(at grid.AttemptID) {
+	s.mu.Lock()
+	e := s.known[at]
+	if e != nil {
+		delete(s.known, at)
+		is := func(o *entry) bool { return o == e }
+		s.queue = slices.DeleteFunc(s.queue, is)
+		s.busy = slices.DeleteFunc(s.busy, is)
+		s.unspool(at)
+	}
+	s.mu.Unlock()
+	if e != nil {
+		s.kick()
+	}
+}

@@ -1,0 +1,346 @@
+package pbstest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/pbs/control"
+	"gbroker/plan"
+)
+
+// blocked is a site whose only core is held by a program until it is released.
+func blocked(t *testing.T, open Open) (s *site, holder grid.Submission) {
+	s = newSite(t, open, plan.Node{Name: "n1", Cores: 1})
+	holder = s.submit(s.shell(`echo x > up; while [ ! -e go ]; do sleep 0.01; done`))
+	s.awaitFile(holder, "up")
+	return s, holder
+}
+
+func (s *site) release(j grid.Submission) { s.write(j, "go", "", 0o644) }
+
+func testWithdraw(t *testing.T, open Open) {
+	s, holder := blocked(t, open)
+	j := s.submit(s.shell("echo ran > ran"))
+	if p := s.progress(j); p.Phase != grid.Waiting {
+		t.Fatalf("it is %s", p.Phase)
+	}
+	for range 2 {
+		if ok, err := s.Withdraw(context.Background(), j.ID, j.Control); !ok || err != nil {
+			t.Fatalf("Withdraw: %v, %v", ok, err)
+		}
+	}
+	if shot, err := s.Snapshot(context.Background()); err != nil || len(shot.Waiting) != 0 {
+		t.Errorf("the queue after it: %+v, %v", shot.Waiting, err)
+	}
+	if _, err := s.Submit(context.Background(), j); err != nil {
+		t.Errorf("Submit after Withdraw: %v", err)
+	}
+	if ok, err := s.Withdraw(context.Background(), holder.ID, holder.Control); ok || err != nil {
+		t.Errorf("Withdraw of what runs: %v, %v", ok, err)
+	}
+	unknown := s.shell("echo ran > ran")
+	if ok, err := s.Withdraw(context.Background(), unknown.ID, unknown.Control); !ok || err != nil {
+		t.Errorf("Withdraw of what never came: %v, %v", ok, err)
+	}
+	s.submit(unknown)
+	last := s.submit(s.shell("exit 0"))
+	s.restart()
+	s.release(holder)
+	s.end(last) // came after both
+	for _, j := range []grid.Submission{j, unknown} {
+		if p := s.progress(j); p.Phase != grid.Withdrawn || exists(j, "ran") {
+			t.Errorf("a withdrawn job is %s; it ran: %v", p.Phase, exists(j, "ran"))
+		}
+	}
+}
+
+// Many times a withdrawal meets the start: exactly one of both comes true.
+func testWithdrawRacesStart(t *testing.T, open Open) {
+	s := newSite(t, open)
+	started := 0
+	const rounds = 60
+	for i := range rounds {
+		j := s.submit(s.shell("echo ran >> ran"))
+		if i%3 > 0 { // let the start come closer
+			s.until("the attempt is near its start", func() bool {
+				shot, err := s.Snapshot(context.Background())
+				return err == nil && len(shot.Waiting) == 0
+			})
+		}
+		if i%3 == 2 {
+			s.until("its supervisor is at work", func() bool {
+				names, _ := filepath.Glob(filepath.Join(j.Control, "*"))
+				hidden, _ := filepath.Glob(filepath.Join(j.Control, ".*"))
+				return len(names)+len(hidden) > 0
+			})
+		}
+		withdrawn, err := s.Withdraw(context.Background(), j.ID, j.Control)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if withdrawn {
+			if p := s.progress(j); p.Phase != grid.Withdrawn {
+				t.Fatalf("withdrawn, and yet %s", p.Phase)
+			}
+			defer func() {
+				if exists(j, "ran") {
+					t.Errorf("round %d: withdrawn, and yet it ran", i)
+				}
+			}()
+			continue
+		}
+		started++
+		if p := s.end(j); p.Cause != grid.ByItself || s.read(j, "ran") != "ran\n" {
+			t.Errorf("round %d: not withdrawn; ended %+v", i, p)
+		}
+	}
+	if started == 0 || started == rounds {
+		t.Logf("%d of %d started: the race was not met from both sides", started, rounds)
+	}
+	s.until("all supervisors are done", func() bool {
+		shot, err := s.Snapshot(context.Background())
+		return err == nil && len(shot.Running)+len(shot.Waiting) == 0
+	})
+}
+
+func testKillBeforeStart(t *testing.T, open Open) {
+	s, holder := blocked(t, open)
+	j := s.submit(s.shell("echo ran > ran"))
+	if err := s.Kill(context.Background(), j.ID, j.Control); err != nil {
+		t.Fatal(err)
+	}
+	if p := s.progress(j); p.Phase != grid.Withdrawn {
+		t.Errorf("it is %s", p.Phase)
+	}
+	s.release(holder)
+	s.end(holder)
+}
+
+func testSubmitAgain(t *testing.T, open Open) {
+	s, holder := blocked(t, open)
+	j := s.shell("echo ran >> ran")
+	locals := make([]grid.LocalID, 8)
+	var all sync.WaitGroup
+	for i := range locals {
+		all.Go(func() {
+			var err error
+			if locals[i], err = s.Submit(context.Background(), j); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	s.submit(j)
+	s.restart()
+	s.submit(j)
+	if shot, _ := s.Snapshot(context.Background()); len(shot.Waiting) != 1 {
+		t.Errorf("%d jobs wait where one was submitted", len(shot.Waiting))
+	}
+	s.release(holder)
+	s.end(j)
+	s.submit(j)
+	s.restart()
+	last, err := s.Submit(context.Background(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range locals {
+		if l != last || l == "" {
+			t.Errorf("local identifiers %q and %q of one attempt", l, last)
+		}
+	}
+	next := s.submit(s.shell("exit 0"))
+	s.end(next)
+	if got := s.read(j, "ran"); got != "ran\n" {
+		t.Errorf("it ran: %q", got)
+	}
+	if p := s.progress(j); p.Phase != grid.Ended {
+		t.Errorf("it is %s", p.Phase)
+	}
+}
+
+func testSubmitRefuses(t *testing.T, open Open) {
+	s := newSite(t, open)
+	for name, change := range map[string]func(*grid.Submission){
+		"too many cores":     func(j *grid.Submission) { j.Job.Demand = cores(9) },
+		"other architecture": func(j *grid.Submission) { j.Job.Demand.Architecture = "ppc" },
+		"zero byte":          func(j *grid.Submission) { j.Job.Program.Arguments = []string{"a\x00b"} },
+		"bad variable": func(j *grid.Submission) {
+			j.Job.Program.Environment = []grid.Variable{{Name: "A=B", Value: "x"}}
+		},
+		"no limit":         func(j *grid.Submission) { j.Limit = 0 },
+		"relative sandbox": func(j *grid.Submission) { j.Work = "work" },
+	} {
+		j := s.shell("exit 0")
+		change(&j)
+		if _, err := s.Submit(context.Background(), j); !errors.Is(err, grid.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Without its control directory nothing is known of an attempt, and nothing is done.
+func testControlDirectoryLost(t *testing.T, open Open) {
+	s, holder := blocked(t, open)
+	j := s.submit(s.shell("echo ran > ran"))
+	torn := s.submit(s.shell("echo ran > ran"))
+	if err := os.RemoveAll(j.Control); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(torn.Control, "start.1.2.1"), []byte("gbroker-ctl 1\nattempt"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range []grid.Submission{j, torn} {
+		if p, err := s.Progress(context.Background(), j.ID, j.Control); err == nil {
+			t.Errorf("Progress knows that it is %s", p.Phase)
+		}
+		if ok, err := s.Withdraw(context.Background(), j.ID, j.Control); ok || err == nil {
+			t.Errorf("Withdraw: %v, %v", ok, err)
+		}
+		if err := s.Kill(context.Background(), j.ID, j.Control); err == nil {
+			t.Error("Kill says that all is well")
+		}
+		if _, err := s.Submit(context.Background(), j); err == nil {
+			t.Error("Submit says that all is well")
+		}
+	}
+	s.restart()
+	after := s.submit(s.shell("exit 0"))
+	s.release(holder)
+	s.end(after)
+	if exists(j, "ran") || exists(torn, "ran") {
+		t.Error("it ran without a readable start token")
+	}
+}
+
+func testRestart(t *testing.T, open Open) {
+	s, holder := blocked(t, open)
+	order := filepath.Join(s.dir, "order")
+	var waiting []grid.Submission
+	for _, name := range []string{"a", "b", "c", "d"} {
+		waiting = append(waiting, s.submit(s.shell("echo "+name+" >> "+order)))
+	}
+	s.restart()
+	if p := s.progress(holder); p.Phase != grid.Started {
+		t.Errorf("what ran is %s after the restart", p.Phase)
+	}
+	shot, err := s.Snapshot(context.Background())
+	if err != nil || len(shot.Running) != 1 || len(shot.Waiting) != 4 {
+		t.Fatalf("after the restart: %+v, %v", shot, err)
+	}
+	if r := shot.Running[0]; r.Job != holder.ID.Job || len(r.Shares) != 1 || r.Shares[0].Cores != 1 || r.End-r.Start != holder.Limit {
+		t.Errorf("what runs: %+v", r)
+	}
+	s.stop()
+	s.release(holder)
+	s.until("the end is written", func() bool {
+		_, ended, err := control.ReadEnd(holder.Control, holder.ID)
+		return ended && err == nil
+	})
+	s.start()
+	if p := s.end(holder); p.Cause != grid.ByItself || p.ExitCode != 0 {
+		t.Errorf("what ended meanwhile: %+v", p)
+	}
+	for _, j := range waiting {
+		s.end(j)
+	}
+	if got, err := os.ReadFile(order); err != nil || string(got) != "a\nb\nc\nd\n" {
+		t.Errorf("they ran in the order %q, %v", got, err)
+	}
+}
+
+func testKillAcrossRestart(t *testing.T, open Open) {
+	s := newSite(t, open)
+	j := s.submit(s.shell(`echo x > up; sleep 1000`))
+	s.awaitFile(j, "up")
+	s.restart()
+	if err := s.Kill(context.Background(), j.ID, j.Control); err != nil {
+		t.Fatal(err)
+	}
+	if p := s.end(j); p.Cause != grid.ByRequest {
+		t.Errorf("ended %+v", p)
+	}
+	// Recorded just before a crash, and not yet sent.
+	j = s.submit(s.shell(`echo x > up; sleep 1000`))
+	s.awaitFile(j, "up")
+	s.stop()
+	if err := control.AskKill(j.Control, j.ID); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	if p := s.end(j); p.Cause != grid.ByRequest {
+		t.Errorf("ended %+v", p)
+	}
+}
+
+// Three of four cores are held. The head needs all; a short job passes it, a long
+// one does not.
+func testBackfill(t *testing.T, open Open) {
+	s := newSite(t, open, plan.Node{Name: "n1", Cores: 4})
+	holder := s.shell(`echo x > up; while [ ! -e go ]; do sleep 0.01; done`)
+	holder.Job.Demand, holder.Limit = cores(3), 10*grid.Minute
+	s.submit(holder)
+	s.awaitFile(holder, "up")
+	head, long, short := s.shell("exit 0"), s.shell("exit 0"), s.shell("exit 0")
+	head.Job.Demand, head.Limit = cores(4), grid.Minute
+	long.Limit, short.Limit = grid.Hour, grid.Minute
+	for _, j := range []grid.Submission{head, long, short} {
+		s.submit(j)
+	}
+	s.end(short)
+	for _, j := range []grid.Submission{head, long} {
+		if p := s.progress(j); p.Phase != grid.Waiting {
+			t.Errorf("%s is %s", j.ID, p.Phase)
+		}
+	}
+	s.release(holder)
+	h, l := s.end(head), s.end(long)
+	if l.Started < h.Finished {
+		t.Errorf("the long job started at %d, beside the head, which ended at %d", l.Started, h.Finished)
+	}
+}
+
+func testOlderFirst(t *testing.T, open Open) {
+	s, holder := blocked(t, open)
+	young, old := s.shell("exit 0"), s.shell("exit 0")
+	old.Age = grid.Hour
+	s.submit(young)
+	s.submit(old)
+	s.restart()
+	s.release(holder)
+	y, o := s.end(young), s.end(old)
+	if o.Started > y.Started {
+		t.Errorf("the older job started at %d, the younger at %d", o.Started, y.Started)
+	}
+}
+
+func testSnapshot(t *testing.T, open Open) {
+	s, holder := blocked(t, open)
+	j := s.shell("exit 0")
+	j.Limit = 5 * grid.Minute
+	s.submit(j)
+	shot, err := s.Snapshot(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(shot.Nodes) != 1 || shot.Site.Name != "here" || shot.At == 0 {
+		t.Errorf("snapshot %+v", shot)
+	}
+	if len(shot.Running) != 1 || shot.Running[0].Job != holder.ID.Job || shot.Running[0].Start == 0 {
+		t.Errorf("running %+v", shot.Running)
+	}
+	if len(shot.Waiting) != 1 || shot.Waiting[0].Job != j.ID.Job || shot.Waiting[0].Limit != j.Limit || shot.Waiting[0].Demand.Cores() != 1 {
+		t.Errorf("waiting %+v", shot.Waiting)
+	}
+	s.release(holder)
+	s.end(j)
+	s.until("its cores are free", func() bool {
+		shot, err := s.Snapshot(context.Background())
+		return err == nil && len(shot.Running)+len(shot.Waiting) == 0
+	})
+}
