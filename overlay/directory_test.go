@@ -23,8 +23,9 @@ func TestDirectory(t *testing.T) {
 	all := several(t, 3)
 	connect(t, all, [][2]int{{0, 1}, {1, 2}})
 	ctx := context.Background()
-	for _, b := range all {
-		eventually(t, "members to ask", func() bool { return b.over.current.Load().dht.RoutingTable().Size() > 0 })
+	for i, b := range all {
+		members := []int{1, 2, 1}[i]
+		eventually(t, "members to ask", func() bool { return b.over.current.Load().dht.RoutingTable().Size() == members })
 		eventually(t, "the site record is published", func() bool { return b.over.PublishSite(ctx) == nil })
 	}
 	// 0 and 2 are no members of each other: they meet through 1.
@@ -52,8 +53,12 @@ func TestDirectory(t *testing.T) {
 	if owner.Owner != all[1].peer() || owner.Epoch() != (grid.Epoch{Term: 1, Hop: 1}) {
 		t.Errorf("the owner is found as %+v", owner)
 	}
+	// The older owner speaks up again, and is not believed.
 	if err := all[0].over.PublishOwner(ctx, someJob, grid.Epoch{Term: 1, Hop: 0}); err == nil {
 		t.Error("an older epoch replaced a newer one")
+	}
+	if owner, err := all[0].over.FindOwner(ctx, someJob); err != nil || owner.Owner != all[1].peer() {
+		t.Errorf("after that the owner is found as %+v, %v", owner, err)
 	}
 	if _, err := all[0].over.FindOwner(ctx, "nonsense"); err == nil {
 		t.Error("what is no job was looked up")
