@@ -1,0 +1,272 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
+
+	"gbroker/api"
+	"gbroker/broker"
+	"gbroker/grid"
+	"gbroker/internal/version"
+	"gbroker/netmon"
+	"gbroker/overlay"
+	"gbroker/pbs/embedded"
+	"gbroker/plan"
+	"gbroker/stage"
+	"gbroker/store"
+	"gbroker/wire"
+)
+
+// site is one broker with all its parts, wired to each other.
+//
+//	users ─ api ─ service ─┐
+//	                       ├─ broker ─ Core        overlay ─ other brokers
+//	       batch system ───┘    │  │  └─ stage ─────┤
+//	                         store └─── netmon ─────┘
+type site struct {
+	cfg    Config
+	log    *zap.Logger
+	self   grid.PeerID
+	facts  grid.Site
+	boot   uint64
+	start  time.Time
+	ctx    context.Context // of Run: for what the parts begin by themselves
+	broker *broker.Broker
+
+	overlay *overlay.Overlay
+	monitor *netmon.Monitor
+	stager  *stage.Stager
+	batch   *embedded.System
+	server  *api.Server
+
+	mu      sync.Mutex
+	members []grid.Member
+	sites   map[grid.PeerID]grid.Site // as their Hello said
+}
+
+// Run builds the site that cfg describes and serves until ctx is done; then it
+// stops everything it has started. Running jobs go on.
+func Run(ctx context.Context, cfg Config, log *zap.Logger) error {
+	s, err := newSite(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer s.stager.Close()
+	return s.run(ctx)
+}
+
+func newSite(ctx context.Context, cfg Config, log *zap.Logger) (*site, error) {
+	key, err := overlay.LoadKey(cfg.IdentityFile())
+	if err != nil {
+		return nil, err
+	}
+	s := &site{
+		cfg: cfg, log: log, self: overlay.PeerIDOf(key), boot: randomNumber(), start: time.Now(), ctx: ctx,
+		members: cfg.Members, sites: map[grid.PeerID]grid.Site{},
+		facts: grid.Site{
+			Name: cfg.Site, Processes: cfg.Batch.Nodes * cfg.Batch.Cores, Speed: cfg.Speed,
+			Architecture: cfg.Architecture, System: cfg.System,
+		},
+	}
+	if s.overlay, err = overlay.New(s.overlayConfig(key)); err != nil {
+		return nil, err
+	}
+	if s.stager, err = stage.New(stage.Config{
+		Root: filepath.Join(cfg.Data, "jobs"), Dialer: s.overlay, Authorize: s.authorize, Logger: log.Named("stage"),
+	}); err != nil {
+		return nil, err
+	}
+	if s.monitor, err = netmon.New(s.netmonConfig()); err != nil {
+		return nil, err
+	}
+	if s.batch, err = embedded.New(s.batchConfig()); err != nil {
+		return nil, err
+	}
+	s.broker = broker.NewBroker(s.brokerConfig(), cfg.Members, broker.Ports{
+		Peers: s.overlay, Hints: s.overlay, Links: s.monitor, Batch: s.batch, Stager: stager{s.stager},
+		Journal: func(ctx context.Context) (broker.Journal, error) { return store.Open(ctx, cfg.Data) },
+		Clock:   s.clock, Log: log.Named("broker"),
+	})
+	s.server, err = api.New(api.Config{
+		Service: service{s}, SocketPath: cfg.Socket, TCPAddress: cfg.API, TokenFile: cfg.TokenFile(),
+		Administrators: cfg.Administrators, DefaultWalltime: grid.Span(cfg.DefaultWalltime),
+		Logger: slog.New(zapslog.NewHandler(log.Named("api").Core())),
+	})
+	return s, err
+}
+
+func randomNumber() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// clock is the wall clock at the start plus what a monotonic clock says since: it
+// never goes back, and a wall clock that is set starts, kills and expires nothing.
+func (s *site) clock() grid.Tick {
+	return grid.InstantOf(s.start) + grid.Span(time.Since(s.start))
+}
+
+func (s *site) overlayConfig(key overlay.Key) overlay.Config {
+	return overlay.Config{
+		Key: key, Listen: s.cfg.Listen, Site: s.facts, Members: s.cfg.Members,
+		Hello: func() wire.Hello {
+			return wire.Hello{
+				Program: "gbroker " + version.Version, Site: s.facts, Journal: s.broker.JournalID(),
+				Boot: s.boot, Clock: grid.InstantOf(time.Now()),
+			}
+		},
+		HelloFrom: s.helloFrom,
+		Receive: func(from grid.PeerID, m wire.Message) {
+			s.broker.Post(broker.Message{From: from, Message: m})
+		},
+		PeerChanged: func(p grid.PeerID, l grid.Liveness) {
+			s.log.Info("a peer changed", zap.String("site", service{s}.SiteName(p)), zap.Stringer("to", l))
+			s.monitor.SetAlive(p, l == grid.Alive)
+			s.broker.Post(broker.PeerChanged{Peer: p, Liveness: l})
+		},
+		Logger: s.log.Named("overlay"), StateDir: filepath.Join(s.cfg.Data, "overlay"),
+	}
+}
+
+func (s *site) helloFrom(from grid.PeerID, h wire.Hello) error {
+	s.mu.Lock()
+	s.sites[from] = h.Site
+	s.mu.Unlock()
+	s.broker.Post(broker.PeerSite{Peer: from, Site: h.Site})
+	return nil
+}
+
+func (s *site) netmonConfig() netmon.Config {
+	return netmon.Config{
+		Dialer: s.overlay, TimeShare: s.cfg.Netmon.TimeShare, BytesPerHour: s.cfg.Netmon.BytesPerHour,
+		Changed: func(p grid.PeerID, l grid.Link) { s.broker.Post(broker.LinkChanged{Peer: p, Link: l}) },
+		Logger:  s.log.Named("netmon"),
+	}
+}
+
+func (s *site) batchConfig() embedded.Config {
+	nodes := make([]plan.Node, s.cfg.Batch.Nodes)
+	for i := range nodes {
+		nodes[i] = plan.Node{
+			Name:  grid.NodeName(fmt.Sprintf("%s-%d", s.cfg.Site, i+1)),
+			Cores: s.cfg.Batch.Cores, Memory: s.cfg.Batch.Memory,
+		}
+	}
+	return embedded.Config{
+		Site: s.facts, Nodes: nodes, Spool: filepath.Join(s.cfg.Data, "batch"),
+		Changed: func(id grid.AttemptID) { s.broker.Changed(s.ctx, id) },
+		Logger:  s.log.Named("batch"),
+	}
+}
+
+func (s *site) brokerConfig() broker.Config {
+	return broker.Config{
+		Self: s.self, Site: s.facts, Seed: s.boot,
+		AskDeadline: grid.Span(s.cfg.EstimateDeadline),
+		Keep:        grid.Tick(s.cfg.Retention.Days) * grid.Day, KeepBytes: s.cfg.Retention.Bytes,
+	}
+}
+
+// run starts the parts, each after those it needs, writes the ready file, and waits.
+func (s *site) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.ctx = ctx
+	if err := errors.Join(
+		s.overlay.Handle(stage.Protocol, s.stager.Serve),
+		s.overlay.Handle(netmon.Protocol, s.monitor.Serve),
+	); err != nil {
+		return err
+	}
+	s.monitor.SetPeers(s.cfg.Members)
+	parts := newParts(ctx, cancel)
+	parts.start("batch system", s.batch.Run)
+	parts.start("broker", s.broker.Run)
+	if parts.await(s.broker.Ready()) {
+		parts.start("overlay", s.overlay.Run)
+		parts.start("netmon", s.monitor.Run)
+		if parts.await(s.overlay.Ready()) {
+			parts.start("api", s.server.Run)
+		}
+	}
+	if parts.await(s.server.Ready()) {
+		parts.start("neighbours", s.watch)
+		s.serve(ctx)
+	}
+	return parts.wait()
+}
+
+// serve tells that the site is up, until ctx is done.
+func (s *site) serve(ctx context.Context) {
+	remove, err := WriteReady(s.cfg, s.readyNow())
+	if err != nil {
+		s.log.Error("writing the ready file", zap.Error(err))
+	} else {
+		defer remove()
+	}
+	s.log.Info("serving", zap.String("site", string(s.cfg.Site)), zap.String("peer", string(s.self)),
+		zap.Strings("addresses", s.overlay.Addresses()), zap.Strings("api", s.server.Addresses()))
+	<-ctx.Done()
+	s.log.Info("stopping; running jobs go on")
+}
+
+// readyNow is what the ready file says.
+func (s *site) readyNow() Ready {
+	r := Ready{PID: os.Getpid(), Peer: s.self, Addresses: s.overlay.Addresses(), Socket: s.cfg.Socket}
+	for _, a := range s.server.Addresses() {
+		if hostPort, ok := strings.CutPrefix(a, "http://"); ok {
+			r.API = hostPort
+		}
+	}
+	return r
+}
+
+// watch takes up changes of the neighbours' file: verified by all, then applied.
+func (s *site) watch(ctx context.Context) error {
+	return WatchNeighbours(ctx, s.cfg, s.log, func(members []grid.Member) error {
+		if err := s.overlay.SetMembers(members); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.members = members
+		s.mu.Unlock()
+		s.monitor.SetPeers(members)
+		s.broker.Post(broker.MembersChanged{Members: members})
+		return nil
+	})
+}
+
+func (s *site) memberList() []grid.Member {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.members
+}
+
+func (s *site) member(p grid.PeerID) (grid.Member, bool) {
+	for _, m := range s.memberList() {
+		if m.Peer == p {
+			return m, true
+		}
+	}
+	return grid.Member{}, false
+}
+
+func (s *site) factsOf(p grid.PeerID) (grid.Site, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, ok := s.sites[p]
+	return f, ok
+}

@@ -1,0 +1,301 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gbroker/api"
+	"gbroker/broker"
+	"gbroker/grid"
+	"gbroker/stage"
+)
+
+// service is the broker as the API sees it: it says who may do what, and joins the
+// broker's records with the stager's files.
+//
+// Who may: a job belongs to its user (home peer, name). That user and the
+// administrators of this site see it, fetch from it, cancel and remove it.
+type service struct{ site *site }
+
+var _ api.Service = service{}
+
+func (s service) Self() (grid.Site, grid.PeerID) { return s.site.facts, s.site.self }
+
+func (s service) SiteName(p grid.PeerID) string {
+	if p == s.site.self {
+		return string(s.site.facts.Name)
+	}
+	if m, ok := s.site.member(p); ok {
+		return string(m.Name)
+	}
+	return string(p)
+}
+
+func (s service) Submit(ctx context.Context, who api.Identity, n api.NewJob) (grid.Record, bool, error) {
+	id, err := ulid.New(ulid.Timestamp(time.Now()), rand.Reader)
+	if err != nil {
+		return grid.Record{}, false, fmt.Errorf("making an identifier: %w", err)
+	}
+	j := n.Job
+	j.ID = grid.NewJobID(s.site.facts.Name, id.String())
+	j.Home = s.site.self
+	j.User = grid.User{Home: s.site.self, Name: who.Name}
+	j.Inputs = make(grid.Manifest, 0, len(n.Files))
+	for _, f := range n.Files {
+		j.Inputs = append(j.Inputs, grid.File{Path: f.Path, Size: f.Size, Mode: f.Mode})
+	}
+	slices.SortFunc(j.Inputs, func(a, b grid.File) int { return compareStrings(a.Path, b.Path) })
+	for _, f := range j.Inputs {
+		if err := stage.CheckPath(f.Path); err != nil {
+			return grid.Record{}, false, fmt.Errorf("%w: %w", grid.ErrInvalid, err)
+		}
+	}
+	return s.site.broker.Submit(ctx, j, n.Key)
+}
+
+func compareStrings(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// record is the job if who may see it. A job that exists is not denied to exist:
+// identifiers cannot be guessed.
+func (s service) record(who api.Identity, id grid.JobID) (grid.Record, error) {
+	r, ok := s.site.broker.Job(id)
+	switch {
+	case !ok || r.Standing == grid.Declined:
+		return r, s.unknown(id)
+	case !s.may(who, &r):
+		return r, fmt.Errorf("%w: job %s belongs to another user", grid.ErrForbidden, id)
+	}
+	return r, nil
+}
+
+func (s service) unknown(id grid.JobID) error {
+	if home := id.Site(); home != s.site.facts.Name {
+		return fmt.Errorf("%w: job %s is not known here; its home is the site %s: ask the broker there", grid.ErrNotFound, id, home)
+	}
+	return fmt.Errorf("%w: job %s is not known here, or was removed", grid.ErrNotFound, id)
+}
+
+func (s service) may(who api.Identity, r *grid.Record) bool {
+	return who.Administrator || r.Job.User == grid.User{Home: s.site.self, Name: who.Name}
+}
+
+func (s service) Upload(ctx context.Context, who api.Identity, id grid.JobID, path string, body io.Reader) error {
+	r, err := s.record(who, id)
+	if err != nil {
+		return err
+	}
+	if r.State != grid.StageIn {
+		return fmt.Errorf("%w: job %s is %s and takes no more files", grid.ErrInvalid, id, r.State)
+	}
+	k := slices.IndexFunc(r.Job.Inputs, func(f grid.File) bool { return f.Path == path })
+	if k < 0 {
+		return fmt.Errorf("%w: job %s was not to bring a file %q", grid.ErrInvalid, id, path)
+	}
+	f := r.Job.Inputs[k]
+	_, err = s.site.stager.Receive(ctx, id, path, f.Size, f.Mode, body)
+	return err
+}
+
+func (s service) Uploaded(ctx context.Context, who api.Identity, id grid.JobID) (grid.Record, error) {
+	r, err := s.record(who, id)
+	if err != nil || r.State != grid.StageIn {
+		return r, err
+	}
+	got, err := s.site.stager.Received(id)
+	if err != nil {
+		return r, err
+	}
+	full := make(grid.Manifest, 0, len(r.Job.Inputs))
+	for _, want := range r.Job.Inputs {
+		k := slices.IndexFunc(got, func(f grid.File) bool { return f.Path == want.Path && f.Size == want.Size })
+		if k < 0 {
+			return r, fmt.Errorf("%w: the file %q of job %s has not been sent", grid.ErrInvalid, want.Path, id)
+		}
+		full = append(full, got[k])
+	}
+	return s.site.broker.Uploaded(ctx, id, full)
+}
+
+func (s service) Job(_ context.Context, who api.Identity, id grid.JobID) (grid.Record, error) {
+	return s.record(who, id)
+}
+
+func (s service) Jobs(_ context.Context, who api.Identity, after grid.JobID, limit int) ([]grid.Record, error) {
+	return s.site.broker.Jobs(after, limit, func(r *grid.Record) bool {
+		return r.Standing != grid.Declined && (r.Standing != grid.Past || r.Started > 0) && s.may(who, r)
+	}), nil
+}
+
+func (s service) History(ctx context.Context, who api.Identity, id grid.JobID) ([]grid.Event, error) {
+	if _, err := s.record(who, id); err != nil {
+		return nil, err
+	}
+	return s.site.broker.History(ctx, id)
+}
+
+func (s service) Wait(ctx context.Context, who api.Identity, id grid.JobID, since grid.State) (grid.Record, error) {
+	if _, err := s.record(who, id); err != nil {
+		return grid.Record{}, err
+	}
+	r, known := s.site.broker.Wait(ctx, id, func(r *grid.Record) bool { return r.State != since || r.State.Terminal() })
+	if !known {
+		return r, s.unknown(id)
+	}
+	return r, nil
+}
+
+func (s service) Cancel(ctx context.Context, who api.Identity, id grid.JobID) (grid.Record, bool, error) {
+	r, err := s.record(who, id)
+	if err != nil {
+		return r, false, err
+	}
+	if r.Job.Home != s.site.self {
+		return r, false, fmt.Errorf("%w: the home of job %s is the site %s: cancel it at the broker there", grid.ErrInvalid, id, s.SiteName(r.Job.Home))
+	}
+	return s.site.broker.Cancel(ctx, id, who.Name)
+}
+
+func (s service) Remove(ctx context.Context, who api.Identity, id grid.JobID) error {
+	if _, err := s.record(who, id); err != nil {
+		return err
+	}
+	return s.site.broker.Remove(ctx, id)
+}
+
+// liveLimit bounds a look at another site at what a job is writing.
+const liveLimit = 30 * time.Second
+
+// Outputs lists what an ended job left. Of one that still runs it lists what there
+// is so far, at the site that runs it.
+func (s service) Outputs(ctx context.Context, who api.Identity, id grid.JobID) ([]api.OutputFile, bool, error) {
+	r, err := s.record(who, id)
+	if err != nil {
+		return nil, false, err
+	}
+	if r.State.Terminal() {
+		return outputFiles(r.Outputs), true, nil
+	}
+	files, err := s.live(ctx, &r)
+	if errors.Is(err, grid.ErrNotFound) {
+		err = nil // nothing there yet
+	}
+	return outputFiles(files), false, err
+}
+
+func (s service) live(ctx context.Context, r *grid.Record) (grid.Manifest, error) {
+	if r.Owner == s.site.self {
+		return s.site.stager.Live(r.Job)
+	}
+	ctx, cancel := context.WithTimeout(ctx, liveLimit)
+	defer cancel()
+	files, err := s.site.stager.LiveAt(ctx, r.Owner, r.Job.ID)
+	if err != nil {
+		return nil, fmt.Errorf("asking %s for the output of job %s so far: %w", s.SiteName(r.Owner), r.Job.ID, err)
+	}
+	return files, nil
+}
+
+func outputFiles(m grid.Manifest) []api.OutputFile {
+	list := make([]api.OutputFile, len(m))
+	for i, f := range m {
+		list[i] = api.OutputFile{Path: f.Path, Size: f.Size, Mode: f.Mode}
+	}
+	return list
+}
+
+func (s service) Output(ctx context.Context, who api.Identity, id grid.JobID, path string) (io.ReadCloser, error) {
+	r, err := s.record(who, id)
+	if err != nil {
+		return nil, err
+	}
+	var body io.ReadCloser
+	switch {
+	case r.State.Terminal() && r.Job.Home != s.site.self:
+		return nil, fmt.Errorf("%w: the output of job %s is at its home, the site %s", grid.ErrNotFound, id, s.SiteName(r.Job.Home))
+	case r.State.Terminal():
+		body, _, _, err = s.site.stager.Open(id, stage.Outputs, path)
+	case r.Owner == s.site.self:
+		body, _, _, err = s.site.stager.OpenLive(r.Job, path)
+	default:
+		body, err = s.openLiveAt(ctx, &r, path)
+	}
+	return body, err
+}
+
+func (s service) openLiveAt(ctx context.Context, r *grid.Record, path string) (io.ReadCloser, error) {
+	files, err := s.live(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	k := slices.IndexFunc(files, func(f grid.File) bool { return f.Path == path })
+	if k < 0 {
+		return nil, fmt.Errorf("%w: job %s has no output %q yet", grid.ErrNotFound, r.Job.ID, path)
+	}
+	return s.site.stager.OpenLiveAt(ctx, r.Owner, r.Job.ID, path, files[k].Size)
+}
+
+func (s service) Sites(context.Context) ([]api.SiteView, error) {
+	list := []api.SiteView{{Site: s.site.facts, Peer: s.site.self, Self: true, State: grid.Alive}}
+	for _, m := range s.site.memberList() {
+		facts, _ := s.site.factsOf(m.Peer)
+		facts.Name = m.Name
+		list = append(list, api.SiteView{
+			Site: facts, Peer: m.Peer, Send: m.Send,
+			State: s.site.overlay.Liveness(m.Peer), Link: s.site.monitor.Link(m.Peer),
+		})
+	}
+	return list, nil
+}
+
+// fileSets are the stager's names of the broker's sets.
+var fileSets = map[broker.FileSet]stage.Set{
+	broker.InputFiles: stage.Inputs, broker.OutputFiles: stage.Outputs, broker.LiveFiles: stage.Work,
+}
+
+// stager fits the stager to the broker's port.
+type stager struct{ *stage.Stager }
+
+var _ broker.Stager = stager{}
+
+func (s stager) Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set broker.FileSet, files grid.Manifest) error {
+	return s.Stager.Fetch(ctx, from, job, fileSets[set], files)
+}
+
+// Discard with keep drops what only a run needs.
+func (s stager) Discard(job grid.JobID, keep bool) error {
+	if keep {
+		return s.Stager.Discard(job, stage.Work)
+	}
+	return s.Stager.Discard(job)
+}
+
+// authorize answers the stager: may a peer have these files of a job?
+func (s *site) authorize(peer grid.PeerID, job grid.JobID, set stage.Set) (stage.Grant, error) {
+	for mine, theirs := range fileSets {
+		if theirs != set {
+			continue
+		}
+		files, err := s.broker.MayFetch(peer, job, mine)
+		if err != nil {
+			return stage.Grant{}, err
+		}
+		r, _ := s.broker.Job(job)
+		return stage.Grant{Files: files, Outputs: r.Job.Outputs}, nil
+	}
+	return stage.Grant{}, fmt.Errorf("%w: %s", grid.ErrForbidden, set)
+}
