@@ -111,7 +111,8 @@ func (c *Client) Upload(ctx context.Context, id grid.JobID, path string, size in
 	}
 	ctx, stalled := c.whileMoving(ctx)
 	defer stalled.stop()
-	r, err := c.request(ctx, http.MethodPut, jobPath(id)+"/files/"+escaped(path), &stalledReader{io.LimitReader(body, size), stalled})
+	source := &stalledReader{Reader: io.LimitReader(body, size), stall: stalled}
+	r, err := c.request(ctx, http.MethodPut, jobPath(id)+"/files/"+escaped(path), source)
 	if err != nil {
 		return err
 	}
@@ -123,6 +124,9 @@ func (c *Client) Upload(ctx context.Context, id grid.JobID, path string, size in
 	r.Header.Set("Expect", "100-continue")
 	answer, err := c.http.Do(r)
 	if err != nil {
+		if n := source.read.Load(); source.ended.Load() && n < size {
+			return fmt.Errorf("the file has only %d bytes of the declared %d: was it changed meanwhile? %w", n, size, grid.ErrInvalid)
+		}
 		return c.transportError(stalled.cause(err))
 	}
 	defer answer.Body.Close()
@@ -194,7 +198,7 @@ func (c *Client) Output(ctx context.Context, id grid.JobID, path string, w io.Wr
 	if answer.StatusCode != http.StatusOK {
 		return 0, readAnswer(answer, nil)
 	}
-	n, err := io.CopyBuffer(struct{ io.Writer }{w}, &stalledReader{answer.Body, stalled}, make([]byte, pieceSize))
+	n, err := io.CopyBuffer(struct{ io.Writer }{w}, &stalledReader{Reader: answer.Body, stall: stalled}, make([]byte, pieceSize))
 	if err != nil {
 		return n, fmt.Errorf("receiving %q of job %s: %w", path, id, stalled.cause(err))
 	}
@@ -398,14 +402,21 @@ func (s *stall) cause(err error) error {
 	return err
 }
 
+// stalledReader reads what moves. Transport may still read when the request is over.
 type stalledReader struct {
 	io.Reader
 	*stall
+	read  atomic.Int64
+	ended atomic.Bool
 }
 
 func (r *stalledReader) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
 	r.touch()
+	r.read.Add(int64(n))
+	if errors.Is(err, io.EOF) {
+		r.ended.Store(true)
+	}
 	return n, err
 }
 

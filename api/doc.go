@@ -44,6 +44,7 @@
 //	not_found    404
 //	not_yet      409                            possible later
 //	unavailable  503                            temporarily impossible; Retry-After says when
+//	             408                            a file stopped coming
 //	internal     500                            a fault of the broker; its log says more
 //
 // The client turns them back into errors that wrap the kinds of package grid.

@@ -54,7 +54,12 @@ type identityKey struct{}
 func (s *Server) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Covers a long poll; answers and files set it again.
-		extend(http.NewResponseController(w).SetWriteDeadline, s.limits.LongPoll+s.limits.Cancel+s.limits.Body)
+		rc := http.NewResponseController(w)
+		extend(rc.SetWriteDeadline, s.limits.LongPoll+s.limits.Cancel+s.limits.Body)
+		if r.ContentLength != 0 {
+			// Also where no handler reads it: the server itself reads a rest of the body.
+			extend(rc.SetReadDeadline, s.limits.Body)
+		}
 		who, err := s.identify(r)
 		if err != nil {
 			s.refuse(w, r, err)
@@ -164,7 +169,6 @@ func (s *Server) decode(r *request, v any) error {
 		return fmt.Errorf("too many submissions at once, try again: %w", grid.ErrUnavailable)
 	}
 	defer s.submissions.give(r.who.Name, n)
-	extend(r.rc.SetReadDeadline, s.limits.Body)
 	d := json.NewDecoder(http.MaxBytesReader(r.w, r.Body, int64(n)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
@@ -216,14 +220,18 @@ func (m *moving) touch() {
 type movingReader struct {
 	io.Reader
 	moving
+	failed error // not io.EOF
 }
 
 func (r *movingReader) Read(b []byte) (int, error) {
 	r.touch()
 	n, err := r.Reader.Read(b)
-	if err != nil {
-		// No more will be read: a deadline that fires now would cut off the answer.
+	switch {
+	case errors.Is(err, io.EOF):
+		// All is read: a deadline that fires from now on would cut off the answer.
 		_ = r.set(time.Time{})
+	case err != nil:
+		r.failed = err
 	}
 	return n, err
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 
 	"gbroker/grid"
@@ -75,8 +76,12 @@ func (s *Server) upload(r *request) error {
 	if err != nil {
 		return err
 	}
-	body := &movingReader{r.Body, moving{set: r.rc.SetReadDeadline, d: s.limits.Stall}}
-	if err := s.service.Upload(r.Context(), r.who, id, path, body); err != nil {
+	body := &movingReader{Reader: r.Body, moving: moving{set: r.rc.SetReadDeadline, d: s.limits.Stall}}
+	err = s.service.Upload(r.Context(), r.who, id, path, body)
+	if err != nil && body.failed != nil {
+		return &Fault{fmt.Sprintf("file %q did not come whole: %v", path, body.failed), "unavailable", http.StatusRequestTimeout}
+	}
+	if err != nil {
 		return err
 	}
 	r.w.WriteHeader(http.StatusNoContent)

@@ -1,0 +1,172 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os/user"
+	"strings"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+)
+
+func siteName(p grid.PeerID) string { return strings.ToLower(string(p)) }
+
+// The JSON that users' scripts rely on, byte for byte.
+func TestStatusJSON(t *testing.T) {
+	t.Parallel()
+	r := grid.Record{
+		Job: grid.Job{ID: "here.00000000000000000000000001", Name: "n", Home: "HERE", User: grid.User{Home: "HERE", Name: "alice"},
+			Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 2, Processes: 4}}}, Walltime: 90_500, Queue: "q"},
+		State: grid.Assigned, Owner: "THERE", Epoch: grid.Epoch{Term: 1, Hop: 2}, Submitted: 1_700_000_000_001,
+	}
+	for _, c := range []struct {
+		change func()
+		want   string
+	}{
+		{func() {}, `{"id":"here.00000000000000000000000001","name":"n","state":"ASSIGNED","home":"here","owner":"there","epoch":"1.2","user":"alice","reason":"",` +
+			`"submitted":"2023-11-14T22:13:20.001Z","started":null,"finished":null,"ended":null,"exit_code":null,"signal":null,"processes":8,"walltime_s":90.5,` +
+			`"walltime_defaulted":false,"queue":"q","cancel_requested":false,"contact_lost_since":null,"predicted_start":null,"estimate_now":null}`},
+		{func() {
+			r.State, r.HasExit, r.ExitCode, r.Signal, r.CancelRequested, r.Reason = grid.Killed, true, 143, 15, true, "by alice"
+			r.ContactLost, r.PredictedStart, r.EstimateNow = 1000, math.MaxInt64, math.MinInt64
+		}, `{"id":"here.00000000000000000000000001","name":"n","state":"KILLED","home":"here","owner":"there","epoch":"1.2","user":"alice","reason":"by alice",` +
+			`"submitted":"2023-11-14T22:13:20.001Z","started":null,"finished":null,"ended":null,"exit_code":143,"signal":15,"processes":8,"walltime_s":90.5,` +
+			`"walltime_defaulted":false,"queue":"q","cancel_requested":true,"contact_lost_since":"1970-01-01T00:00:01.000Z",` +
+			`"predicted_start":"9999-12-31T23:59:59.999Z","estimate_now":"0000-01-01T00:00:00.000Z"}`},
+	} {
+		c.change()
+		s := newStatus(&r, siteName)
+		b, err := json.Marshal(s)
+		if err != nil || string(b) != c.want {
+			t.Errorf("got  %s, %v\nwant %s", b, err, c.want)
+		}
+		var back Status
+		if err := json.Unmarshal(b, &back); err != nil {
+			t.Errorf("reading it back: %v", err)
+		}
+		if again, err := json.Marshal(back); err != nil || string(again) != c.want {
+			t.Errorf("read back and written again: %s, %v", again, err)
+		}
+	}
+}
+
+func TestExplanationJSON(t *testing.T) {
+	t.Parallel()
+	r := grid.Record{Job: grid.Job{ID: "here.00000000000000000000000001"}, Decisions: []grid.Decision{{
+		At: 1000, Epoch: grid.Epoch{Term: 1}, Chosen: "here", Candidates: []grid.Candidate{
+			{Site: "here", Size: 7, Wait: 1500, Run: 2000, Total: 3500, Chosen: true},
+			{Site: "x", Size: 7, Bandwidth: 3.5, Measured: true, Delivery: 2000, Run: 1000, Refusal: &grid.Refusal{Reason: "few", Asked: "16", Available: "x86_64"}},
+			{Site: "y", Bandwidth: math.Inf(1), Refusal: &grid.Refusal{Reason: "mute"}},
+		}}, {At: 2000}}}
+	want := `{"id":"here.00000000000000000000000001","decisions":[{"at":"1970-01-01T00:00:01.000Z","epoch":"1.0","chosen":"here","candidates":[` +
+		`{"site":"here","size_bytes":7,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":1.5,"run_s":2,"total_s":3.5,"chosen":true,"refusal":null},` +
+		`{"site":"x","size_bytes":7,"bandwidth_bytes_per_s":3.5,"measured":true,"delivery_s":2,"wait_s":null,"run_s":1,"total_s":null,"chosen":false,"refusal":{"reason":"few","asked":16,"available":"x86_64"}},` +
+		`{"site":"y","size_bytes":0,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":null,"run_s":0,"total_s":null,"chosen":false,"refusal":{"reason":"mute","asked":null,"available":null}}]},` +
+		`{"at":"1970-01-01T00:00:02.000Z","epoch":"0.0","chosen":null,"candidates":[]}]}`
+	b, err := json.Marshal(newExplanation(&r))
+	if err != nil || string(b) != want {
+		t.Errorf("got  %s, %v\nwant %s", b, err, want)
+	}
+	var back Explanation
+	if err := json.Unmarshal(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := json.Marshal(back); err != nil || string(again) != want {
+		t.Errorf("read back and written again: %s, %v", again, err)
+	}
+}
+
+func TestSiteJSON(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		v    SiteView
+		want string
+	}{
+		{SiteView{Site: grid.Site{Name: "a", Processes: 4, Speed: 1.5}, Peer: "P", Self: true, State: grid.Alive},
+			`{"name":"a","peer":"P","state":"alive","rtt_s":null,"bandwidth":[],"processes":4,"speed":1.5,"self":true,"send":false}`},
+		{SiteView{Site: grid.Site{Name: "b", Speed: math.NaN()}, Send: true, State: grid.Doubtful,
+			Link: grid.Link{RTT: 2, RTTFine: 0.0015, Rates: []grid.Rate{{Size: 1024, BytesPerSecond: 1e6, Measured: true}}}},
+			`{"name":"b","peer":"","state":"doubtful","rtt_s":0.0015,"bandwidth":[{"size_bytes":1024,"bytes_per_s":1000000,"measured":true}],"processes":0,"speed":0,"self":false,"send":true}`},
+		{SiteView{Site: grid.Site{Name: "c"}, State: grid.Dead},
+			`{"name":"c","peer":"","state":"dead","rtt_s":null,"bandwidth":[],"processes":0,"speed":0,"self":false,"send":false}`},
+	} {
+		if b, err := json.Marshal(newSite(c.v)); err != nil || string(b) != c.want {
+			t.Errorf("got  %s, %v\nwant %s", b, err, c.want)
+		}
+	}
+}
+
+// While the directory of users is down, nobody becomes somebody else.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	calls := 0
+	answer := func() (*user.User, error) { return &user.User{Username: "alice"}, nil }
+	n := &names{now: func() time.Time { return now }, known: make(map[uint32]knownName),
+		lookup: func(string) (*user.User, error) { calls++; return answer() }}
+	check := func(want string, wantCalls int) {
+		t.Helper()
+		if got, err := n.of(7); err != nil || got != want || calls != wantCalls {
+			t.Errorf("got %q, %v after %d look-ups, want %q after %d", got, err, calls, want, wantCalls)
+		}
+	}
+	check("alice", 1)
+	check("alice", 1)
+	now = now.Add(2 * nameTTL)
+	answer = func() (*user.User, error) { return nil, errors.New("directory down") }
+	if got, err := n.of(7); !errors.Is(err, grid.ErrUnavailable) {
+		t.Errorf("with the directory down: %q, %v", got, err)
+	}
+	answer = func() (*user.User, error) { return nil, user.UnknownUserIdError(7) }
+	check("uid:7", 3)
+	check("uid:7", 3)
+}
+
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		address, network, target string
+	}{
+		{"unix:///run/s", "unix", "/run/s"},
+		{"http://127.0.0.1:80", "tcp", "127.0.0.1:80"},
+		{"http://localhost:80/", "tcp", "localhost:80"},
+		{"http://[::1]:80", "tcp", "[::1]:80"},
+		{"unix://run/s", "", ""},
+		{"unix:///" + strings.Repeat("x", 107), "", ""},
+		{"/run/s", "", ""},
+		{"", "", ""},
+		{"https://127.0.0.1:80", "", ""},
+		{"http://127.0.0.1", "", ""},
+		{"http://10.0.0.1:80", "", ""},
+		{"http://example.com:80", "", ""},
+		{"http://u:p@127.0.0.1:80", "", ""},
+		{"http://127.0.0.1:80/v1", "", ""},
+	} {
+		network, target, err := parseAddress(c.address)
+		if c.network == "" {
+			if !errors.Is(err, grid.ErrInvalid) {
+				t.Errorf("%q: %q %q %v, want an error", c.address, network, target, err)
+			}
+			continue
+		}
+		if err != nil || network != c.network || target != c.target {
+			t.Errorf("%q: %q %q %v", c.address, network, target, err)
+		}
+	}
+}
+
+func TestShare(t *testing.T) {
+	t.Parallel()
+	s := newShare[string](3, 2)
+	if !s.take("a", 2) || s.take("a", 1) || s.take("b", 2) || !s.take("b", 1) {
+		t.Error("the limits do not hold")
+	}
+	s.give("a", 2)
+	s.give("b", 1)
+	if len(s.by) != 0 || s.used != 0 || !s.take("b", 2) {
+		t.Errorf("what was given back is not free: %+v", s)
+	}
+}
