@@ -67,6 +67,7 @@ func setup(env *testscript.Env) error {
 	env.Setenv("HTTP", server.Addresses()[1])
 	env.Setenv("TOKEN", token)
 	env.Setenv("TZ", "UTC")
+	env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command takes a second more under -race
 	env.Setenv("ID", "here.00000000000000000000000001")
 	env.Setenv("ID2", "here.00000000000000000000000002")
 	return nil
