@@ -96,6 +96,7 @@ func TestProgramThatIsRefused(t *testing.T) {
 		{"folder as executable", executable("/bin/"), `2:1: Executable is "/bin/": name a file, not a folder`},
 		{"upwards", executable("../a"), `2:1: Executable is "../a": the path must not have ..`},
 		{"upwards, absolute", executable("/usr/../bin/a"), `2:1: Executable is "/usr/../bin/a": the path must not have ..`},
+		{"shell, at once", executable("$HOME/a"), `2:1: Executable is "$HOME/a": '$' is for a shell, but none is started; give the path of one program, and Arguments`},
 		{"shell", executable("/bin/cat $A; rm"), `2:1: Executable is "/bin/cat $A; rm": '$' is for a shell, but none is started; give the path of one program, and Arguments`},
 		{"backslash", executable(`C:\a.exe`), `2:1: Executable is "C:\\a.exe": backslashes are not allowed in a path, separate folders by /`},
 		{"line end", executable("/bin/a\nb"), `2:1: Executable is "/bin/a\nb": control characters are not allowed in a path`},
@@ -158,6 +159,12 @@ func TestProgramThatIsAccepted(t *testing.T) {
 		{"space in the executable", posix("<p:Executable>/opt/My App/run</p:Executable>"), grid.Program{Executable: "/opt/My App/run"}},
 		{"largest text", running("<p:Argument>" + strings.Repeat("x", grid.MaxText-1) + "</p:Argument>"),
 			grid.Program{Executable: "/bin/date", Arguments: []string{strings.Repeat("x", grid.MaxText-1)}}},
+		{"names of variables", running("<p:Environment name='azAZ_09'>v</p:Environment>"),
+			grid.Program{Executable: "/bin/date", Environment: []grid.Variable{variable("azAZ_09", "v")}}},
+		{"longest paths", posix("<p:Executable>" + strings.Repeat("n", 255) + "</p:Executable><p:Output>" + strings.Repeat("a/", 255) + "bb</p:Output><p:WorkingDirectory>" + strings.Repeat("c/", 255) + "c</p:WorkingDirectory>"),
+			grid.Program{Executable: strings.Repeat("n", 255), Output: strings.Repeat("a/", 255) + "bb", Directory: strings.Repeat("c/", 255) + "c"}},
+		{"largest variable", running("<p:Environment name='A'>" + strings.Repeat("x", grid.MaxText-3) + "</p:Environment>"),
+			grid.Program{Executable: "/bin/date", Environment: []grid.Variable{variable("A", strings.Repeat("x", grid.MaxText-3))}}},
 		{"memory", running("<p:MemoryLimit> +007 </p:MemoryLimit>"), grid.Program{Executable: "/bin/date", MemoryLimit: 7}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -199,6 +206,8 @@ func TestSPMDThatIsRefused(t *testing.T) {
 		{"many processes", spmd("<s:NumberOfProcesses>1048577</s:NumberOfProcesses>", ""), `2:1: NumberOfProcesses is "1048577": give a whole number from 1 to 1048576`},
 		{"empty processes", spmd("<s:NumberOfProcesses/>", ""), `2:1: NumberOfProcesses is "": give a whole number from 1 to 1048576`},
 		{"nil and a number", spmd("<s:NumberOfProcesses xsi:nil='true'>4</s:NumberOfProcesses>", ""), `2:1: NumberOfProcesses has both a number and actualtotalcpucount or nil: one of them only`},
+		{"nil of nothing", spmd("<s:NumberOfProcesses nil='true'/>", ""),
+			"2:1: NumberOfProcesses has the attribute nil=\"true\", which is not supported: remove it\n2:1: NumberOfProcesses is \"\": give a whole number from 1 to 1048576"},
 		{"nil that is no boolean", spmd("<s:NumberOfProcesses xsi:nil='yes'>4</s:NumberOfProcesses>", ""), `2:1: nil of NumberOfProcesses is "yes": give true or false`},
 		{"nil with another attribute", spmd("<s:NumberOfProcesses xsi:nil='true' a='b'/>", ""), `2:1: NumberOfProcesses has the attribute a="b", which is not supported: remove it`},
 		{"no processes on a host", spmd("<s:ProcessesPerHost>0</s:ProcessesPerHost>", ""), `2:1: ProcessesPerHost is "0": give a whole number from 1 to 1048576`},
@@ -260,4 +269,32 @@ func TestLongNamesAreCut(t *testing.T) {
 	if got := quote(strings.Repeat("ü", 31)); got != fmt.Sprintf("%q…", strings.Repeat("ü", 30)) {
 		t.Errorf("quoted %s", got)
 	}
+}
+
+// At the limits a document is still accepted.
+func TestLimitsAreInclusive(t *testing.T) {
+	t.Parallel()
+	job := mustParse(t, running(strings.Repeat("<p:Argument/>", grid.MaxArguments))).Job
+	if len(job.Program.Arguments) != grid.MaxArguments {
+		t.Errorf("%d Arguments", len(job.Program.Arguments))
+	}
+	var variables strings.Builder
+	for i := range grid.MaxArguments {
+		fmt.Fprintf(&variables, "<p:Environment name='V%d'/>", i)
+	}
+	if job := mustParse(t, running(variables.String())).Job; len(job.Program.Environment) != grid.MaxArguments {
+		t.Errorf("%d Environments", len(job.Program.Environment))
+	}
+	name := strings.Repeat("n", maxJobName)
+	if job := mustParse(t, describing("<JobIdentification><JobName>"+name+"</JobName></JobIdentification>"+date)).Job; job.Name != name {
+		t.Errorf("a name of %d bytes", len(job.Name))
+	}
+	namespaces := ""
+	for i := range MaxAttributes {
+		namespaces += fmt.Sprintf(" xmlns:a%d='u'", i)
+	}
+	mustParse(t, describing("<JobIdentification"+namespaces+"/>"+date))
+	document := describing(date)
+	mustParse(t, document+strings.Repeat("\n", MaxDocument-len(document)))
+	mustParse(t, running("<p:Argument>\uD7FF\uE000\uFFFD\U00010000</p:Argument>"))
 }

@@ -85,7 +85,7 @@ func (p *parser) resources(e *element, w *wishes) {
 	w.individual, w.total, w.resources = count("IndividualCPUCount"), count("TotalCPUCount"), count("TotalResourceCount")
 	if c := first(found["IndividualPhysicalMemory"]); c != nil {
 		w.memory = p.values(c, "bytes", grid.MaxMemory)
-		if w.memory != nil && w.memory.spans[0] == (span{1, w.memory.spans[0].high}) && c.children[0].local == "UpperBoundedRange" {
+		if w.memory != nil && c.children[0].local == "UpperBoundedRange" {
 			p.at(c.at, "IndividualPhysicalMemory has no lower bound: write a LowerBoundedRange with the bytes that are needed")
 		}
 	}

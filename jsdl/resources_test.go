@@ -97,6 +97,7 @@ func TestContradictionsAreRefused(t *testing.T) {
 		{"on a host and total", spmd(perHost("4"), total("3")), "3:1: TotalCPUCount is 3, which cannot be shared out: it takes a multiple of 1 from 4"},
 		{"told beside other mistakes", spmd(n("4")+"<p:X/>", total("8")),
 			"2:45: X does not belong in SPMDApplication, which holds " + order(spmdApplication) + "\n3:1: TotalCPUCount is 8, but NumberOfProcesses is 4"},
+		{"not after a broken number", spmd(n("0"), individual("3")+total("8")), `2:1: NumberOfProcesses is "0": give a whole number from 1 to 1048576`},
 		{"several values", spmd(n("4"), "<TotalCPUCount><Exact>1</Exact><Exact>2</Exact><Range><LowerBound>5</LowerBound><UpperBound>6</UpperBound></Range><Range><LowerBound>7</LowerBound><UpperBound>8</UpperBound></Range><Range><LowerBound>9</LowerBound><UpperBound>9</UpperBound></Range></TotalCPUCount>"),
 			"3:1: TotalCPUCount is 1 or 2 or 5 to 6 or 7 to 8 or …, but NumberOfProcesses is 4"},
 	})
@@ -146,6 +147,9 @@ func TestDemand(t *testing.T) {
 		{"memory from a bound", needing(raw("IndividualPhysicalMemory", lower("512"))), chunks{{1, 1, 1, 512}}},
 		{"memory from a range", needing(raw("IndividualPhysicalMemory", between("512", "1024"))), chunks{{1, 1, 1, 512}}},
 		{"most memory", needing(memory("1125899906842624")), chunks{{1, 1, 1, grid.MaxMemory}}},
+		{"least memory", needing(memory("1")), chunks{{1, 1, 1, 1}}},
+		{"most memory of many", needing(memory("1125899906842624") + total("1024")), chunks{{1024, 1, 1, grid.MaxMemory}}},
+		{"many terms", needing(raw("TotalCPUCount", strings.Repeat("<Exact>4</Exact>", 16))), chunks{{4, 1, 1, 0}}},
 		{"at least", needing(raw("TotalCPUCount", lower("6"))), chunks{{6, 1, 1, 0}}},
 		{"more than", needing(raw("TotalCPUCount", "<LowerBoundedRange exclusiveBound='true'>6</LowerBoundedRange>")), chunks{{7, 1, 1, 0}}},
 		{"not more than", needing(raw("TotalCPUCount", "<LowerBoundedRange exclusiveBound='0'>6</LowerBoundedRange>")), chunks{{6, 1, 1, 0}}},
