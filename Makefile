@@ -1,0 +1,42 @@
+# make build    the programs, into bin/
+# make test     everything that is checked: gofmt, vet, the house rules, all tests under -race
+# make demo     three sites on this machine, a dozen jobs (KEEP=1 leaves the sites up)
+# make bench    the benchmarks
+# make fmt      format the code
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
+LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
+
+.PHONY: build test tools check demo bench fmt
+
+build:
+	@mkdir -p bin
+	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+# What tests need beside Go: a C compiler (for -race) and an MPI (for parallel jobs).
+# They are installed where that may be done; else it is said what is not tested.
+tools:
+	@test/house/tools
+
+check:
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt does it):"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+
+# The last line is "N passed, N failed, N skipped". The house rules and the import
+# test are tests too: test/house.
+test: tools check
+	@mkdir -p bin
+	@go build -o bin/count ./test/house/count
+	@race=-race; command -v "$${CC:-gcc}" >/dev/null || race=; \
+	go test $$race -timeout 5m -json ./... | bin/count
+
+demo:
+	@KEEP='$(KEEP)' test/demo/run.sh
+
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
+
+fmt:
+	gofmt -w $$(git ls-files '*.go')

@@ -1,0 +1,132 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"strings"
+)
+
+// The bans. Where one must be broken, a comment on the line or the one above says so
+// with its reason: //house:allow WORD: REASON.
+//
+//	word       what is banned                        why
+//	name       packages called util, common, helper  such a package has no subject, and grows for ever
+//	doc        packages without a package comment    the comment is where a format or protocol is specified
+//	sleep      time.Sleep in tests                   a test that sleeps is slow or flaky: wait for the
+//	                                                 condition (in a synctest bubble it is free)
+//	print      fmt.Print and println outside of      what a program prints is decided in its main; a library
+//	           programs                              returns or logs
+//	log        the standard library's log            logs are structured, and go where the caller says
+//	exit       os.Exit outside of programs           it skips every defer, so files and locks are left as they are
+//	context    context.Background and TODO outside   work that nobody can cancel outlives its caller
+//	           of programs (internal/cli is what
+//	           their mains share) and tests
+//	skip       t.SkipNow, and t.Skip without reason  a test that vanishes without a word is no test
+//
+// Packages whose name ends in test (pbstest) are code of tests.
+var emptyNames = words("util utils common helper helpers manager types model models misc base shared lib")
+
+// Bans finds what the list forbids.
+func Bans(list []Package) ([]Breach, error) {
+	var out []Breach
+	for _, p := range list {
+		all, err := files(p)
+		if err != nil {
+			return nil, err
+		}
+		if emptyNames[p.Name] {
+			out = append(out, Breach{p.inside(), fmt.Sprintf("a package called %s has no subject: name it after what it knows", p.Name)})
+		}
+		if !documented(all) {
+			out = append(out, Breach{p.inside(), "the package has no comment that says what it is"})
+		}
+		for _, f := range all {
+			out = append(out, bansOf(f)...)
+		}
+	}
+	return out, nil
+}
+
+// documented reports a package comment; a package of tests alone needs none.
+func documented(all []file) bool {
+	code := false
+	for _, f := range all {
+		if !f.test && f.syntax.Doc != nil {
+			return true
+		}
+		code = code || !f.test
+	}
+	return !code
+}
+
+func bansOf(f file) []Breach {
+	var out []Breach
+	allowed := allowances(f)
+	program := f.pkg.Name == "main"
+	test := f.test || forTests(f.pkg.inside())
+	note := func(n ast.Node, word, why string) {
+		line := f.set.Position(n.Pos()).Line
+		if allowed[line] != word && allowed[line-1] != word {
+			out = append(out, Breach{f.at(n), fmt.Sprintf("%s (//house:allow %s: REASON, where it must be)", why, word)})
+		}
+	}
+	_, bubble := f.names["synctest"]
+	ast.Inspect(f.syntax, func(n ast.Node) bool {
+		from, name := f.selected(n)
+		switch {
+		case from == "time" && name == "Sleep" && test && !bubble:
+			note(n, "sleep", "a test that sleeps is slow or flaky: wait for the condition, or use testing/synctest")
+		case from == "fmt" && strings.HasPrefix(name, "Print") && !program && !test:
+			note(n, "print", "only programs print: return it, log it or take an io.Writer")
+		case from == "log":
+			note(n, "log", "logs are structured: take a *zap.Logger or *slog.Logger")
+		case from == "os" && name == "Exit" && !program && !test:
+			note(n, "exit", "os.Exit skips every defer: return an error")
+		case from == "context" && (name == "Background" || name == "TODO") && !program && !test && f.pkg.inside() != "internal/cli":
+			note(n, "context", "nobody can cancel what runs under context."+name+": take a context")
+		}
+		if c, ok := n.(*ast.CallExpr); ok {
+			builtins(test, c, note)
+		}
+		return true
+	})
+	return out
+}
+
+// forTests tells a package that serves tests alone.
+func forTests(inside string) bool {
+	return strings.HasSuffix(inside, "test") || family(inside) == "test"
+}
+
+// builtins finds tests that end without a reason, and prints by the builtins.
+func builtins(test bool, c *ast.CallExpr, note func(ast.Node, string, string)) {
+	switch fun := c.Fun.(type) {
+	case *ast.Ident:
+		if (fun.Name == "println" || fun.Name == "print") && fun.Obj == nil {
+			note(c, "print", "the builtin "+fun.Name+" is for debugging alone: remove it")
+		}
+	case *ast.SelectorExpr:
+		x, ok := fun.X.(*ast.Ident)
+		if !test || !ok || !words("t b f tb")[x.Name] {
+			return
+		}
+		if fun.Sel.Name == "SkipNow" || fun.Sel.Name == "Skip" && len(c.Args) == 0 {
+			note(c, "skip", "a test is skipped without a reason: say why, and how it would run")
+		}
+	}
+}
+
+// allowances are the words that a file's comments allow, by line; one without a reason allows nothing.
+func allowances(f file) map[int]string {
+	out := make(map[int]string)
+	for _, group := range f.syntax.Comments {
+		for _, c := range group.List {
+			rest, ok := strings.CutPrefix(c.Text, "//house:allow ")
+			word, reason, _ := strings.Cut(rest, ":")
+			if ok && strings.TrimSpace(reason) != "" {
+				out[f.set.Position(c.Pos()).Line] = strings.TrimSpace(word)
+			}
+		}
+	}
+	return out
+}

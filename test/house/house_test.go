@@ -1,0 +1,115 @@
+package house
+
+import (
+	"context"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+)
+
+func list(t *testing.T, dir string) []Package {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	packages, err := List(ctx, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packages
+}
+
+func breaches(t *testing.T, packages []Package) []string {
+	t.Helper()
+	all := Layers(packages)
+	for _, check := range []func([]Package) ([]Breach, error){Purity, Bans} {
+		more, err := check(packages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, more...)
+	}
+	out := make([]string, len(all))
+	for i, b := range all {
+		out[i] = b.String()
+	}
+	sort.Strings(out)
+	return out
+}
+
+// TestHouse: this module is in order.
+func TestHouse(t *testing.T) {
+	t.Parallel()
+	packages := list(t, filepath.Join("..", ".."))
+	if len(packages) < 10 {
+		t.Fatalf("go list found %d packages: the check sees nothing", len(packages))
+	}
+	for _, b := range breaches(t, packages) {
+		t.Error(b)
+	}
+}
+
+// TestBreachesAreFound: in a module that breaks each rule once, each is found, and nothing else.
+func TestBreachesAreFound(t *testing.T) {
+	t.Parallel()
+	got := breaches(t, list(t, filepath.Join("testdata", "broken")))
+	want := []string{
+		"api/util: a package called util has no subject: name it after what it knows",
+		"broker/core.go:4: imports sync in pure code: no goroutine, so no lock",
+		"broker/core.go:8: uses time.Now in pure code: time is an input",
+		"broker/core.go:9: starts a goroutine in pure code: order must not depend on a scheduler",
+		"grid/grid.go:4: imports crypto/rand in pure code: randomness is an input",
+		"grid/grid.go:5: imports math/rand/v2 by a dot: write its name, so that what is used can be seen",
+		"grid/grid.go:6: imports os in pure code: no operating system",
+		"internal/disk: imports broken/jsdl: what lies in internal/ knows no concept of the domain but grid's nouns",
+		"jsdl/jsdl.go:4: imports context in pure code: a decision is not cancelled",
+		"jsdl/jsdl.go:5: imports net/http in pure code: no network",
+		"overlay: imports broken/broker: layer 3 may import only what lies below it, and broker is of layer 3",
+		"overlay: imports broken/test/whole: only tests do",
+		"overlay: the package has no comment that says what it is",
+		"plan/plan.go:11: uses the global generator, rand.IntN, in pure code: randomness is an input",
+		"plan: imports broken/internal/disk: plan is pure",
+		"stage: imports broken/store/storetest: only tests do",
+		"stage: imports broken/store: layer 3 may import only what lies below it, and store is of layer 3",
+		"stray: the package has no layer: give it one in the package comment and in test/house/layers.go",
+		"wire: imports broken/api/util: layer 2 may import only what lies below it, and api is of layer 4",
+	}
+	banned := []string{
+		"store/store.go:13: the builtin println is for debugging alone",
+		"store/store.go:14: only programs print",
+		"store/store.go:15: logs are structured",
+		"store/store.go:17: os.Exit skips every defer",
+		"store/store.go:18: nobody can cancel what runs under context.Background",
+		"store/store.go:19: nobody can cancel what runs under context.TODO",
+		"store/store.go:23: nobody can cancel what runs under context.TODO", // an allowance without a reason
+		"store/store_test.go:9: a test that sleeps",
+		"store/store_test.go:10: a test is skipped without a reason",
+		"store/store_test.go:11: a test is skipped without a reason",
+	}
+	unmatched := make(map[string]bool)
+	for _, b := range got {
+		unmatched[b] = true
+	}
+	for _, w := range want {
+		if !unmatched[w] {
+			t.Errorf("not found: %s", w)
+		}
+		delete(unmatched, w)
+	}
+	for _, w := range banned {
+		found := false
+		for b := range unmatched {
+			if strings.HasPrefix(b, w) {
+				found = true
+				delete(unmatched, b)
+			}
+		}
+		if !found {
+			t.Errorf("not found: %s…", w)
+		}
+	}
+	for b := range unmatched {
+		t.Errorf("found, but in order: %s", b)
+	}
+}

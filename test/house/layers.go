@@ -1,0 +1,64 @@
+package house
+
+import (
+	"fmt"
+	"strings"
+)
+
+// layer of each family. A package that is not here is a breach itself: new packages
+// get their place first.
+var layer = map[string]int{
+	"grid": 0,
+	"plan": 1, "reserve": 1, "flow": 1, "jsdl": 1,
+	"wire":   2,
+	"broker": 3, "overlay": 3, "netmon": 3, "pbs": 3, "stage": 3, "store": 3,
+	"api": 4, "sim": 4,
+	"daemon":      5,
+	"cmd/gbroker": 6, "cmd/gclient": 6, "cmd/gsim": 6,
+}
+
+// pure families may not even import internal/.
+var pure = map[string]bool{"grid": true, "jsdl": true, "plan": true, "reserve": true, "flow": true, "wire": true}
+
+// Layers finds the imports that do not go down.
+func Layers(list []Package) []Breach {
+	var out []Breach
+	for _, p := range list {
+		for _, path := range p.Imports {
+			if path != p.Module.Path && !strings.HasPrefix(path, p.Module.Path+"/") {
+				continue
+			}
+			to := strings.TrimPrefix(strings.TrimPrefix(path, p.Module.Path), "/")
+			if why := crosses(p.inside(), to, path); why != "" {
+				out = append(out, Breach{p.inside(), why})
+			}
+		}
+		if _, ok := layer[family(p.inside())]; !ok && family(p.inside()) != "internal" && family(p.inside()) != "test" {
+			out = append(out, Breach{p.inside(), "the package has no layer: give it one in the package comment and in test/house/layers.go"})
+		}
+	}
+	return out
+}
+
+// crosses says why a package may not import another; "" if it may.
+func crosses(from, to, shown string) string {
+	a, b := family(from), family(to)
+	switch {
+	case a == "test":
+		return ""
+	case b == "test" || forTests(to) && !forTests(from):
+		return fmt.Sprintf("imports %s: only tests do", shown)
+	case a == "internal":
+		if b == "internal" || b == "grid" {
+			return ""
+		}
+		return fmt.Sprintf("imports %s: what lies in internal/ knows no concept of the domain but grid's nouns", shown)
+	case b == "internal" && pure[a]:
+		return fmt.Sprintf("imports %s: %s is pure", shown, a)
+	case b == "internal", a == b:
+		return ""
+	case layer[b] >= layer[a]:
+		return fmt.Sprintf("imports %s: layer %d may import only what lies below it, and %s is of layer %d", shown, layer[a], b, layer[b])
+	}
+	return ""
+}

@@ -1,0 +1,4 @@
+// Package util has no subject.
+package util
+
+const N = 1

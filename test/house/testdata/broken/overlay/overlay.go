@@ -1,0 +1,6 @@
+package overlay
+
+import (
+	_ "broken/broker"
+	_ "broken/test/whole"
+)

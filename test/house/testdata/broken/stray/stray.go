@@ -1,0 +1,2 @@
+// Package stray has no layer.
+package stray

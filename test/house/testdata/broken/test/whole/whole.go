@@ -1,0 +1,4 @@
+// Package whole may import all.
+package whole
+
+import _ "broken/store"

@@ -1,0 +1,6 @@
+// Package wire imports upwards.
+package wire
+
+import "broken/api/util"
+
+var N = util.N
