@@ -22,7 +22,7 @@ import (
 // the token; the pauses between grow from firstPause.
 const (
 	maxFailures = 4
-	firstPause  = time.Second
+	firstPause  = 200 * time.Millisecond
 )
 
 // pass starts the jobs whose turn it is.

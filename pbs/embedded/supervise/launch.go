@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -75,7 +74,7 @@ func inside(what string, parts ...string) (string, error) {
 		}
 	}
 	name := path.Join(append([]string{"."}, parts...)...)
-	if !filepath.IsLocal(name) {
+	if name == ".." || strings.HasPrefix(name, "../") {
 		return "", fmt.Errorf("the %s %q leads out of the job's sandbox", what, parts[len(parts)-1])
 	}
 	return name, nil

@@ -1,0 +1,93 @@
+package supervise
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"gbroker/grid"
+)
+
+func sample() *Spec {
+	return &Spec{
+		ID:   grid.AttemptID{Job: "here.01ABCDEFGHJKMNPQRSTVWXYZ00", Epoch: grid.Epoch{Term: 1, Hop: 2}, Attempt: 3},
+		Name: "a=b\n\xff", Work: "/w", Control: "/c", Limit: 4, Expected: 5, Age: -6, Arrived: 7, Sequence: 8, Grace: 9,
+		Site: "here", Path: "/bin", Base: []string{"A=1", "B="},
+		Demand: grid.Demand{
+			Chunks:       []grid.Chunk{{Count: 1, Processes: 2, Cores: 3, Memory: 4}, {Count: 5}},
+			Architecture: "x86_64", System: "LINUX",
+		},
+		Program: grid.Program{
+			Executable: "x", Arguments: []string{"", "=", "a=b\x01\xfe"}, Input: "i", Output: "o", Error: "e", Directory: "d",
+			Environment: []grid.Variable{{Name: "N", Value: "v=w"}, {Name: "E"}}, Parallel: "MPI", MemoryLimit: 10,
+		},
+		Shares: []Share{{Node: "n1", Processes: 1, Cores: 2, Memory: 3}},
+	}
+}
+
+func TestSpecComesBack(t *testing.T) {
+	t.Parallel()
+	want := sample()
+	data, err := want.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(data)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+	for n := range data {
+		if _, err := Decode(data[:n]); err == nil {
+			t.Fatalf("the first %d of %d bytes are taken for all", n, len(data))
+		}
+	}
+}
+
+func TestSpecMistakes(t *testing.T) {
+	t.Parallel()
+	data, err := sample().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := string(data)
+	for _, c := range []struct{ old, new, want string }{
+		{"gbroker-spec=1", "gbroker-spec=2", "version"},
+		{"\x00term=1", "\x00term=x", "no number"},
+		{"\x00term=1", "\x00term=4294967296", "too large"},
+		{"\x00limit=4", "\x00limit=-4", "negative"},
+		{"\x00limit=4", "\x00limit=0", "limit 0"},
+		{"\x00limit=4", "\x00colour=4", "unknown"},
+		{"\x00control=/c", "\x00control=c", "absolute"},
+		{"\x00chunk=1 2", "\x00chunk=2", "3 numbers"},
+		{"\x00job=here.", "\x00job=", "no job identifier"},
+	} {
+		bad := strings.Replace(good, c.old, c.new, 1)
+		if bad == good {
+			t.Fatalf("%q is not in the sample", c.old)
+		}
+		if _, err := Decode([]byte(bad)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v", c.new, err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	data, err := sample().Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := Decode(data)
+		if err != nil {
+			return
+		}
+		again, err := s.Encode()
+		if err != nil {
+			return // a share or variable that no Encode writes
+		}
+		if s2, err := Decode(again); err != nil || !reflect.DeepEqual(s, s2) {
+			t.Fatalf("%+v became %+v, %v", s, s2, err)
+		}
+	})
+}
