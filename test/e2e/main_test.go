@@ -1,0 +1,141 @@
+// Package e2e tests the whole system: the built programs, real daemons on loopback,
+// real jobs. A test says what it needs by [newSite], [start] and [introduce]; what it
+// made is gone after it, processes too.
+package e2e
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gbroker/test/cluster"
+)
+
+// programs are the built programs, made once for all tests.
+var programs cluster.Programs
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(runAll(m))
+}
+
+func runAll(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "gb-bin-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	// Tests mostly wait for daemons: more of them side by side than there are cores.
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		flag.Set("test.parallel", "6")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	if programs, err = cluster.Build(ctx, "../..", dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// place is a folder that is gone after the test. Its path is short, since that of a
+// unix socket has at most 107 bytes.
+func place(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gb-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// newSite makes a site in a folder of dir (see [place]); [start] starts it. After the
+// test its daemon and its jobs are ended; a failed test shows the end of its log.
+func newSite(t *testing.T, dir, name string, o cluster.Options) *cluster.Site {
+	t.Helper()
+	s, err := cluster.Init(t.Context(), programs, dir, name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if s.PID() != 0 {
+			s.Signal(syscall.SIGCONT) // a test may have stopped it
+		}
+		err := s.Stop()
+		s.EndJobs()
+		if err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			log, _ := os.ReadFile(s.Log)
+			t.Logf("the end of the log of %s:\n%s", name, log[max(0, len(log)-6000):])
+		}
+	})
+	return s
+}
+
+// start starts daemons, side by side, and waits until all serve.
+func start(t *testing.T, sites ...*cluster.Site) {
+	t.Helper()
+	errs := make([]error, len(sites))
+	var all sync.WaitGroup
+	for i, s := range sites {
+		all.Go(func() { errs[i] = s.Start(t.Context()) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// introduce makes all sites members of each other and waits until all see all.
+func introduce(t *testing.T, sites ...*cluster.Site) {
+	t.Helper()
+	must(t, cluster.Mesh(t.Context(), sites...))
+	for _, s := range sites {
+		var others []string
+		for _, o := range sites {
+			if o != s {
+				others = append(others, o.Name)
+			}
+		}
+		must(t, s.Sees(t.Context(), 30*time.Second, others...))
+	}
+}
+
+// must ends the test on an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// client runs gclient against a site and ends the test if it ends with another status
+// than 0; it gives its output.
+func client(t *testing.T, s *cluster.Site, args ...string) string {
+	t.Helper()
+	r := s.Client(t.Context(), args...)
+	if r.Code != 0 {
+		t.Fatalf("gclient %s at %s: exit status %d\n%s%s", strings.Join(args, " "), s.Name, r.Code, r.Stdout, r.Stderr)
+	}
+	return r.Stdout
+}
+
+// eventually ends the test if ok does not come true within the limit.
+func eventually(t *testing.T, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	if err := cluster.Until(t.Context(), limit, ok); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
