@@ -93,11 +93,14 @@ func (c *Client) Submit(ctx context.Context, s Submission) (Accepted, error) {
 		var a Accepted
 		err := c.do(ctx, http.MethodPost, "/v1/jobs", body, &a, c.config.Answer)
 		// A broker that cannot be reached has not got it, unless it got it before.
-		lost := connectionLost(err) || errors.Is(err, grid.ErrUnavailable) && !unreachable(err) || sent && unreachable(err)
+		lost := Lost(err) || errors.Is(err, grid.ErrUnavailable) && !unreachable(err) || sent && unreachable(err)
 		if !lost || time.Now().After(deadline) {
+			if sent && unreachable(err) {
+				err = &lostError{err}
+			}
 			return a, err
 		}
-		sent = true
+		sent = sent || Lost(err)
 		if err := sleep(ctx, pause); err != nil {
 			return a, err
 		}
@@ -303,7 +306,8 @@ type lostError struct{ err error }
 func (e *lostError) Error() string { return "the broker's answer was lost: " + e.err.Error() }
 func (e *lostError) Unwrap() error { return e.err }
 
-func connectionLost(err error) bool {
+// Lost reports that err tells of a lost answer: what was asked may have been done.
+func Lost(err error) bool {
 	var lost *lostError
 	return errors.As(err, &lost)
 }
@@ -328,7 +332,7 @@ func unreachable(err error) bool {
 // Interrupted reports that err tells of a broker that is gone or restarting, so
 // that asking again later may help.
 func Interrupted(err error) bool {
-	return unreachable(err) || connectionLost(err) || errors.Is(err, grid.ErrUnavailable)
+	return unreachable(err) || Lost(err) || errors.Is(err, grid.ErrUnavailable)
 }
 
 // transportError makes sense of what http.Client says.
@@ -352,7 +356,7 @@ func (c *Client) transportError(err error) error {
 		return &unreachableError{c.config.Address, op.Err}
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("the broker at %s does not answer in time: %w", c.config.Address, err)
+		return &lostError{fmt.Errorf("%s does not answer in time: %w", c.config.Address, err)}
 	}
 	if errors.Is(err, context.Canceled) {
 		return err

@@ -268,6 +268,34 @@ func relay(in net.Conn, behind string, lose bool) {
 	io.Copy(in, out)
 }
 
+// A broker that takes requests and says nothing, or is gone after the first: nobody
+// knows whether the job was made.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c := client(t, api.ClientConfig{Address: "unix://" + path, Answer: 30 * time.Millisecond, Resend: time.Millisecond})
+	if _, err := c.Submit(t.Context(), api.Submission{Key: "k", Document: plain}); !api.Lost(err) || !strings.Contains(err.Error(), "in time") {
+		t.Errorf("a silent broker: %v", err)
+	}
+	go func() {
+		for range 2 { // the first is that of before
+			if in, err := l.Accept(); err == nil {
+				in.Close()
+			}
+		}
+		l.Close()
+	}()
+	c = client(t, api.ClientConfig{Address: "unix://" + path, Resend: 200 * time.Millisecond})
+	if _, err := c.Submit(t.Context(), api.Submission{Key: "k", Document: plain}); !api.Lost(err) {
+		t.Errorf("a broker that is gone after the submission: %v", err)
+	}
+}
+
 func TestUnreachableIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	c := client(t, api.ClientConfig{Address: "unix:///nonexistent/socket", Resend: time.Hour})

@@ -120,7 +120,7 @@ func (p *program) follow(cmd *cobra.Command, c *api.Client, id grid.JobID, f sub
 
 // notAccepted says what is known of a submission that failed.
 func notAccepted(ctx context.Context, file, key string, err error) error {
-	if interrupted(ctx, err) || api.Interrupted(err) && !errors.Is(err, grid.ErrUnavailable) {
+	if interrupted(ctx, err) || api.Lost(err) {
 		return cli.Exit(cli.Failed, fmt.Errorf("it is not known whether the broker got the job: %w; 'gclient submit --key %s %s' makes sure, and makes no second one", err, key, file))
 	}
 	if errors.Is(err, grid.ErrInvalid) {
