@@ -27,7 +27,7 @@ const Command = "supervise"
 
 func init() {
 	if len(os.Args) == 3 && os.Args[1] == Command {
-		os.Exit(Main(os.Args[2:]))
+		os.Exit(Main(os.Args[2:])) //house:allow exit: the daemon's other packages must not be initialised
 	}
 }
 
