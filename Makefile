@@ -33,7 +33,7 @@ test: tools check
 	go test $$race -timeout 5m -json ./... | bin/count
 
 demo:
-	@KEEP='$(KEEP)' test/demo/run.sh
+	go run ./test/demo $(if $(KEEP),-keep)
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
