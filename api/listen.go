@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -69,7 +68,7 @@ func listenTCP(address string) (net.Listener, error) {
 	if err := checkTCP(address); err != nil {
 		return nil, err
 	}
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", address)
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
 	}

@@ -205,7 +205,8 @@ func (j *Journal) Close() error {
 	j.end(ErrClosed)
 	var err error
 	if usable == nil && j.unsavedMarks() {
-		err = j.transaction(context.Background(), func() error { return j.saveMarks(context.Background()) })
+		ctx := context.Background() //house:allow context: the last save is not to be given up
+		err = j.transaction(ctx, func() error { return j.saveMarks(ctx) })
 	}
 	if err := errors.Join(err, j.release()); err != nil {
 		return fmt.Errorf("close the journal in %s: %w", j.dir, err)
