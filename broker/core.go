@@ -183,6 +183,8 @@ func (c *Core) Step(now grid.Tick, ev Event) []Effect {
 		}
 	case MembersChanged:
 		c.setMembers(e.Members)
+	case Folders:
+		c.sweep(e)
 	case Tick:
 	}
 	c.fire()

@@ -114,6 +114,9 @@ type LinkChanged struct {
 // MembersChanged is the neighbourhood file as it now is.
 type MembersChanged struct{ Members []grid.Member }
 
+// Folders lists the jobs that have a folder here: those of no known job go.
+type Folders struct{ Jobs []grid.JobID }
+
 // Tick lets time pass: timers that are due fire.
 type Tick struct{}
 
@@ -133,4 +136,5 @@ func (PeerChanged) event()    {}
 func (PeerSite) event()       {}
 func (LinkChanged) event()    {}
 func (MembersChanged) event() {}
+func (Folders) event()        {}
 func (Tick) event()           {}

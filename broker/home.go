@@ -236,8 +236,10 @@ func (c *Core) onClosed(from grid.PeerID, m wire.Closed) {
 
 func (c *Core) sendAbort(b wire.Bond, why string) { c.send(b.To, wire.Abort{Bond: b, Why: why}) }
 
-// peerChanged: a handoff to a peer that is gone is given up while that is still
-// possible; the home says since when it has not heard of a job.
+// peerChanged: an offer that a peer cannot have heard is given up at once, and one
+// that it is fetching the files of when it is dead (a short break of the network
+// costs nothing: what was fetched counts); the home says since when it has not
+// heard of a job.
 func (c *Core) peerChanged(e PeerChanged) {
 	m := c.members[e.Peer]
 	if m == nil {
@@ -246,9 +248,8 @@ func (c *Core) peerChanged(e PeerChanged) {
 	m.live = e.Liveness
 	for _, j := range c.sorted() {
 		switch {
-		case j.rec.Handoff.Phase == grid.Offering && j.rec.Handoff.To == e.Peer && e.Liveness != grid.Alive:
-			c.sendAbort(c.bond(j), "the candidate was not to be reached")
-			c.dropOffer(j, fmt.Sprintf("the offer died: %s is %s", m.Name, e.Liveness))
+		case j.rec.Handoff.Phase == grid.Offering && j.rec.Handoff.To == e.Peer:
+			c.candidateChanged(j, m)
 		case j.rec.Standing == grid.Owning && j.rec.State == grid.Ready && e.Liveness == grid.Alive:
 			c.undecide(j) // nobody could take it: perhaps this site can
 		case j.rec.Standing == grid.Watching && j.rec.Owner == e.Peer && !j.rec.State.Terminal():
@@ -257,6 +258,16 @@ func (c *Core) peerChanged(e PeerChanged) {
 			c.disarm(j, onReport)
 			c.report(j)
 		}
+	}
+}
+
+func (c *Core) candidateChanged(j *job, m *member) {
+	switch {
+	case m.live == grid.Alive: // perhaps restarted: then it has forgotten that it accepted
+		c.sendOffer(j, c.chosenWait(j))
+	case m.live == grid.Dead || j.heard == 0:
+		c.sendAbort(c.bond(j), "the candidate was not to be reached")
+		c.dropOffer(j, fmt.Sprintf("the offer died: %s is %s", m.Name, m.live))
 	}
 }
 

@@ -1,6 +1,8 @@
 package broker
 
-import "gbroker/grid"
+import (
+	"gbroker/grid"
+)
 
 // recover asks the world, job by job, what became of what this site may have asked
 // for before it stopped. Nothing is done twice: attempts have numbers, offers epochs.
@@ -69,5 +71,16 @@ func (c *Core) recoverMoving(j *job) {
 	default:
 		c.sendAbort(c.bond(j), "the owner was restarted")
 		c.dropOffer(j, "the offer died with a restart of this broker")
+	}
+}
+
+// sweep drops folders that belong to no record and to nothing that is being
+// accepted: what a crash left behind.
+func (c *Core) sweep(e Folders) {
+	for _, id := range e.Jobs {
+		if c.jobs[id] == nil && c.accepted[id] == nil {
+			c.note(id, "", "removing the folder of a job that is not known")
+			c.emit(Discard{Job: id})
+		}
 	}
 }

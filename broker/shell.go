@@ -112,10 +112,13 @@ func (b *Broker) Ready() <-chan struct{} { return b.ready }
 // dropped, the journal is opened again and a new Core is made from it.
 func (b *Broker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
+	var sweeper sync.WaitGroup
+	sweeper.Go(func() { b.sweep(ctx) })
 	defer func() {
 		cancel()
 		close(b.done)
 		b.lanes.wait()
+		sweeper.Wait()
 	}()
 	for first := true; ; first = false {
 		err := b.life(ctx, first)
@@ -153,7 +156,6 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	cfg.Journal = journal.ID()
 	core := New(cfg, b.members, records)
 	if first {
-		b.sweep(records)
 		close(b.ready)
 	}
 	return b.loop(ctx, core, journal)
@@ -245,24 +247,25 @@ func changesOf(effects []Effect) []grid.Change {
 	return changes
 }
 
-// sweep removes folders that belong to no record: what a crash between a discard
-// and its save left behind.
-func (b *Broker) sweep(records []grid.Record) {
-	known := make(map[grid.JobID]bool, len(records))
-	for i := range records {
-		known[records[i].Job.ID] = true
-	}
-	ids, err := b.ports.Stager.Jobs()
-	if err != nil {
-		b.ports.Log.Warn("listing the job folders", zap.Error(err))
-		return
-	}
-	for _, id := range ids {
-		if !known[id] {
-			b.ports.Log.Info("removing a folder of no known job", zap.String("job", string(id)))
-			if err := b.ports.Stager.Discard(id, false); err != nil {
-				b.ports.Log.Warn("removing a folder", zap.String("job", string(id)), zap.Error(err))
-			}
+// Folders of no known job are looked for after the first pause: a candidate that
+// was restarted while it fetched gets its offer again before, and fetches on.
+const (
+	firstSweep = 10 * time.Minute
+	nextSweeps = 6 * time.Hour
+)
+
+func (b *Broker) sweep(ctx context.Context) {
+	for pause := firstSweep; ; pause = nextSweeps {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
 		}
+		ids, err := b.ports.Stager.Jobs()
+		if err != nil {
+			b.ports.Log.Warn("listing the job folders", zap.Error(err))
+			continue
+		}
+		b.Post(Folders{ids})
 	}
 }
