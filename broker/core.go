@@ -266,6 +266,9 @@ func assumedLink(m grid.Member) grid.Link {
 	if b <= 0 {
 		b = grid.DefaultBandwidth
 	}
+	if m.RateLimit > 0 {
+		b = min(b, m.RateLimit)
+	}
 	return grid.Link{Rates: []grid.Rate{{Size: 1 << 10, BytesPerSecond: float64(b)}}}
 }
 

@@ -89,6 +89,7 @@ func (m *Monitor) sizes(ctx context.Context, l *link, p *prober, rtt time.Durati
 			m.mu.Lock()
 			l.way.note(time.Now(), size, d)
 			m.mu.Unlock()
+			m.tell(l) // a decision need not wait for the larger sizes
 		}
 		if err != nil {
 			return fmt.Errorf("send %d bytes: %w", size, err)
