@@ -354,11 +354,11 @@ func (c *Core) looked(e Looked) {
 	s := c.withComing(e.Snapshot)
 	base := plan.Build(s)
 	c.showEstimates(s, base)
+	for _, o := range offers { // first: what comes counts in every answer
+		base = c.considerOffer(o, base, s)
+	}
 	for _, a := range asks {
 		c.send(a.from, c.answer(base, s, a.ask))
-	}
-	for _, o := range offers {
-		base = c.considerOffer(o, base, s)
 	}
 	c.ownAnswer(base, s)
 }
