@@ -43,6 +43,7 @@ type Batch interface {
 type Stager interface {
 	Paths(job grid.JobID) (work, control string)
 	Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set FileSet, files grid.Manifest) error
+	MakeFolder(job grid.JobID) error
 	Prepare(ctx context.Context, job grid.Job, keep bool) error
 	Collect(ctx context.Context, job grid.Job) (files grid.Manifest, missing []string, err error)
 	Discard(job grid.JobID, keep bool) error

@@ -93,6 +93,13 @@ func (b *Broker) launch(ctx context.Context, e Launch) {
 func (b *Broker) withdraw(ctx context.Context, id grid.AttemptID) {
 	ctx, cancel := context.WithTimeout(ctx, batchLimit)
 	defer cancel()
+	if r, ok := b.view.get(id.Job); ok && r.Local == "" {
+		// Its launch was not confirmed, and may have failed or died before it made the folder.
+		if err := b.ports.Stager.MakeFolder(id.Job); err != nil {
+			b.Post(Withdrawn{ID: id, Err: text(err)})
+			return
+		}
+	}
 	_, control := b.ports.Stager.Paths(id.Job)
 	done, err := b.ports.Batch.Withdraw(ctx, id, control)
 	b.Post(Withdrawn{ID: id, Done: done, Err: text(err)})

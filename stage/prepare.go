@@ -72,6 +72,29 @@ func (s *Stager) prepare(ctx context.Context, job grid.Job, keep bool) error {
 	return nil
 }
 
+// MakeFolder makes the folder of a job that was never prepared, if it is not there:
+// so that the start token of an attempt whose launch did not come that far can be
+// taken. Of one that was prepared nothing is made: a control directory that is gone
+// took its tokens with it.
+func (s *Stager) MakeFolder(job grid.JobID) error {
+	root, err := s.folder(job)
+	if err == nil {
+		_, err = root.Lstat(marker)
+		root.Close()
+		if err == nil {
+			return nil
+		}
+	}
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, grid.ErrNotFound) {
+		return err
+	}
+	root, err = s.makeFolder(job)
+	if err != nil {
+		return err
+	}
+	return root.Close()
+}
+
 // bootID tells one run of the kernel from another; "none" where it cannot be told.
 func bootID() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")

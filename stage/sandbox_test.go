@@ -207,6 +207,37 @@ func hostileOutputs() []grid.Output {
 	return append(o, grid.Output{Path: "optional", Target: "optional"}, grid.Output{Path: "good", Target: "twice"})
 }
 
+// A start token must have a place before anything was prepared, and none where a
+// lost control directory may have held one.
+func TestMakeFolderOfANeverPreparedJobOnly(t *testing.T) {
+	t.Parallel()
+	s := newNetwork(t).site("a", nil)
+	there := func() bool {
+		info, err := os.Stat(s.path("ctl"))
+		return err == nil && info.IsDir()
+	}
+	for range 2 {
+		if err := s.MakeFolder(job); err != nil || !there() {
+			t.Fatalf("a job without a folder: %v", err)
+		}
+	}
+	if err := os.Remove(s.path("ctl")); err != nil { // a crash while the folders were made
+		t.Fatal(err)
+	}
+	if err := s.MakeFolder(job); err != nil || !there() {
+		t.Fatalf("half a folder: %v", err)
+	}
+	if err := s.Prepare(t.Context(), grid.Job{ID: job}, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(s.path("ctl")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.MakeFolder(job); err != nil || there() {
+		t.Errorf("the lost control directory of a prepared job: %v, made anew: %v", err, there())
+	}
+}
+
 func TestCollectTakesOnlyRegularFilesOfTheSandbox(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t)
