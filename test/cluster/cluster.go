@@ -194,18 +194,44 @@ func (s *Site) Stop() error {
 }
 
 // EndJobs kills what the site's jobs have left running: after a test whose daemons
-// are gone. It goes by the supervisors' command lines, which name the site's folder.
+// are gone. The supervisors go first, so that none of them notes an end.
 func (s *Site) EndJobs() int {
 	ended := 0
-	for _, pid := range processes() {
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err == nil && bytes.Contains(line, []byte(s.Dir+"/")) && bytes.Contains(line, []byte("supervise")) {
-			syscall.Kill(-pid, syscall.SIGKILL)
-			syscall.Kill(pid, syscall.SIGKILL)
-			ended++
+	for _, mine := range []func(process) bool{process.supervisor, func(process) bool { return true }} {
+		for _, p := range processesIn(s.Dir) {
+			if mine(p) {
+				syscall.Kill(-p.pid, syscall.SIGKILL)
+				syscall.Kill(p.pid, syscall.SIGKILL)
+				ended++
+			}
 		}
 	}
 	return ended
+}
+
+// process is one of those that run on this machine.
+type process struct {
+	pid  int
+	line []byte // its command line, words ended by zeros
+}
+
+func (p process) supervisor() bool { return bytes.Contains(p.line, []byte("supervise")) }
+
+// processesIn finds the processes that work in dir or name a file of it on their
+// command line: those of its sites' daemons, their supervisors and programs.
+func processesIn(dir string) []process {
+	var list []process
+	for _, pid := range processes() {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err != nil || len(line) == 0 || pid == os.Getpid() {
+			continue
+		}
+		cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+		if bytes.Contains(line, []byte(dir+"/")) || strings.HasPrefix(cwd, dir+"/") {
+			list = append(list, process{pid, line})
+		}
+	}
+	return list
 }
 
 func processes() []int {
@@ -220,15 +246,11 @@ func processes() []int {
 	return pids
 }
 
-// Leftovers lists the processes whose working folder lies in dir.
+// Leftovers lists the processes that belong to dir; see processesIn.
 func Leftovers(dir string) []string {
 	var list []string
-	for _, pid := range processes() {
-		cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
-		if err == nil && strings.HasPrefix(cwd, dir+"/") {
-			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			list = append(list, fmt.Sprintf("%d %s", pid, bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
-		}
+	for _, p := range processesIn(dir) {
+		list = append(list, fmt.Sprintf("%d %s", p.pid, bytes.ReplaceAll(p.line, []byte{0}, []byte{' '})))
 	}
 	return list
 }
@@ -242,6 +264,13 @@ type Result struct {
 // Client runs gclient against this site.
 func (s *Site) Client(ctx context.Context, args ...string) Result {
 	return run(ctx, "", []string{"GBROKER=" + s.Address()}, s.programs.Gclient, args...)
+}
+
+// Command is gclient against this site, to be started by the caller.
+func (s *Site) Command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, s.programs.Gclient, args...)
+	cmd.Env = append(os.Environ(), "GBROKER="+s.Address())
+	return cmd
 }
 
 // Admin runs gbroker.
