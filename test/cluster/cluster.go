@@ -156,7 +156,7 @@ func (s *Site) Ready() (Ready, error) {
 	return r, json.Unmarshal(b, &r)
 }
 
-// PID of the daemon, 0 if it was never started.
+// PID of the daemon, 0 if it was never started, or killed.
 func (s *Site) PID() int {
 	if s.cmd == nil {
 		return 0
@@ -172,6 +172,7 @@ func (s *Site) Kill() {
 	if s.cmd != nil {
 		s.cmd.Process.Kill()
 		<-s.done
+		s.cmd = nil // it is no fault, then, that it did not end by itself
 	}
 }
 

@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gbroker/test/cluster"
+)
+
+// A site that was never started, and one that is killed while it fetches the files of
+// a job: the job runs elsewhere, and the decision says why.
+func TestSitesThatAreDown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes as long as a death is doubted, about 15 s: left out with -short")
+	}
+	t.Parallel()
+	dir := place(t)
+	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1})
+	never := newSite(t, dir, "never", cluster.Options{Nodes: 1, Cores: 2, Speed: 9})
+	killed := newSite(t, dir, "killed", cluster.Options{Nodes: 1, Cores: 2, Speed: 9})
+	honest := newSite(t, dir, "honest", cluster.Options{Nodes: 1, Cores: 2})
+	start(t, home, killed, honest)
+	introduce(t, home, honest)
+	must(t, home.Know(t.Context(), never))
+	must(t, home.Know(t.Context(), killed, "--rate-limit", "1MB/s"))
+	must(t, killed.Know(t.Context(), home))
+	must(t, home.Measured(t.Context(), 30*time.Second, 128<<10, "killed"))
+
+	noise(t, dir, "data", 6*mebi)
+	ledger := filepath.Join(dir, "ran")
+	w := work{script: "echo ran >>" + ledger + "; wc -c <data", cpus: 2, walltime: 60, brings: []string{"data"}}
+	id := w.submit(t, home, dir, "job")
+	reaches(t, home, id, "MOVING")
+	killed.Kill()
+	completed(t, home, id, "honest")
+	d := first(t, home, id, "killed")
+	refused(t, d, "never", "the site is not alive")
+	list := decisions(t, home, id)
+	refused(t, list[len(list)-1], "killed", "the site is not alive")
+	event(t, history(t, home, id), "the offer died: killed is dead")
+
+	start(t, killed) // it must not take up what went elsewhere
+	must(t, home.Sees(t.Context(), 30*time.Second, "killed"))
+	w.brings, w.script = nil, "true"
+	completed(t, home, w.submit(t, home, dir, "next"), "killed")
+	ranOnce(t, ledger)
+}
+
+func ranOnce(t *testing.T, ledger string) {
+	t.Helper()
+	if b, err := os.ReadFile(ledger); err != nil || strings.Count(string(b), "ran\n") != 1 {
+		t.Errorf("the job has run %q (%v), and should have once", b, err)
+	}
+}
+
+// A site that hangs is alive at first, and its answers are missing; then it is not
+// alive any more, and the job that it was fetching goes elsewhere.
+func TestHangingSite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes as long as a death is doubted, about 15 s: left out with -short")
+	}
+	t.Parallel()
+	dir := place(t)
+	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1})
+	hangs := newSite(t, dir, "hangs", cluster.Options{Nodes: 1, Cores: 2, Speed: 9})
+	honest := newSite(t, dir, "honest", cluster.Options{Nodes: 1, Cores: 2})
+	start(t, home, hangs, honest)
+	introduce(t, home, honest)
+	must(t, home.Know(t.Context(), hangs, "--rate-limit", "1MB/s"))
+	must(t, hangs.Know(t.Context(), home))
+	must(t, home.Measured(t.Context(), 30*time.Second, 128<<10, "hangs"))
+
+	noise(t, dir, "data", 6*mebi)
+	ledger := filepath.Join(dir, "ran")
+	w := work{script: "echo ran >>" + ledger + "; wc -c <data", cpus: 2, walltime: 60, brings: []string{"data"}}
+	moving := w.submit(t, home, dir, "moving")
+	reaches(t, home, moving, "MOVING")
+	must(t, hangs.Signal(syscall.SIGSTOP))
+	w.brings, w.script = nil, "true"
+	next := w.submit(t, home, dir, "next")
+	completed(t, home, next, "honest")
+	refused(t, first(t, home, next, "honest"), "hangs", "no answer in time")
+
+	completed(t, home, moving, "honest")
+	first(t, home, moving, "hangs")
+	list := decisions(t, home, moving)
+	refused(t, list[len(list)-1], "hangs", "the site is not alive")
+	last := w.submit(t, home, dir, "last")
+	completed(t, home, last, "honest")
+	refused(t, first(t, home, last, "honest"), "hangs", "the site is not alive")
+
+	must(t, hangs.Signal(syscall.SIGCONT)) // it wakes with the job half fetched
+	must(t, home.Sees(t.Context(), 30*time.Second, "hangs"))
+	completed(t, home, w.submit(t, home, dir, "after"), "hangs")
+	ranOnce(t, ledger)
+}
