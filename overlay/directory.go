@@ -114,8 +114,9 @@ func (s *session) findOwner(ctx context.Context, job grid.JobID) (OwnerRecord, e
 func (s *session) announce(ctx context.Context) {
 	var published []string
 	var at time.Time
-	tick := time.NewTicker(max(s.settings.republish/10, 200*time.Millisecond))
-	defer tick.Stop()
+	calm := max(s.settings.republish/10, 200*time.Millisecond)
+	timer := time.NewTimer(calm)
+	defer timer.Stop()
 	for {
 		arrived := false
 		select {
@@ -123,8 +124,9 @@ func (s *session) announce(ctx context.Context) {
 			return
 		case <-s.arrived:
 			arrived = true
-		case <-tick.C:
+		case <-timer.C:
 		}
+		timer.Reset(calm)
 		if err := s.memory.save(); err != nil {
 			s.log.Warn("ports and addresses are not remembered", zap.Error(err))
 		}
@@ -132,13 +134,16 @@ func (s *session) announce(ctx context.Context) {
 		if !arrived && slices.Equal(now, published) && time.Since(at) < s.settings.republish {
 			continue
 		}
+		published = nil // until it is done
 		if s.dht.RoutingTable().Size() == 0 {
+			timer.Reset(min(calm, s.settings.retryMost)) // who has just come is not in it yet
 			continue
 		}
 		if err := s.publishSite(ctx); err != nil {
 			if ctx.Err() == nil {
 				s.log.Debug("the site record was not published", zap.Error(err))
 			}
+			timer.Reset(min(calm, s.settings.retryMost))
 			continue
 		}
 		published, at = now, time.Now()
