@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -265,6 +266,55 @@ func TestDiscardEndsAFetch(t *testing.T) {
 	}
 	if ids, err := b.Jobs(); err != nil || len(ids) > 0 {
 		t.Errorf("left: %v, %v", ids, err)
+	}
+}
+
+// patient is a connection such as that of a libp2p stream: to close it in good order
+// takes its peer's word, which a stopped peer does not give.
+type patient struct {
+	net.Conn
+	reset chan struct{}
+	once  *sync.Once
+}
+
+func (p patient) Read([]byte) (int, error) {
+	<-p.reset
+	return 0, net.ErrClosed
+}
+
+func (p patient) Close() error {
+	<-p.reset
+	return p.Conn.Close()
+}
+
+func (p patient) Reset() error {
+	p.once.Do(func() { close(p.reset) })
+	return p.Conn.Close()
+}
+
+func TestDiscardDoesNotWaitForThePeer(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	a, b := n.site("a", nil), n.site("b", nil)
+	m := give(t, a, map[string][]byte{"x": random(1 << 20)})
+	dialled := make(chan patient, 100)
+	n.between = func(c net.Conn) net.Conn {
+		p := patient{c, make(chan struct{}), new(sync.Once)}
+		dialled <- p
+		return p
+	}
+	fetched := make(chan error, 1)
+	go func() { fetched <- b.Fetch(t.Context(), "a", job, Inputs, m) }()
+	p := <-dialled
+	late := time.AfterFunc(10*time.Second, func() { p.Reset() })
+	if err := b.Discard(job); err != nil {
+		t.Error(err)
+	}
+	if err := <-fetched; err == nil {
+		t.Error("a fetch without a byte was done")
+	}
+	if !late.Stop() {
+		t.Error("it waited for the peer")
 	}
 }
 

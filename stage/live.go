@@ -216,12 +216,17 @@ func (s *Stager) dial(ctx context.Context, to grid.PeerID) (c *stream, done func
 	}, nil
 }
 
-// end frees whoever reads or writes.
+// end frees whoever reads or writes. It resets, where the connection can: to close
+// one in good order may mean to wait for a peer that is slow or stopped.
 func (c *stream) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
 	c.SetDeadline(time.Unix(1, 0))
+	if r, ok := c.Conn.(interface{ Reset() error }); ok {
+		r.Reset()
+		return
+	}
 	c.Close()
 }
 
