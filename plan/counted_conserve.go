@@ -1,0 +1,92 @@
+package plan
+
+import "gbroker/grid"
+
+// reserveInOrder is the pass of EASY with several reservations and of ConsRebuild:
+// jobs are taken in order; each starts if it fits for its whole limit, else it gets
+// one of the reservations, else it waits.
+func (c *Counted) reserveInOrder(now grid.Tick, reservations int) {
+	c.believe(now)
+	kept := 0
+	for i := range c.queue {
+		e := c.queue[i]
+		at := grid.Tick(never)
+		if e.cores <= c.free || reservations > 0 {
+			at = c.steps.earliest(now, e.cores, e.limit)
+		}
+		if at == now {
+			c.steps.add(now, now+e.limit, -e.cores)
+			c.start(now, &e)
+			continue
+		}
+		if reservations > 0 {
+			reservations--
+			c.steps.add(at, at+e.limit, -e.cores)
+		}
+		c.queue[kept] = e
+		kept++
+	}
+	c.queue = c.queue[:kept]
+}
+
+// believe makes the steps what the running jobs are believed to leave.
+func (c *Counted) believe(now grid.Tick) {
+	c.steps.reset(now, c.free)
+	free := c.free
+	points := c.steps.points
+	for i := range c.held {
+		free += c.held[i].Cores
+		until := max(c.held[i].Until, now+1)
+		if last := len(points) - 1; points[last].at == until {
+			points[last].free = free
+		} else {
+			points = append(points, step{until, free})
+		}
+	}
+	c.steps.points = points
+}
+
+// compress is the pass of ConsCompress.
+func (c *Counted) compress(now grid.Tick) {
+	c.steps.advance(now)
+	if c.ended {
+		for i := range c.queue {
+			c.moveEarlier(now, &c.queue[i])
+		}
+	}
+	for i := range c.queue {
+		if e := &c.queue[i]; e.mark == unplaced {
+			at := c.steps.earliest(now, e.cores, e.limit)
+			e.mark = int64(at)
+			c.steps.add(at, at+e.limit, -e.cores)
+		}
+	}
+	kept := 0
+	c.wake = never
+	for i := range c.queue {
+		e := c.queue[i]
+		if grid.Tick(e.mark) <= now {
+			c.start(now, &e)
+			continue
+		}
+		c.wake = min(c.wake, grid.Tick(e.mark))
+		c.queue[kept] = e
+		kept++
+	}
+	c.queue = c.queue[:kept]
+}
+
+// moveEarlier is to take a reservation out and to place it again. Nothing needs to
+// be taken out for that: at an earlier place that reaches into the reservation's
+// own time the job has there what it needs.
+func (c *Counted) moveEarlier(now grid.Tick, e *entry) {
+	had := grid.Tick(e.mark)
+	if e.mark == unplaced || had <= now {
+		return
+	}
+	if at, ok := c.steps.before(now, e.cores, e.limit, had); ok {
+		c.steps.add(had, had+e.limit, e.cores)
+		c.steps.add(at, at+e.limit, -e.cores)
+		e.mark = int64(at)
+	}
+}
