@@ -15,9 +15,9 @@ import (
 type edge struct{ known, send bool }
 
 // randomGraph is a connected graph of n sites, none of them next to all others; which
-// sites send to which is drawn for each direction by itself.
-func randomGraph(r *rand.Rand, n int) [][]edge {
-	g := make([][]edge, n)
+// sites send to which is drawn for each direction by itself, but from sends to to.
+func randomGraph(r *rand.Rand, n int) (g [][]edge, from, to int) {
+	g = make([][]edge, n)
 	for i := range g {
 		g[i] = make([]edge, n)
 	}
@@ -29,10 +29,9 @@ func randomGraph(r *rand.Rand, n int) [][]edge {
 	for k := 1; k < n; k++ { // a path through all
 		join(order[k-1], order[k])
 	}
-	a, b := order[0], order[n-2]
-	join(a, b) // one edge more: the path becomes a cycle with a tail
+	join(order[0], order[n-2]) // one edge more: the path becomes a cycle with a tail
 	g[order[0]][order[1]].send = true
-	return g
+	return g, order[0], order[1]
 }
 
 // Sites that know each other by a random graph: each hears whom its file names, jobs
@@ -42,7 +41,7 @@ func TestRandomGraph(t *testing.T) {
 	const n = 5
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	g := randomGraph(rand.New(rand.NewPCG(seed, 0)), n)
+	g, busy, idle := randomGraph(rand.New(rand.NewPCG(seed, 0)), n)
 	dir := place(t)
 	sites := make([]site, n)
 	for i := range sites {
@@ -65,13 +64,13 @@ func TestRandomGraph(t *testing.T) {
 		id string
 	}
 	var jobs []handed
-	for k := range 4 { // more at once than a site has cores
+	for k := range 6 { // at one site more at once than it has cores, at another none
 		for i, s := range sites {
+			if i == idle || i != busy && k >= 2 {
+				continue
+			}
 			id := work{program: "/bin/sleep", args: []string{"0.3"}, walltime: 2}.submit(t, s, dir, fmt.Sprintf("job%d-%d", i, k))
 			jobs = append(jobs, handed{i, id})
-			if i%2 == 1 && k > 0 {
-				break // some sites have little to do
-			}
 		}
 	}
 	moved := 0

@@ -100,10 +100,14 @@ func event(t *testing.T, events []api.Event, why string) api.Event {
 
 func seconds(t api.Time) float64 { return grid.Tick(t).Seconds() }
 
-// decisions are all decisions about a job, each recomputed from its terms.
-func decisions(t *testing.T, s site, id string) []api.Decision {
+// decisions are all decisions about a job, once there is one, each recomputed from its
+// terms.
+func decisions(t *testing.T, s site, id string) (list []api.Decision) {
 	t.Helper()
-	list := told[api.Explanation](t, s, "explain", id).Decisions
+	eventually(t, 20*time.Second, "a decision about "+id, func() bool {
+		list = told[api.Explanation](t, s, "explain", id).Decisions
+		return len(list) > 0
+	})
 	st := status(t, s, id)
 	speeds := map[grid.SiteName]float64{}
 	for _, v := range told[[]api.Site](t, s, "sites") {
@@ -181,7 +185,7 @@ func row(t *testing.T, d api.Decision, name string) api.Candidate {
 func first(t *testing.T, s site, id, chosen string) api.Decision {
 	t.Helper()
 	list := decisions(t, s, id)
-	if len(list) == 0 || list[0].Chosen == nil || string(*list[0].Chosen) != chosen {
+	if list[0].Chosen == nil || string(*list[0].Chosen) != chosen {
 		t.Fatalf("the first choice for %s should be %s: %s", id, chosen, client(t, s, "explain", id))
 	}
 	return list[0]
