@@ -37,6 +37,10 @@ func (c *Core) offer(from grid.PeerID, o wire.Offer) {
 		c.send(from, wire.Error{Of: wire.KindOffer, Job: o.Bond.Job, Why: "the bond does not fit the job offered"})
 		return
 	}
+	if why := c.notTheirs(from, o); why != "" {
+		c.send(from, wire.Error{Of: wire.KindOffer, Job: o.Bond.Job, Why: why})
+		return
+	}
 	if a := c.accepted[o.Bond.Job]; a != nil {
 		if a.from == from && a.offer.Bond == o.Bond {
 			c.send(from, wire.Accept{Bond: o.Bond, Journal: c.cfg.Journal})
@@ -56,6 +60,22 @@ func (c *Core) offer(from grid.PeerID, o wire.Offer) {
 	}
 }
 
+// notTheirs says why a member has no right to make an offer. Jobs are handed on by
+// their home alone, so far; nobody offers a job to its own home, or in the name of
+// a user who is not of the job's home.
+func (c *Core) notTheirs(from grid.PeerID, o wire.Offer) string {
+	switch {
+	case o.Job.Home != from:
+		return "only the home of a job offers it"
+	case o.Job.User.Home != o.Job.Home:
+		return "the user of a job is one of its home"
+	}
+	if j := c.jobs[o.Bond.Job]; j != nil && j.rec.Job.Home != from {
+		return "a job of that identifier has another home"
+	}
+	return ""
+}
+
 // offerAgain answers an Offer for a job that is known here; true lets it pass as new.
 func (c *Core) offerAgain(j *job, from grid.PeerID, o wire.Offer) bool {
 	switch {
@@ -73,32 +93,36 @@ func (c *Core) offerAgain(j *job, from grid.PeerID, o wire.Offer) bool {
 	return false
 }
 
-// considerOffer estimates again, counting all that was accepted, and returns the
-// plan as it is then.
-func (c *Core) considerOffer(o pendingOffer, base *plan.Plan, s plan.Snapshot) *plan.Plan {
+// maxAccepted bounds the jobs whose files are being fetched.
+const maxAccepted = 256
+
+// considerOffer estimates again, counting all that was accepted.
+func (c *Core) considerOffer(o pendingOffer, base *plan.Batch, s plan.Snapshot) {
 	if c.accepted[o.offer.Bond.Job] != nil {
-		return base
+		return
 	}
 	if j := c.jobs[o.offer.Bond.Job]; j != nil && !c.offerAgain(j, o.from, o.offer) {
-		return base // it came twice while the snapshot was taken
+		return // it came twice while the snapshot was taken
 	}
-	e, next := c.estimate(base, s, o.offer.Job.Demand, o.offer.Job.Walltime, 0)
+	e := c.estimate(base, s, o.offer.Job.Demand, o.offer.Job.Walltime, 0)
+	if e.Refusal == nil && len(c.accepted) >= maxAccepted {
+		e.Refusal = &grid.Refusal{Reason: tooMany}
+	}
 	if e.Refusal != nil || e.Wait > o.offer.Wait+slack(o.offer.Wait) {
 		c.send(o.from, wire.Refuse{Bond: o.offer.Bond, Estimate: e})
-		return base
+		return
 	}
 	a := &acceptance{from: o.from, offer: o.offer}
 	c.accepted[o.offer.Bond.Job] = a
 	if len(o.offer.Job.Inputs) == 0 {
 		c.prepare(a)
-		return next
+		return
 	}
 	c.emit(Fetch{
 		Job: o.offer.Bond.Job, Epoch: o.offer.Bond.Epoch, From: o.from,
 		Set: InputFiles, Files: o.offer.Job.Inputs,
 	})
 	c.beat(a)
-	return next
 }
 
 // beat tells the owner that the files are still being pulled.
@@ -181,7 +205,7 @@ func (c *Core) decline(j *job, why string) {
 	j.rec.Ended = c.now
 	c.disarm(j, onPrepared)
 	c.save(j, "declined: "+why)
-	c.emit(Discard{Job: j.rec.Job.ID})
+	c.discard(j.rec.Job.ID)
 	c.send(owner, wire.Declined{Bond: b, Journal: c.cfg.Journal})
 }
 

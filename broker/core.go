@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"gbroker/grid"
@@ -73,9 +74,12 @@ type Core struct {
 	cfg     Config
 	now     grid.Tick
 	jobs    map[grid.JobID]*job
+	live    map[grid.JobID]*job // those that something may still happen to
 	keys    map[submissionKey]grid.JobID
 	members map[grid.PeerID]*member
-	targets []grid.PeerID // members with Send, by name: L(i)
+	unnamed map[grid.PeerID]member // what was heard of peers that are no members (yet)
+	hold    grid.Tick              // no search before: after a start it is not yet known who lives
+	targets []grid.PeerID          // members with Send, by name: L(i)
 
 	undecided []grid.JobID // READY jobs without a place, in order of arrival
 	round     *round       // the search under way, or nil
@@ -104,21 +108,26 @@ type job struct {
 	due     [concerns]grid.Tick       // when each concern's timer fires; 0 is off
 	tries   [concerns]int             // repeats since the concern began
 	began   grid.Tick                 // when the offer went out
-	heard   grid.Tick                 // last word of the candidate (owner) or of the owner (home)
-	pulling bool                      // home: its output is being fetched
-	killing bool                      // a Withdraw or Kill is under way
-	reading bool                      // a Collect is under way
-	acked   bool                      // owner: the home has the present report
-	queued  bool                      // in Core.undecided
-	digest  grid.Hash                 // of the job as it travels; see sum
+	// pullBegan is when a first offer was accepted, with files to fetch; 0 else.
+	pullBegan grid.Tick
+	told      grid.Tick // when the home was last told of an estimate
+	fails     int       // in a row, of what is being tried
+	heard     grid.Tick // last word of the candidate (owner) or of the owner (home)
+	pulling   bool      // home: its output is being fetched
+	killing   bool      // a Withdraw or Kill is under way
+	reading   bool      // a Collect is under way
+	acked     bool      // owner: the home has the present report
+	queued    bool      // in Core.undecided
+	digest    grid.Hash // of the job as it travels; see sum
 }
 
 // member is a line of the neighbourhood and what is known of the peer.
 type member struct {
 	grid.Member
-	live grid.Liveness
-	site grid.Site // zero until its Hello
-	link grid.Link
+	live  grid.Liveness
+	heard bool      // the overlay has said whether it lives
+	site  grid.Site // zero until its Hello
+	link  grid.Link
 }
 
 // New makes a Core from what its journal holds. The first event must be Boot.
@@ -128,12 +137,15 @@ func New(cfg Config, members []grid.Member, records []grid.Record) *Core {
 		jobs:     map[grid.JobID]*job{},
 		keys:     map[submissionKey]grid.JobID{},
 		members:  map[grid.PeerID]*member{},
+		unnamed:  map[grid.PeerID]member{},
+		live:     map[grid.JobID]*job{},
 		accepted: map[grid.JobID]*acceptance{},
 		rounds:   cfg.Seed,
 	}
 	c.setMembers(members)
 	for _, r := range records {
 		c.jobs[r.Job.ID] = &job{rec: r}
+		c.keepLive(c.jobs[r.Job.ID])
 		if r.Job.Home == cfg.Self && r.Key != "" {
 			c.keys[submissionKey{r.Job.User, r.Key}] = r.Job.ID
 		}
@@ -174,15 +186,12 @@ func (c *Core) Step(now grid.Tick, ev Event) []Effect {
 	case PeerChanged:
 		c.peerChanged(e)
 	case PeerSite:
-		if m := c.members[e.Peer]; m != nil {
-			m.site = e.Site
-		}
+		c.hear(e.Peer, func(m *member) { m.site = e.Site })
 	case LinkChanged:
-		if m := c.members[e.Peer]; m != nil {
-			m.link = e.Link
-		}
+		c.hear(e.Peer, func(m *member) { m.link = e.Link })
 	case MembersChanged:
 		c.setMembers(e.Members)
+		c.removed()
 	case Folders:
 		c.sweep(e)
 	case Tick:
@@ -241,6 +250,23 @@ func (c *Core) message(from grid.PeerID, m wire.Message) {
 	}
 }
 
+// maxUnnamed bounds what is kept of peers that are no members.
+const maxUnnamed = 1024
+
+// hear notes what is known of a peer. Its line in the neighbours' file may come
+// later than the first word of it.
+func (c *Core) hear(p grid.PeerID, note func(*member)) {
+	if m := c.members[p]; m != nil {
+		note(m)
+		return
+	}
+	m, known := c.unnamed[p]
+	if known || len(c.unnamed) < maxUnnamed {
+		note(&m)
+		c.unnamed[p] = m
+	}
+}
+
 // setMembers replaces the neighbourhood; what is known of a peer that stays is kept.
 func (c *Core) setMembers(members []grid.Member) {
 	old := c.members
@@ -249,7 +275,16 @@ func (c *Core) setMembers(members []grid.Member) {
 	for _, m := range members {
 		k := &member{Member: m, live: grid.Dead, link: assumedLink(m)}
 		if o := old[m.Peer]; o != nil {
-			k.live, k.site, k.link = o.live, o.site, o.link
+			k.live, k.site, k.link, k.heard = o.live, o.site, o.link, o.heard
+		} else if o, ok := c.unnamed[m.Peer]; ok {
+			k.site, k.heard = o.site, o.heard
+			if o.heard {
+				k.live = o.live
+			}
+			if len(o.link.Rates) > 0 {
+				k.link = o.link
+			}
+			delete(c.unnamed, m.Peer)
 		}
 		c.members[m.Peer] = k
 		if m.Send {
@@ -272,6 +307,20 @@ func assumedLink(m grid.Member) grid.Link {
 	return grid.Link{Rates: []grid.Rate{{Size: 1 << 10, BytesPerSecond: float64(b)}}}
 }
 
+// removed lets go of what hung on members that are none any more.
+func (c *Core) removed() {
+	for _, id := range slices.Sorted(maps.Keys(c.accepted)) {
+		if c.members[c.accepted[id].from] == nil {
+			c.release(c.accepted[id])
+		}
+	}
+	for _, j := range c.sorted() {
+		if h := j.rec.Handoff; h.Phase == grid.Offering && c.members[h.To] == nil {
+			c.dropOffer(j, "the candidate was removed from the neighbours")
+		}
+	}
+}
+
 func (c *Core) siteName(p grid.PeerID) grid.SiteName {
 	if p == c.cfg.Self {
 		return c.cfg.Site.Name
@@ -282,10 +331,12 @@ func (c *Core) siteName(p grid.PeerID) grid.SiteName {
 	return ""
 }
 
-// sorted lists the jobs in a fixed order: effects must not follow a map's order.
-func (c *Core) sorted() []*job {
-	list := make([]*job, 0, len(c.jobs))
-	for _, j := range c.jobs {
+// sorted lists the live jobs in a fixed order: effects must not follow a map's order.
+func (c *Core) sorted() []*job { return inOrder(c.live) }
+
+func inOrder(jobs map[grid.JobID]*job) []*job {
+	list := make([]*job, 0, len(jobs))
+	for _, j := range jobs {
 		list = append(list, j)
 	}
 	slices.SortFunc(list, func(a, b *job) int { return cmp.Compare(a.rec.Job.ID, b.rec.Job.ID) })
@@ -320,6 +371,7 @@ func (c *Core) save(j *job, why string) {
 		}}
 	}
 	c.emit(Save{ch})
+	c.keepLive(j)
 	if report {
 		c.disarm(j, onReport)
 		c.report(j)
@@ -337,6 +389,17 @@ func (j *job) sum() grid.Hash {
 
 func (c *Core) show(j *job) { c.emit(Show{*copyOf(&j.rec)}) }
 
+// keepLive keeps the set of live jobs.
+func (c *Core) keepLive(j *job) {
+	r := &j.rec
+	tomb := r.Standing == grid.Declined || (r.Standing == grid.Past || r.State.Terminal()) && r.Handoff.Phase == grid.NoHandoff
+	if tomb {
+		delete(c.live, r.Job.ID)
+	} else {
+		c.live[r.Job.ID] = j
+	}
+}
+
 // copyOf is safe to hand out: the slices of a record are only ever appended to or replaced.
 func copyOf(r *grid.Record) *grid.Record {
 	k := *r
@@ -347,7 +410,15 @@ func copyOf(r *grid.Record) *grid.Record {
 func (c *Core) drop(j *job) {
 	id := j.rec.Job.ID
 	delete(c.jobs, id)
+	delete(c.live, id)
 	delete(c.keys, submissionKey{j.rec.Job.User, j.rec.Key})
 	c.emit(Save{grid.Change{Job: id}})
-	c.emit(Discard{Job: id})
+	c.discard(id)
+}
+
+// discard drops all files of a job, unless a newer offer is bringing them anew.
+func (c *Core) discard(id grid.JobID) {
+	if c.accepted[id] == nil {
+		c.emit(Discard{Job: id})
+	}
 }

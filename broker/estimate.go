@@ -30,10 +30,12 @@ const (
 	noAnswer  = "no answer in time"
 	noTake    = "refused the offer a moment ago"
 	badAnswer = "the answer makes no sense"
+	diskFull  = "its disk is full"
+	tooMany   = "too many offers at once"
 	noLook    = "no estimate: the batch system does not answer"
 )
 
-var passing = []string{notAlive, noAnswer, noTake, badAnswer, noLook}
+var passing = []string{notAlive, noAnswer, noTake, badAnswer, noLook, diskFull, tooMany}
 
 // round is one search under way.
 type round struct {
@@ -59,7 +61,7 @@ func (c *Core) undecide(j *job) {
 
 // startRound begins a search if one is wanted and none is under way.
 func (c *Core) startRound() {
-	if c.round != nil || len(c.undecided) == 0 {
+	if c.round != nil || len(c.undecided) == 0 || c.holding() {
 		return
 	}
 	c.rounds++
@@ -82,6 +84,21 @@ func (c *Core) startRound() {
 	}
 	c.look()
 	c.armGeneral(roundDeadline, c.cfg.AskDeadline)
+}
+
+// holding waits, for a moment after a start, until it is known of every target
+// whether it lives: else all jobs would stay here.
+func (c *Core) holding() bool {
+	if c.now >= c.hold {
+		return false
+	}
+	for _, p := range c.targets {
+		if !c.members[p].heard {
+			return true
+		}
+	}
+	c.hold = 0
+	return false
 }
 
 func (c *Core) takeUndecided() []grid.JobID {
@@ -269,16 +286,20 @@ func (c *Core) decide(j *job, rows []grid.Candidate) {
 	d.Chosen = rows[best].Site
 	j.decided(d)
 	start := c.now + rows[best].Delivery + rows[best].Wait
-	if j.rec.PredictedStart == 0 {
-		j.rec.PredictedStart = start
-	}
 	j.rec.EstimateNow = start
 	j.rec.Reason = ""
 	if rows[best].Peer == c.cfg.Self {
 		c.launch(j, "chosen: here")
 		return
 	}
-	c.makeOffer(j, rows[best].Peer, rows[best].Wait)
+	c.makeOffer(j, rows[best].Peer, rows[best].Delivery+rows[best].Wait)
+}
+
+// predicted keeps the estimate on which the job was first placed.
+func (c *Core) predicted(j *job) {
+	if j.rec.PredictedStart == 0 {
+		j.rec.PredictedStart = j.rec.EstimateNow
+	}
 }
 
 // nobody can run the job. If only for now, it stays READY and is tried again.
@@ -334,10 +355,12 @@ type pendingAsk struct {
 const maxPending = 1024
 
 func (c *Core) ask(from grid.PeerID, a wire.Ask) {
-	if len(c.asks) >= maxPending {
-		return // the asker's deadline takes care of it
+	k := slices.IndexFunc(c.asks, func(p pendingAsk) bool { return p.from == from })
+	if k >= 0 {
+		c.asks[k].ask = a // it has one search at a time: the older one is over
+	} else {
+		c.asks = append(c.asks, pendingAsk{from, a})
 	}
-	c.asks = append(c.asks, pendingAsk{from, a})
 	c.look()
 }
 
@@ -348,14 +371,19 @@ func (c *Core) looked(e Looked) {
 	c.asks, c.offers = nil, nil
 	if e.Err != "" {
 		c.note("", "", "no snapshot of the batch system: "+e.Err)
-		c.unseen(asks, offers)
+		c.unseen(asks, offers, noLook)
 		return
 	}
 	s := c.withComing(e.Snapshot)
-	base := plan.Build(s)
-	c.showEstimates(s, base)
+	built := plan.Build(s)
+	c.showEstimates(s, built)
+	if e.Full {
+		c.unseen(asks, offers, diskFull)
+		return
+	}
+	base := built.Batch()
 	for _, o := range offers { // first: what comes counts in every answer
-		base = c.considerOffer(o, base, s)
+		c.considerOffer(o, base, s)
 	}
 	for _, a := range asks {
 		c.send(a.from, c.answer(base, s, a.ask))
@@ -363,9 +391,9 @@ func (c *Core) looked(e Looked) {
 	c.ownAnswer(base, s)
 }
 
-// unseen: without a snapshot there is no estimate.
-func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer) {
-	none := grid.Estimate{Refusal: &grid.Refusal{Reason: noLook}}
+// unseen: without a snapshot, or with a full disk, there is no estimate.
+func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer, why string) {
+	none := grid.Estimate{Refusal: &grid.Refusal{Reason: why}}
 	for _, a := range asks {
 		t := wire.Tell{Round: a.ask.Round, Site: c.cfg.Site}
 		for _, q := range a.ask.Questions {
@@ -377,32 +405,31 @@ func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer) {
 		c.send(o.from, wire.Refuse{Bond: o.offer.Bond, Estimate: none})
 	}
 	if r := c.round; r != nil && r.replies[c.cfg.Self].answers == nil && r.replies[c.cfg.Self].missing == "" {
-		r.replies[c.cfg.Self].missing = noLook
+		r.replies[c.cfg.Self].missing = why
 		c.ownReplied(r)
 	}
 }
 
-func (c *Core) answer(base *plan.Plan, s plan.Snapshot, a wire.Ask) wire.Tell {
+func (c *Core) answer(base *plan.Batch, s plan.Snapshot, a wire.Ask) wire.Tell {
 	t := wire.Tell{Round: a.Round, Site: c.cfg.Site}
 	for _, q := range a.Questions {
-		var e grid.Estimate
-		e, base = c.estimate(base, s, q.Demand, q.Walltime, q.Delivery)
+		e := c.estimate(base, s, q.Demand, q.Walltime, q.Delivery)
 		t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: e})
 	}
 	return t
 }
 
-// estimate answers one question and returns the plan as if the job had come.
-func (c *Core) estimate(base *plan.Plan, s plan.Snapshot, d grid.Demand, walltime, delivery grid.Tick) (grid.Estimate, *plan.Plan) {
+// estimate answers one question; for those that follow, the job has come.
+func (c *Core) estimate(base *plan.Batch, s plan.Snapshot, d grid.Demand, walltime, delivery grid.Tick) grid.Estimate {
 	q := plan.Question{Demand: d, Limit: killLimit(walltime, c.cfg.Site.Speed), NotBefore: s.At + delivery}
-	next, start, refusal := base.With(q)
+	start, refusal := base.Ask(q)
 	if refusal != nil {
-		return grid.Estimate{Refusal: refusal}, base
+		return grid.Estimate{Refusal: refusal}
 	}
-	return grid.Estimate{Wait: max(0, start-q.NotBefore)}, next
+	return grid.Estimate{Wait: max(0, start-q.NotBefore)}
 }
 
-func (c *Core) ownAnswer(base *plan.Plan, s plan.Snapshot) {
+func (c *Core) ownAnswer(base *plan.Batch, s plan.Snapshot) {
 	r := c.round
 	if r == nil {
 		return
@@ -414,7 +441,7 @@ func (c *Core) ownAnswer(base *plan.Plan, s plan.Snapshot) {
 	for _, id := range r.jobs {
 		var e grid.Estimate
 		if j := c.jobs[id]; j != nil {
-			e, base = c.estimate(base, s, j.rec.Job.Demand, j.rec.Job.Walltime, 0)
+			e = c.estimate(base, s, j.rec.Job.Demand, j.rec.Job.Walltime, 0)
 		}
 		own.answers = append(own.answers, e)
 	}
@@ -462,7 +489,7 @@ func (c *Core) comingIDs() []grid.JobID {
 	for id := range c.accepted {
 		ids = append(ids, id)
 	}
-	for id, j := range c.jobs {
+	for id, j := range c.live {
 		r := &j.rec
 		if r.Standing == grid.Prepared || r.Standing == grid.Owning && r.State == grid.Assigned {
 			ids = append(ids, id)
@@ -472,13 +499,21 @@ func (c *Core) comingIDs() []grid.JobID {
 	return ids
 }
 
-// refresh renews the estimates of waiting jobs at intervals.
+// silence is how many reports in a row may stay out before contact counts as lost.
+const silence = 4
+
+// refresh renews the estimates of waiting jobs at intervals, and looks which owners
+// have not been heard.
 func (c *Core) refresh() {
-	for _, j := range c.jobs {
-		if j.rec.Standing == grid.Owning && j.rec.State == grid.Assigned {
-			c.look()
-			break
+	waiting := false
+	for _, j := range c.sorted() {
+		waiting = waiting || j.rec.Standing == grid.Owning && j.rec.State == grid.Assigned
+		if j.rec.Standing == grid.Watching && c.now-j.heard > silence*c.cfg.Digest {
+			c.loseContact(j)
 		}
+	}
+	if waiting {
+		c.look()
 	}
 	c.armGeneral(refreshDue, c.cfg.Refresh)
 }
@@ -499,6 +534,9 @@ func (c *Core) showEstimates(s plan.Snapshot, p *plan.Plan) {
 		}
 		j.rec.EstimateNow = start
 		c.show(j)
-		c.report(j)
+		if !c.home(j) && c.now-j.told >= c.cfg.Refresh {
+			j.told = c.now
+			c.report(j)
+		}
 	}
 }

@@ -15,7 +15,7 @@ func TestAnswersCountWhatWasJustOffered(t *testing.T) {
 	c := New(Config{Self: "j", Site: grid.Site{Name: "j", Processes: 1, Speed: 1}},
 		[]grid.Member{{Name: "i", Peer: "i", Send: true}}, nil)
 	demand := grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}
-	offered := grid.Job{ID: "i.01M7XVNVT1HF2GHP4JW23GK3FT", Home: "i", Demand: demand, Walltime: 10 * grid.Second}
+	offered := grid.Job{ID: "i.01M7XVNVT1HF2GHP4JW23GK3FT", Home: "i", User: grid.User{Home: "i", Name: "alice"}, Demand: demand, Walltime: 10 * grid.Second}
 	bond := wire.Bond{Job: offered.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: "j", Digest: wire.JobDigest(offered)}
 	c.Step(1000, Boot{})
 	c.Step(1000, Message{From: "i", Message: wire.Offer{Bond: bond, Job: offered}})

@@ -53,13 +53,15 @@ type Message struct {
 type Looked struct {
 	Snapshot plan.Snapshot
 	Err      string
+	Full     bool // the disk has no more than its reserve: nothing new is taken
 }
 
-// Launched answers the effect Launch.
+// Launched answers the effect Launch. Passing tells of an error that will pass.
 type Launched struct {
-	ID    grid.AttemptID
-	Local grid.LocalID
-	Err   string
+	ID      grid.AttemptID
+	Local   grid.LocalID
+	Err     string
+	Passing bool
 }
 
 // Withdrawn answers the effect Withdraw: Done is the token's word that the attempt
@@ -76,12 +78,13 @@ type Progressed struct {
 	Err      string
 }
 
-// Fetched answers the effect Fetch.
+// Fetched answers the effect Fetch. Final tells of an error that trying again does not mend.
 type Fetched struct {
 	Job   grid.JobID
 	Epoch grid.Epoch
 	Set   FileSet
 	Err   string
+	Final bool
 }
 
 // Collected answers the effect Collect.

@@ -17,7 +17,7 @@ import (
 // Before Committed is on disk this site owns the job and the offer may die; after
 // it the candidate does. Each Offer burns one hop: Handoff.Epoch is the highest used.
 
-// makeOffer moves the job to the candidate to, which told the wait.
+// makeOffer moves the job to the candidate to, which is to start it a wait from now.
 func (c *Core) makeOffer(j *job, to grid.PeerID, wait grid.Tick) {
 	next := j.rec.Epoch
 	if next.Before(j.rec.Handoff.Epoch) {
@@ -26,7 +26,7 @@ func (c *Core) makeOffer(j *job, to grid.PeerID, wait grid.Tick) {
 	next.Hop++
 	j.rec.State = grid.Moving
 	j.rec.Handoff = grid.Handoff{Phase: grid.Offering, To: to, Epoch: next}
-	j.began, j.heard = c.now, 0
+	j.began, j.heard, j.pullBegan = c.now, 0, 0
 	c.save(j, fmt.Sprintf("offered to %s", c.siteName(to)))
 	c.disarm(j, onHandoff)
 	c.sendOffer(j, wait)
@@ -104,12 +104,13 @@ func (c *Core) handoffDue(j *job) {
 	}
 }
 
-// chosenWait is what the candidate told in the decision that chose it.
+// chosenWait is how long after the offer the candidate should start the job, by the
+// decision that chose it.
 func (c *Core) chosenWait(j *job) grid.Tick {
 	if n := len(j.rec.Decisions); n > 0 {
 		for _, r := range j.rec.Decisions[n-1].Candidates {
 			if r.Chosen {
-				return r.Wait
+				return r.Delivery + r.Wait
 			}
 		}
 	}
@@ -127,6 +128,9 @@ func (c *Core) onAccept(from grid.PeerID, m wire.Accept) {
 		return
 	}
 	if j.rec.Handoff.Phase == grid.Offering {
+		if first := j.rec.Handoff.Epoch.Hop == 1; first && j.heard == 0 {
+			j.pullBegan = c.now // a later offer may find files there already: nothing to learn
+		}
 		j.heard = c.now
 		c.arm(j, onHandoff, c.cfg.Lease)
 	}
@@ -184,8 +188,8 @@ func (c *Core) onReady(from grid.PeerID, m wire.Ready) {
 	case j.rec.Handoff.Phase == grid.Withdrawing:
 		return
 	}
-	if size := sizeOf(&j.rec.Job); size >= worthLearning {
-		c.emit(Delivered{Peer: from, Size: size, Took: c.now - j.began})
+	if size := sizeOf(&j.rec.Job); size >= worthLearning && j.pullBegan > 0 {
+		c.emit(Delivered{Peer: from, Size: size, Took: max(1, c.now-j.pullBegan)})
 	}
 	switch {
 	case j.rec.CancelRequested:
@@ -213,6 +217,7 @@ func (c *Core) commit(j *job) {
 		j.rec.Trail = append(j.rec.Trail, to)
 	}
 	j.heard = c.now
+	c.predicted(j)
 	c.save(j, fmt.Sprintf("handed to %s", c.siteName(to)))
 	c.disarm(j, onHandoff)
 	c.sendCommit(j)
@@ -277,6 +282,7 @@ func (c *Core) onUnknown(from grid.PeerID, m wire.Unknown) {
 		c.terminal(j, grid.Lost)
 		return
 	}
+	j.rec.Ended = c.now
 	c.save(j, j.rec.Reason)
 }
 
@@ -286,6 +292,9 @@ func (c *Core) onInquire(from grid.PeerID, m wire.Inquire) {
 		return
 	}
 	answer := wire.Standing{Bond: m.Bond, Verdict: wire.VerdictUnknown}
+	if m.Bond.Job.Site() == c.cfg.Site.Name && c.jobs[m.Bond.Job] == nil {
+		answer.Verdict = wire.VerdictAborted // it was ours, and has ended and gone
+	}
 	if j := c.jobs[m.Bond.Job]; j != nil {
 		answer.Owner, answer.Cancel = j.rec.Owner, j.rec.CancelRequested
 		h := j.rec.Handoff

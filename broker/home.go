@@ -2,6 +2,8 @@ package broker
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"gbroker/grid"
 	"gbroker/wire"
@@ -66,22 +68,25 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 	case j == nil || !c.home(j):
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "this site is not the home of that job, or has removed it"})
 		return
+	case malformed(m):
+		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "its state and its end do not fit together"})
+		return
+	case j.rec.State == grid.Lost && from == j.rec.Owner && m.Epoch == j.rec.Epoch && m.State == grid.StageOut:
+		// What was given up for lost may gain a result.
 	case j.rec.State.Terminal():
 		c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true})
 		return
 	case m.Epoch.Before(j.rec.Epoch):
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "an older epoch"})
 		return
-	case j.rec.Standing == grid.Owning:
-		return // this site owns it and has handed nothing at that epoch
-	case m.Epoch == j.rec.Epoch && from != j.rec.Owner:
-		return
+	case j.rec.Standing == grid.Owning || m.Epoch != j.rec.Epoch || from != j.rec.Owner:
+		return // only homes hand on, so the home knows the owner and its epoch
 	}
 	if j.rec.Handoff.Phase == grid.Committed && j.rec.Handoff.To == from && j.rec.Handoff.Epoch == m.Epoch {
 		c.handedOver(j) // a report of the new owner says Owned too
 	}
 	j.heard = c.now
-	if m.Epoch != j.rec.Epoch || m.Number > j.rec.Report || j.rec.Report == 0 {
+	if m.Number > j.rec.Report || j.rec.Report == 0 {
 		c.apply(j, from, m)
 	} else {
 		c.contact(j)
@@ -94,17 +99,25 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 	c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Cancel: j.rec.CancelRequested})
 }
 
+// malformed: a report tells the end in STAGEOUT, and never one of the home's own states.
+func malformed(m wire.Report) bool {
+	switch m.State {
+	case grid.Ready, grid.Assigned, grid.Moving, grid.Running:
+		return m.End != 0
+	case grid.Finished, grid.StageOut:
+		return !m.End.Terminal()
+	}
+	return true
+}
+
 // apply takes a newer report into the home's record.
 func (c *Core) apply(j *job, from grid.PeerID, m wire.Report) {
 	r := &j.rec
-	if r.Owner != from {
-		r.Trail = append(r.Trail, from)
-	}
 	why := "heard from " + string(c.siteName(from))
-	if m.State == r.State && m.Epoch == r.Epoch {
+	if m.State == r.State {
 		why = ""
 	}
-	r.Owner, r.Epoch, r.Report = from, m.Epoch, m.Number
+	r.Report = m.Number
 	r.State, r.Attempt, r.Local = m.State, m.Attempt, m.Local
 	r.Started, r.Finished = c.keepInstant(r.Started, m.Started), c.keepInstant(r.Finished, m.Finished)
 	r.End, r.ExitCode, r.HasExit, r.Signal, r.Reason = m.End, m.ExitCode, m.HasExit, m.Signal, m.Reason
@@ -151,6 +164,9 @@ func (c *Core) pull(j *job) {
 		c.broughtHome(j)
 		return
 	}
+	if m := c.members[j.rec.Owner]; m == nil || m.live != grid.Alive {
+		return // asked again when it lives
+	}
 	j.pulling = true
 	c.emit(Fetch{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, From: j.rec.Owner, Set: OutputFiles, Files: j.rec.Outputs})
 }
@@ -170,11 +186,18 @@ func (c *Core) fetched(e Fetched) {
 	}
 	if e.Err != "" {
 		c.note(e.Job, j.rec.Owner, "fetching its output: "+clip(e.Err))
-		c.backoff(j, onPull)
-		return
+		if j.fails++; !e.Final || j.fails < maxFinal {
+			c.backoff(j, onPull)
+			return
+		}
+		j.rec.Outputs = nil
+		j.rec.Reason = "its output could not be fetched: " + clip(e.Err)
 	}
 	c.broughtHome(j)
 }
+
+// maxFinal is how often a fetch is tried again that its error says cannot be mended.
+const maxFinal = 5
 
 // broughtHome: all is at home; the owner may forget.
 func (c *Core) broughtHome(j *job) {
@@ -241,11 +264,18 @@ func (c *Core) sendAbort(b wire.Bond, why string) { c.send(b.To, wire.Abort{Bond
 // costs nothing: what was fetched counts); the home says since when it has not
 // heard of a job.
 func (c *Core) peerChanged(e PeerChanged) {
+	c.hear(e.Peer, func(m *member) { m.live, m.heard = e.Liveness, true })
 	m := c.members[e.Peer]
 	if m == nil {
 		return
 	}
-	m.live = e.Liveness
+	if e.Liveness == grid.Dead {
+		for _, id := range slices.Sorted(maps.Keys(c.accepted)) {
+			if a := c.accepted[id]; a.from == e.Peer {
+				c.release(a) // its owner makes a new offer when it is back
+			}
+		}
+	}
 	for _, j := range c.sorted() {
 		switch {
 		case j.rec.Handoff.Phase == grid.Offering && j.rec.Handoff.To == e.Peer:
@@ -281,8 +311,13 @@ func (c *Core) ownerChanged(j *job, l grid.Liveness) {
 		}
 		return
 	}
-	if j.rec.ContactLost == 0 {
-		j.rec.ContactLost = c.now
+	c.loseContact(j)
+}
+
+// loseContact tells since when the owner of a job has not been heard.
+func (c *Core) loseContact(j *job) {
+	if j.rec.ContactLost == 0 && !j.rec.State.Terminal() {
+		j.rec.ContactLost = max(j.heard, 1)
 		c.show(j)
 	}
 }

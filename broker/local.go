@@ -15,14 +15,18 @@ import (
 // The attempt is on disk before Launch leaves; so after a crash it is asked for by
 // its number, and never submitted a second time under the same one.
 
-// maxAttempts bounds the launches of one ownership before the job is FAILED.
-const maxAttempts = 20
+// maxFails bounds the failures in a row of a launch, or of collecting an output,
+// that are not known to pass by themselves.
+const maxFails = 20
 
 // launch puts a new attempt into the local queue.
 func (c *Core) launch(j *job, why string) {
-	if j.rec.Attempt >= maxAttempts {
-		c.end(j, grid.Failed, fmt.Sprintf("%d attempts failed; the last: %s", j.rec.Attempt, j.rec.Reason))
+	if j.fails >= maxFails {
+		c.end(j, grid.Failed, fmt.Sprintf("%d attempts failed; the last: %s", j.fails, j.rec.Reason))
 		return
+	}
+	if c.home(j) {
+		c.predicted(j)
 	}
 	j.rec.Attempt++
 	j.rec.Local = ""
@@ -59,11 +63,15 @@ func (c *Core) launched(e Launched) {
 	}
 	if e.Err != "" {
 		// It may have been submitted all the same: the token decides, then a new attempt.
+		if !e.Passing {
+			j.fails++
+		}
 		j.rec.Reason = "submission failed: " + clip(e.Err)
 		c.save(j, j.rec.Reason)
 		c.arm(j, onBatch, min(c.cfg.Retry<<min(j.rec.Attempt, 20), c.cfg.RetryMax))
 		return
 	}
+	j.fails = 0
 	j.rec.Local, j.rec.Reason = e.Local, ""
 	c.save(j, "")
 	c.arm(j, onBatch, c.cfg.Refresh)
@@ -247,8 +255,11 @@ func (c *Core) collected(e Collected) {
 	}
 	if e.Err != "" {
 		c.note(e.Job, "", "collecting its output: "+e.Err)
-		c.arm(j, onBatch, c.cfg.Refresh)
-		return
+		if j.fails++; j.fails < maxFails {
+			c.arm(j, onBatch, c.cfg.Refresh)
+			return
+		}
+		j.rec.Reason = "its output could not be collected: " + clip(e.Err)
 	}
 	j.rec.Outputs = e.Outputs
 	if len(e.Missing) > 0 {

@@ -10,6 +10,10 @@ func (c *Core) recover() {
 	for _, j := range c.sorted() {
 		c.recoverJob(j)
 	}
+	if len(c.targets) > 0 {
+		c.hold = c.now + c.cfg.AskDeadline
+		c.armGeneral(holdDue, c.cfg.AskDeadline)
+	}
 	c.armGeneral(refreshDue, c.cfg.Refresh)
 	c.armGeneral(retentionDue, grid.Minute)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -87,6 +89,7 @@ type Broker struct {
 	lanes   *lanes
 	journal atomic.Pointer[Journal]
 	members []grid.Member
+	peers   map[grid.PeerID]*known // what was last heard of each peer, for the next Core
 
 	tokens  atomic.Uint64
 	answers sync.Map // Token -> chan Answer
@@ -100,6 +103,7 @@ func NewBroker(cfg Config, members []grid.Member, ports Ports) *Broker {
 		cfg: cfg, ports: ports, members: members,
 		events: make(chan Event, 1024),
 		view:   newView(),
+		peers:  map[grid.PeerID]*known{},
 		lanes:  newLanes(),
 		ready:  make(chan struct{}),
 		done:   make(chan struct{}),
@@ -155,6 +159,7 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	b.view.reset(records)
 	cfg := b.cfg
 	cfg.Journal = journal.ID()
+	b.cfg.Seed += 1 << 32 // answers to the rounds of this Core are none to the next one's
 	core := New(cfg, b.members, records)
 	if first {
 		close(b.ready)
@@ -169,6 +174,9 @@ func (b *Broker) loop(ctx context.Context, core *Core, journal Journal) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	effects := core.Step(b.ports.Clock(), Boot{})
+	for _, ev := range b.remembered() {
+		effects = append(effects, core.Step(b.ports.Clock(), ev)...)
+	}
 	for {
 		if err := b.perform(ctx, journal, effects); err != nil {
 			return err
@@ -190,10 +198,46 @@ func (b *Broker) loop(ctx context.Context, core *Core, journal Journal) error {
 }
 
 func (b *Broker) step(core *Core, ev Event) []Effect {
-	if m, ok := ev.(MembersChanged); ok {
-		b.members = m.Members // for the next Core, should this one end
-	}
+	b.remember(ev)
 	return core.Step(b.ports.Clock(), ev)
+}
+
+// known is what was last heard of a peer. The overlay and netmon tell changes only,
+// so a Core that follows another is told by the shell.
+type known struct{ live, site, link Event }
+
+// remember keeps what the next Core has to know, should this one end.
+func (b *Broker) remember(ev Event) {
+	about := func(p grid.PeerID) *known {
+		k := b.peers[p]
+		if k == nil {
+			k = &known{}
+			b.peers[p] = k
+		}
+		return k
+	}
+	switch e := ev.(type) {
+	case MembersChanged:
+		b.members = e.Members
+	case PeerChanged:
+		about(e.Peer).live = e
+	case PeerSite:
+		about(e.Peer).site = e
+	case LinkChanged:
+		about(e.Peer).link = e
+	}
+}
+
+func (b *Broker) remembered() []Event {
+	var list []Event
+	for _, p := range slices.Sorted(maps.Keys(b.peers)) {
+		for _, ev := range []Event{b.peers[p].site, b.peers[p].link, b.peers[p].live} {
+			if ev != nil {
+				list = append(list, ev)
+			}
+		}
+	}
+	return list
 }
 
 func (b *Broker) setTimer(t *time.Timer, core *Core) {

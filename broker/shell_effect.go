@@ -2,12 +2,15 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 // Time limits of what is done outside. A Fetch has none: it ends when the file is
@@ -36,7 +39,7 @@ func (b *Broker) dispatch(ctx context.Context, e Effect) {
 	case Look:
 		b.lanes.do(ctx, lane{lookLane, ""}, b.look)
 	case Launch:
-		b.lanes.do(ctx, lane{batchLane, string(e.Submission.ID.Job)}, func(ctx context.Context) { b.launch(ctx, e) })
+		b.lanes.do(ctx, lane{fileLane, string(e.Submission.ID.Job)}, func(work context.Context) { b.launch(ctx, work, e) })
 	case Withdraw:
 		b.lanes.do(ctx, lane{batchLane, string(e.ID.Job)}, func(ctx context.Context) { b.withdraw(ctx, e.ID) })
 	case Kill:
@@ -44,17 +47,21 @@ func (b *Broker) dispatch(ctx context.Context, e Effect) {
 	case Probe:
 		b.lanes.do(ctx, lane{batchLane, string(e.ID.Job)}, func(ctx context.Context) { b.Probe(ctx, e.ID) })
 	case Fetch:
-		b.lanes.do(ctx, lane{fileLane, string(e.Job)}, func(ctx context.Context) { b.fetch(ctx, e) })
+		b.lanes.do(ctx, lane{fetchLane, string(e.Job)}, func(ctx context.Context) { b.fetch(ctx, e) })
 	case Collect:
 		b.lanes.do(ctx, lane{fileLane, string(e.Job.ID)}, func(ctx context.Context) { b.collect(ctx, e) })
 	case Discard:
-		k := lane{fileLane, string(e.Job)}
-		b.lanes.stop(k)
-		b.lanes.do(ctx, k, func(context.Context) { b.discard(e) })
+		b.lanes.stop(lane{fetchLane, string(e.Job)})
+		b.lanes.stop(lane{fileLane, string(e.Job)})
+		// On the lane of fetches: one that is asked for later comes after it.
+		b.lanes.do(ctx, lane{fetchLane, string(e.Job)}, func(context.Context) { b.discard(e) })
 	case Publish:
 		b.lanes.do(ctx, lane{hintLane, string(e.Job)}, func(ctx context.Context) { b.publish(ctx, e) })
 	case Delivered:
-		b.ports.Links.Observe(e.Peer, e.Size, e.Took.Duration())
+		// Not here: what it learns comes back as an event, and this is the loop that takes events.
+		b.lanes.do(ctx, lane{hintLane, "deliveries"}, func(context.Context) {
+			b.ports.Links.Observe(e.Peer, e.Size, e.Took.Duration())
+		})
 	case Note:
 		b.ports.Log.Info("note", zap.String("text", e.Text), zap.String("job", string(e.Job)), zap.String("peer", string(e.Peer)))
 	}
@@ -71,23 +78,47 @@ func (b *Broker) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	s, err := b.ports.Batch.Snapshot(ctx)
-	b.Post(Looked{Snapshot: s, Err: text(err)})
+	free, spaceErr := b.space()
+	b.Post(Looked{Snapshot: inOurTime(s, b.ports.Clock()), Err: text(err), Full: spaceErr == nil && free < Reserve})
 }
 
-func (b *Broker) launch(ctx context.Context, e Launch) {
+// inOurTime moves a snapshot's instants, which the batch system reads off the wall
+// clock, to the broker's clock: a wall clock that is set shifts no estimate.
+func inOurTime(s plan.Snapshot, now grid.Tick) plan.Snapshot {
+	shift := now - s.At
+	if s.At == 0 || shift > -grid.Second && shift < grid.Second {
+		return s // no more than what passed since it was taken
+	}
+	s.At += shift
+	s.Running = slices.Clone(s.Running)
+	for i := range s.Running {
+		s.Running[i].Start += shift
+		s.Running[i].End += shift
+	}
+	return s
+}
+
+// launch prepares the sandbox, which may take long, and then submits. A withdrawal
+// of the attempt may overtake it: the token decides.
+func (b *Broker) launch(ctx, work context.Context, e Launch) {
 	s := e.Submission
 	s.Work, s.Control = b.ports.Stager.Paths(s.ID.Job)
-	local, err := grid.LocalID(""), error(nil)
-	prepare, cancel := context.WithTimeout(ctx, prepareLimit)
+	prepare, cancel := context.WithTimeout(work, prepareLimit)
 	defer cancel()
-	if err = b.ports.Stager.Prepare(prepare, s.Job, e.Keep); err != nil {
-		err = fmt.Errorf("preparing the sandbox: %w", err)
-	} else {
-		submit, cancel := context.WithTimeout(ctx, batchLimit)
-		defer cancel()
-		local, err = b.ports.Batch.Submit(submit, s)
+	if err := b.ports.Stager.Prepare(prepare, s.Job, e.Keep); err != nil {
+		b.launched(s.ID, "", fmt.Errorf("preparing the sandbox: %w", err))
+		return
 	}
-	b.Post(Launched{ID: s.ID, Local: local, Err: text(err)})
+	b.lanes.do(ctx, lane{batchLane, string(s.ID.Job)}, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, batchLimit)
+		defer cancel()
+		local, err := b.ports.Batch.Submit(ctx, s)
+		b.launched(s.ID, local, err)
+	})
+}
+
+func (b *Broker) launched(id grid.AttemptID, local grid.LocalID, err error) {
+	b.Post(Launched{ID: id, Local: local, Err: text(err), Passing: errors.Is(err, grid.ErrUnavailable)})
 }
 
 func (b *Broker) withdraw(ctx context.Context, id grid.AttemptID) {
@@ -132,7 +163,8 @@ func (b *Broker) Changed(ctx context.Context, id grid.AttemptID) {
 
 func (b *Broker) fetch(ctx context.Context, e Fetch) {
 	err := b.ports.Stager.Fetch(ctx, e.From, e.Job, e.Set, e.Files)
-	b.Post(Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: text(err)})
+	final := errors.Is(err, grid.ErrNotFound) || errors.Is(err, grid.ErrForbidden) || errors.Is(err, grid.ErrInvalid)
+	b.Post(Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: text(err), Final: final})
 }
 
 func (b *Broker) collect(ctx context.Context, e Collect) {

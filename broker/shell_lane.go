@@ -8,11 +8,12 @@ import (
 // lanes run the slow effects: those of one lane one after another, in order,
 // different lanes side by side. A lane lives while it has work.
 type lanes struct {
-	mu    sync.Mutex
-	queue map[lane][]func()
-	stops map[lane]context.CancelFunc
-	group sync.WaitGroup
-	slots map[laneKind]chan struct{}
+	mu     sync.Mutex
+	queue  map[lane][]func()
+	stops  map[lane]context.CancelFunc
+	closed bool
+	group  sync.WaitGroup
+	slots  map[laneKind]chan struct{}
 }
 
 // laneKind tells apart what a job's lanes are for.
@@ -20,7 +21,8 @@ type laneKind uint8
 
 const (
 	batchLane laneKind = iota // submit, withdraw, kill, probe
-	fileLane                  // fetch, collect, discard
+	fileLane                  // prepare, collect, discard
+	fetchLane                 // fetch
 	hintLane
 	lookLane // snapshots of the batch system
 )
@@ -36,13 +38,15 @@ func newLanes() *lanes {
 		queue: map[lane][]func(){},
 		stops: map[lane]context.CancelFunc{},
 		slots: map[laneKind]chan struct{}{
-			batchLane: make(chan struct{}, 16), fileLane: make(chan struct{}, 16), hintLane: make(chan struct{}, 4),
+			batchLane: make(chan struct{}, 16), fileLane: make(chan struct{}, 8),
+			fetchLane: make(chan struct{}, 16), hintLane: make(chan struct{}, 4),
 			lookLane: make(chan struct{}, 1),
 		},
 	}
 }
 
-// do queues f on a lane. It runs also when ctx is done, to end quickly.
+// do queues f on a lane, unless the lanes are closed. f is also run when its ctx is
+// done, to end quickly and to say so.
 func (l *lanes) do(ctx context.Context, k lane, f func(context.Context)) {
 	work := func() {
 		ctx, stop := context.WithCancel(ctx)
@@ -50,10 +54,19 @@ func (l *lanes) do(ctx context.Context, k lane, f func(context.Context)) {
 		l.mu.Lock()
 		l.stops[k] = stop
 		l.mu.Unlock()
+		slot := l.slots[k.kind]
+		select {
+		case slot <- struct{}{}:
+			defer func() { <-slot }()
+		case <-ctx.Done():
+		}
 		f(ctx)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
 	q, busy := l.queue[k]
 	l.queue[k] = append(q, work)
 	if !busy {
@@ -62,7 +75,7 @@ func (l *lanes) do(ctx context.Context, k lane, f func(context.Context)) {
 	}
 }
 
-// stop ends what runs on a lane now; what is queued behind it goes on.
+// stop ends what runs on a lane now, or waits to; what is queued behind it goes on.
 func (l *lanes) stop(k lane) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +86,6 @@ func (l *lanes) stop(k lane) {
 
 func (l *lanes) run(k lane) {
 	defer l.group.Done()
-	slot := l.slots[k.kind]
 	for {
 		l.mu.Lock()
 		q := l.queue[k]
@@ -85,10 +97,14 @@ func (l *lanes) run(k lane) {
 		}
 		l.queue[k] = q[1:]
 		l.mu.Unlock()
-		slot <- struct{}{}
 		q[0]()
-		<-slot
 	}
 }
 
-func (l *lanes) wait() { l.group.Wait() }
+// wait closes the lanes and returns when they are empty.
+func (l *lanes) wait() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.group.Wait()
+}

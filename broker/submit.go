@@ -15,7 +15,7 @@ import (
 
 func (c *Core) submit(e Submit) {
 	key := submissionKey{e.Job.User, e.Key}
-	if id, ok := c.keys[key]; ok && e.Key != "" {
+	if id, ok := c.keys[key]; ok && e.Key != "" && c.jobs[id] != nil {
 		c.emit(Answer{Token: e.Token, Record: *copyOf(&c.jobs[id].rec), Again: true})
 		return
 	}
@@ -64,6 +64,12 @@ func (c *Core) ready(j *job, why string) {
 	c.undecide(j)
 }
 
+// unclaimed: a home has not taken the result of its job for as long as results are kept.
+func (c *Core) unclaimed(j *job) bool {
+	since := max(j.rec.Finished, j.rec.Submitted)
+	return j.rec.Standing == grid.Owning && !c.home(j) && j.rec.State == grid.StageOut && c.now-since > c.cfg.Keep
+}
+
 func (c *Core) uploadDue(j *job) {
 	if j.rec.State == grid.StageIn {
 		c.end(j, grid.Failed, fmt.Sprintf("its files did not come within %.0f s", c.cfg.UploadLimit.Seconds()))
@@ -79,24 +85,53 @@ func (c *Core) removeRequest(e RemoveRequest) {
 	case !j.rec.State.Terminal():
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s is %s; cancel it first", grid.ErrNotYet, e.Job, j.rec.State)})
 	default:
-		c.drop(j)
-		c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
+		record := *copyOf(&j.rec)
+		c.remove(j)
+		c.emit(Answer{Token: e.Token, Record: record})
 	}
+}
+
+// keyLife is how long the same user and key is the same job.
+const keyLife = 7 * grid.Day
+
+// remove drops an ended job and its files. At its home a tombstone stays as long as
+// its key counts, and answers an owner that has not heard of the end.
+func (c *Core) remove(j *job) {
+	if !c.home(j) || c.now-j.rec.Submitted > keyLife && c.now-j.rec.Ended > keyLife {
+		c.drop(j)
+		return
+	}
+	j.rec.Removed = true
+	j.rec.Outputs, j.rec.Decisions, j.rec.Job.Inputs = nil, nil, nil
+	j.rec.Job.Program = grid.Program{}
+	c.save(j, "removed")
+	c.discard(j.rec.Job.ID)
 }
 
 // retain drops what has been kept long enough, or is too much.
 func (c *Core) retain() {
 	var bytes int64
-	list := c.sorted()
+	list := inOrder(c.jobs)
 	slices.SortStableFunc(list, func(a, b *job) int { return cmp.Compare(b.rec.Ended, a.rec.Ended) })
 	for _, j := range list { // the newest first: they are kept
-		if !j.rec.State.Terminal() && j.rec.Standing != grid.Past && j.rec.Standing != grid.Declined {
+		if c.unclaimed(j) {
+			c.drop(j)
 			continue
 		}
-		size := j.rec.Outputs.Size() + j.rec.Job.Inputs.Size()
+		if c.live[j.rec.Job.ID] != nil {
+			continue
+		}
+		size := int64(0) // elsewhere than at home the files went with the end
+		if c.home(j) {
+			size = j.rec.Outputs.Size() + j.rec.Job.Inputs.Size()
+		}
 		old := j.rec.Ended > 0 && c.now-j.rec.Ended > c.cfg.Keep
-		if old || c.cfg.KeepBytes > 0 && bytes+size > c.cfg.KeepBytes && c.home(j) {
-			c.drop(j)
+		forgotten := j.rec.Removed && c.now-j.rec.Ended > keyLife && c.now-j.rec.Submitted > keyLife
+		if j.rec.Removed && !forgotten {
+			continue
+		}
+		if old || forgotten || size > 0 && c.cfg.KeepBytes > 0 && bytes+size > c.cfg.KeepBytes {
+			c.remove(j)
 			continue
 		}
 		bytes += size

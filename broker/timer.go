@@ -25,6 +25,7 @@ const (
 	roundDeadline = concerns + iota
 	refreshDue
 	retentionDue
+	holdDue // Step goes on to search by itself
 	generals
 	// acceptedDue belongs to an acceptance, which has no record yet.
 	acceptedDue

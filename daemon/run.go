@@ -67,7 +67,18 @@ func Run(ctx context.Context, cfg Config, log *zap.Logger) error {
 	return s.run(ctx)
 }
 
-func newSite(ctx context.Context, cfg Config, log *zap.Logger) (*site, error) {
+func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err error) {
+	// First of all: it holds the lock of the data folder, which a second daemon must
+	// find before it touches anything there.
+	journal, err := store.Open(ctx, cfg.Data)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, journal.Close())
+		}
+	}()
 	key, err := overlay.LoadKey(cfg.IdentityFile())
 	if err != nil {
 		return nil, err
@@ -84,7 +95,8 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (*site, error) {
 		return nil, err
 	}
 	if s.stager, err = stage.New(stage.Config{
-		Root: filepath.Join(cfg.Data, "jobs"), Dialer: s.overlay, Authorize: s.authorize, Logger: log.Named("stage"),
+		Root: filepath.Join(cfg.Data, "jobs"), Dialer: s.overlay, Authorize: s.authorize,
+		Reserve: broker.Reserve, Logger: log.Named("stage"),
 	}); err != nil {
 		return nil, err
 	}
@@ -96,8 +108,14 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (*site, error) {
 	}
 	s.broker = broker.NewBroker(s.brokerConfig(), cfg.Members, broker.Ports{
 		Peers: s.overlay, Hints: s.overlay, Links: s.monitor, Batch: s.batch, Stager: stager{s.stager},
-		Journal: func(ctx context.Context) (broker.Journal, error) { return store.Open(ctx, cfg.Data) },
-		Clock:   s.clock, Log: log.Named("broker"),
+		Journal: func(ctx context.Context) (broker.Journal, error) {
+			if first := journal; first != nil {
+				journal = nil
+				return first, nil
+			}
+			return store.Open(ctx, cfg.Data)
+		},
+		Clock: s.clock, Log: log.Named("broker"),
 	})
 	s.server, err = api.New(api.Config{
 		Service: service{s}, SocketPath: cfg.Socket, TCPAddress: cfg.API, TokenFile: cfg.TokenFile(),

@@ -75,7 +75,7 @@ func compareStrings(a, b string) int {
 func (s service) record(who api.Identity, id grid.JobID) (grid.Record, error) {
 	r, ok := s.site.broker.Job(id)
 	switch {
-	case !ok || r.Standing == grid.Declined:
+	case !ok || r.Standing == grid.Declined || r.Removed:
 		return r, s.unknown(id)
 	case !s.may(who, &r):
 		return r, fmt.Errorf("%w: job %s belongs to another user", grid.ErrForbidden, id)
@@ -137,7 +137,7 @@ func (s service) Job(_ context.Context, who api.Identity, id grid.JobID) (grid.R
 
 func (s service) Jobs(_ context.Context, who api.Identity, after grid.JobID, limit int) ([]grid.Record, error) {
 	return s.site.broker.Jobs(after, limit, func(r *grid.Record) bool {
-		return r.Standing != grid.Declined && (r.Standing != grid.Past || r.Started > 0) && s.may(who, r)
+		return r.Standing != grid.Declined && !r.Removed && (r.Standing != grid.Past || r.Started > 0) && s.may(who, r)
 	}), nil
 }
 

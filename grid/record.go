@@ -71,6 +71,7 @@ type Record struct {
 	Report  uint64   // number of the last report made (owner) or applied (home)
 	Closed  bool     // owner: the home has acknowledged the end
 	Trail   []PeerID // home: who held the job, to be told of its end
+	Removed bool     // home: a tombstone; the job and its files are gone, its key still counts
 }
 
 // Event is one line of a job's history.

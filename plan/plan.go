@@ -137,13 +137,31 @@ func newSearch(nodes int) *search {
 }
 
 func (s *search) fits(p pieces, cores []int32, memory []int64) bool {
+	s.load(cores, memory)
+	_, ok := s.place(p)
+	return ok
+}
+
+// load takes what is free, node by node; no memory is memory that does not count.
+func (s *search) load(cores []int32, memory []int64) {
 	for i, c := range cores {
 		s.room.cores[i] = int(c)
 	}
 	copy(s.room.memory, memory)
-	_, ok := s.placer.place(p, s.room)
-	return ok
 }
+
+// narrow leaves what is free now and also then.
+func (s *search) narrow(cores []int32, memory []int64) {
+	for i, c := range cores {
+		s.room.cores[i] = min(s.room.cores[i], int(c))
+	}
+	for i, m := range memory {
+		s.room.memory[i] = min(s.room.memory[i], m)
+	}
+}
+
+// place finds shares in what was loaded, valid until the next call.
+func (s *search) place(p pieces) ([]Share, bool) { return s.placer.place(p, s.room) }
 
 // With is the plan as if the job of q came too, so that questions about several
 // jobs can be answered cumulatively. p stays as it is.

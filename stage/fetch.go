@@ -222,6 +222,7 @@ func empty(root *os.Root, dir string) bool {
 func (p *pull) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	moved := time.Now()
 	for delay := p.s.backoff; len(p.todo) > 0; {
 		before := p.good.Load()
 		err := p.round(ctx, cancel)
@@ -235,7 +236,10 @@ func (p *pull) run(ctx context.Context) error {
 			return fmt.Errorf("%w with %d ranges to come (%v)", context.Cause(ctx), len(p.todo), err)
 		}
 		if p.good.Load() > before {
-			delay = p.s.backoff
+			delay, moved = p.s.backoff, time.Now()
+		}
+		if time.Since(moved) > p.s.cfg.Patience {
+			return fmt.Errorf("%w: nothing came for %s with %d ranges to come; what came is kept (%w)", grid.ErrUnavailable, p.s.cfg.Patience, len(p.todo), err)
 		}
 		p.s.log.Debug("files will be asked for again", zap.String("job", string(p.job)), zap.String("peer", string(p.from)),
 			zap.Int("ranges", len(p.todo)), zap.Duration("after", delay), zap.Error(err))

@@ -65,6 +65,9 @@ type Config struct {
 	Reserve int64
 	// IdleTimeout ends a stream on which nothing moves; 2 minutes.
 	IdleTimeout time.Duration
+	// Patience is how long a Fetch goes on while nothing comes; 2 minutes. What has
+	// come by then counts for the next one.
+	Patience time.Duration
 	// Free tells the bytes free under Root; nil asks the file system.
 	Free   func() (int64, error)
 	Logger *zap.Logger // nil logs nothing
@@ -135,6 +138,9 @@ func setDefaults(cfg *Config) {
 	}
 	if cfg.IdleTimeout <= 0 {
 		cfg.IdleTimeout = 2 * time.Minute
+	}
+	if cfg.Patience <= 0 {
+		cfg.Patience = 2 * time.Minute
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()

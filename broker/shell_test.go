@@ -1,0 +1,147 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+type shell struct {
+	journal    journalStub
+	observe    func()
+	fetching   atomic.Int32
+	collecting atomic.Int32
+}
+
+type journalStub struct {
+	fail atomic.Bool
+	recs []grid.Record
+}
+
+func (j *journalStub) ID() grid.JournalID                                        { return grid.JournalID{} }
+func (j *journalStub) Load(context.Context) ([]grid.Record, error)               { return j.recs, nil }
+func (j *journalStub) History(context.Context, grid.JobID) ([]grid.Event, error) { return nil, nil }
+func (j *journalStub) Space() (int64, error)                                     { return 1 << 40, nil }
+func (j *journalStub) Close() error                                              { return nil }
+func (j *journalStub) Commit(context.Context, []grid.Change) error {
+	if j.fail.CompareAndSwap(true, false) {
+		return errors.New("no space")
+	}
+	return nil
+}
+
+func (s *shell) Send(grid.PeerID, wire.Message) error                           { return nil }
+func (s *shell) PublishOwner(context.Context, grid.JobID, grid.Epoch) error     { return nil }
+func (s *shell) Observe(grid.PeerID, int64, time.Duration)                      { s.observe() }
+func (s *shell) Snapshot(context.Context) (plan.Snapshot, error)                { return shot(1).Snapshot, nil }
+func (s *shell) Submit(context.Context, grid.Submission) (grid.LocalID, error)  { return "l", nil }
+func (s *shell) Withdraw(context.Context, grid.AttemptID, string) (bool, error) { return true, nil }
+func (s *shell) Kill(context.Context, grid.AttemptID, string) error             { return nil }
+func (s *shell) Progress(_ context.Context, a grid.AttemptID, _ string) (grid.Progress, error) {
+	return grid.Progress{ID: a, Phase: grid.Waiting}, nil
+}
+func (s *shell) Paths(grid.JobID) (string, string) { return "", "" }
+func (s *shell) Fetch(ctx context.Context, _ grid.PeerID, _ grid.JobID, _ FileSet, _ grid.Manifest) error {
+	s.fetching.Add(1)
+	<-ctx.Done() // as stage: a peer that is not reached is tried again until ctx is done
+	return ctx.Err()
+}
+func (s *shell) MakeFolder(grid.JobID) error                   { return nil }
+func (s *shell) Prepare(context.Context, grid.Job, bool) error { return nil }
+func (s *shell) Collect(context.Context, grid.Job) (grid.Manifest, []string, error) {
+	s.collecting.Add(1)
+	return nil, nil, nil
+}
+func (s *shell) Discard(grid.JobID, bool) error { return nil }
+func (s *shell) Jobs() ([]grid.JobID, error)    { return nil, nil }
+
+func (s *shell) broker() *Broker {
+	return NewBroker(Config{Self: me, Site: grid.Site{Name: "a", Speed: 1}}, []grid.Member{{Name: "b", Peer: her, Send: true}}, Ports{
+		Peers: s, Hints: s, Links: s, Batch: s, Stager: s, Log: zap.NewNop(),
+		Journal: func(context.Context) (Journal, error) { return &s.journal, nil },
+		Clock:   func() grid.Tick { return grid.InstantOf(time.Now()) },
+	})
+}
+
+// 16 fetches from a site that is down stop every Collect, Fetch and Discard.
+func TestADeadPeerStopsNoCollect(t *testing.T) {
+	t.Parallel()
+	s := &shell{}
+	for n := range 40 {
+		j := jobOf(me, "a", string(rune('A'+n)))
+		s.journal.recs = append(s.journal.recs, grid.Record{Job: j, Standing: grid.Watching, State: grid.StageOut, End: grid.Completed, Owner: her,
+			Epoch: grid.Epoch{Term: 1, Hop: 1}, Outputs: grid.Manifest{{Path: "x"}}})
+	}
+	mine := jobOf(me, "a", "Z")
+	s.journal.recs = append(s.journal.recs, grid.Record{Job: mine, Standing: grid.Owning, State: grid.Finished, End: grid.Completed, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1})
+	b := s.broker()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	go b.Run(ctx)
+	<-b.Ready()
+	r, _ := b.Wait(ctx, mine.ID, func(r *grid.Record) bool { return r.State.Terminal() })
+	if !r.State.Terminal() {
+		t.Errorf("the local job is %s: %d fetches hold all lanes, %d collects ran", r.State, s.fetching.Load(), s.collecting.Load())
+	}
+}
+
+// What is learned from a delivery comes back as an event: the loop that takes
+// events does not wait for that.
+func TestTheLoopDoesNotWaitForItself(t *testing.T) {
+	t.Parallel()
+	s := &shell{}
+	b := s.broker()
+	s.observe = func() { b.Post(LinkChanged{Peer: her}) }
+	for len(b.events) < cap(b.events) {
+		b.events <- Tick{} // a burst of messages
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	left := make(chan struct{})
+	go func() {
+		b.dispatch(ctx, Delivered{Peer: her, Size: 1 << 20, Took: 1})
+		close(left)
+	}()
+	select {
+	case <-left:
+	case <-time.After(5 * time.Second):
+		t.Fatal("the loop waits for room in its own queue")
+	}
+	close(b.done) // lets Post go
+	b.lanes.wait()
+}
+
+// After a failed save the new Core believes that all neighbours are dead.
+func TestANewCoreKnowsWhoLives(t *testing.T) {
+	t.Parallel()
+	s := &shell{}
+	b := s.broker()
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	defer cancel()
+	go b.Run(ctx)
+	<-b.Ready()
+	b.Post(PeerChanged{her, grid.Alive})
+	s.journal.fail.Store(true)
+	if _, _, err := b.Submit(ctx, jobOf(me, "a", "1"), "k1"); err == nil {
+		t.Fatal("it should have failed")
+	}
+	j := jobOf(me, "a", "2")
+	j.Demand.Chunks[0].Count = 4
+	if _, _, err := b.Submit(ctx, j, "k2"); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := b.Wait(ctx, j.ID, func(r *grid.Record) bool { return len(r.Decisions) > 0 })
+	for _, row := range r.Decisions[0].Candidates {
+		if row.Site == "b" && row.Refusal != nil && row.Refusal.Reason == notAlive {
+			t.Error("b lives, and the decision says: " + row.Refusal.Reason)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package plan
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"gbroker/grid"
+)
+
+// The first answer of a batch is that of the plan; where nobody waits, the answers
+// that follow are those of the plan run forward with each job come.
+func TestBatchAgreesWithThePlanRunForward(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t, 1)
+		p := Build(s)
+		q := Question{Demand: drawDemand(t, 1), Limit: grid.Tick(rapid.IntRange(1, 60).Draw(t, "limit")),
+			NotBefore: s.At + grid.Tick(rapid.IntRange(0, 80).Draw(t, "delivery"))}
+		start, refusal := p.Ask(q)
+		b := p.Batch()
+		got, gotRefusal := b.Ask(q)
+		if got != start || (refusal == nil) != (gotRefusal == nil) {
+			t.Fatalf("the batch says %v %v, the plan %v %v", got, gotRefusal, start, refusal)
+		}
+		if refusal != nil || len(s.Waiting) > 0 {
+			return
+		}
+		q.NotBefore = s.At
+		exact, b := p, p.Batch()
+		for i := range 6 {
+			want, _ := exact, grid.Tick(0)
+			with, at, _ := want.With(q)
+			exact = with
+			if got, _ := b.Ask(q); got != at {
+				t.Fatalf("equal job %d: the batch says %v, the plan run forward %v", i+1, got, at)
+			}
+		}
+	})
+}
+
+// Where nobody waits, what is booked and what runs never take more than there is.
+func TestBatchNeverBooksMoreThanThereIs(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t, 2)
+		s.Waiting = nil
+		b := Build(s).Batch()
+		type booked struct {
+			start, end grid.Tick
+			cores      int
+		}
+		var all []booked
+		capacity := 0
+		for _, n := range s.Nodes {
+			if !n.Down {
+				capacity += n.Cores
+			}
+		}
+		for range 8 {
+			q := Question{Demand: drawDemand(t, 2), Limit: grid.Tick(rapid.IntRange(1, 60).Draw(t, "limit")),
+				NotBefore: s.At + grid.Tick(rapid.IntRange(0, 80).Draw(t, "delivery"))}
+			start, refusal := b.Ask(q)
+			if refusal != nil {
+				continue
+			}
+			if start < q.NotBefore {
+				t.Fatalf("it starts at %v, before its files are there at %v", start, q.NotBefore)
+			}
+			all = append(all, booked{start, start + q.Limit, newWork(q.Demand, q.Limit).cores})
+		}
+		for _, at := range all {
+			used := 0
+			for _, o := range all {
+				if o.start <= at.start && at.start < o.end {
+					used += o.cores
+				}
+			}
+			if used > capacity {
+				t.Fatalf("at %v %d cores are booked of %d", at.start, used, capacity)
+			}
+		}
+	})
+}
+
+func BenchmarkBatchOf256(b *testing.B) {
+	s := Snapshot{At: 1000, Site: grid.Site{Speed: 1}}
+	for range 10 {
+		s.Nodes = append(s.Nodes, Node{Name: "n", Cores: 8})
+	}
+	one := grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}
+	for i := range 3000 {
+		s.Waiting = append(s.Waiting, Waiting{Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1 + i%16, Processes: 1, Cores: 1}}}, Limit: grid.Tick(1000 + i*7919%100000)})
+	}
+	p := Build(s)
+	b.ReportAllocs()
+	for b.Loop() {
+		batch := p.Batch()
+		for range 256 {
+			batch.Ask(Question{Demand: one, Limit: 5000, NotBefore: s.At})
+		}
+	}
+}
