@@ -105,6 +105,7 @@ func (c *Counted) Arrive(e Entry) bool {
 	if at == len(c.queue) {
 		c.queue = append(c.queue, q)
 	} else {
+		c.least = min(c.least, c.queue[0].cores) // it may be the head no longer
 		c.queue = slices.Insert(c.queue, at, q)
 	}
 	c.least = min(c.least, e.Cores)
