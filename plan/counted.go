@@ -43,6 +43,7 @@ type Counted struct {
 	// What came since the last pass: fresh entries, the last of them at latest.
 	fresh, latest int
 	ended         bool // since the last pass
+	came          int64
 
 	// Of the fast passes of EASY: the head's reservation as of the last pass.
 	shadow grid.Tick
@@ -59,7 +60,7 @@ type Counted struct {
 type entry struct {
 	limit grid.Tick
 	rank  int64
-	mark  int64 // FirstFit: how often it was overtaken; ConsCompress: its reserved start
+	mark  int64 // FirstFit: how often it was overtaken; ConsCompress: its reserved start; EASYSJBF: how many came before
 	cores int32
 	ref   int32
 }
@@ -99,8 +100,12 @@ func (c *Counted) Arrive(e Entry) bool {
 		at = c.position(rank)
 	}
 	q := entry{limit: e.Limit, rank: rank, cores: e.Cores, ref: e.Ref}
-	if c.policy.Kind == ConsCompress {
+	switch c.policy.Kind {
+	case ConsCompress:
 		q.mark = unplaced
+	case EASYSJBF:
+		c.came++
+		q.mark = c.came
 	}
 	if at == len(c.queue) {
 		c.queue = append(c.queue, q)

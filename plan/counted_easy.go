@@ -105,7 +105,7 @@ func (c *Counted) shortestBehind(now grid.Tick) {
 			continue
 		}
 		at := len(c.behind)
-		for at > 0 && c.queue[c.behind[at-1]].limit > e.limit {
+		for at > 0 && e.shorter(&c.queue[c.behind[at-1]]) {
 			at--
 		}
 		c.behind = slices.Insert(c.behind, at, i)
@@ -121,4 +121,9 @@ func (c *Counted) shortestBehind(now grid.Tick) {
 		}
 	}
 	c.queue = slices.DeleteFunc(c.queue, func(e entry) bool { return e.cores == 0 })
+}
+
+// shorter sorts by limit, and equal ones by their arrival.
+func (e *entry) shorter(o *entry) bool {
+	return e.limit < o.limit || e.limit == o.limit && e.mark < o.mark
 }
