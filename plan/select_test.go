@@ -1,0 +1,211 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gbroker/grid"
+
+	"pgregory.net/rapid"
+)
+
+// drawTwin makes small markets where every rule decides now and then.
+func drawTwin(t *rapid.T) twin {
+	var w twin
+	number := func(from, to int, name string) int { return rapid.IntRange(from, to).Draw(t, name) }
+	w.fee = float64(number(2, 5, "fee"))
+	for j := range number(1, 4, "sites") {
+		speed := rapid.SampledFrom([]float64{1, 1, 2, 0.5, 3}).Draw(t, "speed")
+		w.sites = append(w.sites, SlotSite{grid.SiteName(fmt.Sprintf("s%d", j)), speed})
+		w.w.Delivery = append(w.w.Delivery, grid.Tick(number(0, 12, "delivery")))
+		for n := range number(0, 4, "nodes") {
+			at := grid.Tick(number(0, 10, "first"))
+			for range number(0, 4, "slots") {
+				end := at + grid.Tick(number(1, 15, "length"))
+				w.slots = append(w.slots, grid.Slot{
+					Site: w.sites[j].Name, Node: grid.NodeName(fmt.Sprintf("n%d", n)),
+					Start: at, End: end, Price: float64(number(0, 4, "price")),
+				})
+				at = end + grid.Tick(max(0, number(-3, 4, "gap")))
+			}
+		}
+	}
+	w.slots = rapid.Permutation(w.slots).Draw(t, "order")
+	w.w.Now = grid.Tick(number(0, 5, "now"))
+	w.w.Margin = grid.Tick(number(0, 3, "margin"))
+	w.w.Processes = number(1, 7, "processes")
+	w.w.Walltime = grid.Tick(number(1, 14, "walltime"))
+	w.w.MaxSites = number(0, 3, "most sites")
+	w.w.MinPerSite = number(0, min(3, w.w.Processes), "least per site")
+	w.w.FirstStart = rapid.Bool().Draw(t, "first start")
+	return w
+}
+
+func (t twin) lists() (*Lists, error) {
+	m, err := NewMarket(t.sites, t.slots)
+	if err != nil {
+		return nil, err
+	}
+	return m.Within(t.fee), t.w.Check(len(t.sites))
+}
+
+func TestSelectEqualsTheTwin(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawTwin(t)
+		l, err := w.lists()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, possible := w.best()
+		got, lack := l.Select(w.w)
+		if (got != nil) != possible || (lack == nil) != possible {
+			t.Fatalf("selection %+v, lack %v; the twin says %v at %d", got, lack, possible, want)
+		}
+		if !possible {
+			checkLack(t, w, lack)
+			return
+		}
+		at := got.End
+		if w.w.FirstStart {
+			at = got.Start
+		}
+		if at != want {
+			t.Fatalf("%+v at %d, the twin has %d", got, at, want)
+		}
+		if err := w.valid(got); err != nil {
+			t.Fatalf("%+v: %v", got, err)
+		}
+	})
+}
+
+// checkLack holds the reason against the twin: so many could run at its instant and
+// no more ever, and each rule it blames is in truth the only one in the way.
+func checkLack(t *rapid.T, w twin, lack *Lack) {
+	if lack.Asked != w.w.Processes || lack.Most >= lack.Asked {
+		t.Fatalf("%+v of %d processes", lack, w.w.Processes)
+	}
+	free := w
+	free.w.MinPerSite = 0 // a number that is no multiple of the least may be out of reach by itself
+	free.w.Processes = lack.Most + 1
+	if _, ok := free.best(); ok && w.w.MinPerSite <= 1 {
+		t.Fatalf("%+v, but %d can run at once", lack, lack.Most+1)
+	}
+	if lack.Most > 0 {
+		free.w.Processes = lack.Most
+		if _, ok := free.best(); !ok {
+			t.Fatalf("%+v, but so many cannot run at once", lack)
+		}
+	}
+	for rule, relaxed := range map[Rule]twin{
+		RuleFee:        {w.sites, w.slots, w.w, math.Inf(1)},
+		RuleMaxSites:   {w.sites, w.slots, with(w.w, func(w *Wanted) { w.MaxSites = 0 }), w.fee},
+		RuleMinPerSite: {w.sites, w.slots, with(w.w, func(w *Wanted) { w.MinPerSite = 0 }), w.fee},
+		RuleDelivery: {w.sites, w.slots, with(w.w, func(w *Wanted) {
+			w.Delivery, w.Margin = make([]grid.Tick, len(w.Delivery)), 0
+		}), w.fee},
+	} {
+		relaxed.w.FirstStart = true
+		_, possible := relaxed.best()
+		blamed := slices.ContainsFunc(lack.Without, func(w Without) bool { return w.Rule == rule })
+		if possible != blamed {
+			t.Fatalf("%+v: without %s it is possible: %v", lack, rule, possible)
+		}
+	}
+}
+
+func with(w Wanted, change func(*Wanted)) Wanted {
+	change(&w)
+	return w
+}
+
+// Of two processes at any of the sites the cheapest nodes are taken.
+func TestSelectTakesTheCheapest(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawTwin(t)
+		w.w.MaxSites, w.w.MinPerSite = 0, 0
+		l, err := w.lists()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := l.Select(w.w)
+		if got == nil {
+			return
+		}
+		slowest := math.Inf(1)
+		for _, s := range got.Slots {
+			j := slices.IndexFunc(w.sites, func(site SlotSite) bool { return site.Name == s.Site })
+			slowest = min(slowest, w.sites[j].Speed)
+		}
+		var prices []float64
+		for _, n := range w.nodes() {
+			j := slices.IndexFunc(w.sites, func(site SlotSite) bool { return site.Name == n.site })
+			price, ok := w.free(n, got.Start, got.End)
+			if ok && w.usable(j) <= got.Start && w.sites[j].Speed >= slowest {
+				prices = append(prices, price)
+			}
+		}
+		slices.Sort(prices)
+		var least float64
+		for _, p := range prices[:w.w.Processes] {
+			least += p
+		}
+		if got.Cost != least {
+			t.Fatalf("%+v; the cheapest cost %v", got, least)
+		}
+	})
+}
+
+// Usable are a from 5 and b from 20; what is free then, counted by hand:
+//
+//	a1 [0,50)+[50,120)   a2 [10,200)   b1 [0,60)   b2 [90,160)
+func TestSelectByHand(t *testing.T) {
+	t.Parallel()
+	m, err := NewMarket([]SlotSite{{"a", 1}, {"b", 2}}, []grid.Slot{
+		{Site: "b", Node: "2", Start: 90, End: 160, Price: 2},
+		{Site: "a", Node: "1", Start: 50, End: 120, Price: 3},
+		{Site: "a", Node: "1", Start: 0, End: 50, Price: 1},
+		{Site: "a", Node: "2", Start: 10, End: 200, Price: 1},
+		{Site: "b", Node: "1", Start: 0, End: 60, Price: 2},
+		{Site: "b", Node: "2", Start: 0, End: 8, Price: 2},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		w    Wanted
+		fee  float64
+		want string
+	}{
+		{Wanted{Processes: 1, Walltime: 100}, 9, "5-105 a1=3 cost 3"},
+		{Wanted{Processes: 2, Walltime: 100}, 9, "10-110 a1=3 a2=1 cost 4"},
+		{Wanted{Processes: 1, Walltime: 40}, 9, "20-40 b1=2 cost 2"},
+		{Wanted{Processes: 1, Walltime: 40, FirstStart: true}, 9, "5-45 a1=1 cost 1"},
+		{Wanted{Processes: 3, Walltime: 40}, 9, "20-60 a1=3 a2=1 b1=2 cost 6"},
+		{Wanted{Processes: 2, Walltime: 40, MaxSites: 1}, 9, "10-50 a1=1 a2=1 cost 2"},
+		{Wanted{Processes: 3, Walltime: 40}, 2, "at most 2 of the 3 processes can run at once for 0.04 s, first at 0.01 s; " +
+			"of 6 slots 1 cost too much, 1 are too short, 0 end too soon after the files are there; " +
+			"without the limit of the price it would start at 0.02 s; without delivery time and margin it would start at 0.01 s"},
+		{Wanted{Processes: 4, Walltime: 40, MinPerSite: 2}, 9, "at most 2 of the 4 processes can run at once for 0.04 s, first at 0.01 s; " +
+			"of 6 slots 0 cost too much, 1 are too short, 0 end too soon after the files are there"},
+		{Wanted{Processes: 1, Walltime: 500}, 9, "none of the 1 processes can run; " +
+			"of 6 slots 0 cost too much, 5 are too short, 0 end too soon after the files are there"},
+	} {
+		c.w.Delivery, c.w.Margin = []grid.Tick{0, 15}, 5
+		got, lack := m.Within(c.fee).Select(c.w)
+		text := fmt.Sprint(lack)
+		if got != nil {
+			text = fmt.Sprintf("%d-%d", got.Start, got.End)
+			for _, s := range got.Slots {
+				text += fmt.Sprintf(" %s%s=%v", s.Site, s.Node, s.Price)
+			}
+			text += fmt.Sprintf(" cost %v", got.Cost)
+		}
+		if text != c.want {
+			t.Errorf("%+v for %v:\n%s\nwant\n%s", c.w, c.fee, text, c.want)
+		}
+	}
+}
