@@ -307,12 +307,53 @@ func TestIntruder(t *testing.T) {
 // An intruder claims to own jobs at an epoch to come.
 func TestForgedReports(t *testing.T) {
 	t.Parallel()
-	t.Skip("known: the home believes a report of a newer epoch from any member (broker/home.go, onReport)")
 	in := newIntrusion(t)
 	in.liar.lie(t, in.home, func(id grid.JobID, e grid.Epoch, to grid.PeerID) []wire.Message {
 		return append(in.liar.reports(id, e), in.liar.aboutBond(id, e, to)...)
 	}, in.untouched)
 	in.check(t)
+}
+
+// Only its home hands a job on: an offer of a job whose home is the candidate itself, or
+// a site that nobody knows, is refused, and nothing runs.
+func TestForgedHomes(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1})
+	start(t, home)
+	l := newLiar(t, dir, "intruder", func(l *liar, from grid.PeerID, m wire.Message) {
+		if r, ok := m.(wire.Ready); ok {
+			l.send(from, wire.Commit{Bond: r.Bond})
+		}
+	}, home)
+	must(t, home.Sees(t.Context(), 30*time.Second, "intruder"))
+	r, err := home.Ready()
+	must(t, err)
+	to := grid.PeerID(r.Peer)
+	for id, owner := range map[grid.JobID]grid.PeerID{
+		"home.01M7XVNVT1HF2GHP4JW23GK3FT":    to,
+		"nowhere.01M7XVNVT1HF2GHP4JW23GK3FV": "12D3KooWK99VoVxNE7XzyBwXEzW7xhK7Gpv85r9F3V3fyKSUKPH5",
+	} {
+		job := aJob(id, owner)
+		l.send(to, wire.Offer{Job: job, Bond: wire.Bond{
+			Job: id, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: to, Digest: wire.JobDigest(job),
+		}})
+	}
+	eventually(t, 10*time.Second, "an error for both offers", func() bool {
+		return l.got(func(m wire.Message) bool { e, ok := m.(wire.Error); return ok && e.Of == wire.KindOffer }) == 2
+	})
+	if list := told[[]api.Status](t, home, "list"); len(list) > 0 {
+		t.Errorf("it took jobs that are nobody's: %+v", list)
+	}
+}
+
+// aJob is a small job that an owner claims to be home of.
+func aJob(id grid.JobID, home grid.PeerID) grid.Job {
+	return grid.Job{
+		ID: id, Home: home, User: grid.User{Home: home, Name: "root"}, Walltime: grid.Minute,
+		Program: grid.Program{Executable: "/bin/true"},
+		Demand:  grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}},
+	}
 }
 
 func asksAbout(a wire.Ask, id string) bool {
@@ -369,11 +410,7 @@ func (l *liar) reports(id grid.JobID, e grid.Epoch) []wire.Message {
 // wrong.
 func (l *liar) aboutBond(id grid.JobID, e grid.Epoch, to grid.PeerID) []wire.Message {
 	var list []wire.Message
-	job := grid.Job{
-		ID: id, Home: to, User: grid.User{Home: to, Name: "root"}, Walltime: grid.Minute,
-		Program: grid.Program{Executable: "/bin/true"},
-		Demand:  grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}},
-	}
+	job := aJob(id, to)
 	for _, b := range []wire.Bond{
 		{Job: id, Epoch: e, To: l.overlay.Peer(), Digest: wire.JobDigest(job)},
 		{Job: id, Epoch: e, To: to},
