@@ -1,12 +1,14 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -71,15 +73,20 @@ func prepare(dir string) error {
 	return nil
 }
 
+// lockPatience is how long a lock is waited for. A process that a killed daemon had
+// just forked holds the lock until it has become another program: milliseconds, but
+// a daemon that is started at once would find the folder in use.
+const lockPatience = time.Second
+
 // lock takes the folder for this process until the file is closed; the kernel lets
 // go of it when the process ends, however it ends.
-func lock(dir string) (*os.File, error) {
+func lock(ctx context.Context, dir string) (*os.File, error) {
 	name := filepath.Join(dir, "lock")
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the data folder: %w", err)
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	err = flock(ctx, f)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		err = fmt.Errorf("%w: process %s has %s: stop it first, or set data to another folder", ErrInUse, holder(f), name)
 	}
@@ -94,6 +101,24 @@ func lock(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("lock the data folder: %w", err)
 	}
 	return f, nil
+}
+
+func flock(ctx context.Context, f *os.File) error {
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return err
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // holder is the process id in the lock file.

@@ -71,7 +71,7 @@ func (j *Journal) open(ctx context.Context, list []migration) error {
 		return err
 	}
 	var err error
-	if j.lock, err = lock(j.dir); err != nil {
+	if j.lock, err = lock(ctx, j.dir); err != nil {
 		return err
 	}
 	if err := createPrivate(j.file); err != nil {
