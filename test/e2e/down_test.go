@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,7 +35,7 @@ func TestSitesThatAreDown(t *testing.T) {
 	ledger := filepath.Join(dir, "ran")
 	w := work{script: "echo ran >>" + ledger + "; wc -c <data", cpus: 2, walltime: 60, brings: []string{"data"}}
 	id := w.submit(t, home, dir, "job")
-	reaches(t, home, id, "MOVING")
+	fetches(t, killed, id)
 	killed.Kill()
 	completed(t, home, id, "honest")
 	d := first(t, home, id, "killed")
@@ -48,6 +49,23 @@ func TestSitesThatAreDown(t *testing.T) {
 	w.brings, w.script = nil, "true"
 	completed(t, home, w.submit(t, home, dir, "next"), "killed")
 	ranOnce(t, ledger)
+}
+
+// fetches waits until a site has begun to fetch the files of a job.
+func fetches(t *testing.T, s site, id string) {
+	t.Helper()
+	eventually(t, 20*time.Second, s.Name+" is to fetch the files of "+id, func() bool {
+		var n int64
+		filepath.WalkDir(folder(s, id), func(_ string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				if info, err := d.Info(); err == nil {
+					n += info.Size()
+				}
+			}
+			return nil // what is gone again does not count
+		})
+		return n >= 128<<10
+	})
 }
 
 func ranOnce(t *testing.T, ledger string) {
@@ -78,7 +96,7 @@ func TestHangingSite(t *testing.T) {
 	ledger := filepath.Join(dir, "ran")
 	w := work{script: "echo ran >>" + ledger + "; wc -c <data", cpus: 2, walltime: 60, brings: []string{"data"}}
 	moving := w.submit(t, home, dir, "moving")
-	reaches(t, home, moving, "MOVING")
+	fetches(t, hangs, moving)
 	must(t, hangs.Signal(syscall.SIGSTOP))
 	w.brings, w.script = nil, "true"
 	next := w.submit(t, home, dir, "next")
