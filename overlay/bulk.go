@@ -43,7 +43,7 @@ func setRate(l *rate.Limiter, bytesPerSecond int64) {
 		l.SetLimit(rate.Inf)
 		return
 	}
-	l.SetBurst(int(max(minBurst, min(bytesPerSecond/20, 1<<30))))
+	l.SetBurst(int(max(minBurst, min(bytesPerSecond/100, 1<<30))))
 	l.SetLimit(rate.Limit(bytesPerSecond))
 }
 

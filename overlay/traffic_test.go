@@ -251,7 +251,7 @@ func TestRateLimit(t *testing.T) {
 		return time.Since(begin)
 	}
 	free := move(1)
-	// 256 KiB there and back, less the burst of 50 kB each way, at 1 MB/s.
+	// 256 KiB there and back, less the burst of 16 KiB each way, at 1 MB/s.
 	if err := a.over.SetMembers([]grid.Member{limited(1_000_000)}); err != nil {
 		t.Fatal(err)
 	}
