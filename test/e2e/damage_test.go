@@ -1,0 +1,191 @@
+package e2e
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite"
+
+	"gbroker/test/cluster"
+)
+
+// refusesToRun checks that a daemon that is started says why it does not serve.
+func refusesToRun(t *testing.T, s site, says ...string) {
+	t.Helper()
+	r := s.Admin(t.Context(), "run", "--config", s.Config())
+	for _, text := range says {
+		if r.Code != 3 || !strings.Contains(r.Stderr, text) {
+			t.Errorf("gbroker run ends with %d and says %q; it should say %q", r.Code, r.Stderr, text)
+		}
+	}
+}
+
+// Two daemons on one folder would be two brokers with one journal: the second is
+// refused, and the first does not notice.
+func TestSecondDaemon(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	s := newSite(t, dir, "s", cluster.Options{Nodes: 1, Cores: 1})
+	start(t, s)
+	refusesToRun(t, s, "in use by another daemon", filepath.Join(s.Dir, "data", "lock"))
+	if r, err := s.Ready(); err != nil || r.PID != s.PID() {
+		t.Errorf("after the second daemon the ready file is of %d: %v", r.PID, err)
+	}
+	goodJob(t, s, dir)
+}
+
+// A journal that this program cannot read in full is left as it is, and nothing runs
+// on it: as it was, all is there again.
+func TestUnreadableJournal(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	s := newSite(t, dir, "s", cluster.Options{Nodes: 1, Cores: 1})
+	start(t, s)
+	goodJob(t, s, dir)
+	w := newWaiter(t, s, dir, "waiter", "", 4)
+	w.pid(t)
+	becomes(t, s, w.id, 10*time.Second, "RUNNING")
+	must(t, s.Stop())
+	file := filepath.Join(s.Dir, "data", "journal.db")
+
+	version := func(n string) {
+		db, err := sql.Open("sqlite", file)
+		must(t, err)
+		defer db.Close()
+		_, err = db.Exec("PRAGMA user_version = " + n)
+		must(t, err)
+	}
+	version("99")
+	refusesToRun(t, s, file, "newer gbroker", "99")
+	version("1")
+
+	whole, err := os.ReadFile(file)
+	must(t, err)
+	damaged := append([]byte{}, whole...)
+	for k := 4096; k < len(damaged); k++ {
+		damaged[k] ^= byte(k)
+	}
+	for name, c := range map[string]struct {
+		data []byte
+		says string
+	}{
+		"garbage":   {damaged, "damaged"},
+		"truncated": {whole[:len(whole)/2], "damaged"},
+		"no header": {append([]byte(strings.Repeat("x", 100)), whole[100:]...), "damaged"},
+		"a text":    {[]byte("this is no database, but it is long enough to be looked at\n"), ""},
+	} {
+		must(t, os.WriteFile(file, c.data, 0o600))
+		refusesToRun(t, s, file, c.says)
+		if now, err := os.ReadFile(file); err != nil || string(now) != string(c.data) {
+			t.Errorf("%s: the journal was changed: %v", name, err)
+		}
+	}
+	must(t, os.WriteFile(file, whole, 0o600))
+	start(t, s)
+	w.letGo(t)
+	exits(t, s, w.id, 4)
+	if len(jobs(t, s)) != 2 {
+		t.Errorf("of two jobs %d are left", len(jobs(t, s)))
+	}
+}
+
+// Files of the embedded batch system that cannot be read are put aside: the jobs that
+// wait are submitted again, those that run are found by their control files.
+func TestDamagedSpool(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	s := newSite(t, dir, "s", cluster.Options{Nodes: 1, Cores: 1})
+	start(t, s)
+	runs := newWaiter(t, s, dir, "runs", "", 4)
+	pid := runs.pid(t)
+	waits := newWaiter(t, s, dir, "waits", "", 5)
+	becomes(t, s, waits.id, 10*time.Second, "ASSIGNED")
+	s.Kill()
+	spool := filepath.Join(s.Dir, "data", "batch", "jobs")
+	list := names(spool)
+	if len(list) != 2 {
+		t.Fatalf("the spool holds %v", list)
+	}
+	for k, name := range list {
+		path := filepath.Join(spool, name)
+		text, err := os.ReadFile(path)
+		must(t, err)
+		damage := [][]byte{text[:len(text)/2], []byte("\x00\xffgarbage")}[k]
+		must(t, os.WriteFile(path, damage, 0o600))
+	}
+	start(t, s)
+	if !alive(pid) {
+		t.Error("the running job is gone")
+	}
+	runs.letGo(t)
+	exits(t, s, runs.id, 4)
+	waits.pid(t)
+	waits.letGo(t)
+	exits(t, s, waits.id, 5)
+	goodJob(t, s, dir)
+}
+
+// On a full disk nothing new is taken, and what was taken goes on; once there is room
+// again all is as before.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount a small disk: run the tests as root to see a full one")
+	}
+	dir := place(t)
+	disk := filepath.Join(dir, "disk")
+	must(t, os.Mkdir(disk, 0o755))
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=128m"); err != nil {
+		t.Skipf("a small disk cannot be mounted here (%v): a full one is not tested", err)
+	}
+	t.Cleanup(func() {
+		eventually(t, 10*time.Second, "the small disk stays in use", func() bool { return syscall.Unmount(disk, 0) == nil })
+	})
+	s := newSite(t, disk, "s", cluster.Options{Nodes: 1, Cores: 1})
+	s.Log = filepath.Join(dir, "s.log")
+	start(t, s)
+	runs := newWaiter(t, s, dir, "runs", "", 4)
+	runs.pid(t)
+	waits := newWaiter(t, s, dir, "waits", "", 5)
+	becomes(t, s, waits.id, 10*time.Second, "ASSIGNED")
+
+	refused := func(name string, w work) {
+		t.Helper()
+		r := s.Client(t.Context(), "submit", w.write(t, dir, name))
+		if r.Code != 3 || !strings.Contains(r.Stderr, "disk") || r.Stdout != "" {
+			t.Errorf("%s: gclient submit ends with %d: %s%s", name, r.Code, r.Stdout, r.Stderr)
+		}
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "big.bin"), nil, 0o644))
+	must(t, os.Truncate(filepath.Join(dir, "big.bin"), 100*mebi))
+	refused("a large input", work{script: "true", brings: []string{"big.bin"}})
+
+	fill := filepath.Join(disk, "fill")
+	var st syscall.Statfs_t
+	must(t, syscall.Statfs(disk, &st))
+	must(t, os.WriteFile(fill, make([]byte, int64(st.Bavail)*st.Bsize-16*mebi), 0o600))
+	refused("below the reserve", work{script: "true"})
+	runs.letGo(t) // both have their end, their output and their start written in the reserve
+	exits(t, s, runs.id, 4)
+	waits.pid(t)
+
+	for err := error(nil); err == nil; { // to the last byte
+		var f *os.File
+		f, err = os.OpenFile(fill, os.O_APPEND|os.O_WRONLY, 0)
+		must(t, err)
+		_, err = f.Write(make([]byte, 4096))
+		f.Close()
+	}
+	refused("no byte left", work{script: "true"})
+	waits.letGo(t)
+	must(t, os.Remove(fill))
+	if got := exits(t, s, waits.id, 5); got.Signal != nil {
+		t.Errorf("the job that ended on a full disk: signal %d", *got.Signal)
+	}
+	goodJob(t, s, dir)
+}
