@@ -103,7 +103,7 @@ func (l *Lists) search(w Wanted) best {
 				s.before = b.end - s.length
 			}
 		}
-		at, ok := s.run(l.byStart, l.byEnd)
+		at, ok := s.run()
 		switch {
 		case ok:
 			b.found, b.start, b.end, b.sweep = true, at, at+s.length, s

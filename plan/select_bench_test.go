@@ -10,8 +10,8 @@ import (
 
 const benchSites = 50
 
-// benchLists makes n slots at 50 sites of as many nodes each as have 20 slots: 10 to
-// 200 s long, a little apart, so that the job of 100 s leaves half of them out.
+// benchSlots makes n slots, 20 on a node, at 50 sites: 10 to 200 s long and a little
+// apart, so that a job of 100 s leaves half of them out.
 func benchSlots(n int) ([]SlotSite, []grid.Slot) {
 	random := rand.New(rand.NewPCG(1, uint64(n)))
 	sites := make([]SlotSite, benchSites)
@@ -32,26 +32,29 @@ func benchSlots(n int) ([]SlotSite, []grid.Slot) {
 }
 
 // benchWanted asks for one process more than there are nodes, so that every slot is seen.
-func benchWanted(n, kind int) Wanted {
-	w := Wanted{Processes: n, Walltime: 100 * grid.Second, Delivery: make([]grid.Tick, benchSites)}
+func benchWanted(n int, walltime grid.Tick) Wanted {
+	w := Wanted{Processes: n, Walltime: walltime, Delivery: make([]grid.Tick, benchSites)}
 	for j := range w.Delivery {
 		w.Delivery[j] = grid.Tick(10*j) * grid.Second
-	}
-	if kind == manySites {
-		w.MaxSites, w.MinPerSite = 8, 4
 	}
 	return w
 }
 
-const (
-	anySites = iota
-	manySites
-)
+// benchKinds are the forms of the sweep: half of the slots too short, none too short,
+// and at most 8 sites with at least 4 processes each.
+func benchKinds(n int) map[string]Wanted {
+	few := benchWanted(n, 100*grid.Second)
+	few.MaxSites, few.MinPerSite = 8, 4
+	return map[string]Wanted{
+		"half":    benchWanted(n, 100*grid.Second),
+		"all":     benchWanted(n, 5*grid.Second),
+		"K-sites": few,
+	}
+}
 
 var sizes = []int{10_000, 100_000, 1_000_000, 10_000_000}
 
-// BenchmarkSelect is one sweep over the sorted lists: any sites, and at most 8 with
-// at least 4 processes each.
+// BenchmarkSelect is one sweep over the sorted lists, to the end.
 func BenchmarkSelect(b *testing.B) {
 	for _, n := range sizes {
 		sites, slots := benchSlots(n)
@@ -59,10 +62,8 @@ func BenchmarkSelect(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		slots = nil //nolint:ineffassign // half a gigabyte is given back
 		l := m.Within(AnyFee)
-		for kind, name := range []string{"any-sites", "K-sites"} {
-			w := benchWanted(n, kind)
+		for name, w := range benchKinds(n) {
 			b.Run(fmt.Sprintf("%s/slots=%d", name, n), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
@@ -104,19 +105,19 @@ func BenchmarkSelectPrepare(b *testing.B) {
 
 // What a sweep allocates does not grow with the slots.
 func TestSelectAllocatesNothingForASlot(t *testing.T) {
-	counts := make([]float64, 2)
-	for kind := range 2 {
-		for i, n := range []int{2_000, 20_000} {
+	for name := range benchKinds(0) {
+		var counts []float64
+		for _, n := range []int{2_000, 20_000} {
 			sites, slots := benchSlots(n)
 			m, err := NewMarket(sites, slots)
 			if err != nil {
 				t.Fatal(err)
 			}
-			l, w := m.Within(AnyFee), benchWanted(n, kind)
-			counts[i] = testing.AllocsPerRun(5, func() { l.search(w) })
+			l, w := m.Within(AnyFee), benchKinds(n)[name]
+			counts = append(counts, testing.AllocsPerRun(5, func() { l.search(w) }))
 		}
 		if counts[0] != counts[1] || counts[0] > 20 {
-			t.Errorf("%v allocations for 2,000 and 20,000 slots, want the same few", counts)
+			t.Errorf("%s: %v allocations for 2,000 and 20,000 slots, want the same few", name, counts)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package plan
 
 // ranking keeps the sites ordered by how many free nodes each has, most first, and
-// the sum over the first of them, while single nodes come and go. Sites of equal
+// the sum over the first of them (told by its changes), while single nodes come and go. Sites of equal
 // number stand together:
 //
 //	number   7 | 4  4  4 | 2 | 0 ...
@@ -12,7 +12,6 @@ package plan
 type ranking struct {
 	top   int // K': so many sites may take part,
 	least int // with at least so many nodes
-	sum   int // what they have
 	free  []int32
 	place []int32 // by site
 	sites []int32 // by place
@@ -31,30 +30,30 @@ func newRanking(sites, widest, top, least int) *ranking {
 	return r
 }
 
-// add gives site one node more, and tells the sum.
-func (r *ranking) add(site int32) int {
+// add gives site one node more, and tells by how much the sum changes.
+func (r *ranking) add(site int32) (change int) {
 	v := r.free[site]
 	head := r.above[v]
 	r.above[v]++
 	r.free[site]++
 	r.exchange(site, head)
-	if int(head) < r.top {
-		r.sum += r.worth(v+1) - r.worth(v)
+	if int(head) >= r.top {
+		return 0
 	}
-	return r.sum
+	return r.worth(v+1) - r.worth(v)
 }
 
-// remove takes one node from site, and tells the sum.
-func (r *ranking) remove(site int32) int {
+// remove takes one node from site, and tells by how much the sum changes.
+func (r *ranking) remove(site int32) (change int) {
 	v := r.free[site]
 	r.above[v-1]--
 	tail := r.above[v-1]
 	r.free[site]--
 	r.exchange(site, tail)
-	if int(tail) < r.top {
-		r.sum += r.worth(v-1) - r.worth(v)
+	if int(tail) >= r.top {
+		return 0
 	}
-	return r.sum
+	return r.worth(v-1) - r.worth(v)
 }
 
 // worth is what v nodes of one site count for.

@@ -8,14 +8,17 @@ import (
 
 // sweep is one pass over both lists, for the sites of one speed class. It allocates
 // nothing for a slot.
+//
+// What decides about a single slot is reckoned as 0 or 1 instead of branched upon:
+// the processor would foresee about half of such branches wrongly, each at the cost
+// of all the rest.
 type sweep struct {
 	length grid.Tick   // of the job
 	from   []grid.Tick // by site: from when its slots are usable; endless for one that is too slow
 	before grid.Tick   // nothing from here on is asked for
 	wanted int
 
-	count   int      // nodes that the job could have, from the present instant on
-	ranking *ranking // counts in its stead where the number of sites matters
+	ranking *ranking // where the number of sites matters; else nil
 
 	// Slots that began before their site is usable are kept until it is: the sites in
 	// the order in which that happens, the next of them, and how many slots each has.
@@ -23,9 +26,23 @@ type sweep struct {
 	next    int
 	pending []int32
 
-	most   int
+	starts, ends feed
+
+	most   int // how many nodes the job could have at once, at best, and from when on
 	mostAt grid.Tick
 }
+
+// feed is the next few instants of one list at which a node comes or goes, of the
+// slots that count. The last is endless.
+type feed struct {
+	list []stretch
+	at   [feedSize]grid.Tick
+	site [feedSize]int32
+	used int // how many there are
+	next int
+}
+
+const feedSize = 256 // a power of two
 
 func newSweep(l *Lists, w Wanted, speed float64) *sweep {
 	m := l.market
@@ -41,102 +58,128 @@ func newSweep(l *Lists, w Wanted, speed float64) *sweep {
 			s.from[j] = w.usable(j)
 		}
 	}
-	slices.SortFunc(s.order, func(a, b int32) int { return int(sign(s.from[a] - s.from[b])) })
+	slices.SortFunc(s.order, func(a, b int32) int { return less(s.from[b], s.from[a]) - less(s.from[a], s.from[b]) })
 	if k := w.sites(n); k < n || w.MinPerSite > 1 {
 		s.ranking = newRanking(n, m.widest, k, max(w.MinPerSite, 1))
 	}
+	s.starts.list, s.ends.list = l.byStart, l.byEnd
 	return s
 }
 
-func sign(t grid.Tick) grid.Tick { return max(-1, min(1, t)) }
+// less is 1 where a < b, else 0, for instants whose difference does not overflow.
+func less(a, b grid.Tick) int { return int(uint64(a-b) >> 63) }
 
 // run finds the first instant at which enough nodes are free for long enough.
-func (s *sweep) run(byStart, byEnd []stretch) (at grid.Tick, ok bool) {
-	ended := 0
-	for i := range byStart {
-		a := &byStart[i]
-		if a.start >= s.before {
-			break
-		}
-		from := s.from[a.site]
-		if a.end-max(a.start, from) < s.length {
-			continue
-		}
-		if a.start < from {
-			s.pending[a.site]++
-			continue
-		}
-		for s.opens() <= a.start {
-			if ended, ok = s.open(byEnd, ended); ok {
-				return s.mostAt, true
+//
+//	starts  next: a node comes at  a
+//	ends    next: a node goes after b    the least of the three is taken; of equals first
+//	opens   a site becomes usable        the site, then the start, then the end
+func (s *sweep) run() (at grid.Tick, ok bool) {
+	count, opens := 0, s.opens()
+	for {
+		s.fillStarts()
+		s.fillEnds()
+		i, e := s.starts.next, s.ends.next
+		for i < s.starts.used && e < s.ends.used {
+			a, b := s.starts.at[i&(feedSize-1)], s.ends.at[e&(feedSize-1)]
+			now := a
+			if min(a, b) >= opens {
+				if opens >= s.before {
+					return 0, false
+				}
+				count += s.open()
+				now, opens = opens, s.opens()
+			} else {
+				goes := less(b, a)
+				count += s.step(i, e, goes)
+				e += goes
+				i += 1 - goes
+			}
+			if count > s.most {
+				if s.most, s.mostAt = count, now; count >= s.wanted {
+					return now, true
+				}
 			}
 		}
-		ended = s.leave(byEnd, ended, a.start)
-		s.enter(a.site)
-		if s.count > s.most {
-			if s.most, s.mostAt = s.count, a.start; s.most >= s.wanted {
-				return a.start, true
-			}
-		}
+		s.starts.next, s.ends.next = i, e
 	}
-	for s.opens() < s.before {
-		if ended, ok = s.open(byEnd, ended); ok {
-			return s.mostAt, true
-		}
-	}
-	return 0, false
 }
 
-// opens is when the next site becomes usable.
+// step counts the node that comes or goes, and tells by how much the number changes.
+func (s *sweep) step(i, e, goes int) (change int) {
+	switch {
+	case s.ranking == nil:
+		return 1 - 2*goes
+	case goes != 0:
+		return s.ranking.remove(s.ends.site[e&(feedSize-1)])
+	}
+	return s.ranking.add(s.starts.site[i&(feedSize-1)])
+}
+
+// opens is when the next site becomes usable; if none does in time, when to stop.
 func (s *sweep) opens() grid.Tick {
 	if s.next == len(s.order) {
-		return endless
+		return s.before
 	}
-	return s.from[s.order[s.next]]
+	return min(s.before, s.from[s.order[s.next]])
 }
 
 // open counts what waited for the next site to become usable.
-func (s *sweep) open(byEnd []stretch, ended int) (now int, enough bool) {
-	at, site := s.opens(), s.order[s.next]
+func (s *sweep) open() (change int) {
+	site := s.order[s.next]
 	s.next++
-	if s.pending[site] == 0 {
-		return ended, false
+	if s.ranking == nil {
+		return int(s.pending[site])
 	}
-	ended = s.leave(byEnd, ended, at)
 	for range s.pending[site] {
-		s.enter(site)
+		change += s.ranking.add(site)
 	}
-	if s.count > s.most {
-		s.most, s.mostAt = s.count, at
-	}
-	return ended, s.most >= s.wanted
+	return change
 }
 
-func (s *sweep) enter(site int32) {
-	if s.ranking == nil {
-		s.count++
+// fillStarts reads on in the list by start.
+func (s *sweep) fillStarts() {
+	f := &s.starts
+	if f.next < f.used {
 		return
 	}
-	s.count = s.ranking.add(site)
+	n := 0
+	block := f.list[:min(len(f.list), feedSize-1)]
+	f.list = f.list[len(block):]
+	for i := range block {
+		a := &block[i]
+		from := s.from[a.site]
+		fits := 1 - less(a.end-max(a.start, from), s.length)
+		early := fits & less(a.start, from)
+		s.pending[a.site] += int32(early)
+		f.at[n&(feedSize-1)], f.site[n&(feedSize-1)] = a.start, a.site
+		n += fits &^ early
+	}
+	if len(f.list) == 0 || f.list[0].start >= s.before {
+		f.list = nil
+		f.at[n&(feedSize-1)] = endless
+		n++
+	}
+	f.used, f.next = n, 0
 }
 
-// leave takes away the slots that end too soon for a start at that instant. It
-// passes over the same slots that run passed over.
-func (s *sweep) leave(byEnd []stretch, ended int, at grid.Tick) (now int) {
-	for ended < len(byEnd) {
-		b := &byEnd[ended]
-		if b.end-s.length >= at {
-			break
-		}
-		ended++
-		if b.end-max(b.start, s.from[b.site]) < s.length {
-			continue
-		}
-		if s.ranking == nil {
-			s.count--
-		} else {
-			s.count = s.ranking.remove(b.site)
-		}
+// fillEnds reads on in the list by end. It passes over the same slots as fillStarts.
+func (s *sweep) fillEnds() {
+	f := &s.ends
+	if f.next < f.used {
+		return
 	}
-	return ended
+	n := 0
+	block := f.list[:min(len(f.list), feedSize-1)]
+	f.list = f.list[len(block):]
+	for i := range block {
+		b := &block[i]
+		f.at[n&(feedSize-1)], f.site[n&(feedSize-1)] = b.end-s.length, b.site
+		n += 1 - less(b.end-max(b.start, s.from[b.site]), s.length)
+	}
+	if len(f.list) == 0 {
+		f.at[n&(feedSize-1)] = endless
+		n++
+	}
+	f.used, f.next = n, 0
 }
