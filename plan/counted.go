@@ -52,6 +52,7 @@ type Counted struct {
 
 	steps   steps
 	wake    grid.Tick // the first reserved start (ConsCompress)
+	loose   bool      // some reservation may have an earlier place (ConsCompress)
 	started []Held
 	behind  []int // scratch: the candidates of EASYSJBF
 }
@@ -77,11 +78,11 @@ func NewCounted(cores int32, p Policy) *Counted {
 
 // CopyFrom makes c as o is, in c's own memory.
 func (c *Counted) CopyFrom(o *Counted) {
-	queue, held, points, started, behind := c.queue, c.held, c.steps, c.started, c.behind
+	queue, held, steps, started, behind := c.queue, c.held, c.steps, c.started, c.behind
 	*c = *o
 	c.queue = append(queue[:0], o.queue...)
 	c.held = append(held[:0], o.held...)
-	c.steps = points
+	c.steps = steps
 	c.steps.copyFrom(&o.steps)
 	c.started, c.behind = started[:0], behind[:0]
 }
@@ -137,8 +138,11 @@ func (c *Counted) End(now grid.Tick, h Held) {
 	c.ended = true
 	c.free += h.Cores
 	if c.policy.Kind == ConsCompress {
-		c.steps.advance(now)
-		c.steps.add(now, h.Until, h.Cores)
+		if now < h.Until {
+			c.steps.advance(now)
+			c.steps.change(c.steps.first, []edge{{now, h.Cores}, {h.Until, 0}})
+			c.loose = true
+		}
 		return
 	}
 	at := c.after(h.Until - 1)

@@ -10,18 +10,17 @@ func (c *Counted) reserveInOrder(now grid.Tick, reservations int) {
 	kept := 0
 	for i := range c.queue {
 		e := c.queue[i]
-		at := grid.Tick(never)
 		if e.cores <= c.free || reservations > 0 {
-			at = c.steps.earliest(now, e.cores, e.limit)
-		}
-		if at == now {
-			c.steps.add(now, now+e.limit, -e.cores)
-			c.start(now, &e)
-			continue
-		}
-		if reservations > 0 {
-			reservations--
-			c.steps.add(at, at+e.limit, -e.cores)
+			at, k := c.steps.earliest(now, e.cores, e.limit)
+			if at == now {
+				c.steps.take(k, at, e.cores, e.limit)
+				c.start(now, &e)
+				continue
+			}
+			if reservations > 0 {
+				reservations--
+				c.steps.take(k, at, e.cores, e.limit)
+			}
 		}
 		c.queue[kept] = e
 		kept++
@@ -49,16 +48,17 @@ func (c *Counted) believe(now grid.Tick) {
 // compress is the pass of ConsCompress.
 func (c *Counted) compress(now grid.Tick) {
 	c.steps.advance(now)
-	if c.ended {
+	if c.ended && c.loose {
+		c.loose = false
 		for i := range c.queue {
 			c.moveEarlier(now, &c.queue[i])
 		}
 	}
 	for i := range c.queue {
 		if e := &c.queue[i]; e.mark == unplaced {
-			at := c.steps.earliest(now, e.cores, e.limit)
+			at, k := c.steps.earliest(now, e.cores, e.limit)
 			e.mark = int64(at)
-			c.steps.add(at, at+e.limit, -e.cores)
+			c.steps.take(k, at, e.cores, e.limit)
 		}
 	}
 	kept := 0
@@ -84,9 +84,9 @@ func (c *Counted) moveEarlier(now grid.Tick, e *entry) {
 	if e.mark == unplaced || had <= now {
 		return
 	}
-	if at, ok := c.steps.before(now, e.cores, e.limit, had); ok {
-		c.steps.add(had, had+e.limit, e.cores)
-		c.steps.add(at, at+e.limit, -e.cores)
+	if at, k, ok := c.steps.before(now, e.cores, e.limit, had); ok {
+		c.steps.move(k, at, had, e.cores, e.limit)
 		e.mark = int64(at)
+		c.loose = true
 	}
 }

@@ -11,6 +11,7 @@ import (
 type steps struct {
 	points []step
 	first  int // the point that holds now; those before it are past
+	fresh  []step
 }
 
 // step is what is free from an instant until the next step.
@@ -38,80 +39,95 @@ func (s *steps) advance(now grid.Tick) {
 	}
 }
 
-// holding is the index of the step that holds t, which is not past.
-func (s *steps) holding(t grid.Tick) int {
-	low, high := s.first, len(s.points)
-	for high-low > 1 {
-		if mid := int(uint(low+high) / 2); s.points[mid].at <= t {
-			low = mid
-		} else {
-			high = mid
+// edge is an instant from which a number of cores more (or fewer) is free than before
+// the change, until the next edge.
+type edge struct {
+	at   grid.Tick
+	more int32
+}
+
+// change applies edges that ascend, the last of them with 0 more. Step k holds the
+// first. All steps from it to the last are written anew, in one go.
+func (s *steps) change(k int, edges []edge) {
+	s.fresh = s.fresh[:0]
+	points := s.points
+	from, free := k, points[k].free
+	before := int32(-1) // what is free before the next step that is written
+	if points[k].at < edges[0].at {
+		from, before = k+1, free
+	} else if k > s.first {
+		before = points[k-1].free
+	}
+	var more int32
+	i := k + 1
+	for e := 0; e < len(edges); {
+		at := edges[e].at
+		if i < len(points) && points[i].at <= at {
+			at, free = points[i].at, points[i].free
+			i++
+		}
+		for e < len(edges) && edges[e].at == at {
+			more = edges[e].more
+			e++
+		}
+		if free+more != before {
+			before = free + more
+			s.fresh = append(s.fresh, step{at, before})
 		}
 	}
-	return low
+	s.replace(from, i)
 }
 
-// split makes a step begin at t and returns its index.
-func (s *steps) split(t grid.Tick) int {
-	i := s.holding(t)
-	if s.points[i].at >= t {
-		return i
-	}
-	s.points = slices.Insert(s.points, i+1, step{t, s.points[i].free})
-	return i + 1
-}
-
-// add makes n more free from one instant until another; fewer where n is negative.
-func (s *steps) add(from, to grid.Tick, n int32) {
-	if from >= to {
+// replace puts the fresh steps in the place of those from one index until another.
+func (s *steps) replace(from, to int) {
+	if len(s.fresh) == to-from {
+		copy(s.points[from:], s.fresh)
 		return
 	}
-	i := s.split(from)
-	j := s.split(to)
-	for k := i; k < j; k++ {
-		s.points[k].free += n
-	}
-	s.merge(j)
-	s.merge(i)
+	s.points = slices.Replace(s.points, from, to, s.fresh...)
 }
 
-// merge forgets step i where it is as the one before.
-func (s *steps) merge(i int) {
-	if i > s.first && s.points[i].free == s.points[i-1].free {
-		s.points = slices.Delete(s.points, i, i+1)
-	}
+// take makes n fewer free for a time d from an instant that step k holds.
+func (s *steps) take(k int, from grid.Tick, n int32, d grid.Tick) {
+	s.change(k, []edge{{from, -n}, {from + d, 0}})
 }
 
-// earliest is the first instant from now on from which n are free for a time d. At
-// the last step n must be free.
-func (s *steps) earliest(now grid.Tick, n int32, d grid.Tick) grid.Tick {
-	start, _ := s.before(now, n, d, never)
-	return start
+// move makes n free for a time d from had, and takes them from an earlier instant
+// that step k holds.
+func (s *steps) move(k int, from, had grid.Tick, n int32, d grid.Tick) {
+	s.change(k, []edge{{from, -n}, {min(had, from+d), 0}, {max(had, from+d), n}, {had + d, 0}})
+}
+
+// earliest is the first instant from now on from which n are free for a time d, and
+// the step that holds it. At the last step n must be free.
+func (s *steps) earliest(now grid.Tick, n int32, d grid.Tick) (start grid.Tick, k int) {
+	start, k, _ = s.before(now, n, d, never)
+	return start, k
 }
 
 // before is the first instant from now on, and before an end, from which n are free
-// for a time d or until that end.
-func (s *steps) before(now grid.Tick, n int32, d, end grid.Tick) (grid.Tick, bool) {
-	points := s.points[s.first:]
-	for k := 0; k < len(points); k++ {
+// for a time d or until that end, and the step that holds it.
+func (s *steps) before(now grid.Tick, n int32, d, end grid.Tick) (start grid.Tick, k int, ok bool) {
+	points := s.points
+	for k := s.first; k < len(points); k++ {
 		if points[k].free < n {
 			continue
 		}
 		start := max(points[k].at, now)
 		if start >= end {
-			return end, false
+			break
 		}
-		until := min(start+d, end)
+		first, until := k, min(start+d, end)
 		for k++; ; k++ {
 			if k == len(points) || points[k].at >= until {
-				return start, true
+				return start, first, true
 			}
 			if points[k].free < n {
 				break
 			}
 		}
 	}
-	return end, false
+	return end, 0, false
 }
 
 // never is later than any instant.
