@@ -54,23 +54,39 @@ func (c *Counted) compress(now grid.Tick) {
 			c.moveEarlier(now, &c.queue[i])
 		}
 	}
-	for i := range c.queue {
+	for i := 0; c.fresh > 0; i++ {
 		if e := &c.queue[i]; e.mark == unplaced {
+			c.fresh--
 			at, k := c.steps.earliest(now, e.cores, e.limit)
-			e.mark = int64(at)
+			c.mark(e, at)
 			c.steps.take(k, at, e.cores, e.limit)
 		}
 	}
+	if c.wake <= now {
+		c.startReserved(now)
+	}
+}
+
+// mark gives an entry its reserved start. An earlier one may come, no later one.
+func (c *Counted) mark(e *entry, at grid.Tick) {
+	e.mark = int64(at)
+	c.wake = min(c.wake, at)
+}
+
+// startReserved starts every job whose reservation is now.
+func (c *Counted) startReserved(now grid.Tick) {
 	kept := 0
 	c.wake = never
 	for i := range c.queue {
-		e := c.queue[i]
+		e := &c.queue[i]
 		if grid.Tick(e.mark) <= now {
-			c.start(now, &e)
+			c.start(now, e)
 			continue
 		}
 		c.wake = min(c.wake, grid.Tick(e.mark))
-		c.queue[kept] = e
+		if kept != i {
+			c.queue[kept] = *e
+		}
 		kept++
 	}
 	c.queue = c.queue[:kept]
@@ -86,7 +102,7 @@ func (c *Counted) moveEarlier(now grid.Tick, e *entry) {
 	}
 	if at, k, ok := c.steps.before(now, e.cores, e.limit, had); ok {
 		c.steps.move(k, at, had, e.cores, e.limit)
-		e.mark = int64(at)
+		c.mark(e, at)
 		c.loose = true
 	}
 }

@@ -80,11 +80,17 @@ func (s *steps) change(k int, edges []edge) {
 
 // replace puts the fresh steps in the place of those from one index until another.
 func (s *steps) replace(from, to int) {
-	if len(s.fresh) == to-from {
-		copy(s.points[from:], s.fresh)
-		return
+	more := len(s.fresh) - (to - from)
+	n := len(s.points)
+	switch {
+	case more > 0:
+		s.points = append(s.points, s.fresh[:more]...)
+		copy(s.points[to+more:], s.points[to:n])
+	case more < 0:
+		copy(s.points[to+more:], s.points[to:])
+		s.points = s.points[:n+more]
 	}
-	s.points = slices.Replace(s.points, from, to, s.fresh...)
+	copy(s.points[from:], s.fresh)
 }
 
 // take makes n fewer free for a time d from an instant that step k holds.
@@ -109,25 +115,26 @@ func (s *steps) earliest(now grid.Tick, n int32, d grid.Tick) (start grid.Tick, 
 // for a time d or until that end, and the step that holds it.
 func (s *steps) before(now grid.Tick, n int32, d, end grid.Tick) (start grid.Tick, k int, ok bool) {
 	points := s.points
-	for k := s.first; k < len(points); k++ {
-		if points[k].free < n {
-			continue
+	k = s.first
+	for {
+		for k < len(points) && points[k].free < n {
+			k++
 		}
-		start := max(points[k].at, now)
+		if k == len(points) {
+			return end, 0, false
+		}
+		start = max(points[k].at, now)
 		if start >= end {
-			break
+			return end, 0, false
 		}
 		first, until := k, min(start+d, end)
-		for k++; ; k++ {
-			if k == len(points) || points[k].at >= until {
-				return start, first, true
-			}
-			if points[k].free < n {
-				break
-			}
+		for k++; k < len(points) && points[k].free >= n && points[k].at < until; {
+			k++
+		}
+		if k == len(points) || points[k].at >= until {
+			return start, first, true
 		}
 	}
-	return end, 0, false
 }
 
 // never is later than any instant.
