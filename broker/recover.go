@@ -1,6 +1,9 @@
 package broker
 
 import (
+	"cmp"
+	"slices"
+
 	"gbroker/grid"
 )
 
@@ -10,6 +13,7 @@ func (c *Core) recover() {
 	for _, j := range c.sorted() {
 		c.recoverJob(j)
 	}
+	c.discardAgain()
 	if len(c.targets) > 0 {
 		c.hold = c.now + c.cfg.AskDeadline
 		c.armGeneral(holdDue, c.cfg.AskDeadline)
@@ -78,13 +82,42 @@ func (c *Core) recoverMoving(j *job) {
 	}
 }
 
-// sweep drops folders that belong to no record and to nothing that is being
-// accepted: what a crash left behind.
+// sweep drops folders that nothing needs: what a crash left behind between the save
+// of an end and its Discard. One that is being accepted is needed.
 func (c *Core) sweep(e Folders) {
 	for _, id := range e.Jobs {
-		if c.jobs[id] == nil && c.accepted[id] == nil {
-			c.note(id, "", "removing the folder of a job that is not known")
+		j := c.jobs[id]
+		if c.accepted[id] == nil && (j == nil || j.gone()) {
+			c.note(id, "", "removing the folder of a job that is not here")
 			c.emit(Discard{Job: id})
 		}
+	}
+}
+
+// gone tells that a record is all that is kept of the job here.
+func (j *job) gone() bool {
+	return j.rec.Standing == grid.Declined || j.rec.Standing == grid.Past && j.rec.Handoff.Phase == grid.NoHandoff
+}
+
+// justEnded is how long, in truth, the Discard of an ended job may take to be done.
+const justEnded = grid.Minute
+
+// discardAgain drops what the jobs that ended here shortly before the last life did
+// have left: their Discard may have died with it.
+func (c *Core) discardAgain() {
+	var last grid.Tick
+	for _, j := range c.jobs {
+		last = max(last, j.rec.Submitted, j.rec.Started, j.rec.Ended)
+	}
+	var list []Discard
+	for id, j := range c.jobs {
+		kept := c.home(j) && j.rec.State.Terminal()
+		if (kept || j.gone()) && j.rec.Ended >= last-justEnded {
+			list = append(list, Discard{Job: id, Keep: kept})
+		}
+	}
+	slices.SortFunc(list, func(a, b Discard) int { return cmp.Compare(a.Job, b.Job) })
+	for _, d := range list {
+		c.emit(d)
 	}
 }
