@@ -25,6 +25,8 @@ type Config struct {
 	AcceptDeadline grid.Tick
 	// Lease is how long an owner waits for a candidate that pulls files without a word.
 	Lease grid.Tick
+	// PullGrace is how long fetching files may take beside what was reckoned with.
+	PullGrace grid.Tick
 	// Beat is how often a pulling candidate says so.
 	Beat grid.Tick
 	// Block is how long a candidate that refused a job is not asked again for it.
@@ -47,7 +49,7 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		AskDeadline: 2 * grid.Second, Retry: grid.Second, RetryMax: 30 * grid.Second,
-		AcceptDeadline: 5 * grid.Second, Lease: 30 * grid.Second, Beat: 5 * grid.Second,
+		AcceptDeadline: 5 * grid.Second, Lease: 30 * grid.Second, PullGrace: 10 * grid.Minute, Beat: 5 * grid.Second,
 		Block: grid.Minute, Refresh: 5 * grid.Second, Digest: 30 * grid.Second,
 		UploadLimit: grid.Day, Keep: 30 * grid.Day, Decline: 7 * grid.Day,
 	}
@@ -57,7 +59,7 @@ func (c Config) withDefaults() Config {
 	d := Defaults()
 	for _, f := range []struct{ v, d *grid.Tick }{
 		{&c.AskDeadline, &d.AskDeadline}, {&c.Retry, &d.Retry}, {&c.RetryMax, &d.RetryMax},
-		{&c.AcceptDeadline, &d.AcceptDeadline}, {&c.Lease, &d.Lease}, {&c.Beat, &d.Beat},
+		{&c.AcceptDeadline, &d.AcceptDeadline}, {&c.Lease, &d.Lease}, {&c.PullGrace, &d.PullGrace}, {&c.Beat, &d.Beat},
 		{&c.Block, &d.Block}, {&c.Refresh, &d.Refresh}, {&c.Digest, &d.Digest},
 		{&c.UploadLimit, &d.UploadLimit}, {&c.Keep, &d.Keep}, {&c.Decline, &d.Decline},
 	} {

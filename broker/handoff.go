@@ -107,14 +107,20 @@ func (c *Core) handoffDue(j *job) {
 // chosenWait is how long after the offer the candidate should start the job, by the
 // decision that chose it.
 func (c *Core) chosenWait(j *job) grid.Tick {
+	r := c.chosen(j)
+	return r.Delivery + r.Wait
+}
+
+// chosen is the row that the last decision chose.
+func (c *Core) chosen(j *job) grid.Candidate {
 	if n := len(j.rec.Decisions); n > 0 {
 		for _, r := range j.rec.Decisions[n-1].Candidates {
 			if r.Chosen {
-				return r.Delivery + r.Wait
+				return r
 			}
 		}
 	}
-	return 0
+	return grid.Candidate{}
 }
 
 // worthLearning is the size, in bytes, from which a delivery tells more of the way
@@ -132,8 +138,18 @@ func (c *Core) onAccept(from grid.PeerID, m wire.Accept) {
 			j.pullBegan = c.now // a later offer may find files there already: nothing to learn
 		}
 		j.heard = c.now
+		if c.now-j.began > c.pullLimit(j) {
+			c.giveUp(j, "it is fetching the files for far longer than they should take")
+			return
+		}
 		c.arm(j, onHandoff, c.cfg.Lease)
 	}
+}
+
+// pullLimit bounds how long a candidate may say that it is fetching: many times
+// what the decision reckoned with.
+func (c *Core) pullLimit(j *job) grid.Tick {
+	return c.cfg.PullGrace + 20*c.chosen(j).Delivery
 }
 
 func (c *Core) onRefuse(from grid.PeerID, m wire.Refuse) {

@@ -295,8 +295,8 @@ func changesOf(effects []Effect) []grid.Change {
 // Folders of no known job are looked for after the first pause: a candidate that
 // was restarted while it fetched gets its offer again before, and fetches on.
 const (
-	firstSweep = 10 * time.Minute
-	nextSweeps = 6 * time.Hour
+	firstSweep = 20 * time.Second
+	nextSweeps = 10 * time.Minute
 )
 
 func (b *Broker) sweep(ctx context.Context) {

@@ -166,3 +166,21 @@ func TestSilenceIsToldAfterARestart(t *testing.T) {
 		t.Error("nothing heard for a day, contact_lost_since is null")
 	}
 }
+
+// A candidate that says for ever that it fetches the files does not keep the job.
+func TestACandidateThatOnlyAcceptsLosesTheJob(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	epoch := grid.Epoch{Term: 1, Hop: 1}
+	c := bare(grid.Record{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+	k := c.jobs[j.ID]
+	c.makeOffer(k, her, 0)
+	bond := wire.Bond{Job: j.ID, Epoch: epoch, To: her, Digest: wire.JobDigest(j)}
+	for now := grid.Tick(1_000_000); now < 1_000_000+grid.Hour; now += 5 * grid.Second {
+		c.Step(now, Message{her, wire.Accept{Bond: bond}})
+		if k.rec.Handoff.Phase == grid.NoHandoff {
+			return
+		}
+	}
+	t.Error("after an hour the job is still hers to fetch")
+}
