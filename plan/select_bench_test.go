@@ -10,11 +10,11 @@ import (
 
 const benchSites = 50
 
-// benchSlots makes n slots, 20 on a node, at 50 sites: 10 to 200 s long and a little
+// benchSlots makes n slots, 20 on a node, at some sites: 10 to 200 s long and a little
 // apart, so that a job of 100 s leaves half of them out.
-func benchSlots(n int) ([]SlotSite, []grid.Slot) {
+func benchSlots(n, count int) ([]SlotSite, []grid.Slot) {
 	random := rand.New(rand.NewPCG(1, uint64(n)))
-	sites := make([]SlotSite, benchSites)
+	sites := make([]SlotSite, count)
 	for j := range sites {
 		sites[j] = SlotSite{grid.SiteName(fmt.Sprintf("site%d", j)), 1}
 	}
@@ -24,7 +24,7 @@ func benchSlots(n int) ([]SlotSite, []grid.Slot) {
 		at := grid.Tick(random.IntN(200)) * grid.Second
 		for range min(20, n-len(slots)) {
 			length := grid.Tick(10+random.IntN(190))*grid.Second + grid.Tick(random.IntN(1000))
-			slots = append(slots, grid.Slot{Site: sites[node%benchSites].Name, Node: name, Start: at, End: at + length, Price: float64(random.IntN(10))})
+			slots = append(slots, grid.Slot{Site: sites[node%count].Name, Node: name, Start: at, End: at + length, Price: float64(random.IntN(10))})
 			at += length + grid.Tick(1+random.IntN(50_000))
 		}
 	}
@@ -57,7 +57,7 @@ var sizes = []int{10_000, 100_000, 1_000_000, 10_000_000}
 // BenchmarkSelect is one sweep over the sorted lists, to the end.
 func BenchmarkSelect(b *testing.B) {
 	for _, n := range sizes {
-		sites, slots := benchSlots(n)
+		sites, slots := benchSlots(n, benchSites)
 		m, err := NewMarket(sites, slots)
 		if err != nil {
 			b.Fatal(err)
@@ -81,7 +81,7 @@ func BenchmarkSelect(b *testing.B) {
 // merging and sorting.
 func BenchmarkSelectPrepare(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
-		sites, slots := benchSlots(n)
+		sites, slots := benchSlots(n, benchSites)
 		random := rand.New(rand.NewPCG(2, 3))
 		random.Shuffle(n, func(i, j int) { slots[i], slots[j] = slots[j], slots[i] })
 		m, err := NewMarket(sites, slots)
@@ -108,7 +108,7 @@ func TestSelectAllocatesNothingForASlot(t *testing.T) {
 	for name := range benchKinds(0) {
 		var counts []float64
 		for _, n := range []int{2_000, 20_000} {
-			sites, slots := benchSlots(n)
+			sites, slots := benchSlots(n, benchSites)
 			m, err := NewMarket(sites, slots)
 			if err != nil {
 				t.Fatal(err)

@@ -71,7 +71,10 @@ func NewMarket(sites []SlotSite, slots []grid.Slot) (*Market, error) {
 		m.parts[i] = part{s.Start, s.End, s.Price, node, int32(i)}
 	}
 	m.order()
-	return m, m.overlap()
+	if err := m.overlap(); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 func (m *Market) addSites() (index map[grid.SiteName]int32, err error) {

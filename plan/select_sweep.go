@@ -75,13 +75,18 @@ func less(a, b grid.Tick) int { return int(uint64(a-b) >> 63) }
 //	ends    next: a node goes after b    the least of the three is taken; of equals first
 //	opens   a site becomes usable        the site, then the start, then the end
 func (s *sweep) run() (at grid.Tick, ok bool) {
-	count, opens := 0, s.opens()
+	count, most, opens := 0, 0, s.opens()
+	starts, ends, simple := &s.starts, &s.ends, s.ranking == nil
 	for {
 		s.fillStarts()
 		s.fillEnds()
-		i, e := s.starts.next, s.ends.next
-		for i < s.starts.used && e < s.ends.used {
-			a, b := s.starts.at[i&(feedSize-1)], s.ends.at[e&(feedSize-1)]
+		i, e := starts.next, ends.next
+		if simple {
+			i, e = s.leap(most-count, opens)
+			count += (i - starts.next) - (e - ends.next)
+		}
+		for i < starts.used && e < ends.used {
+			a, b := starts.at[i&(feedSize-1)], ends.at[e&(feedSize-1)]
 			now := a
 			if min(a, b) >= opens {
 				if opens >= s.before {
@@ -91,26 +96,53 @@ func (s *sweep) run() (at grid.Tick, ok bool) {
 				now, opens = opens, s.opens()
 			} else {
 				goes := less(b, a)
-				count += s.step(i, e, goes)
+				if simple {
+					count += 1 - 2*goes
+				} else {
+					count += s.rank(i, e, goes)
+				}
 				e += goes
 				i += 1 - goes
 			}
-			if count > s.most {
-				if s.most, s.mostAt = count, now; count >= s.wanted {
+			if count > most {
+				most, s.most, s.mostAt = count, count, now
+				if count >= s.wanted {
 					return now, true
 				}
 			}
 		}
-		s.starts.next, s.ends.next = i, e
+		starts.next, ends.next = i, e
 	}
 }
 
-// step counts the node that comes or goes, and tells by how much the number changes.
-func (s *sweep) step(i, e, goes int) (change int) {
-	switch {
-	case s.ranking == nil:
-		return 1 - 2*goes
-	case goes != 0:
+// leap passes over several starts at a time while these cannot bring the number of
+// nodes above the most so far, room away, and no site becomes usable before the last.
+func (s *sweep) leap(room int, opens grid.Tick) (i, e int) {
+	const several = 16
+	starts, ends := &s.starts, &s.ends
+	i, e = starts.next, ends.next
+	for room >= several && i+several <= starts.used {
+		last := starts.at[(i+several-1)&(feedSize-1)]
+		if last >= opens {
+			break
+		}
+		first := e
+		for e < ends.used && ends.at[e&(feedSize-1)] < last {
+			e++
+		}
+		room += e - first
+		if e == ends.used { // the rest of those that go is not read yet
+			break
+		}
+		i += several
+		room -= several
+	}
+	return i, e
+}
+
+// rank counts the node that comes or goes, and tells by how much the number changes.
+func (s *sweep) rank(i, e, goes int) (change int) {
+	if goes != 0 {
 		return s.ranking.remove(s.ends.site[e&(feedSize-1)])
 	}
 	return s.ranking.add(s.starts.site[i&(feedSize-1)])

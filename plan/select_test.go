@@ -20,7 +20,7 @@ func drawTwin(t *rapid.T) twin {
 		speed := rapid.SampledFrom([]float64{1, 1, 2, 0.5, 3}).Draw(t, "speed")
 		w.sites = append(w.sites, SlotSite{grid.SiteName(fmt.Sprintf("s%d", j)), speed})
 		w.w.Delivery = append(w.w.Delivery, grid.Tick(number(0, 12, "delivery")))
-		for n := range number(0, 4, "nodes") {
+		for n := range number(0, 6, "nodes") {
 			at := grid.Tick(number(0, 10, "first"))
 			for range number(0, 4, "slots") {
 				end := at + grid.Tick(number(1, 15, "length"))
@@ -35,7 +35,7 @@ func drawTwin(t *rapid.T) twin {
 	w.slots = rapid.Permutation(w.slots).Draw(t, "order")
 	w.w.Now = grid.Tick(number(0, 5, "now"))
 	w.w.Margin = grid.Tick(number(0, 3, "margin"))
-	w.w.Processes = number(1, 7, "processes")
+	w.w.Processes = number(1, 8, "processes")
 	w.w.Walltime = grid.Tick(number(1, 14, "walltime"))
 	w.w.MaxSites = number(0, 3, "most sites")
 	w.w.MinPerSite = number(0, min(3, w.w.Processes), "least per site")
@@ -206,6 +206,82 @@ func TestSelectByHand(t *testing.T) {
 		}
 		if text != c.want {
 			t.Errorf("%+v for %v:\n%s\nwant\n%s", c.w, c.fee, text, c.want)
+		}
+	}
+}
+
+// What is wrong with the input is told by its place.
+func TestMarketNamesThePlace(t *testing.T) {
+	t.Parallel()
+	good := []grid.Slot{{Site: "a", Node: "1", Start: 0, End: 10}, {Site: "a", Node: "2", Start: 5, End: 10}}
+	for _, c := range []struct {
+		sites []SlotSite
+		slot  grid.Slot
+		want  string // "" is fine
+	}{
+		{nil, grid.Slot{Site: "a", Node: "1", Start: 10, End: 20}, ""},
+		{nil, grid.Slot{Site: "b", Node: "1", Start: 0, End: 20}, ""},
+		{nil, grid.Slot{Site: "a", Node: "1", Start: 9, End: 20}, `slots[2]: it overlaps slots[0] on the node "1" of "a"`},
+		{nil, grid.Slot{Site: "a", Node: "2", Start: 1, End: 6}, `slots[2]: it overlaps slots[1] on the node "2" of "a"`},
+		{nil, grid.Slot{Site: "c", Node: "1", Start: 10, End: 20}, `slots[2]: its site "c" is none of the sites`},
+		{nil, grid.Slot{Site: "a", Node: "1", Start: 20, End: 20}, "slots[2]: it ends at 0.02 s, which is not after its start at 0.02 s"},
+		{nil, grid.Slot{Site: "a", Node: "1", Start: 20, End: maxInstant + 1}, "slots[2]: from 0.02 to 1.000000000000001e+12 s: instants lie within ±1e+12 s"},
+		{nil, grid.Slot{Site: "a", Node: "1", Start: 10, End: 20, Price: -1}, "slots[2]: its price is -1: a number from 0 up"},
+		{nil, grid.Slot{Site: "a", Node: "1", Start: 10, End: 20, Price: math.NaN()}, "slots[2]: its price is NaN: a number from 0 up"},
+		{[]SlotSite{{"a", 1}, {"b", 1}, {"a", 2}}, good[0], `sites[2]: "a" is sites[0] already`},
+		{[]SlotSite{{"a", 1}, {"b", math.NaN()}}, good[0], "sites[1]: its speed is NaN: from 0.001 to 1000"},
+	} {
+		if c.sites == nil {
+			c.sites = []SlotSite{{"a", 1}, {"b", 1}}
+		}
+		m, err := NewMarket(c.sites, append(slices.Clone(good), c.slot))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+			t.Errorf("%+v %+v: %v, want %q", c.sites, c.slot, err, c.want)
+		}
+		if (m == nil) != (err != nil) {
+			t.Errorf("%+v: a market and an error, or neither", c.slot)
+		}
+	}
+}
+
+// A request that passes Check cannot make a sum of times overflow.
+func TestWantedAtItsBounds(t *testing.T) {
+	t.Parallel()
+	m, err := NewMarket([]SlotSite{{"a", minSpeed}, {"b", maxSpeed}}, []grid.Slot{
+		{Site: "a", Node: "1", Start: -maxInstant, End: maxInstant},
+		{Site: "b", Node: "1", Start: maxInstant - 1, End: maxInstant},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := Wanted{Processes: 1, Walltime: maxWalltime, Now: -maxInstant, Delivery: []grid.Tick{0, maxInstant}}
+	got, _ := m.Within(AnyFee).Select(w)
+	if got == nil || got.Start != -maxInstant || got.End != 0 {
+		t.Errorf("%+v", got)
+	}
+	w.Margin, w.Now = maxInstant, maxInstant
+	if err := w.Check(2); err != nil {
+		t.Fatal(err)
+	}
+	if got, lack := m.Within(AnyFee).Select(w); got != nil || lack.Late != 1 || lack.Short != 1 {
+		t.Errorf("%+v %+v", got, lack)
+	}
+	for _, change := range []func(*Wanted){
+		func(w *Wanted) { w.Processes = 0 },
+		func(w *Wanted) { w.Walltime = 0 },
+		func(w *Wanted) { w.Walltime++ },
+		func(w *Wanted) { w.Now++ },
+		func(w *Wanted) { w.Margin++ },
+		func(w *Wanted) { w.Margin = -1 },
+		func(w *Wanted) { w.MaxSites = -1 },
+		func(w *Wanted) { w.MinPerSite = -1 },
+		func(w *Wanted) { w.MinPerSite = 2 },
+		func(w *Wanted) { w.Delivery = w.Delivery[:1] },
+		func(w *Wanted) { w.Delivery = []grid.Tick{0, -1} },
+		func(w *Wanted) { w.Delivery = []grid.Tick{0, maxInstant + 1} },
+	} {
+		if bad := with(w, change); bad.Check(2) == nil {
+			t.Errorf("%+v is accepted", bad)
 		}
 	}
 }
