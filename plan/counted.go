@@ -52,7 +52,7 @@ type Counted struct {
 
 	steps   steps
 	wake    grid.Tick // the first reserved start (ConsCompress)
-	loose   bool      // some reservation may have an earlier place (ConsCompress)
+	freed   grid.Tick // until when something became free that not all reservations were tried on
 	started []Held
 	behind  []int // scratch: the candidates of EASYSJBF
 }
@@ -141,7 +141,7 @@ func (c *Counted) End(now grid.Tick, h Held) {
 		if now < h.Until {
 			c.steps.advance(now)
 			c.steps.change(c.steps.first, []edge{{now, h.Cores}, {h.Until, 0}})
-			c.loose = true
+			c.freed = max(c.freed, h.Until)
 		}
 		return
 	}

@@ -48,10 +48,11 @@ func (c *Counted) believe(now grid.Tick) {
 // compress is the pass of ConsCompress.
 func (c *Counted) compress(now grid.Tick) {
 	c.steps.advance(now)
-	if c.ended && c.loose {
-		c.loose = false
+	if c.ended && c.freed > now {
+		since := c.freed
+		c.freed = 0
 		for i := range c.queue {
-			c.moveEarlier(now, &c.queue[i])
+			c.moveEarlier(now, max(since, c.freed), &c.queue[i])
 		}
 	}
 	for i := 0; c.fresh > 0; i++ {
@@ -94,15 +95,16 @@ func (c *Counted) startReserved(now grid.Tick) {
 
 // moveEarlier is to take a reservation out and to place it again. Nothing needs to
 // be taken out for that: at an earlier place that reaches into the reservation's
-// own time the job has there what it needs.
-func (c *Counted) moveEarlier(now grid.Tick, e *entry) {
+// own time the job has there what it needs. It begins before freed, the end of what
+// became free since the job was last placed: later places fit no better than then.
+func (c *Counted) moveEarlier(now, freed grid.Tick, e *entry) {
 	had := grid.Tick(e.mark)
 	if e.mark == unplaced || had <= now {
 		return
 	}
-	if at, k, ok := c.steps.before(now, e.cores, e.limit, had); ok {
+	if at, k, ok := c.steps.before(now, e.cores, e.limit, had, freed); ok {
 		c.steps.move(k, at, had, e.cores, e.limit)
 		c.mark(e, at)
-		c.loose = true
+		c.freed = max(c.freed, had+e.limit)
 	}
 }

@@ -107,13 +107,14 @@ func (s *steps) move(k int, from, had grid.Tick, n int32, d grid.Tick) {
 // earliest is the first instant from now on from which n are free for a time d, and
 // the step that holds it. At the last step n must be free.
 func (s *steps) earliest(now grid.Tick, n int32, d grid.Tick) (start grid.Tick, k int) {
-	start, k, _ = s.before(now, n, d, never)
+	start, k, _ = s.before(now, n, d, never, never)
 	return start, k
 }
 
-// before is the first instant from now on, and before an end, from which n are free
-// for a time d or until that end, and the step that holds it.
-func (s *steps) before(now grid.Tick, n int32, d, end grid.Tick) (start grid.Tick, k int, ok bool) {
+// before is the first instant from now on, before an end and before a last instant,
+// from which n are free for a time d or until that end, and the step that holds it.
+func (s *steps) before(now grid.Tick, n int32, d, end, last grid.Tick) (start grid.Tick, k int, ok bool) {
+	last = min(last, end)
 	points := s.points
 	k = s.first
 	for {
@@ -124,7 +125,7 @@ func (s *steps) before(now grid.Tick, n int32, d, end grid.Tick) (start grid.Tic
 			return end, 0, false
 		}
 		start = max(points[k].at, now)
-		if start >= end {
+		if start >= last {
 			return end, 0, false
 		}
 		first, until := k, min(start+d, end)
