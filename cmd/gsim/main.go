@@ -1,4 +1,5 @@
-// Command gsim will run many brokers in virtual time. So far it only says its version.
+// Command gsim asks what local schedulers would do: it replays the logs of real
+// machines under their policies.
 package main
 
 import (
@@ -9,14 +10,16 @@ import (
 	"gbroker/internal/cli"
 )
 
-func main() {
-	os.Exit(cli.Main(&cobra.Command{
-		Use:   "gsim",
-		Short: "Simulate a grid of gbroker sites",
-		Long: `gsim simulates many brokers, their networks and batch systems in virtual time.
+func main() { os.Exit(cli.Main(newRoot())) }
 
-The simulator itself is not built yet: this program only knows --help and --version.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}))
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "gsim",
+		Short: "Simulate sites and their schedulers",
+		Long: `gsim runs what gbroker knows about local schedulers in virtual time.
+
+The simulator of many brokers is not built yet.`,
+	}
+	root.AddCommand(newReplay())
+	return root
 }

@@ -100,7 +100,7 @@ func (r *reader) add(rec *record) error {
 	}
 	j := Job{
 		ID: rec[fieldID], Submit: rec[fieldSubmit], Run: rec[fieldRun], Limit: rec[fieldReqTime],
-		Procs: int32(min(procs, mostProcs+1)), User: small(rec[fieldUser]), Group: small(rec[fieldGroup]), App: small(rec[fieldApp]),
+		Procs: int32(min(procs, MostProcs+1)), User: small(rec[fieldUser]), Group: small(rec[fieldGroup]), App: small(rec[fieldApp]),
 	}
 	if j.Submit == Unknown {
 		return bad(line, "the submit time is unknown")

@@ -18,10 +18,12 @@ const (
 	fields      = 18
 	longestLine = 64 << 10 // bytes
 	mostJobs    = 1 << 24
-	mostProcs   = 1 << 30
 	longest     = 1 << 40 // seconds, and bounds any other number
 	longestSum  = 1 << 50 // seconds: the last submit time and all run times or limits
 )
+
+// MostProcs bounds the processors of a machine.
+const MostProcs = 1 << 30
 
 // fieldNames are those of the format.
 var fieldNames = [fields]string{
@@ -141,8 +143,8 @@ func (s *scanner) comment(text string) error {
 		return bad(s.line, "MaxProcs is empty")
 	}
 	n, err := strconv.ParseInt(words[0], 10, 64)
-	if err != nil || n < 1 || n > mostProcs {
-		return bad(s.line, "MaxProcs: %.40q is not a number from 1 to %d", words[0], mostProcs)
+	if err != nil || n < 1 || n > MostProcs {
+		return bad(s.line, "MaxProcs: %.40q is not a number from 1 to %d", words[0], MostProcs)
 	}
 	s.maxProcs = n
 	return nil
