@@ -1,10 +1,7 @@
 package broker
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 
 	"gbroker/grid"
 	"gbroker/wire"
@@ -96,40 +93,6 @@ type Core struct {
 
 	timers timers
 	out    []Effect
-}
-
-type submissionKey struct {
-	user grid.User
-	key  string
-}
-
-// job is a record and what is known of it in memory only.
-type job struct {
-	rec     grid.Record
-	blocked map[grid.PeerID]grid.Tick // candidates not to be asked before
-	due     [concerns]grid.Tick       // when each concern's timer fires; 0 is off
-	tries   [concerns]int             // repeats since the concern began
-	began   grid.Tick                 // when the offer went out
-	// pullBegan is when a first offer was accepted, with files to fetch; 0 else.
-	pullBegan grid.Tick
-	told      grid.Tick // when the home was last told of an estimate
-	fails     int       // in a row, of what is being tried
-	heard     grid.Tick // last word of the candidate (owner) or of the owner (home)
-	pulling   bool      // home: its output is being fetched
-	killing   bool      // a Withdraw or Kill is under way
-	reading   bool      // a Collect is under way
-	acked     bool      // owner: the home has the present report
-	queued    bool      // in Core.undecided
-	digest    grid.Hash // of the job as it travels; see sum
-}
-
-// member is a line of the neighbourhood and what is known of the peer.
-type member struct {
-	grid.Member
-	live  grid.Liveness
-	heard bool      // the overlay has said whether it lives
-	site  grid.Site // zero until its Hello
-	link  grid.Link
 }
 
 // New makes a Core from what its journal holds. The first event must be Boot.
@@ -252,175 +215,10 @@ func (c *Core) message(from grid.PeerID, m wire.Message) {
 	}
 }
 
-// maxUnnamed bounds what is kept of peers that are no members.
-const maxUnnamed = 1024
-
-// hear notes what is known of a peer. Its line in the neighbours' file may come
-// later than the first word of it.
-func (c *Core) hear(p grid.PeerID, note func(*member)) {
-	if m := c.members[p]; m != nil {
-		note(m)
-		return
-	}
-	m, known := c.unnamed[p]
-	if known || len(c.unnamed) < maxUnnamed {
-		note(&m)
-		c.unnamed[p] = m
-	}
-}
-
-// setMembers replaces the neighbourhood; what is known of a peer that stays is kept.
-func (c *Core) setMembers(members []grid.Member) {
-	old := c.members
-	c.members = make(map[grid.PeerID]*member, len(members))
-	c.targets = nil
-	for _, m := range members {
-		k := &member{Member: m, live: grid.Dead, link: assumedLink(m)}
-		if o := old[m.Peer]; o != nil {
-			k.live, k.site, k.link, k.heard = o.live, o.site, o.link, o.heard
-		} else if o, ok := c.unnamed[m.Peer]; ok {
-			k.site, k.heard = o.site, o.heard
-			if o.heard {
-				k.live = o.live
-			}
-			if len(o.link.Rates) > 0 {
-				k.link = o.link
-			}
-			delete(c.unnamed, m.Peer)
-		}
-		c.members[m.Peer] = k
-		if m.Send {
-			c.targets = append(c.targets, m.Peer)
-		}
-	}
-	slices.SortFunc(c.targets, func(a, b grid.PeerID) int {
-		return cmp.Compare(c.members[a].Name, c.members[b].Name)
-	})
-}
-
-func assumedLink(m grid.Member) grid.Link {
-	b := m.DefaultBandwidth
-	if b <= 0 {
-		b = grid.DefaultBandwidth
-	}
-	if m.RateLimit > 0 {
-		b = min(b, m.RateLimit)
-	}
-	return grid.Link{Rates: []grid.Rate{{Size: 1 << 10, BytesPerSecond: float64(b)}}}
-}
-
-// removed lets go of what hung on members that are none any more.
-func (c *Core) removed() {
-	for _, id := range slices.Sorted(maps.Keys(c.accepted)) {
-		if c.members[c.accepted[id].from] == nil {
-			c.release(c.accepted[id])
-		}
-	}
-	for _, j := range c.sorted() {
-		if h := j.rec.Handoff; h.Phase == grid.Offering && c.members[h.To] == nil {
-			c.dropOffer(j, "the candidate was removed from the neighbours")
-		}
-	}
-}
-
-func (c *Core) siteName(p grid.PeerID) grid.SiteName {
-	if p == c.cfg.Self {
-		return c.cfg.Site.Name
-	}
-	if m := c.members[p]; m != nil {
-		return m.Name
-	}
-	return ""
-}
-
-// sorted lists the live jobs in a fixed order: effects must not follow a map's order.
-func (c *Core) sorted() []*job { return inOrder(c.live) }
-
-func inOrder(jobs map[grid.JobID]*job) []*job {
-	list := make([]*job, 0, len(jobs))
-	for _, j := range jobs {
-		list = append(list, j)
-	}
-	slices.SortFunc(list, func(a, b *job) int { return cmp.Compare(a.rec.Job.ID, b.rec.Job.ID) })
-	return list
-}
-
 func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
 
 func (c *Core) send(to grid.PeerID, m wire.Message) { c.emit(Send{To: to, Message: m}) }
 
 func (c *Core) note(id grid.JobID, p grid.PeerID, text string) {
 	c.emit(Note{Job: id, Peer: p, Text: text})
-}
-
-// home reports that this broker is the job's home.
-func (c *Core) home(j *job) bool { return j.rec.Job.Home == c.cfg.Self }
-
-// save writes the record with one line of history for why it changed ("" for
-// none). Every change of a job owned here is reported to its home, under a number
-// that is saved with it.
-func (c *Core) save(j *job, why string) {
-	report := j.rec.Standing == grid.Owning && !c.home(j)
-	if report {
-		j.rec.Report++
-		j.acked = false
-	}
-	ch := grid.Change{Job: j.rec.Job.ID, Record: copyOf(&j.rec)}
-	if why != "" {
-		ch.Events = []grid.Event{{
-			Job: j.rec.Job.ID, At: c.now, State: j.rec.State,
-			Site: c.siteName(j.rec.Owner), Epoch: j.rec.Epoch, Why: why,
-		}}
-	}
-	c.emit(Save{ch})
-	c.keepLive(j)
-	if report {
-		c.disarm(j, onReport)
-		c.report(j)
-	}
-}
-
-// sum is the digest of the job as it travels, reckoned once: a job does not change
-// after its files are here.
-func (j *job) sum() grid.Hash {
-	if j.digest == (grid.Hash{}) {
-		j.digest = wire.JobDigest(j.rec.Job)
-	}
-	return j.digest
-}
-
-func (c *Core) show(j *job) { c.emit(Show{*copyOf(&j.rec)}) }
-
-// keepLive keeps the set of live jobs.
-func (c *Core) keepLive(j *job) {
-	r := &j.rec
-	tomb := r.Standing == grid.Declined || (r.Standing == grid.Past || r.State.Terminal()) && r.Handoff.Phase == grid.NoHandoff
-	if tomb {
-		delete(c.live, r.Job.ID)
-	} else {
-		c.live[r.Job.ID] = j
-	}
-}
-
-// copyOf is safe to hand out: the slices of a record are only ever appended to or replaced.
-func copyOf(r *grid.Record) *grid.Record {
-	k := *r
-	return &k
-}
-
-// drop forgets a job altogether.
-func (c *Core) drop(j *job) {
-	id := j.rec.Job.ID
-	delete(c.jobs, id)
-	delete(c.live, id)
-	delete(c.keys, submissionKey{j.rec.Job.User, j.rec.Key})
-	c.emit(Save{grid.Change{Job: id}})
-	c.discard(id)
-}
-
-// discard drops all files of a job, unless a newer offer is bringing them anew.
-func (c *Core) discard(id grid.JobID) {
-	if c.accepted[id] == nil {
-		c.emit(Discard{Job: id})
-	}
 }

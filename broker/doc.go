@@ -5,13 +5,18 @@
 // protocols with the other brokers. One file per protocol:
 //
 //	submit.go     a user's job, its files, its removal
-//	estimate.go   the search: asking, answering, deciding
+//	estimate.go   the search: asking, and taking the answers
+//	answer.go     answering the searches of others, and one's own, from a plan
+//	decide.go     the least total, or why nobody
 //	handoff.go    giving a job away: Offer ... Commit, Owned (the owner)
 //	candidate.go  taking one: Accept, Ready, PREPARED, OWNED (the candidate)
 //	local.go      attempts in the local batch system
 //	home.go       reports of the owner, output brought home
 //	cancel.go     the sticky flag
 //	recover.go    after a restart
+//
+// and beside them member.go (the neighbourhood), record.go (what is kept of a job)
+// and timer.go.
 //
 // [Broker] (the files shell*.go) executes what Core decided, through the ports
 // Peers, Batch, Stager, Journal and Hints.

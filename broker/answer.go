@@ -1,0 +1,205 @@
+package broker
+
+import (
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// pendingAsk is a neighbour's question that waits for a snapshot.
+type pendingAsk struct {
+	from grid.PeerID
+	ask  wire.Ask
+}
+
+// maxPending bounds the questions kept while a snapshot is taken.
+const maxPending = 1024
+
+func (c *Core) ask(from grid.PeerID, a wire.Ask) {
+	k := slices.IndexFunc(c.asks, func(p pendingAsk) bool { return p.from == from })
+	if k >= 0 {
+		c.asks[k].ask = a // it has one search at a time: the older one is over
+	} else {
+		c.asks = append(c.asks, pendingAsk{from, a})
+	}
+	c.look()
+}
+
+// looked has a snapshot: everything that waited for one is answered from it.
+func (c *Core) looked(e Looked) {
+	c.looking = false
+	asks, offers := c.asks, c.offers
+	c.asks, c.offers = nil, nil
+	if e.Err != "" {
+		c.note("", "", "no snapshot of the batch system: "+e.Err)
+		c.unseen(asks, offers, noLook)
+		return
+	}
+	s := c.withComing(e.Snapshot)
+	built := plan.Build(s)
+	c.showEstimates(s, built)
+	if e.Full {
+		c.unseen(asks, offers, diskFull)
+		return
+	}
+	base := built.Batch()
+	for _, o := range offers { // first: what comes counts in every answer
+		c.considerOffer(o, base, s)
+	}
+	for _, a := range asks {
+		c.send(a.from, c.answer(base, s, a.ask))
+	}
+	c.ownAnswer(base, s)
+}
+
+// unseen: without a snapshot, or with a full disk, there is no estimate.
+func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer, why string) {
+	none := grid.Estimate{Refusal: &grid.Refusal{Reason: why}}
+	for _, a := range asks {
+		t := wire.Tell{Round: a.ask.Round, Site: c.cfg.Site}
+		for _, q := range a.ask.Questions {
+			t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: none})
+		}
+		c.send(a.from, t)
+	}
+	for _, o := range offers {
+		c.send(o.from, wire.Refuse{Bond: o.offer.Bond, Estimate: none})
+	}
+	if r := c.round; r != nil && r.replies[c.cfg.Self].answers == nil && r.replies[c.cfg.Self].missing == "" {
+		r.replies[c.cfg.Self].missing = why
+		c.ownReplied(r)
+	}
+}
+
+func (c *Core) answer(base *plan.Batch, s plan.Snapshot, a wire.Ask) wire.Tell {
+	t := wire.Tell{Round: a.Round, Site: c.cfg.Site}
+	for _, q := range a.Questions {
+		e := c.estimate(base, s, q.Demand, q.Walltime, q.Delivery)
+		t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: e})
+	}
+	return t
+}
+
+// estimate answers one question; for those that follow, the job has come.
+func (c *Core) estimate(base *plan.Batch, s plan.Snapshot, d grid.Demand, walltime, delivery grid.Tick) grid.Estimate {
+	q := plan.Question{Demand: d, Limit: killLimit(walltime, c.cfg.Site.Speed), NotBefore: s.At + delivery}
+	start, refusal := base.Ask(q)
+	if refusal != nil {
+		return grid.Estimate{Refusal: refusal}
+	}
+	return grid.Estimate{Wait: max(0, start-q.NotBefore)}
+}
+
+func (c *Core) ownAnswer(base *plan.Batch, s plan.Snapshot) {
+	r := c.round
+	if r == nil {
+		return
+	}
+	own := r.replies[c.cfg.Self]
+	if own.answers != nil || own.missing != "" {
+		return
+	}
+	for _, id := range r.jobs {
+		var e grid.Estimate
+		if j := c.jobs[id]; j != nil {
+			e = c.estimate(base, s, j.rec.Job.Demand, j.rec.Job.Walltime, 0)
+		}
+		own.answers = append(own.answers, e)
+	}
+	c.ownReplied(r)
+}
+
+func (c *Core) ownReplied(r *round) {
+	r.waiting--
+	if r.waiting == 0 {
+		c.endRound()
+	}
+}
+
+// withComing adds to a snapshot what it does not show yet: jobs accepted, prepared
+// or just submitted. A site's load is the union by JobID.
+func (c *Core) withComing(s plan.Snapshot) plan.Snapshot {
+	shown := make(map[grid.JobID]bool, len(s.Running)+len(s.Waiting))
+	for _, r := range s.Running {
+		shown[r.Job] = true
+	}
+	for _, w := range s.Waiting {
+		shown[w.Job] = true
+	}
+	var more []plan.Waiting
+	add := func(j *grid.Job) {
+		if !shown[j.ID] {
+			shown[j.ID] = true
+			more = append(more, plan.Waiting{Job: j.ID, Demand: j.Demand, Limit: killLimit(j.Walltime, c.cfg.Site.Speed)})
+		}
+	}
+	for _, id := range c.comingIDs() {
+		if a := c.accepted[id]; a != nil {
+			add(&a.offer.Job)
+		} else {
+			add(&c.jobs[id].rec.Job)
+		}
+	}
+	s.Waiting = append(slices.Clone(s.Waiting), more...)
+	return s
+}
+
+// comingIDs are the jobs that will want capacity here, in a fixed order.
+func (c *Core) comingIDs() []grid.JobID {
+	var ids []grid.JobID
+	for id := range c.accepted {
+		ids = append(ids, id)
+	}
+	for id, j := range c.live {
+		r := &j.rec
+		if r.Standing == grid.Prepared || r.Standing == grid.Owning && r.State == grid.Assigned {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// silence is how many reports in a row may stay out before contact counts as lost.
+const silence = 4
+
+// refresh renews the estimates of waiting jobs at intervals, and looks which owners
+// have not been heard.
+func (c *Core) refresh() {
+	waiting := false
+	for _, j := range c.sorted() {
+		waiting = waiting || j.rec.Standing == grid.Owning && j.rec.State == grid.Assigned
+		if j.rec.Standing == grid.Watching && c.now-j.heard > silence*c.cfg.Digest {
+			c.loseContact(j)
+		}
+	}
+	if waiting {
+		c.look()
+	}
+	c.armGeneral(refreshDue, c.cfg.Refresh)
+}
+
+// showEstimates tells readers, and the homes, when their waiting jobs will start.
+func (c *Core) showEstimates(s plan.Snapshot, p *plan.Plan) {
+	for _, w := range s.Waiting {
+		j := c.jobs[w.Job]
+		if w.Job == "" || j == nil || j.rec.Standing != grid.Owning || j.rec.State != grid.Assigned {
+			continue
+		}
+		start, ok := p.Start(w.Job)
+		if !ok {
+			continue
+		}
+		if d := start - j.rec.EstimateNow; d < grid.Second && d > -grid.Second {
+			continue
+		}
+		j.rec.EstimateNow = start
+		c.show(j)
+		if !c.home(j) && c.now-j.told >= c.cfg.Refresh {
+			j.told = c.now
+			c.report(j)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package broker
+
+import (
+	"cmp"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+type submissionKey struct {
+	user grid.User
+	key  string
+}
+
+// job is a record and what is known of it in memory only.
+type job struct {
+	rec     grid.Record
+	blocked map[grid.PeerID]grid.Tick // candidates not to be asked before
+	due     [concerns]grid.Tick       // when each concern's timer fires; 0 is off
+	tries   [concerns]int             // repeats since the concern began
+	began   grid.Tick                 // when the offer went out
+	// pullBegan is when a first offer was accepted, with files to fetch; 0 else.
+	pullBegan grid.Tick
+	told      grid.Tick // when the home was last told of an estimate
+	fails     int       // in a row, of what is being tried
+	heard     grid.Tick // last word of the candidate (owner) or of the owner (home)
+	pulling   bool      // home: its output is being fetched
+	killing   bool      // a Withdraw or Kill is under way
+	reading   bool      // a Collect is under way
+	acked     bool      // owner: the home has the present report
+	queued    bool      // in Core.undecided
+	digest    grid.Hash // of the job as it travels; see sum
+}
+
+// sorted lists the live jobs in a fixed order: effects must not follow a map's order.
+func (c *Core) sorted() []*job { return inOrder(c.live) }
+
+func inOrder(jobs map[grid.JobID]*job) []*job {
+	list := make([]*job, 0, len(jobs))
+	for _, j := range jobs {
+		list = append(list, j)
+	}
+	slices.SortFunc(list, func(a, b *job) int { return cmp.Compare(a.rec.Job.ID, b.rec.Job.ID) })
+	return list
+}
+
+// home reports that this broker is the job's home.
+func (c *Core) home(j *job) bool { return j.rec.Job.Home == c.cfg.Self }
+
+// save writes the record with one line of history for why it changed ("" for
+// none). Every change of a job owned here is reported to its home, under a number
+// that is saved with it.
+func (c *Core) save(j *job, why string) {
+	report := j.rec.Standing == grid.Owning && !c.home(j)
+	if report {
+		j.rec.Report++
+		j.acked = false
+	}
+	ch := grid.Change{Job: j.rec.Job.ID, Record: copyOf(&j.rec)}
+	if why != "" {
+		ch.Events = []grid.Event{{
+			Job: j.rec.Job.ID, At: c.now, State: j.rec.State,
+			Site: c.siteName(j.rec.Owner), Epoch: j.rec.Epoch, Why: why,
+		}}
+	}
+	c.emit(Save{ch})
+	c.keepLive(j)
+	if report {
+		c.disarm(j, onReport)
+		c.report(j)
+	}
+}
+
+// sum is the digest of the job as it travels, reckoned once: a job does not change
+// after its files are here.
+func (j *job) sum() grid.Hash {
+	if j.digest == (grid.Hash{}) {
+		j.digest = wire.JobDigest(j.rec.Job)
+	}
+	return j.digest
+}
+
+func (c *Core) show(j *job) { c.emit(Show{*copyOf(&j.rec)}) }
+
+// keepLive keeps the set of live jobs.
+func (c *Core) keepLive(j *job) {
+	r := &j.rec
+	tomb := r.Standing == grid.Declined || (r.Standing == grid.Past || r.State.Terminal()) && r.Handoff.Phase == grid.NoHandoff
+	if tomb {
+		delete(c.live, r.Job.ID)
+	} else {
+		c.live[r.Job.ID] = j
+	}
+}
+
+// copyOf is safe to hand out: the slices of a record are only ever appended to or replaced.
+func copyOf(r *grid.Record) *grid.Record {
+	k := *r
+	return &k
+}
+
+// drop forgets a job altogether.
+func (c *Core) drop(j *job) {
+	id := j.rec.Job.ID
+	delete(c.jobs, id)
+	delete(c.live, id)
+	delete(c.keys, submissionKey{j.rec.Job.User, j.rec.Key})
+	c.emit(Save{grid.Change{Job: id}})
+	c.discard(id)
+}
+
+// discard drops all files of a job, unless a newer offer is bringing them anew.
+func (c *Core) discard(id grid.JobID) {
+	if c.accepted[id] == nil {
+		c.emit(Discard{Job: id})
+	}
+}
