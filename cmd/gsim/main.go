@@ -20,6 +20,6 @@ func newRoot() *cobra.Command {
 
 The simulator of many brokers is not built yet.`,
 	}
-	root.AddCommand(newReplay())
+	root.AddCommand(newReplay(), newSelect())
 	return root
 }

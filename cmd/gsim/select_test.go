@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gbroker/internal/cli"
+)
+
+const sitesAB = `"sites":[{"name":"a","delivery_s":0,"speed":1},{"name":"b","delivery_s":15,"speed":2}]`
+
+const free = `{"now":5,` + sitesAB + `,"slots":[
+ {"site":"a","node":"1","start":0,"end":50,"price":1},
+ {"site":"a","node":"1","start":50,"end":120,"price":3},
+ {"site":"a","node":"2","start":10,"end":200.5,"price":1},
+ {"site":"b","node":"1","start":0,"end":60,"price":2}]}`
+
+// runGsim runs gsim select over a slot file (in place of FILE) and on standard input.
+func runGsim(t *testing.T, slots, args string) (code int, stdout, stderr string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "free.json")
+	if err := os.WriteFile(file, []byte(slots), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	root := newRoot()
+	root.SetIn(strings.NewReader(slots))
+	var out, errs bytes.Buffer
+	code = cli.Run(context.Background(), root, strings.Fields(strings.ReplaceAll("select "+args, "FILE", file)), &out, &errs)
+	return code, out.String(), strings.ReplaceAll(errs.String(), file, "FILE")
+}
+
+func TestSelectAnswers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args string
+		code int
+		want string // with all space taken away
+	}{
+		{"--slots FILE --processes 2 --walltime 100", 0, `{"start":10,"end":110,"slots":[
+			{"site":"a","node":"1","start":0,"end":120,"price":3},{"site":"a","node":"2","start":10,"end":200.5,"price":1}],"cost":4}`},
+		{"--slots - --processes 1 --walltime 40", 0, `{"start":20,"end":40,"slots":[{"site":"b","node":"1","start":0,"end":60,"price":2}],"cost":2}`},
+		{"--slots - --processes 1 --walltime 40 --first start", 0, `{"start":5,"end":45,"slots":[{"site":"a","node":"1","start":0,"end":120,"price":1}],"cost":1}`},
+		{"--slots - --processes 1 --walltime 40 --margin 10.25", 0, `{"start":30.25,"end":50.25,"slots":[{"site":"b","node":"1","start":0,"end":60,"price":2}],"cost":2}`},
+		{"--slots - --processes 1 --walltime 40 --fee 1", 0, `{"start":5,"end":45,"slots":[{"site":"a","node":"1","start":0,"end":50,"price":1}],"cost":1}`},
+		{"--slots - --processes 3 --walltime 40", 0, `{"start":20,"end":60,"slots":[{"site":"a","node":"1","start":0,"end":120,"price":3},
+			{"site":"a","node":"2","start":10,"end":200.5,"price":1},{"site":"b","node":"1","start":0,"end":60,"price":2}],"cost":6}`},
+		{"--slots - --processes 3 --walltime 40 --max-sites 1", 1, `{"reason":"at most 2 of the 3 processes can run at once for 40 s, first at 10 s; 
+			of 4 slots 0 cost too much, 0 are too short, 0 end too soon after the files are there; without the limit of sites it would start at 20 s"}`},
+		{"--slots - --processes 3 --walltime 40 --min-per-site 2", 1, `{"reason":"at most 2 of the 3 processes can run at once for 40 s, first at 10 s; 
+			of 4 slots 0 cost too much, 0 are too short, 0 end too soon after the files are there; without the least number of processes per site it would start at 20 s"}`},
+	} {
+		code, out, errs := runGsim(t, free, c.args)
+		if plain := strings.NewReplacer(" ", "", "\n", "", "\t", ""); code != c.code || errs != "" || plain.Replace(out) != plain.Replace(c.want) {
+			t.Errorf("gsim select %s: exit code %d, %s\n%s\nwant %d\n%s", c.args, code, errs, out, c.code, c.want)
+		}
+	}
+}
+
+func TestSelectRefusesWhatMakesNoSense(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ args, want string }{
+		{"--slots FILE --processes 1", `required flag(s) "walltime" not set`},
+		{"--slots FILE --processes 0 --walltime 1", "0 processes: at least 1"},
+		{"--slots FILE --processes 1 --walltime 0", "--walltime 0: at least 0.001 seconds"},
+		{"--slots FILE --processes 1 --walltime NaN", "--walltime NaN"},
+		{"--slots FILE --processes 1 --walltime Inf", "a walltime of 1e+12 s"},
+		{"--slots FILE --processes 1 --walltime 1 --fee NaN", "--fee NaN: a number from 0 up"},
+		{"--slots FILE --processes 1 --walltime 1 --fee -1", "--fee -1: a number from 0 up"},
+		{"--slots FILE --processes 1 --walltime 1 --margin -1", "a margin of -1 s"},
+		{"--slots FILE --processes 1 --walltime 1 --margin NaN", "--margin NaN"},
+		{"--slots FILE --processes 1 --walltime 1 --max-sites -1", "at most -1 sites"},
+		{"--slots FILE --processes 1 --walltime 1 --min-per-site 2", "at least 2 processes per site, of 1 processes in all"},
+		{"--slots FILE --processes 1 --walltime 1 --first last", `--first "last": start or end`},
+		{"--slots FILE --processes 1 --walltime 1 more", `unknown command "more"`},
+	} {
+		if code, out, errs := runGsim(t, free, c.args); code != 2 || out != "" || !strings.Contains(errs, c.want) {
+			t.Errorf("gsim select %s: exit code %d, %s%s\nwant %q", c.args, code, out, errs, c.want)
+		}
+	}
+	code, _, errs := runGsim(t, free, "--slots /nowhere/free.json --processes 1 --walltime 1")
+	if code != 3 || !strings.Contains(errs, "/nowhere/free.json: no such file") {
+		t.Errorf("a file that is not there: exit code %d, %s", code, errs)
+	}
+}
+
+// badSlots are files with one mistake, and what is said of it.
+var badSlots = []struct{ file, want string }{
+	{``, "the file ends here, after 0 bytes"},
+	{`[]`, "an object is expected, not ["},
+	{`{"now":0,` + sitesAB + `}`, "it lacks slots"},
+	{`{"now":0,"sites":[],"slots":[],"more":1}`, `there is no field "more": the fields are now, sites, slots`},
+	{`{"now":0,"now":1,"sites":[],"slots":[]}`, "now: the field comes twice"},
+	{`{"now":0,"sites":[],"slots":[]} {}`, "something follows the end of the document"},
+	{`{"now":0,"sites":[],"slots":null}`, "slots: a list is expected, not null"},
+	{`{"now":"0","sites":[],"slots":[]}`, `now: a number is expected, not "0"`},
+	{`{"now":2e12,"sites":[],"slots":[]}`, "now: 2e+12 s: at most 1e+12 s"},
+	{`{"now":0,"sites":[{"name":"a","delivery_s":0}],"slots":[]}`, "sites[0]: it lacks speed"},
+	{`{"now":0,"sites":[{"name":"a","delivery_s":-1,"speed":1}],"slots":[]}`, "sites[0]: a delivery time of -1 s"},
+	{`{"now":0,"sites":[{"name":"a","delivery_s":0,"speed":0}],"slots":[]}`, "sites[0]: its speed is 0"},
+	{`{"now":0,"sites":[{"name":"","delivery_s":0,"speed":1}],"slots":[]}`, "sites[0].name: the name is empty"},
+	{`{"now":0,"sites":[{"name":"a\u0007","delivery_s":0,"speed":1}],"slots":[]}`, "sites[0].name: the name "},
+	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","start":0,"end":1,"price":NaN}]}`, "slots[0].price: no JSON near byte"},
+	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","start":0,"end":1e999,"price":0}]}`, "slots[0].end: 1e999 is beyond all numbers"},
+	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","Start":0,"end":1,"price":0}]}`, `slots[0]: there is no field "Start": the fields are site, node, start, end, price`},
+	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","start":0,"end":9,"price":0},{"site":"a","node":"1","start":2,"end":1,"price":0}]}`, "slots[1]: it ends at 1 s, which is not after its start at 2 s"},
+	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","start":0,"end":9,"price":0},{"site":"a","node":"1","start":8,"end":10,"price":0}]}`, `slots[1]: it overlaps slots[0] on the node "1" of "a"`},
+	{`{"now":0,` + sitesAB + `,"slots":[{"site":"c","node":"1","start":0,"end":9,"price":0}]}`, `slots[0]: its site "c" is none of the sites`},
+	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","start":0,"end":9,"price":-1}]}`, "slots[0]: its price is -1"},
+	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":7,"start":0,"end":9,"price":1}]}`, "slots[0].node: a name in quotes is expected, not 7"},
+	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","start":0,`, "slots[0]: the file ends here"},
+}
+
+func TestSelectNamesThePlace(t *testing.T) {
+	t.Parallel()
+	for _, c := range badSlots {
+		code, out, errs := runGsim(t, c.file, "--slots FILE --processes 1 --walltime 1")
+		if code != 1 || out != "" || !strings.HasPrefix(errs, "gsim: FILE: invalid: "+c.want) {
+			t.Errorf("%s: exit code %d, %s%s\nwant 1 and %q", c.file, code, out, errs, c.want)
+		}
+	}
+}
+
+// The help holds an example file that works.
+func TestSelectHelpTeaches(t *testing.T) {
+	t.Parallel()
+	_, example, _ := strings.Cut(selectHelp, "in seconds:")
+	example, _, _ = strings.Cut(example, "A slot of a site")
+	code, out, errs := runGsim(t, example, "--slots FILE --processes 2 --walltime 100")
+	if code != 0 || !strings.Contains(out, `"start": 60`) {
+		t.Errorf("the example: exit code %d, %s%s", code, out, errs)
+	}
+}
+
+// No file makes it panic, and what it takes it can answer.
+func FuzzSlotFile(f *testing.F) {
+	f.Add([]byte(free))
+	for _, c := range badSlots {
+		f.Add([]byte(c.file))
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		code, out, errs := runGsim(t, string(file), "--slots FILE --processes 2 --walltime 10 --max-sites 1 --margin 1")
+		if code == 0 && !strings.Contains(out, `"cost"`) || code == 1 && out == "" && errs == "" || code > 1 {
+			t.Errorf("exit code %d, %s%s", code, out, errs)
+		}
+	})
+}
