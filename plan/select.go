@@ -1,13 +1,6 @@
-package plan
-
-import (
-	"math"
-	"slices"
-
-	"gbroker/grid"
-)
-
-// Slot selection: the nodes of several sites that one parallel job can hold at the
+// # Slot selection
+//
+// [Lists.Select] finds the nodes of several sites that one parallel job can hold at the
 // same time, as early as possible.
 //
 //	slots of all sites --NewMarket--> by node --Within(fee)--> merged, listed by start and by end
@@ -26,26 +19,29 @@ import (
 // has one price, that of the dearest part the job takes. Parts over the fee are left
 // out before merging.
 //
-// # At most K sites, at least m processes at each
+// With at most K sites and at least m processes at each: at one instant, with a(j)
+// nodes free at site j, some set of sites will do if and only if the K' largest of
+// those a(j) that are m or more add up to P, where K' = min(K, P/m). More sites could
+// not be given m each, and any smaller number of processes from m up can be taken from
+// a site that has more. So it is enough to keep the sites ordered by a(j) while it
+// goes up and down by one, which one exchange of two places does (see ranking). This
+// form too is exact and linear, for any K.
 //
-// At one instant, with a(j) nodes free at site j, some set of sites will do if and
-// only if the K' largest of those a(j) that are m or more add up to P, where
-// K' = min(K, P/m): more sites could not be given m each, and any smaller number of
-// processes from m up can be taken from a site that has more. So it is enough to keep
-// the sites ordered by a(j) while it goes up and down by one, which one exchange of
-// two places does (see ranking). This form too is exact and linear, for any K.
-//
-// # Speed
-//
-// All processes run as long as the slowest needs. For each speed s that some site
-// has, fastest first, the sweep looks at the sites that are at least as fast, for
-// T/s; the earliest end (or start) of all wins. Work is (speeds) x (slots), less what
+// All processes run as long as the slowest needs. For each speed s that some site has,
+// fastest first, the sweep looks at the sites that are at least as fast, for T/s; the
+// earliest end (or start) of all wins. The work is (speeds) x (slots), less what
 // cannot beat the best so far.
-//
-// # Cost
 //
 // Only the instant is minimised. Of the nodes free at it the cheapest are taken; where
 // K or m bind, the sites with the most free nodes are, and the cheapest nodes there.
+package plan
+
+import (
+	"math"
+	"slices"
+
+	"gbroker/grid"
+)
 
 // SlotSite is what selection must know of a site.
 type SlotSite struct {
