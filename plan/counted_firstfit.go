@@ -13,10 +13,18 @@ func (c *Counted) firstFit(now grid.Tick) {
 	// of starts must be added.
 	var starts int64
 	worst := -int64(never)
-	kept := 0
+	kept, overtaken := 0, 0
 	for i := range c.queue {
+		if c.free == 0 || worst+starts >= barrier {
+			// Nobody behind it starts, so those of them are not overtaken either.
+			if kept != i {
+				copy(c.queue[kept:], c.queue[i:])
+			}
+			overtaken, kept = kept, kept+len(c.queue)-i
+			break
+		}
 		e := &c.queue[i]
-		if e.cores <= c.free && worst+starts < barrier {
+		if e.cores <= c.free {
 			c.start(now, e)
 			starts++
 			continue
@@ -27,9 +35,10 @@ func (c *Counted) firstFit(now grid.Tick) {
 			c.queue[kept] = *e
 		}
 		kept++
+		overtaken = kept
 	}
 	c.queue = c.queue[:kept]
-	for i := range c.queue {
+	for i := range overtaken {
 		c.queue[i].mark += starts
 	}
 }

@@ -113,29 +113,46 @@ func (s *steps) earliest(now grid.Tick, n int32, d grid.Tick) (start grid.Tick, 
 
 // before is the first instant from now on, before an end and before a last instant,
 // from which n are free for a time d or until that end, and the step that holds it.
-func (s *steps) before(now grid.Tick, n int32, d, end, last grid.Tick) (start grid.Tick, k int, ok bool) {
+//
+// Most of the time of conservative policies is spent here. Which step has enough is
+// hard to foretell, so the loop has no branch on it: start is where the present run
+// of steps with enough began, or never.
+func (s *steps) before(now grid.Tick, n int32, d, end, last grid.Tick) (grid.Tick, int, bool) {
+	points := s.points[s.first:]
+	start := grid.Tick(never)
+	if points[0].free >= n {
+		start = now
+	}
 	last = min(last, end)
-	points := s.points
-	k = s.first
-	for {
-		for k < len(points) && points[k].free < n {
-			k++
+	i := 1
+	for ; i < len(points) && points[i].at < last; i++ {
+		at := points[i].at
+		if at-start >= d {
+			return s.found(start, i)
 		}
-		if k == len(points) {
-			return end, 0, false
-		}
-		start = max(points[k].at, now)
-		if start >= last {
-			return end, 0, false
-		}
-		first, until := k, min(start+d, end)
-		for k++; k < len(points) && points[k].free >= n && points[k].at < until; {
-			k++
-		}
-		if k == len(points) || points[k].at >= until {
-			return start, first, true
+		start = min(start, at)
+		if points[i].free < n {
+			start = never
 		}
 	}
+	if start >= last {
+		return end, 0, false
+	}
+	for ; i < len(points) && points[i].at < min(start+d, end); i++ {
+		if points[i].free < n {
+			return end, 0, false
+		}
+	}
+	return s.found(start, i)
+}
+
+// found is what before returns: the step that holds start comes before the i-th.
+func (s *steps) found(start grid.Tick, i int) (grid.Tick, int, bool) {
+	k := s.first + i - 1
+	for k > s.first && s.points[k].at > start {
+		k--
+	}
+	return start, k, true
 }
 
 // never is later than any instant.
