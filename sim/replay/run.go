@@ -40,7 +40,7 @@ func Run(ctx context.Context, log *Log, p plan.Policy, progress func(came int)) 
 type machine struct {
 	jobs      []Job
 	scheduler *plan.Counted
-	ends      ends
+	ends      plan.Ends
 	came      int
 	starts    []int64
 }
@@ -57,16 +57,16 @@ func (m *machine) next() (grid.Tick, bool) {
 			now, ok = at, true
 		}
 	}
-	if len(m.ends) > 0 && (!ok || m.ends[0].at < now) {
-		now, ok = m.ends[0].at, true
+	if at, some := m.ends.First(); some && (!ok || at < now) {
+		now, ok = at, true
 	}
 	return now, ok
 }
 
 // step does all that happens at one instant.
 func (m *machine) step(now grid.Tick) {
-	for len(m.ends) > 0 && m.ends[0].at <= now {
-		m.scheduler.End(now, m.ends.pop())
+	for len(m.ends) > 0 && m.ends[0].At <= now {
+		m.scheduler.End(now, m.ends.Pop())
 	}
 	for ; m.came < len(m.jobs) && grid.Tick(m.jobs[m.came].Submit) <= now; m.came++ {
 		j := &m.jobs[m.came]
@@ -74,59 +74,6 @@ func (m *machine) step(now grid.Tick) {
 	}
 	for _, h := range m.scheduler.Pass(now) {
 		m.starts[h.Ref] = int64(now)
-		m.ends.push(end{now + grid.Tick(m.jobs[h.Ref].Run), h})
+		m.ends.Push(plan.Ending{At: now + grid.Tick(m.jobs[h.Ref].Run), Held: h})
 	}
-}
-
-// end is the end of a running job.
-type end struct {
-	at   grid.Tick
-	held plan.Held
-}
-
-// ends is a heap: the first end is at 0.
-type ends []end
-
-func (h *ends) push(e end) {
-	*h = append(*h, e)
-	a := *h
-	i := len(a) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if a[up].at <= e.at {
-			break
-		}
-		a[i] = a[up]
-		i = up
-	}
-	a[i] = e
-}
-
-func (h *ends) pop() plan.Held {
-	a := *h
-	first := a[0].held
-	n := len(a) - 1
-	e := a[n]
-	a = a[:n]
-	*h = a
-	if n == 0 {
-		return first
-	}
-	i := 0
-	for {
-		k := 2*i + 1
-		if k >= n {
-			break
-		}
-		if k+1 < n && a[k+1].at < a[k].at {
-			k++
-		}
-		if a[k].at >= e.at {
-			break
-		}
-		a[i] = a[k]
-		i = k
-	}
-	a[i] = e
-	return first
 }
