@@ -1,0 +1,137 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gbroker/grid"
+	"gbroker/plan"
+)
+
+// Methods are the ways to believe in run times:
+//
+//	requested  jobs run for the time that was requested
+//	last2      as the mean of the last two of the user that ended
+//	ratio      as the user's jobs that ended made use of what they requested
+//	best       a spread, by likeness to what ended: see plan.RunTimes
+//	actual     as they will: what an oracle would say
+var Methods = []string{"requested", "last2", "ratio", "best", "actual"}
+
+// believer believes in run times. It learns from what ended.
+type believer interface {
+	// ended tells of a job that ran to its end.
+	ended(j *Job)
+	// believe fills into with equally likely run times of a job that has run for
+	// elapsed (0 is not yet), all of them more.
+	believe(j *Job, elapsed int64, into []grid.Tick)
+}
+
+// spread is how many run times are drawn for each job by a method that knows more
+// than one; a prime, so that draws of two jobs can be matched in any way.
+const spread = 31
+
+// newBeliever is a method, and how many run times it should be asked for.
+func newBeliever(method string) (b believer, draws int, err error) {
+	switch method {
+	case "requested":
+		return guesser{func(j *Job) int64 { return j.Limit }, nil}, 1, nil
+	case "actual":
+		return guesser{func(j *Job) int64 { return j.Run }, nil}, 1, nil
+	case "last2":
+		l := make(lastTwo)
+		return guesser{l.guess, l.ended}, 1, nil
+	case "ratio":
+		r := make(ratios)
+		return guesser{r.guess, r.ended}, 1, nil
+	case "best":
+		return &likeness{}, spread, nil
+	}
+	return nil, 0, fmt.Errorf("there is no way %q to believe in run times; there are %s", method, strings.Join(Methods, ", "))
+}
+
+// CheckMethod tells whether method is one of Methods.
+func CheckMethod(method string) error {
+	_, _, err := newBeliever(method)
+	return err
+}
+
+// guesser has one guess for each job. A guess that a job outlives is doubled until it
+// is not; none is more than the limit.
+type guesser struct {
+	guess func(j *Job) int64
+	learn func(j *Job)
+}
+
+func (g guesser) ended(j *Job) {
+	if g.learn != nil {
+		g.learn(j)
+	}
+}
+
+func (g guesser) believe(j *Job, elapsed int64, into []grid.Tick) {
+	run := max(g.guess(j), 1)
+	for run <= elapsed {
+		run *= 2
+	}
+	run = max(min(run, j.Limit), elapsed+1)
+	for i := range into {
+		into[i] = grid.Tick(run)
+	}
+}
+
+// lastTwo is how long the last two of each user ran.
+type lastTwo map[int32][]int64
+
+func (l lastTwo) ended(j *Job) {
+	l[j.User] = append(l[j.User], j.Run)
+	l[j.User] = l[j.User][max(len(l[j.User])-2, 0):]
+}
+
+func (l lastTwo) guess(j *Job) int64 {
+	switch runs := l[j.User]; len(runs) {
+	case 0:
+		return j.Limit
+	case 1:
+		return runs[0]
+	default:
+		return (runs[0] + runs[1]) / 2
+	}
+}
+
+// ratios is how long the jobs of each user ran, and were to run at most.
+type ratios map[int32]struct{ run, limit float64 }
+
+func (r ratios) ended(j *Job) {
+	sum := r[j.User]
+	sum.run += float64(j.Run)
+	sum.limit += float64(j.Limit)
+	r[j.User] = sum
+}
+
+func (r ratios) guess(j *Job) int64 {
+	sum := r[j.User]
+	if sum.limit == 0 {
+		return j.Limit
+	}
+	return int64(sum.run / sum.limit * float64(j.Limit))
+}
+
+// likeness is plan.RunTimes.
+type likeness struct{ plan.RunTimes }
+
+func (l *likeness) ended(j *Job) { l.Ended(trait(j), grid.Tick(j.Run)) }
+
+func (l *likeness) believe(j *Job, elapsed int64, into []grid.Tick) {
+	l.Believe(trait(j), grid.Tick(elapsed), into)
+}
+
+func trait(j *Job) plan.Trait {
+	return plan.Trait{Who: int64(j.User), Cores: j.Procs, Limit: grid.Tick(j.Limit)}
+}
+
+// median is the middle one of some values, which it sorts.
+func median(values []int64) int64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
