@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"gbroker/internal/cli"
 	"gbroker/plan"
@@ -30,12 +29,14 @@ func (f *logFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Int64Var(&f.partition, "partition", 0, "take the jobs of partition `P` alone (default: all)")
 }
 
-// read reads a log for a policy. The changes are nil if it was not to be normalised.
-func (f *logFlags) read(cmd *cobra.Command, path string) (plan.Policy, *replay.Log, *replay.Changes, error) {
+// read reads a log for a policy, or for more that needs the requested times (limits).
+// The changes are nil if the log was not to be normalised.
+func (f *logFlags) read(cmd *cobra.Command, path string, limits bool) (plan.Policy, *replay.Log, *replay.Changes, error) {
 	o, p, err := f.options(cmd)
 	if err != nil {
 		return p, nil, nil, err
 	}
+	o.Limits = o.Limits || limits
 	file, err := os.Open(path)
 	if err != nil {
 		return p, nil, nil, fmt.Errorf("opening the log: %w", err)
@@ -91,9 +92,4 @@ func (u untilDone) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	return u.r.Read(b)
-}
-
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
 }

@@ -1,5 +1,5 @@
 // Command gsim asks what local schedulers would do: it replays the logs of real
-// machines under their policies.
+// machines under their policies, and estimates when jobs will start.
 package main
 
 import (
@@ -20,6 +20,6 @@ func newRoot() *cobra.Command {
 
 The simulator of many brokers is not built yet.`,
 	}
-	root.AddCommand(newReplay(), newSelect())
+	root.AddCommand(newReplay(), newPredict(), newSelect())
 	return root
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -83,7 +82,7 @@ type answer struct {
 }
 
 func (f *replayFlags) run(cmd *cobra.Command, path string) error {
-	p, log, changes, err := f.read(cmd, path)
+	p, log, changes, err := f.read(cmd, path, false)
 	if err != nil {
 		return err
 	}
@@ -119,11 +118,7 @@ func interrupted(err error) error {
 }
 
 func (a answer) print(w io.Writer) error {
-	t := cli.Table(w)
-	for _, row := range []struct {
-		name  string
-		value string
-	}{
+	return printRows(w, [][2]string{
 		{"policy", a.Policy},
 		{"processors", fmt.Sprint(a.Procs)},
 		{"jobs", fmt.Sprint(a.Jobs)},
@@ -134,8 +129,16 @@ func (a answer) print(w io.Writer) error {
 		{"utilisation", fmt.Sprintf("%.2f %%", 100*a.Utilisation)},
 		{"makespan", fmt.Sprintf("%d s", a.Makespan)},
 		{"replayed", fmt.Sprintf("%.0f jobs/s", a.JobsPerS)},
-	} {
-		fmt.Fprintf(t, "%s\t%s\n", row.name, row.value)
+	})
+}
+
+// printRows prints names and values in two columns.
+func printRows(w io.Writer, rows [][2]string) error {
+	t := cli.Table(w)
+	for _, row := range rows {
+		if _, err := fmt.Fprintf(t, "%s\t%s\n", row[0], row[1]); err != nil {
+			return err
+		}
 	}
 	return t.Flush()
 }
@@ -144,7 +147,7 @@ func (a answer) print(w io.Writer) error {
 func writeFile(path string, write func(io.Writer) error) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
-		return fmt.Errorf("writing the starts: %w", err)
+		return fmt.Errorf("making the file of the answer: %w", err)
 	}
 	defer func() {
 		if e := f.Close(); err == nil {
@@ -155,38 +158,4 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil
-}
-
-// progress tells a person at a terminal how far long work is.
-type progress struct {
-	w     io.Writer
-	all   int
-	next  time.Time
-	shown bool
-}
-
-// often is how often progress is shown.
-const often = 500 * time.Millisecond
-
-// newProgress shows progress on w if that is a terminal.
-func newProgress(w io.Writer, all int) *progress {
-	p := &progress{all: all, next: time.Now().Add(often)}
-	if f, ok := w.(*os.File); ok && isTerminal(f) {
-		p.w = w
-	}
-	return p
-}
-
-func (p *progress) at(came int) {
-	if now := time.Now(); p.w != nil && now.After(p.next) {
-		p.next, p.shown = now.Add(often), true
-		fmt.Fprintf(p.w, "\r%d of %d jobs ", came, p.all)
-	}
-}
-
-// done wipes the line.
-func (p *progress) done() {
-	if p.shown {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
 }

@@ -116,7 +116,7 @@ func TestReplayRefuses(t *testing.T) {
 		{[]string{"--policy", "easy", "--procs", "1", path}, cli.No, "line 3: the job has 2 processors, and the machine 1"},
 		{[]string{"--policy", "easy", path + ".gz"}, cli.Failed, "no such file"},
 		{[]string{"--policy", "easy", filepath.Dir(path)}, cli.Failed, "is a directory"},
-		{[]string{"--policy", "easy", "--starts", filepath.Join(path, "x"), path}, cli.Failed, "writing the starts"},
+		{[]string{"--policy", "easy", "--starts", filepath.Join(path, "x"), path}, cli.Failed, "not a directory"},
 	} {
 		code, out, errs := gsim(t.Context(), append([]string{"replay"}, c.args...)...)
 		if code != c.code || out != "" || !strings.Contains(errs, c.want) {

@@ -143,7 +143,7 @@ func (r *reader) check(line int, j *Job) (kept bool, err error) {
 	case j.Run == Unknown:
 		return false, bad(line, "the run time is unknown (normalising drops such a job)")
 	case r.Limits && j.Limit <= 0:
-		return false, bad(line, "the requested time is unknown, and the policy needs it (normalising takes the run time)")
+		return false, bad(line, "the requested time is unknown, and is needed (normalising takes the run time)")
 	case r.Limits && j.Run > j.Limit:
 		return false, bad(line, "the run time of %d s is beyond the requested time of %d s (normalising cuts it)", j.Run, j.Limit)
 	}
