@@ -1,7 +1,7 @@
 # make build    the programs, into bin/
 # make test     everything that is checked: gofmt, vet, the house rules, all tests under -race
 # make demo     three sites on this machine, a dozen jobs (KEEP=1 leaves the sites up)
-# make bench    the benchmarks
+# make bench    the benchmarks; the figures of the README: go run ./test/figures
 # make fmt      format the code
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -32,8 +32,8 @@ test: tools check
 	@race=-race; command -v "$${CC:-gcc}" >/dev/null || race=; \
 	go test $$race -timeout 5m -json ./... | bin/count
 
-demo:
-	go run ./test/demo $(if $(KEEP),-keep)
+demo: build
+	go run ./test/demo -bin bin $(if $(KEEP),-keep)
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...

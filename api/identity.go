@@ -135,7 +135,10 @@ func (s *Server) checkToken(r *http.Request) error {
 	}
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	given := sha256.Sum256([]byte(token))
-	if !ok || subtle.ConstantTimeCompare(given[:], s.token[:]) != 1 {
+	if ok && subtle.ConstantTimeCompare(given[:], s.token[:]) != 1 {
+		return &Fault{"the token is not this broker's: its own is in the file api.token beside its gbroker.yaml", "forbidden", http.StatusUnauthorized}
+	}
+	if !ok {
 		return &Fault{"over TCP every request needs the broker's token: give its file with --token-file or $GBROKER_TOKEN_FILE",
 			"forbidden", http.StatusUnauthorized}
 	}

@@ -120,6 +120,9 @@ func (c *Core) apply(j *job, from grid.PeerID, m wire.Report) {
 	r.Report = m.Number
 	r.State, r.Attempt, r.Local = m.State, m.Attempt, m.Local
 	r.Started, r.Finished = c.keepInstant(r.Started, m.Started), c.keepInstant(r.Finished, m.Finished)
+	if m.Started.Known && m.Finished.Known { // its run time is exact, however long the reports took
+		r.Finished = r.Started + max(0, m.Started.Span-m.Finished.Span)
+	}
 	r.End, r.ExitCode, r.HasExit, r.Signal, r.Reason = m.End, m.ExitCode, m.HasExit, m.Signal, m.Reason
 	r.CancelRequested = r.CancelRequested || m.Cancel
 	r.ContactLost = 0

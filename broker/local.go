@@ -2,6 +2,8 @@ package broker
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"gbroker/grid"
 )
@@ -263,13 +265,21 @@ func (c *Core) collected(e Collected) {
 	}
 	j.rec.Outputs = e.Outputs
 	if len(e.Missing) > 0 {
-		text := fmt.Sprintf("%d files it should have left are missing: %s", len(e.Missing), clip(fmt.Sprint(e.Missing)))
+		text := "it did not leave " + clip(quoted(e.Missing))
 		if j.rec.Reason != "" {
 			text = j.rec.Reason + "; " + text
 		}
 		j.rec.Reason = text
 	}
 	c.close(j, "its output is collected")
+}
+
+func quoted(names []string) string {
+	list := make([]string, len(names))
+	for i, n := range names {
+		list[i] = strconv.Quote(n)
+	}
+	return strings.Join(list, ", ")
 }
 
 // end closes a job that leaves nothing behind.
@@ -300,7 +310,11 @@ func (c *Core) terminal(j *job, s grid.State) {
 	for k := range j.due {
 		c.disarm(j, concern(k))
 	}
-	c.save(j, "the end")
+	why := "the end"
+	if j.rec.Reason != "" {
+		why += ": " + j.rec.Reason
+	}
+	c.save(j, why)
 	c.emit(Discard{Job: j.rec.Job.ID, Keep: true})
 	for _, p := range j.rec.Trail {
 		c.sendClosed(p, j)

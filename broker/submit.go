@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"gbroker/grid"
@@ -16,7 +17,12 @@ import (
 func (c *Core) submit(e Submit) {
 	key := submissionKey{e.Job.User, e.Key}
 	if id, ok := c.keys[key]; ok && e.Key != "" && c.jobs[id] != nil {
-		c.emit(Answer{Token: e.Token, Record: *copyOf(&c.jobs[id].rec), Again: true})
+		known := &c.jobs[id].rec
+		if !known.Removed && !alike(&known.Job, &e.Job) {
+			c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: the key is that of job %s, which another document asked for: use another key", grid.ErrInvalid, id)})
+			return
+		}
+		c.emit(Answer{Token: e.Token, Record: *copyOf(known), Again: true})
 		return
 	}
 	if c.jobs[e.Job.ID] != nil {
@@ -34,12 +40,19 @@ func (c *Core) submit(e Submit) {
 	c.save(j, "accepted from "+e.Job.User.Name)
 	if len(e.Job.Inputs) > 0 {
 		j.rec.State = grid.StageIn
-		c.save(j, fmt.Sprintf("waiting for %d files", len(e.Job.Inputs)))
+		c.save(j, fmt.Sprintf("files to come: %d", len(e.Job.Inputs)))
 		c.arm(j, onUpload, c.cfg.UploadLimit)
 	} else {
 		c.ready(j, "nothing to bring")
 	}
 	c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
+}
+
+// alike: both ask for the same. Their files are not compared: an upload completes
+// the list of those.
+func alike(a, b *grid.Job) bool {
+	return a.Name == b.Name && a.Walltime == b.Walltime && a.Rerunnable == b.Rerunnable &&
+		reflect.DeepEqual(a.Program, b.Program) && reflect.DeepEqual(a.Demand, b.Demand)
 }
 
 // uploaded makes the manifest final. Asked again it answers the same.

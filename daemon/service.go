@@ -201,6 +201,10 @@ func (s service) live(ctx context.Context, r *grid.Record) (grid.Manifest, error
 	if r.Owner == s.site.self {
 		return s.site.stager.Live(r.Job)
 	}
+	if s.site.overlay.Liveness(r.Owner) != grid.Alive {
+		return nil, fmt.Errorf("%w: the site %s, where job %s is, cannot be reached now; try again later",
+			grid.ErrUnavailable, s.SiteName(r.Owner), r.Job.ID)
+	}
 	ctx, cancel := context.WithTimeout(ctx, liveLimit)
 	defer cancel()
 	files, err := s.site.stager.LiveAt(ctx, r.Owner, r.Job.ID)
@@ -250,7 +254,7 @@ func (s service) openLiveAt(ctx context.Context, r *grid.Record, path string) (i
 }
 
 func (s service) Sites(context.Context) ([]api.SiteView, error) {
-	list := []api.SiteView{{Site: s.site.facts, Peer: s.site.self, Self: true, State: grid.Alive}}
+	list := []api.SiteView{{Site: s.site.facts, Peer: s.site.self, Self: true, Send: true, State: grid.Alive}}
 	for _, m := range s.site.memberList() {
 		facts, _ := s.site.factsOf(m.Peer)
 		facts.Name = m.Name

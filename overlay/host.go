@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/connmgr"
@@ -61,6 +62,10 @@ func newHost(key Key, listen []string, g *gate, s settings) (host.Host, error) {
 	h, err := libp2p.New(options...)
 	if err != nil {
 		limits.Close()
+		if strings.Contains(err.Error(), "address already in use") {
+			// The library tells its whole construction; what matters is this.
+			return nil, fmt.Errorf("opening the broker's port on %v: the address is in use by another program: choose another (listen in gbroker.yaml, or --listen)", listen)
+		}
 		return nil, fmt.Errorf("opening the broker's port on %v: %w", listen, err)
 	}
 	return h, nil

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"gbroker/api"
 	"gbroker/daemon"
 	"gbroker/grid"
 	"gbroker/internal/cli"
@@ -69,6 +73,10 @@ whose name or peer ID is there with another line is refused (exit 1).`,
 			default:
 				fmt.Fprintf(cmd.OutOrStdout(), "%s is a neighbour now.\n", m.Name)
 			}
+			if len(m.Addresses) == 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "The line has no address: this site waits for %s to dial it.\n", m.Name)
+			}
+			awaitTaken(cmd, cfg, m)
 			return nil
 		},
 	}
@@ -77,6 +85,41 @@ whose name or peer ID is there with another line is refused (exit 1).`,
 	f.StringVar(&rate, "rate-limit", "", "limit of file transfers each way, in bytes per second, such as 10MB/s (none)")
 	f.StringVar(&bandwidth, "default-bandwidth", "", "bandwidth to believe until it is measured (10MB/s)")
 	return cmd
+}
+
+// takenLimit is how long add waits for a running daemon to take the line up.
+const takenLimit = 5 * time.Second
+
+// awaitTaken waits until the daemon, if it runs, knows the new neighbour, so that
+// the next command finds it.
+func awaitTaken(cmd *cobra.Command, cfg daemon.Config, m grid.Member) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), takenLimit)
+	defer cancel()
+	ready, err := daemon.ReadReady(ctx, cfg)
+	if err != nil {
+		return // it does not run: the file is read at its start
+	}
+	client, err := api.NewClient(api.ClientConfig{Address: "unix://" + ready.Socket})
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	for {
+		sites, err := client.Sites(ctx)
+		taken := slices.ContainsFunc(sites, func(s api.Site) bool { return s.Name == m.Name && s.State == grid.Alive.String() })
+		known := slices.ContainsFunc(sites, func(s api.Site) bool { return s.Name == m.Name })
+		switch {
+		case taken:
+			return
+		case err == nil && known && len(m.Addresses) == 0, ctx.Err() != nil:
+			fmt.Fprintf(cmd.ErrOrStderr(), "It is not heard yet: it must know this site too. 'gclient sites' shows when it is.\n")
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // rates reads the two flags that are rates.

@@ -89,7 +89,11 @@ func (d *document) stat(path string) (size int64, mode uint32, err error) {
 	case !info.Mode().IsRegular():
 		return 0, 0, fmt.Errorf("%s beside the document is a %s: only regular files are sent", path, kindOf(info.Mode()))
 	}
-	return info.Size(), uint32(info.Mode().Perm()), nil
+	f, err := d.folder.Open(filepath.FromSlash(path))
+	if err != nil {
+		return 0, 0, fmt.Errorf("%s beside the document cannot be read: %w", path, err)
+	}
+	return info.Size(), uint32(info.Mode().Perm()), f.Close()
 }
 
 func kindOf(m fs.FileMode) string {

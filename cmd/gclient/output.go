@@ -68,7 +68,7 @@ func fetchAll(cmd *cobra.Command, c *api.Client, id grid.JobID, dir string, forc
 		}
 	}
 	if !list.Complete {
-		return fmt.Errorf("job %s has not ended: what there is so far was fetched; fetch again with --force when it has: %w", id, grid.ErrNotYet)
+		return cli.Exit(cli.Failed, fmt.Errorf("job %s has not ended: what there is so far was fetched; fetch again with --force when it has ended", id))
 	}
 	return nil
 }

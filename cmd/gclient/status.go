@@ -108,7 +108,7 @@ func clock(t api.Time) string {
 	if t == 0 {
 		return "-"
 	}
-	return time.UnixMilli(int64(t)).Format("2006-01-02 15:04:05")
+	return time.UnixMilli(int64(t)).UTC().Format("2006-01-02 15:04:05Z")
 }
 
 // span is a number of seconds for people.

@@ -59,6 +59,11 @@ func waitForEnd(ctx context.Context, cmd *cobra.Command, c *api.Client, id grid.
 	if err != nil {
 		return s, stillGoing(ctx, id, err)
 	}
+	defer func() {
+		if s.State == grid.Completed.String() && s.Reason != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "job %s: %s\n", id, printable(s.Reason))
+		}
+	}()
 	heard := time.Now()
 	for !s.Terminal() {
 		next, err := c.Wait(ctx, id, s.State)
@@ -130,7 +135,9 @@ func (p *program) cancel() *cobra.Command {
 		Short: "End a job",
 		Long: `End a job, wherever it is. It ends with exit code 0 only when the site that has the job
 confirmed that it will not run (again), or that it has ended. Else the wish is
-recorded, and will be followed as soon as that site can be reached: exit code 3.`,
+recorded, and will be followed as soon as that site can be reached: exit code 3. (A
+job that waits at a site which is down may start for a moment when the site returns,
+before it hears of the wish.)`,
 		Example:           "  gclient cancel xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,

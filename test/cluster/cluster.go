@@ -29,9 +29,14 @@ func Build(ctx context.Context, root, dir string) (Programs, error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return Programs{}, fmt.Errorf("building the programs: %w\n%s", err, out)
 	}
+	return In(dir), nil
+}
+
+// In names the programs of a folder.
+func In(dir string) Programs {
 	return Programs{
 		Gbroker: filepath.Join(dir, "gbroker"), Gclient: filepath.Join(dir, "gclient"), Gsim: filepath.Join(dir, "gsim"),
-	}, nil
+	}
 }
 
 // Site is one site: its folder, and its daemon while it runs.

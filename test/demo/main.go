@@ -22,7 +22,7 @@ import (
 
 func main() {
 	keep := flag.Bool("keep", false, "leave the sites up, and say how to reach and stop them")
-	bin := flag.String("bin", "bin", "folder of the built programs; built if missing")
+	bin := flag.String("bin", "", "folder of the built programs; left out, they are built for the occasion")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -40,17 +40,13 @@ type demo struct {
 }
 
 func run(ctx context.Context, bin string, keep bool) (err error) {
-	bin, err = filepath.Abs(bin)
-	if err != nil {
-		return err
-	}
-	programs, err := cluster.Build(ctx, ".", bin)
-	if err != nil {
-		return err
-	}
 	dir, err := os.MkdirTemp("", "gbroker-demo-")
 	if err != nil {
 		return err
+	}
+	programs, err := findPrograms(ctx, bin, dir)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
 	}
 	d := &demo{dir: dir, jobs: filepath.Join(dir, "jobs")}
 	defer func() {
@@ -74,6 +70,14 @@ func run(ctx context.Context, bin string, keep bool) (err error) {
 		d.farewell()
 	}
 	return nil
+}
+
+func findPrograms(ctx context.Context, bin, dir string) (cluster.Programs, error) {
+	if bin == "" {
+		return cluster.Build(ctx, ".", filepath.Join(dir, "bin"))
+	}
+	bin, err := filepath.Abs(bin)
+	return cluster.In(bin), err
 }
 
 // prepare lays out the jobs and makes their large input and their compiled program.
@@ -165,7 +169,7 @@ func (d *demo) show(ctx context.Context) error {
 		{at: 2, file: "overruns", state: "CANCELLED_WALLTIME"},
 		{at: 0, file: "patience", state: "KILLED", cancel: true},
 	}
-	say("A dozen jobs", "handed to the three brokers, one after another")
+	say("A baker's dozen of jobs", "handed to the three brokers, one after another")
 	for _, e := range errands {
 		if err := d.submit(ctx, e); err != nil {
 			return err
@@ -203,7 +207,7 @@ func (d *demo) await(ctx context.Context, errands []*errand) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	fmt.Printf("  %-16s %5s  %-8s %-8s %-19s %4s  %s\n", "JOB", "PROCS", "HANDED", "RAN AT", "STATE", "EXIT", "START, LATER THAN PREDICTED")
+	fmt.Printf("  %-16s %5s  %-8s %-8s %-19s %4s  %s\n", "JOB", "PROCS", "HANDED", "OWNER", "STATE", "EXIT", "START, LATER THAN PREDICTED")
 	for _, e := range errands {
 		exit := "-"
 		if e.ended.Exit != nil {
