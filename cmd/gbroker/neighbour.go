@@ -88,7 +88,7 @@ whose name or peer ID is there with another line is refused (exit 1).`,
 }
 
 // takenLimit is how long add waits for a running daemon to take the line up.
-const takenLimit = 5 * time.Second
+const takenLimit = 2 * time.Second
 
 // awaitTaken waits until the daemon, if it runs, knows the new neighbour, so that
 // the next command finds it.
