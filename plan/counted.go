@@ -211,9 +211,16 @@ func (c *Counted) inOrder(now grid.Tick) {
 	c.drop(n)
 }
 
-// drop takes the first n out of the queue.
+// drop takes the first n out of the queue. A long queue is not moved for that: its
+// place in memory is left to the next growth.
 func (c *Counted) drop(n int) {
-	if n > 0 {
+	switch {
+	case n == 0:
+	case len(c.queue) < longQueue:
 		c.queue = slices.Delete(c.queue, 0, n)
+	default:
+		c.queue = c.queue[n:]
 	}
 }
+
+const longQueue = 256

@@ -20,7 +20,7 @@ func Run(ctx context.Context, log *Log, p plan.Policy, progress func(came int)) 
 	began := time.Now()
 	m := newMachine(log, p)
 	for steps := 0; ; steps++ {
-		if steps&(1<<12-1) == 0 {
+		if steps&(1<<6-1) == 0 {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}

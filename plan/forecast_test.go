@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gbroker/grid"
+
+	"pgregory.net/rapid"
+)
+
+// crowd is a machine of so many cores with so many running and waiting jobs.
+func crowd(p Policy, cores int32, running, waiting int) (*Counted, []Ending) {
+	r := rand.New(rand.NewPCG(1, 2))
+	c := NewCounted(cores, p)
+	var ends []Ending
+	limit := func() grid.Tick { return grid.Tick(60 + r.IntN(86400)) }
+	ref := int32(0)
+	for range running {
+		c.Arrive(Entry{Ref: ref, Cores: cores / int32(running), Limit: limit()})
+		ref++
+	}
+	for _, h := range c.Pass(0) {
+		ends = append(ends, Ending{h.Until, h})
+	}
+	for range waiting {
+		c.Arrive(Entry{Ref: ref, Cores: 1 + r.Int32N(64), Limit: limit()})
+		ref++
+	}
+	c.Pass(1)
+	return c, ends
+}
+
+// A plan of 10,000 waiting and 1,000 running jobs, with limits as run times.
+func BenchmarkForecast(b *testing.B) {
+	for _, text := range []string{"fcfs", "firstfit", "easy", "easy:4", "easy:1:sjf", "easysjbf", "cons-compress"} {
+		b.Run(text, func(b *testing.B) {
+			p, err := ParsePolicy(text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			c, ends := crowd(p, 5000, 1000, 10000)
+			var f Forecast
+			b.ReportAllocs()
+			for b.Loop() {
+				f.Run(1, c, ends, func(_ grid.Tick, h Held) (grid.Tick, bool) { return never, false })
+			}
+		})
+	}
+}
+
+// Where jobs run as long as they are believed to, what is forecast comes true.
+func TestForecastComesTrue(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		cores, jobs := drawLog(t)
+		for i := range jobs {
+			jobs[i].submit = 0
+		}
+		p := Policy{Kind: Kind(rapid.IntRange(int(FCFS), int(ConsCompress)).Draw(t, "kind")), Order: drawOrder(t)}
+		want := runCounted(cores, p, jobs, false)
+		c := NewCounted(cores, p)
+		for i, j := range jobs {
+			c.Arrive(Entry{Ref: int32(i), Cores: j.cores, Limit: j.limit, Priority: j.priority})
+		}
+		got := make([]grid.Tick, len(jobs))
+		var running []Ending
+		for _, h := range c.Pass(0) {
+			running = append(running, Ending{jobs[h.Ref].run, h})
+		}
+		waiting := c.Waiting()
+		var f Forecast
+		for range 2 { // the state of c stays as it is
+			f.Run(0, c, running, func(at grid.Tick, h Held) (grid.Tick, bool) {
+				got[h.Ref] = at
+				return jobs[h.Ref].run, false
+			})
+			if !slices.Equal(got, want) || c.Waiting() != waiting {
+				t.Fatalf("%+v: forecast %v, came %v", p, got, want)
+			}
+		}
+	})
+}
