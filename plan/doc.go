@@ -31,4 +31,10 @@
 // that only fits with it is refused for now, and a waiting job of that kind is
 // passed over: it blocks nobody and has no planned start until a snapshot shows
 // the node up.
+//
+// # Policies
+//
+// [Counted] is a local scheduler under any [Policy], on a machine that is only a
+// number of cores: what logs are replayed with. [Forecast] runs one forward, and
+// [RunTimes] believes how long jobs really run.
 package plan
