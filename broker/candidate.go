@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"strings"
 
 	"gbroker/grid"
 	"gbroker/plan"
@@ -303,7 +304,7 @@ func (c *Core) onStanding(from grid.PeerID, m wire.Standing) {
 func clip(s string) string {
 	const limit = 300
 	if len(s) > limit {
-		return s[:limit] + "…"
+		return strings.ToValidUTF8(s[:limit], "") + "…" // not half a character
 	}
 	return s
 }

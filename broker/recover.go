@@ -96,7 +96,7 @@ func (c *Core) sweep(e Folders) {
 
 // gone tells that a record is all that is kept of the job here.
 func (j *job) gone() bool {
-	return j.rec.Standing == grid.Declined || j.rec.Standing == grid.Past && j.rec.Handoff.Phase == grid.NoHandoff
+	return j.rec.Removed || j.rec.Standing == grid.Declined || j.rec.Standing == grid.Past && j.rec.Handoff.Phase == grid.NoHandoff
 }
 
 // justEnded is how long, in truth, the Discard of an ended job may take to be done.
@@ -111,7 +111,7 @@ func (c *Core) discardAgain() {
 	}
 	var list []Discard
 	for id, j := range c.jobs {
-		kept := c.home(j) && j.rec.State.Terminal()
+		kept := c.home(j) && j.rec.State.Terminal() && !j.rec.Removed
 		if (kept || j.gone()) && j.rec.Ended >= last-justEnded {
 			list = append(list, Discard{Job: id, Keep: kept})
 		}

@@ -17,7 +17,10 @@ func TestDiscardsThatDiedAreDoneAgain(t *testing.T) {
 		r.Handoff.Phase, r.Handoff.To = p, "other"
 		return r
 	}
+	removed := at("a.removed", "me", grid.Owning, grid.Completed, grid.NoHandoff, day/2)
+	removed.Removed = true
 	c := New(Config{Self: "me"}, nil, []grid.Record{
+		removed,
 		at("a.fresh", "me", grid.Owning, grid.Completed, grid.NoHandoff, day),
 		at("a.old", "me", grid.Owning, grid.Completed, grid.NoHandoff, day/2),
 		at("a.runs", "me", grid.Owning, grid.Running, grid.NoHandoff, 0),
@@ -38,8 +41,8 @@ func TestDiscardsThatDiedAreDoneAgain(t *testing.T) {
 	if got := discards(Boot{}); !slices.Equal(got, []Discard{{"a.fresh", true}, {"b.fresh", false}}) {
 		t.Errorf("dropped at the start: %v", got)
 	}
-	all := []grid.JobID{"a.fresh", "a.old", "a.runs", "b.fresh", "b.closed", "b.declined", "b.committed", "b.runs", "z.unknown"}
-	if got := discards(Folders{all}); !slices.Equal(got, []Discard{{"b.fresh", false}, {"b.closed", false}, {"b.declined", false}, {"z.unknown", false}}) {
+	all := []grid.JobID{"a.fresh", "a.old", "a.removed", "a.runs", "b.fresh", "b.closed", "b.declined", "b.committed", "b.runs", "z.unknown"}
+	if got := discards(Folders{all}); !slices.Equal(got, []Discard{{"a.removed", false}, {"b.fresh", false}, {"b.closed", false}, {"b.declined", false}, {"z.unknown", false}}) {
 		t.Errorf("dropped later: %v", got)
 	}
 }
