@@ -78,11 +78,12 @@ type Bond struct {
 	Digest grid.Hash   // JobDigest of the job offered
 }
 
-// Offer (owner to candidate): will you take this job?
+// Offer (owner to candidate): will you take this job? So far only the home of a job
+// offers it.
 type Offer struct {
 	Bond Bond
 	Job  grid.Job
-	Wait grid.Tick // the wait the candidate told
+	Wait grid.Tick // how long after the offer it is to start: the delivery reckoned with, and the wait the candidate told
 	Age  grid.Tick // since submission at the home
 }
 
