@@ -10,6 +10,11 @@ const (
 	MaxText      = 128 << 10 // bytes, of one argument or environment value (what Linux takes)
 	MaxPath      = 1024      // bytes, of a path inside a sandbox
 	MaxFiles     = 10000     // files a job brings or leaves
+
+	MaxResources  = 16      // named resources of one chunk
+	MaxAmount     = 1 << 40 // of one named resource
+	MaxProperties = 16      // of one demand
+	MaxLabel      = 64      // bytes, of the name of a resource or a property
 )
 
 // Job is what one JSDL document asks for. It never changes after submission.
@@ -66,6 +71,10 @@ type Demand struct {
 	// Architecture and System are the site's CPU architecture and operating system
 	// in JSDL's words (x86_64, LINUX); "" accepts any.
 	Architecture, System string
+	// Properties are names that every node of the job must carry.
+	Properties []string
+	// Exclusive asks for whole nodes: nobody else runs there meanwhile.
+	Exclusive bool
 }
 
 // Chunk is Count equal pieces; each piece lies on one node.
@@ -74,6 +83,14 @@ type Chunk struct {
 	Processes int   // processes in each piece
 	Cores     int   // cores each piece needs
 	Memory    int64 // bytes each piece needs; 0 asks for none
+	// Resources are what else each piece needs, by name, no name twice.
+	Resources []Resource
+}
+
+// Resource is an amount of something that a node has besides cores and memory.
+type Resource struct {
+	Name   string // such as gpu:a100
+	Amount int64  // at least 1
 }
 
 // Processes is the number of processes of the whole demand.

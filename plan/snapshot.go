@@ -4,10 +4,22 @@ import "gbroker/grid"
 
 // Node is one machine of a site.
 type Node struct {
-	Name   grid.NodeName
-	Cores  int
-	Memory int64 // bytes; 0 is not declared: memory is then neither asked nor counted
-	Down   bool
+	Name      grid.NodeName
+	Cores     int
+	Memory    int64           // bytes; 0 is not declared: memory is then neither asked nor counted
+	Resources []grid.Resource // what else it has
+	Speed     float64         // 1.0 is the reference; 0 is the site's
+	// Architecture and System are in JSDL's words; "" is the site's.
+	Architecture, System string
+	Properties           []string
+	Down                 bool // down or drained: it takes no job until a snapshot says otherwise
+}
+
+// Queue is a partition of a site. The nodes of two queues may overlap.
+type Queue struct {
+	Name  grid.QueueName
+	Nodes []int     // indices into Snapshot.Nodes; nil is all
+	Limit grid.Tick // the longest limit it takes; 0 is any
 }
 
 // Share is the part of a job that lies on one node.
@@ -16,34 +28,54 @@ type Share struct {
 	Processes int
 	Cores     int
 	Memory    int64
+	Resources []grid.Resource
 }
 
 // Running is a job that holds its shares until End at the latest.
 type Running struct {
 	Job        grid.JobID // "" for a job that is not ours
 	Shares     []Share
-	Start, End grid.Tick
+	Start, End grid.Tick // End is when it is killed
+	Trait      Trait     // by which its run time is believed
 }
 
 // Waiting is a job in the local queue.
 type Waiting struct {
-	Job    grid.JobID // "" for a job that is not ours
-	Demand grid.Demand
-	Limit  grid.Tick // how long the scheduler reserves for it
+	Job      grid.JobID // "" for a job that is not ours
+	Demand   grid.Demand
+	Queue    grid.QueueName // "" is all nodes
+	Limit    grid.Tick      // how long the scheduler reserves for it
+	Priority int64          // for ByPriority
+	Held     bool           // it waits, and is not considered
+	Trait    Trait
+}
+
+// Reservation keeps shares of nodes from start until just before End: for one job,
+// or for nobody (an outage, or a reservation that is not ours).
+type Reservation struct {
+	ID         string
+	Job        grid.JobID // who alone may use it; "" is none that waits here
+	Shares     []Share
+	Start, End grid.Tick
 }
 
 // Snapshot is what a batch system held at one moment.
 type Snapshot struct {
-	At      grid.Tick
-	Site    grid.Site
-	Nodes   []Node
-	Running []Running
-	Waiting []Waiting // in the order in which the scheduler will take them
+	At           grid.Tick
+	Site         grid.Site
+	Policy       Policy // of the site's own scheduler
+	Nodes        []Node
+	Queues       []Queue
+	Running      []Running
+	Waiting      []Waiting // in the order in which the scheduler will take them (its Policy.Order applied on top)
+	Reservations []Reservation
 }
 
 // Question asks for the earliest start of one more job, at the end of the queue.
 type Question struct {
 	Demand    grid.Demand
+	Queue     grid.QueueName
 	Limit     grid.Tick
 	NotBefore grid.Tick // instant: the files are not there sooner
+	Trait     Trait
 }
