@@ -135,6 +135,22 @@ func mirror(m Message) (body, error) {
 		return &closedBody{string(m.Job), uint64(m.Term)}, nil
 	case Error:
 		return &errorBody{uint64(m.Of), string(m.Job), plain(m.Why, MaxWhy)}, nil
+	case Recall:
+		return &recallBody{string(m.Job)}, nil
+	case Recalled:
+		return fromRecalled(m), nil
+	case Seen:
+		return &seenBody{each(m.Journals, fromJournal), m.Boots, m.Ask}, nil
+	case Recount:
+		return &recountBody{m.Sequence}, nil
+	case Recounted:
+		return &recountedBody{each(m.Claims, fromClaim)}, nil
+	case Superseded:
+		return &supersededBody{string(m.Job), fromEpoch(m.Of), fromEpoch(m.Epoch), string(m.Owner), m.Keep}, nil
+	case Request:
+		return &requestBody{m.Number, string(m.Job), m.User, m.Administrator, m.Cancel}, nil
+	case Response:
+		return fromResponse(m), nil
 	case nil:
 		return nil, errors.New("there is no message")
 	}

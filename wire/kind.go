@@ -60,10 +60,19 @@ var rules = [...]rule{
 	KindCancel:    {"Cancel", small, fewElements, func() body { return new(cancelBody) }},
 	KindClosed:    {"Closed", small, fewElements, func() body { return new(closedBody) }},
 	KindError:     {"Error", small, fewElements, func() body { return new(errorBody) }},
+
+	KindRecall:     {"Recall", small, fewElements, func() body { return new(recallBody) }},
+	KindRecalled:   {"Recalled", large, manyElements, func() body { return new(recalledBody) }},
+	KindSeen:       {"Seen", small, fewElements, func() body { return new(seenBody) }},
+	KindRecount:    {"Recount", small, fewElements, func() body { return new(recountBody) }},
+	KindRecounted:  {"Recounted", large, manyElements, func() body { return new(recountedBody) }},
+	KindSuperseded: {"Superseded", small, fewElements, func() body { return new(supersededBody) }},
+	KindRequest:    {"Request", small, fewElements, func() body { return new(requestBody) }},
+	KindResponse:   {"Response", large, manyElements, func() body { return new(responseBody) }},
 }
 
 // Valid reports that k is a kind of this version.
-func (k Kind) Valid() bool { return k >= KindHello && int(k) < len(rules) }
+func (k Kind) Valid() bool { return int(k) < len(rules) && rules[k].fresh != nil }
 
 // Limit is the largest frame body of the kind, in bytes; 0 for no kind.
 func (k Kind) Limit() int {

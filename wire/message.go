@@ -33,6 +33,18 @@ const (
 	KindError
 )
 
+// The kinds that keep home and owner of one mind. 20 to 22 are other kinds.
+const (
+	KindRecall Kind = 23 + iota
+	KindRecalled
+	KindSeen
+	KindRecount
+	KindRecounted
+	KindSuperseded
+	KindRequest
+	KindResponse
+)
+
 // Hello is the first message each way on a connection.
 type Hello struct {
 	Program string // program and version, for people
@@ -216,6 +228,130 @@ type Error struct {
 	Job grid.JobID // "" if none
 	Why string
 }
+
+// Recall (home to who reports): I do not know that job, tell it me. A home that lost
+// its journal learns its jobs again.
+type Recall struct{ Job grid.JobID }
+
+// Recalled (owner or candidate to home) answers Recall.
+type Recalled struct {
+	Job    grid.Job
+	Epoch  grid.Epoch
+	Owning bool      // false: only PREPARED
+	Age    grid.Tick // since submission
+	Cancel bool
+}
+
+// Limits of Seen.
+const (
+	MaxJournals = 16 // incarnations remembered of one peer
+	MaxBoots    = 8
+)
+
+// Seen (each to each, after a Hello) is what the sender has seen of the receiver: its
+// journals, the highest sequence of each, the last one heard at the end; and the
+// boot nonces heard, in their order, one that was heard again once more.
+type Seen struct {
+	Journals []grid.JournalID
+	Boots    []uint64
+	Ask      bool // tell me the same of me
+}
+
+// Recount (a broker that was rolled back, to each member): tell me the jobs that you
+// and I have to do with. Repeated until answered by Recounted.
+type Recount struct {
+	Sequence uint64 // that of the journal, as others have seen it
+}
+
+// MaxClaims is how many claims one Recounted holds.
+const MaxClaims = 32768
+
+// Recounted answers Recount.
+type Recounted struct{ Claims []Claim }
+
+// Claim says who owns a job: the sender, whose home the receiver is; or the receiver,
+// whose home the sender is.
+type Claim struct {
+	Job   grid.JobID
+	Epoch grid.Epoch
+	Yours bool
+}
+
+// Superseded (home to who claims to own): what you own at the epoch Of is owned at
+// Epoch by Owner. Drop it: withdraw what waits, end what runs.
+type Superseded struct {
+	Job   grid.JobID
+	Of    grid.Epoch
+	Epoch grid.Epoch
+	Owner grid.PeerID
+	Keep  bool // the result that you have is kept, at your site, beside that of the job
+}
+
+// Request is a user's wish for a job of another home, passed on by the broker where
+// it was made. Repeated until Response.
+type Request struct {
+	Number        uint64
+	Job           grid.JobID
+	User          string // as the asking broker knows the user
+	Administrator bool   // of the asking broker
+	Cancel        bool   // else: tell its status
+}
+
+// Outcome of a Request.
+type Outcome uint8
+
+// Outcomes.
+const (
+	OutcomeDone      Outcome = 1 + iota // Status is set
+	OutcomeUnknown                      // there is no such job here
+	OutcomeForbidden                    // not for this user
+	OutcomeLater                        // not now
+)
+
+// Response answers Request.
+type Response struct {
+	Number  uint64
+	Job     grid.JobID
+	Outcome Outcome
+	Why     string // for people, unless done
+	Status  *Status
+}
+
+// Status is the public part of a job's record.
+type Status struct {
+	Name              string
+	User              grid.User
+	Home, Owner       grid.PeerID
+	State             grid.State
+	Epoch             grid.Epoch
+	Demand            grid.Demand
+	Walltime          grid.Tick
+	WalltimeDefaulted bool
+	Queue             grid.QueueName
+	Submitted         Ago
+	Started           Ago
+	Finished          Ago
+	Ended             Ago
+	ContactLost       Ago
+	Predicted         In
+	Estimate          In
+	End               grid.State
+	ExitCode          int
+	HasExit           bool
+	Signal            int
+	Reason            string
+	Cancel            bool
+	Outputs           grid.Manifest // where the answering broker has them
+}
+
+func (Recall) Kind() Kind     { return KindRecall }
+func (Recalled) Kind() Kind   { return KindRecalled }
+func (Seen) Kind() Kind       { return KindSeen }
+func (Recount) Kind() Kind    { return KindRecount }
+func (Recounted) Kind() Kind  { return KindRecounted }
+func (Superseded) Kind() Kind { return KindSuperseded }
+func (Request) Kind() Kind    { return KindRequest }
+func (Response) Kind() Kind   { return KindResponse }
 
 func (Hello) Kind() Kind     { return KindHello }
 func (Ask) Kind() Kind       { return KindAsk }

@@ -198,13 +198,45 @@ func (d draw) message(kind Kind) Message {
 		return Closed{d.jobID(), d.u32()}
 	case KindError:
 		return Error{Kind(d.n(0, 255)), "", d.word()}
+	case KindRecall:
+		return Recall{d.jobID()}
+	case KindRecalled:
+		return Recalled{d.job(), d.epoch(), d.yes(), d.wait(), d.yes()}
+	case KindSeen:
+		return Seen{many(d, MaxJournals, d.journal), many(d, MaxBoots, d.u64), d.yes()}
+	case KindRecount:
+		return Recount{d.u64()}
+	case KindRecounted:
+		return Recounted{many(d, 5, func() Claim { return Claim{d.jobID(), d.epoch(), d.yes()} })}
+	case KindSuperseded:
+		return Superseded{d.jobID(), d.epoch(), d.epoch(), d.maybePeer(), d.yes()}
+	case KindRequest:
+		return Request{d.u64(), d.jobID(), "u" + d.name(), d.yes(), d.yes()}
+	case KindResponse:
+		if d.yes() {
+			return Response{Number: d.u64(), Job: d.jobID(), Outcome: Outcome(d.n(2, 4)), Why: d.word()}
+		}
+		return Response{Number: d.u64(), Job: d.jobID(), Outcome: OutcomeDone, Status: d.status()}
 	}
 	panic(kind)
 }
 
+func (d draw) status() *Status {
+	return &Status{
+		Name: d.word(), User: grid.User{Home: d.peer(), Name: d.name()}, Home: d.peer(), Owner: d.maybePeer(),
+		State: grid.State(d.n(1, int64(grid.Lost))), Epoch: d.epoch(), Demand: d.demand(),
+		Walltime: grid.Tick(d.n(1, int64(grid.MaxWalltime))), WalltimeDefaulted: d.yes(), Queue: d.queue(),
+		Submitted: d.ago(), Started: d.ago(), Finished: d.ago(), Ended: d.ago(), ContactLost: d.ago(),
+		Predicted: In(d.ago()), Estimate: In(d.ago()),
+		End:      rapid.SampledFrom([]grid.State{0, grid.Completed, grid.Lost}).Draw(d.T, "end"),
+		ExitCode: int(d.n(-1<<31, 1<<31-1)), HasExit: d.yes(), Signal: int(d.n(0, maxSignal)),
+		Reason: d.word(), Cancel: d.yes(), Outputs: d.manifest(),
+	}
+}
+
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	for kind := KindHello; kind.Valid(); kind++ {
+	for _, kind := range kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				m := draw{t}.message(kind)

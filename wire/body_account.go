@@ -1,0 +1,89 @@
+package wire
+
+import "gbroker/grid"
+
+type recallBody struct {
+	Job string `msgpack:"j,omitempty"`
+}
+
+func (b *recallBody) message(c *check) Message { return Recall{c.jobID("job", b.Job)} }
+
+type recalledBody struct {
+	Job    jobBody   `msgpack:"j,omitempty"`
+	Epoch  epochBody `msgpack:"e,omitempty"`
+	Owning bool      `msgpack:"o,omitempty"`
+	Age    int64     `msgpack:"a,omitempty"`
+	Cancel bool      `msgpack:"c,omitempty"`
+}
+
+func fromRecalled(m Recalled) *recalledBody {
+	return &recalledBody{fromJob(m.Job), fromEpoch(m.Epoch), m.Owning, int64(m.Age), m.Cancel}
+}
+
+func (b *recalledBody) message(c *check) Message {
+	return Recalled{
+		Job:    nested(c, "job", b.Job.job),
+		Epoch:  nested(c, "epoch", b.Epoch.epoch),
+		Owning: b.Owning,
+		Age:    c.wait("age", b.Age),
+		Cancel: b.Cancel,
+	}
+}
+
+type seenBody struct {
+	Journals []journalBody `msgpack:"j,omitempty"`
+	Boots    []uint64      `msgpack:"b,omitempty"`
+	Ask      bool          `msgpack:"a,omitempty"`
+}
+
+func (b *seenBody) message(c *check) Message {
+	return Seen{
+		Journals: list(c, "journals", b.Journals, MaxJournals, func(j journalBody, _ *check) grid.JournalID { return j.journal() }),
+		Boots:    list(c, "boots", b.Boots, MaxBoots, func(n uint64, _ *check) uint64 { return n }),
+		Ask:      b.Ask,
+	}
+}
+
+type recountBody struct {
+	Sequence uint64 `msgpack:"s,omitempty"`
+}
+
+func (b *recountBody) message(*check) Message { return Recount{b.Sequence} }
+
+type recountedBody struct {
+	Claims []claimBody `msgpack:"c,omitempty"`
+}
+
+func (b *recountedBody) message(c *check) Message {
+	return Recounted{list(c, "claims", b.Claims, MaxClaims, claimBody.claim)}
+}
+
+type claimBody struct {
+	Job   string    `msgpack:"j,omitempty"`
+	Epoch epochBody `msgpack:"e,omitempty"`
+	Yours bool      `msgpack:"y,omitempty"`
+}
+
+func fromClaim(m Claim) claimBody { return claimBody{string(m.Job), fromEpoch(m.Epoch), m.Yours} }
+
+func (b claimBody) claim(c *check) Claim {
+	return Claim{c.jobID("job", b.Job), nested(c, "epoch", b.Epoch.epoch), b.Yours}
+}
+
+type supersededBody struct {
+	Job   string    `msgpack:"j,omitempty"`
+	Of    epochBody `msgpack:"f,omitempty"`
+	Epoch epochBody `msgpack:"e,omitempty"`
+	Owner string    `msgpack:"o,omitempty"`
+	Keep  bool      `msgpack:"k,omitempty"`
+}
+
+func (b *supersededBody) message(c *check) Message {
+	return Superseded{
+		Job:   c.jobID("job", b.Job),
+		Of:    nested(c, "of", b.Of.epoch),
+		Epoch: nested(c, "epoch", b.Epoch.epoch),
+		Owner: c.optionalPeer("owner", b.Owner),
+		Keep:  b.Keep,
+	}
+}
