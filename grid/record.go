@@ -72,6 +72,19 @@ type Record struct {
 	Closed  bool     // owner: the home has acknowledged the end
 	Trail   []PeerID // home: who held the job, to be told of its end
 	Removed bool     // home: a tombstone; the job and its files are gone, its key still counts
+
+	// Candidate is the journal of Handoff.To when it said that it is ready: its later word
+	// counts only from the same one, no earlier.
+	Candidate JournalID
+	// Superseded, at an owner, is the epoch by which the home gave the job to another, or gave
+	// it up (then it is Epoch itself): what waits here is withdrawn. Zero is none.
+	Superseded Epoch
+	// Adopted, at the home, is the older epoch whose owner's result became the job's. Zero is none.
+	Adopted Epoch
+	// Kept, at a former owner: its result was not taken, and is kept here for its user.
+	Kept bool
+	// HomeForgotten, at an owner: an administrator said that the home will not come back.
+	HomeForgotten bool
 }
 
 // Event is one line of a job's history.

@@ -14,6 +14,9 @@ type Member struct {
 	Send      bool
 	// RateLimit caps file transfers to and from this member, each way, in bytes per second; 0 is none.
 	RateLimit int64
+	// SameUsers: a user of that site is the user of the same name here, and its
+	// administrators are administrators here: they may ask there for jobs of here.
+	SameUsers bool
 	// DefaultBandwidth is believed until the first measurement, in bytes per second.
 	DefaultBandwidth int64
 }

@@ -20,6 +20,28 @@ type recordRow struct {
 	grid.Record
 	Job     *struct{} `json:",omitempty"` // never set: it has a table of its own
 	Outputs []fileRow `json:",omitempty"`
+
+	Candidate     *grid.JournalID `json:",omitempty"`
+	Superseded    *grid.Epoch     `json:",omitempty"`
+	Adopted       *grid.Epoch     `json:",omitempty"`
+	Kept          bool            `json:",omitempty"`
+	HomeForgotten bool            `json:",omitempty"`
+}
+
+// present is nil for a zero value, which a row leaves out.
+func present[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+func orZero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }
 
 type jobRow struct {
@@ -54,7 +76,11 @@ type fileRow struct {
 }
 
 func encodeRecord(r *grid.Record) ([]byte, error) {
-	return encode(recordRow{Record: *r, Outputs: each(r.Outputs, toFile)})
+	return encode(recordRow{
+		Record: *r, Outputs: each(r.Outputs, toFile),
+		Candidate: present(r.Candidate), Superseded: present(r.Superseded), Adopted: present(r.Adopted),
+		Kept: r.Kept, HomeForgotten: r.HomeForgotten,
+	})
 }
 
 func encodeJob(j *grid.Job) ([]byte, error) {
@@ -93,6 +119,9 @@ func decode(record, job []byte) (grid.Record, error) {
 		return grid.Record{}, err
 	}
 	r.Record.Outputs = outputs
+	r.Record.Candidate = orZero(r.Candidate)
+	r.Record.Superseded, r.Record.Adopted = orZero(r.Superseded), orZero(r.Adopted)
+	r.Record.Kept, r.Record.HomeForgotten = r.Kept, r.HomeForgotten
 	r.Record.Job = d.Job
 	r.Record.Job.Program = d.Program.program()
 	r.Record.Job.Inputs = inputs

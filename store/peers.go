@@ -54,6 +54,35 @@ func (m *marks) see(id grid.JournalID) {
 	}
 }
 
+// Advance raises the journal's sequence to at least to, and is durable when it
+// returns: a journal that was rolled back goes on where peers have seen it last.
+func (j *Journal) Advance(ctx context.Context, to uint64) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.usable(); err != nil {
+		return fmt.Errorf("advance %s to %d: %w", j.file, to, err)
+	}
+	if to > maxSequence {
+		return fmt.Errorf("advance %s to %d: %w: at most %d", j.file, to, grid.ErrInvalid, uint64(maxSequence))
+	}
+	err := j.transaction(context.WithoutCancel(ctx), func() error {
+		_, err := j.conn.ExecContext(ctx, `UPDATE journal SET sequence = max(sequence, ?)`, int64(to))
+		return err
+	})
+	if err != nil {
+		err = j.explain(err)
+		j.end(fmt.Errorf("%w (%w)", ErrBroken, err))
+		return fmt.Errorf("advance %s to %d: %w", j.file, to, err)
+	}
+	j.state.Lock()
+	defer j.state.Unlock()
+	j.id.Sequence = max(j.id.Sequence, to)
+	return nil
+}
+
+// maxSequence leaves room below what SQLite's integers hold.
+const maxSequence = 1 << 62
+
 // Peers gives the highest sequence seen of every incarnation of each peer's
 // journal, the incarnation first seen first. A peer that now says less than what
 // is here for its incarnation, or names one that is not the last here, has been

@@ -752,3 +752,32 @@ func TestTextKeepsAnyBytes(t *testing.T) {
 		}
 	})
 }
+
+// A journal that was rolled back goes on behind what peers have seen of it.
+func TestAdvance(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), t.TempDir()
+	j, err := Open(ctx, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Advance(ctx, 1000); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Advance(ctx, 10); err != nil || j.ID().Sequence != 1000 {
+		t.Errorf("the sequence is %d, %v", j.ID().Sequence, err)
+	}
+	if err := j.Advance(ctx, 1<<63); !errors.Is(err, grid.ErrInvalid) {
+		t.Errorf("beyond what can be counted: %v", err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if j, err = Open(ctx, dir); err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Commit(ctx, nil); err != nil || j.ID().Sequence != 1001 {
+		t.Errorf("opened again and committed once it is %d, %v", j.ID().Sequence, err)
+	}
+}
