@@ -23,6 +23,10 @@ func (c *Core) cancelRequest(e CancelRequest) {
 	if !j.rec.State.Terminal() && !j.rec.CancelRequested {
 		j.rec.CancelRequested = true
 		c.save(j, "cancel requested by "+e.By)
+		if c.cfg.Broken.Without(CancelledToldEarly) && c.home(j) {
+			c.send(j.rec.Owner, wire.Cancel{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
+			c.terminal(j, grid.Killed)
+		}
 		c.enforceCancel(j)
 	}
 	c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})

@@ -245,7 +245,8 @@ func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
 	}
 	prepared := j.rec.Standing == grid.Prepared && j.rec.Handoff.Epoch == m.Bond.Epoch
 	switch {
-	case prepared && j.rec.Owner == from && c.preparedBond(j) == m.Bond:
+	case prepared && j.rec.Owner == from && c.preparedBond(j) == m.Bond,
+		c.cfg.Broken.Without(CommitCreates) && j.rec.Standing != grid.Owning && !m.Bond.Epoch.Before(j.rec.Handoff.Epoch):
 		c.own(j, m.Cancel)
 		c.send(from, wire.Owned{Bond: m.Bond, Owner: c.cfg.Self})
 	case prepared:

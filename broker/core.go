@@ -40,6 +40,9 @@ type Config struct {
 	KeepBytes int64
 	// Decline is after how long a prepared candidate that hears nothing drops the job.
 	Decline grid.Tick
+
+	// Broken are rules switched off to prove a checker; never in a daemon.
+	Broken Rules
 }
 
 // Defaults are the values for a wide-area neighbourhood.

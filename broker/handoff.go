@@ -20,7 +20,7 @@ import (
 // makeOffer moves the job to the candidate to, which is to start it a wait from now.
 func (c *Core) makeOffer(j *job, to grid.PeerID, wait grid.Tick) {
 	next := j.rec.Epoch
-	if next.Before(j.rec.Handoff.Epoch) {
+	if next.Before(j.rec.Handoff.Epoch) && !c.cfg.Broken.Without(EpochReused) {
 		next = j.rec.Handoff.Epoch
 	}
 	next.Hop++
@@ -55,7 +55,7 @@ func (c *Core) open(from grid.PeerID, b wire.Bond) *job {
 		return nil
 	}
 	h := j.rec.Handoff
-	if h.Phase == grid.NoHandoff || h.To != from || h.Epoch != b.Epoch {
+	if h.Phase == grid.NoHandoff || h.To != from || h.Epoch != b.Epoch && !c.cfg.Broken.Without(OfferUnbound) {
 		return nil
 	}
 	return j
@@ -71,6 +71,9 @@ func (c *Core) late(from grid.PeerID, b wire.Bond) {
 	switch {
 	case j == nil:
 		c.send(from, wire.Abort{Bond: b, Why: "the job is not known here"})
+	case c.cfg.Broken.Without(CommitNotRepeated) && j.rec.Standing != grid.Owning:
+	case j.rec.State.Terminal(): // its tombstone there has gone, and an old Offer has come again
+		c.send(from, wire.Abort{Bond: b, Why: "the job has ended"})
 	case j.rec.Owner == from && j.rec.Epoch == b.Epoch:
 		c.send(from, wire.Commit{Bond: b, Cancel: j.rec.CancelRequested})
 	case j.rec.Standing == grid.Owning || b.Epoch.Before(j.rec.Epoch):
@@ -91,7 +94,7 @@ func (c *Core) handoffDue(j *job) {
 			c.giveUp(j, "no answer to the offer")
 		case j.heard == 0:
 			c.sendOffer(j, c.chosenWait(j))
-		case c.now-j.heard >= c.cfg.Lease:
+		case c.now-j.heard >= c.cfg.Lease && !c.cfg.Broken.Without(NoLease):
 			c.giveUp(j, "no word while it fetched the files")
 		default:
 			c.arm(j, onHandoff, c.cfg.Lease)
@@ -240,6 +243,10 @@ func (c *Core) commit(j *job) {
 }
 
 func (c *Core) sendCommit(j *job) {
+	if j.committed && c.cfg.Broken.Without(CommitNotRepeated) {
+		return
+	}
+	j.committed = true
 	c.send(j.rec.Handoff.To, wire.Commit{Bond: c.bond(j), Cancel: j.rec.CancelRequested})
 	c.backoff(j, onHandoff)
 }
@@ -293,6 +300,12 @@ func (c *Core) onUnknown(from grid.PeerID, m wire.Unknown) {
 	}
 	j.rec.Handoff.Phase = grid.NoHandoff
 	c.disarm(j, onHandoff)
+	if c.cfg.Broken.Without(UnknownTakenBack) {
+		j.rec.Standing, j.rec.Owner = grid.Owning, c.cfg.Self
+		j.rec.Epoch.Hop++
+		c.ready(j, "taken back")
+		return
+	}
 	j.rec.Reason = fmt.Sprintf("%s, its owner, has lost its journal", c.siteName(from))
 	if c.home(j) {
 		c.terminal(j, grid.Lost)
@@ -318,9 +331,11 @@ func (c *Core) onInquire(from grid.PeerID, m wire.Inquire) {
 		switch {
 		case mine && (h.Phase == grid.Offering || h.Phase == grid.Withdrawing):
 			answer.Verdict = wire.VerdictOpen
-		case j.rec.Owner == from && j.rec.Epoch == m.Bond.Epoch:
+		case j.rec.State.Terminal():
+			answer.Verdict = wire.VerdictAborted
+		case j.rec.Owner == from && j.rec.Epoch == m.Bond.Epoch && !c.cfg.Broken.Without(CommitNotRepeated):
 			answer.Verdict = wire.VerdictCommitted
-		case j.rec.Standing == grid.Owning, m.Bond.Epoch.Before(j.rec.Epoch), j.rec.State.Terminal():
+		case j.rec.Standing == grid.Owning, m.Bond.Epoch.Before(j.rec.Epoch):
 			answer.Verdict = wire.VerdictAborted
 		}
 	}

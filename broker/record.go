@@ -29,6 +29,7 @@ type job struct {
 	killing   bool      // a Withdraw or Kill is under way
 	reading   bool      // a Collect is under way
 	acked     bool      // owner: the home has the present report
+	committed bool      // owner: Commit was said
 	queued    bool      // in Core.undecided
 	digest    grid.Hash // of the job as it travels; see sum
 }

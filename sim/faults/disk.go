@@ -1,0 +1,106 @@
+package faults
+
+import (
+	"cmp"
+	"slices"
+
+	"gbroker/broker"
+	"gbroker/grid"
+)
+
+// disk is what survives a crash of a site's broker: the journal, with all that was
+// committed, and the folders of jobs with their control directories.
+type disk struct {
+	records     map[grid.JobID]*grid.Record
+	incarnation uint64
+	sequence    uint64
+	folders     map[grid.JobID]*folder
+	full, slow  bool
+	unreadable  bool // the control directories, for now
+	lost        bool // a journal was lost here
+}
+
+// folder is what there is of a job's files.
+type folder struct {
+	inputs, outputs bool
+	tokens          map[token]holder // start.EPOCH.ATTEMPT
+	ends            map[token]grid.Progress
+}
+
+// token names a start token within its folder.
+type token struct {
+	epoch   grid.Epoch
+	attempt uint32
+}
+
+// holder is who has taken a start token.
+type holder uint8
+
+const (
+	nobody holder = iota
+	theProgram
+	theBroker
+)
+
+func newDisk() disk {
+	return disk{records: map[grid.JobID]*grid.Record{}, incarnation: 1, folders: map[grid.JobID]*folder{}}
+}
+
+func (d *disk) folder(id grid.JobID) *folder {
+	f := d.folders[id]
+	if f == nil {
+		f = &folder{tokens: map[token]holder{}, ends: map[token]grid.Progress{}}
+		d.folders[id] = f
+	}
+	return f
+}
+
+// commit makes changes durable, all or none.
+func (d *disk) commit(changes []grid.Change) {
+	for _, c := range changes {
+		if c.Record == nil {
+			delete(d.records, c.Job)
+		} else {
+			d.records[c.Job] = c.Record
+		}
+	}
+	d.sequence++
+}
+
+// load is what a new Core is made from.
+func (d *disk) load() []grid.Record {
+	list := make([]grid.Record, 0, len(d.records))
+	for _, r := range d.records {
+		list = append(list, *r)
+	}
+	slices.SortFunc(list, func(a, b grid.Record) int { return cmp.Compare(a.Job.ID, b.Job.ID) })
+	return list
+}
+
+// loseJournal leaves an empty one, of a new incarnation.
+func (d *disk) loseJournal() {
+	d.records = map[grid.JobID]*grid.Record{}
+	d.incarnation++
+	d.sequence = 0
+	d.lost = true
+}
+
+// changesOf merges the saves of effects, as the shell does: the last record of each job.
+func changesOf(effects []broker.Effect) []grid.Change {
+	var changes []grid.Change
+next:
+	for _, e := range effects {
+		s, ok := e.(broker.Save)
+		if !ok {
+			continue
+		}
+		for i := range changes {
+			if changes[i].Job == s.Change.Job {
+				changes[i].Record = s.Change.Record
+				continue next
+			}
+		}
+		changes = append(changes, s.Change)
+	}
+	return changes
+}

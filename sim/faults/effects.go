@@ -1,0 +1,255 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+
+	"gbroker/broker"
+	"gbroker/grid"
+)
+
+// dispatch lets one effect leave, as shell_effect.go does.
+func (h *host) dispatch(e broker.Effect) {
+	w, s := h.s.w, h.s
+	switch e := e.(type) {
+	case broker.Save:
+		h.show(e.Change.Job, e.Change.Record)
+	case broker.Show:
+		r := e.Record
+		h.show(r.Job.ID, &r)
+	case broker.Send:
+		w.send(s, e.To, e.Message)
+	case broker.Answer:
+		h.answer(e)
+	case broker.Look:
+		h.look()
+	case broker.Launch:
+		h.launch(e)
+	case broker.Withdraw:
+		h.command(e.ID, func() { h.withdraw(e.ID) })
+	case broker.Kill:
+		h.command(e.ID, func() { h.kill(e.ID) })
+	case broker.Probe:
+		h.command(e.ID, func() { h.probe(e.ID) })
+	case broker.Fetch:
+		h.fetch(e)
+	case broker.Collect:
+		h.collect(e)
+	case broker.Discard:
+		h.discard(e)
+	case broker.Note:
+		w.tell(s, "notes %s: %s", e.Job, e.Text)
+	}
+}
+
+// show is what readers see from now on.
+func (h *host) show(id grid.JobID, r *grid.Record) {
+	if r == nil {
+		delete(h.view, id)
+	} else {
+		h.view[id] = r
+	}
+	h.s.w.truth.shown(h.s, id, r)
+}
+
+func (h *host) answer(a broker.Answer) {
+	if f := h.answers[a.Token]; f != nil {
+		delete(h.answers, a.Token)
+		f(a)
+	}
+}
+
+// request posts an event that carries a token.
+func (h *host) request(event func(broker.Token) broker.Event, answered func(broker.Answer)) {
+	h.tokens++
+	t := h.tokens
+	h.answers[t] = answered
+	h.post(event(t))
+}
+
+// look takes a snapshot of the batch system; one at a time.
+func (h *host) look() {
+	s := h.s
+	w := s.w
+	h.do(lane{lookLane, ""}, &work{
+		begin: func() grid.Tick { return s.batch.pace(5) },
+		end: func(bool) {
+			ev := broker.Looked{Full: s.disk.full}
+			if shot, err := s.batch.snapshot(); err != nil {
+				ev.Err = err.Error()
+			} else {
+				ev.Snapshot = shot
+			}
+			if w.tracing() {
+				w.tell(s, "looks: %d running, %d waiting %s", len(ev.Snapshot.Running), len(ev.Snapshot.Waiting), ev.Err)
+			}
+			h.post(ev)
+		},
+	})
+}
+
+// launch prepares the sandbox, then submits.
+func (h *host) launch(e broker.Launch) {
+	id := e.Submission.ID
+	h.do(lane{fileLane, id.Job}, &work{
+		begin: func() grid.Tick { return between(h.s.w.rnd.file, 1, 50) },
+		end: func(stopped bool) {
+			f := h.s.disk.folders[id.Job]
+			switch {
+			case stopped:
+				h.launched(id, "", errors.New("preparing the sandbox: it was discarded"))
+			case len(e.Submission.Job.Inputs) > 0 && (f == nil || !f.inputs):
+				h.launched(id, "", errors.New("preparing the sandbox: an input is missing"))
+			default:
+				h.s.disk.folder(id.Job)
+				h.submit(e.Submission)
+			}
+		},
+	})
+}
+
+func (h *host) submit(sub grid.Submission) {
+	var local grid.LocalID
+	var err error
+	h.do(lane{batchLane, sub.ID.Job}, &work{
+		begin: func() grid.Tick {
+			span := h.s.batch.pace(30)
+			// What the server does is done in the middle, also if the client dies meanwhile.
+			h.s.w.after(span/2, func() { local, err = h.s.batch.submit(sub) })
+			return span
+		},
+		end: func(bool) { h.launched(sub.ID, local, err) },
+	})
+}
+
+func (h *host) launched(id grid.AttemptID, local grid.LocalID, err error) {
+	h.s.w.tell(h.s, "submitted %s: %s %s", id, local, textOf(err))
+	h.post(broker.Launched{ID: id, Local: local, Err: textOf(err), Passing: errors.Is(err, grid.ErrUnavailable)})
+}
+
+// command queues a command to the batch system about an attempt.
+func (h *host) command(id grid.AttemptID, run func()) {
+	h.do(lane{batchLane, id.Job}, &work{
+		begin: func() grid.Tick { return h.s.batch.pace(15) },
+		end:   func(bool) { run() },
+	})
+}
+
+func (h *host) withdraw(id grid.AttemptID) {
+	if r := h.view[id.Job]; r != nil && r.Local == "" {
+		h.s.disk.folder(id.Job)
+	}
+	done, err := h.s.batch.withdraw(id)
+	h.s.w.tell(h.s, "withdraws %s: %v %s", id, done, textOf(err))
+	h.post(broker.Withdrawn{ID: id, Done: done, Err: textOf(err)})
+}
+
+func (h *host) kill(id grid.AttemptID) {
+	err := h.s.batch.kill(id)
+	h.s.w.tell(h.s, "kills %s %s", id, textOf(err))
+}
+
+func (h *host) probe(id grid.AttemptID) {
+	p, err := h.s.batch.progress(id)
+	p.ID = id
+	h.s.w.tell(h.s, "probes %s: %s %s", id, p.Phase, textOf(err))
+	h.post(broker.Progressed{Progress: p, Err: textOf(err)})
+}
+
+// changed is the batch system's own word of a change; like all words it may be lost.
+func (h *host) changed(id grid.AttemptID) {
+	if h.up && h.s.w.rnd.batch.IntN(4) > 0 {
+		h.later(5, func() { h.command(id, func() { h.probe(id) }) })
+	}
+}
+
+// fetch pulls files, if the other side lets it.
+func (h *host) fetch(e broker.Fetch) {
+	w, s := h.s.w, h.s
+	from := w.byPeer[e.From]
+	breaks := false
+	h.do(lane{fetchLane, e.Job}, &work{
+		begin: func() grid.Tick {
+			breaks = w.strikes(FetchBreak, w.rnd.file)
+			rate, _ := s.links[e.From].Bandwidth(e.Files.Size())
+			return 20 + grid.FromSeconds(float64(e.Files.Size())/rate)
+		},
+		end: func(stopped bool) {
+			err := w.mayFetch(s, from, e)
+			switch {
+			case stopped:
+				err = errors.New("it was discarded")
+			case breaks:
+				err = fmt.Errorf("%w: the connection broke", grid.ErrUnavailable)
+			case err == nil && e.Set == broker.InputFiles:
+				s.disk.folder(e.Job).inputs = true
+			case err == nil:
+				s.disk.folder(e.Job).outputs = true
+			}
+			w.tell(s, "fetched the files of %s from %s: %s", e.Job, from.name(), textOf(err))
+			final := errors.Is(err, grid.ErrNotFound) || errors.Is(err, grid.ErrForbidden)
+			h.post(broker.Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: textOf(err), Final: final})
+		},
+	})
+}
+
+// mayFetch is the rule of Broker.MayFetch at the other side, and whether the files are there.
+func (w *world) mayFetch(s, from *site, e broker.Fetch) error {
+	if from.gone || !w.hears(s, from) {
+		return fmt.Errorf("%w: %s is not to be reached", grid.ErrUnavailable, from.name())
+	}
+	r, f := from.host.view[e.Job], from.disk.folders[e.Job]
+	switch {
+	case r == nil:
+		return fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)
+	case e.Set == broker.InputFiles && !(r.Handoff.To == s.peer && r.Handoff.Phase != grid.NoHandoff),
+		e.Set == broker.OutputFiles && !(r.Job.Home == s.peer && r.End != 0):
+		return fmt.Errorf("%w: the files of job %s", grid.ErrForbidden, e.Job)
+	case f == nil, e.Set == broker.InputFiles && !f.inputs, e.Set == broker.OutputFiles && !f.outputs:
+		return fmt.Errorf("%w: the files of job %s", grid.ErrNotFound, e.Job)
+	}
+	return nil
+}
+
+// collect gathers what a job left.
+func (h *host) collect(e broker.Collect) {
+	w := h.s.w
+	h.do(lane{fileLane, e.Job.ID}, &work{
+		begin: func() grid.Tick { return between(w.rnd.file, 1, 50) },
+		end: func(stopped bool) {
+			ev := broker.Collected{Job: e.Job.ID, Epoch: e.Epoch}
+			switch {
+			case stopped:
+				ev.Err = "it was discarded"
+			case w.strikes(CollectFails, w.rnd.file):
+				ev.Err = "the disk does not answer"
+			default:
+				h.s.disk.folder(e.Job.ID).outputs = true
+				ev.Outputs = grid.Manifest{{Path: "stdout", Size: 100, Mode: 0o644, Ranges: make([]grid.Hash, 1)}}
+			}
+			h.post(ev)
+		},
+	})
+}
+
+// discard drops files: first what is at work with them is ended.
+func (h *host) discard(e broker.Discard) {
+	h.stop(lane{fetchLane, e.Job})
+	h.stop(lane{fileLane, e.Job})
+	h.do(lane{fetchLane, e.Job}, &work{
+		begin: func() grid.Tick { return between(h.s.w.rnd.file, 1, 20) },
+		end: func(bool) {
+			h.s.w.tell(h.s, "discards the files of %s (inputs and outputs stay: %v)", e.Job, e.Keep)
+			if !e.Keep {
+				delete(h.s.disk.folders, e.Job)
+			}
+		},
+	})
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,138 @@
+package faults
+
+import (
+	"gbroker/grid"
+)
+
+// Options say which history is run.
+type Options struct {
+	Seed    uint64
+	Brokers int
+	Jobs    int
+	Profile Profile
+	Broken  Broken
+	Trace   func(line string) // nil: none
+
+	// What a shrunk history goes without.
+	Without [kinds]bool  // kinds of faults
+	Most    int          // faults after the first so many; 0 is any number
+	Keep    map[int]bool // jobs that are handed in; nil is all
+}
+
+// Violation is a property that did not hold.
+type Violation struct {
+	Seed     uint64 `json:"seed"`
+	Property string `json:"property"`
+	Step     int    `json:"step"` // steps of Cores before it
+	Text     string `json:"text"`
+}
+
+// Result is what a history came to.
+type Result struct {
+	Seed      uint64
+	Steps     int // of Cores
+	Faults    [kinds]int
+	Jobs      int // accepted
+	Moved     int // of these, started elsewhere than at home
+	Coverage  map[string]int
+	Violation *Violation
+
+	struck int
+}
+
+// Struck is the number of faults.
+func (r *Result) Struck() int { return r.struck }
+
+// Run runs one history to its end, or to the first violation.
+func Run(o Options) Result {
+	w := newWorld(o)
+	for _, s := range w.sites {
+		w.after(between(w.rnd.build, 0, 2*grid.Second), s.host.boot)
+	}
+	w.load()
+	w.plan()
+	w.storm = true
+	w.until(genesis+stormLength, nil)
+	w.storm = false
+	w.until(w.now+faultLength, nil)
+	w.storms = w.now
+	w.tell(nil, "the faults are over")
+	w.calm()
+	w.settle()
+	for _, f := range w.truth.sorted() {
+		if f.accepted {
+			w.result.Jobs++
+		}
+		if f.moved {
+			w.result.Moved++
+		}
+	}
+	return w.result
+}
+
+// Bounds of what may still take time when the faults are over.
+const (
+	endBound    = 4 * grid.Hour    // S1: until every job has ended
+	queueBound  = 20 * grid.Minute // S9: until a waiting job is in a queue
+	settleBound = 45 * grid.Minute // S8: until nothing is left over
+)
+
+// calm lets the world go on until every job has ended.
+func (w *world) calm() {
+	end := w.now + endBound
+	for w.result.Violation == nil && w.now < end {
+		w.until(w.now+grid.Minute, nil)
+		w.queued()
+		if w.open() == nil {
+			return
+		}
+	}
+	if f := w.open(); f != nil && w.result.Violation == nil {
+		r := f.home.disk.records[f.id]
+		if r == nil {
+			w.violate("S1", "%s has not ended %v s after the last fault, and its home does not know it", f.id, endBound.Seconds())
+			return
+		}
+		w.violate("S1", "%s has not ended %v s after the last fault: at its home it is %s", f.id, endBound.Seconds(), sayRecord(f.home, r))
+	}
+}
+
+// open is a job that has to end and has not.
+func (w *world) open() *fact {
+	for _, f := range w.truth.sorted() {
+		if f.accepted && !f.removed && f.told == 0 && !w.excused(f) {
+			return f
+		}
+	}
+	return nil
+}
+
+// excused: the job's home or owner is gone for ever, or one of them has lost its journal.
+func (w *world) excused(f *fact) bool {
+	if f.home.gone || f.home.disk.lost {
+		return true
+	}
+	r := f.home.disk.records[f.id]
+	if r == nil {
+		return false
+	}
+	o := w.byPeer[r.Owner]
+	return o != nil && (o.gone || o.disk.lost)
+}
+
+// queued checks S9 once a minute: a job that waits is in a queue, and not held by us.
+func (w *world) queued() {
+	for _, s := range w.sites {
+		for _, l := range s.batch.jobs {
+			if f := w.truth.facts[l.sub.ID.Job]; f != nil && !l.ours {
+				f.queued = w.now
+			}
+		}
+	}
+	for _, f := range w.truth.sorted() {
+		if f.accepted && !f.removed && f.told == 0 && len(f.starts) == 0 && !w.excused(f) && w.now-max(f.queued, w.storms) > queueBound {
+			w.violate("S9", "%s waits, and has been in no queue for %.0f s", f.id, (w.now - max(f.queued, w.storms)).Seconds())
+			return
+		}
+	}
+}

@@ -1,0 +1,361 @@
+package faults
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"gbroker/broker"
+	"gbroker/grid"
+)
+
+// host is the daemon of a site as a process. This file is the model of the shell of
+// package broker (shell.go); what is done outside is in effects.go and lanes.go:
+//
+//   - events that come while a commit is written are stepped through together, at most
+//     maxBatch of them; their saves make one commit, and only when that is durable the
+//     effects leave, in order. A crash may come before the commit, after it, and after
+//     any effect;
+//   - a save that fails ends the Core: its effects are dropped, its requests are told so,
+//     and after a second a new Core is made from the journal; what was heard of peers
+//     is told to it again, what runs on lanes goes on;
+//   - a crash ends all that is in memory, lanes too.
+type host struct {
+	s      *site
+	up     bool
+	life   int // raised by each crash: what was under way before is void
+	cores  uint64
+	core   *broker.Core // nil between a failed save and the next Core
+	inbox  []broker.Event
+	busy   bool // a commit is being written
+	frozen bool // stopped: nothing happens here until it is thawed
+	thaw   []func()
+
+	base, since grid.Tick // Core's time is base and what passed since by the clock
+	wake        grid.Tick // when the next Tick is due, in true time; 0 is none
+	wakes       uint64
+
+	view    map[grid.JobID]*grid.Record // what readers see
+	lanes   map[lane][]*work
+	lives   map[grid.PeerID]grid.Liveness
+	met     map[grid.PeerID]bool
+	heard   map[grid.PeerID]*heard
+	answers map[broker.Token]func(broker.Answer)
+	tokens  broker.Token
+}
+
+// heard is what was last heard of a peer, for a Core that follows another.
+type heard struct{ site, link, live broker.Event }
+
+// maxBatch is the shell's.
+const maxBatch = 256
+
+// boot starts the process.
+func (h *host) boot() {
+	s := h.s
+	if h.up || s.gone {
+		return
+	}
+	h.up = true
+	h.base, h.since = s.clock.wall(s.w.now), s.w.now
+	h.lanes, h.heard = map[lane][]*work{}, map[grid.PeerID]*heard{}
+	h.lives, h.met = map[grid.PeerID]grid.Liveness{}, map[grid.PeerID]bool{}
+	h.answers = map[broker.Token]func(broker.Answer){}
+	s.w.tell(s, "the broker starts")
+	h.begin()
+	h.later(firstSweep, h.sweep)
+	s.w.notice(s)
+}
+
+// begin makes a Core from the journal.
+func (h *host) begin() {
+	s := h.s
+	if !h.up || s.w.result.Violation != nil {
+		return
+	}
+	records := s.disk.load()
+	h.view = make(map[grid.JobID]*grid.Record, len(records))
+	for i := range records {
+		h.view[records[i].Job.ID] = &records[i]
+	}
+	s.w.truth.loaded(s)
+	h.cores++
+	h.core = broker.New(s.w.config(s), s.members, records)
+	h.inbox = append([]broker.Event{broker.Boot{}}, append(h.remembered(), h.inbox...)...)
+	h.turn()
+}
+
+// config is what the Core of a site is told.
+func (w *world) config(s *site) broker.Config {
+	return broker.Config{
+		Self: s.peer, Site: s.facts, Seed: uint64(s.i)<<48 | s.host.cores<<32, Broken: w.broken.core,
+		Journal: grid.JournalID{Incarnation: s.disk.incarnation, Sequence: s.disk.sequence},
+		Refresh: 20 * grid.Second, Digest: grid.Minute, Decline: decline,
+	}
+}
+
+// decline is how long a candidate waits that hears nothing: longer than all that heals.
+const decline = 30 * grid.Minute
+
+// now is Core's time: the wall clock at the start and what passed since.
+func (h *host) now() grid.Tick {
+	c := &h.s.clock
+	return h.base + c.mono(h.s.w.now) - c.mono(h.since)
+}
+
+// post hands an event to the Core.
+func (h *host) post(ev broker.Event) {
+	h.inbox = append(h.inbox, ev)
+	h.turn()
+}
+
+// word is a post that the next Core has to know too.
+func (h *host) word(ev broker.Event) {
+	about := func(p grid.PeerID) *heard {
+		if h.heard[p] == nil {
+			h.heard[p] = &heard{}
+		}
+		return h.heard[p]
+	}
+	switch e := ev.(type) {
+	case broker.PeerSite:
+		about(e.Peer).site = e
+	case broker.LinkChanged:
+		about(e.Peer).link = e
+	case broker.PeerChanged:
+		about(e.Peer).live = e
+	}
+	h.post(ev)
+}
+
+func (h *host) remembered() []broker.Event {
+	var list []broker.Event
+	for _, p := range slices.Sorted(maps.Keys(h.heard)) {
+		for _, ev := range []broker.Event{h.heard[p].site, h.heard[p].link, h.heard[p].live} {
+			if ev != nil {
+				list = append(list, ev)
+			}
+		}
+	}
+	return list
+}
+
+// live tells a change of who lives.
+func (h *host) live(p grid.PeerID, l grid.Liveness) {
+	if h.lives[p] != l {
+		h.lives[p] = l
+		h.word(broker.PeerChanged{Peer: p, Liveness: l})
+	}
+}
+
+// later runs something in this life of the process, unless it is stopped: then when it
+// goes on. The span is true time.
+func (h *host) later(d grid.Tick, run func()) {
+	life := h.life
+	h.s.w.after(d, func() {
+		if h.up && h.life == life {
+			h.soon(func() {
+				if h.up && h.life == life {
+					run()
+				}
+			})
+		}
+	})
+}
+
+// soon runs something now, or when the process goes on.
+func (h *host) soon(run func()) {
+	if h.frozen {
+		h.thaw = append(h.thaw, run)
+		return
+	}
+	run()
+}
+
+// turn steps the Core through what has come.
+func (h *host) turn() {
+	w := h.s.w
+	for h.up && !h.busy && !h.frozen && h.core != nil && len(h.inbox) > 0 && w.result.Violation == nil {
+		n := min(len(h.inbox), maxBatch)
+		batch := h.inbox[:n:n]
+		h.inbox = h.inbox[n:]
+		var effects []broker.Effect
+		for _, ev := range batch {
+			w.result.Steps++
+			made := h.core.Step(h.now(), ev)
+			if h.overtakes(effects, made) {
+				h.leave(made)
+				made = nil
+			}
+			if effects == nil {
+				effects = made
+			} else {
+				effects = append(effects, made...)
+			}
+		}
+		if h.up {
+			h.perform(effects)
+		}
+	}
+}
+
+// overtakes is the shell with one rule broken: the effects of a step without a save do
+// not wait for the saves of the steps before it.
+func (h *host) overtakes(before, made []broker.Effect) bool {
+	return h.s.w.broken.shell[effectBeforeEarlierSave] && len(changesOf(before)) > 0 && len(changesOf(made)) == 0
+}
+
+// perform makes the saves durable, then lets the effects leave.
+func (h *host) perform(effects []broker.Effect) {
+	changes := changesOf(effects)
+	if len(changes) == 0 {
+		h.finish(effects)
+		return
+	}
+	if h.s.w.broken.shell[effectBeforeSave] {
+		h.leave(effects)
+		effects = nil
+	}
+	if !h.up || h.at(beforeSave, changes) {
+		return
+	}
+	h.busy = true
+	h.later(h.syncTime(), func() { h.commit(effects, changes) })
+}
+
+// syncTime is how long a commit takes.
+func (h *host) syncTime() grid.Tick {
+	r := h.s.w.rnd.disk
+	if h.s.disk.slow {
+		return between(r, 100, 2*grid.Second)
+	}
+	return between(r, 0, 12)
+}
+
+func (h *host) commit(effects []broker.Effect, changes []grid.Change) {
+	w, s := h.s.w, h.s
+	h.busy = false
+	if w.strikes(SaveFails, w.rnd.disk) {
+		h.fail(effects, changes)
+		return
+	}
+	s.disk.commit(changes)
+	w.truth.saved(s, changes)
+	if h.at(afterSave, changes) {
+		return
+	}
+	h.finish(effects)
+	h.turn()
+}
+
+// fail ends the Core: a save failed, of which nobody knows whether it reached the disk.
+func (h *host) fail(effects []broker.Effect, changes []grid.Change) {
+	w, s := h.s.w, h.s
+	reached := w.rnd.disk.IntN(3) == 0
+	w.tell(s, "a save fails; on disk all the same: %v", reached)
+	if reached {
+		s.disk.commit(changes)
+		w.truth.saved(s, changes)
+	}
+	for _, e := range effects {
+		if a, ok := e.(broker.Answer); ok {
+			h.answer(broker.Answer{Token: a.Token, Err: fmt.Errorf("%w: saving to the journal", grid.ErrUnavailable)})
+		}
+	}
+	h.core = nil
+	h.wakes++
+	h.later(grid.Second, h.begin)
+}
+
+// finish lets effects leave and sees to the next Tick.
+func (h *host) finish(effects []broker.Effect) {
+	h.leave(effects)
+	if h.up && h.core != nil {
+		h.setTimer()
+	}
+}
+
+// leave lets effects leave in order, with a crash after any.
+func (h *host) leave(effects []broker.Effect) {
+	for _, e := range effects {
+		h.dispatch(e)
+		if !h.up || h.s.w.result.Violation != nil || h.after(e) {
+			return
+		}
+	}
+}
+
+func (h *host) setTimer() {
+	at, ok := h.core.Next()
+	if !ok {
+		return
+	}
+	w := h.s.w
+	due := w.now + h.s.clock.truly(max(0, at-h.now()))
+	if h.wake == due {
+		return
+	}
+	h.wake = due
+	h.wakes++
+	mine := h.wakes
+	h.later(due-w.now, func() {
+		if h.wakes == mine && h.core != nil {
+			h.wake = 0
+			h.post(broker.Tick{})
+		}
+	})
+}
+
+// crash ends the process; it starts again after down, if ever.
+func (h *host) crash(down grid.Tick, why string) {
+	if !h.up {
+		return
+	}
+	s := h.s
+	s.w.tell(s, "CRASH (%s)", why)
+	h.up, h.core, h.busy, h.frozen = false, nil, false, false
+	h.life++
+	h.wakes++
+	h.wake = 0
+	h.inbox, h.thaw, h.lanes, h.answers = nil, nil, nil, nil
+	s.w.notice(s)
+	s.w.after(down, h.boot)
+}
+
+// pause stops the process for a while, as SIGSTOP does; the clock goes on.
+func (h *host) pause(span grid.Tick) {
+	if !h.up || h.frozen {
+		return
+	}
+	s, life := h.s, h.life
+	s.w.tell(s, "stopped for %v s", span.Seconds())
+	h.frozen = true
+	s.w.notice(s)
+	s.w.after(span, func() {
+		if h.life != life {
+			return
+		}
+		s.w.tell(s, "goes on")
+		h.frozen = false
+		list := h.thaw
+		h.thaw = nil
+		for _, run := range list {
+			run()
+		}
+		h.turn()
+		s.w.notice(s)
+	})
+}
+
+// Folders of no known job are looked for as the shell does it.
+const (
+	firstSweep = 20 * grid.Second
+	nextSweeps = 10 * grid.Minute
+)
+
+func (h *host) sweep() {
+	if h.core != nil {
+		h.post(broker.Folders{Jobs: slices.Sorted(maps.Keys(h.s.disk.folders))})
+	}
+	h.later(nextSweeps, h.sweep)
+}

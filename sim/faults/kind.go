@@ -1,0 +1,110 @@
+package faults
+
+// Kind is a kind of fault.
+type Kind uint8
+
+// The kinds.
+const (
+	Loss Kind = iota
+	Duplicate
+	Delay
+	Partition
+	OneWay
+	FalseWord
+	FetchBreak
+
+	SaveFails
+	DiskFull
+	SlowDisk
+	JournalLost
+
+	Crash
+	CrashAtPoint
+	PowerCut
+	Pause
+	SiteGone
+
+	SubmitFails
+	SubmitUnanswered
+	SubmitLate
+	SubmitForgotten
+	CommandFails
+	CommandSlow
+	ListingFails
+	ListingEmpty
+	JobHidden
+	JobLost
+	Requeue
+	IDReused
+	EarlyStart
+	ControlUnreadable
+	OperatorHold
+	OperatorDelete
+	CollectFails
+
+	ClockStep
+
+	kinds
+)
+
+var kindNames = [kinds]string{
+	Loss: "loss", Duplicate: "duplicate", Delay: "delay", Partition: "partition", OneWay: "one-way", FalseWord: "false-word",
+	FetchBreak: "fetch-break",
+	SaveFails:  "save-fails", DiskFull: "disk-full", SlowDisk: "slow-disk", JournalLost: "journal-lost",
+	Crash: "crash", CrashAtPoint: "crash-at-point", PowerCut: "power-cut", Pause: "pause", SiteGone: "site-gone",
+	SubmitFails: "submit-fails", SubmitUnanswered: "submit-unanswered", SubmitLate: "submit-late", SubmitForgotten: "submit-forgotten",
+	CommandFails: "command-fails", CommandSlow: "command-slow", ListingFails: "listing-fails", ListingEmpty: "listing-empty",
+	JobHidden: "job-hidden", JobLost: "job-lost", Requeue: "requeue", IDReused: "id-reused", EarlyStart: "early-start",
+	ControlUnreadable: "control-unreadable", OperatorHold: "operator-hold", OperatorDelete: "operator-delete", CollectFails: "collect-fails",
+	ClockStep: "clock-step",
+}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Kinds lists the names of all kinds.
+func Kinds() []string { return kindNames[:] }
+
+// rates says how much of each kind there is. Of Partition, OneWay, FalseWord, DiskFull,
+// SlowDisk, Crash, PowerCut, Pause, SiteGone, JournalLost, ControlUnreadable and ClockStep
+// it is how many are to be expected in one history; of all others how likely it is that
+// one message, command, commit or job meets it.
+type rates [kinds]float64
+
+// plus adds up.
+func (r rates) plus(o rates) rates {
+	for k := range r {
+		r[k] += o[k]
+	}
+	return r
+}
+
+var (
+	networkRates = rates{Loss: 0.04, Duplicate: 0.06, Delay: 0.03, Partition: 1.5, OneWay: 1, FalseWord: 2, FetchBreak: 0.15}
+	diskRates    = rates{SaveFails: 0.004, DiskFull: 0.5, SlowDisk: 1, JournalLost: 0.15, Crash: 2, CrashAtPoint: 0.0008}
+	crashRates   = rates{Crash: 4, CrashAtPoint: 0.002, Pause: 2, PowerCut: 0.3, SiteGone: 0.08}
+	batchRates   = rates{
+		SubmitFails: 0.04, SubmitUnanswered: 0.04, SubmitLate: 0.03, SubmitForgotten: 0.02, CommandFails: 0.05, CommandSlow: 0.05,
+		ListingFails: 0.04, ListingEmpty: 0.04, JobHidden: 0.04, JobLost: 0.02, Requeue: 0.06, IDReused: 0.1, EarlyStart: 0.2,
+		ControlUnreadable: 0.5, OperatorHold: 0.02, OperatorDelete: 0.02, CollectFails: 0.05,
+	}
+	clockRates = rates{ClockStep: 4, Pause: 3, Crash: 1, CrashAtPoint: 0.0005}
+)
+
+// Profile is a named mixture of faults.
+type Profile struct {
+	Name, About string
+	rates       rates
+}
+
+// Profiles lists the profiles, the one that is taken if none is named first.
+func Profiles() []Profile {
+	return []Profile{
+		{"all", "everything at once", networkRates.plus(diskRates).plus(crashRates).plus(batchRates).plus(clockRates)},
+		{"calm", "nothing fails", rates{}},
+		{"network", "messages lost, doubled, late; partitions, also one-way; wrong words of who lives; broken fetches", networkRates},
+		{"crash", "brokers crash, at chosen points too, stop and go on; power cuts; sites that never return", crashRates},
+		{"disk", "saves that fail, full and slow disks, journals lost", diskRates},
+		{"batch", "batch systems that fail, lie, forget, requeue and act late", batchRates},
+		{"clock", "clocks that jump, pauses", clockRates},
+	}
+}

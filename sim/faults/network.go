@@ -1,0 +1,189 @@
+package faults
+
+import (
+	"gbroker/broker"
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// encodeOne in so many messages travels as bytes, so that what the codec does not
+// carry, or refuses, shows.
+const encodeOne = 16
+
+// send carries a message, or loses it, or carries it twice, or late.
+func (w *world) send(from *site, to grid.PeerID, m wire.Message) {
+	there := w.byPeer[to]
+	if there == nil || !from.knows(to) {
+		w.tell(from, "cannot send %s to %s: no member", kindOf(m), to)
+		return
+	}
+	r := w.rnd.net
+	if r.IntN(encodeOne) == 0 {
+		if m = w.recode(from, m); m == nil {
+			return
+		}
+	}
+	copies := 1
+	if w.strikes(Loss, r) {
+		w.tell(from, "message lost: %s to %s", kindOf(m), there.name())
+		copies = 0
+	} else if w.strikes(Duplicate, r) {
+		copies = 2
+	}
+	for range copies {
+		d := w.lag[from.i][there.i] + between(r, 0, 20)
+		if w.strikes(Delay, r) {
+			d += between(r, grid.Second, 3*grid.Minute)
+		}
+		w.after(d, func() { w.deliver(from, there, m) })
+	}
+}
+
+// recode sends a message through the codec; nil where that is a violation.
+func (w *world) recode(from *site, m wire.Message) wire.Message {
+	frame, err := wire.Encode(m)
+	if err == nil {
+		m, err = wire.Decode(frame)
+	}
+	if err != nil {
+		w.violate("S6", "%s sends a %s that the codec refuses: %v", from.name(), kindOf(m), err)
+		return nil
+	}
+	return m
+}
+
+func (w *world) deliver(from, to *site, m wire.Message) {
+	h := &to.host
+	if w.cut[from.i][to.i] > 0 || to.gone || !h.up {
+		return
+	}
+	life := h.life
+	h.soon(func() {
+		if h.life != life {
+			return
+		}
+		if w.tracing() {
+			w.tell(to, "<- %s %s", from.name(), say(m))
+		}
+		h.post(broker.Message{From: from.peer, Message: m})
+	})
+}
+
+func (s *site) knows(p grid.PeerID) bool {
+	for _, m := range s.members {
+		if m.Peer == p {
+			return true
+		}
+	}
+	return false
+}
+
+// hears tells that, in truth, both can reach each other.
+func (w *world) hears(a, b *site) bool {
+	return a.host.up && b.host.up && !a.host.frozen && !b.host.frozen && w.cut[a.i][b.i] == 0 && w.cut[b.i][a.i] == 0
+}
+
+// notice has everybody who knows s find out, sooner or later, whether it lives; and s
+// whether they do.
+func (w *world) notice(s *site) {
+	for _, m := range s.members {
+		o := w.byPeer[m.Peer]
+		w.after(between(w.rnd.net, 200, 8*grid.Second), func() { w.observe(o, s) })
+		w.after(between(w.rnd.net, 200, 8*grid.Second), func() { w.observe(s, o) })
+	}
+}
+
+// burial is after how long a peer that is not heard counts as dead.
+const burial = 30 * grid.Second
+
+// observe is what a's overlay makes of b now: as the membership protocol has it, a
+// peer is doubtful before it is dead.
+func (w *world) observe(a, b *site) {
+	h := &a.host
+	if !h.up {
+		return
+	}
+	if w.hears(a, b) {
+		if !h.met[b.peer] {
+			h.met[b.peer] = true
+			h.word(broker.PeerSite{Peer: b.peer, Site: b.facts})
+			h.word(broker.LinkChanged{Peer: b.peer, Link: a.links[b.peer]})
+		}
+		h.live(b.peer, grid.Alive)
+		return
+	}
+	if h.lives[b.peer] != grid.Alive {
+		return
+	}
+	h.live(b.peer, grid.Doubtful)
+	w.after(burial, func() {
+		if h.up && h.lives[b.peer] == grid.Doubtful && !w.hears(a, b) {
+			h.live(b.peer, grid.Dead)
+		}
+	})
+}
+
+// slander has a believe for a while that b does not live.
+func (w *world) slander(a, b *site) {
+	if !a.host.up || a.host.lives[b.peer] != grid.Alive || !w.happens(FalseWord) {
+		return
+	}
+	a.host.live(b.peer, [...]grid.Liveness{grid.Doubtful, grid.Dead}[w.rnd.net.IntN(2)])
+	w.after(between(w.rnd.net, grid.Second, 2*grid.Minute), func() { w.observe(a, b) })
+}
+
+// part cuts some sites off from the others, one way or both.
+func (w *world) part(oneWay bool) {
+	k := Partition
+	if oneWay {
+		k = OneWay
+	}
+	r := w.rnd.net
+	side := make([]bool, len(w.sites))
+	side[r.IntN(len(side))] = true
+	for i := range side {
+		side[i] = side[i] || r.IntN(3) == 0
+	}
+	span := between(r, grid.Second, 4*grid.Minute)
+	if !w.happens(k) {
+		return
+	}
+	w.split(side, oneWay, true)
+	w.after(span, func() { w.split(side, oneWay, false) })
+}
+
+func (w *world) split(side []bool, oneWay, on bool) {
+	word, by := "a partition heals", -1
+	if on {
+		word, by = "a partition", 1
+		if oneWay {
+			word = "a one-way partition"
+		}
+	}
+	w.tell(nil, "%s: %s", word, sideNames(w, side))
+	for i := range w.sites {
+		for k := range w.sites {
+			if side[i] && !side[k] {
+				w.cut[i][k] += by
+				if !oneWay {
+					w.cut[k][i] += by
+				}
+			}
+		}
+	}
+	for _, s := range w.sites {
+		w.notice(s)
+	}
+}
+
+func sideNames(w *world, side []bool) string {
+	in, out := "", ""
+	for i, s := range w.sites {
+		if side[i] {
+			in += " " + string(s.name())
+		} else {
+			out += " " + string(s.name())
+		}
+	}
+	return in + " |" + out
+}

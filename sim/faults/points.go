@@ -1,0 +1,230 @@
+package faults
+
+import (
+	"gbroker/broker"
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// point is where a broker may crash: around a save or after an effect, and in which
+// state of the protocol the job is that it is about.
+type point struct {
+	where where
+	stage stage
+}
+
+// where is around a save, after an effect of some kind, or after sending a message of
+// some kind.
+type where uint8
+
+const (
+	beforeSave where = iota
+	afterSave
+	afterAnswer
+	afterLook
+	afterLaunch
+	afterWithdraw
+	afterKill
+	afterProbe
+	afterFetch
+	afterCollect
+	afterDiscard
+	afterSend // and the kind of the message
+)
+
+var whereNames = [...]string{"before save", "after save", "after Answer", "after Look", "after Launch", "after Withdraw", "after Kill",
+	"after Probe", "after Fetch", "after Collect", "after Discard"}
+
+// stage is what a broker is to a job, and how far that has come.
+type stage uint8
+
+const (
+	noJob stage = iota
+	unknown
+	ownerStageIn
+	ownerReady
+	ownerOffering
+	ownerWithdrawing
+	ownerAssigned
+	ownerRunning
+	ownerFinished
+	ownerStageOut
+	homeCommitted
+	homeWatching
+	candidatePrepared
+	candidateDeclined
+	formerCommitted
+	former
+	ended
+)
+
+var stageNames = [...]string{"no job", "unknown", "owner, files to come", "owner, ready", "owner, offering", "owner, withdrawing", "owner, assigned",
+	"owner, running", "owner, finished", "owner, output to go", "home, committed", "home, watching", "candidate, prepared",
+	"candidate, declined", "former owner, committed", "former owner", "home, ended"}
+
+func (p point) String() string {
+	name := ""
+	if p.where < afterSend {
+		name = whereNames[p.where]
+	} else {
+		name = "after Send " + messageNames[wire.Kind(p.where-afterSend)]
+	}
+	return name + " (" + stageNames[p.stage] + ")"
+}
+
+// messageNames are those that a Core sends.
+var messageNames = func() map[wire.Kind]string {
+	names := map[wire.Kind]string{}
+	for _, m := range []wire.Message{
+		wire.Ask{}, wire.Tell{}, wire.Offer{}, wire.Accept{}, wire.Refuse{}, wire.Ready{}, wire.Abort{}, wire.Commit{}, wire.Owned{}, wire.Inquire{},
+		wire.Standing{}, wire.Declined{}, wire.Unknown{}, wire.Report{}, wire.ReportAck{}, wire.Cancel{}, wire.Closed{}, wire.Error{},
+	} {
+		names[m.Kind()] = kindOf(m)
+	}
+	return names
+}()
+
+// stageOf is the stage that a record tells.
+func stageOf(r *grid.Record) stage {
+	if r == nil {
+		return unknown
+	}
+	switch r.Standing {
+	case grid.Prepared:
+		return candidatePrepared
+	case grid.Declined:
+		return candidateDeclined
+	case grid.Past:
+		if r.Handoff.Phase == grid.Committed {
+			return formerCommitted
+		}
+		return former
+	case grid.Watching:
+		switch {
+		case r.State.Terminal():
+			return ended
+		case r.Handoff.Phase == grid.Committed:
+			return homeCommitted
+		}
+		return homeWatching
+	}
+	switch {
+	case r.Handoff.Phase == grid.Offering:
+		return ownerOffering
+	case r.Handoff.Phase == grid.Withdrawing:
+		return ownerWithdrawing
+	case r.State.Terminal():
+		return ended
+	}
+	return ownerStages[r.State]
+}
+
+var ownerStages = map[grid.State]stage{
+	grid.Submitted: ownerStageIn, grid.StageIn: ownerStageIn, grid.Ready: ownerReady, grid.Assigned: ownerAssigned, grid.Moving: ownerOffering,
+	grid.Running: ownerRunning, grid.Finished: ownerFinished, grid.StageOut: ownerStageOut,
+}
+
+// at is the crash before or after a commit; it tells whether it came.
+func (h *host) at(where where, changes []grid.Change) bool {
+	for _, c := range changes {
+		if h.crashAt(point{where, stageOf(c.Record)}) {
+			return true
+		}
+	}
+	return false
+}
+
+// after is the crash after an effect; it tells whether it came.
+func (h *host) after(e broker.Effect) bool {
+	p := point{}
+	id := grid.JobID("")
+	switch e := e.(type) {
+	case broker.Send:
+		p.where, id = afterSend+where(e.Message.Kind()), jobOf(e.Message)
+	case broker.Answer:
+		p.where, id = afterAnswer, e.Record.Job.ID
+	case broker.Look:
+		p.where = afterLook
+	case broker.Launch:
+		p.where, id = afterLaunch, e.Submission.ID.Job
+	case broker.Withdraw:
+		p.where, id = afterWithdraw, e.ID.Job
+	case broker.Kill:
+		p.where, id = afterKill, e.ID.Job
+	case broker.Probe:
+		p.where, id = afterProbe, e.ID.Job
+	case broker.Fetch:
+		p.where, id = afterFetch, e.Job
+	case broker.Collect:
+		p.where, id = afterCollect, e.Job.ID
+	case broker.Discard:
+		p.where, id = afterDiscard, e.Job
+	default:
+		return false
+	}
+	if id != "" {
+		p.stage = stageOf(h.view[id])
+	}
+	return h.crashAt(p)
+}
+
+// aimed is how likely a crash is at the point that a history aims at.
+const aimed = 0.15
+
+// crashAt crashes the broker at a point, by chance.
+func (h *host) crashAt(p point) bool {
+	w := h.s.w
+	chance := w.rates[CrashAtPoint]
+	if chance > 0 && p == w.aim {
+		chance = aimed
+	}
+	if !h.up || !w.struck(CrashAtPoint, w.rnd.crash, chance) {
+		return false
+	}
+	name := p.String()
+	w.result.Coverage[name]++
+	h.crash(between(w.rnd.crash, 50, 90*grid.Second), name)
+	return true
+}
+
+// jobOf is the job that a message is about, "" if it is about none or many.
+func jobOf(m wire.Message) grid.JobID {
+	switch m := m.(type) {
+	case wire.Offer:
+		return m.Bond.Job
+	case wire.Accept:
+		return m.Bond.Job
+	case wire.Refuse:
+		return m.Bond.Job
+	case wire.Ready:
+		return m.Bond.Job
+	case wire.Abort:
+		return m.Bond.Job
+	case wire.Commit:
+		return m.Bond.Job
+	case wire.Owned:
+		return m.Bond.Job
+	case wire.Inquire:
+		return m.Bond.Job
+	case wire.Standing:
+		return m.Bond.Job
+	case wire.Declined:
+		return m.Bond.Job
+	case wire.Unknown:
+		return m.Bond.Job
+	case wire.Report:
+		return m.Job
+	case wire.ReportAck:
+		return m.Job
+	case wire.Cancel:
+		return m.Job
+	case wire.Closed:
+		return m.Job
+	case wire.Error:
+		return m.Job
+	}
+	return ""
+}
+
+// points are the crash points of the protocols: one in so many histories aims at each.
+var points = []point{{beforeSave, ownerReady}}

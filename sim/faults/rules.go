@@ -1,0 +1,87 @@
+package faults
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gbroker/broker"
+	"gbroker/grid"
+)
+
+// shellRule is a rule outside of Core: of the shell's order, or of a driver.
+type shellRule uint8
+
+const (
+	effectBeforeSave shellRule = iota
+	effectBeforeEarlierSave
+	noStartToken
+	submitWithoutLookup
+	removeWithoutSecondLook
+	requeueAllowed
+	tagWithoutEpoch
+	emptyListingMeansGone
+	shellRules
+)
+
+// Rule is one rule of the protocol that can be switched off on purpose.
+type Rule struct {
+	Name, Without string // Without says what is done instead
+	core          broker.Rules
+	shell         shellRule
+	inShell       bool
+}
+
+// Rules lists what --break takes.
+func Rules() []Rule {
+	shell := func(r shellRule, name, without string) Rule {
+		return Rule{Name: name, Without: without, shell: r, inShell: true}
+	}
+	return []Rule{
+		shell(effectBeforeSave, "effect-before-save", "effects leave before the saves of their step are durable"),
+		shell(effectBeforeEarlierSave, "effect-before-earlier-save", "a step that saves nothing does not wait for the saves of the steps before it"),
+		shell(noStartToken, "no-start-token", "a wrapper starts its program without asking the token, and a withdrawal trusts a look"),
+		shell(submitWithoutLookup, "submit-without-lookup", "an attempt is submitted though the batch system has it (pbs.System.Submit)"),
+		shell(removeWithoutSecondLook, "remove-without-second-look", "where there are no tokens, what was removed counts as never started (pbs.System.Withdraw)"),
+		shell(requeueAllowed, "requeue-allowed", "jobs that are not rerunnable are submitted as if they were"),
+		shell(tagWithoutEpoch, "tag-without-epoch", "tags and tokens of attempts leave the epoch out (grid.AttemptID.Tag)"),
+		shell(emptyListingMeansGone, "empty-listing-means-gone", "what an empty listing does not show has ended (pbs.System.Progress)"),
+		{Name: "offer-unbound", core: broker.OfferUnbound, Without: "an answer to an older offer counts for the one that is open"},
+		{Name: "epoch-reused", core: broker.EpochReused, Without: "an offer that failed burns no hop"},
+		{Name: "commit-not-repeated", core: broker.CommitNotRepeated, Without: "Commit is said once, and not to those who ask"},
+		{Name: "commit-creates", core: broker.CommitCreates, Without: "Commit makes an owner of who is not PREPARED"},
+		{Name: "unknown-taken-back", core: broker.UnknownTakenBack, Without: "a job is taken back from a candidate that does not know it"},
+		{Name: "cancelled-told-early", core: broker.CancelledToldEarly, Without: "KILLED is told before the owner has confirmed it"},
+		{Name: "no-lease", core: broker.NoLease, Without: "an owner waits for ever for a candidate that has accepted"},
+	}
+}
+
+// switched are the rules that are off.
+type switched struct {
+	core  broker.Rules
+	shell [shellRules]bool
+}
+
+// ParseRules reads names with commas between them.
+func ParseRules(text string) (Broken, error) {
+	var b Broken
+	if text == "" {
+		return b, nil
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		all := Rules()
+		k := slices.IndexFunc(all, func(r Rule) bool { return r.Name == name })
+		if k < 0 {
+			return b, fmt.Errorf("%w: there is no rule %q", grid.ErrInvalid, name)
+		}
+		if all[k].inShell {
+			b.off.shell[all[k].shell] = true
+		} else {
+			b.off.core |= all[k].core
+		}
+	}
+	return b, nil
+}
+
+// Broken is a set of rules that are off.
+type Broken struct{ off switched }

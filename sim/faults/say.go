@@ -1,0 +1,77 @@
+package faults
+
+import (
+	"fmt"
+	"strings"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// kindOf is the name of a message.
+func kindOf(m wire.Message) string { return strings.TrimPrefix(fmt.Sprintf("%T", m), "wire.") }
+
+// say is a message in a line of the trace.
+func say(m wire.Message) string {
+	bond := func(b wire.Bond) string { return fmt.Sprintf("%s@%s to %s", b.Job, b.Epoch, b.To) }
+	text := ""
+	switch m := m.(type) {
+	case wire.Ask:
+		text = fmt.Sprintf("round %d, %d jobs", m.Round, len(m.Questions))
+	case wire.Tell:
+		text = fmt.Sprintf("round %d, %d answers", m.Round, len(m.Answers))
+	case wire.Offer:
+		text = bond(m.Bond)
+	case wire.Accept:
+		text = bond(m.Bond)
+	case wire.Refuse:
+		text = bond(m.Bond)
+		if m.Estimate.Refusal != nil {
+			text += ": " + m.Estimate.Refusal.Reason
+		}
+	case wire.Ready:
+		text = bond(m.Bond)
+	case wire.Abort:
+		text = bond(m.Bond) + ": " + m.Why
+	case wire.Commit:
+		text = fmt.Sprintf("%s, cancel %v", bond(m.Bond), m.Cancel)
+	case wire.Owned:
+		text = fmt.Sprintf("%s, owner %s", bond(m.Bond), m.Owner)
+	case wire.Inquire:
+		text = bond(m.Bond)
+	case wire.Standing:
+		text = fmt.Sprintf("%s, verdict %d, owner %s, cancel %v", bond(m.Bond), m.Verdict, m.Owner, m.Cancel)
+	case wire.Declined:
+		text = bond(m.Bond)
+	case wire.Unknown:
+		text = bond(m.Bond)
+	case wire.Report:
+		text = fmt.Sprintf("%s@%s number %d, %s, end %d", m.Job, m.Epoch, m.Number, m.State, m.End)
+	case wire.ReportAck:
+		text = fmt.Sprintf("%s@%s number %d, closed %v, cancel %v", m.Job, m.Epoch, m.Number, m.Closed, m.Cancel)
+	case wire.Cancel:
+		text = fmt.Sprintf("%s@%s", m.Job, m.Epoch)
+	case wire.Closed:
+		text = fmt.Sprintf("%s, term %d", m.Job, m.Term)
+	case wire.Error:
+		text = fmt.Sprintf("of kind %d, %s: %s", m.Of, m.Job, m.Why)
+	}
+	return kindOf(m) + " " + text
+}
+
+// sayRecord is a record in a line of the trace.
+func sayRecord(s *site, r *grid.Record) string {
+	text := fmt.Sprintf("%s %s epoch %s owner %s attempt %d", r.Standing, r.State, r.Epoch, r.Owner, r.Attempt)
+	if r.Handoff.Phase != grid.NoHandoff {
+		text += fmt.Sprintf(", handoff %s to %s at %s", phaseNames[r.Handoff.Phase], r.Handoff.To, r.Handoff.Epoch)
+	}
+	if r.CancelRequested {
+		text += ", to be cancelled"
+	}
+	if r.Reason != "" {
+		text += " (" + r.Reason + ")"
+	}
+	return text
+}
+
+var phaseNames = [...]string{"none", "offering", "withdrawing", "committed"}

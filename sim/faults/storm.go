@@ -1,0 +1,113 @@
+package faults
+
+import (
+	"math/rand/v2"
+
+	"gbroker/grid"
+)
+
+// stormLength is how long faults may happen; each ends within faultLength.
+const (
+	stormLength = 20 * grid.Minute
+	faultLength = 5 * grid.Minute
+)
+
+// plan plans the faults that befall a site, not a message or a command.
+func (w *world) plan() {
+	w.repeat(Partition, w.rnd.net, func(*rand.Rand, *site) { w.part(false) })
+	w.repeat(OneWay, w.rnd.net, func(*rand.Rand, *site) { w.part(true) })
+	w.repeat(FalseWord, w.rnd.net, func(r *rand.Rand, s *site) {
+		if n := len(s.members); n > 0 {
+			w.slander(s, w.byPeer[s.members[r.IntN(n)].Peer])
+		}
+	})
+	w.repeat(DiskFull, w.rnd.disk, func(r *rand.Rand, s *site) {
+		w.during(DiskFull, s, between(r, grid.Second, faultLength), func(on bool) { s.disk.full = on })
+	})
+	w.repeat(SlowDisk, w.rnd.disk, func(r *rand.Rand, s *site) {
+		w.during(SlowDisk, s, between(r, grid.Second, faultLength), func(on bool) { s.disk.slow = on })
+	})
+	w.repeat(ControlUnreadable, w.rnd.batch, func(r *rand.Rand, s *site) {
+		w.during(ControlUnreadable, s, between(r, grid.Second, faultLength), func(on bool) { s.disk.unreadable = on })
+	})
+	w.repeat(ClockStep, w.rnd.crash, func(r *rand.Rand, s *site) {
+		if by := between(r, -2*grid.Hour, 2*grid.Hour); w.happens(ClockStep) {
+			w.tell(s, "its clock is set by %v s", by.Seconds())
+			s.clock.offset += by
+		}
+	})
+	w.repeat(Pause, w.rnd.crash, func(r *rand.Rand, s *site) {
+		if span := between(r, grid.Second, 3*grid.Minute); s.host.up && w.happens(Pause) {
+			s.host.pause(span)
+		}
+	})
+	w.repeat(Crash, w.rnd.crash, func(r *rand.Rand, s *site) {
+		if down := between(r, 50, 3*grid.Minute); s.host.up && w.happens(Crash) {
+			s.host.crash(down, "at any time")
+		}
+	})
+	w.repeat(PowerCut, w.rnd.crash, func(r *rand.Rand, s *site) {
+		if down := between(r, grid.Second, 4*grid.Minute); w.happens(PowerCut) {
+			s.powerCut(down)
+		}
+	})
+	w.repeat(JournalLost, w.rnd.disk, func(r *rand.Rand, s *site) {
+		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && w.happens(JournalLost) {
+			s.host.crash(down, "and its journal is lost")
+			s.disk.loseJournal()
+		}
+	})
+	w.repeat(SiteGone, w.rnd.crash, func(_ *rand.Rand, s *site) {
+		if !s.gone && len(w.sites) > 2 && w.happens(SiteGone) {
+			s.perish()
+		}
+	})
+}
+
+// repeat plans as many strikes of a kind as the profile has for it, at any times, each
+// at any site.
+func (w *world) repeat(k Kind, r *rand.Rand, strike func(*rand.Rand, *site)) {
+	n := int(w.rates[k])
+	if r.Float64() < w.rates[k]-float64(n) {
+		n++
+	}
+	for range n {
+		s := w.sites[r.IntN(len(w.sites))]
+		w.after(between(r, grid.Minute, stormLength-1), func() {
+			if !s.gone {
+				strike(r, s)
+			}
+		})
+	}
+}
+
+// during has a fault last for a span.
+func (w *world) during(k Kind, s *site, span grid.Tick, set func(on bool)) {
+	if !w.happens(k) {
+		return
+	}
+	w.tell(s, "%s for %v s", k, span.Seconds())
+	set(true)
+	w.after(span, func() {
+		w.tell(s, "%s is over", k)
+		set(false)
+	})
+}
+
+// powerCut ends the broker and all programs of a site.
+func (s *site) powerCut(down grid.Tick) {
+	s.host.crash(down, "power cut")
+	for _, l := range append([]*local(nil), s.batch.jobs...) {
+		if l.started > 0 && !l.foreign {
+			s.batch.vanish(l)
+		}
+	}
+}
+
+// perish is the end of a site, with all that runs and lies there.
+func (s *site) perish() {
+	s.w.tell(s, "the site is gone for ever")
+	s.powerCut(0)
+	s.gone = true
+	s.batch.jobs = nil
+}

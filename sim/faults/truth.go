@@ -1,0 +1,251 @@
+package faults
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"gbroker/grid"
+)
+
+// truth is what happened, whatever any record says: which programs were started and
+// ended, where and how, and what users were told. The properties of the design's
+// section 7 are checked against it, each at the moment at which it could break:
+//
+//	S1   in the end every accepted job is in a final state; LOST only with reason
+//	S2a  two sites never own a job at one epoch, nor at one term at the same time
+//	S2b  a program is started once; a rerunnable one once per term and loss of it
+//	S2c  none is started after its user was told KILLED
+//	S5   what a user was told stays true, and was true
+//	S6   no message is sent that the codec refuses
+//	S8   nothing is left over
+//	S9   no waiting job is out of every queue for long
+type truth struct {
+	facts map[grid.JobID]*fact
+}
+
+// fact is the truth about one job.
+type fact struct {
+	id       grid.JobID
+	home     *site
+	rerun    bool
+	accepted bool // a user was told so
+	removed  bool // its user has asked for that, or was told that it is gone
+	starts   []start
+	running  int // programs of it that run now
+	losses   int // of its program, by the batch system
+	ends     []grid.Progress
+	owners   map[grid.Epoch]*site
+	owning   map[*site]grid.Epoch // who owns it now, by their journals
+	cancel   grid.Tick            // when the wish was told to be recorded; 0 is not
+	told     grid.State           // the final state that was told
+	exit     int
+	queued   grid.Tick // when it was last in a queue, or was given what it waits for
+	excused  string    // why it may end LOST, or not at all
+	moved    bool
+}
+
+// start is one start of a program.
+type start struct {
+	at    grid.Tick
+	where *site
+	id    grid.AttemptID
+}
+
+func (t *truth) fact(id grid.JobID) *fact { return t.facts[id] }
+
+// sorted lists the facts in a fixed order.
+func (t *truth) sorted() []*fact {
+	return slices.SortedFunc(maps.Values(t.facts), func(a, b *fact) int { return cmp.Compare(a.id, b.id) })
+}
+
+// started: the program of a local job runs.
+func (t *truth) started(s *site, l *local) {
+	w, id := s.w, l.sub.ID
+	f := t.facts[id.Job]
+	f.starts = append(f.starts, start{w.now, s, id})
+	f.running++
+	f.moved = f.moved || s != f.home
+	w.tell(s, "STARTS %s", id)
+	switch {
+	case f.told == grid.Killed:
+		w.violate("S2c", "%s starts at %s after its user was told KILLED", id, s.name())
+	case !f.rerun && len(f.starts) > 1:
+		first := f.starts[0]
+		w.violate("S2b", "%s, which is not rerunnable, starts at %s, and was started at %s as %s before", id, s.name(), first.where.name(), first.id)
+	case f.rerun && f.startsOf(id.Epoch.Term) > 1+f.losses:
+		w.violate("S2b", "%s starts at %s, the %d. time in its term, after %d losses", id, s.name(), f.startsOf(id.Epoch.Term), f.losses)
+	case f.cancel > 0 && !w.storm && w.now-max(f.cancel, w.storms) > cancelBound:
+		w.violate("S5", "%s starts at %s though its user was told %.0f s ago that it is to be cancelled", id, s.name(), (w.now - f.cancel).Seconds())
+	}
+}
+
+// cancelBound is how long after the last fault a cancel may take to be everywhere.
+const cancelBound = 20 * grid.Minute
+
+func (f *fact) startsOf(term uint32) int {
+	n := 0
+	for _, s := range f.starts {
+		if s.id.Epoch.Term == term {
+			n++
+		}
+	}
+	return n
+}
+
+// lost: the program of a local job is no more, and nobody writes down its end.
+func (t *truth) lost(_ *site, l *local) {
+	if f := t.facts[l.sub.ID.Job]; f != nil {
+		f.running--
+		f.losses++
+	}
+}
+
+// ended: the program of a local job has ended.
+func (t *truth) ended(s *site, l *local, p grid.Progress) {
+	f := t.facts[l.sub.ID.Job]
+	if l.started > 0 {
+		f.running--
+	}
+	f.ends = append(f.ends, p)
+	s.w.tell(s, "ENDS %s, cause %d, exit code %d", l.sub.ID, p.Cause, p.ExitCode)
+}
+
+// saved: changes are in the journal of s.
+func (t *truth) saved(s *site, changes []grid.Change) {
+	for _, c := range changes {
+		f := t.facts[c.Job]
+		if c.Record == nil {
+			delete(f.owning, s)
+			s.w.tell(s, "forgets %s", c.Job)
+			t.forgotten(s, f)
+			continue
+		}
+		r := c.Record
+		if s.w.tracing() {
+			s.w.tell(s, "saves %s: %s", c.Job, sayRecord(s, r))
+		}
+		if r.Standing != grid.Owning || r.State.Terminal() {
+			delete(f.owning, s)
+			continue
+		}
+		t.owned(s, f, r.Epoch)
+	}
+}
+
+// owned checks S2a.
+func (t *truth) owned(s *site, f *fact, e grid.Epoch) {
+	if o := f.owners[e]; o != nil && o != s {
+		s.w.violate("S2a", "%s and %s both own %s at epoch %s", o.name(), s.name(), f.id, e)
+		return
+	}
+	f.owners[e] = s
+	f.owning[s] = e
+	for o, at := range f.owning {
+		if o != s && at.Term == e.Term {
+			s.w.violate("S2a", "%s owns %s at epoch %s while %s owns it at %s", s.name(), f.id, e, o.name(), at)
+		}
+	}
+}
+
+// forgotten checks S5: a home forgets no job that its user was told is accepted.
+func (t *truth) forgotten(s *site, f *fact) {
+	if s == f.home && f.accepted && !f.removed && !s.disk.lost {
+		s.w.violate("S5", "%s forgets %s, which was accepted and never removed", s.name(), f.id)
+	}
+}
+
+// shown: readers at s see the record from now on.
+func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
+	f := t.facts[id]
+	if f == nil || s != f.home || r == nil || s.disk.lost {
+		return
+	}
+	w := s.w
+	if r.Removed {
+		f.removed = true
+		return
+	}
+	if f.told != 0 && f.told != grid.Lost && (r.State != f.told || r.ExitCode != f.exit) {
+		w.violate("S5", "%s was told to be %s (exit code %d) and is told to be %s (%d) now", id, f.told, f.exit, r.State, r.ExitCode)
+	}
+	if !r.State.Terminal() || f.told == r.State {
+		return
+	}
+	f.told, f.exit = r.State, r.ExitCode
+	w.tell(s, "TELLS that %s is %s: %s", id, r.State, r.Reason)
+	t.judge(s, f, r)
+}
+
+// judge checks that a final state is true.
+func (t *truth) judge(s *site, f *fact, r *grid.Record) {
+	w := s.w
+	if r.State != grid.Lost && f.running > 0 {
+		w.violate("S5", "%s is told to be %s while its program runs", f.id, r.State)
+		return
+	}
+	switch r.State {
+	case grid.Lost:
+		if f.excused == "" && !t.mayBeLost(w, f, r) {
+			w.violate("S1", "%s is LOST (%s), and nothing was lost in truth", f.id, r.Reason)
+		}
+	case grid.Killed:
+		if !r.CancelRequested {
+			w.violate("S5", "%s is told to be KILLED, and nobody asked for that", f.id)
+		}
+	case grid.Completed, grid.CancelledWalltime:
+		if !f.endedSo(r) {
+			w.violate("S5", "%s is told to be %s with exit code %d, and no program of it ended so", f.id, r.State, r.ExitCode)
+		}
+	case grid.Failed:
+		if len(f.starts) == 0 && f.excused == "" && !w.everStruck(SubmitFails) {
+			w.violate("S5", "%s is told to be FAILED (%s), and nothing of that kind happened", f.id, r.Reason)
+		}
+	}
+}
+
+// everStruck tells that a fault of kind k has happened.
+func (w *world) everStruck(k Kind) bool { return w.result.Faults[k] > 0 }
+
+// mayBeLost: its owner is gone for ever, or a journal was lost where it has been.
+func (t *truth) mayBeLost(w *world, f *fact, r *grid.Record) bool {
+	for _, s := range w.sites {
+		if s.disk.lost || s.gone {
+			return true
+		}
+	}
+	return false
+}
+
+// endedSo tells that a program of the job ended as the record says.
+func (f *fact) endedSo(r *grid.Record) bool {
+	for _, p := range f.ends {
+		if p.Cause == grid.ByItself && r.State == grid.Completed && p.ExitCode == r.ExitCode ||
+			p.Cause == grid.ByWalltime && r.State == grid.CancelledWalltime {
+			return true
+		}
+	}
+	return false
+}
+
+// loaded checks S5 when a broker has started: what users were told is in the journal.
+func (t *truth) loaded(s *site) {
+	if s.disk.lost {
+		return
+	}
+	for _, f := range t.sorted() {
+		if f.home != s || !f.accepted || f.removed {
+			continue
+		}
+		r := s.disk.records[f.id]
+		if r == nil {
+			s.w.violate("S5", "after a start %s does not know %s, which was accepted", s.name(), f.id)
+			return
+		}
+		if f.cancel > 0 && !r.CancelRequested && !r.State.Terminal() {
+			s.w.violate("S5", "after a start %s does not know that %s is to be cancelled, which was told", s.name(), f.id)
+			return
+		}
+		t.shown(s, f.id, r)
+	}
+}

@@ -1,0 +1,197 @@
+package faults
+
+import (
+	"fmt"
+
+	"gbroker/broker"
+	"gbroker/grid"
+)
+
+// load plans what users do: M jobs of the brokers' users, and jobs of local users who
+// know nothing of brokers.
+func (w *world) load() {
+	r := w.rnd.user
+	for n := range w.o.Jobs {
+		s := w.sites[r.IntN(len(w.sites))]
+		if r.IntN(4) > 0 {
+			s = w.sites[s.i/3*3] // the small ones
+		}
+		c := w.customer(s, n)
+		at := between(r, grid.Second, arrivals)
+		if w.o.Jobs-n > 0 && w.leftOut(n) {
+			continue
+		}
+		w.after(at, c.submit)
+	}
+	for _, s := range w.sites {
+		for range 2 + r.IntN(4) {
+			l := w.foreign(s)
+			w.after(between(r, 0, arrivals), func() { s.batch.add(l) })
+		}
+	}
+}
+
+// arrivals is how long new jobs come.
+const arrivals = 12 * grid.Minute
+
+// leftOut tells that a shrunk history goes without the n-th job.
+func (w *world) leftOut(n int) bool { return w.o.Keep != nil && !w.o.Keep[n] }
+
+func (w *world) foreign(s *site) *local {
+	r := w.rnd.user
+	span := between(r, 10*grid.Second, 5*grid.Minute)
+	return &local{foreign: true, span: span, sub: grid.Submission{
+		Limit: span * 2, Job: grid.Job{Demand: cores(1 + r.IntN(s.facts.Processes))},
+	}}
+}
+
+func cores(n int) grid.Demand {
+	return grid.Demand{Chunks: []grid.Chunk{{Count: n, Processes: 1, Cores: 1}}}
+}
+
+// customer is a user with one job.
+type customer struct {
+	w        *world
+	s        *site
+	n, tries int
+	job      grid.Job
+	key      string
+	id       grid.JobID // once it is accepted
+	waiting  bool
+}
+
+func (w *world) customer(s *site, n int) *customer {
+	r := w.rnd.user
+	most := s.facts.Processes
+	for _, m := range s.members {
+		if m.Send {
+			most = max(most, w.byPeer[m.Peer].facts.Processes)
+		}
+	}
+	j := grid.Job{
+		Home: s.peer, User: grid.User{Home: s.peer, Name: "alice"}, Program: grid.Program{Executable: "/bin/true"},
+		Walltime: between(r, 5*grid.Second, 2*grid.Minute), Rerunnable: r.IntN(4) == 0,
+		Demand: cores(1 + r.IntN(min(most, 4))),
+	}
+	if r.IntN(4) == 0 {
+		j.Inputs = grid.Manifest{{Path: "data", Size: 1 + r.Int64N(4<<20), Mode: 0o644, Ranges: make([]grid.Hash, 1)}}
+	}
+	c := &customer{w: w, s: s, n: n, job: j, key: fmt.Sprint("key", n)}
+	if r.IntN(10) == 0 {
+		w.after(between(r, grid.Second, arrivals+5*grid.Minute), c.cancel)
+	}
+	return c
+}
+
+// submit hands the job in; where no answer comes it is handed in again, under the same
+// key; now and then twice at once.
+func (c *customer) submit() {
+	w, h := c.w, &c.s.host
+	if c.id != "" || c.s.gone || c.tries > 200 {
+		return
+	}
+	again := between(w.rnd.user, 5*grid.Second, 30*grid.Second)
+	times := 1
+	if w.rnd.user.IntN(12) == 0 {
+		times = 2
+	}
+	for range times {
+		c.tries++
+		job := c.job
+		job.ID = grid.NewJobID(c.s.name(), fmt.Sprintf("%016d%010d", c.n, c.tries))
+		if !h.up || h.core == nil || c.s.disk.full {
+			continue
+		}
+		w.truth.facts[job.ID] = &fact{id: job.ID, home: c.s, rerun: job.Rerunnable, owners: map[grid.Epoch]*site{}, owning: map[*site]grid.Epoch{}}
+		w.after(between(w.rnd.user, 0, 30), func() { c.hand(job) })
+	}
+	w.after(again, c.submit)
+}
+
+func (c *customer) hand(job grid.Job) {
+	h := &c.s.host
+	if !h.up {
+		return
+	}
+	h.soon(func() {
+		if !h.up {
+			return
+		}
+		c.w.tell(c.s, "a user submits %s", job.ID)
+		h.request(func(t broker.Token) broker.Event { return broker.Submit{Token: t, Job: job, Key: c.key} }, c.accepted)
+	})
+}
+
+// accepted: S5, one key is one job.
+func (c *customer) accepted(a broker.Answer) {
+	w := c.w
+	if a.Err != nil {
+		w.tell(c.s, "the user of key %s is refused: %v", c.key, a.Err)
+		return
+	}
+	id := a.Record.Job.ID
+	f := w.truth.facts[id]
+	if c.id != "" && c.id != id && !c.s.disk.lost {
+		w.violate("S5", "key %s was accepted as %s, and is told to be %s", c.key, c.id, id)
+		return
+	}
+	w.tell(c.s, "TELLS that %s is accepted", id)
+	first := c.id == ""
+	c.id = id
+	f.accepted = true
+	if first && len(c.job.Inputs) > 0 {
+		w.after(between(w.rnd.user, 10, 5*grid.Second), c.upload)
+	}
+}
+
+// upload brings the files, and says so until that is answered.
+func (c *customer) upload() {
+	w, h := c.w, &c.s.host
+	if c.s.gone || w.truth.facts[c.id].told != 0 {
+		return
+	}
+	retry := between(w.rnd.user, 5*grid.Second, 20*grid.Second)
+	again := func() { w.after(retry, c.upload) }
+	if !h.up || h.core == nil || h.frozen {
+		again()
+		return
+	}
+	if h.view[c.id] != nil {
+		c.s.disk.folder(c.id).inputs = true
+	}
+	answered := false
+	h.request(func(t broker.Token) broker.Event { return broker.Uploaded{Token: t, Job: c.id, Inputs: c.job.Inputs} },
+		func(a broker.Answer) { answered = a.Err == nil })
+	w.after(retry, func() {
+		if !answered && !c.s.disk.lost {
+			c.upload()
+		}
+	})
+}
+
+// cancel asks for the end, until the wish is told to be recorded.
+func (c *customer) cancel() {
+	w, h := c.w, &c.s.host
+	if c.s.gone || c.s.disk.lost || c.tries > 200 {
+		return
+	}
+	again := between(w.rnd.user, 3*grid.Second, 20*grid.Second)
+	recorded := false
+	if c.id != "" && h.up && h.core != nil && !h.frozen {
+		f := w.truth.facts[c.id]
+		w.tell(c.s, "a user cancels %s", c.id)
+		h.request(func(t broker.Token) broker.Event { return broker.CancelRequest{Token: t, Job: c.id, By: "alice"} }, func(a broker.Answer) {
+			if a.Err == nil {
+				recorded = true
+				if f.cancel == 0 && a.Record.CancelRequested {
+					f.cancel = w.now
+				}
+			}
+		})
+	}
+	w.after(again, func() {
+		if !recorded {
+			c.cancel()
+		}
+	})
+}

@@ -1,0 +1,125 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"gbroker/grid"
+	"gbroker/plan"
+)
+
+// world is one history: sites, the network between them, their users, and the truth.
+type world struct {
+	o      Options
+	rates  rates
+	now    grid.Tick // true time
+	events queue
+	seq    uint64
+	storm  bool // faults may happen
+	storms grid.Tick
+	sites  []*site
+	byPeer map[grid.PeerID]*site
+	cut    [][]int // cut[i][j]: how many partitions keep all from coming from i to j
+	lag    [][]grid.Tick
+	rnd    streams
+	aim    point // crashes are likelier there
+	truth  truth
+	result Result
+	broken switched
+}
+
+// streams are the sources of chance, one for each subject, so that a history with one
+// kind of fault less stays much the same in all else.
+type streams struct {
+	build, net, batch, disk, crash, user, file *rand.Rand
+}
+
+func newStreams(seed uint64) streams {
+	of := func(subject uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, subject)) }
+	return streams{build: of(1), net: of(2), batch: of(3), disk: of(4), crash: of(5), user: of(6), file: of(7)}
+}
+
+// site is one cluster: its broker, its batch system, its disk and its clock.
+type site struct {
+	w       *world
+	i       int
+	peer    grid.PeerID
+	facts   grid.Site
+	nodes   []plan.Node
+	members []grid.Member
+	links   map[grid.PeerID]grid.Link
+	clock   clock
+	disk    disk
+	batch   batch
+	host    host
+	gone    bool // for ever
+}
+
+func (s *site) name() grid.SiteName { return s.facts.Name }
+
+// after plans something in true time.
+func (w *world) after(d grid.Tick, run func()) {
+	w.seq++
+	w.events.push(event{w.now + max(d, 0), w.seq, run})
+}
+
+// until lets the world go on until the instant end, or until done holds.
+func (w *world) until(end grid.Tick, done func() bool) bool {
+	for len(w.events) > 0 && w.events[0].at <= end {
+		e := w.events.pop()
+		w.now = e.at
+		e.run()
+		if w.result.Violation != nil || done != nil && done() {
+			return true
+		}
+	}
+	w.now = max(w.now, end)
+	return false
+}
+
+// struck decides whether a fault of kind k happens now, of which p is the probability.
+// The draw is made in any case, so that what follows does not depend on what is left out.
+func (w *world) struck(k Kind, r *rand.Rand, p float64) bool {
+	return p > 0 && r.Float64() < p && w.happens(k)
+}
+
+// strikes is struck with the probability that the profile has for k.
+func (w *world) strikes(k Kind, r *rand.Rand) bool { return w.struck(k, r, w.rates[k]) }
+
+// happens counts a fault, unless it is one that is left out.
+func (w *world) happens(k Kind) bool {
+	if !w.storm || w.o.Without[k] || w.o.Most > 0 && w.result.struck >= w.o.Most {
+		return false
+	}
+	w.result.struck++
+	w.result.Faults[k]++
+	return true
+}
+
+// tell writes a line of the trace.
+func (w *world) tell(s *site, format string, args ...any) {
+	if w.o.Trace == nil {
+		return
+	}
+	who := "-"
+	if s != nil {
+		who = string(s.name())
+	}
+	w.o.Trace(fmt.Sprintf("%10.3f %-3s %s", (w.now - genesis).Seconds(), who, fmt.Sprintf(format, args...)))
+}
+
+func (w *world) tracing() bool { return w.o.Trace != nil }
+
+// violate notes that a property does not hold; the history ends with it.
+func (w *world) violate(property, format string, args ...any) {
+	if w.result.Violation == nil {
+		text := fmt.Sprintf(format, args...)
+		w.result.Violation = &Violation{Seed: w.o.Seed, Property: property, Step: w.result.Steps, Text: text}
+		w.tell(nil, "%s VIOLATED: %s", property, text)
+	}
+}
+
+// between draws a span, evenly.
+func between(r *rand.Rand, least, most grid.Tick) grid.Tick {
+	return least + grid.Tick(r.Int64N(int64(most-least)+1))
+}
