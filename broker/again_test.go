@@ -36,3 +36,22 @@ func TestAnEndedJobIsNotCommittedAgain(t *testing.T) {
 		}
 	}
 }
+
+// An older Offer comes after a newer one was prepared, and the same one after it was
+// declined: neither makes the candidate PREPARED again.
+func TestALateOfferChangesNothing(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	for _, standing := range []grid.Standing{grid.Prepared, grid.Declined} {
+		late := offerOf(j, 1, 0)
+		if standing == grid.Declined {
+			late = offerOf(j, 2, 0)
+		}
+		c := bare(grid.Record{Job: j, Standing: standing, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 2}}})
+		c.Step(1_000_001, Message{her, late})
+		c.Step(1_000_002, shot(1_000_002))
+		if r := c.jobs[j.ID].rec; r.Standing != standing || r.Handoff.Epoch.Hop != 2 {
+			t.Errorf("it was %s at hop 2, and is %s at %s", standing, r.Standing, r.Handoff.Epoch)
+		}
+	}
+}

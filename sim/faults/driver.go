@@ -175,8 +175,9 @@ func (b *batch) withdrawBlind(id grid.AttemptID, l *local) (bool, error) {
 	if w.strikes(ListingFails, w.rnd.batch) || w.strikes(ListingEmpty, w.rnd.batch) {
 		return false, errEmpty
 	}
-	if l == nil {
-		return true, nil // it never came: a blind site hides nothing
+	if l == nil { // it never came, as a blind site hides nothing, and never will
+		b.account(&local{sub: grid.Submission{ID: id}}, grid.Disappeared)
+		return true, nil
 	}
 	if !l.waits() || l.ever {
 		return false, nil

@@ -55,3 +55,22 @@ func TestOne(t *testing.T) {
 		}
 	}
 }
+
+func TestBreak(t *testing.T) {
+	n := 1000
+	fmt.Sscan(os.Getenv("N"), &n)
+	for _, r := range Rules() {
+		if q := os.Getenv("BREAK"); q != "" && q != r.Name {
+			continue
+		}
+		b, _ := ParseRules(r.Name)
+		out := "not in"
+		for seed := range uint64(n) {
+			if v := Run(Options{Seed: seed, Brokers: 5, Jobs: 50, Profile: Profiles()[0], Broken: b}).Violation; v != nil {
+				out = fmt.Sprintf("%d: %s %s", seed, v.Property, v.Text)
+				break
+			}
+		}
+		t.Logf("%-28s %.200s", r.Name, out)
+	}
+}

@@ -107,7 +107,8 @@ func (w *world) open() *fact {
 	return nil
 }
 
-// excused: the job's home or owner is gone for ever, or one of them has lost its journal.
+// excused: the job's home or owner is gone for ever, or one of them has lost its
+// journal, or the only sites that could have run it are gone.
 func (w *world) excused(f *fact) bool {
 	if f.home.gone || f.home.disk.lost {
 		return true
@@ -117,7 +118,7 @@ func (w *world) excused(f *fact) bool {
 		return false
 	}
 	o := w.byPeer[r.Owner]
-	return o != nil && (o.gone || o.disk.lost)
+	return f.cores > w.most(f.home) || o != nil && (o.gone || o.disk.lost)
 }
 
 // queued checks S9 once a minute: a job that waits is in a queue, and not held by us.

@@ -29,6 +29,7 @@ type fact struct {
 	id       grid.JobID
 	home     *site
 	rerun    bool
+	cores    int
 	accepted bool // a user was told so
 	removed  bool // its user has asked for that, or was told that it is gone
 	starts   []start

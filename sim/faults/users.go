@@ -49,6 +49,18 @@ func cores(n int) grid.Demand {
 	return grid.Demand{Chunks: []grid.Chunk{{Count: n, Processes: 1, Cores: 1}}}
 }
 
+// most is how many processors a job of the users of s may ask for: what one of the sites
+// that it may be sent to has, and that is not gone.
+func (w *world) most(s *site) int {
+	most := s.facts.Processes
+	for _, m := range s.members {
+		if o := w.byPeer[m.Peer]; m.Send && !o.gone {
+			most = max(most, o.facts.Processes)
+		}
+	}
+	return most
+}
+
 // customer is a user with one job.
 type customer struct {
 	w        *world
@@ -62,12 +74,7 @@ type customer struct {
 
 func (w *world) customer(s *site, n int) *customer {
 	r := w.rnd.user
-	most := s.facts.Processes
-	for _, m := range s.members {
-		if m.Send {
-			most = max(most, w.byPeer[m.Peer].facts.Processes)
-		}
-	}
+	most := w.most(s)
 	j := grid.Job{
 		Home: s.peer, User: grid.User{Home: s.peer, Name: "alice"}, Program: grid.Program{Executable: "/bin/true"},
 		Walltime: between(r, 5*grid.Second, 2*grid.Minute), Rerunnable: r.IntN(4) == 0,
@@ -102,7 +109,7 @@ func (c *customer) submit() {
 		if !h.up || h.core == nil || c.s.disk.full {
 			continue
 		}
-		w.truth.facts[job.ID] = &fact{id: job.ID, home: c.s, rerun: job.Rerunnable, owners: map[grid.Epoch]*site{}, owning: map[*site]grid.Epoch{}}
+		w.truth.facts[job.ID] = &fact{id: job.ID, home: c.s, rerun: job.Rerunnable, cores: job.Demand.Cores(), owners: map[grid.Epoch]*site{}, owning: map[*site]grid.Epoch{}}
 		w.after(between(w.rnd.user, 0, 30), func() { c.hand(job) })
 	}
 	w.after(again, c.submit)
