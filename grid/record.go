@@ -85,6 +85,25 @@ type Record struct {
 	Kept bool
 	// HomeForgotten, at an owner: an administrator said that the home will not come back.
 	HomeForgotten bool
+	// Stay is the latest search since the last decision, if it left the job where it was.
+	Stay *Stay
+	// Deeds prove that Owner owns the job at Epoch; none where the home itself does.
+	Deeds []Deed
+	// Telling is set while a former owner has not heard that the home knows the next one.
+	Telling bool
+	// Hops are the moves for a gain that count against the job's limit, as they were
+	// at HopsAt; see broker.Config.HopBack.
+	Hops   uint32
+	HopsAt Tick
+	// Missing is when a good listing of the batch system first lacked the present
+	// attempt; 0 while it is there.
+	Missing Tick
+}
+
+// SiteState is what a broker durably knows of its own site.
+type SiteState struct {
+	Draining bool // it takes no grid jobs, and hands those that wait to its neighbours
+	Since    Tick // when that was last changed
 }
 
 // Event is one line of a job's history.
@@ -97,12 +116,14 @@ type Event struct {
 	Why   string
 }
 
-// Change is one step's word to the journal about one job: the record as it now is
-// (nil: delete the job and its history) and the history lines to append.
+// Change is one step's word to the journal: about one job, the record as it now is
+// (nil: delete the job and its history) and the history lines to append; or, with
+// Site set and nothing else, about the site itself.
 type Change struct {
 	Job    JobID
 	Record *Record
 	Events []Event
+	Site   *SiteState
 }
 
 // JournalID says how far a journal has come: a random incarnation, made with the

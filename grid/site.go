@@ -24,13 +24,14 @@ type Member struct {
 // DefaultBandwidth is believed of a member whose line gives none: 10 MB/s.
 const DefaultBandwidth = 10_000_000
 
-// Site is what a broker says of its own site; static while it runs.
+// Site is what a broker says of its own site.
 type Site struct {
 	Name         SiteName
 	Processes    int     // declared cores over all nodes
 	Speed        float64 // 1.0 is the reference
 	Architecture string  // in JSDL's words
 	System       string
+	Draining     bool // takes no grid jobs for now; all else is static while a broker runs
 }
 
 // Liveness is what is known of a peer. Alive is memberlist's word; Doubtful is a
@@ -121,4 +122,10 @@ type Decision struct {
 	Epoch      Epoch
 	Chosen     SiteName // "" where nobody can run it
 	Candidates []Candidate
+}
+
+// Stay is a search for a waiting job that left it where it was.
+type Stay struct {
+	Decision Decision // Chosen is where it stays
+	Why      string
 }

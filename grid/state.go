@@ -59,7 +59,7 @@ var next = map[State][]State{
 	StageIn:   {Ready, Failed, Killed},
 	Ready:     {Assigned, Moving, StageOut, Failed, Killed, Lost},
 	Assigned:  {Ready, Moving, Running, Finished, StageOut, Failed, Killed, Lost},
-	Moving:    {Ready, Assigned, Running, StageOut, Failed, Killed, Lost},
+	Moving:    {Ready, Assigned, Running, Finished, StageOut, Failed, Killed, Lost},
 	Running:   {Ready, Finished, StageOut, Failed, Killed, Lost},
 	Finished:  {StageOut, Completed, Failed, Killed, CancelledWalltime, CancelledDeadline, Lost},
 	StageOut:  {Completed, Failed, Killed, CancelledWalltime, CancelledDeadline, Lost},

@@ -12,7 +12,7 @@ import (
 
 // statementsOfCommit are prepared once on the writer's connection.
 type statementsOfCommit struct {
-	save, document, event, remove, raise, mark, forget *sql.Stmt
+	save, document, event, remove, raise, mark, forget, site *sql.Stmt
 }
 
 func (s *statementsOfCommit) prepare(ctx context.Context, conn *sql.Conn) error {
@@ -30,6 +30,7 @@ func (s *statementsOfCommit) prepare(ctx context.Context, conn *sql.Conn) error 
 		{&s.raise, `UPDATE journal SET sequence = sequence + 1 RETURNING sequence`},
 		{&s.mark, `INSERT INTO peer (peer, incarnation, sequence) VALUES (?, ?, ?)
 			ON CONFLICT (peer, incarnation) DO UPDATE SET sequence = max(sequence, excluded.sequence)`},
+		{&s.site, `INSERT INTO site (one, state) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET state = excluded.state`},
 		{&s.forget, `DELETE FROM peer WHERE peer = ? AND incarnation = ?`},
 	} {
 		var err error
@@ -42,7 +43,7 @@ func (s *statementsOfCommit) prepare(ctx context.Context, conn *sql.Conn) error 
 
 func (s *statementsOfCommit) close() error {
 	var errs []error
-	for _, p := range []*sql.Stmt{s.save, s.document, s.event, s.remove, s.raise, s.mark, s.forget} {
+	for _, p := range []*sql.Stmt{s.save, s.document, s.event, s.remove, s.raise, s.mark, s.forget, s.site} {
 		if p != nil {
 			errs = append(errs, p.Close())
 		}
@@ -53,7 +54,7 @@ func (s *statementsOfCommit) close() error {
 // line is a change in the form in which it is written.
 type line struct {
 	grid.Change
-	record   []byte // nil: delete
+	record   []byte // nil: delete; with Site its state
 	document []byte // nil: as it was
 }
 
@@ -83,6 +84,9 @@ func (j *Journal) Commit(ctx context.Context, changes []grid.Change) error {
 	j.id.Sequence = sequence
 	j.state.Unlock()
 	for _, c := range changes {
+		if c.Site != nil {
+			continue
+		}
 		if c.Record == nil {
 			delete(j.written, c.Job)
 		} else {
@@ -116,6 +120,11 @@ func (j *Journal) commit(ctx context.Context, changes []grid.Change) (sequence u
 // line encodes one change.
 func (j *Journal) line(c grid.Change) (line, error) {
 	l := line{Change: c}
+	if c.Site != nil {
+		var err error
+		l.record, err = encode(siteRow(*c.Site))
+		return l, err
+	}
 	if c.Record == nil {
 		return l, nil
 	}
@@ -138,6 +147,10 @@ func (j *Journal) line(c grid.Change) (line, error) {
 }
 
 func (j *Journal) write(ctx context.Context, l line) error {
+	if l.Site != nil {
+		_, err := j.sql.site.ExecContext(ctx, string(l.record))
+		return err
+	}
 	if l.Record == nil {
 		_, err := j.sql.remove.ExecContext(ctx, string(l.Job))
 		return err

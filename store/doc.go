@@ -21,6 +21,7 @@
 //	document   job as JSON (grid.Job), written once: it does not change, and a job
 //	           may bring ten thousand files
 //	event      the history, append only: job, seq, at, state, site, term, hop, why
+//	site       one line: grid.SiteState as JSON, what is not set left out
 //	peer       the highest sequence seen of each incarnation of each peer's journal
 //	jobs, history    views of job and event with readable times
 //

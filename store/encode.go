@@ -26,6 +26,12 @@ type recordRow struct {
 	Adopted       *grid.Epoch     `json:",omitempty"`
 	Kept          bool            `json:",omitempty"`
 	HomeForgotten bool            `json:",omitempty"`
+	Stay          *grid.Stay      `json:",omitempty"`
+	Deeds         []deedRow       `json:",omitempty"`
+	Telling       bool            `json:",omitempty"`
+	Hops          uint32          `json:",omitempty"`
+	HopsAt        grid.Tick       `json:",omitempty"`
+	Missing       grid.Tick       `json:",omitempty"`
 }
 
 // present is nil for a zero value, which a row leaves out.
@@ -42,6 +48,18 @@ func orZero[T any](p *T) (v T) {
 		v = *p
 	}
 	return v
+}
+
+type deedRow struct {
+	Epoch     grid.Epoch
+	To        grid.PeerID
+	Signature []byte
+}
+
+// siteRow is grid.SiteState; what is not set is left out.
+type siteRow struct {
+	Draining bool      `json:",omitempty"`
+	Since    grid.Tick `json:",omitempty"`
 }
 
 type jobRow struct {
@@ -80,6 +98,9 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 		Record: *r, Outputs: each(r.Outputs, toFile),
 		Candidate: present(r.Candidate), Superseded: present(r.Superseded), Adopted: present(r.Adopted),
 		Kept: r.Kept, HomeForgotten: r.HomeForgotten,
+		Stay:    r.Stay,
+		Deeds:   each(r.Deeds, func(d grid.Deed) deedRow { return deedRow(d) }),
+		Telling: r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
 	})
 }
 
@@ -122,6 +143,9 @@ func decode(record, job []byte) (grid.Record, error) {
 	r.Record.Candidate = orZero(r.Candidate)
 	r.Record.Superseded, r.Record.Adopted = orZero(r.Superseded), orZero(r.Adopted)
 	r.Record.Kept, r.Record.HomeForgotten = r.Kept, r.HomeForgotten
+	r.Record.Stay = r.Stay
+	r.Record.Deeds = each(r.Deeds, func(d deedRow) grid.Deed { return grid.Deed(d) })
+	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing = r.Telling, r.Hops, r.HopsAt, r.Missing
 	r.Record.Job = d.Job
 	r.Record.Job.Program = d.Program.program()
 	r.Record.Job.Inputs = inputs

@@ -33,6 +33,27 @@ func (j *Journal) Load(ctx context.Context) ([]grid.Record, error) {
 	return records, nil
 }
 
+// Site reads what the broker knows of its own site; zero if nothing was written.
+func (j *Journal) Site(ctx context.Context) (grid.SiteState, error) {
+	var state grid.SiteState
+	err := j.query(ctx, `SELECT state FROM site`, nil, func(rows *sql.Rows) error {
+		var text []byte
+		if err := rows.Scan(&text); err != nil {
+			return err
+		}
+		var row siteRow
+		if err := strictly(text, &row); err != nil {
+			return corrupt(j.file, fmt.Errorf("the state of the site: %w", err))
+		}
+		state = grid.SiteState(row)
+		return nil
+	})
+	if err != nil {
+		return state, fmt.Errorf("load the state of the site: %w", err)
+	}
+	return state, nil
+}
+
 // History reads what happened to a job, the oldest first; nothing for a job that
 // is not here.
 func (j *Journal) History(ctx context.Context, job grid.JobID) ([]grid.Event, error) {

@@ -71,6 +71,10 @@ CREATE TABLE peer (
 	sequence    TEXT    NOT NULL, -- 16 hexadecimal digits: any 64 bits, in order
 	UNIQUE (peer, incarnation)
 );
+CREATE TABLE site (
+	one   INTEGER PRIMARY KEY CHECK (one = 1),
+	state TEXT    NOT NULL -- JSON
+);
 CREATE VIEW jobs AS SELECT id, state, standing, user,
 	record ->> 'Owner' AS owner,
 	CASE submitted WHEN 0 THEN NULL ELSE strftime('%Y-%m-%dT%H:%M:%fZ', submitted / 1000.0, 'unixepoch') END AS submitted,

@@ -705,6 +705,29 @@ func TestEveryFieldIsKept(t *testing.T) {
 	}
 }
 
+// The state of the site is beside the jobs, and as durable.
+func TestTheSiteIsKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := mustOpen(t, dir)
+	if s, err := j.Site(t.Context()); err != nil || s != (grid.SiteState{}) {
+		t.Errorf("a new journal has %+v, %v", s, err)
+	}
+	var want grid.SiteState
+	fill(reflect.ValueOf(&want).Elem(), new(int))
+	mustCommit(t, j, save(1), grid.Change{Site: &grid.SiteState{Since: 1}}, grid.Change{Site: &want})
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j = mustOpen(t, dir)
+	if s, err := j.Site(t.Context()); err != nil || s != want {
+		t.Errorf("it was %+v and is %+v, %v", want, s, err)
+	}
+	if n := len(mustLoad(t, j)); n != 1 {
+		t.Errorf("%d records", n)
+	}
+}
+
 // fill sets everything within v to values that differ.
 func fill(v reflect.Value, n *int) {
 	*n++

@@ -30,10 +30,11 @@ type siteBody struct {
 	Speed        float64 `msgpack:"s,omitempty"`
 	Architecture string  `msgpack:"a,omitempty"`
 	System       string  `msgpack:"o,omitempty"`
+	Draining     bool    `msgpack:"d,omitempty"`
 }
 
 func fromSite(s grid.Site) siteBody {
-	return siteBody{string(s.Name), int64(s.Processes), s.Speed, s.Architecture, s.System}
+	return siteBody{string(s.Name), int64(s.Processes), s.Speed, s.Architecture, s.System, s.Draining}
 }
 
 func (b siteBody) site(c *check) grid.Site {
@@ -43,6 +44,7 @@ func (b siteBody) site(c *check) grid.Site {
 		Speed:        c.speed("speed", b.Speed),
 		Architecture: c.word("architecture", b.Architecture, MaxWord),
 		System:       c.word("system", b.System, MaxWord),
+		Draining:     b.Draining,
 	}
 }
 
@@ -72,10 +74,11 @@ type questionBody struct {
 	Walltime int64      `msgpack:"w,omitempty"`
 	Delivery int64      `msgpack:"z,omitempty"`
 	Queue    string     `msgpack:"q,omitempty"`
+	Home     string     `msgpack:"h,omitempty"`
 }
 
 func fromQuestion(q Question) questionBody {
-	return questionBody{string(q.Job), fromDemand(q.Demand), int64(q.Walltime), int64(q.Delivery), string(q.Queue)}
+	return questionBody{string(q.Job), fromDemand(q.Demand), int64(q.Walltime), int64(q.Delivery), string(q.Queue), string(q.Home)}
 }
 
 func (b questionBody) question(c *check) Question {
@@ -85,6 +88,7 @@ func (b questionBody) question(c *check) Question {
 		Walltime: c.walltime("walltime", b.Walltime),
 		Delivery: c.wait("delivery", b.Delivery),
 		Queue:    c.queue("queue", b.Queue),
+		Home:     c.optionalPeer("home", b.Home),
 	}
 }
 
@@ -92,10 +96,11 @@ type tellBody struct {
 	Round   uint64       `msgpack:"r,omitempty"`
 	Site    siteBody     `msgpack:"s,omitempty"`
 	Answers []answerBody `msgpack:"a,omitempty"`
+	Take    uint64       `msgpack:"t,omitempty"`
 }
 
 func fromTell(m Tell) *tellBody {
-	return &tellBody{m.Round, fromSite(m.Site), each(m.Answers, fromAnswer)}
+	return &tellBody{m.Round, fromSite(m.Site), each(m.Answers, fromAnswer), uint64(m.Take)}
 }
 
 func (b *tellBody) message(c *check) Message {
@@ -103,6 +108,7 @@ func (b *tellBody) message(c *check) Message {
 		Round:   b.Round,
 		Site:    nested(c, "site", b.Site.site),
 		Answers: list(c, "answers", b.Answers, MaxQuestions, answerBody.answer),
+		Take:    c.u32("take", b.Take),
 	}
 }
 

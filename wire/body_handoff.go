@@ -38,10 +38,13 @@ type offerBody struct {
 	Job  jobBody  `msgpack:"j,omitempty"`
 	Wait int64    `msgpack:"w,omitempty"`
 	Age  int64    `msgpack:"a,omitempty"`
+
+	Deeds []deedBody `msgpack:"o,omitempty"`
+	Hops  uint64     `msgpack:"h,omitempty"`
 }
 
 func fromOffer(m Offer) *offerBody {
-	return &offerBody{fromBond(m.Bond), fromJob(m.Job), int64(m.Wait), int64(m.Age)}
+	return &offerBody{fromBond(m.Bond), fromJob(m.Job), int64(m.Wait), int64(m.Age), each(m.Deeds, fromDeed), uint64(m.Hops)}
 }
 
 func (b *offerBody) message(c *check) Message {
@@ -50,6 +53,9 @@ func (b *offerBody) message(c *check) Message {
 		Job:  nested(c, "job", b.Job.job),
 		Wait: c.wait("wait", b.Wait),
 		Age:  c.span("age", b.Age),
+
+		Deeds: list(c, "deeds", b.Deeds, grid.MaxDeeds, deedBody.deed),
+		Hops:  c.u32("hops", b.Hops),
 	}
 	if m.Bond.Job != m.Job.ID {
 		c.fail("bond.job", "it is %s, but the job offered is %s", m.Bond.Job, m.Job.ID)
@@ -94,12 +100,13 @@ func (b *abortBody) message(c *check) Message {
 }
 
 type commitBody struct {
-	Bond   bondBody `msgpack:"b,omitempty"`
-	Cancel bool     `msgpack:"x,omitempty"`
+	Bond   bondBody  `msgpack:"b,omitempty"`
+	Cancel bool      `msgpack:"x,omitempty"`
+	Deed   *deedBody `msgpack:"o,omitempty"`
 }
 
 func (b *commitBody) message(c *check) Message {
-	return Commit{nested(c, "bond", b.Bond.bond), b.Cancel}
+	return Commit{nested(c, "bond", b.Bond.bond), b.Cancel, optionalDeed(c, "deed", b.Deed)}
 }
 
 type ownedBody struct {
@@ -120,10 +127,11 @@ func (b *inquireBody) message(c *check) Message {
 }
 
 type standingBody struct {
-	Bond    bondBody `msgpack:"b,omitempty"`
-	Verdict uint64   `msgpack:"v,omitempty"`
-	Owner   string   `msgpack:"o,omitempty"`
-	Cancel  bool     `msgpack:"x,omitempty"`
+	Bond    bondBody  `msgpack:"b,omitempty"`
+	Verdict uint64    `msgpack:"v,omitempty"`
+	Owner   string    `msgpack:"o,omitempty"`
+	Cancel  bool      `msgpack:"x,omitempty"`
+	Deed    *deedBody `msgpack:"p,omitempty"`
 }
 
 func (b *standingBody) message(c *check) Message {
@@ -135,6 +143,7 @@ func (b *standingBody) message(c *check) Message {
 		Verdict: Verdict(b.Verdict),
 		Owner:   c.optionalPeer("owner", b.Owner),
 		Cancel:  b.Cancel,
+		Deed:    optionalDeed(c, "deed", b.Deed),
 	}
 }
 

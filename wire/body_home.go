@@ -19,6 +19,7 @@ type reportBody struct {
 	Reason   string     `msgpack:"y,omitempty"`
 	Cancel   bool       `msgpack:"c,omitempty"`
 	Outputs  []fileBody `msgpack:"f,omitempty"`
+	Deeds    []deedBody `msgpack:"o,omitempty"`
 }
 
 func fromReport(m Report) *reportBody {
@@ -29,6 +30,7 @@ func fromReport(m Report) *reportBody {
 		End: uint64(m.End), ExitCode: int64(m.ExitCode), HasExit: m.HasExit, Signal: int64(m.Signal),
 		Reason: plain(m.Reason, MaxWhy), Cancel: m.Cancel,
 		Outputs: each(m.Outputs, fromFile),
+		Deeds:   each(m.Deeds, fromDeed),
 	}
 }
 
@@ -51,6 +53,7 @@ func (b *reportBody) message(c *check) Message {
 		Reason:   c.word("reason", b.Reason, MaxWhy),
 		Cancel:   b.Cancel,
 		Outputs:  c.manifest("outputs", b.Outputs),
+		Deeds:    list(c, "deeds", b.Deeds, grid.MaxDeeds, deedBody.deed),
 	}
 	if b.End != 0 {
 		if m.End = c.state("end", b.End); !m.End.Terminal() {

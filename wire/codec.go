@@ -114,13 +114,13 @@ func mirror(m Message) (body, error) {
 	case Abort:
 		return &abortBody{fromBond(m.Bond), plain(m.Why, MaxWhy)}, nil
 	case Commit:
-		return &commitBody{fromBond(m.Bond), m.Cancel}, nil
+		return &commitBody{fromBond(m.Bond), m.Cancel, fromOptionalDeed(m.Deed)}, nil
 	case Owned:
 		return &ownedBody{fromBond(m.Bond), string(m.Owner)}, nil
 	case Inquire:
 		return &inquireBody{fromBond(m.Bond)}, nil
 	case Standing:
-		return &standingBody{fromBond(m.Bond), uint64(m.Verdict), string(m.Owner), m.Cancel}, nil
+		return &standingBody{fromBond(m.Bond), uint64(m.Verdict), string(m.Owner), m.Cancel, fromOptionalDeed(m.Deed)}, nil
 	case Declined:
 		return &declinedBody{fromBond(m.Bond), fromJournal(m.Journal)}, nil
 	case Unknown:
@@ -151,6 +151,12 @@ func mirror(m Message) (body, error) {
 		return &requestBody{m.Number, string(m.Job), m.User, m.Administrator, m.Cancel}, nil
 	case Response:
 		return fromResponse(m), nil
+	case Moved:
+		return &movedBody{string(m.Job), each(m.Deeds, fromDeed)}, nil
+	case MovedAck:
+		return &movedAckBody{string(m.Job), fromEpoch(m.Epoch)}, nil
+	case Announce:
+		return &announceBody{fromSite(m.Site)}, nil
 	case nil:
 		return nil, errors.New("there is no message")
 	}

@@ -60,6 +60,9 @@ var rules = [...]rule{
 	KindCancel:    {"Cancel", small, fewElements, func() body { return new(cancelBody) }},
 	KindClosed:    {"Closed", small, fewElements, func() body { return new(closedBody) }},
 	KindError:     {"Error", small, fewElements, func() body { return new(errorBody) }},
+	KindMoved:     {"Moved", small, someElements, func() body { return new(movedBody) }},
+	KindMovedAck:  {"MovedAck", small, fewElements, func() body { return new(movedAckBody) }},
+	KindAnnounce:  {"Announce", small, fewElements, func() body { return new(announceBody) }},
 
 	KindRecall:     {"Recall", small, fewElements, func() body { return new(recallBody) }},
 	KindRecalled:   {"Recalled", large, manyElements, func() body { return new(recalledBody) }},

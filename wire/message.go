@@ -31,6 +31,9 @@ const (
 	KindCancel
 	KindClosed
 	KindError
+	KindMoved
+	KindMovedAck
+	KindAnnounce
 )
 
 // The kinds that keep home and owner of one mind. 20 to 22 are other kinds.
@@ -67,6 +70,7 @@ type Question struct {
 	Walltime grid.Tick
 	Delivery grid.Tick // it can start no sooner than this after sending
 	Queue    grid.QueueName
+	Home     grid.PeerID // of the job; "" where it is the one who asks
 }
 
 // Tell answers Ask.
@@ -74,6 +78,7 @@ type Tell struct {
 	Round   uint64
 	Site    grid.Site
 	Answers []Answer // in the order of the questions
+	Take    uint32   // how many offers the site takes at once from the one who asked; 0 is not said: one
 }
 
 // Answer is the estimate for one job: the wait after its delivery, or why not.
@@ -90,13 +95,16 @@ type Bond struct {
 	Digest grid.Hash   // JobDigest of the job offered
 }
 
-// Offer (owner to candidate): will you take this job? So far only the home of a job
-// offers it.
+// Offer (owner to candidate): will you take this job? An owner that is not the job's
+// home proves by deeds that it is the owner.
 type Offer struct {
 	Bond Bond
 	Job  grid.Job
 	Wait grid.Tick // how long after the offer it is to start: the delivery reckoned with, and the wait the candidate told
 	Age  grid.Tick // since submission at the home
+	// Deeds lead from the home to the one who offers; none where that is the home.
+	Deeds []grid.Deed
+	Hops  uint32 // what counts against the job's limit once it has moved
 }
 
 // Accept (candidate to owner): ACCEPTED, pulling the files; repeated while pulling.
@@ -126,7 +134,8 @@ type Abort struct {
 // Commit (owner to candidate): you own it. Repeated until Owned.
 type Commit struct {
 	Bond   Bond
-	Cancel bool // the sticky cancel flag
+	Cancel bool      // the sticky cancel flag
+	Deed   grid.Deed // this handoff, signed; zero where a home that cannot sign commits
 }
 
 // Owned (candidate to owner): OWNED on disk. Owner is who owns it now, as far as the sender knows.
@@ -155,6 +164,7 @@ type Standing struct {
 	Verdict Verdict
 	Owner   grid.PeerID // "" if not known
 	Cancel  bool
+	Deed    grid.Deed // of a committed handoff, if the asked has it
 }
 
 // Declined (candidate to owner): I dropped it and shall never own it at this epoch.
@@ -187,6 +197,7 @@ type Report struct {
 	Reason   string
 	Cancel   bool
 	Outputs  grid.Manifest // from the end on
+	Deeds    []grid.Deed   // how the sender came to own the job
 }
 
 // Ago is a past instant as the span before sending; Known is false if it has not happened.
@@ -353,6 +364,22 @@ func (Superseded) Kind() Kind { return KindSuperseded }
 func (Request) Kind() Kind    { return KindRequest }
 func (Response) Kind() Kind   { return KindResponse }
 
+// Moved (former owner to home): the job is with the To of the last deed. Repeated
+// until MovedAck.
+type Moved struct {
+	Job   grid.JobID
+	Deeds []grid.Deed
+}
+
+// MovedAck (home to former owner): known, or no longer of interest.
+type MovedAck struct {
+	Job   grid.JobID
+	Epoch grid.Epoch // of the last deed of the Moved
+}
+
+// Announce (each to its members): what my site is like now.
+type Announce struct{ Site grid.Site }
+
 func (Hello) Kind() Kind     { return KindHello }
 func (Ask) Kind() Kind       { return KindAsk }
 func (Tell) Kind() Kind      { return KindTell }
@@ -372,3 +399,6 @@ func (ReportAck) Kind() Kind { return KindReportAck }
 func (Cancel) Kind() Kind    { return KindCancel }
 func (Closed) Kind() Kind    { return KindClosed }
 func (Error) Kind() Kind     { return KindError }
+func (Moved) Kind() Kind     { return KindMoved }
+func (MovedAck) Kind() Kind  { return KindMovedAck }
+func (Announce) Kind() Kind  { return KindAnnounce }

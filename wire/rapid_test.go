@@ -123,7 +123,7 @@ func (d draw) job() grid.Job {
 func (d draw) site() grid.Site {
 	return grid.Site{
 		Name: grid.SiteName(d.name()), Processes: int(d.n(0, grid.MaxProcesses)),
-		Speed: rapid.Float64Range(1e-9, MaxSpeed).Draw(d.T, "speed"), Architecture: d.word(), System: d.word(),
+		Speed: rapid.Float64Range(1e-9, MaxSpeed).Draw(d.T, "speed"), Architecture: d.word(), System: d.word(), Draining: d.yes(),
 	}
 }
 
@@ -134,6 +134,25 @@ func (d draw) journal() grid.JournalID {
 }
 
 func (d draw) bond() Bond { return Bond{d.jobID(), d.epoch(), d.peer(), d.hash()} }
+
+func (d draw) deed() grid.Deed {
+	return grid.Deed{Epoch: d.epoch(), To: d.peer(), Signature: rapid.SliceOfN(rapid.Byte(), 1, grid.MaxSignature).Draw(d.T, "signature")}
+}
+
+func (d draw) maybeDeed() grid.Deed {
+	if d.yes() {
+		return grid.Deed{}
+	}
+	return d.deed()
+}
+
+func (d draw) deeds(least int64) []grid.Deed {
+	var list []grid.Deed
+	for range d.n(least, 4) {
+		list = append(list, d.deed())
+	}
+	return list
+}
 
 func (d draw) estimate() grid.Estimate {
 	e := grid.Estimate{Wait: d.wait()}
@@ -156,12 +175,12 @@ func (d draw) message(kind Kind) Message {
 		return Hello{d.word(), d.site(), d.journal(), d.u64(), d.wait()}
 	case KindAsk:
 		return Ask{d.u64(), many(d, 3, func() Question {
-			return Question{d.jobID(), d.demand(), grid.Tick(d.n(1, int64(grid.MaxWalltime))), d.wait(), d.queue()}
+			return Question{d.jobID(), d.demand(), grid.Tick(d.n(1, int64(grid.MaxWalltime))), d.wait(), d.queue(), d.maybePeer()}
 		})}
 	case KindTell:
-		return Tell{d.u64(), d.site(), many(d, 3, func() Answer { return Answer{d.jobID(), d.estimate()} })}
+		return Tell{d.u64(), d.site(), many(d, 3, func() Answer { return Answer{d.jobID(), d.estimate()} }), d.u32()}
 	case KindOffer:
-		m := Offer{d.bond(), d.job(), d.wait(), d.span()}
+		m := Offer{d.bond(), d.job(), d.wait(), d.span(), d.deeds(0), d.u32()}
 		m.Bond.Job, m.Bond.Digest = m.Job.ID, JobDigest(m.Job)
 		return m
 	case KindAccept:
@@ -173,13 +192,13 @@ func (d draw) message(kind Kind) Message {
 	case KindAbort:
 		return Abort{d.bond(), d.word()}
 	case KindCommit:
-		return Commit{d.bond(), d.yes()}
+		return Commit{d.bond(), d.yes(), d.maybeDeed()}
 	case KindOwned:
 		return Owned{d.bond(), d.maybePeer()}
 	case KindInquire:
 		return Inquire{d.bond()}
 	case KindStanding:
-		return Standing{d.bond(), Verdict(d.n(1, 4)), d.maybePeer(), d.yes()}
+		return Standing{d.bond(), Verdict(d.n(1, 4)), d.maybePeer(), d.yes(), d.maybeDeed()}
 	case KindDeclined:
 		return Declined{d.bond(), d.journal()}
 	case KindUnknown:
@@ -188,7 +207,7 @@ func (d draw) message(kind Kind) Message {
 		return Report{
 			d.jobID(), d.epoch(), d.u64(), grid.State(d.n(1, int64(grid.Lost))), d.u32(), grid.LocalID(d.word()),
 			d.ago(), d.ago(), In(d.ago()), rapid.SampledFrom([]grid.State{0, grid.Completed, grid.Failed, grid.Lost}).Draw(d.T, "end"),
-			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)), d.word(), d.yes(), d.manifest(),
+			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)), d.word(), d.yes(), d.manifest(), d.deeds(0),
 		}
 	case KindReportAck:
 		return ReportAck{d.jobID(), d.epoch(), d.u64(), d.yes(), d.yes()}
@@ -217,6 +236,12 @@ func (d draw) message(kind Kind) Message {
 			return Response{Number: d.u64(), Job: d.jobID(), Outcome: Outcome(d.n(2, 4)), Why: d.word()}
 		}
 		return Response{Number: d.u64(), Job: d.jobID(), Outcome: OutcomeDone, Status: d.status()}
+	case KindMoved:
+		return Moved{d.jobID(), d.deeds(1)}
+	case KindMovedAck:
+		return MovedAck{d.jobID(), d.epoch()}
+	case KindAnnounce:
+		return Announce{d.site()}
 	}
 	panic(kind)
 }
