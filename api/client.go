@@ -218,6 +218,20 @@ func (c *Client) Sites(ctx context.Context) ([]Site, error) {
 	return do[[]Site](ctx, c, http.MethodGet, "/v1/sites")
 }
 
+// Drain makes the broker's site take no more grid jobs, or ends that.
+func (c *Client) Drain(ctx context.Context, on bool) (Drained, error) {
+	path := "/v1/drain"
+	if !on {
+		path = "/v1/undrain"
+	}
+	return do[Drained](ctx, c, http.MethodPost, path)
+}
+
+// Handoffs lists the jobs on their way to or from a neighbour.
+func (c *Client) Handoffs(ctx context.Context, neighbour grid.SiteName) ([]Handoff, error) {
+	return do[[]Handoff](ctx, c, http.MethodGet, "/v1/sites/"+url.PathEscape(string(neighbour))+"/handoffs")
+}
+
 // Self is what the broker says of itself, and whom it takes us for.
 func (c *Client) Self(ctx context.Context) (Self, error) {
 	return do[Self](ctx, c, http.MethodGet, "/v1/site")

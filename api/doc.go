@@ -33,6 +33,8 @@
 //	GET    /v1/jobs/{id}/outputs/{path} the bytes of one of them
 //	DELETE /v1/jobs/{id}                removes an ended job and its files; 204
 //	GET    /v1/sites                    [site] ([Site])
+//	GET    /v1/sites/{name}/handoffs    the jobs on their way to or from a neighbour ([Handoff]); administrators
+//	POST   /v1/drain, /v1/undrain       the site takes no more grid jobs, or takes them again: {draining}; administrators
 //	GET    /v1/site                     this broker ([Self])
 //
 // # Errors

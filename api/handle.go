@@ -38,6 +38,9 @@ func (s *Server) routes() http.Handler {
 		"GET /v1/jobs/{id}/outputs":           s.outputs,
 		"GET /v1/jobs/{id}/outputs/{path...}": s.output,
 		"GET /v1/sites":                       s.sites,
+		"GET /v1/sites/{name}/handoffs":       s.handoffs,
+		"POST /v1/drain":                      s.drain(true),
+		"POST /v1/undrain":                    s.drain(false),
 		"GET /v1/site":                        s.self,
 	} {
 		mux.HandleFunc(pattern, s.handle(handle))

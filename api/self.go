@@ -18,6 +18,7 @@ func (s *Server) self(r *request) error {
 		Version:      version.Version,
 		User:         r.who.Name,
 		Admin:        r.who.Administrator,
+		Draining:     site.Draining,
 	}
 	if finite(answer.Speed) == nil {
 		answer.Speed = 0

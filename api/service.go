@@ -73,6 +73,10 @@ type Service interface {
 	Outputs(ctx context.Context, who Identity, id grid.JobID) (files []OutputFile, complete bool, err error)
 	// Output opens one of the files listed.
 	Output(ctx context.Context, who Identity, id grid.JobID, path string) (io.ReadCloser, error)
+	// Drain makes the site take no more grid jobs and hand on those that wait, or ends that.
+	Drain(ctx context.Context, who Identity, on bool) error
+	// Handoffs lists the jobs that are on their way to or from a neighbour.
+	Handoffs(ctx context.Context, who Identity, neighbour grid.SiteName) ([]Handoff, error)
 	// Sites lists this site and the members.
 	Sites(ctx context.Context) ([]SiteView, error)
 	// SiteName is the alias of a peer: its name in the member file, this site's own, else the peer ID.

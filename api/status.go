@@ -120,6 +120,13 @@ func newStatus(r *grid.Record, name func(grid.PeerID) string) Status {
 type Explanation struct {
 	ID        grid.JobID `json:"id"`
 	Decisions []Decision `json:"decisions"`
+	Stay      *Stay      `json:"stay"` // null unless the latest search left the waiting job where it is
+}
+
+// Stay is a search for a waiting job that moved nothing.
+type Stay struct {
+	Decision Decision `json:"decision"`
+	Why      string   `json:"why"`
 }
 
 // Decision is one run of the search.
@@ -181,16 +188,23 @@ func (q *Quantity) UnmarshalJSON(b []byte) error {
 func newExplanation(r *grid.Record) Explanation {
 	e := Explanation{ID: r.Job.ID, Decisions: make([]Decision, 0, len(r.Decisions))}
 	for _, d := range r.Decisions {
-		v := Decision{At: Time(d.At), Epoch: d.Epoch.String(), Candidates: make([]Candidate, 0, len(d.Candidates))}
-		if d.Chosen != "" {
-			v.Chosen = &d.Chosen
-		}
-		for _, c := range d.Candidates {
-			v.Candidates = append(v.Candidates, newCandidate(c))
-		}
-		e.Decisions = append(e.Decisions, v)
+		e.Decisions = append(e.Decisions, newDecision(d))
+	}
+	if s := r.Stay; s != nil {
+		e.Stay = &Stay{newDecision(s.Decision), s.Why}
 	}
 	return e
+}
+
+func newDecision(d grid.Decision) Decision {
+	v := Decision{At: Time(d.At), Epoch: d.Epoch.String(), Candidates: make([]Candidate, 0, len(d.Candidates))}
+	if d.Chosen != "" {
+		v.Chosen = &d.Chosen
+	}
+	for _, c := range d.Candidates {
+		v.Candidates = append(v.Candidates, newCandidate(c))
+	}
+	return v
 }
 
 func newCandidate(c grid.Candidate) Candidate {
@@ -254,7 +268,8 @@ type Site struct {
 	Processes int           `json:"processes"`
 	Speed     float64       `json:"speed"`
 	Self      bool          `json:"self"`
-	Send      bool          `json:"send"` // jobs may be sent there
+	Send      bool          `json:"send"`     // jobs may be sent there
+	Draining  bool          `json:"draining"` // it takes no grid jobs now
 }
 
 // Rate is the bandwidth for messages of one size.
@@ -274,6 +289,7 @@ func newSite(v SiteView) Site {
 		Speed:     v.Site.Speed,
 		Self:      v.Self,
 		Send:      v.Send,
+		Draining:  v.Site.Draining,
 	}
 	switch {
 	case v.Self:
@@ -302,4 +318,5 @@ type Self struct {
 	Version      string        `json:"version"`
 	User         string        `json:"user"` // who asks, as the broker sees it
 	Admin        bool          `json:"administrator"`
+	Draining     bool          `json:"draining"`
 }

@@ -14,16 +14,20 @@ type pendingAsk struct {
 	ask  wire.Ask
 }
 
+// maxAsks are the searches that one peer has at a time: one for jobs without a
+// place, one for those that wait.
+const maxAsks = 2
+
 // maxPending bounds the questions kept while a snapshot is taken.
 const maxPending = 1024
 
 func (c *Core) ask(from grid.PeerID, a wire.Ask) {
-	k := slices.IndexFunc(c.asks, func(p pendingAsk) bool { return p.from == from })
-	if k >= 0 {
-		c.asks[k].ask = a // it has one search at a time: the older one is over
-	} else {
-		c.asks = append(c.asks, pendingAsk{from, a})
+	mine := func(p pendingAsk) bool { return p.from == from }
+	if n := len(slices.DeleteFunc(slices.Clone(c.asks), func(p pendingAsk) bool { return !mine(p) })); n >= maxAsks {
+		k := slices.IndexFunc(c.asks, mine) // the oldest of its searches is over
+		c.asks = slices.Delete(c.asks, k, k+1)
 	}
+	c.asks = append(c.asks, pendingAsk{from, a})
 	c.look()
 }
 
@@ -35,11 +39,14 @@ func (c *Core) looked(e Looked) {
 	if e.Err != "" {
 		c.note("", "", "no snapshot of the batch system: "+e.Err)
 		c.unseen(asks, offers, noLook)
+		c.noPass()
 		return
 	}
+	c.stir(e.Snapshot)
 	s := c.withComing(e.Snapshot)
 	built := plan.Build(s)
 	c.showEstimates(s, built)
+	c.beginPass(s, built)
 	if e.Full {
 		c.unseen(asks, offers, diskFull)
 		return
@@ -49,7 +56,7 @@ func (c *Core) looked(e Looked) {
 		c.considerOffer(o, base, s)
 	}
 	for _, a := range asks {
-		c.send(a.from, c.answer(base, s, a.ask))
+		c.send(a.from, c.answer(base, s, a))
 	}
 	c.ownAnswer(base, s)
 }
@@ -58,7 +65,7 @@ func (c *Core) looked(e Looked) {
 func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer, why string) {
 	none := grid.Estimate{Refusal: &grid.Refusal{Reason: why}}
 	for _, a := range asks {
-		t := wire.Tell{Round: a.ask.Round, Site: c.cfg.Site}
+		t := wire.Tell{Round: a.ask.Round, Site: c.facts()}
 		for _, q := range a.ask.Questions {
 			t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: none})
 		}
@@ -73,13 +80,53 @@ func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer, why string) {
 	}
 }
 
-func (c *Core) answer(base *plan.Batch, s plan.Snapshot, a wire.Ask) wire.Tell {
-	t := wire.Tell{Round: a.Round, Site: c.cfg.Site}
-	for _, q := range a.Questions {
-		e := c.estimate(base, s, q.Demand, q.Walltime, q.Delivery)
+// maxTake bounds the offers that a site takes at once from one owner.
+const maxTake = 16
+
+// answer estimates for a neighbour. What this site holds for a job that is asked
+// about does not count against it.
+func (c *Core) answer(base *plan.Batch, s plan.Snapshot, a pendingAsk) wire.Tell {
+	t := wire.Tell{Round: a.ask.Round, Site: c.facts(), Take: uint32(min(maxTake, maxAccepted-len(c.accepted)))}
+	if held := c.heldOf(a.ask.Questions); len(held) > 0 {
+		s = without(s, held)
+		base = plan.Build(s).Batch()
+	}
+	for _, q := range a.ask.Questions {
+		e := grid.Estimate{Refusal: c.unwelcome(q.Home)}
+		if e.Refusal == nil {
+			e = c.estimate(base, s, q.Demand, q.Walltime, q.Delivery)
+		}
 		t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: e})
 	}
 	return t
+}
+
+// unwelcome says why no job of that home is taken here; "" is one of who asks.
+func (c *Core) unwelcome(home grid.PeerID) *grid.Refusal {
+	switch {
+	case c.draining:
+		return &grid.Refusal{Reason: drained}
+	case home != "" && home != c.cfg.Self && c.members[home] == nil:
+		return &grid.Refusal{Reason: stranger}
+	}
+	return nil
+}
+
+// heldOf are the jobs of the questions that may hold something here.
+func (c *Core) heldOf(questions []wire.Question) map[grid.JobID]bool {
+	held := map[grid.JobID]bool{}
+	for _, q := range questions {
+		if c.accepted[q.Job] != nil || c.jobs[q.Job] != nil {
+			held[q.Job] = true
+		}
+	}
+	return held
+}
+
+// without is the snapshot without what waits for some jobs.
+func without(s plan.Snapshot, jobs map[grid.JobID]bool) plan.Snapshot {
+	s.Waiting = slices.DeleteFunc(slices.Clone(s.Waiting), func(w plan.Waiting) bool { return w.Job != "" && jobs[w.Job] })
+	return s
 }
 
 // estimate answers one question; for those that follow, the job has come.

@@ -61,20 +61,27 @@ func (c *Core) offer(from grid.PeerID, o wire.Offer) {
 	}
 }
 
-// notTheirs says why a member has no right to make an offer. Jobs are handed on by
-// their home alone, so far; nobody offers a job to its own home, or in the name of
-// a user who is not of the job's home.
+// notTheirs says why a member has no right to make an offer: only the owner has, and
+// in the name of a user of the job's home. This site takes its own users' jobs back
+// as far as it knows them.
 func (c *Core) notTheirs(from grid.PeerID, o wire.Offer) string {
+	j := c.jobs[o.Bond.Job]
 	switch {
-	case o.Job.Home != from:
-		return "only the home of a job offers it"
 	case o.Job.User.Home != o.Job.Home:
 		return "the user of a job is one of its home"
-	}
-	if j := c.jobs[o.Bond.Job]; j != nil && j.rec.Job.Home != from {
+	case j != nil && j.rec.Job.Home != o.Job.Home:
 		return "a job of that identifier has another home"
+	case o.Job.Home == c.cfg.Self && j == nil:
+		return "this site is its home, and does not know it"
+	case o.Job.Home == c.cfg.Self && j.rec.State.Terminal():
+		return "it has ended"
+	case o.Job.Home == c.cfg.Self && j.sum() != o.Bond.Digest:
+		return "it is not the job that was handed in here"
 	}
-	return ""
+	if why := c.notOwner(from, o); why != "" || o.Job.Home != c.cfg.Self {
+		return why
+	}
+	return c.believe(j, o.Deeds)
 }
 
 // offerAgain answers an Offer for a job that is known here; true lets it pass as new.
@@ -108,7 +115,10 @@ func (c *Core) considerOffer(o pendingOffer, base *plan.Batch, s plan.Snapshot) 
 	if j := c.jobs[o.offer.Bond.Job]; j != nil && !c.offerAgain(j, o.from, o.offer) {
 		return // it came twice while the snapshot was taken
 	}
-	e := c.estimate(base, s, o.offer.Job.Demand, o.offer.Job.Walltime, 0)
+	e := grid.Estimate{Refusal: c.unwelcome(o.offer.Job.Home)}
+	if e.Refusal == nil {
+		e = c.estimate(base, s, o.offer.Job.Demand, o.offer.Job.Walltime, 0)
+	}
 	if e.Refusal == nil && len(c.accepted) >= maxAccepted {
 		e.Refusal = &grid.Refusal{Reason: tooMany}
 	}
@@ -118,7 +128,7 @@ func (c *Core) considerOffer(o pendingOffer, base *plan.Batch, s plan.Snapshot) 
 	}
 	a := &acceptance{from: o.from, offer: o.offer}
 	c.accepted[o.offer.Bond.Job] = a
-	if len(o.offer.Job.Inputs) == 0 {
+	if len(o.offer.Job.Inputs) == 0 || o.offer.Job.Home == c.cfg.Self { // a home has kept them
 		c.prepare(a)
 		return
 	}
@@ -171,6 +181,7 @@ func (c *Core) prepare(a *acceptance) {
 	j.rec.Standing, j.rec.State = grid.Prepared, grid.Moving
 	j.rec.Owner = a.from
 	j.rec.Handoff = grid.Handoff{Phase: grid.NoHandoff, To: c.cfg.Self, Epoch: b.Epoch}
+	j.rec.Deeds, j.rec.Hops = a.offer.Deeds, a.offer.Hops
 	j.began, j.heard = c.now, c.now
 	c.save(j, fmt.Sprintf("prepared for %s", c.siteName(a.from)))
 	c.sendReady(j)
@@ -205,11 +216,16 @@ func (c *Core) preparedDue(j *job) {
 
 func (c *Core) decline(j *job, why string) {
 	b, owner := c.preparedBond(j), j.rec.Owner
-	j.rec.Standing = grid.Declined
-	j.rec.Ended = c.now
 	c.disarm(j, onPrepared)
-	c.save(j, "declined: "+why)
-	c.discard(j.rec.Job.ID)
+	if c.home(j) {
+		j.rec.Standing = grid.Watching // a commit at the epoch of Handoff is declined for ever
+		c.save(j, "declined: "+why)
+	} else {
+		j.rec.Standing = grid.Declined
+		j.rec.Ended = c.now
+		c.save(j, "declined: "+why)
+		c.discard(j.rec.Job.ID)
+	}
 	c.send(owner, wire.Declined{Bond: b, Journal: c.cfg.Journal})
 }
 
@@ -232,6 +248,14 @@ func (c *Core) unprepare(j *job) {
 		c.save(j, "the offer was withdrawn")
 		return
 	}
+	if j.rec.Epoch != (grid.Epoch{}) { // it was here before: that word is kept
+		j.rec.Standing = grid.Past
+		c.disarm(j, onPrepared)
+		c.save(j, "the offer was withdrawn")
+		c.discard(j.rec.Job.ID)
+		c.tellMoved(j)
+		return
+	}
 	c.drop(j)
 }
 
@@ -250,11 +274,15 @@ func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
 	switch {
 	case prepared && j.rec.Owner == from && c.preparedBond(j) == m.Bond,
 		c.cfg.Broken.Without(CommitCreates) && j.rec.Standing != grid.Owning && !m.Bond.Epoch.Before(j.rec.Handoff.Epoch):
+		if !c.given(j, m.Deed) && !c.cfg.Broken.Without(CommitCreates) {
+			c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Bond.Job, Why: "the deed of this commit proves nothing"})
+			return
+		}
 		c.own(j, m.Cancel)
 		c.send(from, wire.Owned{Bond: m.Bond, Owner: c.cfg.Self})
 	case prepared:
 		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Bond.Job, Why: "another site offered this job"})
-	case j.rec.Standing == grid.Declined && j.rec.Handoff.Epoch == m.Bond.Epoch:
+	case c.declined(j, m.Bond):
 		c.send(from, wire.Declined{Bond: m.Bond, Journal: c.cfg.Journal})
 	case !j.rec.Epoch.Before(m.Bond.Epoch):
 		c.send(from, wire.Owned{Bond: m.Bond, Owner: j.rec.Owner})
@@ -263,18 +291,33 @@ func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
 	}
 }
 
+// declined tells that this broker gave its word never to own the job at that epoch.
+// A home that did so watches the job as before.
+func (c *Core) declined(j *job, b wire.Bond) bool {
+	h := j.rec.Handoff
+	if h.Epoch != b.Epoch || h.To != c.cfg.Self {
+		return false
+	}
+	return j.rec.Standing == grid.Declined || c.home(j) && j.rec.Standing == grid.Watching && h.Phase == grid.NoHandoff
+}
+
 // own takes the job over. OWNED and cancelled is one save, and is never submitted.
 func (c *Core) own(j *job, cancel bool) {
 	j.rec.Standing = grid.Owning
 	j.rec.Owner = c.cfg.Self
 	j.rec.Epoch = j.rec.Handoff.Epoch
-	j.rec.Attempt, j.rec.Local, j.rec.Report = 0, "", 0
+	j.rec.Attempt, j.rec.Local, j.rec.Report, j.rec.Missing, j.rec.Ended = 0, "", 0, 0, 0
+	j.rec.Telling, j.rec.HopsAt, j.rec.Stay, j.known = false, c.now, nil, false
 	j.rec.State = grid.Ready
 	j.rec.CancelRequested = j.rec.CancelRequested || cancel
 	c.disarm(j, onPrepared)
 	c.emit(Publish{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
 	if j.rec.CancelRequested {
 		c.end(j, grid.Killed, "cancelled before it started")
+		return
+	}
+	if c.draining {
+		c.ready(j, "owned; this site is drained")
 		return
 	}
 	c.launch(j, "owned; submitted here")
@@ -294,6 +337,9 @@ func (c *Core) onStanding(from grid.PeerID, m wire.Standing) {
 		j.heard = c.now
 	case wire.VerdictCommitted:
 		owner := j.rec.Owner
+		if !c.given(j, m.Deed) {
+			return
+		}
 		c.own(j, m.Cancel)
 		c.send(owner, wire.Owned{Bond: m.Bond, Owner: c.cfg.Self})
 	case wire.VerdictAborted:

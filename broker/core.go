@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"gbroker/grid"
 	"gbroker/wire"
@@ -41,6 +42,31 @@ type Config struct {
 	// Decline is after how long a prepared candidate that hears nothing drops the job.
 	Decline grid.Tick
 
+	// Delta is how often a place is searched anew for each waiting job, if nothing
+	// changes; Settle is the least time between two passes of that search.
+	Delta, Settle grid.Tick
+	// Margin and MarginShare (of the time to its end here) are what a waiting job must
+	// gain at least to move: less follows every difference, more moves fewer jobs.
+	Margin      grid.Tick
+	MarginShare float64
+	// Cooldown is how long a job stays where it has come to.
+	Cooldown grid.Tick
+	// Soon: a job that is to start within it stays.
+	Soon grid.Tick
+	// MaxHops bounds the moves of one job for a gain; one comes back after each HopBack.
+	MaxHops uint32
+	HopBack grid.Tick
+	// Grace is how long good listings must lack an attempt before it counts as vanished.
+	Grace grid.Tick
+
+	// Sign signs a text with this broker's key, and Verify tells whether a signature is
+	// that of a peer; both are pure. Without Sign no other site can prove that it got a
+	// job from here; without Verify no such proof is believed.
+	Sign   func(text []byte) []byte
+	Verify func(by grid.PeerID, text, signature []byte) bool
+	// Draining is what the journal says: take no grid jobs, hand on those that wait.
+	Draining bool
+
 	// Broken are rules switched off to prove a checker; never in a daemon.
 	Broken Rules
 }
@@ -52,6 +78,8 @@ func Defaults() Config {
 		AcceptDeadline: 5 * grid.Second, Lease: 30 * grid.Second, PullGrace: 10 * grid.Minute, Beat: 5 * grid.Second,
 		Block: grid.Minute, Refresh: 5 * grid.Second, Digest: 30 * grid.Second,
 		UploadLimit: grid.Day, Keep: 30 * grid.Day, Decline: 7 * grid.Day,
+		Delta: grid.Minute, Settle: 5 * grid.Second, Margin: 30 * grid.Second, MarginShare: 0.1,
+		Cooldown: 2 * grid.Minute, Soon: 15 * grid.Second, MaxHops: 8, HopBack: grid.Hour, Grace: grid.Minute,
 	}
 }
 
@@ -62,10 +90,18 @@ func (c Config) withDefaults() Config {
 		{&c.AcceptDeadline, &d.AcceptDeadline}, {&c.Lease, &d.Lease}, {&c.PullGrace, &d.PullGrace}, {&c.Beat, &d.Beat},
 		{&c.Block, &d.Block}, {&c.Refresh, &d.Refresh}, {&c.Digest, &d.Digest},
 		{&c.UploadLimit, &d.UploadLimit}, {&c.Keep, &d.Keep}, {&c.Decline, &d.Decline},
+		{&c.Delta, &d.Delta}, {&c.Settle, &d.Settle}, {&c.Margin, &d.Margin}, {&c.Cooldown, &d.Cooldown},
+		{&c.Soon, &d.Soon}, {&c.HopBack, &d.HopBack}, {&c.Grace, &d.Grace},
 	} {
 		if *f.v == 0 {
 			*f.v = *f.d
 		}
+	}
+	if c.MarginShare == 0 {
+		c.MarginShare = d.MarginShare
+	}
+	if c.MaxHops == 0 {
+		c.MaxHops = d.MaxHops
 	}
 	return c
 }
@@ -83,9 +119,12 @@ type Core struct {
 	hold    grid.Tick              // no search before: after a start it is not yet known who lives
 	targets []grid.PeerID          // members with Send, by name: L(i)
 
+	draining bool
+
 	undecided []grid.JobID // READY jobs without a place, in order of arrival
 	round     *round       // the search under way, or nil
 	rounds    uint64
+	passes    passes // the search for jobs that wait in the local queue
 
 	asks    []pendingAsk // questions of others that wait for a snapshot
 	offers  []pendingOffer
@@ -93,6 +132,9 @@ type Core struct {
 
 	// coming are the jobs that will need capacity here but may not be in a snapshot yet.
 	accepted map[grid.JobID]*acceptance
+	strays   map[grid.AttemptID]int // in the batch system and of no record: how often seen
+
+	random *rand.Rand // for jitter alone
 
 	timers timers
 	out    []Effect
@@ -108,7 +150,10 @@ func New(cfg Config, members []grid.Member, records []grid.Record) *Core {
 		unnamed:  map[grid.PeerID]member{},
 		live:     map[grid.JobID]*job{},
 		accepted: map[grid.JobID]*acceptance{},
+		strays:   map[grid.AttemptID]int{},
 		rounds:   cfg.Seed,
+		draining: cfg.Draining,
+		random:   rand.New(rand.NewPCG(cfg.Seed, uint64(len(records)))),
 	}
 	c.setMembers(members)
 	for _, r := range records {
@@ -162,10 +207,15 @@ func (c *Core) Step(now grid.Tick, ev Event) []Effect {
 		c.removed()
 	case Folders:
 		c.sweep(e)
+	case Attempts:
+		c.strayed(e)
+	case DrainRequest:
+		c.drainRequest(e)
 	case Tick:
 	}
 	c.fire()
 	c.startRound()
+	c.startPass()
 	return c.out
 }
 
@@ -213,6 +263,12 @@ func (c *Core) message(from grid.PeerID, m wire.Message) {
 		c.onCancel(from, m)
 	case wire.Closed:
 		c.onClosed(from, m)
+	case wire.Moved:
+		c.onMoved(from, m)
+	case wire.MovedAck:
+		c.onMovedAck(from, m)
+	case wire.Announce:
+		c.members[from].site = m.Site
 	case wire.Error:
 		c.note(m.Job, from, fmt.Sprintf("the peer answered message kind %d with an error: %.200s", m.Of, m.Why))
 	}

@@ -42,6 +42,10 @@ func (c *Core) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidate 
 	}
 	a := r.replies[p]
 	switch {
+	case p == c.cfg.Self && c.draining:
+		return refuse(drained)
+	case p != c.cfg.Self && p != j.rec.Job.Home && !c.mayHandOn(j):
+		return refuse(unprovable)
 	case a == nil:
 		return refuse(notAlive) // became a target during the round
 	case a.missing != "":
@@ -96,7 +100,7 @@ func (c *Core) decide(j *job, rows []grid.Candidate) {
 		c.launch(j, "chosen: here")
 		return
 	}
-	c.makeOffer(j, rows[best].Peer, rows[best].Delivery+rows[best].Wait)
+	c.makeOffer(j, rows[best].Peer, rows[best].Delivery+rows[best].Wait, c.hopsOf(j))
 }
 
 // predicted keeps the estimate on which the job was first placed.
@@ -133,6 +137,7 @@ func (j *job) decided(d grid.Decision) {
 		kept = append(slices.Clone(kept[:1]), kept[2:]...)
 	}
 	j.rec.Decisions = append(slices.Clip(kept), d)
+	j.rec.Stay = nil
 }
 
 func reasons(d grid.Decision) string {

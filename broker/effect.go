@@ -47,7 +47,8 @@ type Look struct{}
 // Launch prepares the sandbox and submits the attempt to the batch system.
 type Launch struct {
 	Submission grid.Submission // Work and Control are filled in by the shell
-	Keep       bool            // the inputs must stay as they are: this is the home
+	Keep       bool            // the inputs must stay as they are: this is the home, or it may run again
+	Fresh      bool            // an earlier attempt has run in the working tree: make it anew
 }
 
 // Withdraw decides by the start token that an attempt never starts.

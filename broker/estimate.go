@@ -32,9 +32,13 @@ const (
 	diskFull  = "its disk is full"
 	tooMany   = "too many offers at once"
 	noLook    = "no estimate: the batch system does not answer"
+	drained   = "it is drained: it takes no jobs from elsewhere, and starts none of its users"
+	stranger  = "the home of the job is no neighbour of that site"
+	// unprovable: the job came here without a deed, or with too many.
+	unprovable = "this site cannot prove that it owns the job, so only its home can take it"
 )
 
-var passing = []string{notAlive, noAnswer, noTake, badAnswer, noLook, diskFull, tooMany}
+var passing = []string{notAlive, noAnswer, noTake, badAnswer, noLook, diskFull, tooMany, drained, unprovable}
 
 // round is one search under way.
 type round struct {
@@ -49,6 +53,7 @@ type reply struct {
 	site    grid.Site
 	answers []grid.Estimate // as the round's jobs
 	missing string          // a refusal for all jobs; "" while waiting or answered
+	take    int             // how many offers it takes at once
 }
 
 func (c *Core) undecide(j *job) {
@@ -71,6 +76,13 @@ func (c *Core) startRound() {
 	}
 	c.round = r
 	r.replies[c.cfg.Self] = &reply{}
+	c.askTargets(r)
+	c.look()
+	c.armGeneral(roundDeadline, c.cfg.AskDeadline)
+}
+
+// askTargets asks all targets that live.
+func (c *Core) askTargets(r *round) {
 	for _, p := range c.targets {
 		m := c.members[p]
 		if m.live != grid.Alive {
@@ -81,8 +93,6 @@ func (c *Core) startRound() {
 		r.waiting++
 		c.send(p, wire.Ask{Round: r.id, Questions: c.questions(r, m)})
 	}
-	c.look()
-	c.armGeneral(roundDeadline, c.cfg.AskDeadline)
 }
 
 // holding waits, for a moment after a start, until it is known of every target
@@ -126,6 +136,9 @@ func (c *Core) questions(r *round, m *member) []wire.Question {
 			Job: id, Demand: j.Job.Demand, Walltime: j.Job.Walltime,
 			Delivery: delivery, Queue: j.Job.Queue,
 		}
+		if j.Job.Home != c.cfg.Self {
+			qs[i].Home = j.Job.Home
+		}
 	}
 	return qs
 }
@@ -138,9 +151,12 @@ func (c *Core) look() {
 	}
 }
 
-// tell takes a neighbour's answers into the round.
+// tell takes a neighbour's answers into the round, or the pass, that asked.
 func (c *Core) tell(from grid.PeerID, t wire.Tell) {
 	r := c.round
+	if p := c.passes.round; p != nil && t.Round == p.id {
+		r = p
+	}
 	if r == nil || t.Round != r.id {
 		return // late: that round is over
 	}
@@ -151,6 +167,7 @@ func (c *Core) tell(from grid.PeerID, t wire.Tell) {
 	r.waiting--
 	c.members[from].site = t.Site
 	p.site = t.Site
+	p.take = int(min(max(t.Take, 1), maxTake))
 	if bad := checkTell(r, t); bad != "" {
 		p.missing = badAnswer
 		c.note("", from, "estimates refused: "+bad)
@@ -159,8 +176,12 @@ func (c *Core) tell(from grid.PeerID, t wire.Tell) {
 			p.answers = append(p.answers, a.Estimate)
 		}
 	}
-	if r.waiting == 0 {
+	switch {
+	case r.waiting > 0:
+	case r == c.round:
 		c.endRound()
+	default:
+		c.endPass()
 	}
 }
 

@@ -120,6 +120,17 @@ type MembersChanged struct{ Members []grid.Member }
 // Folders lists the jobs that have a folder here: those of no known job go.
 type Folders struct{ Jobs []grid.JobID }
 
+// Attempts lists what of ours the batch system holds, waiting or running: what
+// belongs to no record goes.
+type Attempts struct{ IDs []grid.AttemptID }
+
+// DrainRequest is an administrator's word: take no more grid jobs and hand on those
+// that wait, or be again as before.
+type DrainRequest struct {
+	Token Token
+	On    bool
+}
+
 // Tick lets time pass: timers that are due fire.
 type Tick struct{}
 
@@ -140,4 +151,6 @@ func (PeerSite) event()       {}
 func (LinkChanged) event()    {}
 func (MembersChanged) event() {}
 func (Folders) event()        {}
+func (Attempts) event()       {}
+func (DrainRequest) event()   {}
 func (Tick) event()           {}

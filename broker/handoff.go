@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"slices"
 
 	"gbroker/grid"
 	"gbroker/wire"
@@ -17,8 +18,9 @@ import (
 // Before Committed is on disk this site owns the job and the offer may die; after
 // it the candidate does. Each Offer burns one hop: Handoff.Epoch is the highest used.
 
-// makeOffer moves the job to the candidate to, which is to start it a wait from now.
-func (c *Core) makeOffer(j *job, to grid.PeerID, wait grid.Tick) {
+// makeOffer moves the job to the candidate to, which is to start it a wait from now
+// and will then have these hops behind it.
+func (c *Core) makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32) {
 	next := j.rec.Epoch
 	if next.Before(j.rec.Handoff.Epoch) && !c.cfg.Broken.Without(EpochReused) {
 		next = j.rec.Handoff.Epoch
@@ -26,7 +28,7 @@ func (c *Core) makeOffer(j *job, to grid.PeerID, wait grid.Tick) {
 	next.Hop++
 	j.rec.State = grid.Moving
 	j.rec.Handoff = grid.Handoff{Phase: grid.Offering, To: to, Epoch: next}
-	j.began, j.heard, j.pullBegan = c.now, 0, 0
+	j.began, j.heard, j.pullBegan, j.hops = c.now, 0, 0, hops
 	c.save(j, fmt.Sprintf("offered to %s", c.siteName(to)))
 	c.disarm(j, onHandoff)
 	c.sendOffer(j, wait)
@@ -35,6 +37,7 @@ func (c *Core) makeOffer(j *job, to grid.PeerID, wait grid.Tick) {
 func (c *Core) sendOffer(j *job, wait grid.Tick) {
 	c.send(j.rec.Handoff.To, wire.Offer{
 		Bond: c.bond(j), Job: j.rec.Job, Wait: wait, Age: c.now - j.rec.Submitted,
+		Deeds: j.rec.Deeds, Hops: j.hops,
 	})
 	c.backoff(j, onHandoff)
 }
@@ -75,7 +78,7 @@ func (c *Core) late(from grid.PeerID, b wire.Bond) {
 	case j.rec.State.Terminal(): // its tombstone there has gone, and an old Offer has come again
 		c.send(from, wire.Abort{Bond: b, Why: "the job has ended"})
 	case j.rec.Owner == from && j.rec.Epoch == b.Epoch:
-		c.send(from, wire.Commit{Bond: b, Cancel: j.rec.CancelRequested})
+		c.send(from, wire.Commit{Bond: b, Cancel: j.rec.CancelRequested, Deed: j.lastDeed()})
 	case j.rec.Standing == grid.Owning || b.Epoch.Before(j.rec.Epoch):
 		c.send(from, wire.Abort{Bond: b, Why: "that offer is dead"})
 	}
@@ -182,11 +185,24 @@ func (c *Core) endOffer(j *job, why string) {
 	c.dropOffer(j, why)
 }
 
-// dropOffer keeps the job here and searches again.
+// dropOffer keeps the job here: in the local queue if it has kept its place there,
+// else it is searched for again.
 func (c *Core) dropOffer(j *job, why string) {
 	j.rec.Handoff.Phase = grid.NoHandoff
 	c.disarm(j, onHandoff)
-	c.ready(j, why)
+	if j.rec.Local == "" {
+		c.ready(j, why)
+		return
+	}
+	c.stays(j, why)
+}
+
+// stays: the job was up for a move, and waits in the local queue as before.
+func (c *Core) stays(j *job, why string) {
+	j.rec.State = grid.Assigned
+	c.save(j, "stays: "+why)
+	c.emit(Probe{c.attempt(j)})
+	c.arm(j, onBatch, c.cfg.Refresh)
 }
 
 // onReady: the candidate has it all on disk. A job that never was in the local
@@ -227,18 +243,24 @@ func (c *Core) onReady(from grid.PeerID, m wire.Ready) {
 func (c *Core) commit(j *job) {
 	to := j.rec.Handoff.To
 	j.rec.Handoff.Phase = grid.Committed
+	c.handOver(j, j.rec.Handoff.Epoch, to)
 	j.rec.Epoch = j.rec.Handoff.Epoch
 	j.rec.Owner = to
-	j.rec.Attempt, j.rec.Local, j.rec.Report = 0, "", 0
+	j.rec.Attempt, j.rec.Local, j.rec.Report, j.rec.Missing, j.rec.Stay = 0, "", 0, 0, nil
 	j.rec.Standing = grid.Past
+	j.rec.Telling = !c.home(j) && to != j.rec.Job.Home
 	if c.home(j) {
 		j.rec.Standing = grid.Watching
-		j.rec.Trail = append(j.rec.Trail, to)
+		if !slices.Contains(j.rec.Trail, to) {
+			j.rec.Trail = append(slices.Clip(j.rec.Trail), to)
+		}
 	}
 	j.heard = c.now
 	c.predicted(j)
 	c.save(j, fmt.Sprintf("handed to %s", c.siteName(to)))
 	c.disarm(j, onHandoff)
+	c.disarm(j, onBatch)
+	c.disarm(j, onReport)
 	c.sendCommit(j)
 }
 
@@ -247,7 +269,7 @@ func (c *Core) sendCommit(j *job) {
 		return
 	}
 	j.committed = true
-	c.send(j.rec.Handoff.To, wire.Commit{Bond: c.bond(j), Cancel: j.rec.CancelRequested})
+	c.send(j.rec.Handoff.To, wire.Commit{Bond: c.bond(j), Cancel: j.rec.CancelRequested, Deed: j.lastDeed()})
 	c.backoff(j, onHandoff)
 }
 
@@ -271,6 +293,7 @@ func (c *Core) handedOver(j *job) {
 	j.rec.Ended = c.now
 	c.save(j, "")
 	c.emit(Discard{Job: j.rec.Job.ID})
+	c.tellMoved(j)
 }
 
 // onDeclined: the candidate gave its word that it will never own at this epoch, so
@@ -287,6 +310,8 @@ func (c *Core) onDeclined(from grid.PeerID, m wire.Declined) {
 		j.rec.Standing, j.rec.Owner = grid.Owning, c.cfg.Self
 		j.rec.Epoch.Hop++
 		j.rec.Handoff.Epoch = j.rec.Epoch
+		j.rec.Telling = false
+		c.takeBack(j)
 		c.endOffer(j, "declined after the commit by "+string(c.siteName(from)))
 	}
 }
@@ -313,6 +338,7 @@ func (c *Core) onUnknown(from grid.PeerID, m wire.Unknown) {
 	}
 	j.rec.Ended = c.now
 	c.save(j, j.rec.Reason)
+	c.tellMoved(j)
 }
 
 // onInquire: a candidate is PREPARED and heard nothing.
@@ -334,7 +360,7 @@ func (c *Core) onInquire(from grid.PeerID, m wire.Inquire) {
 		case j.rec.State.Terminal():
 			answer.Verdict = wire.VerdictAborted
 		case j.rec.Owner == from && j.rec.Epoch == m.Bond.Epoch && !c.cfg.Broken.Without(CommitNotRepeated):
-			answer.Verdict = wire.VerdictCommitted
+			answer.Verdict, answer.Deed = wire.VerdictCommitted, j.lastDeed()
 		case j.rec.Standing == grid.Owning, m.Bond.Epoch.Before(j.rec.Epoch):
 			answer.Verdict = wire.VerdictAborted
 		}

@@ -19,6 +19,10 @@ import (
 // report sends the present report and arms its repetition. Its number is on disk:
 // save raises it with every change (see save).
 func (c *Core) report(j *job) {
+	if j.rec.Standing == grid.Past {
+		c.tellMoved(j)
+		return
+	}
 	if c.home(j) || j.rec.Standing != grid.Owning || j.rec.Closed {
 		return
 	}
@@ -43,6 +47,9 @@ func (c *Core) reportOf(j *job) wire.Report {
 	}
 	if r.State == grid.StageOut {
 		m.Outputs = r.Outputs
+	}
+	if !j.known {
+		m.Deeds = r.Deeds
 	}
 	return m
 }
@@ -79,8 +86,13 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 	case m.Epoch.Before(j.rec.Epoch):
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "an older epoch"})
 		return
-	case j.rec.Standing == grid.Owning || m.Epoch != j.rec.Epoch || from != j.rec.Owner:
-		return // only homes hand on, so the home knows the owner and its epoch
+	case j.rec.Standing == grid.Owning:
+		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "its home owns it"})
+		return
+	}
+	if why := c.newOwner(j, from, m); why != "" {
+		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: why})
+		return
 	}
 	if j.rec.Handoff.Phase == grid.Committed && j.rec.Handoff.To == from && j.rec.Handoff.Epoch == m.Epoch {
 		c.handedOver(j) // a report of the new owner says Owned too
@@ -97,6 +109,18 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 		return // acknowledged when the output is here
 	}
 	c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Cancel: j.rec.CancelRequested})
+}
+
+// newOwner says why the one who reports is not the owner. One that the home does not
+// know yet is believed by its deeds.
+func (c *Core) newOwner(j *job, from grid.PeerID, m wire.Report) string {
+	if from == j.rec.Owner && m.Epoch == j.rec.Epoch {
+		return ""
+	}
+	if n := len(m.Deeds); n == 0 || m.Deeds[n-1].To != from || m.Deeds[n-1].Epoch != m.Epoch {
+		return "another site owns it, and no deed says that it has changed hands"
+	}
+	return c.believe(j, m.Deeds)
 }
 
 // malformed: a report tells the end in STAGEOUT, and never one of the home's own states.
@@ -218,7 +242,7 @@ func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
 		return
 	}
 	if m.Number == j.rec.Report {
-		j.acked = true
+		j.acked, j.known = true, true
 		if j.rec.State != grid.StageOut {
 			c.arm(j, onReport, c.cfg.Digest)
 		}
@@ -287,7 +311,7 @@ func (c *Core) peerChanged(e PeerChanged) {
 			c.undecide(j) // nobody could take it: perhaps this site can
 		case j.rec.Standing == grid.Watching && j.rec.Owner == e.Peer && !j.rec.State.Terminal():
 			c.ownerChanged(j, e.Liveness)
-		case e.Liveness == grid.Alive && j.rec.Standing == grid.Owning && j.rec.Job.Home == e.Peer && !j.acked:
+		case e.Liveness == grid.Alive && j.rec.Job.Home == e.Peer && (j.rec.Telling || j.rec.Standing == grid.Owning && !j.acked):
 			c.disarm(j, onReport)
 			c.report(j)
 		}

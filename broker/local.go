@@ -30,12 +30,13 @@ func (c *Core) launch(j *job, why string) {
 	if c.home(j) {
 		c.predicted(j)
 	}
+	fresh := j.rec.Attempt > 0 && j.rec.Started > 0
 	j.rec.Attempt++
-	j.rec.Local = ""
+	j.rec.Local, j.rec.Missing, j.misses, j.rec.Started = "", 0, 0, 0
 	j.rec.State = grid.Assigned
 	c.save(j, why)
 	c.emit(Launch{
-		Keep: c.home(j),
+		Keep: c.home(j) || j.rec.Job.Rerunnable, Fresh: fresh,
 		Submission: grid.Submission{
 			ID: c.attempt(j), Job: j.rec.Job,
 			Limit:    killLimit(j.rec.Job.Walltime, c.cfg.Site.Speed),
@@ -110,6 +111,7 @@ func (c *Core) withdraw(j *job) {
 func (c *Core) withdrawn(e Withdrawn) {
 	j := c.current(e.ID)
 	if j == nil {
+		c.strayWithdrawn(e)
 		return
 	}
 	j.killing = false
@@ -126,6 +128,9 @@ func (c *Core) withdrawn(e Withdrawn) {
 		c.end(j, grid.Killed, "cancelled before it started")
 	case j.rec.Handoff.Phase == grid.Withdrawing:
 		c.commit(j)
+	case j.rec.State == grid.Assigned && c.draining:
+		j.rec.Local = ""
+		c.ready(j, "withdrawn: this site is drained")
 	case j.rec.State == grid.Assigned:
 		c.launch(j, "submitted again: "+j.rec.Reason)
 	}
@@ -137,6 +142,10 @@ func (c *Core) startedAfterAll(j *job) {
 		c.abandon(j, "it has started here")
 		j.rec.State = grid.Assigned
 		c.save(j, "stays: it had started")
+	}
+	if j.rec.Missing > 0 {
+		c.startedUnseen(j)
+		return
 	}
 	c.emit(Probe{c.attempt(j)})
 	if j.rec.CancelRequested {
@@ -168,6 +177,9 @@ func (c *Core) progressed(e Progressed) {
 	if j.rec.State != grid.Assigned && j.rec.State != grid.Running && j.rec.State != grid.Moving {
 		return
 	}
+	if p.Phase != grid.Unknown {
+		c.seenAttempt(j)
+	}
 	switch p.Phase {
 	case grid.Waiting:
 		if j.rec.Local == "" && j.rec.State == grid.Assigned {
@@ -182,20 +194,6 @@ func (c *Core) progressed(e Progressed) {
 	case grid.Ended:
 		c.running(j, p)
 		c.finished(j, p)
-	}
-}
-
-// unseenAttempt: neither the batch system nor the control files know the attempt
-// to wait, run or have ended.
-func (c *Core) unseenAttempt(j *job, phase grid.Phase) {
-	switch {
-	case j.rec.State == grid.Assigned:
-		if j.rec.Reason == "" {
-			j.rec.Reason = "the batch system does not know it"
-		}
-		c.withdraw(j)
-	case j.rec.State == grid.Running && phase == grid.Unknown:
-		c.end(j, grid.Failed, "it had started, and what became of it is not known: its control files are gone")
 	}
 }
 
@@ -227,10 +225,18 @@ var ends = map[grid.Cause]grid.State{
 
 // finished notes the end and has the output collected.
 func (c *Core) finished(j *job, p grid.Progress) {
+	if p.Cause == grid.Disappeared && c.again(j, "its supervisor vanished: "+p.Detail) {
+		return
+	}
 	j.rec.State = grid.Finished
 	j.rec.Finished = p.Finished
 	j.rec.End = ends[p.Cause]
 	j.rec.Reason = p.Detail
+	if p.Cause == grid.ByRequest && !j.rec.CancelRequested {
+		// Nobody wanted that: it was started between our look and the removal for a move.
+		j.rec.End = grid.Failed
+		j.rec.Reason = "killed by this broker's own withdrawal for a move, after it had started"
+	}
 	switch p.Cause {
 	case grid.ByItself, grid.ByWalltime, grid.ByRequest:
 		j.rec.HasExit, j.rec.ExitCode, j.rec.Signal = true, p.ExitCode, p.Signal

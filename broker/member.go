@@ -63,6 +63,9 @@ func (c *Core) setMembers(members []grid.Member) {
 	})
 }
 
+// neighbours are all members, in a fixed order.
+func (c *Core) neighbours() []grid.PeerID { return slices.Sorted(maps.Keys(c.members)) }
+
 func assumedLink(m grid.Member) grid.Link {
 	b := m.DefaultBandwidth
 	if b <= 0 {

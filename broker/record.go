@@ -32,6 +32,10 @@ type job struct {
 	committed bool      // owner: Commit was said
 	queued    bool      // in Core.undecided
 	digest    grid.Hash // of the job as it travels; see sum
+	hops      uint32    // that it will have behind it at the candidate
+	sweep     uint64    // the last one of the searches for waiting jobs that had it
+	known     bool      // owner: the home knows that this broker owns it
+	misses    int       // good listings in a row that lack the present attempt
 }
 
 // sorted lists the live jobs in a fixed order: effects must not follow a map's order.
@@ -87,7 +91,7 @@ func (c *Core) show(j *job) { c.emit(Show{*copyOf(&j.rec)}) }
 // keepLive keeps the set of live jobs.
 func (c *Core) keepLive(j *job) {
 	r := &j.rec
-	tomb := r.Standing == grid.Declined || (r.Standing == grid.Past || r.State.Terminal()) && r.Handoff.Phase == grid.NoHandoff
+	tomb := r.Standing == grid.Declined || (r.Standing == grid.Past || r.State.Terminal()) && r.Handoff.Phase == grid.NoHandoff && !r.Telling
 	if tomb {
 		delete(c.live, r.Job.ID)
 	} else {

@@ -19,6 +19,7 @@ func (c *Core) recover() {
 		c.armGeneral(holdDue, c.cfg.AskDeadline)
 	}
 	c.armGeneral(refreshDue, c.cfg.Refresh)
+	c.armGeneral(passDue, c.cfg.Settle)
 	c.armGeneral(retentionDue, grid.Minute)
 }
 
@@ -40,6 +41,7 @@ func (c *Core) recoverJob(j *job) {
 		if j.rec.Handoff.Phase == grid.Committed {
 			c.sendCommit(j)
 		}
+		c.tellMoved(j)
 	case grid.Prepared:
 		c.preparedDue(j)
 	}

@@ -39,6 +39,7 @@ type Batch interface {
 	Withdraw(ctx context.Context, at grid.AttemptID, control string) (bool, error)
 	Kill(ctx context.Context, at grid.AttemptID, control string) error
 	Progress(ctx context.Context, at grid.AttemptID, control string) (grid.Progress, error)
+	Attempts(ctx context.Context) ([]grid.AttemptID, error)
 }
 
 // Stager moves and keeps files; see package stage.
@@ -56,6 +57,7 @@ type Stager interface {
 type Journal interface {
 	ID() grid.JournalID
 	Load(ctx context.Context) ([]grid.Record, error)
+	Site(ctx context.Context) (grid.SiteState, error)
 	Commit(ctx context.Context, changes []grid.Change) error
 	History(ctx context.Context, job grid.JobID) ([]grid.Event, error)
 	Space() (free int64, err error)
@@ -88,6 +90,7 @@ type Broker struct {
 	view    *view
 	lanes   *lanes
 	journal atomic.Pointer[Journal]
+	state   atomic.Pointer[grid.SiteState] // as last made durable
 	members []grid.Member
 	peers   map[grid.PeerID]*known // what was last heard of each peer, for the next Core
 
@@ -155,9 +158,15 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	if err != nil {
 		return fmt.Errorf("loading the journal: %w", err)
 	}
+	state, err := journal.Site(ctx)
+	if err != nil {
+		return fmt.Errorf("loading the journal: %w", err)
+	}
 	b.journal.Store(&journal)
 	b.view.reset(records)
+	b.state.Store(&state)
 	cfg := b.cfg
+	cfg.Draining = state.Draining
 	cfg.Journal = journal.ID()
 	b.cfg.Seed += 1 << 32 // answers to the rounds of this Core are none to the next one's
 	core := New(cfg, b.members, records)
@@ -280,6 +289,10 @@ func changesOf(effects []Effect) []grid.Change {
 		if !ok {
 			continue
 		}
+		if s.Change.Site != nil {
+			changes = append(changes, s.Change)
+			continue
+		}
 		k, seen := at[s.Change.Job]
 		if !seen {
 			at[s.Change.Job] = len(changes)
@@ -292,7 +305,7 @@ func changesOf(effects []Effect) []grid.Change {
 	return changes
 }
 
-// Folders of no known job are looked for after the first pause: a candidate that
+// Folders of no known job, and attempts of no record, are looked for after the first pause: a candidate that
 // was restarted while it fetched gets its offer again before, and fetches on.
 const (
 	firstSweep = 20 * time.Second
@@ -306,11 +319,21 @@ func (b *Broker) sweep(ctx context.Context) {
 			return
 		case <-time.After(pause):
 		}
-		ids, err := b.ports.Stager.Jobs()
-		if err != nil {
+		if ids, err := b.ports.Stager.Jobs(); err != nil {
 			b.ports.Log.Warn("listing the job folders", zap.Error(err))
-			continue
+		} else {
+			b.Post(Folders{ids})
 		}
-		b.Post(Folders{ids})
+		if ids, err := b.attempts(ctx); err != nil {
+			b.ports.Log.Warn("listing the attempts in the batch system", zap.Error(err))
+		} else {
+			b.Post(Attempts{ids})
+		}
 	}
+}
+
+func (b *Broker) attempts(ctx context.Context) ([]grid.AttemptID, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	return b.ports.Batch.Attempts(ctx)
 }

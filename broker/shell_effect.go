@@ -26,6 +26,10 @@ const (
 func (b *Broker) dispatch(ctx context.Context, e Effect) {
 	switch e := e.(type) {
 	case Save:
+		if e.Change.Site != nil {
+			b.state.Store(e.Change.Site)
+			return
+		}
 		b.view.change(e.Change)
 	case Show:
 		b.view.set(e.Record)
@@ -105,6 +109,12 @@ func (b *Broker) launch(ctx, work context.Context, e Launch) {
 	s.Work, s.Control = b.ports.Stager.Paths(s.ID.Job)
 	prepare, cancel := context.WithTimeout(work, prepareLimit)
 	defer cancel()
+	if e.Fresh {
+		if err := b.ports.Stager.Discard(s.ID.Job, true); err != nil {
+			b.launched(s.ID, "", fmt.Errorf("%w: clearing the sandbox of an earlier attempt: %w", grid.ErrUnavailable, err))
+			return
+		}
+	}
 	if err := b.ports.Stager.Prepare(prepare, s.Job, e.Keep); err != nil {
 		b.launched(s.ID, "", fmt.Errorf("preparing the sandbox: %w", err))
 		return

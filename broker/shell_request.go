@@ -95,6 +95,21 @@ func (b *Broker) Remove(ctx context.Context, id grid.JobID) error {
 	return err
 }
 
+// Drain makes the site take no more grid jobs and hand on those that wait, or ends
+// that; it is durable when Drain returns.
+func (b *Broker) Drain(ctx context.Context, on bool) error {
+	_, err := b.request(ctx, func(t Token) Event { return DrainRequest{Token: t, On: on} })
+	return err
+}
+
+// SiteState is what is durably known of the site itself.
+func (b *Broker) SiteState() grid.SiteState {
+	if s := b.state.Load(); s != nil {
+		return *s
+	}
+	return grid.SiteState{}
+}
+
 // JournalID says how far the journal was when it was opened.
 func (b *Broker) JournalID() grid.JournalID {
 	if journal := b.journal.Load(); journal != nil {

@@ -28,6 +28,7 @@ type journalStub struct {
 
 func (j *journalStub) ID() grid.JournalID                                        { return grid.JournalID{} }
 func (j *journalStub) Load(context.Context) ([]grid.Record, error)               { return j.recs, nil }
+func (j *journalStub) Site(context.Context) (grid.SiteState, error)              { return grid.SiteState{}, nil }
 func (j *journalStub) History(context.Context, grid.JobID) ([]grid.Event, error) { return nil, nil }
 func (j *journalStub) Space() (int64, error)                                     { return 1 << 40, nil }
 func (j *journalStub) Close() error                                              { return nil }
@@ -48,7 +49,8 @@ func (s *shell) Kill(context.Context, grid.AttemptID, string) error             
 func (s *shell) Progress(_ context.Context, a grid.AttemptID, _ string) (grid.Progress, error) {
 	return grid.Progress{ID: a, Phase: grid.Waiting}, nil
 }
-func (s *shell) Paths(grid.JobID) (string, string) { return "", "" }
+func (s *shell) Attempts(context.Context) ([]grid.AttemptID, error) { return nil, nil }
+func (s *shell) Paths(grid.JobID) (string, string)                  { return "", "" }
 func (s *shell) Fetch(ctx context.Context, _ grid.PeerID, _ grid.JobID, _ FileSet, _ grid.Manifest) error {
 	s.fetching.Add(1)
 	<-ctx.Done() // as stage: a peer that is not reached is tried again until ctx is done

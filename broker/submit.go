@@ -131,8 +131,8 @@ func (c *Core) retain() {
 			c.drop(j)
 			continue
 		}
-		if c.live[j.rec.Job.ID] != nil {
-			continue
+		if c.live[j.rec.Job.ID] != nil && !(j.rec.Telling && j.rec.Ended > 0 && c.now-j.rec.Ended > c.cfg.Keep) {
+			continue // a home that has not answered for so long is not told any more
 		}
 		size := int64(0) // elsewhere than at home the files went with the end
 		if c.home(j) {

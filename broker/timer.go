@@ -26,6 +26,8 @@ const (
 	refreshDue
 	retentionDue
 	holdDue // Step goes on to search by itself
+	passDue
+	passDeadline
 	generals
 	// acceptedDue belongs to an acceptance, which has no record yet.
 	acceptedDue
@@ -118,6 +120,10 @@ func (c *Core) generalDue(k concern) {
 		c.refresh()
 	case retentionDue:
 		c.retain()
+	case passDue:
+		c.passes.wanted = true
+	case passDeadline:
+		c.endPass()
 	}
 }
 

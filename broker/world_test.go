@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -46,6 +47,7 @@ type site struct {
 	up      bool
 	wake    grid.Tick
 	journal map[grid.JobID]grid.Record
+	state   grid.SiteState
 	cores   int
 	speed   float64
 	tokens  map[grid.AttemptID]string // "started" or "withdrawn"
@@ -138,8 +140,21 @@ func (w *world) logf(format string, args ...any) {
 }
 
 func (s *site) config() Config {
-	c := Config{Self: s.peer, Site: s.facts(), Seed: uint64(s.life) << 32, Journal: grid.JournalID{Incarnation: 1}}
-	return c
+	return Config{
+		Self: s.peer, Site: s.facts(), Seed: uint64(s.life) << 32, Journal: grid.JournalID{Incarnation: 1},
+		Sign:   func(text []byte) []byte { return signature(s.peer, text) },
+		Verify: func(by grid.PeerID, text, sig []byte) bool { return string(signature(by, text)) == string(sig) },
+		Margin: grid.Second, Cooldown: 5 * grid.Second, Soon: grid.Second, Settle: 2 * grid.Second, Delta: 20 * grid.Second,
+		Grace: 5 * grid.Second, Refresh: grid.Second, Draining: s.state.Draining,
+	}
+}
+
+// signature stands for one by the key behind a peer ID.
+func signature(by grid.PeerID, text []byte) []byte {
+	h := fnv.New128a()
+	h.Write([]byte(by + "'s key"))
+	h.Write(text)
+	return h.Sum(nil)
 }
 
 func (s *site) facts() grid.Site {
@@ -242,6 +257,10 @@ func (s *site) do(e Effect) {
 
 // save checks what must hold for a record, against the one before.
 func (s *site) save(c grid.Change) {
+	if c.Site != nil {
+		s.state = *c.Site
+		return
+	}
 	if c.Record == nil {
 		delete(s.journal, c.Job)
 		return

@@ -106,7 +106,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 	if s.batch, err = embedded.New(s.batchConfig()); err != nil {
 		return nil, err
 	}
-	s.broker = broker.NewBroker(s.brokerConfig(), cfg.Members, broker.Ports{
+	s.broker = broker.NewBroker(s.brokerConfig(key), cfg.Members, broker.Ports{
 		Peers: s.overlay, Hints: s.overlay, Links: s.monitor, Batch: s.batch, Stager: stager{s.stager},
 		Journal: func(ctx context.Context) (broker.Journal, error) {
 			if first := journal; first != nil {
@@ -142,12 +142,15 @@ func (s *site) overlayConfig(key overlay.Key) overlay.Config {
 		Key: key, Listen: s.cfg.Listen, Site: s.facts, Members: s.cfg.Members,
 		Hello: func() wire.Hello {
 			return wire.Hello{
-				Program: "gbroker " + version.Version, Site: s.facts, Journal: s.broker.JournalID(),
+				Program: "gbroker " + version.Version, Site: s.factsNow(), Journal: s.broker.JournalID(),
 				Boot: s.boot, Clock: grid.InstantOf(time.Now()),
 			}
 		},
 		HelloFrom: s.helloFrom,
 		Receive: func(from grid.PeerID, m wire.Message) {
+			if a, ok := m.(wire.Announce); ok {
+				s.learn(from, a.Site)
+			}
 			s.broker.Post(broker.Message{From: from, Message: m})
 		},
 		PeerChanged: func(p grid.PeerID, l grid.Liveness) {
@@ -160,11 +163,23 @@ func (s *site) overlayConfig(key overlay.Key) overlay.Config {
 }
 
 func (s *site) helloFrom(from grid.PeerID, h wire.Hello) error {
-	s.mu.Lock()
-	s.sites[from] = h.Site
-	s.mu.Unlock()
+	s.learn(from, h.Site)
 	s.broker.Post(broker.PeerSite{Peer: from, Site: h.Site})
 	return nil
+}
+
+// learn keeps what a peer said of its site, for those who ask.
+func (s *site) learn(from grid.PeerID, facts grid.Site) {
+	s.mu.Lock()
+	s.sites[from] = facts
+	s.mu.Unlock()
+}
+
+// factsNow is what this broker says of its site.
+func (s *site) factsNow() grid.Site {
+	facts := s.facts
+	facts.Draining = s.broker.SiteState().Draining
+	return facts
 }
 
 func (s *site) netmonConfig() netmon.Config {
@@ -190,9 +205,17 @@ func (s *site) batchConfig() embedded.Config {
 	}
 }
 
-func (s *site) brokerConfig() broker.Config {
+func (s *site) brokerConfig(key overlay.Key) broker.Config {
 	return broker.Config{
-		Self: s.self, Site: s.facts, Seed: s.boot,
+		Sign: func(text []byte) []byte {
+			signature, err := key.Sign(text)
+			if err != nil { // not with a key that was loaded
+				s.log.Error("signing a deed", zap.Error(err))
+			}
+			return signature
+		},
+		Verify: overlay.Verify,
+		Self:   s.self, Site: s.facts, Seed: s.boot,
 		AskDeadline: grid.Span(s.cfg.EstimateDeadline),
 		Keep:        grid.Tick(s.cfg.Retention.Days) * grid.Day, KeepBytes: s.cfg.Retention.Bytes,
 	}

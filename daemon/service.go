@@ -26,7 +26,7 @@ type service struct{ site *site }
 
 var _ api.Service = service{}
 
-func (s service) Self() (grid.Site, grid.PeerID) { return s.site.facts, s.site.self }
+func (s service) Self() (grid.Site, grid.PeerID) { return s.site.factsNow(), s.site.self }
 
 func (s service) SiteName(p grid.PeerID) string {
 	if p == s.site.self {
@@ -254,7 +254,7 @@ func (s service) openLiveAt(ctx context.Context, r *grid.Record, path string) (i
 }
 
 func (s service) Sites(context.Context) ([]api.SiteView, error) {
-	list := []api.SiteView{{Site: s.site.facts, Peer: s.site.self, Self: true, Send: true, State: grid.Alive}}
+	list := []api.SiteView{{Site: s.site.factsNow(), Peer: s.site.self, Self: true, Send: true, State: grid.Alive}}
 	for _, m := range s.site.memberList() {
 		facts, _ := s.site.factsOf(m.Peer)
 		facts.Name = m.Name
@@ -264,6 +264,43 @@ func (s service) Sites(context.Context) ([]api.SiteView, error) {
 		})
 	}
 	return list, nil
+}
+
+// Drain is for administrators.
+func (s service) Drain(ctx context.Context, who api.Identity, on bool) error {
+	if !who.Administrator {
+		return fmt.Errorf("%w: only an administrator drains a site", grid.ErrForbidden)
+	}
+	return s.site.broker.Drain(ctx, on)
+}
+
+// Handoffs lists the jobs that are on their way to or from a neighbour.
+func (s service) Handoffs(_ context.Context, who api.Identity, name grid.SiteName) ([]api.Handoff, error) {
+	if !who.Administrator {
+		return nil, fmt.Errorf("%w: only an administrator sees the jobs of all users", grid.ErrForbidden)
+	}
+	for _, m := range s.site.memberList() {
+		if m.Name == name {
+			return s.handoffs(m.Peer), nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no neighbour is called %q", grid.ErrNotFound, name)
+}
+
+// maxHandoffs bounds that list.
+const maxHandoffs = 10_000
+
+func (s service) handoffs(peer grid.PeerID) []api.Handoff {
+	list := []api.Handoff{}
+	open := func(r *grid.Record) bool {
+		return r.Handoff.Phase != grid.NoHandoff && r.Handoff.To == peer || r.Standing == grid.Prepared && r.Owner == peer
+	}
+	for _, r := range s.site.broker.Jobs("", maxHandoffs, open) {
+		h := api.Handoff{Job: r.Job.ID, Incoming: r.Standing == grid.Prepared && r.Owner == peer}
+		h.Committed = r.Handoff.Phase == grid.Committed
+		list = append(list, h)
+	}
+	return list
 }
 
 // fileSets are the stager's names of the broker's sets.

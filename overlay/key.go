@@ -101,6 +101,29 @@ func LoadKey(path string) (Key, error) {
 	return Key{private}, nil
 }
 
+// Sign signs a text with the key; Verify is its counterpart.
+func (k Key) Sign(text []byte) ([]byte, error) {
+	if k.private == nil {
+		return nil, errors.New("there is no identity key to sign with")
+	}
+	return k.private.Sign(text)
+}
+
+// Verify tells whether signature is by's of the text. The peer ID holds the public
+// key, so nobody is asked.
+func Verify(by grid.PeerID, text, signature []byte) bool {
+	p, err := decodePeer(by)
+	if err != nil {
+		return false
+	}
+	key, err := p.ExtractPublicKey()
+	if err != nil {
+		return false
+	}
+	ok, err := key.Verify(text, signature)
+	return ok && err == nil
+}
+
 // CheckPeerID says why id is no peer ID of a broker.
 func CheckPeerID(id grid.PeerID) error {
 	_, err := decodePeer(id)

@@ -54,4 +54,6 @@ type System interface {
 	Kill(ctx context.Context, at grid.AttemptID, control string) error
 	// Progress is how far an attempt has come, by its control files first.
 	Progress(ctx context.Context, at grid.AttemptID, control string) (grid.Progress, error)
+	// Attempts lists those of ours that wait or run, by the tags of the local jobs.
+	Attempts(ctx context.Context) ([]grid.AttemptID, error)
 }

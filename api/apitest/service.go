@@ -27,6 +27,7 @@ type Service struct {
 	fail    error
 	sites   []api.SiteView
 	onJob   func(*grid.Record)
+	moving  map[grid.SiteName][]api.Handoff
 }
 
 type job struct {
@@ -61,6 +62,16 @@ func (s *Service) AddSite(v api.SiteView) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sites = append(s.sites, v)
+}
+
+// Move sets the jobs on their way to or from a neighbour.
+func (s *Service) Move(neighbour grid.SiteName, list ...api.Handoff) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.moving == nil {
+		s.moving = map[grid.SiteName][]api.Handoff{}
+	}
+	s.moving[neighbour] = list
 }
 
 // OnSubmit is called with each new job's record, to change it.
@@ -337,6 +348,37 @@ func (s *Service) Output(_ context.Context, who api.Identity, id grid.JobID, pat
 		return nil, fmt.Errorf("job %s has no output %q: %w", id, path, grid.ErrNotFound)
 	}
 	return io.NopCloser(bytes.NewReader(b)), nil
+}
+
+// Drain notes it; only administrators may.
+func (s *Service) Drain(_ context.Context, who api.Identity, on bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return s.fail
+	}
+	if !who.Administrator {
+		return fmt.Errorf("only an administrator drains a site: %w", grid.ErrForbidden)
+	}
+	s.sites[0].Site.Draining = on
+	return nil
+}
+
+// Handoffs is what Move has set.
+func (s *Service) Handoffs(_ context.Context, who api.Identity, neighbour grid.SiteName) ([]api.Handoff, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return nil, s.fail
+	}
+	if !who.Administrator {
+		return nil, fmt.Errorf("only an administrator sees the jobs of all: %w", grid.ErrForbidden)
+	}
+	list, ok := s.moving[neighbour]
+	if !ok {
+		return nil, fmt.Errorf("no neighbour is called %q: %w", neighbour, grid.ErrNotFound)
+	}
+	return list, nil
 }
 
 // Sites lists this site and what AddSite added.

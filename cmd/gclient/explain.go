@@ -20,7 +20,10 @@ func (p *program) explain() *cobra.Command {
 		Long: `Show each choice of a place that was made for a job, and what spoke for every site: the
 time to deliver its files (size / bandwidth), the wait until it would start there,
 and its walltime at that site's speed. The site with the least total is chosen.
-A bandwidth with a "?" was not measured yet: the configured default was believed.`,
+A bandwidth with a "?" was not measured yet: the configured default was believed.
+
+A job that waits in the local queue is searched a place for again and again; the latest
+of these searches is shown last, if it left the job where it is.`,
 		Example:           "  gclient explain ID\n  gclient explain --json ID | jq '.decisions[0].candidates[] | {site, total_s}'",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
@@ -57,7 +60,11 @@ func printExplanation(w io.Writer, e api.Explanation) error {
 			return err
 		}
 	}
-	return nil
+	if e.Stay == nil {
+		return nil
+	}
+	fmt.Fprintf(w, "\n%s, epoch %s, stays: %s\n", clock(e.Stay.Decision.At), e.Stay.Decision.Epoch, printable(e.Stay.Why))
+	return printCandidates(w, e.Stay.Decision.Candidates)
 }
 
 func printCandidates(w io.Writer, list []api.Candidate) error {
@@ -158,7 +165,7 @@ func (p *program) sites() *cobra.Command {
 		Long: `List this broker's site (marked *) and its neighbours: whether they are alive, the round trip
 to them and the bandwidth measured with the largest messages ("?": not measured
 yet), their processes and their speed, 1 being the reference. Jobs are sent only to
-those with "yes" under SEND.`,
+those with "yes" under SEND. A site that is "drained" takes no grid jobs now.`,
 		Example: "  gclient sites\n  gclient sites --json | jq '.[] | {name, rtt_s}'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -198,7 +205,11 @@ func printSites(w io.Writer, list []api.Site) error {
 		if n := len(s.Bandwidth); n > 0 && s.Bandwidth[n-1].BytesPerS != nil {
 			bandwidth = rate(*s.Bandwidth[n-1].BytesPerS, s.Bandwidth[n-1].Measured)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%g\t%s\t%s\t%s\n", mark, printable(string(s.Name)), s.State, send,
+		state := s.State
+		if s.Draining {
+			state += ", drained"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%g\t%s\t%s\t%s\n", mark, printable(string(s.Name)), state, send,
 			s.Processes, s.Speed, trip, bandwidth, printable(string(s.Peer)))
 	}
 	return flush(t)

@@ -125,6 +125,17 @@ func (s *System) Snapshot(context.Context) (plan.Snapshot, error) {
 	return s.snapshot(s.queue), nil
 }
 
+// Attempts lists what waits and runs, in that order.
+func (s *System) Attempts(context.Context) ([]grid.AttemptID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := make([]grid.AttemptID, 0, len(s.queue)+len(s.busy))
+	for _, e := range slices.Concat(s.queue, s.busy) {
+		ids = append(ids, e.spec.ID)
+	}
+	return ids, nil
+}
+
 func (s *System) snapshot(queue []*entry) plan.Snapshot {
 	shot := plan.Snapshot{
 		At: control.Now(), Site: s.config.Site, Nodes: s.config.Nodes,

@@ -1,0 +1,37 @@
+package broker
+
+import (
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// A drained site takes no grid jobs: estimates and offers are refused with that
+// reason, its own users' jobs are placed elsewhere, and those that wait are handed
+// to neighbours by the search for waiting jobs, without margins, and without a hop.
+// What runs ends here. The state is in the journal.
+
+// drainRequest changes it; the same word again changes nothing.
+func (c *Core) drainRequest(e DrainRequest) {
+	if c.draining != e.On {
+		c.draining = e.On
+		c.emit(Save{grid.Change{Site: &grid.SiteState{Draining: e.On, Since: c.now}}})
+		for _, m := range c.neighbours() {
+			c.send(m, wire.Announce{Site: c.facts()})
+		}
+		c.passSoon()
+		for _, j := range c.sorted() {
+			if j.rec.Standing == grid.Owning && j.rec.State == grid.Ready {
+				c.disarm(j, onHandoff)
+				c.undecide(j)
+			}
+		}
+	}
+	c.emit(Answer{Token: e.Token})
+}
+
+// facts is what this broker says of its site.
+func (c *Core) facts() grid.Site {
+	s := c.cfg.Site
+	s.Draining = c.draining
+	return s
+}

@@ -1,0 +1,35 @@
+package broker
+
+import "gbroker/grid"
+
+// Strays are attempts that the batch system holds and that no live record has: left
+// behind by a crash, a lost journal, or a submission that took effect late. One of
+// a record that says it must not run goes at once; one of a job that is not known
+// here only when it was seen strayLooks times, which are minutes apart.
+
+const strayLooks = 2
+
+// maxStrays bounds what is remembered of them.
+const maxStrays = 10_000
+
+func (c *Core) strayed(e Attempts) {
+	seen := map[grid.AttemptID]int{}
+	for _, id := range e.IDs {
+		if c.current(id) != nil || len(seen) >= maxStrays {
+			continue
+		}
+		seen[id] = c.strays[id] + 1
+		if c.jobs[id.Job] != nil || seen[id] >= strayLooks {
+			c.note(id.Job, "", "removing "+id.String()+" from the batch system: no job here has that attempt")
+			c.emit(Withdraw{id})
+		}
+	}
+	c.strays = seen
+}
+
+// strayWithdrawn: a stray that has started is ended.
+func (c *Core) strayWithdrawn(e Withdrawn) {
+	if c.strays[e.ID] > 0 && e.Err == "" && !e.Done {
+		c.emit(Kill{e.ID})
+	}
+}
