@@ -25,6 +25,8 @@ func (c *Core) recover() {
 
 func (c *Core) recoverJob(j *job) {
 	j.heard, j.began = c.now, c.now
+	// The wall clock of an earlier life may have been ahead: what is counted from then, is from now.
+	j.rec.Missing, j.rec.HopsAt = min(j.rec.Missing, c.now), min(j.rec.HopsAt, c.now)
 	switch j.rec.Standing {
 	case grid.Owning:
 		c.recoverOwned(j)
