@@ -60,12 +60,13 @@ func TestExplanationJSON(t *testing.T) {
 			{Site: "here", Size: 7, Wait: 1500, Run: 2000, Total: 3500, Chosen: true},
 			{Site: "x", Size: 7, Bandwidth: 3.5, Measured: true, Delivery: 2000, Run: 1000, Refusal: &grid.Refusal{Reason: "few", Asked: "16", Available: "x86_64"}},
 			{Site: "y", Bandwidth: math.Inf(1), Refusal: &grid.Refusal{Reason: "mute"}},
-		}}, {At: 2000}}}
+		}}, {At: 2000}}, Stay: &grid.Stay{Decision: grid.Decision{At: 3000, Epoch: grid.Epoch{Term: 1}, Chosen: "here"}, Why: "no gain"}}
 	want := `{"id":"here.00000000000000000000000001","decisions":[{"at":"1970-01-01T00:00:01.000Z","epoch":"1.0","chosen":"here","candidates":[` +
 		`{"site":"here","size_bytes":7,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":1.5,"run_s":2,"total_s":3.5,"chosen":true,"refusal":null},` +
 		`{"site":"x","size_bytes":7,"bandwidth_bytes_per_s":3.5,"measured":true,"delivery_s":2,"wait_s":null,"run_s":1,"total_s":null,"chosen":false,"refusal":{"reason":"few","asked":16,"available":"x86_64"}},` +
 		`{"site":"y","size_bytes":0,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":null,"run_s":0,"total_s":null,"chosen":false,"refusal":{"reason":"mute","asked":null,"available":null}}]},` +
-		`{"at":"1970-01-01T00:00:02.000Z","epoch":"0.0","chosen":null,"candidates":[]}]}`
+		`{"at":"1970-01-01T00:00:02.000Z","epoch":"0.0","chosen":null,"candidates":[]}],` +
+		`"stay":{"decision":{"at":"1970-01-01T00:00:03.000Z","epoch":"1.0","chosen":"here","candidates":[]},"why":"no gain"}}`
 	b, err := json.Marshal(newExplanation(&r))
 	if err != nil || string(b) != want {
 		t.Errorf("got  %s, %v\nwant %s", b, err, want)
@@ -86,12 +87,12 @@ func TestSiteJSON(t *testing.T) {
 		want string
 	}{
 		{SiteView{Site: grid.Site{Name: "a", Processes: 4, Speed: 1.5}, Peer: "P", Self: true, State: grid.Alive},
-			`{"name":"a","peer":"P","state":"alive","rtt_s":null,"bandwidth":[],"processes":4,"speed":1.5,"self":true,"send":false}`},
-		{SiteView{Site: grid.Site{Name: "b", Speed: math.NaN()}, Send: true, State: grid.Doubtful,
+			`{"name":"a","peer":"P","state":"alive","rtt_s":null,"bandwidth":[],"processes":4,"speed":1.5,"self":true,"send":false,"draining":false}`},
+		{SiteView{Site: grid.Site{Name: "b", Speed: math.NaN(), Draining: true}, Send: true, State: grid.Doubtful,
 			Link: grid.Link{RTT: 2, RTTFine: 0.0015, Rates: []grid.Rate{{Size: 1024, BytesPerSecond: 1e6, Measured: true}}}},
-			`{"name":"b","peer":"","state":"doubtful","rtt_s":0.0015,"bandwidth":[{"size_bytes":1024,"bytes_per_s":1000000,"measured":true}],"processes":0,"speed":0,"self":false,"send":true}`},
+			`{"name":"b","peer":"","state":"doubtful","rtt_s":0.0015,"bandwidth":[{"size_bytes":1024,"bytes_per_s":1000000,"measured":true}],"processes":0,"speed":0,"self":false,"send":true,"draining":true}`},
 		{SiteView{Site: grid.Site{Name: "c"}, State: grid.Dead},
-			`{"name":"c","peer":"","state":"dead","rtt_s":null,"bandwidth":[],"processes":0,"speed":0,"self":false,"send":false}`},
+			`{"name":"c","peer":"","state":"dead","rtt_s":null,"bandwidth":[],"processes":0,"speed":0,"self":false,"send":false,"draining":false}`},
 	} {
 		if b, err := json.Marshal(newSite(c.v)); err != nil || string(b) != c.want {
 			t.Errorf("got  %s, %v\nwant %s", b, err, c.want)

@@ -139,7 +139,11 @@ func (s *Service) find(who api.Identity, id grid.JobID) (*job, error) {
 
 // Self is the site here.
 func (s *Service) Self() (grid.Site, grid.PeerID) {
-	return grid.Site{Name: "here", Processes: 16, Speed: 1, Architecture: "x86_64", System: "LINUX"}, Peer
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	site := grid.Site{Name: "here", Processes: 16, Speed: 1, Architecture: "x86_64", System: "LINUX"}
+	site.Draining = len(s.sites) > 0 && s.sites[0].Site.Draining
+	return site, Peer
 }
 
 // Submit keeps the job: SUBMITTED, STAGEIN with files to come.
