@@ -216,6 +216,7 @@ func (s *site) brokerConfig(key overlay.Key) broker.Config {
 		},
 		Verify: overlay.Verify,
 		Self:   s.self, Site: s.facts, Seed: s.boot,
+		Grace:       10 * grid.Second, // the embedded system's listing is its own memory: nothing hides for long
 		AskDeadline: grid.Span(s.cfg.EstimateDeadline),
 		Keep:        grid.Tick(s.cfg.Retention.Days) * grid.Day, KeepBytes: s.cfg.Retention.Bytes,
 	}
