@@ -1,5 +1,6 @@
 // Command gsim asks what local schedulers would do: it replays the logs of real
-// machines under their policies, and estimates when jobs will start.
+// machines under their policies, and estimates when jobs will start. And it runs many
+// brokers in a world in which everything breaks.
 package main
 
 import (
@@ -15,11 +16,10 @@ func main() { os.Exit(cli.Main(newRoot())) }
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gsim",
-		Short: "Simulate sites and their schedulers",
-		Long: `gsim runs what gbroker knows about local schedulers in virtual time.
-
-The simulator of many brokers is not built yet.`,
+		Short: "Simulate sites, their schedulers and their brokers",
+		Long: `gsim runs what gbroker knows about local schedulers in virtual time, and whole
+neighbourhoods of brokers in a world in which everything breaks.`,
 	}
-	root.AddCommand(newReplay(), newPredict(), newSelect())
+	root.AddCommand(newReplay(), newPredict(), newSelect(), newFaults())
 	return root
 }

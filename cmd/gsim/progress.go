@@ -13,6 +13,7 @@ import (
 type progress struct {
 	w     io.Writer
 	all   int
+	unit  string // what is counted
 	next  time.Time
 	shown bool
 }
@@ -22,7 +23,7 @@ const often = 500 * time.Millisecond
 
 // newProgress shows progress on w if that is a terminal.
 func newProgress(w io.Writer, all int) *progress {
-	p := &progress{all: all, next: time.Now().Add(often)}
+	p := &progress{all: all, unit: "jobs", next: time.Now().Add(often)}
 	if f, ok := w.(*os.File); ok && isTerminal(f) {
 		p.w = w
 	}
@@ -32,7 +33,7 @@ func newProgress(w io.Writer, all int) *progress {
 func (p *progress) at(came int) {
 	if now := time.Now(); p.w != nil && now.After(p.next) {
 		p.next, p.shown = now.Add(often), true
-		fmt.Fprintf(p.w, "\r%d of %d jobs ", came, p.all)
+		fmt.Fprintf(p.w, "\r%d of %d %s ", came, p.all, p.unit)
 	}
 }
 

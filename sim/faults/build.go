@@ -18,6 +18,9 @@ func newWorld(o Options) *world {
 	}
 	w.result = Result{Seed: o.Seed, Coverage: map[string]int{}}
 	w.aim = points[int(o.Seed%uint64(len(points)))]
+	if o.aim != nil {
+		w.aim = *o.aim
+	}
 	r := w.rnd.build
 	for i := range o.Brokers {
 		s := &site{w: w, i: i, disk: newDisk(), links: map[grid.PeerID]grid.Link{}}

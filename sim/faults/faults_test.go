@@ -2,75 +2,249 @@ package faults
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
 
-func TestTry(t *testing.T) {
-	n := 200
-	fmt.Sscan(os.Getenv("N"), &n)
+// usual is a history of the size that the figures are given for.
+func usual(seed uint64, p Profile) Options {
+	return Options{Seed: seed, Brokers: 5, Jobs: 50, Profile: p}
+}
+
+func profile(t testing.TB, name string) Profile {
+	t.Helper()
 	for _, p := range Profiles() {
-		if q := os.Getenv("P"); q != "" && q != p.Name {
-			continue
+		if p.Name == name {
+			return p
 		}
-		var steps, faults, moved []int
-		cover := map[string]int{}
-		began := time.Now()
-		bad := 0
-		for seed := range uint64(n) {
-			r := Run(Options{Seed: seed, Brokers: 5, Jobs: 50, Profile: p})
-			steps, faults = append(steps, r.Steps), append(faults, r.struck)
-			moved = append(moved, 100*r.Moved/max(r.Jobs, 1))
-			for k, v := range r.Coverage {
-				cover[k] += v
-			}
-			if r.Violation != nil {
-				if bad++; bad < 12 {
-					t.Errorf("%s: %+v", p.Name, *r.Violation)
+	}
+	t.Fatalf("there is no profile %s", name)
+	return Profile{}
+}
+
+// some is how many histories a test runs: the longer a machine may take, the more.
+// FAULTS_SCALE multiplies it.
+func some(n int) int {
+	if scale, err := strconv.Atoi(os.Getenv("FAULTS_SCALE")); err == nil && scale > 0 {
+		return n * scale
+	}
+	return n
+}
+
+// Does anything break? Fixed seeds, and fresh ones, in every profile.
+func TestHistoriesHold(t *testing.T) {
+	t.Parallel()
+	fresh := uint64(time.Now().UnixNano() & 0xffffffff)
+	t.Logf("fresh seeds from %d: gsim faults --seeds %d-%d --profile PROFILE", fresh, fresh, fresh+uint64(some(15)))
+	for _, p := range Profiles() {
+		t.Run(p.Name, func(t *testing.T) {
+			t.Parallel()
+			for _, first := range []uint64{0, fresh} {
+				for seed := first; seed < first+uint64(some(15)); seed++ {
+					if r := Run(usual(seed, p)); r.Violation != nil {
+						t.Fatalf("seed %d: %s at step %d: %s", seed, r.Violation.Property, r.Violation.Step, r.Violation.Text)
+					}
 				}
 			}
-		}
-		el := time.Since(began)
-		slices.Sort(steps)
-		slices.Sort(faults)
-		slices.Sort(moved)
-		t.Logf("%s: %d/s, steps %d, faults %d, moved %d %%, bad %d, points %d", p.Name, int(float64(n)/el.Seconds()), steps[n/2], faults[n/2], moved[n/2], bad, len(cover))
+		})
 	}
 }
 
-func TestOne(t *testing.T) {
-	var seed uint64
-	if k, _ := fmt.Sscan(os.Getenv("SEED"), &seed); k == 0 {
-		t.Skip("SEED")
-	}
-	b, err := ParseRules(os.Getenv("BREAK"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range Profiles() {
-		if p.Name == os.Getenv("P") {
-			Run(Options{Seed: seed, Brokers: 5, Jobs: 50, Profile: p, Broken: b, Trace: func(l string) { fmt.Println(l) }})
+// Histories that once broke, and why.
+func TestHistoriesThatBroke(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		profile string
+		seed    uint64
+	}{
+		{"all", 167},  // an Offer came again after the job had ended: it was committed once more
+		{"all", 1242}, // an older Offer came after a newer one was PREPARED, and took its place
+		{"all", 2918}, // the same
+	} {
+		if r := Run(usual(c.seed, profile(t, c.profile))); r.Violation != nil {
+			t.Errorf("seed %d: %s: %s", c.seed, r.Violation.Property, r.Violation.Text)
 		}
 	}
 }
 
-func TestBreak(t *testing.T) {
-	n := 1000
-	fmt.Sscan(os.Getenv("N"), &n)
-	for _, r := range Rules() {
-		if q := os.Getenv("BREAK"); q != "" && q != r.Name {
-			continue
+// One seed is one history.
+func TestASeedIsAHistory(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(3) {
+		tell := func() string {
+			var b strings.Builder
+			o := usual(seed, profile(t, "all"))
+			o.Trace = func(line string) { b.WriteString(line + "\n") }
+			r := Run(o)
+			fmt.Fprintf(&b, "%+v", r)
+			return b.String()
 		}
-		b, _ := ParseRules(r.Name)
-		out := "not in"
-		for seed := range uint64(n) {
-			if v := Run(Options{Seed: seed, Brokers: 5, Jobs: 50, Profile: Profiles()[0], Broken: b}).Violation; v != nil {
-				out = fmt.Sprintf("%d: %s %s", seed, v.Property, v.Text)
+		first := tell()
+		if again := tell(); again != first {
+			t.Errorf("seed %d: the second history differs from the first", seed)
+		}
+		silent := Run(usual(seed, profile(t, "all")))
+		if !strings.HasSuffix(first, fmt.Sprintf("%+v", silent)) {
+			t.Errorf("seed %d: a history that is traced differs from one that is not", seed)
+		}
+	}
+}
+
+// Histories are worth their time: many steps, many faults, many jobs that move.
+func TestHistoriesAreFull(t *testing.T) {
+	t.Parallel()
+	var steps, struck, moved []int
+	for seed := range uint64(some(21)) {
+		r := Run(usual(seed, profile(t, "all")))
+		steps, struck, moved = append(steps, r.Steps), append(struck, r.Struck()), append(moved, 100*r.Moved/max(1, r.Jobs))
+	}
+	for _, list := range [][]int{steps, struck, moved} {
+		slices.Sort(list)
+	}
+	k := len(steps) / 2
+	t.Logf("median: %d steps, %d faults, %d %% of the jobs moved", steps[k], struck[k], moved[k])
+	if steps[k] < 2000 || struck[k] < 20 || moved[k] < 34 {
+		t.Errorf("the median history has %d steps, %d faults, and %d %% of its jobs moved", steps[k], struck[k], moved[k])
+	}
+}
+
+// Every crash point of the protocols is met.
+func TestEveryCrashPointIsHit(t *testing.T) {
+	t.Parallel()
+	hit := map[string]int{}
+	for i := range points {
+		name := points[i].String()
+		for seed := uint64(0); hit[name] == 0; seed++ {
+			if seed == 60 {
+				t.Errorf("no crash %s in %d histories that aim at it", name, seed)
 				break
 			}
+			o := usual(seed, profile(t, "all"))
+			o.aim = &points[i]
+			r := Run(o)
+			if r.Violation != nil {
+				t.Fatalf("seed %d, aiming at %s: %+v", seed, name, *r.Violation)
+			}
+			for name, n := range r.Coverage {
+				hit[name] += n
+			}
 		}
-		t.Logf("%-28s %.200s", r.Name, out)
 	}
+}
+
+// Every kind of fault happens.
+func TestEveryKindHappens(t *testing.T) {
+	t.Parallel()
+	var all [kinds]int
+	for seed := range uint64(60) {
+		for k, n := range Run(usual(seed, profile(t, "all"))).Faults {
+			all[k] += n
+		}
+	}
+	for k, n := range all {
+		if n == 0 {
+			t.Errorf("no %s in 60 histories", Kind(k))
+		}
+	}
+}
+
+// A checker that cannot fail proves nothing: each rule that is switched off is noticed.
+func TestBrokenRulesAreNoticed(t *testing.T) {
+	t.Parallel()
+	for _, r := range Rules() {
+		t.Run(r.Name, func(t *testing.T) {
+			t.Parallel()
+			name := r.Name
+			if r.Covered != "" {
+				name += "," + r.Covered
+			}
+			broken, err := ParseRules(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for seed := range uint64(5000) {
+				o := usual(seed, profile(t, r.Profile))
+				o.Broken = broken
+				if v := Run(o).Violation; v != nil {
+					t.Logf("%s: seed %d, %s: %s", name, seed, v.Property, v.Text)
+					return
+				}
+			}
+			t.Errorf("without %s nothing is noticed in 5,000 histories", name)
+		})
+	}
+}
+
+// What is shrunk still shows the violation, and is smaller; its transcript ends with it.
+func TestShrink(t *testing.T) {
+	t.Parallel()
+	o := usual(1, profile(t, "all"))
+	var err error
+	if o.Broken, err = ParseRules("no-start-token"); err != nil {
+		t.Fatal(err)
+	}
+	first := Run(o)
+	if first.Violation == nil {
+		t.Fatal("nothing is violated")
+	}
+	tries := 0
+	small := Shrink(o, first.Violation.Property, func() bool { tries++; return tries < 200 })
+	r := Run(small)
+	if r.Violation == nil || r.Violation.Property != first.Violation.Property {
+		t.Fatalf("the smaller history has %+v, not %+v", r.Violation, first.Violation)
+	}
+	if _, jobs := small.Size(); jobs >= 50 || r.Struck() > first.Struck() {
+		t.Errorf("shrunk to %d jobs and %d faults of %d", jobs, r.Struck(), first.Struck())
+	}
+	story := Transcript(small)
+	if n := len(story); n == 0 || n > longest || !strings.Contains(story[n-1], r.Violation.Property+" VIOLATED") {
+		t.Errorf("the transcript has %d lines", n)
+	}
+}
+
+func TestUnknownRule(t *testing.T) {
+	t.Parallel()
+	if _, err := ParseRules("no-lease,nonsense"); err == nil || !strings.Contains(err.Error(), "nonsense") {
+		t.Errorf("%v", err)
+	}
+}
+
+// The heap against sorting.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	var q queue
+	var want []event
+	for n := range uint64(2000) {
+		e := event{at: 1000 + between(r, 0, 50), seq: n}
+		q.push(e)
+		want = append(want, e)
+		if r.IntN(3) == 0 {
+			slices.SortFunc(want, func(a, b event) int {
+				if a.before(&b) {
+					return -1
+				}
+				return 1
+			})
+			if got := q.pop(); got.at != want[0].at || got.seq != want[0].seq {
+				t.Fatalf("popped %d/%d, want %d/%d", got.at, got.seq, want[0].at, want[0].seq)
+			}
+			want = want[1:]
+		}
+	}
+}
+
+func BenchmarkHistory(b *testing.B) {
+	steps, seed := 0, uint64(0)
+	for b.Loop() {
+		steps += Run(usual(seed, profile(b, "all"))).Steps
+		seed++
+	}
+	b.ReportMetric(float64(steps)/float64(b.N), "steps/op")
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "histories/s")
 }

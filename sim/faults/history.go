@@ -17,6 +17,8 @@ type Options struct {
 	Without [kinds]bool  // kinds of faults
 	Most    int          // faults after the first so many; 0 is any number
 	Keep    map[int]bool // jobs that are handed in; nil is all
+
+	aim *point // instead of the one that the seed aims at
 }
 
 // Violation is a property that did not hold.
@@ -25,6 +27,8 @@ type Violation struct {
 	Property string `json:"property"`
 	Step     int    `json:"step"` // steps of Cores before it
 	Text     string `json:"text"`
+
+	Job grid.JobID `json:"-"` // that it is about, if about one
 }
 
 // Result is what a history came to.
@@ -41,7 +45,7 @@ type Result struct {
 }
 
 // Struck is the number of faults.
-func (r *Result) Struck() int { return r.struck }
+func (r Result) Struck() int { return r.struck }
 
 // Run runs one history to its end, or to the first violation.
 func Run(o Options) Result {
@@ -90,10 +94,10 @@ func (w *world) calm() {
 	if f := w.open(); f != nil && w.result.Violation == nil {
 		r := f.home.disk.records[f.id]
 		if r == nil {
-			w.violate("S1", "%s has not ended %v s after the last fault, and its home does not know it", f.id, endBound.Seconds())
+			w.violate("S1", f.id, "%s has not ended %v s after the last fault, and its home does not know it", f.id, endBound.Seconds())
 			return
 		}
-		w.violate("S1", "%s has not ended %v s after the last fault: at its home it is %s", f.id, endBound.Seconds(), sayRecord(f.home, r))
+		w.violate("S1", f.id, "%s has not ended %v s after the last fault: at its home it is %s", f.id, endBound.Seconds(), sayRecord(f.home, r))
 	}
 }
 
@@ -132,7 +136,7 @@ func (w *world) queued() {
 	}
 	for _, f := range w.truth.sorted() {
 		if f.accepted && !f.removed && f.told == 0 && len(f.starts) == 0 && !w.excused(f) && w.now-max(f.queued, w.storms) > queueBound {
-			w.violate("S9", "%s waits, and has been in no queue for %.0f s", f.id, (w.now - max(f.queued, w.storms)).Seconds())
+			w.violate("S9", f.id, "%s waits, and has been in no queue for %.0f s", f.id, (w.now - max(f.queued, w.storms)).Seconds())
 			return
 		}
 	}

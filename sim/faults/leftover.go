@@ -34,7 +34,7 @@ func (w *world) leftRecords(s *site) {
 			continue
 		}
 		if r.Standing == grid.Owning && !r.State.Terminal() || r.Standing == grid.Prepared || r.Handoff.Phase != grid.NoHandoff {
-			w.violate("S8", "%s has ended, and %s still has it: %s", r.Job.ID, s.name(), sayRecord(s, &r))
+			w.violate("S8", r.Job.ID, "%s has ended, and %s still has it: %s", r.Job.ID, s.name(), sayRecord(s, &r))
 		}
 	}
 }
@@ -43,7 +43,7 @@ func (w *world) leftRecords(s *site) {
 func (w *world) leftJobs(s *site) {
 	for _, l := range s.batch.jobs {
 		if f := w.truth.facts[l.sub.ID.Job]; f != nil && !w.excused(f) {
-			w.violate("S8", "%s has ended, and its attempt %s is left in the batch system of %s", f.id, l.sub.ID, s.name())
+			w.violate("S8", f.id, "%s has ended, and its attempt %s is left in the batch system of %s", f.id, l.sub.ID, s.name())
 		}
 	}
 }
@@ -56,7 +56,7 @@ func (w *world) leftFolders(s *site) {
 		}
 		r := s.disk.records[f.id]
 		if r == nil || r.Removed || f.home != s && r.Standing != grid.Owning {
-			w.violate("S8", "the folder of %s is left at %s", f.id, s.name())
+			w.violate("S8", f.id, "the folder of %s is left at %s", f.id, s.name())
 		}
 	}
 }
@@ -79,7 +79,7 @@ func (w *world) leftCapacity(s *site) {
 		if send, ok := e.(broker.Send); ok {
 			if t, ok := send.Message.(wire.Tell); ok && len(t.Answers) == 1 && t.Answers[0].Job == q.Job {
 				if a := t.Answers[0].Estimate; a.Refusal != nil || a.Wait > 0 {
-					w.violate("S8", "nothing is left at %s, and it says that a job would have to wait %v s, %+v", s.name(), a.Wait.Seconds(), a.Refusal)
+					w.violate("S8", "", "nothing is left at %s, and it says that a job would have to wait %v s, %+v", s.name(), a.Wait.Seconds(), a.Refusal)
 				}
 				return
 			}

@@ -43,13 +43,13 @@ func (w *world) send(from *site, to grid.PeerID, m wire.Message) {
 func (w *world) recode(from *site, m wire.Message) wire.Message {
 	frame, err := wire.Encode(m)
 	if err == nil {
-		m, err = wire.Decode(frame)
+		var out wire.Message
+		if out, err = wire.Decode(frame); err == nil {
+			return out
+		}
 	}
-	if err != nil {
-		w.violate("S6", "%s sends a %s that the codec refuses: %v", from.name(), kindOf(m), err)
-		return nil
-	}
-	return m
+	w.violate("S6", jobOf(m), "%s sends a %s that the codec refuses: %v", from.name(), kindOf(m), err)
+	return nil
 }
 
 func (w *world) deliver(from, to *site, m wire.Message) {

@@ -168,18 +168,25 @@ func (h *host) after(e broker.Effect) bool {
 	return h.crashAt(p)
 }
 
-// aimed is how likely a crash is at the point that a history aims at.
-const aimed = 0.15
+// aimed is how likely a crash is at the point that a history aims at, until there were
+// aims of them.
+const (
+	aimed = 0.4
+	aims  = 4
+)
 
 // crashAt crashes the broker at a point, by chance.
 func (h *host) crashAt(p point) bool {
 	w := h.s.w
 	chance := w.rates[CrashAtPoint]
-	if chance > 0 && p == w.aim {
+	if chance > 0 && p == w.aim && w.aims < aims {
 		chance = aimed
 	}
 	if !h.up || !w.struck(CrashAtPoint, w.rnd.crash, chance) {
 		return false
+	}
+	if p == w.aim {
+		w.aims++
 	}
 	name := p.String()
 	w.result.Coverage[name]++
@@ -226,5 +233,50 @@ func jobOf(m wire.Message) grid.JobID {
 	return ""
 }
 
-// points are the crash points of the protocols: one in so many histories aims at each.
-var points = []point{{beforeSave, ownerReady}}
+// points are the crash points of the protocols: one history in so many aims at each.
+var points = func() []point {
+	var list []point
+	at := func(w where, stages ...stage) {
+		for _, s := range stages {
+			list = append(list, point{w, s})
+		}
+	}
+	sent := func(k wire.Kind, stages ...stage) { at(afterSend+where(k), stages...) }
+	at(beforeSave, unknown, ownerStageIn, ownerReady, ownerOffering, ownerAssigned, ownerRunning, ownerFinished, ownerStageOut, homeCommitted, homeWatching, candidatePrepared, former, ended)
+	at(afterSave, unknown, ownerStageIn, ownerReady, ownerOffering, ownerAssigned, ownerRunning, ownerFinished, ownerStageOut, homeCommitted, homeWatching, candidatePrepared, former, ended)
+	at(afterAnswer, ownerStageIn, ownerReady, ownerAssigned, homeWatching, ended)
+	at(afterLook, noJob)
+	at(afterLaunch, ownerAssigned)
+	at(afterWithdraw, ownerAssigned)
+	at(afterKill, ownerAssigned, ownerRunning)
+	at(afterProbe, ownerAssigned, ownerRunning)
+	at(afterFetch, unknown, homeWatching)
+	at(afterCollect, ownerFinished)
+	at(afterDiscard, unknown, former, ended)
+	sent(wire.KindAsk, noJob)
+	sent(wire.KindTell, noJob)
+	sent(wire.KindOffer, ownerOffering)
+	sent(wire.KindAccept, unknown)
+	sent(wire.KindRefuse, unknown)
+	sent(wire.KindReady, candidatePrepared)
+	sent(wire.KindAbort, ownerReady, ownerOffering, homeWatching)
+	sent(wire.KindCommit, homeCommitted)
+	sent(wire.KindOwned, ownerAssigned, ownerRunning, ownerStageOut, former)
+	sent(wire.KindInquire, candidatePrepared)
+	sent(wire.KindStanding, ownerOffering, homeCommitted, homeWatching)
+	sent(wire.KindReport, ownerAssigned, ownerRunning, ownerFinished, ownerStageOut)
+	sent(wire.KindReportAck, homeWatching, ended)
+	sent(wire.KindCancel, homeWatching)
+	sent(wire.KindClosed, ended)
+	sent(wire.KindError, unknown)
+	return list
+}()
+
+// Points lists the names of the crash points that are aimed at.
+func Points() []string {
+	names := make([]string, len(points))
+	for i, p := range points {
+		names[i] = p.String()
+	}
+	return names
+}

@@ -27,9 +27,13 @@ const (
 // Rule is one rule of the protocol that can be switched off on purpose.
 type Rule struct {
 	Name, Without string // Without says what is done instead
-	core          broker.Rules
-	shell         shellRule
-	inShell       bool
+	// Covered is another rule that has to be off too before anything can go wrong, "" if none.
+	Covered string
+	// Profile is where its absence shows soonest.
+	Profile string
+	core    broker.Rules
+	shell   shellRule
+	inShell bool
 }
 
 // Rules lists what --break takes.
@@ -37,7 +41,7 @@ func Rules() []Rule {
 	shell := func(r shellRule, name, without string) Rule {
 		return Rule{Name: name, Without: without, shell: r, inShell: true}
 	}
-	return []Rule{
+	list := []Rule{
 		shell(effectBeforeSave, "effect-before-save", "effects leave before the saves of their step are durable"),
 		shell(effectBeforeEarlierSave, "effect-before-earlier-save", "a step that saves nothing does not wait for the saves of the steps before it"),
 		shell(noStartToken, "no-start-token", "a wrapper starts its program without asking the token, and a withdrawal trusts a look"),
@@ -54,6 +58,20 @@ func Rules() []Rule {
 		{Name: "cancelled-told-early", core: broker.CancelledToldEarly, Without: "KILLED is told before the owner has confirmed it"},
 		{Name: "no-lease", core: broker.NoLease, Without: "an owner waits for ever for a candidate that has accepted"},
 	}
+	for i := range list {
+		if p, ok := shows[list[i].Name]; ok {
+			list[i].Profile, list[i].Covered = p.profile, p.covered
+		} else {
+			list[i].Profile = Profiles()[0].Name
+		}
+	}
+	return list
+}
+
+// shows tells where the absence of a rule shows soonest, if not in the first profile, and
+// which other rule has to be off too.
+var shows = map[string]struct{ profile, covered string }{
+	"submit-without-lookup": {"all", "no-start-token"},
 }
 
 // switched are the rules that are off.

@@ -70,14 +70,14 @@ func (t *truth) started(s *site, l *local) {
 	w.tell(s, "STARTS %s", id)
 	switch {
 	case f.told == grid.Killed:
-		w.violate("S2c", "%s starts at %s after its user was told KILLED", id, s.name())
+		w.violate("S2c", id.Job, "%s starts at %s after its user was told KILLED", id, s.name())
 	case !f.rerun && len(f.starts) > 1:
 		first := f.starts[0]
-		w.violate("S2b", "%s, which is not rerunnable, starts at %s, and was started at %s as %s before", id, s.name(), first.where.name(), first.id)
+		w.violate("S2b", id.Job, "%s, which is not rerunnable, starts at %s, and was started at %s as %s before", id, s.name(), first.where.name(), first.id)
 	case f.rerun && f.startsOf(id.Epoch.Term) > 1+f.losses:
-		w.violate("S2b", "%s starts at %s, the %d. time in its term, after %d losses", id, s.name(), f.startsOf(id.Epoch.Term), f.losses)
+		w.violate("S2b", id.Job, "%s starts at %s, the %d. time in its term, after %d losses", id, s.name(), f.startsOf(id.Epoch.Term), f.losses)
 	case f.cancel > 0 && !w.storm && w.now-max(f.cancel, w.storms) > cancelBound:
-		w.violate("S5", "%s starts at %s though its user was told %.0f s ago that it is to be cancelled", id, s.name(), (w.now - f.cancel).Seconds())
+		w.violate("S5", id.Job, "%s starts at %s though its user was told %.0f s ago that it is to be cancelled", id, s.name(), (w.now - f.cancel).Seconds())
 	}
 }
 
@@ -137,14 +137,14 @@ func (t *truth) saved(s *site, changes []grid.Change) {
 // owned checks S2a.
 func (t *truth) owned(s *site, f *fact, e grid.Epoch) {
 	if o := f.owners[e]; o != nil && o != s {
-		s.w.violate("S2a", "%s and %s both own %s at epoch %s", o.name(), s.name(), f.id, e)
+		s.w.violate("S2a", f.id, "%s and %s both own %s at epoch %s", o.name(), s.name(), f.id, e)
 		return
 	}
 	f.owners[e] = s
 	f.owning[s] = e
 	for o, at := range f.owning {
 		if o != s && at.Term == e.Term {
-			s.w.violate("S2a", "%s owns %s at epoch %s while %s owns it at %s", s.name(), f.id, e, o.name(), at)
+			s.w.violate("S2a", f.id, "%s owns %s at epoch %s while %s owns it at %s", s.name(), f.id, e, o.name(), at)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (t *truth) owned(s *site, f *fact, e grid.Epoch) {
 // forgotten checks S5: a home forgets no job that its user was told is accepted.
 func (t *truth) forgotten(s *site, f *fact) {
 	if s == f.home && f.accepted && !f.removed && !s.disk.lost {
-		s.w.violate("S5", "%s forgets %s, which was accepted and never removed", s.name(), f.id)
+		s.w.violate("S5", f.id, "%s forgets %s, which was accepted and never removed", s.name(), f.id)
 	}
 }
 
@@ -168,7 +168,7 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 		return
 	}
 	if f.told != 0 && f.told != grid.Lost && (r.State != f.told || r.ExitCode != f.exit) {
-		w.violate("S5", "%s was told to be %s (exit code %d) and is told to be %s (%d) now", id, f.told, f.exit, r.State, r.ExitCode)
+		w.violate("S5", id, "%s was told to be %s (exit code %d) and is told to be %s (%d) now", id, f.told, f.exit, r.State, r.ExitCode)
 	}
 	if !r.State.Terminal() || f.told == r.State {
 		return
@@ -182,25 +182,25 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	w := s.w
 	if r.State != grid.Lost && f.running > 0 {
-		w.violate("S5", "%s is told to be %s while its program runs", f.id, r.State)
+		w.violate("S5", f.id, "%s is told to be %s while its program runs", f.id, r.State)
 		return
 	}
 	switch r.State {
 	case grid.Lost:
 		if f.excused == "" && !t.mayBeLost(w, f, r) {
-			w.violate("S1", "%s is LOST (%s), and nothing was lost in truth", f.id, r.Reason)
+			w.violate("S1", f.id, "%s is LOST (%s), and nothing was lost in truth", f.id, r.Reason)
 		}
 	case grid.Killed:
 		if !r.CancelRequested {
-			w.violate("S5", "%s is told to be KILLED, and nobody asked for that", f.id)
+			w.violate("S5", f.id, "%s is told to be KILLED, and nobody asked for that", f.id)
 		}
 	case grid.Completed, grid.CancelledWalltime:
 		if !f.endedSo(r) {
-			w.violate("S5", "%s is told to be %s with exit code %d, and no program of it ended so", f.id, r.State, r.ExitCode)
+			w.violate("S5", f.id, "%s is told to be %s with exit code %d, and no program of it ended so", f.id, r.State, r.ExitCode)
 		}
 	case grid.Failed:
 		if len(f.starts) == 0 && f.excused == "" && !w.everStruck(SubmitFails) {
-			w.violate("S5", "%s is told to be FAILED (%s), and nothing of that kind happened", f.id, r.Reason)
+			w.violate("S5", f.id, "%s is told to be FAILED (%s), and nothing of that kind happened", f.id, r.Reason)
 		}
 	}
 }
@@ -240,11 +240,11 @@ func (t *truth) loaded(s *site) {
 		}
 		r := s.disk.records[f.id]
 		if r == nil {
-			s.w.violate("S5", "after a start %s does not know %s, which was accepted", s.name(), f.id)
+			s.w.violate("S5", f.id, "after a start %s does not know %s, which was accepted", s.name(), f.id)
 			return
 		}
 		if f.cancel > 0 && !r.CancelRequested && !r.State.Terminal() {
-			s.w.violate("S5", "after a start %s does not know that %s is to be cancelled, which was told", s.name(), f.id)
+			s.w.violate("S5", f.id, "after a start %s does not know that %s is to be cancelled, which was told", s.name(), f.id)
 			return
 		}
 		t.shown(s, f.id, r)

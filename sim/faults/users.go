@@ -139,7 +139,7 @@ func (c *customer) accepted(a broker.Answer) {
 	id := a.Record.Job.ID
 	f := w.truth.facts[id]
 	if c.id != "" && c.id != id && !c.s.disk.lost {
-		w.violate("S5", "key %s was accepted as %s, and is told to be %s", c.key, c.id, id)
+		w.violate("S5", id, "key %s was accepted as %s, and is told to be %s", c.key, c.id, id)
 		return
 	}
 	w.tell(c.s, "TELLS that %s is accepted", id)

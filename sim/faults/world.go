@@ -23,6 +23,7 @@ type world struct {
 	lag    [][]grid.Tick
 	rnd    streams
 	aim    point // crashes are likelier there
+	aims   int   // of them so far
 	truth  truth
 	result Result
 	broken switched
@@ -110,11 +111,11 @@ func (w *world) tell(s *site, format string, args ...any) {
 
 func (w *world) tracing() bool { return w.o.Trace != nil }
 
-// violate notes that a property does not hold; the history ends with it.
-func (w *world) violate(property, format string, args ...any) {
+// violate notes that a property does not hold, for a job or ""; the history ends with it.
+func (w *world) violate(property string, job grid.JobID, format string, args ...any) {
 	if w.result.Violation == nil {
 		text := fmt.Sprintf(format, args...)
-		w.result.Violation = &Violation{Seed: w.o.Seed, Property: property, Step: w.result.Steps, Text: text}
+		w.result.Violation = &Violation{Seed: w.o.Seed, Property: property, Step: w.result.Steps, Text: text, Job: job}
 		w.tell(nil, "%s VIOLATED: %s", property, text)
 	}
 }
