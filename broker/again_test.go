@@ -37,6 +37,32 @@ func TestAnEndedJobIsNotCommittedAgain(t *testing.T) {
 	}
 }
 
+// The candidate has said Owned, then lost its journal, and takes a late copy of the
+// Offer for new: it is not told a second time that it owns the job.
+func TestACommitIsNotSaidAgainAfterOwned(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	epoch := grid.Epoch{Term: 1, Hop: 1}
+	bond := wire.Bond{Job: j.ID, Epoch: epoch, To: her, Digest: wire.JobDigest(j)}
+	for _, phase := range []grid.HandoffPhase{grid.NoHandoff, grid.Committed} {
+		for _, m := range []wire.Message{wire.Inquire{Bond: bond}, wire.Ready{Bond: bond}} {
+			c := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: epoch, Started: 5,
+				Handoff: grid.Handoff{Phase: phase, To: her, Epoch: epoch}})
+			committed := false
+			for _, e := range c.Step(1_000_001, Message{her, m}) {
+				if s, ok := e.(Send); ok {
+					_, commit := s.Message.(wire.Commit)
+					standing, _ := s.Message.(wire.Standing)
+					committed = committed || commit || standing.Verdict == wire.VerdictCommitted
+				}
+			}
+			if committed != (phase == grid.Committed) {
+				t.Errorf("handoff phase %d, %T: told to own it: %v", phase, m, committed)
+			}
+		}
+	}
+}
+
 // An older Offer comes after a newer one was prepared, and the same one after it was
 // declined: neither makes the candidate PREPARED again.
 func TestALateOfferChangesNothing(t *testing.T) {
@@ -53,5 +79,19 @@ func TestALateOfferChangesNothing(t *testing.T) {
 		if r := c.jobs[j.ID].rec; r.Standing != standing || r.Handoff.Epoch.Hop != 2 {
 			t.Errorf("it was %s at hop 2, and is %s at %s", standing, r.Standing, r.Handoff.Epoch)
 		}
+	}
+}
+
+// An owner offers a job back to its home, which prepares it; then it starts and ends
+// there after all, and the Abort is lost: the end is the end of the offer too.
+func TestTheEndEndsAnOfferToTheHome(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	epoch := grid.Epoch{Term: 1, Hop: 1}
+	c := bare(grid.Record{Job: j, Standing: grid.Prepared, State: grid.Moving, Owner: her, Epoch: epoch, Report: 1,
+		Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 2}}})
+	c.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 2, State: grid.StageOut, End: grid.Completed}})
+	if r := c.jobs[j.ID].rec; r.Standing != grid.Watching || r.State != grid.Completed {
+		t.Errorf("after the end it is %s %s", r.Standing, r.State)
 	}
 }

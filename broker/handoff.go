@@ -64,8 +64,9 @@ func (c *Core) open(from grid.PeerID, b wire.Bond) *job {
 	return j
 }
 
-// late answers a candidate that waits on a handoff which is over: Commit where it
-// owns the job, else Abort.
+// late answers a candidate that waits on a handoff which is over. Where it has owned the
+// job by it, it has lost its journal since and taken a late copy of the Offer for new:
+// never again Commit, for the job may have started there.
 func (c *Core) late(from grid.PeerID, b wire.Bond) {
 	if b.To != from {
 		return
@@ -74,11 +75,10 @@ func (c *Core) late(from grid.PeerID, b wire.Bond) {
 	switch {
 	case j == nil:
 		c.send(from, wire.Abort{Bond: b, Why: "the job is not known here"})
-	case c.cfg.Broken.Without(CommitNotRepeated) && j.rec.Standing != grid.Owning:
 	case j.rec.State.Terminal(): // its tombstone there has gone, and an old Offer has come again
 		c.send(from, wire.Abort{Bond: b, Why: "the job has ended"})
 	case j.rec.Owner == from && j.rec.Epoch == b.Epoch:
-		c.send(from, wire.Commit{Bond: b, Cancel: j.rec.CancelRequested, Deed: j.lastDeed()})
+		c.send(from, wire.Abort{Bond: b, Why: "you have owned it, and lost your journal since"})
 	case j.rec.Standing == grid.Owning || b.Epoch.Before(j.rec.Epoch):
 		c.send(from, wire.Abort{Bond: b, Why: "that offer is dead"})
 	}
@@ -359,9 +359,9 @@ func (c *Core) onInquire(from grid.PeerID, m wire.Inquire) {
 			answer.Verdict = wire.VerdictOpen
 		case j.rec.State.Terminal():
 			answer.Verdict = wire.VerdictAborted
-		case j.rec.Owner == from && j.rec.Epoch == m.Bond.Epoch && !c.cfg.Broken.Without(CommitNotRepeated):
+		case mine && h.Phase == grid.Committed && !c.cfg.Broken.Without(CommitNotRepeated):
 			answer.Verdict, answer.Deed = wire.VerdictCommitted, j.lastDeed()
-		case j.rec.Standing == grid.Owning, m.Bond.Epoch.Before(j.rec.Epoch):
+		case j.rec.Standing == grid.Owning, m.Bond.Epoch.Before(j.rec.Epoch), j.rec.Owner == from && j.rec.Epoch == m.Bond.Epoch: // see late
 			answer.Verdict = wire.VerdictAborted
 		}
 	}

@@ -313,6 +313,9 @@ func (c *Core) terminal(j *job, s grid.State) {
 	j.rec.State, j.rec.End = s, s
 	j.rec.Ended = c.now
 	j.rec.ContactLost = 0
+	if j.rec.Standing == grid.Prepared { // its owner had offered it back, and then ended it
+		j.rec.Standing = grid.Watching
+	}
 	for k := range j.due {
 		c.disarm(j, concern(k))
 	}

@@ -161,6 +161,10 @@ func (b *batch) mayStart(id grid.AttemptID) bool {
 		return true
 	case f == nil, b.s.disk.unreadable:
 		return false
+	case !f.known[b.tokenOf(id)]:
+		// Of a job that was here before: its folder was discarded, with the tokens, and made
+		// again. Only attempts that were submitted into this folder start from it.
+		return false
 	case f.tokens[b.tokenOf(id)] != nobody:
 		return false
 	}

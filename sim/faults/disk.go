@@ -12,6 +12,7 @@ import (
 // committed, and the folders of jobs with their control directories.
 type disk struct {
 	records     map[grid.JobID]*grid.Record
+	state       grid.SiteState
 	incarnation uint64
 	sequence    uint64
 	folders     map[grid.JobID]*folder
@@ -23,6 +24,7 @@ type disk struct {
 // folder is what there is of a job's files.
 type folder struct {
 	inputs, outputs bool
+	known           map[token]bool   // written before an attempt is submitted
 	tokens          map[token]holder // start.EPOCH.ATTEMPT
 	ends            map[token]grid.Progress
 }
@@ -49,7 +51,7 @@ func newDisk() disk {
 func (d *disk) folder(id grid.JobID) *folder {
 	f := d.folders[id]
 	if f == nil {
-		f = &folder{tokens: map[token]holder{}, ends: map[token]grid.Progress{}}
+		f = &folder{known: map[token]bool{}, tokens: map[token]holder{}, ends: map[token]grid.Progress{}}
 		d.folders[id] = f
 	}
 	return f
@@ -58,9 +60,12 @@ func (d *disk) folder(id grid.JobID) *folder {
 // commit makes changes durable, all or none.
 func (d *disk) commit(changes []grid.Change) {
 	for _, c := range changes {
-		if c.Record == nil {
+		switch {
+		case c.Site != nil:
+			d.state = *c.Site
+		case c.Record == nil:
 			delete(d.records, c.Job)
-		} else {
+		default:
 			d.records[c.Job] = c.Record
 		}
 	}
@@ -80,6 +85,7 @@ func (d *disk) load() []grid.Record {
 // loseJournal leaves an empty one, of a new incarnation.
 func (d *disk) loseJournal() {
 	d.records = map[grid.JobID]*grid.Record{}
+	d.state = grid.SiteState{}
 	d.incarnation++
 	d.sequence = 0
 	d.lost = true
@@ -95,7 +101,7 @@ next:
 			continue
 		}
 		for i := range changes {
-			if changes[i].Job == s.Change.Job {
+			if changes[i].Job == s.Change.Job && s.Change.Site == nil {
 				changes[i].Record = s.Change.Record
 				continue next
 			}

@@ -46,6 +46,21 @@ func (b *batch) snapshot() (plan.Snapshot, error) {
 	return p, nil
 }
 
+// attempts lists what of ours waits or runs.
+func (b *batch) attempts() ([]grid.AttemptID, error) {
+	w := b.s.w
+	if w.strikes(ListingFails, w.rnd.batch) || w.strikes(ListingEmpty, w.rnd.batch) {
+		return nil, errEmpty
+	}
+	var ids []grid.AttemptID
+	for _, l := range b.jobs {
+		if !l.foreign && !l.hidden {
+			ids = append(ids, l.sub.ID)
+		}
+	}
+	return ids, nil
+}
+
 // submit hands over an attempt; the same again gives the same.
 func (b *batch) submit(sub grid.Submission) (grid.LocalID, error) {
 	w := b.s.w
@@ -54,6 +69,9 @@ func (b *batch) submit(sub grid.Submission) (grid.LocalID, error) {
 		if local, known, err := b.lookup(sub.ID); known || err != nil {
 			return local, err
 		}
+	}
+	if f := b.s.disk.folders[sub.ID.Job]; f != nil {
+		f.known[b.tokenOf(sub.ID)] = true
 	}
 	switch {
 	case w.strikes(SubmitFails, r):
@@ -148,8 +166,8 @@ func (b *batch) withdraw(id grid.AttemptID) (bool, error) {
 	f.tokens[b.tokenOf(id)] = theBroker
 	switch {
 	case w.strikes(CommandFails, w.rnd.batch):
-		return false, errBusy // the token is taken all the same
-	case l != nil && l.waits() && !w.strikes(CommandFails, w.rnd.batch):
+		return false, errBusy // the token is taken all the same, and the job still in the queue
+	case l != nil && l.waits():
 		b.remove(l)
 	}
 	return true, nil

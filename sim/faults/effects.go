@@ -13,6 +13,9 @@ func (h *host) dispatch(e broker.Effect) {
 	w, s := h.s.w, h.s
 	switch e := e.(type) {
 	case broker.Save:
+		if e.Change.Site != nil {
+			return
+		}
 		h.show(e.Change.Job, e.Change.Record)
 	case broker.Show:
 		r := e.Record

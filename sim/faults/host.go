@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
 
@@ -91,7 +92,18 @@ func (w *world) config(s *site) broker.Config {
 		Self: s.peer, Site: s.facts, Seed: uint64(s.i)<<48 | s.host.cores<<32, Broken: w.broken.core,
 		Journal: grid.JournalID{Incarnation: s.disk.incarnation, Sequence: s.disk.sequence},
 		Refresh: 20 * grid.Second, Digest: grid.Minute, Decline: decline,
+		Delta: 2 * grid.Minute, Settle: 10 * grid.Second, Draining: s.disk.state.Draining,
+		Sign:   func(text []byte) []byte { return signature(s.peer, text) },
+		Verify: func(by grid.PeerID, text, got []byte) bool { return string(signature(by, text)) == string(got) },
 	}
+}
+
+// signature stands for one by the key behind a peer ID: nobody here forges.
+func signature(by grid.PeerID, text []byte) []byte {
+	h := fnv.New64a()
+	h.Write([]byte(by))
+	h.Write(text)
+	return h.Sum(nil)
 }
 
 // decline is how long a candidate waits that hears nothing: longer than all that heals.
@@ -347,7 +359,7 @@ func (h *host) pause(span grid.Tick) {
 	})
 }
 
-// Folders of no known job are looked for as the shell does it.
+// Folders of no known job, and attempts of no record, are looked for as the shell does it.
 const (
 	firstSweep = 20 * grid.Second
 	nextSweeps = 10 * grid.Minute
@@ -356,6 +368,9 @@ const (
 func (h *host) sweep() {
 	if h.core != nil {
 		h.post(broker.Folders{Jobs: slices.Sorted(maps.Keys(h.s.disk.folders))})
+		if ids, err := h.s.batch.attempts(); err == nil {
+			h.post(broker.Attempts{IDs: ids})
+		}
 	}
 	h.later(nextSweeps, h.sweep)
 }

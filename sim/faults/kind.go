@@ -44,6 +44,8 @@ const (
 
 	ClockStep
 
+	Drain
+
 	kinds
 )
 
@@ -56,7 +58,7 @@ var kindNames = [kinds]string{
 	CommandFails: "command-fails", CommandSlow: "command-slow", ListingFails: "listing-fails", ListingEmpty: "listing-empty",
 	JobHidden: "job-hidden", JobLost: "job-lost", Requeue: "requeue", IDReused: "id-reused", EarlyStart: "early-start",
 	ControlUnreadable: "control-unreadable", OperatorHold: "operator-hold", OperatorDelete: "operator-delete", CollectFails: "collect-fails",
-	ClockStep: "clock-step",
+	ClockStep: "clock-step", Drain: "drain",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -65,7 +67,7 @@ func (k Kind) String() string { return kindNames[k] }
 func Kinds() []string { return kindNames[:] }
 
 // rates says how much of each kind there is. Of Partition, OneWay, FalseWord, DiskFull,
-// SlowDisk, Crash, PowerCut, Pause, SiteGone, JournalLost, ControlUnreadable and ClockStep
+// SlowDisk, Crash, PowerCut, Pause, SiteGone, JournalLost, ControlUnreadable, ClockStep and Drain
 // it is how many are to be expected in one history; of all others how likely it is that
 // one message, command, commit or job meets it.
 type rates [kinds]float64
@@ -79,9 +81,10 @@ func (r rates) plus(o rates) rates {
 }
 
 var (
+	calmRates    = rates{Drain: 1}
 	networkRates = rates{Loss: 0.04, Duplicate: 0.06, Delay: 0.03, Partition: 1.5, OneWay: 1, FalseWord: 2, FetchBreak: 0.15}
 	diskRates    = rates{SaveFails: 0.004, DiskFull: 0.5, SlowDisk: 1, JournalLost: 0.15, Crash: 2, CrashAtPoint: 0.0008}
-	crashRates   = rates{Crash: 4, CrashAtPoint: 0.002, Pause: 2, PowerCut: 0.3, SiteGone: 0.08}
+	crashRates   = rates{Crash: 4, CrashAtPoint: 0.002, Pause: 2, PowerCut: 0.3, SiteGone: 0.08, Drain: 0.5}
 	batchRates   = rates{
 		SubmitFails: 0.04, SubmitUnanswered: 0.04, SubmitLate: 0.03, SubmitForgotten: 0.02, CommandFails: 0.05, CommandSlow: 0.05,
 		ListingFails: 0.04, ListingEmpty: 0.04, JobHidden: 0.04, JobLost: 0.02, Requeue: 0.06, IDReused: 0.1, EarlyStart: 0.2,
@@ -100,7 +103,7 @@ type Profile struct {
 func Profiles() []Profile {
 	return []Profile{
 		{"all", "everything at once", networkRates.plus(diskRates).plus(crashRates).plus(batchRates).plus(clockRates)},
-		{"calm", "nothing fails", rates{}},
+		{"calm", "nothing fails; sites are drained", calmRates},
 		{"network", "messages lost, doubled, late; partitions, also one-way; wrong words of who lives; broken fetches", networkRates},
 		{"crash", "brokers crash, at chosen points too, stop and go on; power cuts; sites that never return", crashRates},
 		{"disk", "saves that fail, full and slow disks, journals lost", diskRates},

@@ -78,6 +78,7 @@ var messageNames = func() map[wire.Kind]string {
 	for _, m := range []wire.Message{
 		wire.Ask{}, wire.Tell{}, wire.Offer{}, wire.Accept{}, wire.Refuse{}, wire.Ready{}, wire.Abort{}, wire.Commit{}, wire.Owned{}, wire.Inquire{},
 		wire.Standing{}, wire.Declined{}, wire.Unknown{}, wire.Report{}, wire.ReportAck{}, wire.Cancel{}, wire.Closed{}, wire.Error{},
+		wire.Moved{}, wire.MovedAck{}, wire.Announce{},
 	} {
 		names[m.Kind()] = kindOf(m)
 	}
@@ -127,7 +128,7 @@ var ownerStages = map[grid.State]stage{
 // at is the crash before or after a commit; it tells whether it came.
 func (h *host) at(where where, changes []grid.Change) bool {
 	for _, c := range changes {
-		if h.crashAt(point{where, stageOf(c.Record)}) {
+		if c.Site == nil && h.crashAt(point{where, stageOf(c.Record)}) {
 			return true
 		}
 	}
@@ -228,6 +229,10 @@ func jobOf(m wire.Message) grid.JobID {
 	case wire.Closed:
 		return m.Job
 	case wire.Error:
+		return m.Job
+	case wire.Moved:
+		return m.Job
+	case wire.MovedAck:
 		return m.Job
 	}
 	return ""

@@ -51,10 +51,17 @@ func say(m wire.Message) string {
 		text = fmt.Sprintf("%s@%s number %d, closed %v, cancel %v", m.Job, m.Epoch, m.Number, m.Closed, m.Cancel)
 	case wire.Cancel:
 		text = fmt.Sprintf("%s@%s", m.Job, m.Epoch)
+	case wire.Moved:
+		text = string(m.Job)
+		for _, d := range m.Deeds {
+			text += fmt.Sprintf(", to %s at %s", d.To, d.Epoch)
+		}
 	case wire.Closed:
 		text = fmt.Sprintf("%s, term %d", m.Job, m.Term)
 	case wire.Error:
 		text = fmt.Sprintf("of kind %d, %s: %s", m.Of, m.Job, m.Why)
+	default:
+		text = fmt.Sprintf("%+v", m)
 	}
 	return kindOf(m) + " " + text
 }

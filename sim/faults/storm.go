@@ -57,6 +57,9 @@ func (w *world) plan() {
 			s.disk.loseJournal()
 		}
 	})
+	w.repeat(Drain, w.rnd.crash, func(r *rand.Rand, s *site) {
+		w.during(Drain, s, between(r, 30*grid.Second, faultLength-grid.Minute), s.drain)
+	})
 	w.repeat(SiteGone, w.rnd.crash, func(_ *rand.Rand, s *site) {
 		if !s.gone && len(w.sites) > 2 && w.happens(SiteGone) {
 			s.perish()

@@ -115,6 +115,10 @@ func (t *truth) ended(s *site, l *local, p grid.Progress) {
 // saved: changes are in the journal of s.
 func (t *truth) saved(s *site, changes []grid.Change) {
 	for _, c := range changes {
+		if c.Site != nil {
+			s.w.tell(s, "saves that it is drained: %v", c.Site.Draining)
+			continue
+		}
 		f := t.facts[c.Job]
 		if c.Record == nil {
 			delete(f.owning, s)

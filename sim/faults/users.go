@@ -176,6 +176,21 @@ func (c *customer) upload() {
 	})
 }
 
+// drain is an administrator's word; it is repeated until it is answered.
+func (s *site) drain(on bool) {
+	h, answered := &s.host, false
+	s.drained = on
+	if h.up && h.core != nil && !h.frozen {
+		h.request(func(t broker.Token) broker.Event { return broker.DrainRequest{Token: t, On: on} },
+			func(a broker.Answer) { answered = a.Err == nil })
+	}
+	s.w.after(5*grid.Second, func() {
+		if !answered && !s.gone && s.drained == on {
+			s.drain(on)
+		}
+	})
+}
+
 // cancel asks for the end, until the wish is told to be recorded.
 func (c *customer) cancel() {
 	w, h := c.w, &c.s.host

@@ -54,6 +54,7 @@ type site struct {
 	batch   batch
 	host    host
 	gone    bool // for ever
+	drained bool // as its administrator has said
 }
 
 func (s *site) name() grid.SiteName { return s.facts.Name }
