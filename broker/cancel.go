@@ -20,16 +20,22 @@ func (c *Core) cancelRequest(e CancelRequest) {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)})
 		return
 	}
-	if !j.rec.State.Terminal() && !j.rec.CancelRequested {
-		j.rec.CancelRequested = true
-		c.save(j, "cancel requested by "+e.By)
-		if c.cfg.Broken.Without(CancelledToldEarly) && c.home(j) {
-			c.send(j.rec.Owner, wire.Cancel{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
-			c.terminal(j, grid.Killed)
-		}
-		c.enforceCancel(j)
-	}
+	c.wantGone(j, e.By)
 	c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
+}
+
+// wantGone sets the flag, once, wherever it is first heard.
+func (c *Core) wantGone(j *job, by string) {
+	if j.rec.State.Terminal() || j.rec.CancelRequested || j.rec.End != 0 {
+		return
+	}
+	j.rec.CancelRequested = true
+	c.save(j, "cancel requested by "+by)
+	if c.cfg.Broken.Without(CancelledToldEarly) && c.home(j) {
+		c.send(j.rec.Owner, wire.Cancel{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
+		c.terminal(j, grid.Killed)
+	}
+	c.enforceCancel(j)
 }
 
 // enforceCancel does what the flag asks, as far as this site can.

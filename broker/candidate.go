@@ -311,6 +311,7 @@ func (c *Core) own(j *job, cancel bool) {
 	j.rec.State = grid.Ready
 	j.rec.CancelRequested = j.rec.CancelRequested || cancel
 	c.disarm(j, onPrepared)
+	j.rec.Superseded, j.homeHeard = grid.Epoch{}, c.now
 	c.emit(Publish{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
 	if j.rec.CancelRequested {
 		c.end(j, grid.Killed, "cancelled before it started")
@@ -342,10 +343,8 @@ func (c *Core) onStanding(from grid.PeerID, m wire.Standing) {
 		}
 		c.own(j, m.Cancel)
 		c.send(owner, wire.Owned{Bond: m.Bond, Owner: c.cfg.Self})
-	case wire.VerdictAborted:
-		if from == j.rec.Owner {
-			c.unprepare(j)
-		}
+	case wire.VerdictAborted: // the owner's word, or that of the home, which has raised the term or closed the job
+		c.unprepare(j)
 	case wire.VerdictUnknown:
 	}
 }

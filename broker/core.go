@@ -3,6 +3,7 @@ package broker
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"gbroker/grid"
 	"gbroker/wire"
@@ -58,6 +59,15 @@ type Config struct {
 	HopBack grid.Tick
 	// Grace is how long good listings must lack an attempt before it counts as vanished.
 	Grace grid.Tick
+
+	// AutoForget starts a rerunnable job again, at a new term, when its owner has not been
+	// heard for so long; 0 is never. Short, and a cut network runs jobs twice.
+	AutoForget grid.Tick
+
+	// Boot is a random number made at each start, by which a twin is found; 0 finds none.
+	Boot uint64
+	// Seen is how far the journals of peers were seen to be, in the order first seen.
+	Seen map[grid.PeerID][]grid.JournalID
 
 	// Sign signs a text with this broker's key, and Verify tells whether a signature is
 	// that of a peer; both are pure. Without Sign no other site can prove that it got a
@@ -136,6 +146,14 @@ type Core struct {
 
 	random *rand.Rand // for jitter alone
 
+	marks    map[grid.PeerID][]grid.JournalID // how far members' journals were seen to be
+	boots    map[grid.PeerID][]uint64         // lives of members heard, in order
+	rolled   *rollback                        // this journal was rolled back, and not all were asked
+	learnt   int                              // jobs learnt as lost, from candidates
+	bereft   bool                             // this journal replaces one that was lost
+	twin     string                           // there is a twin: nothing is done any more
+	requests []passed                         // users' requests passed on
+
 	timers timers
 	out    []Effect
 }
@@ -154,6 +172,11 @@ func New(cfg Config, members []grid.Member, records []grid.Record) *Core {
 		rounds:   cfg.Seed,
 		draining: cfg.Draining,
 		random:   rand.New(rand.NewPCG(cfg.Seed, uint64(len(records)))),
+		marks:    map[grid.PeerID][]grid.JournalID{},
+		boots:    map[grid.PeerID][]uint64{},
+	}
+	for p, seen := range cfg.Seen {
+		c.marks[p] = slices.Clone(seen[max(0, len(seen)-wire.MaxJournals):])
 	}
 	c.setMembers(members)
 	for _, r := range records {
@@ -171,6 +194,10 @@ func New(cfg Config, members []grid.Member, records []grid.Record) *Core {
 func (c *Core) Step(now grid.Tick, ev Event) []Effect {
 	c.now = max(c.now, now)
 	c.out = nil
+	if c.twin != "" {
+		c.stopped(ev)
+		return c.out
+	}
 	switch e := ev.(type) {
 	case Boot:
 		c.recover()
@@ -211,7 +238,20 @@ func (c *Core) Step(now grid.Tick, ev Event) []Effect {
 		c.strayed(e)
 	case DrainRequest:
 		c.drainRequest(e)
+	case Forget:
+		c.forget(e)
+	case Resume:
+		c.resume(e)
+	case Gap:
+		c.gap(e)
+	case PeerJournal:
+		c.peerJournal(e)
+	case Forward:
+		c.forward(e)
 	case Tick:
+	}
+	if c.twin != "" {
+		return c.out
 	}
 	c.fire()
 	c.startRound()
@@ -220,7 +260,12 @@ func (c *Core) Step(now grid.Tick, ev Event) []Effect {
 }
 
 // Next is when Step wants a Tick; ok is false if nothing is waited for.
-func (c *Core) Next() (at grid.Tick, ok bool) { return c.timers.next() }
+func (c *Core) Next() (at grid.Tick, ok bool) {
+	if c.twin != "" {
+		return 0, false
+	}
+	return c.timers.next()
+}
 
 // message hands m to its protocol. Only members are heard (the overlay sees to
 // that too); a message out of its role is answered with Error.
@@ -269,6 +314,22 @@ func (c *Core) message(from grid.PeerID, m wire.Message) {
 		c.onMovedAck(from, m)
 	case wire.Announce:
 		c.members[from].site = m.Site
+	case wire.Recall:
+		c.recall(from, m)
+	case wire.Recalled:
+		c.recalled(from, m)
+	case wire.Seen:
+		c.onSeen(from, m)
+	case wire.Recount:
+		c.onRecount(from)
+	case wire.Recounted:
+		c.onRecounted(from, m)
+	case wire.Superseded:
+		c.superseded(from, m)
+	case wire.Request:
+		c.onRequest(from, m)
+	case wire.Response:
+		c.onResponse(from, m)
 	case wire.Error:
 		c.note(m.Job, from, fmt.Sprintf("the peer answered message kind %d with an error: %.200s", m.Of, m.Why))
 	}

@@ -38,7 +38,8 @@ type Answer struct {
 	Token  Token
 	Record grid.Record
 	Again  bool
-	Err    error // wraps a kind of grid
+	Fates  []Fate // of Forget
+	Err    error  // wraps a kind of grid
 }
 
 // Look takes a snapshot of the batch system.
@@ -94,6 +95,21 @@ type Delivered struct {
 	Took grid.Tick
 }
 
+// Saw notes durably, with the next commit, how far a peer's journal has come.
+type Saw struct {
+	Peer    grid.PeerID
+	Journal grid.JournalID
+}
+
+// Advance raises the sequence of the journal to what others have seen of it.
+type Advance struct{ Sequence uint64 }
+
+// Alarm tells what is wrong with this broker as a whole, and what to do; "" is over.
+type Alarm struct{ Text string }
+
+// Restart ends this Core: another is made from the journal.
+type Restart struct{}
+
 // Note is a line for the log: something an operator would want to know.
 type Note struct {
 	Job  grid.JobID
@@ -115,4 +131,8 @@ func (Collect) effect()   {}
 func (Discard) effect()   {}
 func (Publish) effect()   {}
 func (Delivered) effect() {}
+func (Saw) effect()       {}
+func (Advance) effect()   {}
+func (Alarm) effect()     {}
+func (Restart) effect()   {}
 func (Note) effect()      {}

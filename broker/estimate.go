@@ -102,7 +102,7 @@ func (c *Core) holding() bool {
 		return false
 	}
 	for _, p := range c.targets {
-		if !c.members[p].heard {
+		if m := c.members[p]; !m.heard || m.live == grid.Alive && !m.told {
 			return true
 		}
 	}
@@ -120,6 +120,10 @@ func (c *Core) takeUndecided() []grid.JobID {
 		}
 		j.queued = false
 		if j.rec.State == grid.Ready && j.rec.Standing == grid.Owning && !j.rec.CancelRequested {
+			if c.mustAsk(j) != "" {
+				c.backoff(j, onHandoff)
+				continue
+			}
 			ids = append(ids, id)
 		}
 	}

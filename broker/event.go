@@ -131,6 +131,42 @@ type DrainRequest struct {
 	On    bool
 }
 
+// Forget is an administrator's word that a site will not come back; see forget.go.
+// Fenced says besides that its batch system is off or emptied.
+type Forget struct {
+	Token  Token
+	Site   grid.PeerID
+	Fenced bool
+	DryRun bool // only tell what would become of each job
+	By     string
+}
+
+// Resume is an administrator's word that this broker may go on: its twin is stopped,
+// or those who were not yet asked after a rollback need not be.
+type Resume struct{ Token Token }
+
+// Gap says that this broker did not listen for a while, or that a clock jumped. It
+// comes before the event that found it out.
+type Gap struct{ Span grid.Tick }
+
+// PeerJournal is what a peer's Hello said of its journal, and of this life of it.
+type PeerJournal struct {
+	Peer    grid.PeerID
+	Journal grid.JournalID
+	Boot    uint64
+}
+
+// Forward passes a user's request for a job of another home on to a peer. Cancel asks
+// for its end, else its status is asked for.
+type Forward struct {
+	Token         Token
+	To            grid.PeerID
+	Job           grid.JobID
+	User          string
+	Administrator bool
+	Cancel        bool
+}
+
 // Tick lets time pass: timers that are due fire.
 type Tick struct{}
 
@@ -153,4 +189,9 @@ func (MembersChanged) event() {}
 func (Folders) event()        {}
 func (Attempts) event()       {}
 func (DrainRequest) event()   {}
+func (Forget) event()         {}
+func (Resume) event()         {}
+func (Gap) event()            {}
+func (PeerJournal) event()    {}
+func (Forward) event()        {}
 func (Tick) event()           {}

@@ -88,7 +88,11 @@ func (c *Core) late(from grid.PeerID, b wire.Bond) {
 func (c *Core) handoffDue(j *job) {
 	switch j.rec.Handoff.Phase {
 	case grid.NoHandoff:
-		if j.rec.State == grid.Ready && j.rec.Standing == grid.Owning {
+		switch {
+		case j.rec.State != grid.Ready || j.rec.Standing != grid.Owning:
+		case j.awaits && !c.draining && !j.rec.CancelRequested:
+			c.launch(j, "submitted here")
+		default:
 			c.undecide(j) // a search found nobody: again
 		}
 	case grid.Offering:
@@ -134,6 +138,7 @@ func (c *Core) chosen(j *job) grid.Candidate {
 const worthLearning = 1 << 20
 
 func (c *Core) onAccept(from grid.PeerID, m wire.Accept) {
+	c.saw(from, m.Journal)
 	j := c.open(from, m.Bond)
 	if j == nil {
 		c.late(from, m.Bond)
@@ -209,11 +214,14 @@ func (c *Core) stays(j *job, why string) {
 // queue can be committed at once; else its attempt must be withdrawn first.
 func (c *Core) onReady(from grid.PeerID, m wire.Ready) {
 	j := c.open(from, m.Bond)
+	c.saw(from, m.Journal)
 	if j == nil {
 		c.late(from, m.Bond)
 		return
 	}
 	switch {
+	case j.rec.Handoff.Phase == grid.Offering && c.mustAsk(j) != "":
+		return // the candidate repeats it
 	case m.Bond.Digest != j.sum():
 		c.giveUp(j, "it is ready for another job than the one offered")
 		return
@@ -226,6 +234,7 @@ func (c *Core) onReady(from grid.PeerID, m wire.Ready) {
 	if size := sizeOf(&j.rec.Job); size >= worthLearning && j.pullBegan > 0 {
 		c.emit(Delivered{Peer: from, Size: size, Took: max(1, c.now-j.pullBegan)})
 	}
+	j.rec.Candidate = m.Journal
 	switch {
 	case j.rec.CancelRequested:
 		c.giveUp(j, "cancelled")
@@ -299,6 +308,7 @@ func (c *Core) handedOver(j *job) {
 // onDeclined: the candidate gave its word that it will never own at this epoch, so
 // the job is ours again, at a new hop.
 func (c *Core) onDeclined(from grid.PeerID, m wire.Declined) {
+	c.saw(from, m.Journal)
 	j := c.open(from, m.Bond)
 	if j == nil {
 		return
@@ -307,6 +317,10 @@ func (c *Core) onDeclined(from grid.PeerID, m wire.Declined) {
 	case grid.Offering:
 		c.endOffer(j, "declined by "+string(c.siteName(from)))
 	case grid.Committed:
+		if k := j.rec.Candidate; m.Journal.Incarnation != k.Incarnation || m.Journal.Sequence < k.Sequence {
+			c.ownerLost(j, from) // that journal is not the one that was ready: it may have owned
+			return
+		}
 		j.rec.Standing, j.rec.Owner = grid.Owning, c.cfg.Self
 		j.rec.Epoch.Hop++
 		j.rec.Handoff.Epoch = j.rec.Epoch
@@ -319,10 +333,20 @@ func (c *Core) onDeclined(from grid.PeerID, m wire.Declined) {
 // onUnknown: a candidate that was READY has no record of the job: its journal is
 // gone. The job is never taken back on that word: it may have started there.
 func (c *Core) onUnknown(from grid.PeerID, m wire.Unknown) {
-	j := c.open(from, m.Bond)
-	if j == nil || j.rec.Handoff.Phase != grid.Committed {
+	c.saw(from, m.Journal)
+	j := c.jobs[m.Bond.Job]
+	if j == nil || m.Bond.To != from || j.rec.Owner != from || j.rec.State.Terminal() {
 		return
 	}
+	committed := j.rec.Handoff.Phase == grid.Committed && j.rec.Handoff.To == from && j.rec.Handoff.Epoch == m.Bond.Epoch
+	if committed || c.home(j) && j.rec.Standing == grid.Watching && claimed(&j.rec) == m.Bond.Epoch {
+		c.ownerLost(j, from)
+	}
+}
+
+// ownerLost: the owner does not know the job any more, and will never report it. The
+// home shows that; forgetting the site decides what becomes of the job.
+func (c *Core) ownerLost(j *job, owner grid.PeerID) {
 	j.rec.Handoff.Phase = grid.NoHandoff
 	c.disarm(j, onHandoff)
 	if c.cfg.Broken.Without(UnknownTakenBack) {
@@ -331,9 +355,12 @@ func (c *Core) onUnknown(from grid.PeerID, m wire.Unknown) {
 		c.ready(j, "taken back")
 		return
 	}
-	j.rec.Reason = fmt.Sprintf("%s, its owner, has lost its journal", c.siteName(from))
+	j.rec.Reason = fmt.Sprintf("%s, its owner, has lost its journal", c.siteName(owner))
 	if c.home(j) {
-		c.terminal(j, grid.Lost)
+		if j.rec.ContactLost == 0 {
+			j.rec.ContactLost = max(j.heard, 1)
+		}
+		c.save(j, j.rec.Reason)
 		return
 	}
 	j.rec.Ended = c.now
@@ -348,9 +375,13 @@ func (c *Core) onInquire(from grid.PeerID, m wire.Inquire) {
 	}
 	answer := wire.Standing{Bond: m.Bond, Verdict: wire.VerdictUnknown}
 	if m.Bond.Job.Site() == c.cfg.Site.Name && c.jobs[m.Bond.Job] == nil {
-		answer.Verdict = wire.VerdictAborted // it was ours, and has ended and gone
+		if c.unsure() {
+			c.send(from, wire.Recall{Job: m.Bond.Job})
+		} else {
+			answer.Verdict = wire.VerdictAborted // it was ours, and has ended and gone
+		}
 	}
-	if j := c.jobs[m.Bond.Job]; j != nil {
+	if j := c.jobs[m.Bond.Job]; j != nil && c.rolled == nil {
 		answer.Owner, answer.Cancel = j.rec.Owner, j.rec.CancelRequested
 		h := j.rec.Handoff
 		mine := h.To == from && h.Epoch == m.Bond.Epoch

@@ -72,20 +72,32 @@ func (c *Core) instant(a wire.Ago) grid.Tick {
 func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 	j := c.jobs[m.Job]
 	switch {
-	case j == nil || !c.home(j):
-		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "this site is not the home of that job, or has removed it"})
+	case j == nil:
+		c.unknownReport(from, m.Job)
+		return
+	case !c.home(j):
+		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "this site is not the home of that job"})
 		return
 	case malformed(m):
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "its state and its end do not fit together"})
 		return
-	case j.rec.State == grid.Lost && from == j.rec.Owner && m.Epoch == j.rec.Epoch && m.State == grid.StageOut:
-		// What was given up for lost may gain a result.
+	case from == j.rec.Owner && m.Epoch == claimed(&j.rec):
+		switch {
+		case j.rec.State == grid.Lost:
+			c.lostHeard(from, j, m)
+			return
+		case j.rec.State.Terminal():
+			c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true})
+			return
+		}
+	case m.Epoch.Before(j.rec.Epoch):
+		c.oldClaim(from, j, m)
+		return
 	case j.rec.State.Terminal():
 		c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true})
 		return
-	case m.Epoch.Before(j.rec.Epoch):
-		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "an older epoch"})
-		return
+	case j.rec.Standing == grid.Owning && c.givenAway(from, j, m):
+		c.supplant(from, j, m.Deeds)
 	case j.rec.Standing == grid.Owning:
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "its home owns it"})
 		return
@@ -114,7 +126,7 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 // newOwner says why the one who reports is not the owner. One that the home does not
 // know yet is believed by its deeds.
 func (c *Core) newOwner(j *job, from grid.PeerID, m wire.Report) string {
-	if from == j.rec.Owner && m.Epoch == j.rec.Epoch {
+	if from == j.rec.Owner && m.Epoch == claimed(&j.rec) {
 		return ""
 	}
 	if n := len(m.Deeds); n == 0 || m.Deeds[n-1].To != from || m.Deeds[n-1].Epoch != m.Epoch {
@@ -142,7 +154,10 @@ func (c *Core) apply(j *job, from grid.PeerID, m wire.Report) {
 		why = ""
 	}
 	r.Report = m.Number
-	r.State, r.Attempt, r.Local = m.State, m.Attempt, m.Local
+	if r.State != grid.Lost { // that is not unsaid before the result is here
+		r.State = m.State
+	}
+	r.Attempt, r.Local = m.Attempt, m.Local
 	r.Started, r.Finished = c.keepInstant(r.Started, m.Started), c.keepInstant(r.Finished, m.Finished)
 	if m.Started.Known && m.Finished.Known { // its run time is exact, however long the reports took
 		r.Finished = r.Started + max(0, m.Started.Span-m.Finished.Span)
@@ -182,9 +197,15 @@ func (c *Core) contact(j *job) {
 	}
 }
 
+// bringing reports that the end of the job is known and its output is not yet here.
+// A job that was given up for lost gains its result in that state.
+func (j *job) bringing() bool {
+	return j.rec.State == grid.StageOut || j.rec.State == grid.Lost && j.rec.End != 0 && j.rec.End != grid.Lost
+}
+
 // pull brings the output home, then ends the job.
 func (c *Core) pull(j *job) {
-	if !c.home(j) || j.rec.State != grid.StageOut || j.pulling {
+	if !c.home(j) || !j.bringing() || j.pulling {
 		return
 	}
 	if len(j.rec.Outputs) == 0 {
@@ -208,7 +229,7 @@ func (c *Core) fetched(e Fetched) {
 		return
 	}
 	j.pulling = false
-	if j.rec.State != grid.StageOut || j.rec.Epoch != e.Epoch {
+	if !j.bringing() || j.rec.Epoch != e.Epoch {
 		return
 	}
 	if e.Err != "" {
@@ -229,7 +250,7 @@ const maxFinal = 5
 // broughtHome: all is at home; the owner may forget.
 func (c *Core) broughtHome(j *job) {
 	c.terminal(j, j.rec.End)
-	c.send(j.rec.Owner, wire.ReportAck{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Number: j.rec.Report, Closed: true})
+	c.send(j.rec.Owner, wire.ReportAck{Job: j.rec.Job.ID, Epoch: claimed(&j.rec), Number: j.rec.Report, Closed: true})
 }
 
 func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
@@ -237,6 +258,7 @@ func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
 	if j == nil || j.rec.Job.Home != from || j.rec.Standing != grid.Owning || j.rec.Epoch != m.Epoch {
 		return
 	}
+	j.homeHeard = c.now
 	if m.Closed {
 		c.closeOwner(j)
 		return
@@ -295,6 +317,10 @@ func (c *Core) peerChanged(e PeerChanged) {
 	m := c.members[e.Peer]
 	if m == nil {
 		return
+	}
+	if e.Liveness == grid.Alive && !m.told {
+		c.tellSeen(e.Peer)
+		c.armGeneral(seenDue, c.cfg.Refresh)
 	}
 	if e.Liveness == grid.Dead {
 		for _, id := range slices.Sorted(maps.Keys(c.accepted)) {

@@ -27,6 +27,11 @@ func (c *Core) launch(j *job, why string) {
 		c.end(j, grid.Failed, fmt.Sprintf("%d attempts failed; the last: %s", j.fails, j.rec.Reason))
 		return
 	}
+	if hold := c.mustAsk(j); hold != "" {
+		c.await(j, hold)
+		return
+	}
+	j.awaits = false
 	if c.home(j) {
 		c.predicted(j)
 	}
@@ -122,10 +127,18 @@ func (c *Core) withdrawn(e Withdrawn) {
 			c.arm(j, onBatch, c.cfg.Refresh)
 		}
 	case !e.Done:
+		c.refuseClaim(j)
 		c.startedAfterAll(j)
+	case j.isSuperseded():
+		c.letGo(j)
+	case j.claim != nil && !j.rec.CancelRequested:
+		c.adopt(j, *j.claim)
 	case j.rec.CancelRequested:
 		c.abandon(j, "cancelled")
 		c.end(j, grid.Killed, "cancelled before it started")
+	case j.rec.Handoff.Phase == grid.Withdrawing && c.mustAsk(j) != "":
+		j.rec.Local = ""
+		c.dropOffer(j, "the offer died: the job "+c.mustAsk(j))
 	case j.rec.Handoff.Phase == grid.Withdrawing:
 		c.commit(j)
 	case j.rec.State == grid.Assigned && c.draining:
@@ -148,7 +161,7 @@ func (c *Core) startedAfterAll(j *job) {
 		return
 	}
 	c.emit(Probe{c.attempt(j)})
-	if j.rec.CancelRequested {
+	if j.rec.CancelRequested || j.isSuperseded() && !j.givenUp() {
 		c.emit(Kill{c.attempt(j)})
 	}
 }
@@ -212,7 +225,7 @@ func (c *Core) running(j *job, p grid.Progress) {
 		c.save(j, "started")
 	}
 	c.arm(j, onBatch, 6*c.cfg.Refresh)
-	if j.rec.CancelRequested && p.Phase == grid.Started {
+	if (j.rec.CancelRequested || j.isSuperseded() && !j.givenUp()) && p.Phase == grid.Started {
 		c.emit(Kill{c.attempt(j)})
 	}
 }
@@ -226,6 +239,10 @@ var ends = map[grid.Cause]grid.State{
 // finished notes the end and has the output collected.
 func (c *Core) finished(j *job, p grid.Progress) {
 	if p.Cause == grid.Disappeared && c.again(j, "its supervisor vanished: "+p.Detail) {
+		return
+	}
+	if j.isSuperseded() && p.Cause != grid.ByItself && p.Cause != grid.ByWalltime {
+		c.letGo(j)
 		return
 	}
 	j.rec.State = grid.Finished

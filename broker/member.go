@@ -12,6 +12,7 @@ import (
 type member struct {
 	grid.Member
 	live  grid.Liveness
+	told  bool      // it has said what it saw of this broker
 	heard bool      // the overlay has said whether it lives
 	site  grid.Site // zero until its Hello
 	link  grid.Link
@@ -42,7 +43,7 @@ func (c *Core) setMembers(members []grid.Member) {
 	for _, m := range members {
 		k := &member{Member: m, live: grid.Dead, link: assumedLink(m)}
 		if o := old[m.Peer]; o != nil {
-			k.live, k.site, k.link, k.heard = o.live, o.site, o.link, o.heard
+			k.live, k.site, k.link, k.heard, k.told = o.live, o.site, o.link, o.heard, o.told
 		} else if o, ok := c.unnamed[m.Peer]; ok {
 			k.site, k.heard = o.site, o.heard
 			if o.heard {
@@ -82,6 +83,13 @@ func (c *Core) removed() {
 	for _, id := range slices.Sorted(maps.Keys(c.accepted)) {
 		if c.members[c.accepted[id].from] == nil {
 			c.release(c.accepted[id])
+		}
+	}
+	if c.rolled != nil {
+		for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
+			if c.members[p] == nil {
+				c.notAwaited(p)
+			}
 		}
 	}
 	for _, j := range c.sorted() {

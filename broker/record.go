@@ -35,6 +35,9 @@ type job struct {
 	hops      uint32    // that it will have behind it at the candidate
 	sweep     uint64    // the last one of the searches for waiting jobs that had it
 	known     bool      // owner: the home knows that this broker owns it
+	homeHeard grid.Tick // owner: last word of the home; 0 is none in this life, or since a gap
+	awaits    bool      // owner: it is to be launched as soon as mustAsk allows
+	claim     *claim    // home: a result of an older epoch that waits for the token
 	misses    int       // good listings in a row that lack the present attempt
 }
 

@@ -54,7 +54,11 @@ func (c *Core) recoverOwned(j *job) {
 	case grid.Submitted, grid.StageIn:
 		c.arm(j, onUpload, c.cfg.UploadLimit)
 	case grid.Ready:
-		if j.rec.CancelRequested {
+		switch {
+		case j.isSuperseded():
+			c.letGo(j)
+			return
+		case j.rec.CancelRequested:
 			c.end(j, grid.Killed, "cancelled before it started")
 			return
 		}
@@ -66,6 +70,12 @@ func (c *Core) recoverOwned(j *job) {
 		c.arm(j, onBatch, c.cfg.Refresh)
 	case grid.Finished:
 		c.collect(j)
+	}
+	if j.isSuperseded() {
+		c.relinquish(j)
+		if j.rec.Standing != grid.Owning {
+			return
+		}
 	}
 	if j.rec.CancelRequested {
 		c.pursueCancel(j)
@@ -100,7 +110,7 @@ func (c *Core) sweep(e Folders) {
 
 // gone tells that a record is all that is kept of the job here.
 func (j *job) gone() bool {
-	return j.rec.Removed || j.rec.Standing == grid.Declined || j.rec.Standing == grid.Past && j.rec.Handoff.Phase == grid.NoHandoff
+	return !j.rec.Kept && (j.rec.Removed || j.rec.Standing == grid.Declined || j.rec.Standing == grid.Past && j.rec.Handoff.Phase == grid.NoHandoff)
 }
 
 // justEnded is how long, in truth, the Discard of an ended job may take to be done.

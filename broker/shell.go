@@ -61,6 +61,12 @@ type Journal interface {
 	Commit(ctx context.Context, changes []grid.Change) error
 	History(ctx context.Context, job grid.JobID) ([]grid.Event, error)
 	Space() (free int64, err error)
+	// SeenPeer notes how far a peer's journal has come; it is durable with a later
+	// Commit. Peers gives what was noted, the incarnation first seen first.
+	SeenPeer(ctx context.Context, peer grid.PeerID, id grid.JournalID) error
+	Peers(ctx context.Context) (map[grid.PeerID][]grid.JournalID, error)
+	// Advance raises the sequence, durably.
+	Advance(ctx context.Context, sequence uint64) error
 	Close() error
 }
 
@@ -73,6 +79,7 @@ type Ports struct {
 	Stager  Stager
 	Journal func(ctx context.Context) (Journal, error) // opens it, also anew after a failed save
 	Clock   func() grid.Tick                           // never goes back
+	Wall    func() grid.Tick                           // the wall clock, to notice its jumps; may be nil
 	Log     *zap.Logger
 }
 
@@ -92,7 +99,11 @@ type Broker struct {
 	journal atomic.Pointer[Journal]
 	state   atomic.Pointer[grid.SiteState] // as last made durable
 	members []grid.Member
-	peers   map[grid.PeerID]*known // what was last heard of each peer, for the next Core
+	peers   map[grid.PeerID]*known               // what was last heard of each peer, for the next Core
+	trusted atomic.Pointer[map[grid.PeerID]bool] // members whose users are ours
+	boot    atomic.Uint64                        // nonce of this life; see Boot
+	alarm   atomic.Pointer[string]
+	drift   grid.Tick // of the wall clock against Clock, when last looked at
 
 	tokens  atomic.Uint64
 	answers sync.Map // Token -> chan Answer
@@ -102,7 +113,7 @@ type Broker struct {
 
 // NewBroker builds a broker; Run starts it.
 func NewBroker(cfg Config, members []grid.Member, ports Ports) *Broker {
-	return &Broker{
+	b := &Broker{
 		cfg: cfg, ports: ports, members: members,
 		events: make(chan Event, 1024),
 		view:   newView(),
@@ -111,6 +122,9 @@ func NewBroker(cfg Config, members []grid.Member, ports Ports) *Broker {
 		ready:  make(chan struct{}),
 		done:   make(chan struct{}),
 	}
+	b.boot.Store(cfg.Boot)
+	b.trust(members)
+	return b
 }
 
 // Ready is closed when the records are loaded and requests are taken.
@@ -133,7 +147,11 @@ func (b *Broker) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if first && !errors.Is(err, errSave) {
+		switch {
+		case errors.Is(err, errResumed):
+			b.ports.Log.Info("an administrator has resumed this broker; starting again from the journal")
+			continue
+		case first && !errors.Is(err, errSave):
 			return err
 		}
 		b.ports.Log.Error("a save failed; starting again from the journal", zap.Error(err))
@@ -166,6 +184,10 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	b.view.reset(records)
 	b.state.Store(&state)
 	cfg := b.cfg
+	if cfg.Seen, err = journal.Peers(ctx); err != nil {
+		return fmt.Errorf("loading the journal: %w", err)
+	}
+	cfg.Boot = b.boot.Load()
 	cfg.Draining = state.Draining
 	cfg.Journal = journal.ID()
 	b.cfg.Seed += 1 << 32 // answers to the rounds of this Core are none to the next one's
@@ -182,12 +204,13 @@ const maxBatch = 256
 func (b *Broker) loop(ctx context.Context, core *Core, journal Journal) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	b.drifted()
 	effects := core.Step(b.ports.Clock(), Boot{})
 	for _, ev := range b.remembered() {
 		effects = append(effects, core.Step(b.ports.Clock(), ev)...)
 	}
 	for {
-		if err := b.perform(ctx, journal, effects); err != nil {
+		if err := b.perform(ctx, core, journal, effects); err != nil {
 			return err
 		}
 		b.setTimer(timer, core)
@@ -196,7 +219,7 @@ func (b *Broker) loop(ctx context.Context, core *Core, journal Journal) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-timer.C:
-			effects = core.Step(b.ports.Clock(), Tick{})
+			effects = b.step(core, Tick{})
 		case ev := <-b.events:
 			effects = b.step(core, ev)
 			for n := 1; n < maxBatch && len(b.events) > 0; n++ {
@@ -208,12 +231,16 @@ func (b *Broker) loop(ctx context.Context, core *Core, journal Journal) error {
 
 func (b *Broker) step(core *Core, ev Event) []Effect {
 	b.remember(ev)
-	return core.Step(b.ports.Clock(), ev)
+	now := b.ports.Clock()
+	if d := b.gap(core, now); d > 0 {
+		return append(core.Step(now, Gap{d}), core.Step(now, ev)...)
+	}
+	return core.Step(now, ev)
 }
 
 // known is what was last heard of a peer. The overlay and netmon tell changes only,
 // so a Core that follows another is told by the shell.
-type known struct{ live, site, link Event }
+type known struct{ live, site, link, journal Event }
 
 // remember keeps what the next Core has to know, should this one end.
 func (b *Broker) remember(ev Event) {
@@ -228,19 +255,22 @@ func (b *Broker) remember(ev Event) {
 	switch e := ev.(type) {
 	case MembersChanged:
 		b.members = e.Members
+		b.trust(e.Members)
 	case PeerChanged:
 		about(e.Peer).live = e
 	case PeerSite:
 		about(e.Peer).site = e
 	case LinkChanged:
 		about(e.Peer).link = e
+	case PeerJournal:
+		about(e.Peer).journal = e
 	}
 }
 
 func (b *Broker) remembered() []Event {
 	var list []Event
 	for _, p := range slices.Sorted(maps.Keys(b.peers)) {
-		for _, ev := range []Event{b.peers[p].site, b.peers[p].link, b.peers[p].live} {
+		for _, ev := range []Event{b.peers[p].site, b.peers[p].link, b.peers[p].journal, b.peers[p].live} {
 			if ev != nil {
 				list = append(list, ev)
 			}
@@ -266,7 +296,7 @@ func (b *Broker) Post(ev Event) {
 }
 
 // perform makes the saves durable, shows them, then lets the effects leave in order.
-func (b *Broker) perform(ctx context.Context, journal Journal, effects []Effect) error {
+func (b *Broker) perform(ctx context.Context, core *Core, journal Journal, effects []Effect) error {
 	changes := changesOf(effects)
 	if len(changes) > 0 {
 		if err := journal.Commit(context.WithoutCancel(ctx), changes); err != nil {
@@ -274,7 +304,15 @@ func (b *Broker) perform(ctx context.Context, journal Journal, effects []Effect)
 			return fmt.Errorf("%w: %w", errSave, err)
 		}
 	}
+	if err := b.advance(ctx, journal, effects); err != nil {
+		b.failAnswers(effects, err)
+		return fmt.Errorf("%w: %w", errSave, err)
+	}
+	core.Durable(journal.ID().Sequence)
 	for _, e := range effects {
+		if _, again := e.(Restart); again {
+			return errResumed
+		}
 		b.dispatch(ctx, e)
 	}
 	return nil

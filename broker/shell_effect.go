@@ -66,6 +66,10 @@ func (b *Broker) dispatch(ctx context.Context, e Effect) {
 		b.lanes.do(ctx, lane{hintLane, "deliveries"}, func(context.Context) {
 			b.ports.Links.Observe(e.Peer, e.Size, e.Took.Duration())
 		})
+	case Saw:
+		b.saw(ctx, e)
+	case Alarm:
+		b.raise(e)
 	case Note:
 		b.ports.Log.Info("note", zap.String("text", e.Text), zap.String("job", string(e.Job)), zap.String("peer", string(e.Peer)))
 	}

@@ -142,7 +142,7 @@ func (b *Broker) History(ctx context.Context, id grid.JobID) ([]grid.Event, erro
 
 // MayFetch says whether a peer may have a set of a job's files now, and which
 // files those are: the inputs are for the candidate of an open handoff, what a job
-// left or is writing is for its home.
+// left is for its home, and what it is writing also for those who ask for its user.
 func (b *Broker) MayFetch(peer grid.PeerID, id grid.JobID, set FileSet) (grid.Manifest, error) {
 	r, ok := b.view.get(id)
 	if !ok {
@@ -153,8 +153,8 @@ func (b *Broker) MayFetch(peer grid.PeerID, id grid.JobID, set FileSet) (grid.Ma
 		return r.Job.Inputs, nil
 	case set == OutputFiles && r.Job.Home == peer && r.End != 0:
 		return r.Outputs, nil
-	case set == LiveFiles && r.Job.Home == peer:
-		return nil, nil
+	case set == LiveFiles:
+		return nil, b.mayRead(peer, &r)
 	}
 	return nil, fmt.Errorf("%w: peer %s and the files of job %s", grid.ErrForbidden, peer, id)
 }

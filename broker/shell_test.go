@@ -26,12 +26,17 @@ type journalStub struct {
 	recs []grid.Record
 }
 
-func (j *journalStub) ID() grid.JournalID                                        { return grid.JournalID{} }
-func (j *journalStub) Load(context.Context) ([]grid.Record, error)               { return j.recs, nil }
-func (j *journalStub) Site(context.Context) (grid.SiteState, error)              { return grid.SiteState{}, nil }
-func (j *journalStub) History(context.Context, grid.JobID) ([]grid.Event, error) { return nil, nil }
-func (j *journalStub) Space() (int64, error)                                     { return 1 << 40, nil }
-func (j *journalStub) Close() error                                              { return nil }
+func (j *journalStub) ID() grid.JournalID                                          { return grid.JournalID{} }
+func (j *journalStub) Load(context.Context) ([]grid.Record, error)                 { return j.recs, nil }
+func (j *journalStub) Site(context.Context) (grid.SiteState, error)                { return grid.SiteState{}, nil }
+func (j *journalStub) History(context.Context, grid.JobID) ([]grid.Event, error)   { return nil, nil }
+func (j *journalStub) Space() (int64, error)                                       { return 1 << 40, nil }
+func (j *journalStub) SeenPeer(context.Context, grid.PeerID, grid.JournalID) error { return nil }
+func (j *journalStub) Peers(context.Context) (map[grid.PeerID][]grid.JournalID, error) {
+	return nil, nil
+}
+func (j *journalStub) Advance(context.Context, uint64) error { return nil }
+func (j *journalStub) Close() error                          { return nil }
 func (j *journalStub) Commit(context.Context, []grid.Change) error {
 	if j.fail.CompareAndSwap(true, false) {
 		return errors.New("no space")

@@ -13,6 +13,9 @@ const strayLooks = 2
 const maxStrays = 10_000
 
 func (c *Core) strayed(e Attempts) {
+	if c.rolled != nil {
+		return // it may be of a record that was lost, and that its home has
+	}
 	seen := map[grid.AttemptID]int{}
 	for _, id := range e.IDs {
 		if c.current(id) != nil || len(seen) >= maxStrays {

@@ -28,6 +28,9 @@ const (
 	holdDue // Step goes on to search by itself
 	passDue
 	passDeadline
+	seenDue     // members that have not said what they saw of this broker
+	recountDue  // after a rollback
+	requestsDue // users' requests passed on
 	generals
 	// acceptedDue belongs to an acceptance, which has no record yet.
 	acceptedDue
@@ -124,6 +127,12 @@ func (c *Core) generalDue(k concern) {
 		c.passes.wanted = true
 	case passDeadline:
 		c.endPass()
+	case seenDue:
+		c.askSeen()
+	case recountDue:
+		c.recount()
+	case requestsDue:
+		c.requestsAgain()
 	}
 }
 
@@ -136,6 +145,9 @@ func (c *Core) jobDue(j *job, k concern) {
 	case onReport:
 		c.report(j)
 	case onCancelling:
+		if j.isSuperseded() && j.rec.Standing == grid.Owning {
+			c.relinquish(j)
+		}
 		c.pursueCancel(j)
 	case onBatch:
 		c.batchDue(j)

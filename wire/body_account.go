@@ -9,15 +9,16 @@ type recallBody struct {
 func (b *recallBody) message(c *check) Message { return Recall{c.jobID("job", b.Job)} }
 
 type recalledBody struct {
-	Job    jobBody   `msgpack:"j,omitempty"`
-	Epoch  epochBody `msgpack:"e,omitempty"`
-	Owning bool      `msgpack:"o,omitempty"`
-	Age    int64     `msgpack:"a,omitempty"`
-	Cancel bool      `msgpack:"c,omitempty"`
+	Job    jobBody    `msgpack:"j,omitempty"`
+	Epoch  epochBody  `msgpack:"e,omitempty"`
+	Owning bool       `msgpack:"o,omitempty"`
+	Age    int64      `msgpack:"a,omitempty"`
+	Cancel bool       `msgpack:"c,omitempty"`
+	Deeds  []deedBody `msgpack:"d,omitempty"`
 }
 
 func fromRecalled(m Recalled) *recalledBody {
-	return &recalledBody{fromJob(m.Job), fromEpoch(m.Epoch), m.Owning, int64(m.Age), m.Cancel}
+	return &recalledBody{fromJob(m.Job), fromEpoch(m.Epoch), m.Owning, int64(m.Age), m.Cancel, each(m.Deeds, fromDeed)}
 }
 
 func (b *recalledBody) message(c *check) Message {
@@ -27,6 +28,7 @@ func (b *recalledBody) message(c *check) Message {
 		Owning: b.Owning,
 		Age:    c.wait("age", b.Age),
 		Cancel: b.Cancel,
+		Deeds:  list(c, "deeds", b.Deeds, grid.MaxDeeds, deedBody.deed),
 	}
 }
 

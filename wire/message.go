@@ -251,6 +251,7 @@ type Recalled struct {
 	Owning bool      // false: only PREPARED
 	Age    grid.Tick // since submission
 	Cancel bool
+	Deeds  []grid.Deed // that prove it, the first signed by the home
 }
 
 // Limits of Seen.

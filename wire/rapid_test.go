@@ -220,7 +220,7 @@ func (d draw) message(kind Kind) Message {
 	case KindRecall:
 		return Recall{d.jobID()}
 	case KindRecalled:
-		return Recalled{d.job(), d.epoch(), d.yes(), d.wait(), d.yes()}
+		return Recalled{d.job(), d.epoch(), d.yes(), d.wait(), d.yes(), d.deeds(0)}
 	case KindSeen:
 		return Seen{many(d, MaxJournals, d.journal), many(d, MaxBoots, d.u64), d.yes()}
 	case KindRecount:

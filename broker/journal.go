@@ -1,0 +1,336 @@
+package broker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// Journals that went back, and twins. A journal has a random incarnation, made with
+// it, and a sequence number that grows with every commit. Hello, Accept, Ready,
+// Declined and Unknown carry both; everybody keeps the highest that it saw of every
+// member and tells it back ([wire.Seen]), when it hears a Hello and when asked. What a
+// broker is told of itself says:
+//
+//	its own incarnation, a higher sequence     it was rolled back: restored from a backup
+//	its own incarnation, and a later one       likewise
+//	another incarnation before its own         its journal was lost: it learns its jobs again
+//	its own boot nonce, and another after it   a twin: two brokers run under one identity
+//
+// A broker that was rolled back knows jobs as its own that it has handed over since,
+// and as waiting that have run. It starts nothing and hands nothing over. It asks
+//
+//   - every member: Recount, repeated until Recounted. The answer claims the jobs that
+//     the member owns and whose home is here, and those that this site owns and whose
+//     home the member is. It is settled when none of the former is newer than the
+//     record here (the member's reports make it so), and of the latter, what is not
+//     owned here has been denied (Unknown: the home then shows the job as lost);
+//   - every home: a report of each job owned here. What is owned elsewhere since is
+//     answered by Superseded, and let go;
+//   - the start tokens and the batch system: every attempt was asked after at the start
+//     of this life; what is submitted later under a number that was used is stopped by
+//     its token.
+//
+// It is satisfied when all members have settled. Then the journal's sequence is raised
+// to what was seen, so that nobody raises the alarm again. A member that will not
+// come back is forgotten, or removed from the neighbours; it is not waited for.
+//
+// A broker that has a twin does nothing at all but answer readers, until an
+// administrator has stopped one of the two and says so (or starts this one again).
+
+// rollback is what is still to be asked.
+type rollback struct {
+	to      uint64 // the highest sequence seen of this journal
+	waiting map[grid.PeerID]bool
+}
+
+// Durable tells how far the journal is: what is sent from now on says so. It is
+// called after each commit and before its effects leave.
+func (c *Core) Durable(sequence uint64) {
+	c.cfg.Journal.Sequence = max(c.cfg.Journal.Sequence, sequence)
+}
+
+// peerJournal takes the word of a peer's Hello, and tells it what was seen of it.
+func (c *Core) peerJournal(e PeerJournal) {
+	m := c.members[e.Peer]
+	if m == nil {
+		return
+	}
+	c.saw(e.Peer, e.Journal)
+	if boots := c.boots[e.Peer]; len(boots) == 0 || boots[len(boots)-1] != e.Boot {
+		boots = append(slices.Clone(boots), e.Boot)
+		c.boots[e.Peer] = boots[max(0, len(boots)-wire.MaxBoots):]
+	}
+	c.tellSeen(e.Peer)
+}
+
+func (c *Core) tellSeen(p grid.PeerID) {
+	c.send(p, wire.Seen{Journals: c.marks[p], Boots: c.boots[p], Ask: !c.members[p].told})
+}
+
+// saw notes how far a member says its journal has come.
+func (c *Core) saw(p grid.PeerID, id grid.JournalID) {
+	if id == (grid.JournalID{}) {
+		return
+	}
+	known := c.marks[p]
+	k := slices.IndexFunc(known, func(o grid.JournalID) bool { return o.Incarnation == id.Incarnation })
+	switch {
+	case k < 0:
+		known = append(slices.Clone(known), id)
+		known = known[max(0, len(known)-wire.MaxJournals):]
+	case id.Sequence > known[k].Sequence:
+		known = slices.Clone(known)
+		known[k] = id
+	default:
+		return
+	}
+	c.marks[p] = known
+	c.emit(Saw{Peer: p, Journal: id})
+}
+
+// askSeen asks the live members that have not said yet what they saw of this broker.
+func (c *Core) askSeen() {
+	again := false
+	for _, p := range slices.Sorted(maps.Keys(c.members)) {
+		if m := c.members[p]; m.live == grid.Alive && !m.told {
+			c.tellSeen(p)
+			again = true
+		}
+	}
+	if again {
+		c.armGeneral(seenDue, c.cfg.Refresh)
+	}
+}
+
+// onSeen is what a member saw of this broker.
+func (c *Core) onSeen(from grid.PeerID, m wire.Seen) {
+	c.members[from].told = true
+	if m.Ask {
+		c.send(from, wire.Seen{Journals: c.marks[from], Boots: c.boots[from]})
+	}
+	if k := slices.Index(m.Boots, c.cfg.Boot); c.cfg.Boot != 0 && k >= 0 {
+		for _, b := range m.Boots[k:] {
+			if b != c.cfg.Boot {
+				c.foundTwin(from)
+				return
+			}
+		}
+	}
+	mine := c.cfg.Journal
+	last := len(m.Journals) - 1
+	for i, seen := range m.Journals {
+		switch {
+		case seen.Incarnation != mine.Incarnation:
+			c.bereft = true
+		case seen.Sequence > mine.Sequence || i < last:
+			c.rolledBack(from, seen.Sequence)
+		}
+	}
+}
+
+// foundTwin stops everything.
+func (c *Core) foundTwin(told grid.PeerID) {
+	c.twin = fmt.Sprintf("another broker runs under the identity of this one (%s has heard it): this one does nothing any more. "+
+		"Stop the wrong one of the two, then say `gbroker resume` here", c.nameOf(told))
+	c.emit(Alarm{c.twin})
+}
+
+// stopped answers what is asked of a broker that has a twin.
+func (c *Core) stopped(ev Event) {
+	var token Token
+	switch e := ev.(type) {
+	case Submit:
+		token = e.Token
+	case Uploaded:
+		token = e.Token
+	case CancelRequest:
+		token = e.Token
+	case RemoveRequest:
+		token = e.Token
+	case Forget:
+		token = e.Token
+	case Forward:
+		token = e.Token
+	case Resume:
+		c.emit(Alarm{})
+		c.emit(Answer{Token: e.Token})
+		c.emit(Restart{})
+		return
+	default:
+		return
+	}
+	c.emit(Answer{Token: token, Err: fmt.Errorf("%w: %s", grid.ErrUnavailable, c.twin)})
+}
+
+// rolledBack stops every start and handoff until all have been asked.
+func (c *Core) rolledBack(told grid.PeerID, sequence uint64) {
+	if c.rolled != nil {
+		c.rolled.to = max(c.rolled.to, sequence)
+		return
+	}
+	c.rolled = &rollback{to: sequence, waiting: map[grid.PeerID]bool{}}
+	for p := range c.members {
+		c.rolled.waiting[p] = true
+	}
+	c.alarmRolled(told)
+	for _, j := range c.sorted() {
+		if j.rec.Handoff.Phase == grid.Offering || j.rec.Handoff.Phase == grid.Withdrawing {
+			c.sendAbort(c.bond(j), "its journal was rolled back")
+			c.dropOffer(j, "the offer died: the journal was rolled back")
+		}
+		if j.rec.Standing == grid.Owning && !c.home(j) {
+			j.homeHeard = 0
+			c.disarm(j, onReport)
+			c.report(j)
+		}
+	}
+	c.recount()
+}
+
+func (c *Core) alarmRolled(told grid.PeerID) {
+	var names []string
+	for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
+		names = append(names, c.nameOf(p))
+	}
+	slices.Sort(names)
+	c.emit(Alarm{fmt.Sprintf("the journal of this broker was rolled back (%s has seen a later one): it starts nothing before all neighbours were asked. "+
+		"Still to answer: %v. One that will not come back: `gbroker forget SITE`, or remove it from the neighbours", c.nameOf(told), names)})
+}
+
+// recount asks those that have not settled.
+func (c *Core) recount() {
+	for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
+		c.send(p, wire.Recount{Sequence: c.rolled.to})
+	}
+	c.armGeneral(recountDue, c.cfg.Refresh)
+	c.settle()
+}
+
+// onRecount tells a member that was rolled back what this site and it share.
+func (c *Core) onRecount(from grid.PeerID) {
+	var claims []wire.Claim
+	for _, j := range c.sorted() {
+		r := &j.rec
+		switch {
+		case len(claims) == wire.MaxClaims:
+		case r.Standing == grid.Owning && r.Job.Home == from:
+			claims = append(claims, wire.Claim{Job: r.Job.ID, Epoch: r.Epoch})
+			c.disarm(j, onReport)
+			c.report(j)
+		case c.home(j) && r.Standing == grid.Watching && r.Owner == from:
+			claims = append(claims, wire.Claim{Job: r.Job.ID, Epoch: claimed(r), Yours: true})
+		}
+	}
+	c.send(from, wire.Recounted{Claims: claims})
+}
+
+// onRecounted compares a member's claims with the records here.
+func (c *Core) onRecounted(from grid.PeerID, m wire.Recounted) {
+	if c.rolled == nil || !c.rolled.waiting[from] {
+		return
+	}
+	for _, k := range m.Claims {
+		j := c.jobs[k.Job]
+		switch {
+		case !k.Yours && (j == nil || j.rec.Epoch.Before(k.Epoch)):
+			return // its report is on the way; asked again
+		case k.Yours && (j == nil || j.rec.Standing != grid.Prepared && j.rec.Epoch.Before(k.Epoch)):
+			c.send(from, wire.Unknown{Bond: wire.Bond{Job: k.Job, Epoch: k.Epoch, To: c.cfg.Self}, Journal: c.cfg.Journal})
+		}
+	}
+	delete(c.rolled.waiting, from)
+	c.settle()
+}
+
+// resume goes on without those that have not answered.
+func (c *Core) resume(e Resume) {
+	if c.rolled != nil {
+		clear(c.rolled.waiting)
+		c.settle()
+	}
+	c.emit(Answer{Token: e.Token})
+}
+
+// notAwaited: a site that is forgotten, or no member any more, is not waited for.
+func (c *Core) notAwaited(p grid.PeerID) {
+	if c.rolled != nil {
+		delete(c.rolled.waiting, p)
+		c.settle()
+	}
+}
+
+// settle goes on when all have been asked.
+func (c *Core) settle() {
+	if c.rolled == nil || len(c.rolled.waiting) > 0 {
+		return
+	}
+	c.emit(Advance{Sequence: c.rolled.to})
+	c.Durable(c.rolled.to)
+	c.rolled = nil
+	c.emit(Alarm{})
+	c.disarmGeneral(recountDue)
+	c.note("", "", "the journal was rolled back, and all neighbours were asked: going on")
+}
+
+// givenAway reports that deeds, the first of them signed by this home, prove that
+// another owns a job that this home holds at an older epoch: the handoff is not in
+// this journal.
+func (c *Core) givenAway(from grid.PeerID, j *job, m wire.Report) bool {
+	n := len(m.Deeds)
+	return n > 0 && j.rec.Epoch.Before(m.Epoch) && m.Deeds[n-1].To == from && m.Deeds[n-1].Epoch == m.Epoch &&
+		c.unproven(&j.rec.Job, j.sum(), m.Deeds) == ""
+}
+
+// supplant believes that. It also shows that this journal was rolled back.
+func (c *Core) supplant(from grid.PeerID, j *job, deeds []grid.Deed) {
+	c.rolledBack(from, c.cfg.Journal.Sequence)
+	if j.rec.Standing == grid.Owning && j.rec.Attempt > 0 {
+		c.emit(Withdraw{c.attempt(j)}) // it was, before the handoff: the token makes sure
+	}
+	c.abandon(j, "it was handed over already")
+	for k := range j.due {
+		c.disarm(j, concern(k))
+	}
+	r := &j.rec
+	r.Standing, r.Owner, r.Epoch, r.Adopted = grid.Watching, from, deeds[len(deeds)-1].Epoch, grid.Epoch{}
+	r.Deeds = deeds
+	r.Handoff.Phase = grid.NoHandoff
+	r.Attempt, r.Local, r.Report = 0, "", 0
+	for _, d := range deeds {
+		if d.To != c.cfg.Self && !slices.Contains(r.Trail, d.To) {
+			r.Trail = append(slices.Clip(r.Trail), d.To)
+		}
+	}
+	j.heard = c.now
+	c.save(j, "owned by "+c.nameOf(from)+" since before the journal was rolled back")
+}
+
+// mustAsk says what has to be heard before an attempt of the job may be handed to the
+// batch system, or the job to another site; "" is nothing.
+func (c *Core) mustAsk(j *job) string {
+	switch {
+	case c.rolled != nil:
+		return "waits until all neighbours were asked: the journal was rolled back"
+	case j.isSuperseded():
+		return "superseded"
+	case c.home(j) || j.rec.HomeForgotten:
+		return ""
+	case j.homeHeard == 0 || c.now-j.homeHeard > silence*c.cfg.Digest:
+		return "waits for the word of its home"
+	}
+	return ""
+}
+
+// await keeps a job out of the batch system until mustAsk has nothing to say.
+func (c *Core) await(j *job, why string) {
+	j.awaits = true
+	if j.rec.State != grid.Ready || j.rec.Reason != why {
+		j.rec.State, j.rec.Reason = grid.Ready, why
+		c.save(j, why)
+	}
+	c.backoff(j, onHandoff)
+}

@@ -1,0 +1,86 @@
+package broker
+
+import (
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// A home that lost its journal learns its jobs again, from those that report them:
+//
+//	owner:  Report ───────────────────► home: no such job
+//	        ◄──────────────── Recall ──
+//	        Recalled{job, epoch} ─────► WATCHING, on disk
+//	        Report (repeated) ────────► as ever
+//
+// A candidate that is PREPARED asks the home what became of the offer. It too tells
+// the job; but nobody knows then who owned it, so it is learnt as LOST.
+
+// unknownReport answers a report of a job that has no record here.
+func (c *Core) unknownReport(from grid.PeerID, id grid.JobID) {
+	if id.Site() != c.cfg.Site.Name {
+		c.send(from, wire.Error{Of: wire.KindReport, Job: id, Why: "this site is not the home of that job"})
+		return
+	}
+	c.send(from, wire.Recall{Job: id})
+}
+
+// recall tells the home a job that it does not know.
+func (c *Core) recall(from grid.PeerID, m wire.Recall) {
+	j := c.jobs[m.Job]
+	if j == nil || j.rec.Job.Home != from || j.rec.Standing != grid.Owning && j.rec.Standing != grid.Prepared {
+		c.send(from, wire.Error{Of: wire.KindRecall, Job: m.Job, Why: "no job of that home here"})
+		return
+	}
+	answer := wire.Recalled{
+		Job: j.rec.Job, Epoch: j.rec.Epoch, Owning: j.rec.Standing == grid.Owning,
+		Age: max(0, c.now-j.rec.Submitted), Cancel: j.rec.CancelRequested, Deeds: j.rec.Deeds,
+	}
+	if !answer.Owning {
+		answer.Epoch = j.rec.Handoff.Epoch
+	}
+	c.send(from, answer)
+}
+
+// recalled makes a lost record anew. Only a job of this home and one of its users.
+func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
+	switch id := m.Job.ID; {
+	case c.jobs[id] != nil:
+		return // it was told twice
+	case id.Site() != c.cfg.Site.Name || m.Job.Home != c.cfg.Self || m.Job.User.Home != c.cfg.Self:
+		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "that job is none of this home"})
+		return
+	case m.Owning && !c.proven(from, m), !m.Owning && (!c.unsure() || c.learnt >= maxLearnt):
+		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "no deeds prove that this home gave it away"})
+		return
+	}
+	j := &job{rec: grid.Record{
+		Job: m.Job, Standing: grid.Watching, State: grid.Assigned, Epoch: m.Epoch, Owner: from,
+		Submitted: c.now - m.Age, CancelRequested: m.Cancel, Trail: []grid.PeerID{from},
+	}, heard: c.now}
+	if m.Owning {
+		j.rec.Deeds = m.Deeds
+	}
+	c.jobs[m.Job.ID] = j
+	if m.Owning {
+		c.save(j, "learnt again from "+c.nameOf(from)+": this journal did not have it")
+		c.pursueCancel(j)
+		return
+	}
+	j.rec.Reason = "this journal did not have it; " + c.nameOf(from) + " was to get it, and nobody knows who owns it"
+	c.learnt++
+	c.terminal(j, grid.Lost)
+}
+
+// maxLearnt bounds the jobs that are learnt from mere candidates, who prove nothing.
+const maxLearnt = 1000
+
+// proven: the deeds, the first of them signed by this home, end with who tells.
+func (c *Core) proven(from grid.PeerID, m wire.Recalled) bool {
+	n := len(m.Deeds)
+	return n > 0 && m.Deeds[n-1].To == from && m.Deeds[n-1].Epoch == m.Epoch &&
+		c.unproven(&m.Job, wire.JobDigest(m.Job), m.Deeds) == ""
+}
+
+// unsure reports that this journal may lack what this broker once knew: it was rolled
+// back, is a new one, or the others have not been heard on that.
+func (c *Core) unsure() bool { return c.rolled != nil || c.bereft || c.holding() }
