@@ -227,6 +227,22 @@ func (c *Client) Drain(ctx context.Context, on bool) (Drained, error) {
 	return do[Drained](ctx, c, http.MethodPost, path)
 }
 
+// Forget says that a site will not come back, or asks what that would do.
+func (c *Client) Forget(ctx context.Context, f Forgetting) (Forgotten, error) {
+	var done Forgotten
+	body, err := json.Marshal(f)
+	if err != nil {
+		return done, fmt.Errorf("writing the request as JSON: %w", err)
+	}
+	err = c.do(ctx, http.MethodPost, "/v1/forget", body, &done, c.config.Answer)
+	return done, err
+}
+
+// Resume lets a broker go on that has stopped until an administrator decides.
+func (c *Client) Resume(ctx context.Context) error {
+	return c.do(ctx, http.MethodPost, "/v1/resume", nil, nil, c.config.Answer)
+}
+
 // Handoffs lists the jobs on their way to or from a neighbour.
 func (c *Client) Handoffs(ctx context.Context, neighbour grid.SiteName) ([]Handoff, error) {
 	return do[[]Handoff](ctx, c, http.MethodGet, "/v1/sites/"+url.PathEscape(string(neighbour))+"/handoffs")

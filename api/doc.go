@@ -35,6 +35,8 @@
 //	GET    /v1/sites                    [site] ([Site])
 //	GET    /v1/sites/{name}/handoffs    the jobs on their way to or from a neighbour ([Handoff]); administrators
 //	POST   /v1/drain, /v1/undrain       the site takes no more grid jobs, or takes them again: {draining}; administrators
+//	POST   /v1/forget                   {site, fenced, dry_run}: {peer, jobs: [{id, state, verdict, why}]}; administrators
+//	POST   /v1/resume                   ends a stop until an administrator decides; 204; administrators
 //	GET    /v1/site                     this broker ([Self])
 //
 // # Errors

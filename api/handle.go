@@ -41,6 +41,8 @@ func (s *Server) routes() http.Handler {
 		"GET /v1/sites/{name}/handoffs":       s.handoffs,
 		"POST /v1/drain":                      s.drain(true),
 		"POST /v1/undrain":                    s.drain(false),
+		"POST /v1/forget":                     s.forget,
+		"POST /v1/resume":                     s.resume,
 		"GET /v1/site":                        s.self,
 	} {
 		mux.HandleFunc(pattern, s.handle(handle))

@@ -36,6 +36,9 @@ type SiteView struct {
 	Send  bool
 	State grid.Liveness
 	Link  grid.Link
+	// Offset is how far the site's clock is ahead of this one's, within Bound; Bound 0 is not measured.
+	Offset, Bound grid.Tick
+	Alarm         string // of the site itself: what is wrong with this broker, and what to do
 }
 
 // OutputFile is a file a job has left, or is writing.
@@ -75,6 +78,10 @@ type Service interface {
 	Output(ctx context.Context, who Identity, id grid.JobID, path string) (io.ReadCloser, error)
 	// Drain makes the site take no more grid jobs and hand on those that wait, or ends that.
 	Drain(ctx context.Context, who Identity, on bool) error
+	// Forget decides about the jobs of a site that will not come back, or tells what it would decide.
+	Forget(ctx context.Context, who Identity, f Forgetting) (Forgotten, error)
+	// Resume lets a broker go on that has stopped until an administrator decides.
+	Resume(ctx context.Context, who Identity) error
 	// Handoffs lists the jobs that are on their way to or from a neighbour.
 	Handoffs(ctx context.Context, who Identity, neighbour grid.SiteName) ([]Handoff, error)
 	// Sites lists this site and the members.

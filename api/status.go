@@ -270,6 +270,10 @@ type Site struct {
 	Self      bool          `json:"self"`
 	Send      bool          `json:"send"`     // jobs may be sent there
 	Draining  bool          `json:"draining"` // it takes no grid jobs now
+	// ClockOffsetS is how far its clock is ahead of this broker's, within ClockBoundS; null until measured.
+	ClockOffsetS *float64 `json:"clock_offset_s"`
+	ClockBoundS  *float64 `json:"clock_bound_s"`
+	Alarm        string   `json:"alarm"` // of this broker alone: what is wrong with it, and what to do; "" is nothing
 }
 
 // Rate is the bandwidth for messages of one size.
@@ -290,6 +294,10 @@ func newSite(v SiteView) Site {
 		Self:      v.Self,
 		Send:      v.Send,
 		Draining:  v.Site.Draining,
+		Alarm:     v.Alarm,
+	}
+	if v.Bound > 0 {
+		s.ClockOffsetS, s.ClockBoundS = finite(v.Offset.Seconds()), finite(v.Bound.Seconds())
 	}
 	switch {
 	case v.Self:

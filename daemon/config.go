@@ -31,6 +31,7 @@
 //	retention: {days: NUMBER, bytes: SIZE}
 //	default_walltime: SPAN
 //	estimate_deadline: SPAN
+//	forget_after: SPAN           left out: never
 //	netmon: {time_share: NUMBER, bytes_per_hour: SIZE}
 //	log: {level: debug|info|warn|error}
 //	architecture: WORD           in JSDL's words; left out: this machine's
@@ -45,6 +46,7 @@
 //	    send: true|false         whether jobs may be sent to it; true if left out
 //	    rate_limit: RATE         of file transfers, each way; left out: none
 //	    default_bandwidth: RATE  believed until it is measured
+//	    same_users: true|false   whether its users are those of the same name here; false if left out
 //
 // SIZE is a NUMBER with B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB
 // (powers of 1024) or no unit (bytes). RATE is a SIZE per second; "/s" may stand
@@ -133,7 +135,10 @@ type Config struct {
 	// EstimateDeadline is how long a decision waits for the others' estimates. A
 	// short one leaves distant sites out, a long one delays every placement while a site is down.
 	EstimateDeadline time.Duration
-	Netmon           NetmonConfig
+	// ForgetAfter starts a rerunnable job again, at a new term, when the site that has it
+	// was not heard for so long; 0 is never. A short one runs jobs twice where only the network was cut.
+	ForgetAfter time.Duration
+	Netmon      NetmonConfig
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
 	// Architecture and System are told to jobs that ask for one, in JSDL's words.
@@ -293,6 +298,7 @@ func configFields(d *document, c *Config) []field {
 		{name: "retention", aka: "keep", read: func(n ast.Node) { d.fields(n, "retention", retentionFields(d, &c.Retention)) }},
 		{name: "default_walltime", aka: "walltime", read: span("default_walltime", &c.DefaultWalltime, time.Second, grid.MaxWalltime.Duration())},
 		{name: "estimate_deadline", aka: "deadline", read: span("estimate_deadline", &c.EstimateDeadline, 50*time.Millisecond, time.Minute)},
+		{name: "forget_after", aka: "auto_forget forget", read: span("forget_after", &c.ForgetAfter, time.Minute, grid.MaxWalltime.Duration())},
 		{name: "netmon", read: func(n ast.Node) { d.fields(n, "netmon", netmonFields(d, &c.Netmon)) }},
 		{name: "log", aka: "logging", read: func(n ast.Node) {
 			d.fields(n, "log", []field{{name: "level", read: word("log.level", &c.LogLevel, oneOf("debug", "info", "warn", "error"))}})

@@ -125,6 +125,11 @@ func (r *neighbours) readMember(n ast.Node) {
 				m.Send = v
 			}
 		}},
+		{name: "same_users", aka: "users trust", read: func(n ast.Node) {
+			if v, ok := r.yes(n, "same_users"); ok {
+				m.SameUsers = v
+			}
+		}},
 		{name: "rate_limit", aka: "limit rate", read: func(n ast.Node) {
 			parsed(&r.document, n, "rate_limit", &m.RateLimit, ParseRate)
 		}},

@@ -187,6 +187,9 @@ func optional(m grid.Member) []string {
 	if m.DefaultBandwidth != grid.DefaultBandwidth {
 		fields = append(fields, "default_bandwidth: "+FormatSize(m.DefaultBandwidth))
 	}
+	if m.SameUsers {
+		fields = append(fields, "same_users: true")
+	}
 	return fields
 }
 

@@ -54,6 +54,7 @@ type site struct {
 	mu      sync.Mutex
 	members []grid.Member
 	sites   map[grid.PeerID]grid.Site // as their Hello said
+	clocks  map[grid.PeerID]grid.Tick // how far ahead the clock in it was when it came
 }
 
 // Run builds the site that cfg describes and serves until ctx is done; then it
@@ -85,7 +86,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 	}
 	s := &site{
 		cfg: cfg, log: log, self: overlay.PeerIDOf(key), boot: randomNumber(), start: time.Now(), ctx: ctx,
-		members: cfg.Members, sites: map[grid.PeerID]grid.Site{},
+		members: cfg.Members, sites: map[grid.PeerID]grid.Site{}, clocks: map[grid.PeerID]grid.Tick{},
 		facts: grid.Site{
 			Name: cfg.Site, Processes: cfg.Batch.Nodes * cfg.Batch.Cores, Speed: cfg.Speed,
 			Architecture: cfg.Architecture, System: cfg.System,
@@ -115,7 +116,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 			}
 			return store.Open(ctx, cfg.Data)
 		},
-		Clock: s.clock, Log: log.Named("broker"),
+		Clock: s.clock, Wall: wall, Log: log.Named("broker"),
 	})
 	s.server, err = api.New(api.Config{
 		Service: service{s}, SocketPath: cfg.Socket, TCPAddress: cfg.API, TokenFile: cfg.TokenFile(),
@@ -137,13 +138,29 @@ func (s *site) clock() grid.Tick {
 	return grid.InstantOf(s.start) + grid.Span(time.Since(s.start))
 }
 
+// wall is the wall clock of this machine: what a person would set.
+func wall() grid.Tick { return grid.InstantOf(time.Now()) }
+
+// offset is how far a member's clock was ahead of this one's when its last Hello
+// came, which was on its way for none to all of a round trip; 0, 0 is not known.
+func (s *site) offset(p grid.PeerID) (offset, bound grid.Tick) {
+	s.mu.Lock()
+	ahead, heard := s.clocks[p]
+	s.mu.Unlock()
+	rtt := s.monitor.Link(p).RTT
+	if !heard || rtt == 0 {
+		return 0, 0
+	}
+	return ahead + rtt/2, max(1, (rtt+1)/2)
+}
+
 func (s *site) overlayConfig(key overlay.Key) overlay.Config {
 	return overlay.Config{
 		Key: key, Listen: s.cfg.Listen, Site: s.facts, Members: s.cfg.Members,
 		Hello: func() wire.Hello {
 			return wire.Hello{
 				Program: "gbroker " + version.Version, Site: s.factsNow(), Journal: s.broker.JournalID(),
-				Boot: s.boot, Clock: grid.InstantOf(time.Now()),
+				Boot: s.broker.Boot(), Clock: wall(),
 			}
 		},
 		HelloFrom: s.helloFrom,
@@ -164,7 +181,11 @@ func (s *site) overlayConfig(key overlay.Key) overlay.Config {
 
 func (s *site) helloFrom(from grid.PeerID, h wire.Hello) error {
 	s.learn(from, h.Site)
+	s.mu.Lock()
+	s.clocks[from] = h.Clock - wall()
+	s.mu.Unlock()
 	s.broker.Post(broker.PeerSite{Peer: from, Site: h.Site})
+	s.broker.Post(broker.PeerJournal{Peer: from, Journal: h.Journal, Boot: h.Boot})
 	return nil
 }
 
@@ -216,9 +237,10 @@ func (s *site) brokerConfig(key overlay.Key) broker.Config {
 		},
 		Verify: overlay.Verify,
 		Self:   s.self, Site: s.facts, Seed: s.boot,
+		Boot:        s.boot,
 		Grace:       10 * grid.Second, // the embedded system's listing is its own memory: nothing hides for long
-		AskDeadline: grid.Span(s.cfg.EstimateDeadline),
-		Keep:        grid.Tick(s.cfg.Retention.Days) * grid.Day, KeepBytes: s.cfg.Retention.Bytes,
+		AskDeadline: grid.Span(s.cfg.EstimateDeadline), AutoForget: grid.Span(s.cfg.ForgetAfter),
+		Keep: grid.Tick(s.cfg.Retention.Days) * grid.Day, KeepBytes: s.cfg.Retention.Bytes,
 	}
 }
 

@@ -21,7 +21,8 @@ import (
 // broker's records with the stager's files.
 //
 // Who may: a job belongs to its user (home peer, name). That user and the
-// administrators of this site see it, fetch from it, cancel and remove it.
+// administrators of this site see it, fetch from it, cancel and remove it. Where the
+// neighbours' file says same_users of a site, its users are those of the same name here.
 type service struct{ site *site }
 
 var _ api.Service = service{}
@@ -91,7 +92,7 @@ func (s service) unknown(id grid.JobID) error {
 }
 
 func (s service) may(who api.Identity, r *grid.Record) bool {
-	return who.Administrator || r.Job.User == grid.User{Home: s.site.self, Name: who.Name}
+	return who.Administrator || r.Job.User.Name == who.Name && s.site.broker.SameUsers(r.Job.User.Home)
 }
 
 func (s service) Upload(ctx context.Context, who api.Identity, id grid.JobID, path string, body io.Reader) error {
@@ -131,8 +132,9 @@ func (s service) Uploaded(ctx context.Context, who api.Identity, id grid.JobID) 
 	return s.site.broker.Uploaded(ctx, id, full)
 }
 
-func (s service) Job(_ context.Context, who api.Identity, id grid.JobID) (grid.Record, error) {
-	return s.record(who, id)
+func (s service) Job(ctx context.Context, who api.Identity, id grid.JobID) (grid.Record, error) {
+	r, _, err := s.find(ctx, who, id, false)
+	return r, err
 }
 
 func (s service) Jobs(_ context.Context, who api.Identity, after grid.JobID, limit int) ([]grid.Record, error) {
@@ -149,8 +151,8 @@ func (s service) History(ctx context.Context, who api.Identity, id grid.JobID) (
 }
 
 func (s service) Wait(ctx context.Context, who api.Identity, id grid.JobID, since grid.State) (grid.Record, error) {
-	if _, err := s.record(who, id); err != nil {
-		return grid.Record{}, err
+	if r, at, err := s.find(ctx, who, id, false); err != nil || at != s.site.self {
+		return s.waitElsewhere(ctx, who, r, since, err)
 	}
 	r, known := s.site.broker.Wait(ctx, id, func(r *grid.Record) bool { return r.State != since || r.State.Terminal() })
 	if !known {
@@ -160,14 +162,17 @@ func (s service) Wait(ctx context.Context, who api.Identity, id grid.JobID, sinc
 }
 
 func (s service) Cancel(ctx context.Context, who api.Identity, id grid.JobID) (grid.Record, bool, error) {
-	r, err := s.record(who, id)
+	r, at, err := s.find(ctx, who, id, false)
 	if err != nil {
 		return r, false, err
 	}
-	if r.Job.Home != s.site.self {
-		return r, false, fmt.Errorf("%w: the home of job %s is the site %s: cancel it at the broker there", grid.ErrInvalid, id, s.SiteName(r.Job.Home))
+	if at == s.site.self && (r.Job.Home == s.site.self || r.Standing == grid.Owning) {
+		return s.site.broker.Cancel(ctx, id, who.Name)
 	}
-	return s.site.broker.Cancel(ctx, id, who.Name)
+	if r, _, err = s.find(ctx, who, id, true); err != nil {
+		return r, false, err
+	}
+	return r, r.State.Terminal() || r.End != 0, nil
 }
 
 func (s service) Remove(ctx context.Context, who api.Identity, id grid.JobID) error {
@@ -183,11 +188,11 @@ const liveLimit = 30 * time.Second
 // Outputs lists what an ended job left. Of one that still runs it lists what there
 // is so far, at the site that runs it.
 func (s service) Outputs(ctx context.Context, who api.Identity, id grid.JobID) ([]api.OutputFile, bool, error) {
-	r, err := s.record(who, id)
+	r, at, err := s.find(ctx, who, id, false)
 	if err != nil {
 		return nil, false, err
 	}
-	if r.State.Terminal() {
+	if r.State.Terminal() || r.End != 0 && at == r.Owner {
 		return outputFiles(r.Outputs), true, nil
 	}
 	files, err := s.live(ctx, &r)
@@ -223,13 +228,15 @@ func outputFiles(m grid.Manifest) []api.OutputFile {
 }
 
 func (s service) Output(ctx context.Context, who api.Identity, id grid.JobID, path string) (io.ReadCloser, error) {
-	r, err := s.record(who, id)
+	r, at, err := s.find(ctx, who, id, false)
 	if err != nil {
 		return nil, err
 	}
 	var body io.ReadCloser
 	switch {
-	case r.State.Terminal() && r.Job.Home != s.site.self:
+	case at != s.site.self && (r.State.Terminal() || r.End != 0 && at == r.Owner):
+		body, err = s.openAt(ctx, &r, at, path)
+	case r.State.Terminal() && r.Job.Home != s.site.self && !r.Kept:
 		return nil, fmt.Errorf("%w: the output of job %s is at its home, the site %s", grid.ErrNotFound, id, s.SiteName(r.Job.Home))
 	case r.State.Terminal():
 		body, _, _, err = s.site.stager.Open(id, stage.Outputs, path)
@@ -254,14 +261,16 @@ func (s service) openLiveAt(ctx context.Context, r *grid.Record, path string) (i
 }
 
 func (s service) Sites(context.Context) ([]api.SiteView, error) {
-	list := []api.SiteView{{Site: s.site.factsNow(), Peer: s.site.self, Self: true, Send: true, State: grid.Alive}}
+	list := []api.SiteView{{Site: s.site.factsNow(), Peer: s.site.self, Self: true, Send: true, State: grid.Alive, Alarm: s.site.broker.Alarm()}}
 	for _, m := range s.site.memberList() {
 		facts, _ := s.site.factsOf(m.Peer)
 		facts.Name = m.Name
-		list = append(list, api.SiteView{
+		v := api.SiteView{
 			Site: facts, Peer: m.Peer, Send: m.Send,
 			State: s.site.overlay.Liveness(m.Peer), Link: s.site.monitor.Link(m.Peer),
-		})
+		}
+		v.Offset, v.Bound = s.site.offset(m.Peer)
+		list = append(list, v)
 	}
 	return list, nil
 }

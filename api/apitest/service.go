@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 
@@ -366,6 +367,42 @@ func (s *Service) Drain(_ context.Context, who api.Identity, on bool) error {
 	}
 	s.sites[0].Site.Draining = on
 	return nil
+}
+
+// Forget lists every job that has not ended as lost; only administrators may.
+func (s *Service) Forget(_ context.Context, who api.Identity, f api.Forgetting) (api.Forgotten, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return api.Forgotten{}, s.fail
+	}
+	if !who.Administrator {
+		return api.Forgotten{}, fmt.Errorf("only an administrator forgets a site: %w", grid.ErrForbidden)
+	}
+	done := api.Forgotten{Peer: grid.PeerID(f.Site)}
+	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
+		r := &s.jobs[id].record
+		if r.State.Terminal() {
+			continue
+		}
+		done.Jobs = append(done.Jobs, api.Fate{ID: id, State: r.State.String(), Verdict: "lost", Why: "the test said so"})
+		if !f.DryRun {
+			r.State = grid.Lost
+		}
+	}
+	s.wake()
+	return done, nil
+}
+
+// Resume ends the alarm of the first site.
+func (s *Service) Resume(_ context.Context, who api.Identity) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !who.Administrator {
+		return fmt.Errorf("only an administrator resumes a broker: %w", grid.ErrForbidden)
+	}
+	s.sites[0].Alarm = ""
+	return s.fail
 }
 
 // Handoffs is what Move has set.

@@ -212,5 +212,13 @@ func printSites(w io.Writer, list []api.Site) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%g\t%s\t%s\t%s\n", mark, printable(string(s.Name)), state, send,
 			s.Processes, s.Speed, trip, bandwidth, printable(string(s.Peer)))
 	}
-	return flush(t)
+	if err := flush(t); err != nil {
+		return err
+	}
+	for _, s := range list {
+		if s.Alarm != "" {
+			fmt.Fprintf(w, "\nThis broker needs its administrator: %s\n", printable(s.Alarm))
+		}
+	}
+	return nil
 }

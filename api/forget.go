@@ -1,0 +1,61 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+
+	"gbroker/grid"
+)
+
+// Forgetting asks what becomes of the jobs of a site that will not come back, and
+// makes it so unless DryRun.
+type Forgetting struct {
+	Site   string `json:"site"` // its name here, or its peer ID
+	Fenced bool   `json:"fenced"`
+	DryRun bool   `json:"dry_run"`
+}
+
+// Forgotten is the answer.
+type Forgotten struct {
+	Peer grid.PeerID `json:"peer"`
+	Jobs []Fate      `json:"jobs"`
+}
+
+// Fate is what becomes of one job: again (at a new term), lost, killed, or "goes on"
+// where the job's home is the forgotten site.
+type Fate struct {
+	ID      grid.JobID `json:"id"`
+	State   string     `json:"state"` // before
+	Verdict string     `json:"verdict"`
+	Why     string     `json:"why"`
+}
+
+func (s *Server) forget(r *request) error {
+	var f Forgetting
+	if err := s.decode(r, &f); err != nil {
+		return err
+	}
+	if f.Site == "" || len(f.Site) > maxSiteText {
+		return fmt.Errorf("the site to forget is named by its name or peer ID: %w", grid.ErrInvalid)
+	}
+	done, err := s.service.Forget(r.Context(), r.who, f)
+	if err != nil {
+		return fmt.Errorf("forgetting %.80q: %w", f.Site, err)
+	}
+	if done.Jobs == nil {
+		done.Jobs = []Fate{}
+	}
+	s.answer(r.w, http.StatusOK, done)
+	return nil
+}
+
+// maxSiteText bounds a name or peer ID, in bytes.
+const maxSiteText = 128
+
+func (s *Server) resume(r *request) error {
+	if err := s.service.Resume(r.Context(), r.who); err != nil {
+		return fmt.Errorf("resuming this broker: %w", err)
+	}
+	r.w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"gbroker/api"
+	"gbroker/daemon"
+	"gbroker/internal/cli"
+)
+
+func forgetCommand() *cobra.Command {
+	var f api.Forgetting
+	var yes, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "forget --config FILE SITE",
+		Short: "Say that a site will not come back, and decide about its jobs",
+		Long: `forget decides about the jobs of this home that SITE has, by its name or its peer ID.
+Nothing else does: a site that is only not heard keeps its jobs, however long.
+
+A rerunnable job starts again here or elsewhere, and what SITE may still do with it
+counts no more. Any other job may have started there unseen, and must not run twice:
+it becomes LOST. With --fenced you state that the batch system of SITE is off, or
+emptied: then all start again. Do not say so of a site that may still run them.
+
+Should SITE come back after all, it is told; a result that it has is taken if the job
+has not started again, and kept there beside the job's own if it has.
+
+The jobs are listed first, with what becomes of each, and you are asked.`,
+		Example: `  gbroker forget --config FILE xeon32 --dry-run
+  gbroker forget --config FILE xeon32 --fenced --yes`,
+		Args: cobra.ExactArgs(1),
+	}
+	file := configFlag(cmd)
+	cmd.Flags().BoolVar(&f.Fenced, "fenced", false, "its batch system is off or emptied: nothing of it can start or run")
+	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "only list what would become of each job")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: peer, jobs; asks nothing, so it needs --yes or --dry-run")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if asJSON && !yes && !f.DryRun {
+			return cli.BadUsage("--json does not ask: add --yes or --dry-run")
+		}
+		cfg, err := daemon.Load(*file)
+		if err != nil {
+			return err
+		}
+		client, err := dial(cmd.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		f.Site = args[0]
+		return forget(cmd, client, f, yes, asJSON)
+	}
+	return cmd
+}
+
+// forget lists the fates, asks unless told not to, and does it.
+func forget(cmd *cobra.Command, client *api.Client, f api.Forgetting, yes, asJSON bool) error {
+	only := f.DryRun
+	f.DryRun = true
+	plan, err := client.Forget(cmd.Context(), f)
+	if err != nil {
+		return err
+	}
+	if !asJSON {
+		printFates(cmd, f.Site, plan)
+	}
+	f.DryRun = only
+	if !only {
+		if !yes && len(plan.Jobs) > 0 {
+			if err := confirm(cmd, f.Site); err != nil {
+				return err
+			}
+		}
+		if plan, err = client.Forget(cmd.Context(), f); err != nil {
+			return err
+		}
+	}
+	switch {
+	case asJSON:
+		return cli.PrintJSON(cmd.OutOrStdout(), plan)
+	case !only:
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is forgotten: %d jobs were decided.\n", f.Site, len(plan.Jobs))
+	}
+	return nil
+}
+
+func printFates(cmd *cobra.Command, site string, done api.Forgotten) {
+	if len(done.Jobs) == 0 {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s has no job that is to be decided here.\n", site)
+		return
+	}
+	t := cli.Table(cmd.OutOrStdout())
+	fmt.Fprintln(t, "JOB\tSTATE\tBECOMES\tWHY")
+	for _, j := range done.Jobs {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", j.ID, j.State, j.Verdict, j.Why)
+	}
+	t.Flush()
+}
+
+// confirm asks at the terminal; without one, --yes is needed.
+func confirm(cmd *cobra.Command, site string) error {
+	in, ok := cmd.InOrStdin().(*os.File)
+	if !ok || !isTerminal(in) {
+		return cli.Exit(cli.No, fmt.Errorf("nobody is here to be asked: look at the list, then say it again with --yes"))
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "Forget %s, and do this with its jobs? Type yes: ", site)
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil || strings.TrimSpace(line) != "yes" {
+		return cli.Exit(cli.No, fmt.Errorf("nothing was done"))
+	}
+	return nil
+}
+
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+func resumeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "resume --config FILE",
+		Short: "Let a broker go on that has stopped until an administrator decides",
+		Long: `A broker that hears of another one under its own identity (a copied folder, a second
+machine with the same key) stops all it does. Stop the wrong one of the two for good,
+then say resume at the right one.
+
+A broker whose journal was rolled back (restored from a backup) starts nothing before
+all its neighbours were asked what they know. resume goes on without those that have
+not answered: a job that one of them has may then run twice.
+
+"gclient sites" and the log say which it is.`,
+		Example: "  gbroker resume --config FILE",
+		Args:    cobra.NoArgs,
+	}
+	file := configFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := daemon.Load(*file)
+		if err != nil {
+			return err
+		}
+		client, err := dial(cmd.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		if err := client.Resume(cmd.Context()); err != nil {
+			return err
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), "The broker goes on.")
+		return nil
+	}
+	return cmd
+}

@@ -1,0 +1,154 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"gbroker/api"
+	"gbroker/broker"
+	"gbroker/grid"
+)
+
+// Jobs of other homes. What has a record here that can answer (this is the home, or
+// the owner, or keeps its result) is answered from it. Any other job is asked after,
+// in this order: at the home, at the owner that a record or the DHT names. The one
+// who is asked decides whether the user may; see broker/request.go.
+
+// find is the job, and the broker whose word it is. With cancel its end is asked for
+// there.
+func (s service) find(ctx context.Context, who api.Identity, id grid.JobID, cancel bool) (grid.Record, grid.PeerID, error) {
+	r, known := s.site.broker.Job(id)
+	known = known && r.Standing != grid.Declined && !r.Removed
+	if known && (r.Job.Home == s.site.self || r.Standing == grid.Owning || r.Kept) {
+		r, err := s.record(who, id)
+		return r, s.site.self, err
+	}
+	far, at, err := s.ask(ctx, who, id, cancel, s.whom(id, r))
+	if err != nil && !cancel && known && s.may(who, &r) && !errors.Is(err, grid.ErrForbidden) {
+		return r, s.site.self, nil // better an old word than none
+	}
+	return far, at, err
+}
+
+// whom lists the members that may know a job, the home first.
+func (s service) whom(id grid.JobID, r grid.Record) []grid.PeerID {
+	var list []grid.PeerID
+	add := func(p grid.PeerID) {
+		if _, member := s.site.member(p); member && !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
+	add(r.Job.Home)
+	for _, m := range s.site.memberList() {
+		if facts, ok := s.site.factsOf(m.Peer); ok && facts.Name == id.Site() || !ok && m.Name == id.Site() {
+			add(m.Peer)
+		}
+	}
+	add(r.Owner)
+	return list
+}
+
+// hintLimit bounds a look into the DHT.
+const hintLimit = 3 * time.Second
+
+// ask asks one after the other; a refusal ends it. Where none of them helps, the DHT
+// may know an owner.
+func (s service) ask(ctx context.Context, who api.Identity, id grid.JobID, cancel bool, whom []grid.PeerID) (grid.Record, grid.PeerID, error) {
+	failed := s.unknown(id)
+	hinted := false
+	for i := 0; ; i++ {
+		if i == len(whom) {
+			if hinted {
+				return grid.Record{}, "", failed
+			}
+			hinted = true
+			look, done := context.WithTimeout(ctx, hintLimit)
+			hint, err := s.site.overlay.FindOwner(look, id)
+			done()
+			if _, member := s.site.member(hint.Owner); err != nil || !member || slices.Contains(whom, hint.Owner) {
+				return grid.Record{}, "", failed
+			}
+			whom = append(whom, hint.Owner)
+		}
+		if s.site.overlay.Liveness(whom[i]) != grid.Alive {
+			failed = fmt.Errorf("%w: job %s: the site %s cannot be reached now; try again later", grid.ErrUnavailable, id, s.SiteName(whom[i]))
+			continue
+		}
+		r, err := s.site.broker.AskElsewhere(ctx, broker.Forward{
+			To: whom[i], Job: id, User: who.Name, Administrator: who.Administrator, Cancel: cancel,
+		})
+		if err == nil || errors.Is(err, grid.ErrForbidden) {
+			return r, whom[i], err
+		}
+		if !errors.Is(err, grid.ErrNotFound) {
+			failed = err
+		}
+	}
+}
+
+// waitElsewhere asks again and again for a job that another broker answers for.
+func (s service) waitElsewhere(ctx context.Context, who api.Identity, r grid.Record, since grid.State, err error) (grid.Record, error) {
+	pace := time.NewTicker(time.Second)
+	defer pace.Stop()
+	for err == nil && r.State == since && !r.State.Terminal() {
+		select {
+		case <-ctx.Done():
+			return r, nil
+		case <-pace.C:
+		}
+		next, _, failed := s.find(ctx, who, r.Job.ID, false)
+		if failed != nil {
+			return r, nil // as it was last heard
+		}
+		r = next
+	}
+	return r, err
+}
+
+// openAt opens a file that a job has left, at the broker that keeps it.
+func (s service) openAt(ctx context.Context, r *grid.Record, at grid.PeerID, path string) (io.ReadCloser, error) {
+	k := slices.IndexFunc(r.Outputs, func(f grid.File) bool { return f.Path == path })
+	if k < 0 {
+		return nil, fmt.Errorf("%w: job %s has left no output %q", grid.ErrNotFound, r.Job.ID, path)
+	}
+	return s.site.stager.OpenLiveAt(ctx, at, r.Job.ID, path, r.Outputs[k].Size)
+}
+
+// Forget is for administrators.
+func (s service) Forget(ctx context.Context, who api.Identity, f api.Forgetting) (api.Forgotten, error) {
+	if !who.Administrator {
+		return api.Forgotten{}, fmt.Errorf("%w: only an administrator forgets a site", grid.ErrForbidden)
+	}
+	peer := grid.PeerID(f.Site) // one that is no neighbour any more may still have jobs
+	for _, m := range s.site.memberList() {
+		if string(m.Name) == f.Site {
+			peer = m.Peer
+		}
+	}
+	if _, member := s.site.member(peer); !member && !s.has(peer) {
+		return api.Forgotten{}, fmt.Errorf("%w: no neighbour is called %q, and no job is at a peer of that ID", grid.ErrNotFound, f.Site)
+	}
+	fates, err := s.site.broker.Forget(ctx, peer, f.Fenced, f.DryRun, who.Name)
+	done := api.Forgotten{Peer: peer}
+	for _, d := range fates {
+		done.Jobs = append(done.Jobs, api.Fate{ID: d.Job, State: d.State.String(), Verdict: d.Verdict.String(), Why: d.Why})
+	}
+	return done, err
+}
+
+// has reports that a job is, or was last heard of, at that peer.
+func (s service) has(peer grid.PeerID) bool {
+	return len(s.site.broker.Jobs("", 1, func(r *grid.Record) bool { return r.Owner == peer || r.Job.Home == peer })) > 0
+}
+
+// Resume is for administrators.
+func (s service) Resume(ctx context.Context, who api.Identity) error {
+	if !who.Administrator {
+		return fmt.Errorf("%w: only an administrator resumes a broker", grid.ErrForbidden)
+	}
+	return s.site.broker.Resume(ctx)
+}
