@@ -44,7 +44,8 @@ func (c *Core) looked(e Looked) {
 	}
 	c.stir(e.Snapshot)
 	s := c.withComing(e.Snapshot)
-	built := plan.Build(s)
+	built := c.planOf(s)
+	c.seen = c.now
 	c.showEstimates(s, built)
 	c.beginPass(s, built)
 	if e.Full {
@@ -223,7 +224,7 @@ func (c *Core) refresh() {
 			c.forgetOverdue(j)
 		}
 	}
-	if waiting {
+	if waiting && c.now-c.seen >= c.cfg.Refresh*9/10 { // a pass may just have looked
 		c.look()
 	}
 	c.armGeneral(refreshDue, c.cfg.Refresh)

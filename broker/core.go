@@ -138,7 +138,9 @@ type Core struct {
 
 	asks    []pendingAsk // questions of others that wait for a snapshot
 	offers  []pendingOffer
-	looking bool // a snapshot is being taken
+	looking bool      // a snapshot is being taken
+	seen    grid.Tick // when the last good one came
+	planned planned
 
 	// coming are the jobs that will need capacity here but may not be in a snapshot yet.
 	accepted map[grid.JobID]*acceptance

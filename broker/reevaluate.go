@@ -110,6 +110,7 @@ func (c *Core) beginPass(s plan.Snapshot, built *plan.Plan) {
 		return
 	}
 	p.wanted, p.last = false, c.now
+	c.disarmGeneral(passDue) // what this look showed to be new is what it is about
 	p.own = ownPlan{snapshot: s, plan: built, moved: map[grid.JobID]bool{}}
 	jobs, more := c.chooseWaiting(s)
 	if len(jobs) == 0 || !c.anyTarget() {
