@@ -343,7 +343,9 @@ func (c *Core) onStanding(from grid.PeerID, m wire.Standing) {
 		}
 		c.own(j, m.Cancel)
 		c.send(owner, wire.Owned{Bond: m.Bond, Owner: c.cfg.Self})
-	case wire.VerdictAborted: // the owner's word, or that of the home, which has raised the term or closed the job
+	case wire.VerdictAborted:
+		// The owner's word; or that of the home, of a job that has ended, or is owned at a
+		// later epoch: who offered it has given it to another since, and may have forgotten.
 		c.unprepare(j)
 	case wire.VerdictUnknown:
 	}

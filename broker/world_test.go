@@ -27,6 +27,8 @@ type world struct {
 	faults faults
 	starts map[grid.JobID][]string // in truth: who started the program
 	told   map[grid.JobID]bool     // the user was told KILLED
+	onward int                     // commits by owners that are not the job's home
+	drains int
 	log    []string
 }
 
@@ -36,6 +38,8 @@ type faults struct {
 	delay           grid.Tick // messages take 1..delay
 	batchError      float64   // a batch command is said to have failed; half of them took effect
 	crash           float64   // per message delivered: the receiver crashes
+	operator        float64   // per launch: somebody deletes the waiting local job, hides it for a while, or holds it
+	disappear       float64   // per start: the program is lost with its node, without a word
 }
 
 type site struct {
@@ -62,6 +66,9 @@ type localJob struct {
 	started  grid.Tick
 	ended    bool
 	progress grid.Progress
+	deleted  bool
+	held     bool
+	hidden   grid.Tick // until then no listing shows it
 }
 
 type worldEvent struct {
@@ -250,6 +257,7 @@ func (s *site) do(e Effect) {
 		}
 	case Collect:
 		s.later(3, Collected{Job: e.Job.ID, Epoch: e.Epoch, Outputs: grid.Manifest{{Path: "stdout"}}})
+	case Discard, Publish, Show, Delivered:
 	case Note:
 		w.logf("%s notes %s: %s", s.name, e.Job, e.Text)
 	}
@@ -276,6 +284,9 @@ func (s *site) save(c grid.Change) {
 	}
 	if known && old.Standing == grid.Owning && r.Standing == grid.Owning && old.State != r.State && !old.State.CanBecome(r.State) {
 		s.w.t.Fatalf("%s: %s went from %s to %s, which the diagram has not\n%s", s.name, c.Job, old.State, r.State, s.w.story(c.Job))
+	}
+	if r.Handoff.Phase == grid.Committed && old.Handoff.Phase != grid.Committed && r.Job.Home != s.peer {
+		s.w.onward++
 	}
 	s.journal[c.Job] = r
 	s.w.oneOwner(c.Job)
@@ -356,8 +367,8 @@ func (s *site) snapshot() plan.Snapshot {
 			n := l.s.Job.Demand.Cores()
 			p.Running = append(p.Running, plan.Running{Job: l.s.ID.Job, Start: l.started, End: max(s.w.now+1, l.started+l.s.Limit),
 				Shares: []plan.Share{{Node: 0, Processes: n, Cores: n}}})
-		case s.tokens[l.s.ID] == "":
-			p.Waiting = append(p.Waiting, plan.Waiting{Job: l.s.ID.Job, Demand: l.s.Job.Demand, Limit: l.s.Limit})
+		case s.tokens[l.s.ID] == "" && !l.deleted && l.hidden <= s.w.now:
+			p.Waiting = append(p.Waiting, plan.Waiting{Job: l.s.ID.Job, Demand: l.s.Job.Demand, Limit: l.s.Limit, Held: l.held})
 		}
 	}
 	return p
@@ -376,8 +387,12 @@ func (s *site) launch(sub grid.Submission) Event {
 	failed := s.w.rnd.Float64() < s.w.faults.batchError
 	if !failed || s.w.rnd.Float64() < 0.5 {
 		if s.find(sub.ID) == nil {
-			s.local = append(s.local, &localJob{s: sub})
+			l := &localJob{s: sub}
+			s.local = append(s.local, l)
 			s.w.after(1, s.schedule)
+			if s.w.rnd.Float64() < s.w.faults.operator {
+				s.operate(l)
+			}
 		}
 	}
 	if failed {
@@ -386,13 +401,31 @@ func (s *site) launch(sub grid.Submission) Event {
 	return Launched{ID: sub.ID, Local: grid.LocalID(sub.ID.Tag())}
 }
 
+// operate is somebody at the site who does something to our local job, soon.
+func (s *site) operate(l *localJob) {
+	w := s.w
+	w.after(grid.Tick(1+w.rnd.Int64N(3000)), func() {
+		switch w.rnd.IntN(3) {
+		case 0:
+			w.logf("%s: the local job of %s is deleted", s.name, l.s.ID)
+			l.deleted = l.started == 0
+		case 1:
+			l.hidden = w.now + grid.Tick(w.rnd.Int64N(4000))
+		case 2:
+			l.held = l.started == 0
+			w.after(20*grid.Second, func() { l.held = false; s.schedule() })
+		}
+		s.schedule()
+	})
+}
+
 // schedule starts what fits, in order; it goes on while the broker is down.
 func (s *site) schedule() {
 	free := s.cores
 	for _, l := range s.local {
 		n := l.s.Job.Demand.Cores()
 		switch {
-		case l.ended || s.tokens[l.s.ID] == "withdrawn":
+		case l.ended || l.deleted || l.held || s.tokens[l.s.ID] == "withdrawn":
 		case l.started > 0:
 			free -= n
 		case n <= free:
@@ -407,19 +440,23 @@ func (s *site) schedule() {
 func (s *site) start(l *localJob) {
 	w := s.w
 	s.tokens[l.s.ID] = "started"
-	l.started = w.now
 	id := l.s.ID.Job
 	w.starts[id] = append(w.starts[id], fmt.Sprintf("%s %s at %d", s.name, l.s.ID, w.now))
 	w.logf("%s STARTS %s", s.name, l.s.ID)
-	if len(w.starts[id]) > 1 {
+	if n := len(w.starts[id]); n > 1 && (!l.s.Job.Rerunnable || w.runs(id)) {
 		w.t.Fatalf("%s started more than once: %v\n%s", id, w.starts[id], w.story(id))
 	}
 	if w.told[id] {
 		w.t.Fatalf("%s started after its user was told KILLED\n%s", id, w.story(id))
 	}
+	l.started = w.now
 	s.word(s.progress(l.s.ID))
 	run := grid.Tick(float64(l.s.Job.Walltime) / s.speed * (0.3 + 0.7*w.rnd.Float64()))
-	w.after(run, func() { s.endLocal(l, grid.ByItself) })
+	why := grid.ByItself
+	if w.rnd.Float64() < w.faults.disappear {
+		why, run = grid.Disappeared, run/2
+	}
+	w.after(run, func() { s.endLocal(l, why) })
 }
 
 func (s *site) endLocal(l *localJob, why grid.Cause) {
@@ -474,7 +511,7 @@ func (s *site) progress(id grid.AttemptID) grid.Progress {
 	switch {
 	case s.tokens[id] == "withdrawn":
 		return grid.Progress{ID: id, Phase: grid.Withdrawn}
-	case l == nil:
+	case l == nil, l.hidden > s.w.now && !l.ended, l.deleted && s.tokens[id] == "":
 		return grid.Progress{ID: id}
 	case l.ended:
 		return l.progress
@@ -492,6 +529,7 @@ func (w *world) submit(at grid.Tick, s *site, n int, cores int, walltime grid.Ti
 		Program: grid.Program{Executable: "/bin/true"},
 		Demand:  grid.Demand{Chunks: []grid.Chunk{{Count: cores, Processes: 1, Cores: 1}}},
 	}
+	j.Rerunnable = n%2 == 0
 	if files {
 		j.Inputs = grid.Manifest{{Path: "data", Size: 1000, Mode: 0o644, Ranges: make([]grid.Hash, 1)}}
 	}
