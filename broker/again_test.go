@@ -95,3 +95,22 @@ func TestTheEndEndsAnOfferToTheHome(t *testing.T) {
 		t.Errorf("after the end it is %s %s", r.Standing, r.State)
 	}
 }
+
+// A job that is offered back to its home ends while the home looks at its batch system:
+// it is not prepared any more.
+func TestAnOfferToTheHomeDiesWithTheJob(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	epoch := grid.Epoch{Term: 1, Hop: 1}
+	deeds := []grid.Deed{{Epoch: epoch, To: her, Signature: []byte("x")}}
+	c := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Assigned, Owner: her, Epoch: epoch, Deeds: deeds, Report: 1})
+	c.cfg.Verify = func(grid.PeerID, []byte, []byte) bool { return true }
+	o := offerOf(j, 2, 0)
+	o.Deeds = deeds
+	c.Step(1_000_001, Message{her, o})
+	c.Step(1_000_003, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 2, State: grid.StageOut, End: grid.Completed, Deeds: deeds}})
+	c.Step(1_000_004, shot(1_000_004))
+	if r := c.jobs[j.ID].rec; r.Standing != grid.Watching || r.State != grid.Completed {
+		t.Errorf("after its end it is %s %s", r.Standing, r.State)
+	}
+}

@@ -93,6 +93,7 @@ func (c *Core) offerAgain(j *job, from grid.PeerID, o wire.Offer) bool {
 		c.send(from, wire.Owned{Bond: o.Bond, Owner: j.rec.Owner})
 	case j.rec.Standing == grid.Owning || o.Bond.Epoch.Before(j.rec.Epoch):
 		c.send(from, wire.Refuse{Bond: o.Bond, Estimate: grid.Estimate{Refusal: &grid.Refusal{Reason: "the job is here already"}}})
+	case c.home(j) && j.rec.State.Terminal(): // while a snapshot was taken
 	case o.Bond.Epoch.Before(j.rec.Handoff.Epoch): // late: a newer one is prepared or declined
 	case j.rec.Standing == grid.Declined && j.rec.Handoff.Epoch == o.Bond.Epoch: // that word is kept
 		c.send(from, wire.Declined{Bond: o.Bond, Journal: c.cfg.Journal})
