@@ -239,6 +239,10 @@ func (c *Core) onAbort(from grid.PeerID, m wire.Abort) {
 	if j != nil && j.rec.Standing == grid.Prepared && j.rec.Owner == from && j.rec.Handoff.Epoch == m.Bond.Epoch {
 		c.unprepare(j)
 	}
+	if j != nil && j.rec.Standing == grid.Owning && j.rec.Epoch == m.Bond.Epoch && m.Bond.To == c.cfg.Self {
+		// Who commits does not abort: its journal has lost the commit.
+		c.send(from, wire.Owned{Bond: m.Bond, Owner: c.cfg.Self})
+	}
 }
 
 // unprepare forgets a PREPARED job whose offer died.

@@ -284,8 +284,13 @@ func (c *Core) sendCommit(j *job) {
 
 // onOwned ends the handoff.
 func (c *Core) onOwned(from grid.PeerID, m wire.Owned) {
-	if j := c.open(from, m.Bond); j != nil && j.rec.Handoff.Phase == grid.Committed {
+	j := c.jobs[m.Bond.Job]
+	switch {
+	case c.open(from, m.Bond) != nil && j.rec.Handoff.Phase == grid.Committed:
 		c.handedOver(j)
+	case j != nil && m.Bond.To == from && j.rec.Standing == grid.Owning && j.rec.Epoch.Before(m.Bond.Epoch) && j.sum() == m.Bond.Digest:
+		// It owns the job by a commit of ours that is not in this journal.
+		c.rolledBack(from, c.cfg.Journal.Sequence)
 	}
 }
 

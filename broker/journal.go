@@ -17,6 +17,8 @@ import (
 //
 //	its own incarnation, a higher sequence     it was rolled back: restored from a backup
 //	its own incarnation, and a later one       likewise
+//	Owned, of an offer that it has aborted     likewise
+//	a deed of its own that it has not          likewise
 //	another incarnation before its own         its journal was lost: it learns its jobs again
 //	its own boot nonce, and another after it   a twin: two brokers run under one identity
 //
@@ -68,7 +70,20 @@ func (c *Core) peerJournal(e PeerJournal) {
 }
 
 func (c *Core) tellSeen(p grid.PeerID) {
-	c.send(p, wire.Seen{Journals: c.marks[p], Boots: c.boots[p], Ask: !c.members[p].told})
+	m := c.members[p]
+	m.mine = c.cfg.Journal.Sequence
+	c.send(p, wire.Seen{Journals: c.marks[p], Boots: c.boots[p], Mine: c.cfg.Journal, Ask: !m.told})
+}
+
+// tellGrowth lets the live members know how far this journal has come since they
+// were told.
+func (c *Core) tellGrowth() {
+	for _, p := range c.neighbours() {
+		if m := c.members[p]; m.live == grid.Alive && m.told && m.mine != c.cfg.Journal.Sequence {
+			c.tellSeen(p)
+		}
+	}
+	c.armGeneral(growthDue, c.cfg.Digest)
 }
 
 // saw notes how far a member says its journal has come.
@@ -95,7 +110,7 @@ func (c *Core) saw(p grid.PeerID, id grid.JournalID) {
 // askSeen asks the live members that have not said yet what they saw of this broker.
 func (c *Core) askSeen() {
 	again := false
-	for _, p := range slices.Sorted(maps.Keys(c.members)) {
+	for _, p := range c.neighbours() {
 		if m := c.members[p]; m.live == grid.Alive && !m.told {
 			c.tellSeen(p)
 			again = true
@@ -109,8 +124,9 @@ func (c *Core) askSeen() {
 // onSeen is what a member saw of this broker.
 func (c *Core) onSeen(from grid.PeerID, m wire.Seen) {
 	c.members[from].told = true
+	c.saw(from, m.Mine)
 	if m.Ask {
-		c.send(from, wire.Seen{Journals: c.marks[from], Boots: c.boots[from]})
+		c.tellSeen(from)
 	}
 	if k := slices.Index(m.Boots, c.cfg.Boot); c.cfg.Boot != 0 && k >= 0 {
 		for _, b := range m.Boots[k:] {
@@ -219,6 +235,7 @@ func (c *Core) onRecount(from grid.PeerID) {
 		case len(claims) == wire.MaxClaims:
 		case r.Standing == grid.Owning && r.Job.Home == from:
 			claims = append(claims, wire.Claim{Job: r.Job.ID, Epoch: r.Epoch})
+			j.known = false // the report brings its deeds
 			c.disarm(j, onReport)
 			c.report(j)
 		case c.home(j) && r.Standing == grid.Watching && r.Owner == from:

@@ -12,6 +12,7 @@ import (
 type member struct {
 	grid.Member
 	live  grid.Liveness
+	mine  uint64    // the sequence of this journal that it was last told
 	told  bool      // it has said what it saw of this broker
 	heard bool      // the overlay has said whether it lives
 	site  grid.Site // zero until its Hello
@@ -43,7 +44,7 @@ func (c *Core) setMembers(members []grid.Member) {
 	for _, m := range members {
 		k := &member{Member: m, live: grid.Dead, link: assumedLink(m)}
 		if o := old[m.Peer]; o != nil {
-			k.live, k.site, k.link, k.heard, k.told = o.live, o.site, o.link, o.heard, o.told
+			k.live, k.site, k.link, k.heard, k.told, k.mine = o.live, o.site, o.link, o.heard, o.told, o.mine
 		} else if o, ok := c.unnamed[m.Peer]; ok {
 			k.site, k.heard = o.site, o.heard
 			if o.heard {

@@ -20,6 +20,7 @@ func (c *Core) recover() {
 	}
 	c.armGeneral(refreshDue, c.cfg.Refresh)
 	c.armGeneral(passDue, c.cfg.Settle)
+	c.armGeneral(growthDue, c.cfg.Digest)
 	c.armGeneral(retentionDue, grid.Minute)
 }
 

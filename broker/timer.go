@@ -29,6 +29,7 @@ const (
 	passDue
 	passDeadline
 	seenDue     // members that have not said what they saw of this broker
+	growthDue   // how far this journal is
 	recountDue  // after a rollback
 	requestsDue // users' requests passed on
 	generals
@@ -129,6 +130,8 @@ func (c *Core) generalDue(k concern) {
 		c.endPass()
 	case seenDue:
 		c.askSeen()
+	case growthDue:
+		c.tellGrowth()
 	case recountDue:
 		c.recount()
 	case requestsDue:

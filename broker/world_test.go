@@ -30,6 +30,16 @@ type world struct {
 	onward int                     // commits by owners that are not the job's home
 	drains int
 	log    []string
+	tell   func(at *site, text string) // each save, message and start, for a transcript; may be nil
+	cut    map[[2]grid.PeerID]bool     // ways, from and to, on which all messages are lost
+	// restored: a journal was put back, so that two records may say Owning for a while.
+	restored bool
+}
+
+func (w *world) say(at *site, format string, args ...any) {
+	if w.tell != nil {
+		w.tell(at, fmt.Sprintf(format, args...))
+	}
 }
 
 // faults are probabilities per message, and delays.
@@ -59,6 +69,9 @@ type site struct {
 	members []grid.Member
 	answers map[Token]Answer
 	links   map[grid.PeerID]grid.Link
+	id      grid.JournalID // of the journal, as it is
+	seen    map[grid.PeerID][]grid.JournalID
+	nonce   uint64 // of the present life
 }
 
 type localJob struct {
@@ -103,7 +116,8 @@ func newWorld(t testing.TB, seed uint64, f faults, cores ...int) *world {
 		s := &site{
 			w: w, peer: grid.PeerID("peer-" + name), name: grid.SiteName(name), cores: n, speed: 1,
 			journal: map[grid.JobID]grid.Record{}, tokens: map[grid.AttemptID]string{}, answers: map[Token]Answer{},
-			links: map[grid.PeerID]grid.Link{},
+			links: map[grid.PeerID]grid.Link{}, seen: map[grid.PeerID][]grid.JournalID{},
+			id: grid.JournalID{Incarnation: uint64(i + 1)},
 		}
 		w.sites = append(w.sites, s)
 		w.byPeer[s.peer] = s
@@ -148,7 +162,7 @@ func (w *world) logf(format string, args ...any) {
 
 func (s *site) config() Config {
 	return Config{
-		Self: s.peer, Site: s.facts(), Seed: uint64(s.life) << 32, Journal: grid.JournalID{Incarnation: 1},
+		Self: s.peer, Site: s.facts(), Seed: uint64(s.life) << 32, Journal: s.id, Seen: s.seen, Boot: s.nonce,
 		Sign:   func(text []byte) []byte { return signature(s.peer, text) },
 		Verify: func(by grid.PeerID, text, sig []byte) bool { return string(signature(by, text)) == string(sig) },
 		Margin: grid.Second, Cooldown: 5 * grid.Second, Soon: grid.Second, Settle: 2 * grid.Second, Delta: 20 * grid.Second,
@@ -174,6 +188,7 @@ func (s *site) boot() {
 		records = append(records, r)
 	}
 	slices.SortFunc(records, func(a, b grid.Record) int { return cmp.Compare(a.Job.ID, b.Job.ID) })
+	s.nonce++
 	s.core = New(s.config(), s.members, records)
 	s.up, s.wake = true, 0
 	s.step(Boot{})
@@ -187,6 +202,8 @@ func (s *site) boot() {
 		if o.up {
 			s.step(PeerChanged{o.peer, grid.Alive})
 			o.later(1, PeerChanged{s.peer, grid.Alive})
+			s.later(1, PeerJournal{o.peer, o.id, o.nonce})
+			o.later(1, PeerJournal{s.peer, s.id, s.nonce})
 		}
 	}
 }
@@ -235,6 +252,14 @@ func (s *site) do(e Effect) {
 	switch e := e.(type) {
 	case Save:
 		s.save(e.Change)
+		s.id.Sequence++
+		s.core.Durable(s.id.Sequence)
+	case Saw:
+		s.saw(e)
+	case Advance:
+		s.id.Sequence = max(s.id.Sequence, e.Sequence)
+	case Alarm:
+		w.say(s, "alarm: %s", cmp.Or(e.Text, "over"))
 	case Send:
 		w.send(s, e)
 	case Answer:
@@ -263,6 +288,18 @@ func (s *site) do(e Effect) {
 	}
 }
 
+// saw keeps the highest sequence of each incarnation, as package store does.
+func (s *site) saw(e Saw) {
+	list := slices.Clone(s.seen[e.Peer])
+	k := slices.IndexFunc(list, func(o grid.JournalID) bool { return o.Incarnation == e.Journal.Incarnation })
+	if k < 0 {
+		list = append(list, e.Journal)
+	} else {
+		list[k].Sequence = max(list[k].Sequence, e.Journal.Sequence)
+	}
+	s.seen[e.Peer] = list
+}
+
 // save checks what must hold for a record, against the one before.
 func (s *site) save(c grid.Change) {
 	if c.Site != nil {
@@ -288,9 +325,17 @@ func (s *site) save(c grid.Change) {
 	if r.Handoff.Phase == grid.Committed && old.Handoff.Phase != grid.Committed && r.Job.Home != s.peer {
 		s.w.onward++
 	}
+	for _, e := range c.Events {
+		w := s.w
+		handoff := ""
+		if r.Handoff.Phase != grid.NoHandoff {
+			handoff = fmt.Sprintf(" to %s at %s", w.byPeer[r.Handoff.To].name, r.Handoff.Epoch)
+		}
+		w.say(s, "%s %s %s %s%s: %s", short(r.Job.ID), r.Standing, r.State, r.Epoch, handoff, e.Why)
+	}
 	s.journal[c.Job] = r
 	s.w.oneOwner(c.Job)
-	if r.Job.Home == s.peer && r.State.Terminal() && s.w.runs(c.Job) {
+	if r.Job.Home == s.peer && r.State.Terminal() && r.State != grid.Lost && s.w.runs(c.Job) {
 		s.w.t.Fatalf("%s is told %s while its program runs\n%s", c.Job, r.State, s.w.story(c.Job))
 	}
 	if r.Job.Home == s.peer && r.State == grid.Killed {
@@ -306,7 +351,8 @@ func (w *world) oneOwner(id grid.JobID) {
 			at = append(at, r.Epoch)
 		}
 	}
-	if len(at) > 1 {
+	slices.SortFunc(at, grid.Epoch.Compare)
+	if n := len(at); n > 1 && !w.restored && at[n-1].Term == at[n-2].Term {
 		w.t.Fatalf("%d sites own %s, at epochs %v\n%s", len(at), id, at, w.story(id))
 	}
 }
@@ -333,7 +379,10 @@ func (w *world) send(from *site, e Send) {
 		w.t.Fatalf("%s sends what cannot be decoded: %v", from.name, err)
 	}
 	copies := 1
-	if w.rnd.Float64() < w.faults.loss {
+	if w.cut[[2]grid.PeerID{from.peer, to.peer}] {
+		copies = 0
+		w.say(from, "-> %s  %s  (lost)", to.name, spoken(m))
+	} else if w.rnd.Float64() < w.faults.loss {
 		copies = 0
 	} else if w.rnd.Float64() < w.faults.duplicate {
 		copies = 2
@@ -348,6 +397,7 @@ func (w *world) send(from *site, e Send) {
 				return
 			}
 			w.logf("%s -> %s %T", from.name, to.name, m)
+			w.say(from, "-> %s  %s", to.name, spoken(m))
 			to.step(Message{From: from.peer, Message: m})
 			if w.rnd.Float64() < w.faults.crash {
 				to.crash(grid.Tick(10 + w.rnd.Int64N(20000)))
@@ -443,7 +493,8 @@ func (s *site) start(l *localJob) {
 	id := l.s.ID.Job
 	w.starts[id] = append(w.starts[id], fmt.Sprintf("%s %s at %d", s.name, l.s.ID, w.now))
 	w.logf("%s STARTS %s", s.name, l.s.ID)
-	if n := len(w.starts[id]); n > 1 && (!l.s.Job.Rerunnable || w.runs(id)) {
+	w.say(s, "STARTS %s %s#%d", short(id), l.s.ID.Epoch, l.s.ID.Attempt)
+	if n := len(w.starts[id]); n > 1 && (!l.s.Job.Rerunnable || l.s.ID.Epoch.Term == 1 && w.runs(id)) {
 		w.t.Fatalf("%s started more than once: %v\n%s", id, w.starts[id], w.story(id))
 	}
 	if w.told[id] {

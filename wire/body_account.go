@@ -35,6 +35,7 @@ func (b *recalledBody) message(c *check) Message {
 type seenBody struct {
 	Journals []journalBody `msgpack:"j,omitempty"`
 	Boots    []uint64      `msgpack:"b,omitempty"`
+	Mine     journalBody   `msgpack:"m,omitempty"`
 	Ask      bool          `msgpack:"a,omitempty"`
 }
 
@@ -42,6 +43,7 @@ func (b *seenBody) message(c *check) Message {
 	return Seen{
 		Journals: list(c, "journals", b.Journals, MaxJournals, func(j journalBody, _ *check) grid.JournalID { return j.journal() }),
 		Boots:    list(c, "boots", b.Boots, MaxBoots, func(n uint64, _ *check) uint64 { return n }),
+		Mine:     b.Mine.journal(),
 		Ask:      b.Ask,
 	}
 }

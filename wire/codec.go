@@ -140,7 +140,7 @@ func mirror(m Message) (body, error) {
 	case Recalled:
 		return fromRecalled(m), nil
 	case Seen:
-		return &seenBody{each(m.Journals, fromJournal), m.Boots, m.Ask}, nil
+		return &seenBody{each(m.Journals, fromJournal), m.Boots, fromJournal(m.Mine), m.Ask}, nil
 	case Recount:
 		return &recountBody{m.Sequence}, nil
 	case Recounted:

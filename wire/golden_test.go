@@ -85,7 +85,7 @@ func examples() []Message {
 		Error{Of: KindOffer, Job: aJob, Why: "no member"},
 		Recall{Job: aJob},
 		Recalled{Job: job, Epoch: bond.Epoch, Owning: true, Age: grid.Hour, Cancel: true, Deeds: exampleDeeds()},
-		Seen{Journals: []grid.JournalID{journal, {Incarnation: 3, Sequence: 1}}, Boots: []uint64{7, 1 << 63}, Ask: true},
+		Seen{Journals: []grid.JournalID{journal, {Incarnation: 3, Sequence: 1}}, Boots: []uint64{7, 1 << 63}, Mine: journal, Ask: true},
 		Recount{Sequence: 4711},
 		Recounted{Claims: []Claim{{Job: aJob, Epoch: bond.Epoch, Yours: true}, {Job: aJob + ".1"}}},
 		Superseded{Job: aJob, Of: bond.Epoch, Epoch: grid.Epoch{Term: 2}, Owner: other, Keep: true},

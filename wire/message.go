@@ -260,13 +260,14 @@ const (
 	MaxBoots    = 8
 )
 
-// Seen (each to each, after a Hello) is what the sender has seen of the receiver: its
+// Seen (each to each, after a Hello and as journals grow) is what the sender has seen of the receiver: its
 // journals, the highest sequence of each, the last one heard at the end; and the
 // boot nonces heard, in their order, one that was heard again once more.
 type Seen struct {
 	Journals []grid.JournalID
 	Boots    []uint64
-	Ask      bool // tell me the same of me
+	Mine     grid.JournalID // the sender's own, as it is now
+	Ask      bool           // tell me the same of me
 }
 
 // Recount (a broker that was rolled back, to each member): tell me the jobs that you

@@ -222,7 +222,7 @@ func (d draw) message(kind Kind) Message {
 	case KindRecalled:
 		return Recalled{d.job(), d.epoch(), d.yes(), d.wait(), d.yes(), d.deeds(0)}
 	case KindSeen:
-		return Seen{many(d, MaxJournals, d.journal), many(d, MaxBoots, d.u64), d.yes()}
+		return Seen{many(d, MaxJournals, d.journal), many(d, MaxBoots, d.u64), d.journal(), d.yes()}
 	case KindRecount:
 		return Recount{d.u64()}
 	case KindRecounted:
