@@ -171,6 +171,8 @@ func (c *Core) stopped(ev Event) {
 		token = e.Token
 	case Forward:
 		token = e.Token
+	case DrainRequest:
+		token = e.Token
 	case Resume:
 		c.emit(Alarm{})
 		c.emit(Answer{Token: e.Token})

@@ -503,6 +503,9 @@ func (s *site) start(l *localJob) {
 	l.started = w.now
 	s.word(s.progress(l.s.ID))
 	run := grid.Tick(float64(l.s.Job.Walltime) / s.speed * (0.3 + 0.7*w.rnd.Float64()))
+	if w.tell != nil { // a transcript rests on no chance
+		run = grid.Tick(float64(l.s.Job.Walltime) / s.speed / 2)
+	}
 	why := grid.ByItself
 	if w.rnd.Float64() < w.faults.disappear {
 		why, run = grid.Disappeared, run/2
