@@ -90,23 +90,24 @@ func (s service) ask(ctx context.Context, who api.Identity, id grid.JobID, cance
 	}
 }
 
-// waitElsewhere asks again and again for a job that another broker answers for.
-func (s service) waitElsewhere(ctx context.Context, who api.Identity, r grid.Record, since grid.State, err error) (grid.Record, error) {
-	pace := time.NewTicker(time.Second)
+// watchElsewhere asks again and again for a job that another broker answers for,
+// until ok holds or ctx is done; it gives what was heard last.
+func (s service) watchElsewhere(ctx context.Context, who api.Identity, r grid.Record, ok func(*grid.Record) bool) grid.Record {
+	pace := time.NewTicker(500 * time.Millisecond)
 	defer pace.Stop()
-	for err == nil && r.State == since && !r.State.Terminal() {
+	for !ok(&r) {
 		select {
 		case <-ctx.Done():
-			return r, nil
+			return r
 		case <-pace.C:
 		}
-		next, _, failed := s.find(ctx, who, r.Job.ID, false)
-		if failed != nil {
-			return r, nil // as it was last heard
+		next, _, err := s.find(ctx, who, r.Job.ID, false)
+		if err != nil {
+			return r
 		}
 		r = next
 	}
-	return r, err
+	return r
 }
 
 // openAt opens a file that a job has left, at the broker that keeps it.

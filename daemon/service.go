@@ -151,8 +151,10 @@ func (s service) History(ctx context.Context, who api.Identity, id grid.JobID) (
 }
 
 func (s service) Wait(ctx context.Context, who api.Identity, id grid.JobID, since grid.State) (grid.Record, error) {
-	if r, at, err := s.find(ctx, who, id, false); err != nil || at != s.site.self {
-		return s.waitElsewhere(ctx, who, r, since, err)
+	if r, at, err := s.find(ctx, who, id, false); err != nil {
+		return r, err
+	} else if at != s.site.self {
+		return s.watchElsewhere(ctx, who, r, func(r *grid.Record) bool { return r.State != since || r.State.Terminal() }), nil
 	}
 	r, known := s.site.broker.Wait(ctx, id, func(r *grid.Record) bool { return r.State != since || r.State.Terminal() })
 	if !known {
@@ -172,6 +174,7 @@ func (s service) Cancel(ctx context.Context, who api.Identity, id grid.JobID) (g
 	if r, _, err = s.find(ctx, who, id, true); err != nil {
 		return r, false, err
 	}
+	r = s.watchElsewhere(ctx, who, r, func(r *grid.Record) bool { return r.State.Terminal() || r.End != 0 })
 	return r, r.State.Terminal() || r.End != 0, nil
 }
 

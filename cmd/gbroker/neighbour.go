@@ -37,7 +37,7 @@ Two sites know each other when each has added the line that the other's
 
 func neighbourAdd(file *string) *cobra.Command {
 	var rate, bandwidth string
-	var send bool
+	var send, sameUsers bool
 	cmd := &cobra.Command{
 		Use:   "add --config FILE LINE",
 		Short: "Add a site by the line that its `gbroker id` prints",
@@ -60,7 +60,7 @@ whose name or peer ID is there with another line is refused (exit 1).`,
 			if err != nil {
 				return err
 			}
-			m.Send = send
+			m.Send, m.SameUsers = send, sameUsers
 			if err := rates(cmd, &m, rate, bandwidth); err != nil {
 				return err
 			}
@@ -82,6 +82,7 @@ whose name or peer ID is there with another line is refused (exit 1).`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&send, "send", true, "send jobs there, not only hear it")
+	f.BoolVar(&sameUsers, "same-users", false, "its users are those of the same name here: they may ask there for their jobs of here")
 	f.StringVar(&rate, "rate-limit", "", "limit of file transfers each way, in bytes per second, such as 10MB/s (none)")
 	f.StringVar(&bandwidth, "default-bandwidth", "", "bandwidth to believe until it is measured (10MB/s)")
 	return cmd
@@ -182,6 +183,7 @@ type memberView struct {
 	Send             bool          `json:"send"`
 	RateLimit        int64         `json:"rate_limit"` // bytes per second; 0 is none
 	DefaultBandwidth int64         `json:"default_bandwidth"`
+	SameUsers        bool          `json:"same_users"`
 }
 
 func neighbourList(file *string) *cobra.Command {
@@ -202,7 +204,7 @@ func neighbourList(file *string) *cobra.Command {
 			}
 			views := make([]memberView, len(cfg.Members))
 			for i, m := range cfg.Members {
-				views[i] = memberView{m.Name, m.Peer, append([]string{}, m.Addresses...), m.Send, m.RateLimit, m.DefaultBandwidth}
+				views[i] = memberView{m.Name, m.Peer, append([]string{}, m.Addresses...), m.Send, m.RateLimit, m.DefaultBandwidth, m.SameUsers}
 			}
 			return cli.PrintJSON(cmd.OutOrStdout(), views)
 		},
