@@ -156,7 +156,7 @@ func (c *Core) chooseWaiting(s plan.Snapshot) (ids []grid.JobID, more bool) {
 func (c *Core) movable(j *job) bool {
 	r := &j.rec
 	if r.Standing != grid.Owning || r.State != grid.Assigned || r.Local == "" || r.CancelRequested || j.killing ||
-		r.Missing != 0 || r.Handoff.Phase != grid.NoHandoff {
+		r.Missing != 0 || r.Handoff.Phase != grid.NoHandoff || j.claim != nil || c.mustAsk(j) != "" {
 		return false
 	}
 	if c.draining {

@@ -148,33 +148,6 @@ func rates(cmd *cobra.Command, m *grid.Member, rate, bandwidth string) error {
 	return nil
 }
 
-func neighbourRemove(file *string) *cobra.Command {
-	return &cobra.Command{
-		Use:   "remove --config FILE NAME",
-		Short: "Take a site out of the neighbours' file",
-		Long: `remove takes a site out of the neighbours' file, with the comment right above it. It
-is then no longer heard: jobs of the two sites that are at the other one stay there
-until they know each other again.`,
-		Example: `  gbroker neighbour remove --config FILE xeon32`,
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := daemon.Load(*file)
-			if err != nil {
-				return err
-			}
-			name, err := siteName(args[0])
-			if err != nil {
-				return err
-			}
-			if err := daemon.RemoveNeighbour(cmd.Context(), cfg, name); err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is no neighbour any more.\n", name)
-			return nil
-		},
-	}
-}
-
 // memberView is a neighbour as JSON, in the words of the file.
 type memberView struct {
 	Name             grid.SiteName `json:"name"`
