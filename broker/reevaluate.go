@@ -44,9 +44,18 @@ type passes struct {
 type ownPlan struct {
 	snapshot plan.Snapshot
 	plan     *plan.Plan
+	held     map[grid.JobID]bool // an operator keeps them from starting
 	moved    map[grid.JobID]bool // offered in this pass: the plan still has them
 	stale    bool
 	replans  int
+}
+
+// start is when the job starts here; false if it is not going to.
+func (o *ownPlan) start(job grid.JobID) (grid.Tick, bool) {
+	if o.held[job] {
+		return 0, false
+	}
+	return o.plan.Start(job)
 }
 
 // stir wants a pass if the batch system's content is not what it was.
@@ -111,7 +120,12 @@ func (c *Core) beginPass(s plan.Snapshot, built *plan.Plan) {
 	}
 	p.wanted, p.last = false, c.now
 	c.disarmGeneral(passDue) // what this look showed to be new is what it is about
-	p.own = ownPlan{snapshot: s, plan: built, moved: map[grid.JobID]bool{}}
+	p.own = ownPlan{snapshot: s, plan: built, held: map[grid.JobID]bool{}, moved: map[grid.JobID]bool{}}
+	for _, w := range s.Waiting {
+		if w.Held {
+			p.own.held[w.Job] = true
+		}
+	}
 	jobs, more := c.chooseWaiting(s)
 	if len(jobs) == 0 || !c.anyTarget() {
 		c.nextPass(c.cfg.Delta)
@@ -163,7 +177,7 @@ func (c *Core) movable(j *job) bool {
 		return true
 	}
 	cool := r.HopsAt == 0 || c.now-r.HopsAt >= c.cfg.Cooldown
-	start, planned := c.passes.own.plan.Start(r.Job.ID)
+	start, planned := c.passes.own.start(r.Job.ID)
 	return cool && c.hopsOf(j) < c.cfg.MaxHops && (!planned || start-c.now > c.cfg.Soon)
 }
 
@@ -243,7 +257,7 @@ const cannotStart = "as this site is now, it is not going to start here"
 func (c *Core) waitingRows(j *job, r *round, i int, open map[grid.PeerID]int) []grid.Candidate {
 	rows := c.candidates(j, r, i)
 	own := grid.Candidate{Site: rows[0].Site, Peer: rows[0].Peer, Size: rows[0].Size}
-	start, planned := c.passes.own.plan.Start(j.rec.Job.ID)
+	start, planned := c.passes.own.start(j.rec.Job.ID)
 	switch {
 	case c.draining:
 		own.Refusal = &grid.Refusal{Reason: drained}
