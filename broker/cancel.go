@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"slices"
 
 	"gbroker/grid"
 	"gbroker/wire"
@@ -81,20 +82,26 @@ func (c *Core) pursueCancel(j *job) {
 // onCancel: the home says that the job's user wants it gone.
 func (c *Core) onCancel(from grid.PeerID, m wire.Cancel) {
 	j := c.jobs[m.Job]
-	if j == nil || from != j.rec.Job.Home {
+	if j == nil || from != j.rec.Job.Home && !j.cameFrom(from) {
 		c.send(from, wire.Error{Of: wire.KindCancel, Job: m.Job, Why: "no job of that home here"})
 		return
 	}
-	if j.rec.Standing == grid.Past && !j.rec.State.Terminal() {
-		c.send(j.rec.Owner, m) // best effort: the home will learn of the new owner
+	if j.rec.State.Terminal() || j.rec.End != 0 {
 		return
 	}
-	if j.rec.CancelRequested || j.rec.State.Terminal() || j.rec.End != 0 {
-		return
+	if !j.rec.CancelRequested {
+		j.rec.CancelRequested = true
+		c.save(j, "cancel requested at home")
+		if j.rec.Standing == grid.Owning {
+			c.enforceCancel(j)
+		}
 	}
-	j.rec.CancelRequested = true
-	c.save(j, "cancel requested at home")
-	if j.rec.Standing == grid.Owning {
-		c.enforceCancel(j)
+	if j.rec.Standing == grid.Past && j.rec.Handoff.Phase == grid.NoHandoff {
+		c.send(j.rec.Owner, m) // an open Commit carries the flag itself; the home repeats until it hears the end
 	}
+}
+
+// cameFrom reports that a site held the job before this one, by its deeds.
+func (j *job) cameFrom(p grid.PeerID) bool {
+	return slices.ContainsFunc(j.rec.Deeds, func(d grid.Deed) bool { return d.To == p })
 }

@@ -126,6 +126,7 @@ type Core struct {
 	keys    map[submissionKey]grid.JobID
 	members map[grid.PeerID]*member
 	unnamed map[grid.PeerID]member // what was heard of peers that are no members (yet)
+	ageFrom grid.Tick              // nothing is too old before
 	hold    grid.Tick              // no search before: after a start it is not yet known who lives
 	targets []grid.PeerID          // members with Send, by name: L(i)
 

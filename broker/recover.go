@@ -10,6 +10,9 @@ import (
 // recover asks the world, job by job, what became of what this site may have asked
 // for before it stopped. Nothing is done twice: attempts have numbers, offers epochs.
 func (c *Core) recover() {
+	if last := c.lastKnown(); last > 0 && c.now-last > grid.Day {
+		c.ageFrom = c.now + grid.Day
+	}
 	for _, j := range c.sorted() {
 		c.recoverJob(j)
 	}
@@ -114,16 +117,21 @@ func (j *job) gone() bool {
 	return !j.rec.Kept && (j.rec.Removed || j.rec.Standing == grid.Declined || j.rec.Standing == grid.Past && j.rec.Handoff.Phase == grid.NoHandoff)
 }
 
+// lastKnown is the latest instant of all records.
+func (c *Core) lastKnown() (last grid.Tick) {
+	for _, j := range c.jobs {
+		last = max(last, j.rec.Submitted, j.rec.Started, j.rec.Ended)
+	}
+	return last
+}
+
 // justEnded is how long, in truth, the Discard of an ended job may take to be done.
 const justEnded = grid.Minute
 
 // discardAgain drops what the jobs that ended here shortly before the last life did
 // have left: their Discard may have died with it.
 func (c *Core) discardAgain() {
-	var last grid.Tick
-	for _, j := range c.jobs {
-		last = max(last, j.rec.Submitted, j.rec.Started, j.rec.Ended)
-	}
+	last := c.lastKnown()
 	var list []Discard
 	for id, j := range c.jobs {
 		kept := c.home(j) && j.rec.State.Terminal() && !j.rec.Removed

@@ -152,3 +152,64 @@ func TestANewCoreKnowsWhoLives(t *testing.T) {
 		}
 	}
 }
+
+// The loop was not run for a while, or the wall clock was set: Core hears of a Gap
+// before anything else.
+func TestTheShellNoticesGaps(t *testing.T) {
+	t.Parallel()
+	s := &shell{}
+	b := s.broker()
+	now, wall := grid.Tick(1_000_000), grid.Tick(5_000_000)
+	b.ports.Clock = func() grid.Tick { return now }
+	b.ports.Wall = func() grid.Tick { return wall }
+	b.drifted()
+	c := New(Config{Self: me}, nil, nil)
+	c.Step(now, Boot{})
+	for _, k := range []struct {
+		name      string
+		now, wall grid.Tick // how far each goes on
+		gap       bool
+	}{
+		{"as it should be", 10, 10, false},
+		{"the wall clock goes back an hour", 10, 10 - grid.Hour, true},
+		{"and on from there", 10, 10, false},
+		{"the machine slept: only the wall clock knows", 10, grid.Minute, true},
+		{"stopped for a minute", grid.Minute, grid.Minute, true},
+	} {
+		for at, _ := c.Next(); at < now; at, _ = c.Next() {
+			c.Step(now, Tick{}) // nothing is due
+		}
+		now, wall = now+k.now, wall+k.wall
+		noted := false
+		for _, e := range b.step(c, Tick{}) {
+			if _, is := e.(Note); is {
+				noted = true
+			}
+		}
+		if noted != k.gap {
+			t.Errorf("%s: gap %t", k.name, noted)
+		}
+	}
+}
+
+// Peers' files: the home's broker, and those who ask for users that are ours.
+func TestWhoMayFetch(t *testing.T) {
+	t.Parallel()
+	s := &shell{}
+	mine, hers := jobOf(me, "a", "1"), jobOf(her, "b", "2")
+	b := s.broker()
+	for _, j := range []grid.Job{mine, hers} {
+		b.view.set(grid.Record{Job: j, Owner: me, End: grid.Completed, State: grid.StageOut})
+	}
+	may := func(p grid.PeerID, id grid.JobID, set FileSet) bool {
+		_, err := b.MayFetch(p, id, set)
+		return err == nil
+	}
+	if !may(her, hers.ID, OutputFiles) || !may(her, hers.ID, LiveFiles) || may(her, mine.ID, LiveFiles) || may(him, hers.ID, LiveFiles) {
+		t.Error("without trust: only the home")
+	}
+	b.remember(MembersChanged{[]grid.Member{{Peer: her, SameUsers: true}, {Peer: him}}})
+	if !may(her, mine.ID, LiveFiles) || may(her, mine.ID, OutputFiles) || may(him, mine.ID, LiveFiles) || may(him, hers.ID, LiveFiles) {
+		t.Error("b has the same users, c has not")
+	}
+}

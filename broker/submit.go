@@ -77,10 +77,35 @@ func (c *Core) ready(j *job, why string) {
 	c.undecide(j)
 }
 
+// last is when the job ended, as far as it has.
+func (j *job) last() grid.Tick { return max(j.rec.Ended, j.rec.Finished) }
+
+// old: what ended then has been kept long enough. Not in the first day after a start
+// that lies far from all that is known: the clock may be wrong, and whoever wants a
+// result may have been down as long.
+func (c *Core) old(ended grid.Tick) bool {
+	return ended > 0 && c.now-ended > c.cfg.Keep && c.now >= c.ageFrom
+}
+
+// stranded: a result that the home of its job has not taken, and cannot now.
+func (c *Core) stranded(j *job) bool {
+	if j.rec.Standing != grid.Owning || c.home(j) || j.rec.State != grid.StageOut {
+		return false
+	}
+	m := c.members[j.rec.Job.Home]
+	return m == nil || m.live != grid.Alive
+}
+
+// dropResult gives up a result that nobody has taken.
+func (c *Core) dropResult(j *job, why string) {
+	c.note(j.rec.Job.ID, j.rec.Job.Home, "the result is dropped: "+why)
+	c.drop(j)
+}
+
 // unclaimed: a home has not taken the result of its job for as long as results are kept.
 func (c *Core) unclaimed(j *job) bool {
 	since := max(j.rec.Finished, j.rec.Submitted)
-	return j.rec.Standing == grid.Owning && !c.home(j) && j.rec.State == grid.StageOut && c.now-since > c.cfg.Keep
+	return j.rec.Standing == grid.Owning && !c.home(j) && j.rec.State == grid.StageOut && c.old(since)
 }
 
 func (c *Core) uploadDue(j *job) {
@@ -125,25 +150,29 @@ func (c *Core) remove(j *job) {
 func (c *Core) retain() {
 	var bytes int64
 	list := inOrder(c.jobs)
-	slices.SortStableFunc(list, func(a, b *job) int { return cmp.Compare(b.rec.Ended, a.rec.Ended) })
+	slices.SortStableFunc(list, func(a, b *job) int { return cmp.Compare(b.last(), a.last()) })
 	for _, j := range list { // the newest first: they are kept
+		stranded := c.stranded(j)
 		if c.unclaimed(j) {
-			c.drop(j)
+			c.dropResult(j, "its home has not taken it for as long as results are kept")
 			continue
 		}
-		if c.live[j.rec.Job.ID] != nil && !(j.rec.Telling && j.rec.Ended > 0 && c.now-j.rec.Ended > c.cfg.Keep) {
+		if c.live[j.rec.Job.ID] != nil && !stranded && !(j.rec.Telling && c.old(j.rec.Ended)) {
 			continue // a home that has not answered for so long is not told any more
 		}
 		size := int64(0) // elsewhere than at home the files went with the end
-		if c.home(j) {
+		if c.home(j) || j.rec.Kept || stranded {
 			size = j.rec.Outputs.Size() + j.rec.Job.Inputs.Size()
 		}
-		old := j.rec.Ended > 0 && c.now-j.rec.Ended > c.cfg.Keep
 		forgotten := j.rec.Removed && c.now-j.rec.Ended > keyLife && c.now-j.rec.Submitted > keyLife
-		if j.rec.Removed && !forgotten {
+		full := size > 0 && c.cfg.KeepBytes > 0 && bytes+size > c.cfg.KeepBytes
+		switch {
+		case j.rec.Removed && !forgotten:
 			continue
-		}
-		if old || forgotten || size > 0 && c.cfg.KeepBytes > 0 && bytes+size > c.cfg.KeepBytes {
+		case stranded && full:
+			c.dropResult(j, "its home cannot be reached, and newer results need the space")
+			continue
+		case c.old(j.rec.Ended), forgotten, full:
 			c.remove(j)
 			continue
 		}
