@@ -13,6 +13,12 @@
 //	local.go      attempts in the local batch system
 //	home.go       reports of the owner, output brought home
 //	cancel.go     the sticky flag
+//	forget.go     a site that will not come back: again, or LOST (the home)
+//	claim.go      claims and results of an older epoch
+//	learn.go      a home that lost its journal
+//	journal.go    journals that went back, and twins
+//	request.go    users who ask at another broker
+//	gap.go        when nobody listened
 //	recover.go    after a restart
 //
 // and beside them member.go (the neighbourhood), record.go (what is kept of a job)
@@ -32,5 +38,10 @@
 //     followed by another only after the start token said that it never starts.
 //   - Every change of a job is reported to its home until the home acknowledged it;
 //     the end until the home has the output too.
+//   - A term is raised by the home alone, on disk first; what is claimed at an older
+//     one starts nothing. An attempt for another home is submitted, and its job handed
+//     on, only when that home was heard lately.
+//   - A broker whose journal was rolled back starts nothing and hands nothing over
+//     before all members were asked.
 //   - A terminal state is left by nothing (LOST may gain a result).
 package broker
