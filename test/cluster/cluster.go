@@ -6,6 +6,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,13 +56,14 @@ type Site struct {
 type Options struct {
 	Nodes, Cores int
 	Speed        float64
+	Listen       string // the multiaddress for other brokers; "" takes any port of loopback
 	More         string // appended to gbroker.yaml
 }
 
 // Init makes a site by `gbroker init` in a folder of dir.
 func Init(ctx context.Context, p Programs, dir, name string, o Options) (*Site, error) {
 	s := &Site{Name: name, Dir: filepath.Join(dir, name), programs: p, Log: filepath.Join(dir, name+".log")}
-	args := []string{"init", "--dir", s.Dir, "--site", name, "--listen", "/ip4/127.0.0.1/tcp/0"}
+	args := []string{"init", "--dir", s.Dir, "--site", name, "--listen", cmp.Or(o.Listen, "/ip4/127.0.0.1/tcp/0")}
 	if o.Nodes > 0 {
 		args = append(args, "--nodes", fmt.Sprint(o.Nodes))
 	}
@@ -167,6 +169,19 @@ func (s *Site) PID() int {
 		return 0
 	}
 	return s.cmd.Process.Pid
+}
+
+// Running reports that the daemon was started and has not ended.
+func (s *Site) Running() bool {
+	if s.cmd == nil {
+		return false
+	}
+	select {
+	case <-s.done:
+		return false
+	default:
+		return true
+	}
 }
 
 // Signal sends a signal to the daemon.
