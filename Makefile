@@ -1,5 +1,6 @@
 # make build    the programs, into bin/
 # make test     everything that is checked: gofmt, vet, the house rules, all tests under -race
+# make torture  five brokers through kills, stops, cuts and full disks, about 4 minutes (SEED=N repeats a run)
 # make demo     three sites on this machine, a dozen jobs (KEEP=1 leaves the sites up)
 # make bench    the benchmarks; the figures of the README: go run ./test/figures
 # make fmt      format the code
@@ -8,7 +9,7 @@ SHELL       := bash
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
 
-.PHONY: build test tools check demo bench fmt
+.PHONY: build test tools check torture demo bench fmt
 
 build:
 	@mkdir -p bin
@@ -31,6 +32,11 @@ test: tools check
 	@go build -o bin/count ./test/house/count
 	@race=-race; command -v "$${CC:-gcc}" >/dev/null || race=; \
 	go test $$race -timeout 5m -json ./... | bin/count
+
+# Networks and disks are in namespaces of the kernel: nothing of this machine is touched.
+torture: build
+	go build -o bin/ ./test/torture
+	bin/torture -bin bin -v $(if $(SEED),-seed $(SEED)) $(if $(KEEP),-keep $(KEEP))
 
 demo: build
 	go run ./test/demo -bin bin $(if $(KEEP),-keep)

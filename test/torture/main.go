@@ -40,7 +40,7 @@ func program(isolated bool) int {
 	flag.Uint64Var(&o.seed, "seed", rand.Uint64N(1e6), "what jobs, graph and script are drawn from")
 	short := flag.Bool("short", false, "the form that is part of the tests")
 	bin := flag.String("bin", "", "folder of the built programs; left out, they are built for the occasion")
-	flag.StringVar(&o.keep, "keep", "", "copy logs and journals of a run that failed to this folder")
+	flag.StringVar(&o.keep, "keep", "", "copy the folder of the run, logs and journals in it, to this one")
 	flag.BoolVar(&o.verbose, "v", false, "tell each fault")
 	flag.Parse()
 	if *short {
@@ -90,6 +90,6 @@ type form struct {
 }
 
 var (
-	full    = form{jobs: 300, faults: 30, handoffs: 50, span: 100 * time.Second, settle: 3 * time.Minute}
-	shorter = form{jobs: 40, faults: 5, handoffs: 5, span: 12 * time.Second, settle: 2 * time.Minute}
+	full    = form{jobs: 300, faults: 30, handoffs: 50, span: 130 * time.Second, settle: 3 * time.Minute}
+	shorter = form{jobs: 40, faults: 5, handoffs: 5, span: 18 * time.Second, settle: 2 * time.Minute}
 )

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ type options struct {
 	seed     uint64
 	programs cluster.Programs
 	isolated bool   // in a box: networks can be cut and disks filled
-	keep     string // folder for what remains of a run that failed; "" is none
+	keep     string // folder for what remains of the run; "" is none
 	verbose  bool
 	out      io.Writer
 }
@@ -76,13 +77,17 @@ func torture(ctx context.Context, o options) (err error) {
 	}
 	breaches := check(e)
 	r.report(e, breaches)
-	if len(breaches) == 0 && r.handoffs >= o.form.handoffs {
-		return nil
+	return errors.Join(r.verdict(breaches), r.preserve())
+}
+
+func (r *run) verdict(breaches []string) error {
+	switch {
+	case len(breaches) > 0:
+		return fmt.Errorf("seed %d: %d breaches; run it again with -seed %d", r.seed, len(breaches), r.seed)
+	case r.handoffs < r.form.handoffs:
+		return fmt.Errorf("seed %d: only %d handoffs, %d are wanted: too little was tried", r.seed, r.handoffs, r.form.handoffs)
 	}
-	if len(breaches) == 0 {
-		return fmt.Errorf("seed %d: only %d handoffs, %d are wanted: too little was tried", o.seed, r.handoffs, o.form.handoffs)
-	}
-	return errors.Join(fmt.Errorf("seed %d: %d breaches; run it again with -seed %d", o.seed, len(breaches), o.seed), r.preserve())
+	return nil
 }
 
 // newRun draws all that the seed decides.
@@ -225,6 +230,8 @@ func (r *run) report(e evidence, breaches []string) {
 		refused += s.refused
 	}
 	fmt.Fprintf(w, "starts that failed for a full disk %d\n", refused)
+	fmt.Fprintf(w, "their effect, by the logs: a neighbour was thought dead %d times, a save failed %d times\n",
+		r.logged(`"liveness": "dead"`), r.logged("a save failed"))
 	fmt.Fprintf(w, "handoffs: %d, by the journals\n", r.handoffs)
 	outcomes := map[string]int{}
 	for _, v := range e.Views {
@@ -249,7 +256,16 @@ func (r *run) report(e evidence, breaches []string) {
 	}
 }
 
-// preserve copies logs and data of a failed run to the folder that was asked for.
+// logged counts a text in the logs of all daemons.
+func (r *run) logged(text string) (n int) {
+	for _, s := range r.sites {
+		log, _ := os.ReadFile(s.Log)
+		n += bytes.Count(log, []byte(text))
+	}
+	return n
+}
+
+// preserve copies logs and data of the run to the folder that was asked for.
 func (r *run) preserve() error {
 	if r.keep == "" {
 		return nil

@@ -44,17 +44,20 @@ func (f fault) String() string {
 }
 
 // long is how long a fault holds now and then: enough for others to think the site dead.
-const long = 9 * time.Second
+const long = 12 * time.Second
 
 // planFaults makes n faults of each kind for sites that are connected by ways.
 func planFaults(r *rand.Rand, n, sites int, ways [][2]int) map[faultKind][]fault {
 	script := map[faultKind][]fault{}
 	for _, kind := range faultKinds {
 		for i := range n {
-			f := fault{Kind: kind, Site: r.IntN(sites), Other: -1, Gap: between(r, 200*time.Millisecond, 3*time.Second)}
-			f.Hold = between(r, 50*time.Millisecond, 4*time.Second)
-			if i%8 == 5 {
-				f.Hold = between(r, long, long+4*time.Second)
+			f := fault{Kind: kind, Site: victim(r, sites), Other: -1, Gap: between(r, 0, 3*time.Second)}
+			f.Hold = between(r, 0, 4*time.Second)
+			switch i % 8 {
+			case 2: // gone and back before anybody notices
+				f.Hold /= 50
+			case 5:
+				f.Hold = between(r, long, long+6*time.Second)
 			}
 			switch kind {
 			case cut:
@@ -64,12 +67,22 @@ func planFaults(r *rand.Rand, n, sites int, ways [][2]int) map[faultKind][]fault
 					f.Site, f.Other = w[0], w[1]
 				}
 			case fill:
+				f.Hold += 500 * time.Millisecond // for something to be written meanwhile
 				f.Left = []int64{0, 0, 64 << 10, 1 << 20, 32 << 20}[r.IntN(5)]
 			}
 			script[kind] = append(script[kind], f)
 		}
 	}
 	return script
+}
+
+// victim draws a site: one in two by how much comes to it, so that those with many
+// jobs are hit more.
+func victim(r *rand.Rand, sites int) int {
+	if r.IntN(2) == 0 {
+		return pick(r, loads)
+	}
+	return r.IntN(sites)
 }
 
 // planGraph makes a random strongly connected graph: a ring through all sites in

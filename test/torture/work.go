@@ -113,7 +113,7 @@ func (w work) script(ledger string) string {
 	case failing:
 		code = failingCode
 	case withFiles:
-		do = "cat in.bin > out.bin; "
+		do = "until cat in.bin > out.bin; do sleep 0.2; done; " // its disk may be full
 	}
 	return fmt.Sprintf("%s; sleep %.3f; %s%s; exit %d", line("start"), w.Lasts.Seconds(), do, line("end"), code)
 }
