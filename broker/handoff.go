@@ -240,7 +240,7 @@ func (c *Core) onReady(from grid.PeerID, m wire.Ready) {
 		c.giveUp(j, "cancelled")
 	case j.rec.Attempt > 0:
 		j.rec.Handoff.Phase = grid.Withdrawing
-		c.save(j, "the candidate is ready; withdrawing here")
+		c.show(j) // not on disk: after a crash the offer is dead, and the attempt submitted anew if it was withdrawn
 		c.withdraw(j)
 		c.backoff(j, onHandoff)
 	default:
@@ -298,14 +298,19 @@ func (c *Core) handedOver(j *job) {
 	j.rec.Handoff.Phase = grid.NoHandoff
 	c.disarm(j, onHandoff)
 	if c.home(j) {
-		c.save(j, "")
+		c.show(j) // it is on disk with the first report; before, Commit is said once more
 		if j.rec.CancelRequested {
 			c.pursueCancel(j)
 		}
 		return
 	}
 	j.rec.Ended = c.now
-	c.save(j, "")
+	if j.rec.Telling {
+		c.keepLive(j)
+		c.show(j) // it is on disk when the home has acknowledged; before, Commit is said once more
+	} else {
+		c.save(j, "")
+	}
 	c.emit(Discard{Job: j.rec.Job.ID})
 	c.tellMoved(j)
 }

@@ -87,17 +87,11 @@ func (c *Core) recoverOwned(j *job) {
 	c.report(j) // whatever the home had acknowledged, it hears of the restart
 }
 
-// recoverMoving: an offer that was not committed is dead; a withdrawal is asked for
-// again, and the token says whether it had been done.
+// recoverMoving: an offer that was not committed is dead. If its attempt was being
+// withdrawn, a probe says so, and there is another.
 func (c *Core) recoverMoving(j *job) {
-	switch j.rec.Handoff.Phase {
-	case grid.Withdrawing:
-		c.withdraw(j)
-		c.backoff(j, onHandoff)
-	default:
-		c.sendAbort(c.bond(j), "the owner was restarted")
-		c.dropOffer(j, "the offer died with a restart of this broker")
-	}
+	c.sendAbort(c.bond(j), "the owner was restarted")
+	c.dropOffer(j, "the offer died with a restart of this broker")
 }
 
 // sweep drops folders that nothing needs: what a crash left behind between the save

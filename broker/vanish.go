@@ -36,7 +36,7 @@ func (c *Core) unseenAttempt(j *job, phase grid.Phase) {
 	switch {
 	case waits && (phase == grid.Withdrawn || j.rec.Local == ""):
 		if j.rec.Reason == "" {
-			j.rec.Reason = "the batch system does not know it"
+			j.rec.Reason = map[bool]string{true: "its attempt is withdrawn", false: "the batch system does not know it"}[phase == grid.Withdrawn]
 		}
 		c.withdraw(j)
 	case phase == grid.Withdrawn || !waits && j.rec.State != grid.Running:

@@ -32,6 +32,7 @@ type world struct {
 	log    []string
 	tell   func(at *site, text string) // each save, message and start, for a transcript; may be nil
 	cut    map[[2]grid.PeerID]bool     // ways, from and to, on which all messages are lost
+	dies   func(*site, Effect) bool    // where a site is to crash, right after an effect of its; may be nil
 	// restored: a journal was put back, so that two records may say Owning for a while.
 	restored bool
 }
@@ -240,6 +241,12 @@ func (s *site) later(d grid.Tick, ev Event) {
 func (s *site) step(ev Event) {
 	for _, e := range s.core.Step(s.w.now, ev) {
 		s.do(e)
+		if s.w.dies != nil && s.w.dies(s, e) {
+			s.w.dies = nil
+			s.w.say(s, "CRASHES")
+			s.crash(crashed)
+			return // what else this step wanted is lost
+		}
 	}
 	if at, ok := s.core.Next(); ok && (s.wake == 0 || at < s.wake || s.wake <= s.w.now) {
 		s.wake = at
