@@ -148,6 +148,61 @@ func TestAnyBrokerAnswersForAnyJob(t *testing.T) {
 	}
 }
 
+// The data folder of a home is put back to what it was before a job was handed over.
+// The job does not run twice, and its user gets the result.
+func TestARestoredBackupRunsNothingTwice(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	a := newSite(t, dir, "a", cluster.Options{Nodes: 1, Cores: 1, More: machine("x86_64")})
+	b := newSite(t, dir, "b", cluster.Options{Nodes: 1, Cores: 2, More: machine("arm")})
+	start(t, a, b)
+	introduce(t, a, b)
+	must(t, b.Stop())
+	id := work{script: waits(dir, "job"), arch: "arm", output: "out.txt"}.submit(t, a, dir, "job")
+	eventually(t, 30*time.Second, "it does not wait for b", func() bool { return strings.Contains(status(t, a, id).Reason, "no site can take it now") })
+	must(t, a.Stop())
+	data, backup := filepath.Join(a.Dir, "data"), filepath.Join(dir, "backup")
+	copyTree(t, backup, data)
+
+	start(t, a, b)
+	becomes(t, a, id, 60*time.Second, "RUNNING")
+	must(t, a.Stop())
+	must(t, os.RemoveAll(data))
+	copyTree(t, data, backup)
+	start(t, a)
+	eventually(t, 30*time.Second, "a does not learn that b has the job", func() bool {
+		st := status(t, a, id)
+		return st.State == "RUNNING" && st.Owner == "b"
+	})
+	if log, err := os.ReadFile(a.Log); err != nil || !strings.Contains(string(log), "rolled back") {
+		t.Errorf("the log of a does not tell its administrator: %v", err)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o644))
+	exits(t, a, id, 0)
+	if got := output(t, a, dir, id, "out.txt"); got != "this was job\n" {
+		t.Errorf("it left %q", got)
+	}
+	if n := ledger(t, dir, "start job"); n != 1 {
+		t.Errorf("it was started %d times", n)
+	}
+	exits(t, a, work{script: "true", arch: "x86_64"}.submit(t, a, dir, "next"), 0) // a goes on
+}
+
+// copyTree copies a folder, as private as it is.
+func copyTree(t *testing.T, to, from string) {
+	t.Helper()
+	must(t, os.CopyFS(to, os.DirFS(from)))
+	must(t, filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error { // CopyFS leaves modes to the umask
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			return os.Chmod(path, 0o700)
+		}
+		return os.Chmod(path, 0o600)
+	}))
+}
+
 // Somebody copies the folder of a site and runs the copy: both have one identity. A
 // neighbour that meets both tells them, and they stop until an administrator decides.
 func TestATwinStops(t *testing.T) {
@@ -160,13 +215,7 @@ func TestATwinStops(t *testing.T) {
 	must(t, b.Stop())
 	twin := newSite(t, dir, "twin", cluster.Options{})
 	must(t, os.RemoveAll(twin.Dir))
-	must(t, os.CopyFS(twin.Dir, os.DirFS(b.Dir)))
-	must(t, filepath.WalkDir(twin.Dir, func(path string, d fs.DirEntry, err error) error { // CopyFS leaves modes to the umask
-		if err == nil && !d.IsDir() {
-			err = os.Chmod(path, 0o600)
-		}
-		return err
-	}))
+	copyTree(t, twin.Dir, b.Dir)
 	start(t, b, twin)
 	alarm := func(s site) string {
 		var list []api.Site
