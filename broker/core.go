@@ -76,6 +76,8 @@ type Config struct {
 	Verify func(by grid.PeerID, text, signature []byte) bool
 	// Draining is what the journal says: take no grid jobs, hand on those that wait.
 	Draining bool
+	// State is the rest of what the journal says of this site.
+	State grid.SiteState
 
 	// Broken are rules switched off to prove a checker; never in a daemon.
 	Broken Rules
@@ -131,6 +133,7 @@ type Core struct {
 	targets []grid.PeerID          // members with Send, by name: L(i)
 
 	draining bool
+	state    grid.SiteState // as saveState writes it, but for what other fields hold
 
 	undecided []grid.JobID // READY jobs without a place, in order of arrival
 	round     *round       // the search under way, or nil
@@ -174,6 +177,7 @@ func New(cfg Config, members []grid.Member, records []grid.Record) *Core {
 		strays:   map[grid.AttemptID]int{},
 		rounds:   cfg.Seed,
 		draining: cfg.Draining,
+		state:    cfg.State,
 		random:   rand.New(rand.NewPCG(cfg.Seed, uint64(len(records)))),
 		marks:    map[grid.PeerID][]grid.JournalID{},
 		boots:    map[grid.PeerID][]uint64{},

@@ -14,7 +14,8 @@ import (
 func (c *Core) drainRequest(e DrainRequest) {
 	if c.draining != e.On {
 		c.draining = e.On
-		c.emit(Save{grid.Change{Site: &grid.SiteState{Draining: e.On, Since: c.now}}})
+		c.state.Since = c.now
+		c.saveState()
 		for _, m := range c.neighbours() {
 			c.send(m, wire.Announce{Site: c.facts()})
 		}
@@ -27,6 +28,17 @@ func (c *Core) drainRequest(e DrainRequest) {
 		}
 	}
 	c.emit(Answer{Token: e.Token})
+}
+
+// saveState writes down what is durably known of this site.
+func (c *Core) saveState() {
+	state := c.state
+	state.Draining = c.draining
+	state.RolledBack = 0
+	if c.rolled != nil {
+		state.RolledBack = c.rolled.to
+	}
+	c.emit(Save{grid.Change{Site: &state}})
 }
 
 // facts is what this broker says of its site.

@@ -190,11 +190,9 @@ func (c *Core) rolledBack(told grid.PeerID, sequence uint64) {
 		c.rolled.to = max(c.rolled.to, sequence)
 		return
 	}
-	c.rolled = &rollback{to: sequence, waiting: map[grid.PeerID]bool{}}
-	for p := range c.members {
-		c.rolled.waiting[p] = true
-	}
-	c.alarmRolled(told)
+	c.awaitAll(sequence)
+	c.saveState()
+	c.alarmRolled(c.nameOf(told) + " has seen a later one")
 	for _, j := range c.sorted() {
 		if j.rec.Handoff.Phase == grid.Offering || j.rec.Handoff.Phase == grid.Withdrawing {
 			c.sendAbort(c.bond(j), "its journal was rolled back")
@@ -209,14 +207,31 @@ func (c *Core) rolledBack(told grid.PeerID, sequence uint64) {
 	c.recount()
 }
 
-func (c *Core) alarmRolled(told grid.PeerID) {
+// awaitAll begins to wait for all members.
+func (c *Core) awaitAll(sequence uint64) {
+	c.rolled = &rollback{to: max(1, sequence), waiting: map[grid.PeerID]bool{}}
+	for p := range c.members {
+		c.rolled.waiting[p] = true
+	}
+}
+
+// recoverRollback goes on asking where the last life stopped.
+func (c *Core) recoverRollback() {
+	if to := c.state.RolledBack; to != 0 {
+		c.awaitAll(to)
+		c.alarmRolled("that was found before the last start")
+		c.recount()
+	}
+}
+
+func (c *Core) alarmRolled(how string) {
 	var names []string
 	for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
 		names = append(names, c.nameOf(p))
 	}
 	slices.Sort(names)
-	c.emit(Alarm{fmt.Sprintf("the journal of this broker was rolled back (%s has seen a later one): it starts nothing before all neighbours were asked. "+
-		"Still to answer: %v. One that will not come back: `gbroker forget SITE`, or remove it from the neighbours", c.nameOf(told), names)})
+	c.emit(Alarm{fmt.Sprintf("the journal of this broker was rolled back (%s): it starts nothing before all neighbours were asked. "+
+		"Still to answer: %v. One that will not come back: `gbroker forget SITE`, or remove it from the neighbours", how, names)})
 }
 
 // recount asks those that have not settled.
@@ -290,6 +305,7 @@ func (c *Core) settle() {
 	c.emit(Advance{Sequence: c.rolled.to})
 	c.Durable(c.rolled.to)
 	c.rolled = nil
+	c.saveState()
 	c.emit(Alarm{})
 	c.disarmGeneral(recountDue)
 	c.note("", "", "the journal was rolled back, and all neighbours were asked: going on")

@@ -13,6 +13,7 @@ func (c *Core) recover() {
 	if last := c.lastKnown(); last > 0 && c.now-last > grid.Day {
 		c.ageFrom = c.now + grid.Day
 	}
+	c.recoverRollback()
 	for _, j := range c.sorted() {
 		c.recoverJob(j)
 	}

@@ -183,12 +183,13 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	b.journal.Store(&journal)
 	b.view.reset(records)
 	b.state.Store(&state)
+	b.raise(Alarm{}) // this Core raises its own
 	cfg := b.cfg
 	if cfg.Seen, err = journal.Peers(ctx); err != nil {
 		return fmt.Errorf("loading the journal: %w", err)
 	}
 	cfg.Boot = b.boot.Load()
-	cfg.Draining = state.Draining
+	cfg.Draining, cfg.State = state.Draining, state
 	cfg.Journal = journal.ID()
 	b.cfg.Seed += 1 << 32 // answers to the rounds of this Core are none to the next one's
 	core := New(cfg, b.members, records)

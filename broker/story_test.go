@@ -236,6 +236,12 @@ func TestARollbackWaitsForAll(t *testing.T) {
 	if a.core.rolled == nil || !slices.Equal(slices.Collect(maps.Keys(a.core.rolled.waiting)), []grid.PeerID{c.peer}) {
 		t.Fatalf("rolled back: %+v", a.core.rolled)
 	}
+	a.crash(grid.Second)
+	a.id.Sequence = 1000 // as if it had grown beyond what was seen
+	w.run(w.now+10*grid.Second, nil)
+	if a.core.rolled == nil || !a.core.rolled.waiting[c.peer] {
+		t.Fatal("forgotten by a restart")
+	}
 	id := w.hand(a, "1", 1, false)
 	w.run(w.now+grid.Hour, nil)
 	if n := len(w.starts[id]); n != 0 {

@@ -167,7 +167,7 @@ func (s *site) config() Config {
 		Sign:   func(text []byte) []byte { return signature(s.peer, text) },
 		Verify: func(by grid.PeerID, text, sig []byte) bool { return string(signature(by, text)) == string(sig) },
 		Margin: grid.Second, Cooldown: 5 * grid.Second, Soon: grid.Second, Settle: 2 * grid.Second, Delta: 20 * grid.Second,
-		Grace: 5 * grid.Second, Refresh: grid.Second, Draining: s.state.Draining,
+		Grace: 5 * grid.Second, Refresh: grid.Second, Draining: s.state.Draining, State: s.state,
 	}
 }
 

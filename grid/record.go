@@ -103,6 +103,9 @@ type Record struct {
 // SiteState is what a broker durably knows of its own site.
 type SiteState struct {
 	Draining bool // it takes no grid jobs, and hands those that wait to its neighbours
+	// RolledBack is the sequence that others have seen of this journal, while it is known to have
+	// been rolled back and not all of them were asked; 0 is not so.
+	RolledBack uint64
 	Since    Tick // when that was last changed
 }
 

@@ -58,8 +58,9 @@ type deedRow struct {
 
 // siteRow is grid.SiteState; what is not set is left out.
 type siteRow struct {
-	Draining bool      `json:",omitempty"`
-	Since    grid.Tick `json:",omitempty"`
+	Draining   bool      `json:",omitempty"`
+	RolledBack uint64    `json:",omitempty"`
+	Since      grid.Tick `json:",omitempty"`
 }
 
 type jobRow struct {
