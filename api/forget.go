@@ -21,8 +21,8 @@ type Forgotten struct {
 	Jobs []Fate      `json:"jobs"`
 }
 
-// Fate is what becomes of one job: again (at a new term), lost, killed, or "goes on"
-// where the job's home is the forgotten site.
+// Fate is what becomes of one job: again (at a new term), lost, killed; declined, where
+// the site had offered it here; or "goes on", where the site is the job's home.
 type Fate struct {
 	ID      grid.JobID `json:"id"`
 	State   string     `json:"state"` // before

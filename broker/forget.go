@@ -22,7 +22,8 @@ import (
 // on disk, and from then on every word of the older one is dropped; see claim.go.
 //
 // A job whose home is the forgotten site is owned here all the same: it goes on, and
-// its result is kept for its user.
+// its result is kept for its user. One that it offered here, and never committed, is
+// declined.
 
 // Verdict is what becomes of a job when the site that has it is forgotten.
 type Verdict uint8
@@ -32,11 +33,12 @@ const (
 	RunAgain Verdict = 1 + iota // at a new term
 	GiveUp                      // LOST
 	EndKilled
-	GoOn // its home is forgotten: it goes on here
+	GoOn    // its home is forgotten: it goes on here
+	Decline // its owner is forgotten, which offered it here: it is never to be owned here
 )
 
 func (v Verdict) String() string {
-	return [...]string{"none", "again", "lost", "killed", "goes on"}[min(int(v), 4)]
+	return [...]string{"none", "again", "lost", "killed", "goes on", "declined"}[min(int(v), 5)]
 }
 
 // Fate is what forgetting a site does to one job.
@@ -71,6 +73,10 @@ func (c *Core) fate(j *job, e Forget) Fate {
 	f := Fate{Job: r.Job.ID, State: r.State}
 	if r.Job.Home == e.Site && r.Standing == grid.Owning && !r.HomeForgotten {
 		f.Verdict, f.Why = GoOn, "its result is kept here"
+		return f
+	}
+	if r.Standing == grid.Prepared && r.Owner == e.Site && !c.home(j) {
+		f.Verdict, f.Why = Decline, "it was offered here, and is not owned here"
 		return f
 	}
 	if !c.home(j) || r.Standing != grid.Watching && r.Standing != grid.Prepared || r.Owner != e.Site || r.State.Terminal() {
@@ -110,6 +116,8 @@ func (c *Core) meet(j *job, f Fate, by string) {
 	case GoOn:
 		j.rec.HomeForgotten = true
 		c.save(j, why)
+	case Decline:
+		c.decline(j, why)
 	}
 }
 

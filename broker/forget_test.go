@@ -43,6 +43,7 @@ func TestFates(t *testing.T) {
 		{"elsewhere", watching(him, nil), 0, 0},
 		{"ended for good", watching(her, func(r *grid.Record) { r.State, r.End = grid.Completed, grid.Completed }), 0, 0},
 		{"of that home, here", grid.Record{Job: jobOf(her, "b", "1"), Standing: grid.Owning, State: grid.Running, Owner: me, Attempt: 1}, GoOn, GoOn},
+		{"offered here by it", grid.Record{Job: jobOf(him, "c", "1"), Standing: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}}, Decline, Decline},
 		{"of this home, here", grid.Record{Job: jobOf(me, "a", "1"), Standing: grid.Owning, State: grid.Running, Owner: me, Attempt: 1}, 0, 0},
 	} {
 		for fenced, want := range map[bool]Verdict{false: k.plain, true: k.fenced} {
@@ -77,6 +78,8 @@ func checkFate(t *testing.T, name string, c *Core, before grid.Record, v Verdict
 		ok = r.State == grid.Lost && r.Epoch == before.Epoch && r.Handoff.Phase == grid.NoHandoff && r.Reason != ""
 	case EndKilled:
 		ok = r.State == grid.Killed
+	case Decline:
+		ok = r.Standing == grid.Declined
 	case GoOn:
 		ok = r.HomeForgotten && r.State == before.State
 	}
