@@ -89,6 +89,9 @@ func (c *Core) onCancel(from grid.PeerID, m wire.Cancel) {
 	if j.rec.State.Terminal() || j.rec.End != 0 {
 		return
 	}
+	if c.cfg.Broken.Without(CancelFenced) && m.Epoch != j.rec.Epoch {
+		return
+	}
 	if !j.rec.CancelRequested {
 		j.rec.CancelRequested = true
 		c.save(j, "cancel requested at home")

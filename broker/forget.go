@@ -87,7 +87,7 @@ func (c *Core) fate(j *job, e Forget) Fate {
 		f.Verdict, f.Why = EndKilled, "cancelled, and nothing of it can run any more"
 	case r.CancelRequested:
 		f.Verdict, f.Why = GiveUp, "cancelled; whether it still runs there is not known"
-	case r.Job.Rerunnable:
+	case r.Job.Rerunnable || c.cfg.Broken.Without(ForgetStartsAll):
 		f.Verdict, f.Why = RunAgain, "it may run again"
 	case r.End != 0:
 		f.Verdict, f.Why = GiveUp, fmt.Sprintf("it had ended there (%s), and its output is there", r.End)

@@ -12,6 +12,9 @@ import (
 // the wait for answers, files that do not come. A home may have decided meanwhile:
 // nothing is submitted for it before it is heard again.
 func (c *Core) gap(e Gap) {
+	if c.cfg.Broken.Without(AbsenceOverGap) {
+		return
+	}
 	c.note("", "", "this broker did not listen for "+seconds(e.Span)+": what counts absence starts again")
 	for _, j := range c.sorted() {
 		j.began, j.homeHeard = c.now, 0

@@ -186,6 +186,9 @@ func (c *Core) stopped(ev Event) {
 
 // rolledBack stops every start and handoff until all have been asked.
 func (c *Core) rolledBack(told grid.PeerID, sequence uint64) {
+	if c.cfg.Broken.Without(RollbackUnseen) {
+		return
+	}
 	if c.rolled != nil {
 		c.rolled.to = max(c.rolled.to, sequence)
 		return

@@ -22,6 +22,17 @@ const (
 	CancelledToldEarly
 	// NoLease: an owner waits for ever for a candidate that has accepted.
 	NoLease
+	// NoEpochCheck: a home takes the report of an owner of an older epoch for the job's.
+	NoEpochCheck
+	// RollbackUnseen: a broker does not care that others have seen a later journal of it.
+	RollbackUnseen
+	// CancelFenced: a cancel counts only at the epoch at which it was said.
+	CancelFenced
+	// ForgetStartsAll: forgetting a site starts jobs again that may have started there unseen.
+	ForgetStartsAll
+	// AbsenceOverGap: absence counts also while this broker did not listen, and a home's word
+	// from before counts as fresh.
+	AbsenceOverGap
 )
 
 // Without tells that a rule is switched off.

@@ -18,6 +18,7 @@ type batch struct {
 	ended  map[grid.AttemptID]account
 	blind  bool // nodes do not see the control directory: no start tokens
 	passed bool // a pass is planned
+	off    bool // nothing starts, and no command is answered
 }
 
 // account is what a blind site remembers of a job that is gone.
@@ -84,6 +85,9 @@ func (b *batch) pass() {
 // schedule starts what fits, in order.
 func (b *batch) schedule() {
 	for _, l := range slices.Clone(b.jobs) {
+		if b.off {
+			return
+		}
 		if !l.waits() || l.ours || l.theirs {
 			continue
 		}
@@ -122,7 +126,7 @@ func (b *batch) place(l *local) bool {
 // early has the scheduler start a job at this very moment, out of turn, if it fits.
 func (b *batch) early(l *local) {
 	w := b.s.w
-	if l != nil && l.waits() && w.strikes(EarlyStart, w.rnd.batch) && b.place(l) {
+	if l != nil && !b.off && l.waits() && w.strikes(EarlyStart, w.rnd.batch) && b.place(l) {
 		b.start(l)
 	}
 }

@@ -23,7 +23,7 @@ func newWorld(o Options) *world {
 	}
 	r := w.rnd.build
 	for i := range o.Brokers {
-		s := &site{w: w, i: i, disk: newDisk(), links: map[grid.PeerID]grid.Link{}}
+		s := &site{w: w, i: i, disk: newDisk(), links: map[grid.PeerID]grid.Link{}, forgot: map[grid.PeerID]bool{}}
 		name := siteName(i)
 		s.peer = grid.PeerID("peer-" + name)
 		speed, nodes, cores := [...]float64{1, 1, 2, 4}[r.IntN(4)], 1+r.IntN(3), 4<<r.IntN(3)
@@ -82,7 +82,7 @@ func (w *world) connect() {
 }
 
 func (w *world) join(a, b *site, send bool) {
-	a.members = append(a.members, grid.Member{Name: b.name(), Peer: b.peer, Send: send})
+	a.members = append(a.members, grid.Member{Name: b.name(), Peer: b.peer, Send: send, SameUsers: true})
 	rate := [...]float64{2e5, 1e6, 1e7}[w.rnd.build.IntN(3)]
 	a.links[b.peer] = grid.Link{RTT: 2 * w.lag[a.i][b.i], Rates: []grid.Rate{{Size: 1 << 20, BytesPerSecond: rate, Measured: true}}}
 }

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"gbroker/broker"
@@ -17,8 +18,11 @@ type disk struct {
 	sequence    uint64
 	folders     map[grid.JobID]*folder
 	full, slow  bool
-	unreadable  bool // the control directories, for now
-	lost        bool // a journal was lost here
+	unreadable  bool                             // the control directories, for now
+	damaged     bool                             // a journal was lost here, or restored from a backup
+	peers       map[grid.PeerID][]grid.JournalID // what was seen of others' journals
+	pending     []broker.Saw                     // noted, and durable with the next commit
+	backup      *backup
 }
 
 // folder is what there is of a job's files.
@@ -45,7 +49,7 @@ const (
 )
 
 func newDisk() disk {
-	return disk{records: map[grid.JobID]*grid.Record{}, incarnation: 1, folders: map[grid.JobID]*folder{}}
+	return disk{records: map[grid.JobID]*grid.Record{}, incarnation: 1, folders: map[grid.JobID]*folder{}, peers: map[grid.PeerID][]grid.JournalID{}}
 }
 
 func (d *disk) folder(id grid.JobID) *folder {
@@ -69,7 +73,49 @@ func (d *disk) commit(changes []grid.Change) {
 			d.records[c.Job] = c.Record
 		}
 	}
+	for _, s := range d.pending {
+		d.see(s)
+	}
+	d.pending = nil
 	d.sequence++
+}
+
+// see notes how far a peer's journal has come.
+func (d *disk) see(s broker.Saw) {
+	list := slices.Clone(d.peers[s.Peer])
+	k := slices.IndexFunc(list, func(o grid.JournalID) bool { return o.Incarnation == s.Journal.Incarnation })
+	if k < 0 {
+		list = append(list, s.Journal)
+	} else {
+		list[k].Sequence = max(list[k].Sequence, s.Journal.Sequence)
+	}
+	d.peers[s.Peer] = list
+}
+
+// backup is a copy of the journal.
+type backup struct {
+	records  map[grid.JobID]*grid.Record
+	state    grid.SiteState
+	sequence uint64
+	peers    map[grid.PeerID][]grid.JournalID
+}
+
+// keep makes a backup of the journal.
+func (d *disk) keep() {
+	d.backup = &backup{maps.Clone(d.records), d.state, d.sequence, maps.Clone(d.peers)}
+}
+
+// restore puts the backup in the journal's place.
+func (d *disk) restore() {
+	b := d.backup
+	d.records, d.state, d.sequence, d.peers = maps.Clone(b.records), b.state, b.sequence, maps.Clone(b.peers)
+	d.pending = nil
+	d.damaged = true
+}
+
+// id says how far the journal is.
+func (d *disk) id() grid.JournalID {
+	return grid.JournalID{Incarnation: d.incarnation, Sequence: d.sequence}
 }
 
 // load is what a new Core is made from.
@@ -88,7 +134,8 @@ func (d *disk) loseJournal() {
 	d.state = grid.SiteState{}
 	d.incarnation++
 	d.sequence = 0
-	d.lost = true
+	d.peers, d.pending, d.backup = map[grid.PeerID][]grid.JournalID{}, nil, nil
+	d.damaged = true
 }
 
 // changesOf merges the saves of effects, as the shell does: the last record of each job.

@@ -22,7 +22,7 @@ var (
 // snapshot lists the queue and the nodes.
 func (b *batch) snapshot() (plan.Snapshot, error) {
 	w, h := b.s.w, &b.s.host
-	if w.strikes(ListingFails, w.rnd.batch) {
+	if w.strikes(ListingFails, w.rnd.batch) || b.off {
 		return plan.Snapshot{}, errBusy
 	}
 	p := plan.Snapshot{At: h.now(), Site: b.s.facts, Nodes: b.s.nodes}
@@ -49,7 +49,7 @@ func (b *batch) snapshot() (plan.Snapshot, error) {
 // attempts lists what of ours waits or runs.
 func (b *batch) attempts() ([]grid.AttemptID, error) {
 	w := b.s.w
-	if w.strikes(ListingFails, w.rnd.batch) || w.strikes(ListingEmpty, w.rnd.batch) {
+	if w.strikes(ListingFails, w.rnd.batch) || w.strikes(ListingEmpty, w.rnd.batch) || b.off {
 		return nil, errEmpty
 	}
 	var ids []grid.AttemptID
@@ -74,13 +74,19 @@ func (b *batch) submit(sub grid.Submission) (grid.LocalID, error) {
 		f.known[b.tokenOf(sub.ID)] = true
 	}
 	switch {
+	case b.off:
+		return "", errBusy
 	case w.strikes(SubmitFails, r):
 		if r.IntN(2) == 0 {
 			return "", errBusy
 		}
 		return "", fmt.Errorf("%w: the server refuses it", grid.ErrInvalid)
 	case !b.blind && w.strikes(SubmitLate, r):
-		w.after(between(r, grid.Second, 3*grid.Minute), func() { b.enqueue(sub) })
+		w.after(between(r, grid.Second, 3*grid.Minute), func() {
+			if !b.off {
+				b.enqueue(sub)
+			}
+		})
 		return "", errBusy
 	case w.strikes(SubmitUnanswered, r):
 		b.enqueue(sub)
@@ -147,7 +153,7 @@ func (b *batch) withdraw(id grid.AttemptID) (bool, error) {
 	l := b.find(id)
 	b.early(l)
 	switch {
-	case w.strikes(CommandFails, w.rnd.batch):
+	case w.strikes(CommandFails, w.rnd.batch), b.off:
 		return false, errBusy
 	case b.blind:
 		return b.withdrawBlind(id, l)
@@ -235,7 +241,7 @@ func (b *batch) kill(id grid.AttemptID) error {
 func (b *batch) progress(id grid.AttemptID) (grid.Progress, error) {
 	w := b.s.w
 	l := b.find(id)
-	empty := w.strikes(ListingEmpty, w.rnd.batch)
+	empty := w.strikes(ListingEmpty, w.rnd.batch) || b.off
 	if empty && w.broken.shell[emptyListingMeansGone] {
 		l = nil
 		if b.began(id) {

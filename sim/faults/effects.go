@@ -40,6 +40,10 @@ func (h *host) dispatch(e broker.Effect) {
 		h.collect(e)
 	case broker.Discard:
 		h.discard(e)
+	case broker.Saw:
+		s.disk.pending = append(s.disk.pending, e)
+	case broker.Alarm:
+		w.tell(s, "ALARM: %s", e.Text)
 	case broker.Note:
 		w.tell(s, "notes %s: %s", e.Job, e.Text)
 	}

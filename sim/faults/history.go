@@ -60,6 +60,7 @@ func Run(o Options) Result {
 	w.storm = false
 	w.until(w.now+faultLength, nil)
 	w.storms = w.now
+	w.bury()
 	w.tell(nil, "the faults are over")
 	w.calm()
 	w.settle()
@@ -111,18 +112,10 @@ func (w *world) open() *fact {
 	return nil
 }
 
-// excused: the job's home or owner is gone for ever, or one of them has lost its
-// journal, or the only sites that could have run it are gone.
+// excused: the job's home is gone for ever, or its journal was lost or restored, or the
+// only sites that could have run it are gone.
 func (w *world) excused(f *fact) bool {
-	if f.home.gone || f.home.disk.lost {
-		return true
-	}
-	r := f.home.disk.records[f.id]
-	if r == nil {
-		return false
-	}
-	o := w.byPeer[r.Owner]
-	return f.cores > w.most(f.home) || o != nil && (o.gone || o.disk.lost)
+	return f.home.gone || f.home.disk.damaged || f.cores > w.most(f.home)
 }
 
 // queued checks S9 once a minute: a job that waits is in a queue, and not held by us.

@@ -26,6 +26,8 @@ type host struct {
 	up     bool
 	life   int // raised by each crash: what was under way before is void
 	cores  uint64
+	nonce  uint64       // random number of this life
+	drift  grid.Tick    // of the wall clock against Core's, when last looked at
 	core   *broker.Core // nil between a failed save and the next Core
 	inbox  []broker.Event
 	busy   bool // a commit is being written
@@ -39,14 +41,14 @@ type host struct {
 	view    map[grid.JobID]*grid.Record // what readers see
 	lanes   map[lane][]*work
 	lives   map[grid.PeerID]grid.Liveness
-	met     map[grid.PeerID]bool
+	met     map[grid.PeerID]uint64 // the lives of peers that were greeted
 	heard   map[grid.PeerID]*heard
 	answers map[broker.Token]func(broker.Answer)
 	tokens  broker.Token
 }
 
 // heard is what was last heard of a peer, for a Core that follows another.
-type heard struct{ site, link, live broker.Event }
+type heard struct{ site, link, journal, live broker.Event }
 
 // maxBatch is the shell's.
 const maxBatch = 256
@@ -59,8 +61,10 @@ func (h *host) boot() {
 	}
 	h.up = true
 	h.base, h.since = s.clock.wall(s.w.now), s.w.now
+	h.drift = s.clock.wall(s.w.now) - h.now()
+	h.nonce = 1 + s.w.rnd.disk.Uint64N(1<<62)
 	h.lanes, h.heard = map[lane][]*work{}, map[grid.PeerID]*heard{}
-	h.lives, h.met = map[grid.PeerID]grid.Liveness{}, map[grid.PeerID]bool{}
+	h.lives, h.met = map[grid.PeerID]grid.Liveness{}, map[grid.PeerID]uint64{}
 	h.answers = map[broker.Token]func(broker.Answer){}
 	s.w.tell(s, "the broker starts")
 	h.begin()
@@ -90,7 +94,7 @@ func (h *host) begin() {
 func (w *world) config(s *site) broker.Config {
 	return broker.Config{
 		Self: s.peer, Site: s.facts, Seed: uint64(s.i)<<48 | s.host.cores<<32, Broken: w.broken.core,
-		Journal: grid.JournalID{Incarnation: s.disk.incarnation, Sequence: s.disk.sequence},
+		Journal: s.disk.id(), Boot: s.host.nonce, Seen: maps.Clone(s.disk.peers),
 		Refresh: 20 * grid.Second, Digest: grid.Minute, Decline: decline,
 		Delta: 2 * grid.Minute, Settle: 10 * grid.Second, Draining: s.disk.state.Draining,
 		Sign:   func(text []byte) []byte { return signature(s.peer, text) },
@@ -134,6 +138,8 @@ func (h *host) word(ev broker.Event) {
 		about(e.Peer).site = e
 	case broker.LinkChanged:
 		about(e.Peer).link = e
+	case broker.PeerJournal:
+		about(e.Peer).journal = e
 	case broker.PeerChanged:
 		about(e.Peer).live = e
 	}
@@ -143,7 +149,7 @@ func (h *host) word(ev broker.Event) {
 func (h *host) remembered() []broker.Event {
 	var list []broker.Event
 	for _, p := range slices.Sorted(maps.Keys(h.heard)) {
-		for _, ev := range []broker.Event{h.heard[p].site, h.heard[p].link, h.heard[p].live} {
+		for _, ev := range []broker.Event{h.heard[p].site, h.heard[p].link, h.heard[p].journal, h.heard[p].live} {
 			if ev != nil {
 				list = append(list, ev)
 			}
@@ -194,7 +200,7 @@ func (h *host) turn() {
 		var effects []broker.Effect
 		for _, ev := range batch {
 			w.result.Steps++
-			made := h.core.Step(h.now(), ev)
+			made := h.step(ev)
 			if h.overtakes(effects, made) {
 				h.leave(made)
 				made = nil
@@ -211,6 +217,26 @@ func (h *host) turn() {
 	}
 }
 
+// gapAfter is the shell's.
+const gapAfter = 3 * grid.Second
+
+// step tells the Core of a time when nobody listened, and then what has come.
+func (h *host) step(ev broker.Event) []broker.Effect {
+	now := h.now()
+	gap := grid.Tick(0)
+	if at, ok := h.core.Next(); ok {
+		gap = now - at
+	}
+	drift := h.s.clock.wall(h.s.w.now) - now
+	gap = max(gap, drift-h.drift, h.drift-drift)
+	h.drift = drift
+	if gap < gapAfter {
+		return h.core.Step(now, ev)
+	}
+	h.s.w.tell(h.s, "did not listen for %v s, or its clock jumped", gap.Seconds())
+	return append(h.core.Step(now, broker.Gap{Span: gap}), h.core.Step(now, ev)...)
+}
+
 // overtakes is the shell with one rule broken: the effects of a step without a save do
 // not wait for the saves of the steps before it.
 func (h *host) overtakes(before, made []broker.Effect) bool {
@@ -220,7 +246,13 @@ func (h *host) overtakes(before, made []broker.Effect) bool {
 // perform makes the saves durable, then lets the effects leave.
 func (h *host) perform(effects []broker.Effect) {
 	changes := changesOf(effects)
+	for _, e := range effects {
+		if a, ok := e.(broker.Advance); ok {
+			h.s.disk.sequence = max(h.s.disk.sequence, a.Sequence)
+		}
+	}
 	if len(changes) == 0 {
+		h.core.Durable(h.s.disk.sequence)
 		h.finish(effects)
 		return
 	}
@@ -252,6 +284,7 @@ func (h *host) commit(effects []broker.Effect, changes []grid.Change) {
 		return
 	}
 	s.disk.commit(changes)
+	h.core.Durable(s.disk.sequence)
 	w.truth.saved(s, changes)
 	if h.at(afterSave, changes) {
 		return

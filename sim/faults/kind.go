@@ -17,6 +17,7 @@ const (
 	DiskFull
 	SlowDisk
 	JournalLost
+	JournalRestored
 
 	Crash
 	CrashAtPoint
@@ -45,6 +46,8 @@ const (
 	ClockStep
 
 	Drain
+	Forgotten
+	Fenced
 
 	kinds
 )
@@ -52,13 +55,13 @@ const (
 var kindNames = [kinds]string{
 	Loss: "loss", Duplicate: "duplicate", Delay: "delay", Partition: "partition", OneWay: "one-way", FalseWord: "false-word",
 	FetchBreak: "fetch-break",
-	SaveFails:  "save-fails", DiskFull: "disk-full", SlowDisk: "slow-disk", JournalLost: "journal-lost",
+	SaveFails:  "save-fails", DiskFull: "disk-full", SlowDisk: "slow-disk", JournalLost: "journal-lost", JournalRestored: "journal-restored",
 	Crash: "crash", CrashAtPoint: "crash-at-point", PowerCut: "power-cut", Pause: "pause", SiteGone: "site-gone",
 	SubmitFails: "submit-fails", SubmitUnanswered: "submit-unanswered", SubmitLate: "submit-late", SubmitForgotten: "submit-forgotten",
 	CommandFails: "command-fails", CommandSlow: "command-slow", ListingFails: "listing-fails", ListingEmpty: "listing-empty",
 	JobHidden: "job-hidden", JobLost: "job-lost", Requeue: "requeue", IDReused: "id-reused", EarlyStart: "early-start",
 	ControlUnreadable: "control-unreadable", OperatorHold: "operator-hold", OperatorDelete: "operator-delete", CollectFails: "collect-fails",
-	ClockStep: "clock-step", Drain: "drain",
+	ClockStep: "clock-step", Drain: "drain", Forgotten: "forgotten", Fenced: "forgotten-fenced",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -67,7 +70,8 @@ func (k Kind) String() string { return kindNames[k] }
 func Kinds() []string { return kindNames[:] }
 
 // rates says how much of each kind there is. Of Partition, OneWay, FalseWord, DiskFull,
-// SlowDisk, Crash, PowerCut, Pause, SiteGone, JournalLost, ControlUnreadable, ClockStep and Drain
+// SlowDisk, Crash, PowerCut, Pause, SiteGone, JournalLost, JournalRestored, ControlUnreadable, ClockStep,
+// Drain, Forgotten and Fenced
 // it is how many are to be expected in one history; of all others how likely it is that
 // one message, command, commit or job meets it.
 type rates [kinds]float64
@@ -83,8 +87,8 @@ func (r rates) plus(o rates) rates {
 var (
 	calmRates    = rates{Drain: 1}
 	networkRates = rates{Loss: 0.04, Duplicate: 0.06, Delay: 0.03, Partition: 1.5, OneWay: 1, FalseWord: 2, FetchBreak: 0.15}
-	diskRates    = rates{SaveFails: 0.004, DiskFull: 0.5, SlowDisk: 1, JournalLost: 0.15, Crash: 2, CrashAtPoint: 0.0008}
-	crashRates   = rates{Crash: 4, CrashAtPoint: 0.002, Pause: 2, PowerCut: 0.3, SiteGone: 0.08, Drain: 0.5}
+	diskRates    = rates{SaveFails: 0.004, DiskFull: 0.5, SlowDisk: 1, JournalLost: 0.15, JournalRestored: 0.2, Crash: 2, CrashAtPoint: 0.0008}
+	crashRates   = rates{Crash: 4, CrashAtPoint: 0.002, Pause: 2, PowerCut: 0.3, SiteGone: 0.08, Drain: 0.5, Forgotten: 0.15, Fenced: 0.15}
 	batchRates   = rates{
 		SubmitFails: 0.04, SubmitUnanswered: 0.04, SubmitLate: 0.03, SubmitForgotten: 0.02, CommandFails: 0.05, CommandSlow: 0.05,
 		ListingFails: 0.04, ListingEmpty: 0.04, JobHidden: 0.04, JobLost: 0.02, Requeue: 0.06, IDReused: 0.1, EarlyStart: 0.2,

@@ -17,7 +17,7 @@ func (w *world) settle() {
 		if w.result.Violation != nil {
 			return
 		}
-		if !s.gone && !s.disk.lost {
+		if !s.gone && !s.disk.damaged {
 			w.leftRecords(s)
 			w.leftJobs(s)
 			w.leftFolders(s)
@@ -55,6 +55,9 @@ func (w *world) leftFolders(s *site) {
 			continue
 		}
 		r := s.disk.records[f.id]
+		if r != nil && r.Kept {
+			continue
+		}
 		if r == nil || r.Removed || f.home != s && r.Standing != grid.Owning {
 			w.violate("S8", f.id, "the folder of %s is left at %s", f.id, s.name())
 		}

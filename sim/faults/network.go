@@ -104,12 +104,22 @@ func (w *world) observe(a, b *site) {
 		return
 	}
 	if w.hears(a, b) {
-		if !h.met[b.peer] {
-			h.met[b.peer] = true
-			h.word(broker.PeerSite{Peer: b.peer, Site: b.facts})
-			h.word(broker.LinkChanged{Peer: b.peer, Link: a.links[b.peer]})
+		if h.met[b.peer] != b.host.nonce || h.lives[b.peer] != grid.Alive { // a new connection: Hello
+			first := h.met[b.peer] == 0
+			h.met[b.peer] = b.host.nonce
+			site := b.facts
+			site.Draining = b.disk.state.Draining
+			h.word(broker.PeerSite{Peer: b.peer, Site: site})
+			if first && h.up {
+				h.word(broker.LinkChanged{Peer: b.peer, Link: a.links[b.peer]})
+			}
+			if h.up {
+				h.word(broker.PeerJournal{Peer: b.peer, Journal: b.disk.id(), Boot: b.host.nonce})
+			}
 		}
-		h.live(b.peer, grid.Alive)
+		if h.up {
+			h.live(b.peer, grid.Alive)
+		}
 		return
 	}
 	if h.lives[b.peer] != grid.Alive {

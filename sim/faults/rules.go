@@ -57,6 +57,11 @@ func Rules() []Rule {
 		{Name: "unknown-taken-back", core: broker.UnknownTakenBack, Without: "a job is taken back from a candidate that does not know it"},
 		{Name: "cancelled-told-early", core: broker.CancelledToldEarly, Without: "KILLED is told before the owner has confirmed it"},
 		{Name: "no-lease", core: broker.NoLease, Without: "an owner waits for ever for a candidate that has accepted"},
+		{Name: "no-epoch-check", core: broker.NoEpochCheck, Without: "a home takes the report of an older epoch for the job's"},
+		{Name: "rollback-unseen", core: broker.RollbackUnseen, Without: "a journal that was restored from a backup goes on as if nothing had been"},
+		{Name: "cancel-fenced", core: broker.CancelFenced, Without: "a cancel counts only at the epoch at which it was said"},
+		{Name: "forget-starts-all", core: broker.ForgetStartsAll, Without: "forgetting a site starts again what may have started there"},
+		{Name: "absence-over-gap", core: broker.AbsenceOverGap, Without: "a pause counts as the others' silence, and what was heard before it as fresh"},
 	}
 	for i := range list {
 		if p, ok := shows[list[i].Name]; ok {

@@ -60,6 +60,27 @@ func (w *world) plan() {
 	w.repeat(Drain, w.rnd.crash, func(r *rand.Rand, s *site) {
 		w.during(Drain, s, between(r, 30*grid.Second, faultLength-grid.Minute), s.drain)
 	})
+	for _, s := range w.sites {
+		w.after(between(w.rnd.disk, grid.Minute, stormLength/2), s.disk.keep)
+	}
+	w.repeat(JournalRestored, w.rnd.disk, func(r *rand.Rand, s *site) {
+		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.disk.backup != nil && w.happens(JournalRestored) {
+			s.host.crash(down, "and its journal is restored from a backup")
+			s.disk.restore()
+		}
+	})
+	w.repeat(Forgotten, w.rnd.crash, func(r *rand.Rand, s *site) {
+		if n := len(s.members); n > 0 {
+			if lost := w.byPeer[s.members[r.IntN(n)].Peer]; w.happens(Forgotten) {
+				s.forget(lost, false)
+			}
+		}
+	})
+	w.repeat(Fenced, w.rnd.crash, func(r *rand.Rand, s *site) {
+		if span := between(r, grid.Minute, faultLength-grid.Minute); s.host.up && !s.host.frozen && w.happens(Fenced) {
+			s.fence(span)
+		}
+	})
 	w.repeat(SiteGone, w.rnd.crash, func(_ *rand.Rand, s *site) {
 		if !s.gone && len(w.sites) > 2 && w.happens(SiteGone) {
 			s.perish()
@@ -113,4 +134,38 @@ func (s *site) perish() {
 	s.powerCut(0)
 	s.gone = true
 	s.batch.jobs = nil
+}
+
+// fence stops a broker for a while; its batch system is emptied and off, and the
+// administrators of all the others, who know that, forget the site.
+func (s *site) fence(span grid.Tick) {
+	w := s.w
+	s.host.pause(span)
+	w.tell(s, "its batch system is emptied, and off for %v s", span.Seconds())
+	s.batch.off = true
+	for _, l := range append([]*local(nil), s.batch.jobs...) {
+		s.batch.vanish(l)
+	}
+	w.after(span/2, func() {
+		for _, m := range s.members {
+			if o := w.byPeer[m.Peer]; s.batch.off && !o.gone {
+				o.forget(s, true)
+			}
+		}
+	})
+	w.after(span, func() {
+		s.batch.off = false
+		s.batch.pass()
+	})
+}
+
+// bury has the administrators forget the sites that are gone, or have lost a journal.
+func (w *world) bury() {
+	for _, s := range w.sites {
+		for _, m := range s.members {
+			if o := w.byPeer[m.Peer]; !s.gone && (o.gone || o.disk.damaged) {
+				s.forget(o, o.gone && w.rnd.user.IntN(2) == 0)
+			}
+		}
+	}
 }

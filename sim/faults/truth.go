@@ -71,7 +71,7 @@ func (t *truth) started(s *site, l *local) {
 	switch {
 	case f.told == grid.Killed:
 		w.violate("S2c", id.Job, "%s starts at %s after its user was told KILLED", id, s.name())
-	case !f.rerun && len(f.starts) > 1:
+	case !f.rerun && len(f.starts) > 1 && !(f.home.fenced && f.newerTerm()):
 		first := f.starts[0]
 		w.violate("S2b", id.Job, "%s, which is not rerunnable, starts at %s, and was started at %s as %s before", id, s.name(), first.where.name(), first.id)
 	case f.rerun && f.startsOf(id.Epoch.Term) > 1+f.losses:
@@ -79,6 +79,19 @@ func (t *truth) started(s *site, l *local) {
 	case f.cancel > 0 && !w.storm && w.now-max(f.cancel, w.storms) > cancelBound:
 		w.violate("S5", id.Job, "%s starts at %s though its user was told %.0f s ago that it is to be cancelled", id, s.name(), (w.now - f.cancel).Seconds())
 	}
+}
+
+// newerTerm: the last start is of a newer term than all before. An administrator who says
+// that a site is fenced off has all of its jobs started again, also those that ran there;
+// what is left of the older term must not start any more.
+func (f *fact) newerTerm() bool {
+	last := len(f.starts) - 1
+	for _, s := range f.starts[:last] {
+		if s.id.Epoch.Term >= f.starts[last].id.Epoch.Term {
+			return false
+		}
+	}
+	return true
 }
 
 // cancelBound is how long after the last fault a cancel may take to be everywhere.
@@ -155,7 +168,7 @@ func (t *truth) owned(s *site, f *fact, e grid.Epoch) {
 
 // forgotten checks S5: a home forgets no job that its user was told is accepted.
 func (t *truth) forgotten(s *site, f *fact) {
-	if s == f.home && f.accepted && !f.removed && !s.disk.lost {
+	if s == f.home && f.accepted && !f.removed && !s.disk.damaged {
 		s.w.violate("S5", f.id, "%s forgets %s, which was accepted and never removed", s.name(), f.id)
 	}
 }
@@ -163,7 +176,7 @@ func (t *truth) forgotten(s *site, f *fact) {
 // shown: readers at s see the record from now on.
 func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 	f := t.facts[id]
-	if f == nil || s != f.home || r == nil || s.disk.lost {
+	if f == nil || s != f.home || r == nil || s.disk.damaged {
 		return
 	}
 	w := s.w
@@ -191,7 +204,7 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	}
 	switch r.State {
 	case grid.Lost:
-		if f.excused == "" && !t.mayBeLost(w, f, r) {
+		if f.excused == "" && !t.mayBeLost(w, f) {
 			w.violate("S1", f.id, "%s is LOST (%s), and nothing was lost in truth", f.id, r.Reason)
 		}
 	case grid.Killed:
@@ -212,10 +225,10 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 // everStruck tells that a fault of kind k has happened.
 func (w *world) everStruck(k Kind) bool { return w.result.Faults[k] > 0 }
 
-// mayBeLost: its owner is gone for ever, or a journal was lost where it has been.
-func (t *truth) mayBeLost(w *world, f *fact, r *grid.Record) bool {
+// mayBeLost: its home was told to forget a site, or a journal was lost or restored.
+func (t *truth) mayBeLost(w *world, f *fact) bool {
 	for _, s := range w.sites {
-		if s.disk.lost || s.gone {
+		if s.disk.damaged || f.home.forgot[s.peer] {
 			return true
 		}
 	}
@@ -235,7 +248,7 @@ func (f *fact) endedSo(r *grid.Record) bool {
 
 // loaded checks S5 when a broker has started: what users were told is in the journal.
 func (t *truth) loaded(s *site) {
-	if s.disk.lost {
+	if s.disk.damaged {
 		return
 	}
 	for _, f := range t.sorted() {

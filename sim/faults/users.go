@@ -138,7 +138,7 @@ func (c *customer) accepted(a broker.Answer) {
 	}
 	id := a.Record.Job.ID
 	f := w.truth.facts[id]
-	if c.id != "" && c.id != id && !c.s.disk.lost {
+	if c.id != "" && c.id != id && !c.s.disk.damaged {
 		w.violate("S5", id, "key %s was accepted as %s, and is told to be %s", c.key, c.id, id)
 		return
 	}
@@ -170,8 +170,30 @@ func (c *customer) upload() {
 	h.request(func(t broker.Token) broker.Event { return broker.Uploaded{Token: t, Job: c.id, Inputs: c.job.Inputs} },
 		func(a broker.Answer) { answered = a.Err == nil })
 	w.after(retry, func() {
-		if !answered && !c.s.disk.lost {
+		if !answered && !c.s.disk.damaged {
 			c.upload()
+		}
+	})
+}
+
+// forget is an administrator's word that another site will not come back.
+func (s *site) forget(lost *site, fenced bool) {
+	h, answered := &s.host, false
+	if h.up && h.core != nil && !h.frozen {
+		s.w.tell(s, "its administrator forgets %s, fenced: %v", lost.name(), fenced)
+		s.forgot[lost.peer] = true
+		s.fenced = s.fenced || fenced
+		h.request(func(t broker.Token) broker.Event {
+			return broker.Forget{Token: t, Site: lost.peer, Fenced: fenced, By: "root"}
+		},
+			func(a broker.Answer) { answered = a.Err == nil })
+	}
+	if fenced && !lost.gone { // true only now
+		return
+	}
+	s.w.after(5*grid.Second, func() {
+		if !answered && !s.gone {
+			s.forget(lost, fenced)
 		}
 	})
 }
@@ -191,18 +213,28 @@ func (s *site) drain(on bool) {
 	})
 }
 
-// cancel asks for the end, until the wish is told to be recorded.
+// cancel asks for the end, at the home or at another broker, until the wish is told to
+// be recorded.
 func (c *customer) cancel() {
-	w, h := c.w, &c.s.host
-	if c.s.gone || c.s.disk.lost || c.tries > 200 {
+	w, r := c.w, c.w.rnd.user
+	at := c.s
+	if n := len(c.s.members); n > 0 && r.IntN(3) == 0 {
+		at = w.byPeer[c.s.members[r.IntN(n)].Peer]
+	}
+	again := between(r, 3*grid.Second, 20*grid.Second)
+	if c.s.gone || c.s.disk.damaged || c.tries > 200 {
 		return
 	}
-	again := between(w.rnd.user, 3*grid.Second, 20*grid.Second)
 	recorded := false
-	if c.id != "" && h.up && h.core != nil && !h.frozen {
+	if h := &at.host; c.id != "" && h.up && h.core != nil && !h.frozen {
 		f := w.truth.facts[c.id]
-		w.tell(c.s, "a user cancels %s", c.id)
-		h.request(func(t broker.Token) broker.Event { return broker.CancelRequest{Token: t, Job: c.id, By: "alice"} }, func(a broker.Answer) {
+		w.tell(at, "a user cancels %s", c.id)
+		h.request(func(t broker.Token) broker.Event {
+			if at == c.s {
+				return broker.CancelRequest{Token: t, Job: c.id, By: "alice"}
+			}
+			return broker.Forward{Token: t, To: c.s.peer, Job: c.id, User: "alice", Cancel: true}
+		}, func(a broker.Answer) {
 			if a.Err == nil {
 				recorded = true
 				if f.cancel == 0 && a.Record.CancelRequested {

@@ -53,8 +53,10 @@ type site struct {
 	disk    disk
 	batch   batch
 	host    host
-	gone    bool // for ever
-	drained bool // as its administrator has said
+	gone    bool                 // for ever
+	drained bool                 // as its administrator has said
+	forgot  map[grid.PeerID]bool // members, by its administrator
+	fenced  bool                 // at least one of these with the word that it is fenced off
 }
 
 func (s *site) name() grid.SiteName { return s.facts.Name }
