@@ -189,7 +189,7 @@ func (c *Core) prepare(a *acceptance) {
 }
 
 func (c *Core) sendReady(j *job) {
-	c.send(j.rec.Owner, wire.Ready{Bond: c.preparedBond(j), Journal: c.cfg.Journal})
+	c.send(j.rec.Owner, wire.Ready{Bond: c.preparedBond(j), Journal: c.committing()})
 	c.backoff(j, onPrepared)
 }
 
@@ -266,6 +266,7 @@ func (c *Core) unprepare(j *job) {
 
 // onCommit: from the save on this site owns the job.
 func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
+	c.saw(from, m.Journal)
 	j := c.jobs[m.Bond.Job]
 	if m.Bond.To != c.cfg.Self {
 		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Bond.Job, Why: "that commit is for another site"})
@@ -317,6 +318,9 @@ func (c *Core) own(j *job, cancel bool) {
 	j.rec.CancelRequested = j.rec.CancelRequested || cancel
 	c.disarm(j, onPrepared)
 	j.rec.Superseded, j.homeHeard = grid.Epoch{}, c.now
+	if j.gapped {
+		j.homeHeard, j.gapped = 0, false
+	}
 	c.emit(Publish{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
 	if j.rec.CancelRequested {
 		c.end(j, grid.Killed, "cancelled before it started")

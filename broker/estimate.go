@@ -95,20 +95,26 @@ func (c *Core) askTargets(r *round) {
 	}
 }
 
-// holding waits, for a moment after a start, until it is known of every target
-// whether it lives: else all jobs would stay here.
+// holding waits, for a moment after a start, until it is known of every target whether
+// it lives, else all jobs would stay here; and until those that live have said what they
+// saw of this broker's journal, which may have been rolled back.
 func (c *Core) holding() bool {
-	if c.now >= c.hold {
+	if c.hold == 0 || c.now >= c.hold+tellLimit*c.cfg.AskDeadline {
 		return false
 	}
 	for _, p := range c.targets {
-		if m := c.members[p]; !m.heard || m.live == grid.Alive && !m.told {
+		m := c.members[p]
+		if !m.heard && c.now < c.hold || m.live == grid.Alive && !m.told {
 			return true
 		}
 	}
 	c.hold = 0
 	return false
 }
+
+// tellLimit is how much longer than for a first word of it, in deadlines of an Ask, a
+// member that lives is waited for to say what it saw of this broker's journal.
+const tellLimit = 1
 
 func (c *Core) takeUndecided() []grid.JobID {
 	n := min(len(c.undecided), maxRound)

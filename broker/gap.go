@@ -17,7 +17,7 @@ func (c *Core) gap(e Gap) {
 	}
 	c.note("", "", "this broker did not listen for "+seconds(e.Span)+": what counts absence starts again")
 	for _, j := range c.sorted() {
-		j.began, j.homeHeard = c.now, 0
+		j.began, j.homeHeard, j.gapped = c.now, 0, true
 		if j.heard != 0 {
 			j.heard = c.now
 		}

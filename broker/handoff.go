@@ -278,7 +278,7 @@ func (c *Core) sendCommit(j *job) {
 		return
 	}
 	j.committed = true
-	c.send(j.rec.Handoff.To, wire.Commit{Bond: c.bond(j), Cancel: j.rec.CancelRequested, Deed: j.lastDeed()})
+	c.send(j.rec.Handoff.To, wire.Commit{Bond: c.bond(j), Cancel: j.rec.CancelRequested, Deed: j.lastDeed(), Journal: c.committing()})
 	c.backoff(j, onHandoff)
 }
 

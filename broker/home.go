@@ -320,7 +320,7 @@ func (c *Core) peerChanged(e PeerChanged) {
 	}
 	if e.Liveness == grid.Alive && !m.told {
 		c.tellSeen(e.Peer)
-		c.armGeneral(seenDue, c.cfg.Refresh)
+		c.armGeneral(seenDue, c.cfg.Retry)
 	}
 	if e.Liveness == grid.Dead {
 		for _, id := range slices.Sorted(maps.Keys(c.accepted)) {

@@ -55,6 +55,16 @@ func (c *Core) Durable(sequence uint64) {
 	c.cfg.Journal.Sequence = max(c.cfg.Journal.Sequence, sequence)
 }
 
+// committing is how far the journal is when the effects of this step leave: if the step
+// saves, one commit further at least.
+func (c *Core) committing() grid.JournalID {
+	id := c.cfg.Journal
+	if slices.ContainsFunc(c.out, func(e Effect) bool { _, saves := e.(Save); return saves }) {
+		id.Sequence++
+	}
+	return id
+}
+
 // peerJournal takes the word of a peer's Hello, and tells it what was seen of it.
 func (c *Core) peerJournal(e PeerJournal) {
 	m := c.members[e.Peer]
@@ -117,7 +127,7 @@ func (c *Core) askSeen() {
 		}
 	}
 	if again {
-		c.armGeneral(seenDue, c.cfg.Refresh)
+		c.armGeneral(seenDue, c.cfg.Retry)
 	}
 }
 

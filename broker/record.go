@@ -36,6 +36,7 @@ type job struct {
 	sweep     uint64    // the last one of the searches for waiting jobs that had it
 	known     bool      // owner: the home knows that this broker owns it
 	homeHeard grid.Tick // owner: last word of the home; 0 is none in this life, or since a gap
+	gapped    bool      // candidate: there was a gap since it was PREPARED, and a Commit may be older than that
 	awaits    bool      // owner: it is to be launched as soon as mustAsk allows
 	claim     *claim    // home: a result of an older epoch that waits for the token
 	misses    int       // good listings in a row that lack the present attempt

@@ -103,10 +103,25 @@ type commitBody struct {
 	Bond   bondBody  `msgpack:"b,omitempty"`
 	Cancel bool      `msgpack:"x,omitempty"`
 	Deed   *deedBody `msgpack:"o,omitempty"`
+
+	Journal *journalBody `msgpack:"i,omitempty"`
+}
+
+func fromCommit(m Commit) *commitBody {
+	b := &commitBody{Bond: fromBond(m.Bond), Cancel: m.Cancel, Deed: fromOptionalDeed(m.Deed)}
+	if m.Journal != (grid.JournalID{}) {
+		i := fromJournal(m.Journal)
+		b.Journal = &i
+	}
+	return b
 }
 
 func (b *commitBody) message(c *check) Message {
-	return Commit{nested(c, "bond", b.Bond.bond), b.Cancel, optionalDeed(c, "deed", b.Deed)}
+	m := Commit{Bond: nested(c, "bond", b.Bond.bond), Cancel: b.Cancel, Deed: optionalDeed(c, "deed", b.Deed)}
+	if b.Journal != nil {
+		m.Journal = b.Journal.journal()
+	}
+	return m
 }
 
 type ownedBody struct {

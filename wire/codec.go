@@ -114,7 +114,7 @@ func mirror(m Message) (body, error) {
 	case Abort:
 		return &abortBody{fromBond(m.Bond), plain(m.Why, MaxWhy)}, nil
 	case Commit:
-		return &commitBody{fromBond(m.Bond), m.Cancel, fromOptionalDeed(m.Deed)}, nil
+		return fromCommit(m), nil
 	case Owned:
 		return &ownedBody{fromBond(m.Bond), string(m.Owner)}, nil
 	case Inquire:

@@ -144,6 +144,8 @@ func grown() map[string]Message {
 		case Commit:
 			m.Deed = deeds[1]
 			later["commit-deed"] = m
+			m.Journal = grid.JournalID{Incarnation: 3, Sequence: 17}
+			later["commit-journal"] = m
 		case Standing:
 			m.Deed = deeds[1]
 			later["standing-deed"] = m

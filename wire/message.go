@@ -136,6 +136,9 @@ type Commit struct {
 	Bond   Bond
 	Cancel bool      // the sticky cancel flag
 	Deed   grid.Deed // this handoff, signed; zero where a home that cannot sign commits
+	// Journal has the commit point in it: should the sender come back with an earlier one,
+	// the candidate can tell it so.
+	Journal grid.JournalID
 }
 
 // Owned (candidate to owner): OWNED on disk. Owner is who owns it now, as far as the sender knows.

@@ -146,6 +146,13 @@ func (d draw) maybeDeed() grid.Deed {
 	return d.deed()
 }
 
+func (d draw) maybeJournal() grid.JournalID {
+	if d.yes() {
+		return grid.JournalID{}
+	}
+	return d.journal()
+}
+
 func (d draw) deeds(least int64) []grid.Deed {
 	var list []grid.Deed
 	for range d.n(least, 4) {
@@ -192,7 +199,7 @@ func (d draw) message(kind Kind) Message {
 	case KindAbort:
 		return Abort{d.bond(), d.word()}
 	case KindCommit:
-		return Commit{d.bond(), d.yes(), d.maybeDeed()}
+		return Commit{d.bond(), d.yes(), d.maybeDeed(), d.maybeJournal()}
 	case KindOwned:
 		return Owned{d.bond(), d.maybePeer()}
 	case KindInquire:

@@ -59,6 +59,11 @@ func (h *host) boot() {
 	if h.up || s.gone {
 		return
 	}
+	if s.careful && !s.reachesAll() {
+		s.w.after(5*grid.Second, h.boot)
+		return
+	}
+	s.careful = false
 	h.up = true
 	h.base, h.since = s.clock.wall(s.w.now), s.w.now
 	h.drift = s.clock.wall(s.w.now) - h.now()
@@ -70,6 +75,18 @@ func (h *host) boot() {
 	h.begin()
 	h.later(firstSweep, h.sweep)
 	s.w.notice(s)
+}
+
+// reachesAll tells that all members live and can be reached. A journal is restored from a
+// backup only then: nobody else can say what is missing in it.
+func (s *site) reachesAll() bool {
+	for _, m := range s.members {
+		o := s.w.byPeer[m.Peer]
+		if !o.gone && (!o.host.up || o.host.frozen || s.w.cut[s.i][o.i] > 0 || s.w.cut[o.i][s.i] > 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // begin makes a Core from the journal.

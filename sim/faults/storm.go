@@ -67,6 +67,7 @@ func (w *world) plan() {
 		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.disk.backup != nil && w.happens(JournalRestored) {
 			s.host.crash(down, "and its journal is restored from a backup")
 			s.disk.restore()
+			s.careful = true
 		}
 	})
 	w.repeat(Forgotten, w.rnd.crash, func(r *rand.Rand, s *site) {

@@ -160,7 +160,7 @@ func (t *truth) owned(s *site, f *fact, e grid.Epoch) {
 	f.owners[e] = s
 	f.owning[s] = e
 	for o, at := range f.owning {
-		if o != s && at.Term == e.Term {
+		if o != s && at.Term == e.Term && !s.disk.damaged && !o.disk.damaged {
 			s.w.violate("S2a", f.id, "%s owns %s at epoch %s while %s owns it at %s", s.name(), f.id, e, o.name(), at)
 		}
 	}

@@ -54,6 +54,7 @@ type site struct {
 	batch   batch
 	host    host
 	gone    bool                 // for ever
+	careful bool                 // its journal was restored: it starts only while all who know it can be reached
 	drained bool                 // as its administrator has said
 	forgot  map[grid.PeerID]bool // members, by its administrator
 	fenced  bool                 // at least one of these with the word that it is fenced off
