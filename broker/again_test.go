@@ -114,3 +114,33 @@ func TestAnOfferToTheHomeDiesWithTheJob(t *testing.T) {
 		t.Errorf("after its end it is %s %s", r.Standing, r.State)
 	}
 }
+
+// A job comes back, at a newer term, to a site where it had run and ended: what the
+// tombstone said is not said of the new attempt, and OWNED is saved before Owned leaves.
+func TestAJobThatComesBackBeginsAnew(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	next := grid.Epoch{Term: 2, Hop: 1}
+	c := bare(grid.Record{Job: j, Standing: grid.Prepared, State: grid.Moving, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1,
+		Handoff: grid.Handoff{To: me, Epoch: next}, Started: 5, Finished: 6, End: grid.Failed, HasExit: true, ExitCode: 3, Signal: 9,
+		Reason: "waits for the word of its home", Closed: true, Kept: true, Outputs: grid.Manifest{{Path: "out"}}})
+	c.jobs[j.ID].gapped = true
+	saved := false
+	for _, e := range c.Step(1_000_001, Message{her, wire.Commit{Bond: wire.Bond{Job: j.ID, Epoch: next, To: me, Digest: wire.JobDigest(j)}}}) {
+		switch e := e.(type) {
+		case Save:
+			saved = e.Change.Record.Standing == grid.Owning
+		case Send:
+			if r, ok := e.Message.(wire.Report); ok && (r.End != 0 || r.HasExit || r.Started.Known) {
+				t.Errorf("its report says %+v", r)
+			}
+			if _, ok := e.Message.(wire.Owned); ok && !saved {
+				t.Error("Owned leaves, and nothing is saved")
+			}
+		}
+	}
+	r := c.jobs[j.ID].rec
+	if r.Standing != grid.Owning || r.Closed || r.Kept || r.End != 0 || r.HasExit || r.ExitCode != 0 || r.Signal != 0 || r.Started != 0 || r.Finished != 0 || r.Outputs != nil {
+		t.Errorf("it is now %+v", r)
+	}
+}

@@ -315,6 +315,10 @@ func (c *Core) own(j *job, cancel bool) {
 	j.rec.Attempt, j.rec.Local, j.rec.Report, j.rec.Missing, j.rec.Ended = 0, "", 0, 0, 0
 	j.rec.Telling, j.rec.HopsAt, j.rec.Stay, j.known = false, c.now, nil, false
 	j.rec.State = grid.Ready
+	// It may have been here before, to the end: nothing of that is true of what it is now.
+	j.rec.Started, j.rec.Finished, j.rec.End = 0, 0, 0
+	j.rec.ExitCode, j.rec.HasExit, j.rec.Signal, j.rec.Reason = 0, false, 0, ""
+	j.rec.Outputs, j.rec.Closed, j.rec.Kept = nil, false, false
 	j.rec.CancelRequested = j.rec.CancelRequested || cancel
 	c.disarm(j, onPrepared)
 	j.rec.Superseded, j.homeHeard = grid.Epoch{}, c.now
