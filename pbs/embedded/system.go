@@ -127,7 +127,7 @@ func (s *System) Snapshot(context.Context) (plan.Snapshot, error) {
 
 func (s *System) snapshot(queue []*entry) plan.Snapshot {
 	shot := plan.Snapshot{
-		At: control.Now(), Site: s.config.Site, Nodes: s.config.Nodes,
+		At: control.Now(), Site: s.config.Site, Nodes: s.config.Nodes, Queues: s.config.Queues,
 		Running: make([]plan.Running, 0, len(s.busy)), Waiting: make([]plan.Waiting, 0, len(queue)),
 	}
 	for _, e := range s.busy {
@@ -136,7 +136,7 @@ func (s *System) snapshot(queue []*entry) plan.Snapshot {
 		})
 	}
 	for _, e := range queue {
-		shot.Waiting = append(shot.Waiting, plan.Waiting{Job: e.spec.ID.Job, Demand: e.spec.Demand, Limit: e.spec.Limit})
+		shot.Waiting = append(shot.Waiting, plan.Waiting{Job: e.spec.ID.Job, Demand: e.spec.Demand, Queue: e.spec.Queue, Limit: e.spec.Limit})
 	}
 	return shot
 }
