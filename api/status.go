@@ -75,6 +75,7 @@ type Status struct {
 	ContactLostSince  Time           `json:"contact_lost_since"`
 	PredictedStart    Time           `json:"predicted_start"` // when it was first placed
 	EstimateNow       Time           `json:"estimate_now"`
+	Demand            Demand         `json:"demand"`
 }
 
 // Terminal reports that the job's life has ended.
@@ -106,6 +107,7 @@ func newStatus(r *grid.Record, name func(grid.PeerID) string) Status {
 		ContactLostSince:  Time(r.ContactLost),
 		PredictedStart:    Time(r.PredictedStart),
 		EstimateNow:       Time(r.EstimateNow),
+		Demand:            NewDemand(r.Job.Demand),
 	}
 	if r.HasExit {
 		s.ExitCode = &r.ExitCode
@@ -119,6 +121,7 @@ func newStatus(r *grid.Record, name func(grid.PeerID) string) Status {
 // Explanation is why a job is where it is.
 type Explanation struct {
 	ID        grid.JobID `json:"id"`
+	Demand    Demand     `json:"demand"` // what every site was asked for
 	Decisions []Decision `json:"decisions"`
 }
 
@@ -179,7 +182,7 @@ func (q *Quantity) UnmarshalJSON(b []byte) error {
 }
 
 func newExplanation(r *grid.Record) Explanation {
-	e := Explanation{ID: r.Job.ID, Decisions: make([]Decision, 0, len(r.Decisions))}
+	e := Explanation{ID: r.Job.ID, Demand: NewDemand(r.Job.Demand), Decisions: make([]Decision, 0, len(r.Decisions))}
 	for _, d := range r.Decisions {
 		v := Decision{At: Time(d.At), Epoch: d.Epoch.String(), Candidates: make([]Candidate, 0, len(d.Candidates))}
 		if d.Chosen != "" {

@@ -19,7 +19,10 @@ func TestStatusJSON(t *testing.T) {
 	t.Parallel()
 	r := grid.Record{
 		Job: grid.Job{ID: "here.00000000000000000000000001", Name: "n", Home: "HERE", User: grid.User{Home: "HERE", Name: "alice"},
-			Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 2, Processes: 4}}}, Walltime: 90_500, Queue: "q"},
+			Demand: grid.Demand{
+				Chunks:       []grid.Chunk{{Count: 2, Processes: 4, Cores: 3, Memory: 5, Resources: []grid.Resource{{Name: "gpu:a100", Amount: 2}}}},
+				Architecture: "arm", System: "LINUX", Properties: []string{"ib"}, Exclusive: true,
+			}, Walltime: 90_500, Queue: "q"},
 		State: grid.Assigned, Owner: "THERE", Epoch: grid.Epoch{Term: 1, Hop: 2}, Submitted: 1_700_000_000_001,
 	}
 	for _, c := range []struct {
@@ -28,14 +31,15 @@ func TestStatusJSON(t *testing.T) {
 	}{
 		{func() {}, `{"id":"here.00000000000000000000000001","name":"n","state":"ASSIGNED","home":"here","owner":"there","epoch":"1.2","user":"alice","reason":"",` +
 			`"submitted":"2023-11-14T22:13:20.001Z","started":null,"finished":null,"ended":null,"exit_code":null,"signal":null,"processes":8,"walltime_s":90.5,` +
-			`"walltime_defaulted":false,"queue":"q","cancel_requested":false,"contact_lost_since":null,"predicted_start":null,"estimate_now":null}`},
+			`"walltime_defaulted":false,"queue":"q","cancel_requested":false,"contact_lost_since":null,"predicted_start":null,"estimate_now":null,"demand":{"chunks":[{"count":2,"processes":4,"cores":3,"memory_bytes":5,"resources":{"gpu:a100":2}}],"architecture":"arm","operating_system":"LINUX","properties":["ib"],"exclusive":true}}`},
 		{func() {
 			r.State, r.HasExit, r.ExitCode, r.Signal, r.CancelRequested, r.Reason = grid.Killed, true, 143, 15, true, "by alice"
 			r.ContactLost, r.PredictedStart, r.EstimateNow = 1000, math.MaxInt64, math.MinInt64
 		}, `{"id":"here.00000000000000000000000001","name":"n","state":"KILLED","home":"here","owner":"there","epoch":"1.2","user":"alice","reason":"by alice",` +
 			`"submitted":"2023-11-14T22:13:20.001Z","started":null,"finished":null,"ended":null,"exit_code":143,"signal":15,"processes":8,"walltime_s":90.5,` +
 			`"walltime_defaulted":false,"queue":"q","cancel_requested":true,"contact_lost_since":"1970-01-01T00:00:01.000Z",` +
-			`"predicted_start":"9999-12-31T23:59:59.999Z","estimate_now":"0000-01-01T00:00:00.000Z"}`},
+			`"predicted_start":"9999-12-31T23:59:59.999Z","estimate_now":"0000-01-01T00:00:00.000Z",` +
+			`"demand":{"chunks":[{"count":2,"processes":4,"cores":3,"memory_bytes":5,"resources":{"gpu:a100":2}}],"architecture":"arm","operating_system":"LINUX","properties":["ib"],"exclusive":true}}`},
 	} {
 		c.change()
 		s := newStatus(&r, siteName)
@@ -61,7 +65,7 @@ func TestExplanationJSON(t *testing.T) {
 			{Site: "x", Size: 7, Bandwidth: 3.5, Measured: true, Delivery: 2000, Run: 1000, Refusal: &grid.Refusal{Reason: "few", Asked: "16", Available: "x86_64"}},
 			{Site: "y", Bandwidth: math.Inf(1), Refusal: &grid.Refusal{Reason: "mute"}},
 		}}, {At: 2000}}}
-	want := `{"id":"here.00000000000000000000000001","decisions":[{"at":"1970-01-01T00:00:01.000Z","epoch":"1.0","chosen":"here","candidates":[` +
+	want := `{"id":"here.00000000000000000000000001","demand":{"chunks":[],"architecture":"","operating_system":"","properties":[],"exclusive":false},"decisions":[{"at":"1970-01-01T00:00:01.000Z","epoch":"1.0","chosen":"here","candidates":[` +
 		`{"site":"here","size_bytes":7,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":1.5,"run_s":2,"total_s":3.5,"chosen":true,"refusal":null},` +
 		`{"site":"x","size_bytes":7,"bandwidth_bytes_per_s":3.5,"measured":true,"delivery_s":2,"wait_s":null,"run_s":1,"total_s":null,"chosen":false,"refusal":{"reason":"few","asked":16,"available":"x86_64"}},` +
 		`{"site":"y","size_bytes":0,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":null,"run_s":0,"total_s":null,"chosen":false,"refusal":{"reason":"mute","asked":null,"available":null}}]},` +
