@@ -37,7 +37,7 @@ func (c *Core) looked(e Looked) {
 		c.unseen(asks, offers, noLook)
 		return
 	}
-	s := c.withComing(e.Snapshot)
+	s := c.withTraits(c.withComing(e.Snapshot))
 	built := plan.Build(s)
 	c.showEstimates(s, built)
 	if e.Full {
@@ -76,20 +76,26 @@ func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer, why string) {
 func (c *Core) answer(base *plan.Batch, s plan.Snapshot, a wire.Ask) wire.Tell {
 	t := wire.Tell{Round: a.Round, Site: c.cfg.Site}
 	for _, q := range a.Questions {
-		e := c.estimate(base, s, q.Demand, q.Walltime, q.Delivery)
+		e := c.estimate(base, s, plan.Question{
+			Demand: q.Demand, Queue: q.Queue, Limit: c.limit(q.Walltime), NotBefore: s.At + q.Delivery, Trait: c.shape(q.Demand, q.Walltime),
+		})
 		t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: e})
 	}
 	return t
 }
 
 // estimate answers one question; for those that follow, the job has come.
-func (c *Core) estimate(base *plan.Batch, s plan.Snapshot, d grid.Demand, walltime, delivery grid.Tick) grid.Estimate {
-	q := plan.Question{Demand: d, Limit: killLimit(walltime, c.cfg.Site.Speed), NotBefore: s.At + delivery}
+func (c *Core) estimate(base *plan.Batch, s plan.Snapshot, q plan.Question) grid.Estimate {
 	start, refusal := base.Ask(q)
 	if refusal != nil {
 		return grid.Estimate{Refusal: refusal}
 	}
 	return grid.Estimate{Wait: max(0, start-q.NotBefore)}
+}
+
+// question asks for a job whose files are here.
+func (c *Core) question(j *grid.Job, now grid.Tick) plan.Question {
+	return plan.Question{Demand: j.Demand, Queue: j.Queue, Limit: c.limit(j.Walltime), NotBefore: now, Trait: c.trait(j)}
 }
 
 func (c *Core) ownAnswer(base *plan.Batch, s plan.Snapshot) {
@@ -104,7 +110,7 @@ func (c *Core) ownAnswer(base *plan.Batch, s plan.Snapshot) {
 	for _, id := range r.jobs {
 		var e grid.Estimate
 		if j := c.jobs[id]; j != nil {
-			e = c.estimate(base, s, j.rec.Job.Demand, j.rec.Job.Walltime, 0)
+			e = c.estimate(base, s, c.question(&j.rec.Job, s.At))
 		}
 		own.answers = append(own.answers, e)
 	}
@@ -132,7 +138,7 @@ func (c *Core) withComing(s plan.Snapshot) plan.Snapshot {
 	add := func(j *grid.Job) {
 		if !shown[j.ID] {
 			shown[j.ID] = true
-			more = append(more, plan.Waiting{Job: j.ID, Demand: j.Demand, Limit: killLimit(j.Walltime, c.cfg.Site.Speed)})
+			more = append(more, plan.Waiting{Job: j.ID, Demand: j.Demand, Queue: j.Queue, Limit: c.limit(j.Walltime)})
 		}
 	}
 	for _, id := range c.comingIDs() {
@@ -168,6 +174,7 @@ const silence = 4
 // refresh renews the estimates of waiting jobs at intervals, and looks which owners
 // have not been heard.
 func (c *Core) refresh() {
+	c.judge()
 	waiting := false
 	for _, j := range c.sorted() {
 		waiting = waiting || j.rec.Standing == grid.Owning && j.rec.State == grid.Assigned
@@ -184,22 +191,31 @@ func (c *Core) refresh() {
 // showEstimates tells readers, and the homes, when their waiting jobs will start.
 func (c *Core) showEstimates(s plan.Snapshot, p *plan.Plan) {
 	for _, w := range s.Waiting {
-		j := c.jobs[w.Job]
-		if w.Job == "" || j == nil || j.rec.Standing != grid.Owning || j.rec.State != grid.Assigned {
-			continue
-		}
 		start, ok := p.Start(w.Job)
 		if !ok {
 			continue
 		}
-		if d := start - j.rec.EstimateNow; d < grid.Second && d > -grid.Second {
-			continue
+		a, j := c.accepted[w.Job], c.jobs[w.Job]
+		switch {
+		case a != nil:
+			a.start = start
+		case j == nil:
+		case j.rec.Standing == grid.Prepared:
+			j.rec.EstimateNow = start
+		case j.rec.Standing == grid.Owning && j.rec.State == grid.Assigned:
+			c.showEstimate(j, start)
 		}
-		j.rec.EstimateNow = start
-		c.show(j)
-		if !c.home(j) && c.now-j.told >= c.cfg.Refresh {
-			j.told = c.now
-			c.report(j)
-		}
+	}
+}
+
+func (c *Core) showEstimate(j *job, start grid.Tick) {
+	if d := start - j.rec.EstimateNow; d < grid.Second && d > -grid.Second {
+		return
+	}
+	j.rec.EstimateNow = start
+	c.show(j)
+	if !c.home(j) && c.now-j.told >= c.cfg.Refresh {
+		j.told = c.now
+		c.report(j)
 	}
 }

@@ -28,6 +28,7 @@ type acceptance struct {
 	from  grid.PeerID
 	offer wire.Offer
 	due   grid.Tick
+	start grid.Tick // the latest estimate of when it would start here
 }
 
 // slack is how much worse than told the wait may be before an offer is refused.
@@ -105,7 +106,7 @@ func (c *Core) considerOffer(o pendingOffer, base *plan.Batch, s plan.Snapshot) 
 	if j := c.jobs[o.offer.Bond.Job]; j != nil && !c.offerAgain(j, o.from, o.offer) {
 		return // it came twice while the snapshot was taken
 	}
-	e := c.estimate(base, s, o.offer.Job.Demand, o.offer.Job.Walltime, 0)
+	e := c.estimate(base, s, c.question(&o.offer.Job, s.At))
 	if e.Refusal == nil && len(c.accepted) >= maxAccepted {
 		e.Refusal = &grid.Refusal{Reason: tooMany}
 	}
@@ -113,7 +114,7 @@ func (c *Core) considerOffer(o pendingOffer, base *plan.Batch, s plan.Snapshot) 
 		c.send(o.from, wire.Refuse{Bond: o.offer.Bond, Estimate: e})
 		return
 	}
-	a := &acceptance{from: o.from, offer: o.offer}
+	a := &acceptance{from: o.from, offer: o.offer, start: s.At + e.Wait}
 	c.accepted[o.offer.Bond.Job] = a
 	if len(o.offer.Job.Inputs) == 0 {
 		c.prepare(a)
@@ -167,6 +168,7 @@ func (c *Core) prepare(a *acceptance) {
 	}
 	j.rec.Standing, j.rec.State = grid.Prepared, grid.Moving
 	j.rec.Owner = a.from
+	j.rec.EstimateNow = a.start
 	j.rec.Handoff = grid.Handoff{Phase: grid.NoHandoff, To: c.cfg.Self, Epoch: b.Epoch}
 	j.began, j.heard = c.now, c.now
 	c.save(j, fmt.Sprintf("prepared for %s", c.siteName(a.from)))

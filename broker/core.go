@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gbroker/grid"
+	"gbroker/plan"
 	"gbroker/wire"
 )
 
@@ -91,6 +92,11 @@ type Core struct {
 	// coming are the jobs that will need capacity here but may not be in a snapshot yet.
 	accepted map[grid.JobID]*acceptance
 
+	// What is learned from the jobs that ran here.
+	runTimes plan.RunTimes
+	outcomes []outcome // in the order of their starts; at most 2*keptStarts
+	judged   bool      // readers know their sum
+
 	timers timers
 	out    []Effect
 }
@@ -115,6 +121,7 @@ func New(cfg Config, members []grid.Member, records []grid.Record) *Core {
 			c.keys[submissionKey{r.Job.User, r.Key}] = r.Job.ID
 		}
 	}
+	c.remember(records)
 	return c
 }
 

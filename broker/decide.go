@@ -73,6 +73,9 @@ func killLimit(walltime grid.Tick, speed float64) grid.Tick {
 	return max(walltime, runTime(walltime, speed))
 }
 
+// limit is what a job gets at this site before it is killed.
+func (c *Core) limit(walltime grid.Tick) grid.Tick { return killLimit(walltime, c.cfg.Site.Speed) }
+
 // decide sends the job to the least total, or says why it cannot be run.
 func (c *Core) decide(j *job, rows []grid.Candidate) {
 	best := -1

@@ -30,6 +30,7 @@ func (c *Core) launch(j *job, why string) {
 	if c.home(j) {
 		c.predicted(j)
 	}
+	c.expect(j)
 	j.rec.Attempt++
 	j.rec.Local = ""
 	j.rec.State = grid.Assigned
@@ -38,7 +39,7 @@ func (c *Core) launch(j *job, why string) {
 		Keep: c.home(j),
 		Submission: grid.Submission{
 			ID: c.attempt(j), Job: j.rec.Job,
-			Limit:    killLimit(j.rec.Job.Walltime, c.cfg.Site.Speed),
+			Limit:    c.limit(j.rec.Job.Walltime),
 			Expected: runTime(j.rec.Job.Walltime, c.cfg.Site.Speed),
 			Age:      c.now - j.rec.Submitted,
 		},
@@ -211,6 +212,7 @@ func (c *Core) running(j *job, p grid.Progress) {
 		if p.Local != "" {
 			j.rec.Local = p.Local
 		}
+		c.began(&j.rec)
 		c.save(j, "started")
 	}
 	c.arm(j, onBatch, 6*c.cfg.Refresh)
@@ -235,6 +237,7 @@ func (c *Core) finished(j *job, p grid.Progress) {
 	case grid.ByItself, grid.ByWalltime, grid.ByRequest:
 		j.rec.HasExit, j.rec.ExitCode, j.rec.Signal = true, p.ExitCode, p.Signal
 	}
+	c.learn(&j.rec)
 	c.save(j, "ended: "+j.rec.End.String())
 	c.collect(j)
 }

@@ -19,6 +19,7 @@ func (c *Core) recover() {
 		c.armGeneral(holdDue, c.cfg.AskDeadline)
 	}
 	c.armGeneral(refreshDue, c.cfg.Refresh)
+	c.judge()
 	c.armGeneral(retentionDue, grid.Minute)
 }
 

@@ -82,14 +82,15 @@ type Ports struct {
 // leaves before the saves of all steps up to it are durable. One Commit serves all
 // events that came while the last one was written.
 type Broker struct {
-	cfg     Config
-	ports   Ports
-	events  chan Event
-	view    *view
-	lanes   *lanes
-	journal atomic.Pointer[Journal]
-	members []grid.Member
-	peers   map[grid.PeerID]*known // what was last heard of each peer, for the next Core
+	cfg      Config
+	ports    Ports
+	events   chan Event
+	view     *view
+	lanes    *lanes
+	journal  atomic.Pointer[Journal]
+	accuracy atomic.Pointer[Accuracy]
+	members  []grid.Member
+	peers    map[grid.PeerID]*known // what was last heard of each peer, for the next Core
 
 	tokens  atomic.Uint64
 	answers sync.Map // Token -> chan Answer

@@ -20,6 +20,10 @@ type recordRow struct {
 	grid.Record
 	Job     *struct{} `json:",omitempty"` // never set: it has a table of its own
 	Outputs []fileRow `json:",omitempty"`
+
+	// Since the first version: left out where not there.
+	Queued        grid.Tick `json:",omitempty"`
+	ExpectedStart grid.Tick `json:",omitempty"`
 }
 
 type jobRow struct {
@@ -77,7 +81,7 @@ type fileRow struct {
 }
 
 func encodeRecord(r *grid.Record) ([]byte, error) {
-	return encode(recordRow{Record: *r, Outputs: each(r.Outputs, toFile)})
+	return encode(recordRow{Record: *r, Outputs: each(r.Outputs, toFile), Queued: r.Queued, ExpectedStart: r.ExpectedStart})
 }
 
 func encodeJob(j *grid.Job) ([]byte, error) {
@@ -120,6 +124,7 @@ func decode(record, job []byte) (grid.Record, error) {
 		return grid.Record{}, err
 	}
 	r.Record.Outputs = outputs
+	r.Record.Queued, r.Record.ExpectedStart = r.Queued, r.ExpectedStart
 	r.Record.Job = grid.Job{
 		ID: d.ID, Name: d.Name, Home: d.Home, User: d.User, Rerunnable: d.Rerunnable,
 		Program: d.Program.program(), Demand: d.Demand.demand(),
