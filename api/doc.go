@@ -32,7 +32,7 @@
 //	GET    /v1/jobs/{id}/outputs        {id, complete, files: [{path, size, mode}]}
 //	GET    /v1/jobs/{id}/outputs/{path} the bytes of one of them
 //	DELETE /v1/jobs/{id}                removes an ended job and its files; 204
-//	GET    /v1/sites                    [site] ([Site])
+//	GET    /v1/sites                    [site] ([Site]); that of the broker tells how good its estimates are
 //	GET    /v1/site                     this broker ([Self])
 //
 // # Errors

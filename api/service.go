@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 // Identity is who makes a request: on the unix socket who the kernel says, over
@@ -36,6 +37,10 @@ type SiteView struct {
 	Send  bool
 	State grid.Liveness
 	Link  grid.Link
+	// Started and Accuracy are of the site itself: how many jobs its estimates of
+	// starts are judged by, and how good those were of the jobs that had to wait.
+	Started  int
+	Accuracy plan.Accuracy
 }
 
 // OutputFile is a file a job has left, or is writing.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 // Time is an instant as it travels: RFC 3339 in UTC with milliseconds, null for 0.
@@ -75,6 +76,7 @@ type Status struct {
 	ContactLostSince  Time           `json:"contact_lost_since"`
 	PredictedStart    Time           `json:"predicted_start"` // when it was first placed
 	EstimateNow       Time           `json:"estimate_now"`
+	ExpectedStart     Time           `json:"expected_start"` // when it was submitted to the batch system of this very site
 	Demand            Demand         `json:"demand"`
 }
 
@@ -107,6 +109,7 @@ func newStatus(r *grid.Record, name func(grid.PeerID) string) Status {
 		ContactLostSince:  Time(r.ContactLost),
 		PredictedStart:    Time(r.PredictedStart),
 		EstimateNow:       Time(r.EstimateNow),
+		ExpectedStart:     Time(r.ExpectedStart),
 		Demand:            NewDemand(r.Job.Demand),
 	}
 	if r.HasExit {
@@ -257,7 +260,25 @@ type Site struct {
 	Processes int           `json:"processes"`
 	Speed     float64       `json:"speed"`
 	Self      bool          `json:"self"`
-	Send      bool          `json:"send"` // jobs may be sent there
+	Send      bool          `json:"send"`      // jobs may be sent there
+	Estimates *Estimates    `json:"estimates"` // null but for the site itself
+}
+
+// Estimates is how good a site's estimates of starts were, for the latest jobs that
+// started there. Errors and shares are of those that had to wait.
+type Estimates struct {
+	Started   int     `json:"started"`
+	Waited    int     `json:"waited"`
+	Mean      float64 `json:"mean_absolute_error_s"`
+	Median    float64 `json:"median_absolute_error_s"` // nearest rank
+	P90       float64 `json:"p90_absolute_error_s"`    // nearest rank
+	Within60  float64 `json:"within_60s"`              // share
+	Within600 float64 `json:"within_600s"`             // share
+	TooEarly  float64 `json:"too_early"`               // share: the job started later than expected
+}
+
+func newEstimates(started int, a plan.Accuracy) *Estimates {
+	return &Estimates{started, a.Waited, a.Mean, a.Median, a.P90, a.Within60, a.Within600, a.TooEarly}
 }
 
 // Rate is the bandwidth for messages of one size.
@@ -280,6 +301,7 @@ func newSite(v SiteView) Site {
 	}
 	switch {
 	case v.Self:
+		s.Estimates = newEstimates(v.Started, v.Accuracy)
 	case v.Link.RTTFine > 0:
 		s.RTTS = finite(v.Link.RTTFine)
 	case v.Link.RTT > 0:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 func siteName(p grid.PeerID) string { return strings.ToLower(string(p)) }
@@ -31,14 +32,14 @@ func TestStatusJSON(t *testing.T) {
 	}{
 		{func() {}, `{"id":"here.00000000000000000000000001","name":"n","state":"ASSIGNED","home":"here","owner":"there","epoch":"1.2","user":"alice","reason":"",` +
 			`"submitted":"2023-11-14T22:13:20.001Z","started":null,"finished":null,"ended":null,"exit_code":null,"signal":null,"processes":8,"walltime_s":90.5,` +
-			`"walltime_defaulted":false,"queue":"q","cancel_requested":false,"contact_lost_since":null,"predicted_start":null,"estimate_now":null,"demand":{"chunks":[{"count":2,"processes":4,"cores":3,"memory_bytes":5,"resources":{"gpu:a100":2}}],"architecture":"arm","operating_system":"LINUX","properties":["ib"],"exclusive":true}}`},
+			`"walltime_defaulted":false,"queue":"q","cancel_requested":false,"contact_lost_since":null,"predicted_start":null,"estimate_now":null,"expected_start":null,"demand":{"chunks":[{"count":2,"processes":4,"cores":3,"memory_bytes":5,"resources":{"gpu:a100":2}}],"architecture":"arm","operating_system":"LINUX","properties":["ib"],"exclusive":true}}`},
 		{func() {
 			r.State, r.HasExit, r.ExitCode, r.Signal, r.CancelRequested, r.Reason = grid.Killed, true, 143, 15, true, "by alice"
-			r.ContactLost, r.PredictedStart, r.EstimateNow = 1000, math.MaxInt64, math.MinInt64
+			r.ContactLost, r.PredictedStart, r.EstimateNow, r.ExpectedStart = 1000, math.MaxInt64, math.MinInt64, 2000
 		}, `{"id":"here.00000000000000000000000001","name":"n","state":"KILLED","home":"here","owner":"there","epoch":"1.2","user":"alice","reason":"by alice",` +
 			`"submitted":"2023-11-14T22:13:20.001Z","started":null,"finished":null,"ended":null,"exit_code":143,"signal":15,"processes":8,"walltime_s":90.5,` +
 			`"walltime_defaulted":false,"queue":"q","cancel_requested":true,"contact_lost_since":"1970-01-01T00:00:01.000Z",` +
-			`"predicted_start":"9999-12-31T23:59:59.999Z","estimate_now":"0000-01-01T00:00:00.000Z",` +
+			`"predicted_start":"9999-12-31T23:59:59.999Z","estimate_now":"0000-01-01T00:00:00.000Z","expected_start":"1970-01-01T00:00:02.000Z",` +
 			`"demand":{"chunks":[{"count":2,"processes":4,"cores":3,"memory_bytes":5,"resources":{"gpu:a100":2}}],"architecture":"arm","operating_system":"LINUX","properties":["ib"],"exclusive":true}}`},
 	} {
 		c.change()
@@ -89,13 +90,15 @@ func TestSiteJSON(t *testing.T) {
 		v    SiteView
 		want string
 	}{
-		{SiteView{Site: grid.Site{Name: "a", Processes: 4, Speed: 1.5}, Peer: "P", Self: true, State: grid.Alive},
-			`{"name":"a","peer":"P","state":"alive","rtt_s":null,"bandwidth":[],"processes":4,"speed":1.5,"self":true,"send":false}`},
+		{SiteView{Site: grid.Site{Name: "a", Processes: 4, Speed: 1.5}, Peer: "P", Self: true, State: grid.Alive,
+			Started: 9, Accuracy: plan.Accuracy{Waited: 8, Mean: 7.5, Median: 6, P90: 5, Within60: 0.5, Within600: 0.75, TooEarly: 0.25}},
+			`{"name":"a","peer":"P","state":"alive","rtt_s":null,"bandwidth":[],"processes":4,"speed":1.5,"self":true,"send":false,"estimates":{"started":9,"waited":8,` +
+				`"mean_absolute_error_s":7.5,"median_absolute_error_s":6,"p90_absolute_error_s":5,"within_60s":0.5,"within_600s":0.75,"too_early":0.25}}`},
 		{SiteView{Site: grid.Site{Name: "b", Speed: math.NaN()}, Send: true, State: grid.Doubtful,
 			Link: grid.Link{RTT: 2, RTTFine: 0.0015, Rates: []grid.Rate{{Size: 1024, BytesPerSecond: 1e6, Measured: true}}}},
-			`{"name":"b","peer":"","state":"doubtful","rtt_s":0.0015,"bandwidth":[{"size_bytes":1024,"bytes_per_s":1000000,"measured":true}],"processes":0,"speed":0,"self":false,"send":true}`},
+			`{"name":"b","peer":"","state":"doubtful","rtt_s":0.0015,"bandwidth":[{"size_bytes":1024,"bytes_per_s":1000000,"measured":true}],"processes":0,"speed":0,"self":false,"send":true,"estimates":null}`},
 		{SiteView{Site: grid.Site{Name: "c"}, State: grid.Dead},
-			`{"name":"c","peer":"","state":"dead","rtt_s":null,"bandwidth":[],"processes":0,"speed":0,"self":false,"send":false}`},
+			`{"name":"c","peer":"","state":"dead","rtt_s":null,"bandwidth":[],"processes":0,"speed":0,"self":false,"send":false,"estimates":null}`},
 	} {
 		if b, err := json.Marshal(newSite(c.v)); err != nil || string(b) != c.want {
 			t.Errorf("got  %s, %v\nwant %s", b, err, c.want)

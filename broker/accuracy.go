@@ -27,7 +27,7 @@ type Accuracy struct {
 // expect keeps the estimate of the start of a job that is submitted here now.
 func (c *Core) expect(j *job) {
 	j.rec.Queued, j.rec.ExpectedStart = c.now, 0
-	if j.rec.EstimateNow >= c.now-stale {
+	if j.rec.EstimateNow > 0 && j.rec.EstimateNow >= c.now-stale {
 		j.rec.ExpectedStart = max(c.now, j.rec.EstimateNow)
 	}
 }

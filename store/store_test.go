@@ -662,7 +662,13 @@ func TestGoldenJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, got := range map[string][]byte{"record.json": record, "job.json": job, "job-demanding.json": demandingJob} {
+	estimated := *r
+	estimated.Queued, estimated.ExpectedStart = 1795000000500, 1795000000900
+	estimatedRecord, err := encodeRecord(&estimated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string][]byte{"record-estimated.json": estimatedRecord, "record.json": record, "job.json": job, "job-demanding.json": demandingJob} {
 		var pretty strings.Builder
 		e := json.NewEncoder(&pretty)
 		e.SetIndent("", "  ")
