@@ -190,6 +190,21 @@ site: a
 	}
 }
 
+// The nodes and queues of the administrators' page are right.
+func TestNodesOfThePage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, _ := strings.Cut(rest, "```")
+	c := Default("/site")
+	if wrong := parseConfig(&c, "page", []byte("site: a\n"+text)); len(wrong) > 0 || c.Processes() != 128 || len(c.Queues()) != 2 {
+		t.Errorf("%v\n%+v", wrong, c.Batch)
+	}
+}
+
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]int64{"0": 0, "17": 17, "1kB": 1000, "1KiB": 1024, "1.5GiB": 3 << 29, "1_000": 1000, "2 TiB": 2 << 40, "3B": 3} {
