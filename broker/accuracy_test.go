@@ -1,11 +1,13 @@
 package broker
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 
 	"gbroker/grid"
 	"gbroker/plan"
+	"gbroker/wire"
 )
 
 // What started where, and when, is what the accounts say, before and after a restart.
@@ -189,6 +191,10 @@ func TestComingJobsKeepTheirQueue(t *testing.T) {
 	if q.Queue != "long" || q.Limit != grid.Hour || q.NotBefore != 7 || q.Trait != core.trait(&offered) {
 		t.Errorf("%+v is asked", q)
 	}
+	asked := core.asked(wire.Question{Demand: offered.Demand, Queue: "long", Walltime: grid.Hour, Delivery: 3}, 7)
+	if want := (plan.Trait{Cores: 1, Limit: grid.Hour}); asked.Queue != "long" || asked.NotBefore != 10 || asked.Limit != grid.Hour || asked.Trait != want {
+		t.Errorf("a neighbour asks %+v", asked)
+	}
 	s := core.withTraits(core.withComing(plan.Snapshot{At: 100, Nodes: []plan.Node{{Name: "n", Cores: 1}}, Queues: []plan.Queue{{Name: "long"}}}))
 	if len(s.Waiting) != 1 || s.Waiting[0].Queue != "long" || s.Waiting[0].Trait != core.trait(&offered) {
 		t.Fatalf("%+v is coming", s.Waiting)
@@ -202,5 +208,28 @@ func TestComingJobsKeepTheirQueue(t *testing.T) {
 	core.jobs[offered.ID] = j
 	if core.showEstimates(s, plan.Build(s)); j.rec.EstimateNow != 100 || len(core.out) > 0 {
 		t.Errorf("expected at %d with %v, want 100 and no word of it", j.rec.EstimateNow, core.out)
+	}
+}
+
+// The same key for another queue is another job, and refused.
+func TestAKeyStandsForItsQueue(t *testing.T) {
+	t.Parallel()
+	core := accountant()
+	core.Step(1000, Boot{})
+	submit := func(id string, queue grid.QueueName) Answer {
+		j := grid.Job{ID: grid.JobID(id), Home: "j", User: grid.User{Home: "j", Name: "alice"}, Queue: queue, Walltime: grid.Hour}
+		for _, e := range core.Step(1000, Submit{Token: 1, Job: j, Key: "k"}) {
+			if a, ok := e.(Answer); ok {
+				return a
+			}
+		}
+		return Answer{}
+	}
+	submit("j.01M7XVNVT1HF2GHP4JW23GK3FT", "long")
+	if a := submit("j.01M7XVNVT1HF2GHP4JW23GK3FV", "long"); !a.Again {
+		t.Errorf("the same again: %+v", a)
+	}
+	if a := submit("j.01M7XVNVT1HF2GHP4JW23GK3FV", "short"); !errors.Is(a.Err, grid.ErrInvalid) {
+		t.Errorf("another queue under the same key: %+v", a)
 	}
 }

@@ -76,9 +76,7 @@ func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer, why string) {
 func (c *Core) answer(base *plan.Batch, s plan.Snapshot, a wire.Ask) wire.Tell {
 	t := wire.Tell{Round: a.Round, Site: c.cfg.Site}
 	for _, q := range a.Questions {
-		e := c.estimate(base, s, plan.Question{
-			Demand: q.Demand, Queue: q.Queue, Limit: c.limit(q.Walltime), NotBefore: s.At + q.Delivery, Trait: c.shape(q.Demand, q.Walltime),
-		})
+		e := c.estimate(base, s, c.asked(q, s.At))
 		t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: e})
 	}
 	return t
@@ -91,6 +89,13 @@ func (c *Core) estimate(base *plan.Batch, s plan.Snapshot, q plan.Question) grid
 		return grid.Estimate{Refusal: refusal}
 	}
 	return grid.Estimate{Wait: max(0, start-q.NotBefore)}
+}
+
+// asked is a neighbour's question; of its job's user nothing is known.
+func (c *Core) asked(q wire.Question, now grid.Tick) plan.Question {
+	return plan.Question{
+		Demand: q.Demand, Queue: q.Queue, Limit: c.limit(q.Walltime), NotBefore: now + q.Delivery, Trait: c.shape(q.Demand, q.Walltime),
+	}
 }
 
 // question asks for a job whose files are here.
