@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gbroker/grid"
+	"gbroker/plan"
 	"gbroker/wire"
 )
 
@@ -22,15 +23,16 @@ type job struct {
 	began   grid.Tick                 // when the offer went out
 	// pullBegan is when a first offer was accepted, with files to fetch; 0 else.
 	pullBegan grid.Tick
-	told      grid.Tick // when the home was last told of an estimate
-	fails     int       // in a row, of what is being tried
-	heard     grid.Tick // last word of the candidate (owner) or of the owner (home)
-	pulling   bool      // home: its output is being fetched
-	killing   bool      // a Withdraw or Kill is under way
-	reading   bool      // a Collect is under way
-	acked     bool      // owner: the home has the present report
-	queued    bool      // in Core.undecided
-	digest    grid.Hash // of the job as it travels; see sum
+	told      grid.Tick  // when the home was last told of an estimate
+	fails     int        // in a row, of what is being tried
+	heard     grid.Tick  // last word of the candidate (owner) or of the owner (home)
+	pulling   bool       // home: its output is being fetched
+	killing   bool       // a Withdraw or Kill is under way
+	reading   bool       // a Collect is under way
+	acked     bool       // owner: the home has the present report
+	queued    bool       // in Core.undecided
+	digest    grid.Hash  // of the job as it travels; see sum
+	trait     plan.Trait // by which its run time is believed; see traitOf
 }
 
 // sorted lists the live jobs in a fixed order: effects must not follow a map's order.

@@ -90,7 +90,10 @@ func (c *Core) withTraits(s plan.Snapshot) plan.Snapshot {
 
 func (c *Core) traitOf(id grid.JobID, said plan.Trait, cores int, limit grid.Tick) plan.Trait {
 	if j := c.jobs[id]; id != "" && j != nil {
-		return c.trait(&j.rec.Job)
+		if j.trait == (plan.Trait{}) { // reckoned once: what it rests on does not change
+			j.trait = c.trait(&j.rec.Job)
+		}
+		return j.trait
 	}
 	if a := c.accepted[id]; a != nil {
 		return c.trait(&a.offer.Job)
