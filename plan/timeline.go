@@ -206,6 +206,12 @@ func (s *spine) find(t grid.Tick) int {
 	return max(sort.Search(len(s.at), func(p int) bool { return s.at[p] > t })-1, 0)
 }
 
+// within tells, without a look at the page, whether all of page p lies between two
+// instants. The last page does only where there is no end.
+func (s *spine) within(p int, from, to grid.Tick) bool {
+	return s.at[p] >= from && (to == Forever || p+1 < len(s.at) && s.at[p+1] <= to)
+}
+
 // load sets v to what is free from point i of page p on.
 func (s *spine) load(v Vector, p, i int) {
 	for r := range v {

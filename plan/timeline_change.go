@@ -201,13 +201,12 @@ func (t *Trial) split(p int) {
 func (t *Trial) add(c Change) {
 	s := &t.now.spine
 	for p := s.find(c.From); p < len(s.pages) && s.at[p] < c.To; p++ {
-		page := s.pages[p]
-		i, j := page.before(c.From), page.before(c.To)
-		if i == 0 && j == page.n {
+		if s.within(p, c.From, c.To) {
 			s.shift(p, c.Amounts)
 			continue
 		}
-		page = t.own(p)
+		page := t.own(p)
+		i, j := page.before(c.From), page.before(c.To)
 		for r, amount := range c.Amounts {
 			column := page.column(r)[i:j]
 			for k := range column {

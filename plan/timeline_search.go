@@ -223,14 +223,11 @@ func (t *Timeline) Least(from, to grid.Tick) Vector {
 func (s *spine) extent(r int, from, to grid.Tick) (least, most int64) {
 	first := s.find(from)
 	for p := first; p < len(s.pages) && (p == first || s.at[p] < to); p++ {
-		page := s.pages[p]
-		i := 0
-		if p == first {
-			i = page.find(from)
-		}
-		j := max(page.before(to), i+1)
 		low, high := s.least[p*s.width+r], s.most[p*s.width+r]
-		if i > 0 || j < page.n {
+		if !s.within(p, from, to) {
+			page := s.pages[p]
+			i := page.find(from)
+			j := max(page.before(to), i+1)
 			low, high = s.free(p, i, r), s.free(p, i, r)
 			for k := i + 1; k < j; k++ {
 				low, high = min(low, s.free(p, k, r)), max(high, s.free(p, k, r))
