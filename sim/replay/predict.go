@@ -13,7 +13,8 @@ import (
 )
 
 // Estimate is when a job that had to wait was expected to start, and when it did. It
-// was made at At, after the pass at the job's arrival, with what was known then.
+// was made at At, after the pass at the job's arrival, with what was known then: that
+// is all jobs that came up to and in that second, those behind it in the log too.
 type Estimate struct {
 	Job                 int // of Log.Jobs
 	At, Expected, Start int64
