@@ -122,44 +122,87 @@ func (q *query) doubt(s *spine, p int) enough {
 }
 
 // scan goes on over the points of page p: start is where the present run of points
-// with enough began, or never. Which point has enough is hard to foretell, so the loop
-// has no branch on it.
+// with enough began, or never. Where no run can be long enough before the page's end,
+// or that of the next few points, only the one that reaches it matters, and it is
+// sought from there backward.
 func (q *query) scan(s *spine, p int, start grid.Tick) (_ grid.Tick, found bool) {
 	page := s.pages[p]
-	first := 0
+	ends := Forever
+	if p+1 < len(s.at) {
+		ends = s.at[p+1]
+	}
+	i := 0
 	if s.at[p] < q.notBefore {
-		first = page.find(q.notBefore)
+		i = page.find(q.notBefore)
 	}
-	if len(q.doubtful) > 1 {
-		return q.scanAll(s, p, first, start)
-	}
-	r := q.doubtful[0]
-	need, free := q.need[r]-s.plus[p*s.width+r], page.column(r)
-	for i, at := range page.at[first:page.n] {
-		if at-start >= q.d {
-			return start, true
+	for j := 0; i < page.n && !found; i = j {
+		began := min(start, max(page.at[i], q.notBefore))
+		if j = page.n; ends-began < q.d {
+			start = q.backward(s, p, i, j, began)
+			continue
 		}
-		start = min(start, max(at, q.notBefore))
-		if free[first+i] < need {
-			start = never
+		if j = min(i+fewPoints, page.n); j < page.n && page.at[j]-began < q.d {
+			start = q.backward(s, p, i, j, began)
+			continue
 		}
+		start, found = q.forward(s, p, i, j, start)
 	}
-	return start, false
+	return start, found
 }
 
-// scanAll is scan for more than one resource.
-func (q *query) scanAll(s *spine, p, first int, start grid.Tick) (_ grid.Tick, found bool) {
+const fewPoints = 32
+
+// backward is where the run began that reaches the end of points i to j, or never;
+// began is where it did if all of them have enough.
+func (q *query) backward(s *spine, p, i, j int, began grid.Tick) grid.Tick {
+	at := &s.pages[p].at
+	for k := j - 1; k >= i; k-- {
+		switch {
+		case !q.lacks(s, p, k):
+		case k == j-1:
+			return never
+		default:
+			return at[k+1]
+		}
+	}
+	return began
+}
+
+// lacks tells whether point i of page p has too little.
+func (q *query) lacks(s *spine, p, i int) bool {
+	for _, r := range q.doubtful {
+		if s.free(p, i, r) < q.need[r] {
+			return true
+		}
+	}
+	return false
+}
+
+// forward looks for a run that is long enough. Which point has enough is hard to
+// foretell, so the loop for one resource has no branch on it.
+func (q *query) forward(s *spine, p, i, j int, start grid.Tick) (_ grid.Tick, found bool) {
 	page := s.pages[p]
-	for i := first; i < page.n; i++ {
-		at := page.at[i]
+	if len(q.doubtful) > 1 {
+		for ; i < j; i++ {
+			if page.at[i]-start >= q.d {
+				return start, true
+			}
+			start = min(start, max(page.at[i], q.notBefore))
+			if q.lacks(s, p, i) {
+				start = never
+			}
+		}
+		return start, false
+	}
+	r := q.doubtful[0]
+	need, free := q.need[r]-s.plus[p*s.width+r], page.column(r)[i:j]
+	for k, at := range page.at[i:j] {
 		if at-start >= q.d {
 			return start, true
 		}
 		start = min(start, max(at, q.notBefore))
-		for _, r := range q.doubtful {
-			if s.free(p, i, r) < q.need[r] {
-				start = never
-			}
+		if free[k] < need {
+			start = never
 		}
 	}
 	return start, false
