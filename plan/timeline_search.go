@@ -46,7 +46,7 @@ func (t *Timeline) Earliest(need Vector, d, notBefore, horizon grid.Tick) (grid.
 	if d > maxInstant {
 		q.d = Forever
 	}
-	q.notBefore = max(min(notBefore, maxInstant+1), t.Start())
+	q.notBefore = min(notBefore, maxInstant+1)
 	q.horizon = min(horizon, maxInstant)
 	start, found := q.search(&t.spine)
 	switch {
@@ -270,9 +270,8 @@ func (s *spine) extent(r int, from, to grid.Tick) (least, most int64) {
 		if !s.within(p, from, to) {
 			page := s.pages[p]
 			i := page.find(from)
-			j := max(page.before(to), i+1)
 			low, high = s.free(p, i, r), s.free(p, i, r)
-			for k := i + 1; k < j; k++ {
+			for k, j := i+1, page.before(to); k < j; k++ {
 				low, high = min(low, s.free(p, k, r)), max(high, s.free(p, k, r))
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 
 	"gbroker/grid"
@@ -170,6 +171,9 @@ func (s *spine) check() error {
 		if p > 0 && s.pages[p-1].at[s.pages[p-1].n-1] >= page.at[0] {
 			return fmt.Errorf("page %d does not lie behind the one before", p)
 		}
+		if !slices.IsSorted(page.at[:page.n]) {
+			return fmt.Errorf("page %d is not in order: %v", p, page.at[:page.n])
+		}
 		for r := range s.width {
 			column := slices.Clone(page.column(r))
 			for i := range column {
@@ -326,6 +330,7 @@ func TestTimelineOfManyPages(t *testing.T) {
 		if pages := len(versions[len(versions)-1].spine.pages); pages < 10 {
 			t.Errorf("only %d pages", pages)
 		}
+		joinPages(t, versions[len(versions)-1])
 		undo := versions[len(versions)-1].Try()
 		for _, c := range made { // what was taken back more than once is, too
 			for k := range c.Amounts {
@@ -337,6 +342,70 @@ func TestTimelineOfManyPages(t *testing.T) {
 		}
 		if end := undo.Timeline(); !end.Equal(start) || len(end.spine.pages) != 1 {
 			t.Errorf("all undone: %d steps on %d pages, from %v", end.Len(), len(end.spine.pages), end.At(0))
+		}
+	}
+}
+
+// joinPages makes the first point of each page equal to the one before it, and looks
+// for places that end where a page does.
+func joinPages(t *testing.T, line *Timeline) {
+	t.Helper()
+	for p := 1; p < len(line.spine.pages); p++ {
+		at, page := line.spine.at[p], line.spine.pages[p]
+		before, value := line.At(at-1), line.At(at)
+		for r := range value {
+			value[r] = before[r] - value[r]
+		}
+		joined, err := line.With(Change{at, page.at[1], value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := joined.spine.check(); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(joined.At(at), before) || slices.Contains(joined.spine.at, at) {
+			t.Fatalf("at %d: %v, want %v and no step", at, joined.At(at), before)
+		}
+		narrow, err := line.With(Change{at - 9, at, slices.Repeat([]int64{5000}, len(before))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		need := narrow.Least(at-9, at)
+		if got, short := narrow.Earliest(need, 9, at-9, Forever); got != at-9 || short != nil {
+			t.Fatalf("a place of 9 from %d: %d, %+v", at-9, got, short)
+		}
+	}
+}
+
+// Pages that lose their points are made one, from whichever side it comes.
+func TestTimelineMergesPages(t *testing.T) {
+	t.Parallel()
+	const points = 20 * pageSize
+	start, err := NewTimeline(0, grid.Resource{Name: "cores", Amount: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, backward := range []bool{false, true} {
+		trial := start.Try()
+		for _, amount := range []int64{1, -1} {
+			for i := range grid.Tick(points) {
+				if backward {
+					i = points - 1 - i
+				}
+				if amount < 0 && i%(pageSize/4) == 0 {
+					continue // stays
+				}
+				if err := trial.Change(Change{2 * i, 2*i + 1, Vector{amount}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		end := trial.Timeline()
+		if end.Len() != 2*80 || len(end.spine.pages) > 4 {
+			t.Errorf("%d steps on %d pages", end.Len(), len(end.spine.pages))
+		}
+		if err := end.spine.check(); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -469,6 +538,39 @@ func TestTimelineRefuses(t *testing.T) {
 	}
 }
 
+// Readers of old timelines are not disturbed by who makes new ones of them.
+func TestTimelineIsShared(t *testing.T) {
+	t.Parallel()
+	line, err := NewTimeline(0, grid.Resource{Name: "cores", Amount: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial := line.Try()
+	for i := range grid.Tick(2_000) {
+		trial.Place(Vector{1 + int64(i%50)}, 100, i, Forever)
+	}
+	line = trial.Timeline()
+	want, _ := line.Earliest(Vector{90}, 500, 0, Forever)
+	var group sync.WaitGroup
+	for from := range grid.Tick(4) {
+		group.Go(func() {
+			mine := line
+			for i := range grid.Tick(200) {
+				if at, short := line.Earliest(Vector{90}, 500, 0, Forever); at != want || short != nil {
+					t.Errorf("%d, %+v; want %d", at, short, want)
+				}
+				own := mine.Try()
+				own.Place(Vector{60}, 700, from*100+i, Forever)
+				mine = own.Timeline()
+			}
+		})
+	}
+	for i := range grid.Tick(200) { // the trial that it came from goes on
+		trial.Place(Vector{90}, 500, i, Forever)
+	}
+	group.Wait()
+}
+
 // No value leaves its bounds, however often the most is given or taken.
 func TestTimelineAtItsBounds(t *testing.T) {
 	t.Parallel()
@@ -529,12 +631,38 @@ func TestTimelineAtItsBounds(t *testing.T) {
 	if _, short := trial.Place(Vector{3}, 1, 0, Forever); short == nil || *short.Refusal() != (grid.Refusal{Reason: "not enough cores", Asked: "3", Available: "2"}) {
 		t.Errorf("%+v", short)
 	}
+	for _, c := range []struct {
+		need         int64
+		d, notBefore grid.Tick
+		want         Shortfall
+	}{
+		{3, 1, math.MaxInt64, Shortfall{NeverSoMuch, "cores", 3, 2}},
+		{3, math.MinInt64, 0, Shortfall{NeverSoMuch, "cores", 3, 2}},
+		{2, maxInstant + 1, -maxInstant, Shortfall{NeverForSoLong, "cores", 2, 1}},
+	} {
+		last, err := line.With(Change{maxInstant, Forever, Vector{-1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.need > 2 {
+			last = line
+		}
+		if _, short := last.Earliest(Vector{c.need}, c.d, c.notBefore, Forever); short == nil || *short != c.want {
+			t.Errorf("%+v: %+v", c, short)
+		}
+	}
+	if at, short := line.Earliest(Vector{2}, math.MinInt64, 3, Forever); at != 3 || short != nil {
+		t.Error(at, short)
+	}
+	if other, err := NewTimeline(-maxInstant, grid.Resource{Name: "memory", Amount: 2}); err != nil || line.Equal(other) {
+		t.Errorf("cores are memory, %v", err)
+	}
 	// For ever is for ever.
 	if at, short := line.Try().Place(Vector{1}, Forever, 7, Forever); at != 7 || short != nil {
 		t.Error(at, short)
 	}
 	trial = line.Try()
-	trial.Place(Vector{1}, Forever, 7, Forever)
+	trial.Place(Vector{1}, math.MaxInt64, 7, Forever)
 	if v := trial.Timeline().At(math.MaxInt64); v[0] != 1 {
 		t.Errorf("%v at the end of all time", v)
 	}
