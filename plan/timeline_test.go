@@ -483,6 +483,15 @@ func (s sums) compare(t *testing.T, random *rand.Rand, timeline *Timeline) {
 		if got, short := timeline.Earliest(need, grid.Tick(d), grid.Tick(from), Forever); (short == nil) != (want >= 0) || short == nil && got != grid.Tick(want) {
 			t.Fatalf("%v for %d from %d: %d, %+v; want %d", need, d, from, got, short, want)
 		}
+		for before := range grid.Tick(2) { // the horizon, 0 or 1 before the start
+			if want < 0 {
+				break
+			}
+			got, short := timeline.Earliest(need, grid.Tick(d), grid.Tick(from), grid.Tick(want)-before)
+			if (short == nil) != (before == 0) || short == nil && got != grid.Tick(want) || short != nil && short.Why != BeyondHorizon {
+				t.Fatalf("%v for %d from %d, horizon %d before %d: %d, %+v", need, d, from, before, want, got, short)
+			}
+		}
 	}
 }
 
