@@ -191,7 +191,8 @@ var partitions = []int32{8, 16, 10, 80, 32, 64, 148, 70, 20, 6, 92, 152, 64, 44}
 
 // Every start on the logs that have no known answers. KTH and HPC2N do not tell every
 // wrong reading of cons-compress: with one that compresses only after jobs that end
-// before their limit, thousands of starts of SDSC-SP2-all are others.
+// before their limit, 14,064 starts of SDSC-SP2-all are others, from job 11,487 on. All
+// jobs of all logs agree too, which takes 18 s.
 func TestLikeTheNaiveScheduler(t *testing.T) {
 	t.Parallel()
 	needTraces(t)
@@ -217,16 +218,15 @@ func TestLikeTheNaiveScheduler(t *testing.T) {
 			}
 		})
 	}
-	const all = math.MaxInt
 	for _, name := range []string{"SDSC-SP2-5000", "SDSC-BLUE-5000", "lublin256-5000"} {
 		for _, text := range []string{"easy", "easy:4", "easy:1:sjf", "cons-rebuild", "cons-compress"} {
-			check(name, text, whole, all)
+			check(name, text, whole, 2_000)
 		}
 	}
-	check("SDSC-SP2-10000", "cons-compress", whole, all)
-	check("SDSC-SP2-all", "cons-compress", whole, all)
+	check("SDSC-SP2-10000", "cons-compress", whole, 10_000)
+	check("SDSC-SP2-all", "cons-compress", whole, 14_000)
 	for i, procs := range partitions {
 		o := Options{Procs: procs, Partition: int64(i + 1), Normalise: true, Limits: true}
-		check("METACENTRUM-2009-2", "cons-compress", o, 2_000) // all 99,944 jobs take 20 s, and are right too
+		check("METACENTRUM-2009-2", "cons-compress", o, 500)
 	}
 }
