@@ -102,11 +102,8 @@ func (c *Counted) shortestBehind(now grid.Tick) {
 	// Who does not fit before the first start fits after none: the others need no sorting.
 	c.behind = c.behind[:0]
 	for i := c.nextBeside(now, q, q.first+1); i < len(q.entries); i = c.nextBeside(now, q, i+1) {
-		at, e := len(c.behind), q.entries[i].byLimit()
-		for at > 0 {
-			if o := q.entries[c.behind[at-1]].byLimit(); o.before(&e) {
-				break
-			}
+		at, e := len(c.behind), &q.entries[i]
+		for at > 0 && e.shorter(&q.entries[c.behind[at-1]]) {
 			at--
 		}
 		c.behind = slices.Insert(c.behind, at, i)
@@ -116,6 +113,11 @@ func (c *Counted) shortestBehind(now grid.Tick) {
 			c.startBeside(now, i)
 		}
 	}
+}
+
+// shorter sorts by limit, and equal ones by their arrival.
+func (e *entry) shorter(o *entry) bool {
+	return e.limit < o.limit || e.limit == o.limit && e.came < o.came
 }
 
 // byLimit is the entry as it stands in the order by limit and arrival. Its mark is

@@ -44,6 +44,9 @@ type block struct {
 
 const blockSize = 64
 
+// fewGaps are left where they are.
+const fewGaps = 8
+
 var emptyBlock = block{limit: never, mark: unplaced, cores: gone}
 
 // add tells the index of an entry in the block.
@@ -60,7 +63,7 @@ func (q *queue) copyFrom(o *queue) {
 
 // clear empties the queue.
 func (q *queue) clear() {
-	*q = queue{entries: q.entries[:0], blocks: q.blocks[:0]}
+	q.entries, q.blocks, q.first, q.live, q.placed = q.entries[:0], q.blocks[:0], 0, 0, 0
 }
 
 // insert puts an entry behind all that have its rank or a lower one and came before,
@@ -114,7 +117,7 @@ func (q *queue) find(e *entry) int {
 // leave makes a gap of an entry.
 func (q *queue) leave(i int) {
 	e := &q.entries[i]
-	e.cores, e.mark = gone, unplaced
+	e.cores, e.mark, e.limit = gone, unplaced, never
 	q.blocks[i/blockSize].stale = true
 	q.live--
 	if q.live == 0 {
@@ -151,13 +154,11 @@ func (q *queue) next(i int, many, few int32, limit grid.Tick) int {
 
 // refresh looks again at what the index says of a block.
 func (q *queue) refresh(n int) {
-	b := emptyBlock
-	for i := n * blockSize; i < min((n+1)*blockSize, len(q.entries)); i++ {
-		if e := &q.entries[i]; e.cores != gone {
-			b.add(e)
-		}
+	limit, mark, cores := never, unplaced, gone // as a gap has them
+	for _, e := range q.entries[n*blockSize : min((n+1)*blockSize, len(q.entries))] {
+		limit, mark, cores = min(limit, e.limit), min(mark, e.mark), min(cores, e.cores)
 	}
-	q.blocks[n] = b
+	q.blocks[n] = block{limit: limit, mark: mark, cores: cores}
 }
 
 // setMark changes an entry's mark.
@@ -173,7 +174,7 @@ func (q *queue) sweep() {
 		q.clear()
 		return
 	}
-	if gaps := len(q.entries) - q.live; gaps < blockSize/2 || gaps < q.live {
+	if gaps := len(q.entries) - q.live; gaps < fewGaps || gaps < q.live/2 {
 		return
 	}
 	kept, placed := 0, 0

@@ -34,7 +34,7 @@ func crowd(p Policy, cores int32, running, waiting int) (*Counted, []Ending) {
 
 // A plan of 10,000 waiting and 1,000 running jobs, with limits as run times.
 func BenchmarkForecast(b *testing.B) {
-	for _, text := range []string{"fcfs", "firstfit", "easy", "easy:4", "easy:1:sjf", "easysjbf", "cons-compress"} {
+	for _, text := range []string{"fcfs", "firstfit", "firstfit:8", "easy", "easy:4", "easy:1:sjf", "easysjbf", "cons-rebuild", "cons-compress"} {
 		b.Run(text, func(b *testing.B) {
 			p, err := ParsePolicy(text)
 			if err != nil {
@@ -59,8 +59,13 @@ func TestForecastComesTrue(t *testing.T) {
 			jobs[i].submit = 0
 		}
 		p := Policy{Kind: Kind(rapid.IntRange(int(FCFS), int(ConsCompress)).Draw(t, "kind")), Order: drawOrder(t)}
-		want := runCounted(cores, p, jobs, false)
+		holds := drawHolds(t, cores)
 		c := NewCounted(cores, p)
+		for i := range holds {
+			holds[i].told, holds[i].released = 0, never
+			c.Hold(holds[i].Hold)
+		}
+		want := runCounted(cores, p, jobs, holds, false)
 		for i, j := range jobs {
 			c.Arrive(Entry{Ref: int32(i), Cores: j.cores, Limit: j.limit, Priority: j.priority})
 		}
