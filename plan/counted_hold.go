@@ -124,7 +124,6 @@ func (c *Counted) turn(now grid.Tick) {
 			if !steps {
 				c.hold(h.held())
 				c.free -= h.Cores
-				c.ended = true
 			}
 		}
 		if h.To > now {
@@ -139,7 +138,4 @@ func (c *Counted) turn(now grid.Tick) {
 		i--
 	}
 	c.holds.reckon()
-	if !c.onSteps() {
-		c.kept = false
-	}
 }

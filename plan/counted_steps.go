@@ -52,7 +52,7 @@ func (c *Counted) reservations() int {
 func (c *Counted) passOnSteps(now grid.Tick) {
 	c.shadow = -never // what the fast passes know is of the past
 	q := &c.queue
-	if !c.kept || c.due < now || len(c.held) > 0 && c.held[0].Until <= now {
+	if !c.kept || len(c.held) > 0 && c.held[0].Until <= now {
 		c.believe(now)
 	} else {
 		c.steps.advance(now)
@@ -71,7 +71,7 @@ func (c *Counted) passOnSteps(now grid.Tick) {
 	case c.policy.Kind == FirstFit && c.policy.Overtakes > 0:
 		c.firstFitBarrier(now)
 	case !c.ended && c.fresh == 1:
-		if e := &q.entries[c.latest]; c.latest >= q.placed && c.room.fits(e.cores, now+e.limit) {
+		if e := &q.entries[c.latest]; c.room.fits(e.cores, now+e.limit) {
 			c.startInRoom(now, c.latest)
 		}
 	case c.policy.Kind == EASYSJBF:

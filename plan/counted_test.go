@@ -142,7 +142,7 @@ func (w *secondly) freeAt(at grid.Tick) int32 {
 	free := w.cores
 	for i, s := range w.starts {
 		if s+w.jobs[i].run > w.now || w.jobs[i].run == 0 && s == w.now { // it runs now
-			if at < s+w.jobs[i].limit {
+			if at < max(s+w.jobs[i].limit, w.now+1) { // one that runs on ends at the next instant
 				free -= w.jobs[i].cores
 			}
 		}
@@ -440,6 +440,9 @@ func likeTwin(t *rapid.T, kind Kind) {
 		p.Reservations = rapid.IntRange(1, 4).Draw(t, "reservations")
 	}
 	cores, jobs := drawLog(t)
+	if kind != ConsCompress && rapid.Bool().Draw(t, "overruns") {
+		jobs[rapid.IntRange(0, len(jobs)-1).Draw(t, "who overruns")].run += 7
+	}
 	var holds []logHold
 	if rapid.Bool().Draw(t, "with holds") {
 		holds = drawHolds(t, cores)
