@@ -173,7 +173,7 @@ func (c *Counted) Wake() (grid.Tick, bool) {
 // starting. The result is valid until the next call.
 func (c *Counted) Pass(now grid.Tick) []Held {
 	c.started = c.started[:0]
-	if c.holds.next <= now || c.holds.ahead > 0 {
+	if c.holds.next <= now {
 		c.turn(now)
 	}
 	if c.queue.live > 0 {

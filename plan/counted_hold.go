@@ -22,7 +22,7 @@ type holds struct {
 	known []heldBack
 	total int64     // of their cores
 	ahead int       // how many began at no pass yet
-	next  grid.Tick // the first end
+	next  grid.Tick // the first that begins or ends
 }
 
 type heldBack struct {
@@ -36,11 +36,17 @@ func (h *holds) copyFrom(o *holds) {
 	h.known = append(known[:0], o.known...)
 }
 
-// reckon finds the first end.
+// reckon finds what begins or ends next. At the begin a pass is due because of jobs
+// that overran their limits: whoever had to give way to a reservation for when they end
+// may do so no longer, if that has no place before the hold.
 func (h *holds) reckon() {
 	h.next = never
 	for i := range h.known {
-		h.next = min(h.next, h.known[i].To)
+		if k := &h.known[i]; k.began {
+			h.next = min(h.next, k.To)
+		} else {
+			h.next = min(h.next, k.From)
+		}
 	}
 }
 
@@ -60,7 +66,7 @@ func (c *Counted) Hold(h Hold) bool {
 	c.holds.known = append(c.holds.known, heldBack{Hold: h})
 	c.holds.total += int64(h.Cores)
 	c.holds.ahead++
-	c.holds.next = min(c.holds.next, h.To)
+	c.holds.next = min(c.holds.next, h.From)
 	c.ended, c.kept = true, false
 	if c.policy.Kind == ConsCompress {
 		c.collided = true

@@ -139,15 +139,22 @@ func (q *queue) next(i int, many, few int32, limit grid.Tick) int {
 			i = end
 			continue
 		}
-		for k := range q.entries[i:end] {
-			if e := &q.entries[i+k]; e.cores <= many && (e.cores <= few || e.limit <= limit) {
-				return i + k
-			}
+		if i = q.within(i, end, many, few, limit); i < end {
+			return i
 		}
 		if q.blocks[n].stale {
 			q.refresh(n)
 		}
-		i = end
+	}
+	return i
+}
+
+// within is next up to an end.
+func (q *queue) within(i, end int, many, few int32, limit grid.Tick) int {
+	for ; i < end; i++ {
+		if e := &q.entries[i]; e.cores <= many && (e.cores <= few || e.limit <= limit) {
+			break
+		}
 	}
 	return i
 }

@@ -137,12 +137,23 @@ func (c *Counted) startOrReserve(now grid.Tick, i int) {
 // fitting is the first entry of a queue, from the i-th on, that fits into the room.
 func (c *Counted) fitting(now grid.Tick, q *queue, i int) int {
 	many, few, limit := c.room.outline(now)
-	for ; ; i++ {
-		i = q.next(i, many, few, limit)
-		if i == len(q.entries) || c.room.fits(q.entries[i].cores, now+q.entries[i].limit) {
-			return i
+	for i < len(q.entries) {
+		n := i / blockSize
+		end := min((n+1)*blockSize, len(q.entries))
+		if b := &q.blocks[n]; !c.room.fits(b.cores, now+b.limit) {
+			i = end
+			continue
+		}
+		for i = q.within(i, end, many, few, limit); i < end; i = q.within(i+1, end, many, few, limit) {
+			if e := &q.entries[i]; c.room.fits(e.cores, now+e.limit) {
+				return i
+			}
+		}
+		if q.blocks[n].stale {
+			q.refresh(n)
 		}
 	}
+	return i
 }
 
 // startInRoom starts the i-th of the queue.
