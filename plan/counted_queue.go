@@ -74,7 +74,6 @@ func (q *queue) insert(e entry) int {
 	if at > 0 && e.before(&q.entries[at-1]) {
 		at = q.find(&e)
 	}
-	q.first = min(q.first, at)
 	if at == len(q.entries) {
 		q.append(e)
 		return at

@@ -48,8 +48,9 @@ func Predict(ctx context.Context, log *Log, p plan.Policy, method string, progre
 	for i := range m.starts {
 		m.starts[i] = Unknown
 	}
-	for steps := 0; ; steps++ {
-		if steps&(1<<6-1) == 0 {
+	for work := lookAfter; ; work += m.work() {
+		if work >= lookAfter {
+			work = 0
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
