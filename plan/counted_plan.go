@@ -23,9 +23,8 @@ import (
 //   - where the queue is sorted it might come before others and delay them, they would
 //     run beside others than planned, and the answer is a guess, not a bound.
 //
-// For a plan, its moments are the instants after passes, and for each of them what is
-// free from then on, for how long. Of a moment this holds until the next one, for
-// between them nothing becomes free.
+// The plan keeps the instants after its passes, and for each of them what is free from
+// then on, for how long. That holds until the next one: between them nothing becomes free.
 type CountedPlan struct {
 	cores   int32
 	horizon grid.Tick // the last instant
@@ -37,7 +36,7 @@ type CountedPlan struct {
 // instant is one after a pass. What is free from then on is a chain of links.
 type instant struct {
 	at    grid.Tick
-	first int32 // of links; none: nobody else starts here
+	first int32 // of links; lastLink: nobody else starts here
 }
 
 // link is what is free until an instant, and the link after it, which has less.
@@ -47,8 +46,8 @@ type link struct {
 	next  int32
 }
 
-// none ends a chain.
-const none = -1
+// lastLink, as the next one, ends a chain.
+const lastLink = -1
 
 // lasting is for how long 1, 2, 4, 8... cores are free from some moment of a block.
 type lasting [31]grid.Tick
@@ -88,15 +87,15 @@ func (p *CountedPlan) fromSteps(now grid.Tick, c *Counted) {
 	points := s.steps.points[s.steps.first:]
 	p.links = make([]link, len(points))
 	for i := len(points) - 1; i >= 0; i-- {
-		next := int32(none)
+		next := int32(lastLink)
 		if i+1 < len(points) {
 			next = int32(i + 1)
 		}
-		for next != none && p.links[next].free >= points[i].free {
+		for next != lastLink && p.links[next].free >= points[i].free {
 			next = p.links[next].next
 		}
 		p.links[i] = link{until: never, free: points[i].free, next: next}
-		if next != none {
+		if next != lastLink {
 			p.links[i].until = points[next].at
 		}
 	}
@@ -134,9 +133,9 @@ func (p *CountedPlan) add(at grid.Tick, free headroom) {
 		p.links = append(p.links, link{l.until, l.free, first + int32(i) + 1})
 	}
 	if len(free) == 0 {
-		first = none
+		first = lastLink
 	} else {
-		p.links[len(p.links)-1].next = none
+		p.links[len(p.links)-1].next = lastLink
 	}
 	p.moments = append(p.moments, instant{at, first})
 }
@@ -146,10 +145,10 @@ func (p *CountedPlan) index() {
 	p.lasting = make([]lasting, (len(p.moments)+momentBlock-1)/momentBlock)
 	for i, m := range p.moments {
 		b := &p.lasting[i/momentBlock]
-		for k := m.first; k != none && p.links[k].free > 0; k = p.links[k].next {
+		for k := m.first; k != lastLink && p.links[k].free > 0; k = p.links[k].next {
 			l := &p.links[k]
 			rest := int32(0) // what is free after it
-			if l.next != none {
+			if l.next != lastLink {
 				rest = max(p.links[l.next].free, 0)
 			}
 			for j := bits.Len32(uint32(l.free)) - 1; j >= bits.Len32(uint32(rest)); j-- {
@@ -204,7 +203,7 @@ func (p *CountedPlan) at(t grid.Tick) int {
 
 // fits tells whether so many are free from a start that the i-th moment holds.
 func (p *CountedPlan) fits(i int, start grid.Tick, cores int32, limit grid.Tick) bool {
-	for k := p.moments[i].first; k != none; k = p.links[k].next {
+	for k := p.moments[i].first; k != lastLink; k = p.links[k].next {
 		l := &p.links[k]
 		if l.free < cores {
 			return false
