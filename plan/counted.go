@@ -103,19 +103,23 @@ func (c *Counted) Arrive(e Entry) bool {
 	if e.Cores < 1 || e.Cores > c.cores || e.Limit < 1 || e.Limit > longest {
 		return false
 	}
-	q := entry{limit: e.Limit, rank: c.policy.rank(e), came: c.came, cores: e.Cores, ref: e.Ref}
+	q := entry{limit: e.Limit, came: c.came, cores: e.Cores, ref: e.Ref}
+	if c.policy.Order != ByArrival {
+		q.rank = c.policy.rank(e)
+	}
 	if c.policy.Kind != FirstFit {
 		q.mark = unplaced
 	}
 	c.came++
 	c.fresh++
-	c.latest = c.queue.insert(q)
+	c.latest = c.queue.insert(&q)
 	if c.latest < c.queue.placed {
 		c.queue.placed++
 		c.kept = false
 	}
 	if c.sorted {
-		c.shortest.insert(q.byLimit())
+		s := q.byLimit()
+		c.shortest.insert(&s)
 	}
 	return true
 }
@@ -189,13 +193,25 @@ func (c *Counted) Pass(now grid.Tick) []Held {
 		default:
 			c.backfill(now)
 		}
-		c.queue.sweep()
+		c.tidy()
+	}
+	c.fresh, c.ended = 0, false
+	return c.started
+}
+
+// tidy takes gaps out of the queue.
+func (c *Counted) tidy() {
+	switch q := &c.queue; {
+	case q.live == len(q.entries):
+	case q.live == 0:
+		q.clear()
+		c.shortest.clear()
+	default:
+		q.sweep()
 		if c.sorted {
 			c.shortest.sweep()
 		}
 	}
-	c.fresh, c.ended = 0, false
-	return c.started
 }
 
 // start starts a job that fits; the caller takes it out of the queue.

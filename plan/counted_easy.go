@@ -153,8 +153,8 @@ func (c *Counted) sortByLimit() {
 		}
 		return 1
 	})
-	for _, e := range all {
+	for i := range all {
 		s.live++
-		s.append(e)
+		s.append(&all[i])
 	}
 }

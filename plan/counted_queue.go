@@ -47,8 +47,6 @@ const blockSize = 64
 // fewGaps are left where they are.
 const fewGaps = 8
 
-var emptyBlock = block{limit: never, mark: unplaced, cores: gone}
-
 // add tells the index of an entry in the block.
 func (b *block) add(e *entry) {
 	b.limit, b.mark, b.cores = min(b.limit, e.limit), min(b.mark, e.mark), min(b.cores, e.cores)
@@ -68,19 +66,18 @@ func (q *queue) clear() {
 
 // insert puts an entry behind all that have its rank or a lower one and came before,
 // and returns its place.
-func (q *queue) insert(e entry) int {
+func (q *queue) insert(e *entry) int {
 	q.live++
 	at := len(q.entries)
-	if at > 0 && e.before(&q.entries[at-1]) {
-		at = q.find(&e)
-	}
-	if at == len(q.entries) {
+	if at == 0 || !e.before(&q.entries[at-1]) {
 		q.append(e)
 		return at
 	}
-	q.append(q.entries[len(q.entries)-1])
+	at = q.find(e)
+	last := q.entries[len(q.entries)-1]
+	q.append(&last)
 	copy(q.entries[at+1:], q.entries[at:])
-	q.entries[at] = e
+	q.entries[at] = *e
 	q.tell(at)
 	for n := at/blockSize + 1; n < len(q.blocks); n++ {
 		q.tell(n * blockSize) // it came from the block before
@@ -91,12 +88,13 @@ func (q *queue) insert(e entry) int {
 // tell tells the index of an entry that came to a place.
 func (q *queue) tell(i int) { q.blocks[i/blockSize].add(&q.entries[i]) }
 
-func (q *queue) append(e entry) {
+func (q *queue) append(e *entry) {
 	if len(q.entries)%blockSize == 0 {
-		q.blocks = append(q.blocks, emptyBlock)
+		q.blocks = append(q.blocks, block{limit: e.limit, mark: e.mark, cores: e.cores})
+	} else {
+		q.blocks[len(q.blocks)-1].add(e)
 	}
-	q.entries = append(q.entries, e)
-	q.blocks[len(q.blocks)-1].add(&e)
+	q.entries = append(q.entries, *e)
 }
 
 // find is the place of the first entry that does not come before e: of e itself, if
@@ -176,28 +174,23 @@ func (q *queue) setMark(i int, mark int64) {
 
 // sweep takes the gaps out where they are many.
 func (q *queue) sweep() {
-	if q.live == 0 {
-		q.clear()
-		return
-	}
 	if gaps := len(q.entries) - q.live; gaps < fewGaps || gaps < q.live/2 {
 		return
 	}
 	kept, placed := 0, 0
-	q.blocks = q.blocks[:0]
 	for i := q.first; i < len(q.entries); i++ {
 		if q.entries[i].cores == gone {
 			continue
-		}
-		if kept%blockSize == 0 {
-			q.blocks = append(q.blocks, emptyBlock)
 		}
 		if i < q.placed {
 			placed++
 		}
 		q.entries[kept] = q.entries[i]
-		q.tell(kept)
 		kept++
 	}
 	q.entries, q.first, q.placed = q.entries[:kept], 0, placed
+	q.blocks = q.blocks[:(kept+blockSize-1)/blockSize]
+	for n := range q.blocks {
+		q.refresh(n)
+	}
 }
