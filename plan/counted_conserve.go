@@ -49,14 +49,17 @@ func (c *Counted) startDue(now grid.Tick, blocks int) grid.Tick {
 	next := int64(never)
 	for n := q.first / blockSize; n < blocks; n++ {
 		if q.blocks[n].mark <= int64(now) {
+			left := unplaced
 			for i := n * blockSize; i < min((n+1)*blockSize, len(q.entries)); i++ {
-				if q.entries[i].mark <= int64(now) {
-					c.start(now, &q.entries[i])
-					c.leave(i)
-					c.reserved--
+				if mark := q.entries[i].mark; mark > int64(now) {
+					left = min(left, mark)
+					continue
 				}
+				c.start(now, &q.entries[i])
+				c.leave(i)
+				c.reserved--
 			}
-			q.refresh(n)
+			q.blocks[n].mark = left
 		}
 		next = min(next, q.blocks[n].mark)
 	}
