@@ -17,6 +17,10 @@ func (c *Counted) compress(now grid.Tick) {
 			c.moveEarlier(now, max(since, c.freed), i)
 		}
 	}
+	if c.fresh == 1 {
+		c.fresh = 0
+		c.place(now, c.latest)
+	}
 	for i := q.first; c.fresh > 0; i++ {
 		if e := &q.entries[i]; e.mark == unplaced && e.cores != gone {
 			c.fresh--
