@@ -22,7 +22,7 @@ func TestAnswersCountWhatWasJustOffered(t *testing.T) {
 	c.Step(1000, Message{From: "i", Message: wire.Ask{Round: 7, Questions: []wire.Question{
 		{Job: "i.01M7XVNVT1HF2GHP4JW23GK3FV", Demand: demand, Walltime: 10 * grid.Second},
 	}}})
-	snapshot := plan.Snapshot{At: 1000, Site: grid.Site{Name: "j", Processes: 1, Speed: 1}, Nodes: []plan.Node{{Name: "n", Cores: 1}}}
+	snapshot := plan.Snapshot{At: 1000, Policy: plan.Policy{Kind: plan.EASY}, Site: grid.Site{Name: "j", Processes: 1, Speed: 1}, Nodes: []plan.Node{{Name: "n", Cores: 1}}}
 	for _, e := range c.Step(1000, Looked{Snapshot: snapshot}) {
 		if s, ok := e.(Send); ok {
 			if tell, ok := s.Message.(wire.Tell); ok {

@@ -26,6 +26,8 @@
 //	  cores: NUMBER              on each of them
 //	  memory: SIZE               on each of them; left out: not declared, and not counted
 //	  nodes: [NODE, …]           instead of these three, where nodes differ
+//	  policy: POLICY             fcfs, firstfit[:N], easy[:K[:ORDER]], easysjbf, cons-rebuild or
+//	                             cons-compress; left out: easy. See [plan.ParsePolicy]
 //	  queues: [QUEUE, …]         left out: one queue without a name
 //	neighbours: FILE
 //	administrators: [USER, …]
@@ -167,6 +169,9 @@ type BatchConfig struct {
 	// Memory is that of each node, in bytes. 0 is not declared: no job is refused
 	// for its memory, and none is counted.
 	Memory int64
+	// Policy decides which waiting job starts. Strict ones (fcfs) leave nodes idle,
+	// reckless ones (firstfit) let large jobs wait for long.
+	Policy plan.Policy
 	// List are nodes that differ; nil where there are Nodes equal ones.
 	List   []plan.Node
 	Queues []QueueConfig
@@ -194,7 +199,7 @@ func Default(dir string) Config {
 		Socket:           filepath.Join(dir, SocketName),
 		Data:             filepath.Join(dir, dataName),
 		Speed:            1,
-		Batch:            BatchConfig{System: "embedded", Nodes: 1, Cores: runtime.NumCPU()},
+		Batch:            BatchConfig{System: "embedded", Nodes: 1, Cores: runtime.NumCPU(), Policy: plan.Policy{Kind: plan.EASY, Reservations: 1}},
 		Neighbours:       filepath.Join(dir, NeighboursName),
 		Retention:        RetentionConfig{Days: 30, Bytes: 50 << 30},
 		DefaultWalltime:  time.Hour,
@@ -349,6 +354,9 @@ func batchFields(d *document, c *Config) []field {
 		{name: "memory", aka: "mem ram", read: func(n ast.Node) {
 			parsed(d, n, "batch.memory", &b.Memory, readMemory)
 			equal("batch.memory", n)
+		}},
+		{name: "policy", aka: "scheduler backfill", read: func(n ast.Node) {
+			parsed(d, n, "batch.policy", &b.Policy, plan.ParsePolicy)
 		}},
 		{name: "queues", aka: "queue partitions", list: true, read: func(n ast.Node) { d.queues(n, b, c) }},
 	}

@@ -50,6 +50,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: a\nbatch:\n  nodes: 0\n  cores: x\n", at + "3:10: batch.nodes: 0 is out of range: write 1 to 65536\n" + at + `4:10: batch.cores: "x" is no whole number: write it like 4`},
 		{"site: a\nbatch: {cores: 65536, nodes: 65536}\n", at + "2:9: batch: 65536 nodes of 65536 cores are more than 1048576: declare fewer"},
 		{"site: a\nbatch: {memory: 64G}\n", at + `2:17: batch.memory: "64G" has no unit of bytes: write it like 64GiB, 500MB or 1000000 (here 64GiB or 64GB)`},
+		{"site: a\nbatch: {policy: slurm}\n", at + `2:17: batch.policy: policy "slurm": there are fcfs, firstfit[:N], easy[:K[:ORDER]], easysjbf, cons-rebuild, cons-compress`},
 		{"site: a\nbatch: {memory: -1}\n", at + "2:17: batch.memory: -1 is out of range: a size is 0 to 1024TiB"},
 		{"site: a\nbatch: {queues: [q, q]}\n", at + `2:21: batch.queues: "q" is here twice: remove one`},
 		{"site: a\nbatch: {queues: [Q]}\n", at + `2:18: batch.queues: the name "Q" has 'Q' at position 1: use a-z 0-9 - _, first a letter or digit`},
@@ -112,7 +113,7 @@ api: "[::1]:4080"
 socket: /run/g.sock
 data: ../data
 speed: 1.5
-batch: {nodes: 10, cores: 8, memory: 64GiB, queues: [short, 2]}
+batch: {nodes: 10, cores: 8, memory: 64GiB, policy: "easy:2:sjf", queues: [short, 2]}
 administrators: [root, anna]
 retention: {days: 7, bytes: 1.5GB}
 default_walltime: 1d12h
@@ -126,7 +127,7 @@ operating_system: Solaris
 	want := Default("/site")
 	want.Site, want.API, want.Socket, want.Data, want.Speed = "xeon80", "[::1]:4080", "/run/g.sock", "/data", 1.5
 	want.Listen = []string{"/ip4/10.0.0.1/tcp/4010", "/ip6/::1/tcp/0"}
-	want.Batch = BatchConfig{System: "embedded", Nodes: 10, Cores: 8, Memory: 64 << 30, Queues: []QueueConfig{{Name: "short"}, {Name: "2"}}}
+	want.Batch = BatchConfig{System: "embedded", Nodes: 10, Cores: 8, Memory: 64 << 30, Policy: plan.Policy{Kind: plan.EASY, Reservations: 2, Order: plan.ShortestFirst}, Queues: []QueueConfig{{Name: "short"}, {Name: "2"}}}
 	want.Administrators = []string{"root", "anna"}
 	want.Retention = RetentionConfig{Days: 7, Bytes: 1_500_000_000}
 	want.DefaultWalltime = 36 * time.Hour

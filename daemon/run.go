@@ -175,7 +175,7 @@ func (s *site) netmonConfig() netmon.Config {
 
 func (s *site) batchConfig() embedded.Config {
 	return embedded.Config{
-		Site: s.facts, Nodes: s.cfg.Nodes(), Queues: s.cfg.Queues(), Spool: filepath.Join(s.cfg.Data, "batch"),
+		Site: s.facts, Nodes: s.cfg.Nodes(), Queues: s.cfg.Queues(), Policy: s.cfg.Batch.Policy, Spool: filepath.Join(s.cfg.Data, "batch"),
 		Changed: func(id grid.AttemptID) { s.broker.Changed(s.ctx, id) },
 		Logger:  s.log.Named("batch"),
 	}

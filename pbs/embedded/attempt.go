@@ -56,7 +56,8 @@ func (s *System) checkSubmission(sub grid.Submission) error {
 	for i := range up {
 		up[i].Down = false
 	}
-	if r := plan.Refuse(s.config.Site, up, sub.Job.Demand); r != nil {
+	if r := plan.Refuse(plan.Snapshot{Site: s.config.Site, Nodes: up, Queues: s.config.Queues},
+		plan.Question{Demand: sub.Job.Demand, Queue: sub.Job.Queue, Limit: sub.Limit}); r != nil {
 		return fmt.Errorf("%w: site %s can never run it: %s (asked %s, available %s)",
 			grid.ErrInvalid, s.config.Site.Name, r.Reason, r.Asked, r.Available)
 	}

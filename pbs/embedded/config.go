@@ -19,6 +19,9 @@ type Config struct {
 	Nodes []plan.Node // as declared; more cores than the machine has is allowed
 	// Queues are partitions of the nodes; a job that names none may go to all nodes.
 	Queues []plan.Queue
+	// Policy decides who starts. A pass knows nothing of the one before but who was
+	// overtaken: reservations are made anew in each, under ConsCompress as well.
+	Policy plan.Policy
 	Spool  string // absolute folder, made if absent; one system at a time uses it
 	// Supervisor is the command before the SPECFILE; nil is this program and "supervise".
 	Supervisor []string
