@@ -136,7 +136,7 @@ type Decision struct {
 	Candidates []Candidate    `json:"candidates"`
 }
 
-// Candidate is one site that was asked. Wait and total are null where it refused.
+// Candidate is one site that was asked. The waits and the total are null where it refused.
 type Candidate struct {
 	Site      grid.SiteName `json:"site"`
 	SizeBytes int64         `json:"size_bytes"`
@@ -144,6 +144,7 @@ type Candidate struct {
 	Measured  bool          `json:"measured"`
 	DeliveryS float64       `json:"delivery_s"`
 	WaitS     *float64      `json:"wait_s"`
+	SafeWaitS *float64      `json:"safe_wait_s"` // if every job there runs to its limit
 	RunS      float64       `json:"run_s"`
 	TotalS    *float64      `json:"total_s"`
 	Chosen    bool          `json:"chosen"`
@@ -215,7 +216,7 @@ func newCandidate(c grid.Candidate) Candidate {
 		v.Refusal = &Refusal{c.Refusal.Reason, Quantity(c.Refusal.Asked), Quantity(c.Refusal.Available)}
 		return v
 	}
-	v.WaitS, v.TotalS = finite(c.Wait.Seconds()), finite(c.Total.Seconds())
+	v.WaitS, v.SafeWaitS, v.TotalS = finite(c.Wait.Seconds()), finite(c.Safe.Seconds()), finite(c.Total.Seconds())
 	return v
 }
 

@@ -37,9 +37,6 @@ func TestEstimatesAreKeptWithTheirOutcomes(t *testing.T) {
 					t.Errorf("seed %d: %s started at %s at %d, but its record says queued %d, expected %d, started %d",
 						seed, r.Job.ID, s.name, l.started, r.Queued, r.ExpectedStart, r.Started)
 				}
-				if l.started > r.ExpectedStart+grid.Second { // jobs of one core, in order, by their limits: never too early
-					t.Errorf("seed %d: %s was expected at %d and started at %d", seed, r.Job.ID, r.ExpectedStart, l.started)
-				}
 			}
 			var records []grid.Record
 			for _, r := range s.journal {

@@ -38,20 +38,20 @@ func (c *Core) looked(e Looked) {
 		return
 	}
 	s := c.withTraits(c.withComing(e.Snapshot))
-	built := plan.Build(s)
-	c.showEstimates(s, built)
+	o := c.outlookOf(s)
+	c.showEstimates(s, o.likely)
 	if e.Full {
 		c.unseen(asks, offers, diskFull)
 		return
 	}
-	base := built.Batch()
+	b := o.batch()
 	for _, o := range offers { // first: what comes counts in every answer
-		c.considerOffer(o, base, s)
+		c.considerOffer(o, b, s)
 	}
 	for _, a := range asks {
-		c.send(a.from, c.answer(base, s, a.ask))
+		c.send(a.from, c.answer(b, s, a.ask))
 	}
-	c.ownAnswer(base, s)
+	c.ownAnswer(b, s)
 }
 
 // unseen: without a snapshot, or with a full disk, there is no estimate.
@@ -73,22 +73,13 @@ func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer, why string) {
 	}
 }
 
-func (c *Core) answer(base *plan.Batch, s plan.Snapshot, a wire.Ask) wire.Tell {
+func (c *Core) answer(b *batch, s plan.Snapshot, a wire.Ask) wire.Tell {
 	t := wire.Tell{Round: a.Round, Site: c.cfg.Site}
 	for _, q := range a.Questions {
-		e := c.estimate(base, s, c.asked(q, s.At))
+		e := b.estimate(c.asked(q, s.At))
 		t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: e})
 	}
 	return t
-}
-
-// estimate answers one question; for those that follow, the job has come.
-func (c *Core) estimate(base *plan.Batch, s plan.Snapshot, q plan.Question) grid.Estimate {
-	start, refusal := base.Ask(q)
-	if refusal != nil {
-		return grid.Estimate{Refusal: refusal}
-	}
-	return grid.Estimate{Wait: max(0, start-q.NotBefore)}
 }
 
 // asked is a neighbour's question; of its job's user nothing is known.
@@ -103,7 +94,7 @@ func (c *Core) question(j *grid.Job, now grid.Tick) plan.Question {
 	return plan.Question{Demand: j.Demand, Queue: j.Queue, Limit: c.limit(j.Walltime), NotBefore: now, Trait: c.trait(j)}
 }
 
-func (c *Core) ownAnswer(base *plan.Batch, s plan.Snapshot) {
+func (c *Core) ownAnswer(b *batch, s plan.Snapshot) {
 	r := c.round
 	if r == nil {
 		return
@@ -115,7 +106,7 @@ func (c *Core) ownAnswer(base *plan.Batch, s plan.Snapshot) {
 	for _, id := range r.jobs {
 		var e grid.Estimate
 		if j := c.jobs[id]; j != nil {
-			e = c.estimate(base, s, c.question(&j.rec.Job, s.At))
+			e = b.estimate(c.question(&j.rec.Job, s.At))
 		}
 		own.answers = append(own.answers, e)
 	}

@@ -99,14 +99,14 @@ func (c *Core) offerAgain(j *job, from grid.PeerID, o wire.Offer) bool {
 const maxAccepted = 256
 
 // considerOffer estimates again, counting all that was accepted.
-func (c *Core) considerOffer(o pendingOffer, base *plan.Batch, s plan.Snapshot) {
+func (c *Core) considerOffer(o pendingOffer, b *batch, s plan.Snapshot) {
 	if c.accepted[o.offer.Bond.Job] != nil {
 		return
 	}
 	if j := c.jobs[o.offer.Bond.Job]; j != nil && !c.offerAgain(j, o.from, o.offer) {
 		return // it came twice while the snapshot was taken
 	}
-	e := c.estimate(base, s, c.question(&o.offer.Job, s.At))
+	e := b.estimate(c.question(&o.offer.Job, s.At))
 	if e.Refusal == nil && len(c.accepted) >= maxAccepted {
 		e.Refusal = &grid.Refusal{Reason: tooMany}
 	}

@@ -54,7 +54,7 @@ func (c *Core) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidate 
 		row.Refusal = a.answers[i].Refusal
 		return row
 	}
-	row.Wait = a.answers[i].Wait
+	row.Wait, row.Safe = a.answers[i].Wait, a.answers[i].Safe
 	row.Run = runTime(j.rec.Job.Walltime, site.Speed)
 	row.Total = row.Delivery + row.Wait + row.Run
 	return row

@@ -53,6 +53,9 @@ const (
 	forgetAfter = 2 // how many times more are held before the oldest are forgotten
 )
 
+// Empty tells that nothing ended yet.
+func (r *RunTimes) Empty() bool { return len(r.all) == 0 }
+
 // Ended tells that a job ran to its end.
 func (r *RunTimes) Ended(t Trait, run grid.Tick) {
 	if r.by == nil {

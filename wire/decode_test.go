@@ -256,6 +256,7 @@ func TestValuesAreChecked(t *testing.T) {
 		{"answers[0].job", Tell{Site: site, Answers: []Answer{{Job: "x"}}}},
 		{"answers[0].estimate.wait", Tell{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Wait: -1}}}}},
 		{"answers[0].estimate.wait", Tell{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Wait: math.MaxInt64}}}}},
+		{"answers[0].estimate.safe wait", Tell{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Safe: -1}}}}},
 		{"bond.to", Inquire{Bond{Job: aJob}}},
 		{"bond.to", Inquire{Bond{Job: aJob, To: "a b"}}},
 		{"bond.to", Inquire{Bond{Job: aJob, To: grid.PeerID(strings.Repeat("1", MaxPeer+1))}}},
@@ -440,7 +441,7 @@ func TestLargestAsk(t *testing.T) {
 	ask, tell := Ask{}, Tell{Site: grid.Site{Name: "a", Speed: 1}}
 	for range MaxQuestions {
 		ask.Questions = append(ask.Questions, q)
-		tell.Answers = append(tell.Answers, Answer{Job: id, Estimate: grid.Estimate{Wait: MaxSpan, Refusal: refusal}})
+		tell.Answers = append(tell.Answers, Answer{Job: id, Estimate: grid.Estimate{Wait: MaxSpan, Safe: MaxSpan, Refusal: refusal}})
 	}
 	for _, m := range []Message{ask, tell} {
 		if _, err := Encode(m); err != nil {

@@ -152,7 +152,7 @@ func (d draw) journal() grid.JournalID {
 func (d draw) bond() Bond { return Bond{d.jobID(), d.epoch(), d.peer(), d.hash()} }
 
 func (d draw) estimate() grid.Estimate {
-	e := grid.Estimate{Wait: d.wait()}
+	e := grid.Estimate{Wait: d.wait(), Safe: d.wait()}
 	if d.yes() {
 		e.Refusal = &grid.Refusal{Reason: d.word(), Asked: d.word(), Available: d.word()}
 	}

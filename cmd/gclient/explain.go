@@ -62,22 +62,22 @@ func printExplanation(w io.Writer, e api.Explanation) error {
 
 func printCandidates(w io.Writer, list []api.Candidate) error {
 	t := cli.Table(w)
-	fmt.Fprintln(t, "\tSITE\tSIZE\tBANDWIDTH\tDELIVERY\tWAIT\tRUN\tTOTAL\t")
+	fmt.Fprintln(t, "\tSITE\tSIZE\tBANDWIDTH\tDELIVERY\tWAIT\tSAFE\tRUN\tTOTAL\t")
 	for _, c := range list {
 		mark := ""
 		if c.Chosen {
 			mark = "*"
 		}
 		if c.Refusal != nil {
-			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t-\t-\t%s\n", mark, printable(string(c.Site)), size(c.SizeBytes), refusal(c.Refusal))
+			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t-\t-\t-\t%s\n", mark, printable(string(c.Site)), size(c.SizeBytes), refusal(c.Refusal))
 			continue
 		}
 		bandwidth := "here"
 		if c.Bandwidth != nil {
 			bandwidth = rate(*c.Bandwidth, c.Measured)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", mark, printable(string(c.Site)), size(c.SizeBytes), bandwidth,
-			seconds(&c.DeliveryS), seconds(c.WaitS), seconds(&c.RunS), seconds(c.TotalS))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", mark, printable(string(c.Site)), size(c.SizeBytes), bandwidth,
+			seconds(&c.DeliveryS), seconds(c.WaitS), seconds(c.SafeWaitS), seconds(&c.RunS), seconds(c.TotalS))
 	}
 	return flush(t)
 }
