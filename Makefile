@@ -2,7 +2,8 @@
 # make test     everything that is checked: gofmt, vet, the house rules, all tests under -race
 # make torture  five brokers through kills, stops, cuts and full disks, about 4 minutes (SEED=N repeats a run)
 # make demo     three sites on this machine, a dozen jobs (KEEP=1 leaves the sites up)
-# make bench    the benchmarks; the figures of the README: go run ./test/figures
+# make bench    the benchmarks, as benchstat reads them (COUNT=10 runs of each; BENCH=REGEXP
+#               and PACKAGES=./plan for some of them; CPU=1 for one core); the figures of the README: go run ./test/figures
 # make fmt      format the code
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -41,8 +42,13 @@ torture: build
 demo: build
 	go run ./test/demo -bin bin $(if $(KEEP),-keep)
 
+# Package by package, so that none disturbs another.
+COUNT    ?= 10
+BENCH    ?= .
+PACKAGES ?= $(sort $(dir $(shell git grep -l '^func Benchmark' -- '*_test.go')))
+CPU      ?=
 bench:
-	go test -run '^$$' -bench . -benchmem ./...
+	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(if $(CPU),-cpu $(CPU)) -p 1 -timeout 0 $(addprefix ./,$(PACKAGES))
 
 fmt:
 	gofmt -w $$(git ls-files '*.go')

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 // Identity is who makes a request: on the unix socket who the kernel says, over
@@ -39,6 +40,10 @@ type SiteView struct {
 	// Offset is how far the site's clock is ahead of this one's, within Bound; Bound 0 is not measured.
 	Offset, Bound grid.Tick
 	Alarm         string // of the site itself: what is wrong with this broker, and what to do
+	// Started and Accuracy are of the site itself: how many jobs its estimates of
+	// starts are judged by, and how good those were of the jobs that had to wait.
+	Started  int
+	Accuracy plan.Accuracy
 }
 
 // OutputFile is a file a job has left, or is writing.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 // Time is an instant as it travels: RFC 3339 in UTC with milliseconds, null for 0.
@@ -75,6 +76,8 @@ type Status struct {
 	ContactLostSince  Time           `json:"contact_lost_since"`
 	PredictedStart    Time           `json:"predicted_start"` // when it was first placed
 	EstimateNow       Time           `json:"estimate_now"`
+	ExpectedStart     Time           `json:"expected_start"` // when it was submitted to the batch system of this very site
+	Demand            Demand         `json:"demand"`
 }
 
 // Terminal reports that the job's life has ended.
@@ -106,6 +109,8 @@ func newStatus(r *grid.Record, name func(grid.PeerID) string) Status {
 		ContactLostSince:  Time(r.ContactLost),
 		PredictedStart:    Time(r.PredictedStart),
 		EstimateNow:       Time(r.EstimateNow),
+		ExpectedStart:     Time(r.ExpectedStart),
+		Demand:            NewDemand(r.Job.Demand),
 	}
 	if r.HasExit {
 		s.ExitCode = &r.ExitCode
@@ -119,6 +124,7 @@ func newStatus(r *grid.Record, name func(grid.PeerID) string) Status {
 // Explanation is why a job is where it is.
 type Explanation struct {
 	ID        grid.JobID `json:"id"`
+	Demand    Demand     `json:"demand"` // what every site was asked for
 	Decisions []Decision `json:"decisions"`
 	Stay      *Stay      `json:"stay"` // null unless the latest search left the waiting job where it is
 }
@@ -137,7 +143,7 @@ type Decision struct {
 	Candidates []Candidate    `json:"candidates"`
 }
 
-// Candidate is one site that was asked. Wait and total are null where it refused.
+// Candidate is one site that was asked. The waits and the total are null where it refused.
 type Candidate struct {
 	Site      grid.SiteName `json:"site"`
 	SizeBytes int64         `json:"size_bytes"`
@@ -145,6 +151,7 @@ type Candidate struct {
 	Measured  bool          `json:"measured"`
 	DeliveryS float64       `json:"delivery_s"`
 	WaitS     *float64      `json:"wait_s"`
+	SafeWaitS *float64      `json:"safe_wait_s"` // if every job there runs to its limit
 	RunS      float64       `json:"run_s"`
 	TotalS    *float64      `json:"total_s"`
 	Chosen    bool          `json:"chosen"`
@@ -186,7 +193,7 @@ func (q *Quantity) UnmarshalJSON(b []byte) error {
 }
 
 func newExplanation(r *grid.Record) Explanation {
-	e := Explanation{ID: r.Job.ID, Decisions: make([]Decision, 0, len(r.Decisions))}
+	e := Explanation{ID: r.Job.ID, Demand: NewDemand(r.Job.Demand), Decisions: make([]Decision, 0, len(r.Decisions))}
 	for _, d := range r.Decisions {
 		e.Decisions = append(e.Decisions, newDecision(d))
 	}
@@ -223,7 +230,7 @@ func newCandidate(c grid.Candidate) Candidate {
 		v.Refusal = &Refusal{c.Refusal.Reason, Quantity(c.Refusal.Asked), Quantity(c.Refusal.Available)}
 		return v
 	}
-	v.WaitS, v.TotalS = finite(c.Wait.Seconds()), finite(c.Total.Seconds())
+	v.WaitS, v.SafeWaitS, v.TotalS = finite(c.Wait.Seconds()), finite(c.Safe.Seconds()), finite(c.Total.Seconds())
 	return v
 }
 
@@ -271,9 +278,27 @@ type Site struct {
 	Send      bool          `json:"send"`     // jobs may be sent there
 	Draining  bool          `json:"draining"` // it takes no grid jobs now
 	// ClockOffsetS is how far its clock is ahead of this broker's, within ClockBoundS; null until measured.
-	ClockOffsetS *float64 `json:"clock_offset_s"`
-	ClockBoundS  *float64 `json:"clock_bound_s"`
-	Alarm        string   `json:"alarm"` // of this broker alone: what is wrong with it, and what to do; "" is nothing
+	ClockOffsetS *float64   `json:"clock_offset_s"`
+	ClockBoundS  *float64   `json:"clock_bound_s"`
+	Alarm        string     `json:"alarm"`     // of this broker alone: what is wrong with it, and what to do; "" is nothing
+	Estimates    *Estimates `json:"estimates"` // null but for the site itself
+}
+
+// Estimates is how good a site's estimates of starts were, for the latest jobs that
+// started there. Errors and shares are of those that had to wait.
+type Estimates struct {
+	Started   int     `json:"started"`
+	Waited    int     `json:"waited"`
+	Mean      float64 `json:"mean_absolute_error_s"`
+	Median    float64 `json:"median_absolute_error_s"` // nearest rank
+	P90       float64 `json:"p90_absolute_error_s"`    // nearest rank
+	Within60  float64 `json:"within_60s"`              // share
+	Within600 float64 `json:"within_600s"`             // share
+	TooEarly  float64 `json:"too_early"`               // share: the job started later than expected
+}
+
+func newEstimates(started int, a plan.Accuracy) *Estimates {
+	return &Estimates{started, a.Waited, a.Mean, a.Median, a.P90, a.Within60, a.Within600, a.TooEarly}
 }
 
 // Rate is the bandwidth for messages of one size.
@@ -301,6 +326,7 @@ func newSite(v SiteView) Site {
 	}
 	switch {
 	case v.Self:
+		s.Estimates = newEstimates(v.Started, v.Accuracy)
 	case v.Link.RTTFine > 0:
 		s.RTTS = finite(v.Link.RTTFine)
 	case v.Link.RTT > 0:

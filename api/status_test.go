@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 func siteName(p grid.PeerID) string { return strings.ToLower(string(p)) }
@@ -19,7 +20,10 @@ func TestStatusJSON(t *testing.T) {
 	t.Parallel()
 	r := grid.Record{
 		Job: grid.Job{ID: "here.00000000000000000000000001", Name: "n", Home: "HERE", User: grid.User{Home: "HERE", Name: "alice"},
-			Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 2, Processes: 4}}}, Walltime: 90_500, Queue: "q"},
+			Demand: grid.Demand{
+				Chunks:       []grid.Chunk{{Count: 2, Processes: 4, Cores: 3, Memory: 5, Resources: []grid.Resource{{Name: "gpu:a100", Amount: 2}}}},
+				Architecture: "arm", System: "LINUX", Properties: []string{"ib"}, Exclusive: true,
+			}, Walltime: 90_500, Queue: "q"},
 		State: grid.Assigned, Owner: "THERE", Epoch: grid.Epoch{Term: 1, Hop: 2}, Submitted: 1_700_000_000_001,
 	}
 	for _, c := range []struct {
@@ -28,14 +32,15 @@ func TestStatusJSON(t *testing.T) {
 	}{
 		{func() {}, `{"id":"here.00000000000000000000000001","name":"n","state":"ASSIGNED","home":"here","owner":"there","epoch":"1.2","user":"alice","reason":"",` +
 			`"submitted":"2023-11-14T22:13:20.001Z","started":null,"finished":null,"ended":null,"exit_code":null,"signal":null,"processes":8,"walltime_s":90.5,` +
-			`"walltime_defaulted":false,"queue":"q","cancel_requested":false,"contact_lost_since":null,"predicted_start":null,"estimate_now":null}`},
+			`"walltime_defaulted":false,"queue":"q","cancel_requested":false,"contact_lost_since":null,"predicted_start":null,"estimate_now":null,"expected_start":null,"demand":{"chunks":[{"count":2,"processes":4,"cores":3,"memory_bytes":5,"resources":{"gpu:a100":2}}],"architecture":"arm","operating_system":"LINUX","properties":["ib"],"exclusive":true}}`},
 		{func() {
 			r.State, r.HasExit, r.ExitCode, r.Signal, r.CancelRequested, r.Reason = grid.Killed, true, 143, 15, true, "by alice"
-			r.ContactLost, r.PredictedStart, r.EstimateNow = 1000, math.MaxInt64, math.MinInt64
+			r.ContactLost, r.PredictedStart, r.EstimateNow, r.ExpectedStart = 1000, math.MaxInt64, math.MinInt64, 2000
 		}, `{"id":"here.00000000000000000000000001","name":"n","state":"KILLED","home":"here","owner":"there","epoch":"1.2","user":"alice","reason":"by alice",` +
 			`"submitted":"2023-11-14T22:13:20.001Z","started":null,"finished":null,"ended":null,"exit_code":143,"signal":15,"processes":8,"walltime_s":90.5,` +
 			`"walltime_defaulted":false,"queue":"q","cancel_requested":true,"contact_lost_since":"1970-01-01T00:00:01.000Z",` +
-			`"predicted_start":"9999-12-31T23:59:59.999Z","estimate_now":"0000-01-01T00:00:00.000Z"}`},
+			`"predicted_start":"9999-12-31T23:59:59.999Z","estimate_now":"0000-01-01T00:00:00.000Z","expected_start":"1970-01-01T00:00:02.000Z",` +
+			`"demand":{"chunks":[{"count":2,"processes":4,"cores":3,"memory_bytes":5,"resources":{"gpu:a100":2}}],"architecture":"arm","operating_system":"LINUX","properties":["ib"],"exclusive":true}}`},
 	} {
 		c.change()
 		s := newStatus(&r, siteName)
@@ -57,14 +62,14 @@ func TestExplanationJSON(t *testing.T) {
 	t.Parallel()
 	r := grid.Record{Job: grid.Job{ID: "here.00000000000000000000000001"}, Decisions: []grid.Decision{{
 		At: 1000, Epoch: grid.Epoch{Term: 1}, Chosen: "here", Candidates: []grid.Candidate{
-			{Site: "here", Size: 7, Wait: 1500, Run: 2000, Total: 3500, Chosen: true},
+			{Site: "here", Size: 7, Wait: 1500, Safe: 2500, Run: 2000, Total: 3500, Chosen: true},
 			{Site: "x", Size: 7, Bandwidth: 3.5, Measured: true, Delivery: 2000, Run: 1000, Refusal: &grid.Refusal{Reason: "few", Asked: "16", Available: "x86_64"}},
 			{Site: "y", Bandwidth: math.Inf(1), Refusal: &grid.Refusal{Reason: "mute"}},
 		}}, {At: 2000}}, Stay: &grid.Stay{Decision: grid.Decision{At: 3000, Epoch: grid.Epoch{Term: 1}, Chosen: "here"}, Why: "no gain"}}
-	want := `{"id":"here.00000000000000000000000001","decisions":[{"at":"1970-01-01T00:00:01.000Z","epoch":"1.0","chosen":"here","candidates":[` +
-		`{"site":"here","size_bytes":7,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":1.5,"run_s":2,"total_s":3.5,"chosen":true,"refusal":null},` +
-		`{"site":"x","size_bytes":7,"bandwidth_bytes_per_s":3.5,"measured":true,"delivery_s":2,"wait_s":null,"run_s":1,"total_s":null,"chosen":false,"refusal":{"reason":"few","asked":16,"available":"x86_64"}},` +
-		`{"site":"y","size_bytes":0,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":null,"run_s":0,"total_s":null,"chosen":false,"refusal":{"reason":"mute","asked":null,"available":null}}]},` +
+	want := `{"id":"here.00000000000000000000000001","demand":{"chunks":[],"architecture":"","operating_system":"","properties":[],"exclusive":false},"decisions":[{"at":"1970-01-01T00:00:01.000Z","epoch":"1.0","chosen":"here","candidates":[` +
+		`{"site":"here","size_bytes":7,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":1.5,"safe_wait_s":2.5,"run_s":2,"total_s":3.5,"chosen":true,"refusal":null},` +
+		`{"site":"x","size_bytes":7,"bandwidth_bytes_per_s":3.5,"measured":true,"delivery_s":2,"wait_s":null,"safe_wait_s":null,"run_s":1,"total_s":null,"chosen":false,"refusal":{"reason":"few","asked":16,"available":"x86_64"}},` +
+		`{"site":"y","size_bytes":0,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":null,"safe_wait_s":null,"run_s":0,"total_s":null,"chosen":false,"refusal":{"reason":"mute","asked":null,"available":null}}]},` +
 		`{"at":"1970-01-01T00:00:02.000Z","epoch":"0.0","chosen":null,"candidates":[]}],` +
 		`"stay":{"decision":{"at":"1970-01-01T00:00:03.000Z","epoch":"1.0","chosen":"here","candidates":[]},"why":"no gain"}}`
 	b, err := json.Marshal(newExplanation(&r))
@@ -86,13 +91,15 @@ func TestSiteJSON(t *testing.T) {
 		v    SiteView
 		want string
 	}{
-		{SiteView{Site: grid.Site{Name: "a", Processes: 4, Speed: 1.5}, Peer: "P", Self: true, State: grid.Alive},
-			`{"name":"a","peer":"P","state":"alive","rtt_s":null,"bandwidth":[],"processes":4,"speed":1.5,"self":true,"send":false,"draining":false,"clock_offset_s":null,"clock_bound_s":null,"alarm":""}`},
+		{SiteView{Site: grid.Site{Name: "a", Processes: 4, Speed: 1.5}, Peer: "P", Self: true, State: grid.Alive,
+			Started: 9, Accuracy: plan.Accuracy{Waited: 8, Mean: 7.5, Median: 6, P90: 5, Within60: 0.5, Within600: 0.75, TooEarly: 0.25}},
+			`{"name":"a","peer":"P","state":"alive","rtt_s":null,"bandwidth":[],"processes":4,"speed":1.5,"self":true,"send":false,"draining":false,"clock_offset_s":null,"clock_bound_s":null,"alarm":"","estimates":{"started":9,"waited":8,` +
+				`"mean_absolute_error_s":7.5,"median_absolute_error_s":6,"p90_absolute_error_s":5,"within_60s":0.5,"within_600s":0.75,"too_early":0.25}}`},
 		{SiteView{Site: grid.Site{Name: "b", Speed: math.NaN(), Draining: true}, Send: true, State: grid.Doubtful,
 			Link: grid.Link{RTT: 2, RTTFine: 0.0015, Rates: []grid.Rate{{Size: 1024, BytesPerSecond: 1e6, Measured: true}}}},
-			`{"name":"b","peer":"","state":"doubtful","rtt_s":0.0015,"bandwidth":[{"size_bytes":1024,"bytes_per_s":1000000,"measured":true}],"processes":0,"speed":0,"self":false,"send":true,"draining":true,"clock_offset_s":null,"clock_bound_s":null,"alarm":""}`},
+			`{"name":"b","peer":"","state":"doubtful","rtt_s":0.0015,"bandwidth":[{"size_bytes":1024,"bytes_per_s":1000000,"measured":true}],"processes":0,"speed":0,"self":false,"send":true,"draining":true,"clock_offset_s":null,"clock_bound_s":null,"alarm":"","estimates":null}`},
 		{SiteView{Site: grid.Site{Name: "c"}, State: grid.Dead, Offset: -1500, Bound: 2, Alarm: "a twin"},
-			`{"name":"c","peer":"","state":"dead","rtt_s":null,"bandwidth":[],"processes":0,"speed":0,"self":false,"send":false,"draining":false,"clock_offset_s":-1.5,"clock_bound_s":0.002,"alarm":"a twin"}`},
+			`{"name":"c","peer":"","state":"dead","rtt_s":null,"bandwidth":[],"processes":0,"speed":0,"self":false,"send":false,"draining":false,"clock_offset_s":-1.5,"clock_bound_s":0.002,"alarm":"a twin","estimates":null}`},
 	} {
 		if b, err := json.Marshal(newSite(c.v)); err != nil || string(b) != c.want {
 			t.Errorf("got  %s, %v\nwant %s", b, err, c.want)

@@ -43,23 +43,23 @@ func (c *Core) looked(e Looked) {
 		return
 	}
 	c.stir(e.Snapshot)
-	s := c.withComing(e.Snapshot)
-	built := c.planOf(s)
+	s := c.withTraits(c.withComing(e.Snapshot))
+	o := c.outlookOf(s)
 	c.seen = c.now
-	c.showEstimates(s, built)
-	c.beginPass(s, built)
+	c.showEstimates(s, o.likely)
+	c.beginPass(s, o)
 	if e.Full {
 		c.unseen(asks, offers, diskFull)
 		return
 	}
-	base := built.Batch()
+	b := o.batch()
 	for _, o := range offers { // first: what comes counts in every answer
-		c.considerOffer(o, base, s)
+		c.considerOffer(o, b, s)
 	}
 	for _, a := range asks {
-		c.send(a.from, c.answer(base, s, a))
+		c.send(a.from, c.answer(b, s, a))
 	}
-	c.ownAnswer(base, s)
+	c.ownAnswer(b, s)
 }
 
 // unseen: without a snapshot, or with a full disk, there is no estimate.
@@ -86,16 +86,15 @@ const maxTake = 16
 
 // answer estimates for a neighbour. What this site holds for a job that is asked
 // about does not count against it.
-func (c *Core) answer(base *plan.Batch, s plan.Snapshot, a pendingAsk) wire.Tell {
+func (c *Core) answer(b *batch, s plan.Snapshot, a pendingAsk) wire.Tell {
 	t := wire.Tell{Round: a.ask.Round, Site: c.facts(), Take: uint32(min(maxTake, maxAccepted-len(c.accepted)))}
 	if held := c.heldOf(a.ask.Questions); len(held) > 0 {
-		s = without(s, held)
-		base = plan.Build(s).Batch()
+		b = c.newOutlook(without(s, held)).batch()
 	}
 	for _, q := range a.ask.Questions {
 		e := grid.Estimate{Refusal: c.unwelcome(q.Home)}
 		if e.Refusal == nil {
-			e = c.estimate(base, s, q.Demand, q.Walltime, q.Delivery)
+			e = b.estimate(c.asked(q, s.At))
 		}
 		t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: e})
 	}
@@ -130,17 +129,19 @@ func without(s plan.Snapshot, jobs map[grid.JobID]bool) plan.Snapshot {
 	return s
 }
 
-// estimate answers one question; for those that follow, the job has come.
-func (c *Core) estimate(base *plan.Batch, s plan.Snapshot, d grid.Demand, walltime, delivery grid.Tick) grid.Estimate {
-	q := plan.Question{Demand: d, Limit: killLimit(walltime, c.cfg.Site.Speed), NotBefore: s.At + delivery}
-	start, refusal := base.Ask(q)
-	if refusal != nil {
-		return grid.Estimate{Refusal: refusal}
+// asked is a neighbour's question; of its job's user nothing is known.
+func (c *Core) asked(q wire.Question, now grid.Tick) plan.Question {
+	return plan.Question{
+		Demand: q.Demand, Queue: q.Queue, Limit: c.limit(q.Walltime), NotBefore: now + q.Delivery, Trait: c.shape(q.Demand, q.Walltime),
 	}
-	return grid.Estimate{Wait: max(0, start-q.NotBefore)}
 }
 
-func (c *Core) ownAnswer(base *plan.Batch, s plan.Snapshot) {
+// question asks for a job whose files are here.
+func (c *Core) question(j *grid.Job, now grid.Tick) plan.Question {
+	return plan.Question{Demand: j.Demand, Queue: j.Queue, Limit: c.limit(j.Walltime), NotBefore: now, Trait: c.trait(j)}
+}
+
+func (c *Core) ownAnswer(b *batch, s plan.Snapshot) {
 	r := c.round
 	if r == nil {
 		return
@@ -152,7 +153,7 @@ func (c *Core) ownAnswer(base *plan.Batch, s plan.Snapshot) {
 	for _, id := range r.jobs {
 		var e grid.Estimate
 		if j := c.jobs[id]; j != nil {
-			e = c.estimate(base, s, j.rec.Job.Demand, j.rec.Job.Walltime, 0)
+			e = b.estimate(c.question(&j.rec.Job, s.At))
 		}
 		own.answers = append(own.answers, e)
 	}
@@ -180,7 +181,7 @@ func (c *Core) withComing(s plan.Snapshot) plan.Snapshot {
 	add := func(j *grid.Job) {
 		if !shown[j.ID] {
 			shown[j.ID] = true
-			more = append(more, plan.Waiting{Job: j.ID, Demand: j.Demand, Limit: killLimit(j.Walltime, c.cfg.Site.Speed)})
+			more = append(more, plan.Waiting{Job: j.ID, Demand: j.Demand, Queue: j.Queue, Limit: c.limit(j.Walltime)})
 		}
 	}
 	for _, id := range c.comingIDs() {
@@ -216,6 +217,7 @@ const silence = 4
 // refresh renews the estimates of waiting jobs at intervals, and looks which owners
 // have not been heard.
 func (c *Core) refresh() {
+	c.judge()
 	waiting := false
 	for _, j := range c.sorted() {
 		waiting = waiting || j.rec.Standing == grid.Owning && j.rec.State == grid.Assigned
@@ -233,22 +235,31 @@ func (c *Core) refresh() {
 // showEstimates tells readers, and the homes, when their waiting jobs will start.
 func (c *Core) showEstimates(s plan.Snapshot, p *plan.Plan) {
 	for _, w := range s.Waiting {
-		j := c.jobs[w.Job]
-		if w.Job == "" || j == nil || j.rec.Standing != grid.Owning || j.rec.State != grid.Assigned {
-			continue
-		}
 		start, ok := p.Start(w.Job)
 		if !ok {
 			continue
 		}
-		if d := start - j.rec.EstimateNow; d < grid.Second && d > -grid.Second {
-			continue
+		a, j := c.accepted[w.Job], c.jobs[w.Job]
+		switch {
+		case a != nil:
+			a.start = start
+		case j == nil:
+		case j.rec.Standing == grid.Prepared:
+			j.rec.EstimateNow = start
+		case j.rec.Standing == grid.Owning && j.rec.State == grid.Assigned:
+			c.showEstimate(j, start)
 		}
-		j.rec.EstimateNow = start
-		c.show(j)
-		if !c.home(j) && c.now-j.told >= c.cfg.Refresh {
-			j.told = c.now
-			c.report(j)
-		}
+	}
+}
+
+func (c *Core) showEstimate(j *job, start grid.Tick) {
+	if d := start - j.rec.EstimateNow; d < grid.Second && d > -grid.Second {
+		return
+	}
+	j.rec.EstimateNow = start
+	c.show(j)
+	if !c.home(j) && c.now-j.told >= c.cfg.Refresh {
+		j.told = c.now
+		c.report(j)
 	}
 }

@@ -28,6 +28,7 @@ type acceptance struct {
 	from  grid.PeerID
 	offer wire.Offer
 	due   grid.Tick
+	start grid.Tick // the latest estimate of when it would start here
 }
 
 // slack is how much worse than told the wait may be before an offer is refused.
@@ -109,7 +110,7 @@ func (c *Core) offerAgain(j *job, from grid.PeerID, o wire.Offer) bool {
 const maxAccepted = 256
 
 // considerOffer estimates again, counting all that was accepted.
-func (c *Core) considerOffer(o pendingOffer, base *plan.Batch, s plan.Snapshot) {
+func (c *Core) considerOffer(o pendingOffer, b *batch, s plan.Snapshot) {
 	if c.accepted[o.offer.Bond.Job] != nil {
 		return
 	}
@@ -118,7 +119,7 @@ func (c *Core) considerOffer(o pendingOffer, base *plan.Batch, s plan.Snapshot) 
 	}
 	e := grid.Estimate{Refusal: c.unwelcome(o.offer.Job.Home)}
 	if e.Refusal == nil {
-		e = c.estimate(base, s, o.offer.Job.Demand, o.offer.Job.Walltime, 0)
+		e = b.estimate(c.question(&o.offer.Job, s.At))
 	}
 	if e.Refusal == nil && len(c.accepted) >= maxAccepted {
 		e.Refusal = &grid.Refusal{Reason: tooMany}
@@ -127,7 +128,7 @@ func (c *Core) considerOffer(o pendingOffer, base *plan.Batch, s plan.Snapshot) 
 		c.send(o.from, wire.Refuse{Bond: o.offer.Bond, Estimate: e})
 		return
 	}
-	a := &acceptance{from: o.from, offer: o.offer}
+	a := &acceptance{from: o.from, offer: o.offer, start: s.At + e.Wait}
 	c.accepted[o.offer.Bond.Job] = a
 	if len(o.offer.Job.Inputs) == 0 || o.offer.Job.Home == c.cfg.Self { // a home has kept them
 		c.prepare(a)
@@ -181,6 +182,7 @@ func (c *Core) prepare(a *acceptance) {
 	}
 	j.rec.Standing, j.rec.State = grid.Prepared, grid.Moving
 	j.rec.Owner = a.from
+	j.rec.EstimateNow = a.start
 	j.rec.Handoff = grid.Handoff{Phase: grid.NoHandoff, To: c.cfg.Self, Epoch: b.Epoch}
 	j.rec.Deeds, j.rec.Hops = a.offer.Deeds, a.offer.Hops
 	j.began, j.heard = c.now, c.now

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gbroker/grid"
+	"gbroker/plan"
 	"gbroker/wire"
 )
 
@@ -160,6 +161,12 @@ type Core struct {
 	twin     string                           // there is a twin: nothing is done any more
 	requests []passed                         // users' requests passed on
 
+	// What is learned from the jobs that ran here.
+	runTimes plan.RunTimes
+	learned  int       // how many run times
+	outcomes []outcome // in the order of their starts; at most 2*keptStarts
+	judged   bool      // readers know their sum
+
 	timers timers
 	out    []Effect
 }
@@ -193,6 +200,7 @@ func New(cfg Config, members []grid.Member, records []grid.Record) *Core {
 			c.keys[submissionKey{r.Job.User, r.Key}] = r.Job.ID
 		}
 	}
+	c.remember(records)
 	return c
 }
 

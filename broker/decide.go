@@ -58,7 +58,7 @@ func (c *Core) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidate 
 		row.Refusal = a.answers[i].Refusal
 		return row
 	}
-	row.Wait = a.answers[i].Wait
+	row.Wait, row.Safe = a.answers[i].Wait, a.answers[i].Safe
 	row.Run = runTime(j.rec.Job.Walltime, site.Speed)
 	row.Total = row.Delivery + row.Wait + row.Run
 	return row
@@ -76,6 +76,9 @@ func runTime(walltime grid.Tick, speed float64) grid.Tick {
 func killLimit(walltime grid.Tick, speed float64) grid.Tick {
 	return max(walltime, runTime(walltime, speed))
 }
+
+// limit is what a job gets at this site before it is killed.
+func (c *Core) limit(walltime grid.Tick) grid.Tick { return killLimit(walltime, c.cfg.Site.Speed) }
 
 // decide sends the job to the least total, or says why it cannot be run.
 func (c *Core) decide(j *job, rows []grid.Candidate) {

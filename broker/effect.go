@@ -27,6 +27,9 @@ type Save struct{ Change grid.Change }
 // contact); it is not written.
 type Show struct{ Record grid.Record }
 
+// ShowAccuracy shows readers how good the estimates of starts here are.
+type ShowAccuracy struct{ Accuracy Accuracy }
+
 // Send sends a message to a peer, best effort.
 type Send struct {
 	To      grid.PeerID
@@ -117,22 +120,23 @@ type Note struct {
 	Text string
 }
 
-func (Save) effect()      {}
-func (Show) effect()      {}
-func (Send) effect()      {}
-func (Answer) effect()    {}
-func (Look) effect()      {}
-func (Launch) effect()    {}
-func (Withdraw) effect()  {}
-func (Kill) effect()      {}
-func (Probe) effect()     {}
-func (Fetch) effect()     {}
-func (Collect) effect()   {}
-func (Discard) effect()   {}
-func (Publish) effect()   {}
-func (Delivered) effect() {}
-func (Saw) effect()       {}
-func (Advance) effect()   {}
-func (Alarm) effect()     {}
-func (Restart) effect()   {}
-func (Note) effect()      {}
+func (Save) effect()         {}
+func (Show) effect()         {}
+func (ShowAccuracy) effect() {}
+func (Send) effect()         {}
+func (Answer) effect()       {}
+func (Look) effect()         {}
+func (Launch) effect()       {}
+func (Withdraw) effect()     {}
+func (Kill) effect()         {}
+func (Probe) effect()        {}
+func (Fetch) effect()        {}
+func (Collect) effect()      {}
+func (Discard) effect()      {}
+func (Publish) effect()      {}
+func (Delivered) effect()    {}
+func (Saw) effect()          {}
+func (Advance) effect()      {}
+func (Alarm) effect()        {}
+func (Restart) effect()      {}
+func (Note) effect()         {}

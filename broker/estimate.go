@@ -206,7 +206,7 @@ func checkTell(r *round, t wire.Tell) string {
 		if a.Job != r.jobs[i] {
 			return fmt.Sprintf("answer %d is about another job", i+1)
 		}
-		if a.Estimate.Refusal == nil && (a.Estimate.Wait < 0 || a.Estimate.Wait > horizon) {
+		if a.Estimate.Refusal == nil && (a.Estimate.Wait < 0 || a.Estimate.Wait > horizon || a.Estimate.Safe < 0) {
 			return fmt.Sprintf("a wait of %v s", a.Estimate.Wait.Seconds())
 		}
 	}

@@ -266,6 +266,7 @@ func (c *Core) commit(j *job) {
 	}
 	j.heard = c.now
 	c.predicted(j)
+	c.elsewhere(j)
 	c.save(j, fmt.Sprintf("handed to %s", c.siteName(to)))
 	c.disarm(j, onHandoff)
 	c.disarm(j, onBatch)

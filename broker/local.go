@@ -36,6 +36,7 @@ func (c *Core) launch(j *job, why string) {
 		c.predicted(j)
 	}
 	fresh := j.rec.Attempt > 0 && j.rec.Started > 0
+	c.expect(j)
 	j.rec.Attempt++
 	j.rec.Local, j.rec.Missing, j.misses, j.rec.Started = "", 0, 0, 0
 	j.rec.State = grid.Assigned
@@ -44,7 +45,7 @@ func (c *Core) launch(j *job, why string) {
 		Keep: c.home(j) || j.rec.Job.Rerunnable, Fresh: fresh,
 		Submission: grid.Submission{
 			ID: c.attempt(j), Job: j.rec.Job,
-			Limit:    killLimit(j.rec.Job.Walltime, c.cfg.Site.Speed),
+			Limit:    c.limit(j.rec.Job.Walltime),
 			Expected: runTime(j.rec.Job.Walltime, c.cfg.Site.Speed),
 			Age:      c.now - j.rec.Submitted,
 		},
@@ -222,6 +223,7 @@ func (c *Core) running(j *job, p grid.Progress) {
 		if p.Local != "" {
 			j.rec.Local = p.Local
 		}
+		c.began(&j.rec)
 		c.save(j, "started")
 	}
 	c.arm(j, onBatch, 6*c.cfg.Refresh)
@@ -258,6 +260,7 @@ func (c *Core) finished(j *job, p grid.Progress) {
 	case grid.ByItself, grid.ByWalltime, grid.ByRequest:
 		j.rec.HasExit, j.rec.ExitCode, j.rec.Signal = true, p.ExitCode, p.Signal
 	}
+	c.learn(&j.rec)
 	c.save(j, "ended: "+j.rec.End.String())
 	c.collect(j)
 }

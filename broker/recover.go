@@ -25,6 +25,7 @@ func (c *Core) recover() {
 	c.armGeneral(refreshDue, c.cfg.Refresh)
 	c.armGeneral(passDue, c.cfg.Settle)
 	c.armGeneral(growthDue, c.cfg.Digest)
+	c.judge()
 	c.armGeneral(retentionDue, grid.Minute)
 }
 

@@ -43,11 +43,11 @@ type passes struct {
 // ownPlan is the plan that the jobs of a pass are weighed against.
 type ownPlan struct {
 	snapshot plan.Snapshot
-	plan     *plan.Plan
-	held     map[grid.JobID]bool // an operator keeps them from starting
-	moved    map[grid.JobID]bool // offered in this pass: the plan still has them
-	stale    bool
-	replans  int
+	outlook
+	held    map[grid.JobID]bool // an operator keeps them from starting
+	moved   map[grid.JobID]bool // offered in this pass: the plan still has them
+	stale   bool
+	replans int
 }
 
 // start is when the job starts here; false if it is not going to.
@@ -55,7 +55,7 @@ func (o *ownPlan) start(job grid.JobID) (grid.Tick, bool) {
 	if o.held[job] {
 		return 0, false
 	}
-	return o.plan.Start(job)
+	return o.likely.Start(job)
 }
 
 // stir wants a pass if the batch system's content is not what it was.
@@ -113,14 +113,14 @@ func (c *Core) nextPass(in grid.Tick) {
 }
 
 // beginPass chooses the jobs and asks about them.
-func (c *Core) beginPass(s plan.Snapshot, built *plan.Plan) {
+func (c *Core) beginPass(s plan.Snapshot, o outlook) {
 	p := &c.passes
 	if !p.wanted || p.round != nil {
 		return
 	}
 	p.wanted, p.last = false, c.now
 	c.disarmGeneral(passDue) // what this look showed to be new is what it is about
-	p.own = ownPlan{snapshot: s, plan: built, held: map[grid.JobID]bool{}, moved: map[grid.JobID]bool{}}
+	p.own = ownPlan{snapshot: s, outlook: o, held: map[grid.JobID]bool{}, moved: map[grid.JobID]bool{}}
 	for _, w := range s.Waiting {
 		if w.Held {
 			p.own.held[w.Job] = true
@@ -265,6 +265,10 @@ func (c *Core) waitingRows(j *job, r *round, i int, open map[grid.PeerID]int) []
 		own.Refusal = &grid.Refusal{Reason: cannotStart}
 	default:
 		own.Wait = max(0, start-c.now)
+		own.Safe = own.Wait
+		if at, ok := c.passes.own.safe.Start(j.rec.Job.ID); ok {
+			own.Safe = max(0, at-c.now)
+		}
 		own.Run = runTime(j.rec.Job.Walltime, c.cfg.Site.Speed)
 		own.Total = own.Wait + own.Run
 	}
@@ -309,6 +313,6 @@ func (c *Core) replan() bool {
 	own.replans++
 	own.stale = false
 	own.snapshot = without(own.snapshot, own.moved)
-	own.plan = plan.Build(own.snapshot)
+	own.outlook = c.newOutlook(own.snapshot)
 	return true
 }

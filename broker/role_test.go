@@ -24,7 +24,7 @@ func jobOf(home grid.PeerID, site grid.SiteName, n string) grid.Job {
 }
 
 func shot(now grid.Tick) Looked {
-	return Looked{Snapshot: plan.Snapshot{At: now, Site: grid.Site{Name: "a", Speed: 1}, Nodes: []plan.Node{{Name: "n", Cores: 4}}}}
+	return Looked{Snapshot: plan.Snapshot{At: now, Policy: plan.Policy{Kind: plan.EASY}, Site: grid.Site{Name: "a", Speed: 1}, Nodes: []plan.Node{{Name: "n", Cores: 4}}}}
 }
 
 func offerOf(j grid.Job, hop uint32, wait grid.Tick) wire.Offer {

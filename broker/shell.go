@@ -91,19 +91,20 @@ type Ports struct {
 // leaves before the saves of all steps up to it are durable. One Commit serves all
 // events that came while the last one was written.
 type Broker struct {
-	cfg     Config
-	ports   Ports
-	events  chan Event
-	view    *view
-	lanes   *lanes
-	journal atomic.Pointer[Journal]
-	state   atomic.Pointer[grid.SiteState] // as last made durable
-	members []grid.Member
-	peers   map[grid.PeerID]*known               // what was last heard of each peer, for the next Core
-	trusted atomic.Pointer[map[grid.PeerID]bool] // members whose users are ours
-	boot    atomic.Uint64                        // nonce of this life; see Boot
-	alarm   atomic.Pointer[string]
-	drift   grid.Tick // of the wall clock against Clock, when last looked at
+	cfg      Config
+	ports    Ports
+	events   chan Event
+	view     *view
+	lanes    *lanes
+	journal  atomic.Pointer[Journal]
+	accuracy atomic.Pointer[Accuracy]
+	state    atomic.Pointer[grid.SiteState] // as last made durable
+	members  []grid.Member
+	peers    map[grid.PeerID]*known               // what was last heard of each peer, for the next Core
+	trusted  atomic.Pointer[map[grid.PeerID]bool] // members whose users are ours
+	boot     atomic.Uint64                        // nonce of this life; see Boot
+	alarm    atomic.Pointer[string]
+	drift    grid.Tick // of the wall clock against Clock, when last looked at
 
 	tokens  atomic.Uint64
 	answers sync.Map // Token -> chan Answer

@@ -33,6 +33,8 @@ func (b *Broker) dispatch(ctx context.Context, e Effect) {
 		b.view.change(e.Change)
 	case Show:
 		b.view.set(e.Record)
+	case ShowAccuracy:
+		b.accuracy.Store(&e.Accuracy)
 	case Send:
 		if err := b.ports.Peers.Send(e.To, e.Message); err != nil {
 			b.ports.Log.Debug("a message was not sent", zap.String("to", string(e.To)),

@@ -118,6 +118,14 @@ func (b *Broker) JournalID() grid.JournalID {
 	return grid.JournalID{}
 }
 
+// Accuracy is how good this site's estimates of starts are.
+func (b *Broker) Accuracy() Accuracy {
+	if a := b.accuracy.Load(); a != nil {
+		return *a
+	}
+	return Accuracy{}
+}
+
 // Job is the durable record of a job.
 func (b *Broker) Job(id grid.JobID) (grid.Record, bool) { return b.view.get(id) }
 

@@ -51,7 +51,7 @@ func (c *Core) submit(e Submit) {
 // alike: both ask for the same. Their files are not compared: an upload completes
 // the list of those.
 func alike(a, b *grid.Job) bool {
-	return a.Name == b.Name && a.Walltime == b.Walltime && a.Rerunnable == b.Rerunnable &&
+	return a.Name == b.Name && a.Queue == b.Queue && a.Walltime == b.Walltime && a.Rerunnable == b.Rerunnable &&
 		reflect.DeepEqual(a.Program, b.Program) && reflect.DeepEqual(a.Demand, b.Demand)
 }
 

@@ -416,7 +416,7 @@ func (w *world) send(from *site, e Send) {
 // The batch system: FIFO over the declared cores; tokens decide starts.
 
 func (s *site) snapshot() plan.Snapshot {
-	p := plan.Snapshot{At: s.w.now, Site: s.facts(), Nodes: []plan.Node{{Name: "n", Cores: s.cores}}}
+	p := plan.Snapshot{At: s.w.now, Policy: plan.Policy{Kind: plan.EASY}, Site: s.facts(), Nodes: []plan.Node{{Name: "n", Cores: s.cores}}}
 	for _, l := range s.local {
 		switch {
 		case l.ended:

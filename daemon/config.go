@@ -22,10 +22,13 @@
 //	speed: NUMBER                above 0, at most 1000; 1 is the reference machine
 //	batch:
 //	  system: embedded
-//	  nodes: NUMBER
-//	  cores: NUMBER              on each node
-//	  memory: SIZE               on each node; left out: not declared, and not counted
-//	  queues: [NAME, …]          left out: one queue without a name
+//	  nodes: NUMBER              of equal nodes, called SITE-1, SITE-2, …
+//	  cores: NUMBER              on each of them
+//	  memory: SIZE               on each of them; left out: not declared, and not counted
+//	  nodes: [NODE, …]           instead of these three, where nodes differ
+//	  policy: POLICY             fcfs, firstfit[:N], easy[:K[:ORDER]], easysjbf, cons-rebuild or
+//	                             cons-compress; left out: easy. See [plan.ParsePolicy]
+//	  queues: [QUEUE, …]         left out: one queue without a name
 //	neighbours: FILE
 //	administrators: [USER, …]
 //	retention: {days: NUMBER, bytes: SIZE}
@@ -36,6 +39,22 @@
 //	log: {level: debug|info|warn|error}
 //	architecture: WORD           in JSDL's words; left out: this machine's
 //	operating_system: WORD
+//
+// A NODE is one machine, and a QUEUE the NAME of one that has all nodes, or a
+// partition (the nodes of two may overlap):
+//
+//	name: NAME                   a-z 0-9 - _, at most 63; required
+//	cores: NUMBER                required
+//	memory: SIZE                 left out: not declared, and not counted
+//	resources: {LABEL: NUMBER}   what else it has, at most 16; a LABEL with a colon between quotes
+//	speed: NUMBER                left out: the site's
+//	properties: [LABEL, …]       what jobs may ask for, at most 16
+//
+//	name: NAME
+//	nodes: [NAME, …]             left out: all
+//	limit: SPAN                  the longest that a job may run; left out: any
+//
+// A LABEL is 1 to 64 letters, digits and . _ : -
 //
 // # neighbours.yaml
 //
@@ -73,6 +92,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/overlay"
+	"gbroker/plan"
 )
 
 // Names of the files in a site's folder.
@@ -154,7 +174,12 @@ type BatchConfig struct {
 	// Memory is that of each node, in bytes. 0 is not declared: no job is refused
 	// for its memory, and none is counted.
 	Memory int64
-	Queues []grid.QueueName
+	// Policy decides which waiting job starts. Strict ones (fcfs) leave nodes idle,
+	// reckless ones (firstfit) let large jobs wait for long.
+	Policy plan.Policy
+	// List are nodes that differ; nil where there are Nodes equal ones.
+	List   []plan.Node
+	Queues []QueueConfig
 }
 
 // RetentionConfig is how long ended jobs and their files are kept: a job goes when
@@ -179,7 +204,7 @@ func Default(dir string) Config {
 		Socket:           filepath.Join(dir, SocketName),
 		Data:             filepath.Join(dir, dataName),
 		Speed:            1,
-		Batch:            BatchConfig{System: "embedded", Nodes: 1, Cores: runtime.NumCPU()},
+		Batch:            BatchConfig{System: "embedded", Nodes: 1, Cores: runtime.NumCPU(), Policy: plan.Policy{Kind: plan.EASY, Reservations: 1}},
 		Neighbours:       filepath.Join(dir, NeighboursName),
 		Retention:        RetentionConfig{Days: 30, Bytes: 50 << 30},
 		DefaultWalltime:  time.Hour,
@@ -251,6 +276,9 @@ func parseConfig(c *Config, name string, data []byte) Mistakes {
 	switch {
 	case root != nil:
 		d.fields(root, "the file", configFields(d, c))
+		for _, check := range d.later {
+			check()
+		}
 	case len(d.mistakes) == 0:
 		d.noteToken(nil, "the file is empty: write at least site: NAME, or let `gbroker init` make a new one")
 	}
@@ -285,9 +313,13 @@ func configFields(d *document, c *Config) []field {
 		{name: "speed", read: func(n ast.Node) { parsed(d, n, "speed", &c.Speed, readSpeed) }},
 		{name: "batch", aka: "cluster", read: func(n ast.Node) {
 			b := &c.Batch
-			d.fields(n, "batch", batchFields(d, b))
-			if b.Nodes*b.Cores > grid.MaxProcesses {
+			d.fields(n, "batch", batchFields(d, c))
+			switch total := c.Processes(); {
+			case total <= grid.MaxProcesses:
+			case b.List == nil:
 				d.note(n, "batch: %d nodes of %d cores are more than %d: declare fewer", b.Nodes, b.Cores, grid.MaxProcesses)
+			default:
+				d.note(n, "batch: the nodes have %d cores, more than %d: declare fewer", total, grid.MaxProcesses)
 			}
 		}},
 		{name: "neighbours", aka: "neighbors members peers", read: word("neighbours", &c.Neighbours, c.path)},
@@ -308,21 +340,31 @@ func configFields(d *document, c *Config) []field {
 	}
 }
 
-func batchFields(d *document, b *BatchConfig) []field {
-	count := func(what string, to *int, most int) func(ast.Node) {
-		return func(n ast.Node) { parsed(d, n, what, to, within(1, most, strconv.Itoa, wholeNumber)) }
+func batchFields(d *document, c *Config) []field {
+	b := &c.Batch
+	// equal checks a field of equal nodes.
+	equal := func(what string, n ast.Node) {
+		d.later = append(d.later, func() {
+			if b.List != nil {
+				d.note(n, "%s is of equal nodes: in a list each node has its own, remove this one", what)
+			}
+		})
 	}
 	return []field{
 		{name: "system", aka: "type", read: func(n ast.Node) { parsed(d, n, "batch.system", &b.System, oneOf("embedded")) }},
-		{name: "nodes", aka: "hosts", read: count("batch.nodes", &b.Nodes, maxNodes)},
-		{name: "cores", aka: "cpus processors slots", read: count("batch.cores", &b.Cores, maxCores)},
+		{name: "nodes", aka: "hosts", read: func(n ast.Node) { d.nodes(n, b) }},
+		{name: "cores", aka: "cpus processors slots", read: func(n ast.Node) {
+			parsed(d, n, "batch.cores", &b.Cores, within(1, maxCores, strconv.Itoa, wholeNumber))
+			equal("batch.cores", n)
+		}},
 		{name: "memory", aka: "mem ram", read: func(n ast.Node) {
-			parsed(d, n, "batch.memory", &b.Memory, within(1<<20, grid.MaxMemory, FormatSize, ParseSize))
+			parsed(d, n, "batch.memory", &b.Memory, readMemory)
+			equal("batch.memory", n)
 		}},
-		{name: "queues", aka: "queue partitions", list: true, read: func(n ast.Node) {
-			b.Queues = nil
-			d.unique(n, "batch.queues", maxQueues, readName[string], func(s string) { b.Queues = append(b.Queues, grid.QueueName(s)) })
+		{name: "policy", aka: "scheduler backfill", read: func(n ast.Node) {
+			parsed(d, n, "batch.policy", &b.Policy, plan.ParsePolicy)
 		}},
+		{name: "queues", aka: "queue partitions", list: true, read: func(n ast.Node) { d.queues(n, b, c) }},
 	}
 }
 

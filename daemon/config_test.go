@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 const (
@@ -48,8 +50,33 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: a\nbatch:\n  nodes: 0\n  cores: x\n", at + "3:10: batch.nodes: 0 is out of range: write 1 to 65536\n" + at + `4:10: batch.cores: "x" is no whole number: write it like 4`},
 		{"site: a\nbatch: {cores: 65536, nodes: 65536}\n", at + "2:9: batch: 65536 nodes of 65536 cores are more than 1048576: declare fewer"},
 		{"site: a\nbatch: {memory: 64G}\n", at + `2:17: batch.memory: "64G" has no unit of bytes: write it like 64GiB, 500MB or 1000000 (here 64GiB or 64GB)`},
+		{"site: a\nbatch: {policy: slurm}\n", at + `2:17: batch.policy: policy "slurm": there are fcfs, firstfit[:N], easy[:K[:ORDER]], easysjbf, cons-rebuild, cons-compress`},
 		{"site: a\nbatch: {memory: -1}\n", at + "2:17: batch.memory: -1 is out of range: a size is 0 to 1024TiB"},
 		{"site: a\nbatch: {queues: [q, q]}\n", at + `2:21: batch.queues: "q" is here twice: remove one`},
+		{"site: a\nbatch: {queues: [Q]}\n", at + `2:18: batch.queues: the name "Q" has 'Q' at position 1: use a-z 0-9 - _, first a letter or digit`},
+		{"site: a\nbatch: {queues: [{name: q, nodes: [n]}]}\n", at + `2:35: nodes: there is no node "n": batch.nodes has 1, the first is "a-1"`},
+		{"site: a\nbatch: {queues: [{name: q, nodes: [a-1, a-1]}]}\n", at + `2:41: nodes: "a-1" is here twice: remove one`},
+		{"site: a\nbatch: {queues: [{name: q, nodes: []}]}\n", at + `2:35: nodes is an empty list: name some, or leave it out to have all`},
+		{"site: a\nbatch: {queues: [{name: q, limit: 0s}]}\n", at + `2:35: limit: 0s is out of range: write 1s to 366d`},
+		{"site: a\nbatch: {queues: [{limit: 1h}]}\n", at + `2:19: a queue has no field name: write name: long`},
+		{"site: a\nbatch: {queues: [{name: q, node: [a-1]}]}\n", at + `2:28: unknown field "node": did you mean "nodes"?`},
+		{"site: a\nbatch: {nodes: []}\n", at + `2:16: batch.nodes is an empty list: write at least one node, or a number of equal ones`},
+		{"site: a\nbatch: {nodes: [n]}\n", at + `2:17: a node is the text "n": write fields, such as name: …`},
+		{"site: a\nbatch: {nodes: [{}]}\n", at + "2:17: a node has no field name: write name: n1\n" + at + `2:17: a node has no field cores: write cores: 8`},
+		{"site: a\nbatch: {nodes: [{name: n, cores: 0}]}\n", at + `2:34: cores: 0 is out of range: write 1 to 65536`},
+		{"site: a\nbatch: {nodes: [{name: n, cores: 1}, {name: n, cores: 1}]}\n", at + `2:39: batch.nodes: "n" is here twice: give each node a name of its own`},
+		{"site: a\nbatch: {nodes: [{name: n, cores: 1, memory: 5}]}\n", at + `2:45: memory: 5 is out of range: write 1MiB to 1024TiB`},
+		{"site: a\nbatch: {nodes: [{name: n, cores: 1, speed: -1}]}\n", at + `2:44: speed: -1 is out of range: write a number above 0, at most 1000, where 1 is the reference machine`},
+		{"site: a\nbatch: {nodes: [{name: n, cores: 1, resources: gpu}]}\n", at + `2:48: resources is the text "gpu": write names with amounts, such as {gpu: 2}`},
+		{"site: a\nbatch: {nodes: [{name: n, cores: 1, resources: {gpu: 0}}]}\n", at + `2:49: resources: 0 of the resource gpu: an amount is a whole number from 1 to 1099511627776`},
+		{"site: a\nbatch: {nodes: [{name: n, cores: 1, resources: {gpu: many}}]}\n", at + `2:54: resources: "many" is no amount: write a whole number, as in {gpu: 2}, or {"gpu:a100": 2} with quotes around a name with a colon`},
+		{"site: a\nbatch: {nodes: [{name: n, cores: 1, resources: {gpu: 1, gpu: 1}}]}\n", at + `2:57: resources: the resource gpu is named twice: once only, with the sum`},
+		{"site: a\nbatch: {nodes: [{name: n, cores: 1, resources: {cores: 1}}]}\n", at + `2:49: resources: the resource cores is counted by itself: leave it out here`},
+		{"site: a\nbatch: {nodes: [{name: n, cores: 1, properties: [a b]}]}\n", at + `2:50: properties: the name "a b" has ' ' at position 2: use letters, digits and . _ : -, first a letter or digit`},
+		{"site: a\nbatch: {nodes: [{name: n, cores: 1, properties: [a, a]}]}\n", at + `2:53: properties: "a" is here twice: remove one`},
+		{"site: a\nbatch: {memory: 1GiB, nodes: [{name: n, cores: 1}], cores: 8}\n", at + "2:17: batch.memory is of equal nodes: in a list each node has its own, remove this one\n" +
+			at + `2:60: batch.cores is of equal nodes: in a list each node has its own, remove this one`},
+		{"site: a\nbatch: {nodes: [" + manyNodes(17) + "]}\n", at + "2:9: batch: the nodes have 1114112 cores, more than 1048576: declare fewer"},
 		{"site: a\nadministrators: root\n", at + `2:17: administrators is the text "root": write a list, one per line with a dash, or [a, b]`},
 		{"site: a\nadministrators: [a b]\n", at + "2:18: administrators: \"a b\" is no user name: write it as `id -un` prints it"},
 		{"site: a\nretention: {days: 0}\n", at + "2:19: retention.days: 0 is out of range: write 1 to 3650"},
@@ -86,7 +113,7 @@ api: "[::1]:4080"
 socket: /run/g.sock
 data: ../data
 speed: 1.5
-batch: {nodes: 10, cores: 8, memory: 64GiB, queues: [short, 2]}
+batch: {nodes: 10, cores: 8, memory: 64GiB, policy: "easy:2:sjf", queues: [short, 2]}
 administrators: [root, anna]
 retention: {days: 7, bytes: 1.5GB}
 default_walltime: 1d12h
@@ -100,7 +127,7 @@ operating_system: Solaris
 	want := Default("/site")
 	want.Site, want.API, want.Socket, want.Data, want.Speed = "xeon80", "[::1]:4080", "/run/g.sock", "/data", 1.5
 	want.Listen = []string{"/ip4/10.0.0.1/tcp/4010", "/ip6/::1/tcp/0"}
-	want.Batch = BatchConfig{System: "embedded", Nodes: 10, Cores: 8, Memory: 64 << 30, Queues: []grid.QueueName{"short", "2"}}
+	want.Batch = BatchConfig{System: "embedded", Nodes: 10, Cores: 8, Memory: 64 << 30, Policy: plan.Policy{Kind: plan.EASY, Reservations: 2, Order: plan.ShortestFirst}, Queues: []QueueConfig{{Name: "short"}, {Name: "2"}}}
 	want.Administrators = []string{"root", "anna"}
 	want.Retention = RetentionConfig{Days: 7, Bytes: 1_500_000_000}
 	want.DefaultWalltime = 36 * time.Hour
@@ -108,6 +135,74 @@ operating_system: Solaris
 	want.LogLevel, want.System = "debug", "Solaris"
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("\n got %+v\nwant %+v", c, want)
+	}
+}
+
+func manyNodes(n int) string {
+	var list []string
+	for i := range n {
+		list = append(list, fmt.Sprintf("{name: n%d, cores: 65536}", i))
+	}
+	return strings.Join(list, ", ")
+}
+
+func TestNodesAndQueues(t *testing.T) {
+	t.Parallel()
+	c := Default("/site")
+	if wrong := parseConfig(&c, "gbroker.yaml", []byte(`
+batch:
+  queues:
+    - all
+    - {name: gpu, nodes: [big, b-2], limit: 1d}
+  nodes:
+    - name: big
+      cores: 64
+      memory: 512GiB
+      resources: {"gpu:a100": 4, licence: 1099511627776}
+      speed: 1.5
+      properties: [ib, Scratch.1]
+    - name: b-2
+      cores: 8
+      resources:
+        "gpu:a100": 1
+    - {name: b-3, cores: 8}
+site: a
+`)); len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	nodes := []plan.Node{
+		{Name: "big", Cores: 64, Memory: 512 << 30, Speed: 1.5, Properties: []string{"ib", "Scratch.1"},
+			Resources: []grid.Resource{{Name: "gpu:a100", Amount: 4}, {Name: "licence", Amount: grid.MaxAmount}}},
+		{Name: "b-2", Cores: 8, Resources: []grid.Resource{{Name: "gpu:a100", Amount: 1}}}, {Name: "b-3", Cores: 8},
+	}
+	queues := []plan.Queue{{Name: "all"}, {Name: "gpu", Nodes: []int{0, 1}, Limit: grid.Day}}
+	if !reflect.DeepEqual(c.Nodes(), nodes) || !reflect.DeepEqual(c.Queues(), queues) || c.Processes() != 80 {
+		t.Errorf("%+v\n%+v\n%d", c.Nodes(), c.Queues(), c.Processes())
+	}
+
+	c = Default("/site")
+	if wrong := parseConfig(&c, "gbroker.yaml", []byte("batch: {queues: [{name: q, nodes: [s-2]}], nodes: 2, cores: 3, memory: 1GiB}\nsite: s\n")); len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	nodes = []plan.Node{{Name: "s-1", Cores: 3, Memory: 1 << 30}, {Name: "s-2", Cores: 3, Memory: 1 << 30}}
+	queues = []plan.Queue{{Name: "q", Nodes: []int{1}}}
+	if !reflect.DeepEqual(c.Nodes(), nodes) || !reflect.DeepEqual(c.Queues(), queues) || c.Processes() != 6 {
+		t.Errorf("%+v\n%+v\n%d", c.Nodes(), c.Queues(), c.Processes())
+	}
+}
+
+// The nodes and queues of the administrators' page are right.
+func TestNodesOfThePage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, _ := strings.Cut(rest, "```")
+	c := Default("/site")
+	if wrong := parseConfig(&c, "page", []byte("site: a\n"+text)); len(wrong) > 0 || c.Processes() != 128 || len(c.Queues()) != 2 {
+		t.Errorf("%v\n%+v", wrong, c.Batch)
 	}
 }
 
@@ -190,6 +285,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add([]byte(configText(DefaultInit())))
 	f.Add([]byte(neighboursText))
 	f.Add([]byte("site: a\nbatch: {nodes: 0x10, memory: \"1GiB\"}\nlog: ~\n"))
+	f.Add([]byte("site: a\nbatch:\n  nodes:\n  - {name: n, cores: 2, resources: {gpu: 1}, properties: [p]}\n  queues: [{name: q, nodes: [n], limit: 1h}]\n"))
 	f.Add([]byte("members:\n- {name: a, peer: " + peerA + "}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := Default("/site")

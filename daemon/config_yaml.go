@@ -62,6 +62,7 @@ func (ms Mistakes) orNil() error {
 type document struct {
 	name     string // as the reader of the messages knows the file
 	mistakes Mistakes
+	later    []func() // checks that need what stands further down
 }
 
 // field is one name that a mapping may have.

@@ -168,6 +168,8 @@ batch:
   cores: %d
   # of each node, such as 64GiB; left out, memory is not counted
   # memory: 64GiB
+  # who starts: fcfs, firstfit[:N], easy[:K[:ORDER]], easysjbf, cons-rebuild, cons-compress
+  # policy: easy
   # queues: [short, long]
 
 # The other sites; taken up at once when it changes.

@@ -47,7 +47,7 @@ func TestInitGolden(t *testing.T) {
 	}
 	want := Default(dir)
 	want.Site, want.Speed, want.Listen, want.API, want.Socket = "xeon80", 1.25, []string{"/ip4/127.0.0.1/tcp/0"}, "127.0.0.1:0", "/tmp/x.sock"
-	want.Batch = BatchConfig{System: "embedded", Nodes: 10, Cores: 8}
+	want.Batch.Nodes, want.Batch.Cores = 10, 8
 	if !reflect.DeepEqual(loaded, want) {
 		t.Errorf("\n got %+v\nwant %+v", loaded, want)
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -23,7 +22,6 @@ import (
 	"gbroker/netmon"
 	"gbroker/overlay"
 	"gbroker/pbs/embedded"
-	"gbroker/plan"
 	"gbroker/stage"
 	"gbroker/store"
 	"gbroker/wire"
@@ -88,7 +86,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 		cfg: cfg, log: log, self: overlay.PeerIDOf(key), boot: randomNumber(), start: time.Now(), ctx: ctx,
 		members: cfg.Members, sites: map[grid.PeerID]grid.Site{}, clocks: map[grid.PeerID]grid.Tick{},
 		facts: grid.Site{
-			Name: cfg.Site, Processes: cfg.Batch.Nodes * cfg.Batch.Cores, Speed: cfg.Speed,
+			Name: cfg.Site, Processes: cfg.Processes(), Speed: cfg.Speed,
 			Architecture: cfg.Architecture, System: cfg.System,
 		},
 	}
@@ -212,15 +210,8 @@ func (s *site) netmonConfig() netmon.Config {
 }
 
 func (s *site) batchConfig() embedded.Config {
-	nodes := make([]plan.Node, s.cfg.Batch.Nodes)
-	for i := range nodes {
-		nodes[i] = plan.Node{
-			Name:  grid.NodeName(fmt.Sprintf("%s-%d", s.cfg.Site, i+1)),
-			Cores: s.cfg.Batch.Cores, Memory: s.cfg.Batch.Memory,
-		}
-	}
 	return embedded.Config{
-		Site: s.facts, Nodes: nodes, Spool: filepath.Join(s.cfg.Data, "batch"),
+		Site: s.facts, Nodes: s.cfg.Nodes(), Queues: s.cfg.Queues(), Policy: s.cfg.Batch.Policy, Spool: filepath.Join(s.cfg.Data, "batch"),
 		Changed: func(id grid.AttemptID) { s.broker.Changed(s.ctx, id) },
 		Logger:  s.log.Named("batch"),
 	}

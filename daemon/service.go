@@ -264,7 +264,11 @@ func (s service) openLiveAt(ctx context.Context, r *grid.Record, path string) (i
 }
 
 func (s service) Sites(context.Context) ([]api.SiteView, error) {
-	list := []api.SiteView{{Site: s.site.factsNow(), Peer: s.site.self, Self: true, Send: true, State: grid.Alive, Alarm: s.site.broker.Alarm()}}
+	accuracy := s.site.broker.Accuracy()
+	list := []api.SiteView{{
+		Site: s.site.factsNow(), Peer: s.site.self, Self: true, Send: true, State: grid.Alive, Alarm: s.site.broker.Alarm(),
+		Started: accuracy.Started, Accuracy: accuracy.Accuracy,
+	}}
 	for _, m := range s.site.memberList() {
 		facts, _ := s.site.factsOf(m.Peer)
 		facts.Name = m.Name

@@ -65,6 +65,8 @@ type Record struct {
 
 	PredictedStart Tick // the estimate on which the job was first placed
 	EstimateNow    Tick // the latest estimate of its start while it waits
+	Queued         Tick // when the present attempt was submitted to the batch system here; 0 where it is not here
+	ExpectedStart  Tick // the estimate of its start at that moment; 0 is none
 	Decisions      []Decision
 
 	Outputs Manifest // what the job left, known from its end on
@@ -106,7 +108,7 @@ type SiteState struct {
 	// RolledBack is the sequence that others have seen of this journal, while it is known to have
 	// been rolled back and not all of them were asked; 0 is not so.
 	RolledBack uint64
-	Since    Tick // when that was last changed
+	Since      Tick // when that was last changed
 }
 
 // Event is one line of a job's history.

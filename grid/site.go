@@ -97,7 +97,8 @@ type Refusal struct {
 
 // Estimate is a site's answer to when it would start a job.
 type Estimate struct {
-	Wait    Tick // after the delivery; valid if Refusal is nil
+	Wait    Tick // after the delivery, as run times are believed; valid if Refusal is nil
+	Safe    Tick // the same if every job runs to its limit: how sure Wait is
 	Refusal *Refusal
 }
 
@@ -110,6 +111,7 @@ type Candidate struct {
 	Measured  bool
 	Delivery  Tick // z / b
 	Wait      Tick // t_j
+	Safe      Tick // t_j if every job there runs to its limit; not part of Total
 	Run       Tick // walltime / speed_j
 	Total     Tick // the sum; valid if Refusal is nil
 	Chosen    bool

@@ -20,6 +20,7 @@ var besideTestdata = map[string]folder{
 	"serial.jsdl":     nil,
 	"parallel.jsdl":   {"heat": 70000},
 	"staging.jsdl":    {"count.sh": 100, "data/english words.txt": 985084},
+	"nodes.jsdl":      nil,
 	"everything.jsdl": {"bin/run": 1, "data/in.dat": 2, "state.old": 3, "there": 4, "in.dat": 5, "work/bin/run": 6},
 }
 
@@ -50,10 +51,11 @@ func TestGoldenDocuments(t *testing.T) {
 			Name     string
 			Program  grid.Program
 			Demand   grid.Demand
+			Queue    grid.QueueName
 			Walltime grid.Tick
 			Uploads  []Upload
 			Outputs  []grid.Output
-		}{d.Job.Name, d.Job.Program, d.Job.Demand, d.Job.Walltime, uploads, outputs}, "", "  ")
+		}{d.Job.Name, d.Job.Program, d.Job.Demand, d.Job.Queue, d.Job.Walltime, uploads, outputs}, "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,10 +84,10 @@ func TestExamplesOfThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)```xml\n(.*?)```").FindAllSubmatch(page, -1)
-	if len(blocks) != 3 {
-		t.Fatalf("%d examples, want 3", len(blocks))
+	if len(blocks) != 4 {
+		t.Fatalf("%d examples, want 4", len(blocks))
 	}
-	for i, name := range []string{"serial.jsdl", "parallel.jsdl", "staging.jsdl"} {
+	for i, name := range []string{"serial.jsdl", "parallel.jsdl", "staging.jsdl", "nodes.jsdl"} {
 		document, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			t.Fatal(err)

@@ -1,5 +1,6 @@
 // Package jsdl reads a job from a document of the Job Submission Description
-// Language 1.0 (GFD.56, GFD.136) with its POSIX and SPMD application extensions.
+// Language 1.0 (GFD.56, GFD.136) with its POSIX and SPMD application extensions, and
+// a few elements of this project where the standard has no word.
 //
 // # What is accepted
 //
@@ -8,6 +9,7 @@
 //	core   http://schemas.ggf.org/jsdl/2005/11/jsdl
 //	posix  http://schemas.ggf.org/jsdl/2005/11/jsdl-posix
 //	spmd   http://schemas.ogf.org/jsdl/2007/02/jsdl-spmd
+//	own    urn:gbroker:jsdl:1
 //
 // The elements, in the order of the schema (? at most once, * any number):
 //
@@ -18,14 +20,16 @@
 //	      posix:POSIXApplication   PROGRAM WallTimeLimit? MemoryLimit?
 //	      spmd:SPMDApplication     PROGRAM NumberOfProcesses? ProcessesPerHost? ThreadsPerProcess?
 //	                               SPMDVariation posix:WallTimeLimit? posix:MemoryLimit?
-//	    Resources?           ExclusiveExecution? (false) OperatingSystem? CPUArchitecture?
+//	    Resources?           ExclusiveExecution? OperatingSystem? CPUArchitecture?
 //	                         IndividualCPUCount? IndividualPhysicalMemory? TotalCPUCount? TotalResourceCount?
+//	                         own:Resource(name)* own:Property* own:Queue?
 //	    DataStaging*         FileName CreationFlag DeleteOnTermination? Source?(URI) Target?(URI)
 //
 //	PROGRAM = posix:Executable Argument* Input? Output? Error? WorkingDirectory? Environment*
 //
 // The two limits at the end of an SPMDApplication stand where its schema takes any
-// element of another namespace. JobName is kept; the other parts of
+// element of another namespace, and so do the own elements at the end of Resources,
+// in any order. JobName is kept; the other parts of
 // JobIdentification, every Description and the name and id of an element have no
 // effect. Everything else is refused by name and place, never ignored: JSDL wants
 // each element to be understood or the document to fail.
@@ -68,8 +72,11 @@
 // ProcessesPerHost, IndividualCPUCount or TotalResourceCount is cut into pieces of
 // one node each; TotalResourceCount alone shares the processes out evenly. Without
 // them each process is a piece that may lie on any node. IndividualPhysicalMemory
-// is what each piece needs; a job without a node shape thus needs it for each
-// process.
+// is what each piece needs, and so is each own:Resource, a whole number of something
+// that a node has besides (such as gpu:a100); a job without a node shape thus needs
+// them for each process. own:Property is a name that every node of the job must
+// carry, own:Queue one of a queue that the site must have. ExclusiveExecution true
+// asks for nodes on which nobody else runs meanwhile.
 //
 // # Limits
 //

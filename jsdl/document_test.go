@@ -11,7 +11,7 @@ import (
 // The builders put what is tested on line 2 of a document, from column 1.
 
 const (
-	open  = `<JobDefinition xmlns="` + Core + `" xmlns:p="` + POSIX + `" xmlns:s="` + SPMD + `" xmlns:xsi="` + xsiNamespace + `">`
+	open  = `<JobDefinition xmlns="` + Core + `" xmlns:p="` + POSIX + `" xmlns:s="` + SPMD + `" xmlns:g="` + Own + `" xmlns:xsi="` + xsiNamespace + `">`
 	close = `</JobDefinition>`
 	date  = `<Application><p:POSIXApplication><p:Executable>/bin/date</p:Executable></p:POSIXApplication></Application>`
 	mpi   = `<s:SPMDVariation>http://www.ogf.org/jsdl/2007/02/jsdl-spmd/MPI</s:SPMDVariation>`

@@ -32,6 +32,7 @@ func FuzzParse(f *testing.F) {
 		running("<p:WallTimeLimit>9e9</p:WallTimeLimit>"), needing(exact("TotalCPUCount", "1e3")),
 		spmd("<s:NumberOfProcesses xsi:nil='1'/><s:ThreadsPerProcess>3</s:ThreadsPerProcess>", exact("TotalResourceCount", "2")),
 		staging(entry("a", "b%20", "c") + entry("a", "", "d/e")), program(executable("x") + "<p:WorkingDirectory>../y</p:WorkingDirectory>"),
+		needing(named("gpu:a100", "2") + "<g:Property>ib</g:Property><g:Queue>q</g:Queue>"),
 	} {
 		f.Add([]byte(document))
 	}
@@ -114,6 +115,12 @@ func checkJob(t *testing.T, d *Document) {
 		if c.Count < 1 || c.Processes < 1 || c.Cores < c.Processes || c.Memory < 0 || c.Memory > grid.MaxMemory {
 			t.Errorf("the chunk %+v was let in", c)
 		}
+		if err := c.CheckResources(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := grid.CheckProperties(d.Job.Demand.Properties); err != nil {
+		t.Error(err)
 	}
 	if d.Job.Walltime < 0 || d.Job.Walltime > grid.MaxWalltime || pr.MemoryLimit < 0 || pr.MemoryLimit > grid.MaxMemory {
 		t.Errorf("walltime %d, memory %d", d.Job.Walltime, pr.MemoryLimit)

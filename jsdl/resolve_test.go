@@ -100,7 +100,7 @@ func TestFilesInEachOthersWay(t *testing.T) {
 			`2:32: WorkingDirectory "stdout" needs a folder "stdout", but that is a file (standard output, line 2)`},
 		{"input below the executable", program(executable("a") + "\n<p:Input>a/b</p:Input>"), `3:1: Input "a/b" needs a folder "a", but that is a file (Executable, line 2)`},
 		{"output and error", running("<p:Output>o</p:Output><p:Error>./o</p:Error>"), `2:23: Output and Error are both "o": give each a file of its own`},
-		{"output is standard error", running("<p:Output>stderr</p:Output>"), `1:281: Output and standard error are both "stderr": give each a file of its own`},
+		{"output is standard error", running("<p:Output>stderr</p:Output>"), `1:310: Output and standard error are both "stderr": give each a file of its own`},
 		{"input is output", running("<p:Input>o</p:Input><p:Output>o</p:Output>"), `2:1: Input is "o", which Output would overwrite`},
 		{"input is standard output", running("<p:Input>stdout</p:Input>"), `2:1: Input is "stdout", which standard output would overwrite`},
 		{"executable is error", posix("<p:Executable>o</p:Executable><p:Error>o</p:Error>"), `2:1: Executable is "o", which Error would overwrite`},

@@ -33,6 +33,9 @@ var resources = []child{
 	{space: Core, local: "TotalVirtualMemory", refused: useMemory},
 	{space: Core, local: "TotalDiskSpace", refused: noDisk},
 	{space: Core, local: "TotalResourceCount"},
+	{space: Own, local: "Resource", many: true, anywhere: true},
+	{space: Own, local: "Property", many: true, anywhere: true},
+	{space: Own, local: "Queue", anywhere: true},
 }
 
 var operatingSystem = []child{
@@ -63,9 +66,7 @@ func (p *parser) resources(e *element, w *wishes) {
 	found := p.content(e, resources)
 	demand := &p.document.Job.Demand
 	if c := first(found["ExclusiveExecution"]); c != nil {
-		if yes, ok := p.boolean(c); ok && yes {
-			p.at(c.at, "ExclusiveExecution true is not supported: leave it out and ask for whole nodes by IndividualCPUCount")
-		}
+		demand.Exclusive, _ = p.boolean(c)
 	}
 	if c := first(found["OperatingSystem"]); c != nil {
 		demand.System = p.system(c)
@@ -90,6 +91,11 @@ func (p *parser) resources(e *element, w *wishes) {
 		}
 	}
 	w.broken = w.broken || len(p.list) > before
+	w.named = p.named(found["Resource"])
+	demand.Properties = p.properties(found["Property"])
+	if c := first(found["Queue"]); c != nil {
+		p.queue(c)
+	}
 }
 
 func (p *parser) system(e *element) string {
@@ -128,6 +134,7 @@ type wishes struct {
 	processesAt, perHostAt, threadsAt    position
 	broken                               bool // one of them was refused, so that nothing follows from the others
 	total, individual, resources, memory *allowed
+	named                                []namedResource
 }
 
 // chunks turns wishes into pieces; nil if they contradict each other, which was told.
@@ -155,6 +162,7 @@ func (p *parser) chunks(w wishes) []grid.Chunk {
 			}
 		}
 	}
+	p.giveNamed(w.named, chunks)
 	return chunks
 }
 

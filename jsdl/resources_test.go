@@ -50,7 +50,6 @@ func TestRangesThatAreRefused(t *testing.T) {
 			"2:1: IndividualPhysicalMemory has no lower bound: write a LowerBoundedRange with the bytes that are needed"},
 		{"memory of many pieces", needing(exact("IndividualPhysicalMemory", "1125899906842624") + exact("TotalCPUCount", "1025")),
 			"2:1: 1025 pieces of 1125899906842624 bytes are more memory than can be counted"},
-		{"exclusive", needing("<ExclusiveExecution>true</ExclusiveExecution>"), "2:1: ExclusiveExecution true is not supported: leave it out and ask for whole nodes by IndividualCPUCount"},
 		{"exclusive maybe", needing("<ExclusiveExecution>True</ExclusiveExecution>"), `2:1: ExclusiveExecution is "True": give true or false`},
 		{"no architecture", needing("<CPUArchitecture/>"), "2:1: CPUArchitecture has no CPUArchitectureName: write <CPUArchitectureName>x86_64</CPUArchitectureName>"},
 		{"another architecture", needing("<CPUArchitecture><CPUArchitectureName>other</CPUArchitectureName></CPUArchitecture>"),
@@ -203,6 +202,8 @@ func TestArchitectureAndSystem(t *testing.T) {
 		needing("<OperatingSystem><OperatingSystemType><OperatingSystemName> LINUX\n</OperatingSystemName></OperatingSystemType><Description>d</Description></OperatingSystem><CPUArchitecture><CPUArchitectureName>\nx86_64 </CPUArchitectureName></CPUArchitecture>"): {System: "LINUX", Architecture: "x86_64"},
 		needing("<ExclusiveExecution> false </ExclusiveExecution><OperatingSystem/>"): {},
 		needing("<ExclusiveExecution>0</ExclusiveExecution>"):                         {},
+		needing("<ExclusiveExecution>\ttrue</ExclusiveExecution>"):                    {Exclusive: true},
+		needing("<ExclusiveExecution>1</ExclusiveExecution>"):                         {Exclusive: true},
 	} {
 		got := mustParse(t, document).Job.Demand
 		got.Chunks = nil

@@ -10,6 +10,8 @@ const (
 	Core  = "http://schemas.ggf.org/jsdl/2005/11/jsdl"
 	POSIX = "http://schemas.ggf.org/jsdl/2005/11/jsdl-posix"
 	SPMD  = "http://schemas.ogf.org/jsdl/2007/02/jsdl-spmd"
+	// Own is of this project, for what the standard has no word for.
+	Own = "urn:gbroker:jsdl:1"
 )
 
 // misnamed are namespaces found in real documents, and what was meant.
@@ -49,6 +51,8 @@ func likelyNamespace(prefix string) string {
 		return POSIX
 	case strings.Contains(p, "spmd"):
 		return SPMD
+	case strings.HasPrefix(p, "gb"):
+		return Own
 	}
 	return Core
 }
@@ -132,7 +136,7 @@ func (p *parser) stranger(parent, c *element, sequence []child) {
 		p.at(c.at, "%s is not supported: %s", c.name(), wayOut)
 	case c.space == "":
 		p.at(c.at, "%s has no namespace and is not understood in %s", c.local, parent.name())
-	case c.space == Core || c.space == POSIX || c.space == SPMD:
+	case slices.Contains([]string{Core, POSIX, SPMD, Own}, c.space):
 		p.at(c.at, "%s does not belong in %s, which holds %s", c.local, parent.name(), order(sequence))
 	default:
 		p.at(c.at, "%s is not supported, and what is not understood is refused: remove it", c.name())

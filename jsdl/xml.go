@@ -392,7 +392,7 @@ func (x *xmlReader) end(at position, t xml.EndElement) error {
 // name is the element's name for messages: with its namespace where that is none of ours.
 func (e *element) name() string {
 	switch e.space {
-	case Core, POSIX, SPMD, "":
+	case Core, POSIX, SPMD, Own, "":
 		return e.local
 	}
 	return fmt.Sprintf("{%s}%s", e.space, e.local)

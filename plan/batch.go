@@ -2,123 +2,62 @@ package plan
 
 import (
 	"slices"
-	"sort"
 
 	"gbroker/grid"
 )
 
 // Batch answers a row of questions about one plan, each as if the jobs of those
 // before had come and stood where their answer says: they are booked, and no later
-// answer moves them. A question costs a search and, if it is booked, a copy of what
-// lies behind its start; the plan is not run forward again (see [Plan.With] for
-// that, which the first answer of a batch equals).
+// answer moves them, nor do they move what is planned.
 //
 // A Batch belongs to one goroutine; the plan it came from stays as it is.
 type Batch struct {
-	p        Plan // its moments and what is free are this batch's own
-	search   *search
-	bookings []grid.Tick // starts that lie ahead, ascending
+	f     *finder
+	owned set // nodes whose lines are this batch's own
 }
 
 // Batch begins a row of questions.
 func (p *Plan) Batch() *Batch {
-	b := &Batch{p: *p, search: newSearch(len(p.snapshot.Nodes))}
-	b.p.moments = slices.Clone(p.moments)
-	b.p.free, b.p.both = slices.Clone(p.free), slices.Clone(p.both)
-	b.p.freeMemory, b.p.bothMemory = slices.Clone(p.freeMemory), slices.Clone(p.bothMemory)
-	return b
+	f := p.finder()
+	f.lines = slices.Clone(p.lines)
+	sky := p.sky.clone()
+	f.sky = &sky
+	f.booked = make(map[int][]grid.Tick)
+	return &Batch{f: f, owned: newSet(len(p.nodes))}
 }
 
 // Ask is the earliest start of one more job; the job then counts as coming.
 func (b *Batch) Ask(q Question) (start grid.Tick, refusal *grid.Refusal) {
-	p := &b.p
-	if r := Refuse(p.snapshot.Site, p.snapshot.Nodes, q.Demand); r != nil {
-		return 0, r
+	start, w, refusal := b.f.ask(&q)
+	if refusal == nil {
+		b.book(start, start+w.limit)
 	}
-	w := newWork(q.Demand, q.Limit)
-	notBefore := max(q.NotBefore, p.snapshot.At)
-	for k := max(p.at(notBefore), 0); k < len(p.moments); k++ {
-		if w.cores > p.moments[k].total {
-			continue
-		}
-		at := max(notBefore, p.moments[k].at)
-		if shares, ok := b.room(k, at, w); ok {
-			b.book(at, at+w.limit, shares)
-			return at, nil
-		}
-	}
-	return 0, lack("too few processors", int64(w.cores), 0) // not reached: in the end all is free
+	return start, refusal
 }
 
-// at is the moment that holds at the instant t; -1 if t lies before all.
-func (p *Plan) at(t grid.Tick) int {
-	return sort.Search(len(p.moments), func(i int) bool { return p.moments[i].at > t }) - 1
-}
-
-// room looks for a place for w at the instant at, which moment k holds: on what is
-// free then, and not needed by one that is booked to start while w runs.
-func (b *Batch) room(k int, at grid.Tick, w work) ([]Share, bool) {
-	m := &b.p.moments[k]
-	cores, memory := b.p.free, b.p.freeMemory
-	if m.queued && at+w.limit > m.shadow {
-		cores, memory = b.p.both, b.p.bothMemory
-	}
-	n := len(b.p.snapshot.Nodes)
-	b.search.load(slice(cores, k, n), slice(memory, k, n))
-	first, _ := slices.BinarySearch(b.bookings, at+1)
-	for _, t := range b.bookings[first:] {
-		if t >= at+w.limit {
-			break
+// book takes what the placer found, from start to end.
+func (b *Batch) book(start, end grid.Tick) {
+	f := b.f
+	var cores int64
+	for i, p := range f.placer.parts {
+		n := int(p.node)
+		l := &f.lines[n]
+		if !b.owned.has(n) {
+			b.owned.add(n)
+			*l = line{at: slices.Clone(l.at), free: slices.Clone(l.free)}
 		}
-		then := b.p.at(t)
-		b.search.narrow(slice(b.p.free, then, n), slice(b.p.freeMemory, then, n))
-	}
-	return b.search.place(w.pieces)
-}
-
-// book takes the shares from start to end.
-func (b *Batch) book(start, end grid.Tick, shares []Share) {
-	first, last := b.split(start), b.split(end)
-	n := len(b.p.snapshot.Nodes)
-	for k := first; k < last; k++ {
-		for _, s := range shares {
-			subtract(b.p.free, k*n+s.Node, int32(s.Cores))
-			subtract(b.p.both, k*n+s.Node, int32(s.Cores))
-			subtract(b.p.freeMemory, k*n+s.Node, s.Memory)
-			subtract(b.p.bothMemory, k*n+s.Node, s.Memory)
+		l.head = 0
+		amounts := f.placer.amounts[i*f.width : (i+1)*f.width]
+		first, last := l.change(start, end, amounts, -1)
+		l.settle(first, last, f.width)
+		l.head = 0
+		cores += amounts[0]
+		if start > f.at {
+			f.booked[n] = append(f.booked[n], start)
 		}
 	}
-	if start > b.p.snapshot.At {
-		i, _ := slices.BinarySearch(b.bookings, start)
-		b.bookings = slices.Insert(b.bookings, i, start)
-	}
-}
-
-func subtract[T int32 | int64](all []T, i int, amount T) {
-	if len(all) > 0 {
-		all[i] = max(all[i]-amount, 0)
-	}
-}
-
-// split makes the instant t the beginning of a moment, and says which.
-func (b *Batch) split(t grid.Tick) int {
-	p, n := &b.p, len(b.p.snapshot.Nodes)
-	k := p.at(t)
-	if k >= 0 && p.moments[k].at == t {
-		return k
-	}
-	m := p.moments[k]
-	m.at = t
-	p.moments = slices.Insert(p.moments, k+1, m)
-	p.free, p.both = again(p.free, k, n), again(p.both, k, n)
-	p.freeMemory, p.bothMemory = again(p.freeMemory, k, n), again(p.bothMemory, k, n)
-	return k + 1
-}
-
-// again repeats the row k of n.
-func again[T any](all []T, k, n int) []T {
-	if len(all) == 0 {
-		return all
-	}
-	return slices.Insert(all, (k+1)*n, slices.Clone(all[k*n:(k+1)*n])...)
+	f.sky.head = 0
+	f.sky.change(start, end, -cores)
+	at, _ := slices.BinarySearch(f.ends, end)
+	f.ends = slices.Insert(f.ends, at, end)
 }

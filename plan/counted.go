@@ -23,10 +23,11 @@ type Held struct {
 
 // Counted is a local scheduler in the counted view: a machine of so many cores, and
 // no nodes. It is a state machine that knows only what a scheduler knows. At one
-// instant its caller first tells every end, then every arrival in the order of
-// (submit time, identifier), then asks for one pass, which says who starts:
+// instant its caller first tells every end and every change of a [Hold], then every
+// arrival in the order of (submit time, identifier), then asks for one pass, which
+// says who starts:
 //
-//	End, End, ...  ->  Arrive, Arrive, ...  ->  Pass(now)
+//	End, Hold, Release, ...  ->  Arrive, Arrive, ...  ->  Pass(now)
 //
 // There are instants at which a pass is due although nothing ended or came: Wake.
 // A job must end by Held.Until under ConsCompress, whose reservations rely on it;
@@ -36,101 +37,91 @@ type Held struct {
 type Counted struct {
 	policy Policy
 	cores  int32
-	free   int32 // now
-	queue  []entry
-	held   []Held // by Until; not kept by ConsCompress, whose steps hold it
+	free   int32 // now; below 0 where a hold began on cores that jobs still have
+	queue  queue
+	held   []Held // by Until, with the holds that began; not kept by ConsCompress, whose steps hold it
+	came   int64
 
 	// What came since the last pass: fresh entries, the last of them at latest.
 	fresh, latest int
-	ended         bool // since the last pass
-	came          int64
+	ended         bool // since the last pass: something became free, or nothing is sure
 
 	// Of the fast passes of EASY: the head's reservation as of the last pass.
 	shadow grid.Tick
 	extra  int32
-	least  int32 // no entry behind the head asks for fewer
 
-	steps   steps
-	wake    grid.Tick // the first reserved start (ConsCompress)
-	freed   grid.Tick // until when something became free that not all reservations were tried on
+	// The queue by limit, for EASYSJBF where many wait.
+	shortest queue
+	sorted   bool
+
+	// Of the passes on the steps. Where they are kept they are what running jobs, holds
+	// and reservations leave, and the first of the queue have reservations.
+	steps    steps
+	kept     bool
+	reserved int       // how many
+	due      grid.Tick // the first reserved start, or earlier
+
+	// Of ConsCompress.
+	freed    grid.Tick // until when something became free that not all reservations were tried on
+	collided bool      // a hold may lie on reservations
+
+	holds holds
+
 	started []Held
-	behind  []int // scratch: the candidates of EASYSJBF
+	behind  []int    // scratch: the candidates of EASYSJBF
+	room    headroom // scratch: of the pass on the steps
 }
-
-// entry is a waiting job.
-type entry struct {
-	limit grid.Tick
-	rank  int64
-	mark  int64 // FirstFit: how often it was overtaken; ConsCompress: its reserved start; EASYSJBF: how many came before
-	cores int32
-	ref   int32
-}
-
-// unplaced marks an entry that has no reservation yet.
-const unplaced = -1
 
 // NewCounted is an idle machine.
 func NewCounted(cores int32, p Policy) *Counted {
-	c := &Counted{policy: p, cores: cores, free: cores, least: cores, wake: never}
+	c := &Counted{policy: p, cores: cores, free: cores, due: never, holds: holds{next: never}}
 	c.steps.reset(-never, cores)
 	return c
 }
 
 // CopyFrom makes c as o is, in c's own memory.
 func (c *Counted) CopyFrom(o *Counted) {
-	queue, held, steps, started, behind := c.queue, c.held, c.steps, c.started, c.behind
+	queue, shortest, held, steps, holds := c.queue, c.shortest, c.held, c.steps, c.holds
+	started, behind, room := c.started, c.behind, c.room
 	*c = *o
-	c.queue = append(queue[:0], o.queue...)
+	c.queue, c.shortest = queue, shortest
+	c.queue.copyFrom(&o.queue)
+	c.shortest.copyFrom(&o.shortest)
 	c.held = append(held[:0], o.held...)
 	c.steps = steps
 	c.steps.copyFrom(&o.steps)
-	c.started, c.behind = started[:0], behind[:0]
+	c.holds = holds
+	c.holds.copyFrom(&o.holds)
+	c.started, c.behind, c.room = started[:0], behind[:0], room[:0]
 }
 
 // Waiting is the number of jobs that wait.
-func (c *Counted) Waiting() int { return len(c.queue) }
+func (c *Counted) Waiting() int { return c.queue.live }
 
 // Arrive puts a job into the queue; false where the machine can never hold it.
 func (c *Counted) Arrive(e Entry) bool {
 	if e.Cores < 1 || e.Cores > c.cores || e.Limit < 1 || e.Limit > longest {
 		return false
 	}
-	at, rank := len(c.queue), int64(0)
+	q := entry{limit: e.Limit, came: c.came, cores: e.Cores, ref: e.Ref}
 	if c.policy.Order != ByArrival {
-		rank = c.policy.rank(e)
-		at = c.position(rank)
+		q.rank = c.policy.rank(e)
 	}
-	q := entry{limit: e.Limit, rank: rank, cores: e.Cores, ref: e.Ref}
-	switch c.policy.Kind {
-	case ConsCompress:
+	if c.policy.Kind != FirstFit {
 		q.mark = unplaced
-	case EASYSJBF:
-		c.came++
-		q.mark = c.came
 	}
-	if at == len(c.queue) {
-		c.queue = append(c.queue, q)
-	} else {
-		c.least = min(c.least, c.queue[0].cores) // it may be the head no longer
-		c.queue = slices.Insert(c.queue, at, q)
-	}
-	c.least = min(c.least, e.Cores)
+	c.came++
 	c.fresh++
-	c.latest = at
-	return true
-}
-
-// position is behind all that have this rank or a lower one.
-func (c *Counted) position(rank int64) int {
-	low, high := 0, len(c.queue)
-	for low < high {
-		if mid := int(uint(low+high) / 2); c.queue[mid].rank <= rank {
-			low = mid + 1
-		} else {
-			high = mid
-		}
+	c.latest = c.queue.insert(&q)
+	if c.latest < c.queue.placed {
+		c.queue.placed++
+		c.kept = false
 	}
-	return low
+	if c.sorted {
+		s := q.byLimit()
+		c.shortest.insert(&s)
+	}
+	return true
 }
 
 // End tells that a job that was started ends at now, the instant of the next pass.
@@ -145,8 +136,16 @@ func (c *Counted) End(now grid.Tick, h Held) {
 		}
 		return
 	}
+	if now != h.Until {
+		c.kept = false
+	}
+	c.unheld(h)
+}
+
+// unheld takes out of held.
+func (c *Counted) unheld(h Held) {
 	at := c.after(h.Until - 1)
-	for c.held[at].Ref != h.Ref {
+	for c.held[at] != h {
 		at++
 	}
 	c.held = slices.Delete(c.held, at, at+1)
@@ -166,29 +165,53 @@ func (c *Counted) after(t grid.Tick) int {
 }
 
 // Wake is the next instant at which a pass is due even if nothing ends or comes.
-func (c *Counted) Wake() (grid.Tick, bool) { return c.wake, c.wake < never }
+func (c *Counted) Wake() (grid.Tick, bool) {
+	at := c.holds.next
+	if c.policy.Kind == ConsCompress {
+		at = min(at, c.due)
+	}
+	return at, at < never
+}
 
 // Pass runs the scheduler once and returns what it starts now, in the order of
 // starting. The result is valid until the next call.
 func (c *Counted) Pass(now grid.Tick) []Held {
 	c.started = c.started[:0]
-	switch {
-	case len(c.queue) == 0:
-	case c.policy.Kind == ConsCompress:
-		c.compress(now)
-	case c.policy.Kind == ConsRebuild:
-		c.reserveInOrder(now, len(c.queue))
-	case c.policy.Kind == EASY && c.policy.reservations() > 1:
-		c.reserveInOrder(now, c.policy.reservations())
-	case c.policy.Kind == FCFS:
-		c.inOrder(now)
-	case c.policy.Kind == FirstFit:
-		c.firstFit(now)
-	default:
-		c.backfill(now)
+	if c.holds.next <= now {
+		c.turn(now)
+	}
+	if c.queue.live > 0 {
+		switch {
+		case c.policy.Kind == ConsCompress:
+			c.compress(now)
+		case c.onSteps():
+			c.passOnSteps(now)
+		case c.policy.Kind == FCFS:
+			c.inOrder(now)
+		case c.policy.Kind == FirstFit:
+			c.firstFit(now)
+		default:
+			c.backfill(now)
+		}
+		c.tidy()
 	}
 	c.fresh, c.ended = 0, false
 	return c.started
+}
+
+// tidy takes gaps out of the queue.
+func (c *Counted) tidy() {
+	switch q := &c.queue; {
+	case q.live == len(q.entries):
+	case q.live == 0:
+		q.clear()
+		c.shortest.clear()
+	default:
+		q.sweep()
+		if c.sorted {
+			c.shortest.sweep()
+		}
+	}
 }
 
 // start starts a job that fits; the caller takes it out of the queue.
@@ -197,30 +220,26 @@ func (c *Counted) start(now grid.Tick, e *entry) {
 	c.started = append(c.started, h)
 	c.free -= e.cores
 	if c.policy.Kind != ConsCompress {
-		c.held = slices.Insert(c.held, c.after(h.Until), h)
+		c.hold(h)
 	}
+}
+
+// hold puts into held.
+func (c *Counted) hold(h Held) { c.held = slices.Insert(c.held, c.after(h.Until), h) }
+
+// leave takes the i-th entry out of the queue.
+func (c *Counted) leave(i int) {
+	if c.sorted {
+		e := c.queue.entries[i].byLimit()
+		c.shortest.leave(c.shortest.find(&e))
+	}
+	c.queue.leave(i)
 }
 
 // inOrder starts from the head of the queue until one does not fit.
 func (c *Counted) inOrder(now grid.Tick) {
-	n := 0
-	for n < len(c.queue) && c.queue[n].cores <= c.free {
-		c.start(now, &c.queue[n])
-		n++
-	}
-	c.drop(n)
-}
-
-// drop takes the first n out of the queue. A long queue is not moved for that: its
-// place in memory is left to the next growth.
-func (c *Counted) drop(n int) {
-	switch {
-	case n == 0:
-	case len(c.queue) < longQueue:
-		c.queue = slices.Delete(c.queue, 0, n)
-	default:
-		c.queue = c.queue[n:]
+	for q := &c.queue; q.live > 0 && q.entries[q.first].cores <= c.free; {
+		c.start(now, &q.entries[q.first])
+		c.leave(q.first)
 	}
 }
-
-const longQueue = 256

@@ -6,43 +6,44 @@ import (
 	"gbroker/grid"
 )
 
-// The fast pass of EASY with one reservation. Since everything that runs now only
-// gives capacity back, a job fits beside the head's reservation exactly if it ends
-// by the shadow, or needs no more than what is over there (extra). And since time
-// only makes that harder, a pass before which nothing ended looks at what is new
-// alone.
+// The fast pass of EASY with one reservation. Where no hold lies ahead everything
+// that runs now only gives capacity back, so a job fits beside the head's reservation
+// exactly if it ends by the shadow, or needs no more than what is over there (extra).
+// And since time only makes that harder, a pass before which nothing ended looks at
+// what is new alone.
 
 // backfill is the pass of EASY with one reservation and of EASYSJBF.
 func (c *Counted) backfill(now grid.Tick) {
-	old := len(c.queue) - c.fresh
-	if !c.ended && old > 0 && c.fresh <= 1 && c.shadow > now {
+	q := &c.queue
+	if !c.ended && c.fresh <= 1 && q.live > c.fresh && c.shadow > now {
 		if c.fresh == 0 {
 			return
 		}
-		if c.latest > 0 {
+		if c.latest > q.first {
 			c.tryLatest(now)
 			return
 		}
 	}
 	c.inOrder(now)
-	if len(c.queue) == 0 {
-		c.least = c.cores
+	if q.live == 0 {
 		return
 	}
 	c.reserveHead(now)
 	switch {
-	case c.free < c.least:
+	case c.free <= 0 || q.live == 1:
 	case c.policy.Kind == EASYSJBF:
 		c.shortestBehind(now)
 	default:
-		c.scanBehind(now)
+		for i := c.nextBeside(now, q, q.first+1); i < len(q.entries); i = c.nextBeside(now, q, i+1) {
+			c.startBeside(now, i)
+		}
 	}
 }
 
 // reserveHead finds the shadow of the head, the first instant at which it fits, and
 // what is over there.
 func (c *Counted) reserveHead(now grid.Tick) {
-	head, free := c.queue[0].cores, c.free
+	head, free := c.queue.entries[c.queue.first].cores, c.free
 	i := 0
 	for free < head {
 		free += c.held[i].Cores
@@ -61,69 +62,99 @@ func (c *Counted) fitsBeside(now grid.Tick, e *entry) bool {
 	return e.cores <= c.free && (e.cores <= c.extra || now+e.limit <= c.shadow)
 }
 
-func (c *Counted) startBeside(now grid.Tick, e *entry) {
+// nextBeside is the first entry of a queue, from the i-th on, that fits so.
+func (c *Counted) nextBeside(now grid.Tick, q *queue, i int) int {
+	return q.next(i, c.free, c.extra, c.shadow-now)
+}
+
+// startBeside starts the i-th of the queue.
+func (c *Counted) startBeside(now grid.Tick, i int) {
+	e := &c.queue.entries[i]
 	if now+e.limit > c.shadow {
 		c.extra -= e.cores
 	}
 	c.start(now, e)
+	c.leave(i)
 }
 
 // tryLatest looks at the one job that is new.
 func (c *Counted) tryLatest(now grid.Tick) {
-	if e := c.queue[c.latest]; c.fitsBeside(now, &e) {
-		c.queue = slices.Delete(c.queue, c.latest, c.latest+1)
-		c.startBeside(now, &e)
+	if c.fitsBeside(now, &c.queue.entries[c.latest]) {
+		c.startBeside(now, c.latest)
 	}
 }
 
-// scanBehind takes all behind the head in the order of the queue.
-func (c *Counted) scanBehind(now grid.Tick) {
-	kept, least := 1, c.cores
-	for i := 1; i < len(c.queue); i++ {
-		if e := &c.queue[i]; c.fitsBeside(now, e) {
-			c.startBeside(now, e)
-			continue
-		}
-		least = min(least, c.queue[i].cores)
-		if kept != i {
-			c.queue[kept] = c.queue[i]
-		}
-		kept++
-	}
-	c.queue, c.least = c.queue[:kept], least
-}
+// longQueue is how many must wait for a second order of the queue to pay off.
+const longQueue = 256
 
-// shortestBehind takes all behind the head, the shortest first. Who does not fit
-// before the first start fits after none, so the others need no sorting.
+// shortestBehind takes all behind the head, the shortest first.
 func (c *Counted) shortestBehind(now grid.Tick) {
-	c.behind = c.behind[:0]
-	least := c.cores
-	for i := 1; i < len(c.queue); i++ {
-		e := &c.queue[i]
-		least = min(least, e.cores)
-		if !c.fitsBeside(now, e) {
-			continue
+	q := &c.queue
+	if q.live >= longQueue {
+		c.sortByLimit()
+		s := &c.shortest
+		for i := c.nextBeside(now, s, s.first); i < len(s.entries); i = c.nextBeside(now, s, i+1) {
+			c.startBeside(now, c.inQueue(&s.entries[i]))
 		}
-		at := len(c.behind)
-		for at > 0 && e.shorter(&c.queue[c.behind[at-1]]) {
+		return
+	}
+	c.sorted = false
+	// Who does not fit before the first start fits after none: the others need no sorting.
+	c.behind = c.behind[:0]
+	for i := c.nextBeside(now, q, q.first+1); i < len(q.entries); i = c.nextBeside(now, q, i+1) {
+		at, e := len(c.behind), &q.entries[i]
+		for at > 0 && e.shorter(&q.entries[c.behind[at-1]]) {
 			at--
 		}
 		c.behind = slices.Insert(c.behind, at, i)
 	}
-	c.least = least
-	if len(c.behind) == 0 {
-		return
-	}
 	for _, i := range c.behind {
-		if e := &c.queue[i]; c.fitsBeside(now, e) {
-			c.startBeside(now, e)
-			e.cores = 0 // taken
+		if c.fitsBeside(now, &q.entries[i]) {
+			c.startBeside(now, i)
 		}
 	}
-	c.queue = slices.DeleteFunc(c.queue, func(e entry) bool { return e.cores == 0 })
 }
 
 // shorter sorts by limit, and equal ones by their arrival.
 func (e *entry) shorter(o *entry) bool {
-	return e.limit < o.limit || e.limit == o.limit && e.mark < o.mark
+	return e.limit < o.limit || e.limit == o.limit && e.came < o.came
+}
+
+// byLimit is the entry as it stands in the order by limit and arrival. Its mark is
+// its rank in the queue.
+func (e *entry) byLimit() entry {
+	o := *e
+	o.rank, o.mark = int64(e.limit), e.rank
+	return o
+}
+
+// inQueue is the place in the queue of an entry of shortest.
+func (c *Counted) inQueue(e *entry) int {
+	return c.queue.find(&entry{rank: e.mark, came: e.came})
+}
+
+// sortByLimit makes the second order of the queue, if it is not there.
+func (c *Counted) sortByLimit() {
+	if c.sorted {
+		return
+	}
+	c.sorted = true
+	s := &c.shortest
+	s.clear()
+	var all []entry
+	for i := range c.queue.entries {
+		if e := &c.queue.entries[i]; e.cores != gone {
+			all = append(all, e.byLimit())
+		}
+	}
+	slices.SortFunc(all, func(a, b entry) int {
+		if a.before(&b) {
+			return -1
+		}
+		return 1
+	})
+	for i := range all {
+		s.live++
+		s.append(&all[i])
+	}
 }

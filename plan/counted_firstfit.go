@@ -4,41 +4,46 @@ import "gbroker/grid"
 
 // firstFit starts, in the order of the queue, all that fit now, up to a barrier.
 func (c *Counted) firstFit(now grid.Tick) {
-	barrier := int64(never)
 	if c.policy.Overtakes > 0 {
-		barrier = int64(c.policy.Overtakes)
+		c.firstFitBarrier(now)
+		return
 	}
+	q := &c.queue
+	for i := q.next(q.first, c.free, c.free, 0); i < len(q.entries); i = q.next(i+1, c.free, c.free, 0) {
+		c.start(now, &q.entries[i])
+		c.leave(i)
+	}
+}
+
+func (c *Counted) firstFitBarrier(now grid.Tick) {
 	// Who stays was overtaken by all that started after it was passed over. While the
 	// pass goes on its mark is less what had started by then, so that only the number
 	// of starts must be added.
+	q := &c.queue
+	barrier := int64(c.policy.Overtakes)
 	var starts int64
 	worst := -int64(never)
-	kept, overtaken := 0, 0
-	for i := range c.queue {
-		if c.free == 0 || worst+starts >= barrier {
-			// Nobody behind it starts, so those of them are not overtaken either.
-			if kept != i {
-				copy(c.queue[kept:], c.queue[i:])
-			}
-			overtaken, kept = kept, kept+len(c.queue)-i
-			break
-		}
-		e := &c.queue[i]
-		if e.cores <= c.free {
-			c.start(now, e)
+	first, i := q.first, q.first
+	for ; i < len(q.entries) && c.free > 0 && worst+starts < barrier; i++ {
+		e := &q.entries[i]
+		switch {
+		case e.cores <= c.free && (c.holds.ahead == 0 || c.room.fits(e.cores, now+e.limit)):
 			starts++
-			continue
+			if c.holds.ahead == 0 {
+				c.start(now, e)
+				c.leave(i)
+			} else {
+				c.startInRoom(now, i)
+			}
+		case e.cores != gone:
+			e.mark -= starts
+			worst = max(worst, e.mark)
 		}
-		e.mark -= starts
-		worst = max(worst, e.mark)
-		if kept != i {
-			c.queue[kept] = *e
-		}
-		kept++
-		overtaken = kept
 	}
-	c.queue = c.queue[:kept]
-	for i := range overtaken {
-		c.queue[i].mark += starts
+	// Nobody behind those that were looked at starts, so nobody there is overtaken.
+	for ; first < i; first++ {
+		if e := &q.entries[first]; e.cores != gone {
+			e.mark += starts
+		}
 	}
 }

@@ -54,13 +54,28 @@ type logJob struct {
 	priority           int64
 }
 
+// logHold is a hold, when it is told, and when it is released.
+type logHold struct {
+	Hold
+	told, released grid.Tick
+}
+
+// known tells whether the hold counts at an instant.
+func (h *logHold) known(now grid.Tick) bool { return h.told <= now && now < h.released }
+
+// changes tells whether a pass is due for what is said of the hold at an instant.
+func (h *logHold) changes(now grid.Tick) bool {
+	return now == h.told || now == h.released && now <= h.To
+}
+
 // runCounted drives a scheduler over a log and returns the starts.
-func runCounted(cores int32, p Policy, jobs []logJob, copies bool) []grid.Tick {
+func runCounted(cores int32, p Policy, jobs []logJob, holds []logHold, copies bool) []grid.Tick {
 	c := NewCounted(cores, p)
 	starts := make([]grid.Tick, len(jobs))
 	ends := make(map[grid.Tick][]Held)
-	for next := 0; next < len(jobs) || len(ends) > 0 || c.Waiting() > 0; {
-		now := grid.Tick(never)
+	for next, now := 0, grid.Tick(-1); next < len(jobs) || len(ends) > 0 || c.Waiting() > 0; {
+		last := now
+		now = never
 		if next < len(jobs) {
 			now = jobs[next].submit
 		}
@@ -70,10 +85,25 @@ func runCounted(cores int32, p Policy, jobs []logJob, copies bool) []grid.Tick {
 		if wake, ok := c.Wake(); ok {
 			now = min(now, wake)
 		}
+		for _, h := range holds {
+			for _, at := range []grid.Tick{h.told, h.released} {
+				if at > last && h.changes(at) {
+					now = min(now, at)
+				}
+			}
+		}
 		for _, h := range ends[now] {
 			c.End(now, h)
 		}
 		delete(ends, now)
+		for _, h := range holds {
+			if h.told == now && !c.Hold(h.Hold) {
+				panic("a good hold is refused")
+			}
+			if h.released == now && now <= h.To && !c.Release(h.Hold) {
+				panic("a hold that is known is not released")
+			}
+		}
 		for ; next < len(jobs) && jobs[next].submit == now; next++ {
 			j := jobs[next]
 			c.Arrive(Entry{Ref: int32(next), Cores: j.cores, Limit: j.limit, Priority: j.priority})
@@ -99,6 +129,7 @@ type secondly struct {
 	cores    int32
 	policy   Policy
 	jobs     []logJob
+	holds    []logHold
 	now      grid.Tick
 	starts   map[int]grid.Tick // of what was started
 	waiting  []int
@@ -111,9 +142,14 @@ func (w *secondly) freeAt(at grid.Tick) int32 {
 	free := w.cores
 	for i, s := range w.starts {
 		if s+w.jobs[i].run > w.now || w.jobs[i].run == 0 && s == w.now { // it runs now
-			if at < s+w.jobs[i].limit {
+			if at < max(s+w.jobs[i].limit, w.now+1) { // one that runs on ends at the next instant
 				free -= w.jobs[i].cores
 			}
+		}
+	}
+	for _, h := range w.holds {
+		if h.known(w.now) && h.From <= at && at < h.To {
+			free -= h.Cores
 		}
 	}
 	for i, s := range w.reserved {
@@ -169,7 +205,7 @@ func (w *secondly) sorted(queue []int, o Order) []int {
 	return queue
 }
 
-func (w *secondly) pass(ended bool, arrived []int) {
+func (w *secondly) pass(ended, changed bool, arrived []int) {
 	queue := w.sorted(w.waiting, w.policy.Order)
 	switch w.policy.Kind {
 	case FCFS:
@@ -182,17 +218,27 @@ func (w *secondly) pass(ended bool, arrived []int) {
 	case FirstFit:
 		w.firstFit(queue)
 	case EASY:
-		if w.policy.reservations() == 1 {
+		if w.policy.reservations() == 1 && len(w.holds) == 0 {
 			w.easy(queue, false)
 			return
 		}
-		w.inOrder(queue, w.policy.Reservations)
+		w.inOrder(queue, w.policy.reservations())
 	case EASYSJBF:
-		w.easy(queue, true)
+		if len(w.holds) == 0 {
+			w.easy(queue, true)
+			return
+		}
+		for len(queue) > 0 && w.fits(queue[0], w.now) {
+			w.start(queue[0])
+			queue = queue[1:]
+		}
+		if len(queue) > 0 {
+			w.inOrder(append(queue[:1:1], w.sorted(queue[1:], ShortestFirst)...), 1)
+		}
 	case ConsRebuild:
 		w.inOrder(queue, len(queue))
 	case ConsCompress:
-		w.compress(queue, ended, arrived)
+		w.compress(queue, ended, changed, arrived)
 	}
 }
 
@@ -259,7 +305,10 @@ func (w *secondly) inOrder(queue []int, reservations int) {
 	clear(w.reserved)
 }
 
-func (w *secondly) compress(queue []int, ended bool, arrived []int) {
+func (w *secondly) compress(queue []int, ended, changed bool, arrived []int) {
+	if changed {
+		w.displace(queue)
+	}
 	place := func(fresh bool) {
 		for _, i := range queue {
 			if slices.Contains(arrived, i) == fresh {
@@ -268,7 +317,7 @@ func (w *secondly) compress(queue []int, ended bool, arrived []int) {
 			}
 		}
 	}
-	if ended {
+	if ended || changed {
 		place(false)
 	}
 	place(true)
@@ -280,8 +329,25 @@ func (w *secondly) compress(queue []int, ended bool, arrived []int) {
 	}
 }
 
-func runTwin(cores int32, p Policy, jobs []logJob) []grid.Tick {
-	w := &secondly{cores: cores, policy: p, jobs: jobs, starts: map[int]grid.Tick{}, reserved: map[int]grid.Tick{}, passed: map[int]int{}}
+// displace keeps, in order, the reservations that fit, and then places the others.
+func (w *secondly) displace(queue []int) {
+	had := maps.Clone(w.reserved)
+	clear(w.reserved)
+	var lost []int
+	for _, i := range queue {
+		if at, ok := had[i]; ok && w.fits(i, at) {
+			w.reserved[i] = at
+		} else if ok {
+			lost = append(lost, i)
+		}
+	}
+	for _, i := range lost {
+		w.reserved[i] = w.earliest(i)
+	}
+}
+
+func runTwin(cores int32, p Policy, jobs []logJob, holds []logHold) []grid.Tick {
+	w := &secondly{cores: cores, policy: p, jobs: jobs, holds: holds, starts: map[int]grid.Tick{}, reserved: map[int]grid.Tick{}, passed: map[int]int{}}
 	arrived := make(map[int]bool)
 	for ; len(w.starts) < len(jobs); w.now++ {
 		var came []int
@@ -297,8 +363,13 @@ func runTwin(cores int32, p Policy, jobs []logJob) []grid.Tick {
 		}
 		w.waiting = append(w.waiting, came...)
 		due := slices.Contains(slices.Collect(maps.Values(w.reserved)), w.now)
-		if ended || due || len(came) > 0 {
-			w.pass(ended, came)
+		changed := false
+		for _, h := range holds {
+			changed = changed || h.changes(w.now)
+			due = due || h.known(w.now) && (h.From == w.now || h.To == w.now)
+		}
+		if ended || changed || due || len(came) > 0 {
+			w.pass(ended, changed, came)
 		}
 	}
 	out := make([]grid.Tick, len(jobs))
@@ -328,6 +399,22 @@ func drawLog(t *rapid.T) (int32, []logJob) {
 	return cores, jobs
 }
 
+func drawHolds(t *rapid.T, cores int32) []logHold {
+	holds := make([]logHold, rapid.IntRange(0, 4).Draw(t, "holds"))
+	for i := range holds {
+		told := grid.Tick(rapid.IntRange(0, 25).Draw(t, "told"))
+		from := told + grid.Tick(rapid.IntRange(-4, 12).Draw(t, "from"))
+		holds[i] = logHold{
+			Hold: Hold{From: from, To: from + grid.Tick(rapid.IntRange(1, 15).Draw(t, "length")), Cores: rapid.Int32Range(1, cores).Draw(t, "held back")},
+			told: told, released: never,
+		}
+		if rapid.Bool().Draw(t, "released") {
+			holds[i].released = told + grid.Tick(rapid.IntRange(1, 20).Draw(t, "kept for"))
+		}
+	}
+	return holds
+}
+
 func drawOrder(t *rapid.T) Order {
 	return Order(rapid.IntRange(int(ByArrival), int(ByPriority)).Draw(t, "order"))
 }
@@ -353,8 +440,15 @@ func likeTwin(t *rapid.T, kind Kind) {
 		p.Reservations = rapid.IntRange(1, 4).Draw(t, "reservations")
 	}
 	cores, jobs := drawLog(t)
-	got := runCounted(cores, p, jobs, rapid.Bool().Draw(t, "copies"))
-	if want := runTwin(cores, p, jobs); !slices.Equal(got, want) {
+	if kind != ConsCompress && rapid.Bool().Draw(t, "overruns") {
+		jobs[rapid.IntRange(0, len(jobs)-1).Draw(t, "who overruns")].run += 7
+	}
+	var holds []logHold
+	if rapid.Bool().Draw(t, "with holds") {
+		holds = drawHolds(t, cores)
+	}
+	got := runCounted(cores, p, jobs, holds, rapid.Bool().Draw(t, "copies"))
+	if want := runTwin(cores, p, jobs, holds); !slices.Equal(got, want) {
 		t.Fatalf("policy %+v: starts\n%v, the twin says\n%v", p, got, want)
 	}
 }
@@ -382,7 +476,7 @@ func TestOvertakenTwice(t *testing.T) {
 		{submit: 0, run: 10, limit: 10, cores: 1}, {submit: 1, run: 5, limit: 5, cores: 2},
 		{submit: 2, run: 1, limit: 1, cores: 1}, {submit: 3, run: 1, limit: 1, cores: 1}, {submit: 4, run: 1, limit: 1, cores: 1},
 	}
-	got := runCounted(2, Policy{Kind: FirstFit, Overtakes: 2}, jobs, false)
+	got := runCounted(2, Policy{Kind: FirstFit, Overtakes: 2}, jobs, nil, false)
 	if want := []grid.Tick{0, 10, 2, 3, 15}; !slices.Equal(got, want) {
 		t.Errorf("starts %v, want %v", got, want)
 	}

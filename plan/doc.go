@@ -1,40 +1,74 @@
 // Package plan reckons what a site will run when. It is pure: from a [Snapshot]
 // of a batch system it builds an immutable [Plan], from which questions for the
-// earliest start of one more job are answered.
+// earliest start of one more job are answered. A plan keeps what is free as one line of
+// steps for each node.
 //
 // # The policy
 //
-// First come, first served with EASY backfill and one reservation:
-//
-//  1. Jobs start in the order of the queue as long as they fit.
-//  2. The first that does not fit is the head. It gets a reservation: the shares
-//     and the instant (the shadow) at which, by the ends of what runs, it first fits.
-//  3. A later job may start before the head if it fits now and either ends by the
-//     shadow, or needs only what the head's reservation leaves over on each node.
-//     So the head is never delayed by backfill; the others may be.
+// A snapshot names the [Policy] of its scheduler. In a pass the jobs of the queue are
+// taken in its order; each starts if its shares stay free for its whole limit beside
+// every reservation that is not its own, else it gets one of the policy's reservations,
+// else it waits. [Pass] does that once, [Build] does it at every instant at which
+// something ends or begins until nobody waits: one code for what a site does and for
+// what it would do.
 //
 // Ends are what the scheduler is promised: [Running.End] and start plus
 // [Waiting.Limit]. A job that runs beyond its end is expected to end one
-// millisecond after the snapshot.
+// millisecond after the snapshot. In a plan made by [Likely] jobs end sooner than
+// that; the scheduler's own reservations still rest on limits. The speed of a node
+// changes no limit.
+//
+// A waiting job that can never start as the site is (Refuse says why) has no planned
+// start and blocks nobody, nor does one that is held.
 //
 // # Placement
 //
-// A piece of a chunk lies on one node and takes its cores (at least one) and its
-// memory there; several pieces may share a node. Chunks are placed from the
+// A piece of a chunk lies on one node and takes its cores (at least one), memory and
+// resources there; several pieces may share a node. Chunks are placed from the
 // largest pieces to the smallest, each on the first nodes with room. For a demand
 // of one chunk this finds a place whenever there is one; for several chunks it may
-// miss a tight packing.
+// miss a tight packing. An exclusive job takes nodes on which nothing else runs, and
+// all of each. A queue, an architecture, a system and properties narrow the nodes.
+// A node that is down has no room, now or later: nobody can say when it returns.
 //
-// # Nodes that are down
+// # Which nodes
 //
-// A down node has no room, now or later: nobody can say when it returns. A demand
-// that only fits with it is refused for now, and a waiting job of that kind is
-// passed over: it blocks nobody and has no planned start until a snapshot shows
-// the node up.
+// Under a policy of one reservation, the head's reservation takes the nodes that come
+// free the latest before it begins, and is chosen anew in each pass; who starts takes
+// the nodes first on which a reservation lies ahead. So on nodes of one core every job
+// starts exactly when [Counted] starts it. For let f nodes be free now, F at the
+// shadow, and h be what the head needs. Of its h nodes no more are free now than must
+// be: max(0, h-(F-f)). A job that ends by the shadow may take any free node, as in the
+// counted view. One that runs on finds f-max(0, h-(F-f)) = min(f, F-h), which is the
+// counted min(free, extra). A short job takes reserved nodes first: then f falls by
+// what it takes and F-h stays, and the counted extra stays too; only when they are
+// used up it takes others, and then f < F-h already. A long one takes what it needs
+// of both. So both views hold the same numbers after each start, and FCFS and
+// FirstFit reserve nothing.
+//
+// Policies of many reservations place everybody on the first nodes with room, and a
+// reservation names its nodes from when it is made. The counted view does not: it may
+// start a job on cores that are never together on one node for long enough. There the
+// two agree only where nothing fragments over time.
+//
+// # Reservations
+//
+// A [Reservation] for a job that waits is an appointment: the job stands outside the
+// queue, starts when the reservation begins, on its nodes, which are kept for all of
+// its limit, and never sooner. If it could not start by the end (somebody overran) it
+// joins the queue. Any other reservation keeps its shares from everybody.
 //
 // # Policies
 //
-// [Counted] is a local scheduler under any [Policy], on a machine that is only a
+// [Counted] is a local scheduler under any policy, on a machine that is only a
 // number of cores: what logs are replayed with. [Forecast] runs one forward, and
 // [RunTimes] believes how long jobs really run.
+//
+// # Views of what is free
+//
+// [Timeline] is the counted view for many readers: any resources, immutable, with
+// cheap changes. The steps that [Counted] keeps are the same function of cores alone,
+// changed in place by one scheduler. By node, [Plan] knows what is free where; summed
+// over the nodes it is the counted view, which so refuses nothing that a placement on
+// nodes could do, but may grant what no single node can hold.
 package plan

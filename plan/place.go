@@ -7,178 +7,218 @@ import (
 	"gbroker/grid"
 )
 
-const (
-	// unlimited is the memory of a node that declares none.
-	unlimited = int64(1) << 60
-	// muchAsked bounds sums of what is asked, so that no product overflows.
-	muchAsked = 1 << 40
-)
+// longest bounds a limit, so that no instant overflows: 139 years.
+const longest = grid.Tick(1) << 42
 
-// room is what is free on each node. Values may be negative where a snapshot
-// shows more in use than is declared.
-type room struct {
-	cores  []int
-	memory []int64
+// work is a job that waits, or will.
+type work struct {
+	pieces []piece // in the order of their placement, none empty
+	cores  int64   // of all pieces, or muchAsked where it would be more
+	limit  grid.Tick
+	class  *class
+	whole  bool // it takes whole nodes
+	absent bool // it asks for a resource that no node has
 }
 
-func emptySite(nodes []Node) room {
-	r := room{make([]int, len(nodes)), make([]int64, len(nodes))}
-	for i, n := range nodes {
-		if n.Down {
-			continue
-		}
-		r.cores[i], r.memory[i] = max(n.Cores, 0), n.Memory
-		if n.Memory <= 0 {
-			r.memory[i] = unlimited
-		}
-	}
-	return r
+// piece is a chunk.
+type piece struct {
+	count, processes int
+	need             []int64
 }
 
-func (r room) copyFrom(o room) {
-	copy(r.cores, o.cores)
-	copy(r.memory, o.memory)
+// workshop makes works, few allocations for many of them.
+type workshop struct {
+	pieces []piece
+	needs  []int64
 }
 
-func (r room) clone() room {
-	return room{slices.Clone(r.cores), slices.Clone(r.memory)}
+func newWorkshop(g *ground, jobs int) *workshop {
+	return &workshop{make([]piece, 0, jobs), make([]int64, 0, jobs*g.width)}
 }
 
-// take removes shares; they may name nodes that the site no longer has.
-func (r room) take(shares []Share) {
-	for _, s := range shares {
-		if s.Node >= 0 && s.Node < len(r.cores) {
-			r.cores[s.Node] -= s.Cores
-			r.memory[s.Node] -= s.Memory
-		}
-	}
-}
-
-func (r room) give(shares []Share) {
-	for _, s := range shares {
-		if s.Node >= 0 && s.Node < len(r.cores) {
-			r.cores[s.Node] += s.Cores
-			r.memory[s.Node] += s.Memory
-		}
-	}
-}
-
-// holds reports that all shares fit.
-func (r room) holds(shares []Share) bool {
-	for _, s := range shares {
-		if r.cores[s.Node] < s.Cores || r.memory[s.Node] < s.Memory {
-			return false
-		}
-	}
-	return true
-}
-
-// total is the number of free cores.
-func (r room) total() int {
-	n := 0
-	for _, c := range r.cores {
-		n += max(c, 0)
-	}
-	return n
-}
-
-// pieces is a demand in the order of its placement, without empty chunks.
-type pieces []grid.Chunk
-
-func piecesOf(d grid.Demand) pieces {
-	p := make(pieces, 0, len(d.Chunks))
-	for _, c := range d.Chunks {
+// work is what a demand asks of a site. Pieces are placed from the largest to the
+// smallest.
+func (m *workshop) work(g *ground, d *grid.Demand, limit grid.Tick, class *class) work {
+	w := work{limit: min(max(limit, 1), longest), class: class, whole: d.Exclusive}
+	first := len(m.pieces)
+	for i := range d.Chunks {
+		c := &d.Chunks[i]
 		if c.Count <= 0 {
 			continue
 		}
-		c.Cores = max(c.Cores, 1)
-		c.Memory = max(c.Memory, 0)
-		p = append(p, c)
+		at := len(m.needs)
+		for range g.width {
+			m.needs = append(m.needs, 0)
+		}
+		need := m.needs[at:len(m.needs):len(m.needs)]
+		if !g.vector(need, max(c.Cores, 1), c.Memory, c.Resources) {
+			w.absent = true
+		}
+		m.pieces = append(m.pieces, piece{c.Count, max(c.Processes, 0), need})
+		if int64(c.Count) > muchAsked/need[0] {
+			w.cores = muchAsked
+		}
+		w.cores = min(w.cores+min(int64(c.Count), muchAsked)*need[0], muchAsked)
 	}
-	if len(p) > 1 {
-		slices.SortStableFunc(p, func(a, b grid.Chunk) int {
-			return cmp.Or(cmp.Compare(b.Cores, a.Cores), cmp.Compare(b.Memory, a.Memory))
-		})
+	w.pieces = m.pieces[first:len(m.pieces):len(m.pieces)]
+	if len(w.pieces) > 1 {
+		slices.SortStableFunc(w.pieces, func(a, b piece) int { return slices.Compare(b.need, a.need) })
 	}
-	return p
+	return w
 }
 
-// cores is the sum over all pieces, or muchAsked where it would be more.
-func (p pieces) cores() int {
-	n := 0
-	for _, c := range p {
-		if c.Count > muchAsked/c.Cores {
-			return muchAsked
+// fit is how many of at most n pieces have room.
+func fit(need, room []int64, n int) int {
+	for r, asked := range need {
+		if asked == 0 {
+			continue
 		}
-		n = min(n+c.Count*c.Cores, muchAsked)
+		if room[r] < asked {
+			return 0
+		}
+		if has := room[r] / asked; has < int64(n) {
+			n = int(has)
+		}
 	}
 	return n
 }
 
-// placer finds places; it keeps its buffers from one search to the next.
+// portion is what of a job lies on one node; its vector is kept beside it.
+type portion struct {
+	node      int32
+	processes int
+}
+
+// placer looks for a place: begin, offer nodes in the order in which they are
+// wanted, each with what is free there in room, until one makes it complete, then
+// placed. It keeps its memory from one search to the next.
 type placer struct {
-	left   room
-	shares []Share
-	onNode []int // index+1 into shares by node
+	g       *ground
+	w       *work
+	room    []int64 // of the node that is offered next
+	missing int
+	parts   []portion
+	amounts []int64 // the vectors of parts
+
+	// Of a demand of several chunks, which is placed when all nodes were offered.
+	nodes []int32
+	left  []int64
+	got   []int64
+	runs  []int
 }
 
-func newPlacer(nodes int) *placer {
-	return &placer{left: room{make([]int, nodes), make([]int64, nodes)}, onNode: make([]int, nodes)}
-}
+func newPlacer(g *ground) *placer { return &placer{g: g, room: make([]int64, g.width)} }
 
-// place finds shares of free for all pieces. The result is valid until the next call.
-func (l *placer) place(p pieces, free room) ([]Share, bool) {
-	l.shares = l.shares[:0]
-	if len(p) == 1 {
-		return l.shares, l.spread(p[0], free, nil)
+func (l *placer) begin(w *work) {
+	l.w = w
+	l.parts, l.amounts = l.parts[:0], l.amounts[:0]
+	l.nodes, l.left = l.nodes[:0], l.left[:0]
+	l.missing = -1
+	if len(w.pieces) == 1 {
+		l.missing = w.pieces[0].count
 	}
-	l.left.copyFrom(free)
-	clear(l.onNode)
-	for _, c := range p {
-		if !l.spread(c, l.left, l.onNode) {
-			return nil, false
+}
+
+// offer takes what of a node is useful; true where the place is complete.
+func (l *placer) offer(n int) bool {
+	if l.w.absent || l.w.whole && l.room[0] != l.g.full[n*l.g.width] {
+		return false
+	}
+	if l.missing < 0 {
+		l.nodes = append(l.nodes, int32(n))
+		l.left = append(l.left, l.room...)
+		return false
+	}
+	p := &l.w.pieces[0]
+	k := fit(p.need, l.room, l.missing)
+	if k == 0 {
+		return false
+	}
+	l.missing -= k
+	l.parts = append(l.parts, portion{int32(n), k * p.processes})
+	if l.w.whole {
+		l.amounts = append(l.amounts, l.g.of(n)...)
+		return l.missing == 0
+	}
+	for _, a := range p.need {
+		l.amounts = append(l.amounts, int64(k)*a)
+	}
+	return l.missing == 0
+}
+
+// placed tells whether the nodes offered hold the whole demand: parts and amounts
+// then say where.
+func (l *placer) placed() bool {
+	if l.missing >= 0 {
+		return l.missing == 0
+	}
+	return l.placeChunks()
+}
+
+// placeChunks takes chunk by chunk the first nodes with room.
+func (l *placer) placeChunks() bool {
+	width := l.g.width
+	l.got = append(l.got[:0], l.left...)
+	clear(l.got)
+	l.runs = append(l.runs[:0], make([]int, len(l.nodes))...)
+	complete := len(l.w.pieces) > 0
+	for i := range l.w.pieces {
+		p := &l.w.pieces[i]
+		missing := p.count
+		for k := 0; k < len(l.nodes) && missing > 0; k++ {
+			left := l.left[k*width : (k+1)*width]
+			n := fit(p.need, left, missing)
+			missing -= n
+			l.runs[k] += n * p.processes
+			for r, a := range p.need {
+				left[r] -= int64(n) * a
+				l.got[k*width+r] += int64(n) * a
+			}
 		}
+		complete = complete && missing == 0
 	}
-	return l.shares, true
-}
-
-// spread places the pieces of one chunk on the first nodes with room. With
-// onNode it takes them from free and keeps one share for each node.
-func (l *placer) spread(c grid.Chunk, free room, onNode []int) bool {
-	missing := c.Count
-	for n, cores := range free.cores {
-		if cores < c.Cores {
+	for k, n := range l.nodes {
+		got := l.got[k*width : (k+1)*width]
+		if got[0] == 0 {
 			continue
 		}
-		fit := cores / c.Cores
-		if c.Memory > 0 {
-			fit = int(min(int64(fit), max(free.memory[n], 0)/c.Memory))
+		if l.w.whole {
+			got = l.g.of(int(n))
 		}
-		if fit = min(fit, missing); fit == 0 {
-			continue
-		}
-		l.add(Share{Node: n, Processes: fit * c.Processes, Cores: fit * c.Cores, Memory: int64(fit) * c.Memory}, onNode)
-		if onNode != nil {
-			free.cores[n] -= fit * c.Cores
-			free.memory[n] -= int64(fit) * c.Memory
-		}
-		if missing -= fit; missing == 0 {
+		l.parts = append(l.parts, portion{n, l.runs[k]})
+		l.amounts = append(l.amounts, got...)
+	}
+	return complete
+}
+
+// onEmptySite tells whether a work fits where nothing runs.
+func (l *placer) onEmptySite(w *work) bool {
+	l.begin(w)
+	for n := w.class.nodes.next(0); n >= 0; n = w.class.nodes.next(n + 1) {
+		copy(l.room, l.g.of(n))
+		if l.offer(n) {
 			return true
 		}
 	}
-	return false
+	return l.placed()
 }
 
-func (l *placer) add(s Share, onNode []int) {
-	if onNode != nil && onNode[s.Node] > 0 {
-		had := &l.shares[onNode[s.Node]-1]
-		had.Processes += s.Processes
-		had.Cores += s.Cores
-		had.Memory += s.Memory
-		return
+// shares are parts as others see them, by node.
+func (g *ground) shares(parts []portion, amounts []int64) []Share {
+	out := make([]Share, len(parts))
+	for i, p := range parts {
+		v := amounts[i*g.width : (i+1)*g.width]
+		s := Share{Node: int(p.node), Processes: p.processes, Cores: int(v[0])}
+		if g.memory > 0 && v[g.memory] < unlimited {
+			s.Memory = v[g.memory]
+		}
+		for k, name := range g.named {
+			if a := v[g.width-len(g.named)+k]; a > 0 {
+				s.Resources = append(s.Resources, grid.Resource{Name: name, Amount: a})
+			}
+		}
+		out[i] = s
 	}
-	l.shares = append(l.shares, s)
-	if onNode != nil {
-		onNode[s.Node] = len(l.shares)
-	}
+	slices.SortFunc(out, func(a, b Share) int { return cmp.Compare(a.Node, b.Node) })
+	return out
 }

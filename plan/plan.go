@@ -7,168 +7,176 @@ import (
 	"gbroker/grid"
 )
 
-// Plan is what a site will run when, by the policy of the package. It is
-// immutable and may be read by many at once.
+// Plan is what a site will run when, by the policy of its scheduler. It is immutable
+// and may be read by many at once.
 type Plan struct {
-	snapshot Snapshot
-	later    []Question // taken by With, in order
-	starts   map[grid.JobID]grid.Tick
-	moments  []moment
-	// What is free after each moment's pass, node by node: all of it, and what a
-	// job that runs beyond the shadow may take of it. The memory is left out at a
-	// site that declares none.
-	free, both             []int32
-	freeMemory, bothMemory []int64
+	*ground
+	at           grid.Tick
+	policy       Policy
+	waiting      []Waiting
+	running      []Running
+	reservations []Reservation
+
+	placed   []int32 // by index into waiting: its booking, or -1
+	jobs     map[grid.JobID]int32
+	bookings []booking
+	parts    []portion
+	amounts  []int64
+
+	// What is free at any time, all jobs and reservations where they are planned.
+	lines []line
+	sky   skyline
+	busy  *buckets
+	// What one more job could not have at a moment; not of conservative policies,
+	// where nothing is moved by it.
+	moments []moment
+	guards  []guard
+	guarded []int64 // width numbers for each guard
 }
 
-// moment is an instant at which something ended, came or started. What is free
-// stays so until the next.
+// moment is an instant at which something ended or began, after its pass. What is
+// free stays so until the next.
 type moment struct {
 	at     grid.Tick
-	shadow grid.Tick // of the head's reservation
-	total  int       // free cores
-	queued bool      // somebody waits
+	shadow grid.Tick // of the head's reservation, or never
+	total  int64     // free cores
+	beside int64     // those that a job may have that runs beyond the shadow
+	lo, hi int32     // its guards, by node and instant
+	barred bool      // nobody behind the queue may start
 }
 
-// Build runs the policy forward until every waiting job that can ever start has
-// started and ended.
-func Build(s Snapshot) *Plan {
-	p, _ := build(s, nil)
+// guard is what may be taken of a node by a job that runs beyond an instant, for a
+// reservation needs the rest.
+type guard struct {
+	node int32
+	from grid.Tick
+}
+
+// Build runs the policy forward, every job to its limit, until every waiting job that
+// can ever start has started and ended: the safe plan.
+func Build(s Snapshot) *Plan { return forward(&s, nil) }
+
+// Likely runs the policy forward where jobs end when they are believed to end, while
+// the scheduler's own reservations rest on limits, as ever. The belief is a run time of
+// at least 1, and more than elapsed; a job ends at its limit at the latest, and one
+// that outlived a belief at the next instant at the earliest.
+func Likely(s Snapshot, believe func(t Trait, elapsed grid.Tick) grid.Tick) *Plan {
+	return forward(&s, believe)
+}
+
+func forward(s *Snapshot, believe belief) *Plan {
+	e := newSchedule(s, believe)
+	p := &Plan{
+		ground: e.ground, at: s.At, policy: s.Policy,
+		waiting: s.Waiting, running: s.Running, reservations: s.Reservations,
+	}
+	p.run(e)
+	p.placed, p.bookings, p.parts, p.amounts = e.placed, e.bookings, e.parts, e.amounts
+	p.lines, p.sky, p.busy = e.lines, e.sky, e.busy
+	p.jobs = make(map[grid.JobID]int32, len(s.Waiting))
+	for i := range s.Waiting {
+		if id := s.Waiting[i].Job; id != "" {
+			p.jobs[id] = int32(i)
+		}
+	}
 	return p
 }
 
-// build also tells the start of the last of later.
-func build(s Snapshot, later []Question) (p *Plan, last grid.Tick) {
-	p = &Plan{snapshot: s, later: later, starts: make(map[grid.JobID]grid.Tick, len(s.Waiting))}
-	memory := slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Memory > 0 })
-	p.moments = make([]moment, 0, len(s.Waiting)+len(s.Running)+len(later)+1)
-	e := newSchedule(s, later)
-	for more := true; more; more = e.advance() {
-		e.pass()
-		for _, started := range e.started {
-			if started.Index == len(e.jobs)-1 {
-				last = e.now
-			}
-			if started.Index < len(s.Waiting) && s.Waiting[started.Index].Job != "" {
-				p.starts[s.Waiting[started.Index].Job] = e.now
-			}
+func (p *Plan) run(e *schedule) {
+	if p.policy.conservative() {
+		for e.pass(); e.advance(); e.pass() {
 		}
-		p.record(e, memory)
+		return
 	}
-	return p, last
+	p.moments = make([]moment, 0, len(e.held)+len(e.waiting)+1)
+	for {
+		e.pass()
+		p.record(e)
+		if !e.advance() {
+			return
+		}
+	}
 }
 
-func (p *Plan) record(e *schedule, memory bool) {
-	m := moment{at: e.now, shadow: e.shadow, total: e.total, queued: len(e.queue) > 0}
-	both := e.both
-	if m.queued {
-		e.mend()
-	} else {
-		both = e.free
+// record keeps what the pass left.
+func (p *Plan) record(e *schedule) {
+	m := moment{at: e.now, shadow: never, total: e.total, beside: e.total, barred: e.barred, lo: int32(len(p.guards))}
+	if e.one.taken {
+		m.shadow, m.beside = e.one.shadow, e.total-e.lostToHead()
+	}
+	if m.total > 0 && !m.barred {
+		for n := e.ahead.next(0); n >= 0; n = e.ahead.next(n + 1) {
+			p.guard(&e.lines[n], n)
+		}
+	}
+	m.hi = int32(len(p.guards))
+	if n := len(p.moments); n > 0 {
+		p.share(&m, &p.moments[n-1])
 	}
 	p.moments = append(p.moments, m)
-	for n := range e.free.cores {
-		p.free = append(p.free, small(e.free.cores[n]))
-		p.both = append(p.both, small(both.cores[n]))
-	}
-	if memory {
-		p.freeMemory = append(p.freeMemory, e.free.memory...)
-		p.bothMemory = append(p.bothMemory, both.memory...)
+}
+
+// guard notes where less of a node will be free than is now.
+func (p *Plan) guard(l *line, n int) {
+	width := p.width
+	least := l.free[l.head*width : (l.head+1)*width]
+	for i := l.head + 1; i < len(l.at); i++ {
+		less := false
+		for r, f := range l.free[i*width : (i+1)*width] {
+			less = less || f < least[r]
+		}
+		if !less {
+			continue
+		}
+		p.guards = append(p.guards, guard{int32(n), l.at[i]})
+		at := len(p.guarded)
+		p.guarded = append(p.guarded, l.free[i*width:(i+1)*width]...)
+		for r, f := range least {
+			p.guarded[at+r] = min(p.guarded[at+r], f)
+		}
+		least = p.guarded[at : at+width]
 	}
 }
 
-func small(n int) int32 { return int32(min(max(n, 0), 1<<31-1)) }
+// share lets a moment have the guards of the one before, where they are the same.
+func (p *Plan) share(m, before *moment) {
+	n := m.hi - m.lo
+	w := int32(p.width)
+	if n == before.hi-before.lo && slices.Equal(p.guards[m.lo:m.hi], p.guards[before.lo:before.hi]) &&
+		slices.Equal(p.guarded[m.lo*w:m.hi*w], p.guarded[before.lo*w:before.hi*w]) {
+		p.guards, p.guarded = p.guards[:m.lo], p.guarded[:m.lo*w]
+		m.lo, m.hi = before.lo, before.hi
+	}
+}
+
+// Planned is a stretch of time for which a job has shares of nodes.
+type Planned struct {
+	Start, End grid.Tick
+	Shares     []Share
+}
 
 // Start is the planned start of a waiting job of the snapshot; false for a job
 // that is not waiting there, or can not start as the site is now.
 func (p *Plan) Start(job grid.JobID) (grid.Tick, bool) {
-	at, ok := p.starts[job]
-	return at, ok
+	i, ok := p.jobs[job]
+	if !ok || p.placed[i] < 0 {
+		return 0, false
+	}
+	return p.bookings[p.placed[i]].start, true
 }
 
-// Ask is the earliest start of one more job at the end of the queue, which may
-// backfill like any other. It can never start where refusal is not nil.
-func (p *Plan) Ask(q Question) (start grid.Tick, refusal *grid.Refusal) {
-	if r := Refuse(p.snapshot.Site, p.snapshot.Nodes, q.Demand); r != nil {
-		return 0, r
+// Waiting is when and where the waiting job with an index into the snapshot's list
+// runs; false where it can not start as the site is now.
+func (p *Plan) Waiting(index int) (Planned, bool) {
+	if index < 0 || index >= len(p.placed) || p.placed[index] < 0 {
+		return Planned{}, false
 	}
-	w := newWork(q.Demand, q.Limit)
-	notBefore := max(q.NotBefore, p.snapshot.At)
-	first := sort.Search(len(p.moments), func(i int) bool { return p.moments[i].at > notBefore }) - 1
-	n := len(p.snapshot.Nodes)
-	search := newSearch(n)
-	for k := max(first, 0); k < len(p.moments); k++ {
-		m := &p.moments[k]
-		if w.cores > m.total {
-			continue
-		}
-		at := max(notBefore, m.at)
-		cores, memory := p.free, p.freeMemory
-		if m.queued && at+w.limit > m.shadow {
-			cores, memory = p.both, p.bothMemory
-		}
-		if search.fits(w.pieces, slice(cores, k, n), slice(memory, k, n)) {
-			return at, nil
-		}
-	}
-	// Not reached: at the last moment all has ended, and on the empty site it fits.
-	return 0, lack("too few processors", int64(w.cores), 0)
+	b := &p.bookings[p.placed[index]]
+	lo, hi := int(b.lo), int(b.hi)
+	return Planned{b.start, b.end, p.shares(p.parts[lo:hi], p.amounts[lo*p.width:hi*p.width])}, true
 }
 
-func slice[T any](all []T, k, n int) []T {
-	if len(all) == 0 {
-		return nil
-	}
-	return all[k*n : (k+1)*n]
-}
-
-// search looks for room in what a plan recorded.
-type search struct {
-	room   room
-	placer *placer
-}
-
-func newSearch(nodes int) *search {
-	r := room{make([]int, nodes), make([]int64, nodes)}
-	for i := range r.memory {
-		r.memory[i] = unlimited
-	}
-	return &search{room: r, placer: newPlacer(nodes)}
-}
-
-func (s *search) fits(p pieces, cores []int32, memory []int64) bool {
-	s.load(cores, memory)
-	_, ok := s.place(p)
-	return ok
-}
-
-// load takes what is free, node by node; no memory is memory that does not count.
-func (s *search) load(cores []int32, memory []int64) {
-	for i, c := range cores {
-		s.room.cores[i] = int(c)
-	}
-	copy(s.room.memory, memory)
-}
-
-// narrow leaves what is free now and also then.
-func (s *search) narrow(cores []int32, memory []int64) {
-	for i, c := range cores {
-		s.room.cores[i] = min(s.room.cores[i], int(c))
-	}
-	for i, m := range memory {
-		s.room.memory[i] = min(s.room.memory[i], m)
-	}
-}
-
-// place finds shares in what was loaded, valid until the next call.
-func (s *search) place(p pieces) ([]Share, bool) { return s.placer.place(p, s.room) }
-
-// With is the plan as if the job of q came too, so that questions about several
-// jobs can be answered cumulatively. p stays as it is.
-func (p *Plan) With(q Question) (with *Plan, start grid.Tick, refusal *grid.Refusal) {
-	if r := Refuse(p.snapshot.Site, p.snapshot.Nodes, q.Demand); r != nil {
-		return p, 0, r
-	}
-	with, start = build(p.snapshot, append(slices.Clip(p.later), q))
-	return with, start, nil
+// moment is the moment that holds at the instant t, or the first.
+func (p *Plan) moment(t grid.Tick) int {
+	return max(sort.Search(len(p.moments), func(i int) bool { return p.moments[i].at > t })-1, 0)
 }

@@ -2,37 +2,102 @@ package plan
 
 import (
 	"strconv"
+	"strings"
 
 	"gbroker/grid"
 )
 
-// Refuse says why a demand can never start at a site with these nodes, or nil.
-// Nodes that are down do not count. Asked and Available are decimal numbers
-// (cores, or bytes of memory) or the names of architecture and system.
-func Refuse(site grid.Site, nodes []Node, d grid.Demand) *grid.Refusal {
-	return refuse(site, emptySite(nodes), newPlacer(len(nodes)), d, piecesOf(d))
+// Refuse says why the job of a question can never start at a site, or nil. Nodes that
+// are down do not count, nor does what runs or waits. Asked and Available are decimal
+// numbers (cores, bytes of memory, seconds of a limit, or amounts of a resource) or
+// words (an architecture, names of properties and queues).
+func Refuse(s Snapshot, q Question) *grid.Refusal {
+	g := newGround(&s)
+	var shop workshop
+	w := shop.work(g, &q.Demand, q.Limit, g.class(q.Queue, &q.Demand, false))
+	return g.refuse(&w, &q, newPlacer(g))
 }
 
-// refuse is Refuse for a site already reckoned and a demand in pieces.
-func refuse(site grid.Site, empty room, l *placer, d grid.Demand, p pieces) *grid.Refusal {
-	if d.Architecture != "" && d.Architecture != site.Architecture {
-		return &grid.Refusal{Reason: "wrong architecture", Asked: d.Architecture, Available: site.Architecture}
+func (g *ground) refuse(w *work, q *Question, l *placer) *grid.Refusal {
+	if r := g.refuseQueue(q.Queue, q.Limit); r != nil {
+		return r
 	}
-	if d.System != "" && d.System != site.System {
-		return &grid.Refusal{Reason: "wrong operating system", Asked: d.System, Available: site.System}
-	}
-	if len(p) == 0 {
+	if len(w.pieces) == 0 {
 		return &grid.Refusal{Reason: "no processors asked for", Asked: "0"}
 	}
-	if asked, has := p.cores(), empty.total(); asked > has {
-		return lack("too few processors", int64(asked), int64(has))
+	if l.onEmptySite(w) {
+		return nil
 	}
-	for _, c := range p {
-		if r := refusePiece(c, empty); r != nil {
-			return r
+	if r := g.refuseKind(w, &q.Demand, q.Queue); r != nil {
+		return r
+	}
+	return g.refuseSize(w, &q.Demand, l)
+}
+
+// withinQueue tells whether there is a queue for a limit.
+func (g *ground) withinQueue(name grid.QueueName, limit grid.Tick) bool {
+	q := g.queue(name)
+	return name == "" || q != nil && (q.Limit <= 0 || limit <= q.Limit)
+}
+
+func (g *ground) refuseQueue(name grid.QueueName, limit grid.Tick) *grid.Refusal {
+	if g.withinQueue(name, limit) {
+		return nil
+	}
+	if q := g.queue(name); q != nil {
+		return &grid.Refusal{Reason: "longer than the queue's limit", Asked: seconds(limit), Available: seconds(q.Limit)}
+	}
+	names := make([]string, len(g.queues))
+	for i := range g.queues {
+		names[i] = string(g.queues[i].Name)
+	}
+	return &grid.Refusal{Reason: "no such queue", Asked: string(name), Available: strings.Join(names, " ")}
+}
+
+func seconds(t grid.Tick) string { return strconv.FormatFloat(t.Seconds(), 'f', -1, 64) }
+
+// refuseKind says what kind of node is missing: one that is up, and of the queue, and
+// of the architecture, the system and the properties.
+func (g *ground) refuseKind(w *work, d *grid.Demand, queue grid.QueueName) *grid.Refusal {
+	if w.class.nodes.next(0) >= 0 {
+		return nil
+	}
+	in := g.class(queue, &grid.Demand{}, false).nodes
+	var arch, system bool
+	for n := in.next(0); n >= 0; n = in.next(n + 1) {
+		rightArch := d.Architecture == "" || g.architecture(n) == d.Architecture
+		arch = arch || rightArch
+		system = system || rightArch && (d.System == "" || g.system(n) == d.System)
+	}
+	switch {
+	case in.next(0) < 0:
+		return lack("too few processors", w.cores, 0)
+	case !arch:
+		return &grid.Refusal{Reason: "wrong architecture", Asked: d.Architecture, Available: g.words(in, g.architecture)}
+	case !system:
+		return &grid.Refusal{Reason: "wrong operating system", Asked: d.System, Available: g.words(in, g.system)}
+	}
+	return &grid.Refusal{Reason: "no node with these properties", Asked: strings.Join(d.Properties, " "), Available: "0"}
+}
+
+// words are the different words of nodes, as many as a reader bears.
+func (g *ground) words(nodes set, of func(int) string) string {
+	var all []string
+	for n := nodes.next(0); n >= 0 && len(all) < 8; n = nodes.next(n + 1) {
+		if w := of(n); !contains(all, w) {
+			all = append(all, w)
 		}
 	}
-	return refusePacking(p, empty, l)
+	return strings.Join(all, " ")
+}
+
+func contains(all []string, s string) bool {
+	for _, a := range all {
+		if a == s {
+			return true
+		}
+	}
+	return false
 }
 
 func lack(reason string, asked, available int64) *grid.Refusal {
@@ -42,44 +107,105 @@ func lack(reason string, asked, available int64) *grid.Refusal {
 	}
 }
 
-// refusePiece says why no node can hold one piece of c.
-func refusePiece(c grid.Chunk, empty room) *grid.Refusal {
-	var cores int
-	var memory int64
-	for n := range empty.cores {
-		cores = max(cores, empty.cores[n])
-		if empty.cores[n] >= c.Cores {
-			memory = max(memory, empty.memory[n])
+// refuseSize says what there is too little of on the nodes that may be used: in sum,
+// then for one piece on one node, then for all pieces together.
+func (g *ground) refuseSize(w *work, d *grid.Demand, l *placer) *grid.Refusal {
+	if r := g.refuseAbsent(d); r != nil {
+		return r
+	}
+	var has int64
+	for n := w.class.nodes.next(0); n >= 0; n = w.class.nodes.next(n + 1) {
+		has += g.of(n)[0]
+	}
+	if w.cores > has {
+		return lack("too few processors", w.cores, has)
+	}
+	for i := range w.pieces {
+		if r := g.refusePiece(w, &w.pieces[i]); r != nil {
+			return r
 		}
 	}
-	if c.Cores > cores {
-		return lack("too few processors on one node", int64(c.Cores), int64(cores))
+	return g.refusePacking(w, l)
+}
+
+// sum is what all pieces ask of one resource, within bounds.
+func (w *work) sum(r int) int64 {
+	var sum int64
+	for _, p := range w.pieces {
+		sum = min(sum+min(int64(p.count), 1<<20)*min(p.need[r], muchAsked), unlimited)
 	}
-	if c.Memory > memory {
-		return lack("not enough memory", c.Memory, memory)
+	return sum
+}
+
+// refuseAbsent names a resource that no node has.
+func (g *ground) refuseAbsent(d *grid.Demand) *grid.Refusal {
+	for _, c := range d.Chunks {
+		for _, r := range c.Resources {
+			if c.Count > 0 && r.Amount > 0 && !contains(g.named, r.Name) {
+				return lack("not enough of "+r.Name, min(r.Amount, muchAsked)*min(int64(c.Count), 1<<20), 0)
+			}
+		}
 	}
 	return nil
 }
 
-// refusePacking says why pieces that fit one by one do not fit together. The
-// numbers count what was asked and what of it could be placed.
-func refusePacking(p pieces, empty room, l *placer) *grid.Refusal {
-	if _, ok := l.place(p, empty); ok {
-		return nil
+func (g *ground) shortOf(r int) string {
+	switch {
+	case r == 0:
+		return "too few processors"
+	case r == g.memory:
+		return "not enough memory"
 	}
-	var cores int
-	var memory, asked int64
-	for _, s := range l.shares {
-		cores += s.Cores
-		memory += s.Memory
+	return "not enough of " + g.named[r-(g.width-len(g.named))]
+}
+
+// refusePiece says why no node can hold one piece: the first resource that no node
+// has enough of, among those with enough of what comes before.
+func (g *ground) refusePiece(w *work, p *piece) *grid.Refusal {
+	for r := range g.width {
+		var most int64
+		for n := w.class.nodes.next(0); n >= 0; n = w.class.nodes.next(n + 1) {
+			if fit(p.need[:r], g.of(n), 1) == 1 {
+				most = max(most, g.of(n)[r])
+			}
+		}
+		if p.need[r] <= most {
+			continue
+		}
+		if r == 0 {
+			return lack("too few processors on one node", p.need[0], most)
+		}
+		return lack(g.shortOf(r), p.need[r], most)
 	}
-	slim := append(pieces(nil), p...)
-	for i := range slim {
-		asked += min(int64(slim[i].Count)*min(slim[i].Memory, muchAsked), unlimited/4)
-		slim[i].Memory = 0
+	return nil
+}
+
+// refusePacking says why pieces that fit one by one do not fit together. The numbers
+// count what was asked and what of it could be placed, of the first resource because
+// of which, with those before it, they do not.
+func (g *ground) refusePacking(w *work, l *placer) *grid.Refusal {
+	got := make([]int64, g.width)
+	for i := range l.parts {
+		for r := range got {
+			got[r] += l.amounts[i*g.width+r]
+		}
 	}
-	if _, ok := l.place(slim, empty); ok {
-		return lack("not enough memory", asked, memory)
+	if w.whole {
+		return lack("too few whole nodes", w.cores, got[0])
 	}
-	return lack("too few processors on one node", int64(p.cores()), int64(cores))
+	slim := *w
+	for r := range g.width {
+		slim.pieces = make([]piece, len(w.pieces))
+		for i, p := range w.pieces {
+			p.need = append(append([]int64(nil), p.need[:r+1]...), make([]int64, g.width-r-1)...)
+			slim.pieces[i] = p
+		}
+		switch fits := l.onEmptySite(&slim); {
+		case !fits && r == 0:
+			return lack("too few processors on one node", w.cores, got[0])
+		case !fits:
+			return lack(g.shortOf(r), w.sum(r), got[r])
+		}
+	}
+	return nil // not reached: with all resources it does not fit
 }

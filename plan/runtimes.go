@@ -23,8 +23,15 @@ type Trait struct {
 //
 // The zero value knows nothing, and believes in limits.
 type RunTimes struct {
-	by  map[int64][]past
+	by  map[int64]*history
 	all []past
+	num int64 // of the jobs that ended
+}
+
+// history is what ended of one user.
+type history struct {
+	ended []past
+	last  int64 // number of the last
 }
 
 // past is a job that ended.
@@ -34,8 +41,9 @@ type past struct {
 }
 
 const (
-	keptEach    = 40  // ended jobs of each user
-	keptAll     = 50  // and of all, for users of whom too little is known
+	keptEach    = 40 // ended jobs of each user
+	keptAll     = 50 // and of all, for users of whom too little is known
+	keptUsers   = 1 << 14
 	older       = 0.8 // the weight of a job against that of the next of its user
 	otherLimit  = 0.2 // of one with another limit
 	otherCores  = 0.6 // of one with another number of cores
@@ -45,14 +53,49 @@ const (
 	forgetAfter = 2 // how many times more are held before the oldest are forgotten
 )
 
+// Empty tells that nothing ended yet.
+func (r *RunTimes) Empty() bool { return len(r.all) == 0 }
+
 // Ended tells that a job ran to its end.
 func (r *RunTimes) Ended(t Trait, run grid.Tick) {
 	if r.by == nil {
-		r.by = make(map[int64][]past)
+		r.by = make(map[int64]*history)
 	}
+	h := r.by[t.Who]
+	if h == nil {
+		if len(r.by) >= keptUsers {
+			r.forget()
+		}
+		h = &history{}
+		r.by[t.Who] = h
+	}
+	r.num++
+	h.last = r.num
 	p := past{t.Cores, max(t.Limit, 1), run}
-	r.by[t.Who] = remember(r.by[t.Who], p, keptEach)
+	h.ended = remember(h.ended, p, keptEach)
 	r.all = remember(r.all, p, keptAll)
+}
+
+// forget drops the half of the users whose last job ended the longest ago.
+func (r *RunTimes) forget() {
+	lasts := make([]int64, 0, len(r.by))
+	for _, h := range r.by {
+		lasts = append(lasts, h.last)
+	}
+	slices.Sort(lasts)
+	for who, h := range r.by {
+		if h.last < lasts[len(lasts)/2] {
+			delete(r.by, who)
+		}
+	}
+}
+
+// of is what is known of one user.
+func (r *RunTimes) of(who int64) []past {
+	if h := r.by[who]; h != nil {
+		return h.ended
+	}
+	return nil
 }
 
 // remember keeps the last n, and for some time more of them.
@@ -74,7 +117,7 @@ type guess struct {
 // limit unless elapsed is.
 func (r *RunTimes) Believe(t Trait, elapsed grid.Tick, into []grid.Tick) {
 	var room [keptAtMost]guess
-	guesses, sum := weigh(room[:0], r.by[t.Who], keptEach, t, elapsed, 1)
+	guesses, sum := weigh(room[:0], r.of(t.Who), keptEach, t, elapsed, 1)
 	if sum < tooLittle {
 		var more float64
 		guesses, more = weigh(guesses, r.all, keptAll, t, elapsed, ofOthers)

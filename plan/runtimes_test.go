@@ -43,6 +43,39 @@ func TestRunTimesByHand(t *testing.T) {
 	}
 }
 
+// However many users come, those of late are known, and the others are forgotten.
+func TestRunTimesForgetUsers(t *testing.T) {
+	t.Parallel()
+	var r RunTimes
+	job := func(who int64) Trait { return Trait{Who: who, Cores: 1, Limit: 100} }
+	r.Ended(job(-1), 70)
+	const n = 3 * keptUsers
+	for who := range int64(n) {
+		r.Ended(job(who), 10)
+		if who == keptUsers-2 {
+			r.Ended(job(-1), 70)
+		}
+	}
+	if len(r.by) > keptUsers {
+		t.Errorf("%d users are kept", len(r.by))
+	}
+	if r.of(n-1) == nil || r.of(n-keptUsers/2) == nil {
+		t.Error("users of late are forgotten")
+	}
+	if got := believe(&r, job(-1), 0, 1); got[0] != 10 {
+		t.Errorf("of a user who is long gone: %v, want what all had of late", got)
+	}
+	var kept RunTimes
+	for who := range int64(keptUsers) {
+		kept.Ended(job(who), 10)
+	}
+	kept.Ended(job(0), 20)
+	kept.Ended(job(-1), 10)
+	if kept.of(0) == nil || kept.of(1) != nil || len(kept.by) != keptUsers/2+1 {
+		t.Errorf("%d users are left, 0 with %v and 1 with %v", len(kept.by), kept.of(0), kept.of(1))
+	}
+}
+
 func TestRunTimesHoldTheirBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -61,8 +94,8 @@ func TestRunTimesHoldTheirBounds(t *testing.T) {
 			t.Fatalf("%+v after %d: %v", j, elapsed, got)
 		}
 		for who, kept := range r.by {
-			if len(kept) > keptEach*forgetAfter {
-				t.Fatalf("%d ended jobs of %d are kept", len(kept), who)
+			if len(kept.ended) > keptEach*forgetAfter {
+				t.Fatalf("%d ended jobs of %d are kept", len(kept.ended), who)
 			}
 		}
 	})

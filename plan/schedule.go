@@ -1,8 +1,8 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
-	"sort"
 
 	"gbroker/grid"
 )
@@ -16,242 +16,329 @@ type Placement struct {
 // Pass is one run of the scheduler: which waiting jobs start at s.At, and where,
 // in the order of their start.
 func Pass(s Snapshot) []Placement {
-	e := newSchedule(s, nil)
+	e := newSchedule(&s, nil)
 	e.pass()
-	return e.started
+	var out []Placement
+	for _, id := range e.started {
+		b := &e.bookings[id]
+		out = append(out, Placement{Index: int(b.index), Shares: e.sharesOf(b)})
+	}
+	return out
 }
 
-// longest bounds a limit, so that no instant overflows.
-const longest = grid.Tick(1) << 50
+// belief tells how long a job will run (all of it, more than elapsed), where it is
+// not its limit.
+type belief func(t Trait, elapsed grid.Tick) grid.Tick
 
-// work is a job that waits, or will.
-type work struct {
-	pieces pieces
-	cores  int
-	limit  grid.Tick
+// booking is a job that runs or has run, or a reservation.
+type booking struct {
+	index      int32     // into Snapshot.Waiting; -1 for what runs already, and for reservations
+	lo, hi     int32     // its parts
+	start, end grid.Tick // really, as far as is believed
+	until      grid.Tick // what the scheduler is promised
+	ahead      bool      // a reservation that has not begun
 }
 
-// hold is a running job.
-type hold struct {
-	end    grid.Tick
-	shares []Share
-}
-
-// arrival is a job that joins the queue later.
-type arrival struct {
-	job int
-	at  grid.Tick
-}
-
-// schedule is the state of the policy at one instant.
+// schedule is the state of a policy at one instant.
 type schedule struct {
+	*ground
+	policy   Policy
 	now      grid.Tick
-	jobs     []work
-	queue    []int // into jobs, ascending
-	arrivals []arrival
-	running  []hold // by end
-	free     room
-	total    int // free cores
-	least    int // no job of the queue behind the head asks for fewer cores
+	waiting  []Waiting
+	works    []work // by index into waiting
+	believe  belief // nil: jobs end at their limits
+	placer   *placer
+	scratch  set
+	bookings []booking
+	parts    []portion
+	amounts  []int64 // width numbers for each part
 
-	head     int // into jobs; -1: no reservation
-	shadow   grid.Tick
-	reserved []Share
-	spare    room // what is free at the shadow, the reservation taken
-	both     room // the lesser of free and spare
+	// What is free, by what the scheduler is promised and has reserved.
+	lines []line
+	sky   skyline
+	total int64    // free cores now
+	busy  *buckets // nil at a site of few nodes
+	open  set      // nodes with a free core now
+	ahead set      // nodes on which a reservation lies ahead
+	count []int32  // by node: how many
 
-	placer  *placer
-	scratch room
-	started []Placement // of the last pass
+	held  []due  // what is held, by its promised end; the numbers are those of bookings
+	ends  agenda // and by its real end
+	wakes agenda // reservations that begin or end
+	early bool   // something was given back sooner than was promised, since the last pass
+
+	queue        *lineup // who waits without a reservation that is kept
+	short        *lineup // the same, the shortest first (EASYSJBF)
+	position     []int32 // by index into waiting
+	shortly      []int32 // position in short
+	passed       []int32 // FirstFit: by index into waiting, how often it was overtaken
+	barred       bool    // nobody behind the queue may start now
+	appointments []appointment
+	fixedAhead   int // reservations of the snapshot that have not begun
+
+	failures []failed // of this pass
+	floors   []floor  // until something is given back
+	one      headReservation
+	kept     keptReservations
+	started  []int32 // bookings of the last pass
+	placed   []int32 // by index into waiting: its booking, or -1
 }
 
-func newSchedule(s Snapshot, later []Question) *schedule {
-	n := len(s.Nodes)
-	blank := func() room { return room{make([]int, n), make([]int64, n)} }
+func newSchedule(s *Snapshot, believe belief) *schedule {
+	g := newGround(s)
 	e := &schedule{
-		now: s.At, head: -1, free: emptySite(s.Nodes), spare: blank(), both: blank(), scratch: blank(),
-		placer: newPlacer(n), jobs: make([]work, 0, len(s.Waiting)+len(later)),
-		running: make([]hold, 0, len(s.Running)+len(s.Waiting)),
+		ground: g, policy: s.Policy, now: s.At, waiting: s.Waiting, believe: believe,
+		placer: newPlacer(g), scratch: newSet(len(g.nodes)), open: newSet(len(g.nodes)), ahead: newSet(len(g.nodes)),
+		count:    make([]int32, len(g.nodes)),
+		bookings: make([]booking, 0, len(s.Running)+len(s.Waiting)+len(s.Reservations)),
+		parts:    make([]portion, 0, 2*(len(s.Running)+len(s.Waiting))),
+		amounts:  make([]int64, 0, 2*g.width*(len(s.Running)+len(s.Waiting))),
+		held:     make([]due, 0, len(s.Running)+len(s.Waiting)),
+		placed:   make([]int32, len(s.Waiting)),
 	}
-	for i, w := range s.Waiting {
-		e.jobs = append(e.jobs, newWork(w.Demand, w.Limit))
-		if refuse(s.Site, e.free, e.placer, w.Demand, e.jobs[i].pieces) == nil {
-			e.queue = append(e.queue, i)
-		}
+	e.one.job = -1
+	e.makeLines()
+	e.takeRunning(s.Running)
+	e.makeWorks()
+	e.takeReservations(s)
+	e.makeSky()
+	e.makeQueue()
+	for n := range e.lines {
+		e.refresh(n)
 	}
-	for _, q := range later {
-		e.arrivals = append(e.arrivals, arrival{job: len(e.jobs), at: max(q.NotBefore, s.At)})
-		e.jobs = append(e.jobs, newWork(q.Demand, q.Limit))
-	}
-	slices.SortStableFunc(e.arrivals, func(a, b arrival) int { return int(a.at - b.at) })
-	for _, r := range s.Running {
-		e.running = append(e.running, hold{max(r.End, s.At+1), r.Shares})
-		e.free.take(r.Shares)
-	}
-	slices.SortStableFunc(e.running, func(a, b hold) int {
-		switch {
-		case a.end < b.end:
-			return -1
-		case a.end > b.end:
-			return 1
-		}
-		return 0
-	})
-	e.total = e.free.total()
-	e.arrive()
+	e.total = e.sky.advance(e.now)
 	return e
 }
 
-func newWork(d grid.Demand, limit grid.Tick) work {
-	p := piecesOf(d)
-	return work{pieces: p, cores: p.cores(), limit: min(max(limit, 1), longest)}
-}
+// roomOfLine is how many steps a line holds before its memory grows.
+const roomOfLine = 4
 
-// arrive moves the jobs that have come by now into the queue.
-func (e *schedule) arrive() {
-	for len(e.arrivals) > 0 && e.arrivals[0].at <= e.now {
-		job := e.arrivals[0].job
-		e.arrivals = e.arrivals[1:]
-		at := sort.SearchInts(e.queue, job)
-		e.queue = slices.Insert(e.queue, at, job)
-		e.least = 0
-	}
-}
-
-// advance goes to the next instant at which something ends or comes; false where
-// nothing more happens.
-func (e *schedule) advance() bool {
-	switch {
-	case len(e.running) > 0 && len(e.arrivals) > 0:
-		e.now = min(e.running[0].end, e.arrivals[0].at)
-	case len(e.running) > 0:
-		e.now = e.running[0].end
-	case len(e.arrivals) > 0:
-		e.now = e.arrivals[0].at
-	default:
-		return false
-	}
-	k := 0
-	for k < len(e.running) && e.running[k].end <= e.now {
-		e.free.give(e.running[k].shares)
-		k++
-	}
-	if k > 0 {
-		e.running = e.running[k:]
-		e.total = e.free.total()
-	}
-	e.arrive()
-	return true
-}
-
-// pass starts what may start now; e.started lists it.
-func (e *schedule) pass() {
-	e.started = nil
-	for len(e.queue) > 0 && e.startFirst() {
-		e.queue = e.queue[1:]
-	}
-	if len(e.queue) == 0 {
-		e.head = -1
-		return
-	}
-	if e.head != e.queue[0] {
-		e.reserve(e.queue[0])
-	}
-	e.mend()
-	if e.total > 0 && e.total >= e.least {
-		e.backfill()
+func (e *schedule) makeLines() {
+	n := len(e.nodes)
+	at := make([]grid.Tick, n*roomOfLine)
+	free := make([]int64, n*roomOfLine*e.width)
+	e.lines = make([]line, n)
+	for i := range e.lines {
+		k := i * roomOfLine
+		e.lines[i].at = at[k : k+1 : k+roomOfLine]
+		e.lines[i].at[0] = e.now
+		e.lines[i].free = free[k*e.width : (k+1)*e.width : (k+roomOfLine)*e.width]
+		copy(e.lines[i].free, e.of(i))
 	}
 }
 
-// startFirst starts the first job of the queue if it fits.
-func (e *schedule) startFirst() bool {
-	job := e.queue[0]
-	if e.jobs[job].cores > e.total {
-		return false
-	}
-	shares, ok := e.placer.place(e.jobs[job].pieces, e.free)
-	if !ok && e.head == job && e.now >= e.shadow && e.free.holds(e.reserved) {
-		shares, ok = e.reserved, true // placement of several chunks may miss it
-	}
-	if ok {
-		e.start(job, shares)
-	}
-	return ok
-}
-
-func (e *schedule) start(job int, shares []Share) {
-	shares = slices.Clone(shares)
-	end := e.now + e.jobs[job].limit
-	at := sort.Search(len(e.running), func(i int) bool { return e.running[i].end > end })
-	e.running = slices.Insert(e.running, at, hold{end, shares})
-	e.free.take(shares)
-	for _, s := range shares {
-		e.total -= s.Cores
-	}
-	e.started = append(e.started, Placement{Index: job, Shares: shares})
-}
-
-// reserve finds the earliest instant at which job fits as things are, and what
-// its reservation leaves over then.
-func (e *schedule) reserve(job int) {
-	w := e.jobs[job]
-	e.head, e.shadow = job, e.now
-	e.scratch.copyFrom(e.free)
-	for i := 0; i < len(e.running); {
-		e.shadow = e.running[i].end
-		for ; i < len(e.running) && e.running[i].end == e.shadow; i++ {
-			e.scratch.give(e.running[i].shares)
+// takeRunning books what runs. A job beyond its end is expected to end at the next instant.
+func (e *schedule) takeRunning(running []Running) {
+	for i := range running {
+		r := &running[i]
+		until := min(max(r.End, e.now+1), e.now+longest)
+		b := booking{index: -1, start: min(r.Start, e.now), until: until, end: until}
+		if e.believe != nil {
+			if run := e.believe(r.Trait, max(e.now-r.Start, 0)); run < longest {
+				b.end = min(max(r.Start+run, e.now+1), until)
+			}
 		}
-		if shares, ok := e.placer.place(w.pieces, e.scratch); ok {
-			e.reserved = append(e.reserved[:0], shares...)
+		b.lo, b.hi = e.keepShares(r.Shares)
+		e.ends.push(due{b.end, int32(len(e.bookings))})
+		e.book(b)
+		e.takeAtFirst(b.lo, b.hi, e.now, until)
+	}
+}
+
+// keepShares makes parts of shares; they may name nodes that the site no longer has.
+func (e *schedule) keepShares(shares []Share) (lo, hi int32) {
+	lo = int32(len(e.parts))
+	for i := range shares {
+		s := &shares[i]
+		if s.Node < 0 || s.Node >= len(e.nodes) {
+			continue
+		}
+		e.parts = append(e.parts, portion{int32(s.Node), s.Processes})
+		at := len(e.amounts)
+		for range e.width {
+			e.amounts = append(e.amounts, 0)
+		}
+		e.vector(e.amounts[at:], s.Cores, s.Memory, s.Resources)
+	}
+	return lo, int32(len(e.parts))
+}
+
+// book notes a booking among what is held.
+func (e *schedule) book(b booking) {
+	id := int32(len(e.bookings))
+	e.bookings = append(e.bookings, b)
+	at := len(e.held)
+	for at > 0 && e.held[at-1].at > b.until {
+		if at > 32 { // far from the end: by halves
+			at, _ = slices.BinarySearchFunc(e.held, b.until+1, func(d due, t grid.Tick) int { return cmp.Compare(d.at, t) })
 			break
 		}
+		at--
 	}
-	e.spare.copyFrom(e.scratch)
-	e.spare.take(e.reserved)
+	e.held = slices.Insert(e.held, at, due{b.until, id})
 }
 
-// mend brings both up to date.
-func (e *schedule) mend() {
-	for n := range e.both.cores {
-		e.both.cores[n] = min(e.free.cores[n], e.spare.cores[n])
-		e.both.memory[n] = min(e.free.memory[n], e.spare.memory[n])
+// makeWorks reckons what the waiting jobs ask for.
+func (e *schedule) makeWorks() {
+	shop := newWorkshop(e.ground, len(e.waiting))
+	e.works = make([]work, len(e.waiting))
+	for i := range e.waiting {
+		w := &e.waiting[i]
+		e.works[i] = shop.work(e.ground, &w.Demand, w.Limit, e.class(w.Queue, &w.Demand, true))
+		e.placed[i] = -1
 	}
 }
 
-// backfill starts jobs behind the head that do not delay it.
-func (e *schedule) backfill() {
-	kept, least, least1 := 1, muchAsked, e.least
-	i := 1
-	for ; i < len(e.queue) && e.total > 0 && e.total >= least1; i++ {
-		job := e.queue[i]
-		if w := &e.jobs[job]; w.cores > e.total || !e.tryBackfill(job) {
-			least = min(least, w.cores)
-			e.queue[kept] = job
-			kept++
+// makeQueue lines up who can ever start and has no appointment.
+func (e *schedule) makeQueue() {
+	jobs := make([]int32, 0, len(e.waiting))
+	for i := range e.waiting {
+		w := &e.waiting[i]
+		if !w.Held && !e.appointed(int32(i)) && e.withinQueue(w.Queue, w.Limit) && e.placer.onEmptySite(&e.works[i]) {
+			jobs = append(jobs, int32(i))
 		}
 	}
-	if i == len(e.queue) {
-		e.least = least
-	}
-	e.queue = append(e.queue[:kept], e.queue[i:]...)
+	e.lineUp(jobs)
 }
 
-func (e *schedule) tryBackfill(job int) bool {
-	w := &e.jobs[job]
-	short := e.now+w.limit <= e.shadow
-	where := e.both
-	if short {
-		where = e.free
+func (e *schedule) lineUp(jobs []int32) {
+	if e.policy.Order != ByArrival {
+		slices.SortStableFunc(jobs, func(a, b int32) int { return cmp.Compare(e.rank(a), e.rank(b)) })
 	}
-	shares, ok := e.placer.place(w.pieces, where)
-	if !ok {
+	e.queue = newLineup(jobs, e.works)
+	e.position = positions(jobs, len(e.waiting))
+	switch e.policy.Kind {
+	case EASYSJBF:
+		jobs = slices.Clone(jobs)
+		slices.SortStableFunc(jobs, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(e.works[a].limit, e.works[b].limit), cmp.Compare(a, b))
+		})
+		e.short = newLineup(jobs, e.works)
+		e.shortly = positions(jobs, len(e.waiting))
+	case FirstFit:
+		if e.passed == nil {
+			e.passed = make([]int32, len(e.waiting))
+			for i := range e.waiting {
+				e.passed[i] = int32(min(max(e.waiting[i].Overtaken, 0), most))
+			}
+		}
+	}
+}
+
+func (e *schedule) rank(job int32) int64 {
+	w := &e.works[job]
+	return e.policy.rank(Entry{Cores: int32(min(w.cores, most)), Limit: w.limit, Priority: e.waiting[job].Priority})
+}
+
+func positions(jobs []int32, n int) []int32 {
+	of := make([]int32, n)
+	for i, j := range jobs {
+		of[j] = int32(i)
+	}
+	return of
+}
+
+// advance goes to the next instant at which something ends or begins; false where
+// nothing more happens.
+func (e *schedule) advance() bool {
+	e.dropHeadReservation()
+	at := min(e.ends.first(), e.wakes.first(), e.kept.due.first())
+	if at == never {
 		return false
 	}
-	if !short {
-		e.spare.take(shares)
+	e.now = at
+	for e.ends.first() <= at {
+		e.end(e.ends.pop().id)
 	}
-	e.start(job, shares)
-	e.mend()
+	for e.wakes.first() <= at {
+		e.wake(e.wakes.pop().id)
+	}
+	e.total = e.sky.advance(at)
 	return true
 }
+
+// end gives back what a booking holds.
+func (e *schedule) end(id int32) {
+	b := &e.bookings[id]
+	if b.until > e.now {
+		e.shift(b.lo, b.hi, e.now, b.until, +1)
+		e.early = true
+	}
+	e.unhold(id)
+	e.refreshParts(b.lo, b.hi)
+}
+
+// unhold takes a booking out of what is held.
+func (e *schedule) unhold(id int32) {
+	until := e.bookings[id].until
+	at := 0
+	if e.held[0].at < until {
+		at, _ = slices.BinarySearchFunc(e.held, until, func(d due, t grid.Tick) int { return cmp.Compare(d.at, t) })
+	}
+	for e.held[at].id != id {
+		at++
+	}
+	if at == 0 {
+		e.held = e.held[1:]
+		return
+	}
+	e.held = slices.Delete(e.held, at, at+1)
+}
+
+// start starts a waiting job where the placer put it.
+func (e *schedule) start(job int32) {
+	lo := int32(len(e.parts))
+	e.parts = append(e.parts, e.placer.parts...)
+	e.amounts = append(e.amounts, e.placer.amounts...)
+	e.shift(lo, int32(len(e.parts)), e.now, e.now+e.works[job].limit, -1)
+	e.begin(job, lo, int32(len(e.parts)))
+}
+
+// begin books a job whose parts are taken already.
+func (e *schedule) begin(job, lo, hi int32) {
+	b := booking{index: job, lo: lo, hi: hi, start: e.now, until: e.now + e.works[job].limit}
+	b.end = b.until
+	if e.believe != nil {
+		b.end = e.now + min(max(e.believe(e.waiting[job].Trait, 0), 1), e.works[job].limit)
+	}
+	id := int32(len(e.bookings))
+	e.placed[job] = id
+	e.started = append(e.started, id)
+	e.ends.push(due{b.end, id})
+	e.book(b)
+	e.refreshParts(lo, hi)
+	e.total = e.sky.advance(e.now)
+}
+
+// leave takes a job out of the queue.
+func (e *schedule) leave(position int) {
+	e.queue.leave(position)
+	if e.short != nil {
+		e.short.leave(int(e.shortly[e.queue.jobs[position]]))
+	}
+}
+
+// pass starts what may start now; started lists it.
+func (e *schedule) pass() {
+	e.started, e.failures = e.started[:0], e.failures[:0]
+	e.barred = false
+	e.keepAppointments()
+	switch {
+	case e.policy.Kind == FCFS:
+		e.barred = e.inOrder() >= 0
+	case e.policy.Kind == FirstFit:
+		e.firstFit()
+	case e.policy.many():
+		e.reserveInOrder()
+	default:
+		e.backfill()
+	}
+	e.early = false
+}
+
+// many tells whether the policy makes reservations that are kept from pass to pass.
+func (p Policy) many() bool {
+	return p.Kind == EASY && p.reservations() > 1 || p.Kind >= ConsRebuild
+}
+
+func (p Policy) conservative() bool { return p.Kind >= ConsRebuild }

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"gbroker/grid"
@@ -10,25 +11,68 @@ import (
 
 const benchSites = 50
 
-// benchSlots makes n slots, 20 on a node, at some sites: 10 to 200 s long and a little
-// apart, so that a job of 100 s leaves half of them out.
-func benchSlots(n, count int) ([]SlotSite, []grid.Slot) {
+// eachBenchSlot makes n slots, 20 on a node, the nodes dealt to some sites: 10 to 200 s
+// long and a little apart, so that a job of 100 s leaves half of them out.
+func eachBenchSlot(n, sites int, made func(site, node int, start, end grid.Tick, price float64)) {
 	random := rand.New(rand.NewPCG(1, uint64(n)))
+	for i, at := 0, grid.Tick(0); i < n; i++ {
+		if i%20 == 0 {
+			at = grid.Tick(random.IntN(200)) * grid.Second
+		}
+		length := grid.Tick(10+random.IntN(190))*grid.Second + grid.Tick(random.IntN(1000))
+		made(i/20%sites, i/20, at, at+length, float64(random.IntN(10)))
+		at += length + grid.Tick(1+random.IntN(50_000))
+	}
+}
+
+func benchSlotSites(count int) []SlotSite {
 	sites := make([]SlotSite, count)
 	for j := range sites {
 		sites[j] = SlotSite{grid.SiteName(fmt.Sprintf("site%d", j)), 1}
 	}
+	return sites
+}
+
+func benchSlots(n, count int) ([]SlotSite, []grid.Slot) {
+	sites := benchSlotSites(count)
 	slots := make([]grid.Slot, 0, n)
-	for node := 0; len(slots) < n; node++ {
-		name := grid.NodeName(fmt.Sprintf("node%d", node))
-		at := grid.Tick(random.IntN(200)) * grid.Second
-		for range min(20, n-len(slots)) {
-			length := grid.Tick(10+random.IntN(190))*grid.Second + grid.Tick(random.IntN(1000))
-			slots = append(slots, grid.Slot{Site: sites[node%count].Name, Node: name, Start: at, End: at + length, Price: float64(random.IntN(10))})
-			at += length + grid.Tick(1+random.IntN(50_000))
+	var name grid.NodeName
+	last := -1
+	eachBenchSlot(n, count, func(site, node int, start, end grid.Tick, price float64) {
+		if node != last {
+			name, last = grid.NodeName(fmt.Sprintf("node%d", node)), node
+		}
+		slots = append(slots, grid.Slot{Site: sites[site].Name, Node: name, Start: start, End: end, Price: price})
+	})
+	return sites, slots
+}
+
+// benchLists is what NewMarket and Within make of benchSlots, as far as the sweep looks
+// at it: ten million slots by name would not leave it in a gigabyte.
+func benchLists(n, count int) *Lists {
+	m := &Market{sites: benchSlotSites(count), speeds: []float64{1}, widest: (n + 20*count - 1) / (20 * count)}
+	l := &Lists{market: m, fee: AnyFee, byStart: make([]stretch, 0, n)}
+	eachBenchSlot(n, count, func(site, _ int, start, end grid.Tick, _ float64) {
+		l.byStart = append(l.byStart, stretch{start: start, end: end, site: int32(site)})
+	})
+	l.sort()
+	return l
+}
+
+func TestBenchListsAreThoseOfAMarket(t *testing.T) {
+	t.Parallel()
+	const n = 4_010
+	m, err := NewMarket(benchSlots(n, benchSites))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := benchLists(n, benchSites), m.Within(AnyFee)
+	for name, w := range benchKinds(n) {
+		a, b := got.search(w), want.search(w)
+		if a.most != b.most || a.mostAt != b.mostAt || a.most == 0 || got.market.widest != m.widest {
+			t.Errorf("%s: %d at %d and %d nodes at a site, want %d at %d and %d", name, a.most, a.mostAt, got.market.widest, b.most, b.mostAt, m.widest)
 		}
 	}
-	return sites, slots
 }
 
 // benchWanted asks for one process more than there are nodes, so that every slot is seen.
@@ -57,12 +101,8 @@ var sizes = []int{10_000, 100_000, 1_000_000, 10_000_000}
 // BenchmarkSelect is one sweep over the sorted lists, to the end.
 func BenchmarkSelect(b *testing.B) {
 	for _, n := range sizes {
-		sites, slots := benchSlots(n, benchSites)
-		m, err := NewMarket(sites, slots)
-		if err != nil {
-			b.Fatal(err)
-		}
-		l := m.Within(AnyFee)
+		runtime.GC() // of the size before
+		l := benchLists(n, benchSites)
 		for name, w := range benchKinds(n) {
 			b.Run(fmt.Sprintf("%s/slots=%d", name, n), func(b *testing.B) {
 				b.ReportAllocs()

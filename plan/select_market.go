@@ -177,10 +177,15 @@ func (m *Market) Within(fee float64) *Lists {
 		l.byStart = append(l.byStart, stretch{p.start, p.end, m.nodes[p.node].site, int32(i)})
 		last = p.node
 	}
+	l.sort()
+	return l
+}
+
+// sort makes both lists of what byStart holds.
+func (l *Lists) sort() {
 	l.byEnd = slices.Clone(l.byStart)
 	slices.SortFunc(l.byStart, func(a, b stretch) int { return cmp.Compare(a.start, b.start) })
 	slices.SortFunc(l.byEnd, func(a, b stretch) int { return cmp.Compare(a.end, b.end) })
-	return l
 }
 
 // price is that of the dearest part of a that a job takes from start to end.

@@ -48,6 +48,8 @@ type Waiting struct {
 	Priority int64          // for ByPriority
 	Held     bool           // it waits, and is not considered
 	Trait    Trait
+	// Overtaken is how many jobs behind it FirstFit has started while it waited.
+	Overtaken int
 }
 
 // Reservation keeps shares of nodes from start until just before End: for one job,

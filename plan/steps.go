@@ -1,13 +1,14 @@
 package plan
 
 import (
+	"math"
 	"slices"
 
 	"gbroker/grid"
 )
 
 // steps is free capacity over time: a step function that ends at all of it. It is
-// kept without equal neighbours.
+// kept without equal neighbours. Where a hold lies on what jobs use it is below 0.
 type steps struct {
 	points []step
 	first  int // the point that holds now; those before it are past
@@ -39,6 +40,61 @@ func (s *steps) advance(now grid.Tick) {
 	}
 }
 
+// holding is the step that holds an instant that is not past.
+func (s *steps) holding(at grid.Tick) int {
+	low, high := s.first+1, len(s.points)
+	for low < high {
+		if mid := int(uint(low+high) / 2); s.points[mid].at <= at {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low - 1
+}
+
+// fits tells whether n are free from an instant that is not past, for a time d.
+func (s *steps) fits(at grid.Tick, n int32, d grid.Tick) bool {
+	for i := s.holding(at); i < len(s.points) && s.points[i].at < at+d; i++ {
+		if s.points[i].free < n {
+			return false
+		}
+	}
+	return true
+}
+
+// below is when fewer than n are free, from when until when, in order.
+func (s *steps) below(n int32) [][2]grid.Tick {
+	var when [][2]grid.Tick
+	for i := s.first; i < len(s.points); i++ {
+		if s.points[i].free >= n {
+			continue
+		}
+		end := never
+		if i+1 < len(s.points) {
+			end = s.points[i+1].at
+		}
+		when = append(when, [2]grid.Tick{s.points[i].at, end})
+	}
+	return when
+}
+
+// room is what is free from now on, for how long, in the memory of into.
+func (s *steps) room(now grid.Tick, into headroom) headroom {
+	into = into[:0]
+	low := s.points[s.first].free
+	for i := s.first + 1; low > 0; i++ {
+		if i == len(s.points) {
+			return append(into, level{low, never})
+		}
+		if p := &s.points[i]; p.free < low {
+			into = append(into, level{low, p.at})
+			low = p.free
+		}
+	}
+	return into
+}
+
 // edge is an instant from which a number of cores more (or fewer) is free than before
 // the change, until the next edge.
 type edge struct {
@@ -52,7 +108,7 @@ func (s *steps) change(k int, edges []edge) {
 	s.fresh = s.fresh[:0]
 	points := s.points
 	from, free := k, points[k].free
-	before := int32(-1) // what is free before the next step that is written
+	before := int32(math.MinInt32) // what is free before the next step that is written
 	if points[k].at < edges[0].at {
 		from, before = k+1, free
 	} else if k > s.first {

@@ -32,6 +32,8 @@ type recordRow struct {
 	Hops          uint32          `json:",omitempty"`
 	HopsAt        grid.Tick       `json:",omitempty"`
 	Missing       grid.Tick       `json:",omitempty"`
+	Queued        grid.Tick       `json:",omitempty"`
+	ExpectedStart grid.Tick       `json:",omitempty"`
 }
 
 // present is nil for a zero value, which a row leaves out.
@@ -64,10 +66,33 @@ type siteRow struct {
 }
 
 type jobRow struct {
-	grid.Job
-	Program programRow
-	Inputs  []fileRow   `json:",omitempty"`
-	Outputs []outputRow `json:",omitempty"`
+	ID                grid.JobID
+	Name              string
+	Home              grid.PeerID
+	User              grid.User
+	Rerunnable        bool
+	Demand            demandRow
+	Walltime          grid.Tick
+	WalltimeDefaulted bool
+	Queue             grid.QueueName
+	Program           programRow
+	Inputs            []fileRow   `json:",omitempty"`
+	Outputs           []outputRow `json:",omitempty"`
+}
+
+// What a demand may have since the first version is left out where it is not there.
+
+type demandRow struct {
+	Chunks               []chunkRow
+	Architecture, System string
+	Properties           []string `json:",omitempty"`
+	Exclusive            bool     `json:",omitempty"`
+}
+
+type chunkRow struct {
+	Count, Processes, Cores int
+	Memory                  int64
+	Resources               []grid.Resource `json:",omitempty"`
 }
 
 type programRow struct {
@@ -102,11 +127,16 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 		Stay:    r.Stay,
 		Deeds:   each(r.Deeds, func(d grid.Deed) deedRow { return deedRow(d) }),
 		Telling: r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
+		Queued: r.Queued, ExpectedStart: r.ExpectedStart,
 	})
 }
 
 func encodeJob(j *grid.Job) ([]byte, error) {
-	return encode(jobRow{Job: *j, Program: toProgram(j.Program), Inputs: each(j.Inputs, toFile), Outputs: each(j.Outputs, toOutput)})
+	return encode(jobRow{
+		ID: j.ID, Name: j.Name, Home: j.Home, User: j.User, Rerunnable: j.Rerunnable, Demand: toDemand(j.Demand),
+		Walltime: j.Walltime, WalltimeDefaulted: j.WalltimeDefaulted, Queue: j.Queue,
+		Program: toProgram(j.Program), Inputs: each(j.Inputs, toFile), Outputs: each(j.Outputs, toOutput),
+	})
 }
 
 func encode(row any) ([]byte, error) {
@@ -147,10 +177,13 @@ func decode(record, job []byte) (grid.Record, error) {
 	r.Record.Stay = r.Stay
 	r.Record.Deeds = each(r.Deeds, func(d deedRow) grid.Deed { return grid.Deed(d) })
 	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing = r.Telling, r.Hops, r.HopsAt, r.Missing
-	r.Record.Job = d.Job
-	r.Record.Job.Program = d.Program.program()
-	r.Record.Job.Inputs = inputs
-	r.Record.Job.Outputs = each(d.Outputs, outputRow.output)
+	r.Record.Queued, r.Record.ExpectedStart = r.Queued, r.ExpectedStart
+	r.Record.Job = grid.Job{
+		ID: d.ID, Name: d.Name, Home: d.Home, User: d.User, Rerunnable: d.Rerunnable,
+		Program: d.Program.program(), Demand: d.Demand.demand(),
+		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue,
+		Inputs: inputs, Outputs: each(d.Outputs, outputRow.output),
+	}
 	return r.Record, nil
 }
 
@@ -165,6 +198,19 @@ func strictly(b []byte, row any) error {
 	}
 	return nil
 }
+
+func toDemand(d grid.Demand) demandRow {
+	return demandRow{each(d.Chunks, toChunk), d.Architecture, d.System, d.Properties, d.Exclusive}
+}
+
+func (r demandRow) demand() grid.Demand {
+	return grid.Demand{
+		Chunks:       each(r.Chunks, func(c chunkRow) grid.Chunk { return grid.Chunk(c) }),
+		Architecture: r.Architecture, System: r.System, Properties: r.Properties, Exclusive: r.Exclusive,
+	}
+}
+
+func toChunk(c grid.Chunk) chunkRow { return chunkRow(c) }
 
 func toProgram(p grid.Program) programRow {
 	return programRow{

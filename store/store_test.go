@@ -655,7 +655,20 @@ func TestGoldenJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, got := range map[string][]byte{"record.json": record, "job.json": job} {
+	demanding := r.Job
+	demanding.Demand.Chunks = []grid.Chunk{{Count: 2, Processes: 3, Cores: 4, Memory: 5, Resources: []grid.Resource{{Name: "gpu:a100", Amount: 2}}}}
+	demanding.Demand.Properties, demanding.Demand.Exclusive = []string{"ib"}, true
+	demandingJob, err := encodeJob(&demanding)
+	if err != nil {
+		t.Fatal(err)
+	}
+	estimated := *r
+	estimated.Queued, estimated.ExpectedStart = 1795000000500, 1795000000900
+	estimatedRecord, err := encodeRecord(&estimated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string][]byte{"record-estimated.json": estimatedRecord, "record.json": record, "job.json": job, "job-demanding.json": demandingJob} {
 		var pretty strings.Builder
 		e := json.NewEncoder(&pretty)
 		e.SetIndent("", "  ")

@@ -125,11 +125,12 @@ func (b answerBody) answer(c *check) Answer {
 
 type estimateBody struct {
 	Wait    int64        `msgpack:"w,omitempty"`
+	Safe    int64        `msgpack:"s,omitempty"`
 	Refusal *refusalBody `msgpack:"r,omitempty"`
 }
 
 func fromEstimate(e grid.Estimate) estimateBody {
-	b := estimateBody{Wait: int64(e.Wait)}
+	b := estimateBody{Wait: int64(e.Wait), Safe: int64(e.Safe)}
 	if r := e.Refusal; r != nil {
 		b.Refusal = &refusalBody{plain(r.Reason, MaxRefusal), plain(r.Asked, MaxWord), plain(r.Available, MaxWord)}
 	}
@@ -137,7 +138,7 @@ func fromEstimate(e grid.Estimate) estimateBody {
 }
 
 func (b estimateBody) estimate(c *check) grid.Estimate {
-	e := grid.Estimate{Wait: c.wait("wait", b.Wait)}
+	e := grid.Estimate{Wait: c.wait("wait", b.Wait), Safe: c.wait("safe wait", b.Safe)}
 	if r := b.Refusal; r != nil {
 		e.Refusal = &grid.Refusal{
 			Reason:    c.word("refusal.reason", r.Reason, MaxRefusal),

@@ -142,10 +142,12 @@ type demandBody struct {
 	Chunks       []chunkBody `msgpack:"c,omitempty"`
 	Architecture string      `msgpack:"a,omitempty"`
 	System       string      `msgpack:"o,omitempty"`
+	Properties   []string    `msgpack:"p,omitempty"`
+	Exclusive    bool        `msgpack:"x,omitempty"`
 }
 
 func fromDemand(d grid.Demand) demandBody {
-	return demandBody{each(d.Chunks, fromChunk), d.Architecture, d.System}
+	return demandBody{each(d.Chunks, fromChunk), d.Architecture, d.System, d.Properties, d.Exclusive}
 }
 
 func (b demandBody) demand(c *check) grid.Demand {
@@ -153,9 +155,14 @@ func (b demandBody) demand(c *check) grid.Demand {
 		Chunks:       list(c, "chunks", b.Chunks, MaxChunks, chunkBody.chunk),
 		Architecture: c.word("architecture", b.Architecture, MaxWord),
 		System:       c.word("system", b.System, MaxWord),
+		Properties:   each(b.Properties, func(s string) string { return s }),
+		Exclusive:    b.Exclusive,
 	}
 	if len(b.Chunks) == 0 {
 		c.fail("chunks", "there are none")
+	}
+	if err := grid.CheckProperties(b.Properties); err != nil {
+		c.fail("properties", "%w", err)
 	}
 	if c.err == nil && d.Processes() > grid.MaxProcesses {
 		c.fail("chunks", "%d processes: at most %d", d.Processes(), grid.MaxProcesses)
@@ -164,14 +171,15 @@ func (b demandBody) demand(c *check) grid.Demand {
 }
 
 type chunkBody struct {
-	Count     int64 `msgpack:"n,omitempty"`
-	Processes int64 `msgpack:"p,omitempty"`
-	Cores     int64 `msgpack:"c,omitempty"`
-	Memory    int64 `msgpack:"m,omitempty"`
+	Count     int64          `msgpack:"n,omitempty"`
+	Processes int64          `msgpack:"p,omitempty"`
+	Cores     int64          `msgpack:"c,omitempty"`
+	Memory    int64          `msgpack:"m,omitempty"`
+	Resources []resourceBody `msgpack:"r,omitempty"`
 }
 
 func fromChunk(k grid.Chunk) chunkBody {
-	return chunkBody{int64(k.Count), int64(k.Processes), int64(k.Cores), k.Memory}
+	return chunkBody{int64(k.Count), int64(k.Processes), int64(k.Cores), k.Memory, each(k.Resources, fromResource)}
 }
 
 // chunk keeps counts so small that the sums over MaxChunks of their products fit.
@@ -181,12 +189,25 @@ func (b chunkBody) chunk(c *check) grid.Chunk {
 		Processes: c.count("processes", b.Processes, 1, grid.MaxProcesses),
 		Cores:     c.count("cores", b.Cores, 0, grid.MaxProcesses),
 		Memory:    c.between("memory", b.Memory, 0, grid.MaxMemory),
+		Resources: each(b.Resources, resourceBody.resource),
 	}
 	if c.err == nil && k.Memory > MaxTotalMemory/int64(k.Count) {
 		c.fail("memory", "%d pieces of %d bytes: at most %d bytes", k.Count, k.Memory, MaxTotalMemory)
 	}
+	if err := k.CheckResources(); err != nil {
+		c.fail("resources", "%w", err)
+	}
 	return k
 }
+
+type resourceBody struct {
+	Name   string `msgpack:"n,omitempty"`
+	Amount int64  `msgpack:"a,omitempty"`
+}
+
+func fromResource(r grid.Resource) resourceBody { return resourceBody(r) }
+
+func (b resourceBody) resource() grid.Resource { return grid.Resource(b) }
 
 type outputBody struct {
 	Path     string `msgpack:"p,omitempty"`

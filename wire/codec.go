@@ -17,8 +17,8 @@ type body interface {
 }
 
 // Encode gives the frame of a message, without its length. needs names the features
-// without which the receiver must refuse it. It fails on a message that Decode
-// would refuse.
+// without which the receiver must refuse it, beside those that its jobs use. It
+// fails on a message that Decode would refuse.
 func Encode(m Message, needs ...string) ([]byte, error) {
 	b, err := mirror(m)
 	if err != nil {
@@ -29,6 +29,7 @@ func Encode(m Message, needs ...string) ([]byte, error) {
 	if b.message(&c); c.err != nil {
 		return nil, fmt.Errorf("encode %v: %w", kind, c.err)
 	}
+	needs = needsOf(m, needs)
 	if err := checkNeeds(needs); err != nil {
 		return nil, fmt.Errorf("encode %v: %w", kind, err)
 	}

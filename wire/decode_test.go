@@ -241,6 +241,13 @@ func TestValuesAreChecked(t *testing.T) {
 		{"questions[0].demand.chunks[0].cores", chunk(grid.Chunk{Count: 1, Processes: 1, Cores: math.MaxInt})},
 		{"questions[0].demand.chunks[0].memory", chunk(grid.Chunk{Count: 1, Processes: 1, Memory: -1})},
 		{"questions[0].demand.chunks[0].memory", chunk(grid.Chunk{Count: 1 << 20, Processes: 1, Memory: grid.MaxMemory})},
+		{"questions[0].demand.chunks[0].resources: a resource: the name is empty", chunk(grid.Chunk{Count: 1, Processes: 1, Resources: []grid.Resource{{}}})},
+		{"questions[0].demand.chunks[0].resources: 0 of the resource gpu", chunk(grid.Chunk{Count: 1, Processes: 1, Resources: []grid.Resource{{Name: "gpu"}}})},
+		{"questions[0].demand.chunks[0].resources: the resource gpu is named twice",
+			chunk(grid.Chunk{Count: 1, Processes: 1, Resources: []grid.Resource{{Name: "gpu", Amount: 1}, {Name: "gpu", Amount: 1}}})},
+		{"questions[0].demand.chunks[0].resources: 1048576 pieces with", chunk(grid.Chunk{Count: 1 << 20, Processes: 1, Resources: []grid.Resource{{Name: "gpu", Amount: grid.MaxAmount}}})},
+		{"questions[0].demand.properties: the property a is named twice",
+			Ask{Questions: []Question{{Job: aJob, Walltime: 1, Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1}}, Properties: []string{"a", "a"}}}}}},
 		{"questions[0].demand.chunks: 1099511627776 processes", chunk(grid.Chunk{Count: 1 << 20, Processes: 1 << 20})},
 		{"questions[0].demand.chunks: there are none", Ask{Questions: []Question{{Job: aJob, Walltime: 1}}}},
 		{"questions[0].walltime", Ask{Questions: []Question{{Job: aJob, Demand: exampleJob().Demand}}}},
@@ -249,6 +256,7 @@ func TestValuesAreChecked(t *testing.T) {
 		{"answers[0].job", Tell{Site: site, Answers: []Answer{{Job: "x"}}}},
 		{"answers[0].estimate.wait", Tell{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Wait: -1}}}}},
 		{"answers[0].estimate.wait", Tell{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Wait: math.MaxInt64}}}}},
+		{"answers[0].estimate.safe wait", Tell{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Safe: -1}}}}},
 		{"bond.to", Inquire{Bond{Job: aJob}}},
 		{"bond.to", Inquire{Bond{Job: aJob, To: "a b"}}},
 		{"bond.to", Inquire{Bond{Job: aJob, To: grid.PeerID(strings.Repeat("1", MaxPeer+1))}}},
@@ -433,7 +441,7 @@ func TestLargestAsk(t *testing.T) {
 	ask, tell := Ask{}, Tell{Site: grid.Site{Name: "a", Speed: 1}}
 	for range MaxQuestions {
 		ask.Questions = append(ask.Questions, q)
-		tell.Answers = append(tell.Answers, Answer{Job: id, Estimate: grid.Estimate{Wait: MaxSpan, Refusal: refusal}})
+		tell.Answers = append(tell.Answers, Answer{Job: id, Estimate: grid.Estimate{Wait: MaxSpan, Safe: MaxSpan, Refusal: refusal}})
 	}
 	for _, m := range []Message{ask, tell} {
 		if _, err := Encode(m); err != nil {

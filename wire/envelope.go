@@ -7,11 +7,6 @@ import (
 	"gbroker/grid"
 )
 
-// understood are the features that this version has beyond the messages
-// themselves, as a sender may name them in needs. Append only. Version 1 is the
-// first, so nothing is beyond it.
-var understood = map[string]bool{}
-
 // envelope is a frame with its body still encoded.
 type envelope struct {
 	kind  Kind

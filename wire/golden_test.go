@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -169,29 +170,133 @@ func TestGoldenBytes(t *testing.T) {
 		named[strings.ToLower(m.Kind().String())] = m
 	}
 	for name, m := range named {
-		name := filepath.Join("testdata", "v1", name+".bin")
+		checkGolden(t, name, m)
+	}
+}
+
+// checkGolden compares m with the bytes of testdata/v1/NAME.bin, both ways.
+func checkGolden(t *testing.T, name string, m Message) {
+	t.Helper()
+	file := filepath.Join("testdata", "v1", name+".bin")
+	frame, err := Encode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(file, frame, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(frame, golden) {
+		t.Errorf("%s is encoded as\n%x, but version 1 is\n%x", name, frame, golden)
+	}
+	got, err := Decode(golden)
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+	} else if !reflect.DeepEqual(got, m) {
+		t.Errorf("%s decodes to\n%+v, not\n%+v", file, got, m)
+	}
+}
+
+// demandingJob asks for all that came after the first messages of version 1.
+func demandingJob() grid.Job {
+	job := exampleJob()
+	job.Demand.Chunks[0].Resources = []grid.Resource{{Name: "gpu:a100", Amount: 2}, {Name: "licence", Amount: grid.MaxAmount}}
+	job.Demand.Properties = []string{"infiniband", "Scratch.1"}
+	job.Demand.Exclusive = true
+	return job
+}
+
+// demanding are messages with that job, each with its file.
+func demanding() map[string]Message {
+	job := demandingJob()
+	return map[string]Message{
+		"offer-demanding": Offer{Bond: Bond{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(job)}, Job: job, Wait: 10, Age: 20},
+		"ask-demanding":   Ask{Round: 7, Questions: []Question{{Job: aJob, Demand: job.Demand, Walltime: grid.Hour, Delivery: 1500, Queue: "long"}}},
+	}
+}
+
+func TestGoldenBytesOfDemands(t *testing.T) {
+	t.Parallel()
+	for name, m := range demanding() {
+		checkGolden(t, name, m)
 		frame, err := Encode(m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if *update {
-			if err := os.WriteFile(name, frame, 0o644); err != nil {
+		if e, err := unwrap(frame); err != nil || !slices.Equal(e.needs, []string{FeatureResources, FeatureProperties, FeatureExclusive}) {
+			t.Errorf("%s needs %v, %v", name, e.needs, err)
+		}
+	}
+	const golden = "6e9e1b69e9061418983412683388320fe4be96c02d5532b7a7a15a942faec46d"
+	digest := JobDigest(demandingJob())
+	if got := hex.EncodeToString(digest[:]); got != golden {
+		t.Errorf("the digest of the demanding job is %s, not %s", got, golden)
+	}
+}
+
+// A message names exactly what its jobs use, so that a broker without it refuses.
+func TestNeedsOfJobs(t *testing.T) {
+	t.Parallel()
+	for feature, set := range map[string]func(*grid.Demand){
+		FeatureResources:  func(d *grid.Demand) { d.Chunks[1].Resources = []grid.Resource{{Name: "gpu", Amount: 1}} },
+		FeatureProperties: func(d *grid.Demand) { d.Properties = []string{"ib"} },
+		FeatureExclusive:  func(d *grid.Demand) { d.Exclusive = true },
+	} {
+		plain, job := exampleJob(), exampleJob()
+		set(&job.Demand)
+		if JobDigest(job) == JobDigest(plain) {
+			t.Errorf("%s: the digest does not cover it", feature)
+		}
+		for _, m := range []Message{
+			Offer{Bond: Bond{Job: job.ID, To: other}, Job: job},
+			Ask{Questions: []Question{{Job: aJob, Demand: plain.Demand, Walltime: 1}, {Job: aJob, Demand: job.Demand, Walltime: 1}, {Job: aJob, Demand: job.Demand, Walltime: 1}}},
+		} {
+			frame, err := Encode(m, "other", feature)
+			if err != nil {
 				t.Fatal(err)
 			}
+			if e, err := unwrap(frame); err != nil || !slices.Equal(e.needs, []string{"other", feature}) {
+				t.Errorf("%v with %s needs %v, %v", m.Kind(), feature, e.needs, err)
+			}
+			if frame, err = Encode(m); err != nil {
+				t.Fatal(err)
+			}
+			if e, err := unwrap(frame); err != nil || !slices.Equal(e.needs, []string{feature}) {
+				t.Errorf("%v with %s needs %v, %v", m.Kind(), feature, e.needs, err)
+			}
+			if _, err := Decode(frame); err != nil {
+				t.Errorf("%v with %s: %v", m.Kind(), feature, err)
+			}
 		}
-		golden, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(frame, golden) {
-			t.Errorf("%v is encoded as\n%x, but version 1 is\n%x", m.Kind(), frame, golden)
-		}
-		got, err := Decode(golden)
-		if err != nil {
-			t.Errorf("%v: %v", m.Kind(), err)
-		} else if !reflect.DeepEqual(got, m) {
-			t.Errorf("%s decodes to\n%+v, not\n%+v", name, got, m)
-		}
+	}
+}
+
+// As many of the largest questions that documents make as one round asks fit in an Ask.
+func TestLargestQuestionsFit(t *testing.T) {
+	t.Parallel()
+	label := func(i int) string {
+		return strings.Repeat("x", grid.MaxLabel-2) + string(rune('a'+i/8)) + string(rune('a'+i%8))
+	}
+	d := grid.Demand{Architecture: strings.Repeat("a", 7), System: strings.Repeat("s", 18), Exclusive: true}
+	k := grid.Chunk{Count: 1 << 9, Processes: 1 << 9, Cores: 1 << 9, Memory: grid.MaxMemory}
+	for i := range grid.MaxResources {
+		k.Resources = append(k.Resources, grid.Resource{Name: label(i), Amount: grid.MaxAmount})
+	}
+	for i := range grid.MaxProperties {
+		d.Properties = append(d.Properties, label(i))
+	}
+	d.Chunks = []grid.Chunk{k, k}
+	var m Ask
+	for range 256 {
+		m.Questions = append(m.Questions, Question{Job: aJob, Demand: d, Walltime: grid.MaxWalltime, Delivery: MaxSpan, Queue: grid.QueueName(strings.Repeat("q", grid.MaxName))})
+	}
+	if _, err := Encode(m); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -199,8 +304,8 @@ func TestGoldenBytes(t *testing.T) {
 // noticed by TestGoldenBytes.
 func TestExamplesAreComplete(t *testing.T) {
 	t.Parallel()
-	job := exampleJob()
-	values := []any{job, job.Program, job.Demand, job.Demand.Chunks[0], job.Inputs[0], job.Outputs[0], job.User, drainingSite, exampleDeeds()[0]}
+	job := demandingJob()
+	values := []any{job, job.Program, job.Demand, job.Demand.Chunks[0], job.Demand.Chunks[0].Resources[0], job.Inputs[0], job.Outputs[0], job.User, drainingSite, exampleDeeds()[0]}
 	for _, m := range examples() {
 		values = append(values, m)
 		if r, ok := m.(Response); ok {

@@ -91,9 +91,25 @@ func (d draw) manifest() grid.Manifest {
 
 func (d draw) demand() grid.Demand {
 	chunk := func() grid.Chunk {
-		return grid.Chunk{Count: int(d.n(1, 1000)), Processes: int(d.n(1, 100)), Cores: int(d.n(0, 1000)), Memory: d.n(0, grid.MaxMemory)}
+		k := grid.Chunk{Count: int(d.n(1, 1000)), Processes: int(d.n(1, 100)), Cores: int(d.n(0, 1000)), Memory: d.n(0, grid.MaxMemory)}
+		for _, name := range d.labels() {
+			k.Resources = append(k.Resources, grid.Resource{Name: name, Amount: d.n(1, grid.MaxAmount)})
+		}
+		return k
 	}
-	return grid.Demand{Chunks: append(many(d, 3, chunk), chunk()), Architecture: d.word(), System: d.word()}
+	return grid.Demand{
+		Chunks: append(many(d, 3, chunk), chunk()), Architecture: d.word(), System: d.word(),
+		Properties: d.labels(), Exclusive: d.yes(),
+	}
+}
+
+// labels are different names of resources or properties; mostly none.
+func (d draw) labels() []string {
+	if d.yes() {
+		return nil
+	}
+	name := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._:-]{0,20}`)
+	return rapid.SliceOfNDistinct(name, 1, 4, rapid.ID).Draw(d.T, "labels")
 }
 
 func (d draw) queue() grid.QueueName {
@@ -162,7 +178,7 @@ func (d draw) deeds(least int64) []grid.Deed {
 }
 
 func (d draw) estimate() grid.Estimate {
-	e := grid.Estimate{Wait: d.wait()}
+	e := grid.Estimate{Wait: d.wait(), Safe: d.wait()}
 	if d.yes() {
 		e.Refusal = &grid.Refusal{Reason: d.word(), Asked: d.word(), Available: d.word()}
 	}

@@ -69,22 +69,22 @@ func printExplanation(w io.Writer, e api.Explanation) error {
 
 func printCandidates(w io.Writer, list []api.Candidate) error {
 	t := cli.Table(w)
-	fmt.Fprintln(t, "\tSITE\tSIZE\tBANDWIDTH\tDELIVERY\tWAIT\tRUN\tTOTAL\t")
+	fmt.Fprintln(t, "\tSITE\tSIZE\tBANDWIDTH\tDELIVERY\tWAIT\tSAFE\tRUN\tTOTAL\t")
 	for _, c := range list {
 		mark := ""
 		if c.Chosen {
 			mark = "*"
 		}
 		if c.Refusal != nil {
-			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t-\t-\t%s\n", mark, printable(string(c.Site)), size(c.SizeBytes), refusal(c.Refusal))
+			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t-\t-\t-\t%s\n", mark, printable(string(c.Site)), size(c.SizeBytes), refusal(c.Refusal))
 			continue
 		}
 		bandwidth := "here"
 		if c.Bandwidth != nil {
 			bandwidth = rate(*c.Bandwidth, c.Measured)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", mark, printable(string(c.Site)), size(c.SizeBytes), bandwidth,
-			seconds(&c.DeliveryS), seconds(c.WaitS), seconds(&c.RunS), seconds(c.TotalS))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", mark, printable(string(c.Site)), size(c.SizeBytes), bandwidth,
+			seconds(&c.DeliveryS), seconds(c.WaitS), seconds(c.SafeWaitS), seconds(&c.RunS), seconds(c.TotalS))
 	}
 	return flush(t)
 }
@@ -165,7 +165,8 @@ func (p *program) sites() *cobra.Command {
 		Long: `List this broker's site (marked *) and its neighbours: whether they are alive, the round trip
 to them and the bandwidth measured with the largest messages ("?": not measured
 yet), their processes and their speed, 1 being the reference. Jobs are sent only to
-those with "yes" under SEND. A site that is "drained" takes no grid jobs now.`,
+those with "yes" under SEND. A site that is "drained" takes no grid jobs now. Below: how far the estimates of starts at this site were
+off, for the latest jobs that started here.`,
 		Example: "  gclient sites\n  gclient sites --json | jq '.[] | {name, rtt_s}'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -219,6 +220,22 @@ func printSites(w io.Writer, list []api.Site) error {
 		if s.Alarm != "" {
 			fmt.Fprintf(w, "\nThis broker needs its administrator: %s\n", printable(s.Alarm))
 		}
+		if s.Estimates != nil && s.Estimates.Started > 0 {
+			fmt.Fprintf(w, "\n%s\n", estimates(s.Estimates))
+		}
 	}
 	return nil
+}
+
+// estimates tells how good those of a site were.
+func estimates(e *api.Estimates) string {
+	if e.Waited == 0 {
+		return fmt.Sprintf("estimates of starts here: of the last %d jobs none had to wait", e.Started)
+	}
+	percent := func(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
+	return fmt.Sprintf(`estimates of starts here, by the %d of the last %d jobs that had to wait:
+  error      %.1f s in the median, %.1f s at most for 90 %%, %.1f s in the mean
+  within     60 s: %s, 600 s: %s
+  too early  %s (the job started later than expected)`,
+		e.Waited, e.Started, e.Median, e.P90, e.Mean, percent(e.Within60), percent(e.Within600), percent(e.TooEarly))
 }

@@ -131,8 +131,8 @@ func decisions() []grid.Decision {
 	return []grid.Decision{{
 		At: 1_700_000_000_000, Epoch: grid.Epoch{Term: 1}, Chosen: "here",
 		Candidates: []grid.Candidate{
-			{Site: "here", Size: 2048, Wait: 1500, Run: 10_000, Total: 11_500, Chosen: true},
-			{Site: "there", Size: 2048, Bandwidth: 1e6, Measured: true, Delivery: 2, Wait: 9000, Run: 5000, Total: 14_002},
+			{Site: "here", Size: 2048, Wait: 1500, Safe: 2500, Run: 10_000, Total: 11_500, Chosen: true},
+			{Site: "there", Size: 2048, Bandwidth: 1e6, Measured: true, Delivery: 2, Wait: 9000, Safe: 9000, Run: 5000, Total: 14_002},
 			{Site: "small", Size: 2048, Bandwidth: 1e7, Refusal: &grid.Refusal{Reason: "too few processors", Asked: "16", Available: "8"}},
 			{Site: "arm", Refusal: &grid.Refusal{Reason: "wrong architecture", Asked: "x86_64", Available: "arm"}},
 			{Site: "mute", Refusal: &grid.Refusal{Reason: "no answer"}},

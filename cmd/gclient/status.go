@@ -63,6 +63,7 @@ func printStatus(w io.Writer, s *api.Status) error {
 	line("at", string(s.Owner))
 	line("queue", string(s.Queue))
 	line("processes", strconv.Itoa(s.Processes))
+	demandLines(s.Demand, line)
 	walltime := span(s.WalltimeS)
 	if s.WalltimeDefaulted {
 		walltime += " (the site's default: the document names none)"

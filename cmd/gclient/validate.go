@@ -20,6 +20,8 @@ type verdict struct {
 	Errors    []string         `json:"errors"` // FILE:LINE:COL: MESSAGE
 	Name      string           `json:"name"`
 	Processes int              `json:"processes"`
+	Demand    *api.Demand      `json:"demand"` // null if it is not valid
+	Queue     grid.QueueName   `json:"queue"`
 	WalltimeS *float64         `json:"walltime_s"` // null: the site's default
 	Uploads   []api.WantedFile `json:"uploads"`
 	Outputs   []returned       `json:"outputs"`
@@ -82,6 +84,8 @@ func (v *verdict) fill(d *document) {
 	v.Valid = true
 	v.Name = job.Name
 	v.Processes = job.Demand.Processes()
+	demand := api.NewDemand(job.Demand)
+	v.Demand, v.Queue = &demand, job.Queue
 	if job.Walltime > 0 {
 		s := job.Walltime.Seconds()
 		v.WalltimeS = &s
@@ -97,10 +101,17 @@ func (v *verdict) fill(d *document) {
 func (v *verdict) print(w io.Writer) error {
 	t := cli.Table(w)
 	fmt.Fprintf(t, "%s\tis valid\n", v.File)
-	if v.Name != "" {
-		fmt.Fprintf(t, "name\t%s\n", printable(v.Name))
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(t, "%s\t%s\n", name, printable(value))
+		}
 	}
+	line("name", v.Name)
+	line("queue", string(v.Queue))
 	fmt.Fprintf(t, "processes\t%d\n", v.Processes)
+	if v.Demand != nil {
+		demandLines(*v.Demand, line)
+	}
 	walltime := "the site's default: the document names none"
 	if v.WalltimeS != nil {
 		walltime = span(*v.WalltimeS)

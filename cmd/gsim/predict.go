@@ -14,8 +14,8 @@ import (
 const predictHelp = `Predict replays a log as 'gsim replay' does, and after the pass at each arrival it
 estimates when the job that came will start, if it must wait: the policy is run forward
 from what is known then. Jobs end when they are believed to end, while the scheduler's
-own reservations rest on the requested times. No later arrival is known. At the end
-the estimates are compared with what came.
+own reservations rest on the requested times. No later arrival is known; what comes in
+the same second is. At the end the estimates are compared with what came.
 
 What run times are believed in (--runtime):
   requested    those that were requested
@@ -25,7 +25,8 @@ What run times are believed in (--runtime):
                the one in question; the policy is run forward with each of them, and
                the median of the starts is the estimate
   actual       the run times that will come: what an oracle would say
-A belief that a job outlives is raised. None is beyond the requested time.
+A belief that a job outlives is raised. None is beyond the requested time. The jobs of
+users that the log does not name count as one user's.
 
 The answer:
   waited               jobs that had to wait, and have an estimate
@@ -39,9 +40,8 @@ const predictExample = `  gsim predict --policy easy --runtime best SDSC-SP2-500
 // predictFlags are what gsim predict is told.
 type predictFlags struct {
 	logFlags
-	method    string
-	estimates string
-	json      bool
+	method string
+	json   bool
 }
 
 func newPredict() *cobra.Command {
@@ -57,7 +57,7 @@ func newPredict() *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.method, "runtime", "", "believe in the run times of `HOW`: "+strings.Join(replay.Methods, ", "))
-	cmd.Flags().StringVar(&f.estimates, "estimates", "", "write the estimates to `FILE`, as \"job<TAB>time<TAB>estimate<TAB>start\" lines")
+	cmd.Flags().String("estimates", "", "write the estimates to `FILE`, as \"job<TAB>time<TAB>estimate<TAB>start\" lines")
 	cmd.Flags().BoolVar(&f.json, "json", false, "answer in JSON")
 	return cmd
 }
@@ -78,20 +78,23 @@ func (f *predictFlags) run(cmd *cobra.Command, path string) error {
 	if err := replay.CheckMethod(f.method); err != nil {
 		return cli.BadUsage("%v", err)
 	}
-	p, log, changes, err := f.read(cmd, path, true)
+	p, log, changes, err := f.read(cmd, path, replay.NeedsLimits(f.method))
 	if err != nil {
 		return err
 	}
+	file, err := openAnswer(cmd, "estimates")
+	if err != nil {
+		return err
+	}
+	defer file.close()
 	bar := newProgress(cmd.ErrOrStderr(), len(log.Jobs))
 	all, err := replay.Predict(cmd.Context(), log, p, f.method, bar.at)
 	bar.done()
 	if err != nil {
 		return interrupted(err)
 	}
-	if f.estimates != "" {
-		if err := writeFile(f.estimates, func(w io.Writer) error { return replay.WriteEstimates(w, log, all) }); err != nil {
-			return err
-		}
+	if err := file.write(func(w io.Writer) error { return replay.WriteEstimates(w, log, all) }); err != nil {
+		return err
 	}
 	a := accuracy{Policy: p.String(), RunTime: f.method, Jobs: len(log.Jobs), Accuracy: replay.Judge(all), Normalised: changes}
 	if f.json {
@@ -107,8 +110,8 @@ func (a accuracy) print(w io.Writer) error {
 		{"jobs", fmt.Sprint(a.Jobs)},
 		{"waited", fmt.Sprint(a.Waited)},
 		{"absolute error, mean", fmt.Sprintf("%.1f s", a.Mean)},
-		{"absolute error, median", fmt.Sprintf("%d s", a.Median)},
-		{"absolute error, p90", fmt.Sprintf("%d s", a.P90)},
+		{"absolute error, median", fmt.Sprintf("%.0f s", a.Median)},
+		{"absolute error, p90", fmt.Sprintf("%.0f s", a.P90)},
 		{"within 60 s", fmt.Sprintf("%.2f %%", 100*a.Within60)},
 		{"within 600 s", fmt.Sprintf("%.2f %%", 100*a.Within600)},
 		{"too early", fmt.Sprintf("%.2f %%", 100*a.TooEarly)},

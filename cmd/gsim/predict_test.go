@@ -42,6 +42,19 @@ func TestPredictAnswers(t *testing.T) {
 	}
 }
 
+// A requested time that nobody looks at may be unknown.
+func TestPredictWithoutRequestedTimes(t *testing.T) {
+	t.Parallel()
+	path := writeLog(t, "; MaxProcs: 1\n1 10 -1 8 1 -1 -1 -1 -1 -1 1 -1 -1 -1 -1 1 -1 -1\n2 11 -1 8 1 -1 -1 -1 -1 -1 1 -1 -1 -1 -1 1 -1 -1\n")
+	code, out, errs := gsim(t.Context(), "predict", "--policy", "fcfs", "--runtime", "actual", "--json", path)
+	if code != 0 || !strings.Contains(out, `"waited": 1,`) || !strings.Contains(out, `"mean_absolute_error_s": 0,`) {
+		t.Errorf("exit code %d, %s%s", code, out, errs)
+	}
+	if code, _, errs := gsim(t.Context(), "predict", "--policy", "easy", "--runtime", "actual", path); code != cli.No {
+		t.Errorf("easy: exit code %d, %s", code, errs)
+	}
+}
+
 func TestPredictRefuses(t *testing.T) {
 	t.Parallel()
 	path := writeLog(t, threeJobs)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -52,8 +51,7 @@ const replayExample = `  gsim replay --policy easy KTH-SP2-5000.swf.gz
 // replayFlags are what gsim replay is told.
 type replayFlags struct {
 	logFlags
-	starts string
-	json   bool
+	json bool
 }
 
 func newReplay() *cobra.Command {
@@ -68,7 +66,7 @@ func newReplay() *cobra.Command {
 		RunE:                  func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.starts, "starts", "", "write the start of each job to `FILE`, as \"job<TAB>start\" lines")
+	cmd.Flags().String("starts", "", "write the start of each job to `FILE`, as \"job<TAB>start\" lines")
 	cmd.Flags().BoolVar(&f.json, "json", false, "answer in JSON")
 	return cmd
 }
@@ -86,14 +84,17 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	file, err := openAnswer(cmd, "starts")
+	if err != nil {
+		return err
+	}
+	defer file.close()
 	r, err := replayed(cmd.Context(), cmd.ErrOrStderr(), log, p)
 	if err != nil {
 		return err
 	}
-	if f.starts != "" {
-		if err := writeFile(f.starts, func(w io.Writer) error { return replay.WriteStarts(w, log, r) }); err != nil {
-			return err
-		}
+	if err := file.write(func(w io.Writer) error { return replay.WriteStarts(w, log, r) }); err != nil {
+		return err
 	}
 	a := answer{Policy: p.String(), Procs: log.Procs, Measures: replay.Measure(log, r), Normalised: changes}
 	if f.json {
@@ -141,21 +142,4 @@ func printRows(w io.Writer, rows [][2]string) error {
 		}
 	}
 	return t.Flush()
-}
-
-// writeFile makes a file with what write writes; where that fails there is an error.
-func writeFile(path string, write func(io.Writer) error) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("making the file of the answer: %w", err)
-	}
-	defer func() {
-		if e := f.Close(); err == nil {
-			err = e
-		}
-	}()
-	if err := write(f); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
 }

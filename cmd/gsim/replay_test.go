@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -99,6 +101,7 @@ func TestReplayRefuses(t *testing.T) {
 	t.Parallel()
 	path := writeLog(t, threeJobs)
 	bad := writeLog(t, threeJobs+"7 15\n")
+	empty := writeLog(t, "")
 	bare := writeLog(t, strings.TrimPrefix(threeJobs, "; MaxProcs: 2\n"))
 	for _, c := range []struct {
 		args []string
@@ -112,6 +115,9 @@ func TestReplayRefuses(t *testing.T) {
 		{[]string{"--policy", "easy", "--procs", "0", path}, cli.Usage, "--procs 0"},
 		{[]string{"--policy", "easy", "--partition", "-1", path}, cli.Usage, "--partition -1"},
 		{[]string{"--policy", "easy", bare}, cli.Usage, "give --procs N"},
+		{[]string{"--policy", "easy", "--starts", "", path}, cli.Usage, "--starts: name a file"},
+		{[]string{"--policy", "easy", "--starts", "/dev/full", path}, cli.Failed, "writing /dev/full: "},
+		{[]string{"--policy", "easy", empty}, cli.No, "the log has no jobs"},
 		{[]string{"--policy", "easy", bad}, cli.No, bad + ": line 5: 2 fields, not 18"},
 		{[]string{"--policy", "easy", "--procs", "1", path}, cli.No, "line 3: the job has 2 processors, and the machine 1"},
 		{[]string{"--policy", "easy", path + ".gz"}, cli.Failed, "no such file"},
@@ -132,6 +138,37 @@ func TestReplayIsInterrupted(t *testing.T) {
 	code, _, errs := gsim(ctx, "replay", "--policy", "easy", writeLog(t, threeJobs))
 	if code != cli.Failed || errs != "gsim: interrupted\n" {
 		t.Errorf("exit code %d, %q", code, errs)
+	}
+}
+
+// A file keeps what it held until there is an answer; one that was not there is not made.
+func TestAnswerFile(t *testing.T) {
+	t.Parallel()
+	log := writeLog(t, threeJobs)
+	old := writeLog(t, strings.Repeat("an old and longer answer\n", 9))
+	fresh := old + ".new"
+	for _, path := range []string{old, fresh} {
+		before, _ := os.ReadFile(path)
+		cmd := newReplay()
+		if err := cmd.Flags().Set("starts", path); err != nil {
+			t.Fatal(err)
+		}
+		file, err := openAnswer(cmd, "starts")
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.close() // the work was interrupted
+		if after, err := os.ReadFile(path); string(after) != string(before) || errors.Is(err, fs.ErrNotExist) != (path == fresh) {
+			t.Errorf("without an answer: %q, %v", after, err)
+		}
+	}
+	for _, path := range []string{old, fresh} {
+		if code, _, errs := gsim(t.Context(), "replay", "--policy", "easy", "--starts", path, log); code != 0 {
+			t.Errorf("exit code %d, %q", code, errs)
+		}
+		if text, err := os.ReadFile(path); err != nil || string(text) != "#job\tstart\n1\t10\n2\t18\n7\t13\n" {
+			t.Errorf("%q, %v", text, err)
+		}
 	}
 }
 

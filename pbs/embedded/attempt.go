@@ -56,7 +56,8 @@ func (s *System) checkSubmission(sub grid.Submission) error {
 	for i := range up {
 		up[i].Down = false
 	}
-	if r := plan.Refuse(s.config.Site, up, sub.Job.Demand); r != nil {
+	if r := plan.Refuse(plan.Snapshot{Site: s.config.Site, Nodes: up, Queues: s.config.Queues},
+		plan.Question{Demand: sub.Job.Demand, Queue: sub.Job.Queue, Limit: sub.Limit}); r != nil {
 		return fmt.Errorf("%w: site %s can never run it: %s (asked %s, available %s)",
 			grid.ErrInvalid, s.config.Site.Name, r.Reason, r.Asked, r.Available)
 	}
@@ -70,7 +71,7 @@ func (s *System) specify(sub grid.Submission) *supervise.Spec {
 		Limit: sub.Limit, Expected: max(sub.Expected, 0), Age: sub.Age,
 		Arrived: control.Now(), Sequence: s.sequence, Grace: grid.Span(s.config.Grace),
 		Site: s.config.Site.Name, Path: s.config.Path, Base: s.base,
-		Demand: sub.Job.Demand, Program: sub.Job.Program,
+		Demand: sub.Job.Demand, Queue: sub.Job.Queue, Program: sub.Job.Program,
 	}
 }
 

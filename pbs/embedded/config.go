@@ -17,7 +17,12 @@ import (
 type Config struct {
 	Site  grid.Site
 	Nodes []plan.Node // as declared; more cores than the machine has is allowed
-	Spool string      // absolute folder, made if absent; one system at a time uses it
+	// Queues are partitions of the nodes; a job that names none may go to all nodes.
+	Queues []plan.Queue
+	// Policy decides who starts. A pass knows nothing of the one before but who was
+	// overtaken: reservations are made anew in each, under ConsCompress as well.
+	Policy plan.Policy
+	Spool  string // absolute folder, made if absent; one system at a time uses it
 	// Supervisor is the command before the SPECFILE; nil is this program and "supervise".
 	Supervisor []string
 	// Changed is called, from any goroutine, whenever the progress of an attempt may
@@ -81,13 +86,54 @@ func (c Config) Validate() error {
 			return fmt.Errorf("%w: two nodes are called %s", grid.ErrInvalid, n.Name)
 		}
 		seen[n.Name] = true
+		if err := checkNode(n); err != nil {
+			return fmt.Errorf("%w: node %s: %w", grid.ErrInvalid, n.Name, err)
+		}
 		if n.Cores < 1 || n.Cores > grid.MaxProcesses || n.Memory < 0 {
 			return fmt.Errorf("%w: node %s declares %d cores and %d bytes of memory: cores are 1 to %d, memory is not negative",
 				grid.ErrInvalid, n.Name, n.Cores, n.Memory, grid.MaxProcesses)
 		}
 	}
+	if err := c.checkQueues(); err != nil {
+		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
+	}
 	if c.Grace < 0 || c.MaxQueue < 0 {
 		return fmt.Errorf("%w: grace %v and max queue %d must not be negative", grid.ErrInvalid, c.Grace, c.MaxQueue)
+	}
+	return nil
+}
+
+// checkNode says what is wrong with what a node has beside cores and memory.
+func checkNode(n plan.Node) error {
+	if err := grid.CheckResources(n.Resources); err != nil {
+		return err
+	}
+	if !(n.Speed >= 0 && n.Speed <= maxSpeed) {
+		return fmt.Errorf("its speed is %v: write one above 0 and at most %d, or leave it out", n.Speed, maxSpeed)
+	}
+	return grid.CheckProperties(n.Properties)
+}
+
+const maxSpeed = 1000
+
+func (c Config) checkQueues() error {
+	seen := map[grid.QueueName]bool{}
+	for _, q := range c.Queues {
+		if err := grid.CheckName(string(q.Name)); err != nil {
+			return fmt.Errorf("a queue: %w", err)
+		}
+		if seen[q.Name] {
+			return fmt.Errorf("two queues are called %s", q.Name)
+		}
+		seen[q.Name] = true
+		if q.Limit < 0 || q.Limit > grid.MaxWalltime {
+			return fmt.Errorf("queue %s has a limit of %d ms: at most %d, 0 for none", q.Name, q.Limit, grid.MaxWalltime)
+		}
+		for _, i := range q.Nodes {
+			if i < 0 || i >= len(c.Nodes) {
+				return fmt.Errorf("queue %s has the node number %d: there are %d nodes", q.Name, i, len(c.Nodes))
+			}
+		}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"gbroker/pbs/embedded"
 	"gbroker/pbs/embedded/supervise"
 	"gbroker/pbs/pbstest"
+	"gbroker/plan"
 )
 
 // quick is this test's own binary as supervisor, which importing the package makes
@@ -22,7 +23,8 @@ func quick(t testing.TB) []string {
 
 func open(t testing.TB, s pbstest.Setup) pbs.System {
 	system, err := embedded.New(embedded.Config{
-		Site: s.Site, Nodes: s.Nodes, Spool: s.Spool, Grace: s.Grace, Changed: s.Changed, Supervisor: quick(t),
+		Policy: plan.Policy{Kind: plan.EASY},
+		Site:   s.Site, Nodes: s.Nodes, Spool: s.Spool, Grace: s.Grace, Changed: s.Changed, Supervisor: quick(t),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -105,7 +105,7 @@ func (s *System) sharesOf(spec *supervise.Spec) []plan.Share {
 				zap.Stringer("attempt", spec.ID), zap.String("node", string(h.Node)))
 			continue
 		}
-		shares = append(shares, plan.Share{Node: i, Processes: h.Processes, Cores: h.Cores, Memory: h.Memory})
+		shares = append(shares, plan.Share{Node: i, Processes: h.Processes, Cores: h.Cores, Memory: h.Memory, Resources: h.Resources})
 	}
 	return shares
 }
@@ -115,7 +115,7 @@ func (s *System) place(e *entry, shares []plan.Share) {
 	e.shares, e.spec.Shares = shares, nil
 	for _, h := range shares {
 		e.spec.Shares = append(e.spec.Shares, supervise.Share{
-			Node: s.config.Nodes[h.Node].Name, Processes: h.Processes, Cores: h.Cores, Memory: h.Memory,
+			Node: s.config.Nodes[h.Node].Name, Processes: h.Processes, Cores: h.Cores, Memory: h.Memory, Resources: h.Resources,
 		})
 	}
 }

@@ -58,6 +58,14 @@ func (s *System) choose() []*entry {
 		s.place(e, p.Shares)
 		chosen = append(chosen, e)
 	}
+	starts := 0
+	for _, e := range slices.Backward(ready) {
+		if e.waiting {
+			e.overtaken += starts
+		} else {
+			starts++
+		}
+	}
 	s.queue = slices.DeleteFunc(s.queue, func(e *entry) bool { return !e.waiting })
 	s.busy = append(s.busy, chosen...)
 	return chosen

@@ -41,12 +41,14 @@ var _ pbs.System = (*System)(nil)
 
 // entry is a job that waits or runs.
 type entry struct {
-	spec     *supervise.Spec
-	waiting  bool
-	started  grid.Tick
-	shares   []plan.Share
-	failures int       // starts that did not get as far as the token
-	pause    time.Time // not started before
+	spec    *supervise.Spec
+	waiting bool
+	// overtaken is how many that stood behind it were started while it waited.
+	overtaken int
+	started   grid.Tick
+	shares    []plan.Share
+	failures  int       // starts that did not get as far as the token
+	pause     time.Time // not started before
 }
 
 // rank orders the queue: older first.
@@ -138,7 +140,7 @@ func (s *System) Attempts(context.Context) ([]grid.AttemptID, error) {
 
 func (s *System) snapshot(queue []*entry) plan.Snapshot {
 	shot := plan.Snapshot{
-		At: control.Now(), Site: s.config.Site, Nodes: s.config.Nodes,
+		At: control.Now(), Site: s.config.Site, Policy: s.config.Policy, Nodes: s.config.Nodes, Queues: s.config.Queues,
 		Running: make([]plan.Running, 0, len(s.busy)), Waiting: make([]plan.Waiting, 0, len(queue)),
 	}
 	for _, e := range s.busy {
@@ -147,7 +149,9 @@ func (s *System) snapshot(queue []*entry) plan.Snapshot {
 		})
 	}
 	for _, e := range queue {
-		shot.Waiting = append(shot.Waiting, plan.Waiting{Job: e.spec.ID.Job, Demand: e.spec.Demand, Limit: e.spec.Limit})
+		shot.Waiting = append(shot.Waiting, plan.Waiting{
+			Job: e.spec.ID.Job, Demand: e.spec.Demand, Queue: e.spec.Queue, Limit: e.spec.Limit, Overtaken: e.overtaken,
+		})
 	}
 	return shot
 }

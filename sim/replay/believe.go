@@ -16,6 +16,8 @@ import (
 //	ratio      as the user's jobs that ended made use of what they requested
 //	best       a spread, by likeness to what ended: see plan.RunTimes
 //	actual     as they will: what an oracle would say
+//
+// The jobs of users that the log does not name count as one user's.
 var Methods = []string{"requested", "last2", "ratio", "best", "actual"}
 
 // believer believes in run times. It learns from what ended.
@@ -49,6 +51,9 @@ func newBeliever(method string) (b believer, draws int, err error) {
 	}
 	return nil, 0, fmt.Errorf("there is no way %q to believe in run times; there are %s", method, strings.Join(Methods, ", "))
 }
+
+// NeedsLimits tells whether a method looks at requested times.
+func NeedsLimits(method string) bool { return method != "actual" }
 
 // CheckMethod tells whether method is one of Methods.
 func CheckMethod(method string) error {

@@ -176,6 +176,9 @@ func (r *reader) normalise(j *Job) bool {
 // finish does what needs the whole log.
 func (r *reader) finish() (*Log, error) {
 	log := &Log{Procs: r.size(), Jobs: r.jobs}
+	if r.changes.Read == 0 {
+		return nil, r.noJobs()
+	}
 	if log.Procs == 0 {
 		return nil, NoSize
 	}
@@ -183,7 +186,8 @@ func (r *reader) finish() (*Log, error) {
 		return nil, err
 	}
 	if len(log.Jobs) == 0 {
-		return nil, bad(0, "the log has no jobs")
+		return nil, bad(0, "none of the %d jobs can run: %d are without processors, %d too large for %d processors, %d without run time",
+			r.changes.Read, r.changes.NoProcessors, r.changes.TooLarge, log.Procs, r.changes.NoRunTime)
 	}
 	if r.Normalise {
 		slices.SortStableFunc(log.Jobs, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
@@ -199,6 +203,13 @@ func (r *reader) finish() (*Log, error) {
 	}
 	slices.SortFunc(log.Jobs, func(a, b Job) int { return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.ID, b.ID)) })
 	return log, nil
+}
+
+func (r *reader) noJobs() error {
+	if r.Partition != Unknown {
+		return bad(0, "the log has no jobs of partition %d", r.Partition)
+	}
+	return bad(0, "the log has no jobs")
 }
 
 // fit looks for jobs that the machine can not hold.

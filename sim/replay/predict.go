@@ -13,7 +13,8 @@ import (
 )
 
 // Estimate is when a job that had to wait was expected to start, and when it did. It
-// was made at At, after the pass at the job's arrival, with what was known then.
+// was made at At, after the pass at the job's arrival, with what was known then: that
+// is all jobs that came up to and in that second, those behind it in the log too.
 type Estimate struct {
 	Job                 int // of Log.Jobs
 	At, Expected, Start int64
@@ -47,8 +48,9 @@ func Predict(ctx context.Context, log *Log, p plan.Policy, method string, progre
 	for i := range m.starts {
 		m.starts[i] = Unknown
 	}
-	for steps := 0; ; steps++ {
-		if steps&(1<<6-1) == 0 {
+	for work := lookAfter; ; work += m.work() {
+		if work >= lookAfter {
+			work = 0
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
@@ -151,12 +153,12 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Accuracy is how good estimates were.
+// Accuracy is [plan.Accuracy] in JSON.
 type Accuracy struct {
 	Waited    int     `json:"waited"`
 	Mean      float64 `json:"mean_absolute_error_s"`
-	Median    int64   `json:"median_absolute_error_s"` // nearest rank
-	P90       int64   `json:"p90_absolute_error_s"`    // nearest rank
+	Median    float64 `json:"median_absolute_error_s"` // nearest rank
+	P90       float64 `json:"p90_absolute_error_s"`    // nearest rank
 	Within60  float64 `json:"within_60s"`              // share
 	Within600 float64 `json:"within_600s"`             // share
 	TooEarly  float64 `json:"too_early"`               // share: the job started later than expected
@@ -164,32 +166,11 @@ type Accuracy struct {
 
 // Judge compares estimates with what came.
 func Judge(all []Estimate) Accuracy {
-	a := Accuracy{Waited: len(all)}
-	if len(all) == 0 {
-		return a
-	}
-	errs := make([]int64, len(all))
-	var sum, in60, in600, early float64
+	list := make([]plan.Outcome, len(all))
 	for i, e := range all {
-		off := e.Expected - e.Start
-		if off < 0 {
-			early++
-			off = -off
-		}
-		errs[i] = off
-		sum += float64(off)
-		if off <= 60 {
-			in60++
-		}
-		if off <= 600 {
-			in600++
-		}
+		list[i] = plan.Outcome{Expected: grid.Tick(e.Expected) * grid.Second, Start: grid.Tick(e.Start) * grid.Second}
 	}
-	slices.Sort(errs)
-	n := float64(len(all))
-	a.Mean, a.Median, a.P90 = sum/n, nearestRank(errs, 50), nearestRank(errs, 90)
-	a.Within60, a.Within600, a.TooEarly = in60/n, in600/n, early/n
-	return a
+	return Accuracy(plan.Judge(list))
 }
 
 // WriteEstimates writes "job<TAB>time<TAB>estimate<TAB>start" lines below a line that

@@ -88,7 +88,7 @@ func TestOnlyThePastIsUsed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		log := drawLog(t)
-		text := rapid.SampledFrom([]string{"fcfs", "firstfit:2", "easy", "easy:2:sjf", "easysjbf", "cons-rebuild", "cons-compress"}).Draw(t, "policy")
+		text := rapid.SampledFrom([]string{"fcfs", "firstfit", "firstfit:2", "easy", "easy:4", "easy:1:largest", "easy:2:sjf", "easysjbf", "cons-rebuild", "cons-compress"}).Draw(t, "policy")
 		method := rapid.SampledFrom([]string{"requested", "last2", "ratio", "best"}).Draw(t, "method")
 		run := func(log *Log) ([]Estimate, []int64) {
 			p, err := plan.ParsePolicy(text)

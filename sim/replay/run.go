@@ -19,8 +19,9 @@ type Result struct {
 func Run(ctx context.Context, log *Log, p plan.Policy, progress func(came int)) (*Result, error) {
 	began := time.Now()
 	m := newMachine(log, p)
-	for steps := 0; ; steps++ {
-		if steps&(1<<6-1) == 0 {
+	for work := lookAfter; ; work += m.work() {
+		if work >= lookAfter {
+			work = 0
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
@@ -34,6 +35,17 @@ func Run(ctx context.Context, log *Log, p plan.Policy, progress func(came int)) 
 		}
 		m.step(now)
 	}
+}
+
+// lookAfter is how much work is done between two looks at what goes on outside: some
+// tens of microseconds of it, or one step if that takes longer.
+const lookAfter = 1 << 14
+
+// work is about what a step takes at most. Where a plan is made anew each of those who
+// wait is tried on the reservations of all others.
+func (m *machine) work() int {
+	n := m.scheduler.Waiting()
+	return 1<<8 + n*n/16
 }
 
 // machine is the world of a scheduler: the jobs that come, and those that run.

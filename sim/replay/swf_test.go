@@ -42,7 +42,8 @@ func TestBadLogs(t *testing.T) {
 	t.Parallel()
 	good := swfLine("1", "0", "5", "2", "9")
 	for _, c := range []struct{ text, want string }{
-		{"", "does not say how many processors"},
+		{"", "the log has no jobs"},
+		{good, "does not say how many processors"},
 		{head, "the log has no jobs"},
 		{head + "1 0 -1 5\n", "line 2: 4 fields, not 18"},
 		{head + strings.TrimSpace(good) + " 7\n", "line 2: more than 18 fields"},
@@ -182,6 +183,19 @@ func TestNormalise(t *testing.T) {
 			t.Errorf("%+v, want %+v", changes, wantChanges)
 		}
 	}
+	for _, c := range []struct {
+		text string
+		o    Options
+		want string
+	}{
+		{head + swfLine("1", "0", "0", "2", "9") + swfLine("2", "0", "5", "9", "9"), Options{Partition: Unknown, Normalise: true},
+			"none of the 2 jobs can run: 0 are without processors, 1 too large for 8 processors, 1 without run time"},
+		{text, Options{Partition: 77, Normalise: true}, "the log has no jobs of partition 77"},
+	} {
+		if _, _, err := Read(strings.NewReader(c.text), c.o); err == nil || err.Error() != c.want {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
 	if _, _, err := Read(strings.NewReader(head+swfLine("1", "-1", "5", "2", "9")), Options{Partition: Unknown, Normalise: true}); err == nil {
 		t.Error("a job without submit time is normalised to what?")
 	}
@@ -197,13 +211,12 @@ func TestRealLogs(t *testing.T) {
 	}
 	for _, path := range all {
 		if strings.Contains(path, "METACENTRUM") {
-			sizes := []int32{8, 16, 10, 80, 32, 64, 148, 70, 20, 6, 92, 152, 64, 44}
 			jobs := 0
-			for i, procs := range sizes {
+			for i, procs := range partitions {
 				jobs += len(readLog(t, path, Options{Procs: procs, Partition: int64(i + 1), Normalise: true}).Jobs)
 			}
 			if jobs < 99_000 {
-				t.Errorf("%s: %d jobs in %d partitions", path, jobs, len(sizes))
+				t.Errorf("%s: %d jobs in %d partitions", path, jobs, len(partitions))
 			}
 			continue
 		}

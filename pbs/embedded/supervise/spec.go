@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,12 @@ import (
 // Records "key=value" that each end with a zero byte, so that all else stands
 // as it is: first "gbroker-spec=1" (the version), last "end=". Records of a list
 // repeat. Unknown keys are refused, as is a file that does not end with "end=".
+//
+//	chunk=COUNT PROCESSES CORES MEMORY [RESOURCE=AMOUNT …]
+//	share=NODE PROCESSES CORES MEMORY [RESOURCE=AMOUNT …]
+//	property=NAME      a list
+//	exclusive=1        left out where false
+//	queue=NAME         left out where there is none
 type Spec struct {
 	ID            grid.AttemptID
 	Name          string
@@ -33,6 +40,7 @@ type Spec struct {
 	Path          string   // where a parallel program's starter is searched
 	Base          []string // NAME=VALUE, the environment under the job's own variables
 	Demand        grid.Demand
+	Queue         grid.QueueName
 	Program       grid.Program
 	Shares        []Share // where it runs; empty while it waits
 }
@@ -42,6 +50,7 @@ type Share struct {
 	Node             grid.NodeName
 	Processes, Cores int
 	Memory           int64
+	Resources        []grid.Resource
 }
 
 // MaxSpec bounds a SPECFILE, in bytes; the kernel would not take more arguments.
@@ -72,17 +81,33 @@ func (s *Spec) Encode() ([]byte, error) {
 	w.text("architecture", s.Demand.Architecture)
 	w.text("system", s.Demand.System)
 	for _, c := range s.Demand.Chunks {
-		w.text("chunk", fmt.Sprint(c.Count, c.Processes, c.Cores, c.Memory))
+		w.text("chunk", fmt.Sprint(c.Count, c.Processes, c.Cores, c.Memory)+words(c.Resources))
+	}
+	w.texts("property", s.Demand.Properties)
+	if s.Demand.Exclusive {
+		w.number("exclusive", 1)
+	}
+	if s.Queue != "" {
+		w.text("queue", string(s.Queue))
 	}
 	w.program(&s.Program)
 	for _, h := range s.Shares {
-		w.text("share", fmt.Sprint(h.Node, " ", h.Processes, " ", h.Cores, " ", h.Memory))
+		w.text("share", fmt.Sprint(h.Node, " ", h.Processes, " ", h.Cores, " ", h.Memory)+words(h.Resources))
 	}
 	w.text("end", "")
 	if w.err == nil && w.b.Len() > MaxSpec {
 		w.err = fmt.Errorf("%w: the job's arguments and environment take %d bytes: at most %d", grid.ErrInvalid, w.b.Len(), MaxSpec)
 	}
 	return []byte(w.b.String()), w.err
+}
+
+// words writes named resources behind the numbers of a record.
+func words(list []grid.Resource) string {
+	var b strings.Builder
+	for _, r := range list {
+		fmt.Fprintf(&b, " %s=%d", r.Name, r.Amount)
+	}
+	return b.String()
 }
 
 type writer struct {
@@ -159,6 +184,9 @@ func (s *Spec) check() error {
 	if s.Work == "" || s.Work[0] != '/' || s.Control == "" || s.Control[0] != '/' {
 		return errors.New("work and control must be absolute")
 	}
+	if err := grid.CheckProperties(s.Demand.Properties); err != nil {
+		return err
+	}
 	if s.Limit <= 0 || s.Grace < 0 {
 		return fmt.Errorf("limit %d and grace %d must be positive", s.Limit, s.Grace)
 	}
@@ -179,7 +207,7 @@ func newDecoder(s *Spec) *decoder {
 		Spec: s,
 		texts: map[string]*string{
 			"name": &s.Name, "work": &s.Work, "control": &s.Control, "path": &s.Path,
-			"job": (*string)(&s.ID.Job), "site": (*string)(&s.Site),
+			"job": (*string)(&s.ID.Job), "site": (*string)(&s.Site), "queue": (*string)(&s.Queue),
 			"architecture": &s.Demand.Architecture, "system": &s.Demand.System,
 			"executable": &p.Executable, "input": &p.Input, "output": &p.Output, "error": &p.Error,
 			"directory": &p.Directory, "parallel": &p.Parallel,
@@ -207,6 +235,8 @@ func (d *decoder) set(key, value string) error {
 	case "variable":
 		name, v, _ := strings.Cut(value, "=")
 		p.Environment = append(p.Environment, grid.Variable{Name: name, Value: v})
+	case "property":
+		d.Demand.Properties = append(d.Demand.Properties, value)
 	case "chunk":
 		return d.setChunk(value)
 	case "share":
@@ -241,6 +271,10 @@ func (d *decoder) setNumber(key, value string) error {
 		d.Sequence = uint64(n)
 	case "memory-limit":
 		d.Program.MemoryLimit = n
+	case "exclusive":
+		if d.Demand.Exclusive = n == 1; n > 1 {
+			return fmt.Errorf("%d is not 0 or 1", n)
+		}
 	default:
 		return errors.New("it is unknown")
 	}
@@ -248,40 +282,49 @@ func (d *decoder) setNumber(key, value string) error {
 }
 
 func (s *Spec) setChunk(value string) error {
-	n, err := numbers(strings.Fields(value), 4)
+	n, named, err := numbers(strings.Fields(value), 4)
 	if err != nil {
 		return err
 	}
-	s.Demand.Chunks = append(s.Demand.Chunks, grid.Chunk{
-		Count: int(n[0]), Processes: int(n[1]), Cores: int(n[2]), Memory: n[3],
-	})
-	return nil
+	c := grid.Chunk{Count: int(n[0]), Processes: int(n[1]), Cores: int(n[2]), Memory: n[3], Resources: named}
+	s.Demand.Chunks = append(s.Demand.Chunks, c)
+	return c.CheckResources()
 }
 
 func (s *Spec) setShare(value string) error {
 	node, rest, _ := strings.Cut(value, " ")
-	n, err := numbers(strings.Fields(rest), 3)
+	n, named, err := numbers(strings.Fields(rest), 3)
 	if err != nil {
 		return err
 	}
 	s.Shares = append(s.Shares, Share{
-		Node: grid.NodeName(node), Processes: int(n[0]), Cores: int(n[1]), Memory: n[2],
+		Node: grid.NodeName(node), Processes: int(n[0]), Cores: int(n[1]), Memory: n[2], Resources: named,
 	})
 	return nil
 }
 
-func numbers(words []string, want int) ([]int64, error) {
-	if len(words) != want {
-		return nil, fmt.Errorf("has %d numbers, not %d", len(words), want)
-	}
-	n := make([]int64, want)
+// numbers reads as many numbers as wanted, and behind them named resources.
+func numbers(words []string, want int) (n []int64, named []grid.Resource, err error) {
+	n = make([]int64, want)
 	for i, w := range words {
-		var err error
-		if n[i], err = strconv.ParseInt(w, 10, 64); err != nil {
-			return nil, fmt.Errorf("%.40q is no number", w)
+		name, amount, is := strings.Cut(w, "=")
+		var v int64
+		if v, err = strconv.ParseInt(cmp.Or(amount, w), 10, 64); err != nil {
+			return nil, nil, fmt.Errorf("%.40q is no number", w)
+		}
+		switch {
+		case is && i >= want:
+			named = append(named, grid.Resource{Name: name, Amount: v})
+		case is || i >= want:
+			return nil, nil, fmt.Errorf("word %d is %.40q: %d numbers come first, then named resources", i+1, w, want)
+		default:
+			n[i] = v
 		}
 	}
-	return n, nil
+	if len(words) < want {
+		return nil, nil, fmt.Errorf("has %d numbers, not %d", len(words), want)
+	}
+	return n, named, nil
 }
 
 // Read reads a SPECFILE.

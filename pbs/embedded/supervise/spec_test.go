@@ -14,14 +14,18 @@ func sample() *Spec {
 		Name: "a=b\n\xff", Work: "/w", Control: "/c", Limit: 4, Expected: 5, Age: -6, Arrived: 7, Sequence: 8, Grace: 9,
 		Site: "here", Path: "/bin", Base: []string{"A=1", "B="},
 		Demand: grid.Demand{
-			Chunks:       []grid.Chunk{{Count: 1, Processes: 2, Cores: 3, Memory: 4}, {Count: 5}},
-			Architecture: "x86_64", System: "LINUX",
+			Chunks:       []grid.Chunk{{Count: 1, Processes: 2, Cores: 3, Memory: 4}, {Count: 5, Resources: []grid.Resource{{Name: "gpu:a100", Amount: 2}, {Name: "x", Amount: 1}}}},
+			Architecture: "x86_64", System: "LINUX", Properties: []string{"ib", "ssd"}, Exclusive: true,
 		},
+		Queue: "long",
 		Program: grid.Program{
 			Executable: "x", Arguments: []string{"", "=", "a=b\x01\xfe"}, Input: "i", Output: "o", Error: "e", Directory: "d",
 			Environment: []grid.Variable{{Name: "N", Value: "v=w"}, {Name: "E"}}, Parallel: "MPI", MemoryLimit: 10,
 		},
-		Shares: []Share{{Node: "n1", Processes: 1, Cores: 2, Memory: 3}},
+		Shares: []Share{
+			{Node: "n1", Processes: 1, Cores: 2, Memory: 3},
+			{Node: "n2", Processes: 1, Cores: 2, Memory: 3, Resources: []grid.Resource{{Name: "gpu:a100", Amount: 4}}},
+		},
 	}
 }
 
@@ -59,6 +63,13 @@ func TestSpecMistakes(t *testing.T) {
 		{"\x00limit=4", "\x00colour=4", "unknown"},
 		{"\x00control=/c", "\x00control=c", "absolute"},
 		{"\x00chunk=1 2", "\x00chunk=2", "3 numbers"},
+		{"\x00chunk=1 2 3 4", "\x00chunk=1 2 3 4 5", "word 5"},
+		{"\x00chunk=1 2 3 4", "\x00chunk=1 2 3 x=4", "word 4"},
+		{"gpu:a100=2 x=1", "gpu:a100=2 x=", "no number"},
+		{"gpu:a100=2 x=1", "gpu:a100=2 x=0", "0 of the resource x"},
+		{"gpu:a100=2 x=1", "x=2 x=1", "named twice"},
+		{"\x00property=ssd", "\x00property=ib", "named twice"},
+		{"\x00exclusive=1", "\x00exclusive=2", "0 or 1"},
 		{"\x00job=here.", "\x00job=", "no job identifier"},
 	} {
 		bad := strings.Replace(good, c.old, c.new, 1)

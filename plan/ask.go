@@ -1,0 +1,152 @@
+package plan
+
+import "gbroker/grid"
+
+// Horizon is how far after its snapshot a plan tells starts; what would start later
+// is refused.
+const Horizon = 10 * 366 * grid.Day
+
+// Ask is the earliest start of one more job at the end of the queue, which may
+// backfill like any other and moves nobody who is planned. Under an order that would
+// put it further ahead it may come to start sooner. It does not start where refusal
+// is not nil.
+func (p *Plan) Ask(q Question) (start grid.Tick, refusal *grid.Refusal) {
+	start, _, refusal = p.finder().ask(&q)
+	return start, refusal
+}
+
+// finder answers questions from a plan and, in a Batch, from what was answered before.
+type finder struct {
+	*Plan
+	lines  []line
+	sky    *skyline
+	booked map[int][]grid.Tick // by node: starts that were promised, of a Batch
+	ends   []grid.Tick         // and when those end, ascending
+	placer *placer
+	cand   set
+	shop   workshop
+}
+
+func (p *Plan) finder() *finder {
+	return &finder{Plan: p, lines: p.lines, sky: &p.sky, placer: newPlacer(p.ground), cand: newSet(len(p.nodes))}
+}
+
+// ask leaves the place in the placer.
+func (f *finder) ask(q *Question) (grid.Tick, *work, *grid.Refusal) {
+	f.shop.pieces, f.shop.needs = f.shop.pieces[:0], f.shop.needs[:0]
+	w := f.shop.work(f.ground, &q.Demand, q.Limit, f.class(q.Queue, &q.Demand, false))
+	if r := f.refuse(&w, q, f.placer); r != nil {
+		return 0, nil, r
+	}
+	from := max(q.NotBefore, f.at)
+	start := grid.Tick(never)
+	if from-f.at <= Horizon {
+		start = f.earliest(&w, from)
+	}
+	if start-f.at > Horizon {
+		return 0, nil, &grid.Refusal{Reason: "beyond the horizon of 10 years"}
+	}
+	return start, &w, nil
+}
+
+func (f *finder) earliest(w *work, from grid.Tick) grid.Tick {
+	if f.policy.conservative() {
+		return f.besideAll(w, from)
+	}
+	return f.atMoment(w, from)
+}
+
+// besideAll is the earliest start beside everything that is planned.
+func (f *finder) besideAll(w *work, from grid.Tick) grid.Tick {
+	for t := f.sky.next(from, w.cores, w.limit); t != never; t = f.sky.next(t, w.cores, w.limit) {
+		f.candidates(w, t, t+w.limit)
+		if f.fits(w, t, t+w.limit) {
+			return t
+		}
+		if t = f.sky.after(t); t == never {
+			break
+		}
+	}
+	return never
+}
+
+// fits looks for a place on the candidates, where nobody else ever is from t to an end.
+func (f *finder) fits(w *work, t, end grid.Tick) bool {
+	f.placer.begin(w)
+	for n := f.cand.next(0); n >= 0; n = f.cand.next(n + 1) {
+		f.lines[n].least(t, end, 0, f.placer.room)
+		if f.placer.offer(n) {
+			return true
+		}
+	}
+	return f.placer.placed()
+}
+
+// candidates are the nodes that may be free from one instant to another.
+func (f *finder) candidates(w *work, from, to grid.Tick) {
+	copy(f.cand, w.class.nodes)
+	if f.busy != nil {
+		f.busy.without(f.cand, from, to)
+	}
+}
+
+// atMoment is the earliest start, in the pass of a moment or between two, on what is
+// free then and not kept for somebody.
+func (f *finder) atMoment(w *work, from grid.Tick) grid.Tick {
+	k := f.moment(from)
+	ends := f.ends
+	for i := 0; k < len(f.moments); {
+		m := &f.moments[k]
+		t := max(from, m.at)
+		for i < len(ends) && ends[i] <= t {
+			i++
+		}
+		for {
+			if !m.barred && m.total >= w.cores && (t+w.limit <= m.shadow || m.beside >= w.cores) && f.fitsAt(w, t, m) {
+				return t
+			}
+			// Within the moment only the end of something promised gives room.
+			if i == len(ends) || k+1 < len(f.moments) && ends[i] >= f.moments[k+1].at {
+				break
+			}
+			t = ends[i]
+			i++
+		}
+		k++
+	}
+	return never
+}
+
+// fitsAt looks for a place at an instant that a moment holds.
+func (f *finder) fitsAt(w *work, t grid.Tick, m *moment) bool {
+	f.candidates(w, t, t+1)
+	f.placer.begin(w)
+	g := m.lo
+	for n := f.cand.next(0); n >= 0; n = f.cand.next(n + 1) {
+		l := &f.lines[n]
+		room := f.placer.room
+		first := l.holding(t, 0)
+		copy(room, l.free[first*f.width:])
+		for g < m.hi && int(f.guards[g].node) < n {
+			g++
+		}
+		for ; g < m.hi && int(f.guards[g].node) == n && f.guards[g].from < t+w.limit; g++ {
+			narrow(room, f.guarded[int(g)*f.width:])
+		}
+		for _, start := range f.booked[n] {
+			if t < start && start < t+w.limit {
+				narrow(room, l.free[l.holding(start, first)*f.width:])
+			}
+		}
+		if f.placer.offer(n) {
+			return true
+		}
+	}
+	return f.placer.placed()
+}
+
+func narrow(room, other []int64) {
+	for r := range room {
+		room[r] = min(room[r], other[r])
+	}
+}

@@ -1,0 +1,166 @@
+package plan
+
+import (
+	"slices"
+
+	"gbroker/grid"
+)
+
+const (
+	// unlimited is the memory of a node that declares none.
+	unlimited = int64(1) << 60
+	// muchAsked bounds sums of what is asked, so that no product overflows.
+	muchAsked = 1 << 40
+)
+
+// ground is a site in numbers. What a node has, what is free there and what a piece
+// needs are vectors of one width: cores, then memory where any node declares some,
+// then the named resources that any node has.
+type ground struct {
+	site    grid.Site
+	nodes   []Node
+	queues  []Queue
+	width   int
+	memory  int // the index of memory; 0 where it is not counted
+	named   []string
+	full    []int64 // width numbers for each node; all 0 where it is down
+	classes []*class
+}
+
+// class is the nodes that certain demands may use: those of a queue that are up, and
+// of the architecture, the system and the properties asked for.
+type class struct {
+	queue        grid.QueueName
+	arch, system string
+	properties   []string
+	nodes        set
+}
+
+func newGround(s *Snapshot) *ground {
+	g := &ground{site: s.Site, nodes: s.Nodes, queues: s.Queues, width: 1}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Memory > 0 && g.memory == 0 {
+			g.memory, g.width = 1, 2
+		}
+		for _, r := range n.Resources {
+			if !slices.Contains(g.named, r.Name) {
+				g.named = append(g.named, r.Name)
+			}
+		}
+	}
+	g.width += len(g.named)
+	g.full = make([]int64, g.width*len(s.Nodes))
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; !n.Down && n.Cores > 0 {
+			g.vector(g.full[i*g.width:(i+1)*g.width], n.Cores, n.Memory, n.Resources)
+			if g.memory > 0 && n.Memory <= 0 {
+				g.full[i*g.width+g.memory] = unlimited
+			}
+		}
+	}
+	return g
+}
+
+// vector writes amounts as a vector; false where one is of a resource no node has.
+func (g *ground) vector(into []int64, cores int, memory int64, named []grid.Resource) bool {
+	clear(into)
+	into[0] = int64(min(max(cores, 0), muchAsked))
+	if g.memory > 0 {
+		into[g.memory] = min(max(memory, 0), unlimited)
+	}
+	known := true
+	for _, r := range named {
+		i := slices.Index(g.named, r.Name)
+		if i < 0 {
+			known = known && r.Amount <= 0
+			continue
+		}
+		into[g.width-len(g.named)+i] += min(max(r.Amount, 0), muchAsked)
+	}
+	return known
+}
+
+func (g *ground) up(n int) bool { return g.full[n*g.width] > 0 }
+
+// of is what node n has.
+func (g *ground) of(n int) []int64 { return g.full[n*g.width : (n+1)*g.width] }
+
+// class finds the nodes for a demand; keep remembers a class that is new.
+func (g *ground) class(queue grid.QueueName, d *grid.Demand, keep bool) *class {
+	for _, c := range g.classes {
+		if c.queue == queue && c.arch == d.Architecture && c.system == d.System && slices.Equal(c.properties, d.Properties) {
+			return c
+		}
+	}
+	c := &class{queue: queue, arch: d.Architecture, system: d.System, properties: d.Properties, nodes: newSet(len(g.nodes))}
+	for n := range g.nodes {
+		if g.up(n) && g.suits(n, d) {
+			c.nodes.add(n)
+		}
+	}
+	if queue != "" {
+		g.narrow(c.nodes, queue)
+	}
+	if keep {
+		g.classes = append(g.classes, c)
+	}
+	return c
+}
+
+// narrow leaves the nodes of a queue.
+func (g *ground) narrow(nodes set, queue grid.QueueName) {
+	q := g.queue(queue)
+	switch {
+	case q == nil:
+		clear(nodes)
+	case q.Nodes != nil:
+		of := newSet(len(g.nodes))
+		for _, n := range q.Nodes {
+			if n >= 0 && n < len(g.nodes) {
+				of.add(n)
+			}
+		}
+		for w := range nodes {
+			nodes[w] &= of[w]
+		}
+	}
+}
+
+func (g *ground) queue(name grid.QueueName) *Queue {
+	for i := range g.queues {
+		if g.queues[i].Name == name {
+			return &g.queues[i]
+		}
+	}
+	return nil
+}
+
+// suits tells whether a node is of the kind a demand asks for.
+func (g *ground) suits(n int, d *grid.Demand) bool {
+	return (d.Architecture == "" || d.Architecture == g.architecture(n)) &&
+		(d.System == "" || d.System == g.system(n)) && g.carries(n, d.Properties)
+}
+
+func (g *ground) architecture(n int) string {
+	if a := g.nodes[n].Architecture; a != "" {
+		return a
+	}
+	return g.site.Architecture
+}
+
+func (g *ground) system(n int) string {
+	if s := g.nodes[n].System; s != "" {
+		return s
+	}
+	return g.site.System
+}
+
+func (g *ground) carries(n int, properties []string) bool {
+	for _, p := range properties {
+		if !slices.Contains(g.nodes[n].Properties, p) {
+			return false
+		}
+	}
+	return true
+}

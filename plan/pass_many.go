@@ -1,0 +1,145 @@
+package plan
+
+import "gbroker/grid"
+
+// keptReservations are those of EASY with several and of the conservative policies.
+// As long as everything ends when it was promised to, making them anew would find the
+// same instants and the same nodes: what came in between only took room elsewhere,
+// and of fewer nodes the first ones with room are still the same. So they are kept.
+type keptReservations struct {
+	of     []reserved // by position in the queue
+	order  []int32    // positions that have one, ascending; some have started
+	active int
+	due    agenda // starts, by position; some are out of date
+}
+
+type reserved struct {
+	at     grid.Tick
+	lo, hi int32
+	active bool
+}
+
+// reserveInOrder is the pass of EASY with several reservations and of the
+// conservative policies.
+func (e *schedule) reserveInOrder() {
+	k := &e.kept
+	if len(k.of) != len(e.queue.jobs) {
+		k.of = make([]reserved, len(e.queue.jobs))
+	}
+	if e.early {
+		if e.policy.Kind == ConsCompress {
+			e.compress()
+		} else {
+			e.unreserve()
+		}
+	}
+	e.startDue()
+	e.reserveNext()
+	if !e.policy.conservative() {
+		e.startAll(false)
+	}
+}
+
+// startDue starts every job whose reservation is now.
+func (e *schedule) startDue() {
+	k := &e.kept
+	for k.due.first() <= e.now {
+		d := k.due.pop()
+		r := &k.of[d.id]
+		if !r.active || r.at != d.at {
+			continue
+		}
+		r.active = false
+		k.active--
+		e.expect(r.lo, r.hi, -1)
+		e.begin(e.queue.jobs[d.id], r.lo, r.hi)
+	}
+}
+
+// reserveNext starts who fits, else gives a reservation, while there are any.
+func (e *schedule) reserveNext() {
+	for e.policy.conservative() || e.kept.active < e.policy.reservations() {
+		p := e.queue.head()
+		if p < 0 {
+			return
+		}
+		job := e.queue.jobs[p]
+		at := e.earliest(&e.works[job], e.now)
+		e.leave(p)
+		switch at {
+		case never: // it cannot start, and blocks nobody
+		case e.now:
+			e.start(job)
+		default:
+			e.keep(p, at)
+		}
+	}
+}
+
+// keep reserves at an instant what the placer found.
+func (e *schedule) keep(p int, at grid.Tick) {
+	k := &e.kept
+	r := &k.of[p]
+	if n := len(e.placer.parts); r.hi-r.lo == int32(n) {
+		copy(e.parts[r.lo:], e.placer.parts)
+		copy(e.amounts[int(r.lo)*e.width:], e.placer.amounts)
+	} else {
+		r.lo = int32(len(e.parts))
+		e.parts = append(e.parts, e.placer.parts...)
+		e.amounts = append(e.amounts, e.placer.amounts...)
+		r.hi = int32(len(e.parts))
+	}
+	if !r.active {
+		k.order = append(k.order, int32(p))
+		k.active++
+	}
+	if !r.active || r.at != at {
+		k.due.push(due{at, int32(p)})
+	}
+	r.at, r.active = at, true
+	e.takeKept(int32(p), -1)
+}
+
+// takeKept takes (-1) what a reservation holds, or gives it back.
+func (e *schedule) takeKept(p int32, sign int64) {
+	r := &e.kept.of[p]
+	e.shift(r.lo, r.hi, r.at, r.at+e.works[e.queue.jobs[p]].limit, sign)
+	e.expect(r.lo, r.hi, int32(-sign))
+}
+
+// unreserve forgets all reservations.
+func (e *schedule) unreserve() {
+	k := &e.kept
+	for _, p := range k.order {
+		if r := &k.of[p]; r.active {
+			e.takeKept(p, +1)
+			r.active = false
+			e.queue.join(int(p), &e.works[e.queue.jobs[p]])
+		}
+	}
+	k.order, k.due, k.active = k.order[:0], k.due[:0], 0
+	e.total = e.sky.advance(e.now)
+}
+
+// compress takes out each reservation, in the order of the queue, and places it again
+// at the earliest instant that fits, once.
+func (e *schedule) compress() {
+	k := &e.kept
+	order := k.order[:0]
+	for _, p := range k.order {
+		r := &k.of[p]
+		if !r.active {
+			continue
+		}
+		order = append(order, p)
+		e.takeKept(p, +1)
+		w := &e.works[e.queue.jobs[p]]
+		if at := e.earliest(w, e.now); at <= r.at {
+			e.keep(int(p), at)
+		} else { // of several chunks the placer may miss the place it had
+			e.takeKept(p, -1)
+		}
+	}
+	k.order = order
+	e.total = e.sky.advance(e.now)
+}

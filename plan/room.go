@@ -1,0 +1,254 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"gbroker/grid"
+)
+
+// What is free, over time and by node: the lines, and what is derived from them.
+
+// amountsOf is the vector of a part.
+func (e *schedule) amountsOf(part int32) []int64 {
+	k := int(part) * e.width
+	return e.amounts[k : k+e.width]
+}
+
+// sharesOf is where a booking lies.
+func (e *schedule) sharesOf(b *booking) []Share {
+	return e.shares(e.parts[b.lo:b.hi], e.amounts[int(b.lo)*e.width:int(b.hi)*e.width])
+}
+
+// takeAtFirst takes parts before the skyline is made.
+func (e *schedule) takeAtFirst(lo, hi int32, from, to grid.Tick) {
+	for k := lo; k < hi; k++ {
+		l := &e.lines[e.parts[k].node]
+		first, end := l.change(from, to, e.amountsOf(k), -1)
+		l.settle(first, end, e.width)
+	}
+}
+
+// makeSky adds up the lines, and finds what is busy.
+func (e *schedule) makeSky() {
+	var steps []skyStep
+	var sum int64
+	for n := range e.lines {
+		l := &e.lines[n]
+		before := max(l.free[0], 0)
+		sum += before
+		for i := 1; i < len(l.at); i++ {
+			free := max(l.free[i*e.width], 0)
+			steps = append(steps, skyStep{l.at[i], free - before, true})
+			before = free
+		}
+	}
+	slices.SortFunc(steps, func(a, b skyStep) int { return cmp.Compare(a.at, b.at) })
+	out := append(make([]skyStep, 0, len(steps)+1), skyStep{at: e.now, free: sum})
+	for _, s := range steps {
+		sum += s.free
+		if last := &out[len(out)-1]; last.at == s.at {
+			last.free, last.gives = sum, true
+		} else {
+			out = append(out, skyStep{s.at, sum, true})
+		}
+	}
+	e.sky = newSkyline(out)
+	if len(e.nodes) > fewNodes {
+		e.makeBuckets()
+	}
+}
+
+// fewNodes are looked at one by one.
+const fewNodes = 64
+
+func (e *schedule) makeBuckets() {
+	width := grid.Tick(1)
+	if len(e.works) > 0 {
+		var sum grid.Tick
+		for i := range e.works {
+			sum += e.works[i].limit / grid.Tick(len(e.works))
+		}
+		width = max(sum/bucketsEach, 1)
+	}
+	e.busy = &buckets{origin: e.now, width: width, words: len(e.open)}
+	for n := range e.lines {
+		e.noteBusy(n, 0, len(e.lines[n].at)-1)
+	}
+}
+
+// bucketsEach is how many buckets a job of the mean limit covers.
+const bucketsEach = 4
+
+// noteBusy tells the buckets which steps of a node have no free core.
+func (e *schedule) noteBusy(n, first, end int) {
+	l := &e.lines[n]
+	for i := first; i < end; i++ {
+		if l.free[i*e.width] <= 0 && i+1 < len(l.at) {
+			e.busy.busy(n, l.at[i], l.at[i+1])
+		}
+	}
+}
+
+// shift takes parts (sign -1) or gives them back (+1), over an interval that does not
+// begin before now.
+func (e *schedule) shift(lo, hi int32, from, to grid.Tick, sign int64) {
+	if sign > 0 {
+		e.floors = e.floors[:0]
+	}
+	var cores int64
+	for k := lo; k < hi; k++ {
+		n := int(e.parts[k].node)
+		l := &e.lines[n]
+		amounts := e.amountsOf(k)
+		first, end := l.change(from, to, amounts, sign)
+		if e.shiftsEvenly(n, first, end, sign*amounts[0]) {
+			cores += amounts[0]
+		}
+		l.settle(first, end, e.width)
+		if e.busy != nil {
+			if sign > 0 {
+				e.busy.unknown(n, from, to)
+			}
+			first = l.holding(from, l.head)
+			e.noteBusy(n, first, l.holding(to-1, first)+1)
+		}
+	}
+	if cores > 0 {
+		e.sky.change(from, to, sign*cores)
+	}
+}
+
+// shiftsEvenly tells whether the change of a line counts in full. Where a node has
+// more in use than it has, only what is above nothing counts, and is counted here.
+func (e *schedule) shiftsEvenly(n, first, end int, more int64) bool {
+	l := &e.lines[n]
+	even := true
+	for i := first; i < end; i++ {
+		free := l.free[i*e.width]
+		even = even && min(free, free-more) >= 0
+	}
+	if even {
+		return true
+	}
+	for i := first; i < end; i++ {
+		free := l.free[i*e.width]
+		e.sky.change(l.at[i], l.at[i+1], max(free, 0)-max(free-more, 0))
+	}
+	return false
+}
+
+// refresh brings a node to now.
+func (e *schedule) refresh(n int) {
+	if e.lines[n].advance(e.now, e.width) > 0 && e.up(n) {
+		e.open.add(n)
+	} else {
+		e.open.drop(n)
+	}
+}
+
+func (e *schedule) refreshParts(lo, hi int32) {
+	for _, p := range e.parts[lo:hi] {
+		e.refresh(int(p.node))
+	}
+}
+
+// expect counts a reservation that lies ahead on the nodes of parts, or (-1) one that
+// does no longer.
+func (e *schedule) expect(lo, hi int32, more int32) {
+	for _, p := range e.parts[lo:hi] {
+		n := int(p.node)
+		if e.count[n] += more; e.count[n] > 0 {
+			e.ahead.add(n)
+		} else {
+			e.ahead.drop(n)
+		}
+	}
+}
+
+// offer shows a node to the placer with what is free there throughout an interval.
+func (e *schedule) offer(n int, from, to grid.Tick) bool {
+	l := &e.lines[n]
+	l.least(from, to, l.head, e.placer.room)
+	return e.placer.offer(n)
+}
+
+// placeNow finds a place for a work from now to the end of its limit. Policies of at
+// most one reservation first take nodes on which a reservation lies ahead, so that
+// the others are left to who needs them for longer; see package plan.
+func (e *schedule) placeNow(w *work) bool {
+	if w.cores > e.total || e.mustFail(w) {
+		return false
+	}
+	e.placer.begin(w)
+	to := e.now + w.limit
+	first, then := withAhead, withoutAhead
+	if e.policy.many() {
+		first, then = anyOpen, 0
+	}
+	if e.offerAll(w.class.nodes, first, to) || then != 0 && e.offerAll(w.class.nodes, then, to) || e.placer.placed() {
+		return true
+	}
+	e.noteFailure(w)
+	return false
+}
+
+const (
+	anyOpen = 1 + iota
+	withAhead
+	withoutAhead
+)
+
+// offerAll offers nodes that are open now, in their order.
+func (e *schedule) offerAll(nodes set, which int, to grid.Tick) bool {
+	for i := range nodes {
+		word := nodes[i] & e.open[i]
+		switch which {
+		case withAhead:
+			word &= e.ahead[i]
+		case withoutAhead:
+			word &^= e.ahead[i]
+		}
+		if word == 0 {
+			continue
+		}
+		one := set{word}
+		for n := one.next(0); n >= 0; n = one.next(n + 1) {
+			if e.offer(i*64+n, e.now, to) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// earliest finds the first instant from one on from which a work has room for its
+// whole limit, on the first nodes that have it; never where there is none.
+func (e *schedule) earliest(w *work, from grid.Tick) grid.Tick {
+	from = e.notBefore(w, from)
+	for t := e.sky.next(from, w.cores, w.limit); t != never; t = e.sky.next(t, w.cores, w.limit) {
+		if e.placeAt(w, t) {
+			e.noteFloor(w, t)
+			return t
+		}
+		if t = e.sky.after(t); t == never {
+			break
+		}
+	}
+	return never
+}
+
+// placeAt finds a place for a work from t to the end of its limit.
+func (e *schedule) placeAt(w *work, t grid.Tick) bool {
+	e.placer.begin(w)
+	copy(e.scratch, w.class.nodes)
+	if e.busy != nil {
+		e.busy.without(e.scratch, t, t+w.limit)
+	}
+	for n := e.scratch.next(0); n >= 0; n = e.scratch.next(n + 1) {
+		if e.offer(n, t, t+w.limit) {
+			return true
+		}
+	}
+	return e.placer.placed()
+}

@@ -1,0 +1,565 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	"gbroker/grid"
+
+	"pgregory.net/rapid"
+)
+
+// nodeTwin is the naive scheduler by node: it passes every millisecond, goes node by node
+// and instant by instant, and reads the definitions of the policies off the page. It
+// keeps no reservation from pass to pass but those of ConsCompress.
+type nodeTwin struct {
+	s        Snapshot
+	believe  belief
+	now      grid.Tick
+	ran      []twinRun // what runs and ran, and what is reserved for nobody who waits
+	kept     map[int]twinRun
+	starts   []grid.Tick
+	where    [][]Share
+	from     []grid.Tick // when a job joins the queue
+	queue    []int
+	passed   map[int]int
+	appoints map[int]twinRun
+}
+
+type twinRun struct {
+	shares            []Share
+	start, end, until grid.Tick
+	reserved          bool
+}
+
+const twinEnd = 3000
+
+func newTwin(s Snapshot, later []Question, believe belief) *nodeTwin {
+	w := &nodeTwin{s: s, believe: believe, now: s.At, passed: map[int]int{}, kept: map[int]twinRun{}, appoints: map[int]twinRun{}}
+	for _, r := range s.Running {
+		until := max(r.End, s.At+1)
+		end := until
+		if believe != nil {
+			end = min(max(r.Start+believe(r.Trait, s.At-r.Start), s.At+1), until)
+		}
+		w.ran = append(w.ran, twinRun{r.Shares, min(r.Start, s.At), end, until, false})
+	}
+	w.s.Waiting = slices.Clone(s.Waiting)
+	for range s.Waiting {
+		w.from = append(w.from, s.At)
+	}
+	for _, q := range later {
+		w.s.Waiting = append(w.s.Waiting, Waiting{Demand: q.Demand, Queue: q.Queue, Limit: q.Limit, Trait: q.Trait})
+		w.from = append(w.from, max(q.NotBefore, s.At))
+	}
+	rs := slices.Clone(s.Reservations)
+	slices.SortStableFunc(rs, func(a, b Reservation) int { return cmp.Compare(a.Start, b.Start) })
+	for _, r := range rs {
+		if r.End <= max(s.At, r.Start) {
+			continue
+		}
+		run := twinRun{r.Shares, max(r.Start, s.At), r.End, r.End, true}
+		i := slices.IndexFunc(s.Waiting, func(x Waiting) bool { return x.Job == r.Job && r.Job != "" && !x.Held })
+		if i >= 0 {
+			if _, two := w.appoints[i]; !two {
+				run.until = max(r.End, run.start+w.limit(i))
+				w.appoints[i] = run
+				continue
+			}
+		}
+		w.ran = append(w.ran, run)
+	}
+	w.starts = make([]grid.Tick, len(w.s.Waiting))
+	w.where = make([][]Share, len(w.s.Waiting))
+	for i := range w.starts {
+		w.starts[i] = -1
+		x := w.s.Waiting[i]
+		if _, appointed := w.appoints[i]; !appointed && !x.Held && w.can(i) {
+			w.queue = append(w.queue, i)
+		}
+		w.passed[i] = x.Overtaken
+	}
+	return w
+}
+
+func (w *nodeTwin) can(i int) bool {
+	x := w.s.Waiting[i]
+	return Refuse(w.s, Question{Demand: x.Demand, Queue: x.Queue, Limit: x.Limit}) == nil
+}
+
+func (w *nodeTwin) limit(i int) grid.Tick { return max(w.s.Waiting[i].Limit, 1) }
+
+// vec is amounts by the name of what.
+type vec map[string]int64
+
+func vecOf(cores int, memory int64, named []grid.Resource) vec {
+	v := vec{"cores": int64(cores), "memory": memory}
+	for _, r := range named {
+		v["+"+r.Name] += r.Amount
+	}
+	return v
+}
+
+func (v vec) take(o vec, n int64) {
+	for k, a := range o {
+		v[k] -= n * a
+	}
+}
+
+func (v vec) has(o vec) bool {
+	for k, a := range o {
+		if a > 0 && v[k] < a {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *nodeTwin) full(n int) vec {
+	x := w.s.Nodes[n]
+	if x.Down {
+		return vec{}
+	}
+	v := vecOf(x.Cores, x.Memory, x.Resources)
+	if x.Memory <= 0 {
+		v["memory"] = unlimited
+	}
+	return v
+}
+
+// free is what is free on a node at an instant, by what the scheduler believes now.
+func (w *nodeTwin) free(n int, at grid.Tick) vec {
+	v := w.full(n)
+	take := func(r twinRun) {
+		if r.start <= at && at < r.until {
+			for _, h := range r.shares {
+				if h.Node == n {
+					v.take(vecOf(h.Cores, h.Memory, h.Resources), 1)
+				}
+			}
+		}
+	}
+	for _, r := range w.ran {
+		if r.end > w.now {
+			take(r)
+		}
+	}
+	for _, r := range w.kept {
+		take(r)
+	}
+	for _, r := range w.appoints {
+		take(r)
+	}
+	return v
+}
+
+func (w *nodeTwin) least(n int, from, to grid.Tick) vec {
+	least := w.free(n, from)
+	for at := from + 1; at < to; at++ {
+		f := w.free(n, at)
+		for k := range least {
+			least[k] = min(least[k], f[k])
+		}
+		for k := range f {
+			if _, ok := least[k]; !ok {
+				least[k] = min(f[k], 0)
+			}
+		}
+	}
+	return least
+}
+
+func (w *nodeTwin) allowed(i, n int) bool {
+	x, node := w.s.Waiting[i], w.s.Nodes[n]
+	if node.Down || node.Cores <= 0 {
+		return false
+	}
+	if x.Queue != "" {
+		k := slices.IndexFunc(w.s.Queues, func(q Queue) bool { return q.Name == x.Queue })
+		if k < 0 || w.s.Queues[k].Nodes != nil && !slices.Contains(w.s.Queues[k].Nodes, n) {
+			return false
+		}
+	}
+	for _, p := range x.Demand.Properties {
+		if !slices.Contains(node.Properties, p) {
+			return false
+		}
+	}
+	return x.Demand.Architecture == "" || x.Demand.Architecture == cmp.Or(node.Architecture, w.s.Site.Architecture)
+}
+
+// place places piece by piece on nodes in an order.
+func (w *nodeTwin) place(i int, from grid.Tick, order []int) ([]Share, bool) {
+	d := w.s.Waiting[i].Demand
+	c := d.Chunks[0] // the twin knows one chunk
+	need := vecOf(max(c.Cores, 1), c.Memory, c.Resources)
+	if !slices.ContainsFunc(w.s.Nodes, func(n Node) bool { return n.Memory > 0 }) {
+		delete(need, "memory")
+	}
+	missing := c.Count
+	var shares []Share
+	for _, n := range order {
+		if missing == 0 || !w.allowed(i, n) {
+			continue
+		}
+		room := w.least(n, from, from+w.limit(i))
+		if d.Exclusive && room["cores"] != int64(w.s.Nodes[n].Cores) {
+			continue
+		}
+		pieces := 0
+		for missing > 0 && room.has(need) {
+			room.take(need, 1)
+			missing--
+			pieces++
+		}
+		if pieces > 0 {
+			h := Share{Node: n, Processes: pieces * c.Processes, Cores: pieces * int(need["cores"]), Memory: int64(pieces) * need["memory"]}
+			for _, r := range c.Resources {
+				h.Resources = append(h.Resources, grid.Resource{Name: r.Name, Amount: int64(pieces) * r.Amount})
+			}
+			if d.Exclusive {
+				h.Cores, h.Memory, h.Resources = w.s.Nodes[n].Cores, w.s.Nodes[n].Memory, w.s.Nodes[n].Resources
+			}
+			shares = append(shares, h)
+		}
+	}
+	return shares, missing == 0
+}
+
+func (w *nodeTwin) inOrder() []int {
+	var order []int
+	for n := range w.s.Nodes {
+		order = append(order, n)
+	}
+	return order
+}
+
+// aheadFirst has the nodes first on which a reservation lies ahead.
+func (w *nodeTwin) aheadFirst() []int {
+	ahead := func(n int) bool {
+		on := func(r twinRun) bool {
+			return r.start > w.now && slices.ContainsFunc(r.shares, func(h Share) bool { return h.Node == n })
+		}
+		for _, r := range w.kept {
+			if on(r) {
+				return true
+			}
+		}
+		for _, r := range w.appoints {
+			if on(r) {
+				return true
+			}
+		}
+		return slices.ContainsFunc(w.ran, func(r twinRun) bool { return r.reserved && on(r) })
+	}
+	order := w.inOrder()
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch x, y := ahead(a), ahead(b); {
+		case x && !y:
+			return -1
+		case y && !x:
+			return 1
+		}
+		return 0
+	})
+	return order
+}
+
+// latestFirst has the nodes first on which something ends the latest before t.
+func (w *nodeTwin) latestFirst(t grid.Tick) []int {
+	type key struct {
+		until grid.Tick
+		id    int
+	}
+	of := func(n int) (k key) {
+		for id, r := range w.ran {
+			if r.end > w.now && r.until <= t && slices.ContainsFunc(r.shares, func(h Share) bool { return h.Node == n }) {
+				if r.until > k.until || r.until == k.until && id+1 > k.id {
+					k = key{r.until, id + 1}
+				}
+			}
+		}
+		return k
+	}
+	order := w.inOrder()
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := of(a), of(b)
+		return cmp.Or(cmp.Compare(y.until, x.until), cmp.Compare(y.id, x.id))
+	})
+	return order
+}
+
+func (w *nodeTwin) start(i int, shares []Share) {
+	w.starts[i], w.where[i] = w.now, shares
+	r := twinRun{shares: shares, start: w.now, until: w.now + w.limit(i)}
+	r.end = r.until
+	if w.believe != nil {
+		r.end = w.now + min(max(w.believe(w.s.Waiting[i].Trait, 0), 1), w.limit(i))
+	}
+	w.ran = append(w.ran, r)
+	w.queue = slices.DeleteFunc(w.queue, func(k int) bool { return k == i })
+}
+
+func (w *nodeTwin) earliest(i int, order func(t grid.Tick) []int) (twinRun, bool) {
+	for t := w.now; t < w.s.At+twinEnd; t++ {
+		if shares, ok := w.place(i, t, order(t)); ok {
+			return twinRun{shares: shares, start: t, until: t + w.limit(i)}, true
+		}
+	}
+	return twinRun{}, false
+}
+
+func (w *nodeTwin) sorted(by Order) []int {
+	var queue []int
+	for _, i := range w.queue {
+		if w.from[i] <= w.now {
+			queue = append(queue, i)
+		}
+	}
+	rank := func(i int) int64 {
+		x := w.s.Waiting[i]
+		cores := int64(x.Demand.Chunks[0].Count) * int64(max(x.Demand.Chunks[0].Cores, 1))
+		switch by {
+		case ShortestFirst:
+			return int64(w.limit(i))
+		case LongestFirst:
+			return -int64(w.limit(i))
+		case SmallestFirst:
+			return cores
+		case LargestFirst:
+			return -cores
+		case ByPriority:
+			return -x.Priority
+		}
+		return 0
+	}
+	slices.SortStableFunc(queue, func(a, b int) int { return cmp.Compare(rank(a), rank(b)) })
+	return queue
+}
+
+func (w *nodeTwin) pass(early bool) {
+	early = w.keepAppointments() || early
+	queue := w.sorted(w.s.Policy.Order)
+	many := w.s.Policy.Kind == EASY && w.s.Policy.reservations() > 1
+	switch p := w.s.Policy; {
+	case p.Kind == FCFS:
+		for _, i := range queue {
+			shares, ok := w.place(i, w.now, w.aheadFirst())
+			if !ok {
+				return
+			}
+			w.start(i, shares)
+		}
+	case p.Kind == FirstFit:
+		w.firstFit(queue)
+	case p.Kind == ConsCompress:
+		w.compress(queue, early)
+	case p.Kind == ConsRebuild:
+		w.reserve(queue, len(queue))
+	case many:
+		w.reserve(queue, p.Reservations)
+	default:
+		w.easy(queue)
+	}
+}
+
+func (w *nodeTwin) firstFit(queue []int) {
+	var before []int
+	for _, i := range queue {
+		for _, k := range before {
+			if w.s.Policy.Overtakes > 0 && w.passed[k] >= w.s.Policy.Overtakes {
+				return
+			}
+		}
+		shares, ok := w.place(i, w.now, w.aheadFirst())
+		if !ok {
+			before = append(before, i)
+			continue
+		}
+		w.start(i, shares)
+		for _, k := range before {
+			w.passed[k]++
+		}
+	}
+}
+
+func (w *nodeTwin) easy(queue []int) {
+	clear(w.kept)
+	for len(queue) > 0 {
+		shares, ok := w.place(queue[0], w.now, w.aheadFirst())
+		if !ok {
+			break
+		}
+		w.start(queue[0], shares)
+		queue = queue[1:]
+	}
+	if len(queue) == 0 {
+		return
+	}
+	head := queue[0]
+	r, ok := w.earliest(head, w.latestFirst)
+	if !ok {
+		panic("the head never starts")
+	}
+	w.kept[head] = r
+	if w.s.Policy.Kind == EASYSJBF {
+		queue = w.sorted(ShortestFirst)
+	}
+	for _, i := range queue {
+		if i == head {
+			continue
+		}
+		if shares, ok := w.place(i, w.now, w.aheadFirst()); ok {
+			w.start(i, shares)
+		}
+	}
+	clear(w.kept)
+}
+
+func (w *nodeTwin) always(grid.Tick) []int { return w.inOrder() }
+
+func (w *nodeTwin) reserve(queue []int, reservations int) {
+	clear(w.kept)
+	for _, i := range queue {
+		if shares, ok := w.place(i, w.now, w.inOrder()); ok {
+			w.start(i, shares)
+		} else if len(w.kept) < reservations {
+			w.kept[i], _ = w.earliest(i, w.always)
+		}
+	}
+	clear(w.kept)
+}
+
+func (w *nodeTwin) compress(queue []int, early bool) {
+	for _, fresh := range []bool{false, true} {
+		for _, i := range queue {
+			if _, has := w.kept[i]; has == fresh || has && !early {
+				continue
+			}
+			delete(w.kept, i)
+			w.kept[i], _ = w.earliest(i, w.always)
+		}
+	}
+	for _, i := range queue {
+		if r := w.kept[i]; r.start == w.now {
+			delete(w.kept, i)
+			w.start(i, r.shares)
+		}
+	}
+}
+
+func (w *nodeTwin) keepAppointments() bool {
+	changed := false
+	var order []int
+	for i := range w.appoints {
+		order = append(order, i)
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(w.resOf(a), w.resOf(b)))
+	})
+	for _, i := range order {
+		a := w.appoints[i]
+		if a.start > w.now {
+			continue
+		}
+		delete(w.appoints, i)
+		var nodes []int
+		for n := range w.s.Nodes {
+			if slices.ContainsFunc(a.shares, func(h Share) bool { return h.Node == n }) {
+				nodes = append(nodes, n)
+			}
+		}
+		kept := w.kept
+		shares, ok := w.place(i, w.now, nodes)
+		w.kept = kept
+		switch {
+		case ok:
+			w.start(i, shares)
+			changed = true
+		case w.now >= a.end:
+			changed = true
+			if w.can(i) {
+				w.queue = append(w.queue, i)
+				slices.Sort(w.queue)
+			}
+			clear(w.kept)
+		default:
+			w.appoints[i] = a
+		}
+	}
+	return changed
+}
+
+// resOf is the place of a job's reservation in the order of their starts.
+func (w *nodeTwin) resOf(i int) int {
+	rs := slices.Clone(w.s.Reservations)
+	slices.SortStableFunc(rs, func(a, b Reservation) int { return cmp.Compare(a.Start, b.Start) })
+	return slices.IndexFunc(rs, func(r Reservation) bool { return r.Job == w.s.Waiting[i].Job })
+}
+
+// run goes on until nobody waits.
+func (w *nodeTwin) run() []grid.Tick {
+	for ; len(w.queue)+len(w.appoints) > 0 && w.now < w.s.At+twinEnd; w.now++ {
+		early := slices.ContainsFunc(w.ran, func(r twinRun) bool { return r.end == w.now && r.until > w.now })
+		w.pass(early)
+	}
+	return w.starts
+}
+
+func TestByNodeLikeNaiveTwin(t *testing.T) {
+	t.Parallel()
+	for kind := FCFS; kind <= ConsCompress; kind++ {
+		t.Run(Policy{Kind: kind}.String(), func(t *testing.T) {
+			t.Parallel()
+			for range twinRounds {
+				rapid.Check(t, func(t *rapid.T) {
+					s := drawSnapshot(t, 1)
+					s.Policy = drawPolicy(t, kind)
+					var believe belief
+					if rapid.Bool().Draw(t, "likely") {
+						believe = drawBelief(t)
+					}
+					likeNaive(t, s, believe)
+				})
+			}
+		})
+	}
+}
+
+const twinRounds = 1
+
+func likeNaive(t *rapid.T, s Snapshot, believe belief) {
+	w := newTwin(s, nil, believe)
+	want := w.run()
+	p := Likely(s, believe)
+	for i := range s.Waiting {
+		got, ok := p.Waiting(i)
+		if !ok {
+			got.Start = -1
+		}
+		shares := slices.Clone(w.where[i])
+		slices.SortFunc(shares, func(a, b Share) int { return cmp.Compare(a.Node, b.Node) })
+		if got.Start != want[i] || fmt.Sprint(got.Shares) != fmt.Sprint(shares) {
+			t.Fatalf("%+v\n%v: job %d starts at %d on %v, the twin says %d on %v", s, s.Policy, i, got.Start, got.Shares, want[i], shares)
+		}
+	}
+}
+
+func drawPolicy(t *rapid.T, kind Kind) Policy {
+	p := Policy{Kind: kind, Order: drawOrder(t)}
+	switch kind {
+	case FirstFit:
+		p.Overtakes = rapid.IntRange(0, 3).Draw(t, "overtakes")
+	case EASY:
+		p.Reservations = rapid.IntRange(1, 3).Draw(t, "reservations")
+	}
+	return p
+}
+
+// drawBelief believes in a part of each limit.
+func drawBelief(t *rapid.T) belief {
+	tenths := grid.Tick(rapid.IntRange(0, 11).Draw(t, "tenths"))
+	return func(t Trait, elapsed grid.Tick) grid.Tick { return max(t.Limit*tenths/10, elapsed+1) }
+}
