@@ -143,6 +143,9 @@ func (t *truth) saved(s *site, changes []grid.Change) {
 		if s.w.tracing() {
 			s.w.tell(s, "saves %s: %s", c.Job, sayRecord(s, r))
 		}
+		if s == f.home && f.cancel > 0 && !r.CancelRequested && !r.State.Terminal() && !s.disk.damaged {
+			s.w.violate("S5", f.id, "%s was told to be cancelled, and %s saves that it is not", f.id, s.name())
+		}
 		if r.Standing != grid.Owning || r.State.Terminal() {
 			delete(f.owning, s)
 			continue
@@ -235,9 +238,12 @@ func (t *truth) mayBeLost(w *world, f *fact) bool {
 	return false
 }
 
-// endedSo tells that a program of the job ended as the record says.
+// endedSo tells that the program of which the record tells ended as it says.
 func (f *fact) endedSo(r *grid.Record) bool {
 	for _, p := range f.ends {
+		if p.ID.Epoch != r.Epoch && p.ID.Epoch != r.Adopted {
+			continue
+		}
 		if p.Cause == grid.ByItself && r.State == grid.Completed && p.ExitCode == r.ExitCode ||
 			p.Cause == grid.ByWalltime && r.State == grid.CancelledWalltime {
 			return true
