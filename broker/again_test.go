@@ -144,3 +144,25 @@ func TestAJobThatComesBackBeginsAnew(t *testing.T) {
 		t.Errorf("it is now %+v", r)
 	}
 }
+
+// A job was KILLED when its site was forgotten, fenced off. The site comes back with the
+// job in its queue: it must let it go, not take the home's answer for leave to start it.
+func TestWhatWasEndedByForgetIsLetGo(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	epoch := grid.Epoch{Term: 1, Hop: 1}
+	c := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Killed, End: grid.Killed, Owner: her, Epoch: epoch, CancelRequested: true, Trail: []grid.PeerID{her}})
+	let := false
+	for _, e := range c.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 4, State: grid.Assigned, Attempt: 1}}) {
+		if s, ok := e.(Send); ok {
+			m, superseded := s.Message.(wire.Superseded)
+			let = let || superseded && m.Of == epoch
+			if _, ack := s.Message.(wire.ReportAck); ack {
+				t.Errorf("acknowledged: %+v", s.Message)
+			}
+		}
+	}
+	if !let {
+		t.Error("the owner is not told that its ownership is over")
+	}
+}

@@ -321,7 +321,7 @@ func (c *Core) own(j *job, cancel bool) {
 	j.rec.Started, j.rec.Finished, j.rec.End = 0, 0, 0
 	j.rec.ExitCode, j.rec.HasExit, j.rec.Signal, j.rec.Reason = 0, false, 0, ""
 	j.rec.Outputs, j.rec.Closed, j.rec.Kept = nil, false, false
-	j.rec.CancelRequested = j.rec.CancelRequested || cancel
+	j.rec.CancelRequested = (j.rec.CancelRequested || cancel) && !c.cfg.Broken.Without(CancelFenced)
 	c.disarm(j, onPrepared)
 	j.rec.Superseded, j.homeHeard = grid.Epoch{}, c.now
 	if j.gapped {

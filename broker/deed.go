@@ -163,6 +163,9 @@ func (c *Core) believe(j *job, deeds []grid.Deed) string {
 		}
 	}
 	j.rec.Owner, j.rec.Epoch, j.rec.Deeds, j.rec.Report = last.To, last.Epoch, deeds, 0
+	if c.cfg.Broken.Without(CancelFenced) {
+		j.rec.CancelRequested = false
+	}
 	j.heard = c.now
 	c.save(j, "handed on to "+string(c.siteName(last.To)))
 	return ""

@@ -10,7 +10,12 @@
 //	decide.go     the least total, or why nobody
 //	handoff.go    giving a job away: Offer ... Commit, Owned (the owner)
 //	candidate.go  taking one: Accept, Ready, PREPARED, OWNED (the candidate)
+//	deed.go       who owns a job, proven to those who did not see it change hands
+//	reevaluate.go the search for jobs that wait in the local queue
+//	drain.go      a site that takes no more grid jobs
 //	local.go      attempts in the local batch system
+//	vanish.go     attempts that the batch system does not show
+//	stray.go      what it holds and no record has
 //	home.go       reports of the owner, output brought home
 //	cancel.go     the sticky flag
 //	forget.go     a site that will not come back: again, or LOST (the home)
@@ -21,8 +26,8 @@
 //	gap.go        when nobody listened
 //	recover.go    after a restart
 //
-// and beside them member.go (the neighbourhood), record.go (what is kept of a job)
-// and timer.go.
+// and beside them member.go (the neighbourhood), record.go (what is kept of a job),
+// planned.go (the plan of the last look) and timer.go.
 //
 // [Broker] (the files shell*.go) executes what Core decided, through the ports
 // Peers, Batch, Stager, Journal and Hints.

@@ -86,6 +86,9 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 		case j.rec.State == grid.Lost:
 			c.lostHeard(from, j, m)
 			return
+		case j.rec.State.Terminal() && m.State != grid.StageOut: // it was ended here, as by forget: nothing of it may start
+			c.lostHeard(from, j, m)
+			return
 		case j.rec.State.Terminal():
 			c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true})
 			return

@@ -43,4 +43,9 @@
 // [JobDigest] is BLAKE3-256 over "gbroker job 1\n" and the body encoding of the
 // job. Fields are written in one order and left out when zero: a field added
 // later changes no digest of a job that does not use it.
+//
+// # Deeds
+//
+// [DeedText] is what the signature of a deed covers; see docs/protocol.md for what a
+// chain of deeds proves.
 package wire

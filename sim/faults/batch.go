@@ -250,7 +250,7 @@ func (b *batch) account(l *local, cause grid.Cause) grid.Progress {
 		if b.ended == nil {
 			b.ended = map[grid.AttemptID]account{}
 		}
-		b.ended[l.sub.ID] = account{l.ever, p}
+		b.ended[b.tagOf(l.sub.ID)] = account{l.ever, p}
 	}
 	return p
 }
@@ -274,9 +274,12 @@ func (b *batch) find(id grid.AttemptID) *local {
 }
 
 // sameTag tells that the local jobs of two attempts have the same name.
-func (b *batch) sameTag(a, o grid.AttemptID) bool {
+func (b *batch) sameTag(a, o grid.AttemptID) bool { return b.tagOf(a) == b.tagOf(o) }
+
+// tagOf stands for the name of an attempt's local job.
+func (b *batch) tagOf(id grid.AttemptID) grid.AttemptID {
 	if b.s.w.broken.shell[tagWithoutEpoch] {
-		a.Epoch = o.Epoch
+		id.Epoch = grid.Epoch{}
 	}
-	return a == o
+	return id
 }

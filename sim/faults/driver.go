@@ -65,10 +65,8 @@ func (b *batch) attempts() ([]grid.AttemptID, error) {
 func (b *batch) submit(sub grid.Submission) (grid.LocalID, error) {
 	w := b.s.w
 	r := w.rnd.batch
-	if !w.broken.shell[submitWithoutLookup] {
-		if local, known, err := b.lookup(sub.ID); known || err != nil {
-			return local, err
-		}
+	if local, known, err := b.lookup(sub.ID); known || err != nil {
+		return local, err
 	}
 	if f := b.s.disk.folders[sub.ID.Job]; f != nil {
 		f.known[b.tokenOf(sub.ID)] = true
@@ -89,8 +87,15 @@ func (b *batch) submit(sub grid.Submission) (grid.LocalID, error) {
 		})
 		return "", errBusy
 	case w.strikes(SubmitUnanswered, r):
-		b.enqueue(sub)
-		return "", errBusy
+		l := b.enqueue(sub)
+		if r.IntN(2) == 0 {
+			return "", errBusy
+		}
+		// The driver tries once more by itself: what it finds is not submitted again.
+		if w.broken.shell[submitWithoutLookup] {
+			l = b.enqueue(sub)
+		}
+		return localID(l), nil
 	}
 	l := b.enqueue(sub)
 	if !b.blind && w.strikes(SubmitForgotten, r) {
@@ -106,7 +111,7 @@ func (b *batch) submit(sub grid.Submission) (grid.LocalID, error) {
 // lookup tells whether an attempt is known already.
 func (b *batch) lookup(id grid.AttemptID) (grid.LocalID, bool, error) {
 	if b.blind {
-		if _, was := b.ended[id]; was {
+		if _, was := b.ended[b.tagOf(id)]; was {
 			return localID(&local{}), true, nil
 		}
 	} else {
@@ -193,7 +198,7 @@ func (b *batch) withdrawByLook(l *local) (bool, error) {
 // withdrawBlind holds, looks, removes, and looks again.
 func (b *batch) withdrawBlind(id grid.AttemptID, l *local) (bool, error) {
 	w := b.s.w
-	if a, was := b.ended[id]; was {
+	if a, was := b.ended[b.tagOf(id)]; was {
 		return !a.started, nil
 	}
 	if w.strikes(ListingFails, w.rnd.batch) || w.strikes(ListingEmpty, w.rnd.batch) {
@@ -301,7 +306,7 @@ func (b *batch) taken(id grid.AttemptID) grid.Progress {
 
 func (b *batch) progressBlind(id grid.AttemptID, l *local, empty bool) (grid.Progress, error) {
 	w := b.s.w
-	if a, was := b.ended[id]; was {
+	if a, was := b.ended[b.tagOf(id)]; was {
 		if !a.started {
 			return grid.Progress{Phase: grid.Withdrawn}, nil
 		}

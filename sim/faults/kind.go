@@ -112,6 +112,7 @@ func Profiles() []Profile {
 		{"crash", "brokers crash, at chosen points too, stop and go on; power cuts; sites that never return", crashRates},
 		{"disk", "saves that fail, full and slow disks, journals lost", diskRates},
 		{"batch", "batch systems that fail, lie, forget, requeue and act late", batchRates},
+		{"forget", "sites forgotten by mistake, or fenced off; they come back", rates{Forgotten: 3, Fenced: 1, Crash: 1}},
 		{"rollback", "journals restored from backups, and nothing else", rates{JournalRestored: 2}},
 		{"clock", "clocks that jump, pauses", clockRates},
 	}

@@ -76,7 +76,11 @@ func Rules() []Rule {
 // shows tells where the absence of a rule shows soonest, if not in the first profile, and
 // which other rule has to be off too.
 var shows = map[string]struct{ profile, covered string }{
-	"submit-without-lookup": {"all", "no-start-token"},
+	"tag-without-epoch": {"forget", ""},
+	"forget-starts-all": {"forget", ""},
+	"cancel-fenced":     {"calm", ""},
+	"rollback-unseen":   {"rollback", ""},
+	"absence-over-gap":  {"forget", ""},
 }
 
 // switched are the rules that are off.
@@ -84,6 +88,9 @@ type switched struct {
 	core  broker.Rules
 	shell [shellRules]bool
 }
+
+// Broken is a set of rules that are off.
+type Broken struct{ off switched }
 
 // ParseRules reads names with commas between them.
 func ParseRules(text string) (Broken, error) {
@@ -105,6 +112,3 @@ func ParseRules(text string) (Broken, error) {
 	}
 	return b, nil
 }
-
-// Broken is a set of rules that are off.
-type Broken struct{ off switched }

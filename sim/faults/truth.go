@@ -33,8 +33,8 @@ type fact struct {
 	accepted bool // a user was told so
 	removed  bool // its user has asked for that, or was told that it is gone
 	starts   []start
-	running  int // programs of it that run now
-	losses   int // of its program, by the batch system
+	running  map[uint32]int // programs of it that run now, by term
+	losses   int            // of its program, by the batch system
 	ends     []grid.Progress
 	owners   map[grid.Epoch]*site
 	owning   map[*site]grid.Epoch // who owns it now, by their journals
@@ -65,7 +65,7 @@ func (t *truth) started(s *site, l *local) {
 	w, id := s.w, l.sub.ID
 	f := t.facts[id.Job]
 	f.starts = append(f.starts, start{w.now, s, id})
-	f.running++
+	f.running[id.Epoch.Term]++
 	f.moved = f.moved || s != f.home
 	w.tell(s, "STARTS %s", id)
 	switch {
@@ -110,7 +110,7 @@ func (f *fact) startsOf(term uint32) int {
 // lost: the program of a local job is no more, and nobody writes down its end.
 func (t *truth) lost(_ *site, l *local) {
 	if f := t.facts[l.sub.ID.Job]; f != nil {
-		f.running--
+		f.running[l.sub.ID.Epoch.Term]--
 		f.losses++
 	}
 }
@@ -119,7 +119,7 @@ func (t *truth) lost(_ *site, l *local) {
 func (t *truth) ended(s *site, l *local, p grid.Progress) {
 	f := t.facts[l.sub.ID.Job]
 	if l.started > 0 {
-		f.running--
+		f.running[l.sub.ID.Epoch.Term]--
 	}
 	f.ends = append(f.ends, p)
 	s.w.tell(s, "ENDS %s, cause %d, exit code %d", l.sub.ID, p.Cause, p.ExitCode)
@@ -142,6 +142,9 @@ func (t *truth) saved(s *site, changes []grid.Change) {
 		r := c.Record
 		if s.w.tracing() {
 			s.w.tell(s, "saves %s: %s", c.Job, sayRecord(s, r))
+		}
+		if s == f.home && f.cancel > 0 && !r.CancelRequested && !r.State.Terminal() && !s.disk.damaged {
+			s.w.violate("S5", f.id, "%s was told to be cancelled, and %s saves that it is not", f.id, s.name())
 		}
 		if r.Standing != grid.Owning || r.State.Terminal() {
 			delete(f.owning, s)
@@ -198,7 +201,8 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 // judge checks that a final state is true.
 func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	w := s.w
-	if r.State != grid.Lost && f.running > 0 {
+	// What still runs of an older term, at a site that was forgotten, is not this job any more.
+	if r.State != grid.Lost && f.running[r.Epoch.Term] > 0 {
 		w.violate("S5", f.id, "%s is told to be %s while its program runs", f.id, r.State)
 		return
 	}
@@ -235,9 +239,12 @@ func (t *truth) mayBeLost(w *world, f *fact) bool {
 	return false
 }
 
-// endedSo tells that a program of the job ended as the record says.
+// endedSo tells that the program of which the record tells ended as it says.
 func (f *fact) endedSo(r *grid.Record) bool {
 	for _, p := range f.ends {
+		if p.ID.Epoch != r.Epoch && p.ID.Epoch != r.Adopted {
+			continue
+		}
 		if p.Cause == grid.ByItself && r.State == grid.Completed && p.ExitCode == r.ExitCode ||
 			p.Cause == grid.ByWalltime && r.State == grid.CancelledWalltime {
 			return true
