@@ -91,7 +91,7 @@ func (c *Core) offerAgain(j *job, from grid.PeerID, o wire.Offer) bool {
 	case j.rec.Standing == grid.Prepared && j.rec.Handoff.Epoch == o.Bond.Epoch:
 		c.send(from, wire.Ready{Bond: o.Bond, Journal: c.cfg.Journal})
 	case j.rec.Epoch == o.Bond.Epoch:
-		c.send(from, wire.Owned{Bond: o.Bond, Owner: j.rec.Owner})
+		c.send(from, c.owned(j, o.Bond))
 	case j.rec.Standing == grid.Owning || o.Bond.Epoch.Before(j.rec.Epoch):
 		c.send(from, wire.Refuse{Bond: o.Bond, Estimate: grid.Estimate{Refusal: &grid.Refusal{Reason: "the job is here already"}}})
 	case c.home(j) && j.rec.State.Terminal(): // while a snapshot was taken
@@ -243,7 +243,7 @@ func (c *Core) onAbort(from grid.PeerID, m wire.Abort) {
 	}
 	if j != nil && j.rec.Standing == grid.Owning && j.rec.Epoch == m.Bond.Epoch && m.Bond.To == c.cfg.Self {
 		// Who commits does not abort: its journal has lost the commit.
-		c.send(from, wire.Owned{Bond: m.Bond, Owner: c.cfg.Self})
+		c.send(from, c.owned(j, m.Bond))
 	}
 }
 
@@ -287,13 +287,13 @@ func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
 			return
 		}
 		c.own(j, m.Cancel)
-		c.send(from, wire.Owned{Bond: m.Bond, Owner: c.cfg.Self})
+		c.send(from, c.owned(j, m.Bond))
 	case prepared:
 		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Bond.Job, Why: "another site offered this job"})
 	case c.declined(j, m.Bond):
 		c.send(from, wire.Declined{Bond: m.Bond, Journal: c.cfg.Journal})
 	case !j.rec.Epoch.Before(m.Bond.Epoch):
-		c.send(from, wire.Owned{Bond: m.Bond, Owner: j.rec.Owner})
+		c.send(from, c.owned(j, m.Bond))
 	default:
 		c.send(from, wire.Unknown{Bond: m.Bond, Journal: c.cfg.Journal})
 	}
@@ -307,6 +307,17 @@ func (c *Core) declined(j *job, b wire.Bond) bool {
 		return false
 	}
 	return j.rec.Standing == grid.Declined || c.home(j) && j.rec.Standing == grid.Watching && h.Phase == grid.NoHandoff
+}
+
+// owned says that the job of a handoff is, or was, owned here, with the deed as proof.
+func (c *Core) owned(j *job, b wire.Bond) wire.Owned {
+	m := wire.Owned{Bond: b, Owner: j.rec.Owner}
+	for _, d := range j.rec.Deeds {
+		if d.To == c.cfg.Self && d.Epoch == b.Epoch {
+			m.Deed = d
+		}
+	}
+	return m
 }
 
 // own takes the job over. OWNED and cancelled is one save, and is never submitted.
@@ -357,7 +368,7 @@ func (c *Core) onStanding(from grid.PeerID, m wire.Standing) {
 			return
 		}
 		c.own(j, m.Cancel)
-		c.send(owner, wire.Owned{Bond: m.Bond, Owner: c.cfg.Self})
+		c.send(owner, c.owned(j, m.Bond))
 	case wire.VerdictAborted:
 		// The owner's word; or that of the home, of a job that has ended, or is owned at a
 		// later epoch: who offered it has given it to another since, and may have forgotten.

@@ -171,6 +171,14 @@ func (c *Core) believe(j *job, deeds []grid.Deed) string {
 	return ""
 }
 
+// signedHere tells that this broker itself gave the job to from, at the epoch of m. On
+// a peer's word alone nobody stops for having forgotten that.
+func (c *Core) signedHere(j *job, from grid.PeerID, m wire.Owned) bool {
+	d := m.Deed
+	return c.cfg.Verify != nil && d.To == from && d.Epoch == m.Bond.Epoch &&
+		c.cfg.Verify(c.cfg.Self, wire.DeedText(j.rec.Job.ID, j.sum(), d.Epoch, d.To), d.Signature)
+}
+
 // lastDeed is the one by which the present owner owns the job, if this broker has it.
 func (j *job) lastDeed() grid.Deed {
 	if n := len(j.rec.Deeds); n > 0 && j.rec.Deeds[n-1].To == j.rec.Owner && j.rec.Deeds[n-1].Epoch == j.rec.Epoch {

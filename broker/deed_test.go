@@ -432,3 +432,27 @@ func TestATombstoneOutlivesAnOffer(t *testing.T) {
 		t.Errorf("a late commit is answered %+v", effects)
 	}
 }
+
+// A member says that it owns a job which this journal never committed to it: only a
+// deed of ours shows that the journal has forgotten something.
+func TestNobodyStopsABrokerByAWord(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	bond := wire.Bond{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 4}, To: him, Digest: wire.JobDigest(j)}
+	for name, c := range map[string]struct {
+		deed   grid.Deed
+		rolled bool
+	}{
+		"no deed":               {},
+		"of somebody else":      {deed: deed(j, him, 4, him)},
+		"for somebody else":     {deed: deed(j, me, 4, it)},
+		"of another epoch":      {deed: deed(j, me, 3, him)},
+		"signed by this broker": {deed: deed(j, me, 4, him), rolled: true},
+	} {
+		core := signed(grid.Record{Job: j, Standing: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1, Local: "l"})
+		core.Step(1_000_001, Message{him, wire.Owned{Bond: bond, Owner: him, Deed: c.deed}})
+		if got := core.rolled != nil; got != c.rolled {
+			t.Errorf("%s: rolled back %t", name, got)
+		}
+	}
+}

@@ -289,7 +289,7 @@ func (c *Core) onOwned(from grid.PeerID, m wire.Owned) {
 	switch {
 	case c.open(from, m.Bond) != nil && j.rec.Handoff.Phase == grid.Committed:
 		c.handedOver(j)
-	case j != nil && m.Bond.To == from && j.rec.Standing == grid.Owning && j.rec.Epoch.Before(m.Bond.Epoch) && j.sum() == m.Bond.Digest:
+	case j != nil && m.Bond.To == from && j.rec.Standing == grid.Owning && j.rec.Epoch.Before(m.Bond.Epoch) && c.signedHere(j, from, m):
 		// It owns the job by a commit of ours that is not in this journal.
 		c.rolledBack(from, c.cfg.Journal.Sequence)
 	}

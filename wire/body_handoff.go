@@ -127,10 +127,12 @@ func (b *commitBody) message(c *check) Message {
 type ownedBody struct {
 	Bond  bondBody `msgpack:"b,omitempty"`
 	Owner string   `msgpack:"o,omitempty"`
+
+	Deed *deedBody `msgpack:"p,omitempty"`
 }
 
 func (b *ownedBody) message(c *check) Message {
-	return Owned{nested(c, "bond", b.Bond.bond), c.optionalPeer("owner", b.Owner)}
+	return Owned{nested(c, "bond", b.Bond.bond), c.optionalPeer("owner", b.Owner), optionalDeed(c, "deed", b.Deed)}
 }
 
 type inquireBody struct {

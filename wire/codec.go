@@ -117,7 +117,7 @@ func mirror(m Message) (body, error) {
 	case Commit:
 		return fromCommit(m), nil
 	case Owned:
-		return &ownedBody{fromBond(m.Bond), string(m.Owner)}, nil
+		return &ownedBody{fromBond(m.Bond), string(m.Owner), fromOptionalDeed(m.Deed)}, nil
 	case Inquire:
 		return &inquireBody{fromBond(m.Bond)}, nil
 	case Standing:

@@ -145,6 +145,7 @@ type Commit struct {
 type Owned struct {
 	Bond  Bond
 	Owner grid.PeerID
+	Deed  grid.Deed // of this handoff, if the sender has it: who gave the job may have forgotten
 }
 
 // Inquire (candidate to owner or home): I am PREPARED and heard nothing.

@@ -217,7 +217,7 @@ func (d draw) message(kind Kind) Message {
 	case KindCommit:
 		return Commit{d.bond(), d.yes(), d.maybeDeed(), d.maybeJournal()}
 	case KindOwned:
-		return Owned{d.bond(), d.maybePeer()}
+		return Owned{d.bond(), d.maybePeer(), d.maybeDeed()}
 	case KindInquire:
 		return Inquire{d.bond()}
 	case KindStanding:
