@@ -166,3 +166,23 @@ func TestWhatWasEndedByForgetIsLetGo(t *testing.T) {
 		t.Error("the owner is not told that its ownership is over")
 	}
 }
+
+// A former owner repeats a Commit to a site that is gone: once that is forgotten here, the
+// home is told instead.
+func TestACommitToAForgottenSiteEnds(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	epoch := grid.Epoch{Term: 1, Hop: 2}
+	c := bare(grid.Record{Job: j, Standing: grid.Past, State: grid.Moving, Owner: him, Epoch: epoch, Telling: true,
+		Deeds: []grid.Deed{{Epoch: epoch, To: him, Signature: []byte("x")}}, Handoff: grid.Handoff{Phase: grid.Committed, To: him, Epoch: epoch}})
+	told := false
+	for _, e := range c.Step(1_000_001, Forget{Site: him, By: "root"}) {
+		if s, ok := e.(Send); ok && s.To == her {
+			_, moved := s.Message.(wire.Moved)
+			told = told || moved
+		}
+	}
+	if r := c.jobs[j.ID].rec; r.Handoff.Phase != grid.NoHandoff || !told {
+		t.Errorf("handoff phase %d; the home is told: %v", r.Handoff.Phase, told)
+	}
+}

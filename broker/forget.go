@@ -52,6 +52,9 @@ type Fate struct {
 func (c *Core) forget(e Forget) {
 	var fates []Fate
 	for _, j := range c.sorted() {
+		if h := j.rec.Handoff; !e.DryRun && !c.home(j) && j.rec.Standing == grid.Past && h.Phase == grid.Committed && h.To == e.Site {
+			c.handedOver(j) // its home is told, and decides
+		}
 		f := c.fate(j, e)
 		if f.Verdict == 0 {
 			continue

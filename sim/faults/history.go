@@ -61,6 +61,7 @@ func Run(o Options) Result {
 	w.until(w.now+faultLength, nil)
 	w.storms = w.now
 	w.bury()
+	w.after(faultLength, w.bury) // what was heard of only then
 	w.tell(nil, "the faults are over")
 	w.calm()
 	w.settle()
