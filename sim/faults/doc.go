@@ -1,3 +1,51 @@
 // Package faults runs many brokers in a world in which everything breaks, and checks
-// that no job is lost and none runs twice.
+// that no job is lost and none runs twice. It is pure: one seed is one history, and
+// always the same.
+//
+//	          users, administrators                         truth
+//	                  │ requests                              ▲ starts and ends of programs,
+//	                  ▼                                       │ words told to users
+//	 host: ─► broker.Core ─► one commit ─► effects ──► network, lanes ──► batch system
+//	  ▲         (as in the daemon)   disk                │        │            │
+//	  └────────────── events, in virtual time ◄──────────┴────────┴────────────┘
+//
+// What is real is [broker.Core], made by the same constructor as in the daemon, the
+// messages (some of them pass through the codec) and package plan. All else is a model:
+//
+//	host.go      the daemon as a process: the order of steps, commits and effects; crashes,
+//	             stops, failed saves, gaps. It follows package broker's shell
+//	lanes.go     slow effects, one after another for each job
+//	effects.go   what effects do: files, and the calls of the batch system
+//	disk.go      the journal, control directories, sandboxes; a backup
+//	batch.go     a local batch system, strictly in order; requeues, losses, operators
+//	driver.go    a driver of package pbs, with start tokens, or without where nodes are blind
+//	network.go   delay, loss, copies, partitions; who is believed to live; Hello
+//	clock.go     offset, drift and steps of a site's clock
+//	users.go     users and administrators
+//	storm.go     the faults that befall a site
+//
+// # History
+//
+// Sites start, users hand in jobs for 12 minutes, and for 20 minutes faults of the
+// profile strike; all but lost sites and journals are mended within 5 more. Then
+// administrators forget the sites that are gone or have lost their journal, and every
+// job has to end within 4 hours (S1), none to be out of every queue for 20 minutes
+// (S9); 45 minutes later nothing may be left over (S8). All other properties are checked
+// at every step: truth.go lists them.
+//
+// What is not held against the brokers: jobs whose home is gone, or has lost its journal or
+// had it restored (its users were told what it has forgotten); programs that ran at a site of
+// which an administrator said that it is fenced off, and are started again at a newer
+// term; those that still run, of an older term, at a site that was forgotten.
+//
+// # Trace
+//
+// One line for each thing that happens: seconds since the beginning, the site or "-",
+// and what. Words in capitals are the truth (STARTS, ENDS, TELLS, CRASH, VIOLATED).
+//
+// # Limits of the model
+//
+// A twin (two brokers on copies of one journal) is not simulated. In the profile
+// "rollback" some histories are violated: a home whose journal was restored does not ask
+// for jobs that have run and ended elsewhere since the backup. It is no part of "all".
 package faults

@@ -42,6 +42,9 @@ func TestHistoriesHold(t *testing.T) {
 	fresh := uint64(time.Now().UnixNano() & 0xffffffff)
 	t.Logf("fresh seeds from %d: gsim faults --seeds %d-%d --profile PROFILE", fresh, fresh, fresh+uint64(some(15)))
 	for _, p := range Profiles() {
+		if p.Name == "rollback" {
+			continue // see the package comment: what a restored journal has forgotten is not all asked yet
+		}
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			for _, first := range []uint64{0, fresh} {
@@ -62,9 +65,17 @@ func TestHistoriesThatBroke(t *testing.T) {
 		profile string
 		seed    uint64
 	}{
-		{"all", 167},  // an Offer came again after the job had ended: it was committed once more
-		{"all", 1242}, // an older Offer came after a newer one was PREPARED, and took its place
-		{"all", 2918}, // the same
+		{"all", 167},   // an Offer came again after the job had ended: it was committed once more
+		{"all", 1242},  // an older Offer came after a newer one was PREPARED, and took its place
+		{"all", 2918},  // the same
+		{"all", 1607},  // a candidate lost its journal after it had run the job, and was told again that it owns it
+		{"all", 339},   // a home stayed PREPARED for a job that ended with its owner
+		{"all", 3365},  // a job ended while its home looked at its batch system for an offer
+		{"all", 279},   // a job came back to a site where it had ended, and the old end was reported for ever
+		{"all", 67},    // there, Owned left without a save
+		{"all", 32},    // KILLED by forget, and started when the site came back
+		{"crash", 40},  // a Commit that had waited while the broker was stopped was taken for fresh
+		{"crash", 612}, // a Commit was repeated for ever to a site that was gone
 	} {
 		if r := Run(usual(c.seed, profile(t, c.profile))); r.Violation != nil {
 			t.Errorf("seed %d: %s: %s", c.seed, r.Violation.Property, r.Violation.Text)
@@ -142,8 +153,10 @@ func TestEveryKindHappens(t *testing.T) {
 	t.Parallel()
 	var all [kinds]int
 	for seed := range uint64(60) {
-		for k, n := range Run(usual(seed, profile(t, "all"))).Faults {
-			all[k] += n
+		for _, name := range []string{"all", "rollback"} {
+			for k, n := range Run(usual(seed, profile(t, name))).Faults {
+				all[k] += n
+			}
 		}
 	}
 	for k, n := range all {
@@ -153,29 +166,34 @@ func TestEveryKindHappens(t *testing.T) {
 	}
 }
 
-// A checker that cannot fail proves nothing: each rule that is switched off is noticed.
+// A checker that cannot fail proves nothing: each rule that is switched off is noticed,
+// within 5,000 histories, where the same histories hold with the rule.
 func TestBrokenRulesAreNoticed(t *testing.T) {
 	t.Parallel()
 	for _, r := range Rules() {
 		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
-			name := r.Name
-			if r.Covered != "" {
-				name += "," + r.Covered
-			}
-			broken, err := ParseRules(name)
+			broken, err := ParseRules(r.Name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for seed := range uint64(5000) {
-				o := usual(seed, profile(t, r.Profile))
+			p := profile(t, r.Profile)
+			for k := range uint64(5000) { // from the seed that is known to show it, then on
+				o := usual((r.Seed+k)%5000, p)
 				o.Broken = broken
-				if v := Run(o).Violation; v != nil {
-					t.Logf("%s: seed %d, %s: %s", name, seed, v.Property, v.Text)
-					return
+				v := Run(o).Violation
+				if v == nil {
+					continue
 				}
+				t.Logf("seed %d, profile %s: %s: %s", v.Seed, p.Name, v.Property, v.Text)
+				o.Broken = Broken{}
+				if sound := Run(o).Violation; sound != nil {
+					t.Logf("and with the rule: %s: %s", sound.Property, sound.Text)
+					continue
+				}
+				return
 			}
-			t.Errorf("without %s nothing is noticed in 5,000 histories", name)
+			t.Error("nothing is noticed in 5,000 histories")
 		})
 	}
 }

@@ -219,7 +219,9 @@ func (h *host) turn() {
 			w.result.Steps++
 			made := h.step(ev)
 			if h.overtakes(effects, made) {
-				h.leave(made)
+				if h.leave(made); !h.up {
+					return
+				}
 				made = nil
 			}
 			if effects == nil {

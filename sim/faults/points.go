@@ -78,7 +78,8 @@ var messageNames = func() map[wire.Kind]string {
 	for _, m := range []wire.Message{
 		wire.Ask{}, wire.Tell{}, wire.Offer{}, wire.Accept{}, wire.Refuse{}, wire.Ready{}, wire.Abort{}, wire.Commit{}, wire.Owned{}, wire.Inquire{},
 		wire.Standing{}, wire.Declined{}, wire.Unknown{}, wire.Report{}, wire.ReportAck{}, wire.Cancel{}, wire.Closed{}, wire.Error{},
-		wire.Moved{}, wire.MovedAck{}, wire.Announce{},
+		wire.Moved{}, wire.MovedAck{}, wire.Announce{}, wire.Superseded{}, wire.Recall{}, wire.Recalled{}, wire.Request{}, wire.Response{},
+		wire.Seen{}, wire.Recount{}, wire.Recounted{},
 	} {
 		names[m.Kind()] = kindOf(m)
 	}
@@ -234,6 +235,16 @@ func jobOf(m wire.Message) grid.JobID {
 		return m.Job
 	case wire.MovedAck:
 		return m.Job
+	case wire.Superseded:
+		return m.Job
+	case wire.Recall:
+		return m.Job
+	case wire.Recalled:
+		return m.Job.ID
+	case wire.Request:
+		return m.Job
+	case wire.Response:
+		return m.Job
 	}
 	return ""
 }
@@ -247,12 +258,14 @@ var points = func() []point {
 		}
 	}
 	sent := func(k wire.Kind, stages ...stage) { at(afterSend+where(k), stages...) }
-	at(beforeSave, unknown, ownerStageIn, ownerReady, ownerOffering, ownerAssigned, ownerRunning, ownerFinished, ownerStageOut, homeCommitted, homeWatching, candidatePrepared, former, ended)
-	at(afterSave, unknown, ownerStageIn, ownerReady, ownerOffering, ownerAssigned, ownerRunning, ownerFinished, ownerStageOut, homeCommitted, homeWatching, candidatePrepared, former, ended)
-	at(afterAnswer, ownerStageIn, ownerReady, ownerAssigned, homeWatching, ended)
+	at(beforeSave, unknown, ownerStageIn, ownerReady, ownerOffering, ownerAssigned, ownerRunning, ownerFinished, ownerStageOut,
+		homeCommitted, homeWatching, candidatePrepared, formerCommitted, former, ended)
+	at(afterSave, unknown, ownerStageIn, ownerReady, ownerOffering, ownerAssigned, ownerRunning, ownerFinished, ownerStageOut,
+		homeCommitted, homeWatching, candidatePrepared, formerCommitted, former, ended)
+	at(afterAnswer, noJob, unknown, ownerStageIn, ownerReady, ownerAssigned, homeWatching, ended)
 	at(afterLook, noJob)
 	at(afterLaunch, ownerAssigned)
-	at(afterWithdraw, ownerAssigned)
+	at(afterWithdraw, ownerWithdrawing, ownerAssigned)
 	at(afterKill, ownerAssigned, ownerRunning)
 	at(afterProbe, ownerAssigned, ownerRunning)
 	at(afterFetch, unknown, homeWatching)
@@ -264,16 +277,22 @@ var points = func() []point {
 	sent(wire.KindAccept, unknown)
 	sent(wire.KindRefuse, unknown)
 	sent(wire.KindReady, candidatePrepared)
-	sent(wire.KindAbort, ownerReady, ownerOffering, homeWatching)
-	sent(wire.KindCommit, homeCommitted)
+	sent(wire.KindAbort, ownerReady, ownerOffering, ownerAssigned, homeWatching, ended)
+	sent(wire.KindCommit, homeCommitted, formerCommitted)
 	sent(wire.KindOwned, ownerAssigned, ownerRunning, ownerStageOut, former)
 	sent(wire.KindInquire, candidatePrepared)
-	sent(wire.KindStanding, ownerOffering, homeCommitted, homeWatching)
-	sent(wire.KindReport, ownerAssigned, ownerRunning, ownerFinished, ownerStageOut)
+	sent(wire.KindStanding, ownerOffering, ownerWithdrawing, homeCommitted, homeWatching)
+	sent(wire.KindReport, ownerReady, ownerOffering, ownerAssigned, ownerRunning, ownerFinished, ownerStageOut)
 	sent(wire.KindReportAck, homeWatching, ended)
 	sent(wire.KindCancel, homeWatching)
 	sent(wire.KindClosed, ended)
-	sent(wire.KindError, unknown)
+	sent(wire.KindMoved, former)
+	sent(wire.KindMovedAck, homeWatching)
+	sent(wire.KindAnnounce, noJob)
+	sent(wire.KindSeen, noJob)
+	sent(wire.KindSuperseded, ended)
+	sent(wire.KindRequest, unknown, former)
+	sent(wire.KindResponse, homeWatching, ended)
 	return list
 }()
 

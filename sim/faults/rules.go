@@ -27,10 +27,9 @@ const (
 // Rule is one rule of the protocol that can be switched off on purpose.
 type Rule struct {
 	Name, Without string // Without says what is done instead
-	// Covered is another rule that has to be off too before anything can go wrong, "" if none.
-	Covered string
-	// Profile is where its absence shows soonest.
+	// Profile and Seed are where its absence shows soonest, as far as is known.
 	Profile string
+	Seed    uint64
 	core    broker.Rules
 	shell   shellRule
 	inShell bool
@@ -64,23 +63,32 @@ func Rules() []Rule {
 		{Name: "absence-over-gap", core: broker.AbsenceOverGap, Without: "a pause counts as the others' silence, and what was heard before it as fresh"},
 	}
 	for i := range list {
-		if p, ok := shows[list[i].Name]; ok {
-			list[i].Profile, list[i].Covered = p.profile, p.covered
-		} else {
-			list[i].Profile = Profiles()[0].Name
+		list[i].Profile = Profiles()[0].Name
+		if at, ok := shows[list[i].Name]; ok {
+			list[i].Profile, list[i].Seed = at.profile, at.seed
 		}
 	}
 	return list
 }
 
-// shows tells where the absence of a rule shows soonest, if not in the first profile, and
-// which other rule has to be off too.
-var shows = map[string]struct{ profile, covered string }{
-	"tag-without-epoch": {"forget", ""},
-	"forget-starts-all": {"forget", ""},
-	"cancel-fenced":     {"calm", ""},
-	"rollback-unseen":   {"rollback", ""},
-	"absence-over-gap":  {"forget", ""},
+// shows tells where the absence of a rule shows soonest, if that is not at once in the
+// first profile.
+var shows = map[string]struct {
+	profile string
+	seed    uint64
+}{
+	"submit-without-lookup":      {"batch", 1},
+	"remove-without-second-look": {"all", 93},
+	"tag-without-epoch":          {"forget", 378},
+	"offer-unbound":              {"all", 495},
+	"epoch-reused":               {"all", 495},
+	"unknown-taken-back":         {"all", 1140},
+	"no-lease":                   {"all", 346},
+	"no-epoch-check":             {"forget", 2},
+	"rollback-unseen":            {"rollback", 35},
+	"cancel-fenced":              {"all", 76},
+	"forget-starts-all":          {"forget", 27},
+	"absence-over-gap":           {"forget", 1657},
 }
 
 // switched are the rules that are off.

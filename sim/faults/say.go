@@ -60,6 +60,12 @@ func say(m wire.Message) string {
 		text = fmt.Sprintf("%s, term %d", m.Job, m.Term)
 	case wire.Error:
 		text = fmt.Sprintf("of kind %d, %s: %s", m.Of, m.Job, m.Why)
+	case wire.Request:
+		text = fmt.Sprintf("%d, %s of %s, cancel %v", m.Number, m.Job, m.User, m.Cancel)
+	case wire.Response:
+		text = fmt.Sprintf("%d, %s, outcome %d %s", m.Number, m.Job, m.Outcome, m.Why)
+	case wire.Recalled:
+		text = fmt.Sprintf("%s@%s, owning %v", m.Job.ID, m.Epoch, m.Owning)
 	default:
 		text = fmt.Sprintf("%+v", m)
 	}

@@ -103,7 +103,7 @@ func (w *world) happens(k Kind) bool {
 
 // tell writes a line of the trace.
 func (w *world) tell(s *site, format string, args ...any) {
-	if w.o.Trace == nil {
+	if w.o.Trace == nil || w.result.Violation != nil {
 		return
 	}
 	who := "-"
@@ -119,8 +119,8 @@ func (w *world) tracing() bool { return w.o.Trace != nil }
 func (w *world) violate(property string, job grid.JobID, format string, args ...any) {
 	if w.result.Violation == nil {
 		text := fmt.Sprintf(format, args...)
-		w.result.Violation = &Violation{Seed: w.o.Seed, Property: property, Step: w.result.Steps, Text: text, Job: job}
 		w.tell(nil, "%s VIOLATED: %s", property, text)
+		w.result.Violation = &Violation{Seed: w.o.Seed, Property: property, Step: w.result.Steps, Text: text, Job: job}
 	}
 }
 

@@ -19,7 +19,7 @@
 //
 // # Purity
 //
-// grid, jsdl, plan, reserve, flow, wire, and of broker all files but shell*.go decide
+// grid, jsdl, plan, reserve, flow, wire, sim/faults, and of broker all files but shell*.go decide
 // and never act: time, identifiers and randomness are inputs, which makes every decision
 // repeatable. They have no network, no operating system, no context, no clock, no
 // goroutine, no global randomness.
