@@ -35,6 +35,7 @@
 //	default_walltime: SPAN
 //	estimate_deadline: SPAN
 //	forget_after: SPAN           left out: never
+//	reevaluation: {interval: SPAN, settle: SPAN, margin: SPAN, cooldown: SPAN, soon: SPAN}
 //	netmon: {time_share: NUMBER, bytes_per_hour: SIZE}
 //	log: {level: debug|info|warn|error}
 //	architecture: WORD           in JSDL's words; left out: this machine's
@@ -157,8 +158,9 @@ type Config struct {
 	EstimateDeadline time.Duration
 	// ForgetAfter starts a rerunnable job again, at a new term, when the site that has it
 	// was not heard for so long; 0 is never. A short one runs jobs twice where only the network was cut.
-	ForgetAfter time.Duration
-	Netmon      NetmonConfig
+	ForgetAfter  time.Duration
+	Reevaluation ReevaluationConfig
+	Netmon       NetmonConfig
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
 	// Architecture and System are told to jobs that ask for one, in JSDL's words.
@@ -189,6 +191,22 @@ type RetentionConfig struct {
 	Bytes int64
 }
 
+// ReevaluationConfig says when a job that waits here is moved to a better place.
+type ReevaluationConfig struct {
+	// Interval is how often a place is searched anew where nothing changes. Shorter
+	// follows the other sites sooner, and asks them more.
+	Interval time.Duration
+	// Settle is the least time between two searches, however much changes.
+	Settle time.Duration
+	// Margin is what a job must gain at least. A small one moves jobs, with their
+	// files, for differences that may be gone when they arrive.
+	Margin time.Duration
+	// Cooldown is how long a job stays where it has come to.
+	Cooldown time.Duration
+	// Soon: a job that is to start within it stays.
+	Soon time.Duration
+}
+
 // NetmonConfig bounds what measuring costs. More of either finds a change of the
 // network sooner.
 type NetmonConfig struct {
@@ -209,10 +227,14 @@ func Default(dir string) Config {
 		Retention:        RetentionConfig{Days: 30, Bytes: 50 << 30},
 		DefaultWalltime:  time.Hour,
 		EstimateDeadline: 2 * time.Second,
-		Netmon:           NetmonConfig{TimeShare: 0.02, BytesPerHour: 256 << 20},
-		LogLevel:         "info",
-		Architecture:     architecture(runtime.GOARCH),
-		System:           operatingSystem(runtime.GOOS),
+		Reevaluation: ReevaluationConfig{
+			Interval: time.Minute, Settle: 5 * time.Second, Margin: 30 * time.Second,
+			Cooldown: 2 * time.Minute, Soon: 15 * time.Second,
+		},
+		Netmon:       NetmonConfig{TimeShare: 0.02, BytesPerHour: 256 << 20},
+		LogLevel:     "info",
+		Architecture: architecture(runtime.GOARCH),
+		System:       operatingSystem(runtime.GOOS),
 	}
 }
 
@@ -331,6 +353,9 @@ func configFields(d *document, c *Config) []field {
 		{name: "default_walltime", aka: "walltime", read: span("default_walltime", &c.DefaultWalltime, time.Second, grid.MaxWalltime.Duration())},
 		{name: "estimate_deadline", aka: "deadline", read: span("estimate_deadline", &c.EstimateDeadline, 50*time.Millisecond, time.Minute)},
 		{name: "forget_after", aka: "auto_forget forget", read: span("forget_after", &c.ForgetAfter, time.Minute, grid.MaxWalltime.Duration())},
+		{name: "reevaluation", aka: "re_evaluation reevaluate delta", read: func(n ast.Node) {
+			d.fields(n, "reevaluation", reevaluationFields(d, &c.Reevaluation))
+		}},
 		{name: "netmon", read: func(n ast.Node) { d.fields(n, "netmon", netmonFields(d, &c.Netmon)) }},
 		{name: "log", aka: "logging", read: func(n ast.Node) {
 			d.fields(n, "log", []field{{name: "level", read: word("log.level", &c.LogLevel, oneOf("debug", "info", "warn", "error"))}})
@@ -376,6 +401,19 @@ func retentionFields(d *document, r *RetentionConfig) []field {
 		{name: "bytes", aka: "size", read: func(n ast.Node) {
 			parsed(d, n, "retention.bytes", &r.Bytes, within(1<<20, grid.MaxMemory, FormatSize, ParseSize))
 		}},
+	}
+}
+
+func reevaluationFields(d *document, r *ReevaluationConfig) []field {
+	span := func(name string, to *time.Duration) field {
+		what := "reevaluation." + name
+		return field{name: name, read: func(n ast.Node) {
+			parsed(d, n, what, to, within(100*time.Millisecond, 24*time.Hour, spanText, ParseSpan))
+		}}
+	}
+	return []field{
+		span("interval", &r.Interval), span("settle", &r.Settle), span("margin", &r.Margin),
+		span("cooldown", &r.Cooldown), span("soon", &r.Soon),
 	}
 }
 

@@ -83,6 +83,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: a\ndefault_walltime: 3600\n", at + `2:19: default_walltime: "3600" has no unit: write 3600s for seconds, 3600m for minutes, 3600h for hours`},
 		{"site: a\ndefault_walltime: 400d\n", at + "2:19: default_walltime: 400d is out of range: write 1s to 366d"},
 		{"site: a\nestimate_deadline: -1s\n", at + `2:20: estimate_deadline: "-1s" is no span of time: write it like 30d, 1h30m or 250ms`},
+		{"site: a\nreevaluation: {margin: 1ms}\n", at + "2:24: reevaluation.margin: 1ms is out of range: write 100ms to 1d"},
 		{"site: a\nnetmon: {time_share: 2}\n", at + "2:22: netmon.time_share: 2 is out of range: write 0 to 0.5"},
 		{"site: a\nlog: {level: loud}\n", at + `2:14: log.level: "loud" is not known: write one of debug, info, warn, error`},
 		{"site: a\narchitecture: amd64\n", at + `2:15: architecture: "amd64" is not known: write one of sparc, powerpc, x86, x86_32, x86_64, parisc, mips, ia64, arm, other`},
@@ -94,7 +95,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: a\nbatch:\n\tnodes: 1\n", at + "3:1: this is no YAML: found character '\t' that cannot start any token"},
 		{"site: \"\xff\"\nspeed: x\nbogus_field_here: 1\n", at + "1:7: site: the name \"\ufffd\" has 'ï' at position 1: use a-z 0-9 - _, first a letter or digit\n" +
 			at + "2:8: speed: \"x\" is no number: write it like 1.5\n" +
-			at + `3:1: unknown field "bogus_field_here": the fields here are site, listen, api, socket, data, speed, batch, neighbours, administrators, retention, default_walltime, estimate_deadline, forget_after, netmon, log, architecture, operating_system`},
+			at + `3:1: unknown field "bogus_field_here": the fields here are site, listen, api, socket, data, speed, batch, neighbours, administrators, retention, default_walltime, estimate_deadline, forget_after, reevaluation, netmon, log, architecture, operating_system`},
 	} {
 		cfg := Default("/site")
 		if got := parseConfig(&cfg, "gbroker.yaml", []byte(c.text)).Error(); got != c.want {
@@ -117,6 +118,7 @@ batch: {nodes: 10, cores: 8, memory: 64GiB, policy: "easy:2:sjf", queues: [short
 administrators: [root, anna]
 retention: {days: 7, bytes: 1.5GB}
 default_walltime: 1d12h
+reevaluation: {interval: 2m, settle: 1s, margin: 2s, cooldown: 3s, soon: 4s}
 netmon: {time_share: 0, bytes_per_hour: 0}
 log: {level: debug}
 operating_system: Solaris
@@ -131,6 +133,9 @@ operating_system: Solaris
 	want.Administrators = []string{"root", "anna"}
 	want.Retention = RetentionConfig{Days: 7, Bytes: 1_500_000_000}
 	want.DefaultWalltime = 36 * time.Hour
+	want.Reevaluation = ReevaluationConfig{
+		Interval: 2 * time.Minute, Settle: time.Second, Margin: 2 * time.Second, Cooldown: 3 * time.Second, Soon: 4 * time.Second,
+	}
 	want.Netmon = NetmonConfig{}
 	want.LogLevel, want.System = "debug", "Solaris"
 	if !reflect.DeepEqual(c, want) {

@@ -231,6 +231,10 @@ func (s *site) brokerConfig(key overlay.Key) broker.Config {
 		Boot:        s.boot,
 		Grace:       10 * grid.Second, // the embedded system's listing is its own memory: nothing hides for long
 		AskDeadline: grid.Span(s.cfg.EstimateDeadline), AutoForget: grid.Span(s.cfg.ForgetAfter),
+		// a refused pair is blocked for one interval
+		Delta: grid.Span(s.cfg.Reevaluation.Interval), Block: grid.Span(s.cfg.Reevaluation.Interval), Settle: grid.Span(s.cfg.Reevaluation.Settle),
+		Margin: grid.Span(s.cfg.Reevaluation.Margin), Cooldown: grid.Span(s.cfg.Reevaluation.Cooldown),
+		Soon: grid.Span(s.cfg.Reevaluation.Soon),
 		Keep: grid.Tick(s.cfg.Retention.Days) * grid.Day, KeepBytes: s.cfg.Retention.Bytes,
 	}
 }

@@ -29,16 +29,21 @@ type site struct {
 // firstPort is that of the first site for the others.
 const firstPort = 4801
 
-// config of a site: estimates are waited for shortly, as all are near.
+// config of a site: estimates are waited for shortly, as all are near, and jobs that
+// wait move as soon and as often as may be.
 const config = `
 estimate_deadline: 700ms
+reevaluation: {interval: 3s, settle: 500ms, margin: 500ms, cooldown: 2s, soon: 500ms}
 netmon: {time_share: 0.02, bytes_per_hour: 1MiB}
 architecture: %s
 `
 
+// rate of transfers between two sites: low, so that faults fall into them.
+const rate = "500kB/s"
+
 // cores and speeds of the sites: the first two get most jobs and have the least to run them.
 var (
-	cores  = []int{2, 3, 5, 4, 4}
+	cores  = []int{1, 1, 2, 1, 2}
 	speeds = []float64{1, 1, 1.2, 0.8, 1}
 )
 
@@ -63,11 +68,11 @@ func (r *run) makeSites(ctx context.Context) error {
 	for i, a := range r.sites {
 		for _, j := range r.edges[i] {
 			b := r.sites[j]
-			if err := a.Know(ctx, b.Site); err != nil {
+			if err := a.Know(ctx, b.Site, "--rate-limit", rate); err != nil {
 				return err
 			}
 			if !slices.Contains(r.edges[j], i) { // it must hear who sends to it
-				if err := b.Know(ctx, a.Site, "--send=false"); err != nil {
+				if err := b.Know(ctx, a.Site, "--send=false", "--rate-limit", rate); err != nil {
 					return err
 				}
 			}

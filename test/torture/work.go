@@ -49,19 +49,19 @@ func planWork(r *rand.Rand, n int, span time.Duration, sites []string, next map[
 		home := pick(r, loads)
 		w := work{
 			Name: fmt.Sprintf("job%03d", i), Home: sites[home], Kind: plain,
-			At: time.Duration(r.Int64N(int64(span))), Lasts: between(r, 300*time.Millisecond, 4*time.Second),
+			At: time.Duration(r.Int64N(int64(span))), Lasts: between(r, 300*time.Millisecond, 5*time.Second),
 			Rerunnable: r.IntN(4) == 0,
 		}
 		switch k := r.IntN(20); {
 		case k < 2:
 			w.Kind = failing
-		case k < 6:
-			w.Kind, w.Size = withFiles, 1+r.IntN(600_000)
-		case k < 7:
-			w.Kind, w.Lasts = tooLong, time.Minute
 		case k < 8:
+			w.Kind, w.Size = withFiles, 1+r.IntN(1_500_000)
+		case k < 9:
+			w.Kind, w.Lasts = tooLong, time.Minute
+		case k < 10:
 			w.Kind = neverRuns
-		case k < 11:
+		case k < 13:
 			w.Kind, w.CancelIn = cancelled, between(r, 0, 5*time.Second)
 		}
 		if others := next[home]; len(others) > 0 && r.IntN(10) < 4 {
