@@ -11,8 +11,11 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs"
+	"gbroker/pbs/control"
 	"gbroker/pbs/embedded"
 	"gbroker/plan"
+
+	"golang.org/x/sys/unix"
 )
 
 const daemonVariable = "GBROKER_EMBEDDED_TEST_DAEMON"
@@ -256,5 +259,69 @@ func TestSupervisorCannotStart(t *testing.T) {
 	}
 	if end := awaitEnds(t, s, changed, j)[0]; end.Cause != grid.NeverRan || !strings.Contains(end.Detail, "/no/such/supervisor") {
 		t.Errorf("ended %+v", end)
+	}
+}
+
+// A full disk ends no job: what cannot be started for it is started when there is room.
+func TestFullDiskIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	changed := make(chan grid.AttemptID, 100)
+	s, err := smallSite(dir, quick(t), func(at grid.AttemptID) { changed <- at })
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The host file is the first that is written after the token: its disk is full.
+	late, killed := shellJob(dir, "A", "exit 4"), shellJob(dir, "B", "exit 5")
+	for _, j := range []grid.Submission{late, killed} {
+		if err := os.Symlink("/dev/full", control.HostFile(j.Control, j.ID)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Submit(context.Background(), j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	go func() {
+		awaitToken(t, late)
+		os.Remove(control.HostFile(late.Control, late.ID))
+		awaitToken(t, killed)
+		s.Kill(context.Background(), killed.ID, killed.Control)
+	}()
+	ends := awaitEnds(t, s, changed, late, killed)
+	if ends[0].ExitCode != 4 || ends[0].Cause != grid.ByItself {
+		t.Errorf("the job that waited for room ended %+v", ends[0])
+	}
+	if ends[1].Cause != grid.ByRequest {
+		t.Errorf("the job that was killed while it waited for room ended %+v", ends[1])
+	}
+}
+
+func awaitToken(t *testing.T, j grid.Submission) {
+	awaitPath(t, filepath.Join(j.Control, "start.1.0.1"))
+}
+
+// The trials of a supervisor do not count while the disk of the spool is full.
+func TestFullSpoolIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := unix.Mount("small", dir, "tmpfs", 0, "size=1M"); err != nil {
+		t.Skipf("no small disk can be mounted (%v): run it as root", err)
+	}
+	defer unix.Unmount(dir, unix.MNT_DETACH)
+	changed := make(chan grid.AttemptID, 100)
+	s, err := smallSite(dir, quick(t), func(at grid.AttemptID) { changed <- at })
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := shellJob(dir, "A", "exit 6")
+	if _, err := s.Submit(context.Background(), j); err != nil {
+		t.Fatal(err)
+	}
+	ballast := filepath.Join(dir, "ballast")
+	os.WriteFile(ballast, make([]byte, 2<<20), 0o600) // as much as there is room for
+	room := time.AfterFunc(5*time.Second, func() { os.Remove(ballast) })
+	defer room.Stop()
+	if end := awaitEnds(t, s, changed, j)[0]; end.ExitCode != 6 || end.Cause != grid.ByItself {
+		t.Errorf("it ended %+v", end)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"gbroker/plan"
 
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 )
 
 // maxFailures bounds how often a supervisor is started that ends before it takes
@@ -23,6 +24,13 @@ import (
 const (
 	maxFailures = 4
 	firstPause  = 200 * time.Millisecond
+)
+
+// While the disk has less than fullDisk bytes left nothing can be started, through
+// no fault of any job: such trials do not count, and are fullPause apart.
+const (
+	fullDisk  = 64 << 10
+	fullPause = time.Second
 )
 
 // pass starts the jobs whose turn it is.
@@ -119,16 +127,19 @@ func (s *System) respool(e *entry) error {
 }
 
 // again puts a job back into the queue whose supervisor did not get as far as the
-// token; after a few times it is given up.
+// token; after a few times it is given up, but not for a full disk.
 func (s *System) again(e *entry, why error) {
 	s.mu.Lock()
 	if s.known[e.spec.ID] != e {
 		s.mu.Unlock()
 		return
 	}
-	e.failures++
+	pause := fullPause
+	if !s.diskFull() {
+		pause = firstPause << (2 * e.failures)
+		e.failures++
+	}
 	if e.failures < maxFailures {
-		pause := firstPause << (2 * (e.failures - 1))
 		e.pause = time.Now().Add(pause)
 		s.busy = slices.DeleteFunc(s.busy, func(o *entry) bool { return o == e })
 		s.enqueue(e)
@@ -139,6 +150,12 @@ func (s *System) again(e *entry, why error) {
 	}
 	s.mu.Unlock()
 	s.giveUp(e, why)
+}
+
+// diskFull tells of the disk of the spool, on which the control directories are too.
+func (s *System) diskFull() bool {
+	var st unix.Statfs_t
+	return unix.Statfs(s.jobs, &st) == nil && int64(st.Bavail)*st.Bsize < fullDisk
 }
 
 // giveUp ends an attempt that cannot be started.

@@ -14,7 +14,8 @@
 //     sandbox: nothing outside is touched, whatever symbolic links lie inside.
 //  3. It starts the program by execve, never by a shell, in a session and process
 //     group of its own, with exactly the environment of the SPECFILE. If that
-//     fails the attempt ends with cause grid.NeverRan and the reason in words.
+//     fails the attempt ends with cause grid.NeverRan and the reason in words; if
+//     it fails for a full disk it is tried again until there is room.
 //  4. It waits for the end. At the walltime limit, or when SIGTERM comes, the
 //     program's group gets SIGTERM, and SIGKILL after the grace time.
 //  5. When the program has ended, whatever it left is killed: its group, and

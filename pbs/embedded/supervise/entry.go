@@ -76,6 +76,13 @@ func (s *Spec) supervise(signals <-chan os.Signal, status *os.File) control.End 
 		return end
 	}
 	leader, err := s.launch()
+	for full(err) { // it has not run, so that may be tried as often as is liked
+		if told(signals, fullPause) {
+			cause, detail := s.whoStops()
+			return control.End{At: control.Now(), Cause: cause, Detail: detail + ", before its program was started: the disk was full"}
+		}
+		leader, err = s.launch()
+	}
 	if err != nil {
 		return control.End{At: control.Now(), Cause: grid.NeverRan, Detail: err.Error()}
 	}
@@ -91,6 +98,29 @@ func (s *Spec) supervise(signals <-chan os.Signal, status *os.File) control.End 
 		status.Close()
 	}
 	return s.watch(leader, signals)
+}
+
+// fullPause is how long a full disk is waited for between two trials.
+const fullPause = time.Second
+
+// full reports that err tells of a full disk, or of a user's share of it.
+func full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// told waits for at most d; true if SIGTERM came.
+func told(signals <-chan os.Signal, d time.Duration) bool {
+	over := time.After(d)
+	for {
+		select {
+		case got := <-signals:
+			if got == syscall.SIGTERM {
+				return true
+			}
+		case <-over:
+			return false
+		}
+	}
 }
 
 // finish writes the end, trying for a while where the disk is full.
