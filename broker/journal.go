@@ -10,15 +10,14 @@ import (
 )
 
 // Journals that went back, and twins. A journal has a random incarnation, made with
-// it, and a sequence number that grows with every commit. Hello, Accept, Ready,
+// it, and a sequence number that grows with every commit. Hello, Accept, Ready, Commit,
 // Declined and Unknown carry both; everybody keeps the highest that it saw of every
 // member and tells it back ([wire.Seen]), when it hears a Hello and when asked. What a
 // broker is told of itself says:
 //
 //	its own incarnation, a higher sequence     it was rolled back: restored from a backup
 //	its own incarnation, and a later one       likewise
-//	Owned, of an offer that it has aborted     likewise
-//	a deed of its own that it has not          likewise
+//	in Owned or a report, a deed of its own    likewise, if its journal has not made that deed
 //	another incarnation before its own         its journal was lost: it learns its jobs again
 //	its own boot nonce, and another after it   a twin: two brokers run under one identity
 //
@@ -42,6 +41,9 @@ import (
 //
 // A broker that has a twin does nothing at all but answer readers, until an
 // administrator has stopped one of the two and says so (or starts this one again).
+
+// maxSequence is beyond what any journal reaches.
+const maxSequence = 1 << 62
 
 // rollback is what is still to be asked.
 type rollback struct {
@@ -150,6 +152,7 @@ func (c *Core) onSeen(from grid.PeerID, m wire.Seen) {
 	last := len(m.Journals) - 1
 	for i, seen := range m.Journals {
 		switch {
+		case seen.Sequence > maxSequence: // no journal comes so far
 		case seen.Incarnation != mine.Incarnation:
 			c.bereft = true
 		case seen.Sequence > mine.Sequence || i < last:

@@ -105,6 +105,7 @@ func TestAJournalThatWentBack(t *testing.T) {
 		{"farther", []grid.JournalID{{Incarnation: 5, Sequence: 101}}, true, false},
 		{"an earlier one, which is lost", []grid.JournalID{{Incarnation: 4, Sequence: 900}, ours}, false, true},
 		{"an earlier one, and not yet this", []grid.JournalID{{Incarnation: 4, Sequence: 900}}, false, true},
+		{"farther than any journal comes", []grid.JournalID{{Incarnation: 5, Sequence: 1 << 63}}, false, false},
 		{"a later one: this is the older one, put back", []grid.JournalID{{Incarnation: 5, Sequence: 3}, {Incarnation: 6, Sequence: 1}}, true, true},
 	} {
 		c := lived(7, ours)
@@ -222,5 +223,36 @@ func TestARolledBackBrokerStartsNothing(t *testing.T) {
 	}
 	if !launched {
 		t.Error("an administrator has said that it may go on")
+	}
+}
+
+// A member that says it owns what it was only offered is believed by our own deed
+// alone: else one liar could stop this broker.
+func TestOwnedProvesARollbackOnlyByOurDeed(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	next := grid.Epoch{Term: 1, Hop: 1}
+	text := wire.DeedText(j.ID, wire.JobDigest(j), next, her)
+	for name, k := range map[string]struct {
+		deed   grid.Deed
+		rolled bool
+	}{
+		"no deed":     {grid.Deed{}, false},
+		"its own":     {grid.Deed{Epoch: next, To: her, Signature: signature(her, text)}, false},
+		"of another":  {grid.Deed{Epoch: next, To: him, Signature: signature(me, wire.DeedText(j.ID, wire.JobDigest(j), next, him))}, false},
+		"of then":     {grid.Deed{Epoch: grid.Epoch{Term: 1}, To: her, Signature: signature(me, wire.DeedText(j.ID, wire.JobDigest(j), grid.Epoch{Term: 1}, her))}, false},
+		"ours, as is": {grid.Deed{Epoch: next, To: her, Signature: signature(me, text)}, true},
+	} {
+		c := New(Config{
+			Self: me, Site: grid.Site{Name: "a", Processes: 4, Speed: 1},
+			Verify: func(by grid.PeerID, text, sig []byte) bool { return string(signature(by, text)) == string(sig) },
+		}, []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{
+			{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+		c.Step(1_000_000, Boot{})
+		c.makeOffer(c.jobs[j.ID], her, 0, 0)
+		c.Step(1_000_001, Message{her, wire.Owned{Bond: c.bond(c.jobs[j.ID]), Owner: her, Deed: k.deed}})
+		if (c.rolled != nil) != k.rolled {
+			t.Errorf("%s: rolled back %t", name, c.rolled != nil)
+		}
 	}
 }
