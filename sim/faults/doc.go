@@ -2,12 +2,12 @@
 // that no job is lost and none runs twice. It is pure: one seed is one history, and
 // always the same.
 //
-//	          users, administrators                         truth
-//	                  │ requests                              ▲ starts and ends of programs,
-//	                  ▼                                       │ words told to users
-//	 host: ─► broker.Core ─► one commit ─► effects ──► network, lanes ──► batch system
-//	  ▲         (as in the daemon)   disk                │        │            │
-//	  └────────────── events, in virtual time ◄──────────┴────────┴────────────┘
+//	         users, administrators                         truth
+//	                 │ requests                              ▲ starts and ends of programs,
+//	                 ▼                                       │ words told to users
+//	host: ─► broker.Core ─► one commit ─► effects ──► network, lanes ──► batch system
+//	 ▲         (as in the daemon)   disk                │        │            │
+//	 └────────────── events, in virtual time ◄──────────┴────────┴────────────┘
 //
 // What is real is [broker.Core], made by the same constructor as in the daemon, the
 // messages (some of them pass through the codec) and package plan. All else is a model:
@@ -44,6 +44,10 @@
 // and what. Words in capitals are the truth (STARTS, ENDS, TELLS, CRASH, VIOLATED).
 //
 // # Limits of the model
+//
+// A site is fenced off only while its broker is not in the middle of a commit or of a
+// command: what it was about to submit when it was stopped would be submitted when it
+// goes on, before it has heard its homes.
 //
 // A twin (two brokers on copies of one journal) is not simulated. In the profile
 // "rollback" some histories are violated: a home whose journal was restored does not ask

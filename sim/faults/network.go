@@ -8,7 +8,7 @@ import (
 
 // encodeOne in so many messages travels as bytes, so that what the codec does not
 // carry, or refuses, shows.
-const encodeOne = 16
+const encodeOne = 32
 
 // send carries a message, or loses it, or carries it twice, or late.
 func (w *world) send(from *site, to grid.PeerID, m wire.Message) {

@@ -78,7 +78,7 @@ func (w *world) plan() {
 		}
 	})
 	w.repeat(Fenced, w.rnd.crash, func(r *rand.Rand, s *site) {
-		if span := between(r, grid.Minute, faultLength-grid.Minute); s.host.up && !s.host.frozen && w.happens(Fenced) {
+		if span := between(r, grid.Minute, faultLength-grid.Minute); s.host.up && !s.host.frozen && !s.host.busy && len(s.host.lanes) == 0 && w.happens(Fenced) {
 			s.fence(span)
 		}
 	})
