@@ -96,6 +96,8 @@ func (c *Core) offerAgain(j *job, from grid.PeerID, o wire.Offer) bool {
 		c.send(from, wire.Refuse{Bond: o.Bond, Estimate: grid.Estimate{Refusal: &grid.Refusal{Reason: "the job is here already"}}})
 	case c.home(j) && j.rec.State.Terminal(): // while a snapshot was taken
 	case o.Bond.Epoch.Before(j.rec.Handoff.Epoch): // late: a newer one is prepared or declined
+	case c.home(j) && j.rec.Standing == grid.Watching && j.rec.Handoff.To == c.cfg.Self && j.rec.Handoff.Epoch == o.Bond.Epoch:
+		// Late: that offer back to the home was prepared here, and has died.
 	case j.rec.Standing == grid.Declined && j.rec.Handoff.Epoch == o.Bond.Epoch: // that word is kept
 		c.send(from, wire.Declined{Bond: o.Bond, Journal: c.cfg.Journal})
 	case j.rec.Handoff.Phase == grid.Committed:
@@ -180,7 +182,10 @@ func (c *Core) prepare(a *acceptance) {
 		j = &job{rec: grid.Record{Job: a.offer.Job, Submitted: c.now - a.offer.Age}}
 		c.jobs[b.Job] = j
 	}
-	j.rec.Standing, j.rec.State = grid.Prepared, grid.Moving
+	j.rec.Standing = grid.Prepared
+	if !c.home(j) { // a home knows the state from the owner's reports
+		j.rec.State = grid.Moving
+	}
 	j.rec.Owner = a.from
 	j.rec.EstimateNow = a.start
 	j.rec.Handoff = grid.Handoff{Phase: grid.NoHandoff, To: c.cfg.Self, Epoch: b.Epoch}

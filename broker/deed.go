@@ -120,7 +120,8 @@ func (c *Core) given(j *job, d grid.Deed) bool {
 
 // believe takes, at the home, the word that the job is with the To of the last
 // deed, or says why not: the first deed later than what the home knows must be
-// signed by the owner that it knows.
+// signed by the owner that it knows; or, while that one has not said a word, by the
+// one who gave it the job: it has declined, then, and the job was taken back.
 func (c *Core) believe(j *job, deeds []grid.Deed) string {
 	if len(deeds) == 0 {
 		return "it shows no deeds"
@@ -143,7 +144,7 @@ func (c *Core) believe(j *job, deeds []grid.Deed) string {
 		}
 		by = d.To
 	}
-	if by != j.rec.Owner {
+	if by != j.rec.Owner && !(j.rec.Report == 0 && by == j.giver()) {
 		return "its deeds do not come from the owner that its home knows"
 	}
 	if why := c.unproven(&j.rec.Job, j.sum(), deeds); why != "" {
@@ -187,11 +188,35 @@ func (j *job) lastDeed() grid.Deed {
 	return grid.Deed{}
 }
 
-// tellMoved repeats to the home who owns the job now, until it is acknowledged.
+// unheard tells that this home knows by a deed that the job was committed to from,
+// which has not reported it yet.
+func (c *Core) unheard(j *job, from grid.PeerID, b wire.Bond) bool {
+	return c.home(j) && j.rec.Owner == from && j.rec.Epoch == b.Epoch && j.rec.Report == 0 && j.lastDeed().To == from
+}
+
+// giver is who gave the job to the owner that the home knows; "" if no deed says so.
+func (j *job) giver() grid.PeerID {
+	switch n := len(j.rec.Deeds); {
+	case j.lastDeed().To == "":
+		return ""
+	case n == 1:
+		return j.rec.Job.Home
+	default:
+		return j.rec.Deeds[n-2].To
+	}
+}
+
+// tellMoved repeats to the home who owns the job now, until it is acknowledged. While
+// the new owner has not confirmed that, it waits a while, as it may yet decline, and
+// then goes on until the home says that the job has ended.
 func (c *Core) tellMoved(j *job) {
-	if j.rec.Telling && j.rec.Handoff.Phase == grid.NoHandoff {
+	open := j.rec.Handoff.Phase != grid.NoHandoff
+	elsewhere := !c.home(j) && j.rec.Owner != j.rec.Job.Home && len(j.rec.Deeds) > 0
+	if !open && j.rec.Telling || open && elsewhere && c.now-j.heard > c.cfg.Lease {
 		c.send(j.rec.Job.Home, wire.Moved{Job: j.rec.Job.ID, Deeds: j.rec.Deeds})
-		c.backoff(j, onReport)
+		if !open { // else it goes with Commit
+			c.backoff(j, onReport)
+		}
 	}
 }
 
@@ -204,6 +229,9 @@ func (c *Core) onMoved(from grid.PeerID, m wire.Moved) {
 	j := c.jobs[m.Job]
 	if j == nil || !c.home(j) || j.rec.State.Terminal() {
 		c.send(from, ack) // of no interest any more
+		if j != nil && c.home(j) {
+			c.sendClosed(from, j)
+		}
 		return
 	}
 	if why := c.believe(j, m.Deeds); why != "" {

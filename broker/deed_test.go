@@ -456,3 +456,97 @@ func TestNobodyStopsABrokerByAWord(t *testing.T) {
 		}
 	}
 }
+
+// A late copy of an offer back to the home that has died changes nothing there, and
+// while one is open the home knows the job's state by its owner's reports.
+func TestALateOfferHomeChangesNothing(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	c := signed(grid.Record{Job: j, Standing: grid.Watching, State: grid.Assigned, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Trail: []grid.PeerID{her}})
+	k := c.jobs[j.ID]
+	o := offerOf(j, 2, 0)
+	o.Deeds = []grid.Deed{deed(j, me, 1, her)}
+	report := func(n uint64, s, end grid.State) {
+		c.Step(c.now+1, Message{her, wire.Report{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: n, State: s, End: end, Outputs: grid.Manifest{{Path: "out"}}}})
+	}
+	c.Step(c.now+1, Message{her, o})
+	c.Step(c.now+1, shot(c.now+1))
+	if k.rec.Standing != grid.Prepared || k.rec.State != grid.Assigned {
+		t.Errorf("prepared, and the owner's word is gone: %s %s", k.rec.Standing, k.rec.State)
+	}
+	c.Step(c.now+1, Message{her, wire.Abort{Bond: o.Bond}})
+	report(1, grid.StageOut, grid.Completed)
+	c.Step(c.now+1, Message{her, o})
+	c.Step(c.now+1, shot(c.now+1))
+	if k.rec.Standing != grid.Watching || k.rec.State != grid.StageOut {
+		t.Errorf("after a late offer it is %s %s", k.rec.Standing, k.rec.State)
+	}
+}
+
+// A candidate that is committed to and never heard again may be gone for ever: the
+// home is told all the same, and believes the former owner if it takes the job back.
+func TestTheHomeHearsOfASilentOwner(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	c := signed(grid.Record{Job: j, Standing: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Local: "l",
+		Deeds: []grid.Deed{deed(j, her, 1, me)}})
+	home := New(signer(her, "b"), []grid.Member{{Name: "a", Peer: me, Send: true}, {Name: "c", Peer: him, Send: true}}, []grid.Record{
+		{Job: j, Standing: grid.Watching, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Deeds: []grid.Deed{deed(j, her, 1, me)}, Report: 5}})
+	home.Step(1, Boot{})
+	k, h := c.jobs[j.ID], home.jobs[j.ID]
+	k.homeHeard = c.now
+	c.makeOffer(k, him, 0, 1)
+	b := c.bond(k)
+	c.Step(c.now+1, Message{him, wire.Ready{Bond: b}})
+	c.Step(c.now+1, Withdrawn{ID: c.attempt(k), Done: true})
+	committed := c.now
+	var moved wire.Message
+	for now := c.now; moved == nil; {
+		now, _ = c.Next()
+		if now > committed+2*grid.Minute {
+			t.Fatal("the home is not told")
+		}
+		for _, m := range sentTo(c.Step(now, Tick{}), her) {
+			if _, ok := m.(wire.Moved); ok {
+				moved = m
+			}
+		}
+	}
+	if c.now-committed <= c.cfg.Lease {
+		t.Errorf("told after %v s: it may yet decline", (c.now - committed).Seconds())
+	}
+	home.Step(2, Message{me, moved})
+	if h.rec.Owner != him {
+		t.Fatalf("the home looks at %s", h.rec.Owner)
+	}
+	c.Step(c.now+1, Message{him, wire.Declined{Bond: b}})
+	back := c.reportOf(k)
+	home.Step(3, Message{me, back})
+	if h.rec.Owner != me || h.rec.Epoch != k.rec.Epoch {
+		t.Errorf("taken back, and the home looks at %s, epoch %s", h.rec.Owner, h.rec.Epoch)
+	}
+
+	h.rec.Owner, h.rec.Epoch, h.rec.Deeds, h.rec.Report = him, b.Epoch, append(slices.Clone(k.rec.Deeds[:1]), deed(j, me, b.Epoch.Hop, him)), 1
+	home.Step(4, Message{me, back})
+	if h.rec.Owner != him {
+		t.Error("an owner that has reported is not robbed by the one before")
+	}
+}
+
+// A candidate asks the home, which has heard of the commit from the one who made it.
+func TestTheHomeAnswersByADeed(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	bond := wire.Bond{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 2}, To: him, Digest: wire.JobDigest(j)}
+	for reports, want := range []wire.Verdict{wire.VerdictCommitted, wire.VerdictAborted} {
+		c := signed(grid.Record{Job: j, Standing: grid.Watching, State: grid.Assigned, Owner: him, Epoch: bond.Epoch,
+			Deeds: []grid.Deed{deed(j, me, 1, her), deed(j, her, 2, him)}, Report: uint64(reports)})
+		answers := sentTo(c.Step(1_000_001, Message{him, wire.Inquire{Bond: bond}}), him)
+		if len(answers) != 1 {
+			t.Fatalf("answered %+v", answers)
+		}
+		if s, ok := answers[0].(wire.Standing); !ok || s.Verdict != want || want == wire.VerdictCommitted && s.Deed.To != him {
+			t.Errorf("with %d reports of its it is answered %+v", reports, answers[0])
+		}
+	}
+}

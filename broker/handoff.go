@@ -111,6 +111,7 @@ func (c *Core) handoffDue(j *job) {
 		c.backoff(j, onHandoff)
 	case grid.Committed:
 		c.sendCommit(j)
+		c.tellMoved(j) // if the candidate is gone for ever, the home has to know where to look
 	}
 }
 
@@ -401,7 +402,7 @@ func (c *Core) onInquire(from grid.PeerID, m wire.Inquire) {
 			answer.Verdict = wire.VerdictOpen
 		case j.rec.State.Terminal():
 			answer.Verdict = wire.VerdictAborted
-		case mine && h.Phase == grid.Committed && !c.cfg.Broken.Without(CommitNotRepeated):
+		case (mine && h.Phase == grid.Committed || c.unheard(j, from, m.Bond)) && !c.cfg.Broken.Without(CommitNotRepeated):
 			answer.Verdict, answer.Deed = wire.VerdictCommitted, j.lastDeed()
 		case j.rec.Standing == grid.Owning, m.Bond.Epoch.Before(j.rec.Epoch), j.rec.Owner == from && j.rec.Epoch == m.Bond.Epoch: // see late
 			answer.Verdict = wire.VerdictAborted

@@ -303,8 +303,8 @@ func (c *Core) onClosed(from grid.PeerID, m wire.Closed) {
 	if j == nil || j.rec.Job.Home != from || j.rec.Epoch.Term > m.Term {
 		return
 	}
-	never := j.rec.Started == 0 // what ran here is kept for the accounts until its retention ends
-	if never && (j.rec.Standing == grid.Past && j.rec.Handoff.Phase == grid.NoHandoff || j.rec.Standing == grid.Declined) {
+	never := j.rec.Started == 0                                                    // what ran here is kept for the accounts until its retention ends
+	if never && (j.rec.Standing == grid.Past || j.rec.Standing == grid.Declined) { // also one that still says Commit: whom it says that to is told by the home
 		c.drop(j)
 	}
 }
