@@ -44,11 +44,15 @@ func boxed(inner func(isolated bool) int) int {
 		return inner(false)
 	}
 	code, err := startBox()
-	if err != nil || code == exitNoBox {
-		fmt.Fprintf(os.Stderr, "torture: the kernel lets this user make no namespaces (%v): no network is cut and no disk is filled\n", err)
-		return inner(false)
+	if err == nil && code != exitNoBox {
+		return code
 	}
-	return code
+	why := "it says why above"
+	if err != nil {
+		why = err.Error()
+	}
+	fmt.Fprintf(os.Stderr, "torture: the kernel lets this user make no namespaces (%s): no network is cut and no disk is filled; root may\n", why)
+	return inner(false)
 }
 
 // startBox starts init and waits for its end. A signal to end goes to the inner one,

@@ -12,8 +12,9 @@
 // decides jobs, graph and script, not the order in which the machine runs them.
 //
 // Networks and disks of the sites are of the kernel's namespaces, so that the run needs no
-// privileges, touches nothing of the machine and leaves nothing behind; see box.go. Where the
-// kernel gives a user none, brokers are killed and stopped only, and it says so.
+// privileges, touches nothing of the machine and leaves nothing behind, but for its folder if it
+// is killed itself; see box.go. Where the kernel gives a user none, brokers are killed and stopped
+// only, and it says so.
 package main
 
 import (

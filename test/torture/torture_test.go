@@ -1,10 +1,15 @@
 package main
 
 import (
+	crand "crypto/rand"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"gbroker/test/cluster"
@@ -32,6 +37,34 @@ func TestTorture(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// A process that a job has left is found by the run's mark in its environment, or by
+// the run's folder.
+func TestProcessesAreFound(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newRun(options{form: shorter}, dir)
+	r.mark = "test-" + crand.Text()
+	if left := r.processes(); len(left) > 0 {
+		t.Fatalf("before anything was started: %v", left)
+	}
+	for what, cmd := range map[string]*exec.Cmd{"mark": exec.Command("sleep", "60"), "folder": exec.Command("sleep", "60")} {
+		if what == "mark" {
+			cmd.Env = append(os.Environ(), markVariable+"="+r.mark)
+		} else if cmd.Dir = filepath.Join(dir, "work"); os.Mkdir(cmd.Dir, 0o755) != nil {
+			t.Fatal("no folder")
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		left := r.processes()
+		if len(left) != 1 || !strings.HasPrefix(left[0], fmt.Sprint(cmd.Process.Pid)+" ") {
+			t.Errorf("the process with the run's %s is %d; found: %v", what, cmd.Process.Pid, left)
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
 	}
 }
 
