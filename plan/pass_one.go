@@ -43,11 +43,8 @@ func (e *schedule) placeAsReserved(job int32) bool {
 	}
 	for i, p := range r.parts {
 		l := &e.lines[p.node]
-		l.least(e.now, e.now+r.limit, l.head, e.placer.room)
-		for k, a := range r.amounts[i*e.width : (i+1)*e.width] {
-			if e.placer.room[k] < a {
-				return false
-			}
+		if l.least(e.now, e.now+r.limit, r.amounts[i*e.width:(i+1)*e.width], e.placer.room) != 0 {
+			return false
 		}
 	}
 	e.placer.parts = append(e.placer.parts[:0], r.parts...)
@@ -99,9 +96,11 @@ func (e *schedule) reserveHead(job int32) bool {
 			return false
 		}
 	}
-	if !e.latestFreed(w, r.shadow) && !e.placeAt(w, r.shadow) {
-		r.job = -1 // several chunks again: seek anew in this pass
-		return e.reserveHead(job)
+	if !e.latestFreed(w, r.shadow) {
+		if e.prepare(w); !e.placeAt(w, r.shadow) {
+			r.job = -1 // several chunks again: seek anew in this pass
+			return e.reserveHead(job)
+		}
 	}
 	r.parts = append(r.parts[:0], e.placer.parts...)
 	r.amounts = append(r.amounts[:0], e.placer.amounts...)

@@ -23,10 +23,7 @@ type Plan struct {
 	parts    []portion
 	amounts  []int64
 
-	// What is free at any time, all jobs and reservations where they are planned.
-	lines []line
-	sky   skyline
-	busy  *buckets
+	free vacancy // all jobs and reservations where they are planned
 	// What one more job could not have at a moment; not of conservative policies,
 	// where nothing is moved by it.
 	moments []moment
@@ -72,7 +69,10 @@ func forward(s *Snapshot, believe belief) *Plan {
 	}
 	p.run(e)
 	p.placed, p.bookings, p.parts, p.amounts = e.placed, e.bookings, e.parts, e.amounts
-	p.lines, p.sky, p.busy = e.lines, e.sky, e.busy
+	p.free = e.vacancy
+	for n := range p.free.lines {
+		p.free.lines[n].head = 0
+	}
 	p.jobs = make(map[grid.JobID]int32, len(s.Waiting))
 	for i := range s.Waiting {
 		if id := s.Waiting[i].Job; id != "" {

@@ -42,25 +42,22 @@ type booking struct {
 // schedule is the state of a policy at one instant.
 type schedule struct {
 	*ground
+	seeker   // by what the scheduler is promised and has reserved
 	policy   Policy
 	now      grid.Tick
 	waiting  []Waiting
 	works    []work // by index into waiting
 	believe  belief // nil: jobs end at their limits
-	placer   *placer
 	scratch  set
 	bookings []booking
 	parts    []portion
 	amounts  []int64 // width numbers for each part
 
-	// What is free, by what the scheduler is promised and has reserved.
-	lines []line
-	sky   skyline
-	total int64    // free cores now
-	busy  *buckets // nil at a site of few nodes
-	open  set      // nodes with a free core now
-	ahead set      // nodes on which a reservation lies ahead
-	count []int32  // by node: how many
+	free  []int64 // now, width numbers for each node
+	total int64   // free cores now
+	open  set     // nodes with a free core now
+	ahead set     // nodes on which a reservation lies ahead
+	count []int32 // by node: how many
 
 	held  []due  // what is held, by its promised end; the numbers are those of bookings
 	ends  agenda // and by its real end
@@ -87,8 +84,9 @@ type schedule struct {
 func newSchedule(s *Snapshot, believe belief) *schedule {
 	g := newGround(s)
 	e := &schedule{
-		ground: g, policy: s.Policy, now: s.At, waiting: s.Waiting, believe: believe,
-		placer: newPlacer(g), scratch: newSet(len(g.nodes)), open: newSet(len(g.nodes)), ahead: newSet(len(g.nodes)),
+		ground: g, seeker: newSeeker(g, vacancy{}), policy: s.Policy, now: s.At, waiting: s.Waiting, believe: believe,
+		scratch: newSet(len(g.nodes)), open: newSet(len(g.nodes)), ahead: newSet(len(g.nodes)),
+		free:     make([]int64, g.width*len(g.nodes)),
 		count:    make([]int32, len(g.nodes)),
 		bookings: make([]booking, 0, len(s.Running)+len(s.Waiting)+len(s.Reservations)),
 		parts:    make([]portion, 0, 2*(len(s.Running)+len(s.Waiting))),

@@ -75,11 +75,11 @@ func (p *Plan) Free(resource string) []Level {
 	}
 	free := Level{At: p.at}
 	var changes []Level
-	for n := range p.lines {
+	for n := range p.free.lines {
 		if !p.up(n) || p.of(n)[r] == unlimited {
 			continue
 		}
-		l := &p.lines[n]
+		l := &p.free.lines[n]
 		before := max(l.free[r], 0)
 		free.Free += before
 		for i := 1; i < len(l.at); i++ {
