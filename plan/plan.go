@@ -69,6 +69,7 @@ func forward(s *Snapshot, believe belief) *Plan {
 	}
 	p.run(e)
 	p.placed, p.bookings, p.parts, p.amounts = e.placed, e.bookings, e.parts, e.amounts
+	e.makeBuckets()
 	p.free = e.vacancy
 	for n := range p.free.lines {
 		p.free.lines[n].head = 0

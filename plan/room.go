@@ -30,7 +30,7 @@ func (e *schedule) takeAtFirst(lo, hi int32, from, to grid.Tick) {
 	}
 }
 
-// makeSky adds up the lines, and finds what is busy.
+// makeSky adds up the lines.
 func (e *schedule) makeSky() {
 	var steps []skyStep
 	var sum int64
@@ -55,15 +55,16 @@ func (e *schedule) makeSky() {
 		}
 	}
 	e.sky = newSkyline(out)
-	if len(e.nodes) > fewNodes {
-		e.makeBuckets()
-	}
 }
 
 // fewNodes are looked at one by one.
 const fewNodes = 64
 
+// makeBuckets is done before the first search: not every policy searches.
 func (e *schedule) makeBuckets() {
+	if e.busy != nil || len(e.nodes) <= fewNodes {
+		return
+	}
 	width := grid.Tick(1)
 	if len(e.works) > 0 {
 		var sum grid.Tick
@@ -72,7 +73,7 @@ func (e *schedule) makeBuckets() {
 		}
 		width = max(sum/bucketsEach, 1)
 	}
-	e.busy = &buckets{origin: e.now, width: width, words: len(e.open)}
+	e.busy = &buckets{origin: e.lines[0].at[0], width: width, words: len(e.open)}
 	for n := range e.lines {
 		e.noteBusy(n, 0, len(e.lines[n].at)-1)
 	}
@@ -224,6 +225,7 @@ func (e *schedule) offerAll(w *work, which int) bool {
 // earliest finds the first instant from one on from which a work has room for its
 // whole limit, on the first nodes that have it; never where there is none.
 func (e *schedule) earliest(w *work, from grid.Tick) grid.Tick {
+	e.makeBuckets()
 	at := e.first(w, e.notBefore(w, from))
 	if at != never {
 		e.noteFloor(w, at)

@@ -6,7 +6,7 @@ import "gbroker/grid"
 type vacancy struct {
 	lines []line
 	sky   skyline
-	busy  *buckets // nil at a site of few nodes
+	busy  *buckets // nil at a site of few nodes, and before the first search
 }
 
 // seeker finds when and where a work has room beside all that is on the lines. It
