@@ -90,7 +90,7 @@ func (e *schedule) backfill() {
 func (e *schedule) reserveHead(job int32) bool {
 	w, r := &e.works[job], &e.one
 	if r.job != job || r.shadow <= e.now {
-		r.job, r.shadow, r.limit = job, e.earliest(w, e.now+1), w.limit
+		r.job, r.shadow, r.limit = job, e.shadow(w), w.limit
 		if r.shadow == never {
 			r.job = -1
 			return false
@@ -106,6 +106,17 @@ func (e *schedule) reserveHead(job int32) bool {
 	r.amounts = append(r.amounts[:0], e.placer.amounts...)
 	e.showHeadReservation(-1)
 	return true
+}
+
+// shadow is when a work that does not fit now will. Mostly that is as soon as the site
+// as a whole has room, and for one chunk no order of nodes misses it.
+func (e *schedule) shadow(w *work) grid.Tick {
+	if len(w.pieces) == 1 {
+		if t := e.sky.next(e.now+1, w.cores, w.limit); t != never && e.latestFreed(w, t) {
+			return t
+		}
+	}
+	return e.earliest(w, e.now+1)
 }
 
 // showHeadReservation takes (-1) the reservation from the lines, or gives it back.
