@@ -69,8 +69,7 @@ func (e *schedule) backfill() {
 	if e.short != nil {
 		behind = e.short
 	}
-	even := e.fixedAhead == 0
-	look := behind.look(wish{e.total, e.total - e.lostToHead(), e.one.shadow - e.now})
+	look := behind.look(e.wish())
 	for p := behind.next(); p >= 0; p = behind.next() {
 		job := behind.jobs[p]
 		switch {
@@ -78,9 +77,9 @@ func (e *schedule) backfill() {
 		case e.placeNow(&e.works[job]):
 			e.leave(int(e.position[job]))
 			e.start(job)
-			look.wish.cores, look.wish.beside = e.total, e.total-e.lostToHead()
+			look.wish = e.wish()
 		default:
-			behind.refused(&e.works[job], even)
+			behind.refused(&e.works[job], e.even())
 		}
 	}
 }
@@ -191,21 +190,21 @@ func (e *schedule) firstFit() {
 		e.firstFitWithBarriers(int32(e.policy.Overtakes))
 		return
 	}
-	e.startAll(e.fixedAhead == 0)
+	e.startAll()
 }
 
 // startAll starts who fits now, in the order of the queue.
-func (e *schedule) startAll(even bool) {
-	look := e.queue.look(wish{e.total, e.total, never})
+func (e *schedule) startAll() {
+	look := e.queue.look(e.wish())
 	for p := e.queue.next(); p >= 0; p = e.queue.next() {
 		job := e.queue.jobs[p]
 		if !e.placeNow(&e.works[job]) {
-			e.queue.refused(&e.works[job], even)
+			e.queue.refused(&e.works[job], e.even())
 			continue
 		}
 		e.leave(p)
 		e.start(job)
-		look.wish.cores, look.wish.beside = e.total, e.total
+		look.wish = e.wish()
 	}
 }
 

@@ -69,7 +69,8 @@ type schedule struct {
 	position     []int32 // by index into waiting
 	shortly      []int32 // position in short
 	passed       []int32 // FirstFit: by index into waiting, how often it was overtaken
-	barred       bool    // nobody behind the queue may start now
+	wished       wish
+	barred       bool // nobody behind the queue may start now
 	appointments []appointment
 	fixedAhead   int // reservations of the snapshot that have not begun
 
