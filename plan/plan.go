@@ -67,6 +67,7 @@ func forward(s *Snapshot, believe belief) *Plan {
 		ground: e.ground, at: s.At, policy: s.Policy,
 		waiting: s.Waiting, running: s.Running, reservations: s.Reservations,
 	}
+	e.expectAll()
 	p.run(e)
 	p.placed, p.bookings, p.parts, p.amounts = e.placed, e.bookings, e.parts, e.amounts
 	e.makeBuckets()
@@ -89,7 +90,9 @@ func (p *Plan) run(e *schedule) {
 		}
 		return
 	}
-	p.moments = make([]moment, 0, len(e.held)+len(e.waiting)+1)
+	jobs := len(e.held) + len(e.waiting)
+	p.moments = make([]moment, 0, jobs+1)
+	p.guards, p.guarded = make([]guard, 0, jobs), make([]int64, 0, jobs*p.width)
 	for {
 		e.pass()
 		p.record(e)

@@ -32,7 +32,11 @@ func (e *schedule) takeAtFirst(lo, hi int32, from, to grid.Tick) {
 
 // makeSky adds up the lines.
 func (e *schedule) makeSky() {
-	var steps []skyStep
+	parts := 0
+	for n := range e.lines {
+		parts += len(e.lines[n].at) - 1
+	}
+	steps := make([]skyStep, 0, parts)
 	var sum int64
 	for n := range e.lines {
 		l := &e.lines[n]
@@ -80,7 +84,7 @@ func (e *schedule) makeBuckets() {
 }
 
 // bucketsEach is how many buckets a job of the mean limit covers.
-const bucketsEach = 4
+const bucketsEach = 8
 
 // noteBusy tells the buckets which steps of a node have no free core.
 func (e *schedule) noteBusy(n, first, end int) {

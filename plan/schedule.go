@@ -93,6 +93,7 @@ func newSchedule(s *Snapshot, believe belief) *schedule {
 		parts:    make([]portion, 0, 2*(len(s.Running)+len(s.Waiting))),
 		amounts:  make([]int64, 0, 2*g.width*(len(s.Running)+len(s.Waiting))),
 		held:     make([]due, 0, len(s.Running)+len(s.Waiting)),
+		ends:     make(agenda, 0, len(s.Running)+len(s.Waiting)),
 		placed:   make([]int32, len(s.Waiting)),
 	}
 	e.one.job = -1
@@ -110,7 +111,7 @@ func newSchedule(s *Snapshot, believe belief) *schedule {
 }
 
 // roomOfLine is how many steps a line holds before its memory grows.
-const roomOfLine = 4
+const roomOfLine = 8
 
 func (e *schedule) makeLines() {
 	n := len(e.nodes)
@@ -160,6 +161,20 @@ func (e *schedule) keepShares(shares []Share) (lo, hi int32) {
 		e.vector(e.amounts[at:], s.Cores, s.Memory, s.Resources)
 	}
 	return lo, int32(len(e.parts))
+}
+
+// expectAll makes room for the parts of all who wait in the queue; there may be more.
+func (e *schedule) expectAll() {
+	most := int64(1) // cores of a node
+	for n := range e.nodes {
+		most = max(most, e.of(n)[0])
+	}
+	var parts int64
+	for _, job := range e.queue.jobs {
+		parts += 1 + (e.works[job].cores-1)/most
+	}
+	e.parts = slices.Grow(e.parts, int(parts))
+	e.amounts = slices.Grow(e.amounts, int(parts)*e.width)
 }
 
 // book notes a booking among what is held.
