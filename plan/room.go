@@ -111,14 +111,13 @@ func (e *schedule) shift(lo, hi int32, from, to grid.Tick, sign int64) {
 		if e.shiftsEvenly(n, first, end, sign*amounts[0]) {
 			cores += amounts[0]
 		}
-		l.settle(first, end, e.width)
 		if e.busy != nil {
 			if sign > 0 {
 				e.busy.unknown(n, from, to)
 			}
-			first = l.holding(from, l.head)
-			e.noteBusy(n, first, l.holding(to-1, first)+1)
+			e.noteBusy(n, first, end)
 		}
+		l.settle(first, end, e.width)
 	}
 	if cores > 0 {
 		e.sky.change(from, to, sign*cores)
