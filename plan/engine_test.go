@@ -234,6 +234,28 @@ func checkShares(t *rapid.T, w *nodeTwin, i int, shares []Share) {
 	}
 }
 
+// What more is in use than a node has is in nobody's way who asks for none of it.
+func TestOvercommittedMemory(t *testing.T) {
+	t.Parallel()
+	for kind := FCFS; kind <= ConsCompress; kind++ {
+		s := Snapshot{Nodes: nodes(1, 4), Policy: Policy{Kind: kind}}
+		s.Nodes[0].Memory = 1 << 30
+		s.Running = []Running{{Shares: []Share{{Node: 0, Cores: 1, Memory: 2 << 30}}, End: 100}}
+		for i, cores := range []int{3, 1, 1} {
+			s.Waiting = append(s.Waiting, Waiting{Job: grid.JobID(fmt.Sprint(i)), Demand: demand(1, cores, 0), Limit: 10})
+		}
+		p := Build(s)
+		for job, want := range map[grid.JobID]grid.Tick{"0": 0, "1": 10, "2": 10} {
+			if at, ok := p.Start(job); !ok || at != want {
+				t.Errorf("%v: job %s starts at %d, %v; should at %d", s.Policy, job, at, ok, want)
+			}
+		}
+		if at, refusal := p.Ask(Question{Demand: demand(1, 1, 0), Limit: 10}); refusal != nil || at != 10 {
+			t.Errorf("%v: one more starts at %d, %v; should at 10", s.Policy, at, refusal)
+		}
+	}
+}
+
 // The head starts no later than it would if nobody behind it were there.
 func TestHeadIsNeverDelayed(t *testing.T) {
 	t.Parallel()

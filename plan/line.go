@@ -44,7 +44,7 @@ func (l *line) least(from, to grid.Tick, need, room []int64) (blocked grid.Tick)
 	for i := last; ; i-- {
 		free := l.free[i*width : (i+1)*width]
 		for r, f := range free {
-			if f < need[r] {
+			if f < need[r] && need[r] > 0 { // negative where nobody asks is nobody's concern
 				return l.end(i)
 			}
 			if i == last || f < room[r] {
