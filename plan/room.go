@@ -84,7 +84,7 @@ func (e *schedule) makeBuckets() {
 }
 
 // bucketsEach is how many buckets a job of the mean limit covers.
-const bucketsEach = 8
+const bucketsEach = 16
 
 // noteBusy tells the buckets which steps of a node have no free core.
 func (e *schedule) noteBusy(n, first, end int) {
