@@ -70,3 +70,26 @@ func TestAskBehindABarrier(t *testing.T) {
 		}
 	}
 }
+
+// At 10 a starts in its reservation, which so is left for c: it has to be given before
+// d, who would keep c waiting, is looked at.
+func TestAReservationThatIsLeftIsGivenAtOnce(t *testing.T) {
+	t.Parallel()
+	s := Snapshot{
+		Policy:  Policy{Kind: EASY, Reservations: 2},
+		Nodes:   nodes(1, 4),
+		Running: []Running{{Shares: []Share{{Node: 0, Cores: 4}}, End: 10}},
+		Waiting: []Waiting{
+			{Job: "a", Demand: demand(1, 3, 0), Limit: 10},
+			{Job: "b", Demand: demand(1, 3, 0), Limit: 10},
+			{Job: "c", Demand: demand(1, 4, 0), Limit: 10},
+			{Job: "d", Demand: demand(1, 1, 0), Limit: 100},
+		},
+	}
+	p := Build(s)
+	for job, want := range map[grid.JobID]grid.Tick{"a": 10, "b": 20, "c": 30, "d": 40} {
+		if at, ok := p.Start(job); !ok || at != want {
+			t.Errorf("%s starts at %d, %v; want %d", job, at, ok, want)
+		}
+	}
+}
