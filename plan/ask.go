@@ -18,17 +18,14 @@ func (p *Plan) Ask(q Question) (start grid.Tick, refusal *grid.Refusal) {
 // finder answers questions from a plan and, in a Batch, from what was answered before.
 type finder struct {
 	*Plan
-	lines  []line
-	sky    *skyline
+	seeker
 	booked map[int][]grid.Tick // by node: starts that were promised, of a Batch
 	ends   []grid.Tick         // and when those end, ascending
-	placer *placer
-	cand   set
 	shop   workshop
 }
 
 func (p *Plan) finder() *finder {
-	return &finder{Plan: p, lines: p.lines, sky: &p.sky, placer: newPlacer(p.ground), cand: newSet(len(p.nodes))}
+	return &finder{Plan: p, seeker: newSeeker(p.ground, p.free)}
 }
 
 // ask leaves the place in the placer.
@@ -51,43 +48,9 @@ func (f *finder) ask(q *Question) (grid.Tick, *work, *grid.Refusal) {
 
 func (f *finder) earliest(w *work, from grid.Tick) grid.Tick {
 	if f.policy.conservative() {
-		return f.besideAll(w, from)
+		return f.first(w, from)
 	}
 	return f.atMoment(w, from)
-}
-
-// besideAll is the earliest start beside everything that is planned.
-func (f *finder) besideAll(w *work, from grid.Tick) grid.Tick {
-	for t := f.sky.next(from, w.cores, w.limit); t != never; t = f.sky.next(t, w.cores, w.limit) {
-		f.candidates(w, t, t+w.limit)
-		if f.fits(w, t, t+w.limit) {
-			return t
-		}
-		if t = f.sky.after(t); t == never {
-			break
-		}
-	}
-	return never
-}
-
-// fits looks for a place on the candidates, where nobody else ever is from t to an end.
-func (f *finder) fits(w *work, t, end grid.Tick) bool {
-	f.placer.begin(w)
-	for n := f.cand.next(0); n >= 0; n = f.cand.next(n + 1) {
-		f.lines[n].least(t, end, 0, f.placer.room)
-		if f.placer.offer(n) {
-			return true
-		}
-	}
-	return f.placer.placed()
-}
-
-// candidates are the nodes that may be free from one instant to another.
-func (f *finder) candidates(w *work, from, to grid.Tick) {
-	copy(f.cand, w.class.nodes)
-	if f.busy != nil {
-		f.busy.without(f.cand, from, to)
-	}
 }
 
 // atMoment is the earliest start, in the pass of a moment or between two, on what is
@@ -119,10 +82,13 @@ func (f *finder) atMoment(w *work, from grid.Tick) grid.Tick {
 
 // fitsAt looks for a place at an instant that a moment holds.
 func (f *finder) fitsAt(w *work, t grid.Tick, m *moment) bool {
-	f.candidates(w, t, t+1)
+	copy(f.look, w.class.nodes)
+	if f.busy != nil {
+		f.busy.without(f.look, t, t+1)
+	}
 	f.placer.begin(w)
 	g := m.lo
-	for n := f.cand.next(0); n >= 0; n = f.cand.next(n + 1) {
+	for n := f.look.next(0); n >= 0; n = f.look.next(n + 1) {
 		l := &f.lines[n]
 		room := f.placer.room
 		first := l.holding(t, 0)
@@ -138,7 +104,7 @@ func (f *finder) fitsAt(w *work, t grid.Tick, m *moment) bool {
 				narrow(room, l.free[l.holding(start, first)*f.width:])
 			}
 		}
-		if f.placer.offer(n) {
+		if f.placer.offer(n, room) {
 			return true
 		}
 	}

@@ -19,9 +19,8 @@ type Batch struct {
 // Batch begins a row of questions.
 func (p *Plan) Batch() *Batch {
 	f := p.finder()
-	f.lines = slices.Clone(p.lines)
-	sky := p.sky.clone()
-	f.sky = &sky
+	f.lines = slices.Clone(p.free.lines)
+	f.sky = p.free.sky.clone()
 	f.booked = make(map[int][]grid.Tick)
 	return &Batch{f: f, owned: newSet(len(p.nodes))}
 }
@@ -46,17 +45,14 @@ func (b *Batch) book(start, end grid.Tick) {
 			b.owned.add(n)
 			*l = line{at: slices.Clone(l.at), free: slices.Clone(l.free)}
 		}
-		l.head = 0
 		amounts := f.placer.amounts[i*f.width : (i+1)*f.width]
 		first, last := l.change(start, end, amounts, -1)
 		l.settle(first, last, f.width)
-		l.head = 0
 		cores += amounts[0]
 		if start > f.at {
 			f.booked[n] = append(f.booked[n], start)
 		}
 	}
-	f.sky.head = 0
 	f.sky.change(start, end, -cores)
 	at, _ := slices.BinarySearch(f.ends, end)
 	f.ends = slices.Insert(f.ends, at, end)

@@ -9,7 +9,13 @@ import "gbroker/grid"
 type buckets struct {
 	origin, width grid.Tick
 	words         int
-	some, all     []set
+	of            [][]busyNodes // by bucket; one for each 64 nodes
+}
+
+// busyNodes are those of 64 nodes that have no free core in a bucket.
+type busyNodes struct {
+	some uint64 // at some instant
+	all  uint64 // throughout
 }
 
 // mostBuckets bounds them; what lies later is not known.
@@ -21,39 +27,44 @@ func (b *buckets) index(t grid.Tick) int { return int((t - b.origin) / b.width) 
 func (b *buckets) busy(n int, from, to grid.Tick) {
 	first := b.index(max(from, b.origin))
 	last := min(b.index(min(to, b.origin+b.width*mostBuckets)-1), mostBuckets-1)
-	for len(b.some) <= last {
-		b.some = append(b.some, make(set, b.words))
-		b.all = append(b.all, make(set, b.words))
+	for len(b.of) <= last {
+		b.of = append(b.of, make([]busyNodes, b.words))
 	}
+	word, bit := n/64, uint64(1)<<(n%64)
+	start := b.origin + grid.Tick(first)*b.width
 	for i := first; i <= last; i++ {
-		b.some[i].add(n)
-		start := b.origin + grid.Tick(i)*b.width
+		w := &b.of[i][word]
+		w.some |= bit
 		if from <= start && start+b.width <= to {
-			b.all[i].add(n)
+			w.all |= bit
 		}
+		start += b.width
 	}
 }
 
 // unknown tells that something on a node changed.
 func (b *buckets) unknown(n int, from, to grid.Tick) {
 	last := b.index(min(to, b.origin+b.width*mostBuckets))
-	for i := b.index(max(from, b.origin)); i <= last && i < len(b.some); i++ {
-		b.some[i].drop(n)
-		b.all[i].drop(n)
+	word, bit := n/64, uint64(1)<<(n%64)
+	for i := b.index(max(from, b.origin)); i <= last && i < len(b.of); i++ {
+		w := &b.of[i][word]
+		w.some &^= bit
+		w.all &^= bit
 	}
 }
 
 // without drops from nodes those that cannot be free from one instant to another.
 func (b *buckets) without(nodes set, from, to grid.Tick) {
 	last := b.index(min(to, b.origin+b.width*mostBuckets) - 1)
-	for i := b.index(from); i <= last && i < len(b.some); i++ {
-		out := b.all[i]
+	for i := b.index(from); i <= last && i < len(b.of); i++ {
 		start := b.origin + grid.Tick(i)*b.width
-		if from <= start && start+b.width <= to {
-			out = b.some[i]
-		}
-		for w := range nodes {
-			nodes[w] &^= out[w]
+		inside := from <= start && start+b.width <= to
+		for w, out := range b.of[i] {
+			if inside {
+				nodes[w] &^= out.some
+			} else {
+				nodes[w] &^= out.all
+			}
 		}
 	}
 }

@@ -69,6 +69,6 @@
 // [Timeline] is the counted view for many readers: any resources, immutable, with
 // cheap changes. The steps that [Counted] keeps are the same function of cores alone,
 // changed in place by one scheduler. By node, [Plan] knows what is free where; summed
-// over the nodes it is the counted view, which so refuses nothing that a placement on
-// nodes could do, but may grant what no single node can hold.
+// over the nodes ([Plan.Timeline]) it is the counted view, which so refuses nothing that
+// a placement on nodes could do, but may grant what no single node can hold.
 package plan

@@ -100,3 +100,25 @@ func TestForecastComesTrue(t *testing.T) {
 		}
 	})
 }
+
+// Whatever is believed, no job runs beyond its limit, and each for some time.
+func TestBeliefsStayWithinLimits(t *testing.T) {
+	t.Parallel()
+	for kind := FCFS; kind <= ConsCompress; kind++ {
+		for _, c := range []struct{ believed, first, second grid.Tick }{{100, 10, 15}, {10, 10, 15}, {0, 1, 2}, {-5, 1, 2}} {
+			one := NewCounted(1, Policy{Kind: kind})
+			for ref, limit := range []grid.Tick{10, 5, 5} {
+				one.Arrive(Entry{Ref: int32(ref), Cores: 1, Limit: limit})
+			}
+			running := []Ending{{c.believed, one.Pass(0)[0]}}
+			var got []grid.Tick
+			new(Forecast).Run(0, one, running, func(at grid.Tick, _ Held) (grid.Tick, bool) {
+				got = append(got, at)
+				return c.believed, false
+			})
+			if want := []grid.Tick{c.first, c.second}; !slices.Equal(got, want) {
+				t.Errorf("%v, believing in %d: starts %v, want %v", Policy{Kind: kind}, c.believed, got, want)
+			}
+		}
+	}
+}

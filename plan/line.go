@@ -29,32 +29,40 @@ func (l *line) holding(t grid.Tick, from int) int {
 	return from + sort.Search(len(at), func(i int) bool { return at[i] > t }) - 1
 }
 
-// advance goes to now and tells the cores that are free there.
-func (l *line) advance(now grid.Tick, width int) int64 {
+// advance goes to now.
+func (l *line) advance(now grid.Tick) {
 	for l.head+1 < len(l.at) && l.at[l.head+1] <= now {
 		l.head++
 	}
-	return l.free[l.head*width]
 }
 
-// least is what is free throughout an interval. The step first does not begin after it.
-func (l *line) least(from, to grid.Tick, first int, room []int64) {
-	i := l.holding(from, first)
+// least finds in room what is free throughout an interval. Where at some instant of it
+// less is free than is needed, it tells from when on this may be otherwise, else 0.
+func (l *line) least(from, to grid.Tick, need, room []int64) (blocked grid.Tick) {
 	width := len(room)
-	if width == 1 {
-		least := l.free[i]
-		for i++; i < len(l.at) && l.at[i] < to; i++ {
-			least = min(least, l.free[i])
+	last := l.holding(to-1, l.head)
+	for i := last; ; i-- {
+		free := l.free[i*width : (i+1)*width]
+		for r, f := range free {
+			if f < need[r] && need[r] > 0 { // negative where nobody asks is nobody's concern
+				return l.end(i)
+			}
+			if i == last || f < room[r] {
+				room[r] = f
+			}
 		}
-		room[0] = least
-		return
-	}
-	copy(room, l.free[i*width:])
-	for i++; i < len(l.at) && l.at[i] < to; i++ {
-		for r, f := range l.free[i*width : (i+1)*width] {
-			room[r] = min(room[r], f)
+		if l.at[i] <= from {
+			return 0
 		}
 	}
+}
+
+// end is where a step ends.
+func (l *line) end(i int) grid.Tick {
+	if i+1 == len(l.at) {
+		return never
+	}
+	return l.at[i+1]
 }
 
 // change makes amounts more (or less, by sign) free from one instant to another, and

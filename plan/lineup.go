@@ -179,21 +179,8 @@ func (q *lineup) following(p int) int {
 	return -1
 }
 
-// wish is whom a scan of the queue looks for: who asks for at most cores, and is
-// short enough or asks for no more than beside.
-type wish struct {
-	cores, beside int64
-	short         grid.Tick
-}
-
-var anybody = wish{hasLeft - 1, hasLeft - 1, never}
-
-func (w *wish) grants(b bound) bool {
-	return b.cores <= w.cores && (b.limit <= w.short || b.cores <= w.beside)
-}
-
 // both is a wish for a whole queue and another for one lane of it.
-type both struct{ all, lane *wish }
+type both struct{ all, lane wish }
 
 func (w both) grants(b bound) bool { return w.all.grants(b) && w.lane.grants(b) }
 
@@ -253,9 +240,11 @@ type laneScan struct {
 // look begins a scan.
 func (q *lineup) look(w wish) *scan {
 	s := &q.scan
-	s.wish, s.lanes = w, s.lanes[:0]
-	for range q.lanes {
-		s.lanes = append(s.lanes, laneScan{wish: anybody, found: -1})
+	if s.wish = w; s.lanes == nil {
+		s.lanes = make([]laneScan, len(q.lanes))
+	}
+	for i := range s.lanes {
+		s.lanes[i] = laneScan{wish: append(s.lanes[i].wish[:0], anybody), found: -1}
 	}
 	return s
 }
@@ -282,7 +271,7 @@ func (q *lineup) peek(i int) int {
 	if s.over {
 		return -1
 	}
-	w := both{&q.scan.wish, &s.wish}
+	w := both{q.scan.wish, s.wish}
 	if s.found < 0 || !w.grants(bound{l.cores[s.found], l.limits[s.found]}) {
 		s.found = l.next(max(s.cursor, s.found), w)
 	}
@@ -297,19 +286,16 @@ func (q *lineup) peek(i int) int {
 
 // refused tells that whom was found last has no place. Its lane then looks for less:
 // who is alike and asks for as much, for as long, has none either. Even is that only
-// whether a job ends by the wish's short matters, not how long it is.
+// on which tread of the wish a job stands matters, not how long it is.
 func (q *lineup) refused(w *work, even bool) {
 	s := &q.scan
 	if q.lanes[s.last].of == nil {
 		return
 	}
-	l := &s.lanes[s.last].wish
-	switch {
-	case even && w.limit <= s.wish.short:
-		l.cores = min(l.cores, w.cores-1)
-	case even:
-		*l = wish{l.cores, min(l.beside, w.cores-1), s.wish.short}
-	case w.cores <= l.beside:
-		*l = wish{l.cores, w.cores - 1, w.limit - 1}
+	from := w.limit
+	if even {
+		from = s.wish.tread(from).from
 	}
+	l := &s.lanes[s.last].wish
+	*l = l.lower(from, w.cores-1)
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // A scan finds, in order, exactly those who wait, are granted, and do not follow from
-// one that was refused: alike, of as much, and as long or on the same side of short.
+// one that was refused: alike, of as much, and as long or on the same tread.
 func TestScanLikeNaive(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -38,10 +39,16 @@ func TestScanLikeNaive(t *testing.T) {
 			q.join(gone[0], &works[gone[0]])
 			gone = gone[1:]
 		}
-		w := wish{
-			int64(rapid.IntRange(0, 20).Draw(t, "cores")), int64(rapid.IntRange(0, 20).Draw(t, "beside")),
-			grid.Tick(rapid.IntRange(0, 20).Draw(t, "short")),
+		var w wish
+		for range rapid.IntRange(1, 3).Draw(t, "treads") {
+			w = append(w, tread{grid.Tick(rapid.IntRange(0, 20).Draw(t, "from")), int64(rapid.IntRange(0, 20).Draw(t, "cores"))})
 		}
+		slices.SortFunc(w, func(a, b tread) int { return cmp.Compare(a.from, b.from) })
+		w[0].from = 0
+		for i := 1; i < len(w); i++ {
+			w[i].cores = min(w[i].cores, w[i-1].cores)
+		}
+		even := rapid.Bool().Draw(t, "even")
 		look := q.look(w)
 		var refused []int
 		wanted := func(i int) bool {
@@ -49,8 +56,8 @@ func TestScanLikeNaive(t *testing.T) {
 			return !slices.Contains(gone, i) && look.wish.grants(bound{x.cores, x.limit}) &&
 				(len(works) <= shortQueue || !slices.ContainsFunc(refused, func(r int) bool {
 					y := &works[r]
-					sameSide := y.limit <= w.short || x.limit > w.short
-					return y.alike(x) && y.cores <= x.cores && sameSide
+					asLong := y.limit <= x.limit || even && w.tread(y.limit).from <= x.limit
+					return y.alike(x) && y.cores <= x.cores && asLong
 				}))
 		}
 		p := -1
@@ -66,10 +73,12 @@ func TestScanLikeNaive(t *testing.T) {
 				return
 			}
 			if rapid.Bool().Draw(t, "refused") {
-				q.refused(&works[p], true)
+				q.refused(&works[p], even)
 				refused = append(refused, p)
 			} else {
-				look.wish.cores = max(look.wish.cores-works[p].cores/4, 0)
+				for i := range look.wish {
+					look.wish[i].cores = max(look.wish[i].cores-works[p].cores/4, 0)
+				}
 			}
 		}
 	})

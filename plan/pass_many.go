@@ -36,7 +36,7 @@ func (e *schedule) reserveInOrder() {
 	e.startDue()
 	e.reserveNext()
 	if !e.policy.conservative() {
-		e.startAll(false)
+		e.startAll()
 	}
 }
 

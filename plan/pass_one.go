@@ -43,11 +43,8 @@ func (e *schedule) placeAsReserved(job int32) bool {
 	}
 	for i, p := range r.parts {
 		l := &e.lines[p.node]
-		l.least(e.now, e.now+r.limit, l.head, e.placer.room)
-		for k, a := range r.amounts[i*e.width : (i+1)*e.width] {
-			if e.placer.room[k] < a {
-				return false
-			}
+		if l.least(e.now, e.now+r.limit, r.amounts[i*e.width:(i+1)*e.width], e.placer.room) != 0 {
+			return false
 		}
 	}
 	e.placer.parts = append(e.placer.parts[:0], r.parts...)
@@ -72,8 +69,7 @@ func (e *schedule) backfill() {
 	if e.short != nil {
 		behind = e.short
 	}
-	even := e.fixedAhead == 0
-	look := behind.look(wish{e.total, e.total - e.lostToHead(), e.one.shadow - e.now})
+	look := behind.look(e.wish())
 	for p := behind.next(); p >= 0; p = behind.next() {
 		job := behind.jobs[p]
 		switch {
@@ -81,9 +77,9 @@ func (e *schedule) backfill() {
 		case e.placeNow(&e.works[job]):
 			e.leave(int(e.position[job]))
 			e.start(job)
-			look.wish.cores, look.wish.beside = e.total, e.total-e.lostToHead()
+			look.wish = e.wish()
 		default:
-			behind.refused(&e.works[job], even)
+			behind.refused(&e.works[job], e.even())
 		}
 	}
 }
@@ -93,20 +89,33 @@ func (e *schedule) backfill() {
 func (e *schedule) reserveHead(job int32) bool {
 	w, r := &e.works[job], &e.one
 	if r.job != job || r.shadow <= e.now {
-		r.job, r.shadow, r.limit = job, e.earliest(w, e.now+1), w.limit
+		r.job, r.shadow, r.limit = job, e.shadow(w), w.limit
 		if r.shadow == never {
 			r.job = -1
 			return false
 		}
 	}
-	if !e.latestFreed(w, r.shadow) && !e.placeAt(w, r.shadow) {
-		r.job = -1 // several chunks again: seek anew in this pass
-		return e.reserveHead(job)
+	if !e.latestFreed(w, r.shadow) {
+		if e.prepare(w); !e.placeAt(w, r.shadow) {
+			r.job = -1 // several chunks again: seek anew in this pass
+			return e.reserveHead(job)
+		}
 	}
 	r.parts = append(r.parts[:0], e.placer.parts...)
 	r.amounts = append(r.amounts[:0], e.placer.amounts...)
 	e.showHeadReservation(-1)
 	return true
+}
+
+// shadow is when a work that does not fit now will. Mostly that is as soon as the site
+// as a whole has room, and for one chunk no order of nodes misses it.
+func (e *schedule) shadow(w *work) grid.Tick {
+	if len(w.pieces) == 1 {
+		if t := e.sky.next(e.now+1, w.cores, w.limit); t != never && e.latestFreed(w, t) {
+			return t
+		}
+	}
+	return e.earliest(w, e.now+1)
 }
 
 // showHeadReservation takes (-1) the reservation from the lines, or gives it back.
@@ -181,21 +190,21 @@ func (e *schedule) firstFit() {
 		e.firstFitWithBarriers(int32(e.policy.Overtakes))
 		return
 	}
-	e.startAll(e.fixedAhead == 0)
+	e.startAll()
 }
 
 // startAll starts who fits now, in the order of the queue.
-func (e *schedule) startAll(even bool) {
-	look := e.queue.look(wish{e.total, e.total, never})
+func (e *schedule) startAll() {
+	look := e.queue.look(e.wish())
 	for p := e.queue.next(); p >= 0; p = e.queue.next() {
 		job := e.queue.jobs[p]
 		if !e.placeNow(&e.works[job]) {
-			e.queue.refused(&e.works[job], even)
+			e.queue.refused(&e.works[job], e.even())
 			continue
 		}
 		e.leave(p)
 		e.start(job)
-		look.wish.cores, look.wish.beside = e.total, e.total
+		look.wish = e.wish()
 	}
 }
 

@@ -13,6 +13,7 @@ const longest = grid.Tick(1) << 42
 // work is a job that waits, or will.
 type work struct {
 	pieces []piece // in the order of their placement, none empty
+	least  []int64 // what each piece needs at least
 	cores  int64   // of all pieces, or muchAsked where it would be more
 	limit  grid.Tick
 	class  *class
@@ -61,8 +62,17 @@ func (m *workshop) work(g *ground, d *grid.Demand, limit grid.Tick, class *class
 		w.cores = min(w.cores+min(int64(c.Count), muchAsked)*need[0], muchAsked)
 	}
 	w.pieces = m.pieces[first:len(m.pieces):len(m.pieces)]
-	if len(w.pieces) > 1 {
+	switch len(w.pieces) {
+	case 0:
+		w.least = make([]int64, g.width)
+	case 1:
+		w.least = w.pieces[0].need
+	default:
 		slices.SortStableFunc(w.pieces, func(a, b piece) int { return slices.Compare(b.need, a.need) })
+		w.least = slices.Clone(w.pieces[0].need)
+		for _, p := range w.pieces[1:] {
+			narrow(w.least, p.need)
+		}
 	}
 	return w
 }
@@ -90,12 +100,13 @@ type portion struct {
 }
 
 // placer looks for a place: begin, offer nodes in the order in which they are
-// wanted, each with what is free there in room, until one makes it complete, then
+// wanted, each with what is free there, until one makes it complete, then
 // placed. It keeps its memory from one search to the next.
 type placer struct {
 	g       *ground
 	w       *work
 	room    []int64 // of the node that is offered next
+	need    []int64 // without which no piece has room on it
 	missing int
 	parts   []portion
 	amounts []int64 // the vectors of parts
@@ -107,10 +118,14 @@ type placer struct {
 	runs  []int
 }
 
-func newPlacer(g *ground) *placer { return &placer{g: g, room: make([]int64, g.width)} }
+func newPlacer(g *ground) *placer {
+	both := make([]int64, 2*g.width)
+	return &placer{g: g, room: both[:g.width], need: both[g.width:]}
+}
 
 func (l *placer) begin(w *work) {
 	l.w = w
+	copy(l.need, w.least)
 	l.parts, l.amounts = l.parts[:0], l.amounts[:0]
 	l.nodes, l.left = l.nodes[:0], l.left[:0]
 	l.missing = -1
@@ -119,18 +134,27 @@ func (l *placer) begin(w *work) {
 	}
 }
 
-// offer takes what of a node is useful; true where the place is complete.
-func (l *placer) offer(n int) bool {
-	if l.w.absent || l.w.whole && l.room[0] != l.g.full[n*l.g.width] {
+// needs is what must be free on a node for any piece of the work.
+func (l *placer) needs(n int) []int64 {
+	if l.w.whole {
+		l.need[0] = l.g.full[n*l.g.width]
+	}
+	return l.need
+}
+
+// offer takes what of a node is useful, where room is free; true where the place is
+// complete.
+func (l *placer) offer(n int, room []int64) bool {
+	if l.w.absent || l.w.whole && room[0] != l.g.full[n*l.g.width] {
 		return false
 	}
 	if l.missing < 0 {
 		l.nodes = append(l.nodes, int32(n))
-		l.left = append(l.left, l.room...)
+		l.left = append(l.left, room...)
 		return false
 	}
 	p := &l.w.pieces[0]
-	k := fit(p.need, l.room, l.missing)
+	k := fit(p.need, room, l.missing)
 	if k == 0 {
 		return false
 	}
@@ -195,8 +219,7 @@ func (l *placer) placeChunks() bool {
 func (l *placer) onEmptySite(w *work) bool {
 	l.begin(w)
 	for n := w.class.nodes.next(0); n >= 0; n = w.class.nodes.next(n + 1) {
-		copy(l.room, l.g.of(n))
-		if l.offer(n) {
+		if l.offer(n, l.g.of(n)) {
 			return true
 		}
 	}

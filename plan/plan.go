@@ -23,10 +23,7 @@ type Plan struct {
 	parts    []portion
 	amounts  []int64
 
-	// What is free at any time, all jobs and reservations where they are planned.
-	lines []line
-	sky   skyline
-	busy  *buckets
+	free vacancy // all jobs and reservations where they are planned
 	// What one more job could not have at a moment; not of conservative policies,
 	// where nothing is moved by it.
 	moments []moment
@@ -70,9 +67,14 @@ func forward(s *Snapshot, believe belief) *Plan {
 		ground: e.ground, at: s.At, policy: s.Policy,
 		waiting: s.Waiting, running: s.Running, reservations: s.Reservations,
 	}
+	e.expectAll()
 	p.run(e)
 	p.placed, p.bookings, p.parts, p.amounts = e.placed, e.bookings, e.parts, e.amounts
-	p.lines, p.sky, p.busy = e.lines, e.sky, e.busy
+	e.makeBuckets()
+	p.free = e.vacancy
+	for n := range p.free.lines {
+		p.free.lines[n].head = 0
+	}
 	p.jobs = make(map[grid.JobID]int32, len(s.Waiting))
 	for i := range s.Waiting {
 		if id := s.Waiting[i].Job; id != "" {
@@ -88,7 +90,9 @@ func (p *Plan) run(e *schedule) {
 		}
 		return
 	}
-	p.moments = make([]moment, 0, len(e.held)+len(e.waiting)+1)
+	jobs := len(e.held) + len(e.waiting)
+	p.moments = make([]moment, 0, jobs+1)
+	p.guards, p.guarded = make([]guard, 0, jobs), make([]int64, 0, jobs*p.width)
 	for {
 		e.pass()
 		p.record(e)

@@ -58,6 +58,25 @@ func TestOwnerDecidesThePrice(t *testing.T) {
 	}
 }
 
+// A job that is worth less than nothing takes nothing off the price of another; and in
+// which order the jobs are told does not matter, to the last digit.
+func TestPriceOfSeveralJobs(t *testing.T) {
+	t.Parallel()
+	price := func(priorities ...float64) float64 {
+		var booked []Booked
+		for _, p := range priorities {
+			booked = append(booked, Booked{Node: "n1", Start: 0, End: second, Priority: p})
+		}
+		return Pricing{}.Slots("a", []grid.NodeName{"n1"}, booked, 0, second)[0].Price
+	}
+	if got := price(5, -4); got != 5 {
+		t.Errorf("jobs of priority 5 and -4: %v", got)
+	}
+	if a, b := price(0.1, 0.2, 0.3), price(0.3, 0.2, 0.1); a != b {
+		t.Errorf("in two orders %v and %v", a, b)
+	}
+}
+
 func TestMayDisplace(t *testing.T) {
 	t.Parallel()
 	p := Pricing{Base: 1, Of: LinearPrice(0.5)}

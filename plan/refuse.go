@@ -156,7 +156,7 @@ func (g *ground) shortOf(r int) string {
 	case r == g.memory:
 		return "not enough memory"
 	}
-	return "not enough of " + g.named[r-(g.width-len(g.named))]
+	return "not enough of " + g.nameOf(r)
 }
 
 // refusePiece says why no node can hold one piece: the first resource that no node

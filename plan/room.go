@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"gbroker/grid"
@@ -29,9 +30,13 @@ func (e *schedule) takeAtFirst(lo, hi int32, from, to grid.Tick) {
 	}
 }
 
-// makeSky adds up the lines, and finds what is busy.
+// makeSky adds up the lines.
 func (e *schedule) makeSky() {
-	var steps []skyStep
+	parts := 0
+	for n := range e.lines {
+		parts += len(e.lines[n].at) - 1
+	}
+	steps := make([]skyStep, 0, parts)
 	var sum int64
 	for n := range e.lines {
 		l := &e.lines[n]
@@ -54,15 +59,16 @@ func (e *schedule) makeSky() {
 		}
 	}
 	e.sky = newSkyline(out)
-	if len(e.nodes) > fewNodes {
-		e.makeBuckets()
-	}
 }
 
 // fewNodes are looked at one by one.
 const fewNodes = 64
 
+// makeBuckets is done before the first search: not every policy searches.
 func (e *schedule) makeBuckets() {
+	if e.busy != nil || len(e.nodes) <= fewNodes {
+		return
+	}
 	width := grid.Tick(1)
 	if len(e.works) > 0 {
 		var sum grid.Tick
@@ -71,14 +77,14 @@ func (e *schedule) makeBuckets() {
 		}
 		width = max(sum/bucketsEach, 1)
 	}
-	e.busy = &buckets{origin: e.now, width: width, words: len(e.open)}
+	e.busy = &buckets{origin: e.lines[0].at[0], width: width, words: len(e.open)}
 	for n := range e.lines {
 		e.noteBusy(n, 0, len(e.lines[n].at)-1)
 	}
 }
 
 // bucketsEach is how many buckets a job of the mean limit covers.
-const bucketsEach = 4
+const bucketsEach = 16
 
 // noteBusy tells the buckets which steps of a node have no free core.
 func (e *schedule) noteBusy(n, first, end int) {
@@ -105,14 +111,13 @@ func (e *schedule) shift(lo, hi int32, from, to grid.Tick, sign int64) {
 		if e.shiftsEvenly(n, first, end, sign*amounts[0]) {
 			cores += amounts[0]
 		}
-		l.settle(first, end, e.width)
 		if e.busy != nil {
 			if sign > 0 {
 				e.busy.unknown(n, from, to)
 			}
-			first = l.holding(from, l.head)
-			e.noteBusy(n, first, l.holding(to-1, first)+1)
+			e.noteBusy(n, first, end)
 		}
+		l.settle(first, end, e.width)
 	}
 	if cores > 0 {
 		e.sky.change(from, to, sign*cores)
@@ -140,7 +145,10 @@ func (e *schedule) shiftsEvenly(n, first, end int, more int64) bool {
 
 // refresh brings a node to now.
 func (e *schedule) refresh(n int) {
-	if e.lines[n].advance(e.now, e.width) > 0 && e.up(n) {
+	l := &e.lines[n]
+	l.advance(e.now)
+	copy(e.free[n*e.width:(n+1)*e.width], l.free[l.head*e.width:])
+	if e.free[n*e.width] > 0 && e.up(n) {
 		e.open.add(n)
 	} else {
 		e.open.drop(n)
@@ -166,13 +174,6 @@ func (e *schedule) expect(lo, hi int32, more int32) {
 	}
 }
 
-// offer shows a node to the placer with what is free there throughout an interval.
-func (e *schedule) offer(n int, from, to grid.Tick) bool {
-	l := &e.lines[n]
-	l.least(from, to, l.head, e.placer.room)
-	return e.placer.offer(n)
-}
-
 // placeNow finds a place for a work from now to the end of its limit. Policies of at
 // most one reservation first take nodes on which a reservation lies ahead, so that
 // the others are left to who needs them for longer; see package plan.
@@ -181,12 +182,11 @@ func (e *schedule) placeNow(w *work) bool {
 		return false
 	}
 	e.placer.begin(w)
-	to := e.now + w.limit
 	first, then := withAhead, withoutAhead
 	if e.policy.many() {
 		first, then = anyOpen, 0
 	}
-	if e.offerAll(w.class.nodes, first, to) || then != 0 && e.offerAll(w.class.nodes, then, to) || e.placer.placed() {
+	if e.offerAll(w, first) || then != 0 && e.offerAll(w, then) || e.placer.placed() {
 		return true
 	}
 	e.noteFailure(w)
@@ -199,22 +199,25 @@ const (
 	withoutAhead
 )
 
-// offerAll offers nodes that are open now, in their order.
-func (e *schedule) offerAll(nodes set, which int, to grid.Tick) bool {
-	for i := range nodes {
-		word := nodes[i] & e.open[i]
+// offerAll offers nodes that are open now, in their order. Where no reservation lies
+// ahead, what is free now stays free.
+func (e *schedule) offerAll(w *work, which int) bool {
+	for i := range w.class.nodes {
+		word, ahead := w.class.nodes[i]&e.open[i], e.ahead[i]
 		switch which {
 		case withAhead:
-			word &= e.ahead[i]
+			word &= ahead
 		case withoutAhead:
-			word &^= e.ahead[i]
+			word &^= ahead
 		}
-		if word == 0 {
-			continue
-		}
-		one := set{word}
-		for n := one.next(0); n >= 0; n = one.next(n + 1) {
-			if e.offer(i*64+n, e.now, to) {
+		for ; word != 0; word &= word - 1 {
+			bit := bits.TrailingZeros64(word)
+			n := i*64 + bit
+			if ahead>>bit&1 != 0 {
+				if e.offer(n, e.now, e.now+w.limit) {
+					return true
+				}
+			} else if e.placer.offer(n, e.free[n*e.width:(n+1)*e.width]) {
 				return true
 			}
 		}
@@ -225,30 +228,10 @@ func (e *schedule) offerAll(nodes set, which int, to grid.Tick) bool {
 // earliest finds the first instant from one on from which a work has room for its
 // whole limit, on the first nodes that have it; never where there is none.
 func (e *schedule) earliest(w *work, from grid.Tick) grid.Tick {
-	from = e.notBefore(w, from)
-	for t := e.sky.next(from, w.cores, w.limit); t != never; t = e.sky.next(t, w.cores, w.limit) {
-		if e.placeAt(w, t) {
-			e.noteFloor(w, t)
-			return t
-		}
-		if t = e.sky.after(t); t == never {
-			break
-		}
+	e.makeBuckets()
+	at := e.first(w, e.notBefore(w, from))
+	if at != never {
+		e.noteFloor(w, at)
 	}
-	return never
-}
-
-// placeAt finds a place for a work from t to the end of its limit.
-func (e *schedule) placeAt(w *work, t grid.Tick) bool {
-	e.placer.begin(w)
-	copy(e.scratch, w.class.nodes)
-	if e.busy != nil {
-		e.busy.without(e.scratch, t, t+w.limit)
-	}
-	for n := e.scratch.next(0); n >= 0; n = e.scratch.next(n + 1) {
-		if e.offer(n, t, t+w.limit) {
-			return true
-		}
-	}
-	return e.placer.placed()
+	return at
 }

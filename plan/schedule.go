@@ -42,25 +42,22 @@ type booking struct {
 // schedule is the state of a policy at one instant.
 type schedule struct {
 	*ground
+	seeker   // by what the scheduler is promised and has reserved
 	policy   Policy
 	now      grid.Tick
 	waiting  []Waiting
 	works    []work // by index into waiting
 	believe  belief // nil: jobs end at their limits
-	placer   *placer
 	scratch  set
 	bookings []booking
 	parts    []portion
 	amounts  []int64 // width numbers for each part
 
-	// What is free, by what the scheduler is promised and has reserved.
-	lines []line
-	sky   skyline
-	total int64    // free cores now
-	busy  *buckets // nil at a site of few nodes
-	open  set      // nodes with a free core now
-	ahead set      // nodes on which a reservation lies ahead
-	count []int32  // by node: how many
+	free  []int64 // now, width numbers for each node
+	total int64   // free cores now
+	open  set     // nodes with a free core now
+	ahead set     // nodes on which a reservation lies ahead
+	count []int32 // by node: how many
 
 	held  []due  // what is held, by its promised end; the numbers are those of bookings
 	ends  agenda // and by its real end
@@ -72,7 +69,8 @@ type schedule struct {
 	position     []int32 // by index into waiting
 	shortly      []int32 // position in short
 	passed       []int32 // FirstFit: by index into waiting, how often it was overtaken
-	barred       bool    // nobody behind the queue may start now
+	wished       wish
+	barred       bool // nobody behind the queue may start now
 	appointments []appointment
 	fixedAhead   int // reservations of the snapshot that have not begun
 
@@ -87,13 +85,15 @@ type schedule struct {
 func newSchedule(s *Snapshot, believe belief) *schedule {
 	g := newGround(s)
 	e := &schedule{
-		ground: g, policy: s.Policy, now: s.At, waiting: s.Waiting, believe: believe,
-		placer: newPlacer(g), scratch: newSet(len(g.nodes)), open: newSet(len(g.nodes)), ahead: newSet(len(g.nodes)),
+		ground: g, seeker: newSeeker(g, vacancy{}), policy: s.Policy, now: s.At, waiting: s.Waiting, believe: believe,
+		scratch: newSet(len(g.nodes)), open: newSet(len(g.nodes)), ahead: newSet(len(g.nodes)),
+		free:     make([]int64, g.width*len(g.nodes)),
 		count:    make([]int32, len(g.nodes)),
 		bookings: make([]booking, 0, len(s.Running)+len(s.Waiting)+len(s.Reservations)),
 		parts:    make([]portion, 0, 2*(len(s.Running)+len(s.Waiting))),
 		amounts:  make([]int64, 0, 2*g.width*(len(s.Running)+len(s.Waiting))),
 		held:     make([]due, 0, len(s.Running)+len(s.Waiting)),
+		ends:     make(agenda, 0, len(s.Running)+len(s.Waiting)),
 		placed:   make([]int32, len(s.Waiting)),
 	}
 	e.one.job = -1
@@ -111,7 +111,7 @@ func newSchedule(s *Snapshot, believe belief) *schedule {
 }
 
 // roomOfLine is how many steps a line holds before its memory grows.
-const roomOfLine = 4
+const roomOfLine = 8
 
 func (e *schedule) makeLines() {
 	n := len(e.nodes)
@@ -161,6 +161,20 @@ func (e *schedule) keepShares(shares []Share) (lo, hi int32) {
 		e.vector(e.amounts[at:], s.Cores, s.Memory, s.Resources)
 	}
 	return lo, int32(len(e.parts))
+}
+
+// expectAll makes room for the parts of all who wait in the queue; there may be more.
+func (e *schedule) expectAll() {
+	most := int64(1) // cores of a node
+	for n := range e.nodes {
+		most = max(most, e.of(n)[0])
+	}
+	var parts int64
+	for _, job := range e.queue.jobs {
+		parts += 1 + (e.works[job].cores-1)/most
+	}
+	e.parts = slices.Grow(e.parts, int(parts))
+	e.amounts = slices.Grow(e.amounts, int(parts)*e.width)
 }
 
 // book notes a booking among what is held.

@@ -210,6 +210,26 @@ func TestSelectByHand(t *testing.T) {
 	}
 }
 
+// Of three processes no two sites can have two each, though both sites have two nodes:
+// the job waits for the third node of one.
+func TestSelectSharesOutNoMoreThanThereIs(t *testing.T) {
+	t.Parallel()
+	var slots []grid.Slot
+	for _, site := range []grid.SiteName{"a", "b"} {
+		for n, start := range []grid.Tick{0, 0, 50} {
+			slots = append(slots, grid.Slot{Site: site, Node: grid.NodeName(fmt.Sprint(n)), Start: start, End: 100})
+		}
+	}
+	m, err := NewMarket([]SlotSite{{"a", 1}, {"b", 1}}, slots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, lack := m.Within(0).Select(Wanted{Processes: 3, Walltime: 10, MinPerSite: 2})
+	if lack != nil || got.Start != 50 || len(got.Slots) != 3 || got.Slots[0].Site != got.Slots[2].Site {
+		t.Errorf("%+v, %v; want three nodes of one site at 50", got, lack)
+	}
+}
+
 // What is wrong with the input is told by its place.
 func TestMarketNamesThePlace(t *testing.T) {
 	t.Parallel()

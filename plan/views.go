@@ -53,72 +53,66 @@ func (p *Plan) bookedBy(booked []Booked, b *booking) []Booked {
 	return booked
 }
 
-// Level is how much of something is free from an instant until the next level.
-type Level struct {
-	At   grid.Tick
-	Free int64
-}
-
 // Names of what every site has, beside the named resources of its nodes.
 const (
 	Cores  = "cores"
-	Memory = "memory" // bytes; a node that declares none has none here
+	Memory = "memory" // bytes
 )
 
-// Free is the counted view: how much of a resource is free over all nodes that are up,
-// as a step function from the snapshot's instant on, without equal neighbours. What is
-// in use beyond what a node has counts as nothing free.
-func (p *Plan) Free(resource string) []Level {
-	r := p.index(resource)
-	if r < 0 {
-		return []Level{{At: p.at}}
+// Timeline is the counted view of the plan: what is free over all nodes that are up,
+// from the snapshot's instant on. Its resources are [Cores], then [Memory] if any node
+// declares some (a node that declares none has none here), then what the nodes name.
+// What is in use beyond what a node has counts as nothing free. Numbers beyond the
+// bounds of a timeline are an error.
+func (p *Plan) Timeline() (*Timeline, error) {
+	first := make([]grid.Resource, p.width)
+	for r := range first {
+		first[r].Name = p.nameOf(r)
 	}
-	free := Level{At: p.at}
-	var changes []Level
-	for n := range p.lines {
-		if !p.up(n) || p.of(n)[r] == unlimited {
+	var changes []Change
+	for n := range p.free.lines {
+		if !p.up(n) {
 			continue
 		}
-		l := &p.lines[n]
-		before := max(l.free[r], 0)
-		free.Free += before
-		for i := 1; i < len(l.at); i++ {
-			if now := max(l.free[i*p.width+r], 0); now != before {
-				changes = append(changes, Level{l.at[i], now - before})
-				before = now
+		before := p.counted(n, 0)
+		for r, free := range before {
+			first[r].Amount += free
+		}
+		for i := 1; i < len(p.free.lines[n].at); i++ {
+			free := p.counted(n, i)
+			for r := range before {
+				before[r] = free[r] - before[r]
 			}
+			changes = append(changes, Change{p.free.lines[n].at[i], Forever, before})
+			before = free
 		}
 	}
-	slices.SortFunc(changes, func(a, b Level) int { return cmp.Compare(a.At, b.At) })
-	return levels(free, changes)
+	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.From, b.From) })
+	t, err := NewTimeline(p.at, first...)
+	if err != nil {
+		return nil, err
+	}
+	return t.With(changes...)
 }
 
-// levels adds up changes.
-func levels(first Level, changes []Level) []Level {
-	out := []Level{first}
-	for i := 0; i < len(changes); {
-		next := Level{changes[i].At, out[len(out)-1].Free}
-		for ; i < len(changes) && changes[i].At == next.At; i++ {
-			next.Free += changes[i].Free
-		}
-		if next.Free != out[len(out)-1].Free {
-			out = append(out, next)
+// counted is what the i-th step of a node adds to the counted view.
+func (p *Plan) counted(n, i int) Vector {
+	v := make(Vector, p.width)
+	for r := range v {
+		if p.of(n)[r] < unlimited {
+			v[r] = max(p.free.lines[n].free[i*p.width+r], 0)
 		}
 	}
-	return out
+	return v
 }
 
-// index is the place of a resource in a vector, or -1.
-func (g *ground) index(resource string) int {
+// nameOf is the name of a number in a vector.
+func (g *ground) nameOf(r int) string {
 	switch {
-	case resource == Cores:
-		return 0
-	case resource == Memory:
-		return cmp.Or(g.memory, -1)
+	case r == 0:
+		return Cores
+	case r == g.memory:
+		return Memory
 	}
-	i := slices.Index(g.named, resource)
-	if i < 0 {
-		return -1
-	}
-	return g.width - len(g.named) + i
+	return g.named[r-(g.width-len(g.named))]
 }

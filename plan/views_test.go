@@ -26,6 +26,7 @@ func TestViewsAgree(t *testing.T) {
 			}
 		}
 		slots := p.Slots(Pricing{}, s.At, s.At+400)
+		view := timelineOf(t, p)
 		for at := s.At; at < s.At+400; at++ {
 			w.now = at
 			for what, name := range map[string]string{"cores": Cores, "memory": Memory, "+gpu": "gpu"} {
@@ -35,7 +36,7 @@ func TestViewsAgree(t *testing.T) {
 						sum += free
 					}
 				}
-				if got := levelAt(p.Free(name), at); got != sum {
+				if got := freeOf(view, name, at); got != sum {
 					t.Fatalf("at %d %d of %s are free, by node %d", at, got, name, sum)
 				}
 			}
@@ -61,17 +62,26 @@ func reservedIn(w *nodeTwin) (n int) {
 	return n
 }
 
-func levelAt(levels []Level, at grid.Tick) int64 {
-	i, found := slices.BinarySearchFunc(levels, at, func(l Level, t grid.Tick) int { return int(l.At - t) })
-	if !found {
-		i--
+func timelineOf(t rapid.TB, p *Plan) *Timeline {
+	t.Helper()
+	view, err := p.Timeline()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return levels[i].Free
+	return view
+}
+
+// freeOf is what is free of a resource at an instant; 0 of one that no node has.
+func freeOf(view *Timeline, name string, at grid.Tick) int64 {
+	if r := slices.Index(view.names, name); r >= 0 {
+		return view.At(at)[r]
+	}
+	return 0
 }
 
 // On nodes of one core the counted view of a plan is what the counted scheduler
 // holds for the same jobs.
-func TestFreeLikeCounted(t *testing.T) {
+func TestTimelineLikeCounted(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		cores, jobs := drawLog(t)
@@ -80,7 +90,7 @@ func TestFreeLikeCounted(t *testing.T) {
 		}
 		p := Policy{Kind: rapid.SampledFrom([]Kind{FCFS, FirstFit, EASY, EASYSJBF}).Draw(t, "kind"), Order: drawOrder(t)}
 		s, _ := asSnapshot(cores, jobs, p)
-		levels := Build(s).Free(Cores)
+		view := timelineOf(t, Build(s))
 		starts := runCounted(cores, p, jobs, nil, false)
 		for at := grid.Tick(0); at < 200; at++ {
 			free := int64(cores)
@@ -89,7 +99,7 @@ func TestFreeLikeCounted(t *testing.T) {
 					free -= int64(j.cores)
 				}
 			}
-			if got := levelAt(levels, at); got != free {
+			if got := freeOf(view, Cores, at); got != free {
 				t.Fatalf("at %d %d cores are free, counted %d", at, got, free)
 			}
 		}

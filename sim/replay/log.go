@@ -102,6 +102,9 @@ func (r *reader) add(rec *record) error {
 		ID: rec[fieldID], Submit: rec[fieldSubmit], Run: rec[fieldRun], Limit: rec[fieldReqTime],
 		Procs: int32(min(procs, MostProcs+1)), User: small(rec[fieldUser]), Group: small(rec[fieldGroup]), App: small(rec[fieldApp]),
 	}
+	if procs > MostProcs && !r.Normalise {
+		return bad(line, "the job has %d processors, and a machine at most %d", procs, MostProcs)
+	}
 	if j.Submit == Unknown {
 		return bad(line, "the submit time is unknown")
 	}

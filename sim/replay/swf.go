@@ -92,14 +92,16 @@ func newScanner(r io.Reader) (*scanner, error) {
 	return s, nil
 }
 
-// failed is the error of a read: of the log where it is badly compressed.
+// failed is the error of a read: of the log where it is badly compressed, with the
+// line up to which it can be read.
 func (s *scanner) failed(err error) error {
+	line := max(s.line, 1)
 	var corrupt flate.CorruptInputError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return bad(s.line, "the gzip file is cut short")
+		return bad(line, "the gzip file is cut short")
 	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.As(err, &corrupt):
-		return bad(s.line, "the gzip file is damaged: %v", err)
+		return bad(line, "the gzip file is damaged: %v", err)
 	}
 	return fmt.Errorf("reading the log: %w", err)
 }

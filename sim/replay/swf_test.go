@@ -61,7 +61,7 @@ func TestBadLogs(t *testing.T) {
 		{head + swfLine("1", "0", "5", "2", "-1"), "line 2: the requested time is unknown"},
 		{head + swfLine("1", "0", "5", "2", "4"), "line 2: the run time of 5 s is beyond the requested time of 4 s"},
 		{head + good + swfLine("2", "0", "5", "9", "9"), "line 3: the job has 9 processors, and the machine 8"},
-		{head + good + swfLine("2", "0", "5", "1099511627776", "9"), "line 3: the job has 1073741825 processors"},
+		{head + good + swfLine("2", "0", "5", "1099511627776", "9"), "line 3: the job has 1099511627776 processors, and a machine at most 1073741824"},
 		{head + good + "\n; note\n" + good, "line 5: job number 1 was on line 2 too"},
 		{head + swfLine("3", "0", "5", "2", "9") + swfLine("2", "0", "5", "2", "9") + swfLine("3", "0", "5", "2", "9"), "line 4: job number 3 was on line 2 too"},
 		{"; MaxProcs: many\n" + good, `line 1: MaxProcs: "many" is not a number`},
@@ -72,8 +72,8 @@ func TestBadLogs(t *testing.T) {
 		{head + strings.Repeat(swfLine("1", "0", "1099511627776", "2", "1099511627776"), 1025), "line 1026: the run times up to here add up to more than"},
 		{string(zipped(t, head+strings.Repeat(good, 100))[:60]), "the gzip file is cut short"},
 		{string(zipped(t, head+good)) + "more", "the gzip file is"},
-		{"\x1f\x8b\x07rest of the file", "the gzip file is damaged: gzip: invalid header"},
-		{"\x1f\x8b", "the gzip file is cut short"},
+		{"\x1f\x8b\x07rest of the file", "line 1: the gzip file is damaged: gzip: invalid header"},
+		{"\x1f\x8b", "line 1: the gzip file is cut short"},
 	} {
 		_, _, err := Read(strings.NewReader(c.text), whole)
 		var bad *LogError
