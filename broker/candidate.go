@@ -82,7 +82,13 @@ func (c *Core) notTheirs(from grid.PeerID, o wire.Offer) string {
 	if why := c.notOwner(from, o); why != "" || o.Job.Home != c.cfg.Self {
 		return why
 	}
-	return c.believe(j, o.Deeds)
+	if why := c.believe(j, o.Deeds); why != "" {
+		return why
+	}
+	if j.rec.Standing != grid.Owning && j.rec.Owner != from { // it was one, and its deeds are still good
+		return "its home knows a later owner"
+	}
+	return ""
 }
 
 // offerAgain answers an Offer for a job that is known here; true lets it pass as new.

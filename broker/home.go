@@ -135,7 +135,13 @@ func (c *Core) newOwner(j *job, from grid.PeerID, m wire.Report) string {
 	if n := len(m.Deeds); n == 0 || m.Deeds[n-1].To != from || m.Deeds[n-1].Epoch != m.Epoch {
 		return "another site owns it, and no deed says that it has changed hands"
 	}
-	return c.believe(j, m.Deeds)
+	if why := c.believe(j, m.Deeds); why != "" {
+		return why
+	}
+	if from != j.rec.Owner { // at the same epoch: nothing of its deeds was looked at
+		return "another site owns it at that epoch"
+	}
+	return ""
 }
 
 // malformed: a report tells the end in STAGEOUT, and never one of the home's own states.

@@ -332,11 +332,8 @@ func (c *Core) close(j *job, why string) {
 func (c *Core) terminal(j *job, s grid.State) {
 	j.rec.State, j.rec.End = s, s
 	j.rec.Ended = c.now
-	if j.rec.Standing == grid.Prepared { // it was offered back, and has started at its owner
-		j.rec.Standing = grid.Watching
-	}
 	j.rec.ContactLost = 0
-	if j.rec.Standing == grid.Prepared { // its owner had offered it back, and then ended it
+	if j.rec.Standing == grid.Prepared { // its owner had offered it back, and then started or ended it
 		j.rec.Standing = grid.Watching
 	}
 	for k := range j.due {
