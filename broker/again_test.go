@@ -186,3 +186,44 @@ func TestACommitToAForgottenSiteEnds(t *testing.T) {
 		t.Errorf("handoff phase %d; the home is told: %v", r.Handoff.Phase, told)
 	}
 }
+
+// A site that was forgotten comes back when its home has dropped the job, which has run
+// again and ended: it is not learnt anew, to run a second time.
+func TestAJobThatWasDroppedIsNotLearntAgain(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	at := grid.Epoch{Term: 1, Hop: 1}
+	deeds := []grid.Deed{deed(j, me, 1, her)}
+	for _, k := range []struct {
+		name  string
+		seen  wire.Seen
+		state grid.State
+		over  bool
+	}{
+		{"it waits there", wire.Seen{}, grid.Assigned, true},
+		{"its result is there", wire.Seen{}, grid.StageOut, true},
+		{"this journal replaces one that was lost", wire.Seen{Journals: []grid.JournalID{{Incarnation: 9, Sequence: 3}}}, grid.Assigned, false},
+	} {
+		c := signed()
+		c.Step(2_000_000, Tick{})
+		report := wire.Report{Job: j.ID, Epoch: at, Number: 3, State: k.state, Deeds: deeds}
+		if k.state == grid.StageOut {
+			report.End, report.Started = grid.Completed, wire.Ago{Span: 5, Known: true}
+		}
+		if early := sentTo(c.Step(2_000_001, Message{her, report}), her); len(early) != 1 || early[0].Kind() != wire.KindRecall {
+			t.Errorf("%s: before all have said what they saw of the journal: %+v", k.name, early)
+		}
+		for _, p := range []grid.PeerID{her, him, it} {
+			c.Step(2_000_001, Message{p, k.seen})
+		}
+		answers := sentTo(c.Step(2_000_002, Message{her, report}), her)
+		over := wire.Superseded{Job: j.ID, Of: at, Epoch: at, Keep: k.state == grid.StageOut}
+		if len(answers) != 1 || (answers[0] == wire.Message(over)) != k.over {
+			t.Errorf("%s: answered %+v", k.name, answers)
+		}
+		c.Step(2_000_003, Message{her, wire.Recalled{Job: j, Epoch: at, Owning: true, Deeds: deeds}})
+		if learnt := c.jobs[j.ID] != nil; learnt == k.over {
+			t.Errorf("%s: learnt %t", k.name, learnt)
+		}
+	}
+}

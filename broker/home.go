@@ -73,7 +73,7 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 	j := c.jobs[m.Job]
 	switch {
 	case j == nil:
-		c.unknownReport(from, m.Job)
+		c.unknownReport(from, m)
 		return
 	case !c.home(j):
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "this site is not the home of that job"})

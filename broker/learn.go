@@ -14,14 +14,22 @@ import (
 //
 // A candidate that is PREPARED asks the home what became of the offer. It too tells
 // the job; but nobody knows then who owned it, so it is learnt as LOST.
+//
+// A home whose journal is whole has ended and dropped what it has no record of: a
+// site that was forgotten, and comes back after the home has kept its jobs for as long
+// as it does, is told to let go of them. They have run again elsewhere, or their users
+// were told of their end.
 
 // unknownReport answers a report of a job that has no record here.
-func (c *Core) unknownReport(from grid.PeerID, id grid.JobID) {
-	if id.Site() != c.cfg.Site.Name {
-		c.send(from, wire.Error{Of: wire.KindReport, Job: id, Why: "this site is not the home of that job"})
-		return
+func (c *Core) unknownReport(from grid.PeerID, m wire.Report) {
+	switch {
+	case m.Job.Site() != c.cfg.Site.Name:
+		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "this site is not the home of that job"})
+	case c.whole(from):
+		c.send(from, wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: m.Epoch, Keep: isResult(m)})
+	default:
+		c.send(from, wire.Recall{Job: m.Job})
 	}
-	c.send(from, wire.Recall{Job: id})
 }
 
 // recall tells the home a job that it does not know.
@@ -48,6 +56,9 @@ func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
 		return // it was told twice
 	case id.Site() != c.cfg.Site.Name || m.Job.Home != c.cfg.Self || m.Job.User.Home != c.cfg.Self:
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "that job is none of this home"})
+		return
+	case m.Owning && c.whole(from):
+		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "it has ended, and its home keeps it no more"})
 		return
 	case m.Owning && !c.proven(from, m), !m.Owning && (!c.unsure() || c.learnt >= maxLearnt):
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "no deeds prove that this home gave it away"})
@@ -84,3 +95,17 @@ func (c *Core) proven(from grid.PeerID, m wire.Recalled) bool {
 // unsure reports that this journal may lack what this broker once knew: it was rolled
 // back, is a new one, or the others have not been heard on that.
 func (c *Core) unsure() bool { return c.rolled != nil || c.bereft || c.holding() }
+
+// whole reports that this journal lacks nothing, as far as the owner of a job and all
+// who live have said what they saw of it.
+func (c *Core) whole(owner grid.PeerID) bool {
+	if c.unsure() || !c.members[owner].told {
+		return false
+	}
+	for _, m := range c.members {
+		if m.live == grid.Alive && !m.told {
+			return false
+		}
+	}
+	return true
+}
