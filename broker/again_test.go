@@ -227,3 +227,41 @@ func TestAJobThatWasDroppedIsNotLearntAgain(t *testing.T) {
 		}
 	}
 }
+
+// Copies of an Offer and of its Commit come when the job has been here, has gone on and
+// ended, and its tombstone has been let go: it is not owned a second time.
+func TestALateCommitMakesNoOwner(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	c := signed()
+	o := offerOf(j, 1, 0)
+	commit := wire.Commit{Bond: o.Bond, Deed: deed(j, her, 1, me), Journal: grid.JournalID{Incarnation: 5, Sequence: 20}}
+	prepare := func() {
+		c.Step(c.now+1, Message{her, o})
+		c.Step(c.now+1, shot(c.now+1))
+	}
+	prepare()
+	c.Step(c.now+1, Message{her, commit})
+	k := c.jobs[j.ID]
+	if k == nil || k.rec.Standing != grid.Owning {
+		t.Fatalf("it is not owned: %+v", k)
+	}
+	c.Step(c.now+1, Message{her, wire.Cancel{Job: j.ID, Epoch: k.rec.Epoch}})
+	c.Step(c.now+1, Withdrawn{ID: c.attempt(k), Done: true})
+	c.Step(c.now+1, Message{her, wire.ReportAck{Job: j.ID, Epoch: k.rec.Epoch, Number: k.rec.Report, Closed: true}})
+	c.Step(c.now+1, Message{her, wire.Closed{Job: j.ID, Term: 1}})
+	if c.jobs[j.ID] != nil {
+		t.Fatalf("its tombstone is kept: %+v", c.jobs[j.ID].rec)
+	}
+	prepare()
+	for _, e := range c.Step(c.now+1, Message{her, commit}) {
+		if l, ok := e.(Launch); ok {
+			t.Errorf("it was told KILLED, and is launched: %s", l.Submission.ID)
+		}
+	}
+	commit.Journal.Sequence++ // a new one
+	c.Step(c.now+1, Message{her, commit})
+	if k := c.jobs[j.ID]; k == nil || k.rec.Standing != grid.Owning {
+		t.Errorf("a commit that was made since is not taken: %+v", k)
+	}
+}

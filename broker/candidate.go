@@ -196,7 +196,7 @@ func (c *Core) prepare(a *acceptance) {
 	j.rec.EstimateNow = a.start
 	j.rec.Handoff = grid.Handoff{Phase: grid.NoHandoff, To: c.cfg.Self, Epoch: b.Epoch}
 	j.rec.Deeds, j.rec.Hops = a.offer.Deeds, a.offer.Hops
-	j.began, j.heard = c.now, c.now
+	j.began, j.heard, j.after = c.now, c.now, c.mark(a.from)
 	c.save(j, fmt.Sprintf("prepared for %s", c.siteName(a.from)))
 	c.sendReady(j)
 }
@@ -281,6 +281,7 @@ func (c *Core) unprepare(j *job) {
 func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
 	c.saw(from, m.Journal)
 	j := c.jobs[m.Bond.Job]
+	k := m.Journal
 	if m.Bond.To != c.cfg.Self {
 		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Bond.Job, Why: "that commit is for another site"})
 		return
@@ -291,6 +292,10 @@ func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
 	}
 	prepared := j.rec.Standing == grid.Prepared && j.rec.Handoff.Epoch == m.Bond.Epoch
 	switch {
+	case prepared && k != (grid.JournalID{}) && k.Incarnation == j.after.Incarnation && k.Sequence <= j.after.Sequence:
+		// It was said before this offer was PREPARED: a copy, of a handoff that is over and of
+		// which nothing is left here. The Offer was one too.
+		c.send(from, wire.Inquire{Bond: c.preparedBond(j)})
 	case prepared && j.rec.Owner == from && c.preparedBond(j) == m.Bond,
 		c.cfg.Broken.Without(CommitCreates) && j.rec.Standing != grid.Owning && !m.Bond.Epoch.Before(j.rec.Handoff.Epoch):
 		if !c.given(j, m.Deed) && !c.cfg.Broken.Without(CommitCreates) {

@@ -119,6 +119,14 @@ func (c *Core) saw(p grid.PeerID, id grid.JournalID) {
 	c.emit(Saw{Peer: p, Journal: id})
 }
 
+// mark is how far the present journal of a peer was seen to be; zero if it never was.
+func (c *Core) mark(p grid.PeerID) grid.JournalID {
+	if n := len(c.marks[p]); n > 0 {
+		return c.marks[p][n-1]
+	}
+	return grid.JournalID{}
+}
+
 // askSeen asks the live members that have not said yet what they saw of this broker.
 func (c *Core) askSeen() {
 	again := false

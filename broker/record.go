@@ -23,25 +23,26 @@ type job struct {
 	began   grid.Tick                 // when the offer went out
 	// pullBegan is when a first offer was accepted, with files to fetch; 0 else.
 	pullBegan grid.Tick
-	told      grid.Tick  // when the home was last told of an estimate
-	fails     int        // in a row, of what is being tried
-	heard     grid.Tick  // last word of the candidate (owner) or of the owner (home)
-	pulling   bool       // home: its output is being fetched
-	killing   bool       // a Withdraw or Kill is under way
-	reading   bool       // a Collect is under way
-	acked     bool       // owner: the home has the present report
-	committed bool       // owner: Commit was said
-	queued    bool       // in Core.undecided
-	digest    grid.Hash  // of the job as it travels; see sum
-	hops      uint32     // that it will have behind it at the candidate
-	sweep     uint64     // the last one of the searches for waiting jobs that had it
-	known     bool       // owner: the home knows that this broker owns it
-	homeHeard grid.Tick  // owner: last word of the home; 0 is none in this life, or since a gap
-	gapped    bool       // candidate: there was a gap since it was PREPARED, and a Commit may be older than that
-	awaits    bool       // owner: it is to be launched as soon as mustAsk allows
-	claim     *claim     // home: a result of an older epoch that waits for the token
-	misses    int        // good listings in a row that lack the present attempt
-	trait     plan.Trait // by which its run time is believed; see traitOf
+	told      grid.Tick      // when the home was last told of an estimate
+	fails     int            // in a row, of what is being tried
+	heard     grid.Tick      // last word of the candidate (owner) or of the owner (home)
+	pulling   bool           // home: its output is being fetched
+	killing   bool           // a Withdraw or Kill is under way
+	reading   bool           // a Collect is under way
+	acked     bool           // owner: the home has the present report
+	committed bool           // owner: Commit was said
+	queued    bool           // in Core.undecided
+	digest    grid.Hash      // of the job as it travels; see sum
+	hops      uint32         // that it will have behind it at the candidate
+	sweep     uint64         // the last one of the searches for waiting jobs that had it
+	known     bool           // owner: the home knows that this broker owns it
+	homeHeard grid.Tick      // owner: last word of the home; 0 is none in this life, or since a gap
+	gapped    bool           // candidate: there was a gap since it was PREPARED, and a Commit may be older than that
+	after     grid.JournalID // candidate: how far its owner's journal was when it was PREPARED; zero after a restart
+	awaits    bool           // owner: it is to be launched as soon as mustAsk allows
+	claim     *claim         // home: a result of an older epoch that waits for the token
+	misses    int            // good listings in a row that lack the present attempt
+	trait     plan.Trait     // by which its run time is believed; see traitOf
 }
 
 // sorted lists the live jobs in a fixed order: effects must not follow a map's order.
