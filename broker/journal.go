@@ -25,7 +25,7 @@ import (
 // and as waiting that have run. It starts nothing and hands nothing over. It asks
 //
 //   - every member: Recount, repeated until Recounted. The answer claims the jobs that
-//     the member owns and whose home is here, and those that this site owns and whose
+//     the member owns, or that have run there to their end in the last keyLife, and whose home is here, and those that this site owns and whose
 //     home the member is. It is settled when none of the former is newer than the
 //     record here (the member's reports make it so), and of the latter, what is not
 //     owned here has been denied (Unknown: the home then shows the job as lost);
@@ -270,10 +270,13 @@ func (c *Core) recount() {
 // onRecount tells a member that was rolled back what this site and it share.
 func (c *Core) onRecount(from grid.PeerID) {
 	var claims []wire.Claim
-	for _, j := range c.sorted() {
+	for _, j := range inOrder(c.jobs) {
 		r := &j.rec
 		switch {
 		case len(claims) == wire.MaxClaims:
+		case c.ranHere(j, from):
+			claims = append(claims, wire.Claim{Job: r.Job.ID, Epoch: r.Epoch})
+			c.send(from, c.endOf(j))
 		case r.Standing == grid.Owning && r.Job.Home == from:
 			claims = append(claims, wire.Claim{Job: r.Job.ID, Epoch: r.Epoch})
 			j.known = false // the report brings its deeds
@@ -284,6 +287,21 @@ func (c *Core) onRecount(from grid.PeerID) {
 		}
 	}
 	c.send(from, wire.Recounted{Claims: claims})
+}
+
+// ranHere tells that a job of that home has run here to its end, which the home has
+// acknowledged, and may have forgotten since. As long as a home keeps every record,
+// a job that it does not know is one that it has lost.
+func (c *Core) ranHere(j *job, home grid.PeerID) bool {
+	r := &j.rec
+	return r.Standing == grid.Past && r.Closed && r.Job.Home == home && r.Started != 0 && c.now-r.Ended <= keyLife && j.lastDeed().To == c.cfg.Self
+}
+
+// endOf reports the end of such a job once more.
+func (c *Core) endOf(j *job) wire.Report {
+	m := c.reportOf(j)
+	m.State, m.Outputs, m.Deeds = grid.StageOut, j.rec.Outputs, j.rec.Deeds
+	return m
 }
 
 // onRecounted compares a member's claims with the records here.

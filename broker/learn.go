@@ -35,12 +35,12 @@ func (c *Core) unknownReport(from grid.PeerID, m wire.Report) {
 // recall tells the home a job that it does not know.
 func (c *Core) recall(from grid.PeerID, m wire.Recall) {
 	j := c.jobs[m.Job]
-	if j == nil || j.rec.Job.Home != from || j.rec.Standing != grid.Owning && j.rec.Standing != grid.Prepared {
+	if j == nil || j.rec.Job.Home != from || j.rec.Standing != grid.Owning && j.rec.Standing != grid.Prepared && !c.ranHere(j, from) {
 		c.send(from, wire.Error{Of: wire.KindRecall, Job: m.Job, Why: "no job of that home here"})
 		return
 	}
 	answer := wire.Recalled{
-		Job: j.rec.Job, Epoch: j.rec.Epoch, Owning: j.rec.Standing == grid.Owning,
+		Job: j.rec.Job, Epoch: j.rec.Epoch, Owning: j.rec.Standing != grid.Prepared,
 		Age: max(0, c.now-j.rec.Submitted), Cancel: j.rec.CancelRequested, Deeds: j.rec.Deeds,
 	}
 	if !answer.Owning {

@@ -166,6 +166,45 @@ func TestRecount(t *testing.T) {
 	}
 }
 
+// What has run here to its end is told once more: a home that was restored from a backup
+// would start it again. It learns the end, also where it knows nothing of the job.
+func TestARestoredHomeHearsOfEnds(t *testing.T) {
+	t.Parallel()
+	job := jobOf(her, "b", "1")
+	at := grid.Epoch{Term: 1, Hop: 1}
+	here := grid.Record{Job: job, Standing: grid.Past, State: grid.Completed, End: grid.Completed, Owner: me, Epoch: at, Attempt: 1,
+		Started: 5, Finished: 900_000, Ended: 900_000, Closed: true, Report: 4, Deeds: []grid.Deed{deed(job, her, 1, me)}}
+	never, old, handedOn := here, here, here
+	never.Job, never.Started = jobOf(her, "b", "2"), 0
+	old.Job, old.Ended = jobOf(her, "b", "3"), 1
+	handedOn.Job, handedOn.Closed, handedOn.Owner = jobOf(her, "b", "4"), false, him
+	c := New(signer(me, "a"), []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{here, never, old, handedOn})
+	c.Step(keyLife+2, Boot{})
+	told := sentTo(c.Step(keyLife+2, Message{her, wire.Recount{Sequence: 4}}), her)
+	told = append(told, sentTo(c.Step(keyLife+3, Message{her, wire.Recall{Job: job.ID}}), her)...)
+	if len(told) != 3 {
+		t.Fatalf("told %+v", told)
+	}
+	if m := told[1].(wire.Recounted); !slices.Equal(m.Claims, []wire.Claim{{Job: job.ID, Epoch: at}}) {
+		t.Errorf("claims %+v", m.Claims)
+	}
+	for _, records := range [][]grid.Record{{{Job: job, Standing: grid.Owning, State: grid.Ready, Owner: her, Epoch: grid.Epoch{Term: 1}}}, nil} {
+		home := New(signer(her, "b"), []grid.Member{{Name: "a", Peer: me, Send: true}}, records)
+		home.Step(1_000_000, Boot{})
+		home.Step(1_000_000, Message{me, wire.Seen{Journals: []grid.JournalID{{Sequence: 9}}}})
+		home.Step(1_000_001, Message{me, told[1]})
+		if home.rolled == nil {
+			t.Error("it goes on before it has heard of the end")
+		}
+		for _, m := range []wire.Message{told[2], told[0], told[1]} {
+			home.Step(home.now+1, Message{me, m})
+		}
+		if k := home.jobs[job.ID]; k == nil || k.rec.State != grid.Completed || home.rolled != nil {
+			t.Errorf("%+v, still asking %t", k, home.rolled != nil)
+		}
+	}
+}
+
 // A claim that is newer than the record is not settled before the record is; one that
 // this site has lost is denied.
 func TestRecountedIsHeldAgainstTheRecords(t *testing.T) {

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"gbroker/grid"
 )
@@ -64,7 +65,7 @@ func (w *world) plan() {
 		w.after(between(w.rnd.disk, grid.Minute, stormLength/2), s.disk.keep)
 	}
 	w.repeat(JournalRestored, w.rnd.disk, func(r *rand.Rand, s *site) {
-		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.disk.backup != nil && w.happens(JournalRestored) {
+		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.disk.backup != nil && !w.restoring() && w.happens(JournalRestored) {
 			s.host.crash(down, "and its journal is restored from a backup")
 			s.disk.restore()
 			s.careful = true
@@ -87,6 +88,12 @@ func (w *world) plan() {
 			s.perish()
 		}
 	})
+}
+
+// restoring tells that a site waits for its members before it starts from a backup: two
+// would wait for each other.
+func (w *world) restoring() bool {
+	return slices.ContainsFunc(w.sites, func(s *site) bool { return s.careful })
 }
 
 // repeat plans as many strikes of a kind as the profile has for it, at any times, each
