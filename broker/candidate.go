@@ -252,9 +252,11 @@ func (c *Core) onAbort(from grid.PeerID, m wire.Abort) {
 	if j != nil && j.rec.Standing == grid.Prepared && j.rec.Owner == from && j.rec.Handoff.Epoch == m.Bond.Epoch {
 		c.unprepare(j)
 	}
-	if j != nil && j.rec.Standing == grid.Owning && j.rec.Epoch == m.Bond.Epoch && m.Bond.To == c.cfg.Self {
-		// Who commits does not abort: its journal has lost the commit.
-		c.send(from, c.owned(j, m.Bond))
+	if j == nil || m.Bond.To != c.cfg.Self {
+		return
+	}
+	if o := c.owned(j, m.Bond); o.Deed.To != "" || j.rec.Standing == grid.Owning && j.rec.Epoch == m.Bond.Epoch {
+		c.send(from, o) // who commits does not abort: its journal has lost the commit
 	}
 }
 

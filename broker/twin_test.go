@@ -205,6 +205,31 @@ func TestARestoredHomeHearsOfEnds(t *testing.T) {
 	}
 }
 
+// Who was committed to, and is told later that the offer is dead, says that it owned the
+// job, also when it has ended: the owner's journal was rolled back.
+func TestAnAbortAfterTheCommitIsAnswered(t *testing.T) {
+	t.Parallel()
+	job := jobOf(her, "b", "1")
+	at := grid.Epoch{Term: 1, Hop: 1}
+	c := signed(grid.Record{Job: job, Standing: grid.Past, State: grid.Completed, End: grid.Completed, Owner: me, Epoch: at,
+		Started: 5, Ended: 6, Closed: true, Deeds: []grid.Deed{deed(job, her, 1, me)}})
+	bond := wire.Bond{Job: job.ID, Epoch: at, To: me, Digest: wire.JobDigest(job)}
+	answers := sentTo(c.Step(1_000_001, Message{her, wire.Abort{Bond: bond}}), her)
+	if len(answers) != 1 || answers[0].Kind() != wire.KindOwned {
+		t.Fatalf("answered %+v", answers)
+	}
+	home := New(signer(her, "b"), []grid.Member{{Name: "a", Peer: me, Send: true}},
+		[]grid.Record{{Job: job, Standing: grid.Owning, State: grid.Ready, Owner: her, Epoch: grid.Epoch{Term: 1}}})
+	home.Step(1_000_000, Boot{})
+	if home.Step(1_000_001, Message{me, answers[0]}); home.rolled == nil {
+		t.Error("its own deed does not show it that its journal was rolled back")
+	}
+	bond.Epoch.Hop = 2
+	if answers := sentTo(c.Step(1_000_002, Message{her, wire.Abort{Bond: bond}}), her); len(answers) != 0 {
+		t.Errorf("an offer that was never committed: %+v", answers)
+	}
+}
+
 // A claim that is newer than the record is not settled before the record is; one that
 // this site has lost is denied.
 func TestRecountedIsHeldAgainstTheRecords(t *testing.T) {
