@@ -176,3 +176,28 @@ func TestAcceptedOffersAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// A third member neither ends nor decides the handoff of two others.
+func TestAStrangerDecidesNoHandoff(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	o := offerOf(j, 1, 0)
+	for _, m := range []wire.Message{
+		wire.Abort{Bond: o.Bond}, wire.Standing{Bond: o.Bond, Verdict: wire.VerdictAborted},
+		wire.Standing{Bond: o.Bond, Verdict: wire.VerdictCommitted, Deed: deed(j, her, 1, me)},
+	} {
+		c := signed()
+		c.Step(c.now+1, Message{her, o})
+		c.Step(c.now+1, shot(c.now+1))
+		if c.Step(c.now+1, Message{him, m}); c.jobs[j.ID] == nil || c.jobs[j.ID].rec.Standing != grid.Prepared {
+			t.Errorf("%T of a stranger counts", m)
+		}
+	}
+	at := grid.Epoch{Term: 1, Hop: 1}
+	c := signed(grid.Record{Job: jobOf(me, "a", "1"), Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: at})
+	id := jobOf(me, "a", "1").ID
+	c.Step(c.now+1, Message{him, wire.Unknown{Bond: wire.Bond{Job: id, Epoch: at, To: him}}})
+	if r := c.jobs[id].rec; r.Reason != "" || r.ContactLost != 0 {
+		t.Errorf("lost by the word of a stranger: %s", r.Reason)
+	}
+}
