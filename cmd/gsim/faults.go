@@ -76,7 +76,11 @@ Profiles:
 	}
 	b.WriteString("\nRules, and what is done without them (to prove that it would be noticed):\n")
 	for _, r := range faults.Rules() {
-		fmt.Fprintf(&b, "  %-28s %s\n", r.Name, r.Without)
+		shows := ""
+		if r.Profile != faults.Profiles()[0].Name {
+			shows = " (shows in --profile " + r.Profile + ")"
+		}
+		fmt.Fprintf(&b, "  %-28s %s%s\n", r.Name, r.Without, shows)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
