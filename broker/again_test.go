@@ -205,6 +205,9 @@ func TestAJobThatWasDroppedIsNotLearntAgain(t *testing.T) {
 		{"this journal replaces one that was lost", wire.Seen{Journals: []grid.JournalID{{Incarnation: 9, Sequence: 3}}}, grid.Assigned, false},
 	} {
 		c := signed()
+		for _, m := range c.members {
+			m.told = false
+		}
 		c.Step(2_000_000, Tick{})
 		report := wire.Report{Job: j.ID, Epoch: at, Number: 3, State: k.state, Deeds: deeds}
 		if k.state == grid.StageOut {
@@ -249,10 +252,10 @@ func TestALateCommitMakesNoOwner(t *testing.T) {
 	c.Step(c.now+1, Message{her, wire.Cancel{Job: j.ID, Epoch: k.rec.Epoch}})
 	c.Step(c.now+1, Withdrawn{ID: c.attempt(k), Done: true})
 	c.Step(c.now+1, Message{her, wire.ReportAck{Job: j.ID, Epoch: k.rec.Epoch, Number: k.rec.Report, Closed: true}})
-	c.Step(c.now+1, Message{her, wire.Closed{Job: j.ID, Term: 1}})
-	if c.jobs[j.ID] != nil {
-		t.Fatalf("its tombstone is kept: %+v", c.jobs[j.ID].rec)
+	if !k.ended() {
+		t.Fatalf("it has not ended: %+v", k.rec)
 	}
+	c.drop(k) // as when its retention ends
 	prepare()
 	for _, e := range c.Step(c.now+1, Message{her, commit}) {
 		if l, ok := e.(Launch); ok {

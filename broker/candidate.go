@@ -352,7 +352,7 @@ func (c *Core) own(j *job, cancel bool) {
 	j.rec.Outputs, j.rec.Closed, j.rec.Kept = nil, false, false
 	j.rec.CancelRequested = (j.rec.CancelRequested || cancel) && !c.cfg.Broken.Without(CancelFenced)
 	c.disarm(j, onPrepared)
-	j.rec.Superseded, j.homeHeard = grid.Epoch{}, c.now
+	j.rec.Superseded, j.homeHeard, j.since = grid.Epoch{}, c.now, 0
 	if j.gapped {
 		j.homeHeard, j.gapped = 0, false
 	}

@@ -130,7 +130,7 @@ type Core struct {
 	members map[grid.PeerID]*member
 	unnamed map[grid.PeerID]member // what was heard of peers that are no members (yet)
 	ageFrom grid.Tick              // nothing is too old before
-	hold    grid.Tick              // no search before: after a start it is not yet known who lives
+	start   grid.Tick              // when this life began
 	targets []grid.PeerID          // members with Send, by name: L(i)
 
 	draining bool

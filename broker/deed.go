@@ -121,7 +121,8 @@ func (c *Core) given(j *job, d grid.Deed) bool {
 // believe takes, at the home, the word that the job is with the To of the last
 // deed, or says why not: the first deed later than what the home knows must be
 // signed by the owner that it knows; or, while that one has not said a word, by the
-// one who gave it the job: it has declined, then, and the job was taken back.
+// one who gave it the job: it has declined, then, and the job was taken back. A deed of
+// this home itself that its journal lacks shows that the journal was rolled back.
 func (c *Core) believe(j *job, deeds []grid.Deed) string {
 	if len(deeds) == 0 {
 		return "it shows no deeds"
@@ -130,8 +131,6 @@ func (c *Core) believe(j *job, deeds []grid.Deed) string {
 	switch {
 	case !j.rec.Epoch.Before(last.Epoch):
 		return "" // known, and perhaps more
-	case last.Epoch.Term != j.rec.Epoch.Term:
-		return "its deeds are of another term"
 	case j.rec.Standing == grid.Owning:
 		return "its home owns it"
 	case last.To == c.cfg.Self:
@@ -144,11 +143,15 @@ func (c *Core) believe(j *job, deeds []grid.Deed) string {
 		}
 		by = d.To
 	}
-	if by != j.rec.Owner && !(j.rec.Report == 0 && by == j.giver()) {
+	own := by == c.cfg.Self
+	if by != j.rec.Owner && !own && !(j.rec.Report == 0 && by == j.giver()) {
 		return "its deeds do not come from the owner that its home knows"
 	}
 	if why := c.unproven(&j.rec.Job, j.sum(), deeds); why != "" {
 		return why
+	}
+	if own {
+		c.rolledBack(last.To, c.cfg.Journal.Sequence)
 	}
 	if h := j.rec.Handoff; h.Phase == grid.Committed { // who gave it on has owned it
 		j.rec.Handoff.Phase = grid.NoHandoff

@@ -27,6 +27,7 @@ func signed(records ...grid.Record) *Core {
 	c.Step(1_000_000, Boot{})
 	for _, p := range []grid.PeerID{her, him, it} {
 		c.Step(1_000_000, PeerChanged{p, grid.Alive})
+		c.Step(1_000_000, Message{p, wire.Seen{}})
 	}
 	return c
 }
@@ -374,21 +375,21 @@ func TestAJobComesHome(t *testing.T) {
 	o := offerOf(j, 2, 0)
 	o.Deeds = []grid.Deed{deed(j, me, 1, her)}
 	c := signed(watched)
-	effects := c.Step(1_000_001, Message{her, o})
-	for _, e := range append(effects, c.Step(1_000_002, shot(1_000_002))...) {
+	effects := c.Step(1_100_001, Message{her, o})
+	for _, e := range append(effects, c.Step(1_100_002, shot(1_100_002))...) {
 		if _, ok := e.(Fetch); ok {
 			t.Error("its files are fetched from elsewhere")
 		}
 	}
 	k := c.jobs[j.ID]
-	c.Step(1_000_003, Message{her, wire.Commit{Bond: o.Bond, Deed: deed(j, her, 2, me)}})
+	c.Step(1_100_003, Message{her, wire.Commit{Bond: o.Bond, Deed: deed(j, her, 2, me)}})
 	if k.rec.Standing != grid.Owning || k.rec.State != grid.Assigned || len(k.rec.Deeds) > 0 || !c.mayHandOn(k) {
 		t.Errorf("%+v", k.rec)
 	}
 	c = signed(watched) // and an offer that dies leaves all as it was
-	c.Step(1_000_001, Message{her, o})
-	c.Step(1_000_002, shot(1_000_002))
-	effects = c.Step(1_000_003, Message{her, wire.Abort{Bond: o.Bond}})
+	c.Step(1_100_001, Message{her, o})
+	c.Step(1_100_002, shot(1_100_002))
+	effects = c.Step(1_100_003, Message{her, wire.Abort{Bond: o.Bond}})
 	if k := c.jobs[j.ID]; k == nil || k.rec.Standing != grid.Watching || k.rec.Owner != her {
 		t.Errorf("%+v", k)
 	}
@@ -402,8 +403,8 @@ func TestAJobComesHome(t *testing.T) {
 	o = offerOf(other, 2, 0)
 	o.Deeds = []grid.Deed{deed(other, me, 1, her)}
 	c = signed(watched)
-	c.Step(1_000_001, Message{her, o})
-	c.Step(1_000_002, shot(1_000_002))
+	c.Step(1_100_001, Message{her, o})
+	c.Step(1_100_002, shot(1_100_002))
 	if c.jobs[j.ID].rec.Standing != grid.Watching {
 		t.Error("another job under the same identifier is taken")
 	}

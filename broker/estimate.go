@@ -95,26 +95,25 @@ func (c *Core) askTargets(r *round) {
 	}
 }
 
-// holding waits, for a moment after a start, until it is known of every target whether
+// holding waits, for a moment after a start, until it is known of every member whether
 // it lives, else all jobs would stay here; and until those that live have said what they
 // saw of this broker's journal, which may have been rolled back.
-func (c *Core) holding() bool {
-	if c.hold == 0 || c.now >= c.hold+tellLimit*c.cfg.AskDeadline {
+func (c *Core) holding() bool { return c.silent(1) }
+
+// silent reports that a member has not spoken in this life, within so many deadlines of
+// an Ask for the word whether it lives, and as many more for what it saw.
+func (c *Core) silent(deadlines grid.Tick) bool {
+	since, first := c.now-c.start, deadlines*c.cfg.AskDeadline
+	if c.start == 0 || since >= 2*first {
 		return false
 	}
-	for _, p := range c.targets {
-		m := c.members[p]
-		if !m.heard && c.now < c.hold || m.live == grid.Alive && !m.told {
+	for _, m := range c.members {
+		if !m.heard && since < first || m.live == grid.Alive && !m.told {
 			return true
 		}
 	}
-	c.hold = 0
 	return false
 }
-
-// tellLimit is how much longer than for a first word of it, in deadlines of an Ask, a
-// member that lives is waited for to say what it saw of this broker's journal.
-const tellLimit = 1
 
 func (c *Core) takeUndecided() []grid.JobID {
 	n := min(len(c.undecided), maxRound)

@@ -159,8 +159,8 @@ func TestDeclinedCountsOnlyFromTheSameJournal(t *testing.T) {
 		c := bare(grid.Record{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
 		c.makeOffer(c.jobs[j.ID], her, 0, 0)
 		bond := wire.Bond{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: her, Digest: wire.JobDigest(j)}
-		c.Step(1_000_001, Message{her, wire.Ready{Bond: bond, Journal: ready}})
-		c.Step(1_000_002, Message{her, wire.Declined{Bond: bond, Journal: k.journal}})
+		c.Step(1_100_001, Message{her, wire.Ready{Bond: bond, Journal: ready}})
+		c.Step(1_100_002, Message{her, wire.Declined{Bond: bond, Journal: k.journal}})
 		if got := c.jobs[j.ID].rec.Standing == grid.Owning; got != k.back {
 			t.Errorf("%+v: taken back %t", k.journal, got)
 		}

@@ -10,7 +10,8 @@ import (
 // disk hung), or a clock jumped. Absence counts only while one listened, so every
 // timer that counts it starts again: leases, the silence of owners and candidates,
 // the wait for answers, files that do not come. A home may have decided meanwhile:
-// nothing is submitted for it before it is heard again.
+// nothing is submitted for it before it is heard again, in answer to what is said now:
+// its older words may still lie in a buffer.
 func (c *Core) gap(e Gap) {
 	if c.cfg.Broken.Without(AbsenceOverGap) {
 		return
@@ -31,8 +32,8 @@ func (c *Core) gap(e Gap) {
 			c.arm(j, onHandoff, c.cfg.Lease)
 		}
 		if j.rec.Standing == grid.Owning && !c.home(j) {
-			c.disarm(j, onReport)
-			c.report(j)
+			c.save(j, "") // under a new number: what acknowledges an older one may have been said before
+			j.since = j.rec.Report
 		}
 	}
 	if c.round != nil {

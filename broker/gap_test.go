@@ -64,6 +64,14 @@ func TestAfterAGapTheHomeIsAsked(t *testing.T) {
 	if !reported || c.mustAsk(c.jobs[j.ID]) == "" {
 		t.Errorf("reported %t, must ask %q", reported, c.mustAsk(c.jobs[j.ID]))
 	}
+	ack := wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}
+	if c.Step(1_000_003, Message{her, ack}); c.mustAsk(c.jobs[j.ID]) == "" {
+		t.Error("an acknowledgement that was said before the gap counts")
+	}
+	ack.Number = 3
+	if c.Step(1_000_004, Message{her, ack}); c.mustAsk(c.jobs[j.ID]) != "" {
+		t.Error("one that was said since does not count")
+	}
 }
 
 // A search that was under way waits for its answers anew.

@@ -267,7 +267,9 @@ func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
 	if j == nil || j.rec.Job.Home != from || j.rec.Standing != grid.Owning || j.rec.Epoch != m.Epoch {
 		return
 	}
-	j.homeHeard = c.now
+	if m.Number >= j.since {
+		j.homeHeard = c.now
+	}
 	if m.Closed {
 		c.closeOwner(j)
 		return
@@ -309,8 +311,9 @@ func (c *Core) onClosed(from grid.PeerID, m wire.Closed) {
 	if j == nil || j.rec.Job.Home != from || j.rec.Epoch.Term > m.Term {
 		return
 	}
-	never := j.rec.Started == 0                                                    // what ran here is kept for the accounts until its retention ends
-	if never && (j.rec.Standing == grid.Past || j.rec.Standing == grid.Declined) { // also one that still says Commit: whom it says that to is told by the home
+	// What ran here is kept for the accounts, and what ended here for a home that is restored from a
+	// backup, until its retention ends.
+	if j.rec.Started == 0 && !j.ended() && (j.rec.Standing == grid.Past || j.rec.Standing == grid.Declined) { // also one that still says Commit: whom it says that to is told by the home
 		c.drop(j)
 	}
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,15 +26,17 @@ import (
 // and as waiting that have run. It starts nothing and hands nothing over. It asks
 //
 //   - every member: Recount, repeated until Recounted. The answer claims the jobs that
-//     the member owns, or that have run there to their end in the last keyLife, and whose home is here, and those that this site owns and whose
-//     home the member is. It is settled when none of the former is newer than the
-//     record here (the member's reports make it so), and of the latter, what is not
-//     owned here has been denied (Unknown: the home then shows the job as lost);
+//     the member owns and whose home is here, those of this home that ended at the
+//     member, of which it has a tombstone, and those that this site owns and whose home
+//     the member is. It is settled when none of the first is newer than the record here
+//     (the member's reports make it so), when the ends that are lacking here have come
+//     (Recall: the member tells the job and its last report again, with the deeds), and of
+//     the last, what is not owned here has been denied (Unknown: the home then shows the
+//     job as lost);
 //   - every home: a report of each job owned here. What is owned elsewhere since is
 //     answered by Superseded, and let go;
-//   - the start tokens and the batch system: every attempt was asked after at the start
-//     of this life; what is submitted later under a number that was used is stopped by
-//     its token.
+//   - the start tokens and the batch system: for attempts that the journal lacks; see
+//     trial.go.
 //
 // It is satisfied when all members have settled. Then the journal's sequence is raised
 // to what was seen, so that nobody raises the alarm again. A member that will not
@@ -228,6 +231,7 @@ func (c *Core) rolledBack(told grid.PeerID, sequence uint64) {
 			c.report(j)
 		}
 	}
+	c.tryAll()
 	c.recount()
 }
 
@@ -270,13 +274,10 @@ func (c *Core) recount() {
 // onRecount tells a member that was rolled back what this site and it share.
 func (c *Core) onRecount(from grid.PeerID) {
 	var claims []wire.Claim
-	for _, j := range inOrder(c.jobs) {
+	for _, j := range c.sorted() {
 		r := &j.rec
 		switch {
 		case len(claims) == wire.MaxClaims:
-		case c.ranHere(j, from):
-			claims = append(claims, wire.Claim{Job: r.Job.ID, Epoch: r.Epoch})
-			c.send(from, c.endOf(j))
 		case r.Standing == grid.Owning && r.Job.Home == from:
 			claims = append(claims, wire.Claim{Job: r.Job.ID, Epoch: r.Epoch})
 			j.known = false // the report brings its deeds
@@ -286,22 +287,34 @@ func (c *Core) onRecount(from grid.PeerID) {
 			claims = append(claims, wire.Claim{Job: r.Job.ID, Epoch: claimed(r), Yours: true})
 		}
 	}
+	for _, j := range c.tombstones(from) {
+		if len(claims) < wire.MaxClaims {
+			claims = append(claims, wire.Claim{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Ended: true})
+		}
+	}
 	c.send(from, wire.Recounted{Claims: claims})
 }
 
-// ranHere tells that a job of that home has run here to its end, which the home has
-// acknowledged, and may have forgotten since. As long as a home keeps every record,
-// a job that it does not know is one that it has lost.
-func (c *Core) ranHere(j *job, home grid.PeerID) bool {
-	r := &j.rec
-	return r.Standing == grid.Past && r.Closed && r.Job.Home == home && r.Started != 0 && c.now-r.Ended <= keyLife && j.lastDeed().To == c.cfg.Self
+// tombstones are those of a home's jobs that this site owned to their end, the latest
+// first: a home that was restored may have forgotten that end. As long as a home keeps
+// every record, a job that it does not know is one that it has lost.
+func (c *Core) tombstones(home grid.PeerID) []*job {
+	var list []*job
+	for _, j := range c.jobs {
+		if j.rec.Job.Home == home && j.ended() && c.now-j.rec.Ended <= keyLife && j.lastDeed().To == c.cfg.Self {
+			list = append(list, j)
+		}
+	}
+	slices.SortFunc(list, func(a, b *job) int {
+		return cmp.Or(cmp.Compare(b.rec.Ended, a.rec.Ended), cmp.Compare(a.rec.Job.ID, b.rec.Job.ID))
+	})
+	return list
 }
 
-// endOf reports the end of such a job once more.
-func (c *Core) endOf(j *job) wire.Report {
-	m := c.reportOf(j)
-	m.State, m.Outputs, m.Deeds = grid.StageOut, j.rec.Outputs, j.rec.Deeds
-	return m
+// ended reports that this is the tombstone of a job that ended here and whose home has
+// acknowledged that.
+func (j *job) ended() bool {
+	return j.rec.Standing == grid.Past && j.rec.Closed && j.rec.End != 0
 }
 
 // onRecounted compares a member's claims with the records here.
@@ -309,17 +322,35 @@ func (c *Core) onRecounted(from grid.PeerID, m wire.Recounted) {
 	if c.rolled == nil || !c.rolled.waiting[from] {
 		return
 	}
+	lacking := false
 	for _, k := range m.Claims {
 		j := c.jobs[k.Job]
 		switch {
-		case !k.Yours && (j == nil || j.rec.Epoch.Before(k.Epoch)):
-			return // its report is on the way; asked again
+		case k.Ended && c.lacksEnd(from, j, k):
+			c.send(from, wire.Recall{Job: k.Job})
+			lacking = true
+		case !k.Yours && !k.Ended && (j == nil || j.rec.Epoch.Before(k.Epoch)):
+			lacking = true // its report is on the way
 		case k.Yours && (j == nil || j.rec.Standing != grid.Prepared && j.rec.Epoch.Before(k.Epoch)):
 			c.send(from, wire.Unknown{Bond: wire.Bond{Job: k.Job, Epoch: k.Epoch, To: c.cfg.Self}, Journal: c.cfg.Journal})
 		}
 	}
+	if lacking {
+		return // asked again
+	}
 	delete(c.rolled.waiting, from)
 	c.settle()
+}
+
+// lacksEnd reports that the record here does not have the end that a member's tombstone tells.
+func (c *Core) lacksEnd(from grid.PeerID, j *job, k wire.Claim) bool {
+	switch {
+	case j == nil:
+		return k.Job.Site() == c.cfg.Site.Name
+	case !c.home(j) || k.Epoch.Before(claimed(&j.rec)):
+		return false
+	}
+	return claimed(&j.rec).Before(k.Epoch) || j.rec.Owner == from && !j.rec.State.Terminal()
 }
 
 // resume goes on without those that have not answered.
@@ -386,6 +417,11 @@ func (c *Core) supplant(from grid.PeerID, j *job, deeds []grid.Deed) {
 	c.save(j, "owned by "+c.nameOf(from)+" since before the journal was rolled back")
 }
 
+// unspoken is how long, in deadlines of an Ask, a job of this home that was in the journal
+// at the start waits for members that have not spoken: if the journal was rolled back, it
+// may have run elsewhere. What is handed in later does not wait.
+const unspoken = 5
+
 // mustAsk says what has to be heard before an attempt of the job may be handed to the
 // batch system, or the job to another site; "" is nothing.
 func (c *Core) mustAsk(j *job) string {
@@ -394,6 +430,10 @@ func (c *Core) mustAsk(j *job) string {
 		return "waits until all neighbours were asked: the journal was rolled back"
 	case j.isSuperseded():
 		return "superseded"
+	case j.trial:
+		return "waits for the word of its tokens: the journal was rolled back"
+	case j.recovered && c.home(j) && c.silent(unspoken):
+		return "waits until the neighbours have said what they saw of this broker"
 	case c.home(j) || j.rec.HomeForgotten:
 		return ""
 	case j.homeHeard == 0 || c.now-j.homeHeard > silence*c.cfg.Digest:

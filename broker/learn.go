@@ -12,6 +12,9 @@ import (
 //	        Recalled{job, epoch} ─────► WATCHING, on disk
 //	        Report (repeated) ────────► as ever
 //
+// One that was restored from a backup asks, by Recall, also for the jobs that ended
+// elsewhere since: the tombstone answers Recalled and the last report.
+//
 // A candidate that is PREPARED asks the home what became of the offer. It too tells
 // the job; but nobody knows then who owned it, so it is learnt as LOST.
 //
@@ -35,7 +38,7 @@ func (c *Core) unknownReport(from grid.PeerID, m wire.Report) {
 // recall tells the home a job that it does not know.
 func (c *Core) recall(from grid.PeerID, m wire.Recall) {
 	j := c.jobs[m.Job]
-	if j == nil || j.rec.Job.Home != from || j.rec.Standing != grid.Owning && j.rec.Standing != grid.Prepared && !c.ranHere(j, from) {
+	if j == nil || j.rec.Job.Home != from || j.rec.Standing != grid.Owning && j.rec.Standing != grid.Prepared && !j.ended() {
 		c.send(from, wire.Error{Of: wire.KindRecall, Job: m.Job, Why: "no job of that home here"})
 		return
 	}
@@ -47,6 +50,16 @@ func (c *Core) recall(from grid.PeerID, m wire.Recall) {
 		answer.Epoch = j.rec.Handoff.Epoch
 	}
 	c.send(from, answer)
+	if j.ended() {
+		c.send(from, c.lastReport(j))
+	}
+}
+
+// lastReport is what was reported of a job that ended here, with all its deeds.
+func (c *Core) lastReport(j *job) wire.Report {
+	m := c.reportOf(j)
+	m.State, m.Outputs, m.Deeds = grid.StageOut, j.rec.Outputs, j.rec.Deeds
+	return m
 }
 
 // recalled makes a lost record anew. Only a job of this home and one of its users.

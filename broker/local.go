@@ -93,7 +93,7 @@ func (c *Core) batchDue(j *job) {
 	}
 	switch j.rec.State {
 	case grid.Assigned:
-		if j.rec.Local == "" {
+		if j.rec.Local == "" && !j.trial {
 			c.withdraw(j)
 			return
 		}
@@ -142,6 +142,11 @@ func (c *Core) withdrawn(e Withdrawn) {
 		c.dropOffer(j, "the offer died: the job "+c.mustAsk(j))
 	case j.rec.Handoff.Phase == grid.Withdrawing:
 		c.commit(j)
+	case j.rec.State == grid.Assigned && j.trial && !j.unused:
+		c.emit(Probe{c.attempt(j)}) // asked for before the trial: behind it there may be another
+	case j.rec.State == grid.Assigned && j.trial:
+		j.rec.Local, j.trial = "", false
+		c.ready(j, "no attempt was submitted that the journal lacks")
 	case j.rec.State == grid.Assigned && c.draining:
 		j.rec.Local = ""
 		c.ready(j, "withdrawn: this site is drained")
@@ -193,6 +198,9 @@ func (c *Core) progressed(e Progressed) {
 	}
 	if p.Phase != grid.Unknown {
 		c.seenAttempt(j)
+	}
+	if j.rec.State == grid.Assigned && c.tried(j, p.Phase) {
+		return
 	}
 	switch p.Phase {
 	case grid.Waiting:

@@ -43,6 +43,10 @@ type job struct {
 	claim     *claim         // home: a result of an older epoch that waits for the token
 	misses    int            // good listings in a row that lack the present attempt
 	trait     plan.Trait     // by which its run time is believed; see traitOf
+	since     uint64         // owner: the home counts as heard by the acknowledgement of a report from this number on
+	trial     bool           // its attempts are asked after; see trial.go
+	unused    bool           // on trial: the attempt is unknown, and its token is being taken
+	recovered bool           // it was in the journal when this life began
 }
 
 // sorted lists the live jobs in a fixed order: effects must not follow a map's order.

@@ -14,14 +14,17 @@ func (c *Core) recover() {
 		c.ageFrom = c.now + grid.Day
 	}
 	c.recoverRollback()
+	if len(c.members) > 0 {
+		c.start = c.now
+		c.armGeneral(holdDue, c.cfg.AskDeadline)
+	}
 	for _, j := range c.sorted() {
 		c.recoverJob(j)
 	}
-	c.discardAgain()
-	if len(c.targets) > 0 {
-		c.hold = c.now + c.cfg.AskDeadline
-		c.armGeneral(holdDue, c.cfg.AskDeadline)
+	if c.rolled != nil {
+		c.tryAll()
 	}
+	c.discardAgain()
 	c.armGeneral(refreshDue, c.cfg.Refresh)
 	c.armGeneral(passDue, c.cfg.Settle)
 	c.armGeneral(growthDue, c.cfg.Digest)
@@ -30,7 +33,7 @@ func (c *Core) recover() {
 }
 
 func (c *Core) recoverJob(j *job) {
-	j.heard, j.began = c.now, c.now
+	j.heard, j.began, j.recovered = c.now, c.now, true
 	// The wall clock of an earlier life may have been ahead: what is counted from then, is from now.
 	j.rec.Missing, j.rec.HopsAt = min(j.rec.Missing, c.now), min(j.rec.HopsAt, c.now)
 	switch j.rec.Standing {

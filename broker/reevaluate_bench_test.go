@@ -81,6 +81,7 @@ func busySite(n, k int) (*busy, *plan.Snapshot) {
 	c.Step(1_000_000, Boot{})
 	for _, m := range members {
 		c.Step(1_000_000, PeerChanged{m.Peer, grid.Alive})
+		c.Step(1_000_000, Message{m.Peer, wire.Seen{}})
 	}
 	return c, shot
 }

@@ -48,6 +48,7 @@ func newQueue(t *testing.T, n int, change func(*grid.Record), members ...grid.Pe
 	q.do(Boot{})
 	for _, p := range members {
 		q.do(PeerChanged{p, grid.Alive})
+		q.do(Message{p, wire.Seen{}})
 	}
 	return q
 }

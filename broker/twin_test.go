@@ -185,18 +185,18 @@ func TestARestoredHomeHearsOfEnds(t *testing.T) {
 	if len(told) != 3 {
 		t.Fatalf("told %+v", told)
 	}
-	if m := told[1].(wire.Recounted); !slices.Equal(m.Claims, []wire.Claim{{Job: job.ID, Epoch: at}}) {
+	if m := told[0].(wire.Recounted); !slices.Equal(m.Claims, []wire.Claim{{Job: job.ID, Epoch: at, Ended: true}, {Job: never.Job.ID, Epoch: at, Ended: true}}) {
 		t.Errorf("claims %+v", m.Claims)
 	}
 	for _, records := range [][]grid.Record{{{Job: job, Standing: grid.Owning, State: grid.Ready, Owner: her, Epoch: grid.Epoch{Term: 1}}}, nil} {
 		home := New(signer(her, "b"), []grid.Member{{Name: "a", Peer: me, Send: true}}, records)
 		home.Step(1_000_000, Boot{})
 		home.Step(1_000_000, Message{me, wire.Seen{Journals: []grid.JournalID{{Sequence: 9}}}})
-		home.Step(1_000_001, Message{me, told[1]})
+		home.Step(1_000_001, Message{me, wire.Recounted{Claims: told[0].(wire.Recounted).Claims[:1]}})
 		if home.rolled == nil {
 			t.Error("it goes on before it has heard of the end")
 		}
-		for _, m := range []wire.Message{told[2], told[0], told[1]} {
+		for _, m := range []wire.Message{told[1], told[2], wire.Recounted{Claims: told[0].(wire.Recounted).Claims[:1]}} {
 			home.Step(home.now+1, Message{me, m})
 		}
 		if k := home.jobs[job.ID]; k == nil || k.rec.State != grid.Completed || home.rolled != nil {
@@ -276,6 +276,9 @@ func TestARolledBackBrokerStartsNothing(t *testing.T) {
 		}
 	}
 	c.Step(now, Resume{})
+	id := c.attempt(c.jobs[ready.ID])
+	c.Step(now, Progressed{Progress: grid.Progress{ID: id, Phase: grid.Unknown}})
+	c.Step(now, Withdrawn{ID: id, Done: true})
 	launched := false
 	for n := 0; n < 50 && !launched; n++ {
 		at, _ := c.Next()

@@ -66,12 +66,15 @@ type claimBody struct {
 	Job   string    `msgpack:"j,omitempty"`
 	Epoch epochBody `msgpack:"e,omitempty"`
 	Yours bool      `msgpack:"y,omitempty"`
+	Ended bool      `msgpack:"x,omitempty"`
 }
 
-func fromClaim(m Claim) claimBody { return claimBody{string(m.Job), fromEpoch(m.Epoch), m.Yours} }
+func fromClaim(m Claim) claimBody {
+	return claimBody{string(m.Job), fromEpoch(m.Epoch), m.Yours, m.Ended}
+}
 
 func (b claimBody) claim(c *check) Claim {
-	return Claim{c.jobID("job", b.Job), nested(c, "epoch", b.Epoch.epoch), b.Yours}
+	return Claim{c.jobID("job", b.Job), nested(c, "epoch", b.Epoch.epoch), b.Yours, b.Ended}
 }
 
 type supersededBody struct {

@@ -156,6 +156,9 @@ func grown() map[string]Message {
 		case Report:
 			m.Deeds = deeds
 			later["report-deeds"] = m
+		case Recounted:
+			m.Claims = append(slices.Clone(m.Claims), Claim{Job: aJob, Epoch: grid.Epoch{Term: 2}, Ended: true})
+			later["recounted-ended"] = m
 		}
 	}
 	return later

@@ -292,6 +292,7 @@ type Claim struct {
 	Job   grid.JobID
 	Epoch grid.Epoch
 	Yours bool
+	Ended bool // it ran at the sender, and has ended; what is left of it there is a tombstone
 }
 
 // Superseded (home to who claims to own): what you own at the epoch Of is owned at

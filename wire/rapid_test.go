@@ -249,7 +249,7 @@ func (d draw) message(kind Kind) Message {
 	case KindRecount:
 		return Recount{d.u64()}
 	case KindRecounted:
-		return Recounted{many(d, 5, func() Claim { return Claim{d.jobID(), d.epoch(), d.yes()} })}
+		return Recounted{many(d, 5, func() Claim { return Claim{d.jobID(), d.epoch(), d.yes(), d.yes()} })}
 	case KindSuperseded:
 		return Superseded{d.jobID(), d.epoch(), d.epoch(), d.maybePeer(), d.yes()}
 	case KindRequest:

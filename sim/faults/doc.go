@@ -34,7 +34,9 @@
 // at every step: truth.go lists them.
 //
 // What is not held against the brokers: jobs whose home is gone, or has lost its journal or
-// had it restored (its users were told what it has forgotten); programs that ran at a site of
+// had it restored (its users were told what it has forgotten), but their programs are still
+// started once, and not after the user was told KILLED, unless a restored journal alone knew that,
+// or an administrator would not wait for the site that knew it; programs that ran at a site of
 // which an administrator said that it is fenced off, and are started again at a newer
 // term; those that still run, of an older term, at a site that was forgotten.
 //
@@ -49,9 +51,5 @@
 // command: what it was about to submit when it was stopped would be submitted when it
 // goes on, before it has heard its homes.
 //
-// A twin (two brokers on copies of one journal) is not simulated. In the profile
-// "rollback" about one history in 300 is violated: a restored journal that has grown past
-// what its neighbours saw of it, before they have said so, is not known to be one; and
-// of a job that was ended before it started nothing is kept elsewhere. It is no part of
-// "all".
+// A twin (two brokers on copies of one journal) is not simulated.
 package faults

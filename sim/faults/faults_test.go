@@ -42,9 +42,6 @@ func TestHistoriesHold(t *testing.T) {
 	fresh := uint64(time.Now().UnixNano() & 0xffffffff)
 	t.Logf("fresh seeds from %d: gsim faults --seeds %d-%d --profile PROFILE", fresh, fresh, fresh+uint64(some(15)))
 	for _, p := range Profiles() {
-		if p.Name == "rollback" {
-			continue // see the package comment: what a restored journal has forgotten is not all asked yet
-		}
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			for _, first := range []uint64{0, fresh} {

@@ -68,6 +68,7 @@ func (w *world) plan() {
 		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.disk.backup != nil && !w.restoring() && w.happens(JournalRestored) {
 			s.host.crash(down, "and its journal is restored from a backup")
 			s.disk.restore()
+			w.truth.restored(s)
 			s.careful = true
 		}
 	})

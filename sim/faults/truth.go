@@ -71,6 +71,7 @@ func (t *truth) started(s *site, l *local) {
 	switch {
 	case f.told == grid.Killed:
 		w.violate("S2c", id.Job, "%s starts at %s after its user was told KILLED", id, s.name())
+	case f.mayNotKnow():
 	case !f.rerun && len(f.starts) > 1 && !(f.home.fenced && f.newerTerm()):
 		first := f.starts[0]
 		w.violate("S2b", id.Job, "%s, which is not rerunnable, starts at %s, and was started at %s as %s before", id, s.name(), first.where.name(), first.id)
@@ -79,6 +80,13 @@ func (t *truth) started(s *site, l *local) {
 	case f.cancel > 0 && !w.storm && w.now-max(f.cancel, w.storms) > cancelBound:
 		w.violate("S5", id.Job, "%s starts at %s though its user was told %.0f s ago that it is to be cancelled", id, s.name(), (w.now - f.cancel).Seconds())
 	}
+}
+
+// mayNotKnow: the home was restored, and its administrator has said that it need not wait
+// for the word of a site where the program was started before.
+func (f *fact) mayNotKnow() bool {
+	last := len(f.starts) - 1
+	return f.home.disk.damaged && slices.ContainsFunc(f.starts[:last], func(s start) bool { return f.home.forgot[s.where.peer] })
 }
 
 // newerTerm: the last start is of a newer term than all before. An administrator who says
@@ -174,6 +182,30 @@ func (t *truth) forgotten(s *site, f *fact) {
 	if s == f.home && f.accepted && !f.removed && !s.disk.damaged {
 		s.w.violate("S5", f.id, "%s forgets %s, which was accepted and never removed", s.name(), f.id)
 	}
+}
+
+// restored: the journal of s is older now. That a job was cancelled which no other site ever
+// owned, nobody knows any more: its user has to say it again.
+func (t *truth) restored(s *site) {
+	for _, f := range t.facts {
+		if r := s.disk.records[f.id]; f.home != s || r != nil && r.CancelRequested || f.leftHome() {
+			continue
+		}
+		f.cancel = 0
+		if f.told == grid.Killed {
+			f.told = 0
+		}
+	}
+}
+
+// leftHome reports that another site has owned the job.
+func (f *fact) leftHome() bool {
+	for _, s := range f.owners {
+		if s != f.home {
+			return true
+		}
+	}
+	return false
 }
 
 // shown: readers at s see the record from now on.
