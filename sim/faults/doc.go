@@ -51,5 +51,7 @@
 // command: what it was about to submit when it was stopped would be submitted when it
 // goes on, before it has heard its homes.
 //
-// A twin (two brokers on copies of one journal) is not simulated.
+// A twin (two brokers on copies of one journal) is not simulated. The profile "rollback" is no
+// part of "all": with every other fault beside it, about one restored journal in 350 is
+// not known to be one in time, and an epoch or an attempt is used twice.
 package faults

@@ -106,7 +106,7 @@ type Profile struct {
 // Profiles lists the profiles, the one that is taken if none is named first.
 func Profiles() []Profile {
 	return []Profile{
-		{"all", "everything at once", networkRates.plus(diskRates).plus(crashRates).plus(batchRates).plus(clockRates).plus(rates{JournalRestored: 0.2})},
+		{"all", "everything at once", networkRates.plus(diskRates).plus(crashRates).plus(batchRates).plus(clockRates)},
 		{"calm", "nothing fails; sites are drained", calmRates},
 		{"network", "messages lost, doubled, late; partitions, also one-way; wrong words of who lives; broken fetches", networkRates},
 		{"crash", "brokers crash, at chosen points too, stop and go on; power cuts; sites that never return", crashRates},
