@@ -37,6 +37,36 @@ func TestAnEndedJobIsNotCommittedAgain(t *testing.T) {
 	}
 }
 
+// The candidate was READY, owned the job and lost its journal, and takes a late copy of
+// the Offer for new (gsim faults, seed 5023): from another journal it is not told to own it.
+func TestACommitIsForTheJournalThatWasReady(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	epoch := grid.Epoch{Term: 1, Hop: 1}
+	bond := wire.Bond{Job: j.ID, Epoch: epoch, To: her, Digest: wire.JobDigest(j)}
+	ready, other := grid.JournalID{Incarnation: 3, Sequence: 9}, grid.JournalID{Incarnation: 4, Sequence: 90}
+	for _, said := range []grid.JournalID{ready, other} {
+		for _, m := range []wire.Message{wire.Inquire{Bond: bond, Journal: said}, wire.Ready{Bond: bond, Journal: said}} {
+			c := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Moving, Owner: her, Epoch: epoch, Candidate: ready,
+				Handoff: grid.Handoff{Phase: grid.Committed, To: her, Epoch: epoch}})
+			committed := false
+			for _, e := range c.Step(1_000_001, Message{her, m}) {
+				if s, ok := e.(Send); ok {
+					_, commit := s.Message.(wire.Commit)
+					standing, _ := s.Message.(wire.Standing)
+					committed = committed || commit || standing.Verdict == wire.VerdictCommitted
+				}
+			}
+			if committed != (said == ready) {
+				t.Errorf("%T from journal %+v: told to own it: %v", m, said, committed)
+			}
+			if lost := c.jobs[j.ID].rec.Handoff.Phase == grid.NoHandoff; lost != (said == other) {
+				t.Errorf("%T from journal %+v: its owner counts as lost: %v", m, said, lost)
+			}
+		}
+	}
+}
+
 // The candidate has said Owned, then lost its journal, and takes a late copy of the
 // Offer for new: it is not told a second time that it owns the job.
 func TestACommitIsNotSaidAgainAfterOwned(t *testing.T) {

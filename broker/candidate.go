@@ -220,7 +220,7 @@ func (c *Core) preparedDue(j *job) {
 		c.decline(j, "no word from its owner for too long")
 		return
 	}
-	ask := wire.Inquire{Bond: c.preparedBond(j)}
+	ask := wire.Inquire{Bond: c.preparedBond(j), Journal: c.cfg.Journal}
 	c.send(j.rec.Owner, ask)
 	if home := j.rec.Job.Home; home != j.rec.Owner && home != c.cfg.Self && c.members[home] != nil {
 		c.send(home, ask)
@@ -297,7 +297,7 @@ func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
 	case prepared && k != (grid.JournalID{}) && k.Incarnation == j.after.Incarnation && k.Sequence <= j.after.Sequence:
 		// It was said before this offer was PREPARED: a copy, of a handoff that is over and of
 		// which nothing is left here. The Offer was one too.
-		c.send(from, wire.Inquire{Bond: c.preparedBond(j)})
+		c.send(from, wire.Inquire{Bond: c.preparedBond(j), Journal: c.cfg.Journal})
 	case prepared && j.rec.Owner == from && c.preparedBond(j) == m.Bond,
 		c.cfg.Broken.Without(CommitCreates) && j.rec.Standing != grid.Owning && !m.Bond.Epoch.Before(j.rec.Handoff.Epoch):
 		if !c.given(j, m.Deed) && !c.cfg.Broken.Without(CommitCreates) {

@@ -226,6 +226,10 @@ func (c *Core) onReady(from grid.PeerID, m wire.Ready) {
 	case m.Bond.Digest != j.sum():
 		c.giveUp(j, "it is ready for another job than the one offered")
 		return
+	case j.rec.Handoff.Phase == grid.Committed && j.otherJournal(m.Bond, m.Journal):
+		c.ownerLost(j, from)
+		c.late(from, m.Bond)
+		return
 	case j.rec.Handoff.Phase == grid.Committed:
 		c.sendCommit(j)
 		return
@@ -380,6 +384,13 @@ func (c *Core) ownerLost(j *job, owner grid.PeerID) {
 	c.tellMoved(j)
 }
 
+// otherJournal tells that the candidate of a handoff past its commit point speaks from
+// another journal than the one that was READY: it may have owned the job, and lost that.
+func (j *job) otherJournal(b wire.Bond, said grid.JournalID) bool {
+	h, ready := j.rec.Handoff, j.rec.Candidate.Incarnation
+	return h.To == b.To && h.Epoch == b.Epoch && h.Phase != grid.Offering && ready != 0 && said.Incarnation != 0 && said.Incarnation != ready
+}
+
 // onInquire: a candidate is PREPARED and heard nothing.
 func (c *Core) onInquire(from grid.PeerID, m wire.Inquire) {
 	if m.Bond.To != from {
@@ -402,6 +413,10 @@ func (c *Core) onInquire(from grid.PeerID, m wire.Inquire) {
 			answer.Verdict = wire.VerdictOpen
 		case j.rec.State.Terminal():
 			answer.Verdict = wire.VerdictAborted
+		case j.otherJournal(m.Bond, m.Journal):
+			if answer.Verdict = wire.VerdictAborted; h.Phase == grid.Committed {
+				c.ownerLost(j, from)
+			}
 		case (mine && h.Phase == grid.Committed || c.unheard(j, from, m.Bond)) && !c.cfg.Broken.Without(CommitNotRepeated):
 			answer.Verdict, answer.Deed = wire.VerdictCommitted, j.lastDeed()
 		case j.rec.Standing == grid.Owning, m.Bond.Epoch.Before(j.rec.Epoch), j.rec.Owner == from && j.rec.Epoch == m.Bond.Epoch: // see late

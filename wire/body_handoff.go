@@ -108,20 +108,27 @@ type commitBody struct {
 }
 
 func fromCommit(m Commit) *commitBody {
-	b := &commitBody{Bond: fromBond(m.Bond), Cancel: m.Cancel, Deed: fromOptionalDeed(m.Deed)}
-	if m.Journal != (grid.JournalID{}) {
-		i := fromJournal(m.Journal)
-		b.Journal = &i
-	}
-	return b
+	return &commitBody{fromBond(m.Bond), m.Cancel, fromOptionalDeed(m.Deed), fromOptionalJournal(m.Journal)}
 }
 
 func (b *commitBody) message(c *check) Message {
-	m := Commit{Bond: nested(c, "bond", b.Bond.bond), Cancel: b.Cancel, Deed: optionalDeed(c, "deed", b.Deed)}
-	if b.Journal != nil {
-		m.Journal = b.Journal.journal()
+	return Commit{nested(c, "bond", b.Bond.bond), b.Cancel, optionalDeed(c, "deed", b.Deed), optionalJournal(b.Journal)}
+}
+
+// fromOptionalJournal is nil for a journal that is not told.
+func fromOptionalJournal(id grid.JournalID) *journalBody {
+	if id == (grid.JournalID{}) {
+		return nil
 	}
-	return m
+	b := fromJournal(id)
+	return &b
+}
+
+func optionalJournal(b *journalBody) grid.JournalID {
+	if b == nil {
+		return grid.JournalID{}
+	}
+	return b.journal()
 }
 
 type ownedBody struct {
@@ -136,11 +143,16 @@ func (b *ownedBody) message(c *check) Message {
 }
 
 type inquireBody struct {
-	Bond bondBody `msgpack:"b,omitempty"`
+	Bond    bondBody     `msgpack:"b,omitempty"`
+	Journal *journalBody `msgpack:"i,omitempty"`
+}
+
+func fromInquire(m Inquire) *inquireBody {
+	return &inquireBody{fromBond(m.Bond), fromOptionalJournal(m.Journal)}
 }
 
 func (b *inquireBody) message(c *check) Message {
-	return Inquire{nested(c, "bond", b.Bond.bond)}
+	return Inquire{nested(c, "bond", b.Bond.bond), optionalJournal(b.Journal)}
 }
 
 type standingBody struct {

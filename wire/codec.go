@@ -119,7 +119,7 @@ func mirror(m Message) (body, error) {
 	case Owned:
 		return &ownedBody{fromBond(m.Bond), string(m.Owner), fromOptionalDeed(m.Deed)}, nil
 	case Inquire:
-		return &inquireBody{fromBond(m.Bond)}, nil
+		return fromInquire(m), nil
 	case Standing:
 		return &standingBody{fromBond(m.Bond), uint64(m.Verdict), string(m.Owner), m.Cancel, fromOptionalDeed(m.Deed)}, nil
 	case Declined:

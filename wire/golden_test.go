@@ -147,6 +147,9 @@ func grown() map[string]Message {
 			later["commit-deed"] = m
 			m.Journal = grid.JournalID{Incarnation: 3, Sequence: 17}
 			later["commit-journal"] = m
+		case Inquire:
+			m.Journal = grid.JournalID{Incarnation: 3, Sequence: 17}
+			later["inquire-journal"] = m
 		case Owned:
 			m.Deed = deeds[1]
 			later["owned-deed"] = m

@@ -149,7 +149,10 @@ type Owned struct {
 }
 
 // Inquire (candidate to owner or home): I am PREPARED and heard nothing.
-type Inquire struct{ Bond Bond }
+type Inquire struct {
+	Bond    Bond
+	Journal grid.JournalID // the candidate's; zero is not told
+}
 
 // Verdict answers Inquire.
 type Verdict uint8

@@ -219,7 +219,7 @@ func (d draw) message(kind Kind) Message {
 	case KindOwned:
 		return Owned{d.bond(), d.maybePeer(), d.maybeDeed()}
 	case KindInquire:
-		return Inquire{d.bond()}
+		return Inquire{d.bond(), d.maybeJournal()}
 	case KindStanding:
 		return Standing{d.bond(), Verdict(d.n(1, 4)), d.maybePeer(), d.yes(), d.maybeDeed()}
 	case KindDeclined:
