@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -233,6 +234,7 @@ func TestQueue(t *testing.T) {
 }
 
 func BenchmarkHistory(b *testing.B) {
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // as gsim faults does
 	steps, seed := 0, uint64(0)
 	for b.Loop() {
 		steps += Run(usual(seed, profile(b, "all"))).Steps
