@@ -10,6 +10,8 @@ type Submission struct {
 	Limit         Tick // kill limit: never below the walltime asked for
 	Expected      Tick // run time expected at this site's speed
 	Age           Tick // how long the job has waited since its submission at home
+	// Reservation binds it to a reservation of the site, by our identifier; "" is none.
+	Reservation string
 }
 
 // Phase is how far an attempt has come, by the control files first and the batch
