@@ -32,7 +32,7 @@ test: tools check
 	@mkdir -p bin
 	@go build -o bin/count ./test/house/count
 	@race=-race; command -v "$${CC:-gcc}" >/dev/null || race=; \
-	go test $$race -timeout 5m -json ./... | bin/count
+	tests="go test $$race -timeout 10m -json"; $$tests ./... | bin/count $$tests
 
 # Networks and disks are in namespaces of the kernel: nothing of this machine is touched.
 torture: build

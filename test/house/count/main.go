@@ -5,6 +5,13 @@
 //
 // A package that fails without a failing test (it does not build, it panics, it hangs)
 // counts as one failure. The exit code is 1 if anything failed or nothing ran.
+//
+//	count [COMMAND...]
+//
+// With the words of a command (go test -json and its flags) up to [few] tests that failed
+// are run once more by it, alone: a test with real daemons and real clusters may meet a
+// machine that is too busy. One that passes then is counted as passed, and named in a line
+// that begins with "AGAIN"; what is really wrong fails both times.
 package main
 
 import (
@@ -28,12 +35,20 @@ type tally struct {
 	out                     io.Writer
 	passed, failed, skipped int
 	output                  map[string][]string // of each package and test, until it ends
-	broken                  map[string]bool     // packages in which a test failed
+	broken                  map[string][]string // packages in which tests failed, and which
+}
+
+func newTally(out io.Writer) *tally {
+	return &tally{out: out, output: make(map[string][]string), broken: make(map[string][]string)}
 }
 
 func main() {
-	t := &tally{out: os.Stdout, output: make(map[string][]string), broken: make(map[string]bool)}
-	if err := t.read(os.Stdin); err != nil {
+	t := newTally(os.Stdout)
+	err := t.read(os.Stdin)
+	if err == nil {
+		err = t.again(os.Args[1:])
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "count:", err)
 		t.failed++
 	}
@@ -90,7 +105,7 @@ func (t *tally) testEnds(e event, output []string) {
 		fmt.Fprintf(t.out, "skip  %s %s: %s\n", e.Package, e.Test, reason(output))
 	case "fail":
 		t.failed++
-		t.broken[e.Package] = true
+		t.broken[e.Package] = append(t.broken[e.Package], e.Test)
 		fmt.Fprintf(t.out, "FAIL  %s %s\n%s", e.Package, e.Test, strings.Join(output, ""))
 	}
 }
@@ -100,7 +115,7 @@ func (t *tally) packageEnds(e event) {
 	case e.Action == "skip": // it has no tests
 	case e.Action == "pass":
 		fmt.Fprintf(t.out, "ok    %s %.1fs\n", e.Package, e.Elapsed)
-	case t.broken[e.Package]:
+	case t.broken[e.Package] != nil:
 		fmt.Fprintf(t.out, "FAIL  %s %.1fs\n", e.Package, e.Elapsed)
 	default:
 		t.failed++

@@ -26,7 +26,7 @@ func TestTally(t *testing.T) {
 {"Action":"fail","Package":"r"}
 `
 	var out bytes.Buffer
-	c := &tally{out: &out, output: make(map[string][]string), broken: make(map[string]bool)}
+	c := newTally(&out)
 	if err := c.read(strings.NewReader(input)); err != nil {
 		t.Fatal(err)
 	}
@@ -40,5 +40,59 @@ func TestTally(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "quiet") {
 		t.Errorf("the output of a test that passed is told:\n%s", out.String())
+	}
+}
+
+// A test that fails once and passes alone is counted as passed, and named; one that
+// fails again, or that the second run does not reach, stays failed.
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	const first = `{"Action":"fail","Package":"p","Test":"TestA/sub"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"fail","Package":"p"}
+{"Action":"pass","Package":"p","Test":"TestB"}
+`
+	for _, c := range []struct {
+		what, second   string
+		passed, failed int
+	}{
+		{"it passes", `{"Action":"pass","Package":"p","Test":"TestA/sub"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p"}`, 3, 0},
+		{"it fails again", first, 1, 2},
+		{"nothing runs", `{"Action":"pass","Package":"p"}`, 1, 2},
+		{"it does not build", `{"Action":"fail","Package":"p"}`, 1, 2},
+	} {
+		var out bytes.Buffer
+		tally := newTally(&out)
+		if err := tally.read(strings.NewReader(first)); err != nil {
+			t.Fatal(err)
+		}
+		script := `[ "$*" = "-count=1 -run ^(TestA)$ p" ] && printf '%s\n' '` + c.second + "'"
+		if err := tally.again([]string{"sh", "-c", script, "sh"}); err != nil {
+			t.Fatal(err)
+		}
+		if tally.passed != c.passed || tally.failed != c.failed {
+			t.Errorf("%s: %d passed, %d failed; want %d, %d", c.what, tally.passed, tally.failed, c.passed, c.failed)
+		}
+		if told := strings.Contains(out.String(), "AGAIN p: failed once, and passed alone: TestA/sub TestA"); told != (c.failed == 0) {
+			t.Errorf("%s: told %v:\n%s", c.what, told, out.String())
+		}
+	}
+}
+
+// Where many fail it is not the machine: nothing is run again.
+func TestTooManyForAgain(t *testing.T) {
+	t.Parallel()
+	var out, events bytes.Buffer
+	for _, name := range []string{"A", "B", "C", "D", "E", "F"} {
+		events.WriteString(`{"Action":"fail","Package":"p","Test":"Test` + name + `"}` + "\n")
+	}
+	tally := newTally(&out)
+	if err := tally.read(&events); err != nil {
+		t.Fatal(err)
+	}
+	if err := tally.again([]string{"false"}); err != nil || tally.failed != 6 {
+		t.Errorf("%d failed, %v", tally.failed, err)
 	}
 }
