@@ -2,9 +2,13 @@ package pbs
 
 import (
 	"context"
+	"errors"
 
 	"gbroker/grid"
 )
+
+// ErrNoReservations tells that this batch system has no reservations.
+var ErrNoReservations = errors.New("this batch system has no advance reservations")
 
 // Reserver is what some batch systems can do besides: hold whole nodes for one job of
 // ours over an interval. Those that cannot say so by not being one, or by
