@@ -1,0 +1,173 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+)
+
+func shell(script string) Call { return Call{Name: "sh", Args: []string{"-c", script}} }
+
+func TestExitCodesAreValues(t *testing.T) {
+	t.Parallel()
+	for _, exit := range []int{0, 1, 153, 255} {
+		c := shell(`cat; echo oops >&2; exit "$0"`)
+		c.Args = append(c.Args, strconv.Itoa(exit))
+		c.Stdin = []byte("in\x00\xff")
+		got, err := Runner{}.Run(t.Context(), c)
+		if err != nil || got.Exit != exit || string(got.Stdout) != "in\x00\xff" || got.Said() != "oops" {
+			t.Errorf("%d: %+v, %v", exit, got, err)
+		}
+	}
+}
+
+func TestEnvironmentIsExact(t *testing.T) {
+	t.Parallel()
+	got, err := Runner{Environment: []string{"PATH=/usr/bin:/bin", "A=b c"}}.Run(t.Context(), Call{Name: "env"})
+	if err != nil || string(got.Stdout) != "PATH=/usr/bin:/bin\nA=b c\n" {
+		t.Errorf("%q, %v", got.Stdout, err)
+	}
+	if all := strings.Join(Environment(), " "); !strings.HasPrefix(all, "LC_ALL=C TZ=UTC PATH=/") {
+		t.Errorf("the usual environment is %q", all)
+	}
+}
+
+func TestWhatHasNoExitCode(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		r    Runner
+		call Call
+		says string
+	}{
+		"not there":    {call: Call{Name: "nosuchcommand"}, says: "nosuchcommand is in none of the folders"},
+		"path":         {call: Call{Name: "/no/such"}, says: "no such file"},
+		"no program":   {call: Call{Name: "/etc/passwd"}, says: "permission denied"},
+		"signal":       {call: shell("kill -9 $$"), says: "ended by a signal"},
+		"time":         {call: Call{Name: "sleep", Args: []string{"1000"}, Limit: time.Millisecond}, says: "no end after 1ms"},
+		"called off":   {ctx: ended, call: shell("sleep 1000"), says: "canceled"},
+		"too much":     {r: Runner{Output: 1000}, call: shell("while :; do echo xxxxxxxxxxxxxxxxxxx; done"), says: "more than 1000 bytes"},
+		"no account":   {call: Call{Name: "true", As: "nosuchaccount"}, says: "nosuchaccount"},
+		"no folder":    {call: Call{Name: "true", Folder: "/no/such"}, says: "no such file"},
+		"zero byte":    {call: shell("a\x00b"), says: "invalid argument"},
+		"its runner's": {r: Runner{Limit: time.Millisecond}, call: shell("sleep 1000"), says: "no end after 1ms"},
+	} {
+		if c.ctx == nil {
+			c.ctx = t.Context()
+		}
+		_, err := c.r.Run(c.ctx, c.call)
+		if !errors.Is(err, grid.ErrUnavailable) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v; it should say %q", name, err, c.says)
+		}
+	}
+}
+
+// All of the group dies with the command, and one that has left it does not hold us up.
+func TestTheGroupIsKilled(t *testing.T) {
+	t.Parallel()
+	pids := filepath.Join(t.TempDir(), "pids")
+	c := shell(`sleep 1000 & echo $! > "$0"; wait`)
+	c.Args = append(c.Args, pids)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, err := Runner{}.Run(ctx, c)
+		done <- err
+	}()
+	pid := await(t, pids)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the call ended with %v", err)
+	}
+	awaitEnd(t, pid)
+}
+
+func TestAChildThatKeepsThePipe(t *testing.T) {
+	t.Parallel()
+	for _, exit := range []int{0, 3} {
+		got, err := Runner{}.Run(t.Context(), shell("sleep 1000 & echo $!; exit "+strconv.Itoa(exit)))
+		if err != nil || len(got.Stdout) == 0 || got.Exit != exit {
+			t.Errorf("%+v, %v", got, err)
+		}
+		awaitEnd(t, strings.TrimSpace(string(got.Stdout)))
+	}
+}
+
+func await(t *testing.T, name string) string {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		if data, err := os.ReadFile(name); err == nil && strings.HasSuffix(string(data), "\n") {
+			return strings.TrimSpace(string(data))
+		}
+	}
+	t.Fatalf("%s is not written", name)
+	return ""
+}
+
+func awaitEnd(t *testing.T, pid string) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); alive(pid); {
+		if time.Now().After(deadline) {
+			t.Fatal("a child of the command still lives")
+		}
+	}
+}
+
+// alive tells whether a process runs; one that only waits to be reaped does not.
+func alive(pid string) bool {
+	data, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err == nil && !strings.Contains(string(data), ") Z ")
+}
+
+func TestAsAnotherAccount(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root becomes another account without sudo")
+	}
+	got, err := Runner{}.Run(t.Context(), Call{Name: "sh", Args: []string{"-c", "id -un; id -G; echo $USER"}, As: "nobody"})
+	want := "nobody\n65534\nnobody\n"
+	if err != nil || string(got.Stdout) != want {
+		t.Errorf("%q, %v", got.Stdout, err)
+	}
+}
+
+func TestBySudo(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	sudo := filepath.Join(folder, "sudo")
+	if err := os.WriteFile(sudo, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	got, err := identity{name: "alice"}.command([]string{"/usr/bin/qsub", "-x"}, nil, []string{"PATH=" + folder, "TZ=UTC"})
+	if want := sudo + " -n -u alice TZ=UTC -- /usr/bin/qsub -x"; err != nil || strings.Join(got, " ") != want {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+	if _, err := (identity{name: "alice"}).command([]string{"/usr/bin/qsub"}, nil, nil); err == nil || !strings.Contains(err.Error(), "not root") {
+		t.Errorf("without sudo: %v", err)
+	}
+}
+
+func TestOutputError(t *testing.T) {
+	t.Parallel()
+	why := errors.New("is no number")
+	err := error(Unreadable("squeue --json", "jobs[3].id", []byte(strings.Repeat("x", keptText+9)), why))
+	var kept *OutputError
+	if !errors.As(err, &kept) || len(kept.Text) != keptText || !errors.Is(err, grid.ErrUnavailable) || !errors.Is(err, why) {
+		t.Errorf("%T of %d bytes", err, len(kept.Text))
+	}
+	for _, want := range []string{"squeue --json", "jobs[3].id", "is no number"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"gbroker/grid"
+)
+
+// Bounds where none are given.
+const (
+	DefaultLimit  = 30 * time.Second
+	DefaultOutput = 64 << 20
+	maxComplaint  = 1 << 20
+	// lingering is how long the pipes of a command are read that has ended or was killed:
+	// children of it may keep them open for ever.
+	lingering = 2 * time.Second
+)
+
+// Runner runs commands. It holds no state: one may be used by many at a time.
+type Runner struct {
+	// Environment of all commands, NAME=VALUE, and nothing else; nil is Environment().
+	Environment []string
+	// Folders are searched for commands before those of the environment's PATH.
+	Folders []string
+	// Limit is how long a call may take that names no limit of its own; 0 is DefaultLimit.
+	Limit time.Duration
+	// Output is how many bytes of standard output are read at most; 0 is DefaultOutput.
+	Output int
+}
+
+// Call is one command to be run.
+type Call struct {
+	Name  string // looked for in the runner's folders; one with a slash is taken as it is
+	Args  []string
+	Stdin []byte
+	As    string        // the account; "" is the daemon's own
+	Limit time.Duration // 0 is the runner's
+	// Folder is the working directory; "" is "/".
+	Folder string
+}
+
+// String is the call as it would be typed, for errors and logs.
+func (c Call) String() string {
+	s := strings.Join(append([]string{c.Name}, c.Args...), " ")
+	if len(s) > 200 {
+		s = s[:200] + "…"
+	}
+	return strings.ToValidUTF8(s, "?")
+}
+
+// Result is what a command that ended by itself left.
+type Result struct {
+	Stdout, Stderr []byte
+	Exit           int
+}
+
+// Said is what the command told people, on one line and short: its standard error, or,
+// where that is empty, its standard output.
+func (r Result) Said() string {
+	text := bytes.TrimSpace(r.Stderr)
+	if len(text) == 0 {
+		text = bytes.TrimSpace(r.Stdout)
+	}
+	text = text[:min(len(text), 400)]
+	return strings.Join(strings.Fields(strings.ToValidUTF8(string(text), "?")), " ")
+}
+
+// Run runs a command to its end. What it left is given beside an error too.
+func (r Runner) Run(ctx context.Context, c Call) (Result, error) {
+	limit := c.Limit
+	if limit <= 0 {
+		limit = r.Limit
+	}
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	timed, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd, err := r.prepare(timed, c)
+	if err != nil {
+		return Result{}, fmt.Errorf("%w: running %s: %w", grid.ErrUnavailable, c, err)
+	}
+	stdout := &bounded{most: r.Output, full: cancel}
+	if stdout.most <= 0 {
+		stdout.most = DefaultOutput
+	}
+	stderr := &bounded{most: maxComplaint, full: func() {}}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	err = cmd.Run()
+	if cmd.Process != nil { // whatever it left behind in its group
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	left := Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
+	if cmd.ProcessState != nil {
+		left.Exit = cmd.ProcessState.ExitCode()
+	}
+	if err := r.judge(ctx, timed, cmd, err, limit); err != nil {
+		return left, fmt.Errorf("%w: running %s: %w", grid.ErrUnavailable, c, err)
+	}
+	if stdout.over {
+		return left, fmt.Errorf("%w: running %s: it prints more than %d bytes", grid.ErrUnavailable, c, stdout.most)
+	}
+	return left, nil
+}
+
+// judge tells why a command that was run has no exit code of its own, if so.
+func (r Runner) judge(ctx, timed context.Context, cmd *exec.Cmd, err error, limit time.Duration) error {
+	var ended *exec.ExitError
+	switch {
+	case errors.Is(err, exec.ErrWaitDelay): // it has ended, a child of it has not; what it printed itself is here
+		return nil
+	case err == nil || errors.As(err, &ended) && ended.Exited():
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(timed.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("no end after %v, so it was killed; it may have taken effect", limit)
+	case errors.Is(timed.Err(), context.Canceled): // it was full
+		return nil
+	case errors.As(err, &ended):
+		return fmt.Errorf("it was ended by a signal: %w", err)
+	}
+	return err
+}
+
+// prepare makes the command of a call.
+func (r Runner) prepare(ctx context.Context, c Call) (*exec.Cmd, error) {
+	env := r.Environment
+	if env == nil {
+		env = Environment()
+	}
+	name, err := find(c.Name, r.Folders, env)
+	if err != nil {
+		return nil, err
+	}
+	argv := append([]string{name}, c.Args...)
+	who, err := account(c.As)
+	if err != nil {
+		return nil, err
+	}
+	env = who.environment(env)
+	if argv, err = who.command(argv, r.Folders, env); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env, cmd.Dir = env, "/"
+	if c.Folder != "" {
+		cmd.Dir = c.Folder
+	}
+	cmd.Stdin = bytes.NewReader(c.Stdin)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: who.credential}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = lingering
+	return cmd, nil
+}
+
+// bounded keeps the first bytes of what is written to it, and calls full once there is more.
+type bounded struct {
+	kept bytes.Buffer
+	most int
+	over bool
+	full func()
+}
+
+var _ io.Writer = (*bounded)(nil)
+
+func (b *bounded) Bytes() []byte { return b.kept.Bytes() }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	room := min(len(p), b.most-b.kept.Len())
+	b.kept.Write(p[:room])
+	if room < len(p) && !b.over {
+		b.over = true
+		b.full()
+	}
+	return len(p), nil
+}
