@@ -1,70 +1,122 @@
 package overlay
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	dht "github.com/libp2p/go-libp2p-kad-dht"
-	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/record"
-	"github.com/libp2p/go-libp2p/core/routing"
 	"go.uber.org/zap"
 
 	"gbroker/grid"
 )
 
-// recordAge is how long a record is kept that nobody writes again.
-const recordAge = 48 * time.Hour
+// maxAsked is how many members are asked for a record, or told it.
+const maxAsked = 20
 
-// startDirectory starts the DHT among the members: it asks and answers them alone.
-func startDirectory(h host.Host, g *gate) (*dht.IpfsDHT, error) {
-	d, err := dht.New(h,
-		dht.ProtocolPrefix("/gbroker"),
-		dht.Mode(dht.ModeServer),
-		dht.Validator(validators(g)),
-		dht.Datastore(newShelf(maxShelf)),
-		dht.DisableProviders(),
-		dht.MaxRecordAge(recordAge),
-		dht.ValueGCInterval(time.Hour),
-		dht.QueryFilter(func(_ any, p peer.AddrInfo) bool { return g.has(p.ID) }),
-		dht.RoutingTableFilter(func(_ any, p peer.ID) bool { return g.has(p) }),
-	)
-	if err != nil {
-		return nil, fmt.Errorf("starting the DHT: %w", err)
+// place is where a key or a peer lies; see the package comment.
+type place [sha256.Size]byte
+
+func placeOf(name string) place { return sha256.Sum256([]byte(name)) }
+
+func (a place) distance(b place) place {
+	for i := range a {
+		a[i] ^= b[i]
 	}
-	return d, nil
+	return a
 }
 
-// put writes a signed record. Where no member could be asked it is kept here alone,
-// and the error is grid.ErrUnavailable.
-func (s *session) put(ctx context.Context, key string, r record.Record) error {
-	value, err := sealRecord(r, s.config.Key)
-	if err != nil {
+// nearest are the members that can be asked now and lie nearest to key, without one.
+func (s *session) nearest(key string, without peer.ID) []*neighbour {
+	s.mu.RLock()
+	var found []*neighbour
+	for id, n := range s.neighbours {
+		if id != without && n.answers() {
+			found = append(found, n)
+		}
+	}
+	s.mu.RUnlock()
+	at := placeOf(key)
+	slices.SortFunc(found, func(a, b *neighbour) int {
+		x, y := at.distance(a.place), at.distance(b.place)
+		return bytes.Compare(x[:], y[:])
+	})
+	return found[:min(len(found), maxAsked)]
+}
+
+// file puts a record on the shelf here, if it is valid and none is newer.
+func (s *session) file(writer peer.ID, key string, value []byte) error {
+	judge := judge{s.gate}
+	if _, err := judge.rank(key, value); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.settings.lookup)
-	defer cancel()
-	if err := s.dht.PutValue(ctx, key, value); err != nil {
-		return fmt.Errorf("publishing %s: %w", key, errors.Join(grid.ErrUnavailable, err))
+	return s.shelf.put(writer, key, value, judge.newest)
+}
+
+// put writes a signed record. Where no member took it it is kept here alone, and
+// the error is grid.ErrUnavailable; where one knows a newer record there is an error
+// too.
+func (s *session) put(ctx context.Context, key string, r record.Record) error {
+	value, err := sealRecord(r, s.config.Key)
+	if err == nil {
+		err = s.file(s.self, key, value)
+	}
+	if err != nil {
+		return fmt.Errorf("publishing %s: %w", key, err)
+	}
+	kept := false
+	for _, a := range s.askNearest(ctx, frame{what: putRecord, key: key, value: value}, "") {
+		switch a.what {
+		case isOlder:
+			return fmt.Errorf("publishing %s: %w", key, errOlder)
+		case isKept:
+			kept = true
+		}
+	}
+	if !kept {
+		return fmt.Errorf("publishing %s: no member has taken it: %w", key, grid.ErrUnavailable)
 	}
 	return nil
 }
 
+// get looks a record up here and at the members near to its key.
 func (s *session) get(ctx context.Context, key string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.settings.lookup)
-	defer cancel()
-	value, err := s.dht.GetValue(ctx, key)
+	answers := s.askNearest(ctx, frame{what: getRecord, hops: 1, key: key}, "")
+	value := s.pick(key, append(answers, s.held(key)))
 	switch {
-	case errors.Is(err, routing.ErrNotFound):
-		return nil, fmt.Errorf("looking up %s: %w", key, grid.ErrNotFound)
-	case err != nil:
-		return nil, fmt.Errorf("looking up %s: %w", key, errors.Join(grid.ErrUnavailable, err))
+	case value != nil:
+		return value, nil
+	case len(answers) == 0:
+		return nil, fmt.Errorf("looking up %s: no member answered: %w", key, grid.ErrUnavailable)
 	}
-	return value, nil
+	return nil, fmt.Errorf("looking up %s: %w", key, grid.ErrNotFound)
+}
+
+// held is what the shelf here has under key, as an answer.
+func (s *session) held(key string) frame {
+	if value := s.shelf.get(key); value != nil {
+		return frame{what: isFound, value: value}
+	}
+	return frame{what: isNowhere}
+}
+
+// pick is the newest valid record among answers, or nil.
+func (s *session) pick(key string, answers []frame) []byte {
+	var values [][]byte
+	for _, a := range answers {
+		if a.what == isFound {
+			values = append(values, a.value)
+		}
+	}
+	if i, err := (judge{s.gate}).newest(key, values...); err == nil {
+		return values[i]
+	}
+	return nil
 }
 
 func (s *session) publishSite(ctx context.Context) error {
@@ -73,25 +125,25 @@ func (s *session) publishSite(ctx context.Context) error {
 		Addresses: dialable(s.host), Sequence: time.Now().UnixMilli(),
 	}
 	return errors.Join(
-		s.put(ctx, "/"+siteNamespace+"/"+string(r.Peer), r),
-		s.put(ctx, "/"+siteNamespace+"/"+string(r.Site), r))
+		s.put(ctx, siteKey(string(r.Peer)), r),
+		s.put(ctx, siteKey(string(r.Site)), r))
 }
 
 // findSite looks a site up by its name or its peer ID.
 func (s *session) findSite(ctx context.Context, subject string) (SiteRecord, error) {
-	key := "/" + siteNamespace + "/" + subject
+	key := siteKey(subject)
 	value, err := s.get(ctx, key)
 	if err != nil {
 		return SiteRecord{}, err
 	}
-	return siteValidator{s.gate}.parse(key, value)
+	return judge{s.gate}.site(key, value)
 }
 
 func (s *session) publishOwner(ctx context.Context, job grid.JobID, epoch grid.Epoch) error {
 	if _, err := grid.ParseJobID(string(job)); err != nil {
 		return err
 	}
-	return s.put(ctx, "/"+ownerNamespace+"/"+string(job), &OwnerRecord{
+	return s.put(ctx, ownerKey(job), &OwnerRecord{
 		Job: job, Owner: grid.PeerID(s.self.String()),
 		Term: epoch.Term, Hop: epoch.Hop, Sequence: time.Now().UnixMilli(),
 	})
@@ -101,12 +153,12 @@ func (s *session) findOwner(ctx context.Context, job grid.JobID) (OwnerRecord, e
 	if _, err := grid.ParseJobID(string(job)); err != nil {
 		return OwnerRecord{}, err
 	}
-	key := "/" + ownerNamespace + "/" + string(job)
+	key := ownerKey(job)
 	value, err := s.get(ctx, key)
 	if err != nil {
 		return OwnerRecord{}, err
 	}
-	return ownerValidator{}.parse(key, value)
+	return judge{s.gate}.owner(key, value)
 }
 
 // announce publishes the site record when a member comes alive, when the addresses
@@ -135,10 +187,6 @@ func (s *session) announce(ctx context.Context) {
 			continue
 		}
 		published = nil // until it is done
-		if s.dht.RoutingTable().Size() == 0 {
-			timer.Reset(min(calm, s.settings.retryMost)) // who has just come is not in it yet
-			continue
-		}
 		if err := s.publishSite(ctx); err != nil {
 			if ctx.Err() == nil {
 				s.log.Debug("the site record was not published", zap.Error(err))

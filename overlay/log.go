@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"sync"
 
-	golog "github.com/ipfs/go-log/v2"
 	"github.com/libp2p/go-libp2p/gologshim"
 	"go.uber.org/zap"
 	"go.uber.org/zap/exp/zapslog"
@@ -13,8 +12,8 @@ import (
 
 var routeOnce sync.Once
 
-// routeLibraryLogs sends what libp2p and kad-dht log, from warnings on, to log. The
-// libraries keep one destination for the whole process: the first overlay sets it.
+// routeLibraryLogs sends what libp2p logs, from warnings on, to log. It keeps one
+// destination for the whole process: the first overlay sets it.
 func routeLibraryLogs(log *zap.Logger) {
 	routeOnce.Do(func() {
 		core, err := zapcore.NewIncreaseLevelCore(log.Named("libp2p").Core(), zapcore.WarnLevel)
@@ -22,7 +21,6 @@ func routeLibraryLogs(log *zap.Logger) {
 			core = log.Core()
 		}
 		gologshim.SetDefaultHandler(zapslog.NewHandler(core, zapslog.WithName("libp2p")))
-		golog.SetPrimaryCore(core)
 	})
 }
 

@@ -2,19 +2,19 @@ package overlay
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
-	kadrecord "github.com/libp2p/go-libp2p-record"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/record"
 
 	"gbroker/grid"
 )
 
-// Namespaces of the DHT's keys. A site record is kept twice: under the name its
+// Namespaces of the keys, as in /gbroker-site/NAME. A site record is kept twice: under the name its
 // broker uses for itself, and under its peer ID (which is no possible name).
 const (
 	siteNamespace  = "gbroker-site"
@@ -98,17 +98,57 @@ func openRecord(value []byte, r record.Record) (grid.PeerID, error) {
 	return grid.PeerID(id.String()), nil
 }
 
-// siteValidator takes a site record that its own broker signed. Where the member
-// file knows the name, only that member's record is taken: the file wins.
-type siteValidator struct{ gate *gate }
+func siteKey(subject string) string  { return "/" + siteNamespace + "/" + subject }
+func ownerKey(job grid.JobID) string { return "/" + ownerNamespace + "/" + string(job) }
 
-func (v siteValidator) parse(key string, value []byte) (SiteRecord, error) {
+// rank orders the records under one key: the highest is the newest.
+type rank struct {
+	epoch    grid.Epoch
+	sequence int64
+}
+
+func (a rank) compare(b rank) int {
+	return cmp.Or(a.epoch.Compare(b.epoch), cmp.Compare(a.sequence, b.sequence))
+}
+
+// judge says which records are taken, and which of several.
+type judge struct{ gate *gate }
+
+// rank is the rank of a valid record.
+func (j judge) rank(key string, value []byte) (rank, error) {
+	if strings.HasPrefix(key, siteKey("")) {
+		r, err := j.site(key, value)
+		return rank{sequence: r.Sequence}, err
+	}
+	r, err := j.owner(key, value)
+	return rank{r.Epoch(), r.Sequence}, err
+}
+
+// newest is the index of the valid record that ranks highest; of equals the first.
+func (j judge) newest(key string, values ...[]byte) (int, error) {
+	found := -1
+	var top rank
+	for i, value := range values {
+		r, err := j.rank(key, value)
+		if err == nil && (found < 0 || r.compare(top) > 0) {
+			found, top = i, r
+		}
+	}
+	if found < 0 {
+		return 0, errors.New("none of the records is valid")
+	}
+	return found, nil
+}
+
+// site takes a site record that its own broker signed. Where the member file knows
+// the name, only that member's record is taken: the file wins.
+func (j judge) site(key string, value []byte) (SiteRecord, error) {
 	var r SiteRecord
 	signer, err := openRecord(value, &r)
 	if err != nil {
 		return r, err
 	}
-	subject, ok := strings.CutPrefix(key, "/"+siteNamespace+"/")
+	subject, ok := strings.CutPrefix(key, siteKey(""))
 	switch {
 	case !ok || subject != string(r.Site) && subject != string(r.Peer):
 		return r, fmt.Errorf("the record of site %.80q is filed under %.80q", r.Site, key)
@@ -126,33 +166,20 @@ func (v siteValidator) parse(key string, value []byte) (SiteRecord, error) {
 			return r, err
 		}
 	}
-	if member, known := v.gate.members.Load().byName[grid.SiteName(subject)]; known && member.String() != string(r.Peer) {
+	if member, known := j.gate.members.Load().byName[grid.SiteName(subject)]; known && member.String() != string(r.Peer) {
 		return r, fmt.Errorf("site %s is %s by the member file, and not %s", subject, member, r.Peer)
 	}
 	return r, nil
 }
 
-func (v siteValidator) Validate(key string, value []byte) error {
-	_, err := v.parse(key, value)
-	return err
-}
-
-// Select takes the newest.
-func (v siteValidator) Select(key string, values [][]byte) (int, error) {
-	return best(values, func(value []byte) (SiteRecord, error) { return v.parse(key, value) },
-		func(a, b SiteRecord) bool { return a.Sequence > b.Sequence })
-}
-
-// ownerValidator takes an owner record that the owner it names has signed.
-type ownerValidator struct{}
-
-func (ownerValidator) parse(key string, value []byte) (OwnerRecord, error) {
+// owner takes an owner record that the owner it names has signed.
+func (judge) owner(key string, value []byte) (OwnerRecord, error) {
 	var r OwnerRecord
 	signer, err := openRecord(value, &r)
 	if err != nil {
 		return r, err
 	}
-	if subject, ok := strings.CutPrefix(key, "/"+ownerNamespace+"/"); !ok || subject != string(r.Job) {
+	if key != ownerKey(r.Job) {
 		return r, fmt.Errorf("the record of job %.80q is filed under %.80q", r.Job, key)
 	}
 	if signer != r.Owner {
@@ -160,40 +187,4 @@ func (ownerValidator) parse(key string, value []byte) (OwnerRecord, error) {
 	}
 	_, err = grid.ParseJobID(string(r.Job))
 	return r, err
-}
-
-func (v ownerValidator) Validate(key string, value []byte) error {
-	_, err := v.parse(key, value)
-	return err
-}
-
-// Select takes the highest epoch.
-func (v ownerValidator) Select(key string, values [][]byte) (int, error) {
-	return best(values, func(value []byte) (OwnerRecord, error) { return v.parse(key, value) },
-		func(a, b OwnerRecord) bool {
-			if c := a.Epoch().Compare(b.Epoch()); c != 0 {
-				return c > 0
-			}
-			return a.Sequence > b.Sequence
-		})
-}
-
-// best is the index of the best valid record; of equals the first.
-func best[R any](values [][]byte, parse func([]byte) (R, error), better func(a, b R) bool) (int, error) {
-	found := -1
-	var top R
-	for i, value := range values {
-		r, err := parse(value)
-		if err == nil && (found < 0 || better(r, top)) {
-			found, top = i, r
-		}
-	}
-	if found < 0 {
-		return 0, errors.New("none of the records is valid")
-	}
-	return found, nil
-}
-
-func validators(g *gate) kadrecord.Validator {
-	return kadrecord.NamespacedValidator{siteNamespace: siteValidator{g}, ownerNamespace: ownerValidator{}}
 }

@@ -2,93 +2,104 @@ package overlay
 
 import (
 	"container/list"
-	"context"
-	"slices"
+	"errors"
 	"sync"
+	"time"
 
-	ds "github.com/ipfs/go-datastore"
-	"github.com/ipfs/go-datastore/query"
+	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// maxShelf bounds the records one broker keeps for the DHT: with their keys some
-// 20 MB at the very most, and about 700 bytes for each record in practice.
-const maxShelf = 16384
+const (
+	// maxShelf bounds the records one broker keeps: with their keys some 70 MB at the
+	// very most, and about 700 bytes for each record in practice.
+	maxShelf = 16384
+	// maxOfWriter bounds how many of them one broker may have written.
+	maxOfWriter = maxShelf / 4
+	// recordAge is how long a record is kept that nobody writes again.
+	recordAge = 48 * time.Hour
+)
 
-// shelf keeps the DHT's records in memory; when it is full the one that was
-// written longest ago goes. Members could else fill the memory.
+// errOlder refuses a record where a newer one is known.
+var errOlder = errors.New("a newer record is known")
+
+// shelf keeps records in memory. When it is full, or has its fill from one writer,
+// what was written longest ago goes.
 type shelf struct {
-	mu    sync.Mutex
-	most  int
-	byKey map[ds.Key]*list.Element
-	order *list.List // of shelved, the newest in front
+	mu          sync.Mutex
+	most, ofOne int
+	byKey       map[string]*list.Element
+	order       *list.List // of shelved, the newest in front
+	count       map[peer.ID]int
 }
 
 type shelved struct {
-	key   ds.Key
-	value []byte
+	key    string
+	value  []byte
+	writer peer.ID
+	at     time.Time
 }
 
-var _ ds.Batching = (*shelf)(nil)
-
-func newShelf(most int) *shelf {
-	return &shelf{most: most, byKey: map[ds.Key]*list.Element{}, order: list.New()}
+func newShelf(most, ofOne int) *shelf {
+	return &shelf{most: most, ofOne: ofOne, byKey: map[string]*list.Element{}, order: list.New(), count: map[peer.ID]int{}}
 }
 
-func (s *shelf) Put(_ context.Context, key ds.Key, value []byte) error {
+// put files value under key, unless newest prefers what is there.
+func (s *shelf) put(writer peer.ID, key string, value []byte, newest func(key string, values ...[]byte) (int, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.expire()
 	if e, ok := s.byKey[key]; ok {
-		s.order.Remove(e)
+		i, err := newest(key, value, e.Value.(shelved).value)
+		switch {
+		case err != nil:
+			return err
+		case i != 0:
+			return errOlder
+		}
+		s.remove(e)
 	}
-	s.byKey[key] = s.order.PushFront(shelved{key, slices.Clone(value)})
+	s.byKey[key] = s.order.PushFront(shelved{key, value, writer, time.Now()})
+	s.count[writer]++
+	if s.count[writer] > s.ofOne {
+		s.removeOldest(func(r shelved) bool { return r.writer == writer })
+	}
 	if s.order.Len() > s.most {
-		last := s.order.Remove(s.order.Back()).(shelved)
-		delete(s.byKey, last.key)
+		s.remove(s.order.Back())
 	}
 	return nil
 }
 
-func (s *shelf) Get(_ context.Context, key ds.Key) ([]byte, error) {
+// get is the record under key, or nil.
+func (s *shelf) get(key string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, ok := s.byKey[key]
-	if !ok {
-		return nil, ds.ErrNotFound
-	}
-	return e.Value.(shelved).value, nil
-}
-
-func (s *shelf) Has(ctx context.Context, key ds.Key) (bool, error) {
-	return ds.GetBackedHas(ctx, s, key)
-}
-
-func (s *shelf) GetSize(ctx context.Context, key ds.Key) (int, error) {
-	return ds.GetBackedSize(ctx, s, key)
-}
-
-func (s *shelf) Delete(_ context.Context, key ds.Key) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.expire()
 	if e, ok := s.byKey[key]; ok {
-		s.order.Remove(e)
-		delete(s.byKey, key)
+		return e.Value.(shelved).value
 	}
 	return nil
 }
 
-func (s *shelf) Query(_ context.Context, q query.Query) (query.Results, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var entries []query.Entry
-	for e := s.order.Front(); e != nil; e = e.Next() {
-		r := e.Value.(shelved)
-		entries = append(entries, query.Entry{Key: r.key.String(), Value: r.value, Size: len(r.value)})
+// expire drops what is too old; call it with s.mu held, as those below.
+func (s *shelf) expire() {
+	for e := s.order.Back(); e != nil && time.Since(e.Value.(shelved).at) >= recordAge; e = s.order.Back() {
+		s.remove(e)
 	}
-	return query.NaiveQueryApply(q, query.ResultsWithEntries(q, entries)), nil
 }
 
-func (s *shelf) Sync(context.Context, ds.Key) error { return nil }
-func (s *shelf) Close() error                       { return nil }
-func (s *shelf) Batch(context.Context) (ds.Batch, error) {
-	return ds.NewBasicBatch(s), nil
+func (s *shelf) removeOldest(of func(shelved) bool) {
+	for e := s.order.Back(); e != nil; e = e.Prev() {
+		if of(e.Value.(shelved)) {
+			s.remove(e)
+			return
+		}
+	}
+}
+
+func (s *shelf) remove(e *list.Element) {
+	r := s.order.Remove(e).(shelved)
+	delete(s.byKey, r.key)
+	if s.count[r.writer]--; s.count[r.writer] == 0 {
+		delete(s.count, r.writer)
+	}
 }

@@ -142,7 +142,7 @@ func TestStranger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []protocol.ID{messageProtocol, gossipProtocol, syncProtocol, "/gbroker/kad/1.0.0", "/ipfs/id/1.0.0", "/ipfs/id/push/1.0.0", "/ipfs/ping/1.0.0", "/libp2p/autonat/1.0.0", "/libp2p/circuit/relay/0.2.0/hop"} {
+	for _, p := range []protocol.ID{messageProtocol, gossipProtocol, syncProtocol, recordsProtocol, "/ipfs/id/1.0.0", "/ipfs/id/push/1.0.0", "/ipfs/ping/1.0.0", "/libp2p/autonat/1.0.0", "/libp2p/circuit/relay/0.2.0/hop"} {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		err := h.Connect(ctx, peer.AddrInfo{ID: id, Addrs: []ma.Multiaddr{address}})
 		if err == nil {
