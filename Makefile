@@ -16,7 +16,7 @@ build:
 	@mkdir -p bin
 	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
-# What tests need beside Go: a C compiler (for -race) and an MPI (for parallel jobs).
+# What tests need beside Go: a C compiler (for -race), an MPI (for parallel jobs) and Slurm (with munge).
 # They are installed where that may be done; else it is said what is not tested.
 tools:
 	@test/house/tools
