@@ -85,7 +85,7 @@ type Discard struct {
 	Keep bool // inputs and outputs stay
 }
 
-// Publish tells the DHT that this site owns a job now: a hint.
+// Publish tells other members that this site owns a job now: a hint.
 type Publish struct {
 	Job   grid.JobID
 	Epoch grid.Epoch

@@ -15,7 +15,7 @@ import (
 
 // Jobs of other homes. What has a record here that can answer (this is the home, or
 // the owner, or keeps its result) is answered from it. Any other job is asked after,
-// in this order: at the home, at the owner that a record or the DHT names. The one
+// in this order: at the home, at the owner that a record or a hint names. The one
 // who is asked decides whether the user may; see broker/request.go.
 
 // find is the job, and the broker whose word it is. With cancel its end is asked for
@@ -52,11 +52,11 @@ func (s service) whom(id grid.JobID, r grid.Record) []grid.PeerID {
 	return list
 }
 
-// hintLimit bounds a look into the DHT.
+// hintLimit bounds a look for a hint.
 const hintLimit = 3 * time.Second
 
-// ask asks one after the other; a refusal ends it. Where none of them helps, the DHT
-// may know an owner.
+// ask asks one after the other; a refusal ends it. Where none of them helps, a
+// hint may name an owner.
 func (s service) ask(ctx context.Context, who api.Identity, id grid.JobID, cancel bool, whom []grid.PeerID) (grid.Record, grid.PeerID, error) {
 	failed := s.unknown(id)
 	hinted := false

@@ -119,11 +119,7 @@ func (s *session) ask(ctx context.Context, n *neighbour, q frame) (frame, error)
 		return frame{}, err
 	}
 	defer context.AfterFunc(ctx, func() { stream.Reset() })()
-	deadline, limited := ctx.Deadline()
-	if !limited {
-		stream.Reset()
-		return frame{}, errors.New("asking without a time limit")
-	}
+	deadline, _ := ctx.Deadline()
 	q.limit = time.Until(deadline)
 	a, err := converse(stream, deadline, q)
 	if err != nil {

@@ -61,7 +61,7 @@ func (s *shelf) put(writer peer.ID, key string, value []byte, newest func(key st
 	s.byKey[key] = s.order.PushFront(shelved{key, value, writer, time.Now()})
 	s.count[writer]++
 	if s.count[writer] > s.ofOne {
-		s.removeOldest(func(r shelved) bool { return r.writer == writer })
+		s.removeOldest(writer)
 	}
 	if s.order.Len() > s.most {
 		s.remove(s.order.Back())
@@ -87,9 +87,9 @@ func (s *shelf) expire() {
 	}
 }
 
-func (s *shelf) removeOldest(of func(shelved) bool) {
+func (s *shelf) removeOldest(of peer.ID) {
 	for e := s.order.Back(); e != nil; e = e.Prev() {
-		if of(e.Value.(shelved)) {
+		if e.Value.(shelved).writer == of {
 			s.remove(e)
 			return
 		}
