@@ -21,18 +21,27 @@ func quick(t testing.TB) []string {
 	return []string{"/usr/bin/env", "GORACE=atexit_sleep_ms=0", self, supervise.Command}
 }
 
-func open(t testing.TB, s pbstest.Setup) pbs.System {
-	system, err := embedded.New(embedded.Config{
-		Policy: plan.Policy{Kind: plan.EASY},
-		Site:   s.Site, Nodes: s.Nodes, Spool: s.Spool, Grace: s.Grace, Changed: s.Changed, Supervisor: quick(t),
-	})
-	if err != nil {
-		t.Fatal(err)
+// kind is the embedded system as the suite knows it.
+func kind(policy plan.Policy) pbstest.Kind {
+	return pbstest.Kind{
+		Name: "embedded", Supervised: true, Ages: true, MemoryLimits: true, HostFile: true, Rounds: 60,
+		Least: 1,
+		Take: func(_ testing.TB, nodes []plan.Node) pbstest.Bench {
+			return pbstest.Bench{Nodes: nodes, Open: func(t testing.TB, s pbstest.Setup) pbs.System {
+				system, err := embedded.New(embedded.Config{
+					Policy: policy, Site: s.Site, Nodes: nodes,
+					Spool: s.Spool, Grace: s.Grace, Changed: s.Changed, Supervisor: quick(t),
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return system
+			}}
+		},
 	}
-	return system
 }
 
 func TestSuite(t *testing.T) {
 	t.Setenv("PBSTEST_SECRET", "of the daemon")
-	pbstest.Run(t, open)
+	pbstest.Run(t, kind(plan.Policy{Kind: plan.EASY}))
 }

@@ -22,8 +22,8 @@ while [ ! -e away ]; do sleep 0.01; done
 echo $$ >> p; mv p pids
 while :; do sleep 1000; done`
 
-func testWalltimeEndsTheTree(t *testing.T, open Open) {
-	s := newSite(t, open)
+func testWalltimeEndsTheTree(t *testing.T, k Kind) {
+	s := newSite(t, k)
 	j := s.shell(stubborn)
 	j.Limit = grid.Second
 	s.submit(j)
@@ -47,8 +47,8 @@ func testWalltimeEndsTheTree(t *testing.T, open Open) {
 	}
 }
 
-func testKillEndsTheTree(t *testing.T, open Open) {
-	s := newSite(t, open)
+func testKillEndsTheTree(t *testing.T, k Kind) {
+	s := newSite(t, k)
 	j := s.submit(s.shell(stubborn))
 	s.awaitFile(j, "pids")
 	all := s.processes(j, "pids")
@@ -80,8 +80,8 @@ func testKillEndsTheTree(t *testing.T, open Open) {
 }
 
 // A program that ends well leaves no process behind, wherever it went.
-func testNothingIsLeftBehind(t *testing.T, open Open) {
-	s := newSite(t, open)
+func testNothingIsLeftBehind(t *testing.T, k Kind) {
+	s := newSite(t, k)
 	j := s.submit(s.shell(`sleep 1000 & echo $! > p
 (setsid sh -c 'echo $$ >> p; echo x > away; sleep 1000' &)
 while [ ! -e away ]; do sleep 0.01; done
@@ -105,8 +105,8 @@ func (s *site) supervisor(j grid.Submission) control.Process {
 	return token.Process
 }
 
-func testSupervisorKilled(t *testing.T, open Open) {
-	s := newSite(t, open)
+func testSupervisorKilled(t *testing.T, k Kind) {
+	s := newSite(t, k)
 	j := s.submit(s.shell(stubborn))
 	s.awaitFile(j, "pids")
 	s.await(j, grid.Started)
@@ -140,8 +140,8 @@ func testSupervisorKilled(t *testing.T, open Open) {
 }
 
 // A TERM that the broker did not ask for, as at a shutdown, is no kill by request.
-func testSupervisorTerminated(t *testing.T, open Open) {
-	s := newSite(t, open)
+func testSupervisorTerminated(t *testing.T, k Kind) {
+	s := newSite(t, k)
 	j := s.submit(s.shell(`echo x > up; sleep 1000`))
 	s.awaitFile(j, "up")
 	syscall.Kill(s.supervisor(j).PID, syscall.SIGTERM)

@@ -1,6 +1,9 @@
 // Package pbstest is the behavioural suite of batch systems: what every
 // implementation of pbs.System must do, shown with real processes. It needs a
-// POSIX shell.
+// POSIX shell, and that the folder for temporary files is seen by the nodes.
+//
+// A batch system brings a Kind: what differs between batch systems, how a test gets one
+// for itself, and the Hand that does there what operators, other users and accidents do.
 package pbstest
 
 import (
@@ -9,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,52 +27,72 @@ import (
 	"gbroker/plan"
 )
 
-// Setup is what a test wants of a system.
-type Setup struct {
-	Site    grid.Site
-	Nodes   []plan.Node
-	Spool   string // the same folder again is a restart
-	Grace   time.Duration
-	Changed func(grid.AttemptID)
-}
-
-// Open makes a system; it is not yet running.
-type Open func(t testing.TB, s Setup) pbs.System
-
-// patience bounds every wait of the suite.
-const patience = 30 * time.Second
-
 // site is a system under test with what its tests need around it.
 type site struct {
 	testing.TB
 	pbs.System
-	open  Open
-	setup Setup
-	dir   string
-	stop  func()
+	kind     Kind
+	bench    Bench
+	hand     Hand
+	nodes    []plan.Node
+	setup    Setup
+	dir      string
+	stop     func()
+	patience time.Duration
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at each change
 	jobs    []grid.Submission
 }
 
+const minute = grid.Minute
+
 var ulids atomic.Uint64
 
-func newSite(t testing.TB, open Open, nodes ...plan.Node) *site {
-	if len(nodes) == 0 {
-		nodes = []plan.Node{{Name: "n1", Cores: 8}}
+// standard are the nodes of a supervised kind where a test asks for none.
+var standard = []plan.Node{
+	{Name: "n1", Cores: 2},
+	{Name: "n2", Cores: 2, Properties: []string{"fast"}},
+	{Name: "n3", Cores: 2, Resources: []grid.Resource{{Name: "gpu", Amount: 2}}},
+}
+
+// newSite opens a system of the kind and runs it; only supervised kinds heed nodes.
+func newSite(t testing.TB, k Kind, nodes ...plan.Node) *site {
+	if k.Supervised && len(nodes) == 0 {
+		nodes = standard
 	}
-	s := &site{TB: t, open: open, dir: t.TempDir(), changed: make(chan struct{})}
+	bench := k.Take(t, nodes)
+	s := &site{
+		TB: t, kind: k, bench: bench, hand: bench.Hand, nodes: bench.Nodes, dir: folder(t),
+		changed: make(chan struct{}), patience: k.patience(),
+	}
 	s.setup = Setup{
 		Site:  grid.Site{Name: "here", Speed: 1, Architecture: "x86_64", System: "LINUX"},
-		Nodes: nodes, Spool: filepath.Join(s.dir, "spool"), Grace: 300 * time.Millisecond, Changed: s.note,
+		Spool: filepath.Join(s.dir, "spool"), Owner: "suite", Grace: 300 * time.Millisecond, Changed: s.note,
 	}
-	for _, n := range nodes {
+	for _, n := range s.nodes {
 		s.setup.Site.Processes += n.Cores
 	}
 	s.start()
 	t.Cleanup(s.clean)
 	return s
+}
+
+// folder is a temporary folder that other accounts may enter.
+func folder(t testing.TB) string {
+	dir, err := os.MkdirTemp("", "pbstest")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 func (s *site) note(grid.AttemptID) {
@@ -79,7 +103,7 @@ func (s *site) note(grid.AttemptID) {
 }
 
 func (s *site) start() {
-	s.System = s.open(s, s.setup)
+	s.System = s.bench.Open(s, s.setup)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func(system pbs.System) { done <- system.Run(ctx) }(s.System)
@@ -90,7 +114,7 @@ func (s *site) start() {
 			if err != nil {
 				s.Errorf("Run ended with %v", err)
 			}
-		case <-time.After(patience):
+		case <-time.After(s.patience):
 			s.Fatal("Run does not return after its context is done")
 		}
 		s.stop = func() {}
@@ -102,14 +126,18 @@ func (s *site) restart() {
 	s.start()
 }
 
-// clean leaves no process behind.
+// clean leaves no process and no local job behind.
 func (s *site) clean() {
+	var gone []grid.AttemptID
 	for _, j := range s.jobs {
-		s.Kill(context.Background(), j.ID, j.Control)
-		if p, err := s.Progress(context.Background(), j.ID, j.Control); err == nil && p.Phase == grid.Started {
-			s.await(j, grid.Ended)
+		if s.Kill(context.Background(), j.ID, j.Control) == nil {
+			gone = append(gone, j.ID)
 		}
 	}
+	s.until("all jobs have ended", func() bool {
+		left, err := s.Attempts(context.Background())
+		return err == nil && !slices.ContainsFunc(left, func(at grid.AttemptID) bool { return slices.Contains(gone, at) })
+	})
 	s.stop()
 }
 
@@ -136,8 +164,60 @@ func (s *site) shell(script string) grid.Submission {
 	return s.job(grid.Program{Executable: "/bin/sh", Arguments: []string{"-c", script}})
 }
 
+// cores asks for processes of one core each, wherever they lie.
 func cores(n int) grid.Demand {
 	return grid.Demand{Chunks: []grid.Chunk{{Count: n, Processes: 1, Cores: 1}}}
+}
+
+// whole asks for all cores of n nodes.
+func (s *site) whole(n int) grid.Demand {
+	c := s.nodes[0].Cores
+	return grid.Demand{Chunks: []grid.Chunk{{Count: n, Processes: c, Cores: c}}}
+}
+
+// wholly makes a job take all of the site.
+func (s *site) wholly(j grid.Submission) grid.Submission {
+	j.Job.Demand = s.whole(len(s.nodes))
+	return j
+}
+
+// need skips the test where the kind or its hand lacks something.
+func (s *site) need(has bool, what string) {
+	s.Helper()
+	if !has {
+		s.Skipf("%s here: %s", s.kind.Name, what)
+	}
+}
+
+// did fails the test where a deed of the hand fails.
+func (s *site) did(what string, err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatalf("%s: %v", what, err)
+	}
+}
+
+// local is what the batch system calls the job.
+func (s *site) local(j grid.Submission) grid.LocalID {
+	s.Helper()
+	return s.progress(j).Local
+}
+
+// fuzz is by how much an instant may be told too early or too late.
+func (s *site) fuzz() grid.Tick {
+	if s.kind.Whole {
+		return grid.Second
+	}
+	return 0
+}
+
+func (s *site) snapshot() plan.Snapshot {
+	s.Helper()
+	shot, err := s.Snapshot(context.Background())
+	if err != nil {
+		s.Fatalf("Snapshot: %v", err)
+	}
+	return shot
 }
 
 func (s *site) submit(j grid.Submission) grid.Submission {
@@ -162,7 +242,7 @@ func (s *site) progress(j grid.Submission) grid.Progress {
 // await waits for a phase, or a later one, looking only when the system says that something changed.
 func (s *site) await(j grid.Submission, phase grid.Phase) grid.Progress {
 	s.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(s.patience)
 	for {
 		s.mu.Lock()
 		changed := s.changed
@@ -188,8 +268,12 @@ func (s *site) end(j grid.Submission) grid.Progress {
 // until waits for a condition that no event tells.
 func (s *site) until(what string, is func() bool) {
 	s.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(2 * time.Millisecond)
+	deadline := time.After(s.patience)
+	pause := 2 * time.Millisecond
+	if !s.kind.Supervised {
+		pause = 50 * time.Millisecond // each look may be a command
+	}
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for !is() {
 		select {
@@ -226,6 +310,12 @@ func exists(j grid.Submission, name string) bool {
 func (s *site) awaitFile(j grid.Submission, name string) {
 	s.Helper()
 	s.until("the program writes "+name, func() bool { return exists(j, name) })
+}
+
+// count is how many lines a file of the sandbox has; 0 where it is not there.
+func count(j grid.Submission, name string) int {
+	data, _ := os.ReadFile(filepath.Join(j.Work, name))
+	return strings.Count(string(data), "\n")
 }
 
 // processes names the processes whose numbers the program wrote, while they live.

@@ -13,19 +13,22 @@ import (
 	"gbroker/plan"
 )
 
-// blocked is a site whose only core is held by a program until it is released.
-func blocked(t *testing.T, open Open) (s *site, holder grid.Submission) {
-	s = newSite(t, open, plan.Node{Name: "n1", Cores: 1})
-	holder = s.submit(s.shell(`echo x > up; while [ ! -e go ]; do sleep 0.01; done`))
+// untilGo is a program that shows that it runs, and does until it is released.
+const untilGo = `echo x > up; while [ ! -e go ]; do sleep 0.05; done`
+
+// blocked is a site all of which is held by a program until it is released.
+func blocked(t *testing.T, k Kind) (s *site, holder grid.Submission) {
+	s = newSite(t, k)
+	holder = s.submit(s.wholly(s.shell(untilGo)))
 	s.awaitFile(holder, "up")
 	return s, holder
 }
 
 func (s *site) release(j grid.Submission) { s.write(j, "go", "", 0o644) }
 
-func testWithdraw(t *testing.T, open Open) {
-	s, holder := blocked(t, open)
-	j := s.submit(s.shell("echo ran > ran"))
+func testWithdraw(t *testing.T, k Kind) {
+	s, holder := blocked(t, k)
+	j := s.submit(s.wholly(s.shell("echo ran > ran")))
 	if p := s.progress(j); p.Phase != grid.Waiting {
 		t.Fatalf("it is %s", p.Phase)
 	}
@@ -34,21 +37,19 @@ func testWithdraw(t *testing.T, open Open) {
 			t.Fatalf("Withdraw: %v, %v", ok, err)
 		}
 	}
-	if shot, err := s.Snapshot(context.Background()); err != nil || len(shot.Waiting) != 0 {
-		t.Errorf("the queue after it: %+v, %v", shot.Waiting, err)
-	}
+	s.until("the queue is empty", func() bool { return len(s.snapshot().Waiting) == 0 })
 	if _, err := s.Submit(context.Background(), j); err != nil {
 		t.Errorf("Submit after Withdraw: %v", err)
 	}
 	if ok, err := s.Withdraw(context.Background(), holder.ID, holder.Control); ok || err != nil {
 		t.Errorf("Withdraw of what runs: %v, %v", ok, err)
 	}
-	unknown := s.shell("echo ran > ran")
+	unknown := s.wholly(s.shell("echo ran > ran"))
 	if ok, err := s.Withdraw(context.Background(), unknown.ID, unknown.Control); !ok || err != nil {
 		t.Errorf("Withdraw of what never came: %v, %v", ok, err)
 	}
 	s.submit(unknown)
-	last := s.submit(s.shell("exit 0"))
+	last := s.submit(s.wholly(s.shell("exit 0")))
 	s.restart()
 	s.release(holder)
 	s.end(last) // came after both
@@ -60,25 +61,12 @@ func testWithdraw(t *testing.T, open Open) {
 }
 
 // Many times a withdrawal meets the start: exactly one of both comes true.
-func testWithdrawRacesStart(t *testing.T, open Open) {
-	s := newSite(t, open)
+func testWithdrawRacesStart(t *testing.T, k Kind) {
+	s := newSite(t, k)
 	started := 0
-	const rounds = 60
-	for i := range rounds {
+	for i := range k.Rounds {
 		j := s.submit(s.shell("echo ran >> ran"))
-		if i%3 > 0 { // let the start come closer
-			s.until("the attempt is near its start", func() bool {
-				shot, err := s.Snapshot(context.Background())
-				return err == nil && len(shot.Waiting) == 0
-			})
-		}
-		if i%3 == 2 {
-			s.until("its supervisor is at work", func() bool {
-				names, _ := filepath.Glob(filepath.Join(j.Control, "*"))
-				hidden, _ := filepath.Glob(filepath.Join(j.Control, ".*"))
-				return len(names)+len(hidden) > 0
-			})
-		}
+		s.approach(j, i%3)
 		withdrawn, err := s.Withdraw(context.Background(), j.ID, j.Control)
 		if err != nil {
 			t.Fatal(err)
@@ -99,17 +87,31 @@ func testWithdrawRacesStart(t *testing.T, open Open) {
 			t.Errorf("round %d: not withdrawn; ended %+v", i, p)
 		}
 	}
-	if started == 0 || started == rounds {
-		t.Logf("%d of %d started: the race was not met from both sides", started, rounds)
+	if started == 0 || started == k.Rounds {
+		t.Logf("%d of %d started: the race was not met from both sides", started, k.Rounds)
 	}
-	s.until("all supervisors are done", func() bool {
-		shot, err := s.Snapshot(context.Background())
-		return err == nil && len(shot.Running)+len(shot.Waiting) == 0
+	s.until("nothing of it is left", func() bool {
+		shot := s.snapshot()
+		return len(shot.Running)+len(shot.Waiting) == 0
 	})
 }
 
-func testKillBeforeStart(t *testing.T, open Open) {
-	s, holder := blocked(t, open)
+// approach lets the start of a job come closer: by one step, or by two.
+func (s *site) approach(j grid.Submission, steps int) {
+	if steps > 0 {
+		s.until("the attempt is near its start", func() bool { return len(s.snapshot().Waiting) == 0 })
+	}
+	if steps == 2 && s.kind.Supervised {
+		s.until("its supervisor is at work", func() bool {
+			names, _ := filepath.Glob(filepath.Join(j.Control, "*"))
+			hidden, _ := filepath.Glob(filepath.Join(j.Control, ".*"))
+			return len(names)+len(hidden) > 0
+		})
+	}
+}
+
+func testKillBeforeStart(t *testing.T, k Kind) {
+	s, holder := blocked(t, k)
 	j := s.submit(s.shell("echo ran > ran"))
 	if err := s.Kill(context.Background(), j.ID, j.Control); err != nil {
 		t.Fatal(err)
@@ -121,8 +123,8 @@ func testKillBeforeStart(t *testing.T, open Open) {
 	s.end(holder)
 }
 
-func testSubmitAgain(t *testing.T, open Open) {
-	s, holder := blocked(t, open)
+func testSubmitAgain(t *testing.T, k Kind) {
+	s, holder := blocked(t, k)
 	j := s.shell("echo ran >> ran")
 	locals := make([]grid.LocalID, 8)
 	var all sync.WaitGroup
@@ -138,8 +140,9 @@ func testSubmitAgain(t *testing.T, open Open) {
 	s.submit(j)
 	s.restart()
 	s.submit(j)
-	if shot, _ := s.Snapshot(context.Background()); len(shot.Waiting) != 1 {
-		t.Errorf("%d jobs wait where one was submitted", len(shot.Waiting))
+	s.until("the job is seen", func() bool { return len(s.snapshot().Waiting) > 0 })
+	if n := len(s.snapshot().Waiting); n != 1 {
+		t.Errorf("%d jobs wait where one was submitted", n)
 	}
 	s.release(holder)
 	s.end(j)
@@ -164,10 +167,10 @@ func testSubmitAgain(t *testing.T, open Open) {
 	}
 }
 
-func testSubmitRefuses(t *testing.T, open Open) {
-	s := newSite(t, open)
+func testSubmitRefuses(t *testing.T, k Kind) {
+	s := newSite(t, k)
 	for name, change := range map[string]func(*grid.Submission){
-		"too many cores":     func(j *grid.Submission) { j.Job.Demand = cores(9) },
+		"too many cores":     func(j *grid.Submission) { j.Job.Demand = cores(s.setup.Site.Processes + 1) },
 		"other architecture": func(j *grid.Submission) { j.Job.Demand.Architecture = "ppc" },
 		"zero byte":          func(j *grid.Submission) { j.Job.Program.Arguments = []string{"a\x00b"} },
 		"bad variable": func(j *grid.Submission) {
@@ -185,8 +188,8 @@ func testSubmitRefuses(t *testing.T, open Open) {
 }
 
 // Without its control directory nothing is known of an attempt, and nothing is done.
-func testControlDirectoryLost(t *testing.T, open Open) {
-	s, holder := blocked(t, open)
+func testControlDirectoryLost(t *testing.T, k Kind) {
+	s, holder := blocked(t, k)
 	j := s.submit(s.shell("echo ran > ran"))
 	torn := s.submit(s.shell("echo ran > ran"))
 	if err := os.RemoveAll(j.Control); err != nil {
@@ -218,22 +221,23 @@ func testControlDirectoryLost(t *testing.T, open Open) {
 	}
 }
 
-func testRestart(t *testing.T, open Open) {
-	s, holder := blocked(t, open)
+func testRestart(t *testing.T, k Kind) {
+	s, holder := blocked(t, k)
 	order := filepath.Join(s.dir, "order")
 	var waiting []grid.Submission
 	for _, name := range []string{"a", "b", "c", "d"} {
-		waiting = append(waiting, s.submit(s.shell("echo "+name+" >> "+order)))
+		waiting = append(waiting, s.submit(s.wholly(s.shell("echo "+name+" >> "+order))))
 	}
 	s.restart()
 	if p := s.progress(holder); p.Phase != grid.Started {
 		t.Errorf("what ran is %s after the restart", p.Phase)
 	}
-	shot, err := s.Snapshot(context.Background())
-	if err != nil || len(shot.Running) != 1 || len(shot.Waiting) != 4 {
-		t.Fatalf("after the restart: %+v, %v", shot, err)
-	}
-	if r := shot.Running[0]; r.Job != holder.ID.Job || len(r.Shares) != 1 || r.Shares[0].Cores != 1 || r.End-r.Start != holder.Limit {
+	s.until("all is seen again", func() bool {
+		shot := s.snapshot()
+		return len(shot.Running) == 1 && len(shot.Waiting) == 4
+	})
+	r := s.snapshot().Running[0]
+	if r.Job != holder.ID.Job || len(r.Shares) != len(s.nodes) || r.Shares[0].Cores != s.nodes[0].Cores || !s.spans(r.End-r.Start, holder.Limit) {
 		t.Errorf("what runs: %+v", r)
 	}
 	s.stop()
@@ -254,8 +258,14 @@ func testRestart(t *testing.T, open Open) {
 	}
 }
 
-func testKillAcrossRestart(t *testing.T, open Open) {
-	s := newSite(t, open)
+// spans tells whether a limit is what was asked, or a little more.
+func (s *site) spans(got, asked grid.Tick) bool {
+	asked = max(asked, s.kind.Least)
+	return got >= asked-s.fuzz() && got <= asked+2*minute
+}
+
+func testKillAcrossRestart(t *testing.T, k Kind) {
+	s := newSite(t, k)
 	j := s.submit(s.shell(`echo x > up; sleep 1000`))
 	s.awaitFile(j, "up")
 	s.restart()
@@ -280,9 +290,9 @@ func testKillAcrossRestart(t *testing.T, open Open) {
 
 // Three of four cores are held. The head needs all; a short job passes it, a long
 // one does not.
-func testBackfill(t *testing.T, open Open) {
-	s := newSite(t, open, plan.Node{Name: "n1", Cores: 4})
-	holder := s.shell(`echo x > up; while [ ! -e go ]; do sleep 0.01; done`)
+func testBackfill(t *testing.T, k Kind) {
+	s := newSite(t, k, plan.Node{Name: "n1", Cores: 4})
+	holder := s.shell(untilGo)
 	holder.Job.Demand, holder.Limit = cores(3), 10*grid.Minute
 	s.submit(holder)
 	s.awaitFile(holder, "up")
@@ -305,9 +315,10 @@ func testBackfill(t *testing.T, open Open) {
 	}
 }
 
-func testOlderFirst(t *testing.T, open Open) {
-	s, holder := blocked(t, open)
-	young, old := s.shell("exit 0"), s.shell("exit 0")
+func testOlderFirst(t *testing.T, k Kind) {
+	s, holder := blocked(t, k)
+	s.need(k.Ages, "the age of a job does not order the queue")
+	young, old := s.wholly(s.shell("exit 0")), s.wholly(s.shell("exit 0"))
 	old.Age = grid.Hour
 	s.submit(young)
 	s.submit(old)
@@ -317,30 +328,4 @@ func testOlderFirst(t *testing.T, open Open) {
 	if o.Started > y.Started {
 		t.Errorf("the older job started at %d, the younger at %d", o.Started, y.Started)
 	}
-}
-
-func testSnapshot(t *testing.T, open Open) {
-	s, holder := blocked(t, open)
-	j := s.shell("exit 0")
-	j.Limit = 5 * grid.Minute
-	s.submit(j)
-	shot, err := s.Snapshot(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(shot.Nodes) != 1 || shot.Site.Name != "here" || shot.At == 0 {
-		t.Errorf("snapshot %+v", shot)
-	}
-	if len(shot.Running) != 1 || shot.Running[0].Job != holder.ID.Job || shot.Running[0].Start == 0 {
-		t.Errorf("running %+v", shot.Running)
-	}
-	if len(shot.Waiting) != 1 || shot.Waiting[0].Job != j.ID.Job || shot.Waiting[0].Limit != j.Limit || shot.Waiting[0].Demand.Cores() != 1 {
-		t.Errorf("waiting %+v", shot.Waiting)
-	}
-	s.release(holder)
-	s.end(j)
-	s.until("its cores are free", func() bool {
-		shot, err := s.Snapshot(context.Background())
-		return err == nil && len(shot.Running)+len(shot.Waiting) == 0
-	})
 }
