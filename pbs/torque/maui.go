@@ -1,0 +1,130 @@
+package torque
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gbroker/grid"
+	"gbroker/pbs/command"
+	"gbroker/pbs/external"
+	"gbroker/plan"
+)
+
+// Maui is TORQUE whose jobs Maui schedules.
+type Maui struct {
+	*Client
+	administrator string
+}
+
+var (
+	_ external.Client = (*Maui)(nil)
+	_ external.Booker = (*Maui)(nil)
+)
+
+// NewMaui makes a client of TORQUE with Maui.
+func NewMaui(c Config) *Maui {
+	return &Maui{Client: New(c), administrator: c.Administrator}
+}
+
+// slack covers that Maui counts a job's walltime from when it sees it run, one poll late.
+const slack = 90 * grid.Second
+
+// Traits are those of TORQUE with Maui.
+func (m *Maui) Traits() external.Traits {
+	t := m.Client.Traits()
+	t.Slack = slack
+	return t
+}
+
+// Submit hands a job over; it may be bound to a reservation, and may ask for whole nodes.
+func (m *Maui) Submit(ctx context.Context, o external.Order) (grid.LocalID, error) {
+	return m.submit(ctx, o, true)
+}
+
+// Listing is that of TORQUE, in Maui's order, with Maui's reservations. What jobs there are TORQUE
+// alone tells: Maui says "none" too when it cannot reach the server.
+func (m *Maui) Listing(ctx context.Context) (external.Listing, error) {
+	l, err := m.Client.Listing(ctx)
+	if err != nil {
+		return external.Listing{}, err
+	}
+	order, err := asked(ctx, m, parseQueue, "showq")
+	if err != nil {
+		return external.Listing{}, err
+	}
+	arrange(l.Jobs, order)
+	if l.Policy, err = m.policyOf(ctx); err != nil {
+		return external.Listing{}, err
+	}
+	if l.Reservations, err = m.bookings(ctx, l.Nodes); err != nil {
+		return external.Listing{}, err
+	}
+	return l, nil
+}
+
+// policyOf is Maui's policy, or the configured one where it does not let us see it.
+func (m *Maui) policyOf(ctx context.Context) (plan.Policy, error) {
+	c, err := asked(ctx, m, parseConfig, "showconfig")
+	if errors.Is(err, grid.ErrForbidden) {
+		return m.policy, nil
+	}
+	return c.policy, err
+}
+
+// arrange puts the jobs that wait into Maui's order; those that it has not seen yet stay last, and those that it
+// does not consider are held.
+func arrange(jobs []external.Job, order map[string]place) {
+	rank := func(j external.Job) int {
+		at, is := order[short(j.Local)]
+		if !is {
+			return len(order)
+		}
+		return at.rank
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		if at := order[short(j.Local)]; at.blocked != "" && j.State == external.Queued {
+			j.State = external.Held
+			j.Reason = strings.TrimSpace("Maui does not consider it (" + at.blocked + ") " + j.Reason)
+		}
+	}
+	slices.SortStableFunc(jobs, func(a, b external.Job) int { return rank(a) - rank(b) })
+}
+
+// asked runs a command of Maui as its administrator, and reads what it prints.
+func asked[T any](ctx context.Context, m *Maui, parse func(call string, text []byte) (T, error), name string, args ...string) (T, error) {
+	var none T
+	call := command.Call{Name: name, Args: args, As: m.administrator}
+	r, err := m.runner.Run(ctx, call)
+	if err != nil {
+		return none, err
+	}
+	if r.Exit != 0 || strings.Contains(string(r.Stdout), "not authorized") {
+		return none, m.unwilling(call, r)
+	}
+	return parse(call.String(), r.Stdout)
+}
+
+// refusals are Maui's words for requests that it will refuse again.
+var refusals = []string{"cannot select", "no matches found", "invalid timeframe", "tasks/0 nodes available", "cannot determine nodelist", "Usage: "}
+
+// unwilling is a command of Maui that failed; it ends with 1 whatever the reason.
+func (m *Maui) unwilling(call command.Call, r command.Result) error {
+	text := said(r)
+	if strings.Contains(text, "not authorized") {
+		who := m.administrator
+		if who == "" {
+			who = "the daemon's account"
+		}
+		return fmt.Errorf("%w: %w: %s: Maui does not obey %s: add it to ADMIN1 or ADMIN2 in maui.cfg, and restart Maui: %s",
+			grid.ErrInvalid, grid.ErrForbidden, call, who, text)
+	}
+	kind := grid.ErrUnavailable
+	if slices.ContainsFunc(refusals, func(word string) bool { return strings.Contains(text, word) }) {
+		kind = grid.ErrInvalid
+	}
+	return fmt.Errorf("%w: %s ended with %d: %s", kind, call, r.Exit, text)
+}

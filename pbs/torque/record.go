@@ -1,0 +1,262 @@
+package torque
+
+import (
+	"fmt"
+	"strings"
+
+	"gbroker/grid"
+	"gbroker/pbs/external"
+)
+
+// record is one job as qstat -x shows it, as far as it is of use.
+type record struct {
+	job        external.Job
+	letter     string // of its state
+	holds      string
+	nodes      string // what it asks for, as TORQUE keeps it
+	processors int64  // procs or ncpus, where it asks for no nodes
+	memory     int64  // of all of the job
+	perProcess int64
+	places     string // exec_host
+	exit       *int64
+	starts     int64
+	rerunnable bool
+}
+
+// parseJobs reads what qstat -x prints.
+func parseJobs(call string, text []byte) ([]record, error) {
+	s := newScanner(call, text)
+	var list []record
+	err := s.documents("Data", func(name []byte) error {
+		if string(name) != "Job" {
+			return s.fail("<%s> where <Job> should be", name)
+		}
+		if len(list) == maxJobs {
+			return s.fail("more than %d jobs", maxJobs)
+		}
+		r, err := s.record(name)
+		list = append(list, r)
+		return err
+	})
+	return list, err
+}
+
+// record reads one Job.
+func (s *scanner) record(name []byte) (record, error) {
+	var r record
+	begin := s.at
+	seen := 0
+	err := s.children(name, func(name []byte) error {
+		known, err := s.attribute(&r, name)
+		if err == nil && seen&known != 0 {
+			err = s.fail("a second <%s> in one job", name)
+		}
+		seen |= known
+		return err
+	})
+	if err == nil && seen != necessary {
+		s.at = begin
+		err = s.fail("a job without one of Job_Id, Job_Name, Job_Owner, job_state, queue, ctime")
+	}
+	if err == nil {
+		if err = r.complete(s); err != nil {
+			s.at = begin
+			err = s.fail("job %.40s: %w", r.job.Local, err)
+		}
+	}
+	return r, err
+}
+
+// The attributes that every job has, once.
+const (
+	hasID = 1 << iota
+	hasName
+	hasOwner
+	hasState
+	hasQueue
+	hasTime
+	necessary = 1<<iota - 1
+)
+
+// attribute reads one attribute of a job.
+func (s *scanner) attribute(r *record, name []byte) (known int, err error) {
+	switch string(name) {
+	case "Resource_List":
+		return 0, s.children(name, func(name []byte) error { return s.asked(r, name) })
+	case "resources_used":
+		return 0, s.children(name, func(name []byte) error { return s.used(r, name) })
+	case "Job_Id", "Job_Name", "Job_Owner", "job_state", "queue", "ctime", "etime", "start_time", "comp_time", "exec_host", "Hold_Types",
+		"exit_status", "start_count", "Rerunable", "Variable_List", "Priority", "comment", "sched_hint", "x", "euser":
+	default:
+		return 0, s.skip(name, 1)
+	}
+	if string(name) == "Variable_List" { // long: it is not copied
+		raw, err := s.value(name)
+		r.job.Mark = markOf(raw)
+		return 0, err
+	}
+	text, err := s.string(name)
+	if err != nil {
+		return 0, err
+	}
+	if known, err = r.set(string(name), text); err != nil {
+		err = s.fail("<%s>: %w", name, err)
+	}
+	return known, err
+}
+
+func (r *record) set(name, text string) (known int, err error) {
+	j := &r.job
+	switch name {
+	case "Job_Id":
+		known, j.Local, err = hasID, grid.LocalID(text), checkID(text)
+	case "Job_Name":
+		known, j.Name = hasName, text
+	case "Job_Owner":
+		owner, _, at := strings.Cut(text, "@")
+		if !at || owner == "" {
+			err = fmt.Errorf("%.40q is no USER@HOST", text)
+		}
+		known = hasOwner
+		if j.User == "" { // euser is the account under which it runs
+			j.User = owner
+		}
+	case "euser":
+		j.User = text
+	case "job_state":
+		known, r.letter = hasState, text
+	case "queue":
+		known, j.Queue, err = hasQueue, grid.QueueName(text), checkWord(text)
+	case "ctime":
+		known = hasTime
+		j.Submitted, err = seconds(text)
+	case "start_time":
+		j.Started, err = seconds(text)
+	case "comp_time":
+		j.Finished, err = seconds(text)
+	case "exec_host":
+		r.places = text
+	case "Hold_Types":
+		r.holds = text
+	case "exit_status":
+		n, e := number(text, -1<<31, 1<<31)
+		r.exit, err = &n, e
+	case "start_count":
+		r.starts, err = number(text, 0, 1<<31)
+	case "Rerunable":
+		r.rerunnable, err = truth(text)
+	case "Priority":
+		j.Priority, err = number(text, -1<<31, 1<<31)
+	case "comment", "sched_hint":
+		j.Reason = text
+	case "x":
+		j.Reservation = boundTo(text)
+	}
+	return known, err
+}
+
+// asked reads one of Resource_List, whose names a site may add to.
+func (s *scanner) asked(r *record, name []byte) error {
+	switch string(name) {
+	case "walltime", "nodes", "mem", "pmem", "procs", "ncpus":
+	default:
+		return s.skip(name, 2)
+	}
+	text, err := s.string(name)
+	if err != nil {
+		return err
+	}
+	switch string(name) {
+	case "walltime":
+		r.job.Limit, err = span(text)
+	case "nodes":
+		r.nodes = text
+	case "mem":
+		r.memory, err = memory(text)
+	case "pmem":
+		r.perProcess, err = memory(text)
+	case "procs", "ncpus":
+		r.processors, err = number(text, 0, grid.MaxProcesses)
+	}
+	return s.wrap(name, err)
+}
+
+// used reads one of resources_used, whose names a site may add to.
+func (s *scanner) used(r *record, name []byte) error {
+	switch string(name) {
+	case "cput", "walltime", "mem":
+	default:
+		return s.skip(name, 2)
+	}
+	text, err := s.string(name)
+	if err != nil {
+		return err
+	}
+	switch string(name) {
+	case "cput":
+		r.job.Usage.CPU, err = span(text)
+	case "walltime":
+		r.job.Usage.Wall, err = span(text)
+	case "mem":
+		r.job.Usage.Memory, err = memory(text)
+	}
+	return s.wrap(name, err)
+}
+
+func (s *scanner) wrap(name []byte, err error) error {
+	if err != nil {
+		return s.fail("<%s>: %w", name, err)
+	}
+	return nil
+}
+
+// complete makes of what was read what it means.
+func (r *record) complete(s *scanner) error {
+	j := &r.job
+	var err error
+	if j.State, err = r.state(); err != nil {
+		return err
+	}
+	j.OurHold = j.State == external.Held && strings.Contains(r.holds, "u")
+	j.NeverStarted = r.starts == 0 && j.Started == 0 && r.places == "" && j.State != external.Running
+	if j.Demand, err = r.demand(s); err != nil {
+		return err
+	}
+	if j.Places, err = r.placed(s); err != nil {
+		return err
+	}
+	if j.State == external.Done {
+		j.End = r.end()
+	}
+	return nil
+}
+
+// state reads the letter of a state, and the holds.
+func (r *record) state() (external.State, error) {
+	if strings.Trim(r.holds, "nuosaplt") != "" {
+		return 0, fmt.Errorf("the holds %.20q are not known", r.holds)
+	}
+	switch r.letter {
+	case "Q":
+		return external.Queued, nil
+	case "H", "W": // W waits for its Execution_Time, or for files
+		return external.Held, nil
+	case "R", "E", "S": // also where it ends, or is stopped
+		return external.Running, nil
+	case "C":
+		return external.Done, nil
+	case "T": // on its way to another queue
+		return external.Odd, nil
+	}
+	return 0, fmt.Errorf("the state %.20q is not known", r.letter)
+}
+
+func truth(text string) (bool, error) {
+	switch text {
+	case "True":
+		return true, nil
+	case "False":
+		return false, nil
+	}
+	return false, fmt.Errorf("%.40q is neither True nor False", text)
+}
