@@ -1,0 +1,280 @@
+package openpbs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/command"
+	"gbroker/pbs/external"
+)
+
+// prefix begins the names of our reservations; the identifier follows.
+const prefix = "gbroker-"
+
+// idle is how long nothing may run in a reservation before the server deletes it: of one
+// whose job never comes, or has ended while the broker was away.
+const idle = 10 * grid.Minute
+
+// decision is how many seconds the scheduler has to decide about a reservation.
+const decision = 10
+
+// Bookings lists what keeps nodes, and what of ours is there at all.
+func (c *Client) Bookings(ctx context.Context) ([]external.Booking, error) {
+	list, err := c.rstat(ctx)
+	var out []external.Booking
+	for _, b := range list {
+		if b.phase == over || b.phase == asked && b.ID == "" {
+			continue
+		}
+		out = append(out, b.Booking)
+	}
+	return out, err
+}
+
+// rstat reads reservations; ids that there are not are missing, with exit code 0.
+func (c *Client) rstat(ctx context.Context, ids ...string) (list []booking, err error) {
+	call := command.Call{Name: "pbs_rstat", Args: append([]string{"-F"}, ids...)}
+	err = c.ask(ctx, call, func(text []byte) (err error) {
+		list, err = c.words.bookings(text)
+		return err
+	})
+	for i := range list {
+		if id, ours := strings.CutPrefix(list[i].name, prefix); ours && list[i].owner == c.Account && checkID(id) == nil {
+			list[i].ID = id
+		}
+	}
+	return list, err
+}
+
+func checkID(id string) error {
+	if id == "" || len(id) > 24 || strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+		return fmt.Errorf("%.40q is no identifier of a reservation: 1 to 24 of a-z 0-9", id)
+	}
+	return nil
+}
+
+// Book reserves whole nodes, or the cores asked for, and reads back what is there. On an error
+// nothing is left behind, unless it wraps grid.ErrUnavailable.
+func (c *Client) Book(ctx context.Context, b external.Booking) (string, error) {
+	if err := checkBooking(b); err != nil {
+		return "", fmt.Errorf("%w: reserving: %w", grid.ErrInvalid, err)
+	}
+	cores, err := c.coresOf(ctx, b)
+	if err != nil {
+		return "", fmt.Errorf("reserving %s: %w", b.ID, err)
+	}
+	place := "scatter"
+	if b.Cores == nil {
+		place = "scatter:excl"
+	}
+	call := command.Call{Name: "pbs_rsub", Limit: 3 * decision * time.Second, Args: []string{
+		"-I", strconv.Itoa(-decision), // negative: what is not decided by then is deleted
+		"-N", prefix + b.ID,
+		"-R", instant(b.Start), "-E", instant(roundUp(b.End)),
+		"-l", "select=" + chunksOn(b.Nodes, cores), "-l", "place=" + place,
+		"-W", "delete_idle_time=" + walltime(idle),
+	}}
+	if b.User != "" && b.User != c.Account {
+		call.Args = append(call.Args, "-U", b.User)
+	}
+	r, err := c.run(ctx, call)
+	if err != nil {
+		return "", fmt.Errorf("reserving %s: %w", b.ID, err)
+	}
+	id, err := decided(call, r)
+	if err != nil {
+		return "", fmt.Errorf("reserving %s: %w", b.ID, err)
+	}
+	if err := c.verify(ctx, id, b, cores); err != nil {
+		return "", errors.Join(fmt.Errorf("reserving %s: %w", b.ID, err), c.rdel(ctx, id))
+	}
+	return id, nil
+}
+
+func checkBooking(b external.Booking) error {
+	unique := map[grid.NodeName]bool{}
+	for _, n := range b.Nodes {
+		unique[n] = true
+	}
+	switch {
+	case len(b.Nodes) == 0 || len(unique) < len(b.Nodes) || len(b.Nodes) > 10000 || b.Cores != nil && len(b.Cores) != len(b.Nodes):
+		return fmt.Errorf("%d nodes, %d different, %d numbers of cores", len(b.Nodes), len(unique), len(b.Cores))
+	case b.Start <= 0 || b.End <= b.Start || b.End-b.Start > 5*grid.MaxWalltime:
+		return fmt.Errorf("from %v to %v", b.Start.Time(), b.End.Time())
+	case b.User != "" && !isWord(b.User):
+		return fmt.Errorf("the user %.40q", b.User)
+	}
+	return checkID(b.ID)
+}
+
+// coresOf is what is to be reserved on each node: each must be there and up.
+func (c *Client) coresOf(ctx context.Context, b external.Booking) ([]int, error) {
+	all, err := c.nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cores := slices.Clone(b.Cores)
+	for _, name := range b.Nodes {
+		at := slices.IndexFunc(all, func(n node) bool { return n.Name == name })
+		switch {
+		case at < 0:
+			return nil, fmt.Errorf("%w: there is no node %.60q", grid.ErrInvalid, name)
+		case all[at].Down:
+			return nil, fmt.Errorf("%w: node %s is down", grid.ErrInvalid, name)
+		case b.Cores == nil:
+			cores = append(cores, all[at].Cores)
+		}
+	}
+	return cores, nil
+}
+
+// chunksOn asks for one chunk on each of the nodes.
+func chunksOn(nodes []grid.NodeName, cores []int) string {
+	var parts []string
+	for i, n := range nodes {
+		parts = append(parts, fmt.Sprintf("1:ncpus=%d:vnode=%s", cores[i], n))
+	}
+	return strings.Join(parts, "+")
+}
+
+// roundUp is the next whole second.
+func roundUp(t grid.Tick) grid.Tick { return (t + grid.Second - 1) / grid.Second * grid.Second }
+
+// decided reads "R43.pbs1 DENIED": the exit code is 0 whatever was decided.
+func decided(call command.Call, r command.Result) (string, error) {
+	line := strings.TrimPrefix(strings.TrimSuffix(string(r.Stdout), "\n"), "pbs_ralter: ")
+	id, word, _ := strings.Cut(line, " ")
+	if !isReservationID(id) {
+		return "", command.Unreadable(call.String(), "", r.Stdout, fmt.Errorf("%.80q is no reservation", id))
+	}
+	switch word {
+	case "CONFIRMED":
+		return id, nil
+	case "DENIED":
+		return "", fmt.Errorf("%w: OpenPBS denies %s: other jobs or reservations have the nodes then, or one is down", grid.ErrInvalid, id)
+	case "UNCONFIRMED", "delete, wait period expired", "ALTER REQUESTED":
+		return "", fmt.Errorf("%w: OpenPBS has not decided about %s within %d s (%s): does its scheduler run?", grid.ErrUnavailable, id, decision, word)
+	}
+	return "", command.Unreadable(call.String(), "", r.Stdout, fmt.Errorf("%.80q is no decision", word))
+}
+
+// verify reads a reservation back.
+func (c *Client) verify(ctx context.Context, id string, b external.Booking, cores []int) error {
+	list, err := c.rstat(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, is := range list {
+		if is.Native == id {
+			return compare(is, b, cores)
+		}
+	}
+	return fmt.Errorf("%w: %s was confirmed and is not there", grid.ErrUnavailable, id)
+}
+
+// compare says where a reservation is not what was asked for. cores nil is any number.
+func compare(is booking, b external.Booking, cores []int) error {
+	switch {
+	case is.phase != kept:
+		return fmt.Errorf("%w: %s is %s", grid.ErrUnavailable, is.Native, is.state)
+	case is.Start != b.Start/grid.Second*grid.Second || is.End != roundUp(b.End):
+		return fmt.Errorf("%w: %s is from %v to %v (do the commands run with TZ=UTC?)", grid.ErrInvalid, is.Native, is.Start.Time(), is.End.Time())
+	case !sameNodes(is.Nodes, b.Nodes):
+		return fmt.Errorf("%w: %s is on %v", grid.ErrInvalid, is.Native, is.Nodes)
+	case b.User != "" && is.User != b.User:
+		return fmt.Errorf("%w: %s is for %s", grid.ErrInvalid, is.Native, is.User)
+	}
+	for i, n := range b.Nodes {
+		if cores != nil && is.Cores[slices.Index(is.Nodes, n)] != cores[i] {
+			return fmt.Errorf("%w: %s has %v cores on %v", grid.ErrInvalid, is.Native, is.Cores, is.Nodes)
+		}
+	}
+	return nil
+}
+
+func sameNodes(a, b []grid.NodeName) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// Rebook changes the times of a reservation. Its nodes OpenPBS cannot change.
+func (c *Client) Rebook(ctx context.Context, b external.Booking) error {
+	err := checkBooking(b)
+	if !isReservationID(b.Native) {
+		err = fmt.Errorf("%.80q is no reservation, such as R42.server", b.Native)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: changing a reservation: %w", grid.ErrInvalid, err)
+	}
+	list, err := c.rstat(ctx, b.Native)
+	if err != nil {
+		return fmt.Errorf("changing %s: %w", b.Native, err)
+	}
+	at := slices.IndexFunc(list, func(is booking) bool { return is.Native == b.Native })
+	switch {
+	case at < 0:
+		return fmt.Errorf("%w: changing %s: %w", grid.ErrInvalid, b.Native, grid.ErrNotFound)
+	case !sameNodes(list[at].Nodes, b.Nodes):
+		return fmt.Errorf("%w: %s is on %v: OpenPBS cannot change its nodes", grid.ErrInvalid, b.Native, list[at].Nodes)
+	case compare(list[at], b, nil) == nil:
+		return nil
+	}
+	call := command.Call{Name: "pbs_ralter", Limit: 3 * decision * time.Second, Args: []string{"-I", strconv.Itoa(decision)}}
+	if list[at].Start != b.Start/grid.Second*grid.Second { // of one that runs only the end can be changed
+		call.Args = append(call.Args, "-R", instant(b.Start))
+	}
+	call.Args = append(call.Args, "-E", instant(roundUp(b.End)), b.Native)
+	r, err := c.run(ctx, call)
+	if err == nil {
+		_, err = decided(call, r)
+	}
+	if err == nil {
+		err = c.verify(ctx, b.Native, b, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("changing %s: %w", b.Native, err)
+	}
+	return nil
+}
+
+// Unbook ends a reservation, and with it what waits in it. What runs in it would be killed:
+// as long as something does, the reservation is left to end by itself when idle.
+func (c *Client) Unbook(ctx context.Context, native string) error {
+	if !isReservationID(native) {
+		return fmt.Errorf("%w: %.80q is no reservation, such as R42.server", grid.ErrInvalid, native)
+	}
+	list, err := c.rstat(ctx, native)
+	if err != nil {
+		return fmt.Errorf("ending %s: %w", native, err)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	busy := false
+	err = c.ask(ctx, command.Call{Name: "qstat", Args: []string{"-f", "-F", "json"}}, func(text []byte) error {
+		_, jobs, err := c.words.jobs(text)
+		busy = slices.ContainsFunc(jobs, func(j job) bool { return j.Reservation == native && j.State == external.Running })
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("ending %s: %w", native, err)
+	}
+	if busy {
+		return nil
+	}
+	return c.rdel(ctx, native)
+}
+
+// rdel deletes a reservation, if it is there.
+func (c *Client) rdel(ctx context.Context, native string) error {
+	_, err := c.run(ctx, command.Call{Name: "pbs_rdel", Args: []string{native}}, exitUnknownResv)
+	if err != nil {
+		return fmt.Errorf("ending %s: %w", native, err)
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package openpbs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/pbs/command"
+	"gbroker/pbs/external"
+	"gbroker/plan"
+)
+
+// Listing asks for server, queues, nodes, jobs and reservations, in five commands.
+func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
+	var l external.Listing
+	var h head
+	var sv server
+	err := c.ask(ctx, command.Call{Name: "qstat", Args: []string{"-B", "-f", "-F", "json"}}, func(text []byte) (err error) {
+		h, sv, err = servers(text)
+		return err
+	})
+	if err != nil {
+		return l, err
+	}
+	c.learn(h, sv)
+	l.At, l.Default = h.at, sv.standard
+	var qs []queue
+	err = c.ask(ctx, command.Call{Name: "qstat", Args: []string{"-Q", "-f", "-F", "json"}}, func(text []byte) (err error) {
+		qs, err = queues(text)
+		return err
+	})
+	if err != nil {
+		return l, err
+	}
+	ns, err := c.nodes(ctx)
+	if err != nil {
+		return l, err
+	}
+	for _, n := range ns {
+		l.Nodes = append(l.Nodes, n.Node)
+	}
+	l.Queues = partition(qs, ns)
+	order, policy, err := c.scheduling(sv)
+	if err != nil {
+		return l, err
+	}
+	l.Policy = policy
+	if l.Jobs, err = c.jobs(ctx, qs, sv, order); err != nil {
+		return l, err
+	}
+	l.Reservations, err = c.Bookings(ctx)
+	return l, err
+}
+
+// learn keeps what the server said about itself.
+func (c *Client) learn(h head, sv server) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.traits.Version, c.traits.Forgets = h.version, sv.keeps
+}
+
+func (c *Client) nodes(ctx context.Context) (list []node, err error) {
+	err = c.ask(ctx, command.Call{Name: "pbsnodes", Args: []string{"-a", "-F", "json"}}, func(text []byte) (err error) {
+		_, list, err = c.words.nodes(text)
+		return err
+	})
+	return list, err
+}
+
+// partition gives each queue that takes and starts jobs its nodes.
+func partition(qs []queue, ns []node) []plan.Queue {
+	bound := slices.ContainsFunc(ns, func(n node) bool { return n.queue != "" })
+	var out []plan.Queue
+	for _, q := range qs {
+		if !q.takes || !q.starts {
+			continue
+		}
+		if bound {
+			q.Nodes = ownNodes(string(q.Name), ns)
+		}
+		out = append(out, q.Queue)
+	}
+	return out
+}
+
+// ownNodes are the nodes bound to a queue, or those bound to none where it has none.
+func ownNodes(queue string, ns []node) []int {
+	own, free := []int{}, []int{}
+	for i, n := range ns {
+		switch n.queue {
+		case queue:
+			own = append(own, i)
+		case "":
+			free = append(free, i)
+		}
+	}
+	if len(own) > 0 {
+		return own
+	}
+	return free
+}
+
+// scheduling is the scheduler's order and policy.
+func (c *Client) scheduling(sv server) (scheduler, plan.Policy, error) {
+	if c.SchedConfig == "" {
+		return scheduler{byQueue: true}, c.Policy, nil
+	}
+	f, err := os.Open(c.SchedConfig)
+	if err != nil {
+		return scheduler{}, plan.Policy{}, fmt.Errorf("%w: the scheduler's policy: %w (make the file readable for us, or name the policy in gbroker.yaml instead)", grid.ErrUnavailable, err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err != nil {
+		return scheduler{}, plan.Policy{}, fmt.Errorf("%w: the scheduler's policy: %w", grid.ErrUnavailable, err)
+	}
+	order, err := config(text)
+	if err != nil {
+		return order, plan.Policy{}, fmt.Errorf("%w: %s: %w", grid.ErrUnavailable, c.SchedConfig, err)
+	}
+	return order, order.policy(sv.depth), nil
+}
+
+// jobs are all jobs that wait or run, parts of arrays each for itself.
+func (c *Client) jobs(ctx context.Context, qs []queue, sv server, order scheduler) ([]external.Job, error) {
+	var list []job
+	read := func(text []byte) (err error) {
+		_, list, err = c.words.jobs(text)
+		return err
+	}
+	if err := c.ask(ctx, command.Call{Name: "qstat", Args: []string{"-f", "-F", "json"}}, read); err != nil {
+		return nil, err
+	}
+	isArray := func(j job) bool { return j.array }
+	if slices.ContainsFunc(list, isArray) {
+		if err := c.ask(ctx, command.Call{Name: "qstat", Args: []string{"-t", "-f", "-F", "json"}}, read); err != nil {
+			return nil, err
+		}
+		list = slices.DeleteFunc(list, isArray)
+	}
+	order.order(list, qs)
+	known := map[grid.QueueName]queue{}
+	for _, q := range qs {
+		known[q.Name] = q
+	}
+	out := make([]external.Job, 0, len(list))
+	for _, j := range list {
+		out = append(out, settle(j.Job, known, sv))
+	}
+	return out, nil
+}
+
+// settle fits a job to the queues of the listing: one that is not started holds its jobs back.
+func settle(j external.Job, known map[grid.QueueName]queue, sv server) external.Job {
+	if q, is := known[j.Queue]; j.Queue != "" && !(is && q.takes && q.starts) {
+		if j.State == external.Queued && !(is && q.starts) {
+			j.State = external.Held
+			j.Reason = cmp.Or(j.Reason, "its queue is not started")
+		}
+		j.Queue = ""
+	}
+	if j.Limit == forever && sv.walltime > 0 && j.State != external.Running {
+		j.Limit = sv.walltime
+	}
+	return j
+}
