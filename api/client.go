@@ -243,6 +243,11 @@ func (c *Client) Resume(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, "/v1/resume", nil, nil, c.config.Answer)
 }
 
+// Notify tells that something has changed in the batch system.
+func (c *Client) Notify(ctx context.Context) error {
+	return c.do(ctx, http.MethodPost, "/v1/notify", nil, nil, c.config.Answer)
+}
+
 // Handoffs lists the jobs on their way to or from a neighbour.
 func (c *Client) Handoffs(ctx context.Context, neighbour grid.SiteName) ([]Handoff, error) {
 	return do[[]Handoff](ctx, c, http.MethodGet, "/v1/sites/"+url.PathEscape(string(neighbour))+"/handoffs")

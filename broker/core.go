@@ -242,6 +242,8 @@ func (c *Core) Step(now grid.Tick, ev Event) []Effect {
 		c.peerChanged(e)
 	case PeerSite:
 		c.hear(e.Peer, func(m *member) { m.site = e.Site })
+	case OwnSite:
+		c.ownSite(e)
 	case LinkChanged:
 		c.hear(e.Peer, func(m *member) { m.link = e.Link })
 	case MembersChanged:

@@ -16,9 +16,7 @@ func (c *Core) drainRequest(e DrainRequest) {
 		c.draining = e.On
 		c.state.Since = c.now
 		c.saveState()
-		for _, m := range c.neighbours() {
-			c.send(m, wire.Announce{Site: c.facts()})
-		}
+		c.announce()
 		c.passSoon()
 		for _, j := range c.sorted() {
 			if j.rec.Standing == grid.Owning && j.rec.State == grid.Ready {
@@ -39,6 +37,20 @@ func (c *Core) saveState() {
 		state.RolledBack = c.rolled.to
 	}
 	c.emit(Save{grid.Change{Site: &state}})
+}
+
+// ownSite follows the batch system, and tells the neighbours.
+func (c *Core) ownSite(e OwnSite) {
+	if e.Site != c.cfg.Site {
+		c.cfg.Site = e.Site
+		c.announce()
+	}
+}
+
+func (c *Core) announce() {
+	for _, m := range c.neighbours() {
+		c.send(m, wire.Announce{Site: c.facts()})
+	}
 }
 
 // facts is what this broker says of its site.

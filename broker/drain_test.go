@@ -123,3 +123,20 @@ func TestWhatIsOwnedWhileDrainedMovesOn(t *testing.T) {
 		}
 	}
 }
+
+// What the batch system shows of the site is told to everybody, once.
+func TestASiteThatGrowsSaysSo(t *testing.T) {
+	t.Parallel()
+	c := signed()
+	grown := c.facts()
+	grown.Processes += 8
+	effects := c.Step(1_000_001, OwnSite{grown})
+	for _, p := range []grid.PeerID{her, him, it} {
+		if m := sentTo(effects, p); len(m) != 1 || m[0].(wire.Announce).Site != grown {
+			t.Errorf("%s hears %+v", p, m)
+		}
+	}
+	if again := c.Step(1_000_002, OwnSite{grown}); len(again) != 0 {
+		t.Errorf("the same again: %+v", again)
+	}
+}

@@ -108,6 +108,9 @@ type PeerSite struct {
 	Site grid.Site
 }
 
+// OwnSite is what the batch system shows this site to be.
+type OwnSite struct{ Site grid.Site }
+
 // LinkChanged is netmon's new word on the way to a peer.
 type LinkChanged struct {
 	Peer grid.PeerID
@@ -183,6 +186,7 @@ func (Progressed) event()     {}
 func (Fetched) event()        {}
 func (Collected) event()      {}
 func (PeerChanged) event()    {}
+func (OwnSite) event()        {}
 func (PeerSite) event()       {}
 func (LinkChanged) event()    {}
 func (MembersChanged) event() {}

@@ -262,6 +262,8 @@ func (b *Broker) remember(ev Event) {
 		about(e.Peer).live = e
 	case PeerSite:
 		about(e.Peer).site = e
+	case OwnSite:
+		b.cfg.Site = e.Site
 	case LinkChanged:
 		about(e.Peer).link = e
 	case PeerJournal:

@@ -182,6 +182,9 @@ type BatchConfig struct {
 	// List are nodes that differ; nil where there are Nodes equal ones.
 	List   []plan.Node
 	Queues []QueueConfig
+	// Refresh is how often the batch system is looked at if nothing happens. Shorter knows
+	// sooner of what others do there, and asks its controller more.
+	Refresh time.Duration
 }
 
 // RetentionConfig is how long ended jobs and their files are kept: a job goes when
@@ -222,7 +225,7 @@ func Default(dir string) Config {
 		Socket:           filepath.Join(dir, SocketName),
 		Data:             filepath.Join(dir, dataName),
 		Speed:            1,
-		Batch:            BatchConfig{System: "embedded", Nodes: 1, Cores: runtime.NumCPU(), Policy: plan.Policy{Kind: plan.EASY, Reservations: 1}},
+		Batch:            BatchConfig{System: "embedded", Nodes: 1, Cores: runtime.NumCPU(), Policy: plan.Policy{Kind: plan.EASY, Reservations: 1}, Refresh: 10 * time.Second},
 		Neighbours:       filepath.Join(dir, NeighboursName),
 		Retention:        RetentionConfig{Days: 30, Bytes: 50 << 30},
 		DefaultWalltime:  time.Hour,
@@ -268,6 +271,15 @@ func Load(file string) (Config, error) {
 	}
 	c.Members = members
 	return c, append(wrong, more...).orNil()
+}
+
+// LoadConfig reads gbroker.yaml alone, for who may not read the site's identity.
+func LoadConfig(file string) (Config, error) {
+	c, wrong, err := loadConfig(file)
+	if err != nil {
+		return c, err
+	}
+	return c, wrong.orNil()
 }
 
 // loadConfig reads gbroker.yaml alone, over the defaults.

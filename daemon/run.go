@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -21,6 +22,7 @@ import (
 	"gbroker/internal/version"
 	"gbroker/netmon"
 	"gbroker/overlay"
+	"gbroker/pbs"
 	"gbroker/pbs/embedded"
 	"gbroker/stage"
 	"gbroker/store"
@@ -46,10 +48,11 @@ type site struct {
 	overlay *overlay.Overlay
 	monitor *netmon.Monitor
 	stager  *stage.Stager
-	batch   *embedded.System
+	batch   pbs.System
+	trouble atomic.Pointer[string] // why nothing is known of the batch system
 	server  *api.Server
 
-	mu      sync.Mutex
+	mu      sync.Mutex // also of facts.Processes
 	members []grid.Member
 	sites   map[grid.PeerID]grid.Site // as their Hello said
 	clocks  map[grid.PeerID]grid.Tick // how far ahead the clock in it was when it came
@@ -196,7 +199,9 @@ func (s *site) learn(from grid.PeerID, facts grid.Site) {
 
 // factsNow is what this broker says of its site.
 func (s *site) factsNow() grid.Site {
+	s.mu.Lock()
 	facts := s.facts
+	s.mu.Unlock()
 	facts.Draining = s.broker.SiteState().Draining
 	return facts
 }
@@ -255,6 +260,7 @@ func (s *site) run(ctx context.Context) error {
 	parts.start("batch system", s.batch.Run)
 	parts.start("broker", s.broker.Run)
 	if parts.await(s.broker.Ready()) {
+		parts.start("batch system's facts", s.follow)
 		parts.start("overlay", s.overlay.Run)
 		parts.start("netmon", s.monitor.Run)
 		if parts.await(s.overlay.Ready()) {

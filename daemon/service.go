@@ -266,7 +266,7 @@ func (s service) openLiveAt(ctx context.Context, r *grid.Record, path string) (i
 func (s service) Sites(context.Context) ([]api.SiteView, error) {
 	accuracy := s.site.broker.Accuracy()
 	list := []api.SiteView{{
-		Site: s.site.factsNow(), Peer: s.site.self, Self: true, Send: true, State: grid.Alive, Alarm: s.site.broker.Alarm(),
+		Site: s.site.factsNow(), Peer: s.site.self, Self: true, Send: true, State: grid.Alive, Alarm: s.site.alarm(),
 		Started: accuracy.Started, Accuracy: accuracy.Accuracy,
 	}}
 	for _, m := range s.site.memberList() {
@@ -288,6 +288,15 @@ func (s service) Drain(ctx context.Context, who api.Identity, on bool) error {
 		return fmt.Errorf("%w: only an administrator drains a site", grid.ErrForbidden)
 	}
 	return s.site.broker.Drain(ctx, on)
+}
+
+// Notify is for administrators: the epilogues of a batch system run as root or as its own user.
+func (s service) Notify(_ context.Context, who api.Identity) error {
+	if !who.Administrator {
+		return fmt.Errorf("%w: only root, the daemon's own user and the administrators of its file say that", grid.ErrForbidden)
+	}
+	s.site.notify()
+	return nil
 }
 
 // Handoffs lists the jobs that are on their way to or from a neighbour.

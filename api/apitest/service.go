@@ -22,14 +22,15 @@ const Peer = grid.PeerID("12D3KooWHere")
 
 // Service is an api.Service in memory. Its zero value is not ready: use New.
 type Service struct {
-	mu      sync.Mutex
-	changed chan struct{} // closed and made anew at each change
-	jobs    map[grid.JobID]*job
-	keys    map[string]grid.JobID
-	fail    error
-	sites   []api.SiteView
-	onJob   func(*grid.Record)
-	moving  map[grid.SiteName][]api.Handoff
+	mu       sync.Mutex
+	changed  chan struct{} // closed and made anew at each change
+	jobs     map[grid.JobID]*job
+	keys     map[string]grid.JobID
+	fail     error
+	sites    []api.SiteView
+	onJob    func(*grid.Record)
+	moving   map[grid.SiteName][]api.Handoff
+	notified int
 }
 
 type job struct {
@@ -405,6 +406,24 @@ func (s *Service) Resume(_ context.Context, who api.Identity) error {
 	}
 	s.sites[0].Alarm = ""
 	return s.fail
+}
+
+// Notify counts itself in Notified.
+func (s *Service) Notify(_ context.Context, who api.Identity) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !who.Administrator {
+		return fmt.Errorf("only an administrator says that: %w", grid.ErrForbidden)
+	}
+	s.notified++
+	return s.fail
+}
+
+// Notified is how often Notify was called.
+func (s *Service) Notified() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.notified
 }
 
 // Handoffs is what Move has set.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"os"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -16,9 +18,24 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		// ends CODE COMMAND...: the exit code is exactly CODE
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"ends": ends},
+		// until exists FILE: waits for the file
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "until": until},
 		RequireExplicitExec: true,
 	})
+}
+
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 || args[0] != "exists" {
+		ts.Fatalf("usage: until exists FILE")
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-tick.C {
+		if _, err := os.Stat(ts.MkAbs(args[1])); err == nil {
+			return
+		}
+	}
+	ts.Fatalf("%s does not appear", args[1])
 }
 
 func ends(ts *testscript.TestScript, neg bool, args []string) {

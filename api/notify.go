@@ -1,0 +1,14 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+)
+
+func (s *Server) notify(r *request) error {
+	if err := s.service.Notify(r.Context(), r.who); err != nil {
+		return fmt.Errorf("looking at the batch system: %w", err)
+	}
+	r.w.WriteHeader(http.StatusNoContent)
+	return nil
+}

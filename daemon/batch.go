@@ -1,0 +1,97 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"gbroker/broker"
+	"gbroker/grid"
+	"gbroker/pbs"
+	"gbroker/plan"
+)
+
+// unseen is how long nothing may be known of the batch system before that is an alarm: one
+// poll that fails is not worth waking anybody.
+const unseen = 30 * time.Second
+
+// follow keeps what this broker says of its site like what the batch system shows, and an
+// alarm while it shows nothing.
+func (s *site) follow(ctx context.Context) error {
+	tick := time.NewTicker(s.cfg.Batch.Refresh)
+	defer tick.Stop()
+	good := time.Now()
+	for {
+		if s.see(ctx, time.Since(good) >= unseen) {
+			good = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// see looks once; alarmed tells that a failure is to be shown.
+func (s *site) see(ctx context.Context, alarmed bool) bool {
+	limited, cancel := context.WithTimeout(ctx, s.cfg.Batch.Refresh+time.Minute)
+	defer cancel()
+	shot, err := s.batch.Snapshot(limited)
+	switch {
+	case ctx.Err() != nil:
+		return true
+	case err == nil:
+		if s.trouble.Swap(nil) != nil {
+			s.log.Info("the batch system is seen again")
+		}
+		s.grow(shot.Nodes)
+		return true
+	case alarmed:
+		text := fmt.Sprintf("nothing is known of the batch system, so that no job can be estimated or started here: %v; "+
+			"`gbroker doctor --config %s` says what to mend", err, s.cfg.File)
+		if s.trouble.Swap(&text) == nil {
+			s.log.Error("nothing is known of the batch system", zap.Error(err))
+		}
+	}
+	return false
+}
+
+// grow takes up how many cores the nodes have, and tells the neighbours.
+func (s *site) grow(nodes []plan.Node) {
+	total := 0
+	for _, n := range nodes {
+		total += n.Cores
+	}
+	total = min(total, grid.MaxProcesses)
+	s.mu.Lock()
+	changed := s.facts.Processes != total
+	s.facts.Processes = total
+	facts := s.facts
+	s.mu.Unlock()
+	if changed {
+		s.log.Info("the batch system has changed", zap.Int("processes", total))
+		s.broker.Post(broker.OwnSite{Site: facts})
+	}
+}
+
+// alarm is what is wrong with this broker or its batch system; "" is nothing.
+func (s *site) alarm() string {
+	text := s.broker.Alarm()
+	if trouble := s.trouble.Load(); trouble != nil {
+		if text != "" {
+			text += "; "
+		}
+		text += *trouble
+	}
+	return text
+}
+
+// notify makes the batch system be looked at now.
+func (s *site) notify() {
+	if p, ok := s.batch.(pbs.Poller); ok {
+		p.Poll()
+	}
+}
