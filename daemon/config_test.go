@@ -129,7 +129,7 @@ operating_system: Solaris
 	want := Default("/site")
 	want.Site, want.API, want.Socket, want.Data, want.Speed = "xeon80", "[::1]:4080", "/run/g.sock", "/data", 1.5
 	want.Listen = []string{"/ip4/10.0.0.1/tcp/4010", "/ip6/::1/tcp/0"}
-	want.Batch = BatchConfig{System: "embedded", Nodes: 10, Cores: 8, Memory: 64 << 30, Policy: plan.Policy{Kind: plan.EASY, Reservations: 2, Order: plan.ShortestFirst}, Queues: []QueueConfig{{Name: "short"}, {Name: "2"}}}
+	want.Batch = BatchConfig{System: "embedded", Nodes: 10, Cores: 8, Memory: 64 << 30, Policy: plan.Policy{Kind: plan.EASY, Reservations: 2, Order: plan.ShortestFirst}, Queues: []QueueConfig{{Name: "short"}, {Name: "2"}}, Refresh: 10 * time.Second}
 	want.Administrators = []string{"root", "anna"}
 	want.Retention = RetentionConfig{Days: 7, Bytes: 1_500_000_000}
 	want.DefaultWalltime = 36 * time.Hour
