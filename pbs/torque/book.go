@@ -1,6 +1,7 @@
 package torque
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +12,6 @@ import (
 	"gbroker/plan"
 )
 
-// looks is how often reservations are asked for that change between two commands.
-const looks = 3
-
 // Bookings lists all reservations that are no job's.
 func (m *Maui) Bookings(ctx context.Context) ([]external.Booking, error) {
 	nodes, err := query(ctx, m.Client, parseNodes, "pbsnodes", "-x")
@@ -23,56 +21,49 @@ func (m *Maui) Bookings(ctx context.Context) ([]external.Booking, error) {
 	return m.bookings(ctx, nodes)
 }
 
-// bookings joins showres, which has times and sizes, and showres -n, which has nodes.
+// bookings joins showres -n, which has nodes and times and shows all to everybody, with showres, which has
+// processors and shows everybody his own: what it lacks is taken to be of whole nodes.
 func (m *Maui) bookings(ctx context.Context, nodes []plan.Node) ([]external.Booking, error) {
-	var err error
-	for range looks {
-		var rows []summary
-		var on []held
-		if rows, err = asked(ctx, m, parseReservations(m.instant()), "showres"); err != nil {
-			return nil, err
-		}
-		if len(rows) == 0 {
-			return nil, nil
-		}
-		if on, err = asked(ctx, m, parseHeld, "showres", "-n"); err != nil {
-			return nil, err
-		}
-		var list []external.Booking
-		if list, err = joined(rows, on, nodes); err == nil {
-			return list, nil
-		}
+	on, err := asked(ctx, m, parseHeld(m.instant()), "showres", "-n")
+	if err != nil || len(on) == 0 {
+		return nil, err
 	}
-	return nil, fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
+	sizes, err := asked(ctx, m, parseSizes, "showres")
+	if err != nil {
+		return nil, err
+	}
+	return joined(on, sizes, nodes), nil
 }
 
-// joined gives each reservation its nodes, and the processors on each where they are not whole.
-func joined(rows []summary, on []held, nodes []plan.Node) ([]external.Booking, error) {
-	slices.SortStableFunc(on, func(a, b held) int { return compare(a.native, b.native) })
-	size := make(map[grid.NodeName]int, len(nodes))
+// joined makes reservations of rows, and tells the processors of those that are not of whole nodes.
+func joined(on []held, sizes []size, nodes []plan.Node) []external.Booking {
+	cores := make(map[grid.NodeName]int, len(nodes))
 	for _, n := range nodes {
-		size[n.Name] = n.Cores
+		cores[n.Name] = n.Cores
 	}
-	list := make([]external.Booking, 0, len(rows))
-	for _, row := range rows {
-		b, all := row.booking, 0
-		from, _ := slices.BinarySearchFunc(on, b.Native, func(h held, native string) int { return compare(h.native, native) })
-		for _, h := range on[from:] {
-			if h.native != b.Native {
-				break
-			}
-			b.Nodes = append(b.Nodes, h.node)
-			all += size[h.node]
+	slices.SortStableFunc(on, func(a, b held) int { return cmp.Compare(a.native, b.native) })
+	var list []external.Booking
+	for _, h := range on {
+		if last := len(list) - 1; last >= 0 && list[last].Native == h.native {
+			list[last].Nodes = append(list[last].Nodes, h.node)
+			continue
 		}
-		if len(b.Nodes) != row.nodes {
-			return nil, fmt.Errorf("the reservation %s has %d nodes in one list and %d in the other", b.Native, row.nodes, len(b.Nodes))
-		}
-		if row.cores < all {
-			b.Cores = spread(row.cores, b.Nodes, size)
-		}
-		list = append(list, b)
+		list = append(list, external.Booking{Native: h.native, ID: ourID(h.native), Nodes: []grid.NodeName{h.node}, Start: h.start, End: h.end})
 	}
-	return list, nil
+	for _, s := range sizes {
+		i, is := slices.BinarySearchFunc(list, s.native, func(b external.Booking, native string) int { return cmp.Compare(b.Native, native) })
+		if !is || len(list[i].Nodes) != s.nodes {
+			continue
+		}
+		all := 0
+		for _, n := range list[i].Nodes {
+			all += cores[n]
+		}
+		if s.cores < all {
+			list[i].Cores = spread(s.cores, list[i].Nodes, cores)
+		}
+	}
+	return list
 }
 
 // spread puts processors on nodes in their order: Maui does not tell how they lie.
@@ -88,16 +79,6 @@ func spread(cores int, nodes []grid.NodeName, size map[grid.NodeName]int) []int 
 		cores -= more
 	}
 	return list
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // Book reserves whole nodes. Maui would let them overlap what others have reserved, and reserves even

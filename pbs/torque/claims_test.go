@@ -31,14 +31,30 @@ func saneNodes(list []plan.Node) error {
 	return saneIf(len(list) > 0, list)
 }
 
-func saneReservations(list []summary) error {
+func saneSizes(list []size) error {
 	for _, s := range list {
-		b := s.booking
-		if b.Start < then-grid.Hour || b.End > then+3*grid.Day || s.nodes < 1 || s.nodes > 2 || s.cores < 1 || s.cores > 8 || b.ID != "" {
+		if s.nodes < 1 || s.nodes > 2 || s.cores < 1 || s.cores > 8 {
 			return fmt.Errorf("a reservation was read as %+v", s)
 		}
 	}
 	return nil
+}
+
+// heldThen reads showres -n by the clock of its own head.
+func heldThen(r recording) error {
+	words := strings.Fields(strings.SplitN(string(r.stdout), "\n", 2)[0])
+	at, right, err := date(words[2:], 2026)
+	if err != nil || !right {
+		return fmt.Errorf("the head %v: %w", words, err)
+	}
+	return mauiParses(parseHeld(at), func(list []held) error {
+		for _, h := range list {
+			if h.start < at-grid.Hour || h.end > at+3*grid.Day || h.end-h.start < grid.Minute || !strings.HasPrefix(string(h.node), "node0") {
+				return fmt.Errorf("a reservation was read as %+v", h)
+			}
+		}
+		return nil
+	})(r)
 }
 
 // mauiParses is parses for a command of Maui.

@@ -18,16 +18,14 @@ const gpu = "gpu"
 const maxKinds = 64
 
 // demand is what a job asks for: COUNT[:ppn=N][:gpus=N][:PROPERTY]..., or a node's name for
-// COUNT, joined by +. procs=N, which names no nodes, is N pieces anywhere.
+// COUNT, joined by +. procs=N, which names no nodes, is N pieces
+// anywhere, ncpus=N is one of N processes.
 func (r *record) demand(s *scanner) (grid.Demand, error) {
 	var d grid.Demand
 	spec, _, _ := strings.Cut(r.nodes, "#") // #shared and #excl are of no use
 	if spec == "" {
-		c := grid.Chunk{Count: 1, Processes: 1, Cores: 1}
-		if r.processors > 0 {
-			c.Count = int(r.processors)
-		}
-		d.Chunks = []grid.Chunk{c}
+		n := int(max(r.together, 1))
+		d.Chunks = []grid.Chunk{{Count: int(max(r.anywhere, 1)), Processes: n, Cores: n}}
 	}
 	for spec != "" {
 		var part string

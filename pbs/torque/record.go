@@ -14,7 +14,8 @@ type record struct {
 	letter     string // of its state
 	holds      string
 	nodes      string // what it asks for, as TORQUE keeps it
-	processors int64  // procs or ncpus, where it asks for no nodes
+	anywhere   int64  // procs, where it asks for no nodes: so many pieces
+	together   int64  // ncpus, where it asks for no nodes: on one node
 	memory     int64  // of all of the job
 	perProcess int64
 	places     string // exec_host
@@ -175,8 +176,10 @@ func (s *scanner) asked(r *record, name []byte) error {
 		r.memory, err = memory(text)
 	case "pmem":
 		r.perProcess, err = memory(text)
-	case "procs", "ncpus":
-		r.processors, err = number(text, 0, grid.MaxProcesses)
+	case "procs":
+		r.anywhere, err = number(text, 0, grid.MaxProcesses)
+	case "ncpus":
+		r.together, err = number(text, 0, grid.MaxProcesses)
 	}
 	return s.wrap(name, err)
 }

@@ -4,26 +4,19 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"gbroker/grid"
-	"gbroker/pbs/external"
 )
 
 // ourName begins the names of our reservations in Maui.
 const ourName = "gbroker."
 
-// summary is one row of showres.
-type summary struct {
-	booking      external.Booking
+// size is what a row of showres tells beyond showres -n.
+type size struct {
+	native       string
 	nodes, cores int
 }
-
-// kindsOfReservation are what a row may be; those of jobs are passed over.
-const ofJob = "Job"
-
-var kindsOfReservation = []string{ofJob, "User", "Meta"}
 
 // rowsOf reads a table: a head, a line of column names that begins with first, rows and a line
 // of their number. What rows hold is told to row as words.
@@ -73,51 +66,49 @@ func counted(rows *int, words string) func(line string) (bool, error) {
 	}
 }
 
-// parseReservations reads what showres prints, at the instant at.
-func parseReservations(at grid.Tick) func(call string, text []byte) ([]summary, error) {
-	return func(call string, text []byte) ([]summary, error) {
-		rows := 0
-		list := make([]summary, 0, min(bytes.Count(text, []byte(" User ")), maxJobs))
-		err := rowsOf(call, text, "ReservationID", func(line string) (bool, error) { return line == "Reservations", nil },
-			counted(&rows, "reservations located"), func(words []string) error {
-				rows++
-				s, err := reservation(words, at)
-				if err == nil && s.nodes >= 0 {
-					list = append(list, s)
-				}
-				return err
-			})
-		return list, err
-	}
+// parseSizes reads what showres prints: how many nodes and processors the reservations have that are no job's.
+func parseSizes(call string, text []byte) ([]size, error) {
+	rows := 0
+	list := make([]size, 0, min(bytes.Count(text, []byte(" User ")), maxJobs))
+	head := func(line string) (bool, error) { return line == "Reservations", nil }
+	err := rowsOf(call, text, "ReservationID", head, counted(&rows, "reservations located"), func(words []string) error {
+		rows++
+		s, job, err := sizeOf(words)
+		if err == nil && !job {
+			list = append(list, s)
+		}
+		return err
+	})
+	return list, err
 }
 
-// reservation reads ID TYPE STATE START END DURATION NODES/PROCESSORS and a date; nodes below 0 is that of a job.
-func reservation(words []string, at grid.Tick) (summary, error) {
-	var s summary
-	if len(words) < 8 {
-		return s, fmt.Errorf("a row of %d words", len(words))
+// sizeOf reads ID TYPE STATE START END DURATION NODES/PROCESSORS and a date.
+func sizeOf(words []string) (s size, job bool, err error) {
+	if len(words) < 11 {
+		return s, false, fmt.Errorf("a row of %d words, not 11", len(words))
 	}
-	// N/P may be padded inside: 1/4, 12/ 48
-	count := strings.Join(words[6:len(words)-4], "")
+	count := strings.Join(words[6:len(words)-4], "") // it may be padded inside: 12/ 48
 	nodes, cores, is := strings.Cut(count, "/")
 	n, err1 := number(nodes, 0, maxNodes)
 	p, err2 := number(cores, 0, 1<<40)
 	if err := errors.Join(err1, err2); err != nil || !is {
-		return s, fmt.Errorf("%.40q is not NODES/PROCESSORS: %w", count, err)
+		return s, false, fmt.Errorf("%.40q is not NODES/PROCESSORS: %w", count, err)
 	}
-	if !slices.Contains(kindsOfReservation, words[1]) {
-		return s, fmt.Errorf("a reservation of the unknown type %.40q", words[1])
+	if job, err = isJob(words[1]); job || err != nil {
+		return s, job, err
 	}
-	start, length, err := interval(words[3], words[5], words[len(words)-4:], at)
-	if err != nil {
-		return s, err
+	return size{strings.Clone(words[0]), int(n), int(p)}, false, checkWord(words[0])
+}
+
+// isJob tells the reservations of jobs from others.
+func isJob(kind string) (bool, error) {
+	switch kind {
+	case "Job":
+		return true, nil
+	case "User", "Meta":
+		return false, nil
 	}
-	if words[1] == ofJob {
-		return summary{nodes: -1}, nil
-	}
-	name := strings.Clone(words[0])
-	s = summary{booking: external.Booking{Native: name, ID: ourID(name), Start: start, End: start + length}, nodes: int(n), cores: int(p)}
-	return s, checkWord(name)
+	return false, fmt.Errorf("a reservation of the unknown type %.40q", kind)
 }
 
 // interval is when a row begins, and for how long.
@@ -153,29 +144,42 @@ func checkOurID(id string) error {
 
 // held is one row of showres -n: a reservation on a node.
 type held struct {
-	node   grid.NodeName
-	native string
+	native     string
+	node       grid.NodeName
+	start, end grid.Tick
 }
 
-// parseHeld reads what showres -n prints: the nodes of the reservations that are no job's. (Its
-// column of tasks is 1 for all of them.)
-func parseHeld(call string, text []byte) ([]held, error) {
-	rows := 0
-	list := make([]held, 0, min(bytes.Count(text, []byte(" User ")), maxJobs))
-	head := func(line string) (bool, error) { return strings.HasPrefix(line, "reservations on "), nil }
-	err := rowsOf(call, text, "NodeName", head, counted(&rows, "nodes reserved"), func(words []string) error {
-		rows++
-		if len(words) != 11 {
-			return fmt.Errorf("a row of %d words, not 11", len(words))
-		}
-		if !slices.Contains(kindsOfReservation, words[1]) {
-			return fmt.Errorf("a reservation of the unknown type %.40q", words[1])
-		}
-		if words[1] == ofJob {
-			return nil
-		}
-		list = append(list, held{grid.NodeName(strings.Clone(words[0])), strings.Clone(words[2])})
-		return errors.Join(checkWord(words[0]), checkWord(words[2]))
-	})
-	return list, err
+// parseHeld reads what showres -n prints at an instant: the reservations that are no job's, node by
+// node. (Its column of tasks is 1 for all of them.)
+func parseHeld(at grid.Tick) func(call string, text []byte) ([]held, error) {
+	return func(call string, text []byte) ([]held, error) {
+		rows := 0
+		list := make([]held, 0, min(bytes.Count(text, []byte(" User ")), maxJobs))
+		head := func(line string) (bool, error) { return strings.HasPrefix(line, "reservations on "), nil }
+		err := rowsOf(call, text, "NodeName", head, counted(&rows, "nodes reserved"), func(words []string) error {
+			rows++
+			h, job, err := heldOf(words, at)
+			if err == nil && !job {
+				list = append(list, h)
+			}
+			return err
+		})
+		return list, err
+	}
+}
+
+// heldOf reads NODE TYPE ID JOBSTATE TASKS START DURATION and a date.
+func heldOf(words []string, at grid.Tick) (h held, job bool, err error) {
+	if len(words) != 11 {
+		return h, false, fmt.Errorf("a row of %d words, not 11", len(words))
+	}
+	start, length, err := interval(words[5], words[6], words[7:], at)
+	if err != nil {
+		return h, false, err
+	}
+	if job, err = isJob(words[1]); job || err != nil {
+		return h, job, err
+	}
+	h = held{strings.Clone(words[2]), grid.NodeName(strings.Clone(words[0])), start, start + length}
+	return h, false, errors.Join(checkWord(words[0]), checkWord(words[2]))
 }
