@@ -36,7 +36,7 @@ type rule struct {
 var rules = []rule{
 	// Never called: text for people, other servers, configuration, forms that mislead.
 	never(`^(ls|cat) `),
-	never(`^(qmgr|qselect|qsig|qrerun|qalter|qmove|PBS_CONF_FILE=\S+ qstat -B) ?`),
+	never(`^(qmgr|qselect|qsig|qrerun|qalter|qmove) ?`),
 	never(`^qstat( -(a|s|n1|ans1|H|T|w|x|t|Q|B)| -x -t| -T -w)*( @?[\w.]+)?$`),
 	never(`^qstat (-x )?-f( [0-9.a-z]+)+$`),
 	never(`^qstat -B -f$`),
