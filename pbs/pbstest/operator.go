@@ -42,9 +42,9 @@ func testHolds(t *testing.T, k Kind) {
 		t.Errorf("the held job is %s; it ran: %v", p.Phase, exists(j, "ran"))
 	}
 	for range 2 {
-		err := h.Release(context.Background(), j.ID, j.Control)
+		err := h.Unhold(context.Background(), j.ID, j.Control)
 		if err != nil && s.progress(j).Phase == grid.Waiting { // the second may come after the start
-			t.Fatalf("Release: %v", err)
+			t.Fatalf("Unhold: %v", err)
 		}
 	}
 	if p := s.end(j); p.Cause != grid.ByItself || count(j, "ran") != 1 {
