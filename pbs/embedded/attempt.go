@@ -29,6 +29,9 @@ func (s *System) Submit(_ context.Context, sub grid.Submission) (grid.LocalID, e
 	if taken || s.known[sub.ID] != nil {
 		return local, nil
 	}
+	if err := s.checkBinding(sub); err != nil {
+		return "", fmt.Errorf("submitting %s: %w", sub.ID, err)
+	}
 	if len(s.known) >= s.config.MaxQueue {
 		return "", fmt.Errorf("%w: submitting %s: the queue holds %d jobs already", grid.ErrUnavailable, sub.ID, len(s.known))
 	}
@@ -72,6 +75,7 @@ func (s *System) specify(sub grid.Submission) *supervise.Spec {
 		Arrived: control.Now(), Sequence: s.sequence, Grace: grid.Span(s.config.Grace),
 		Site: s.config.Site.Name, Path: s.config.Path, Base: s.base,
 		Demand: sub.Job.Demand, Queue: sub.Job.Queue, Program: sub.Job.Program,
+		Reservation: sub.Reservation,
 	}
 }
 

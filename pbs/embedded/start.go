@@ -33,9 +33,11 @@ const (
 	fullPause = time.Second
 )
 
-// pass starts the jobs whose turn it is.
-func (s *System) pass(ctx context.Context) {
-	for _, e := range s.choose() {
+// pass starts the jobs whose turn it is, and gives how long it is until the next
+// reservation begins or ends; 0 where there is none.
+func (s *System) pass(ctx context.Context) (next grid.Tick) {
+	chosen, next := s.choose()
+	for _, e := range chosen {
 		child, err := s.launch(e)
 		if err != nil {
 			s.log.Error("a job's supervisor cannot be started", zap.Stringer("attempt", e.spec.ID), zap.Error(err))
@@ -44,22 +46,25 @@ func (s *System) pass(ctx context.Context) {
 		}
 		s.watch(ctx, e, child)
 	}
+	return next
 }
 
 // choose takes out of the queue what starts now.
-func (s *System) choose() []*entry {
+func (s *System) choose() (chosen []*entry, next grid.Tick) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if at := s.expire(); at > 0 {
+		next = max(at-control.Now(), 1)
+	}
 	if len(s.queue) == 0 {
-		return nil
+		return nil, next
 	}
 	now := time.Now()
 	ready := slices.DeleteFunc(slices.Clone(s.queue), func(e *entry) bool { return e.pause.After(now) })
 	placements := plan.Pass(s.snapshot(ready))
 	if len(placements) == 0 {
-		return nil
+		return nil, next
 	}
-	chosen := make([]*entry, 0, len(placements))
 	for _, p := range placements {
 		e := ready[p.Index]
 		e.waiting, e.started = false, grid.InstantOf(now)
@@ -68,6 +73,9 @@ func (s *System) choose() []*entry {
 	}
 	starts := 0
 	for _, e := range slices.Backward(ready) {
+		if e.waiting && s.barred(e) {
+			continue // it gave way to nobody
+		}
 		if e.waiting {
 			e.overtaken += starts
 		} else {
@@ -76,7 +84,7 @@ func (s *System) choose() []*entry {
 	}
 	s.queue = slices.DeleteFunc(s.queue, func(e *entry) bool { return !e.waiting })
 	s.busy = append(s.busy, chosen...)
-	return chosen
+	return chosen, next
 }
 
 // child is a supervisor started by this process.

@@ -3,6 +3,7 @@ package embedded
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,6 +33,7 @@ type System struct {
 
 	mu       sync.Mutex
 	known    map[grid.AttemptID]*entry
+	book     map[string]pbs.Reservation
 	queue    []*entry // waiting, in order
 	busy     []*entry // launching or running, in the order of their start
 	sequence uint64
@@ -71,11 +73,12 @@ func New(config Config) (*System, error) {
 	s := &System{
 		config: config, base: config.baseEnvironment(), jobs: filepath.Join(config.Spool, "jobs"),
 		log: config.Logger, wake: make(chan struct{}, 1), known: make(map[grid.AttemptID]*entry),
+		book: make(map[string]pbs.Reservation),
 	}
 	if err := os.MkdirAll(s.jobs, 0o700); err != nil {
 		return nil, fmt.Errorf("making the spool of the embedded batch system: %w", err)
 	}
-	return s, s.load()
+	return s, errors.Join(s.loadBook(), s.load())
 }
 
 // openErrors opens the log of supervisors; an old one of more than 1 MiB becomes NAME.old.
@@ -102,15 +105,23 @@ func (s *System) Run(ctx context.Context) (err error) {
 	}
 	s.kick()
 	defer s.watches.Wait()
+	alarm := time.NewTimer(0) // a reservation begins or ends
+	defer alarm.Stop()
 	for {
 		select {
 		case <-s.wake:
-			s.pass(ctx)
+		case <-alarm.C:
 		case <-ctx.Done():
 			return nil
 		}
+		if next := s.pass(ctx); next > 0 {
+			alarm.Reset(min(next.Duration(), longestNap))
+		}
 	}
 }
+
+// longestNap is after how long the clock is looked at again, which may have been set.
+const longestNap = time.Minute
 
 // kick asks for a pass; many become one.
 func (s *System) kick() {
@@ -124,6 +135,7 @@ func (s *System) kick() {
 func (s *System) Snapshot(context.Context) (plan.Snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.expire()
 	return s.snapshot(s.queue), nil
 }
 
@@ -151,8 +163,10 @@ func (s *System) snapshot(queue []*entry) plan.Snapshot {
 	for _, e := range queue {
 		shot.Waiting = append(shot.Waiting, plan.Waiting{
 			Job: e.spec.ID.Job, Demand: e.spec.Demand, Queue: e.spec.Queue, Limit: e.spec.Limit, Overtaken: e.overtaken,
+			Held: s.barred(e),
 		})
 	}
+	shot.Reservations = s.kept()
 	return shot
 }
 
@@ -161,6 +175,20 @@ func (s *System) enqueue(e *entry) {
 	e.waiting, e.shares, e.spec.Shares = true, nil, nil
 	at, _ := slices.BinarySearchFunc(s.queue, e, (*entry).rank)
 	s.queue = slices.Insert(s.queue, at, e)
+}
+
+// leave ends the reservation of a job that has ended in it; s.mu is held. One whose
+// attempt was withdrawn may be tried again.
+func (s *System) leave(e *entry) {
+	if e.waiting || e.spec.Reservation == "" {
+		return
+	}
+	if _, ended, err := control.ReadEnd(e.spec.Control, e.spec.ID); !ended || err != nil {
+		return
+	}
+	if err := s.strike(e.spec.Reservation); err != nil {
+		s.log.Warn("the reservation of a job that has ended stays until its end", zap.Stringer("attempt", e.spec.ID), zap.Error(err))
+	}
 }
 
 // drop forgets an attempt whose control directory now says all.
@@ -173,6 +201,7 @@ func (s *System) drop(at grid.AttemptID) {
 		s.queue = slices.DeleteFunc(s.queue, is)
 		s.busy = slices.DeleteFunc(s.busy, is)
 		s.unspool(at)
+		s.leave(e)
 	}
 	s.mu.Unlock()
 	if e != nil {

@@ -35,6 +35,7 @@ func testHolds(t *testing.T, k Kind) {
 		t.Error("the plan starts a held job")
 	}
 	s.restart()
+	h = s.System.(pbs.Holder)
 	s.release(holder)
 	s.end(plain)
 	s.until("all cores are free", func() bool { return len(s.snapshot().Running) == 0 })

@@ -93,7 +93,7 @@ func testReservedForOneJob(t *testing.T, k Kind) {
 	j := s.submit(s.bound(r, 2, untilGo))
 	long := s.submit(s.wholly(s.shell("exit 0"))) // an hour on all nodes: it would run into it
 	beside := s.shell("exit 0")
-	beside.Job.Demand = s.whole(len(s.nodes) - 2)
+	beside.Job.Demand, beside.Limit = s.whole(len(s.nodes)-2), minute // so that it delays nobody
 	s.end(s.submit(beside))
 	s.awaitFile(j, "up")
 	p := s.await(j, grid.Started)

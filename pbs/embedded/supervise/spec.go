@@ -27,6 +27,8 @@ import (
 //	property=NAME      a list
 //	exclusive=1        left out where false
 //	queue=NAME         left out where there is none
+//	reservation=NAME   left out where there is none
+//	held=1             left out where false
 type Spec struct {
 	ID            grid.AttemptID
 	Name          string
@@ -42,6 +44,8 @@ type Spec struct {
 	Demand        grid.Demand
 	Queue         grid.QueueName
 	Program       grid.Program
+	Reservation   string  // it starts in this one and nowhere else
+	Held          bool    // it waits until that is ended
 	Shares        []Share // where it runs; empty while it waits
 }
 
@@ -89,6 +93,12 @@ func (s *Spec) Encode() ([]byte, error) {
 	}
 	if s.Queue != "" {
 		w.text("queue", string(s.Queue))
+	}
+	if s.Reservation != "" {
+		w.text("reservation", s.Reservation)
+	}
+	if s.Held {
+		w.number("held", 1)
 	}
 	w.program(&s.Program)
 	for _, h := range s.Shares {
@@ -207,7 +217,7 @@ func newDecoder(s *Spec) *decoder {
 		Spec: s,
 		texts: map[string]*string{
 			"name": &s.Name, "work": &s.Work, "control": &s.Control, "path": &s.Path,
-			"job": (*string)(&s.ID.Job), "site": (*string)(&s.Site), "queue": (*string)(&s.Queue),
+			"job": (*string)(&s.ID.Job), "site": (*string)(&s.Site), "queue": (*string)(&s.Queue), "reservation": &s.Reservation,
 			"architecture": &s.Demand.Architecture, "system": &s.Demand.System,
 			"executable": &p.Executable, "input": &p.Input, "output": &p.Output, "error": &p.Error,
 			"directory": &p.Directory, "parallel": &p.Parallel,
@@ -267,6 +277,10 @@ func (d *decoder) setNumber(key, value string) error {
 		return nil
 	}
 	switch key {
+	case "held":
+		if d.Held = n == 1; n > 1 {
+			return fmt.Errorf("%d is not 0 or 1", n)
+		}
 	case "sequence":
 		d.Sequence = uint64(n)
 	case "memory-limit":
