@@ -19,16 +19,35 @@
 //	api: HOST:PORT               HTTP on a loopback address; left out: no TCP
 //	socket: PATH                 the unix socket of the users; at most 107 bytes as an absolute path
 //	data: FOLDER
+//	sandboxes: FOLDER            of the jobs; left out: jobs in the data folder. On a shared file
+//	                             system where jobs run on other nodes; the data folder stays on a local disk
 //	speed: NUMBER                above 0, at most 1000; 1 is the reference machine
 //	batch:
-//	  system: embedded
+//	  system: embedded|slurm|torque|openpbs
+//	  policy: POLICY             fcfs, firstfit[:N], easy[:K[:ORDER]], easysjbf, cons-rebuild or
+//	                             cons-compress; left out: easy, or what the system says of itself. See [plan.ParsePolicy]
+//
+//	                             of the embedded system; the others tell it themselves:
 //	  nodes: NUMBER              of equal nodes, called SITE-1, SITE-2, …
 //	  cores: NUMBER              on each of them
 //	  memory: SIZE               on each of them; left out: not declared, and not counted
 //	  nodes: [NODE, …]           instead of these three, where nodes differ
-//	  policy: POLICY             fcfs, firstfit[:N], easy[:K[:ORDER]], easysjbf, cons-rebuild or
-//	                             cons-compress; left out: easy. See [plan.ParsePolicy]
 //	  queues: [QUEUE, …]         left out: one queue without a name
+//
+//	                             of slurm, torque and openpbs:
+//	  commands: FOLDER           where its commands are; left out: PATH
+//	  environment: {NAME: VALUE} of its commands, besides LC_ALL, TZ, PATH and HOME
+//	  refresh: SPAN              how often it is polled if nothing happens; left out: 10s
+//	  command_limit: SPAN        after which a command is killed; left out: 30s
+//	  queue: LABEL               of jobs that name none; left out: its default
+//	  account: LABEL             that is charged; left out: the user's default
+//	  nodes_see_jobs: true|false whether the nodes see the folder of the jobs; left out: true
+//	  users: USERS               left out: all jobs run under the daemon's own account
+//	  as: sudo|root              how other accounts are taken on; left out: root if the daemon is
+//	  maui: true|false|FOLDER    (torque) its scheduler is Maui, and where the commands of that are; left out: false
+//	  maui_as: ACCOUNT           (torque) an administrator of Maui; left out: the daemon's own account is one
+//	  sched_config: FILE         (openpbs) of its scheduler, if it can be read here
+//	  resources: {LABEL: LABEL}  (openpbs) its name of a resource by ours; left out: gpu is ngpus
 //	neighbours: FILE
 //	administrators: [USER, …]
 //	retention: {days: NUMBER, bytes: SIZE}
@@ -40,6 +59,13 @@
 //	log: {level: debug|info|warn|error}
 //	architecture: WORD           in JSDL's words; left out: this machine's
 //	operating_system: WORD
+//
+// USERS says under which account a user's jobs run. The users of a neighbour are those of
+// the same name here only where neighbours.yaml says same_users; no job runs as root:
+//
+//	same: true|false             under the account of the user's name; left out: false
+//	map: {USER: ACCOUNT, …}      comes before; USER@SITE is a user of a neighbour, by its name here
+//	otherwise: ACCOUNT|refuse    all others; left out: refuse
 //
 // A NODE is one machine, and a QUEUE the NAME of one that has all nodes, or a
 // partition (the nodes of two may overlap):
@@ -85,6 +111,7 @@ import (
 	"net"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -139,6 +166,9 @@ type Config struct {
 	// Data is the folder of journal and sandboxes. It must be on a local disk, and
 	// large enough for the files of all jobs that wait, run or are retained.
 	Data string
+	// Sandboxes is the folder of the jobs' own; "" is jobs in Data. Where jobs run on
+	// other machines it must be on a file system that these share, under the same path.
+	Sandboxes string
 	// Speed is how fast a core is beside the reference machine's. Too high a value
 	// draws jobs here that would end sooner elsewhere.
 	Speed float64
@@ -169,7 +199,7 @@ type Config struct {
 
 // BatchConfig is the local batch system.
 type BatchConfig struct {
-	// System is embedded: jobs run on this machine under the daemon's user.
+	// System is Embedded, where jobs run on this machine under the daemon's user, or one of External.
 	System string
 	// Nodes and Cores (of each) are declared, and may exceed the real ones: jobs then share them.
 	Nodes, Cores int
@@ -178,13 +208,16 @@ type BatchConfig struct {
 	Memory int64
 	// Policy decides which waiting job starts. Strict ones (fcfs) leave nodes idle,
 	// reckless ones (firstfit) let large jobs wait for long.
+	// That of an external system is its own; one that is written here (Ruled) is believed instead.
 	Policy plan.Policy
+	Ruled  bool
 	// List are nodes that differ; nil where there are Nodes equal ones.
 	List   []plan.Node
 	Queues []QueueConfig
 	// Refresh is how often the batch system is looked at if nothing happens. Shorter knows
 	// sooner of what others do there, and asks its controller more.
-	Refresh time.Duration
+	Refresh  time.Duration
+	External ExternalConfig
 }
 
 // RetentionConfig is how long ended jobs and their files are kept: a job goes when
@@ -225,7 +258,7 @@ func Default(dir string) Config {
 		Socket:           filepath.Join(dir, SocketName),
 		Data:             filepath.Join(dir, dataName),
 		Speed:            1,
-		Batch:            BatchConfig{System: "embedded", Nodes: 1, Cores: runtime.NumCPU(), Policy: plan.Policy{Kind: plan.EASY, Reservations: 1}, Refresh: 10 * time.Second},
+		Batch:            defaultBatch(),
 		Neighbours:       filepath.Join(dir, NeighboursName),
 		Retention:        RetentionConfig{Days: 30, Bytes: 50 << 30},
 		DefaultWalltime:  time.Hour,
@@ -241,8 +274,23 @@ func Default(dir string) Config {
 	}
 }
 
+func defaultBatch() BatchConfig {
+	return BatchConfig{
+		System: Embedded, Nodes: 1, Cores: runtime.NumCPU(), Policy: plan.Policy{Kind: plan.EASY, Reservations: 1},
+		Refresh: 10 * time.Second, External: ExternalConfig{CommandLimit: 30 * time.Second},
+	}
+}
+
 // Dir is the site's folder.
 func (c Config) Dir() string { return filepath.Dir(c.File) }
+
+// JobsFolder is where the folders of the jobs are.
+func (c Config) JobsFolder() string {
+	if c.Sandboxes != "" {
+		return c.Sandboxes
+	}
+	return filepath.Join(c.Data, "jobs")
+}
 
 // IdentityFile holds the private key.
 func (c Config) IdentityFile() string { return filepath.Join(c.Dir(), identityName) }
@@ -344,11 +392,13 @@ func configFields(d *document, c *Config) []field {
 			return socketPath(c.Dir(), s)
 		})},
 		{name: "data", aka: "datadir data_dir folder", read: word("data", &c.Data, c.path)},
+		{name: "sandboxes", aka: "jobs scratch", read: word("sandboxes", &c.Sandboxes, c.path)},
 		{name: "speed", read: func(n ast.Node) { parsed(d, n, "speed", &c.Speed, readSpeed) }},
 		{name: "batch", aka: "cluster", read: func(n ast.Node) {
 			b := &c.Batch
 			d.fields(n, "batch", batchFields(d, c))
 			switch total := c.Processes(); {
+			case b.System != Embedded:
 			case total <= grid.MaxProcesses:
 			case b.List == nil:
 				d.note(n, "batch: %d nodes of %d cores are more than %d: declare fewer", b.Nodes, b.Cores, grid.MaxProcesses)
@@ -387,8 +437,7 @@ func batchFields(d *document, c *Config) []field {
 			}
 		})
 	}
-	return []field{
-		{name: "system", aka: "type", read: func(n ast.Node) { parsed(d, n, "batch.system", &b.System, oneOf("embedded")) }},
+	declared := []field{
 		{name: "nodes", aka: "hosts", read: func(n ast.Node) { d.nodes(n, b) }},
 		{name: "cores", aka: "cpus processors slots", read: func(n ast.Node) {
 			parsed(d, n, "batch.cores", &b.Cores, within(1, maxCores, strconv.Itoa, wholeNumber))
@@ -398,11 +447,20 @@ func batchFields(d *document, c *Config) []field {
 			parsed(d, n, "batch.memory", &b.Memory, readMemory)
 			equal("batch.memory", n)
 		}},
+		{name: "queues", aka: "partitions", list: true, read: func(n ast.Node) { d.queues(n, b, c) }},
+	}
+	for i, f := range declared {
+		declared[i] = d.of(c, []string{Embedded}, "this batch system tells its nodes and queues itself: remove this", f)
+	}
+	return slices.Concat([]field{
+		{name: "system", aka: "type", read: func(n ast.Node) {
+			parsed(d, n, "batch.system", &b.System, oneOf(slices.Concat([]string{Embedded}, External)...))
+		}},
 		{name: "policy", aka: "scheduler backfill", read: func(n ast.Node) {
 			parsed(d, n, "batch.policy", &b.Policy, plan.ParsePolicy)
+			b.Ruled = true
 		}},
-		{name: "queues", aka: "queue partitions", list: true, read: func(n ast.Node) { d.queues(n, b, c) }},
-	}
+	}, declared, externalFields(d, c))
 }
 
 func retentionFields(d *document, r *RetentionConfig) []field {

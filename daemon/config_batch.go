@@ -20,9 +20,12 @@ type QueueConfig struct {
 	Limit time.Duration
 }
 
-// Nodes are the nodes of the batch system: those of the list, or equal ones called
-// SITE-1, SITE-2, ….
+// Nodes are the nodes of the embedded batch system: those of the list, or equal ones
+// called SITE-1, SITE-2, …. Other systems tell theirs.
 func (c Config) Nodes() []plan.Node {
+	if c.Batch.System != Embedded {
+		return nil
+	}
 	if c.Batch.List != nil {
 		return c.Batch.List
 	}

@@ -46,7 +46,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: a\nspeed: 0\n", at + "2:8: speed: 0 is out of range: write a number above 0, at most 1000, where 1 is the reference machine"},
 		{"site: a\nspeed: fast\n", at + `2:8: speed: "fast" is no number: write it like 1.5`},
 		{"site: a\nspeed: .nan\n", at + "2:8: speed is the number .nan: write a text"},
-		{"site: a\nbatch: {system: pbs}\n", at + `2:17: batch.system: "pbs" is not known: write embedded`},
+		{"site: a\nbatch: {system: pbs}\n", at + `2:17: batch.system: "pbs" is not known: write one of embedded, slurm, torque, openpbs`},
 		{"site: a\nbatch:\n  nodes: 0\n  cores: x\n", at + "3:10: batch.nodes: 0 is out of range: write 1 to 65536\n" + at + `4:10: batch.cores: "x" is no whole number: write it like 4`},
 		{"site: a\nbatch: {cores: 65536, nodes: 65536}\n", at + "2:9: batch: 65536 nodes of 65536 cores are more than 1048576: declare fewer"},
 		{"site: a\nbatch: {memory: 64G}\n", at + `2:17: batch.memory: "64G" has no unit of bytes: write it like 64GiB, 500MB or 1000000 (here 64GiB or 64GB)`},
@@ -95,7 +95,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: a\nbatch:\n\tnodes: 1\n", at + "3:1: this is no YAML: found character '\t' that cannot start any token"},
 		{"site: \"\xff\"\nspeed: x\nbogus_field_here: 1\n", at + "1:7: site: the name \"\ufffd\" has 'ï' at position 1: use a-z 0-9 - _, first a letter or digit\n" +
 			at + "2:8: speed: \"x\" is no number: write it like 1.5\n" +
-			at + `3:1: unknown field "bogus_field_here": the fields here are site, listen, api, socket, data, speed, batch, neighbours, administrators, retention, default_walltime, estimate_deadline, forget_after, reevaluation, netmon, log, architecture, operating_system`},
+			at + `3:1: unknown field "bogus_field_here": the fields here are site, listen, api, socket, data, sandboxes, speed, batch, neighbours, administrators, retention, default_walltime, estimate_deadline, forget_after, reevaluation, netmon, log, architecture, operating_system`},
 	} {
 		cfg := Default("/site")
 		if got := parseConfig(&cfg, "gbroker.yaml", []byte(c.text)).Error(); got != c.want {
@@ -129,7 +129,7 @@ operating_system: Solaris
 	want := Default("/site")
 	want.Site, want.API, want.Socket, want.Data, want.Speed = "xeon80", "[::1]:4080", "/run/g.sock", "/data", 1.5
 	want.Listen = []string{"/ip4/10.0.0.1/tcp/4010", "/ip6/::1/tcp/0"}
-	want.Batch = BatchConfig{System: "embedded", Nodes: 10, Cores: 8, Memory: 64 << 30, Policy: plan.Policy{Kind: plan.EASY, Reservations: 2, Order: plan.ShortestFirst}, Queues: []QueueConfig{{Name: "short"}, {Name: "2"}}, Refresh: 10 * time.Second}
+	want.Batch = BatchConfig{System: "embedded", Nodes: 10, Cores: 8, Memory: 64 << 30, Policy: plan.Policy{Kind: plan.EASY, Reservations: 2, Order: plan.ShortestFirst}, Ruled: true, Queues: []QueueConfig{{Name: "short"}, {Name: "2"}}, Refresh: 10 * time.Second, External: want.Batch.External}
 	want.Administrators = []string{"root", "anna"}
 	want.Retention = RetentionConfig{Days: 7, Bytes: 1_500_000_000}
 	want.DefaultWalltime = 36 * time.Hour

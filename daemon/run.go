@@ -23,7 +23,6 @@ import (
 	"gbroker/netmon"
 	"gbroker/overlay"
 	"gbroker/pbs"
-	"gbroker/pbs/embedded"
 	"gbroker/stage"
 	"gbroker/store"
 	"gbroker/wire"
@@ -97,7 +96,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 		return nil, err
 	}
 	if s.stager, err = stage.New(stage.Config{
-		Root: filepath.Join(cfg.Data, "jobs"), Dialer: s.overlay, Authorize: s.authorize,
+		Root: cfg.JobsFolder(), Dialer: s.overlay, Authorize: s.authorize,
 		Reserve: broker.Reserve, Logger: log.Named("stage"),
 	}); err != nil {
 		return nil, err
@@ -105,7 +104,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 	if s.monitor, err = netmon.New(s.netmonConfig()); err != nil {
 		return nil, err
 	}
-	if s.batch, err = embedded.New(s.batchConfig()); err != nil {
+	if s.batch, err = cfg.system(s.ours()); err != nil {
 		return nil, err
 	}
 	s.broker = broker.NewBroker(s.brokerConfig(key), cfg.Members, broker.Ports{
@@ -214,11 +213,11 @@ func (s *site) netmonConfig() netmon.Config {
 	}
 }
 
-func (s *site) batchConfig() embedded.Config {
-	return embedded.Config{
-		Site: s.facts, Nodes: s.cfg.Nodes(), Queues: s.cfg.Queues(), Policy: s.cfg.Batch.Policy, Spool: filepath.Join(s.cfg.Data, "batch"),
+func (s *site) ours() ours {
+	return ours{
+		Site: s.facts, Spool: filepath.Join(s.cfg.Data, "batch"),
 		Changed: func(id grid.AttemptID) { s.broker.Changed(s.ctx, id) },
-		Logger:  s.log.Named("batch"),
+		Log:     s.log.Named("batch"),
 	}
 }
 
@@ -234,7 +233,7 @@ func (s *site) brokerConfig(key overlay.Key) broker.Config {
 		Verify: overlay.Verify,
 		Self:   s.self, Site: s.facts, Seed: s.boot,
 		Boot:        s.boot,
-		Grace:       10 * grid.Second, // the embedded system's listing is its own memory: nothing hides for long
+		Grace:       s.cfg.grace(),
 		AskDeadline: grid.Span(s.cfg.EstimateDeadline), AutoForget: grid.Span(s.cfg.ForgetAfter),
 		// a refused pair is blocked for one interval
 		Delta: grid.Span(s.cfg.Reevaluation.Interval), Block: grid.Span(s.cfg.Reevaluation.Interval), Settle: grid.Span(s.cfg.Reevaluation.Settle),
