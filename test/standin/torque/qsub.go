@@ -48,7 +48,7 @@ func qsub(s *batch.System, c *batch.Call) batch.Answer {
 	if fail != nil {
 		return *fail
 	}
-	more, _, bad := batch.Options(directives(script), qsubOptions, "")
+	more, _, bad := batch.Options(directives(script, batch.Get(opts, "C")), qsubOptions, "")
 	if bad != "" {
 		return batch.Fail(2, "qsub: invalid option -- '%s'\n[exiting]\n\n%s", bad, qsubUsage)
 	}
@@ -84,13 +84,16 @@ func script(c *batch.Call, rest []string) ([]byte, string, *batch.Answer) {
 	return nil, "", &fail
 }
 
-// directives are the #PBS lines before the first command.
-func directives(script []byte) []string {
+// directives are the lines before the first command that begin with a prefix: #PBS, or what -C says.
+func directives(script []byte, prefix string) []string {
+	if prefix == "" {
+		prefix = "#PBS"
+	}
 	var out []string
 	for _, line := range strings.Split(string(script), "\n") {
 		switch {
-		case strings.HasPrefix(line, "#PBS"):
-			out = append(out, strings.Fields(strings.SplitN(line[4:], " #", 2)[0])...)
+		case strings.HasPrefix(line, prefix):
+			out = append(out, strings.Fields(strings.SplitN(line[len(prefix):], " #", 2)[0])...)
 		case strings.TrimSpace(line) != "" && line[0] != '#':
 			return out
 		}
@@ -135,7 +138,7 @@ func (o *order) option(s *batch.System, c *batch.Call, opt batch.Option) *batch.
 			return illegal("m")
 		}
 		j.Mail = v
-	case "M", "f":
+	case "M", "f", "C": // C has been read: see directives
 	case "N":
 		if v == "" || strings.ContainsAny(v, " \t\n") || len(v) > 4095 {
 			return illegal("N")
