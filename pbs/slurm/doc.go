@@ -1,0 +1,93 @@
+// Package slurm speaks to Slurm by its commands: sbatch, squeue, sinfo, scontrol, scancel.
+// It was made by and tested with Slurm 22.05. The JSON of 23.02 and later has another
+// shape: it is refused by name, and not guessed at.
+//
+// # What is asked
+//
+//	scontrol show config                  clock, version, policy, how memory is counted
+//	sinfo --json                          nodes
+//	squeue --json                         jobs of all users, also those that ended less than MinJobAge ago
+//	scontrol --oneliner show partition    queues
+//	scontrol --oneliner show reservation  reservations
+//	scontrol --oneliner show job ID       one job, afresh
+//	scontrol ping                         before anything else, after a command that found no controller:
+//	                                      it answers in 13 ms, where all others hang for 9 to 18 s
+//
+// Where the controller is down, squeue --json ends with 0 and an empty list; its "errors" are
+// looked at first. An error, or output that is not exactly of the known form, means that
+// nothing is known. Limits are in hostlist.go. A record of JSON is open by nature: members that
+// are not used are skipped; states, flags and reasons that are not known are errors, but for
+// reasons why a job waits, which are for people. Text of scontrol is not quoted: a record in
+// which a used key comes twice is refused, as a job's name or path may imitate one.
+//
+// # What waits, runs and has ended
+//
+// A pending job that the scheduler passes over (a hold, a begin time, a dependency) is held;
+// JobHeldUser is our hold. Waiting jobs are in the order of their priority, then of their age.
+// Tasks of an array that wait are one job, as squeue shows them. Start and end of a pending job
+// are Slurm's plans, and are not taken.
+//
+// Evidence that a job has never started: it is PENDING, or CANCELLED without run time, and
+// it has no nodes, and Restarts is 0.
+//
+// FAILED with the signal 53 stands for a script that could not be launched. A cancelled job
+// passes through COMPLETING, which counts as running. What a job used is not known (it would
+// need accounting), but for its run time. After MinJobAge nothing is known of it.
+//
+// # Cores and memory
+//
+// A core is what Slurm calls a CPU: with hyper-threads, a thread. Memory is counted where
+// SelectTypeParameters has MEMORY; else a job's is only compared with the node's. There,
+// without DefMemPerCPU, a job that names no memory gets all of a node: set it.
+//
+// # How a job is submitted
+//
+// A demand is pieces of one size; chunks of different sizes are grid.ErrInvalid. Sequential
+// jobs get a task for each piece with all of its cores, parallel ones a task for each
+// process, so that srun starts them, and the cores of a piece must be a multiple of its
+// processes. Pieces may share nodes, unless they are of several tasks or want generic
+// resources. Properties are features; resources such as gpu:a100 are generic resources.
+// The architecture and the system cannot be asked for: in a cluster of several give each a
+// feature.
+//
+// The limit is rounded up to minutes; Slurm notices up to half a minute later that it has passed.
+// It sends TERM to all processes of the job, and KillWait later KILL. More nodes than there
+// are, or a longer limit than the partition's, are accepted and wait for ever, unless
+// EnforcePartLimits=ALL is set: set it.
+//
+// --export=HOME,PATH: with NONE slurmd would log the user in and take the environment from there.
+// It also becomes the default of srun inside of the job, which therefore needs --export=ALL.
+//
+// # MPI
+//
+// "srun --mpi=pmi2 --export=ALL" and mpirun.mpich start the processes of a parallel job with
+// MPICH. Open MPI needs a Slurm that was built with PMIx.
+//
+// # Policy
+//
+// sched/backfill gives each waiting job that it looks at the earliest start that delays none
+// before it, anew in each pass: that is the planner's cons-rebuild. With a bf_max_job_test
+// below 100 only so many are looked at: easy:N. sched/builtin is fcfs. The order is the
+// priority that Slurm itself has computed, whatever PriorityType is.
+//
+// # Reservations
+//
+// Only root and SlurmUser make them. A daemon that is neither needs, in sudoers,
+//
+//	gbroker ALL=(slurm) NOPASSWD:SETENV: /usr/bin/scontrol
+//
+// and slurm as its operator. They are of named nodes for one user, called gbroker_ID, and
+// release themselves after five minutes without a job (PURGE_COMP). Slurm refuses one that
+// overlaps another; it accepts nodes that are down, which is refused here, and cuts a
+// NodeCnt, which is never used; each is read back. A job's limit must end before its
+// reservation does, else the job waits for ever, and one that still runs at the end is killed
+// (ResvOverRun). A reservation with jobs cannot be deleted: it is made to go with the last of
+// them. One that has begun cannot change its start.
+//
+// # What to set in slurm.conf
+//
+//	EnforcePartLimits=ALL      what can never start is refused at once
+//	MinJobAge=300              or more: how jobs ended is read from the listing in that time
+//	DefMemPerCPU=...           where memory is counted
+//	PrivateData                must not have jobs, nodes, partitions or reservations for the daemon's account
+package slurm

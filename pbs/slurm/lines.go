@@ -1,0 +1,123 @@
+package slurm
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"gbroker/grid"
+)
+
+// line is one record of scontrol -o show: words KEY=VALUE in an order that Slurm fixes.
+// Values are not quoted: those that users write may hold spaces, and whatever looks like
+// further words. So each key that is used is looked for with the key that follows it, and
+// a record in which one comes twice is not believed.
+type line string
+
+// value is the value of a key. Where the value is free text, until names the keys of which
+// one must follow it; else it ends with the next space.
+func (l line) value(key string, until ...string) (string, error) {
+	text := " " + string(l) + " "
+	before, rest, there := strings.Cut(text, " "+key+"=")
+	_ = before
+	if !there {
+		return "", fmt.Errorf("%s= is missing", key)
+	}
+	if strings.Contains(rest, " "+key+"=") {
+		return "", fmt.Errorf("%s= comes twice: a name or a path may imitate it", key)
+	}
+	if len(until) == 0 {
+		value, _, _ := strings.Cut(rest, " ")
+		return unset(value), nil
+	}
+	end := -1
+	for _, next := range until {
+		if at := strings.Index(rest, " "+next+"="); at >= 0 && (end < 0 || at < end) {
+			end = at
+		}
+	}
+	if end < 0 {
+		return "", fmt.Errorf("%s= is not followed by any of %s", key, strings.Join(until, ", "))
+	}
+	return unset(rest[:end]), nil
+}
+
+func unset(value string) string {
+	if value == "(null)" || value == "N/A" {
+		return ""
+	}
+	return value
+}
+
+// values reads several keys at once.
+func (l line) values(keys ...string) (map[string]string, error) {
+	out := make(map[string]string, len(keys))
+	for _, key := range keys {
+		value, err := l.value(key)
+		if err != nil {
+			return nil, err
+		}
+		out[key] = value
+	}
+	return out, nil
+}
+
+// eachLine calls one for each record of an output; nothing is said of an empty one.
+func eachLine(text []byte, limit int, one func(line) error) error {
+	n := 0
+	for raw := range bytes.SplitSeq(text, []byte("\n")) {
+		if raw = bytes.TrimSpace(raw); len(raw) == 0 {
+			continue
+		}
+		if n++; n > limit {
+			return fmt.Errorf("line %d: %w", n, errTooMany)
+		}
+		if len(raw) > 1<<20 {
+			return fmt.Errorf("line %d has %d characters", n, len(raw))
+		}
+		if err := one(line(raw)); err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// instant reads a time as commands print it under TZ=UTC; 0 is none, or not known.
+func instant(text string) (grid.Tick, error) {
+	switch text {
+	case "", "Unknown", "None", "n/a":
+		return 0, nil
+	}
+	t, err := time.Parse("2006-01-02T15:04:05", text)
+	if err != nil || t.Year() < 1970 || t.Year() > 9999 {
+		return 0, fmt.Errorf("%.40q is no time", text)
+	}
+	return grid.InstantOf(t), nil
+}
+
+func printInstant(t grid.Tick) string { return t.Time().Format("2006-01-02T15:04:05") }
+
+// span reads DAYS-HH:MM:SS, HH:MM:SS or UNLIMITED, which is 0.
+func span(text string) (grid.Tick, error) {
+	if text == "UNLIMITED" || text == "NONE" || text == "" {
+		return 0, nil
+	}
+	days, clock, long := strings.Cut(text, "-")
+	if !long {
+		days, clock = "0", text
+	}
+	parts := strings.Split(clock, ":")
+	if len(parts) != 3 {
+		return 0, fmt.Errorf("%.40q is no span of time", text)
+	}
+	var total grid.Tick
+	for i, part := range append([]string{days}, parts...) {
+		n, err := number(part)
+		if err != nil {
+			return 0, fmt.Errorf("%.40q is no span of time: %w", text, err)
+		}
+		total += grid.Tick(n) * [...]grid.Tick{grid.Day, grid.Hour, grid.Minute, grid.Second}[i]
+	}
+	return total, nil
+}
