@@ -94,3 +94,17 @@ func (s *System) FullID(text string) (string, bool) {
 	}
 	return number + "." + host, true
 }
+
+// Directives are the options of a script's comments that begin with a prefix, up to its first command.
+func Directives(script []byte, prefix string) []string {
+	var out []string
+	for _, line := range strings.Split(string(script), "\n") {
+		switch {
+		case strings.HasPrefix(line, prefix):
+			out = append(out, strings.Fields(line[len(prefix):])...)
+		case strings.TrimSpace(line) != "" && line[0] != '#':
+			return out
+		}
+	}
+	return out
+}

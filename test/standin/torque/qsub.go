@@ -48,7 +48,11 @@ func qsub(s *batch.System, c *batch.Call) batch.Answer {
 	if fail != nil {
 		return *fail
 	}
-	more, _, bad := batch.Options(directives(script, batch.Get(opts, "C")), qsubOptions, "")
+	prefix := "#PBS"
+	if v := batch.Get(opts, "C"); v != "" {
+		prefix = v
+	}
+	more, _, bad := batch.Options(batch.Directives(script, prefix), qsubOptions, "")
 	if bad != "" {
 		return batch.Fail(2, "qsub: invalid option -- '%s'\n[exiting]\n\n%s", bad, qsubUsage)
 	}
@@ -82,23 +86,6 @@ func script(c *batch.Call, rest []string) ([]byte, string, *batch.Answer) {
 		fail = batch.Fail(1, "qsub:  file must be an ascii script\n")
 	}
 	return nil, "", &fail
-}
-
-// directives are the lines before the first command that begin with a prefix: #PBS, or what -C says.
-func directives(script []byte, prefix string) []string {
-	if prefix == "" {
-		prefix = "#PBS"
-	}
-	var out []string
-	for _, line := range strings.Split(string(script), "\n") {
-		switch {
-		case strings.HasPrefix(line, prefix):
-			out = append(out, strings.Fields(strings.SplitN(line[len(prefix):], " #", 2)[0])...)
-		case strings.TrimSpace(line) != "" && line[0] != '#':
-			return out
-		}
-	}
-	return out
 }
 
 func illegal(letter string) *batch.Answer {
@@ -138,7 +125,7 @@ func (o *order) option(s *batch.System, c *batch.Call, opt batch.Option) *batch.
 			return illegal("m")
 		}
 		j.Mail = v
-	case "M", "f", "C": // C has been read: see directives
+	case "M", "f", "C": // C has been read: see Directives
 	case "N":
 		if v == "" || strings.ContainsAny(v, " \t\n") || len(v) > 4095 {
 			return illegal("N")
@@ -205,6 +192,7 @@ func (o *order) attributes(s *batch.System, v string) *batch.Answer {
 				if id, ok := strings.CutPrefix(f, "FLAGS:ADVRES:"); ok {
 					j.Booking = id
 				}
+				j.Exclusive = j.Exclusive || f == "NACCESSPOLICY:SINGLEJOB"
 			}
 		case name == "umask" || name == "group_list":
 		case name == "depend":
