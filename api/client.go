@@ -243,6 +243,11 @@ func (c *Client) Resume(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, "/v1/resume", nil, nil, c.config.Answer)
 }
 
+// Batch is what the batch system of the broker holds now.
+func (c *Client) Batch(ctx context.Context) (Batch, error) {
+	return do[Batch](ctx, c, http.MethodGet, "/v1/batch")
+}
+
 // Notify tells that something has changed in the batch system.
 func (c *Client) Notify(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, "/v1/notify", nil, nil, c.config.Answer)

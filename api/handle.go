@@ -43,6 +43,7 @@ func (s *Server) routes() http.Handler {
 		"POST /v1/undrain":                    s.drain(false),
 		"POST /v1/forget":                     s.forget,
 		"POST /v1/resume":                     s.resume,
+		"GET /v1/batch":                       s.batch,
 		"POST /v1/notify":                     s.notify,
 		"GET /v1/site":                        s.self,
 	} {

@@ -12,4 +12,7 @@ func TestNotify(t *testing.T) {
 	if err := c.Notify(t.Context()); err != nil || service.Notified() != 1 {
 		t.Errorf("%v, notified %d times", err, service.Notified())
 	}
+	if b, err := c.Batch(t.Context()); err != nil || len(b.Nodes) != 1 || b.Nodes[0].Cores != 16 {
+		t.Errorf("%+v, %v", b, err)
+	}
 }

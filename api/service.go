@@ -87,6 +87,8 @@ type Service interface {
 	Forget(ctx context.Context, who Identity, f Forgetting) (Forgotten, error)
 	// Resume lets a broker go on that has stopped until an administrator decides.
 	Resume(ctx context.Context, who Identity) error
+	// Batch is what the local batch system holds now.
+	Batch(ctx context.Context, who Identity) (Batch, error)
 	// Notify tells that something has changed in the batch system: it is looked at now.
 	Notify(ctx context.Context, who Identity) error
 	// Handoffs lists the jobs that are on their way to or from a neighbour.
