@@ -83,36 +83,45 @@ func (s *site) bound(r pbs.Reservation, nodes int, script string) grid.Submissio
 	return j
 }
 
-// Rules 1, 3, 5: the job that a reservation is for starts on its nodes, at its start; jobs
-// of ours that are not bound to it stay out; when its job has ended it is released.
+// Rules 1 and 5: the job that a reservation is for starts on its nodes, at its start; jobs
+// of ours that are not bound to it stay out of all of it, also of nodes that its job leaves
+// free; when its job has ended it is released.
 func testReservedForOneJob(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.reserver()
 	r := s.reserve(s.booking(ahead, 10*minute, s.nodes[0].Name, s.nodes[1].Name))
 	s.holdsAs(r)
-	j := s.submit(s.bound(r, 2, untilGo))
+	j := s.submit(s.bound(r, 1, untilGo))
 	long := s.submit(s.wholly(s.shell("exit 0"))) // an hour on all nodes: it would run into it
-	beside := s.shell("exit 0")
-	beside.Job.Demand, beside.Limit = s.whole(len(s.nodes)-2), minute // so that it delays nobody
-	s.end(s.submit(beside))
+	beside := func(nodes int) grid.Submission {
+		o := s.shell("exit 0")
+		o.Job.Demand, o.Limit = s.whole(nodes), minute // so that it delays nobody
+		return s.submit(o)
+	}
+	s.end(beside(len(s.nodes) - 2))
 	s.awaitFile(j, "up")
 	p := s.await(j, grid.Started)
 	if p.Started < r.Start-s.fuzz() || p.Started >= r.End {
 		t.Errorf("it started at %d, the reservation is from %d to %d", p.Started, r.Start, r.End)
 	}
-	if _, names := s.where(j); len(names) != 2 || !slices.Contains(r.Nodes, names[0]) || !slices.Contains(r.Nodes, names[1]) {
+	if _, names := s.where(j); len(names) != 1 || !slices.Contains(r.Nodes, names[0]) {
 		t.Errorf("it runs on %v, reserved are %v", names, r.Nodes)
 	}
-	if p := s.progress(long); p.Phase != grid.Waiting {
-		t.Errorf("a job that is not bound to it is %s", p.Phase)
+	wide := beside(len(s.nodes) - 1)
+	s.end(beside(len(s.nodes) - 2))
+	for _, o := range []grid.Submission{long, wide} {
+		if p := s.progress(o); p.Phase != grid.Waiting {
+			t.Errorf("a job that is not bound to it is %s", p.Phase)
+		}
 	}
 	s.release(j)
 	s.end(j)
 	s.until("the reservation ends with its job", func() bool { return s.gone(r.ID) })
 	s.end(long)
+	s.end(wide)
 }
 
-// Rule 1: jobs of others stay out too.
+// Rules 1 and 3: jobs of others stay out of all nodes of it too.
 func testReservedForOurs(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.reserver()
