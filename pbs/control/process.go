@@ -97,6 +97,12 @@ func (p Process) Alive() (bool, error) {
 	return s.Start == p.Start && !s.Ended(), nil
 }
 
+// Rebooted tells that the machine was started again since the process ran.
+func (p Process) Rebooted() (bool, error) {
+	b, err := boot()
+	return err == nil && p.Boot != "" && p.Boot != b, err
+}
+
 func (p Process) fields() []field {
 	return []field{{"pid", strconv.Itoa(p.PID)}, {"start", strconv.FormatUint(p.Start, 10)}, {"boot", p.Boot}}
 }

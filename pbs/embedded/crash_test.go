@@ -65,34 +65,53 @@ func daemon(dir string) int {
 	return 1
 }
 
-// awaitEnds runs s until all jobs have ended and gives how.
-func awaitEnds(t *testing.T, s pbs.System, changed <-chan grid.AttemptID, jobs ...grid.Submission) (ends []grid.Progress) {
+func submit(t *testing.T, s pbs.System, jobs ...grid.Submission) {
+	t.Helper()
+	for _, j := range jobs {
+		if _, err := s.Submit(context.Background(), j); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// during runs s while something is done.
+func during(t *testing.T, s pbs.System, do func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}()
+	do()
+}
+
+// awaitEnds runs s until all jobs have ended and gives how.
+func awaitEnds(t *testing.T, s pbs.System, changed <-chan grid.AttemptID, jobs ...grid.Submission) (ends []grid.Progress) {
+	t.Helper()
 	deadline := time.After(30 * time.Second)
-	for _, j := range jobs {
-		for {
-			p, err := s.Progress(ctx, j.ID, j.Control)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if p.Phase == grid.Ended {
-				ends = append(ends, p)
-				break
-			}
-			select {
-			case <-changed:
-			case <-deadline:
-				t.Fatalf("%s is %s for ever", j.ID, p.Phase)
+	during(t, s, func() {
+		for _, j := range jobs {
+			for {
+				p, err := s.Progress(context.Background(), j.ID, j.Control)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.Phase == grid.Ended {
+					ends = append(ends, p)
+					break
+				}
+				select {
+				case <-changed:
+				case <-deadline:
+					t.Fatalf("%s is %s for ever", j.ID, p.Phase)
+				}
 			}
 		}
-	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	})
 	return ends
 }
 

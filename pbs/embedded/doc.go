@@ -24,7 +24,9 @@
 //
 // What the control directory of each spooled job says decides: no token, it waits
 // on; the broker's, it is dropped; an end, it is reported; else its supervisor is
-// sought by number, start and boot, and watched if it lives.
+// sought by number, start and boot, and watched if it lives. Where the machine was
+// started again since, by its boot identifier, what ran ends with cause
+// grid.Disappeared and says so, and what waited waits on.
 //
 // # The end of a supervisor
 //

@@ -25,6 +25,16 @@ func (s *System) disappeared(at grid.AttemptID, dir string, token control.Token,
 	if _, ended, err := control.ReadEnd(dir, at); ended || err != nil {
 		return err
 	}
+	again, err := token.Process.Rebooted()
+	if err != nil {
+		return err
+	}
+	if again { // nothing of it can be left
+		s.log.Warn("a job ran when the machine was restarted", zap.Stringer("attempt", at))
+		return control.WriteEnd(dir, at, control.End{
+			At: control.Now(), Cause: grid.Disappeared, Detail: "the machine was restarted while it ran",
+		})
+	}
 	run, ran, err := control.ReadRun(dir, at)
 	if err != nil {
 		return err
@@ -34,7 +44,7 @@ func (s *System) disappeared(at grid.AttemptID, dir string, token control.Token,
 		zap.Int("supervisor", token.Process.PID), zap.Int("killed", killed), zap.Int("left", left))
 	return control.WriteEnd(dir, at, control.End{
 		At: control.Now(), Cause: grid.Disappeared,
-		Detail: "its supervisor ended without a word: killed, or the machine went down",
+		Detail: "its supervisor ended without a word: it was killed",
 	})
 }
 
