@@ -75,7 +75,7 @@ func (s *System) specify(sub grid.Submission) *supervise.Spec {
 		Arrived: control.Now(), Sequence: s.sequence, Grace: grid.Span(s.config.Grace),
 		Site: s.config.Site.Name, Path: s.config.Path, Base: s.base,
 		Demand: sub.Job.Demand, Queue: sub.Job.Queue, Program: sub.Job.Program,
-		Reservation: sub.Reservation,
+		Reservation: sub.Reservation, FileLimit: s.config.FileLimit,
 	}
 }
 

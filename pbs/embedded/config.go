@@ -30,6 +30,10 @@ type Config struct {
 	Changed func(grid.AttemptID)
 	// Grace is what a program gets between SIGTERM and SIGKILL; 0 is 5 s.
 	Grace time.Duration
+	// FileLimit is the largest file that a job may write, in bytes, its output among
+	// them; 0 is any. What all files together may take is not limited: give the jobs a
+	// disk of their own, or quotas, for that.
+	FileLimit int64
 	// Path is the jobs' PATH, where mpirun is looked for too; "" is the daemon's.
 	Path string
 	// MaxQueue bounds the jobs that wait or run; more are refused. 0 is 20,000.
@@ -97,8 +101,8 @@ func (c Config) Validate() error {
 	if err := c.checkQueues(); err != nil {
 		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 	}
-	if c.Grace < 0 || c.MaxQueue < 0 {
-		return fmt.Errorf("%w: grace %v and max queue %d must not be negative", grid.ErrInvalid, c.Grace, c.MaxQueue)
+	if c.Grace < 0 || c.MaxQueue < 0 || c.FileLimit < 0 {
+		return fmt.Errorf("%w: grace %v, max queue %d and file limit %d must not be negative", grid.ErrInvalid, c.Grace, c.MaxQueue, c.FileLimit)
 	}
 	return nil
 }

@@ -38,6 +38,10 @@
 // is stopped before its first instruction, for which it is traced for a moment; a
 // set-user-ID program therefore loses that privilege.
 //
+// The site's limit of a file is RLIMIT_FSIZE in the same way: of every file that the
+// program writes, standard output and error among them. What writes more gets SIGXFSZ;
+// where the program ends by it, the end says why.
+//
 // # Why init
 //
 // The daemon's binary is large, and initialising its packages takes longer than

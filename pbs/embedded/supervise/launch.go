@@ -226,28 +226,45 @@ func executable(name string) error {
 
 // start executes name and gives the process, which leads a session of its own.
 func (s *Spec) start(name string, argv []string, files []*os.File) (leader int, err error) {
-	limit := s.Program.MemoryLimit
+	limits := s.limits()
 	attr := &syscall.ProcAttr{
 		Env:   s.environment(),
 		Files: []uintptr{files[0].Fd(), files[1].Fd(), files[2].Fd()},
-		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Ptrace: limit > 0},
+		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Ptrace: len(limits) > 0},
 	}
 	leader, err = syscall.ForkExec(name, argv, attr)
 	if err != nil {
 		return 0, s.explain(name, err)
 	}
-	if limit > 0 {
-		if err := limitMemory(leader, limit); err != nil {
+	if len(limits) > 0 {
+		if err := setLimits(leader, limits); err != nil {
 			syscall.Kill(leader, syscall.SIGKILL)
 			reap(leader)
-			return 0, fmt.Errorf("the memory limit of %d bytes cannot be set: %w", limit, err)
+			return 0, err
 		}
 	}
 	return leader, nil
 }
 
-// limitMemory sets RLIMIT_DATA of a traced child, which is stopped by its execve, and lets it go.
-func limitMemory(pid int, limit int64) error {
+// limit is one of a process, in bytes.
+type limit struct {
+	what     string
+	resource uintptr
+	bytes    int64
+}
+
+func (s *Spec) limits() (all []limit) {
+	if n := s.Program.MemoryLimit; n > 0 {
+		all = append(all, limit{"memory", syscall.RLIMIT_DATA, n})
+	}
+	if s.FileLimit > 0 {
+		all = append(all, limit{"file", syscall.RLIMIT_FSIZE, s.FileLimit})
+	}
+	return all
+}
+
+// setLimits sets limits of a traced child, which is stopped by its execve, and lets it go.
+func setLimits(pid int, limits []limit) error {
 	var status syscall.WaitStatus
 	for {
 		_, err := syscall.Wait4(pid, &status, 0, nil)
@@ -262,10 +279,12 @@ func limitMemory(pid int, limit int64) error {
 	if !status.Stopped() {
 		return errors.New("the program ended before it began")
 	}
-	r := syscall.Rlimit{Cur: uint64(limit), Max: uint64(limit)}
-	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_DATA,
-		uintptr(unsafe.Pointer(&r)), 0, 0, 0); errno != 0 {
-		return errno
+	for _, l := range limits {
+		r := syscall.Rlimit{Cur: uint64(l.bytes), Max: uint64(l.bytes)}
+		if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), l.resource,
+			uintptr(unsafe.Pointer(&r)), 0, 0, 0); errno != 0 {
+			return fmt.Errorf("the %s limit of %d bytes cannot be set: %w", l.what, l.bytes, errno)
+		}
 	}
 	return syscall.PtraceDetach(pid)
 }

@@ -29,6 +29,7 @@ import (
 //	queue=NAME         left out where there is none
 //	reservation=NAME   left out where there is none
 //	held=1             left out where false
+//	file-limit=BYTES   left out where there is none
 type Spec struct {
 	ID            grid.AttemptID
 	Name          string
@@ -46,6 +47,7 @@ type Spec struct {
 	Program       grid.Program
 	Reservation   string  // it starts in this one and nowhere else
 	Held          bool    // it waits until that is ended
+	FileLimit     int64   // the largest file it may write, in bytes; 0 is any
 	Shares        []Share // where it runs; empty while it waits
 }
 
@@ -99,6 +101,9 @@ func (s *Spec) Encode() ([]byte, error) {
 	}
 	if s.Held {
 		w.number("held", 1)
+	}
+	if s.FileLimit > 0 {
+		w.number("file-limit", s.FileLimit)
 	}
 	w.program(&s.Program)
 	for _, h := range s.Shares {
@@ -285,6 +290,8 @@ func (d *decoder) setNumber(key, value string) error {
 		d.Sequence = uint64(n)
 	case "memory-limit":
 		d.Program.MemoryLimit = n
+	case "file-limit":
+		d.FileLimit = n
 	case "exclusive":
 		if d.Demand.Exclusive = n == 1; n > 1 {
 			return fmt.Errorf("%d is not 0 or 1", n)

@@ -48,10 +48,22 @@ func (s *Spec) watch(leader int, signals <-chan os.Signal) control.End {
 	// The leader is not reaped yet, so its number still means its group.
 	syscall.Kill(-leader, syscall.SIGKILL)
 	end.ExitCode, end.Signal = reap(leader)
+	if end.Detail == "" {
+		end.Detail = s.wroteTooMuch(end.ExitCode)
+	}
 	if left := clearUp(signals); left > 0 {
 		complain(0, fmt.Errorf("%s: %d processes do not die", s.ID, left))
 	}
 	return end
+}
+
+// wroteTooMuch says so where a program, or a child of it that a shell reports, ended by the
+// signal that the limit of a file sends.
+func (s *Spec) wroteTooMuch(code int) string {
+	if s.FileLimit == 0 || code != 128+int(syscall.SIGXFSZ) {
+		return ""
+	}
+	return fmt.Sprintf("a file that it wrote reached the limit of site %s, %d bytes", s.Site, s.FileLimit)
 }
 
 // whoStops tells whose SIGTERM it was.
