@@ -45,6 +45,10 @@ func (c *Core) enforceCancel(j *job) {
 		c.pursueCancel(j)
 		return
 	}
+	if j.unrecalled() && j.rec.State != grid.Running {
+		c.backoff(j, onCancelling) // the journal may lack an attempt
+		return
+	}
 	switch j.rec.State {
 	case grid.Submitted, grid.StageIn, grid.Ready:
 		c.end(j, grid.Killed, "cancelled before it started")

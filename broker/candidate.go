@@ -196,7 +196,7 @@ func (c *Core) prepare(a *acceptance) {
 	j.rec.EstimateNow = a.start
 	j.rec.Handoff = grid.Handoff{Phase: grid.NoHandoff, To: c.cfg.Self, Epoch: b.Epoch}
 	j.rec.Deeds, j.rec.Hops = a.offer.Deeds, a.offer.Hops
-	j.began, j.heard, j.after = c.now, c.now, c.mark(a.from)
+	j.began, j.heard, j.after, j.recalled = c.now, c.now, c.mark(a.from), true
 	c.save(j, fmt.Sprintf("prepared for %s", c.siteName(a.from)))
 	c.sendReady(j)
 }
@@ -344,7 +344,7 @@ func (c *Core) own(j *job, cancel bool) {
 	j.rec.Owner = c.cfg.Self
 	j.rec.Epoch = j.rec.Handoff.Epoch
 	j.rec.Attempt, j.rec.Local, j.rec.Report, j.rec.Missing, j.rec.Ended = 0, "", 0, 0, 0
-	j.rec.Telling, j.rec.HopsAt, j.rec.Stay, j.known = false, c.now, nil, false
+	j.rec.Telling, j.rec.HopsAt, j.rec.Stay, j.known, j.trial = false, c.now, nil, false, false
 	j.rec.State = grid.Ready
 	// It may have been here before, to the end: nothing of that is true of what it is now.
 	j.rec.Started, j.rec.Finished, j.rec.End = 0, 0, 0

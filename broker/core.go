@@ -151,6 +151,8 @@ type Core struct {
 	accepted map[grid.JobID]*acceptance
 	strays   map[grid.AttemptID]int // in the batch system and of no record: how often seen
 
+	recollecting bool // Recollect is under way
+
 	random *rand.Rand // for jitter alone
 
 	marks    map[grid.PeerID][]grid.JournalID // how far members' journals were seen to be
@@ -234,6 +236,8 @@ func (c *Core) Step(now grid.Tick, ev Event) []Effect {
 		c.withdrawn(e)
 	case Progressed:
 		c.progressed(e)
+	case Recollected:
+		c.recollected(e)
 	case Fetched:
 		c.fetched(e)
 	case Collected:

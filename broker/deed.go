@@ -151,7 +151,7 @@ func (c *Core) believe(j *job, deeds []grid.Deed) string {
 		return why
 	}
 	if own {
-		c.rolledBack(last.To, c.cfg.Journal.Sequence)
+		c.rolledBack(c.hasSeen(last.To), c.cfg.Journal.Sequence)
 	}
 	if h := j.rec.Handoff; h.Phase == grid.Committed { // who gave it on has owned it
 		j.rec.Handoff.Phase = grid.NoHandoff
@@ -175,11 +175,11 @@ func (c *Core) believe(j *job, deeds []grid.Deed) string {
 	return ""
 }
 
-// signedHere tells that this broker itself gave the job to from, at the epoch of m. On
+// signedHere tells that this broker itself gave the job away, at the epoch of m. On
 // a peer's word alone nobody stops for having forgotten that.
-func (c *Core) signedHere(j *job, from grid.PeerID, m wire.Owned) bool {
+func (c *Core) signedHere(j *job, m wire.Owned) bool {
 	d := m.Deed
-	return c.cfg.Verify != nil && d.To == from && d.Epoch == m.Bond.Epoch &&
+	return c.cfg.Verify != nil && d.To == m.Bond.To && d.To != c.cfg.Self && d.Epoch == m.Bond.Epoch &&
 		c.cfg.Verify(c.cfg.Self, wire.DeedText(j.rec.Job.ID, j.sum(), d.Epoch, d.To), d.Signature)
 }
 
@@ -235,6 +235,15 @@ func (c *Core) onMoved(from grid.PeerID, m wire.Moved) {
 		if j != nil && c.home(j) {
 			c.sendClosed(from, j)
 		}
+		return
+	}
+	last := m.Deeds[len(m.Deeds)-1]
+	if j.rec.Standing == grid.Prepared && j.rec.Handoff.Epoch == last.Epoch && last.To == c.cfg.Self {
+		return // its Commit makes the owner
+	}
+	if j.rec.Epoch.Before(last.Epoch) && (last.To == c.cfg.Self || j.rec.Standing == grid.Owning) && c.unproven(&j.rec.Job, j.sum(), m.Deeds) == "" {
+		c.forgotten(from, j, m.Deeds)
+		c.send(from, ack)
 		return
 	}
 	if why := c.believe(j, m.Deeds); why != "" {

@@ -24,7 +24,7 @@ func signer(self grid.PeerID, name grid.SiteName) Config {
 func signed(records ...grid.Record) *Core {
 	c := New(signer(me, "a"), []grid.Member{
 		{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}, {Name: "d", Peer: it, Send: true}}, records)
-	c.Step(1_000_000, Boot{})
+	begin(c)
 	for _, p := range []grid.PeerID{her, him, it} {
 		c.Step(1_000_000, PeerChanged{p, grid.Alive})
 		c.Step(1_000_000, Message{p, wire.Seen{}})

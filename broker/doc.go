@@ -22,6 +22,8 @@
 //	claim.go      claims and results of an older epoch
 //	learn.go      a home that lost its journal
 //	journal.go    journals that went back, and twins
+//	recollect.go  what control directories know and the journal does not
+//	trial.go      attempts that a journal may lack
 //	request.go    users who ask at another broker
 //	gap.go        when nobody listened
 //	recover.go    after a restart

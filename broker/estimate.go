@@ -108,7 +108,7 @@ func (c *Core) silent(deadlines grid.Tick) bool {
 		return false
 	}
 	for _, m := range c.members {
-		if !m.heard && since < first || m.live == grid.Alive && !m.told {
+		if !m.heard && since < first || m.live != grid.Dead && !m.told {
 			return true
 		}
 	}

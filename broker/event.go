@@ -78,6 +78,12 @@ type Progressed struct {
 	Err      string
 }
 
+// Recollected answers the effect Recollect: the attempts of those Jobs of which all is known.
+type Recollected struct {
+	Jobs     []grid.JobID
+	Attempts []grid.AttemptID
+}
+
 // Fetched answers the effect Fetch. Final tells of an error that trying again does not mend.
 type Fetched struct {
 	Job   grid.JobID
@@ -183,6 +189,7 @@ func (Looked) event()         {}
 func (Launched) event()       {}
 func (Withdrawn) event()      {}
 func (Progressed) event()     {}
+func (Recollected) event()    {}
 func (Fetched) event()        {}
 func (Collected) event()      {}
 func (PeerChanged) event()    {}

@@ -65,7 +65,7 @@ func (c *Core) forget(e Forget) {
 		}
 	}
 	if !e.DryRun {
-		c.notAwaited(e.Site)
+		c.notAwaited(e.Site, e.Fenced)
 	}
 	c.emit(Answer{Token: e.Token, Fates: fates})
 }
@@ -157,14 +157,14 @@ func (c *Core) runAgain(j *job, why string) {
 		c.disarm(j, concern(k))
 	}
 	r.Standing, r.Owner = grid.Owning, c.cfg.Self
-	r.Epoch = grid.Epoch{Term: r.Epoch.Term + 1}
+	r.Epoch = grid.Epoch{Term: c.nextTerm(j)}
 	r.Deeds, r.Telling, r.Hops, r.HopsAt, r.Missing, r.Stay = nil, false, 0, 0, 0, nil
 	r.Handoff, r.Candidate, r.Adopted = grid.Handoff{}, grid.JournalID{}, grid.Epoch{}
 	r.Attempt, r.Local, r.Report = 0, "", 0
 	r.Started, r.Finished, r.EstimateNow = 0, 0, 0
 	r.End, r.ExitCode, r.HasExit, r.Signal, r.Reason = 0, 0, false, 0, ""
 	r.Outputs, r.ContactLost = nil, 0
-	j.fails, j.blocked, j.pulling = 0, nil, false
+	j.fails, j.blocked, j.pulling, j.trial = 0, nil, false, false
 	c.ready(j, why)
 }
 

@@ -245,7 +245,7 @@ func TestAnAttemptWaitsForTheHome(t *testing.T) {
 	j := jobOf(her, "b", "1")
 	r := grid.Record{Job: j, Standing: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Report: 2}
 	at := grid.AttemptID{Job: j.ID, Epoch: r.Epoch, Attempt: 1}
-	c := bare(r)
+	c := signed(r)
 	if l, ok := only[Launch](c.Step(1_000_001, Withdrawn{ID: at, Done: true})); ok {
 		t.Fatalf("launched %v", l.Submission.ID)
 	}
@@ -270,7 +270,7 @@ func TestAnAttemptWaitsForTheHome(t *testing.T) {
 		t.Error("its home was heard, and it is not launched")
 	}
 
-	c = bare(r)
+	c = signed(r)
 	c.Step(1_000_001, Forget{Site: her})
 	if _, ok := only[Launch](c.Step(1_000_002, Withdrawn{ID: at, Done: true})); !ok {
 		t.Error("its home is forgotten, and it waits for it")

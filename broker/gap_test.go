@@ -51,7 +51,7 @@ func TestAbsenceDoesNotCountOverAGap(t *testing.T) {
 func TestAfterAGapTheHomeIsAsked(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	c := bare(grid.Record{Job: j, Standing: grid.Owning, State: grid.Assigned, Local: "l", Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Report: 2})
+	c := signed(grid.Record{Job: j, Standing: grid.Owning, State: grid.Assigned, Local: "l", Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Report: 2})
 	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}})
 	if why := c.mustAsk(c.jobs[j.ID]); why != "" {
 		t.Fatalf("its home was just heard: %s", why)

@@ -294,9 +294,12 @@ func (c *Core) onOwned(from grid.PeerID, m wire.Owned) {
 	switch {
 	case c.open(from, m.Bond) != nil && j.rec.Handoff.Phase == grid.Committed:
 		c.handedOver(j)
-	case j != nil && m.Bond.To == from && j.rec.Standing == grid.Owning && j.rec.Epoch.Before(m.Bond.Epoch) && c.signedHere(j, from, m):
-		// It owns the job by a commit of ours that is not in this journal.
-		c.rolledBack(from, c.cfg.Journal.Sequence)
+	case j != nil && j.rec.Standing == grid.Owning && j.rec.Epoch.Before(m.Bond.Epoch) && c.signedHere(j, m):
+		// It was given away by a commit of ours that is not in this journal.
+		c.rolledBack(c.hasSeen(from), c.cfg.Journal.Sequence)
+		if !c.home(j) { // a home takes the word of the owner, with all deeds
+			c.gaveAway(j, m)
+		}
 	}
 }
 

@@ -52,6 +52,8 @@ const maxSequence = 1 << 62
 type rollback struct {
 	to      uint64 // the highest sequence seen of this journal
 	waiting map[grid.PeerID]bool
+	unheard []grid.PeerID // those that were not waited for
+	harmful bool          // one of these may still run something
 }
 
 // Durable tells how far the journal is: what is sent from now on says so. It is
@@ -167,7 +169,7 @@ func (c *Core) onSeen(from grid.PeerID, m wire.Seen) {
 		case seen.Incarnation != mine.Incarnation:
 			c.bereft = true
 		case seen.Sequence > mine.Sequence || i < last:
-			c.rolledBack(from, seen.Sequence)
+			c.rolledBack(c.hasSeen(from), seen.Sequence)
 		}
 	}
 }
@@ -209,7 +211,7 @@ func (c *Core) stopped(ev Event) {
 }
 
 // rolledBack stops every start and handoff until all have been asked.
-func (c *Core) rolledBack(told grid.PeerID, sequence uint64) {
+func (c *Core) rolledBack(how string, sequence uint64) {
 	if c.cfg.Broken.Without(RollbackUnseen) {
 		return
 	}
@@ -218,21 +220,65 @@ func (c *Core) rolledBack(told grid.PeerID, sequence uint64) {
 		return
 	}
 	c.awaitAll(sequence)
+	c.state.WentBack = true
 	c.saveState()
-	c.alarmRolled(c.nameOf(told) + " has seen a later one")
+	c.alarmRolled(how)
 	for _, j := range c.sorted() {
 		if j.rec.Handoff.Phase == grid.Offering || j.rec.Handoff.Phase == grid.Withdrawing {
 			c.sendAbort(c.bond(j), "its journal was rolled back")
 			c.dropOffer(j, "the offer died: the journal was rolled back")
 		}
-		if j.rec.Standing == grid.Owning && !c.home(j) {
-			j.homeHeard = 0
-			c.disarm(j, onReport)
-			c.report(j)
+		if j.rec.Standing == grid.Owning {
+			c.doubt(j)
 		}
 	}
 	c.tryAll()
 	c.recount()
+}
+
+// hasSeen says by whom it was found that this journal was rolled back.
+func (c *Core) hasSeen(p grid.PeerID) string { return c.nameOf(p) + " has seen a later one" }
+
+// doubt: in the part of the journal that is lost, a job owned here may have been handed
+// over. Its epochs leap beyond all that may have been used there. Where this is not its
+// home, that knows; where it is, only the members do.
+func (c *Core) doubt(j *job) {
+	c.leap(j)
+	if !c.home(j) {
+		j.homeHeard = 0
+		c.save(j, "") // and so reported
+		j.since = j.rec.Report
+		return
+	}
+	switch j.rec.State {
+	case grid.Running, grid.Finished, grid.StageOut:
+	default:
+		j.rec.Uncertain = true
+	}
+	c.save(j, "")
+}
+
+// What an epoch leaps by after a rollback: more than a job can have used since any backup.
+const (
+	hopLeap  = 1 << 16
+	termLeap = 1 << 10
+)
+
+// leap makes the next offer of a job use an epoch that nobody has heard of.
+func (c *Core) leap(j *job) {
+	e := &j.rec.Handoff.Epoch
+	if e.Before(j.rec.Epoch) {
+		*e = j.rec.Epoch
+	}
+	e.Hop += hopLeap
+}
+
+// nextTerm is one that this home has not used before.
+func (c *Core) nextTerm(j *job) uint32 {
+	if c.state.WentBack && !c.cfg.Broken.Without(RollbackUnseen) {
+		return j.rec.Epoch.Term + termLeap
+	}
+	return j.rec.Epoch.Term + 1
 }
 
 // awaitAll begins to wait for all members.
@@ -292,7 +338,35 @@ func (c *Core) onRecount(from grid.PeerID) {
 			claims = append(claims, wire.Claim{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Ended: true})
 		}
 	}
+	for _, j := range inOrder(c.jobs) {
+		if len(claims) < wire.MaxClaims {
+			claims = append(claims, c.passedOn(j, from)...)
+		}
+	}
 	c.send(from, wire.Recounted{Claims: claims})
+}
+
+// passedOn tells one that was rolled back of a job that went through its hands, and may
+// be its own in the journal that it has now. A home hears who got it from here; another
+// hears that it gave the job away.
+func (c *Core) passedOn(j *job, from grid.PeerID) []wire.Claim {
+	r := &j.rec
+	switch {
+	case len(r.Deeds) == 0 || c.home(j) || r.Standing == grid.Prepared || r.Standing == grid.Declined:
+	case r.Job.Home == from && r.Standing == grid.Past && r.Owner != c.cfg.Self && j.lastDeed().To != "":
+		c.send(from, wire.Moved{Job: r.Job.ID, Deeds: r.Deeds}) // asked again, it is said again
+		return []wire.Claim{{Job: r.Job.ID, Epoch: r.Deeds[len(r.Deeds)-1].Epoch, Yours: true}}
+	case r.Job.Home != from:
+		by := r.Job.Home
+		for _, d := range r.Deeds {
+			if by == from && d.To != from {
+				c.send(from, wire.Owned{Bond: wire.Bond{Job: r.Job.ID, Epoch: d.Epoch, To: d.To, Digest: j.sum()}, Owner: r.Owner, Deed: d})
+				return []wire.Claim{{Job: r.Job.ID, Epoch: d.Epoch}}
+			}
+			by = d.To
+		}
+	}
+	return nil
 }
 
 // tombstones are those of a home's jobs that this site owned to their end, the latest
@@ -329,8 +403,8 @@ func (c *Core) onRecounted(from grid.PeerID, m wire.Recounted) {
 		case k.Ended && c.lacksEnd(from, j, k):
 			c.send(from, wire.Recall{Job: k.Job})
 			lacking = true
-		case !k.Yours && !k.Ended && (j == nil || j.rec.Epoch.Before(k.Epoch)):
-			lacking = true // its report is on the way
+		case !k.Yours && !k.Ended && c.lacksOwner(j, k), k.Yours && j != nil && c.home(j) && j.rec.Epoch.Before(k.Epoch) && !j.rec.State.Terminal():
+			lacking = true // its report is on the way, or the deed
 		case k.Yours && (j == nil || j.rec.Standing != grid.Prepared && j.rec.Epoch.Before(k.Epoch)):
 			c.send(from, wire.Unknown{Bond: wire.Bond{Job: k.Job, Epoch: k.Epoch, To: c.cfg.Self}, Journal: c.cfg.Journal})
 		}
@@ -340,6 +414,14 @@ func (c *Core) onRecounted(from grid.PeerID, m wire.Recounted) {
 	}
 	delete(c.rolled.waiting, from)
 	c.settle()
+}
+
+// lacksOwner reports that the record here is older than what a member tells of its owner.
+func (c *Core) lacksOwner(j *job, k wire.Claim) bool {
+	if k.Job.Site() == c.cfg.Site.Name {
+		return j == nil || j.rec.Epoch.Before(k.Epoch)
+	}
+	return j != nil && j.rec.Standing == grid.Owning && j.rec.Epoch.Before(k.Epoch)
 }
 
 // lacksEnd reports that the record here does not have the end that a member's tombstone tells.
@@ -356,32 +438,62 @@ func (c *Core) lacksEnd(from grid.PeerID, j *job, k wire.Claim) bool {
 // resume goes on without those that have not answered.
 func (c *Core) resume(e Resume) {
 	if c.rolled != nil {
-		clear(c.rolled.waiting)
-		c.settle()
+		for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
+			c.notAwaited(p, true)
+		}
 	}
 	c.emit(Answer{Token: e.Token})
 }
 
-// notAwaited: a site that is forgotten, or no member any more, is not waited for.
-func (c *Core) notAwaited(p grid.PeerID) {
-	if c.rolled != nil {
-		delete(c.rolled.waiting, p)
-		c.settle()
+// notAwaited: a site that is forgotten, or no member any more, is not waited for. It may
+// have got any job of this home that is in doubt. Harmless is an administrator's word that
+// nothing of them can run there.
+func (c *Core) notAwaited(p grid.PeerID, harmless bool) {
+	if c.rolled == nil || !c.rolled.waiting[p] {
+		return
 	}
+	delete(c.rolled.waiting, p)
+	c.rolled.unheard = append(c.rolled.unheard, p)
+	c.rolled.harmful = c.rolled.harmful || !harmless
+	c.settle()
 }
 
-// settle goes on when all have been asked.
+// settle goes on when all have been asked, and the tokens.
 func (c *Core) settle() {
 	if c.rolled == nil || len(c.rolled.waiting) > 0 {
 		return
 	}
+	inDoubt := slices.DeleteFunc(c.sorted(), func(j *job) bool { return !j.rec.Uncertain })
+	if slices.ContainsFunc(inDoubt, func(j *job) bool { return j.rec.Standing == grid.Owning && (j.trial || j.unrecalled()) }) {
+		return // recount comes here again
+	}
+	unheard, harmful := c.rolled.unheard, c.rolled.harmful
 	c.emit(Advance{Sequence: c.rolled.to})
 	c.Durable(c.rolled.to)
 	c.rolled = nil
 	c.saveState()
+	for _, j := range inDoubt {
+		j.rec.Uncertain = false
+		if j.rec.Standing == grid.Owning && len(unheard) > 0 {
+			c.unknownFate(j, c.nameOf(unheard[0]), harmful)
+			continue
+		}
+		c.save(j, "")
+	}
 	c.emit(Alarm{})
 	c.disarmGeneral(recountDue)
 	c.note("", "", "the journal was rolled back, and all neighbours were asked: going on")
+}
+
+// unknownFate: a job of this home may be with a site that was not heard.
+func (c *Core) unknownFate(j *job, site string, harmful bool) {
+	why := fmt.Sprintf("the journal was rolled back, and %s, which may have got the job, was not heard", site)
+	if harmful && !j.rec.Job.Rerunnable {
+		j.rec.Reason = why + ": it may not run twice"
+		c.terminal(j, grid.Lost)
+		return
+	}
+	c.runAgain(j, "at a new term: "+why)
 }
 
 // givenAway reports that deeds, the first of them signed by this home, prove that
@@ -393,9 +505,43 @@ func (c *Core) givenAway(from grid.PeerID, j *job, m wire.Report) bool {
 		c.unproven(&j.rec.Job, j.sum(), m.Deeds) == ""
 }
 
+// forgotten: deeds tell the home that the job has changed hands in a part of its journal
+// that is lost: it is with another, or has come back.
+func (c *Core) forgotten(from grid.PeerID, j *job, deeds []grid.Deed) {
+	last := deeds[len(deeds)-1]
+	if last.To != c.cfg.Self {
+		c.supplant(last.To, j, deeds)
+		return
+	}
+	c.rolledBack(c.hasSeen(from), c.cfg.Journal.Sequence)
+	c.ownedAt(j, last.Epoch)
+	j.trial = true
+	c.tryNext(j)
+}
+
+// gaveAway: an owner that is not the home has given the job away in a part of its journal
+// that is lost.
+func (c *Core) gaveAway(j *job, m wire.Owned) {
+	if j.rec.Attempt > 0 {
+		c.emit(Withdraw{c.attempt(j)}) // it was, before the handoff: the token makes sure
+	}
+	c.abandon(j, "it was handed over already")
+	for k := range j.due {
+		c.disarm(j, concern(k))
+	}
+	r := &j.rec
+	r.Standing, r.Owner, r.Epoch = grid.Past, m.Deed.To, m.Deed.Epoch
+	r.Deeds = append(slices.Clip(r.Deeds), m.Deed)
+	r.Handoff.Phase = grid.NoHandoff
+	r.Attempt, r.Local, r.Report, r.Ended = 0, "", 0, c.now
+	j.trial = false
+	c.save(j, "given to "+c.nameOf(m.Deed.To)+" before the journal was rolled back")
+	c.discard(r.Job.ID)
+}
+
 // supplant believes that. It also shows that this journal was rolled back.
 func (c *Core) supplant(from grid.PeerID, j *job, deeds []grid.Deed) {
-	c.rolledBack(from, c.cfg.Journal.Sequence)
+	c.rolledBack(c.hasSeen(from), c.cfg.Journal.Sequence)
 	if j.rec.Standing == grid.Owning && j.rec.Attempt > 0 {
 		c.emit(Withdraw{c.attempt(j)}) // it was, before the handoff: the token makes sure
 	}
@@ -406,7 +552,7 @@ func (c *Core) supplant(from grid.PeerID, j *job, deeds []grid.Deed) {
 	r := &j.rec
 	r.Standing, r.Owner, r.Epoch, r.Adopted = grid.Watching, from, deeds[len(deeds)-1].Epoch, grid.Epoch{}
 	r.Deeds = deeds
-	r.Handoff.Phase = grid.NoHandoff
+	r.Handoff.Phase, r.Uncertain, j.trial = grid.NoHandoff, false, false
 	r.Attempt, r.Local, r.Report = 0, "", 0
 	for _, d := range deeds {
 		if d.To != c.cfg.Self && !slices.Contains(r.Trail, d.To) {
@@ -420,7 +566,7 @@ func (c *Core) supplant(from grid.PeerID, j *job, deeds []grid.Deed) {
 // unspoken is how long, in deadlines of an Ask, a job of this home that was in the journal
 // at the start waits for members that have not spoken: if the journal was rolled back, it
 // may have run elsewhere. What is handed in later does not wait.
-const unspoken = 5
+const unspoken = 30
 
 // mustAsk says what has to be heard before an attempt of the job may be handed to the
 // batch system, or the job to another site; "" is nothing.
@@ -432,7 +578,9 @@ func (c *Core) mustAsk(j *job) string {
 		return "superseded"
 	case j.trial:
 		return "waits for the word of its tokens: the journal was rolled back"
-	case j.recovered && c.home(j) && c.silent(unspoken):
+	case j.unrecalled():
+		return "waits for the word of its control directory"
+	case j.recovered && c.silent(unspoken):
 		return "waits until the neighbours have said what they saw of this broker"
 	case c.home(j) || j.rec.HomeForgotten:
 		return ""

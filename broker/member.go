@@ -89,7 +89,7 @@ func (c *Core) removed() {
 	if c.rolled != nil {
 		for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
 			if c.members[p] == nil {
-				c.notAwaited(p)
+				c.notAwaited(p, false)
 			}
 		}
 	}

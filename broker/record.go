@@ -47,6 +47,7 @@ type job struct {
 	trial     bool           // its attempts are asked after; see trial.go
 	unused    bool           // on trial: the attempt is unknown, and its token is being taken
 	recovered bool           // it was in the journal when this life began
+	recalled  bool           // its control directory has said which attempts there were; see recollect.go
 }
 
 // sorted lists the live jobs in a fixed order: effects must not follow a map's order.

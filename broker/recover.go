@@ -24,6 +24,7 @@ func (c *Core) recover() {
 	if c.rolled != nil {
 		c.tryAll()
 	}
+	c.recollect()
 	c.discardAgain()
 	c.armGeneral(refreshDue, c.cfg.Refresh)
 	c.armGeneral(passDue, c.cfg.Settle)
@@ -67,11 +68,9 @@ func (c *Core) recoverOwned(j *job) {
 		case j.isSuperseded():
 			c.letGo(j)
 			return
-		case j.rec.CancelRequested:
-			c.end(j, grid.Killed, "cancelled before it started")
-			return
+		case !j.rec.CancelRequested:
+			c.undecide(j)
 		}
-		c.undecide(j)
 	case grid.Moving:
 		c.recoverMoving(j)
 	case grid.Assigned, grid.Running:

@@ -78,7 +78,7 @@ func busySite(n, k int) (*busy, *plan.Snapshot) {
 		shot.Waiting = append(shot.Waiting, plan.Waiting{Job: id, Demand: demand, Limit: limit})
 	}
 	c := &busy{Core: New(Config{Self: me, Site: site}, members, records)}
-	c.Step(1_000_000, Boot{})
+	begin(c.Core)
 	for _, m := range members {
 		c.Step(1_000_000, PeerChanged{m.Peer, grid.Alive})
 		c.Step(1_000_000, Message{m.Peer, wire.Seen{}})

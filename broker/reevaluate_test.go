@@ -45,7 +45,7 @@ func newQueue(t *testing.T, n int, change func(*grid.Record), members ...grid.Pe
 	for _, p := range members {
 		q.tells[p] = wire.Tell{Site: grid.Site{Name: "x", Speed: 1}, Take: 8, Answers: []wire.Answer{{}}}
 	}
-	q.do(Boot{})
+	begin(q.Core)
 	for _, p := range members {
 		q.do(PeerChanged{p, grid.Alive})
 		q.do(Message{p, wire.Seen{}})

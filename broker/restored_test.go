@@ -179,7 +179,7 @@ func TestAfterAStartTheMembersSpeakFirst(t *testing.T) {
 		"nobody has spoken":           {1_000_100, false, true, true},
 		"all have":                    {1_000_100, true, true, false},
 		"it is not from the journal":  {1_000_100, false, false, false},
-		"nobody speaks, for too long": {1_020_000, false, true, false},
+		"nobody speaks, for too long": {1_120_000, false, true, false},
 	} {
 		c := bare(record)
 		for _, p := range []grid.PeerID{her, him} {

@@ -13,8 +13,15 @@ const me, her, him = grid.PeerID("peer-a"), grid.PeerID("peer-b"), grid.PeerID("
 func bare(records ...grid.Record) *Core {
 	c := New(Config{Self: me, Site: grid.Site{Name: "a", Processes: 4, Speed: 1}}, []grid.Member{
 		{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}}, records)
-	c.Step(1_000_000, Boot{})
+	begin(c)
 	return c
+}
+
+// begin starts a Core whose control directories have no more than the journal.
+func begin(c *Core) {
+	if e, asks := only[Recollect](c.Step(1_000_000, Boot{})); asks {
+		c.Step(1_000_000, Recollected{Jobs: e.Jobs})
+	}
 }
 
 func jobOf(home grid.PeerID, site grid.SiteName, n string) grid.Job {

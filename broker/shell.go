@@ -77,9 +77,10 @@ type Ports struct {
 	Links   Links
 	Batch   Batch
 	Stager  Stager
-	Journal func(ctx context.Context) (Journal, error) // opens it, also anew after a failed save
-	Clock   func() grid.Tick                           // never goes back
-	Wall    func() grid.Tick                           // the wall clock, to notice its jumps; may be nil
+	Tokens  func(control string, job grid.JobID) ([]grid.AttemptID, error) // of which a control directory tells; see package pbs/control
+	Journal func(ctx context.Context) (Journal, error)                     // opens it, also anew after a failed save
+	Clock   func() grid.Tick                                               // never goes back
+	Wall    func() grid.Tick                                               // the wall clock, to notice its jumps; may be nil
 	Log     *zap.Logger
 }
 

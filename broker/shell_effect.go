@@ -52,6 +52,8 @@ func (b *Broker) dispatch(ctx context.Context, e Effect) {
 		b.lanes.do(ctx, lane{batchLane, string(e.ID.Job)}, func(ctx context.Context) { b.kill(ctx, e.ID) })
 	case Probe:
 		b.lanes.do(ctx, lane{batchLane, string(e.ID.Job)}, func(ctx context.Context) { b.Probe(ctx, e.ID) })
+	case Recollect:
+		b.lanes.do(ctx, lane{lookLane, "recollect"}, func(ctx context.Context) { b.recollect(ctx, e.Jobs) })
 	case Fetch:
 		b.lanes.do(ctx, lane{fetchLane, string(e.Job)}, func(ctx context.Context) { b.fetch(ctx, e) })
 	case Collect:
@@ -175,6 +177,27 @@ func (b *Broker) Probe(ctx context.Context, id grid.AttemptID) {
 // Changed is the batch system's word that an attempt's progress may have changed.
 func (b *Broker) Changed(ctx context.Context, id grid.AttemptID) {
 	b.lanes.do(ctx, lane{batchLane, string(id.Job)}, func(ctx context.Context) { b.Probe(ctx, id) })
+}
+
+// recollect asks what attempts there were, of those jobs of which that can be known now.
+func (b *Broker) recollect(ctx context.Context, jobs []grid.JobID) {
+	var e Recollected
+	defer func() { b.Post(e) }()
+	all, err := b.attempts(ctx)
+	if err != nil {
+		b.ports.Log.Warn("listing the attempts in the batch system", zap.Error(err))
+		return
+	}
+	e.Attempts = all
+	for _, id := range jobs {
+		_, control := b.ports.Stager.Paths(id)
+		of, err := b.ports.Tokens(control, id)
+		if err != nil {
+			b.ports.Log.Warn("reading a control directory", zap.String("job", string(id)), zap.Error(err))
+			continue
+		}
+		e.Jobs, e.Attempts = append(e.Jobs, id), append(e.Attempts, of...)
+	}
 }
 
 func (b *Broker) fetch(ctx context.Context, e Fetch) {

@@ -75,6 +75,7 @@ func (s *shell) broker() *Broker {
 		Peers: s, Hints: s, Links: s, Batch: s, Stager: s, Log: zap.NewNop(),
 		Journal: func(context.Context) (Journal, error) { return &s.journal, nil },
 		Clock:   func() grid.Tick { return grid.InstantOf(time.Now()) },
+		Tokens:  func(string, grid.JobID) ([]grid.AttemptID, error) { return nil, nil },
 	})
 }
 

@@ -32,6 +32,7 @@ const (
 	growthDue   // how far this journal is
 	recountDue  // after a rollback
 	requestsDue // users' requests passed on
+	recollectDue
 	generals
 	// acceptedDue belongs to an acceptance, which has no record yet.
 	acceptedDue
@@ -136,6 +137,8 @@ func (c *Core) generalDue(k concern) {
 		c.recount()
 	case requestsDue:
 		c.requestsAgain()
+	case recollectDue:
+		c.recollect()
 	}
 }
 

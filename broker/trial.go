@@ -35,6 +35,11 @@ func (c *Core) tryAll() {
 // tryNext asks for the number after the last that is known.
 func (c *Core) tryNext(j *job) {
 	j.rec.Attempt++
+	c.onTrial(j)
+}
+
+// onTrial asks for the present attempt, which may be another than the journal had.
+func (c *Core) onTrial(j *job) {
 	j.unused = false
 	j.rec.State, j.rec.Local, j.rec.Missing = grid.Assigned, "", 0
 	j.awaits = false
@@ -58,5 +63,9 @@ func (c *Core) tried(j *job, phase grid.Phase) bool {
 		return true
 	}
 	j.trial = false
+	if j.rec.Uncertain { // it was not handed over: before that its attempt would have been withdrawn
+		j.rec.Uncertain = false
+		c.save(j, "")
+	}
 	return false
 }

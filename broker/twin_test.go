@@ -34,7 +34,7 @@ func only[E Effect](effects []Effect) (found E, ok bool) {
 func lived(boot uint64, j grid.JournalID, records ...grid.Record) *Core {
 	c := New(Config{Self: me, Site: grid.Site{Name: "a", Processes: 4, Speed: 1}, Boot: boot, Journal: j}, []grid.Member{
 		{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}}, records)
-	c.Step(1_000_000, Boot{})
+	begin(c)
 	return c
 }
 
@@ -237,6 +237,7 @@ func TestRecountedIsHeldAgainstTheRecords(t *testing.T) {
 	mine, theirs := jobOf(me, "a", "1"), jobOf(her, "b", "2")
 	c := lived(7, grid.JournalID{Incarnation: 5, Sequence: 1}, grid.Record{Job: mine, Standing: grid.Owning, State: grid.Assigned, Local: "l", Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1})
 	c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Incarnation: 5, Sequence: 50}}}})
+	c.Step(1_000_001, Progressed{Progress: grid.Progress{ID: c.attempt(c.jobs[mine.ID]), Phase: grid.Waiting}})
 	newer := wire.Recounted{Claims: []wire.Claim{{Job: mine.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}}}}
 	c.Step(1_000_002, Message{her, newer})
 	if c.rolled == nil || !c.rolled.waiting[her] {

@@ -21,6 +21,7 @@ func newVanishing(t *testing.T, r grid.Record) *vanishing {
 	v := &vanishing{Core: New(signer(me, "a"), nil, []grid.Record{r}), t: t, now: 1_000_000}
 	v.k = v.jobs[r.Job.ID]
 	v.out = v.Step(v.now, Boot{})
+	v.Step(v.now, Recollected{Jobs: []grid.JobID{r.Job.ID}})
 	return v
 }
 

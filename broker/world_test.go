@@ -281,6 +281,15 @@ func (s *site) do(e Effect) {
 		s.kill(e.ID)
 	case Probe:
 		s.later(2, Progressed{Progress: s.progress(e.ID)})
+	case Recollect:
+		ev := Recollected{Jobs: e.Jobs}
+		for id := range s.tokens {
+			ev.Attempts = append(ev.Attempts, id)
+		}
+		for _, l := range s.local {
+			ev.Attempts = append(ev.Attempts, l.s.ID)
+		}
+		s.later(2, ev)
 	case Fetch:
 		if o := w.byPeer[e.From]; o.up {
 			s.later(20, Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set})

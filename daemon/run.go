@@ -23,6 +23,7 @@ import (
 	"gbroker/netmon"
 	"gbroker/overlay"
 	"gbroker/pbs"
+	"gbroker/pbs/control"
 	"gbroker/stage"
 	"gbroker/store"
 	"gbroker/wire"
@@ -109,6 +110,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 	}
 	s.broker = broker.NewBroker(s.brokerConfig(key), cfg.Members, broker.Ports{
 		Peers: s.overlay, Hints: s.overlay, Links: s.monitor, Batch: s.batch, Stager: stager{s.stager},
+		Tokens: control.Attempts,
 		Journal: func(ctx context.Context) (broker.Journal, error) {
 			if first := journal; first != nil {
 				journal = nil

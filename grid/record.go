@@ -97,6 +97,9 @@ type Record struct {
 	// at HopsAt; see broker.Config.HopBack.
 	Hops   uint32
 	HopsAt Tick
+	// Uncertain, at the home, is set while its journal is known to have been rolled back and nobody
+	// has said whether the job was handed over in the part that is lost.
+	Uncertain bool
 	// Missing is when a good listing of the batch system first lacked the present
 	// attempt; 0 while it is there.
 	Missing Tick
@@ -108,6 +111,8 @@ type SiteState struct {
 	// RolledBack is the sequence that others have seen of this journal, while it is known to have
 	// been rolled back and not all of them were asked; 0 is not so.
 	RolledBack uint64
+	// WentBack is set once and for all when it was found to have been rolled back: epochs leap.
+	WentBack bool
 	Since      Tick // when that was last changed
 }
 

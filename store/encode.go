@@ -26,6 +26,7 @@ type recordRow struct {
 	Adopted       *grid.Epoch     `json:",omitempty"`
 	Kept          bool            `json:",omitempty"`
 	HomeForgotten bool            `json:",omitempty"`
+	Uncertain     bool            `json:",omitempty"`
 	Stay          *grid.Stay      `json:",omitempty"`
 	Deeds         []deedRow       `json:",omitempty"`
 	Telling       bool            `json:",omitempty"`
@@ -62,6 +63,7 @@ type deedRow struct {
 type siteRow struct {
 	Draining   bool      `json:",omitempty"`
 	RolledBack uint64    `json:",omitempty"`
+	WentBack   bool      `json:",omitempty"`
 	Since      grid.Tick `json:",omitempty"`
 }
 
@@ -123,7 +125,7 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 	return encode(recordRow{
 		Record: *r, Outputs: each(r.Outputs, toFile),
 		Candidate: present(r.Candidate), Superseded: present(r.Superseded), Adopted: present(r.Adopted),
-		Kept: r.Kept, HomeForgotten: r.HomeForgotten,
+		Kept: r.Kept, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain,
 		Stay:    r.Stay,
 		Deeds:   each(r.Deeds, func(d grid.Deed) deedRow { return deedRow(d) }),
 		Telling: r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
@@ -173,7 +175,7 @@ func decode(record, job []byte) (grid.Record, error) {
 	r.Record.Outputs = outputs
 	r.Record.Candidate = orZero(r.Candidate)
 	r.Record.Superseded, r.Record.Adopted = orZero(r.Superseded), orZero(r.Adopted)
-	r.Record.Kept, r.Record.HomeForgotten = r.Kept, r.HomeForgotten
+	r.Record.Kept, r.Record.HomeForgotten, r.Record.Uncertain = r.Kept, r.HomeForgotten, r.Uncertain
 	r.Record.Stay = r.Stay
 	r.Record.Deeds = each(r.Deeds, func(d deedRow) grid.Deed { return grid.Deed(d) })
 	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing = r.Telling, r.Hops, r.HopsAt, r.Missing

@@ -1,7 +1,10 @@
 package control
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"gbroker/grid"
@@ -88,6 +91,29 @@ func ReadToken(dir string, at grid.AttemptID) (t Token, there bool, err error) {
 	t.At = r.instant("at")
 	t.Process = r.process()
 	return t, true, r.done()
+}
+
+// Attempts lists those of which the start tokens in a job's directory tell, whoever
+// took them, and what was written when they were submitted. Without a directory there
+// were none.
+func Attempts(dir string, job grid.JobID) ([]grid.AttemptID, error) {
+	names, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unreadable(dir, err)
+	}
+	var list []grid.AttemptID
+	for _, n := range names {
+		kind, rest, _ := strings.Cut(n.Name(), ".")
+		at := grid.AttemptID{Job: job}
+		_, err := fmt.Sscanf(rest, "%d.%d.%d", &at.Epoch.Term, &at.Epoch.Hop, &at.Attempt)
+		if (kind == "start" || kind == "submit") && err == nil && path(dir, kind, at) == dir+"/"+n.Name() {
+			list = append(list, at)
+		}
+	}
+	return list, nil
 }
 
 // WriteRun tells that the program was started.

@@ -33,6 +33,21 @@ type folder struct {
 	ends            map[token]grid.Progress
 }
 
+// attempts lists those of which the control directory of a job tells.
+func (d *disk) attempts(id grid.JobID) (list []grid.AttemptID) {
+	f := d.folders[id]
+	if f == nil {
+		return nil
+	}
+	for t := range f.known {
+		list = append(list, grid.AttemptID{Job: id, Epoch: t.epoch, Attempt: t.attempt})
+	}
+	for t := range f.tokens {
+		list = append(list, grid.AttemptID{Job: id, Epoch: t.epoch, Attempt: t.attempt})
+	}
+	return list // in any order: only the last of them counts
+}
+
 // token names a start token within its folder.
 type token struct {
 	epoch   grid.Epoch

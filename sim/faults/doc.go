@@ -36,7 +36,8 @@
 // What is not held against the brokers: jobs whose home is gone, or has lost its journal or
 // had it restored (its users were told what it has forgotten), but their programs are still
 // started once, and not after the user was told KILLED, unless a restored journal alone knew that,
-// or an administrator would not wait for the site that knew it; programs that ran at a site of
+// or an administrator would not wait for the site that knew it, or the journal of that site was
+// lost or restored too (what both have forgotten, nobody knows); programs that ran at a site of
 // which an administrator said that it is fenced off, and are started again at a newer
 // term; those that still run, of an older term, at a site that was forgotten.
 //
@@ -51,7 +52,8 @@
 // command: what it was about to submit when it was stopped would be submitted when it
 // goes on, before it has heard its homes.
 //
-// A twin (two brokers on copies of one journal) is not simulated. The profile "rollback" is no
-// part of "all": with every other fault beside it, about one restored journal in 350 is
-// not known to be one in time, and an epoch or an attempt is used twice.
+// A journal is restored while all members of the site can be reached, as the manual of
+// operations asks for.
+//
+// A twin (two brokers on copies of one journal) is not simulated.
 package faults

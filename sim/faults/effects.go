@@ -34,6 +34,8 @@ func (h *host) dispatch(e broker.Effect) {
 		h.command(e.ID, func() { h.kill(e.ID) })
 	case broker.Probe:
 		h.command(e.ID, func() { h.probe(e.ID) })
+	case broker.Recollect:
+		h.recollect(e.Jobs)
 	case broker.Fetch:
 		h.fetch(e)
 	case broker.Collect:
@@ -166,6 +168,24 @@ func (h *host) probe(id grid.AttemptID) {
 	p.ID = id
 	h.s.w.tell(h.s, "probes %s: %s %s", id, p.Phase, textOf(err))
 	h.post(broker.Progressed{Progress: p, Err: textOf(err)})
+}
+
+// recollect asks which attempts there were.
+func (h *host) recollect(jobs []grid.JobID) {
+	s := h.s
+	h.do(lane{lookLane, "recollect"}, &work{
+		begin: func() grid.Tick { return s.batch.pace(20) },
+		end: func(bool) {
+			var ev broker.Recollected
+			if all, err := s.batch.attempts(); err == nil && !s.disk.unreadable {
+				ev.Jobs, ev.Attempts = jobs, all
+				for _, id := range jobs {
+					ev.Attempts = append(ev.Attempts, s.disk.attempts(id)...)
+				}
+			}
+			h.post(ev)
+		},
+	})
 }
 
 // changed is the batch system's own word of a change; like all words it may be lost.

@@ -113,7 +113,8 @@ func (w *world) config(s *site) broker.Config {
 		Self: s.peer, Site: s.facts, Seed: uint64(s.i)<<48 | s.host.cores<<32, Broken: w.broken.core,
 		Journal: s.disk.id(), Boot: s.host.nonce, Seen: maps.Clone(s.disk.peers),
 		Refresh: 30 * grid.Second, Digest: grid.Minute, Decline: decline,
-		Delta: 3 * grid.Minute, Settle: 20 * grid.Second, Draining: s.disk.state.Draining,
+		Delta: 3 * grid.Minute, Settle: 20 * grid.Second,
+		Draining: s.disk.state.Draining, State: s.disk.state,
 		Sign:   func(text []byte) []byte { return signature(s.peer, text) },
 		Verify: func(by grid.PeerID, text, got []byte) bool { return string(signature(by, text)) == string(got) },
 	}

@@ -87,7 +87,7 @@ func (r rates) plus(o rates) rates {
 var (
 	calmRates    = rates{Drain: 1}
 	networkRates = rates{Loss: 0.04, Duplicate: 0.06, Delay: 0.03, Partition: 1.5, OneWay: 1, FalseWord: 2, FetchBreak: 0.15}
-	diskRates    = rates{SaveFails: 0.004, DiskFull: 0.5, SlowDisk: 1, JournalLost: 0.15, Crash: 2, CrashAtPoint: 0.0008}
+	diskRates    = rates{SaveFails: 0.004, DiskFull: 0.5, SlowDisk: 1, JournalLost: 0.15, JournalRestored: 0.2, Crash: 2, CrashAtPoint: 0.0008}
 	crashRates   = rates{Crash: 4, CrashAtPoint: 0.002, Pause: 2, PowerCut: 0.3, SiteGone: 0.08, Drain: 0.5, Forgotten: 0.15, Fenced: 0.15}
 	batchRates   = rates{
 		SubmitFails: 0.04, SubmitUnanswered: 0.04, SubmitLate: 0.03, SubmitForgotten: 0.02, CommandFails: 0.05, CommandSlow: 0.05,

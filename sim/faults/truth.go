@@ -82,11 +82,14 @@ func (t *truth) started(s *site, l *local) {
 	}
 }
 
-// mayNotKnow: the home was restored, and its administrator has said that it need not wait
-// for the word of a site where the program was started before.
+// mayNotKnow: the home was restored, or has lost its journal, and so was the journal of
+// another site that had started the program: what both have forgotten nobody knows. Or its
+// administrator has said that it need not wait for the word of such a site.
 func (f *fact) mayNotKnow() bool {
 	last := len(f.starts) - 1
-	return f.home.disk.damaged && slices.ContainsFunc(f.starts[:last], func(s start) bool { return f.home.forgot[s.where.peer] })
+	return f.home.disk.damaged && slices.ContainsFunc(f.starts[:last], func(s start) bool {
+		return f.home.forgot[s.where.peer] || s.where != f.home && s.where.disk.damaged
+	})
 }
 
 // newerTerm: the last start is of a newer term than all before. An administrator who says
