@@ -81,6 +81,17 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if got, there, err := ReadRun(dir, at); got != run || !there || err != nil {
 		t.Errorf("read %+v, %v, %v", got, there, err)
 	}
+	if was, err := Submitted(dir, at); was || err != nil {
+		t.Errorf("never submitted: %v, %v", was, err)
+	}
+	for range 2 {
+		if err := WriteSubmit(dir, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if was, err := Submitted(dir, at); !was || err != nil {
+		t.Errorf("submitted: %v, %v", was, err)
+	}
 	if asked, err := KillAsked(dir, at); asked || err != nil {
 		t.Errorf("a kill nobody asked for: %v, %v", asked, err)
 	}

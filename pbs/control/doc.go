@@ -13,6 +13,9 @@
 //	run.E.A     the program was started
 //	end.E.A     the attempt has ended
 //	kill.E.A    the broker asked for its end
+//	submit.E.A  the attempt was submitted out of this very directory: without it a wrapper
+//	            starts nothing, so that a command which takes effect late, when the
+//	            directory was discarded and made again, finds nothing to start
 //	hosts.E.A   the host file of the program: one line for each process, a node's name
 //	.tmp.*      being written; of no meaning
 //
@@ -30,11 +33,12 @@
 //	run     attempt at pid start boot      when, and the leader of the program's group
 //	end     attempt at code signal cause detail    cause: itself walltime request never-ran disappeared
 //	kill    attempt at
+//	submit  attempt at
 //
 // # Order and atomicity
 //
 // A file is written under a temporary name and then appears whole, by link(2)
-// (start, end: the first writer wins, for ever) or rename(2) (run, kill). None is
+// (start, end: the first writer wins, for ever) or rename(2) (run, kill, submit). None is
 // ever changed. The token is on disk (fsync of file and directory) before Take
 // returns, so that after a power cut no attempt starts again that had started, or
 // was withdrawn. The content of end is on disk before it appears; if its name is

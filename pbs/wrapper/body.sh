@@ -1,0 +1,445 @@
+# From here on the text is the same for all jobs; what is above are this job's values.
+
+unset CDPATH IFS
+PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
+exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
+here=$(uname -n).$$
+
+say() { printf '%s gbroker wrapper: %s\n' "$attempt" "$1" >&2; }
+
+# now: milliseconds since 1970
+now() {
+	ms=$(date +%s%3N)
+	case $ms in '' | *[!0-9]*) ms=$(date +%s)000 ;; esac
+	echo "$ms"
+}
+
+# rest: a short pause
+rest() { sleep 0.1 2>/dev/null || sleep 1; }
+
+# name PID: the lines by which control files name a process
+name() {
+	start=0 boot=
+	if { read -r stat <"/proc/$1/stat" && read -r boot </proc/sys/kernel/random/boot_id; } 2>/dev/null; then
+		set -- "$1" ${stat##*) }
+		start=${21}
+	fi
+	printf 'pid %s\nstart %s\nboot %s' "$1" "$start" "$boot"
+}
+
+# write KIND LINES: a control file under a temporary name, which becomes $tmp
+write() {
+	tmp=$ctl/.tmp.$1.$here
+	(umask 077 && printf 'gbroker-ctl 1\nattempt %s\n%s\n.\n' "$attempt" "$2" >"$tmp") 2>/dev/null
+	last=
+	{ while read -r last; do :; done <"$tmp"; } 2>/dev/null
+	[ "$last" = . ]
+}
+
+# appear KIND: the file $tmp appears as a control file, unless one is there; the first stands
+appear() {
+	ln "$tmp" "$ctl/$1.$suffix" 2>/dev/null
+	[ "$tmp" -ef "$ctl/$1.$suffix" ]
+	mine=$?
+	rm -f "$tmp"
+	return $mine
+}
+
+# submitted: whether the attempt was submitted out of this very folder
+submitted() {
+	{ while read -r line; do [ "$line" = "attempt $attempt" ] && return 0; done <"$ctl/submit.$suffix"; } 2>/dev/null
+	return 1
+}
+
+# ended LINES: whether the end is written, by us or another
+ended() {
+	if ! write end "$1"; then
+		rm -f "$tmp"
+		return 1
+	fi
+	sync "$tmp" 2>/dev/null
+	appear end || [ -e "$ctl/end.$suffix" ]
+}
+
+# finish CODE SIGNAL CAUSE DETAIL: tells the end and goes
+finish() {
+	trap '' TERM
+	if [ -n "$ctl" ]; then
+		detail=$(printf '%.1900s' "$4" | tr '\000-\037\177' ' ')
+		lines=$(printf 'at %s\ncode %s\nsignal %s\ncause %s\ndetail %s' "$(now)" "$1" "$2" "$3" "$detail")
+		tries=0
+		until ended "$lines"; do
+			tries=$((tries + 1))
+			if [ $tries -ge 60 ]; then
+				say "the end cannot be written to $ctl: $3 $1 $4"
+				break
+			fi
+			sleep 1
+		done
+	fi
+	case $3 in itself) ;; *) say "$4" ;; esac
+	exit "$1"
+}
+
+never() { finish 126 0 never-ran "$1"; }
+
+# who: cause and detail of a TERM
+who() {
+	ls "$ctl" >/dev/null 2>&1 # a network file system looks again
+	if [ -n "$ctl" ] && [ -e "$ctl/kill.$suffix" ]; then
+		cause=request detail='ended on request'
+	elif [ $(($(now) - began)) -ge "$limit" ]; then
+		cause=walltime detail="it ran for its limit of $limit_words"
+	else
+		cause=disappeared detail='the batch system told it to end, but not by the broker: was it cancelled by hand, or the machine shut down?'
+	fi
+}
+
+# stopped: ends here if TERM came before the program was started
+stopped() {
+	[ -n "$told" ] || return 0
+	who
+	finish 143 15 "$cause" "$detail, before its program was started"
+}
+
+# take: takes the start token, or goes
+take() {
+	if [ ! -d "$ctl" ]; then
+		say "there is no control directory $ctl: nothing is started"
+		exit 75
+	fi
+	if ! submitted; then
+		ls "$ctl" >/dev/null 2>&1
+		sleep 1
+		if ! submitted; then
+			say "this attempt was not submitted out of $ctl as it is now: nothing is started"
+			exit 75
+		fi
+	fi
+	self=$(name $$)
+	tries=0
+	while ! write start "holder supervisor${nl}at $began${nl}$self"; do
+		rm -f "$tmp"
+		tries=$((tries + 1))
+		if [ -n "$told" ] || [ $tries -ge 60 ]; then
+			say "$ctl cannot be written: nothing is started"
+			exit 74
+		fi
+		sleep 1
+	done
+	sync "$tmp" 2>/dev/null
+	if ! appear start; then
+		say 'its start token is taken: nothing is started'
+		exit 75
+	fi
+	sync "$ctl" 2>/dev/null
+}
+
+# into FOLDER WHAT: goes from the top of the sandbox into a folder in it, which is made where
+# it is not there. Gives 1, and the reason in $why, where that cannot be done.
+into() {
+	cd -P "$top" || { why="the job's sandbox cannot be opened"; return 1; }
+	left=$1
+	while [ "$left" != . ]; do
+		part=${left%%/*}
+		if [ "$part" = "$left" ]; then left=.; else left=${left#*/}; fi
+		[ "$part" = . ] && continue
+		if [ ! -e "./$part" ] && [ ! -L "./$part" ]; then
+			why=$(mkdir "./$part" 2>&1) || { why="$2: $why"; return 1; }
+		fi
+		why=$(cd -P "./$part" 2>&1) || { why="$2: $why"; return 1; }
+		cd -P "./$part" || return 1
+		case $(pwd -P)/ in
+		"$top"/*) ;;
+		*) why="$2 leads out of the job's sandbox by a symbolic link"; return 1 ;;
+		esac
+	done
+}
+
+# plain FILE WHAT: whether a file in this folder may be opened
+plain() {
+	if [ -L "./$1" ]; then
+		why="$2 is a symbolic link, by which it could lead out of the job's sandbox"
+	elif [ -e "./$1" ] && [ ! -f "./$1" ]; then
+		why="$2: is no regular file"
+	else
+		return 0
+	fi
+	return 1
+}
+
+# create PATH WHAT: makes a file in the sandbox, and stays in its folder
+create() {
+	case $1 in */*) into "${1%/*}" "$2" ;; *) into . "$2" ;; esac || return 1
+	base=${1##*/}
+	plain "$base" "$2" || return 1
+	why=$( (: >"./$base") 2>&1) || { why="$2: $why"; return 1; }
+}
+
+# files: opens the program's standard files as 3, 4 and 5
+files() {
+	if [ -z "$input" ]; then
+		exec 3</dev/null
+	else
+		case $input in */*) into "${input%/*}" "$what_input" ;; *) into . "$what_input" ;; esac || return 1
+		base=${input##*/}
+		plain "$base" "$what_input" || return 1
+		why=$( (: <"./$base") 2>&1) || { why="$what_input: $why"; return 1; }
+		exec 3<"./$base"
+	fi
+	create "$output" "$what_output" || return 1
+	exec 4>"./$base"
+	if [ "$error" = "$output" ]; then
+		exec 5>&4
+	else
+		create "$error" "$what_error" || return 1
+		exec 5>"./$base"
+	fi
+}
+
+# slots: the names of the nodes, as the batch system gives them: a line for each place
+slots() {
+	if [ -n "$SLURM_JOB_NODELIST" ]; then
+		nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST" 2>/dev/null)
+		[ -n "$nodes" ] || nodes=${SLURMD_NODENAME:-$(uname -n)}
+		set --
+		for group in $(printf '%s' "${SLURM_TASKS_PER_NODE:-1}" | tr ',' ' '); do
+			times=1 tasks=${group%%\(*}
+			case $group in *\(x*\)) times=${group#*x} times=${times%\)} ;; esac
+			while [ "$times" -gt 0 ]; do set -- "$@" "$tasks" && times=$((times - 1)); done
+		done
+		for node in $nodes; do
+			tasks=${1:-1}
+			[ $# -eq 0 ] || shift
+			while [ "$tasks" -gt 0 ]; do echo "$node" && tasks=$((tasks - 1)); done
+		done
+	elif [ -r "$PBS_NODEFILE" ]; then
+		cat "$PBS_NODEFILE"
+	else
+		uname -n
+	fi
+}
+
+# spread: of the lines read, as many as there are processes: each k-th where a process
+# has k places, and each several times where there are fewer lines than processes
+spread() {
+	awk -v want="$processes" 'NF { line[n++] = $1 }
+		END { for (i = 0; n && i < want; i++) print line[int(i * n / want)] }'
+}
+
+# host: writes the host file
+host() {
+	if [ -n "$ctl" ]; then
+		tmp=$ctl/.tmp.hosts.$here
+		why=$( (slots | spread >"$tmp" && [ -s "$tmp" ] && mv -f "$tmp" "$hosts") 2>&1) || { why="the host file cannot be written: $why"; return 1; }
+	else
+		hosts=$(mktemp) && slots | spread >"$hosts" || { why='the host file cannot be written'; return 1; }
+	fi
+}
+
+# explain NAME LABEL: gives 1, and the reason in $why, where a file cannot be executed
+explain() {
+	if [ ! -e "$1" ]; then
+		case $1 in
+		./*) why="the executable $2 does not exist in the working directory: send it along by a DataStaging element, or give an absolute path (PATH is not searched)" ;;
+		*) why="the executable $2 does not exist at site $site" ;;
+		esac
+		return 1
+	fi
+	if [ -d "$1" ] || [ ! -x "$1" ]; then
+		why="the executable $2 is not executable: give the file its execute permission (chmod +x) before it is submitted"
+		return 1
+	fi
+	[ -r "$1" ] || return 0
+	case $(dd if="$1" bs=4 count=1 2>/dev/null | od -An -tx1 | tr -d ' \n') in
+	7f454c46) ;;
+	2321*)
+		interpreter=$(dd if="$1" bs=256 count=1 2>/dev/null | tr -d '\000' | sed -n '1{s/^#![ 	]*//;s/[ 	].*//;p;q;}')
+		if [ ! -e "$interpreter" ]; then
+			why="the executable $2 cannot be run: its interpreter \"$interpreter\" does not exist at site $site"
+			return 1
+		fi
+		;;
+	*)
+		why="the executable $2 is neither a program for this machine nor a script that begins with #!"
+		return 1
+		;;
+	esac
+}
+
+# flavour COMMAND: which MPI it starts
+flavour() {
+	case $("$1" --version 2>&1 </dev/null) in
+	*'Open MPI'* | *OpenRTE* | *PRRTE*) echo openmpi ;;
+	*HYDRA* | *MPICH*) echo mpich ;;
+	*'Intel(R) MPI'*) echo intelmpi ;;
+	esac
+}
+
+# find NAME: the full path of a command on the site's PATH
+find_command() {
+	folders=$search:
+	while [ -n "$folders" ]; do
+		folder=${folders%%:*}
+		folders=${folders#*:}
+		case $folder in /*) [ -f "$folder/$1" ] && [ -x "$folder/$1" ] && { echo "$folder/$1"; return 0; } ;; esac
+	done
+	return 1
+}
+
+# mpi: what starts the program in parallel, in $starter and $kind
+mpi() {
+	found=
+	for candidate in $candidates; do
+		starter=$(find_command "$candidate") || continue
+		kind=$(flavour "$starter")
+		if [ -n "$kind" ] && { [ "$wanted" = mpi ] || [ "$wanted" = "$kind" ]; }; then
+			return 0
+		fi
+		found="$found${found:+; }$starter is ${kind:-no MPI that is known here}"
+	done
+	why="mpirun is not installed at site $site: the job asks for $parallel, and ${found:-it is on none of the folders of PATH=$search}"
+	return 1
+}
+
+# inherited: the names of variables that come from the batch system
+inherited() {
+	printf '%s\n' HOME USER LOGNAME TMPDIR
+	if [ -n "$parallel" ]; then
+		env | sed -n 's/^\(\(SLURM\|SLURMD\|PBS\|PMI\|PMIX\|HYDRA\)_[A-Za-z0-9_]*\)=.*/\1/p'
+	fi
+}
+
+# marked: the processes of this attempt on this machine, by their environment
+marked() {
+	for p in $(grep -lzxF -e "GBROKER_ATTEMPT=$attempt" /proc/[0-9]*/environ 2>/dev/null); do
+		p=${p#/proc/}
+		echo "${p%/environ}"
+	done
+}
+
+# strike SIGNAL: at the program and all of its processes on this machine
+strike() {
+	kill "-$1" "$child" $(marked) 2>/dev/null
+}
+
+# stop: TERM, a grace time, KILL
+stop() {
+	strike TERM
+	strike CONT # it may be stopped
+	tenths=0
+	while kill -0 "$child" 2>/dev/null; do
+		rest
+		tenths=$((tenths + 1))
+		[ $tenths -lt "$grace" ] || strike KILL
+	done
+}
+
+# sweep: ends whatever the program left on this machine
+sweep() {
+	tries=0
+	while remains=$(marked) && [ -n "$remains" ] && [ $tries -lt 100 ]; do
+		kill -KILL $remains 2>/dev/null
+		tries=$((tries + 1))
+		[ $tries -lt 3 ] || rest
+	done
+}
+
+# launch: starts the program; its number becomes $child. Gives 1, and the reason in $why,
+# where that cannot be done.
+launch() {
+	[ -z "$refused" ] || { why=$refused; return 1; }
+	top=$(cd -P "$work" 2>/dev/null && pwd -P) || { why="the job's sandbox cannot be opened: $work"; return 1; }
+	files && into "$directory" "$what_directory" && host || return 1
+	case $executable in /*) program=$executable ;; *) program=./$executable ;; esac
+	explain "$program" "$label" || return 1
+	if [ -n "$parallel" ] && [ -z "$own_starter" ]; then
+		mpi || return 1
+	fi
+	default=
+	env --default-signal true 2>/dev/null && default=--default-signal
+	(
+		trap - TERM
+		become
+		exit 126
+	) <&3 >&4 2>&5 3<&- 4>&- 5>&- &
+	child=$!
+}
+
+# become: this process becomes the program, or what starts it many times
+become() {
+	if [ -z "$parallel" ]; then
+		arguments execute "$program"
+	elif [ -n "$own_starter" ]; then
+		own arguments execute
+	elif [ "$kind" = openmpi ]; then
+		root=
+		[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
+		arguments execute "$starter" --oversubscribe $root --hostfile "$hosts" -n "$processes" "$program"
+	elif [ -n "$SLURM_JOB_ID" ]; then # it takes the nodes from there
+		arguments execute "$starter" -n "$processes" "$program"
+	else
+		arguments execute "$starter" -f "$hosts" -n "$processes" "$program"
+	fi
+}
+
+# execute COMMAND...: with exactly the program's environment
+execute() {
+	case $1 in *=*) set -- /bin/sh -c 'exec "$@"' sh "$@" ;; esac # env would take it for a variable
+	variables inherit "$@"
+}
+
+# inherit VARIABLE... COMMAND...: puts those of the batch system before
+inherit() {
+	for variable in $(inherited); do
+		eval "[ -z \"\${$variable+x}\" ] || set -- \"$variable=\$$variable\" \"\$@\""
+	done
+	exec env -i $default -- "$@"
+}
+
+# --------------------------------------------------------------------------------------
+
+began=$(now)
+if [ -n "$ctl" ]; then
+	[ -z "$told" ] || exit 143
+	take
+	stopped
+	if [ -e "$ctl/kill.$suffix" ]; then
+		finish 143 15 request 'ended before its program was started'
+	fi
+fi
+until launch; do
+	exec 3<&- 4>&- 5>&-
+	case $why in
+	*'No space left'* | *'quota exceeded'*) sleep 1 ;; # it has not run, so that may be tried as often as is liked
+	*) never "$why" ;;
+	esac
+	stopped
+done
+exec 3<&- 4>&- 5>&-
+if [ -n "$ctl" ]; then
+	write run "at $(now)$nl$(name "$child")" && mv -f "$tmp" "$ctl/run.$suffix" 2>/dev/null || rm -f "$tmp"
+fi
+[ -n "$told" ] || wait "$child"
+code=$?
+cause=itself detail=
+if [ -n "$told" ]; then
+	# TERM ends a wait early; it is ignored from now on, so that the next wait is a true one.
+	trap '' TERM
+	if kill -0 "$child" 2>/dev/null; then
+		who
+		stop
+		wait "$child"
+		code=$?
+	else
+		wait "$child" 2>/dev/null
+		again=$?
+		[ $again -eq 127 ] || code=$again # 127: it was told the first time
+	fi
+fi
+sweep
+signal=0
+if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then
+	signal=$((code - 128))
+fi
+finish "$code" "$signal" "$cause" "$detail"

@@ -1,0 +1,48 @@
+// Package wrapper makes the POSIX shell script that is handed to a batch system in place of
+// a job's program. Nothing of gbroker need be installed on the nodes: the script uses sh,
+// the usual small commands (awk, cat, date, dd, env, grep, ln, ls, mkdir, mv, od, printf, rm,
+// sed, sleep, sync, tr, uname) and /proc.
+//
+// # What it does
+//
+//  1. It traps TERM, and looks for the control file submit of its attempt. Where that is
+//     not there it ends with 75: it was submitted out of a directory that is no more.
+//  2. It takes the start token by link(2). Where that is taken it ends with 75; where the
+//     control directory cannot be written, with 74. Nothing has run then.
+//  3. It opens the program's files in the sandbox, writes the host file, and starts the
+//     program with exactly the environment of the Spec and, from the batch system, HOME,
+//     USER, LOGNAME and TMPDIR where the Spec leaves them out; parallel programs also get its
+//     own variables, SLURM_ and PBS_, by which starters find the nodes.
+//  4. It writes the control file run, and waits. TERM is passed on to all processes of the
+//     program on this machine, found by the variable GBROKER_ATTEMPT, and after the grace
+//     time KILL.
+//  5. Whatever the program left on this machine is killed, likewise.
+//  6. It writes the control file end, and ends with the program's exit code (126 if it could
+//     not be started).
+//
+// The cause of an end by TERM is grid.ByRequest where the control file kill is there,
+// grid.ByWalltime where the limit is reached, else grid.Disappeared: it came from elsewhere.
+//
+// # Limits
+//
+// The program stays in the session of the wrapper, by which batch systems find what they
+// account and kill. What a shell cannot do is this:
+//
+//   - The exit codes 129 to 192 are told as signals 1 to 64: a shell sees no difference.
+//   - The sandbox is kept by looking before opening: a working directory or a file that leads
+//     out of it is refused, as is any stream's file that is a symbolic link. A process of the
+//     same user that swaps a folder for a link between look and use is not stopped; it could
+//     write there itself.
+//   - A program without its dynamic loader, or for another machine, ends with 126 or 127.
+//   - Processes that cleared their environment, and those on other nodes, are left to the
+//     batch system and to mpirun.
+//   - A memory limit holds for the processes on the first node, and where mpirun passes it on.
+//   - Between the last look for TERM and the wait there are some microseconds in which TERM is
+//     noted only when the program ends. The batch system's KILL follows.
+//
+// # Form
+//
+// The script is printable ASCII: values stand in single quotes, and any other byte of
+// them is a variable, bNNN for octal NNN. First come the values of the job, then the text of
+// body.sh, which is the same for all.
+package wrapper

@@ -1,0 +1,183 @@
+package wrapper
+
+import (
+	_ "embed"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gbroker/grid"
+)
+
+// Spec is what a wrapper script is made of.
+type Spec struct {
+	ID   grid.AttemptID
+	Site grid.SiteName
+	// Work and Control are absolute folders as the nodes see them. Control is "" where
+	// they do not see it: there is no start token on the node then, and no end file.
+	Work, Control string
+	Program       grid.Program
+	Processes     int       // 0 counts as 1
+	Limit         grid.Tick // the limit that the batch system enforces
+	Grace         time.Duration
+	// Environment, NAME=VALUE, is under the program's own; Path is where starters of
+	// parallel programs are sought.
+	Environment []string
+	Path        string
+	// Starters are the site's own ways to start parallel programs, by what documents call
+	// the kind, in lower case: words of a command, of which {n} is the number of processes,
+	// {hosts} the host file and {program} the program; its arguments follow. Kinds that are
+	// not named are sought on Path.
+	Starters map[string][]string
+}
+
+// MaxScript bounds a script, in bytes: Slurm takes no more than 4 MiB.
+const MaxScript = 4 << 20
+
+// maxString is the longest single argument or variable that Linux takes.
+const maxString = 128 << 10
+
+//go:embed body.sh
+var body string
+
+// Script is the wrapper of an attempt. What no shell could be given, and no script can hold,
+// wraps grid.ErrInvalid; what only shows that the program cannot run is left to the script,
+// which ends the attempt with grid.NeverRan.
+func Script(s Spec) ([]byte, error) {
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("%w: the wrapper of %s: %w", grid.ErrInvalid, s.ID, err)
+	}
+	q := &quoter{}
+	values := s.values(q)
+	script := "#!/bin/sh\ntold= ; trap 'told=1' TERM\n" +
+		"# " + s.ID.String() + "\n" +
+		"LC_ALL=C; export LC_ALL\nnl='\n'\n" + q.bytes() + values + "\n" + body
+	if len(script) > MaxScript {
+		return nil, fmt.Errorf("%w: the wrapper of %s takes %d bytes with the program's arguments and environment: at most %d",
+			grid.ErrInvalid, s.ID, len(script), MaxScript)
+	}
+	return []byte(script), nil
+}
+
+func (s Spec) check() error {
+	if _, err := grid.ParseJobID(string(s.ID.Job)); err != nil {
+		return err
+	}
+	if !path.IsAbs(s.Work) || s.Control != "" && !path.IsAbs(s.Control) {
+		return fmt.Errorf("sandbox %q and control directory %q must be absolute paths", s.Work, s.Control)
+	}
+	p := &s.Program
+	for _, v := range p.Environment {
+		if v.Name == "" || strings.Contains(v.Name, "=") {
+			return fmt.Errorf("%.80q cannot name an environment variable", v.Name)
+		}
+	}
+	for what, values := range map[string][]string{
+		"an argument": p.Arguments, "the environment": append(s.environment(), s.Environment...),
+		"a path": {s.Work, s.Control, s.Path, p.Executable, p.Directory, p.Input, p.Output, p.Error, p.Parallel},
+	} {
+		if slices.ContainsFunc(values, func(v string) bool { return strings.IndexByte(v, 0) >= 0 }) {
+			return fmt.Errorf("%s has a zero byte, which no program can be given", what)
+		}
+	}
+	return nil
+}
+
+// environment is the program's own and what gbroker says, all but the host file.
+func (s Spec) environment() []string {
+	env := slices.Clone(s.Environment)
+	for _, v := range s.Program.Environment {
+		env = append(env, v.Name+"="+v.Value)
+	}
+	return lastOfEach(append(env,
+		"GBROKER_JOB="+string(s.ID.Job),
+		"GBROKER_SITE="+string(s.Site),
+		"GBROKER_PROCESSES="+strconv.Itoa(max(s.Processes, 1)),
+		"GBROKER_ATTEMPT="+s.ID.String()))
+}
+
+// values are the job's values, as assignments and functions of the shell.
+func (s Spec) values(q *quoter) string {
+	var b strings.Builder
+	set := func(name, value string) { fmt.Fprintf(&b, "%s=%s\n", name, q.word(value)) }
+	number := func(name string, n int64) { fmt.Fprintf(&b, "%s=%d\n", name, n) }
+	suffix := s.ID.Epoch.String() + "." + strconv.FormatUint(uint64(s.ID.Attempt), 10)
+	set("attempt", s.ID.String())
+	set("suffix", suffix)
+	set("site", string(s.Site))
+	set("ctl", s.Control)
+	set("work", s.Work)
+	set("hosts", s.Control+"/hosts."+suffix)
+	number("processes", int64(max(s.Processes, 1)))
+	// TERM of the batch system may come a little before the limit counts as reached here.
+	number("limit", int64(s.Limit-min(5*grid.Second, s.Limit/2)))
+	set("limit_words", s.Limit.Duration().String())
+	number("grace", max(1, int64(s.Grace/(100*time.Millisecond))))
+	set("search", s.Path)
+	s.files(set)
+	s.parallel(q, &b, set)
+	set("executable", s.Program.Executable)
+	set("label", strconv.Quote(s.Program.Executable))
+	fmt.Fprintf(&b, "memory=%d\n", s.Program.MemoryLimit/1024)
+	fmt.Fprintf(&b, "arguments() { \"$@\"%s; }\n", q.words(s.Program.Arguments))
+	env := slices.DeleteFunc(s.environment(), func(e string) bool { return strings.HasPrefix(e, "GBROKER_HOSTFILE=") })
+	fmt.Fprintf(&b, "variables() { before=$1; shift; \"$before\"%s \"GBROKER_HOSTFILE=$hosts\" \"$@\"; }\n", q.words(env))
+	return b.String()
+}
+
+// files sets where the program works, reads and writes, or why it cannot.
+func (s Spec) files(set func(name, value string)) {
+	p := &s.Program
+	refused := s.tooLong()
+	place := func(variable, what, name, unnamed string) {
+		set("what_"+variable, fmt.Sprintf("the %s %q", what, name))
+		clean, why := unnamed, ""
+		switch {
+		case variable == "directory":
+			clean, why = inside(what, name)
+		case name != "":
+			clean, why = inside(what, p.Directory, name)
+		}
+		set(variable, clean)
+		if refused == "" {
+			refused = why
+		}
+	}
+	if p.Executable == "" {
+		refused = "the job names no executable"
+	}
+	place("directory", "working directory", p.Directory, ".")
+	place("input", "input file", p.Input, "")
+	place("output", "output file", p.Output, grid.DefaultOutput)
+	place("error", "error file", p.Error, grid.DefaultError)
+	if word := strings.ToLower(p.Parallel); refused == "" && word != "" && kinds[word] == "" && len(s.Starters[word]) == 0 {
+		refused = fmt.Sprintf("site %s cannot run %q programs: it knows MPI, OpenMPI, MPICH and IntelMPI", s.Site, p.Parallel)
+	}
+	set("refused", refused)
+}
+
+func (s Spec) tooLong() string {
+	for _, v := range append(s.environment(), s.Program.Arguments...) {
+		if len(v) >= maxString {
+			return fmt.Sprintf("the arguments and environment of %q are longer than the system takes", s.Program.Executable)
+		}
+	}
+	return ""
+}
+
+// inside is a path below the sandbox's top, cleaned; why tells of one that would leave it.
+func inside(what string, parts ...string) (name, why string) {
+	for _, p := range parts {
+		if path.IsAbs(p) {
+			return ".", fmt.Sprintf("the %s %q is absolute: it must be inside the sandbox, so a relative path", what, p)
+		}
+	}
+	name = path.Join(append([]string{"."}, parts...)...)
+	if name == ".." || strings.HasPrefix(name, "../") {
+		return ".", fmt.Sprintf("the %s %q leads out of the job's sandbox", what, parts[len(parts)-1])
+	}
+	return name, ""
+}
