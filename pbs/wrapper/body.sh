@@ -32,7 +32,7 @@ write() {
 	tmp=$ctl/.tmp.$1.$here
 	(umask 077 && printf 'gbroker-ctl 1\nattempt %s\n%s\n.\n' "$attempt" "$2" >"$tmp") 2>/dev/null
 	last=
-	{ while read -r last; do :; done <"$tmp"; } 2>/dev/null
+	{ while read -r line; do last=$line; done <"$tmp"; } 2>/dev/null
 	[ "$last" = . ]
 }
 
@@ -237,6 +237,13 @@ host() {
 	fi
 }
 
+# running: writes the control file run
+running() {
+	trap '' TERM
+	exec 3<&- 4>&- 5>&-
+	write run "at $(now)$nl$(name "$child")" && mv -f "$tmp" "$ctl/run.$suffix" 2>/dev/null || rm -f "$tmp"
+}
+
 # explain NAME LABEL: gives 1, and the reason in $why, where a file cannot be executed
 explain() {
 	if [ ! -e "$1" ]; then
@@ -356,10 +363,15 @@ launch() {
 	if [ -n "$parallel" ] && [ -z "$own_starter" ]; then
 		mpi || return 1
 	fi
+	if [ "$memory" -gt 0 ] && ! (ulimit -d "$memory") 2>/dev/null; then
+		why="the memory limit of $memory KiB cannot be set"
+		return 1
+	fi
 	default=
 	env --default-signal true 2>/dev/null && default=--default-signal
 	(
 		trap - TERM
+		[ "$memory" -eq 0 ] || ulimit -d "$memory"
 		become
 		exit 126
 	) <&3 >&4 2>&5 3<&- 4>&- 5>&- &
@@ -416,10 +428,11 @@ until launch; do
 	esac
 	stopped
 done
+# From here to the wait this shell itself does next to nothing: bash 5.2 loses a trap that comes
+# while it reads a command substitution.
+[ -z "$ctl" ] || running &
+writer=$!
 exec 3<&- 4>&- 5>&-
-if [ -n "$ctl" ]; then
-	write run "at $(now)$nl$(name "$child")" && mv -f "$tmp" "$ctl/run.$suffix" 2>/dev/null || rm -f "$tmp"
-fi
 [ -n "$told" ] || wait "$child"
 code=$?
 cause=itself detail=
@@ -437,6 +450,8 @@ if [ -n "$told" ]; then
 		[ $again -eq 127 ] || code=$again # 127: it was told the first time
 	fi
 fi
+trap '' TERM
+wait "$writer"
 sweep
 signal=0
 if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then

@@ -1,0 +1,768 @@
+package wrapper
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/control"
+)
+
+const patience = time.Minute
+
+// shells are those of this machine that a node may have as its sh.
+func shells(t *testing.T) (found [][]string) {
+	t.Helper()
+	for _, words := range [][]string{{"dash"}, {"bash", "--posix"}, {"busybox", "sh"}} {
+		if full, err := exec.LookPath(words[0]); err == nil {
+			found = append(found, append([]string{full}, words[1:]...))
+		}
+	}
+	if len(found) == 0 {
+		t.Fatal("there is no shell on this machine")
+	}
+	return found
+}
+
+// overShells runs a test under each shell.
+func overShells(t *testing.T, test func(t *testing.T, shell []string)) {
+	for _, s := range shells(t) {
+		t.Run(filepath.Base(s[0]), func(t *testing.T) {
+			t.Parallel()
+			test(t, s)
+		})
+	}
+}
+
+// node is where a wrapper runs.
+type node struct {
+	*testing.T
+	shell []string
+	Spec
+	env []string // of the wrapper itself
+}
+
+var ulids atomic.Uint64
+
+func newNode(t *testing.T, shell []string, p grid.Program) *node {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{T: t, shell: shell, Spec: Spec{
+		ID:   grid.AttemptID{Job: grid.NewJobID("here", fmt.Sprintf("01%024d", ulids.Add(1))), Epoch: grid.Epoch{Term: 1, Hop: 2}, Attempt: 3},
+		Site: "here", Work: filepath.Join(dir, "work"), Control: filepath.Join(dir, "ctl"), Program: p,
+		Limit: grid.Hour, Grace: 200 * time.Millisecond, Environment: []string{"PATH=/usr/bin:/bin"}, Path: "/usr/bin:/bin",
+	}}
+	n.env = []string{"PATH=/usr/bin:/bin", "HOME=/home/of", "SECRET=x"}
+	for _, d := range []string{n.Work, n.Control} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := control.WriteSubmit(n.Control, n.ID); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func sh(script string) grid.Program {
+	return grid.Program{Executable: "/bin/sh", Arguments: []string{"-c", script}}
+}
+
+// command is the wrapper, not yet started: the script comes by a file, as from a spool.
+func (n *node) command() *exec.Cmd {
+	n.Helper()
+	script, err := Script(n.Spec)
+	if err != nil {
+		n.Fatal(err)
+	}
+	file := filepath.Join(n.TempDir(), "job.sh")
+	if err := os.WriteFile(file, script, 0o700); err != nil {
+		n.Fatal(err)
+	}
+	cmd := exec.CommandContext(n.Context(), n.shell[0], append(n.shell[1:], file)...)
+	cmd.Env, cmd.Dir = n.env, "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd
+}
+
+// run runs the wrapper to its end.
+func (n *node) run() (code int, said string) {
+	n.Helper()
+	var stderr bytes.Buffer
+	cmd := n.command()
+	cmd.Stderr, cmd.Stdout = &stderr, &stderr
+	err := cmd.Run()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		n.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), stderr.String()
+}
+
+func (n *node) end() control.End {
+	n.Helper()
+	end, there, err := control.ReadEnd(n.Control, n.ID)
+	if err != nil || !there {
+		n.Fatalf("the end: %v, %v", there, err)
+	}
+	return end
+}
+
+func (n *node) read(name string) string {
+	n.Helper()
+	data, err := os.ReadFile(filepath.Join(n.Work, name))
+	if err != nil {
+		n.Fatal(err)
+	}
+	return string(data)
+}
+
+func (n *node) write(name, content string, mode os.FileMode) {
+	n.Helper()
+	name = filepath.Join(n.Work, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(content), mode)); err != nil {
+		n.Fatal(err)
+	}
+}
+
+func (n *node) exists(name string) bool {
+	_, err := os.Lstat(filepath.Join(n.Work, name))
+	return err == nil
+}
+
+func (n *node) until(what string, is func() bool) {
+	n.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(patience); !is(); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			n.Fatalf("it never comes that %s", what)
+		}
+	}
+}
+
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		for script, want := range map[string]control.End{
+			"exit 0": {}, "exit 3": {ExitCode: 3}, "exit 255": {ExitCode: 255},
+			"kill -9 $$": {ExitCode: 137, Signal: 9}, "kill -TERM $$": {ExitCode: 143, Signal: 15}, "kill -SEGV $$": {ExitCode: 139, Signal: 11},
+		} {
+			n := newNode(t, shell, sh(script))
+			before := control.Now()
+			code, said := n.run()
+			end := n.end()
+			if code != want.ExitCode || end.ExitCode != want.ExitCode || end.Signal != want.Signal || end.Cause != grid.ByItself {
+				t.Errorf("%q: code %d, %+v (%s)", script, code, end, said)
+			}
+			token, taken, err := control.ReadToken(n.Control, n.ID)
+			if err != nil || !taken || token.Holder != control.Supervisor || token.Process.PID == 0 || token.Process.Start == 0 || token.Process.Boot == "" {
+				t.Errorf("the token: %+v, %v, %v", token, taken, err)
+			}
+			run, ran, err := control.ReadRun(n.Control, n.ID)
+			if err != nil || !ran || run.Leader.PID == 0 || run.Leader.PID == token.Process.PID {
+				t.Errorf("the start: %+v, %v, %v", run, ran, err)
+			}
+			if token.At < before || run.At < token.At || end.At < run.At || end.At > control.Now() {
+				t.Errorf("begun at %d: token %d, start %d, end %d", before, token.At, run.At, end.At)
+			}
+			if left, _ := filepath.Glob(filepath.Join(n.Control, ".tmp*")); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		}
+	})
+}
+
+// The program gets every byte that can be given, and nothing but what it is to get.
+func TestEveryByte(t *testing.T) {
+	t.Parallel()
+	var all []byte
+	for c := 1; c < 256; c++ {
+		all = append(all, byte(c))
+	}
+	odd := []string{"", "-n", "*", "'", "''a'", "\n", "a\n\n", "\r\n#PBS -l x", `\`, `\n`, "$HOME `x` $(x) ${x} !x", "\xff\xfe", "ä", string(all), "-", "--", "a=b", "~"}
+	overShells(t, func(t *testing.T, shell []string) {
+		n := newNode(t, shell, grid.Program{Executable: "/bin/sh", Directory: "de ep/er'", Input: "../in\nput"})
+		n.Program.Arguments = append([]string{"-c", `cat; for a; do printf '%s\000' "$a"; done; pwd; for f in 3 4 5 6 7 8 9; do [ ! -e /proc/self/fd/$f ] || echo "$f is open"; done; echo oops >&2`, "sh"}, odd...)
+		for i, v := range odd {
+			n.Program.Environment = append(n.Program.Environment, grid.Variable{Name: fmt.Sprintf("V%d", i), Value: v})
+		}
+		n.Program.Environment = append(n.Program.Environment, grid.Variable{Name: "a b.c-d'", Value: "odd name"}, grid.Variable{Name: "GBROKER_SITE", Value: "lie"},
+			grid.Variable{Name: "GBROKER_HOSTFILE", Value: "lie"})
+		n.Processes = 3
+		n.write("de ep/in\nput", "hello\x00\xff\n", 0o644)
+		if code, said := n.run(); code != 0 {
+			t.Fatalf("code %d: %s; %+v", code, said, n.end())
+		}
+		want := "hello\x00\xff\n" + strings.Join(odd, "\x00") + "\x00" + n.Work + "/de ep/er'\n"
+		if got := n.read("stdout"); got != want {
+			t.Fatalf("the program saw\n%q\nwant\n%q", got, want)
+		}
+		if n.read("stderr") != "oops\n" {
+			t.Errorf("standard error %q", n.read("stderr"))
+		}
+		again := newNode(t, shell, n.Program)
+		again.Program.Executable, again.Program.Arguments, again.Program.Input, again.Processes = "/usr/bin/env", []string{"-0"}, "", 3
+		if code, said := again.run(); code != 0 {
+			t.Fatalf("code %d: %s; %+v", code, said, again.end())
+		}
+		environ := map[string]string{}
+		for record := range strings.SplitSeq(again.read("stdout"), "\x00") {
+			name, value, _ := strings.Cut(record, "=")
+			environ[name] = value
+		}
+		for i, v := range odd {
+			if environ[fmt.Sprintf("V%d", i)] != v {
+				t.Errorf("variable %q is %q", v, environ[fmt.Sprintf("V%d", i)])
+			}
+		}
+		for name, v := range map[string]string{"a b.c-d'": "odd name", "GBROKER_SITE": "here", "GBROKER_PROCESSES": "3", "PATH": "/usr/bin:/bin",
+			"GBROKER_JOB": string(again.ID.Job), "GBROKER_ATTEMPT": again.ID.String(), "HOME": "/home/of", "SECRET": "", "LC_ALL": "",
+			"GBROKER_HOSTFILE": control.HostFile(again.Control, again.ID)} {
+			if environ[name] != v {
+				t.Errorf("variable %s is %q, not %q", name, environ[name], v)
+			}
+		}
+	})
+}
+
+func TestScriptIsASCII(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, nil, sh("ä\r\n\xff"))
+	n.Program.Output = "a\x01\nb"
+	script, err := Script(n.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range script {
+		if (c < ' ' || c > '~') && c != '\n' && c != '\t' {
+			t.Fatalf("byte %d is %d", i, c)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*Spec){
+		"zero byte in an argument": func(s *Spec) { s.Program.Arguments = []string{"a\x00b"} },
+		"zero byte in a variable":  func(s *Spec) { s.Program.Environment = []grid.Variable{{Name: "A", Value: "\x00"}} },
+		"zero byte in a path":      func(s *Spec) { s.Program.Output = "\x00" },
+		"a variable without name":  func(s *Spec) { s.Program.Environment = []grid.Variable{{Value: "x"}} },
+		"a variable with =":        func(s *Spec) { s.Program.Environment = []grid.Variable{{Name: "A=B"}} },
+		"relative sandbox":         func(s *Spec) { s.Work = "work" },
+		"no job":                   func(s *Spec) { s.ID.Job = "x" },
+		"too long": func(s *Spec) {
+			for range 50 {
+				s.Program.Arguments = append(s.Program.Arguments, strings.Repeat("x", maxString-1))
+			}
+		},
+	} {
+		n := newNode(t, nil, sh("exit 0"))
+		change(&n.Spec)
+		if _, err := Script(n.Spec); !errors.Is(err, grid.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestNeverRan(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		for _, c := range []struct {
+			name    string
+			program grid.Program
+			content string
+			mode    os.FileMode
+			detail  []string
+		}{
+			{"relative and not there", grid.Program{Executable: "nothere"}, "", 0, []string{`"nothere"`, "does not exist"}},
+			{"not by PATH", grid.Program{Executable: "sh"}, "", 0, []string{`"sh"`, "PATH is not searched"}},
+			{"absolute and not there", grid.Program{Executable: "/no/such"}, "", 0, []string{`"/no/such"`, "does not exist", "here"}},
+			{"no permission", grid.Program{Executable: "p"}, "#!/bin/sh\n", 0o644, []string{`"p"`, "not executable"}},
+			{"bad interpreter", grid.Program{Executable: "p"}, "#! /no/interpreter -x\n", 0o755, []string{`"p"`, `"/no/interpreter"`}},
+			{"no program", grid.Program{Executable: "p"}, "\x01\x02 hello\n", 0o755, []string{`"p"`, "neither a program"}},
+			{"empty", grid.Program{Executable: "p"}, "", 0o755, []string{`"p"`, "neither a program"}},
+			{"a folder", grid.Program{Executable: "/tmp"}, "", 0, []string{`"/tmp"`, "not executable"}},
+			{"no name", grid.Program{}, "", 0, []string{"no executable"}},
+			{"no input", grid.Program{Executable: "/bin/true", Input: "nothere"}, "", 0, []string{`"nothere"`, "input file"}},
+			{"unknown parallel kind", grid.Program{Executable: "/bin/true", Parallel: "PVM"}, "", 0, []string{`"PVM"`, "here"}},
+			{"no mpirun", grid.Program{Executable: "/bin/true", Parallel: "MPICH"}, "", 0, []string{"mpirun is not installed", "MPICH"}},
+			{"long argument", grid.Program{Executable: "/bin/true", Arguments: []string{strings.Repeat("x", maxString)}}, "", 0, []string{"longer than the system takes"}},
+		} {
+			n := newNode(t, shell, c.program)
+			n.Path = "/no/such"
+			if c.mode != 0 {
+				n.write("p", c.content, c.mode)
+			}
+			code, said := n.run()
+			if end := n.end(); end.Cause != grid.NeverRan || code != 126 {
+				t.Errorf("%s: code %d, ended %+v; %s", c.name, code, end, said)
+			} else {
+				for _, want := range c.detail {
+					if !strings.Contains(end.Detail, want) {
+						t.Errorf("%s: detail %q does not say %q", c.name, end.Detail, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestStaysInSandbox(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		outside := t.TempDir()
+		precious := filepath.Join(outside, "precious")
+		if err := os.WriteFile(precious, []byte("precious"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range map[string]struct {
+			p            grid.Program
+			link, folder string
+		}{
+			"output is a link":             {grid.Program{Output: "o"}, "o", ""},
+			"default output is a link":     {grid.Program{}, "stdout", ""},
+			"error is a link":              {grid.Program{Error: "e"}, "e", ""},
+			"input is a link":              {grid.Program{Input: "i"}, "i", ""},
+			"a folder of output is a link": {grid.Program{Output: "f/precious"}, "", "f"},
+			"new folders under a link":     {grid.Program{Output: "f/new/o"}, "", "f"},
+			"the working directory":        {grid.Program{Directory: "f"}, "", "f"},
+			"below the working directory":  {grid.Program{Directory: "f/new"}, "", "f"},
+			"dots":                         {grid.Program{Output: "../../precious"}, "", ""},
+			"dots from the directory":      {grid.Program{Directory: "a", Output: "../../x"}, "", ""},
+			"working directory by dots":    {grid.Program{Directory: "a/../.."}, "", ""},
+			"absolute output":              {grid.Program{Output: precious}, "", ""},
+			"absolute directory":           {grid.Program{Directory: outside}, "", ""},
+			"output is a link to be made":  {grid.Program{Output: "f/x"}, "", "f"},
+			"the sandbox's sibling's name": {grid.Program{Directory: "../workx"}, "", ""},
+		} {
+			p := sh("echo spoilt; cat")
+			p.Output, p.Error, p.Input, p.Directory = c.p.Output, c.p.Error, c.p.Input, c.p.Directory
+			n := newNode(t, shell, p)
+			for link, target := range map[string]string{c.link: precious, c.folder: outside} {
+				if link != "" {
+					if err := os.Symlink(target, filepath.Join(n.Work, link)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			n.run()
+			if end := n.end(); end.Cause != grid.NeverRan || !strings.Contains(end.Detail, "sandbox") {
+				t.Errorf("%s: ended %+v", name, end)
+			}
+			if data, err := os.ReadFile(precious); err != nil || string(data) != "precious" {
+				t.Fatalf("%s: the file outside is now %q, %v", name, data, err)
+			}
+			if all, err := os.ReadDir(outside); err != nil || len(all) != 1 {
+				t.Fatalf("%s: outside there is now %v, %v", name, all, err)
+			}
+		}
+		// A pipe nobody reads must not hold it up.
+		n := newNode(t, shell, sh("exit 0"))
+		if err := syscall.Mkfifo(filepath.Join(n.Work, "stdout"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n.run()
+		if end := n.end(); end.Cause != grid.NeverRan || !strings.Contains(end.Detail, "no regular file") {
+			t.Errorf("a pipe: ended %+v", end)
+		}
+	})
+}
+
+func TestOutputFiles(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		p := sh("cat; echo out; echo err >&2; echo out2")
+		p.Directory, p.Output, p.Error = "d", "sub/o", "../e"
+		n := newNode(t, shell, p)
+		n.write("d/sub/o", "what an earlier attempt wrote, which is long", 0o644)
+		n.run()
+		if o, e := n.read("d/sub/o"), n.read("e"); o != "out\nout2\n" || e != "err\n" {
+			t.Errorf("apart: %q and %q", o, e)
+		}
+		p.Directory, p.Output, p.Error = "", "x/../log", "log"
+		n = newNode(t, shell, p)
+		n.run()
+		if got := n.read("log"); got != "out\nerr\nout2\n" {
+			t.Errorf("both in one file: %q", got)
+		}
+	})
+}
+
+// What stands in the way of a start, and leaves no trace of one.
+func TestNothingStarts(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		for name, c := range map[string]struct {
+			spoil func(n *node)
+			code  int
+		}{
+			"no control directory": {func(n *node) { os.RemoveAll(n.Control) }, 75},
+			"a directory made again": {func(n *node) {
+				os.RemoveAll(n.Control)
+				os.Mkdir(n.Control, 0o755)
+			}, 75},
+			"submitted as another attempt": {func(n *node) { n.ID.Attempt++ }, 75},
+			"withdrawn":                    {func(n *node) { control.Take(n.Control, n.ID, control.Broker, control.Process{}) }, 75},
+			"started":                      {func(n *node) { control.Take(n.Control, n.ID, control.Supervisor, control.Process{}) }, 75},
+		} {
+			n := newNode(t, shell, sh("echo ran > ran"))
+			c.spoil(n)
+			code, said := n.run()
+			if code != c.code || n.exists("ran") || !strings.Contains(said, "nothing is started") {
+				t.Errorf("%s: code %d, ran %v, said %q", name, code, n.exists("ran"), said)
+			}
+			if _, there, err := control.ReadEnd(n.Control, n.ID); there {
+				t.Errorf("%s: it has an end, %v", name, err)
+			}
+		}
+	})
+}
+
+// Wrappers of one attempt and the broker meet: exactly one has the token.
+func TestRaces(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		for round := range 10 {
+			n := newNode(t, shell, sh("echo ran >> ran"))
+			var all sync.WaitGroup
+			codes := make([]int, 3)
+			cmds := []*exec.Cmd{n.command(), n.command(), n.command()}
+			for i, cmd := range cmds {
+				all.Go(func() {
+					cmd.Run()
+					codes[i] = cmd.ProcessState.ExitCode()
+				})
+			}
+			if round%2 == 0 {
+				n.until("a wrapper is at work", func() bool {
+					names, _ := filepath.Glob(filepath.Join(n.Control, ".tmp.start*"))
+					_, taken, _ := control.ReadToken(n.Control, n.ID)
+					return len(names) > 0 || taken
+				})
+			}
+			_, held, err := control.Take(n.Control, n.ID, control.Broker, control.Process{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Wait()
+			ran, want := "", "ran\n"
+			if n.exists("ran") {
+				ran = n.read("ran")
+			}
+			if held.Holder == control.Broker {
+				want = ""
+			}
+			if ran != want {
+				t.Errorf("round %d: the token is %v's, and it ran %q; codes %v", round, held.Holder, ran, codes)
+			}
+		}
+	})
+}
+
+// start runs the wrapper and waits until its program has written up.
+func (n *node) start() (*exec.Cmd, <-chan struct{}) {
+	n.Helper()
+	cmd := n.command()
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		n.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(done)
+	}()
+	n.Cleanup(func() {
+		cmd.Process.Kill()
+		<-done
+	})
+	n.until("its program runs: "+said.String(), func() bool { return n.exists("up") })
+	return cmd, done
+}
+
+func (n *node) await(done <-chan struct{}) {
+	n.Helper()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		n.Fatal("the wrapper does not end")
+	}
+}
+
+// stubborn ignores TERM, as do its children: one of them has left by setsid.
+const stubborn = `trap '' TERM
+sleep 1000 & echo $! >> p
+(setsid sh -c 'trap "" TERM; echo $$ >> p; echo x > away; while :; do sleep 1000; done' &)
+while [ ! -e away ]; do sleep 0.01; done
+echo $$ >> p; mv p pids; echo x > up
+while :; do sleep 1000; done`
+
+func (n *node) pids() (all []control.Process) {
+	n.Helper()
+	for f := range strings.FieldsSeq(n.read("pids")) {
+		var pid int
+		fmt.Sscan(f, &pid)
+		p, err := control.Describe(pid)
+		if err != nil {
+			n.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func (n *node) dead(all []control.Process) {
+	n.Helper()
+	for _, p := range all {
+		n.until(fmt.Sprintf("process %d of the job is dead", p.PID), func() bool {
+			alive, err := p.Alive()
+			return err == nil && !alive
+		})
+	}
+}
+
+func TestTermEndsTheTree(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		for name, c := range map[string]struct {
+			change func(n *node)
+			cause  grid.Cause
+			detail string
+		}{
+			"by request":    {func(n *node) { control.AskKill(n.Control, n.ID) }, grid.ByRequest, "on request"},
+			"by walltime":   {func(n *node) { n.Limit = 2 }, grid.ByWalltime, "its limit"},
+			"by the system": {func(n *node) {}, grid.Disappeared, "not by the broker"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				n := newNode(t, shell, sh(stubborn))
+				if c.cause == grid.ByWalltime {
+					c.change(n)
+				}
+				cmd, done := n.start()
+				all := n.pids()
+				if c.cause == grid.ByRequest {
+					c.change(n)
+				}
+				cmd.Process.Signal(syscall.SIGTERM)
+				n.await(done)
+				end := n.end()
+				if end.Cause != c.cause || end.Signal != 9 || end.ExitCode != 137 || !strings.Contains(end.Detail, c.detail) || cmd.ProcessState.ExitCode() != 137 {
+					t.Errorf("ended %+v, code %d", end, cmd.ProcessState.ExitCode())
+				}
+				n.dead(all)
+			})
+		}
+	})
+}
+
+func TestTermIsHeeded(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		for script, want := range map[string]int{
+			`trap 'echo bye; exit 4' TERM; echo x > up; while :; do sleep 0.02; done`:   4,
+			`trap 'echo bye; exit 127' TERM; echo x > up; while :; do sleep 0.02; done`: 127,
+			`echo bye; echo x > up; kill -STOP $$; sleep 1000`:                          143,
+			`echo bye; echo x > up; exec sleep 1000`:                                    143,
+		} {
+			n := newNode(t, shell, sh(script))
+			n.Grace = 10 * time.Second
+			cmd, done := n.start()
+			cmd.Process.Signal(syscall.SIGTERM)
+			n.await(done)
+			if end := n.end(); end.Cause != grid.Disappeared || end.ExitCode != want || n.read("stdout") != "bye\n" {
+				t.Errorf("%q: ended %+v with output %q", script, end, n.read("stdout"))
+			}
+		}
+	})
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		n := newNode(t, shell, sh(`sleep 1000 & echo $! > p
+(setsid sh -c 'echo $$ >> p; echo x > away; exec sleep 1000' &)
+while [ ! -e away ]; do sleep 0.01; done
+mv p pids; echo x > up; while [ ! -e go ]; do sleep 0.01; done; exit 5`))
+		_, done := n.start()
+		all := n.pids()
+		n.write("go", "", 0o644)
+		n.await(done)
+		if end := n.end(); end.ExitCode != 5 || end.Cause != grid.ByItself {
+			t.Errorf("ended %+v", end)
+		}
+		n.dead(all)
+	})
+}
+
+func TestKillAskedBefore(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		n := newNode(t, shell, sh("echo ran > ran"))
+		if err := control.AskKill(n.Control, n.ID); err != nil {
+			t.Fatal(err)
+		}
+		n.run()
+		if end := n.end(); end.Cause != grid.ByRequest || n.exists("ran") {
+			t.Errorf("ended %+v, ran %v", end, n.exists("ran"))
+		}
+	})
+}
+
+func TestMemoryLimit(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		n := newNode(t, shell, sh("ulimit -d; ulimit -Hd"))
+		n.Program.MemoryLimit = 64 << 20
+		n.run()
+		if got := n.read("stdout"); got != "65536\n65536\n" {
+			t.Errorf("data limits in KiB: %q", got)
+		}
+	})
+}
+
+func TestHostFile(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		folder := t.TempDir()
+		scontrol := "#!/bin/sh\n[ \"$3\" = 'node[01-03]' ] && printf 'node01\\nnode02\\nnode03\\n'\n"
+		if err := os.WriteFile(filepath.Join(folder, "scontrol"), []byte(scontrol), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		nodefile := filepath.Join(folder, "nodes")
+		if err := os.WriteFile(nodefile, []byte("a\na\nb\nb\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		slurm := []string{"SLURM_JOB_NODELIST=node[01-03]", "SLURM_TASKS_PER_NODE=2(x2),1", "PATH=" + folder + ":/usr/bin:/bin"}
+		for name, c := range map[string]struct {
+			env       []string
+			processes int
+			want      string
+		}{
+			"slurm":                      {slurm, 5, "node01\nnode01\nnode02\nnode02\nnode03\n"},
+			"a line for each process":    {[]string{"PBS_NODEFILE=" + nodefile}, 4, "a\na\nb\nb\n"},
+			"two lines for each process": {[]string{"PBS_NODEFILE=" + nodefile}, 2, "a\nb\n"},
+			"two processes on each":      {[]string{"PBS_NODEFILE=" + nodefile}, 8, "a\na\na\na\nb\nb\nb\nb\n"},
+		} {
+			n := newNode(t, shell, sh(`cat "$GBROKER_HOSTFILE"; echo "${PBS_NODEFILE-}${SLURM_JOB_NODELIST-}"`))
+			n.env, n.Processes = append(n.env, c.env...), c.processes
+			n.run()
+			if got := n.read("stdout"); got != c.want+"\n" {
+				t.Errorf("%s: %q", name, got)
+			}
+		}
+	})
+}
+
+// A starter of the site's own, and those that are found by what they say of themselves.
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		folder := t.TempDir()
+		for name, version := range map[string]string{"mpirun": "mpirun (Open MPI) 4.1", "mpirun.mpich": "HYDRA build details", "own": "?"} {
+			script := "#!/bin/sh\n[ \"$1\" != --version ] || { echo '" + version + "'; exit; }\necho \"" + name + " $*\"; echo \"$PBS_NODEFILE $SECRET\"\n"
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		nodefile := filepath.Join(folder, "nodes")
+		if err := os.WriteFile(nodefile, []byte("a\nb\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for kind, want := range map[string]string{
+			"MPI":     "mpirun --oversubscribe --allow-run-as-root --hostfile HOSTS -n 2 /bin/true a b\nNODES \n",
+			"openmpi": "mpirun --oversubscribe --allow-run-as-root --hostfile HOSTS -n 2 /bin/true a b\nNODES \n",
+			"MPICH2":  "mpirun.mpich -f HOSTS -n 2 /bin/true a b\nNODES \n",
+			"Special": "own -np=2 HOSTS -- /bin/true a b\nNODES \n",
+		} {
+			n := newNode(t, shell, grid.Program{Executable: "/bin/true", Arguments: []string{"a", "b"}, Parallel: kind})
+			n.Path, n.Processes, n.env = "relative::"+folder, 2, append(n.env, "PBS_NODEFILE="+nodefile)
+			n.Starters = map[string][]string{"special": {folder + "/own", "-np={n}", "{hosts}", "--", "{program}"}}
+			code, said := n.run()
+			want = strings.NewReplacer("HOSTS", control.HostFile(n.Control, n.ID), "NODES", nodefile).Replace(want)
+			if os.Getuid() != 0 {
+				want = strings.ReplaceAll(want, "--allow-run-as-root ", "")
+			}
+			if got := n.read("stdout"); got != want || code != 0 {
+				t.Errorf("%s: code %d, %q; want %q; %s", kind, code, got, want, said)
+			}
+		}
+		n := newNode(t, shell, grid.Program{Executable: "/bin/true", Parallel: "intelmpi"})
+		n.Path = folder
+		n.run()
+		if end := n.end(); end.Cause != grid.NeverRan || !strings.Contains(end.Detail, "mpirun is openmpi") {
+			t.Errorf("another kind of mpirun: ended %+v", end)
+		}
+	})
+}
+
+// Without a control directory on the nodes the program runs all the same, by whatever the
+// broker had decided before.
+func TestBlind(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		n := newNode(t, shell, sh(`wc -l < "$GBROKER_HOSTFILE"; rm "$GBROKER_HOSTFILE"; exit 3`))
+		n.Control, n.Processes = "", 2
+		if code, said := n.run(); code != 3 || strings.TrimSpace(n.read("stdout")) != "2" {
+			t.Errorf("code %d, %q; %s", code, n.read("stdout"), said)
+		}
+	})
+}
+
+// On a full disk nothing starts before there is room, and the end is told once there is.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		disk := t.TempDir()
+		if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=64k,nr_inodes=64"); err != nil {
+			t.Skipf("a small file system cannot be mounted here (%v): run it as root", err)
+		}
+		t.Cleanup(func() { syscall.Unmount(disk, syscall.MNT_DETACH) })
+		n := newNode(t, shell, sh("echo ran >> ran"))
+		n.Control = filepath.Join(disk, "ctl")
+		if err := errors.Join(os.Mkdir(n.Control, 0o755), control.WriteSubmit(n.Control, n.ID)); err != nil {
+			t.Fatal(err)
+		}
+		filler := filepath.Join(disk, "filler")
+		if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); err == nil {
+			t.Fatal("the disk does not fill up")
+		}
+		cmd := n.command()
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		n.until("it tries", func() bool {
+			names, _ := filepath.Glob(filepath.Join(n.Control, ".tmp.start*"))
+			return len(names) > 0
+		})
+		if _, taken, err := control.ReadToken(n.Control, n.ID); taken || n.exists("ran") {
+			t.Errorf("the token is taken on a full disk, %v", err)
+		}
+		if err := os.Remove(filler); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if end := n.end(); end.Cause != grid.ByItself || n.read("ran") != "ran\n" {
+			t.Errorf("ended %+v", end)
+		}
+	})
+}
