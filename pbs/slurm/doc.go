@@ -30,6 +30,9 @@
 // Evidence that a job has never started: it is PENDING, or CANCELLED without run time, and
 // it has no nodes, and Restarts is 0.
 //
+// A controller that is killed forgets its last seconds: a job that runs may wait again, and be
+// started a second time. Only the start token prevents that.
+//
 // FAILED with the signal 53 stands for a script that could not be launched. A cancelled job
 // passes through COMPLETING, which counts as running. What a job used is not known (it would
 // need accounting), but for its run time. After MinJobAge nothing is known of it.
@@ -81,8 +84,8 @@
 // overlaps another; it accepts nodes that are down, which is refused here, and cuts a
 // NodeCnt, which is never used; each is read back. A job's limit must end before its
 // reservation does, else the job waits for ever, and one that still runs at the end is killed
-// (ResvOverRun). A reservation with jobs cannot be deleted: it is made to go with the last of
-// them. One that has begun cannot change its start.
+// (ResvOverRun). A reservation with jobs cannot be deleted: it is made to go within a minute of
+// the last of them. One that has begun cannot change its start.
 //
 // # What to set in slurm.conf
 //

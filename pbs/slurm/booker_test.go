@@ -1,0 +1,188 @@
+package slurm_test
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/external"
+	"gbroker/pbs/slurm"
+	"gbroker/pbs/slurm/slurmtest"
+)
+
+// bookable is a cluster for reservations, which name its nodes.
+func bookable(t *testing.T) (*slurmtest.Cluster, *slurm.Client) {
+	t.Helper()
+	c := slurmtest.Start(t, slurmtest.Config{Nodes: []slurmtest.Nodes{{Count: 3, CPUs: 1}}})
+	return c, client(c)
+}
+
+// after is an instant some time from now, at a whole second.
+func after(span grid.Tick) grid.Tick {
+	return (grid.InstantOf(time.Now()) + span) / grid.Second * grid.Second
+}
+
+func booked(t *testing.T, c *slurm.Client, id string) *external.Booking {
+	t.Helper()
+	all, err := c.Bookings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := slices.IndexFunc(all, func(b external.Booking) bool { return b.ID == id }); at >= 0 {
+		return &all[at]
+	}
+	return nil
+}
+
+func TestReservationsAreWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	cluster, c := bookable(t)
+	want := external.Booking{ID: "r1", Nodes: []grid.NodeName{"node01", "node02"}, Start: after(grid.Hour) + 7*grid.Second, End: after(2*grid.Hour) + 500}
+	native, err := c.Book(t.Context(), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Native = native
+	got := booked(t, c, "r1")
+	if got == nil || got.Native != native || !slices.Equal(got.Nodes, want.Nodes) || got.Start != want.Start ||
+		got.End != want.End+500 || got.Cores != nil || got.User == "" {
+		t.Fatalf("%+v, should be %+v", got, want)
+	}
+
+	for name, wrong := range map[string]external.Booking{
+		"overlap":   {ID: "r2", Nodes: []grid.NodeName{"node03", "node02"}, Start: want.Start + grid.Minute, End: want.Start + 2*grid.Minute},
+		"same name": {ID: "r1", Nodes: []grid.NodeName{"node03"}, Start: want.Start, End: want.End},
+		"no node":   {ID: "r2", Nodes: []grid.NodeName{"node09"}, Start: want.Start, End: want.End},
+		"no user":   {ID: "r2", Nodes: []grid.NodeName{"node03"}, Start: want.Start, End: want.End, User: "nosuchuser"},
+		"no nodes":  {ID: "r2", Start: want.Start, End: want.End},
+		"twice":     {ID: "r2", Nodes: []grid.NodeName{"node03", "node03"}, Start: want.Start, End: want.End},
+		"list":      {ID: "r2", Nodes: []grid.NodeName{"node[01-03]"}, Start: want.Start, End: want.End},
+		"no time":   {ID: "r2", Nodes: []grid.NodeName{"node03"}, Start: want.Start, End: want.Start},
+		"bad id":    {ID: "r 2", Nodes: []grid.NodeName{"node03"}, Start: want.Start, End: want.End},
+	} {
+		if _, err := c.Book(t.Context(), wrong); !errors.Is(err, grid.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if booked(t, c, "r2") != nil {
+		t.Error("one that was refused is there")
+	}
+
+	cluster.Run(t, "scontrol", "update", "nodename=node03", "state=down", "reason=test")
+	down := external.Booking{ID: "r3", Nodes: []grid.NodeName{"node03"}, Start: want.Start, End: want.End}
+	if _, err := c.Book(t.Context(), down); !errors.Is(err, grid.ErrInvalid) || booked(t, c, "r3") != nil {
+		t.Errorf("on a node that is down: %v", err)
+	}
+	cluster.Run(t, "scontrol", "update", "nodename=node03", "state=resume")
+	eventually(t, "the node is up", func() bool {
+		l, err := c.Listing(t.Context())
+		return err == nil && !l.Nodes[2].Down
+	})
+
+	want.Nodes = []grid.NodeName{"node03"}
+	want.Start, want.End = want.Start+grid.Minute, want.End+grid.Hour
+	if err := c.Rebook(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	if got = booked(t, c, "r1"); got == nil || !slices.Equal(got.Nodes, want.Nodes) || got.Start != want.Start || got.End != want.End+500 {
+		t.Errorf("changed it is %+v, should be %+v", got, want)
+	}
+	for range 2 {
+		if err := c.Unbook(t.Context(), native); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if booked(t, c, "r1") != nil {
+		t.Error("it is there after its release")
+	}
+	if err := c.Unbook(t.Context(), "others"); !errors.Is(err, grid.ErrInvalid) {
+		t.Errorf("another's: %v", err)
+	}
+}
+
+// An operator's reservation that allows others over it is no place for one of ours, and one
+// of some cores is told from one of all.
+func TestReservationsOfOthers(t *testing.T) {
+	t.Parallel()
+	cluster := slurmtest.Start(t, slurmtest.Config{Nodes: []slurmtest.Nodes{{Count: 1, CPUs: 2}, {Count: 1, CPUs: 4}}})
+	c := client(cluster)
+	cluster.Run(t, "scontrol", "create", "reservation", "ReservationName=open", "StartTime=now+1hour", "Duration=30",
+		"Nodes=node01", "Users=root", "Flags=OVERLAP")
+	b := external.Booking{ID: "r1", Nodes: []grid.NodeName{"node01"}, Start: after(80 * grid.Minute), End: after(2 * grid.Hour)}
+	if _, err := c.Book(t.Context(), b); !errors.Is(err, grid.ErrInvalid) || booked(t, c, "r1") != nil {
+		t.Errorf("over one that allows it: %v", err)
+	}
+	cluster.Run(t, "scontrol", "create", "reservation", "ReservationName=some", "StartTime=now+5hours", "Duration=30",
+		"Nodes=node01,node02", "CoreCnt=1,2", "Users=root")
+	cluster.Run(t, "scontrol", "create", "reservation", "ReservationName=all", "StartTime=now+7hours", "Duration=30", "Nodes=ALL", "Users=root")
+	l, err := c.Listing(t.Context())
+	if err != nil || len(l.Reservations) != 3 {
+		t.Fatalf("%+v, %v", l.Reservations, err)
+	}
+	for _, r := range l.Reservations {
+		if r.ID != "" || (r.Native == "some") != (r.Cores != nil) {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// A job of ours starts in its reservation, while another's job waits for the same nodes;
+// released meanwhile, the reservation may go as soon as the job has.
+func TestReservationIsHeldAgainstOthers(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("another user's jobs need root")
+	}
+	cluster, c := bookable(t)
+	now := external.Booking{ID: "now", Nodes: []grid.NodeName{"node01", "node02", "node03"}, Start: after(0), End: after(grid.Hour)}
+	native, err := c.Book(t.Context(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := grid.LocalID(cluster.Run(t, "sbatch", "--parsable", "--uid=nobody", "-D", "/", "-o", "/dev/null", "-t", "5", "--wrap", "true"))
+	o := order(t, "sleep 1000")
+	o.Reservation = native
+	ours := submit(t, c, o)
+	if job := awaitState(t, c, ours, external.Running); job.Reservation != native {
+		t.Errorf("it runs as %+v", job)
+	}
+	if job := look(t, c, other); job.State != external.Queued || job.User != "nobody" {
+		t.Errorf("another's job is %+v", job)
+	}
+	if err := c.Unbook(t.Context(), native); err != nil {
+		t.Fatal(err)
+	}
+	if job := look(t, c, ours); job.State != external.Running {
+		t.Errorf("after the release our job is %+v", job)
+	}
+	if said := cluster.Run(t, "scontrol", "show", "reservation", native); !strings.Contains(said, "PURGE_COMP=00:00:01") {
+		t.Errorf("a minute after its job it will not be gone: %s", said)
+	}
+	if err := c.Remove(t.Context(), "", ours); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, c, ours, external.Done)
+	if err := c.Unbook(t.Context(), native); err != nil || booked(t, c, "now") != nil {
+		t.Fatalf("released after its job: %v", err)
+	}
+	if job := awaitState(t, c, other, external.Done); job.End.ExitCode != 0 {
+		t.Errorf("another's job ended %+v", job.End)
+	}
+}
+
+func TestOnlyOperatorsReserve(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("to run scontrol as somebody else needs root")
+	}
+	cluster, _ := bookable(t)
+	c := asNobody(cluster)
+	_, err := c.Book(t.Context(), external.Booking{ID: "r1", Nodes: []grid.NodeName{"node01"}, Start: after(grid.Hour), End: after(2 * grid.Hour)})
+	if !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), "only root and SlurmUser make reservations") {
+		t.Errorf("%v", err)
+	}
+}
