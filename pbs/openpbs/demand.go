@@ -69,6 +69,7 @@ func split(text string, sep byte, each func(part string) error) error {
 // greatest, so that nobody can make the listing unreadable for others.
 func (w words) demand(text, place string) (grid.Demand, error) {
 	d := grid.Demand{Exclusive: strings.Contains(place, "excl")}
+	d.Chunks = make([]grid.Chunk, 0, min(strings.Count(text, "+")+1, maxKinds))
 	kind := 0
 	err := split(text, '+', func(part string) error {
 		c, properties, err := w.chunk(part)
@@ -83,9 +84,6 @@ func (w words) demand(text, place string) (grid.Demand, error) {
 		d.Chunks = add(d.Chunks, c)
 		return nil
 	})
-	if len(d.Properties) > grid.MaxProperties {
-		d.Properties = d.Properties[:grid.MaxProperties]
-	}
 	return d, err
 }
 
@@ -120,7 +118,7 @@ func (w words) chunk(text string) (grid.Chunk, []string, error) {
 			return err
 		}
 		first = false
-		if p := w.ask(&c, name, strings.Trim(val, `"'`)); p != "" {
+		if p := w.ask(&c, name, strings.Trim(val, `"'`)); p != "" && len(properties) < grid.MaxProperties && !slices.Contains(properties, p) {
 			properties = append(properties, p)
 		}
 		return nil
@@ -130,43 +128,56 @@ func (w words) chunk(text string) (grid.Chunk, []string, error) {
 
 // ask adds one resource to a chunk, or tells the property that it is.
 func (w words) ask(c *grid.Chunk, name, val string) string {
-	n, err := clamped(val, grid.MaxAmount)
-	whole := err == nil
-	switch {
-	case name == "ncpus" && whole:
-		c.Cores = int(min(n, grid.MaxProcesses))
-	case name == "mpiprocs" && whole:
-		c.Processes = int(min(n, grid.MaxProcesses))
-	case name == "mem":
-		if bytes, err := size(val); err == nil {
+	if !isNumber(val) {
+		if name == "mem" && isSize(val) {
+			bytes, _ := size(val)
 			c.Memory = min(bytes, grid.MaxMemory)
 		}
-	case slices.Contains(builtin, name):
-	case whole:
+		return property(name, val)
+	}
+	n, _ := clamped(val, grid.MaxAmount)
+	switch name {
+	case "ncpus":
+		c.Cores = int(min(n, grid.MaxProcesses))
+	case "mpiprocs":
+		c.Processes = int(min(n, grid.MaxProcesses))
+	case "mem":
+		c.Memory = n
+	default:
 		r := grid.Resource{Name: w.our(name), Amount: n}
-		if len(c.Resources) < grid.MaxResources && grid.CheckResource(r) == nil {
+		if !slices.Contains(builtin, name) && len(c.Resources) < grid.MaxResources && grid.CheckResource(r) == nil {
 			c.Resources = append(c.Resources, r)
 		}
-	default:
-		return property(name, val)
 	}
 	return ""
 }
 
+func isNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
+
+// isSize tells 512mb from names.
+func isSize(text string) bool {
+	unit := strings.ToLower(strings.TrimLeft(text, "0123456789"))
+	_, known := units[strings.TrimSuffix(unit, "w")]
+	return known && len(unit) < len(text)
+}
+
 // property is what a boolean or a text is called; "" is not a property.
 func property(name, val string) string {
-	p := name + ":" + val
-	if yes, err := truth(val); err == nil {
-		if p = name; !yes {
-			return ""
-		}
-	} else if _, err := size(val); err == nil {
+	if isSize(val) || slices.Contains(builtin, name) {
 		return ""
 	}
-	if grid.CheckLabel(p) != nil {
+	switch strings.ToLower(val) {
+	case "true", "t", "y":
+		val = ""
+	case "false", "f", "n":
+		return ""
+	default:
+		name += ":" + val
+	}
+	if grid.CheckLabel(name) != nil {
 		return ""
 	}
-	return p
+	return name
 }
 
 // places reads exec_vnode: one pair of brackets for each chunk of the demand.

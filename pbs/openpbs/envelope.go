@@ -1,6 +1,7 @@
 package openpbs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -48,7 +49,7 @@ func envelope(text []byte, list string, each func(name string, s *scanner) error
 		switch key {
 		case "timestamp":
 			h.at, err = epoch(v.text())
-			return errors.Join(once(&seen.timestamp), err)
+			return cmp.Or(once(&seen.timestamp), err)
 		case "pbs_version":
 			h.version = v.text()
 			return once(&seen.version)
@@ -81,9 +82,12 @@ func counted(text []byte, list string, most int) (int, error) {
 	return n, err
 }
 
-// members reads the members of an object into fields by their keys; others are passed over.
-// A key that we read may occur once.
+// members reads the members of an object into fields by their keys, which are emptied first;
+// others are passed over. A key that we read may occur once.
 func members(s *scanner, fields map[string]*value) error {
+	for _, f := range fields {
+		*f = nil
+	}
 	return s.object(func(key string) error {
 		v, err := s.value()
 		if err != nil {

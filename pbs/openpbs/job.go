@@ -1,6 +1,7 @@
 package openpbs
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -84,35 +85,33 @@ func isReservationQueue(name string) bool {
 
 func (j *job) instants(a *attributes) error {
 	var history grid.Tick
-	for _, i := range []struct {
-		name string
-		from value
-		to   *grid.Tick
-		read func(string) (grid.Tick, error)
-	}{
-		{"ctime", a.created, &j.Submitted, date},
-		{"qtime", a.queued, &j.queued, date},
-		{"etime", a.eligible, &j.queued, date},
-		{"stime", a.started, &j.Started, date},
-		{"obittime", a.died, &j.Finished, date},
-		{"history_timestamp", a.history, &history, epoch},
-		{"resources_used.walltime", a.usedWalltime, &j.Usage.Wall, duration},
-		{"resources_used.cput", a.usedCPU, &j.Usage.CPU, duration},
-	} {
-		if i.from == nil {
-			continue
-		}
-		t, err := i.read(i.from.text())
-		if err != nil {
-			return at(i.name, err)
-		}
-		*i.to = t
-	}
+	err := cmp.Or(
+		when("ctime", a.created, &j.Submitted, date),
+		when("qtime", a.queued, &j.queued, date),
+		when("etime", a.eligible, &j.queued, date),
+		when("stime", a.started, &j.Started, date),
+		when("obittime", a.died, &j.Finished, date),
+		when("history_timestamp", a.history, &history, epoch),
+		when("resources_used.walltime", a.usedWalltime, &j.Usage.Wall, duration),
+		when("resources_used.cput", a.usedCPU, &j.Usage.CPU, duration))
 	if j.State != external.Done {
 		j.Finished = 0 // of an earlier run
 	} else if j.Finished == 0 {
 		j.Finished = history
 	}
+	return err
+}
+
+// when reads an instant or a span, if it is there.
+func when(name string, from value, to *grid.Tick, read func(string) (grid.Tick, error)) error {
+	if from == nil {
+		return nil
+	}
+	t, err := read(from.text())
+	if err != nil {
+		return at(name, err)
+	}
+	*to = t
 	return nil
 }
 

@@ -31,43 +31,54 @@ func (w words) nodes(text []byte) (head, []node, error) {
 		return head{}, nil, err
 	}
 	list := make([]node, 0, n)
+	r := newNodeReader()
 	h, err := envelope(text, "nodes", func(name string, s *scanner) error {
 		if !isWord(name) {
 			return errors.New("it is no name of a node")
 		}
-		n, err := w.node(name, s)
+		n, err := w.node(name, s, r)
 		list = append(list, n)
 		return err
 	})
 	return h, list, err
 }
 
-func (w words) node(name string, s *scanner) (node, error) {
-	var state, mom, has, queue, bookable value
+// nodeReader takes the attributes of one node after another.
+type nodeReader struct {
+	state, mom, has, queue value
+	fields                 map[string]*value
+}
+
+func newNodeReader() *nodeReader {
+	r := &nodeReader{}
+	r.fields = map[string]*value{"state": &r.state, "Mom": &r.mom, "resources_available": &r.has, "queue": &r.queue}
+	return r
+}
+
+func (w words) node(name string, s *scanner, r *nodeReader) (node, error) {
 	n := node{Node: plan.Node{Name: grid.NodeName(name)}}
 	if s.peek() != '{' { // so it says that it knows no such node, and ends with 0
 		v, err := s.value()
 		return n, errors.Join(fmt.Errorf("%.80s in the place of a node", v), err)
 	}
-	err := members(s, map[string]*value{"state": &state, "Mom": &mom, "resources_available": &has, "queue": &queue, "resv_enable": &bookable})
-	if err != nil {
+	if err := members(s, r.fields); err != nil {
 		return n, err
 	}
-	if mom == nil || state == nil {
+	if r.mom == nil || r.state == nil {
 		return n, errors.New("state or Mom is missing")
 	}
-	n.queue = queue.text()
-	for _, word := range strings.Split(state.text(), ",") {
+	n.queue = r.queue.text()
+	for word := range strings.SplitSeq(r.state.text(), ",") {
 		takes, known := takesJobs[strings.TrimSpace(word)]
 		if !known {
 			return n, at("state", fmt.Errorf("%.60q is no state of a node", word))
 		}
 		n.Down = n.Down || !takes
 	}
-	if has == nil {
+	if r.has == nil {
 		return n, nil
 	}
-	return n, w.capacities(&n.Node, has)
+	return n, w.capacities(&n.Node, r.has)
 }
 
 // capacities reads resources_available.
@@ -90,13 +101,21 @@ func (w words) capacities(n *plan.Node, has value) error {
 		case name == "vnode" || name == "arch" || slices.Contains(builtin, name):
 			return nil
 		}
-		if amount, err := number(text, grid.MaxAmount); err == nil {
-			if r := (grid.Resource{Name: w.our(name), Amount: amount}); grid.CheckResource(r) == nil { // 0 is none of it
-				n.Resources = append(n.Resources, r)
-			}
-		} else if p := property(name, text); p != "" {
+		return w.has(n, name, text)
+	})
+}
+
+// has adds a resource of the site's own to a node, or a property.
+func (w words) has(n *plan.Node, name, text string) error {
+	if !isNumber(text) {
+		if p := property(name, text); p != "" {
 			n.Properties = append(n.Properties, p)
 		}
 		return nil
-	})
+	}
+	amount, err := number(text, grid.MaxAmount)
+	if r := (grid.Resource{Name: w.our(name), Amount: amount}); err == nil && grid.CheckResource(r) == nil { // 0 is none of it
+		n.Resources = append(n.Resources, r)
+	}
+	return err
 }

@@ -50,11 +50,6 @@ func newAttributes() *attributes {
 
 // read takes the next job from s.
 func (a *attributes) read(s *scanner) error {
-	for _, group := range []map[string]*value{a.fields, a.wanted, a.usage} {
-		for _, f := range group {
-			*f = nil
-		}
-	}
 	if err := members(s, a.fields); err != nil {
 		return err
 	}
@@ -63,10 +58,11 @@ func (a *attributes) read(s *scanner) error {
 		object value
 		fields map[string]*value
 	}{{"Resource_List", a.resources, a.wanted}, {"resources_used", a.used, a.usage}} {
-		if inner.object == nil {
-			continue
+		object := inner.object
+		if object == nil {
+			object = value("{}")
 		}
-		if err := members(&scanner{text: inner.object}, inner.fields); err != nil {
+		if err := members(&scanner{text: object}, inner.fields); err != nil {
 			return at(inner.name, err)
 		}
 	}

@@ -1,8 +1,10 @@
 package openpbs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"gbroker/grid"
 	"gbroker/plan"
@@ -23,9 +25,10 @@ func queues(text []byte) ([]queue, error) {
 		return nil, err
 	}
 	list := make([]queue, 0, n)
+	var kind, enabled, started, priority, most value
+	fields := map[string]*value{"queue_type": &kind, "enabled": &enabled, "started": &started, "Priority": &priority, "resources_max": &most}
 	_, err = envelope(text, "Queue", func(name string, s *scanner) error {
-		var kind, enabled, started, priority, most value
-		if err := members(s, map[string]*value{"queue_type": &kind, "enabled": &enabled, "started": &started, "Priority": &priority, "resources_max": &most}); err != nil {
+		if err := members(s, fields); err != nil {
 			return err
 		}
 		q := queue{Queue: plan.Queue{Name: grid.QueueName(name)}}
@@ -33,7 +36,7 @@ func queues(text []byte) ([]queue, error) {
 		q.takes, err1 = truth(enabled.text())
 		q.starts, err2 = truth(started.text())
 		if priority != nil {
-			_, err3 = fmt.Sscanf(priority.text(), "%d", &q.priority)
+			q.priority, err3 = strconv.ParseInt(priority.text(), 10, 32)
 		}
 		q.Limit, err4 = longest(most)
 		switch {
@@ -46,7 +49,7 @@ func queues(text []byte) ([]queue, error) {
 		case !kind.is("Route"):
 			return at("queue_type", fmt.Errorf("%.40q is neither Execution nor Route", kind.text()))
 		}
-		return errors.Join(err1, err2, err3, err4)
+		return cmp.Or(err1, err2, err3, err4)
 	})
 	return list, err
 }
@@ -114,5 +117,5 @@ func (sv *server) read(in *scanner) error {
 		sv.depth = int(n)
 	}
 	sv.walltime, err3 = longest(defaults)
-	return errors.Join(err1, err2, err3)
+	return cmp.Or(err1, err2, err3)
 }

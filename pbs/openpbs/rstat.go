@@ -43,11 +43,7 @@ type booking struct {
 // bookings reads what pbs_rstat -F prints: "Resv ID: R42.pbs1", lines of "key = value", an
 // empty line between two.
 func (w words) bookings(text []byte) ([]booking, error) {
-	n := bytes.Count(text, []byte("Resv ID: "))
-	if n > maxBookings {
-		return nil, fmt.Errorf("%d reservations: at most %d", n, maxBookings)
-	}
-	list := make([]booking, 0, n)
+	var list []booking
 	fields := map[string]string{}
 	id := ""
 	closed := func() error {
@@ -55,7 +51,9 @@ func (w words) bookings(text []byte) ([]booking, error) {
 			return nil
 		}
 		b, err := w.booking(id, fields)
-		list = append(list, b)
+		if list = append(list, b); len(list) > maxBookings {
+			return fmt.Errorf("more than %d reservations", maxBookings)
+		}
 		if err != nil {
 			err = at(id, err)
 		}

@@ -74,7 +74,7 @@ func (s *scanner) object(member func(key string) error) error {
 		if err != nil {
 			return err
 		}
-		key := k.text()
+		key := string(k[1 : len(k)-1]) // names of attributes have nothing to escape
 		if err := s.expect(':'); err != nil {
 			return fmt.Errorf("%.80q: %w", key, err)
 		}
