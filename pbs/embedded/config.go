@@ -34,6 +34,10 @@ type Config struct {
 	// them; 0 is any. What all files together may take is not limited: give the jobs a
 	// disk of their own, or quotas, for that.
 	FileLimit int64
+	// Confine puts each job into a control group (version 2) of its own, if one can be made
+	// with the controllers memory, cpu and pids: what it asked of memory is then a limit
+	// for all its processes together. Where none can be made the log and Confinement say why.
+	Confine bool
 	// Path is the jobs' PATH, where mpirun is looked for too; "" is the daemon's.
 	Path string
 	// MaxQueue bounds the jobs that wait or run; more are refused. 0 is 20,000.

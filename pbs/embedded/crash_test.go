@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,20 @@ func awaitEnds(t *testing.T, s pbs.System, changed <-chan grid.AttemptID, jobs .
 				case <-deadline:
 					t.Fatalf("%s is %s for ever", j.ID, p.Phase)
 				}
+			}
+		}
+		for { // what has ended is gone from the system a moment later
+			all, err := s.Attempts(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(jobs, func(j grid.Submission) bool { return slices.Contains(all, j.ID) }) {
+				return
+			}
+			select {
+			case <-changed:
+			case <-deadline:
+				t.Fatalf("the system still has %v, which have ended", all)
 			}
 		}
 	})

@@ -95,7 +95,10 @@ type child struct {
 }
 
 // launch starts the supervisor of e in a session of its own.
-func (s *System) launch(e *entry) (*child, error) {
+func (s *System) launch(e *entry) (c *child, err error) {
+	if e.spec.Group, err = s.groups.forJob(e.spec.ID.Tag(), e.shares); err != nil {
+		return nil, fmt.Errorf("making a control group: %w", err)
+	}
 	if err := s.respool(e); err != nil {
 		return nil, err
 	}
@@ -109,7 +112,7 @@ func (s *System) launch(e *entry) (*child, error) {
 		return nil, err
 	}
 	defer w.Close()
-	c := &child{pidfd: -1, status: r}
+	c = &child{pidfd: -1, status: r}
 	argv := append(slices.Clone(s.config.Supervisor), s.spoolFile(e.spec.ID))
 	c.pid, err = syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
 		Dir:   filepath.Dir(s.jobs),

@@ -39,6 +39,9 @@ func (s *System) disappeared(at grid.AttemptID, dir string, token control.Token,
 	if err != nil {
 		return err
 	}
+	if err := s.groups.clear(at.Tag()); err != nil {
+		s.log.Warn("the control group of a job whose supervisor vanished", zap.Stringer("attempt", at), zap.Error(err))
+	}
 	killed, left := sweep(at, run.Leader, ran && fresh)
 	s.log.Warn("a job's supervisor vanished", zap.Stringer("attempt", at),
 		zap.Int("supervisor", token.Process.PID), zap.Int("killed", killed), zap.Int("left", left))

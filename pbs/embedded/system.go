@@ -25,6 +25,7 @@ type System struct {
 	config Config
 	base   []string // environment of all programs
 	jobs   string   // folder of the spooled jobs
+	groups groups
 	log    *zap.Logger
 	errors *os.File // what supervisors say
 
@@ -74,6 +75,11 @@ func New(config Config) (*System, error) {
 		config: config, base: config.baseEnvironment(), jobs: filepath.Join(config.Spool, "jobs"),
 		log: config.Logger, wake: make(chan struct{}, 1), known: make(map[grid.AttemptID]*entry),
 		book: make(map[string]pbs.Reservation),
+	}
+	if config.Confine {
+		if s.groups = openGroups(controllers); s.groups.why != nil {
+			s.log.Warn("jobs are not confined", zap.Error(s.groups.why))
+		}
 	}
 	if err := os.MkdirAll(s.jobs, 0o700); err != nil {
 		return nil, fmt.Errorf("making the spool of the embedded batch system: %w", err)
@@ -204,7 +210,13 @@ func (s *System) drop(at grid.AttemptID) {
 		s.leave(e)
 	}
 	s.mu.Unlock()
-	if e != nil {
-		s.kick()
+	if e == nil {
+		return
 	}
+	if e.spec.Group != "" { // it is there yet where the attempt was withdrawn at its start
+		if err := supervise.ClearGroup(e.spec.Group); err != nil {
+			s.log.Warn("the control group of a job stays", zap.Stringer("attempt", at), zap.Error(err))
+		}
+	}
+	s.kick()
 }

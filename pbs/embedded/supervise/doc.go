@@ -42,6 +42,11 @@
 // program writes, standard output and error among them. What writes more gets SIGXFSZ;
 // where the program ends by it, the end says why.
 //
+// # Control group
+//
+// Where the daemon has made a control group (version 2) for the job, the program begins in
+// it and cannot leave it. What is left in it at the end is killed by it, and it is removed.
+//
 // # Why init
 //
 // The daemon's binary is large, and initialising its packages takes longer than

@@ -232,6 +232,14 @@ func (s *Spec) start(name string, argv []string, files []*os.File) (leader int, 
 		Files: []uintptr{files[0].Fd(), files[1].Fd(), files[2].Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Ptrace: len(limits) > 0},
 	}
+	group, err := s.openGroup()
+	if err != nil {
+		return 0, err
+	}
+	if group != nil {
+		defer group.Close()
+		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(group.Fd())
+	}
 	leader, err = syscall.ForkExec(name, argv, attr)
 	if err != nil {
 		return 0, s.explain(name, err)

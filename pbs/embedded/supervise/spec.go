@@ -30,6 +30,7 @@ import (
 //	reservation=NAME   left out where there is none
 //	held=1             left out where false
 //	file-limit=BYTES   left out where there is none
+//	group=FOLDER       left out where there is none
 type Spec struct {
 	ID            grid.AttemptID
 	Name          string
@@ -47,6 +48,7 @@ type Spec struct {
 	Program       grid.Program
 	Reservation   string  // it starts in this one and nowhere else
 	Held          bool    // it waits until that is ended
+	Group         string  // folder of its control group
 	FileLimit     int64   // the largest file it may write, in bytes; 0 is any
 	Shares        []Share // where it runs; empty while it waits
 }
@@ -101,6 +103,9 @@ func (s *Spec) Encode() ([]byte, error) {
 	}
 	if s.Held {
 		w.number("held", 1)
+	}
+	if s.Group != "" {
+		w.text("group", s.Group)
 	}
 	if s.FileLimit > 0 {
 		w.number("file-limit", s.FileLimit)
@@ -222,7 +227,7 @@ func newDecoder(s *Spec) *decoder {
 		Spec: s,
 		texts: map[string]*string{
 			"name": &s.Name, "work": &s.Work, "control": &s.Control, "path": &s.Path,
-			"job": (*string)(&s.ID.Job), "site": (*string)(&s.Site), "queue": (*string)(&s.Queue), "reservation": &s.Reservation,
+			"job": (*string)(&s.ID.Job), "site": (*string)(&s.Site), "queue": (*string)(&s.Queue), "reservation": &s.Reservation, "group": &s.Group,
 			"architecture": &s.Demand.Architecture, "system": &s.Demand.System,
 			"executable": &p.Executable, "input": &p.Input, "output": &p.Output, "error": &p.Error,
 			"directory": &p.Directory, "parallel": &p.Parallel,

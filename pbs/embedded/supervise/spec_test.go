@@ -17,7 +17,7 @@ func sample() *Spec {
 			Chunks:       []grid.Chunk{{Count: 1, Processes: 2, Cores: 3, Memory: 4}, {Count: 5, Resources: []grid.Resource{{Name: "gpu:a100", Amount: 2}, {Name: "x", Amount: 1}}}},
 			Architecture: "x86_64", System: "LINUX", Properties: []string{"ib", "ssd"}, Exclusive: true,
 		},
-		Queue: "long", Reservation: "r7", Held: true, FileLimit: 11,
+		Queue: "long", Reservation: "r7", Held: true, FileLimit: 11, Group: "/g/x",
 		Program: grid.Program{
 			Executable: "x", Arguments: []string{"", "=", "a=b\x01\xfe"}, Input: "i", Output: "o", Error: "e", Directory: "d",
 			Environment: []grid.Variable{{Name: "N", Value: "v=w"}, {Name: "E"}}, Parallel: "MPI", MemoryLimit: 10,

@@ -54,6 +54,9 @@ func (s *Spec) watch(leader int, signals <-chan os.Signal) control.End {
 	if left := clearUp(signals); left > 0 {
 		complain(0, fmt.Errorf("%s: %d processes do not die", s.ID, left))
 	}
+	if detail := s.leaveGroup(); end.Detail == "" {
+		end.Detail = detail
+	}
 	return end
 }
 

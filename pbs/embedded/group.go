@@ -1,0 +1,194 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gbroker/pbs/embedded/supervise"
+	"gbroker/plan"
+)
+
+// controllers of a control group (version 2) that confine a job.
+var controllers = []string{"memory", "cpu", "pids"}
+
+// mostProcesses is how many processes and threads a confined job may have for each core.
+const mostProcesses = 4096
+
+// groups is where jobs get control groups of their own.
+type groups struct {
+	root string // its folder; "" where there is none
+	why  error  // why there is none
+}
+
+// openGroups makes a control group for the jobs with the controllers that are wanted, by
+// really making one: below the group of this process, or beside it where this process
+// itself is in the way (as under systemd with Delegate=yes and DelegateSubgroup=).
+func openGroups(wanted []string) groups {
+	own, err := ownGroup()
+	if err != nil {
+		return groups{why: err}
+	}
+	var all []error
+	for _, parent := range []string{own, filepath.Dir(own)} {
+		root, err := makeRoot(parent, wanted)
+		if err == nil {
+			return groups{root: root}
+		}
+		all = append(all, err)
+	}
+	return groups{why: fmt.Errorf("no control groups can be made for jobs: %w", errors.Join(all...))}
+}
+
+// ownGroup is the folder of the control group that this process is in.
+func ownGroup() (string, error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", err
+	}
+	return findGroup(string(mounts), string(groups))
+}
+
+// findGroup reads /proc/self/mountinfo and /proc/self/cgroup.
+func findGroup(mounts, groups string) (string, error) {
+	var path string
+	for line := range strings.Lines(groups) {
+		if rest, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::"); is {
+			path = rest
+		}
+	}
+	if path == "" {
+		return "", errors.New("this process is in no control group of version 2")
+	}
+	for line := range strings.Lines(mounts) {
+		before, after, _ := strings.Cut(line, " - ")
+		b, a := strings.Fields(before), strings.Fields(after)
+		if len(b) < 5 || len(a) < 1 || a[0] != "cgroup2" {
+			continue
+		}
+		if below, is := strings.CutPrefix(path, strings.TrimSuffix(b[3], "/")); is { // b[3] is the part that is mounted
+			return filepath.Join(b[4], below), nil
+		}
+	}
+	return "", errors.New("control groups of version 2 are not mounted")
+}
+
+// makeRoot makes the group below which the jobs' groups are.
+func makeRoot(parent string, wanted []string) (string, error) {
+	root := filepath.Join(parent, "gbroker")
+	if _, err := os.Stat(filepath.Join(parent, "cgroup.controllers")); err != nil {
+		return "", fmt.Errorf("%s is no control group of version 2", parent)
+	}
+	if err := enable(parent, wanted); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return "", err
+	}
+	err := enable(root, wanted)
+	if err == nil {
+		err = tryOut(root, wanted)
+	}
+	if err != nil {
+		os.Remove(root)
+		return "", err
+	}
+	return root, nil
+}
+
+// enable gives controllers to the groups below a group.
+func enable(group string, wanted []string) error {
+	for _, c := range wanted {
+		has, err := os.ReadFile(filepath.Join(group, "cgroup.controllers"))
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(strings.Fields(string(has)), c) {
+			return fmt.Errorf("%s has no controller %s", group, c)
+		}
+		if err := put(group, "cgroup.subtree_control", "+"+c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tryOut makes a group as of a job, and removes it.
+func tryOut(root string, wanted []string) error {
+	dir, err := os.MkdirTemp(root, "trial")
+	if err != nil {
+		return err
+	}
+	if slices.Contains(wanted, "memory") {
+		err = put(dir, "memory.max", "max")
+	}
+	return errors.Join(err, os.Remove(dir))
+}
+
+func put(group, file, value string) error {
+	f, err := os.OpenFile(filepath.Join(group, file), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}
+
+// forJob makes the group of a job with what it was given of its nodes: memory is a
+// limit, processor time a share of what others want too.
+func (g groups) forJob(tag string, shares []plan.Share) (dir string, err error) {
+	if g.root == "" {
+		return "", nil
+	}
+	dir = filepath.Join(g.root, tag)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	var cores int
+	var memory int64
+	for _, h := range shares {
+		cores, memory = cores+h.Cores, memory+h.Memory
+	}
+	settings := map[string]string{
+		"cpu.weight": strconv.Itoa(min(max(cores, 1)*100, 10_000)),
+		"pids.max":   strconv.Itoa(max(cores, 1) * mostProcesses),
+	}
+	if memory > 0 {
+		settings["memory.max"], settings["memory.oom.group"] = strconv.FormatInt(memory, 10), "1"
+	}
+	for file, value := range settings {
+		if err := put(dir, file, value); err != nil && !os.IsNotExist(err) {
+			os.Remove(dir)
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+// clear kills what is left in the group of a job, and removes it.
+func (g groups) clear(tag string) error {
+	if g.root == "" {
+		return nil
+	}
+	return supervise.ClearGroup(filepath.Join(g.root, tag))
+}
+
+// Confinement says by what jobs are confined besides their own limits, and why not by
+// control groups, if that was asked for and cannot be; for people.
+func (s *System) Confinement() (what string, err error) {
+	switch {
+	case !s.config.Confine:
+		return "none: confine is not set", nil
+	case s.groups.root == "":
+		return "none", s.groups.why
+	}
+	return "control groups below " + s.groups.root, nil
+}
