@@ -91,8 +91,8 @@ func checkJobs(r recording) error {
 		return saneIf(errors.Is(err, grid.ErrUnavailable), err)
 	case err != nil:
 		return err
-	case len(list) != len(ids)-missing:
-		return fmt.Errorf("%d jobs of %d asked for, %d missing", len(list), len(ids), missing)
+	case len(list.jobs) != len(ids)-missing:
+		return fmt.Errorf("%d jobs of %d asked for, %d missing", len(list.jobs), len(ids), missing)
 	}
 	return saneJobs(list)
 }

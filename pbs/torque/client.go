@@ -71,24 +71,16 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 		return external.Listing{}, err
 	}
 	l.Queues = offered(queues, srv, l.Nodes)
-	records, err := query(ctx, c, parseJobs, "qstat", "-x", "-t")
+	all, err := query(ctx, c, parseJobs, "qstat", "-x", "-t")
 	if err != nil {
 		return external.Listing{}, err
 	}
-	l.Jobs = jobsOf(records)
+	l.Jobs = all.jobs
 	slices.SortStableFunc(l.Jobs, func(a, b external.Job) int { return int(min(max(a.Submitted-b.Submitted, -1), 1)) })
 	return l, nil
 }
 
 func (c *Client) instant() grid.Tick { return grid.InstantOf(c.now()) }
-
-func jobsOf(records []record) []external.Job {
-	list := make([]external.Job, len(records))
-	for i, r := range records {
-		list[i] = r.job
-	}
-	return list
-}
 
 // query runs a command that must end with 0, and reads what it prints.
 func query[T any](ctx context.Context, c *Client, parse func(call string, text []byte) (T, error), name string, args ...string) (T, error) {
@@ -106,8 +98,8 @@ func query[T any](ctx context.Context, c *Client, parse func(call string, text [
 
 // Look asks for jobs by their identifiers, all in one call.
 func (c *Client) Look(ctx context.Context, ids ...grid.LocalID) ([]external.Job, error) {
-	records, err := c.look(ctx, ids)
-	return jobsOf(records), err
+	list, err := c.look(ctx, ids)
+	return list.jobs, err
 }
 
 // unknownJob is the exit code, and the beginning of the word, for a job that is not there.
@@ -116,44 +108,44 @@ const (
 	unknownWord = "qstat: Unknown Job Id Error "
 )
 
-func (c *Client) look(ctx context.Context, ids []grid.LocalID) ([]record, error) {
+func (c *Client) look(ctx context.Context, ids []grid.LocalID) (shown, error) {
 	if len(ids) == 0 {
-		return nil, nil
+		return shown{}, nil
 	}
 	call := command.Call{Name: "qstat", Args: []string{"-x"}}
 	for _, id := range ids {
 		if err := checkID(string(id)); err != nil {
-			return nil, fmt.Errorf("%w: %w", grid.ErrInvalid, err)
+			return shown{}, fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 		}
 		call.Args = append(call.Args, string(id))
 	}
 	r, err := c.runner.Run(ctx, call)
 	if err != nil {
-		return nil, err
+		return shown{}, err
 	}
 	return looked(call, r, ids)
 }
 
 // looked reads what qstat -x ID ... left: documents of those that there are, and a word about each other.
-func looked(call command.Call, r command.Result, ids []grid.LocalID) ([]record, error) {
+func looked(call command.Call, r command.Result, ids []grid.LocalID) (shown, error) {
 	if r.Exit != 0 && r.Exit != unknownJob {
-		return nil, refused(call, r)
+		return shown{}, refused(call, r)
 	}
 	if missing := strings.Count(string(r.Stderr), unknownWord); r.Exit == unknownJob && missing == len(ids) && len(r.Stdout) == 0 {
-		return nil, nil
+		return shown{}, nil
 	} else if (missing > 0) != (r.Exit == unknownJob) {
-		return nil, refused(call, r)
+		return shown{}, refused(call, r)
 	}
-	records, err := parseJobs(call.String(), r.Stdout)
+	list, err := parseJobs(call.String(), r.Stdout)
 	if err != nil {
-		return nil, err
+		return shown{}, err
 	}
-	for _, r := range records {
-		if !slices.Contains(ids, r.job.Local) {
-			return nil, unreadable(call.String(), "", nil, fmt.Errorf("it tells of job %s, which was not asked for", r.job.Local))
+	for _, j := range list.jobs {
+		if !slices.Contains(ids, j.Local) {
+			return shown{}, unreadable(call.String(), "", nil, fmt.Errorf("it tells of job %s, which was not asked for", j.Local))
 		}
 	}
-	return records, nil
+	return list, nil
 }
 
 // Hold keeps a waiting job from starting. TORQUE lets it succeed for a job that runs, which

@@ -14,8 +14,7 @@ import (
 var states = map[external.State]string{external.Odd: "odd", external.Queued: "queued", external.Held: "held", external.Running: "running", external.Done: "done"}
 
 // sayJob tells all of a job in one line, leaving out what is nothing.
-func sayJob(r record) string {
-	j := r.job
+func sayJob(j external.Job, rerunnable bool) string {
 	var b strings.Builder
 	say := func(is bool, format string, args ...any) {
 		if is {
@@ -25,7 +24,7 @@ func sayJob(r record) string {
 	fmt.Fprintf(&b, "%s %q of %s in %s: %s", j.Local, j.Name, j.User, j.Queue, states[j.State])
 	say(j.OurHold, "by our hold")
 	say(j.NeverStarted, "never started")
-	say(!r.rerunnable, "never again")
+	say(!rerunnable, "never again")
 	say(true, "asks %s", sayDemand(j.Demand))
 	say(true, "for %ds", j.Limit/grid.Second)
 	for _, p := range j.Places {
@@ -61,9 +60,9 @@ func jobs(ids ...string) func(recording) (string, error) {
 	return func(r recording) (string, error) {
 		list, err := parseJobs(r.command, r.stdout)
 		var out []string
-		for _, j := range list {
-			if len(ids) == 0 || slices.Contains(ids, string(j.job.Local)) {
-				out = append(out, sayJob(j))
+		for i, j := range list.jobs {
+			if len(ids) == 0 || slices.Contains(ids, string(j.Local)) {
+				out = append(out, sayJob(j, list.rerunnable[i]))
 			}
 		}
 		return strings.Join(out, "\n"), err

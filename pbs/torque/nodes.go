@@ -1,6 +1,7 @@
 package torque
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ var otherOfNode = strings.Fields(`ntype jobs note mom_service_port mom_manager_p
 // parseNodes reads what pbsnodes -x prints.
 func parseNodes(call string, text []byte) ([]plan.Node, error) {
 	s := newScanner(call, text)
-	var list []plan.Node
+	list := make([]plan.Node, 0, min(bytes.Count(text, []byte("<Node>")), maxNodes, len(text)/40))
 	err := s.documents("Data", func(name []byte) error {
 		if string(name) != "Node" {
 			return s.fail("<%s> where <Node> should be", name)

@@ -1,6 +1,7 @@
 package torque
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -24,31 +25,39 @@ type record struct {
 	rerunnable bool
 }
 
+// shown is what qstat -x shows; rerunnable is of each job.
+type shown struct {
+	jobs       []external.Job
+	rerunnable []bool
+}
+
 // parseJobs reads what qstat -x prints.
-func parseJobs(call string, text []byte) ([]record, error) {
+func parseJobs(call string, text []byte) (shown, error) {
 	s := newScanner(call, text)
-	var list []record
+	n := min(bytes.Count(text, []byte("<Job>")), maxJobs, len(text)/100)
+	list := shown{make([]external.Job, 0, n), make([]bool, 0, n)}
+	var r record
 	err := s.documents("Data", func(name []byte) error {
 		if string(name) != "Job" {
 			return s.fail("<%s> where <Job> should be", name)
 		}
-		if len(list) == maxJobs {
+		if len(list.jobs) == maxJobs {
 			return s.fail("more than %d jobs", maxJobs)
 		}
-		r, err := s.record(name)
-		list = append(list, r)
+		err := s.record(name, &r)
+		list.jobs, list.rerunnable = append(list.jobs, r.job), append(list.rerunnable, r.rerunnable)
 		return err
 	})
 	return list, err
 }
 
 // record reads one Job.
-func (s *scanner) record(name []byte) (record, error) {
-	var r record
+func (s *scanner) record(name []byte, r *record) error {
+	*r = record{}
 	begin := s.at
 	seen := 0
 	err := s.children(name, func(name []byte) error {
-		known, err := s.attribute(&r, name)
+		known, err := s.attribute(r, name)
 		if err == nil && seen&known != 0 {
 			err = s.fail("a second <%s> in one job", name)
 		}
@@ -65,7 +74,7 @@ func (s *scanner) record(name []byte) (record, error) {
 			err = s.fail("job %.40s: %w", r.job.Local, err)
 		}
 	}
-	return r, err
+	return err
 }
 
 // The attributes that every job has, once.

@@ -41,9 +41,8 @@ func kindOf(r recording) error {
 	return nil
 }
 
-func saneJobs(list []record) error {
-	for _, r := range list {
-		j := r.job
+func saneJobs(list shown) error {
+	for _, j := range list.jobs {
 		switch {
 		case j.User == "" || j.Name == "" || j.Queue == "" || j.Submitted < then-grid.Day || len(j.Demand.Chunks) == 0 || j.Limit <= 0:
 			return fmt.Errorf("a job with holes: %+v", j)
@@ -52,7 +51,7 @@ func saneJobs(list []record) error {
 			return fmt.Errorf("job %s runs nowhere, or does not run where it is: %+v", j.Local, j)
 		case (j.State == external.Done) != (j.End != nil):
 			return fmt.Errorf("job %s is done without an end: %+v", j.Local, j)
-		case j.NeverStarted && j.Started > 0 || !j.NeverStarted && j.Started == 0 && r.letter != "W": // sent to a node, whose files to stage in are missing
+		case j.NeverStarted && j.Started > 0 || !j.NeverStarted && j.Started == 0 && j.State != external.Held: // sent to a node, whose files to stage in are missing
 			return fmt.Errorf("job %s both never started and did: %+v", j.Local, j)
 		}
 	}

@@ -36,7 +36,7 @@ func parseMade(call string, text []byte) (made, error) {
 			}
 			m.native = name
 			return errors.Join(err, checkWord(name))
-		case m.native != "":
+		case m.native != "" && int64(len(m.nodes)) < told:
 			node, tasks, _ := strings.Cut(line, ":")
 			_, err := number(tasks, 1, 1<<31)
 			m.nodes = append(m.nodes, grid.NodeName(node))

@@ -44,6 +44,7 @@ type queueReader struct {
 	rows    [4]int
 	order   map[string]place
 	total   bool
+	words   [10]string // of a line
 }
 
 // parseQueue reads what showq prints: the jobs that wait, as Maui orders them. That there
@@ -80,8 +81,8 @@ func (r *queueReader) line(line string) error {
 
 // row reads JOBNAME USERNAME STATE PROC TIME and a date, or a line that counts.
 func (r *queueReader) row(line string) error {
-	var f [10]string
-	n := fields(line, f[:])
+	f := r.words[:]
+	n := fields(line, f)
 	if isCount(r.section, f[:n]) {
 		return nil
 	}

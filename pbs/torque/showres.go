@@ -19,12 +19,12 @@ type size struct {
 }
 
 // rowsOf reads a table: a head, a line of column names that begins with first, rows and a line
-// of their number. What rows hold is told to row as words.
+// of their number. What rows hold is told to row as words, which it
+// must not keep.
 func rowsOf(call string, text []byte, first string, head, foot func(line string) (bool, error), row func(words []string) error) error {
-	stage := 0
+	stage, f := 0, make([]string, 16)
 	err := lines(call, text, func(line string) error {
-		var f [16]string
-		n := fields(line, f[:])
+		n := fields(line, f)
 		if n == 0 {
 			return nil
 		}

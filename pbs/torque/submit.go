@@ -57,7 +57,7 @@ func (c *Client) readBack(ctx context.Context, id grid.LocalID, o external.Order
 	if err != nil {
 		return fmt.Errorf("reading job %s back: %w", id, err)
 	}
-	if len(list) == 0 || o.Rerunnable || !list[0].rerunnable { // it has ended and is forgotten, or is as asked
+	if len(list.jobs) == 0 || o.Rerunnable || !list.rerunnable[0] { // it has ended and is forgotten, or is as asked
 		return nil
 	}
 	err = fmt.Errorf("%w: job %s was submitted by -r n, but the server would run it again after a failure: mend that, or declare the job rerunnable", grid.ErrInvalid, id)
