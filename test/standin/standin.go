@@ -22,6 +22,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -74,7 +75,7 @@ func Start(tb testing.TB, c batch.Config) *Server {
 	}
 	tb.Cleanup(func() { os.RemoveAll(dir) })
 	s := &Server{Bin: filepath.Join(dir, c.Face), Dir: dir, tb: tb}
-	if err := s.links(program, append(face.Commands, "sudo")); err != nil {
+	if err := s.links(program, slices.Concat(face.Commands, []string{"sudo"})); err != nil {
 		tb.Fatal(err)
 	}
 	text, err := json.Marshal(c)
