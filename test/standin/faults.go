@@ -19,6 +19,12 @@ func (s *Server) Down() { s.tb.Helper(); s.Set(batch.Faults{Down: true}) }
 // Up is the end of Down, and of all other faults.
 func (s *Server) Up() { s.tb.Helper(); s.Healthy() }
 
+// Stall lets all calls wait until Healthy, and then act, also those whose client was killed meanwhile.
+func (s *Server) Stall() { s.tb.Helper(); s.Set(batch.Faults{Stalled: true}) }
+
+// Deafen lets all calls act, and their answers wait until Healthy.
+func (s *Server) Deafen() { s.tb.Helper(); s.Set(batch.Faults{Deaf: true}) }
+
 // Hang lets calls of a command ("" is all) wait before they act; those whose client is killed meanwhile do nothing.
 // times is how many; 0 is all that come.
 func (s *Server) Hang(command string, d time.Duration, times int) {

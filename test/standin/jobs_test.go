@@ -67,7 +67,7 @@ func TestTorqueJobs(t *testing.T) {
 	if j.Exit == nil || *j.Exit != 3 || j.User != "alice" {
 		t.Errorf("it ended as %+v", j)
 	}
-	for name, value := range map[string]string{"job_state": "C", "exit_status": "3", "exec_host": "node01/0-3+node02/0-3",
+	for name, value := range map[string]string{"job_state": "C", "exit_status": "3", "exec_host": "node02/0-3+node01/0-3",
 		"nodes": "2:ppn=4", "Job_Name": "tag", "start_count": "1", "euser": "alice"} {
 		if got := field(t, s, id, name); got != value {
 			t.Errorf("%s is %q, not %q", name, got, value)

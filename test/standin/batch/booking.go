@@ -27,8 +27,9 @@ type Booking struct {
 
 // Reserved is what a reservation holds of a node.
 type Reserved struct {
-	Node  string
-	Cores int
+	Node   string
+	Cores  int
+	Memory int64 // KiB
 }
 
 // Runs reports that its time has come.
@@ -115,6 +116,18 @@ func (s *System) Find(j *Job, from, to, now time.Time, except *Booking) []Part {
 	return parts
 }
 
+// Later is the first instant from which a reservation that does not fit at its own time would; zero is never.
+func (s *System) Later(j *Job, from, to, now time.Time) time.Time {
+	seen := s.sees(nil, now)
+	j.Wall = to.Sub(from)
+	for _, at := range candidates(seen, nil, from) {
+		if s.fit(j, seen, at, nil) != nil {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
 // Gather sums parts by node.
 func Gather(parts []Part) []Reserved {
 	var out []Reserved
@@ -123,10 +136,11 @@ next:
 		for i := range out {
 			if out[i].Node == p.Node {
 				out[i].Cores += len(p.Cores)
+				out[i].Memory += p.Memory
 				continue next
 			}
 		}
-		out = append(out, Reserved{p.Node, len(p.Cores)})
+		out = append(out, Reserved{p.Node, len(p.Cores), p.Memory})
 	}
 	return out
 }

@@ -8,6 +8,8 @@ type Faults struct {
 	NoScheduler bool // Maui answers nobody
 	Unscheduled bool // nothing is started
 	Forgetful   bool // ended jobs are forgotten at once
+	Stalled     bool // calls wait until it is over, then act, also those whose client has given up
+	Deaf        bool // calls act at once, and their answers wait until it is over
 	Lag         time.Duration
 	Calls       []Fault
 }

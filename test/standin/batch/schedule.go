@@ -146,7 +146,11 @@ func byName(in []Chunk) []Chunk {
 
 // choose finds a node for one chunk.
 func (s *System) choose(j *Job, c Chunk, seen view, at time.Time, b *Booking, own func(*Node) (int, int64, bool)) *Node {
-	for _, n := range s.Nodes {
+	for i := range s.Nodes {
+		n := s.Nodes[i]
+		if s.Face == "torque" { // Maui begins with the last
+			n = s.Nodes[len(s.Nodes)-1-i]
+		}
 		cores, memory, skip := own(n)
 		if skip || !n.Up() || !n.serves(c) {
 			continue

@@ -23,6 +23,8 @@ type Config struct {
 	Nodes []Node
 	// Queues beside the face's own.
 	Queues []Queue
+	// First is the number of the first job; 0 is 1.
+	First int
 	// Default is the queue of jobs that name none.
 	Default string
 	// History is how long an ended job is known.
@@ -85,7 +87,7 @@ type System struct {
 
 // New makes a system; Run makes it work.
 func New(c Config) *System {
-	s := &System{Config: c, Next: 1, wake: make(chan struct{}, 1)}
+	s := &System{Config: c, Next: max(1, c.First), wake: make(chan struct{}, 1)}
 	for i := range c.Nodes {
 		n := c.Nodes[i]
 		n.Since = time.Now()

@@ -77,6 +77,8 @@ func comment(s *batch.System, j *batch.Job, c *batch.Call) string {
 		return run + " and finished"
 	case j.Ended() && j.Starts > 0:
 		return run + " and failed"
+	case j.Ended() && j.Why == batch.Deleted && j.Booking != "" && j.Holds == "":
+		return "Not Running: Queue not started. and terminated"
 	case j.State == batch.Held && j.Starts == 0 || j.Ended():
 		return ""
 	}

@@ -299,6 +299,16 @@ func (o *order) complete(c *batch.Call) *batch.Answer {
 	return nil
 }
 
+// size is a number of KiB in the largest unit that holds it exactly.
+func size(kib int64) string {
+	for _, unit := range []string{"gb", "mb"} {
+		if one := batch.KiB("1" + unit); kib >= one && kib%one == 0 {
+			return strconv.FormatInt(kib/one, 10) + unit
+		}
+	}
+	return strconv.FormatInt(kib, 10) + "kb"
+}
+
 // totals are the sums over all chunks.
 func totals(j *batch.Job) {
 	var memory int64
@@ -308,14 +318,7 @@ func totals(j *batch.Job) {
 		lines += ch.Count * ch.Lines
 	}
 	if memory > 0 {
-		text := strconv.FormatInt(memory, 10) + "kb"
-		for _, unit := range []string{"gb", "mb"} {
-			if n := memory / batch.KiB("1"+unit); n > 0 && memory%batch.KiB("1"+unit) == 0 {
-				text = strconv.FormatInt(n, 10) + unit
-				break
-			}
-		}
-		j.SetResource("mem", text)
+		j.SetResource("mem", size(memory))
 	}
 	if strings.Contains(j.Resource("select"), "mpiprocs") {
 		j.SetResource("mpiprocs", strconv.Itoa(lines))

@@ -251,7 +251,11 @@ func reservationText(s *batch.System, c *batch.Call, b *batch.Booking) string {
 	if b.Confirmed {
 		var held []string
 		for _, h := range b.Held {
-			held = append(held, fmt.Sprintf("(%s:ncpus=%d)", h.Node, h.Cores))
+			one := fmt.Sprintf("(%s:ncpus=%d", h.Node, h.Cores)
+			if h.Memory > 0 {
+				one += fmt.Sprintf(":mem=%dkb", h.Memory)
+			}
+			held = append(held, one+")")
 		}
 		say("resv_nodes", "%s", strings.Join(held, "+"))
 	}
@@ -359,7 +363,7 @@ func ralter(s *batch.System, c *batch.Call) batch.Answer {
 func same(b *batch.Booking) *batch.Job {
 	j := &batch.Job{User: b.Owner, Scatter: strings.Contains(b.Place, "scatter"), Exclusive: strings.Contains(b.Place, "excl"), Booking: ""}
 	for _, h := range b.Held {
-		j.Chunks = append(j.Chunks, batch.Chunk{Count: 1, Cores: h.Cores, Lines: 1, Node: h.Node})
+		j.Chunks = append(j.Chunks, batch.Chunk{Count: 1, Cores: h.Cores, Memory: h.Memory, Lines: 1, Node: h.Node})
 	}
 	return j
 }

@@ -24,14 +24,24 @@ func stateCount(n map[byte]int) attr {
 }
 
 func assigned(s *batch.System, queue string) attr {
+	var memory int64
 	cores, parts := 0, 0
 	for _, j := range s.Jobs {
-		if j.Runs() && (queue == "" || j.Queue == queue) {
-			cores += j.Cores()
-			parts += chunks(j)
+		if !j.Runs() || queue != "" && j.Queue != queue {
+			continue
+		}
+		cores += j.Cores()
+		parts += chunks(j)
+		for _, p := range j.Parts {
+			memory += p.Memory
 		}
 	}
-	return group("resources_assigned", number("ncpus", cores), number("nodect", parts))
+	out := group("resources_assigned")
+	if memory > 0 {
+		out.parts = append(out.parts, text("mem", "%s", size(memory)))
+	}
+	out.parts = append(out.parts, number("ncpus", cores), number("nodect", parts))
+	return out
 }
 
 // queueEntry is one queue; those of reservations are queues too.

@@ -68,6 +68,7 @@ type server struct {
 	system *batch.System
 	face   Face
 	used   int
+	turned chan struct{} // closed at each change of the faults
 }
 
 // Run serves a folder until ctx is done; then it ends all jobs and returns when nothing is left.
@@ -102,7 +103,7 @@ func Run(ctx context.Context, dir string, ready func()) error {
 	if err := os.Chmod(Socket(dir), 0o777); err != nil {
 		return fmt.Errorf("opening the stand-in to other users: %w", err)
 	}
-	s := &server{system: batch.New(c), face: face}
+	s := &server{system: batch.New(c), face: face, turned: make(chan struct{})}
 	var all sync.WaitGroup
 	all.Go(func() { s.system.Run(ctx) })
 	all.Go(func() { <-ctx.Done(); l.Close() })
@@ -156,11 +157,12 @@ func (s *server) call(ctx context.Context, c *batch.Call, gone <-chan struct{}) 
 	lag := s.system.Faults.Lag
 	s.used++
 	s.system.Unlock()
-	if lag > 0 && !wait(ctx, lag, nil) {
+	if lag > 0 && !wait(ctx, lag, nil) || !s.until(ctx, func(f *batch.Faults) bool { return !f.Stalled }) {
 		return batch.Answer{}, false
 	}
 	if !ok {
-		return s.act(c), true
+		a := s.act(c)
+		return a, s.until(ctx, func(f *batch.Faults) bool { return !f.Deaf })
 	}
 	switch f.When {
 	case batch.Asking:
@@ -187,6 +189,23 @@ func (s *server) act(c *batch.Call) batch.Answer {
 	defer s.system.Unlock()
 	c.Now = time.Now()
 	return s.face.Serve(s.system, c)
+}
+
+// until waits for a change of the faults; false where the server ended before.
+func (s *server) until(ctx context.Context, good func(*batch.Faults) bool) bool {
+	for {
+		s.system.Lock()
+		done, turned := good(&s.system.Faults), s.turned
+		s.system.Unlock()
+		if done {
+			return true
+		}
+		select {
+		case <-turned:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 // wait is false where it ended before its time.
@@ -226,6 +245,8 @@ func (s *server) control(c *Control) Reply {
 		}
 		n.Offline, n.Down, n.Note, n.Since = c.Node.Offline, c.Node.Down, c.Node.Note, time.Now()
 	}
+	close(s.turned)
+	s.turned = make(chan struct{})
 	sys.Wake()
 	reply := Reply{Used: s.used}
 	for _, j := range sys.Jobs {

@@ -62,7 +62,7 @@ func some(s *batch.System, names []string) ([]*batch.Node, batch.Answer) {
 	for _, name := range names {
 		n := s.Node(name)
 		if n == nil {
-			return nil, batch.Fail(1, "pbsnodes: Unknown node  MSG=cannot locate specified node \n")
+			return nil, batch.Fail(1, "pbsnodes: Unknown node  MSG=cannot locate specified node\n")
 		}
 		out = append(out, n)
 	}

@@ -161,7 +161,7 @@ func tasks(s *batch.System, c *batch.Call, b *batch.Booking, count, each string)
 	if parts := s.Find(j, b.From, b.To, c.Now, nil); parts != nil {
 		return parts, nil
 	}
-	a := setresFailed("ERROR:    cannot select %d tasks for reservation for %s\nERROR:    cannot select requested tasks for 'TASKS%s'", n, span(b.To.Sub(c.Now)), count)
+	a := setresFailed("ERROR:    cannot select %d tasks for reservation for %s\nERROR:    cannot select requested tasks for 'TASKS%s'", n, span(s.Later(j, b.From, b.To, c.Now).Sub(c.Now)), count)
 	if !s.Feasible(j) {
 		a = setresFailed("ERROR:    only 0 tasks/0 nodes available for reservation\nERROR:    cannot select requested tasks for 'TASKS%s'", count)
 	}
@@ -224,7 +224,7 @@ func showres(s *batch.System, c *batch.Call) batch.Answer {
 		if batch.Has(opts, "v") {
 			when = batch.Long(from.In(c.Zone()))
 		}
-		out += fmt.Sprintf("%-18s %5s %c %11s %11s %11s %5d/%-5d%s\n", id, kind, state, span(from.Sub(c.Now)), span(to.Sub(c.Now)), span(to.Sub(from)), nodes, procs, when)
+		out += fmt.Sprintf("%-18s %5s %c %11s %11s %11s%5d/%-5d%s\n", id, kind, state, span(from.Sub(c.Now)), span(to.Sub(c.Now)), span(to.Sub(from)), nodes, procs, when)
 	}
 	for _, j := range jobs(s) {
 		switch {
@@ -272,10 +272,10 @@ func byNode(s *batch.System, c *batch.Call, ids []string) batch.Answer {
 func mdiag(s *batch.System, c *batch.Call) batch.Answer {
 	opts, ids, bad := batch.Options(c.Args, "rv", "format=")
 	switch {
-	case bad != "" || !batch.Has(opts, "r"):
-		return notServed(c, bad)
 	case !admin(s, c.User):
 		return batch.Fail(1, "ERROR:    'diagnose' failed\nERROR:    user '%s' is not authorized to execute command 'diagnose'\n\n", c.User)
+	case bad != "" || !batch.Has(opts, "r"):
+		return notServed(c, bad)
 	}
 	var b strings.Builder
 	b.WriteString("Diagnosing Reservations\nResID                      Type Par   StartTime     EndTime     Duration Node Task Proc\n-----                      ---- ---   ---------     -------     -------- ---- ---- ----\n")
