@@ -45,11 +45,11 @@ type ExternalConfig struct {
 	Account string
 	// Blind tells that the nodes do not see the jobs' folders: no shared file system.
 	Blind bool
-	// Maui is whether TORQUE's scheduler is Maui, MauiCommands the folder of its commands,
-	// and MauiAs the account, one of its administrators, as which it is asked.
+	// Operator is the account that makes reservations; "" is the daemon's own.
+	Operator string
+	// Maui is whether TORQUE's scheduler is Maui, and MauiCommands the folder of its commands.
 	Maui         bool
 	MauiCommands string
-	MauiAs       string
 	// SchedConfig is the file of OpenPBS's scheduler, from which its policy is read; "" is not.
 	SchedConfig string
 	// Resources gives OpenPBS's name of a resource by ours.
@@ -145,7 +145,7 @@ func externalFields(d *document, c *Config) []field {
 		{name: "as", aka: "sudo", read: func(n ast.Node) {
 			word("as", &x.As, oneOf("sudo", "root"))(n)
 			d.later = append(d.later, func() {
-				if !x.Users.Mapped && x.MauiAs == "" {
+				if !x.Users.Mapped && x.Operator == "" {
 					d.note(n, "batch.as: no other account is used: remove it, or map users")
 				}
 			})
@@ -170,11 +170,11 @@ func onlyFields(d *document, c *Config) []field {
 			x.Maui = true
 			parsed(d, n, "batch.maui", &x.MauiCommands, c.path)
 		}}),
-		d.of(c, torque, "only TORQUE has Maui: remove this", field{name: "maui_as", aka: "maui_admin", read: func(n ast.Node) {
-			parsed(d, n, "batch.maui_as", &x.MauiAs, accountName)
+		d.of(c, []string{Slurm, Torque}, "only Slurm, and TORQUE with Maui, have one: remove this", field{name: "operator", aka: "admin", read: func(n ast.Node) {
+			parsed(d, n, "batch.operator", &x.Operator, userName)
 			d.later = append(d.later, func() {
-				if !x.Maui {
-					d.note(n, "batch.maui_as: there is no Maui: write maui: true, or remove this")
+				if c.Batch.System == Torque && !x.Maui {
+					d.note(n, "batch.operator: TORQUE without Maui has no reservations: write maui: true, or remove this")
 				}
 			})
 		}}),

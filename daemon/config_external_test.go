@@ -34,8 +34,8 @@ func TestExternalMistakes(t *testing.T) {
 		{"{system: slurm, account: -x}", at + `33: batch.account: the name "-x" has '-' at position 1: use letters, digits and . _ : -, first a letter or digit`},
 		{"{system: slurm, nodes_see_jobs: no}", at + `40: batch.nodes_see_jobs is the text "no": write true or false`},
 		{"{system: slurm, maui: true}", at + `30: batch.maui: only TORQUE has Maui: remove this`},
-		{"{system: torque, maui_as: maui}", at + `34: batch.maui_as: there is no Maui: write maui: true, or remove this`},
-		{"{system: torque, maui: true, maui_as: root}", at + `46: batch.maui_as: "root" is no account for this: write one without rights of its own`},
+		{"{system: torque, operator: maui}", at + `35: batch.operator: TORQUE without Maui has no reservations: write maui: true, or remove this`},
+		{"{system: openpbs, operator: pbs}", at + `36: batch.operator: only Slurm, and TORQUE with Maui, have one: remove this`},
 		{"{system: torque, sched_config: f}", at + `39: batch.sched_config: only OpenPBS has one: remove this`},
 		{"{system: torque, resources: {gpu: ngpus}}", at + `37: batch.resources: only OpenPBS gives resources other names: remove this`},
 		{"{system: openpbs, resources: {gpu: n gpus}}", at + `43: batch.resources: the name "n gpus" has ' ' at position 2: use letters, digits and . _ : -, first a letter or digit`},
@@ -71,7 +71,7 @@ batch:
   account: physics
   nodes_see_jobs: false
   maui: /opt/maui/bin
-  maui_as: maui
+  operator: maui
   as: sudo
   users:
     same: true
@@ -85,7 +85,7 @@ batch:
 	want.Batch.System, want.Batch.Refresh = Torque, 20*time.Second
 	want.Batch.External = ExternalConfig{
 		Commands: "/opt/torque/bin", Environment: []string{"A=", "PBS_DEFAULT=head.example.org"}, CommandLimit: time.Minute,
-		Queue: "Long.1", Account: "physics", Blind: true, Maui: true, MauiCommands: "/opt/maui/bin", MauiAs: "maui", As: "sudo",
+		Queue: "Long.1", Account: "physics", Blind: true, Maui: true, MauiCommands: "/opt/maui/bin", Operator: "maui", As: "sudo",
 		Users: UsersConfig{Mapped: true, Same: true, Map: map[string]string{"alice": "a1", "alice@xeon32": "guest"}},
 	}
 	if !reflect.DeepEqual(c, want) {

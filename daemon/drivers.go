@@ -13,6 +13,7 @@ import (
 	"gbroker/pbs/embedded"
 	"gbroker/pbs/external"
 	"gbroker/pbs/openpbs"
+	"gbroker/pbs/slurm"
 	"gbroker/pbs/torque"
 	"gbroker/plan"
 )
@@ -35,10 +36,12 @@ func (c Config) Client() (external.Client, error) {
 	var client external.Client
 	switch c.Batch.System {
 	case Torque:
-		t := torque.Config{Runner: c.runner(), Policy: c.Batch.Policy, Administrator: x.MauiAs}
+		t := torque.Config{Runner: c.runner(), Policy: c.Batch.Policy, Administrator: x.Operator}
 		if client = torque.New(t); x.Maui {
 			client = torque.NewMaui(t)
 		}
+	case Slurm:
+		client = slurm.New(slurm.Config{Runner: c.runner(), Prefix: prefix(c.Site), Operator: x.Operator})
 	case OpenPBS:
 		o, err := openpbs.New(openpbs.Config{
 			Runner: c.runner(), Resources: x.Resources, SchedConfig: x.SchedConfig, Policy: c.Batch.Policy,
@@ -55,6 +58,10 @@ func (c Config) Client() (external.Client, error) {
 	}
 	return client, nil
 }
+
+// prefix begins the names of our reservations in Slurm: brokers that share one have names
+// of their own.
+func prefix(site grid.SiteName) string { return "gbroker_" + string(site) + "_" }
 
 // overruled is a client whose scheduler's policy is the administrator's word.
 type overruled struct {
