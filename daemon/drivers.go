@@ -30,8 +30,8 @@ func (c Config) runner() command.Runner {
 	return r
 }
 
-// Client is the driver of an external batch system.
-func (c Config) Client() (external.Client, error) {
+// client is the driver of an external batch system, with the reservations of owner.
+func (c Config) client(owner string) (external.Client, error) {
 	x := c.Batch.External
 	var client external.Client
 	switch c.Batch.System {
@@ -41,7 +41,7 @@ func (c Config) Client() (external.Client, error) {
 			client = torque.NewMaui(t)
 		}
 	case Slurm:
-		client = slurm.New(slurm.Config{Runner: c.runner(), Prefix: prefix(c.Site), Operator: x.Operator})
+		client = slurm.New(slurm.Config{Runner: c.runner(), Prefix: "gbroker_" + owner + "_", Operator: x.Operator})
 	case OpenPBS:
 		o, err := openpbs.New(openpbs.Config{
 			Runner: c.runner(), Resources: x.Resources, SchedConfig: x.SchedConfig, Policy: c.Batch.Policy,
@@ -58,10 +58,6 @@ func (c Config) Client() (external.Client, error) {
 	}
 	return client, nil
 }
-
-// prefix begins the names of our reservations in Slurm: brokers that share one have names
-// of their own.
-func prefix(site grid.SiteName) string { return "gbroker_" + string(site) + "_" }
 
 // overruled is a client whose scheduler's policy is the administrator's word.
 type overruled struct {
@@ -88,6 +84,7 @@ func (o overruled) Listing(ctx context.Context) (external.Listing, error) {
 
 // ours is how one program holds the batch system: the daemon, or a command by hand.
 type ours struct {
+	Owner   string // marks our local jobs and reservations: those of another are never ours
 	Site    grid.Site
 	Spool   string // what it keeps
 	Changed func(grid.AttemptID)
@@ -103,6 +100,13 @@ func (c Config) system(o ours) (pbs.System, error) {
 		Site: o.Site, Nodes: c.Nodes(), Queues: c.Queues(), Policy: c.Batch.Policy,
 		Spool: o.Spool, Changed: o.Changed, Logger: o.Log,
 	})
+}
+
+// facts is what this site says of itself before its batch system was seen.
+func (c Config) facts() grid.Site {
+	return grid.Site{
+		Name: c.Site, Processes: c.Processes(), Speed: c.Speed, Architecture: c.Architecture, System: c.System,
+	}
 }
 
 // grace is how long good listings must lack an attempt before it counts as vanished. The

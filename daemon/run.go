@@ -88,10 +88,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 	s := &site{
 		cfg: cfg, log: log, self: overlay.PeerIDOf(key), boot: randomNumber(), start: time.Now(), ctx: ctx,
 		members: cfg.Members, sites: map[grid.PeerID]grid.Site{}, clocks: map[grid.PeerID]grid.Tick{},
-		facts: grid.Site{
-			Name: cfg.Site, Processes: cfg.Processes(), Speed: cfg.Speed,
-			Architecture: cfg.Architecture, System: cfg.System,
-		},
+		facts: cfg.facts(),
 	}
 	if s.overlay, err = overlay.New(s.overlayConfig(key)); err != nil {
 		return nil, err
@@ -215,9 +212,14 @@ func (s *site) netmonConfig() netmon.Config {
 	}
 }
 
+// owner is a word for this very broker, for the marks of its local jobs.
+func owner(self grid.PeerID) string {
+	return string(self[max(0, len(self)-12):])
+}
+
 func (s *site) ours() ours {
 	return ours{
-		Site: s.facts, Spool: filepath.Join(s.cfg.Data, "batch"),
+		Owner: owner(s.self), Site: s.facts, Spool: filepath.Join(s.cfg.Data, "batch"),
 		Changed: func(id grid.AttemptID) { s.broker.Changed(s.ctx, id) },
 		Log:     s.log.Named("batch"),
 	}

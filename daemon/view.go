@@ -14,7 +14,7 @@ import (
 // ViewBatch is what the batch system of c holds, asked by its own commands. The embedded one
 // has none: its daemon is to be asked.
 func ViewBatch(ctx context.Context, c Config) (api.Batch, error) {
-	client, err := c.Client()
+	client, err := c.client(handOwner)
 	if err != nil {
 		return api.Batch{}, err
 	}

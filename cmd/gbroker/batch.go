@@ -23,7 +23,8 @@ the mark "hand", so that no daemon takes it for its own, and is noted in data/ha
 	file := configFlag(cmd)
 	limit := cmd.PersistentFlags().Duration("timeout", time.Minute, "give up after this long")
 	h := &byHand{file: file, limit: limit}
-	cmd.AddCommand(h.snapshot())
+	cmd.AddCommand(h.snapshot(), h.submit(), h.status(), h.reserve(), h.unreserve(), h.reservations())
+	cmd.AddCommand(h.acts()...)
 	return cmd
 }
 

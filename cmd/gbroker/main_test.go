@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,24 +19,28 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		// ends CODE COMMAND...: the exit code is exactly CODE
-		// until exists FILE: waits for the file
+		// until exists FILE waits for the file; until ends COMMAND... until it prints "ended"
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "until": until},
 		RequireExplicitExec: true,
 	})
 }
 
 func until(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 || args[0] != "exists" {
-		ts.Fatalf("usage: until exists FILE")
+	if neg || len(args) < 2 || args[0] != "exists" && args[0] != "ends" {
+		ts.Fatalf("usage: until exists FILE, or until ends COMMAND...")
 	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-tick.C {
-		if _, err := os.Stat(ts.MkAbs(args[1])); err == nil {
+		if args[0] == "ends" {
+			if ts.Check(ts.Exec(args[1], args[2:]...)); strings.Contains(ts.ReadFile("stdout"), " ended ") {
+				return
+			}
+		} else if _, err := os.Stat(ts.MkAbs(args[1])); err == nil {
 			return
 		}
 	}
-	ts.Fatalf("%s does not appear", args[1])
+	ts.Fatalf("in vain: until %v", args)
 }
 
 func ends(ts *testscript.TestScript, neg bool, args []string) {
