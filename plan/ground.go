@@ -24,6 +24,7 @@ type ground struct {
 	memory  int // the index of memory; 0 where it is not counted
 	named   []string
 	full    []int64 // width numbers for each node; all 0 where it is down
+	pieces  bool    // a node may hold several jobs
 	classes []*class
 }
 
@@ -54,6 +55,7 @@ func newGround(s *Snapshot) *ground {
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; !n.Down && n.Cores > 0 {
 			g.vector(g.full[i*g.width:(i+1)*g.width], n.Cores, n.Memory, n.Resources)
+			g.pieces = g.pieces || n.Cores > 1
 			if g.memory > 0 && n.Memory <= 0 {
 				g.full[i*g.width+g.memory] = unlimited
 			}
@@ -80,6 +82,10 @@ func (g *ground) vector(into []int64, cores int, memory int64, named []grid.Reso
 	}
 	return known
 }
+
+// alike tells that any free node does for any job that fits: each holds one, and nobody
+// asks for more than cores, or for certain nodes.
+func (g *ground) alike() bool { return !g.pieces && g.width == 1 && len(g.classes) <= 1 }
 
 func (g *ground) up(n int) bool { return g.full[n*g.width] > 0 }
 

@@ -52,11 +52,26 @@ func (e *schedule) placeAsReserved(job int32) bool {
 	return true
 }
 
-// backfill is the pass of EASY with one reservation and of EASYSJBF.
+// backfill is the pass of EASY with one reservation and of EASYSJBF. Who starts behind
+// the head changes which nodes come free the latest, and with them what the head may
+// have: it is gone through again until nobody starts, as a scheduler does that looks at
+// its queue after each start. Where all nodes are alike that finds nobody; see "Which nodes".
 func (e *schedule) backfill() {
 	if e.early {
 		e.one.job = -1
 	}
+	for {
+		before := len(e.started)
+		e.backfillOnce()
+		if e.alike() || len(e.started) == before || e.one.job < 0 || e.total == 0 {
+			return
+		}
+		e.dropHeadReservation()
+		e.failures = e.failures[:0]
+	}
+}
+
+func (e *schedule) backfillOnce() {
 	head := e.inOrder()
 	for head >= 0 && e.total > 0 && !e.reserveHead(e.queue.jobs[head]) {
 		e.leave(head) // it can never start, and blocks nobody

@@ -385,7 +385,16 @@ func (w *nodeTwin) firstFit(queue []int) {
 	}
 }
 
+// easy goes on until nobody starts.
 func (w *nodeTwin) easy(queue []int) {
+	for before := -1; len(queue) > 0 && before != len(queue); {
+		before = len(queue)
+		w.easyOnce(queue)
+		queue = w.sorted(w.s.Policy.Order)
+	}
+}
+
+func (w *nodeTwin) easyOnce(queue []int) {
 	clear(w.kept)
 	for len(queue) > 0 {
 		shares, ok := w.place(queue[0], w.now, w.aheadFirst())
