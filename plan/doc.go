@@ -34,7 +34,8 @@
 // # Which nodes
 //
 // Under a policy of one reservation, the head's reservation takes the nodes that come
-// free the latest before it begins, and is chosen anew in each pass; who starts takes
+// free the latest before it begins (of those that one job leaves, the one first that it
+// was given first), and is chosen anew in each pass; who starts takes
 // the nodes first on which a reservation lies ahead. So on nodes of one core every job
 // starts exactly when [Counted] starts it. For let f nodes be free now, F at the
 // shadow, and h be what the head needs. Of its h nodes no more are free now than must

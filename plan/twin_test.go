@@ -267,17 +267,19 @@ func (w *nodeTwin) aheadFirst() []int {
 	return order
 }
 
-// latestFirst has the nodes first on which something ends the latest before t.
+// latestFirst has the nodes first on which something ends the latest before t; of one
+// job's nodes the one first that it was given first.
 func (w *nodeTwin) latestFirst(t grid.Tick) []int {
 	type key struct {
-		until grid.Tick
-		id    int
+		until     grid.Tick
+		id, given int
 	}
 	of := func(n int) (k key) {
 		for id, r := range w.ran {
-			if r.end > w.now && r.until <= t && slices.ContainsFunc(r.shares, func(h Share) bool { return h.Node == n }) {
+			given := slices.IndexFunc(r.shares, func(h Share) bool { return h.Node == n })
+			if r.end > w.now && r.until <= t && given >= 0 {
 				if r.until > k.until || r.until == k.until && id+1 > k.id {
-					k = key{r.until, id + 1}
+					k = key{r.until, id + 1, given}
 				}
 			}
 		}
@@ -286,7 +288,7 @@ func (w *nodeTwin) latestFirst(t grid.Tick) []int {
 	order := w.inOrder()
 	slices.SortStableFunc(order, func(a, b int) int {
 		x, y := of(a), of(b)
-		return cmp.Or(cmp.Compare(y.until, x.until), cmp.Compare(y.id, x.id))
+		return cmp.Or(cmp.Compare(y.until, x.until), cmp.Compare(y.id, x.id), cmp.Compare(x.given, y.given))
 	})
 	return order
 }
