@@ -298,3 +298,24 @@ func TestALateCommitMakesNoOwner(t *testing.T) {
 		t.Errorf("a commit that was made since is not taken: %+v", k)
 	}
 }
+
+// A Commit of an owner that is not the home may be older than what the home has done
+// since: one that comes late starts nothing before the home was heard.
+func TestALateCommitWaitsForTheHome(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	bond := wire.Bond{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 2}, To: me, Digest: wire.JobDigest(j)}
+	for late, launches := range map[grid.Tick]bool{grid.Second: true, grid.Minute: false} {
+		c := signed(grid.Record{Job: j, Standing: grid.Prepared, State: grid.Moving, Owner: him,
+			Handoff: grid.Handoff{To: me, Epoch: bond.Epoch}, Deeds: []grid.Deed{deed(j, her, 1, him)}})
+		c.jobs[j.ID].recovered = false
+		_, launched := only[Launch](c.Step(1_000_000+late, Message{him, wire.Commit{Bond: bond, Deed: deed(j, him, 2, me)}}))
+		if r := c.jobs[j.ID].rec; r.Standing != grid.Owning || launched != launches {
+			t.Errorf("%d ms after it was PREPARED: %s, launched %t", late, r.Standing, launched)
+		}
+		_, launched = only[Launch](c.Step(1_090_000, Message{her, wire.ReportAck{Job: j.ID, Epoch: bond.Epoch, Number: c.jobs[j.ID].rec.Report}}))
+		if launched == launches {
+			t.Errorf("%d ms after it was PREPARED: launched %t when its home is heard", late, launched)
+		}
+	}
+}

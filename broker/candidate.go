@@ -340,6 +340,7 @@ func (c *Core) owned(j *job, b wire.Bond) wire.Owned {
 
 // own takes the job over. OWNED and cancelled is one save, and is never submitted.
 func (c *Core) own(j *job, cancel bool) {
+	giver := j.rec.Owner
 	j.rec.Standing = grid.Owning
 	j.rec.Owner = c.cfg.Self
 	j.rec.Epoch = j.rec.Handoff.Epoch
@@ -353,7 +354,8 @@ func (c *Core) own(j *job, cancel bool) {
 	j.rec.CancelRequested = (j.rec.CancelRequested || cancel) && !c.cfg.Broken.Without(CancelFenced)
 	c.disarm(j, onPrepared)
 	j.rec.Superseded, j.homeHeard, j.since = grid.Epoch{}, c.now, 0
-	if j.gapped {
+	if j.gapped || giver != j.rec.Job.Home && (j.recovered || c.now-j.began > c.cfg.Lease) {
+		// The Commit may be older than what the home has done since: it speaks first.
 		j.homeHeard, j.gapped = 0, false
 	}
 	c.emit(Publish{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})

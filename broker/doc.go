@@ -48,6 +48,7 @@
 //   - A term is raised by the home alone, on disk first; what is claimed at an older
 //     one starts nothing. An attempt for another home is submitted, and its job handed
 //     on, only when that home was heard lately.
+//   - What was decided before a time when nobody listened is not submitted after it.
 //   - A broker whose journal was rolled back starts nothing and hands nothing over
 //     before all members were asked.
 //   - A terminal state is left by nothing (LOST may gain a result).

@@ -12,6 +12,13 @@ type Event interface{ event() }
 // Token ties an Answer to the request it answers.
 type Token uint64
 
+// Request is an event for which somebody waits: one Answer with its token follows,
+// whatever state this broker is in.
+type Request interface {
+	Event
+	token() Token
+}
+
 // Boot is the first event: Core asks the world what became of what it may have asked for.
 type Boot struct{}
 
@@ -206,3 +213,12 @@ func (Gap) event()            {}
 func (PeerJournal) event()    {}
 func (Forward) event()        {}
 func (Tick) event()           {}
+
+func (e Submit) token() Token        { return e.Token }
+func (e Uploaded) token() Token      { return e.Token }
+func (e CancelRequest) token() Token { return e.Token }
+func (e RemoveRequest) token() Token { return e.Token }
+func (e DrainRequest) token() Token  { return e.Token }
+func (e Forget) token() Token        { return e.Token }
+func (e Resume) token() Token        { return e.Token }
+func (e Forward) token() Token       { return e.Token }

@@ -265,8 +265,7 @@ func TestAnAttemptWaitsForTheHome(t *testing.T) {
 		t.Error("launched, and its home was not heard")
 	}
 	now, _ := c.Next()
-	c.Step(now, Message{her, wire.ReportAck{Job: j.ID, Epoch: r.Epoch, Number: c.jobs[j.ID].rec.Report}})
-	if !launched(c) {
+	if _, ok := only[Launch](c.Step(now, Message{her, wire.ReportAck{Job: j.ID, Epoch: r.Epoch, Number: c.jobs[j.ID].rec.Report}})); !ok {
 		t.Error("its home was heard, and it is not launched")
 	}
 

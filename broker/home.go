@@ -285,6 +285,9 @@ func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
 		c.save(j, "cancel requested at home")
 		c.enforceCancel(j)
 	}
+	if j.awaits && j.rec.State == grid.Ready && c.mustAsk(j) == "" {
+		c.handoffDue(j)
+	}
 }
 
 // closeOwner: the home has the end and the output.

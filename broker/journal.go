@@ -183,31 +183,17 @@ func (c *Core) foundTwin(told grid.PeerID) {
 
 // stopped answers what is asked of a broker that has a twin.
 func (c *Core) stopped(ev Event) {
-	var token Token
-	switch e := ev.(type) {
-	case Submit:
-		token = e.Token
-	case Uploaded:
-		token = e.Token
-	case CancelRequest:
-		token = e.Token
-	case RemoveRequest:
-		token = e.Token
-	case Forget:
-		token = e.Token
-	case Forward:
-		token = e.Token
-	case DrainRequest:
-		token = e.Token
-	case Resume:
-		c.emit(Alarm{})
-		c.emit(Answer{Token: e.Token})
-		c.emit(Restart{})
-		return
-	default:
+	e, asks := ev.(Request)
+	if !asks {
 		return
 	}
-	c.emit(Answer{Token: token, Err: fmt.Errorf("%w: %s", grid.ErrUnavailable, c.twin)})
+	if _, goesOn := e.(Resume); goesOn {
+		c.emit(Alarm{})
+		c.emit(Answer{Token: e.token()})
+		c.emit(Restart{})
+		return
+	}
+	c.emit(Answer{Token: e.token(), Err: fmt.Errorf("%w: %s", grid.ErrUnavailable, c.twin)})
 }
 
 // rolledBack stops every start and handoff until all have been asked.

@@ -106,6 +106,8 @@ type Broker struct {
 	boot     atomic.Uint64                        // nonce of this life; see Boot
 	alarm    atomic.Pointer[string]
 	drift    grid.Tick // of the wall clock against Clock, when last looked at
+	pulse    *pulse
+	pauses   uint64 // of the pulse, as the loop knows
 
 	tokens  atomic.Uint64
 	answers sync.Map // Token -> chan Answer
@@ -121,6 +123,7 @@ func NewBroker(cfg Config, members []grid.Member, ports Ports) *Broker {
 		view:   newView(),
 		peers:  map[grid.PeerID]*known{},
 		lanes:  newLanes(),
+		pulse:  &pulse{clock: ports.Clock},
 		ready:  make(chan struct{}),
 		done:   make(chan struct{}),
 	}
@@ -138,6 +141,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var sweeper sync.WaitGroup
 	sweeper.Go(func() { b.sweep(ctx) })
+	sweeper.Go(func() { b.pulse.run(ctx) })
 	defer func() {
 		cancel()
 		close(b.done)
@@ -208,12 +212,14 @@ func (b *Broker) loop(ctx context.Context, core *Core, journal Journal) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	b.drifted()
+	b.pauses, _ = b.pulse.feel()
+	since := b.pauses // the pauses before the first of the steps whose effects are to leave
 	effects := core.Step(b.ports.Clock(), Boot{})
 	for _, ev := range b.remembered() {
 		effects = append(effects, core.Step(b.ports.Clock(), ev)...)
 	}
 	for {
-		if err := b.perform(ctx, core, journal, effects); err != nil {
+		if err := b.perform(ctx, core, journal, effects, since); err != nil {
 			return err
 		}
 		b.setTimer(timer, core)
@@ -223,8 +229,10 @@ func (b *Broker) loop(ctx context.Context, core *Core, journal Journal) error {
 			return ctx.Err()
 		case <-timer.C:
 			effects = b.step(core, Tick{})
+			since = b.pauses
 		case ev := <-b.events:
 			effects = b.step(core, ev)
+			since = b.pauses
 			for n := 1; n < maxBatch && len(b.events) > 0; n++ {
 				effects = append(effects, b.step(core, <-b.events)...)
 			}
@@ -300,8 +308,9 @@ func (b *Broker) Post(ev Event) {
 	}
 }
 
-// perform makes the saves durable, shows them, then lets the effects leave in order.
-func (b *Broker) perform(ctx context.Context, core *Core, journal Journal, effects []Effect) error {
+// perform makes the saves durable, shows them, then lets the effects leave in order. They
+// were decided when there had been so many pauses.
+func (b *Broker) perform(ctx context.Context, core *Core, journal Journal, effects []Effect, pauses uint64) error {
 	changes := changesOf(effects)
 	if len(changes) > 0 {
 		if err := journal.Commit(context.WithoutCancel(ctx), changes); err != nil {
@@ -318,7 +327,7 @@ func (b *Broker) perform(ctx context.Context, core *Core, journal Journal, effec
 		if _, again := e.(Restart); again {
 			return errResumed
 		}
-		b.dispatch(ctx, e)
+		b.dispatch(ctx, e, pauses)
 	}
 	return nil
 }

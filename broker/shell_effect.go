@@ -23,7 +23,7 @@ const (
 )
 
 // dispatch lets one effect leave. It never blocks on the outside.
-func (b *Broker) dispatch(ctx context.Context, e Effect) {
+func (b *Broker) dispatch(ctx context.Context, e Effect, pauses uint64) {
 	switch e := e.(type) {
 	case Save:
 		if e.Change.Site != nil {
@@ -45,7 +45,7 @@ func (b *Broker) dispatch(ctx context.Context, e Effect) {
 	case Look:
 		b.lanes.do(ctx, lane{lookLane, ""}, b.look)
 	case Launch:
-		b.lanes.do(ctx, lane{fileLane, string(e.Submission.ID.Job)}, func(work context.Context) { b.launch(ctx, work, e) })
+		b.lanes.do(ctx, lane{fileLane, string(e.Submission.ID.Job)}, func(work context.Context) { b.launch(ctx, work, e, pauses) })
 	case Withdraw:
 		b.lanes.do(ctx, lane{batchLane, string(e.ID.Job)}, func(ctx context.Context) { b.withdraw(ctx, e.ID) })
 	case Kill:
@@ -111,8 +111,10 @@ func inOurTime(s plan.Snapshot, now grid.Tick) plan.Snapshot {
 }
 
 // launch prepares the sandbox, which may take long, and then submits. A withdrawal
-// of the attempt may overtake it: the token decides.
-func (b *Broker) launch(ctx, work context.Context, e Launch) {
+// of the attempt may overtake it: the token decides. What was decided before a pause is
+// given back: the home of the job may have started it again meanwhile. Core hears of the
+// pause first, as the next step feels the pulse too.
+func (b *Broker) launch(ctx, work context.Context, e Launch, pauses uint64) {
 	s := e.Submission
 	s.Work, s.Control = b.ports.Stager.Paths(s.ID.Job)
 	prepare, cancel := context.WithTimeout(work, prepareLimit)
@@ -130,6 +132,10 @@ func (b *Broker) launch(ctx, work context.Context, e Launch) {
 	b.lanes.do(ctx, lane{batchLane, string(s.ID.Job)}, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, batchLimit)
 		defer cancel()
+		if now, span := b.pulse.feel(); now != pauses {
+			b.launched(s.ID, "", fmt.Errorf("%w: this broker was stopped for %s before it could submit the attempt", grid.ErrUnavailable, seconds(span)))
+			return
+		}
 		local, err := b.ports.Batch.Submit(ctx, s)
 		b.launched(s.ID, local, err)
 	})

@@ -24,6 +24,9 @@ func (b *Broker) gap(core *Core, now grid.Tick) grid.Tick {
 		late = now - at
 	}
 	late = max(late, b.drifted())
+	if pauses, span := b.pulse.feel(); pauses != b.pauses {
+		b.pauses, late = pauses, max(late, span)
+	}
 	if late < gapAfter {
 		return 0
 	}
@@ -86,19 +89,19 @@ func (b *Broker) Alarm() string {
 // Forget decides about the jobs of a site that will not come back; with dry it only
 // tells. See forget.go.
 func (b *Broker) Forget(ctx context.Context, site grid.PeerID, fenced, dry bool, by string) ([]Fate, error) {
-	a, err := b.request(ctx, func(t Token) Event { return Forget{Token: t, Site: site, Fenced: fenced, DryRun: dry, By: by} })
+	a, err := b.request(ctx, func(t Token) Request { return Forget{Token: t, Site: site, Fenced: fenced, DryRun: dry, By: by} })
 	return a.Fates, err
 }
 
 // Resume lets a broker go on that waits for its administrator.
 func (b *Broker) Resume(ctx context.Context) error {
-	_, err := b.request(ctx, func(t Token) Event { return Resume{Token: t} })
+	_, err := b.request(ctx, func(t Token) Request { return Resume{Token: t} })
 	return err
 }
 
 // AskElsewhere passes a user's request for a job on to another broker.
 func (b *Broker) AskElsewhere(ctx context.Context, f Forward) (grid.Record, error) {
-	a, err := b.request(ctx, func(t Token) Event { f.Token = t; return f })
+	a, err := b.request(ctx, func(t Token) Request { f.Token = t; return f })
 	return a.Record, err
 }
 

@@ -9,7 +9,7 @@ import (
 
 // request posts an event that carries a token and waits for its answer. A request
 // whose answer does not come in time may have been done all the same.
-func (b *Broker) request(ctx context.Context, event func(Token) Event) (Answer, error) {
+func (b *Broker) request(ctx context.Context, event func(Token) Request) (Answer, error) {
 	token := Token(b.tokens.Add(1))
 	ch := make(chan Answer, 1)
 	b.answers.Store(token, ch)
@@ -69,19 +69,19 @@ func (b *Broker) Submit(ctx context.Context, j grid.Job, key string) (r grid.Rec
 		return r, false, fmt.Errorf("%w: the disk of this site has %d MiB left; the job needs %d MiB beside a reserve of %d MiB",
 			grid.ErrUnavailable, free>>20, j.Inputs.Size()>>20, int64(Reserve)>>20)
 	}
-	a, err := b.request(ctx, func(t Token) Event { return Submit{Token: t, Job: j, Key: key} })
+	a, err := b.request(ctx, func(t Token) Request { return Submit{Token: t, Job: j, Key: key} })
 	return a.Record, a.Again, err
 }
 
 // Uploaded tells that the files of a job are all here.
 func (b *Broker) Uploaded(ctx context.Context, id grid.JobID, inputs grid.Manifest) (grid.Record, error) {
-	a, err := b.request(ctx, func(t Token) Event { return Uploaded{Token: t, Job: id, Inputs: inputs} })
+	a, err := b.request(ctx, func(t Token) Request { return Uploaded{Token: t, Job: id, Inputs: inputs} })
 	return a.Record, err
 }
 
 // Cancel asks for a job's end and waits, until ctx is done, for it to be certain.
 func (b *Broker) Cancel(ctx context.Context, id grid.JobID, by string) (r grid.Record, confirmed bool, err error) {
-	if _, err = b.request(ctx, func(t Token) Event { return CancelRequest{Token: t, Job: id, By: by} }); err != nil {
+	if _, err = b.request(ctx, func(t Token) Request { return CancelRequest{Token: t, Job: id, By: by} }); err != nil {
 		return r, false, err
 	}
 	certain := func(r *grid.Record) bool { return r.State.Terminal() || r.End != 0 }
@@ -91,14 +91,14 @@ func (b *Broker) Cancel(ctx context.Context, id grid.JobID, by string) (r grid.R
 
 // Remove deletes an ended job and its files.
 func (b *Broker) Remove(ctx context.Context, id grid.JobID) error {
-	_, err := b.request(ctx, func(t Token) Event { return RemoveRequest{Token: t, Job: id} })
+	_, err := b.request(ctx, func(t Token) Request { return RemoveRequest{Token: t, Job: id} })
 	return err
 }
 
 // Drain makes the site take no more grid jobs and hand on those that wait, or ends
 // that; it is durable when Drain returns.
 func (b *Broker) Drain(ctx context.Context, on bool) error {
-	_, err := b.request(ctx, func(t Token) Event { return DrainRequest{Token: t, On: on} })
+	_, err := b.request(ctx, func(t Token) Request { return DrainRequest{Token: t, On: on} })
 	return err
 }
 

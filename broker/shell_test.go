@@ -115,7 +115,7 @@ func TestTheLoopDoesNotWaitForItself(t *testing.T) {
 	defer cancel()
 	left := make(chan struct{})
 	go func() {
-		b.dispatch(ctx, Delivered{Peer: her, Size: 1 << 20, Took: 1})
+		b.dispatch(ctx, Delivered{Peer: her, Size: 1 << 20, Took: 1}, 0)
 		close(left)
 	}()
 	select {

@@ -19,6 +19,8 @@ type batch struct {
 	blind  bool // nodes do not see the control directory: no start tokens
 	passed bool // a pass is planned
 	off    bool // nothing starts, and no command is answered
+	// emptied counts how often its administrator has emptied it: what it had accepted is void.
+	emptied int
 }
 
 // account is what a blind site remembers of a job that is gone.

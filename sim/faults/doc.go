@@ -48,9 +48,9 @@
 //
 // # Limits of the model
 //
-// A site is fenced off only while its broker is not in the middle of a commit or of a
-// command: what it was about to submit when it was stopped would be submitted when it
-// goes on, before it has heard its homes.
+// Once an administrator has said that a site is fenced off, nothing that was handed to its
+// batch system before starts there: it is emptied in truth, with what it had accepted and
+// not yet queued.
 //
 // A journal is restored while all members of the site can be reached, as the manual of
 // operations asks for.

@@ -80,8 +80,9 @@ func (b *batch) submit(sub grid.Submission) (grid.LocalID, error) {
 		}
 		return "", fmt.Errorf("%w: the server refuses it", grid.ErrInvalid)
 	case !b.blind && w.strikes(SubmitLate, r):
+		emptied := b.emptied
 		w.after(between(r, grid.Second, 3*grid.Minute), func() {
-			if !b.off {
+			if b.emptied == emptied {
 				b.enqueue(sub)
 			}
 		})

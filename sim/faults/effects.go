@@ -9,7 +9,7 @@ import (
 )
 
 // dispatch lets one effect leave, as shell_effect.go does.
-func (h *host) dispatch(e broker.Effect) {
+func (h *host) dispatch(e broker.Effect, pauses int) {
 	w, s := h.s.w, h.s
 	switch e := e.(type) {
 	case broker.Save:
@@ -27,7 +27,7 @@ func (h *host) dispatch(e broker.Effect) {
 	case broker.Look:
 		h.look()
 	case broker.Launch:
-		h.launch(e)
+		h.launch(e, pauses)
 	case broker.Withdraw:
 		h.command(e.ID, func() { h.withdraw(e.ID) })
 	case broker.Kill:
@@ -69,7 +69,7 @@ func (h *host) answer(a broker.Answer) {
 }
 
 // request posts an event that carries a token.
-func (h *host) request(event func(broker.Token) broker.Event, answered func(broker.Answer)) {
+func (h *host) request(event func(broker.Token) broker.Request, answered func(broker.Answer)) {
 	h.tokens++
 	t := h.tokens
 	h.answers[t] = answered
@@ -97,8 +97,8 @@ func (h *host) look() {
 	})
 }
 
-// launch prepares the sandbox, then submits.
-func (h *host) launch(e broker.Launch) {
+// launch prepares the sandbox, then submits, unless the decision lies before a pause.
+func (h *host) launch(e broker.Launch, pauses int) {
 	id := e.Submission.ID
 	h.do(lane{fileLane, id.Job}, &work{
 		begin: func() grid.Tick { return between(h.s.w.rnd.file, 1, 50) },
@@ -111,17 +111,21 @@ func (h *host) launch(e broker.Launch) {
 				h.launched(id, "", errors.New("preparing the sandbox: an input is missing"))
 			default:
 				h.s.disk.folder(id.Job)
-				h.submit(e.Submission)
+				h.submit(e.Submission, pauses)
 			}
 		},
 	})
 }
 
-func (h *host) submit(sub grid.Submission) {
+func (h *host) submit(sub grid.Submission, pauses int) {
 	var local grid.LocalID
 	var err error
 	h.do(lane{batchLane, sub.ID.Job}, &work{
 		begin: func() grid.Tick {
+			if h.pauses != pauses && !h.s.w.broken.shell[submitAfterPause] {
+				err = errPaused
+				return 1
+			}
 			span := h.s.batch.pace(30)
 			// What the server does is done in the middle, also if the client dies meanwhile;
 			// at a blind site at once, as nobody could tell there whether it may still come.
@@ -135,6 +139,8 @@ func (h *host) submit(sub grid.Submission) {
 		end: func(bool) { h.launched(sub.ID, local, err) },
 	})
 }
+
+var errPaused = fmt.Errorf("%w: this broker was stopped before it could submit the attempt", grid.ErrUnavailable)
 
 func (h *host) launched(id grid.AttemptID, local grid.LocalID, err error) {
 	h.s.w.tell(h.s, "submitted %s: %s %s", id, local, textOf(err))

@@ -33,6 +33,8 @@ type host struct {
 	busy   bool // a commit is being written
 	frozen bool // stopped: nothing happens here until it is thawed
 	thaw   []func()
+	pauses int // that were long enough to be felt (shell_pulse.go)
+	known  int // of these, Core was told
 
 	base, since grid.Tick // Core's time is base and what passed since by the clock
 	wake        grid.Tick // when the next Tick is due, in true time; 0 is none
@@ -216,11 +218,12 @@ func (h *host) turn() {
 		batch := h.inbox[:n:n]
 		h.inbox = h.inbox[n:]
 		var effects []broker.Effect
+		since := h.pauses
 		for _, ev := range batch {
 			w.result.Steps++
 			made := h.step(ev)
 			if h.overtakes(effects, made) {
-				if h.leave(made); !h.up {
+				if h.leave(made, since); !h.up {
 					return
 				}
 				made = nil
@@ -232,7 +235,7 @@ func (h *host) turn() {
 			}
 		}
 		if h.up {
-			h.perform(effects)
+			h.perform(effects, since)
 		}
 	}
 }
@@ -250,6 +253,9 @@ func (h *host) step(ev broker.Event) []broker.Effect {
 	drift := h.s.clock.wall(h.s.w.now) - now
 	gap = max(gap, drift-h.drift, h.drift-drift)
 	h.drift = drift
+	if h.pauses != h.known {
+		h.known, gap = h.pauses, max(gap, gapAfter)
+	}
 	if gap < gapAfter {
 		return h.core.Step(now, ev)
 	}
@@ -263,8 +269,9 @@ func (h *host) overtakes(before, made []broker.Effect) bool {
 	return h.s.w.broken.shell[effectBeforeEarlierSave] && len(changesOf(before)) > 0 && len(changesOf(made)) == 0
 }
 
-// perform makes the saves durable, then lets the effects leave.
-func (h *host) perform(effects []broker.Effect) {
+// perform makes the saves durable, then lets the effects leave, which were decided when
+// there had been so many pauses.
+func (h *host) perform(effects []broker.Effect, pauses int) {
 	changes := changesOf(effects)
 	for _, e := range effects {
 		if a, ok := e.(broker.Advance); ok {
@@ -273,18 +280,18 @@ func (h *host) perform(effects []broker.Effect) {
 	}
 	if len(changes) == 0 {
 		h.core.Durable(h.s.disk.sequence)
-		h.finish(effects)
+		h.finish(effects, pauses)
 		return
 	}
 	if h.s.w.broken.shell[effectBeforeSave] {
-		h.leave(effects)
+		h.leave(effects, pauses)
 		effects = nil
 	}
 	if !h.up || h.at(beforeSave, changes) {
 		return
 	}
 	h.busy = true
-	h.later(h.syncTime(), func() { h.commit(effects, changes) })
+	h.later(h.syncTime(), func() { h.commit(effects, changes, pauses) })
 }
 
 // syncTime is how long a commit takes.
@@ -296,7 +303,7 @@ func (h *host) syncTime() grid.Tick {
 	return between(r, 0, 12)
 }
 
-func (h *host) commit(effects []broker.Effect, changes []grid.Change) {
+func (h *host) commit(effects []broker.Effect, changes []grid.Change, pauses int) {
 	w, s := h.s.w, h.s
 	h.busy = false
 	if w.strikes(SaveFails, w.rnd.disk) {
@@ -309,7 +316,7 @@ func (h *host) commit(effects []broker.Effect, changes []grid.Change) {
 	if h.at(afterSave, changes) {
 		return
 	}
-	h.finish(effects)
+	h.finish(effects, pauses)
 	h.turn()
 }
 
@@ -332,18 +339,34 @@ func (h *host) fail(effects []broker.Effect, changes []grid.Change) {
 	h.later(grid.Second, h.begin)
 }
 
-// finish lets effects leave and sees to the next Tick.
-func (h *host) finish(effects []broker.Effect) {
-	h.leave(effects)
+// finish lets effects leave and sees to the next Tick. A pause may strike between the
+// commit and the effects.
+func (h *host) finish(effects []broker.Effect, pauses int) {
+	w := h.s.w
+	if w.rates[PauseInside] > 0 && w.strikes(PauseInside, w.rnd.crash) {
+		h.pause(between(w.rnd.crash, grid.Second, 3*grid.Minute))
+		h.busy = true
+		h.later(0, func() {
+			h.busy = false
+			h.goOn(effects, pauses)
+			h.turn()
+		})
+		return
+	}
+	h.goOn(effects, pauses)
+}
+
+func (h *host) goOn(effects []broker.Effect, pauses int) {
+	h.leave(effects, pauses)
 	if h.up && h.core != nil {
 		h.setTimer()
 	}
 }
 
 // leave lets effects leave in order, with a crash after any.
-func (h *host) leave(effects []broker.Effect) {
+func (h *host) leave(effects []broker.Effect, pauses int) {
 	for _, e := range effects {
-		h.dispatch(e)
+		h.dispatch(e, pauses)
 		if !h.up || h.s.w.result.Violation != nil || h.after(e) {
 			return
 		}
@@ -402,6 +425,9 @@ func (h *host) pause(span grid.Tick) {
 		}
 		s.w.tell(s, "goes on")
 		h.frozen = false
+		if span >= gapAfter {
+			h.pauses++
+		}
 		list := h.thaw
 		h.thaw = nil
 		for _, run := range list {

@@ -23,6 +23,7 @@ const (
 	CrashAtPoint
 	PowerCut
 	Pause
+	PauseInside
 	SiteGone
 
 	SubmitFails
@@ -56,7 +57,7 @@ var kindNames = [kinds]string{
 	Loss: "loss", Duplicate: "duplicate", Delay: "delay", Partition: "partition", OneWay: "one-way", FalseWord: "false-word",
 	FetchBreak: "fetch-break",
 	SaveFails:  "save-fails", DiskFull: "disk-full", SlowDisk: "slow-disk", JournalLost: "journal-lost", JournalRestored: "journal-restored",
-	Crash: "crash", CrashAtPoint: "crash-at-point", PowerCut: "power-cut", Pause: "pause", SiteGone: "site-gone",
+	Crash: "crash", CrashAtPoint: "crash-at-point", PowerCut: "power-cut", Pause: "pause", PauseInside: "pause-before-effect", SiteGone: "site-gone",
 	SubmitFails: "submit-fails", SubmitUnanswered: "submit-unanswered", SubmitLate: "submit-late", SubmitForgotten: "submit-forgotten",
 	CommandFails: "command-fails", CommandSlow: "command-slow", ListingFails: "listing-fails", ListingEmpty: "listing-empty",
 	JobHidden: "job-hidden", JobLost: "job-lost", Requeue: "requeue", IDReused: "id-reused", EarlyStart: "early-start",
@@ -88,7 +89,7 @@ var (
 	calmRates    = rates{Drain: 1}
 	networkRates = rates{Loss: 0.04, Duplicate: 0.06, Delay: 0.03, Partition: 1.5, OneWay: 1, FalseWord: 2, FetchBreak: 0.15}
 	diskRates    = rates{SaveFails: 0.004, DiskFull: 0.5, SlowDisk: 1, JournalLost: 0.15, JournalRestored: 0.2, Crash: 2, CrashAtPoint: 0.0008}
-	crashRates   = rates{Crash: 4, CrashAtPoint: 0.002, Pause: 2, PowerCut: 0.3, SiteGone: 0.08, Drain: 0.5, Forgotten: 0.15, Fenced: 0.15}
+	crashRates   = rates{Crash: 4, CrashAtPoint: 0.002, Pause: 2, PauseInside: 0.0004, PowerCut: 0.3, SiteGone: 0.08, Drain: 0.5, Forgotten: 0.15, Fenced: 0.15}
 	batchRates   = rates{
 		SubmitFails: 0.04, SubmitUnanswered: 0.04, SubmitLate: 0.03, SubmitForgotten: 0.02, CommandFails: 0.05, CommandSlow: 0.05,
 		ListingFails: 0.04, ListingEmpty: 0.04, JobHidden: 0.04, JobLost: 0.02, Requeue: 0.06, IDReused: 0.1, EarlyStart: 0.2,

@@ -21,6 +21,7 @@ const (
 	requeueAllowed
 	tagWithoutEpoch
 	emptyListingMeansGone
+	submitAfterPause
 	shellRules
 )
 
@@ -49,6 +50,7 @@ func Rules() []Rule {
 		shell(requeueAllowed, "requeue-allowed", "jobs that are not rerunnable are submitted as if they were"),
 		shell(tagWithoutEpoch, "tag-without-epoch", "tags and tokens of attempts leave the epoch out (grid.AttemptID.Tag)"),
 		shell(emptyListingMeansGone, "empty-listing-means-gone", "what an empty listing does not show has ended (pbs.System.Progress)"),
+		shell(submitAfterPause, "submit-after-pause", "an attempt is submitted though this broker was stopped since it decided that"),
 		{Name: "offer-unbound", core: broker.OfferUnbound, Without: "an answer to an older offer counts for the one that is open"},
 		{Name: "epoch-reused", core: broker.EpochReused, Without: "an offer that failed burns no hop"},
 		{Name: "commit-not-repeated", core: broker.CommitNotRepeated, Without: "Commit is said once, and not to those who ask"},
@@ -89,6 +91,7 @@ var shows = map[string]struct {
 	"cancel-fenced":              {"all", 286},
 	"forget-starts-all":          {"forget", 4},
 	"absence-over-gap":           {"forget", 1347},
+	"submit-after-pause":         {"forget", 199},
 }
 
 // switched are the rules that are off.

@@ -80,7 +80,7 @@ func (w *world) plan() {
 		}
 	})
 	w.repeat(Fenced, w.rnd.crash, func(r *rand.Rand, s *site) {
-		if span := between(r, grid.Minute, faultLength-grid.Minute); s.host.up && !s.host.frozen && !s.host.busy && len(s.host.lanes) == 0 && w.happens(Fenced) {
+		if span := between(r, grid.Minute, faultLength-grid.Minute); s.host.up && !s.host.frozen && w.happens(Fenced) {
 			s.fence(span)
 		}
 	})
@@ -152,6 +152,7 @@ func (s *site) fence(span grid.Tick) {
 	s.host.pause(span)
 	w.tell(s, "its batch system is emptied, and off for %v s", span.Seconds())
 	s.batch.off = true
+	s.batch.emptied++
 	for _, l := range append([]*local(nil), s.batch.jobs...) {
 		s.batch.vanish(l)
 	}

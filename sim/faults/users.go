@@ -125,7 +125,7 @@ func (c *customer) hand(job grid.Job) {
 			return
 		}
 		c.w.tell(c.s, "a user submits %s", job.ID)
-		h.request(func(t broker.Token) broker.Event { return broker.Submit{Token: t, Job: job, Key: c.key} }, c.accepted)
+		h.request(func(t broker.Token) broker.Request { return broker.Submit{Token: t, Job: job, Key: c.key} }, c.accepted)
 	})
 }
 
@@ -167,7 +167,7 @@ func (c *customer) upload() {
 		c.s.disk.folder(c.id).inputs = true
 	}
 	answered := false
-	h.request(func(t broker.Token) broker.Event { return broker.Uploaded{Token: t, Job: c.id, Inputs: c.job.Inputs} },
+	h.request(func(t broker.Token) broker.Request { return broker.Uploaded{Token: t, Job: c.id, Inputs: c.job.Inputs} },
 		func(a broker.Answer) { answered = a.Err == nil })
 	w.after(retry, func() {
 		if !answered && !c.s.disk.damaged {
@@ -183,7 +183,7 @@ func (s *site) forget(lost *site, fenced bool) {
 		s.w.tell(s, "its administrator forgets %s, fenced: %v", lost.name(), fenced)
 		s.forgot[lost.peer] = true
 		s.fenced = s.fenced || fenced
-		h.request(func(t broker.Token) broker.Event {
+		h.request(func(t broker.Token) broker.Request {
 			return broker.Forget{Token: t, Site: lost.peer, Fenced: fenced, By: "root"}
 		},
 			func(a broker.Answer) { answered = a.Err == nil })
@@ -203,7 +203,7 @@ func (s *site) drain(on bool) {
 	h, answered := &s.host, false
 	s.drained = on
 	if h.up && h.core != nil && !h.frozen {
-		h.request(func(t broker.Token) broker.Event { return broker.DrainRequest{Token: t, On: on} },
+		h.request(func(t broker.Token) broker.Request { return broker.DrainRequest{Token: t, On: on} },
 			func(a broker.Answer) { answered = a.Err == nil })
 	}
 	s.w.after(5*grid.Second, func() {
@@ -229,7 +229,7 @@ func (c *customer) cancel() {
 	if h := &at.host; c.id != "" && h.up && h.core != nil && !h.frozen {
 		f := w.truth.facts[c.id]
 		w.tell(at, "a user cancels %s", c.id)
-		h.request(func(t broker.Token) broker.Event {
+		h.request(func(t broker.Token) broker.Request {
 			if at == c.s {
 				return broker.CancelRequest{Token: t, Job: c.id, By: "alice"}
 			}
