@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/user"
 	"slices"
 
 	"gbroker/grid"
@@ -12,13 +13,25 @@ import (
 	"gbroker/plan"
 )
 
-// Bookings lists all reservations that are no job's.
+// Bookings lists all reservations that are no job's; of ours it also tells the user, which Maui shows to its
+// administrators alone.
 func (m *Maui) Bookings(ctx context.Context) ([]external.Booking, error) {
 	nodes, err := query(ctx, m.Client, parseNodes, "pbsnodes", "-x")
 	if err != nil {
 		return nil, err
 	}
-	return m.bookings(ctx, nodes)
+	list, err := m.bookings(ctx, nodes)
+	if err != nil || !slices.ContainsFunc(list, func(b external.Booking) bool { return b.ID != "" }) {
+		return list, err
+	}
+	users, err := asked(ctx, m, parseAccess, "mdiag", "-r")
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		list[i].User = users[list[i].Native]
+	}
+	return list, nil
 }
 
 // bookings joins showres -n, which has nodes and times and shows all to everybody, with showres, which has
@@ -123,8 +136,10 @@ func (m *Maui) free(ctx context.Context, b external.Booking, nodes []plan.Node, 
 	if err != nil {
 		return err
 	}
-	if own != "" && !slices.ContainsFunc(list, func(o external.Booking) bool { return o.Native == own }) {
-		return fmt.Errorf("%w: Maui says that it made the reservation %s, but does not list it", grid.ErrUnavailable, own)
+	if own != "" {
+		if err := readBack(list, b, own); err != nil {
+			return err
+		}
 	}
 	if o, is := overlap(list, b, own); is {
 		return fmt.Errorf("%w: the reservation %s lies on the same nodes from %v to %v", grid.ErrInvalid, o.Native, o.Start.Time(), o.End.Time())
@@ -132,8 +147,31 @@ func (m *Maui) free(ctx context.Context, b external.Booking, nodes []plan.Node, 
 	return nil
 }
 
-// setres is the command that makes b. Times are relative, as Maui's dates have no zone; spans are H:MM:SS.
+// readBack tells what is wrong with the reservation own, which should be as b is.
+func readBack(list []external.Booking, b external.Booking, own string) error {
+	i := slices.IndexFunc(list, func(o external.Booking) bool { return o.Native == own })
+	if i < 0 {
+		return fmt.Errorf("%w: Maui says that it made the reservation %s, but does not list it", grid.ErrUnavailable, own)
+	}
+	if late := list[i].End - b.End; late > tolerance || late < -tolerance || list[i].Cores != nil {
+		return fmt.Errorf("%w: Maui made the reservation %s of other hours or processors than asked for: to %v, not to %v",
+			grid.ErrInvalid, own, list[i].End.Time(), b.End.Time())
+	}
+	return nil
+}
+
+// soon is how far off a start must be to be given as a date; what is sooner begins at once.
+const soon = 2 * grid.Second
+
+// setres is the command that makes b. Its client reads dates in its own zone, which is UTC for our commands. Spans are H:MM:SS.
 func (m *Maui) setres(b external.Booking) ([]string, error) {
+	if b.User == "" {
+		me, err := user.Current()
+		if err != nil {
+			return nil, fmt.Errorf("the daemon's own account: %w", err)
+		}
+		b.User = me.Username
+	}
 	if err := errors.Join(checkOurID(b.ID), checkWord(b.User)); err != nil {
 		return nil, err
 	}
@@ -142,13 +180,15 @@ func (m *Maui) setres(b external.Booking) ([]string, error) {
 		return nil, err
 	}
 	now := m.instant()
-	// whole seconds: begun no later than asked for
-	start := max(b.Start-now, 0) / grid.Second * grid.Second
-	length := b.End - max(b.Start, now)
-	if length < grid.Second || length > grid.MaxWalltime*2 || start > grid.MaxWalltime*2 {
+	begin, start := b.Start/grid.Second*grid.Second, ""
+	if start = begin.Time().Format("15:04:05_01/02/06"); begin < now+soon {
+		begin, start = now, "+0:00:00"
+	}
+	length := b.End - begin
+	if b.Start >= b.End || length < grid.Second || length > grid.MaxWalltime*2 || begin > now+grid.MaxWalltime*2 {
 		return nil, fmt.Errorf("it would last from %v to %v", b.Start.Time(), b.End.Time())
 	}
-	return []string{"-u", b.User, "-n", ourName + b.ID, "-s", "+" + clock(start), "-d", clock(length), where}, nil
+	return []string{"-u", b.User, "-n", ourName + b.ID, "-s", start, "-d", clock(length), where}, nil
 }
 
 // Rebook is not possible: Maui cannot change a reservation.

@@ -12,6 +12,7 @@
 //	showq                 Maui: the order of the queue, and what it will not consider
 //	showres, showres -n   Maui: reservations, and their nodes
 //	showconfig            Maui: its policy
+//	mdiag -r              Maui: whose our reservations are
 //	setres releaseres     Maui: reserve, release
 //
 // Maui is asked as Config.Administrator, who must be one of ADMIN1 or ADMIN2 of maui.cfg:

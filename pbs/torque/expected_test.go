@@ -192,6 +192,7 @@ maint.0 [node01 node02] from 1795288595 for 3600s
 onhost.0 [node01] from 1795245394 for 3600s
 onhosts.0 [node01 node02] from 1795252595 for 3600s`,
 		[2]string{"1:06:00:00", "2:06:00:00"}},
+	{"11-reservations/38-mdiag-r", text(parseAccess), "map[alice.0:alice grid77.0:alice onhost.0:alice onhosts.0:alice]", [2]string{"onhost= USER==alice+", "onhost= USER==bob+"}},
 	{"01-idle/78-showconfig", text(parseConfig), "{version:3.5-TempleHPC policy:{Kind:2 Order:0 Reservations:10 Overtakes:0} node: backfill:FIRSTFIT reserve:CURRENTHIGHEST depth:10}", [2]string{"RESDEPTH[0]                       10", "RESDEPTH[0]                       0"}},
 	{"11-reservations/03-setres-as-broker", text(parseMade), "{native:perm.0 nodes:[node02]}", [2]string{"'perm.0'", "'perm.1'"}},
 	{"11-reservations/16-setres-hosts", text(parseMade), "{native:onhosts.0 nodes:[node01 node02]}", [2]string{"node02:1\n", ""}},

@@ -37,6 +37,7 @@ func FuzzOrder(f *testing.F)    { fuzz(f, "showq", `^showq`) }
 func FuzzSizes(f *testing.F)    { fuzz(f, "showres", `^showres$`) }
 func FuzzHeld(f *testing.F)     { fuzz(f, "showres -n", `^showres -n`) }
 func FuzzConfig(f *testing.F)   { fuzz(f, "showconfig", `^showconfig`) }
+func FuzzAccess(f *testing.F)   { fuzz(f, "mdiag -r", `^mdiag -r`) }
 func FuzzMade(f *testing.F)     { fuzz(f, "setres", `^setres`) }
 func FuzzReleased(f *testing.F) { fuzz(f, "releaseres a.0", `^releaseres`) }
 

@@ -16,7 +16,7 @@ import (
 
 // booking is an hour on nodes, from an hour on.
 func (s stage) booking(id string, nodes ...grid.NodeName) external.Booking {
-	start := s.maui.instant() + grid.Hour
+	start := s.maui.instant()/grid.Second*grid.Second + grid.Hour
 	return external.Booking{ID: id, Nodes: nodes, Start: start, End: start + grid.Hour, User: "alice"}
 }
 
@@ -72,7 +72,7 @@ func TestMaui01Spans(t *testing.T) {
 	m := NewMaui(Config{})
 	m.now = func() time.Time { return time.UnixMilli(1_795_216_000_400) }
 	args, err := m.setres(external.Booking{ID: "x7", Nodes: []grid.NodeName{"node01", "node02.site"}, Start: 1_795_216_090_000, End: 1_795_217_890_000, User: "alice"})
-	if want := "-u alice -n gbroker.x7 -s +0:01:29 -d 0:30:00 ^(node01|node02[.]site)$"; err != nil || strings.Join(args, " ") != want {
+	if want := "-u alice -n gbroker.x7 -s 23:08:10_11/20/26 -d 0:30:00 ^(node01|node02[.]site)$"; err != nil || strings.Join(args, " ") != want {
 		t.Errorf("setres %v, %v", args, err)
 	}
 }
@@ -113,8 +113,13 @@ func TestMaui03Identifiers(t *testing.T) {
 	if len(list) != 1 || list[0].ID != "a1" || list[0].Native != "gbroker.a1.0" || !slices.Equal(list[0].Nodes, b.Nodes) || list[0].Cores != nil {
 		t.Fatalf("there are %+v", list)
 	}
-	if got := list[0]; got.Start < b.Start-tolerance || got.Start > b.Start+tolerance || got.End-got.Start != grid.Hour {
-		t.Errorf("from %v to %v, asked for %v", got.Start.Time(), got.End.Time(), b.Start.Time())
+	if got := list[0]; got.Start != b.Start || got.End != b.End || got.User != "alice" {
+		t.Errorf("from %v to %v for %s, asked for %v", got.Start.Time(), got.End.Time(), got.User, b.Start.Time())
+	}
+	now := s.booking("a2", "node01")
+	now.Start, now.End, now.User = now.Start-2*grid.Hour, now.Start-30*grid.Minute, ""
+	if native, err := s.maui.Book(t.Context(), now); err != nil || native != "gbroker.a2.0" {
+		t.Errorf("one that has begun: %s, %v", native, err)
 	}
 	later := s.booking("a1", "node01")
 	later.Start, later.End = later.Start+3*grid.Hour, later.End+3*grid.Hour
@@ -206,7 +211,7 @@ func TestMaui05WholeNodes(t *testing.T) {
 	s.Node(batch.Node{Name: "n10", Down: true})
 	_, err = s.maui.Book(t.Context(), s.booking("a2", "n10"))
 	kind(t, "a node that is down", err, grid.ErrInvalid, "n10 is down")
-	for _, bad := range [][]grid.NodeName{nil, {"a|b"}, {"-x"}, {".*"}, slices.Repeat([]grid.NodeName{"n1"}, 1000)} {
+	for _, bad := range [][]grid.NodeName{nil, {"a|b"}, {"-x"}, {".*"}, {"n1", "n2", "n1"}, slices.Repeat([]grid.NodeName{"n1"}, 1000)} {
 		if got, err := expression(bad); err == nil {
 			t.Errorf("%.60v is %s", bad, got)
 		}
@@ -217,7 +222,7 @@ func TestMaui05WholeNodes(t *testing.T) {
 func TestMauiMakesAnother(t *testing.T) {
 	t.Parallel()
 	r, calls := replay(t, map[string]string{"pbsnodes -x": "01-idle/10-pbsnodes-x", "showres -n": "01-idle/16-showres-n",
-		"setres -u alice -n gbroker.a1 -s +1:00:00 -d 1:00:00 ^(node01)$": "11-reservations/16-setres-hosts"})
+		"setres -u alice -n gbroker.a1 -s 00:07:03_11/21/26 -d 1:00:00 ^(node01)$": "11-reservations/16-setres-hosts"})
 	m := NewMaui(Config{Runner: r})
 	m.now = func() time.Time { return time.Unix(1_795_216_023, 0) }
 	start := m.instant() + grid.Hour

@@ -69,6 +69,14 @@ var claims = []claim{
 	{`^showq( -u \w+| --format=xml)?$`, mauiParses(parseQueue, func(map[string]place) error { return nil })},
 	{`^showres( -g| -s| -r| --format=xml| [a-z0-9.]+)?$`, mauiParses(parseSizes, saneSizes)},
 	{`^showres -n( -g| [a-z0-9.]+)*$`, heldThen},
+	{`^mdiag -r( -v| --format=xml| [a-z0-9.]+)?$`, mauiParses(parseAccess, func(users map[string]string) error {
+		for name, user := range users {
+			if user != "alice" && !(user == "bob" && strings.HasPrefix(name, "ovl")) {
+				return fmt.Errorf("%s is %s's", name, user)
+			}
+		}
+		return nil
+	})},
 	{`^showconfig$`, mauiParses(parseConfig, func(c mauiConfig) error { return saneIf(c.policy.Reservations == 10, c) })},
 	{`^setres `, mauiParses(parseMade, func(m made) error { return saneIf(m.native != "" && len(m.nodes) > 0, m) })},
 	{`^releaseres [a-z0-9.]+$`, checkReleased},

@@ -59,6 +59,9 @@ const maxExpression = 800
 func expression(nodes []grid.NodeName) (string, error) {
 	var b strings.Builder
 	for i, n := range nodes {
+		if slices.Contains(nodes[:i], n) {
+			return "", fmt.Errorf("the node %s is named twice", n)
+		}
 		if err := checkWord(string(n)); err != nil {
 			return "", err
 		}
