@@ -1,7 +1,9 @@
 package slurm
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,48 +16,45 @@ import (
 // jobRecord is a job of squeue --json, as far as it is read. What must be there is a
 // pointer. The format is open: Slurm adds members with each version.
 type jobRecord struct {
-	ID           *int64  `json:"job_id"`
+	ID           amount  `json:"job_id"`
 	ArrayID      int64   `json:"array_job_id"`
-	ArrayTask    *int64  `json:"array_task_id"`
+	ArrayTask    amount  `json:"array_task_id"`
 	Name         *string `json:"name"`
 	Comment      string  `json:"comment"`
 	User         *string `json:"user_name"`
 	Partition    *string `json:"partition"`
 	State        *string `json:"job_state"`
 	Reason       string  `json:"state_reason"`
-	Exit         *int64  `json:"exit_code"`
-	Restarts     *int64  `json:"restart_cnt"`
-	Priority     *int64  `json:"priority"`
-	Limit        *int64  `json:"time_limit"` // minutes; null is none
+	Exit         amount  `json:"exit_code"`
+	Restarts     amount  `json:"restart_cnt"`
+	Priority     amount  `json:"priority"`
+	Limit        amount  `json:"time_limit"` // minutes; null is none
 	Submitted    int64   `json:"submit_time"`
 	Started      int64   `json:"start_time"`
 	Ended        int64   `json:"end_time"`
 	Nodes        *string `json:"nodes"`
-	NodeCount    *int64  `json:"node_count"`
-	MostNodes    *int64  `json:"max_nodes"`
-	CPUs         *int64  `json:"cpus"`
-	Tasks        *int64  `json:"tasks"`
-	TasksPerNode *int64  `json:"tasks_per_node"`
-	CPUsPerTask  *int64  `json:"cpus_per_task"`
-	NodeMemory   *int64  `json:"memory_per_node"`
-	CPUMemory    *int64  `json:"memory_per_cpu"`
+	NodeCount    amount  `json:"node_count"`
+	MostNodes    amount  `json:"max_nodes"`
+	CPUs         amount  `json:"cpus"`
+	Tasks        amount  `json:"tasks"`
+	TasksPerNode amount  `json:"tasks_per_node"`
+	CPUsPerTask  amount  `json:"cpus_per_task"`
+	NodeMemory   amount  `json:"memory_per_node"`
+	CPUMemory    amount  `json:"memory_per_cpu"`
 	TRESPerNode  string  `json:"tres_per_node"`
 	Features     string  `json:"features"`
 	Shared       *string `json:"shared"`
 	Reservation  string  `json:"resv_name"`
 	// GresDetail is what it has on each of its nodes, in their order.
-	GresDetail []string `json:"gres_detail"`
-	Resources  *struct {
-		Nodes []struct {
-			Name   string `json:"nodename"`
-			Cores  *cores `json:"sockets"`
-			Memory int64  `json:"memory_allocated"` // MiB
-		} `json:"allocated_nodes"`
+	GresDetail json.RawMessage `json:"gres_detail"`
+	Resources  struct {
+		Places places `json:"allocated_nodes"`
 	} `json:"job_resources"`
 }
 
 // parseQueue reads squeue --json. Cores of places are physical ones: see Listing.
 func parseQueue(text []byte) (jobs []external.Job, release string, err error) {
+	jobs = make([]external.Job, 0, room(text, `"job_id"`, 130))
 	release, err = records(text, "jobs", maxJobs, func(r *jobRecord) error {
 		job, err := r.job()
 		if err == nil {
@@ -77,7 +76,7 @@ func (r *jobRecord) job() (external.Job, error) {
 	job := external.Job{
 		Local: r.local(), Name: *r.Name, Mark: r.Comment, User: *r.User, State: state,
 		OurHold: state == external.Held && r.Reason == "JobHeldUser", Submitted: seconds(r.Submitted),
-		Priority: value(r.Priority), Reservation: r.Reservation, Reason: said(r.Reason), Limit: minutes(r.Limit),
+		Priority: r.Priority.n, Reservation: r.Reservation, Reason: said(r.Reason), Limit: minutes(r.Limit),
 	}
 	first, _, _ := strings.Cut(*r.Partition, ",")
 	job.Queue = grid.QueueName(first)
@@ -92,87 +91,118 @@ func (r *jobRecord) job() (external.Job, error) {
 		}
 	}
 	if state == external.Done {
-		wait := *r.Exit
+		wait := r.Exit.n
 		job.Finished = seconds(r.Ended)
 		job.End = endOf(*r.State, r.Reason, int(wait>>8&255), int(wait&127))
 		job.Usage.Wall = max(0, job.Finished-job.Started)
 	}
-	fresh := *r.Restarts == 0 && *r.Nodes == ""
+	fresh := r.Restarts.n == 0 && *r.Nodes == ""
 	job.NeverStarted = fresh && (*r.State == "PENDING" || *r.State == "CANCELLED" && r.Started == r.Ended)
 	return job, nil
 }
 
 // local is how commands call the job: a task of an array by the array's.
 func (r *jobRecord) local() grid.LocalID {
-	if r.ArrayTask != nil && r.ArrayID > 0 {
-		return grid.LocalID(strconv.FormatInt(r.ArrayID, 10) + "_" + strconv.FormatInt(*r.ArrayTask, 10))
+	if r.ArrayTask.there && r.ArrayID > 0 {
+		return grid.LocalID(strconv.FormatInt(r.ArrayID, 10) + "_" + strconv.FormatInt(r.ArrayTask.n, 10))
 	}
-	return grid.LocalID(strconv.FormatInt(*r.ID, 10))
+	return grid.LocalID(strconv.FormatInt(r.ID.n, 10))
 }
 
 func (r *jobRecord) check() error {
 	switch {
-	case r.ID == nil, r.Name == nil, r.User == nil, r.Partition == nil, r.State == nil, r.Exit == nil,
-		r.Restarts == nil, r.Nodes == nil, r.NodeCount == nil:
+	case !r.ID.there, r.Name == nil, r.User == nil, r.Partition == nil, r.State == nil, !r.Exit.there,
+		!r.Restarts.there, r.Nodes == nil, !r.NodeCount.there:
 		return fmt.Errorf("a job without one of job_id, name, user_name, partition, job_state, exit_code, restart_cnt, nodes, node_count")
-	case *r.ID < 1:
-		return fmt.Errorf("job_id %d", *r.ID)
+	case r.ID.n < 1:
+		return fmt.Errorf("job_id %d", r.ID.n)
 	}
-	for _, n := range []int64{*r.ID, r.ArrayID, value(r.ArrayTask), *r.Exit, *r.Restarts, value(r.Priority), *r.NodeCount,
-		value(r.MostNodes), value(r.CPUs), value(r.Tasks), value(r.TasksPerNode), value(r.CPUsPerTask)} {
+	for _, n := range []int64{r.ID.n, r.ArrayID, r.ArrayTask.n, r.Exit.n, r.Restarts.n, r.Priority.n, r.NodeCount.n,
+		r.MostNodes.n, r.CPUs.n, r.Tasks.n, r.TasksPerNode.n, r.CPUsPerTask.n} {
 		if n < 0 || n > 1<<32 {
-			return fmt.Errorf("job %d: the number %d", *r.ID, n)
+			return fmt.Errorf("job %d: the number %d", r.ID.n, n)
 		}
 	}
-	for _, n := range []int64{r.Submitted, r.Started, r.Ended, value(r.Limit), value(r.NodeMemory), value(r.CPUMemory)} {
+	for _, n := range []int64{r.Submitted, r.Started, r.Ended, r.Limit.n, r.NodeMemory.n, r.CPUMemory.n} {
 		if n < 0 || n > 1<<40 {
-			return fmt.Errorf("job %d: the number %d", *r.ID, n)
+			return fmt.Errorf("job %d: the number %d", r.ID.n, n)
 		}
 	}
 	for _, s := range []string{*r.User, *r.Partition, r.Reservation} {
 		if len(s) > maxName {
-			return fmt.Errorf("job %d: a name of %d characters", *r.ID, len(s))
+			return fmt.Errorf("job %d: a name of %d characters", r.ID.n, len(s))
 		}
 	}
 	if len(*r.Name) > maxText || len(r.Comment) > maxText || len(r.Reason) > maxText || len(r.Features) > maxText {
-		return fmt.Errorf("job %d: a text of more than %d characters", *r.ID, maxText)
+		return fmt.Errorf("job %d: a text of more than %d characters", r.ID.n, maxText)
 	}
 	return nil
 }
 
 func (r *jobRecord) shape() shape {
 	return shape{
-		nodes: int(*r.NodeCount), most: int(value(r.MostNodes)),
-		cpus: int(max(value(r.CPUs), value(r.Tasks)*max(1, value(r.CPUsPerTask)))), tasks: int(value(r.Tasks)),
-		perTask: int(value(r.CPUsPerTask)), perNode: int(value(r.TasksPerNode)),
-		nodeMem: value(r.NodeMemory), cpuMem: value(r.CPUMemory),
+		nodes: int(r.NodeCount.n), most: int(r.MostNodes.n),
+		cpus: int(max(r.CPUs.n, r.Tasks.n*max(1, r.CPUsPerTask.n))), tasks: int(r.Tasks.n),
+		perTask: int(r.CPUsPerTask.n), perNode: int(r.TasksPerNode.n),
+		nodeMem: r.NodeMemory.n, cpuMem: r.CPUMemory.n,
 		gres: r.TRESPerNode, features: r.Features, exclusive: r.Shared != nil && *r.Shared == "none",
 	}
 }
 
-func (r *jobRecord) places() ([]external.Place, error) {
-	if r.Resources == nil {
-		return nil, nil
+// places are the nodes of a job.
+type places []external.Place
+
+// UnmarshalJSON reads one after the other.
+func (p *places) UnmarshalJSON(text []byte) error {
+	list := make(places, 0, room(text, `"nodename"`, 50))
+	dec := json.NewDecoder(bytes.NewReader(text))
+	type part struct {
+		Node   string `json:"nodename"`
+		Cores  cores  `json:"sockets"`
+		Memory int64  `json:"memory_allocated"` // MiB
 	}
-	if len(r.Resources.Nodes) > maxNodes {
-		return nil, fmt.Errorf("job %d: %w nodes", *r.ID, errTooMany)
-	}
-	places := make([]external.Place, 0, len(r.Resources.Nodes))
-	for i, n := range r.Resources.Nodes {
-		if n.Name == "" || len(n.Name) > maxName || n.Cores == nil || n.Memory < 0 || n.Memory > 1<<40 {
-			return nil, fmt.Errorf("job %d: its node %d, %.40q, lacks something", *r.ID, i, n.Name)
+	err := members(dec, maxNodes, func(n *part) error {
+		if n.Node == "" || len(n.Node) > maxName || !n.Cores.there || n.Memory < 0 || n.Memory > 1<<40 {
+			return fmt.Errorf("the node %.40q lacks something", n.Node)
 		}
-		place := external.Place{Node: grid.NodeName(n.Name), Cores: int(*n.Cores), Memory: n.Memory << 20}
-		place.Processes = max(1, place.Cores/int(max(1, value(r.CPUsPerTask))))
-		if i < len(r.GresDetail) {
-			var err error
-			if place.Resources, err = gres(r.GresDetail[i]); err != nil {
+		list = append(list, external.Place{Node: grid.NodeName(n.Node), Cores: n.Cores.n, Memory: n.Memory << 20})
+		return nil
+	})
+	*p = list
+	return err
+}
+
+func (r *jobRecord) places() ([]external.Place, error) {
+	list := r.Resources.Places
+	details, err := r.details(len(list))
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		list[i].Processes = max(1, list[i].Cores/int(max(1, r.CPUsPerTask.n)))
+		if i < len(details) {
+			if list[i].Resources, err = gres(details[i]); err != nil {
 				return nil, err
 			}
 		}
-		places = append(places, place)
 	}
-	return places, nil
+	return list, nil
+}
+
+// details are the generic resources on each of its nodes, in their order; none is none.
+func (r *jobRecord) details(nodes int) (out []string, err error) {
+	if len(r.GresDetail) <= len("[]") {
+		return nil, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(r.GresDetail))
+	err = members(dec, nodes, func(text *string) error {
+		out = append(out, *text)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("job %d: gres_detail: %w", r.ID.n, err)
+	}
+	return out, nil
 }
 
 // byTurn orders waiting jobs as the scheduler takes them: by priority, then by age.
@@ -186,23 +216,16 @@ func byTurn(jobs []external.Job) {
 	})
 }
 
-func value(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
-}
-
 func seconds(s int64) grid.Tick { return grid.Tick(s) * grid.Second }
 
 // unlimited is what the scheduler plans for a job without a limit.
 const unlimited = 365 * grid.Day
 
-func minutes(m *int64) grid.Tick {
-	if m == nil {
+func minutes(m amount) grid.Tick {
+	if !m.there {
 		return unlimited
 	}
-	return min(grid.Tick(*m)*grid.Minute, 100*unlimited)
+	return min(grid.Tick(m.n)*grid.Minute, 100*unlimited)
 }
 
 // said is a reason, "" where there is none.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 )
 
 // meta is what --json says of itself.
@@ -97,11 +98,12 @@ func members[T any](dec *json.Decoder, limit int, each func(*T) error) error {
 	if err := delim(dec, '['); err != nil {
 		return err
 	}
+	var one, none T
 	for n := 0; dec.More(); n++ {
 		if n == limit {
 			return fmt.Errorf("%w: %d members", errTooMany, limit)
 		}
-		var one T
+		one = none
 		if err := dec.Decode(&one); err != nil {
 			return fmt.Errorf("[%d]: %w", n, err)
 		}
@@ -112,11 +114,37 @@ func members[T any](dec *json.Decoder, limit int, each func(*T) error) error {
 	return delim(dec, ']')
 }
 
+// room is for how many records a list is made: for as many as there are of the key that each
+// has, but no more than can be. A list that grew would take five times its size.
+func room(text []byte, key string, least int) int {
+	return min(bytes.Count(text, []byte(key)), len(text)/least+1)
+}
+
+// amount is a number that may be missing; null is missing too.
+type amount struct {
+	n     int64
+	there bool
+}
+
+// UnmarshalJSON reads an integer or null.
+func (a *amount) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	*a = amount{n, true}
+	return err
+}
+
 // cores counts the cores of a job's sockets on a node: {"0":{"cores":{"0":"allocated"}}}.
-type cores int
+type cores struct {
+	n     int
+	there bool
+}
 
 // UnmarshalJSON counts the words, without making maps of them.
 func (c *cores) UnmarshalJSON(text []byte) error {
+	c.there = true
 	for i := 0; i < len(text); i++ {
 		if text[i] != '"' {
 			continue
@@ -132,7 +160,7 @@ func (c *cores) UnmarshalJSON(text []byte) error {
 		}
 		switch string(word) {
 		case "allocated", "allocated_and_in_use":
-			*c++
+			c.n++
 		case "unassigned":
 		default:
 			return fmt.Errorf("sockets: %.40q is no state of a core", word)

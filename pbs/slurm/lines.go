@@ -13,18 +13,20 @@ import (
 // Values are not quoted: those that users write may hold spaces, and whatever looks like
 // further words. So each key that is used is looked for with the key that follows it, and
 // a record in which one comes twice is not believed.
-type line string
+type line struct {
+	text  string            // between two spaces
+	found map[string]string // what values gives, for the next line again
+}
 
 // value is the value of a key. Where the value is free text, until names the keys of which
 // one must follow it; else it ends with the next space.
 func (l line) value(key string, until ...string) (string, error) {
-	text := " " + string(l) + " "
-	before, rest, there := strings.Cut(text, " "+key+"=")
-	_ = before
-	if !there {
+	at := after(l.text, key)
+	if at < 0 {
 		return "", fmt.Errorf("%s= is missing", key)
 	}
-	if strings.Contains(rest, " "+key+"=") {
+	rest := l.text[at:]
+	if after(rest, key) >= 0 {
 		return "", fmt.Errorf("%s= comes twice: a name or a path may imitate it", key)
 	}
 	if len(until) == 0 {
@@ -33,7 +35,7 @@ func (l line) value(key string, until ...string) (string, error) {
 	}
 	end := -1
 	for _, next := range until {
-		if at := strings.Index(rest, " "+next+"="); at >= 0 && (end < 0 || at < end) {
+		if at := after(rest, next) - len(next) - 2; at >= 0 && (end < 0 || at < end) {
 			end = at
 		}
 	}
@@ -43,6 +45,25 @@ func (l line) value(key string, until ...string) (string, error) {
 	return unset(rest[:end]), nil
 }
 
+// has tells whether the record has a key.
+func (l line) has(key string) bool { return after(l.text, key) >= 0 }
+
+// after is the place behind the first " KEY=", or -1.
+func after(text, key string) int {
+	for from := 0; ; {
+		at := strings.Index(text[from:], key)
+		if at < 0 {
+			return -1
+		}
+		at += from
+		end := at + len(key)
+		if at > 0 && text[at-1] == ' ' && end < len(text) && text[end] == '=' {
+			return end + 1
+		}
+		from = at + 1
+	}
+}
+
 func unset(value string) string {
 	if value == "(null)" || value == "N/A" {
 		return ""
@@ -50,22 +71,23 @@ func unset(value string) string {
 	return value
 }
 
-// values reads several keys at once.
+// values reads several keys at once. The map is good until the next line is read.
 func (l line) values(keys ...string) (map[string]string, error) {
-	out := make(map[string]string, len(keys))
+	clear(l.found)
 	for _, key := range keys {
 		value, err := l.value(key)
 		if err != nil {
 			return nil, err
 		}
-		out[key] = value
+		l.found[key] = value
 	}
-	return out, nil
+	return l.found, nil
 }
 
 // eachLine calls one for each record of an output; nothing is said of an empty one.
 func eachLine(text []byte, limit int, one func(line) error) error {
 	n := 0
+	found := make(map[string]string)
 	for raw := range bytes.SplitSeq(text, []byte("\n")) {
 		if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 			continue
@@ -76,7 +98,7 @@ func eachLine(text []byte, limit int, one func(line) error) error {
 		if len(raw) > 1<<20 {
 			return fmt.Errorf("line %d has %d characters", n, len(raw))
 		}
-		if err := one(line(raw)); err != nil {
+		if err := one(line{" " + string(raw) + " ", found}); err != nil {
 			return fmt.Errorf("line %d: %w", n, err)
 		}
 	}

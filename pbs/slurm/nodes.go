@@ -1,6 +1,8 @@
 package slurm
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -10,16 +12,32 @@ import (
 
 // nodeRecord is a node of sinfo --json, as far as it is read.
 type nodeRecord struct {
-	Name         *string  `json:"name"`
-	State        *string  `json:"state"`
-	Flags        []string `json:"state_flags"`
-	CPUs         *int64   `json:"cpus"`
-	Threads      *int64   `json:"threads"`
-	Memory       *int64   `json:"real_memory"` // MiB
-	Architecture *string  `json:"architecture"`
-	System       *string  `json:"operating_system"`
-	Features     string   `json:"active_features"`
-	Gres         string   `json:"gres"`
+	Name         *string `json:"name"`
+	State        *string `json:"state"`
+	Flags        flags   `json:"state_flags"`
+	CPUs         amount  `json:"cpus"`
+	Threads      amount  `json:"threads"`
+	Memory       amount  `json:"real_memory"` // MiB
+	Architecture *string `json:"architecture"`
+	System       *string `json:"operating_system"`
+	Features     string  `json:"active_features"`
+	Gres         string  `json:"gres"`
+}
+
+// flags tells whether all flags of a state let a node take jobs.
+type flags struct{ closed bool }
+
+// UnmarshalJSON judges one flag after the other.
+func (f *flags) UnmarshalJSON(text []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	return members(dec, len(nodeFlags), func(flag *string) error {
+		may, known := nodeFlags[*flag]
+		if !known {
+			return fmt.Errorf("%.40q is no flag of a node's state", *flag)
+		}
+		f.closed = f.closed || !may
+		return nil
+	})
 }
 
 // node is what is planned with, and how many CPUs one core has.
@@ -29,6 +47,7 @@ type node struct {
 }
 
 func parseNodes(text []byte) (nodes []node, err error) {
+	nodes = make([]node, 0, room(text, `"real_memory"`, 50))
 	_, err = records(text, "nodes", maxNodes, func(r *nodeRecord) error {
 		n, err := r.node()
 		if err == nil {
@@ -40,15 +59,15 @@ func parseNodes(text []byte) (nodes []node, err error) {
 }
 
 func (r *nodeRecord) node() (node, error) {
-	if r.Name == nil || r.State == nil || r.CPUs == nil || r.Memory == nil {
+	if r.Name == nil || r.State == nil || !r.CPUs.there || !r.Memory.there {
 		return node{}, fmt.Errorf("a node without one of name, state, cpus, real_memory")
 	}
-	threads := max(1, value(r.Threads))
+	threads := max(1, r.Threads.n)
 	switch {
 	case *r.Name == "" || len(*r.Name) > maxName:
 		return node{}, fmt.Errorf("a node's name of %d characters", len(*r.Name))
-	case *r.CPUs < 1 || *r.CPUs > 1<<16 || threads > 1<<10 || *r.Memory < 0 || *r.Memory > 1<<40:
-		return node{}, fmt.Errorf("node %s has %d CPUs with %d threads and %d MiB", *r.Name, *r.CPUs, threads, *r.Memory)
+	case r.CPUs.n < 1 || r.CPUs.n > 1<<16 || threads > 1<<10 || r.Memory.n < 0 || r.Memory.n > 1<<40:
+		return node{}, fmt.Errorf("node %s has %d CPUs with %d threads and %d MiB", *r.Name, r.CPUs.n, threads, r.Memory.n)
 	case len(r.Features) > maxText:
 		return node{}, fmt.Errorf("node %s has features of %d characters", *r.Name, len(r.Features))
 	}
@@ -56,19 +75,12 @@ func (r *nodeRecord) node() (node, error) {
 	if !known {
 		return node{}, fmt.Errorf("%.40q is no state of a node", *r.State)
 	}
-	for _, flag := range r.Flags {
-		may, known := nodeFlags[flag]
-		if !known {
-			return node{}, fmt.Errorf("%.40q is no flag of a node's state", flag)
-		}
-		takes = takes && may
-	}
 	resources, err := gres(r.Gres)
 	if err != nil {
 		return node{}, fmt.Errorf("node %s: %w", *r.Name, err)
 	}
 	return node{plan.Node{
-		Name: grid.NodeName(*r.Name), Cores: int(*r.CPUs), Memory: *r.Memory << 20, Resources: resources, Down: !takes,
+		Name: grid.NodeName(*r.Name), Cores: int(r.CPUs.n), Memory: r.Memory.n << 20, Resources: resources, Down: !takes || r.Flags.closed,
 		Architecture: architecture(r.Architecture), System: system(r.System), Properties: features(r.Features),
 	}, int(threads)}, nil
 }

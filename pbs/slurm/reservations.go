@@ -15,6 +15,7 @@ func parseReservations(text []byte, prefix string) (out []external.Booking, err 
 		return nil, nil
 	}
 	names := 0
+	out = make([]external.Booking, 0, room(text, "ReservationName=", 130))
 	err = eachLine(text, maxReservations, func(l line) error {
 		b, err := l.booking(prefix, maxNodes-names)
 		if err != nil {

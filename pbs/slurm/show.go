@@ -55,13 +55,13 @@ func (l line) job() (shown, error) {
 		return job, err
 	}
 	job.OurHold = job.State == external.Held && v["Reason"] == "JobHeldUser"
-	if strings.Contains(string(l), " Comment=") {
+	if l.has("Comment") {
 		if job.Mark, err = l.value("Comment", "StdErr"); err != nil {
 			return job, err
 		}
 		job.Mark = strings.TrimSpace(job.Mark)
 	}
-	if strings.Contains(string(l), " Reservation=") {
+	if l.has("Reservation") {
 		if job.Reservation, err = l.value("Reservation"); err != nil {
 			return job, err
 		}
@@ -79,17 +79,18 @@ func (l line) local(id string) (grid.LocalID, error) {
 	if _, err := number(id); err != nil {
 		return "", fmt.Errorf("JobId=%.40q", id)
 	}
-	if !strings.Contains(string(l), " ArrayTaskId=") {
+	if !l.has("ArrayTaskId") {
 		return grid.LocalID(id), nil
 	}
-	v, err := l.values("ArrayJobId", "ArrayTaskId")
-	if err != nil {
+	array, err1 := l.value("ArrayJobId")
+	task, err2 := l.value("ArrayTaskId")
+	if err := errors.Join(err1, err2); err != nil {
 		return "", err
 	}
-	if _, err := number(v["ArrayTaskId"]); err != nil {
+	if _, err := number(task); err != nil {
 		return grid.LocalID(id), nil // the tasks that wait, as one record
 	}
-	return grid.LocalID(v["ArrayJobId"] + "_" + v["ArrayTaskId"]), nil
+	return grid.LocalID(array + "_" + task), nil
 }
 
 func (job *shown) times(v map[string]string) error {
