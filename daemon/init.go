@@ -17,7 +17,7 @@ import (
 type InitOptions struct {
 	Dir    string
 	Site   grid.SiteName
-	System string // batch system
+	Found  Found // the batch system; none is the embedded one, with
 	Nodes  int
 	Cores  int // of each node
 	Speed  float64
@@ -30,7 +30,7 @@ type InitOptions struct {
 func DefaultInit() InitOptions {
 	d := Default("/")
 	return InitOptions{
-		System: d.Batch.System, Nodes: d.Batch.Nodes, Cores: d.Batch.Cores,
+		Nodes: d.Batch.Nodes, Cores: d.Batch.Cores,
 		Speed: d.Speed, Listen: d.Listen[0],
 	}
 }
@@ -119,7 +119,37 @@ func configText(o InitOptions) string {
 		api = "api: " + quoted(o.API)
 	}
 	return fmt.Sprintf(configTemplate, quoted(string(o.Site)), quoted(o.Listen), api, quoted(o.Socket),
-		formatNumber(o.Speed), quoted(o.System), o.Nodes, o.Cores)
+		formatNumber(o.Speed), batchText(o))
+}
+
+// batchText is the batch system in it.
+func batchText(o InitOptions) string {
+	f := o.Found
+	if f.System == "" {
+		return fmt.Sprintf(embeddedTemplate, o.Nodes, o.Cores)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, externalTemplate, f.Version, quoted(f.System), quoted(f.Commands))
+	if len(f.Environment) > 0 {
+		b.WriteString("  environment:\n")
+	}
+	for _, e := range f.Environment {
+		name, value, _ := strings.Cut(e, "=")
+		fmt.Fprintf(&b, "    %s: %s\n", name, quoted(value))
+	}
+	switch {
+	case f.System == Slurm:
+		b.WriteString(operatorText)
+	case f.Maui != "":
+		fmt.Fprintf(&b, "  # its scheduler is Maui, with its commands here\n  maui: %s\n%s", quoted(f.Maui), operatorText)
+	case f.System == Torque:
+		b.WriteString("  # whether its scheduler is Maui: true, or the folder of its commands\n  # maui: false\n")
+	case f.SchedConfig != "":
+		fmt.Fprintf(&b, "  # the policy of its scheduler is read from\n  sched_config: %s\n", quoted(f.SchedConfig))
+	default:
+		b.WriteString("  # the policy of its scheduler is read from this file, if it can be\n  # sched_config: /var/spool/pbs/sched_priv/sched_config\n")
+	}
+	return b.String() + externalRest
 }
 
 // quoted writes s as YAML: plain where that is safe, else between single quotes.
@@ -157,21 +187,13 @@ socket: %s
 # Journal and sandboxes: on a local disk, not a network file system.
 data: data
 
+# The sandboxes elsewhere, such as on the file system that the nodes of a cluster share.
+# sandboxes: data/jobs
+
 # How fast a core is; 1 is the reference machine. A job's walltime is divided by it.
 speed: %s
 
-batch:
-  # embedded runs the jobs on this machine, under the daemon's own user.
-  system: %s
-  nodes: %d
-  # of each node; nodes x cores may exceed what the machine has
-  cores: %d
-  # of each node, such as 64GiB; left out, memory is not counted
-  # memory: 64GiB
-  # who starts: fcfs, firstfit[:N], easy[:K[:ORDER]], easysjbf, cons-rebuild, cons-compress
-  # policy: easy
-  # queues: [short, long]
-
+%s
 # The other sites; taken up at once when it changes.
 neighbours: neighbours.yaml
 
@@ -200,6 +222,46 @@ neighbours: neighbours.yaml
 # In the words of JSDL; left out, those of this machine.
 # architecture: x86_64
 # operating_system: LINUX
+`
+
+const embeddedTemplate = `batch:
+  # embedded runs the jobs on this machine, under the daemon's own user.
+  system: embedded
+  nodes: %d
+  # of each node; nodes x cores may exceed what the machine has
+  cores: %d
+  # of each node, such as 64GiB; left out, memory is not counted
+  # memory: 64GiB
+  # who starts: fcfs, firstfit[:N], easy[:K[:ORDER]], easysjbf, cons-rebuild, cons-compress
+  # policy: easy
+  # queues: [short, long]
+`
+
+// docs/batch.md says more of each line.
+const externalTemplate = `batch:
+  # %s, found on this machine by init; check it with: gbroker doctor --config FILE
+  system: %s
+  commands: %s
+`
+
+const operatorText = `  # the account that may make reservations, if it is not the daemon's own
+  # operator: slurm
+`
+
+const externalRest = `  # how often it is polled if nothing happens, and after how long a command is killed
+  # refresh: 10s
+  # command_limit: 30s
+  # of jobs that name none; what is charged
+  # queue: batch
+  # account: physics
+  # under whose account jobs run; left out, all under the daemon's own
+  # users: {same: true, map: {alice: a123}, otherwise: refuse}
+  # how these are taken on: sudo or root
+  # as: sudo
+  # false where the nodes do not share the file system of sandboxes
+  # nodes_see_jobs: true
+  # believed instead of what the system says of its scheduler
+  # policy: easy
 `
 
 const neighboursText = `# The sites that this broker hears, and with send: true (which is also the default)

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func TestInitGolden(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "deep", "site")
-	o := InitOptions{Dir: dir, Site: "xeon80", System: "embedded", Nodes: 10, Cores: 8, Speed: 1.25,
+	o := InitOptions{Dir: dir, Site: "xeon80", Nodes: 10, Cores: 8, Speed: 1.25,
 		Listen: "/ip4/127.0.0.1/tcp/0", API: "127.0.0.1:0", Socket: "/tmp/x.sock"}
 	c, err := Init(o)
 	if err != nil {
@@ -82,6 +82,7 @@ func TestInitComments(t *testing.T) {
 	want := Default("/site")
 	want.Site, want.API, c.Architecture, c.System = "here", "127.0.0.1:4080", want.Architecture, want.System
 	c.Administrators = nil
+	want.Sandboxes = want.JobsFolder()
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("\n got %+v\nwant %+v", c, want)
 	}
@@ -101,11 +102,11 @@ func TestInitRefuses(t *testing.T) {
 		t.Error("a second init changed the identity")
 	}
 	for change, want := range map[*InitOptions]string{
-		{Site: "Bad", Nodes: 1, Cores: 1, Speed: 1, System: "embedded", Listen: "/ip4/0.0.0.0/tcp/1"}:                                                 `the name "Bad"`,
-		{Site: "ok", Nodes: -1, Cores: 1, Speed: 1, System: "embedded", Listen: "/ip4/0.0.0.0/tcp/1"}:                                                 "batch.nodes: -1 is out of range",
-		{Site: "ok", Nodes: 1, Cores: 1, Speed: 1, System: "slurm", Listen: "0.0.0.0:1"}:                                                              "write /ip4/0.0.0.0/tcp/1",
-		{Site: "a'b\nspeed: 3", Nodes: 1, Cores: 1, Speed: 1, System: "embedded", Listen: "/ip4/0.0.0.0/tcp/1"}:                                       "site: the name",
-		{Dir: filepath.Join(t.TempDir(), strings.Repeat("d", 120)), Site: "ok", Nodes: 1, Cores: 1, Speed: 1, System: "embedded", Listen: "/ip4/0/1"}: "choose a shorter one with --socket",
+		{Site: "Bad", Nodes: 1, Cores: 1, Speed: 1, Listen: "/ip4/0.0.0.0/tcp/1"}:                                                 `the name "Bad"`,
+		{Site: "ok", Nodes: -1, Cores: 1, Speed: 1, Listen: "/ip4/0.0.0.0/tcp/1"}:                                                 "batch.nodes: -1 is out of range",
+		{Site: "ok", Nodes: 1, Cores: 1, Speed: 1, Listen: "0.0.0.0:1"}:                                                           "write /ip4/0.0.0.0/tcp/1",
+		{Site: "a'b\nspeed: 3", Nodes: 1, Cores: 1, Speed: 1, Listen: "/ip4/0.0.0.0/tcp/1"}:                                       "site: the name",
+		{Dir: filepath.Join(t.TempDir(), strings.Repeat("d", 120)), Site: "ok", Nodes: 1, Cores: 1, Speed: 1, Listen: "/ip4/0/1"}: "choose a shorter one with --socket",
 	} {
 		o := *change
 		if o.Dir == "" {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +18,7 @@ import (
 
 func initCommand() *cobra.Command {
 	o := daemon.DefaultInit()
+	var system string
 	cmd := &cobra.Command{
 		Use:   "init --dir DIR --site NAME",
 		Short: "Make a new site: its configuration, identity and data folder",
@@ -27,11 +30,19 @@ func initCommand() *cobra.Command {
   api.token         the token of the HTTP interface, if --api switches it on (mode 0600)
   data/             journal and sandboxes (mode 0700)
 
-It overwrites nothing: where one of these is there already, nothing is written.`,
+It overwrites nothing: where one of these is there already, nothing is written.
+
+It looks which batch system there is: whose commands are on PATH, and answer. It says what
+it has found, and what it has left out. With --nodes or --cores, with --batch embedded, or
+where nothing answers, it is the embedded one, which runs the jobs on this machine.`,
 		Example: `  gbroker init --dir /srv/gbroker --site xeon80 --nodes 10 --cores 8
   gbroker init --dir ./a --site a --cores 4 --listen /ip4/127.0.0.1/tcp/0 --api 127.0.0.1:4080`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			declared := cmd.Flags().Changed("nodes") || cmd.Flags().Changed("cores")
+			if err := choose(cmd, &o, system, declared); err != nil {
+				return err
+			}
 			c, err := daemon.Init(o)
 			if errors.Is(err, fs.ErrExist) {
 				return cli.Exit(cli.No, err)
@@ -46,7 +57,7 @@ It overwrites nothing: where one of these is there already, nothing is written.`
 	f := cmd.Flags()
 	f.StringVar(&o.Dir, "dir", "", "the folder of the site; made if it is not there")
 	f.StringVar((*string)(&o.Site), "site", "", "the site's name: a-z 0-9 - _")
-	f.StringVar(&o.System, "batch", o.System, "the local batch system: embedded runs the jobs on this machine")
+	f.StringVar(&system, "batch", "", "the local batch system: "+strings.Join(systems, ", ")+" (the one that is found)")
 	f.IntVar(&o.Nodes, "nodes", o.Nodes, "nodes to declare")
 	f.IntVar(&o.Cores, "cores", o.Cores, "cores of each node to declare; may exceed the real ones")
 	f.Float64Var(&o.Speed, "speed", o.Speed, "how fast a core is beside the reference machine's")
@@ -57,6 +68,32 @@ It overwrites nothing: where one of these is there already, nothing is written.`
 	_ = cmd.MarkFlagRequired("site")
 	_ = cmd.MarkFlagDirname("dir")
 	return cmd
+}
+
+var systems = append([]string{daemon.Embedded}, daemon.External...)
+
+// choose looks for a batch system unless the embedded one is asked for.
+func choose(cmd *cobra.Command, o *daemon.InitOptions, system string, declared bool) error {
+	switch {
+	case system != "" && !slices.Contains(systems, system):
+		return cli.BadUsage("--batch: %q is none of %s", system, strings.Join(systems, ", "))
+	case system == daemon.Embedded || system == "" && declared:
+		return nil
+	case declared:
+		return cli.BadUsage("--nodes and --cores are of the embedded batch system: %s tells its nodes itself", system)
+	}
+	found := daemon.Detect(cmd.Context(), os.Environ())
+	for _, note := range found.Notes {
+		fmt.Fprintf(cmd.OutOrStdout(), "init: %s\n", note)
+	}
+	if system != "" && found.System != system {
+		return fmt.Errorf("%w: %s was not found to answer on this machine: put its commands on PATH and start it, or take another --batch", grid.ErrUnavailable, system)
+	}
+	if found.System == "" {
+		fmt.Fprintln(cmd.OutOrStdout(), "init: no batch system was found: the embedded one runs the jobs on this machine")
+	}
+	o.Found = found
+	return nil
 }
 
 // next tells what to do with the new site.

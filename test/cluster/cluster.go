@@ -63,7 +63,7 @@ type Options struct {
 // Init makes a site by `gbroker init` in a folder of dir.
 func Init(ctx context.Context, p Programs, dir, name string, o Options) (*Site, error) {
 	s := &Site{Name: name, Dir: filepath.Join(dir, name), programs: p, Log: filepath.Join(dir, name+".log")}
-	args := []string{"init", "--dir", s.Dir, "--site", name, "--listen", cmp.Or(o.Listen, "/ip4/127.0.0.1/tcp/0")}
+	args := []string{"init", "--batch", "embedded", "--dir", s.Dir, "--site", name, "--listen", cmp.Or(o.Listen, "/ip4/127.0.0.1/tcp/0")}
 	if o.Nodes > 0 {
 		args = append(args, "--nodes", fmt.Sprint(o.Nodes))
 	}
