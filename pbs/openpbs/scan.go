@@ -7,9 +7,6 @@ import (
 	"fmt"
 )
 
-// maxDepth is how deep the part of a value that is passed over may be nested.
-const maxDepth = 512
-
 // scanner reads JSON from memory without keeping any of it. It is strict about what is
 // descended into; what is passed over need only be balanced, and bytes need not be UTF-8.
 type scanner struct {
@@ -126,9 +123,7 @@ func (s *scanner) pass() error {
 			}
 			continue
 		case '{', '[':
-			if open = append(open, c+2); len(open) > maxDepth { // } and ] come two after { and [
-				return fmt.Errorf("nested deeper than %d", maxDepth)
-			}
+			open = append(open, c+2) // } and ] come two after { and [
 		case '}', ']':
 			if open[len(open)-1] != c {
 				return fmt.Errorf("%q where %q was expected", c, open[len(open)-1])

@@ -164,6 +164,7 @@ func TestTrap4ConfirmedIsReadBack(t *testing.T) {
 		"other zone":  {rstat("RESV_CONFIRMED", "Sat Nov 21 00:09:54 2026", "Sat Nov 21 00:19:54 2026", nodes, "gbroker-b1"), grid.ErrInvalid},
 		"other nodes": {rstat("RESV_CONFIRMED", start, end, "(n02:ncpus=4)+(n01:ncpus=4)", "gbroker-b1"), grid.ErrInvalid},
 		"fewer cores": {rstat("RESV_CONFIRMED", start, end, "(n02:ncpus=4)+(n03:ncpus=2)", "gbroker-b1"), grid.ErrInvalid},
+		"for others":  {strings.Replace(rstat("RESV_CONFIRMED", start, end, nodes, "gbroker-b1"), "bob", "carol", 1), grid.ErrInvalid},
 		"going":       {rstat("RESV_BEING_DELETED", start, end, nodes, "gbroker-b1"), grid.ErrUnavailable},
 		"gone":        {"", grid.ErrUnavailable},
 	} {
@@ -176,6 +177,17 @@ func TestTrap4ConfirmedIsReadBack(t *testing.T) {
 		if gone := strings.Contains(asked(), "pbs_rdel R45.pbs1\n"); gone != (err != nil) {
 			t.Errorf("%s: asked was\n%s", what, asked())
 		}
+	}
+}
+
+// A node that is down is not asked for: OpenPBS would confirm.
+func TestBookOnNodeThatIsDown(t *testing.T) {
+	t.Parallel()
+	c, asked := replay(t, Config{}, idleSystem(t, answer{"pbs_rsub", "*", "R45.pbs1 CONFIRMED\n", "", 0})...)
+	b := booking1()
+	b.Nodes = []grid.NodeName{"n03", "n04"}
+	if id, err := c.Book(t.Context(), b); !errors.Is(err, grid.ErrInvalid) || strings.Contains(asked(), "pbs_rsub") {
+		t.Errorf("%q, %v, asked:\n%s", id, err, asked())
 	}
 }
 
@@ -280,7 +292,7 @@ func TestTrap9ReservationsAreText(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"R45.pbs1 R45 alice CO Sat 00:12 / 600 / Sat 00:39\n", strings.Replace(good, "RESV_RUNNING", "RESV_X", 1), strings.Replace(good, "Fri Nov 20 23:09", "Today 23:09", 1),
-		good + "reserve_end = now\n", strings.Replace(good, "queue = R45\n", "", 1), strings.Replace(good, "queue", "reserve_end", 1), strings.Replace(good, "R45.pbs1", "12.pbs1", 1),
+		good + "reserve_end = now\n", strings.Replace(good, "queue = R45\n", "", 1), strings.Replace(good, "queue", "reserve_end", 1), strings.Replace(good, "queue = R45\n", "queue = R45\nqueue = R45\n", 1), strings.Replace(good, "R45.pbs1", "12.pbs1", 1),
 		strings.Replace(good, "(n02:ncpus=4)", "(n02:ncpus=4", 1),
 	} {
 		if list, err := w.bookings([]byte(bad)); err == nil {
