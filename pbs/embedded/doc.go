@@ -20,6 +20,31 @@
 // came back is stopped by its start token. A file that cannot be read is moved
 // aside to NAME.corrupt and reported in the log.
 //
+// # Holds
+//
+// A waiting job that is held keeps its place in the order and is passed over; its file
+// says so, over restarts too.
+//
+// # Reservations
+//
+// The book is one file for each reservation, SPOOL/reservations/ID.json: pbs.Reservation as
+// JSON, on disk before Reserve returns, removed at its release or its end. One that cannot
+// be read keeps the system from opening, for to forget it would let others onto its nodes.
+// Whole nodes are kept free through plan.Snapshot.Reservations: for the job that is bound to
+// it (grid.Submission.Reservation) while that waits, and for nobody else while that runs, of
+// what it leaves free. None is made over another, nor over a job whose limit reaches into
+// it. The end of its job ends it; the withdrawal of an attempt does not, as another may
+// follow. A job whose reservation is gone waits as if held.
+//
+// # Limits of a job
+//
+// Cores and named resources are counted and not enforced, as is memory that a demand asks
+// for, but where jobs are confined (Config.Confine): there memory binds all processes of a
+// job together, and cores are a share of processor time. Program.MemoryLimit and
+// Config.FileLimit bind each process (see package supervise). A node's speed is what the
+// planner and the broker reckon with: a job's limit and expected run time at this site come
+// with its submission, and no speed changes how programs run.
+//
 // # Restart
 //
 // What the control directory of each spooled job says decides: no token, it waits
