@@ -262,8 +262,8 @@ var differing = rules(
 	`net_counter = .*`, "net_counter", `PID: \d+`, "PID",
 )
 
-// lengths are durations: their form stays.
-var lengths = regexp.MustCompile(`\b(\d+:)?\d+:\d\d:\d\d\b`)
+// lengths are durations; of one that is set to the right of its column only the column stays.
+var lengths = regexp.MustCompile(` *-?\b(\d+:)?\d+:\d\d:\d\d\b`)
 
 // plain is a text without what differs.
 func (s *Server) plain(text string) string {
@@ -276,14 +276,7 @@ func (s *Server) plain(text string) string {
 	for _, r := range differing {
 		text = r.re.ReplaceAllString(text, r.by)
 	}
-	return lengths.ReplaceAllStringFunc(text, func(v string) string {
-		return strings.Map(func(c rune) rune {
-			if c != ':' {
-				return '0'
-			}
-			return c
-		}, v)
-	})
+	return lengths.ReplaceAllStringFunc(text, func(v string) string { return fmt.Sprintf("<%d>", len(v)) })
 }
 
 // differ fails with the first line that is not the same.
