@@ -1,0 +1,442 @@
+package external
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs"
+
+	"go.uber.org/zap"
+)
+
+var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// ownerWord begins the identifiers of an owner's reservations in the batch system, so that
+// those of other brokers and those made by hand are never taken for ours.
+func ownerWord(owner string) string {
+	h := sha256.Sum256([]byte(owner))
+	return letters.EncodeToString(h[:])[:5]
+}
+
+const ownWord = 19 // what is left of 24 characters
+
+// nameOf is the identifier of a reservation in the batch system: the owner's word, and the
+// identifier or, where that is too long, a hash of it.
+func (s *System) nameOf(id string) string {
+	if len(id) > ownWord {
+		h := sha256.Sum256([]byte(id))
+		id = letters.EncodeToString(h[:])[:ownWord]
+	}
+	return ownerWord(s.config.Owner) + id
+}
+
+// ourBook tells whether a booking is ours, and our identifier of it.
+func (s *System) ourBook(b Booking) (id string, is bool) {
+	rest, is := strings.CutPrefix(b.ID, ownerWord(s.config.Owner))
+	if !is || rest == "" {
+		return "", false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range s.books {
+		if s.nameOf(id) == b.ID {
+			return id, true
+		}
+	}
+	return rest, true
+}
+
+func goodID(id string) bool {
+	return id != "" && len(id) <= 24 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
+}
+
+func (s *System) booker() (Booker, error) {
+	b, is := s.config.Client.(Booker)
+	if !is {
+		return nil, pbs.ErrNoReservations
+	}
+	return b, nil
+}
+
+// Slack is how much longer than its job's limit a reservation must be.
+func (s *System) Slack() grid.Tick { return s.config.Client.Traits().Slack }
+
+// Reservations lists those of ours, as the batch system holds them now.
+func (s *System) Reservations(ctx context.Context) ([]pbs.Reservation, error) {
+	b, err := s.booker()
+	if err != nil {
+		return nil, err
+	}
+	all, err := b.Bookings(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing the reservations: %w", err)
+	}
+	var ours []pbs.Reservation
+	for _, x := range all {
+		if id, is := s.ourBook(x); is {
+			ours = append(ours, pbs.Reservation{ID: id, Nodes: x.Nodes, Start: x.Start, End: x.End, Account: s.foreignAccount(x.User)})
+		}
+	}
+	return ours, nil
+}
+
+// Reserve makes a reservation, and reads it back.
+func (s *System) Reserve(ctx context.Context, r pbs.Reservation) error {
+	if err := s.reserve(ctx, r); err != nil {
+		return fmt.Errorf("reserving %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+func (s *System) reserve(ctx context.Context, r pbs.Reservation) error {
+	b, err := s.booker()
+	if err != nil {
+		return err
+	}
+	if !goodID(r.ID) {
+		return fmt.Errorf("%w: a reservation is named by 1 to 24 of a-z 0-9, not by %.40q", grid.ErrInvalid, r.ID)
+	}
+	done, err := s.alone(ctx, "reservations")
+	if err != nil {
+		return err
+	}
+	defer done()
+	got, err := s.poller.fresh(ctx, time.Now())
+	if err != nil {
+		return err
+	}
+	all, err := b.Bookings(ctx)
+	if err != nil {
+		return err
+	}
+	if has := s.bookOf(all, r.ID); has != nil {
+		if !asAsked(*has, r) {
+			return fmt.Errorf("%w: there is another reservation of that name, from %v to %v", grid.ErrInvalid, has.Start.Time(), has.End.Time())
+		}
+		return s.keep(r, true)
+	}
+	if err := s.free(got.Listing, all, r); err != nil {
+		return err
+	}
+	if err := s.keep(r, false); err != nil {
+		return err
+	}
+	if _, err := b.Book(ctx, s.booking("", r)); err != nil {
+		return s.undo(ctx, b, r, fmt.Errorf("the batch system: %w", err))
+	}
+	if err := s.readBack(ctx, b, r); err != nil {
+		return s.undo(ctx, b, r, err)
+	}
+	s.Poll()
+	return s.keep(r, true)
+}
+
+func (s *System) booking(native string, r pbs.Reservation) Booking {
+	return Booking{Native: native, ID: s.nameOf(r.ID), Nodes: r.Nodes, Start: r.Start, End: r.End, User: s.account(r.Account)}
+}
+
+func (s *System) bookOf(all []Booking, id string) *Booking {
+	name := s.nameOf(id)
+	if i := slices.IndexFunc(all, func(b Booking) bool { return b.ID == name }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// asAsked tells whether a booking holds what was asked for.
+func asAsked(b Booking, r pbs.Reservation) bool {
+	has, wants := slices.Sorted(slices.Values(b.Nodes)), slices.Sorted(slices.Values(r.Nodes))
+	return slices.Equal(has, wants) && b.Start == r.Start && b.End == r.End && b.Cores == nil
+}
+
+// free refuses what the batch system would allow, or could not hold: it is checked by a
+// fresh listing before, and by reading back after.
+func (s *System) free(l Listing, all []Booking, r pbs.Reservation) error {
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", grid.ErrInvalid, fmt.Sprintf(format, args...))
+	}
+	if len(r.Nodes) == 0 || r.Start >= r.End || r.End <= l.At {
+		return wrong("%d nodes from %v to %v, now being %v", len(r.Nodes), r.Start.Time(), r.End.Time(), l.At.Time())
+	}
+	if r.Start%grid.Second != 0 || r.End%grid.Second != 0 {
+		return wrong("batch systems keep whole seconds: from %v to %v", r.Start.Time(), r.End.Time())
+	}
+	for i, name := range r.Nodes {
+		n := nodeIndex(l, name)
+		switch {
+		case n < 0:
+			return wrong("there is no node %.63q", name)
+		case l.Nodes[n].Down:
+			return wrong("node %s is down", name)
+		case slices.Contains(r.Nodes[:i], name):
+			return wrong("node %s is named twice", name)
+		}
+	}
+	for _, b := range all {
+		if b.ID != s.nameOf(r.ID) && overlap(b, r) {
+			return wrong("it overlaps reservation %s, from %v to %v", b.Native, b.Start.Time(), b.End.Time())
+		}
+	}
+	for _, j := range l.Jobs {
+		if j.State != Running {
+			continue
+		}
+		end := running(l, j, "").End
+		for _, p := range j.Places {
+			if slices.Contains(r.Nodes, p.Node) && end > r.Start {
+				return wrong("job %s may run on node %s until %v", j.Local, p.Node, end.Time())
+			}
+		}
+	}
+	return nil
+}
+
+func overlap(b Booking, r pbs.Reservation) bool {
+	return b.Start < r.End && r.Start < b.End &&
+		slices.ContainsFunc(b.Nodes, func(n grid.NodeName) bool { return slices.Contains(r.Nodes, n) })
+}
+
+// readBack checks that a reservation is there, as asked, and overlaps none.
+func (s *System) readBack(ctx context.Context, b Booker, r pbs.Reservation) error {
+	all, err := b.Bookings(ctx)
+	if err != nil {
+		return err
+	}
+	has := s.bookOf(all, r.ID)
+	if has == nil {
+		return fmt.Errorf("%w: the batch system took it, and does not show it", grid.ErrUnavailable)
+	}
+	if !asAsked(*has, r) {
+		return fmt.Errorf("%w: the batch system made something else of it: %v from %v to %v",
+			grid.ErrInvalid, has.Nodes, has.Start.Time(), has.End.Time())
+	}
+	for _, x := range all {
+		if x.Native != has.Native && overlap(x, r) {
+			return fmt.Errorf("%w: it overlaps reservation %s, which came meanwhile", grid.ErrInvalid, x.Native)
+		}
+	}
+	return nil
+}
+
+// undo leaves nothing behind of a reservation that could not be made; what cannot be undone
+// now is swept later, as it is not confirmed in the spool.
+func (s *System) undo(ctx context.Context, b Booker, r pbs.Reservation, why error) error {
+	if err := s.unbook(ctx, b, r.ID); err != nil {
+		return fmt.Errorf("%w; and undoing it: %w", why, err)
+	}
+	return why
+}
+
+// unbook ends all that carries the name of a reservation, and forgets it.
+func (s *System) unbook(ctx context.Context, b Booker, id string) error {
+	all, err := b.Bookings(ctx)
+	if err != nil {
+		return err
+	}
+	for _, x := range all {
+		if x.ID != s.nameOf(id) {
+			continue
+		}
+		if err := b.Unbook(ctx, x.Native); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	delete(s.books, id)
+	s.mu.Unlock()
+	if err := os.Remove(s.bookFile(id)); err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
+	}
+	s.Poll()
+	return nil
+}
+
+// keep notes a reservation in the spool.
+func (s *System) keep(r pbs.Reservation, booked bool) error {
+	k := &kept{Version: spoolVersion, Reservation: r, Booked: booked}
+	data, err := json.Marshal(k)
+	if err == nil {
+		err = durable(s.bookFile(r.ID), data)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: spooling it: %w", grid.ErrUnavailable, err)
+	}
+	s.mu.Lock()
+	s.books[r.ID] = k
+	s.mu.Unlock()
+	return nil
+}
+
+// Change moves, shortens or lengthens a reservation; where that fails it is as it was.
+func (s *System) Change(ctx context.Context, r pbs.Reservation) error {
+	if err := s.rebook(ctx, r); err != nil {
+		return fmt.Errorf("changing reservation %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+func (s *System) rebook(ctx context.Context, r pbs.Reservation) error {
+	b, err := s.booker()
+	if err != nil {
+		return err
+	}
+	done, err := s.alone(ctx, "reservations")
+	if err != nil {
+		return err
+	}
+	defer done()
+	got, err := s.poller.fresh(ctx, time.Now())
+	if err != nil {
+		return err
+	}
+	all, err := b.Bookings(ctx)
+	if err != nil {
+		return err
+	}
+	has := s.bookOf(all, r.ID)
+	if has == nil {
+		return fmt.Errorf("%w: there is none of that name", grid.ErrInvalid)
+	}
+	if asAsked(*has, r) {
+		return s.keep(r, true)
+	}
+	if err := s.free(withoutUsers(got.Listing, *has), all, r); err != nil {
+		return err
+	}
+	was := *has
+	if err := b.Rebook(ctx, s.booking(has.Native, r)); err != nil {
+		return err
+	}
+	if err := s.readBack(ctx, b, r); err != nil {
+		return errors.Join(err, b.Rebook(ctx, was))
+	}
+	s.Poll()
+	return s.keep(r, true)
+}
+
+// withoutUsers is a listing without the jobs that run in a reservation: they are no
+// hindrance to it.
+func withoutUsers(l Listing, b Booking) Listing {
+	l.Jobs = slices.DeleteFunc(slices.Clone(l.Jobs), func(j Job) bool { return j.Reservation == b.Native })
+	return l
+}
+
+// Release ends a reservation.
+func (s *System) Release(ctx context.Context, id string) error {
+	b, err := s.booker()
+	if err != nil {
+		return err
+	}
+	if !goodID(id) {
+		return nil // there is none of such a name
+	}
+	done, err := s.alone(ctx, "reservations")
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := s.unbook(ctx, b, id); err != nil {
+		return fmt.Errorf("releasing reservation %s: %w", id, err)
+	}
+	return nil
+}
+
+// native is the system's name of a reservation of ours.
+func (s *System) native(ctx context.Context, id string) (string, error) {
+	b, err := s.booker()
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", grid.ErrInvalid, err)
+	}
+	all, err := b.Bookings(ctx)
+	if err != nil {
+		return "", err
+	}
+	has := s.bookOf(all, id)
+	if has == nil {
+		return "", fmt.Errorf("%w: there is no reservation %s, or no more", grid.ErrInvalid, id)
+	}
+	return has.Native, nil
+}
+
+// sweepBooks ends, once after the start, reservations of ours that were never confirmed, or
+// that the spool does not know.
+func (s *System) sweepBooks(ctx context.Context) (done bool) {
+	b, err := s.booker()
+	if err != nil {
+		return true
+	}
+	free, err := s.alone(ctx, "reservations")
+	if err != nil {
+		return false
+	}
+	defer free()
+	all, err := b.Bookings(ctx)
+	if err != nil {
+		return false
+	}
+	for _, x := range all {
+		id, is := s.ourBook(x)
+		s.mu.Lock()
+		k := s.books[id]
+		s.mu.Unlock()
+		if !is || k != nil && k.Booked {
+			continue
+		}
+		s.log.Info("a reservation of a broker that ended is released", zap.String("reservation", x.Native))
+		if err := b.Unbook(ctx, x.Native); err != nil {
+			s.log.Warn("a reservation cannot be released now", zap.String("reservation", x.Native), zap.Error(err))
+			return false
+		}
+	}
+	return true
+}
+
+// endBooks releases what is over, and what was never confirmed.
+func (s *System) endBooks(ctx context.Context, got *poll) {
+	b, err := s.booker()
+	if err != nil || len(s.overBooks(got.At)) == 0 {
+		return
+	}
+	done, err := s.alone(ctx, "reservations")
+	if err != nil {
+		return
+	}
+	defer done()
+	for _, id := range s.overBooks(got.At) {
+		if err := s.unbook(ctx, b, id); err != nil {
+			s.log.Warn("a reservation that is over cannot be released now", zap.String("reservation", id), zap.Error(err))
+		}
+	}
+}
+
+// overBooks are the reservations whose jobs have ended, whose time is over, or that were
+// never confirmed. One whose attempt was withdrawn waits for the next.
+func (s *System) overBooks(now grid.Tick) (over []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, k := range s.books {
+		ended, live := 0, 0
+		for _, e := range s.entries {
+			switch {
+			case e.Reservation != id || e.Withdrawn:
+			case e.Done:
+				ended++
+			default:
+				live++
+			}
+		}
+		if ended > 0 && live == 0 || k.End <= now || !k.Booked {
+			over = append(over, id)
+		}
+	}
+	return over
+}

@@ -1,0 +1,130 @@
+package external
+
+import (
+	"context"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/plan"
+)
+
+// Snapshot is the last good listing as the planner sees it, with what was submitted and
+// withdrawn since.
+func (s *System) Snapshot(ctx context.Context) (plan.Snapshot, error) {
+	got, err := s.poller.cached(ctx)
+	if err != nil {
+		return plan.Snapshot{}, err
+	}
+	shot := s.ground(got.Listing)
+	for _, j := range got.Jobs {
+		at, ours := s.attempt(j)
+		if !ours {
+			at.Job = ""
+		}
+		if ours && s.leaves(at) && j.State != Running {
+			continue
+		}
+		switch {
+		case j.State == Done:
+		case j.State == Running || j.State == Odd && len(j.Places) > 0:
+			shot.Running = append(shot.Running, running(got.Listing, j, at.Job))
+		default:
+			shot.Waiting = append(shot.Waiting, plan.Waiting{
+				Job: at.Job, Demand: j.Demand, Queue: queueOf(j.Queue, got.Listing), Limit: limitOf(j.Limit),
+				Priority: j.Priority, Held: j.State != Queued,
+			})
+		}
+	}
+	for _, e := range s.all() {
+		if v := s.view(e); since(v, got.begun) && len(s.locals(got.Jobs, v.ID)) == 0 {
+			shot.Waiting = append(shot.Waiting, plan.Waiting{
+				Job: v.ID.Job, Demand: v.Demand, Queue: queueOf(v.Queue, got.Listing), Limit: v.Limit, Held: v.held,
+			})
+		}
+	}
+	for _, b := range got.Reservations {
+		shot.Reservations = append(shot.Reservations, s.booked(got.Listing, b))
+	}
+	return shot, nil
+}
+
+// leaves tells that an attempt is withdrawn, and only has to leave the queue.
+func (s *System) leaves(at grid.AttemptID) bool {
+	e := s.entry(at)
+	if e == nil {
+		return false
+	}
+	v := s.view(e)
+	return v.Withdrawn || v.Done
+}
+
+// ground is a snapshot without jobs.
+func (s *System) ground(l Listing) plan.Snapshot {
+	shot := plan.Snapshot{At: l.At, Site: s.config.Site, Policy: l.Policy, Nodes: slices.Clone(l.Nodes), Queues: slices.Clone(l.Queues)}
+	if s.config.Policy != nil {
+		shot.Policy = *s.config.Policy
+	}
+	return shot
+}
+
+// queueOf is a queue as the plan knows it.
+func queueOf(name grid.QueueName, l Listing) grid.QueueName {
+	if name == "" {
+		name = l.Default
+	}
+	if slices.ContainsFunc(l.Queues, func(q plan.Queue) bool { return q.Name == name }) {
+		return name
+	}
+	return ""
+}
+
+// limitOf is a limit that the plan can count with; 0 is none, which some systems allow.
+func limitOf(t grid.Tick) grid.Tick {
+	if t <= 0 {
+		return grid.MaxWalltime
+	}
+	return t
+}
+
+func running(l Listing, j Job, id grid.JobID) plan.Running {
+	r := plan.Running{Job: id, Start: j.Started}
+	if r.Start == 0 {
+		r.Start = l.At
+	}
+	r.End = r.Start + limitOf(j.Limit)
+	for _, p := range j.Places {
+		if i := nodeIndex(l, p.Node); i >= 0 {
+			r.Shares = append(r.Shares, plan.Share{Node: i, Processes: p.Processes, Cores: p.Cores, Memory: p.Memory, Resources: p.Resources})
+		}
+	}
+	return r
+}
+
+func nodeIndex(l Listing, name grid.NodeName) int {
+	return slices.IndexFunc(l.Nodes, func(n plan.Node) bool { return n.Name == name })
+}
+
+// booked is a reservation as the plan sees it: of ours, with the job that is bound to it.
+func (s *System) booked(l Listing, b Booking) plan.Reservation {
+	r := plan.Reservation{ID: b.Native, Start: b.Start, End: b.End}
+	if id, is := s.ourBook(b); is {
+		r.ID = id
+		for _, e := range s.all() {
+			if v := s.view(e); v.Reservation == id && !v.Done && !v.Withdrawn {
+				r.Job = v.ID.Job
+			}
+		}
+	}
+	for i, name := range b.Nodes {
+		n := nodeIndex(l, name)
+		if n < 0 {
+			continue
+		}
+		share := plan.Share{Node: n, Cores: l.Nodes[n].Cores, Memory: l.Nodes[n].Memory, Resources: l.Nodes[n].Resources}
+		if b.Cores != nil && i < len(b.Cores) && b.Cores[i] < share.Cores {
+			share.Cores, share.Memory, share.Resources = b.Cores[i], 0, nil
+		}
+		r.Shares = append(r.Shares, share)
+	}
+	return r
+}

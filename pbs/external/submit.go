@@ -1,0 +1,243 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/control"
+	"gbroker/pbs/wrapper"
+	"gbroker/plan"
+
+	"go.uber.org/zap"
+)
+
+// Submit hands an attempt over. After a lost answer the same attempt again first looks for
+// its local job; if the command takes effect later still, the start token lets one of both
+// start.
+func (s *System) Submit(ctx context.Context, sub grid.Submission) (grid.LocalID, error) {
+	local, err := s.submit(ctx, sub)
+	if err != nil {
+		return "", fmt.Errorf("submitting %s: %w", sub.ID, err)
+	}
+	return local, nil
+}
+
+func (s *System) submit(ctx context.Context, sub grid.Submission) (grid.LocalID, error) {
+	done, err := s.alone(ctx, sub.ID.String())
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	if err := checkSubmission(sub); err != nil {
+		return "", err
+	}
+	_, taken, err := control.ReadToken(sub.Control, sub.ID)
+	if err != nil {
+		return "", err
+	}
+	e := s.entry(sub.ID)
+	if e != nil && e.Local != "" {
+		return e.Local, s.renew(sub, taken)
+	}
+	if taken { // it has started, or never will; what the system called it is lost
+		return grid.LocalID(sub.ID.Tag()), nil
+	}
+	if local, err := s.recall(ctx, e, sub); local != "" || err != nil {
+		return local, err
+	}
+	return s.hand(ctx, e, sub)
+}
+
+func checkSubmission(sub grid.Submission) error {
+	if _, err := grid.ParseJobID(string(sub.ID.Job)); err != nil {
+		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
+	}
+	if sub.Limit <= 0 || sub.Limit > grid.MaxWalltime {
+		return fmt.Errorf("%w: the limit of %d ms must be from 1 to %d", grid.ErrInvalid, sub.Limit, grid.MaxWalltime)
+	}
+	if !filepath.IsAbs(sub.Work) || !filepath.IsAbs(sub.Control) {
+		return fmt.Errorf("%w: sandbox %q and control directory %q must be absolute paths", grid.ErrInvalid, sub.Work, sub.Control)
+	}
+	return nil
+}
+
+// renew says again that a waiting attempt was submitted out of this directory: it may have
+// been made again since.
+func (s *System) renew(sub grid.Submission, taken bool) error {
+	if taken {
+		return nil
+	}
+	if said, err := control.Submitted(sub.Control, sub.ID); said || err != nil {
+		return err
+	}
+	return control.WriteSubmit(sub.Control, sub.ID)
+}
+
+// recall finds the local job of an attempt that may have been submitted before: whose
+// answer was lost, or whose spool file.
+func (s *System) recall(ctx context.Context, e *entry, sub grid.Submission) (grid.LocalID, error) {
+	if e == nil {
+		if said, err := control.Submitted(sub.Control, sub.ID); !said || err != nil {
+			return "", err
+		}
+	}
+	got, err := s.poller.fresh(ctx, time.Now())
+	if err != nil {
+		return "", err
+	}
+	for _, j := range s.locals(got.Jobs, sub.ID) {
+		if j.State == Done {
+			continue
+		}
+		if e == nil {
+			if e, err = s.enter(sub, s.foreignAccount(j.User)); err != nil {
+				return "", err
+			}
+		}
+		s.log.Info("a submission whose answer was lost is found", zap.Stringer("attempt", sub.ID), zap.String("local", string(j.Local)))
+		return j.Local, s.accepted(ctx, e, sub, j.Local)
+	}
+	return "", nil
+}
+
+// foreignAccount is an account as entries name it.
+func (s *System) foreignAccount(user string) string {
+	if user == s.config.Own {
+		return ""
+	}
+	return user
+}
+
+// enter makes the entry of an attempt, on disk.
+func (s *System) enter(sub grid.Submission, as string) (*entry, error) {
+	e := &entry{
+		ID: sub.ID, Work: sub.Work, Control: sub.Control, As: as, Queue: s.queue(sub), Demand: sub.Job.Demand,
+		Limit: sub.Limit, Reservation: sub.Reservation, Submitted: control.Now(), Blind: s.config.Blind,
+	}
+	if err := s.save(e); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.entries[sub.ID] = e
+	s.mu.Unlock()
+	return e, nil
+}
+
+func (s *System) queue(sub grid.Submission) grid.QueueName {
+	if sub.Job.Queue != "" {
+		return sub.Job.Queue
+	}
+	return s.config.Queue
+}
+
+// hand hands an attempt over: spool file and control file first, then the command.
+func (s *System) hand(ctx context.Context, e *entry, sub grid.Submission) (grid.LocalID, error) {
+	order, err := s.order(ctx, sub)
+	if err != nil {
+		return "", err
+	}
+	if err := s.admit(ctx, sub, order.As); err != nil {
+		return "", err
+	}
+	if e == nil {
+		if e, err = s.enter(sub, order.As); err != nil {
+			return "", err
+		}
+	}
+	if err := control.WriteSubmit(sub.Control, sub.ID); err != nil {
+		return "", err
+	}
+	local, err := s.config.Client.Submit(ctx, order)
+	if errors.Is(err, grid.ErrInvalid) && !errors.Is(err, grid.ErrUnavailable) {
+		s.forget(e) // it was refused: there is no such job
+		return "", err
+	}
+	if err != nil {
+		if !errors.Is(err, grid.ErrUnavailable) {
+			err = fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
+		}
+		return "", fmt.Errorf("no answer, so it may have been submitted: %w", err)
+	}
+	return local, s.accepted(ctx, e, sub, local)
+}
+
+// accepted notes what the system calls an attempt.
+func (s *System) accepted(ctx context.Context, e *entry, sub grid.Submission, local grid.LocalID) error {
+	err := s.change(e, func(e *entry) { e.Local, e.answered = local, time.Now() })
+	if err == nil {
+		err = s.renew(sub, false)
+	}
+	if err == nil && e.Blind {
+		err = s.unblind(ctx, e)
+	}
+	s.Poll()
+	return err
+}
+
+// order is an attempt as the Client takes it; it refuses what this site can never run.
+func (s *System) order(ctx context.Context, sub grid.Submission) (o Order, err error) {
+	got, err := s.poller.cached(ctx)
+	if err != nil {
+		return o, err
+	}
+	if err := s.possible(got.Listing, sub); err != nil {
+		return o, err
+	}
+	as := ""
+	if s.config.Accounts != nil {
+		if as, err = s.config.Accounts(sub.Job.User); err != nil {
+			return o, err
+		}
+		as = s.foreignAccount(as)
+	}
+	script, err := s.script(sub)
+	if err != nil {
+		return o, err
+	}
+	o = Order{
+		Tag: sub.ID.Tag(), Mark: Mark(s.config.Owner, sub.ID), Script: script, Work: sub.Work,
+		Log: filepath.Join(sub.Control, "wrapper.log"), Demand: sub.Job.Demand, Queue: s.queue(sub), Limit: sub.Limit,
+		Parallel: sub.Job.Program.Parallel != "", Rerunnable: sub.Job.Rerunnable, Held: s.config.Blind,
+		Account: s.config.Charge, As: as,
+	}
+	if s.config.Blind {
+		o.Log = "/dev/null"
+	}
+	if sub.Reservation != "" {
+		o.Reservation, err = s.native(ctx, sub.Reservation)
+	}
+	return o, err
+}
+
+// possible refuses what this site can never run: some systems take it, and it waits for ever.
+func (s *System) possible(l Listing, sub grid.Submission) error {
+	shot := s.ground(l)
+	for i := range shot.Nodes {
+		shot.Nodes[i].Down = false
+	}
+	q := plan.Question{Demand: sub.Job.Demand, Queue: s.queue(sub), Limit: sub.Limit}
+	if q.Queue == "" {
+		q.Queue = l.Default
+	}
+	if r := plan.Refuse(shot, q); r != nil {
+		return fmt.Errorf("%w: site %s can never run it: %s (asked %s, available %s)",
+			grid.ErrInvalid, s.config.Site.Name, r.Reason, r.Asked, r.Available)
+	}
+	return nil
+}
+
+func (s *System) script(sub grid.Submission) ([]byte, error) {
+	w := wrapper.Spec{
+		ID: sub.ID, Site: s.config.Site.Name, Work: sub.Work, Control: sub.Control, Program: sub.Job.Program,
+		Processes: sub.Job.Demand.Processes(), Limit: max(sub.Limit, s.config.Client.Traits().Least), Grace: s.config.Grace,
+		Environment: s.config.Environment, Path: s.config.Path, Starters: s.config.Starters,
+	}
+	if s.config.Blind {
+		w.Control = ""
+	}
+	return wrapper.Script(w)
+}

@@ -1,0 +1,324 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/control"
+
+	"go.uber.org/zap"
+)
+
+const (
+	// endComes is how long the end file may take to be seen here, through a network file
+	// system, after the batch system has told the end.
+	endComes = 3 * time.Second
+	// lateEffect is how long a command whose answer was lost may take to have its effect.
+	lateEffect = 10 * time.Minute
+	// A job that has started is lost when so many good listings, over this time, lack it and
+	// the system does not know its identifier.
+	lostListings = 3
+	lostTime     = time.Minute
+	// removeAgain is how long a removal may take to have its effect.
+	removeAgain = 20 * time.Second
+	// maxLooks bounds how often a job is asked for that the system does not know.
+	maxLooks = 20
+)
+
+// resume takes up what was asked for before a restart.
+func (s *System) resume() {
+	for _, e := range s.all() {
+		v := s.view(e)
+		if _, err := os.Stat(v.Control); v.Done && os.IsNotExist(err) {
+			s.forget(e)
+			continue
+		}
+		if asked, err := control.KillAsked(v.Control, v.ID); err == nil && asked {
+			s.mu.Lock()
+			e.Killed = true
+			s.mu.Unlock()
+		}
+	}
+}
+
+// tend looks at the control files, and concludes what the batch system told the end of.
+func (s *System) tend() {
+	for _, e := range s.all() {
+		v := s.view(e)
+		if v.Done {
+			continue
+		}
+		phase, err := phaseOf(v)
+		if err != nil {
+			continue // nothing is known while that is so
+		}
+		if phase == grid.Ended || phase < grid.Ended && v.over != nil && time.Since(v.overAt) >= endComes {
+			done, _ := s.begin(v.ID.String())
+			if done == nil {
+				continue
+			}
+			phase = s.conclude(e, phase)
+			done()
+		}
+		if phase != v.seen {
+			s.mu.Lock()
+			e.seen = phase
+			s.mu.Unlock()
+			s.config.Changed(v.ID)
+		}
+	}
+}
+
+// phaseOf is how far an attempt is by its control files.
+func phaseOf(v entry) (grid.Phase, error) {
+	token, taken, err := control.ReadToken(v.Control, v.ID)
+	if err != nil || !taken {
+		return grid.Unknown, err
+	}
+	if token.Holder == control.Broker {
+		return grid.Withdrawn, nil
+	}
+	_, ended, err := control.ReadEnd(v.Control, v.ID)
+	if ended {
+		return grid.Ended, err
+	}
+	return grid.Started, err
+}
+
+// conclude writes the end of an attempt that the batch system says has ended, unless its
+// wrapper has, and is done with it.
+func (s *System) conclude(e *entry, phase grid.Phase) grid.Phase {
+	v := s.view(e)
+	if phase != grid.Ended {
+		os.ReadDir(v.Control) // a network file system looks again
+		now, err := s.writeEnd(v)
+		if err != nil {
+			s.log.Error("the end of a job cannot be written", zap.Stringer("attempt", v.ID), zap.Error(err))
+			return phase
+		}
+		phase = now
+	}
+	if phase == grid.Ended {
+		s.finish(e)
+	}
+	return phase
+}
+
+// finish notes that nothing is left to be done for an attempt.
+func (s *System) finish(e *entry) {
+	if err := s.change(e, func(e *entry) { e.Done = true }); err != nil {
+		s.log.Warn("the end of a job is not noted in the spool", zap.Stringer("attempt", e.ID), zap.Error(err))
+	}
+	s.Poll()
+}
+
+// writeEnd tells the end in the wrapper's place.
+func (s *System) writeEnd(v entry) (grid.Phase, error) {
+	// No process stands behind it, so it is nobody's.
+	taken, held, err := control.Take(v.Control, v.ID, control.Supervisor, control.Process{})
+	if err != nil {
+		return grid.Unknown, err
+	}
+	if held.Holder == control.Broker {
+		return grid.Withdrawn, nil
+	}
+	asked, err := control.KillAsked(v.Control, v.ID)
+	if err != nil {
+		return grid.Unknown, err
+	}
+	end := endOf(*v.over, asked)
+	if taken && (!v.Blind || v.over.NeverStarted) {
+		end = neverRan(*v.over)
+	}
+	end.At = max(end.At, held.At)
+	return grid.Ended, control.WriteEnd(v.Control, v.ID, end)
+}
+
+// neverRan is the end of a job that the system ended before its wrapper took the token.
+func neverRan(j Job) control.End {
+	end := control.End{At: finished(j), Cause: grid.NeverRan, Detail: "the batch system ended it before its program was started"}
+	if j.End == nil {
+		return end
+	}
+	if j.End.Cause == grid.ByRequest {
+		end.Detail = "it was cancelled in the batch system, but not by the broker, before its program was started"
+	}
+	switch j.End.ExitCode {
+	case 74:
+		end.Detail += ": its control directory cannot be written on the node"
+	case 75:
+		end.Detail += ": the node does not see its control directory as it is here"
+	}
+	if j.End.Detail != "" {
+		end.Detail += " (" + j.End.Detail + ")"
+	}
+	return end
+}
+
+func finished(j Job) grid.Tick {
+	if j.Finished > 0 {
+		return j.Finished
+	}
+	return control.Now()
+}
+
+// endOf is the end of a job that had started, in the system's word.
+func endOf(j Job, asked bool) control.End {
+	end := control.End{At: finished(j), Cause: grid.Disappeared, Detail: "its wrapper ended without a word"}
+	if j.End == nil {
+		return end
+	}
+	x := *j.End
+	end.ExitCode, end.Signal = x.ExitCode&0xff, x.Signal&0x7f
+	switch {
+	case asked:
+		end.Cause, end.Detail = grid.ByRequest, "ended on request"
+	case x.NodeFail:
+		end.Detail = "a node of it failed"
+	case x.Cause == grid.ByWalltime:
+		end.Cause, end.Detail = grid.ByWalltime, "it ran for its limit"
+	case x.Cause == grid.ByRequest:
+		end.Detail = "it was cancelled in the batch system, but not by the broker"
+	case x.Cause == grid.ByItself && x.Signal == 0 && x.ExitCode == 75:
+		end.Detail = "the batch system ended it and put it into the queue again; it was not started twice"
+	case x.Cause == grid.ByItself && x.Signal == 0:
+		end.Cause, end.Detail = grid.ByItself, ""
+	case x.Signal != 0:
+		end.Detail = fmt.Sprintf("its wrapper was ended by signal %d", x.Signal)
+	}
+	if x.Detail != "" && end.Cause != grid.ByItself {
+		end.Detail += " (" + x.Detail + ")"
+	}
+	return end
+}
+
+// settle takes from a good listing what it says of our attempts.
+func (s *System) settle(ctx context.Context, got *poll) {
+	jobs := make(map[grid.AttemptID][]Job)
+	for _, j := range got.Jobs {
+		if at, is := s.attempt(j); is {
+			jobs[at] = append(jobs[at], j)
+		}
+	}
+	for _, e := range s.all() {
+		if ctx.Err() != nil {
+			return
+		}
+		if v := s.view(e); v.Done && len(jobs[v.ID]) == 0 {
+			continue
+		}
+		if done, _ := s.begin(e.ID.String()); done != nil {
+			s.settleOne(ctx, got, e, jobs[e.ID])
+			done()
+		}
+	}
+	s.endBooks(ctx, got)
+}
+
+func (s *System) settleOne(ctx context.Context, got *poll, e *entry, jobs []Job) {
+	v := s.view(e)
+	var mine *Job
+	for i, j := range jobs {
+		switch {
+		case j.State == Done && j.Local != v.Local:
+		case v.Local == "" && !v.Withdrawn: // the answer was lost
+			if err := s.change(e, func(e *entry) { e.Local = j.Local }); err == nil {
+				v, mine = s.view(e), &jobs[i]
+			}
+		case j.Local == v.Local:
+			mine = &jobs[i]
+		case j.State != Running: // submitted twice, or too late
+			s.act(ctx, v.ID, j.Local, s.config.Client.Remove)
+		}
+	}
+	gone := mine == nil || mine.State == Done
+	switch {
+	case v.Done:
+		if !gone && mine.State != Running { // put into the queue again
+			s.act(ctx, v.ID, v.Local, s.config.Client.Remove)
+		}
+	case v.Withdrawn:
+		s.leave(ctx, got, e, gone)
+	case v.Local == "":
+	case mine == nil:
+		if got.begun.After(v.answered) {
+			s.miss(ctx, e)
+		}
+	case mine.State == Done:
+		s.tellOver(e, *mine)
+	default:
+		s.alive(ctx, e, *mine)
+	}
+}
+
+// leave sees a withdrawn job out of the queue.
+func (s *System) leave(ctx context.Context, got *poll, e *entry, gone bool) {
+	v := s.view(e)
+	switch {
+	case !gone:
+		if time.Since(v.removed) >= removeAgain {
+			s.remove(ctx, e)
+		}
+	case v.Local == "" && control.Now()-v.Submitted < grid.Span(lateEffect):
+	case got.begun.After(v.removed) && got.begun.After(v.answered):
+		s.finish(e)
+	}
+}
+
+// alive is for a job that waits or runs.
+func (s *System) alive(ctx context.Context, e *entry, j Job) {
+	s.mu.Lock()
+	e.missing, e.doubt, e.over, e.held = 0, time.Time{}, nil, j.OurHold
+	s.mu.Unlock()
+	v := s.view(e)
+	if v.Blind {
+		s.aliveBlind(ctx, e, j)
+	}
+	if v.Killed && v.seen != grid.Ended && time.Since(v.removed) >= removeAgain {
+		s.remove(ctx, e)
+	}
+}
+
+// tellOver notes that the batch system has told the end of a job.
+func (s *System) tellOver(e *entry, j Job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.over == nil {
+		e.overAt = time.Now()
+	}
+	e.over = &j
+}
+
+// miss is for a job that a good listing lacks: it is asked for by its identifier, and lost
+// only when that is unknown too, several times.
+func (s *System) miss(ctx context.Context, e *entry) {
+	v := s.view(e)
+	if v.missing >= maxLooks {
+		return
+	}
+	j, there, err := s.look(ctx, v.ID, v.Local)
+	switch {
+	case err != nil && !errors.Is(err, grid.ErrInvalid):
+		return
+	case there && j.State == Done:
+		s.tellOver(e, j)
+		return
+	case there:
+		s.alive(ctx, e, j)
+		return
+	}
+	s.mu.Lock()
+	e.missing++
+	if e.doubt.IsZero() {
+		e.doubt = time.Now()
+	}
+	lost := e.missing >= lostListings && time.Since(e.doubt) >= lostTime && e.seen == grid.Started
+	s.mu.Unlock()
+	if lost {
+		s.tellOver(e, Job{End: &End{Cause: grid.Disappeared, Detail: "the batch system does not know it any more"}})
+	}
+}
