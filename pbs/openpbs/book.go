@@ -187,12 +187,14 @@ func compare(is booking, b external.Booking, cores []int) error {
 		return fmt.Errorf("%w: %s is from %v to %v (do the commands run with TZ=UTC?)", grid.ErrInvalid, is.Native, is.Start.Time(), is.End.Time())
 	case !sameNodes(is.Nodes, b.Nodes):
 		return fmt.Errorf("%w: %s is on %v", grid.ErrInvalid, is.Native, is.Nodes)
+	case b.Cores == nil && is.Cores != nil:
+		return fmt.Errorf("%w: %s leaves its nodes to others too", grid.ErrInvalid, is.Native)
 	case b.User != "" && is.User != b.User:
 		return fmt.Errorf("%w: %s is for %s", grid.ErrInvalid, is.Native, is.User)
 	}
 	for i, n := range b.Nodes {
-		if cores != nil && is.Cores[slices.Index(is.Nodes, n)] != cores[i] {
-			return fmt.Errorf("%w: %s has %v cores on %v", grid.ErrInvalid, is.Native, is.Cores, is.Nodes)
+		if cores != nil && is.cores[slices.Index(is.Nodes, n)] != cores[i] {
+			return fmt.Errorf("%w: %s has %v cores on %v", grid.ErrInvalid, is.Native, is.cores, is.Nodes)
 		}
 	}
 	return nil

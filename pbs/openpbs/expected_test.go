@@ -219,7 +219,7 @@ func readBookings(w words, r recording) (string, error) {
 	list, err := w.bookings(r.Stdout)
 	var lines []string
 	for _, b := range list {
-		lines = append(lines, fmt.Sprintf("%s %s of %s for %s, %s, %s to %s, %v %v", b.Native, b.name, b.owner, b.User, b.state, ten(b.Start), ten(b.End), b.Nodes, b.Cores))
+		lines = append(lines, fmt.Sprintf("%s %s of %s for %s, %s, %s to %s, %v %v", b.Native, b.name, b.owner, b.User, b.state, ten(b.Start), ten(b.End), b.Nodes, b.cores))
 	}
 	return strings.Join(lines, "\n"), err
 }

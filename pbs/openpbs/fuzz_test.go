@@ -95,7 +95,7 @@ func FuzzBookings(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		list, err := plain(t).bookings(text)
 		for _, b := range list {
-			if err == nil && (!isReservationID(b.Native) || len(b.Nodes) != len(b.Cores) || b.Start < 0 || b.End < 0 || b.User == "") {
+			if err == nil && (!isReservationID(b.Native) || len(b.Nodes) != len(b.cores) || b.Start < 0 || b.End < 0 || b.User == "") {
 				t.Errorf("%+v", b)
 			}
 		}

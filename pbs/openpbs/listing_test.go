@@ -85,7 +85,7 @@ func TestBookingsOfOursAndOthers(t *testing.T) {
 	const from, to = "Fri Nov 20 23:09:54 2026", "Fri Nov 20 23:19:54 2026"
 	text := ""
 	for i, r := range []string{
-		rstat("RESV_CONFIRMED", from, to, "(n02:ncpus=4+n03:ncpus=2)", "gbroker-b1"),
+		strings.Replace(rstat("RESV_CONFIRMED", from, to, "(n02:ncpus=4+n03:ncpus=2)", "gbroker-b1"), ":excl", "", 1),
 		strings.ReplaceAll(rstat("RESV_RUNNING", from, to, "(n01:ncpus=4)", "gbroker-b2"), "alice@", "mallory@"),
 		strings.Replace(rstat("RESV_UNCONFIRMED", from, to, "", "gbroker-b3"), "resv_nodes = \n", "", 1),
 		rstat("RESV_UNCONFIRMED", from, to, "", "theirs"),
@@ -100,7 +100,7 @@ func TestBookingsOfOursAndOthers(t *testing.T) {
 	for _, b := range list {
 		got += fmt.Sprintf("%s=%s %v %v %s\n", b.Native, b.ID, b.Nodes, b.Cores, b.User)
 	}
-	want := "R0.pbs1=b1 [n02 n03] [4 2] bob\nR1.pbs1= [n01] [4] bob\nR2.pbs1=b3 [] [] bob\nR5.pbs1= [n01] [4] bob\n"
+	want := "R0.pbs1=b1 [n02 n03] [4 2] bob\nR1.pbs1= [n01] [] bob\nR2.pbs1=b3 [] [] bob\nR5.pbs1= [n01] [] bob\n"
 	if err != nil || got != want {
 		t.Errorf("%s%v", got, err)
 	}

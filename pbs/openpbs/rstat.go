@@ -38,6 +38,7 @@ type booking struct {
 	state string
 	phase phase
 	queue string
+	cores []int // on each node, also where all of it is kept
 }
 
 // bookings reads what pbs_rstat -F prints: "Resv ID: R42.pbs1", lines of "key = value", an
@@ -115,7 +116,10 @@ func (w words) booking(id string, fields map[string]string) (booking, error) {
 	}
 	for _, p := range places {
 		b.Nodes = append(b.Nodes, p.Node)
-		b.Cores = append(b.Cores, p.Cores)
+		b.cores = append(b.cores, p.Cores)
+	}
+	if !strings.Contains(fields["Resource_List.place"], "excl") { // else nobody else gets any of the nodes
+		b.Cores = b.cores
 	}
 	return b, nil
 }

@@ -161,7 +161,7 @@ func TestReservationsOfTheStandIn(t *testing.T) {
 		}
 		return list[0]
 	}
-	if is := kept(); is.Start != b.Start || is.End != b.End || !slices.Equal(is.Nodes, b.Nodes) || !slices.Equal(is.Cores, []int{4, 4}) || is.User != "alice" {
+	if is := kept(); is.Start != b.Start || is.End != b.End || !slices.Equal(is.Nodes, b.Nodes) || is.Cores != nil || is.User != "alice" {
 		t.Errorf("%+v", is)
 	}
 	over := b

@@ -149,7 +149,7 @@ func TestTrap4DeniedWithExitCode0(t *testing.T) {
 // rstat is what pbs_rstat -F says of one reservation.
 func rstat(state, start, end, nodes, name string) string {
 	return "Resv ID: R45.pbs1\nReserve_Name = " + name + "\nReserve_Owner = alice@pbs1\nreserve_state = " + state + "\nreserve_start = " + start +
-		"\nreserve_end = " + end + "\nqueue = R45\nresv_nodes = " + nodes + "\nAuthorized_Users = alice@pbs1,bob\n\n"
+		"\nreserve_end = " + end + "\nqueue = R45\nResource_List.place = scatter:excl\nresv_nodes = " + nodes + "\nAuthorized_Users = alice@pbs1,bob\n\n"
 }
 
 // Trap 4: what was confirmed is read back, and goes where it is not as asked.
@@ -164,6 +164,7 @@ func TestTrap4ConfirmedIsReadBack(t *testing.T) {
 		"other zone":  {rstat("RESV_CONFIRMED", "Sat Nov 21 00:09:54 2026", "Sat Nov 21 00:19:54 2026", nodes, "gbroker-b1"), grid.ErrInvalid},
 		"other nodes": {rstat("RESV_CONFIRMED", start, end, "(n02:ncpus=4)+(n01:ncpus=4)", "gbroker-b1"), grid.ErrInvalid},
 		"fewer cores": {rstat("RESV_CONFIRMED", start, end, "(n02:ncpus=4)+(n03:ncpus=2)", "gbroker-b1"), grid.ErrInvalid},
+		"shared":      {strings.Replace(rstat("RESV_CONFIRMED", start, end, nodes, "gbroker-b1"), ":excl", "", 1), grid.ErrInvalid},
 		"for others":  {strings.Replace(rstat("RESV_CONFIRMED", start, end, nodes, "gbroker-b1"), "bob", "carol", 1), grid.ErrInvalid},
 		"going":       {rstat("RESV_BEING_DELETED", start, end, nodes, "gbroker-b1"), grid.ErrUnavailable},
 		"gone":        {"", grid.ErrUnavailable},
