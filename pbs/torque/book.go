@@ -124,12 +124,22 @@ func (m *Maui) Book(ctx context.Context, b external.Booking) (string, error) {
 	return done.native, nil
 }
 
-// free tells why the nodes of b cannot be had for it: they are not there or down, or others have reserved them.
+// free tells why the nodes of b cannot be had for it: they are not there or down, jobs may still run there, or others
+// have reserved them.
 func (m *Maui) free(ctx context.Context, b external.Booking, nodes []plan.Node, own string) error {
 	for _, name := range b.Nodes {
 		i := slices.IndexFunc(nodes, func(n plan.Node) bool { return n.Name == name })
 		if i < 0 || nodes[i].Down {
 			return fmt.Errorf("%w: the node %s is down, or there is none of that name", grid.ErrInvalid, name)
+		}
+	}
+	jobs, err := query(ctx, m.Client, parseJobs, "qstat", "-x", "-t")
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs.jobs {
+		if lasts(j, b) {
+			return fmt.Errorf("%w: job %s may run on these nodes until %v", grid.ErrInvalid, j.Local, (j.Started + j.Limit).Time())
 		}
 	}
 	list, err := m.bookings(ctx, nodes)
@@ -145,6 +155,12 @@ func (m *Maui) free(ctx context.Context, b external.Booking, nodes []plan.Node, 
 		return fmt.Errorf("%w: the reservation %s lies on the same nodes from %v to %v", grid.ErrInvalid, o.Native, o.Start.Time(), o.End.Time())
 	}
 	return nil
+}
+
+// lasts tells whether a job may still run on one of the nodes of b when that begins.
+func lasts(j external.Job, b external.Booking) bool {
+	return (j.Limit == 0 || j.Started+j.Limit > b.Start) &&
+		slices.ContainsFunc(j.Places, func(p external.Place) bool { return slices.Contains(b.Nodes, p.Node) })
 }
 
 // readBack tells what is wrong with the reservation own, which should be as b is.

@@ -192,6 +192,19 @@ func TestMaui04Overlaps(t *testing.T) {
 	}
 }
 
+// Maui reserves over jobs that run, too. Not by us.
+func TestMaui04OverJobs(t *testing.T) {
+	t.Parallel()
+	s := onStage(t, batch.Config{})
+	o := s.order("sleep 1000")
+	o.Limit = 3 * grid.Hour
+	j := s.awaitState(s.submit(s.maui, o), external.Running)
+	late := s.booking("a5", j.Places[0].Node)
+	late.Start, late.End = late.Start+grid.Hour, late.End+grid.Hour
+	_, err := s.maui.Book(t.Context(), late)
+	kind(t, "over a job that may still run", err, grid.ErrInvalid, "job "+string(j.Local))
+}
+
 // Maui 4 and 5: expressions match whole names alone, so that nobody else's nodes are taken, and all of a node is.
 func TestMaui05WholeNodes(t *testing.T) {
 	t.Parallel()
@@ -221,7 +234,7 @@ func TestMaui05WholeNodes(t *testing.T) {
 // A reservation that Maui makes of other nodes than asked for is taken back.
 func TestMauiMakesAnother(t *testing.T) {
 	t.Parallel()
-	r, calls := replay(t, map[string]string{"pbsnodes -x": "01-idle/10-pbsnodes-x", "showres -n": "01-idle/16-showres-n",
+	r, calls := replay(t, map[string]string{"pbsnodes -x": "01-idle/10-pbsnodes-x", "qstat -x -t": "01-idle/06-qstat-x", "showres -n": "01-idle/16-showres-n",
 		"setres -u alice -n gbroker.a1 -s 00:07:03_11/21/26 -d 1:00:00 ^(node01)$": "11-reservations/16-setres-hosts"})
 	m := NewMaui(Config{Runner: r})
 	m.now = func() time.Time { return time.Unix(1_795_216_023, 0) }
