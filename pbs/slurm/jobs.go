@@ -205,14 +205,21 @@ func (r *jobRecord) details(nodes int) (out []string, err error) {
 	return out, nil
 }
 
-// byTurn orders waiting jobs as the scheduler takes them: by priority, then by age.
+// byTurn orders waiting jobs as the scheduler takes them, by priority, then by age; all
+// others come first, as they are.
 func byTurn(jobs []external.Job) {
-	slices.SortStableFunc(jobs, func(a, b external.Job) int {
-		waits := func(j external.Job) bool { return j.State == external.Queued || j.State == external.Held }
-		if !waits(a) || !waits(b) {
-			return 0
+	waits := func(j external.Job) int {
+		if j.State == external.Queued || j.State == external.Held {
+			return 1
 		}
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Submitted, b.Submitted), cmp.Compare(len(a.Local), len(b.Local)), cmp.Compare(a.Local, b.Local))
+		return 0
+	}
+	slices.SortStableFunc(jobs, func(a, b external.Job) int {
+		if order := cmp.Compare(waits(a), waits(b)); order != 0 || waits(a) == 0 {
+			return order
+		}
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Submitted, b.Submitted),
+			cmp.Compare(len(a.Local), len(b.Local)), cmp.Compare(a.Local, b.Local))
 	})
 }
 

@@ -144,7 +144,9 @@ func oneGres(text string) (name string, amount int64, err error) {
 			return "", 0, fmt.Errorf("generic resource %.60q(%.60q: %w", text, hint, err)
 		}
 	}
-	if text == "" || len(text) > maxName || strings.Count(text, ":") > 1 {
+	text = strings.TrimSuffix(text, ":") // of a type that has no name: fpga::2
+	kind, sort, typed := strings.Cut(text, ":")
+	if kind == "" || typed && (sort == "" || strings.Contains(sort, ":")) || len(text) > maxName {
 		return "", 0, fmt.Errorf("%.60q is no generic resource", text)
 	}
 	return text, amount, nil

@@ -69,19 +69,22 @@ func TestNothingStaysBehind(t *testing.T) {
 // A port that is claimed is given to nobody else until it is closed, though nobody listens there.
 func TestPortsAreClaimed(t *testing.T) {
 	t.Parallel()
-	ports, err := claimPorts(3)
-	if err != nil {
-		t.Fatal(err)
+	for range 50 {
+		ports, err := claimPorts(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := ports[0].number
+		if got, ok := claimRow(first+2, 1); ok {
+			closePorts(got)
+			t.Errorf("port %d was given twice", first+2)
+		}
+		closePorts(ports)
+		if got, ok := claimRow(first, 3); ok {
+			closePorts(got)
+			return
+		}
+		// Another test may have been faster; not fifty times.
 	}
-	first := ports[0].number
-	if got, ok := claimRow(first+2, 1); ok {
-		closePorts(got)
-		t.Errorf("port %d was given twice", first+2)
-	}
-	closePorts(ports)
-	got, ok := claimRow(first, 3)
-	if !ok {
-		t.Fatalf("the ports from %d on are not free again", first)
-	}
-	closePorts(got)
+	t.Error("ports that were closed are not free again")
 }
