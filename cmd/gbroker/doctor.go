@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/daemon"
+	"gbroker/internal/cli"
+)
+
+func doctorCommand() *cobra.Command {
+	var o daemon.DoctorOptions
+	var noJob, asJSON bool
+	var limit time.Duration
+	cmd := &cobra.Command{
+		Use:   "doctor --config FILE",
+		Short: "Check the batch system, by trying what the broker needs of it",
+		Long: `doctor checks one by one: the configuration; that the commands are there, and which version;
+that the controller answers as it should; clocks and zone; that ended jobs are listed long enough;
+the queue; that the jobs of others are shown; that we may submit for mapped accounts; a reservation,
+made in a week and released; a job, from its submission to its exit status, whether its node sees the
+job's folder, and how its start compares with our estimate.
+
+Each line begins with ok, mend (and what to do), or untried (and why). Exit 0 if nothing is to be
+mended, else 1. It leaves nothing behind, and a running daemon does not mind it; run it as the daemon's user.`,
+		Example: `  gbroker doctor --config FILE
+  gbroker doctor --config FILE --wait 1h        where jobs wait for long
+  gbroker doctor --config FILE --no-job --json`,
+		Args: cobra.NoArgs,
+	}
+	file := configFlag(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&noJob, "no-job", false, "leave the test job out")
+	f.DurationVar(&o.Wait, "wait", 2*time.Minute, "how long the test job may wait for its start")
+	f.DurationVar(&limit, "timeout", 10*time.Minute, "give up after this long, besides --wait")
+	f.BoolVar(&asJSON, "json", false, "print a JSON array of name, verdict, text")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := context.WithTimeout(cmd.Context(), limit+o.Wait)
+		defer cancel()
+		o.Job = !noJob
+		all, ill := []daemon.Finding{}, false
+		err := daemon.Examine(ctx, *file, o, func(f daemon.Finding) {
+			all, ill = append(all, f), ill || f.Verdict == daemon.Mend
+			if !asJSON {
+				fmt.Fprintf(cmd.OutOrStdout(), "%-8s %-18s %s\n", f.Verdict, f.Name, plain(f.Text))
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			if err := cli.PrintJSON(cmd.OutOrStdout(), all); err != nil {
+				return err
+			}
+		}
+		if ill {
+			return cli.Exit(cli.No, nil)
+		}
+		return nil
+	}
+	return cmd
+}

@@ -1,0 +1,228 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/external"
+)
+
+// Verdicts of a Finding.
+const (
+	Fine    = "ok"
+	Mend    = "mend"    // something is wrong; the text says what to do
+	Untried = "untried" // it could not be tried; the text says why
+)
+
+// Finding is one line of a doctor's examination.
+type Finding struct {
+	Name    string `json:"name"`
+	Verdict string `json:"verdict"`
+	Text    string `json:"text"`
+}
+
+// DoctorOptions says how much is tried.
+type DoctorOptions struct {
+	Job  bool          // a job, from its submission to its exit status
+	Wait time.Duration // for it to start
+}
+
+// Examine checks one by one whether the batch system is as the broker needs it, and tells
+// each as soon as it is known. It leaves nothing behind.
+func Examine(ctx context.Context, file string, o DoctorOptions, tell func(Finding)) error {
+	cfg, wrong, err := Check(file)
+	if err != nil {
+		return err
+	}
+	d := &doctor{ctx: ctx, cfg: cfg, tell: tell}
+	for _, m := range wrong {
+		d.mend("configuration", "%s", m)
+	}
+	if len(wrong) > 0 {
+		d.untried("batch system", "the configuration comes first")
+		return nil
+	}
+	d.fine("configuration", "%s is right", file)
+	if cfg.Batch.System != Embedded && !d.external() {
+		return nil
+	}
+	d.inHand(o)
+	return nil
+}
+
+type doctor struct {
+	ctx     context.Context
+	cfg     Config
+	tell    func(Finding)
+	client  external.Client
+	listing external.Listing
+}
+
+func (d *doctor) fine(name, format string, args ...any) {
+	d.tell(Finding{name, Fine, fmt.Sprintf(format, args...)})
+}
+
+func (d *doctor) mend(name, format string, args ...any) {
+	d.tell(Finding{name, Mend, fmt.Sprintf(format, args...)})
+}
+
+func (d *doctor) untried(name, format string, args ...any) {
+	d.tell(Finding{name, Untried, fmt.Sprintf(format, args...)})
+}
+
+// external checks what is reached by commands; false is that nothing further makes sense.
+func (d *doctor) external() bool {
+	if !d.commands() {
+		return false
+	}
+	client, err := d.cfg.client(handOwner)
+	if err != nil {
+		d.mend("driver", "%v", err)
+		return false
+	}
+	d.client = client
+	if !d.controller() {
+		return false
+	}
+	d.clock()
+	d.memory()
+	d.queue()
+	d.others()
+	d.accounts()
+	return true
+}
+
+// used are the commands that a driver runs, and those that it needs for reservations.
+var used = map[string]struct{ always, reserving []string }{
+	Slurm:   {always: []string{"sbatch", "squeue", "sinfo", "scontrol", "scancel"}},
+	Torque:  {always: []string{"qsub", "qstat", "qdel", "qhold", "qrls", "pbsnodes"}},
+	OpenPBS: {[]string{"qsub", "qstat", "qdel", "qhold", "qrls", "pbsnodes"}, []string{"pbs_rsub", "pbs_rstat", "pbs_ralter", "pbs_rdel"}},
+}
+
+// mauis are Maui's commands.
+var mauis = []string{"showq", "showres", "showconfig", "setres", "releaseres"}
+
+func (d *doctor) commands() bool {
+	r := d.cfg.runner()
+	path := strings.Join(append(slices.Clone(r.Folders), detector{environment: r.Environment}.value("PATH")), ":")
+	look := detector{environment: []string{"PATH=" + path}}
+	missing := func(names []string) (list []string) {
+		for _, name := range names {
+			if look.folder(name) == "" {
+				list = append(list, name)
+			}
+		}
+		return list
+	}
+	u := used[d.cfg.Batch.System]
+	always := slices.Clone(u.always)
+	if d.cfg.Batch.External.Maui {
+		always = append(always, mauis...)
+	}
+	if list := missing(always); len(list) > 0 {
+		d.mend("commands", "%s not found in %s: install the client commands, or write their folder as batch.commands", strings.Join(list, ", "), path)
+		return false
+	}
+	if list := missing(u.reserving); len(list) > 0 {
+		d.mend("commands", "%s not found in %s: without them there are no reservations", strings.Join(list, ", "), path)
+		return true
+	}
+	d.fine("commands", "all found, %s in %s", always[0], look.folder(always[0]))
+	return true
+}
+
+// controller asks for a listing, as the daemon does at each poll.
+func (d *doctor) controller() bool {
+	begun := time.Now()
+	l, err := d.client.Listing(d.ctx)
+	if err != nil {
+		d.mend("controller", "%s does not answer as it should: %v", d.cfg.Batch.System, err)
+		return false
+	}
+	d.listing = l
+	t := d.client.Traits()
+	version := strings.TrimSpace(t.Kind + " " + t.Version)
+	up := 0
+	for _, n := range l.Nodes {
+		if !n.Down {
+			up++
+		}
+	}
+	if up == 0 {
+		d.mend("controller", "%s answers, but none of its %d nodes is up: nothing can start", version, len(l.Nodes))
+		return true
+	}
+	d.fine("controller", "%s: %d of %d nodes up, %d queues, %d jobs, policy %s, in %v",
+		version, up, len(l.Nodes), len(l.Queues), len(l.Jobs), l.Policy, time.Since(begun).Round(time.Millisecond))
+	return true
+}
+
+// skew is how far the system's clock may be from ours: starts and ends are compared by it.
+const skew = 5 * grid.Second
+
+func (d *doctor) clock() {
+	ahead := d.listing.At - wall()
+	if ahead > skew || ahead < -skew {
+		d.mend("clock", "the batch system's clock is %v ahead of this machine's: let both follow the same time servers", ahead.Duration())
+		return
+	}
+	d.fine("clock", "the batch system's clock and ours agree within %v; commands are run with TZ=UTC", skew.Duration())
+}
+
+// forgets says how the system is made to remember jobs that have ended.
+var forgets = map[string]string{
+	Slurm:   "set MinJobAge=300 in slurm.conf",
+	Torque:  "set it with: qmgr -c 'set server keep_completed = 300'",
+	OpenPBS: "set it with: qmgr -c 'set server job_history_enable = True'",
+}
+
+// memory: how a job ended must be read before the system forgets it.
+func (d *doctor) memory() {
+	keeps, least := d.client.Traits().Forgets, 6*grid.Span(d.cfg.Batch.Refresh)
+	switch {
+	case keeps == 0:
+		d.mend("memory", "jobs that have ended are not listed, so that the cause of a death is not known: %s", forgets[d.cfg.Batch.System])
+	case keeps < least:
+		d.mend("memory", "jobs that have ended are listed for %v only, and it is polled each %v: %s", keeps.Duration(), d.cfg.Batch.Refresh, forgets[d.cfg.Batch.System])
+	default:
+		d.fine("memory", "jobs that have ended are listed for %v", keeps.Duration())
+	}
+}
+
+// queue: is there one for jobs that name none?
+func (d *doctor) queue() {
+	name := d.cfg.Batch.External.Queue
+	if name == "" {
+		name = d.listing.Default
+	}
+	var names []string
+	for _, q := range d.listing.Queues {
+		if q.Name == name {
+			d.fine("queue", "jobs that name none go to %s", name)
+			return
+		}
+		names = append(names, string(q.Name))
+	}
+	if name == "" {
+		d.mend("queue", "the batch system has no default queue: write batch.queue, one of %s", strings.Join(names, ", "))
+		return
+	}
+	d.mend("queue", "there is no queue %s that takes jobs: write batch.queue, one of %s", name, strings.Join(names, ", "))
+}
+
+// advice adds what usually mends an error.
+func advice(err error, hint string) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Sprintf("%v: the time was over", err)
+	}
+	return fmt.Sprintf("%v: %s", err, hint)
+}
+
+// folderOfJobs is where the job's folders are, for advice.
+func (d *doctor) folderOfJobs() string { return filepath.Clean(d.cfg.JobsFolder()) }

@@ -1,0 +1,210 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"gbroker/grid"
+	"gbroker/pbs"
+	"gbroker/plan"
+)
+
+// inHand tries what needs our side of the batch system: a reservation and a job.
+func (d *doctor) inHand(o DoctorOptions) {
+	h, err := OpenHand(d.ctx, d.cfg, zap.NewNop())
+	if err != nil {
+		d.mend("by hand", "%v", err)
+		return
+	}
+	defer func() {
+		if err := h.Close(); err != nil {
+			d.mend("by hand", "letting go of the batch system: %v", err)
+		}
+	}()
+	shot, err := h.batch.Snapshot(d.ctx)
+	if err != nil {
+		d.mend("snapshot", "%v", err)
+		return
+	}
+	d.reservation(h, shot)
+	if !o.Job {
+		d.untried("test job", "left out, as it was asked for")
+		return
+	}
+	d.job(h, shot, o.Wait)
+}
+
+// reserving says who may.
+var reserving = map[string]string{
+	Slurm:   "only root and SlurmUser reserve: write batch.operator, and let sudoers allow scontrol as that account",
+	Torque:  "only ADMIN1 and ADMIN2 of maui.cfg reserve: add the daemon's account there, or write batch.operator",
+	OpenPBS: "the acl of the server must let this account submit, and the server must have resv_enable = True",
+}
+
+// reservation makes one far ahead, reads it back and takes it away.
+func (d *doctor) reservation(h *Hand, shot plan.Snapshot) {
+	const name = "test reservation"
+	s, err := h.Reserver()
+	if err != nil {
+		d.fine(name, "this batch system has none: the site takes no part in co-allocation")
+		return
+	}
+	node, ok := upNode(shot)
+	if !ok {
+		d.untried(name, "no node is up")
+		return
+	}
+	start := (wall()/grid.Second)*grid.Second + 7*grid.Day
+	r := pbs.Reservation{ID: NewReservationID(), Nodes: []grid.NodeName{node}, Start: start, End: start + 10*grid.Minute}
+	err = s.Reserve(d.ctx, r)
+	switch {
+	case errors.Is(err, pbs.ErrNoReservations):
+		d.fine(name, "this batch system has none: the site takes no part in co-allocation")
+		return
+	case err != nil:
+		d.mend(name, "%s in a week: %s", node, advice(err, reserving[d.cfg.Batch.System]))
+		return
+	}
+	seen, err := s.Reservations(d.ctx)
+	there := false
+	for _, other := range seen {
+		there = there || other.ID == r.ID && other.Start == r.Start && other.End == r.End
+	}
+	if gone := s.Release(context.WithoutCancel(d.ctx), r.ID); gone != nil {
+		d.mend(name, "%s was reserved in a week, and cannot be released: %v: release it by hand: gbroker batch unreserve %s", node, gone, r.ID)
+		return
+	}
+	if err != nil || !there {
+		d.mend(name, "%s was reserved in a week, and is not listed so: %v", node, err)
+		return
+	}
+	d.fine(name, "%s was reserved for ten minutes in a week, read back, and released", node)
+}
+
+func upNode(shot plan.Snapshot) (grid.NodeName, bool) {
+	for _, n := range shot.Nodes {
+		if !n.Down {
+			return n.Name, true
+		}
+	}
+	return "", false
+}
+
+// testExit is the exit status by which the test job is known to have come through.
+const testExit = 7
+
+// job follows one from its submission to its exit status.
+func (d *doctor) job(h *Hand, shot plan.Snapshot, wait time.Duration) {
+	const name = "test job"
+	job := grid.Job{
+		Name: "doctor", Walltime: grid.Minute,
+		Program: grid.Program{Executable: "/bin/sh", Arguments: []string{"-c", "uname -n; date +%s; exit " + strconv.Itoa(testExit)}},
+		Demand:  grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}},
+	}
+	expected, refusal := plan.Build(shot).Ask(plan.Question{Demand: job.Demand, Queue: job.Queue, Limit: job.Walltime, NotBefore: shot.At})
+	begun := wall()
+	j, err := h.Submit(d.ctx, job, "")
+	if err != nil {
+		d.mend(name, "%v", err)
+		return
+	}
+	p, err := h.await(d.ctx, j, wait)
+	switch {
+	case err != nil:
+		d.mend(name, "%s (%s) was submitted, and nothing is known of it: %v", j.ID, j.Local, err)
+	case p.Phase == grid.Waiting:
+		d.untried(name, "%s waits still after %v: say --wait with more", j.Local, wait)
+	case p.Phase == grid.Started:
+		d.mend(name, "%s has started, and its end is not seen: is the folder %s on a file system that the nodes share?", j.Local, d.folderOfJobs())
+	case p.Phase != grid.Ended || p.Cause != grid.ByItself:
+		d.mend(name, "%s ended without its exit status (%s, %s): is the folder %s on a file system that the nodes share, under the same path?",
+			j.Local, p.Phase, p.Detail, d.folderOfJobs())
+	case p.ExitCode != testExit:
+		d.mend(name, "%s ended with %d, and should have with %d", j.Local, p.ExitCode, testExit)
+	default:
+		d.fine(name, "%s ran and ended with its exit status, %v after it was submitted", j.Local, (p.Finished - begun).Duration().Round(100*time.Millisecond))
+		d.node(j, p)
+	}
+	d.estimate(p, expected, refusal)
+	if err := h.clear(d.ctx, j); err != nil {
+		d.mend(name, "taking it away: %v", err)
+	}
+}
+
+// node reads what the job wrote: from which machine, and what time it is there.
+func (d *doctor) node(j HandJob, p grid.Progress) {
+	text, err := os.ReadFile(filepath.Join(j.Folder, grid.DefaultOutput))
+	host, date, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	seconds, bad := strconv.ParseInt(date, 10, 64)
+	if err != nil || bad != nil {
+		d.mend("shared folder", "what the job wrote is not in %s: is it on a file system that the nodes share? %v", j.Folder, err)
+		return
+	}
+	d.fine("shared folder", "the node %s writes where we read", host)
+	if off := grid.Tick(seconds)*grid.Second - p.Started; off > skew || off < -skew {
+		d.mend("node's clock", "that of %s is %v ahead of the batch system's: let all follow the same time servers", host, off.Duration())
+		return
+	}
+	d.fine("node's clock", "that of %s agrees within %v", host, skew.Duration())
+}
+
+// estimate compares the start that the broker would have told with the real one.
+func (d *doctor) estimate(p grid.Progress, expected grid.Tick, refusal *grid.Refusal) {
+	const name = "estimate"
+	switch {
+	case refusal != nil:
+		d.mend(name, "by our plan the test job could not run here: %s (asked %s, available %s)", refusal.Reason, refusal.Asked, refusal.Available)
+	case p.Started == 0:
+		d.untried(name, "the test job has not started")
+	default:
+		d.fine(name, "expected %s, it came at %s: %v apart", clockTime(expected), clockTime(p.Started),
+			(max(expected, p.Started) - min(expected, p.Started)).Duration().Round(100*time.Millisecond))
+	}
+}
+
+func clockTime(t grid.Tick) string { return time.UnixMilli(int64(t)).UTC().Format("15:04:05.0Z") }
+
+// await follows a job until it has ended, or waits still after a while. One that has started
+// has its walltime and two minutes more.
+func (h *Hand) await(ctx context.Context, j HandJob, wait time.Duration) (grid.Progress, error) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	end := time.Now().Add(wait)
+	running := false
+	for {
+		p, err := h.Progress(ctx, j)
+		if err == nil && p.Phase == grid.Started && !running {
+			running, end = true, time.Now().Add(3*time.Minute)
+		}
+		if err == nil && (p.Phase == grid.Ended || p.Phase == grid.Withdrawn) || time.Now().After(end) {
+			return p, err
+		}
+		select {
+		case <-ctx.Done():
+			return p, errors.Join(err, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// clear ends a job and forgets it.
+func (h *Hand) clear(ctx context.Context, j HandJob) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	for {
+		gone, err := h.Remove(ctx, j)
+		if err != nil || gone {
+			return err
+		}
+		if _, err := h.await(ctx, j, time.Minute); err != nil {
+			return err
+		}
+	}
+}
