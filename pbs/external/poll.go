@@ -18,6 +18,7 @@ type poller struct {
 	age     time.Duration
 
 	mu       sync.Mutex
+	count    uint64 // polls begun so far
 	flight   *flight
 	good     *poll // the last that succeeded
 	err      error // of the last, nil if it is good
@@ -25,18 +26,18 @@ type poller struct {
 	retry    time.Time // not before, after failures
 }
 
-// poll is a listing, and when it was asked for.
+// poll is a listing. Polls are counted: what was done when n had begun is seen by the later ones.
 type poll struct {
 	Listing
-	begun time.Time
+	number uint64
+	begun  time.Time
 }
 
 // flight is a poll under way.
 type flight struct {
-	begun time.Time
-	done  chan struct{}
-	got   *poll
-	err   error
+	poll
+	done chan struct{}
+	err  error
 }
 
 const (
@@ -44,12 +45,22 @@ const (
 	mostBackOff  = time.Minute
 )
 
-// fresh is a listing that was asked for at since or later. While polls fail it repeats their
-// error until it is time to try again.
-func (p *poller) fresh(ctx context.Context, since time.Time) (*poll, error) {
+// now is how many polls have begun.
+func (p *poller) now() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.count
+}
+
+// fresh is a listing that begins from now on.
+func (p *poller) fresh(ctx context.Context) (*poll, error) { return p.after(ctx, p.now()) }
+
+// after is a listing that began after the n-th. While polls fail it repeats their error
+// until it is time to try again.
+func (p *poller) after(ctx context.Context, n uint64) (*poll, error) {
 	for {
 		p.mu.Lock()
-		if p.good != nil && p.err == nil && !p.good.begun.Before(since) {
+		if p.good != nil && p.err == nil && p.good.number > n {
 			defer p.mu.Unlock()
 			return p.good, nil
 		}
@@ -59,11 +70,12 @@ func (p *poller) fresh(ctx context.Context, since time.Time) (*poll, error) {
 				defer p.mu.Unlock()
 				return nil, p.err
 			}
-			f = &flight{begun: time.Now(), done: make(chan struct{})}
+			p.count++
+			f = &flight{poll: poll{number: p.count, begun: time.Now()}, done: make(chan struct{})}
 			p.flight = f
 			p.mu.Unlock()
 			p.fly(ctx, f)
-			return f.got, f.err
+			return f.landed()
 		}
 		p.mu.Unlock()
 		select {
@@ -71,18 +83,24 @@ func (p *poller) fresh(ctx context.Context, since time.Time) (*poll, error) {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%w: waiting for the batch system's answer: %w", grid.ErrUnavailable, context.Cause(ctx))
 		}
-		if !f.begun.Before(since) && (f.err == nil || !errors.Is(f.err, context.Canceled)) {
-			return f.got, f.err
+		if f.number > n && !errors.Is(f.err, context.Canceled) {
+			return f.landed()
 		}
 	}
+}
+
+func (f *flight) landed() (*poll, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	return &f.poll, nil
 }
 
 // fly polls, in the name of all who wait.
 func (p *poller) fly(ctx context.Context, f *flight) {
 	listing, err := p.client.Listing(ctx)
-	if err == nil {
-		f.got = &poll{listing, f.begun}
-	} else {
+	f.Listing = listing
+	if err != nil {
 		f.err = fmt.Errorf("asking the batch system: %w", err)
 		if !errors.Is(err, grid.ErrUnavailable) {
 			f.err = fmt.Errorf("%w: %w", grid.ErrUnavailable, f.err)
@@ -94,7 +112,7 @@ func (p *poller) fly(ctx context.Context, f *flight) {
 	close(f.done)
 	switch {
 	case err == nil:
-		p.good, p.err, p.failures = f.got, nil, 0
+		p.good, p.err, p.failures = &f.poll, nil, 0
 	case ctx.Err() != nil: // the asker has gone; that says nothing of the system
 	default:
 		p.err = f.err
@@ -107,12 +125,16 @@ func (p *poller) fly(ctx context.Context, f *flight) {
 func (p *poller) cached(ctx context.Context) (*poll, error) {
 	p.mu.Lock()
 	good, err := p.good, p.err
+	var last uint64
+	if good != nil {
+		last = good.number
+	}
 	p.mu.Unlock()
 	if good != nil && time.Since(good.begun) <= p.age {
 		return good, nil
 	}
 	if err == nil {
-		return p.fresh(ctx, time.Now().Add(-p.age))
+		return p.after(ctx, last)
 	}
 	return nil, fmt.Errorf("no estimate, as nothing is known of the batch system now: %w", err)
 }

@@ -3,7 +3,6 @@ package external
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
@@ -87,7 +86,7 @@ func (s *System) unstarted(ctx context.Context, p grid.Progress, e *entry, dir s
 	if e == nil {
 		return p, nil
 	}
-	if v := s.view(e); !v.Done && v.Local != "" && (v.answered.After(got.begun) || v.over != nil) {
+	if v := s.view(e); !v.Done && v.Local != "" && (v.answered >= got.number || v.over != nil) {
 		p.Phase = grid.Waiting // accepted since, or its end is being looked into
 	}
 	return p, nil
@@ -112,7 +111,7 @@ func (s *System) Attempts(ctx context.Context) ([]grid.AttemptID, error) {
 		}
 	}
 	for _, e := range s.all() {
-		if v := s.view(e); !seen[v.ID] && since(v, got.begun) {
+		if v := s.view(e); !seen[v.ID] && since(v, got.number) {
 			list = append(list, v.ID)
 		}
 	}
@@ -120,6 +119,6 @@ func (s *System) Attempts(ctx context.Context) ([]grid.AttemptID, error) {
 }
 
 // since tells that an attempt was accepted after a poll began, and still counts.
-func since(e entry, begun time.Time) bool {
-	return !e.Done && !e.Withdrawn && e.Local != "" && e.answered.After(begun)
+func since(e entry, number uint64) bool {
+	return !e.Done && !e.Withdrawn && e.Local != "" && e.answered >= number
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"gbroker/grid"
 	"gbroker/pbs"
@@ -110,7 +109,7 @@ func (s *System) reserve(ctx context.Context, r pbs.Reservation) error {
 		return err
 	}
 	defer done()
-	got, err := s.poller.fresh(ctx, time.Now())
+	got, err := s.poller.fresh(ctx)
 	if err != nil {
 		return err
 	}
@@ -294,7 +293,7 @@ func (s *System) rebook(ctx context.Context, r pbs.Reservation) error {
 		return err
 	}
 	defer done()
-	got, err := s.poller.fresh(ctx, time.Now())
+	got, err := s.poller.fresh(ctx)
 	if err != nil {
 		return err
 	}

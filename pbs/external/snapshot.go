@@ -36,7 +36,7 @@ func (s *System) Snapshot(ctx context.Context) (plan.Snapshot, error) {
 		}
 	}
 	for _, e := range s.all() {
-		if v := s.view(e); since(v, got.begun) && len(s.locals(got.Jobs, v.ID)) == 0 {
+		if v := s.view(e); since(v, got.number) && len(s.locals(got.Jobs, v.ID)) == 0 {
 			shot.Waiting = append(shot.Waiting, plan.Waiting{
 				Job: v.ID.Job, Demand: v.Demand, Queue: queueOf(v.Queue, got.Listing), Limit: v.Limit, Held: v.held,
 			})

@@ -43,10 +43,11 @@ type entry struct {
 
 // memory is what of an attempt is not kept over a restart.
 type memory struct {
-	answered time.Time  // when the batch system took it
+	answered uint64     // polls that had begun when the batch system took it
 	seen     grid.Phase // by the control files, as last told
 	held     bool       // on our hold, as far as we know
 	removed  time.Time  // when its removal was last asked for, with success
+	left     uint64     // polls that had begun then
 	over     *Job       // as which the batch system told its end
 	overAt   time.Time  // when it first did
 	missing  int        // good listings in a row without it

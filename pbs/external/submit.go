@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
@@ -85,7 +84,7 @@ func (s *System) recall(ctx context.Context, e *entry, sub grid.Submission) (gri
 			return "", err
 		}
 	}
-	got, err := s.poller.fresh(ctx, time.Now())
+	got, err := s.poller.fresh(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -167,7 +166,7 @@ func (s *System) hand(ctx context.Context, e *entry, sub grid.Submission) (grid.
 
 // accepted notes what the system calls an attempt.
 func (s *System) accepted(ctx context.Context, e *entry, sub grid.Submission, local grid.LocalID) error {
-	err := s.change(e, func(e *entry) { e.Local, e.answered = local, time.Now() })
+	err := s.change(e, func(e *entry) { e.Local, e.answered = local, s.poller.now() })
 	if err == nil {
 		err = s.renew(sub, false)
 	}

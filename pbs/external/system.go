@@ -83,7 +83,7 @@ func (s *System) follow(ctx context.Context) {
 	swept := false
 	for ctx.Err() == nil {
 		begun := time.Now()
-		got, err := s.poller.fresh(ctx, begun)
+		got, err := s.poller.fresh(ctx)
 		switch {
 		case err == nil:
 			s.settle(ctx, got)

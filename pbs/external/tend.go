@@ -245,7 +245,7 @@ func (s *System) settleOne(ctx context.Context, got *poll, e *entry, jobs []Job)
 		s.leave(ctx, got, e, gone)
 	case v.Local == "":
 	case mine == nil:
-		if got.begun.After(v.answered) {
+		if got.number > v.answered {
 			s.miss(ctx, e)
 		}
 	case mine.State == Done:
@@ -264,7 +264,7 @@ func (s *System) leave(ctx context.Context, got *poll, e *entry, gone bool) {
 			s.remove(ctx, e)
 		}
 	case v.Local == "" && control.Now()-v.Submitted < grid.Span(lateEffect):
-	case got.begun.After(v.removed) && got.begun.After(v.answered):
+	case got.number > max(v.left, v.answered):
 		s.finish(e)
 	}
 }

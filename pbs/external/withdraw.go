@@ -69,8 +69,9 @@ func (s *System) remove(ctx context.Context, e *entry) error {
 		s.log.Warn("a local job cannot be removed now", zap.Stringer("attempt", v.ID), zap.Error(err))
 		return err
 	}
+	number := s.poller.now()
 	s.mu.Lock()
-	e.removed = time.Now()
+	e.removed, e.left = time.Now(), number
 	s.mu.Unlock()
 	if did {
 		s.log.Info("a local job is removed", zap.Stringer("attempt", v.ID), zap.String("local", string(j.Local)))

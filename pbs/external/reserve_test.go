@@ -1,0 +1,172 @@
+package external
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs"
+	"gbroker/pbs/control"
+)
+
+func (b *bench) reservation(id string, nodes ...grid.NodeName) pbs.Reservation {
+	start := (control.Now()/grid.Second + 3600) * grid.Second
+	return pbs.Reservation{ID: id, Nodes: nodes, Start: start, End: start + grid.Hour}
+}
+
+func TestReserve(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		r := b.reservation("abcdefghijklmnopqrstuvwx", "n1", "n2")
+		for range 2 {
+			for range 2 {
+				if err := b.Reserve(b.Context(), r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if all, err := b.Reservations(b.Context()); err != nil || len(all) != 1 || all[0].ID != r.ID || all[0].Start != r.Start {
+				t.Errorf("reservations %+v, %v", all, err)
+			}
+			b.restart()
+			b.later(time.Minute)
+		}
+		j := b.job()
+		j.Reservation = r.ID
+		id := b.submit(j)
+		b.later(time.Minute)
+		if shot, err := b.Snapshot(b.Context()); err != nil || len(shot.Reservations) != 1 || shot.Reservations[0].Job != j.ID.Job || len(shot.Reservations[0].Shares) != 2 {
+			t.Errorf("the plan sees %+v, %v", shot.Reservations, err)
+		}
+		b.begins(j, id)
+		control.WriteEnd(j.Control, j.ID, control.End{At: control.Now()})
+		b.far.change(id, func(k *Job) { k.State = Done })
+		b.later(time.Minute)
+		if len(b.far.bookings) > 0 {
+			t.Errorf("its job has ended, and it is there: %+v", b.far.bookings)
+		}
+	})
+}
+
+func TestReserveRefuses(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		good := b.reservation("good", "n1")
+		if err := b.Reserve(b.Context(), good); err != nil {
+			t.Fatal(err)
+		}
+		for name, change := range map[string]func(*pbs.Reservation){
+			"overlap":         func(r *pbs.Reservation) { r.Nodes = []grid.NodeName{"n2", "n1"} },
+			"no node":         func(r *pbs.Reservation) { r.Nodes = nil },
+			"unknown node":    func(r *pbs.Reservation) { r.Nodes = []grid.NodeName{"n9"} },
+			"a node down":     func(r *pbs.Reservation) { r.Nodes = []grid.NodeName{"n3"} },
+			"a node twice":    func(r *pbs.Reservation) { r.Nodes = []grid.NodeName{"n2", "n2"} },
+			"in the past":     func(r *pbs.Reservation) { r.Start, r.End = 1000, 2000 },
+			"no time":         func(r *pbs.Reservation) { r.End = r.Start },
+			"half a second":   func(r *pbs.Reservation) { r.Start += 500 },
+			"a name of words": func(r *pbs.Reservation) { r.ID = "a b" },
+		} {
+			r := b.reservation("other", "n2")
+			change(&r)
+			if err := b.Reserve(b.Context(), r); !errors.Is(err, grid.ErrInvalid) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		// What the system made is not what was asked, or another came meanwhile.
+		for name, spoil := range map[string]func(*Booking){
+			"fewer nodes": func(k *Booking) { k.Nodes = k.Nodes[:1] },
+			"later":       func(k *Booking) { k.Start += grid.Second },
+			"a part":      func(k *Booking) { k.Cores = []int{1, 1} },
+			"a race": func(k *Booking) {
+				o := *k
+				o.Native, o.ID = "theirs", ""
+				b.far.bookings = append(b.far.bookings, o)
+			},
+		} {
+			b.far.set(func() { b.far.misbook = spoil })
+			r := b.reservation("other", "n1", "n2")
+			r.Start, r.End = good.End, good.End+grid.Hour
+			if err := b.Reserve(b.Context(), r); !errors.Is(err, grid.ErrInvalid) {
+				t.Errorf("%s: %v", name, err)
+			}
+			b.far.set(func() {
+				b.far.misbook = nil
+				for i, k := range b.far.bookings {
+					if k.Native == "theirs" {
+						b.far.bookings = append(b.far.bookings[:i:i], b.far.bookings[i+1:]...)
+					}
+				}
+			})
+			if len(b.far.bookings) != 1 {
+				t.Fatalf("%s: left behind: %+v", name, b.far.bookings)
+			}
+		}
+	})
+}
+
+// Those of a broker that died are released, those of others and by hand are not.
+func TestReservationsAreSwept(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		kept, lost := b.reservation("kept", "n1"), b.reservation("lost", "n2")
+		if err := b.Reserve(b.Context(), kept); err != nil {
+			t.Fatal(err)
+		}
+		b.stop()
+		b.far.set(func() {
+			for _, owner := range []string{"suite", "hand", "another"} {
+				b.far.bookings = append(b.far.bookings, Booking{Native: owner, ID: ownerWord(owner) + lost.ID, Nodes: lost.Nodes, Start: lost.Start, End: lost.End})
+			}
+			b.far.bookings = append(b.far.bookings, Booking{Native: "none", Nodes: []grid.NodeName{"n2"}, Start: lost.Start, End: lost.End})
+		})
+		b.start()
+		b.later(time.Minute)
+		left := map[string]bool{}
+		for _, k := range b.far.bookings {
+			left[k.Native] = true
+		}
+		if len(left) != 4 || left["suite"] || !left["hand"] || !left["another"] || !left["none"] {
+			t.Errorf("left are %v", left)
+		}
+	})
+}
+
+// An answer that is lost leaves nothing behind for ever.
+func TestReserveWithoutAnAnswer(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.far.set(func() { b.far.deaf = true })
+		if err := b.Reserve(b.Context(), b.reservation("r", "n1")); !errors.Is(err, grid.ErrUnavailable) {
+			t.Errorf("Reserve: %v", err)
+		}
+		b.later(time.Minute)
+		if len(b.far.bookings) > 0 {
+			t.Errorf("left behind: %+v", b.far.bookings)
+		}
+	})
+}
+
+func TestChangeIsUndone(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		r := b.reservation("r", "n1")
+		if err := b.Reserve(b.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		spoilt := false
+		b.far.set(func() {
+			b.far.misbook = func(k *Booking) {
+				if !spoilt {
+					k.End -= grid.Minute
+				}
+				spoilt = true
+			}
+		})
+		longer := r
+		longer.End += grid.Hour
+		if err := b.Change(b.Context(), longer); !errors.Is(err, grid.ErrInvalid) {
+			t.Errorf("Change: %v", err)
+		}
+		if k := b.far.bookings[0]; k.Start != r.Start || k.End != r.End {
+			t.Errorf("it is now %+v", k)
+		}
+		if err := b.Change(b.Context(), longer); err != nil || b.far.bookings[0].End != longer.End {
+			t.Errorf("Change: %v, %+v", err, b.far.bookings)
+		}
+	})
+}
