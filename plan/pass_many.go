@@ -100,11 +100,15 @@ func (e *schedule) keep(p int, at grid.Tick) {
 	e.takeKept(int32(p), -1)
 }
 
-// takeKept takes (-1) what a reservation holds, or gives it back.
+// takeKept takes (-1) what a reservation holds, or gives it back; one that is due is
+// seen in what is free now.
 func (e *schedule) takeKept(p int32, sign int64) {
 	r := &e.kept.of[p]
 	e.shift(r.lo, r.hi, r.at, r.at+e.works[e.queue.jobs[p]].limit, sign)
 	e.expect(r.lo, r.hi, int32(-sign))
+	if r.at <= e.now {
+		e.refreshParts(r.lo, r.hi)
+	}
 }
 
 // unreserve forgets all reservations.

@@ -73,3 +73,35 @@ func started(s Snapshot, places []Placement) Snapshot {
 	s.Waiting = rest
 	return s
 }
+
+// A reservation that is due at the very moment at which something ends early is given
+// back before all are made anew: what it held is free again for who comes after.
+func TestDueReservationIsGivenBack(t *testing.T) {
+	t.Parallel()
+	ask := func(count, cores int, memory int64, limit grid.Tick, exclusive bool) Waiting {
+		return Waiting{Limit: limit, Trait: Trait{Limit: limit}, Demand: grid.Demand{
+			Exclusive: exclusive, Chunks: []grid.Chunk{{Count: count, Processes: 1, Cores: cores, Memory: memory}},
+		}}
+	}
+	policy, err := ParsePolicy("easy:2:smallest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Snapshot{
+		At: 4, Policy: policy, Nodes: []Node{{Cores: 5}, {Cores: 2, Memory: 2}},
+		Running: []Running{
+			{Shares: []Share{{Node: 0, Cores: 3}}, Start: -6, End: 34},
+			{Shares: []Share{{Node: 0, Cores: 1}}, End: 5},
+		},
+		Waiting: []Waiting{
+			ask(1, 1, 3, 1, true), ask(1, 1, 0, 30, false), ask(1, 1, 0, 1, false),
+			ask(1, 2, 0, 1, false), ask(2, 2, 5, 1, true), ask(4, 1, 1, 1, false),
+		},
+	}
+	p := Likely(s, func(t Trait, elapsed grid.Tick) grid.Tick { return max(t.Limit/10, elapsed+1) })
+	for i, want := range []grid.Tick{7, 4, 4, 5, 8, 5} {
+		if got, ok := p.Waiting(i); !ok || got.Start != want {
+			t.Errorf("job %d starts at %d, want %d", i, got.Start, want)
+		}
+	}
+}
