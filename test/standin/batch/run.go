@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // start makes a waiting job run.
@@ -126,8 +128,10 @@ func (s *System) attend(j *Job, cmd *exec.Cmd, stop <-chan Why) {
 	session := cmd.Process.Pid
 	ended := make(chan struct{})
 	go func() {
-		cmd.Wait() // its error is in the state that is read below
-		close(ended)
+		defer close(ended)
+		// Not reaped yet: until all of its session is killed, nobody else may get its number.
+		for unix.Waitid(unix.P_PID, session, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+		}
 	}()
 	why := s.untilStop(j, ended, stop)
 	if why != Itself && why != NodeLost {
@@ -141,6 +145,7 @@ func (s *System) attend(j *Job, cmd *exec.Cmd, stop <-chan Why) {
 	}
 	signal(session, syscall.SIGKILL) // also what the shell has left behind
 	<-ended
+	cmd.Wait() // its error is in the state that is read below
 	s.finish(j, cmd.ProcessState, why)
 }
 
