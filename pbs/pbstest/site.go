@@ -49,6 +49,10 @@ const minute = grid.Minute
 
 var ulids atomic.Uint64
 
+// began makes jobs differ between test binaries that run at once on this machine, where
+// processes of a job are found, and killed, by its attempt.
+var began = time.Now().UnixNano()
+
 // standard are the nodes of a supervised kind where a test asks for none.
 var standard = []plan.Node{
 	{Name: "n1", Cores: 2},
@@ -144,7 +148,7 @@ func (s *site) clean() {
 // job is a submission of a program with a sandbox and a control directory of its own.
 func (s *site) job(p grid.Program) grid.Submission {
 	s.Helper()
-	id := grid.NewJobID("here", fmt.Sprintf("01%024d", ulids.Add(1)))
+	id := grid.NewJobID("here", fmt.Sprintf("%07d%019d", ulids.Add(1), began))
 	j := grid.Submission{
 		ID:   grid.AttemptID{Job: id, Epoch: grid.Epoch{Term: 1, Hop: 2}, Attempt: 1},
 		Work: filepath.Join(s.dir, string(id), "work"), Control: filepath.Join(s.dir, string(id), "ctl"),
