@@ -31,7 +31,7 @@ func TestControllerDownAndBack(t *testing.T) {
 	o := order(t, "while [ ! -e go ]; do sleep 0.1; done; exit 4")
 	id := submit(t, c, o)
 	awaitState(t, c, id, external.Running)
-	cluster.StopController(t) // which saves its state; killed, it may forget the last seconds
+	cluster.StopController() // which saves its state; killed, it may forget the last seconds
 
 	// squeue --json ends with 0 and no jobs where nobody answers. (It takes its 9 s meanwhile.)
 	type answer struct {
@@ -74,7 +74,9 @@ func TestControllerDownAndBack(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(o.Work, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cluster.StartController(t)
+	if err := cluster.StartController(); err != nil {
+		t.Fatal(err)
+	}
 	job := awaitState(t, c, id, external.Done)
 	if job.End.ExitCode != 4 || job.Mark != o.Mark {
 		t.Errorf("it ended %+v: %+v", job.End, job)
@@ -95,7 +97,9 @@ func TestNodeDownAndRequeue(t *testing.T) {
 	job := awaitState(t, c, fixed, external.Running)
 	node := string(job.Places[0].Node)
 
-	cluster.KillNode(t, node)
+	if err := cluster.KillNode(node); err != nil {
+		t.Fatal(err)
+	}
 	cluster.Run(t, "scontrol", "update", "nodename="+node, "state=down", "reason=dead")
 	job = awaitState(t, c, fixed, external.Done)
 	if job.End.Cause != grid.Disappeared || !job.End.NodeFail {

@@ -262,11 +262,9 @@ func (c *Cluster) Command(ctx context.Context, name string, args ...string) *exe
 // Run runs a command as the operator, and gives what it printed.
 func (c *Cluster) Run(t testing.TB, name string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	out, err := c.Command(ctx, name, args...).CombinedOutput()
+	out, err := c.Do(name, args...)
 	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(out))
+	return out
 }

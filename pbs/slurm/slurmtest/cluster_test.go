@@ -31,13 +31,17 @@ func TestClusterRunsAJobAndComesBack(t *testing.T) {
 	c.Run(t, "sbatch", "-N2", "-o", out, "--wrap", "echo $SLURM_JOB_NODELIST")
 	eventually(t, "the job has said its nodes", func() bool { return read(out) == "node[01-02]" })
 
-	c.StopController(t)
+	c.StopController()
 	if said, err := c.Command(t.Context(), "scontrol", "ping").CombinedOutput(); err == nil {
 		t.Fatalf("the controller is stopped, and answers: %s", said)
 	}
-	c.StartController(t)
-	c.KillController(t)
-	c.StartController(t)
+	if err := c.StartController(); err != nil {
+		t.Fatal(err)
+	}
+	c.KillController()
+	if err := c.StartController(); err != nil {
+		t.Fatal(err)
+	}
 	c.Run(t, "sbatch", "-N2", "-o", out, "--wrap", "echo again")
 	eventually(t, "the next job has run", func() bool { return read(out) == "again" })
 }
@@ -49,10 +53,12 @@ func TestNothingStaysBehind(t *testing.T) {
 	t.Run("cluster", func(t *testing.T) {
 		c = Start(t, Config{})
 		for _, node := range []string{"node01", "node02"} {
-			c.Run(t, "sbatch", "-w", node, "-o", "/dev/null", "--wrap", "sleep 3000; true")
+			c.Run(t, "sbatch", "-w", node, "-o", "/dev/null", "--wrap", "env -i sleep 3000; true")
 			eventually(t, "slurmstepd, the script and its program run", func() bool { return len(c.processes(node)) >= 3 })
 		}
-		c.KillNode(t, "node01")
+		if err := c.KillNode("node01"); err != nil {
+			t.Fatal(err)
+		}
 		eventually(t, "the node's processes are killed", func() bool { return len(c.processes("node01")) == 0 })
 		if len(c.processes("node02")) < 3 {
 			t.Error("the other node's job was killed too")

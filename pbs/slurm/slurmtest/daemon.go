@@ -35,6 +35,16 @@ func startDaemon(name string, args ...string) (*daemon, error) {
 	return d, nil
 }
 
+// over tells whether it has ended.
+func (d *daemon) over() bool {
+	select {
+	case <-d.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // signal is for a process that is not reaped yet, or none.
 func (d *daemon) signal(s os.Signal) { d.cmd.Process.Signal(s) }
 

@@ -1,61 +1,54 @@
 package slurmtest
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
-	"testing"
 )
 
-// StopController ends slurmctld as an operator would; its state is on disk.
-func (c *Cluster) StopController(t testing.TB) {
-	t.Helper()
-	c.controller.stop(syscall.SIGTERM)
-}
+// StopController ends slurmctld as an operator would: its state is on disk.
+func (c *Cluster) StopController() { c.controller.stop(syscall.SIGTERM) }
 
-// KillController ends slurmctld as a crash would.
-func (c *Cluster) KillController(t testing.TB) {
-	t.Helper()
-	c.controller.stop(syscall.SIGKILL)
-}
+// KillController ends slurmctld as a crash would: what happened in the last five seconds
+// may be forgotten.
+func (c *Cluster) KillController() { c.controller.stop(syscall.SIGKILL) }
 
 // StartController starts it again, and returns when it answers and has heard of all nodes
 // whose slurmd runs.
-func (c *Cluster) StartController(t testing.TB) {
-	t.Helper()
+func (c *Cluster) StartController() error {
 	var err error
 	for range 20 { // the port may be taken, for a moment, by a client of somebody else
 		if c.controller, err = startDaemon("slurmctld", "-D", "-f", c.Conf); err != nil {
-			t.Fatal(err)
+			return err
 		}
 		err = c.controller.await("all nodes have registered", func() bool {
 			// Nodes stay unknown for up to 20 s, unless their slurmd registers again.
 			for _, d := range c.nodes {
 				d.signal(syscall.SIGHUP)
 			}
-			return c.registered(t)
+			return c.registered()
 		})
 		if err == nil {
-			return
+			return nil
 		}
 	}
-	t.Fatalf("start the controller again: %v; its log ends with:\n%s", err, c.log())
+	return fmt.Errorf("start the controller again: %w; its log ends with:\n%s", err, c.log())
 }
 
 // registered tells whether the controller has heard of each node whose slurmd runs.
-func (c *Cluster) registered(t testing.TB) bool {
-	out, err := c.Command(t.Context(), "sinfo", "-h", "-N", "-o", "%N %T").Output()
+func (c *Cluster) registered() bool {
+	out, err := c.Do("sinfo", "-h", "-N", "-o", "%N %T")
 	if err != nil {
 		return false
 	}
-	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+	for _, line := range strings.Split(out, "\n") {
 		name, state, _ := strings.Cut(line, " ")
-		select {
-		case <-c.nodes[name].ended:
+		if d := c.nodes[name]; d == nil || d.over() {
 			continue
-		default:
 		}
 		if strings.HasPrefix(state, "unknown") || strings.ContainsAny(state, "*$@^#%!") {
 			return false
@@ -64,29 +57,70 @@ func (c *Cluster) registered(t testing.TB) bool {
 	return true
 }
 
+// Freeze stops slurmctld from doing anything: its clients hang, and what they have sent
+// takes effect after Thaw.
+func (c *Cluster) Freeze() { c.controller.signal(syscall.SIGSTOP) }
+
+// Thaw lets it go on.
+func (c *Cluster) Thaw() { c.controller.signal(syscall.SIGCONT) }
+
 // KillNode ends the slurmd of a node, and all of its jobs' processes, as a power cut
 // would: nobody tells the controller.
-func (c *Cluster) KillNode(t testing.TB, name string) {
-	t.Helper()
+func (c *Cluster) KillNode(name string) error {
 	d := c.nodes[name]
 	if d == nil {
-		t.Fatalf("no node %s", name)
+		return fmt.Errorf("there is no node %s", name)
 	}
 	d.stop(syscall.SIGKILL)
 	for _, pid := range c.processes(name) {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
+	return nil
+}
+
+// StartNode starts the slurmd of a node again.
+func (c *Cluster) StartNode(name string) error { return c.startNode(name) }
+
+// Do runs a command as the operator, and gives what it printed.
+func (c *Cluster) Do(name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	out, err := c.Command(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out)), err
 }
 
 // processes are the slurmstepd of a node, and what they run.
 func (c *Cluster) processes(node string) []int {
-	var out []int
 	folders, _ := filepath.Glob("/proc/[0-9]*")
+	parent, session, hit := map[int]int{}, map[int]int{}, map[int]bool{}
 	for _, folder := range folders {
-		pid, err := strconv.Atoi(filepath.Base(folder))
-		if err == nil && (c.isJob(folder, node) || c.isStep(folder, node)) {
-			out = append(out, pid)
+		stat, err := os.ReadFile(filepath.Join(folder, "stat"))
+		pid, _ := strconv.Atoi(filepath.Base(folder))
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if err != nil || len(fields) < 4 || fields[0] == "Z" {
+			continue
 		}
+		parent[pid], _ = strconv.Atoi(fields[1])
+		session[pid], _ = strconv.Atoi(fields[3])
+		if c.isJob(folder, node) || c.isStep(folder, node) {
+			hit[pid] = true
+		}
+	}
+	// Programs have environments of their own.
+	for more := true; more; {
+		more = false
+		for pid := range parent {
+			if !hit[pid] && (hit[parent[pid]] || hit[session[pid]]) {
+				hit[pid], more = true, true
+			}
+		}
+	}
+	var out []int
+	for pid := range hit {
+		out = append(out, pid)
 	}
 	return out
 }
@@ -109,12 +143,4 @@ func (c *Cluster) isStep(folder, node string) bool {
 		}
 	}
 	return false
-}
-
-// StartNode starts the slurmd of a node again.
-func (c *Cluster) StartNode(t testing.TB, name string) {
-	t.Helper()
-	if err := c.startNode(name); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -8,23 +8,37 @@ import (
 )
 
 // sweep ends, with KILL, all processes that name the folder on their command line or in
-// their environment (daemons, jobs' scripts and programs, also those whose parents were
-// killed before), and slurmstepd, which hides both but has a log open there, until there
-// are none, and removes the folder. It begins when its standard input ends: when close is
-// called, or when the test binary has died.
+// their environment (daemons, jobs' scripts, also those whose parents were killed before),
+// slurmstepd, which hides both but has a log open there, and all of their descendants and
+// sessions (programs with an environment of their own), until there are none, and removes the
+// folder. It begins when its standard input ends: when close is called, or when the test
+// binary has died.
 const sweep = `trap '' HUP INT TERM
 read -r dir || exit 1
 cat >/dev/null
 round=0
 while [ $round -lt 100 ]; do
 	found=
-	steps=$(grep -lsx -e 'slurm.*' /proc/[0-9]*/comm)
 	for file in $(grep -lsaF -e "$dir" /proc/[0-9]*/environ /proc/[0-9]*/cmdline) \
-		$(for comm in $steps; do ls -l "${comm%comm}fd" 2>/dev/null | grep -qF -e "$dir" && echo "$comm"; done); do
-		pid=${file#/proc/} pid=${pid%%/*}
-		[ "$pid" != $$ ] && kill -9 "$pid" 2>/dev/null && found=yes
+		$(for comm in $(grep -lsx -e 'slurm.*' /proc/[0-9]*/comm); do
+			ls -l "${comm%comm}fd" 2>/dev/null | grep -qF -e "$dir" && echo "$comm"
+		done); do
+		pid=${file#/proc/} found="$found ${pid%%/*}"
 	done
-	[ -n "$found" ] || break
+	killed=
+	for pid in $(cat /proc/[0-9]*/stat 2>/dev/null | awk -v found="$found" '
+		{ pid = $1; sub(/^.*\) /, ""); parent[pid] = $2; session[pid] = $4 }
+		END {
+			for (n = split(found, start, " "); n > 0; n--) if (start[n] in parent) hit[start[n]]
+			do {
+				more = 0
+				for (p in parent) if (!(p in hit) && ((parent[p] in hit) || (session[p] in hit))) { hit[p]; more = 1 }
+			} while (more)
+			for (p in hit) print p
+		}'); do
+		[ "$pid" != $$ ] && kill -9 "$pid" 2>/dev/null && killed=yes
+	done
+	[ -n "$killed" ] || break
 	round=$((round + 1))
 	sleep 0.02
 done
