@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,15 +47,7 @@ type site struct {
 
 const minute = grid.Minute
 
-// ulids number jobs and reservations, from a random one: another suite may run on this machine
-// at the same time, and the processes of a job are known by its identifier.
-var ulids = numbers()
-
-func numbers() *atomic.Uint64 {
-	n := new(atomic.Uint64)
-	n.Store(rand.Uint64N(1 << 56))
-	return n
-}
+var ulids atomic.Uint64
 
 // began makes jobs differ between test binaries that run at once on this machine, where
 // processes of a job are found, and killed, by its attempt.
