@@ -94,7 +94,11 @@ func running(l Listing, j Job, id grid.JobID) plan.Running {
 	r.End = r.Start + limitOf(j.Limit)
 	for _, p := range j.Places {
 		if i := nodeIndex(l, p.Node); i >= 0 {
-			r.Shares = append(r.Shares, plan.Share{Node: i, Processes: p.Processes, Cores: p.Cores, Memory: p.Memory, Resources: p.Resources})
+			share := plan.Share{Node: i, Processes: p.Processes, Cores: p.Cores, Memory: p.Memory, Resources: p.Resources}
+			if j.Demand.Exclusive { // systems tell what it asked for, and let nobody else in
+				share.Cores = l.Nodes[i].Cores
+			}
+			r.Shares = append(r.Shares, share)
 		}
 	}
 	return r

@@ -20,7 +20,7 @@ func testEnds(t *testing.T, k Kind) {
 		j := s.submit(s.shell(c.script))
 		p := s.end(j)
 		if p.ExitCode != c.code || p.Signal != c.signal || p.Cause != grid.ByItself {
-			t.Errorf("%q ended with code %d, signal %d, cause %d", c.script, p.ExitCode, p.Signal, p.Cause)
+			t.Errorf("%q ended %+v", c.script, p)
 		}
 		if p.Started < before-s.fuzz() || p.Finished < p.Started-s.fuzz() || p.Finished > nowMillis()+s.fuzz() {
 			t.Errorf("%q: started %d, finished %d, submitted %d", c.script, p.Started, p.Finished, before)

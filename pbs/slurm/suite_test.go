@@ -38,7 +38,7 @@ func take(t testing.TB, _ []plan.Node) pbstest.Bench {
 		Nodes: []slurmtest.Nodes{
 			{Count: 1, CPUs: cores}, {Count: 1, CPUs: cores, More: "Feature=fast"}, {Count: 1, CPUs: cores, More: "Gres=gadget:2"},
 		},
-		Lines: []string{"GresTypes=gadget", "SlurmdTimeout=10"},
+		Lines: []string{"GresTypes=gadget"},
 		Gres:  "NodeName=node03 Name=gadget Count=2\n",
 	})
 	var real []string
@@ -104,9 +104,15 @@ func hand(t testing.TB, c *slurmtest.Cluster, shims *pbstest.Shims) pbstest.Hand
 		Down:  func() error { c.StopController(t); return nil },
 		Up:    func() error { c.StartController(t); return nil },
 		Stall: shims.Stall, Deafen: shims.Deafen,
-		Crash:  func(n grid.NodeName) error { c.KillNode(t, string(n)); return nil },
-		Revive: func(n grid.NodeName) error { c.StartNode(t, string(n)); return nil },
-		Drain:  node("DRAIN"), Undrain: node("RESUME"),
+		Crash: func(n grid.NodeName) error { // noticed at once, and not after SlurmdTimeout
+			c.KillNode(t, string(n))
+			return node("DOWN")(n)
+		},
+		Revive: func(n grid.NodeName) error {
+			c.StartNode(t, string(n))
+			return node("RESUME")(n)
+		},
+		Drain: node("DRAIN"), Undrain: node("RESUME"),
 	}
 	if os.Geteuid() == 0 { // who else may submit for another account
 		h.Submit = func(f pbstest.Foreign) (grid.LocalID, error) { return foreign(t, c, f) }
