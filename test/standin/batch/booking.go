@@ -16,6 +16,7 @@ type Booking struct {
 	Confirmed bool
 	Loose     bool // Maui's leak: others' jobs start inside once one of its users has a job on the node
 	ByHost    bool // made for named hosts
+	ByName    bool // only jobs that are bound to it run in it
 	Place     string
 	Asked     []Value
 	Idle      time.Duration // deleted after so long without a job; 0 is never
@@ -80,9 +81,9 @@ func (s *System) BookingName(name string) string {
 func (s *System) mayUse(j *Job, b *Booking) bool { return contains(b.Users, j.User) }
 
 // open reports that a reservation does not keep a job off a node. Under Maui, whoever may
-// use it may also run in it unbound.
+// use it may also run in it unbound, unless it is by name.
 func (s *System) open(b *Booking, node string, j *Job) bool {
-	if s.Face != "torque" || j == nil {
+	if s.Face != "torque" || j == nil || b.ByName {
 		return false
 	}
 	if contains(b.Users, j.User) {

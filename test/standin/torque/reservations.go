@@ -49,7 +49,7 @@ func setresFailed(format string, args ...any) batch.Answer {
 }
 
 func setres(s *batch.System, c *batch.Call) batch.Answer {
-	opts, rest, bad := batch.Options(c.Args, "d:e:n:r:s:u:", "")
+	opts, rest, bad := batch.Options(c.Args, "d:e:n:r:s:u:x:", "")
 	switch {
 	case bad != "":
 		return notServed(c, "-"+bad)
@@ -61,6 +61,13 @@ func setres(s *batch.System, c *batch.Call) batch.Answer {
 	b, ok := window(c, opts)
 	if !ok {
 		return setresFailed("cannot create reservation (invalid timeframe)")
+	}
+	switch flag := batch.Get(opts, "x"); flag {
+	case "":
+	case "BYNAME":
+		b.ByName = true
+	default:
+		return notServed(c, "-x "+flag)
 	}
 	if u := batch.Get(opts, "u"); u != "" {
 		b.Users = strings.Split(u, ":")
