@@ -204,7 +204,8 @@ func (m *Maui) setres(b external.Booking) ([]string, error) {
 	if b.Start >= b.End || length < grid.Second || length > grid.MaxWalltime*2 || begin > now+grid.MaxWalltime*2 {
 		return nil, fmt.Errorf("it would last from %v to %v", b.Start.Time(), b.End.Time())
 	}
-	return []string{"-u", b.User, "-n", ourName + b.ID, "-s", start, "-d", clock(length), where}, nil
+	// BYNAME: of the user's jobs only those that ask for it by its name.
+	return []string{"-u", b.User, "-x", "BYNAME", "-n", ourName + b.ID, "-s", start, "-d", clock(length), where}, nil
 }
 
 // Rebook is not possible: Maui cannot change a reservation.

@@ -9,6 +9,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs/external"
+	"gbroker/plan"
 )
 
 // gpu is the only named resource that TORQUE counts by node.
@@ -180,6 +181,32 @@ func slotCount(text string) (int, error) {
 		}
 	}
 	return int(total), nil
+}
+
+// whole makes a demand for whole nodes one that takes all of them by its size, as nothing else keeps others out on
+// TORQUE alone: all places of the largest nodes that will do. Pieces share a node where they fit.
+func whole(d grid.Demand, nodes []plan.Node) grid.Demand {
+	full := 0
+	for _, n := range nodes {
+		if !slices.ContainsFunc(d.Properties, func(p string) bool { return !has(n.Properties, p) }) {
+			full = max(full, n.Cores)
+		}
+	}
+	d.Chunks = slices.Clone(d.Chunks)
+	for i := range d.Chunks {
+		c := &d.Chunks[i]
+		if c.Cores < 1 || full < c.Cores || c.Count < 1 {
+			continue // no node will do, as qsub will say
+		}
+		share := min(full/c.Cores, c.Count)
+		c.Count, c.Cores = (c.Count+share-1)/share, full
+		c.Memory = min(c.Memory, grid.MaxMemory/int64(share)) * int64(share)
+		c.Resources = slices.Clone(c.Resources)
+		for k := range c.Resources {
+			c.Resources[k].Amount *= int64(share)
+		}
+	}
+	return d
 }
 
 // asks writes a demand for qsub -l: nodes, and the memory of all pieces.

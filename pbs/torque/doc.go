@@ -50,7 +50,8 @@
 //
 // # Reservations
 //
-// A reservation named "gbroker.ID.N" is ours; N is Maui's own, counted from 0 for each
+// Reservations are made with the flag BYNAME, so that of the user's jobs only those enter that are bound to it.
+// One named "gbroker.ID.N" is ours; N is Maui's own, counted from 0 for each
 // name. Nodes are named by an anchored expression, which Maui takes even where they are
 // reserved by others: Book looks before and after, and takes back what overlaps. Maui
 // cannot change a reservation.

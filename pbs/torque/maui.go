@@ -39,7 +39,7 @@ func (m *Maui) Traits() external.Traits {
 	return t
 }
 
-// Submit hands a job over; it may be bound to a reservation, and may ask for whole nodes.
+// Submit hands a job over; it may be bound to a reservation.
 func (m *Maui) Submit(ctx context.Context, o external.Order) (grid.LocalID, error) {
 	return m.submit(ctx, o, true)
 }

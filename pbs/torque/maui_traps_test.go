@@ -39,11 +39,12 @@ func TestTorqueAloneHasNoReservations(t *testing.T) {
 	o := s.order("exit 0")
 	o.Reservation = "gbroker.x.0"
 	_, err := s.client.Submit(t.Context(), o)
-	kind(t, "a reservation", err, grid.ErrInvalid, "without Maui")
-	o.Reservation = ""
+	kind(t, "a reservation", err, grid.ErrInvalid, "without Maui has no reservations")
+	o.Reservation, o.Script = "", []byte("#!/bin/sh\nsleep 1000\n")
 	o.Demand.Exclusive = true
-	_, err = s.client.Submit(t.Context(), o)
-	kind(t, "whole nodes", err, grid.ErrInvalid, "without Maui")
+	if j := s.awaitState(s.submit(s.client, o), external.Running); len(j.Places) != 1 || j.Places[0].Cores != 4 {
+		t.Errorf("a whole node is %+v", j.Places)
+	}
 	_, err = s.maui.Listing(t.Context())
 	kind(t, "no Maui where one should be", err, grid.ErrUnavailable, "server may not be running")
 	if l, err := s.client.Listing(t.Context()); err != nil || len(l.Nodes) != 2 || l.Reservations != nil {
@@ -72,7 +73,7 @@ func TestMaui01Spans(t *testing.T) {
 	m := NewMaui(Config{})
 	m.now = func() time.Time { return time.UnixMilli(1_795_216_000_400) }
 	args, err := m.setres(external.Booking{ID: "x7", Nodes: []grid.NodeName{"node01", "node02.site"}, Start: 1_795_216_090_000, End: 1_795_217_890_000, User: "alice"})
-	if want := "-u alice -n gbroker.x7 -s 23:08:10_11/20/26 -d 0:30:00 ^(node01|node02[.]site)$"; err != nil || strings.Join(args, " ") != want {
+	if want := "-u alice -x BYNAME -n gbroker.x7 -s 23:08:10_11/20/26 -d 0:30:00 ^(node01|node02[.]site)$"; err != nil || strings.Join(args, " ") != want {
 		t.Errorf("setres %v, %v", args, err)
 	}
 }
@@ -235,7 +236,7 @@ func TestMaui05WholeNodes(t *testing.T) {
 func TestMauiMakesAnother(t *testing.T) {
 	t.Parallel()
 	r, calls := replay(t, map[string]string{"pbsnodes -x": "01-idle/10-pbsnodes-x", "qstat -x -t": "01-idle/06-qstat-x", "showres -n": "01-idle/16-showres-n",
-		"setres -u alice -n gbroker.a1 -s 00:07:03_11/21/26 -d 1:00:00 ^(node01)$": "11-reservations/16-setres-hosts"})
+		"setres -u alice -x BYNAME -n gbroker.a1 -s 00:07:03_11/21/26 -d 1:00:00 ^(node01)$": "11-reservations/16-setres-hosts"})
 	m := NewMaui(Config{Runner: r})
 	m.now = func() time.Time { return time.Unix(1_795_216_023, 0) }
 	start := m.instant() + grid.Hour
@@ -289,8 +290,7 @@ func TestMaui08Binding(t *testing.T) {
 	if j := s.look(s.submit(s.maui, o)); j.Reservation != native || j.State != external.Queued {
 		t.Errorf("bound: %+v", j)
 	}
-	o.Demand.Exclusive = true
-	if args := mustQsub(t, o).Args; !slices.Contains(args, "x=FLAGS:ADVRES:"+native+";NACCESSPOLICY:SINGLEJOB") {
+	if args := mustQsub(t, o).Args; !slices.Contains(args, "x=FLAGS:ADVRES:"+native) {
 		t.Errorf("qsub %v", args)
 	}
 	for text, want := range map[string]string{"FLAGS:ADVRES:a.0;QOS:hi": "a.0", "QOS:hi;FLAGS:ADVRES:a.0": "a.0", "QOS:hi": "", "": ""} {
@@ -340,6 +340,29 @@ func TestMaui10ServerDown(t *testing.T) {
 	s.Healthy()
 	if l, err := s.maui.Listing(t.Context()); err != nil || len(l.Jobs) != 1 {
 		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+// Whole nodes are asked for by their size, and pieces share one where they fit.
+func TestWholeNodes(t *testing.T) {
+	t.Parallel()
+	nodes := []plan.Node{{Cores: 4}, {Cores: 8, Properties: []string{"big"}}}
+	for _, c := range []struct {
+		chunk      grid.Chunk
+		properties []string
+		want       string
+	}{
+		{grid.Chunk{Count: 1, Processes: 1, Cores: 1}, nil, "1:ppn=8"},
+		{grid.Chunk{Count: 9, Processes: 1, Cores: 1, Memory: 1 << 10}, []string{"big"}, "2:ppn=8:big 16kb"},
+		{grid.Chunk{Count: 3, Processes: 3, Cores: 3}, nil, "2:ppn=8"},
+		{grid.Chunk{Count: 1, Processes: 9, Cores: 9}, nil, "1:ppn=9"},
+		{grid.Chunk{Count: 2, Processes: 1, Cores: 4, Resources: []grid.Resource{{Name: gpu, Amount: 1}}}, nil, "1:ppn=8:gpus=2"},
+	} {
+		d := whole(grid.Demand{Chunks: []grid.Chunk{c.chunk}, Properties: c.properties, Exclusive: true}, nodes)
+		got, mem, err := asks(d)
+		if got = strings.TrimSpace(got + " " + mem); err != nil || got != c.want {
+			t.Errorf("%+v asks for %s, %v; not for %s", c.chunk, got, err, c.want)
+		}
 	}
 }
 

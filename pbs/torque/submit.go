@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"gbroker/grid"
@@ -21,6 +20,13 @@ func (c *Client) Submit(ctx context.Context, o external.Order) (grid.LocalID, er
 }
 
 func (c *Client) submit(ctx context.Context, o external.Order, maui bool) (grid.LocalID, error) {
+	if o.Demand.Exclusive {
+		nodes, err := query(ctx, c, parseNodes, "pbsnodes", "-x")
+		if err != nil {
+			return "", fmt.Errorf("submitting %.40s: %w", o.Tag, err)
+		}
+		o.Demand = whole(o.Demand, nodes)
+	}
 	call, err := qsub(o, maui)
 	if err != nil {
 		return "", fmt.Errorf("%w: submitting %.40s: %w", grid.ErrInvalid, o.Tag, err)
@@ -108,22 +114,15 @@ func choices(o external.Order, maui bool) ([]string, error) {
 		}
 		args = append(args, option.flag, option.word)
 	}
-	var extension []string
-	if o.Reservation != "" {
-		if err := checkWord(o.Reservation); err != nil {
-			return nil, fmt.Errorf("the reservation: %w", err)
-		}
-		// qsub -l advres= is taken and ignored.
-		extension = append(extension, "FLAGS:ADVRES:"+o.Reservation)
+	if o.Reservation == "" {
+		return args, nil
 	}
-	if o.Demand.Exclusive {
-		extension = append(extension, "NACCESSPOLICY:SINGLEJOB")
+	if !maui {
+		return nil, errors.New("TORQUE without Maui has no reservations")
 	}
-	if len(extension) > 0 && !maui {
-		return nil, errors.New("TORQUE without Maui has neither reservations nor whole nodes: ask for as many cores as a node has")
+	if err := checkWord(o.Reservation); err != nil {
+		return nil, fmt.Errorf("the reservation: %w", err)
 	}
-	if len(extension) > 0 {
-		args = slices.Concat(args, []string{"-W", "x=" + strings.Join(extension, ";")})
-	}
-	return args, nil
+	// qsub -l advres= is taken and ignored.
+	return append(args, "-W", "x=FLAGS:ADVRES:"+o.Reservation), nil
 }
