@@ -342,6 +342,14 @@ stop() {
 	done
 }
 
+# reap CODE: the program's exit code becomes $code, unless the shell says CODE, or that it
+# does not know any more (bash: -1)
+reap() {
+	wait "$child" 2>/dev/null
+	again=$?
+	case $again in -* | "$1") ;; *) code=$again ;; esac
+}
+
 # sweep: ends whatever the program left on this machine
 sweep() {
 	tries=0
@@ -433,24 +441,27 @@ done
 [ -z "$ctl" ] || running &
 writer=$!
 exec 3<&- 4>&- 5>&-
-[ -n "$told" ] || wait "$child"
-code=$?
-cause=itself detail=
-if [ -n "$told" ]; then
-	# TERM ends a wait early; it is ignored from now on, so that the next wait is a true one.
-	trap '' TERM
-	if kill -0 "$child" 2>/dev/null; then
-		who
-		stop
-		wait "$child"
-		code=$?
-	else
-		wait "$child" 2>/dev/null
-		again=$?
-		[ $again -eq 127 ] || code=$again # 127: it was told the first time
-	fi
+code=143
+if [ -z "$told" ]; then
+	wait "$child"
+	code=$?
+	[ "$code" -ge 0 ] || code=143
 fi
-trap '' TERM
+cause=itself detail=
+case $code in 137 | 143) [ -n "$told" ] || rest ;; esac # the batch system tells all of us to end, one by one
+trap '' TERM # the next wait is a true one
+if [ -n "$told" ]; then
+	who
+	if kill -0 "$child" 2>/dev/null; then
+		stop
+		reap none
+	else
+		reap 127 # it was told the first time
+	fi
+elif [ "$code" -eq 137 ] || [ "$code" -eq 143 ]; then
+	who
+	[ "$cause" != disappeared ] || cause=itself detail=
+fi
 wait "$writer"
 # A batch system's TERM and KILL go to the program too, and may have reached it first.
 case $cause$code in itself137 | itself143)

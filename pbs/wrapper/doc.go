@@ -22,6 +22,8 @@
 //
 // The cause of an end by TERM is grid.ByRequest where the control file kill is there,
 // grid.ByWalltime where the limit is reached, else grid.Disappeared: it came from elsewhere.
+// A batch system may tell the program before the wrapper, or kill it alone: an end by TERM or
+// KILL is told the same way where the file is there or the limit is reached.
 //
 // # Limits
 //

@@ -594,6 +594,30 @@ func TestTermIsHeeded(t *testing.T) {
 	})
 }
 
+// Batch systems signal all processes of a job, in any order.
+func TestTermToAll(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		for _, first := range []bool{false, true} {
+			n := newNode(t, shell, sh(`echo $$ > pids; echo x > up; exec sleep 1000`))
+			cmd, done := n.start()
+			all := n.pids()
+			if err := control.AskKill(n.Control, n.ID); err != nil {
+				t.Fatal(err)
+			}
+			if first {
+				syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+			} else {
+				syscall.Kill(all[0].PID, syscall.SIGTERM)
+			}
+			n.await(done)
+			if end := n.end(); end.Cause != grid.ByRequest || end.Signal != 15 {
+				t.Errorf("ended %+v", end)
+			}
+		}
+	})
+}
+
 func TestNothingIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	overShells(t, func(t *testing.T, shell []string) {
