@@ -463,10 +463,6 @@ elif [ "$code" -eq 137 ] || [ "$code" -eq 143 ]; then
 	[ "$cause" != disappeared ] || cause=itself detail=
 fi
 wait "$writer"
-# A batch system's TERM and KILL go to the program too, and may have reached it first.
-case $cause$code in itself137 | itself143)
-	{ [ -z "$told" ] && [ $(($(now) - began)) -lt "$limit" ] && [ ! -e "$ctl/kill.$suffix" ]; } || who ;;
-esac
 sweep
 signal=0
 if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then
