@@ -101,16 +101,14 @@ func hand(t testing.TB, c *slurmtest.Cluster, shims *pbstest.Shims) pbstest.Hand
 			_, err := operator(t, c, "", "", "scancel", string(local))
 			return err
 		},
-		Down:  func() error { c.StopController(t); return nil },
-		Up:    func() error { c.StartController(t); return nil },
+		Down:  func() error { c.StopController(); return nil },
+		Up:    c.StartController,
 		Stall: shims.Stall, Deafen: shims.Deafen,
 		Crash: func(n grid.NodeName) error { // noticed at once, and not after SlurmdTimeout
-			c.KillNode(t, string(n))
-			return node("DOWN")(n)
+			return errors.Join(c.KillNode(string(n)), node("DOWN")(n))
 		},
 		Revive: func(n grid.NodeName) error {
-			c.StartNode(t, string(n))
-			return node("RESUME")(n)
+			return errors.Join(c.StartNode(string(n)), node("RESUME")(n))
 		},
 		Drain: node("DRAIN"), Undrain: node("RESUME"),
 	}
