@@ -1,5 +1,7 @@
 # make build    the programs, into bin/
 # make test     everything that is checked: gofmt, vet, the house rules, all tests under -race
+# make test-openpbs   the batch system suite against the OpenPBS whose commands are on PATH: as a user, on an idle
+#               complex of three or more equal nodes with job_history_enable; FOLDER=DIR is one that its nodes see
 # make torture  five brokers through kills, stops, cuts and full disks, about 4 minutes (SEED=N repeats a run)
 # make demo     three sites on this machine, a dozen jobs (KEEP=1 leaves the sites up)
 # make bench    the benchmarks, as benchstat reads them (COUNT=10 runs of each; BENCH=REGEXP
@@ -10,7 +12,7 @@ SHELL       := bash
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
 
-.PHONY: build test tools check torture demo bench fmt
+.PHONY: build test test-openpbs tools check torture demo bench fmt
 
 build:
 	@mkdir -p bin
@@ -33,6 +35,9 @@ test: tools check
 	@go build -o bin/count ./test/house/count
 	@race=-race; command -v "$${CC:-gcc}" >/dev/null || race=; \
 	tests="go test $$race -timeout 10m -json"; $$tests ./... | bin/count $$tests
+
+test-openpbs:
+	GBROKER_LIVE_OPENPBS=1 $(if $(FOLDER),TMPDIR=$(FOLDER)) go test ./pbs/openpbs -run '^TestLive$$' -v -count 1 -timeout 4h
 
 # Networks and disks are in namespaces of the kernel: nothing of this machine is touched.
 torture: build

@@ -52,6 +52,7 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 	if l.Jobs, err = c.jobs(ctx, qs, sv, order); err != nil {
 		return l, err
 	}
+	whole(l.Jobs, l.Nodes)
 	l.Reservations, err = c.Bookings(ctx)
 	return l, err
 }
@@ -152,6 +153,25 @@ func (c *Client) jobs(ctx context.Context, qs []queue, sv server, order schedule
 		out = append(out, settle(j.Job, known, sv))
 	}
 	return out, nil
+}
+
+// whole gives jobs that run alone all of their nodes: exec_vnode tells what they asked for.
+func whole(jobs []external.Job, nodes []plan.Node) {
+	named := make(map[grid.NodeName]plan.Node, len(nodes))
+	for _, n := range nodes {
+		named[n.Name] = n
+	}
+	for _, j := range jobs {
+		if !j.Demand.Exclusive {
+			continue
+		}
+		for i := range j.Places {
+			p := &j.Places[i]
+			if n, is := named[p.Node]; is {
+				p.Cores, p.Memory, p.Resources = n.Cores, n.Memory, n.Resources
+			}
+		}
+	}
 }
 
 // settle fits a job to the queues of the listing: one that is not started holds its jobs back.

@@ -1,7 +1,7 @@
 package openpbs
 
 import (
-	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,41 +16,54 @@ import (
 	"gbroker/test/standin/hand"
 )
 
-// TestSuite passes the suite of all batch systems, over a stand-in of OpenPBS. A
-// live system is tried by make test-openpbs.
+// The suite of all batch systems, over a stand-in of OpenPBS.
 func TestSuite(t *testing.T) {
-	t.Setenv("PBSTEST_SECRET", "of the daemon")
-	pbstest.Run(t, pbstest.Kind{
-		Name: "openpbs", Whole: true, Least: grid.Second, MemoryLimits: true, Rounds: 9,
-		Patience: 2 * time.Minute, Take: bench,
-	})
+	t.Parallel()
+	pbstest.Run(t, kind("openpbs", func(t testing.TB, _ []plan.Node) pbstest.Bench {
+		const cores = 2
+		server := standin.Start(t, batch.Config{
+			Face: "openpbs", Nodes: standin.Nodes("openpbs", 3, cores),
+			Loopback: strings.HasSuffix(t.Name(), "/Parallel"), // all nodes are this machine: an MPI start must not look for them
+		})
+		runner := command.Runner{
+			Folders: []string{server.Bin}, Limit: 20 * time.Second,
+			Environment: []string{"PATH=" + server.Path(), "HOME=" + server.Dir, "LC_ALL=C", "TZ=UTC"},
+		}
+		return bench(t, Config{Runner: runner, Rate: -1}, hand.Of(server, "openpbs", cores, markName))
+	}))
 }
 
-func bench(t testing.TB, _ []plan.Node) pbstest.Bench {
-	const cores = 2
-	nodes := standin.Nodes("openpbs", 3, cores)
-	server := standin.Start(t, batch.Config{Face: "openpbs", Nodes: nodes, Loopback: true}) // so that MPI starts; host files then hold localhost
-	runner := command.Runner{
-		Folders: []string{server.Bin}, Limit: 20 * time.Second,
-		Environment: []string{"PATH=" + server.Path(), "HOME=" + server.Dir, "LC_ALL=C", "TZ=UTC", "STANDIN_USER=" + os.Getenv("USER")},
+func kind(name string, take func(testing.TB, []plan.Node) pbstest.Bench) pbstest.Kind {
+	return pbstest.Kind{
+		Name: name, Whole: true, Least: grid.Second, HostFile: true, MemoryLimits: true, Rounds: 6,
+		Patience: 3 * time.Minute, Take: take,
 	}
-	b := pbstest.Bench{Hand: hand.Of(server, "openpbs", cores, markName)}
-	for _, n := range nodes {
-		b.Nodes = append(b.Nodes, plan.Node{Name: grid.NodeName(n.Name), Cores: n.Cores})
-	}
-	b.Open = func(t testing.TB, s pbstest.Setup) pbs.System {
-		client, err := New(Config{Runner: runner, Rate: -1})
+}
+
+// bench is a complex as c reaches it, with the nodes that it shows.
+func bench(t testing.TB, c Config, h pbstest.Hand) pbstest.Bench {
+	t.Helper()
+	open := func(t testing.TB) *Client {
+		t.Helper()
+		client, err := New(c)
 		if err != nil {
 			t.Fatal(err)
 		}
+		return client
+	}
+	l, err := open(t).Listing(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pbstest.Bench{Nodes: l.Nodes, Hand: h, Open: func(t testing.TB, s pbstest.Setup) pbs.System {
+		t.Helper()
 		system, err := external.New(external.Config{
-			Client: client, Owner: s.Owner, Spool: s.Spool, Site: s.Site, Runner: runner,
+			Client: open(t), Owner: s.Owner, Spool: s.Spool, Site: s.Site, Runner: c.Runner,
 			Refresh: time.Second, Age: 10 * time.Second, Grace: s.Grace, Changed: s.Changed,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return system
-	}
-	return b
+	}}
 }

@@ -1,0 +1,79 @@
+package openpbs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/pbs/command"
+	"gbroker/pbs/pbstest"
+	"gbroker/plan"
+)
+
+// live asks for TestLive; make test-openpbs sets it.
+const live = "GBROKER_LIVE_OPENPBS"
+
+// tools are the commands that a live complex is reached by.
+var tools = []string{"qstat", "pbsnodes", "qsub", "qdel", "qhold", "qrls", "pbs_rstat", "pbs_rsub", "pbs_ralter", "pbs_rdel"}
+
+// The suite of all batch systems, over the OpenPBS whose commands are on PATH: one test after
+// another, as a user. What only others can do there (operators, other users) is skipped.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(live) == "" {
+		t.Skip("this is for a live OpenPBS: make test-openpbs")
+	}
+	turn := make(chan struct{}, 1)
+	var paths []string
+	for _, name := range tools {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Skipf("the commands of OpenPBS must be on PATH: %v", err)
+		}
+		paths = append(paths, path)
+	}
+	if os.Getuid() == 0 {
+		t.Skip("OpenPBS takes no jobs of root: run this as a user")
+	}
+	pbstest.Run(t, kind("a live openpbs", func(t testing.TB, _ []plan.Node) pbstest.Bench {
+		turn <- struct{}{}
+		t.Cleanup(func() { <-turn })
+		shims := pbstest.NewShims(t, paths...)
+		c := Config{Runner: command.Runner{Folders: []string{shims.Folder}}}
+		if err := fit(t, c); err != nil {
+			t.Skipf("this complex is not fit: %v", err)
+		}
+		remove := func(l grid.LocalID) error {
+			client, err := New(c)
+			return errors.Join(err, client.Remove(t.Context(), "", l))
+		}
+		return bench(t, c, pbstest.Hand{Stall: shims.Stall, Deafen: shims.Deafen, Delete: remove})
+	}))
+}
+
+// fit says what a live complex lacks: the suite counts what runs and waits there.
+func fit(t testing.TB, c Config) error {
+	client, err := New(c)
+	if err != nil {
+		return err
+	}
+	l, err := client.Listing(t.Context())
+	if err != nil {
+		return err
+	}
+	if len(l.Jobs)+len(l.Reservations) > 0 {
+		return fmt.Errorf("%d jobs and %d reservations are there, and it must be idle", len(l.Jobs), len(l.Reservations))
+	}
+	for _, n := range l.Nodes {
+		if n.Down || n.Cores != l.Nodes[0].Cores {
+			return fmt.Errorf("node %s is down, or has another number of cores than %s", n.Name, l.Nodes[0].Name)
+		}
+	}
+	if len(l.Nodes) < 3 || l.Nodes[0].Cores < 2 {
+		return fmt.Errorf("%d nodes: at least three, of two cores or more", len(l.Nodes))
+	}
+	return nil
+}
