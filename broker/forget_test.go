@@ -271,6 +271,10 @@ func TestAnAttemptWaitsForTheHome(t *testing.T) {
 
 	c = signed(r)
 	c.Step(1_000_001, Forget{Site: her})
+	if c.mustAsk(c.jobs[j.ID]) == "" {
+		t.Error("its home is forgotten, and lives: it is not asked")
+	}
+	c.Step(1_000_001, PeerChanged{her, grid.Dead})
 	if _, ok := only[Launch](c.Step(1_000_002, Withdrawn{ID: at, Done: true})); !ok {
 		t.Error("its home is forgotten, and it waits for it")
 	}

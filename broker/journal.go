@@ -568,12 +568,17 @@ func (c *Core) mustAsk(j *job) string {
 		return "waits for the word of its control directory"
 	case j.recovered && c.silent(unspoken):
 		return "waits until the neighbours have said what they saw of this broker"
-	case c.home(j) || j.rec.HomeForgotten:
+	case c.home(j) || j.rec.HomeForgotten && !c.lives(j.rec.Job.Home):
 		return ""
 	case j.homeHeard == 0 || c.now-j.homeHeard > silence*c.cfg.Digest:
 		return "waits for the word of its home"
 	}
 	return ""
+}
+
+// lives tells that a member is there. A forgotten home that is has a say again.
+func (c *Core) lives(p grid.PeerID) bool {
+	return c.members[p] != nil && c.members[p].live == grid.Alive
 }
 
 // await keeps a job out of the batch system until mustAsk has nothing to say.

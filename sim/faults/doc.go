@@ -22,6 +22,7 @@
 //	network.go   delay, loss, copies, partitions; who is believed to live; Hello
 //	clock.go     offset, drift and steps of a site's clock
 //	users.go     users and administrators
+//	members.go   neighbours' files that change
 //	storm.go     the faults that befall a site
 //
 // # History
@@ -39,7 +40,10 @@
 // or an administrator would not wait for the site that knew it, or the journal of that site was
 // lost or restored too (what both have forgotten, nobody knows); programs that ran at a site of
 // which an administrator said that it is fenced off, and are started again at a newer
-// term; those that still run, of an older term, at a site that was forgotten.
+// term; those that still run, of an older term, at a site that was forgotten; programs that a site starts
+// of whose home its administrator has said that it will not come back, which it is therefore
+// not asking, while that home has forgotten that very site; a wish to cancel
+// that an owner has recorded and the home has not yet heard of, as the owner may be gone for ever.
 //
 // # Trace
 //

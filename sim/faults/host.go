@@ -33,8 +33,9 @@ type host struct {
 	busy   bool // a commit is being written
 	frozen bool // stopped: nothing happens here until it is thawed
 	thaw   []func()
-	pauses int // that were long enough to be felt (shell_pulse.go)
-	known  int // of these, Core was told
+	ambush grid.Tick // it is fenced off for so long as soon as an attempt for another home is to be submitted; 0 is not so
+	pauses int       // that were long enough to be felt (shell_pulse.go)
+	known  int       // of these, Core was told
 
 	base, since grid.Tick // Core's time is base and what passed since by the clock
 	wake        grid.Tick // when the next Tick is due, in true time; 0 is none
@@ -342,9 +343,16 @@ func (h *host) fail(effects []broker.Effect, changes []grid.Change) {
 // finish lets effects leave and sees to the next Tick. A pause may strike between the
 // commit and the effects.
 func (h *host) finish(effects []broker.Effect, pauses int) {
-	w := h.s.w
-	if w.rates[PauseInside] > 0 && w.strikes(PauseInside, w.rnd.crash) {
+	w, stopped := h.s.w, false
+	switch {
+	case h.ambush > 0 && launchesForOthers(h.s, effects) && w.happens(Fenced):
+		h.s.fence(h.ambush)
+		h.ambush, stopped = 0, true
+	case w.rates[PauseInside] > 0 && w.strikes(PauseInside, w.rnd.crash):
 		h.pause(between(w.rnd.crash, grid.Second, 3*grid.Minute))
+		stopped = true
+	}
+	if stopped {
 		h.busy = true
 		h.later(0, func() {
 			h.busy = false
@@ -354,6 +362,14 @@ func (h *host) finish(effects []broker.Effect, pauses int) {
 		return
 	}
 	h.goOn(effects, pauses)
+}
+
+// launchesForOthers tells that an attempt for another home is about to be submitted.
+func launchesForOthers(s *site, effects []broker.Effect) bool {
+	return slices.ContainsFunc(effects, func(e broker.Effect) bool {
+		l, is := e.(broker.Launch)
+		return is && l.Submission.Job.Home != s.peer
+	})
 }
 
 func (h *host) goOn(effects []broker.Effect, pauses int) {

@@ -8,6 +8,7 @@ const (
 	Loss Kind = iota
 	Duplicate
 	Delay
+	VeryLate
 	Partition
 	OneWay
 	FalseWord
@@ -49,12 +50,17 @@ const (
 	Drain
 	Forgotten
 	Fenced
+	MemberRemoved
+	MemberJoins
+
+	UserCancels
+	UserRemoves
 
 	kinds
 )
 
 var kindNames = [kinds]string{
-	Loss: "loss", Duplicate: "duplicate", Delay: "delay", Partition: "partition", OneWay: "one-way", FalseWord: "false-word",
+	Loss: "loss", Duplicate: "duplicate", Delay: "delay", VeryLate: "very-late", Partition: "partition", OneWay: "one-way", FalseWord: "false-word",
 	FetchBreak: "fetch-break",
 	SaveFails:  "save-fails", DiskFull: "disk-full", SlowDisk: "slow-disk", JournalLost: "journal-lost", JournalRestored: "journal-restored",
 	Crash: "crash", CrashAtPoint: "crash-at-point", PowerCut: "power-cut", Pause: "pause", PauseInside: "pause-before-effect", SiteGone: "site-gone",
@@ -63,6 +69,7 @@ var kindNames = [kinds]string{
 	JobHidden: "job-hidden", JobLost: "job-lost", Requeue: "requeue", IDReused: "id-reused", EarlyStart: "early-start",
 	ControlUnreadable: "control-unreadable", OperatorHold: "operator-hold", OperatorDelete: "operator-delete", CollectFails: "collect-fails",
 	ClockStep: "clock-step", Drain: "drain", Forgotten: "forgotten", Fenced: "forgotten-fenced",
+	MemberRemoved: "member-removed", MemberJoins: "member-joins", UserCancels: "user-cancels", UserRemoves: "user-removes",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -72,7 +79,7 @@ func Kinds() []string { return kindNames[:] }
 
 // rates says how much of each kind there is. Of Partition, OneWay, FalseWord, DiskFull,
 // SlowDisk, Crash, PowerCut, Pause, SiteGone, JournalLost, JournalRestored, ControlUnreadable, ClockStep,
-// Drain, Forgotten and Fenced
+// Drain, Forgotten, Fenced, MemberRemoved and MemberJoins
 // it is how many are to be expected in one history; of all others how likely it is that
 // one message, command, commit or job meets it.
 type rates [kinds]float64
@@ -95,7 +102,10 @@ var (
 		ListingFails: 0.04, ListingEmpty: 0.04, JobHidden: 0.04, JobLost: 0.02, Requeue: 0.06, IDReused: 0.1, EarlyStart: 0.2,
 		ControlUnreadable: 0.5, OperatorHold: 0.02, OperatorDelete: 0.02, CollectFails: 0.05,
 	}
-	clockRates = rates{ClockStep: 4, Pause: 3, Crash: 1, CrashAtPoint: 0.0005}
+	cancelRates = rates{UserCancels: 0.2, UserRemoves: 0.1}
+	memberRates = rates{MemberRemoved: 1.5, MemberJoins: 0.5}
+	lateRates   = rates{VeryLate: 0.004, SubmitLate: 0.03, CommandSlow: 0.05}
+	clockRates  = rates{ClockStep: 4, Pause: 3, Crash: 1, CrashAtPoint: 0.0005}
 )
 
 // Profile is a named mixture of faults.
@@ -107,7 +117,7 @@ type Profile struct {
 // Profiles lists the profiles, the one that is taken if none is named first.
 func Profiles() []Profile {
 	return []Profile{
-		{"all", "everything at once", networkRates.plus(diskRates).plus(crashRates).plus(batchRates).plus(clockRates)},
+		{"all", "everything at once", networkRates.plus(diskRates).plus(crashRates).plus(batchRates).plus(clockRates).plus(cancelRates).plus(memberRates).plus(lateRates)},
 		{"calm", "nothing fails; sites are drained", calmRates},
 		{"network", "messages lost, doubled, late; partitions, also one-way; wrong words of who lives; broken fetches", networkRates},
 		{"crash", "brokers crash, at chosen points too, stop and go on; power cuts; sites that never return", crashRates},
@@ -115,6 +125,9 @@ func Profiles() []Profile {
 		{"batch", "batch systems that fail, lie, forget, requeue and act late", batchRates},
 		{"forget", "sites forgotten by mistake, or fenced off; they come back", rates{Forgotten: 3, Fenced: 1, Crash: 1}},
 		{"rollback", "journals restored from backups, and nothing else", rates{JournalRestored: 2}},
+		{"cancel", "users who cancel and remove at all times, at any broker; crashes", cancelRates.plus(rates{UserCancels: 0.4, UserRemoves: 0.3, Crash: 2, CrashAtPoint: 0.0005, Loss: 0.02})},
+		{"members", "sites that are removed from the neighbours' files, also with handoffs open, and join (again)", memberRates.plus(rates{MemberRemoved: 4, MemberJoins: 1, Drain: 1, Crash: 1, Loss: 0.02})},
+		{"late", "messages and commands that arrive when nobody expects them any more", lateRates.plus(rates{VeryLate: 0.02, Delay: 0.05, Forgotten: 1, Crash: 2})},
 		{"clock", "clocks that jump, pauses", clockRates},
 	}
 }

@@ -35,6 +35,9 @@ func (w *world) send(from *site, to grid.PeerID, m wire.Message) {
 		if w.strikes(Delay, r) {
 			d += between(r, grid.Second, 3*grid.Minute)
 		}
+		if w.rates[VeryLate] > 0 && w.strikes(VeryLate, r) { // but all have come when the faults are mended
+			d += min(between(r, grid.Minute, 15*grid.Minute), genesis+stormLength+faultLength-w.now-grid.Minute)
+		}
 		w.after(d, func() { w.deliver(from, there, m) })
 	}
 }
@@ -54,7 +57,7 @@ func (w *world) recode(from *site, m wire.Message) wire.Message {
 
 func (w *world) deliver(from, to *site, m wire.Message) {
 	h := &to.host
-	if w.cut[from.i][to.i] > 0 || to.gone || !h.up {
+	if w.cut[from.i][to.i] > 0 || to.gone || !h.up || !to.knows(from.peer) {
 		return
 	}
 	life := h.life
@@ -80,7 +83,7 @@ func (s *site) knows(p grid.PeerID) bool {
 
 // hears tells that, in truth, both can reach each other.
 func (w *world) hears(a, b *site) bool {
-	return a.host.up && b.host.up && !a.host.frozen && !b.host.frozen && w.cut[a.i][b.i] == 0 && w.cut[b.i][a.i] == 0
+	return a.knows(b.peer) && b.knows(a.peer) && a.host.up && b.host.up && !a.host.frozen && !b.host.frozen && w.cut[a.i][b.i] == 0 && w.cut[b.i][a.i] == 0
 }
 
 // notice has everybody who knows s find out, sooner or later, whether it lives; and s
@@ -100,7 +103,7 @@ const burial = 30 * grid.Second
 // peer is doubtful before it is dead.
 func (w *world) observe(a, b *site) {
 	h := &a.host
-	if !h.up {
+	if !h.up || !a.knows(b.peer) {
 		return
 	}
 	if w.hears(a, b) {

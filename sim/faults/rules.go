@@ -91,7 +91,7 @@ var shows = map[string]struct {
 	"cancel-fenced":              {"all", 286},
 	"forget-starts-all":          {"forget", 4},
 	"absence-over-gap":           {"forget", 1347},
-	"submit-after-pause":         {"forget", 199},
+	"submit-after-pause":         {"forget", 44},
 }
 
 // switched are the rules that are off.

@@ -80,8 +80,34 @@ func (w *world) plan() {
 		}
 	})
 	w.repeat(Fenced, w.rnd.crash, func(r *rand.Rand, s *site) {
-		if span := between(r, grid.Minute, faultLength-grid.Minute); s.host.up && !s.host.frozen && w.happens(Fenced) {
+		span := between(r, grid.Minute, faultLength-grid.Minute)
+		switch {
+		case r.IntN(2) == 0:
+			s.host.ambush = span
+		case s.host.up && !s.host.frozen && w.happens(Fenced):
 			s.fence(span)
+		}
+	})
+	w.repeat(MemberRemoved, w.rnd.net, func(r *rand.Rand, s *site) {
+		if n := len(s.members); n > 0 {
+			m, span := s.members[r.IntN(n)], between(r, 10*grid.Second, faultLength-grid.Minute)
+			if w.happens(MemberRemoved) {
+				s.unknow(m)
+				w.after(span, func() { s.know(m) })
+			}
+		}
+	})
+	w.repeat(MemberJoins, w.rnd.net, func(r *rand.Rand, s *site) {
+		o := w.sites[r.IntN(len(w.sites))]
+		if o != s && w.lag[s.i][o.i] == 0 && w.happens(MemberJoins) {
+			w.lag[s.i][o.i] = between(r, 1, 80)
+			w.lag[o.i][s.i] = w.lag[s.i][o.i]
+			w.join(s, o, true)
+			w.after(between(r, 0, grid.Minute), func() { // the other administrator is slower
+				w.join(o, s, r.IntN(2) == 0)
+				o.changed(s.peer)
+			})
+			s.changed(o.peer)
 		}
 	})
 	w.repeat(SiteGone, w.rnd.crash, func(_ *rand.Rand, s *site) {

@@ -71,7 +71,7 @@ func (t *truth) started(s *site, l *local) {
 	switch {
 	case f.told == grid.Killed:
 		w.violate("S2c", id.Job, "%s starts at %s after its user was told KILLED", id, s.name())
-	case f.mayNotKnow():
+	case f.mayNotKnow(), f.estranged(s):
 	case !f.rerun && len(f.starts) > 1 && !(f.home.fenced && f.newerTerm()):
 		first := f.starts[0]
 		w.violate("S2b", id.Job, "%s, which is not rerunnable, starts at %s, and was started at %s as %s before", id, s.name(), first.where.name(), first.id)
@@ -81,6 +81,10 @@ func (t *truth) started(s *site, l *local) {
 		w.violate("S5", id.Job, "%s starts at %s though its user was told %.0f s ago that it is to be cancelled", id, s.name(), (w.now - f.cancel).Seconds())
 	}
 }
+
+// estranged: the administrators of the home and of that site have each said that the other
+// will not come back. So the one starts the job again, and the other does not ask any more.
+func (f *fact) estranged(s *site) bool { return s.forgot[f.home.peer] && f.home.forgot[s.peer] }
 
 // mayNotKnow: the home was restored, or has lost its journal, and so was the journal of
 // another site that had started the program: what both have forgotten nobody knows. Or its
@@ -255,7 +259,7 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 			w.violate("S5", f.id, "%s is told to be %s with exit code %d, and no program of it ended so", f.id, r.State, r.ExitCode)
 		}
 	case grid.Failed:
-		if len(f.starts) == 0 && f.excused == "" && !w.everStruck(SubmitFails) {
+		if len(f.starts) == 0 && f.excused == "" && !w.everStruck(SubmitFails) && !w.everStruck(MemberRemoved) {
 			w.violate("S5", f.id, "%s is told to be FAILED (%s), and nothing of that kind happened", f.id, r.Reason)
 		}
 	}

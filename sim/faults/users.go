@@ -84,8 +84,11 @@ func (w *world) customer(s *site, n int) *customer {
 		j.Inputs = grid.Manifest{{Path: "data", Size: 1 + r.Int64N(4<<20), Mode: 0o644, Ranges: make([]grid.Hash, 1)}}
 	}
 	c := &customer{w: w, s: s, n: n, job: j, key: fmt.Sprint("key", n)}
-	if r.IntN(10) == 0 {
+	if r.Float64() < max(0.1, w.rates[UserCancels]) {
 		w.after(between(r, grid.Second, arrivals+5*grid.Minute), c.cancel)
+	}
+	if w.rates[UserRemoves] > 0 && r.Float64() < w.rates[UserRemoves] {
+		w.after(between(r, grid.Second, arrivals+5*grid.Minute), c.remove)
 	}
 	return c
 }
@@ -213,11 +216,12 @@ func (s *site) drain(on bool) {
 	})
 }
 
-// cancel asks for the end, at the home or at another broker, until the wish is told to
-// be recorded.
+// cancel asks for the end, at any broker, until the wish is told to be recorded. Where the
+// home is not asked, it hears of it from the owner, and the promise is the home's from
+// then on: an owner that is gone for ever takes the wish along.
 func (c *customer) cancel() {
 	w, r := c.w, c.w.rnd.user
-	at := c.s
+	at, to := c.s, c.s
 	if n := len(c.s.members); n > 0 && r.IntN(3) == 0 {
 		at = w.byPeer[c.s.members[r.IntN(n)].Peer]
 	}
@@ -225,19 +229,27 @@ func (c *customer) cancel() {
 	if c.s.gone || c.s.disk.damaged || c.tries > 200 {
 		return
 	}
+	if f := w.truth.facts[c.id]; f != nil && w.rates[UserCancels] > 0 && r.IntN(4) == 0 {
+		if at, to = w.sites[r.IntN(len(w.sites))], f.owner(); to == nil {
+			to = c.s
+		}
+	}
 	recorded := false
 	if h := &at.host; c.id != "" && h.up && h.core != nil && !h.frozen {
 		f := w.truth.facts[c.id]
 		w.tell(at, "a user cancels %s", c.id)
+		if w.storm && w.rates[UserCancels] > 0 {
+			w.happens(UserCancels)
+		}
 		h.request(func(t broker.Token) broker.Request {
-			if at == c.s {
+			if at == to {
 				return broker.CancelRequest{Token: t, Job: c.id, By: "alice"}
 			}
-			return broker.Forward{Token: t, To: c.s.peer, Job: c.id, User: "alice", Cancel: true}
+			return broker.Forward{Token: t, To: to.peer, Job: c.id, User: "alice", Cancel: true}
 		}, func(a broker.Answer) {
 			if a.Err == nil {
 				recorded = true
-				if f.cancel == 0 && a.Record.CancelRequested {
+				if f.cancel == 0 && a.Record.CancelRequested && to == c.s {
 					f.cancel = w.now
 				}
 			}
@@ -246,6 +258,39 @@ func (c *customer) cancel() {
 	w.after(again, func() {
 		if !recorded {
 			c.cancel()
+		}
+	})
+}
+
+// owner is the site that has the job by the journals, if one has.
+func (f *fact) owner() *site {
+	for _, s := range f.home.w.sites {
+		if _, owns := f.owning[s]; owns {
+			return s
+		}
+	}
+	return nil
+}
+
+// remove has the job deleted at its home, once it has ended.
+func (c *customer) remove() {
+	w, h := c.w, &c.s.host
+	if c.s.gone || c.s.disk.damaged || c.tries > 200 {
+		return
+	}
+	removed := false
+	if f := w.truth.facts[c.id]; f != nil && h.up && h.core != nil && !h.frozen {
+		h.request(func(t broker.Token) broker.Request { return broker.RemoveRequest{Token: t, Job: c.id} }, func(a broker.Answer) {
+			if removed = a.Err == nil; removed {
+				w.tell(c.s, "TELLS that %s is removed", c.id)
+				w.happens(UserRemoves)
+				f.removed = true
+			}
+		})
+	}
+	w.after(between(w.rnd.user, 5*grid.Second, grid.Minute), func() {
+		if !removed {
+			c.remove()
 		}
 	})
 }
