@@ -40,6 +40,21 @@ func TestMauiKeepsNodes(t *testing.T) {
 	}
 }
 
+// TestMauiByName: a reservation with -x BYNAME is open only to jobs that are bound to it.
+func TestMauiByName(t *testing.T) {
+	t.Parallel()
+	s := Start(t, batch.Config{Face: "torque", Nodes: Nodes("torque", 1, 4)})
+	want(t, s, 0, "", "", "setres", "-u", "alice", "-n", "r", "-x", "BYNAME", "-d", "3600", "node01")
+	unbound := submit(t, s, "alice", "true", "-l", "walltime=60")
+	bound := submit(t, s, "alice", "true", "-l", "walltime=60", "-W", "x=FLAGS:ADVRES:r.0")
+	s.Await(bound, over)
+	if j, _ := s.Job(unbound); j.State != batch.Queued {
+		t.Errorf("a job that is not bound to it is in state %c", j.State)
+	}
+	want(t, s, 0, "alice", "", "releaseres", "r.0")
+	s.Await(unbound, over)
+}
+
 // TestMauiLeak: a reservation of single tasks leaks when its user has a job on the node; one of whole nodes does not.
 func TestMauiLeak(t *testing.T) {
 	t.Parallel()
