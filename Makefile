@@ -2,6 +2,8 @@
 # make test     everything that is checked: gofmt, vet, the house rules, all tests under -race
 # make test-openpbs   the batch system suite against the OpenPBS whose commands are on PATH: as a user, on an idle
 #               complex of three or more equal nodes with job_history_enable; FOLDER=DIR is one that its nodes see
+# make test-torque    the same against the TORQUE, with Maui where showq is found, whose commands are on PATH: as a
+#               user whom maui.cfg names in ADMIN1 or ADMIN2, on an idle cluster of three or more equal nodes; FOLDER=DIR likewise
 # make torture  five brokers through kills, stops, cuts and full disks, about 4 minutes (SEED=N repeats a run)
 # make demo     three sites on this machine, a dozen jobs (KEEP=1 leaves the sites up)
 # make bench    the benchmarks, as benchstat reads them (COUNT=10 runs of each; BENCH=REGEXP
@@ -12,7 +14,7 @@ SHELL       := bash
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
 
-.PHONY: build test test-openpbs tools check torture demo bench fmt
+.PHONY: build test test-openpbs test-torque tools check torture demo bench fmt
 
 build:
 	@mkdir -p bin
@@ -38,6 +40,9 @@ test: tools check
 
 test-openpbs:
 	GBROKER_LIVE_OPENPBS=1 $(if $(FOLDER),TMPDIR=$(FOLDER)) go test ./pbs/openpbs -run '^TestLive$$' -v -count 1 -timeout 4h
+
+test-torque:
+	GBROKER_LIVE_TORQUE=1 $(if $(FOLDER),TMPDIR=$(FOLDER)) go test ./pbs/torque -run '^TestLive$$' -v -count 1 -timeout 4h
 
 # Networks and disks are in namespaces of the kernel: nothing of this machine is touched.
 torture: build

@@ -51,14 +51,7 @@ func bench(t testing.TB, alone bool) pbstest.Bench {
 		if alone {
 			client = New(config)
 		}
-		system, err := external.New(external.Config{
-			Client: client, Owner: s.Owner, Spool: s.Spool, Site: s.Site, Runner: runner,
-			Refresh: time.Second, Age: 10 * time.Second, Grace: s.Grace, Changed: s.Changed,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return system
+		return opened(t, client, runner, s)
 	}
 	return b
 }
