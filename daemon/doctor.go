@@ -81,7 +81,7 @@ func (d *doctor) external() bool {
 	if !d.commands() {
 		return false
 	}
-	client, err := d.cfg.client(handOwner)
+	client, err := d.cfg.client()
 	if err != nil {
 		d.mend("driver", "%v", err)
 		return false

@@ -24,8 +24,8 @@ var seeing = map[string]struct {
 	Torque: {"qstat", []string{"-B", "-f", "-1"}, func(text string) bool {
 		return setting(text, "query_other_jobs") == "True"
 	}, "set it with: qmgr -c 'set server query_other_jobs = True'"},
-	OpenPBS: {"qstat", []string{"-B", "-f"}, func(text string) bool {
-		return setting(text, "query_other_jobs") == "True"
+	OpenPBS: {"qstat", []string{"-B", "-f", "-F", "json"}, func(text string) bool {
+		return strings.Contains(strings.Join(strings.Fields(text), ""), `"query_other_jobs":"True"`)
 	}, "set it with: qmgr -c 'set server query_other_jobs = True'"},
 }
 

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -15,7 +14,6 @@ import (
 	"gbroker/pbs/openpbs"
 	"gbroker/pbs/slurm"
 	"gbroker/pbs/torque"
-	"gbroker/plan"
 )
 
 // runner runs the commands of the batch system.
@@ -30,76 +28,58 @@ func (c Config) runner() command.Runner {
 	return r
 }
 
-// client is the driver of an external batch system, with the reservations of owner.
-func (c Config) client(owner string) (external.Client, error) {
+// client is the driver of an external batch system.
+func (c Config) client() (external.Client, error) {
 	x := c.Batch.External
-	var client external.Client
 	switch c.Batch.System {
+	case Slurm:
+		return slurm.New(slurm.Config{Runner: c.runner(), Operator: x.Operator}), nil
 	case Torque:
 		t := torque.Config{Runner: c.runner(), Policy: c.Batch.Policy, Administrator: x.Operator}
-		if client = torque.New(t); x.Maui {
-			client = torque.NewMaui(t)
+		if x.Maui {
+			return torque.NewMaui(t), nil
 		}
-	case Slurm:
-		client = slurm.New(slurm.Config{Runner: c.runner(), Prefix: "gbroker_" + owner + "_", Operator: x.Operator})
+		return torque.New(t), nil
 	case OpenPBS:
-		o, err := openpbs.New(openpbs.Config{
+		return openpbs.New(openpbs.Config{
 			Runner: c.runner(), Resources: x.Resources, SchedConfig: x.SchedConfig, Policy: c.Batch.Policy,
 		})
-		if err != nil {
-			return nil, err
-		}
-		client = o
-	default:
-		return nil, fmt.Errorf("%w: this gbroker has no driver for batch.system: %s", grid.ErrInvalid, c.Batch.System)
 	}
-	if c.Batch.Ruled {
-		client = ruled(client, c.Batch.Policy)
-	}
-	return client, nil
-}
-
-// overruled is a client whose scheduler's policy is the administrator's word.
-type overruled struct {
-	external.Client
-	policy plan.Policy
-}
-
-func ruled(c external.Client, p plan.Policy) external.Client {
-	o := overruled{c, p}
-	if b, is := c.(external.Booker); is {
-		return struct {
-			overruled
-			external.Booker
-		}{o, b}
-	}
-	return o
-}
-
-func (o overruled) Listing(ctx context.Context) (external.Listing, error) {
-	l, err := o.Client.Listing(ctx)
-	l.Policy = o.policy
-	return l, err
+	return nil, fmt.Errorf("%w: the batch system %s has no commands", grid.ErrInvalid, c.Batch.System)
 }
 
 // ours is how one program holds the batch system: the daemon, or a command by hand.
 type ours struct {
-	Owner   string // marks our local jobs and reservations: those of another are never ours
-	Site    grid.Site
-	Spool   string // what it keeps
-	Changed func(grid.AttemptID)
-	Log     *zap.Logger
+	Owner string // marks our local jobs and reservations: those of another are never ours
+	Site  grid.Site
+	Spool string // what it keeps
+	// Accounts gives the local account of a user; nil is the daemon's own for all.
+	Accounts func(grid.User) (string, error)
+	Changed  func(grid.AttemptID)
+	Log      *zap.Logger
 }
 
 // system makes our side of the batch system.
 func (c Config) system(o ours) (pbs.System, error) {
-	if c.Batch.System != Embedded {
-		return nil, fmt.Errorf("%w: this gbroker can look at batch.system: %s, and run jobs only by: %s", grid.ErrInvalid, c.Batch.System, Embedded)
+	if c.Batch.System == Embedded {
+		return embedded.New(embedded.Config{
+			Site: o.Site, Nodes: c.Nodes(), Queues: c.Queues(), Policy: c.Batch.Policy,
+			Spool: o.Spool, Changed: o.Changed, Logger: o.Log,
+		})
 	}
-	return embedded.New(embedded.Config{
-		Site: o.Site, Nodes: c.Nodes(), Queues: c.Queues(), Policy: c.Batch.Policy,
-		Spool: o.Spool, Changed: o.Changed, Logger: o.Log,
-	})
+	client, err := c.client()
+	if err != nil {
+		return nil, err
+	}
+	x := c.Batch.External
+	e := external.Config{
+		Client: client, Owner: o.Owner, Spool: o.Spool, Site: o.Site, Queue: x.Queue, Charge: x.Account,
+		Refresh: c.Batch.Refresh, Blind: x.Blind, Accounts: o.Accounts, Runner: c.runner(), Changed: o.Changed, Logger: o.Log,
+	}
+	if c.Batch.Ruled {
+		e.Policy = &c.Batch.Policy
+	}
+	return external.New(e)
 }
 
 // facts is what this site says of itself before its batch system was seen.

@@ -142,7 +142,7 @@ func (h *Hand) Submit(ctx context.Context, job grid.Job, reservation string) (Ha
 		ID: attemptOf(job.ID), Job: job, Work: work, Control: control, Limit: job.Walltime, Expected: job.Walltime, Reservation: reservation,
 	})
 	if errors.Is(err, grid.ErrInvalid) {
-		return j, errors.Join(fmt.Errorf("submitting by hand: %w", err), h.forget(job.ID))
+		return j, errors.Join(fmt.Errorf("submitting by hand: %w", err), h.forget(ctx, job.ID))
 	}
 	if err != nil {
 		return j, fmt.Errorf("submitting %s by hand, which may have been taken: %w", j.ID, err)
@@ -183,12 +183,28 @@ func (h *Hand) keep(j HandJob) error {
 	return localfs.Replace(h.record(j.ID), append(data, '\n'), 0o600)
 }
 
-// forget drops what is kept of a job.
-func (h *Hand) forget(id grid.JobID) error {
-	if err := os.Remove(h.record(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("forgetting %s: %w", id, err)
+// forget drops what is kept of a job. The last words of its script may come while the folder
+// is removed: then it is tried again.
+func (h *Hand) forget(ctx context.Context, id grid.JobID) error {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := h.stager.Discard(id)
+		switch {
+		case err == nil:
+			if err := os.Remove(h.record(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("forgetting %s: %w", id, err)
+			}
+			return nil
+		case !errors.Is(err, grid.ErrUnavailable):
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+		}
 	}
-	return h.stager.Discard(id)
 }
 
 // Jobs are those that were submitted by hand and not removed, the oldest first.
@@ -263,7 +279,7 @@ func (h *Hand) Remove(ctx context.Context, j HandJob) (gone bool, err error) {
 	case err != nil:
 		return false, err
 	case p.Phase == grid.Ended || p.Phase == grid.Withdrawn || p.Phase == grid.Unknown && j.Local == "":
-		return true, h.forget(j.ID)
+		return true, h.forget(ctx, j.ID)
 	}
 	_, control := h.stager.Paths(j.ID)
 	return false, h.batch.Kill(ctx, attemptOf(j.ID), control)

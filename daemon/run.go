@@ -3,7 +3,9 @@ package daemon
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"log/slog"
 	"os"
@@ -214,14 +216,26 @@ func (s *site) netmonConfig() netmon.Config {
 
 // owner is a word for this very broker, for the marks of its local jobs.
 func owner(self grid.PeerID) string {
-	return string(self[max(0, len(self)-12):])
+	h := sha256.Sum256([]byte(self))
+	return hex.EncodeToString(h[:8])
+}
+
+// account is the local account of a user's jobs. A neighbour's users are ours only where
+// the neighbours' file says so.
+func (s *site) account(u grid.User) (string, error) {
+	from := grid.SiteName("")
+	if !s.broker.SameUsers(u.Home) {
+		from = grid.SiteName(service{s}.SiteName(u.Home))
+	}
+	return s.cfg.Batch.External.Users.Account(u.Name, from)
 }
 
 func (s *site) ours() ours {
 	return ours{
 		Owner: owner(s.self), Site: s.facts, Spool: filepath.Join(s.cfg.Data, "batch"),
-		Changed: func(id grid.AttemptID) { s.broker.Changed(s.ctx, id) },
-		Log:     s.log.Named("batch"),
+		Accounts: s.account,
+		Changed:  func(id grid.AttemptID) { s.broker.Changed(s.ctx, id) },
+		Log:      s.log.Named("batch"),
 	}
 }
 

@@ -14,13 +14,16 @@ import (
 // ViewBatch is what the batch system of c holds, asked by its own commands. The embedded one
 // has none: its daemon is to be asked.
 func ViewBatch(ctx context.Context, c Config) (api.Batch, error) {
-	client, err := c.client(handOwner)
+	client, err := c.client()
 	if err != nil {
 		return api.Batch{}, err
 	}
 	l, err := client.Listing(ctx)
 	if err != nil {
 		return api.Batch{}, fmt.Errorf("asking %s: %w", c.Batch.System, err)
+	}
+	if c.Batch.Ruled {
+		l.Policy = c.Batch.Policy
 	}
 	t := client.Traits()
 	return view(l, t.Kind, t.Version), nil
