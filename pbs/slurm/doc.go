@@ -58,8 +58,9 @@
 // are, or a longer limit than the partition's, are accepted and wait for ever, unless
 // EnforcePartLimits=ALL is set: set it.
 //
-// --export=HOME,PATH: with NONE slurmd would log the user in and take the environment from there.
-// It also becomes the default of srun inside of the job, which therefore needs --export=ALL.
+// --export=ALL: of sbatch's own environment, which the Runner makes. With NONE, and with a list of
+// variables, slurmd logs the user in (su -) to take the environment from there, and a job waits
+// for whatever the login does, up to two minutes.
 //
 // # MPI
 //

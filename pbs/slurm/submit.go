@@ -73,9 +73,9 @@ func arguments(o external.Order) ([]string, error) {
 	args := []string{
 		"--parsable", "--job-name=" + o.Tag, "--comment=" + o.Mark, "--chdir=" + o.Work,
 		"--input=/dev/null", "--output=" + log, "--error=" + log, "--open-mode=append",
-		// NONE would make slurmd log the user in to find an environment; this passes two
-		// words, and the wrapper writes the rest.
-		"--export=HOME,PATH",
+		// Anything else makes slurmd log the user in to find an environment; the runner's is
+		// small, and the wrapper writes that of the program.
+		"--export=ALL",
 		"--time=" + strconv.FormatInt(int64(max(1, (o.Limit+grid.Minute-1)/grid.Minute)), 10),
 	}
 	add := func(so bool, arg string) {
