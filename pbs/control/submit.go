@@ -14,6 +14,9 @@ func WriteSubmit(dir string, at grid.AttemptID) error {
 	content := encode([]field{{"attempt", at.String()}, {"at", number(Now())}})
 	tmp, err := temporary(dir, content, true)
 	if err == nil {
+		err = os.Chmod(tmp, 0o644) // the wrapper may run as another account
+	}
+	if err == nil {
 		err = os.Rename(tmp, path(dir, "submit", at))
 		if err == nil {
 			err = syncDirectory(dir)

@@ -31,6 +31,7 @@ type batch struct {
 	deaf      bool          // submissions take effect, their answers are lost
 	stalled   bool          // submissions have no effect before late is called
 	late      []Order
+	refuse    bool // submissions are refused for good
 	stubborn  bool // removals are heard, and have no effect
 	misbook   func(*Booking)
 	forgetful bool // ended jobs are not listed
@@ -82,6 +83,9 @@ func (b *batch) Submit(ctx context.Context, o Order) (grid.LocalID, error) {
 	defer b.mu.Unlock()
 	if b.down != nil {
 		return "", b.down
+	}
+	if b.refuse {
+		return "", grid.ErrInvalid
 	}
 	b.orders = append(b.orders, o)
 	if b.stalled {

@@ -142,6 +142,26 @@ func TestReserveWithoutAnAnswer(t *testing.T) {
 	})
 }
 
+// What could not be undone at once is undone later.
+func TestReserveInTrouble(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.later(time.Minute)
+		b.far.set(func() { b.far.deaf, b.far.misbook = true, func(*Booking) { b.far.down = errDown } })
+		if err := b.Reserve(b.Context(), b.reservation("r", "n1")); !errors.Is(err, grid.ErrUnavailable) {
+			t.Errorf("Reserve: %v", err)
+		}
+		b.later(time.Minute)
+		if len(b.far.bookings) != 1 {
+			t.Errorf("the trouble was none: %+v", b.far.bookings)
+		}
+		b.far.set(func() { b.far.down, b.far.misbook = nil, nil })
+		b.later(3 * time.Minute)
+		if len(b.far.bookings) > 0 {
+			t.Errorf("left behind: %+v", b.far.bookings)
+		}
+	})
+}
+
 func TestChangeIsUndone(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		r := b.reservation("r", "n1")

@@ -150,8 +150,15 @@ func TestOthersAreLeftAlone(t *testing.T) {
 		if err := b.Kill(b.Context(), j.ID, j.Control); err != nil {
 			t.Error(err)
 		}
+		mine := b.job() // and one that is spooled here, but for another account
+		id := b.submit(mine)
+		b.far.set(func() {
+			b.far.jobs = append(b.far.jobs, &Job{Local: "z", Name: mine.ID.Tag(), Mark: Mark("suite", mine.ID), User: "other", State: Queued, Demand: mine.Job.Demand})
+		})
 		b.later(time.Minute)
-		if len(b.far.live()) != 5 || len(b.far.removals) != 0 {
+		b.far.change(id, func(k *Job) { k.State, k.End = Done, &End{} })
+		b.later(time.Minute)
+		if len(b.far.live()) != 6 || len(b.far.removals) != 0 {
 			t.Errorf("removed: %v", b.far.removals)
 		}
 	})
@@ -292,10 +299,15 @@ func TestForgotten(t *testing.T) {
 		b.far.set(func() { b.far.forgetful, b.far.down = true, nil })
 		b.far.change(id, func(k *Job) { k.State = Done })
 		b.far.change(other, func(k *Job) { k.State = Done })
-		b.later(75 * time.Second) // a good listing, after the back-off
-		b.later(15 * time.Second)
+		for b.Trouble() != "" {
+			b.later(time.Second)
+		}
+		b.later(lostTime / 2)
 		if p := b.progress(waited); p.Phase != grid.Unknown {
 			t.Errorf("a job that never started, and is not listed, is %s", p.Phase)
+		}
+		if p := b.progress(ran); p.Phase != grid.Started {
+			t.Errorf("a job that a listing or two lack is %s", p.Phase)
 		}
 		b.later(3 * time.Minute)
 		if p := b.progress(ran); p.Phase != grid.Ended || p.Cause != grid.Disappeared {
@@ -392,6 +404,10 @@ func TestRefusals(t *testing.T) {
 			if id, err := b.Submit(b.Context(), j); !errors.Is(err, grid.ErrInvalid) {
 				t.Errorf("%s: %q, %v", name, id, err)
 			}
+		}
+		b.far.set(func() { b.far.refuse = true })
+		if id, err := b.Submit(b.Context(), b.job()); !errors.Is(err, grid.ErrInvalid) {
+			t.Errorf("refused by the system: %q, %v", id, err)
 		}
 		if len(b.far.orders) > 0 || len(b.all()) > 0 {
 			t.Errorf("%d were handed over, %d are spooled", len(b.far.orders), len(b.all()))

@@ -245,9 +245,7 @@ func (s *System) settleOne(ctx context.Context, got *poll, e *entry, jobs []Job)
 		s.leave(ctx, got, e, gone)
 	case v.Local == "":
 	case mine == nil:
-		if got.number > v.answered {
-			s.miss(ctx, e)
-		}
+		s.miss(ctx, e)
 	case mine.State == Done:
 		s.tellOver(e, *mine)
 	default:
