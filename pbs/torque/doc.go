@@ -53,8 +53,13 @@
 // Reservations are made with the flag BYNAME, so that of the user's jobs only those enter that are bound to it.
 // One named "gbroker.ID.N" is ours; N is Maui's own, counted from 0 for each
 // name. Nodes are named by an anchored expression, which Maui takes even where they are
-// reserved by others: Book looks before and after, and takes back what overlaps. Maui
-// cannot change a reservation.
+// reserved by others or in use: Book looks before and after, and takes back what overlaps. Maui
+// cannot change a reservation. A job that is bound to one that is gone never starts: it is told as held.
+//
+// # Output of jobs
+//
+// What a script itself says goes to Order.Log, which TORQUE copies there from the node when the job ends: nodes that
+// see the folder need a line "$usecp *:/ /" in mom_priv/config. Where the copy fails the job has ended all the same.
 //
 // Maui prints no years, no zone, and relative times by a clock that stands still between two of
 // its polls. The date of a row is exact; its relative time, with our clock, tells year and zone.

@@ -39,8 +39,18 @@ func (m *Maui) Traits() external.Traits {
 	return t
 }
 
-// Submit hands a job over; it may be bound to a reservation.
+// Submit hands a job over; it may be bound to a reservation. One that is not there TORQUE would take, and the job
+// would wait for ever.
 func (m *Maui) Submit(ctx context.Context, o external.Order) (grid.LocalID, error) {
+	if o.Reservation != "" {
+		list, err := m.bookings(ctx, nil)
+		if err != nil {
+			return "", fmt.Errorf("submitting %.40s: %w", o.Tag, err)
+		}
+		if !slices.ContainsFunc(list, func(b external.Booking) bool { return b.Native == o.Reservation }) {
+			return "", fmt.Errorf("%w: submitting %.40s: Maui has no reservation %.60q", grid.ErrInvalid, o.Tag, o.Reservation)
+		}
+	}
 	return m.submit(ctx, o, true)
 }
 
@@ -62,7 +72,20 @@ func (m *Maui) Listing(ctx context.Context) (external.Listing, error) {
 	if l.Reservations, err = m.bookings(ctx, l.Nodes); err != nil {
 		return external.Listing{}, err
 	}
+	orphaned(l.Jobs, l.Reservations)
 	return l, nil
+}
+
+// orphaned marks the waiting jobs whose reservation is gone: Maui never starts them.
+func orphaned(jobs []external.Job, list []external.Booking) {
+	for i := range jobs {
+		j := &jobs[i]
+		if j.State != external.Queued || j.Reservation == "" || slices.ContainsFunc(list, func(b external.Booking) bool { return b.Native == j.Reservation }) {
+			continue
+		}
+		j.State = external.Held
+		j.Reason = strings.TrimSpace("its reservation " + j.Reservation + " is gone, so that Maui never starts it " + j.Reason)
+	}
 }
 
 // policyOf is Maui's policy, or the configured one where it does not let us see it.

@@ -290,6 +290,17 @@ func TestMaui08Binding(t *testing.T) {
 	if j := s.look(s.submit(s.maui, o)); j.Reservation != native || j.State != external.Queued {
 		t.Errorf("bound: %+v", j)
 	}
+	for _, there := range []bool{true, false} {
+		l, err := s.maui.Listing(t.Context())
+		if err != nil || len(l.Jobs) != 1 || (l.Jobs[0].State == external.Queued) != there || strings.Contains(l.Jobs[0].Reason, "never") == there {
+			t.Errorf("with its reservation there (%v): %+v, %v", there, l.Jobs, err)
+		}
+		if err := s.maui.Unbook(t.Context(), native); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = s.maui.Submit(t.Context(), o)
+	kind(t, "a reservation that is not there", err, grid.ErrInvalid, "no reservation")
 	if args := mustQsub(t, o).Args; !slices.Contains(args, "x=FLAGS:ADVRES:"+native) {
 		t.Errorf("qsub %v", args)
 	}
