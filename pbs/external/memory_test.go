@@ -218,6 +218,20 @@ func (b *batch) Unbook(_ context.Context, native string) error {
 	return nil
 }
 
+// The state as it is now.
+
+func (b *batch) polled() int { b.mu.Lock(); defer b.mu.Unlock(); return b.listings }
+
+func (b *batch) gone() []grid.LocalID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.removals)
+}
+
+func (b *batch) booked() []Booking { b.mu.Lock(); defer b.mu.Unlock(); return slices.Clone(b.bookings) }
+
+func (b *batch) handed() []Order { b.mu.Lock(); defer b.mu.Unlock(); return slices.Clone(b.orders) }
+
 // live are the jobs that wait or run.
 func (b *batch) live() (list []Job) {
 	b.mu.Lock()
@@ -340,10 +354,6 @@ func (b *bench) later(d time.Duration) {
 	synctest.Wait()
 }
 
-func (b *bench) removed(id grid.LocalID) bool {
-	b.far.mu.Lock()
-	defer b.far.mu.Unlock()
-	return slices.Contains(b.far.removals, id)
-}
+func (b *bench) removed(id grid.LocalID) bool { return slices.Contains(b.far.gone(), id) }
 
 var errDown = errors.Join(grid.ErrUnavailable, errors.New("the controller does not answer"))

@@ -41,8 +41,8 @@ func TestReserve(t *testing.T) {
 		control.WriteEnd(j.Control, j.ID, control.End{At: control.Now()})
 		b.far.change(id, func(k *Job) { k.State = Done })
 		b.later(time.Minute)
-		if len(b.far.bookings) > 0 {
-			t.Errorf("its job has ended, and it is there: %+v", b.far.bookings)
+		if len(b.far.booked()) > 0 {
+			t.Errorf("its job has ended, and it is there: %+v", b.far.booked())
 		}
 	})
 }
@@ -95,8 +95,8 @@ func TestReserveRefuses(t *testing.T) {
 					}
 				}
 			})
-			if len(b.far.bookings) != 1 {
-				t.Fatalf("%s: left behind: %+v", name, b.far.bookings)
+			if len(b.far.booked()) != 1 {
+				t.Fatalf("%s: left behind: %+v", name, b.far.booked())
 			}
 		}
 	})
@@ -119,7 +119,7 @@ func TestReservationsAreSwept(t *testing.T) {
 		b.start()
 		b.later(time.Minute)
 		left := map[string]bool{}
-		for _, k := range b.far.bookings {
+		for _, k := range b.far.booked() {
 			left[k.Native] = true
 		}
 		if len(left) != 4 || left["suite"] || !left["hand"] || !left["another"] || !left["none"] {
@@ -136,8 +136,8 @@ func TestReserveWithoutAnAnswer(t *testing.T) {
 			t.Errorf("Reserve: %v", err)
 		}
 		b.later(time.Minute)
-		if len(b.far.bookings) > 0 {
-			t.Errorf("left behind: %+v", b.far.bookings)
+		if len(b.far.booked()) > 0 {
+			t.Errorf("left behind: %+v", b.far.booked())
 		}
 	})
 }
@@ -151,13 +151,13 @@ func TestReserveInTrouble(t *testing.T) {
 			t.Errorf("Reserve: %v", err)
 		}
 		b.later(time.Minute)
-		if len(b.far.bookings) != 1 {
-			t.Errorf("the trouble was none: %+v", b.far.bookings)
+		if len(b.far.booked()) != 1 {
+			t.Errorf("the trouble was none: %+v", b.far.booked())
 		}
 		b.far.set(func() { b.far.down, b.far.misbook = nil, nil })
 		b.later(3 * time.Minute)
-		if len(b.far.bookings) > 0 {
-			t.Errorf("left behind: %+v", b.far.bookings)
+		if len(b.far.booked()) > 0 {
+			t.Errorf("left behind: %+v", b.far.booked())
 		}
 	})
 }
@@ -182,11 +182,11 @@ func TestChangeIsUndone(t *testing.T) {
 		if err := b.Change(b.Context(), longer); !errors.Is(err, grid.ErrInvalid) {
 			t.Errorf("Change: %v", err)
 		}
-		if k := b.far.bookings[0]; k.Start != r.Start || k.End != r.End {
+		if k := b.far.booked()[0]; k.Start != r.Start || k.End != r.End {
 			t.Errorf("it is now %+v", k)
 		}
-		if err := b.Change(b.Context(), longer); err != nil || b.far.bookings[0].End != longer.End {
-			t.Errorf("Change: %v, %+v", err, b.far.bookings)
+		if err := b.Change(b.Context(), longer); err != nil || b.far.booked()[0].End != longer.End {
+			t.Errorf("Change: %v, %+v", err, b.far.booked())
 		}
 	})
 }

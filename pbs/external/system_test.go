@@ -25,8 +25,8 @@ func TestOnePollAtATime(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if b.far.listings > 3 { // one may be under way, one is for all, and the next may have begun
-			t.Errorf("%d polls for 20 that ask at once", b.far.listings)
+		if b.far.polled() > 3 { // one may be under way, one is for all, and the next may have begun
+			t.Errorf("%d polls for 20 that ask at once", b.far.polled())
 		}
 	})
 }
@@ -42,8 +42,8 @@ func TestTroubleIsToldAndAskedLess(t *testing.T) {
 			t.Errorf("a listing of half a minute is told no more: %v", err)
 		}
 		b.later(30 * time.Minute)
-		if b.far.listings < 10 || b.far.listings > 50 {
-			t.Errorf("%d polls in half an hour of trouble", b.far.listings)
+		if b.far.polled() < 10 || b.far.polled() > 50 {
+			t.Errorf("%d polls in half an hour of trouble", b.far.polled())
 		}
 		if b.Trouble() == "" {
 			t.Error("there is no trouble")
@@ -158,8 +158,8 @@ func TestOthersAreLeftAlone(t *testing.T) {
 		b.later(time.Minute)
 		b.far.change(id, func(k *Job) { k.State, k.End = Done, &End{} })
 		b.later(time.Minute)
-		if len(b.far.live()) != 6 || len(b.far.removals) != 0 {
-			t.Errorf("removed: %v", b.far.removals)
+		if len(b.far.live()) != 6 || len(b.far.gone()) != 0 {
+			t.Errorf("removed: %v", b.far.gone())
 		}
 	})
 }
@@ -180,8 +180,8 @@ func TestAnotherJobOfTheNumber(t *testing.T) {
 			t.Errorf("Hold: %v", err)
 		}
 		b.later(10 * time.Minute)
-		if len(b.far.removals) > 0 || len(b.far.live()) != 1 {
-			t.Errorf("removed: %v", b.far.removals)
+		if len(b.far.gone()) > 0 || len(b.far.live()) != 1 {
+			t.Errorf("removed: %v", b.far.gone())
 		}
 	})
 }
@@ -409,8 +409,8 @@ func TestRefusals(t *testing.T) {
 		if id, err := b.Submit(b.Context(), b.job()); !errors.Is(err, grid.ErrInvalid) {
 			t.Errorf("refused by the system: %q, %v", id, err)
 		}
-		if len(b.far.orders) > 0 || len(b.all()) > 0 {
-			t.Errorf("%d were handed over, %d are spooled", len(b.far.orders), len(b.all()))
+		if len(b.far.handed()) > 0 || len(b.all()) > 0 {
+			t.Errorf("%d were handed over, %d are spooled", len(b.far.handed()), len(b.all()))
 		}
 	})
 }
