@@ -60,6 +60,9 @@ const breath = 500 * time.Millisecond
 // tendEvery is how often the control files of attempts are looked at.
 const tendEvery = time.Second
 
+// cleanEvery is how often attempts are forgotten whose control directory is gone.
+const cleanEvery = 10 * time.Minute
+
 // Run polls and tends until ctx is done.
 func (s *System) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
@@ -67,11 +70,16 @@ func (s *System) Run(ctx context.Context) error {
 	parts.Go(func() { s.follow(ctx) })
 	tick := time.NewTicker(tendEvery)
 	defer tick.Stop()
+	cleaning := time.NewTicker(cleanEvery)
+	defer cleaning.Stop()
 	s.resume()
+	s.clean()
 	for {
 		s.tend()
 		select {
 		case <-tick.C:
+		case <-cleaning.C:
+			s.clean()
 		case <-ctx.Done():
 			return nil
 		}

@@ -364,6 +364,36 @@ func TestCorruptSpool(t *testing.T) {
 	})
 }
 
+// The spool holds no more than is needed.
+func TestForgetsWhatIsDiscarded(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		ended, lost, kept := b.job(), b.job(), b.job()
+		for _, j := range []grid.Submission{ended, lost, kept} {
+			id := b.submit(j)
+			if j.ID == ended.ID {
+				b.begins(j, id)
+				control.WriteEnd(j.Control, j.ID, control.End{At: control.Now()})
+			}
+			if j.ID != kept.ID {
+				b.far.change(id, func(k *Job) { k.State = Done })
+			}
+		}
+		b.far.set(func() { b.far.forgetful = true })
+		b.later(time.Minute)
+		for _, j := range []grid.Submission{ended, lost, kept} {
+			if err := os.RemoveAll(j.Control); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.later(time.Hour)
+		for _, j := range []grid.Submission{ended, lost, kept} {
+			if there := b.entry(j.ID) != nil; there != (j.ID == kept.ID) {
+				t.Errorf("%s is in the spool: %v", j.ID, there)
+			}
+		}
+	})
+}
+
 func TestHolds(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		j := b.job()

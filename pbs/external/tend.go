@@ -33,14 +33,24 @@ const (
 func (s *System) resume() {
 	for _, e := range s.all() {
 		v := s.view(e)
-		if _, err := os.Stat(v.Control); v.Done && os.IsNotExist(err) {
-			s.forget(e)
-			continue
-		}
 		if asked, err := control.KillAsked(v.Control, v.ID); err == nil && asked {
 			s.mu.Lock()
 			e.Killed = true
 			s.mu.Unlock()
+		}
+	}
+}
+
+// clean forgets the attempts whose control directory is gone, and of which nothing is left.
+func (s *System) clean() {
+	for _, e := range s.all() {
+		v := s.view(e)
+		if _, err := os.Stat(v.Control); !os.IsNotExist(err) || !v.Done && v.missing < maxLooks {
+			continue
+		}
+		if done, _ := s.begin(v.ID.String()); done != nil {
+			s.forget(e)
+			done()
 		}
 	}
 }
