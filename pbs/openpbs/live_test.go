@@ -1,11 +1,13 @@
 package openpbs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"gbroker/grid"
 	"gbroker/pbs/command"
@@ -46,6 +48,7 @@ func TestLive(t *testing.T) {
 		if err := fit(t, c); err != nil {
 			t.Skipf("this complex is not fit: %v", err)
 		}
+		t.Cleanup(func() { sweep(t, c) })
 		remove := func(l grid.LocalID) error {
 			client, err := New(c)
 			return errors.Join(err, client.Remove(t.Context(), "", l))
@@ -76,4 +79,29 @@ func fit(t testing.TB, c Config) error {
 		return fmt.Errorf("%d nodes: at least three, of two cores or more", len(l.Nodes))
 	}
 	return nil
+}
+
+// sweep ends what a test has left on a complex that was idle before it.
+func sweep(t testing.TB, c Config) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	client, err := New(c)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	l, err := client.Listing(ctx)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, j := range l.Jobs {
+		if j.Mark != "" {
+			t.Logf("job %s is left: %v", j.Local, client.Remove(ctx, "", j.Local))
+		}
+	}
+	for _, b := range l.Reservations {
+		if b.ID != "" {
+			t.Logf("reservation %s is left: %v", b.Native, client.rdel(ctx, b.Native))
+		}
+	}
 }
