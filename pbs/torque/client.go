@@ -91,7 +91,7 @@ func query[T any](ctx context.Context, c *Client, parse func(call string, text [
 		return none, err
 	}
 	if r.Exit != 0 {
-		return none, refused(call, r)
+		return none, unanswered(call, r)
 	}
 	return parse(call.String(), r.Stdout)
 }
@@ -129,12 +129,12 @@ func (c *Client) look(ctx context.Context, ids []grid.LocalID) (shown, error) {
 // looked reads what qstat -x ID ... left: documents of those that there are, and a word about each other.
 func looked(call command.Call, r command.Result, ids []grid.LocalID) (shown, error) {
 	if r.Exit != 0 && r.Exit != unknownJob {
-		return shown{}, refused(call, r)
+		return shown{}, unanswered(call, r)
 	}
 	if missing := strings.Count(string(r.Stderr), unknownWord); r.Exit == unknownJob && missing == len(ids) && len(r.Stdout) == 0 {
 		return shown{}, nil
 	} else if (missing > 0) != (r.Exit == unknownJob) {
-		return shown{}, refused(call, r)
+		return shown{}, unanswered(call, r)
 	}
 	list, err := parseJobs(call.String(), r.Stdout)
 	if err != nil {

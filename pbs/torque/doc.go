@@ -56,11 +56,11 @@
 // reserved by others or in use: Book looks before and after, and takes back what overlaps. Maui
 // cannot change a reservation. A job that is bound to one that is gone never starts: it is told as held.
 //
+// Maui prints no years, no zone, and relative times by a clock that stands still between two of
+// its polls. The date of a row is exact; its relative time, with our clock, tells year and zone.
+//
 // # Output of jobs
 //
 // What a script itself says goes to Order.Log, which TORQUE copies there from the node when the job ends: nodes that
 // see the folder need a line "$usecp *:/ /" in mom_priv/config. Where the copy fails the job has ended all the same.
-//
-// Maui prints no years, no zone, and relative times by a clock that stands still between two of
-// its polls. The date of a row is exact; its relative time, with our clock, tells year and zone.
 package torque

@@ -36,17 +36,25 @@ var meanings = map[int]struct {
 	235: {true, "a job array that cannot be"},
 }
 
-// refused is a command of TORQUE that ended with another exit code than 0.
+// refused is a command that acts which ended with another exit code than 0.
 func refused(call command.Call, r command.Result) error {
-	m, known := meanings[r.Exit]
-	if !known {
-		m.says = "for a reason unknown here"
+	if meanings[r.Exit].invalid {
+		return ended(grid.ErrInvalid, call, r)
 	}
-	kind := grid.ErrUnavailable
-	if m.invalid {
-		kind = grid.ErrInvalid
+	return ended(grid.ErrUnavailable, call, r)
+}
+
+// unanswered is a command that asks which ended with another exit code than 0: nothing is known.
+func unanswered(call command.Call, r command.Result) error {
+	return ended(grid.ErrUnavailable, call, r)
+}
+
+func ended(kind error, call command.Call, r command.Result) error {
+	says := "for a reason unknown here"
+	if m, known := meanings[r.Exit]; known {
+		says = m.says
 	}
-	return fmt.Errorf("%w: %s ended with %d, %s: %s", kind, call, r.Exit, m.says, said(r))
+	return fmt.Errorf("%w: %s ended with %d, %s: %s", kind, call, r.Exit, says, said(r))
 }
 
 // said is what the command says itself.

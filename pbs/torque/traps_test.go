@@ -116,6 +116,8 @@ func TestTorque01ExitCodes(t *testing.T) {
 	kind(t, "no trqauthd", err, grid.ErrUnavailable, "33", "trqauthd")
 	_, err = query(t.Context(), c, parseNodes, "pbsnodes", "-x")
 	kind(t, "no server", err, grid.ErrUnavailable, "error=111")
+	_, err = query(t.Context(), c, parseQueues, "qdel", "1.pbs1")
+	kind(t, "159 to who asks", err, grid.ErrUnavailable, "159")
 	kind(t, "an unknown code", c.Remove(t.Context(), "", "99.pbs1"), grid.ErrUnavailable, "99", "it says nothing")
 }
 
