@@ -18,8 +18,6 @@ import (
 	"gbroker/plan"
 )
 
-func TestMain(m *testing.M) { os.Exit(slurmtest.Main(m)) }
-
 // patience is a bound for what takes a second or two on an idle machine.
 const patience = 90 * time.Second
 
@@ -315,7 +313,7 @@ func TestDemands(t *testing.T) {
 		"many pieces": {[]grid.Chunk{{Count: 2, Processes: 1, Cores: 1}, {Count: 1, Processes: 1, Cores: 1}}, true, "3"},
 		"two each":    {[]grid.Chunk{{Count: 2, Processes: 2, Cores: 2, Memory: 10 << 20}}, true, "4"},
 	} {
-		o := order(t, `echo "$SLURM_NTASKS"; export SLURM_EXPORT_ENV=ALL; srun --mpi=none sh -c 'echo "$SLURM_PROCID"' | sort -u | wc -l`)
+		o := order(t, `echo "$SLURM_NTASKS"; srun --mpi=none sh -c 'echo "$SLURM_PROCID"' | sort -u | wc -l`)
 		o.Demand.Chunks, o.Parallel = test.chunks, test.parallel
 		id := submit(t, c, o)
 		job := awaitState(t, c, id, external.Done)

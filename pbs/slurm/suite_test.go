@@ -2,6 +2,7 @@ package slurm_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,26 +21,59 @@ import (
 	"gbroker/plan"
 )
 
-// TestSuite passes the suite of all batch systems, each test over a cluster of its own.
+// TestMain lets more tests run at a time than there are processors: they wait for Slurm.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		if err := f.Value.Set(strconv.Itoa(turns)); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(slurmtest.Main(m))
+}
+
+// turns is how many clusters the tests of the suite take turns on; each is idle again before
+// the next test has it.
+const turns = 4
+
+// TestSuite passes the suite of all batch systems.
 func TestSuite(t *testing.T) {
 	slurmtest.Need(t)
 	t.Setenv("PBSTEST_SECRET", "of the daemon")
 	pbstest.Run(t, pbstest.Kind{
 		Name: "slurm", Whole: true, Least: grid.Minute, HostFile: true, MemoryLimits: true, Rounds: 9,
-		Patience: 3 * time.Minute, Take: take,
+		Patience: 3 * time.Minute, Take: newPool().take,
 	})
 }
 
 // cores of each node.
 const cores = 2
 
-func take(t testing.TB, _ []plan.Node) pbstest.Bench {
-	cluster := slurmtest.Start(t, slurmtest.Config{
+// pool holds the numbers of the clusters that no test has.
+type pool chan int
+
+func newPool() pool {
+	p := make(pool, turns)
+	for n := range turns {
+		p <- n
+	}
+	return p
+}
+
+func (p pool) take(t testing.TB, _ []plan.Node) pbstest.Bench {
+	n := <-p
+	t.Cleanup(func() { p <- n })
+	cluster := slurmtest.Shared(t, fmt.Sprintf("suite%d", n), slurmtest.Config{
 		Nodes: []slurmtest.Nodes{
 			{Count: 1, CPUs: cores}, {Count: 1, CPUs: cores, More: "Feature=fast"}, {Count: 1, CPUs: cores, More: "Gres=gadget:2"},
 		},
 		Lines: []string{"GresTypes=gadget"},
 		Gres:  "NodeName=node03 Name=gadget Count=2\n",
+	})
+	t.Cleanup(func() {
+		if err := cluster.Idle(); err != nil {
+			t.Error(err)
+		}
 	})
 	var real []string
 	for _, name := range []string{"sbatch", "scancel", "scontrol", "squeue", "sinfo"} {

@@ -57,6 +57,54 @@ func (c *Cluster) registered() bool {
 	return true
 }
 
+// Idle ends all jobs and reservations, starts what does not run, opens all nodes, and
+// returns when all are idle: a cluster that tests share is as new for the next.
+func (c *Cluster) Idle() error {
+	c.Thaw()
+	if c.controller.over() {
+		if err := c.StartController(); err != nil {
+			return err
+		}
+	}
+	for name, d := range c.nodes {
+		if d.over() {
+			if err := c.startNode(name); err != nil {
+				return err
+			}
+		}
+	}
+	err := c.controller.await("the cluster is idle", func() bool {
+		states, err := c.Do("sinfo", "-h", "-N", "-o", "%N %T")
+		if err != nil {
+			return false
+		}
+		idle := true
+		for _, line := range strings.Split(states, "\n") {
+			name, state, _ := strings.Cut(line, " ")
+			if idle = idle && state == "idle"; strings.HasPrefix(state, "d") { // down, drained, draining
+				c.Do("scontrol", "update", "nodename="+name, "state=resume")
+			}
+		}
+		queue, err := c.Do("squeue", "-h", "-o", "%A")
+		for _, id := range strings.Fields(queue) {
+			c.Do("scancel", id)
+		}
+		return idle && err == nil && queue == ""
+	})
+	if err != nil {
+		return err
+	}
+	all, err := c.Do("scontrol", "-o", "show", "reservation")
+	for _, line := range strings.Split(all, "\n") {
+		if name, is := strings.CutPrefix(strings.SplitN(line, " ", 2)[0], "ReservationName="); is {
+			if _, err := c.Do("scontrol", "delete", "ReservationName="+name); err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}
+
 // Freeze stops slurmctld from doing anything: its clients hang, and what they have sent
 // takes effect after Thaw.
 func (c *Cluster) Freeze() { c.controller.signal(syscall.SIGSTOP) }
