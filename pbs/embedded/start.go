@@ -96,10 +96,11 @@ type child struct {
 
 // launch starts the supervisor of e in a session of its own.
 func (s *System) launch(e *entry) (c *child, err error) {
-	if e.spec.Group, err = s.groups.forJob(e.spec.ID.Tag(), e.shares); err != nil {
+	group, err := s.groups.forJob(e.spec.ID.Tag(), e.shares)
+	if err != nil {
 		return nil, fmt.Errorf("making a control group: %w", err)
 	}
-	if err := s.respool(e); err != nil {
+	if err := s.respool(e, group); err != nil {
 		return nil, err
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -128,10 +129,14 @@ func (s *System) launch(e *entry) (c *child, err error) {
 }
 
 // respool writes the specification with its place, unless the job was withdrawn meanwhile.
-func (s *System) respool(e *entry) error {
+func (s *System) respool(e *entry, group string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	e.spec.Group = group
 	if s.known[e.spec.ID] != e {
+		if group != "" {
+			return supervise.ClearGroup(group)
+		}
 		return nil // the supervisor will find no file, and nothing is lost by that
 	}
 	return s.spool(e.spec)

@@ -199,9 +199,11 @@ func (s *System) leave(e *entry) {
 
 // drop forgets an attempt whose control directory now says all.
 func (s *System) drop(at grid.AttemptID) {
+	group := ""
 	s.mu.Lock()
 	e := s.known[at]
 	if e != nil {
+		group = e.spec.Group
 		delete(s.known, at)
 		is := func(o *entry) bool { return o == e }
 		s.queue = slices.DeleteFunc(s.queue, is)
@@ -213,8 +215,8 @@ func (s *System) drop(at grid.AttemptID) {
 	if e == nil {
 		return
 	}
-	if e.spec.Group != "" { // it is there yet where the attempt was withdrawn at its start
-		if err := supervise.ClearGroup(e.spec.Group); err != nil {
+	if group != "" { // it is there yet where the attempt was withdrawn at its start
+		if err := supervise.ClearGroup(group); err != nil {
 			s.log.Warn("the control group of a job stays", zap.Stringer("attempt", at), zap.Error(err))
 		}
 	}

@@ -9,24 +9,28 @@ import (
 
 func testEnds(t *testing.T, k Kind) {
 	s := newSite(t, k)
-	for _, c := range []struct {
+	cases := []struct {
 		script       string
 		code, signal int
 	}{
 		{"exit 0", 0, 0}, {"exit 3", 3, 0}, {"exit 255", 255, 0},
 		{"kill -9 $$", 137, 9}, {"kill -TERM $$", 143, 15}, {"kill -SEGV $$", 139, 11},
-	} {
-		before := grid.Tick(nowMillis())
-		j := s.submit(s.shell(c.script))
-		p := s.end(j)
+	}
+	before := nowMillis()
+	var jobs []grid.Submission
+	for _, c := range cases {
+		jobs = append(jobs, s.submit(s.shell(c.script)))
+	}
+	for i, c := range cases {
+		p := s.end(jobs[i])
 		if p.ExitCode != c.code || p.Signal != c.signal || p.Cause != grid.ByItself {
 			t.Errorf("%q ended %+v", c.script, p)
 		}
 		if p.Started < before-s.fuzz() || p.Finished < p.Started-s.fuzz() || p.Finished > nowMillis()+s.fuzz() {
 			t.Errorf("%q: started %d, finished %d, submitted %d", c.script, p.Started, p.Finished, before)
 		}
-		if p.ID != j.ID || p.Local == "" {
-			t.Errorf("progress of %v is %+v", j.ID, p)
+		if p.ID != jobs[i].ID || p.Local == "" {
+			t.Errorf("progress of %v is %+v", jobs[i].ID, p)
 		}
 	}
 }
