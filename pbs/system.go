@@ -1,7 +1,12 @@
 // Package pbs is the local batch system behind one interface. Each kind has a
-// folder of its own (embedded, and later torque, openpbs, slurm); all share the
-// control directory of a job, whose files are specified in package control, and
-// one behavioural suite, pbstest.
+// folder of its own; all share the control directory of a job, whose files are
+// specified in package control, and one behavioural suite, pbstest.
+//
+//	embedded                    schedules and runs processes on this machine
+//	external                    one System over the commands of any batch system
+//	├─ slurm, torque, openpbs   its Clients: translations without memory
+//	├─ wrapper                  the script that is handed over in place of the program
+//	└─ command                  runs commands, with limits
 //
 // # Exactly once
 //
@@ -15,10 +20,10 @@
 //
 // # Adding a batch system
 //
-// Its Submit hands over a wrapper that takes the token before all else (and ends
-// with status 75 where it is taken), then writes run and end as package control
-// says. Withdraw, and Progress where a token or an end is there, are then the same
-// for all.
+// One that is reached by commands needs an external.Client, and no more. Any other
+// hands over something that takes the token before all else (and ends with status
+// 75 where it is taken), then writes run and end as package control says. Withdraw,
+// and Progress where a token or an end is there, are then the same for all.
 package pbs
 
 import (
