@@ -64,7 +64,7 @@ func New(config Config) *Client {
 func (c *Client) Traits() external.Traits {
 	version, _ := c.version.Load().(string)
 	return external.Traits{
-		Kind: "slurm", Version: version, NameLimit: 128, Forgets: grid.Tick(c.age.Load()),
+		Kind: "slurm", Version: version, NameLimit: 1000, Forgets: grid.Tick(c.age.Load()),
 		Least: grid.Minute,
 		// The limit is rounded up to a minute, and the scheduler may look a minute late.
 		Slack:       2 * grid.Minute,

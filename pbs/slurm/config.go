@@ -12,13 +12,11 @@ import (
 
 // settings is what is used of scontrol show config.
 type settings struct {
-	at            grid.Tick // the controller's clock, whole seconds
-	version       string
-	policy        plan.Policy
-	countsMemory  bool // memory is given to jobs, and not only compared with the node's
-	minJobAge     grid.Tick
-	prioritySaid  string
-	schedulerSaid string
+	at           grid.Tick // the controller's clock, whole seconds
+	version      string
+	policy       plan.Policy
+	countsMemory bool // memory is given to jobs, and not only compared with the node's
+	minJobAge    grid.Tick
 }
 
 // parseConfig reads lines KEY = VALUE; of the many keys few are used.
@@ -34,7 +32,7 @@ func parseConfig(text []byte) (settings, error) {
 		return settings{}, fmt.Errorf("line 1: the time %.40q", stamp)
 	}
 	used := map[string]string{
-		"SLURM_VERSION": "", "SchedulerType": "", "SchedulerParameters": "", "PriorityType": "",
+		"SLURM_VERSION": "", "SchedulerType": "", "SchedulerParameters": "",
 		"SelectType": "", "SelectTypeParameters": "", "MinJobAge": "",
 	}
 	found := 0
@@ -47,10 +45,10 @@ func parseConfig(text []byte) (settings, error) {
 		}
 	}
 	if found != len(used) {
-		return settings{}, fmt.Errorf("%d of the keys SLURM_VERSION, SchedulerType, SchedulerParameters, PriorityType, "+
+		return settings{}, fmt.Errorf("%d of the keys SLURM_VERSION, SchedulerType, SchedulerParameters, "+
 			"SelectType, SelectTypeParameters, MinJobAge are missing, or come twice", len(used)-found)
 	}
-	s.version, s.schedulerSaid, s.prioritySaid = used["SLURM_VERSION"], used["SchedulerType"], used["PriorityType"]
+	s.version = used["SLURM_VERSION"]
 	s.countsMemory = strings.Contains(strings.ToUpper(used["SelectTypeParameters"]), "MEMORY")
 	age, _, _ := strings.Cut(used["MinJobAge"], " ")
 	n, err := number(age)

@@ -53,6 +53,9 @@
 // The architecture and the system cannot be asked for: in a cluster of several give each a
 // feature.
 //
+// A name may have 1,000 bytes (5,000 are refused), of which 15 are used; the number of jobs
+// is bounded by MaxJobCount, 10,000 where nothing else is set.
+//
 // The limit is rounded up to minutes; Slurm notices up to half a minute later that it has passed.
 // It sends TERM to all processes of the job, and KillWait later KILL. More nodes than there
 // are, or a longer limit than the partition's, are accepted and wait for ever, unless
