@@ -291,9 +291,17 @@ func (s *site) until(what string, is func() bool) {
 func (s *site) write(j grid.Submission, name, content string, mode os.FileMode) {
 	s.Helper()
 	name = filepath.Join(j.Work, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(content), mode)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), writeFile(name, []byte(content), mode)); err != nil {
 		s.Fatal(err)
 	}
+}
+
+// writeFile writes a file that may be executed next. A process that is forked meanwhile
+// would have it open for writing, until its own exec, and to execute it would be refused.
+func writeFile(name string, content []byte, mode os.FileMode) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(name, content, mode)
 }
 
 func (s *site) read(j grid.Submission, name string) string {
