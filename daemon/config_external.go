@@ -138,6 +138,11 @@ func externalFields(d *document, c *Config) []field {
 			x.Users = UsersConfig{Mapped: true}
 			before := len(d.mistakes)
 			d.fields(n, "users", usersFields(d, &x.Users))
+			d.later = append(d.later, func() {
+				if c.Sandboxes == "" || strings.HasPrefix(c.Sandboxes+"/", c.Data+"/") {
+					d.note(n, "users: other accounts cannot pass the data folder: write sandboxes: FOLDER at the top, outside of it, where every account may pass")
+				}
+			})
 			if u := x.Users; len(d.mistakes) == before && !u.Same && len(u.Map) == 0 && u.Otherwise == "" {
 				d.note(n, "users: everybody is refused: write same: true, a map, or otherwise: ACCOUNT; leave users out to run all jobs under the daemon's own account")
 			}

@@ -49,8 +49,20 @@ func TestExternalMistakes(t *testing.T) {
 		{"{system: slurm, users: {othrwise: guest}}", at + `32: unknown field "othrwise": did you mean "otherwise"?`},
 	} {
 		cfg := Default("/site")
-		if got := parseConfig(&cfg, "gbroker.yaml", []byte("site: a\nbatch: "+c.batch+"\n")).Error(); got != c.want {
+		if got := parseConfig(&cfg, "gbroker.yaml", []byte("site: a\nbatch: "+c.batch+"\nsandboxes: /shared\n")).Error(); got != c.want {
 			t.Errorf("%q:\n got %s\nwant %s", c.batch, got, c.want)
+		}
+	}
+}
+
+// Mapped accounts cannot pass the data folder.
+func TestMappedUsersNeedSandboxes(t *testing.T) {
+	t.Parallel()
+	for _, sandboxes := range []string{"", "sandboxes: data/jobs\n"} {
+		cfg := Default("/site")
+		const want = "gbroker.yaml:2:32: users: other accounts cannot pass the data folder: write sandboxes: FOLDER at the top, outside of it, where every account may pass"
+		if got := parseConfig(&cfg, "gbroker.yaml", []byte("site: a\nbatch: {system: slurm, users: {same: true}}\n"+sandboxes)).Error(); got != want {
+			t.Errorf("%q:\n got %s\nwant %s", sandboxes, got, want)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 		return nil, err
 	}
 	if s.stager, err = stage.New(stage.Config{
-		Root: cfg.JobsFolder(), Dialer: s.overlay, Authorize: s.authorize,
+		Root: cfg.JobsFolder(), Passable: cfg.Batch.External.Users.Mapped, Dialer: s.overlay, Authorize: s.authorize,
 		Reserve: broker.Reserve, Logger: log.Named("stage"),
 	}); err != nil {
 		return nil, err

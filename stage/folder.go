@@ -57,6 +57,12 @@ func (s *Stager) makeFolder(id grid.JobID) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.cfg.Passable {
+		if err := r.Chmod(".", passable); err != nil {
+			r.Close()
+			return nil, diskError(fmt.Errorf("let accounts pass the folder of %s: %w", id, err))
+		}
+	}
 	for _, d := range []string{inDir, workDir, ctlDir, outDir, partDir} {
 		if err := r.Mkdir(d, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			r.Close()

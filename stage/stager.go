@@ -54,6 +54,9 @@ type Grant struct {
 type Config struct {
 	Root   string // holds one folder for each job; made if missing
 	Dialer Dialer
+	// Passable lets other accounts pass the root and a job's folder (mode 0711), not list
+	// them: so that what lies below can be opened to the account under which the job runs.
+	Passable bool
 	// Authorize says what peer may read of a job, or why not (an error that wraps a
 	// kind of grid). It is asked for every request and must be quick.
 	Authorize func(peer grid.PeerID, job grid.JobID, set Set) (Grant, error)
@@ -72,6 +75,9 @@ type Config struct {
 	Free   func() (int64, error)
 	Logger *zap.Logger // nil logs nothing
 }
+
+// passable is the mode of folders that other accounts may pass.
+const passable = 0o711
 
 const (
 	maxStreams     = 16
@@ -114,6 +120,9 @@ func New(cfg Config) (*Stager, error) {
 		return nil, fmt.Errorf("stage: make the root folder: %w", err)
 	}
 	root, err := os.OpenRoot(abs)
+	if err == nil && cfg.Passable {
+		err = root.Chmod(".", passable)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("stage: open the root folder: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"gbroker/api"
 	"gbroker/daemon"
+	"gbroker/grid"
 )
 
 const spoken = `<JobDefinition xmlns="http://schemas.ggf.org/jsdl/2005/11/jsdl" xmlns:p="http://schemas.ggf.org/jsdl/2005/11/jsdl-posix">
@@ -48,6 +49,19 @@ func serve(t *testing.T, file string) *api.Client {
 	return c
 }
 
+// wait follows a job to its end.
+func wait(t *testing.T, c *api.Client, id grid.JobID) api.Status {
+	t.Helper()
+	s, err := c.Wait(t.Context(), id, "")
+	for err == nil && !s.Terminal() {
+		s, err = c.Wait(t.Context(), id, s.State)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // A whole broker runs a user's job by the batch system: files, environment, exit status, output.
 func TestBrokerOverBatchSystems(t *testing.T) {
 	t.Parallel()
@@ -57,12 +71,8 @@ func TestBrokerOverBatchSystems(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := c.Wait(t.Context(), a.ID, "")
-		for err == nil && !s.Terminal() {
-			s, err = c.Wait(t.Context(), a.ID, s.State)
-		}
-		if err != nil || s.ExitCode == nil || *s.ExitCode != 3 {
-			t.Fatalf("%+v, %v", s, err)
+		if s := wait(t, c, a.ID); s.ExitCode == nil || *s.ExitCode != 3 {
+			t.Fatalf("%+v", s)
 		}
 		var out strings.Builder
 		if _, err := c.Output(t.Context(), a.ID, "out", &out); err != nil || out.String() != "it's here\n" {
