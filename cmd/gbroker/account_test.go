@@ -17,7 +17,7 @@ func TestMappedAccounts(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root takes on other accounts without a rule of sudo: run the test as root")
 	}
-	if _, err := user.Lookup("nobody"); err != nil {
+	if _, err := user.Lookup("daemon"); err != nil {
 		t.Skipf("an account to run jobs under is needed: %v", err)
 	}
 	overAll(t, func(t *testing.T, file string) {
@@ -39,7 +39,7 @@ func TestMappedAccounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mapped := strings.Replace(string(text), "\nbatch:\n", "\nsandboxes: "+shared+"/jobs\nbatch:\n  users: {otherwise: nobody}\n", 1)
+		mapped := strings.Replace(string(text), "\nbatch:\n", "\nsandboxes: "+shared+"/jobs\nbatch:\n  users: {otherwise: daemon}\n", 1)
 		if err := os.WriteFile(file, []byte(mapped), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestMappedAccounts(t *testing.T) {
 			t.Fatalf("%+v\n%+v", s, h)
 		}
 		var out strings.Builder
-		if _, err := c.Output(t.Context(), a.ID, "out", &out); err != nil || out.String() != "nobody\n" {
+		if _, err := c.Output(t.Context(), a.ID, "out", &out); err != nil || out.String() != "daemon\n" {
 			t.Errorf("the job says %q, %v", out.String(), err)
 		}
 	})
