@@ -40,6 +40,7 @@ func TestSnapshotOfTorque(t *testing.T) {
 	file := siteOver(t, s, "system: torque, maui: true")
 	for range 3 {
 		submit := exec.CommandContext(t.Context(), filepath.Join(s.Bin, "qsub"), "-l", "nodes=2:ppn=2,walltime=1:00:00", "-N", "theirs")
+		submit.Dir = t.TempDir() // its output goes there
 		submit.Stdin = strings.NewReader("sleep 3600\n")
 		if out, err := submit.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
