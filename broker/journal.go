@@ -176,6 +176,10 @@ func (c *Core) onSeen(from grid.PeerID, m wire.Seen) {
 
 // foundTwin stops everything.
 func (c *Core) foundTwin(told grid.PeerID) {
+	if c.rolled == nil { // it goes on, when it may, as one that was rolled back: what the other did it does not know
+		c.rolledBack("it had a twin", c.cfg.Journal.Sequence)
+	}
+	c.out = slices.DeleteFunc(c.out, func(e Effect) bool { _, saves := e.(Save); return !saves })
 	c.twin = fmt.Sprintf("another broker runs under the identity of this one (%s has heard it): this one does nothing any more. "+
 		"Stop the wrong one of the two, then say `gbroker resume` here", c.nameOf(told))
 	c.emit(Alarm{c.twin})
@@ -423,7 +427,9 @@ func (c *Core) lacksEnd(from grid.PeerID, j *job, k wire.Claim) bool {
 
 // resume goes on without those that have not answered.
 func (c *Core) resume(e Resume) {
-	if c.rolled != nil {
+	if c.rolled == nil {
+		c.rolledBack("its administrator says that it had a twin", c.cfg.Journal.Sequence)
+	} else {
 		for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
 			c.notAwaited(p, true)
 		}

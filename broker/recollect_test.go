@@ -168,3 +168,44 @@ func TestAHomeIsToldThatAJobHasComeBack(t *testing.T) {
 		t.Errorf("%s at %s, on trial %t", r.Standing, r.Epoch, c.jobs[j.ID].trial)
 	}
 }
+
+// A broker that was rolled back removes no folder: its journal may lack the job.
+func TestARolledBackBrokerSweepsNothing(t *testing.T) {
+	t.Parallel()
+	for rolled, discards := range map[bool]bool{false: true, true: false} {
+		c := signed()
+		if rolled {
+			c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+		}
+		if _, is := only[Discard](c.Step(1_000_002, Folders{[]grid.JobID{"b.1"}})); is != discards {
+			t.Errorf("rolled back %t: discards %t", rolled, is)
+		}
+	}
+}
+
+// Who had a twin goes on as one that was rolled back, also where it is only started again.
+func TestWhoHadATwinIsRolledBack(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	c := lived(7, grid.JournalID{Incarnation: 5, Sequence: 9}, grid.Record{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+	var state grid.SiteState
+	var record grid.Record
+	for _, e := range c.Step(1_000_001, Message{her, wire.Seen{Boots: []uint64{7, 8}}}) {
+		switch e := e.(type) {
+		case Save:
+			if e.Change.Site != nil {
+				state = *e.Change.Site
+			} else {
+				record = *e.Change.Record
+			}
+		case Alarm:
+		default:
+			t.Errorf("it has a twin, and does %+v", e)
+		}
+	}
+	next := New(Config{Self: me, Site: grid.Site{Name: "a"}, State: state, Boot: 9}, []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{record})
+	next.Step(1_000_002, Boot{})
+	if next.rolled == nil || !record.Uncertain || record.Handoff.Epoch.Hop < hopLeap {
+		t.Errorf("rolled back %t, uncertain %t, the next offer after %s", next.rolled != nil, record.Uncertain, record.Handoff.Epoch)
+	}
+}

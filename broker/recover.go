@@ -99,8 +99,12 @@ func (c *Core) recoverMoving(j *job) {
 }
 
 // sweep drops folders that nothing needs: what a crash left behind between the save
-// of an end and its Discard. One that is being accepted is needed.
+// of an end and its Discard. One that is being accepted is needed. A journal that was
+// rolled back does not know what is needed, and start tokens lie there.
 func (c *Core) sweep(e Folders) {
+	if c.rolled != nil || c.holding() {
+		return
+	}
 	for _, id := range e.Jobs {
 		j := c.jobs[id]
 		if c.accepted[id] == nil && (j == nil || j.gone()) {

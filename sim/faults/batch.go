@@ -145,7 +145,7 @@ func (b *batch) start(l *local) {
 	if !l.foreign {
 		w.truth.started(b.s, l)
 		b.trouble(l)
-		b.s.host.changed(l.sub.ID)
+		b.s.changedAttempt(l.sub.ID)
 	}
 	started := l.started
 	w.after(l.span, func() {
@@ -237,7 +237,7 @@ func (b *batch) end(l *local, cause grid.Cause) {
 			f.ends[b.tokenOf(l.sub.ID)] = p
 		}
 		b.s.w.truth.ended(b.s, l, p)
-		b.s.host.changed(l.sub.ID)
+		b.s.changedAttempt(l.sub.ID)
 	}
 	b.remove(l)
 }

@@ -38,7 +38,7 @@ func newWorld(o Options) *world {
 		if o.Profile.rates[ClockStep] > 0 {
 			s.clock = clock{rate: 1 + (r.Float64()-0.5)/500, offset: between(r, -grid.Hour, grid.Hour)}
 		}
-		s.batch = batch{s: s, blind: r.IntN(5) == 0}
+		s.batch = &batch{s: s, blind: r.IntN(5) == 0}
 		s.host = host{s: s}
 		w.sites = append(w.sites, s)
 		w.byPeer[s.peer] = s

@@ -23,6 +23,7 @@
 //	clock.go     offset, drift and steps of a site's clock
 //	users.go     users and administrators
 //	members.go   neighbours' files that change
+//	twin.go      a second broker under one name
 //	storm.go     the faults that befall a site
 //
 // # History
@@ -43,7 +44,10 @@
 // term; those that still run, of an older term, at a site that was forgotten; programs that a site starts
 // of whose home its administrator has said that it will not come back, which it is therefore
 // not asking, while that home has forgotten that very site; a wish to cancel
-// that an owner has recorded and the home has not yet heard of, as the owner may be gone for ever.
+// that an owner has recorded and the home has not yet heard of, as the owner may be gone for ever;
+// jobs on which two brokers under one name have both acted while both ran (S2), as neither can know
+// of the other before somebody has met both and told the one that he met first. Who had a twin
+// counts as one whose journal was restored.
 //
 // # Trace
 //
@@ -59,5 +63,16 @@
 // A journal is restored while all members of the site can be reached, as the manual of
 // operations asks for.
 //
-// A twin (two brokers on copies of one journal) is not simulated.
+// A twin sees the batch system and the control directories of the site that it is a copy of,
+// as clusters have them on a shared file system; a copy with a batch system of its own is another
+// site with the same key, and nothing could keep its jobs from starting. The profile "twin" is
+// no part of "all".
+//
+// Where an attempt is submitted late, the model of the wrapper requires what the driver has
+// written before: a file submit.E.A in the control directory, for each attempt (folder.known).
+// So an attempt that was handed over before the folder was discarded and made again does not
+// start out of the new one.
+//
+// A former owner that lies, and hands a job to a third site before the home is heard, is not
+// simulated: nobody here forges or breaks a word. docs/protocol.md says what it could do.
 package faults

@@ -20,8 +20,8 @@ var (
 )
 
 // snapshot lists the queue and the nodes.
-func (b *batch) snapshot() (plan.Snapshot, error) {
-	w, h := b.s.w, &b.s.host
+func (b *batch) snapshot(h *host) (plan.Snapshot, error) {
+	w := b.s.w
 	if w.strikes(ListingFails, w.rnd.batch) || b.off {
 		return plan.Snapshot{}, errBusy
 	}

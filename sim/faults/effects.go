@@ -3,6 +3,7 @@ package faults
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"gbroker/broker"
 	"gbroker/grid"
@@ -42,10 +43,19 @@ func (h *host) dispatch(e broker.Effect, pauses int) {
 		h.collect(e)
 	case broker.Discard:
 		h.discard(e)
+	case broker.Restart:
+		w.tell(s, "resumed: it starts again from its journal")
+		h.core = nil
+		h.wakes++
+		h.nonce = 1 + w.rnd.disk.Uint64N(1<<62)
+		h.later(0, h.begin)
 	case broker.Saw:
 		s.disk.pending = append(s.disk.pending, e)
 	case broker.Alarm:
 		w.tell(s, "ALARM: %s", e.Text)
+		if strings.Contains(e.Text, "gbroker resume` here") {
+			h.later(30*grid.Second, s.relieve)
+		}
 	case broker.Note:
 		w.tell(s, "notes %s: %s", e.Job, e.Text)
 	}
@@ -58,7 +68,7 @@ func (h *host) show(id grid.JobID, r *grid.Record) {
 	} else {
 		h.view[id] = r
 	}
-	h.s.w.truth.shown(h.s, id, r)
+	h.s.w.truth.shown(h.s.principal(), id, r)
 }
 
 func (h *host) answer(a broker.Answer) {
@@ -84,7 +94,7 @@ func (h *host) look() {
 		begin: func() grid.Tick { return s.batch.pace(5) },
 		end: func(bool) {
 			ev := broker.Looked{Full: s.disk.full}
-			if shot, err := s.batch.snapshot(); err != nil {
+			if shot, err := s.batch.snapshot(h); err != nil {
 				ev.Err = err.Error()
 			} else {
 				ev.Snapshot = shot
@@ -194,6 +204,14 @@ func (h *host) recollect(jobs []grid.JobID) {
 	})
 }
 
+// changedAttempt tells the brokers of a site.
+func (s *site) changedAttempt(id grid.AttemptID) {
+	s.host.changed(id)
+	if s.twin != nil {
+		s.twin.host.changed(id)
+	}
+}
+
 // changed is the batch system's own word of a change; like all words it may be lost.
 func (h *host) changed(id grid.AttemptID) {
 	if h.up && h.s.w.rnd.batch.IntN(4) > 0 {
@@ -204,7 +222,7 @@ func (h *host) changed(id grid.AttemptID) {
 // fetch pulls files, if the other side lets it.
 func (h *host) fetch(e broker.Fetch) {
 	w, s := h.s.w, h.s
-	from := w.byPeer[e.From]
+	from := w.byPeer[e.From].facing(s)
 	breaks := false
 	h.do(lane{fetchLane, e.Job}, &work{
 		begin: func() grid.Tick {

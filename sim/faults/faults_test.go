@@ -126,7 +126,7 @@ func TestEveryKindHappens(t *testing.T) {
 	t.Parallel()
 	var all [kinds]int
 	for seed := range uint64(60) {
-		for _, name := range []string{"all", "rollback"} {
+		for _, name := range []string{"all", "twin"} {
 			for k, n := range Run(usual(seed, profile(t, name))).Faults {
 				all[k] += n
 			}

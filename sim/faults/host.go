@@ -383,7 +383,7 @@ func (h *host) goOn(effects []broker.Effect, pauses int) {
 func (h *host) leave(effects []broker.Effect, pauses int) {
 	for _, e := range effects {
 		h.dispatch(e, pauses)
-		if !h.up || h.s.w.result.Violation != nil || h.after(e) {
+		if !h.up || h.core == nil || h.s.w.result.Violation != nil || h.after(e) {
 			return
 		}
 	}

@@ -19,6 +19,7 @@ const (
 	SlowDisk
 	JournalLost
 	JournalRestored
+	Twin
 
 	Crash
 	CrashAtPoint
@@ -62,7 +63,7 @@ const (
 var kindNames = [kinds]string{
 	Loss: "loss", Duplicate: "duplicate", Delay: "delay", VeryLate: "very-late", Partition: "partition", OneWay: "one-way", FalseWord: "false-word",
 	FetchBreak: "fetch-break",
-	SaveFails:  "save-fails", DiskFull: "disk-full", SlowDisk: "slow-disk", JournalLost: "journal-lost", JournalRestored: "journal-restored",
+	SaveFails:  "save-fails", DiskFull: "disk-full", SlowDisk: "slow-disk", JournalLost: "journal-lost", JournalRestored: "journal-restored", Twin: "twin",
 	Crash: "crash", CrashAtPoint: "crash-at-point", PowerCut: "power-cut", Pause: "pause", PauseInside: "pause-before-effect", SiteGone: "site-gone",
 	SubmitFails: "submit-fails", SubmitUnanswered: "submit-unanswered", SubmitLate: "submit-late", SubmitForgotten: "submit-forgotten",
 	CommandFails: "command-fails", CommandSlow: "command-slow", ListingFails: "listing-fails", ListingEmpty: "listing-empty",
@@ -78,7 +79,7 @@ func (k Kind) String() string { return kindNames[k] }
 func Kinds() []string { return kindNames[:] }
 
 // rates says how much of each kind there is. Of Partition, OneWay, FalseWord, DiskFull,
-// SlowDisk, Crash, PowerCut, Pause, SiteGone, JournalLost, JournalRestored, ControlUnreadable, ClockStep,
+// SlowDisk, Crash, PowerCut, Pause, SiteGone, JournalLost, JournalRestored, Twin, ControlUnreadable, ClockStep,
 // Drain, Forgotten, Fenced, MemberRemoved and MemberJoins
 // it is how many are to be expected in one history; of all others how likely it is that
 // one message, command, commit or job meets it.
@@ -125,6 +126,7 @@ func Profiles() []Profile {
 		{"batch", "batch systems that fail, lie, forget, requeue and act late", batchRates},
 		{"forget", "sites forgotten by mistake, or fenced off; they come back", rates{Forgotten: 3, Fenced: 1, Crash: 1}},
 		{"rollback", "journals restored from backups, and nothing else", rates{JournalRestored: 2}},
+		{"twin", "journals copied to a second machine and started there, and nothing else", rates{Twin: 2}},
 		{"cancel", "users who cancel and remove at all times, at any broker; crashes", cancelRates.plus(rates{UserCancels: 0.4, UserRemoves: 0.3, Crash: 2, CrashAtPoint: 0.0005, Loss: 0.02})},
 		{"members", "sites that are removed from the neighbours' files, also with handoffs open, and join (again)", memberRates.plus(rates{MemberRemoved: 4, MemberJoins: 1, Drain: 1, Crash: 1, Loss: 0.02})},
 		{"late", "messages and commands that arrive when nobody expects them any more", lateRates.plus(rates{VeryLate: 0.02, Delay: 0.05, Forgotten: 1, Crash: 2})},

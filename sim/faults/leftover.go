@@ -72,7 +72,7 @@ func (w *world) leftCapacity(s *site) {
 	}
 	h := &s.host
 	q := wire.Question{Job: grid.NewJobID(s.name(), "00000000000000000000000000"), Demand: cores(s.facts.Processes), Walltime: grid.Second}
-	shot, err := s.batch.snapshot()
+	shot, err := s.batch.snapshot(&s.host)
 	if err != nil {
 		return
 	}

@@ -17,6 +17,9 @@ func (w *world) send(from *site, to grid.PeerID, m wire.Message) {
 		w.tell(from, "cannot send %s to %s: no member", kindOf(m), to)
 		return
 	}
+	if there = there.facing(from); from.facing(there) != from {
+		return // it is connected to our twin
+	}
 	r := w.rnd.net
 	if r.IntN(encodeOne) == 0 {
 		if m = w.recode(from, m); m == nil {
@@ -57,7 +60,7 @@ func (w *world) recode(from *site, m wire.Message) wire.Message {
 
 func (w *world) deliver(from, to *site, m wire.Message) {
 	h := &to.host
-	if w.cut[from.i][to.i] > 0 || to.gone || !h.up || !to.knows(from.peer) {
+	if w.cut[from.i][to.i] > 0 || to.gone || !h.up || !to.knows(from.peer) || !joined(from, to) {
 		return
 	}
 	life := h.life
@@ -83,7 +86,7 @@ func (s *site) knows(p grid.PeerID) bool {
 
 // hears tells that, in truth, both can reach each other.
 func (w *world) hears(a, b *site) bool {
-	return a.knows(b.peer) && b.knows(a.peer) && a.host.up && b.host.up && !a.host.frozen && !b.host.frozen && w.cut[a.i][b.i] == 0 && w.cut[b.i][a.i] == 0
+	return joined(a, b) && a.knows(b.peer) && b.knows(a.peer) && a.host.up && b.host.up && !a.host.frozen && !b.host.frozen && w.cut[a.i][b.i] == 0 && w.cut[b.i][a.i] == 0
 }
 
 // notice has everybody who knows s find out, sooner or later, whether it lives; and s
@@ -103,7 +106,7 @@ const burial = 30 * grid.Second
 // peer is doubtful before it is dead.
 func (w *world) observe(a, b *site) {
 	h := &a.host
-	if !h.up || !a.knows(b.peer) {
+	if b = b.facing(a); !h.up || !a.knows(b.peer) {
 		return
 	}
 	if w.hears(a, b) {

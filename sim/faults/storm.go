@@ -53,7 +53,7 @@ func (w *world) plan() {
 		}
 	})
 	w.repeat(JournalLost, w.rnd.disk, func(r *rand.Rand, s *site) {
-		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && w.happens(JournalLost) {
+		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.twin == nil && w.happens(JournalLost) {
 			s.host.crash(down, "and its journal is lost")
 			s.disk.loseJournal()
 		}
@@ -65,11 +65,16 @@ func (w *world) plan() {
 		w.after(between(w.rnd.disk, grid.Minute, stormLength/2), s.disk.keep)
 	}
 	w.repeat(JournalRestored, w.rnd.disk, func(r *rand.Rand, s *site) {
-		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.disk.backup != nil && !w.restoring() && w.happens(JournalRestored) {
+		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.twin == nil && s.disk.backup != nil && !w.restoring() && w.happens(JournalRestored) {
 			s.host.crash(down, "and its journal is restored from a backup")
 			s.disk.restore()
 			w.truth.restored(s)
 			s.careful = true
+		}
+	})
+	w.repeat(Twin, w.rnd.disk, func(r *rand.Rand, s *site) {
+		if span := between(r, 20*grid.Second, faultLength-grid.Minute); s.host.up && s.twin == nil && !s.careful && w.happens(Twin) {
+			s.duplicate(span)
 		}
 	})
 	w.repeat(Forgotten, w.rnd.crash, func(r *rand.Rand, s *site) {
@@ -167,7 +172,10 @@ func (s *site) powerCut(down grid.Tick) {
 func (s *site) perish() {
 	s.w.tell(s, "the site is gone for ever")
 	s.powerCut(0)
-	s.gone = true
+	if s.gone = true; s.twin != nil {
+		s.twin.gone = true
+		s.twin.host.crash(0, "with it")
+	}
 	s.batch.jobs = nil
 }
 

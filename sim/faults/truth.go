@@ -44,6 +44,7 @@ type fact struct {
 	queued   grid.Tick // when it was last in a queue, or was given what it waits for
 	excused  string    // why it may end LOST, or not at all
 	moved    bool
+	twins    [2]bool // the first one, and its twin, have changed a record of it while both ran
 }
 
 // start is one start of a program.
@@ -69,6 +70,7 @@ func (t *truth) started(s *site, l *local) {
 	f.moved = f.moved || s != f.home
 	w.tell(s, "STARTS %s", id)
 	switch {
+	case f.torn():
 	case f.told == grid.Killed:
 		w.violate("S2c", id.Job, "%s starts at %s after its user was told KILLED", id, s.name())
 	case f.mayNotKnow(), f.estranged(s):
@@ -95,6 +97,20 @@ func (f *fact) mayNotKnow() bool {
 		return f.home.forgot[s.where.peer] || s.where != f.home && s.where.disk.damaged
 	})
 }
+
+// acted: one of two brokers under one name has saved something about the job.
+func (f *fact) acted(first bool) {
+	k := 1
+	if first {
+		k = 0
+	}
+	f.twins[k] = true
+}
+
+// torn: two brokers under one name have both acted on the job. Until somebody has met both,
+// and has told the one that he met first, neither can know of the other, and both may give
+// the job away.
+func (f *fact) torn() bool { return f.twins == [2]bool{true, true} }
 
 // newerTerm: the last start is of a newer term than all before. An administrator who says
 // that a site is fenced off has all of its jobs started again, also those that ran there;
@@ -142,12 +158,17 @@ func (t *truth) ended(s *site, l *local, p grid.Progress) {
 
 // saved: changes are in the journal of s.
 func (t *truth) saved(s *site, changes []grid.Change) {
+	one := s
+	s = s.principal()
 	for _, c := range changes {
 		if c.Site != nil {
 			s.w.tell(s, "saves that it is drained: %v", c.Site.Draining)
 			continue
 		}
 		f := t.facts[c.Job]
+		if s.twin != nil {
+			f.acted(one == s)
+		}
 		if c.Record == nil {
 			delete(f.owning, s)
 			s.w.tell(s, "forgets %s", c.Job)
@@ -171,14 +192,14 @@ func (t *truth) saved(s *site, changes []grid.Change) {
 
 // owned checks S2a.
 func (t *truth) owned(s *site, f *fact, e grid.Epoch) {
-	if o := f.owners[e]; o != nil && o != s {
+	if o := f.owners[e]; o != nil && o != s && !f.torn() {
 		s.w.violate("S2a", f.id, "%s and %s both own %s at epoch %s", o.name(), s.name(), f.id, e)
 		return
 	}
 	f.owners[e] = s
 	f.owning[s] = e
 	for o, at := range f.owning {
-		if o != s && at.Term == e.Term && !s.disk.damaged && !o.disk.damaged {
+		if o != s && at.Term == e.Term && !f.torn() && !s.disk.damaged && !o.disk.damaged {
 			s.w.violate("S2a", f.id, "%s owns %s at epoch %s while %s owns it at %s", s.name(), f.id, e, o.name(), at)
 		}
 	}
@@ -294,6 +315,7 @@ func (f *fact) endedSo(r *grid.Record) bool {
 
 // loaded checks S5 when a broker has started: what users were told is in the journal.
 func (t *truth) loaded(s *site) {
+	s = s.principal()
 	if s.disk.damaged {
 		return
 	}

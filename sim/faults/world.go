@@ -51,9 +51,12 @@ type site struct {
 	links   map[grid.PeerID]grid.Link
 	clock   clock
 	disk    disk
-	batch   batch
+	batch   *batch
 	host    host
 	gone    bool                 // for ever
+	twin    *site                // a second broker under this name, as long as there is one; see twin.go
+	of      *site                // of a twin: the site that it stands for
+	with    []bool               // which sites are connected to the twin
 	careful bool                 // its journal was restored: it starts only while all who know it can be reached
 	drained bool                 // as its administrator has said
 	forgot  map[grid.PeerID]bool // members, by its administrator

@@ -1,0 +1,124 @@
+package faults
+
+import (
+	"maps"
+
+	"gbroker/broker"
+	"gbroker/grid"
+)
+
+// A twin is a second broker under one name: the journal of a site was copied to another
+// machine of it and started there. Both see the same batch system and the same control
+// directories, as those lie where all nodes see them. Each member is connected to one of
+// the two at a time, now to this and now to that; users know the first one only. After a
+// while an administrator stops one of them, and says so to the other.
+
+// principal is the site that a twin stands for.
+func (s *site) principal() *site {
+	if s.of != nil {
+		return s.of
+	}
+	return s
+}
+
+// facing is the one of the brokers under the name of s that o is connected to.
+func (s *site) facing(o *site) *site {
+	p := s.principal()
+	if p.twin != nil && p.with[o.i] {
+		return p.twin
+	}
+	return p
+}
+
+// joined tells that a and b are connected to each other, and not to a twin.
+func joined(a, b *site) bool { return a.facing(b) == a && b.facing(a) == b }
+
+// duplicate starts the twin of a site.
+func (s *site) duplicate(span grid.Tick) {
+	w := s.w
+	w.tell(s, "its journal is copied, and a second broker started with it, for %v s", span.Seconds())
+	t := &site{
+		w: w, i: s.i, peer: s.peer, facts: s.facts, nodes: s.nodes, members: s.members, links: s.links,
+		clock: s.clock, disk: s.disk, batch: s.batch, of: s, forgot: s.forgot,
+	}
+	d := &t.disk
+	d.records, d.peers, d.pending, d.backup = maps.Clone(d.records), maps.Clone(d.peers), nil, nil
+	d.full, d.slow, d.unreadable = false, false, false
+	s.disk.damaged, d.damaged = true, true
+	t.host = host{s: t}
+	s.twin, s.with = t, make([]bool, len(w.sites))
+	t.host.boot()
+	s.mingle(t)
+	w.after(span, func() {
+		if s.twin == t {
+			s.single()
+		}
+	})
+}
+
+// mingle has some members connect to the other one of the two.
+func (s *site) mingle(t *site) {
+	w := s.w
+	if s.twin != t {
+		return
+	}
+	for _, m := range s.members {
+		if o := w.byPeer[m.Peer]; w.rnd.net.IntN(2) == 0 {
+			s.with[o.i] = !s.with[o.i]
+			s.meet(o)
+		}
+	}
+	w.after(between(w.rnd.net, 5*grid.Second, 40*grid.Second), func() { s.mingle(t) })
+}
+
+// meet has all find out whom they are connected to.
+func (s *site) meet(o *site) {
+	w := s.w
+	for _, mine := range []*site{s, s.twin} {
+		if mine != nil {
+			w.after(between(w.rnd.net, 50, 2*grid.Second), func() { w.observe(o, mine) })
+			w.after(between(w.rnd.net, 50, 2*grid.Second), func() { w.observe(mine, o) })
+		}
+	}
+}
+
+// single ends it: one of the two is stopped for ever, and what is left is one site.
+func (s *site) single() {
+	w, t := s.w, s.twin
+	keep := w.rnd.disk.IntN(2) == 0
+	w.tell(s, "an administrator keeps the first one: %v", keep)
+	t.gone = true
+	t.host.crash(0, "stopped by an administrator")
+	s.twin = nil
+	if !keep {
+		s.host.crash(between(w.rnd.disk, 50, grid.Minute), "stopped by an administrator, who keeps its twin")
+		was := s.disk
+		s.disk = t.disk
+		s.disk.full, s.disk.slow, s.disk.unreadable, s.disk.backup = was.full, was.slow, was.unreadable, nil
+	}
+	for _, m := range s.members {
+		s.meet(w.byPeer[m.Peer])
+	}
+	s.resume()
+}
+
+// relieve: an administrator reads that the broker has a twin, and knows that it has none any more.
+func (s *site) relieve() {
+	if s.of == nil && s.twin == nil {
+		s.resume()
+	}
+}
+
+// resume is an administrator's word that the broker has no twin any more; it is repeated
+// until it is answered.
+func (s *site) resume() {
+	h, answered := &s.host, false
+	if h.up && h.core != nil && !h.frozen {
+		h.request(func(t broker.Token) broker.Request { return broker.Resume{Token: t} }, func(a broker.Answer) { answered = a.Err == nil })
+	}
+	s.w.after(5*grid.Second, func() {
+		if !answered && !s.gone && s.twin == nil {
+			s.resume()
+		}
+	})
+}
