@@ -24,7 +24,10 @@ func (s *System) Progress(ctx context.Context, at grid.AttemptID, dir string) (g
 		p.Phase = grid.Withdrawn
 		return p, nil
 	case taken:
-		_, err := readStarted(&p, dir, token)
+		ended, err := readStarted(&p, dir, token)
+		if err == nil && !ended && e != nil && !s.view(e).Blind && token.Process == (control.Process{}) {
+			p.Phase, p.Started = grid.Waiting, 0 // writeEnd has the token, and is about to tell the end
+		}
 		return p, err
 	}
 	return s.unstarted(ctx, p, e, dir)
