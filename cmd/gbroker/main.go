@@ -24,6 +24,7 @@ brings the results back. Users speak to it with gclient.
 A first site, on this machine:
 
   gbroker init --dir /srv/gbroker --site here
+  gbroker doctor --config /srv/gbroker/gbroker.yaml   is the batch system as it is needed?
   gbroker run --config /srv/gbroker/gbroker.yaml
 
 A second one joins when each knows the other:
