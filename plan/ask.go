@@ -47,7 +47,7 @@ func (f *finder) ask(q *Question) (grid.Tick, *work, *grid.Refusal) {
 }
 
 func (f *finder) earliest(w *work, from grid.Tick) grid.Tick {
-	if f.policy.conservative() {
+	if f.moments == nil {
 		return f.first(w, from)
 	}
 	return f.atMoment(w, from)

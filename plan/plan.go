@@ -24,8 +24,8 @@ type Plan struct {
 	amounts  []int64
 
 	free vacancy // all jobs and reservations where they are planned
-	// What one more job could not have at a moment; not of conservative policies,
-	// where nothing is moved by it.
+	// What one more job could not have at a moment; not where every job keeps its
+	// reservation, and one more takes the first that is left.
 	moments []moment
 	guards  []guard
 	guarded []int64 // width numbers for each guard
@@ -56,8 +56,12 @@ func Build(s Snapshot) *Plan { return forward(&s, nil) }
 // Likely runs the policy forward where jobs end when they are believed to end, while
 // the scheduler's own reservations rest on limits, as ever. The belief is a run time of
 // at least 1, and more than elapsed; a job ends at its limit at the latest, and one
-// that outlived a belief at the next instant at the earliest.
+// that outlived a belief at the next instant at the earliest. Where many wait, not all
+// of the reservations of a conservative policy are made: see the package comment.
 func Likely(s Snapshot, believe func(t Trait, elapsed grid.Tick) grid.Tick) *Plan {
+	if believe != nil {
+		s.Policy = s.Policy.foreseen(len(s.Waiting))
+	}
 	return forward(&s, believe)
 }
 
@@ -85,7 +89,7 @@ func forward(s *Snapshot, believe belief) *Plan {
 }
 
 func (p *Plan) run(e *schedule) {
-	if p.policy.conservative() {
+	if p.policy.conservative() && e.believe == nil {
 		for e.pass(); e.advance(); e.pass() {
 		}
 		return

@@ -324,8 +324,13 @@ func TestAskLikeNaiveTwin(t *testing.T) {
 					}
 				}
 				q := drawQuestion(t, s)
-				start, refusal := Build(s).Ask(q)
-				w := newTwin(s, []Question{q}, nil)
+				var believe belief
+				// A reservation of one more job would keep those that are compressed apart.
+				if s.Policy.Kind != ConsCompress && rapid.Bool().Draw(t, "likely") {
+					believe = drawBelief(t)
+				}
+				start, refusal := Likely(s, believe).Ask(q)
+				w := newTwin(s, []Question{q}, believe)
 				want := w.run()
 				if twin := want[len(want)-1]; refusal == nil && twin != start || refusal != nil && twin >= 0 {
 					t.Fatalf("%+v\n%+v\n%s: start %d %v, the twin says %d", s, q, text, start, refusal, twin)

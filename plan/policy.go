@@ -152,3 +152,23 @@ func (p Policy) rank(e Entry) int64 {
 	}
 	return 0
 }
+
+// From so many waiting jobs on a likely plan makes fewer reservations than its policy.
+const (
+	longWait    = 50
+	longestWait = 2000
+)
+
+// foreseen is the policy of a likely plan of so many waiting jobs. Whenever a job ends
+// early a conservative policy makes all reservations anew, most of which come to nothing:
+// the first ten say nearly as well who is kept from backfilling.
+func (p Policy) foreseen(waiting int) Policy {
+	switch {
+	case !p.conservative() || waiting < longWait:
+	case waiting < longestWait:
+		return Policy{Kind: EASY, Order: p.Order, Reservations: 10}
+	default:
+		return Policy{Kind: EASY, Order: p.Order, Reservations: 1}
+	}
+	return p
+}

@@ -72,6 +72,30 @@ func TestAskBehindABarrier(t *testing.T) {
 	}
 }
 
+// What runs may run until 100 and is believed to end at 10, when wide starts. Until then
+// wide's reservation stands at 100, and one more job backfills, also one that is believed
+// to run beyond 10. In a plan by limits it could as well.
+func TestAskBesideWhoStartsSooner(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"easy", "easy:2", "cons-rebuild", "cons-compress"} {
+		s := Snapshot{
+			Policy:  policyOf(t, text),
+			Nodes:   nodes(1, 4),
+			Running: []Running{{Shares: []Share{{Node: 0, Cores: 3}}, End: 100}},
+			Waiting: []Waiting{{Job: "wide", Demand: demand(1, 4, 0), Limit: 50}},
+		}
+		p := Likely(s, func(_ Trait, elapsed grid.Tick) grid.Tick { return max(10, elapsed+1) })
+		if at, _ := p.Start("wide"); at != 10 {
+			t.Errorf("%s: wide starts at %d; want 10", text, at)
+		}
+		for limit, want := range map[grid.Tick]grid.Tick{100: 0, 101: 20} {
+			if at, refusal := p.Ask(Question{Demand: demand(1, 1, 0), Limit: limit}); refusal != nil || at != want {
+				t.Errorf("%s: one more of %d starts at %d, %v; want %d", text, limit, at, refusal, want)
+			}
+		}
+	}
+}
+
 // At 10 a starts in its reservation, which so is left for c: it has to be given before
 // d, who would keep c waiting, is looked at.
 func TestAReservationThatIsLeftIsGivenAtOnce(t *testing.T) {
