@@ -32,13 +32,14 @@ const (
 	diskFull  = "its disk is full"
 	tooMany   = "too many offers at once"
 	noLook    = "no estimate: the batch system does not answer"
+	nodesDown = "nodes that it needs are down"
 	drained   = "it is drained: it takes no jobs from elsewhere, and starts none of its users"
 	stranger  = "the home of the job is no neighbour of that site"
 	// unprovable: the job came here without a deed, or with too many.
 	unprovable = "this site cannot prove that it owns the job, so only its home can take it"
 )
 
-var passing = []string{notAlive, noAnswer, noTake, badAnswer, noLook, diskFull, tooMany, drained, unprovable}
+var passing = []string{notAlive, noAnswer, noTake, badAnswer, noLook, nodesDown, diskFull, tooMany, drained, unprovable}
 
 // round is one search under way.
 type round struct {

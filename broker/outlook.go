@@ -2,6 +2,7 @@ package broker
 
 import (
 	"reflect"
+	"slices"
 
 	"gbroker/grid"
 	"gbroker/plan"
@@ -10,14 +11,30 @@ import (
 // outlook is what this site will run when: by run times as they are believed, which
 // is what is expected, and by limits, which is what is safe. As long as nothing was
 // learned the two are one.
-type outlook struct{ likely, safe *plan.Plan }
+type outlook struct {
+	likely, safe *plan.Plan
+	whole        *plan.Plan // of the site without jobs and with all its nodes up; nil: none is down
+}
 
 func (c *Core) newOutlook(s plan.Snapshot) outlook {
 	safe := plan.Build(s)
 	if c.runTimes.Empty() {
-		return outlook{safe, safe}
+		return outlook{safe, safe, whole(s)}
 	}
-	return outlook{plan.Likely(s, c.Believe), safe}
+	return outlook{plan.Likely(s, c.Believe), safe, whole(s)}
+}
+
+// whole is the plan of what the site has: what only lacks because nodes are down comes back.
+func whole(s plan.Snapshot) *plan.Plan {
+	down := func(n plan.Node) bool { return n.Down }
+	if !slices.ContainsFunc(s.Nodes, down) {
+		return nil
+	}
+	nodes := slices.Clone(s.Nodes)
+	for i := range nodes {
+		nodes[i].Down = false
+	}
+	return plan.Build(plan.Snapshot{At: s.At, Site: s.Site, Policy: s.Policy, Nodes: nodes, Queues: s.Queues})
 }
 
 // planned keeps the outlook of the last look: to make one of a long queue costs more
@@ -79,10 +96,13 @@ func (c *Core) nextEnd(s plan.Snapshot) grid.Tick {
 }
 
 // batch answers a row of questions, each as if the jobs of those before had come.
-type batch struct{ likely, safe *plan.Batch }
+type batch struct {
+	likely, safe *plan.Batch
+	whole        *plan.Plan
+}
 
 func (o outlook) batch() *batch {
-	b := &batch{likely: o.likely.Batch()}
+	b := &batch{likely: o.likely.Batch(), whole: o.whole}
 	if o.safe != o.likely {
 		b.safe = o.safe.Batch()
 	}
@@ -92,15 +112,26 @@ func (o outlook) batch() *batch {
 func (b *batch) estimate(q plan.Question) grid.Estimate {
 	start, refusal := b.likely.Ask(q)
 	if refusal != nil {
-		return grid.Estimate{Refusal: refusal}
+		return grid.Estimate{Refusal: b.passing(q, refusal)}
 	}
 	e := grid.Estimate{Wait: max(0, start-q.NotBefore)}
 	e.Safe = e.Wait
 	if b.safe != nil {
 		if start, refusal = b.safe.Ask(q); refusal != nil {
-			return grid.Estimate{Refusal: refusal}
+			return grid.Estimate{Refusal: b.passing(q, refusal)}
 		}
 		e.Safe = max(0, start-q.NotBefore)
 	}
 	return e
+}
+
+// passing is a refusal as it is told: one that is only for nodes that are down now will pass.
+func (b *batch) passing(q plan.Question, r *grid.Refusal) *grid.Refusal {
+	if b.whole == nil {
+		return r
+	}
+	if _, lacks := b.whole.Ask(q); lacks != nil {
+		return r
+	}
+	return &grid.Refusal{Reason: nodesDown, Asked: r.Asked, Available: r.Available}
 }
