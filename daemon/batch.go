@@ -13,9 +13,9 @@ import (
 	"gbroker/plan"
 )
 
-// unseen is how long nothing may be known of the batch system before that is an alarm: one
-// poll that fails is not worth waking anybody.
-const unseen = 30 * time.Second
+// unseen is for how many refreshes nothing may be known of the batch system before that is an
+// alarm: one poll that fails is not worth waking anybody.
+const unseen = 3
 
 // follow keeps what this broker says of its site like what the batch system shows, and an
 // alarm while it shows nothing.
@@ -24,7 +24,7 @@ func (s *site) follow(ctx context.Context) error {
 	defer tick.Stop()
 	good := time.Now()
 	for {
-		if s.see(ctx, time.Since(good) >= unseen) {
+		if s.see(ctx, time.Since(good) >= unseen*s.cfg.Batch.Refresh) {
 			good = time.Now()
 		}
 		select {

@@ -20,7 +20,7 @@ import (
 
 // TestWatchNeighbours follows one file through good and bad changes.
 func TestWatchNeighbours(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	c := initSite(t)
 	core, logs := observer.New(zapcore.InfoLevel)
 	applied := make(chan []grid.Member)

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"gbroker/api"
 	"gbroker/daemon"
 	"gbroker/pbs/slurm/slurmtest"
 	"gbroker/test/standin"
@@ -32,23 +34,29 @@ func overAll(t *testing.T, test func(t *testing.T, file string)) {
 	for system, start := range kinds {
 		t.Run(system, func(t *testing.T) {
 			t.Parallel()
-			o := daemon.DefaultInit()
-			dir, err := os.MkdirTemp("", "site") // short: a socket's path has a limit
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { os.RemoveAll(dir) })
-			o.Dir, o.Site = filepath.Join(dir, "s"), "a"
-			if o.Found = daemon.Detect(t.Context(), start(t)); o.Found.System != system {
-				t.Fatalf("found %+v", o.Found)
-			}
-			c, err := daemon.Init(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			test(t, c.File)
+			test(t, made(t, system, start(t)))
 		})
 	}
+}
+
+// made makes a site over what is found in an environment, and gives its configuration.
+func made(t *testing.T, system string, environment []string) string {
+	t.Helper()
+	o := daemon.DefaultInit()
+	dir, err := os.MkdirTemp("", "site") // short: a socket's path has a limit
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	o.Dir, o.Site = filepath.Join(dir, "s"), "a"
+	if o.Found = daemon.Detect(t.Context(), environment); o.Found.System != system {
+		t.Fatalf("found %+v", o.Found)
+	}
+	c, err := daemon.Init(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.File
 }
 
 // The doctor has nothing to mend, and tried everything.
@@ -101,5 +109,43 @@ func TestByHand(t *testing.T) {
 		for !strings.Contains(say(0, "remove", "--config", file, id), "forgotten") {
 		}
 		say(1, "status", "--config", file, local)
+	})
+}
+
+// A job by hand runs in the reservation that was made for it by hand.
+func TestReserveByHand(t *testing.T) {
+	t.Parallel()
+	overAll(t, func(t *testing.T, file string) {
+		say := func(args ...string) string {
+			t.Helper()
+			out, errs, code := gbroker(t, append([]string{"batch"}, args...)...)
+			if code != 0 {
+				t.Fatalf("%v ends with %d: %s%s", args, code, out, errs)
+			}
+			return strings.TrimSpace(out)
+		}
+		var b api.Batch
+		if err := json.Unmarshal([]byte(say("snapshot", "--config", file, "--json")), &b); err != nil || len(b.Nodes) == 0 {
+			t.Fatalf("%v, %+v", err, b)
+		}
+		id := say("reserve", "--config", file, "--nodes", b.Nodes[0].Name, "--start", "+10s", "--for", "20m")
+		if shown := say("reservations", "--config", file); !strings.Contains(shown, id) {
+			t.Errorf("listed are\n%s", shown)
+		}
+		job, _, _ := strings.Cut(say("submit", "--config", file, "--reservation", id, "--walltime", "1m", "--", "/bin/true"), " ")
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for end := time.Now().Add(3 * time.Minute); ; <-tick.C {
+			shown := say("status", "--config", file, job)
+			if strings.Contains(shown, "exit 0") {
+				break
+			} else if time.Now().After(end) || strings.Contains(shown, " ended ") {
+				t.Fatalf("status shows\n%s", shown)
+			}
+		}
+		say("unreserve", "--config", file, id)
+		if shown := say("reservations", "--config", file); strings.Contains(shown, id) {
+			t.Errorf("after it was released, listed are\n%s", shown)
+		}
 	})
 }
