@@ -148,16 +148,22 @@ func (b *Broker) launched(id grid.AttemptID, local grid.LocalID, err error) {
 func (b *Broker) withdraw(ctx context.Context, id grid.AttemptID) {
 	ctx, cancel := context.WithTimeout(ctx, batchLimit)
 	defer cancel()
-	if r, ok := b.view.get(id.Job); ok && r.Local == "" {
-		// Its launch was not confirmed, and may have failed or died before it made the folder.
-		if err := b.ports.Stager.MakeFolder(id.Job); err != nil {
-			b.Post(Withdrawn{ID: id, Err: text(err)})
-			return
-		}
+	if err := b.makeFolder(id); err != nil {
+		b.Post(Withdrawn{ID: id, Err: text(err)})
+		return
 	}
 	_, control := b.ports.Stager.Paths(id.Job)
 	done, err := b.ports.Batch.Withdraw(ctx, id, control)
 	b.Post(Withdrawn{ID: id, Done: done, Err: text(err)})
+}
+
+// makeFolder is for an attempt whose launch was not confirmed: it may have failed, died
+// before it made the folder, or never have been.
+func (b *Broker) makeFolder(id grid.AttemptID) error {
+	if r, ok := b.view.get(id.Job); ok && r.Local == "" {
+		return b.ports.Stager.MakeFolder(id.Job)
+	}
+	return nil
 }
 
 func (b *Broker) kill(ctx context.Context, id grid.AttemptID) {
@@ -174,6 +180,10 @@ func (b *Broker) kill(ctx context.Context, id grid.AttemptID) {
 func (b *Broker) Probe(ctx context.Context, id grid.AttemptID) {
 	ctx, cancel := context.WithTimeout(ctx, batchLimit)
 	defer cancel()
+	if err := b.makeFolder(id); err != nil {
+		b.Post(Progressed{Progress: grid.Progress{ID: id}, Err: text(err)})
+		return
+	}
 	_, control := b.ports.Stager.Paths(id.Job)
 	p, err := b.ports.Batch.Progress(ctx, id, control)
 	p.ID = id

@@ -19,6 +19,7 @@ type shell struct {
 	observe    func()
 	fetching   atomic.Int32
 	collecting atomic.Int32
+	folders    atomic.Int32
 }
 
 type journalStub struct {
@@ -61,7 +62,7 @@ func (s *shell) Fetch(ctx context.Context, _ grid.PeerID, _ grid.JobID, _ FileSe
 	<-ctx.Done() // as stage: a peer that is not reached is tried again until ctx is done
 	return ctx.Err()
 }
-func (s *shell) MakeFolder(grid.JobID) error                   { return nil }
+func (s *shell) MakeFolder(grid.JobID) error                   { s.folders.Add(1); return nil }
 func (s *shell) Prepare(context.Context, grid.Job, bool) error { return nil }
 func (s *shell) Collect(context.Context, grid.Job) (grid.Manifest, []string, error) {
 	s.collecting.Add(1)
@@ -212,5 +213,20 @@ func TestWhoMayFetch(t *testing.T) {
 	b.remember(MembersChanged{[]grid.Member{{Peer: her, SameUsers: true}, {Peer: him}}})
 	if !may(her, mine.ID, LiveFiles) || may(her, mine.ID, OutputFiles) || may(him, mine.ID, LiveFiles) || may(him, hers.ID, LiveFiles) {
 		t.Error("b has the same users, c has not")
+	}
+}
+
+// A journal that was restored has a job that was removed since, with its folder: what is
+// asked about it would be unknown for ever.
+func TestAProbeMakesTheFolder(t *testing.T) {
+	t.Parallel()
+	for local, made := range map[grid.LocalID]int32{"": 1, "l": 0} {
+		s := &shell{}
+		b := s.broker()
+		b.view.set(grid.Record{Job: jobOf(me, "a", "1"), Local: local})
+		b.Probe(t.Context(), grid.AttemptID{Job: jobOf(me, "a", "1").ID, Attempt: 1})
+		if n := s.folders.Load(); n != made {
+			t.Errorf("local id %q: %d folders made", local, n)
+		}
 	}
 }

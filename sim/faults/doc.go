@@ -39,7 +39,8 @@
 // had it restored (its users were told what it has forgotten), but their programs are still
 // started once, and not after the user was told KILLED, unless a restored journal alone knew that,
 // or an administrator would not wait for the site that knew it, or the journal of that site was
-// lost or restored too (what both have forgotten, nobody knows); programs that ran at a site of
+// lost or restored too (what both have forgotten, nobody knows), or their user had removed them,
+// and with them the start tokens; programs that ran at a site of
 // which an administrator said that it is fenced off, and are started again at a newer
 // term; those that still run, of an older term, at a site that was forgotten; programs that a site starts
 // of whose home its administrator has said that it will not come back, which it is therefore
@@ -56,7 +57,8 @@
 //
 // # Limits of the model
 //
-// Once an administrator has said that a site is fenced off, nothing that was handed to its
+// The broker of a site that is fenced off does not start before that is over. Once an
+// administrator has said that a site is fenced off, nothing that was handed to its
 // batch system before starts there: it is emptied in truth, with what it had accepted and
 // not yet queued.
 //

@@ -166,12 +166,16 @@ func (h *host) command(id grid.AttemptID, run func()) {
 }
 
 func (h *host) withdraw(id grid.AttemptID) {
-	if r := h.view[id.Job]; r != nil && r.Local == "" {
-		h.s.disk.folder(id.Job)
-	}
+	h.makeFolder(id)
 	done, err := h.s.batch.withdraw(id)
 	h.s.w.tell(h.s, "withdraws %s: %v %s", id, done, textOf(err))
 	h.post(broker.Withdrawn{ID: id, Done: done, Err: textOf(err)})
+}
+
+func (h *host) makeFolder(id grid.AttemptID) {
+	if r := h.view[id.Job]; r != nil && r.Local == "" {
+		h.s.disk.folder(id.Job)
+	}
 }
 
 func (h *host) kill(id grid.AttemptID) {
@@ -180,6 +184,7 @@ func (h *host) kill(id grid.AttemptID) {
 }
 
 func (h *host) probe(id grid.AttemptID) {
+	h.makeFolder(id)
 	p, err := h.s.batch.progress(id)
 	p.ID = id
 	h.s.w.tell(h.s, "probes %s: %s %s", id, p.Phase, textOf(err))

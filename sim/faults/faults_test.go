@@ -125,7 +125,7 @@ func TestEveryCrashPointIsHit(t *testing.T) {
 func TestEveryKindHappens(t *testing.T) {
 	t.Parallel()
 	var all [kinds]int
-	for seed := range uint64(60) {
+	for seed := uint64(0); seed < 60 && slices.Contains(all[:], 0); seed++ {
 		for _, name := range []string{"all", "twin"} {
 			for k, n := range Run(usual(seed, profile(t, name))).Faults {
 				all[k] += n

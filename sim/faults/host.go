@@ -62,7 +62,7 @@ func (h *host) boot() {
 	if h.up || s.gone {
 		return
 	}
-	if s.careful && !s.reachesAll() {
+	if s.careful && !s.reachesAll() || s.batch.off {
 		s.w.after(5*grid.Second, h.boot)
 		return
 	}

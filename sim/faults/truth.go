@@ -90,12 +90,13 @@ func (f *fact) estranged(s *site) bool { return s.forgot[f.home.peer] && f.home.
 
 // mayNotKnow: the home was restored, or has lost its journal, and so was the journal of
 // another site that had started the program: what both have forgotten nobody knows. Or its
+// user had the job removed, and with it the start tokens. Or its
 // administrator has said that it need not wait for the word of such a site.
 func (f *fact) mayNotKnow() bool {
 	last := len(f.starts) - 1
-	return f.home.disk.damaged && slices.ContainsFunc(f.starts[:last], func(s start) bool {
+	return f.home.disk.damaged && (f.removed || slices.ContainsFunc(f.starts[:last], func(s start) bool {
 		return f.home.forgot[s.where.peer] || s.where != f.home && s.where.disk.damaged
-	})
+	}))
 }
 
 // acted: one of two brokers under one name has saved something about the job.
