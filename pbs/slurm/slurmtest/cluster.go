@@ -8,6 +8,8 @@
 //
 //	func TestMain(m *testing.M) { os.Exit(slurmtest.Main(m)) }
 //
+// A program that is no test opens its clusters, and ends them by Close.
+//
 // Also where the binary is killed, nothing stays behind: a guard outside of it notices.
 package slurmtest
 
@@ -58,6 +60,12 @@ type Cluster struct {
 // Main runs the tests of a binary, and ends the clusters that they shared.
 func Main(m *testing.M) int {
 	code := m.Run()
+	Close()
+	return code
+}
+
+// Close ends the clusters that were opened or shared.
+func Close() {
 	shared.Lock()
 	defer shared.Unlock()
 	for _, c := range shared.clusters {
@@ -67,16 +75,23 @@ func Main(m *testing.M) int {
 		shared.keeper.close()
 	}
 	shared.clusters, shared.keeper = nil, nil
-	return code
+}
+
+// Missing is why there can be no cluster on this machine, or nil.
+func Missing() error {
+	for _, program := range []string{"slurmctld", "slurmd", "munged", "sbatch"} {
+		if _, err := find(program); err != nil {
+			return fmt.Errorf("%w: as root, apt-get install slurm-wlm munge (make tools does it)", err)
+		}
+	}
+	return nil
 }
 
 // Need skips a test where Slurm is not installed.
 func Need(t testing.TB) {
 	t.Helper()
-	for _, program := range []string{"slurmctld", "slurmd", "munged", "sbatch"} {
-		if _, err := find(program); err != nil {
-			t.Skipf("%v: as root, apt-get install slurm-wlm munge (make tools does it)", err)
-		}
+	if err := Missing(); err != nil {
+		t.Skip(err)
 	}
 }
 
@@ -108,24 +123,33 @@ func Start(t testing.TB, config Config) *Cluster {
 func Shared(t testing.TB, name string, config Config) *Cluster {
 	t.Helper()
 	Need(t)
+	c, err := Open(t.Context(), name, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Open is the cluster of a name, started where it is new, until Close.
+func Open(ctx context.Context, name string, config Config) (*Cluster, error) {
 	shared.Lock()
 	defer shared.Unlock()
 	if c := shared.clusters[name]; c != nil {
-		return c
+		return c, nil
 	}
 	k, err := keep()
 	if err != nil {
-		t.Fatalf("munged: %v", err)
+		return nil, fmt.Errorf("start munged: %w", err)
 	}
-	c, err := start(t.Context(), k, config)
+	c, err := start(ctx, k, config)
 	if err != nil {
-		t.Fatalf("start the Slurm cluster %s: %v", name, err)
+		return nil, fmt.Errorf("start the Slurm cluster %s: %w", name, err)
 	}
 	if shared.clusters == nil {
 		shared.clusters = make(map[string]*Cluster)
 	}
 	shared.clusters[name] = c
-	return c
+	return c, nil
 }
 
 // start tries a few times: a program that claims no ports may have taken one.
