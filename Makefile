@@ -8,13 +8,15 @@
 # make demo     three sites on this machine, a dozen jobs (KEEP=1 leaves the sites up)
 # make bench    the benchmarks, as benchstat reads them (COUNT=10 runs of each; BENCH=REGEXP
 #               and PACKAGES=./plan for some of them; CPU=1 for one core); the figures of the README: go run ./test/figures
+# make bench-estimate   predicted starts on three real Slurm clusters against those of sbatch --test-only and the
+#               real ones, about 8 minutes on a quiet machine (SEED=1, JOBS=200; JSON=FILE writes all)
 # make fmt      format the code
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
 
-.PHONY: build test test-openpbs test-torque tools check torture demo bench fmt
+.PHONY: build test test-openpbs test-torque tools check torture demo bench bench-estimate fmt
 
 build:
 	@mkdir -p bin
@@ -59,6 +61,12 @@ PACKAGES ?= $(sort $(dir $(shell git grep -l '^func Benchmark' -- '*_test.go')))
 CPU      ?=
 bench:
 	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(if $(CPU),-cpu $(CPU)) -p 1 -timeout 0 $(addprefix ./,$(PACKAGES))
+
+# It ends with 1 where the mean error of ours is more than half of Slurm's.
+bench-estimate: tools
+	@mkdir -p bin
+	go build -o bin/ ./test/estimate
+	bin/estimate $(if $(SEED),-seed $(SEED)) $(if $(JOBS),-jobs $(JOBS)) $(if $(JSON),-json $(JSON))
 
 fmt:
 	gofmt -w $$(git ls-files '*.go')
