@@ -3,6 +3,7 @@ package external
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
@@ -30,6 +31,10 @@ func (s *System) aliveBlind(ctx context.Context, e *entry, j Job) {
 	switch {
 	case j.State == Running:
 		control.Take(v.Control, v.ID, control.Supervisor, control.Process{}) // tend tells of it
+	case v.seen == grid.Started && !j.NeverStarted: // put into the queue again: nothing else keeps it from a second start
+		if time.Since(v.removed) >= removeAgain {
+			s.remove(ctx, e)
+		}
 	case !v.Released:
 		s.unblind(ctx, e)
 	}

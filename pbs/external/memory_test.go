@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -337,6 +338,14 @@ func (b *bench) begins(j grid.Submission, id grid.LocalID) (started bool) {
 		k.Places = []Place{{Node: "n1", Processes: 1, Cores: 1}}
 	})
 	return taken
+}
+
+// discard throws the control directory away, and makes it again.
+func (b *bench) discard(j grid.Submission) {
+	b.Helper()
+	if err := errors.Join(os.RemoveAll(j.Control), os.Mkdir(j.Control, 0o700)); err != nil {
+		b.Fatal(err)
+	}
 }
 
 func (b *bench) progress(j grid.Submission) grid.Progress {

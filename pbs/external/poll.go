@@ -121,6 +121,13 @@ func (p *poller) fly(ctx context.Context, f *flight) {
 	}
 }
 
+// last is the last good listing, however old; nil is none yet.
+func (p *poller) last() *poll {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.good
+}
+
 // cached is the last good listing, unless it is too old to be told.
 func (p *poller) cached(ctx context.Context) (*poll, error) {
 	p.mu.Lock()

@@ -25,7 +25,11 @@ func (s *System) Progress(ctx context.Context, at grid.AttemptID, dir string) (g
 		return p, nil
 	case taken:
 		ended, err := readStarted(&p, dir, token)
-		if err == nil && !ended && e != nil && !s.view(e).Blind && token.Process == (control.Process{}) {
+		switch {
+		case err != nil || ended:
+		case e == nil:
+			s.keepStarted(at, dir)
+		case !s.view(e).Blind && token.Process == (control.Process{}):
 			p.Phase, p.Started = grid.Waiting, 0 // writeEnd has the token, and is about to tell the end
 		}
 		return p, err

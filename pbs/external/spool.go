@@ -23,7 +23,7 @@ import (
 type entry struct {
 	Version     int
 	ID          grid.AttemptID
-	Work        string
+	Work        string // for people
 	Control     string
 	Local       grid.LocalID `json:",omitempty"` // "" until the batch system has answered
 	As          string       `json:",omitempty"`
@@ -158,8 +158,8 @@ func (s *System) loadJob(name string) error {
 	if _, err := grid.ParseJobID(string(e.ID.Job)); err != nil {
 		return err
 	}
-	if !filepath.IsAbs(e.Control) || !filepath.IsAbs(e.Work) {
-		return fmt.Errorf("its folders %q and %q are not absolute", e.Work, e.Control)
+	if !filepath.IsAbs(e.Control) {
+		return fmt.Errorf("its control directory %q is not absolute", e.Control)
 	}
 	s.entries[e.ID] = e
 	return nil

@@ -40,9 +40,9 @@ func (s *System) submit(ctx context.Context, sub grid.Submission) (grid.LocalID,
 	}
 	e := s.entry(sub.ID)
 	if e != nil && e.Local != "" {
-		return e.Local, s.renew(sub, taken)
+		return e.Local, s.renew(e, sub, taken)
 	}
-	if taken { // it has started, or never will; what the system called it is lost
+	if taken || e != nil && e.Withdrawn { // it has started, or never will; what the system called it is lost
 		return grid.LocalID(sub.ID.Tag()), nil
 	}
 	if local, err := s.recall(ctx, e, sub); local != "" || err != nil {
@@ -65,9 +65,9 @@ func checkSubmission(sub grid.Submission) error {
 }
 
 // renew says again that a waiting attempt was submitted out of this directory: it may have
-// been made again since.
-func (s *System) renew(sub grid.Submission, taken bool) error {
-	if taken {
+// been made again since. Of one that is to end or has ended, nothing may start out of it.
+func (s *System) renew(e *entry, sub grid.Submission, taken bool) error {
+	if v := s.view(e); taken || v.Withdrawn || v.Killed || v.Done {
 		return nil
 	}
 	if said, err := control.Submitted(sub.Control, sub.ID); said || err != nil {
@@ -89,11 +89,12 @@ func (s *System) recall(ctx context.Context, e *entry, sub grid.Submission) (gri
 		return "", err
 	}
 	for _, j := range s.locals(got.Jobs, sub.ID) {
-		if j.State == Done {
-			continue
+		if j.State == Done && (j.NeverStarted || !s.config.Blind) {
+			continue // the token decides; without one, what has run does not run again
 		}
 		if e == nil {
-			if e, err = s.enter(sub, s.foreignAccount(j.User)); err != nil {
+			e = s.newEntry(sub, s.foreignAccount(j.User))
+			if err := s.enter(e); err != nil {
 				return "", err
 			}
 		}
@@ -111,19 +112,22 @@ func (s *System) foreignAccount(user string) string {
 	return user
 }
 
-// enter makes the entry of an attempt, on disk.
-func (s *System) enter(sub grid.Submission, as string) (*entry, error) {
-	e := &entry{
+func (s *System) newEntry(sub grid.Submission, as string) *entry {
+	return &entry{
 		ID: sub.ID, Work: sub.Work, Control: sub.Control, As: as, Queue: s.queue(sub), Demand: sub.Job.Demand,
 		Limit: sub.Limit, Reservation: sub.Reservation, Submitted: control.Now(), Blind: s.config.Blind,
 	}
+}
+
+// enter takes up the entry of an attempt, on disk.
+func (s *System) enter(e *entry) error {
 	if err := s.save(e); err != nil {
-		return nil, err
+		return err
 	}
 	s.mu.Lock()
-	s.entries[sub.ID] = e
+	s.entries[e.ID] = e
 	s.mu.Unlock()
-	return e, nil
+	return nil
 }
 
 func (s *System) queue(sub grid.Submission) grid.QueueName {
@@ -135,15 +139,17 @@ func (s *System) queue(sub grid.Submission) grid.QueueName {
 
 // hand hands an attempt over: spool file and control file first, then the command.
 func (s *System) hand(ctx context.Context, e *entry, sub grid.Submission) (grid.LocalID, error) {
-	order, err := s.order(ctx, sub)
+	order, err := s.order(ctx, e, sub)
 	if err != nil {
 		return "", err
 	}
 	if err := s.admit(ctx, sub, order.As); err != nil {
 		return "", err
 	}
-	if e == nil {
-		if e, err = s.enter(sub, order.As); err != nil {
+	first := e == nil
+	if first {
+		e = s.newEntry(sub, order.As)
+		if err := s.enter(e); err != nil {
 			return "", err
 		}
 	}
@@ -152,7 +158,9 @@ func (s *System) hand(ctx context.Context, e *entry, sub grid.Submission) (grid.
 	}
 	local, err := s.config.Client.Submit(ctx, order)
 	if errors.Is(err, grid.ErrInvalid) && !errors.Is(err, grid.ErrUnavailable) {
-		s.forget(e) // it was refused: there is no such job
+		if first { // it was refused: there is no such job, but perhaps that of an answer that was lost
+			s.forget(e)
+		}
 		return "", err
 	}
 	if err != nil {
@@ -168,7 +176,7 @@ func (s *System) hand(ctx context.Context, e *entry, sub grid.Submission) (grid.
 func (s *System) accepted(ctx context.Context, e *entry, sub grid.Submission, local grid.LocalID) error {
 	err := s.change(e, func(e *entry) { e.Local, e.answered = local, s.poller.now() })
 	if err == nil {
-		err = s.renew(sub, false)
+		err = s.renew(e, sub, false)
 	}
 	if err == nil && e.Blind {
 		err = s.unblind(ctx, e)
@@ -177,8 +185,9 @@ func (s *System) accepted(ctx context.Context, e *entry, sub grid.Submission, lo
 	return err
 }
 
-// order is an attempt as the Client takes it; it refuses what this site can never run.
-func (s *System) order(ctx context.Context, sub grid.Submission) (o Order, err error) {
+// order is an attempt as the Client takes it; it refuses what this site can never run. An
+// attempt that was handed over before keeps its account, and whether there is a token.
+func (s *System) order(ctx context.Context, e *entry, sub grid.Submission) (o Order, err error) {
 	got, err := s.poller.cached(ctx)
 	if err != nil {
 		return o, err
@@ -186,24 +195,26 @@ func (s *System) order(ctx context.Context, sub grid.Submission) (o Order, err e
 	if err := s.possible(got.Listing, sub); err != nil {
 		return o, err
 	}
-	as := ""
-	if s.config.Accounts != nil {
+	as, blind := "", s.config.Blind
+	if e != nil {
+		as, blind = e.As, e.Blind
+	} else if s.config.Accounts != nil {
 		if as, err = s.config.Accounts(sub.Job.User); err != nil {
 			return o, err
 		}
 		as = s.foreignAccount(as)
 	}
-	script, err := s.script(sub)
+	script, err := s.script(sub, blind)
 	if err != nil {
 		return o, err
 	}
 	o = Order{
 		Tag: sub.ID.Tag(), Mark: Mark(s.config.Owner, sub.ID), Script: script, Work: sub.Work,
 		Log: filepath.Join(sub.Control, "wrapper.log"), Demand: sub.Job.Demand, Queue: s.queue(sub), Limit: sub.Limit,
-		Parallel: sub.Job.Program.Parallel != "", Rerunnable: sub.Job.Rerunnable, Held: s.config.Blind,
+		Parallel: sub.Job.Program.Parallel != "", Rerunnable: sub.Job.Rerunnable, Held: blind,
 		Account: s.config.Charge, As: as,
 	}
-	if s.config.Blind {
+	if blind {
 		o.Log = "/dev/null"
 	}
 	if sub.Reservation != "" {
@@ -229,13 +240,13 @@ func (s *System) possible(l Listing, sub grid.Submission) error {
 	return nil
 }
 
-func (s *System) script(sub grid.Submission) ([]byte, error) {
+func (s *System) script(sub grid.Submission, blind bool) ([]byte, error) {
 	w := wrapper.Spec{
 		ID: sub.ID, Site: s.config.Site.Name, Work: sub.Work, Control: sub.Control, Program: sub.Job.Program,
 		Processes: sub.Job.Demand.Processes(), Limit: max(sub.Limit, s.config.Client.Traits().Least), Grace: s.config.Grace,
 		Environment: s.config.Environment, Path: s.config.Path, Starters: s.config.Starters,
 	}
-	if s.config.Blind {
+	if blind {
 		w.Control = ""
 	}
 	return wrapper.Script(w)

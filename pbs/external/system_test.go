@@ -482,3 +482,208 @@ func TestBlind(t *testing.T) {
 		}
 	})
 }
+
+// What takes effect late may start first: then that is the job, and the one whose identifier
+// was known ends for want of the token, which says nothing of the attempt.
+func TestTheSecondStartsFirst(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		j := b.job()
+		b.far.set(func() { b.far.stalled = true })
+		if _, err := b.Submit(b.Context(), j); !errors.Is(err, grid.ErrUnavailable) {
+			t.Fatalf("Submit: %v", err)
+		}
+		b.far.set(func() { b.far.stalled = false })
+		first := b.submit(j)
+		var second grid.LocalID
+		b.far.set(func() { second = b.far.take(b.far.late[0]) })
+		if !b.begins(j, second) {
+			t.Fatal("the second does not start")
+		}
+		b.far.change(first, func(k *Job) { k.State, k.End = Done, &End{ExitCode: 75} })
+		b.later(2 * time.Minute)
+		if p := b.progress(j); p.Phase != grid.Started || p.Local != second {
+			t.Errorf("while the second runs it is %+v", p)
+		}
+		if err := b.Kill(b.Context(), j.ID, j.Control); err != nil || !b.removed(second) {
+			t.Errorf("Kill: %v; removed %v", err, b.far.gone())
+		}
+		b.later(time.Minute)
+		if p := b.progress(j); p.Phase != grid.Ended || p.Cause != grid.ByRequest {
+			t.Errorf("it is %+v", p)
+		}
+	})
+}
+
+// A withdrawn attempt starts never more, also where its folder is thrown away and made again
+// and the same attempt is handed over again.
+func TestWithdrawnStaysWithdrawn(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		t.Run(map[bool]string{false: "known", true: "without an answer"}[lost], func(t *testing.T) {
+			inBubble(t, func(b *bench) {
+				j := b.job()
+				b.far.set(func() { b.far.deaf, b.far.stubborn = lost, true })
+				b.Submit(b.Context(), j)
+				if ok, err := b.Withdraw(b.Context(), j.ID, j.Control); !ok || err != nil {
+					t.Fatalf("Withdraw: %v, %v", ok, err)
+				}
+				b.discard(j)
+				b.restart()
+				b.far.set(func() { b.far.deaf = false })
+				b.submit(j)
+				if b.begins(j, "1") || len(b.far.handed()) != 1 {
+					t.Errorf("it starts, or was handed over again: %d times", len(b.far.handed()))
+				}
+			})
+		})
+	}
+}
+
+// Without its spool file an attempt is known by its mark: it leaves the queue, is ended, and
+// its loss is noticed.
+func TestLostSpool(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		waits, runs, gone := b.job(), b.job(), b.job()
+		ids := map[grid.JobID]grid.LocalID{}
+		for _, j := range []grid.Submission{waits, runs, gone} {
+			ids[j.ID.Job] = b.submit(j)
+		}
+		b.begins(runs, ids[runs.ID.Job])
+		b.begins(gone, ids[gone.ID.Job])
+		b.stop()
+		b.far.change(ids[gone.ID.Job], func(k *Job) { k.State = Done })
+		b.far.set(func() { b.far.forgetful = true })
+		if err := os.RemoveAll(b.config.Spool); err != nil {
+			t.Fatal(err)
+		}
+		b.start()
+		b.later(time.Minute)
+		if ok, err := b.Withdraw(b.Context(), waits.ID, waits.Control); !ok || err != nil || !b.removed(ids[waits.ID.Job]) {
+			t.Errorf("Withdraw: %v, %v; removed %v", ok, err, b.far.gone())
+		}
+		if err := b.Kill(b.Context(), runs.ID, runs.Control); err != nil || !b.removed(ids[runs.ID.Job]) {
+			t.Errorf("Kill: %v; removed %v", err, b.far.gone())
+		}
+		if p := b.progress(gone); p.Phase != grid.Started {
+			t.Errorf("a job that no listing shows is %+v", p)
+		}
+		b.later(2 * lateEffect)
+		if p := b.progress(gone); p.Phase != grid.Ended || p.Cause != grid.Disappeared {
+			t.Errorf("a job that no listing shows is %+v", p)
+		}
+	})
+}
+
+// Where the nodes take no token, and the spool is lost, only the batch system can tell that an
+// attempt has not started.
+func TestBlindLostSpool(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.stop()
+		b.config.Blind = true
+		b.start()
+		j := b.job()
+		id := b.submit(j)
+		b.stop()
+		if err := os.RemoveAll(b.config.Spool); err != nil {
+			t.Fatal(err)
+		}
+		b.far.change(id, func(k *Job) { k.State, k.NeverStarted = Running, false })
+		b.start()
+		b.far.set(func() { b.far.down = errDown })
+		if ok, err := b.Withdraw(b.Context(), j.ID, j.Control); ok || err == nil {
+			t.Errorf("Withdraw while nothing is known: %v, %v", ok, err)
+		}
+		b.far.set(func() { b.far.down = nil })
+		b.later(2 * time.Minute)
+		if ok, err := b.Withdraw(b.Context(), j.ID, j.Control); ok || err != nil {
+			t.Errorf("Withdraw of what runs: %v, %v", ok, err)
+		}
+	})
+}
+
+// What a blind site puts into the queue again is not started a second time.
+func TestBlindRequeue(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.stop()
+		b.config.Blind = true
+		b.start()
+		j := b.job()
+		id := b.submit(j)
+		b.far.change(id, func(k *Job) { k.State, k.NeverStarted = Running, false })
+		b.later(time.Minute)
+		b.far.change(id, func(k *Job) { k.State = Queued })
+		b.later(time.Minute)
+		if p := b.progress(j); !b.removed(id) || p.Phase != grid.Ended || p.Cause != grid.Disappeared {
+			t.Errorf("removed %v, and it is %+v", b.far.gone(), p)
+		}
+	})
+}
+
+// It takes several listings, however far they are apart, and a minute, however many there are.
+func TestLostOnlyAfterSeveralListings(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.stop()
+		b.config.Refresh = 2 * lostTime
+		b.start()
+		rare, often := b.job(), b.job()
+		b.begins(rare, b.submit(rare))
+		b.later(time.Minute)
+		forget := func() {
+			b.far.set(func() {
+				b.far.forgetful = true
+				for _, k := range b.far.jobs {
+					k.State = Done
+				}
+			})
+		}
+		forget()
+		for from := b.far.polled(); b.far.polled() < from+2; {
+			b.later(time.Second)
+		}
+		b.later(lostTime / 2)
+		if p := b.progress(rare); p.Phase != grid.Started {
+			t.Errorf("after two listings it is %+v", p)
+		}
+		b.later(4 * lostTime)
+		if p := b.progress(rare); p.Phase != grid.Ended {
+			t.Errorf("after more it is %+v", p)
+		}
+		b.far.set(func() { b.far.forgetful = false })
+		b.begins(often, b.submit(often))
+		b.later(time.Minute)
+		forget()
+		for range 60 {
+			b.Poll()
+			b.later(breath)
+		}
+		if p := b.progress(often); p.Phase != grid.Started {
+			t.Errorf("after many listings in half a minute it is %+v", p)
+		}
+		for range 4 * lostTime / time.Second {
+			b.Poll()
+			b.later(time.Second)
+		}
+		if p := b.progress(often); p.Phase != grid.Ended {
+			t.Errorf("after many listings it is %+v", p)
+		}
+	})
+}
+
+// A job that was given up for lost may have been started again: should it be back, it is ended.
+func TestBackFromTheDead(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		j := b.job()
+		id := b.submit(j)
+		b.begins(j, id)
+		b.far.set(func() { b.far.forgetful = true })
+		b.far.change(id, func(k *Job) { k.State = Done })
+		b.later(5 * time.Minute)
+		if p := b.progress(j); p.Phase != grid.Ended || p.Cause != grid.Disappeared {
+			t.Fatalf("it is %+v", p)
+		}
+		b.far.change(id, func(k *Job) { k.State = Running })
+		b.later(time.Minute)
+		if !b.removed(id) {
+			t.Error("it runs on")
+		}
+	})
+}

@@ -141,6 +141,7 @@ func (s *System) writeEnd(v entry) (grid.Phase, error) {
 		return grid.Unknown, err
 	}
 	end := endOf(*v.over, asked)
+	taken = taken || held.Process == (control.Process{}) // by this very function, before a restart
 	if taken && (!v.Blind || v.over.NeverStarted) {
 		end = neverRan(*v.over)
 	}
@@ -230,30 +231,22 @@ func (s *System) settle(ctx context.Context, got *poll) {
 }
 
 func (s *System) settleOne(ctx context.Context, got *poll, e *entry, jobs []Job) {
+	mine := s.bearer(e, jobs)
 	v := s.view(e)
-	var mine *Job
-	for i, j := range jobs {
-		switch {
-		case j.State == Done && j.Local != v.Local:
-		case v.Local == "" && !v.Withdrawn: // the answer was lost
-			if err := s.change(e, func(e *entry) { e.Local = j.Local }); err == nil {
-				v, mine = s.view(e), &jobs[i]
-			}
-		case j.Local == v.Local:
-			mine = &jobs[i]
-		case j.State != Running: // submitted twice, or too late
+	for _, j := range jobs { // submitted twice, or too late
+		harmless := j.State == Running && !(v.Blind && v.Withdrawn) // it finds the token taken
+		if j.Local != v.Local && j.State != Done && !harmless {
 			s.act(ctx, v.ID, j.Local, s.config.Client.Remove)
 		}
 	}
 	gone := mine == nil || mine.State == Done
 	switch {
 	case v.Done:
-		if !gone && mine.State != Running { // put into the queue again
-			s.act(ctx, v.ID, v.Local, s.config.Client.Remove)
+		if !gone && (mine.State != Running || s.givenUp(v)) && time.Since(v.removed) >= removeAgain {
+			s.remove(ctx, e) // put into the queue again, or back from where no listing showed it
 		}
 	case v.Withdrawn:
 		s.leave(ctx, got, e, gone)
-	case v.Local == "":
 	case mine == nil:
 		s.miss(ctx, e)
 	case mine.State == Done:
@@ -261,6 +254,37 @@ func (s *System) settleOne(ctx context.Context, got *poll, e *entry, jobs []Job)
 	default:
 		s.alive(ctx, e, *mine)
 	}
+}
+
+// bearer is the local job of an attempt: the one whose identifier is known. Where the answer
+// was lost it is any, best one that has not ended; and where there are two, of which the
+// second runs and the first does not, it is the second: that one has the token.
+func (s *System) bearer(e *entry, jobs []Job) *Job {
+	v := s.view(e)
+	var mine, other *Job
+	for i := range jobs {
+		switch j := &jobs[i]; {
+		case j.Local == v.Local:
+			mine = j
+		case j.State == Running, v.Local == "" && (other == nil || other.State == Done):
+			other = j
+		}
+	}
+	settled := v.Withdrawn || v.Done && v.Local != "" || mine != nil && mine.State == Running
+	if other == nil || settled {
+		return mine
+	}
+	if err := s.change(e, func(e *entry) { e.Local = other.Local }); err != nil {
+		s.log.Warn("the identifier of a local job is not on disk", zap.Stringer("attempt", v.ID), zap.Error(err))
+	}
+	return other
+}
+
+// givenUp tells that an attempt was told to have disappeared: should it be back, it must not
+// run on, as the job may be running again by then.
+func (s *System) givenUp(v entry) bool {
+	end, there, err := control.ReadEnd(v.Control, v.ID)
+	return there && err == nil && end.Cause == grid.Disappeared
 }
 
 // leave sees a withdrawn job out of the queue.
@@ -302,29 +326,34 @@ func (s *System) tellOver(e *entry, j Job) {
 }
 
 // miss is for a job that a good listing lacks: it is asked for by its identifier, and lost
-// only when that is unknown too, several times.
+// only when that is unknown too, several times. Where even the identifier is lost, a
+// submission may still take effect, and more patience is needed.
 func (s *System) miss(ctx context.Context, e *entry) {
 	v := s.view(e)
-	if v.missing >= maxLooks {
+	if v.missing >= maxLooks && v.seen != grid.Started {
 		return
 	}
-	j, there, err := s.look(ctx, v.ID, v.Local)
-	switch {
-	case err != nil && !errors.Is(err, grid.ErrInvalid):
-		return
-	case there && j.State == Done:
-		s.tellOver(e, j)
-		return
-	case there:
-		s.alive(ctx, e, j)
-		return
+	patience := lateEffect
+	if v.Local != "" {
+		patience = lostTime
+		j, there, err := s.look(ctx, v.ID, v.Local)
+		switch {
+		case err != nil && !errors.Is(err, grid.ErrInvalid):
+			return
+		case there && j.State == Done:
+			s.tellOver(e, j)
+			return
+		case there:
+			s.alive(ctx, e, j)
+			return
+		}
 	}
 	s.mu.Lock()
 	e.missing++
 	if e.doubt.IsZero() {
 		e.doubt = time.Now()
 	}
-	lost := e.missing >= lostListings && time.Since(e.doubt) >= lostTime && e.seen == grid.Started
+	lost := e.missing >= lostListings && time.Since(e.doubt) >= patience && e.seen == grid.Started
 	s.mu.Unlock()
 	if lost {
 		s.tellOver(e, Job{End: &End{Cause: grid.Disappeared, Detail: "the batch system does not know it any more"}})

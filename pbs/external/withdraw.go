@@ -20,7 +20,10 @@ func (s *System) Withdraw(ctx context.Context, at grid.AttemptID, dir string) (w
 		return false, fmt.Errorf("withdrawing %s: %w", at, err)
 	}
 	defer done()
-	e := s.entry(at)
+	e, err := s.known(ctx, at, dir)
+	if err != nil {
+		return false, fmt.Errorf("withdrawing %s: %w", at, err)
+	}
 	if e != nil && e.Blind {
 		return s.withdrawBlind(ctx, e)
 	}
