@@ -113,7 +113,7 @@ type SiteState struct {
 	RolledBack uint64
 	// WentBack is set once and for all when it was found to have been rolled back: epochs leap.
 	WentBack bool
-	Since      Tick // when that was last changed
+	Since    Tick // when that was last changed
 }
 
 // Event is one line of a job's history.
