@@ -32,11 +32,14 @@ type job struct {
 const mix = "each site gets a third of the jobs and has 6 applications, each with a typical run time of 4 to 40 s (log-uniform) " +
 	"and a request of 3 to 8 times that, in whole minutes; a job runs for 0.8 to 1.25 times the typical time of its application; " +
 	"cores: 60 % up to a quarter of the site, 25 % up to half, 10 % up to all, 5 % all; " +
-	"gaps between arrivals are exponential, and bring 1.3 times the work that the site can do"
+	"gaps between arrivals are 1 s and an exponential part, and bring 1.3 times the work that the site can do"
 
 const (
 	applications = 6
 	overload     = 1.3
+	// least is the shortest gap: Slurm is not asked about a job while the broker still
+	// hands over the one before, of which it knows already.
+	least = time.Second
 )
 
 // application is what a user runs again and again.
@@ -80,11 +83,11 @@ func drawSite(r *rand.Rand, site int, c cluster, n int) []job {
 		}
 		work += jobs[i].run.Seconds() * float64(jobs[i].cores) / float64(c.size())
 	}
-	gap := work / overload / float64(max(n, 1))
+	gap := max(work/overload/float64(max(n, 1))-least.Seconds(), 0)
 	var at float64
 	for i := range jobs {
 		jobs[i].at = time.Duration(at * float64(time.Second))
-		at += gap * r.ExpFloat64()
+		at += least.Seconds() + gap*r.ExpFloat64()
 	}
 	return jobs
 }

@@ -72,7 +72,7 @@ func estimate(ctx context.Context, o options) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	results, took, err := measure(ctx, dir, draw(o.seed, o.jobs))
+	results, took, err := measure(ctx, os.Stdout, dir, clusters, draw(o.seed, o.jobs))
 	if err != nil {
 		return err
 	}

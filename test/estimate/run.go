@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // measure runs the load, and returns when all jobs have ended.
-func measure(ctx context.Context, dir string, jobs []job) (_ []result, took time.Duration, err error) {
+func measure(ctx context.Context, out io.Writer, dir string, clusters []cluster, jobs []job) (_ []result, took time.Duration, err error) {
 	var sites []*site
 	defer func() {
 		for _, s := range sites {
@@ -26,9 +27,9 @@ func measure(ctx context.Context, dir string, jobs []job) (_ []result, took time
 		if err != nil {
 			return nil, 0, err
 		}
-		fmt.Printf("%s: %d nodes of %d cores\n", c.name, c.nodes, c.cores)
+		fmt.Fprintf(out, "%s: %d nodes of %d cores\n", c.name, c.nodes, c.cores)
 	}
-	fmt.Printf("load of the machine: %s before\n", load())
+	fmt.Fprintf(out, "load of the machine: %s before\n", load())
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	results := make([]result, len(jobs))
@@ -39,7 +40,7 @@ func measure(ctx context.Context, dir string, jobs []job) (_ []result, took time
 	}
 	all.Wait()
 	took = time.Since(began)
-	fmt.Printf("load of the machine: %s after\n", load())
+	fmt.Fprintf(out, "load of the machine: %s after\n", load())
 	return results, took, context.Cause(ctx)
 }
 
