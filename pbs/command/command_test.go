@@ -3,10 +3,12 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -100,6 +102,58 @@ func TestAChildThatKeepsThePipe(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 		awaitEnd(t, strings.TrimSpace(string(got.Stdout)))
+	}
+}
+
+// What TestMain does in place of tests: unkillable sheds its user, as sudo does, and waits until
+// somebody opens the named pipe; unprivileged runs that, as an account that may not kill it.
+const unkillable, unprivileged = "COMMAND_TEST_UNKILLABLE", "COMMAND_TEST_UNPRIVILEGED"
+
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(unkillable) != "":
+		if err := syscall.Setreuid(0, 0); err != nil {
+			os.Exit(1)
+		}
+		os.ReadFile(os.Getenv(unkillable))
+	case os.Getenv(unprivileged) != "":
+		if err := syscall.Setresuid(nobody, nobody, nobody); err != nil {
+			os.Exit(1)
+		}
+		call := Call{Name: os.Args[0], Limit: 100 * time.Millisecond}
+		_, err := Runner{Environment: []string{unkillable + "=" + os.Getenv(unprivileged)}}.Run(context.Background(), call)
+		fmt.Print(err)
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+const nobody = 65534
+
+// A command that we may not kill is left alone when its time is over.
+func TestWhatCannotBeKilled(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes a command that others cannot kill")
+	}
+	dir := t.TempDir()
+	pipe, self := filepath.Join(dir, "pipe"), filepath.Join(dir, "self")
+	text, err := os.ReadFile(os.Args[0])
+	err = errors.Join(err, os.Chmod(filepath.Dir(dir), 0o755), os.WriteFile(self, text, 0o755),
+		os.Chmod(self, 0o755|os.ModeSetuid), syscall.Mkfifo(pipe, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if f, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			f.Close()
+		} else {
+			t.Errorf("it has ended, so it could be killed: %v", err)
+		}
+	}()
+	got, err := Runner{Environment: []string{unprivileged + "=" + pipe}}.Run(t.Context(), Call{Name: self, As: "nobody"})
+	if err != nil || !strings.Contains(string(got.Stdout), "it cannot be killed from this account") {
+		t.Errorf("%q, %v", got.Stdout, err)
 	}
 }
 

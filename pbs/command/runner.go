@@ -8,6 +8,7 @@ import (
 	"io"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -88,31 +89,60 @@ func (r Runner) Run(ctx context.Context, c Call) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("%w: running %s: %w", grid.ErrUnavailable, c, err)
 	}
-	stdout := &bounded{most: r.Output, full: cancel}
+	stdout := &bounded{most: r.Output, stop: cancel}
 	if stdout.most <= 0 {
 		stdout.most = DefaultOutput
 	}
-	stderr := &bounded{most: maxComplaint, full: func() {}}
+	stderr := &bounded{most: maxComplaint, stop: func() {}}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	err = cmd.Run()
-	if cmd.Process != nil { // whatever it left behind in its group
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	}
+	ended, err := run(timed, cmd)
 	left := Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
-	if cmd.ProcessState != nil {
+	if ended && cmd.ProcessState != nil {
 		left.Exit = cmd.ProcessState.ExitCode()
 	}
-	if err := r.judge(ctx, timed, cmd, err, limit); err != nil {
+	if err := r.judge(ctx, timed, err, limit); err != nil {
 		return left, fmt.Errorf("%w: running %s: %w", grid.ErrUnavailable, c, err)
 	}
-	if stdout.over {
+	if stdout.full() {
 		return left, fmt.Errorf("%w: running %s: it prints more than %d bytes", grid.ErrUnavailable, c, stdout.most)
 	}
 	return left, nil
 }
 
+// errGone tells that a command whose time is over cannot be killed by us: nothing of cmd may be
+// touched any more.
+var errGone = errors.New("it cannot be killed")
+
+// run runs a command, until its end or until it does not end when it should. The process of
+// one that cannot be killed, as under sudo, is waited for elsewhere as long as it lives.
+func run(timed context.Context, cmd *exec.Cmd) (ended bool, err error) {
+	if err := cmd.Start(); err != nil {
+		return true, err
+	}
+	group := cmd.Process.Pid
+	end := make(chan error, 1)
+	go func() {
+		err := cmd.Wait()
+		syscall.Kill(-group, syscall.SIGKILL) // whatever it left behind in its group
+		end <- err
+	}()
+	select {
+	case err := <-end:
+		return true, err
+	case <-timed.Done():
+	}
+	late := time.NewTimer(2 * lingering)
+	defer late.Stop()
+	select {
+	case err := <-end:
+		return true, err
+	case <-late.C:
+		return false, errGone
+	}
+}
+
 // judge tells why a command that was run has no exit code of its own, if so.
-func (r Runner) judge(ctx, timed context.Context, cmd *exec.Cmd, err error, limit time.Duration) error {
+func (r Runner) judge(ctx, timed context.Context, err error, limit time.Duration) error {
 	var ended *exec.ExitError
 	switch {
 	case errors.Is(err, exec.ErrWaitDelay): // it has ended, a child of it has not; what it printed itself is here
@@ -121,6 +151,8 @@ func (r Runner) judge(ctx, timed context.Context, cmd *exec.Cmd, err error, limi
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.Is(err, errGone):
+		return fmt.Errorf("no end after %v, and it cannot be killed from this account, so it was left alone; it may have taken effect", limit)
 	case errors.Is(timed.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("no end after %v, so it was killed; it may have taken effect", limit)
 	case errors.Is(timed.Err(), context.Canceled): // it was full
@@ -162,24 +194,38 @@ func (r Runner) prepare(ctx context.Context, c Call) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// bounded keeps the first bytes of what is written to it, and calls full once there is more.
+// bounded keeps the first bytes of what is written to it, and calls stop once there is more.
 type bounded struct {
-	kept bytes.Buffer
 	most int
+	stop func()
+
+	mu   sync.Mutex // a command that cannot be killed goes on to write
+	kept bytes.Buffer
 	over bool
-	full func()
 }
 
 var _ io.Writer = (*bounded)(nil)
 
-func (b *bounded) Bytes() []byte { return b.kept.Bytes() }
+func (b *bounded) Bytes() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.kept.Bytes()[:b.kept.Len():b.kept.Len()]
+}
+
+func (b *bounded) full() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.over
+}
 
 func (b *bounded) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	room := min(len(p), b.most-b.kept.Len())
 	b.kept.Write(p[:room])
 	if room < len(p) && !b.over {
 		b.over = true
-		b.full()
+		b.stop()
 	}
 	return len(p), nil
 }
