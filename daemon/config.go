@@ -33,6 +33,9 @@
 //	  memory: SIZE               on each of them; left out: not declared, and not counted
 //	  nodes: [NODE, …]           instead of these three, where nodes differ
 //	  queues: [QUEUE, …]         left out: one queue without a name
+//	  file_limit: SIZE           the largest file that a job may write; left out: any
+//	  confine: true|false        each job in a control group (version 2) of its own, where one can be
+//	                             made; left out: false
 //
 //	                             of slurm, torque and openpbs:
 //	  commands: FOLDER           where its commands are; left out: PATH
@@ -215,6 +218,12 @@ type BatchConfig struct {
 	// List are nodes that differ; nil where there are Nodes equal ones.
 	List   []plan.Node
 	Queues []QueueConfig
+	// FileLimit is the largest file that a job of the embedded system may write, in bytes; 0
+	// is any. A small one ends honest jobs, none lets one job fill the disk of all.
+	FileLimit int64
+	// Confine puts each job of the embedded system into a control group of its own, so that
+	// what it asked of memory is a limit for all its processes together.
+	Confine bool
 	// Refresh is how often the batch system is looked at if nothing happens. Shorter knows
 	// sooner of what others do there, and asks its controller more.
 	Refresh  time.Duration
@@ -453,6 +462,15 @@ func batchFields(d *document, c *Config) []field {
 	for i, f := range declared {
 		declared[i] = d.of(c, []string{Embedded}, "this batch system tells its nodes and queues itself: remove this", f)
 	}
+	limits := []field{
+		{name: "file_limit", aka: "output_limit fsize", read: func(n ast.Node) {
+			parsed(d, n, "batch.file_limit", &b.FileLimit, readMemory)
+		}},
+		{name: "confine", aka: "cgroup cgroups", read: func(n ast.Node) { b.Confine, _ = d.yes(n, "batch.confine") }},
+	}
+	for i, f := range limits {
+		limits[i] = d.of(c, []string{Embedded}, "this batch system limits its jobs itself: remove this", f)
+	}
 	return slices.Concat([]field{
 		{name: "system", aka: "type", read: func(n ast.Node) {
 			parsed(d, n, "batch.system", &b.System, oneOf(slices.Concat([]string{Embedded}, External)...))
@@ -461,7 +479,7 @@ func batchFields(d *document, c *Config) []field {
 			parsed(d, n, "batch.policy", &b.Policy, plan.ParsePolicy)
 			b.Ruled = true
 		}},
-	}, declared, externalFields(d, c))
+	}, declared, limits, externalFields(d, c))
 }
 
 func retentionFields(d *document, r *RetentionConfig) []field {

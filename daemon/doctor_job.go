@@ -33,12 +33,26 @@ func (d *doctor) inHand(o DoctorOptions) {
 		d.mend("snapshot", "%v", err)
 		return
 	}
+	d.confinement(h)
 	d.reservation(h, shot)
 	if !o.Job {
 		d.untried("test job", "left out, as it was asked for")
 		return
 	}
 	d.job(h, shot, o.Wait)
+}
+
+// confinement tells whether jobs of the embedded system get the control groups that were asked for.
+func (d *doctor) confinement(h *Hand) {
+	b, is := h.batch.(interface{ Confinement() (string, error) })
+	if !is || !d.cfg.Batch.Confine {
+		return
+	}
+	if what, err := b.Confinement(); err != nil {
+		d.mend("control groups", "%v: delegate one to the broker (Delegate=yes in its unit), or remove batch.confine", err)
+	} else {
+		d.fine("control groups", "%s", what)
+	}
 }
 
 // reserving says who may.

@@ -64,6 +64,7 @@ func (c Config) system(o ours) (pbs.System, error) {
 	if c.Batch.System == Embedded {
 		return embedded.New(embedded.Config{
 			Site: o.Site, Nodes: c.Nodes(), Queues: c.Queues(), Policy: c.Batch.Policy,
+			FileLimit: c.Batch.FileLimit, Confine: c.Batch.Confine,
 			Spool: o.Spool, Changed: o.Changed, Logger: o.Log,
 		})
 	}
