@@ -352,6 +352,7 @@ func (c *Core) message(from grid.PeerID, m wire.Message) {
 	case wire.Response:
 		c.onResponse(from, m)
 	case wire.Error:
+		c.reportRefused(from, m)
 		c.note(m.Job, from, fmt.Sprintf("the peer answered message kind %d with an error: %.200s", m.Of, m.Why))
 	}
 }

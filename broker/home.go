@@ -290,6 +290,14 @@ func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
 	}
 }
 
+// reportRefused: the home may have been restored from a backup, and have forgotten that it
+// knew this owner: the next report shows the deeds again.
+func (c *Core) reportRefused(from grid.PeerID, m wire.Error) {
+	if j := c.jobs[m.Job]; j != nil && m.Of == wire.KindReport && j.rec.Job.Home == from {
+		j.known = false
+	}
+}
+
 // closeOwner: the home has the end and the output.
 func (c *Core) closeOwner(j *job) {
 	if j.rec.End == 0 {

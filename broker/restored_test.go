@@ -195,3 +195,20 @@ func TestAfterAStartTheMembersSpeakFirst(t *testing.T) {
 		}
 	}
 }
+
+// A home that was restored, and did not count the owner among its neighbours just then,
+// refuses the report: the next one proves by deeds what the home has forgotten.
+func TestARefusedReportShowsItsDeedsAgain(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	c := signed(grid.Record{Job: j, Standing: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Report: 2,
+		Deeds: []grid.Deed{deed(j, her, 1, me)}})
+	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}})
+	if m := c.reportOf(c.jobs[j.ID]); len(m.Deeds) != 0 {
+		t.Fatal("it shows its deeds to a home that knows them")
+	}
+	c.Step(1_000_002, Message{her, wire.Error{Of: wire.KindReport, Job: j.ID, Why: "its home owns it"}})
+	if m := c.reportOf(c.jobs[j.ID]); len(m.Deeds) != 1 {
+		t.Error("it is refused, and keeps its deeds to itself")
+	}
+}
