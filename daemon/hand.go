@@ -25,7 +25,7 @@ import (
 	"gbroker/stage"
 )
 
-// handOwner marks what was submitted by hand, so that no daemon takes it for its own.
+// handOwner begins what marks things made by hand, so that no daemon takes them for its own.
 const handOwner = "hand"
 
 // Hand acts on a batch system by hand, through the same driver as the daemon of the site,
@@ -79,8 +79,12 @@ func OpenHand(ctx context.Context, cfg Config, log *zap.Logger) (_ *Hand, err er
 	}); err != nil {
 		return nil, err
 	}
+	owner, err := h.owner()
+	if err != nil {
+		return nil, errors.Join(err, h.stager.Close())
+	}
 	if h.batch, err = cfg.system(ours{
-		Owner: handOwner, Site: cfg.facts(), Spool: filepath.Join(h.folder, "batch"), Log: log,
+		Owner: owner, Site: cfg.facts(), Spool: filepath.Join(h.folder, "batch"), Log: log,
 		Changed: func(grid.AttemptID) {},
 	}); err != nil {
 		return nil, errors.Join(err, h.stager.Close())
@@ -89,6 +93,21 @@ func OpenHand(ctx context.Context, cfg Config, log *zap.Logger) (_ *Hand, err er
 	h.cancel = cancel
 	go func() { h.ended <- h.batch.Run(running) }()
 	return h, nil
+}
+
+// owner is a word for what is made by hand with this data folder: another broker at the same
+// batch system, also one under this account, must not take it for its own and sweep it.
+func (h *Hand) owner() (string, error) {
+	name := filepath.Join(h.folder, "owner")
+	word, err := readBounded(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		word = []byte(handOwner + "-" + strings.ToLower(rand.Text()[:16]))
+		err = localfs.Replace(name, word, 0o600)
+	}
+	if err != nil {
+		return "", fmt.Errorf("naming what is done by hand: %w", err)
+	}
+	return string(word), nil
 }
 
 // Close lets go; jobs that run go on.
