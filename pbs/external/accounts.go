@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
-	"path/filepath"
 	"strconv"
 
 	"gbroker/grid"
@@ -54,14 +53,28 @@ func give(sub grid.Submission, as string) error {
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	err = filepath.WalkDir(sub.Work, func(name string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(name, uid, gid))
-	})
+	err = giveTree(sub.Work, uid, gid)
 	err = errors.Join(err, os.Chown(sub.Control, -1, gid), os.Chmod(sub.Control, 0o770|os.ModeSticky))
 	if err != nil {
 		return fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
 	}
 	return nil
+}
+
+// giveTree gives a folder and all in it away. The account may change it meanwhile, as it had it
+// for an earlier attempt: whatever leads out of it is not followed.
+func giveTree(top string, uid, gid int) error {
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return root.Lchown(name, uid, gid)
+	})
 }
 
 // share lets the account in by access control lists.

@@ -195,9 +195,12 @@ func (b *batch) Book(_ context.Context, k Booking) (string, error) {
 	return k.Native, nil
 }
 
-func (b *batch) Rebook(_ context.Context, k Booking) error {
+func (b *batch) Rebook(_ context.Context, k Booking) (err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.deaf {
+		defer func() { err = grid.ErrUnavailable }()
+	}
 	for i := range b.bookings {
 		if b.bookings[i].Native == k.Native {
 			b.bookings[i] = k

@@ -118,8 +118,8 @@ func (s *System) reserve(ctx context.Context, r pbs.Reservation) error {
 		return err
 	}
 	if has := s.bookOf(all, r.ID); has != nil {
-		if !asAsked(*has, r) {
-			return fmt.Errorf("%w: there is another reservation of that name, from %v to %v", grid.ErrInvalid, has.Start.Time(), has.End.Time())
+		if !s.asAsked(*has, r) {
+			return fmt.Errorf("%w: there is another reservation of that name, from %v to %v on %v for %q", grid.ErrInvalid, has.Start.Time(), has.End.Time(), has.Nodes, has.User)
 		}
 		return s.keep(r, true)
 	}
@@ -151,10 +151,11 @@ func (s *System) bookOf(all []Booking, id string) *Booking {
 	return nil
 }
 
-// asAsked tells whether a booking holds what was asked for.
-func asAsked(b Booking, r pbs.Reservation) bool {
+// asAsked tells whether a booking holds what was asked for, for whom; not every system tells that.
+func (s *System) asAsked(b Booking, r pbs.Reservation) bool {
 	has, wants := slices.Sorted(slices.Values(b.Nodes)), slices.Sorted(slices.Values(r.Nodes))
-	return slices.Equal(has, wants) && b.Start == r.Start && b.End == r.End && b.Cores == nil
+	forWhom := b.User == "" || b.User == s.account(r.Account)
+	return slices.Equal(has, wants) && b.Start == r.Start && b.End == r.End && b.Cores == nil && forWhom
 }
 
 // free refuses what the batch system would allow, or could not hold: it is checked by a
@@ -214,9 +215,9 @@ func (s *System) readBack(ctx context.Context, b Booker, r pbs.Reservation) erro
 	if has == nil {
 		return fmt.Errorf("%w: the batch system took it, and does not show it", grid.ErrUnavailable)
 	}
-	if !asAsked(*has, r) {
-		return fmt.Errorf("%w: the batch system made something else of it: %v from %v to %v",
-			grid.ErrInvalid, has.Nodes, has.Start.Time(), has.End.Time())
+	if !s.asAsked(*has, r) {
+		return fmt.Errorf("%w: the batch system made something else of it: %v from %v to %v for %q",
+			grid.ErrInvalid, has.Nodes, has.Start.Time(), has.End.Time(), has.User)
 	}
 	for _, x := range all {
 		if x.Native != has.Native && overlap(x, r) {
@@ -305,18 +306,20 @@ func (s *System) rebook(ctx context.Context, r pbs.Reservation) error {
 	if has == nil {
 		return fmt.Errorf("%w: there is none of that name", grid.ErrInvalid)
 	}
-	if asAsked(*has, r) {
+	if s.asAsked(*has, r) {
 		return s.keep(r, true)
 	}
 	if err := s.free(withoutUsers(got.Listing, *has), all, r); err != nil {
 		return err
 	}
 	was := *has
-	if err := b.Rebook(ctx, s.booking(has.Native, r)); err != nil {
-		return err
+	err = b.Rebook(ctx, s.booking(has.Native, r))
+	if errors.Is(err, grid.ErrInvalid) && !errors.Is(err, grid.ErrUnavailable) {
+		return err // nothing has changed
 	}
-	if err := s.readBack(ctx, b, r); err != nil {
-		return errors.Join(err, b.Rebook(ctx, was))
+	// Where the answer was lost, what is there now says what has become of it.
+	if wrong := s.readBack(ctx, b, r); wrong != nil {
+		return errors.Join(err, wrong, b.Rebook(ctx, was))
 	}
 	s.Poll()
 	return s.keep(r, true)

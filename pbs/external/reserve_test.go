@@ -74,6 +74,7 @@ func TestReserveRefuses(t *testing.T) {
 		for name, spoil := range map[string]func(*Booking){
 			"fewer nodes": func(k *Booking) { k.Nodes = k.Nodes[:1] },
 			"later":       func(k *Booking) { k.Start += grid.Second },
+			"for another": func(k *Booking) { k.User = "other" },
 			"a part":      func(k *Booking) { k.Cores = []int{1, 1} },
 			"a race": func(k *Booking) {
 				o := *k
@@ -186,6 +187,21 @@ func TestChangeIsUndone(t *testing.T) {
 			t.Errorf("it is now %+v", k)
 		}
 		if err := b.Change(b.Context(), longer); err != nil || b.far.booked()[0].End != longer.End {
+			t.Errorf("Change: %v, %+v", err, b.far.booked())
+		}
+	})
+}
+
+// A change whose answer is lost has been made.
+func TestChangeWithoutAnAnswer(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		r := b.reservation("r", "n1")
+		if err := b.Reserve(b.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		b.far.set(func() { b.far.deaf = true })
+		r.End += grid.Hour
+		if err := b.Change(b.Context(), r); err != nil || b.far.booked()[0].End != r.End {
 			t.Errorf("Change: %v, %+v", err, b.far.booked())
 		}
 	})
