@@ -58,12 +58,16 @@ type Options struct {
 	Speed        float64
 	Listen       string // the multiaddress for other brokers; "" takes any port of loopback
 	More         string // appended to gbroker.yaml
+	// Batch is the batch system that init is to find, with Env added to its environment;
+	// "" is the embedded one.
+	Batch string
+	Env   []string
 }
 
 // Init makes a site by `gbroker init` in a folder of dir.
 func Init(ctx context.Context, p Programs, dir, name string, o Options) (*Site, error) {
 	s := &Site{Name: name, Dir: filepath.Join(dir, name), programs: p, Log: filepath.Join(dir, name+".log")}
-	args := []string{"init", "--batch", "embedded", "--dir", s.Dir, "--site", name, "--listen", cmp.Or(o.Listen, "/ip4/127.0.0.1/tcp/0")}
+	args := []string{"init", "--batch", cmp.Or(o.Batch, "embedded"), "--dir", s.Dir, "--site", name, "--listen", cmp.Or(o.Listen, "/ip4/127.0.0.1/tcp/0")}
 	if o.Nodes > 0 {
 		args = append(args, "--nodes", fmt.Sprint(o.Nodes))
 	}
@@ -73,7 +77,7 @@ func Init(ctx context.Context, p Programs, dir, name string, o Options) (*Site, 
 	if o.Speed > 0 {
 		args = append(args, "--speed", fmt.Sprint(o.Speed))
 	}
-	if r := run(ctx, "", nil, p.Gbroker, args...); r.Code != 0 {
+	if r := run(ctx, "", o.Env, p.Gbroker, args...); r.Code != 0 {
 		return nil, fmt.Errorf("gbroker %s: exit code %d\n%s%s", strings.Join(args, " "), r.Code, r.Stdout, r.Stderr)
 	}
 	if o.More != "" {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gbroker/pbs/slurm/slurmtest"
 	"gbroker/test/cluster"
 )
 
@@ -42,7 +43,7 @@ func runAll(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	return slurmtest.Main(m)
 }
 
 // place is a folder that is gone after the test. Its path is short, since that of a

@@ -1,0 +1,200 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gbroker/api"
+	"gbroker/pbs/slurm/slurmtest"
+	"gbroker/test/cluster"
+)
+
+// slow bounds what takes a few seconds on an idle machine, through Slurm and two brokers.
+const slow = 2 * time.Minute
+
+// slurmSite is a cluster of real Slurm that tests take turns on; its nodes have two CPUs each.
+type slurmSite struct {
+	name  string
+	nodes int
+	turn  sync.Mutex
+}
+
+// Names in the order in which a test takes them: so no two wait for each other.
+var slurms = []*slurmSite{{name: "busy", nodes: 2}, {name: "free", nodes: 3}, {name: "small", nodes: 1}}
+
+// take gives a test the clusters of these names for itself. They are idle, and have no
+// reservations; they are left so.
+func take(t *testing.T, wanted ...string) map[string]*slurmtest.Cluster {
+	t.Helper()
+	slurmtest.Need(t)
+	got := map[string]*slurmtest.Cluster{}
+	for _, s := range slurms {
+		if !slices.Contains(wanted, s.name) {
+			continue
+		}
+		s.turn.Lock()
+		t.Cleanup(s.turn.Unlock)
+		c := slurmtest.Shared(t, s.name, slurmtest.Config{Nodes: []slurmtest.Nodes{{Count: s.nodes, CPUs: 2}}})
+		t.Cleanup(func() {
+			if err := c.Idle(); err != nil {
+				t.Error(err)
+			}
+		})
+		got[s.name] = c
+	}
+	return got
+}
+
+// overSlurm makes a site whose batch system is a cluster: init has to find it.
+func overSlurm(t *testing.T, c *slurmtest.Cluster, dir, name string, o cluster.Options) site {
+	t.Helper()
+	o.Batch, o.Env = "slurm", c.Environment()
+	s := newSite(t, dir, name, o)
+	configure(t, s, "  # refresh: 10s\n", "  refresh: 2s\n")
+	return s
+}
+
+// configure replaces lines of a site's configuration.
+func configure(t *testing.T, s site, pairs ...string) {
+	t.Helper()
+	text, err := os.ReadFile(s.Config())
+	must(t, err)
+	for i := 0; i < len(pairs); i += 2 {
+		if strings.Count(string(text), pairs[i]) != 1 {
+			t.Fatalf("%s has %q not once:\n%s", s.Config(), pairs[i], text)
+		}
+	}
+	must(t, os.WriteFile(s.Config(), []byte(strings.NewReplacer(pairs...).Replace(string(text))), 0o644))
+}
+
+// queued is a line of squeue.
+type queued struct{ id, state, mark, user, reason string }
+
+// queue is what a cluster holds now, ended jobs left out.
+func queue(t *testing.T, c *slurmtest.Cluster) (list []queued) {
+	t.Helper()
+	for _, line := range strings.Split(c.Run(t, "squeue", "-h", "-o", "%A|%t|%k|%u|%r"), "\n") {
+		if f := strings.SplitN(line, "|", 5); len(f) == 5 {
+			list = append(list, queued{f[0], f[1], f[2], f[3], f[4]})
+		}
+	}
+	return list
+}
+
+// local waits until a job of ours is in a state in the cluster's queue, and gives its number there.
+func local(t *testing.T, c *slurmtest.Cluster, id, state string) (number string) {
+	t.Helper()
+	eventually(t, slow, id+" is to be "+state+" in Slurm", func() bool {
+		for _, q := range queue(t, c) {
+			if strings.Contains(q.mark, "/"+id+"@") && q.state == state {
+				number = q.id
+			}
+		}
+		return number != ""
+	})
+	return number
+}
+
+// stranger submits a job by hand, as another account if that can be, and gives its number.
+func stranger(t *testing.T, c *slurmtest.Cluster, script string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), slow)
+	defer cancel()
+	cmd := c.Command(ctx, "sbatch", append([]string{"--parsable", "--chdir=/", "--output=/dev/null", "--export=PATH"}, args...)...)
+	cmd.Dir, cmd.Stdin = "/", strings.NewReader("#!/bin/sh\n"+script+"\n")
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("sbatch by hand: %v: %s", err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// stateOf is the state of a job by number; "" if it is not in the queue.
+func stateOf(t *testing.T, c *slurmtest.Cluster, number string) string {
+	t.Helper()
+	for _, q := range queue(t, c) {
+		if q.id == number {
+			return q.state
+		}
+	}
+	return ""
+}
+
+// self is what a site says of itself.
+func self(t *testing.T, s site) (v api.Site) {
+	t.Helper()
+	for _, v = range told[[]api.Site](t, s, "sites") {
+		if v.Self {
+			return v
+		}
+	}
+	t.Fatalf("%s does not list itself", s.Name)
+	return v
+}
+
+// sees waits until sites have heard of each other how many processes their batch systems take.
+func sees(t *testing.T, s site, processes map[string]int) {
+	t.Helper()
+	eventually(t, slow, s.Name+" is to know the sizes of all sites", func() bool {
+		n := 0
+		for _, v := range told[[]api.Site](t, s, "sites") {
+			if want, ours := processes[string(v.Name)]; ours && v.Processes == want {
+				n++
+			}
+		}
+		return n == len(processes)
+	})
+}
+
+// once is a script that notes its start and its end in a file outside, and in between does
+// something.
+func once(file, between string) string {
+	return "echo start >> " + file + "; " + between + "; echo end >> " + file
+}
+
+// ranJust checks that a script of once ran, and once only.
+func ranJust(t *testing.T, file string) {
+	t.Helper()
+	if text, err := os.ReadFile(file); string(text) != "start\nend\n" {
+		t.Errorf("it was to start once and to end once: %q (%v)", text, err)
+	}
+}
+
+// starts waits until a script of once has noted its start.
+func starts(t *testing.T, file string) {
+	t.Helper()
+	eventually(t, slow, file+" is to tell a start", func() bool { return cluster.Exists(file) })
+}
+
+// until is a script that goes on when a file is there.
+func until(file string) string { return "while [ ! -e " + file + " ]; do sleep 0.1; done" }
+
+func touch(t *testing.T, file string) {
+	t.Helper()
+	must(t, os.WriteFile(file, nil, 0o644))
+}
+
+// leavesQueue waits until nothing of ours is in a cluster's queue.
+func leavesQueue(t *testing.T, c *slurmtest.Cluster) {
+	t.Helper()
+	eventually(t, slow, "nothing of the broker's is to be left in the queue", func() bool {
+		return !slices.ContainsFunc(queue(t, c), func(q queued) bool { return strings.Contains(q.mark, "@") })
+	})
+}
+
+// wait is how long a candidate would let a job wait, in seconds.
+func wait(c api.Candidate) float64 {
+	if c.WaitS == nil {
+		return -1
+	}
+	return *c.WaitS
+}
