@@ -38,7 +38,8 @@
 // What is not held against the brokers: jobs whose home is gone, or has lost its journal or
 // had it restored (its users were told what it has forgotten), but their programs are still
 // started once, and not after the user was told KILLED, unless a restored journal alone knew that,
-// or an administrator would not wait for the site that knew it, or the journal of that site was
+// or an administrator would not wait for the site that knew it, or had removed it from the
+// neighbours (a broker that was rolled back asks those that it has), or the journal of that site was
 // lost or restored too (what both have forgotten, nobody knows), or their user had removed them,
 // and with them the start tokens; programs that ran at a site of
 // which an administrator said that it is fenced off, and are started again at a newer

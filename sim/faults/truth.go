@@ -91,11 +91,12 @@ func (f *fact) estranged(s *site) bool { return s.forgot[f.home.peer] && f.home.
 // mayNotKnow: the home was restored, or has lost its journal, and so was the journal of
 // another site that had started the program: what both have forgotten nobody knows. Or its
 // user had the job removed, and with it the start tokens. Or its
-// administrator has said that it need not wait for the word of such a site.
+// administrator has said that it need not wait for the word of such a site, or has removed it
+// from the neighbours, which says the same.
 func (f *fact) mayNotKnow() bool {
 	last := len(f.starts) - 1
 	return f.home.disk.damaged && (f.removed || slices.ContainsFunc(f.starts[:last], func(s start) bool {
-		return f.home.forgot[s.where.peer] || s.where != f.home && s.where.disk.damaged
+		return f.home.forgot[s.where.peer] || f.home.dropped[s.where.peer] || s.where != f.home && s.where.disk.damaged
 	}))
 }
 
@@ -200,7 +201,7 @@ func (t *truth) owned(s *site, f *fact, e grid.Epoch) {
 	f.owners[e] = s
 	f.owning[s] = e
 	for o, at := range f.owning {
-		if o != s && at.Term == e.Term && !f.torn() && !s.disk.damaged && !o.disk.damaged {
+		if o != s && at.Term == e.Term && !f.torn() && !(f.home.disk.damaged && f.home.dropped[o.peer]) && !s.disk.damaged && !o.disk.damaged {
 			s.w.violate("S2a", f.id, "%s owns %s at epoch %s while %s owns it at %s", s.name(), f.id, e, o.name(), at)
 		}
 	}

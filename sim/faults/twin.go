@@ -39,7 +39,7 @@ func (s *site) duplicate(span grid.Tick) {
 	w.tell(s, "its journal is copied, and a second broker started with it, for %v s", span.Seconds())
 	t := &site{
 		w: w, i: s.i, peer: s.peer, facts: s.facts, nodes: s.nodes, members: s.members, links: s.links,
-		clock: s.clock, disk: s.disk, batch: s.batch, of: s, forgot: s.forgot,
+		clock: s.clock, disk: s.disk, batch: s.batch, of: s, forgot: s.forgot, dropped: s.dropped,
 	}
 	d := &t.disk
 	d.records, d.peers, d.pending, d.backup = maps.Clone(d.records), maps.Clone(d.peers), nil, nil

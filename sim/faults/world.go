@@ -60,6 +60,7 @@ type site struct {
 	careful bool                 // its journal was restored: it starts only while all who know it can be reached
 	drained bool                 // as its administrator has said
 	forgot  map[grid.PeerID]bool // members, by its administrator
+	dropped map[grid.PeerID]bool // those that were ever removed from its neighbours' file
 	fenced  bool                 // at least one of these with the word that it is fenced off
 }
 
