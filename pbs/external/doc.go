@@ -20,8 +20,8 @@
 //
 // Where the answer is lost, the same attempt again looks for its mark in a fresh listing
 // before it is handed over once more; and the listing is looked through for it anyway. If
-// both take effect, the start token lets one of them start, and what waits of the other is
-// removed. A command that takes effect when the control directory was thrown away finds no
+// both take effect, the start token lets one of them start: that is the attempt's, and what
+// waits of the other is removed. A command that takes effect when the control directory was thrown away finds no
 // control file submit, and starts nothing.
 //
 // # The end
@@ -37,7 +37,7 @@
 //	ID.resv    a reservation, until it is over; on disk before it is made, confirmed after
 //
 // JSON, read strictly; a file that cannot be read becomes NAME.corrupt and is logged: its job
-// is found by its mark.
+// is found by its mark in a listing, when it is asked about.
 //
 // Reservations of ours begin with a word made from the owner. Those that the spool does not
 // know as confirmed are released at the start.

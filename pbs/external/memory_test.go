@@ -32,8 +32,10 @@ type batch struct {
 	deaf      bool          // submissions take effect, their answers are lost
 	stalled   bool          // submissions have no effect before late is called
 	late      []Order
-	refuse    bool // submissions are refused for good
-	stubborn  bool // removals are heard, and have no effect
+	refuse    bool        // submissions are refused for good
+	lookless  bool        // looks by identifier fail
+	witness   func(Order) // sees what is submitted
+	stubborn  bool        // removals are heard, and have no effect
 	misbook   func(*Booking)
 	forgetful bool // ended jobs are not listed
 }
@@ -76,12 +78,18 @@ func (b *batch) Look(_ context.Context, ids ...grid.LocalID) (list []Job, err er
 			list = append(list, *j)
 		}
 	}
+	if b.lookless {
+		return nil, errDown
+	}
 	return list, b.down
 }
 
 func (b *batch) Submit(ctx context.Context, o Order) (grid.LocalID, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.witness != nil {
+		b.witness(o)
+	}
 	if b.down != nil {
 		return "", b.down
 	}
@@ -141,7 +149,7 @@ func (b *batch) Remove(_ context.Context, as string, id grid.LocalID) error {
 	stubborn := b.stubborn
 	b.mu.Unlock()
 	return b.change(id, func(j *Job) {
-		if as != "" && j.User != as {
+		if as != j.User && (as != "" || j.User != "me") {
 			panic("removed as " + as)
 		}
 		if !stubborn {

@@ -133,6 +133,10 @@ take() {
 		exit 75
 	fi
 	sync "$ctl" 2>/dev/null
+	if ! submitted; then # the folder was thrown away between the two
+		say "$ctl was made again meanwhile: nothing is started"
+		exit 75
+	fi
 }
 
 # into FOLDER WHAT: goes from the top of the sandbox into a folder in it, which is made where

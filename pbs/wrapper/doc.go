@@ -8,7 +8,8 @@
 //  1. It traps TERM, and looks for the control file submit of its attempt. Where that is
 //     not there it ends with 75: it was submitted out of a directory that is no more.
 //  2. It takes the start token by link(2). Where that is taken it ends with 75; where the
-//     control directory cannot be written, with 74. Nothing has run then.
+//     control directory cannot be written, with 74. Then it looks for submit once more. Nothing
+//     has run where it ends here.
 //  3. It opens the program's files in the sandbox, writes the host file, and starts the
 //     program with exactly the environment of the Spec and, from the batch system, HOME,
 //     USER, LOGNAME and TMPDIR where the Spec leaves them out; parallel programs also get its

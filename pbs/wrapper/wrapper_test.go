@@ -112,6 +112,19 @@ func (n *node) run() (code int, said string) {
 	return cmd.ProcessState.ExitCode(), stderr.String()
 }
 
+// tool puts a command of its own before the node's.
+func (n *node) tool(name, script string) {
+	n.Helper()
+	folder := n.TempDir()
+	syscall.ForkLock.RLock() // a process forked now would keep the file open for writing, and busy
+	err := os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		n.Fatal(err)
+	}
+	n.env = append([]string{"PATH=" + folder + ":/usr/bin:/bin"}, n.env[1:]...)
+}
+
 func (n *node) end() control.End {
 	n.Helper()
 	end, there, err := control.ReadEnd(n.Control, n.ID)
@@ -417,6 +430,14 @@ func TestNothingStarts(t *testing.T) {
 				os.RemoveAll(n.Control)
 				os.Mkdir(n.Control, 0o755)
 			}, 75},
+			"submitted for another job": {func(n *node) {
+				other := n.ID
+				other.Job = grid.NewJobID("here", fmt.Sprintf("01%024d", ulids.Add(1)))
+				control.WriteSubmit(n.Control, other)
+			}, 75},
+			"a directory made again meanwhile": {func(n *node) {
+				n.tool("sync", `rm -f "${1%/*}"/submit.*; exec /bin/sync "$@"`) // comes right before the token
+			}, 75},
 			"submitted as another attempt": {func(n *node) { n.ID.Attempt++ }, 75},
 			"withdrawn":                    {func(n *node) { control.Take(n.Control, n.ID, control.Broker, control.Process{}) }, 75},
 			"started":                      {func(n *node) { control.Take(n.Control, n.ID, control.Supervisor, control.Process{}) }, 75},
@@ -430,6 +451,24 @@ func TestNothingStarts(t *testing.T) {
 			if _, there, err := control.ReadEnd(n.Control, n.ID); there {
 				t.Errorf("%s: it has an end, %v", name, err)
 			}
+		}
+	})
+}
+
+// The token is on disk before it appears, and its name before the program starts.
+func TestTheTokenIsOnDisk(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		n := newNode(t, shell, sh("echo run >> ../synced"))
+		log := filepath.Join(filepath.Dir(n.Work), "synced")
+		n.tool("sync", `case $1 in
+*/.tmp.start.*) [ -e "${1%/*}/start.1.2.3" ] || echo token ;;
+*/.tmp.end.*) [ -e "${1%/*}/end.1.2.3" ] || echo end ;;
+*/ctl) [ ! -e "$1/start.1.2.3" ] || echo name ;;
+esac >> `+log+`; exec /bin/sync "$@"`)
+		n.run()
+		if got, err := os.ReadFile(log); err != nil || string(got) != "token\nname\nrun\nend\n" {
+			t.Errorf("in this order: %q, %v", got, err)
 		}
 	})
 }
@@ -787,6 +826,9 @@ func TestFullDisk(t *testing.T) {
 		}
 		if end := n.end(); end.Cause != grid.ByItself || n.read("ran") != "ran\n" {
 			t.Errorf("ended %+v", end)
+		}
+		if _, taken, err := control.ReadToken(n.Control, n.ID); !taken || err != nil {
+			t.Errorf("the token is not whole: %v, %v", taken, err)
 		}
 	})
 }

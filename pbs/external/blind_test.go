@@ -1,0 +1,129 @@
+package external
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/control"
+)
+
+func TestBlind(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.stop()
+		b.config.Blind = true
+		b.start()
+		lost, ran, idle := b.job(), b.job(), b.job()
+		b.far.set(func() { b.far.deaf = true })
+		if _, err := b.Submit(b.Context(), lost); err == nil {
+			t.Fatal("Submit without an answer says that all is well")
+		}
+		b.far.set(func() { b.far.deaf = false })
+		if k := b.far.live()[0]; k.State != Held {
+			t.Errorf("without an answer it is not held: %+v", k)
+		}
+		if ok, err := b.Withdraw(b.Context(), lost.ID, lost.Control); !ok || err != nil {
+			t.Errorf("Withdraw: %v, %v", ok, err)
+		}
+		id := b.submit(ran)
+		b.submit(idle)
+		b.later(time.Second)
+		b.far.change(id, func(k *Job) { k.State, k.Started, k.NeverStarted = Running, control.Now(), false })
+		if ok, err := b.Withdraw(b.Context(), ran.ID, ran.Control); ok || err != nil {
+			t.Errorf("Withdraw of what runs: %v, %v", ok, err)
+		}
+		if ok, err := b.Withdraw(b.Context(), idle.ID, idle.Control); !ok || err != nil {
+			t.Errorf("Withdraw of what waits: %v, %v", ok, err)
+		}
+		b.far.change(id, func(k *Job) { k.State, k.Finished, k.End = Done, control.Now(), &End{ExitCode: 3} })
+		b.later(2 * time.Minute)
+		if p := b.progress(ran); p.Phase != grid.Ended || p.ExitCode != 3 || p.Cause != grid.ByItself {
+			t.Errorf("it ended %+v", p)
+		}
+		if left := b.far.live(); len(left) > 0 {
+			t.Errorf("left are %+v", left)
+		}
+	})
+}
+
+// Where there is no token, a withdrawn job that somebody has released is ended.
+func TestBlindReleasedByOthers(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.stop()
+		b.config.Blind = true
+		b.start()
+		j := b.job()
+		b.far.set(func() { b.far.stalled = true })
+		b.Submit(b.Context(), j)
+		if ok, err := b.Withdraw(b.Context(), j.ID, j.Control); !ok || err != nil {
+			t.Fatalf("Withdraw: %v, %v", ok, err)
+		}
+		b.far.set(func() { b.far.take(b.far.late[0]) })
+		b.far.change("1", func(k *Job) { k.State, k.NeverStarted = Running, false })
+		b.later(time.Minute)
+		if !b.removed("1") {
+			t.Error("it runs on")
+		}
+	})
+}
+
+func TestBlindNeverRan(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.stop()
+		b.config.Blind = true
+		b.start()
+		j := b.job()
+		id := b.submit(j)
+		b.far.change(id, func(k *Job) { k.State, k.End = Done, &End{Cause: grid.ByRequest} })
+		b.later(time.Minute)
+		if p := b.progress(j); p.Phase != grid.Ended || p.Cause != grid.NeverRan {
+			t.Errorf("it is %+v", p)
+		}
+	})
+}
+
+// Where the nodes take no token, and the spool is lost, only the batch system can tell that an
+// attempt has not started.
+func TestBlindLostSpool(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.stop()
+		b.config.Blind = true
+		b.start()
+		j := b.job()
+		id := b.submit(j)
+		b.stop()
+		if err := os.RemoveAll(b.config.Spool); err != nil {
+			t.Fatal(err)
+		}
+		b.far.change(id, func(k *Job) { k.State, k.NeverStarted = Running, false })
+		b.start()
+		b.far.set(func() { b.far.down = errDown })
+		if ok, err := b.Withdraw(b.Context(), j.ID, j.Control); ok || err == nil {
+			t.Errorf("Withdraw while nothing is known: %v, %v", ok, err)
+		}
+		b.far.set(func() { b.far.down = nil })
+		b.later(2 * time.Minute)
+		if ok, err := b.Withdraw(b.Context(), j.ID, j.Control); ok || err != nil {
+			t.Errorf("Withdraw of what runs: %v, %v", ok, err)
+		}
+	})
+}
+
+// What a blind site puts into the queue again is not started a second time.
+func TestBlindRequeue(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.stop()
+		b.config.Blind = true
+		b.start()
+		j := b.job()
+		id := b.submit(j)
+		b.far.change(id, func(k *Job) { k.State, k.NeverStarted = Running, false })
+		b.later(time.Minute)
+		b.far.change(id, func(k *Job) { k.State = Queued })
+		b.later(time.Minute)
+		if p := b.progress(j); !b.removed(id) || p.Phase != grid.Ended || p.Cause != grid.Disappeared {
+			t.Errorf("removed %v, and it is %+v", b.far.gone(), p)
+		}
+	})
+}
