@@ -299,7 +299,7 @@ func (s *site) serve(ctx context.Context) {
 	} else {
 		defer remove()
 	}
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 && !s.cfg.Batch.External.Users.Mapped {
 		s.log.Warn("this broker runs as root: so do the jobs of every user who can open its socket; run it as a user of its own")
 	}
 	s.log.Info("serving", zap.String("site", string(s.cfg.Site)), zap.String("peer", string(s.self)),
