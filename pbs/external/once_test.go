@@ -272,3 +272,24 @@ func TestWithdrawnBefore(t *testing.T) {
 		}
 	})
 }
+
+// What was accepted after the last listing began counts as waiting.
+func TestAcceptedSince(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.later(time.Second)
+		b.far.set(func() { b.far.slow = 5 * time.Second })
+		j := b.job()
+		b.submit(j)
+		b.later(time.Second)
+		shot, err := b.Snapshot(b.Context())
+		if err != nil || len(shot.Waiting) != 1 || shot.Waiting[0].Job != j.ID.Job {
+			t.Errorf("in the plan: %+v, %v", shot.Waiting, err)
+		}
+		if all, err := b.Attempts(b.Context()); err != nil || len(all) != 1 {
+			t.Errorf("attempts %v, %v", all, err)
+		}
+		if p := b.progress(j); p.Phase != grid.Waiting {
+			t.Errorf("it is %s", p.Phase)
+		}
+	})
+}

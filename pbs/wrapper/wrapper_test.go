@@ -473,6 +473,19 @@ esac >> `+log+`; exec /bin/sync "$@"`)
 	})
 }
 
+// TERM that comes while the token is taken ends the attempt before its program.
+func TestTermWithTheToken(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		n := newNode(t, shell, sh("echo ran > ran"))
+		n.tool("sync", `case $1 in */.tmp.start.*) kill -TERM "$PPID" ;; esac; exec /bin/sync "$@"`)
+		n.run()
+		if end := n.end(); n.exists("ran") || end.Signal != 15 || !strings.Contains(end.Detail, "before its program was started") {
+			t.Errorf("it ran: %v; ended %+v", n.exists("ran"), end)
+		}
+	})
+}
+
 // Wrappers of one attempt and the broker meet: exactly one has the token.
 func TestRaces(t *testing.T) {
 	t.Parallel()
