@@ -45,7 +45,10 @@
 // which an administrator said that it is fenced off, and are started again at a newer
 // term; those that still run, of an older term, at a site that was forgotten; programs that a site starts
 // of whose home its administrator has said that it will not come back, which it is therefore
-// not asking, while that home has forgotten that very site; a wish to cancel
+// not asking, while that home has forgotten that very site; a job
+// that never ran and is FAILED, if a batch system has refused to take that very job, or if, while it
+// was open, a neighbour was removed and no other site of its home's file had enough processors;
+// a wish to cancel
 // that an owner has recorded and the home has not yet heard of, as the owner may be gone for ever;
 // jobs on which two brokers under one name have both acted while both ran (S2), as neither can know
 // of the other before somebody has met both and told the one that he met first. Who had a twin

@@ -42,8 +42,9 @@ type fact struct {
 	told     grid.State           // the final state that was told
 	exit     int
 	queued   grid.Tick // when it was last in a queue, or was given what it waits for
-	excused  string    // why it may end LOST, or not at all
 	moved    bool
+	refused  bool    // a batch system has refused to take it
+	stranded bool    // since it was handed in, no site of its home's file had enough processors for it
 	twins    [2]bool // the first one, and its twin, have changed a record of it while both ran
 }
 
@@ -270,7 +271,7 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	}
 	switch r.State {
 	case grid.Lost:
-		if f.excused == "" && !t.mayBeLost(w, f) {
+		if !t.mayBeLost(w, f) {
 			w.violate("S1", f.id, "%s is LOST (%s), and nothing was lost in truth", f.id, r.Reason)
 		}
 	case grid.Killed:
@@ -282,14 +283,29 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 			w.violate("S5", f.id, "%s is told to be %s with exit code %d, and no program of it ended so", f.id, r.State, r.ExitCode)
 		}
 	case grid.Failed:
-		if len(f.starts) == 0 && f.excused == "" && !w.everStruck(SubmitFails) && !w.everStruck(MemberRemoved) {
+		if len(f.starts) == 0 && !f.refused && !f.stranded {
 			w.violate("S5", f.id, "%s is told to be FAILED (%s), and nothing of that kind happened", f.id, r.Reason)
 		}
 	}
 }
 
-// everStruck tells that a fault of kind k has happened.
-func (w *world) everStruck(k Kind) bool { return w.result.Faults[k] > 0 }
+// strand marks the jobs of s that have not ended and that none of its sites can run: their
+// home may say so, and end them.
+func (t *truth) strand(s *site) {
+	for _, f := range t.facts {
+		if f.home == s && f.told == 0 && !s.capable(f.cores) {
+			f.stranded = true
+		}
+	}
+}
+
+// capable tells that s, or a site that it may send jobs to, has as many processors; one
+// that is gone does not say that it has too few.
+func (s *site) capable(cores int) bool {
+	return cores <= s.facts.Processes || slices.ContainsFunc(s.members, func(m grid.Member) bool {
+		return m.Send && cores <= s.w.byPeer[m.Peer].facts.Processes
+	})
+}
 
 // mayBeLost: its home was told to forget a site, or a journal was lost or restored.
 func (t *truth) mayBeLost(w *world, f *fact) bool {

@@ -112,7 +112,10 @@ func (c *customer) submit() {
 		if !h.up || h.core == nil || c.s.disk.full {
 			continue
 		}
-		w.truth.facts[job.ID] = &fact{id: job.ID, home: c.s, rerun: job.Rerunnable, cores: job.Demand.Cores(), owners: map[grid.Epoch]*site{}, owning: map[*site]grid.Epoch{}, running: map[uint32]int{}}
+		w.truth.facts[job.ID] = &fact{
+			id: job.ID, home: c.s, rerun: job.Rerunnable, cores: job.Demand.Cores(), stranded: !c.s.capable(job.Demand.Cores()),
+			owners: map[grid.Epoch]*site{}, owning: map[*site]grid.Epoch{}, running: map[uint32]int{},
+		}
 		w.after(between(w.rnd.user, 0, 30), func() { c.hand(job) })
 	}
 	w.after(again, c.submit)

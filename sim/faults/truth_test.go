@@ -1,0 +1,55 @@
+package faults
+
+import (
+	"slices"
+	"testing"
+
+	"gbroker/grid"
+)
+
+// When may a job be FAILED that never ran? If a batch system refused it, or if all sites
+// of its home's file that could have run it were removed from there while it was open.
+func TestFailedWithoutAStartTakesAReason(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		does     func(*site, *fact)
+		violated bool
+	}{
+		{"nothing happened", func(*site, *fact) {}, true},
+		{"another job was refused", func(s *site, _ *fact) { s.w.truth.facts["other"].refused = true }, true},
+		{"it was refused", func(_ *site, f *fact) { f.refused = true }, false},
+		{"one of two sites was removed", func(s *site, _ *fact) { s.unknow(s.members[0]) }, true},
+		{"both were removed", func(s *site, _ *fact) { s.unknow(s.members[0]); s.unknow(s.members[0]) }, false},
+		{"both were removed, and are back", func(s *site, _ *fact) {
+			known := slices.Clone(s.members)
+			s.unknow(known[0])
+			s.unknow(known[1])
+			s.know(known[0])
+		}, false},
+		{"they are gone for ever, and in the file", func(s *site, _ *fact) {
+			for _, m := range s.members {
+				s.w.byPeer[m.Peer].gone = true
+			}
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(Options{Seed: 1, Brokers: 3, Profile: profile(t, "calm")})
+			s := w.sites[0]
+			for _, o := range w.sites {
+				o.facts.Processes = 4
+			}
+			s.facts.Processes, s.members = 1, nil
+			w.join(s, w.sites[1], true)
+			w.join(s, w.sites[2], true)
+			f := &fact{id: "job", home: s, cores: 4}
+			w.truth.facts["job"], w.truth.facts["other"] = f, &fact{id: "other", home: s, cores: 1}
+			c.does(s, f)
+			w.truth.judge(s, f, &grid.Record{State: grid.Failed})
+			if (w.result.Violation != nil) != c.violated {
+				t.Errorf("the violation is %+v", w.result.Violation)
+			}
+		})
+	}
+}
