@@ -58,7 +58,7 @@ func TestLoadIsOfItsSeed(t *testing.T) {
 		switch {
 		case j.cores < 1 || j.cores > size:
 			t.Errorf("job %d: %d cores of %d", i, j.cores, size)
-		case j.run < 3*time.Second || j.run > 50*time.Second || asked < 2*j.run:
+		case j.run < 2*time.Second || j.run > 25*time.Second || asked < 2*j.run:
 			t.Errorf("job %d runs for %v of %v", i, j.run, asked)
 		case jobs[j.site] > 0 && j.at < last[j.site]+least-time.Millisecond || i > 0 && j.at < load[i-1].at:
 			t.Errorf("job %d comes at %v, too soon after another", i, j.at)

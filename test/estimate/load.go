@@ -29,7 +29,7 @@ type job struct {
 }
 
 // mix tells how the load is drawn, for people.
-const mix = "each site gets a third of the jobs and has 6 applications, each with a typical run time of 4 to 40 s (log-uniform) " +
+const mix = "each site gets a third of the jobs and has 6 applications, each with a typical run time of 3 to 20 s (log-uniform) " +
 	"and a request of 3 to 8 times that, in whole minutes; a job runs for 0.8 to 1.25 times the typical time of its application; " +
 	"cores: 60 % up to a quarter of the site, 25 % up to half, 10 % up to all, 5 % all; " +
 	"gaps between arrivals are 1 s and an exponential part, and bring 1.3 times the work that the site can do"
@@ -67,7 +67,7 @@ func draw(seed uint64, jobs int) []job {
 func drawSite(r *rand.Rand, site int, c cluster, n int) []job {
 	var known [applications]application
 	for k := range known {
-		typical := 4 * math.Pow(10, r.Float64())
+		typical := 3 * math.Pow(20.0/3, r.Float64())
 		asked := typical * (3 + 5*r.Float64())
 		// The name has no digit: brokers take digits for the number of a run.
 		known[k] = application{fmt.Sprintf("app-%c", 'a'+k), typical, max(1, int(math.Ceil(asked/60)))}
