@@ -127,3 +127,61 @@ func TestBlindRequeue(t *testing.T) {
 		}
 	})
 }
+
+// What has ended is not asked for: its token says that it was not withdrawn.
+func TestBlindWithdrawOfWhatHasEnded(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.stop()
+		b.config.Blind = true
+		b.start()
+		j := b.job()
+		id := b.submit(j)
+		b.far.change(id, func(k *Job) { k.State, k.NeverStarted = Running, false })
+		b.later(time.Minute)
+		b.far.change(id, func(k *Job) { k.State, k.End = Done, &End{} })
+		b.later(time.Minute)
+		b.far.set(func() { b.far.down = errDown })
+		if ok, err := b.Withdraw(b.Context(), j.ID, j.Control); ok || err != nil {
+			t.Errorf("Withdraw: %v, %v", ok, err)
+		}
+	})
+}
+
+// It is withdrawn only while it is held, and only if it never started.
+func TestBlindEvidence(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.stop()
+		b.config.Blind = true
+		b.start()
+		idle, again := b.job(), b.job()
+		b.submit(idle)
+		id := b.submit(again)
+		b.later(time.Second)
+		b.far.set(func() { b.far.stubborn = true })
+		if ok, err := b.Withdraw(b.Context(), idle.ID, idle.Control); !ok || err != nil {
+			t.Errorf("Withdraw: %v, %v", ok, err)
+		}
+		if k := b.far.live()[0]; !k.OurHold || k.State != Held {
+			t.Errorf("it is withdrawn, and not held: %+v", k)
+		}
+		b.far.change(id, func(k *Job) { k.NeverStarted = false })
+		if ok, err := b.Withdraw(b.Context(), again.ID, again.Control); ok || err != nil {
+			t.Errorf("Withdraw of what has run and waits again: %v, %v", ok, err)
+		}
+	})
+}
+
+// One whose answer was lost is released when a listing shows it.
+func TestBlindFound(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.stop()
+		b.config.Blind = true
+		b.start()
+		b.far.set(func() { b.far.deaf = true })
+		b.Submit(b.Context(), b.job())
+		b.later(time.Minute)
+		if k := b.far.live()[0]; k.State != Queued {
+			t.Errorf("it is %+v", k)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -278,6 +279,52 @@ func TestBackFromTheDead(t *testing.T) {
 		b.later(time.Minute)
 		if !b.removed(id) {
 			t.Error("it runs on")
+		}
+	})
+}
+
+// While the end of a job that never ran is looked into, it waits; a wrapper that told no cause
+// did not see in time that its end was asked for.
+func TestBeforeTheEndIsTold(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		waits, asked := b.job(), b.job()
+		id := b.submit(waits)
+		b.begins(asked, b.submit(asked))
+		b.later(time.Minute)
+		b.far.change(id, func(k *Job) { k.State, k.End = Done, &End{Cause: grid.ByRequest} })
+		b.Poll()
+		b.later(endComes / 3)
+		if p := b.progress(waits); p.Phase != grid.Waiting {
+			t.Errorf("while its end is looked into it is %s", p.Phase)
+		}
+		if taken, _, err := control.Take(waits.Control, waits.ID, control.Supervisor, control.Process{}); !taken || err != nil {
+			t.Fatal(err)
+		}
+		if p := b.progress(waits); p.Phase != grid.Waiting {
+			t.Errorf("between token and end it is %s", p.Phase)
+		}
+		err := errors.Join(control.AskKill(asked.Control, asked.ID),
+			control.WriteEnd(asked.Control, asked.ID, control.End{At: control.Now(), Cause: grid.Disappeared}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := b.progress(asked); p.Cause != grid.ByRequest {
+			t.Errorf("what was asked for is %+v", p)
+		}
+	})
+}
+
+// What has ended is no attempt of ours any more, though the batch system is slow to see it.
+func TestEndedIsNotListed(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		j := b.job()
+		b.begins(j, b.submit(j))
+		if err := control.WriteEnd(j.Control, j.ID, control.End{At: control.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		b.later(time.Minute)
+		if all, err := b.Attempts(b.Context()); err != nil || len(all) > 0 {
+			t.Errorf("attempts: %v, %v", all, err)
 		}
 	})
 }

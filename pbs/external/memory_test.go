@@ -34,6 +34,7 @@ type batch struct {
 	late      []Order
 	refuse    bool        // submissions are refused for good
 	lookless  bool        // looks by identifier fail
+	quick     bool        // what is to be held starts
 	witness   func(Order) // sees what is submitted
 	stubborn  bool        // removals are heard, and have no effect
 	misbook   func(*Booking)
@@ -126,7 +127,9 @@ func (b *batch) take(o Order) grid.LocalID {
 func (b *batch) Hold(_ context.Context, _ string, id grid.LocalID) error {
 	return b.change(id, func(j *Job) {
 		j.OurHold = true
-		if j.State == Queued {
+		if b.quick {
+			j.State = Running
+		} else if j.State == Queued {
 			j.State = Held
 		}
 	})

@@ -38,6 +38,7 @@ type flight struct {
 	poll
 	done chan struct{}
 	err  error
+	left bool // who began it has gone: its error is nobody else's
 }
 
 const (
@@ -83,7 +84,7 @@ func (p *poller) after(ctx context.Context, n uint64) (*poll, error) {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%w: waiting for the batch system's answer: %w", grid.ErrUnavailable, context.Cause(ctx))
 		}
-		if f.number > n && !errors.Is(f.err, context.Canceled) {
+		if f.number > n && !f.left {
 			return f.landed()
 		}
 	}
@@ -106,6 +107,7 @@ func (p *poller) fly(ctx context.Context, f *flight) {
 			f.err = fmt.Errorf("%w: %w", grid.ErrUnavailable, f.err)
 		}
 	}
+	f.left = err != nil && ctx.Err() != nil
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.flight = nil
@@ -113,7 +115,7 @@ func (p *poller) fly(ctx context.Context, f *flight) {
 	switch {
 	case err == nil:
 		p.good, p.err, p.failures = &f.poll, nil, 0
-	case ctx.Err() != nil: // the asker has gone; that says nothing of the system
+	case f.left: // that says nothing of the system
 	default:
 		p.err = f.err
 		p.retry = time.Now().Add(jitter(min(firstBackOff<<min(p.failures, 10), mostBackOff)))

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
@@ -28,6 +29,28 @@ func TestOnePollAtATime(t *testing.T) {
 		if b.far.polled() > 3 { // one may be under way, one is for all, and the next may have begun
 			t.Errorf("%d polls for 20 that ask at once", b.far.polled())
 		}
+	})
+}
+
+// Who waits for the poll of another does not run out of time with him.
+func TestAnotherHasNoTime(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.later(time.Second)
+		b.far.set(func() { b.far.slow = 5 * time.Second })
+		before := b.poller.now()
+		hasty, cancel := context.WithTimeout(b.Context(), time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		all.Go(func() {
+			if _, err := b.poller.fresh(hasty); !errors.Is(err, grid.ErrUnavailable) {
+				t.Errorf("without time: %v", err)
+			}
+		})
+		b.later(time.Second / 2)
+		if _, err := b.poller.after(b.Context(), before); err != nil {
+			t.Errorf("with time: %v", err)
+		}
+		all.Wait()
 	})
 }
 
@@ -256,6 +279,46 @@ func TestHolds(t *testing.T) {
 		b.begins(j, id)
 		if err := b.Hold(b.Context(), j.ID, j.Control); !errors.Is(err, grid.ErrInvalid) {
 			t.Errorf("Hold of what runs: %v", err)
+		}
+	})
+}
+
+// Some systems hold what has just started, and let it run on.
+func TestHoldTooLate(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		j := b.job()
+		b.submit(j)
+		b.far.set(func() { b.far.quick = true })
+		if err := b.Hold(b.Context(), j.ID, j.Control); !errors.Is(err, grid.ErrInvalid) {
+			t.Errorf("Hold: %v", err)
+		}
+	})
+}
+
+// An operator's hold is not ours to end.
+func TestAnOperatorsHold(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		j := b.job()
+		id := b.submit(j)
+		b.far.change(id, func(k *Job) { k.State = Held })
+		if err := b.Unhold(b.Context(), j.ID, j.Control); err != nil || b.far.live()[0].State != Held {
+			t.Errorf("Unhold: %v, %+v", err, b.far.live())
+		}
+	})
+}
+
+// What was started by another batch system, before this one was configured, is not settled here.
+func TestStartedElsewhere(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		j := b.job()
+		if taken, _, err := control.Take(j.Control, j.ID, control.Supervisor, control.Process{PID: 1}); !taken || err != nil {
+			t.Fatal(err)
+		}
+		b.later(time.Minute)
+		b.progress(j)
+		b.later(time.Hour)
+		if p := b.progress(j); p.Phase != grid.Started {
+			t.Errorf("it is %+v", p)
 		}
 	})
 }
