@@ -531,8 +531,12 @@ func TestRaces(t *testing.T) {
 func (n *node) start() (*exec.Cmd, <-chan struct{}) {
 	n.Helper()
 	cmd := n.command()
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	said, err := os.Create(filepath.Join(n.TempDir(), "said"))
+	if err != nil {
+		n.Fatal(err)
+	}
+	defer said.Close()
+	cmd.Stderr = said
 	if err := cmd.Start(); err != nil {
 		n.Fatal(err)
 	}
@@ -545,7 +549,7 @@ func (n *node) start() (*exec.Cmd, <-chan struct{}) {
 		cmd.Process.Kill()
 		<-done
 	})
-	n.until("its program runs: "+said.String(), func() bool { return n.exists("up") })
+	n.until("its program runs (it said what is in "+said.Name()+")", func() bool { return n.exists("up") })
 	return cmd, done
 }
 
