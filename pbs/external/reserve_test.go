@@ -206,3 +206,58 @@ func TestChangeWithoutAnAnswer(t *testing.T) {
 		}
 	})
 }
+
+// A reservation goes when its time is over; it stays when its attempt was withdrawn, for the next.
+func TestHowLongItStays(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		r := b.reservation("r", "n1")
+		if err := b.Reserve(b.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		j := b.job()
+		j.Reservation = r.ID
+		b.submit(j)
+		if ok, err := b.Withdraw(b.Context(), j.ID, j.Control); !ok || err != nil {
+			t.Fatalf("Withdraw: %v, %v", ok, err)
+		}
+		b.later(time.Hour)
+		if len(b.far.booked()) != 1 {
+			t.Error("it is gone with its withdrawn attempt")
+		}
+		b.later(2 * time.Hour)
+		if len(b.far.booked()) > 0 {
+			t.Errorf("its time is over, and it is there: %+v", b.far.booked())
+		}
+	})
+}
+
+// Nodes are not reserved while a job may run on them, unless it runs in that very reservation.
+func TestJobsInTheWay(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		first := b.reservation("first", "n1")
+		if err := b.Reserve(b.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		b.far.set(func() {
+			b.far.jobs = append(b.far.jobs, &Job{
+				Local: "theirs", User: "other", State: Running, Limit: 3 * grid.Hour, Started: control.Now(),
+				Places: []Place{{Node: "n1", Cores: 1}}, Reservation: b.far.bookings[0].Native,
+			})
+		})
+		longer, other := first, b.reservation("other", "n1")
+		longer.End += grid.Minute
+		if err := b.Change(b.Context(), longer); err != nil {
+			t.Errorf("Change: %v", err)
+		}
+		other.Start, other.End = longer.End, longer.End+grid.Hour
+		if err := b.Reserve(b.Context(), other); !errors.Is(err, grid.ErrInvalid) {
+			t.Errorf("beside a job that may run on: %v", err)
+		}
+		// What overlaps is not even tried: some systems cancel jobs for a reservation.
+		made := b.far.next
+		other.Start, other.End = first.Start, first.End
+		if err := b.Reserve(b.Context(), other); !errors.Is(err, grid.ErrInvalid) || b.far.next != made {
+			t.Errorf("over another: %v, %d tries", err, b.far.next-made)
+		}
+	})
+}

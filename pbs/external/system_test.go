@@ -205,13 +205,28 @@ func TestKillIsAskedAgain(t *testing.T) {
 }
 
 func TestCorruptSpool(t *testing.T) {
+	for what, spoil := range map[string]func(string) string{
+		"torn":       func(text string) string { return text[:len(text)/2] },
+		"newer":      func(text string) string { return strings.Replace(text, `"Version":1`, `"Version":2`, 1) },
+		"another's":  func(text string) string { return strings.Replace(text, `"Attempt":1`, `"Attempt":9`, 1) },
+		"with more":  func(text string) string { return text + text },
+		"of unknown": func(text string) string { return strings.Replace(text, `"Queue"`, `"Queues"`, 1) },
+	} {
+		t.Run(what, func(t *testing.T) { testCorruptSpool(t, spoil) })
+	}
+}
+
+func testCorruptSpool(t *testing.T, spoil func(string) string) {
 	inBubble(t, func(b *bench) {
 		j := b.job()
 		id := b.submit(j)
 		b.later(time.Second)
 		b.stop()
 		name := b.jobFile(j.ID)
-		if err := os.WriteFile(name, []byte(`{"Version":1,"torn`), 0o600); err != nil {
+		text, err := os.ReadFile(name)
+		if spoilt := spoil(string(text)); spoilt == string(text) {
+			t.Fatalf("nothing to spoil in %s", text)
+		} else if err = errors.Join(err, os.WriteFile(name, []byte(spoilt), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		b.start()
