@@ -44,8 +44,14 @@ func TestSlurmMappedAccounts(t *testing.T) {
 			t.Errorf("%s is %q (%v) and not %q", name, text, err, want)
 		}
 	}
-	if user := strings.TrimSpace(c.Run(t, "squeue", "-h", "-t", "all", "-o", "%u")); user != "daemon" {
-		t.Errorf("Slurm's jobs are those of %q", user)
+	users := ""
+	for _, line := range strings.Split(c.Run(t, "squeue", "-h", "-t", "all", "-o", "%u %k"), "\n") {
+		if user, mark, _ := strings.Cut(line, " "); strings.Contains(mark, "/"+id+"@") {
+			users += user
+		}
+	}
+	if users != "daemon" {
+		t.Errorf("Slurm's job is that of %q", users)
 	}
 
 	id = all[1].hands(t, home, work{script: "true", cpus: 2}, "unmapped")

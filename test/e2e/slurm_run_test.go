@@ -142,7 +142,7 @@ func TestSlurmReservation(t *testing.T) {
 		}
 		return strings.TrimSpace(r.Stdout)
 	}
-	reservation := operator("reserve", "--nodes", "node01,node02,node03", "--start", "+15s", "--for", "20m")
+	reservation := operator("reserve", "--nodes", "node01,node02,node03", "--start", "+25s", "--for", "20m")
 	theirs := stranger(t, c, "sleep 600", "-n1", "--time=10")
 	submitted := strings.Fields(operator("submit", "--reservation", reservation, "--walltime", "5m", "--", "/bin/sh", "-c", "echo $SLURM_JOB_NODELIST > "+dir+"/inside"))
 	eventually(t, slow, "the job in the reservation is to run", func() bool { return cluster.Exists(filepath.Join(dir, "inside")) })
@@ -153,7 +153,7 @@ func TestSlurmReservation(t *testing.T) {
 
 	// One that is not bound to it waits for its end, and for the other user's ten minutes.
 	id := work{script: "true", cpus: 6, walltime: 60}.submit(t, s, dir, "waits")
-	if w := wait(row(t, first(t, s, id, "s"), "s")); w < 1500 || w > 1830 {
+	if w := wait(row(t, first(t, s, id, "s"), "s")); w < 1500 || w > 1850 {
 		t.Errorf("a job is estimated to start in %.0f s, not in half an hour:\n%s", w, client(t, s, "explain", id))
 	}
 	local(t, c, id, "PD")

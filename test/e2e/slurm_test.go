@@ -56,7 +56,7 @@ func overSlurm(t *testing.T, c *slurmtest.Cluster, dir, name string, o cluster.O
 	t.Helper()
 	o.Batch, o.Env = "slurm", c.Environment()
 	s := newSite(t, dir, name, o)
-	configure(t, s, "  # refresh: 10s\n", "  refresh: 2s\n")
+	configure(t, s, "  # refresh: 10s\n", "  refresh: 2s\n", "# estimate_deadline: 2s\n", "estimate_deadline: 20s\n")
 	return s
 }
 
