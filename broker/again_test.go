@@ -319,3 +319,52 @@ func TestALateCommitWaitsForTheHome(t *testing.T) {
 		}
 	}
 }
+
+// This site owned the job, lost its journal, and takes a late copy of the Offer for new
+// (gsim faults, seed 4001). The owner, which was not running meanwhile, says Commit again: it
+// is asked whether it means this journal.
+func TestACommitToAnotherJournalMakesNoOwner(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		ready grid.JournalID
+		owns  bool
+	}{
+		{grid.JournalID{Incarnation: 2, Sequence: 40}, false},
+		{grid.JournalID{Incarnation: 3, Sequence: 1}, true},
+		{grid.JournalID{}, true}, // an older broker does not tell
+	} {
+		c := signed()
+		c.cfg.Journal = grid.JournalID{Incarnation: 3, Sequence: 7}
+		o := offerOf(jobOf(her, "b", "1"), 1, 0)
+		c.Step(c.now+1, Message{her, o})
+		c.Step(c.now+1, shot(c.now+1))
+		asked := false
+		for _, e := range c.Step(c.now+1, Message{her, wire.Commit{Bond: o.Bond, Deed: deed(jobOf(her, "b", "1"), her, 1, me), Ready: k.ready}}) {
+			if s, ok := e.(Send); ok {
+				i, inquires := s.Message.(wire.Inquire)
+				asked = asked || inquires && i.Journal == c.cfg.Journal
+			}
+		}
+		if owns := c.jobs[o.Bond.Job].rec.Standing == grid.Owning; owns != k.owns || asked == k.owns {
+			t.Errorf("ready was %+v: owned %v, asked %v", k.ready, owns, asked)
+		}
+	}
+}
+
+// A Commit names the journal that was READY, also in the next life of the owner.
+func TestACommitNamesTheJournalThatWasReady(t *testing.T) {
+	t.Parallel()
+	ready := grid.JournalID{Incarnation: 3, Sequence: 9}
+	epoch := grid.Epoch{Term: 1, Hop: 1}
+	c := bare(grid.Record{Job: jobOf(me, "a", "1"), Standing: grid.Watching, State: grid.Moving, Owner: her, Epoch: epoch, Candidate: ready,
+		Handoff: grid.Handoff{Phase: grid.Committed, To: her, Epoch: epoch}})
+	var m wire.Commit
+	for _, sent := range sentTo(append(c.Step(1_000_001, Boot{}), c.Step(1_100_000, Tick{})...), her) {
+		if k, ok := sent.(wire.Commit); ok {
+			m = k
+		}
+	}
+	if m.Ready != ready {
+		t.Errorf("said %+v", m)
+	}
+}

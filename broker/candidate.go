@@ -294,9 +294,9 @@ func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
 	}
 	prepared := j.rec.Standing == grid.Prepared && j.rec.Handoff.Epoch == m.Bond.Epoch
 	switch {
-	case prepared && k != (grid.JournalID{}) && k.Incarnation == j.after.Incarnation && k.Sequence <= j.after.Sequence:
-		// It was said before this offer was PREPARED: a copy, of a handoff that is over and of
-		// which nothing is left here. The Offer was one too.
+	case prepared && (k != (grid.JournalID{}) && k.Incarnation == j.after.Incarnation && k.Sequence <= j.after.Sequence || c.notMeant(m)):
+		// It was said before this offer was PREPARED, or to the journal that was here before: of
+		// a handoff of which nothing is left here. The Offer was a copy too.
 		c.send(from, wire.Inquire{Bond: c.preparedBond(j), Journal: c.cfg.Journal})
 	case prepared && j.rec.Owner == from && c.preparedBond(j) == m.Bond,
 		c.cfg.Broken.Without(CommitCreates) && j.rec.Standing != grid.Owning && !m.Bond.Epoch.Before(j.rec.Handoff.Epoch):
@@ -315,6 +315,11 @@ func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
 	default:
 		c.send(from, wire.Unknown{Bond: m.Bond, Journal: c.cfg.Journal})
 	}
+}
+
+// notMeant: another journal of this site was READY. It is lost, and may have owned the job.
+func (c *Core) notMeant(m wire.Commit) bool {
+	return m.Ready.Incarnation != 0 && m.Ready.Incarnation != c.cfg.Journal.Incarnation
 }
 
 // declined tells that this broker gave its word never to own the job at that epoch.
@@ -353,7 +358,7 @@ func (c *Core) own(j *job, cancel bool) {
 	j.rec.Outputs, j.rec.Closed, j.rec.Kept = nil, false, false
 	j.rec.CancelRequested = (j.rec.CancelRequested || cancel) && !c.cfg.Broken.Without(CancelFenced)
 	c.disarm(j, onPrepared)
-	j.rec.Superseded, j.homeHeard, j.since = grid.Epoch{}, c.now, 0
+	j.rec.Superseded, j.rec.Uncertain, j.homeHeard, j.since = grid.Epoch{}, false, c.now, 0
 	if j.gapped || giver != j.rec.Job.Home && (j.recovered || c.now-j.began > c.cfg.Lease) {
 		// The Commit may be older than what the home has done since: it speaks first.
 		j.homeHeard, j.gapped = 0, false

@@ -284,7 +284,7 @@ func (c *Core) sendCommit(j *job) {
 		return
 	}
 	j.committed = true
-	c.send(j.rec.Handoff.To, wire.Commit{Bond: c.bond(j), Cancel: j.rec.CancelRequested, Deed: j.lastDeed(), Journal: c.committing()})
+	c.send(j.rec.Handoff.To, wire.Commit{Bond: c.bond(j), Cancel: j.rec.CancelRequested, Deed: j.lastDeed(), Journal: c.committing(), Ready: j.rec.Candidate})
 	c.backoff(j, onHandoff)
 }
 

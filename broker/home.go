@@ -269,6 +269,10 @@ func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
 	}
 	if m.Number >= j.since {
 		j.homeHeard = c.now
+		if j.rec.Uncertain {
+			j.rec.Uncertain = false
+			c.save(j, "its home knows it to be here")
+		}
 	}
 	if m.Closed {
 		c.closeOwner(j)

@@ -230,22 +230,22 @@ func (c *Core) rolledBack(how string, sequence uint64) {
 func (c *Core) hasSeen(p grid.PeerID) string { return c.nameOf(p) + " has seen a later one" }
 
 // doubt: in the part of the journal that is lost, a job owned here may have been handed
-// over. Its epochs leap beyond all that may have been used there. Where this is not its
-// home, that knows; where it is, only the members do.
+// over, or have ended. Its epochs leap beyond all that may have been used there. Where this
+// is not its home, that knows; where it is, only the members do.
 func (c *Core) doubt(j *job) {
 	c.leap(j)
-	if !c.home(j) {
-		j.homeHeard = 0
-		c.save(j, "") // and so reported
-		j.since = j.rec.Report
-		return
-	}
 	switch j.rec.State {
 	case grid.Running, grid.Finished, grid.StageOut:
 	default:
 		j.rec.Uncertain = true
 	}
-	c.save(j, "")
+	if c.home(j) {
+		c.save(j, "")
+		return
+	}
+	j.homeHeard = 0
+	c.save(j, "") // and so reported
+	j.since = j.rec.Report
 }
 
 // What an epoch leaps by after a rollback: more than a job can have used since any backup.
@@ -455,7 +455,7 @@ func (c *Core) settle() {
 	if c.rolled == nil || len(c.rolled.waiting) > 0 {
 		return
 	}
-	inDoubt := slices.DeleteFunc(c.sorted(), func(j *job) bool { return !j.rec.Uncertain })
+	inDoubt := slices.DeleteFunc(c.sorted(), func(j *job) bool { return !j.rec.Uncertain || !c.home(j) })
 	if slices.ContainsFunc(inDoubt, func(j *job) bool { return j.rec.Standing == grid.Owning && (j.trial || j.unrecalled()) }) {
 		return // recount comes here again
 	}
@@ -574,7 +574,12 @@ func (c *Core) mustAsk(j *job) string {
 		return "waits for the word of its control directory"
 	case j.recovered && c.silent(unspoken):
 		return "waits until the neighbours have said what they saw of this broker"
-	case c.home(j) || j.rec.HomeForgotten && !c.lives(j.rec.Job.Home):
+	case c.home(j):
+		return ""
+	case j.rec.HomeForgotten && !c.lives(j.rec.Job.Home):
+		if j.rec.Uncertain {
+			return "waits for its home, which alone knows whether it has run: the journal was rolled back"
+		}
 		return ""
 	case j.homeHeard == 0 || c.now-j.homeHeard > silence*c.cfg.Digest:
 		return "waits for the word of its home"

@@ -212,3 +212,46 @@ func TestARefusedReportShowsItsDeedsAgain(t *testing.T) {
 		t.Error("it is refused, and keeps its deeds to itself")
 	}
 }
+
+// A journal was restored in which a job still waits that may have run here since, to its end,
+// as its home alone would know. That home is forgotten and does not live: it is not started
+// again, in this life or the next; once the home has spoken it is.
+func TestARestoredOwnerStartsNothingWithoutTheHome(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	was := grid.Record{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Deeds: []grid.Deed{deed(j, her, 1, me)}}
+	for _, restored := range []bool{true, false} {
+		c := signed(was)
+		c.Step(1_000_001, PeerChanged{her, grid.Dead})
+		if restored {
+			c.Step(1_000_002, Message{him, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+			one := c.jobs[j.ID]
+			c.Step(1_000_003, Progressed{Progress: grid.Progress{ID: c.attempt(one), Phase: grid.Unknown}})
+			c.Step(1_000_004, Withdrawn{ID: c.attempt(one), Done: true})
+			c.Step(1_000_005, Message{him, wire.Recounted{}})
+			c.Step(1_000_005, Message{it, wire.Recounted{}})
+		}
+		c.Step(1_000_006, Forget{Token: 1, Site: her, By: "root"})
+		for now := grid.Tick(1_000_007); c.rolled != nil && now < 1_060_000; now += 500 {
+			c.Step(now, Tick{})
+		}
+		if c.rolled != nil {
+			t.Fatal("it does not go on")
+		}
+		for life := range 2 {
+			one := c.jobs[j.ID]
+			if waits := c.mustAsk(one) != ""; waits != restored {
+				t.Errorf("restored %v, life %d: waits for its home: %v", restored, life, waits)
+			}
+			if life == 0 {
+				c = signed(one.rec)
+				c.Step(1_000_001, PeerChanged{her, grid.Dead})
+			}
+		}
+		one := c.jobs[j.ID]
+		c.Step(1_000_002, Message{her, wire.ReportAck{Job: j.ID, Epoch: one.rec.Epoch, Number: one.rec.Report}})
+		if why := c.mustAsk(one); why != "" || one.rec.Uncertain {
+			t.Errorf("restored %v: its home has spoken, and it still %s", restored, why)
+		}
+	}
+}

@@ -97,8 +97,9 @@ type Record struct {
 	// at HopsAt; see broker.Config.HopBack.
 	Hops   uint32
 	HopsAt Tick
-	// Uncertain, at the home, is set while its journal is known to have been rolled back and nobody
-	// has said whether the job was handed over in the part that is lost.
+	// Uncertain is set while the journal here is known to have been rolled back and, at the home,
+	// nobody has said whether the job was handed over in the part that is lost; at an owner
+	// elsewhere, the home has not spoken since: the job may have ended here.
 	Uncertain bool
 	// Missing is when a good listing of the batch system first lacked the present
 	// attempt; 0 while it is there.

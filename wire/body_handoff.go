@@ -105,14 +105,15 @@ type commitBody struct {
 	Deed   *deedBody `msgpack:"o,omitempty"`
 
 	Journal *journalBody `msgpack:"i,omitempty"`
+	Ready   *journalBody `msgpack:"r,omitempty"`
 }
 
 func fromCommit(m Commit) *commitBody {
-	return &commitBody{fromBond(m.Bond), m.Cancel, fromOptionalDeed(m.Deed), fromOptionalJournal(m.Journal)}
+	return &commitBody{fromBond(m.Bond), m.Cancel, fromOptionalDeed(m.Deed), fromOptionalJournal(m.Journal), fromOptionalJournal(m.Ready)}
 }
 
 func (b *commitBody) message(c *check) Message {
-	return Commit{nested(c, "bond", b.Bond.bond), b.Cancel, optionalDeed(c, "deed", b.Deed), optionalJournal(b.Journal)}
+	return Commit{nested(c, "bond", b.Bond.bond), b.Cancel, optionalDeed(c, "deed", b.Deed), optionalJournal(b.Journal), optionalJournal(b.Ready)}
 }
 
 // fromOptionalJournal is nil for a journal that is not told.

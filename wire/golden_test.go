@@ -147,6 +147,8 @@ func grown() map[string]Message {
 			later["commit-deed"] = m
 			m.Journal = grid.JournalID{Incarnation: 3, Sequence: 17}
 			later["commit-journal"] = m
+			m.Ready = grid.JournalID{Incarnation: 4, Sequence: 99}
+			later["commit-ready"] = m
 		case Inquire:
 			m.Journal = grid.JournalID{Incarnation: 3, Sequence: 17}
 			later["inquire-journal"] = m

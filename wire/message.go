@@ -139,6 +139,8 @@ type Commit struct {
 	// Journal has the commit point in it: should the sender come back with an earlier one,
 	// the candidate can tell it so.
 	Journal grid.JournalID
+	// Ready is the candidate's journal that was READY; zero is not told. No other is made owner.
+	Ready grid.JournalID
 }
 
 // Owned (candidate to owner): OWNED on disk. Owner is who owns it now, as far as the sender knows.

@@ -215,7 +215,7 @@ func (d draw) message(kind Kind) Message {
 	case KindAbort:
 		return Abort{d.bond(), d.word()}
 	case KindCommit:
-		return Commit{d.bond(), d.yes(), d.maybeDeed(), d.maybeJournal()}
+		return Commit{d.bond(), d.yes(), d.maybeDeed(), d.maybeJournal(), d.maybeJournal()}
 	case KindOwned:
 		return Owned{d.bond(), d.maybePeer(), d.maybeDeed()}
 	case KindInquire:
