@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,6 +41,12 @@ func (s *site) see(ctx context.Context, alarmed bool) bool {
 	limited, cancel := context.WithTimeout(ctx, s.cfg.Batch.Refresh+time.Minute)
 	defer cancel()
 	shot, err := s.batch.Snapshot(limited)
+	if p, ok := s.batch.(pbs.Poller); ok && err == nil {
+		// It tells the last good listing for a while yet, which must not put off the alarm.
+		if trouble := p.Trouble(); trouble != "" {
+			err = errors.New(trouble)
+		}
+	}
 	switch {
 	case ctx.Err() != nil:
 		return true

@@ -20,6 +20,7 @@ type glance struct {
 	nodes []plan.Node
 	err   error
 	polls int
+	down  string // why polls fail, while the last listing is still told
 }
 
 func (s *glance) Snapshot(context.Context) (plan.Snapshot, error) {
@@ -27,6 +28,8 @@ func (s *glance) Snapshot(context.Context) (plan.Snapshot, error) {
 }
 
 func (s *glance) Poll() { s.polls++ }
+
+func (s *glance) Trouble() string { return s.down }
 
 // What the batch system shows is the site; while it shows nothing there is an alarm that says what to mend.
 func TestTheBatchSystemIsFollowed(t *testing.T) {
@@ -45,6 +48,14 @@ func TestTheBatchSystemIsFollowed(t *testing.T) {
 	batch.err, batch.nodes = nil, []plan.Node{{Cores: 3}, {Cores: 4, Down: true}}
 	if !s.see(t.Context(), true) || s.alarm() != "" || s.facts.Processes != 7 {
 		t.Errorf("seen again, the alarm is %q, the site %+v", s.alarm(), s.facts)
+	}
+	batch.down = "scontrol: nobody answers"
+	if s.see(t.Context(), true) || !strings.Contains(s.alarm(), "scontrol: nobody answers") {
+		t.Errorf("polls fail, the last listing is told still, and the alarm is %q", s.alarm())
+	}
+	batch.down = ""
+	if !s.see(t.Context(), true) || s.alarm() != "" {
+		t.Errorf("polled again, the alarm is %q", s.alarm())
 	}
 	if s.notify(); batch.polls != 1 {
 		t.Errorf("polled %d times", batch.polls)

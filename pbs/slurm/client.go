@@ -81,7 +81,7 @@ func (c *Client) run(ctx context.Context, call command.Call) (command.Result, er
 	if c.down.Load() {
 		got, err := c.config.Runner.Run(ctx, command.Call{Name: "scontrol", Args: []string{"ping"}, Limit: answers})
 		if err == nil && got.Exit != 0 {
-			err = fmt.Errorf("%w: the controller of Slurm does not answer: %.200s", grid.ErrUnavailable, got.Stdout)
+			err = fmt.Errorf("%w: the controller of Slurm does not answer: %.200s", grid.ErrUnavailable, got.Said())
 		}
 		if err != nil {
 			return got, err

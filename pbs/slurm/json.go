@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,8 +25,16 @@ type trouble struct {
 	Source      string `json:"source"`
 }
 
+// text is what it says; Slurm leaves some of its fields empty.
 func (t trouble) text() string {
-	return fmt.Sprintf("%.200s: %.200s (%.80s)", t.Description, t.Error, t.Source)
+	s := fmt.Sprintf("%.200s", cmp.Or(t.Error, "an error without a word"))
+	if t.Description != "" {
+		s = fmt.Sprintf("%.200s: %s", t.Description, s)
+	}
+	if t.Source != "" {
+		s += fmt.Sprintf(" (%.80s)", t.Source)
+	}
+	return s
 }
 
 // records reads the output of squeue or sinfo --json: one record of the list at a time.
