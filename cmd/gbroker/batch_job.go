@@ -218,7 +218,7 @@ func printHand(w io.Writer, list []handStatus) error {
 		fmt.Fprintf(w, "the files of the job are in %s\n", list[0].Folder)
 	}
 	t := cli.Table(w)
-	fmt.Fprintln(t, strings.Join([]string{"ID", "LOCAL", "PHASE", "STARTED", "FINISHED", "END", "COMMAND"}, "\t"))
+	fmt.Fprintln(t, strings.Join([]string{"ID", "LOCAL", "PHASE", "STARTED", "FINISHED", "COMMAND", "END"}, "\t"))
 	for _, s := range list {
 		end := s.Cause
 		if s.Cause == causes[grid.ByItself] {
@@ -227,7 +227,7 @@ func printHand(w io.Writer, list []handStatus) error {
 		if s.Detail != "" {
 			end += " (" + s.Detail + ")"
 		}
-		fmt.Fprintln(t, strings.Join(texts([]any{s.ID, s.Local, s.Phase, moment(s.Started), moment(s.Finished), end, strings.Join(s.Command, " ")}), "\t"))
+		fmt.Fprintln(t, strings.Join(texts([]any{s.ID, s.Local, s.Phase, moment(s.Started), moment(s.Finished), strings.Join(s.Command, " "), end}), "\t"))
 	}
 	return t.Flush()
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"gbroker/grid"
 	"gbroker/pbs"
@@ -164,8 +165,13 @@ func (s *System) free(l Listing, all []Booking, r pbs.Reservation) error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", grid.ErrInvalid, fmt.Sprintf(format, args...))
 	}
-	if len(r.Nodes) == 0 || r.Start >= r.End || r.End <= l.At {
-		return wrong("%d nodes from %v to %v, now being %v", len(r.Nodes), r.Start.Time(), r.End.Time(), l.At.Time())
+	switch {
+	case len(r.Nodes) == 0:
+		return wrong("it names no node")
+	case r.Start >= r.End:
+		return wrong("it ends at %s, and starts at %s", instant(r.End), instant(r.Start))
+	case r.End <= l.At:
+		return wrong("it is over already: it ends at %s, and it is %s", instant(r.End), instant(l.At))
 	}
 	if r.Start%grid.Second != 0 || r.End%grid.Second != 0 {
 		return wrong("batch systems keep whole seconds: from %v to %v", r.Start.Time(), r.End.Time())
@@ -183,7 +189,7 @@ func (s *System) free(l Listing, all []Booking, r pbs.Reservation) error {
 	}
 	for _, b := range all {
 		if b.ID != s.nameOf(r.ID) && overlap(b, r) {
-			return wrong("it overlaps reservation %s, from %v to %v", b.Native, b.Start.Time(), b.End.Time())
+			return wrong("it overlaps reservation %s, from %s to %s", b.Native, instant(b.Start), instant(b.End))
 		}
 	}
 	for _, j := range l.Jobs {
@@ -199,6 +205,9 @@ func (s *System) free(l Listing, all []Booking, r pbs.Reservation) error {
 	}
 	return nil
 }
+
+// instant is a time for people.
+func instant(t grid.Tick) string { return t.Time().UTC().Format(time.RFC3339) }
 
 func overlap(b Booking, r pbs.Reservation) bool {
 	return b.Start < r.End && r.Start < b.End &&

@@ -2,6 +2,7 @@ package external
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,21 +54,21 @@ func TestReserveRefuses(t *testing.T) {
 		if err := b.Reserve(b.Context(), good); err != nil {
 			t.Fatal(err)
 		}
-		for name, change := range map[string]func(*pbs.Reservation){
-			"overlap":         func(r *pbs.Reservation) { r.Nodes = []grid.NodeName{"n2", "n1"} },
-			"no node":         func(r *pbs.Reservation) { r.Nodes = nil },
-			"unknown node":    func(r *pbs.Reservation) { r.Nodes = []grid.NodeName{"n9"} },
-			"a node down":     func(r *pbs.Reservation) { r.Nodes = []grid.NodeName{"n3"} },
-			"a node twice":    func(r *pbs.Reservation) { r.Nodes = []grid.NodeName{"n2", "n2"} },
-			"in the past":     func(r *pbs.Reservation) { r.Start, r.End = 1000, 2000 },
-			"no time":         func(r *pbs.Reservation) { r.End = r.Start },
-			"half a second":   func(r *pbs.Reservation) { r.Start += 500 },
-			"a name of words": func(r *pbs.Reservation) { r.ID = "a b" },
+		for says, change := range map[string]func(*pbs.Reservation){
+			"it overlaps reservation": func(r *pbs.Reservation) { r.Nodes = []grid.NodeName{"n2", "n1"} },
+			"it names no node":        func(r *pbs.Reservation) { r.Nodes = nil },
+			"there is no node \"n9\"": func(r *pbs.Reservation) { r.Nodes = []grid.NodeName{"n9"} },
+			"node n3 is down":         func(r *pbs.Reservation) { r.Nodes = []grid.NodeName{"n3"} },
+			"node n2 is named twice":  func(r *pbs.Reservation) { r.Nodes = []grid.NodeName{"n2", "n2"} },
+			"it is over already: it ends at 1970-01-01T00:00:02Z, and it is ": func(r *pbs.Reservation) { r.Start, r.End = 1000, 2000 },
+			"it ends at ":   func(r *pbs.Reservation) { r.End = r.Start },
+			"whole seconds": func(r *pbs.Reservation) { r.Start += 500 },
+			"":              func(r *pbs.Reservation) { r.ID = "a b" },
 		} {
 			r := b.reservation("other", "n2")
 			change(&r)
-			if err := b.Reserve(b.Context(), r); !errors.Is(err, grid.ErrInvalid) {
-				t.Errorf("%s: %v", name, err)
+			if err := b.Reserve(b.Context(), r); !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), says) {
+				t.Errorf("refused by %v, and not as %q", err, says)
 			}
 		}
 		// What the system made is not what was asked, or another came meanwhile.
