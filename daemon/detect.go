@@ -73,7 +73,8 @@ func (d detector) slurm() (f Found, out string) {
 	}
 	said, err := d.ask("sinfo", "--version")
 	if err != nil || !strings.HasPrefix(said, "slurm") {
-		return f, fmt.Sprintf("%s is no Slurm: it says %s", filepath.Join(folder, "sinfo"), said)
+		return f, fmt.Sprintf("%s --version does not name Slurm, but says %q: left out; if it is Slurm's, set SLURM_CONF to its file",
+			filepath.Join(folder, "sinfo"), plainly(said, err))
 	}
 	if answer, err := d.ask("scontrol", "ping"); err != nil || !strings.Contains(answer, " is UP") {
 		return f, fmt.Sprintf("%s is installed, but its controller does not answer (%s): left out; set SLURM_CONF if it is not in the usual place", said, plainly(answer, err))

@@ -49,7 +49,7 @@ func TestDetect(t *testing.T) {
 		{"nothing", nil, "", false, ""},
 		{"slurm", map[string]string{"sinfo": sinfo, "scontrol": up}, Slurm, false, "found slurm-wlm 22.05.8 in"},
 		{"slurm without its controller", map[string]string{"sinfo": sinfo, "scontrol": down}, "", false, "does not answer (Slurmctld(primary) at login01 is DOWN): left out"},
-		{"something else called sinfo", map[string]string{"sinfo": wrapper}, "", false, "is no Slurm"},
+		{"something else called sinfo", map[string]string{"sinfo": wrapper}, "", false, "does not name Slurm, but says \"Unknown option: version\": left out"},
 		{"slurm with wrappers of PBS", map[string]string{"sinfo": sinfo, "scontrol": up, "qstat": wrapper}, Slurm, false, "found slurm-wlm"},
 		{"openpbs", map[string]string{"qstat": openpbs}, OpenPBS, false, "found OpenPBS 23.06.06"},
 		{"openpbs beside slurm", map[string]string{"sinfo": sinfo, "scontrol": up, "qstat": openpbs}, Slurm, false, "openpbs answers too, and is left out"},

@@ -133,7 +133,12 @@ func (d *doctor) commands() bool {
 		d.mend("commands", "%s not found in %s: without them there are no reservations", strings.Join(list, ", "), path)
 		return true
 	}
-	d.fine("commands", "all found, %s in %s", always[0], look.folder(always[0]))
+	at := look.folder(always[0])
+	if own := d.cfg.Batch.External.Commands; own != "" && at != own {
+		d.mend("commands", "batch.commands says %s, and %s is not there but in %s: write that folder", own, always[0], at)
+		return true
+	}
+	d.fine("commands", "all found, %s in %s", always[0], at)
 	return true
 }
 
@@ -142,7 +147,7 @@ func (d *doctor) controller() bool {
 	begun := time.Now()
 	l, err := d.client.Listing(d.ctx)
 	if err != nil {
-		d.mend("controller", "%s does not answer as it should: %v", d.cfg.Batch.System, err)
+		d.mend("controller", "%s does not answer as it should: %s", d.cfg.Batch.System, advice(err, d.leading()))
 		return false
 	}
 	d.listing = l
@@ -161,6 +166,18 @@ func (d *doctor) controller() bool {
 	d.fine("controller", "%s: %d of %d nodes up, %d queues, %d jobs, policy %s, in %v",
 		version, up, len(l.Nodes), len(l.Queues), len(l.Jobs), l.Policy, time.Since(begun).Round(time.Millisecond))
 	return true
+}
+
+// servers are what answers the commands.
+var servers = map[string]string{Slurm: "slurmctld", Torque: "pbs_server", OpenPBS: "the PBS server"}
+
+// leading says what usually keeps commands from their server.
+func (d *doctor) leading() string {
+	where := "is not set"
+	if set := d.cfg.Batch.External.Environment; len(set) > 0 {
+		where = "says " + strings.Join(set, " ")
+	}
+	return fmt.Sprintf("is %s up, and do the commands find it? batch.environment, which leads them there, %s", servers[d.cfg.Batch.System], where)
 }
 
 // skew is how far the system's clock may be from ours: starts and ends are compared by it.
@@ -218,6 +235,9 @@ func (d *doctor) queue() {
 
 // advice adds what usually mends an error.
 func advice(err error, hint string) string {
+	if errors.Is(err, context.Canceled) {
+		return "it was interrupted"
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("%v: the time was over", err)
 	}

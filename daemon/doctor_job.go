@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,12 +21,12 @@ import (
 func (d *doctor) inHand(o DoctorOptions) {
 	h, err := OpenHand(d.ctx, d.cfg, zap.NewNop())
 	if err != nil {
-		d.mend("by hand", "%v", err)
+		d.mend("folders", "%s", d.opening(err))
 		return
 	}
 	defer func() {
 		if err := h.Close(); err != nil {
-			d.mend("by hand", "letting go of the batch system: %v", err)
+			d.mend("folders", "letting go of the batch system: %v", err)
 		}
 	}()
 	shot, err := h.batch.Snapshot(d.ctx)
@@ -42,6 +43,14 @@ func (d *doctor) inHand(o DoctorOptions) {
 	d.job(h, shot, o.Wait)
 }
 
+// opening says what to do where the folders of what is done by hand cannot be used.
+func (d *doctor) opening(err error) string {
+	if errors.Is(err, grid.ErrForbidden) {
+		return err.Error() // which says it
+	}
+	return fmt.Sprintf("%v: the daemon's user must be able to write in %s (data) and %s (sandboxes)", err, d.cfg.Data, d.folderOfJobs())
+}
+
 // confinement tells whether jobs of the embedded system get the control groups that were asked for.
 func (d *doctor) confinement(h *Hand) {
 	b, is := h.batch.(interface{ Confinement() (string, error) })
@@ -55,11 +64,26 @@ func (d *doctor) confinement(h *Hand) {
 	}
 }
 
-// reserving says who may.
-var reserving = map[string]string{
-	Slurm:   "only root and SlurmUser reserve: write batch.operator, and let sudoers allow scontrol as that account",
-	Torque:  "only ADMIN1 and ADMIN2 of maui.cfg reserve: add the daemon's account there, or write batch.operator",
-	OpenPBS: "the acl of the server must let this account submit, and the server must have resv_enable = True",
+// reserving says who may, and operating what an operator needs.
+var (
+	reserving = map[string]string{
+		Slurm:   "write its SlurmUser as batch.operator, and let sudoers allow scontrol as that account",
+		Torque:  "only ADMIN1 and ADMIN2 of maui.cfg reserve: add the daemon's account there, or write batch.operator",
+		OpenPBS: "the acl of the server must let this account submit, and the server must have resv_enable = True",
+	}
+	operating = map[string]string{
+		Slurm:  "it must be SlurmUser, and sudoers must let this user run scontrol as that account",
+		Torque: "it must be in ADMIN1 or ADMIN2 of maui.cfg, and sudoers must let this user run Maui's commands as that account",
+	}
+)
+
+// mayReserve says what is needed for a reservation to be made.
+func (d *doctor) mayReserve() string {
+	operator, system := d.cfg.Batch.External.Operator, d.cfg.Batch.System
+	if need, is := operating[system]; is && operator != "" {
+		return fmt.Sprintf("batch.operator is %s: %s", operator, need)
+	}
+	return reserving[system]
 }
 
 // reservation makes one far ahead, reads it back and takes it away.
@@ -83,7 +107,7 @@ func (d *doctor) reservation(h *Hand, shot plan.Snapshot) {
 		d.fine(name, "this batch system has none: the site takes no part in co-allocation")
 		return
 	case err != nil:
-		d.mend(name, "%s in a week: %s", node, advice(err, reserving[d.cfg.Batch.System]))
+		d.mend(name, "%s in a week: %s", node, advice(err, d.mayReserve()))
 		return
 	}
 	seen, err := s.Reservations(d.ctx)
@@ -131,6 +155,8 @@ func (d *doctor) job(h *Hand, shot plan.Snapshot, wait time.Duration) {
 	}
 	p, err := h.await(d.ctx, j, wait)
 	switch {
+	case errors.Is(err, context.Canceled):
+		d.untried(name, "%s was submitted, and taken away again: it was interrupted", j.Local)
 	case err != nil:
 		d.mend(name, "%s (%s) was submitted, and nothing is known of it: %v", j.ID, j.Local, err)
 	case p.Phase == grid.Waiting:

@@ -72,15 +72,16 @@ func (d *doctor) accounts() {
 	if x.Users.Otherwise != "" {
 		names = append(names, x.Users.Otherwise)
 	}
-	if x.Operator != "" {
-		names = append(names, x.Operator)
-	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		d.account(name)
 	}
 	if x.Users.Same {
-		d.untried("accounts", "users: {same: true} means every account of this machine: try one with `sudo -n -u ACCOUNT -- %s --version`", submitting[d.cfg.Batch.System])
+		hint := ""
+		if os.Geteuid() != 0 {
+			hint = fmt.Sprintf(": try one with `sudo -n -u ACCOUNT -- %s --version`", submitting[d.cfg.Batch.System])
+		}
+		d.untried("accounts", "users: {same: true} means every account of this machine%s", hint)
 	}
 }
 

@@ -90,7 +90,7 @@ func choose(cmd *cobra.Command, o *daemon.InitOptions, system string, declared b
 		return fmt.Errorf("%w: %s was not found to answer on this machine: put its commands on PATH and start it, or take another --batch", grid.ErrUnavailable, system)
 	}
 	if found.System == "" {
-		fmt.Fprintln(cmd.OutOrStdout(), "init: no batch system was found: the embedded one runs the jobs on this machine")
+		fmt.Fprintln(cmd.OutOrStdout(), "init: no batch system answers: the embedded one is taken, which runs the jobs on this machine itself")
 	}
 	o.Found = found
 	return nil
@@ -100,6 +100,10 @@ func choose(cmd *cobra.Command, o *daemon.InitOptions, system string, declared b
 func next(w io.Writer, dir string, c daemon.Config) {
 	file := shellWord(c.File)
 	fmt.Fprintf(w, "The site %s is made in %s. Next:\n", c.Site, dir)
+	if c.Batch.System != daemon.Embedded {
+		fmt.Fprintf(w, "  write sandboxes in gbroker.yaml: a folder that the nodes see under the same path\n")
+		fmt.Fprintf(w, "  gbroker doctor --config %s\n", file)
+	}
 	fmt.Fprintf(w, "  gbroker run --config %s\n", file)
 	fmt.Fprintf(w, "  export GBROKER=%s\n", shellWord("unix://"+c.Socket))
 	fmt.Fprintf(w, "Others add it as a neighbour with the line of:\n")
