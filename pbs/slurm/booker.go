@@ -26,7 +26,7 @@ func (c *Client) Bookings(ctx context.Context) ([]external.Booking, error) {
 func (c *Client) bookings(ctx context.Context) ([]external.Booking, []node, error) {
 	var nodes []node
 	var bookings []external.Booking
-	err := c.read(ctx, func(text []byte) (err error) { nodes, err = parseNodes(text); return err }, "sinfo", "--json")
+	err := c.read(ctx, func(text []byte) (err error) { nodes, err = parseNodes(text); return err }, "sinfo", "--all", "--json")
 	if err != nil {
 		return nil, nil, err
 	}

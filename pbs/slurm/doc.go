@@ -5,8 +5,8 @@
 // # What is asked
 //
 //	scontrol show config                  clock, version, policy, how memory is counted
-//	sinfo --json                          nodes
-//	squeue --json                         jobs of all users, also those that ended less than MinJobAge ago
+//	sinfo --all --json                    nodes
+//	squeue --all --json                   jobs of all users, also those that ended less than MinJobAge ago
 //	scontrol --oneliner show partition    queues
 //	scontrol --oneliner show reservation  reservations
 //	scontrol --oneliner show job ID       one job, afresh

@@ -23,8 +23,8 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 		call  []string
 	}{
 		{func(text []byte) (err error) { s, err = parseConfig(text); return err }, []string{"scontrol", "show", "config"}},
-		{func(text []byte) (err error) { nodes, err = parseNodes(text); return err }, []string{"sinfo", "--json"}},
-		{func(text []byte) (err error) { jobs, _, err = parseQueue(text); return err }, []string{"squeue", "--json"}},
+		{func(text []byte) (err error) { nodes, err = parseNodes(text); return err }, []string{"sinfo", "--all", "--json"}},
+		{func(text []byte) (err error) { jobs, _, err = parseQueue(text); return err }, []string{"squeue", "--all", "--json"}},
 		{func(text []byte) (err error) { partitions, err = parsePartitions(text); return err },
 			[]string{"scontrol", "--oneliner", "--all", "show", "partition"}},
 		{func(text []byte) (err error) { bookings, err = parseReservations(text, c.config.Prefix); return err },
