@@ -96,6 +96,8 @@ func (c *Core) fate(j *job, e Forget) Fate {
 		f.Verdict, f.Why = GiveUp, fmt.Sprintf("it had ended there (%s), and its output is there", r.End)
 	case e.Fenced:
 		f.Verdict, f.Why = RunAgain, "nothing of it can run any more"
+	case r.Started > 0:
+		f.Verdict, f.Why = GiveUp, "it has started there, and may not run twice"
 	default:
 		f.Verdict, f.Why = GiveUp, "it may have started unseen, and may not run twice"
 	}

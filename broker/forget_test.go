@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"strings"
 	"testing"
 
 	"gbroker/grid"
@@ -59,6 +60,9 @@ func TestFates(t *testing.T) {
 				t.Errorf("%s, fenced %t: %s (dry run %v), want %s", k.name, fenced, got, dry.Fates, want)
 			}
 			checkFate(t, k.name, c, k.record, want)
+			if seen := k.name == "runs"; want == GiveUp && seen != strings.Contains(a.Fates[0].Why, "has started there") {
+				t.Errorf("%s is given up as %q", k.name, a.Fates[0].Why)
+			}
 		}
 	}
 }

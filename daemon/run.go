@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -72,6 +73,10 @@ func Run(ctx context.Context, cfg Config, log *zap.Logger) error {
 }
 
 func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err error) {
+	// A broker of another user, root's above all, would leave files that the right one cannot use.
+	if err := rightUser(cfg); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	// First of all: it holds the lock of the data folder, which a second daemon must
 	// find before it touches anything there.
 	journal, err := store.Open(ctx, cfg.Data)

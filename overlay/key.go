@@ -72,6 +72,9 @@ func CreateKey(path string) (Key, error) {
 // LoadKey reads the key that CreateKey wrote. A file that others may read is refused.
 func LoadKey(path string) (Key, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return Key{}, fmt.Errorf("reading the identity key: %w: run this as the daemon's user", err)
+	}
 	if err != nil {
 		return Key{}, fmt.Errorf("reading the identity key: %w", err)
 	}
