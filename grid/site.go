@@ -92,7 +92,7 @@ func (l Link) Bandwidth(size int64) (bytesPerSecond float64, measured bool) {
 // Refusal is why a site cannot run a job, with the numbers where there are any.
 type Refusal struct {
 	Reason           string // "too few processors", "wrong architecture", ...
-	Asked, Available string // a number, or a word such as x86_64; "" where it makes no sense
+	Asked, Available string // a number, a span such as 60 s, or a word such as x86_64; "" where it makes no sense
 }
 
 // Estimate is a site's answer to when it would start a job.

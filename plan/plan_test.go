@@ -132,7 +132,7 @@ func TestRefusalsByKind(t *testing.T) {
 		want *grid.Refusal
 	}{
 		{Question{Demand: demand(1, 1, 0), Queue: "long"}, &grid.Refusal{Reason: "no such queue", Asked: "long", Available: "short arm"}},
-		{Question{Demand: demand(1, 1, 0), Queue: "short", Limit: 61500}, &grid.Refusal{Reason: "longer than the queue's limit", Asked: "61.5", Available: "60"}},
+		{Question{Demand: demand(1, 1, 0), Queue: "short", Limit: 61500}, &grid.Refusal{Reason: "longer than the queue's limit", Asked: "61.5 s", Available: "60 s"}},
 		{Question{Demand: demand(1, 1, 0), Queue: "short", Limit: 60000}, nil},
 		{Question{Demand: chunk(1, 3)}, &grid.Refusal{Reason: "not enough of gpu:a100", Asked: "3", Available: "2"}},
 		{Question{Demand: chunk(3, 1)}, &grid.Refusal{Reason: "not enough of gpu:a100", Asked: "3", Available: "2"}},

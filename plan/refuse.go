@@ -54,7 +54,7 @@ func (g *ground) refuseQueue(name grid.QueueName, limit grid.Tick) *grid.Refusal
 	return &grid.Refusal{Reason: "no such queue", Asked: string(name), Available: strings.Join(names, " ")}
 }
 
-func seconds(t grid.Tick) string { return strconv.FormatFloat(t.Seconds(), 'f', -1, 64) }
+func seconds(t grid.Tick) string { return strconv.FormatFloat(t.Seconds(), 'f', -1, 64) + " s" }
 
 // refuseKind says what kind of node is missing: one that is up, and of the queue, and
 // of the architecture, the system and the properties.
