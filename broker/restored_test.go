@@ -207,6 +207,10 @@ func TestARefusedReportShowsItsDeedsAgain(t *testing.T) {
 	if m := c.reportOf(c.jobs[j.ID]); len(m.Deeds) != 0 {
 		t.Fatal("it shows its deeds to a home that knows them")
 	}
+	c.Step(1_000_002, Message{him, wire.Error{Of: wire.KindReport, Job: j.ID, Why: "I say so"}})
+	if m := c.reportOf(c.jobs[j.ID]); len(m.Deeds) != 0 {
+		t.Error("it heeds one that is not its home")
+	}
 	c.Step(1_000_002, Message{her, wire.Error{Of: wire.KindReport, Job: j.ID, Why: "its home owns it"}})
 	if m := c.reportOf(c.jobs[j.ID]); len(m.Deeds) != 1 {
 		t.Error("it is refused, and keeps its deeds to itself")
@@ -253,5 +257,19 @@ func TestARestoredOwnerStartsNothingWithoutTheHome(t *testing.T) {
 		if why := c.mustAsk(one); why != "" || one.rec.Uncertain {
 			t.Errorf("restored %v: its home has spoken, and it still %s", restored, why)
 		}
+	}
+}
+
+// Its administrator says that it had a twin, before it has noticed that itself.
+func TestResumeSaysThatThereWasATwin(t *testing.T) {
+	t.Parallel()
+	c := signed()
+	answer, _ := only[Answer](c.Step(1_000_001, Resume{Token: 4}))
+	if c.rolled == nil || len(c.rolled.waiting) != 3 || answer.Token != 4 || answer.Err != nil {
+		t.Fatalf("it asks nobody: %+v; answered %+v", c.rolled, answer)
+	}
+	c.Step(1_000_002, Resume{Token: 5})
+	if c.rolled != nil {
+		t.Errorf("said again, it still waits for %v", c.rolled.waiting)
 	}
 }
