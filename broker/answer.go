@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"slices"
 
 	"gbroker/grid"
@@ -92,7 +93,7 @@ func (c *Core) answer(b *batch, s plan.Snapshot, a pendingAsk) wire.Tell {
 		b = c.newOutlook(without(s, held)).batch()
 	}
 	for _, q := range a.ask.Questions {
-		e := grid.Estimate{Refusal: c.unwelcome(q.Home)}
+		e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(q.Home), c.refusedHere(q.Job))}
 		if e.Refusal == nil {
 			e = b.estimate(c.asked(q, s.At))
 		}

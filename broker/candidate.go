@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -125,7 +126,7 @@ func (c *Core) considerOffer(o pendingOffer, b *batch, s plan.Snapshot) {
 	if j := c.jobs[o.offer.Bond.Job]; j != nil && !c.offerAgain(j, o.from, o.offer) {
 		return // it came twice while the snapshot was taken
 	}
-	e := grid.Estimate{Refusal: c.unwelcome(o.offer.Job.Home)}
+	e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(o.offer.Job.Home), c.refusedHere(o.offer.Bond.Job))}
 	if e.Refusal == nil {
 		e = b.estimate(c.question(&o.offer.Job, s.At))
 	}

@@ -44,6 +44,9 @@ func (c *Core) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidate 
 	switch {
 	case p == c.cfg.Self && c.draining:
 		return refuse(drained)
+	case p == c.cfg.Self && c.refusedHere(j.rec.Job.ID) != nil:
+		row.Refusal = c.refusedHere(j.rec.Job.ID)
+		return row
 	case p != c.cfg.Self && p != j.rec.Job.Home && !c.mayHandOn(j):
 		return refuse(unprovable)
 	case a == nil:

@@ -14,6 +14,7 @@
 //	reevaluate.go the search for jobs that wait in the local queue
 //	drain.go      a site that takes no more grid jobs
 //	local.go      attempts in the local batch system
+//	refused.go    jobs that the batch system will never take
 //	vanish.go     attempts that the batch system does not show
 //	stray.go      what it holds and no record has
 //	home.go       reports of the owner, output brought home

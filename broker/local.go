@@ -77,6 +77,11 @@ func (c *Core) launched(e Launched) {
 		}
 		j.rec.Reason = "submission failed: " + clip(e.Err)
 		c.save(j, j.rec.Reason)
+		if e.Refused {
+			j.refused, j.refusedAt = clip(e.Err), c.now
+			c.withdraw(j)
+			return
+		}
 		c.arm(j, onBatch, min(c.cfg.Retry<<min(j.rec.Attempt, 20), c.cfg.RetryMax))
 		return
 	}
@@ -147,6 +152,9 @@ func (c *Core) withdrawn(e Withdrawn) {
 	case j.rec.State == grid.Assigned && j.trial:
 		j.rec.Local, j.trial = "", false
 		c.ready(j, "no attempt was submitted that the journal lacks")
+	case j.rec.State == grid.Assigned && c.refusedHere(e.ID.Job) != nil:
+		j.rec.Local = ""
+		c.ready(j, "withdrawn: the batch system of this site has refused it")
 	case j.rec.State == grid.Assigned && c.draining:
 		j.rec.Local = ""
 		c.ready(j, "withdrawn: this site is drained")

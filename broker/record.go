@@ -44,6 +44,8 @@ type job struct {
 	misses    int            // good listings in a row that lack the present attempt
 	trait     plan.Trait     // by which its run time is believed; see traitOf
 	since     uint64         // owner: the home counts as heard by the acknowledgement of a report from this number on
+	refused   string         // why the batch system here would not take it; see refused.go
+	refusedAt grid.Tick      // when it said so
 	trial     bool           // its attempts are asked after; see trial.go
 	unused    bool           // on trial: the attempt is unknown, and its token is being taken
 	recovered bool           // it was in the journal when this life began

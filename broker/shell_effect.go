@@ -142,7 +142,8 @@ func (b *Broker) launch(ctx, work context.Context, e Launch, pauses uint64) {
 }
 
 func (b *Broker) launched(id grid.AttemptID, local grid.LocalID, err error) {
-	b.Post(Launched{ID: id, Local: local, Err: text(err), Passing: errors.Is(err, grid.ErrUnavailable)})
+	passing := errors.Is(err, grid.ErrUnavailable)
+	b.Post(Launched{ID: id, Local: local, Err: text(err), Passing: passing, Refused: !passing && errors.Is(err, grid.ErrInvalid)})
 }
 
 func (b *Broker) withdraw(ctx context.Context, id grid.AttemptID) {

@@ -102,7 +102,7 @@ func TestByHand(t *testing.T) {
 		if shown := say(0, "status", "--config", file, local); !strings.Contains(shown, id) {
 			t.Errorf("status shows\n%s", shown)
 		}
-		if shown := say(0, "snapshot", "--config", file); !strings.Contains(shown, "hand/"+id) {
+		if shown := say(0, "snapshot", "--config", file); !strings.Contains(shown, " hand-") || !strings.Contains(shown, "/"+id) {
 			t.Errorf("the snapshot shows\n%s", shown)
 		}
 		say(0, "remove", "--config", file, local)

@@ -154,7 +154,8 @@ var errPaused = fmt.Errorf("%w: this broker was stopped before it could submit t
 
 func (h *host) launched(id grid.AttemptID, local grid.LocalID, err error) {
 	h.s.w.tell(h.s, "submitted %s: %s %s", id, local, textOf(err))
-	h.post(broker.Launched{ID: id, Local: local, Err: textOf(err), Passing: errors.Is(err, grid.ErrUnavailable)})
+	passing := errors.Is(err, grid.ErrUnavailable)
+	h.post(broker.Launched{ID: id, Local: local, Err: textOf(err), Passing: passing, Refused: !passing && errors.Is(err, grid.ErrInvalid)})
 }
 
 // command queues a command to the batch system about an attempt.
