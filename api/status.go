@@ -78,6 +78,24 @@ type Status struct {
 	EstimateNow       Time           `json:"estimate_now"`
 	ExpectedStart     Time           `json:"expected_start"` // when it was submitted to the batch system of this very site
 	Demand            Demand         `json:"demand"`
+	Used              *Used          `json:"used"` // null until known
+}
+
+// Used is what a job has used at the site where it ended, as far as that could tell.
+type Used struct {
+	CPUS        *float64 `json:"cpu_s"`        // processor time of all its processes; null if not known
+	MemoryBytes *int64   `json:"memory_bytes"` // the most at one time; null if not known
+}
+
+func newUsed(u grid.Usage) *Used {
+	v := &Used{}
+	if u.CPU != 0 {
+		v.CPUS = finite(u.CPU.Seconds())
+	}
+	if u.Memory != 0 {
+		v.MemoryBytes = &u.Memory
+	}
+	return v
 }
 
 // Terminal reports that the job's life has ended.
@@ -117,6 +135,9 @@ func newStatus(r *grid.Record, name func(grid.PeerID) string) Status {
 	}
 	if r.Signal != 0 {
 		s.Signal = &r.Signal
+	}
+	if r.Usage != (grid.Usage{}) {
+		s.Used = newUsed(r.Usage)
 	}
 	return s
 }

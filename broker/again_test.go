@@ -152,7 +152,7 @@ func TestAJobThatComesBackBeginsAnew(t *testing.T) {
 	j := jobOf(her, "b", "1")
 	next := grid.Epoch{Term: 2, Hop: 1}
 	c := bare(grid.Record{Job: j, Standing: grid.Prepared, State: grid.Moving, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1,
-		Handoff: grid.Handoff{To: me, Epoch: next}, Started: 5, Finished: 6, End: grid.Failed, HasExit: true, ExitCode: 3, Signal: 9,
+		Handoff: grid.Handoff{To: me, Epoch: next}, Started: 5, Finished: 6, End: grid.Failed, HasExit: true, ExitCode: 3, Signal: 9, Usage: grid.Usage{CPU: 7},
 		Reason: "waits for the word of its home", Closed: true, Kept: true, Outputs: grid.Manifest{{Path: "out"}}})
 	c.jobs[j.ID].gapped = true
 	saved := false
@@ -170,7 +170,7 @@ func TestAJobThatComesBackBeginsAnew(t *testing.T) {
 		}
 	}
 	r := c.jobs[j.ID].rec
-	if r.Standing != grid.Owning || r.Closed || r.Kept || r.End != 0 || r.HasExit || r.ExitCode != 0 || r.Signal != 0 || r.Started != 0 || r.Finished != 0 || r.Outputs != nil {
+	if r.Standing != grid.Owning || r.Closed || r.Kept || r.End != 0 || r.HasExit || r.ExitCode != 0 || r.Signal != 0 || r.Usage != (grid.Usage{}) || r.Started != 0 || r.Finished != 0 || r.Outputs != nil {
 		t.Errorf("it is now %+v", r)
 	}
 }

@@ -355,7 +355,7 @@ func (c *Core) own(j *job, cancel bool) {
 	j.rec.State = grid.Ready
 	// It may have been here before, to the end: nothing of that is true of what it is now.
 	j.rec.Started, j.rec.Finished, j.rec.End = 0, 0, 0
-	j.rec.ExitCode, j.rec.HasExit, j.rec.Signal, j.rec.Reason = 0, false, 0, ""
+	j.rec.ExitCode, j.rec.HasExit, j.rec.Signal, j.rec.Reason, j.rec.Usage = 0, false, 0, "", grid.Usage{}
 	j.rec.Outputs, j.rec.Closed, j.rec.Kept = nil, false, false
 	j.rec.CancelRequested = (j.rec.CancelRequested || cancel) && !c.cfg.Broken.Without(CancelFenced)
 	c.disarm(j, onPrepared)

@@ -164,7 +164,7 @@ func (c *Core) runAgain(j *job, why string) {
 	r.Handoff, r.Candidate, r.Adopted = grid.Handoff{}, grid.JournalID{}, grid.Epoch{}
 	r.Attempt, r.Local, r.Report = 0, "", 0
 	r.Started, r.Finished, r.EstimateNow = 0, 0, 0
-	r.End, r.ExitCode, r.HasExit, r.Signal, r.Reason = 0, 0, false, 0, ""
+	r.End, r.ExitCode, r.HasExit, r.Signal, r.Reason, r.Usage = 0, 0, false, 0, "", grid.Usage{}
 	r.Outputs, r.ContactLost = nil, 0
 	j.fails, j.blocked, j.pulling, j.trial = 0, nil, false, false
 	c.ready(j, why)

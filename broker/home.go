@@ -40,7 +40,7 @@ func (c *Core) reportOf(j *job) wire.Report {
 		Job: r.Job.ID, Epoch: r.Epoch, Number: r.Report, State: r.State, Attempt: r.Attempt, Local: r.Local,
 		Started: c.ago(r.Started), Finished: c.ago(r.Finished),
 		End: r.End, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal, Reason: r.Reason,
-		Cancel: r.CancelRequested,
+		Cancel: r.CancelRequested, Usage: r.Usage,
 	}
 	if r.EstimateNow != 0 && r.State == grid.Assigned {
 		m.Estimate = wire.In{Span: r.EstimateNow - c.now, Known: true}
@@ -171,7 +171,7 @@ func (c *Core) apply(j *job, from grid.PeerID, m wire.Report) {
 	if m.Started.Known && m.Finished.Known { // its run time is exact, however long the reports took
 		r.Finished = r.Started + max(0, m.Started.Span-m.Finished.Span)
 	}
-	r.End, r.ExitCode, r.HasExit, r.Signal, r.Reason = m.End, m.ExitCode, m.HasExit, m.Signal, m.Reason
+	r.End, r.ExitCode, r.HasExit, r.Signal, r.Reason, r.Usage = m.End, m.ExitCode, m.HasExit, m.Signal, m.Reason, m.Usage
 	r.CancelRequested = r.CancelRequested || m.Cancel
 	r.ContactLost = 0
 	if m.Estimate.Known {

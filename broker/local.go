@@ -267,6 +267,7 @@ func (c *Core) finished(j *job, p grid.Progress) {
 	j.rec.Finished = p.Finished
 	j.rec.End = ends[p.Cause]
 	j.rec.Reason = p.Detail
+	j.rec.Usage = p.Usage
 	if p.Cause == grid.ByRequest && !j.rec.CancelRequested {
 		// Nobody wanted that: it was started between our look and the removal for a move.
 		j.rec.End = grid.Failed

@@ -111,7 +111,7 @@ func (c *Core) statusOf(r *grid.Record) wire.Status {
 		Demand: r.Job.Demand, Walltime: r.Job.Walltime, WalltimeDefaulted: r.Job.WalltimeDefaulted, Queue: r.Job.Queue,
 		Submitted: c.ago(r.Submitted), Started: c.ago(r.Started), Finished: c.ago(r.Finished), Ended: c.ago(r.Ended),
 		ContactLost: c.ago(r.ContactLost), Predicted: c.ahead(r.PredictedStart), Estimate: c.ahead(r.EstimateNow),
-		End: r.End, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal, Reason: r.Reason, Cancel: r.CancelRequested,
+		End: r.End, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal, Reason: r.Reason, Cancel: r.CancelRequested, Usage: r.Usage,
 	}
 	if r.End != 0 && (r.Owner == c.cfg.Self || r.State.Terminal()) {
 		s.Outputs = r.Outputs
@@ -165,6 +165,6 @@ func (c *Core) recordOf(id grid.JobID, s wire.Status) grid.Record {
 		Submitted: c.instant(s.Submitted), Started: c.instant(s.Started), Finished: c.instant(s.Finished), Ended: c.instant(s.Ended),
 		ContactLost: c.instant(s.ContactLost), PredictedStart: at(s.Predicted), EstimateNow: at(s.Estimate),
 		End: s.End, ExitCode: s.ExitCode, HasExit: s.HasExit, Signal: s.Signal, Reason: s.Reason,
-		CancelRequested: s.Cancel, Outputs: s.Outputs,
+		CancelRequested: s.Cancel, Outputs: s.Outputs, Usage: s.Usage,
 	}
 }

@@ -54,4 +54,20 @@ type Progress struct {
 	Signal   int // 0 if none
 	Cause    Cause
 	Detail   string // for people
+	Usage    Usage
 }
+
+// Usage is what an attempt has used; zero is not known.
+type Usage struct {
+	CPU    Tick  // processor time of all its processes
+	Memory int64 // the most at one time, bytes
+}
+
+// Limits of what is believed of a usage.
+const (
+	MaxUsedCPU    Tick = 1e15
+	MaxUsedMemory      = int64(1) << 60 // bytes
+)
+
+// Or joins two measurements of one attempt: either may lack a part, so the larger counts.
+func (u Usage) Or(v Usage) Usage { return Usage{max(u.CPU, v.CPU), max(u.Memory, v.Memory)} }

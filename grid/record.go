@@ -59,6 +59,7 @@ type Record struct {
 	HasExit  bool
 	Signal   int
 	Reason   string
+	Usage    Usage // of the attempt that ended
 
 	CancelRequested bool
 	ContactLost     Tick // when the home last heard of the owner, while it hears nothing

@@ -35,6 +35,7 @@ type recordRow struct {
 	Missing       grid.Tick       `json:",omitempty"`
 	Queued        grid.Tick       `json:",omitempty"`
 	ExpectedStart grid.Tick       `json:",omitempty"`
+	Usage         *grid.Usage     `json:",omitempty"`
 }
 
 // present is nil for a zero value, which a row leaves out.
@@ -129,7 +130,7 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 		Stay:    r.Stay,
 		Deeds:   each(r.Deeds, func(d grid.Deed) deedRow { return deedRow(d) }),
 		Telling: r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
-		Queued: r.Queued, ExpectedStart: r.ExpectedStart,
+		Queued: r.Queued, ExpectedStart: r.ExpectedStart, Usage: present(r.Usage),
 	})
 }
 
@@ -179,7 +180,7 @@ func decode(record, job []byte) (grid.Record, error) {
 	r.Record.Stay = r.Stay
 	r.Record.Deeds = each(r.Deeds, func(d deedRow) grid.Deed { return grid.Deed(d) })
 	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing = r.Telling, r.Hops, r.HopsAt, r.Missing
-	r.Record.Queued, r.Record.ExpectedStart = r.Queued, r.ExpectedStart
+	r.Record.Queued, r.Record.ExpectedStart, r.Record.Usage = r.Queued, r.ExpectedStart, orZero(r.Usage)
 	r.Record.Job = grid.Job{
 		ID: d.ID, Name: d.Name, Home: d.Home, User: d.User, Rerunnable: d.Rerunnable,
 		Program: d.Program.program(), Demand: d.Demand.demand(),

@@ -668,7 +668,13 @@ func TestGoldenJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, got := range map[string][]byte{"record-estimated.json": estimatedRecord, "record.json": record, "job.json": job, "job-demanding.json": demandingJob} {
+	used := *r
+	used.Usage = grid.Usage{CPU: 90_500, Memory: 1 << 31}
+	usedRecord, err := encodeRecord(&used)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string][]byte{"record-estimated.json": estimatedRecord, "record-used.json": usedRecord, "record.json": record, "job.json": job, "job-demanding.json": demandingJob} {
 		var pretty strings.Builder
 		e := json.NewEncoder(&pretty)
 		e.SetIndent("", "  ")

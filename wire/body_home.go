@@ -20,6 +20,7 @@ type reportBody struct {
 	Cancel   bool       `msgpack:"c,omitempty"`
 	Outputs  []fileBody `msgpack:"f,omitempty"`
 	Deeds    []deedBody `msgpack:"o,omitempty"`
+	Usage    usageBody  `msgpack:"u,omitempty"`
 }
 
 func fromReport(m Report) *reportBody {
@@ -31,6 +32,7 @@ func fromReport(m Report) *reportBody {
 		Reason: plain(m.Reason, MaxWhy), Cancel: m.Cancel,
 		Outputs: each(m.Outputs, fromFile),
 		Deeds:   each(m.Deeds, fromDeed),
+		Usage:   fromUsage(m.Usage),
 	}
 }
 
@@ -54,6 +56,7 @@ func (b *reportBody) message(c *check) Message {
 		Cancel:   b.Cancel,
 		Outputs:  c.manifest("outputs", b.Outputs),
 		Deeds:    list(c, "deeds", b.Deeds, grid.MaxDeeds, deedBody.deed),
+		Usage:    nested(c, "usage", b.Usage.usage),
 	}
 	if b.End != 0 {
 		if m.End = c.state("end", b.End); !m.End.Terminal() {
@@ -61,6 +64,21 @@ func (b *reportBody) message(c *check) Message {
 		}
 	}
 	return m
+}
+
+// usageBody is what a job has used; what is not known is left out.
+type usageBody struct {
+	CPU    int64 `msgpack:"c,omitempty"`
+	Memory int64 `msgpack:"m,omitempty"`
+}
+
+func fromUsage(u grid.Usage) usageBody { return usageBody{int64(u.CPU), u.Memory} }
+
+func (b usageBody) usage(c *check) grid.Usage {
+	return grid.Usage{
+		CPU:    grid.Tick(c.between("cpu", b.CPU, 0, int64(grid.MaxUsedCPU))),
+		Memory: c.between("memory", b.Memory, 0, grid.MaxUsedMemory),
+	}
 }
 
 // agoBody is an Ago or an In; left out if not known.

@@ -78,6 +78,7 @@ type statusBody struct {
 	Reason    string     `msgpack:"y,omitempty"`
 	Cancel    bool       `msgpack:"c,omitempty"`
 	Outputs   []fileBody `msgpack:"f,omitempty"`
+	Usage     usageBody  `msgpack:"u,omitempty"`
 }
 
 func fromStatus(m Status) *statusBody {
@@ -88,7 +89,7 @@ func fromStatus(m Status) *statusBody {
 		Submitted: fromAgo(m.Submitted), Started: fromAgo(m.Started), Finished: fromAgo(m.Finished), Ended: fromAgo(m.Ended),
 		Lost: fromAgo(m.ContactLost), Predicted: fromAgo(Ago(m.Predicted)), Estimate: fromAgo(Ago(m.Estimate)),
 		End: uint64(m.End), ExitCode: int64(m.ExitCode), HasExit: m.HasExit, Signal: int64(m.Signal),
-		Reason: plain(m.Reason, MaxWhy), Cancel: m.Cancel, Outputs: each(m.Outputs, fromFile),
+		Reason: plain(m.Reason, MaxWhy), Cancel: m.Cancel, Outputs: each(m.Outputs, fromFile), Usage: fromUsage(m.Usage),
 	}
 }
 
@@ -108,6 +109,7 @@ func (b *statusBody) status(c *check) Status {
 		Signal: c.count("signal", b.Signal, 0, maxSignal),
 		Reason: c.word("reason", b.Reason, MaxWhy), Cancel: b.Cancel,
 		Outputs: c.manifest("outputs", b.Outputs),
+		Usage:   nested(c, "usage", b.Usage.usage),
 	}
 	if b.End != 0 {
 		if m.End = c.state("end", b.End); !m.End.Terminal() {

@@ -270,6 +270,8 @@ func TestValuesAreChecked(t *testing.T) {
 		{"end: RUNNING is no end", Report{Job: aJob, State: grid.Running, End: grid.Running}},
 		{"started", Report{Job: aJob, State: grid.Running, Started: Ago{-MaxSpan - 1, true}}},
 		{"signal", Report{Job: aJob, State: grid.Running, Signal: 256}},
+		{"usage.cpu", Report{Job: aJob, State: grid.Running, Usage: grid.Usage{CPU: -1}}},
+		{"usage.memory", Report{Job: aJob, State: grid.Running, Usage: grid.Usage{Memory: grid.MaxUsedMemory + 1}}},
 		{"exit_code", Report{Job: aJob, State: grid.Running, ExitCode: 1 << 31}},
 		{"local", Report{Job: aJob, State: grid.Running, Local: grid.LocalID(strings.Repeat("1", MaxLocal+1))}},
 		{"local", Report{Job: aJob, State: grid.Running, Local: "a\x1bb"}},

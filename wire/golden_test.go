@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -161,6 +162,13 @@ func grown() map[string]Message {
 		case Report:
 			m.Deeds = deeds
 			later["report-deeds"] = m
+			m.Usage = grid.Usage{CPU: 90_500, Memory: 1 << 31}
+			later["report-usage"] = m
+		case Response:
+			status := *m.Status
+			status.Usage = grid.Usage{CPU: 90_500, Memory: 1 << 31}
+			m.Status = &status
+			later["response-usage"] = m
 		case Recounted:
 			m.Claims = append(slices.Clone(m.Claims), Claim{Job: aJob, Epoch: grid.Epoch{Term: 2}, Ended: true})
 			later["recounted-ended"] = m
@@ -317,14 +325,11 @@ func TestExamplesAreComplete(t *testing.T) {
 	t.Parallel()
 	job := demandingJob()
 	values := []any{job, job.Program, job.Demand, job.Demand.Chunks[0], job.Demand.Chunks[0].Resources[0], job.Inputs[0], job.Outputs[0], job.User, drainingSite, exampleDeeds()[0]}
-	for _, m := range examples() {
+	for _, m := range slices.AppendSeq(examples(), maps.Values(grown())) {
 		values = append(values, m)
 		if r, ok := m.(Response); ok {
 			values = append(values, *r.Status)
 		}
-	}
-	for _, m := range grown() {
-		values = append(values, m)
 	}
 	set := map[string]bool{}
 	for _, value := range values {

@@ -207,6 +207,7 @@ type Report struct {
 	Cancel   bool
 	Outputs  grid.Manifest // from the end on
 	Deeds    []grid.Deed   // how the sender came to own the job
+	Usage    grid.Usage    // from the end on
 }
 
 // Ago is a past instant as the span before sending; Known is false if it has not happened.
@@ -365,6 +366,7 @@ type Status struct {
 	Reason            string
 	Cancel            bool
 	Outputs           grid.Manifest // where the answering broker has them
+	Usage             grid.Usage
 }
 
 func (Recall) Kind() Kind     { return KindRecall }

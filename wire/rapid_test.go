@@ -230,7 +230,7 @@ func (d draw) message(kind Kind) Message {
 		return Report{
 			d.jobID(), d.epoch(), d.u64(), grid.State(d.n(1, int64(grid.Lost))), d.u32(), grid.LocalID(d.word()),
 			d.ago(), d.ago(), In(d.ago()), rapid.SampledFrom([]grid.State{0, grid.Completed, grid.Failed, grid.Lost}).Draw(d.T, "end"),
-			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)), d.word(), d.yes(), d.manifest(), d.deeds(0),
+			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)), d.word(), d.yes(), d.manifest(), d.deeds(0), d.usage(),
 		}
 	case KindReportAck:
 		return ReportAck{d.jobID(), d.epoch(), d.u64(), d.yes(), d.yes()}
@@ -269,6 +269,10 @@ func (d draw) message(kind Kind) Message {
 	panic(kind)
 }
 
+func (d draw) usage() grid.Usage {
+	return grid.Usage{CPU: grid.Tick(d.n(0, int64(grid.MaxUsedCPU))), Memory: d.n(0, grid.MaxUsedMemory)}
+}
+
 func (d draw) status() *Status {
 	return &Status{
 		Name: d.word(), User: grid.User{Home: d.peer(), Name: d.name()}, Home: d.peer(), Owner: d.maybePeer(),
@@ -278,7 +282,7 @@ func (d draw) status() *Status {
 		Predicted: In(d.ago()), Estimate: In(d.ago()),
 		End:      rapid.SampledFrom([]grid.State{0, grid.Completed, grid.Lost}).Draw(d.T, "end"),
 		ExitCode: int(d.n(-1<<31, 1<<31-1)), HasExit: d.yes(), Signal: int(d.n(0, maxSignal)),
-		Reason: d.word(), Cancel: d.yes(), Outputs: d.manifest(),
+		Reason: d.word(), Cancel: d.yes(), Outputs: d.manifest(), Usage: d.usage(),
 	}
 }
 

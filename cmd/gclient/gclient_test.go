@@ -116,6 +116,10 @@ func becomes(ts *testscript.TestScript, _ bool, args []string) {
 				r.ExitCode, r.HasExit = n, true
 			case "signal":
 				r.ExitCode, r.HasExit, r.Signal = 128+n, true, n
+			case "cpu":
+				r.Usage.CPU = grid.Tick(n)
+			case "memory":
+				r.Usage.Memory = int64(n)
 			case "reason":
 				r.Reason = value
 			case "decided":

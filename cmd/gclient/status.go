@@ -77,6 +77,7 @@ func printStatus(w io.Writer, s *api.Status) error {
 	line("finished", clock(s.Finished))
 	line("ended", clock(s.Ended))
 	line("exit", exitText(s))
+	line("used", usedText(s.Used))
 	if s.CancelRequested && !s.Terminal() {
 		line("cancel", "requested, not yet confirmed")
 	}
@@ -102,6 +103,18 @@ func exitText(s *api.Status) string {
 		return strconv.Itoa(*s.ExitCode)
 	}
 	return ""
+}
+
+// usedText is what a job has used, as in "1.5s of processor time, 2.0 GiB of memory".
+func usedText(u *api.Used) string {
+	var parts []string
+	if u != nil && u.CPUS != nil {
+		parts = append(parts, span(*u.CPUS)+" of processor time")
+	}
+	if u != nil && u.MemoryBytes != nil {
+		parts = append(parts, size(*u.MemoryBytes)+" of memory")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // clock is an instant in the user's time zone, "-" if not yet.

@@ -164,6 +164,31 @@ func ReadEnd(dir string, at grid.AttemptID) (end End, there bool, err error) {
 	return end, true, r.done()
 }
 
+// WriteUsage tells what an attempt has used, before its end; if that was told before, it
+// stands. Nothing is written where nothing is known.
+func WriteUsage(dir string, at grid.AttemptID, used grid.Usage) error {
+	if used == (grid.Usage{}) {
+		return nil
+	}
+	content := encode([]field{{"attempt", at.String()}, {"cpu", number(used.CPU)}, {"memory", number(used.Memory)}})
+	if _, err := create(dir, path(dir, "usage", at), content); err != nil {
+		return fmt.Errorf("writing the usage of %s: %w", at, err)
+	}
+	return nil
+}
+
+// ReadUsage reads what an attempt has used; zero if that is not told.
+func ReadUsage(dir string, at grid.AttemptID) (used grid.Usage, err error) {
+	r, err := open(dir, "usage", at)
+	if r == nil || err != nil {
+		return used, err
+	}
+	r.attempt(at)
+	used.CPU = grid.Tick(r.number("cpu", 0, int64(grid.MaxUsedCPU)))
+	used.Memory = r.number("memory", 0, grid.MaxUsedMemory)
+	return used, r.done()
+}
+
 // AskKill records that the broker wants an attempt's end.
 func AskKill(dir string, at grid.AttemptID) error {
 	content := encode([]field{{"attempt", at.String()}, {"at", number(Now())}})

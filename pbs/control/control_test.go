@@ -74,6 +74,18 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if got, there, err := ReadEnd(dir, at); got != want || !there || err != nil {
 		t.Errorf("read %+v, %v, %v; the first that was written was %+v", got, there, err, want)
 	}
+	if used, err := ReadUsage(dir, at); used != (grid.Usage{}) || err != nil {
+		t.Errorf("a usage that nobody told: %+v, %v", used, err)
+	}
+	used := grid.Usage{CPU: 1234, Memory: 1 << 40}
+	for _, u := range []grid.Usage{{}, used, {CPU: 99}} {
+		if err := WriteUsage(dir, at, u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := ReadUsage(dir, at); got != used || err != nil {
+		t.Errorf("read %+v, %v; the first that was written was %+v", got, err, used)
+	}
 	run := Run{At: 5, Leader: Process{PID: 7, Start: 1 << 40, Boot: "b"}}
 	if err := WriteRun(dir, at, run); err != nil {
 		t.Fatal(err)
@@ -142,6 +154,29 @@ func TestUnreadableIsUnknown(t *testing.T) {
 		_, _, err := ReadToken(dir, at)
 		if (err == nil) != (mistake == "") || err != nil && !strings.Contains(err.Error(), mistake) {
 			t.Errorf("%q: %v", mistake, err)
+		}
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	good := "gbroker-ctl 1\nattempt " + at.String() + "\ncpu 1500\nmemory 0\n.\n"
+	for mistake, content := range map[string]string{
+		"":                      good,
+		"torn":                  strings.TrimSuffix(good, ".\n"),
+		"is of attempt":         strings.Replace(good, "#4", "#5", 1),
+		"from 0 to 1000000000":  strings.Replace(good, "cpu 1500", "cpu 1000000000000001", 1),
+		"memory \"-1\"":         strings.Replace(good, "memory 0", "memory -1", 1),
+		"where \"cpu\" belongs": strings.Replace(good, "cpu 1500\n", "", 1),
+		"which is unknown":      strings.Replace(good, "memory 0\n", "memory 0\ndisk 1\n", 1),
+	} {
+		if err := os.WriteFile(path(dir, "usage", at), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		used, err := ReadUsage(dir, at)
+		if (err == nil) != (mistake == "") || err != nil && !strings.Contains(err.Error(), mistake) || err == nil && used != (grid.Usage{CPU: 1500}) {
+			t.Errorf("%q: %+v, %v", mistake, used, err)
 		}
 	}
 }

@@ -11,6 +11,7 @@
 //
 //	start.E.A   the start token: who holds it decides whether the attempt runs
 //	run.E.A     the program was started
+//	usage.E.A   what the attempt has used; written before end, and not always there
 //	end.E.A     the attempt has ended
 //	kill.E.A    the broker asked for its end
 //	submit.E.A  the attempt was submitted out of this very directory: without it a wrapper
@@ -31,6 +32,7 @@
 //	        at        when the token was taken
 //	        pid start boot   the process that took it (see Process)
 //	run     attempt at pid start boot      when, and the leader of the program's group
+//	usage   attempt cpu memory             milliseconds of processor time, bytes at the most; 0: not known
 //	end     attempt at code signal cause detail    cause: itself walltime request never-ran disappeared
 //	kill    attempt at
 //	submit  attempt at
@@ -38,10 +40,10 @@
 // # Order and atomicity
 //
 // A file is written under a temporary name and then appears whole, by link(2)
-// (start, end: the first writer wins, for ever) or rename(2) (run, kill, submit). None is
+// (start, usage, end: the first writer wins, for ever) or rename(2) (run, kill, submit). None is
 // ever changed. The token is on disk (fsync of file and directory) before Take
 // returns, so that after a power cut no attempt starts again that had started, or
-// was withdrawn. The content of end is on disk before it appears; if its name is
+// was withdrawn. The content of usage and end is on disk before it appears; if the name of end is
 // lost in a power cut, the attempt counts as disappeared.
 //
 //	         Take by broker                  Take by supervisor

@@ -167,6 +167,9 @@ func readStarted(p *grid.Progress, dir string, token control.Token) (ended bool,
 	if !ended {
 		return false, nil
 	}
+	if p.Usage, err = control.ReadUsage(dir, p.ID); err != nil {
+		return false, fmt.Errorf("looking for the usage of %s: %w", p.ID, err)
+	}
 	p.Phase, p.Finished = grid.Ended, end.At
 	p.ExitCode, p.Signal, p.Cause, p.Detail = end.ExitCode, end.Signal, end.Cause, end.Detail
 	if end.Cause == grid.NeverRan {

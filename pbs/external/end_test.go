@@ -81,6 +81,48 @@ func TestTheWrapperIsFirst(t *testing.T) {
 	})
 }
 
+// What was used is told by the wrapper and by listings, and the larger figure counts; where the
+// wrapper has told nothing, the batch system's word is kept with the end.
+func TestUsage(t *testing.T) {
+	for name, c := range map[string]struct{ wrapper, running, want grid.Usage }{
+		"memory by a listing":     {grid.Usage{CPU: 300}, grid.Usage{CPU: 200, Memory: 5000}, grid.Usage{CPU: 300, Memory: 5000}},
+		"more than the wrapper's": {grid.Usage{CPU: 300}, grid.Usage{CPU: 900}, grid.Usage{CPU: 900}},
+		"by the wrapper alone":    {grid.Usage{CPU: 300, Memory: 1}, grid.Usage{}, grid.Usage{CPU: 300, Memory: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *bench) {
+				j := b.job()
+				id := b.submit(j)
+				b.begins(j, id)
+				b.far.change(id, func(k *Job) { k.Usage = Usage{CPU: c.running.CPU, Memory: c.running.Memory} })
+				b.later(time.Minute)
+				if err := errors.Join(control.WriteUsage(j.Control, j.ID, c.wrapper), control.WriteEnd(j.Control, j.ID, control.End{At: control.Now()})); err != nil {
+					t.Fatal(err)
+				}
+				b.later(time.Second)
+				if p := b.progress(j); p.Phase != grid.Ended || p.Usage != c.want {
+					t.Errorf("it is %+v, and has used %+v", p, c.want)
+				}
+			})
+		})
+	}
+	t.Run("no wrapper's word", func(t *testing.T) {
+		inBubble(t, func(b *bench) {
+			j := b.job()
+			id := b.submit(j)
+			b.begins(j, id)
+			b.far.change(id, func(k *Job) {
+				k.State, k.End, k.Usage = Done, &End{Signal: 9, ExitCode: 137}, Usage{CPU: 700, Memory: 1 << 62}
+			})
+			b.later(time.Minute)
+			b.restart()
+			if p := b.progress(j); p.Phase != grid.Ended || p.Usage != (grid.Usage{CPU: 700, Memory: grid.MaxUsedMemory}) {
+				t.Errorf("it is %+v", p)
+			}
+		})
+	})
+}
+
 // A job that has started and is listed no more is lost only after several good listings; bad
 // ones do not count, and one that has not started is unknown, for the broker to decide.
 func TestForgotten(t *testing.T) {

@@ -12,8 +12,10 @@ import (
 func (s *System) Progress(ctx context.Context, at grid.AttemptID, dir string) (grid.Progress, error) {
 	p := grid.Progress{ID: at}
 	e := s.entry(at)
+	var listed grid.Usage
 	if e != nil {
-		p.Local = s.view(e).Local
+		v := s.view(e)
+		p.Local, listed = v.Local, v.used
 	}
 	token, taken, err := control.ReadToken(dir, at)
 	if err != nil {
@@ -26,7 +28,9 @@ func (s *System) Progress(ctx context.Context, at grid.AttemptID, dir string) (g
 	case taken:
 		ended, err := readStarted(&p, dir, token)
 		switch {
-		case err != nil || ended:
+		case err != nil:
+		case ended:
+			p.Usage = p.Usage.Or(listed)
 		case e == nil:
 			s.keepStarted(at, dir)
 		case !s.view(e).Blind && token.Process == (control.Process{}):
@@ -53,6 +57,9 @@ func readStarted(p *grid.Progress, dir string, token control.Token) (ended bool,
 	}
 	if !ended {
 		return false, nil
+	}
+	if p.Usage, err = control.ReadUsage(dir, p.ID); err != nil {
+		return false, fmt.Errorf("looking for the usage of %s: %w", p.ID, err)
 	}
 	p.Phase, p.Finished = grid.Ended, end.At
 	p.ExitCode, p.Signal, p.Cause, p.Detail = end.ExitCode, end.Signal, end.Cause, end.Detail

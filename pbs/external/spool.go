@@ -48,6 +48,7 @@ type memory struct {
 	held     bool       // on our hold, as far as we know
 	removed  time.Time  // when its removal was last asked for, with success
 	left     uint64     // polls that had begun then
+	used     grid.Usage // by the listings, as far as they have told it
 	over     *Job       // as which the batch system told its end
 	overAt   time.Time  // when it first did
 	missing  int        // good listings in a row without it

@@ -146,6 +146,11 @@ func (s *System) writeEnd(v entry) (grid.Phase, error) {
 		end = neverRan(*v.over)
 	}
 	end.At = max(end.At, held.At)
+	if end.Cause != grid.NeverRan {
+		if err := control.WriteUsage(v.Control, v.ID, v.used); err != nil {
+			return grid.Unknown, err
+		}
+	}
 	return grid.Ended, control.WriteEnd(v.Control, v.ID, end)
 }
 
@@ -305,6 +310,7 @@ func (s *System) leave(ctx context.Context, got *poll, e *entry, gone bool) {
 func (s *System) alive(ctx context.Context, e *entry, j Job) {
 	s.mu.Lock()
 	e.missing, e.doubt, e.over, e.held = 0, time.Time{}, nil, j.OurHold
+	e.used = e.used.Or(usage(j))
 	s.mu.Unlock()
 	v := s.view(e)
 	if v.Blind {
@@ -323,6 +329,12 @@ func (s *System) tellOver(e *entry, j Job) {
 		e.overAt = time.Now()
 	}
 	e.over = &j
+	e.used = e.used.Or(usage(j))
+}
+
+// usage is what a listing says that a job has used so far, as far as that can be.
+func usage(j Job) grid.Usage {
+	return grid.Usage{CPU: min(max(j.Usage.CPU, 0), grid.MaxUsedCPU), Memory: min(max(j.Usage.Memory, 0), grid.MaxUsedMemory)}
 }
 
 // miss is for a job that a good listing lacks: it is asked for by its identifier, and lost

@@ -129,6 +129,24 @@ func testCannotRun(t *testing.T, k Kind) {
 	}
 }
 
+// What a program has used is told with its end: a second of processor time, after which the
+// kernel ends a part of it, and a buffer of 64 MiB where the kind sees memory.
+func testUsage(t *testing.T, k Kind) {
+	s := newSite(t, k)
+	j := s.submit(s.shell("(ulimit -t 1; while :; do :; done); dd if=/dev/zero of=/dev/null bs=64M count=1; exit 0"))
+	p := s.end(j)
+	if p.Cause != grid.ByItself || p.Usage.CPU < grid.Second/2 || p.Usage.CPU > 10*grid.Minute {
+		t.Errorf("after a second of processor time it is %+v", p)
+	}
+	if k.Supervised && (p.Usage.Memory < 64<<20 || p.Usage.Memory > 1<<30) {
+		t.Errorf("with a buffer of %d bytes it used %d", 64<<20, p.Usage.Memory)
+	}
+	never := s.end(s.submit(s.job(grid.Program{Executable: "/no/such/program"})))
+	if k.Supervised && never.Usage != (grid.Usage{}) {
+		t.Errorf("what never ran used %+v", never.Usage)
+	}
+}
+
 func testMemoryLimit(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.need(k.MemoryLimits, "no memory limit is set")

@@ -25,6 +25,7 @@ func Run(t *testing.T, k Kind) {
 		{"OutputFiles", all, testOutputFiles},
 		{"CannotRun", all, testCannotRun},
 		{"MemoryLimit", all, testMemoryLimit},
+		{"Usage", all, testUsage},
 		{"HostFile", all, testHostFile},
 		{"Shapes", all, testShapes},
 		{"Properties", all, testProperties},

@@ -61,6 +61,21 @@ ended() {
 	appear end || [ -e "$ctl/end.$suffix" ]
 }
 
+# used: tells the processor time of what this shell has waited for, as far as it can
+used() {
+	[ -n "$ctl" ] || return 0
+	tmp=$ctl/.tmp.times.$here
+	{ { times; } >"$tmp"; } 2>/dev/null # not in a subshell, which has no children
+	cpu=$(awk -F'[^0-9]+' 'NR == 2 { printf "%.0f", ($1 * 60 + $2) * 1000 + substr($3 "000", 1, 3) + ($4 * 60 + $5) * 1000 + substr($6 "000", 1, 3) }' "$tmp" 2>/dev/null)
+	rm -f "$tmp"
+	case $cpu in '' | 0 | *[!0-9]*) return 0 ;; esac
+	if write usage "cpu $cpu${nl}memory 0"; then
+		sync "$tmp" 2>/dev/null
+		appear usage
+	fi
+	rm -f "$tmp"
+}
+
 # finish CODE SIGNAL CAUSE DETAIL: tells the end and goes
 finish() {
 	trap '' TERM
@@ -472,4 +487,5 @@ signal=0
 if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then
 	signal=$((code - 128))
 fi
+used
 finish "$code" "$signal" "$cause" "$detail"

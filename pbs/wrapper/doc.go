@@ -18,7 +18,7 @@
 //     program on this machine, found by the variable GBROKER_ATTEMPT, and after the grace
 //     time KILL.
 //  5. Whatever the program left on this machine is killed, likewise.
-//  6. It writes the control file end, and ends with the program's exit code (126 if it could
+//  6. It writes the control files usage and end, and ends with the program's exit code (126 if it could
 //     not be started).
 //
 // The cause of an end by TERM is grid.ByRequest where the control file kill is there,
@@ -36,6 +36,9 @@
 //     out of it is refused, as is any stream's file that is a symbolic link. A process of the
 //     same user that swaps a folder for a link between look and use is not stopped; it could
 //     write there itself.
+//   - The processor time is what the times builtin knows: of processes on this machine that were
+//     waited for, the wrapper's own small commands among them. How much memory was used it
+//     does not know.
 //   - A program without its dynamic loader, or for another machine, ends with 126 or 127.
 //   - Processes that cleared their environment, and those on other nodes, are left to the
 //     batch system and to mpirun.

@@ -254,6 +254,28 @@ func TestEveryByte(t *testing.T) {
 	})
 }
 
+// A program that is ended after a second of processor time has used that; one that never ran
+// has used nothing.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		n := newNode(t, shell, sh("(ulimit -t 1; while :; do :; done); exit 0"))
+		code, said := n.run()
+		used, err := control.ReadUsage(n.Control, n.ID)
+		if code != 0 || err != nil || used.CPU < 500 || used.CPU > 60*grid.Second || used.Memory != 0 {
+			t.Errorf("code %d, used %+v, %v (%s)", code, used, err, said)
+		}
+		if left, _ := filepath.Glob(filepath.Join(n.Control, ".tmp*")); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		n = newNode(t, shell, grid.Program{Executable: "/no/such"})
+		n.run()
+		if used, err := control.ReadUsage(n.Control, n.ID); err != nil || used != (grid.Usage{}) {
+			t.Errorf("what never ran used %+v, %v", used, err)
+		}
+	})
+}
+
 func TestScriptIsASCII(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, nil, sh("ä\r\n\xff"))

@@ -52,6 +52,9 @@ func TestFilesThereAndBack(t *testing.T) {
 	if st.Reason != "" {
 		t.Errorf("it is said of the job: %s", st.Reason)
 	}
+	if st.Used == nil || st.Used.CPUS == nil || st.Used.MemoryBytes == nil {
+		t.Errorf("the home knows of what it used: %+v", st.Used)
+	}
 	for name, b := range want {
 		file := filepath.Join(out, "out/in", name+".copy")
 		got, err := os.ReadFile(file)

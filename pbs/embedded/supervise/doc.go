@@ -21,7 +21,10 @@
 //  5. When the program has ended, whatever it left is killed: its group, and
 //     processes that left the group, which the kernel hands to the supervisor as
 //     it is their subreaper.
-//  6. It writes the end (package control) and goes.
+//  6. It writes the usage and the end (package control) and goes. The processor time is that
+//     of all processes that were reaped, by it or by others of them. The memory is that of the
+//     largest single process, and never less than the few MiB of the supervisor itself: the
+//     kernel counts from before execve.
 //
 // SIGTERM with the control file kill is the broker's wish (grid.ByRequest); without
 // it, it came from elsewhere, as when the machine shuts down (grid.Disappeared,

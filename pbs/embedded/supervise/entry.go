@@ -123,8 +123,13 @@ func told(signals <-chan os.Signal, d time.Duration) bool {
 	}
 }
 
-// finish writes the end, trying for a while where the disk is full.
+// finish writes the usage and the end, trying for a while where the disk is full.
 func (s *Spec) finish(end control.End) int {
+	if end.Cause != grid.NeverRan {
+		if err := control.WriteUsage(s.Control, s.ID, used()); err != nil {
+			complain(0, err) // the end does not wait for it
+		}
+	}
 	var err error
 	for range 60 {
 		if err = control.WriteEnd(s.Control, s.ID, end); err == nil {

@@ -126,6 +126,18 @@ func reap(leader int) (code, sig int) {
 	return status.ExitStatus() & 0xff, 0
 }
 
+// used is what the processes that were reaped have used, with all that they had reaped.
+func used() grid.Usage {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u); err != nil {
+		return grid.Usage{}
+	}
+	return grid.Usage{
+		CPU:    grid.Tick(u.Utime.Nano()+u.Stime.Nano()) / grid.Tick(time.Millisecond),
+		Memory: int64(u.Maxrss) << 10,
+	}
+}
+
 // clearUp kills and reaps all that the program left, level by level: the children
 // of what dies become ours. It gives how many would not die.
 func clearUp(signals <-chan os.Signal) (left int) {
