@@ -90,6 +90,7 @@ func (d *doctor) external() bool {
 	if !d.controller() {
 		return false
 	}
+	d.limits()
 	d.clock()
 	d.memory()
 	d.queue()
@@ -166,6 +167,21 @@ func (d *doctor) controller() bool {
 	d.fine("controller", "%s: %d of %d nodes up, %d queues, %d jobs, policy %s, in %v",
 		version, up, len(l.Nodes), len(l.Queues), len(l.Jobs), l.Policy, time.Since(begun).Round(time.Millisecond))
 	return true
+}
+
+// limits tells what jobs meet in this system that they would not meet in another.
+func (d *doctor) limits() {
+	t := d.client.Traits()
+	age := "the age of a job does not order its queue"
+	if t.Ages {
+		age = "the age of a job orders its queue"
+	}
+	text := fmt.Sprintf("names of up to %d bytes; no walltime below %v; %s; jobs that may not run twice are submitted with %s",
+		t.NameLimit, t.Least.Duration(), age, t.RequeueFlag)
+	if t.Slack > 0 {
+		text += fmt.Sprintf("; a reservation must be %v longer than its job", t.Slack.Duration())
+	}
+	d.fine("limits", "%s", text)
 }
 
 // servers are what answers the commands.

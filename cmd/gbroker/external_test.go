@@ -74,7 +74,7 @@ func TestDoctor(t *testing.T) {
 				t.Errorf("%s: %s", f.Name, f.Text)
 			}
 		}
-		for _, name := range []string{"commands", "controller", "queue", "test reservation", "test job", "shared folder", "estimate"} {
+		for _, name := range []string{"commands", "controller", "limits", "queue", "test reservation", "test job", "shared folder", "estimate"} {
 			if !tried[name] {
 				t.Errorf("%s is not found right:\n%s", name, out)
 			}
