@@ -52,7 +52,7 @@ type Fate struct {
 func (c *Core) forget(e Forget) {
 	var fates []Fate
 	for _, j := range c.sorted() {
-		if h := j.rec.Handoff; !e.DryRun && !c.home(j) && j.rec.Standing == grid.Past && h.Phase == grid.Committed && h.To == e.Site {
+		if !e.DryRun && c.committedTo(j, e.Site) && !c.home(j) && j.rec.Job.Home != e.Site {
 			c.handedOver(j) // its home is told, and decides
 		}
 		f := c.fate(j, e)
@@ -68,6 +68,13 @@ func (c *Core) forget(e Forget) {
 		c.notAwaited(e.Site, e.Fenced)
 	}
 	c.emit(Answer{Token: e.Token, Fates: fates})
+}
+
+// committedTo tells that a job was handed to a site that has not said that it owns it. Where
+// that is the home itself nobody else can decide: Commit is said until it returns.
+func (c *Core) committedTo(j *job, to grid.PeerID) bool {
+	h := j.rec.Handoff
+	return j.rec.Standing == grid.Past && h.Phase == grid.Committed && h.To == to
 }
 
 // fate decides about one job; Verdict is 0 where the site has nothing to do with it.

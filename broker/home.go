@@ -320,10 +320,15 @@ func (c *Core) sendClosed(to grid.PeerID, j *job) {
 	c.send(to, wire.Closed{Job: j.rec.Job.ID, Term: j.rec.Epoch.Term})
 }
 
-// onClosed: tombstones of an ended job may go.
+// onClosed: tombstones of an ended job may go. Who still owns it at an older term hears so
+// that it is over: nothing may be started, and the home may not be there to say it again.
 func (c *Core) onClosed(from grid.PeerID, m wire.Closed) {
 	j := c.jobs[m.Job]
 	if j == nil || j.rec.Job.Home != from || j.rec.Epoch.Term > m.Term {
+		return
+	}
+	if e := j.rec.Epoch; e.Term < m.Term && j.rec.Standing == grid.Owning && j.rec.State != grid.Finished && j.rec.State != grid.StageOut {
+		c.superseded(from, wire.Superseded{Job: m.Job, Of: e, Epoch: grid.Epoch{Term: m.Term}})
 		return
 	}
 	// What ran here is kept for the accounts, and what ended here for a home that is restored from a
