@@ -10,13 +10,14 @@
 #               and PACKAGES=./plan for some of them; CPU=1 for one core); the figures of the README: go run ./test/figures
 # make bench-estimate   predicted starts on three real Slurm clusters against those of sbatch --test-only and the
 #               real ones, about 8 minutes on a quiet machine (SEED=1, JOBS=200; JSON=FILE writes all)
+# make mutate   changes single places of PACKAGES="./store ./wire" at random, N=20 of each, and tells which no test noticed (SEED=N repeats)
 # make fmt      format the code
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
 
-.PHONY: build test test-openpbs test-torque tools check torture demo bench bench-estimate fmt
+.PHONY: build test test-openpbs test-torque tools check torture demo bench bench-estimate mutate fmt
 
 build:
 	@mkdir -p bin
@@ -57,16 +58,19 @@ demo: build
 # Package by package, so that none disturbs another.
 COUNT    ?= 10
 BENCH    ?= .
-PACKAGES ?= $(sort $(dir $(shell git grep -l '^func Benchmark' -- '*_test.go')))
+MEASURED  = $(sort $(dir $(shell git grep -l '^func Benchmark' -- '*_test.go')))
 CPU      ?=
 bench:
-	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(if $(CPU),-cpu $(CPU)) -p 1 -timeout 0 $(addprefix ./,$(PACKAGES))
+	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(if $(CPU),-cpu $(CPU)) -p 1 -timeout 0 $(addprefix ./,$(or $(PACKAGES),$(MEASURED)))
 
 # It ends with 1 where the mean error of ours is more than half of Slurm's.
 bench-estimate: tools
 	@mkdir -p bin
 	go build -o bin/ ./test/estimate
 	bin/estimate $(if $(SEED),-seed $(SEED)) $(if $(JOBS),-jobs $(JOBS)) $(if $(JSON),-json $(JSON))
+
+mutate:
+	@go run ./test/mutate -n $(or $(N),20) $(if $(SEED),-seed $(SEED)) $(or $(PACKAGES),./store ./wire ./grid)
 
 fmt:
 	gofmt -w $$(git ls-files '*.go')

@@ -1,0 +1,51 @@
+// Command mutate proves tests by mutation: it changes one place of a package at a time,
+// runs the package's own quick tests on the changed code, and tells which changes no test
+// noticed. A survivor is a rule that nobody tests, or a change that changes nothing: a
+// person has to look.
+//
+//	mutate [-C FOLDER] [-n 20] [-seed N] [-limit 2m] [-run REGEXP] PACKAGE...
+//
+// # Mutants
+//
+//	compare    == and !=, < and <=, > and >= are exchanged
+//	logic      && and || are exchanged
+//	condition  the condition of an if is taken as true, or as false
+//	sum        + and - of two operands that are no texts are exchanged
+//	number     an integer literal becomes one more
+//	statement  an assignment, a call, x++ or defer is left out
+//	line       a line of an embedded shell script is left out
+//
+// Places are drawn at random over all packages named, with a seed from the clock unless one
+// is given; it is printed, and repeats the sample. Nothing in the tree is changed: the go
+// command reads the mutant by -overlay. A mutant that does not build is drawn anew and counts
+// for nothing. One whose tests exceed the limit counts as killed: a hang is noticed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	s := sample{}
+	flag.StringVar(&s.folder, "C", ".", "the folder of the module")
+	flag.IntVar(&s.number, "n", 20, "how many mutants of each package")
+	flag.Uint64Var(&s.seed, "seed", uint64(time.Now().UnixNano()), "repeats a sample")
+	flag.DurationVar(&s.limit, "limit", 2*time.Minute, "for the tests of one mutant")
+	flag.StringVar(&s.run, "run", "", "only these tests, as go test takes it")
+	flag.Parse()
+	s.packages = flag.Args()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := s.all(ctx, os.Stdout)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// One of two equal rules is tested: its mutant dies, that of the other is told.
+func TestSurvivorIsTold(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS("testdata/weak")); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	s := sample{folder: folder, packages: []string{"."}, number: 10, seed: 1, limit: time.Minute}
+	if err := s.all(context.Background(), &out); err != nil {
+		t.Fatal(err, out.String())
+	}
+	if !strings.Contains(out.String(), "1 of 2 killed (50 %)") || !strings.Contains(out.String(), ". weak.go:6: compare: <= instead of <") {
+		t.Error(out.String())
+	}
+}
+
+const source = `package p
+
+func f(a, b int) (c int) {
+	c = 7
+	if a == b && b > 3 {
+		c++
+		g()
+	}
+	defer g()
+	d := c + a
+	return d
+}
+
+func g() {}
+`
+
+// Each kind of change is found, is Go, is another text, and is taken back.
+func TestMutants(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.go")
+	if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := mutants(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	texts := map[string]bool{source: true}
+	for _, make := range all {
+		m, err := make()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parser.ParseFile(token.NewFileSet(), path, m.text, 0); err != nil {
+			t.Errorf("%s %s: %v\n%s", m.kind, m.what, err, m.text)
+		}
+		if texts[string(m.text)] {
+			t.Errorf("line %d: %s %s: the text was there before:\n%s", m.line, m.kind, m.what, m.text)
+		}
+		texts[string(m.text)] = true
+		kinds[m.kind]++
+	}
+	for kind, n := range map[string]int{"compare": 2, "logic": 1, "condition": 2, "sum": 1, "number": 2, "statement": 4} {
+		if kinds[kind] != n {
+			t.Errorf("%d mutants of kind %s, want %d", kinds[kind], kind, n)
+		}
+	}
+}
+
+func TestScriptLosesALine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "body.sh")
+	if err := os.WriteFile(path, []byte("# what it is\ntrap : TERM\n\nexit 75\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := mutants(path)
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d mutants, %v", len(all), err)
+	}
+	m, err := all[0]()
+	if err != nil || string(m.text) != "# what it is\n\n\nexit 75\n" || m.line != 2 {
+		t.Errorf("%d %q %v", m.line, m.text, err)
+	}
+}

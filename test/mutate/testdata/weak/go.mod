@@ -1,0 +1,3 @@
+module weakly.test
+
+go 1.26
