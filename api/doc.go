@@ -57,8 +57,9 @@
 //
 // # Limits
 //
-// A document has at most [MaxDocument] bytes, a submission [MaxSubmission], and all
-// that are read at one moment share a budget. Headers, answers and each piece of a
-// file must move within a time limit; connections and long polls are bounded in
-// all and for each user.
+// A document has at most [MaxDocument] bytes, a submission [MaxSubmission], and the files
+// that it declares grid.MaxSandbox together. What has come of all bodies that are read at
+// one moment shares a budget. Headers, answers and each piece of a file must move within a
+// time limit. That budget, connections and long polls are bounded in all and for each
+// user, and the last of each is for administrators.
 package api

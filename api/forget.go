@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -32,7 +33,7 @@ type Fate struct {
 
 func (s *Server) forget(r *request) error {
 	var f Forgetting
-	if err := s.decode(r, &f); err != nil {
+	if err := s.decode(r, maxForgetting, func(d *json.Decoder) error { return d.Decode(&f) }); err != nil {
 		return err
 	}
 	if f.Site == "" || len(f.Site) > maxSiteText {
@@ -49,8 +50,11 @@ func (s *Server) forget(r *request) error {
 	return nil
 }
 
-// maxSiteText bounds a name or peer ID, in bytes.
-const maxSiteText = 128
+// maxSiteText bounds a name or peer ID, and maxForgetting what names one, in bytes.
+const (
+	maxSiteText   = 128
+	maxForgetting = 4 << 10
+)
 
 func (s *Server) resume(r *request) error {
 	if err := s.service.Resume(r.Context(), r.who); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"time"
 
@@ -158,40 +157,9 @@ func (r *request) path() (string, error) {
 	return p, checkPath(p)
 }
 
-// decode reads the JSON body of a request into v, strictly. Its size counts
-// against what all submissions under way may have; the room is given back after.
-func (s *Server) decode(r *request, v any) error {
-	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		return &Fault{fmt.Sprintf("content type %.80q is not taken: send application/json", r.Header.Get("Content-Type")),
-			"invalid", http.StatusUnsupportedMediaType}
-	}
-	if r.ContentLength < 0 {
-		return &Fault{"a Content-Length is needed", "invalid", http.StatusLengthRequired}
-	}
-	if r.ContentLength > MaxSubmission {
-		return &http.MaxBytesError{Limit: MaxSubmission}
-	}
-	n := int(r.ContentLength)
-	if !s.submissions.take(r.who.Name, n) {
-		return fmt.Errorf("too many submissions at once, try again: %w", grid.ErrUnavailable)
-	}
-	defer s.submissions.give(r.who.Name, n)
-	d := json.NewDecoder(http.MaxBytesReader(r.w, r.Body, int64(n)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("reading the request as JSON: %w: %w", err, grid.ErrInvalid)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("the request has more than one JSON value: %w", grid.ErrInvalid)
-	}
-	// The body is read: a deadline that fires from now on would cut off the answer.
-	extend(r.rc.SetReadDeadline, 0)
-	return nil
-}
-
 // patiently runs a call that waits, for at most d, or until the server stops.
 func (s *Server) patiently(r *request, d time.Duration, call func(context.Context) error) error {
-	if !s.waits.take(r.who.Name, 1) {
+	if !s.waits.take(r.who.Name, 1, r.who.Administrator) {
 		return fmt.Errorf("too many requests are waiting, try again: %w", grid.ErrUnavailable)
 	}
 	defer s.waits.give(r.who.Name, 1)

@@ -79,23 +79,28 @@ func listenTCP(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// share counts what is in use, in all and by each user, against limits.
+// share counts what is in use, in all and by each user, against limits. The last of it,
+// reserve, is for administrators: nobody keeps them from looking what goes on, and ending it.
 type share[K comparable] struct {
-	max, each int
-	mu        sync.Mutex
-	used      int
-	by        map[K]int
+	max, each, reserve int
+	mu                 sync.Mutex
+	used               int
+	by                 map[K]int
 }
 
-func newShare[K comparable](limit, each int) *share[K] {
-	return &share[K]{max: limit, each: each, by: make(map[K]int)}
+func newShare[K comparable](limit, each, reserve int) *share[K] {
+	return &share[K]{max: limit, each: each, reserve: reserve, by: make(map[K]int)}
 }
 
 // take reports whether k may use n more; then give takes them back.
-func (s *share[K]) take(k K, n int) bool {
+func (s *share[K]) take(k K, n int, administrator bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.used+n > s.max || s.by[k]+n > s.each {
+	most := s.max
+	if !administrator {
+		most -= s.reserve
+	}
+	if s.used+n > most || s.by[k]+n > s.each {
 		return false
 	}
 	s.used += n
@@ -116,6 +121,7 @@ func (s *share[K]) give(k K, n int) {
 type boundedListener struct {
 	net.Listener
 	conns *share[caller]
+	chief func(uid uint32) bool // an administrator's
 	log   *slog.Logger
 }
 
@@ -142,7 +148,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 			}
 			from = caller{uid: uid}
 		}
-		if !l.conns.take(from, 1) {
+		if !l.conns.take(from, 1, !from.tcp && l.chief(from.uid)) { // who comes over TCP has not shown a token yet
 			l.log.Warn("refused a connection: too many are open", "tcp", from.tcp, "uid", from.uid)
 			c.Close()
 			continue

@@ -88,12 +88,21 @@ func (s *Submission) check() error {
 	if len(s.Files) > grid.MaxFiles {
 		return fmt.Errorf("%d files are declared, at most %d are taken: %w", len(s.Files), grid.MaxFiles, grid.ErrInvalid)
 	}
+	total := int64(0)
 	for _, f := range s.Files {
 		if err := checkPath(f.Path); err != nil {
 			return err
 		}
 		if f.Size < 0 || f.Mode > 0o777 {
 			return fmt.Errorf("file %q: size %d or mode %#o is out of range: %w", f.Path, f.Size, f.Mode, grid.ErrInvalid)
+		}
+		if f.Size > grid.MaxSandbox {
+			return fmt.Errorf("file %q: %d bytes are declared, and a job may bring %d in all (%d GiB): put it on a file system that the sites share, or split the job: %w",
+				f.Path, f.Size, grid.MaxSandbox, grid.MaxSandbox>>30, grid.ErrInvalid)
+		}
+		if total += f.Size; total > grid.MaxSandbox { // no overflow: each summand is checked
+			return fmt.Errorf("%d files with %d bytes or more are declared, and a job may bring %d in all (%d GiB): put them on a file system that the sites share, or split the job: %w",
+				len(s.Files), total, grid.MaxSandbox, grid.MaxSandbox>>30, grid.ErrInvalid)
 		}
 	}
 	return nil

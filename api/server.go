@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"os/user"
+	"strconv"
 	"sync"
 	"time"
 
@@ -18,11 +20,15 @@ import (
 // Limits bound what clients can make a server hold. Zero fields are set to the
 // defaults of [DefaultLimits].
 type Limits struct {
-	Connections     int // open at once, in all
-	ConnectionsEach int // by one user
-	Waits           int // long polls and unconfirmed cancels at once, in all
-	WaitsEach       int // by one user
-	SubmissionBytes int // of all submissions that are being read, in all
+	Connections         int // open at once, in all
+	ConnectionsEach     int // by one user
+	ConnectionsReserve  int // of them for administrators alone
+	Waits               int // long polls and unconfirmed cancels at once, in all
+	WaitsEach           int // by one user
+	WaitsReserve        int // of them for administrators alone
+	SubmissionBytes     int // of all submissions that are being read, in all
+	SubmissionBytesEach int // of those of one user
+	SubmissionReserve   int // of them for administrators alone
 
 	LongPoll time.Duration // a wait is answered after this at the latest
 	Cancel   time.Duration // how long a cancel waits to be confirmed
@@ -36,18 +42,22 @@ type Limits struct {
 // DefaultLimits are those of a site with hundreds of users.
 func DefaultLimits() Limits {
 	return Limits{
-		Connections:     2048,
-		ConnectionsEach: 1024,
-		Waits:           1536,
-		WaitsEach:       768,
-		SubmissionBytes: 2 * MaxSubmission,
-		LongPoll:        30 * time.Second,
-		Cancel:          10 * time.Second,
-		Header:          10 * time.Second,
-		Body:            30 * time.Second,
-		Stall:           60 * time.Second,
-		Idle:            2 * time.Minute,
-		Grace:           5 * time.Second,
+		Connections:         2048,
+		ConnectionsEach:     1024,
+		ConnectionsReserve:  64,
+		Waits:               1536,
+		WaitsEach:           768,
+		WaitsReserve:        32,
+		SubmissionBytes:     4 * MaxSubmission,
+		SubmissionBytesEach: MaxSubmission + pieceOfBody,
+		SubmissionReserve:   MaxSubmission + pieceOfBody,
+		LongPoll:            30 * time.Second,
+		Cancel:              10 * time.Second,
+		Header:              10 * time.Second,
+		Body:                30 * time.Second,
+		Stall:               60 * time.Second,
+		Idle:                2 * time.Minute,
+		Grace:               5 * time.Second,
 	}
 }
 
@@ -64,6 +74,10 @@ func (l *Limits) fill() {
 	orDefault(&l.Waits, d.Waits)
 	orDefault(&l.WaitsEach, d.WaitsEach)
 	orDefault(&l.SubmissionBytes, d.SubmissionBytes)
+	orDefault(&l.ConnectionsReserve, min(d.ConnectionsReserve, l.Connections/4))
+	orDefault(&l.WaitsReserve, min(d.WaitsReserve, l.Waits/4))
+	orDefault(&l.SubmissionBytesEach, d.SubmissionBytesEach)
+	orDefault(&l.SubmissionReserve, min(d.SubmissionReserve, l.SubmissionBytes/4))
 	orDefault(&l.LongPoll, d.LongPoll)
 	orDefault(&l.Cancel, d.Cancel)
 	orDefault(&l.Header, d.Header)
@@ -97,6 +111,7 @@ type Server struct {
 	log            *slog.Logger
 	limits         Limits
 	administrators map[string]bool
+	chiefs         map[uint32]bool // their uids, as far as they were known at the start
 	names          *names
 	token          [sha256.Size]byte // hash of the token
 	waits          *share[string]
@@ -130,15 +145,14 @@ func New(c Config) (*Server, error) {
 		log:            c.Logger,
 		limits:         c.Limits,
 		administrators: make(map[string]bool),
+		chiefs:         map[uint32]bool{0: true, uint32(os.Geteuid()): true},
 		names:          &names{lookup: user.LookupId, now: time.Now, known: make(map[uint32]knownName)},
-		waits:          newShare[string](c.Limits.Waits, c.Limits.WaitsEach),
-		submissions:    newShare[string](c.Limits.SubmissionBytes, c.Limits.SubmissionBytes),
+		waits:          newShare[string](c.Limits.Waits, c.Limits.WaitsEach, c.Limits.WaitsReserve),
+		submissions:    newShare[string](c.Limits.SubmissionBytes, c.Limits.SubmissionBytesEach, c.Limits.SubmissionReserve),
 		ready:          make(chan struct{}),
 		stopping:       make(chan struct{}),
 	}
-	for _, name := range c.Administrators {
-		s.administrators[name] = true
-	}
+	s.appoint(c.Administrators)
 	if c.TCPAddress != "" {
 		if err := checkTCP(c.TCPAddress); err != nil {
 			return nil, err
@@ -155,6 +169,23 @@ func New(c Config) (*Server, error) {
 	s.handler = s.routes()
 	return s, nil
 }
+
+// appoint takes the administrators' names, and the uids of those who are known now.
+func (s *Server) appoint(list []string) {
+	for _, name := range list {
+		s.administrators[name] = true
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue // as a user of a directory that does not answer; what they ask is allowed all the same
+		}
+		if uid, err := strconv.ParseUint(u.Uid, 10, 32); err == nil {
+			s.chiefs[uint32(uid)] = true
+		}
+	}
+}
+
+// chief tells that a uid is an administrator's, without asking anybody.
+func (s *Server) chief(uid uint32) bool { return s.chiefs[uid] }
 
 // Ready is closed when the server can be reached.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
@@ -214,13 +245,13 @@ func (s *Server) Run(ctx context.Context) error {
 
 // listen opens all listeners, or none.
 func (s *Server) listen() ([]net.Listener, error) {
-	conns := newShare[caller](s.limits.Connections, s.limits.ConnectionsEach)
+	conns := newShare[caller](s.limits.Connections, s.limits.ConnectionsEach, s.limits.ConnectionsReserve)
 	u, err := listenUnix(s.config.SocketPath)
 	if err != nil {
 		return nil, err
 	}
 	s.addresses = []string{"unix://" + s.config.SocketPath}
-	listeners := []net.Listener{&boundedListener{u, conns, s.log}}
+	listeners := []net.Listener{&boundedListener{u, conns, s.chief, s.log}}
 	if s.config.TCPAddress == "" {
 		return listeners, nil
 	}
@@ -235,5 +266,5 @@ func (s *Server) listen() ([]net.Listener, error) {
 		return nil, fmt.Errorf("reading the address of the API: %w", err)
 	}
 	s.addresses = append(s.addresses, "http://"+t.Addr().String())
-	return append(listeners, &boundedListener{t, conns, s.log}), nil
+	return append(listeners, &boundedListener{t, conns, s.chief, s.log}), nil
 }

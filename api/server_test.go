@@ -477,6 +477,10 @@ func TestBadRequests(t *testing.T) {
 		"setuid":         {"POST", "/v1/jobs", `{"key":"k","document":"x","files":[{"path":"x","size":1,"mode":2541}]}`, nil, 400},
 		"too many files": {"POST", "/v1/jobs", `{"key":"k","document":"x","files":` + many + `}`, nil, 400},
 		"huge size":      {"POST", "/v1/jobs", `{"key":"k","document":"x","files":[{"path":"x","size":1e30,"mode":1}]}`, nil, 400},
+		"sizes together": {"POST", "/v1/jobs", `{"key":"k","document":"x","files":[{"path":"x","size":1099511627776,"mode":1},{"path":"y","size":1,"mode":1}]}`, nil, 400},
+		"field twice":    {"POST", "/v1/jobs", `{"key":"k","document":"x","files":[],"files":[]}`, nil, 400},
+		"files no list":  {"POST", "/v1/jobs", `{"key":"k","document":"x","files":{}}`, nil, 400},
+		"file's field":   {"POST", "/v1/jobs", `{"key":"k","document":"x","files":[{"frob":1}]}`, nil, 400},
 	} {
 		if status, f := raw(t, s.Addresses()[0], c.edit, c.method, c.path, c.body); status != c.status {
 			t.Errorf("%s: status %d (%s), want %d", name, status, f.Text, c.status)

@@ -169,13 +169,17 @@ func TestAddresses(t *testing.T) {
 
 func TestShare(t *testing.T) {
 	t.Parallel()
-	s := newShare[string](3, 2)
-	if !s.take("a", 2) || s.take("a", 1) || s.take("b", 2) || !s.take("b", 1) {
+	s := newShare[string](4, 2, 1)
+	if !s.take("a", 2, false) || s.take("a", 1, false) || s.take("a", 1, true) || s.take("b", 2, false) || !s.take("b", 1, false) {
 		t.Error("the limits do not hold")
+	}
+	if s.take("c", 1, false) || !s.take("c", 1, true) || s.take("d", 1, true) {
+		t.Error("the last one is not an administrator's")
 	}
 	s.give("a", 2)
 	s.give("b", 1)
-	if len(s.by) != 0 || s.used != 0 || !s.take("b", 2) {
+	s.give("c", 1)
+	if len(s.by) != 0 || s.used != 0 || !s.take("b", 2, false) {
 		t.Errorf("what was given back is not free: %+v", s)
 	}
 }

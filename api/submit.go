@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -10,7 +11,7 @@ import (
 
 func (s *Server) submit(r *request) error {
 	var sub Submission
-	if err := s.decode(r, &sub); err != nil {
+	if err := s.decode(r, MaxSubmission, func(d *json.Decoder) error { return readSubmission(d, &sub) }); err != nil {
 		return err
 	}
 	if err := sub.check(); err != nil {

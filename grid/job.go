@@ -7,9 +7,10 @@ const (
 	MaxWalltime  = 366 * Day
 	MaxMemory    = int64(1) << 50 // bytes, per chunk
 	MaxArguments = 4096
-	MaxText      = 128 << 10 // bytes, of one argument or environment value (what Linux takes)
-	MaxPath      = 1024      // bytes, of a path inside a sandbox
-	MaxFiles     = 10000     // files a job brings or leaves
+	MaxText      = 128 << 10      // bytes, of one argument or environment value (what Linux takes)
+	MaxPath      = 1024           // bytes, of a path inside a sandbox
+	MaxFiles     = 10000          // files a job brings or leaves
+	MaxSandbox   = int64(1) << 40 // bytes of these files together
 
 	MaxResources  = 16      // named resources of one chunk
 	MaxAmount     = 1 << 40 // of one named resource

@@ -140,7 +140,7 @@ func setDefaults(cfg *Config) {
 	}
 	cfg.Streams = min(cfg.Streams, maxStreams)
 	if cfg.MaxBytes <= 0 {
-		cfg.MaxBytes = 1 << 40
+		cfg.MaxBytes = grid.MaxSandbox
 	}
 	if cfg.Reserve <= 0 {
 		cfg.Reserve = 256 << 20
