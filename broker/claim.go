@@ -39,7 +39,9 @@ func isResult(m wire.Report) bool {
 func (c *Core) oldClaim(from grid.PeerID, j *job, m wire.Report) {
 	answer := wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: j.rec.Epoch, Owner: j.rec.Owner}
 	switch {
-	case !isResult(m) || !slices.Contains(j.rec.Trail, from):
+	case !isResult(m):
+	case !slices.Contains(j.rec.Trail, from):
+		answer.Keep = true // nobody here knows that it had the job
 	case j.rec.State == grid.Lost, c.notStarted(j) && j.rec.Attempt == 0, j.rec.State == grid.Ready && c.notStarted(j):
 		c.adopt(j, claim{from, m})
 		return
@@ -127,14 +129,22 @@ func (c *Core) superseded(from grid.PeerID, m wire.Superseded) {
 		j.rec.Superseded = m.Epoch
 		c.save(j, "its home has given it to another, or given it up")
 	}
-	if m.Keep && j.rec.State == grid.StageOut {
+	switch {
+	case j.rec.State != grid.StageOut:
+		c.relinquish(j)
+	case m.Keep:
 		j.rec.Kept = true
-	}
-	if j.rec.State == grid.StageOut {
 		c.letGo(j)
-		return
+	case !j.hasResult():
+		c.letGo(j)
 	}
-	c.relinquish(j)
+	// Else it answers an older report: to a result the home says Keep, or Closed when it has it.
+}
+
+// hasResult reports that what is reported of the job is a result; see isResult.
+func (j *job) hasResult() bool {
+	r := &j.rec
+	return r.State == grid.StageOut && r.Started != 0 && (r.End == grid.Completed || r.End == grid.CancelledWalltime)
 }
 
 // isSuperseded reports that what waits here of the job must not start.

@@ -145,6 +145,30 @@ func TestAReturningResultIsAdopted(t *testing.T) {
 	story.check(t, "return-adopted")
 }
 
+// The answer to an older report of the returning site comes when its result is there already,
+// and is being adopted: the output must stay until the home has it.
+func TestAnAdoptedResultKeepsItsOutput(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		w := newWorld(t, seed, faults{delay: 30}, 1, 4, 1)
+		w.boot()
+		a, b := w.sites[0], w.sites[1]
+		id := w.hand(a, "1", 2, seed%2 == 0)
+		w.until("it runs at b", a.is(id, grid.Running))
+		w.cutOff(b)
+		b.crash(2 * grid.Hour)
+		a.step(Forget{Token: 2, Site: b.peer, Fenced: true, By: "root"})
+		w.until("its program has ended", func() bool { return !w.runs(id) })
+		w.run(w.now+2*grid.Hour-grid.Minute, nil)
+		w.cut = nil
+		w.until("it is completed", a.is(id, grid.Completed))
+		w.run(w.now+2*grid.Minute, nil)
+		if r := b.journal[id]; len(w.starts[id]) != 1 || r.Standing != grid.Past || r.Kept {
+			t.Errorf("seed %d: started %d times; b has it %s, kept %t", seed, len(w.starts[id]), r.Standing, r.Kept)
+		}
+	}
+}
+
 func TestCancelAgainstMove(t *testing.T) {
 	t.Parallel()
 	w, a, b, _ := three(t)

@@ -72,7 +72,8 @@ type site struct {
 	links   map[grid.PeerID]grid.Link
 	id      grid.JournalID // of the journal, as it is
 	seen    map[grid.PeerID][]grid.JournalID
-	nonce   uint64 // of the present life
+	nonce   uint64              // of the present life
+	outputs map[grid.JobID]bool // what jobs left is here
 }
 
 type localJob struct {
@@ -117,7 +118,7 @@ func newWorld(t testing.TB, seed uint64, f faults, cores ...int) *world {
 		s := &site{
 			w: w, peer: grid.PeerID("peer-" + name), name: grid.SiteName(name), cores: n, speed: 1,
 			journal: map[grid.JobID]grid.Record{}, tokens: map[grid.AttemptID]string{}, answers: map[Token]Answer{},
-			links: map[grid.PeerID]grid.Link{}, seen: map[grid.PeerID][]grid.JournalID{},
+			links: map[grid.PeerID]grid.Link{}, seen: map[grid.PeerID][]grid.JournalID{}, outputs: map[grid.JobID]bool{},
 			id: grid.JournalID{Incarnation: uint64(i + 1)},
 		}
 		w.sites = append(w.sites, s)
@@ -291,17 +292,32 @@ func (s *site) do(e Effect) {
 		}
 		s.later(2, ev)
 	case Fetch:
-		if o := w.byPeer[e.From]; o.up {
-			s.later(20, Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set})
-		} else {
-			s.later(20, Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: "peer is down"})
-		}
+		w.after(20, func() { s.fetch(e) })
 	case Collect:
+		s.outputs[e.Job.ID] = true
 		s.later(3, Collected{Job: e.Job.ID, Epoch: e.Epoch, Outputs: grid.Manifest{{Path: "stdout"}}})
-	case Discard, Publish, Show, Delivered:
+	case Discard:
+		if !e.Keep {
+			delete(s.outputs, e.Job)
+		}
+	case Publish, Show, Delivered:
 	case Note:
 		w.logf("%s notes %s: %s", s.name, e.Job, e.Text)
 	}
+}
+
+// fetch brings files of a job here, if the other side has them.
+func (s *site) fetch(e Fetch) {
+	ev := Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set}
+	switch o := s.w.byPeer[e.From]; {
+	case !o.up:
+		ev.Err = "peer is down"
+	case e.Set == OutputFiles && !o.outputs[e.Job]:
+		ev.Err, ev.Final = "it has no output of that job", true
+	case e.Set == OutputFiles:
+		s.outputs[e.Job] = true
+	}
+	s.later(0, ev)
 }
 
 // saw keeps the highest sequence of each incarnation, as package store does.
@@ -351,6 +367,9 @@ func (s *site) save(c grid.Change) {
 	}
 	s.journal[c.Job] = r
 	s.w.oneOwner(c.Job)
+	if r.Job.Home == s.peer && r.State == grid.Completed && old.State != r.State && !s.outputs[c.Job] {
+		s.w.t.Fatalf("%s is told COMPLETED without its output\n%s", c.Job, s.w.story(c.Job))
+	}
 	if r.Job.Home == s.peer && r.State.Terminal() && r.State != grid.Lost && s.w.runs(c.Job) {
 		s.w.t.Fatalf("%s is told %s while its program runs\n%s", c.Job, r.State, s.w.story(c.Job))
 	}

@@ -282,6 +282,7 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 		if !f.endedSo(r) {
 			w.violate("S5", f.id, "%s is told to be %s with exit code %d, and no program of it ended so", f.id, r.State, r.ExitCode)
 		}
+		t.hasOutput(s, f, r)
 	case grid.Failed:
 		if len(f.starts) == 0 && !f.refused && !f.stranded {
 			w.violate("S5", f.id, "%s is told to be FAILED (%s), and nothing of that kind happened", f.id, r.Reason)

@@ -1,0 +1,17 @@
+package faults
+
+import "gbroker/grid"
+
+// hasOutput checks S5 of what a program left: it is at home when its user is told of the end,
+// unless the journal of a site that ran it was damaged.
+func (t *truth) hasOutput(s *site, f *fact, r *grid.Record) {
+	if l := s.disk.folders[f.id]; l != nil && l.outputs {
+		return
+	}
+	for _, st := range f.starts {
+		if st.where.disk.damaged {
+			return
+		}
+	}
+	s.w.violate("S5", f.id, "%s is told to be %s, and its output is not here: %s", f.id, r.State, r.Reason)
+}
