@@ -54,8 +54,12 @@ func (c *Core) looked(e Looked) {
 		return
 	}
 	b := o.batch()
+	held := c.heldByMember()
 	for _, o := range offers { // first: what comes counts in every answer
-		c.considerOffer(o, b, s)
+		if held[o.from] == nil {
+			continue // removed meanwhile
+		}
+		c.considerOffer(o, b, s, held[o.from])
 	}
 	for _, a := range asks {
 		c.send(a.from, c.answer(b, s, a))
@@ -88,7 +92,7 @@ const maxTake = 16
 // answer estimates for a neighbour. What this site holds for a job that is asked
 // about does not count against it.
 func (c *Core) answer(b *batch, s plan.Snapshot, a pendingAsk) wire.Tell {
-	t := wire.Tell{Round: a.ask.Round, Site: c.facts(), Take: uint32(min(maxTake, maxAccepted-len(c.accepted)))}
+	t := wire.Tell{Round: a.ask.Round, Site: c.facts(), Take: uint32(max(0, min(maxTake, maxAccepted-len(c.accepted), maxFetchingOf-c.heldFor(a.from).fetching)))}
 	if held := c.heldOf(a.ask.Questions); len(held) > 0 {
 		b = c.newOutlook(without(s, held)).batch()
 	}

@@ -57,10 +57,7 @@ func (c *Core) offer(from grid.PeerID, o wire.Offer) {
 	if j := c.jobs[o.Bond.Job]; j != nil && !c.offerAgain(j, from, o) {
 		return
 	}
-	if len(c.offers) < maxPending {
-		c.offers = append(c.offers, pendingOffer{from, o})
-		c.look()
-	}
+	c.keepOffer(from, o)
 }
 
 // notTheirs says why a member has no right to make an offer: only the owner has, and
@@ -119,7 +116,7 @@ func (c *Core) offerAgain(j *job, from grid.PeerID, o wire.Offer) bool {
 const maxAccepted = 256
 
 // considerOffer estimates again, counting all that was accepted.
-func (c *Core) considerOffer(o pendingOffer, b *batch, s plan.Snapshot) {
+func (c *Core) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, held *allowance) {
 	if c.accepted[o.offer.Bond.Job] != nil {
 		return
 	}
@@ -133,16 +130,21 @@ func (c *Core) considerOffer(o pendingOffer, b *batch, s plan.Snapshot) {
 	if e.Refusal == nil && len(c.accepted) >= maxAccepted {
 		e.Refusal = &grid.Refusal{Reason: tooMany}
 	}
+	if e.Refusal == nil {
+		e.Refusal = c.beyond(held, &o.offer.Job)
+	}
 	if e.Refusal != nil || e.Wait > o.offer.Wait+slack(o.offer.Wait) {
 		c.send(o.from, wire.Refuse{Bond: o.offer.Bond, Estimate: e})
 		return
 	}
 	a := &acceptance{from: o.from, offer: o.offer, start: s.At + e.Wait}
 	c.accepted[o.offer.Bond.Job] = a
+	held.add(&o.offer.Job)
 	if len(o.offer.Job.Inputs) == 0 || o.offer.Job.Home == c.cfg.Self { // a home has kept them
 		c.prepare(a)
 		return
 	}
+	held.fetching++
 	c.emit(Fetch{
 		Job: o.offer.Bond.Job, Epoch: o.offer.Bond.Epoch, From: o.from,
 		Set: InputFiles, Files: o.offer.Job.Inputs,
@@ -238,6 +240,7 @@ func (c *Core) decline(j *job, why string) {
 	} else {
 		j.rec.Standing = grid.Declined
 		j.rec.Ended = c.now
+		j.strip() // only that word is kept
 		c.save(j, "declined: "+why)
 		c.discard(j.rec.Job.ID)
 	}

@@ -41,6 +41,9 @@ type Config struct {
 	Keep grid.Tick
 	// KeepBytes bounds the files of ended jobs, oldest dropped first; 0 is no bound.
 	KeepBytes int64
+	// OfferFiles bounds the bytes of the files of one member's offers that are held here and
+	// are not owned.
+	OfferFiles int64
 	// Decline is after how long a prepared candidate that hears nothing drops the job.
 	Decline grid.Tick
 
@@ -93,6 +96,7 @@ func Defaults() Config {
 		UploadLimit: grid.Day, Keep: 30 * grid.Day, Decline: 7 * grid.Day,
 		Delta: grid.Minute, Settle: 5 * grid.Second, Margin: 30 * grid.Second, MarginShare: 0.1,
 		Cooldown: 2 * grid.Minute, Soon: 15 * grid.Second, MaxHops: 8, HopBack: grid.Hour, Grace: grid.Minute,
+		OfferFiles: grid.MaxSandbox,
 	}
 }
 
@@ -112,6 +116,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MarginShare == 0 {
 		c.MarginShare = d.MarginShare
+	}
+	if c.OfferFiles == 0 {
+		c.OfferFiles = d.OfferFiles
 	}
 	if c.MaxHops == 0 {
 		c.MaxHops = d.MaxHops

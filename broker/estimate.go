@@ -39,7 +39,7 @@ const (
 	unprovable = "this site cannot prove that it owns the job, so only its home can take it"
 )
 
-var passing = []string{notAlive, noAnswer, noTake, badAnswer, noLook, nodesDown, diskFull, tooMany, drained, unprovable}
+var passing = []string{notAlive, noAnswer, noTake, badAnswer, noLook, nodesDown, diskFull, tooMany, tooManyOf, drained, unprovable}
 
 // round is one search under way.
 type round struct {

@@ -93,7 +93,9 @@ func (c *Core) removed() {
 			}
 		}
 	}
+	c.offers = slices.DeleteFunc(c.offers, func(o pendingOffer) bool { return c.members[o.from] == nil })
 	for _, j := range c.sorted() {
+		c.declineRemoved(j)
 		if h := j.rec.Handoff; h.Phase == grid.Offering && c.members[h.To] == nil {
 			c.dropOffer(j, "the candidate was removed from the neighbours")
 		}

@@ -56,6 +56,7 @@ func (c *Core) recoverJob(j *job) {
 		c.tellMoved(j)
 	case grid.Prepared:
 		c.preparedDue(j)
+		c.declineRemoved(j)
 	}
 }
 

@@ -140,10 +140,15 @@ func (c *Core) remove(j *job) {
 		return
 	}
 	j.rec.Removed = true
-	j.rec.Outputs, j.rec.Decisions, j.rec.Job.Inputs = nil, nil, nil
-	j.rec.Job.Program = grid.Program{}
+	j.strip()
 	c.save(j, "removed")
 	c.discard(j.rec.Job.ID)
+}
+
+// strip leaves of a record what a tombstone needs.
+func (j *job) strip() {
+	j.rec.Outputs, j.rec.Decisions, j.rec.Job.Inputs = nil, nil, nil
+	j.rec.Job.Program, j.rec.Job.Outputs = grid.Program{}, nil
 }
 
 // retain drops what has been kept long enough, or is too much.

@@ -36,6 +36,34 @@ type Job struct {
 	Outputs           []Output  // comes back
 }
 
+// What the parts of a document take in memory beside their texts, in bytes.
+const (
+	jobBytes   = 512 // of a job without any list
+	entryBytes = 48  // of each entry of a list
+)
+
+// DocumentSize is about how many bytes the job takes in memory: what its document says,
+// without the contents of its files.
+func (j *Job) DocumentSize() int64 {
+	n := int64(jobBytes + len(j.Name) + len(j.User.Name) + len(j.Program.Executable))
+	for _, a := range j.Program.Arguments {
+		n += entryBytes + int64(len(a))
+	}
+	for _, v := range j.Program.Environment {
+		n += entryBytes + int64(len(v.Name)+len(v.Value))
+	}
+	for _, f := range j.Inputs {
+		n += entryBytes + int64(len(f.Path)+len(f.Ranges)*len(Hash{}))
+	}
+	for _, o := range j.Outputs {
+		n += entryBytes + int64(len(o.Path)+len(o.Target))
+	}
+	for _, c := range j.Demand.Chunks {
+		n += entryBytes + int64(len(c.Resources)*entryBytes)
+	}
+	return n
+}
+
 // Program is what is executed: never by a shell, always inside the job's sandbox.
 type Program struct {
 	// Executable is an absolute path at the site, or a path relative to Directory.
