@@ -105,6 +105,10 @@ func TestInitFinds(t *testing.T) {
 			if err != nil || read.Batch.System != c.system || x.Commands != o.Found.Commands || x.Maui != (c.system == Torque) {
 				t.Errorf("%+v: %v", read.Batch, err)
 			}
+			text, err := os.ReadFile(site.File)
+			if err != nil || c.system == Torque && strings.Contains(string(text), Slurm) || c.system == Torque != strings.Contains(string(text), "# operator: maui") {
+				t.Errorf("%v in\n%s", err, text)
+			}
 			if v, err := ViewBatch(t.Context(), read); err != nil || len(v.Nodes) == 0 {
 				t.Errorf("by this configuration is seen %+v, %v", v, err)
 			}

@@ -107,7 +107,7 @@ var used = map[string]struct{ always, reserving []string }{
 }
 
 // mauis are Maui's commands.
-var mauis = []string{"showq", "showres", "showconfig", "setres", "releaseres"}
+var mauis = []string{"showq", "showres", "showconfig", "setres", "releaseres", "mdiag"}
 
 func (d *doctor) commands() bool {
 	r := d.cfg.runner()

@@ -139,9 +139,9 @@ func batchText(o InitOptions) string {
 	}
 	switch {
 	case f.System == Slurm:
-		b.WriteString(operatorText)
+		fmt.Fprintf(&b, operatorText, "slurm")
 	case f.Maui != "":
-		fmt.Fprintf(&b, "  # its scheduler is Maui, with its commands here\n  maui: %s\n%s", quoted(f.Maui), operatorText)
+		fmt.Fprintf(&b, "  # its scheduler is Maui, with its commands here\n  maui: %s\n"+operatorText, quoted(f.Maui), "maui")
 	case f.System == Torque:
 		b.WriteString("  # whether its scheduler is Maui: true, or the folder of its commands\n  # maui: false\n")
 	case f.SchedConfig != "":
@@ -245,7 +245,7 @@ const externalTemplate = `batch:
 `
 
 const operatorText = `  # the account that may make reservations, if it is not the daemon's own
-  # operator: slurm
+  # operator: %s
 `
 
 const externalRest = `  # how often it is polled if nothing happens, and after how long a command is killed

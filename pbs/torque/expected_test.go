@@ -179,7 +179,7 @@ var expected = []struct {
 		[2]string{"00:30:00", "01:30:00"}},
 	{"03-queued/21-showq", order, "7, 8", [2]string{"7                     alice", "17                    alice"}},
 	{"04-held/44-showq-sysheld", order, "11 Hold, 12 Hold", [2]string{" Hold ", " Held "}},
-	{"12-daemons-down/28-server-down-later-showq", order, "", [2]string{"Total Jobs: 0", "Total Jobs: 1"}},
+	{"12-daemons-down/28-server-down-later-showq", order, "", [2]string{"Total Jobs: 0", "Total Jobs: -1"}},
 	{"11-reservations/22-showres", text(parseSizes),
 		"[{native:alice.0 nodes:1 cores:4} {native:grid.77.0 nodes:2 cores:8} {native:grid77.0 nodes:2 cores:8} {native:onhost.0 nodes:1 cores:4} {native:onhosts.0 nodes:2 cores:8}]",
 		[2]string{"1/4 ", "1/2 "}},

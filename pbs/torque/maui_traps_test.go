@@ -395,6 +395,23 @@ func TestMauiOrdersTheQueue(t *testing.T) {
 	}
 }
 
+// Maui may count more jobs than it prints; a row that it does not count is a list that is not whole.
+func TestMauiCountsMoreThanItPrints(t *testing.T) {
+	t.Parallel()
+	const head = "ACTIVE JOBS---\nIDLE JOBS---\n7 alice Idle 1 00:10:00 Sun Nov 22 05:19:02\nBLOCKED JOBS---\n"
+	for totals, good := range map[string]bool{
+		"Total Jobs: 1   Active Jobs: 0   Idle Jobs: 1   Blocked Jobs: 0": true,
+		"Total Jobs: 4   Active Jobs: 1   Idle Jobs: 2   Blocked Jobs: 1": true,
+		"Total Jobs: 1   Active Jobs: 1   Idle Jobs: 0   Blocked Jobs: 0": false,
+		"Total Jobs: 0   Active Jobs: 0   Idle Jobs: 1   Blocked Jobs: 0": false,
+		"Total Jobs: 1   Active Jobs: 0   Idle Jobs: 1":                   false,
+	} {
+		if order, err := parseQueue("showq", []byte(head+totals+"\n")); (err == nil) != good || good && len(order) != 1 {
+			t.Errorf("%s: %v, %v", totals, order, err)
+		}
+	}
+}
+
 // Maui 11: no XML is asked for. The policy is read of showconfig; where that is not shown it is the configured one.
 func TestMaui11Policies(t *testing.T) {
 	t.Parallel()

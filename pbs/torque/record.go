@@ -2,6 +2,7 @@ package torque
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -96,13 +97,18 @@ func (s *scanner) attribute(r *record, name []byte) (known int, err error) {
 	case "resources_used":
 		return 0, s.children(name, func(name []byte) error { return s.used(r, name) })
 	case "Job_Id", "Job_Name", "Job_Owner", "job_state", "queue", "ctime", "etime", "start_time", "comp_time", "exec_host", "Hold_Types",
-		"exit_status", "start_count", "Rerunable", "Variable_List", "Priority", "comment", "sched_hint", "x", "euser":
+		"exit_status", "start_count", "Rerunable", "Variable_List", "submit_args", "Priority", "comment", "sched_hint", "x", "euser":
 	default:
 		return 0, s.skip(name, 1)
 	}
-	if string(name) == "Variable_List" { // long: it is not copied
+	switch string(name) { // long: they are not copied
+	case "Variable_List": // shown to the owner, operators and managers
 		raw, err := s.value(name)
-		r.job.Mark = markOf(raw)
+		r.job.Mark = cmp.Or(markOf(raw), r.job.Mark)
+		return 0, err
+	case "submit_args": // shown to everybody
+		raw, err := s.value(name)
+		r.job.Mark = cmp.Or(r.job.Mark, markOfArgs(raw))
 		return 0, err
 	}
 	text, err := s.string(name)

@@ -65,6 +65,10 @@ var claims = []claim{
 	{`^qstat -B -f -1$`, parses(parseServer, func(s server) error {
 		return saneIf(s.name == "pbs1" && s.version == "6.1.3" && s.keep == 300*grid.Second && s.queue == "batch", s)
 	})},
+	{`^qstat -(B|Q)( -f)?( @pbs1)?$`, func(r recording) error { // as the above, where there is no server
+		err := unanswered(commandOf(r), r.result())
+		return saneIf(r.exit == 0 || errors.Is(err, grid.ErrUnavailable) && !strings.Contains(err.Error(), "a reason unknown"), err)
+	}},
 	{`^qstat -Q -f -1$`, parses(parseQueues, func(q []queue) error { return saneIf(len(q) == 3, q) })},
 	{`^showq( -u \w+| --format=xml)?$`, mauiParses(parseQueue, func(map[string]place) error { return nil })},
 	{`^showres( -g| -s| -r| --format=xml| [a-z0-9.]+)?$`, mauiParses(parseSizes, saneSizes)},
@@ -77,7 +81,9 @@ var claims = []claim{
 		}
 		return nil
 	})},
-	{`^showconfig$`, mauiParses(parseConfig, func(c mauiConfig) error { return saneIf(c.policy.Reservations == 10, c) })},
+	{`^showconfig$`, mauiParses(parseConfig, func(c mauiConfig) error {
+		return saneIf(c.policy.Reservations == 10 || c.policy.Reservations == 1 && c.node == "EXACTNODE", c)
+	})},
 	{`^setres `, mauiParses(parseMade, func(m made) error { return saneIf(m.native != "" && len(m.nodes) > 0, m) })},
 	{`^releaseres [a-z0-9.]+$`, checkReleased},
 	{`(^| )qsub( |$)`, checkSubmitted},
@@ -87,7 +93,7 @@ var claims = []claim{
 // notAsked are commands that this package never runs.
 var notAsked = regexp.MustCompile(`^(qstat( -[anfrqiBQt1]+)*( '?[0-9a-z.]+(\[\d*\])?(\.pbs1)?(@nosuchhost)?'?)*` +
 	`|qstat -(Q|B) -(f|x)( nosuch)?|qstat --version|pbsnodes (-a|-l|-o|-c|node).*|qselect.*|qmgr -c .*|momctl .*|tracejob \d+|showbf.*|showstart .*|checkjob .*|checknode .*|mdiag.*|diagnose.*|showstats.*` +
-	`|showstate|showq (-r|-i|-b|-Z|--version)|showres -v|releaseres( a.0 b.0)?|qalter .*|qsig .*|qrerun .*|runjob .*|releasehold .*|canceljob .*|ls .*|cat .*)$`)
+	`|showstate|showhold|showq (-r|-i|-b|-Z|--version)|showconfig( -v)?( \| grep .*)?|showres -v|releaseres( a.0 b.0)?|qalter .*|qsig .*|qrerun .*|qrun .*|runjob .*|releasehold .*|canceljob .*|ls .*|cat .*)$`)
 
 func TestEveryRecordingIsRead(t *testing.T) {
 	t.Parallel()

@@ -278,6 +278,34 @@ func TestTorque10PlainMark(t *testing.T) {
 	}
 }
 
+// Whose variables are hidden (the live notes, 2): a job of another account is known by what it was submitted with.
+func TestTorqueLive02MarkOfAnother(t *testing.T) {
+	t.Parallel()
+	s := onStage(t, batch.Config{})
+	o := s.order("sleep 1000")
+	o.As = "nobody"
+	id := s.submit(s.client, o)
+	if shown := s.Run("broker", "", "qstat", "-x", string(id)); strings.Contains(shown.Stdout, "Variable_List") {
+		t.Errorf("the stand-in shows another's variables: %s", shown.Stdout)
+	}
+	daemon := New(Config{Runner: command.Runner{Folders: []string{s.Bin}, Limit: time.Minute, Environment: []string{"PATH=" + s.Path(), "STANDIN_USER=broker"}}})
+	if list, err := daemon.Look(t.Context(), id); err != nil || len(list) != 1 || list[0].Mark != mark || list[0].User != "nobody" {
+		t.Errorf("another's job: %+v, %v", list, err)
+	}
+	l, err := daemon.Listing(t.Context())
+	if err != nil || len(l.Jobs) != 1 || l.Jobs[0].Mark != mark {
+		t.Errorf("listed: %+v, %v", l.Jobs, err)
+	}
+	for args, want := range map[string]string{
+		"-N a -v GBROKER_ATTEMPT=" + mark + " -h": mark, "-v GBROKER_ATTEMPT=" + mark: mark, "-v A=1,GBROKER_ATTEMPT=" + mark + " x.sh": mark,
+		"-N GBROKER_ATTEMPT=" + mark: "", "-v GBROKER_ATTEMPT=a'b": "", "-v": "", "": "",
+	} {
+		if got := markOfArgs([]byte(args)); got != want {
+			t.Errorf("of %q the mark is %q", args, got)
+		}
+	}
+}
+
 // TORQUE 11: arrays are listed by their parts, which hold nodes; those beyond a slot limit are held, and not by us.
 func TestTorque11Arrays(t *testing.T) {
 	t.Parallel()

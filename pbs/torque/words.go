@@ -46,6 +46,21 @@ func markOf(list []byte) string {
 	}
 }
 
+// markOfArgs finds the mark among the arguments with which a job was submitted: -v NAME=VALUE,....
+func markOfArgs(args []byte) string {
+	for rest := args; ; {
+		_, after, is := bytes.Cut(rest, []byte("-v "))
+		if !is {
+			return ""
+		}
+		list, _, _ := bytes.Cut(after, []byte(" "))
+		if mark := markOf(list); mark != "" {
+			return mark
+		}
+		rest = after
+	}
+}
+
 // checkID says why text is no job identifier, NUMBER.SERVER, NUMBER[].SERVER or NUMBER[INDEX].SERVER.
 func checkID(text string) error {
 	number, server, _ := strings.Cut(text, ".")

@@ -31,8 +31,10 @@ type Config struct {
 	History time.Duration
 	// Grace is from TERM to KILL, when a job is deleted or is over its walltime.
 	Grace time.Duration
-	// Managers may act on others' jobs; Schedulers may make Maui reservations; nil is everyone.
-	Managers, Schedulers []string
+	// Managers, and Operators, may act on others' jobs; Schedulers may make Maui reservations; nil is everyone.
+	Managers, Operators, Schedulers []string
+	// Private shows jobs to their owners, operators and managers alone (query_other_jobs = False).
+	Private bool
 	// NoRoot refuses submissions by root, as the real ones do.
 	NoRoot bool
 	// Loopback writes localhost into the nodes' file of a job, so that an MPI start works.
@@ -193,6 +195,9 @@ func (s *System) Job(id string) *Job {
 
 // Manager reports whether a user may act on what is not theirs.
 func (s *System) Manager(user string) bool { return user == "root" || contains(s.Managers, user) }
+
+// Operator reports whether a user sees all of what is not theirs.
+func (s *System) Operator(user string) bool { return s.Manager(user) || contains(s.Operators, user) }
 
 // Number takes the next number; jobs and reservations share one counter.
 func (s *System) Number() int {

@@ -89,6 +89,10 @@ func down(s *batch.System, c *batch.Call) batch.Answer {
 	once := fmt.Sprintf("\nUnable to communicate with %s(127.0.0.1)\nCannot connect to specified server host '%s'.\n", s.Host, s.Host)
 	switch c.Command {
 	case "qstat":
+		if contains(c.Args, "-B") {
+			return batch.Fail(145, "%sqstat: cannot connect to server %s (errno=111) Connection refused\nqstat: Error (-111 - Unknown error -111) \n",
+				strings.Repeat(once, 3), s.Host)
+		}
 		return batch.Fail(111, "%sqstat: cannot connect to server %s (errno=111) Connection refused\nqstat: Error (111 - Connection refused) \n",
 			strings.Repeat(once, 3), s.Host)
 	case "pbsnodes":

@@ -23,7 +23,7 @@ func each(s *batch.System, c *batch.Call, ids []string, silent bool, act func(*b
 			all = all.And(batch.Fail(153, "qdel: nonexistent job id: %s\n", id))
 		case j == nil:
 			all = all.And(batch.Fail(153, "%s: Unknown Job Id Error MSG=cannot locate job %s\n", c.Command, full))
-		case j.User != c.User && !s.Manager(c.User):
+		case j.User != c.User && !s.Operator(c.User):
 			all = all.And(batch.Fail(159, "%s: Unauthorized Request  MSG=operation not permitted %s\n", c.Command, full))
 		default:
 			all = all.And(act(j))
@@ -128,7 +128,7 @@ func qrerun(s *batch.System, c *batch.Call) batch.Answer {
 	}
 	return each(s, c, ids, false, func(j *batch.Job) batch.Answer {
 		switch {
-		case !s.Manager(c.User):
+		case !s.Operator(c.User):
 			return batch.Fail(159, "qrerun: Unauthorized Request  MSG=additional permissions required (ATR_DFLAG_MGWR | ATR_DFLAG_OPWR) %s\n", j.ID)
 		case !j.Runs() || !j.Rerun:
 			return batch.Fail(170, "qrerun: Request invalid for state of job %s\n", j.ID)

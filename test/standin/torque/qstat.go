@@ -2,6 +2,7 @@ package torque
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,9 +23,11 @@ func one(name, format string, args ...any) attr {
 // instants are written as epoch seconds in XML, and as text elsewhere.
 type instants func(time.Time) string
 
-// attributes are all of a job, in the order in which the server gives them.
-func attributes(s *batch.System, j *batch.Job, now time.Time, at instants) []attr {
+// attributes are those of a job that a caller is shown, in the order in which the server gives them: its variables
+// are shown to its owner, to operators and managers.
+func attributes(s *batch.System, j *batch.Job, c *batch.Call, at instants) []attr {
 	var out []attr
+	now, trusted := c.Now, s.Operator(c.User)
 	add := func(when bool, name, format string, args ...any) {
 		if when {
 			out = append(out, one(name, format, args...))
@@ -63,8 +66,9 @@ func attributes(s *batch.System, j *batch.Job, now time.Time, at instants) []att
 	}
 	out = append(out, list)
 	add(j.Session > 0, "session_id", "%d", j.Session)
+	add(trusted && ran && !j.Ended(), "substate", "42")
 	add(j.Shell != "", "Shell_Path_List", "%s", j.Shell)
-	add(true, "Variable_List", "%s", strings.Join(variables(j), ","))
+	add(trusted || j.User == c.User, "Variable_List", "%s", strings.Join(variables(j), ","))
 	add(true, "euser", "%s", j.User)
 	add(true, "egroup", "%s", group(j.User))
 	add(true, "queue_type", "E")
@@ -90,8 +94,13 @@ func attributes(s *batch.System, j *batch.Job, now time.Time, at instants) []att
 	return out
 }
 
+// variables are those that the server sets, with the job's own before the last of them.
 func variables(j *batch.Job) []string {
-	return append(append([]string{}, j.Environ...), j.Variables...)
+	at := slices.IndexFunc(j.Environ, func(v string) bool { return strings.HasPrefix(v, "PBS_O_INITDIR=") || strings.HasPrefix(v, "PBS_O_WORKDIR=") })
+	if at < 0 {
+		at = len(j.Environ)
+	}
+	return slices.Concat(j.Environ[:at], j.Variables, j.Environ[at:])
 }
 
 func truth(b bool) string {
@@ -160,12 +169,28 @@ func qstat(s *batch.System, c *batch.Call) batch.Answer {
 		}
 	}
 	if len(ids) == 0 {
-		if len(s.Jobs) == 0 && !batch.Has(opts, "x") {
+		list := visible(s, c)
+		if len(list) == 0 && !batch.Has(opts, "x") {
 			return batch.Answer{}
 		}
-		return batch.Out("%s", show(s, c, s.Jobs))
+		return batch.Out("%s", show(s, c, list))
 	}
 	return ofIDs(s, c, ids, batch.Has(opts, "x"), show)
+}
+
+// visible are the jobs that a caller is shown.
+func visible(s *batch.System, c *batch.Call) []*batch.Job {
+	var out []*batch.Job
+	for _, j := range s.Jobs {
+		if mayQuery(s, c, j) {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+func mayQuery(s *batch.System, c *batch.Call, j *batch.Job) bool {
+	return !s.Private || j.User == c.User || s.Operator(c.User)
 }
 
 // ofIDs shows some jobs: a table has one header, XML is a document for each.
@@ -177,7 +202,7 @@ func ofIDs(s *batch.System, c *batch.Call, ids []string, apart bool, show func(*
 		var list []*batch.Job
 		switch {
 		case !ok && s.Queue(id) != nil:
-			for _, j := range s.Jobs {
+			for _, j := range visible(s, c) {
 				if j.Queue == id {
 					list = append(list, j)
 				}
@@ -186,6 +211,8 @@ func ofIDs(s *batch.System, c *batch.Call, ids []string, apart bool, show func(*
 			all = all.And(batch.Fail(172, "qstat: Unknown queue destination %s\n", id))
 		case s.Job(full) == nil:
 			all = all.And(batch.Fail(153, "qstat: Unknown Job Id Error %s\n", full))
+		case !mayQuery(s, c, s.Job(full)):
+			all = all.And(batch.Fail(159, "qstat: Unauthorized Request  %s\n", full))
 		default:
 			list = append(list, s.Job(full))
 		}
@@ -206,7 +233,7 @@ func asXML(s *batch.System, c *batch.Call, list []*batch.Job) string {
 	epoch := func(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 	for _, j := range list {
 		b.WriteString("<Job><Job_Id>" + escape(j.ID) + "</Job_Id>")
-		for _, a := range attributes(s, j, c.Now, epoch) {
+		for _, a := range attributes(s, j, c, epoch) {
 			writeXML(&b, a)
 		}
 		b.WriteString("</Job>")
@@ -233,7 +260,7 @@ func full(s *batch.System, c *batch.Call, list []*batch.Job, wrap bool) string {
 	text := func(t time.Time) string { return batch.Long(t.In(c.Zone())) }
 	for _, j := range list {
 		b.WriteString("Job Id: " + j.ID + "\n")
-		for _, a := range attributes(s, j, c.Now, text) {
+		for _, a := range attributes(s, j, c, text) {
 			if a.parts == nil {
 				a.parts = []attr{{value: a.value}}
 			}

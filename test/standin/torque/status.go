@@ -119,7 +119,7 @@ func serverLines(s *batch.System) []string {
 	host := s.Host
 	return []string{"server_state = Active", "scheduling = True", fmt.Sprintf("total_jobs = %d", n[0]), "state_count = " + stateCount(n),
 		"acl_hosts = " + host, "managers = root@" + host, "operators = root@" + host, "default_queue = " + s.Default, "log_events = 2047",
-		"mail_from = adm", "query_other_jobs = True", fmt.Sprintf("resources_assigned.nodect = %d", assigned(s, "")), "node_check_rate = 60",
+		"mail_from = adm", "query_other_jobs = " + truth(!s.Private), fmt.Sprintf("resources_assigned.nodect = %d", assigned(s, "")), "node_check_rate = 60",
 		"tcp_timeout = 30", "job_stat_rate = 300", "poll_jobs = True", "log_level = 1", "down_on_error = True", "mom_job_sync = True",
 		"pbs_version = 6.1.3", fmt.Sprintf("keep_completed = %d", int(s.History.Seconds())), "submit_hosts = " + host,
 		fmt.Sprintf("next_job_number = %d", s.Next), "net_counter = 4 0 0", "moab_array_compatible = True", "nppcu = 1",
