@@ -96,7 +96,9 @@ func attributes(s *batch.System, j *batch.Job, c *batch.Call, at instants) []att
 
 // variables are those that the server sets, with the job's own before the last of them.
 func variables(j *batch.Job) []string {
-	at := slices.IndexFunc(j.Environ, func(v string) bool { return strings.HasPrefix(v, "PBS_O_INITDIR=") || strings.HasPrefix(v, "PBS_O_WORKDIR=") })
+	at := slices.IndexFunc(j.Environ, func(v string) bool {
+		return strings.HasPrefix(v, "PBS_O_INITDIR=") || strings.HasPrefix(v, "PBS_O_WORKDIR=")
+	})
 	if at < 0 {
 		at = len(j.Environ)
 	}
