@@ -27,7 +27,7 @@ type Links interface {
 	Observe(peer grid.PeerID, size int64, took time.Duration)
 }
 
-// Hints takes the hint of who owns a job (the records of overlay).
+// Hints takes the hint of who owns a job (the DHT of overlay).
 type Hints interface {
 	PublishOwner(ctx context.Context, job grid.JobID, epoch grid.Epoch) error
 }

@@ -1,122 +1,78 @@
 package overlay
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	dht "github.com/libp2p/go-libp2p-kad-dht"
+	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/core/record"
+	"github.com/libp2p/go-libp2p/core/routing"
 	"go.uber.org/zap"
 
 	"gbroker/grid"
 )
 
-// maxAsked is how many members are asked for a record, or told it.
-const maxAsked = 20
+// recordsProtocol is the protocol of the DHT.
+const recordsProtocol = protocol.ID("/gbroker/kad/1.0.0")
 
-// place is where a key or a peer lies; see the package comment.
-type place [sha256.Size]byte
+// maxLookups is how many streams of the DHT one member may hold open here: each may
+// carry one request of up to 4 MiB at a time. A member that behaves holds a few.
+const maxLookups = 16
 
-func placeOf(name string) place { return sha256.Sum256([]byte(name)) }
+// recordAge is how long a record is kept that nobody writes again.
+const recordAge = 48 * time.Hour
 
-func (a place) distance(b place) place {
-	for i := range a {
-		a[i] ^= b[i]
+// startDirectory starts the DHT among the members: it asks and answers them alone.
+func startDirectory(h host.Host, g *gate) (*dht.IpfsDHT, error) {
+	d, err := dht.New(h,
+		dht.ProtocolPrefix("/gbroker"),
+		dht.Mode(dht.ModeServer),
+		dht.Validator(validators(g)),
+		dht.Datastore(newShelf(maxShelf)),
+		dht.DisableProviders(),
+		dht.MaxRecordAge(recordAge),
+		dht.ValueGCInterval(time.Hour),
+		dht.QueryFilter(func(_ any, p peer.AddrInfo) bool { return g.has(p.ID) }),
+		dht.RoutingTableFilter(func(_ any, p peer.ID) bool { return g.has(p) }),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("starting the DHT: %w", err)
 	}
-	return a
+	return d, nil
 }
 
-// nearest are the members that can be asked now and lie nearest to key, without one.
-func (s *session) nearest(key string, without peer.ID) []*neighbour {
-	s.mu.RLock()
-	var found []*neighbour
-	for id, n := range s.neighbours {
-		if id != without && n.answers() {
-			found = append(found, n)
-		}
-	}
-	s.mu.RUnlock()
-	at := placeOf(key)
-	slices.SortFunc(found, func(a, b *neighbour) int {
-		x, y := at.distance(a.place), at.distance(b.place)
-		return bytes.Compare(x[:], y[:])
-	})
-	return found[:min(len(found), maxAsked)]
-}
-
-// file puts a record on the shelf here, if it is valid and none is newer.
-func (s *session) file(writer peer.ID, key string, value []byte) error {
-	judge := judge{s.gate}
-	if _, err := judge.rank(key, value); err != nil {
-		return err
-	}
-	return s.shelf.put(writer, key, value, judge.newest)
-}
-
-// put writes a signed record. Where no member took it it is kept here alone, and
-// the error is grid.ErrUnavailable; where one knows a newer record there is an error
-// too.
+// put writes a signed record. Where no member could be asked it is kept here alone,
+// and the error is grid.ErrUnavailable.
 func (s *session) put(ctx context.Context, key string, r record.Record) error {
 	value, err := sealRecord(r, s.config.Key)
-	if err == nil {
-		err = s.file(s.self, key, value)
-	}
 	if err != nil {
-		return fmt.Errorf("publishing %s: %w", key, err)
+		return err
 	}
-	kept := false
-	for _, a := range s.askNearest(ctx, frame{what: putRecord, key: key, value: value}, "") {
-		switch a.what {
-		case isOlder:
-			return fmt.Errorf("publishing %s: %w", key, errOlder)
-		case isKept:
-			kept = true
-		}
-	}
-	if !kept {
-		return fmt.Errorf("publishing %s: no member has taken it: %w", key, grid.ErrUnavailable)
+	ctx, cancel := context.WithTimeout(ctx, s.settings.lookup)
+	defer cancel()
+	if err := s.dht.PutValue(ctx, key, value); err != nil {
+		return fmt.Errorf("publishing %s: %w", key, errors.Join(grid.ErrUnavailable, err))
 	}
 	return nil
 }
 
-// get looks a record up here and at the members near to its key.
 func (s *session) get(ctx context.Context, key string) ([]byte, error) {
-	answers := s.askNearest(ctx, frame{what: getRecord, hops: 1, key: key}, "")
-	value := s.pick(key, append(answers, s.held(key)))
+	ctx, cancel := context.WithTimeout(ctx, s.settings.lookup)
+	defer cancel()
+	value, err := s.dht.GetValue(ctx, key)
 	switch {
-	case value != nil:
-		return value, nil
-	case len(answers) == 0:
-		return nil, fmt.Errorf("looking up %s: no member answered: %w", key, grid.ErrUnavailable)
+	case errors.Is(err, routing.ErrNotFound):
+		return nil, fmt.Errorf("looking up %s: %w", key, grid.ErrNotFound)
+	case err != nil:
+		return nil, fmt.Errorf("looking up %s: %w", key, errors.Join(grid.ErrUnavailable, err))
 	}
-	return nil, fmt.Errorf("looking up %s: %w", key, grid.ErrNotFound)
-}
-
-// held is what the shelf here has under key, as an answer.
-func (s *session) held(key string) frame {
-	if value := s.shelf.get(key); value != nil {
-		return frame{what: isFound, value: value}
-	}
-	return frame{what: isNowhere}
-}
-
-// pick is the newest valid record among answers, or nil.
-func (s *session) pick(key string, answers []frame) []byte {
-	var values [][]byte
-	for _, a := range answers {
-		if a.what == isFound {
-			values = append(values, a.value)
-		}
-	}
-	if i, err := (judge{s.gate}).newest(key, values...); err == nil {
-		return values[i]
-	}
-	return nil
+	return value, nil
 }
 
 func (s *session) publishSite(ctx context.Context) error {
@@ -187,6 +143,10 @@ func (s *session) announce(ctx context.Context) {
 			continue
 		}
 		published = nil // until it is done
+		if s.dht.RoutingTable().Size() == 0 {
+			timer.Reset(min(calm, s.settings.retryMost)) // who has just come is not in it yet
+			continue
+		}
 		if err := s.publishSite(ctx); err != nil {
 			if ctx.Err() == nil {
 				s.log.Debug("the site record was not published", zap.Error(err))

@@ -1,16 +1,22 @@
 package overlay
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	ds "github.com/ipfs/go-datastore"
+	"github.com/ipfs/go-datastore/query"
+	pb "github.com/libp2p/go-libp2p-kad-dht/pb"
+	kadrecord "github.com/libp2p/go-libp2p-record"
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"google.golang.org/protobuf/encoding/protodelim"
 
 	"gbroker/grid"
 )
@@ -25,7 +31,7 @@ func TestDirectory(t *testing.T) {
 	ctx := context.Background()
 	for i, b := range all {
 		members := []int{1, 2, 1}[i]
-		eventually(t, "members to ask", func() bool { return len(b.over.current.Load().nearest("", "")) == members })
+		eventually(t, "members to ask", func() bool { return b.over.current.Load().dht.RoutingTable().Size() == members })
 		eventually(t, "the site record is published", func() bool { return b.over.PublishSite(ctx) == nil })
 	}
 	// 0 and 2 are no members of each other: they meet through 1.
@@ -103,7 +109,7 @@ func TestForgedRecords(t *testing.T) {
 	}
 	g := &gate{}
 	g.members.Store(members)
-	v := judge{g}
+	v := validators(g)
 	site := func(name string, change func(*SiteRecord)) []byte {
 		r := &SiteRecord{Site: grid.SiteName(name), Peer: PeerIDOf(mine), Addresses: []string{"/ip4/192.0.2.1/tcp/1"}, Sequence: 1}
 		if change != nil {
@@ -145,21 +151,21 @@ func TestForgedRecords(t *testing.T) {
 		{"a site as an owner", "/gbroker-job/far", good, false},
 		{"another namespace", "/pk/far", good, false},
 	} {
-		if _, err := v.rank(c.key, c.value); (err == nil) != c.ok {
+		if err := v.Validate(c.key, c.value); (err == nil) != c.ok {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 	newer := site("far", func(r *SiteRecord) { r.Sequence = 2 })
-	if i, err := v.newest("/gbroker-site/far", damaged, good, newer, good); err != nil || i != 2 {
+	if i, err := v.Select("/gbroker-site/far", [][]byte{damaged, good, newer, good}); err != nil || i != 2 {
 		t.Errorf("of an old and a new record %d was selected, %v", i, err)
 	}
 	late := *job
 	late.Hop = 1
 	late.Sequence = -1
-	if i, err := v.newest("/gbroker-job/"+string(someJob), seal(t, job, mine), seal(t, &late, mine)); err != nil || i != 1 {
+	if i, err := v.Select("/gbroker-job/"+string(someJob), [][]byte{seal(t, job, mine), seal(t, &late, mine)}); err != nil || i != 1 {
 		t.Errorf("of two epochs %d was selected, %v", i, err)
 	}
-	if _, err := v.newest("/gbroker-site/far", damaged); err == nil {
+	if _, err := v.Select("/gbroker-site/far", [][]byte{damaged}); err == nil {
 		t.Error("a damaged record was selected")
 	}
 }
@@ -168,94 +174,86 @@ func TestForgedRecords(t *testing.T) {
 func TestBadRecordsOnTheWire(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
-	s, ctx := a.over.current.Load(), t.Context()
-	eventually(t, "a member to ask", func() bool { return len(s.nearest("", "")) == 1 })
-	ask := func(q frame) (frame, error) {
-		ctx, cancel := context.WithTimeout(ctx, patience)
+	to, err := peer.Decode(string(b.peer()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(key string, value []byte) error {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		return s.ask(ctx, s.nearest("", "")[0], q)
+		stream, err := a.over.current.Load().open(ctx, to, recordsProtocol)
+		if err != nil {
+			return err
+		}
+		defer stream.Reset()
+		m := pb.NewMessage(pb.Message_PUT_VALUE, []byte(key), 0)
+		m.Record = kadrecord.MakePutRecord(key, value)
+		return converse(stream, m)
 	}
-	far := func(by Key, sequence int64) frame {
-		r := &SiteRecord{Site: "far", Peer: a.peer(), Sequence: sequence}
-		return frame{what: putRecord, key: siteKey("far"), value: seal(t, r, by)}
+	far := func(by Key, sequence int64) []byte {
+		return seal(t, &SiteRecord{Site: "far", Peer: a.peer(), Sequence: sequence}, by)
 	}
-	forged := far(b.key, 1)
 	for _, c := range []struct {
-		name string
-		q    frame
-		want what
+		name, key string
+		value     []byte
+		taken     bool
 	}{
-		{"forged", forged, isRefused},
-		{"none", frame{what: getRecord, key: siteKey("far")}, isNowhere},
-		{"good", far(a.key, 2), isKept},
-		{"again", far(a.key, 2), isKept},
-		{"older", far(a.key, 1), isOlder},
-		{"newer", far(a.key, 3), isKept},
-		{"without a name", frame{what: putRecord, value: forged.value}, isRefused},
+		{"forged", siteKey("far"), far(b.key, 1), false},
+		{"good", siteKey("far"), far(a.key, 2), true},
+		{"again", siteKey("far"), far(a.key, 2), true},
+		{"older", siteKey("far"), far(a.key, 1), false},
+		{"newer", siteKey("far"), far(a.key, 3), true},
+		{"large", siteKey("large"), make([]byte, maxRecord+1), false},
+		{"without a name", "", far(a.key, 1), false},
+		{"of another namespace", "/pk/far", far(a.key, 1), false},
 	} {
-		if got, err := ask(c.q); err != nil || got.what != c.want {
-			t.Errorf("%s: the answer is %d, %v; want %d", c.name, got.what, err, c.want)
+		if err := put(c.key, c.value); (err == nil) != c.taken {
+			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	for name, q := range map[string]frame{
-		"large":    {what: putRecord, key: siteKey("large"), value: make([]byte, maxRecord+1)},
-		"long key": {what: getRecord, key: strings.Repeat("k", maxKey+1)},
-		"nonsense": {what: isKept, key: siteKey("far")},
-	} {
-		if got, err := ask(q); err == nil {
-			t.Errorf("%s: was answered by %d", name, got.what)
-		}
-	}
-	r, err := b.over.FindSite(ctx, "far")
+	r, err := b.over.FindSite(t.Context(), "far")
 	if err != nil || r.Sequence != 3 {
 		t.Errorf("after all that far is %+v, %v", r, err)
 	}
 }
 
-// A member with too many requests under way is not served, until some have ended.
-func TestTooManyRequests(t *testing.T) {
+// A member is served on a bounded number of streams of the DHT at once.
+func TestTooManyLookups(t *testing.T) {
 	t.Parallel()
-	a, b := pair(t)
-	s := a.over.current.Load()
-	eventually(t, "a member to ask", func() bool { return len(s.nearest("", "")) == 1 })
-	ask := func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		_, err := s.ask(ctx, s.nearest("", "")[0], frame{what: getRecord, key: siteKey("far")})
-		return err
+	a := newBroker(t, "a")
+	key, err := NewKey()
+	if err != nil {
+		t.Fatal(err)
 	}
-	here := b.over.current.Load().neighbour(s.self)
-	here.served.Add(maxServed)
-	if ask() == nil {
-		t.Error("one request too many was served")
+	a.start(grid.Member{Name: "bare", Peer: PeerIDOf(key)})
+	h, to := bareHost(t, key, a)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	served := 0
+	for range 2 * maxLookups {
+		stream, err := h.NewStream(ctx, to, recordsProtocol)
+		if err != nil {
+			continue
+		}
+		defer stream.Reset()
+		if converse(stream, pb.NewMessage(pb.Message_PING, nil, 0)) == nil {
+			served++
+		}
 	}
-	here.served.Add(-maxServed)
-	if err := ask(); err != nil {
-		t.Errorf("after that: %v", err)
+	if served > maxLookups || served < maxLookups/2 {
+		t.Errorf("%d streams of the DHT are served, want some, and at most %d", served, maxLookups)
 	}
 }
 
-// A request is passed on once: to the members of those that are asked, no further.
-func TestPassedOnOnce(t *testing.T) {
-	t.Parallel()
-	all := several(t, 5)
-	connect(t, all, [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}})
-	ctx := t.Context()
-	// 3 writes at 2 and 4, and 4 at 3.
-	for _, i := range []int{3, 4} {
-		eventually(t, "the site record is published", func() bool { return all[i].over.PublishSite(ctx) == nil })
+// converse makes one request of the DHT and reads the answer.
+func converse(stream network.Stream, m *pb.Message) error {
+	if err := stream.SetDeadline(time.Now().Add(patience)); err != nil {
+		return err
 	}
-	eventually(t, "the record two members away is found", func() bool {
-		r, err := all[0].over.FindSite(ctx, "site3")
-		return err == nil && r.Peer == all[3].peer()
-	})
-	if r, err := all[0].over.FindSite(ctx, "site4"); err == nil {
-		t.Errorf("a record three members away is found: %+v", r)
+	if _, err := protodelim.MarshalTo(stream, m); err != nil {
+		return err
 	}
-	eventually(t, "the same record from where it is two away", func() bool {
-		r, err := all[1].over.FindSite(ctx, "site4")
-		return err == nil && r.Peer == all[4].peer()
-	})
+	return protodelim.UnmarshalFrom(bufio.NewReader(stream), new(pb.Message))
 }
 
 func seal(t *testing.T, r interface {
@@ -272,68 +270,34 @@ func seal(t *testing.T, r interface {
 	return value
 }
 
-// first prefers what is written now.
-func first(string, ...[]byte) (int, error) { return 0, nil }
-
 // The shelf forgets what was written longest ago, and nothing else.
 func TestShelf(t *testing.T) {
 	t.Parallel()
-	s := newShelf(3, 3)
-	for _, i := range []byte{1, 2, 3, 1, 4} {
-		if err := s.put("writer", string(i), []byte{i}, first); err != nil {
+	ctx := context.Background()
+	s := newShelf(3)
+	key := func(i int) ds.Key { return ds.NewKey(fmt.Sprint(i)) }
+	for _, i := range []int{1, 2, 3, 1, 4} {
+		if err := s.Put(ctx, key(i), []byte{byte(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, want := range []bool{false, true, false, true, true} {
-		if has := s.get(string(byte(i))) != nil; has != want {
-			t.Errorf("record %d: %v", i, has)
+		if has, err := s.Has(ctx, key(i)); err != nil || has != want {
+			t.Errorf("record %d: %v, %v", i, has, err)
 		}
 	}
-}
-
-// One writer displaces its own records, and not those of others.
-func TestShelfOfWriter(t *testing.T) {
-	t.Parallel()
-	s := newShelf(10, 2)
-	for _, w := range []struct {
-		writer peer.ID
-		key    string
-	}{{"a", "a1"}, {"b", "b1"}, {"b", "b2"}, {"b", "b2"}, {"b", "b3"}, {"a", "b3"}, {"b", "b4"}} {
-		if err := s.put(w.writer, w.key, []byte{1}, first); err != nil {
-			t.Fatal(err)
-		}
+	if err := s.Delete(ctx, key(3)); err != nil {
+		t.Fatal(err)
 	}
-	for key, want := range map[string]bool{"a1": true, "b1": false, "b2": true, "b3": true, "b4": true} {
-		if has := s.get(key) != nil; has != want {
-			t.Errorf("record %s: %v", key, has)
-		}
+	if _, err := s.Get(ctx, key(3)); !errors.Is(err, ds.ErrNotFound) {
+		t.Errorf("a deleted record: %v", err)
 	}
-}
-
-// A record that nobody writes again is gone after recordAge, and then blocks no other.
-func TestShelfExpires(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(10, 10)
-		put := func(key string) error {
-			return s.put("writer", key, []byte(key), func(string, ...[]byte) (int, error) { return 1, nil })
-		}
-		if err := errors.Join(put("old"), put("both")); err != nil {
-			t.Fatal(err)
-		}
-		if err := put("old"); !errors.Is(err, errOlder) {
-			t.Errorf("an older record: %v", err)
-		}
-		time.Sleep(recordAge / 2)
-		if err := s.put("writer", "both", []byte("again"), first); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(recordAge / 2)
-		if s.get("old") != nil || string(s.get("both")) != "again" {
-			t.Errorf("after its age: old %q, both %q", s.get("old"), s.get("both"))
-		}
-		if err := put("old"); err != nil {
-			t.Errorf("an expired record blocks another: %v", err)
-		}
-	})
+	found, err := s.Query(ctx, query.Query{Prefix: "/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := found.Rest()
+	if err != nil || len(entries) != 2 {
+		t.Errorf("the query gives %v, %v", entries, err)
+	}
 }

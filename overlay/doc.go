@@ -14,13 +14,13 @@
 // each member dials until there is a connection, whichever side opened it; a
 // member without addresses is waited for. Addresses come from the member file
 // first, then from what the member said of itself when it was last connected (kept
-// in StateDir), then from its signed record, which others keep.
+// in StateDir), then from its signed record in the DHT.
 //
 //	protocol            opened by     what it carries
 //	/gbroker/msg/1      the sender    Hello, then messages as wire frames, one way
 //	/gbroker/gossip/1   the sender    memberlist packets, one way: length (2 bytes, big endian), bytes
 //	/gbroker/sync/1     memberlist    one push/pull or one ping of memberlist, both ways
-//	/gbroker/records/1  who asks      one request and its answer about the records below
+//	/gbroker/kad/1.0.0  kad-dht       the records below
 //	others              Open          bulk streams of stage and netmon, held to the rate limit
 //
 // The stream for messages is opened when a connection stands and again after an
@@ -47,30 +47,17 @@
 //
 // # Records
 //
-// Members keep two kinds of signed hints for each other; see [SiteRecord] and
-// [OwnerRecord]. They are never a reason to start, drop, kill or refuse a job.
+// A DHT among the members (go-libp2p-kad-dht under a prefix of its own) holds two
+// kinds of signed hints; see [SiteRecord] and [OwnerRecord]. They are never a reason
+// to start, drop, kill or refuse a job.
 //
-// A key is /gbroker-site/NAME, /gbroker-site/PEER or /gbroker-job/JOB. It is near to
-// a member as the XOR of the SHA-256 of the key and that of the peer ID (its bytes)
-// is small. A record is kept by its writer and put to the 20 members nearest to its
-// key among those connected and not told dead. A get looks at the shelf here and
-// asks as many; one that has nothing asks its own members once more, without the
-// asker, and passes nothing further: what lies two members away is found, what lies
-// beyond is not. Of several valid records the newest counts: the highest epoch, then
-// the highest sequence. A put of an older one is refused, and the writer told.
+// A key is /gbroker-site/NAME, /gbroker-site/PEER or /gbroker-job/JOB. Each broker
+// asks, answers and routes by its own members alone, so a record is put to the 20 of
+// them nearest to its key, and found by whoever shares one of these with its writer.
+// Of several valid records the newest counts: the highest epoch, then the highest
+// sequence. A put of an older one is refused.
 //
-// Each stream of /gbroker/records/1 carries one request and one answer, of one form:
-//
-//	1 byte    what: 1 get, 2 put; answers 3 found, 4 nowhere, 5 kept, 6 older, 7 refused
-//	1 byte    hops: 1 in a get that may be passed on, else 0
-//	2 bytes   time limit of a request in milliseconds, big endian; passing on takes three quarters of it at most
-//	2 bytes   length of the key, big endian; at most 256
-//	2 bytes   length of the record, big endian; at most 4096
-//	n bytes   the key, in requests
-//	n bytes   the record in its libp2p envelope, in a put and in found
-//
-// Anything else, and a request too many (32 of one member at once; a member sends 8),
-// ends with a reset. Every stream has a time limit. A broker keeps 16384 records in
-// memory, 4096 of one writer, for 48 hours since they were last written; where there
-// is no room, what was written longest ago goes.
+// A broker keeps 16384 records of at most 4096 bytes in memory, for 48 hours since
+// they were last written; where there is no room, what was written longest ago goes.
+// A member is answered on 16 streams at once.
 package overlay

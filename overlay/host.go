@@ -10,6 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/connmgr"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
@@ -88,7 +89,11 @@ func newLimits() (network.ResourceManager, error) {
 		Conns: 16, ConnsInbound: 8, ConnsOutbound: 8, FD: 16,
 		Memory: 128 << 20,
 	}
-	config := rcmgr.PartialLimitConfig{System: all, Transient: unknown, PeerDefault: one}
+	lookups := rcmgr.ResourceLimits{Streams: 2 * maxLookups, StreamsInbound: maxLookups, StreamsOutbound: maxLookups}
+	config := rcmgr.PartialLimitConfig{
+		System: all, Transient: unknown, PeerDefault: one,
+		ProtocolPeer: map[protocol.ID]rcmgr.ResourceLimits{recordsProtocol: lookups},
+	}
 	// Sites may stand behind one address; strangers are bounded by the limits above.
 	// The limit of new connections a second holds per address and over all.
 	manager, err := rcmgr.NewResourceManager(

@@ -112,7 +112,7 @@ func (s *session) hangUp(n *neighbour) {
 	}
 }
 
-// addressesOf lists where n may be found. Every fourth attempt in vain looks for its record.
+// addressesOf lists where n may be found. Every fourth attempt in vain asks the DHT.
 func (s *session) addressesOf(ctx context.Context, n *neighbour, attempt int) []ma.Multiaddr {
 	n.mu.Lock()
 	found := slices.Clone(n.member.Addresses)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"sync"
 
+	golog "github.com/ipfs/go-log/v2"
 	"github.com/libp2p/go-libp2p/gologshim"
 	"go.uber.org/zap"
 	"go.uber.org/zap/exp/zapslog"
@@ -12,16 +13,38 @@ import (
 
 var routeOnce sync.Once
 
-// routeLibraryLogs sends what libp2p logs, from warnings on, to log. It keeps one
+// routeLibraryLogs sends what libp2p and kad-dht log, from warnings on, to log for
+// debugging: what they meet there is ordinary (members that are down, strangers),
+// and what matters to people the overlay says itself. The libraries keep one
 // destination for the whole process: the first overlay sets it.
 func routeLibraryLogs(log *zap.Logger) {
 	routeOnce.Do(func() {
-		core, err := zapcore.NewIncreaseLevelCore(log.Named("libp2p").Core(), zapcore.WarnLevel)
-		if err != nil { // the logger's own level is above that already
-			core = log.Core()
-		}
+		core := demoted{log.Named("libp2p").Core()}
 		gologshim.SetDefaultHandler(zapslog.NewHandler(core, zapslog.WithName("libp2p")))
+		golog.SetPrimaryCore(core)
 	})
+}
+
+// demoted writes warnings and errors to the core below as debug messages, and
+// nothing else.
+type demoted struct{ zapcore.Core }
+
+func (d demoted) Enabled(l zapcore.Level) bool {
+	return l >= zapcore.WarnLevel && d.Core.Enabled(zapcore.DebugLevel)
+}
+
+func (d demoted) With(fields []zapcore.Field) zapcore.Core { return demoted{d.Core.With(fields)} }
+
+func (d demoted) Check(e zapcore.Entry, c *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if d.Enabled(e.Level) {
+		return c.AddCore(e, d)
+	}
+	return c
+}
+
+func (d demoted) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	e.Level = zapcore.DebugLevel
+	return d.Core.Write(e, fields)
 }
 
 // gossipLog is memberlist's log: a line each, with its level in brackets. On a

@@ -3,7 +3,6 @@ package overlay
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
@@ -25,7 +24,6 @@ const (
 type neighbour struct {
 	id    peer.ID
 	peer  grid.PeerID
-	place place
 	grace time.Duration
 
 	wake     chan struct{} // the keeper looks again
@@ -35,9 +33,6 @@ type neighbour struct {
 	packets  chan packet
 
 	read, write *rate.Limiter // of all bulk streams together
-
-	asking chan struct{} // has a place for each request for records that is under way to it
-	served atomic.Int32  // requests of its own that are under way here
 
 	inbound sync.Mutex // held by the one stream of messages that is read
 
@@ -64,11 +59,10 @@ type packet struct {
 
 func newNeighbour(id peer.ID, m grid.Member, s settings) *neighbour {
 	n := &neighbour{
-		id: id, peer: m.Peer, place: placeOf(string(id)), grace: s.grace, member: m,
+		id: id, peer: m.Peer, grace: s.grace, member: m,
 		wake: make(chan struct{}, 1), look: make(chan struct{}, 1), greet: make(chan struct{}, 1),
 		messages: make(chan message, maxMessages), packets: make(chan packet, maxPackets),
-		asking: make(chan struct{}, maxAsking),
-		read:   rate.NewLimiter(rate.Inf, 0), write: rate.NewLimiter(rate.Inf, 0),
+		read: rate.NewLimiter(rate.Inf, 0), write: rate.NewLimiter(rate.Inf, 0),
 	}
 	n.setMember(m)
 	return n
@@ -160,14 +154,6 @@ func (n *neighbour) useless(now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.connected && !n.heard && n.since.Before(n.verdict) && now.Sub(n.verdict) > n.grace
-}
-
-// answers tells that n can be asked for records: there is a connection, and no word
-// of n's death since it stands.
-func (n *neighbour) answers() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.connected && (n.heard || n.since.After(n.verdict))
 }
 
 // poke wakes whoever waits on c, now or when it next looks.

@@ -178,7 +178,7 @@ func (o *Overlay) Liveness(p grid.PeerID) grid.Liveness {
 	return n.livenessNow()
 }
 
-// PublishSite puts this site's record to other members now. Run does so by itself, when
+// PublishSite writes this site's record to the DHT now. Run does so by itself, when
 // a member arrives, when the addresses change and at intervals.
 func (o *Overlay) PublishSite(ctx context.Context) error {
 	s := o.current.Load()
@@ -201,7 +201,7 @@ func (o *Overlay) FindSite(ctx context.Context, name grid.SiteName) (SiteRecord,
 	return s.findSite(ctx, string(name))
 }
 
-// PublishOwner tells other members that this broker owns job at epoch. It takes some
+// PublishOwner tells the DHT that this broker owns job at epoch. It takes some
 // round trips: call it aside, and not for every step of a job.
 func (o *Overlay) PublishOwner(ctx context.Context, job grid.JobID, epoch grid.Epoch) error {
 	s := o.current.Load()

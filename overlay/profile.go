@@ -36,7 +36,7 @@ type settings struct {
 	hello      time.Duration // limit for the first message on a stream
 
 	republish time.Duration // of the site record
-	lookup    time.Duration // limit of one put or get of a record
+	lookup    time.Duration // limit of one question to the DHT
 }
 
 func (p Profile) settings() (settings, error) {

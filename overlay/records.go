@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"strings"
 
+	kadrecord "github.com/libp2p/go-libp2p-record"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/record"
 
 	"gbroker/grid"
 )
 
-// Namespaces of the keys, as in /gbroker-site/NAME. A site record is kept twice: under the name its
+// Namespaces of the DHT's keys, as in /gbroker-site/NAME. A site record is kept twice: under the name its
 // broker uses for itself, and under its peer ID (which is no possible name).
 const (
 	siteNamespace  = "gbroker-site"
@@ -111,8 +112,18 @@ func (a rank) compare(b rank) int {
 	return cmp.Or(a.epoch.Compare(b.epoch), cmp.Compare(a.sequence, b.sequence))
 }
 
-// judge says which records are taken, and which of several.
+// judge says which records the DHT takes, and which of several.
 type judge struct{ gate *gate }
+
+func validators(g *gate) kadrecord.Validator {
+	return kadrecord.NamespacedValidator{siteNamespace: judge{g}, ownerNamespace: judge{g}}
+}
+
+// Validate says why a record is not taken.
+func (j judge) Validate(key string, value []byte) error {
+	_, err := j.rank(key, value)
+	return err
+}
 
 // rank is the rank of a valid record.
 func (j judge) rank(key string, value []byte) (rank, error) {
@@ -124,8 +135,8 @@ func (j judge) rank(key string, value []byte) (rank, error) {
 	return rank{r.Epoch(), r.Sequence}, err
 }
 
-// newest is the index of the valid record that ranks highest; of equals the first.
-func (j judge) newest(key string, values ...[]byte) (int, error) {
+// Select is the index of the valid record that ranks highest; of equals the first.
+func (j judge) Select(key string, values [][]byte) (int, error) {
 	found := -1
 	var top rank
 	for i, value := range values {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	dht "github.com/libp2p/go-libp2p-kad-dht"
 	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
@@ -31,7 +32,7 @@ type session struct {
 	cancel context.CancelFunc
 	host   host.Host
 	gossip *gossip
-	shelf  *shelf
+	dht    *dht.IpfsDHT
 
 	arrived chan struct{} // a member came: publish the site record
 
@@ -49,7 +50,6 @@ type session struct {
 func newSession(ctx context.Context, o *Overlay) (*session, error) {
 	s := &session{
 		config: o.config, self: o.self, settings: o.settings, log: o.log, gate: o.gate,
-		shelf:      newShelf(maxShelf, maxOfWriter),
 		arrived:    make(chan struct{}, 1),
 		neighbours: map[peer.ID]*neighbour{}, stop: map[peer.ID]context.CancelFunc{},
 		watched: map[peer.ID]chan struct{}{},
@@ -78,6 +78,9 @@ func (s *session) begin() error {
 	if s.gossip, err = startGossip(s); err != nil {
 		return err
 	}
+	if s.dht, err = startDirectory(s.host, s.gate); err != nil {
+		return err
+	}
 	identified, err := s.host.EventBus().Subscribe(new(event.EvtPeerIdentificationCompleted), eventbus.BufSize(256))
 	if err != nil {
 		return fmt.Errorf("listening for members: %w", err)
@@ -87,7 +90,6 @@ func (s *session) begin() error {
 	s.host.SetStreamHandler(messageProtocol, s.serve(s.receive))
 	s.host.SetStreamHandler(gossipProtocol, s.serve(s.gossip.links.receive))
 	s.host.SetStreamHandler(syncProtocol, s.serve(s.gossip.links.accept))
-	s.host.SetStreamHandler(recordsProtocol, s.serve(s.answer))
 	s.host.Network().Notify(&network.NotifyBundle{
 		ConnectedF:    func(_ network.Network, c network.Conn) { s.connection(c.RemotePeer()) },
 		DisconnectedF: func(_ network.Network, c network.Conn) { s.connection(c.RemotePeer()) },
@@ -104,6 +106,11 @@ func (s *session) close() {
 	s.cancel()
 	if s.gossip != nil {
 		s.gossip.close()
+	}
+	if s.dht != nil {
+		if err := s.dht.Close(); err != nil {
+			s.log.Debug("stopping the DHT", zap.Error(err))
+		}
 	}
 	if s.host != nil {
 		if err := s.host.Close(); err != nil {
@@ -190,7 +197,6 @@ func (s *session) learn(identified event.Subscription) {
 			}
 			if n := s.neighbour(i.Peer); n != nil {
 				s.memory.learn(n.peer, texts(i.ListenAddrs))
-				n.ask(s.host) // so that it is there to be told the site record
 				poke(s.arrived)
 			}
 		}

@@ -2,104 +2,93 @@ package overlay
 
 import (
 	"container/list"
-	"errors"
+	"context"
+	"slices"
 	"sync"
-	"time"
 
-	"github.com/libp2p/go-libp2p/core/peer"
+	ds "github.com/ipfs/go-datastore"
+	"github.com/ipfs/go-datastore/query"
 )
 
-const (
-	// maxShelf bounds the records one broker keeps: with their keys some 70 MB at the
-	// very most, and about 700 bytes for each record in practice.
-	maxShelf = 16384
-	// maxOfWriter bounds how many of them one broker may have written.
-	maxOfWriter = maxShelf / 4
-	// recordAge is how long a record is kept that nobody writes again.
-	recordAge = 48 * time.Hour
-)
+// maxShelf bounds the records one broker keeps for the DHT: with their keys some
+// 20 MB at the very most, and about 700 bytes for each record in practice.
+const maxShelf = 16384
 
-// errOlder refuses a record where a newer one is known.
-var errOlder = errors.New("a newer record is known")
-
-// shelf keeps records in memory. When it is full, or has its fill from one writer,
-// what was written longest ago goes.
+// shelf keeps the DHT's records in memory; when it is full the one that was
+// written longest ago goes. Members could else fill the memory.
 type shelf struct {
-	mu          sync.Mutex
-	most, ofOne int
-	byKey       map[string]*list.Element
-	order       *list.List // of shelved, the newest in front
-	count       map[peer.ID]int
+	mu    sync.Mutex
+	most  int
+	byKey map[ds.Key]*list.Element
+	order *list.List // of shelved, the newest in front
 }
 
 type shelved struct {
-	key    string
-	value  []byte
-	writer peer.ID
-	at     time.Time
+	key   ds.Key
+	value []byte
 }
 
-func newShelf(most, ofOne int) *shelf {
-	return &shelf{most: most, ofOne: ofOne, byKey: map[string]*list.Element{}, order: list.New(), count: map[peer.ID]int{}}
+var _ ds.Batching = (*shelf)(nil)
+
+func newShelf(most int) *shelf {
+	return &shelf{most: most, byKey: map[ds.Key]*list.Element{}, order: list.New()}
 }
 
-// put files value under key, unless newest prefers what is there.
-func (s *shelf) put(writer peer.ID, key string, value []byte, newest func(key string, values ...[]byte) (int, error)) error {
+func (s *shelf) Put(_ context.Context, key ds.Key, value []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expire()
 	if e, ok := s.byKey[key]; ok {
-		i, err := newest(key, value, e.Value.(shelved).value)
-		switch {
-		case err != nil:
-			return err
-		case i != 0:
-			return errOlder
-		}
-		s.remove(e)
+		s.order.Remove(e)
 	}
-	s.byKey[key] = s.order.PushFront(shelved{key, value, writer, time.Now()})
-	s.count[writer]++
-	if s.count[writer] > s.ofOne {
-		s.removeOldest(writer)
-	}
+	s.byKey[key] = s.order.PushFront(shelved{key, slices.Clone(value)})
 	if s.order.Len() > s.most {
-		s.remove(s.order.Back())
+		last := s.order.Remove(s.order.Back()).(shelved)
+		delete(s.byKey, last.key)
 	}
 	return nil
 }
 
-// get is the record under key, or nil.
-func (s *shelf) get(key string) []byte {
+func (s *shelf) Get(_ context.Context, key ds.Key) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expire()
+	e, ok := s.byKey[key]
+	if !ok {
+		return nil, ds.ErrNotFound
+	}
+	return e.Value.(shelved).value, nil
+}
+
+func (s *shelf) Has(ctx context.Context, key ds.Key) (bool, error) {
+	return ds.GetBackedHas(ctx, s, key)
+}
+
+func (s *shelf) GetSize(ctx context.Context, key ds.Key) (int, error) {
+	return ds.GetBackedSize(ctx, s, key)
+}
+
+func (s *shelf) Delete(_ context.Context, key ds.Key) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if e, ok := s.byKey[key]; ok {
-		return e.Value.(shelved).value
+		s.order.Remove(e)
+		delete(s.byKey, key)
 	}
 	return nil
 }
 
-// expire drops what is too old; call it with s.mu held, as those below.
-func (s *shelf) expire() {
-	for e := s.order.Back(); e != nil && time.Since(e.Value.(shelved).at) >= recordAge; e = s.order.Back() {
-		s.remove(e)
+func (s *shelf) Query(_ context.Context, q query.Query) (query.Results, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var entries []query.Entry
+	for e := s.order.Front(); e != nil; e = e.Next() {
+		r := e.Value.(shelved)
+		entries = append(entries, query.Entry{Key: r.key.String(), Value: r.value, Size: len(r.value)})
 	}
+	return query.NaiveQueryApply(q, query.ResultsWithEntries(q, entries)), nil
 }
 
-func (s *shelf) removeOldest(of peer.ID) {
-	for e := s.order.Back(); e != nil; e = e.Prev() {
-		if e.Value.(shelved).writer == of {
-			s.remove(e)
-			return
-		}
-	}
-}
-
-func (s *shelf) remove(e *list.Element) {
-	r := s.order.Remove(e).(shelved)
-	delete(s.byKey, r.key)
-	if s.count[r.writer]--; s.count[r.writer] == 0 {
-		delete(s.count, r.writer)
-	}
+func (s *shelf) Sync(context.Context, ds.Key) error { return nil }
+func (s *shelf) Close() error                       { return nil }
+func (s *shelf) Batch(context.Context) (ds.Batch, error) {
+	return ds.NewBasicBatch(s), nil
 }

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/peerstore"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	ma "github.com/multiformats/go-multiaddr"
 
@@ -121,6 +123,25 @@ func TestQueueIsBounded(t *testing.T) {
 	t.Error("the queue has no end")
 }
 
+// bareHost is a host of libp2p alone that knows where b is.
+func bareHost(t *testing.T, key Key, b *broker) (h host.Host, to peer.ID) {
+	t.Helper()
+	h, err := libp2p.New(libp2p.Identity(key.private), libp2p.NoListenAddrs, libp2p.DisableMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	address, err := ma.NewMultiaddr(b.over.Addresses()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if to, err = peer.Decode(string(b.peer())); err != nil {
+		t.Fatal(err)
+	}
+	h.Peerstore().AddAddr(to, address, peerstore.PermanentAddrTTL)
+	return h, to
+}
+
 // Is one that is no member served on any protocol?
 func TestStranger(t *testing.T) {
 	t.Parallel()
@@ -129,22 +150,10 @@ func TestStranger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := libp2p.New(libp2p.Identity(key.private), libp2p.NoListenAddrs, libp2p.DisableMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { h.Close() })
-	address, err := ma.NewMultiaddr(a.over.Addresses()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := peer.Decode(string(a.peer()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h, id := bareHost(t, key, a)
 	for _, p := range []protocol.ID{messageProtocol, gossipProtocol, syncProtocol, recordsProtocol, "/ipfs/id/1.0.0", "/ipfs/id/push/1.0.0", "/ipfs/ping/1.0.0", "/libp2p/autonat/1.0.0", "/libp2p/circuit/relay/0.2.0/hop"} {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		err := h.Connect(ctx, peer.AddrInfo{ID: id, Addrs: []ma.Multiaddr{address}})
+		err := h.Connect(ctx, peer.AddrInfo{ID: id})
 		if err == nil {
 			var stream network.Stream
 			if stream, err = h.NewStream(ctx, id, p); err == nil {

@@ -28,7 +28,7 @@ import (
 // services are all that a broker serves to its members.
 var services = []protocol.ID{
 	wire.Protocol, stage.Protocol, netmon.Protocol,
-	"/gbroker/gossip/1", "/gbroker/sync/1", "/gbroker/records/1", "/ipfs/id/1.0.0",
+	"/gbroker/gossip/1", "/gbroker/sync/1", "/gbroker/kad/1.0.0", "/ipfs/id/1.0.0",
 }
 
 // outsider is a bare libp2p host with the identity in a key file.
