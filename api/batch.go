@@ -18,6 +18,8 @@ type Batch struct {
 	Running      []BatchJob    `json:"running"`
 	Waiting      []BatchJob    `json:"waiting"` // in the order in which the scheduler will take them
 	Reservations []Reservation `json:"reservations"`
+	Stopped      string        `json:"stopped"`  // why nothing is started now; "": jobs are started
+	Unusable     []string      `json:"unusable"` // what could not be read, and is left out
 }
 
 // BatchNode is one machine.
@@ -37,6 +39,7 @@ type BatchQueue struct {
 	Default bool     `json:"default"`
 	Nodes   []string `json:"nodes"` // none: all
 	Limit   float64  `json:"limit_s"`
+	Closed  string   `json:"closed"` // why it starts or takes no jobs now; "": it does both
 }
 
 // BatchJob is one job, whosever it is.

@@ -69,7 +69,7 @@ func (c *Core) looked(e Looked) {
 
 // unseen: without a snapshot, or with a full disk, there is no estimate.
 func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer, why string) {
-	none := grid.Estimate{Refusal: &grid.Refusal{Reason: why}}
+	none := grid.Estimate{Refusal: forNow(why)}
 	for _, a := range asks {
 		t := wire.Tell{Round: a.ask.Round, Site: c.facts()}
 		for _, q := range a.ask.Questions {
@@ -110,7 +110,7 @@ func (c *Core) answer(b *batch, s plan.Snapshot, a pendingAsk) wire.Tell {
 func (c *Core) unwelcome(home grid.PeerID) *grid.Refusal {
 	switch {
 	case c.draining:
-		return &grid.Refusal{Reason: drained}
+		return forNow(drained)
 	case home != "" && home != c.cfg.Self && c.members[home] == nil:
 		return &grid.Refusal{Reason: stranger}
 	}
@@ -186,7 +186,7 @@ func (c *Core) withComing(s plan.Snapshot) plan.Snapshot {
 	add := func(j *grid.Job) {
 		if !shown[j.ID] {
 			shown[j.ID] = true
-			more = append(more, plan.Waiting{Job: j.ID, Demand: j.Demand, Queue: j.Queue, Limit: c.limit(j.Walltime)})
+			more = append(more, plan.Waiting{Job: j.ID, Demand: j.Demand, Queue: cmp.Or(j.Queue, s.Default), Limit: c.limit(j.Walltime)})
 		}
 	}
 	for _, id := range c.comingIDs() {
@@ -235,36 +235,4 @@ func (c *Core) refresh() {
 		c.look()
 	}
 	c.armGeneral(refreshDue, c.cfg.Refresh)
-}
-
-// showEstimates tells readers, and the homes, when their waiting jobs will start.
-func (c *Core) showEstimates(s plan.Snapshot, p *plan.Plan) {
-	for _, w := range s.Waiting {
-		start, ok := p.Start(w.Job)
-		if !ok {
-			continue
-		}
-		a, j := c.accepted[w.Job], c.jobs[w.Job]
-		switch {
-		case a != nil:
-			a.start = start
-		case j == nil:
-		case j.rec.Standing == grid.Prepared:
-			j.rec.EstimateNow = start
-		case j.rec.Standing == grid.Owning && j.rec.State == grid.Assigned:
-			c.showEstimate(j, start)
-		}
-	}
-}
-
-func (c *Core) showEstimate(j *job, start grid.Tick) {
-	if d := start - j.rec.EstimateNow; d < grid.Second && d > -grid.Second {
-		return
-	}
-	j.rec.EstimateNow = start
-	c.show(j)
-	if !c.home(j) && c.now-j.told >= c.cfg.Refresh {
-		j.told = c.now
-		c.report(j)
-	}
 }

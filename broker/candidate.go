@@ -128,7 +128,7 @@ func (c *Core) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, held *al
 		e = b.estimate(c.question(&o.offer.Job, s.At))
 	}
 	if e.Refusal == nil && len(c.accepted) >= maxAccepted {
-		e.Refusal = &grid.Refusal{Reason: tooMany}
+		e.Refusal = forNow(tooMany)
 	}
 	if e.Refusal == nil {
 		e.Refusal = c.beyond(held, &o.offer.Job)

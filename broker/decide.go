@@ -37,7 +37,7 @@ func (c *Core) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidate 
 		site = m.site
 	}
 	refuse := func(reason string) grid.Candidate {
-		row.Refusal = &grid.Refusal{Reason: reason}
+		row.Refusal = forNow(reason)
 		return row
 	}
 	a := r.replies[p]
@@ -119,7 +119,7 @@ func (c *Core) predicted(j *job) {
 // nobody can run the job. If only for now, it stays READY and is tried again.
 func (c *Core) nobody(j *job, d grid.Decision) {
 	for _, r := range d.Candidates {
-		if slices.Contains(passing, r.Refusal.Reason) {
+		if willPass(r.Refusal) {
 			j.rec.Reason = "no site can take it now: " + reasons(d)
 			if j.tries[onHandoff] == 0 { // the first of a row of vain searches is kept
 				j.decided(d)

@@ -22,8 +22,7 @@ const maxRound = 256
 // horizon bounds what a peer may say it will take: beyond it the answer is a lie or a mistake.
 const horizon = 10 * 366 * grid.Day
 
-// Refusals that this site writes for a candidate. Those of passing are no reason to
-// give a job up: it is tried again.
+// Refusals that this site writes for a candidate.
 const (
 	notAlive  = "the site is not alive"
 	noAnswer  = "no answer in time"
@@ -39,7 +38,14 @@ const (
 	unprovable = "this site cannot prove that it owns the job, so only its home can take it"
 )
 
+// passing are the words of brokers that do not say yet whether a refusal will pass.
 var passing = []string{notAlive, noAnswer, noTake, badAnswer, noLook, nodesDown, diskFull, tooMany, tooManyOf, drained, unprovable}
+
+// forNow is a refusal that is no reason to give a job up: it is tried again.
+func forNow(reason string) *grid.Refusal { return &grid.Refusal{Reason: reason, Passing: true} }
+
+// willPass tells whether the site may take the job later.
+func willPass(r *grid.Refusal) bool { return r.Passing || slices.Contains(passing, r.Reason) }
 
 // round is one search under way.
 type round struct {

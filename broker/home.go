@@ -117,7 +117,7 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 		c.apply(j, from, m)
 	} else {
 		c.contact(j)
-		c.setEstimate(j, m)
+		c.hearEstimate(j, m)
 	}
 	if j.rec.State == grid.StageOut {
 		c.pull(j)
@@ -174,9 +174,7 @@ func (c *Core) apply(j *job, from grid.PeerID, m wire.Report) {
 	r.End, r.ExitCode, r.HasExit, r.Signal, r.Reason, r.Usage = m.End, m.ExitCode, m.HasExit, m.Signal, m.Reason, m.Usage
 	r.CancelRequested = r.CancelRequested || m.Cancel
 	r.ContactLost = 0
-	if m.Estimate.Known {
-		r.EstimateNow = c.now + m.Estimate.Span
-	}
+	c.estimateOf(r, m)
 	if m.State == grid.StageOut {
 		r.Outputs = m.Outputs
 	}
@@ -191,10 +189,22 @@ func (c *Core) keepInstant(old grid.Tick, a wire.Ago) grid.Tick {
 	return c.instant(a)
 }
 
-func (c *Core) setEstimate(j *job, m wire.Report) {
-	if m.Estimate.Known {
-		j.rec.EstimateNow = c.now + m.Estimate.Span
+// hearEstimate takes what a repeated report says anew of a job that waits.
+func (c *Core) hearEstimate(j *job, m wire.Report) {
+	if m.Number == j.rec.Report && m.State == grid.Assigned && j.rec.State == grid.Assigned {
+		j.rec.Reason = m.Reason
+		c.estimateOf(&j.rec, m)
 		c.show(j)
+	}
+}
+
+// estimateOf takes the expected start; a job that waits may have none any more.
+func (c *Core) estimateOf(r *grid.Record, m wire.Report) {
+	switch {
+	case m.Estimate.Known:
+		r.EstimateNow = c.now + m.Estimate.Span
+	case m.State == grid.Assigned:
+		r.EstimateNow = 0
 	}
 }
 

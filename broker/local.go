@@ -235,6 +235,7 @@ func (c *Core) running(j *job, p grid.Progress) {
 			return
 		}
 		j.rec.State = grid.Running
+		j.waitsFor("")
 		j.rec.Started = p.Started
 		if p.Local != "" {
 			j.rec.Local = p.Local

@@ -34,7 +34,7 @@ func whole(s plan.Snapshot) *plan.Plan {
 	for i := range nodes {
 		nodes[i].Down = false
 	}
-	return plan.Build(plan.Snapshot{At: s.At, Site: s.Site, Policy: s.Policy, Nodes: nodes, Queues: s.Queues})
+	return plan.Build(plan.Snapshot{At: s.At, Site: s.Site, Policy: s.Policy, Nodes: nodes, Queues: s.Queues, Default: s.Default})
 }
 
 // planned keeps the outlook of the last look: to make one of a long queue costs more
@@ -127,11 +127,11 @@ func (b *batch) estimate(q plan.Question) grid.Estimate {
 
 // passing is a refusal as it is told: one that is only for nodes that are down now will pass.
 func (b *batch) passing(q plan.Question, r *grid.Refusal) *grid.Refusal {
-	if b.whole == nil {
+	if b.whole == nil || r.Passing {
 		return r
 	}
 	if _, lacks := b.whole.Ask(q); lacks != nil {
 		return r
 	}
-	return &grid.Refusal{Reason: nodesDown, Asked: r.Asked, Available: r.Available}
+	return &grid.Refusal{Reason: nodesDown, Asked: r.Asked, Available: r.Available, Passing: true}
 }

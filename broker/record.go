@@ -49,6 +49,7 @@ type job struct {
 	trial     bool           // its attempts are asked after; see trial.go
 	unused    bool           // on trial: the attempt is unknown, and its token is being taken
 	recovered bool           // it was in the journal when this life began
+	waits     string         // owner: why it has no expected start; see expected.go
 	recalled  bool           // its control directory has said which attempts there were; see recollect.go
 }
 

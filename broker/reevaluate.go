@@ -71,6 +71,10 @@ func (c *Core) stir(s plan.Snapshot) {
 	for _, n := range s.Nodes {
 		fmt.Fprintf(h, "%t", n.Down)
 	}
+	fmt.Fprintf(h, ";%t", s.Stopped)
+	for _, q := range s.Queues {
+		fmt.Fprintf(h, ",%t%t", q.Stopped, q.Closed)
+	}
 	if sum := h.Sum64(); sum != c.passes.queue {
 		c.passes.queue = sum
 		c.passSoon()
@@ -260,9 +264,9 @@ func (c *Core) waitingRows(j *job, r *round, i int, open map[grid.PeerID]int) []
 	start, planned := c.passes.own.start(j.rec.Job.ID)
 	switch {
 	case c.draining:
-		own.Refusal = &grid.Refusal{Reason: drained}
+		own.Refusal = forNow(drained)
 	case !planned:
-		own.Refusal = &grid.Refusal{Reason: cannotStart}
+		own.Refusal = forNow(cannotStart)
 	default:
 		own.Wait = max(0, start-c.now)
 		own.Safe = own.Wait
@@ -276,7 +280,7 @@ func (c *Core) waitingRows(j *job, r *round, i int, open map[grid.PeerID]int) []
 	for k := range rows[1:] {
 		row := &rows[1+k]
 		if row.Refusal == nil && open[row.Peer] >= r.replies[row.Peer].take {
-			row.Refusal = &grid.Refusal{Reason: "as many jobs are on their way there as it takes at once"}
+			row.Refusal = forNow("as many jobs are on their way there as it takes at once")
 		}
 	}
 	return rows

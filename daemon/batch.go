@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -51,9 +52,7 @@ func (s *site) see(ctx context.Context, alarmed bool) bool {
 	case ctx.Err() != nil:
 		return true
 	case err == nil:
-		if s.trouble.Swap(nil) != nil {
-			s.log.Info("the batch system is seen again")
-		}
+		s.tell(shot)
 		s.grow(shot.Nodes)
 		return true
 	case alarmed:
@@ -64,6 +63,36 @@ func (s *site) see(ctx context.Context, alarmed bool) bool {
 		}
 	}
 	return false
+}
+
+// tell keeps an alarm as long as the batch system starts nothing, or is not understood whole.
+func (s *site) tell(shot plan.Snapshot) {
+	text := strings.Join(faults(shot), "; ")
+	if text == "" {
+		if s.trouble.Swap(nil) != nil {
+			s.log.Info("nothing is wrong with the batch system any more")
+		}
+		return
+	}
+	if was := s.trouble.Swap(&text); was == nil || *was != text {
+		s.log.Warn("the batch system is not as it should be", zap.String("why", text))
+	}
+}
+
+// faults is what an administrator should know of a batch system that answers.
+func faults(shot plan.Snapshot) (list []string) {
+	if shot.Stopped {
+		list = append(list, fmt.Sprintf("the batch system starts no jobs, so that none is estimated or sent here: %s", shot.Why))
+	}
+	for _, q := range shot.Queues {
+		if q.Name == shot.Default && (q.Stopped || q.Closed) {
+			list = append(list, fmt.Sprintf("queue %s, which jobs get that name none, is closed: %s", q.Name, q.Why))
+		}
+	}
+	if len(shot.Unusable) > 0 {
+		list = append(list, "not understood in the batch system, and left out: "+strings.Join(shot.Unusable, ", "))
+	}
+	return list
 }
 
 // grow takes up how many cores the nodes have, and tells the neighbours.

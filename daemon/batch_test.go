@@ -18,13 +18,16 @@ import (
 type glance struct {
 	pbs.System
 	nodes []plan.Node
+	shot  plan.Snapshot // the rest of what is held
 	err   error
 	polls int
 	down  string // why polls fail, while the last listing is still told
 }
 
 func (s *glance) Snapshot(context.Context) (plan.Snapshot, error) {
-	return plan.Snapshot{Nodes: s.nodes}, s.err
+	shot := s.shot
+	shot.Nodes = s.nodes
+	return shot, s.err
 }
 
 func (s *glance) Poll() { s.polls++ }
@@ -56,6 +59,20 @@ func TestTheBatchSystemIsFollowed(t *testing.T) {
 	batch.down = ""
 	if !s.see(t.Context(), true) || s.alarm() != "" {
 		t.Errorf("polled again, the alarm is %q", s.alarm())
+	}
+	for _, stood := range []struct {
+		shot plan.Snapshot
+		says string
+	}{
+		{plan.Snapshot{Stopped: true, Why: "scheduling is False"}, "starts no jobs, so that none is estimated or sent here: scheduling is False"},
+		{plan.Snapshot{Default: "q", Queues: []plan.Queue{{Name: "q", Stopped: true, Why: "it is not started"}}}, "queue q, which jobs get that name none, is closed: it is not started"},
+		{plan.Snapshot{Default: "q", Queues: []plan.Queue{{Name: "q"}, {Name: "r", Closed: true}}}, ""},
+		{plan.Snapshot{Unusable: []string{"queue fresh: odd", "and 2 more"}}, "left out: queue fresh: odd, and 2 more"},
+	} {
+		batch.shot = stood.shot
+		if !s.see(t.Context(), true) || !strings.Contains(s.alarm(), stood.says) || stood.says == "" && s.alarm() != "" {
+			t.Errorf("of %+v the alarm is %q", stood.shot, s.alarm())
+		}
 	}
 	if s.notify(); batch.polls != 1 {
 		t.Errorf("polled %d times", batch.polls)

@@ -47,6 +47,12 @@ func view(l external.Listing, system, version string) api.Batch {
 		System: system, Version: version, At: api.Time(l.At), Policy: l.Policy.String(),
 		Nodes: []api.BatchNode{}, Queues: []api.BatchQueue{}, Running: []api.BatchJob{}, Waiting: []api.BatchJob{}, Reservations: []api.Reservation{},
 	}
+	if b.Unusable = append([]string{}, l.Unusable...); l.Stopped {
+		b.Stopped = l.Why
+	}
+	if l.LeftOut > 0 {
+		b.Unusable = append(b.Unusable, fmt.Sprintf("and %d more", l.LeftOut))
+	}
 	b.Age = max(0, (wall() - l.At).Seconds())
 	used := map[grid.NodeName]int{}
 	for _, j := range l.Jobs {
@@ -73,6 +79,9 @@ func view(l external.Listing, system, version string) api.Batch {
 	}
 	for _, q := range l.Queues {
 		v := api.BatchQueue{Name: string(q.Name), Default: q.Name == l.Default, Nodes: []string{}, Limit: q.Limit.Seconds()}
+		if q.Stopped || q.Closed {
+			v.Closed = q.Why
+		}
 		for _, i := range q.Nodes {
 			v.Nodes = append(v.Nodes, string(l.Nodes[i].Name))
 		}
@@ -109,7 +118,10 @@ func viewJob(j external.Job) api.BatchJob {
 
 // listing is a snapshot as if the system had been listed.
 func listing(s plan.Snapshot) external.Listing {
-	l := external.Listing{At: s.At, Policy: s.Policy, Nodes: s.Nodes, Queues: s.Queues}
+	l := external.Listing{
+		At: s.At, Policy: s.Policy, Nodes: s.Nodes, Queues: s.Queues, Default: s.Default,
+		Stopped: s.Stopped, Why: s.Why, Unusable: s.Unusable,
+	}
 	for _, r := range s.Running {
 		j := external.Job{Local: grid.LocalID(r.Job), State: external.Running, Started: r.Start, Limit: r.End - r.Start}
 		for _, h := range r.Shares {
@@ -119,7 +131,7 @@ func listing(s plan.Snapshot) external.Listing {
 		l.Jobs = append(l.Jobs, j)
 	}
 	for _, w := range s.Waiting {
-		j := external.Job{Local: grid.LocalID(w.Job), State: external.Queued, Queue: w.Queue, Demand: w.Demand, Limit: w.Limit, Priority: w.Priority}
+		j := external.Job{Local: grid.LocalID(w.Job), State: external.Queued, Queue: w.Queue, Demand: w.Demand, Limit: w.Limit, Priority: w.Priority, Reason: w.Why}
 		if w.Held {
 			j.State = external.Held
 		}

@@ -93,6 +93,8 @@ func (l Link) Bandwidth(size int64) (bytesPerSecond float64, measured bool) {
 type Refusal struct {
 	Reason           string // "too few processors", "wrong architecture", ...
 	Asked, Available string // a number, a span such as 60 s, or a word such as x86_64; "" where it makes no sense
+	// Passing tells that the site is so only now: it may take the job later. False is for ever, as far as it knows.
+	Passing bool
 }
 
 // Estimate is a site's answer to when it would start a job.

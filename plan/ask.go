@@ -1,6 +1,10 @@
 package plan
 
-import "gbroker/grid"
+import (
+	"cmp"
+
+	"gbroker/grid"
+)
 
 // Horizon is how far after its snapshot a plan tells starts; what would start later
 // is refused.
@@ -30,9 +34,15 @@ func (p *Plan) finder() *finder {
 
 // ask leaves the place in the placer.
 func (f *finder) ask(q *Question) (grid.Tick, *work, *grid.Refusal) {
+	asked := *q
+	asked.Queue = cmp.Or(q.Queue, f.standard)
+	q = &asked
 	f.shop.pieces, f.shop.needs = f.shop.pieces[:0], f.shop.needs[:0]
 	w := f.shop.work(f.ground, &q.Demand, q.Limit, f.class(q.Queue, &q.Demand, false))
 	if r := f.refuse(&w, q, f.placer); r != nil {
+		return 0, nil, r
+	}
+	if r := f.refuseNow(q.Queue); r != nil {
 		return 0, nil, r
 	}
 	from := max(q.NotBefore, f.at)

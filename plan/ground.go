@@ -26,6 +26,10 @@ type ground struct {
 	full    []int64 // width numbers for each node; all 0 where it is down
 	pieces  bool    // a node may hold several jobs
 	classes []*class
+
+	standard grid.QueueName // of questions that name no queue
+	stopped  bool           // the whole site
+	why      string
 }
 
 // class is the nodes that certain demands may use: those of a queue that are up, and
@@ -38,7 +42,7 @@ type class struct {
 }
 
 func newGround(s *Snapshot) *ground {
-	g := &ground{site: s.Site, nodes: s.Nodes, queues: s.Queues, width: 1}
+	g := &ground{site: s.Site, nodes: s.Nodes, queues: s.Queues, width: 1, standard: s.Default, stopped: s.Stopped, why: s.Why}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Memory > 0 && g.memory == 0 {
@@ -140,6 +144,12 @@ func (g *ground) queue(name grid.QueueName) *Queue {
 		}
 	}
 	return nil
+}
+
+// stands tells whether nothing that waits in a queue is started now.
+func (g *ground) stands(queue grid.QueueName) bool {
+	q := g.queue(queue)
+	return g.stopped || q != nil && q.Stopped
 }
 
 // suits tells whether a node is of the kind a demand asks for.

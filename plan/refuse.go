@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -8,11 +9,12 @@ import (
 )
 
 // Refuse says why the job of a question can never start at a site, or nil. Nodes that
-// are down do not count, nor does what runs or waits. Asked and Available are decimal
+// are down do not count, nor does what runs or waits, nor that nothing is started now. Asked and Available are decimal
 // numbers (cores, bytes of memory, seconds of a limit, or amounts of a resource) or
 // words (an architecture, names of properties and queues).
 func Refuse(s Snapshot, q Question) *grid.Refusal {
 	g := newGround(&s)
+	q.Queue = cmp.Or(q.Queue, g.standard)
 	var shop workshop
 	w := shop.work(g, &q.Demand, q.Limit, g.class(q.Queue, &q.Demand, false))
 	return g.refuse(&w, &q, newPlacer(g))
@@ -52,6 +54,17 @@ func (g *ground) refuseQueue(name grid.QueueName, limit grid.Tick) *grid.Refusal
 		names[i] = string(g.queues[i].Name)
 	}
 	return &grid.Refusal{Reason: "no such queue", Asked: string(name), Available: strings.Join(names, " ")}
+}
+
+// refuseNow says why no more job of a queue is started, as long as nobody changes that.
+func (g *ground) refuseNow(queue grid.QueueName) *grid.Refusal {
+	if g.stopped {
+		return &grid.Refusal{Reason: "it starts no jobs now: " + g.why, Passing: true}
+	}
+	if q := g.queue(queue); q != nil && (q.Stopped || q.Closed) {
+		return &grid.Refusal{Reason: "its queue " + string(q.Name) + " is closed now: " + q.Why, Passing: true}
+	}
+	return nil
 }
 
 func seconds(t grid.Tick) string { return strconv.FormatFloat(t.Seconds(), 'f', -1, 64) + " s" }

@@ -20,6 +20,10 @@ type Queue struct {
 	Name  grid.QueueName
 	Nodes []int     // indices into Snapshot.Nodes; nil is all
 	Limit grid.Tick // the longest limit it takes; 0 is any
+	// Stopped tells that none of its jobs is started, Closed that it takes none, nobody knows
+	// until when; Why is the reason, for people.
+	Stopped, Closed bool
+	Why             string
 }
 
 // Share is the part of a job that lies on one node.
@@ -47,6 +51,7 @@ type Waiting struct {
 	Limit    grid.Tick      // how long the scheduler reserves for it
 	Priority int64          // for ByPriority
 	Held     bool           // it waits, and is not considered
+	Why      string         // why it is held, in the system's words
 	Trait    Trait
 	// Overtaken is how many jobs behind it FirstFit has started while it waited.
 	Overtaken int
@@ -71,6 +76,14 @@ type Snapshot struct {
 	Running      []Running
 	Waiting      []Waiting // in the order in which the scheduler will take them (its Policy.Order applied on top)
 	Reservations []Reservation
+	// Default is the queue of a question that names none; "" is all nodes.
+	Default grid.QueueName
+	// Stopped tells that the scheduler starts nothing, nobody knows until when; Why is the
+	// reason, for people.
+	Stopped bool
+	Why     string
+	// Unusable says, for people, what of the batch system is left out as it could not be read.
+	Unusable []string
 }
 
 // Question asks for the earliest start of one more job, at the end of the queue.

@@ -132,7 +132,7 @@ type estimateBody struct {
 func fromEstimate(e grid.Estimate) estimateBody {
 	b := estimateBody{Wait: int64(e.Wait), Safe: int64(e.Safe)}
 	if r := e.Refusal; r != nil {
-		b.Refusal = &refusalBody{plain(r.Reason, MaxRefusal), plain(r.Asked, MaxWord), plain(r.Available, MaxWord)}
+		b.Refusal = &refusalBody{plain(r.Reason, MaxRefusal), plain(r.Asked, MaxWord), plain(r.Available, MaxWord), r.Passing}
 	}
 	return b
 }
@@ -144,6 +144,7 @@ func (b estimateBody) estimate(c *check) grid.Estimate {
 			Reason:    c.word("refusal.reason", r.Reason, MaxRefusal),
 			Asked:     c.word("refusal.asked", r.Asked, MaxWord),
 			Available: c.word("refusal.available", r.Available, MaxWord),
+			Passing:   r.Passing,
 		}
 	}
 	return e
@@ -153,4 +154,5 @@ type refusalBody struct {
 	Reason    string `msgpack:"y,omitempty"`
 	Asked     string `msgpack:"a,omitempty"`
 	Available string `msgpack:"v,omitempty"`
+	Passing   bool   `msgpack:"p,omitempty"`
 }

@@ -140,6 +140,9 @@ func grown() map[string]Message {
 		case Tell:
 			m.Take = 8
 			later["tell-take"] = m
+			m.Answers = slices.Clone(m.Answers)
+			m.Answers[1].Estimate.Refusal = &grid.Refusal{Reason: "nodes that it needs are down", Passing: true}
+			later["tell-passing"] = m
 		case Offer:
 			m.Deeds, m.Hops = deeds[:1], 3
 			later["offer-deeds"] = m

@@ -180,7 +180,7 @@ func (d draw) deeds(least int64) []grid.Deed {
 func (d draw) estimate() grid.Estimate {
 	e := grid.Estimate{Wait: d.wait(), Safe: d.wait()}
 	if d.yes() {
-		e.Refusal = &grid.Refusal{Reason: d.word(), Asked: d.word(), Available: d.word()}
+		e.Refusal = &grid.Refusal{Reason: d.word(), Asked: d.word(), Available: d.word(), Passing: d.yes()}
 	}
 	return e
 }

@@ -29,7 +29,7 @@ batch system itself; the embedded one lives in the daemon, which must run then.`
   gbroker batch snapshot --config FILE --json | jq '.waiting[] | {id, user, reason}'`,
 		Args: cobra.NoArgs,
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: system, version, at, age_s, policy, nodes, queues, running, waiting, reservations")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: system, version, at, age_s, policy, nodes, queues, running, waiting, reservations, stopped, unusable")
 	cmd.RunE = h.run(func(ctx context.Context, cmd *cobra.Command, cfg daemon.Config, _ []string) error {
 		b, err := look(ctx, cfg)
 		switch {
@@ -46,6 +46,12 @@ batch system itself; the embedded one lives in the daemon, which must run then.`
 // printBatch writes a batch system as tables, one below the other.
 func printBatch(w io.Writer, b api.Batch) error {
 	fmt.Fprintf(w, "%s, policy %s, as it was at %s, %s ago\n", plain(strings.TrimSpace(b.System+" "+b.Version)), b.Policy, moment(b.At), length(b.Age))
+	if b.Stopped != "" {
+		fmt.Fprintf(w, "it starts no jobs: %s\n", plain(b.Stopped))
+	}
+	for _, what := range b.Unusable {
+		fmt.Fprintf(w, "not understood, and left out: %s\n", plain(what))
+	}
 	t := cli.Table(w)
 	row := func(cells ...any) { fmt.Fprintln(t, strings.Join(texts(cells), "\t")) }
 	row("\nNODE", "CORES", "USED", "MEMORY", "RESOURCES", "PROPERTIES", "NOTE")
@@ -54,7 +60,7 @@ func printBatch(w io.Writer, b api.Batch) error {
 	}
 	row("\nQUEUE", "LIMIT", "NODES", "NOTE")
 	for _, q := range b.Queues {
-		row(q.Name, limit(q.Limit), each(q.Nodes, "all"), word(q.Default, "default"))
+		row(q.Name, limit(q.Limit), each(q.Nodes, "all"), strings.TrimSpace(word(q.Default, "default")+" "+q.Closed))
 	}
 	row("\nRUNNING", "USER", "QUEUE", "PROCESSES", "STARTED", "ENDS", "NODES", "JOB")
 	for _, j := range b.Running {

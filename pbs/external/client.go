@@ -2,6 +2,7 @@ package external
 
 import (
 	"context"
+	"fmt"
 
 	"gbroker/grid"
 	"gbroker/plan"
@@ -74,6 +75,26 @@ type Listing struct {
 	Default      grid.QueueName // of jobs that name no queue
 	Jobs         []Job          // the waiting ones in the order in which the scheduler will take them
 	Reservations []Booking
+	// Stopped tells that nothing is started, nobody knows until when; Why is the reason.
+	Stopped bool
+	Why     string
+	// Unusable is what could not be read, in one queue, node or job of others, and is left
+	// out or taken as unusable: what the system holds otherwise is not lost for it. LeftOut
+	// is how many more there are.
+	Unusable []string
+	LeftOut  int
+}
+
+// mostUnusable bounds what is told of that.
+const mostUnusable = 5
+
+// LeaveOut notes that something, such as "queue fresh", cannot be read.
+func (l *Listing) LeaveOut(what string, err error) {
+	if len(l.Unusable) == mostUnusable {
+		l.LeftOut++
+		return
+	}
+	l.Unusable = append(l.Unusable, fmt.Sprintf("%.80s: %.200v", what, err))
 }
 
 // State is where a job of a listing is.

@@ -1,7 +1,9 @@
 package external
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"gbroker/grid"
@@ -31,7 +33,7 @@ func (s *System) Snapshot(ctx context.Context) (plan.Snapshot, error) {
 		default:
 			shot.Waiting = append(shot.Waiting, plan.Waiting{
 				Job: at.Job, Demand: j.Demand, Queue: queueOf(j.Queue, got.Listing), Limit: limitOf(j.Limit),
-				Priority: j.Priority, Held: j.State != Queued,
+				Priority: j.Priority, Held: j.State != Queued, Why: whyHeld(j),
 			})
 		}
 	}
@@ -48,6 +50,14 @@ func (s *System) Snapshot(ctx context.Context) (plan.Snapshot, error) {
 	return shot, nil
 }
 
+// whyHeld is why a job is not considered, in the system's words.
+func whyHeld(j Job) string {
+	if j.State == Queued {
+		return ""
+	}
+	return j.Reason
+}
+
 // leaves tells that an attempt is withdrawn, and only has to leave the queue.
 func (s *System) leaves(at grid.AttemptID) bool {
 	e := s.entry(at)
@@ -60,7 +70,13 @@ func (s *System) leaves(at grid.AttemptID) bool {
 
 // ground is a snapshot without jobs.
 func (s *System) ground(l Listing) plan.Snapshot {
-	shot := plan.Snapshot{At: l.At, Site: s.config.Site, Policy: l.Policy, Nodes: slices.Clone(l.Nodes), Queues: slices.Clone(l.Queues)}
+	shot := plan.Snapshot{
+		At: l.At, Site: s.config.Site, Policy: l.Policy, Nodes: slices.Clone(l.Nodes), Queues: slices.Clone(l.Queues),
+		Default: cmp.Or(s.config.Queue, l.Default), Stopped: l.Stopped, Why: l.Why, Unusable: slices.Clone(l.Unusable),
+	}
+	if l.LeftOut > 0 {
+		shot.Unusable = append(shot.Unusable, fmt.Sprintf("and %d more", l.LeftOut))
+	}
 	if s.config.Policy != nil {
 		shot.Policy = *s.config.Policy
 	}

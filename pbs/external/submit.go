@@ -230,9 +230,6 @@ func (s *System) possible(l Listing, sub grid.Submission) error {
 		shot.Nodes[i].Down = false
 	}
 	q := plan.Question{Demand: sub.Job.Demand, Queue: s.queue(sub), Limit: sub.Limit}
-	if q.Queue == "" {
-		q.Queue = l.Default
-	}
 	if r := plan.Refuse(shot, q); r != nil {
 		return fmt.Errorf("%w: site %s can never run it: %s (asked %s, available %s)",
 			grid.ErrInvalid, s.config.Site.Name, r.Reason, r.Asked, r.Available)
