@@ -2,6 +2,7 @@ package house
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -111,5 +112,25 @@ func TestBreachesAreFound(t *testing.T) {
 	}
 	for b := range unmatched {
 		t.Errorf("found, but in order: %s", b)
+	}
+}
+
+// Only what is held to be pure is tested without the race detector.
+func TestWithoutRace(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "\nPURE = ")
+	line, _, _ := strings.Cut(rest, "\n")
+	if !found || line == "" {
+		t.Fatal("the Makefile has no list PURE")
+	}
+	for _, name := range strings.Fields(line) {
+		in := strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/...")
+		if !pureFolder(in) {
+			t.Errorf("%s is tested without the race detector, and is not held to be pure", name)
+		}
 	}
 }

@@ -10,25 +10,27 @@ import (
 	"strings"
 )
 
-// few bounds what is run once more: where more fails it is not the machine.
+// few bounds what is run once more, of all commands: where more fails it is not the machine.
 const few = 5
 
-// again runs the tests that failed once more, package by package, and counts those that
+// again runs the tests that failed in a command once more, package by package, and counts those that
 // pass alone as passed. A package that failed in no test of its own is not run again.
 func (t *tally) again(command []string) error {
-	tests := 0
-	for _, names := range t.broken {
-		tests += len(topmost(names))
-	}
-	if len(command) == 0 || tests == 0 || tests > few {
-		return nil
-	}
 	for _, name := range slices.Sorted(maps.Keys(t.broken)) {
 		if err := t.packageAgain(command, name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tops is how many tests failed, those inside others not counted.
+func (t *tally) tops() int {
+	n := 0
+	for _, names := range t.broken {
+		n += len(topmost(names))
+	}
+	return n
 }
 
 func (t *tally) packageAgain(command []string, name string) error {

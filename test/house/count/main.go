@@ -1,17 +1,19 @@
-// Command count reads what `go test -json` prints and tells it to people: a line for
-// each package, the output of what failed, the reasons of what was skipped, and last
+// Command count runs the tests and tells them to people: a line for each package, the
+// output of what failed, the reasons of what was skipped, and last
 //
 //	N passed, N failed, N skipped
 //
+//	count COMMAND... : PACKAGE... [-- COMMAND... : PACKAGE...]
+//
+// The commands (go test -json and its flags) run at the same time, each with its packages.
 // A package that fails without a failing test (it does not build, it panics, it hangs)
-// counts as one failure. The exit code is 1 if anything failed or nothing ran.
+// counts as one failure, and so does a command that fails without one, or runs nothing. The
+// exit code is 1 if anything failed.
 //
-//	count [COMMAND...]
-//
-// With the words of a command (go test -json and its flags) up to [few] tests that failed
-// are run once more by it, alone: a test with real daemons and real clusters may meet a
-// machine that is too busy. One that passes then is counted as passed, and named in a line
-// that begins with "AGAIN"; what is really wrong fails both times.
+// Up to [few] tests that failed are run once more, alone, by the command that ran them: a test
+// with real daemons and real clusters may meet a machine that is too busy. One that passes
+// then is counted as passed, and named in a line that begins with "AGAIN"; what is really
+// wrong fails both times.
 package main
 
 import (
@@ -44,9 +46,9 @@ func newTally(out io.Writer) *tally {
 
 func main() {
 	t := newTally(os.Stdout)
-	err := t.read(os.Stdin)
+	all, err := runs(os.Args[1:])
 	if err == nil {
-		err = t.again(os.Args[1:])
+		err = t.together(all)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "count:", err)

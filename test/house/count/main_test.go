@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 )
@@ -81,18 +83,66 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// Where many fail it is not the machine: nothing is run again.
+// said is a command that prints these lines, and ends with the code.
+func said(code int, lines ...string) run {
+	script := fmt.Sprintf("printf '%%s\\n' '%s'; exit %d", strings.Join(lines, "\n"), code)
+	return run{[]string{"sh", "-c", script, "sh"}, []string{"p"}}
+}
+
+const passes = `{"Action":"pass","Package":"p","Test":"TestA"}`
+
+// What all commands passed and failed is counted; a command that fails without a failed
+// test, or runs nothing, is a failure.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what           string
+		runs           []run
+		passed, failed int
+		wrong          bool
+	}{
+		{"both pass", []run{said(0, passes), said(0, passes)}, 2, 0, false},
+		{"one fails", []run{said(0, passes), said(1, passes, `{"Action":"fail","Package":"q","Test":"TestB"}`)}, 2, 1, false},
+		{"one ends with 1", []run{said(0, passes), said(1, passes)}, 2, 0, true},
+		{"one is empty", []run{said(0, passes), said(0)}, 1, 0, true},
+		{"one is missing", []run{said(0, passes), {[]string{"/nowhere/go"}, []string{"p"}}}, 1, 0, true},
+	} {
+		tally := newTally(io.Discard)
+		err := tally.together(c.runs)
+		if tally.passed != c.passed || tally.failed != c.failed || (err != nil) != c.wrong {
+			t.Errorf("%s: %d passed, %d failed, %v", c.what, tally.passed, tally.failed, err)
+		}
+	}
+}
+
+// Where many fail, over all commands, it is not the machine: nothing is run again.
 func TestTooManyForAgain(t *testing.T) {
 	t.Parallel()
-	var out, events bytes.Buffer
-	for _, name := range []string{"A", "B", "C", "D", "E", "F"} {
-		events.WriteString(`{"Action":"fail","Package":"p","Test":"Test` + name + `"}` + "\n")
+	var three []string
+	for _, name := range []string{"A", "B", "C"} {
+		three = append(three, `{"Action":"fail","Package":"p","Test":"Test`+name+`"}`)
 	}
-	tally := newTally(&out)
-	if err := tally.read(&events); err != nil {
-		t.Fatal(err)
+	first := said(1, three...) // run again, it would say that all pass
+	first.command[2] = `case "$*" in *-run*) printf '%s\n' '` + strings.ReplaceAll(strings.Join(three, "\n"), "fail", "pass") + `';; *) ` + first.command[2] + `;; esac`
+	tally := newTally(io.Discard)
+	if err := tally.together([]run{first, first}); err != nil || tally.failed != 6 {
+		t.Errorf("two commands: %d failed, %v", tally.failed, err)
 	}
-	if err := tally.again([]string{"false"}); err != nil || tally.failed != 6 {
-		t.Errorf("%d failed, %v", tally.failed, err)
+	tally = newTally(io.Discard)
+	if err := tally.together([]run{first}); err != nil || tally.failed != 0 || tally.passed != 3 {
+		t.Errorf("one: %d passed, %d failed, %v", tally.passed, tally.failed, err)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	all, err := runs(strings.Fields("go test -json : ./a ./b -- go test -race : ./c"))
+	if err != nil || len(all) != 2 || len(all[0].packages) != 2 || all[1].command[2] != "-race" || all[1].packages[0] != "./c" {
+		t.Errorf("%v %v", all, err)
+	}
+	for _, bad := range []string{"", "go test", "go test :", ": ./a", "go test : ./a -- go"} {
+		if _, err := runs(strings.Fields(bad)); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
 	}
 }
