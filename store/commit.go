@@ -20,17 +20,24 @@ func (s *statementsOfCommit) prepare(ctx context.Context, conn *sql.Conn) error 
 		to   **sql.Stmt
 		text string
 	}{
-		{&s.save, `INSERT INTO job (id, home, user, state, standing, submitted, ended, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		{&s.save, `INSERT INTO job (id, home, user, state, standing, submitted, ended, record, sum)
+			VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, checksum('job', ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8))
 			ON CONFLICT (id) DO UPDATE SET home = excluded.home, user = excluded.user, state = excluded.state, standing = excluded.standing,
-			submitted = excluded.submitted, ended = excluded.ended, record = excluded.record`},
-		{&s.document, `INSERT INTO document (id, job) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET job = excluded.job WHERE job <> excluded.job`},
-		{&s.event, `INSERT INTO event (job, seq, at, state, site, term, hop, why)
-			VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM event WHERE job = ?1), ?2, ?3, ?4, ?5, ?6, ?7)`},
+			submitted = excluded.submitted, ended = excluded.ended, record = excluded.record, sum = excluded.sum`},
+		{&s.document, `INSERT INTO document (id, job, sum) VALUES (?1, ?2, checksum('document', ?1, ?2))
+			ON CONFLICT (id) DO UPDATE SET job = excluded.job, sum = excluded.sum WHERE document.job <> excluded.job`},
+		{&s.event, `INSERT INTO event (job, seq, at, state, site, term, hop, why, sum)
+			SELECT ?1, n, ?2, ?3, ?4, ?5, ?6, ?7, checksum('event', ?1, n, ?2, ?3, ?4, ?5, ?6, ?7)
+			FROM (SELECT coalesce(max(seq), 0) + 1 AS n FROM event WHERE job = ?1)`},
 		{&s.remove, `DELETE FROM job WHERE id = ?`},
-		{&s.raise, `UPDATE journal SET sequence = sequence + 1 RETURNING sequence`},
-		{&s.mark, `INSERT INTO peer (peer, incarnation, sequence) VALUES (?, ?, ?)
-			ON CONFLICT (peer, incarnation) DO UPDATE SET sequence = max(sequence, excluded.sequence)`},
-		{&s.site, `INSERT INTO site (one, state) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET state = excluded.state`},
+		{&s.raise, `UPDATE journal SET sequence = sequence + 1, sum = checksum('journal', incarnation, sequence + 1)
+			WHERE sum = ` + sumOfJournal + ` RETURNING sequence`},
+		{&s.mark, `INSERT INTO peer (number, peer, incarnation, sequence, sum)
+			SELECT n, ?1, ?2, ?3, checksum('peer', n, ?1, ?2, ?3) FROM (SELECT coalesce(max(number), 0) + 1 AS n FROM peer) WHERE true
+			ON CONFLICT (peer, incarnation) DO UPDATE SET sequence = excluded.sequence,
+			sum = checksum('peer', number, peer, incarnation, excluded.sequence) WHERE sequence < excluded.sequence`},
+		{&s.site, `INSERT INTO site (one, state, sum) VALUES (1, ?1, checksum('site', ?1))
+			ON CONFLICT (one) DO UPDATE SET state = excluded.state, sum = excluded.sum`},
 		{&s.forget, `DELETE FROM peer WHERE peer = ? AND incarnation = ?`},
 	} {
 		var err error
@@ -112,7 +119,11 @@ func (j *Journal) commit(ctx context.Context, changes []grid.Change) (sequence u
 		if err := j.saveMarks(ctx); err != nil {
 			return err
 		}
-		return j.sql.raise.QueryRowContext(ctx).Scan(&sequence)
+		err := j.sql.raise.QueryRowContext(ctx).Scan(&sequence)
+		if errors.Is(err, sql.ErrNoRows) {
+			return damaged(j.file, "the journal's identity", errSum, "")
+		}
+		return err
 	})
 	return sequence, err
 }

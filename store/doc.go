@@ -12,7 +12,7 @@
 // An administrator may read journal.db with sqlite3 at any time, and copy it with
 // its .backup command.
 //
-// # Schema, version 1
+// # Schema, version 2
 //
 //	journal    one line: the incarnation (random, made with the journal) and the
 //	           sequence, raised in the transaction of every Commit
@@ -24,6 +24,12 @@
 //	site       one line: grid.SiteState as JSON, what is not set left out
 //	peer       the highest sequence seen of each incarnation of each peer's journal
 //	jobs, history    views of job and event with readable times
+//
+// Each line has a checksum besides, sum: the CRC-32C of its table's name and of all its other
+// columns (sum.go says how), so that a bit which has turned is noticed when the line is
+// read. The line is named then, with the statement that gives it up alone; a record is never
+// believed in part, and nothing is repaired silently. Indexes are compared with their tables
+// when the journal is opened. Version 1 had no checksums.
 //
 // Times are milliseconds since the Unix epoch, 0 for "not yet". JSON has the field
 // names of package grid; the hashes of a file's ranges are one base64 string. Texts

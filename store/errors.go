@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -41,3 +42,16 @@ func corrupt(file string, err error) error {
 		"with `sqlite3 %s .recover | sqlite3 new.db` and put that in its place; without either move %s* away and "+
 		"start with an empty journal, which knows none of the jobs held here", ErrCorrupt, file, err, file, file)
 }
+
+// damaged names the one line that cannot be believed, and how it is given up where that
+// is possible: statement deletes it.
+func damaged(file, what string, why error, statement string) error {
+	if statement == "" {
+		return fmt.Errorf("%w: %s: %s: %w: put a backup in its place", ErrCorrupt, file, what, why)
+	}
+	return fmt.Errorf("%w: %s: %s: %w: put a backup in its place, or give up this alone while no daemon runs: "+
+		"sqlite3 %s \"PRAGMA foreign_keys = ON; %s\"", ErrCorrupt, file, what, why, file, statement)
+}
+
+// quoted is a text in a statement of SQL.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

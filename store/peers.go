@@ -66,7 +66,7 @@ func (j *Journal) Advance(ctx context.Context, to uint64) error {
 		return fmt.Errorf("advance %s to %d: %w: at most %d", j.file, to, grid.ErrInvalid, uint64(maxSequence))
 	}
 	err := j.transaction(context.WithoutCancel(ctx), func() error {
-		_, err := j.conn.ExecContext(ctx, `UPDATE journal SET sequence = max(sequence, ?)`, int64(to))
+		_, err := j.conn.ExecContext(ctx, `UPDATE journal SET sequence = max(sequence, ?1), sum = checksum('journal', incarnation, max(sequence, ?1))`, int64(to))
 		return err
 	})
 	if err != nil {
@@ -132,20 +132,22 @@ func (j *Journal) saveMarks(ctx context.Context) error {
 }
 
 func (j *Journal) loadMarks(ctx context.Context) error {
-	rows, err := j.conn.QueryContext(ctx, `SELECT peer, incarnation, sequence FROM peer ORDER BY number`)
+	rows, err := j.conn.QueryContext(ctx, `SELECT peer, incarnation, sequence, sum = `+sumOfPeer+` FROM peer ORDER BY number`)
 	if err != nil {
 		return fmt.Errorf("read the journals of peers: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var peer, incarnation, sequence string
-		if err := rows.Scan(&peer, &incarnation, &sequence); err != nil {
+		var sound bool
+		if err := rows.Scan(&peer, &incarnation, &sequence, &sound); err != nil {
 			return fmt.Errorf("read the journals of peers: %w", err)
 		}
 		i, err := strconv.ParseUint(incarnation, 16, 64)
 		s, err2 := strconv.ParseUint(sequence, 16, 64)
-		if err != nil || err2 != nil {
-			return corrupt(j.file, fmt.Errorf("the journal of peer %s: %q, %q", peer, incarnation, sequence))
+		if !sound || err != nil || err2 != nil {
+			return damaged(j.file, fmt.Sprintf("how far the journal of peer %s was seen", peer), errSum,
+				fmt.Sprintf("DELETE FROM peer WHERE peer = %s", quoted(peer)))
 		}
 		m := j.marks[grid.PeerID(peer)]
 		if m == nil {

@@ -3,26 +3,28 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"gbroker/grid"
 )
 
-// Load reads all records, in the order of their job identifiers.
+// Load reads all records, in the order of their job identifiers. Where one cannot be
+// believed the error names it.
 func (j *Journal) Load(ctx context.Context) ([]grid.Record, error) {
 	var records []grid.Record
-	err := j.query(ctx, `SELECT job.id, record, document.job FROM job JOIN document USING (id) ORDER BY id`, nil, func(rows *sql.Rows) error {
+	const text = `SELECT job.id, record, document.job, job.sum = ` + sumOfJob + `, coalesce(document.sum = ` + sumOfDocument + `, 0)
+		FROM job LEFT JOIN document ON document.id = job.id ORDER BY job.id`
+	err := j.query(ctx, text, nil, func(rows *sql.Rows) error {
 		var id string
 		var record, job []byte
-		if err := rows.Scan(&id, &record, &job); err != nil {
+		var sound, whole bool
+		if err := rows.Scan(&id, &record, &job, &sound, &whole); err != nil {
 			return err
 		}
-		r, err := decode(record, job)
-		if err == nil && string(r.Job.ID) != id {
-			err = fmt.Errorf("it is that of %q", r.Job.ID)
-		}
+		r, err := believe(id, record, job, sound, whole)
 		if err != nil {
-			return corrupt(j.file, fmt.Errorf("the record of job %s: %w", id, err))
+			return damaged(j.file, "the record of job "+id, err, "DELETE FROM job WHERE id = "+quoted(id))
 		}
 		records = append(records, r)
 		return nil
@@ -33,17 +35,39 @@ func (j *Journal) Load(ctx context.Context) ([]grid.Record, error) {
 	return records, nil
 }
 
+// believe makes a record of its two lines, if they fit their checksums.
+func believe(id string, record, job []byte, sound, whole bool) (grid.Record, error) {
+	switch {
+	case !sound:
+		return grid.Record{}, errSum
+	case job == nil:
+		return grid.Record{}, errors.New("its document is missing")
+	case !whole:
+		return grid.Record{}, fmt.Errorf("its document: %w", errSum)
+	}
+	r, err := decode(record, job)
+	if err == nil && string(r.Job.ID) != id {
+		err = fmt.Errorf("it is that of %q", r.Job.ID)
+	}
+	return r, err
+}
+
 // Site reads what the broker knows of its own site; zero if nothing was written.
 func (j *Journal) Site(ctx context.Context) (grid.SiteState, error) {
 	var state grid.SiteState
-	err := j.query(ctx, `SELECT state FROM site`, nil, func(rows *sql.Rows) error {
+	err := j.query(ctx, `SELECT state, sum = `+sumOfSite+` FROM site`, nil, func(rows *sql.Rows) error {
 		var text []byte
-		if err := rows.Scan(&text); err != nil {
+		var sound bool
+		if err := rows.Scan(&text, &sound); err != nil {
 			return err
 		}
 		var row siteRow
-		if err := strictly(text, &row); err != nil {
-			return corrupt(j.file, fmt.Errorf("the state of the site: %w", err))
+		err := strictly(text, &row)
+		if !sound {
+			err = errSum
+		}
+		if err != nil {
+			return damaged(j.file, "the state of the site", err, "")
 		}
 		state = grid.SiteState(row)
 		return nil
@@ -58,15 +82,23 @@ func (j *Journal) Site(ctx context.Context) (grid.SiteState, error) {
 // is not here.
 func (j *Journal) History(ctx context.Context, job grid.JobID) ([]grid.Event, error) {
 	var events []grid.Event
-	err := j.query(ctx, `SELECT at, state, site, term, hop, why FROM event WHERE job = ? ORDER BY seq`, []any{string(job)}, func(rows *sql.Rows) error {
+	const text = `SELECT seq, at, state, site, term, hop, why, sum = ` + sumOfEvent + ` FROM event WHERE job = ? ORDER BY seq`
+	err := j.query(ctx, text, []any{string(job)}, func(rows *sql.Rows) error {
 		e := grid.Event{Job: job}
+		var seq int64
 		var state string
-		err := rows.Scan((*int64)(&e.At), &state, (*string)(&e.Site), &e.Epoch.Term, &e.Epoch.Hop, &e.Why)
+		var sound bool
+		err := rows.Scan(&seq, (*int64)(&e.At), &state, (*string)(&e.Site), &e.Epoch.Term, &e.Epoch.Hop, &e.Why, &sound)
 		if err != nil {
 			return err
 		}
-		if e.State, err = grid.ParseState(state); err != nil {
-			return corrupt(j.file, fmt.Errorf("event %d: %w", len(events)+1, err))
+		e.State, err = grid.ParseState(state)
+		if !sound {
+			err = errSum
+		}
+		if err != nil {
+			return damaged(j.file, fmt.Sprintf("line %d of the history of job %s", seq, job), err,
+				fmt.Sprintf("DELETE FROM event WHERE job = %s AND seq = %d", quoted(string(job)), seq))
 		}
 		events = append(events, e)
 		return nil

@@ -21,6 +21,7 @@ type migration struct {
 
 var migrations = []migration{
 	{"the first schema", statements(schema1)},
+	{"a checksum for each line", statements(migrateSums)},
 }
 
 func statements(text string) func(context.Context, *sql.Conn) error {
@@ -167,7 +168,7 @@ func (j *Journal) found(ctx context.Context) error {
 	if _, err := j.conn.ExecContext(ctx, fmt.Sprintf(`PRAGMA application_id = %d`, application)); err != nil {
 		return err
 	}
-	_, err := j.conn.ExecContext(ctx, `INSERT INTO journal VALUES (1, ?, 0)`, fmt.Sprintf("%x", incarnation))
+	_, err := j.conn.ExecContext(ctx, `INSERT INTO journal (one, incarnation, sequence) VALUES (1, ?, 0)`, fmt.Sprintf("%x", incarnation))
 	return err
 }
 

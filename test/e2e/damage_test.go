@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"database/sql"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,16 +54,18 @@ func TestUnreadableJournal(t *testing.T) {
 	must(t, s.Stop())
 	file := filepath.Join(s.Dir, "data", "journal.db")
 
-	version := func(n string) {
+	version := func(n int) (was int) {
 		db, err := sql.Open("sqlite", file)
 		must(t, err)
 		defer db.Close()
-		_, err = db.Exec("PRAGMA user_version = " + n)
+		must(t, db.QueryRow("PRAGMA user_version").Scan(&was))
+		_, err = db.Exec(fmt.Sprintf("PRAGMA user_version = %d", n))
 		must(t, err)
+		return was
 	}
-	version("99")
+	is := version(99)
 	refusesToRun(t, s, file, "newer gbroker", "99")
-	version("1")
+	version(is)
 
 	whole, err := os.ReadFile(file)
 	must(t, err)
