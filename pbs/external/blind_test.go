@@ -2,6 +2,7 @@ package external
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,46 @@ func TestBlind(t *testing.T) {
 			t.Errorf("left are %+v", left)
 		}
 	})
+}
+
+// Where the nodes take no token the batch system's code counts, but for a 0 that a node may tell which was restarted.
+func TestBlindRestartedNode(t *testing.T) {
+	for name, c := range map[string]struct {
+		end    End
+		silent grid.NodeName
+		want   grid.Cause
+	}{
+		"sure":               {End{}, "", grid.ByItself},
+		"unsure":             {End{Unsure: true}, "", grid.Disappeared},
+		"its node silent":    {End{}, "n1", grid.Disappeared},
+		"another silent":     {End{}, "n2", grid.ByItself},
+		"silent, and a code": {End{ExitCode: 3}, "n1", grid.ByItself},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *bench) {
+				b.stop()
+				b.config.Blind = true
+				b.start()
+				j := b.job()
+				id := b.submit(j)
+				b.later(time.Second)
+				b.far.change(id, func(k *Job) {
+					k.State, k.Started, k.NeverStarted, k.Places = Running, control.Now(), false, []Place{{Node: "n1", Processes: 1, Cores: 1}}
+				})
+				b.later(time.Minute)
+				b.far.set(func() { b.far.silent = []grid.NodeName{c.silent} })
+				b.later(time.Minute)
+				b.far.set(func() { b.far.silent = nil })
+				b.restart()
+				b.far.change(id, func(k *Job) { k.State, k.Finished, k.Places, k.End = Done, control.Now(), nil, &c.end })
+				b.later(time.Minute)
+				p := b.progress(j)
+				if p.Phase != grid.Ended || p.Cause != c.want || strings.Contains(p.Detail, "may have restarted") != (c.want == grid.Disappeared) {
+					t.Errorf("it is %+v", p)
+				}
+			})
+		})
+	}
 }
 
 // Where there is no token, a withdrawn job that somebody has released is ended.

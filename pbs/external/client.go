@@ -71,6 +71,7 @@ type Listing struct {
 	At           grid.Tick // by the system's clock when the poll began
 	Policy       plan.Policy
 	Nodes        []plan.Node
+	Silent       []grid.NodeName // of those that are down: they do not answer, as far as the system tells that apart
 	Queues       []plan.Queue
 	Default      grid.QueueName // of jobs that name no queue
 	Jobs         []Job          // the waiting ones in the order in which the scheduler will take them
@@ -149,6 +150,8 @@ type End struct {
 	Cause    grid.Cause // grid.ByRequest: it was cancelled, by whomever
 	Detail   string     // for people: walltime, node failure, out of memory, ...
 	NodeFail bool
+	// Unsure: a node that was restarted would have told the same of a job whose end it has not seen.
+	Unsure bool
 }
 
 // Usage is what a job has used; zero is not known.

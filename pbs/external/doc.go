@@ -28,7 +28,9 @@
 //
 // is written by the wrapper. Where the listing tells the end of a job and no such file comes,
 // it is written here, by the same rule (the first writer wins): by the token the attempt
-// had started, or never ran. A started job that good listings lack for a minute, and whose
+// had started, or never ran. What had started and left no word has disappeared, whatever exit
+// code is listed: a node that was restarted may tell 0. Where nodes do not see the control
+// directory the code counts, if the system is sure of it. A started job that good listings lack for a minute, and whose
 // identifier the system does not know, has disappeared.
 //
 // # The spool

@@ -39,6 +39,8 @@ type batch struct {
 	stubborn  bool        // removals are heard, and have no effect
 	misbook   func(*Booking)
 	forgetful bool // ended jobs are not listed
+	silent    []grid.NodeName
+	dead      bool // removals get no answer of the job's node
 }
 
 func (b *batch) Traits() Traits {
@@ -67,7 +69,7 @@ func (b *batch) Listing(ctx context.Context) (Listing, error) {
 			l.Jobs = append(l.Jobs, *j)
 		}
 	}
-	l.Reservations = slices.Clone(b.bookings)
+	l.Reservations, l.Silent = slices.Clone(b.bookings), b.silent
 	return l, nil
 }
 
@@ -149,8 +151,11 @@ func (b *batch) Remove(_ context.Context, as string, id grid.LocalID) error {
 	if b.down == nil {
 		b.removals = append(b.removals, id)
 	}
-	stubborn := b.stubborn
+	stubborn, dead := b.stubborn, b.dead
 	b.mu.Unlock()
+	if dead {
+		return fmt.Errorf("%w: qdel ended with 224", grid.ErrUnavailable)
+	}
 	return b.change(id, func(j *Job) {
 		if as != j.User && (as != "" || j.User != "me") {
 			panic("removed as " + as)

@@ -17,13 +17,11 @@ type poller struct {
 	refresh time.Duration
 	age     time.Duration
 
-	mu       sync.Mutex
-	count    uint64 // polls begun so far
-	flight   *flight
-	good     *poll // the last that succeeded
-	err      error // of the last, nil if it is good
-	failures int
-	retry    time.Time // not before, after failures
+	mu     sync.Mutex
+	count  uint64 // polls begun so far
+	flight *flight
+	good   *poll // the last that succeeded
+	pace
 }
 
 // poll is a listing. Polls are counted: what was done when n had begun is seen by the later ones.
@@ -40,11 +38,6 @@ type flight struct {
 	err  error
 	left bool // who began it has gone: its error is nobody else's
 }
-
-const (
-	firstBackOff = time.Second
-	mostBackOff  = time.Minute
-)
 
 // now is how many polls have begun.
 func (p *poller) now() uint64 {
@@ -67,9 +60,9 @@ func (p *poller) after(ctx context.Context, n uint64) (*poll, error) {
 		}
 		f := p.flight
 		if f == nil {
-			if now := time.Now(); p.err != nil && now.Before(p.retry) {
+			if err := p.early(); err != nil {
 				defer p.mu.Unlock()
-				return nil, p.err
+				return nil, err
 			}
 			p.count++
 			f = &flight{poll: poll{number: p.count, begun: time.Now()}, done: make(chan struct{})}
@@ -114,12 +107,10 @@ func (p *poller) fly(ctx context.Context, f *flight) {
 	close(f.done)
 	switch {
 	case err == nil:
-		p.good, p.err, p.failures = &f.poll, nil, 0
+		p.good, p.pace = &f.poll, pace{}
 	case f.left: // that says nothing of the system
 	default:
-		p.err = f.err
-		p.retry = time.Now().Add(jitter(min(firstBackOff<<min(p.failures, 10), mostBackOff)))
-		p.failures++
+		p.failed(f.err)
 	}
 }
 
@@ -153,7 +144,7 @@ func (p *poller) pause() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {
-		return max(time.Until(p.retry), time.Millisecond)
+		return max(time.Until(p.next), time.Millisecond)
 	}
 	return jitter(p.refresh)
 }

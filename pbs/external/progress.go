@@ -61,7 +61,7 @@ func readStarted(p *grid.Progress, dir string, token control.Token) (ended bool,
 	if p.Usage, err = control.ReadUsage(dir, p.ID); err != nil {
 		return false, fmt.Errorf("looking for the usage of %s: %w", p.ID, err)
 	}
-	p.Phase, p.Finished = grid.Ended, end.At
+	p.Phase, p.Finished = grid.Ended, max(end.At, p.Started) // one is told by a node, the other perhaps by the batch system
 	p.ExitCode, p.Signal, p.Cause, p.Detail = end.ExitCode, end.Signal, end.Cause, end.Detail
 	if end.Cause == grid.NeverRan {
 		p.Started = 0

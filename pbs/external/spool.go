@@ -36,6 +36,7 @@ type entry struct {
 	Released    bool      `json:",omitempty"` // Blind: the hold it was submitted on is, or may be, gone
 	Withdrawn   bool      `json:",omitempty"` // it is to leave the queue
 	Killed      bool      `json:",omitempty"` // its end was asked for
+	Shaken      bool      `json:",omitempty"` // Blind: a node of it did not answer while it ran
 	Done        bool      `json:",omitempty"` // nothing is left to be done for it
 
 	memory
@@ -47,6 +48,7 @@ type memory struct {
 	seen     grid.Phase // by the control files, as last told
 	held     bool       // on our hold, as far as we know
 	removed  time.Time  // when its removal was last asked for, with success
+	removal  pace       // of removals that fail
 	left     uint64     // polls that had begun then
 	used     grid.Usage // by the listings, as far as they have told it
 	over     *Job       // as which the batch system told its end

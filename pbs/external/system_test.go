@@ -407,6 +407,36 @@ func TestKillIsRepeated(t *testing.T) {
 	})
 }
 
+// While the node of a job does not answer, neither its removal nor a poll is asked for in a loop.
+func TestKillOnADeadNode(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		j := b.job()
+		id := b.submit(j)
+		b.begins(j, id)
+		b.later(time.Minute)
+		b.far.set(func() { b.far.dead = true })
+		polls := b.far.polled()
+		for range 10 { // whoever asks for it again and again
+			if err := b.Kill(b.Context(), j.ID, j.Control); !errors.Is(err, grid.ErrUnavailable) {
+				t.Errorf("Kill: %v", err)
+			}
+			b.later(time.Second)
+		}
+		b.later(9*time.Minute + 50*time.Second)
+		if n := len(b.far.gone()); n < 8 || n > 18 {
+			t.Errorf("removed %d times in ten minutes", n)
+		}
+		if n := b.far.polled() - polls; n > 70 { // one each ten seconds
+			t.Errorf("%d polls in ten minutes", n)
+		}
+		b.far.set(func() { b.far.dead = false })
+		b.later(2 * time.Minute)
+		if p := b.progress(j); p.Phase != grid.Ended || p.Cause != grid.ByRequest {
+			t.Errorf("when it is back: %+v", p)
+		}
+	})
+}
+
 // What has ended is not removed: its number may soon be another's.
 func TestWhatHasEndedIsNotRemoved(t *testing.T) {
 	inBubble(t, func(b *bench) {

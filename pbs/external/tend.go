@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"gbroker/grid"
@@ -140,7 +141,7 @@ func (s *System) writeEnd(v entry) (grid.Phase, error) {
 	if err != nil {
 		return grid.Unknown, err
 	}
-	end := endOf(*v.over, asked)
+	end := endOf(v, asked)
 	taken = taken || held.Process == (control.Process{}) // by this very function, before a restart
 	if taken && (!v.Blind || v.over.NeverStarted) {
 		end = neverRan(*v.over)
@@ -182,8 +183,10 @@ func finished(j Job) grid.Tick {
 	return control.Now()
 }
 
-// endOf is the end of a job that had started, in the system's word.
-func endOf(j Job, asked bool) control.End {
+// endOf is the end of a job that had started, in the system's word. Where its wrapper could have told its end, and has
+// not, no exit code counts; where nothing but the code is known, it counts unless its node may have been restarted.
+func endOf(v entry, asked bool) control.End {
+	j := *v.over
 	end := control.End{At: finished(j), Cause: grid.Disappeared, Detail: "its wrapper ended without a word"}
 	if j.End == nil {
 		return end
@@ -201,8 +204,10 @@ func endOf(j Job, asked bool) control.End {
 		end.Detail = "it was cancelled in the batch system, but not by the broker"
 	case x.Cause == grid.ByItself && x.Signal == 0 && x.ExitCode == 75:
 		end.Detail = "the batch system ended it and put it into the queue again; it was not started twice"
-	case x.Cause == grid.ByItself && x.Signal == 0:
+	case x.Cause == grid.ByItself && x.Signal == 0 && v.Blind && (x.ExitCode != 0 || !x.Unsure && !v.Shaken):
 		end.Cause, end.Detail = grid.ByItself, ""
+	case x.Cause == grid.ByItself && x.Signal == 0:
+		end.Detail = fmt.Sprintf("its wrapper ended without a word, and the batch system says exit code %d: its node may have restarted", x.ExitCode)
 	case x.Signal != 0:
 		end.Detail = fmt.Sprintf("its wrapper was ended by signal %d", x.Signal)
 	}
@@ -237,6 +242,7 @@ func (s *System) settle(ctx context.Context, got *poll) {
 
 func (s *System) settleOne(ctx context.Context, got *poll, e *entry, jobs []Job) {
 	mine := s.bearer(e, jobs)
+	s.shake(e, mine, got.Silent)
 	v := s.view(e)
 	for _, j := range jobs { // submitted twice, or too late
 		harmless := j.State == Running && !(v.Blind && v.Withdrawn) // it finds the token taken
@@ -283,6 +289,18 @@ func (s *System) bearer(e *entry, jobs []Job) *Job {
 		s.log.Warn("the identifier of a local job is not on disk", zap.Stringer("attempt", v.ID), zap.Error(err))
 	}
 	return other
+}
+
+// shake notes that a node of a running job did not answer: what is told of its end may not be what it was.
+func (s *System) shake(e *entry, j *Job, silent []grid.NodeName) {
+	v := s.view(e)
+	if !v.Blind || v.Shaken || j == nil || j.State != Running ||
+		!slices.ContainsFunc(j.Places, func(p Place) bool { return slices.Contains(silent, p.Node) }) {
+		return
+	}
+	if err := s.change(e, func(e *entry) { e.Shaken = true }); err != nil {
+		s.log.Warn("that a node of a job did not answer is not on disk", zap.Stringer("attempt", v.ID), zap.Error(err))
+	}
 }
 
 // givenUp tells that an attempt was told to have disappeared: should it be back, it must not

@@ -2,7 +2,6 @@ package external
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -58,23 +57,26 @@ func (s *System) discard(ctx context.Context, e *entry) {
 	s.remove(ctx, e)
 }
 
-// remove removes the local job of an attempt; what fails is tried again after each poll.
+// remove removes the local job of an attempt; what fails is tried again after polls, ever more seldom.
 func (s *System) remove(ctx context.Context, e *entry) error {
 	v := s.view(e)
 	if v.Local == "" {
 		return nil // found by its mark, should it appear
 	}
+	if err := v.removal.early(); err != nil {
+		return err
+	}
 	j, did, err := s.act(ctx, v.ID, v.Local, s.config.Client.Remove)
 	if err != nil {
-		if !errors.Is(err, grid.ErrInvalid) {
-			s.Poll()
-		}
+		s.mu.Lock()
+		e.removal.failed(err)
+		s.mu.Unlock()
 		s.log.Warn("a local job cannot be removed now", zap.Stringer("attempt", v.ID), zap.Error(err))
 		return err
 	}
 	number := s.poller.now()
 	s.mu.Lock()
-	e.removed, e.left = time.Now(), number
+	e.removed, e.left, e.removal = time.Now(), number, pace{}
 	s.mu.Unlock()
 	if did {
 		s.log.Info("a local job is removed", zap.Stringer("attempt", v.ID), zap.String("local", string(j.Local)))

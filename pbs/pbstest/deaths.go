@@ -2,9 +2,11 @@ package pbstest
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 func testKill(t *testing.T, k Kind) {
@@ -87,9 +89,16 @@ func testNodeCrashes(t *testing.T, k Kind) {
 	j := s.submit(s.wholly(s.shell(`echo ran >> ran; echo x > up; sleep 1000`)))
 	s.awaitFile(j, "up")
 	s.await(j, grid.Started)
-	s.did("crashing a node", s.hand.Crash(s.nodes[0].Name))
+	lost := s.nodes[0].Name
+	s.did("crashing a node", s.hand.Crash(lost))
+	if k.Lasting {
+		s.until("the node is shown as down", func() bool {
+			return slices.ContainsFunc(s.snapshot().Nodes, func(n plan.Node) bool { return n.Name == lost && n.Down })
+		})
+		s.did("reviving a node", s.hand.Revive(lost))
+	}
 	p := s.end(j)
-	s.did("reviving a node", s.hand.Revive(s.nodes[0].Name))
+	s.did("reviving a node", s.hand.Revive(lost))
 	if p.Cause != grid.Disappeared || p.Detail == "" {
 		t.Errorf("ended %+v", p)
 	}

@@ -32,6 +32,8 @@ type Kind struct {
 	MemoryLimits bool
 	// HostFile: programs are told their nodes by GBROKER_HOSTFILE.
 	HostFile bool
+	// Lasting: jobs of a node that is lost are told to run until it is back.
+	Lasting bool
 	// Rounds is how often a withdrawal is made to race a start.
 	Rounds int
 	// Patience bounds each wait: how long the slowest change takes to be seen; 0 is 30 s.

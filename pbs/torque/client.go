@@ -67,15 +67,17 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 	if err != nil {
 		return external.Listing{}, err
 	}
-	if l.Nodes, err = query(ctx, c, parseNodes, "pbsnodes", "-x"); err != nil {
-		return external.Listing{}, err
-	}
-	l.Queues = offered(queues, srv, l.Nodes)
-	all, err := query(ctx, c, parseJobs, "qstat", "-x", "-t")
+	all, err := query(ctx, c, parseFarm, "pbsnodes", "-x")
 	if err != nil {
 		return external.Listing{}, err
 	}
-	l.Jobs = all.jobs
+	l.Nodes, l.Silent = all.nodes, all.silent
+	l.Queues = offered(queues, srv, l.Nodes)
+	jobs, err := query(ctx, c, parseJobs, "qstat", "-x", "-t")
+	if err != nil {
+		return external.Listing{}, err
+	}
+	l.Jobs = jobs.jobs
 	slices.SortStableFunc(l.Jobs, func(a, b external.Job) int { return int(min(max(a.Submitted-b.Submitted, -1), 1)) })
 	return l, nil
 }

@@ -39,7 +39,9 @@
 //
 //	exit_status          what it was
 //	none, state C        deleted before it started
-//	0-255                its own (128+n too, where its shell reports a signal n)
+//	0                    its own, or its node was started again under it (pbs_mom without -q or -r): sure
+//	                     only with what it used, or where it ran for less than a minute
+//	1-255                its own (128+n too, where its shell reports a signal n)
 //	256+n                ended by signal n; 271 is SIGTERM, with which qdel ends jobs: cancelled,
 //	                     or over its walltime where it has used it up (Maui ends such jobs by qdel)
 //	-11, -10, -12        over its walltime, memory, processor time

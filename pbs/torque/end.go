@@ -9,6 +9,9 @@ import (
 
 const sigterm, sigkill = 15, 9
 
+// looks is how long a job may run before its node has looked at what it uses.
+const looks = grid.Minute
+
 // end is how a job that is Done has ended: see the package comment.
 func (r *record) end() *external.End {
 	j := &r.job
@@ -16,6 +19,9 @@ func (r *record) end() *external.End {
 		return &external.End{Cause: grid.ByRequest, Detail: "it was deleted before it started"}
 	}
 	switch n := *r.exit; {
+	case n == 0:
+		// Of a job whose node was restarted the same is told. What its node has looked at it tells the usage of.
+		return &external.End{Unsure: j.Usage.CPU == 0 && j.Usage.Memory == 0 && j.Usage.Wall >= looks}
 	case n >= 0 && n <= 255:
 		return &external.End{ExitCode: int(n)}
 	case n == 256+sigterm && j.Limit > 0 && j.Usage.Wall >= j.Limit:

@@ -36,10 +36,12 @@ func sayJob(j external.Job, rerunnable bool) string {
 	say(j.Finished > 0, "finished %d", j.Finished/grid.Second)
 	say(j.Usage != external.Usage{}, "used %ds of %ds and %d bytes", j.Usage.CPU/grid.Second, j.Usage.Wall/grid.Second, j.Usage.Memory)
 	say(j.Priority != 0, "priority %d", j.Priority)
+	say(j.Mark != "", "marked %s", j.Mark)
 	say(j.Reservation != "", "bound to %s", j.Reservation)
 	say(j.Reason != "", "(%s)", j.Reason)
 	if j.End != nil {
 		say(true, "ended with %d signal %d cause %d: %s", j.End.ExitCode, j.End.Signal, j.End.Cause, j.End.Detail)
+		say(j.End.Unsure, "(unsure)")
 	}
 	return b.String()
 }
@@ -169,6 +171,18 @@ var expected = []struct {
 65.pbs1 "ok.sh" of alice in batch: held by our hold never started asks 1x1 for 3600s submitted 1795216666 bound to alice.0
 72.pbs1 "dep1" of alice in batch: held never started asks 1x1 for 3600s submitted 1795216667`,
 		[2]string{"48:00:00", "2:00:00:01"}},
+	{"15-other-users/05-bob-qstat-x", jobs(),
+		`528.pbs1 "seen" of alice in batch: running asks 1x2 for 600s on node04:2 submitted 1795324346 started 1795324348`,
+		[2]string{"-v SECRET=hunter2,", "-v SECRET=hunter2,GBROKER_ATTEMPT=it,"}},
+	{"16-mom-restart/43-end-qstat-x", jobs("530.pbs1", "531.pbs1", "532.pbs1"),
+		`530.pbs1 "plain" of alice in batch: done asks 1x1 for 1800s submitted 1795324361 started 1795324369 finished 1795324632 used 0s of 263s and 0 bytes ended with 0 signal 0 cause 0:  (unsure)
+531.pbs1 "q" of alice in batch: done asks 1x1 for 1800s submitted 1795324361 started 1795324506 finished 1795324632 used 0s of 124s and 6696960 bytes ended with 143 signal 15 cause 2: it was deleted while it ran
+532.pbs1 "qnorerun" of alice in batch: done never again asks 1x1 for 1800s submitted 1795324361 started 1795324369 finished 1795324505 used 0s of 136s and 0 bytes ended with 0 signal 0 cause 4: its node was started again (exit_status -4)`,
+		[2]string{"<walltime>00:04:23", "<walltime>00:00:23"}},
+	{"16-mom-restart/17-down-pbsnodes-x", text(func(call string, text []byte) ([]grid.NodeName, error) {
+		f, err := parseFarm(call, text)
+		return f.silent, err
+	}), "[node01 node02 node03 node04]", [2]string{"<state>down", "<state>offline"}},
 	{"01-idle/10-pbsnodes-x", nodes, "node01 4 cores 25276510208 bytes [compute]\nnode02 4 cores 25276510208 bytes [compute]", [2]string{"<np>4", "<np>8"}},
 	{"07-nodes/04-off-pbsnodes-x", nodes, "node01 4 cores 25276510208 bytes [compute] down\nnode02 4 cores 25276510208 bytes [compute]", [2]string{"<state>offline", "<state>free"}},
 	{"07-nodes/24-down-pbsnodes-x", nodes, "node01 4 cores 25276510208 bytes [compute]\nnode02 4 cores 25276510208 bytes [compute] down", [2]string{"<state>down", "<state>busy"}},

@@ -17,26 +17,39 @@ var otherOfNode = strings.Fields(`ntype jobs note mom_service_port mom_manager_p
 
 // parseNodes reads what pbsnodes -x prints.
 func parseNodes(call string, text []byte) ([]plan.Node, error) {
+	f, err := parseFarm(call, text)
+	return f.nodes, err
+}
+
+// farm is all nodes, with those of them that do not answer the server.
+type farm struct {
+	nodes  []plan.Node
+	silent []grid.NodeName
+}
+
+func parseFarm(call string, text []byte) (farm, error) {
 	s := newScanner(call, text)
-	list := make([]plan.Node, 0, min(bytes.Count(text, []byte("<Node>")), maxNodes, len(text)/40))
+	f := farm{nodes: make([]plan.Node, 0, min(bytes.Count(text, []byte("<Node>")), maxNodes, len(text)/40))}
 	err := s.documents("Data", func(name []byte) error {
 		if string(name) != "Node" {
 			return s.fail("<%s> where <Node> should be", name)
 		}
-		if len(list) == maxNodes {
+		if len(f.nodes) == maxNodes {
 			return s.fail("more than %d nodes", maxNodes)
 		}
-		n, err := s.node(name)
-		list = append(list, n)
+		n, silent, err := s.node(name)
+		f.nodes = append(f.nodes, n)
+		if silent {
+			f.silent = append(f.silent, n.Name)
+		}
 		return err
 	})
-	return list, err
+	return f, err
 }
 
-func (s *scanner) node(name []byte) (plan.Node, error) {
-	var n plan.Node
+func (s *scanner) node(name []byte) (n plan.Node, silent bool, err error) {
 	begin, powered, stated := s.at, true, false
-	err := s.children(name, func(name []byte) error {
+	err = s.children(name, func(name []byte) error {
 		if slices.Contains(otherOfNode, string(name)) {
 			return s.skip(name, 1)
 		}
@@ -49,7 +62,7 @@ func (s *scanner) node(name []byte) (plan.Node, error) {
 			n.Name, err = grid.NodeName(text), checkWord(text)
 		case "state":
 			stated = true
-			n.Down, err = down(text)
+			n.Down, silent, err = down(text)
 		case "power_state":
 			powered, err = power(text)
 		case "np":
@@ -75,22 +88,24 @@ func (s *scanner) node(name []byte) (plan.Node, error) {
 		s.at = begin
 		err = s.fail("a node without name or state")
 	}
-	return n, err
+	return n, silent, err
 }
 
-// down reads the states of a node, joined by commas: whether it takes no job until that is changed.
-func down(text string) (bool, error) {
-	is := false
+// down reads the states of a node, joined by commas: whether it takes no job until that is changed, and whether
+// that is because it does not answer.
+func down(text string) (is, silent bool, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		switch strings.TrimSpace(word) {
 		case "free", "job-exclusive", "job-sharing", "busy":
-		case "down", "offline", "reserve", "unknown", "state-unknown", "time-shared", "network-failure":
+		case "down", "unknown", "state-unknown", "network-failure":
+			is, silent = true, true
+		case "offline", "reserve", "time-shared":
 			is = true
 		default:
-			return false, fmt.Errorf("the state %.40q is not known", word)
+			return false, false, fmt.Errorf("the state %.40q is not known", word)
 		}
 	}
-	return is, nil
+	return is, silent, nil
 }
 
 func power(text string) (bool, error) {

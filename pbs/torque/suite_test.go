@@ -24,7 +24,7 @@ func TestSuite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pbstest.Run(t, pbstest.Kind{
-				Name: "torque " + name, Whole: true, Least: grid.Second, MemoryLimits: true, Rounds: 9,
+				Name: "torque " + name, Whole: true, Lasting: true, Least: grid.Second, MemoryLimits: true, Rounds: 9,
 				Patience: 2 * time.Minute,
 				Take:     func(t testing.TB, _ []plan.Node) pbstest.Bench { return bench(t, alone) },
 			})

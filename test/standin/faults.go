@@ -53,8 +53,8 @@ func (s *Server) Refuse(command string, exit int, stderr string, times int) {
 // Lose forgets a job, by its full identifier, while its processes go on.
 func (s *Server) Lose(id string) { s.tb.Helper(); s.control(serve.Control{Lose: id}) }
 
-// Crash ends a running job as if its node had been lost.
-func (s *Server) Crash(id string) { s.tb.Helper(); s.control(serve.Control{Crash: id}) }
+// Crash takes a node away, with what runs there, until Node says that it is up.
+func (s *Server) Crash(node string) { s.tb.Helper(); s.control(serve.Control{Crash: node}) }
 
 // Node sets the state of a node: Offline, Down and Note.
 func (s *Server) Node(n batch.Node) { s.tb.Helper(); s.control(serve.Control{Node: &n}) }

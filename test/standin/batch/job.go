@@ -58,6 +58,7 @@ type Job struct {
 	Starts                      int
 	Exit                        *int
 	Why                         Why
+	Lost                        bool   // its processes went with a node, and the server does not know yet
 	By                          string // who ended it
 	Comment                     string
 	CPU                         time.Duration

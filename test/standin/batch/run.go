@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -204,6 +205,11 @@ func (s *System) finish(j *Job, state *os.ProcessState, why Why) {
 		s.Wake()
 		return
 	}
+	if why == NodeLost && s.Face == "torque" {
+		j.Lost = true // the server says that it runs, until its nodes are back
+		s.Wake()
+		return
+	}
 	exit := s.exitStatus(state, why)
 	s.over(j, why, &exit, now)
 	s.Wake()
@@ -313,8 +319,25 @@ func sessionOf(pid int) int {
 // Signal sends a signal to a running job.
 func (s *System) Signal(j *Job, sig syscall.Signal) { signal(j.Session, sig) }
 
-// Crash ends a job as if its node had been lost.
-func (s *System) Crash(j *Job) { j.tell(NodeLost) }
+// Crash takes a node away, with all that runs there.
+func (s *System) Crash(n *Node, now time.Time) {
+	n.Down, n.Since = true, now
+	for _, j := range s.On(n.Name) {
+		j.tell(NodeLost)
+	}
+}
+
+// turnLost ends the jobs whose nodes were away and are back. TORQUE's nodes find no process, and tell an exit code of 0.
+func (s *System) turnLost(now time.Time) {
+	for _, j := range s.Jobs {
+		away := func(p Part) bool { n := s.Node(p.Node); return n != nil && n.Down }
+		if j.Lost && j.Runs() && !slices.ContainsFunc(j.Parts, away) {
+			exit := 0
+			j.CPU, j.Memory, j.Lost = 0, 0, false
+			s.over(j, NodeLost, &exit, now)
+		}
+	}
+}
 
 // endAll stops every job; nothing is left behind.
 func (s *System) endAll() {

@@ -133,6 +133,7 @@ func (s *System) Wake() {
 func (s *System) cycle(now time.Time) {
 	s.forget(now)
 	s.turnBookings(now)
+	s.turnLost(now)
 	if s.Faults.Down || s.Faults.Unscheduled {
 		return
 	}

@@ -1,8 +1,7 @@
 // Package hand is the Hand of the behavioural suite on a stand-in: what operators,
 // other users and accidents do there. Operators are root, the other user is "stranger".
 //
-// Crash and Revive are not there: no recording shows how a job ends whose node is lost.
-// TORQUE leaves it running until a manager purges it.
+// Crash and Revive are TORQUE's alone.
 package hand
 
 import (
@@ -27,7 +26,7 @@ func Of(s *standin.Server, face string, cores int, mark string) pbstest.Hand {
 	once := func(set func()) func() (func(), error) {
 		return func() (func(), error) { set(); return s.Healthy, nil }
 	}
-	return pbstest.Hand{
+	out := pbstest.Hand{
 		Hold:    func(l grid.LocalID) error { return h.order("qhold", "-h", "s", string(l)) },
 		Release: func(l grid.LocalID) error { return h.order("qrls", "-h", "s", string(l)) },
 		Delete:  func(l grid.LocalID) error { return h.order("qdel", string(l)) },
@@ -40,6 +39,10 @@ func Of(s *standin.Server, face string, cores int, mark string) pbstest.Hand {
 		Drain:   func(n grid.NodeName) error { s.Node(batch.Node{Name: string(n), Offline: true}); return nil },
 		Undrain: func(n grid.NodeName) error { s.Node(batch.Node{Name: string(n)}); return nil },
 	}
+	if face == "torque" {
+		out.Crash, out.Revive = func(n grid.NodeName) error { s.Crash(string(n)); return nil }, out.Undrain
+	}
+	return out
 }
 
 type hand struct {

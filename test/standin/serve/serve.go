@@ -30,7 +30,7 @@ type Control struct {
 	Faults *batch.Faults // in place of those before
 	Add    *batch.Fault  // besides those before
 	Lose   string        // this job is forgotten
-	Crash  string        // this job's node is lost
+	Crash  string        // this node is lost, with what runs there, until Node says that it is up
 	Node   *batch.Node   // takes the state of this node
 	Job    string        // wanted: this job, "" is none
 }
@@ -235,8 +235,8 @@ func (s *server) control(c *Control) Reply {
 	if c.Lose != "" {
 		sys.Lose(c.Lose)
 	}
-	if j := sys.Job(c.Crash); j != nil && j.Runs() {
-		sys.Crash(j)
+	if n := sys.Node(c.Crash); n != nil {
+		sys.Crash(n, time.Now())
 	}
 	if c.Node != nil {
 		n := sys.Node(c.Node.Name)
