@@ -51,6 +51,8 @@ type Stager interface {
 	Collect(ctx context.Context, job grid.Job) (files grid.Manifest, missing []string, err error)
 	Discard(job grid.JobID, keep bool) error
 	Jobs() ([]grid.JobID, error)
+	// Space is what is free for files of jobs, beside what is kept back.
+	Space() (int64, error)
 }
 
 // Journal keeps records; see package store.

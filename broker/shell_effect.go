@@ -90,8 +90,7 @@ func (b *Broker) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	s, err := b.ports.Batch.Snapshot(ctx)
-	free, spaceErr := b.space()
-	b.Post(Looked{Snapshot: inOurTime(s, b.ports.Clock()), Err: text(err), Full: spaceErr == nil && free < Reserve})
+	b.Post(Looked{Snapshot: inOurTime(s, b.ports.Clock()), Err: text(err), Full: b.full()})
 }
 
 // inOurTime moves a snapshot's instants, which the batch system reads off the wall
@@ -142,7 +141,7 @@ func (b *Broker) launch(ctx, work context.Context, e Launch, pauses uint64) {
 }
 
 func (b *Broker) launched(id grid.AttemptID, local grid.LocalID, err error) {
-	passing := errors.Is(err, grid.ErrUnavailable)
+	passing := errors.Is(err, grid.ErrUnavailable) || noSpace(err)
 	b.Post(Launched{ID: id, Local: local, Err: text(err), Passing: passing, Refused: !passing && errors.Is(err, grid.ErrInvalid)})
 }
 

@@ -46,28 +46,10 @@ func (b *Broker) failAnswers(effects []Effect, err error) {
 	}
 }
 
-// Reserve is the free space, in bytes, below which nothing new is taken, so that
-// the jobs already held can still be written down.
-const Reserve = 64 << 20
-
-// space is what is free on the disk of the journal.
-func (b *Broker) space() (int64, error) {
-	journal := b.journal.Load()
-	if journal == nil {
-		return 0, fmt.Errorf("%w: the broker is starting", grid.ErrUnavailable)
-	}
-	return (*journal).Space()
-}
-
 // Submit takes a job; it is durable when Submit returns. again tells that the key was known.
 func (b *Broker) Submit(ctx context.Context, j grid.Job, key string) (r grid.Record, again bool, err error) {
-	free, err := b.space()
-	if err != nil {
+	if err := b.roomFor(&j); err != nil {
 		return r, false, err
-	}
-	if free < Reserve+j.Inputs.Size() {
-		return r, false, fmt.Errorf("%w: the disk of this site has %d MiB left; the job needs %d MiB beside a reserve of %d MiB",
-			grid.ErrUnavailable, free>>20, j.Inputs.Size()>>20, int64(Reserve)>>20)
 	}
 	a, err := b.request(ctx, func(t Token) Request { return Submit{Token: t, Job: j, Key: key} })
 	return a.Record, a.Again, err

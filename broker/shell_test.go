@@ -70,6 +70,7 @@ func (s *shell) Collect(context.Context, grid.Job) (grid.Manifest, []string, err
 }
 func (s *shell) Discard(grid.JobID, bool) error { return nil }
 func (s *shell) Jobs() ([]grid.JobID, error)    { return nil, nil }
+func (s *shell) Space() (int64, error)          { return 1 << 40, nil }
 
 func (s *shell) broker() *Broker {
 	return NewBroker(Config{Self: me, Site: grid.Site{Name: "a", Speed: 1}}, []grid.Member{{Name: "b", Peer: her, Send: true}}, Ports{

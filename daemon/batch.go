@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -113,16 +114,18 @@ func (s *site) grow(nodes []plan.Node) {
 	}
 }
 
-// alarm is what is wrong with this broker or its batch system; "" is nothing.
+// alarm is what is wrong with this broker, its batch system or its disk; "" is nothing.
 func (s *site) alarm() string {
-	text := s.broker.Alarm()
-	if trouble := s.trouble.Load(); trouble != nil {
-		if text != "" {
-			text += "; "
-		}
-		text += *trouble
+	var all []string
+	if text := s.broker.Alarm(); text != "" {
+		all = append(all, text)
 	}
-	return text
+	for _, p := range []*atomic.Pointer[string]{&s.full, &s.trouble} {
+		if text := p.Load(); text != nil {
+			all = append(all, *text)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // notify makes the batch system be looked at now.

@@ -53,6 +53,7 @@ type site struct {
 	stager  *stage.Stager
 	batch   pbs.System
 	trouble atomic.Pointer[string] // why nothing is known of the batch system
+	full    atomic.Pointer[string] // that the disk is full
 	server  *api.Server
 
 	mu      sync.Mutex // also of facts.Processes
@@ -283,6 +284,7 @@ func (s *site) run(ctx context.Context) error {
 	parts.start("broker", s.broker.Run)
 	if parts.await(s.broker.Ready()) {
 		parts.start("batch system's facts", s.follow)
+		parts.start("disk", s.watchDisk)
 		parts.start("overlay", s.overlay.Run)
 		parts.start("netmon", s.monitor.Run)
 		if parts.await(s.overlay.Ready()) {

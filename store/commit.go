@@ -81,12 +81,17 @@ func (j *Journal) Commit(ctx context.Context, changes []grid.Change) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("commit to %s: %w", j.file, err)
 	}
-	sequence, err := j.commit(context.WithoutCancel(ctx), changes)
+	var sequence uint64
+	err := j.patiently(func() (err error) {
+		sequence, err = j.commit(context.WithoutCancel(ctx), changes)
+		return err
+	})
 	if err != nil {
 		err = j.explain(err)
 		j.end(fmt.Errorf("%w (%w)", ErrBroken, err))
 		return fmt.Errorf("commit %d changes to %s: %w", len(changes), j.file, err)
 	}
+	j.marksSaved()
 	j.state.Lock()
 	j.id.Sequence = sequence
 	j.state.Unlock()

@@ -54,7 +54,15 @@ func checkLocal(dir string, stat statfs) error {
 // Space is how many bytes are free on the disk of the journal for who runs the
 // daemon. The broker refuses new work below a reserve, so that jobs already held
 // can still be written.
-func (j *Journal) Space() (free int64, err error) {
+func (j *Journal) Space() (int64, error) {
+	free, err := j.free()
+	if err == nil {
+		j.reserve.follow(free)
+	}
+	return free, err
+}
+
+func (j *Journal) free() (int64, error) {
 	var st unix.Statfs_t
 	if err := j.stat(j.dir, &st); err != nil {
 		return 0, fmt.Errorf("look at the space left for %s: %w", j.dir, err)

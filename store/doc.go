@@ -8,6 +8,7 @@
 //	lock             locked by the daemon that uses the folder; holds its process id
 //	journal.db       the database (mode 0600), with journal.db-wal and -shm beside it
 //	journal.db.vN    a copy made before the schema left version N
+//	reserve          up to 32 MiB of nothing, given back piece by piece where the disk is full
 //
 // An administrator may read journal.db with sqlite3 at any time, and copy it with
 // its .backup command.

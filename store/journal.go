@@ -26,6 +26,7 @@ type Journal struct {
 	conn      *sql.Conn // the one connection that writes
 	sql       statementsOfCommit
 	reader    *sql.DB
+	reserve   reserve
 
 	mu      sync.Mutex // held while something is written
 	written map[grid.JobID]grid.Job
@@ -73,6 +74,9 @@ func (j *Journal) open(ctx context.Context, list []migration) error {
 	var err error
 	if j.lock, err = lock(ctx, j.dir); err != nil {
 		return err
+	}
+	if free, err := j.free(); err == nil {
+		j.reserve.open(j.dir, free)
 	}
 	if err := createPrivate(j.file); err != nil {
 		return err

@@ -65,9 +65,11 @@ func (j *Journal) Advance(ctx context.Context, to uint64) error {
 	if to > maxSequence {
 		return fmt.Errorf("advance %s to %d: %w: at most %d", j.file, to, grid.ErrInvalid, uint64(maxSequence))
 	}
-	err := j.transaction(context.WithoutCancel(ctx), func() error {
-		_, err := j.conn.ExecContext(ctx, `UPDATE journal SET sequence = max(sequence, ?1), sum = checksum('journal', incarnation, max(sequence, ?1))`, int64(to))
-		return err
+	err := j.patiently(func() error {
+		return j.transaction(context.WithoutCancel(ctx), func() error {
+			_, err := j.conn.ExecContext(ctx, `UPDATE journal SET sequence = max(sequence, ?1), sum = checksum('journal', incarnation, max(sequence, ?1))`, int64(to))
+			return err
+		})
 	})
 	if err != nil {
 		err = j.explain(err)
@@ -109,8 +111,8 @@ func (j *Journal) unsavedMarks() bool {
 	return false
 }
 
-// saveMarks writes what changed since it was last called; it runs in a transaction
-// whose failure ends the journal, so that changed need not be set back.
+// saveMarks writes what changed since marksSaved, which is called when its transaction
+// is durable.
 func (j *Journal) saveMarks(ctx context.Context) error {
 	for peer, m := range j.marks {
 		if !m.changed {
@@ -126,9 +128,14 @@ func (j *Journal) saveMarks(ctx context.Context) error {
 				return fmt.Errorf("note the journal of peer %s: %w", peer, err)
 			}
 		}
-		m.changed, m.dropped = false, nil
 	}
 	return nil
+}
+
+func (j *Journal) marksSaved() {
+	for _, m := range j.marks {
+		m.changed, m.dropped = false, nil
+	}
 }
 
 func (j *Journal) loadMarks(ctx context.Context) error {

@@ -143,7 +143,7 @@ func TestFullDisk(t *testing.T) {
 	dir := place(t)
 	disk := filepath.Join(dir, "disk")
 	must(t, os.Mkdir(disk, 0o755))
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=128m"); err != nil {
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=160m"); err != nil {
 		t.Skipf("a small disk cannot be mounted here (%v): a full one is not tested", err)
 	}
 	t.Cleanup(func() {
@@ -156,16 +156,17 @@ func TestFullDisk(t *testing.T) {
 	runs.pid(t)
 	waits := newWaiter(t, s, dir, "waits", "", 5)
 	becomes(t, s, waits.id, 10*time.Second, "ASSIGNED")
+	unwanted := newWaiter(t, s, dir, "unwanted", "", 6)
 
 	refused := func(name string, w work) {
 		t.Helper()
 		r := s.Client(t.Context(), "submit", w.write(t, dir, name))
-		if r.Code != 3 || !strings.Contains(r.Stderr, "disk") || r.Stdout != "" {
+		if r.Code != 3 || !strings.Contains(r.Stderr, "disk") || !strings.Contains(r.Stderr, "is full") || r.Stdout != "" {
 			t.Errorf("%s: gclient submit ends with %d: %s%s", name, r.Code, r.Stdout, r.Stderr)
 		}
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "big.bin"), nil, 0o644))
-	must(t, os.Truncate(filepath.Join(dir, "big.bin"), 100*mebi))
+	must(t, os.Truncate(filepath.Join(dir, "big.bin"), 120*mebi))
 	refused("a large input", work{script: "true", brings: []string{"big.bin"}})
 
 	fill := filepath.Join(disk, "fill")
@@ -185,6 +186,17 @@ func TestFullDisk(t *testing.T) {
 		f.Close()
 	}
 	refused("no byte left", work{script: "true"})
+	eventually(t, 20*time.Second, "gclient sites shows no alarm", func() bool {
+		r := s.Client(t.Context(), "sites")
+		return strings.Contains(r.Stdout+r.Stderr, " is full (")
+	})
+	if r := s.Client(t.Context(), "cancel", unwanted.id); r.Code != 0 {
+		t.Errorf("a cancel on a full disk ends with %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	becomes(t, s, unwanted.id, 10*time.Second, "KILLED")
+	if r := s.Client(t.Context(), "remove", runs.id); r.Code != 0 {
+		t.Errorf("a removal on a full disk ends with %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
 	waits.letGo(t)
 	must(t, os.Remove(fill))
 	if got := exits(t, s, waits.id, 5); got.Signal != nil {

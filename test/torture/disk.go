@@ -8,8 +8,8 @@ import (
 )
 
 // diskSize is that of a site's small disk, in bytes: the reserve that a broker keeps free
-// (64 MiB), what it keeps of its jobs, and something to fill.
-const diskSize = 160 << 20
+// (64 MiB), the space kept back (32 MiB), what it keeps of its jobs, and something to fill.
+const diskSize = 192 << 20
 
 // disk is a small file system of one site's data folder alone.
 type disk struct{ dir string }

@@ -1,0 +1,24 @@
+package daemon
+
+import (
+	"strings"
+	"testing"
+
+	"gbroker/broker"
+)
+
+func TestNoRoom(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		journal, jobs int64
+		says          string
+	}{
+		{broker.Reserve, 1, ""},
+		{broker.Reserve - 1, 1 << 40, "the disk of /data is full (63 MiB left)"},
+		{1 << 40, 0, "the disk of /shared is full (0 MiB left)"},
+	} {
+		if got := noRoom(k.journal, k.jobs, "/data", "/shared"); !strings.HasPrefix(got, k.says) || (k.says == "") != (got == "") {
+			t.Errorf("%d and %d: %q", k.journal, k.jobs, got)
+		}
+	}
+}
