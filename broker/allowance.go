@@ -75,7 +75,7 @@ func (c *Core) heldByMember() map[grid.PeerID]*allowance {
 // beyond is the refusal of one more offer; nil is none.
 func (c *Core) beyond(a *allowance, j *grid.Job) *grid.Refusal {
 	refuse := func(asked, most any) *grid.Refusal {
-		return &grid.Refusal{Reason: tooManyOf, Asked: fmt.Sprint(asked), Available: fmt.Sprint(most)}
+		return &grid.Refusal{Reason: tooManyOf, Asked: fmt.Sprint(asked), Available: fmt.Sprint(most), Passing: true}
 	}
 	switch size := j.DocumentSize(); {
 	case j.Home == c.cfg.Self: // it holds that job anyway

@@ -27,17 +27,26 @@ const decision = 10
 // Bookings lists what keeps nodes, and what of ours is there at all.
 func (c *Client) Bookings(ctx context.Context) ([]external.Booking, error) {
 	list, err := c.rstat(ctx)
-	var out []external.Booking
-	for _, b := range list {
-		if b.phase == over || b.phase == asked && b.ID == "" {
-			continue
-		}
-		out = append(out, b.Booking)
-	}
-	return out, err
+	var l external.Listing
+	there(&l, list)
+	return l.Reservations, err
 }
 
-// rstat reads reservations; ids that there are not are missing, with exit code 0.
+// there takes reservations into a listing; those of others that cannot be read are left out.
+func there(l *external.Listing, list []booking) {
+	for _, b := range list {
+		switch {
+		case b.unread != nil:
+			l.LeaveOut("reservation "+b.Native, b.unread)
+		case b.phase == over || b.phase == asked && b.ID == "":
+		default:
+			l.Reservations = append(l.Reservations, b.Booking)
+		}
+	}
+}
+
+// rstat reads reservations; ids that there are not are missing, with exit code 0. Of those
+// that are asked for by id, and of ours, each must be understood.
 func (c *Client) rstat(ctx context.Context, ids ...string) (list []booking, err error) {
 	call := command.Call{Name: "pbs_rstat", Args: append([]string{"-F"}, ids...)}
 	err = c.ask(ctx, call, func(text []byte) (err error) {
@@ -45,8 +54,12 @@ func (c *Client) rstat(ctx context.Context, ids ...string) (list []booking, err 
 		return err
 	})
 	for i := range list {
-		if id, ours := strings.CutPrefix(list[i].name, prefix); ours && list[i].owner == c.Account && checkID(id) == nil {
+		id, ours := strings.CutPrefix(list[i].name, prefix)
+		if ours = ours && list[i].owner == c.Account && checkID(id) == nil; ours {
 			list[i].ID = id
+		}
+		if list[i].unread != nil && err == nil && (ours || len(ids) > 0) {
+			err = fmt.Errorf("%w: reservation %s: %w", grid.ErrUnavailable, list[i].Native, list[i].unread)
 		}
 	}
 	return list, err
@@ -260,7 +273,7 @@ func (c *Client) Unbook(ctx context.Context, native string) error {
 	busy := false
 	err = c.ask(ctx, command.Call{Name: "qstat", Args: []string{"-f", "-F", "json"}}, func(text []byte) error {
 		_, jobs, err := c.words.jobs(text)
-		busy = slices.ContainsFunc(jobs, func(j job) bool { return j.Reservation == native && j.State == external.Running })
+		busy = slices.ContainsFunc(jobs, func(j job) bool { return j.unread != nil || j.Reservation == native && j.State == external.Running })
 		return err
 	})
 	if err != nil {

@@ -139,6 +139,11 @@ func (c *Client) look(ctx context.Context, ids []grid.LocalID) ([]job, error) {
 		}
 		err := c.ask(ctx, call, func(text []byte) error {
 			_, list, err := c.words.jobs(text)
+			for _, j := range list {
+				if j.unread != nil && err == nil {
+					err = at("Jobs", at(string(j.Local), j.unread))
+				}
+			}
 			all = append(all, list...)
 			return err
 		}, exitUnknownJob, exitFinished)
@@ -191,6 +196,9 @@ func (c *Client) Submit(ctx context.Context, o external.Order) (grid.LocalID, er
 	list, err := c.look(ctx, []grid.LocalID{grid.LocalID(id)})
 	if err != nil {
 		return "", fmt.Errorf("reading %s back: %w", id, err)
+	}
+	if len(list) == 0 && c.Traits().Forgets > 0 { // ended ones are shown too: it was never taken up
+		return "", fmt.Errorf("%w: %s was accepted, and is gone without a trace: it came into a routing queue, and no destination of that takes it", grid.ErrInvalid, id)
 	}
 	for _, j := range list {
 		if j.rerunnable == o.Rerunnable || j.State == external.Done {

@@ -21,7 +21,8 @@
 // while it waited is F with substate 91 and without Exit_status, one whose dependency died F
 // with 92. Evidence that a job never started is that it has neither run_count nor stime.
 // Exit_status is an exit code up to 255, 256+n for signal n (271 after qdel), -29 for the
-// walltime, -28 to -24 for other limits, other negative ones where it could not be started.
+// walltime, -28 to -24 for other limits, -20 and -4 where the daemon of its first node was lost
+// or started again; of other negative ones it could not be started, or was broken off.
 //
 // pbs_rsub, pbs_ralter and pbs_rstat end with 0 whatever they say: their words count. A
 // reservation is asked for with a negative -I, by which one that is not decided in time is
@@ -39,8 +40,14 @@
 //
 // Attributes of jobs, queues, servers, nodes and reservations, and names of resources, are
 // open by nature (each version adds some, each site defines some): those that we have no use
-// for are passed over. Everything else is closed: another key beside them, an unknown state, a
-// date, size or duration of another form makes the whole output unreadable.
+// for are passed over. Everything else is closed: an unknown state, a date, size or duration
+// of another form makes that queue, node, job or reservation unusable (closed, down, of no known
+// state, left out), which the listing tells; who asks for it by its identifier learns nothing.
+// Another key beside the lists makes the whole output unreadable.
+//
+// Of queues that are made step by step enabled, started and queue_type are absent until they
+// are set: False, False, and no queue. A routing queue, which may be the default one, is taken
+// as its destinations together; a job that none of them takes vanishes without a trace.
 //
 // Dates have no zone: commands run with TZ=UTC. Sizes are 512mb or 16gb, in units of 1024;
 // durations HH:MM:SS or seconds. exec_vnode is (n01:ncpus=2:mem=524288kb+n02:ncpus=1)+(…),

@@ -75,8 +75,8 @@ var byHand = []expected{
 		"114.pbs1 sel1 of alice held in workq, ours, 1x(1c 1p 0K), limit 157680000s, submitted 23:15:00, never started",
 		[]string{`"select":	1 => "select":	2`}},
 	{"19-move-signal.qstat-suspended", readJobs,
-		"118.pbs1 mv of alice running in workq, 1x(1c 1p 0K) on n01(1c 1p 0K), limit 100s, submitted 23:15:06, started 23:15:06",
-		[]string{`"S" => "H"`}},
+		"118.pbs1 mv of alice running in workq, 1x(1c 1p 0K), limit 100s, submitted 23:15:06, started 23:15:06",
+		[]string{`"S" => "H"`, `"S" => "R"`}},
 	{"19-move-signal.qstat-rerun", readJobs,
 		"118.pbs1 mv of alice running in workq, 1x(1c 1p 0K) on n01(1c 1p 0K), limit 100s, submitted 23:15:06, started 23:15:19",
 		[]string{`"stime":	"Fri Nov 20 23:15:19 => "stime":	"Fri Nov 20 23:15:06`}},
@@ -97,8 +97,28 @@ var byHand = []expected{
 	{"09-errors.qstat-Qf-json", readQueues,
 		"workq 0s takes starts\nclosed 0s starts\nstopped 0s takes\nsmall 3600s takes starts\nacl 0s takes starts",
 		[]string{`"enabled":	"False" => "enabled":	"True"`, `"01:00:00" => "02:00:00"`, `"Execution" => "Rooting"`, `"workq" => "workr"`}},
+	{"27-queue-states.qstat-Q-json-untyped", readQueues, // of a queue that is made step by step, most is absent; one without a type is none
+		"workq 0s takes starts\nfresh 0s takes starts",
+		[]string{`"enabled":	"True" => "other":	"True"`, `"queue_type":	"Execution" => "queue":	"Execution"`}},
+	{"28-routing-default.qstat-Q-json", readQueues,
+		"workq 0s takes starts\nsmall 600s takes starts\nroute 0s takes starts to [small workq]",
+		[]string{`"small,workq" => "small"`}},
+	{"28-routing-default.qstat-B-json", readServer,
+		"23.06.06 at 22 05:24:16, queue route, keeps 1209600s, depth 1, stopped false", []string{`"route" => "workq"`}},
+	{"29-scheduling-off.qstat-B-json", readServer,
+		"23.06.06 at 22 05:20:31, queue workq, keeps 1209600s, depth 1, stopped true", []string{`"False" => "True"`}},
+	{"32-suspended.qstat-f-json", readJobs, // it holds no cores
+		"204.pbs1 susp of alice running in workq, 1x(4c 1p 0K) host:n02, limit 600s, submitted 22 05:13:43, started 22 05:13:43", []string{`"S" => "R"`}},
+	{"33-mom-lost.qstat-x-f-json-end", readJobs, // -4, its mom was started again; -20, its mom was away; the others were deleted
+		"255.pbs1 again-n of alice done in workq, 1x(1c 1p 0K) host:n01, limit 1000s, submitted 22 05:22:03, started 22 05:22:03, finished 22 05:22:13, disappeared\n" +
+			"256.pbs1 again-y of alice done in workq, 1x(1c 1p 0K) host:n01, limit 1000s, submitted 22 05:22:03, started 22 05:22:13, finished 22 05:23:21, used 0s 67s 6504K, ended by request 143 signal 15\n" +
+			"257.pbs1 lost-n of alice done in workq, 1x(1c 1p 0K) host:n02, limit 1000s, submitted 22 05:22:03, started 22 05:22:03, finished 22 05:22:42, disappeared\n" +
+			"258.pbs1 lost-y of alice done in workq, 1x(1c 1p 0K) host:n02, limit 1000s, submitted 22 05:22:03, started 22 05:23:14, finished 22 05:23:25, used 0s 10s 0K, ended by request 143 signal 15\n" +
+			"260.pbs1 deleted-n of alice done in workq, 1x(1c 1p 0K) host:n02, limit 1000s, submitted 22 05:23:05, started 22 05:23:05, finished 22 05:23:09, ended by request", []string{`"Exit_status":	-4 => "Exit_status":	-3`, `"Exit_status":	-20 => "Exit_status":	-21`}},
+	{"36-exec-host-down.pbsnodes-json-stale-down", readNodes,
+		"n01 4c 16777216K fast host:n01\nn02 4c 16777216K host:n02\nn03 4c 16777216K host:n03\nn04 4c 16777216K host:n04 down\nn04[0] 2c 4194304K host:n04 down", []string{`"down,Stale" => "free"`, `"down,Stale" => "Odd"`}},
 	{"01-idle.qstat-Bf-json", readServer,
-		"23.06.06 at 23:05:46, queue workq, keeps 86400s, depth 10, scheduling true",
+		"23.06.06 at 23:05:46, queue workq, keeps 86400s, depth 10, stopped false",
 		[]string{`"24:00:00" => "12:00:00"`, `"backfill_depth":	10 => "backfill_depth":	0`, `1795215946 => 1795215947`, `"scheduling":	"True" => "scheduling":	"False"`}},
 	{"14-resv-vs-jobs.rstat-auth", readBookings,
 		"R85.pbs1 NULL of alice for bob, RESV_CONFIRMED, 21 00:12:54 to 21 00:22:54, [n02] [1]",
@@ -112,6 +132,7 @@ var byHand = []expected{
 	{"10-resv-future.pbs_rsub-denied-I", readDecision, "R43.pbs1: refused", []string{`DENIED => CONFIRMED`}},
 	{"11-resv-errors.schedoff-rsub-I-3", readDecision, "R61.pbs1: nothing is known", []string{`delete, wait period expired => DENIED`}},
 	{"13-ralter.ralter-duration", readDecision, "R70.pbs1: confirmed", []string{`CONFIRMED => ALTER REQUESTED`, `R70 => R71`}},
+	{"35-rsub-other-user.root", readRefusal, "refused: an account of its own", nil},
 	{"09-errors.qsub-root", readRefusal, "refused: as another account", nil},
 	{"20-server-down.qsub", readRefusal, "nothing is known: Connection refused", nil},
 	{"06-finished.qdel-finished", readRefusal, "not there: Job has finished", nil},
@@ -189,6 +210,9 @@ func readNodes(w words, r recording) (string, error) {
 		if n.Down {
 			line += " down"
 		}
+		if n.unread != nil {
+			line += " unread"
+		}
 		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n"), err
@@ -205,6 +229,12 @@ func readQueues(_ words, r recording) (string, error) {
 		if q.starts {
 			line += " starts"
 		}
+		if q.route != nil {
+			line += fmt.Sprint(" to ", q.route)
+		}
+		if q.unread != nil {
+			line += " unread"
+		}
 		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n"), err
@@ -212,7 +242,7 @@ func readQueues(_ words, r recording) (string, error) {
 
 func readServer(_ words, r recording) (string, error) {
 	h, s, err := servers(r.Stdout)
-	return fmt.Sprintf("%s at %s, queue %s, keeps %ds, depth %d, scheduling %v", h.version, ten(h.at), s.standard, s.keeps/1000, s.depth, s.scheduling), err
+	return fmt.Sprintf("%s at %s, queue %s, keeps %ds, depth %d, stopped %v", h.version, ten(h.at), s.standard, s.keeps/1000, s.depth, s.stopped), err
 }
 
 func readBookings(w words, r recording) (string, error) {
@@ -249,7 +279,7 @@ func kindOf(err error) string {
 
 func readRefusal(_ words, r recording) (string, error) {
 	err := trouble(r.call(), r.Result)
-	for _, said := range []string{"as another account", "Connection refused", "Job has finished"} {
+	for _, said := range []string{"an account of its own", "as another account", "Connection refused", "Job has finished"} {
 		if strings.Contains(err.Error(), said) {
 			return kindOf(err) + ": " + said, nil
 		}

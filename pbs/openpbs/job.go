@@ -20,7 +20,7 @@ var states = map[string]external.State{
 	"R": external.Running, // also while files are staged in
 	"E": external.Running, // about to end
 	"B": external.Running, // an array of which something runs
-	"S": external.Running, // suspended
+	"S": external.Running, // suspended: it holds no cores
 	"U": external.Running, // suspended, as somebody uses the machine
 	"F": external.Done,
 	"X": external.Done, // part of an array
@@ -29,16 +29,16 @@ var states = map[string]external.State{
 // job translates attributes.
 func (w words) job(a *attributes) (job, error) {
 	var j job
-	state, known := states[a.state.text()]
-	if !known {
-		return j, at("job_state", fmt.Errorf("%.20q is none of Q H W T M R E B S U F X", a.state.text()))
-	}
 	user, _, ok := strings.Cut(a.owner.text(), "@")
 	if !ok || user == "" {
 		return j, at("Job_Owner", fmt.Errorf("%.80q is no user@host", a.owner.text()))
 	}
-	j.Name, j.User, j.State = a.name.text(), user, state
-	j.Mark = mark(a.variables)
+	j.Name, j.User, j.Mark = a.name.text(), user, mark(a.variables) // first: whose it is, is known whatever comes
+	state, known := states[a.state.text()]
+	if !known {
+		return j, at("job_state", fmt.Errorf("%.20q is none of Q H W T M R E B S U F X", a.state.text()))
+	}
+	j.State = state
 	j.Queue = queueName(a.queue.text())
 	j.OurHold = strings.Contains(a.holds.text(), "u")
 	j.Reason = clean(a.comment.text())
@@ -142,7 +142,8 @@ func (w words) capacity(j *job, a *attributes) error {
 	if j.Demand, err = w.demand(chunks, a.place.text()); err != nil {
 		return at("Resource_List.select", err)
 	}
-	if a.vnodes != nil && j.State == external.Running && !j.array {
+	suspended := a.state.is("S") || a.state.is("U")
+	if a.vnodes != nil && j.State == external.Running && !j.array && !suspended {
 		if j.Places, err = w.places(a.vnodes.text(), j.Demand); err != nil {
 			return at("exec_vnode", err)
 		}
@@ -156,8 +157,16 @@ const (
 	killedByLimit    = -24 // down to the walltime
 	signalled        = 256
 	terminated       = "91" // the substate of a job that was deleted
-	motherLost       = -21  // the node that leads the job was restarted
 )
+
+// motherLost are the statuses of a job whose leading node went away while it ran, or so it is
+// taken: the daemon there was started again, or could not be reached.
+var motherLost = map[int]bool{-4: true, -5: true, -6: true, -20: true}
+
+// neverBegan are those of a job that could not be started: of others below 0 it may have run.
+var neverBegan = map[int]bool{
+	-1: true, -2: true, -3: true, -10: true, -13: true, -16: true, -17: true, -21: true, -22: true, -23: true, -30: true,
+}
 
 // ended is how a job that is F has ended: it need not have run.
 func ended(a *attributes, array bool) (*external.End, error) {
@@ -195,8 +204,11 @@ func ended(a *attributes, array bool) (*external.End, error) {
 	case n > killedByWalltime && n <= killedByLimit:
 		end.Signal, end.ExitCode = 9, 137
 		end.Detail = "it went beyond a limit other than the walltime: " + end.Detail
-	case n == motherLost:
+	case motherLost[n]:
 		end.Cause, end.NodeFail = grid.Disappeared, true
+	case !neverBegan[n]:
+		end.Cause = grid.Disappeared
+		end.Detail = fmt.Sprintf("OpenPBS broke it off (%d): %s", n, end.Detail)
 	default:
 		end.Cause = grid.NeverRan
 		end.Detail = fmt.Sprintf("OpenPBS could not start it (%d): %s", n, end.Detail)

@@ -28,6 +28,9 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 	}
 	c.learn(h, sv)
 	l.At, l.Default = h.at, sv.standard
+	if l.Stopped = sv.stopped; l.Stopped {
+		l.Why = "the server's attribute scheduling is False"
+	}
 	var qs []queue
 	err = c.ask(ctx, command.Call{Name: "qstat", Args: []string{"-Q", "-f", "-F", "json"}}, func(text []byte) (err error) {
 		qs, err = queues(text)
@@ -42,6 +45,14 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 	}
 	for _, n := range ns {
 		l.Nodes = append(l.Nodes, n.Node)
+		if n.unread != nil {
+			l.LeaveOut("node "+string(n.Name), n.unread)
+		}
+	}
+	for _, q := range qs {
+		if q.unread != nil {
+			l.LeaveOut("queue "+string(q.Name), q.unread)
+		}
 	}
 	l.Queues = partition(qs, ns)
 	order, policy, err := c.scheduling(sv)
@@ -49,12 +60,31 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 		return l, err
 	}
 	l.Policy = policy
-	if l.Jobs, err = c.jobs(ctx, qs, sv, order); err != nil {
+	jobs, err := c.jobs(ctx)
+	if err != nil {
 		return l, err
 	}
+	order.order(jobs, qs)
+	take(&l, jobs, qs, sv)
 	whole(l.Jobs, l.Nodes)
-	l.Reservations, err = c.Bookings(ctx)
+	list, err := c.rstat(ctx)
+	there(&l, list)
 	return l, err
+}
+
+// take takes jobs into a listing, as far as they are understood.
+func take(l *external.Listing, jobs []job, qs []queue, sv server) {
+	known := map[grid.QueueName]queue{}
+	for _, q := range qs {
+		known[q.Name] = q
+	}
+	l.Jobs = make([]external.Job, 0, len(jobs))
+	for _, j := range jobs {
+		if j.unread != nil {
+			l.LeaveOut("job "+string(j.Local), j.unread)
+		}
+		l.Jobs = append(l.Jobs, settle(j.Job, known, sv))
+	}
 }
 
 // learn keeps what the server said about itself.
@@ -70,39 +100,6 @@ func (c *Client) nodes(ctx context.Context) (list []node, err error) {
 		return err
 	})
 	return list, err
-}
-
-// partition gives each queue that takes and starts jobs its nodes.
-func partition(qs []queue, ns []node) []plan.Queue {
-	bound := slices.ContainsFunc(ns, func(n node) bool { return n.queue != "" })
-	var out []plan.Queue
-	for _, q := range qs {
-		if !q.takes || !q.starts {
-			continue
-		}
-		if bound {
-			q.Nodes = ownNodes(string(q.Name), ns)
-		}
-		out = append(out, q.Queue)
-	}
-	return out
-}
-
-// ownNodes are the nodes bound to a queue, or those bound to none where it has none.
-func ownNodes(queue string, ns []node) []int {
-	own, free := []int{}, []int{}
-	for i, n := range ns {
-		switch n.queue {
-		case queue:
-			own = append(own, i)
-		case "":
-			free = append(free, i)
-		}
-	}
-	if len(own) > 0 {
-		return own
-	}
-	return free
 }
 
 // scheduling is the scheduler's order and policy.
@@ -127,8 +124,7 @@ func (c *Client) scheduling(sv server) (scheduler, plan.Policy, error) {
 }
 
 // jobs are all jobs that wait or run, parts of arrays each for itself.
-func (c *Client) jobs(ctx context.Context, qs []queue, sv server, order scheduler) ([]external.Job, error) {
-	var list []job
+func (c *Client) jobs(ctx context.Context) (list []job, err error) {
 	read := func(text []byte) (err error) {
 		_, list, err = c.words.jobs(text)
 		return err
@@ -143,16 +139,7 @@ func (c *Client) jobs(ctx context.Context, qs []queue, sv server, order schedule
 		}
 		list = slices.DeleteFunc(list, isArray)
 	}
-	order.order(list, qs)
-	known := map[grid.QueueName]queue{}
-	for _, q := range qs {
-		known[q.Name] = q
-	}
-	out := make([]external.Job, 0, len(list))
-	for _, j := range list {
-		out = append(out, settle(j.Job, known, sv))
-	}
-	return out, nil
+	return list, nil
 }
 
 // whole gives jobs that run alone all of their nodes: exec_vnode tells what they asked for.
@@ -176,12 +163,14 @@ func whole(jobs []external.Job, nodes []plan.Node) {
 
 // settle fits a job to the queues of the listing: one that is not started holds its jobs back.
 func settle(j external.Job, known map[grid.QueueName]queue, sv server) external.Job {
-	if q, is := known[j.Queue]; j.Queue != "" && !(is && q.takes && q.starts) {
-		if j.State == external.Queued && !(is && q.starts) {
+	if q, is := known[j.Queue]; j.Queue != "" && !q.starts {
+		if j.State == external.Queued {
 			j.State = external.Held
 			j.Reason = cmp.Or(j.Reason, "its queue is not started")
 		}
-		j.Queue = ""
+		if !is {
+			j.Queue = ""
+		}
 	}
 	if j.Limit == forever && sv.walltime > 0 && j.State != external.Running {
 		j.Limit = sv.walltime

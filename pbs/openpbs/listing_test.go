@@ -1,6 +1,7 @@
 package openpbs
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs/external"
+	"gbroker/plan"
 )
 
 // waiting is one job as qstat shows it.
@@ -19,7 +21,7 @@ func listOf(list string, members ...string) string {
 	return strings.Replace(emptyJSON, "\n}", ",\""+list+"\":{"+strings.Join(members, ",")+"}}", 1)
 }
 
-// Queues that take no jobs are not offered; jobs in one that is not started are held back.
+// Queues that take or start no jobs say so; jobs in one that is not started are held back.
 func TestListingOfQueues(t *testing.T) {
 	t.Parallel()
 	c, _ := replay(t, Config{}, idleSystem(t, answer{"qstat", "-f -F json", listOf("Jobs", waiting("1.p", "workq", ""), waiting("2.p", "closed", ""), waiting("3.p", "stopped", ""), waiting("4.p", "R7", `,"reserve_ID":"R7.p"`)), "", 0})...)
@@ -27,14 +29,14 @@ func TestListingOfQueues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
+	got := ""
 	for _, q := range l.Queues {
-		names = append(names, string(q.Name))
+		got += fmt.Sprintf("%s %v %v %v %s\n", q.Name, q.Limit, q.Stopped, q.Closed, q.Why)
 	}
-	if !slices.Equal(names, []string{"workq", "small", "acl"}) || l.Queues[1].Limit != grid.Hour {
-		t.Errorf("queues: %+v", l.Queues)
+	if want := "workq 0 false false \nclosed 0 false true it is not enabled\nstopped 0 true false it is not started\nsmall 3600000 false false \nacl 0 false false \n"; got != want {
+		t.Errorf("queues:\n%s", got)
 	}
-	for i, want := range []external.Job{{State: external.Queued, Queue: "workq"}, {State: external.Queued}, {State: external.Held}, {State: external.Queued, Reservation: "R7.p"}} {
+	for i, want := range []external.Job{{State: external.Queued, Queue: "workq"}, {State: external.Queued, Queue: "closed"}, {State: external.Held, Queue: "stopped"}, {State: external.Queued, Reservation: "R7.p"}} {
 		if j := l.Jobs[i]; j.State != want.State || j.Queue != want.Queue || j.Reservation != want.Reservation {
 			t.Errorf("%s: %+v", j.Local, j)
 		}
@@ -74,8 +76,94 @@ func TestListingOfNodes(t *testing.T) {
 	if l.Nodes[0].Down || l.Nodes[1].Down || !l.Nodes[2].Down {
 		t.Errorf("%+v", l.Nodes)
 	}
-	if !slices.Equal(l.Queues[0].Nodes, []int{1, 2}) || !slices.Equal(l.Queues[1].Nodes, []int{0}) {
+	if !slices.Equal(l.Queues[0].Nodes, []int{1, 2}) || !slices.Equal(l.Queues[3].Nodes, []int{0}) {
 		t.Errorf("%+v", l.Queues)
+	}
+}
+
+// What cannot be read in one queue, node, job or reservation of others is left out, or taken
+// as unusable, and told; the rest is seen. Asked for by name, it is not understood.
+func TestOneThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	const from, to = "Fri Nov 20 23:09:54 2026", "Fri Nov 20 23:19:54 2026"
+	odd := strings.Replace(waiting("2.p", "workq", `,"Variable_List":{"GBROKER_ATTEMPT":"o/s.1@1.0#2"}`), `"Q"`, `"Z"`, 1)
+	c, _ := replay(t, Config{}, idleSystem(t,
+		answer{"qstat", "-Q -f -F json", listOf("Queue", `"fresh":{"queue_type":"Execution","total_jobs":0}`, `"untyped":{"total_jobs":0}`,
+			`"odd":{"queue_type":"Execution","enabled":"Perhaps","started":"True"}`, `"workq":{"queue_type":"Execution","enabled":"True","started":"True"}`), "", 0},
+		answer{"pbsnodes", "*", listOf("nodes", `"n1":{"Mom":"n1","state":"fine","resources_available":{"ncpus":4}}`,
+			`"n2":{"Mom":"n2","state":"free","resources_available":{"ncpus":"four"}}`, `"n3":{"Mom":"n3","state":"free","resources_available":{"ncpus":4}}`), "", 0},
+		answer{"qstat", "-f -F json", listOf("Jobs", waiting("1.p", "workq", ""), odd, waiting("3.p", "workq", `,"Resource_List":7`), `"x":{}`), "", 0},
+		answer{"qstat", "-x -E -f -F json 2.p", listOf("Jobs", odd), "", 0},
+		answer{"pbs_rstat", "-F", rstat("RESV_ODD", from, to, "(n01:ncpus=4)", "theirs") + strings.ReplaceAll(rstat("RESV_RUNNING", from, to, "(n1:ncpus=4)", "theirs"), "R45", "R46"), "", 0})...)
+	l, err := c.Listing(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, q := range l.Queues {
+		got += fmt.Sprintf("%s stopped %v closed %v: %s\n", q.Name, q.Stopped, q.Closed, q.Why)
+	}
+	for _, n := range l.Nodes {
+		got += fmt.Sprintf("%s down %v\n", n.Name, n.Down)
+	}
+	for _, j := range l.Jobs {
+		got += fmt.Sprintf("%s %s %q\n", j.Local, stateWords[j.State], j.Mark)
+	}
+	want := "fresh stopped true closed true: it is neither enabled nor started\nodd stopped true closed true: it cannot be read\nworkq stopped false closed false: \n" +
+		"n1 down true\nn2 down true\nn3 down false\n" + `x odd ""` + "\n" + `1.p queued ""` + "\n" + `2.p odd "o/s.1@1.0#2"` + "\n" + `3.p odd ""` + "\n"
+	told := strings.Join(l.Unusable, "\n")
+	if got != want || len(l.Reservations) != 1 || len(l.Unusable) != 5 || l.LeftOut != 2 {
+		t.Errorf("it shows\n%s%v, and tells\n%s\nand %d more", got, l.Reservations, told, l.LeftOut)
+	}
+	for _, says := range []string{"queue odd", `"Perhaps"`, "node n1", `"fine"`, "node n2", "job 2.p", "job x"} {
+		if !strings.Contains(told, says) {
+			t.Errorf("%q is not told:\n%s", says, told)
+		}
+	}
+	if list, err := c.Look(t.Context(), "2.p"); !errors.Is(err, grid.ErrUnavailable) {
+		t.Errorf("asked for, it is %+v, %v", list, err)
+	}
+}
+
+// A routing queue is what its destinations are together.
+func TestRoutingQueues(t *testing.T) {
+	t.Parallel()
+	q := func(name string, limit grid.Tick, takes, starts bool, route ...grid.QueueName) queue {
+		return queue{Queue: plan.Queue{Name: grid.QueueName(name), Limit: limit}, takes: takes, starts: starts, route: route}
+	}
+	qs := []queue{
+		q("a", grid.Hour, true, true), q("b", 2*grid.Hour, true, false), q("c", 0, false, true),
+		q("both", 0, true, true, "a", "b", "x@elsewhere"), q("late", 0, true, true, "b"), q("none", 0, true, true, "c", "gone"),
+		q("far", 0, true, true, "near"), q("near", 0, true, true, "a", "far"), q("off", 0, true, false, "a"),
+	}
+	ns := []node{{queue: "a"}, {queue: "b"}, {}}
+	got := ""
+	for _, q := range partition(qs, ns)[3:] {
+		got += fmt.Sprintf("%s %v %d stopped %v closed %v %s\n", q.Name, q.Nodes, q.Limit/grid.Hour, q.Stopped, q.Closed, q.Why)
+	}
+	want := `both [0 1] 2 stopped false closed false 
+late [1] 2 stopped true closed false none of its destinations [b] is started
+none [] 0 stopped false closed true none of its destinations [c] takes jobs
+far [0] 1 stopped false closed false 
+near [0] 1 stopped false closed false 
+off [0] 1 stopped true closed false it is not started
+`
+	if got != want {
+		t.Errorf("they are\n%s", got)
+	}
+	c, _ := replay(t, Config{}, idleSystem(t, recorded(t, "qstat", "-B -f -F json", "28-routing-default.qstat-B-json"), recorded(t, "qstat", "-Q -f -F json", "28-routing-default.qstat-Q-json"))...)
+	l, err := c.Listing(t.Context())
+	if r := plan.Refuse(plan.Snapshot{Nodes: []plan.Node{{Name: "n", Cores: 4}}, Queues: l.Queues, Default: l.Default}, plan.Question{Demand: order().Demand, Limit: grid.Hour}); err != nil || r != nil {
+		t.Errorf("a job without a queue is refused: %+v, %v", r, err)
+	}
+}
+
+// While scheduling is off nothing is started, and the listing says so.
+func TestSchedulingOff(t *testing.T) {
+	t.Parallel()
+	c, _ := replay(t, Config{}, idleSystem(t, recorded(t, "qstat", "-B -f -F json", "29-scheduling-off.qstat-B-json"))...)
+	if l, err := c.Listing(t.Context()); err != nil || !l.Stopped || !strings.Contains(l.Why, "scheduling is False") {
+		t.Errorf("stopped %v, %q, %v", l.Stopped, l.Why, err)
 	}
 }
 

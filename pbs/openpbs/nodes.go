@@ -21,7 +21,8 @@ var takesJobs = map[string]bool{
 // node is one (virtual) node; queue is the only one whose jobs it takes, "" for all.
 type node struct {
 	plan.Node
-	queue string
+	queue  string
+	unread error // why it cannot be read: it is down then
 }
 
 // nodes reads what pbsnodes -a -F json prints.
@@ -33,10 +34,18 @@ func (w words) nodes(text []byte) (head, []node, error) {
 	list := make([]node, 0, n)
 	r := newNodeReader()
 	h, err := envelope(text, "nodes", func(name string, s *scanner) error {
-		if !isWord(name) {
-			return errors.New("it is no name of a node")
+		if s.peek() != '{' { // so it says that it knows no such node, and ends with 0
+			v, err := s.value()
+			return errors.Join(fmt.Errorf("%.80s in the place of a node", v), err)
 		}
-		n, err := w.node(name, s, r)
+		var n node
+		unread, err := s.attempt(func() (err error) {
+			n, err = w.node(name, s, r)
+			return err
+		})
+		if n.unread = unread; unread != nil {
+			n.Down = true
+		}
 		list = append(list, n)
 		return err
 	})
@@ -57,9 +66,8 @@ func newNodeReader() *nodeReader {
 
 func (w words) node(name string, s *scanner, r *nodeReader) (node, error) {
 	n := node{Node: plan.Node{Name: grid.NodeName(name)}}
-	if s.peek() != '{' { // so it says that it knows no such node, and ends with 0
-		v, err := s.value()
-		return n, errors.Join(fmt.Errorf("%.80s in the place of a node", v), err)
+	if !isWord(name) {
+		return n, errors.New("it is no name of a node")
 	}
 	if err := members(s, r.fields); err != nil {
 		return n, err
@@ -69,7 +77,7 @@ func (w words) node(name string, s *scanner, r *nodeReader) (node, error) {
 	}
 	n.queue = r.queue.text()
 	for word := range strings.SplitSeq(r.state.text(), ",") {
-		takes, known := takesJobs[strings.TrimSpace(word)]
+		takes, known := takesJobs[strings.ToLower(strings.TrimSpace(word))]
 		if !known {
 			return n, at("state", fmt.Errorf("%.60q is no state of a node", word))
 		}

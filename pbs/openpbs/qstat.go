@@ -17,7 +17,8 @@ const markName = "GBROKER_ATTEMPT"
 // job is one job as qstat tells it.
 type job struct {
 	external.Job
-	array      bool // the parent of an array: its parts are jobs of their own
+	unread     error // why it cannot be read: nothing else is certain then
+	array      bool  // the parent of an array: its parts are jobs of their own
 	rerunnable bool
 	queued     grid.Tick // since when it has been eligible
 }
@@ -83,18 +84,31 @@ func (w words) jobs(text []byte) (head, []job, error) {
 	list := make([]job, 0, n)
 	a := newAttributes()
 	h, err := envelope(text, "Jobs", func(id string, s *scanner) error {
-		if !isJobID(id) {
-			return errors.New("it is no job identifier, such as 12.server")
-		}
-		if err := a.read(s); err != nil {
+		var j job
+		unread, err := s.attempt(func() (err error) {
+			j, err = w.read(id, a, s)
 			return err
+		})
+		if unread != nil {
+			j.State, j.End, j.NeverStarted, j.array, j.unread = external.Odd, nil, false, false, unread
+			j.Reason = fmt.Sprintf("not understood: %.200v", unread)
 		}
-		j, err := w.job(a)
 		j.Local = grid.LocalID(id)
 		list = append(list, j)
 		return err
 	})
 	return h, list, err
+}
+
+// read takes one job. With an error it is what could be read before.
+func (w words) read(id string, a *attributes, s *scanner) (job, error) {
+	if !isJobID(id) {
+		return job{}, errors.New("it is no job identifier, such as 12.server")
+	}
+	if err := a.read(s); err != nil {
+		return job{}, err
+	}
+	return w.job(a)
 }
 
 // isJobID tells identifiers such as 12.pbs1, 20[].pbs1 and 20[1].pbs1.

@@ -5,53 +5,99 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"gbroker/grid"
 	"gbroker/plan"
 )
 
-// queue is an execution queue.
+// queue is an execution queue, or a routing queue with where it sends its jobs.
 type queue struct {
 	plan.Queue
 	priority int64
 	takes    bool // jobs may be submitted to it
-	starts   bool // its jobs are considered
+	starts   bool // its jobs are considered, or sent on
+	route    []grid.QueueName
+	unread   error // why it cannot be read: it takes and starts nothing
 }
 
-// queues reads what qstat -Q -f -F json prints, without routing queues and reservations.
+// queues reads what qstat -Q -f -F json prints, without the queues of reservations. What was
+// never set is absent: enabled and started are False then, and a queue without a type is none.
 func queues(text []byte) ([]queue, error) {
 	n, err := counted(text, "Queue", maxQueue)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]queue, 0, n)
-	var kind, enabled, started, priority, most value
-	fields := map[string]*value{"queue_type": &kind, "enabled": &enabled, "started": &started, "Priority": &priority, "resources_max": &most}
+	r := newQueueReader()
 	_, err = envelope(text, "Queue", func(name string, s *scanner) error {
-		if err := members(s, fields); err != nil {
+		var q queue
+		unread, err := s.attempt(func() (err error) {
+			q, err = r.read(name, s)
 			return err
+		})
+		if unread != nil {
+			q.takes, q.starts, q.unread = false, false, unread
 		}
-		q := queue{Queue: plan.Queue{Name: grid.QueueName(name)}}
-		var err1, err2, err3, err4 error
-		q.takes, err1 = truth(enabled.text())
-		q.starts, err2 = truth(started.text())
-		if priority != nil {
-			q.priority, err3 = strconv.ParseInt(priority.text(), 10, 32)
+		q.Name = grid.QueueName(name)
+		if !isReservationQueue(name) && (r.kind != nil || unread != nil) {
+			list = append(list, q)
 		}
-		q.Limit, err4 = longest(most)
-		switch {
-		case !isWord(name):
-			return errors.New("it is no name of a queue")
-		case kind.is("Execution"):
-			if !isReservationQueue(name) {
-				list = append(list, q)
-			}
-		case !kind.is("Route"):
-			return at("queue_type", fmt.Errorf("%.40q is neither Execution nor Route", kind.text()))
-		}
-		return cmp.Or(err1, err2, err3, err4)
+		return err
 	})
 	return list, err
+}
+
+// queueReader takes the attributes of one queue after another.
+type queueReader struct {
+	kind, enabled, started, priority, most, route value
+	fields                                        map[string]*value
+}
+
+func newQueueReader() *queueReader {
+	r := &queueReader{}
+	r.fields = map[string]*value{
+		"queue_type": &r.kind, "enabled": &r.enabled, "started": &r.started, "Priority": &r.priority,
+		"resources_max": &r.most, "route_destinations": &r.route,
+	}
+	return r
+}
+
+func (r *queueReader) read(name string, s *scanner) (q queue, err error) {
+	if err := members(s, r.fields); err != nil {
+		return q, err
+	}
+	var err1, err2, err3, err4 error
+	q.takes, err1 = set(r.enabled)
+	q.starts, err2 = set(r.started)
+	if r.priority != nil {
+		q.priority, err3 = strconv.ParseInt(r.priority.text(), 10, 32)
+	}
+	q.Limit, err4 = longest(r.most)
+	switch {
+	case !isWord(name):
+		return q, errors.New("it is no name of a queue")
+	case r.kind.is("Route"):
+		for to := range strings.SplitSeq(r.route.text(), ",") {
+			if to = strings.TrimSpace(to); len(q.route) < maxRoute {
+				q.route = append(q.route, grid.QueueName(to))
+			}
+		}
+	case r.kind != nil && !r.kind.is("Execution"):
+		return q, at("queue_type", fmt.Errorf("%.40q is neither Execution nor Route", r.kind.text()))
+	}
+	return q, cmp.Or(err1, err2, err3, err4)
+}
+
+// maxRoute bounds the destinations of one routing queue.
+const maxRoute = 256
+
+// set reads a boolean that is absent until it is set.
+func set(v value) (bool, error) {
+	if v == nil {
+		return false, nil
+	}
+	return truth(v.text())
 }
 
 // longest is resources_max.walltime; 0 is none.
@@ -68,11 +114,11 @@ func longest(most value) (grid.Tick, error) {
 
 // server is what we need of the server.
 type server struct {
-	standard   grid.QueueName // of jobs that name no queue
-	keeps      grid.Tick      // how long jobs that have ended are remembered; 0 is not
-	depth      int            // backfill_depth
-	scheduling bool
-	walltime   grid.Tick // of jobs that name none; 0 is none
+	standard grid.QueueName // of jobs that name no queue
+	keeps    grid.Tick      // how long jobs that have ended are remembered; 0 is not
+	depth    int            // backfill_depth
+	stopped  bool           // scheduling is False: nothing is started
+	walltime grid.Tick      // of jobs that name none; 0 is none
 }
 
 // servers reads what qstat -B -f -F json prints.
@@ -103,7 +149,7 @@ func (sv *server) read(in *scanner) error {
 	if state == nil {
 		return errors.New("server_state is missing")
 	}
-	sv.standard, sv.scheduling, sv.depth = grid.QueueName(standard.text()), scheduling.is("True"), 1
+	sv.standard, sv.stopped, sv.depth = grid.QueueName(standard.text()), scheduling.is("False"), 1
 	var err1, err2, err3 error
 	if history.is("True") {
 		sv.keeps = 14 * grid.Day

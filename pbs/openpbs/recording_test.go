@@ -50,6 +50,26 @@ func recordings(t testing.TB) []recording {
 			}
 		}
 	}
+	return append(all, later(t)...)
+}
+
+// later are the recordings of folders whose commands lie in files NAME.cmd.
+func later(t testing.TB) (all []recording) {
+	t.Helper()
+	commands, err := filepath.Glob(fixtures + "/*/*.cmd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range commands {
+		line, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base := strings.TrimSuffix(path, ".cmd")
+		r := recording{folder: filepath.Base(filepath.Dir(path)), name: filepath.Base(base), line: strings.TrimSpace(string(line))}
+		load(t, base, &r)
+		all = append(all, r)
+	}
 	return all
 }
 

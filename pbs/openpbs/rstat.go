@@ -2,6 +2,7 @@ package openpbs
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,6 +40,8 @@ type booking struct {
 	phase phase
 	queue string
 	cores []int // on each node, also where all of it is kept
+
+	unread error // why it cannot be read
 }
 
 // bookings reads what pbs_rstat -F prints: "Resv ID: R42.pbs1", lines of "key = value", an
@@ -47,20 +50,19 @@ func (w words) bookings(text []byte) ([]booking, error) {
 	var list []booking
 	fields := map[string]string{}
 	id := ""
+	var twice error
 	closed := func() error {
 		if id == "" {
 			return nil
 		}
 		b, err := w.booking(id, fields)
+		b.unread = cmp.Or(twice, err)
 		if list = append(list, b); len(list) > maxBookings {
 			return fmt.Errorf("more than %d reservations", maxBookings)
 		}
-		if err != nil {
-			err = at(id, err)
-		}
-		id = ""
+		id, twice = "", nil
 		clear(fields)
-		return err
+		return nil
 	}
 	for line := range bytes.Lines(text) {
 		line := strings.TrimRight(string(line), "\n")
@@ -78,8 +80,8 @@ func (w words) bookings(text []byte) ([]booking, error) {
 		case id == "" || !is:
 			err = fmt.Errorf("the line %.80q where a reservation or key = value was expected", line)
 		default:
-			if _, twice := fields[key]; twice {
-				err = at(id, at(key, errors.New("it occurs twice")))
+			if _, is := fields[key]; is {
+				twice = at(key, errors.New("it occurs twice"))
 			}
 			fields[key] = val
 		}

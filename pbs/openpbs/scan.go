@@ -112,6 +112,20 @@ func (s *scanner) value() (value, error) {
 	return s.text[from:s.at], nil
 }
 
+// attempt reads the next value. unread is why it could not, and the value is passed over
+// then; err is that not even this is possible: the text is broken.
+func (s *scanner) attempt(read func() error) (unread, err error) {
+	from := s.at
+	if unread = read(); unread == nil {
+		return nil, nil
+	}
+	s.at = from
+	if _, err := s.value(); err != nil {
+		return nil, unread
+	}
+	return unread, nil
+}
+
 // pass takes an object or a list without looking into it.
 func (s *scanner) pass() error {
 	var open []byte

@@ -157,3 +157,20 @@ func TestSelectionReadsBack(t *testing.T) {
 		}
 	}
 }
+
+// A job that a routing queue took, and no destination of it, is gone: that is a refusal.
+func TestSubmitIntoNowhere(t *testing.T) {
+	t.Parallel()
+	for _, listed := range []bool{true, false} { // before a listing it is not known that ended jobs are remembered
+		c, _ := replay(t, Config{}, idleSystem(t, answer{"qsub", "*", "273.pbs1\n", "", 0},
+			answer{"qstat", "-x -E -f -F json 273.pbs1", emptyJSON, "", 0})...)
+		if listed {
+			if _, err := c.Listing(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if id, err := c.Submit(t.Context(), order()); listed != errors.Is(err, grid.ErrInvalid) || listed && !strings.Contains(err.Error(), "no destination") {
+			t.Errorf("listed %v: %q, %v", listed, id, err)
+		}
+	}
+}

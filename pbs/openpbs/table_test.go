@@ -35,14 +35,16 @@ type rule struct {
 // rules in the order in which they are tried.
 var rules = []rule{
 	// Never called: text for people, other servers, configuration, forms that mislead.
-	never(`^(ls|cat) `),
+	never(`^(ls|cat|timeout) `),
 	never(`^(qmgr|qselect|qsig|qrerun|qalter|qmove) ?`),
 	never(`^qstat( -(a|s|n1|ans1|H|T|w|x|t|Q|B)| -x -t| -T -w)*( @?[\w.]+)?$`),
+	never(`^qstat -x -t( [0-9]+\.pbs1| '[0-9]+\[\]\.pbs1')+$`),
+	never(`^qstat -Q -f \w+$`),
 	never(`^qstat (-x )?-f( [0-9.a-z]+)+$`),
 	never(`^qstat -B -f$`),
 	never(`^qstat .*-F dsv`),
-	never(`^pbsnodes (-a|-aSj|-aS|-l|-o \w+|-C .*)$`),
-	never(`^pbs_rstat( -S| -B)?( R\w*(\.pbs1)?)?$`),
+	never(`^pbsnodes (-a|-av|-aSj|-aS|-l|-o \w+|-C .*)$`),
+	never(`^pbs_rstat( -S| -B| -f)?( R\w*(\.pbs1)?)?$`),
 	never(`^(qstat|qsub|pbs_rsub) --version$`),
 	never(`^qstat .*[0-9]\.(otherhost|pbs1@pbs2)$`),
 	never(`pbs2`),
@@ -117,24 +119,54 @@ func readable(r recording, read func(text []byte) error, fine ...int) error {
 func holdsServer(_ *testing.T, _ words, r recording) error {
 	return readable(r, func(text []byte) error {
 		h, sv, err := servers(text)
-		if err == nil && (sv.standard != "workq" || sv.depth != 10 || sv.keeps != grid.Day || h.version != "23.06.06" || !sv.scheduling) {
+		if err != nil {
+			return err
+		}
+		var twin struct{ Server map[string]map[string]any }
+		if err := json.Unmarshal(text, &twin); err != nil {
+			return err
+		}
+		is := twin.Server["pbs1"]
+		keeps, depth := 14*grid.Day, 1.0
+		if is["job_history_duration"] == "24:00:00" {
+			keeps = grid.Day
+		}
+		if n, has := is["backfill_depth"].(float64); has {
+			depth = n
+		}
+		if string(sv.standard) != is["default_queue"] || float64(sv.depth) != depth || sv.keeps != keeps || h.version != "23.06.06" || sv.stopped != (is["scheduling"] == "False") {
 			return fmt.Errorf("%+v, %+v", h, sv)
 		}
-		return err
+		return nil
 	})
 }
 
 func holdsQueues(_ *testing.T, _ words, r recording) error {
 	return readable(r, func(text []byte) error {
 		list, err := queues(text)
-		names := ""
+		if err != nil {
+			return err
+		}
+		var twin struct{ Queue map[string]map[string]any }
+		if err := json.Unmarshal(text, &twin); err != nil {
+			return err
+		}
+		typed := 0
+		for name, is := range twin.Queue {
+			if is["queue_type"] != nil && !isReservationQueue(name) {
+				typed++
+			}
+		}
 		for _, q := range list {
-			names += string(q.Name) + " "
+			is := twin.Queue[string(q.Name)]
+			if q.takes != (is["enabled"] == "True") || q.starts != (is["started"] == "True") || (q.route != nil) != (is["queue_type"] == "Route") || q.unread != nil {
+				return fmt.Errorf("%+v is %v", q, is)
+			}
 		}
-		if want := bytes.Count(text, []byte(`"queue_type"`)) - bytes.Count(text, []byte(`"acl_users":	"alice@pbs1"`)); err == nil && want != len(list) {
-			return fmt.Errorf("%s: %d in the text", names, want)
+		if typed != len(list) {
+			return fmt.Errorf("%d of %d queues", len(list), typed)
 		}
-		return err
+		return nil
 	})
 }
 
@@ -142,7 +174,7 @@ func holdsNodes(_ *testing.T, w words, r recording) error {
 	err := readable(r, func(text []byte) error {
 		_, list, err := w.nodes(text)
 		for _, n := range list {
-			if n.Cores != 4 || n.Memory < 16<<30 {
+			if whole := n.Name != "n04[0]"; n.unread != nil || whole != (n.Cores == 4 && n.Memory >= 16<<30) {
 				return fmt.Errorf("%+v", n)
 			}
 		}
@@ -164,6 +196,9 @@ func holdsBookings(_ *testing.T, w words, r recording) error {
 			return fmt.Errorf("%d of %d", len(list), n)
 		}
 		for _, b := range list {
+			if b.unread != nil {
+				return b.unread
+			}
 			if length := fmt.Sprintf("reserve_duration = %d\n", (b.End-b.Start)/grid.Second); !strings.Contains(string(text), length) {
 				return fmt.Errorf("%s is not %s", b.Native, length)
 			}
@@ -202,6 +237,8 @@ var kinds = []struct {
 	{"Connection refused", grid.ErrUnavailable},
 	{"cannot send environment", grid.ErrInvalid},
 	{"would exceed queue generic's per-user limit", grid.ErrUnavailable},
+	{"would exceed complex's per-user limit", grid.ErrUnavailable},
+	{"Server could not connect to MOM", grid.ErrUnavailable},
 	{"Queue is not enabled", grid.ErrUnavailable},
 	{"Unknown Job Id", grid.ErrNotFound},
 	{"Job has finished", grid.ErrNotFound},
@@ -273,7 +310,10 @@ func agrees(j job, twin map[string]any) error {
 		return fmt.Sprint(twin[key])
 	}
 	code, has := twin["Exit_status"].(float64)
+	letter := text("job_state")
 	switch {
+	case j.unread != nil:
+		return j.unread
 	case j.Name != text("Job_Name"), j.User+"@pbs1" != text("Job_Owner"), j.State != states[text("job_state")]:
 		return fmt.Errorf("%+v is not %v", j.Job, twin)
 	case (j.Started != 0) != (text("stime") != ""), j.NeverStarted != (text("stime") == "" && text("run_count") == ""):
@@ -284,7 +324,11 @@ func agrees(j job, twin map[string]any) error {
 		return fmt.Errorf("it is %v and ended as %+v", j.State, j.End)
 	case j.End != nil && has && code >= 0 && code < 256 && !j.array && (j.End.Cause != grid.ByItself || j.End.ExitCode != int(code)):
 		return fmt.Errorf("%v ended as %+v", code, j.End)
-	case j.State == external.Running && text("exec_vnode") != "" && !j.array && len(j.Places) == 0:
+	case letter == "S" && len(j.Places) > 0:
+		return fmt.Errorf("it is suspended and holds %v", j.Places)
+	case j.End != nil && has && (code == -20 || code == -4) && (!j.End.NodeFail || j.End.Cause != grid.Disappeared):
+		return fmt.Errorf("its node was lost, and it ended as %+v", j.End)
+	case j.State == external.Running && letter != "S" && text("exec_vnode") != "" && !j.array && len(j.Places) == 0:
 		return fmt.Errorf("it runs nowhere: %v", twin)
 	}
 	return nil
