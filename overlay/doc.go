@@ -23,6 +23,12 @@
 //	/gbroker/kad/1.0.0  kad-dht       the records below
 //	others              Open          bulk streams of stage and netmon, held to the rate limit
 //
+// Who has dialled in and not yet proven who it is holds one of 192 places, 64 of them at
+// most for one address (of IPv6: for one network /64; loopback is no exception), and
+// has 10 s (5 s in a LAN). Where there is no room the newest is let in and an older
+// one goes: connections that say nothing keep nobody out. Those from addresses where
+// members are known to be go last.
+//
 // The stream for messages is opened when a connection stands and again after an
 // error. Everything on it may be lost when a connection breaks: whoever needs an
 // answer asks again. A message waits for at most a few seconds.

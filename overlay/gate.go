@@ -3,6 +3,9 @@ package overlay
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"net/netip"
+	"sync"
 	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/control"
@@ -17,11 +20,12 @@ import (
 type roster struct {
 	byPeer map[peer.ID]grid.Member
 	byName map[grid.SiteName]peer.ID
+	at     map[netip.Prefix]bool // where the file says that members are
 }
 
 // checkMembers verifies a member list and indexes it.
 func checkMembers(self grid.PeerID, members []grid.Member) (*roster, error) {
-	r := &roster{byPeer: map[peer.ID]grid.Member{}, byName: map[grid.SiteName]peer.ID{}}
+	r := &roster{byPeer: map[peer.ID]grid.Member{}, byName: map[grid.SiteName]peer.ID{}, at: map[netip.Prefix]bool{}}
 	var errs []error
 	if len(members) > maxMembers {
 		return nil, fmt.Errorf("there are %d members: at most %d", len(members), maxMembers)
@@ -40,6 +44,11 @@ func checkMembers(self grid.PeerID, members []grid.Member) (*roster, error) {
 			continue
 		}
 		r.byPeer[id], r.byName[m.Name] = m, id
+		for _, a := range m.Addresses {
+			if address, err := ma.NewMultiaddr(a); err == nil && neighbourhood(address).IsValid() {
+				r.at[neighbourhood(address)] = true
+			}
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -70,19 +79,61 @@ func checkMember(self grid.PeerID, m grid.Member) (peer.ID, error) {
 
 // gate lets members in and nobody else. libp2p asks it before every dial and
 // after every handshake.
-type gate struct{ members atomic.Pointer[roster] }
+type gate struct {
+	members atomic.Pointer[roster]
+
+	mu   sync.Mutex
+	seen map[peer.ID]netip.Prefix // where members were last connected from or to
+}
 
 func (g *gate) has(p peer.ID) bool {
 	_, ok := g.members.Load().byPeer[p]
 	return ok
 }
 
+// setMembers replaces the members.
+func (g *gate) setMembers(r *roster) {
+	g.members.Store(r)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.seen, func(p peer.ID, _ netip.Prefix) bool { return !g.has(p) })
+}
+
+// knows tells that a member is known to be at an address: by the member file, or as it was
+// connected there.
+func (g *gate) knows(at netip.Prefix) bool {
+	if g.members.Load().at[at] {
+		return true
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, seen := range g.seen {
+		if seen == at {
+			return true
+		}
+	}
+	return false
+}
+
 func (g *gate) InterceptPeerDial(p peer.ID) bool                 { return g.has(p) }
 func (g *gate) InterceptAddrDial(p peer.ID, _ ma.Multiaddr) bool { return g.has(p) }
 func (g *gate) InterceptAccept(network.ConnMultiaddrs) bool      { return true } // who it is is not known yet
 
-func (g *gate) InterceptSecured(_ network.Direction, p peer.ID, _ network.ConnMultiaddrs) bool {
-	return g.has(p)
+// InterceptSecured decides when the handshake has shown who it is.
+func (g *gate) InterceptSecured(_ network.Direction, p peer.ID, c network.ConnMultiaddrs) bool {
+	if !g.has(p) {
+		return false
+	}
+	g.mu.Lock()
+	if g.seen == nil {
+		g.seen = map[peer.ID]netip.Prefix{}
+	}
+	g.seen[p] = neighbourhood(c.RemoteMultiaddr())
+	g.mu.Unlock()
+	if waiting, ok := c.(*caller); ok {
+		waiting.leave()
+	}
+	return true
 }
 
 // InterceptUpgraded asks again: the list may have changed during the handshake.

@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/core/transport"
 	"github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
@@ -31,7 +32,7 @@ const maxWindow = 4 << 20
 
 // newHost makes the one libp2p host: TCP, TLS and yamux, and none of libp2p's
 // helpers against NAT, which are dead weight behind a site's fixed firewall.
-func newHost(key Key, listen []string, g *gate, s settings) (host.Host, error) {
+func newHost(key Key, listen []string, g *gate, d *door, s settings) (host.Host, error) {
 	limits, err := newLimits()
 	if err != nil {
 		return nil, err
@@ -42,7 +43,10 @@ func newHost(key Key, listen []string, g *gate, s settings) (host.Host, error) {
 	options := []libp2p.Option{
 		libp2p.Identity(key.private),
 		// Dialling from the listening port would let two brokers share a port by mistake.
-		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport(), tcp.WithConnectionTimeout(s.dialTimeout)),
+		libp2p.Transport(func(u transport.Upgrader, m network.ResourceManager) (transport.Transport, error) {
+			t, err := tcp.NewTCPTransport(u, m, nil, tcp.DisableReuseport(), tcp.WithConnectionTimeout(s.dialTimeout))
+			return &guarded{t, u, d}, err
+		}),
 		libp2p.Security(libp2ptls.ID, libp2ptls.New),
 		libp2p.Muxer(yamux.ID, &mux),
 		libp2p.ConnectionGater(g),
@@ -94,7 +98,7 @@ func newLimits() (network.ResourceManager, error) {
 		System: all, Transient: unknown, PeerDefault: one,
 		ProtocolPeer: map[protocol.ID]rcmgr.ResourceLimits{recordsProtocol: lookups},
 	}
-	// Sites may stand behind one address; strangers are bounded by the limits above.
+	// Sites may stand behind one address; strangers are bounded by the door.
 	// The limit of new connections a second holds per address and over all.
 	manager, err := rcmgr.NewResourceManager(
 		rcmgr.NewFixedLimiter(config.Build(rcmgr.InfiniteLimits)),

@@ -57,7 +57,7 @@ func New(c Config) (*Overlay, error) {
 		config: c, self: self, settings: s, log: c.Logger, gate: &gate{}, members: members,
 		ready: make(chan struct{}), handlers: map[string]func(grid.PeerID, net.Conn){},
 	}
-	o.gate.members.Store(members)
+	o.gate.setMembers(members)
 	return o, nil
 }
 
@@ -158,7 +158,7 @@ func (o *Overlay) SetMembers(members []grid.Member) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.members = r
-	o.gate.members.Store(r)
+	o.gate.setMembers(r)
 	if s := o.current.Load(); s != nil {
 		s.setMembers(r)
 	}

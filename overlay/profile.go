@@ -26,6 +26,7 @@ type settings struct {
 	toTheDead                   time.Duration // the dead still get gossip for so long
 
 	dialTimeout      time.Duration
+	handshake        time.Duration // who has come in has to say who it is
 	retry, retryMost time.Duration // first and longest pause between attempts to dial or to join
 	settled          time.Duration // a connection that stood so long starts the pauses over
 	grace            time.Duration // a death that is told of while connected is believed after so long
@@ -44,8 +45,8 @@ func (p Profile) settings() (settings, error) {
 		probeInterval: 2 * time.Second, probeTimeout: time.Second,
 		gossipInterval: 500 * time.Millisecond,
 		syncTimeout:    10 * time.Second, syncInterval: time.Minute, toTheDead: time.Minute,
-		dialTimeout: 10 * time.Second,
-		retry:       500 * time.Millisecond, retryMost: 5 * time.Second,
+		dialTimeout: 10 * time.Second, handshake: 10 * time.Second,
+		retry: 500 * time.Millisecond, retryMost: 5 * time.Second,
 		settled: 10 * time.Second, grace: 2 * time.Second, keepAlive: 15 * time.Second,
 		messageAge: 5 * time.Second, write: 5 * time.Second, hello: 15 * time.Second,
 		republish: 10 * time.Minute, lookup: 10 * time.Second,
@@ -56,13 +57,13 @@ func (p Profile) settings() (settings, error) {
 		s.probeInterval, s.probeTimeout = time.Second, 500*time.Millisecond
 		s.gossipInterval = 200 * time.Millisecond
 		s.syncInterval, s.toTheDead = 30*time.Second, 30*time.Second
-		s.dialTimeout, s.retryMost = 5*time.Second, 3*time.Second
+		s.dialTimeout, s.handshake, s.retryMost = 5*time.Second, 5*time.Second, 3*time.Second
 		s.grace = time.Second
 	case Test:
 		s.probeInterval, s.probeTimeout = 250*time.Millisecond, 150*time.Millisecond
 		s.gossipInterval = 25 * time.Millisecond
 		s.syncTimeout, s.syncInterval, s.toTheDead = 2*time.Second, 5*time.Second, 3*time.Second
-		s.dialTimeout = 2 * time.Second
+		s.dialTimeout, s.handshake = 2*time.Second, 2*time.Second
 		s.retry, s.retryMost = 40*time.Millisecond, 400*time.Millisecond
 		s.settled, s.grace = time.Second, 500*time.Millisecond
 		s.republish, s.lookup = 2*time.Second, 3*time.Second

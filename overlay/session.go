@@ -26,6 +26,7 @@ type session struct {
 	settings settings
 	log      *zap.Logger
 	gate     *gate
+	door     *door
 	memory   *memory
 
 	ctx    context.Context // ends when the session is closed
@@ -50,6 +51,7 @@ type session struct {
 func newSession(ctx context.Context, o *Overlay) (*session, error) {
 	s := &session{
 		config: o.config, self: o.self, settings: o.settings, log: o.log, gate: o.gate,
+		door:       newDoor(o.settings.handshake, o.gate.knows),
 		arrived:    make(chan struct{}, 1),
 		neighbours: map[peer.ID]*neighbour{}, stop: map[peer.ID]context.CancelFunc{},
 		watched: map[peer.ID]chan struct{}{},
@@ -156,14 +158,14 @@ func (s *session) listen() (host.Host, error) {
 		again = append(again, a)
 	}
 	if !same {
-		if h, err := newHost(s.config.Key, again, s.gate, s.settings); err == nil {
+		if h, err := newHost(s.config.Key, again, s.gate, s.door, s.settings); err == nil {
 			if len(h.Network().ListenAddresses()) == len(again) {
 				return h, nil
 			}
 			h.Close()
 		}
 	}
-	return newHost(s.config.Key, s.config.Listen, s.gate, s.settings)
+	return newHost(s.config.Key, s.config.Listen, s.gate, s.door, s.settings)
 }
 
 // rememberPorts notes for each listen address which port it got.
