@@ -14,7 +14,7 @@ import (
 
 func TestFaultsAnswers(t *testing.T) {
 	t.Parallel()
-	args := []string{"faults", "--seeds", "3-6", "--brokers", "3", "--jobs", "8"}
+	args := []string{"faults", "--seeds", "100-103", "--brokers", "3", "--jobs", "8"}
 	code, out, errs := gsim(t.Context(), append(args, "--json")...)
 	if code != 0 || errs != "" {
 		t.Fatalf("exit code %d, %s", code, errs)

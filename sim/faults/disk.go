@@ -19,7 +19,6 @@ type disk struct {
 	folders     map[grid.JobID]*folder
 	full, slow  bool
 	unreadable  bool                             // the control directories, for now
-	damaged     bool                             // a journal was lost here, or restored from a backup
 	peers       map[grid.PeerID][]grid.JournalID // what was seen of others' journals
 	pending     []broker.Saw                     // noted, and durable with the next commit
 	backup      *backup
@@ -109,6 +108,7 @@ func (d *disk) see(s broker.Saw) {
 
 // backup is a copy of the journal.
 type backup struct {
+	at       grid.Tick
 	records  map[grid.JobID]*grid.Record
 	state    grid.SiteState
 	sequence uint64
@@ -116,8 +116,8 @@ type backup struct {
 }
 
 // keep makes a backup of the journal.
-func (d *disk) keep() {
-	d.backup = &backup{maps.Clone(d.records), d.state, d.sequence, maps.Clone(d.peers)}
+func (d *disk) keep(at grid.Tick) {
+	d.backup = &backup{at, maps.Clone(d.records), d.state, d.sequence, maps.Clone(d.peers)}
 }
 
 // restore puts the backup in the journal's place.
@@ -125,7 +125,6 @@ func (d *disk) restore() {
 	b := d.backup
 	d.records, d.state, d.sequence, d.peers = maps.Clone(b.records), b.state, b.sequence, maps.Clone(b.peers)
 	d.pending = nil
-	d.damaged = true
 }
 
 // id says how far the journal is.
@@ -150,7 +149,6 @@ func (d *disk) loseJournal() {
 	d.incarnation++
 	d.sequence = 0
 	d.peers, d.pending, d.backup = map[grid.PeerID][]grid.JournalID{}, nil, nil
-	d.damaged = true
 }
 
 // changesOf merges the saves of effects, as the shell does: the last record of each job.

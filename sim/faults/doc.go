@@ -35,24 +35,54 @@
 // (S9); 45 minutes later nothing may be left over (S8). All other properties are checked
 // at every step: truth.go lists them.
 //
-// What is not held against the brokers: jobs whose home is gone, or has lost its journal or
-// had it restored (its users were told what it has forgotten), but their programs are still
-// started once, and not after the user was told KILLED, unless a restored journal alone knew that,
-// or an administrator would not wait for the site that knew it, or had removed it from the
-// neighbours (a broker that was rolled back asks those that it has), or the journal of that site was
-// lost or restored too (what both have forgotten, nobody knows), or their user had removed them,
-// and with them the start tokens; programs that ran at a site of
-// which an administrator said that it is fenced off, and are started again at a newer
-// term; those that still run, of an older term, at a site that was forgotten; programs that a site starts
-// of whose home its administrator has said that it will not come back, which it is therefore
-// not asking, while that home has forgotten that very site; a job
-// that never ran and is FAILED, if a batch system has refused to take that very job, or if, while it
-// was open, a neighbour was removed and no other site of its home's file had enough processors;
-// a wish to cancel
-// that an owner has recorded and the home has not yet heard of, as the owner may be gone for ever;
-// jobs on which two brokers under one name have both acted while both ran (S2), as neither can know
-// of the other before somebody has met both and told the one that he met first. Who had a twin
-// counts as one whose journal was restored.
+// # Excuses
+//
+// What is not held against the brokers names the job, and the knowledge that was lost or the
+// administrator who took it upon himself (excuse.go, lapse.go); of all other jobs everything is.
+//
+//	what is excused                  of which job                               because
+//	it need not end, be queued       its home is gone for ever                  its users are gone too
+//	  or be swept (S1, S9, S8)       its home's journal has lost it, and no     nobody knows that it was
+//	                                   owner whom the home hears can tell         handed in
+//	                                 its home has lost that its files came      its user was told that they had
+//	                                 only sites that are gone could run it
+//	LOST (S1)                        its home's administrator forgot a site     he need not wait for it
+//	                                   that had it
+//	                                 its home was set back to owning it, and    that site may have got it
+//	                                   need not wait for the word of a site
+//	                                 its home has lost it, and learns it from   nobody says who owns it
+//	                                   one that was to get it
+//	a start after a start that       the home's administrator fenced that       he says that it does not run
+//	  was at a site ... (S2b)          site off since, and the term is newer      there
+//	                                 ... which now starts what it had of the    its own administrator told it not
+//	                                   older term: it forgot the home too         to ask the home
+//	                                 the home has lost it, and that site too    both have forgotten it
+//	                                 the home has lost it, and its              he need not wait for its word
+//	                                   administrator forgot that site, or
+//	                                   removed it, since
+//	                                 the home has lost it, and its user had     its start tokens went with it
+//	                                   it removed
+//	                                 that machine, put back to a snapshot of    so did they, with all that
+//	                                   before, starts it, and no end was told     knew of it there
+//	an owner beside another (S2a)    one of them is in doubt                    it asks before it does anything
+//	                                 the home was set back, and need not wait
+//	                                   for the word of the other
+//	KILLED is forgotten (S2c), an    it never left its home, whose journal      nobody else was told
+//	  end is told anew (S5)            has lost that
+//	a wish to cancel is forgotten    its home has lost that, and nobody else    its user has to say it again
+//	  (S5)                             has it
+//	FAILED without a start (S5)      a batch system has refused that very job
+//	                                 while it was open a neighbour was          nobody could run it
+//	                                   removed, and no other site of its home's
+//	                                   file had enough processors
+//	                                 its home has lost that its files came
+//	an end without output (S5)       its home, or the site that ran it, has     it may have been swept
+//	                                   lost what it wrote since
+//	what is done with it             two brokers under one name have both       neither can know of the other
+//	                                   changed it while both ran                  before it is told
+//
+// A wish to cancel that an owner has recorded and the home has not yet heard of is not held against
+// the home, as the owner may be gone for ever.
 //
 // # Trace
 //

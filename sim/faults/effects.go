@@ -68,7 +68,9 @@ func (h *host) show(id grid.JobID, r *grid.Record) {
 	} else {
 		h.view[id] = r
 	}
-	h.s.w.truth.shown(h.s.principal(), id, r)
+	if h.s.of == nil { // users know the first one of two under one name
+		h.s.w.truth.shown(h.s, id, r)
+	}
 }
 
 func (h *host) answer(a broker.Answer) {

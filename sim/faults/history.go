@@ -113,12 +113,6 @@ func (w *world) open() *fact {
 	return nil
 }
 
-// excused: the job's home is gone for ever, or its journal was lost or restored, or the
-// only sites that could have run it are gone.
-func (w *world) excused(f *fact) bool {
-	return f.home.gone || f.home.disk.damaged || f.cores > w.most(f.home)
-}
-
 // queued checks S9 once a minute: a job that waits is in a queue, and not held by us.
 func (w *world) queued() {
 	for _, s := range w.sites {

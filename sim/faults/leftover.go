@@ -17,7 +17,7 @@ func (w *world) settle() {
 		if w.result.Violation != nil {
 			return
 		}
-		if !s.gone && !s.disk.damaged {
+		if !s.gone {
 			w.leftRecords(s)
 			w.leftJobs(s)
 			w.leftFolders(s)

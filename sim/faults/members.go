@@ -11,7 +11,7 @@ import (
 func (s *site) unknow(m grid.Member) {
 	s.members = slices.DeleteFunc(slices.Clone(s.members), func(o grid.Member) bool { return o.Peer == m.Peer })
 	s.w.tell(s, "its administrator removes %s from the neighbours", m.Name)
-	s.dropped[m.Peer] = true
+	s.dropped[m.Peer] = s.w.now
 	s.w.truth.strand(s)
 	delete(s.host.lives, m.Peer)
 	delete(s.host.met, m.Peer)

@@ -1,15 +1,19 @@
 package faults
 
-import "gbroker/grid"
+import (
+	"slices"
+
+	"gbroker/grid"
+)
 
 // hasOutput checks S5 of what a program left: it is at home when its user is told of the end,
-// unless the journal of a site that ran it was damaged.
+// unless the site that ran it, or its home, has lost since then what it wrote.
 func (t *truth) hasOutput(s *site, f *fact, r *grid.Record) {
 	if l := s.disk.folders[f.id]; l != nil && l.outputs {
 		return
 	}
 	for _, st := range f.starts {
-		if st.where.disk.damaged {
+		if since := func(l lapse) bool { return l.at >= st.at }; slices.ContainsFunc(st.where.lapses, since) || slices.ContainsFunc(s.lapses, since) {
 			return
 		}
 	}

@@ -56,19 +56,20 @@ func (w *world) plan() {
 		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.twin == nil && w.happens(JournalLost) {
 			s.host.crash(down, "and its journal is lost")
 			s.disk.loseJournal()
+			w.truth.setBack(s, forEver, false)
 		}
 	})
 	w.repeat(Drain, w.rnd.crash, func(r *rand.Rand, s *site) {
 		w.during(Drain, s, between(r, 30*grid.Second, faultLength-grid.Minute), s.drain)
 	})
 	for _, s := range w.sites {
-		w.after(between(w.rnd.disk, grid.Minute, stormLength/2), s.disk.keep)
+		w.after(between(w.rnd.disk, grid.Minute, stormLength/2), func() { s.disk.keep(w.now) })
 	}
 	w.repeat(JournalRestored, w.rnd.disk, func(r *rand.Rand, s *site) {
 		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.twin == nil && s.disk.backup != nil && !w.restoring() && w.happens(JournalRestored) {
 			s.host.crash(down, "and its journal is restored from a backup")
 			s.disk.restore()
-			w.truth.restored(s)
+			w.truth.setBack(s, s.disk.backup.at, false)
 			s.careful = true
 		}
 	})
@@ -203,13 +204,28 @@ func (s *site) fence(span grid.Tick) {
 	})
 }
 
-// bury has the administrators forget the sites that are gone, or have lost a journal.
+// bury has the administrators forget the sites that are gone, and those of which they read
+// that they do not know a job any more that they should have.
 func (w *world) bury() {
 	for _, s := range w.sites {
 		for _, m := range s.members {
-			if o := w.byPeer[m.Peer]; !s.gone && (o.gone || o.disk.damaged) {
+			if o := w.byPeer[m.Peer]; !s.gone && (o.gone || s.misses(o)) {
 				s.forget(o, o.gone && w.rnd.user.IntN(2) == 0)
 			}
 		}
 	}
+}
+
+// misses: by the journal of s the other one has a job, and it has lost the knowledge of it.
+func (s *site) misses(o *site) bool {
+	if len(o.lapses) == 0 {
+		return false
+	}
+	for id, r := range s.disk.records {
+		has := r.Standing == grid.Watching && r.Owner == o.peer && !r.State.Terminal() || r.Handoff.Phase == grid.Committed && r.Handoff.To == o.peer
+		if has && o.disk.records[id] == nil {
+			return true
+		}
+	}
+	return false
 }

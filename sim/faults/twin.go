@@ -39,14 +39,13 @@ func (s *site) duplicate(span grid.Tick) {
 	w.tell(s, "its journal is copied, and a second broker started with it, for %v s", span.Seconds())
 	t := &site{
 		w: w, i: s.i, peer: s.peer, facts: s.facts, nodes: s.nodes, members: s.members, links: s.links,
-		clock: s.clock, disk: s.disk, batch: s.batch, of: s, forgot: s.forgot, dropped: s.dropped,
+		clock: s.clock, disk: s.disk, batch: s.batch, of: s, forgot: s.forgot, fenced: s.fenced, dropped: s.dropped,
 	}
 	d := &t.disk
 	d.records, d.peers, d.pending, d.backup = maps.Clone(d.records), maps.Clone(d.peers), nil, nil
 	d.full, d.slow, d.unreadable = false, false, false
-	s.disk.damaged, d.damaged = true, true
 	t.host = host{s: t}
-	s.twin, s.with = t, make([]bool, len(w.sites))
+	s.twin, s.copied, s.with = t, w.now, make([]bool, len(w.sites))
 	t.host.boot()
 	s.mingle(t)
 	w.after(span, func() {
@@ -96,6 +95,7 @@ func (s *site) single() {
 		s.disk = t.disk
 		s.disk.full, s.disk.slow, s.disk.unreadable, s.disk.backup = was.full, was.slow, was.unreadable, nil
 	}
+	w.truth.setBack(s, s.copied, false) // what the other one has done
 	for _, m := range s.members {
 		s.meet(w.byPeer[m.Peer])
 	}

@@ -66,6 +66,7 @@ type customer struct {
 	w        *world
 	s        *site
 	n, tries int
+	asked    int // for its end, and its removal
 	job      grid.Job
 	key      string
 	id       grid.JobID // once it is accepted
@@ -112,10 +113,7 @@ func (c *customer) submit() {
 		if !h.up || h.core == nil || c.s.disk.full {
 			continue
 		}
-		w.truth.facts[job.ID] = &fact{
-			id: job.ID, home: c.s, rerun: job.Rerunnable, cores: job.Demand.Cores(), stranded: !c.s.capable(job.Demand.Cores()),
-			owners: map[grid.Epoch]*site{}, owning: map[*site]grid.Epoch{}, running: map[uint32]int{},
-		}
+		w.truth.facts[job.ID] = newFact(job.ID, c.s, &job)
 		w.after(between(w.rnd.user, 0, 30), func() { c.hand(job) })
 	}
 	w.after(again, c.submit)
@@ -144,7 +142,7 @@ func (c *customer) accepted(a broker.Answer) {
 	}
 	id := a.Record.Job.ID
 	f := w.truth.facts[id]
-	if c.id != "" && c.id != id && !c.s.disk.damaged {
+	if c.id != "" && c.id != id && !w.truth.facts[c.id].unknown {
 		w.violate("S5", id, "key %s was accepted as %s, and is told to be %s", c.key, c.id, id)
 		return
 	}
@@ -160,7 +158,8 @@ func (c *customer) accepted(a broker.Answer) {
 // upload brings the files, and says so until that is answered.
 func (c *customer) upload() {
 	w, h := c.w, &c.s.host
-	if c.s.gone || w.truth.facts[c.id].told != 0 {
+	f := w.truth.facts[c.id]
+	if c.s.gone || f.told != 0 || f.unknown {
 		return
 	}
 	retry := between(w.rnd.user, 5*grid.Second, 20*grid.Second)
@@ -174,9 +173,12 @@ func (c *customer) upload() {
 	}
 	answered := false
 	h.request(func(t broker.Token) broker.Request { return broker.Uploaded{Token: t, Job: c.id, Inputs: c.job.Inputs} },
-		func(a broker.Answer) { answered = a.Err == nil })
+		func(a broker.Answer) {
+			answered = a.Err == nil
+			f.uploaded = f.uploaded || answered
+		})
 	w.after(retry, func() {
-		if !answered && !c.s.disk.damaged {
+		if !answered {
 			c.upload()
 		}
 	})
@@ -187,8 +189,10 @@ func (s *site) forget(lost *site, fenced bool) {
 	h, answered := &s.host, false
 	if h.up && h.core != nil && !h.frozen {
 		s.w.tell(s, "its administrator forgets %s, fenced: %v", lost.name(), fenced)
-		s.forgot[lost.peer] = true
-		s.fenced = s.fenced || fenced
+		s.forgot[lost.peer] = s.w.now
+		if fenced {
+			s.fenced[lost.peer] = s.w.now
+		}
 		h.request(func(t broker.Token) broker.Request {
 			return broker.Forget{Token: t, Site: lost.peer, Fenced: fenced, By: "root"}
 		},
@@ -229,7 +233,7 @@ func (c *customer) cancel() {
 		at = w.byPeer[c.s.members[r.IntN(n)].Peer]
 	}
 	again := between(r, 3*grid.Second, 20*grid.Second)
-	if c.s.gone || c.s.disk.damaged || c.tries > 200 {
+	if c.s.gone || c.asked > 200 {
 		return
 	}
 	if f := w.truth.facts[c.id]; f != nil && w.rates[UserCancels] > 0 && r.IntN(4) == 0 {
@@ -237,9 +241,11 @@ func (c *customer) cancel() {
 			to = c.s
 		}
 	}
+	c.asked++
 	recorded := false
 	if h := &at.host; c.id != "" && h.up && h.core != nil && !h.frozen {
 		f := w.truth.facts[c.id]
+		f.wished = true
 		w.tell(at, "a user cancels %s", c.id)
 		if w.storm && w.rates[UserCancels] > 0 {
 			w.happens(UserCancels)
@@ -278,9 +284,10 @@ func (f *fact) owner() *site {
 // remove has the job deleted at its home, once it has ended.
 func (c *customer) remove() {
 	w, h := c.w, &c.s.host
-	if c.s.gone || c.s.disk.damaged || c.tries > 200 {
+	if c.s.gone || c.asked > 200 {
 		return
 	}
+	c.asked++
 	removed := false
 	if f := w.truth.facts[c.id]; f != nil && h.up && h.core != nil && !h.frozen {
 		h.request(func(t broker.Token) broker.Request { return broker.RemoveRequest{Token: t, Job: c.id} }, func(a broker.Answer) {

@@ -53,15 +53,17 @@ type site struct {
 	disk    disk
 	batch   *batch
 	host    host
-	gone    bool                 // for ever
-	twin    *site                // a second broker under this name, as long as there is one; see twin.go
-	of      *site                // of a twin: the site that it stands for
-	with    []bool               // which sites are connected to the twin
-	careful bool                 // its journal was restored: it starts only while all who know it can be reached
-	drained bool                 // as its administrator has said
-	forgot  map[grid.PeerID]bool // members, by its administrator
-	dropped map[grid.PeerID]bool // those that were ever removed from its neighbours' file
-	fenced  bool                 // at least one of these with the word that it is fenced off
+	gone    bool                      // for ever
+	twin    *site                     // a second broker under this name, as long as there is one; see twin.go
+	copied  grid.Tick                 // when its twin was made
+	of      *site                     // of a twin: the site that it stands for
+	with    []bool                    // which sites are connected to the twin
+	careful bool                      // its journal was restored: it starts only while all who know it can be reached
+	drained bool                      // as its administrator has said
+	lapses  []lapse                   // what it has lost the knowledge of
+	forgot  map[grid.PeerID]grid.Tick // members, by its administrator, and when he said so last
+	fenced  map[grid.PeerID]grid.Tick // of these, those that were said to be fenced off
+	dropped map[grid.PeerID]grid.Tick // when members were last removed from its neighbours' file
 }
 
 func (s *site) name() grid.SiteName { return s.facts.Name }

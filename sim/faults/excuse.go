@@ -1,0 +1,89 @@
+package faults
+
+import (
+	"slices"
+
+	"gbroker/grid"
+)
+
+// What is not held against the brokers. Each excuse names a job and what nobody can know
+// of it any more, or what an administrator has taken upon himself; the table in doc.go has
+// them all.
+
+// torn: two brokers under one name have both acted on the job. Until somebody has met both,
+// and has told the one that he met first, neither can know of the other, and both may give
+// the job away.
+func (f *fact) torn() bool { return f.twins == [2]bool{true, true} }
+
+// acted: one of two brokers under one name has saved something about the job.
+func (f *fact) acted(first bool) {
+	k := 1
+	if first {
+		k = 0
+	}
+	f.twins[k] = true
+}
+
+// fencedOff: an administrator of the home has said, after that start, that its site is fenced off,
+// so that all that it had, of an older term, was started again; or both have said of each
+// other that they will not come back, and now is what that site still had.
+func (f *fact) fencedOff(e, now start) bool {
+	return f.home.fenced[e.where.peer] >= e.at && e.id.Epoch.Term < now.id.Epoch.Term ||
+		f.home.fenced[now.where.peer] > 0 && now.id.Epoch.Term < e.id.Epoch.Term && f.estranged(now.where)
+}
+
+// estranged: the administrators of the home and of that site have each said that the other
+// will not come back. So the one starts the job again, and the other does not ask any more.
+func (f *fact) estranged(s *site) bool { return s.forgot[f.home.peer] > 0 && f.home.forgot[s.peer] > 0 }
+
+// untraceable: nobody who is asked knows any more of an earlier start. Its home has lost what
+// it wrote since, and the user had the job removed, and with it its start tokens; or the
+// site that started it need not be asked, or has lost the same. Or its start token is gone
+// with all of the machine that now starts it again, and nobody was told of an end before.
+func (f *fact) untraceable(e, now start) bool {
+	gone := func(l lapse) bool { return l.covers(e.at) }
+	if e.where == now.where && (f.told == 0 || f.toldAt > e.at && e.where == f.home) && slices.ContainsFunc(e.where.lapses, func(l lapse) bool { return l.files && gone(l) }) {
+		return true
+	}
+	return slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
+		return l.at >= e.at && (f.removed || e.where != f.home && (f.home.deaf(e.where, l.at) || slices.ContainsFunc(e.where.lapses, gone)))
+	})
+}
+
+// unheard: the home has lost what it wrote, and its administrator has said since that it
+// need not wait for the word of o.
+func (f *fact) unheard(o *site, now grid.Tick) bool {
+	return o != f.home && slices.ContainsFunc(f.home.lapses, func(l lapse) bool { return l.at <= now && f.home.deaf(o, l.at) })
+}
+
+// deaf: since then the administrator of s has said that o will not come back, or has had it
+// out of the neighbours' file.
+func (s *site) deaf(o *site, since grid.Tick) bool {
+	return s.forgot[o.peer] >= since || s.dropped[o.peer] >= since || !s.knows(o.peer)
+}
+
+// mayBeLost: the home's administrator has said of a site that had the job that it will not come
+// back; or the home has lost what it wrote of the job: it does not know it any more, or
+// does not know who has it, and one who may need not be asked.
+func (f *fact) mayBeLost(now grid.Tick) bool {
+	for s := range f.had {
+		if f.home.forgot[s.peer] > 0 {
+			return true
+		}
+	}
+	return f.learnt || f.doubtful && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return f.unheard(o, now) })
+}
+
+// excused: the job's home is gone for ever, or has lost the knowledge of the job, and nobody
+// who has it could tell, or of its files, or the only sites that could have run it are gone.
+func (w *world) excused(f *fact) bool {
+	return f.home.gone || f.unsupplied || f.unknown && !w.taught(f) || f.cores > w.most(f.home)
+}
+
+// taught: somebody whom the home hears owns the job, and tells it.
+func (w *world) taught(f *fact) bool {
+	return slices.ContainsFunc(w.sites, func(o *site) bool {
+		r := o.disk.records[f.id]
+		return o != f.home && !o.gone && o.knows(f.home.peer) && f.home.knows(o.peer) && r != nil && r.Standing == grid.Owning && !r.State.Terminal()
+	})
+}

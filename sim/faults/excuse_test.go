@@ -1,0 +1,419 @@
+package faults
+
+import (
+	"testing"
+
+	"gbroker/grid"
+)
+
+// scene is a world of three sites that know each other, a job of the first one, and a
+// clock at 1000 s.
+type scene struct {
+	w       *world
+	a, b, c *site
+	f       *fact
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	w := newWorld(Options{Seed: 1, Brokers: 3, Profile: profile(t, "calm")})
+	w.now = genesis + 1000*grid.Second
+	x := &scene{w: w, a: w.sites[0], b: w.sites[1], c: w.sites[2]}
+	for _, s := range w.sites {
+		s.members = nil
+		s.facts.Processes = 4
+	}
+	for _, s := range w.sites {
+		for _, o := range w.sites {
+			if o != s {
+				w.join(s, o, true)
+			}
+		}
+	}
+	x.f = newFact("job", x.a, &grid.Job{Demand: cores(1)})
+	x.f.accepted = true
+	w.truth.facts["job"] = x.f
+	return x
+}
+
+// at is an instant, in seconds since the beginning.
+func at(s int) grid.Tick { return genesis + grid.Tick(s)*grid.Second }
+
+// began is a start at a site, in some term.
+func began(when int, where *site, term uint32) start {
+	return start{at(when), where, grid.AttemptID{Job: "job", Epoch: grid.Epoch{Term: term}, Attempt: 1}}
+}
+
+// lost notes that a site has lost what it wrote between two instants.
+func (s *site) lost(since, until int, files bool) {
+	s.lapses = append(s.lapses, lapse{at(since), at(until), files})
+}
+
+// A program that was started is started again: when is that held against the brokers?
+func TestASecondStartTakesAnExcuse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		does     func(x *scene) (first, second start)
+		violated bool
+	}{
+		{"nothing happened", func(x *scene) (start, start) { return began(100, x.b, 1), began(900, x.a, 2) }, true},
+		{"its site was fenced off, and this is a newer term", func(x *scene) (start, start) {
+			x.a.fenced[x.b.peer] = at(200)
+			return began(100, x.b, 1), began(900, x.a, 2)
+		}, false},
+		{"its site was fenced off, and this is the same term", func(x *scene) (start, start) {
+			x.a.fenced[x.b.peer] = at(200)
+			return began(100, x.b, 1), began(900, x.c, 1)
+		}, true},
+		{"another site was fenced off", func(x *scene) (start, start) {
+			x.a.fenced[x.c.peer] = at(200)
+			return began(100, x.b, 1), began(900, x.a, 2)
+		}, true},
+		{"its site was fenced off before it started there", func(x *scene) (start, start) {
+			x.a.fenced[x.b.peer] = at(50)
+			return began(100, x.b, 1), began(900, x.a, 2)
+		}, true},
+		{"another home's administrator said that it is fenced off", func(x *scene) (start, start) {
+			x.c.fenced[x.b.peer] = at(200)
+			return began(100, x.b, 1), began(900, x.a, 2)
+		}, true},
+		{"the site that was fenced off starts the older term, and has forgotten the home too", func(x *scene) (start, start) {
+			x.a.fenced[x.b.peer], x.a.forgot[x.b.peer], x.b.forgot[x.a.peer] = at(200), at(200), at(300)
+			return began(250, x.a, 2), began(900, x.b, 1)
+		}, false},
+		{"the site that was fenced off starts the older term, and could ask", func(x *scene) (start, start) {
+			x.a.fenced[x.b.peer], x.a.forgot[x.b.peer] = at(200), at(200)
+			return began(250, x.a, 2), began(900, x.b, 1)
+		}, true},
+		{"both have forgotten each other, and nothing was fenced off", func(x *scene) (start, start) {
+			x.a.forgot[x.b.peer], x.b.forgot[x.a.peer] = at(200), at(300)
+			return began(250, x.a, 2), began(900, x.b, 1)
+		}, true},
+		{"home and runner have both lost it", func(x *scene) (start, start) {
+			x.a.lost(50, 400, false)
+			x.b.lost(50, 500, false)
+			return began(100, x.b, 1), began(900, x.a, 1)
+		}, false},
+		{"the home has lost it, and the runner only what came before", func(x *scene) (start, start) {
+			x.a.lost(50, 400, false)
+			x.b.lost(20, 90, false)
+			return began(100, x.b, 1), began(900, x.a, 1)
+		}, true},
+		{"the home has lost it, and the runner only what came after", func(x *scene) (start, start) {
+			x.a.lost(50, 400, false)
+			x.b.lost(150, 500, false)
+			return began(100, x.b, 1), began(900, x.a, 1)
+		}, true},
+		{"the runner has lost it, and the home nothing", func(x *scene) (start, start) {
+			x.b.lost(50, 500, false)
+			return began(100, x.b, 1), began(900, x.a, 1)
+		}, true},
+		{"the home has lost it, and a third site too", func(x *scene) (start, start) {
+			x.a.lost(50, 400, false)
+			x.c.lost(50, 500, false)
+			return began(100, x.b, 1), began(900, x.a, 1)
+		}, true},
+		{"the home has lost it, and its own tokens know", func(x *scene) (start, start) {
+			x.a.lost(50, 400, false)
+			return began(100, x.a, 1), began(900, x.a, 1)
+		}, true},
+		{"the home was to forget the runner after that", func(x *scene) (start, start) {
+			x.a.lost(50, 400, false)
+			x.a.forgot[x.b.peer] = at(450)
+			return began(100, x.b, 1), began(900, x.a, 2)
+		}, false},
+		{"the home was to forget the runner before that", func(x *scene) (start, start) {
+			x.a.lost(50, 400, false)
+			x.a.forgot[x.b.peer] = at(350)
+			return began(100, x.b, 1), began(900, x.a, 2)
+		}, true},
+		{"the runner was removed from the home's file after that", func(x *scene) (start, start) {
+			x.a.lost(50, 400, false)
+			x.a.dropped[x.b.peer] = at(450)
+			return began(100, x.b, 1), began(900, x.a, 2)
+		}, false},
+		{"the runner was removed before that, and is back", func(x *scene) (start, start) {
+			x.a.lost(50, 400, false)
+			x.a.dropped[x.b.peer] = at(60)
+			return began(100, x.b, 1), began(900, x.a, 2)
+		}, true},
+		{"its user had it removed, and the home has lost that", func(x *scene) (start, start) {
+			x.a.lost(50, 400, false)
+			x.f.removed = true
+			return began(100, x.a, 1), began(900, x.a, 1)
+		}, false},
+		{"its user had it removed, and the home has lost nothing", func(x *scene) (start, start) {
+			x.f.removed = true
+			return began(100, x.a, 1), began(900, x.a, 1)
+		}, true},
+		{"the machine that started it was put back", func(x *scene) (start, start) {
+			x.b.lost(50, 400, true)
+			return began(100, x.b, 1), began(900, x.b, 1)
+		}, false},
+		{"the machine was put back to a snapshot of later", func(x *scene) (start, start) {
+			x.b.lost(150, 400, true)
+			return began(100, x.b, 1), began(900, x.b, 1)
+		}, true},
+		{"the machine was put back, and another starts it", func(x *scene) (start, start) {
+			x.b.lost(50, 400, true)
+			return began(100, x.b, 1), began(900, x.c, 1)
+		}, true},
+		{"the machine was put back, and the home had told the end", func(x *scene) (start, start) {
+			x.b.lost(50, 400, true)
+			x.f.told, x.f.toldAt = grid.Completed, at(200)
+			return began(100, x.b, 1), began(900, x.b, 1)
+		}, true},
+		{"two brokers under one name have both acted on it", func(x *scene) (start, start) {
+			x.f.acted(true)
+			x.f.acted(false)
+			return began(100, x.b, 1), began(900, x.c, 1)
+		}, false},
+		{"one of two brokers under one name has acted on it", func(x *scene) (start, start) {
+			x.f.acted(false)
+			return began(100, x.b, 1), began(900, x.c, 1)
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := newScene(t)
+			first, second := c.does(x)
+			x.f.starts = []start{first}
+			if !x.f.torn() {
+				x.f.mayStart(x.w, second)
+			}
+			if v := x.w.result.Violation; (v != nil) != c.violated {
+				t.Errorf("the violation is %+v", v)
+			}
+		})
+	}
+}
+
+// One earlier start that nobody knows of does not excuse another that is known.
+func TestEveryEarlierStartTakesAnExcuse(t *testing.T) {
+	t.Parallel()
+	x := newScene(t)
+	x.a.fenced[x.b.peer] = at(200)
+	x.f.starts = []start{began(100, x.b, 1), began(300, x.c, 2)}
+	if x.f.mayStart(x.w, began(900, x.a, 3)); x.w.result.Violation == nil {
+		t.Error("it has run at a site that was not fenced off, and nothing is noticed")
+	}
+}
+
+// A rerunnable program starts once in its term, and once more for each loss in that term.
+func TestRerunsAreCounted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		losses   map[uint32]int
+		violated bool
+	}{
+		{"no loss", nil, true},
+		{"a loss in that term", map[uint32]int{2: 1}, false},
+		{"a loss in another term", map[uint32]int{1: 1}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := newScene(t)
+			x.f.rerun, x.f.losses = true, c.losses
+			x.f.starts = []start{began(100, x.b, 1), began(200, x.a, 2)}
+			x.f.mayStart(x.w, began(900, x.a, 2))
+			if v := x.w.result.Violation; (v != nil) != c.violated {
+				t.Errorf("the violation is %+v", v)
+			}
+		})
+	}
+}
+
+// When may a job be LOST?
+func TestLostTakesAReason(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		does     func(x *scene)
+		violated bool
+	}{
+		{"nothing happened", func(*scene) {}, true},
+		{"its owner was forgotten", func(x *scene) { x.f.had[x.b] = true; x.a.forgot[x.b.peer] = at(500) }, false},
+		{"a site that never had it was forgotten", func(x *scene) { x.f.had[x.b] = true; x.a.forgot[x.c.peer] = at(500) }, true},
+		{"another home's administrator has forgotten its owner", func(x *scene) { x.f.had[x.b] = true; x.c.forgot[x.b.peer] = at(500) }, true},
+		{"its owner has lost its journal, and nobody has said what shall be", func(x *scene) {
+			x.f.had[x.b] = true
+			x.w.truth.setBack(x.b, forEver, false)
+		}, true},
+		{"another site has lost its journal", func(x *scene) { x.w.truth.setBack(x.c, forEver, false) }, true},
+		{"its home was set back, and all were asked", func(x *scene) {
+			x.a.disk.records["job"] = &grid.Record{Standing: grid.Owning, State: grid.Ready}
+			x.w.truth.setBack(x.a, at(100), false)
+		}, true},
+		{"its home was set back, and one need not be asked", func(x *scene) {
+			x.a.disk.records["job"] = &grid.Record{Standing: grid.Owning, State: grid.Ready}
+			x.w.truth.setBack(x.a, at(100), false)
+			x.a.forgot[x.c.peer] = x.w.now
+		}, false},
+		{"its home was set back, and knows who has it", func(x *scene) {
+			x.a.disk.records["job"] = &grid.Record{Standing: grid.Watching, State: grid.Running, Owner: x.b.peer}
+			x.w.truth.setBack(x.a, at(100), false)
+			x.a.forgot[x.c.peer] = x.w.now
+		}, true},
+		{"its home does not know it any more", func(x *scene) { x.w.truth.setBack(x.a, forEver, false); x.learn() }, false},
+		{"its home knew it", func(x *scene) { x.learn() }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := newScene(t)
+			c.does(x)
+			x.w.truth.judge(x.a, x.f, &grid.Record{State: grid.Lost})
+			if v := x.w.result.Violation; (v != nil) != c.violated {
+				t.Errorf("the violation is %+v", v)
+			}
+		})
+	}
+}
+
+// learn has the home save the job as one of which it does not know who owns it.
+func (x *scene) learn() {
+	x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{Standing: grid.Watching, State: grid.Lost}}})
+}
+
+// Which jobs need not end, once their home was set back?
+func TestASetBackHomeEndsWhatItKnows(t *testing.T) {
+	t.Parallel()
+	record := func(s grid.State) *grid.Record {
+		return &grid.Record{Standing: grid.Owning, State: s, Epoch: grid.Epoch{Term: 1}}
+	}
+	for _, c := range []struct {
+		name    string
+		does    func(x *scene)
+		excused bool
+	}{
+		{"its journal has it", func(x *scene) { x.a.disk.records["job"] = record(grid.Ready) }, false},
+		{"its journal has not", func(*scene) {}, true},
+		{"its journal has not, and its owner tells", func(x *scene) { x.b.disk.records["job"] = record(grid.Running) }, false},
+		{"its journal has not, and its owner is gone", func(x *scene) { x.b.disk.records["job"] = record(grid.Running); x.b.gone = true }, true},
+		{"its journal has it without the files that came", func(x *scene) { x.f.uploaded = true; x.a.disk.records["job"] = record(grid.Submitted) }, true},
+		{"its journal has it, and no files came", func(x *scene) { x.a.disk.records["job"] = record(grid.Submitted) }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := newScene(t)
+			c.does(x)
+			x.w.truth.setBack(x.a, at(100), false)
+			if open := x.w.open() == nil; open != c.excused {
+				t.Errorf("excused: %v", open)
+			}
+			x.w.storms = x.w.now
+			x.w.now += queueBound + 2
+			if x.w.queued(); (x.w.result.Violation == nil) != c.excused {
+				t.Errorf("out of every queue: %+v", x.w.result.Violation)
+			}
+		})
+	}
+}
+
+// What is told after a home was set back counts, and what others know of before too.
+func TestWordsAfterASetBackCount(t *testing.T) {
+	t.Parallel()
+	ended := func(s grid.State) *grid.Record { return &grid.Record{State: s, CancelRequested: true} }
+	for _, c := range []struct {
+		name     string
+		does     func(x *scene)
+		violated bool
+	}{
+		{"told COMPLETED that never ran", func(x *scene) { x.w.truth.shown(x.a, "job", ended(grid.Completed)) }, true},
+		{"told FAILED, then KILLED", func(x *scene) {
+			x.f.refused, x.f.wished = true, true
+			x.w.truth.shown(x.a, "job", ended(grid.Failed))
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, true},
+		{"told KILLED that nobody cancelled", func(x *scene) { x.w.truth.shown(x.a, "job", ended(grid.Killed)) }, true},
+		{"told FAILED before, and KILLED now: only its home knew", func(x *scene) {
+			x.f.wished, x.f.told = true, grid.Failed
+			x.w.truth.setBack(x.a, at(100), false)
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, false},
+		{"told FAILED before, and KILLED now: its owner's tombstone knew", func(x *scene) {
+			x.f.wished, x.f.told = true, grid.Failed
+			x.b.disk.records["job"] = &grid.Record{Standing: grid.Past, Closed: true, End: grid.Failed}
+			x.w.truth.setBack(x.a, at(100), false)
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, true},
+		{"told KILLED before, and started now: it had left its home", func(x *scene) {
+			x.f.told, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, x.b
+			x.w.truth.setBack(x.a, at(100), false)
+			x.f.mayStart(x.w, began(900, x.a, 1))
+		}, true},
+		{"told KILLED before, and started now: only its home knew", func(x *scene) {
+			x.f.told = grid.Killed
+			x.w.truth.setBack(x.a, at(100), false)
+			x.f.mayStart(x.w, began(900, x.a, 1))
+		}, false},
+		{"its home drops a job", func(x *scene) {
+			x.w.truth.saved(x.a, []grid.Change{{Job: "job"}})
+		}, true},
+		{"its home does not know it after another start", func(x *scene) {
+			x.a.disk.records["job"] = &grid.Record{Standing: grid.Owning, State: grid.Ready}
+			x.w.truth.setBack(x.a, at(100), false)
+			delete(x.a.disk.records, "job")
+			x.w.truth.loaded(x.a)
+		}, true},
+		{"cancelled since, and not any more", func(x *scene) {
+			x.a.disk.records["job"] = &grid.Record{Standing: grid.Owning, State: grid.Ready}
+			x.w.truth.setBack(x.a, at(100), false)
+			x.f.cancel = at(950)
+			x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{Standing: grid.Owning, State: grid.Ready}}})
+		}, true},
+		{"cancelled before, which nobody else knows", func(x *scene) {
+			x.f.cancel = at(50)
+			x.a.disk.records["job"] = &grid.Record{Standing: grid.Owning, State: grid.Ready}
+			x.w.truth.setBack(x.a, at(100), false)
+			x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{Standing: grid.Owning, State: grid.Ready}}})
+		}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := newScene(t)
+			c.does(x)
+			if v := x.w.result.Violation; (v != nil) != c.violated {
+				t.Errorf("the violation is %+v", v)
+			}
+		})
+	}
+}
+
+// Two owners: a broker that says it is in doubt is none, one that was set back and has
+// no doubt is one.
+func TestTwoOwnersTakeAnExcuse(t *testing.T) {
+	t.Parallel()
+	owns := func(hop uint32, doubt bool) []grid.Change {
+		return []grid.Change{{Job: "job", Record: &grid.Record{Standing: grid.Owning, State: grid.Ready, Epoch: grid.Epoch{Term: 1, Hop: hop}, Uncertain: doubt}}}
+	}
+	for _, c := range []struct {
+		name     string
+		does     func(x *scene)
+		violated bool
+	}{
+		{"two at once", func(*scene) {}, true},
+		{"the other one was set back, and does not own it by its journal", func(x *scene) { x.w.truth.setBack(x.b, at(100), false) }, false},
+		{"the other one was set back, and has said again that it owns it", func(x *scene) {
+			x.w.truth.setBack(x.b, at(100), false)
+			x.w.truth.saved(x.b, owns(1, false))
+		}, true},
+		{"the other one was set back, and is in doubt", func(x *scene) {
+			x.w.truth.setBack(x.b, at(100), false)
+			x.w.truth.saved(x.b, owns(1, true))
+		}, false},
+		{"a third one was set back", func(x *scene) { x.w.truth.setBack(x.c, at(100), false) }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := newScene(t)
+			x.w.truth.saved(x.b, owns(1, false))
+			c.does(x)
+			x.w.truth.saved(x.a, owns(2, false))
+			if v := x.w.result.Violation; (v != nil) != c.violated {
+				t.Errorf("the violation is %+v", v)
+			}
+		})
+	}
+}

@@ -1,0 +1,74 @@
+package faults
+
+import (
+	"math"
+
+	"gbroker/grid"
+)
+
+// lapse is knowledge that a site has lost: what it wrote after since and until at.
+type lapse struct {
+	since, at grid.Tick
+	files     bool // control directories and sandboxes too
+}
+
+func (l lapse) covers(t grid.Tick) bool { return l.since < t && t <= l.at }
+
+// setBack: what s wrote in its journal since then is lost. For each job it is noted
+// what nobody can know any more because of that.
+func (t *truth) setBack(s *site, since grid.Tick, files bool) {
+	s.lapses = append(s.lapses, lapse{since, s.w.now, files})
+	for _, f := range t.facts {
+		r := s.disk.records[f.id]
+		if e, owns := f.owning[s]; owns && (r == nil || r.Standing != grid.Owning || r.Epoch != e) {
+			delete(f.owning, s)
+		}
+		if f.home != s || !f.accepted {
+			continue
+		}
+		f.unknown = r == nil
+		f.doubtful = f.doubtful || r != nil && r.Standing == grid.Owning && !r.State.Terminal()
+		f.unsupplied = f.unsupplied || f.uploaded && r != nil && (r.State == grid.Submitted || r.State == grid.StageIn)
+		if f.cancel > 0 && (r == nil || !r.CancelRequested) {
+			f.unwished = true // until others have said it
+			if !f.elsewhere(func(o *grid.Record) bool { return o.CancelRequested }) {
+				f.cancel = 0 // its user has to say it again
+			}
+		}
+		if f.told != 0 && (r == nil || r.State != f.told) {
+			f.killed = f.killed || f.told == grid.Killed && f.leftHome()
+			if f.elsewhere(f.tells) {
+				f.once = f.told
+			}
+			f.told = 0 // until others have said it again
+		}
+	}
+}
+
+// forEver is when a journal began that has lost all.
+const forEver = grid.Tick(math.MinInt64)
+
+// elsewhere tells that a record of another site, which is not gone, says so.
+func (f *fact) elsewhere(says func(*grid.Record) bool) bool {
+	for _, o := range f.home.w.sites {
+		if r := o.disk.records[f.id]; o != f.home && !o.gone && r != nil && says(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// tells: the tombstone has the end that was told.
+func (f *fact) tells(r *grid.Record) bool {
+	return r.Standing == grid.Past && r.Closed && r.End == f.told
+}
+
+// leftHome reports that another site has owned the job.
+func (f *fact) leftHome() bool {
+	for _, s := range f.owners {
+		if s != f.home {
+			return true
+		}
+	}
+	return false
+}

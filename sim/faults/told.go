@@ -1,0 +1,132 @@
+package faults
+
+import (
+	"slices"
+
+	"gbroker/grid"
+)
+
+// shown: readers at s, which is no twin, see the record from now on.
+func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
+	f := t.facts[id]
+	if f == nil || s != f.home || r == nil {
+		return
+	}
+	w := s.w
+	if r.Removed {
+		f.removed = true
+		return
+	}
+	if f.told != 0 && f.told != grid.Lost && (r.State != f.told || r.ExitCode != f.exit) && !f.torn() {
+		w.violate("S5", id, "%s was told to be %s (exit code %d) and is told to be %s (%d) now", id, f.told, f.exit, r.State, r.ExitCode)
+	}
+	if !r.State.Terminal() || f.told == r.State {
+		return
+	}
+	if f.once != 0 && r.State != f.once && !f.torn() {
+		w.violate("S5", id, "%s was told to be %s, which others know, and is told to be %s now", id, f.once, r.State)
+	}
+	f.told, f.exit, f.toldAt = r.State, r.ExitCode, w.now
+	w.tell(s, "TELLS that %s is %s: %s", id, r.State, r.Reason)
+	if !f.torn() {
+		t.judge(s, f, r)
+	}
+}
+
+// judge checks that a final state is true.
+func (t *truth) judge(s *site, f *fact, r *grid.Record) {
+	w := s.w
+	// What still runs of an older term, at a site that was forgotten, is not this job any more.
+	if r.State != grid.Lost && f.running[r.Epoch.Term] > 0 {
+		w.violate("S5", f.id, "%s is told to be %s while its program runs", f.id, r.State)
+		return
+	}
+	switch r.State {
+	case grid.Lost:
+		if !f.mayBeLost(w.now) {
+			w.violate("S1", f.id, "%s is LOST (%s), and what is known of it was not lost in truth", f.id, r.Reason)
+		}
+	case grid.Killed:
+		if !f.wished {
+			w.violate("S5", f.id, "%s is told to be KILLED, and nobody asked for that", f.id)
+		}
+	case grid.Completed, grid.CancelledWalltime:
+		if !f.endedSo(r) {
+			w.violate("S5", f.id, "%s is told to be %s with exit code %d, and no program of it ended so", f.id, r.State, r.ExitCode)
+		}
+		t.hasOutput(s, f, r)
+	case grid.Failed:
+		if len(f.starts) == 0 && !f.refused && !f.stranded && !f.unsupplied {
+			w.violate("S5", f.id, "%s is told to be FAILED (%s), and nothing of that kind happened", f.id, r.Reason)
+		}
+	}
+}
+
+// strand marks the jobs of s that have not ended and that none of its sites can run: their
+// home may say so, and end them.
+func (t *truth) strand(s *site) {
+	for _, f := range t.facts {
+		if f.home == s && f.told == 0 && !s.capable(f.cores) {
+			f.stranded = true
+		}
+	}
+}
+
+// capable tells that s, or a site that it may send jobs to, has as many processors; one
+// that is gone does not say that it has too few.
+func (s *site) capable(cores int) bool {
+	return cores <= s.facts.Processes || slices.ContainsFunc(s.members, func(m grid.Member) bool {
+		return m.Send && cores <= s.w.byPeer[m.Peer].facts.Processes
+	})
+}
+
+// endedSo tells that the program of which the record tells ended as it says.
+func (f *fact) endedSo(r *grid.Record) bool {
+	for _, p := range f.ends {
+		if p.ID.Epoch != r.Epoch && p.ID.Epoch != r.Adopted {
+			continue
+		}
+		if p.Cause == grid.ByItself && r.State == grid.Completed && p.ExitCode == r.ExitCode ||
+			p.Cause == grid.ByWalltime && r.State == grid.CancelledWalltime {
+			return true
+		}
+	}
+	return false
+}
+
+// stillCancelled checks S5 at a save of the home: a wish that was told to be recorded stays.
+func (t *truth) stillCancelled(s *site, f *fact, r *grid.Record) {
+	f.unwished = f.unwished && !r.CancelRequested
+	if f.cancel > 0 && !f.unwished && !r.CancelRequested && !r.State.Terminal() && !f.torn() {
+		s.w.violate("S5", f.id, "%s was told to be cancelled, and %s saves that it is not", f.id, s.name())
+	}
+}
+
+// forgotten checks S5: a home forgets no job that its user was told is accepted.
+func (t *truth) forgotten(s *site, f *fact) {
+	if s == f.home && f.accepted && !f.removed {
+		s.w.violate("S5", f.id, "%s forgets %s, which was accepted and never removed", s.name(), f.id)
+	}
+}
+
+// loaded checks S5 when a broker has started: what users were told is in the journal. Users
+// know the first one of two brokers under one name.
+func (t *truth) loaded(s *site) {
+	if s.of != nil {
+		return
+	}
+	for _, f := range t.sorted() {
+		r := s.disk.records[f.id]
+		if f.home != s || f.removed || r == nil && (!f.accepted || f.unknown) {
+			continue
+		}
+		if r == nil {
+			s.w.violate("S5", f.id, "after a start %s does not know %s, which was accepted", s.name(), f.id)
+			return
+		}
+		if t.stillCancelled(s, f, r); s.w.result.Violation != nil {
+			return
+		}
+		t.shown(s, f.id, r)
+	}
+}
