@@ -185,7 +185,7 @@ type Booking struct {
 	ID         string // ours: letters and digits, at most 24; "" of others' reservations
 	Nodes      []grid.NodeName
 	Start, End grid.Tick
-	User       string // who may use it
+	User       string // who may use it, where the system tells
 	// Cores reserved on each of Nodes; nil is all of each.
 	Cores []int
 }

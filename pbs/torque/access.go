@@ -5,10 +5,13 @@ import (
 	"strings"
 )
 
-// parseAccess reads what mdiag -r prints: who may use each reservation, where that is one user. A row begins at
-// the line's begin; what is known of it follows on lines of its own, as "    ACL: RES==now= USER==alice+ ".
-func parseAccess(call string, text []byte) (map[string]string, error) {
-	users := make(map[string]string)
+// access is who may use a reservation, where that is one user, or the jobs of one account.
+type access struct{ user, account string }
+
+// parseAccess reads what mdiag -r prints: who may use each reservation that is no job's. A row begins at
+// the line's begin; what is known of it follows on lines of its own, as "    ACL: RES==now= USER==alice+ ACCT==proj+ ".
+func parseAccess(call string, text []byte) (map[string]access, error) {
+	all := make(map[string]access)
 	name, stage := "", 0
 	err := lines(call, text, func(line string) error {
 		switch {
@@ -31,27 +34,26 @@ func parseAccess(call string, text []byte) (map[string]string, error) {
 			name = ""
 			if !job {
 				name = strings.Clone(f[0])
+				all[name] = access{}
 			}
 		case strings.HasPrefix(line, "    ACL: ") && name != "":
-			if user := onlyUser(line); user != "" {
-				users[name] = strings.Clone(user)
-			}
+			all[name] = access{only(line, " USER=="), only(line, " ACCT==")}
 		}
 		return nil
 	})
 	if err == nil && stage != 2 {
 		err = unreadable(call, "its end", text, errors.New("the table is not whole"))
 	}
-	return users, err
+	return all, err
 }
 
-// onlyUser is the one user of an access list, USER==alice+; several are USER==alice+:==bob+.
-func onlyUser(acl string) string {
-	_, rest, is := strings.Cut(acl, " USER==")
-	user, _, _ := strings.Cut(rest, " ")
-	user = strings.TrimRight(user, "+-=")
-	if !is || checkWord(user) != nil {
+// only is the one name of a kind in an access list, USER==alice+; several are USER==alice+:==bob+.
+func only(acl, kind string) string {
+	_, rest, is := strings.Cut(acl, kind)
+	name, _, _ := strings.Cut(rest, " ")
+	name = strings.TrimRight(name, "+-=")
+	if !is || checkWord(name) != nil {
 		return ""
 	}
-	return user
+	return strings.Clone(name)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/user"
 	"slices"
 
 	"gbroker/grid"
@@ -24,12 +23,12 @@ func (m *Maui) Bookings(ctx context.Context) ([]external.Booking, error) {
 	if err != nil || !slices.ContainsFunc(list, func(b external.Booking) bool { return b.ID != "" }) {
 		return list, err
 	}
-	users, err := asked(ctx, m, parseAccess, "mdiag", "-r")
+	all, err := asked(ctx, m, parseAccess, "mdiag", "-r")
 	if err != nil {
 		return nil, err
 	}
 	for i := range list {
-		list[i].User = users[list[i].Native]
+		list[i].User = all[list[i].Native].user
 	}
 	return list, nil
 }
@@ -97,7 +96,8 @@ func spread(cores int, nodes []grid.NodeName, size map[grid.NodeName]int) []int 
 // Book reserves whole nodes. Maui would let them overlap what others have reserved, and reserves even
 // while the server is down: both are asked about before and after.
 func (m *Maui) Book(ctx context.Context, b external.Booking) (string, error) {
-	args, err := m.setres(b)
+	account := m.invent()
+	args, err := m.setres(b, account)
 	if err != nil {
 		return "", fmt.Errorf("%w: reserving %.40s: %w", grid.ErrInvalid, b.ID, err)
 	}
@@ -116,12 +116,21 @@ func (m *Maui) Book(ctx context.Context, b external.Booking) (string, error) {
 	if !slices.Equal(done.nodes, want) {
 		err = fmt.Errorf("%w: Maui reserved %v where %v were asked for", grid.ErrInvalid, done.nodes, want)
 	} else {
-		err = m.free(ctx, b, nodes, done.native)
+		err = errors.Join(m.free(ctx, b, nodes, done.native), m.closed(ctx, done.native, account))
 	}
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("reserving %s: %w", b.ID, err), m.Unbook(ctx, done.native))
 	}
 	return done.native, nil
+}
+
+// closed tells whether a reservation is for the jobs of an account alone.
+func (m *Maui) closed(ctx context.Context, native, account string) error {
+	all, err := asked(ctx, m, parseAccess, "mdiag", "-r")
+	if err == nil && all[native] != (access{account: account}) {
+		err = fmt.Errorf("%w: Maui opened the reservation %s to others than asked for: %+v", grid.ErrInvalid, native, all[native])
+	}
+	return err
 }
 
 // free tells why the nodes of b cannot be had for it: they are not there or down, jobs may still run there, or others
@@ -179,16 +188,9 @@ func readBack(list []external.Booking, b external.Booking, own string) error {
 // soon is how far off a start must be to be given as a date; what is sooner begins at once.
 const soon = 2 * grid.Second
 
-// setres is the command that makes b. Its client reads dates in its own zone, which is UTC for our commands. Spans are H:MM:SS.
-func (m *Maui) setres(b external.Booking) ([]string, error) {
-	if b.User == "" {
-		me, err := user.Current()
-		if err != nil {
-			return nil, fmt.Errorf("the daemon's own account: %w", err)
-		}
-		b.User = me.Username
-	}
-	if err := errors.Join(checkOurID(b.ID), checkWord(b.User)); err != nil {
+// setres is the command that makes b for the jobs of an account. Its client reads dates in its own zone, which is UTC for our commands. Spans are H:MM:SS.
+func (m *Maui) setres(b external.Booking, account string) ([]string, error) {
+	if err := errors.Join(checkOurID(b.ID), checkWord(account)); err != nil {
 		return nil, err
 	}
 	where, err := expression(b.Nodes)
@@ -204,8 +206,7 @@ func (m *Maui) setres(b external.Booking) ([]string, error) {
 	if b.Start >= b.End || length < grid.Second || length > grid.MaxWalltime*2 || begin > now+grid.MaxWalltime*2 {
 		return nil, fmt.Errorf("it would last from %v to %v", b.Start.Time(), b.End.Time())
 	}
-	// BYNAME: of the user's jobs only those that ask for it by its name.
-	return []string{"-u", b.User, "-x", "BYNAME", "-n", ourName + b.ID, "-s", start, "-d", clock(length), where}, nil
+	return []string{"-a", account, "-n", ourName + b.ID, "-s", start, "-d", clock(length), where}, nil
 }
 
 // Rebook is not possible: Maui cannot change a reservation.

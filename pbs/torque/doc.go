@@ -12,7 +12,7 @@
 //	showq                 Maui: the order of the queue, and what it will not consider
 //	showres, showres -n   Maui: reservations, and their nodes
 //	showconfig            Maui: its policy
-//	mdiag -r              Maui: whose our reservations are
+//	mdiag -r              Maui: for whom the reservations are
 //	setres releaseres     Maui: reserve, release
 //
 // Maui is asked as Config.Administrator, who must be one of ADMIN1 or ADMIN2 of maui.cfg:
@@ -52,7 +52,9 @@
 //
 // # Reservations
 //
-// Reservations are made with the flag BYNAME, so that of the user's jobs only those enter that are bound to it.
+// A reservation is made for the jobs of an account (setres -a) whose name is made up for it, and what is bound to it is
+// submitted under that (qsub -A): a reservation for a user is open to all of his jobs, as Maui does not heed -x BYNAME.
+// Who reads that name of a job in qstat could enter too.
 // One named "gbroker.ID.N" is ours; N is Maui's own, counted from 0 for each
 // name. Nodes are named by an anchored expression, which Maui takes even where they are
 // reserved by others or in use: Book looks before and after, and takes back what overlaps. Maui

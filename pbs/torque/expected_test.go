@@ -206,7 +206,10 @@ maint.0 [node01 node02] from 1795288595 for 3600s
 onhost.0 [node01] from 1795245394 for 3600s
 onhosts.0 [node01 node02] from 1795252595 for 3600s`,
 		[2]string{"1:06:00:00", "2:06:00:00"}},
-	{"11-reservations/38-mdiag-r", text(parseAccess), "map[alice.0:alice grid77.0:alice onhost.0:alice onhosts.0:alice]", [2]string{"onhost= USER==alice+", "onhost= USER==bob+"}},
+	{"11-reservations/38-mdiag-r", text(parseAccess), "map[alice.0:{user:alice account:} grid.77.0:{user: account:} grid77.0:{user:alice account:} maint.0:{user: account:} onhost.0:{user:alice account:} onhosts.0:{user:alice account:}]", [2]string{"onhost= USER==alice+", "onhost= USER==bob+"}},
+	{"19-reservation-names/10-mdiag-r", text(parseAccess),
+		"map[acct.0:{user: account:grid77} accth.0:{user: account:grid79} acctx.0:{user: account:grid78} both.0:{user:alice account:grid77} excl.0:{user:alice account:} exclh.0:{user:alice account:} usr.0:{user:alice account:}]",
+		[2]string{"ACCT==grid77+ \n    CL:  RES==acct", "ACCT==grid77+:==grid78+ \n    CL:  RES==acct"}},
 	{"01-idle/78-showconfig", text(parseConfig), "{version:3.5-TempleHPC policy:{Kind:2 Order:0 Reservations:10 Overtakes:0} node: backfill:FIRSTFIT reserve:CURRENTHIGHEST depth:10}", [2]string{"RESDEPTH[0]                       10", "RESDEPTH[0]                       0"}},
 	{"11-reservations/03-setres-as-broker", text(parseMade), "{native:perm.0 nodes:[node02]}", [2]string{"'perm.0'", "'perm.1'"}},
 	{"11-reservations/16-setres-hosts", text(parseMade), "{native:onhosts.0 nodes:[node01 node02]}", [2]string{"node02:1\n", ""}},

@@ -1,7 +1,9 @@
 package torque
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +19,7 @@ import (
 type Maui struct {
 	*Client
 	administrator string
+	invent        func() string // an account's name that nobody has
 }
 
 var (
@@ -26,7 +29,7 @@ var (
 
 // NewMaui makes a client of TORQUE with Maui.
 func NewMaui(c Config) *Maui {
-	return &Maui{Client: New(c), administrator: c.Administrator}
+	return &Maui{Client: New(c), administrator: c.Administrator, invent: func() string { return "gb" + strings.ToLower(rand.Text()[:16]) }}
 }
 
 // slack covers that Maui counts a job's walltime from when it sees it run, one poll late.
@@ -39,17 +42,19 @@ func (m *Maui) Traits() external.Traits {
 	return t
 }
 
-// Submit hands a job over; it may be bound to a reservation. One that is not there TORQUE would take, and the job
-// would wait for ever.
+// Submit hands a job over; it may be bound to a reservation, and is then charged to the account of that. One that is not
+// there TORQUE would take, and the job would wait for ever.
 func (m *Maui) Submit(ctx context.Context, o external.Order) (grid.LocalID, error) {
 	if o.Reservation != "" {
-		list, err := m.bookings(ctx, nil)
+		all, err := asked(ctx, m, parseAccess, "mdiag", "-r")
 		if err != nil {
 			return "", fmt.Errorf("submitting %.40s: %w", o.Tag, err)
 		}
-		if !slices.ContainsFunc(list, func(b external.Booking) bool { return b.Native == o.Reservation }) {
+		who, is := all[o.Reservation]
+		if !is {
 			return "", fmt.Errorf("%w: submitting %.40s: Maui has no reservation %.60q", grid.ErrInvalid, o.Tag, o.Reservation)
 		}
+		o.Account = cmp.Or(who.account, o.Account)
 	}
 	return m.submit(ctx, o, true)
 }

@@ -72,8 +72,8 @@ func TestMaui01Spans(t *testing.T) {
 	}
 	m := NewMaui(Config{})
 	m.now = func() time.Time { return time.UnixMilli(1_795_216_000_400) }
-	args, err := m.setres(external.Booking{ID: "x7", Nodes: []grid.NodeName{"node01", "node02.site"}, Start: 1_795_216_090_000, End: 1_795_217_890_000, User: "alice"})
-	if want := "-u alice -x BYNAME -n gbroker.x7 -s 23:08:10_11/20/26 -d 0:30:00 ^(node01|node02[.]site)$"; err != nil || strings.Join(args, " ") != want {
+	args, err := m.setres(external.Booking{ID: "x7", Nodes: []grid.NodeName{"node01", "node02.site"}, Start: 1_795_216_090_000, End: 1_795_217_890_000, User: "alice"}, "gbx")
+	if want := "-a gbx -n gbroker.x7 -s 23:08:10_11/20/26 -d 0:30:00 ^(node01|node02[.]site)$"; err != nil || strings.Join(args, " ") != want {
 		t.Errorf("setres %v, %v", args, err)
 	}
 }
@@ -114,7 +114,7 @@ func TestMaui03Identifiers(t *testing.T) {
 	if len(list) != 1 || list[0].ID != "a1" || list[0].Native != "gbroker.a1.0" || !slices.Equal(list[0].Nodes, b.Nodes) || list[0].Cores != nil {
 		t.Fatalf("there are %+v", list)
 	}
-	if got := list[0]; got.Start != b.Start || got.End != b.End || got.User != "alice" {
+	if got := list[0]; got.Start != b.Start || got.End != b.End || got.User != "" {
 		t.Errorf("from %v to %v for %s, asked for %v", got.Start.Time(), got.End.Time(), got.User, b.Start.Time())
 	}
 	now := s.booking("a2", "node01")
@@ -236,8 +236,9 @@ func TestMaui05WholeNodes(t *testing.T) {
 func TestMauiMakesAnother(t *testing.T) {
 	t.Parallel()
 	r, calls := replay(t, map[string]string{"pbsnodes -x": "01-idle/10-pbsnodes-x", "qstat -x -t": "01-idle/06-qstat-x", "showres -n": "01-idle/16-showres-n",
-		"setres -u alice -x BYNAME -n gbroker.a1 -s 00:07:03_11/21/26 -d 1:00:00 ^(node01)$": "11-reservations/16-setres-hosts"})
+		"setres -a gbx -n gbroker.a1 -s 00:07:03_11/21/26 -d 1:00:00 ^(node01)$": "11-reservations/16-setres-hosts"})
 	m := NewMaui(Config{Runner: r})
+	m.invent = func() string { return "gbx" }
 	m.now = func() time.Time { return time.Unix(1_795_216_023, 0) }
 	start := m.instant() + grid.Hour
 	_, err := m.Book(t.Context(), external.Booking{ID: "a1", Nodes: []grid.NodeName{"node01"}, Start: start, End: start + grid.Hour, User: "alice"})
@@ -301,6 +302,9 @@ func TestMaui08Binding(t *testing.T) {
 	}
 	_, err = s.maui.Submit(t.Context(), o)
 	kind(t, "a reservation that is not there", err, grid.ErrInvalid, "no reservation")
+	if j, _ := s.Job("1.pbs1"); !strings.HasPrefix(j.Account, "gb") || len(j.Account) != 18 {
+		t.Errorf("what is bound is charged to %q", j.Account)
+	}
 	if args := mustQsub(t, o).Args; !slices.Contains(args, "x=FLAGS:ADVRES:"+native) {
 		t.Errorf("qsub %v", args)
 	}
@@ -311,6 +315,19 @@ func TestMaui08Binding(t *testing.T) {
 	}
 	if tr := s.maui.Traits(); tr.Slack != 90*grid.Second {
 		t.Errorf("traits %+v", tr)
+	}
+}
+
+// A reservation that Maui opens to others than asked for is taken back.
+func TestMauiOpensIt(t *testing.T) {
+	t.Parallel()
+	s := onStage(t, batch.Config{})
+	s.maui.invent = func() string { return "gbx:gby" } // two accounts
+	_, err := s.maui.Book(t.Context(), s.booking("a1", "node01"))
+	kind(t, "a bad name", err, grid.ErrInvalid, "gbx:gby")
+	kind(t, "another's", s.maui.closed(t.Context(), "nosuch.0", "gbx"), grid.ErrInvalid, "opened the reservation nosuch.0")
+	if list := s.bookings(); len(list) > 0 {
+		t.Errorf("left is %+v", list)
 	}
 }
 

@@ -73,10 +73,12 @@ var claims = []claim{
 	{`^showq( -u \w+| --format=xml)?$`, mauiParses(parseQueue, func(map[string]place) error { return nil })},
 	{`^showres( -g| -s| -r| --format=xml| [a-z0-9.]+)?$`, mauiParses(parseSizes, saneSizes)},
 	{`^showres -n( -g| [a-z0-9.]+)*$`, heldThen},
-	{`^mdiag -r( -v| --format=xml| [a-z0-9.]+)?$`, mauiParses(parseAccess, func(users map[string]string) error {
-		for name, user := range users {
-			if user != "alice" && !(user == "bob" && strings.HasPrefix(name, "ovl")) {
-				return fmt.Errorf("%s is %s's", name, user)
+	{`^mdiag -r( -v| --format=xml| [a-z0-9.]+)?$`, mauiParses(parseAccess, func(all map[string]access) error {
+		for name, who := range all {
+			alice, bob := who.user == "alice", who.user == "bob" && strings.HasPrefix(name, "ovl")
+			account := strings.HasPrefix(who.account, "grid7") && (who.user == "" || name == "both.0")
+			if account == (who.account == "") || !alice && !bob && !account && (who != access{} || name != "maint.0" && name != "grid.77.0") {
+				return fmt.Errorf("%s is %+v's", name, who)
 			}
 		}
 		return nil

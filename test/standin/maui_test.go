@@ -40,18 +40,29 @@ func TestMauiKeepsNodes(t *testing.T) {
 	}
 }
 
-// TestMauiByName: a reservation with -x BYNAME is open only to jobs that are bound to it.
-func TestMauiByName(t *testing.T) {
+// TestMauiByAccount: -x BYNAME has no effect, so that any job of its user runs in a reservation; one of an account is
+// open to jobs of that account alone, and a job that is bound to it needs the account too.
+func TestMauiByAccount(t *testing.T) {
 	t.Parallel()
 	s := Start(t, batch.Config{Face: "torque", Nodes: Nodes("torque", 1, 4)})
 	want(t, s, 0, "", "", "setres", "-u", "alice", "-n", "r", "-x", "BYNAME", "-d", "3600", "node01")
+	s.Await(submit(t, s, "alice", "true", "-l", "walltime=60"), over)
+	want(t, s, 0, "alice", "", "releaseres", "r.0")
+	want(t, s, 0, "", "", "setres", "-a", "grid77", "-n", "r", "-d", "3600", "node01")
 	unbound := submit(t, s, "alice", "true", "-l", "walltime=60")
 	bound := submit(t, s, "alice", "true", "-l", "walltime=60", "-W", "x=FLAGS:ADVRES:r.0")
-	s.Await(bound, over)
-	if j, _ := s.Job(unbound); j.State != batch.Queued {
-		t.Errorf("a job that is not bound to it is in state %c", j.State)
+	for _, id := range []string{
+		submit(t, s, "alice", "true", "-l", "walltime=60", "-W", "x=FLAGS:ADVRES:r.0", "-A", "grid77"),
+		submit(t, s, "bob", "true", "-l", "walltime=60", "-A", "grid77"),
+	} {
+		s.Await(id, over)
 	}
-	want(t, s, 0, "alice", "", "releaseres", "r.0")
+	for _, id := range []string{unbound, bound} {
+		if j, _ := s.Job(id); j.State != batch.Queued {
+			t.Errorf("job %s is in state %c", id, j.State)
+		}
+	}
+	want(t, s, 0, "", "", "releaseres", "r.0")
 	s.Await(unbound, over)
 }
 

@@ -11,19 +11,21 @@ type Booking struct {
 	Name      string
 	Owner     string
 	Users     []string // who may use it
+	Accounts  []string // whose jobs may, too
 	From, To  time.Time
 	Held      []Reserved
 	Confirmed bool
 	Loose     bool // Maui's leak: others' jobs start inside once one of its users has a job on the node
 	ByHost    bool // made for named hosts
-	ByName    bool // only jobs that are bound to it run in it
-	Place     string
-	Asked     []Value
-	Idle      time.Duration // deleted after so long without a job; 0 is never
-	Ending    bool
-	Created   time.Time
-	Modified  time.Time
-	used      time.Time // a job of it last ran
+	// Expression by which they were named.
+	Expression string
+	Place      string
+	Asked      []Value
+	Idle       time.Duration // deleted after so long without a job; 0 is never
+	Ending     bool
+	Created    time.Time
+	Modified   time.Time
+	used       time.Time // a job of it last ran
 }
 
 // Reserved is what a reservation holds of a node.
@@ -78,22 +80,24 @@ func (s *System) BookingName(name string) string {
 }
 
 // mayUse reports whether a reservation is open to a job that is bound to it.
-func (s *System) mayUse(j *Job, b *Booking) bool { return contains(b.Users, j.User) }
+func (s *System) mayUse(j *Job, b *Booking) bool {
+	return contains(b.Users, j.User) || j.Account != "" && contains(b.Accounts, j.Account)
+}
 
 // open reports that a reservation does not keep a job off a node. Under Maui, whoever may
-// use it may also run in it unbound, unless it is by name.
+// use it may also run in it unbound.
 func (s *System) open(b *Booking, node string, j *Job) bool {
-	if s.Face != "torque" || j == nil || b.ByName {
+	if s.Face != "torque" || j == nil {
 		return false
 	}
-	if contains(b.Users, j.User) {
+	if s.mayUse(j, b) {
 		return true
 	}
 	if !b.Loose {
 		return false
 	}
 	for _, r := range s.On(node) {
-		if contains(b.Users, r.User) {
+		if s.mayUse(r, b) {
 			return true
 		}
 	}

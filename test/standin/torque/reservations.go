@@ -49,7 +49,7 @@ func setresFailed(format string, args ...any) batch.Answer {
 }
 
 func setres(s *batch.System, c *batch.Call) batch.Answer {
-	opts, rest, bad := batch.Options(c.Args, "d:e:n:r:s:u:x:", "")
+	opts, rest, bad := batch.Options(c.Args, "a:d:e:n:r:s:u:x:", "")
 	switch {
 	case bad != "":
 		return notServed(c, "-"+bad)
@@ -62,12 +62,11 @@ func setres(s *batch.System, c *batch.Call) batch.Answer {
 	if !ok {
 		return setresFailed("cannot create reservation (invalid timeframe)")
 	}
-	switch flag := batch.Get(opts, "x"); flag {
-	case "":
-	case "BYNAME":
-		b.ByName = true
-	default:
+	if flag := batch.Get(opts, "x"); flag != "" && flag != "BYNAME" { // which both Mauis take, and ignore
 		return notServed(c, "-x "+flag)
+	}
+	if a := batch.Get(opts, "a"); a != "" {
+		b.Accounts = strings.Split(a, ":")
 	}
 	if u := batch.Get(opts, "u"); u != "" {
 		b.Users = strings.Split(u, ":")
@@ -177,7 +176,7 @@ func tasks(s *batch.System, c *batch.Call, b *batch.Booking, count, each string)
 
 // hosts takes whole nodes by a regular expression, whatever else lies on them.
 func hosts(s *batch.System, b *batch.Booking, expression string) ([]batch.Part, *batch.Answer) {
-	b.ByHost = true
+	b.ByHost, b.Expression = true, expression
 	re, err := regexp.Compile("^(" + expression + ")$")
 	var parts []batch.Part
 	for _, n := range s.Nodes {
@@ -315,21 +314,30 @@ func mdiag(s *batch.System, c *batch.Call) batch.Answer {
 
 func accessText(r *batch.Booking) string {
 	acl := "RES==" + r.Name + "= "
-	for i, u := range r.Users {
-		acl += map[bool]string{true: "USER", false: ":"}[i == 0] + "==" + u + "+"
-	}
-	if len(r.Users) > 0 {
-		acl += " "
+	for _, list := range []struct {
+		kind  string
+		names []string
+	}{{"USER", r.Users}, {"ACCT", r.Accounts}} {
+		for i, name := range list.names {
+			acl += map[bool]string{true: list.kind, false: ":"}[i == 0] + "==" + name + "+"
+		}
+		if len(list.names) > 0 {
+			acl += " "
+		}
 	}
 	var names []string
 	for _, h := range r.Held {
 		names = append(names, h.Node)
 	}
-	kind := "1"
+	kind, where := "1", strings.Join(names, "|")
 	if r.ByHost {
-		kind = "[ALL]"
+		kind, where = "[ALL]", r.Expression
 	}
-	return fmt.Sprintf("    Flags: PREEMPTEE\n    ACL: %s\n    CL:  RES==%s \n    Task Resources: PROCS: %s\n    Attributes (HostList='%s')\n", acl, r.Name, kind, strings.Join(names, "|"))
+	most := ""
+	if r.ByHost && where == names[0] {
+		most = "   MaxTasks=1"
+	}
+	return fmt.Sprintf("    Flags: PREEMPTEE\n    ACL: %s\n    CL:  RES==%s \n    Task Resources: PROCS: %s\n    Attributes (HostList='%s'%s)\n", acl, r.Name, kind, where, most)
 }
 
 // showbf tells what is free now, and for how long.
