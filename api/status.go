@@ -74,11 +74,13 @@ type Status struct {
 	Queue             grid.QueueName `json:"queue"`
 	CancelRequested   bool           `json:"cancel_requested"`
 	ContactLostSince  Time           `json:"contact_lost_since"`
-	PredictedStart    Time           `json:"predicted_start"` // when it was first placed
-	EstimateNow       Time           `json:"estimate_now"`
-	ExpectedStart     Time           `json:"expected_start"` // when it was submitted to the batch system of this very site
-	Demand            Demand         `json:"demand"`
-	Used              *Used          `json:"used"` // null until known
+	// The estimates of its start: of now, of the moment it was first placed, and of the
+	// moment it was submitted to the batch system of this very site.
+	StartEstimateNow      Time   `json:"start_estimate_now"`
+	StartEstimateAtSubmit Time   `json:"start_estimate_at_submit"`
+	StartEstimateAtQueue  Time   `json:"start_estimate_at_queue"`
+	Demand                Demand `json:"demand"`
+	Used                  *Used  `json:"used"` // null until known
 }
 
 // Used is what a job has used at the site where it ended, as far as that could tell.
@@ -107,28 +109,28 @@ func (s *Status) Terminal() bool {
 // newStatus is what a user sees of r; name gives the sites' aliases.
 func newStatus(r *grid.Record, name func(grid.PeerID) string) Status {
 	s := Status{
-		ID:                r.Job.ID,
-		Name:              r.Job.Name,
-		State:             r.State.String(),
-		Home:              grid.SiteName(name(r.Job.Home)),
-		Owner:             grid.SiteName(name(r.Owner)),
-		Epoch:             r.Epoch.String(),
-		User:              r.Job.User.Name,
-		Reason:            r.Reason,
-		Submitted:         Time(r.Submitted),
-		Started:           Time(r.Started),
-		Finished:          Time(r.Finished),
-		Ended:             Time(r.Ended),
-		Processes:         r.Job.Demand.Processes(),
-		WalltimeS:         r.Job.Walltime.Seconds(),
-		WalltimeDefaulted: r.Job.WalltimeDefaulted,
-		Queue:             r.Job.Queue,
-		CancelRequested:   r.CancelRequested,
-		ContactLostSince:  Time(r.ContactLost),
-		PredictedStart:    Time(r.PredictedStart),
-		EstimateNow:       Time(r.EstimateNow),
-		ExpectedStart:     Time(r.ExpectedStart),
-		Demand:            NewDemand(r.Job.Demand),
+		ID:                    r.Job.ID,
+		Name:                  r.Job.Name,
+		State:                 r.State.String(),
+		Home:                  grid.SiteName(name(r.Job.Home)),
+		Owner:                 grid.SiteName(name(r.Owner)),
+		Epoch:                 r.Epoch.String(),
+		User:                  r.Job.User.Name,
+		Reason:                r.Reason,
+		Submitted:             Time(r.Submitted),
+		Started:               Time(r.Started),
+		Finished:              Time(r.Finished),
+		Ended:                 Time(r.Ended),
+		Processes:             r.Job.Demand.Processes(),
+		WalltimeS:             r.Job.Walltime.Seconds(),
+		WalltimeDefaulted:     r.Job.WalltimeDefaulted,
+		Queue:                 r.Job.Queue,
+		CancelRequested:       r.CancelRequested,
+		ContactLostSince:      Time(r.ContactLost),
+		StartEstimateNow:      Time(r.EstimateNow),
+		StartEstimateAtSubmit: Time(r.PredictedStart),
+		StartEstimateAtQueue:  Time(r.ExpectedStart),
+		Demand:                NewDemand(r.Job.Demand),
 	}
 	if r.HasExit {
 		s.ExitCode = &r.ExitCode

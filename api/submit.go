@@ -52,9 +52,11 @@ func (s *Server) readDocument(sub *Submission) (grid.Job, []jsdl.Upload, error) 
 	for _, f := range sub.Files {
 		beside[f.Path] = f
 	}
-	uploads, outputs, err := doc.Resolve(func(path string) (int64, uint32, bool) {
-		f, ok := beside[path]
-		return f.Size, f.Mode, ok
+	uploads, outputs, err := doc.Resolve(func(path string) (int64, uint32, error) {
+		if f, ok := beside[path]; ok {
+			return f.Size, f.Mode, nil
+		}
+		return 0, 0, grid.ErrNotFound
 	})
 	if err != nil {
 		return grid.Job{}, nil, err

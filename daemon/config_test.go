@@ -37,6 +37,8 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: [a]\n", at + "1:7: site is a list: write a text"},
 		{"site:\n", at + "1:7: the field site has no value: write one, or remove the line to get the default"},
 		{"site: |\n  a\n  b\n", at + "1:7: site is a text of several lines: write it in one"},
+		{"site: a\nlisten: localhost:4010\n", at + `2:9: listen: "localhost:4010" is no multiaddress: to listen, write an address of this machine, /ip4/127.0.0.1/tcp/4010`},
+		{"site: a\nlisten: broker.example.org:4010\n", at + `2:9: listen: "broker.example.org:4010" is no multiaddress: to listen, write an address of this machine, /ip4/0.0.0.0/tcp/4010`},
 		{"site: a\nlisten: 0.0.0.0:4010\n", at + `2:9: listen: "0.0.0.0:4010" is no multiaddress: write /ip4/0.0.0.0/tcp/4010`},
 		{"site: a\nlisten: [/ip4/127.0.0.1/udp/1/quic-v1]\n", at + `2:10: listen: "/ip4/127.0.0.1/udp/1/quic-v1" is not reached by TCP: write it like /ip4/192.0.2.1/tcp/4010`},
 		{"site: a\nlisten: /dns4/h/tcp/1\n", at + `2:9: listen: "/dns4/h/tcp/1" names a host: to listen, write an address of this machine, such as /ip4/0.0.0.0/tcp/4010`},

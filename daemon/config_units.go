@@ -180,6 +180,15 @@ func ListenAddresses(list []string) ([]string, error) {
 // listenAddress checks a multiaddress to listen on.
 func listenAddress(s string) (string, error) {
 	a, err := tcpAddress(s)
+	if host, port, split := net.SplitHostPort(s); err != nil && split == nil && net.ParseIP(host) == nil && host != "" {
+		to := "0.0.0.0"
+		if host == "localhost" {
+			to = "127.0.0.1"
+		}
+		if n, e := strconv.ParseUint(port, 10, 16); e == nil {
+			return "", fmt.Errorf("%q is no multiaddress: to listen, write an address of this machine, /ip4/%s/tcp/%d", clip(s), to, n)
+		}
+	}
 	if err != nil {
 		return "", err
 	}

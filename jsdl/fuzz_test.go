@@ -44,9 +44,12 @@ func FuzzParse(f *testing.F) {
 		}
 		checkJob(t, d)
 		for _, there := range []bool{true, false} {
-			uploads, outputs, err := d.Resolve(func(from string) (int64, uint32, bool) {
+			uploads, outputs, err := d.Resolve(func(from string) (int64, uint32, error) {
 				checkPath(t, from)
-				return 1, 0o755, there
+				if !there {
+					return 0, 0, grid.ErrNotFound
+				}
+				return 1, 0o755, nil
 			})
 			if err != nil {
 				checkPlaces(t, err, document)

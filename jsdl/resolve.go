@@ -1,6 +1,7 @@
 package jsdl
 
 import (
+	"errors"
 	"math"
 	"path"
 
@@ -15,9 +16,10 @@ type Upload struct {
 	Mode uint32 // permission bits, 0 to 0777
 }
 
-// Beside tells of a regular file by its path relative to the document's folder;
-// ok is false if there is none.
-type Beside func(path string) (size int64, mode uint32, ok bool)
+// Beside tells of a regular file by its path relative to the document's folder. The
+// error wraps grid.ErrNotFound if there is none; any other is why what stands there
+// cannot be sent, and is told at the element that names it.
+type Beside func(path string) (size int64, mode uint32, err error)
 
 // Resolve decides, given what stands beside the document, what is uploaded and
 // what comes back. With the same answers it gives the same lists, in the same
@@ -66,11 +68,16 @@ type resolution struct {
 	size     int64
 }
 
-// upload takes the file if it stands beside the document.
+// upload takes the file if it stands beside the document; false tells that nothing does.
 func (v *resolution) upload(to, from string, at position) bool {
-	size, mode, ok := v.beside(from)
-	if !ok {
+	size, mode, err := v.beside(from)
+	switch {
+	case errors.Is(err, grid.ErrNotFound):
 		return false
+	case err != nil:
+		v.uploaded[to] = true // said once is enough
+		v.at(at, "%v", err)
+		return true
 	}
 	if size < 0 || size > math.MaxInt64-v.size {
 		v.at(at, "the size of %s is %d bytes, which cannot be", quote(from), size)

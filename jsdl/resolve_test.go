@@ -1,6 +1,7 @@
 package jsdl
 
 import (
+	"errors"
 	"math"
 	"reflect"
 	"strings"
@@ -12,9 +13,12 @@ import (
 // folder is what stands beside a document: sizes by path, all with mode 0755.
 type folder map[string]int64
 
-func (f folder) beside(path string) (int64, uint32, bool) {
+func (f folder) beside(path string) (int64, uint32, error) {
 	size, ok := f[path]
-	return size, 0o755, ok
+	if !ok {
+		return 0, 0, grid.ErrNotFound
+	}
+	return size, 0o755, nil
 }
 
 // program is a document with the given children of POSIXApplication and DataStaging entries from line 3 on.
@@ -192,11 +196,13 @@ func TestResolveThatIsRefused(t *testing.T) {
 				"4:1: Source \"y\" does not stand beside the document: put it there or correct the URI"},
 		{"no source of the input", program(executable("/a")+"<p:Input>in</p:Input>", entry("in", "x", "")), folder{"in": 1}.beside,
 			"3:1: Source \"x\" does not stand beside the document: put it there or correct the URI"},
-		{"not executable", program(executable("run.sh")), func(string) (int64, uint32, bool) { return 1, 0o100644, true },
+		{"not executable", program(executable("run.sh")), func(string) (int64, uint32, error) { return 1, 0o100644, nil },
 			`2:1: Executable "run.sh" may not be executed (mode 0644): chmod +x it`},
-		{"source not executable", program(executable("run.sh"), entry("run.sh", "r.sh", "")), func(string) (int64, uint32, bool) { return 1, 0o600, true },
+		{"source not executable", program(executable("run.sh"), entry("run.sh", "r.sh", "")), func(string) (int64, uint32, error) { return 1, 0o600, nil },
 			`2:1: Executable "r.sh" may not be executed (mode 0600): chmod +x it`},
 		{"negative size", staging(entry("a", "a", "")), folder{"a": -1}.beside, `2:1: the size of "a" is -1 bytes, which cannot be`},
+		{"not to be sent", staging(entry("a", "a", "")), func(string) (int64, uint32, error) { return 0, 0, errors.New("a is a folder") },
+			"2:1: a is a folder"},
 		{"sizes beyond counting", staging(entry("a", "a", "") + "\n" + entry("b", "b", "")), folder{"a": 1, "b": math.MaxInt64}.beside,
 			`3:1: the size of "b" is 9223372036854775807 bytes, which cannot be`},
 		{"named alone, on a target", staging(entry("a", "", "b") + "\n" + entry("b", "", "")), folder{}.beside,
@@ -225,7 +231,7 @@ func TestResolveOfVeryManyFiles(t *testing.T) {
 	if _, _, err := d.Resolve(folder{}.beside); err == nil || !strings.Contains(err.Error(), "the job brings 0 files and leaves 10002: at most 10000 each") {
 		t.Errorf("told %v", err)
 	}
-	all := func(string) (int64, uint32, bool) { return 1, 0o7777, true }
+	all := func(string) (int64, uint32, error) { return 1, 0o7777, nil }
 	uploads, _, err := d.Resolve(all)
 	if err != nil || len(uploads) != grid.MaxFiles || uploads[0].Mode != 0o777 {
 		t.Errorf("%d uploads, %v", len(uploads), err)
@@ -244,9 +250,11 @@ func TestResolveAgainFromItsUploads(t *testing.T) {
 	for _, u := range uploads {
 		sent[u.From] = u
 	}
-	uploads2, outputs2, err := d.Resolve(func(path string) (int64, uint32, bool) {
-		u, ok := sent[path]
-		return u.Size, u.Mode, ok
+	uploads2, outputs2, err := d.Resolve(func(path string) (int64, uint32, error) {
+		if u, ok := sent[path]; ok {
+			return u.Size, u.Mode, nil
+		}
+		return 0, 0, grid.ErrNotFound
 	})
 	if err != nil || !reflect.DeepEqual(uploads, uploads2) || !reflect.DeepEqual(outputs, outputs2) {
 		t.Errorf("%+v %+v %v\nwant %+v %+v", uploads2, outputs2, err, uploads, outputs)

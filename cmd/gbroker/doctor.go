@@ -34,8 +34,8 @@ mended, else 1. It leaves nothing behind, and a running daemon does not mind it;
 	file := configFlag(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&noJob, "no-job", false, "leave the test job out")
-	f.DurationVar(&o.Wait, "wait", 2*time.Minute, "how long the test job may wait for its start")
-	f.DurationVar(&limit, "timeout", 10*time.Minute, "give up after this long, besides --wait")
+	cli.SpanVar(cmd, &o.Wait, "wait", 2*time.Minute, "how long the test job may wait for its start")
+	cli.SpanVar(cmd, &limit, "timeout", 10*time.Minute, "give up after this long, besides --wait")
 	f.BoolVar(&asJSON, "json", false, "print a JSON array of name, verdict, text")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), limit+o.Wait)

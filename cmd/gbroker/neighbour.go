@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -137,6 +138,9 @@ func rates(cmd *cobra.Command, m *grid.Member, rate, bandwidth string) error {
 			continue
 		}
 		v, err := daemon.ParseRate(f.text)
+		if bare, e := strconv.Atoi(f.text); err == nil && e == nil && 0 < bare && bare < 1000 { // nobody means 20 bytes per second
+			err = fmt.Errorf("%d has no unit: write %dMB/s, or %dB/s if bytes are meant", bare, bare, bare)
+		}
 		if err == nil && v < f.least {
 			err = fmt.Errorf("%s is too little: write at least 1", f.text)
 		}

@@ -35,7 +35,7 @@ is, and a handoff that is committed is confirmed when the two know each other ag
 		Args: cobra.ExactArgs(1),
 	}
 	cmd.Flags().BoolVar(&now, "now", false, "do not wait for jobs that are on their way")
-	cmd.Flags().DurationVar(&wait, "wait", 30*time.Second, "how long to wait for them")
+	cli.SpanVar(cmd, &wait, "wait", 30*time.Second, "how long to wait for them")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := daemon.Load(*file)
 		if err != nil {

@@ -22,8 +22,12 @@ func demandLines(d api.Demand, line func(name, value string)) {
 	}
 }
 
-// pieces is a chunk as in "2 pieces, each with 16 cores, 8.0 GiB, 4 gpu:a100".
+// pieces is a chunk as in "2 pieces, each with 16 cores, 8.0 GiB, 4 gpu:a100", or "16
+// cores on any nodes" where the pieces are single cores.
 func pieces(c api.Chunk) string {
+	if c.Count > 1 && c.Cores == 1 && c.MemoryBytes == 0 && len(c.Resources) == 0 {
+		return fmt.Sprintf("%d cores on any nodes", c.Count)
+	}
 	text := fmt.Sprintf("%d pieces, each with ", c.Count)
 	if c.Count == 1 {
 		text = "1 piece with "

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -43,20 +44,7 @@ func openDocument(file string) (_ *document, err error) {
 			d.folder.Close()
 		}
 	}()
-	var refused []string
-	d.uploads, d.outputs, err = d.parsed.Resolve(func(path string) (int64, uint32, bool) {
-		size, mode, err := d.stat(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			refused = append(refused, fmt.Sprintf("%s:1:1: %v", file, err))
-		}
-		return size, mode, err == nil
-	})
-	switch {
-	case len(refused) > 0 && err != nil:
-		return nil, fmt.Errorf("%w\n%s", err, strings.Join(refused, "\n"))
-	case len(refused) > 0:
-		return nil, fmt.Errorf("%w", invalid(strings.Join(refused, "\n")))
-	case err != nil:
+	if d.uploads, d.outputs, err = d.parsed.Resolve(d.stat); err != nil {
 		return nil, err
 	}
 	d.declare()
@@ -82,16 +70,20 @@ func (d *document) close() { d.folder.Close() }
 func (d *document) stat(path string) (size int64, mode uint32, err error) {
 	info, err := d.folder.Stat(filepath.FromSlash(path))
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && d.dangling(path):
+		return 0, 0, fmt.Errorf("%q beside the document is a link to a file that is not there", path)
 	case errors.Is(err, fs.ErrNotExist):
-		return 0, 0, err
+		return 0, 0, grid.ErrNotFound
+	case err != nil && strings.Contains(err.Error(), "escapes"):
+		return 0, 0, fmt.Errorf("%q beside the document is a link that leads out of its folder: only what stands in the folder is sent; copy the file there", path)
 	case err != nil:
-		return 0, 0, fmt.Errorf("%s beside the document cannot be sent: %w", path, err)
+		return 0, 0, fmt.Errorf("%q beside the document cannot be sent: %w", path, cause(err))
 	case !info.Mode().IsRegular():
-		return 0, 0, fmt.Errorf("%s beside the document is a %s: only regular files are sent", path, kindOf(info.Mode()))
+		return 0, 0, fmt.Errorf("%q beside the document is a %s: only regular files are sent", path, kindOf(info.Mode()))
 	}
 	f, err := d.folder.Open(filepath.FromSlash(path))
 	if err != nil {
-		return 0, 0, fmt.Errorf("%s beside the document cannot be read: %w", path, err)
+		return 0, 0, fmt.Errorf("%q beside the document cannot be read: %w", path, cause(err))
 	}
 	return info.Size(), uint32(info.Mode().Perm()), f.Close()
 }
@@ -108,11 +100,40 @@ func kindOf(m fs.FileMode) string {
 	return "device"
 }
 
-// invalid is a text of the kind grid.ErrInvalid.
-type invalid string
+// dangling tells that a name is there, and what it leads to is not.
+func (d *document) dangling(path string) bool {
+	info, err := d.folder.Lstat(filepath.FromSlash(path))
+	return err == nil && info.Mode().Type() == fs.ModeSymlink
+}
 
-func (e invalid) Error() string        { return string(e) }
-func (e invalid) Is(target error) bool { return target == grid.ErrInvalid }
+// cause is the last word of an error of the file system, without the path.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// windows names the scripts among the uploads whose first line ends as Windows ends lines:
+// the kernel then looks for an interpreter whose name ends in a carriage return.
+func (d *document) windows() []string {
+	var found []string
+	for _, u := range d.uploads {
+		f, err := d.folder.Open(filepath.FromSlash(u.From))
+		if err != nil {
+			continue // sending it will say so
+		}
+		line := make([]byte, 256)
+		n, _ := io.ReadFull(f, line)
+		f.Close()
+		first, _, whole := bytes.Cut(line[:n], []byte("\n"))
+		if whole && bytes.HasPrefix(first, []byte("#!")) && bytes.HasSuffix(first, []byte("\r")) {
+			found = append(found, u.From)
+		}
+	}
+	return found
+}
 
 // readDocument reads a file of at most api.MaxDocument bytes.
 func readDocument(file string) ([]byte, error) {

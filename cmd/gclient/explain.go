@@ -20,6 +20,8 @@ func (p *program) explain() *cobra.Command {
 		Long: `Show each choice of a place that was made for a job, and what spoke for every site: the
 time to deliver its files (size / bandwidth), the wait until it would start there,
 and its walltime at that site's speed. The site with the least total is chosen.
+WAIT is by the run times that such jobs really had; SAFE is what the wait would be if every
+job there ran to its limit, which it will not exceed unless other jobs are put before it.
 A bandwidth with a "?" was not measured yet: the configured default was believed.
 
 A job that waits in the local queue is searched a place for again and again; the latest
@@ -164,7 +166,7 @@ func (p *program) sites() *cobra.Command {
 		Short: "List the sites that this broker knows",
 		Long: `List this broker's site (marked *) and its neighbours: whether they are alive, the round trip
 to them and the bandwidth measured with the largest messages ("?": not measured
-yet), their processes and their speed, 1 being the reference. Jobs are sent only to
+yet), their cores and their speed, 1 being the reference. Jobs are sent only to
 those with "yes" under SEND. A site that is "drained" takes no grid jobs now. Below: how far the estimates of starts at this site were
 off, for the latest jobs that started here.`,
 		Example: "  gclient sites\n  gclient sites --json | jq '.[] | {name, rtt_s}'",
@@ -191,7 +193,7 @@ off, for the latest jobs that started here.`,
 
 func printSites(w io.Writer, list []api.Site) error {
 	t := cli.Table(w)
-	fmt.Fprintln(t, "\tSITE\tSTATE\tSEND\tPROCESSES\tSPEED\tROUND TRIP\tBANDWIDTH\tPEER")
+	fmt.Fprintln(t, "\tSITE\tSTATE\tSEND\tCORES\tSPEED\tROUND TRIP\tBANDWIDTH\tPEER")
 	for _, s := range list {
 		mark, send, trip, bandwidth := "", "no", "-", "-"
 		if s.Self {

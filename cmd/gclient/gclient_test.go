@@ -173,3 +173,18 @@ func outage(ts *testscript.TestScript, _ bool, args []string) {
 		"internal":    errors.New("test: disk on fire"),
 	}[args[0]])
 }
+
+// A confirmed cancel says what happened, in words.
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[grid.State]string{
+		grid.Killed:    "is cancelled: it will not run (again)",
+		grid.Finished:  "is not running any more; its output is coming home",
+		grid.StageOut:  "is not running any more; its output is coming home",
+		grid.Completed: "had ended already: COMPLETED",
+	} {
+		if got := cancelled(&api.Status{State: state.String()}); got != want {
+			t.Errorf("%s: %q, want %q", state, got, want)
+		}
+	}
+}

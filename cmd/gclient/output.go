@@ -44,12 +44,9 @@ func fetchAll(cmd *cobra.Command, c *api.Client, id grid.JobID, dir string, forc
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("making the folder for the output: %w", err)
-	}
-	root, err := os.OpenRoot(dir)
+	root, err := openFolder(dir)
 	if err != nil {
-		return fmt.Errorf("opening the folder for the output: %w", err)
+		return err
 	}
 	defer root.Close()
 	if err := checkFree(root, list.Files, force); err != nil {
@@ -71,6 +68,44 @@ func fetchAll(cmd *cobra.Command, c *api.Client, id grid.JobID, dir string, forc
 		return cli.Exit(cli.Failed, fmt.Errorf("job %s has not ended: what there is so far was fetched; fetch again with --force when it has ended", id))
 	}
 	return nil
+}
+
+// checkFolder refuses, before a job is submitted, a folder that its output could not be
+// put into at the end. The folder is made.
+func checkFolder(dir string, outputs []grid.Output, force bool) error {
+	if dir == "" {
+		return nil
+	}
+	root, err := openFolder(dir)
+	if err != nil {
+		return fmt.Errorf("nothing was submitted: %w", err)
+	}
+	defer root.Close()
+	part := ".gclient-" + rand.Text()
+	f, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return cli.Exit(cli.No, fmt.Errorf("nothing was submitted: the output cannot be written to %s: %w", dir, cause(err)))
+	}
+	_, _ = f.Close(), root.Remove(part)
+	files := make([]api.File, len(outputs))
+	for i, o := range outputs {
+		files[i].Path = o.Target
+	}
+	if err := checkFree(root, files, force); err != nil {
+		return cli.Exit(cli.Code(err), fmt.Errorf("nothing was submitted: %w", err))
+	}
+	return nil
+}
+
+func openFolder(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, cli.Exit(cli.No, fmt.Errorf("making the folder for the output: %w", err))
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, cli.Exit(cli.No, fmt.Errorf("opening the folder for the output: %w", err))
+	}
+	return root, nil
 }
 
 // checkFree refuses, before anything is fetched, names that are taken or that no

@@ -21,7 +21,8 @@ func (p *program) status() *cobra.Command {
 		Use:   "status ID",
 		Short: "Show how a job is",
 		Long: `Show how a job is: its state, where it is, when it began and ended and with which exit
-code. While it waits, "expected start" is the broker's latest estimate.
+code. Estimates of its start: "now" is the latest, while it waits; "at submit" is that on
+which it was first placed, "at queue" that of the moment it entered the queue of this site.
 
 The states: SUBMITTED, STAGEIN (its files come), READY (a place is being chosen),
 ASSIGNED (in the queue of a site), MOVING (on the way to another), RUNNING, FINISHED,
@@ -56,7 +57,7 @@ func printStatus(w io.Writer, s *api.Status) error {
 	}
 	line("job", string(s.ID))
 	line("name", s.Name)
-	line("state", s.State)
+	line("state", stateText(s))
 	line("reason", s.Reason)
 	line("user", s.User)
 	line("home", string(s.Home))
@@ -71,8 +72,10 @@ func printStatus(w io.Writer, s *api.Status) error {
 	line("walltime", walltime)
 	line("submitted", clock(s.Submitted))
 	if s.Started == 0 && !s.Terminal() {
-		line("expected start", clock(s.EstimateNow))
+		line("start estimate now", clock(s.StartEstimateNow))
 	}
+	line("start estimate at submit", clock(s.StartEstimateAtSubmit))
+	line("start estimate at queue", clock(s.StartEstimateAtQueue))
 	line("started", clock(s.Started))
 	line("finished", clock(s.Finished))
 	line("ended", clock(s.Ended))
@@ -103,6 +106,15 @@ func exitText(s *api.Status) string {
 		return strconv.Itoa(*s.ExitCode)
 	}
 	return ""
+}
+
+// stateText is the state; COMPLETED says only that the program ended by itself, so an exit
+// code that is not 0 stands beside it.
+func stateText(s *api.Status) string {
+	if code := exitText(s); s.State == grid.Completed.String() && code != "" && code != "0" {
+		return fmt.Sprintf("%s (exit %s)", s.State, code)
+	}
+	return s.State
 }
 
 // usedText is what a job has used, as in "1.5s of processor time, 2.0 GiB of memory".

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -45,6 +47,12 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeDocuments,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("output") && f.output == "" {
+				return cli.BadUsage("--output names no folder: give one, or leave --output out")
+			}
+			if f.key != "" && strings.ContainsFunc(f.key, unicode.IsSpace) {
+				return cli.BadUsage("--key %q: a key has no blanks", f.key)
+			}
 			return p.runSubmit(cmd, args[0], f)
 		},
 	}
@@ -74,6 +82,12 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 		return err
 	}
 	defer d.close()
+	for _, text := range windowsWarnings(d) {
+		cmd.PrintErrf("gclient: warning: %s\n", text)
+	}
+	if err := checkFolder(f.output, d.outputs, f.force); err != nil {
+		return err
+	}
 	ctx := cmd.Context()
 	a, err := c.Submit(ctx, api.Submission{
 		Key: f.key, Document: string(d.text), Name: file, Rerunnable: f.rerunnable, Files: d.files,

@@ -17,7 +17,8 @@ import (
 type verdict struct {
 	File      string           `json:"file"`
 	Valid     bool             `json:"valid"`
-	Errors    []string         `json:"errors"` // FILE:LINE:COL: MESSAGE
+	Errors    []string         `json:"errors"`   // FILE:LINE:COL: MESSAGE
+	Warnings  []string         `json:"warnings"` // what will probably not do what is meant
 	Name      string           `json:"name"`
 	Processes int              `json:"processes"`
 	Demand    *api.Demand      `json:"demand"` // null if it is not valid
@@ -47,7 +48,7 @@ it and which come back.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeDocuments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			v := verdict{File: args[0], Errors: []string{}, Uploads: []api.WantedFile{}, Outputs: []returned{}}
+			v := verdict{File: args[0], Errors: []string{}, Warnings: []string{}, Uploads: []api.WantedFile{}, Outputs: []returned{}}
 			d, err := openDocument(args[0])
 			if err != nil {
 				if !errors.Is(err, grid.ErrInvalid) {
@@ -73,6 +74,14 @@ it and which come back.`,
 	return cmd
 }
 
+func windowsWarnings(d *document) []string {
+	var all []string
+	for _, name := range d.windows() {
+		all = append(all, fmt.Sprintf("%q has Windows line ends, so its first line names no interpreter: sed -i 's/\\r$//' %q", name, name))
+	}
+	return all
+}
+
 // mistakes prints those of a document so that an editor can jump to them.
 func mistakes(cmd *cobra.Command, err error) error {
 	cmd.PrintErrln(err)
@@ -96,6 +105,7 @@ func (v *verdict) fill(d *document) {
 	for _, o := range d.outputs {
 		v.Outputs = append(v.Outputs, returned{o.Path, o.Target, o.Required})
 	}
+	v.Warnings = append(v.Warnings, windowsWarnings(d)...)
 }
 
 func (v *verdict) print(w io.Writer) error {
@@ -130,6 +140,9 @@ func (v *verdict) print(w io.Writer) error {
 			as = " as " + o.Target
 		}
 		fmt.Fprintf(t, "comes back\t%s%s\n", o.Path, as)
+	}
+	for _, text := range v.Warnings {
+		fmt.Fprintf(t, "warning\t%s\n", printable(text))
 	}
 	return flush(t)
 }

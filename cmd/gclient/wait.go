@@ -46,7 +46,7 @@ the waiting goes on, for up to a minute.`,
 		}),
 	}
 	jsonFlag(cmd, &asJSON)
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up, with exit code 3, after this `SPAN` such as 90s or 2h; 0 waits for ever")
+	cli.SpanVar(cmd, &timeout, "timeout", 0, "give up, with exit code 3, after this `SPAN` such as 90s or 2h; 0 waits for ever")
 	return cmd
 }
 
@@ -155,13 +155,24 @@ before it hears of the wish.)`,
 				return cli.Exit(cli.Failed, fmt.Errorf("job %s: recorded, not yet confirmed; 'gclient status %s' tells when it is", id, id))
 			}
 			if !asJSON {
-				cmd.Printf("%s %s\n", id, r.Job.State)
+				cmd.Printf("%s %s\n", id, cancelled(&r.Job))
 			}
 			return nil
 		}),
 	}
 	jsonFlag(cmd, &asJSON)
 	return cmd
+}
+
+// cancelled tells what became of a job whose cancel is confirmed.
+func cancelled(s *api.Status) string {
+	switch s.State {
+	case grid.Killed.String():
+		return "is cancelled: it will not run (again)"
+	case grid.Finished.String(), grid.StageOut.String():
+		return "is not running any more; its output is coming home"
+	}
+	return "had ended already: " + s.State
 }
 
 func (p *program) remove() *cobra.Command {

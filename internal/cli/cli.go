@@ -136,6 +136,7 @@ func prepare(root *cobra.Command) {
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SilenceErrors = true
 	root.SilenceUsage = true
+	root.SetFlagErrorFunc(dashed)
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -141,6 +141,10 @@ func testUsage(t *testing.T, k Kind) {
 	if k.Supervised && (p.Usage.Memory < 64<<20 || p.Usage.Memory > 1<<30) {
 		t.Errorf("with a buffer of %d bytes it used %d", 64<<20, p.Usage.Memory)
 	}
+	// Who starts a program lends it its own memory for a moment: that is not what it used.
+	if small := s.end(s.submit(s.shell("exit 0"))); k.Supervised && small.Usage.Memory != 0 {
+		t.Errorf("a program smaller than its supervisor used %d", small.Usage.Memory)
+	}
 	never := s.end(s.submit(s.job(grid.Program{Executable: "/no/such/program"})))
 	if k.Supervised && never.Usage != (grid.Usage{}) {
 		t.Errorf("what never ran used %+v", never.Usage)

@@ -362,7 +362,7 @@ type Status struct {
 	Owner     string  `json:"owner"`
 	Reason    string  `json:"reason"`
 	Exit      *int    `json:"exit_code"`
-	Predicted *string `json:"predicted_start"`
+	Predicted *string `json:"start_estimate_at_submit"`
 	Started   *string `json:"started"`
 	Processes int     `json:"processes"`
 }

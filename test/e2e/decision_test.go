@@ -223,8 +223,8 @@ func TestStartIsTrue(t *testing.T) {
 		// One after the other: a site takes jobs by their age, as far as it knows it.
 		eventually(t, 10*time.Second, "an estimate for "+id, func() bool {
 			st := status(t, home, id)
-			said[id] = st.PredictedStart
-			return st.State == "ASSIGNED" && st.PredictedStart != 0 && st.EstimateNow != 0
+			said[id] = st.StartEstimateAtSubmit
+			return st.State == "ASSIGNED" && st.StartEstimateAtSubmit != 0 && st.StartEstimateNow != 0
 		})
 		ids = append(ids, id)
 	}
@@ -235,12 +235,12 @@ func TestStartIsTrue(t *testing.T) {
 			t.Fatalf("%s ended %s: %s", id, st.State, st.Reason)
 		}
 		owners[st.Owner]++
-		if st.PredictedStart != said[id] {
-			t.Errorf("%s: first it was predicted for %s, in the end for %s", id, said[id], st.PredictedStart)
+		if st.StartEstimateAtSubmit != said[id] {
+			t.Errorf("%s: first it was predicted for %s, in the end for %s", id, said[id], st.StartEstimateAtSubmit)
 		}
 		d := first(t, home, id, string(st.Owner))
 		c := row(t, d, string(st.Owner))
-		near(t, "predicted_start of "+id, seconds(st.PredictedStart)-seconds(d.At), c.DeliveryS+*c.WaitS, 0.0015)
+		near(t, "start_estimate_at_submit of "+id, seconds(st.StartEstimateAtSubmit)-seconds(d.At), c.DeliveryS+*c.WaitS, 0.0015)
 		waited := seconds(st.Started) - seconds(d.At) - c.DeliveryS
 		t.Logf("%s at %s: a wait of %.2f s said, %.2f s taken", id, st.Owner, *c.WaitS, waited)
 		if *c.WaitS < 1 {

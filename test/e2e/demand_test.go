@@ -49,8 +49,8 @@ func TestDemandsTravelAndEstimatesAreJudged(t *testing.T) {
 			if d := st.Demand; !d.Exclusive || len(d.Chunks) != 1 || d.Chunks[0].Resources["gpu:a100"] != 2 || len(d.Properties) != 1 || st.Queue != "fast" {
 				t.Errorf("%s says that %s asks for %+v in the queue %q", s.Name, id, d, st.Queue)
 			}
-			if (s == b) != (st.ExpectedStart != 0) {
-				t.Errorf("%s says that %s was expected at %s", s.Name, id, st.ExpectedStart)
+			if (s == b) != (st.StartEstimateAtQueue != 0) {
+				t.Errorf("%s says that %s was expected at %s", s.Name, id, st.StartEstimateAtQueue)
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func TestDemandsTravelAndEstimatesAreJudged(t *testing.T) {
 	eventually(t, 20*time.Second, "b tells of two starts", func() bool { return judged(b).Started == 2 })
 	e := judged(b)
 	st := status(t, b, second)
-	near(t, "the error of the second job's estimate", e.Median, seconds(st.ExpectedStart)-seconds(st.Started), 0.01)
+	near(t, "the error of the second job's estimate", e.Median, seconds(st.StartEstimateAtQueue)-seconds(st.Started), 0.01)
 	if e.Waited != 1 || e.TooEarly != 0 || e.Median < 15 || e.Within60 != 1 { // it was reckoned with 30 s, and the first took 2
 		t.Errorf("b says of its estimates: %+v", e)
 	}

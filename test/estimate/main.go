@@ -3,7 +3,7 @@
 // them a generated load. For each job
 //
 //	sbatch --test-only      tells when Slurm would start it
-//	submission to the broker  tells when the broker expects it to start (predicted_start), and really submits it
+//	submission to the broker  tells when the broker expects it to start (start_estimate_at_submit), and really submits it
 //	the end                 tells when its program has started
 //
 // and the errors of both words are compared. The brokers know no neighbours, and learn run

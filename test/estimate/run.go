@@ -89,9 +89,9 @@ func (s *site) follow(ctx context.Context, id grid.JobID, r *result) error {
 	if err != nil {
 		return err
 	}
-	if status.PredictedStart == 0 || status.Started == 0 {
-		return fmt.Errorf("the broker predicted the start %v, and knows the start %v", status.PredictedStart, status.Started)
+	if status.StartEstimateAtSubmit == 0 || status.Started == 0 {
+		return fmt.Errorf("the broker predicted the start %v, and knows the start %v", status.StartEstimateAtSubmit, status.Started)
 	}
-	r.judge(grid.Tick(status.Submitted), grid.Tick(status.PredictedStart), grid.Tick(status.Started))
+	r.judge(grid.Tick(status.Submitted), grid.Tick(status.StartEstimateAtSubmit), grid.Tick(status.Started))
 	return nil
 }

@@ -127,15 +127,18 @@ func reap(leader int) (code, sig int) {
 }
 
 // used is what the processes that were reaped have used, with all that they had reaped.
+// Memory is not known where none of them used more than this process does.
 func used() grid.Usage {
-	var u syscall.Rusage
+	var u, own syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u); err != nil {
 		return grid.Usage{}
 	}
-	return grid.Usage{
-		CPU:    grid.Tick(u.Utime.Nano()+u.Stime.Nano()) / grid.Tick(time.Millisecond),
-		Memory: int64(u.Maxrss) << 10,
+	got := grid.Usage{CPU: grid.Tick(u.Utime.Nano()+u.Stime.Nano()) / grid.Tick(time.Millisecond)}
+	// A child begins in our memory, so a small program seems to have used as much as we do.
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err == nil && u.Maxrss > own.Maxrss {
+		got.Memory = int64(u.Maxrss) << 10
 	}
+	return got
 }
 
 // clearUp kills and reaps all that the program left, level by level: the children
