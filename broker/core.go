@@ -44,6 +44,8 @@ type Config struct {
 	// OfferFiles bounds the bytes of the files of one member's offers that are held here and
 	// are not owned.
 	OfferFiles int64
+	// User limits each user of this site.
+	User UserLimits
 	// Decline is after how long a prepared candidate that hears nothing drops the job.
 	Decline grid.Tick
 
@@ -134,6 +136,7 @@ type Core struct {
 	jobs    map[grid.JobID]*job
 	live    map[grid.JobID]*job // those that something may still happen to
 	keys    map[submissionKey]grid.JobID
+	users   map[string]usage // of this site, by name
 	members map[grid.PeerID]*member
 	unnamed map[grid.PeerID]member // what was heard of peers that are no members (yet)
 	ageFrom grid.Tick              // nothing is too old before
@@ -186,6 +189,7 @@ func New(cfg Config, members []grid.Member, records []grid.Record) *Core {
 		cfg:      cfg.withDefaults(),
 		jobs:     map[grid.JobID]*job{},
 		keys:     map[submissionKey]grid.JobID{},
+		users:    map[string]usage{},
 		members:  map[grid.PeerID]*member{},
 		unnamed:  map[grid.PeerID]member{},
 		live:     map[grid.JobID]*job{},
@@ -276,6 +280,8 @@ func (c *Core) Step(now grid.Tick, ev Event) []Effect {
 		c.peerJournal(e)
 	case Forward:
 		c.forward(e)
+	case LimitsChanged:
+		c.cfg.User, c.cfg.OfferFiles = e.User, e.OfferFiles
 	case Tick:
 	}
 	if c.twin != "" {

@@ -39,7 +39,7 @@ const (
 )
 
 // passing are the words of brokers that do not say yet whether a refusal will pass.
-var passing = []string{notAlive, noAnswer, noTake, badAnswer, noLook, nodesDown, diskFull, tooMany, tooManyOf, drained, unprovable}
+var passing = []string{notAlive, noAnswer, noTake, badAnswer, noLook, nodesDown, diskFull, tooMany, drained, unprovable}
 
 // forNow is a refusal that is no reason to give a job up: it is tried again.
 func forNow(reason string) *grid.Refusal { return &grid.Refusal{Reason: reason, Passing: true} }

@@ -185,6 +185,12 @@ type Forward struct {
 	Cancel        bool
 }
 
+// LimitsChanged are the limits as they now are configured.
+type LimitsChanged struct {
+	User       UserLimits
+	OfferFiles int64
+}
+
 // Tick lets time pass: timers that are due fire.
 type Tick struct{}
 
@@ -214,6 +220,7 @@ func (Resume) event()         {}
 func (Gap) event()            {}
 func (PeerJournal) event()    {}
 func (Forward) event()        {}
+func (LimitsChanged) event()  {}
 func (Tick) event()           {}
 
 func (e Submit) token() Token        { return e.Token }

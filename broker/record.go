@@ -50,6 +50,7 @@ type job struct {
 	unused    bool           // on trial: the attempt is unknown, and its token is being taken
 	recovered bool           // it was in the journal when this life began
 	waits     string         // owner: why it has no expected start; see expected.go
+	counted   usage          // home: what it counts for its user
 	recalled  bool           // its control directory has said which attempts there were; see recollect.go
 }
 
@@ -106,6 +107,7 @@ func (c *Core) show(j *job) { c.emit(Show{*copyOf(&j.rec)}) }
 // keepLive keeps the set of live jobs.
 func (c *Core) keepLive(j *job) {
 	r := &j.rec
+	c.count(j, c.usageOf(j))
 	tomb := r.Standing == grid.Declined || (r.Standing == grid.Past || r.State.Terminal()) && r.Handoff.Phase == grid.NoHandoff && !r.Telling
 	if tomb {
 		delete(c.live, r.Job.ID)
@@ -123,6 +125,7 @@ func copyOf(r *grid.Record) *grid.Record {
 // drop forgets a job altogether.
 func (c *Core) drop(j *job) {
 	id := j.rec.Job.ID
+	c.count(j, usage{})
 	delete(c.jobs, id)
 	delete(c.live, id)
 	delete(c.keys, submissionKey{j.rec.Job.User, j.rec.Key})

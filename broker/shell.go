@@ -275,6 +275,8 @@ func (b *Broker) remember(ev Event) {
 		about(e.Peer).site = e
 	case OwnSite:
 		b.cfg.Site = e.Site
+	case LimitsChanged:
+		b.cfg.User, b.cfg.OfferFiles = e.User, e.OfferFiles
 	case LinkChanged:
 		about(e.Peer).link = e
 	case PeerJournal:

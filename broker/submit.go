@@ -29,6 +29,10 @@ func (c *Core) submit(e Submit) {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: the identifier %s is taken", grid.ErrInvalid, e.Job.ID)})
 		return
 	}
+	if err := c.admit(&e.Job); err != nil {
+		c.emit(Answer{Token: e.Token, Err: err})
+		return
+	}
 	j := &job{rec: grid.Record{
 		Job: e.Job, Key: e.Key, Standing: grid.Owning, State: grid.Submitted,
 		Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self, Submitted: c.now,

@@ -55,6 +55,7 @@
 //	neighbours: FILE
 //	administrators: [USER, …]
 //	retention: {days: NUMBER, bytes: SIZE}
+//	limits: {jobs: NUMBER, processes: NUMBER, documents: SIZE, bytes: SIZE, offered: SIZE}
 //	default_walltime: SPAN
 //	estimate_deadline: SPAN
 //	forget_after: SPAN           left out: never
@@ -184,6 +185,7 @@ type Config struct {
 	// job; root and the daemon's own user are always among them.
 	Administrators []string
 	Retention      RetentionConfig
+	Limits         LimitsConfig
 	// DefaultWalltime limits a job that names no limit. A long one keeps the plan
 	// from filling gaps, a short one kills jobs whose users forgot.
 	DefaultWalltime time.Duration
@@ -237,6 +239,18 @@ type RetentionConfig struct {
 	Bytes int64
 }
 
+// LimitsConfig bounds what one user, or one neighbour, can make this site hold. Low ones
+// refuse honest work, high ones let one fill what all need.
+type LimitsConfig struct {
+	// Jobs are those of one user that have not ended, and Processes those of them that wait.
+	Jobs, Processes int
+	// Documents are the bytes of their documents (arguments, variables, lists of files), which
+	// are in the journal and partly in memory; Bytes are those of the files that they bring.
+	Documents, Bytes int64
+	// Offered are the bytes of the files of the jobs that one neighbour has offered and not yet handed over.
+	Offered int64
+}
+
 // ReevaluationConfig says when a job that waits here is moved to a better place.
 type ReevaluationConfig struct {
 	// Interval is how often a place is searched anew where nothing changes. Shorter
@@ -271,6 +285,7 @@ func Default(dir string) Config {
 		Batch:            defaultBatch(),
 		Neighbours:       filepath.Join(dir, NeighboursName),
 		Retention:        RetentionConfig{Days: 30, Bytes: 50 << 30},
+		Limits:           LimitsConfig{Jobs: 10000, Processes: 100_000, Documents: 256 << 20, Bytes: grid.MaxSandbox, Offered: grid.MaxSandbox},
 		DefaultWalltime:  time.Hour,
 		EstimateDeadline: 2 * time.Second,
 		Reevaluation: ReevaluationConfig{
@@ -422,6 +437,7 @@ func configFields(d *document, c *Config) []field {
 			d.unique(n, "administrators", maxAdmins, userName, func(s string) { c.Administrators = append(c.Administrators, s) })
 		}},
 		{name: "retention", aka: "keep", read: func(n ast.Node) { d.fields(n, "retention", retentionFields(d, &c.Retention)) }},
+		{name: "limits", aka: "limit quota quotas user_limits", read: func(n ast.Node) { d.fields(n, "limits", limitsFields(d, &c.Limits)) }},
 		{name: "default_walltime", aka: "walltime", read: span("default_walltime", &c.DefaultWalltime, time.Second, grid.MaxWalltime.Duration())},
 		{name: "estimate_deadline", aka: "deadline", read: span("estimate_deadline", &c.EstimateDeadline, 50*time.Millisecond, time.Minute)},
 		{name: "forget_after", aka: "auto_forget forget", read: span("forget_after", &c.ForgetAfter, time.Minute, grid.MaxWalltime.Duration())},
@@ -490,6 +506,23 @@ func retentionFields(d *document, r *RetentionConfig) []field {
 		{name: "bytes", aka: "size", read: func(n ast.Node) {
 			parsed(d, n, "retention.bytes", &r.Bytes, within(1<<20, grid.MaxMemory, FormatSize, ParseSize))
 		}},
+	}
+}
+
+func limitsFields(d *document, l *LimitsConfig) []field {
+	number := func(name, aka string, to *int, most int) field {
+		return field{name: name, aka: aka, read: func(n ast.Node) {
+			parsed(d, n, "limits."+name, to, within(1, most, strconv.Itoa, wholeNumber))
+		}}
+	}
+	size := func(name, aka string, to *int64) field {
+		return field{name: name, aka: aka, read: func(n ast.Node) {
+			parsed(d, n, "limits."+name, to, within(1<<20, grid.MaxMemory, FormatSize, ParseSize))
+		}}
+	}
+	return []field{
+		number("jobs", "max_jobs", &l.Jobs, 1_000_000), number("processes", "max_processes cores", &l.Processes, 1<<30),
+		size("documents", "memory", &l.Documents), size("bytes", "size files", &l.Bytes), size("offered", "offers neighbour", &l.Offered),
 	}
 }
 

@@ -81,6 +81,8 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: a\nbatch: {nodes: [" + manyNodes(17) + "]}\n", at + "2:9: batch: the nodes have 1114112 cores, more than 1048576: declare fewer"},
 		{"site: a\nadministrators: root\n", at + `2:17: administrators is the text "root": write a list, one per line with a dash, or [a, b]`},
 		{"site: a\nadministrators: [a b]\n", at + "2:18: administrators: \"a b\" is no user name: write it as `id -un` prints it"},
+		{"site: a\nlimits: {jobs: 0}\n", at + "2:16: limits.jobs: 0 is out of range: write 1 to 1000000"},
+		{"site: a\nlimits: {documents: 10kB}\n", at + "2:21: limits.documents: 10kB is out of range: write 1MiB to 1024TiB"},
 		{"site: a\nretention: {days: 0}\n", at + "2:19: retention.days: 0 is out of range: write 1 to 3650"},
 		{"site: a\ndefault_walltime: 3600\n", at + `2:19: default_walltime: "3600" has no unit: write 3600s for seconds, 3600m for minutes, 3600h for hours`},
 		{"site: a\ndefault_walltime: 400d\n", at + "2:19: default_walltime: 400d is out of range: write 1s to 366d"},
@@ -97,7 +99,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: a\nbatch:\n\tnodes: 1\n", at + "3:1: this is no YAML: found character '\t' that cannot start any token"},
 		{"site: \"\xff\"\nspeed: x\nbogus_field_here: 1\n", at + "1:7: site: the name \"\ufffd\" has 'ï' at position 1: use a-z 0-9 - _, first a letter or digit\n" +
 			at + "2:8: speed: \"x\" is no number: write it like 1.5\n" +
-			at + `3:1: unknown field "bogus_field_here": the fields here are site, listen, api, socket, data, sandboxes, speed, batch, neighbours, administrators, retention, default_walltime, estimate_deadline, forget_after, reevaluation, netmon, log, architecture, operating_system`},
+			at + `3:1: unknown field "bogus_field_here": the fields here are site, listen, api, socket, data, sandboxes, speed, batch, neighbours, administrators, retention, limits, default_walltime, estimate_deadline, forget_after, reevaluation, netmon, log, architecture, operating_system`},
 	} {
 		cfg := Default("/site")
 		if got := parseConfig(&cfg, "gbroker.yaml", []byte(c.text)).Error(); got != c.want {
@@ -119,6 +121,7 @@ speed: 1.5
 batch: {nodes: 10, cores: 8, memory: 64GiB, policy: "easy:2:sjf", queues: [short, 2]}
 administrators: [root, anna]
 retention: {days: 7, bytes: 1.5GB}
+limits: {jobs: 5, processes: 6, documents: 7MiB, bytes: 8GiB, offered: 9GiB}
 default_walltime: 1d12h
 reevaluation: {interval: 2m, settle: 1s, margin: 2s, cooldown: 3s, soon: 4s}
 netmon: {time_share: 0, bytes_per_hour: 0}
@@ -134,6 +137,7 @@ operating_system: Solaris
 	want.Batch = BatchConfig{System: "embedded", Nodes: 10, Cores: 8, Memory: 64 << 30, Policy: plan.Policy{Kind: plan.EASY, Reservations: 2, Order: plan.ShortestFirst}, Ruled: true, Queues: []QueueConfig{{Name: "short"}, {Name: "2"}}, Refresh: 10 * time.Second, External: want.Batch.External}
 	want.Administrators = []string{"root", "anna"}
 	want.Retention = RetentionConfig{Days: 7, Bytes: 1_500_000_000}
+	want.Limits = LimitsConfig{Jobs: 5, Processes: 6, Documents: 7 << 20, Bytes: 8 << 30, Offered: 9 << 30}
 	want.DefaultWalltime = 36 * time.Hour
 	want.Reevaluation = ReevaluationConfig{
 		Interval: 2 * time.Minute, Settle: time.Second, Margin: 2 * time.Second, Cooldown: 3 * time.Second, Soon: 4 * time.Second,

@@ -203,6 +203,11 @@ neighbours: neighbours.yaml
 # Ended jobs and their files go when either limit is passed, the oldest first.
 # retention: {days: 30, bytes: 50GiB}
 
+# What the jobs of one user may take together until they end: how many, how many processes
+# that wait, the bytes of their documents, the bytes of the files that they bring; and the
+# files of the jobs that one neighbour has offered and not yet handed over.
+# limits: {jobs: 10000, processes: 100000, documents: 256MiB, bytes: 1TiB, offered: 1TiB}
+
 # The limit of a job that names none.
 # default_walltime: 1h
 

@@ -264,7 +264,13 @@ func (s *site) brokerConfig(key overlay.Key) broker.Config {
 		Margin: grid.Span(s.cfg.Reevaluation.Margin), Cooldown: grid.Span(s.cfg.Reevaluation.Cooldown),
 		Soon: grid.Span(s.cfg.Reevaluation.Soon),
 		Keep: grid.Tick(s.cfg.Retention.Days) * grid.Day, KeepBytes: s.cfg.Retention.Bytes,
+		User:       s.cfg.Limits.user(),
+		OfferFiles: s.cfg.Limits.Offered,
 	}
+}
+
+func (l LimitsConfig) user() broker.UserLimits {
+	return broker.UserLimits{Jobs: l.Jobs, Processes: l.Processes, Documents: l.Documents, Bytes: l.Bytes}
 }
 
 // run starts the parts, each after those it needs, writes the ready file, and waits.

@@ -94,7 +94,7 @@ type Refusal struct {
 	Reason           string // "too few processors", "wrong architecture", ...
 	Asked, Available string // a number, a span such as 60 s, or a word such as x86_64; "" where it makes no sense
 	// Passing tells that the site is so only now: it may take the job later. False is for ever, as far as it knows.
-	Passing bool
+	Passing bool `json:",omitempty"`
 }
 
 // Estimate is a site's answer to when it would start a job.
