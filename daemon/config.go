@@ -48,8 +48,8 @@
 //	  users: USERS               left out: all jobs run under the daemon's own account
 //	  as: sudo|root              how other accounts are taken on; left out: root if the daemon is
 //	  maui: true|false|FOLDER    (torque) its scheduler is Maui, and where the commands of that are; left out: false
-//	  operator: ACCOUNT          (slurm, torque) that may make reservations: SlurmUser, an ADMIN of maui.cfg;
-//	                             left out: the daemon's own account
+//	  operator: ACCOUNT          that makes reservations: SlurmUser, an ADMIN of maui.cfg, any but root for
+//	                             openpbs; left out: the daemon's own account
 //	  sched_config: FILE         (openpbs) of its scheduler, if it can be read here
 //	  resources: {LABEL: LABEL}  (openpbs) its name of a resource by ours; left out: gpu is ngpus
 //	neighbours: FILE

@@ -175,11 +175,14 @@ func onlyFields(d *document, c *Config) []field {
 			x.Maui = true
 			parsed(d, n, "batch.maui", &x.MauiCommands, c.path)
 		}}),
-		d.of(c, []string{Slurm, Torque}, "only Slurm, and TORQUE with Maui, have one: remove this", field{name: "operator", aka: "admin", read: func(n ast.Node) {
+		d.of(c, External, "the embedded batch system has none: remove this", field{name: "operator", aka: "admin", read: func(n ast.Node) {
 			parsed(d, n, "batch.operator", &x.Operator, userName)
 			d.later = append(d.later, func() {
 				if c.Batch.System == Torque && !x.Maui {
 					d.note(n, "batch.operator: TORQUE without Maui has no reservations: write maui: true, or remove this")
+				}
+				if c.Batch.System == OpenPBS && x.Operator == "root" {
+					d.note(n, "batch.operator: OpenPBS takes no reservations of root: write another account")
 				}
 			})
 		}}),

@@ -1,8 +1,10 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,16 +132,30 @@ func (d detector) maui(f *Found) {
 
 // schedConfig adds the file of OpenPBS's scheduler where it can be read.
 func (d detector) schedConfig(f *Found) {
-	file := d.value("PBS_HOME")
-	if file == "" {
-		file = "/var/spool/pbs"
-	}
-	file = filepath.Join(file, "sched_priv", "sched_config")
+	file := filepath.Join(d.pbsHome(), "sched_priv", "sched_config")
 	if unix.Access(file, unix.R_OK) != nil {
-		f.Notes = append(f.Notes, file+" cannot be read: the scheduler is taken to be easy, unless you write policy or sched_config")
+		f.Notes = append(f.Notes, file+" cannot be read: the scheduler is taken to be firstfit, as it is delivered, unless you write policy or sched_config")
 		return
 	}
 	f.SchedConfig = file
+}
+
+// pbsHome is OpenPBS's PBS_HOME: of the environment, else of its pbs.conf, else the usual one.
+func (d detector) pbsHome() string {
+	if home := d.value("PBS_HOME"); home != "" {
+		return home
+	}
+	file := cmp.Or(d.value("PBS_CONF_FILE"), "/etc/pbs.conf")
+	if f, err := os.Open(file); err == nil {
+		defer f.Close()
+		text, _ := io.ReadAll(io.LimitReader(f, 1<<20)) // what can be read of it
+		for line := range strings.Lines(string(text)) {
+			if home, is := strings.CutPrefix(strings.TrimSpace(line), "PBS_HOME="); is && home != "" {
+				return strings.Trim(home, `"'`)
+			}
+		}
+	}
+	return "/var/spool/pbs"
 }
 
 func (d detector) found(system, version, folder string) Found {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -113,5 +114,29 @@ func TestInitFinds(t *testing.T) {
 				t.Errorf("by this configuration is seen %+v, %v", v, err)
 			}
 		})
+	}
+}
+
+// The scheduler's file is where pbs.conf says that OpenPBS keeps its own.
+func TestSchedConfigOfPBSConf(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "home", "sched_priv", "sched_config")
+	conf := filepath.Join(dir, "pbs.conf")
+	text := "PBS_SERVER=head\nPBS_HOME=" + filepath.Join(dir, "home") + "\nPBS_EXEC=/opt/pbs\n"
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(conf, []byte(text), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	for _, there := range []bool{false, true} {
+		if there {
+			if err := os.WriteFile(file, []byte("strict_ordering: false ALL\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var f Found
+		detector{environment: []string{"PBS_CONF_FILE=" + conf}}.schedConfig(&f)
+		if said := strings.Join(f.Notes, ""); (f.SchedConfig == file) != there || !there && !strings.Contains(said, file) {
+			t.Errorf("%+v", f)
+		}
 	}
 }

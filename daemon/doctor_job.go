@@ -69,11 +69,12 @@ var (
 	reserving = map[string]string{
 		Slurm:   "write its SlurmUser as batch.operator, and let sudoers allow scontrol as that account",
 		Torque:  "only ADMIN1 and ADMIN2 of maui.cfg reserve: add the daemon's account there, or write batch.operator",
-		OpenPBS: "the acl of the server must let this account submit, and the server must have resv_enable = True",
+		OpenPBS: "the acl of the server must let this account submit, and the server must have resv_enable = True; of root it takes none: write an account as batch.operator",
 	}
 	operating = map[string]string{
-		Slurm:  "it must be SlurmUser, and sudoers must let this user run scontrol as that account",
-		Torque: "it must be in ADMIN1 or ADMIN2 of maui.cfg, and sudoers must let this user run Maui's commands as that account",
+		Slurm:   "it must be SlurmUser, and sudoers must let this user run scontrol as that account",
+		Torque:  "it must be in ADMIN1 or ADMIN2 of maui.cfg, and sudoers must let this user run Maui's commands as that account",
+		OpenPBS: "the server must have resv_enable = True and let it submit, and sudoers must let this user run pbs_rsub, pbs_ralter and pbs_rdel as that account",
 	}
 )
 
@@ -149,6 +150,10 @@ func (d *doctor) job(h *Hand, shot plan.Snapshot, wait time.Duration) {
 	expected, refusal := plan.Build(shot).Ask(plan.Question{Demand: job.Demand, Queue: job.Queue, Limit: job.Walltime, NotBefore: shot.At})
 	begun := wall()
 	j, err := h.Submit(d.ctx, job, "")
+	if errors.Is(err, errNobody) {
+		d.untried(name, "%v", err)
+		return
+	}
 	if err != nil {
 		d.mend(name, "%v", err)
 		return

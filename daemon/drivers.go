@@ -14,6 +14,7 @@ import (
 	"gbroker/pbs/openpbs"
 	"gbroker/pbs/slurm"
 	"gbroker/pbs/torque"
+	"gbroker/plan"
 )
 
 // runner runs the commands of the batch system.
@@ -41,9 +42,11 @@ func (c Config) client() (external.Client, error) {
 		}
 		return torque.New(t), nil
 	case OpenPBS:
-		return openpbs.New(openpbs.Config{
-			Runner: c.runner(), Resources: x.Resources, SchedConfig: x.SchedConfig, Policy: c.Batch.Policy,
-		})
+		p := openpbs.Config{Runner: c.runner(), Resources: x.Resources, SchedConfig: x.SchedConfig, Policy: c.Batch.Policy, Operator: x.Operator}
+		if !c.Batch.Ruled { // as it is delivered
+			p.Policy = plan.Policy{Kind: plan.FirstFit}
+		}
+		return openpbs.New(p)
 	}
 	return nil, fmt.Errorf("%w: the batch system %s has no commands", grid.ErrInvalid, c.Batch.System)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,7 +85,7 @@ func OpenHand(ctx context.Context, cfg Config, log *zap.Logger) (_ *Hand, err er
 		return nil, errors.Join(err, h.stager.Close())
 	}
 	if h.batch, err = cfg.system(ours{
-		Owner: owner, Site: cfg.facts(), Spool: filepath.Join(h.folder, "batch"), Log: log,
+		Owner: owner, Site: cfg.facts(), Spool: filepath.Join(h.folder, "batch"), Log: log, Accounts: cfg.handAccounts(os.Geteuid() == 0),
 		Changed: func(grid.AttemptID) {},
 	}); err != nil {
 		return nil, errors.Join(err, h.stager.Close())
@@ -108,6 +109,28 @@ func (h *Hand) owner() (string, error) {
 		return "", fmt.Errorf("naming what is done by hand: %w", err)
 	}
 	return string(word), nil
+}
+
+// errNobody tells that jobs by hand cannot run, which says nothing of those of users.
+var errNobody = errors.New("batch.users names no account for a job by hand")
+
+// handAccounts is under which account jobs by hand run; nil is the daemon's own. TORQUE and
+// OpenPBS take no jobs of root: there it is one of those that users are mapped to.
+func (c Config) handAccounts(root bool) func(grid.User) (string, error) {
+	x := c.Batch.External
+	if !root || !x.Users.Mapped || c.Batch.System != Torque && c.Batch.System != OpenPBS {
+		return nil
+	}
+	names := slices.Sorted(maps.Values(x.Users.Map))
+	if x.Users.Otherwise != "" {
+		names = append(names, x.Users.Otherwise)
+	}
+	return func(grid.User) (string, error) {
+		if len(names) == 0 {
+			return "", fmt.Errorf("%w: %w: %s takes no jobs of root: write one in users.map", grid.ErrInvalid, errNobody, c.Batch.System)
+		}
+		return names[0], nil
+	}
 }
 
 // Close lets go; jobs that run go on.

@@ -145,9 +145,9 @@ func batchText(o InitOptions) string {
 	case f.System == Torque:
 		b.WriteString("  # whether its scheduler is Maui: true, or the folder of its commands\n  # maui: false\n")
 	case f.SchedConfig != "":
-		fmt.Fprintf(&b, "  # the policy of its scheduler is read from\n  sched_config: %s\n", quoted(f.SchedConfig))
+		fmt.Fprintf(&b, "  # the policy of its scheduler is read from\n  sched_config: %s\n"+operatorText, quoted(f.SchedConfig), "pbsreserve")
 	default:
-		b.WriteString("  # the policy of its scheduler is read from this file, if it can be\n  # sched_config: /var/spool/pbs/sched_priv/sched_config\n")
+		fmt.Fprintf(&b, "  # the policy of its scheduler is read from this file, if it can be\n  # sched_config: /var/spool/pbs/sched_priv/sched_config\n"+operatorText, "pbsreserve")
 	}
 	return b.String() + externalRest
 }

@@ -86,7 +86,7 @@ func (c *Client) Book(ctx context.Context, b external.Booking) (string, error) {
 	if b.Cores == nil {
 		place = "scatter:excl"
 	}
-	call := command.Call{Name: "pbs_rsub", Limit: 3 * decision * time.Second, Args: []string{
+	call := command.Call{Name: "pbs_rsub", As: c.Operator, Limit: 3 * decision * time.Second, Args: []string{
 		"-I", strconv.Itoa(-decision), // negative: what is not decided by then is deleted
 		"-N", prefix + b.ID,
 		"-R", instant(b.Start), "-E", instant(roundUp(b.End)),
@@ -239,7 +239,7 @@ func (c *Client) Rebook(ctx context.Context, b external.Booking) error {
 	case compare(list[at], b, nil) == nil:
 		return nil
 	}
-	call := command.Call{Name: "pbs_ralter", Limit: 3 * decision * time.Second, Args: []string{"-I", strconv.Itoa(decision)}}
+	call := command.Call{Name: "pbs_ralter", As: c.Operator, Limit: 3 * decision * time.Second, Args: []string{"-I", strconv.Itoa(decision)}}
 	if list[at].Start != b.Start/grid.Second*grid.Second { // of one that runs only the end can be changed
 		call.Args = append(call.Args, "-R", instant(b.Start))
 	}
@@ -287,7 +287,7 @@ func (c *Client) Unbook(ctx context.Context, native string) error {
 
 // rdel deletes a reservation, if it is there.
 func (c *Client) rdel(ctx context.Context, native string) error {
-	_, err := c.run(ctx, command.Call{Name: "pbs_rdel", Args: []string{native}}, exitUnknownResv)
+	_, err := c.run(ctx, command.Call{Name: "pbs_rdel", Args: []string{native}, As: c.Operator}, exitUnknownResv)
 	if err != nil {
 		return fmt.Errorf("ending %s: %w", native, err)
 	}

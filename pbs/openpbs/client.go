@@ -25,7 +25,10 @@ type Config struct {
 	SchedConfig string
 	// Policy is the scheduler's where SchedConfig is "".
 	Policy plan.Policy
-	// Account is whose reservations are ours; "" is this process's.
+	// Operator is the account that makes reservations, which the server does not take from
+	// root; "" is this process's.
+	Operator string
+	// Account is whose reservations are ours; "" is Operator, or this process's.
 	Account string
 	// Rate is how many commands may begin per second, over time; 0 is 7, below 0 any number.
 	Rate int
@@ -61,6 +64,9 @@ func New(c Config) (*Client, error) {
 	}
 	if c.Runner.Environment != nil && !slices.Contains(c.Runner.Environment, "TZ=UTC") {
 		return nil, fmt.Errorf("%w: openpbs: the commands' environment must say TZ=UTC: their dates have no zone", grid.ErrInvalid)
+	}
+	if c.Account == "" {
+		c.Account = c.Operator
 	}
 	if c.Account == "" {
 		u, err := user.Current()

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -65,6 +66,10 @@ type Job struct {
 	Memory                      int64 // KiB
 	// Earliest is the start that the last cycle gave it; zero is none.
 	Earliest time.Time
+	// Capped is one that waits because its user has as many running as may run.
+	Capped bool
+	// Suspended is one that runs, is stopped, and holds no cores.
+	Suspended bool
 
 	stop chan Why
 }
@@ -235,9 +240,34 @@ func (s *System) Delete(j *Job, by string, now time.Time) {
 	case j.Waits():
 		s.over(j, Deleted, nil, now)
 	case j.Runs():
+		if j.Suspended {
+			j.Suspended = false
+			signal(j.Session, syscall.SIGCONT) // else it would not hear
+		}
 		j.tell(Deleted)
 	}
 	s.Wake()
+}
+
+// Suspend stops the processes of a running job, which gives its cores back.
+func (s *System) Suspend(j *Job) {
+	j.Suspended = true
+	signal(j.Session, syscall.SIGSTOP)
+	s.Wake()
+}
+
+// Resume lets it go on, if its cores are free; false is that they are not.
+func (s *System) Resume(j *Job) bool {
+	for _, p := range j.Parts {
+		n := s.Node(p.Node)
+		if n == nil || s.UseOn(p.Node)+len(p.Cores) > n.Cores {
+			return false
+		}
+	}
+	j.Suspended = false
+	s.take(j.Parts)
+	signal(j.Session, syscall.SIGCONT)
+	return true
 }
 
 // Requeue stops a running job and puts it back.

@@ -226,6 +226,9 @@ func (s *System) exitStatus(state *os.ProcessState, why Why) int {
 	case Deleted:
 		return 256 + int(syscall.SIGTERM)
 	case NodeLost:
+		if s.Face == "openpbs" {
+			return -20
+		}
 		return -1
 	}
 	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() {

@@ -43,11 +43,19 @@ func (s *System) schedule(now time.Time) []plan {
 	var out []plan
 	var shadows []span
 	ahead := 0
+	runs := s.runners()
 	for _, j := range s.waiting(now) {
 		p := plan{job: j}
+		if s.MaxRun > 0 && runs[j.User] >= s.MaxRun { // it stands in nobody's way
+			j.Capped, j.Earliest = true, time.Time{}
+			continue
+		}
+		j.Capped = false
 		seen := append(s.sees(j, now), shadows...)
 		p.at, p.parts = s.earliest(j, seen, now, ahead < depth)
-		p.starts = p.at.Equal(now)
+		if p.starts = p.at.Equal(now); p.starts {
+			runs[j.User]++
+		}
 		j.Earliest = p.at
 		if !p.at.IsZero() {
 			if !p.starts {
@@ -63,13 +71,24 @@ func (s *System) schedule(now time.Time) []plan {
 	return out
 }
 
+// runners is how many jobs of each user run.
+func (s *System) runners() map[string]int {
+	n := map[string]int{}
+	for _, j := range s.Jobs {
+		if j.Runs() {
+			n[j.User]++
+		}
+	}
+	return n
+}
+
 // waiting is the queue in the order in which it is looked at.
 func (s *System) waiting(now time.Time) []*Job {
 	var out []*Job
 	for _, j := range s.Jobs {
 		j.Settle(now)
 		q := s.Queue(j.Queue)
-		if j.State == Queued && (q == nil || !q.Stopped) {
+		if j.State == Queued && (q == nil || q.Starts() && q.Route == nil) {
 			out = append(out, j)
 		}
 	}
@@ -225,7 +244,7 @@ func (s *System) sees(j *Job, now time.Time) view {
 		inside = j.Booking
 	}
 	for _, r := range s.Jobs {
-		if !r.Runs() {
+		if !r.Runs() || r.Suspended {
 			continue
 		}
 		if r.Booking != "" && r.Booking != inside && s.Booking(r.Booking) != nil {
@@ -273,7 +292,7 @@ func (s *System) take(parts []Part) {
 		for _, j := range s.Jobs {
 			for _, p := range j.Parts {
 				for _, c := range p.Cores {
-					if j.Runs() && p.Node == parts[i].Node {
+					if j.Runs() && !j.Suspended && p.Node == parts[i].Node {
 						busy[c] = true
 					}
 				}

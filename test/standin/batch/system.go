@@ -39,6 +39,8 @@ type Config struct {
 	NoRoot bool
 	// Loopback writes localhost into the nodes' file of a job, so that an MPI start works.
 	Loopback bool
+	// MaxRun is how many jobs of one user run at a time; 0 is any number.
+	MaxRun int
 	// NoBooking is a system without reservations: TORQUE without Maui.
 	NoBooking bool
 	// ExactNodes puts each node of a request on a node of its own (Maui's
@@ -70,7 +72,17 @@ type Queue struct {
 	MaxNodes int
 	Wall     time.Duration // of jobs that ask for none
 	Users    []string      // who may submit; nil is everyone
+	// Fresh is one just made, of which neither was ever set: it takes and starts nothing.
+	// Untyped is one that was not even said to be of a kind. OpenPBS shows them so.
+	Fresh, Untyped bool
+	Route          []string // where a routing queue sends its jobs: to the first that takes them
 }
+
+// Takes and Starts tell what a queue does.
+func (q *Queue) Takes() bool { return !q.Disabled && !q.Fresh && !q.Untyped }
+
+// Starts tells that its jobs are considered, or sent on.
+func (q *Queue) Starts() bool { return !q.Stopped && !q.Fresh && !q.Untyped }
 
 // System is one batch system. What it holds is read and changed under Lock.
 type System struct {
@@ -212,7 +224,7 @@ func (s *System) UseOn(node string) int {
 	n := 0
 	for _, j := range s.Jobs {
 		for _, p := range j.Parts {
-			if p.Node == node && j.Runs() {
+			if p.Node == node && j.Runs() && !j.Suspended {
 				n += len(p.Cores)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 type command func(*batch.System, *batch.Call) batch.Answer
 
 var commands = map[string]command{
-	"qsub": qsub, "qstat": qstat, "qdel": qdel, "qhold": qhold, "qrls": qrls, "qalter": qalter, "qmove": qmove, "qrerun": qrerun,
+	"qsub": qsub, "qstat": qstat, "qdel": qdel, "qhold": qhold, "qrls": qrls, "qalter": qalter, "qmove": qmove, "qrerun": qrerun, "qsig": qsig,
 	"qmgr": qmgr, "pbsnodes": pbsnodes, "pbs_rsub": rsub, "pbs_rstat": rstat, "pbs_ralter": ralter, "pbs_rdel": rdel,
 }
 
@@ -179,6 +179,38 @@ func qrerun(s *batch.System, c *batch.Call) batch.Answer {
 	})
 }
 
+// qsig suspends and resumes, for managers.
+func qsig(s *batch.System, c *batch.Call) batch.Answer {
+	opts, ids, bad := batch.Options(c.Args, "s:", "")
+	what := batch.Get(opts, "s")
+	if bad != "" || what != "suspend" && what != "resume" {
+		return notServed(c, bad)
+	}
+	return each(s, c, ids, false, func(j *batch.Job) batch.Answer {
+		switch {
+		case !s.Manager(c.User):
+			return batch.Fail(159, "qsig: Unauthorized Request  %s\n", j.ID)
+		case !j.Runs() || j.State == batch.Exiting:
+			return batch.Fail(168, "qsig: Request invalid for state of job %s\n", j.ID)
+		case what == "suspend":
+			s.Suspend(j)
+		default:
+			s.Resume(j)
+		}
+		return batch.Answer{}
+	})
+}
+
+// destination is the first queue of a route that a job may enter; nil is none.
+func destination(s *batch.System, c *batch.Call, j *batch.Job, route []string) *batch.Queue {
+	for _, name := range route {
+		if _, fail := enter(s, c, j, name); fail == nil {
+			return s.Queue(name)
+		}
+	}
+	return nil
+}
+
 func qmove(s *batch.System, c *batch.Call) batch.Answer {
 	_, rest, bad := batch.Options(c.Args, "", "")
 	if bad != "" || len(rest) < 2 {
@@ -224,7 +256,7 @@ func enter(s *batch.System, c *batch.Call, j *batch.Job, name string) (booking s
 	switch {
 	case q == nil:
 		return no(170, "Unknown queue")
-	case q.Disabled:
+	case !q.Takes():
 		return no(173, "Queue is not enabled")
 	case q.Users != nil && !contains(q.Users, j.User):
 		return no(159, "Unauthorized Request ")

@@ -33,8 +33,11 @@ func group(name string, parts ...attr) attr {
 
 // letter is the state of a job.
 func letter(j *batch.Job) byte {
-	if j.Ended() {
+	switch {
+	case j.Ended():
 		return 'F'
+	case j.Suspended:
+		return 'S'
 	}
 	return j.State
 }
@@ -46,6 +49,8 @@ func substate(j *batch.Job, now time.Time) int {
 		return 20
 	case j.State == batch.Waiting:
 		return 30
+	case j.Suspended:
+		return 43
 	case j.State == batch.Running && j.Used(now) < time.Second:
 		return 41
 	case j.Runs():
@@ -93,6 +98,8 @@ func waits(s *batch.System, j *batch.Job, now time.Time) string {
 	}
 	b := s.Booking(j.Booking)
 	switch {
+	case j.Capped:
+		return "Not Running: User has reached server running job limit."
 	case b != nil && !b.Runs(now):
 		return "Not Running: Queue not started."
 	case j.Cores() > total:

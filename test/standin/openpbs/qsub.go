@@ -346,6 +346,14 @@ func (o *order) submit(s *batch.System, c *batch.Call) batch.Answer {
 		return *fail
 	}
 	j.Booking = booking
+	nowhere := false
+	if q := s.Queue(j.Queue); q != nil && q.Route != nil && q.Starts() {
+		if to := destination(s, c, j, q.Route); to != nil {
+			j.Queue = to.Name
+		} else {
+			nowhere = true
+		}
+	}
 	if q := s.Queue(j.Queue); q != nil && j.Wall == 0 && q.Wall > 0 {
 		j.Wall = q.Wall
 		j.SetResource("walltime", batch.HMS(q.Wall))
@@ -361,6 +369,9 @@ func (o *order) submit(s *batch.System, c *batch.Call) batch.Answer {
 	j.Variables = append(j.Variables, "PBS_O_QUEUE="+j.Queue, "PBS_O_HOST="+s.Host)
 	s.Submit(j, c.Now)
 	j.Out, j.Err = stream(s, c, j, o.out, ".o"), stream(s, c, j, o.err, ".e")
+	if nowhere { // it was accepted, and is gone without history
+		s.Lose(j.ID)
+	}
 	if o.quiet {
 		return batch.Answer{}
 	}

@@ -91,6 +91,8 @@ func rsub(s *batch.System, c *batch.Call) batch.Answer {
 	switch {
 	case bad != "" || len(rest) > 0:
 		return notServed(c, bad)
+	case c.User == "root" && s.NoRoot:
+		return batch.Fail(247, "pbs_rsub: Bad effective UID for reservation\n")
 	case s.NoBooking:
 		return batch.Fail(159, "pbs_rsub: Unauthorized Request \n")
 	}

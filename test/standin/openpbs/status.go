@@ -55,7 +55,17 @@ func queueEntries(s *batch.System, c *batch.Call) []queueEntry {
 	var out []queueEntry
 	for _, q := range s.Queues {
 		n := counts(s, q.Name)
-		a := []attr{text("queue_type", "Execution"), number("total_jobs", n[0]), stateCount(n)}
+		kind := "Execution"
+		if q.Route != nil {
+			kind = "Route"
+		}
+		a := []attr{text("queue_type", "%s", kind), number("total_jobs", n[0]), stateCount(n)}
+		if q.Untyped {
+			a = a[1:]
+		}
+		if q.Route != nil {
+			a = append(a, text("route_destinations", "%s", strings.Join(q.Route, ",")))
+		}
 		if q.Users != nil {
 			a = append(a, text("acl_user_enable", "True"), text("acl_users", "%s", strings.Join(q.Users, ",")))
 		}
@@ -65,8 +75,13 @@ func queueEntries(s *batch.System, c *batch.Call) []queueEntry {
 		if q.Wall > 0 {
 			a = append(a, group("resources_default", text("walltime", "%s", batch.HMS(q.Wall))))
 		}
-		a = append(a, assigned(s, q.Name), text("enabled", "%s", truth(!q.Disabled)), text("started", "%s", truth(!q.Stopped)))
-		out = append(out, queueEntry{q.Name, !q.Disabled, !q.Stopped, a})
+		if q.Route == nil && !q.Untyped && !q.Fresh {
+			a = append(a, assigned(s, q.Name))
+		}
+		if !q.Fresh && !q.Untyped {
+			a = append(a, text("enabled", "%s", truth(!q.Disabled)), text("started", "%s", truth(!q.Stopped)))
+		}
+		out = append(out, queueEntry{q.Name, q.Takes(), q.Starts(), a})
 	}
 	for _, b := range s.Bookings {
 		name, _, _ := strings.Cut(b.ID, ".")
@@ -120,7 +135,15 @@ func queues(s *batch.System, c *batch.Call, names []string, asJSON bool) batch.A
 // serverAttributes are those of qstat -B.
 func serverAttributes(s *batch.System) []attr {
 	n := counts(s, "")
-	return []attr{text("server_state", "Active"), text("server_host", "%s", s.Host), text("scheduling", "%s", truth(!s.Faults.Unscheduled)),
+	state := "Active"
+	if s.Faults.Unscheduled {
+		state = "Idle"
+	}
+	out := []attr{text("server_state", "%s", state), text("server_host", "%s", s.Host), text("scheduling", "%s", truth(!s.Faults.Unscheduled))}
+	if s.MaxRun > 0 {
+		out = append(out, text("max_run", "[u:PBS_GENERIC=%d]", s.MaxRun))
+	}
+	return append(out,
 		number("total_jobs", n[0]), stateCount(n), text("managers", "root@*"), text("default_queue", "%s", s.Default), number("log_events", 511),
 		text("mailer", "/usr/sbin/sendmail"), text("mail_from", "pbs"), text("query_other_jobs", "True"),
 		group("resources_default", number("ncpus", 1)), group("default_chunk", number("ncpus", 1)), assigned(s, ""),
@@ -129,7 +152,7 @@ func serverAttributes(s *batch.System) []attr {
 		number("pbs_license_linger_time", 31536000), text("license_count", "Avail_Global:1000000 Avail_Local:1000000 Used:0 High_Use:0"),
 		text("pbs_version", "23.06.06"), text("eligible_time_enable", "True"), text("job_history_enable", "True"),
 		text("job_history_duration", "%s", batch.HMS(s.History)), number("max_concurrent_provision", 5), number("backfill_depth", 10),
-		text("clear_topjob_estimates_enable", "False"), number("max_job_sequence_id", 9999999)}
+		text("clear_topjob_estimates_enable", "False"), number("max_job_sequence_id", 9999999))
 }
 
 func serverStatus(s *batch.System, c *batch.Call, asJSON bool) batch.Answer {
