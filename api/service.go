@@ -36,7 +36,9 @@ type SiteView struct {
 	Self  bool
 	Send  bool
 	State grid.Liveness
-	Link  grid.Link
+	// Contact says more where State is not Alive.
+	Contact grid.Contact
+	Link    grid.Link
 	// Offset is how far the site's clock is ahead of this one's, within Bound; Bound 0 is not measured.
 	Offset, Bound grid.Tick
 	Alarm         string // of the site itself: what is wrong with this broker, and what to do

@@ -290,16 +290,19 @@ func newHistory(id grid.JobID, events []grid.Event) History {
 
 // Site is one line of `gclient sites`.
 type Site struct {
-	Name      grid.SiteName `json:"name"`
-	Peer      grid.PeerID   `json:"peer"`
-	State     string        `json:"state"` // alive, doubtful, dead
-	RTTS      *float64      `json:"rtt_s"` // null until measured, and for the site itself
-	Bandwidth []Rate        `json:"bandwidth"`
-	Processes int           `json:"processes"`
-	Speed     float64       `json:"speed"`
-	Self      bool          `json:"self"`
-	Send      bool          `json:"send"`     // jobs may be sent there
-	Draining  bool          `json:"draining"` // it takes no grid jobs now
+	Name  grid.SiteName `json:"name"`
+	Peer  grid.PeerID   `json:"peer"`
+	State string        `json:"state"` // alive, doubtful, dead
+	// Contact says more of one that is not alive: "never" heard, "refused" (it may not list this
+	// broker), "other-key" (another broker answers at its address); else "".
+	Contact   string   `json:"contact"`
+	RTTS      *float64 `json:"rtt_s"` // null until measured, and for the site itself
+	Bandwidth []Rate   `json:"bandwidth"`
+	Processes int      `json:"processes"`
+	Speed     float64  `json:"speed"`
+	Self      bool     `json:"self"`
+	Send      bool     `json:"send"`     // jobs may be sent there
+	Draining  bool     `json:"draining"` // it takes no grid jobs now
 	// ClockOffsetS is how far its clock is ahead of this broker's, within ClockBoundS; null until measured.
 	ClockOffsetS *float64   `json:"clock_offset_s"`
 	ClockBoundS  *float64   `json:"clock_bound_s"`
@@ -336,6 +339,7 @@ func newSite(v SiteView) Site {
 		Name:      v.Site.Name,
 		Peer:      v.Peer,
 		State:     v.State.String(),
+		Contact:   v.Contact.String(),
 		Bandwidth: make([]Rate, 0, len(v.Link.Rates)),
 		Processes: v.Site.Processes,
 		Speed:     v.Site.Speed,

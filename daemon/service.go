@@ -274,7 +274,7 @@ func (s service) Sites(context.Context) ([]api.SiteView, error) {
 		facts.Name = m.Name
 		v := api.SiteView{
 			Site: facts, Peer: m.Peer, Send: m.Send,
-			State: s.site.overlay.Liveness(m.Peer), Link: s.site.monitor.Link(m.Peer),
+			State: s.site.overlay.Liveness(m.Peer), Contact: s.site.overlay.Contact(m.Peer), Link: s.site.monitor.Link(m.Peer),
 		}
 		v.Offset, v.Bound = s.site.offset(m.Peer)
 		list = append(list, v)

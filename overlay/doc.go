@@ -51,6 +51,11 @@
 // peer IDs and all share one made-up address, so that a restart with another port
 // is no conflict.
 //
+// Of a member that is not alive [Overlay.Contact] says more: that there was never a
+// connection with it, that it ends each one at once (it may not list this broker; two
+// in a row that ended before it said what it is), or that another key answers at its
+// addresses.
+//
 // # Records
 //
 // A DHT among the members (go-libp2p-kad-dht under a prefix of its own) holds two

@@ -83,7 +83,15 @@ type gate struct {
 	members atomic.Pointer[roster]
 
 	mu   sync.Mutex
-	seen map[peer.ID]netip.Prefix // where members were last connected from or to
+	seen map[peer.ID]netip.Prefix                  // where members were last connected from or to
+	told func(p peer.ID, c network.ConnMultiaddrs) // of who has come in and is refused
+}
+
+// tell says who is to be told of those that are refused.
+func (g *gate) tell(f func(p peer.ID, c network.ConnMultiaddrs)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.told = f
 }
 
 func (g *gate) has(p peer.ID) bool {
@@ -120,8 +128,14 @@ func (g *gate) InterceptAddrDial(p peer.ID, _ ma.Multiaddr) bool { return g.has(
 func (g *gate) InterceptAccept(network.ConnMultiaddrs) bool      { return true } // who it is is not known yet
 
 // InterceptSecured decides when the handshake has shown who it is.
-func (g *gate) InterceptSecured(_ network.Direction, p peer.ID, c network.ConnMultiaddrs) bool {
+func (g *gate) InterceptSecured(d network.Direction, p peer.ID, c network.ConnMultiaddrs) bool {
 	if !g.has(p) {
+		g.mu.Lock()
+		told := g.told
+		g.mu.Unlock()
+		if d == network.DirInbound && told != nil {
+			told(p, c)
+		}
 		return false
 	}
 	g.mu.Lock()

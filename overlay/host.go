@@ -1,10 +1,12 @@
 package overlay
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/connmgr"
@@ -58,22 +60,35 @@ func newHost(key Key, listen []string, g *gate, d *door, s settings) (host.Host,
 		libp2p.DisableMetrics(),
 		libp2p.DisableIdentifyAddressDiscovery(),
 		libp2p.Ping(false),
-	}
-	if len(listen) == 0 {
-		options = append(options, libp2p.NoListenAddrs)
-	} else {
-		options = append(options, libp2p.ListenAddrStrings(listen...))
+		libp2p.NoListenAddrs, // not yet: where that fails, all of the host is closed again
 	}
 	h, err := libp2p.New(options...)
 	if err != nil {
 		limits.Close()
-		if strings.Contains(err.Error(), "address already in use") {
-			// The library tells its whole construction; what matters is this.
-			return nil, fmt.Errorf("opening the broker's port on %v: the address is in use by another program: choose another (listen in gbroker.yaml, or --listen)", listen)
+		return nil, fmt.Errorf("making the broker's host: %w", err)
+	}
+	for _, a := range listen {
+		if err := listenAt(h, a); err != nil {
+			return nil, errors.Join(err, h.Close())
 		}
-		return nil, fmt.Errorf("opening the broker's port on %v: %w", listen, err)
 	}
 	return h, nil
+}
+
+// listenAt opens one port. The library's error tells its whole construction; what
+// matters is this.
+func listenAt(h host.Host, address string) error {
+	m, err := ma.NewMultiaddr(address)
+	if err == nil {
+		err = h.Network().Listen(m)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.EADDRINUSE) || strings.Contains(err.Error(), "address already in use"):
+		return fmt.Errorf("opening the broker's port on %s: the address is in use by another program: choose another (listen in gbroker.yaml, or --listen)", address)
+	}
+	return fmt.Errorf("opening the broker's port on %s: %w", address, err)
 }
 
 // newLimits bounds what all peers, one peer and those still unknown may hold.

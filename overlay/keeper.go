@@ -101,7 +101,7 @@ func (s *session) dial(ctx context.Context, n *neighbour, attempt int) {
 		w.Backoff().Clear(n.id) // the keeper has pauses of its own
 	}
 	if err := s.host.Connect(ctx, peer.AddrInfo{ID: n.id, Addrs: addresses}); err != nil {
-		s.log.Debug("dialling a member failed", zap.String("peer", string(n.peer)), zap.Error(err))
+		s.dialFailed(n, err)
 	}
 }
 

@@ -25,6 +25,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		// libp2p keeps these for the process, whatever hosts are closed.
 		goleak.IgnoreAnyFunction("github.com/libp2p/go-libp2p-asn-util.init.0.func1"),
+		// memberlist does not join this one: it sleeps to the end of a probe.
+		goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"),
 		goleak.IgnoreAnyFunction("go.opencensus.io/stats/view.(*worker).start"),
 	)
 }

@@ -199,7 +199,7 @@ func (s *session) readMessages(n *neighbour, stream network.Stream) error {
 		}
 		if answer, ok := wire.Complaint(err); ok && complaints < maxComplaints {
 			complaints++
-			s.log.Warn("a message was not understood", zap.String("peer", string(n.peer)), zap.Error(err))
+			s.sparingly(s.complaints, "message "+string(n.peer), "a message was not understood", zap.String("peer", string(n.peer)), zap.Error(err))
 			s.complain(n, answer)
 			continue
 		}
@@ -229,7 +229,7 @@ func (s *session) greeted(n *neighbour, hello wire.Hello) error {
 		return nil
 	}
 	if err := s.config.HelloFrom(n.peer, hello); err != nil {
-		s.log.Warn("a member was refused", zap.String("peer", string(n.peer)), zap.Error(err))
+		s.sparingly(s.complaints, "hello "+string(n.peer), "a member was refused", zap.String("peer", string(n.peer)), zap.Error(err))
 		s.complain(n, wire.Error{Of: wire.KindHello, Why: err.Error()})
 		return fmt.Errorf("its hello was refused: %w", err)
 	}

@@ -45,6 +45,7 @@ type neighbour struct {
 	verdict   time.Time          // when memberlist last said that it is dead
 	incoming  network.Stream     // that inbound is held for
 	stopDial  context.CancelFunc // while the keeper dials
+	contact   contact
 }
 
 type message struct {
@@ -75,6 +76,13 @@ func (n *neighbour) setMember(m grid.Member) {
 	setRate(n.read, m.RateLimit)
 	setRate(n.write, m.RateLimit)
 	n.stir()
+}
+
+// name is what the member file calls n.
+func (n *neighbour) name() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return string(n.member.Name)
 }
 
 // liveness follows the table of the package comment. Call with n.mu held.

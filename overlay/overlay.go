@@ -178,6 +178,19 @@ func (o *Overlay) Liveness(p grid.PeerID) grid.Liveness {
 	return n.livenessNow()
 }
 
+// Contact says more of a member that is not alive.
+func (o *Overlay) Contact(p grid.PeerID) grid.Contact {
+	s := o.current.Load()
+	if s == nil {
+		return grid.Met
+	}
+	n, err := s.member(p)
+	if err != nil {
+		return grid.Met
+	}
+	return n.contactNow()
+}
+
 // PublishSite writes this site's record to the DHT now. Run does so by itself, when
 // a member arrives, when the addresses change and at intervals.
 func (o *Overlay) PublishSite(ctx context.Context) error {

@@ -103,13 +103,23 @@ func (m *memory) addresses(p grid.PeerID) []string {
 	return m.state.Peers[p]
 }
 
+// learn keeps that p was met and where; one that says no address keeps those it had.
 func (m *memory) learn(p grid.PeerID, addresses []string) {
 	addresses = usable(addresses)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(addresses) > 0 && !slices.Equal(m.state.Peers[p], addresses) {
+	known, met := m.state.Peers[p]
+	if !met || len(addresses) > 0 && !slices.Equal(known, addresses) {
 		m.state.Peers[p], m.dirty = addresses, true
 	}
+}
+
+// knows tells that p was met.
+func (m *memory) knows(p grid.PeerID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, met := m.state.Peers[p]
+	return met
 }
 
 // forget drops all peers but those that keep says yes to.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 
 	dht "github.com/libp2p/go-libp2p-kad-dht"
 	"github.com/libp2p/go-libp2p/core/event"
@@ -18,6 +19,9 @@ import (
 
 	"gbroker/grid"
 )
+
+// complainEvery is how often the log tells the same of one peer.
+const complainEvery = 10 * time.Minute
 
 // session is all that lives while Run does.
 type session struct {
@@ -34,6 +38,10 @@ type session struct {
 	host   host.Host
 	gossip *gossip
 	dht    *dht.IpfsDHT
+
+	complaints  *sparing // lines about members
+	strangers   *sparing // lines about each peer that is none
+	strangersAt *sparing // lines about peers at each address
 
 	arrived chan struct{} // a member came: publish the site record
 
@@ -52,6 +60,7 @@ func newSession(ctx context.Context, o *Overlay) (*session, error) {
 	s := &session{
 		config: o.config, self: o.self, settings: o.settings, log: o.log, gate: o.gate,
 		door:       newDoor(o.settings.handshake, o.gate.knows),
+		complaints: newSparing(complainEvery, 4*maxMembers), strangers: newSparing(complainEvery, 256), strangersAt: newSparing(complainEvery/10, 64),
 		arrived:    make(chan struct{}, 1),
 		neighbours: map[peer.ID]*neighbour{}, stop: map[peer.ID]context.CancelFunc{},
 		watched: map[peer.ID]chan struct{}{},
@@ -73,6 +82,7 @@ func (s *session) begin() error {
 	if s.host, err = s.listen(); err != nil {
 		return err
 	}
+	s.gate.tell(s.refuseStranger)
 	s.rememberPorts()
 	if err := s.memory.save(); err != nil {
 		s.log.Warn("ports and addresses are not remembered", zap.Error(err))
@@ -94,7 +104,7 @@ func (s *session) begin() error {
 	s.host.SetStreamHandler(syncProtocol, s.serve(s.gossip.links.accept))
 	s.host.Network().Notify(&network.NotifyBundle{
 		ConnectedF:    func(_ network.Network, c network.Conn) { s.connection(c.RemotePeer()) },
-		DisconnectedF: func(_ network.Network, c network.Conn) { s.connection(c.RemotePeer()) },
+		DisconnectedF: func(_ network.Network, c network.Conn) { s.disconnected(c) },
 	})
 	return nil
 }
@@ -159,10 +169,7 @@ func (s *session) listen() (host.Host, error) {
 	}
 	if !same {
 		if h, err := newHost(s.config.Key, again, s.gate, s.door, s.settings); err == nil {
-			if len(h.Network().ListenAddresses()) == len(again) {
-				return h, nil
-			}
-			h.Close()
+			return h, nil
 		}
 	}
 	return newHost(s.config.Key, s.config.Listen, s.gate, s.door, s.settings)
@@ -198,6 +205,7 @@ func (s *session) learn(identified event.Subscription) {
 				continue
 			}
 			if n := s.neighbour(i.Peer); n != nil {
+				n.met()
 				s.memory.learn(n.peer, texts(i.ListenAddrs))
 				poke(s.arrived)
 			}
@@ -252,6 +260,7 @@ func (s *session) setMembers(r *roster) {
 			continue
 		}
 		n := newNeighbour(id, m, s.settings)
+		n.contact.ever = s.memory.knows(n.peer)
 		s.neighbours[id] = n
 		s.start(n)
 		came = append(came, n)

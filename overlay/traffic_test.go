@@ -191,8 +191,9 @@ func TestSetMembers(t *testing.T) {
 		t.Fatal("a refused list changed something")
 	}
 	mark := a.count()
-	stream := make(chan error, 1)
+	stream, served := make(chan error, 1), make(chan struct{})
 	a.serve("/gbroker/test/1", func(_ grid.PeerID, conn net.Conn) {
+		close(served)
 		_, err := io.ReadAll(conn)
 		stream <- err
 	})
@@ -203,6 +204,7 @@ func TestSetMembers(t *testing.T) {
 	if _, err := open.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
+	<-served
 	if err := a.over.SetMembers([]grid.Member{c.as()}); err != nil {
 		t.Fatal(err)
 	}

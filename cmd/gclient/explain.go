@@ -191,6 +191,19 @@ off, for the latest jobs that started here.`,
 	return cmd
 }
 
+// stateOf is a site's state in words.
+func stateOf(s api.Site) string {
+	switch s.Contact {
+	case grid.NeverHeard.String():
+		return "never heard"
+	case grid.Refused.String():
+		return "refused: does it list you?"
+	case grid.OtherKey.String():
+		return "another key answers"
+	}
+	return s.State
+}
+
 func printSites(w io.Writer, list []api.Site) error {
 	t := cli.Table(w)
 	fmt.Fprintln(t, "\tSITE\tSTATE\tSEND\tCORES\tSPEED\tROUND TRIP\tBANDWIDTH\tPEER")
@@ -208,7 +221,7 @@ func printSites(w io.Writer, list []api.Site) error {
 		if n := len(s.Bandwidth); n > 0 && s.Bandwidth[n-1].BytesPerS != nil {
 			bandwidth = rate(*s.Bandwidth[n-1].BytesPerS, s.Bandwidth[n-1].Measured)
 		}
-		state := s.State
+		state := stateOf(s)
 		if s.Draining {
 			state += ", drained"
 		}
