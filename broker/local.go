@@ -17,8 +17,7 @@ import (
 // The attempt is on disk before Launch leaves; so after a crash it is asked for by
 // its number, and never submitted a second time under the same one.
 
-// maxFails bounds the failures in a row of a launch, or of collecting an output,
-// that are not known to pass by themselves.
+// maxFails bounds the failures in a row of a launch that are not known to pass by themselves.
 const maxFails = 20
 
 // launch puts a new attempt into the local queue.
@@ -301,12 +300,10 @@ func (c *Core) collected(e Collected) {
 	}
 	if e.Err != "" {
 		c.note(e.Job, "", "collecting its output: "+e.Err)
-		if j.fails++; j.fails < maxFails {
-			c.arm(j, onBatch, c.cfg.Refresh)
-			return
-		}
-		j.rec.Reason = "its output could not be collected: " + clip(e.Err)
+		c.uncollected(j, e.Err)
+		return
 	}
+	j.rec.Reason, _, _ = strings.Cut(j.rec.Reason, notCollected)
 	j.rec.Outputs = e.Outputs
 	if len(e.Missing) > 0 {
 		text := "it did not leave " + clip(quoted(e.Missing))
@@ -317,6 +314,31 @@ func (c *Core) collected(e Collected) {
 	}
 	c.close(j, "its output is collected")
 }
+
+// notCollected follows the reason of an end while the output is not collected; what comes
+// behind it goes when it is.
+const notCollected = " [the output is not collected yet, which is tried again: "
+
+// uncollected keeps a job that has ended in FINISHED, where its status says why: what it left
+// is the only copy, and its end is not told before that is safe. Only when it would have been
+// dropped by its age anyway it is given up, and the job with it.
+func (c *Core) uncollected(j *job, err string) {
+	was, _, _ := strings.Cut(j.rec.Reason, notCollected)
+	if c.now-j.rec.Finished > max(c.cfg.Keep, leastTries) && j.rec.Finished > 0 {
+		j.rec.End, j.rec.Outputs = grid.Failed, nil
+		j.rec.Reason = "its output could never be collected: " + clip(err)
+		c.close(j, "its output is given up")
+		return
+	}
+	if now := was + notCollected + clip(err) + "]"; now != j.rec.Reason {
+		j.rec.Reason = now
+		c.save(j, "its output is not collected: "+clip(err))
+	}
+	c.backoff(j, onBatch)
+}
+
+// leastTries is how long the output of a job is tried to be collected at the least.
+const leastTries = 30 * grid.Day
 
 func quoted(names []string) string {
 	list := make([]string, len(names))
