@@ -30,6 +30,7 @@ type Finding struct {
 // DoctorOptions says how much is tried.
 type DoctorOptions struct {
 	Job  bool          // a job, from its submission to its exit status
+	As   string        // the account of that job; "" is one of those that are mapped, if any
 	Wait time.Duration // for it to start
 }
 
@@ -40,7 +41,7 @@ func Examine(ctx context.Context, file string, o DoctorOptions, tell func(Findin
 	if err != nil {
 		return err
 	}
-	d := &doctor{ctx: ctx, cfg: cfg, tell: tell}
+	d := &doctor{ctx: ctx, cfg: cfg, tell: tell, as: o.As}
 	for _, m := range wrong {
 		d.mend("configuration", "%s", m)
 	}
@@ -62,6 +63,7 @@ type doctor struct {
 	tell    func(Finding)
 	client  external.Client
 	listing external.Listing
+	as      string // under which account the test job runs
 }
 
 func (d *doctor) fine(name, format string, args ...any) {
@@ -96,6 +98,7 @@ func (d *doctor) external() bool {
 	d.queue()
 	d.others()
 	d.accounts()
+	d.folders()
 	return true
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -35,12 +33,14 @@ func (d *doctor) inHand(o DoctorOptions) {
 		return
 	}
 	d.confinement(h)
-	d.reservation(h, shot)
+	as, why := d.testAccount()
+	h.RunAs(as)
+	d.reservation(h, shot, as)
 	if !o.Job {
 		d.untried("test job", "left out, as it was asked for")
 		return
 	}
-	d.job(h, shot, o.Wait)
+	d.job(h, shot, o.Wait, why)
 }
 
 // opening says what to do where the folders of what is done by hand cannot be used.
@@ -88,7 +88,7 @@ func (d *doctor) mayReserve() string {
 }
 
 // reservation makes one far ahead, reads it back and takes it away.
-func (d *doctor) reservation(h *Hand, shot plan.Snapshot) {
+func (d *doctor) reservation(h *Hand, shot plan.Snapshot, as string) {
 	const name = "test reservation"
 	s, err := h.Reserver()
 	if err != nil {
@@ -101,7 +101,7 @@ func (d *doctor) reservation(h *Hand, shot plan.Snapshot) {
 		return
 	}
 	start := (wall()/grid.Second)*grid.Second + 7*grid.Day
-	r := pbs.Reservation{ID: NewReservationID(), Nodes: []grid.NodeName{node}, Start: start, End: start + 10*grid.Minute}
+	r := pbs.Reservation{ID: NewReservationID(), Nodes: []grid.NodeName{node}, Start: start, End: start + 10*grid.Minute, Account: as}
 	err = s.Reserve(d.ctx, r)
 	switch {
 	case errors.Is(err, pbs.ErrNoReservations):
@@ -136,22 +136,32 @@ func upNode(shot plan.Snapshot) (grid.NodeName, bool) {
 	return "", false
 }
 
+// closedFile is what the test job leaves where only its account can read it.
+const closedFile = "closed/file"
+
+var testScript = "uname -n; date +%s; id -un; umask 077; mkdir -m 700 closed && echo ok >" + closedFile + "; exit " + strconv.Itoa(testExit)
+
 // testExit is the exit status by which the test job is known to have come through.
 const testExit = 7
 
-// job follows one from its submission to its exit status.
-func (d *doctor) job(h *Hand, shot plan.Snapshot, wait time.Duration) {
+// job follows one from its submission to its exit status. without is why it may be refused.
+func (d *doctor) job(h *Hand, shot plan.Snapshot, wait time.Duration, without string) {
 	const name = "test job"
 	job := grid.Job{
 		Name: "doctor", Walltime: grid.Minute,
-		Program: grid.Program{Executable: "/bin/sh", Arguments: []string{"-c", "uname -n; date +%s; exit " + strconv.Itoa(testExit)}},
+		Program: grid.Program{Executable: "/bin/sh", Arguments: []string{"-c", testScript}},
 		Demand:  grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}},
+		Outputs: []grid.Output{{Path: grid.DefaultOutput, Target: grid.DefaultOutput, Required: true}, {Path: closedFile, Target: closedFile, Required: true}},
 	}
 	expected, refusal := plan.Build(shot).Ask(plan.Question{Demand: job.Demand, Queue: job.Queue, Limit: job.Walltime, NotBefore: shot.At})
 	begun := wall()
 	j, err := h.Submit(d.ctx, job, "")
 	if errors.Is(err, errNobody) {
 		d.untried(name, "%v", err)
+		return
+	}
+	if err != nil && without != "" {
+		d.untried(name, "%s (%v)", without, err)
 		return
 	}
 	if err != nil {
@@ -175,7 +185,8 @@ func (d *doctor) job(h *Hand, shot plan.Snapshot, wait time.Duration) {
 		d.mend(name, "%s ended with %d, and should have with %d", j.Local, p.ExitCode, testExit)
 	default:
 		d.fine(name, "%s ran and ended with its exit status, %v after it was submitted", j.Local, (p.Finished - begun).Duration().Round(100*time.Millisecond))
-		d.node(j, p)
+		job.ID = j.ID
+		d.node(h, job, p)
 	}
 	d.estimate(p, expected, refusal)
 	if err := h.clear(d.ctx, j); err != nil {
@@ -183,16 +194,31 @@ func (d *doctor) job(h *Hand, shot plan.Snapshot, wait time.Duration) {
 	}
 }
 
-// node reads what the job wrote: from which machine, and what time it is there.
-func (d *doctor) node(j HandJob, p grid.Progress) {
-	text, err := os.ReadFile(filepath.Join(j.Folder, grid.DefaultOutput))
-	host, date, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-	seconds, bad := strconv.ParseInt(date, 10, 64)
-	if err != nil || bad != nil {
-		d.mend("shared folder", "what the job wrote is not in %s: is it on a file system that the nodes share? %v", j.Folder, err)
+// node reads what the job wrote: from which machine, what time it is there, and as whom; taken back
+// as the output of any job is.
+func (d *doctor) node(h *Hand, job grid.Job, p grid.Progress) {
+	text, missing, err := h.Collect(d.ctx, job, grid.DefaultOutput)
+	switch {
+	case err != nil:
+		d.mend("output", "what the job left cannot be collected: %s", advice(err, "docs/batch.md has what mapped accounts need"))
+		return
+	case len(missing) > 0:
+		d.mend("shared folder", "what the job wrote (%s) is not in %s: is it on a file system that the nodes share?", strings.Join(missing, ", "), d.folderOfJobs())
 		return
 	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	seconds, bad := strconv.ParseInt(lines[min(1, len(lines)-1)], 10, 64)
+	if len(lines) != 3 || bad != nil {
+		d.mend("shared folder", "what the job wrote is not what we read: %.200q", text)
+		return
+	}
+	host, as := lines[0], lines[2]
 	d.fine("shared folder", "the node %s writes where we read", host)
+	if h.as != "" && as != h.as {
+		d.mend("output", "the job ran under the account %s and not %s", as, h.as)
+	} else {
+		d.fine("output", "what the job left under the account %s is collected, also what is closed to all others", as)
+	}
 	if off := grid.Tick(seconds)*grid.Second - p.Started; off > skew || off < -skew {
 		d.mend("node's clock", "that of %s is %v ahead of the batch system's: let all follow the same time servers", host, off.Duration())
 		return

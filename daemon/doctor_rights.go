@@ -1,11 +1,6 @@
 package daemon
 
 import (
-	"fmt"
-	"maps"
-	"os"
-	"os/user"
-	"slices"
 	"strings"
 
 	"gbroker/pbs/command"
@@ -52,54 +47,4 @@ func (d *doctor) others() {
 	default:
 		d.fine("jobs of others", "they are shown")
 	}
-}
-
-// submitting is the command for which accounts need a right.
-var submitting = map[string]string{Slurm: "sbatch", Torque: "qsub", OpenPBS: "qsub"}
-
-// accounts: may we submit as each that is named?
-func (d *doctor) accounts() {
-	x := d.cfg.Batch.External
-	if !x.Users.Mapped {
-		d.fine("accounts", "all jobs run under the daemon's own account")
-		return
-	}
-	if root := os.Geteuid() == 0; x.As == "root" && !root {
-		d.mend("accounts", "batch.as says root, and this is uid %d: run the daemon as root, or write as: sudo", os.Geteuid())
-		return
-	}
-	names := slices.Collect(maps.Values(x.Users.Map))
-	if x.Users.Otherwise != "" {
-		names = append(names, x.Users.Otherwise)
-	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		d.account(name)
-	}
-	if x.Users.Same {
-		hint := ""
-		if os.Geteuid() != 0 {
-			hint = fmt.Sprintf(": try one with `sudo -n -u ACCOUNT -- %s --version`", submitting[d.cfg.Batch.System])
-		}
-		d.untried("accounts", "users: {same: true} means every account of this machine%s", hint)
-	}
-}
-
-// account runs a harmless form of the submitting command under an account.
-func (d *doctor) account(name string) {
-	what := "account " + name
-	if _, err := user.Lookup(name); err != nil {
-		d.mend(what, "there is no such account: %v", err)
-		return
-	}
-	submit := submitting[d.cfg.Batch.System]
-	r, err := d.cfg.runner().Run(d.ctx, command.Call{Name: submit, Args: []string{"--version"}, As: name})
-	if err == nil && r.Exit != 0 {
-		err = fmt.Errorf("exit code %d: %s", r.Exit, r.Said())
-	}
-	if err != nil {
-		d.mend(what, "%s", advice(err, "docs/batch.md has the lines for sudoers"))
-		return
-	}
-	d.fine(what, "%s can be run under it", submit)
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -58,8 +59,10 @@ type ours struct {
 	Spool string // what it keeps
 	// Accounts gives the local account of a user; nil is the daemon's own for all.
 	Accounts func(grid.User) (string, error)
-	Changed  func(grid.AttemptID)
-	Log      *zap.Logger
+	// Lend opens the folders of a job to its account.
+	Lend    func(ctx context.Context, job grid.JobID, account string) error
+	Changed func(grid.AttemptID)
+	Log     *zap.Logger
 }
 
 // system makes our side of the batch system.
@@ -78,7 +81,7 @@ func (c Config) system(o ours) (pbs.System, error) {
 	x := c.Batch.External
 	e := external.Config{
 		Client: client, Owner: o.Owner, Spool: o.Spool, Site: o.Site, Queue: x.Queue, Charge: x.Account,
-		Refresh: c.Batch.Refresh, Blind: x.Blind, Accounts: o.Accounts, Runner: c.runner(), Changed: o.Changed, Logger: o.Log,
+		Refresh: c.Batch.Refresh, Blind: x.Blind, Accounts: o.Accounts, Lend: o.Lend, Runner: c.runner(), Changed: o.Changed, Logger: o.Log,
 	}
 	if c.Batch.Ruled {
 		e.Policy = &c.Batch.Policy

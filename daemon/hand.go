@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,6 +38,7 @@ const handOwner = "hand"
 // does not start at once waits until the next command.
 type Hand struct {
 	cfg    Config
+	as     string // the account of the jobs, as RunAs has said
 	folder string
 	batch  pbs.System
 	stager *stage.Stager
@@ -72,8 +73,11 @@ func OpenHand(ctx context.Context, cfg Config, log *zap.Logger) (_ *Hand, err er
 			h.unlock()
 		}
 	}()
+	if err = h.passable(); err != nil {
+		return nil, err
+	}
 	if h.stager, err = stage.New(stage.Config{
-		Root: h.jobs(), Reserve: broker.Reserve, Logger: log,
+		Root: h.jobs(), Passable: cfg.Batch.External.Users.Mapped, As: cfg.as(), Reserve: broker.Reserve, Logger: log,
 		Authorize: func(grid.PeerID, grid.JobID, stage.Set) (stage.Grant, error) {
 			return stage.Grant{}, grid.ErrForbidden
 		},
@@ -85,7 +89,8 @@ func OpenHand(ctx context.Context, cfg Config, log *zap.Logger) (_ *Hand, err er
 		return nil, errors.Join(err, h.stager.Close())
 	}
 	if h.batch, err = cfg.system(ours{
-		Owner: owner, Site: cfg.facts(), Spool: filepath.Join(h.folder, "batch"), Log: log, Accounts: cfg.handAccounts(os.Geteuid() == 0),
+		Owner: owner, Site: cfg.facts(), Spool: filepath.Join(h.folder, "batch"), Log: log,
+		Accounts: h.accounts(cfg.handAccounts(os.Geteuid() == 0)), Lend: h.stager.Lend,
 		Changed: func(grid.AttemptID) {},
 	}); err != nil {
 		return nil, errors.Join(err, h.stager.Close())
@@ -95,6 +100,53 @@ func OpenHand(ctx context.Context, cfg Config, log *zap.Logger) (_ *Hand, err er
 	go func() { h.ended <- h.batch.Run(running) }()
 	return h, nil
 }
+
+// RunAs says under which account jobs run that are submitted from now on; "" is the one that is
+// taken where nobody says.
+func (h *Hand) RunAs(account string) { h.as = account }
+
+// accounts is what RunAs has said, before what others say.
+func (h *Hand) accounts(others func(grid.User) (string, error)) func(grid.User) (string, error) {
+	return func(u grid.User) (string, error) {
+		if h.as != "" || others == nil {
+			return h.as, nil
+		}
+		return others(u)
+	}
+}
+
+// passable lets accounts through the folder of all jobs, as the daemon does when it starts.
+func (h *Hand) passable() error {
+	if !h.cfg.Batch.External.Users.Mapped {
+		return nil
+	}
+	jobs := h.cfg.JobsFolder()
+	if err := os.MkdirAll(jobs, 0o711); err != nil {
+		return fmt.Errorf("making the folder of the jobs: %w", err)
+	}
+	if err := os.Chmod(jobs, 0o711); err != nil {
+		return fmt.Errorf("letting accounts pass the folder of the jobs: %w", err)
+	}
+	return nil
+}
+
+// Collect takes what a job that has ended left, as the daemon does, and reads the first bytes of one file.
+func (h *Hand) Collect(ctx context.Context, job grid.Job, name string) (text []byte, missing []string, err error) {
+	_, missing, err = h.stager.Collect(ctx, job)
+	if err != nil || slices.Contains(missing, name) {
+		return nil, missing, err
+	}
+	r, _, _, err := h.stager.Open(job.ID, stage.Outputs, name)
+	if err != nil {
+		return nil, missing, err
+	}
+	defer r.Close()
+	text, err = io.ReadAll(io.LimitReader(r, maxRead))
+	return text, missing, err
+}
+
+// maxRead bounds what is read of an output.
+const maxRead = 64 << 10
 
 // owner is a word for what is made by hand with this data folder: another broker at the same
 // batch system, also one under this account, must not take it for its own and sweep it.
@@ -121,10 +173,7 @@ func (c Config) handAccounts(root bool) func(grid.User) (string, error) {
 	if !root || !x.Users.Mapped || c.Batch.System != Torque && c.Batch.System != OpenPBS {
 		return nil
 	}
-	names := slices.Sorted(maps.Values(x.Users.Map))
-	if x.Users.Otherwise != "" {
-		names = append(names, x.Users.Otherwise)
-	}
+	names := x.Users.accounts()
 	return func(grid.User) (string, error) {
 		if len(names) == 0 {
 			return "", fmt.Errorf("%w: %w: %s takes no jobs of root: write one in users.map", grid.ErrInvalid, errNobody, c.Batch.System)

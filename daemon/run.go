@@ -102,7 +102,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 		return nil, err
 	}
 	if s.stager, err = stage.New(stage.Config{
-		Root: cfg.JobsFolder(), Passable: cfg.Batch.External.Users.Mapped, Dialer: s.overlay, Authorize: s.authorize,
+		Root: cfg.JobsFolder(), Passable: cfg.Batch.External.Users.Mapped, As: cfg.as(), Dialer: s.overlay, Authorize: s.authorize,
 		Reserve: broker.Reserve, Logger: log.Named("stage"),
 	}); err != nil {
 		return nil, err
@@ -239,9 +239,9 @@ func (s *site) account(u grid.User) (string, error) {
 func (s *site) ours() ours {
 	return ours{
 		Owner: owner(s.self), Site: s.facts, Spool: filepath.Join(s.cfg.Data, "batch"),
-		Accounts: s.account,
-		Changed:  func(id grid.AttemptID) { s.broker.Changed(s.ctx, id) },
-		Log:      s.log.Named("batch"),
+		Accounts: s.account, Lend: s.stager.Lend,
+		Changed: func(id grid.AttemptID) { s.broker.Changed(s.ctx, id) },
+		Log:     s.log.Named("batch"),
 	}
 }
 

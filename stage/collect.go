@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbroker/grid"
+	"gbroker/internal/handover"
 )
 
 // Collect moves what an ended job left from work/ to out/, under the names the user
@@ -52,20 +53,32 @@ func (s *Stager) collect(ctx context.Context, job grid.Job) (grid.Manifest, erro
 	if err != nil || l.whole {
 		return l.manifestOrNil(), err
 	}
+	t, err := s.tenant(root)
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	if t.apart() {
+		failed = s.takeOver(ctx, root, job, t)
+	}
+	wanted := s.wanted(root, job.Outputs)
 	m := grid.Manifest{}
 	var names []string
-	for i, o := range job.Outputs {
+	for _, o := range job.Outputs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		f, err := s.gather(ctx, root, o, usedAgain(job.Outputs[i+1:], o.Path))
+		f, err := s.gather(ctx, root, o, t, wanted)
 		if err != nil {
-			return nil, diskError(fmt.Errorf("%q: %w", o.Path, err))
+			failed = errors.Join(failed, fmt.Errorf("%q: %w", o.Path, err))
 		}
 		if f != nil {
 			m = append(m, *f)
 			names = append(names, path.Join(outDir, f.Path))
 		}
+	}
+	if failed != nil {
+		return nil, diskError(failed)
 	}
 	sort.Slice(m, func(i, k int) bool { return m[i].Path < m[k].Path })
 	if err := settle(root, names); err != nil {
@@ -98,28 +111,53 @@ func checkOutputs(outputs []grid.Output) error {
 	return nil
 }
 
-func usedAgain(outputs []grid.Output, p string) bool {
+// fileID is a file whatever it is called.
+type fileID struct{ device, inode uint64 }
+
+func idOf(info fs.FileInfo) fileID {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fileID{}
+	}
+	return fileID{uint64(st.Dev), st.Ino}
+}
+
+// wanted counts how many outputs each file of work/ is, by whatever names and links: only the
+// last of them may take it away.
+func (s *Stager) wanted(root *os.Root, outputs []grid.Output) map[fileID]int {
+	list := map[fileID]int{}
+	work, err := root.OpenRoot(workDir)
+	if err != nil {
+		return list // which is told when the first is brought
+	}
+	defer work.Close()
 	for _, o := range outputs {
-		if o.Path == p {
-			return true
+		if _, err := root.Lstat(path.Join(outDir, o.Target)); err == nil {
+			continue
+		}
+		if info, err := work.Stat(o.Path); err == nil {
+			list[idOf(info)]++
 		}
 	}
-	return false
+	return list
 }
 
 // gather brings one output into out/ and hashes it; nil if there is none. What an
 // earlier call brought there is taken as it is.
-func (s *Stager) gather(ctx context.Context, root *os.Root, o grid.Output, again bool) (*grid.File, error) {
+func (s *Stager) gather(ctx context.Context, root *os.Root, o grid.Output, t tenant, wanted map[fileID]int) (*grid.File, error) {
 	target := path.Join(outDir, o.Target)
-	if _, err := root.Lstat(target); errors.Is(err, fs.ErrNotExist) {
-		found, err := s.bring(root, o.Path, target, again)
+	if there, err := brought(root, target); err != nil {
+		return nil, err
+	} else if !there {
+		if t.apart() {
+			return nil, nil // it was not there for the account either, or could not be taken over
+		}
+		found, err := s.bring(root, o.Path, target, t, wanted)
 		if err != nil || !found {
 			return nil, err
 		}
-	} else if err != nil {
-		return nil, err
 	}
-	f, info, err := openRegular(root, target)
+	f, info, err := handover.Open(root, target)
 	if err != nil {
 		return nil, err
 	}
@@ -129,94 +167,129 @@ func (s *Stager) gather(ctx context.Context, root *os.Root, o grid.Output, again
 	return out, err
 }
 
-// bring moves the file at name in work/ to target, by way of part/, where it is
-// looked at once more out of the program's reach; or copies it, if it is behind a
-// link or wanted again.
-func (s *Stager) bring(root *os.Root, name, target string, again bool) (found bool, err error) {
+// brought tells whether an output is in out/ already. What is no regular file came there in
+// the place of one, and goes.
+func brought(root *os.Root, target string) (bool, error) {
+	info, err := root.Lstat(target)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil || info.Mode().IsRegular() {
+		return err == nil, err
+	}
+	return false, root.RemoveAll(target)
+}
+
+// bring moves the file at name in work/ to target, or copies it where it has other names:
+// behind a link, by a hard link, or as another output. Until it stands at target, nothing of it
+// is taken away from work/.
+func (s *Stager) bring(root *os.Root, name, target string, t tenant, wanted map[fileID]int) (found bool, err error) {
 	work, err := root.OpenRoot(workDir)
 	if err != nil {
 		return false, err
 	}
 	defer work.Close()
-	info, err := work.Lstat(name)
+	f, info, err := handover.Open(work, name)
 	if absent(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	part := fmt.Sprintf("take-%d", s.serial.Add(1))
-	defer root.RemoveAll(path.Join(partDir, part)) // gone already if all went well
-	switch {
-	case again || info.Mode()&fs.ModeSymlink != 0:
-		found, err = s.copyOut(root, work, name, part)
-	case info.Mode().IsRegular():
-		found, err = moveOut(root, work, name, part)
-	}
-	if err != nil || !found {
+	defer f.Close()
+	if err := t.mayHave(info); err != nil {
 		return false, err
 	}
-	return true, place(root, part, target)
+	at, err := work.Lstat(name)
+	if err != nil {
+		return false, err
+	}
+	id := idOf(info)
+	wanted[id]--
+	if wanted[id] > 0 || !at.Mode().IsRegular() || links(info) > 1 {
+		return true, s.copyOut(root, f, info, target)
+	}
+	err = s.moveOut(root, work, f, info, name, target)
+	if errors.Is(err, unix.EXDEV) { // something is mounted in work/
+		err = s.copyOut(root, f, info, target)
+	}
+	return true, err
 }
 
 // absent reports an error that means: there is no such output for us.
-func absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) ||
-		errors.Is(err, errIrregular) || err != nil && escapes(err)
-}
+func absent(err error) bool { return handover.Absent(err) }
 
-// escapes reports that os.Root refused a path that leaves it.
-func escapes(err error) bool {
-	var pe *fs.PathError
-	return errors.As(err, &pe) && pe.Err != nil && pe.Err.Error() == "path escapes from parent"
-}
-
-// moveOut renames name of work to part/, and checks that what it got is a regular file.
-func moveOut(root, work *os.Root, name, part string) (bool, error) {
+// moveOut renames name of work, which f is, to target, and makes it ours. Whatever fails, it
+// stands in one of both places.
+func (s *Stager) moveOut(root, work *os.Root, f *os.File, info fs.FileInfo, name, target string) error {
 	const onlyFolder = os.O_RDONLY | syscall.O_DIRECTORY | syscall.O_NONBLOCK
 	from, err := work.OpenFile(path.Dir(name), onlyFolder, 0)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer from.Close()
-	to, err := root.OpenFile(partDir, onlyFolder, 0)
+	if err := root.MkdirAll(path.Dir(target), 0o700); err != nil {
+		return err
+	}
+	to, err := root.OpenFile(path.Dir(target), onlyFolder, 0)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer to.Close()
-	err = unix.Renameat(int(from.Fd()), path.Base(name), int(to.Fd()), part)
-	if errors.Is(err, unix.EXDEV) { // something is mounted in work/
-		return false, fmt.Errorf("it lies on another file system: %w", err)
+	if err := own(f, info); err != nil {
+		return err
 	}
-	if err != nil {
-		return false, err
+	if err := unix.Renameat(int(from.Fd()), path.Base(name), int(to.Fd()), path.Base(target)); err != nil {
+		return err
 	}
-	name = path.Join(partDir, part)
-	info, err := root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return false, err
+	if got, err := root.Lstat(target); err != nil || !os.SameFile(got, info) {
+		back := unix.Renameat2(int(to.Fd()), path.Base(target), int(from.Fd()), path.Base(name), unix.RENAME_NOREPLACE)
+		return fmt.Errorf("%w: it was exchanged while it was collected: %w", grid.ErrUnavailable, errors.Join(err, back))
 	}
-	return true, root.Chmod(name, readable(uint32(info.Mode().Perm())))
+	return nil
 }
 
-// copyOut copies what name of work leads to.
-func (s *Stager) copyOut(root, work *os.Root, name, part string) (bool, error) {
-	from, info, err := openRegular(work, name)
-	if absent(err) {
-		return false, nil
+// own makes an open file ours, where it is not, and readable.
+func own(f *os.File, info fs.FileInfo) error {
+	if uid := os.Geteuid(); uid == 0 && owner(info) != 0 {
+		if err := f.Chown(0, 0); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return false, err
+	if mode := info.Mode().Perm(); readable(uint32(mode)) != mode || info.Mode() != mode {
+		return f.Chmod(readable(uint32(mode)))
 	}
-	defer from.Close()
+	return nil
+}
+
+// copyOut copies an open file to target, where it appears whole, and on the disk: work/ may
+// hold the only other copy.
+func (s *Stager) copyOut(root *os.Root, from *os.File, info fs.FileInfo, target string) error {
 	space, err := s.claim(info.Size())
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer space.release()
-	to, err := root.OpenFile(path.Join(partDir, part), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	return s.appear(root, target, readable(uint32(info.Mode().Perm())), func(to *os.File) error { return copyFile(to, from) })
+}
+
+// appear makes a file, whole and on the disk, by way of part/.
+func (s *Stager) appear(root *os.Root, target string, mode fs.FileMode, fill func(*os.File) error) error {
+	part := fmt.Sprintf("take-%d", s.serial.Add(1))
+	name := path.Join(partDir, part)
+	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return false, err
+		return err
 	}
-	return true, errors.Join(copyFile(to, from), to.Chmod(readable(uint32(info.Mode().Perm()))), to.Close())
+	err = fill(to)
+	if err == nil {
+		err = errors.Join(to.Chmod(mode), to.Sync())
+	}
+	if err = errors.Join(err, to.Close()); err == nil {
+		err = place(root, part, target)
+	}
+	if err != nil {
+		return errors.Join(err, root.Remove(name)) // a copy: what it is of is untouched
+	}
+	return nil
 }

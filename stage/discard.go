@@ -33,13 +33,18 @@ func (s *Stager) discard(job grid.JobID, sets []Set) error {
 	defer leave()
 	d.interrupt()
 	//house:allow context: a discard is short and has no caller that could give up
-	_, end, err := s.begin(context.Background(), job)
+	ctx, end, err := s.begin(context.Background(), job)
 	if err != nil {
 		return err
 	}
 	defer end()
 	if len(sets) == 0 {
 		d.forget()
+		for _, dir := range []string{workDir, ctlDir} {
+			if err := s.removeLent(ctx, root, job, dir); err != nil {
+				return diskError(err)
+			}
+		}
 		return kindOf(removeTree(s.root, string(job)))
 	}
 	for _, set := range sets {
@@ -56,7 +61,7 @@ func (s *Stager) discard(job grid.JobID, sets []Set) error {
 		if err := root.Remove(book); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return diskError(err)
 		}
-		if err := removeTree(root, set.dir()); err != nil {
+		if err := s.removeLent(ctx, root, job, set.dir()); err != nil {
 			return diskError(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbroker/grid"
+	"gbroker/internal/handover"
 )
 
 // Folders and files in a job's folder.
@@ -21,6 +22,7 @@ const (
 	outDir  = "out"
 	partDir = "part"
 	marker  = "prepared"
+	tenancy = "account" // under which the program works, if it is not the daemon's own
 )
 
 // folder opens a job's folder.
@@ -73,7 +75,7 @@ func (s *Stager) makeFolder(id grid.JobID) (*os.Root, error) {
 }
 
 // errIrregular tells that a name is there but no regular file.
-var errIrregular = errors.New("is no regular file")
+var errIrregular = handover.ErrIrregular
 
 // openRegular opens name for reading if it is a regular file. Links are followed
 // inside root only, and a pipe does not block.

@@ -72,9 +72,9 @@ func (s *Stager) openLive(job grid.JobID, outputs []grid.Output, target string) 
 		if o.Target != target || CheckPath(o.Path) != nil || CheckPath(target) != nil {
 			continue
 		}
-		f, info, err := openIn(root, Work, o.Path)
+		f, info, err := s.openIn(root, Work, o.Path)
 		if errors.Is(err, fs.ErrNotExist) {
-			f, info, err = openIn(root, Outputs, target)
+			f, info, err = s.openIn(root, Outputs, target)
 		}
 		if err != nil {
 			return nil, 0, 0, kindOf(fmt.Errorf("open the output %q of %s: %w", target, job, err))

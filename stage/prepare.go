@@ -53,7 +53,7 @@ func (s *Stager) prepare(ctx context.Context, job grid.Job, keep bool) error {
 		return nil
 	}
 	if keep {
-		err = s.copyInputs(ctx, root, job.Inputs)
+		err = s.copyInputs(ctx, root, job)
 	} else {
 		err = moveInputs(root, job.Inputs)
 	}
@@ -105,8 +105,9 @@ func bootID() string {
 }
 
 // copyInputs makes work/ afresh with copies of all inputs.
-func (s *Stager) copyInputs(ctx context.Context, root *os.Root, m grid.Manifest) error {
-	if err := removeTree(root, workDir); err != nil {
+func (s *Stager) copyInputs(ctx context.Context, root *os.Root, job grid.Job) error {
+	m := job.Inputs
+	if err := s.removeLent(ctx, root, job.ID, workDir); err != nil {
 		return diskError(fmt.Errorf("clear it: %w", err))
 	}
 	if err := root.Mkdir(workDir, 0o700); err != nil {
@@ -179,13 +180,30 @@ func moveInputs(root *os.Root, m grid.Manifest) error {
 			}
 		}
 		if err == nil {
-			err = root.Chmod(to, fs.FileMode(f.Mode))
+			err = setMode(root, to, fs.FileMode(f.Mode))
 		}
 		if err != nil {
 			return diskError(fmt.Errorf("move the input %q: %w", f.Path, err))
 		}
 	}
 	return nil
+}
+
+// setMode gives a file of work/ its mode, if it is ours alone: an account that was let in before
+// may have put another in its place.
+func setMode(root *os.Root, name string, mode fs.FileMode) error {
+	f, info, err := openRegular(root, name)
+	if errors.Is(err, fs.ErrPermission) {
+		return root.Chmod(name, mode) // closed to us, its owner
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if owner(info) != uint32(os.Geteuid()) || links(info) > 1 {
+		return nil
+	}
+	return f.Chmod(mode)
 }
 
 // makeDirectories makes the working directory and the folders that standard output

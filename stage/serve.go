@@ -225,9 +225,9 @@ func (s *Stager) openStored(job grid.JobID, set Set, name string) (*os.File, fs.
 		return nil, nil, err
 	}
 	defer root.Close()
-	f, info, err := openIn(root, set, name)
+	f, info, err := s.openIn(root, set, name)
 	if set == Inputs && errors.Is(err, fs.ErrNotExist) {
-		f, info, err = openIn(root, Work, name)
+		f, info, err = s.openIn(root, Work, name)
 	}
 	if err != nil {
 		return nil, nil, kindOf(fmt.Errorf("open %q of the %s of %s: %w", name, set, job, err))
@@ -236,16 +236,11 @@ func (s *Stager) openStored(job grid.JobID, set Set, name string) (*os.File, fs.
 }
 
 // openIn opens a file of one set, whose folder no link leaves.
-func openIn(root *os.Root, set Set, name string) (*os.File, fs.FileInfo, error) {
+func (s *Stager) openIn(root *os.Root, set Set, name string) (*os.File, fs.FileInfo, error) {
 	if set != Work {
 		return openRegular(root, path.Join(set.dir(), name))
 	}
-	work, err := root.OpenRoot(workDir)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer work.Close()
-	return openRegular(work, name)
+	return s.inWork(root, name)
 }
 
 // pacer writes to a stream in pieces that a slow way takes within the idle time:

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -57,6 +58,9 @@ type Config struct {
 	// Passable lets other accounts pass the root and a job's folder (mode 0711), not list
 	// them: so that what lies below can be opened to the account under which the job runs.
 	Passable bool
+	// As runs gbroker/internal/handover with these words in the name of an account, under which
+	// a program worked that this process is not; nil: all programs work under the daemon's own.
+	As func(ctx context.Context, account string, stdin []byte, stdout io.Writer, words ...string) error
 	// Authorize says what peer may read of a job, or why not (an error that wraps a
 	// kind of grid). It is asked for every request and must be quick.
 	Authorize func(peer grid.PeerID, job grid.JobID, set Set) (Grant, error)

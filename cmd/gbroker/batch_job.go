@@ -40,6 +40,7 @@ type wanted struct {
 	walltime    string
 	queue       string
 	reservation string
+	as          string
 	json        bool
 }
 
@@ -61,6 +62,7 @@ which status tells. It prints the job's identifier and that of the batch system.
 	f.StringVar(&w.walltime, "walltime", "5m", "of a command, or of a document that names none")
 	f.StringVar(&w.queue, "queue", "", "of a command; the batch system's default")
 	f.StringVar(&w.reservation, "reservation", "", "bind the job to a reservation, by the identifier that reserve has printed")
+	f.StringVar(&w.as, "as", "", "the account it runs under; the daemon's own")
 	f.BoolVar(&w.json, "json", false, "print JSON: id, local, command, submitted_ms, folder")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		job, err := w.job(args, cmd.ArgsLenAtDash() == 0)
@@ -68,6 +70,7 @@ which status tells. It prints the job's identifier and that of the batch system.
 			return err
 		}
 		return h.held(func(ctx context.Context, cmd *cobra.Command, hand *daemon.Hand, _ []string) error {
+			hand.RunAs(w.as)
 			j, err := hand.Submit(ctx, job, w.reservation)
 			switch {
 			case err != nil:

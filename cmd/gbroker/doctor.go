@@ -34,6 +34,7 @@ mended, else 1. It leaves nothing behind, and a running daemon does not mind it;
 	file := configFlag(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&noJob, "no-job", false, "leave the test job out")
+	f.StringVar(&o.As, "as", "", "the account of the test job; one of those that batch.users names, if any")
 	cli.SpanVar(cmd, &o.Wait, "wait", 2*time.Minute, "how long the test job may wait for its start")
 	cli.SpanVar(cmd, &limit, "timeout", 10*time.Minute, "give up after this long, besides --wait")
 	f.BoolVar(&asJSON, "json", false, "print a JSON array of name, verdict, text")

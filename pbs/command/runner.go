@@ -42,6 +42,9 @@ type Call struct {
 	Name  string // looked for in the runner's folders; one with a slash is taken as it is
 	Args  []string
 	Stdin []byte
+	// To gets standard output as it comes, all of it, in place of Result.Stdout. It is not
+	// written to any more when Run has returned.
+	To    io.Writer
 	As    string        // the account; "" is the daemon's own
 	Limit time.Duration // 0 is the runner's
 	// Folder is the working directory; "" is "/".
@@ -95,6 +98,11 @@ func (r Runner) Run(ctx context.Context, c Call) (Result, error) {
 	}
 	stderr := &bounded{most: maxComplaint, stop: func() {}}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if c.To != nil {
+		passed := &passage{to: c.To}
+		defer passed.close()
+		cmd.Stdout = passed
+	}
 	ended, err := run(timed, cmd)
 	left := Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
 	if ended && cmd.ProcessState != nil {
@@ -228,4 +236,25 @@ func (b *bounded) Write(p []byte) (int, error) {
 		b.stop()
 	}
 	return len(p), nil
+}
+
+// passage passes on what is written to it until it is closed.
+type passage struct {
+	mu sync.Mutex // a command that cannot be killed goes on to write
+	to io.Writer
+}
+
+func (p *passage) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.to == nil {
+		return 0, io.ErrClosedPipe
+	}
+	return p.to.Write(b)
+}
+
+func (p *passage) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.to = nil
 }

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -40,9 +41,12 @@ type Config struct {
 	// Accounts maps a user to the local account of his jobs; "" is the daemon's own. An error
 	// refuses the job. nil: all jobs run as the daemon's own.
 	Accounts func(grid.User) (string, error)
+	// Lend opens the sandbox and the control folder of a job to the account under which it will
+	// run, and to nobody else; nil: none runs under another.
+	Lend func(ctx context.Context, job grid.JobID, account string) error
 	// Own is the daemon's own account; "" is asked of the operating system.
 	Own string
-	// Runner runs what is needed for mapped accounts.
+	// Runner tries in the name of mapped accounts whether they can write.
 	Runner command.Runner
 	// Environment, NAME=VALUE, is under the programs' own; nil is PATH and LANG of the daemon.
 	Environment []string

@@ -43,4 +43,11 @@
 //
 // Reservations of ours begin with a word made from the owner. Those that the spool does not
 // know as confirmed are released at the start.
+//
+// # Accounts
+//
+// Config.Accounts says under which local account a job runs, once for each attempt; Config.Lend opens
+// its folders to that account before it is submitted. A reservation is for one job, and so for one
+// account (Booking.User). Where a system lets only some account reserve, the Client makes it
+// under that account, its operator, and puts the job's among those who may use it.
 package external
