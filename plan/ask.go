@@ -36,6 +36,11 @@ func (p *Plan) finder() *finder {
 func (f *finder) ask(q *Question) (grid.Tick, *work, *grid.Refusal) {
 	asked := *q
 	asked.Queue = cmp.Or(q.Queue, f.standard)
+	formed, none := f.shapes.form(f.nodes, q.Demand)
+	if none != nil {
+		return 0, nil, none
+	}
+	asked.Demand = formed
 	q = &asked
 	f.shop.pieces, f.shop.needs = f.shop.pieces[:0], f.shop.needs[:0]
 	w := f.shop.work(f.ground, &q.Demand, q.Limit, f.class(q.Queue, &q.Demand, false))

@@ -28,7 +28,8 @@ type ground struct {
 	classes []*class
 
 	standard grid.QueueName // of questions that name no queue
-	stopped  bool           // the whole site
+	shapes   Shapes
+	stopped  bool // the whole site
 	why      string
 }
 
@@ -42,7 +43,7 @@ type class struct {
 }
 
 func newGround(s *Snapshot) *ground {
-	g := &ground{site: s.Site, nodes: s.Nodes, queues: s.Queues, width: 1, standard: s.Default, stopped: s.Stopped, why: s.Why}
+	g := &ground{site: s.Site, nodes: s.Nodes, queues: s.Queues, width: 1, standard: s.Default, shapes: s.Shapes, stopped: s.Stopped, why: s.Why}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Memory > 0 && g.memory == 0 {

@@ -15,6 +15,11 @@ import (
 func Refuse(s Snapshot, q Question) *grid.Refusal {
 	g := newGround(&s)
 	q.Queue = cmp.Or(q.Queue, g.standard)
+	formed, none := g.shapes.form(g.nodes, q.Demand)
+	if none != nil {
+		return none
+	}
+	q.Demand = formed
 	var shop workshop
 	w := shop.work(g, &q.Demand, q.Limit, g.class(q.Queue, &q.Demand, false))
 	return g.refuse(&w, &q, newPlacer(g))

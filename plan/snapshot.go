@@ -82,6 +82,8 @@ type Snapshot struct {
 	// reason, for people.
 	Stopped bool
 	Why     string
+	// Shapes are what it can be asked for.
+	Shapes Shapes
 	// Unusable says, for people, what of the batch system is left out as it could not be read.
 	Unusable []string
 }

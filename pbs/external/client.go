@@ -76,6 +76,7 @@ type Listing struct {
 	Default      grid.QueueName // of jobs that name no queue
 	Jobs         []Job          // the waiting ones in the order in which the scheduler will take them
 	Reservations []Booking
+	Shapes       plan.Shapes // what the system can be asked for, beside what nodes there are
 	// Stopped tells that nothing is started, nobody knows until when; Why is the reason.
 	Stopped bool
 	Why     string

@@ -40,6 +40,7 @@ type batch struct {
 	misbook   func(*Booking)
 	forgetful bool // ended jobs are not listed
 	silent    []grid.NodeName
+	shapes    plan.Shapes
 	dead      bool // removals get no answer of the job's node
 }
 
@@ -69,7 +70,7 @@ func (b *batch) Listing(ctx context.Context) (Listing, error) {
 			l.Jobs = append(l.Jobs, *j)
 		}
 	}
-	l.Reservations, l.Silent = slices.Clone(b.bookings), b.silent
+	l.Reservations, l.Silent, l.Shapes = slices.Clone(b.bookings), b.silent, b.shapes
 	return l, nil
 }
 

@@ -72,7 +72,7 @@ func (s *System) leaves(at grid.AttemptID) bool {
 func (s *System) ground(l Listing) plan.Snapshot {
 	shot := plan.Snapshot{
 		At: l.At, Site: s.config.Site, Policy: l.Policy, Nodes: slices.Clone(l.Nodes), Queues: slices.Clone(l.Queues),
-		Default: cmp.Or(s.config.Queue, l.Default), Stopped: l.Stopped, Why: l.Why, Unusable: slices.Clone(l.Unusable),
+		Default: cmp.Or(s.config.Queue, l.Default), Stopped: l.Stopped, Why: l.Why, Shapes: l.Shapes, Unusable: slices.Clone(l.Unusable),
 	}
 	if l.LeftOut > 0 {
 		shot.Unusable = append(shot.Unusable, fmt.Sprintf("and %d more", l.LeftOut))

@@ -195,6 +195,7 @@ func (s *System) order(ctx context.Context, e *entry, sub grid.Submission) (o Or
 	if err := s.possible(got.Listing, sub); err != nil {
 		return o, err
 	}
+	demand, _ := plan.Form(s.ground(got.Listing), sub.Job.Demand) // what it refuses is not possible
 	as, blind := "", s.config.Blind
 	if e != nil {
 		as, blind = e.As, e.Blind
@@ -210,7 +211,7 @@ func (s *System) order(ctx context.Context, e *entry, sub grid.Submission) (o Or
 	}
 	o = Order{
 		Tag: sub.ID.Tag(), Mark: Mark(s.config.Owner, sub.ID), Script: script, Work: sub.Work,
-		Log: filepath.Join(sub.Control, "wrapper.log"), Demand: sub.Job.Demand, Queue: s.queue(sub), Limit: sub.Limit,
+		Log: filepath.Join(sub.Control, "wrapper.log"), Demand: demand, Queue: s.queue(sub), Limit: sub.Limit,
 		Parallel: sub.Job.Program.Parallel != "", Rerunnable: sub.Job.Rerunnable, Held: blind,
 		Account: s.config.Charge, As: as,
 	}

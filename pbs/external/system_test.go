@@ -11,6 +11,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
+	"gbroker/plan"
 )
 
 func TestOnePollAtATime(t *testing.T) {
@@ -433,6 +434,25 @@ func TestKillOnADeadNode(t *testing.T) {
 		b.later(2 * time.Minute)
 		if p := b.progress(j); p.Phase != grid.Ended || p.Cause != grid.ByRequest {
 			t.Errorf("when it is back: %+v", p)
+		}
+	})
+}
+
+// A demand is handed over in the form that the system takes; where there is none, it is refused before.
+func TestTheFormOfADemand(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.far.set(func() { b.far.shapes = plan.Shapes{Pieces: 2, Alike: true, Why: "the setting"} })
+		b.later(time.Minute)
+		j := b.job()
+		j.Job.Demand = grid.Demand{Chunks: []grid.Chunk{{Count: 6, Processes: 1, Cores: 1}}}
+		b.submit(j)
+		if c := b.far.handed()[0].Demand.Chunks; len(c) != 1 || c[0].Count != 2 || c[0].Cores != 3 || c[0].Processes != 3 {
+			t.Errorf("six pieces are handed over as %+v", c)
+		}
+		j = b.job()
+		j.Job.Demand = grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}, {Count: 1, Processes: 2, Cores: 2}}}
+		if _, err := b.Submit(b.Context(), j); !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), "the setting") {
+			t.Errorf("unequal pieces: %v", err)
 		}
 	})
 }

@@ -73,6 +73,7 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 	}
 	l.Nodes, l.Silent = all.nodes, all.silent
 	l.Queues = offered(queues, srv, l.Nodes)
+	l.Shapes = srv.shapes(len(l.Nodes))
 	jobs, err := query(ctx, c, parseJobs, "qstat", "-x", "-t")
 	if err != nil {
 		return external.Listing{}, err

@@ -211,10 +211,10 @@ func whole(d grid.Demand, nodes []plan.Node) grid.Demand {
 
 // asks writes a demand for qsub -l: nodes, and the memory of all pieces.
 func asks(d grid.Demand) (nodes, mem string, err error) {
-	parts := make([]string, 0, len(d.Chunks))
+	parts, counts := make([]string, 0, len(d.Chunks)), make([]int, 0, len(d.Chunks))
 	total := int64(0)
 	for _, c := range d.Chunks {
-		part := strconv.Itoa(c.Count) + ":ppn=" + strconv.Itoa(max(c.Cores, 1))
+		part := ":ppn=" + strconv.Itoa(max(c.Cores, 1))
 		for _, r := range c.Resources {
 			if r.Name != gpu {
 				return "", "", fmt.Errorf("TORQUE cannot be asked for the resource %s: it counts %s alone", r.Name, gpu)
@@ -231,7 +231,14 @@ func asks(d grid.Demand) (nodes, mem string, err error) {
 			return "", "", fmt.Errorf("%d pieces with %d bytes each are more than can be asked for", c.Count, c.Memory)
 		}
 		total += min(c.Memory, 1<<62/int64(c.Count)) * int64(c.Count)
-		parts = append(parts, part)
+		if last := len(parts) - 1; last >= 0 && parts[last] == part { // +, and Maui sees a job of several requests
+			counts[last] += c.Count
+			continue
+		}
+		parts, counts = append(parts, part), append(counts, c.Count)
+	}
+	for i, n := range counts {
+		parts[i] = strconv.Itoa(n) + parts[i]
 	}
 	if len(parts) == 0 || total < 0 {
 		return "", "", errors.New("a job without pieces, or with more memory than can be counted")

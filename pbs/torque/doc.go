@@ -9,7 +9,7 @@
 //	qstat -B -f -1        the server: default queue, keep_completed, limits
 //	qstat -Q -f -1        queues
 //	qsub qhold qrls qdel  submit, hold, release, remove
-//	showq                 Maui: the order of the queue, and what it will not consider
+//	showq, showq -b       Maui: the order of the queue, and what it will not consider, and why
 //	showres, showres -n   Maui: reservations, and their nodes
 //	showconfig            Maui: its policy
 //	mdiag -r              Maui: for whom the reservations are

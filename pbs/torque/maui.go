@@ -12,7 +12,6 @@ import (
 	"gbroker/grid"
 	"gbroker/pbs/command"
 	"gbroker/pbs/external"
-	"gbroker/plan"
 )
 
 // Maui is TORQUE whose jobs Maui schedules.
@@ -70,8 +69,11 @@ func (m *Maui) Listing(ctx context.Context) (external.Listing, error) {
 	if err != nil {
 		return external.Listing{}, err
 	}
+	if err := m.reasons(ctx, l.Jobs, order); err != nil {
+		return external.Listing{}, err
+	}
 	arrange(l.Jobs, order)
-	if l.Policy, err = m.policyOf(ctx); err != nil {
+	if err := m.configure(ctx, &l); err != nil {
 		return external.Listing{}, err
 	}
 	if l.Reservations, err = m.bookings(ctx, l.Nodes); err != nil {
@@ -79,6 +81,21 @@ func (m *Maui) Listing(ctx context.Context) (external.Listing, error) {
 	}
 	orphaned(l.Jobs, l.Reservations)
 	return l, nil
+}
+
+// reasons adds why Maui does not consider jobs that TORQUE would start, where there are such.
+func (m *Maui) reasons(ctx context.Context, jobs []external.Job, order map[string]place) error {
+	if !slices.ContainsFunc(jobs, func(j external.Job) bool { return j.State == external.Queued && order[short(j.Local)].blocked != "" }) {
+		return nil
+	}
+	why, err := asked(ctx, m, parseBlocked, "showq", "-b")
+	for id, text := range why {
+		if at, is := order[id]; is && at.blocked != "" {
+			at.blocked += ": " + text
+			order[id] = at
+		}
+	}
+	return err
 }
 
 // orphaned marks the waiting jobs whose reservation is gone: Maui never starts them.
@@ -93,13 +110,17 @@ func orphaned(jobs []external.Job, list []external.Booking) {
 	}
 }
 
-// policyOf is Maui's policy, or the configured one where it does not let us see it.
-func (m *Maui) policyOf(ctx context.Context) (plan.Policy, error) {
+// configure takes Maui's policy, and what it starts, where it lets us see them; else the policy is the configured one.
+func (m *Maui) configure(ctx context.Context, l *external.Listing) error {
 	c, err := asked(ctx, m, parseConfig, "showconfig")
-	if errors.Is(err, grid.ErrForbidden) {
-		return m.policy, nil
+	switch {
+	case errors.Is(err, grid.ErrForbidden):
+		return nil
+	case err != nil:
+		return err
 	}
-	return c.policy, err
+	l.Policy, l.Shapes = c.policy, c.shapes(l.Shapes)
+	return nil
 }
 
 // arrange puts the jobs that wait into Maui's order; those that it has not seen yet stay last, and those that it

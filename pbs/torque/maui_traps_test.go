@@ -343,6 +343,55 @@ func TestMaui09PiecesOnOneNode(t *testing.T) {
 	}
 }
 
+// What Maui holds, or the server refuses, for the form of a demand is known before: the live notes, 4 and 5.
+func TestMauiLive04And05Shapes(t *testing.T) {
+	t.Parallel()
+	unequal := grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 4, Cores: 4}, {Count: 1, Processes: 3, Cores: 3}}}
+	five := grid.Demand{Chunks: []grid.Chunk{{Count: 5, Processes: 1, Cores: 1}}}
+	for name, c := range map[string]struct {
+		config batch.Config
+		demand grid.Demand
+		code   string // qsub's, of the demand as it is asked for
+		state  external.State
+		reason string
+		refuse string
+	}{
+		"more pieces than nodes": {batch.Config{}, five, "190", 0, "", "resources_available.nodect"},
+		"raised":                 {batch.Config{NodeCount: 100}, five, "", external.Running, "", ""},
+		"raised and exact":       {batch.Config{NodeCount: 100, ExactNodes: true}, five, "", external.Held, "Deferred: state 'Deferred'", "EXACTNODE"},
+		"unequal":                {batch.Config{}, unequal, "", external.Held, "BatchHold: active", "ENABLEMULTIREQJOBS"},
+		"unequal where it may":   {batch.Config{MultiReq: true}, unequal, "", external.Running, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := onStage(t, c.config)
+			s.t = t
+			l, err := s.maui.Listing(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			shot := plan.Snapshot{Nodes: l.Nodes, Shapes: l.Shapes}
+			if r := plan.Refuse(shot, plan.Question{Demand: c.demand, Limit: grid.Minute}); (r == nil) != (c.refuse == "") || r != nil && !strings.Contains(r.Reason, c.refuse) {
+				t.Errorf("the plan refuses it: %+v", r)
+			}
+			o := s.order("sleep 1000")
+			o.Demand = c.demand
+			id, err := s.maui.Submit(t.Context(), o)
+			if c.code != "" {
+				kind(t, "submitting", err, grid.ErrInvalid, c.code)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			j := s.Await(string(id), func(j batch.Job) bool { return j.State == batch.Running || j.Blocked != "" })
+			if l, err = s.maui.Listing(t.Context()); err != nil || len(l.Jobs) != 1 || l.Jobs[0].State != c.state || !strings.Contains(l.Jobs[0].Reason, c.reason) {
+				t.Errorf("%c %s is listed as %+v, %v", j.State, j.Blocked, l.Jobs, err)
+			}
+		})
+	}
+}
+
 // Maui 10: a server that is down is no empty queue, and reserves nothing; Maui down is no empty queue either.
 func TestMaui10ServerDown(t *testing.T) {
 	t.Parallel()

@@ -71,6 +71,14 @@ var claims = []claim{
 	}},
 	{`^qstat -Q -f -1$`, parses(parseQueues, func(q []queue) error { return saneIf(len(q) == 3, q) })},
 	{`^showq( -u \w+| --format=xml)?$`, mauiParses(parseQueue, func(map[string]place) error { return nil })},
+	{`^showq -b$`, mauiParses(parseBlocked, func(why map[string]string) error {
+		for id, text := range why {
+			if strings.Trim(id, "0123456789") != "" || text == "" || strings.HasPrefix(text, "alice") {
+				return fmt.Errorf("%s is blocked by %q", id, text)
+			}
+		}
+		return nil
+	})},
 	{`^showres( -g| -s| -r| --format=xml| [a-z0-9.]+)?$`, mauiParses(parseSizes, saneSizes)},
 	{`^showres -n( -g| [a-z0-9.]+)*$`, heldThen},
 	{`^mdiag -r( -v| --format=xml| [a-z0-9.]+)?$`, mauiParses(parseAccess, func(all map[string]access) error {
@@ -95,7 +103,7 @@ var claims = []claim{
 // notAsked are commands that this package never runs.
 var notAsked = regexp.MustCompile(`^(qstat( -[anfrqiBQt1]+)*( '?[0-9a-z.]+(\[\d*\])?(\.pbs1)?(@nosuchhost)?'?)*` +
 	`|qstat -(Q|B) -(f|x)( nosuch)?|qstat --version|pbsnodes (-a|-l|-o|-c|node).*|qselect.*|qmgr -c .*|momctl .*|tracejob \d+|showbf.*|showstart .*|checkjob .*|checknode .*|mdiag.*|diagnose.*|showstats.*` +
-	`|showstate|showhold|showq (-r|-i|-b|-Z|--version)|showconfig( -v)?( \| grep .*)?|showres -v|releaseres( a.0 b.0)?|qalter .*|qsig .*|qrerun .*|qrun .*|runjob .*|releasehold .*|canceljob .*|ls .*|cat .*)$`)
+	`|showstate|showhold|showq (-r|-i|-Z|--version)|showconfig( -v)?( \| grep .*)?|showres -v|releaseres( a.0 b.0)?|qalter .*|qsig .*|qrerun .*|qrun .*|runjob .*|releasehold .*|canceljob .*|ls .*|cat .*)$`)
 
 func TestEveryRecordingIsRead(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,7 @@ type server struct {
 	queue   grid.QueueName // of jobs that name none
 	keep    grid.Tick      // for how long jobs that have ended are shown
 	limit   grid.Tick      // the longest walltime; 0 is any
+	pieces  int64          // resources_available.nodect: takes jobs of so many nodes though there are fewer
 }
 
 // queue is what qstat -Q tells of one queue.
@@ -82,6 +83,8 @@ func parseServer(call string, text []byte) (server, error) {
 			s.keep = grid.Tick(n) * grid.Second
 		case "resources_max.walltime":
 			s.limit, err = span(value)
+		case "resources_available.nodect":
+			s.pieces, err = number(value, 0, 1<<31)
 		}
 		return err
 	})

@@ -13,6 +13,7 @@ type mauiConfig struct {
 	version  string
 	policy   plan.Policy
 	node     string // JOBNODEMATCHPOLICY: "" lets several pieces of a job share a node
+	multi    bool   // ENABLEMULTIREQJOBS: a job may have pieces of several sizes
 	backfill string
 	reserve  string
 	depth    int64
@@ -37,6 +38,8 @@ func parseConfig(call string, text []byte) (mauiConfig, error) {
 			c.reserve = value
 		case "RESDEPTH[0]", "RESERVATIONDEPTH[0]":
 			c.depth, err = number(value, 0, 1<<30)
+		case "ENABLEMULTIREQJOBS[0]":
+			c.multi = value == "TRUE"
 		case "JOBNODEMATCHPOLICY[0]":
 			c.node = value
 		}

@@ -135,6 +135,32 @@ func isCount(section int, f []string) bool {
 	return job && f[1] == "Blocked" && len(f) == 3
 }
 
+// parseBlocked reads what showq -b prints: JOBNAME USER and, to the end of the line, why Maui does not consider it.
+func parseBlocked(call string, text []byte) (map[string]string, error) {
+	why, head := make(map[string]string), false
+	err := lines(call, text, func(line string) error {
+		id, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		_, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		switch reason = strings.Join(strings.Fields(reason), " "); {
+		case line == "":
+			return nil
+		case !head && id == "JobName" && reason == "Reason":
+			head = true
+			return nil
+		case !head || reason == "":
+			return errors.New("it is not JOBNAME USER REASON")
+		case len(why) == maxJobs:
+			return fmt.Errorf("more than %d jobs", maxJobs)
+		}
+		why[strings.Clone(id)] = fmt.Sprintf("%.200s", reason)
+		return nil
+	})
+	if err == nil && !head {
+		err = unreadable(call, "its head", text, errors.New("there is no line of column names"))
+	}
+	return why, err
+}
+
 // fields splits a line at its blanks into list, and counts: one more than fits is len(list).
 func fields(line string, list []string) int {
 	n := 0

@@ -23,6 +23,7 @@ import (
 //	schedulers root,broker    who may make Maui reservations
 //	managers dave             of the server; operators carol likewise
 //	nodes node01 node02:fast  of four processors; a property after the colon. Else those of the face
+//	nodect 1000               resources_available.nodect; exact, multireq: of maui.cfg
 //	private                   jobs are shown to their owners alone (query_other_jobs = False)
 //	base 202611202309.46      the instant by which the dates of the commands are moved to now
 //	job alice qsub ...        a command before, whose answer does not matter
@@ -71,6 +72,12 @@ func load(t *testing.T, face, path string) scenario {
 			sc.config.Managers = strings.Split(rest, ",")
 		case "operators":
 			sc.config.Operators = strings.Split(rest, ",")
+		case "nodect":
+			sc.config.NodeCount, err = strconv.Atoi(rest)
+		case "exact":
+			sc.config.ExactNodes = true
+		case "multireq":
+			sc.config.MultiReq = true
 		case "private":
 			sc.config.Private = true
 		case "nodes":

@@ -62,6 +62,7 @@ type Job struct {
 	Lost                        bool   // its processes went with a node, and the server does not know yet
 	By                          string // who ended it
 	Comment                     string
+	Blocked                     string // Maui does not consider it: BatchHold, Deferred
 	CPU                         time.Duration
 	Memory                      int64 // KiB
 	// Earliest is the start that the last cycle gave it; zero is none.

@@ -88,12 +88,23 @@ func (s *System) waiting(now time.Time) []*Job {
 	for _, j := range s.Jobs {
 		j.Settle(now)
 		q := s.Queue(j.Queue)
-		if j.State == Queued && (q == nil || q.Starts() && q.Route == nil) {
+		if s.block(j); j.State == Queued && j.Blocked == "" && (q == nil || q.Starts() && q.Route == nil) {
 			out = append(out, j)
 		}
 	}
 	sort.SliceStable(out, func(a, b int) bool { return out[a].Priority > out[b].Priority })
 	return out
+}
+
+// block is Maui's hold of what it will not start: several requests in one job, and more nodes than there are.
+func (s *System) block(j *Job) {
+	switch {
+	case s.Face != "torque" || s.NoBooking || j.State != Queued || j.Blocked != "":
+	case !s.MultiReq && len(j.Chunks) > 1:
+		j.Blocked = "BatchHold"
+	case j.Scatter && !s.Feasible(j):
+		j.Blocked = "Deferred"
+	}
 }
 
 // earliest is the first instant at which a job fits, and where; only now unless all is asked for.

@@ -43,6 +43,10 @@ type Config struct {
 	MaxRun int
 	// NoBooking is a system without reservations: TORQUE without Maui.
 	NoBooking bool
+	// NodeCount is resources_available.nodect: how many nodes a job may ask for, where there are fewer.
+	NodeCount int
+	// MultiReq lets Maui start jobs of pieces of several sizes (ENABLEMULTIREQJOBS TRUE).
+	MultiReq bool
 	// ExactNodes puts each node of a request on a node of its own (Maui's
 	// JOBNODEMATCHPOLICY EXACTNODE).
 	ExactNodes bool
@@ -194,6 +198,15 @@ func (s *System) Queue(name string) *Queue {
 		}
 	}
 	return nil
+}
+
+// Cores is the number of cores of all nodes.
+func (s *System) Cores() int {
+	n := 0
+	for _, node := range s.Nodes {
+		n += node.Cores
+	}
+	return n
 }
 
 // Job finds a job by its full identifier.

@@ -23,6 +23,9 @@ func showconfig(s *batch.System, c *batch.Call) batch.Answer {
 	if s.ExactNodes {
 		text = strings.Replace(text, "JOBNODEMATCHPOLICY[0]             ", "JOBNODEMATCHPOLICY[0]             EXACTNODE", 1)
 	}
+	if s.MultiReq {
+		text = strings.Replace(text, "ENABLEMULTIREQJOBS[0]             FALSE", "ENABLEMULTIREQJOBS[0]             TRUE", 1)
+	}
 	return batch.Out("%s", text)
 }
 
@@ -77,6 +80,8 @@ func mauiState(j *batch.Job) string {
 	switch {
 	case j.Runs():
 		return "Running"
+	case j.Blocked != "":
+		return j.Blocked
 	case j.State == batch.Queued:
 		return "Idle"
 	}
@@ -109,7 +114,7 @@ func showq(s *batch.System, c *batch.Call) batch.Answer {
 	if batch.Has(opts, "b") {
 		out := "           JobName      User               Reason\n\n"
 		for _, j := range blocked {
-			out += fmt.Sprintf("%18s %9s '%s'\n", short(j), j.User, mauiState(j))
+			out += fmt.Sprintf("%18s %9s %s\n", short(j), j.User, reason(j))
 		}
 		return batch.Out("%s", out)
 	}
@@ -117,6 +122,17 @@ func showq(s *batch.System, c *batch.Call) batch.Answer {
 		return running[a].Started.Add(running[a].Length()).Before(running[b].Started.Add(running[b].Length()))
 	})
 	return batch.Out("%s", queueTable(s, c, running, idle, blocked))
+}
+
+// reason is why Maui does not consider a job, as showq -b has it.
+func reason(j *batch.Job) string {
+	switch j.Blocked {
+	case "BatchHold":
+		return "active"
+	case "Deferred":
+		return "state 'Deferred'"
+	}
+	return "'" + mauiState(j) + "'"
 }
 
 func queueTable(s *batch.System, c *batch.Call, running, idle, blocked []*batch.Job) string {
@@ -172,14 +188,16 @@ func showstart(s *batch.System, c *batch.Call) batch.Answer {
 		return notServed(c, strings.Join(c.Args, " "))
 	}
 	name := c.Args[0]
-	none := batch.Fail(1, "ERROR:    'showstart' failed\nERROR:    cannot determine earliest start time for job '%s'\n\n", name)
+	none := func(name string) batch.Answer {
+		return batch.Fail(1, "ERROR:    'showstart' failed\nERROR:    cannot determine earliest start time for job '%s'\n\n", name)
+	}
 	j := find(s, name)
 	var at time.Time
 	if procs, length, ok := strings.Cut(name, "@"); ok {
 		var n int
 		d, fine := batch.Seconds(length)
 		if _, err := fmt.Sscan(procs, &n); err != nil || !fine || n < 1 {
-			return none
+			return none(name)
 		}
 		j = &batch.Job{User: c.User, Wall: d, Chunks: []batch.Chunk{{Count: n, Cores: 1, Lines: 1}}}
 		at = s.Start(j, c.Now)
@@ -188,11 +206,11 @@ func showstart(s *batch.System, c *batch.Call) batch.Answer {
 	} else if at = j.Earliest; j.Runs() {
 		at = j.Started
 	}
-	if at.IsZero() {
-		return none
-	}
 	if !strings.Contains(name, "@") {
 		name = short(j)
+	}
+	if at.IsZero() {
+		return none(name)
 	}
 	end := at.Add(j.Length())
 	return batch.Out("job %s requires %d proc%s for %s\nEarliest start in     %12s on %s\nEarliest completion in %11s on %s\nBest Partition: DEFAULT\n\n",

@@ -238,7 +238,9 @@ func (o *order) submit(s *batch.System, c *batch.Call) batch.Answer {
 		return batch.Fail(190, "qsub: submit error (Job exceeds queue resource limits MSG=cannot satisfy queue max walltime requirement)\n")
 	case q.MaxNodes > 0 && nodect(j) > q.MaxNodes:
 		return batch.Fail(190, "qsub: submit error (Job exceeds queue resource limits MSG=cannot satisfy queue max nodect requirement)\n")
-	case !s.Feasible(j):
+	case nodect(j) <= s.NodeCount && j.Cores() > s.Cores():
+		return batch.Fail(190, "qsub: submit error (Job exceeds queue resource limits MSG=cannot locate feasible nodes (nodes file is empty or requested nodes exceed all systems))\n")
+	case nodect(j) > max(len(s.Nodes), s.NodeCount), !s.Feasible(j):
 		return batch.Fail(190, "qsub: submit error (Job exceeds queue resource limits MSG=cannot locate feasible nodes (nodes file is empty, all systems are busy, or no nodes have the requested feature))\n")
 	}
 	j.Scatter = s.ExactNodes

@@ -2,6 +2,7 @@ package torque
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gbroker/test/standin/batch"
@@ -117,13 +118,18 @@ func serverStatus(s *batch.System, c *batch.Call, whole bool) batch.Answer {
 func serverLines(s *batch.System) []string {
 	n := counts(s, "")
 	host := s.Host
-	return []string{"server_state = Active", "scheduling = True", fmt.Sprintf("total_jobs = %d", n[0]), "state_count = " + stateCount(n),
+	lines := []string{"server_state = Active", "scheduling = True", fmt.Sprintf("total_jobs = %d", n[0]), "state_count = " + stateCount(n),
 		"acl_hosts = " + host, "managers = root@" + host, "operators = root@" + host, "default_queue = " + s.Default, "log_events = 2047",
 		"mail_from = adm", "query_other_jobs = " + truth(!s.Private), fmt.Sprintf("resources_assigned.nodect = %d", assigned(s, "")), "node_check_rate = 60",
 		"tcp_timeout = 30", "job_stat_rate = 300", "poll_jobs = True", "log_level = 1", "down_on_error = True", "mom_job_sync = True",
 		"pbs_version = 6.1.3", fmt.Sprintf("keep_completed = %d", int(s.History.Seconds())), "submit_hosts = " + host,
 		fmt.Sprintf("next_job_number = %d", s.Next), "net_counter = 4 0 0", "moab_array_compatible = True", "nppcu = 1",
 		"timeout_for_job_delete = 120", "timeout_for_job_requeue = 120", "note_append_on_error = True"}
+	if s.NodeCount > 0 {
+		at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "resources_assigned.nodect") })
+		lines = slices.Insert(lines, at, fmt.Sprintf("resources_available.nodect = %d", s.NodeCount))
+	}
+	return lines
 }
 
 // qmgr reads: p s, l s, p q NAME, l q NAME, l n NAME.
