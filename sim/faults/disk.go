@@ -22,6 +22,8 @@ type disk struct {
 	peers       map[grid.PeerID][]grid.JournalID // what was seen of others' journals
 	pending     []broker.Saw                     // noted, and durable with the next commit
 	backup      *backup
+	snapshot    *backup // of the whole machine, folders too
+	undo        []undo  // of the last commits, the oldest first
 }
 
 // folder is what there is of a job's files.
@@ -76,7 +78,8 @@ func (d *disk) folder(id grid.JobID) *folder {
 }
 
 // commit makes changes durable, all or none.
-func (d *disk) commit(changes []grid.Change) {
+func (d *disk) commit(now grid.Tick, changes []grid.Change) {
+	d.note(now, changes)
 	for _, c := range changes {
 		switch {
 		case c.Site != nil:
@@ -113,18 +116,33 @@ type backup struct {
 	state    grid.SiteState
 	sequence uint64
 	peers    map[grid.PeerID][]grid.JournalID
+	folders  map[grid.JobID]*folder
 }
 
-// keep makes a backup of the journal.
-func (d *disk) keep(at grid.Tick) {
-	d.backup = &backup{at, maps.Clone(d.records), d.state, d.sequence, maps.Clone(d.peers)}
+// copy makes a backup of the journal, or of all that is there.
+func (d *disk) copy(at grid.Tick, folders bool) *backup {
+	b := &backup{at, maps.Clone(d.records), d.state, d.sequence, maps.Clone(d.peers), nil}
+	if folders {
+		b.folders = cloneFolders(d.folders)
+	}
+	return b
 }
 
-// restore puts the backup in the journal's place.
-func (d *disk) restore() {
-	b := d.backup
+func cloneFolders(all map[grid.JobID]*folder) map[grid.JobID]*folder {
+	list := make(map[grid.JobID]*folder, len(all))
+	for id, f := range all {
+		list[id] = &folder{f.inputs, f.outputs, maps.Clone(f.known), maps.Clone(f.tokens), maps.Clone(f.ends)}
+	}
+	return list
+}
+
+// restore puts a backup in the place of the journal, and of the folders if it has them.
+func (d *disk) restore(b *backup) {
+	if b.folders != nil {
+		d.folders = cloneFolders(b.folders)
+	}
 	d.records, d.state, d.sequence, d.peers = maps.Clone(b.records), b.state, b.sequence, maps.Clone(b.peers)
-	d.pending = nil
+	d.pending, d.undo = nil, nil
 }
 
 // id says how far the journal is.
@@ -149,6 +167,7 @@ func (d *disk) loseJournal() {
 	d.incarnation++
 	d.sequence = 0
 	d.peers, d.pending, d.backup = map[grid.PeerID][]grid.JournalID{}, nil, nil
+	d.snapshot, d.undo = nil, nil
 }
 
 // changesOf merges the saves of effects, as the shell does: the last record of each job.

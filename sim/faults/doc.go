@@ -62,9 +62,13 @@
 //	                                   removed it, since
 //	                                 the home has lost it, and its user had     its start tokens went with it
 //	                                   it removed
-//	                                 that machine, put back to a snapshot of    so did they, with all that
-//	                                   before, starts it, and no end was told     knew of it there
-//	an owner beside another (S2a)    one of them is in doubt                    it asks before it does anything
+//	                                 that machine was put back to a snapshot    so did they, with all that
+//	                                   of before that start, or of before the     knew of it there
+//	                                   end of a rerunnable program, and is the
+//	                                   home, or starts it now, and no end was
+//	                                   told
+//	an owner beside another (S2a)    one of them has lost that it gave it       it asks before it does anything
+//	                                   away, or is in doubt
 //	                                 the home was set back, and need not wait
 //	                                   for the word of the other
 //	KILLED is forgotten (S2c), an    it never left its home, whose journal      nobody else was told

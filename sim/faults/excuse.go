@@ -38,11 +38,13 @@ func (f *fact) estranged(s *site) bool { return s.forgot[f.home.peer] > 0 && f.h
 
 // untraceable: nobody who is asked knows any more of an earlier start. Its home has lost what
 // it wrote since, and the user had the job removed, and with it its start tokens; or the
-// site that started it need not be asked, or has lost the same. Or its start token is gone
-// with all of the machine that now starts it again, and nobody was told of an end before.
+// site that started it need not be asked, or has lost the same. Or its start token, or
+// the end of a rerunnable one, is gone with all of the machine on which it ran, and that is
+// the home, or starts it now, and no end was told.
 func (f *fact) untraceable(e, now start) bool {
 	gone := func(l lapse) bool { return l.covers(e.at) }
-	if e.where == now.where && (f.told == 0 || f.toldAt > e.at && e.where == f.home) && slices.ContainsFunc(e.where.lapses, func(l lapse) bool { return l.files && gone(l) }) {
+	inFiles := func(l lapse) bool { return l.files && (gone(l) || f.rerun && e.ended > 0 && l.covers(e.ended)) }
+	if slices.ContainsFunc(e.where.lapses, inFiles) && (e.where == f.home || e.where == now.where && f.told == 0) {
 		return true
 	}
 	return slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
@@ -60,6 +62,20 @@ func (f *fact) unheard(o *site, now grid.Tick) bool {
 // out of the neighbours' file.
 func (s *site) deaf(o *site, since grid.Tick) bool {
 	return s.forgot[o.peer] >= since || s.dropped[o.peer] >= since || !s.knows(o.peer)
+}
+
+// behind: s has lost that it gave the job away, at a later epoch than that at which it owns it by
+// its journal. Others tell it; until then it starts nothing (S2b).
+func (f *fact) behind(s *site, e grid.Epoch) bool {
+	if len(s.lapses) == 0 {
+		return false
+	}
+	for later, o := range f.owners {
+		if o != s && e.Before(later) && later.Term == e.Term {
+			return true
+		}
+	}
+	return false
 }
 
 // mayBeLost: the home's administrator has said of a site that had the job that it will not come

@@ -41,7 +41,7 @@ func at(s int) grid.Tick { return genesis + grid.Tick(s)*grid.Second }
 
 // began is a start at a site, in some term.
 func began(when int, where *site, term uint32) start {
-	return start{at(when), where, grid.AttemptID{Job: "job", Epoch: grid.Epoch{Term: term}, Attempt: 1}}
+	return start{at: at(when), where: where, id: grid.AttemptID{Job: "job", Epoch: grid.Epoch{Term: term}, Attempt: 1}}
 }
 
 // lost notes that a site has lost what it wrote between two instants.
@@ -397,7 +397,16 @@ func TestTwoOwnersTakeAnExcuse(t *testing.T) {
 		{"the other one was set back, and does not own it by its journal", func(x *scene) { x.w.truth.setBack(x.b, at(100), false) }, false},
 		{"the other one was set back, and has said again that it owns it", func(x *scene) {
 			x.w.truth.setBack(x.b, at(100), false)
+			x.w.truth.saved(x.b, owns(3, false))
+		}, true},
+		{"the other one was set back, and has lost that it gave it away", func(x *scene) {
+			x.w.truth.setBack(x.b, at(100), false)
 			x.w.truth.saved(x.b, owns(1, false))
+		}, false},
+		{"one that was set back gets it, as a third one does", func(x *scene) {
+			x.w.truth.setBack(x.b, at(100), false)
+			x.w.truth.saved(x.b, owns(3, false))
+			x.w.truth.saved(x.c, owns(4, false))
 		}, true},
 		{"the other one was set back, and is in doubt", func(x *scene) {
 			x.w.truth.setBack(x.b, at(100), false)

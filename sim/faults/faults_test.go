@@ -28,7 +28,7 @@ func mended(seed uint64, p Profile) Options {
 
 // unmended are kinds of faults under which a property does not hold yet: without them
 // everything has to.
-var unmended = []Kind{JournalLost, JournalRestored, Twin}
+var unmended = []Kind{JournalLost, JournalRestored, TailLost, MachineRestored, Twin}
 
 func profile(t testing.TB, name string) Profile {
 	t.Helper()

@@ -311,7 +311,7 @@ func (h *host) commit(effects []broker.Effect, changes []grid.Change, pauses int
 		h.fail(effects, changes)
 		return
 	}
-	s.disk.commit(changes)
+	s.disk.commit(w.now, changes)
 	h.core.Durable(s.disk.sequence)
 	w.truth.saved(s, changes)
 	if h.at(afterSave, changes) {
@@ -327,7 +327,7 @@ func (h *host) fail(effects []broker.Effect, changes []grid.Change) {
 	reached := w.rnd.disk.IntN(3) == 0
 	w.tell(s, "a save fails; on disk all the same: %v", reached)
 	if reached {
-		s.disk.commit(changes)
+		s.disk.commit(w.now, changes)
 		w.truth.saved(s, changes)
 	}
 	for _, e := range effects {

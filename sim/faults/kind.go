@@ -19,6 +19,8 @@ const (
 	SlowDisk
 	JournalLost
 	JournalRestored
+	TailLost
+	MachineRestored
 	Twin
 
 	Crash
@@ -63,7 +65,8 @@ const (
 var kindNames = [kinds]string{
 	Loss: "loss", Duplicate: "duplicate", Delay: "delay", VeryLate: "very-late", Partition: "partition", OneWay: "one-way", FalseWord: "false-word",
 	FetchBreak: "fetch-break",
-	SaveFails:  "save-fails", DiskFull: "disk-full", SlowDisk: "slow-disk", JournalLost: "journal-lost", JournalRestored: "journal-restored", Twin: "twin",
+	SaveFails:  "save-fails", DiskFull: "disk-full", SlowDisk: "slow-disk", JournalLost: "journal-lost", JournalRestored: "journal-restored",
+	TailLost: "journal-tail-lost", MachineRestored: "machine-restored", Twin: "twin",
 	Crash: "crash", CrashAtPoint: "crash-at-point", PowerCut: "power-cut", Pause: "pause", PauseInside: "pause-before-effect", SiteGone: "site-gone",
 	SubmitFails: "submit-fails", SubmitUnanswered: "submit-unanswered", SubmitLate: "submit-late", SubmitForgotten: "submit-forgotten",
 	CommandFails: "command-fails", CommandSlow: "command-slow", ListingFails: "listing-fails", ListingEmpty: "listing-empty",
@@ -79,7 +82,7 @@ func (k Kind) String() string { return kindNames[k] }
 func Kinds() []string { return kindNames[:] }
 
 // rates says how much of each kind there is. Of Partition, OneWay, FalseWord, DiskFull,
-// SlowDisk, Crash, PowerCut, Pause, SiteGone, JournalLost, JournalRestored, Twin, ControlUnreadable, ClockStep,
+// SlowDisk, Crash, PowerCut, Pause, SiteGone, JournalLost, JournalRestored, TailLost, MachineRestored, Twin, ControlUnreadable, ClockStep,
 // Drain, Forgotten, Fenced, MemberRemoved and MemberJoins
 // it is how many are to be expected in one history; of all others how likely it is that
 // one message, command, commit or job meets it.
@@ -96,7 +99,7 @@ func (r rates) plus(o rates) rates {
 var (
 	calmRates    = rates{Drain: 1}
 	networkRates = rates{Loss: 0.04, Duplicate: 0.06, Delay: 0.03, Partition: 1.5, OneWay: 1, FalseWord: 2, FetchBreak: 0.15}
-	diskRates    = rates{SaveFails: 0.004, DiskFull: 0.5, SlowDisk: 1, JournalLost: 0.15, JournalRestored: 0.2, Crash: 2, CrashAtPoint: 0.0008}
+	diskRates    = rates{SaveFails: 0.004, DiskFull: 0.5, SlowDisk: 1, JournalLost: 0.15, JournalRestored: 0.2, TailLost: 0.15, MachineRestored: 0.1, Crash: 2, CrashAtPoint: 0.0008}
 	crashRates   = rates{Crash: 4, CrashAtPoint: 0.002, Pause: 2, PauseInside: 0.0004, PowerCut: 0.3, SiteGone: 0.08, Drain: 0.5, Forgotten: 0.15, Fenced: 0.15}
 	batchRates   = rates{
 		SubmitFails: 0.04, SubmitUnanswered: 0.04, SubmitLate: 0.03, SubmitForgotten: 0.02, CommandFails: 0.05, CommandSlow: 0.05,
@@ -118,14 +121,16 @@ type Profile struct {
 // Profiles lists the profiles, the one that is taken if none is named first.
 func Profiles() []Profile {
 	return []Profile{
-		{"all", "everything at once", networkRates.plus(diskRates).plus(crashRates).plus(batchRates).plus(clockRates).plus(cancelRates).plus(memberRates).plus(lateRates)},
+		{"all", "everything at once", networkRates.plus(diskRates).plus(crashRates).plus(batchRates).plus(clockRates).plus(cancelRates).plus(memberRates).plus(lateRates).plus(rates{Twin: 0.1})},
 		{"calm", "nothing fails; sites are drained", calmRates},
 		{"network", "messages lost, doubled, late; partitions, also one-way; wrong words of who lives; broken fetches", networkRates},
 		{"crash", "brokers crash, at chosen points too, stop and go on; power cuts; sites that never return", crashRates},
-		{"disk", "saves that fail, full and slow disks, journals lost", diskRates},
+		{"disk", "saves that fail, full and slow disks, journals lost, restored, cut short; machines put back", diskRates},
 		{"batch", "batch systems that fail, lie, forget, requeue and act late", batchRates},
 		{"forget", "sites forgotten by mistake, or fenced off; they come back", rates{Forgotten: 3, Fenced: 1, Crash: 1}},
 		{"rollback", "journals restored from backups, and nothing else", rates{JournalRestored: 2}},
+		{"tail", "disks that lie: the last seconds of a journal are gone after a power cut, and nobody knows", rates{TailLost: 2}},
+		{"machine", "whole machines put back to snapshots, control directories too", rates{MachineRestored: 1.5}},
 		{"twin", "journals copied to a second machine and started there, and nothing else", rates{Twin: 2}},
 		{"cancel", "users who cancel and remove at all times, at any broker; crashes", cancelRates.plus(rates{UserCancels: 0.4, UserRemoves: 0.3, Crash: 2, CrashAtPoint: 0.0005, Loss: 0.02})},
 		{"members", "sites that are removed from the neighbours' files, also with handoffs open, and join (again)", memberRates.plus(rates{MemberRemoved: 4, MemberJoins: 1, Drain: 1, Crash: 1, Loss: 0.02})},

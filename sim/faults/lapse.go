@@ -18,6 +18,7 @@ func (l lapse) covers(t grid.Tick) bool { return l.since < t && t <= l.at }
 // what nobody can know any more because of that.
 func (t *truth) setBack(s *site, since grid.Tick, files bool) {
 	s.lapses = append(s.lapses, lapse{since, s.w.now, files})
+	s.w.after(grid.Minute, func() { s.drain(s.drained) }) // its administrator sees that it has forgotten that
 	for _, f := range t.facts {
 		r := s.disk.records[f.id]
 		if e, owns := f.owning[s]; owns && (r == nil || r.Standing != grid.Owning || r.Epoch != e) {

@@ -63,13 +63,36 @@ func (w *world) plan() {
 		w.during(Drain, s, between(r, 30*grid.Second, faultLength-grid.Minute), s.drain)
 	})
 	for _, s := range w.sites {
-		w.after(between(w.rnd.disk, grid.Minute, stormLength/2), func() { s.disk.keep(w.now) })
+		w.after(between(w.rnd.disk, grid.Minute, stormLength/2), func() { s.disk.backup = s.disk.copy(w.now, false) })
 	}
 	w.repeat(JournalRestored, w.rnd.disk, func(r *rand.Rand, s *site) {
 		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.twin == nil && s.disk.backup != nil && !w.restoring() && w.happens(JournalRestored) {
 			s.host.crash(down, "and its journal is restored from a backup")
-			s.disk.restore()
+			s.disk.restore(s.disk.backup)
 			w.truth.setBack(s, s.disk.backup.at, false)
+			s.careful = true
+		}
+	})
+	w.repeat(TailLost, w.rnd.snap, func(r *rand.Rand, s *site) {
+		down, span := between(r, grid.Second, 4*grid.Minute), between(r, 100, longestTail)
+		if s.host.up && s.twin == nil && w.happens(TailLost) {
+			s.powerCut(down)
+			if s.disk.loseTail(w.now - span) {
+				w.tell(s, "the last %v s of its journal are lost", span.Seconds())
+				w.truth.setBack(s, w.now-span, false)
+			}
+		}
+	})
+	if w.rates[MachineRestored] > 0 {
+		for _, s := range w.sites {
+			w.after(between(w.rnd.snap, grid.Minute, stormLength/2), func() { s.disk.snapshot = s.disk.copy(w.now, true) })
+		}
+	}
+	w.repeat(MachineRestored, w.rnd.snap, func(r *rand.Rand, s *site) {
+		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.twin == nil && s.disk.snapshot != nil && !w.restoring() && w.happens(MachineRestored) {
+			s.host.crash(down, "and its machine is put back to a snapshot")
+			s.disk.restore(s.disk.snapshot)
+			w.truth.setBack(s, s.disk.snapshot.at, true)
 			s.careful = true
 		}
 	})

@@ -69,6 +69,7 @@ type start struct {
 	at    grid.Tick
 	where *site
 	id    grid.AttemptID
+	ended grid.Tick // 0 is not, or not by itself
 }
 
 func newFact(id grid.JobID, home *site, job *grid.Job) *fact {
@@ -88,7 +89,7 @@ func (t *truth) sorted() []*fact {
 func (t *truth) started(s *site, l *local) {
 	w, id := s.w, l.sub.ID
 	f := t.facts[id.Job]
-	now := start{w.now, s, id}
+	now := start{at: w.now, where: s, id: id}
 	f.running[id.Epoch.Term]++
 	f.moved = f.moved || s != f.home
 	w.tell(s, "STARTS %s", id)
@@ -141,6 +142,11 @@ func (t *truth) ended(s *site, l *local, p grid.Progress) {
 		f.running[l.sub.ID.Epoch.Term]--
 	}
 	f.ends = append(f.ends, p)
+	for i := range f.starts {
+		if e := &f.starts[i]; e.id == l.sub.ID && e.where == s && e.ended == 0 {
+			e.ended = s.w.now
+		}
+	}
 	s.w.tell(s, "ENDS %s, cause %d, exit code %d", l.sub.ID, p.Cause, p.ExitCode)
 }
 
@@ -191,13 +197,13 @@ func (t *truth) owned(s *site, f *fact, r *grid.Record) {
 		return
 	}
 	f.owners[e] = s
-	if r.Uncertain { // it asks whether it owns the job before it does anything with it
+	if r.Uncertain || f.behind(s, e) { // it asks whether it owns the job before it does anything with it
 		delete(f.owning, s)
 		return
 	}
 	f.owning[s] = e
 	for o, at := range f.owning {
-		if o != s && at.Term == e.Term && !f.torn() && !f.unheard(o, s.w.now) {
+		if o != s && at.Term == e.Term && !f.torn() && !f.unheard(o, s.w.now) && !f.behind(o, at) {
 			s.w.violate("S2a", f.id, "%s owns %s at epoch %s while %s owns it at %s", s.name(), f.id, e, o.name(), at)
 		}
 	}

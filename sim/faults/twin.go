@@ -42,7 +42,7 @@ func (s *site) duplicate(span grid.Tick) {
 		clock: s.clock, disk: s.disk, batch: s.batch, of: s, forgot: s.forgot, fenced: s.fenced, dropped: s.dropped,
 	}
 	d := &t.disk
-	d.records, d.peers, d.pending, d.backup = maps.Clone(d.records), maps.Clone(d.peers), nil, nil
+	d.records, d.peers, d.pending, d.backup, d.snapshot, d.undo = maps.Clone(d.records), maps.Clone(d.peers), nil, nil, nil, nil
 	d.full, d.slow, d.unreadable = false, false, false
 	t.host = host{s: t}
 	s.twin, s.copied, s.with = t, w.now, make([]bool, len(w.sites))

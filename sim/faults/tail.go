@@ -1,0 +1,64 @@
+package faults
+
+import (
+	"slices"
+
+	"gbroker/grid"
+)
+
+// A disk that lies says that a commit is durable when it is not: in a power cut the last of
+// them are gone. So the last commits can be undone.
+
+// longestTail is the most that a disk may lose.
+const longestTail = 30 * grid.Second
+
+// undo is what a commit has replaced.
+type undo struct {
+	at       grid.Tick
+	records  []grid.Change // as they were; without a record: there was none
+	state    grid.SiteState
+	sequence uint64
+	peers    map[grid.PeerID][]grid.JournalID // as they were, of those that it changes
+}
+
+// note keeps what a commit replaces, for as long as it may be undone.
+func (d *disk) note(now grid.Tick, changes []grid.Change) {
+	u := undo{at: now, state: d.state, sequence: d.sequence}
+	for _, c := range changes {
+		if c.Site == nil {
+			u.records = append(u.records, grid.Change{Job: c.Job, Record: d.records[c.Job]})
+		}
+	}
+	for _, s := range d.pending {
+		if u.peers == nil {
+			u.peers = map[grid.PeerID][]grid.JournalID{}
+		}
+		u.peers[s.Peer] = d.peers[s.Peer]
+	}
+	old := 0
+	for old < len(d.undo) && d.undo[old].at < now-longestTail {
+		old++
+	}
+	d.undo = append(slices.Delete(d.undo, 0, old), u)
+}
+
+// loseTail undoes the commits since then; false if there are none.
+func (d *disk) loseTail(since grid.Tick) bool {
+	any := false
+	for n := len(d.undo) - 1; n >= 0 && d.undo[n].at > since; n-- {
+		u := d.undo[n]
+		for _, c := range u.records {
+			if c.Record == nil {
+				delete(d.records, c.Job)
+			} else {
+				d.records[c.Job] = c.Record
+			}
+		}
+		for p, list := range u.peers {
+			d.peers[p] = list
+		}
+		d.state, d.sequence, d.undo, any = u.state, u.sequence, d.undo[:n], true
+	}
+	d.pending = nil
+	return any
+}
