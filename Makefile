@@ -4,6 +4,7 @@
 #               complex of three or more equal nodes with job_history_enable; FOLDER=DIR is one that its nodes see
 # make test-torque    the same against the TORQUE, with Maui where showq is found, whose commands are on PATH: as a
 #               user whom maui.cfg names in ADMIN1 or ADMIN2, on an idle cluster of three or more equal nodes; FOLDER=DIR likewise
+# make soak     histories of faults on fresh seeds, for FOR=10m (PROFILE=all; SEEDS=A-B repeats those that it tells)
 # make torture  five brokers through kills, stops, cuts and full disks, about 4 minutes (SEED=N repeats a run)
 # make demo     three sites on this machine, a dozen jobs (KEEP=1 leaves the sites up)
 # make bench    the benchmarks, as benchstat reads them (COUNT=10 runs of each; BENCH=REGEXP
@@ -17,7 +18,7 @@ SHELL       := bash
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
 
-.PHONY: build test test-openpbs test-torque tools check torture demo bench bench-estimate mutate fmt
+.PHONY: build test test-openpbs test-torque tools check soak torture demo bench bench-estimate mutate fmt
 
 build:
 	@mkdir -p bin
@@ -50,6 +51,9 @@ test-openpbs:
 
 test-torque:
 	GBROKER_LIVE_TORQUE=1 $(if $(FOLDER),TMPDIR=$(FOLDER)) go test ./pbs/torque -run '^TestLive$$' -v -count 1 -timeout 4h
+
+soak: build
+	bin/gsim faults $(if $(SEEDS),--seeds $(SEEDS),--fresh 1000000000 --for $(or $(FOR),10m)) --all --profile $(or $(PROFILE),all)
 
 # Networks and disks are in namespaces of the kernel: nothing of this machine is touched.
 torture: build

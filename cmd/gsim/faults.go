@@ -32,23 +32,26 @@ const shrinkTime = 5 * time.Second
 // faultsFlags are what gsim faults is told.
 type faultsFlags struct {
 	seeds, profile, broken, trace string
-	brokers, jobs                 int
+	brokers, jobs, fresh          int
+	span                          time.Duration
 	all, json                     bool
 }
 
 func newFaults() *cobra.Command {
 	f := &faultsFlags{}
 	cmd := &cobra.Command{
-		Use:                   "faults --seeds A-B [flags]",
+		Use:                   "faults {--seeds A-B | --fresh N} [flags]",
 		Short:                 "Run many brokers in a world in which everything breaks",
 		Long:                  faultsHelp(),
-		Example:               "  gsim faults --seeds 1-1000\n  gsim faults --seeds 7-7 --profile crash --trace story.txt\n  gsim faults --seeds 1-5000 --break no-start-token --json",
+		Example:               "  gsim faults --seeds 1-1000\n  gsim faults --fresh 1000000 --for 10m --all\n  gsim faults --seeds 7-7 --profile crash --trace story.txt\n  gsim faults --seeds 1-5000 --break no-start-token --json",
 		Args:                  cobra.NoArgs,
 		DisableFlagsInUseLine: true,
 		RunE:                  func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.seeds, "seeds", "", "the histories: from seed `A-B`")
+	flags.IntVar(&f.fresh, "fresh", 0, "so many histories instead, `N`, from a seed that the clock gives")
+	flags.DurationVar(&f.span, "for", 0, "begin none after so long, such as `10m`")
 	flags.IntVar(&f.brokers, "brokers", 5, fmt.Sprintf("sites in each, 1 to %d", maxBrokers))
 	flags.IntVar(&f.jobs, "jobs", 50, fmt.Sprintf("jobs in each, 0 to %d", maxFaultJob))
 	flags.StringVar(&f.profile, "profile", faults.Profiles()[0].Name, "what goes wrong: one of `PROFILE`, below")
@@ -65,7 +68,8 @@ func faultsHelp() string {
 the daemon, over networks, batch systems, disks and clocks that fail in every way that
 the profile has. Each step is checked against what happened in truth: no job is lost,
 none runs twice, what users were told stays true (S1, S2, S5, S8, S9 of the design).
-One seed is one history, always the same.
+One seed is one history, always the same. The answer tells which seeds were run, also of
+--fresh: --seeds repeats them.
 
 The first violation ends it, unless --all is said: a smaller history that shows it is
 looked for, told as a transcript, and the exit code is 1.
@@ -88,8 +92,11 @@ Profiles:
 
 // options reads the flags.
 func (f *faultsFlags) options() (o faults.Options, first, last uint64, err error) {
-	if first, last, err = parseSeeds(f.seeds); err != nil {
+	if first, last, err = f.numbers(); err != nil {
 		return o, 0, 0, err
+	}
+	if f.span < 0 {
+		return o, 0, 0, cli.BadUsage("--for %v: it must not be negative", f.span)
 	}
 	if f.brokers < 1 || f.brokers > maxBrokers {
 		return o, 0, 0, cli.BadUsage("--brokers %d: it must be 1 to %d", f.brokers, maxBrokers)
@@ -114,6 +121,20 @@ func (f *faultsFlags) options() (o faults.Options, first, last uint64, err error
 	return o, first, last, nil
 }
 
+// numbers are the first and the last seed.
+func (f *faultsFlags) numbers() (first, last uint64, err error) {
+	switch {
+	case f.fresh == 0:
+		return parseSeeds(f.seeds)
+	case f.seeds != "":
+		return 0, 0, cli.BadUsage("--seeds and --fresh: one of the two")
+	case f.fresh < 0 || f.fresh > maxSeeds:
+		return 0, 0, cli.BadUsage("--fresh %d: it must be 1 to %d", f.fresh, maxSeeds)
+	}
+	first = uint64(time.Now().UnixMicro())
+	return first, first + uint64(f.fresh) - 1, nil
+}
+
 // parseSeeds reads A-B, or A.
 func parseSeeds(text string) (first, last uint64, err error) {
 	from, to, two := strings.Cut(text, "-")
@@ -124,7 +145,7 @@ func parseSeeds(text string) (first, last uint64, err error) {
 	}
 	switch {
 	case text == "":
-		return 0, 0, cli.BadUsage("--seeds is needed, such as 1-1000")
+		return 0, 0, cli.BadUsage("--seeds is needed, such as 1-1000, or --fresh, such as 1000")
 	case err != nil || last < first:
 		return 0, 0, cli.BadUsage("--seeds %q: it must be A-B, A not above B", text)
 	case last-first >= maxSeeds:
@@ -158,7 +179,13 @@ func (f *faultsFlags) run(cmd *cobra.Command) (err error) {
 	bar := newProgress(cmd.ErrOrStderr(), int(last-first)+1)
 	bar.unit = "histories"
 	began := time.Now()
-	err = histories(cmd.Context(), o, first, last, out, func(r faults.Result) bool {
+	ctx := cmd.Context()
+	if f.span > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, f.span)
+		defer stop()
+	}
+	err = histories(ctx, o, first, last, out, func(r faults.Result) bool {
 		bar.at(sum.Histories + 1)
 		return sum.add(r)
 	})

@@ -12,6 +12,8 @@ import (
 // faultsSum is what gsim faults prints.
 type faultsSum struct {
 	Histories  int                `json:"histories"`
+	First      uint64             `json:"first_seed"`
+	Last       uint64             `json:"last_seed"`
 	Steps      int                `json:"steps"`
 	Faults     map[string]int     `json:"faults"`
 	Moved      int                `json:"moved"`
@@ -42,7 +44,10 @@ func newFaultsSum(all bool) *faultsSum {
 
 // add takes a history in; false where no more are wanted.
 func (s *faultsSum) add(r faults.Result) bool {
-	s.Histories++
+	if s.Histories++; s.Histories == 1 {
+		s.First = r.Seed
+	}
+	s.Last = r.Seed
 	s.Steps += r.Steps
 	s.Moved += r.Moved
 	s.Jobs += r.Jobs
@@ -68,6 +73,13 @@ func (s *faultsSum) finish(seconds float64) {
 	s.PerSecond = float64(s.Histories) / max(seconds, 1e-9)
 }
 
+func (s *faultsSum) struckInAll() (n int) {
+	for _, k := range s.Faults {
+		n += k
+	}
+	return n
+}
+
 // median is the middle one.
 func median(list []int) int {
 	if len(list) == 0 {
@@ -80,9 +92,10 @@ func median(list []int) int {
 func (s *faultsSum) print(w io.Writer) error {
 	rows := [][2]string{
 		{"histories", fmt.Sprintf("%d, %.0f per second", s.Histories, s.PerSecond)},
+		{"seeds", fmt.Sprintf("%d-%d", s.First, s.Last)},
 		{"steps", fmt.Sprintf("%d, median %d", s.Steps, s.Median.Steps)},
 		{"jobs", fmt.Sprintf("%d, of which moved %d, median %.0f %%", s.Jobs, s.Moved, 100*s.Median.Moved)},
-		{"faults, median", fmt.Sprint(s.Median.Faults)},
+		{"faults", fmt.Sprintf("%d, median %d", s.struckInAll(), s.Median.Faults)},
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Faults)) {
 		rows = append(rows, [2]string{"  " + name, fmt.Sprint(s.Faults[name])})

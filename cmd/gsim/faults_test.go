@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gbroker/internal/cli"
 	"gbroker/sim/faults"
@@ -38,6 +40,35 @@ func TestFaultsAnswers(t *testing.T) {
 	code, out, errs = gsim(t.Context(), args...)
 	if code != 0 || errs != "" || !strings.Contains(out, "histories") || !strings.Contains(out, "violations") {
 		t.Errorf("exit code %d, %s\n%s", code, errs, out)
+	}
+}
+
+// Fresh seeds come from the clock, and are told, so that they can be run again; a
+// limit of time ends it.
+func TestFaultsFresh(t *testing.T) {
+	t.Parallel()
+	type answer struct {
+		Histories, Steps int
+		First            uint64 `json:"first_seed"`
+		Last             uint64 `json:"last_seed"`
+	}
+	run := func(args ...string) (a answer) {
+		code, out, errs := gsim(t.Context(), append([]string{"faults", "--profile", "calm", "--brokers", "2", "--jobs", "3", "--json"}, args...)...)
+		if err := json.Unmarshal([]byte(out), &a); err != nil || code != 0 {
+			t.Fatalf("exit code %d, %v, %s", code, err, errs)
+		}
+		return a
+	}
+	before := uint64(time.Now().UnixMicro())
+	first := run("--fresh", "3")
+	if first.Histories != 3 || first.First < before || first.Last != first.First+2 {
+		t.Errorf("%+v, begun at %d", first, before)
+	}
+	if again := run("--seeds", fmt.Sprintf("%d-%d", first.First, first.Last)); again != first {
+		t.Errorf("%+v, and again %+v", first, again)
+	}
+	if short := run("--fresh", "1000000", "--for", "50ms"); short.Histories == 0 || short.Histories == 1_000_000 {
+		t.Errorf("%+v", short)
 	}
 }
 
@@ -94,6 +125,9 @@ func TestFaultsRefuses(t *testing.T) {
 		want string
 	}{
 		{nil, cli.Usage, "--seeds is needed"},
+		{[]string{"--seeds", "1-2", "--fresh", "3"}, cli.Usage, "one of the two"},
+		{[]string{"--fresh", "-1"}, cli.Usage, "--fresh -1"},
+		{[]string{"--fresh", "1", "--for", "-1s"}, cli.Usage, "--for"},
 		{[]string{"--seeds", "9-3"}, cli.Usage, "A not above B"},
 		{[]string{"--seeds", "x"}, cli.Usage, "it must be A-B"},
 		{[]string{"--seeds", "0-9999999999"}, cli.Usage, "at most"},
