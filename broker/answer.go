@@ -228,6 +228,7 @@ func (c *Core) refresh() {
 		waiting = waiting || j.rec.Standing == grid.Owning && j.rec.State == grid.Assigned
 		if j.rec.Standing == grid.Watching && c.now-j.heard > silence*c.cfg.Digest {
 			c.loseContact(j)
+			c.askOwner(j)
 			c.forgetOverdue(j)
 		}
 	}

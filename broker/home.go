@@ -86,6 +86,9 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 		case j.rec.State == grid.Lost:
 			c.lostHeard(from, j, m)
 			return
+		case j.rec.State.Terminal() && m.State != grid.StageOut && j.rec.Finished > 0: // it has reported its end
+			c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true, End: j.rec.State})
+			return
 		case j.rec.State.Terminal() && m.State != grid.StageOut: // it was ended here, as by forget: nothing of it may start
 			c.lostHeard(from, j, m)
 			return
@@ -285,6 +288,7 @@ func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
 		}
 	}
 	if m.Closed {
+		c.endedBefore(j, m.End)
 		c.closeOwner(j)
 		return
 	}
@@ -310,6 +314,22 @@ func (c *Core) reportRefused(from grid.PeerID, m wire.Error) {
 	if j := c.jobs[m.Job]; j != nil && m.Of == wire.KindReport && j.rec.Job.Home == from {
 		j.known = false
 	}
+}
+
+// endedBefore: this owner has reported the end of the job in a part of its journal that is
+// lost, and the home has it all. What may be left of it here goes.
+func (c *Core) endedBefore(j *job, end grid.State) {
+	if end == 0 || j.rec.End != 0 {
+		return
+	}
+	if j.rec.Attempt > 0 {
+		c.emit(Kill{c.attempt(j)})
+	}
+	c.abandon(j, "it had ended already")
+	for k := range j.due {
+		c.disarm(j, concern(k))
+	}
+	j.rec.End, j.rec.Handoff.Phase = end, grid.NoHandoff
 }
 
 // closeOwner: the home has the end and the output.

@@ -15,6 +15,10 @@ import (
 // One that was restored from a backup asks, by Recall, also for the jobs that ended
 // elsewhere since: the tombstone answers Recalled and the last report.
 //
+// Where it crashes in between, or was restored without anybody's notice, it watches a job
+// whose owner has said all that there is to say. So it asks an owner that lives, and is not heard
+// on the job for long, in the same way; one that has handed it on says so (Moved).
+//
 // A candidate that is PREPARED asks the home what became of the offer. It too tells
 // the job; but nobody knows then who owned it, so it is learnt as LOST.
 //
@@ -35,9 +39,23 @@ func (c *Core) unknownReport(from grid.PeerID, m wire.Report) {
 	}
 }
 
+// askOwner: the owner of a job lives, and does not report it. What it said of it may have been in a
+// part of this journal that is lost: that it has ended, or was handed on. It says so again.
+func (c *Core) askOwner(j *job) {
+	if !c.home(j) || j.rec.State.Terminal() || !c.lives(j.rec.Owner) || c.now-j.asked < silence*c.cfg.Digest {
+		return
+	}
+	j.asked = c.now
+	c.send(j.rec.Owner, wire.Recall{Job: j.rec.Job.ID})
+}
+
 // recall tells the home a job that it does not know.
 func (c *Core) recall(from grid.PeerID, m wire.Recall) {
 	j := c.jobs[m.Job]
+	if j != nil && j.rec.Job.Home == from && j.rec.Standing == grid.Past && j.lastDeed().To != "" && j.rec.Owner != c.cfg.Self {
+		c.send(from, wire.Moved{Job: m.Job, Deeds: j.rec.Deeds})
+		return
+	}
 	if j == nil || j.rec.Job.Home != from || j.rec.Standing != grid.Owning && j.rec.Standing != grid.Prepared && !j.ended() {
 		c.send(from, wire.Error{Of: wire.KindRecall, Job: m.Job, Why: "no job of that home here"})
 		return

@@ -25,6 +25,7 @@ type job struct {
 	pullBegan grid.Tick
 	told      grid.Tick      // when the home was last told of an estimate
 	fails     int            // in a row, of what is being tried
+	asked     grid.Tick      // home: when its owner, which does not report it, was asked last
 	heard     grid.Tick      // last word of the candidate (owner) or of the owner (home)
 	pulling   bool           // home: its output is being fetched
 	killing   bool           // a Withdraw or Kill is under way

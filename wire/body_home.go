@@ -107,10 +107,17 @@ type reportAckBody struct {
 	Number uint64    `msgpack:"n,omitempty"`
 	Closed bool      `msgpack:"z,omitempty"`
 	Cancel bool      `msgpack:"c,omitempty"`
+	End    uint64    `msgpack:"x,omitempty"`
 }
 
 func (b *reportAckBody) message(c *check) Message {
-	return ReportAck{c.jobID("job", b.Job), nested(c, "epoch", b.Epoch.epoch), b.Number, b.Closed, b.Cancel}
+	m := ReportAck{Job: c.jobID("job", b.Job), Epoch: nested(c, "epoch", b.Epoch.epoch), Number: b.Number, Closed: b.Closed, Cancel: b.Cancel}
+	if b.End != 0 {
+		if m.End = c.state("end", b.End); !m.End.Terminal() {
+			c.fail("end", "%v is no end", m.End)
+		}
+	}
+	return m
 }
 
 type cancelBody struct {

@@ -167,6 +167,9 @@ func grown() map[string]Message {
 			later["report-deeds"] = m
 			m.Usage = grid.Usage{CPU: 90_500, Memory: 1 << 31}
 			later["report-usage"] = m
+		case ReportAck:
+			m.End = grid.Completed
+			later["reportack-end"] = m
 		case Response:
 			status := *m.Status
 			status.Usage = grid.Usage{CPU: 90_500, Memory: 1 << 31}

@@ -229,6 +229,10 @@ type ReportAck struct {
 	Number uint64
 	Closed bool // the home has the end and the output
 	Cancel bool // the sticky cancel flag, as the home knows it
+
+	// End is the end that this very owner has reported, which tells of another state now: its
+	// journal was set back.
+	End grid.State
 }
 
 // Cancel (home to owner): the job's user or an administrator wants it gone.

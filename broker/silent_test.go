@@ -1,0 +1,115 @@
+package broker
+
+import (
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// A home learns a job from its owner's tombstone, and crashes before it has heard the end.
+// The owner reports nothing any more: it is asked, each time after a while, as long as it lives.
+func TestASilentOwnerIsAsked(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	for _, c := range []struct {
+		name  string
+		does  func(k *Core)
+		state grid.State
+		asked int
+	}{
+		{"it lives and says nothing", func(*Core) {}, grid.Running, 3},
+		{"it reports", func(k *Core) { k.jobs[j.ID].heard = k.now }, grid.Running, 0},
+		{"it is dead", func(k *Core) { k.Step(k.now, PeerChanged{her, grid.Dead}) }, grid.Running, 0},
+		{"the job has ended", func(*Core) {}, grid.Completed, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			k := bare(grid.Record{Job: j, Standing: grid.Watching, State: c.state, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}})
+			k.Step(1_000_001, PeerChanged{her, grid.Alive})
+			asked, begin := 0, k.now
+			for k.now < begin+3*silence*k.cfg.Digest+2*k.cfg.Refresh {
+				c.does(k)
+				for _, m := range sentTo(k.Step(k.now+grid.Second, Tick{}), her) {
+					if r, is := m.(wire.Recall); is && r.Job == j.ID {
+						asked++
+					}
+				}
+			}
+			if asked != c.asked {
+				t.Errorf("asked %d times, want %d", asked, c.asked)
+			}
+		})
+	}
+}
+
+// One that is asked for a job that it has handed on says to whom; to its home alone.
+func TestAFormerOwnerSaysWhoHasIt(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	deeds := []grid.Deed{deed(j, her, 1, me), deed(j, me, 2, him)}
+	c := signed(grid.Record{Job: j, Standing: grid.Past, State: grid.Moving, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 2}, Deeds: deeds})
+	told := func(by grid.PeerID) (moved bool) {
+		for _, m := range sentTo(c.Step(c.now+1, Message{by, wire.Recall{Job: j.ID}}), by) {
+			k, is := m.(wire.Moved)
+			moved = moved || is && len(k.Deeds) == 2
+		}
+		return moved
+	}
+	if !told(her) {
+		t.Error("its home is not told who has the job")
+	}
+	if told(him) {
+		t.Error("one that is not its home is told")
+	}
+}
+
+// The journal of an owner is put back to where its job ran. The job has ended there, its home
+// has its output, and the control directory is gone: only the home can say so.
+func TestTheHomeTellsAnOwnerItsEnd(t *testing.T) {
+	t.Parallel()
+	epoch := grid.Epoch{Term: 1, Hop: 1}
+	j := jobOf(me, "a", "1")
+	for _, c := range []struct {
+		name     string
+		state    grid.State
+		finished grid.Tick
+		report   grid.State
+		told     bool
+	}{
+		{"it had reported its end", grid.Completed, 900_000, grid.Running, true},
+		{"and its journal says that it waits", grid.Completed, 900_000, grid.Assigned, true},
+		{"it was ended by forget", grid.Killed, 0, grid.Running, false},
+		{"it is LOST, and may gain a result", grid.Lost, 900_000, grid.Running, false},
+	} {
+		k := bare(grid.Record{Job: j, Standing: grid.Watching, State: c.state, End: c.state, Finished: c.finished, Owner: her, Epoch: epoch, Report: 5})
+		told := false
+		for _, m := range sentTo(k.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 7, State: c.report, Attempt: 1}}), her) {
+			a, is := m.(wire.ReportAck)
+			told = told || is && a.Closed && a.End == c.state
+		}
+		if told != c.told {
+			t.Errorf("%s: the end is told: %v", c.name, told)
+		}
+	}
+}
+
+// The owner takes it as its own: what may be left of the program goes, and the job is no more.
+// Without an end, Closed lets go of no job that still runs.
+func TestAnOwnerThatWasSetBackTakesItsEnd(t *testing.T) {
+	t.Parallel()
+	epoch := grid.Epoch{Term: 1, Hop: 1}
+	j := jobOf(her, "b", "1")
+	for _, state := range []grid.State{grid.Running, grid.Assigned} {
+		for _, end := range []grid.State{grid.Completed, 0} {
+			c := signed(grid.Record{Job: j, Standing: grid.Owning, State: state, Owner: me, Epoch: epoch, Attempt: 1, Report: 3, Deeds: []grid.Deed{deed(j, her, 1, me)}})
+			effects := c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: epoch, Number: 3, Closed: true, End: end}})
+			kill, killed := only[Kill](effects)
+			_, discarded := only[Discard](effects)
+			r := c.jobs[j.ID].rec
+			if gone := r.Standing == grid.Past && r.Closed && r.State == grid.Completed; gone != (end != 0) || killed != gone || discarded != gone || killed && kill.ID.Attempt != 1 {
+				t.Errorf("%s, told %s: %s %s closed %v, killed %v, discarded %v", state, end, r.Standing, r.State, r.Closed, killed, discarded)
+			}
+		}
+	}
+}
