@@ -50,7 +50,7 @@ var files = map[string]string{
 Defaults use_pty
 Defaults secure_path="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 Runas_Alias GRID = alice, bob
-gbroker ALL=(GRID) NOPASSWD:SETENV: /mnt/batch/*/qsub, /mnt/batch/*/qdel, /mnt/batch/*/qhold, /mnt/batch/*/qrls, /usr/bin/test, /mnt/bin/gbroker sandbox *
+gbroker ALL=(GRID) NOPASSWD:SETENV: /mnt/batch/*/*/qsub, /mnt/batch/*/*/qdel, /mnt/batch/*/*/qhold, /mnt/batch/*/*/qrls, /usr/bin/test, /mnt/bin/gbroker sandbox *
 gbroker ALL=(GRID) NOPASSWD:SETENV: /bin/sh
 `,
 }
