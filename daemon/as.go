@@ -7,6 +7,9 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"gbroker/grid"
 	"gbroker/pbs/command"
 )
 
@@ -21,6 +24,17 @@ func sandboxCommand(words ...string) (command.Call, error) {
 		return command.Call{}, fmt.Errorf("finding this program: %w", err)
 	}
 	return command.Call{Name: self, Args: append([]string{"sandbox"}, words...)}, nil
+}
+
+// mayBecome says why this process could never take on another account.
+func (c Config) mayBecome() error {
+	if !c.Batch.External.Users.Mapped || os.Geteuid() == 0 {
+		return nil
+	}
+	if on, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err == nil && on == 1 {
+		return fmt.Errorf("%w: batch.users needs sudo, and this process may gain no privileges: write NoNewPrivileges=no into its unit", grid.ErrInvalid)
+	}
+	return nil
 }
 
 // as runs that program in the name of accounts; nil where there are none.

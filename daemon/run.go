@@ -78,6 +78,9 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 	if err := rightUser(cfg); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	if err := cfg.mayBecome(); err != nil {
+		return nil, err
+	}
 	// First of all: it holds the lock of the data folder, which a second daemon must
 	// find before it touches anything there.
 	journal, err := store.Open(ctx, cfg.Data)

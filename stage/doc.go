@@ -11,6 +11,7 @@
 //	out/      what it left, collected, under the names the user gets
 //	part/     files on their way in; a whole one is renamed out of here
 //	in.log    ledger of in/     out.log  ledger of out/     prepared  see [Stager.Prepare]
+//	account   under which the program works, if not the daemon's own; see [Stager.Lend]
 //
 // A ledger is a text file with one JSON object a line: a file with its size, mode
 // and the hash of each range, or {"sealed":true}, which says that all files above
@@ -20,6 +21,14 @@
 // link leaves the job's folder, and files that a program left are opened without
 // blocking and used only if they are regular: a program may plant links, pipes and
 // devices in work/.
+//
+// # Other accounts
+//
+// A program may work under another account than the daemon's. work/ and ctl/ are then open to
+// that account alone, and what it makes is its own. A daemon that is not root reads and removes
+// that in the account's name, by [Config].As: outputs are copied into out/, and stay in work/ until
+// they are sealed. A file that belongs neither to the account nor, under one name, to the daemon
+// was linked there: it is not touched and not handed out.
 //
 // # Protocol
 //

@@ -83,21 +83,44 @@ func (s *Stager) takeFile(root *os.Root, target string, mode fs.FileMode, size i
 	}
 	defer space.release()
 	return s.appear(root, target, readable(uint32(mode)), func(to *os.File) error {
-		_, err := io.Copy(&spending{to, space}, content)
+		_, err := io.Copy(&spending{to: to, space: space}, content)
 		return err
 	})
 }
 
-// spending writes to a file, and gives back what was promised for it.
+// spending writes to a file, and gives back what was promised for it. A file that has grown
+// since it was opened needs more; what comes is the account's word, and may be anything.
 type spending struct {
 	to    *os.File
 	space *claim
+	all   int64
 }
 
 func (w *spending) Write(p []byte) (int, error) {
+	if w.all += int64(len(p)); w.all > w.space.s.cfg.MaxBytes {
+		return 0, fmt.Errorf("%w: it is longer than the %d bytes that a job may leave", grid.ErrInvalid, w.space.s.cfg.MaxBytes)
+	}
+	if err := w.space.grow(int64(len(p))); err != nil {
+		return 0, err
+	}
 	n, err := w.to.Write(p)
 	w.space.use(int64(n))
 	return n, err
+}
+
+// grow sees that at least n bytes are promised.
+func (c *claim) grow(n int64) error {
+	if c.left >= n {
+		return nil
+	}
+	more, err := c.s.claim(n + grid.RangeSize)
+	if err != nil {
+		return err
+	}
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.left += more.left
+	return nil
 }
 
 // lively puts off an end each time that something comes.

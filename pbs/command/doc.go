@@ -15,7 +15,7 @@
 // is executed. Otherwise it is run by "sudo -n -u ACCOUNT --", for which sudoers needs a rule
 // such as
 //
-//	gbroker ALL=(alice,bob) NOPASSWD:SETENV: /usr/bin/sbatch, /usr/bin/scancel
+//	gbroker ALL=(alice,bob) NOPASSWD:SETENV: /usr/bin/sbatch, /usr/bin/scancel, /usr/bin/test
 //
 // A process under sudo is root's and cannot be killed by us: when its time is over we go on
 // without it, and it ends by itself.

@@ -53,7 +53,8 @@
 // A directory that is not there or cannot be read is an error: nothing is known
 // of the attempt then, least of all that it did not start.
 //
-// A job's program runs as the user of the daemon until accounts are mapped, so it
-// could write here (GBROKER_HOSTFILE tells where): nothing else rests on these files
-// than that very job.
+// A job's program can write here as it can in its sandbox (GBROKER_HOSTFILE tells where), and
+// nothing else rests on these files than that very job. Where it runs under an account of its own
+// the directory is open to that account alone, and sticky: it removes nothing of the broker's, and
+// another account of its group has no part in it (see gbroker/stage, Lend).
 package control

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -66,7 +67,41 @@ func Main(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if built.dir != "" {
+		os.RemoveAll(built.dir)
+	}
+	os.Exit(code)
+}
+
+// built are the programs, made once outside of all namespaces.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+const programs = "GBROKER_TEST_PROGRAMS"
+
+// build makes the programs for what runs inside.
+func build(t *testing.T) {
+	t.Helper()
+	if os.Getenv(programs) != "" {
+		return
+	}
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "accounts"); built.err != nil {
+			return
+		}
+		out, err := exec.Command("go", "build", "-o", built.dir+"/", "gbroker/cmd/gbroker", "gbroker/cmd/gclient").CombinedOutput()
+		if built.err = err; err != nil {
+			built.err = fmt.Errorf("%w: %s", err, out)
+		}
+		os.Setenv(programs, built.dir)
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
 }
 
 // Inside tells whether this is the test in its namespace and as the account; if not, it is run there,

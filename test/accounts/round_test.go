@@ -62,8 +62,10 @@ func begin(t *testing.T, face string) *world {
 	if err := os.Remove(Program); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", Top+"/bin/", "gbroker/cmd/gbroker", "gbroker/cmd/gclient").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	for _, name := range []string{"gbroker", "gclient"} {
+		if err := copyProgram(filepath.Join(os.Getenv(programs), name), filepath.Join(Top, "bin", name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	pass(t, Top+"/gbroker")
 	w.says("gbroker", Program, "init", "--dir", Top+"/gbroker/site", "--site", "a", "--batch", face, "--socket", socket, "--listen", "/ip4/127.0.0.1/tcp/0")
@@ -99,6 +101,19 @@ func (w *world) serve() {
 		_, err := os.Stat(Top + "/gbroker/site/ready")
 		return err == nil
 	})
+}
+
+// refuses: a daemon that can never become another account says so at its start.
+func (w *world) refuses() {
+	w.Helper()
+	setpriv, err := exec.LookPath("setpriv")
+	if err != nil {
+		w.Log("no setpriv (Debian package util-linux): a daemon without new privileges is not tried")
+		return
+	}
+	if out, err := w.as("gbroker", setpriv, "--no-new-privs", Program, "run", "--config", w.file).CombinedOutput(); err == nil || !strings.Contains(string(out), "NoNewPrivileges=no") {
+		w.Errorf("without new privileges: %v: %s", err, out)
+	}
 }
 
 func (w *world) until(what string, done func() bool) {
@@ -158,11 +173,14 @@ func TestAWholeRound(t *testing.T) {
 	}
 	for _, face := range []string{"torque", "openpbs"} {
 		t.Run(face, func(t *testing.T) {
+			need(t)
+			build(t)
 			if !Inside(t, "root") {
 				return
 			}
 			w := begin(t, face)
 			w.examine()
+			w.refuses()
 			w.serve()
 			data := make([]byte, 5<<20+3)
 			rand.Read(data)
