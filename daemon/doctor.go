@@ -239,11 +239,16 @@ func (d *doctor) queue() {
 	}
 	var names []string
 	for _, q := range d.listing.Queues {
-		if q.Name == name {
+		switch {
+		case q.Name == name && (q.Stopped || q.Closed):
+			d.mend("queue", "jobs that name none go to %s, which is closed now: %s", name, q.Why)
+			return
+		case q.Name == name:
 			d.fine("queue", "jobs that name none go to %s", name)
 			return
+		case !q.Stopped && !q.Closed:
+			names = append(names, string(q.Name))
 		}
-		names = append(names, string(q.Name))
 	}
 	if name == "" {
 		d.mend("queue", "the batch system has no default queue: write batch.queue, one of %s", strings.Join(names, ", "))

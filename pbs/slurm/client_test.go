@@ -170,7 +170,7 @@ func TestWhatListingsHold(t *testing.T) {
 	}
 	for _, q := range l.Queues {
 		want := map[grid.QueueName]plan.Queue{
-			"batch": {Name: "batch", Nodes: []int{0, 1, 2, 3}, Limit: grid.Day}, "closed": {Name: "closed", Nodes: []int{}},
+			"batch": {Name: "batch", Nodes: []int{0, 1, 2, 3}, Limit: grid.Day}, "closed": {Name: "closed", Nodes: []int{0}, Stopped: true, Why: "the partition is DOWN"},
 			"short": {Name: "short", Nodes: []int{2, 3}, Limit: 5 * grid.Minute},
 		}[q.Name]
 		if fmt.Sprint(q) != fmt.Sprint(want) || q.Nodes == nil {

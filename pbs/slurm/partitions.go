@@ -10,12 +10,13 @@ import (
 
 // partition is one of scontrol -o show partition.
 type partition struct {
-	name   string
-	nodes  string // a node list
-	limit  grid.Tick
-	usual  grid.Tick // of jobs that name no limit; 0 is the limit
-	first  bool      // of jobs that name no partition
-	starts bool      // it starts jobs of users
+	name  string
+	nodes string // a node list
+	limit grid.Tick
+	usual grid.Tick // of jobs that name no limit; 0 is the limit
+	first bool      // of jobs that name no partition
+	users bool      // it runs jobs of users, without a reservation
+	state string    // UP, DOWN (takes jobs, and starts none), DRAIN (starts what waits, and takes none), INACTIVE (neither)
 }
 
 func parsePartitions(text []byte) (out []partition, err error) {
@@ -34,12 +35,11 @@ func parsePartitions(text []byte) (out []partition, err error) {
 		if p.usual, err = span(v["DefaultTime"]); err != nil {
 			return fmt.Errorf("DefaultTime: %w", err)
 		}
-		switch v["State"] {
-		case "UP":
-			p.starts = v["RootOnly"] != "YES" && v["ReqResv"] != "YES"
-		case "DOWN", "DRAIN", "INACTIVE":
+		p.users = v["RootOnly"] != "YES" && v["ReqResv"] != "YES"
+		switch p.state = v["State"]; p.state {
+		case "UP", "DOWN", "DRAIN", "INACTIVE":
 		default:
-			return fmt.Errorf("%.40q is no state of a partition", v["State"])
+			return fmt.Errorf("%.40q is no state of a partition", p.state)
 		}
 		out = append(out, p)
 		return nil
@@ -50,11 +50,15 @@ func parsePartitions(text []byte) (out []partition, err error) {
 	return out, err
 }
 
-// queue is the partition as the planner sees it; one that starts nothing has no nodes.
+// queue is the partition as the planner sees it; one that is not for users has no nodes.
 func (p partition) queue(index map[string]int) (plan.Queue, error) {
 	q := plan.Queue{Name: grid.QueueName(p.name), Limit: p.limit, Nodes: []int{}}
-	if !p.starts {
+	if !p.users {
 		return q, nil
+	}
+	if p.state != "UP" {
+		q.Stopped, q.Closed = p.state != "DRAIN", p.state != "DOWN"
+		q.Why = "the partition is " + p.state
 	}
 	err := eachHost(p.nodes, maxNodes, func(name []byte) error {
 		// One that is missing is of a node that sinfo hides, or was taken away just now.

@@ -204,7 +204,7 @@ func checkJob(r recording) error {
 
 func checkPartitions(r recording) error {
 	partitions, err := parsePartitions(folded(r))
-	if err == nil && (len(partitions) != 1 || partitions[0] != partition{name: "batch", nodes: "node[01-04]", limit: grid.Day, usual: 10 * grid.Minute, first: true, starts: true}) {
+	if err == nil && (len(partitions) != 1 || partitions[0] != partition{name: "batch", nodes: "node[01-04]", limit: grid.Day, usual: 10 * grid.Minute, first: true, users: true, state: "UP"}) {
 		err = fmt.Errorf("%+v", partitions)
 	}
 	return err

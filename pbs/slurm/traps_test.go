@@ -218,6 +218,30 @@ func TestArguments(t *testing.T) {
 
 // Waiting jobs are in the order in which Slurm takes them; hyper-threads count as cores; a
 // job without a limit has its partition's; memory counts only where Slurm gives it out.
+// A partition that starts or takes nothing says so; one that is not for users has no nodes.
+func TestPartitionsThatAreClosed(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[string]string{
+		"State=UP": "{q [0] 0 false false }", "State=DOWN": "{q [0] 0 true false the partition is DOWN}",
+		"State=DRAIN": "{q [0] 0 false true the partition is DRAIN}", "State=INACTIVE": "{q [0] 0 true true the partition is INACTIVE}",
+		"State=UP RootOnly=YES": "{q [] 0 false false }",
+	} {
+		text := "PartitionName=q Default=NO DefaultTime=NONE MaxTime=UNLIMITED Nodes=n1 RootOnly=NO ReqResv=NO " + state + "\n"
+		if strings.Contains(state, "RootOnly") {
+			text = strings.Replace(text, "RootOnly=NO ", "", 1)
+		}
+		list, err := parsePartitions([]byte(text))
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: %v, %v", text, list, err)
+		}
+		list[0].limit = 0
+		q, err := list[0].queue(map[string]int{"n1": 0})
+		if got := fmt.Sprint(q); err != nil || got != want {
+			t.Errorf("%s is %s, %v; not %s", state, got, err, want)
+		}
+	}
+}
+
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	nodes := []node{{plan.Node{Name: "n1", Cores: 4}, 2}, {plan.Node{Name: "n2", Cores: 8}, 2}}
@@ -233,7 +257,7 @@ func TestJoin(t *testing.T) {
 		{Native: "part", Nodes: []grid.NodeName{"n2"}, Cores: []int{3}},
 		{Native: "none"},
 	}
-	partitions := []partition{{name: "q", nodes: "n[1-9]", limit: 100, usual: 60, starts: true, first: true}, {name: "off", nodes: "n1"}}
+	partitions := []partition{{name: "q", nodes: "n[1-9]", limit: 100, usual: 60, users: true, state: "UP", first: true}, {name: "off", nodes: "n1"}}
 	var l external.Listing
 	if err := join(&l, settings{}, nodes, partitions, jobs, bookings); err != nil {
 		t.Fatal(err)

@@ -63,6 +63,9 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 	}
 	c.seen.Store(&srv)
 	l.Default = srv.queue
+	if l.Stopped = srv.idle; l.Stopped {
+		l.Why = "the server's scheduling is False"
+	}
 	queues, err := query(ctx, c, parseQueues, "qstat", "-Q", "-f", "-1")
 	if err != nil {
 		return external.Listing{}, err

@@ -187,7 +187,7 @@ var expected = []struct {
 	{"07-nodes/04-off-pbsnodes-x", nodes, "node01 4 cores 25276510208 bytes [compute] down\nnode02 4 cores 25276510208 bytes [compute]", [2]string{"<state>offline", "<state>free"}},
 	{"07-nodes/24-down-pbsnodes-x", nodes, "node01 4 cores 25276510208 bytes [compute]\nnode02 4 cores 25276510208 bytes [compute] down", [2]string{"<state>down", "<state>busy"}},
 	{"03-queued/20-pbsnodes-x", nodes, "node01 4 cores 25276510208 bytes [compute]\nnode02 4 cores 25276510208 bytes [compute]", [2]string{"<state>job-exclusive", "<state>job-excluded"}},
-	{"01-idle/23-qstat-B-f-1", text(parseServer), "{name:pbs1 version:6.1.3 queue:batch keep:300000 limit:0 pieces:0}", [2]string{"keep_completed = 300", "keep_completed = 30"}},
+	{"01-idle/23-qstat-B-f-1", text(parseServer), "{name:pbs1 version:6.1.3 queue:batch keep:300000 limit:0 idle:false pieces:0}", [2]string{"scheduling = True", "scheduling = False"}},
 	{"01-idle/20-qstat-Q-f-1", text(parseQueues),
 		"[{name:short limit:1800000 property: enabled:true started:true} {name:closed limit:0 property: enabled:false started:true} {name:batch limit:0 property: enabled:true started:true}]",
 		[2]string{"00:30:00", "01:30:00"}},

@@ -59,13 +59,18 @@ func (m *Maui) Submit(ctx context.Context, o external.Order) (grid.LocalID, erro
 }
 
 // Listing is that of TORQUE, in Maui's order, with Maui's reservations. What jobs there are TORQUE
-// alone tells: Maui says "none" too when it cannot reach the server.
+// alone tells: Maui says "none" too when it cannot reach the server. While Maui does not run, nothing is started.
 func (m *Maui) Listing(ctx context.Context) (external.Listing, error) {
 	l, err := m.Client.Listing(ctx)
 	if err != nil {
 		return external.Listing{}, err
 	}
+	l.Stopped, l.Why = false, "" // Maui starts jobs whether the server asks for that or not
 	order, err := asked(ctx, m, parseQueue, "showq")
+	if errors.Is(err, errNoMaui) {
+		l.Stopped, l.Why = true, fmt.Sprintf("its scheduler, Maui, does not run: %v", err)
+		return l, nil
+	}
 	if err != nil {
 		return external.Listing{}, err
 	}
@@ -160,6 +165,9 @@ func asked[T any](ctx context.Context, m *Maui, parse func(call string, text []b
 // refusals are Maui's words for requests that it will refuse again.
 var refusals = []string{"cannot select", "no matches found", "invalid timeframe", "tasks/0 nodes available", "cannot determine nodelist", "Usage: "}
 
+// errNoMaui is that nobody listens where Maui should.
+var errNoMaui = fmt.Errorf("%w: nothing answers Maui's commands", grid.ErrUnavailable)
+
 // unwilling is a command of Maui that failed; it ends with 1 whatever the reason.
 func (m *Maui) unwilling(call command.Call, r command.Result) error {
 	text := said(r)
@@ -172,6 +180,9 @@ func (m *Maui) unwilling(call command.Call, r command.Result) error {
 			grid.ErrInvalid, grid.ErrForbidden, call, who, text)
 	}
 	kind := grid.ErrUnavailable
+	if strings.Contains(text, "server may not be running") {
+		kind = errNoMaui
+	}
 	if slices.ContainsFunc(refusals, func(word string) bool { return strings.Contains(text, word) }) {
 		kind = grid.ErrInvalid
 	}

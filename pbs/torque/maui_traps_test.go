@@ -45,8 +45,9 @@ func TestTorqueAloneHasNoReservations(t *testing.T) {
 	if j := s.awaitState(s.submit(s.client, o), external.Running); len(j.Places) != 1 || j.Places[0].Cores != 4 {
 		t.Errorf("a whole node is %+v", j.Places)
 	}
-	_, err = s.maui.Listing(t.Context())
-	kind(t, "no Maui where one should be", err, grid.ErrUnavailable, "server may not be running")
+	if l, err := s.maui.Listing(t.Context()); err != nil || !l.Stopped || len(l.Jobs) != 1 || !strings.Contains(l.Why, "server may not be running") {
+		t.Errorf("no Maui where one should be: %+v, %v", l, err)
+	}
 	if l, err := s.client.Listing(t.Context()); err != nil || len(l.Nodes) != 2 || l.Reservations != nil {
 		t.Errorf("TORQUE alone: %+v, %v", l, err)
 	}
@@ -412,10 +413,13 @@ func TestMaui10ServerDown(t *testing.T) {
 		t.Errorf("there are %+v", list)
 	}
 	s.Set(batch.Faults{NoScheduler: true})
-	_, err = s.maui.Listing(t.Context())
-	kind(t, "listing", err, grid.ErrUnavailable, "server may not be running")
+	if l, err := s.maui.Listing(t.Context()); err != nil || !l.Stopped || len(l.Jobs) != 1 || l.Jobs[0].State != external.Running {
+		t.Errorf("while Maui does not run: %+v, %v", l, err)
+	}
+	_, err = s.maui.Book(t.Context(), s.booking("a1", "node01"))
+	kind(t, "reserving", err, grid.ErrUnavailable, "server may not be running")
 	s.Healthy()
-	if l, err := s.maui.Listing(t.Context()); err != nil || len(l.Jobs) != 1 {
+	if l, err := s.maui.Listing(t.Context()); err != nil || len(l.Jobs) != 1 || l.Stopped {
 		t.Errorf("%+v, %v", l, err)
 	}
 }

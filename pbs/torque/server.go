@@ -17,6 +17,7 @@ type server struct {
 	queue   grid.QueueName // of jobs that name none
 	keep    grid.Tick      // for how long jobs that have ended are shown
 	limit   grid.Tick      // the longest walltime; 0 is any
+	idle    bool           // it starts nothing, unless a scheduler does that asks nobody
 	pieces  int64          // resources_available.nodect: takes jobs of so many nodes though there are fewer
 }
 
@@ -73,6 +74,8 @@ func parseServer(call string, text []byte) (server, error) {
 		case "server_state":
 			active = true
 			err = serverState(value)
+		case "scheduling":
+			s.idle = value == "False"
 		case "pbs_version":
 			s.version = value
 		case "default_queue":
@@ -138,18 +141,21 @@ func parseQueues(call string, text []byte) ([]queue, error) {
 	return list, err
 }
 
-// offered are the queues that take jobs and start them, over the nodes.
+// offered are the queues over the nodes.
 func offered(list []queue, s server, nodes []plan.Node) []plan.Queue {
 	var out []plan.Queue
 	for _, q := range list {
-		if !q.enabled || !q.started {
-			continue
-		}
 		limit := q.limit
 		if limit == 0 || s.limit > 0 && s.limit < limit {
 			limit = s.limit
 		}
-		o := plan.Queue{Name: q.name, Limit: limit}
+		o := plan.Queue{Name: q.name, Limit: limit, Closed: !q.enabled, Stopped: !q.started}
+		switch {
+		case o.Closed:
+			o.Why = "it is not enabled"
+		case o.Stopped:
+			o.Why = "it is not started"
+		}
 		if q.property != "" {
 			o.Nodes = []int{}
 			for i, n := range nodes {
