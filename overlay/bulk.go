@@ -189,10 +189,12 @@ func (s *session) serve(f func(network.Stream)) network.StreamHandler {
 			return
 		}
 		defer s.tasks.Done()
-		if s.neighbour(stream.Conn().RemotePeer()) == nil {
+		n := s.neighbour(stream.Conn().RemotePeer())
+		if n == nil {
 			stream.Reset()
 			return
 		}
+		s.met(n)
 		f(stream)
 	}
 }

@@ -19,24 +19,28 @@ const refusals = 2
 
 // contact is what became of the attempts to reach a member; under neighbour.mu.
 type contact struct {
-	ever       bool      // there was a connection that said something, as far as is remembered
-	identified time.Time // when the last one did
-	refused    int       // connections since then that ended before
-	other      peer.ID   // who answered instead at the last attempt
+	ever    bool      // there was a connection that said something, as far as is remembered
+	heard   time.Time // when it last did
+	refused int       // connections since then that ended before
+	other   peer.ID   // who answered instead at the last attempt
 }
 
-// met notes that n has said what it is.
-func (n *neighbour) met() {
+// met notes that n has said something over a connection, and remembers it.
+func (s *session) met(n *neighbour) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.contact = contact{ever: true, identified: time.Now()}
+	first := !n.contact.ever
+	n.contact = contact{ever: true, heard: time.Now()}
+	n.mu.Unlock()
+	if first {
+		s.memory.learn(n.peer, nil)
+	}
 }
 
 // ended notes the end of a connection, and tells whether n now counts as refusing.
 func (n *neighbour) ended(c network.Conn) (refused bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.removed || c.Stat().Direction != network.DirOutbound || n.contact.identified.After(c.Stat().Opened) {
+	if n.removed || c.Stat().Direction != network.DirOutbound || n.contact.heard.After(c.Stat().Opened) {
 		return false
 	}
 	n.contact.refused++

@@ -53,7 +53,7 @@
 //
 // Of a member that is not alive [Overlay.Contact] says more: that there was never a
 // connection with it, that it ends each one at once (it may not list this broker; two
-// in a row that ended before it said what it is), or that another key answers at its
+// in a row that ended before it said anything), or that another key answers at its
 // addresses.
 //
 // # Records

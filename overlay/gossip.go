@@ -42,6 +42,7 @@ func (g *gossip) join(n *neighbour) {
 		g.s.log.Debug("exchanging gossip with a member failed", zap.String("peer", string(n.peer)), zap.Error(err))
 		return
 	}
+	g.s.met(n)
 	// A member that was removed and added again may be alive here already, without an event.
 	if g.alive(n.id) {
 		n.setHeard(true)

@@ -205,7 +205,7 @@ func (s *session) learn(identified event.Subscription) {
 				continue
 			}
 			if n := s.neighbour(i.Peer); n != nil {
-				n.met()
+				s.met(n)
 				s.memory.learn(n.peer, texts(i.ListenAddrs))
 				poke(s.arrived)
 			}
