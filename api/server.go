@@ -246,7 +246,7 @@ func (s *Server) Run(ctx context.Context) error {
 // listen opens all listeners, or none.
 func (s *Server) listen() ([]net.Listener, error) {
 	conns := newShare[caller](s.limits.Connections, s.limits.ConnectionsEach, s.limits.ConnectionsReserve)
-	u, err := listenUnix(s.config.SocketPath)
+	u, err := openSocket(s.config.SocketPath, s.log)
 	if err != nil {
 		return nil, err
 	}
