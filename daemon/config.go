@@ -168,6 +168,9 @@ type Config struct {
 	API string
 	// Socket is the users' unix socket.
 	Socket string
+	// EmptyJournal begins with an empty journal where it is lost. It is no field of the file: it is
+	// meant once.
+	EmptyJournal bool
 	// Data is the folder of journal and sandboxes. It must be on a local disk, and
 	// large enough for the files of all jobs that wait, run or are retained.
 	Data string

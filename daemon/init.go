@@ -93,6 +93,7 @@ func write(c Config, text string) (err error) {
 		{c.IdentityFile(), func(p string) error { _, err := overlay.CreateKey(p); return err }},
 		{c.TokenFile(), func(p string) error { return localfs.Create(p, []byte(rand.Text()+rand.Text()+"\n"), 0o600) }},
 		{c.Neighbours, func(p string) error { return localfs.Create(p, []byte(neighboursText), 0o644) }},
+		{filepath.Join(c.Dir(), firstStartName), func(p string) error { return localfs.Create(p, []byte(firstStartText), 0o644) }},
 		{c.File, func(p string) error { return localfs.Create(p, []byte(text), 0o644) }},
 	} {
 		if err := step.make(step.path); err != nil {

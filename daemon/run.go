@@ -28,7 +28,6 @@ import (
 	"gbroker/pbs"
 	"gbroker/pbs/control"
 	"gbroker/stage"
-	"gbroker/store"
 	"gbroker/wire"
 )
 
@@ -83,7 +82,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 	}
 	// First of all: it holds the lock of the data folder, which a second daemon must
 	// find before it touches anything there.
-	journal, err := store.Open(ctx, cfg.Data)
+	journal, err := openJournal(ctx, cfg, log)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +123,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 				journal = nil
 				return first, nil
 			}
-			return store.Open(ctx, cfg.Data)
+			return reopenJournal(ctx, cfg)
 		},
 		Clock: s.clock, Wall: wall, Log: log.Named("broker"),
 	})

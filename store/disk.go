@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -68,6 +69,18 @@ func (j *Journal) free() (int64, error) {
 		return 0, fmt.Errorf("look at the space left for %s: %w", j.dir, err)
 	}
 	return int64(st.Bavail) * int64(st.Bsize), nil
+}
+
+// Exists tells whether there is a journal in the data folder dir.
+func Exists(dir string) (bool, error) {
+	_, err := os.Stat(filepath.Join(dir, "journal.db"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for a journal in %s: %w", dir, err)
+	}
+	return true, nil
 }
 
 // prepare makes the data folder and keeps others out of it.

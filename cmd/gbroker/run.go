@@ -15,12 +15,17 @@ import (
 func runCommand() *cobra.Command {
 	var listen []string
 	var level string
+	var empty bool
 	cmd := &cobra.Command{
 		Use:   "run --config FILE",
 		Short: "Run the broker until SIGINT or SIGTERM",
 		Long: `run serves the site until SIGINT or SIGTERM, then stops cleanly; a second signal
 ends it at once. Running jobs go on in both cases and are found again at the next
 start. The log goes to stderr.
+
+The first start makes the journal in the data folder. Later one that is missing is
+refused, since all jobs would be forgotten in silence: the disk may not be mounted. If
+it is lost, --empty-journal begins with an empty one.
 
 While it serves, the file "ready" in the site's folder tells (JSON) its pid, peer,
 addresses, socket and api. Changes of the neighbours' file are taken up at once, and at SIGHUP.`,
@@ -31,6 +36,7 @@ addresses, socket and api. Changes of the neighbours' file are taken up at once,
 	file := configFlag(cmd)
 	cmd.Flags().StringSliceVar(&listen, "listen", nil, "listen here instead of where the file says")
 	cmd.Flags().StringVar(&level, "log-level", "", "debug, info, warn or error instead of what the file says")
+	cmd.Flags().BoolVar(&empty, "empty-journal", false, "begin with an empty journal where it is lost; once")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := daemon.Load(*file)
 		if err != nil {
@@ -41,6 +47,7 @@ addresses, socket and api. Changes of the neighbours' file are taken up at once,
 				return cli.BadUsage("--listen: %w", err)
 			}
 		}
+		cfg.EmptyJournal = empty
 		if level == "" {
 			level = cfg.LogLevel
 		}
