@@ -15,9 +15,17 @@ type Drained struct {
 // Handoff is a job on its way to or from a neighbour.
 type Handoff struct {
 	Job       grid.JobID `json:"job"`
+	State     string     `json:"state"`
 	Incoming  bool       `json:"incoming"`  // from the neighbour, else to it
 	Committed bool       `json:"committed"` // it is the neighbour's, which has not confirmed that
+	// There is a job of this home that the neighbour has, Here one of its home that is here: these are
+	// on no way, and out of reach without the neighbour.
+	There bool `json:"there"`
+	Here  bool `json:"here"`
 }
+
+// Moves tells that it is on its way.
+func (h Handoff) Moves() bool { return !h.There && !h.Here }
 
 func (s *Server) drain(on bool) func(*request) error {
 	return func(r *request) error {

@@ -125,6 +125,9 @@ func (s service) Forget(ctx context.Context, who api.Identity, f api.Forgetting)
 		return api.Forgotten{}, fmt.Errorf("%w: only an administrator forgets a site", grid.ErrForbidden)
 	}
 	peer := grid.PeerID(f.Site) // one that is no neighbour any more may still have jobs
+	if former := s.site.names.peers(grid.SiteName(f.Site)); len(former) == 1 {
+		peer = former[0]
+	}
 	for _, m := range s.site.memberList() {
 		if string(m.Name) == f.Site {
 			peer = m.Peer

@@ -49,6 +49,9 @@ func openJournal(ctx context.Context, cfg Config, log *zap.Logger) (*store.Journ
 	return journal, nil
 }
 
+// HasJournal tells whether the site has ever begun.
+func HasJournal(cfg Config) (bool, error) { return store.Exists(cfg.Data) }
+
 // reopenJournal opens it again while the daemon runs.
 func reopenJournal(ctx context.Context, cfg Config) (*store.Journal, error) {
 	there, err := store.Exists(cfg.Data)

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,6 +55,7 @@ type site struct {
 	trouble atomic.Pointer[string] // why nothing is known of the batch system
 	full    atomic.Pointer[string] // that the disk is full
 	server  *api.Server
+	names   *names
 
 	mu      sync.Mutex // also of facts.Processes
 	members []grid.Member
@@ -100,6 +102,10 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 		members: cfg.Members, sites: map[grid.PeerID]grid.Site{}, clocks: map[grid.PeerID]grid.Tick{},
 		facts: cfg.facts(),
 	}
+	if s.names, err = loadNames(filepath.Join(cfg.Data, "names.json")); err != nil {
+		log.Warn("former neighbours are shown by their peer IDs", zap.Error(err))
+	}
+	s.keepNames(cfg.Members)
 	if s.overlay, err = overlay.New(s.overlayConfig(key)); err != nil {
 		return nil, err
 	}
@@ -233,7 +239,12 @@ func owner(self grid.PeerID) string {
 func (s *site) account(u grid.User) (string, error) {
 	from := grid.SiteName("")
 	if !s.broker.SameUsers(u.Home) {
-		from = grid.SiteName(service{s}.SiteName(u.Home))
+		from = grid.SiteName(u.Home) // a former neighbour's name stands for nobody
+		if m, ok := s.member(u.Home); ok {
+			from = m.Name
+		} else if u.Home == s.self {
+			from = s.facts.Name
+		}
 	}
 	return s.cfg.Batch.External.Users.Account(u.Name, from)
 }
@@ -343,10 +354,23 @@ func (s *site) watch(ctx context.Context) error {
 		s.mu.Lock()
 		s.members = members
 		s.mu.Unlock()
+		s.keepNames(members)
 		s.monitor.SetPeers(members)
 		s.broker.Post(broker.MembersChanged{Members: members})
 		return nil
 	})
+}
+
+// keepNames remembers how the members are called, for when they are none any more.
+func (s *site) keepNames(members []grid.Member) {
+	if err := s.names.keep(members); err != nil {
+		s.log.Warn("the names of the neighbours are not remembered", zap.Error(err))
+	}
+}
+
+// named tells whether a member is called so now.
+func (s *site) named(name grid.SiteName) bool {
+	return slices.ContainsFunc(s.memberList(), func(m grid.Member) bool { return m.Name == name })
 }
 
 func (s *site) memberList() []grid.Member {

@@ -36,6 +36,9 @@ func (s service) SiteName(p grid.PeerID) string {
 	if m, ok := s.site.member(p); ok {
 		return string(m.Name)
 	}
+	if name := s.site.names.of(p); name != "" && !s.site.named(name) {
+		return string(name)
+	}
 	return string(p)
 }
 
@@ -297,35 +300,6 @@ func (s service) Notify(_ context.Context, who api.Identity) error {
 	}
 	s.site.notify()
 	return nil
-}
-
-// Handoffs lists the jobs that are on their way to or from a neighbour.
-func (s service) Handoffs(_ context.Context, who api.Identity, name grid.SiteName) ([]api.Handoff, error) {
-	if !who.Administrator {
-		return nil, fmt.Errorf("%w: only an administrator sees the jobs of all users", grid.ErrForbidden)
-	}
-	for _, m := range s.site.memberList() {
-		if m.Name == name {
-			return s.handoffs(m.Peer), nil
-		}
-	}
-	return nil, fmt.Errorf("%w: no neighbour is called %q", grid.ErrNotFound, name)
-}
-
-// maxHandoffs bounds that list.
-const maxHandoffs = 10_000
-
-func (s service) handoffs(peer grid.PeerID) []api.Handoff {
-	list := []api.Handoff{}
-	open := func(r *grid.Record) bool {
-		return r.Handoff.Phase != grid.NoHandoff && r.Handoff.To == peer || r.Standing == grid.Prepared && r.Owner == peer
-	}
-	for _, r := range s.site.broker.Jobs("", maxHandoffs, open) {
-		h := api.Handoff{Job: r.Job.ID, Incoming: r.Standing == grid.Prepared && r.Owner == peer}
-		h.Committed = r.Handoff.Phase == grid.Committed
-		list = append(list, h)
-	}
-	return list
 }
 
 // fileSets are the stager's names of the broker's sets.

@@ -46,6 +46,12 @@ func TestADrainedSiteHandsOn(t *testing.T) {
 		t.Error("after a restart b is not drained any more")
 	}
 
+	for s, want := range map[*cluster.Site][2]string{a: {"c", id + "  at c  RUNNING"}, c: {"a", id + "  here, of a  RUNNING"}} {
+		r := s.Admin(t.Context(), "neighbour", "remove", "--config", s.Config(), want[0])
+		if r.Code != 1 || !strings.Contains(r.Stderr, want[1]) || !strings.Contains(r.Stderr, "--now") {
+			t.Errorf("%s removes %s, which ties a job: %d %s%s", s.Name, want[0], r.Code, r.Stdout, r.Stderr)
+		}
+	}
 	must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o644))
 	for s, id := range map[*cluster.Site]string{a: id, b: busy} {
 		becomes(t, s, id, 30*time.Second, "COMPLETED")
@@ -55,6 +61,13 @@ func TestADrainedSiteHandsOn(t *testing.T) {
 	}
 	if r := b.Admin(t.Context(), "neighbour", "remove", "--config", b.Config(), "c"); r.Code != 0 {
 		t.Errorf("removing c: %d %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	if r := a.Admin(t.Context(), "neighbour", "remove", "--config", a.Config(), "c"); r.Code != 0 {
+		t.Errorf("removing c from a: %d %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	must(t, cluster.Until(t.Context(), 10*time.Second, func() bool { return !strings.Contains(client(t, a, "sites"), " c ") }))
+	if st := status(t, a, id); st.Owner != "c" {
+		t.Errorf("after c was removed its job was at %q", st.Owner)
 	}
 }
 

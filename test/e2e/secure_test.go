@@ -80,6 +80,12 @@ func TestWrongPeerID(t *testing.T) {
 	if err := b.Sees(t.Context(), 100*time.Millisecond, "a"); err == nil {
 		t.Error("b is let in at a, which does not know its key")
 	}
+	for s, want := range map[site]string{a: "another key answers", b: "refused: does it list you?"} {
+		eventually(t, 20*time.Second, want, func() bool { return strings.Contains(client(t, s, "sites"), want) })
+	}
+	if log, err := os.ReadFile(a.Log); err != nil || strings.Count(string(log), "refused: no neighbour here") != 1 || !strings.Contains(string(log), r.Peer) {
+		t.Errorf("the log of a does not tell once that b was refused: %v\n%s", err, log)
+	}
 	if r := a.Admin(t.Context(), "neighbour", "remove", "--config", a.Config(), "b"); r.Code != 0 {
 		t.Fatal(r.Stderr)
 	}
