@@ -33,21 +33,24 @@ func TestLive(t *testing.T) {
 	for _, name := range tools {
 		path, err := exec.LookPath(name)
 		if err != nil {
-			t.Skipf("the commands of OpenPBS must be on PATH: %v", err)
+			t.Fatalf("the commands of OpenPBS must be on PATH: %v", err)
 		}
 		paths = append(paths, path)
 	}
 	if os.Getuid() == 0 {
-		t.Skip("OpenPBS takes no jobs of root: run this as a user")
+		t.Fatal("OpenPBS takes no jobs of root: run this as a user")
 	}
 	pbstest.Run(t, kind("a live openpbs", func(t testing.TB, _ []plan.Node) pbstest.Bench {
 		turn <- struct{}{}
 		t.Cleanup(func() { <-turn })
 		shims := pbstest.NewShims(t, paths...)
-		c := Config{Runner: command.Runner{Folders: []string{shims.Folder}}}
-		if err := fit(t, c); err != nil {
-			t.Skipf("this complex is not fit: %v", err)
+		c := Config{Runner: command.Runner{Folders: []string{shims.Folder}, Environment: command.Environment()}}
+		for _, name := range []string{"PBS_CONF_FILE", "PBS_SERVER"} {
+			if value, is := os.LookupEnv(name); is {
+				c.Runner.Environment = append(c.Runner.Environment, name+"="+value)
+			}
 		}
+		pbstest.AwaitFit(t, func() error { return fit(t, c) })
 		t.Cleanup(func() { sweep(t, c) })
 		remove := func(l grid.LocalID) error {
 			client, err := New(c)
