@@ -186,7 +186,8 @@ func (c *Core) withComing(s plan.Snapshot) plan.Snapshot {
 	add := func(j *grid.Job) {
 		if !shown[j.ID] {
 			shown[j.ID] = true
-			more = append(more, plan.Waiting{Job: j.ID, Demand: j.Demand, Queue: cmp.Or(j.Queue, s.Default), Limit: c.limit(j.Walltime)})
+			queue := cmp.Or(j.Queue, s.Default)
+			more = append(more, plan.Waiting{Job: j.ID, Demand: j.Demand, Queue: queue, Limit: c.limit(j.Walltime), Caps: s.CapsOf(queue)})
 		}
 	}
 	for _, id := range c.comingIDs() {

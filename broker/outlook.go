@@ -34,7 +34,7 @@ func whole(s plan.Snapshot) *plan.Plan {
 	for i := range nodes {
 		nodes[i].Down = false
 	}
-	return plan.Build(plan.Snapshot{At: s.At, Site: s.Site, Policy: s.Policy, Nodes: nodes, Queues: s.Queues, Default: s.Default})
+	return plan.Build(plan.Snapshot{At: s.At, Site: s.Site, Policy: s.Policy, Nodes: nodes, Queues: s.Queues, Default: s.Default, Caps: s.Caps, Ours: s.Ours})
 }
 
 // planned keeps the outlook of the last look: to make one of a long queue costs more

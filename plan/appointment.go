@@ -150,8 +150,12 @@ func (e *schedule) rejoin(job int32) {
 			jobs = append(jobs, j)
 		}
 	}
-	jobs = append(jobs, job)
+	jobs = append(append(jobs, job), e.tickets.aside...)
 	slices.Sort(jobs)
 	e.kept.of = nil
 	e.lineUp(jobs)
+	for _, other := range e.tickets.aside {
+		e.leave(int(e.position[other]))
+	}
+	e.giveTickets(w.Caps, e.works[job].cores, -1)
 }

@@ -25,6 +25,7 @@ type finder struct {
 	seeker
 	booked map[int][]grid.Tick // by node: starts that were promised, of a Batch
 	ends   []grid.Tick         // and when those end, ascending
+	asked  []asked             // those that fall under caps
 	shop   workshop
 }
 
@@ -50,7 +51,11 @@ func (f *finder) ask(q *Question) (grid.Tick, *work, *grid.Refusal) {
 	if r := f.refuseNow(q.Queue); r != nil {
 		return 0, nil, r
 	}
-	from := max(q.NotBefore, f.at)
+	room, r := f.roomUnderCaps(q, w.cores)
+	if r != nil {
+		return 0, nil, r
+	}
+	from := max(q.NotBefore, f.at, room)
 	start := grid.Tick(never)
 	if from-f.at <= Horizon {
 		start = f.earliest(&w, from)

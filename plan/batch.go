@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"gbroker/grid"
@@ -30,6 +31,9 @@ func (b *Batch) Ask(q Question) (start grid.Tick, refusal *grid.Refusal) {
 	start, w, refusal := b.f.ask(&q)
 	if refusal == nil {
 		b.book(start, start+w.limit)
+		if len(b.f.caps) > 0 {
+			b.f.asked = append(b.f.asked, asked{cmp.Or(q.Queue, b.f.standard), w.cores, start + w.limit})
+		}
 	}
 	return start, refusal
 }

@@ -31,6 +31,8 @@ type ground struct {
 	shapes   Shapes
 	stopped  bool // the whole site
 	why      string
+	caps     []Cap
+	ours     []int
 }
 
 // class is the nodes that certain demands may use: those of a queue that are up, and
@@ -43,7 +45,7 @@ type class struct {
 }
 
 func newGround(s *Snapshot) *ground {
-	g := &ground{site: s.Site, nodes: s.Nodes, queues: s.Queues, width: 1, standard: s.Default, shapes: s.Shapes, stopped: s.Stopped, why: s.Why}
+	g := &ground{site: s.Site, nodes: s.Nodes, queues: s.Queues, width: 1, standard: s.Default, shapes: s.Shapes, stopped: s.Stopped, why: s.Why, caps: s.Caps, ours: s.Ours}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Memory > 0 && g.memory == 0 {

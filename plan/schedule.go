@@ -80,6 +80,7 @@ type schedule struct {
 	kept     keptReservations
 	started  []int32 // bookings of the last pass
 	placed   []int32 // by index into waiting: its booking, or -1
+	tickets  tickets
 }
 
 func newSchedule(s *Snapshot, believe belief) *schedule {
@@ -103,6 +104,7 @@ func newSchedule(s *Snapshot, believe belief) *schedule {
 	e.takeReservations(s)
 	e.makeSky()
 	e.makeQueue()
+	e.countCaps(s)
 	for n := range e.lines {
 		e.refresh(n)
 	}
@@ -280,6 +282,7 @@ func (e *schedule) end(id int32) {
 	}
 	e.unhold(id)
 	e.refreshParts(b.lo, b.hi)
+	e.returnTickets(id)
 }
 
 // unhold takes a booking out of what is held.
@@ -336,6 +339,7 @@ func (e *schedule) leave(position int) {
 func (e *schedule) pass() {
 	e.started, e.failures = e.started[:0], e.failures[:0]
 	e.barred = false
+	e.readmit()
 	e.keepAppointments()
 	switch {
 	case e.policy.Kind == FCFS:

@@ -24,6 +24,7 @@ type Queue struct {
 	// until when; Why is the reason, for people.
 	Stopped, Closed bool
 	Why             string
+	Ours            []int // caps that one more job of ours falls under there
 }
 
 // Share is the part of a job that lies on one node.
@@ -41,6 +42,7 @@ type Running struct {
 	Shares     []Share
 	Start, End grid.Tick // End is when it is killed
 	Trait      Trait     // by which its run time is believed
+	Caps       []int     // indices into Snapshot.Caps
 }
 
 // Waiting is a job in the local queue.
@@ -55,6 +57,7 @@ type Waiting struct {
 	Trait    Trait
 	// Overtaken is how many jobs behind it FirstFit has started while it waited.
 	Overtaken int
+	Caps      []int // indices into Snapshot.Caps
 }
 
 // Reservation keeps shares of nodes from start until just before End: for one job,
@@ -84,6 +87,10 @@ type Snapshot struct {
 	Why     string
 	// Shapes are what it can be asked for.
 	Shapes Shapes
+	// Caps bound what runs at one time; Ours are those that one more job of ours falls under,
+	// in whatever queue.
+	Caps []Cap
+	Ours []int
 	// Unusable says, for people, what of the batch system is left out as it could not be read.
 	Unusable []string
 }

@@ -77,6 +77,10 @@ type Listing struct {
 	Jobs         []Job          // the waiting ones in the order in which the scheduler will take them
 	Reservations []Booking
 	Shapes       plan.Shapes // what the system can be asked for, beside what nodes there are
+	// Caps bound what runs at one time; Ours are those that one more job of the daemon's own
+	// account falls under, in whatever queue.
+	Caps []plan.Cap
+	Ours []int
 	// Stopped tells that nothing is started, nobody knows until when; Why is the reason.
 	Stopped bool
 	Why     string
@@ -132,6 +136,7 @@ type Job struct {
 	End                          *End // of a job that is Done
 	Usage                        Usage
 	Reservation                  string // what it is bound to, by the system's name
+	Caps                         []int  // limits that it falls under, by index into Listing.Caps
 	Reason                       string // why it waits, or what is wrong, in the system's words
 }
 

@@ -33,14 +33,15 @@ func (s *System) Snapshot(ctx context.Context) (plan.Snapshot, error) {
 		default:
 			shot.Waiting = append(shot.Waiting, plan.Waiting{
 				Job: at.Job, Demand: j.Demand, Queue: queueOf(j.Queue, got.Listing), Limit: limitOf(j.Limit),
-				Priority: j.Priority, Held: j.State != Queued, Why: whyHeld(j),
+				Priority: j.Priority, Held: j.State != Queued, Why: whyHeld(j), Caps: j.Caps,
 			})
 		}
 	}
 	for _, e := range s.all() {
 		if v := s.view(e); since(v, got.number) && len(s.locals(got.Jobs, v.ID)) == 0 {
+			queue := queueOf(v.Queue, got.Listing)
 			shot.Waiting = append(shot.Waiting, plan.Waiting{
-				Job: v.ID.Job, Demand: v.Demand, Queue: queueOf(v.Queue, got.Listing), Limit: v.Limit, Held: v.held,
+				Job: v.ID.Job, Demand: v.Demand, Queue: queue, Limit: v.Limit, Held: v.held, Caps: shot.CapsOf(queue),
 			})
 		}
 	}
@@ -48,6 +49,15 @@ func (s *System) Snapshot(ctx context.Context) (plan.Snapshot, error) {
 		shot.Reservations = append(shot.Reservations, s.booked(got.Listing, b))
 	}
 	return shot, nil
+}
+
+// ours are the limits that one more job falls under: of whom it will be is known only where all
+// run under the daemon's own account.
+func (s *System) ours(l Listing, caps []int) []int {
+	if s.config.Accounts == nil {
+		return caps
+	}
+	return slices.DeleteFunc(slices.Clone(caps), func(c int) bool { return !l.Caps[c].All })
 }
 
 // whyHeld is why a job is not considered, in the system's words.
@@ -73,6 +83,10 @@ func (s *System) ground(l Listing) plan.Snapshot {
 	shot := plan.Snapshot{
 		At: l.At, Site: s.config.Site, Policy: l.Policy, Nodes: slices.Clone(l.Nodes), Queues: slices.Clone(l.Queues),
 		Default: cmp.Or(s.config.Queue, l.Default), Stopped: l.Stopped, Why: l.Why, Shapes: l.Shapes, Unusable: slices.Clone(l.Unusable),
+	}
+	shot.Caps, shot.Ours = l.Caps, s.ours(l, l.Ours)
+	for i := range shot.Queues {
+		shot.Queues[i].Ours = s.ours(l, shot.Queues[i].Ours)
 	}
 	if l.LeftOut > 0 {
 		shot.Unusable = append(shot.Unusable, fmt.Sprintf("and %d more", l.LeftOut))
@@ -103,7 +117,7 @@ func limitOf(t grid.Tick) grid.Tick {
 }
 
 func running(l Listing, j Job, id grid.JobID) plan.Running {
-	r := plan.Running{Job: id, Start: j.Started}
+	r := plan.Running{Job: id, Start: j.Started, Caps: j.Caps}
 	if r.Start == 0 {
 		r.Start = l.At
 	}

@@ -1,6 +1,7 @@
 package openpbs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/user"
@@ -39,6 +40,7 @@ type Client struct {
 	Config
 	words words
 	pace  pace
+	own   string // under which the commands run
 
 	mu     sync.Mutex
 	traits external.Traits
@@ -65,17 +67,16 @@ func New(c Config) (*Client, error) {
 	if c.Runner.Environment != nil && !slices.Contains(c.Runner.Environment, "TZ=UTC") {
 		return nil, fmt.Errorf("%w: openpbs: the commands' environment must say TZ=UTC: their dates have no zone", grid.ErrInvalid)
 	}
-	if c.Account == "" {
-		c.Account = c.Operator
-	}
-	if c.Account == "" {
+	own := c.Account
+	if own == "" || c.Operator != "" {
 		u, err := user.Current()
 		if err != nil {
 			return nil, fmt.Errorf("openpbs: whose reservations are ours: %w", err)
 		}
-		c.Account = u.Username
+		own = u.Username
 	}
-	cl := &Client{Config: c, words: w}
+	c.Account = cmp.Or(c.Account, c.Operator, own)
+	cl := &Client{Config: c, words: w, own: own}
 	if rate := c.Rate; rate >= 0 {
 		if rate == 0 {
 			rate = perSecond

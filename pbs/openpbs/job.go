@@ -44,6 +44,16 @@ func (w words) job(a *attributes) (job, error) {
 	j.Reason = clean(a.comment.text())
 	j.array = a.array.is("True")
 	j.rerunnable = a.rerunnable.is("True")
+	j.suspended = a.state.is("S") || a.state.is("U")
+	j.group, j.project = a.group.text(), a.project.text()
+	j.atOnce = -1
+	if a.subjobs != nil {
+		n, err := number(a.subjobs.text(), 1<<31)
+		if err != nil {
+			return j, at("max_run_subjobs", err)
+		}
+		j.atOnce = n
+	}
 	if j.Reservation = a.reservation.text(); j.Reservation != "" && !isReservationID(j.Reservation) {
 		return j, at("reserve_ID", fmt.Errorf("%.80q is no reservation", j.Reservation))
 	}
@@ -142,8 +152,7 @@ func (w words) capacity(j *job, a *attributes) error {
 	if j.Demand, err = w.demand(chunks, a.place.text()); err != nil {
 		return at("Resource_List.select", err)
 	}
-	suspended := a.state.is("S") || a.state.is("U")
-	if a.vnodes != nil && j.State == external.Running && !j.array && !suspended {
+	if a.vnodes != nil && j.State == external.Running && !j.array && !j.suspended {
 		if j.Places, err = w.places(a.vnodes.text(), j.Demand); err != nil {
 			return at("exec_vnode", err)
 		}

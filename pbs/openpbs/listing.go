@@ -60,12 +60,16 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 		return l, err
 	}
 	l.Policy = policy
-	jobs, err := c.jobs(ctx)
+	if sv.unread != nil {
+		l.LeaveOut("limits of the server", sv.unread)
+	}
+	jobs, arrays, err := c.jobs(ctx)
 	if err != nil {
 		return l, err
 	}
 	order.order(jobs, qs)
 	take(&l, jobs, qs, sv)
+	c.limit(&l, jobs, qs, sv, arrays)
 	whole(l.Jobs, l.Nodes)
 	list, err := c.rstat(ctx)
 	there(&l, list)
@@ -123,23 +127,30 @@ func (c *Client) scheduling(sv server) (scheduler, plan.Policy, error) {
 	return order, order.policy(sv.depth), nil
 }
 
-// jobs are all jobs that wait or run, parts of arrays each for itself.
-func (c *Client) jobs(ctx context.Context) (list []job, err error) {
+// jobs are all jobs that wait or run, parts of arrays each for itself, and how many parts of
+// an array may run at a time where that is bounded.
+func (c *Client) jobs(ctx context.Context) (list []job, arrays map[grid.LocalID]int64, err error) {
 	read := func(text []byte) (err error) {
 		_, list, err = c.words.jobs(text)
 		return err
 	}
 	if err := c.ask(ctx, command.Call{Name: "qstat", Args: []string{"-f", "-F", "json"}}, read); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	isArray := func(j job) bool { return j.array }
 	if slices.ContainsFunc(list, isArray) {
 		if err := c.ask(ctx, command.Call{Name: "qstat", Args: []string{"-t", "-f", "-F", "json"}}, read); err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		arrays = map[grid.LocalID]int64{}
+		for _, j := range list {
+			if j.array && j.atOnce >= 0 {
+				arrays[j.Local] = j.atOnce
+			}
 		}
 		list = slices.DeleteFunc(list, isArray)
 	}
-	return list, nil
+	return list, arrays, nil
 }
 
 // whole gives jobs that run alone all of their nodes: exec_vnode tells what they asked for.

@@ -20,6 +20,10 @@ type job struct {
 	unread     error // why it cannot be read: nothing else is certain then
 	array      bool  // the parent of an array: its parts are jobs of their own
 	rerunnable bool
+	suspended  bool
+	atOnce     int64 // of an array: how many parts may run at a time; below 0 is any number
+	group      string
+	project    string
 	queued     grid.Tick // since when it has been eligible
 }
 
@@ -28,7 +32,7 @@ type attributes struct {
 	name, owner, state, substate, queue, priority, holds, comment     value
 	created, queued, eligible, started, died, history                 value
 	exit, runs, vnodes, resources, used, variables, reservation       value
-	array, rerunnable                                                 value
+	array, rerunnable, subjobs, group, project                        value
 	walltime, chunks, place, ncpus, usedCPU, usedWalltime, usedMemory value
 
 	fields, wanted, usage map[string]*value
@@ -43,6 +47,7 @@ func newAttributes() *attributes {
 		"Exit_status": &a.exit, "run_count": &a.runs, "exec_vnode": &a.vnodes,
 		"Resource_List": &a.resources, "resources_used": &a.used, "Variable_List": &a.variables,
 		"reserve_ID": &a.reservation, "array": &a.array, "Rerunable": &a.rerunnable,
+		"max_run_subjobs": &a.subjobs, "egroup": &a.group, "project": &a.project,
 	}
 	a.wanted = map[string]*value{"walltime": &a.walltime, "select": &a.chunks, "place": &a.place, "ncpus": &a.ncpus}
 	a.usage = map[string]*value{"cput": &a.usedCPU, "walltime": &a.usedWalltime, "mem": &a.usedMemory}

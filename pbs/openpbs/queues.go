@@ -18,6 +18,7 @@ type queue struct {
 	takes    bool // jobs may be submitted to it
 	starts   bool // its jobs are considered, or sent on
 	route    []grid.QueueName
+	limits   []limit
 	unread   error // why it cannot be read: it takes and starts nothing
 }
 
@@ -51,15 +52,16 @@ func queues(text []byte) ([]queue, error) {
 // queueReader takes the attributes of one queue after another.
 type queueReader struct {
 	kind, enabled, started, priority, most, route value
+	bounds                                        bounds
 	fields                                        map[string]*value
 }
 
 func newQueueReader() *queueReader {
 	r := &queueReader{}
-	r.fields = map[string]*value{
+	r.fields = r.bounds.fields(map[string]*value{
 		"queue_type": &r.kind, "enabled": &r.enabled, "started": &r.started, "Priority": &r.priority,
 		"resources_max": &r.most, "route_destinations": &r.route,
-	}
+	})
 	return r
 }
 
@@ -67,7 +69,8 @@ func (r *queueReader) read(name string, s *scanner) (q queue, err error) {
 	if err := members(s, r.fields); err != nil {
 		return q, err
 	}
-	var err1, err2, err3, err4 error
+	var err1, err2, err3, err4, err5 error
+	q.limits, err5 = r.bounds.read()
 	q.takes, err1 = set(r.enabled)
 	q.starts, err2 = set(r.started)
 	if r.priority != nil {
@@ -86,7 +89,7 @@ func (r *queueReader) read(name string, s *scanner) (q queue, err error) {
 	case r.kind != nil && !r.kind.is("Execution"):
 		return q, at("queue_type", fmt.Errorf("%.40q is neither Execution nor Route", r.kind.text()))
 	}
-	return q, cmp.Or(err1, err2, err3, err4)
+	return q, cmp.Or(err1, err2, err3, err4, err5)
 }
 
 // maxRoute bounds the destinations of one routing queue.
@@ -119,6 +122,8 @@ type server struct {
 	depth    int            // backfill_depth
 	stopped  bool           // scheduling is False: nothing is started
 	walltime grid.Tick      // of jobs that name none; 0 is none
+	limits   []limit
+	unread   error // why not all limits can be read
 }
 
 // servers reads what qstat -B -f -F json prints.
@@ -139,16 +144,18 @@ func servers(text []byte) (head, server, error) {
 
 func (sv *server) read(in *scanner) error {
 	var state, standard, history, keeps, depth, scheduling, defaults value
-	err := members(in, map[string]*value{
+	var b bounds
+	err := members(in, b.fields(map[string]*value{
 		"server_state": &state, "default_queue": &standard, "job_history_enable": &history, "job_history_duration": &keeps,
 		"backfill_depth": &depth, "scheduling": &scheduling, "resources_default": &defaults,
-	})
+	}))
 	if err != nil {
 		return err
 	}
 	if state == nil {
 		return errors.New("server_state is missing")
 	}
+	sv.limits, sv.unread = b.read()
 	sv.standard, sv.stopped, sv.depth = grid.QueueName(standard.text()), scheduling.is("False"), 1
 	var err1, err2, err3 error
 	if history.is("True") {

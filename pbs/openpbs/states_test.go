@@ -132,3 +132,32 @@ func TestReservingAsAnOperator(t *testing.T) {
 		}
 	}
 }
+
+// A job beyond max_run waits though its cores are free, and the listing says by what.
+func TestMaxRunOfTheStandIn(t *testing.T) {
+	t.Parallel()
+	s := standin.Start(t, batch.Config{Face: "openpbs", MaxRun: 1})
+	c := clientOf(t, s)
+	first := scripted(t, c, "sleep 1000", nil)
+	await(t, c, first, external.Running)
+	second := scripted(t, c, "sleep 1000", nil)
+	l, err := c.Listing(t.Context())
+	if err != nil || len(l.Jobs) != 2 || len(l.Caps) != 1 || len(l.Ours) != 1 {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	shot := plan.Snapshot{At: l.At, Nodes: l.Nodes, Queues: l.Queues, Default: l.Default, Caps: l.Caps, Ours: l.Ours, Running: []plan.Running{{
+		Start: l.Jobs[0].Started, End: l.Jobs[0].Started + l.Jobs[0].Limit, Shares: []plan.Share{{Cores: 4}}, Caps: l.Jobs[0].Caps,
+	}}}
+	at, r := plan.Build(shot).Ask(plan.Question{Demand: order().Demand, Limit: grid.Minute, NotBefore: l.At})
+	if r != nil || at != shot.Running[0].End {
+		t.Errorf("one more job is expected at %d, %+v, and should be at %d", at, r, shot.Running[0].End)
+	}
+	if err := c.Remove(t.Context(), "", first); err != nil {
+		t.Error(err)
+	}
+	await(t, c, second, external.Running)
+	if err := c.Remove(t.Context(), "", second); err != nil {
+		t.Error(err)
+	}
+	await(t, c, second, external.Done)
+}
