@@ -87,7 +87,10 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 			c.lostHeard(from, j, m)
 			return
 		case j.rec.State.Terminal() && m.State != grid.StageOut && j.rec.Finished > 0: // it has reported its end
-			c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true, End: j.rec.State})
+			c.send(from, wire.ReportAck{
+				Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true,
+				End: j.rec.State, ExitCode: j.rec.ExitCode, HasExit: j.rec.HasExit, Signal: j.rec.Signal,
+			})
 			return
 		case j.rec.State.Terminal() && m.State != grid.StageOut: // it was ended here, as by forget: nothing of it may start
 			c.lostHeard(from, j, m)
@@ -288,7 +291,7 @@ func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
 		}
 	}
 	if m.Closed {
-		c.endedBefore(j, m.End)
+		c.endedBefore(j, m)
 		c.closeOwner(j)
 		return
 	}
@@ -318,8 +321,8 @@ func (c *Core) reportRefused(from grid.PeerID, m wire.Error) {
 
 // endedBefore: this owner has reported the end of the job in a part of its journal that is
 // lost, and the home has it all. What may be left of it here goes.
-func (c *Core) endedBefore(j *job, end grid.State) {
-	if end == 0 || j.rec.End != 0 {
+func (c *Core) endedBefore(j *job, m wire.ReportAck) {
+	if m.End == 0 || j.rec.End != 0 {
 		return
 	}
 	if j.rec.Attempt > 0 {
@@ -329,7 +332,9 @@ func (c *Core) endedBefore(j *job, end grid.State) {
 	for k := range j.due {
 		c.disarm(j, concern(k))
 	}
-	j.rec.End, j.rec.Handoff.Phase = end, grid.NoHandoff
+	r := &j.rec
+	r.End, r.ExitCode, r.HasExit, r.Signal = m.End, m.ExitCode, m.HasExit, m.Signal
+	r.Handoff.Phase = grid.NoHandoff
 }
 
 // closeOwner: the home has the end and the output.

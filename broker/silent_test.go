@@ -82,11 +82,11 @@ func TestTheHomeTellsAnOwnerItsEnd(t *testing.T) {
 		{"it was ended by forget", grid.Killed, 0, grid.Running, false},
 		{"it is LOST, and may gain a result", grid.Lost, 900_000, grid.Running, false},
 	} {
-		k := bare(grid.Record{Job: j, Standing: grid.Watching, State: c.state, End: c.state, Finished: c.finished, Owner: her, Epoch: epoch, Report: 5})
+		k := bare(grid.Record{Job: j, Standing: grid.Watching, State: c.state, End: c.state, ExitCode: 3, HasExit: true, Finished: c.finished, Owner: her, Epoch: epoch, Report: 5})
 		told := false
 		for _, m := range sentTo(k.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 7, State: c.report, Attempt: 1}}), her) {
 			a, is := m.(wire.ReportAck)
-			told = told || is && a.Closed && a.End == c.state
+			told = told || is && a.Closed && a.End == c.state && a.ExitCode == 3 && a.HasExit
 		}
 		if told != c.told {
 			t.Errorf("%s: the end is told: %v", c.name, told)
@@ -103,11 +103,11 @@ func TestAnOwnerThatWasSetBackTakesItsEnd(t *testing.T) {
 	for _, state := range []grid.State{grid.Running, grid.Assigned} {
 		for _, end := range []grid.State{grid.Completed, 0} {
 			c := signed(grid.Record{Job: j, Standing: grid.Owning, State: state, Owner: me, Epoch: epoch, Attempt: 1, Report: 3, Deeds: []grid.Deed{deed(j, her, 1, me)}})
-			effects := c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: epoch, Number: 3, Closed: true, End: end}})
+			effects := c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: epoch, Number: 3, Closed: true, End: end, ExitCode: 3, HasExit: true}})
 			kill, killed := only[Kill](effects)
 			_, discarded := only[Discard](effects)
 			r := c.jobs[j.ID].rec
-			if gone := r.Standing == grid.Past && r.Closed && r.State == grid.Completed; gone != (end != 0) || killed != gone || discarded != gone || killed && kill.ID.Attempt != 1 {
+			if gone := r.Standing == grid.Past && r.Closed && r.State == grid.Completed && r.ExitCode == 3 && r.HasExit; gone != (end != 0) || killed != gone || discarded != gone || killed && kill.ID.Attempt != 1 {
 				t.Errorf("%s, told %s: %s %s closed %v, killed %v, discarded %v", state, end, r.Standing, r.State, r.Closed, killed, discarded)
 			}
 		}

@@ -108,10 +108,16 @@ type reportAckBody struct {
 	Closed bool      `msgpack:"z,omitempty"`
 	Cancel bool      `msgpack:"c,omitempty"`
 	End    uint64    `msgpack:"x,omitempty"`
+	Exit   int64     `msgpack:"y,omitempty"`
+	Exited bool      `msgpack:"h,omitempty"`
+	Signal int64     `msgpack:"g,omitempty"`
 }
 
 func (b *reportAckBody) message(c *check) Message {
-	m := ReportAck{Job: c.jobID("job", b.Job), Epoch: nested(c, "epoch", b.Epoch.epoch), Number: b.Number, Closed: b.Closed, Cancel: b.Cancel}
+	m := ReportAck{
+		Job: c.jobID("job", b.Job), Epoch: nested(c, "epoch", b.Epoch.epoch), Number: b.Number, Closed: b.Closed, Cancel: b.Cancel,
+		ExitCode: int(c.between("exit_code", b.Exit, -1<<31, 1<<31-1)), HasExit: b.Exited, Signal: c.count("signal", b.Signal, 0, maxSignal),
+	}
 	if b.End != 0 {
 		if m.End = c.state("end", b.End); !m.End.Terminal() {
 			c.fail("end", "%v is no end", m.End)

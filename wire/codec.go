@@ -129,7 +129,7 @@ func mirror(m Message) (body, error) {
 	case Report:
 		return fromReport(m), nil
 	case ReportAck:
-		return &reportAckBody{string(m.Job), fromEpoch(m.Epoch), m.Number, m.Closed, m.Cancel, uint64(m.End)}, nil
+		return &reportAckBody{string(m.Job), fromEpoch(m.Epoch), m.Number, m.Closed, m.Cancel, uint64(m.End), int64(m.ExitCode), m.HasExit, int64(m.Signal)}, nil
 	case Cancel:
 		return &cancelBody{string(m.Job), fromEpoch(m.Epoch)}, nil
 	case Closed:

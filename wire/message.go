@@ -231,8 +231,11 @@ type ReportAck struct {
 	Cancel bool // the sticky cancel flag, as the home knows it
 
 	// End is the end that this very owner has reported, which tells of another state now: its
-	// journal was set back.
-	End grid.State
+	// journal was set back. How the program ended is told with it.
+	End      grid.State
+	ExitCode int
+	HasExit  bool
+	Signal   int
 }
 
 // Cancel (home to owner): the job's user or an administrator wants it gone.

@@ -233,7 +233,10 @@ func (d draw) message(kind Kind) Message {
 			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)), d.word(), d.yes(), d.manifest(), d.deeds(0), d.usage(),
 		}
 	case KindReportAck:
-		return ReportAck{d.jobID(), d.epoch(), d.u64(), d.yes(), d.yes(), rapid.SampledFrom([]grid.State{0, grid.Completed, grid.Failed, grid.Lost}).Draw(d.T, "end")}
+		return ReportAck{
+			d.jobID(), d.epoch(), d.u64(), d.yes(), d.yes(), rapid.SampledFrom([]grid.State{0, grid.Completed, grid.Failed, grid.Lost}).Draw(d.T, "end"),
+			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)),
+		}
 	case KindCancel:
 		return Cancel{d.jobID(), d.epoch()}
 	case KindClosed:

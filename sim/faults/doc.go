@@ -50,6 +50,8 @@
 //	                                   that had it
 //	                                 its home was set back to owning it, and    that site may have got it
 //	                                   need not wait for the word of a site
+//	                                 its home, and a site that had it, have     both have forgotten its end
+//	                                   lost what they wrote
 //	                                 its home has lost it, and learns it from   nobody says who owns it
 //	                                   one that was to get it
 //	a start after a start that       the home's administrator fenced that       he says that it does not run

@@ -80,14 +80,20 @@ func (f *fact) behind(s *site, e grid.Epoch) bool {
 
 // mayBeLost: the home's administrator has said of a site that had the job that it will not come
 // back; or the home has lost what it wrote of the job: it does not know it any more, or
-// does not know who has it, and one who may need not be asked.
+// does not know who has it, and one who may need not be asked; or both have forgotten its end.
 func (f *fact) mayBeLost(now grid.Tick) bool {
 	for s := range f.had {
 		if f.home.forgot[s.peer] > 0 {
 			return true
 		}
 	}
-	return f.learnt || f.doubtful && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return f.unheard(o, now) })
+	return f.learnt || f.forgottenByBoth() || f.doubtful && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return f.unheard(o, now) })
+}
+
+// forgottenByBoth: the home has lost what it wrote of the job, and so has one who had it: it may
+// have ended there, and nobody knows.
+func (f *fact) forgottenByBoth() bool {
+	return len(f.home.lapses) > 0 && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return o != f.home && f.had[o] && len(o.lapses) > 0 })
 }
 
 // excused: the job's home is gone for ever, or has lost the knowledge of the job, and nobody

@@ -257,6 +257,16 @@ func TestLostTakesAReason(t *testing.T) {
 			x.a.forgot[x.c.peer] = x.w.now
 		}, true},
 		{"its home does not know it any more", func(x *scene) { x.w.truth.setBack(x.a, forEver, false); x.learn() }, false},
+		{"its home and its owner have lost what they wrote", func(x *scene) {
+			x.f.had[x.b] = true
+			x.a.lost(50, 400, false)
+			x.b.lost(50, 400, false)
+		}, false},
+		{"its home and another have lost what they wrote", func(x *scene) {
+			x.f.had[x.b] = true
+			x.a.lost(50, 400, false)
+			x.c.lost(50, 400, false)
+		}, true},
 		{"its home knew it", func(x *scene) { x.learn() }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -24,6 +24,9 @@ func (t *truth) setBack(s *site, since grid.Tick, files bool) {
 		if e, owns := f.owning[s]; owns && (r == nil || r.Standing != grid.Owning || r.Epoch != e) {
 			delete(f.owning, s)
 		}
+		if f.once != 0 && !f.elsewhere(tombstoneOf(f.once)) {
+			f.once = 0 // the last one who knew it has lost it
+		}
 		if f.home != s || !f.accepted {
 			continue
 		}
@@ -38,7 +41,7 @@ func (t *truth) setBack(s *site, since grid.Tick, files bool) {
 		}
 		if f.told != 0 && (r == nil || r.State != f.told) {
 			f.killed = f.killed || f.told == grid.Killed && f.leftHome()
-			if f.elsewhere(f.tells) {
+			if f.elsewhere(tombstoneOf(f.told)) {
 				f.once = f.told
 			}
 			f.told = 0 // until others have said it again
@@ -59,9 +62,9 @@ func (f *fact) elsewhere(says func(*grid.Record) bool) bool {
 	return false
 }
 
-// tells: the tombstone has the end that was told.
-func (f *fact) tells(r *grid.Record) bool {
-	return r.Standing == grid.Past && r.Closed && r.End == f.told
+// tombstoneOf tells tombstones that have such an end.
+func tombstoneOf(end grid.State) func(*grid.Record) bool {
+	return func(r *grid.Record) bool { return r.Standing == grid.Past && r.Closed && r.End == end }
 }
 
 // leftHome reports that another site has owned the job.
