@@ -51,11 +51,12 @@ type Call struct {
 	Folder string
 }
 
-// String is the call as it would be typed, for errors and logs.
+// String is the begin of the call as it would be typed, for errors and logs: short, so that
+// what it has said is not cut off behind it.
 func (c Call) String() string {
 	s := strings.Join(append([]string{c.Name}, c.Args...), " ")
-	if len(s) > 200 {
-		s = s[:200] + "…"
+	if len(s) > 80 {
+		s = s[:80] + "…"
 	}
 	return strings.ToValidUTF8(s, "?")
 }

@@ -180,10 +180,10 @@ func (c *Client) Release(ctx context.Context, as string, id grid.LocalID) error 
 	return c.act(ctx, as, id, "qrls", []string{"-h", "u"})
 }
 
-// Remove deletes a job, which may run on for seconds after. One that has ended, or that the
-// server does not know, is no error.
+// Remove deletes a job, which may run on for seconds after. One that is ending (qdel refuses
+// those in state E), has ended, or that the server does not know, is no error.
 func (c *Client) Remove(ctx context.Context, as string, id grid.LocalID) error {
-	return c.act(ctx, as, id, "qdel", nil, exitFinished, exitUnknownJob)
+	return c.act(ctx, as, id, "qdel", nil, exitFinished, exitUnknownJob, exitBadState)
 }
 
 // Submit hands a job over and reads back that it is rerunnable or not as asked.

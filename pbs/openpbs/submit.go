@@ -1,7 +1,9 @@
 package openpbs
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gbroker/grid"
@@ -12,7 +14,7 @@ import (
 // submission is the command that hands an order over: the script by standard input, and no
 // variable but the mark, whose characters -v takes as they are.
 func (w words) submission(o external.Order) (command.Call, error) {
-	call := command.Call{Name: "qsub", Stdin: o.Script, As: o.As}
+	call := command.Call{Name: "qsub", Stdin: logged(o.Script, o.Log), As: o.As}
 	chunks, place, err := w.selection(o.Demand)
 	if err != nil {
 		return call, err
@@ -24,7 +26,7 @@ func (w words) submission(o external.Order) (command.Call, error) {
 		"-N", o.Tag,
 		"-l", "select=" + chunks, "-l", "place=" + place, "-l", "walltime=" + walltime(o.Limit),
 		"-r", yes(o.Rerunnable),
-		"-j", "oe", "-o", o.Log,
+		"-j", "oe", "-o", "localhost:/dev/null", // no host before it would be this one, and the file be copied here
 		"-v", markName + "=" + o.Mark,
 		"-S", "/bin/sh",
 	}
@@ -42,6 +44,23 @@ func (w words) submission(o external.Order) (command.Call, error) {
 		call.Args = append(call.Args, "-h")
 	}
 	return call, nil
+}
+
+// logged is a script that itself writes what it says into the log. OpenPBS would copy the log
+// there when the job has ended: a folder that is gone by then makes it try again for half a
+// minute, in which the job keeps its cores. Where the node does not see the folder, nothing is
+// written.
+func logged(script []byte, log string) []byte {
+	if log == "/dev/null" {
+		return script
+	}
+	file := "'" + strings.ReplaceAll(log, "'", `'\''`) + "'"
+	line := fmt.Sprintf("{ true >>%s; } 2>/dev/null && exec >>%s 2>&1\n", file, file)
+	head, rest := []byte(nil), script
+	if i := bytes.IndexByte(script, '\n'); bytes.HasPrefix(script, []byte("#!")) && i >= 0 {
+		head, rest = script[:i+1], script[i+1:]
+	}
+	return slices.Concat(head, []byte(line), rest)
 }
 
 // checkOrder says what OpenPBS would misread.

@@ -1,12 +1,17 @@
 package openpbs
 
 import (
+	"bytes"
 	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/pbs/command"
 	"gbroker/pbs/external"
 )
 
@@ -26,11 +31,11 @@ func TestSubmission(t *testing.T) {
 	want := []string{
 		"-N", "gabcdefghijklmn",
 		"-l", "select=2:ncpus=8:mpiprocs=4:mem=1048577kb:ngpus=2:fpga=1:bigmem=True:host=n01+1:ncpus=1:mpiprocs=1:bigmem=True:host=n01",
-		"-l", "place=free:excl", "-l", "walltime=01:00:01", "-r", "y", "-j", "oe", "-o", "/var/spool/x/log",
+		"-l", "place=free:excl", "-l", "walltime=01:00:01", "-r", "y", "-j", "oe", "-o", "localhost:/dev/null",
 		"-v", "GBROKER_ATTEMPT=here/site.01ABCDEFGHJKMNPQRSTVWXYZ00@1.0#1", "-S", "/bin/sh",
 		"-q", "long", "-A", "my project", "-h",
 	}
-	if err != nil || call.Name != "qsub" || !slices.Equal(call.Args, want) || string(call.Stdin) != string(o.Script) || call.As != "alice" {
+	if err != nil || call.Name != "qsub" || !slices.Equal(call.Args, want) || !bytes.Contains(call.Stdin, []byte("exec >>'/var/spool/x/log' 2>&1\n")) || call.As != "alice" {
 		t.Errorf("%q, %v", call, err)
 	}
 	o.Reservation = "R42.pbs1" // has a queue of its own
@@ -155,6 +160,52 @@ func TestSelectionReadsBack(t *testing.T) {
 		}) || !slices.Equal(got.Properties, d.Properties) || got.Exclusive != d.Exclusive {
 			t.Errorf("%s: %+v, %v", chunks, got, err)
 		}
+	}
+}
+
+// What the wrapper says is in the log, also of a name with odd characters; where the log
+// cannot be written the script runs all the same.
+func TestTheLogIsWritten(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a 'b' $c")
+	log := filepath.Join(dir, "log")
+	run := func() (string, error) {
+		cmd := exec.Command("sh")
+		cmd.Stdin = bytes.NewReader(logged([]byte("#!/bin/sh\necho said; echo loudly >&2; exit 3\n"), log))
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run(); err == nil || err.Error() != "exit status 3" || out != "said\nloudly\n" {
+		t.Errorf("without the folder: %q, %v", out, err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, err := run()
+	text, _ := os.ReadFile(log)
+	if err == nil || err.Error() != "exit status 3" || out != "" || string(text) != "said\nloudly\n" {
+		t.Errorf("with it: %q, %v, and the log has %q", out, err, text)
+	}
+	if script := logged([]byte("x"), "/dev/null"); string(script) != "x" {
+		t.Errorf("without a log: %q", script)
+	}
+}
+
+// What a command has said is not cut off behind its arguments; a job that is ending need not
+// be removed.
+func TestWhatWasSaidIsKept(t *testing.T) {
+	t.Parallel()
+	call, err := plain(t).submission(order())
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := trouble(call, command.Result{Exit: 188, Stderr: []byte("qsub: Job violates queue and/or server resource limits\n")}).Error()
+	if i := strings.Index(said, "Job violates"); i < 0 || i > 150 {
+		t.Errorf("at %d of %q", i, said)
+	}
+	c, _ := replay(t, Config{}, answer{"qdel", "*", "", "qdel: Request invalid for state of job 253.pbs1\n", 168})
+	if err := c.Remove(t.Context(), "", "253.pbs1"); err != nil {
+		t.Errorf("one in state E: %v", err)
 	}
 }
 

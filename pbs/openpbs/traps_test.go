@@ -313,7 +313,7 @@ func TestTrap10OnlyPlainVariables(t *testing.T) {
 		}
 	}
 	call, err := plain(t).submission(order())
-	if err != nil || strings.Count(call.String(), "GBROKER_ATTEMPT=here/site.01ABCDEFGHJKMNPQRSTVWXYZ00@1.0#1") != 1 {
+	if err != nil || strings.Count(strings.Join(call.Args, " "), "GBROKER_ATTEMPT=here/site.01ABCDEFGHJKMNPQRSTVWXYZ00@1.0#1") != 1 {
 		t.Errorf("%v, %v", call, err)
 	}
 }

@@ -14,6 +14,7 @@ const (
 	exitFinished     = 35  // the job has ended
 	exitUnknownJob   = 153 // there is no such job
 	exitRoot         = 175 // the server runs no jobs of root
+	exitBadState     = 168 // the job is not in a state for this
 	exitUnknownQueue = 170
 	exitUnknownResv  = 236
 	exitBadBooker    = 247 // the server takes no reservation of this user
@@ -31,7 +32,7 @@ var refusals = map[int]string{
 	160:              "",
 	166:              "",
 	167:              "",
-	168:              "the job is not in a state for this",
+	exitBadState:     "the job is not in a state for this",
 	exitUnknownQueue: "name a queue that exists and takes jobs",
 	exitRoot:         "OpenPBS takes no jobs of root: submit as another account (accounts in gbroker.yaml), or set acl_roots at the server",
 	187:              "name resources as OpenPBS does (resources in gbroker.yaml)",
