@@ -10,4 +10,5 @@ var (
 	ErrForbidden   = errors.New("not allowed")            // exists, but not for this user
 	ErrNotYet      = errors.New("not yet")                // will be possible later
 	ErrUnavailable = errors.New("temporarily impossible") // disk, peer or batch system
+	ErrDamaged     = errors.New("damaged")                // what is kept on disk is not as it was written
 )

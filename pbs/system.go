@@ -16,7 +16,7 @@
 // starts the program takes it first; Withdraw takes it in the broker's name, and
 // from then on the attempt can never start. What the control files say outranks
 // any listing, and a control directory that cannot be read means that nothing is
-// known.
+// known. Any trace of a start stands for a token that is lost.
 //
 // # Adding a batch system
 //
@@ -38,7 +38,12 @@ import (
 // repeated, and gives the same answer as long as the attempt goes no further.
 //
 // Errors wrap grid.ErrUnavailable where trying again may help and nothing is
-// known of what was asked, and grid.ErrInvalid where it never will.
+// known of what was asked, and grid.ErrInvalid where it never will. They wrap
+// grid.ErrDamaged where the control files of the attempt are lost or torn, and the batch
+// system itself was heard: Progress then gives besides what it says of the attempt by
+// other evidence, Ended only where that proves that nothing of it runs or will; Withdraw
+// may still be true where the system alone starts jobs, and has dropped it; and Kill takes
+// out of the system what there is.
 type System interface {
 	// Run serves the system until ctx is done; jobs that run go on without it. It
 	// is called once, and returns after its goroutines have.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,9 @@ type Token struct {
 	Holder  Holder
 	At      grid.Tick
 	Process Process // that took it
+	// Inferred: the token itself is lost or damaged, and other files show that the attempt had
+	// started. Process is its supervisor if that still runs on this machine, else none.
+	Inferred bool
 }
 
 // Run tells that the program was started.
@@ -55,6 +59,9 @@ func Now() grid.Tick { return grid.InstantOf(time.Now()) }
 // token as it stands then, which is another's where taken is false. By process it
 // is the one that calls.
 func Take(dir string, at grid.AttemptID, holder Holder, process Process) (taken bool, held Token, err error) {
+	if held, there, err := ReadToken(dir, at); err != nil || there && held.Inferred {
+		return false, held, err
+	}
 	t := Token{Holder: holder, At: Now(), Process: process}
 	content := encode(append([]field{
 		{"attempt", at.String()}, {"holder", holders[holder]}, {"at", number(t.At)},
@@ -80,8 +87,24 @@ func Take(dir string, at grid.AttemptID, holder Holder, process Process) (taken 
 	return false, held, err
 }
 
-// ReadToken reads the start token; there is false if nobody has taken it.
+// ReadToken reads the start token; there is false if nobody has taken it. Where it is lost or
+// damaged, any other trace of a start tells that the attempt has started.
 func ReadToken(dir string, at grid.AttemptID) (t Token, there bool, err error) {
+	t, there, err = readToken(dir, at)
+	if there && err == nil || err != nil && !errors.Is(err, grid.ErrDamaged) {
+		return t, there, err
+	}
+	began, any, traceErr := inferred(dir, at)
+	if traceErr != nil || !any {
+		return t, false, errors.Join(err, traceErr)
+	}
+	if t, there, err = readToken(dir, at); there && err == nil {
+		return t, true, nil // it was taken between the two looks
+	}
+	return began, true, nil
+}
+
+func readToken(dir string, at grid.AttemptID) (t Token, there bool, err error) {
 	r, err := open(dir, "start", at)
 	if r == nil || err != nil {
 		return t, false, err
@@ -93,9 +116,9 @@ func ReadToken(dir string, at grid.AttemptID) (t Token, there bool, err error) {
 	return t, true, r.done()
 }
 
-// Attempts lists those of which the start tokens in a job's directory tell, whoever
-// took them, and what was written when they were submitted. Without a directory there
-// were none.
+// Attempts lists those of which the files in a job's directory tell: start tokens, whoever
+// took them, what was written when they were submitted, and traces of a start. Without a
+// directory there were none.
 func Attempts(dir string, job grid.JobID) ([]grid.AttemptID, error) {
 	names, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -109,7 +132,8 @@ func Attempts(dir string, job grid.JobID) ([]grid.AttemptID, error) {
 		kind, rest, _ := strings.Cut(n.Name(), ".")
 		at := grid.AttemptID{Job: job}
 		_, err := fmt.Sscanf(rest, "%d.%d.%d", &at.Epoch.Term, &at.Epoch.Hop, &at.Attempt)
-		if (kind == "start" || kind == "submit") && err == nil && path(dir, kind, at) == dir+"/"+n.Name() {
+		known := kind == "start" || kind == "submit" || slices.Contains(traces, kind)
+		if known && err == nil && path(dir, kind, at) == dir+"/"+n.Name() && !slices.Contains(list, at) {
 			list = append(list, at)
 		}
 	}

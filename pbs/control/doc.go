@@ -51,7 +51,12 @@
 //	                                                   └─────────────────▲ could not be run, or vanished
 //
 // A directory that is not there or cannot be read is an error: nothing is known
-// of the attempt then, least of all that it did not start.
+// of the attempt then, least of all that it did not start. Where it is gone, or a file is not
+// as it was written, that is grid.ErrDamaged: it will not mend by itself.
+//
+// Where the token is lost or damaged, run, usage, end, hosts and kill show that the attempt
+// had started: they are written after the token is taken. It is never started again then, nor
+// withdrawn.
 //
 // A job's program can write here as it can in its sandbox (GBROKER_HOSTFILE tells where), and
 // nothing else rests on these files than that very job. Where it runs under an account of its own

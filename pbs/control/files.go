@@ -107,11 +107,19 @@ func read(dir, name string) ([]byte, error) {
 		return nil, unreadable(dir, err)
 	}
 	if len(data) > maxFile {
-		return nil, fmt.Errorf("control file %s is longer than %d bytes", name, maxFile)
+		return nil, fmt.Errorf("%w: control file %s is longer than %d bytes", grid.ErrDamaged, name, maxFile)
 	}
 	return data, nil
 }
 
+// unreadable says that nothing is known. What is gone, or is something else than it was made
+// as, is damaged; other errors may pass.
 func unreadable(dir string, err error) error {
+	for _, lasting := range []error{os.ErrNotExist, os.ErrPermission, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENXIO} {
+		if errors.Is(err, lasting) {
+			err = fmt.Errorf("%w: %w", grid.ErrDamaged, err)
+			break
+		}
+	}
 	return fmt.Errorf("%w: control directory %s cannot be read, so nothing is known of its attempts: %w", grid.ErrUnavailable, dir, err)
 }

@@ -54,7 +54,7 @@ func newReader(name string, data []byte) *reader {
 	n := len(lines)
 	switch {
 	case lines[0] != firstLine && strings.HasPrefix(lines[0], "gbroker-ctl "):
-		r.fail("is of version %.20q: this program knows version 1", lines[0])
+		r.err = fmt.Errorf("control file %s is of version %.20q: this program knows version 1", name, lines[0])
 	case lines[0] != firstLine:
 		r.fail("does not begin with %q", firstLine)
 	case n < 3 || lines[n-1] != "" || lines[n-2] != lastLine:
@@ -67,7 +67,7 @@ func newReader(name string, data []byte) *reader {
 
 func (r *reader) fail(format string, args ...any) {
 	if r.err == nil {
-		r.err = fmt.Errorf("control file %s %s", r.name, fmt.Sprintf(format, args...))
+		r.err = fmt.Errorf("%w: control file %s %s", grid.ErrDamaged, r.name, fmt.Sprintf(format, args...))
 	}
 }
 

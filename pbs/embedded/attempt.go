@@ -85,7 +85,13 @@ func (s *System) Withdraw(_ context.Context, at grid.AttemptID, dir string) (wit
 	if err != nil {
 		return false, fmt.Errorf("%w: withdrawing %s: %w", grid.ErrUnavailable, at, err)
 	}
+	if held, taken, err := s.token(at, dir); taken && err == nil && held.Holder != control.Broker {
+		return false, nil
+	}
 	_, held, err := control.Take(dir, at, control.Broker, self)
+	if errors.Is(err, grid.ErrDamaged) && s.takeBack(at) {
+		return true, nil
+	}
 	if err != nil {
 		return false, fmt.Errorf("withdrawing %s: %w", at, err)
 	}
@@ -98,6 +104,14 @@ func (s *System) Withdraw(_ context.Context, at grid.AttemptID, dir string) (wit
 
 // Kill tells the supervisor to end its program.
 func (s *System) Kill(ctx context.Context, at grid.AttemptID, dir string) error {
+	err := s.killByFiles(ctx, at, dir)
+	if errors.Is(err, grid.ErrDamaged) {
+		return s.killByProcesses(at)
+	}
+	return err
+}
+
+func (s *System) killByFiles(ctx context.Context, at grid.AttemptID, dir string) error {
 	withdrawn, err := s.Withdraw(ctx, at, dir)
 	if withdrawn || err != nil {
 		return err
@@ -108,9 +122,12 @@ func (s *System) Kill(ctx context.Context, at grid.AttemptID, dir string) error 
 	if err := control.AskKill(dir, at); err != nil {
 		return err
 	}
-	token, _, err := control.ReadToken(dir, at)
+	token, _, err := s.token(at, dir)
 	if err != nil {
 		return err
+	}
+	if token.Inferred && token.Process.PID == 0 {
+		return s.killByProcesses(at)
 	}
 	err = terminate(token.Process)
 	if errors.Is(err, errGone) { // ended, or vanished
@@ -122,19 +139,34 @@ func (s *System) Kill(ctx context.Context, at grid.AttemptID, dir string) error 
 	return nil
 }
 
-// Progress reads the control directory, and the queue where that says nothing.
+// Progress reads the control directory, and the queue where that says nothing. Where its
+// files are damaged the error says so, and the progress what the processes here tell.
 func (s *System) Progress(_ context.Context, at grid.AttemptID, dir string) (grid.Progress, error) {
 	p := grid.Progress{ID: at, Local: grid.LocalID(at.Tag())}
 	s.mu.Lock()
 	e := s.known[at] // before the token, which may be taken meanwhile
-	busy := e != nil && !e.waiting
+	waiting, busy := e != nil && e.waiting, e != nil && !e.waiting
 	s.mu.Unlock()
-	token, taken, err := control.ReadToken(dir, at)
+	got, err := s.progressByFiles(p, e != nil, busy, dir)
+	if !errors.Is(err, grid.ErrDamaged) {
+		return got, err
+	}
+	told, err := s.progressByProcesses(p, waiting, err)
+	if told.Phase == grid.Ended { // its end may have been written between the two looks
+		if got, err := s.progressByFiles(p, false, false, dir); !errors.Is(err, grid.ErrDamaged) {
+			return got, err
+		}
+	}
+	return told, err
+}
+
+func (s *System) progressByFiles(p grid.Progress, known, busy bool, dir string) (grid.Progress, error) {
+	token, taken, err := s.token(p.ID, dir)
 	if err != nil {
-		return p, fmt.Errorf("looking for %s: %w", at, err)
+		return p, fmt.Errorf("looking for %s: %w", p.ID, err)
 	}
 	switch {
-	case !taken && e != nil:
+	case !taken && known:
 		p.Phase = grid.Waiting
 		return p, nil
 	case !taken:
@@ -157,9 +189,10 @@ func readStarted(p *grid.Progress, dir string, token control.Token) (ended bool,
 		return false, fmt.Errorf("looking for the end of %s: %w", p.ID, err)
 	}
 	run, ran, err := control.ReadRun(dir, p.ID)
-	if err != nil {
+	if err != nil && !errors.Is(err, grid.ErrDamaged) { // the token tells nearly as much
 		return false, fmt.Errorf("looking for the start of %s: %w", p.ID, err)
 	}
+	ran = ran && err == nil
 	p.Phase, p.Started = grid.Started, token.At
 	if ran {
 		p.Started = run.At
@@ -167,7 +200,9 @@ func readStarted(p *grid.Progress, dir string, token control.Token) (ended bool,
 	if !ended {
 		return false, nil
 	}
-	if p.Usage, err = control.ReadUsage(dir, p.ID); err != nil {
+	if p.Usage, err = control.ReadUsage(dir, p.ID); errors.Is(err, grid.ErrDamaged) {
+		p.Usage = grid.Usage{} // not known
+	} else if err != nil {
 		return false, fmt.Errorf("looking for the usage of %s: %w", p.ID, err)
 	}
 	p.Phase, p.Finished = grid.Ended, end.At
@@ -181,6 +216,9 @@ func readStarted(p *grid.Progress, dir string, token control.Token) (ended bool,
 // progressOfStray is for an attempt that has started and is not in the spool.
 func (s *System) progressOfStray(p grid.Progress, dir string, token control.Token) (grid.Progress, error) {
 	alive, err := token.Process.Alive()
+	if err == nil && token.Inferred && !alive {
+		_, alive, err = s.living(p.ID)
+	}
 	if alive || err != nil {
 		return p, err
 	}

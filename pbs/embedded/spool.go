@@ -81,15 +81,20 @@ func (s *System) loadFile(name string) {
 		// It cannot start while that is so; if it has started, its supervisor goes on.
 		s.log.Error("nothing is known of a spooled job", zap.Stringer("attempt", spec.ID), zap.Error(err))
 	}
+	if !taken && err == nil && len(spec.Shares) > 0 { // it was given its place: all traces of its start may be lost
+		if _, any, _ := s.living(spec.ID); any {
+			e.began = control.Now()
+		}
+	}
 	switch {
-	case !taken && err == nil:
+	case !taken && err == nil && e.began == 0:
 		e.waiting, e.spec.Shares = true, nil
 		s.queue = append(s.queue, e)
 	case taken && token.Holder == control.Broker:
 		s.unspool(spec.ID)
 		return
 	default:
-		e.started, e.shares = token.At, s.sharesOf(spec)
+		e.started, e.shares = max(token.At, e.began), s.sharesOf(spec)
 		s.busy = append(s.busy, e)
 	}
 	s.known[spec.ID] = e

@@ -36,9 +36,10 @@ func (s *System) disappeared(at grid.AttemptID, dir string, token control.Token,
 		})
 	}
 	run, ran, err := control.ReadRun(dir, at)
-	if err != nil {
+	if err != nil && !errors.Is(err, grid.ErrDamaged) { // the mark finds them too
 		return err
 	}
+	ran = ran && err == nil
 	if err := s.groups.clear(at.Tag()); err != nil {
 		s.log.Warn("the control group of a job whose supervisor vanished", zap.Stringer("attempt", at), zap.Error(err))
 	}

@@ -49,6 +49,7 @@ type entry struct {
 	// overtaken is how many that stood behind it were started while it waited.
 	overtaken int
 	started   grid.Tick
+	began     grid.Tick // when its program was seen to have been started; 0 is not
 	shares    []plan.Share
 	failures  int       // starts that did not get as far as the token
 	pause     time.Time // not started before

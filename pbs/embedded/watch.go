@@ -25,6 +25,7 @@ func (s *System) watch(ctx context.Context, e *entry, c *child) {
 		fresh := c != nil
 		if c != nil {
 			if s.awaitStart(ctx, c) {
+				s.begins(e)
 				s.config.Changed(e.spec.ID)
 			}
 			s.awaitChild(ctx, c)
@@ -127,8 +128,16 @@ func pause(ctx context.Context, d time.Duration) {
 // is a process to wait for; nil, and the job is settled. fresh tells that the
 // supervisor's end was noticed as it happened.
 func (s *System) settle(e *entry, fresh bool) (next *control.Process, err error) {
+	next, err = s.settleByFiles(e, fresh)
+	if errors.Is(err, grid.ErrDamaged) {
+		return s.settleByProcesses(e, err)
+	}
+	return next, err
+}
+
+func (s *System) settleByFiles(e *entry, fresh bool) (next *control.Process, err error) {
 	at, dir := e.spec.ID, e.spec.Control
-	token, taken, err := control.ReadToken(dir, at)
+	token, taken, err := s.token(at, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +154,11 @@ func (s *System) settle(e *entry, fresh bool) (next *control.Process, err error)
 		return nil, err
 	}
 	if !ended {
+		if token.Inferred && token.Process.PID == 0 {
+			if token.Process, _, err = s.living(at); err != nil {
+				return nil, err
+			}
+		}
 		alive, err := token.Process.Alive()
 		if err != nil {
 			return nil, err

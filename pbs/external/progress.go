@@ -2,20 +2,33 @@ package external
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
 )
 
-// Progress is told by the control files, and where they say nothing by the listing.
+// Progress is told by the control files, and where they say nothing by the listing. Where they
+// are damaged the error says so, and the progress what the listing tells.
 func (s *System) Progress(ctx context.Context, at grid.AttemptID, dir string) (grid.Progress, error) {
 	p := grid.Progress{ID: at}
 	e := s.entry(at)
+	if e != nil {
+		p.Local = s.view(e).Local
+	}
+	got, err := s.progressByFiles(ctx, p, e, dir)
+	if errors.Is(err, grid.ErrDamaged) {
+		return s.progressByListing(ctx, p, e, err)
+	}
+	return got, err
+}
+
+func (s *System) progressByFiles(ctx context.Context, p grid.Progress, e *entry, dir string) (grid.Progress, error) {
+	at := p.ID
 	var listed grid.Usage
 	if e != nil {
-		v := s.view(e)
-		p.Local, listed = v.Local, v.used
+		listed = s.view(e).used
 	}
 	token, taken, err := control.ReadToken(dir, at)
 	if err != nil {
@@ -33,7 +46,7 @@ func (s *System) Progress(ctx context.Context, at grid.AttemptID, dir string) (g
 			p.Usage = p.Usage.Or(listed)
 		case e == nil:
 			s.keepStarted(at, dir)
-		case !s.view(e).Blind && token.Process == (control.Process{}):
+		case !s.view(e).Blind && !token.Inferred && token.Process == (control.Process{}):
 			p.Phase, p.Started = grid.Waiting, 0 // writeEnd has the token, and is about to tell the end
 		}
 		return p, err
@@ -48,9 +61,10 @@ func readStarted(p *grid.Progress, dir string, token control.Token) (ended bool,
 		return false, fmt.Errorf("looking for the end of %s: %w", p.ID, err)
 	}
 	run, ran, err := control.ReadRun(dir, p.ID)
-	if err != nil {
+	if err != nil && !errors.Is(err, grid.ErrDamaged) { // the token tells nearly as much
 		return false, fmt.Errorf("looking for the start of %s: %w", p.ID, err)
 	}
+	ran = ran && err == nil
 	p.Phase, p.Started = grid.Started, token.At
 	if ran {
 		p.Started = run.At
@@ -58,7 +72,9 @@ func readStarted(p *grid.Progress, dir string, token control.Token) (ended bool,
 	if !ended {
 		return false, nil
 	}
-	if p.Usage, err = control.ReadUsage(dir, p.ID); err != nil {
+	if p.Usage, err = control.ReadUsage(dir, p.ID); errors.Is(err, grid.ErrDamaged) {
+		p.Usage = grid.Usage{} // not known
+	} else if err != nil {
 		return false, fmt.Errorf("looking for the usage of %s: %w", p.ID, err)
 	}
 	p.Phase, p.Finished = grid.Ended, max(end.At, p.Started) // one is told by a node, the other perhaps by the batch system

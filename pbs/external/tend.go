@@ -142,7 +142,7 @@ func (s *System) writeEnd(v entry) (grid.Phase, error) {
 		return grid.Unknown, err
 	}
 	end := endOf(v, asked)
-	taken = taken || held.Process == (control.Process{}) // by this very function, before a restart
+	taken = taken || !held.Inferred && held.Process == (control.Process{}) // by this very function, before a restart
 	if taken && (!v.Blind || v.over.NeverStarted) {
 		end = neverRan(*v.over)
 	}

@@ -36,8 +36,12 @@ func (s *System) Withdraw(ctx context.Context, at grid.AttemptID, dir string) (w
 	return withdrawn, nil
 }
 
-// claim takes the start token in the broker's name.
+// claim takes the start token in the broker's name. One of an attempt that was seen to have
+// started is not free, also where all its files are lost.
 func (s *System) claim(at grid.AttemptID, dir string) (bool, error) {
+	if e := s.entry(at); e != nil && s.view(e).seen >= grid.Started {
+		return false, nil
+	}
 	self, err := control.Self()
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
@@ -88,6 +92,14 @@ func (s *System) remove(ctx context.Context, e *entry) error {
 // Kill withdraws an attempt, or asks for its end: on disk first, so that it is asked for
 // again after a restart.
 func (s *System) Kill(ctx context.Context, at grid.AttemptID, dir string) error {
+	err := s.killByFiles(ctx, at, dir)
+	if errors.Is(err, grid.ErrDamaged) {
+		return s.killByListing(ctx, at)
+	}
+	return err
+}
+
+func (s *System) killByFiles(ctx context.Context, at grid.AttemptID, dir string) error {
 	withdrawn, err := s.Withdraw(ctx, at, dir)
 	if withdrawn || err != nil {
 		return err

@@ -131,6 +131,12 @@ take() {
 			exit 75
 		fi
 	fi
+	for kind in run usage end hosts kill; do # its token may be lost: any trace of a start counts
+		if [ -e "$ctl/$kind.$suffix" ]; then
+			say 'it has started before: nothing is started'
+			exit 75
+		fi
+	done
 	self=$(name $$)
 	tries=0
 	while ! write start "holder supervisor${nl}at $began${nl}$self"; do
