@@ -272,6 +272,8 @@ func (c *Core) Step(now grid.Tick, ev Event) []Effect {
 		c.drainRequest(e)
 	case Forget:
 		c.forget(e)
+	case EndJob:
+		c.endJob(e)
 	case Resume:
 		c.resume(e)
 	case Gap:

@@ -16,6 +16,8 @@
 //	local.go      attempts in the local batch system
 //	refused.go    jobs that the batch system will never take
 //	vanish.go     attempts that the batch system does not show
+//	damaged.go    attempts whose control files are lost or torn
+//	end.go        jobs that an administrator ends
 //	stray.go      what it holds and no record has
 //	home.go       reports of the owner, output brought home
 //	cancel.go     the sticky flag

@@ -76,21 +76,28 @@ type Launched struct {
 // Withdrawn answers the effect Withdraw: Done is the token's word that the attempt
 // can never start; false with no error that it has started.
 type Withdrawn struct {
-	ID   grid.AttemptID
-	Done bool
-	Err  string
+	ID      grid.AttemptID
+	Done    bool
+	Err     string
+	Damaged bool // the control files of the attempt are
 }
 
 // Progressed is word of an attempt, asked for by Probe or brought by the batch system.
+//
+// Damaged tells that the control files of the attempt are, which is why there is an Err:
+// Progress is what is known without them.
 type Progressed struct {
 	Progress grid.Progress
 	Err      string
+	Damaged  bool
 }
 
 // Recollected answers the effect Recollect: the attempts of those Jobs of which all is known.
+// Damaged are those whose control directories will not be read by trying again.
 type Recollected struct {
 	Jobs     []grid.JobID
 	Attempts []grid.AttemptID
+	Damaged  []grid.JobID
 }
 
 // Fetched answers the effect Fetch. Final tells of an error that trying again does not mend.

@@ -346,9 +346,12 @@ func (c *Core) closeOwner(j *job) {
 	j.rec.State = j.rec.End
 	j.rec.Standing = grid.Past
 	j.rec.Ended = c.now
+	j.rec.Kept = j.rec.End == grid.Lost // what may still run keeps its folder as long as the job is kept
 	c.disarm(j, onReport)
 	c.save(j, "the home has it all")
-	c.emit(Discard{Job: j.rec.Job.ID})
+	if !j.rec.Kept {
+		c.emit(Discard{Job: j.rec.Job.ID})
+	}
 }
 
 func (c *Core) sendClosed(to grid.PeerID, j *job) {

@@ -126,6 +126,8 @@ func (c *Core) withdrawn(e Withdrawn) {
 	}
 	j.killing = false
 	switch {
+	case e.Err != "" && e.Damaged:
+		c.untaken(j, e.Err)
 	case e.Err != "":
 		c.note(e.ID.Job, "", "withdrawing "+e.ID.String()+": "+e.Err)
 		if j.rec.Handoff.Phase != grid.Withdrawing {
@@ -198,11 +200,15 @@ func (c *Core) progressed(e Progressed) {
 	if e.Err != "" {
 		c.note(p.ID.Job, "", "asking about "+p.ID.String()+": "+e.Err)
 		c.arm(j, onBatch, c.cfg.Refresh)
+		if e.Damaged && (j.rec.State == grid.Assigned || j.rec.State == grid.Running) {
+			c.damaged(j, p, e.Err)
+		}
 		return
 	}
 	if j.rec.State != grid.Assigned && j.rec.State != grid.Running && j.rec.State != grid.Moving {
 		return
 	}
+	c.mended(j)
 	if p.Phase != grid.Unknown {
 		c.seenAttempt(j)
 	}
@@ -384,7 +390,9 @@ func (c *Core) terminal(j *job, s grid.State) {
 		why += ": " + j.rec.Reason
 	}
 	c.save(j, why)
-	c.emit(Discard{Job: j.rec.Job.ID, Keep: true})
+	if s != grid.Lost { // what may still run keeps its folder as long as the job is kept
+		c.emit(Discard{Job: j.rec.Job.ID, Keep: true})
+	}
 	for _, p := range j.rec.Trail {
 		c.sendClosed(p, j)
 	}

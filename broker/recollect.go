@@ -59,6 +59,11 @@ func (c *Core) recollected(e Recollected) {
 			last[a.Job] = a
 		}
 	}
+	for _, id := range e.Damaged {
+		if j := c.jobs[id]; j != nil && !j.recalled {
+			c.unreadable(j)
+		}
+	}
 	for _, id := range e.Jobs {
 		j := c.jobs[id]
 		if j == nil || j.recalled {

@@ -53,6 +53,7 @@ type job struct {
 	waits     string         // owner: why it has no expected start; see expected.go
 	counted   usage          // home: what it counts for its user
 	recalled  bool           // its control directory has said which attempts there were; see recollect.go
+	damaged   grid.Tick      // since when its control files cannot be believed; 0: they can. See damaged.go
 }
 
 // sorted lists the live jobs in a fixed order: effects must not follow a map's order.

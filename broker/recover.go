@@ -138,7 +138,7 @@ func (c *Core) discardAgain() {
 	var list []Discard
 	for id, j := range c.jobs {
 		kept := c.home(j) && j.rec.State.Terminal() && !j.rec.Removed
-		if (kept || j.gone()) && j.rec.Ended >= last-justEnded {
+		if (kept && j.rec.State != grid.Lost || j.gone()) && j.rec.Ended >= last-justEnded {
 			list = append(list, Discard{Job: id, Keep: kept})
 		}
 	}

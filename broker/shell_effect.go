@@ -154,7 +154,7 @@ func (b *Broker) withdraw(ctx context.Context, id grid.AttemptID) {
 	}
 	_, control := b.ports.Stager.Paths(id.Job)
 	done, err := b.ports.Batch.Withdraw(ctx, id, control)
-	b.Post(Withdrawn{ID: id, Done: done, Err: text(err)})
+	b.Post(Withdrawn{ID: id, Done: done, Err: text(err), Damaged: errors.Is(err, grid.ErrDamaged)})
 }
 
 // makeFolder is for an attempt whose launch was not confirmed: it may have failed, died
@@ -187,7 +187,7 @@ func (b *Broker) Probe(ctx context.Context, id grid.AttemptID) {
 	_, control := b.ports.Stager.Paths(id.Job)
 	p, err := b.ports.Batch.Progress(ctx, id, control)
 	p.ID = id
-	b.Post(Progressed{Progress: p, Err: text(err)})
+	b.Post(Progressed{Progress: p, Err: text(err), Damaged: errors.Is(err, grid.ErrDamaged)})
 }
 
 // Changed is the batch system's word that an attempt's progress may have changed.
@@ -210,6 +210,9 @@ func (b *Broker) recollect(ctx context.Context, jobs []grid.JobID) {
 		of, err := b.ports.Tokens(control, id)
 		if err != nil {
 			b.ports.Log.Warn("reading a control directory", zap.String("job", string(id)), zap.Error(err))
+			if errors.Is(err, grid.ErrDamaged) {
+				e.Damaged = append(e.Damaged, id)
+			}
 			continue
 		}
 		e.Jobs, e.Attempts = append(e.Jobs, id), append(e.Attempts, of...)

@@ -93,6 +93,13 @@ func (b *Broker) Forget(ctx context.Context, site grid.PeerID, fenced, dry bool,
 	return a.Fates, err
 }
 
+// EndJob ends a job by an administrator's word; with dry it only tells whether that may be.
+// See end.go.
+func (b *Broker) EndJob(ctx context.Context, job grid.JobID, dead, dry bool, by string) (grid.Record, error) {
+	a, err := b.request(ctx, func(t Token) Request { return EndJob{Token: t, Job: job, Dead: dead, DryRun: dry, By: by} })
+	return a.Record, err
+}
+
 // Resume lets a broker go on that waits for its administrator.
 func (b *Broker) Resume(ctx context.Context) error {
 	_, err := b.request(ctx, func(t Token) Request { return Resume{Token: t} })

@@ -131,7 +131,7 @@ take() {
 			exit 75
 		fi
 	fi
-	for kind in run usage end hosts kill; do # its token may be lost: any trace of a start counts
+	for kind in run usage end hosts; do # its token may be lost: any trace of a start counts
 		if [ -e "$ctl/$kind.$suffix" ]; then
 			say 'it has started before: nothing is started'
 			exit 75

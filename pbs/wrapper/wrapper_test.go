@@ -463,6 +463,8 @@ func TestNothingStarts(t *testing.T) {
 			"submitted as another attempt": {func(n *node) { n.ID.Attempt++ }, 75},
 			"withdrawn":                    {func(n *node) { control.Take(n.Control, n.ID, control.Broker, control.Process{}) }, 75},
 			"started":                      {func(n *node) { control.Take(n.Control, n.ID, control.Supervisor, control.Process{}) }, 75},
+			"started, its token lost":      {func(n *node) { control.WriteRun(n.Control, n.ID, control.Run{At: 1}) }, 75},
+			"started, a host file is left": {func(n *node) { os.WriteFile(control.HostFile(n.Control, n.ID), []byte("n\n"), 0o644) }, 75},
 		} {
 			n := newNode(t, shell, sh("echo ran > ran"))
 			c.spoil(n)
