@@ -65,3 +65,19 @@ func TestAFailureOfCollectingLosesNothing(t *testing.T) {
 	}
 	want(t, s, Outputs, map[string][]byte{"a": []byte("a"), "b/x": []byte("b"), "c": []byte("c"), "d": []byte("a")})
 }
+
+// An output that keeps another name in reach of its program is copied: what is written there
+// afterwards is not in it.
+func TestCollectCopiesWhatHasAnotherName(t *testing.T) {
+	t.Parallel()
+	s := newNetwork(t).site("a", nil)
+	write(t, s.path("work", "out"), []byte("first"), 0o600)
+	if err := os.Link(s.path("work", "out"), s.path("work", "kept")); err != nil {
+		t.Fatal(err)
+	}
+	if _, missing, err := s.Collect(t.Context(), grid.Job{ID: job, Outputs: []grid.Output{{Path: "out", Target: "out", Required: true}}}); err != nil || len(missing) > 0 {
+		t.Fatalf("missing %v, %v", missing, err)
+	}
+	write(t, s.path("work", "kept"), []byte("other"), 0o600)
+	want(t, s, Outputs, map[string][]byte{"out": []byte("first")})
+}

@@ -97,6 +97,25 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// A file of which the account could not read all is no file, and the others are good.
+func TestTornFile(t *testing.T) {
+	t.Parallel()
+	head := "F\x00\x00\x01\xff\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x02ab\x00\x00\x00\x00"
+	r, err := NewReceiver(strings.NewReader(greeting + head + "E\x00\x03why" + head + "D"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []error{ErrHandedOver, nil} {
+		_, err := r.Next(func(_ fs.FileMode, _ int64, content io.Reader) error {
+			_, err := io.ReadAll(content)
+			return err
+		})
+		if !errors.Is(err, want) {
+			t.Errorf("file %d: %v", i, err)
+		}
+	}
+}
+
 // Whatever comes is an error or files, never a panic or without end.
 func FuzzReceive(f *testing.F) {
 	f.Add([]byte(greeting + "N"))

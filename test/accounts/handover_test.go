@@ -156,6 +156,9 @@ func TestOutputsOfAnotherAccount(t *testing.T) {
 					}
 				}
 			}
+			if live, err := s.Live(grid.Job{ID: job, Outputs: outputs("plain", "gone")}); err != nil || len(live) != 1 || live[0].Size != int64(len(data)) {
+				t.Errorf("while it runs there is %v, %v", live, err)
+			}
 			_, missing, err := s.Collect(t.Context(), j)
 			if err != nil || fmt.Sprint(missing) != "[pipe gone]" {
 				t.Fatalf("missing %v, %v", missing, err)

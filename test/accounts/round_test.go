@@ -111,7 +111,10 @@ func (w *world) refuses() {
 		w.Log("no setpriv (Debian package util-linux): a daemon without new privileges is not tried")
 		return
 	}
-	if out, err := w.as("gbroker", setpriv, "--no-new-privs", Program, "run", "--config", w.file).CombinedOutput(); err == nil || !strings.Contains(string(out), "NoNewPrivileges=no") {
+	cmd := w.as("gbroker", setpriv, "--no-new-privs", Program, "run", "--config", w.file)
+	late := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+	defer late.Stop()
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "NoNewPrivileges=no") {
 		w.Errorf("without new privileges: %v: %s", err, out)
 	}
 }
