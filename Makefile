@@ -44,7 +44,7 @@ test: tools check
 	@go build -o bin/count ./test/house/count
 	@race=-race; command -v "$${CC:-gcc}" >/dev/null || race=; \
 	rest=$$(go list ./test/... ./pbs/... ./... | grep -vxF "$$(go list $(PURE))"); \
-	bin/count go test $$race -p 3 -parallel 4 -timeout 10m -json : $$rest -- go test -p 1 -timeout 10m -json : $(PURE)
+	bin/count go test $$race -p 3 -timeout 10m -json : $$rest -- go test -p 1 -timeout 10m -json : $(PURE)
 
 test-openpbs:
 	GBROKER_LIVE_OPENPBS=1 $(if $(FOLDER),TMPDIR=$(FOLDER)) go test ./pbs/openpbs -run '^TestLive$$' -v -count 1 -timeout 4h

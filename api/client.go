@@ -218,6 +218,11 @@ func (c *Client) Sites(ctx context.Context) ([]Site, error) {
 	return do[[]Site](ctx, c, http.MethodGet, "/v1/sites")
 }
 
+// Overview tells how the broker is.
+func (c *Client) Overview(ctx context.Context) (Overview, error) {
+	return do[Overview](ctx, c, http.MethodGet, "/v1/broker")
+}
+
 // Drain makes the broker's site take no more grid jobs, or ends that.
 func (c *Client) Drain(ctx context.Context, on bool) (Drained, error) {
 	path := "/v1/drain"

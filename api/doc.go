@@ -40,6 +40,10 @@
 //	GET    /v1/batch                    what the batch system holds now ([Batch]); administrators
 //	POST   /v1/notify                   the batch system is polled now; 204; administrators
 //	GET    /v1/site                     this broker ([Self])
+//	GET    /v1/broker                   how it is: jobs, disk, alarms, neighbours ([Overview]); administrators
+//	GET    /metrics                     the same for Prometheus, in its text format
+//	GET    /healthz                     200 while the broker answers
+//	GET    /readyz                      200, or 503 while an alarm says that it does not do its work
 //
 // # Errors
 //

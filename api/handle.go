@@ -45,6 +45,10 @@ func (s *Server) routes() http.Handler {
 		"GET /v1/batch":                       s.batch,
 		"POST /v1/notify":                     s.notify,
 		"GET /v1/site":                        s.self,
+		"GET /v1/broker":                      s.overview,
+		"GET /metrics":                        s.metrics,
+		"GET /healthz":                        s.healthy,
+		"GET /readyz":                         s.working,
 	} {
 		mux.HandleFunc(pattern, s.handle(handle))
 	}

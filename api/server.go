@@ -101,7 +101,9 @@ type Config struct {
 	// DefaultWalltime is set where a document names none; 0 is an hour.
 	DefaultWalltime grid.Tick
 	Logger          *slog.Logger // nil is silent
-	Limits          Limits
+	// Metrics answers GET /metrics; nil is none.
+	Metrics http.Handler
+	Limits  Limits
 }
 
 // Server serves one broker's API. New makes it, Run runs it, once.

@@ -97,6 +97,8 @@ type Service interface {
 	Handoffs(ctx context.Context, who Identity, neighbour grid.SiteName) ([]Handoff, error)
 	// Sites lists this site and the members.
 	Sites(ctx context.Context) ([]SiteView, error)
+	// Overview is how the broker is; administrators.
+	Overview(ctx context.Context, who Identity) (Overview, error)
 	// SiteName is the alias of a peer: its name in the member file, this site's own, else the peer ID.
 	SiteName(p grid.PeerID) string
 }

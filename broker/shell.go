@@ -83,6 +83,9 @@ type Ports struct {
 	Journal func(ctx context.Context) (Journal, error)                     // opens it, also anew after a failed save
 	Clock   func() grid.Tick                                               // never goes back
 	Wall    func() grid.Tick                                               // the wall clock, to notice its jumps; may be nil
+	// Changed sees each change of a record once it is durable; before or after may be nil. It
+	// must not wait, and may keep neither. It may be nil.
+	Changed func(before, after *grid.Record)
 	Log     *zap.Logger
 }
 

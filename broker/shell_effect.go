@@ -30,7 +30,10 @@ func (b *Broker) dispatch(ctx context.Context, e Effect, pauses uint64) {
 			b.state.Store(e.Change.Site)
 			return
 		}
-		b.view.change(e.Change)
+		before := b.view.change(e.Change)
+		if b.ports.Changed != nil {
+			b.ports.Changed(before, e.Change.Record)
+		}
 	case Show:
 		b.view.set(e.Record)
 	case ShowAccuracy:

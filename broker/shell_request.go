@@ -116,6 +116,9 @@ func (b *Broker) Jobs(after grid.JobID, limit int, keep func(*grid.Record) bool)
 	return b.view.after(after, limit, keep)
 }
 
+// Count gives how many records what says something of, by what it says.
+func (b *Broker) Count(what func(*grid.Record) string) map[string]int { return b.view.count(what) }
+
 // Wait returns when ok holds for the record, it vanished (false), or ctx is done.
 func (b *Broker) Wait(ctx context.Context, id grid.JobID, ok func(*grid.Record) bool) (grid.Record, bool) {
 	return b.view.until(ctx, id, ok)

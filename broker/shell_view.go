@@ -34,9 +34,11 @@ func (v *view) reset(records []grid.Record) {
 	}
 }
 
-func (v *view) change(c grid.Change) {
+// change takes a durable change, and gives what the record was before; nil was none.
+func (v *view) change(c grid.Change) (before *grid.Record) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	before = v.records[c.Job]
 	if c.Record == nil {
 		delete(v.records, c.Job)
 		if k, ok := slices.BinarySearch(v.ids, c.Job); ok {
@@ -46,6 +48,20 @@ func (v *view) change(c grid.Change) {
 		v.put(c.Record)
 	}
 	v.wake(c.Job)
+	return before
+}
+
+// count gives how many records count says something of, by what it says.
+func (v *view) count(what func(*grid.Record) string) map[string]int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	n := map[string]int{}
+	for _, r := range v.records {
+		if s := what(r); s != "" {
+			n[s]++
+		}
+	}
+	return n
 }
 
 func (v *view) set(r grid.Record) {

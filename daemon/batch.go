@@ -53,15 +53,21 @@ func (s *site) see(ctx context.Context, alarmed bool) bool {
 	case ctx.Err() != nil:
 		return true
 	case err == nil:
+		s.meter.polls.WithLabelValues("answered").Inc()
+		s.load.Store(loadOf(s.cfg.Batch.System, shot))
 		s.tell(shot)
 		s.grow(shot.Nodes)
 		return true
-	case alarmed:
+	default:
+		s.meter.polls.WithLabelValues("failed").Inc()
+	}
+	if alarmed {
 		text := fmt.Sprintf("nothing is known of the batch system, so that no job can be estimated or started here: %v; "+
 			"`gbroker doctor --config %s` says what to mend", err, s.cfg.File)
 		if s.trouble.Swap(&text) == nil {
 			s.log.Error("nothing is known of the batch system", zap.Error(err))
 		}
+		s.load.Store(nil)
 	}
 	return false
 }
@@ -115,8 +121,10 @@ func (s *site) grow(nodes []plan.Node) {
 }
 
 // alarm is what is wrong with this broker, its batch system or its disk; "" is nothing.
-func (s *site) alarm() string {
-	var all []string
+func (s *site) alarm() string { return strings.Join(s.alarms(), "; ") }
+
+func (s *site) alarms() []string {
+	all := []string{}
 	if text := s.broker.Alarm(); text != "" {
 		all = append(all, text)
 	}
@@ -125,7 +133,7 @@ func (s *site) alarm() string {
 			all = append(all, *text)
 		}
 	}
-	return strings.Join(all, "; ")
+	return all
 }
 
 // notify makes the batch system be looked at now.

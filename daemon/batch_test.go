@@ -42,6 +42,7 @@ func TestTheBatchSystemIsFollowed(t *testing.T) {
 		cfg: Default("/site"), log: zap.NewNop(), batch: batch, facts: grid.Site{Name: "a"},
 		broker: broker.NewBroker(broker.Config{}, nil, broker.Ports{Log: zap.NewNop()}),
 	}
+	s.meter = newMeter(s)
 	if s.see(t.Context(), false); s.alarm() != "" {
 		t.Errorf("one poll that failed is an alarm: %s", s.alarm())
 	}

@@ -61,7 +61,7 @@
 //	forget_after: SPAN           left out: never
 //	reevaluation: {interval: SPAN, settle: SPAN, margin: SPAN, cooldown: SPAN, soon: SPAN}
 //	netmon: {time_share: NUMBER, bytes_per_hour: SIZE}
-//	log: {level: debug|info|warn|error}
+//	log: {level: debug|info|warn|error, format: text|json}
 //	architecture: WORD           in JSDL's words; left out: this machine's
 //	operating_system: WORD
 //
@@ -202,6 +202,8 @@ type Config struct {
 	Netmon       NetmonConfig
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
+	// LogFormat is text, lines for people, or json.
+	LogFormat string
 	// Architecture and System are told to jobs that ask for one, in JSDL's words.
 	Architecture, System string
 }
@@ -297,6 +299,7 @@ func Default(dir string) Config {
 		},
 		Netmon:       NetmonConfig{TimeShare: 0.02, BytesPerHour: 256 << 20},
 		LogLevel:     "info",
+		LogFormat:    "text",
 		Architecture: architecture(runtime.GOARCH),
 		System:       operatingSystem(runtime.GOOS),
 	}
@@ -449,7 +452,10 @@ func configFields(d *document, c *Config) []field {
 		}},
 		{name: "netmon", read: func(n ast.Node) { d.fields(n, "netmon", netmonFields(d, &c.Netmon)) }},
 		{name: "log", aka: "logging", read: func(n ast.Node) {
-			d.fields(n, "log", []field{{name: "level", read: word("log.level", &c.LogLevel, oneOf("debug", "info", "warn", "error"))}})
+			d.fields(n, "log", []field{
+				{name: "level", read: word("log.level", &c.LogLevel, oneOf("debug", "info", "warn", "error"))},
+				{name: "format", read: word("log.format", &c.LogFormat, oneOf("text", "json"))},
+			})
 		}},
 		{name: "architecture", aka: "arch cpu", read: word("architecture", &c.Architecture, oneOf(architectures...))},
 		{name: "operating_system", aka: "os system", read: word("operating_system", &c.System, systemWord)},

@@ -223,7 +223,7 @@ neighbours: neighbours.yaml
 # netmon: {time_share: 0.02, bytes_per_hour: 256MiB}
 
 # debug, info, warn or error
-# log: {level: info}
+# log: {level: info, format: text}     # format: json for programs
 
 # In the words of JSDL; left out, those of this machine.
 # architecture: x86_64

@@ -41,6 +41,7 @@ import (
 type site struct {
 	cfg    Config
 	log    *zap.Logger
+	level  zap.AtomicLevel
 	self   grid.PeerID
 	facts  grid.Site
 	boot   uint64
@@ -54,6 +55,8 @@ type site struct {
 	batch   pbs.System
 	trouble atomic.Pointer[string] // why nothing is known of the batch system
 	full    atomic.Pointer[string] // that the disk is full
+	load    atomic.Pointer[api.Load]
+	meter   *meter
 	server  *api.Server
 	names   *names
 
@@ -61,12 +64,15 @@ type site struct {
 	members []grid.Member
 	sites   map[grid.PeerID]grid.Site // as their Hello said
 	clocks  map[grid.PeerID]grid.Tick // how far ahead the clock in it was when it came
+	// versions are of the programs that they run.
+	versions map[grid.PeerID]string
 }
 
 // Run builds the site that cfg describes and serves until ctx is done; then it
-// stops everything it has started. Running jobs go on.
-func Run(ctx context.Context, cfg Config, log *zap.Logger) error {
-	s, err := newSite(ctx, cfg, log)
+// stops everything it has started. Running jobs go on. The level is that of the log: it is
+// changed with the configuration.
+func Run(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicLevel) error {
+	s, err := newSite(ctx, cfg, log, level)
 	if err != nil {
 		return err
 	}
@@ -74,7 +80,7 @@ func Run(ctx context.Context, cfg Config, log *zap.Logger) error {
 	return s.run(ctx)
 }
 
-func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err error) {
+func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicLevel) (_ *site, err error) {
 	// A broker of another user, root's above all, would leave files that the right one cannot use.
 	if err := rightUser(cfg); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -98,8 +104,8 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 		return nil, err
 	}
 	s := &site{
-		cfg: cfg, log: log, self: overlay.PeerIDOf(key), boot: randomNumber(), start: time.Now(), ctx: ctx,
-		members: cfg.Members, sites: map[grid.PeerID]grid.Site{}, clocks: map[grid.PeerID]grid.Tick{},
+		cfg: cfg, log: log, level: level, self: overlay.PeerIDOf(key), boot: randomNumber(), start: time.Now(), ctx: ctx,
+		members: cfg.Members, sites: map[grid.PeerID]grid.Site{}, clocks: map[grid.PeerID]grid.Tick{}, versions: map[grid.PeerID]string{},
 		facts: cfg.facts(),
 	}
 	if s.names, err = loadNames(filepath.Join(cfg.Data, "names.json")); err != nil {
@@ -131,12 +137,13 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger) (_ *site, err err
 			}
 			return reopenJournal(ctx, cfg)
 		},
-		Clock: s.clock, Wall: wall, Log: log.Named("broker"),
+		Clock: s.clock, Wall: wall, Log: log.Named("broker"), Changed: s.changed,
 	})
+	s.meter = newMeter(s)
 	s.server, err = api.New(api.Config{
 		Service: service{s}, SocketPath: cfg.Socket, TCPAddress: cfg.API, TokenFile: cfg.TokenFile(),
 		Administrators: cfg.Administrators, DefaultWalltime: grid.Span(cfg.DefaultWalltime),
-		Logger: slog.New(zapslog.NewHandler(log.Named("api").Core())),
+		Logger: slog.New(zapslog.NewHandler(log.Named("api").Core())), Metrics: s.meter.handler(),
 	})
 	return s, err
 }
@@ -196,6 +203,7 @@ func (s *site) overlayConfig(key overlay.Key) overlay.Config {
 
 func (s *site) helloFrom(from grid.PeerID, h wire.Hello) error {
 	s.learn(from, h.Site)
+	s.hearVersion(from, h.Program)
 	s.mu.Lock()
 	s.clocks[from] = h.Clock - wall()
 	s.mu.Unlock()
@@ -312,6 +320,7 @@ func (s *site) run(ctx context.Context) error {
 	}
 	if parts.await(s.server.Ready()) {
 		parts.start("neighbours", s.watch)
+		parts.start("configuration", s.reload)
 		s.serve(ctx)
 	}
 	return parts.wait()

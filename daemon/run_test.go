@@ -25,7 +25,7 @@ func TestAnothersSiteIsNotServed(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // where it is served after all
 	defer cancel()
-	if err := Run(ctx, c, zap.NewNop()); !errors.Is(err, grid.ErrForbidden) {
+	if err := Run(ctx, c, zap.NewNop(), zap.NewAtomicLevel()); !errors.Is(err, grid.ErrForbidden) {
 		t.Errorf("served, until %v", err)
 	}
 	if left, err := os.ReadDir(c.Data); err != nil || len(left) > 0 {

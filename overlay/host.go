@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/connmgr"
 	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/metrics"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/core/transport"
@@ -34,7 +35,7 @@ const maxWindow = 4 << 20
 
 // newHost makes the one libp2p host: TCP, TLS and yamux, and none of libp2p's
 // helpers against NAT, which are dead weight behind a site's fixed firewall.
-func newHost(key Key, listen []string, g *gate, d *door, s settings) (host.Host, error) {
+func newHost(key Key, listen []string, g *gate, d *door, t metrics.Reporter, s settings) (host.Host, error) {
 	limits, err := newLimits()
 	if err != nil {
 		return nil, err
@@ -52,6 +53,7 @@ func newHost(key Key, listen []string, g *gate, d *door, s settings) (host.Host,
 		libp2p.Security(libp2ptls.ID, libp2ptls.New),
 		libp2p.Muxer(yamux.ID, &mux),
 		libp2p.ConnectionGater(g),
+		libp2p.BandwidthReporter(t),
 		libp2p.ResourceManager(limits),
 		libp2p.ConnectionManager(connmgr.NullConnMgr{}),
 		libp2p.WithDialTimeout(s.dialTimeout),

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/libp2p/go-libp2p/core/metrics"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
@@ -23,6 +24,7 @@ type Overlay struct {
 	settings settings
 	log      *zap.Logger
 	gate     *gate
+	traffic  *metrics.BandwidthCounter
 
 	ready   chan struct{}
 	started atomic.Bool
@@ -54,11 +56,21 @@ func New(c Config) (*Overlay, error) {
 		return nil, err
 	}
 	o := &Overlay{
-		config: c, self: self, settings: s, log: c.Logger, gate: &gate{}, members: members,
+		config: c, self: self, settings: s, log: c.Logger, gate: &gate{}, traffic: metrics.NewBandwidthCounter(), members: members,
 		ready: make(chan struct{}), handlers: map[string]func(grid.PeerID, net.Conn){},
 	}
 	o.gate.setMembers(members)
 	return o, nil
+}
+
+// Traffic is how many bytes came from a peer and went to it, over all connections since New.
+func (o *Overlay) Traffic(p grid.PeerID) (in, out int64) {
+	id, err := peer.Decode(string(p))
+	if err != nil {
+		return 0, 0
+	}
+	sum := o.traffic.GetBandwidthForPeer(id)
+	return sum.TotalIn, sum.TotalOut
 }
 
 // Run serves until ctx ends, then closes everything and waits for it. It can be

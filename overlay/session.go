@@ -11,6 +11,7 @@ import (
 	dht "github.com/libp2p/go-libp2p-kad-dht"
 	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/metrics"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
@@ -30,6 +31,7 @@ type session struct {
 	settings settings
 	log      *zap.Logger
 	gate     *gate
+	traffic  *metrics.BandwidthCounter
 	door     *door
 	memory   *memory
 
@@ -58,7 +60,7 @@ type session struct {
 // newSession opens everything; on an error it closes what was open.
 func newSession(ctx context.Context, o *Overlay) (*session, error) {
 	s := &session{
-		config: o.config, self: o.self, settings: o.settings, log: o.log, gate: o.gate,
+		config: o.config, self: o.self, settings: o.settings, log: o.log, gate: o.gate, traffic: o.traffic,
 		door:       newDoor(o.settings.handshake, o.gate.knows),
 		complaints: newSparing(complainEvery, 4*maxMembers), strangers: newSparing(complainEvery, 256), strangersAt: newSparing(complainEvery/10, 64),
 		arrived:    make(chan struct{}, 1),
@@ -168,11 +170,11 @@ func (s *session) listen() (host.Host, error) {
 		again = append(again, a)
 	}
 	if !same {
-		if h, err := newHost(s.config.Key, again, s.gate, s.door, s.settings); err == nil {
+		if h, err := newHost(s.config.Key, again, s.gate, s.door, s.traffic, s.settings); err == nil {
 			return h, nil
 		}
 	}
-	return newHost(s.config.Key, s.config.Listen, s.gate, s.door, s.settings)
+	return newHost(s.config.Key, s.config.Listen, s.gate, s.door, s.traffic, s.settings)
 }
 
 // rememberPorts notes for each listen address which port it got.

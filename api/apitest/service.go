@@ -461,6 +461,23 @@ func (s *Service) Sites(context.Context) ([]api.SiteView, error) {
 	return slices.Clone(s.sites), nil
 }
 
+// Overview tells the jobs by state, and the alarm of the first site.
+func (s *Service) Overview(_ context.Context, who api.Identity) (api.Overview, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return api.Overview{}, s.fail
+	}
+	if !who.Administrator {
+		return api.Overview{}, grid.ErrForbidden
+	}
+	o := api.Overview{Site: "here", Peer: Peer, Jobs: map[string]int{}, Alarms: []string{}, Members: []api.MemberAtGlance{}}
+	for _, j := range s.jobs {
+		o.Jobs[j.record.State.String()]++
+	}
+	return o, nil
+}
+
 // SiteName knows this site and those that AddSite added.
 func (s *Service) SiteName(p grid.PeerID) string {
 	s.mu.Lock()

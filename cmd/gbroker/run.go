@@ -28,7 +28,9 @@ refused, since all jobs would be forgotten in silence: the disk may not be mount
 it is lost, --empty-journal begins with an empty one.
 
 While it serves, the file "ready" in the site's folder tells (JSON) its pid, peer,
-addresses, socket and api. Changes of the neighbours' file are taken up at once, and at SIGHUP.`,
+addresses, socket and api. Changes of the neighbours' file are taken up at once, and at
+SIGHUP; at SIGHUP gbroker.yaml is read too: the log level and the limits are taken up, and
+the log names the fields that need a restart.`,
 		Example: `  gbroker run --config /srv/gbroker/gbroker.yaml
   gbroker run --config a/gbroker.yaml --listen /ip4/127.0.0.1/tcp/0 --log-level debug`,
 		Args: cobra.NoArgs,
@@ -51,27 +53,34 @@ addresses, socket and api. Changes of the neighbours' file are taken up at once,
 		if level == "" {
 			level = cfg.LogLevel
 		}
-		log, err := newLogger(level)
+		log, at, err := newLogger(level, cfg.LogFormat)
 		if err != nil {
 			return cli.BadUsage("--log-level: %w", err)
 		}
 		defer func() { _ = log.Sync() }() // stderr cannot always be synced
-		return daemon.Run(cmd.Context(), cfg, log)
+		return daemon.Run(cmd.Context(), cfg, log, at)
 	}
 	return cmd
 }
 
-// newLogger writes to stderr: lines for people on level and above.
-func newLogger(level string) (*zap.Logger, error) {
+// newLogger writes to stderr what is on the level and above: lines for people, their columns
+// aligned, or JSON for programs. The level can be changed.
+func newLogger(level, format string) (*zap.Logger, zap.AtomicLevel, error) {
 	at, err := zapcore.ParseLevel(level)
 	if err != nil || at > zapcore.ErrorLevel {
-		return nil, fmt.Errorf("%q is no level: write debug, info, warn or error", level)
+		return nil, zap.AtomicLevel{}, fmt.Errorf("%q is no level: write debug, info, warn or error", level)
 	}
 	c := zap.NewProductionConfig()
 	c.Level = zap.NewAtomicLevelAt(at)
-	c.Encoding = "console"
-	c.EncoderConfig.EncodeTime = zapcore.RFC3339TimeEncoder
+	if format != "json" {
+		c.Encoding = "console"
+		c.EncoderConfig.EncodeLevel = func(l zapcore.Level, to zapcore.PrimitiveArrayEncoder) { to.AppendString(fmt.Sprintf("%-5s", l)) }
+		c.EncoderConfig.EncodeName = func(name string, to zapcore.PrimitiveArrayEncoder) { to.AppendString(fmt.Sprintf("%-8s", name)) }
+		c.EncoderConfig.ConsoleSeparator = " "
+	}
+	c.EncoderConfig.EncodeTime = zapcore.TimeEncoderOfLayout("2006-01-02T15:04:05.000Z07:00") // of one width
 	c.OutputPaths, c.ErrorOutputPaths = []string{"stderr"}, []string{"stderr"}
 	c.DisableStacktrace, c.DisableCaller = true, at > zapcore.DebugLevel
-	return c.Build()
+	log, err := c.Build()
+	return log, c.Level, err
 }

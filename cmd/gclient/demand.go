@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gbroker/api"
+	"gbroker/internal/cli"
 )
 
 // demandLines tells what a job asks for, one line each.
@@ -37,7 +38,7 @@ func pieces(c api.Chunk) string {
 		text = strings.TrimSuffix(text, "s")
 	}
 	if c.MemoryBytes > 0 {
-		text += ", " + size(c.MemoryBytes)
+		text += ", " + cli.Size(c.MemoryBytes)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Resources)) {
 		text += fmt.Sprintf(", %d %s", c.Resources[name], name)

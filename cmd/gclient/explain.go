@@ -78,14 +78,14 @@ func printCandidates(w io.Writer, list []api.Candidate) error {
 			mark = "*"
 		}
 		if c.Refusal != nil {
-			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t-\t-\t-\t%s\n", mark, printable(string(c.Site)), size(c.SizeBytes), refusal(c.Refusal))
+			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t-\t-\t-\t%s\n", mark, printable(string(c.Site)), cli.Size(c.SizeBytes), refusal(c.Refusal))
 			continue
 		}
 		bandwidth := "here"
 		if c.Bandwidth != nil {
 			bandwidth = rate(*c.Bandwidth, c.Measured)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", mark, printable(string(c.Site)), size(c.SizeBytes), bandwidth,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", mark, printable(string(c.Site)), cli.Size(c.SizeBytes), bandwidth,
 			seconds(&c.DeliveryS), seconds(c.WaitS), seconds(c.SafeWaitS), seconds(&c.RunS), seconds(c.TotalS))
 	}
 	return flush(t)
@@ -107,18 +107,6 @@ func seconds(s *float64) string {
 		return "-"
 	}
 	return strconv.FormatFloat(*s, 'f', 3, 64) + "s"
-}
-
-// size is a number of bytes for people, in powers of 1024.
-func size(n int64) string {
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	x, unit := float64(n)/1024, 0
-	for x >= 1024 && unit < 5 {
-		x, unit = x/1024, unit+1
-	}
-	return fmt.Sprintf("%.1f %ciB", x, "KMGTPE"[unit])
 }
 
 // rate is a bandwidth for people, in powers of 1000 as networks count.

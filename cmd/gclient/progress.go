@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"gbroker/internal/cli"
 )
 
 // progress tells on a terminal how far a transfer has come, once it takes more
@@ -39,7 +41,7 @@ func (p *progress) Write(b []byte) (int, error) {
 		if p.total > 0 {
 			percent = min(100, p.done*100/p.total)
 		}
-		fmt.Fprintf(p.w, "\r%s: %s of %s, %d%%, %s  ", p.what, size(p.done), size(p.total), percent,
+		fmt.Fprintf(p.w, "\r%s: %s of %s, %d%%, %s  ", p.what, cli.Size(p.done), cli.Size(p.total), percent,
 			rate(float64(p.done)/elapsed.Seconds(), true))
 	}
 	return len(b), nil

@@ -124,7 +124,7 @@ func usedText(u *api.Used) string {
 		parts = append(parts, span(*u.CPUS)+" of processor time")
 	}
 	if u != nil && u.MemoryBytes != nil {
-		parts = append(parts, size(*u.MemoryBytes)+" of memory")
+		parts = append(parts, cli.Size(*u.MemoryBytes)+" of memory")
 	}
 	return strings.Join(parts, ", ")
 }

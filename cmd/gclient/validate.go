@@ -132,7 +132,7 @@ func (v *verdict) print(w io.Writer) error {
 		if u.From != u.Path {
 			as = " as " + u.Path
 		}
-		fmt.Fprintf(t, "goes along\t%s%s (%s, mode %04o)\n", u.From, as, size(u.Size), u.Mode)
+		fmt.Fprintf(t, "goes along\t%s%s (%s, mode %04o)\n", u.From, as, cli.Size(u.Size), u.Mode)
 	}
 	for _, o := range v.Outputs {
 		as := ""

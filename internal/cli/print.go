@@ -22,3 +22,15 @@ func PrintJSON(w io.Writer, v any) error {
 func Table(w io.Writer) *tabwriter.Writer {
 	return tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 }
+
+// Size is a number of bytes for people, in powers of 1024.
+func Size(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	x, unit := float64(n)/1024, 0
+	for x >= 1024 && unit < 5 {
+		x, unit = x/1024, unit+1
+	}
+	return fmt.Sprintf("%.1f %ciB", x, "KMGTPE"[unit])
+}

@@ -60,7 +60,7 @@ func open(ctx context.Context, dir string, c cluster) (*site, error) {
 	}
 	own, stop := context.WithCancel(ctx)
 	s := &site{cluster: c, slurm: slurm, client: client, stop: stop, ended: make(chan error, 1)}
-	go func() { s.ended <- daemon.Run(own, config, log) }()
+	go func() { s.ended <- daemon.Run(own, config, log, zap.NewAtomicLevel()) }()
 	return s, s.awaitBroker(ctx)
 }
 

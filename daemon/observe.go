@@ -1,0 +1,65 @@
+package daemon
+
+import (
+	"go.uber.org/zap"
+
+	"gbroker/grid"
+)
+
+// changed sees each durable change of a record: one line in the log for each job that is
+// accepted, placed, started or ended here, and the counters of the metrics.
+func (s *site) changed(before, after *grid.Record) {
+	if after == nil || after.Removed {
+		return
+	}
+	if before == nil {
+		before = &grid.Record{}
+	}
+	job := []zap.Field{zap.String("job", string(after.Job.ID)), zap.String("user", after.Job.User.Name)}
+	home := after.Job.Home == s.self
+	if home && before.Standing == 0 && after.Standing == grid.Owning {
+		s.meter.accepted.Inc()
+		s.log.Info("a job was accepted", append(job, zap.String("name", after.Job.Name), zap.Int("processes", after.Job.Demand.Processes()))...)
+	}
+	s.moved(before, after, job)
+	if after.Queued > 0 && after.Queued != before.Queued {
+		s.log.Info("a job was placed in the queue here", append(job, zap.Stringer("epoch", after.Epoch), zap.Duration("expected wait", max(0, after.ExpectedStart-after.Queued).Duration()))...)
+	}
+	if after.Standing == grid.Owning && after.Started > 0 && before.Started == 0 {
+		s.meter.started(after)
+		s.log.Info("a job has started here", append(job, zap.Duration("waited", (after.Started-after.Submitted).Duration()))...)
+	}
+	if home && after.State.Terminal() && !before.State.Terminal() {
+		s.meter.ended.WithLabelValues(after.State.String()).Inc()
+		s.log.Info("a job has ended", append(job, zap.Stringer("state", after.State), zap.Int("exit", after.ExitCode), zap.String("reason", after.Reason))...)
+	}
+	if n := len(after.Decisions); n > 0 && (len(before.Decisions) == 0 || before.Decisions[len(before.Decisions)-1].At != after.Decisions[n-1].At) {
+		s.meter.decisions.WithLabelValues(cause(&after.Decisions[n-1], before)).Inc()
+	}
+}
+
+// moved tells of a job that came from a neighbour, or went to one.
+func (s *site) moved(before, after *grid.Record, job []zap.Field) {
+	name := func(p grid.PeerID) zap.Field { return zap.String("site", service{s}.SiteName(p)) }
+	switch {
+	case before.Standing != grid.Owning && after.Standing == grid.Owning && after.Epoch.Hop > 0:
+		s.meter.handoffs.WithLabelValues("in").Inc()
+		s.log.Info("a job has come", append(job, name(before.Owner), zap.Stringer("epoch", after.Epoch))...)
+	case before.Handoff.Phase != grid.Committed && after.Handoff.Phase == grid.Committed:
+		s.meter.handoffs.WithLabelValues("out").Inc()
+		s.log.Info("a job was handed on", append(job, name(after.Handoff.To), zap.Stringer("epoch", after.Handoff.Epoch))...)
+	}
+}
+
+// cause is why a place was searched for.
+func cause(d *grid.Decision, before *grid.Record) string {
+	switch {
+	case d.Chosen == "":
+		return "nobody"
+	case before.Queued > 0:
+		return "reevaluation"
+	case len(before.Decisions) == 0:
+		return "first"
+	}
+	return "again"
+}

@@ -1,0 +1,96 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gbroker/api"
+	"gbroker/broker"
+	"gbroker/grid"
+	"gbroker/internal/version"
+	"gbroker/plan"
+)
+
+// Overview is for administrators: it counts the jobs of all.
+func (s service) Overview(_ context.Context, who api.Identity) (api.Overview, error) {
+	if !who.Administrator {
+		return api.Overview{}, fmt.Errorf("%w: only an administrator sees how the broker is", grid.ErrForbidden)
+	}
+	return s.site.overview(), nil
+}
+
+func (s *site) overview() api.Overview {
+	facts := s.factsNow()
+	o := api.Overview{
+		Site: facts.Name, Peer: s.self, PID: os.Getpid(), Version: version.Version,
+		Started: api.Time(grid.InstantOf(s.start)), UptimeS: time.Since(s.start).Seconds(), Draining: facts.Draining,
+		Jobs: s.broker.Count(present), Batch: s.load.Load(), Alarms: s.alarms(), Members: []api.MemberAtGlance{},
+		Disk: api.Disk{Folder: s.cfg.Data, JournalSize: journalSize(s.cfg.Data)},
+	}
+	if journal, _, err := s.broker.Room(); err == nil {
+		o.Disk.Free = max(0, journal-broker.Reserve)
+	}
+	there := s.broker.Count(func(r *grid.Record) string {
+		if r.Standing != grid.Watching || r.State.Terminal() {
+			return ""
+		}
+		return string(r.Owner)
+	})
+	for _, m := range s.memberList() {
+		o.Members = append(o.Members, api.MemberAtGlance{
+			Name: m.Name, State: s.overlay.Liveness(m.Peer).String(), Version: s.versionOf(m.Peer), Jobs: there[string(m.Peer)],
+		})
+	}
+	return o
+}
+
+// present is the state of a job that this broker is the home or the owner of.
+func present(r *grid.Record) string {
+	if r.Removed || r.Standing != grid.Owning && r.Standing != grid.Watching {
+		return ""
+	}
+	return r.State.String()
+}
+
+// journalSize is what the journal takes on the disk, with what is not yet merged into it.
+func journalSize(folder string) (n int64) {
+	for _, name := range []string{"journal.db", "journal.db-wal", "journal.db-shm"} {
+		if info, err := os.Stat(filepath.Join(folder, name)); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}
+
+// loadOf is what a snapshot shows the batch system to have to do.
+func loadOf(system string, shot plan.Snapshot) *api.Load {
+	l := &api.Load{System: system, At: api.Time(shot.At), Waiting: len(shot.Waiting)}
+	for _, n := range shot.Nodes {
+		if !n.Down {
+			l.Cores += n.Cores
+		}
+	}
+	for _, r := range shot.Running {
+		for _, h := range r.Shares {
+			l.Busy += h.Cores
+		}
+	}
+	return l
+}
+
+// hearVersion keeps which program a peer runs, as its Hello names it.
+func (s *site) hearVersion(p grid.PeerID, program string) {
+	s.mu.Lock()
+	s.versions[p] = strings.TrimPrefix(program, "gbroker ")
+	s.mu.Unlock()
+}
+
+func (s *site) versionOf(p grid.PeerID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.versions[p]
+}
