@@ -174,7 +174,7 @@ type Candidate struct {
 	Measured  bool          `json:"measured"`
 	DeliveryS float64       `json:"delivery_s"`
 	WaitS     *float64      `json:"wait_s"`
-	SafeWaitS *float64      `json:"safe_wait_s"` // if every job there runs to its limit
+	SafeWaitS *float64      `json:"safe_wait_s"` // if every job there runs to its limit; null: later jobs may overtake it, and no bound holds
 	RunS      float64       `json:"run_s"`
 	TotalS    *float64      `json:"total_s"`
 	Chosen    bool          `json:"chosen"`
@@ -253,7 +253,9 @@ func newCandidate(c grid.Candidate) Candidate {
 		v.Refusal = &Refusal{c.Refusal.Reason, Quantity(c.Refusal.Asked), Quantity(c.Refusal.Available)}
 		return v
 	}
-	v.WaitS, v.SafeWaitS, v.TotalS = finite(c.Wait.Seconds()), finite(c.Safe.Seconds()), finite(c.Total.Seconds())
+	if v.WaitS, v.TotalS = finite(c.Wait.Seconds()), finite(c.Total.Seconds()); c.Safe < grid.Unsure {
+		v.SafeWaitS = finite(c.Safe.Seconds())
+	}
 	return v
 }
 

@@ -13,15 +13,16 @@ import (
 // learned the two are one.
 type outlook struct {
 	likely, safe *plan.Plan
+	unsure       bool       // who waits may be overtaken by any number of later jobs
 	whole        *plan.Plan // of the site without jobs and with all its nodes up; nil: none is down
 }
 
 func (c *Core) newOutlook(s plan.Snapshot) outlook {
 	safe := plan.Build(s)
 	if c.runTimes.Empty() {
-		return outlook{safe, safe, whole(s)}
+		return outlook{safe, safe, s.Policy.Overtaken(), whole(s)}
 	}
-	return outlook{plan.Likely(s, c.Believe), safe, whole(s)}
+	return outlook{plan.Likely(s, c.Believe), safe, s.Policy.Overtaken(), whole(s)}
 }
 
 // whole is the plan of what the site has: what only lacks because nodes are down comes back.
@@ -99,10 +100,11 @@ func (c *Core) nextEnd(s plan.Snapshot) grid.Tick {
 type batch struct {
 	likely, safe *plan.Batch
 	whole        *plan.Plan
+	unsure       bool
 }
 
 func (o outlook) batch() *batch {
-	b := &batch{likely: o.likely.Batch(), whole: o.whole}
+	b := &batch{likely: o.likely.Batch(), whole: o.whole, unsure: o.unsure}
 	if o.safe != o.likely {
 		b.safe = o.safe.Batch()
 	}
@@ -121,6 +123,9 @@ func (b *batch) estimate(q plan.Question) grid.Estimate {
 			return grid.Estimate{Refusal: b.passing(q, refusal)}
 		}
 		e.Safe = max(0, start-q.NotBefore)
+	}
+	if b.unsure && e.Safe > 0 {
+		e.Safe = grid.Unsure
 	}
 	return e
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/plan"
 	"gbroker/wire"
 )
 
@@ -28,5 +29,30 @@ func TestNodesThatAreDownComeBack(t *testing.T) {
 	}
 	if r := m.Answers[1].Estimate.Refusal.Reason; r == nodesDown {
 		t.Error("one that never fits is told to wait")
+	}
+}
+
+// Where the scheduler starts whatever fits, later jobs may overtake one that waits: no bound
+// is told for its start.
+func TestNoBoundUnderFirstFit(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []plan.Policy{{Kind: plan.EASY}, {Kind: plan.FirstFit, Overtakes: 2}, {Kind: plan.FirstFit}} {
+		c := signed()
+		first, second := jobOf(her, "b", "1"), jobOf(her, "b", "2")
+		first.Demand.Chunks = []grid.Chunk{{Count: 1, Processes: 1, Cores: 4}}
+		second.Demand = first.Demand
+		c.Step(1_000_003, Message{him, wire.Ask{Round: 1, Questions: []wire.Question{
+			{Job: first.ID, Demand: first.Demand, Walltime: grid.Minute}, {Job: second.ID, Demand: second.Demand, Walltime: grid.Minute},
+		}}})
+		look := shot(1_000_004)
+		look.Snapshot.Policy = policy
+		m, ok := sentTo(c.Step(1_000_004, look), him)[0].(wire.Tell)
+		if !ok || len(m.Answers) != 2 {
+			t.Fatalf("answered %+v", m)
+		}
+		now, later := m.Answers[0].Estimate, m.Answers[1].Estimate
+		if unsure := policy.Kind == plan.FirstFit && policy.Overtakes == 0; now.Safe != 0 || later.Wait != grid.Minute || (later.Safe == grid.Unsure) != unsure || !unsure && later.Safe != grid.Minute {
+			t.Errorf("%v: %+v, then %+v", policy, now, later)
+		}
 	}
 }

@@ -273,6 +273,9 @@ func (c *Core) waitingRows(j *job, r *round, i int, open map[grid.PeerID]int) []
 		if at, ok := c.passes.own.safe.Start(j.rec.Job.ID); ok {
 			own.Safe = max(0, at-c.now)
 		}
+		if c.passes.own.unsure && own.Safe > 0 {
+			own.Safe = grid.Unsure
+		}
 		own.Run = runTime(j.rec.Job.Walltime, c.cfg.Site.Speed)
 		own.Total = own.Wait + own.Run
 	}

@@ -97,6 +97,9 @@ type Refusal struct {
 	Passing bool `json:",omitempty"`
 }
 
+// Unsure as Estimate.Safe: nobody can say, as jobs that come later may start before it.
+const Unsure = 10 * 366 * Day
+
 // Estimate is a site's answer to when it would start a job.
 type Estimate struct {
 	Wait    Tick // after the delivery, as run times are believed; valid if Refusal is nil

@@ -136,6 +136,10 @@ func (p Policy) NeedsLimits() bool {
 	return p.Kind > FirstFit || p.Order == ShortestFirst || p.Order == LongestFirst
 }
 
+// Overtaken tells that a job that waits may be overtaken by any number of those that come
+// later, so that no bound holds for its start.
+func (p Policy) Overtaken() bool { return p.Kind == FirstFit && p.Overtakes == 0 }
+
 // rank sorts a queue, ascending.
 func (p Policy) rank(e Entry) int64 {
 	switch p.Order {

@@ -21,7 +21,8 @@ func (p *program) explain() *cobra.Command {
 time to deliver its files (size / bandwidth), the wait until it would start there,
 and its walltime at that site's speed. The site with the least total is chosen.
 WAIT is by the run times that such jobs really had; SAFE is what the wait would be if every
-job there ran to its limit, which it will not exceed unless other jobs are put before it.
+job there ran to its limit, which it will not exceed unless other jobs are put before it
+(nothing where the scheduler starts whatever fits, so that later jobs may overtake it).
 A bandwidth with a "?" was not measured yet: the configured default was believed.
 
 A job that waits in the local queue is searched a place for again and again; the latest
