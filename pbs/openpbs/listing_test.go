@@ -211,3 +211,33 @@ func TestUnbookSparesWhatRuns(t *testing.T) {
 		t.Errorf("one that has just gone: %v", err)
 	}
 }
+
+// Where most of a list is not understood, the whole of it is not: a plan without these jobs
+// would tell that the site is empty.
+func TestMostCannotBeRead(t *testing.T) {
+	t.Parallel()
+	w := plain(t)
+	for _, c := range []struct {
+		odd, fine int
+		read      bool
+	}{{3, 0, true}, {4, 4, true}, {4, 3, false}, {64, 100, true}, {65, 1000, false}} {
+		var jobs, nodes, queues []string
+		reservations := ""
+		for i := range c.odd + c.fine {
+			state, node, set := "Z", "fine", "Perhaps"
+			r := rstat("RESV_ODD", "Fri Nov 20 23:09:54 2026", "Fri Nov 20 23:19:54 2026", "(n01:ncpus=4)", "theirs")
+			if i >= c.odd {
+				state, node, set, r = "Q", "free", "True", strings.Replace(r, "RESV_ODD", "RESV_RUNNING", 1)
+			}
+			jobs = append(jobs, strings.Replace(waiting(fmt.Sprintf("%d.p", i), "workq", ""), `"Q"`, `"`+state+`"`, 1))
+			nodes = append(nodes, fmt.Sprintf(`"n%d":{"Mom":"n","state":"%s"}`, i, node))
+			queues = append(queues, fmt.Sprintf(`"q%d":{"queue_type":"Execution","enabled":"%s"}`, i, set))
+			reservations += r
+		}
+		for kind, text := range map[string]string{"jobs": listOf("Jobs", jobs...), "nodes": listOf("nodes", nodes...), "queues": listOf("Queue", queues...), "bookings": reservations} {
+			if err := parsers(w)[kind]([]byte(text)); (err == nil) != c.read {
+				t.Errorf("%d of %d %s are odd: %v", c.odd, c.odd+c.fine, kind, err)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package openpbs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,20 +34,23 @@ func (w words) nodes(text []byte) (head, []node, error) {
 	}
 	list := make([]node, 0, n)
 	r := newNodeReader()
+	odd := 0
 	h, err := envelope(text, "nodes", func(name string, s *scanner) error {
 		if s.peek() != '{' { // so it says that it knows no such node, and ends with 0
 			v, err := s.value()
 			return errors.Join(fmt.Errorf("%.80s in the place of a node", v), err)
 		}
-		var n node
+		var one node
 		unread, err := s.attempt(func() (err error) {
-			n, err = w.node(name, s, r)
+			one, err = w.node(name, s, r)
 			return err
 		})
-		if n.unread = unread; unread != nil {
-			n.Down = true
+		if one.unread = unread; unread != nil {
+			one.Down = true
+			odd++
+			err = cmp.Or(err, misread(odd, n, unread))
 		}
-		list = append(list, n)
+		list = append(list, one)
 		return err
 	})
 	return h, list, err

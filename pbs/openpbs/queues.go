@@ -31,6 +31,7 @@ func queues(text []byte) ([]queue, error) {
 	}
 	list := make([]queue, 0, n)
 	r := newQueueReader()
+	odd := 0
 	_, err = envelope(text, "Queue", func(name string, s *scanner) error {
 		var q queue
 		unread, err := s.attempt(func() (err error) {
@@ -39,6 +40,8 @@ func queues(text []byte) ([]queue, error) {
 		})
 		if unread != nil {
 			q.takes, q.starts, q.unread = false, false, unread
+			odd++
+			err = cmp.Or(err, misread(odd, n, unread))
 		}
 		q.Name = grid.QueueName(name)
 		if !isReservationQueue(name) && (r.kind != nil || unread != nil) {

@@ -11,8 +11,11 @@ import (
 	"gbroker/pbs/external"
 )
 
-// maxBookings bounds the reservations of one output.
-const maxBookings = 1 << 16
+// Bounds of one output: its reservations, and the lines of each.
+const (
+	maxBookings = 1 << 16
+	maxLines    = 1000
+)
 
 // phase is how far a reservation is.
 type phase uint8
@@ -50,7 +53,8 @@ func (w words) bookings(text []byte) ([]booking, error) {
 	var list []booking
 	fields := map[string]string{}
 	id := ""
-	var twice error
+	var twice, some error
+	odd, lines := 0, 0
 	closed := func() error {
 		if id == "" {
 			return nil
@@ -60,11 +64,20 @@ func (w words) bookings(text []byte) ([]booking, error) {
 		if list = append(list, b); len(list) > maxBookings {
 			return fmt.Errorf("more than %d reservations", maxBookings)
 		}
-		id, twice = "", nil
+		if b.unread != nil {
+			some = at(id, b.unread)
+			if odd++; odd > mostUnread {
+				return misread(odd, len(list), some)
+			}
+		}
+		id, twice, lines = "", nil, 0
 		clear(fields)
 		return nil
 	}
 	for line := range bytes.Lines(text) {
+		if lines++; lines > maxLines {
+			return nil, at(id, fmt.Errorf("more than %d lines", maxLines))
+		}
 		line := strings.TrimRight(string(line), "\n")
 		next, heads := strings.CutPrefix(line, "Resv ID: ")
 		key, val, is := strings.Cut(line, " = ")
@@ -80,7 +93,7 @@ func (w words) bookings(text []byte) ([]booking, error) {
 		case id == "" || !is:
 			err = fmt.Errorf("the line %.80q where a reservation or key = value was expected", line)
 		default:
-			if _, is := fields[key]; is {
+			if _, is := fields[key]; is && twice == nil {
 				twice = at(key, errors.New("it occurs twice"))
 			}
 			fields[key] = val
@@ -89,7 +102,10 @@ func (w words) bookings(text []byte) ([]booking, error) {
 			return nil, err
 		}
 	}
-	return list, closed()
+	if err := closed(); err != nil {
+		return nil, err
+	}
+	return list, misread(odd, len(list), some)
 }
 
 // booking translates the fields of one.
