@@ -36,6 +36,9 @@ type acceptance struct {
 func slack(told grid.Tick) grid.Tick { return max(grid.Minute, told/2) }
 
 func (c *Core) offer(from grid.PeerID, o wire.Offer) {
+	c.saw(from, o.Journal)
+	c.heardStamp(o.Bond.Epoch.Hop, false)
+	c.heardStamp(o.Bond.Epoch.Term, false)
 	if o.Bond.To != c.cfg.Self || o.Job.ID != o.Bond.Job || o.Bond.Digest != wire.JobDigest(o.Job) {
 		c.send(from, wire.Error{Of: wire.KindOffer, Job: o.Bond.Job, Why: "the bond does not fit the job offered"})
 		return
@@ -66,6 +69,8 @@ func (c *Core) offer(from grid.PeerID, o wire.Offer) {
 func (c *Core) notTheirs(from grid.PeerID, o wire.Offer) string {
 	j := c.jobs[o.Bond.Job]
 	switch {
+	case max(o.Bond.Epoch.Term, o.Bond.Epoch.Hop) >= maxStamp:
+		return "no clock shows the stamps of its epoch: set the clocks of its owner and its home"
 	case o.Job.User.Home != o.Job.Home:
 		return "the user of a job is one of its home"
 	case j != nil && j.rec.Job.Home != o.Job.Home:
@@ -298,7 +303,11 @@ func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
 	}
 	prepared := j.rec.Standing == grid.Prepared && j.rec.Handoff.Epoch == m.Bond.Epoch
 	switch {
-	case prepared && (k != (grid.JournalID{}) && k.Incarnation == j.after.Incarnation && k.Sequence <= j.after.Sequence || c.notMeant(m)):
+	case m.Ready.Incarnation == c.cfg.Journal.Incarnation && !c.reaches(m.Ready) && !c.cfg.Broken.Without(LivesAlike):
+		// What was READY is not in this journal: it was rolled back since, and may have owned the job.
+		c.rolledBackTo(from, m.Ready)
+		c.send(from, wire.Unknown{Bond: m.Bond, Journal: c.cfg.Journal})
+	case prepared && (j.before(k) || !k.SameLife(c.mark(from)) && k != (grid.JournalID{}) && !c.cfg.Broken.Without(OffersOutlive) || c.notMeant(m)):
 		// It was said before this offer was PREPARED, or to the journal that was here before: of
 		// a handoff of which nothing is left here. The Offer was a copy too.
 		c.send(from, wire.Inquire{Bond: c.preparedBond(j), Journal: c.cfg.Journal})
@@ -313,12 +322,17 @@ func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
 	case prepared:
 		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Bond.Job, Why: "another site offered this job"})
 	case c.declined(j, m.Bond):
-		c.send(from, wire.Declined{Bond: m.Bond, Journal: c.cfg.Journal})
+		c.send(from, wire.Declined{Bond: m.Bond, Journal: c.cfg.Journal, Ready: m.Ready})
 	case !j.rec.Epoch.Before(m.Bond.Epoch):
 		c.send(from, c.owned(j, m.Bond))
 	default:
 		c.send(from, wire.Unknown{Bond: m.Bond, Journal: c.cfg.Journal})
 	}
+}
+
+// before tells that an owner's journal has not come further than it had when the job was PREPARED.
+func (j *job) before(at grid.JournalID) bool {
+	return at != (grid.JournalID{}) && at.SameLife(j.after) && at.Sequence <= j.after.Sequence
 }
 
 // notMeant: another journal of this site was READY. It is lost, and may have owned the job.
@@ -354,7 +368,7 @@ func (c *Core) own(j *job, cancel bool) {
 	j.rec.Owner = c.cfg.Self
 	j.rec.Epoch = j.rec.Handoff.Epoch
 	j.rec.Attempt, j.rec.Local, j.rec.Report, j.rec.Missing, j.rec.Ended = 0, "", 0, 0, 0
-	j.rec.Telling, j.rec.HopsAt, j.rec.Stay, j.known, j.trial = false, c.now, nil, false, false
+	j.rec.Telling, j.rec.HopsAt, j.rec.Stay, j.known = false, c.now, nil, false
 	j.rec.State = grid.Ready
 	// It may have been here before, to the end: nothing of that is true of what it is now.
 	j.rec.Started, j.rec.Finished, j.rec.End = 0, 0, 0
@@ -392,6 +406,10 @@ func (c *Core) onStanding(from grid.PeerID, m wire.Standing) {
 	case wire.VerdictOpen:
 		j.heard = c.now
 	case wire.VerdictCommitted:
+		if m.Ready.Incarnation == c.cfg.Journal.Incarnation && !c.reaches(m.Ready) {
+			c.rolledBackTo(from, m.Ready)
+			return
+		}
 		owner := j.rec.Owner
 		if !c.given(j, m.Deed) {
 			return

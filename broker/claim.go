@@ -177,7 +177,7 @@ func (c *Core) letGo(j *job) {
 	for k := range j.due {
 		c.disarm(j, concern(k))
 	}
-	j.rec.Standing, j.trial = grid.Past, false
+	j.rec.Standing = grid.Past
 	j.rec.Ended = c.now
 	if j.rec.End != 0 {
 		j.rec.State = j.rec.End

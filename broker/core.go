@@ -14,7 +14,12 @@ import (
 type Config struct {
 	Self    grid.PeerID
 	Site    grid.Site
-	Journal grid.JournalID
+	Journal grid.JournalID // with its present life
+	Lives   []grid.Life    // of the journal, the oldest first, the present one last
+	// Witness and Told are what the file beside the journal says; Told of jobs of this home, the
+	// last word on each.
+	Witness grid.Witness
+	Told    []grid.Record
 	Seed    uint64 // first round number: random, so that answers to an earlier life are not taken
 
 	// AskDeadline bounds the wait for estimates: longer hears slow sites, shorter decides sooner.
@@ -160,8 +165,12 @@ type Core struct {
 	// coming are the jobs that will need capacity here but may not be in a snapshot yet.
 	accepted map[grid.JobID]*acceptance
 	strays   map[grid.AttemptID]int // in the batch system and of no record: how often seen
+	orphans  map[grid.JobID]int     // folders of no record: how often seen
 
-	recollecting bool // Recollect is under way
+	recollecting bool                      // Recollect is under way
+	traced       bool                      // all control directories of jobs without a record were read
+	traces       map[grid.JobID]grid.Epoch // the last attempts there; see traces.go
+	stamp        uint32                    // the highest that was used or heard of; see stamp.go
 
 	random *rand.Rand // for jitter alone
 
@@ -201,6 +210,7 @@ func New(cfg Config, members []grid.Member, records []grid.Record) *Core {
 		random:   rand.New(rand.NewPCG(cfg.Seed, uint64(len(records)))),
 		marks:    map[grid.PeerID][]grid.JournalID{},
 		boots:    map[grid.PeerID][]uint64{},
+		traces:   map[grid.JobID]grid.Epoch{},
 	}
 	for p, seen := range cfg.Seen {
 		c.marks[p] = slices.Clone(seen[max(0, len(seen)-wire.MaxJournals):])
@@ -357,7 +367,7 @@ func (c *Core) message(from grid.PeerID, m wire.Message) {
 	case wire.Seen:
 		c.onSeen(from, m)
 	case wire.Recount:
-		c.onRecount(from)
+		c.onRecount(from, m)
 	case wire.Recounted:
 		c.onRecounted(from, m)
 	case wire.Superseded:

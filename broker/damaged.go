@@ -62,7 +62,6 @@ func (c *Core) runsUnseen(j *job) {
 		return
 	}
 	c.abandon(j, "it has started")
-	j.trial = false
 	j.rec.State, j.rec.Started = grid.Running, c.now
 	c.save(j, "it runs, as far as is known without its control files")
 	if j.rec.CancelRequested || j.isSuperseded() && !j.givenUp() {
@@ -87,7 +86,7 @@ func (c *Core) lose(j *job, why string) {
 		c.emit(Kill{c.attempt(j)}) // should it be there after all
 	}
 	c.abandon(j, why)
-	j.trial, j.awaits = false, false
+	j.awaits = false
 	c.end(j, grid.Lost, why+": it may still run")
 }
 

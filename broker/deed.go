@@ -151,7 +151,7 @@ func (c *Core) believe(j *job, deeds []grid.Deed) string {
 		return why
 	}
 	if own {
-		c.rolledBack(c.hasSeen(last.To), c.cfg.Journal.Sequence)
+		c.rolledBack(c.hasSeen(last.To), grid.JournalID{})
 	}
 	if h := j.rec.Handoff; h.Phase == grid.Committed { // who gave it on has owned it
 		j.rec.Handoff.Phase = grid.NoHandoff

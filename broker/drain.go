@@ -34,7 +34,7 @@ func (c *Core) saveState() {
 	state.Draining = c.draining
 	state.RolledBack = 0
 	if c.rolled != nil {
-		state.RolledBack = c.rolled.to
+		state.RolledBack = 1
 	}
 	c.emit(Save{grid.Change{Site: &state}})
 }

@@ -64,7 +64,8 @@ type Kill struct{ ID grid.AttemptID }
 // Probe asks the batch system and the control files about an attempt.
 type Probe struct{ ID grid.AttemptID }
 
-// Recollect asks which attempts of jobs the control directories and the batch system have.
+// Recollect asks which attempts of these jobs, and of all that no record is of, the control
+// directories and the batch system have.
 type Recollect struct{ Jobs []grid.JobID }
 
 // Fetch pulls a set of files from a peer.
@@ -107,8 +108,9 @@ type Saw struct {
 	Journal grid.JournalID
 }
 
-// Advance raises the sequence of the journal to what others have seen of it.
-type Advance struct{ Sequence uint64 }
+// Tell writes beside the journal what the user of a job is about to be told, durably. It
+// comes after the saves, and before any other effect.
+type Tell struct{ Record grid.Record }
 
 // Alarm tells what is wrong with this broker as a whole, and what to do; "" is over.
 type Alarm struct{ Text string }
@@ -140,7 +142,7 @@ func (Discard) effect()      {}
 func (Publish) effect()      {}
 func (Delivered) effect()    {}
 func (Saw) effect()          {}
-func (Advance) effect()      {}
+func (Tell) effect()         {}
 func (Alarm) effect()        {}
 func (Restart) effect()      {}
 func (Note) effect()         {}

@@ -70,7 +70,7 @@ func (c *Core) declareDead(j *job, by string) {
 	}
 	c.emit(Kill{c.attempt(j)})
 	c.abandon(j, reason)
-	j.trial, j.awaits, j.damaged = false, false, 0
+	j.awaits, j.damaged = false, 0
 	j.rec.State, j.rec.End, j.rec.Reason, j.rec.Finished = grid.Finished, state, reason, c.now
 	if j.rec.Started == 0 {
 		j.rec.Started = c.now

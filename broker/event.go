@@ -92,10 +92,12 @@ type Progressed struct {
 	Damaged  bool
 }
 
-// Recollected answers the effect Recollect: the attempts of those Jobs of which all is known.
-// Damaged are those whose control directories will not be read by trying again.
+// Recollected answers the effect Recollect: the attempts of those Jobs of which all is known,
+// and of jobs that no record is of; All tells that all of these could be read. Damaged are
+// those asked for whose control directories will not be read by trying again.
 type Recollected struct {
 	Jobs     []grid.JobID
+	All      bool
 	Attempts []grid.AttemptID
 	Damaged  []grid.JobID
 }

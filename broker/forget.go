@@ -166,14 +166,14 @@ func (c *Core) runAgain(j *job, why string) {
 		c.disarm(j, concern(k))
 	}
 	r.Standing, r.Owner = grid.Owning, c.cfg.Self
-	r.Epoch = grid.Epoch{Term: c.nextTerm(j)}
+	r.Epoch = grid.Epoch{Term: c.nextStamp(max(r.Epoch.Term, 1))}
 	r.Deeds, r.Telling, r.Hops, r.HopsAt, r.Missing, r.Stay = nil, false, 0, 0, 0, nil
 	r.Handoff, r.Candidate, r.Adopted = grid.Handoff{}, grid.JournalID{}, grid.Epoch{}
 	r.Attempt, r.Local, r.Report = 0, "", 0
 	r.Started, r.Finished, r.EstimateNow = 0, 0, 0
 	r.End, r.ExitCode, r.HasExit, r.Signal, r.Reason, r.Usage = 0, 0, false, 0, "", grid.Usage{}
 	r.Outputs, r.ContactLost = nil, 0
-	j.fails, j.blocked, j.pulling, j.trial = 0, nil, false, false
+	j.fails, j.blocked, j.pulling = 0, nil, false
 	c.ready(j, why)
 }
 

@@ -25,7 +25,7 @@ func (c *Core) makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32) {
 	if next.Before(j.rec.Handoff.Epoch) && !c.cfg.Broken.Without(EpochReused) {
 		next = j.rec.Handoff.Epoch
 	}
-	next.Hop++
+	next.Hop = c.nextStamp(next.Hop)
 	j.rec.State = grid.Moving
 	j.rec.Handoff = grid.Handoff{Phase: grid.Offering, To: to, Epoch: next}
 	j.began, j.heard, j.pullBegan, j.hops = c.now, 0, 0, hops
@@ -37,7 +37,7 @@ func (c *Core) makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32) {
 func (c *Core) sendOffer(j *job, wait grid.Tick) {
 	c.send(j.rec.Handoff.To, wire.Offer{
 		Bond: c.bond(j), Job: j.rec.Job, Wait: wait, Age: c.now - j.rec.Submitted,
-		Deeds: j.rec.Deeds, Hops: j.hops,
+		Deeds: j.rec.Deeds, Hops: j.hops, Journal: c.committing(),
 	})
 	c.backoff(j, onHandoff)
 }
@@ -296,7 +296,7 @@ func (c *Core) onOwned(from grid.PeerID, m wire.Owned) {
 		c.handedOver(j)
 	case j != nil && j.rec.Standing == grid.Owning && j.rec.Epoch.Before(m.Bond.Epoch) && c.signedHere(j, m):
 		// It was given away by a commit of ours that is not in this journal.
-		c.rolledBack(c.hasSeen(from), c.cfg.Journal.Sequence)
+		c.rolledBack(c.hasSeen(from), grid.JournalID{})
 		if !c.home(j) { // a home takes the word of the owner, with all deeds
 			c.gaveAway(j, m)
 		}
@@ -336,12 +336,16 @@ func (c *Core) onDeclined(from grid.PeerID, m wire.Declined) {
 	case grid.Offering:
 		c.endOffer(j, "declined by "+string(c.siteName(from)))
 	case grid.Committed:
-		if k := j.rec.Candidate; m.Journal.Incarnation != k.Incarnation || m.Journal.Sequence < k.Sequence {
+		switch k := j.rec.Candidate; {
+		case m.Journal.Incarnation != k.Incarnation, m.Journal.Life == k.Life && m.Journal.Sequence < k.Sequence:
 			c.ownerLost(j, from) // that journal is not the one that was ready: it may have owned
+			return
+		case m.Journal.Life != k.Life && m.Ready != k:
+			c.sendCommit(j) // a later life of it, if it reaches so far: it is to say so
 			return
 		}
 		j.rec.Standing, j.rec.Owner = grid.Owning, c.cfg.Self
-		j.rec.Epoch.Hop++
+		j.rec.Epoch.Hop = c.nextStamp(j.rec.Epoch.Hop)
 		j.rec.Handoff.Epoch = j.rec.Epoch
 		j.rec.Telling = false
 		c.takeBack(j)
@@ -370,7 +374,7 @@ func (c *Core) ownerLost(j *job, owner grid.PeerID) {
 	c.disarm(j, onHandoff)
 	if c.cfg.Broken.Without(UnknownTakenBack) {
 		j.rec.Standing, j.rec.Owner = grid.Owning, c.cfg.Self
-		j.rec.Epoch.Hop++
+		j.rec.Epoch.Hop = c.nextStamp(j.rec.Epoch.Hop)
 		c.ready(j, "taken back")
 		return
 	}
@@ -422,6 +426,9 @@ func (c *Core) onInquire(from grid.PeerID, m wire.Inquire) {
 			}
 		case (mine && h.Phase == grid.Committed || c.unheard(j, from, m.Bond)) && !c.cfg.Broken.Without(CommitNotRepeated):
 			answer.Verdict, answer.Deed = wire.VerdictCommitted, j.lastDeed()
+			if mine {
+				answer.Ready = j.rec.Candidate
+			}
 		case j.rec.Standing == grid.Owning, m.Bond.Epoch.Before(j.rec.Epoch), j.rec.Owner == from && j.rec.Epoch == m.Bond.Epoch: // see late
 			answer.Verdict = wire.VerdictAborted
 		}

@@ -97,7 +97,7 @@ func (c *Core) batchDue(j *job) {
 	}
 	switch j.rec.State {
 	case grid.Assigned:
-		if j.rec.Local == "" && !j.trial {
+		if j.rec.Local == "" {
 			c.withdraw(j)
 			return
 		}
@@ -148,11 +148,6 @@ func (c *Core) withdrawn(e Withdrawn) {
 		c.dropOffer(j, "the offer died: the job "+c.mustAsk(j))
 	case j.rec.Handoff.Phase == grid.Withdrawing:
 		c.commit(j)
-	case j.rec.State == grid.Assigned && j.trial && !j.unused:
-		c.emit(Probe{c.attempt(j)}) // asked for before the trial: behind it there may be another
-	case j.rec.State == grid.Assigned && j.trial:
-		j.rec.Local, j.trial = "", false
-		c.ready(j, "no attempt was submitted that the journal lacks")
 	case j.rec.State == grid.Assigned && c.refusedHere(e.ID.Job) != nil:
 		j.rec.Local = ""
 		c.ready(j, "withdrawn: the batch system of this site has refused it")
@@ -212,8 +207,8 @@ func (c *Core) progressed(e Progressed) {
 	if p.Phase != grid.Unknown {
 		c.seenAttempt(j)
 	}
-	if j.rec.State == grid.Assigned && c.tried(j, p.Phase) {
-		return
+	if p.Phase == grid.Waiting || p.Phase == grid.Started || p.Phase == grid.Ended {
+		c.isHere(j)
 	}
 	switch p.Phase {
 	case grid.Waiting:

@@ -12,10 +12,13 @@ import (
 // cancelled, its control directory and the batch system are asked for the last attempt:
 //
 //	Boot ─► Recollect ─► none that the journal lacks ─► as the journal says
-//	                  └► a later one ─► the journal was rolled back; that attempt is on trial
+//	                  └► a later one ─► the journal was rolled back; that attempt is asked after
 //
-// An attempt of a later epoch shows that this site owned the job at that epoch, as only
-// an owner submits.
+// What is submitted is written down in the directory first (pbs/control), and no number is
+// used before the one before it is withdrawn: behind the last one that is written down
+// there is none. An attempt of a later epoch shows that this site owned the job at that
+// epoch, as only an owner submits. Directories of jobs without a record are read too: see
+// traces.go.
 
 // recollect asks for the jobs that something may still be done with here.
 func (c *Core) recollect() {
@@ -28,7 +31,7 @@ func (c *Core) recollect() {
 			ids = append(ids, j.rec.Job.ID)
 		}
 	}
-	if len(ids) > 0 {
+	if len(ids) > 0 || !c.traced {
 		c.recollecting = true
 		c.emit(Recollect{ids})
 	}
@@ -53,6 +56,8 @@ func (j *job) unrecalled() bool { return j.recovered && !j.recalled }
 // recollected compares what there is with the records.
 func (c *Core) recollected(e Recollected) {
 	c.recollecting = false
+	c.traced = c.traced || e.All
+	c.trace(e.Attempts)
 	last := map[grid.JobID]grid.AttemptID{}
 	for _, a := range e.Attempts {
 		if l, known := last[a.Job]; !known || l.Epoch.Before(a.Epoch) || l.Epoch == a.Epoch && l.Attempt < a.Attempt {
@@ -77,20 +82,25 @@ func (c *Core) recollected(e Recollected) {
 			c.handoffDue(j)
 		}
 	}
-	if slices.ContainsFunc(c.sorted(), func(j *job) bool { return j.unrecalled() && c.mayLack(j) }) {
+	if !c.traced || slices.ContainsFunc(c.sorted(), func(j *job) bool { return j.unrecalled() && c.mayLack(j) }) {
 		c.armGeneral(recollectDue, c.cfg.Refresh) // some could not be read
 	}
 }
 
 // behind: this site has submitted an attempt that its journal lacks.
 func (c *Core) behind(j *job, a grid.AttemptID) {
-	c.rolledBack("its own control directories tell of attempts that it lacks", c.cfg.Journal.Sequence)
+	c.rolledBack("its own control directories tell of attempts that it lacks", grid.JournalID{})
 	if j.rec.Epoch.Before(a.Epoch) {
 		c.ownedAt(j, a.Epoch)
 	}
 	c.abandon(j, "the journal was rolled back")
-	j.rec.Attempt, j.trial = a.Attempt, true
-	c.onTrial(j)
+	j.rec.Attempt = a.Attempt
+	j.rec.State, j.rec.Local, j.rec.Missing = grid.Assigned, "", 0
+	j.awaits = false
+	c.disarm(j, onHandoff)
+	c.save(j, "submitted before the journal was rolled back")
+	c.emit(Probe{c.attempt(j)})
+	c.arm(j, onBatch, c.cfg.Refresh)
 }
 
 // ownedAt: this site has owned the job at an epoch that its journal lacks, and does as far
@@ -109,6 +119,5 @@ func (c *Core) ownedAt(j *job, epoch grid.Epoch) {
 	if c.home(j) {
 		r.Deeds, r.Uncertain = nil, true
 	}
-	c.leap(j)
 	j.known, j.pulling, j.homeHeard = false, false, 0
 }

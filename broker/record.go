@@ -47,8 +47,9 @@ type job struct {
 	since     uint64         // owner: the home counts as heard by the acknowledgement of a report from this number on
 	refused   string         // why the batch system here would not take it; see refused.go
 	refusedAt grid.Tick      // when it said so
-	trial     bool           // its attempts are asked after; see trial.go
-	unused    bool           // on trial: the attempt is unknown, and its token is being taken
+	said      said           // what its user was told; see told.go
+	traceAt   grid.Epoch     // home: a site that has forgotten the job had it at that epoch; see recount.go
+	traceOf   grid.PeerID    // and which
 	recovered bool           // it was in the journal when this life began
 	waits     string         // owner: why it has no expected start; see expected.go
 	counted   usage          // home: what it counts for its user
@@ -88,6 +89,7 @@ func (c *Core) save(j *job, why string) {
 		}}
 	}
 	c.emit(Save{ch})
+	c.tellUser(j)
 	c.keepLive(j)
 	if report {
 		c.disarm(j, onReport)

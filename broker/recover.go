@@ -13,17 +13,21 @@ func (c *Core) recover() {
 	if last := c.lastKnown(); last > 0 && c.now-last > grid.Day {
 		c.ageFrom = c.now + grid.Day
 	}
+	for _, j := range c.jobs {
+		c.heardStamp(max(j.rec.Handoff.Epoch.Hop, j.rec.Epoch.Hop), false)
+		c.heardStamp(j.rec.Epoch.Term, false)
+	}
 	c.recoverRollback()
 	if len(c.members) > 0 {
 		c.start = c.now
 		c.armGeneral(holdDue, c.cfg.AskDeadline)
 	}
+	c.tellAgain()
+	c.recallTold()
 	for _, j := range c.sorted() {
 		c.recoverJob(j)
 	}
-	if c.rolled != nil {
-		c.tryAll()
-	}
+	c.witnessed()
 	c.recollect()
 	c.discardAgain()
 	c.armGeneral(refreshDue, c.cfg.Refresh)
@@ -101,18 +105,24 @@ func (c *Core) recoverMoving(j *job) {
 
 // sweep drops folders that nothing needs: what a crash left behind between the save
 // of an end and its Discard. One that is being accepted is needed. A journal that was
-// rolled back does not know what is needed, and start tokens lie there.
+// rolled back does not know what is needed, and start tokens lie there; nor does one that has
+// a twin. So what no record is of goes only when it is seen strayLooks times, which are minutes apart.
 func (c *Core) sweep(e Folders) {
 	if c.rolled != nil || c.holding() {
 		return
 	}
+	seen := map[grid.JobID]int{}
 	for _, id := range e.Jobs {
 		j := c.jobs[id]
-		if c.accepted[id] == nil && (j == nil || j.gone()) {
+		if j == nil && c.accepted[id] == nil && len(seen) < maxStrays {
+			seen[id] = c.orphans[id] + 1
+		}
+		if c.accepted[id] == nil && (j == nil && seen[id] >= strayLooks || j != nil && j.gone()) {
 			c.note(id, "", "removing the folder of a job that is not here")
 			c.emit(Discard{Job: id})
 		}
 	}
+	c.orphans = seen
 }
 
 // gone tells that a record is all that is kept of the job here.

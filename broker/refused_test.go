@@ -80,7 +80,6 @@ func refused(t *testing.T) (*Core, grid.Job) {
 	})
 	c.Step(1_000_001, Recollected{Jobs: []grid.JobID{j.ID}})
 	at := grid.AttemptID{Job: j.ID, Epoch: grid.Epoch{Term: 1}, Attempt: 1}
-	c.jobs[j.ID].trial = false // what recovery asks is not the question here
 	withdraws := false
 	for _, e := range c.Step(1_000_002, Launched{ID: at, Err: "no account", Refused: true}) {
 		_, is := e.(Withdraw)

@@ -20,7 +20,7 @@ func bare(records ...grid.Record) *Core {
 // begin starts a Core whose control directories have no more than the journal.
 func begin(c *Core) {
 	if e, asks := only[Recollect](c.Step(1_000_000, Boot{})); asks {
-		c.Step(1_000_000, Recollected{Jobs: e.Jobs})
+		c.Step(1_000_000, Recollected{Jobs: e.Jobs, All: true})
 	}
 }
 

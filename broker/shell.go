@@ -63,12 +63,19 @@ type Journal interface {
 	Commit(ctx context.Context, changes []grid.Change) error
 	History(ctx context.Context, job grid.JobID) ([]grid.Event, error)
 	Space() (free int64, err error)
+	// Lives are the starts of the journal, the present one last.
+	Lives() []grid.Life
+	// Witness is what the file beside the journal said of it at its opening.
+	Witness() grid.Witness
+	// Told is the last word there on each job of which want says so.
+	Told(ctx context.Context, want func(grid.JobID) bool) ([]grid.Record, error)
+	// Tell writes records there, and the highest stamp; it is durable when it returns, unless
+	// there are no records: how far the journal has come may be lost in a power cut.
+	Tell(ctx context.Context, stamp uint32, records []grid.Record) error
 	// SeenPeer notes how far a peer's journal has come; it is durable with a later
 	// Commit. Peers gives what was noted, the incarnation first seen first.
 	SeenPeer(ctx context.Context, peer grid.PeerID, id grid.JournalID) error
 	Peers(ctx context.Context) (map[grid.PeerID][]grid.JournalID, error)
-	// Advance raises the sequence, durably.
-	Advance(ctx context.Context, sequence uint64) error
 	Close() error
 }
 
@@ -201,7 +208,10 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	}
 	cfg.Boot = b.boot.Load()
 	cfg.Draining, cfg.State = state.Draining, state
-	cfg.Journal = journal.ID()
+	cfg.Journal, cfg.Lives, cfg.Witness = journal.ID(), journal.Lives(), journal.Witness()
+	if cfg.Told, err = journal.Told(ctx, untold(b.cfg.Self, records)); err != nil {
+		return fmt.Errorf("loading what users were told: %w", err)
+	}
 	b.cfg.Seed += 1 << 32 // answers to the rounds of this Core are none to the next one's
 	core := New(cfg, b.members, records)
 	if first {
@@ -318,14 +328,7 @@ func (b *Broker) Post(ev Event) {
 // perform makes the saves durable, shows them, then lets the effects leave in order. They
 // were decided when there had been so many pauses.
 func (b *Broker) perform(ctx context.Context, core *Core, journal Journal, effects []Effect, pauses uint64) error {
-	changes := changesOf(effects)
-	if len(changes) > 0 {
-		if err := journal.Commit(context.WithoutCancel(ctx), changes); err != nil {
-			b.failAnswers(effects, err)
-			return fmt.Errorf("%w: %w", errSave, err)
-		}
-	}
-	if err := b.advance(ctx, journal, effects); err != nil {
+	if err := b.write(context.WithoutCancel(ctx), core, journal, effects); err != nil {
 		b.failAnswers(effects, err)
 		return fmt.Errorf("%w: %w", errSave, err)
 	}

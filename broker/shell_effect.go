@@ -73,8 +73,6 @@ func (b *Broker) dispatch(ctx context.Context, e Effect, pauses uint64) {
 		b.lanes.do(ctx, lane{hintLane, "deliveries"}, func(context.Context) {
 			b.ports.Links.Observe(e.Peer, e.Size, e.Took.Duration())
 		})
-	case Saw:
-		b.saw(ctx, e)
 	case Alarm:
 		b.raise(e)
 	case Note:
@@ -208,17 +206,37 @@ func (b *Broker) recollect(ctx context.Context, jobs []grid.JobID) {
 		return
 	}
 	e.Attempts = all
-	for _, id := range jobs {
+	read := func(id grid.JobID) (damaged, whole bool) {
 		_, control := b.ports.Stager.Paths(id)
 		of, err := b.ports.Tokens(control, id)
 		if err != nil {
 			b.ports.Log.Warn("reading a control directory", zap.String("job", string(id)), zap.Error(err))
-			if errors.Is(err, grid.ErrDamaged) {
-				e.Damaged = append(e.Damaged, id)
-			}
+			return errors.Is(err, grid.ErrDamaged), false
+		}
+		e.Attempts = append(e.Attempts, of...)
+		return false, true
+	}
+	for _, id := range jobs {
+		switch damaged, whole := read(id); {
+		case whole:
+			e.Jobs = append(e.Jobs, id)
+		case damaged:
+			e.Damaged = append(e.Damaged, id)
+		}
+	}
+	folders, err := b.ports.Stager.Jobs()
+	if err != nil {
+		b.ports.Log.Warn("listing the job folders", zap.Error(err))
+		return
+	}
+	e.All = true
+	for _, id := range folders {
+		if _, known := b.view.get(id); known {
 			continue
 		}
-		e.Jobs, e.Attempts = append(e.Jobs, id), append(e.Attempts, of...)
+		if damaged, whole := read(id); !whole && !damaged {
+			e.All = false
+		}
 	}
 }
 

@@ -48,26 +48,43 @@ func (b *Broker) drifted() grid.Tick {
 // resumes a broker that had a twin.
 func (b *Broker) Boot() uint64 { return b.boot.Load() }
 
-// advance does what must be durable before any effect leaves, beside the saves.
-func (b *Broker) advance(ctx context.Context, journal Journal, effects []Effect) error {
+// write makes durable what must be before any effect leaves: what was seen of peers, with
+// the saves; then, beside the journal, what users are told.
+func (b *Broker) write(ctx context.Context, core *Core, journal Journal, effects []Effect) error {
+	var told []grid.Record
 	for _, e := range effects {
 		switch e := e.(type) {
-		case Advance:
-			if err := journal.Advance(context.WithoutCancel(ctx), e.Sequence); err != nil {
-				return err
+		case Saw:
+			if err := journal.SeenPeer(ctx, e.Peer, e.Journal); err != nil {
+				b.ports.Log.Debug("noting a peer's journal", zap.String("peer", string(e.Peer)), zap.Error(err))
 			}
+		case Tell:
+			told = append(told, e.Record)
 		case Restart:
 			b.boot.Add(1)
 		}
 	}
-	return nil
+	changes := changesOf(effects)
+	if len(changes) == 0 && len(told) == 0 {
+		return nil
+	}
+	if len(changes) > 0 {
+		if err := journal.Commit(ctx, changes); err != nil {
+			return err
+		}
+	}
+	return journal.Tell(ctx, core.Stamp(), told)
 }
 
-func (b *Broker) saw(ctx context.Context, e Saw) {
-	journal := b.journal.Load()
-	if err := (*journal).SeenPeer(ctx, e.Peer, e.Journal); err != nil {
-		b.ports.Log.Debug("noting a peer's journal", zap.String("peer", string(e.Peer)), zap.Error(err))
+// untold picks the jobs of this home of which the journal does not have the last word.
+func untold(home grid.PeerID, records []grid.Record) func(grid.JobID) bool {
+	open := map[grid.JobID]bool{}
+	for i := range records {
+		if r := &records[i]; r.Job.Home == home && (!r.State.Terminal() || r.State == grid.Lost) {
+			open[r.Job.ID] = true
+		}
 	}
+	return func(id grid.JobID) bool { return open[id] }
 }
 
 // raise tells what is wrong with this broker as a whole.

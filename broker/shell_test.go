@@ -36,8 +36,13 @@ func (j *journalStub) SeenPeer(context.Context, grid.PeerID, grid.JournalID) err
 func (j *journalStub) Peers(context.Context) (map[grid.PeerID][]grid.JournalID, error) {
 	return nil, nil
 }
-func (j *journalStub) Advance(context.Context, uint64) error { return nil }
-func (j *journalStub) Close() error                          { return nil }
+func (j *journalStub) Lives() []grid.Life    { return nil }
+func (j *journalStub) Witness() grid.Witness { return grid.Witness{} }
+func (j *journalStub) Told(context.Context, func(grid.JobID) bool) ([]grid.Record, error) {
+	return nil, nil
+}
+func (j *journalStub) Tell(context.Context, uint32, []grid.Record) error { return nil }
+func (j *journalStub) Close() error                                      { return nil }
 func (j *journalStub) Commit(context.Context, []grid.Change) error {
 	if j.fail.CompareAndSwap(true, false) {
 		return errors.New("no space")

@@ -106,7 +106,7 @@ func TestAJournalThatWentBack(t *testing.T) {
 		{"an earlier one, which is lost", []grid.JournalID{{Incarnation: 4, Sequence: 900}, ours}, false, true},
 		{"an earlier one, and not yet this", []grid.JournalID{{Incarnation: 4, Sequence: 900}}, false, true},
 		{"farther than any journal comes", []grid.JournalID{{Incarnation: 5, Sequence: 1 << 63}}, false, false},
-		{"a later one: this is the older one, put back", []grid.JournalID{{Incarnation: 5, Sequence: 3}, {Incarnation: 6, Sequence: 1}}, true, true},
+		{"a later one: this is the older one, put back", []grid.JournalID{{Incarnation: 5, Sequence: 3}, {Incarnation: 6, Sequence: 1}}, true, false},
 	} {
 		c := lived(7, ours)
 		c.Step(1_000_001, Message{her, wire.Seen{Journals: k.seen}})
@@ -180,6 +180,10 @@ func TestARestoredHomeHearsOfEnds(t *testing.T) {
 	handedOn.Job, handedOn.Closed, handedOn.Owner = jobOf(her, "b", "4"), false, him
 	c := New(signer(me, "a"), []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{here, never, old, handedOn})
 	c.Step(keyLife+2, Boot{})
+	if told := sentTo(c.Step(keyLife+2, Message{her, wire.Recount{Sequence: 4}}), her); len(told) != 0 {
+		t.Errorf("it answers %+v, and has not read its control directories", told)
+	}
+	c.Step(keyLife+2, Recollected{All: true})
 	told := sentTo(c.Step(keyLife+2, Message{her, wire.Recount{Sequence: 4}}), her)
 	told = append(told, sentTo(c.Step(keyLife+3, Message{her, wire.Recall{Job: job.ID}}), her)...)
 	if len(told) != 3 {
@@ -248,8 +252,11 @@ func TestRecountedIsHeldAgainstTheRecords(t *testing.T) {
 		t.Errorf("a job that is not here any more: %+v", effects)
 	}
 	effects = c.Step(1_000_004, Message{him, wire.Recounted{}})
-	if a, ok := only[Advance](effects); !ok || a.Sequence != 50 || c.rolled != nil {
+	if c.rolled != nil || !c.settled(grid.JournalID{Incarnation: 5, Sequence: 50}) || c.settled(grid.JournalID{Incarnation: 5, Sequence: 51}) {
 		t.Errorf("all have answered: %+v", effects)
+	}
+	if c.Step(1_000_005, Message{her, wire.Seen{Journals: []grid.JournalID{{Incarnation: 5, Sequence: 50}}}}); c.rolled != nil {
+		t.Error("what all were asked about is news again")
 	}
 }
 

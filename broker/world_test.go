@@ -74,6 +74,8 @@ type site struct {
 	seen    map[grid.PeerID][]grid.JournalID
 	nonce   uint64              // of the present life
 	outputs map[grid.JobID]bool // what jobs left is here
+	lives   []grid.Life
+	told    map[grid.JobID]grid.Record // beside the journal
 }
 
 type localJob struct {
@@ -118,7 +120,7 @@ func newWorld(t testing.TB, seed uint64, f faults, cores ...int) *world {
 		s := &site{
 			w: w, peer: grid.PeerID("peer-" + name), name: grid.SiteName(name), cores: n, speed: 1,
 			journal: map[grid.JobID]grid.Record{}, tokens: map[grid.AttemptID]string{}, answers: map[Token]Answer{},
-			links: map[grid.PeerID]grid.Link{}, seen: map[grid.PeerID][]grid.JournalID{}, outputs: map[grid.JobID]bool{},
+			links: map[grid.PeerID]grid.Link{}, seen: map[grid.PeerID][]grid.JournalID{}, outputs: map[grid.JobID]bool{}, told: map[grid.JobID]grid.Record{},
 			id: grid.JournalID{Incarnation: uint64(i + 1)},
 		}
 		w.sites = append(w.sites, s)
@@ -164,7 +166,7 @@ func (w *world) logf(format string, args ...any) {
 
 func (s *site) config() Config {
 	return Config{
-		Self: s.peer, Site: s.facts(), Seed: uint64(s.life) << 32, Journal: s.id, Seen: s.seen, Boot: s.nonce,
+		Self: s.peer, Site: s.facts(), Seed: uint64(s.life) << 32, Journal: s.id, Seen: s.seen, Boot: s.nonce, Lives: s.lives,
 		Sign:   func(text []byte) []byte { return signature(s.peer, text) },
 		Verify: func(by grid.PeerID, text, sig []byte) bool { return string(signature(by, text)) == string(sig) },
 		Margin: grid.Second, Cooldown: 5 * grid.Second, Soon: grid.Second, Settle: 2 * grid.Second, Delta: 20 * grid.Second,
@@ -191,6 +193,8 @@ func (s *site) boot() {
 	}
 	slices.SortFunc(records, func(a, b grid.Record) int { return cmp.Compare(a.Job.ID, b.Job.ID) })
 	s.nonce++
+	s.id.Life = s.nonce<<8 | s.id.Incarnation
+	s.lives = append(slices.Clip(s.lives), grid.Life{Number: s.id.Life, First: s.id.Sequence})
 	s.core = New(s.config(), s.members, records)
 	s.up, s.wake = true, 0
 	s.step(Boot{})
@@ -264,8 +268,8 @@ func (s *site) do(e Effect) {
 		s.core.Durable(s.id.Sequence)
 	case Saw:
 		s.saw(e)
-	case Advance:
-		s.id.Sequence = max(s.id.Sequence, e.Sequence)
+	case Tell:
+		s.told[e.Record.Job.ID] = e.Record
 	case Alarm:
 		w.say(s, "alarm: %s", cmp.Or(e.Text, "over"))
 	case Send:
@@ -283,7 +287,7 @@ func (s *site) do(e Effect) {
 	case Probe:
 		s.later(2, Progressed{Progress: s.progress(e.ID)})
 	case Recollect:
-		ev := Recollected{Jobs: e.Jobs}
+		ev := Recollected{Jobs: e.Jobs, All: true}
 		for id := range s.tokens {
 			ev.Attempts = append(ev.Attempts, id)
 		}
@@ -320,10 +324,10 @@ func (s *site) fetch(e Fetch) {
 	s.later(0, ev)
 }
 
-// saw keeps the highest sequence of each incarnation, as package store does.
+// saw keeps the highest sequence of each life, as package store does.
 func (s *site) saw(e Saw) {
 	list := slices.Clone(s.seen[e.Peer])
-	k := slices.IndexFunc(list, func(o grid.JournalID) bool { return o.Incarnation == e.Journal.Incarnation })
+	k := slices.IndexFunc(list, func(o grid.JournalID) bool { return o.SameLife(e.Journal) })
 	if k < 0 {
 		list = append(list, e.Journal)
 	} else {

@@ -110,12 +110,13 @@ type Record struct {
 // SiteState is what a broker durably knows of its own site.
 type SiteState struct {
 	Draining bool // it takes no grid jobs, and hands those that wait to its neighbours
-	// RolledBack is the sequence that others have seen of this journal, while it is known to have
-	// been rolled back and not all of them were asked; 0 is not so.
+	// RolledBack is not 0 while the journal is known to have been rolled back and not all members
+	// were asked.
 	RolledBack uint64
-	// WentBack is set once and for all when it was found to have been rolled back: epochs leap.
-	WentBack bool
-	Since    Tick // when that was last changed
+	// Lost are the ends of branches of this journal that it was rolled back from, and about which
+	// all were asked: to hear of them again is no news.
+	Lost  []JournalID
+	Since Tick // when Draining was last changed
 }
 
 // Event is one line of a job's history.
@@ -138,9 +139,31 @@ type Change struct {
 	Site   *SiteState
 }
 
-// JournalID says how far a journal has come: a random incarnation, made with the
-// journal, and a sequence number that only grows. Peers keep the highest they saw.
+// JournalID is a position in a journal: a random incarnation, made with the journal; the
+// life, a random number drawn at each start of it; and a sequence number that grows with
+// each commit. Two branches of one journal, as a restored backup makes them, differ in
+// their lives. Peers keep the highest sequence that they saw of each life.
 type JournalID struct {
 	Incarnation uint64
 	Sequence    uint64
+	Life        uint64 // 0 is that of a broker which draws none
+}
+
+// SameLife tells that two positions are of one life of one journal.
+func (p JournalID) SameLife(o JournalID) bool {
+	return p.Incarnation == o.Incarnation && p.Life == o.Life
+}
+
+// Life is one start of a journal, and the sequence that the journal had then.
+type Life struct {
+	Number uint64
+	First  uint64
+}
+
+// Witness is what stands beside a journal, in a file of its own, so that it stays when the
+// journal is put back: how far the journal came, and the highest stamp of an epoch
+// that its broker had used (see package broker). Zero where there is none.
+type Witness struct {
+	Position JournalID
+	Stamp    uint32
 }

@@ -32,13 +32,13 @@ func (s *statementsOfCommit) prepare(ctx context.Context, conn *sql.Conn) error 
 		{&s.remove, `DELETE FROM job WHERE id = ?`},
 		{&s.raise, `UPDATE journal SET sequence = sequence + 1, sum = checksum('journal', incarnation, sequence + 1)
 			WHERE sum = ` + sumOfJournal + ` RETURNING sequence`},
-		{&s.mark, `INSERT INTO peer (number, peer, incarnation, sequence, sum)
-			SELECT n, ?1, ?2, ?3, checksum('peer', n, ?1, ?2, ?3) FROM (SELECT coalesce(max(number), 0) + 1 AS n FROM peer) WHERE true
-			ON CONFLICT (peer, incarnation) DO UPDATE SET sequence = excluded.sequence,
-			sum = checksum('peer', number, peer, incarnation, excluded.sequence) WHERE sequence < excluded.sequence`},
+		{&s.mark, `INSERT INTO peer (number, peer, incarnation, life, sequence, sum)
+			SELECT n, ?1, ?2, ?3, ?4, checksum('peer', n, ?1, ?2, ?3, ?4) FROM (SELECT coalesce(max(number), 0) + 1 AS n FROM peer) WHERE true
+			ON CONFLICT (peer, incarnation, life) DO UPDATE SET sequence = excluded.sequence,
+			sum = checksum('peer', number, peer, incarnation, life, excluded.sequence) WHERE sequence < excluded.sequence`},
 		{&s.site, `INSERT INTO site (one, state, sum) VALUES (1, ?1, checksum('site', ?1))
 			ON CONFLICT (one) DO UPDATE SET state = excluded.state, sum = excluded.sum`},
-		{&s.forget, `DELETE FROM peer WHERE peer = ? AND incarnation = ?`},
+		{&s.forget, `DELETE FROM peer WHERE peer = ? AND incarnation = ? AND life = ?`},
 	} {
 		var err error
 		if *p.to, err = conn.PrepareContext(ctx, p.text); err != nil {

@@ -62,10 +62,10 @@ type deedRow struct {
 
 // siteRow is grid.SiteState; what is not set is left out.
 type siteRow struct {
-	Draining   bool      `json:",omitempty"`
-	RolledBack uint64    `json:",omitempty"`
-	WentBack   bool      `json:",omitempty"`
-	Since      grid.Tick `json:",omitempty"`
+	Draining   bool             `json:",omitempty"`
+	RolledBack uint64           `json:",omitempty"`
+	Lost       []grid.JournalID `json:",omitempty"`
+	Since      grid.Tick        `json:",omitempty"`
 }
 
 type jobRow struct {
@@ -155,21 +155,34 @@ func encode(row any) ([]byte, error) {
 // decode joins a record and its job again. A field that is not known is an error:
 // to go on would lose it.
 func decode(record, job []byte) (grid.Record, error) {
-	var (
-		r recordRow
-		d jobRow
-	)
-	if err := strictly(record, &r); err != nil {
+	r, err := decodeRecord(record)
+	if err != nil {
 		return grid.Record{}, fmt.Errorf("its record: %w", err)
 	}
+	var d jobRow
 	if err := strictly(job, &d); err != nil {
 		return grid.Record{}, fmt.Errorf("its document: %w", err)
 	}
-	outputs, err := files(r.Outputs)
+	inputs, err := files(d.Inputs)
 	if err != nil {
 		return grid.Record{}, err
 	}
-	inputs, err := files(d.Inputs)
+	r.Job = grid.Job{
+		ID: d.ID, Name: d.Name, Home: d.Home, User: d.User, Rerunnable: d.Rerunnable,
+		Program: d.Program.program(), Demand: d.Demand.demand(),
+		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue,
+		Inputs: inputs, Outputs: each(d.Outputs, outputRow.output),
+	}
+	return r, nil
+}
+
+// decodeRecord reads a record without its job.
+func decodeRecord(record []byte) (grid.Record, error) {
+	var r recordRow
+	if err := strictly(record, &r); err != nil {
+		return grid.Record{}, err
+	}
+	outputs, err := files(r.Outputs)
 	if err != nil {
 		return grid.Record{}, err
 	}
@@ -181,12 +194,6 @@ func decode(record, job []byte) (grid.Record, error) {
 	r.Record.Deeds = each(r.Deeds, func(d deedRow) grid.Deed { return grid.Deed(d) })
 	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing = r.Telling, r.Hops, r.HopsAt, r.Missing
 	r.Record.Queued, r.Record.ExpectedStart, r.Record.Usage = r.Queued, r.ExpectedStart, orZero(r.Usage)
-	r.Record.Job = grid.Job{
-		ID: d.ID, Name: d.Name, Home: d.Home, User: d.User, Rerunnable: d.Rerunnable,
-		Program: d.Program.program(), Demand: d.Demand.demand(),
-		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue,
-		Inputs: inputs, Outputs: each(d.Outputs, outputRow.output),
-	}
 	return r.Record, nil
 }
 

@@ -31,6 +31,8 @@ type Journal struct {
 	mu      sync.Mutex // held while something is written
 	written map[grid.JobID]grid.Job
 	marks   map[grid.PeerID]*marks
+	witness witness
+	lives   []grid.Life
 
 	state sync.Mutex // guards what follows, shortly
 	id    grid.JournalID
@@ -99,7 +101,13 @@ func (j *Journal) open(ctx context.Context, list []migration) error {
 	if j.id, err = j.identity(ctx); err != nil {
 		return err
 	}
+	if err := j.begin(ctx); err != nil {
+		return err
+	}
 	if err := j.loadMarks(ctx); err != nil {
+		return err
+	}
+	if err := j.witness.open(filepath.Join(j.dir, "journal")); err != nil {
 		return err
 	}
 	return j.sql.prepare(ctx, j.conn)
@@ -242,7 +250,7 @@ func (j *Journal) Close() error {
 
 // release closes what is open, the lock last.
 func (j *Journal) release() error {
-	errs := []error{j.sql.close()}
+	errs := []error{j.sql.close(), j.witness.close()}
 	if j.reader != nil {
 		errs = append(errs, j.reader.Close())
 	}

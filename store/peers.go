@@ -8,16 +8,15 @@ import (
 	"gbroker/grid"
 )
 
-// maxIncarnations are remembered of each peer; the one first seen goes first. A
-// peer makes a new one when its journal was lost, so that more is a fault or a lie.
-const maxIncarnations = 16
+// maxSeen lives of the journals of each peer are remembered; the one first seen goes first.
+const maxSeen = 16
 
 // marks are the highest sequences seen of one peer's journals, in the order in
 // which they were first seen.
 type marks struct {
 	journals []grid.JournalID
 	changed  bool
-	dropped  []uint64 // incarnations to be removed from the database
+	dropped  []grid.JournalID // lives to be removed from the database
 }
 
 // SeenPeer takes note of how far a peer says its journal has come. It is on disk
@@ -40,7 +39,7 @@ func (j *Journal) SeenPeer(_ context.Context, peer grid.PeerID, id grid.JournalI
 
 func (m *marks) see(id grid.JournalID) {
 	for i, known := range m.journals {
-		if known.Incarnation == id.Incarnation {
+		if known.SameLife(id) {
 			if id.Sequence > known.Sequence {
 				m.journals[i].Sequence, m.changed = id.Sequence, true
 			}
@@ -48,47 +47,14 @@ func (m *marks) see(id grid.JournalID) {
 		}
 	}
 	m.journals, m.changed = append(m.journals, id), true
-	if len(m.journals) > maxIncarnations {
-		m.dropped = append(m.dropped, m.journals[0].Incarnation)
+	if len(m.journals) > maxSeen {
+		m.dropped = append(m.dropped, m.journals[0])
 		m.journals = m.journals[1:]
 	}
 }
 
-// Advance raises the journal's sequence to at least to, and is durable when it
-// returns: a journal that was rolled back goes on where peers have seen it last.
-func (j *Journal) Advance(ctx context.Context, to uint64) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if err := j.usable(); err != nil {
-		return fmt.Errorf("advance %s to %d: %w", j.file, to, err)
-	}
-	if to > maxSequence {
-		return fmt.Errorf("advance %s to %d: %w: at most %d", j.file, to, grid.ErrInvalid, uint64(maxSequence))
-	}
-	err := j.patiently(func() error {
-		return j.transaction(context.WithoutCancel(ctx), func() error {
-			_, err := j.conn.ExecContext(ctx, `UPDATE journal SET sequence = max(sequence, ?1), sum = checksum('journal', incarnation, max(sequence, ?1))`, int64(to))
-			return err
-		})
-	})
-	if err != nil {
-		err = j.explain(err)
-		j.end(fmt.Errorf("%w (%w)", ErrBroken, err))
-		return fmt.Errorf("advance %s to %d: %w", j.file, to, err)
-	}
-	j.state.Lock()
-	defer j.state.Unlock()
-	j.id.Sequence = max(j.id.Sequence, to)
-	return nil
-}
-
-// maxSequence leaves room below what SQLite's integers hold.
-const maxSequence = 1 << 62
-
-// Peers gives the highest sequence seen of every incarnation of each peer's
-// journal, the incarnation first seen first. A peer that now says less than what
-// is here for its incarnation, or names one that is not the last here, has been
-// rolled back.
+// Peers gives the highest sequence seen of every life of each peer's journals, the
+// life first seen first.
 func (j *Journal) Peers(context.Context) (map[grid.PeerID][]grid.JournalID, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -118,13 +84,13 @@ func (j *Journal) saveMarks(ctx context.Context) error {
 		if !m.changed {
 			continue
 		}
-		for _, incarnation := range m.dropped {
-			if _, err := j.sql.forget.ExecContext(ctx, string(peer), hex(incarnation)); err != nil {
+		for _, id := range m.dropped {
+			if _, err := j.sql.forget.ExecContext(ctx, string(peer), hex(id.Incarnation), hex(id.Life)); err != nil {
 				return fmt.Errorf("forget a journal of peer %s: %w", peer, err)
 			}
 		}
 		for _, id := range m.journals {
-			if _, err := j.sql.mark.ExecContext(ctx, string(peer), hex(id.Incarnation), hex(id.Sequence)); err != nil {
+			if _, err := j.sql.mark.ExecContext(ctx, string(peer), hex(id.Incarnation), hex(id.Life), hex(id.Sequence)); err != nil {
 				return fmt.Errorf("note the journal of peer %s: %w", peer, err)
 			}
 		}
@@ -139,20 +105,21 @@ func (j *Journal) marksSaved() {
 }
 
 func (j *Journal) loadMarks(ctx context.Context) error {
-	rows, err := j.conn.QueryContext(ctx, `SELECT peer, incarnation, sequence, sum = `+sumOfPeer+` FROM peer ORDER BY number`)
+	rows, err := j.conn.QueryContext(ctx, `SELECT peer, incarnation, life, sequence, sum = `+sumOfPeer+` FROM peer ORDER BY number`)
 	if err != nil {
 		return fmt.Errorf("read the journals of peers: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var peer, incarnation, sequence string
+		var peer, incarnation, life, sequence string
 		var sound bool
-		if err := rows.Scan(&peer, &incarnation, &sequence, &sound); err != nil {
+		if err := rows.Scan(&peer, &incarnation, &life, &sequence, &sound); err != nil {
 			return fmt.Errorf("read the journals of peers: %w", err)
 		}
 		i, err := strconv.ParseUint(incarnation, 16, 64)
-		s, err2 := strconv.ParseUint(sequence, 16, 64)
-		if !sound || err != nil || err2 != nil {
+		l, err2 := strconv.ParseUint(life, 16, 64)
+		s, err3 := strconv.ParseUint(sequence, 16, 64)
+		if !sound || err != nil || err2 != nil || err3 != nil {
 			return damaged(j.file, fmt.Sprintf("how far the journal of peer %s was seen", peer), errSum,
 				fmt.Sprintf("DELETE FROM peer WHERE peer = %s", quoted(peer)))
 		}
@@ -161,7 +128,7 @@ func (j *Journal) loadMarks(ctx context.Context) error {
 			m = &marks{}
 			j.marks[grid.PeerID(peer)] = m
 		}
-		m.journals = append(m.journals, grid.JournalID{Incarnation: i, Sequence: s})
+		m.journals = append(m.journals, grid.JournalID{Incarnation: i, Life: l, Sequence: s})
 	}
 	return rows.Err()
 }

@@ -114,6 +114,9 @@ func (j *Journal) patiently(transaction func() error) error {
 
 // isFull: there was no room for what was to be written, or for the index of the write-ahead log.
 func isFull(err error) bool {
+	if errors.Is(err, unix.ENOSPC) {
+		return true
+	}
 	var s *sqlite.Error
 	if !errors.As(err, &s) {
 		return false

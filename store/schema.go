@@ -22,6 +22,7 @@ type migration struct {
 var migrations = []migration{
 	{"the first schema", statements(schema1)},
 	{"a checksum for each line", statements(migrateSums)},
+	{"lives of journals", statements(schema3)},
 }
 
 func statements(text string) func(context.Context, *sql.Conn) error {
@@ -86,6 +87,31 @@ CREATE VIEW history AS SELECT job, seq,
 	strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS at,
 	state, site, term || '.' || hop AS epoch, why
 	FROM event;
+`
+
+// schema3 tells branches of one journal apart by the lives in which they grew.
+const schema3 = `
+CREATE TABLE life (
+	number INTEGER PRIMARY KEY, -- in the order of the starts
+	life   TEXT    NOT NULL, -- 16 hexadecimal digits
+	first  INTEGER NOT NULL, -- the sequence when it began
+	sum    INTEGER NOT NULL
+);
+ALTER TABLE peer RENAME TO peer1;
+CREATE TABLE peer (
+	number      INTEGER PRIMARY KEY, -- in the order in which they were first seen
+	peer        TEXT    NOT NULL,
+	incarnation TEXT    NOT NULL,
+	life        TEXT    NOT NULL, -- 16 hexadecimal digits; all zero: of a broker that has none
+	sequence    TEXT    NOT NULL, -- 16 hexadecimal digits: any 64 bits, in order
+	sum         INTEGER NOT NULL,
+	UNIQUE (peer, incarnation, life)
+);
+INSERT INTO peer SELECT number, peer, incarnation, '0000000000000000', sequence,
+	checksum('peer', number, peer, incarnation, '0000000000000000', sequence) FROM peer1 ORDER BY number;
+DROP TABLE peer1;
+UPDATE site SET state = json_remove(state, '$.WentBack');
+UPDATE site SET sum = checksum('site', state);
 `
 
 // migrate brings the schema to the version of list, one transaction each, and

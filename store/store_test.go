@@ -131,7 +131,7 @@ func TestSaveLoadDelete(t *testing.T) {
 	}
 
 	j = mustOpen(t, dir)
-	if j.ID() != last {
+	if !sameButLife(j.ID(), last) {
 		t.Errorf("opened again it is %v, not %v", j.ID(), last)
 	}
 	if got := mustLoad(t, j); !reflect.DeepEqual(got, want) {
@@ -335,7 +335,7 @@ func TestMigrations(t *testing.T) {
 	if err := j.reader.QueryRow(`SELECT extra, (SELECT count(*) FROM sqlite_schema WHERE name = 'rest') FROM job`).Scan(&extra, &rest); err != nil || extra != "xy" || rest != 0 {
 		t.Error(extra, rest, err)
 	}
-	if j.ID() != id {
+	if !sameButLife(j.ID(), id) {
 		t.Errorf("migration changed the identity to %v", j.ID())
 	}
 	if got := mustLoad(t, j); len(got) != 1 || !reflect.DeepEqual(got[0], *example(1)) {
@@ -439,7 +439,7 @@ func TestFailedCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	j = mustOpen(t, dir)
-	if got := mustLoad(t, j); len(got) != 1 || j.ID() != before {
+	if got := mustLoad(t, j); len(got) != 1 || !sameButLife(j.ID(), before) {
 		t.Errorf("%d records, %v", len(got), j.ID())
 	}
 	mustCommit(t, j, save(3), big)
@@ -530,7 +530,7 @@ func TestPeers(t *testing.T) {
 	mustCommit(t, j)
 	see("a", 3, 1)
 	see("b", 1, 0)
-	for n := range uint64(maxIncarnations + 3) {
+	for n := range uint64(maxSeen + 3) {
 		see("liar", 100+n, n)
 	}
 	see("liar", 100, 50)
@@ -541,8 +541,8 @@ func TestPeers(t *testing.T) {
 	if got := want["a"]; !reflect.DeepEqual(got, []grid.JournalID{{Incarnation: 1<<63 + 5, Sequence: 1 << 63}, {Incarnation: 3, Sequence: 1}}) {
 		t.Errorf("%v", got)
 	}
-	if n := len(want["liar"]); n != maxIncarnations {
-		t.Errorf("%d incarnations are kept of one peer", n)
+	if n := len(want["liar"]); n != maxSeen {
+		t.Errorf("%d lives are kept of one peer", n)
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
@@ -683,7 +683,7 @@ func TestGoldenJSON(t *testing.T) {
 		if err := e.Encode(json.RawMessage(got)); err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join("testdata", "v1", name)
+		file := filepath.Join("testdata", fmt.Sprint("v", len(migrations)), name)
 		if *update {
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 				t.Fatal(err)
@@ -730,7 +730,7 @@ func TestTheSiteIsKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j := mustOpen(t, dir)
-	if s, err := j.Site(t.Context()); err != nil || s != (grid.SiteState{}) {
+	if s, err := j.Site(t.Context()); err != nil || !reflect.DeepEqual(s, grid.SiteState{}) {
 		t.Errorf("a new journal has %+v, %v", s, err)
 	}
 	var want grid.SiteState
@@ -740,7 +740,7 @@ func TestTheSiteIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	j = mustOpen(t, dir)
-	if s, err := j.Site(t.Context()); err != nil || s != want {
+	if s, err := j.Site(t.Context()); err != nil || !reflect.DeepEqual(s, want) {
 		t.Errorf("it was %+v and is %+v, %v", want, s, err)
 	}
 	if n := len(mustLoad(t, j)); n != 1 {
@@ -796,31 +796,7 @@ func TestTextKeepsAnyBytes(t *testing.T) {
 	})
 }
 
-// A journal that was rolled back goes on behind what peers have seen of it.
-func TestAdvance(t *testing.T) {
-	t.Parallel()
-	ctx, dir := t.Context(), t.TempDir()
-	j, err := Open(ctx, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Advance(ctx, 1000); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Advance(ctx, 10); err != nil || j.ID().Sequence != 1000 {
-		t.Errorf("the sequence is %d, %v", j.ID().Sequence, err)
-	}
-	if err := j.Advance(ctx, 1<<63); !errors.Is(err, grid.ErrInvalid) {
-		t.Errorf("beyond what can be counted: %v", err)
-	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if j, err = Open(ctx, dir); err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
-	if err := j.Commit(ctx, nil); err != nil || j.ID().Sequence != 1001 {
-		t.Errorf("opened again and committed once it is %d, %v", j.ID().Sequence, err)
-	}
+// sameButLife: each start of a journal has a life of its own.
+func sameButLife(a, b grid.JournalID) bool {
+	return a.Incarnation == b.Incarnation && a.Sequence == b.Sequence
 }

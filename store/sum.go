@@ -68,7 +68,7 @@ DROP TRIGGER event_stays;
 UPDATE event    SET sum = ` + sumOfEvent + `;
 CREATE TRIGGER event_stays BEFORE UPDATE ON event
 	BEGIN SELECT RAISE (ABORT, 'history is append only'); END;
-UPDATE peer     SET sum = ` + sumOfPeer + `;
+UPDATE peer     SET sum = ` + "checksum('peer', number, peer, incarnation, sequence)" + `;
 UPDATE site     SET sum = ` + sumOfSite + `;
 `
 
@@ -78,6 +78,7 @@ const (
 	sumOfJob      = `checksum('job', job.id, home, user, state, standing, submitted, ended, record)`
 	sumOfDocument = `checksum('document', document.id, document.job)`
 	sumOfEvent    = `checksum('event', job, seq, at, state, site, term, hop, why)`
-	sumOfPeer     = `checksum('peer', number, peer, incarnation, sequence)`
+	sumOfPeer     = `checksum('peer', number, peer, incarnation, life, sequence)`
+	sumOfLife     = `checksum('life', number, life, first)`
 	sumOfSite     = `checksum('site', state)`
 )

@@ -31,6 +31,7 @@ func readAll(dir string, jobs int) (a all, err error) {
 	}
 	var errs [3]error
 	a.id = j.ID()
+	a.id.Life = 0 // each start has its own
 	a.records, errs[0] = j.Load(ctx)
 	a.site, errs[1] = j.Site(ctx)
 	a.peers, errs[2] = j.Peers(ctx)

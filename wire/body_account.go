@@ -37,6 +37,7 @@ type seenBody struct {
 	Boots    []uint64      `msgpack:"b,omitempty"`
 	Mine     journalBody   `msgpack:"m,omitempty"`
 	Ask      bool          `msgpack:"a,omitempty"`
+	Stamp    uint64        `msgpack:"t,omitempty"`
 }
 
 func (b *seenBody) message(c *check) Message {
@@ -45,21 +46,35 @@ func (b *seenBody) message(c *check) Message {
 		Boots:    list(c, "boots", b.Boots, MaxBoots, func(n uint64, _ *check) uint64 { return n }),
 		Mine:     b.Mine.journal(),
 		Ask:      b.Ask,
+		Stamp:    c.u32("stamp", b.Stamp),
 	}
 }
 
 type recountBody struct {
-	Sequence uint64 `msgpack:"s,omitempty"`
+	Sequence uint64       `msgpack:"s,omitempty"`
+	Journal  *journalBody `msgpack:"i,omitempty"`
 }
 
-func (b *recountBody) message(*check) Message { return Recount{b.Sequence} }
+func (b *recountBody) message(*check) Message { return Recount{b.Sequence, optionalJournal(b.Journal)} }
 
 type recountedBody struct {
 	Claims []claimBody `msgpack:"c,omitempty"`
+	Traces []traceBody `msgpack:"t,omitempty"`
 }
 
 func (b *recountedBody) message(c *check) Message {
-	return Recounted{list(c, "claims", b.Claims, MaxClaims, claimBody.claim)}
+	return Recounted{list(c, "claims", b.Claims, MaxClaims, claimBody.claim), list(c, "traces", b.Traces, MaxTraces, traceBody.trace)}
+}
+
+type traceBody struct {
+	Job   string    `msgpack:"j,omitempty"`
+	Epoch epochBody `msgpack:"e,omitempty"`
+}
+
+func fromTrace(m Trace) traceBody { return traceBody{string(m.Job), fromEpoch(m.Epoch)} }
+
+func (b traceBody) trace(c *check) Trace {
+	return Trace{c.jobID("job", b.Job), nested(c, "epoch", b.Epoch.epoch)}
 }
 
 type claimBody struct {

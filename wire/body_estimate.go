@@ -51,6 +51,7 @@ func (b siteBody) site(c *check) grid.Site {
 type journalBody struct {
 	Incarnation uint64 `msgpack:"i,omitempty"`
 	Sequence    uint64 `msgpack:"s,omitempty"`
+	Life        uint64 `msgpack:"l,omitempty"`
 }
 
 func fromJournal(j grid.JournalID) journalBody { return journalBody(j) }

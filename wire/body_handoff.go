@@ -41,10 +41,12 @@ type offerBody struct {
 
 	Deeds []deedBody `msgpack:"o,omitempty"`
 	Hops  uint64     `msgpack:"h,omitempty"`
+
+	Journal *journalBody `msgpack:"i,omitempty"`
 }
 
 func fromOffer(m Offer) *offerBody {
-	return &offerBody{fromBond(m.Bond), fromJob(m.Job), int64(m.Wait), int64(m.Age), each(m.Deeds, fromDeed), uint64(m.Hops)}
+	return &offerBody{fromBond(m.Bond), fromJob(m.Job), int64(m.Wait), int64(m.Age), each(m.Deeds, fromDeed), uint64(m.Hops), fromOptionalJournal(m.Journal)}
 }
 
 func (b *offerBody) message(c *check) Message {
@@ -56,6 +58,8 @@ func (b *offerBody) message(c *check) Message {
 
 		Deeds: list(c, "deeds", b.Deeds, grid.MaxDeeds, deedBody.deed),
 		Hops:  c.u32("hops", b.Hops),
+
+		Journal: optionalJournal(b.Journal),
 	}
 	if m.Bond.Job != m.Job.ID {
 		c.fail("bond.job", "it is %s, but the job offered is %s", m.Bond.Job, m.Job.ID)
@@ -162,6 +166,8 @@ type standingBody struct {
 	Owner   string    `msgpack:"o,omitempty"`
 	Cancel  bool      `msgpack:"x,omitempty"`
 	Deed    *deedBody `msgpack:"p,omitempty"`
+
+	Ready *journalBody `msgpack:"r,omitempty"`
 }
 
 func (b *standingBody) message(c *check) Message {
@@ -174,16 +180,18 @@ func (b *standingBody) message(c *check) Message {
 		Owner:   c.optionalPeer("owner", b.Owner),
 		Cancel:  b.Cancel,
 		Deed:    optionalDeed(c, "deed", b.Deed),
+		Ready:   optionalJournal(b.Ready),
 	}
 }
 
 type declinedBody struct {
-	Bond    bondBody    `msgpack:"b,omitempty"`
-	Journal journalBody `msgpack:"i,omitempty"`
+	Bond    bondBody     `msgpack:"b,omitempty"`
+	Journal journalBody  `msgpack:"i,omitempty"`
+	Ready   *journalBody `msgpack:"r,omitempty"`
 }
 
 func (b *declinedBody) message(c *check) Message {
-	return Declined{nested(c, "bond", b.Bond.bond), b.Journal.journal()}
+	return Declined{nested(c, "bond", b.Bond.bond), b.Journal.journal(), optionalJournal(b.Ready)}
 }
 
 type unknownBody struct {

@@ -121,9 +121,9 @@ func mirror(m Message) (body, error) {
 	case Inquire:
 		return fromInquire(m), nil
 	case Standing:
-		return &standingBody{fromBond(m.Bond), uint64(m.Verdict), string(m.Owner), m.Cancel, fromOptionalDeed(m.Deed)}, nil
+		return &standingBody{fromBond(m.Bond), uint64(m.Verdict), string(m.Owner), m.Cancel, fromOptionalDeed(m.Deed), fromOptionalJournal(m.Ready)}, nil
 	case Declined:
-		return &declinedBody{fromBond(m.Bond), fromJournal(m.Journal)}, nil
+		return &declinedBody{fromBond(m.Bond), fromJournal(m.Journal), fromOptionalJournal(m.Ready)}, nil
 	case Unknown:
 		return &unknownBody{fromBond(m.Bond), fromJournal(m.Journal)}, nil
 	case Report:
@@ -141,11 +141,11 @@ func mirror(m Message) (body, error) {
 	case Recalled:
 		return fromRecalled(m), nil
 	case Seen:
-		return &seenBody{each(m.Journals, fromJournal), m.Boots, fromJournal(m.Mine), m.Ask}, nil
+		return &seenBody{each(m.Journals, fromJournal), m.Boots, fromJournal(m.Mine), m.Ask, uint64(m.Stamp)}, nil
 	case Recount:
-		return &recountBody{m.Sequence}, nil
+		return &recountBody{m.Sequence, fromOptionalJournal(m.Journal)}, nil
 	case Recounted:
-		return &recountedBody{each(m.Claims, fromClaim)}, nil
+		return &recountedBody{each(m.Claims, fromClaim), each(m.Traces, fromTrace)}, nil
 	case Superseded:
 		return &supersededBody{string(m.Job), fromEpoch(m.Of), fromEpoch(m.Epoch), string(m.Owner), m.Keep}, nil
 	case Request:

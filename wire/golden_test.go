@@ -128,6 +128,7 @@ var drainingSite = grid.Site{Name: "xeon16", Processes: 16, Speed: 1.25, Archite
 // name of their golden bytes. The bytes of the message as it was before stay.
 func grown() map[string]Message {
 	deeds := exampleDeeds()
+	lived := grid.JournalID{Incarnation: 3, Life: 1<<63 + 1, Sequence: 17}
 	later := map[string]Message{}
 	for _, m := range examples() {
 		switch m := m.(type) {
@@ -146,6 +147,20 @@ func grown() map[string]Message {
 		case Offer:
 			m.Deeds, m.Hops = deeds[:1], 3
 			later["offer-deeds"] = m
+			m.Journal = lived
+			later["offer-journal"] = m
+		case Ready:
+			m.Journal = lived
+			later["ready-life"] = m
+		case Declined:
+			m.Journal, m.Ready = lived, grid.JournalID{Incarnation: 3, Life: 1 << 40, Sequence: 11}
+			later["declined-ready"] = m
+		case Seen:
+			m.Journals, m.Mine, m.Stamp = []grid.JournalID{lived}, lived, 122_688_031
+			later["seen-stamp"] = m
+		case Recount:
+			m.Journal = lived
+			later["recount-journal"] = m
 		case Commit:
 			m.Deed = deeds[1]
 			later["commit-deed"] = m
@@ -162,6 +177,8 @@ func grown() map[string]Message {
 		case Standing:
 			m.Deed = deeds[1]
 			later["standing-deed"] = m
+			m.Ready = lived
+			later["standing-ready"] = m
 		case Report:
 			m.Deeds = deeds
 			later["report-deeds"] = m
@@ -178,6 +195,8 @@ func grown() map[string]Message {
 		case Recounted:
 			m.Claims = append(slices.Clone(m.Claims), Claim{Job: aJob, Epoch: grid.Epoch{Term: 2}, Ended: true})
 			later["recounted-ended"] = m
+			m.Traces = []Trace{{Job: aJob, Epoch: grid.Epoch{Term: 1, Hop: 122_688_031}}, {Job: aJob + ".1"}}
+			later["recounted-traces"] = m
 		}
 	}
 	return later

@@ -105,6 +105,9 @@ type Offer struct {
 	// Deeds lead from the home to the one who offers; none where that is the home.
 	Deeds []grid.Deed
 	Hops  uint32 // what counts against the job's limit once it has moved
+	// Journal is how far the sender's journal is, with this offer in it: the candidate knows so
+	// much of it, durably, with PREPARED.
+	Journal grid.JournalID
 }
 
 // Accept (candidate to owner): ACCEPTED, pulling the files; repeated while pulling.
@@ -174,12 +177,16 @@ type Standing struct {
 	Owner   grid.PeerID // "" if not known
 	Cancel  bool
 	Deed    grid.Deed // of a committed handoff, if the asked has it
+	// Ready is the candidate's journal that was READY, if the asked has it: no other is made owner.
+	Ready grid.JournalID
 }
 
 // Declined (candidate to owner): I dropped it and shall never own it at this epoch.
 type Declined struct {
 	Bond    Bond
 	Journal grid.JournalID
+	// Ready is that of the Commit which is declined, where this journal reaches so far.
+	Ready grid.JournalID
 }
 
 // Unknown (candidate to owner): I have no record of what you commit.
@@ -273,31 +280,46 @@ type Recalled struct {
 
 // Limits of Seen.
 const (
-	MaxJournals = 16 // incarnations remembered of one peer
+	MaxJournals = 16 // lives remembered of the journals of one peer
 	MaxBoots    = 8
 )
 
 // Seen (each to each, after a Hello and as journals grow) is what the sender has seen of the receiver: its
-// journals, the highest sequence of each, the last one heard at the end; and the
+// journals, the highest sequence of each life, the last one heard at the end; and the
 // boot nonces heard, in their order, one that was heard again once more.
 type Seen struct {
 	Journals []grid.JournalID
 	Boots    []uint64
 	Mine     grid.JournalID // the sender's own, as it is now
 	Ask      bool           // tell me the same of me
+	Stamp    uint32         // the highest stamp of an epoch that the sender knows of; 0 is not told
 }
 
 // Recount (a broker that was rolled back, to each member): tell me the jobs that you
 // and I have to do with. Repeated until answered by Recounted.
 type Recount struct {
-	Sequence uint64 // that of the journal, as others have seen it
+	Sequence uint64         // of the sender's journal
+	Journal  grid.JournalID // the same, with its life
 }
 
 // MaxClaims is how many claims one Recounted holds.
 const MaxClaims = 32768
 
+// MaxTraces is how many traces one Recounted holds.
+const MaxTraces = 10_000
+
 // Recounted answers Recount.
-type Recounted struct{ Claims []Claim }
+type Recounted struct {
+	Claims []Claim
+	Traces []Trace
+}
+
+// Trace is a job that the sender had, as its control directories tell, at the epoch at least, and
+// that its journal does not know.
+type Trace struct {
+	Job   grid.JobID
+	Epoch grid.Epoch
+}
 
 // Claim says who owns a job: the sender, whose home the receiver is; or the receiver,
 // whose home the sender is.

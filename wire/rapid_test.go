@@ -146,7 +146,7 @@ func (d draw) site() grid.Site {
 func (d draw) epoch() grid.Epoch { return grid.Epoch{Term: d.u32(), Hop: d.u32()} }
 
 func (d draw) journal() grid.JournalID {
-	return grid.JournalID{Incarnation: d.u64(), Sequence: d.u64()}
+	return grid.JournalID{Incarnation: d.u64(), Sequence: d.u64(), Life: d.u64()}
 }
 
 func (d draw) bond() Bond { return Bond{d.jobID(), d.epoch(), d.peer(), d.hash()} }
@@ -203,7 +203,7 @@ func (d draw) message(kind Kind) Message {
 	case KindTell:
 		return Tell{d.u64(), d.site(), many(d, 3, func() Answer { return Answer{d.jobID(), d.estimate()} }), d.u32()}
 	case KindOffer:
-		m := Offer{d.bond(), d.job(), d.wait(), d.span(), d.deeds(0), d.u32()}
+		m := Offer{d.bond(), d.job(), d.wait(), d.span(), d.deeds(0), d.u32(), d.maybeJournal()}
 		m.Bond.Job, m.Bond.Digest = m.Job.ID, JobDigest(m.Job)
 		return m
 	case KindAccept:
@@ -221,9 +221,9 @@ func (d draw) message(kind Kind) Message {
 	case KindInquire:
 		return Inquire{d.bond(), d.maybeJournal()}
 	case KindStanding:
-		return Standing{d.bond(), Verdict(d.n(1, 4)), d.maybePeer(), d.yes(), d.maybeDeed()}
+		return Standing{d.bond(), Verdict(d.n(1, 4)), d.maybePeer(), d.yes(), d.maybeDeed(), d.maybeJournal()}
 	case KindDeclined:
-		return Declined{d.bond(), d.journal()}
+		return Declined{d.bond(), d.journal(), d.maybeJournal()}
 	case KindUnknown:
 		return Unknown{d.bond(), d.journal()}
 	case KindReport:
@@ -248,11 +248,11 @@ func (d draw) message(kind Kind) Message {
 	case KindRecalled:
 		return Recalled{d.job(), d.epoch(), d.yes(), d.wait(), d.yes(), d.deeds(0)}
 	case KindSeen:
-		return Seen{many(d, MaxJournals, d.journal), many(d, MaxBoots, d.u64), d.journal(), d.yes()}
+		return Seen{many(d, MaxJournals, d.journal), many(d, MaxBoots, d.u64), d.journal(), d.yes(), d.u32()}
 	case KindRecount:
-		return Recount{d.u64()}
+		return Recount{d.u64(), d.maybeJournal()}
 	case KindRecounted:
-		return Recounted{many(d, 5, func() Claim { return Claim{d.jobID(), d.epoch(), d.yes(), d.yes()} })}
+		return Recounted{many(d, 5, func() Claim { return Claim{d.jobID(), d.epoch(), d.yes(), d.yes()} }), many(d, 5, func() Trace { return Trace{d.jobID(), d.epoch()} })}
 	case KindSuperseded:
 		return Superseded{d.jobID(), d.epoch(), d.epoch(), d.maybePeer(), d.yes()}
 	case KindRequest:

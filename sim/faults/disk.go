@@ -16,6 +16,8 @@ type disk struct {
 	state       grid.SiteState
 	incarnation uint64
 	sequence    uint64
+	lives       []grid.Life
+	witness     witness // beside the journal
 	folders     map[grid.JobID]*folder
 	full, slow  bool
 	unreadable  bool                             // the control directories, for now
@@ -24,6 +26,12 @@ type disk struct {
 	backup      *backup
 	snapshot    *backup // of the whole machine, folders too
 	undo        []undo  // of the last commits, the oldest first
+}
+
+// begin is a start of the journal: a new life. What was noted and not yet saved is gone.
+func (d *disk) begin(life uint64) {
+	d.pending = nil
+	d.lives = append(slices.Clip(d.lives), grid.Life{Number: life, First: d.sequence})
 }
 
 // folder is what there is of a job's files.
@@ -65,7 +73,7 @@ const (
 )
 
 func newDisk() disk {
-	return disk{records: map[grid.JobID]*grid.Record{}, incarnation: 1, folders: map[grid.JobID]*folder{}, peers: map[grid.PeerID][]grid.JournalID{}}
+	return disk{records: map[grid.JobID]*grid.Record{}, incarnation: 1, folders: map[grid.JobID]*folder{}, peers: map[grid.PeerID][]grid.JournalID{}, witness: witness{told: map[grid.JobID]words{}}}
 }
 
 func (d *disk) folder(id grid.JobID) *folder {
@@ -100,7 +108,7 @@ func (d *disk) commit(now grid.Tick, changes []grid.Change) {
 // see notes how far a peer's journal has come.
 func (d *disk) see(s broker.Saw) {
 	list := slices.Clone(d.peers[s.Peer])
-	k := slices.IndexFunc(list, func(o grid.JournalID) bool { return o.Incarnation == s.Journal.Incarnation })
+	k := slices.IndexFunc(list, func(o grid.JournalID) bool { return o.SameLife(s.Journal) })
 	if k < 0 {
 		list = append(list, s.Journal)
 	} else {
@@ -115,15 +123,17 @@ type backup struct {
 	records  map[grid.JobID]*grid.Record
 	state    grid.SiteState
 	sequence uint64
+	lives    []grid.Life
 	peers    map[grid.PeerID][]grid.JournalID
 	folders  map[grid.JobID]*folder
+	witness  witness
 }
 
 // copy makes a backup of the journal, or of all that is there.
 func (d *disk) copy(at grid.Tick, folders bool) *backup {
-	b := &backup{at, maps.Clone(d.records), d.state, d.sequence, maps.Clone(d.peers), nil}
+	b := &backup{at, maps.Clone(d.records), d.state, d.sequence, d.lives, maps.Clone(d.peers), nil, witness{}}
 	if folders {
-		b.folders = cloneFolders(d.folders)
+		b.folders, b.witness = cloneFolders(d.folders), d.witness.clone()
 	}
 	return b
 }
@@ -136,18 +146,23 @@ func cloneFolders(all map[grid.JobID]*folder) map[grid.JobID]*folder {
 	return list
 }
 
-// restore puts a backup in the place of the journal, and of the folders if it has them.
+// restore puts a backup in the place of the journal, and of the folders if it has them, with
+// the file beside the journal.
 func (d *disk) restore(b *backup) {
 	if b.folders != nil {
-		d.folders = cloneFolders(b.folders)
+		d.folders, d.witness = cloneFolders(b.folders), b.witness.clone()
 	}
-	d.records, d.state, d.sequence, d.peers = maps.Clone(b.records), b.state, b.sequence, maps.Clone(b.peers)
+	d.records, d.state, d.sequence, d.lives, d.peers = maps.Clone(b.records), b.state, b.sequence, b.lives, maps.Clone(b.peers)
 	d.pending, d.undo = nil, nil
 }
 
 // id says how far the journal is.
 func (d *disk) id() grid.JournalID {
-	return grid.JournalID{Incarnation: d.incarnation, Sequence: d.sequence}
+	p := grid.JournalID{Incarnation: d.incarnation, Sequence: d.sequence}
+	if n := len(d.lives); n > 0 {
+		p.Life = d.lives[n-1].Number
+	}
+	return p
 }
 
 // load is what a new Core is made from.
@@ -165,7 +180,7 @@ func (d *disk) loseJournal() {
 	d.records = map[grid.JobID]*grid.Record{}
 	d.state = grid.SiteState{}
 	d.incarnation++
-	d.sequence = 0
+	d.sequence, d.lives = 0, nil
 	d.peers, d.pending, d.backup = map[grid.PeerID][]grid.JournalID{}, nil, nil
 	d.snapshot, d.undo = nil, nil
 }

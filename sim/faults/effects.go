@@ -3,6 +3,8 @@ package faults
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"gbroker/broker"
@@ -49,8 +51,6 @@ func (h *host) dispatch(e broker.Effect, pauses int) {
 		h.wakes++
 		h.nonce = 1 + w.rnd.disk.Uint64N(1<<62)
 		h.later(0, h.begin)
-	case broker.Saw:
-		s.disk.pending = append(s.disk.pending, e)
 	case broker.Alarm:
 		w.tell(s, "ALARM: %s", e.Text)
 		if strings.Contains(e.Text, "gbroker resume` here") {
@@ -202,7 +202,12 @@ func (h *host) recollect(jobs []grid.JobID) {
 		end: func(bool) {
 			var ev broker.Recollected
 			if all, err := s.batch.attempts(); err == nil && !s.disk.unreadable {
-				ev.Jobs, ev.Attempts = jobs, all
+				ev.Jobs, ev.Attempts, ev.All = jobs, all, true
+				for _, id := range slices.Sorted(maps.Keys(s.disk.folders)) {
+					if h.view[id] == nil {
+						ev.Attempts = append(ev.Attempts, s.disk.attempts(id)...)
+					}
+				}
 				for _, id := range jobs {
 					ev.Attempts = append(ev.Attempts, s.disk.attempts(id)...)
 				}

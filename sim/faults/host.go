@@ -98,6 +98,7 @@ func (h *host) begin() {
 	if !h.up || s.w.result.Violation != nil {
 		return
 	}
+	s.disk.begin(1 + s.w.rnd.disk.Uint64N(1<<62))
 	records := s.disk.load()
 	h.view = make(map[grid.JobID]*grid.Record, len(records))
 	for i := range records {
@@ -115,6 +116,7 @@ func (w *world) config(s *site) broker.Config {
 	return broker.Config{
 		Self: s.peer, Site: s.facts, Seed: uint64(s.i)<<48 | s.host.cores<<32, Broken: w.broken.core,
 		Journal: s.disk.id(), Boot: s.host.nonce, Seen: maps.Clone(s.disk.peers),
+		Lives: s.disk.lives, Witness: s.disk.witness.last, Told: s.disk.said(),
 		Refresh: 30 * grid.Second, Digest: grid.Minute, Decline: decline,
 		Delta: 3 * grid.Minute, Settle: 20 * grid.Second,
 		Draining: s.disk.state.Draining, State: s.disk.state,
@@ -275,11 +277,12 @@ func (h *host) overtakes(before, made []broker.Effect) bool {
 func (h *host) perform(effects []broker.Effect, pauses int) {
 	changes := changesOf(effects)
 	for _, e := range effects {
-		if a, ok := e.(broker.Advance); ok {
-			h.s.disk.sequence = max(h.s.disk.sequence, a.Sequence)
+		if saw, ok := e.(broker.Saw); ok {
+			h.s.disk.pending = append(h.s.disk.pending, saw)
 		}
 	}
 	if len(changes) == 0 {
+		h.s.disk.tell(h.s.w.now, h.core.Stamp(), effects)
 		h.core.Durable(h.s.disk.sequence)
 		h.finish(effects, pauses)
 		return
@@ -312,6 +315,7 @@ func (h *host) commit(effects []broker.Effect, changes []grid.Change, pauses int
 		return
 	}
 	s.disk.commit(w.now, changes)
+	s.disk.tell(w.now, h.core.Stamp(), effects)
 	h.core.Durable(s.disk.sequence)
 	w.truth.saved(s, changes)
 	if h.at(afterSave, changes) {

@@ -59,6 +59,8 @@ func (d *disk) loseTail(since grid.Tick) bool {
 		}
 		d.state, d.sequence, d.undo, any = u.state, u.sequence, d.undo[:n], true
 	}
+	d.lives = slices.DeleteFunc(slices.Clone(d.lives), func(l grid.Life) bool { return l.First > d.sequence })
 	d.pending = nil
+	d.loseWords(since)
 	return any
 }

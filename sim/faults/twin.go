@@ -43,6 +43,7 @@ func (s *site) duplicate(span grid.Tick) {
 	}
 	d := &t.disk
 	d.records, d.peers, d.pending, d.backup, d.snapshot, d.undo = maps.Clone(d.records), maps.Clone(d.peers), nil, nil, nil, nil
+	d.witness = d.witness.clone()
 	d.full, d.slow, d.unreadable = false, false, false
 	t.host = host{s: t}
 	s.twin, s.copied, s.with = t, w.now, make([]bool, len(w.sites))

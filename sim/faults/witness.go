@@ -1,0 +1,47 @@
+package faults
+
+import (
+	"maps"
+	"slices"
+
+	"gbroker/broker"
+	"gbroker/grid"
+)
+
+// witness is the file beside the journal, which stays when that is put back (package store).
+type witness struct {
+	last grid.Witness
+	told map[grid.JobID]words
+}
+
+// words are the last that a user was told of a job.
+type words struct {
+	at     grid.Tick
+	record grid.Record
+}
+
+func (w witness) clone() witness { return witness{w.last, maps.Clone(w.told)} }
+
+// tell writes in it what users are about to be told, and how far the journal is.
+func (d *disk) tell(now grid.Tick, stamp uint32, effects []broker.Effect) {
+	d.witness.last = grid.Witness{Position: d.id(), Stamp: stamp}
+	for _, e := range effects {
+		if t, ok := e.(broker.Tell); ok {
+			d.witness.told[t.Record.Job.ID] = words{now, t.Record}
+		}
+	}
+}
+
+// said lists what users were told, in a fixed order.
+func (d *disk) said() (list []grid.Record) {
+	for _, id := range slices.Sorted(maps.Keys(d.witness.told)) {
+		list = append(list, d.witness.told[id].record)
+	}
+	return list
+}
+
+// loseWords is what a disk that lies does to it in a power cut.
+func (d *disk) loseWords(since grid.Tick) {
+	d.witness.last = grid.Witness{}
+	maps.DeleteFunc(d.witness.told, func(_ grid.JobID, w words) bool { return w.at > since })
+}

@@ -1,0 +1,287 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"strings"
+
+	"gbroker/grid"
+)
+
+// Beside the journal stand two files that stay when it is put back from a backup:
+//
+//	journal.at     how far it has come, and the highest stamp of an epoch: one line,
+//	               "INCARNATION LIFE SEQUENCE STAMP SUM", each in hexadecimal, written over after
+//	               each commit. A power cut may lose its last words: that weakens what it is for
+//	journal.told   what users were told, for ever: one line "SUM JOB RECORD" for each word, on disk
+//	               before it is told. RECORD is that of the journal, without the search and the
+//	               deeds; the last word on a job counts. A line that is torn or damaged is
+//	               passed over
+//
+// SUM is the CRC-32C of the rest of the line.
+type witness struct {
+	at, told *os.File
+	read     grid.Witness // as it was when it was opened
+	bytes    int64        // of told
+}
+
+// Limits of journal.told.
+const (
+	maxTold      = 4 << 20            // bytes of a line; a record with more outputs goes without them
+	keepTold     = 60 * grid.Day      // before the last end in it; an older backup is not put back
+	compactAbove = int64(1 << 20)     // bytes, of which less than half counts: it is written anew
+	atLine       = 16*3 + 8*2 + 4 + 1 // bytes of journal.at
+	toldHeader   = "gbroker told 1\n" // its first line
+	maxToldFile  = int64(8) << 30     // bytes
+)
+
+func sumOf(text []byte) uint32 { return crc32.Checksum(text, castagnoli) }
+
+func (w *witness) open(file string) error {
+	var err error
+	if w.at, err = os.OpenFile(file+".at", os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return err
+	}
+	if w.read, err = readAt(w.at); err != nil {
+		return err
+	}
+	return w.openTold(file + ".told")
+}
+
+// readAt reads how far the journal had come; zero where that is not known.
+func readAt(f *os.File) (grid.Witness, error) {
+	line := make([]byte, atLine)
+	n, err := f.ReadAt(line, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return grid.Witness{}, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	var w grid.Witness
+	var sum uint32
+	p := &w.Position
+	if _, err := fmt.Sscanf(string(line[:n]), "%16x %16x %16x %8x %8x\n", &p.Incarnation, &p.Life, &p.Sequence, &w.Stamp, &sum); err != nil || formAt(w) != string(line[:n]) {
+		return grid.Witness{}, nil // none yet, or torn in a power cut
+	}
+	return w, nil
+}
+
+func formAt(w grid.Witness) string {
+	p := w.Position
+	text := fmt.Sprintf("%016x %016x %016x %08x", p.Incarnation, p.Life, p.Sequence, w.Stamp)
+	return fmt.Sprintf("%s %08x\n", text, sumOf([]byte(text)))
+}
+
+// openTold opens the file, cuts off what a crash has left half written, and writes it anew
+// where most of it does not count any more.
+func (w *witness) openTold(name string) error {
+	var err error
+	if w.told, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return err
+	}
+	last, whole, err := w.lastWords()
+	if err != nil {
+		return err
+	}
+	if err := w.told.Truncate(whole); err != nil {
+		return err
+	}
+	w.bytes = whole
+	useful := int64(0)
+	for _, at := range last {
+		useful += at.length
+	}
+	if whole > compactAbove && useful < whole/2 {
+		return w.compact(name, last)
+	}
+	if whole == 0 {
+		return w.append([]byte(toldHeader))
+	}
+	return nil
+}
+
+// word is where the last word on a job stands.
+type word struct{ at, length int64 }
+
+// lastWords finds the last word on each job, but for those that are too old, and how far the file is
+// whole.
+func (w *witness) lastWords() (last map[string]word, whole int64, err error) {
+	last = map[string]word{}
+	ended := map[string]grid.Tick{}
+	newest := grid.Tick(0)
+	whole, err = w.each(func(job string, record []byte, at word) error {
+		r, err := decodeRecord(record)
+		if err != nil {
+			return nil // passed over
+		}
+		last[job], ended[job] = at, r.Ended
+		newest = max(newest, r.Ended)
+		return nil
+	})
+	for job, at := range ended {
+		if at != 0 && at < newest-keepTold {
+			delete(last, job)
+		}
+	}
+	return last, whole, err
+}
+
+// each reads the lines that are whole, and tells how far the file has such.
+func (w *witness) each(line func(job string, record []byte, at word) error) (whole int64, err error) {
+	in := bufio.NewReaderSize(io.NewSectionReader(w.told, 0, maxToldFile), 1<<16)
+	for first := true; ; first = false {
+		text, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return whole, nil
+		}
+		if err != nil {
+			return whole, fmt.Errorf("read %s: %w", w.told.Name(), err)
+		}
+		at := word{whole, int64(len(text))}
+		whole += at.length
+		if first && string(text) == toldHeader {
+			continue
+		}
+		if first && bytes.HasPrefix(text, []byte("gbroker told ")) {
+			return 0, fmt.Errorf("%w: %s is of a later version", ErrNewer, w.told.Name())
+		}
+		sum, rest, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), " ")
+		if sum != fmt.Sprintf("%08x", sumOf([]byte(rest))) {
+			continue
+		}
+		job, record, _ := strings.Cut(rest, " ")
+		if err := line(job, []byte(record), at); err != nil {
+			return whole, err
+		}
+	}
+}
+
+func (w *witness) append(text []byte) error {
+	if _, err := w.told.WriteAt(text, w.bytes); err != nil {
+		return fmt.Errorf("write %s: %w", w.told.Name(), err)
+	}
+	if err := w.told.Sync(); err != nil {
+		return fmt.Errorf("write %s: %w", w.told.Name(), err)
+	}
+	w.bytes += int64(len(text))
+	return nil
+}
+
+// compact writes the last words alone into a new file, in the order in which they stood.
+func (w *witness) compact(name string, last map[string]word) error {
+	next, err := os.OpenFile(name+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(next)
+	_, err = out.WriteString(toldHeader)
+	size := int64(len(toldHeader))
+	if err == nil {
+		_, err = w.each(func(job string, _ []byte, at word) error {
+			if last[job] != at {
+				return nil
+			}
+			size += at.length
+			_, err := io.Copy(out, io.NewSectionReader(w.told, at.at, at.length))
+			return err
+		})
+	}
+	if err = errors.Join(err, out.Flush(), next.Sync()); err != nil {
+		return errors.Join(fmt.Errorf("write %s anew: %w", name, err), next.Close())
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		return errors.Join(err, next.Close())
+	}
+	old := w.told
+	w.told, w.bytes = next, size
+	return old.Close()
+}
+
+func (w *witness) close() error {
+	var errs []error
+	for _, f := range []*os.File{w.at, w.told} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Witness is what the files beside the journal said of it when it was opened.
+func (j *Journal) Witness() grid.Witness { return j.witness.read }
+
+// Told reads the last word beside the journal on each job of which want says so. Of the job
+// the records have the identifier alone.
+func (j *Journal) Told(_ context.Context, want func(grid.JobID) bool) ([]grid.Record, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.usable(); err != nil {
+		return nil, fmt.Errorf("read what users were told: %w", err)
+	}
+	at := map[string]int{}
+	var list []grid.Record
+	_, err := j.witness.each(func(job string, record []byte, _ word) error {
+		if !want(grid.JobID(job)) {
+			return nil
+		}
+		r, err := decodeRecord(record)
+		if err != nil {
+			return nil // passed over: it is the second copy
+		}
+		r.Job.ID = grid.JobID(job)
+		k, known := at[job]
+		if !known {
+			k = len(list)
+			at[job], list = k, append(list, r)
+		}
+		list[k] = r
+		return nil
+	})
+	return list, err
+}
+
+// Tell writes beside the journal how far it is, the highest stamp, and what users are about to be
+// told; that is on disk when it returns. After an error the journal is of no more use.
+func (j *Journal) Tell(_ context.Context, stamp uint32, records []grid.Record) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	err := j.usable()
+	if err == nil {
+		err = j.patiently(func() error { return j.tell(stamp, records) })
+		if err != nil {
+			j.end(fmt.Errorf("%w (%w)", ErrBroken, err))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write beside %s: %w", j.file, err)
+	}
+	return nil
+}
+
+func (j *Journal) tell(stamp uint32, records []grid.Record) error {
+	if _, err := j.witness.at.WriteAt([]byte(formAt(grid.Witness{Position: j.ID(), Stamp: stamp})), 0); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	for i := range records {
+		record, err := encodeRecord(&records[i])
+		if len(record) > maxTold {
+			r := records[i]
+			r.Outputs = nil
+			record, err = encodeRecord(&r)
+		}
+		if err != nil {
+			return err
+		}
+		line := fmt.Sprintf("%s %s", records[i].Job.ID, record)
+		fmt.Fprintf(&text, "%08x %s\n", sumOf([]byte(line)), line)
+	}
+	if text.Len() == 0 {
+		return nil
+	}
+	return j.witness.append(text.Bytes())
+}
