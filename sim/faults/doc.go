@@ -52,6 +52,8 @@
 //	                                   need not wait for the word of a site
 //	                                 its home, and a site that had it, have     both have forgotten its end
 //	                                   lost what they wrote
+//	                                 a site that had it had a twin              that may have swept its
+//	                                                                              control directory
 //	                                 its home has lost it, and learns it from   nobody says who owns it
 //	                                   one that was to get it
 //	a start after a start that       the home's administrator fenced that       he says that it does not run
@@ -67,8 +69,8 @@
 //	                                 that machine was put back to a snapshot    so did they, with all that
 //	                                   of before that start, or of before the     knew of it there
 //	                                   end of a rerunnable program, and is the
-//	                                   home, or starts it now, and no end was
-//	                                   told
+//	                                   home, or its home is gone, or it starts
+//	                                   it now, and no end was told
 //	an owner beside another (S2a)    one of them has lost that it gave it       it asks before it does anything
 //	                                   away, or is in doubt
 //	                                 the home was set back, and need not wait

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"errors"
 	"fmt"
 
 	"gbroker/grid"
@@ -16,6 +17,7 @@ import (
 var (
 	errBusy   = fmt.Errorf("%w: the server does not answer", grid.ErrUnavailable)
 	errEmpty  = fmt.Errorf("%w: the listing is empty", grid.ErrUnavailable)
+	errGone   = fmt.Errorf("%w: the control directory is not there", grid.ErrDamaged)
 	errTokens = fmt.Errorf("%w: the control directory cannot be read", grid.ErrUnavailable)
 )
 
@@ -171,7 +173,7 @@ func (b *batch) withdraw(id grid.AttemptID) (bool, error) {
 	}
 	f := b.s.disk.folders[id.Job]
 	if f == nil {
-		return false, errTokens
+		return false, errGone
 	}
 	if f.tokens[b.tokenOf(id)] == theProgram {
 		return false, nil
@@ -230,7 +232,13 @@ func (b *batch) withdrawBlind(id grid.AttemptID, l *local) (bool, error) {
 // kill ends an attempt; one that has not started is withdrawn.
 func (b *batch) kill(id grid.AttemptID) error {
 	w := b.s.w
-	if withdrawn, err := b.withdraw(id); withdrawn || err != nil {
+	withdrawn, err := b.withdraw(id)
+	if errors.Is(err, grid.ErrDamaged) {
+		if l := b.find(id); l != nil && l.waits() {
+			b.remove(l)
+			return nil
+		}
+	} else if withdrawn || err != nil {
 		return err
 	}
 	if l := b.find(id); l != nil && l.ever && !l.asked {
@@ -263,7 +271,7 @@ func (b *batch) progress(id grid.AttemptID) (grid.Progress, error) {
 	}
 	f := b.s.disk.folders[id.Job]
 	if f == nil {
-		return grid.Progress{}, errTokens
+		return b.progressByListing(id, l, empty)
 	}
 	if p, ended := f.ends[b.tokenOf(id)]; ended {
 		return p, nil
@@ -283,6 +291,19 @@ func (b *batch) progress(id grid.AttemptID) (grid.Progress, error) {
 		return grid.Progress{Phase: grid.Started, Started: l.clock, Local: localID(l)}, nil
 	}
 	return grid.Progress{Phase: grid.Waiting, Local: localID(l)}, nil
+}
+
+// progressByListing is for an attempt whose control directory is not there.
+func (b *batch) progressByListing(id grid.AttemptID, l *local, empty bool) (grid.Progress, error) {
+	switch {
+	case empty, b.s.w.strikes(ListingFails, b.s.w.rnd.batch):
+		return grid.Progress{}, errEmpty
+	case l == nil:
+		return grid.Progress{Phase: grid.Unknown}, errGone
+	case l.waits():
+		return grid.Progress{Phase: grid.Waiting, Local: localID(l)}, errGone
+	}
+	return grid.Progress{Phase: grid.Started, Started: l.clock, Local: localID(l)}, errGone
 }
 
 // began tells whether, in truth, an attempt has started.

@@ -172,7 +172,7 @@ func (h *host) withdraw(id grid.AttemptID) {
 	h.makeFolder(id)
 	done, err := h.s.batch.withdraw(id)
 	h.s.w.tell(h.s, "withdraws %s: %v %s", id, done, textOf(err))
-	h.post(broker.Withdrawn{ID: id, Done: done, Err: textOf(err)})
+	h.post(broker.Withdrawn{ID: id, Done: done, Err: textOf(err), Damaged: errors.Is(err, grid.ErrDamaged)})
 }
 
 func (h *host) makeFolder(id grid.AttemptID) {
@@ -191,7 +191,7 @@ func (h *host) probe(id grid.AttemptID) {
 	p, err := h.s.batch.progress(id)
 	p.ID = id
 	h.s.w.tell(h.s, "probes %s: %s %s", id, p.Phase, textOf(err))
-	h.post(broker.Progressed{Progress: p, Err: textOf(err)})
+	h.post(broker.Progressed{Progress: p, Err: textOf(err), Damaged: errors.Is(err, grid.ErrDamaged)})
 }
 
 // recollect asks which attempts there were.

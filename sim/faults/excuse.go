@@ -40,11 +40,11 @@ func (f *fact) estranged(s *site) bool { return s.forgot[f.home.peer] > 0 && f.h
 // it wrote since, and the user had the job removed, and with it its start tokens; or the
 // site that started it need not be asked, or has lost the same. Or its start token, or
 // the end of a rerunnable one, is gone with all of the machine on which it ran, and that is
-// the home, or starts it now, and no end was told.
+// the home, or its home is gone, or it starts it now, and no end was told.
 func (f *fact) untraceable(e, now start) bool {
 	gone := func(l lapse) bool { return l.covers(e.at) }
 	inFiles := func(l lapse) bool { return l.files && (gone(l) || f.rerun && e.ended > 0 && l.covers(e.ended)) }
-	if slices.ContainsFunc(e.where.lapses, inFiles) && (e.where == f.home || e.where == now.where && f.told == 0) {
+	if slices.ContainsFunc(e.where.lapses, inFiles) && (e.where == f.home || f.home.gone || e.where == now.where && f.told == 0) {
 		return true
 	}
 	return slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
@@ -91,8 +91,12 @@ func (f *fact) mayBeLost(now grid.Tick) bool {
 }
 
 // forgottenByBoth: the home has lost what it wrote of the job, and so has one who had it: it may
-// have ended there, and nobody knows.
+// have ended there, and nobody knows. Of two brokers under one name one may have swept the
+// control directory of what the other had submitted.
 func (f *fact) forgottenByBoth() bool {
+	if f.home.copied > 0 || slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return f.had[o] && o.copied > 0 }) {
+		return true
+	}
 	return len(f.home.lapses) > 0 && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return o != f.home && f.had[o] && len(o.lapses) > 0 })
 }
 
