@@ -119,7 +119,9 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 		c.handedOver(j) // a report of the new owner says Owned too
 	}
 	j.heard = c.now
-	if m.Number > j.rec.Report || j.rec.Report == 0 {
+	// An end is the last word of an owner, also of one whose journal, and with it the number of
+	// its reports, was set back.
+	if m.Number > j.rec.Report || j.rec.Report == 0 || m.State == grid.StageOut && !j.bringing() {
 		c.apply(j, from, m)
 	} else {
 		c.contact(j)
@@ -168,7 +170,7 @@ func (c *Core) apply(j *job, from grid.PeerID, m wire.Report) {
 	if m.State == r.State {
 		why = ""
 	}
-	r.Report = m.Number
+	r.Report = max(r.Report, m.Number)
 	if r.State != grid.Lost { // that is not unsaid before the result is here
 		r.State = m.State
 	}

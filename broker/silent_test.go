@@ -113,3 +113,28 @@ func TestAnOwnerThatWasSetBackTakesItsEnd(t *testing.T) {
 		}
 	}
 }
+
+// An owner whose journal was set back counts its reports anew. The end that it tells counts all
+// the same, and what it said before, and comes late, does not.
+func TestAnEndCountsWhateverItsNumber(t *testing.T) {
+	t.Parallel()
+	epoch := grid.Epoch{Term: 1, Hop: 1}
+	j := jobOf(me, "a", "1")
+	c := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Started: 900_000, Owner: her, Epoch: epoch, Report: 5})
+	c.Step(1_000_001, PeerChanged{her, grid.Alive})
+	c.Step(1_000_002, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 4, State: grid.Assigned}})
+	if r := c.jobs[j.ID].rec; r.State != grid.Running {
+		t.Errorf("an older report counts: %s", r.State)
+	}
+	end := wire.Report{
+		Job: j.ID, Epoch: epoch, Number: 4, State: grid.StageOut, End: grid.Completed, Started: wire.Ago{Span: 100, Known: true}, Finished: wire.Ago{Span: 1, Known: true},
+		Outputs: grid.Manifest{{Path: "stdout", Size: 1, Mode: 0o644, Ranges: make([]grid.Hash, 1)}},
+	}
+	if _, fetches := only[Fetch](c.Step(1_000_003, Message{her, end})); !fetches || c.jobs[j.ID].rec.State != grid.StageOut {
+		t.Errorf("its end does not count: %s", c.jobs[j.ID].rec.State)
+	}
+	c.Step(1_000_004, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 5, State: grid.Running}})
+	if r := c.jobs[j.ID].rec; r.State != grid.StageOut {
+		t.Errorf("a late report takes the end back: %s", r.State)
+	}
+}

@@ -84,6 +84,8 @@
 //	                                   removed, and no other site of its home's
 //	                                   file had enough processors
 //	                                 its home has lost that its files came
+//	                                 its user had it removed, or a site that    its files were swept
+//	                                   had it had a twin
 //	an end without output (S5)       its home, or the site that ran it, has     it may have been swept
 //	                                   lost what it wrote since
 //	what is done with it             two brokers under one name have both       neither can know of the other

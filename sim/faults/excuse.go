@@ -91,13 +91,15 @@ func (f *fact) mayBeLost(now grid.Tick) bool {
 }
 
 // forgottenByBoth: the home has lost what it wrote of the job, and so has one who had it: it may
-// have ended there, and nobody knows. Of two brokers under one name one may have swept the
-// control directory of what the other had submitted.
+// have ended there, and nobody knows.
 func (f *fact) forgottenByBoth() bool {
-	if f.home.copied > 0 || slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return f.had[o] && o.copied > 0 }) {
-		return true
-	}
-	return len(f.home.lapses) > 0 && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return o != f.home && f.had[o] && len(o.lapses) > 0 })
+	return f.swept() || len(f.home.lapses) > 0 && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return o != f.home && f.had[o] && len(o.lapses) > 0 })
+}
+
+// swept: of two brokers under one name at a site that had the job, one may have swept the sandbox
+// and the control directory that the other needs.
+func (f *fact) swept() bool {
+	return f.home.copied > 0 || slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return f.had[o] && o.copied > 0 })
 }
 
 // excused: the job's home is gone for ever, or has lost the knowledge of the job, and nobody

@@ -56,7 +56,7 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 		}
 		t.hasOutput(s, f, r)
 	case grid.Failed:
-		if len(f.starts) == 0 && !f.refused && !f.stranded && !f.unsupplied {
+		if len(f.starts) == 0 && !f.refused && !f.stranded && !f.unsupplied && !f.removed && !f.swept() {
 			w.violate("S5", f.id, "%s is told to be FAILED (%s), and nothing of that kind happened", f.id, r.Reason)
 		}
 	}
