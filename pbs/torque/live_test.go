@@ -1,6 +1,7 @@
 package torque
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"gbroker/pbs/external"
 	"gbroker/pbs/pbstest"
 	"gbroker/plan"
+	"gbroker/test/standin"
+	"gbroker/test/standin/batch"
 )
 
 // live asks for TestLive; make test-torque sets it.
@@ -52,9 +55,10 @@ func TestLive(t *testing.T) {
 			b.Hand.Delete = func(l grid.LocalID) error { return client.Remove(t.Context(), "", l) }
 			b.Open = func(t testing.TB, s pbstest.Setup) pbs.System { return opened(t, client, config.Runner, s) }
 			var err error
-			if b.Nodes, err = fit(t, client); err != nil {
-				t.Skipf("this cluster is not fit: %v", err)
+			if b.Nodes, err = clean(t, client); err != nil {
+				t.Fatalf("this cluster is not fit: %v", err)
 			}
+			t.Cleanup(func() { sweep(t, client) })
 			return b
 		},
 	})
@@ -79,29 +83,112 @@ func found(t *testing.T) (paths []string, maui bool) {
 	return paths, maui
 }
 
-// fit gives the nodes of a live cluster, or says what it lacks: the suite counts what runs and waits there.
-func fit(t testing.TB, c external.Client) ([]plan.Node, error) {
-	l, err := c.Listing(t.Context())
-	if err != nil {
-		return nil, err
-	}
-	for _, j := range l.Jobs {
-		if j.State != external.Done {
-			return nil, fmt.Errorf("job %s is there, and it must be idle", j.Local)
+// settles bounds how long a cluster may take to be as a test needs it: a server holds a node down for five minutes
+// that it could not reach three times.
+const settles = 10 * time.Minute
+
+// clean waits until nothing is on a live cluster, and gives its nodes: the suite counts what runs and waits there. A test
+// leaves jobs that end and nodes that come back a little later.
+func clean(t testing.TB, c external.Client) (nodes []plan.Node, err error) {
+	t.Helper()
+	told := ""
+	for end := time.Now().Add(settles); ; {
+		l, lists := c.Listing(t.Context())
+		if err = lists; err == nil {
+			err = fit(l)
+		}
+		if err == nil || time.Now().After(end) {
+			return l.Nodes, err
+		}
+		if told != err.Error() {
+			told = err.Error()
+			t.Logf("waiting: %v", err)
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-t.Context().Done():
+			return nil, err
 		}
 	}
-	if len(l.Reservations) > 0 {
-		return nil, errors.New("there are reservations, and it must be idle")
+}
+
+// fit says what a cluster lacks.
+func fit(l external.Listing) error {
+	for _, j := range l.Jobs {
+		if j.State != external.Done {
+			return fmt.Errorf("job %s is there, and it must be idle", j.Local)
+		}
+	}
+	switch {
+	case l.Stopped:
+		return fmt.Errorf("nothing is started: %s", l.Why)
+	case len(l.Reservations) > 0:
+		return errors.New("there are reservations, and it must be idle")
+	case len(l.Nodes) < 3 || l.Nodes[0].Cores < 2:
+		return fmt.Errorf("%d nodes: at least three, of two cores or more", len(l.Nodes))
 	}
 	for _, n := range l.Nodes {
 		if n.Down || n.Cores != l.Nodes[0].Cores {
-			return nil, fmt.Errorf("node %s is down, or has another number of cores than %s", n.Name, l.Nodes[0].Name)
+			return fmt.Errorf("node %s is down, or has another number of cores than %s", n.Name, l.Nodes[0].Name)
 		}
 	}
-	if len(l.Nodes) < 3 || l.Nodes[0].Cores < 2 {
-		return nil, fmt.Errorf("%d nodes: at least three, of two cores or more", len(l.Nodes))
+	return nil
+}
+
+// sweep ends what a test has left.
+func sweep(t testing.TB, c external.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	l, err := c.Listing(ctx)
+	if err != nil {
+		t.Errorf("looking for what the test has left: %v", err)
 	}
-	return l.Nodes, nil
+	for _, j := range l.Jobs {
+		if j.Mark != "" && j.State != external.Done {
+			t.Logf("job %s is left: %v", j.Local, c.Remove(ctx, "", j.Local))
+		}
+	}
+	if b, is := c.(external.Booker); is {
+		for _, r := range l.Reservations {
+			if r.ID != "" {
+				t.Logf("reservation %s is left: %v", r.Native, b.Unbook(ctx, r.Native))
+			}
+		}
+	}
+}
+
+// The suite waits until a cluster is as it needs it, and does not go on before.
+func TestCleanWaits(t *testing.T) {
+	t.Parallel()
+	s := onStage(t, batch.Config{Nodes: standin.Nodes("torque", 3, 2)})
+	id := s.submit(s.client, s.order("while [ ! -e go ]; do sleep 0.1; done"))
+	j := s.awaitState(id, external.Running)
+	s.Node(batch.Node{Name: "node01", Down: true})
+	done := make(chan error, 1)
+	go func() {
+		_, err := clean(t, s.maui)
+		done <- err
+	}()
+	before := s.Calls()
+	until := time.Now().Add(time.Minute)
+	for s.Calls() < before+8 && time.Now().Before(until) { // it has looked
+		<-time.After(10 * time.Millisecond)
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("it goes on while job %s runs: %v", j.Local, err)
+	default:
+	}
+	sweep(t, s.maui)
+	s.Node(batch.Node{Name: "node01"})
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it waits on though the cluster is clean")
+	}
 }
 
 // opened is our side of a system.
