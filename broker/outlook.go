@@ -19,10 +19,14 @@ type outlook struct {
 
 func (c *Core) newOutlook(s plan.Snapshot) outlook {
 	safe := plan.Build(s)
-	if c.runTimes.Empty() {
-		return outlook{safe, safe, s.Policy.Overtaken(), whole(s)}
+	likely := safe
+	switch {
+	case !c.runTimes.Empty():
+		likely = plan.Likely(s, c.Believe)
+	case s.Lag.Usual != s.Lag.Most:
+		likely = plan.Likely(s, nil)
 	}
-	return outlook{plan.Likely(s, c.Believe), safe, s.Policy.Overtaken(), whole(s)}
+	return outlook{likely, safe, s.Policy.Overtaken(), whole(s)}
 }
 
 // whole is the plan of what the site has: what only lacks because nodes are down comes back.

@@ -19,7 +19,8 @@
 // conservative policy moves or makes anew all reservations: where 50 jobs or more wait, a
 // likely plan makes those of the first ten alone (easy:10), from 2,000 on that of the
 // first (easy), which costs a small part of that. The speed of a node
-// changes no limit.
+// changes no limit. A scheduler that looks at its queue at intervals notices an end so much
+// later ([Snapshot.Lag], which a [Cycle] learns): in a plan every end makes room only then.
 //
 // [Plan.Ask] has one more job start in the first pass in which there is room for it
 // beside what the pass has reserved, as it would at the end of the queue. In a likely plan

@@ -50,23 +50,24 @@ type guard struct {
 }
 
 // Build runs the policy forward, every job to its limit, until every waiting job that
-// can ever start has started and ended: the safe plan.
-func Build(s Snapshot) *Plan { return forward(&s, nil) }
+// can ever start has started and ended, and every end noticed at the latest: the safe plan.
+func Build(s Snapshot) *Plan { return forward(&s, nil, s.Lag.Most) }
 
 // Likely runs the policy forward where jobs end when they are believed to end, while
 // the scheduler's own reservations rest on limits, as ever. The belief is a run time of
 // at least 1, and more than elapsed; a job ends at its limit at the latest, and one
 // that outlived a belief at the next instant at the earliest. Where many wait, not all
-// of the reservations of a conservative policy are made: see the package comment.
+// of the reservations of a conservative policy are made: see the package comment. Ends are noticed as late as usual. A
+// belief that is nil is that all run to their limits.
 func Likely(s Snapshot, believe func(t Trait, elapsed grid.Tick) grid.Tick) *Plan {
 	if believe != nil {
 		s.Policy = s.Policy.foreseen(len(s.Waiting))
 	}
-	return forward(&s, believe)
+	return forward(&s, believe, s.Lag.Usual)
 }
 
-func forward(s *Snapshot, believe belief) *Plan {
-	e := newSchedule(s, believe)
+func forward(s *Snapshot, believe belief, lag grid.Tick) *Plan {
+	e := newSchedule(s, believe, min(max(lag, 0), mostLag))
 	p := &Plan{
 		ground: e.ground, at: s.At, policy: s.Policy,
 		waiting: s.Waiting, running: s.Running, reservations: s.Reservations,

@@ -16,7 +16,7 @@ type Placement struct {
 // Pass is one run of the scheduler: which waiting jobs start at s.At, and where,
 // in the order of their start.
 func Pass(s Snapshot) []Placement {
-	e := newSchedule(&s, nil)
+	e := newSchedule(&s, nil, 0)
 	e.pass()
 	var out []Placement
 	for _, id := range e.started {
@@ -46,8 +46,9 @@ type schedule struct {
 	policy   Policy
 	now      grid.Tick
 	waiting  []Waiting
-	works    []work // by index into waiting
-	believe  belief // nil: jobs end at their limits
+	works    []work    // by index into waiting
+	believe  belief    // nil: jobs end at their limits
+	lag      grid.Tick // what ends is free so much later
 	scratch  set
 	bookings []booking
 	parts    []portion
@@ -83,10 +84,10 @@ type schedule struct {
 	tickets  tickets
 }
 
-func newSchedule(s *Snapshot, believe belief) *schedule {
+func newSchedule(s *Snapshot, believe belief, lag grid.Tick) *schedule {
 	g := newGround(s)
 	e := &schedule{
-		ground: g, seeker: newSeeker(g, vacancy{}), policy: s.Policy, now: s.At, waiting: s.Waiting, believe: believe,
+		ground: g, seeker: newSeeker(g, vacancy{}), policy: s.Policy, now: s.At, waiting: s.Waiting, believe: believe, lag: lag,
 		scratch: newSet(len(g.nodes)), open: newSet(len(g.nodes)), ahead: newSet(len(g.nodes)),
 		free:     make([]int64, g.width*len(g.nodes)),
 		count:    make([]int32, len(g.nodes)),
@@ -133,11 +134,11 @@ func (e *schedule) makeLines() {
 func (e *schedule) takeRunning(running []Running) {
 	for i := range running {
 		r := &running[i]
-		until := min(max(r.End, e.now+1), e.now+longest)
+		until := min(max(min(r.End, e.now+longest)+e.lag, e.now+1), e.now+longest)
 		b := booking{index: -1, start: min(r.Start, e.now), until: until, end: until}
 		if e.believe != nil {
 			if run := e.believe(r.Trait, max(e.now-r.Start, 0)); run < longest {
-				b.end = min(max(r.Start+run, e.now+1), until)
+				b.end = min(max(r.Start+run+e.lag, e.now+1), until)
 			}
 		}
 		b.lo, b.hi = e.keepShares(r.Shares)
@@ -200,7 +201,7 @@ func (e *schedule) makeWorks() {
 	e.works = make([]work, len(e.waiting))
 	for i := range e.waiting {
 		w := &e.waiting[i]
-		e.works[i] = shop.work(e.ground, &w.Demand, w.Limit, e.class(w.Queue, &w.Demand, true))
+		e.works[i] = shop.work(e.ground, &w.Demand, min(w.Limit, longest)+e.lag, e.class(w.Queue, &w.Demand, true))
 		e.placed[i] = -1
 	}
 }
@@ -316,7 +317,7 @@ func (e *schedule) begin(job, lo, hi int32) {
 	b := booking{index: job, lo: lo, hi: hi, start: e.now, until: e.now + e.works[job].limit}
 	b.end = b.until
 	if e.believe != nil {
-		b.end = e.now + min(max(e.believe(e.waiting[job].Trait, 0), 1), e.works[job].limit)
+		b.end = e.now + min(max(e.believe(e.waiting[job].Trait, 0), 1)+e.lag, e.works[job].limit)
 	}
 	id := int32(len(e.bookings))
 	e.placed[job] = id

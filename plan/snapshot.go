@@ -85,6 +85,8 @@ type Snapshot struct {
 	// reason, for people.
 	Stopped bool
 	Why     string
+	// Lag is how late its scheduler reacts to an end.
+	Lag Lag
 	// Shapes are what it can be asked for.
 	Shapes Shapes
 	// Caps bound what runs at one time; Ours are those that one more job of ours falls under,

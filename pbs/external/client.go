@@ -79,8 +79,9 @@ type Listing struct {
 	Shapes       plan.Shapes // what the system can be asked for, beside what nodes there are
 	// Caps bound what runs at one time; Ours are those that one more job of the daemon's own
 	// account falls under, in whatever queue.
-	Caps []plan.Cap
-	Ours []int
+	Caps  []plan.Cap
+	Ours  []int
+	Looks grid.Tick // the interval at which the scheduler looks at its queue, as it says; 0: it does not say
 	// Stopped tells that nothing is started, nobody knows until when; Why is the reason.
 	Stopped bool
 	Why     string

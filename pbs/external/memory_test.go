@@ -41,6 +41,7 @@ type batch struct {
 	forgetful bool // ended jobs are not listed
 	silent    []grid.NodeName
 	shapes    plan.Shapes
+	looks     grid.Tick
 	dead      bool // removals get no answer of the job's node
 }
 
@@ -70,7 +71,7 @@ func (b *batch) Listing(ctx context.Context) (Listing, error) {
 			l.Jobs = append(l.Jobs, *j)
 		}
 	}
-	l.Reservations, l.Silent, l.Shapes = slices.Clone(b.bookings), b.silent, b.shapes
+	l.Reservations, l.Silent, l.Shapes, l.Looks = slices.Clone(b.bookings), b.silent, b.shapes, b.looks
 	return l, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 // poller keeps the last good listing. At most one poll is under way; who needs one while
@@ -21,6 +22,7 @@ type poller struct {
 	count  uint64 // polls begun so far
 	flight *flight
 	good   *poll // the last that succeeded
+	cycle  plan.Cycle
 	pace
 }
 
@@ -107,6 +109,9 @@ func (p *poller) fly(ctx context.Context, f *flight) {
 	close(f.done)
 	switch {
 	case err == nil:
+		if p.good != nil {
+			p.cycle.See(endsSince(p.good.Listing, listing), startsSince(p.good.Listing, listing)...)
+		}
 		p.good, p.pace = &f.poll, pace{}
 	case f.left: // that says nothing of the system
 	default:

@@ -18,6 +18,7 @@ func (s *System) Snapshot(ctx context.Context) (plan.Snapshot, error) {
 		return plan.Snapshot{}, err
 	}
 	shot := s.ground(got.Listing)
+	shot.Lag = s.poller.lag()
 	for _, j := range got.Jobs {
 		at, ours := s.attempt(j)
 		if !ours {

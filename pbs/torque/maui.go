@@ -124,7 +124,7 @@ func (m *Maui) configure(ctx context.Context, l *external.Listing) error {
 	case err != nil:
 		return err
 	}
-	l.Policy, l.Shapes = c.policy, c.shapes(l.Shapes)
+	l.Policy, l.Shapes, l.Looks = c.policy, c.shapes(l.Shapes), c.looks
 	return nil
 }
 

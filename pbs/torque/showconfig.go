@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gbroker/grid"
 	"gbroker/plan"
 )
 
@@ -17,6 +18,7 @@ type mauiConfig struct {
 	backfill string
 	reserve  string
 	depth    int64
+	looks    grid.Tick // RMPOLLINTERVAL: it looks at the queue at least so often
 }
 
 // parseConfig reads what showconfig prints: lines NAME[INDEX] VALUE, of which those of index 0 are
@@ -40,6 +42,8 @@ func parseConfig(call string, text []byte) (mauiConfig, error) {
 			c.depth, err = number(value, 0, 1<<30)
 		case "ENABLEMULTIREQJOBS[0]":
 			c.multi = value == "TRUE"
+		case "RMPOLLINTERVAL":
+			c.looks, err = mauiSpan(value)
 		case "JOBNODEMATCHPOLICY[0]":
 			c.node = value
 		}

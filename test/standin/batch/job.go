@@ -231,6 +231,7 @@ func (s *System) Submit(j *Job, now time.Time) {
 	j.stop = make(chan Why, 4)
 	s.Jobs = append(s.Jobs, j)
 	j.Settle(now)
+	s.asked = true
 	s.Wake()
 }
 

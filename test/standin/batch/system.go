@@ -43,6 +43,9 @@ type Config struct {
 	MaxRun int
 	// NoBooking is a system without reservations: TORQUE without Maui.
 	NoBooking bool
+	// Looks is how often the scheduler looks at its queue besides when a job is submitted (RMPOLLINTERVAL); 0 is whenever
+	// anything has changed.
+	Looks time.Duration
 	// NodeCount is resources_available.nodect: how many nodes a job may ask for, where there are fewer.
 	NodeCount int
 	// MultiReq lets Maui start jobs of pieces of several sizes (ENABLEMULTIREQJOBS TRUE).
@@ -99,6 +102,8 @@ type System struct {
 	Next     int // the next number of a job
 	Faults   Faults
 
+	asked   bool      // the scheduler is to look now
+	looked  time.Time // it did last
 	wake    chan struct{}
 	running sync.WaitGroup
 }
@@ -154,6 +159,10 @@ func (s *System) cycle(now time.Time) {
 		return
 	}
 	s.releaseDependents(now)
+	if !s.asked && now.Sub(s.looked) < s.Looks {
+		return
+	}
+	s.asked, s.looked = false, now
 	for _, p := range s.schedule(now) {
 		if p.starts {
 			s.start(p.job, p.parts, now)

@@ -23,6 +23,9 @@ func showconfig(s *batch.System, c *batch.Call) batch.Answer {
 	if s.ExactNodes {
 		text = strings.Replace(text, "JOBNODEMATCHPOLICY[0]             ", "JOBNODEMATCHPOLICY[0]             EXACTNODE", 1)
 	}
+	if s.Looks > 0 {
+		text = strings.Replace(text, "RMPOLLINTERVAL                  00:00:10", "RMPOLLINTERVAL                  "+span(s.Looks), 1)
+	}
 	if s.MultiReq {
 		text = strings.Replace(text, "ENABLEMULTIREQJOBS[0]             FALSE", "ENABLEMULTIREQJOBS[0]             TRUE", 1)
 	}

@@ -1,0 +1,86 @@
+package torque
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/command"
+	"gbroker/pbs/external"
+	"gbroker/plan"
+	"gbroker/test/standin"
+	"gbroker/test/standin/batch"
+)
+
+// Where the scheduler looks at its queue at intervals, starts come that much later than ends (the live notes, 7). The lag is
+// told by Maui, and learned from what is seen: what is expected of a chain of jobs is then not too early.
+func TestTheSchedulersCycle(t *testing.T) {
+	t.Parallel()
+	const looks = 2 * time.Second
+	s := onStage(t, batch.Config{Nodes: standin.Nodes("torque", 1, 1), Looks: looks})
+	system, err := external.New(external.Config{
+		Client: s.maui, Owner: "suite", Spool: filepath.Join(t.TempDir(), "spool"), Site: grid.Site{Name: "here", Speed: 1},
+		Runner: command.Runner{Folders: []string{s.Bin}}, Refresh: 300 * time.Millisecond, Age: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- system.Run(ctx) }()
+	defer func() { cancel(); <-done }()
+	shot := func() plan.Snapshot {
+		t.Helper()
+		shot, err := system.Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return shot
+	}
+	if got, want := shot().Lag, (plan.Lag{Usual: grid.Span(looks) / 2, Most: grid.Span(looks)}); got != want {
+		t.Errorf("before anything is seen the lag is %+v, not %+v", got, want)
+	}
+	const jobs = 5
+	holder, short := s.order("while [ ! -e go ]; do sleep 0.05; done"), s.order("sleep 0.5")
+	ids := []grid.LocalID{s.submit(s.maui, holder)}
+	for range jobs {
+		ids = append(ids, s.submit(s.maui, short))
+	}
+	s.awaitState(ids[0], external.Running)
+	all := shot()
+	for end := time.Now().Add(time.Minute); len(all.Waiting) < jobs && time.Now().Before(end); <-time.After(50 * time.Millisecond) {
+		all = shot()
+	}
+	half := func(_ plan.Trait, elapsed grid.Tick) grid.Tick { return max(500, elapsed+1) }
+	after := func(of plan.Snapshot) grid.Tick { // the holder's end, that one more would start
+		at, _ := plan.Likely(of, half).Ask(plan.Question{Demand: one(1), Limit: grid.Minute})
+		return at - of.At
+	}
+	aware := after(all)
+	all.Lag = plan.Lag{}
+	blind := after(all)
+	if err := os.WriteFile(filepath.Join(holder.Work, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitState(ids[jobs], external.Done)
+	ended0, _ := s.Job(string(ids[0]))
+	endedN, _ := s.Job(string(ids[jobs]))
+	really := grid.Span(endedN.Finished.Sub(ended0.Finished)) + grid.Span(looks)/2
+	t.Logf("%d jobs of 0.5 s in turn: one more after about %d ms, expected after %d; blind for the cycle after %d", jobs, really, aware, blind)
+	if early, blindly := really-aware, really-blind; max(early, -early) > blindly/2 {
+		t.Errorf("expected %d ms too early, blind for the cycle %d ms", early, blindly)
+	}
+	var lag plan.Lag
+	for end := time.Now().Add(time.Minute); ; <-time.After(50 * time.Millisecond) {
+		if lag = shot().Lag; lag.Usual != grid.Span(looks)/2 || lag.Most != grid.Span(looks) || time.Now().After(end) {
+			break
+		}
+	}
+	if lag.Usual <= 0 || lag.Most > grid.Span(looks)+grid.Second || lag.Usual > lag.Most {
+		t.Errorf("learned is %+v of a scheduler that looks each %v", lag, looks)
+	}
+	t.Logf("learned: %+v", lag)
+}
