@@ -89,7 +89,7 @@ func (w words) jobs(text []byte) (head, []job, error) {
 	}
 	list := make([]job, 0, n)
 	a := newAttributes()
-	odd, some := 0, error(nil)
+	odd := 0
 	h, err := envelope(text, "Jobs", func(id string, s *scanner) error {
 		var j job
 		unread, err := s.attempt(func() (err error) {
@@ -99,8 +99,8 @@ func (w words) jobs(text []byte) (head, []job, error) {
 		if unread != nil {
 			j.State, j.End, j.NeverStarted, j.array, j.unread = external.Odd, nil, false, false, unread
 			j.Reason = fmt.Sprintf("not understood: %.200v", unread)
-			odd, some = odd+1, at(id, unread)
-			err = cmp.Or(err, misread(odd, n, some))
+			odd++
+			err = cmp.Or(err, misread(odd, n, unread))
 		}
 		j.Local = grid.LocalID(id)
 		list = append(list, j)

@@ -65,7 +65,7 @@ func (w words) bookings(text []byte) ([]booking, error) {
 			return fmt.Errorf("more than %d reservations", maxBookings)
 		}
 		if b.unread != nil {
-			some = at(id, b.unread)
+			some = b.unread
 			if odd++; odd > mostUnread {
 				return misread(odd, len(list), some)
 			}

@@ -28,6 +28,7 @@ import (
 //	base 202611202309.46      the instant by which the dates of the commands are moved to now
 //	job alice qsub ...        a command before, whose answer does not matter
 //	add closed small          queues that the recorded system had besides
+//	making fresh              one that is just being made
 //
 //	== 03-queued/11-qstat     the recording
 //	alice: qstat              who called what
@@ -90,6 +91,10 @@ func load(t *testing.T, face, path string) scenario {
 			sc.before = append(sc.before, [2]string{user, command})
 		case "add":
 			sc.config.Queues = []batch.Queue{{Name: "closed", Disabled: true}, {Name: "small", MaxWall: time.Hour}}
+		case "making":
+			sc.config.Queues = []batch.Queue{{Name: "fresh", Fresh: true}}
+		case "routing":
+			sc.config.Queues = []batch.Queue{{Name: "small", MaxWall: 10 * time.Minute}, {Name: "route", Route: []string{"small", "workq"}}}
 		case "":
 		default:
 			err = fmt.Errorf("unknown line %q", line)
