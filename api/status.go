@@ -80,7 +80,9 @@ type Status struct {
 	StartEstimateAtSubmit Time   `json:"start_estimate_at_submit"`
 	StartEstimateAtQueue  Time   `json:"start_estimate_at_queue"`
 	Demand                Demand `json:"demand"`
-	Used                  *Used  `json:"used"` // null until known
+	// MissingOutputs are those that the document declares and the job did not leave, once it has ended.
+	MissingOutputs []string `json:"missing_outputs"`
+	Used           *Used    `json:"used"` // null until known
 }
 
 // Used is what a job has used at the site where it ended, as far as that could tell.
@@ -131,6 +133,10 @@ func newStatus(r *grid.Record, name func(grid.PeerID) string) Status {
 		StartEstimateAtSubmit: Time(r.PredictedStart),
 		StartEstimateAtQueue:  Time(r.ExpectedStart),
 		Demand:                NewDemand(r.Job.Demand),
+	}
+	s.MissingOutputs = []string{}
+	if r.State == grid.Completed {
+		s.MissingOutputs = append(s.MissingOutputs, grid.MissingOutputs(r.Job.Outputs, r.Outputs)...)
 	}
 	if r.HasExit {
 		s.ExitCode = &r.ExitCode

@@ -116,7 +116,7 @@ type Collected struct {
 	Job     grid.JobID
 	Epoch   grid.Epoch
 	Outputs grid.Manifest
-	Missing []string
+	Missing []grid.MissingOutput
 	Err     string
 }
 

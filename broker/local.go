@@ -2,7 +2,6 @@ package broker
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"gbroker/grid"
@@ -307,7 +306,7 @@ func (c *Core) collected(e Collected) {
 	j.rec.Reason, _, _ = strings.Cut(j.rec.Reason, notCollected)
 	j.rec.Outputs = e.Outputs
 	if len(e.Missing) > 0 {
-		text := "it did not leave " + clip(quoted(e.Missing))
+		text := "it did not leave " + clip(listed(e.Missing))
 		if j.rec.Reason != "" {
 			text = j.rec.Reason + "; " + text
 		}
@@ -341,10 +340,10 @@ func (c *Core) uncollected(j *job, err string) {
 // leastTries is how long the output of a job is tried to be collected at the least.
 const leastTries = 30 * grid.Day
 
-func quoted(names []string) string {
-	list := make([]string, len(names))
-	for i, n := range names {
-		list[i] = strconv.Quote(n)
+func listed(missing []grid.MissingOutput) string {
+	list := make([]string, len(missing))
+	for i, m := range missing {
+		list[i] = m.String()
 	}
 	return strings.Join(list, ", ")
 }

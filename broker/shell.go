@@ -48,7 +48,7 @@ type Stager interface {
 	Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set FileSet, files grid.Manifest) error
 	MakeFolder(job grid.JobID) error
 	Prepare(ctx context.Context, job grid.Job, keep bool) error
-	Collect(ctx context.Context, job grid.Job) (files grid.Manifest, missing []string, err error)
+	Collect(ctx context.Context, job grid.Job) (files grid.Manifest, missing []grid.MissingOutput, err error)
 	Discard(job grid.JobID, keep bool) error
 	Jobs() ([]grid.JobID, error)
 	// Space is what is free for files of jobs, beside what is kept back.

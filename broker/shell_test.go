@@ -69,7 +69,7 @@ func (s *shell) Fetch(ctx context.Context, _ grid.PeerID, _ grid.JobID, _ FileSe
 }
 func (s *shell) MakeFolder(grid.JobID) error                   { s.folders.Add(1); return nil }
 func (s *shell) Prepare(context.Context, grid.Job, bool) error { return nil }
-func (s *shell) Collect(context.Context, grid.Job) (grid.Manifest, []string, error) {
+func (s *shell) Collect(context.Context, grid.Job) (grid.Manifest, []grid.MissingOutput, error) {
 	s.collecting.Add(1)
 	return nil, nil, nil
 }

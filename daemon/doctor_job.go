@@ -203,7 +203,7 @@ func (d *doctor) node(h *Hand, job grid.Job, p grid.Progress) {
 		d.mend("output", "what the job left cannot be collected: %s", advice(err, "docs/batch.md has what mapped accounts need"))
 		return
 	case len(missing) > 0:
-		d.mend("shared folder", "what the job wrote (%s) is not in %s: is it on a file system that the nodes share?", strings.Join(missing, ", "), d.folderOfJobs())
+		d.mend("shared folder", "what the job wrote (%v) is not in %s: is it on a file system that the nodes share?", missing, d.folderOfJobs())
 		return
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")

@@ -131,9 +131,9 @@ func (h *Hand) passable() error {
 }
 
 // Collect takes what a job that has ended left, as the daemon does, and reads the first bytes of one file.
-func (h *Hand) Collect(ctx context.Context, job grid.Job, name string) (text []byte, missing []string, err error) {
+func (h *Hand) Collect(ctx context.Context, job grid.Job, name string) (text []byte, missing []grid.MissingOutput, err error) {
 	_, missing, err = h.stager.Collect(ctx, job)
-	if err != nil || slices.Contains(missing, name) {
+	if err != nil || slices.ContainsFunc(missing, func(m grid.MissingOutput) bool { return m.Path == name }) {
 		return nil, missing, err
 	}
 	r, _, _, err := h.stager.Open(job.ID, stage.Outputs, name)

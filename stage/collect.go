@@ -18,21 +18,16 @@ import (
 
 // Collect moves what an ended job left from work/ to out/, under the names the user
 // gets, and hashes it; it is durable on return. Only regular files are taken, also
-// behind a symbolic link that stays inside work/ (then a copy). missing are the paths
-// of required outputs that are not there or no regular files. Once done it is done:
+// behind a symbolic link that stays inside work/ (then a copy). missing are the
+// required outputs that are not there or no regular files, with what stands there instead. Once done it is done:
 // called again, also after a crash at any point, it gives the same answer.
 // Errors wrap ErrInvalid (the job's outputs) or ErrUnavailable (disk).
-func (s *Stager) Collect(ctx context.Context, job grid.Job) (_ grid.Manifest, missing []string, err error) {
+func (s *Stager) Collect(ctx context.Context, job grid.Job) (_ grid.Manifest, missing []grid.MissingOutput, err error) {
 	m, err := s.collect(ctx, job)
 	if err != nil {
 		return nil, nil, fmt.Errorf("collect the outputs of %s: %w", job.ID, err)
 	}
-	for _, o := range job.Outputs {
-		if _, ok := lookup(m, o.Target); o.Required && !ok {
-			missing = append(missing, o.Path)
-		}
-	}
-	return m, missing, nil
+	return m, s.missing(job, m), nil
 }
 
 func (s *Stager) collect(ctx context.Context, job grid.Job) (grid.Manifest, error) {

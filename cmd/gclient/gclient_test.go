@@ -69,7 +69,9 @@ func setup(env *testscript.Env) error {
 	env.Setenv("TZ", "UTC")
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command takes a second more under -race
 	env.Setenv("ID", "here.00000000000000000000000001")
-	env.Setenv("ID2", "here.00000000000000000000000002")
+	for i := 2; i < 10; i++ {
+		env.Setenv(fmt.Sprint("ID", i), fmt.Sprintf("here.%026d", i))
+	}
 	return nil
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 func (p *program) output() *cobra.Command {
-	var force bool
+	var force, require bool
 	cmd := &cobra.Command{
 		Use:   "output ID DIR",
 		Short: "Fetch what a job left",
@@ -30,10 +30,21 @@ Of a job that has not ended yet it fetches what there is and ends with exit code
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: p.completeJobs,
 		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, args []string) error {
-			return fetchAll(cmd, c, id, args[0], force)
+			if err := fetchAll(cmd, c, id, args[0], force); err != nil {
+				return err
+			}
+			s, err := c.Job(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			if len(s.MissingOutputs) > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "job %s: %s\n", id, printable(s.Reason))
+			}
+			return required(&s, require, nil)
 		}),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite files")
+	requireFlag(cmd, &require)
 	return cmd
 }
 

@@ -23,6 +23,7 @@ type submission struct {
 	output     string
 	force      bool
 	rerunnable bool
+	require    bool
 	key        string
 	json       bool
 }
@@ -60,6 +61,7 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 	cmd.Flags().StringVar(&f.output, "output", "", "wait, then fetch the job's output into `DIR`")
 	cmd.Flags().BoolVar(&f.force, "force", false, "let --output overwrite files")
 	cmd.Flags().BoolVar(&f.rerunnable, "rerunnable", false, "the job may be started again if the site that runs it is lost")
+	requireFlag(cmd, &f.require)
 	cmd.Flags().StringVar(&f.key, "key", "", "the same `KEY` is the same job; by default each submission makes its own")
 	jsonFlag(cmd, &f.json)
 	return cmd
@@ -129,7 +131,7 @@ func (p *program) follow(cmd *cobra.Command, c *api.Client, id grid.JobID, f sub
 			return fmt.Errorf("job %s has ended (%s), but its output is not here: %w; 'gclient output %s DIR' fetches it", id, status.State, err, id)
 		}
 	}
-	return jobExit(&status)
+	return required(&status, f.require, jobExit(&status))
 }
 
 // notAccepted says what is known of a submission that failed.

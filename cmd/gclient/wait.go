@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,7 @@ import (
 )
 
 func (p *program) wait() *cobra.Command {
-	var asJSON bool
+	var asJSON, require bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "wait ID",
@@ -42,10 +43,11 @@ the waiting goes on, for up to a minute.`,
 					return err
 				}
 			}
-			return jobExit(&s)
+			return required(&s, require, jobExit(&s))
 		}),
 	}
 	jsonFlag(cmd, &asJSON)
+	requireFlag(cmd, &require)
 	cli.SpanVar(cmd, &timeout, "timeout", 0, "give up, with exit code 3, after this `SPAN` such as 90s or 2h; 0 waits for ever")
 	return cmd
 }
@@ -102,6 +104,18 @@ func stillGoing(ctx context.Context, id grid.JobID, err error) error {
 		return cli.Exit(cli.Failed, fmt.Errorf("interrupted; job %s goes on: 'gclient wait %s' waits again, 'gclient cancel %s' ends it", id, id, id))
 	}
 	return err
+}
+
+func requireFlag(cmd *cobra.Command, to *bool) {
+	cmd.Flags().BoolVar(to, "require-outputs", false, "an output that the document declares and the job did not leave is a failure: exit code 3")
+}
+
+// required makes missing outputs a failure of a job that ended well.
+func required(s *api.Status, require bool, ended error) error {
+	if !require || ended != nil || len(s.MissingOutputs) == 0 {
+		return ended
+	}
+	return cli.Exit(cli.Failed, fmt.Errorf("job %s is COMPLETED, but lacks %d of its outputs: %s", s.ID, len(s.MissingOutputs), printable(strings.Join(s.MissingOutputs, ", "))))
 }
 
 // noStatus is the exit code for a job whose program has no exit status.
