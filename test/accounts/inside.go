@@ -152,6 +152,7 @@ func again(t *testing.T, as string, attr *syscall.SysProcAttr) {
 	}
 	cmd := exec.CommandContext(t.Context(), self, "-test.run", "^"+t.Name()+"$", "-test.v", "-test.timeout", "5m")
 	cmd.Env = append(os.Environ(), inside+"="+as)
+	attr.Pdeathsig = syscall.SIGKILL
 	cmd.SysProcAttr = attr
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, syscall.EPERM) {

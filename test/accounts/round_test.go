@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"gbroker/daemon"
 	"gbroker/test/standin"
 	"gbroker/test/standin/batch"
 )
@@ -231,15 +230,18 @@ mv `+Secret+` secret; echo done >&2; exit 3`, "data", "sealed", "deep/er/copy", 
 	}
 }
 
+// finding is a line of the doctor's.
+type finding struct{ Name, Verdict, Text string }
+
 // examine has the doctor look, who finds nothing to mend; and without the rule for taking back what
 // jobs leave he says which line sudoers lacks.
 func (w *world) examine() {
 	w.Helper()
-	found := map[string]daemon.Finding{}
+	found := map[string]finding{}
 	look := func(args ...string) {
 		cmd := w.as("gbroker", append([]string{Program, "doctor", "--config", w.file, "--json"}, args...)...)
 		out, _ := cmd.Output() // its exit code is in the verdicts
-		var list []daemon.Finding
+		var list []finding
 		if err := json.Unmarshal(out, &list); err != nil {
 			w.Fatalf("%v: %s", err, out)
 		}
@@ -250,19 +252,19 @@ func (w *world) examine() {
 	}
 	look()
 	for name, f := range found {
-		if f.Verdict == daemon.Mend {
+		if f.Verdict == "mend" {
 			w.Errorf("the doctor: %s: %s", name, f.Text)
 		}
 	}
 	for _, name := range []string{"account alice", "job folders", "test job", "output"} {
-		if found[name].Verdict != daemon.Fine {
+		if found[name].Verdict != "ok" {
 			w.Errorf("the doctor: %s: %+v", name, found[name])
 		}
 	}
 	rule := files["sudoers"]
 	w.sudoers(strings.Replace(rule, ", /mnt/bin/gbroker sandbox *", "", 1))
 	look("--no-job")
-	if f := found["account alice"]; f.Verdict != daemon.Mend || !strings.Contains(f.Text, "gbroker ALL=(alice) NOPASSWD:SETENV: "+w.batch.Bin+"/qsub") || !strings.Contains(f.Text, Program+" sandbox *") {
+	if f := found["account alice"]; f.Verdict != "mend" || !strings.Contains(f.Text, "gbroker ALL=(alice) NOPASSWD:SETENV: "+w.batch.Bin+"/qsub") || !strings.Contains(f.Text, Program+" sandbox *") {
 		w.Errorf("without the rule the doctor says %+v", f)
 	}
 	w.sudoers(rule)
