@@ -35,6 +35,11 @@
 // whatever is not known here, grid.ErrUnavailable. Maui's commands end with 1 for
 // everything, releaseres with 0: their words decide.
 //
+// # Limits
+//
+// MAXJOB and MAXPROC of maui.cfg are told where a job meets them, by showq -b, and nowhere else: those of users and classes
+// are learned there, and believed for an hour after they were met last.
+//
 // # How a job ends
 //
 //	exit_status          what it was

@@ -18,6 +18,7 @@ import (
 type Maui struct {
 	*Client
 	administrator string
+	limits        limits
 	invent        func() string // an account's name that nobody has
 }
 
@@ -78,6 +79,7 @@ func (m *Maui) Listing(ctx context.Context) (external.Listing, error) {
 		return external.Listing{}, err
 	}
 	arrange(l.Jobs, order)
+	m.limits.put(&l, m.now())
 	if err := m.configure(ctx, &l); err != nil {
 		return external.Listing{}, err
 	}
@@ -95,10 +97,16 @@ func (m *Maui) reasons(ctx context.Context, jobs []external.Job, order map[strin
 	}
 	why, err := asked(ctx, m, parseBlocked, "showq", "-b")
 	for id, text := range why {
-		if at, is := order[id]; is && at.blocked != "" {
+		at, is := order[id]
+		switch {
+		case !is || at.blocked == "":
+			continue
+		case m.limits.meet(text, m.now()): // it waits for jobs like any other, but those of its own user
+			at.blocked = ""
+		default:
 			at.blocked += ": " + text
-			order[id] = at
 		}
+		order[id] = at
 	}
 	return err
 }
