@@ -32,6 +32,7 @@
 //	GET    /v1/jobs/{id}/outputs        {id, complete, files: [{path, size, mode}]}
 //	GET    /v1/jobs/{id}/outputs/{path} the bytes of one of them
 //	DELETE /v1/jobs/{id}                removes an ended job and its files; 204
+//	POST   /v1/jobs/{id}/end            {as: dead or lost, dry_run}: [Status]; administrators
 //	GET    /v1/sites                    [site] ([Site]); that of the broker tells how good its estimates are
 //	GET    /v1/sites/{name}/handoffs    the jobs on their way to or from a neighbour ([Handoff]); administrators
 //	POST   /v1/drain, /v1/undrain       the site takes no more grid jobs, or takes them again: {draining}; administrators

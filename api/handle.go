@@ -30,6 +30,7 @@ func (s *Server) routes() http.Handler {
 		"DELETE /v1/jobs/{id}":                s.remove,
 		"GET /v1/jobs/{id}/wait":              s.wait,
 		"POST /v1/jobs/{id}/cancel":           s.cancel,
+		"POST /v1/jobs/{id}/end":              s.end,
 		"GET /v1/jobs/{id}/explain":           s.explain,
 		"GET /v1/jobs/{id}/history":           s.history,
 		"PUT /v1/jobs/{id}/files/{path...}":   s.upload,

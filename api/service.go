@@ -87,6 +87,8 @@ type Service interface {
 	Drain(ctx context.Context, who Identity, on bool) error
 	// Forget decides about the jobs of a site that will not come back, or tells what it would decide.
 	Forget(ctx context.Context, who Identity, f Forgetting) (Forgotten, error)
+	// End ends a job by an administrator's word, or tells whether it may be ended so.
+	End(ctx context.Context, who Identity, id grid.JobID, e Ending) (grid.Record, error)
 	// Resume lets a broker go on that has stopped until an administrator decides.
 	Resume(ctx context.Context, who Identity) error
 	// Batch is what the local batch system holds now.

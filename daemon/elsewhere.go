@@ -144,6 +144,14 @@ func (s service) Forget(ctx context.Context, who api.Identity, f api.Forgetting)
 	return done, err
 }
 
+// End is for administrators.
+func (s service) End(ctx context.Context, who api.Identity, id grid.JobID, e api.Ending) (grid.Record, error) {
+	if !who.Administrator {
+		return grid.Record{}, fmt.Errorf("%w: only an administrator says what became of a job", grid.ErrForbidden)
+	}
+	return s.site.broker.EndJob(ctx, id, e.As == api.AsDead, e.DryRun, who.Name)
+}
+
 // has reports that a job is, or was last heard of, at that peer.
 func (s service) has(peer grid.PeerID) bool {
 	return len(s.site.broker.Jobs("", 1, func(r *grid.Record) bool { return r.Owner == peer || r.Job.Home == peer })) > 0

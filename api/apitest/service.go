@@ -397,6 +397,26 @@ func (s *Service) Forget(_ context.Context, who api.Identity, f api.Forgetting) 
 	return done, nil
 }
 
+// End ends a job as FAILED or LOST; only administrators may.
+func (s *Service) End(_ context.Context, who api.Identity, id grid.JobID, e api.Ending) (grid.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.jobs[id]
+	switch {
+	case s.fail != nil:
+		return grid.Record{}, s.fail
+	case !who.Administrator:
+		return grid.Record{}, fmt.Errorf("only an administrator ends a job so: %w", grid.ErrForbidden)
+	case j == nil:
+		return grid.Record{}, fmt.Errorf("job %s: %w", id, grid.ErrNotFound)
+	case !e.DryRun:
+		j.record.State = map[string]grid.State{api.AsDead: grid.Failed, api.AsLost: grid.Lost}[e.As]
+		j.record.End = j.record.State
+		s.wake()
+	}
+	return j.record, nil
+}
+
 // Resume ends the alarm of the first site.
 func (s *Service) Resume(_ context.Context, who api.Identity) error {
 	s.mu.Lock()
