@@ -144,6 +144,11 @@ func (c *Core) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, held *al
 	}
 	a := &acceptance{from: o.from, offer: o.offer, start: s.At + e.Wait}
 	c.accepted[o.offer.Bond.Job] = a
+	if j := c.jobs[o.offer.Bond.Job]; j != nil && j.rec.Kept {
+		j.rec.Kept = false
+		c.save(j, "its older result is put aside: it comes here again")
+		c.emit(SetAside{Job: j.rec.Job.ID, Foreign: true})
+	}
 	held.add(&o.offer.Job)
 	if len(o.offer.Job.Inputs) == 0 || o.offer.Job.Home == c.cfg.Self { // a home has kept them
 		c.prepare(a)

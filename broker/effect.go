@@ -89,6 +89,14 @@ type Discard struct {
 	Keep bool // inputs and outputs stay
 }
 
+// SetAside moves the folder of a job away that no record here knows; it is removed when it
+// has been kept as long as ended jobs are. Of a Foreign job, whose home is elsewhere, one that
+// holds nothing but inputs is dropped at once.
+type SetAside struct {
+	Job     grid.JobID
+	Foreign bool
+}
+
 // Publish tells other members that this site owns a job now: a hint.
 type Publish struct {
 	Job   grid.JobID
@@ -139,6 +147,7 @@ func (Recollect) effect()    {}
 func (Fetch) effect()        {}
 func (Collect) effect()      {}
 func (Discard) effect()      {}
+func (SetAside) effect()     {}
 func (Publish) effect()      {}
 func (Delivered) effect()    {}
 func (Saw) effect()          {}

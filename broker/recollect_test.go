@@ -177,11 +177,11 @@ func TestARolledBackBrokerSweepsNothing(t *testing.T) {
 		if rolled {
 			c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
 		}
-		if _, is := only[Discard](c.Step(1_000_002, Folders{[]grid.JobID{"b.1"}})); is {
-			t.Error("discards at the first look: its twin may have that job")
+		if _, is := only[SetAside](c.Step(1_000_002, Folders{[]grid.JobID{"b.1"}})); is {
+			t.Error("puts aside at the first look: its twin may have that job")
 		}
-		if _, is := only[Discard](c.Step(1_600_002, Folders{[]grid.JobID{"b.1"}})); is != discards {
-			t.Errorf("rolled back %t: discards %t", rolled, is)
+		if _, is := only[SetAside](c.Step(1_600_002, Folders{[]grid.JobID{"b.1"}})); is != discards {
+			t.Errorf("rolled back %t: puts aside %t", rolled, is)
 		}
 	}
 }

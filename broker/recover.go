@@ -106,7 +106,9 @@ func (c *Core) recoverMoving(j *job) {
 // sweep drops folders that nothing needs: what a crash left behind between the save
 // of an end and its Discard. One that is being accepted is needed. A journal that was
 // rolled back does not know what is needed, and start tokens lie there; nor does one that has
-// a twin. So what no record is of goes only when it is seen strayLooks times, which are minutes apart.
+// a twin. So what no record is of is put aside only when it is seen strayLooks times, which are
+// minutes apart, and when the batch system has nothing of it: perhaps this journal was put back,
+// and nobody could say so.
 func (c *Core) sweep(e Folders) {
 	if c.rolled != nil || c.holding() {
 		return
@@ -117,9 +119,13 @@ func (c *Core) sweep(e Folders) {
 		if j == nil && c.accepted[id] == nil && len(seen) < maxStrays {
 			seen[id] = c.orphans[id] + 1
 		}
-		if c.accepted[id] == nil && (j == nil && seen[id] >= strayLooks || j != nil && j.gone()) {
+		switch {
+		case c.accepted[id] != nil || j != nil && !j.gone():
+		case j != nil:
 			c.note(id, "", "removing the folder of a job that is not here")
 			c.emit(Discard{Job: id})
+		case seen[id] >= strayLooks && !c.hasStray(id):
+			c.emit(SetAside{Job: id, Foreign: id.Site() != c.cfg.Site.Name})
 		}
 	}
 	c.orphans = seen

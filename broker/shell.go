@@ -50,6 +50,10 @@ type Stager interface {
 	Prepare(ctx context.Context, job grid.Job, keep bool) error
 	Collect(ctx context.Context, job grid.Job) (files grid.Manifest, missing []grid.MissingOutput, err error)
 	Discard(job grid.JobID, keep bool) error
+	// SetAside moves a job's folder away and gives where it is, "" if it was not worth that;
+	// DropAside removes what was moved before then, and gives how many folders.
+	SetAside(job grid.JobID, foreign bool, now time.Time) (where string, err error)
+	DropAside(then time.Time) (dropped int, err error)
 	Jobs() ([]grid.JobID, error)
 	// Space is what is free for files of jobs, beside what is kept back.
 	Space() (int64, error)
@@ -381,16 +385,18 @@ func (b *Broker) sweep(ctx context.Context) {
 			return
 		case <-time.After(pause):
 		}
-		if ids, err := b.ports.Stager.Jobs(); err != nil {
-			b.ports.Log.Warn("listing the job folders", zap.Error(err))
-		} else {
-			b.Post(Folders{ids})
-		}
+		// The attempts first: a folder stays in its place while there is one of its job.
 		if ids, err := b.attempts(ctx); err != nil {
 			b.ports.Log.Warn("listing the attempts in the batch system", zap.Error(err))
 		} else {
 			b.Post(Attempts{ids})
 		}
+		if ids, err := b.ports.Stager.Jobs(); err != nil {
+			b.ports.Log.Warn("listing the job folders", zap.Error(err))
+		} else {
+			b.Post(Folders{ids})
+		}
+		b.dropAside()
 	}
 }
 

@@ -66,6 +66,10 @@ func (b *Broker) dispatch(ctx context.Context, e Effect, pauses uint64) {
 		b.lanes.stop(lane{fileLane, string(e.Job)})
 		// On the lane of fetches: one that is asked for later comes after it.
 		b.lanes.do(ctx, lane{fetchLane, string(e.Job)}, func(context.Context) { b.discard(e) })
+	case SetAside:
+		b.lanes.stop(lane{fetchLane, string(e.Job)})
+		b.lanes.stop(lane{fileLane, string(e.Job)})
+		b.lanes.do(ctx, lane{fetchLane, string(e.Job)}, func(context.Context) { b.setAside(e) })
 	case Publish:
 		b.lanes.do(ctx, lane{hintLane, string(e.Job)}, func(ctx context.Context) { b.publish(ctx, e) })
 	case Delivered:
@@ -256,6 +260,31 @@ func (b *Broker) collect(ctx context.Context, e Collect) {
 func (b *Broker) discard(e Discard) {
 	if err := b.ports.Stager.Discard(e.Job, e.Keep); err != nil {
 		b.ports.Log.Warn("dropping the files of a job", zap.String("job", string(e.Job)), zap.Error(err))
+	}
+}
+
+func (b *Broker) setAside(e SetAside) {
+	where, err := b.ports.Stager.SetAside(e.Job, e.Foreign, time.Now())
+	switch {
+	case err != nil:
+		b.ports.Log.Warn("putting a folder aside", zap.String("job", string(e.Job)), zap.Error(err))
+	case where != "":
+		b.ports.Log.Warn("the folder of a job that the journal does not know is put aside: was an older journal put back? It is removed when ended jobs of its age are",
+			zap.String("job", string(e.Job)), zap.String("folder", where))
+	default:
+		b.ports.Log.Info("inputs of a job that is not here are removed", zap.String("job", string(e.Job)))
+	}
+}
+
+// dropAside removes what was put aside as long ago as ended jobs are kept.
+func (b *Broker) dropAside() {
+	keep := b.cfg.withDefaults().Keep
+	n, err := b.ports.Stager.DropAside(time.Now().Add(-keep.Duration()))
+	if err != nil {
+		b.ports.Log.Warn("removing what was put aside", zap.Error(err))
+	}
+	if n > 0 {
+		b.ports.Log.Info("folders that were put aside are removed", zap.Int("number", n))
 	}
 }
 

@@ -73,9 +73,11 @@ func (s *shell) Collect(context.Context, grid.Job) (grid.Manifest, []grid.Missin
 	s.collecting.Add(1)
 	return nil, nil, nil
 }
-func (s *shell) Discard(grid.JobID, bool) error { return nil }
-func (s *shell) Jobs() ([]grid.JobID, error)    { return nil, nil }
-func (s *shell) Space() (int64, error)          { return 1 << 40, nil }
+func (s *shell) Discard(grid.JobID, bool) error                       { return nil }
+func (s *shell) Jobs() ([]grid.JobID, error)                          { return nil, nil }
+func (s *shell) SetAside(grid.JobID, bool, time.Time) (string, error) { return "", nil }
+func (s *shell) DropAside(time.Time) (int, error)                     { return 0, nil }
+func (s *shell) Space() (int64, error)                                { return 1 << 40, nil }
 
 func (s *shell) broker() *Broker {
 	return NewBroker(Config{Self: me, Site: grid.Site{Name: "a", Speed: 1}}, []grid.Member{{Name: "b", Peer: her, Send: true}}, Ports{

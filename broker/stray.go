@@ -30,9 +30,19 @@ func (c *Core) strayed(e Attempts) {
 	c.strays = seen
 }
 
-// strayWithdrawn: a stray that has started is ended.
+// hasStray reports that the batch system holds an attempt of a job.
+func (c *Core) hasStray(id grid.JobID) bool {
+	for at := range c.strays {
+		if at.Job == id {
+			return true
+		}
+	}
+	return false
+}
+
+// strayWithdrawn: a stray that has started is ended, and one whose token nobody can take.
 func (c *Core) strayWithdrawn(e Withdrawn) {
-	if c.strays[e.ID] > 0 && e.Err == "" && !e.Done {
+	if c.strays[e.ID] > 0 && (e.Err == "" || e.Damaged) && !e.Done {
 		c.emit(Kill{e.ID})
 	}
 }

@@ -46,3 +46,51 @@ func TestStraysAreRemoved(t *testing.T) {
 		t.Errorf("seen, gone and seen again: %v is withdrawn at its first look", got)
 	}
 }
+
+// The folder of a job that the journal does not know is put aside, not deleted, and not while the
+// batch system has an attempt of it; its attempt is ended also where its token cannot be read.
+func TestAnUnknownFolderIsPutAside(t *testing.T) {
+	t.Parallel()
+	c := signed()
+	own, foreign := jobOf(me, "a", "1").ID, jobOf(her, "b", "2").ID
+	at := grid.AttemptID{Job: own, Epoch: grid.Epoch{Term: 1}, Attempt: 1}
+	look := func(now grid.Tick, attempts ...grid.AttemptID) (aside []SetAside) {
+		effects := append(c.Step(now, Attempts{attempts}), c.Step(now, Folders{[]grid.JobID{own, foreign}})...)
+		for _, e := range effects {
+			switch e := e.(type) {
+			case SetAside:
+				aside = append(aside, e)
+			case Discard:
+				t.Errorf("dropped: %+v", e)
+			}
+		}
+		return aside
+	}
+	if got := look(1_000_001, at); len(got) > 0 {
+		t.Errorf("at the first look: %v", got)
+	}
+	if got := look(1_600_001, at); !slices.Equal(got, []SetAside{{foreign, true}}) {
+		t.Errorf("while its attempt is there: %v", got)
+	}
+	if k, kills := only[Kill](c.Step(1_600_002, Withdrawn{ID: at, Err: "torn", Damaged: true})); !kills || k.ID != at {
+		t.Error("an attempt whose token cannot be read is left")
+	}
+	if got := look(2_200_001); !slices.Equal(got, []SetAside{{own, false}, {foreign, true}}) {
+		t.Errorf("when it is gone: %v", got)
+	}
+}
+
+// A site that keeps an older result of a job puts it aside before the job comes again: its program
+// must find a folder of its own.
+func TestAKeptResultGivesWay(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	c := signed(grid.Record{Job: j, Standing: grid.Past, State: grid.Completed, End: grid.Completed, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Kept: true, Ended: 1})
+	o := offerOf(j, 5, 0)
+	o.Deeds = []grid.Deed{deed(j, her, 5, me)}
+	effects := append(c.Step(1_000_001, Message{her, o}), c.Step(1_000_002, shot(1_000_002))...)
+	s, aside := only[SetAside](effects)
+	if got := c.jobs[j.ID].rec; !aside || s.Job != j.ID || got.Kept {
+		t.Errorf("put aside %t, kept %t, it is %s", aside, got.Kept, got.Standing)
+	}
+}

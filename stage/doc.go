@@ -13,6 +13,8 @@
 //	in.log    ledger of in/     out.log  ledger of out/     prepared  see [Stager.Prepare]
 //	account   under which the program works, if not the daemon's own; see [Stager.Lend]
 //
+// ROOT/aside/<JobID>.TIME is a folder that no record knows, until its retention ends.
+//
 // A ledger is a text file with one JSON object a line: a file with its size, mode
 // and the hash of each range, or {"sealed":true}, which says that all files above
 // it are on the disk. The last line about a path wins; a torn last line is no line.

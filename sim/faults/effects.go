@@ -45,6 +45,8 @@ func (h *host) dispatch(e broker.Effect, pauses int) {
 		h.collect(e)
 	case broker.Discard:
 		h.discard(e)
+	case broker.SetAside:
+		h.setAside(e)
 	case broker.Restart:
 		w.tell(s, "resumed: it starts again from its journal")
 		h.core = nil
@@ -312,6 +314,19 @@ func (h *host) discard(e broker.Discard) {
 			if !e.Keep {
 				delete(h.s.disk.folders, e.Job)
 			}
+		},
+	})
+}
+
+// setAside moves a folder to where nobody looks for it, as stage.SetAside does.
+func (h *host) setAside(e broker.SetAside) {
+	h.stop(lane{fetchLane, e.Job})
+	h.stop(lane{fileLane, e.Job})
+	h.do(lane{fetchLane, e.Job}, &work{
+		begin: func() grid.Tick { return between(h.s.w.rnd.file, 1, 20) },
+		end: func(bool) {
+			h.s.w.tell(h.s, "puts the folder of %s aside", e.Job)
+			delete(h.s.disk.folders, e.Job)
 		},
 	})
 }

@@ -466,10 +466,10 @@ const (
 
 func (h *host) sweep() {
 	if h.core != nil {
-		h.post(broker.Folders{Jobs: slices.Sorted(maps.Keys(h.s.disk.folders))})
 		if ids, err := h.s.batch.attempts(); err == nil {
 			h.post(broker.Attempts{IDs: ids})
 		}
+		h.post(broker.Folders{Jobs: slices.Sorted(maps.Keys(h.s.disk.folders))})
 	}
 	h.later(nextSweeps, h.sweep)
 }

@@ -1,0 +1,80 @@
+package stage
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What is put aside is whole where it lies, out of the way of the same job, until its time is over.
+func TestSetAside(t *testing.T) {
+	t.Parallel()
+	s := newNetwork(t).site("a", nil)
+	now := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
+	if where, err := s.SetAside(job, false, now); where != "" || err != nil {
+		t.Errorf("nothing is there: %q, %v", where, err)
+	}
+	if _, err := s.Receive(t.Context(), job, "x", 4, 0o600, strings.NewReader("1234")); err != nil {
+		t.Fatal(err)
+	}
+	where, err := s.SetAside(job, false, now)
+	if err != nil || !strings.HasSuffix(where, "/aside/"+string(job)+".20261122T070000Z") {
+		t.Fatalf("%q, %v", where, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(where, "in", "x")); string(text) != "1234" || err != nil {
+		t.Errorf("its files: %q, %v", text, err)
+	}
+	if ids, err := s.Jobs(); err != nil || len(ids) != 0 {
+		t.Errorf("jobs: %v, %v", ids, err)
+	}
+	if m, err := s.Received(job); err != nil || len(m) != 0 {
+		t.Errorf("the same job anew has received %v, %v", m, err)
+	}
+	if _, err := s.SetAside(job, false, now.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(filepath.Dir(where), "by hand"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.DropAside(now); n != 0 || err != nil {
+		t.Errorf("dropped %d at once, %v", n, err)
+	}
+	if n, err := s.DropAside(now.Add(time.Minute)); n != 1 || err != nil {
+		t.Errorf("dropped %d, %v", n, err)
+	}
+	list, err := os.ReadDir(filepath.Dir(where))
+	names := []string{}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	if want := []string{string(job) + ".20261122T080000Z", "by hand"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("left are %v, %v", names, err)
+	}
+}
+
+// Of a job of another home only what has run, or was collected, is worth keeping.
+func TestForeignInputsAreNotPutAside(t *testing.T) {
+	t.Parallel()
+	for _, ran := range []bool{false, true} {
+		s := newNetwork(t).site("a", nil)
+		if err := s.MakeFolder(job); err != nil {
+			t.Fatal(err)
+		}
+		_, control := s.Paths(job)
+		if ran {
+			if err := os.WriteFile(filepath.Join(control, "start.1.0.1"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		where, err := s.SetAside(job, true, time.Now())
+		if err != nil || (where != "") != ran {
+			t.Errorf("ran %t: %q, %v", ran, where, err)
+		}
+		if _, err := os.Stat(control); !os.IsNotExist(err) {
+			t.Errorf("ran %t: it is still there: %v", ran, err)
+		}
+	}
+}
