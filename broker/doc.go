@@ -24,9 +24,16 @@
 //	forget.go     a site that will not come back: again, or LOST (the home)
 //	claim.go      claims and results of an older epoch
 //	learn.go      a home that lost its journal
-//	journal.go    journals that went back, and twins
+//	lives.go      how far journals have come, and who was rolled back
+//	rollback.go   what such a one does
+//	recount.go    what a member tells it
+//	traces.go     jobs that control directories know and no record
+//	lostpart.go   what deeds prove of the part that is lost
+//	told.go       what users were told, beside the journal
+//	stamp.go      epochs that never repeat
+//	twin.go       two brokers under one identity
 //	recollect.go  what control directories know and the journal does not
-//	trial.go      attempts that a journal may lack
+//	ask.go        what has to be heard before a start or a handoff
 //	request.go    users who ask at another broker
 //	gap.go        when nobody listened
 //	recover.go    after a restart
@@ -53,6 +60,8 @@
 //     on, only when that home was heard lately.
 //   - What was decided before a time when nobody listened is not submitted after it.
 //   - A broker whose journal was rolled back starts nothing and hands nothing over
-//     before all members were asked.
+//     before all members were asked, and its own control directories read.
+//   - No epoch of a job is used twice, also not by two branches of a journal.
+//   - What a user was told of an end, or of the wish for it, is beside the journal before.
 //   - A terminal state is left by nothing (LOST may gain a result).
 package broker

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"slices"
+
 	"gbroker/grid"
 	"gbroker/wire"
 )
@@ -32,9 +34,9 @@ func (c *Core) drainRequest(e DrainRequest) {
 func (c *Core) saveState() {
 	state := c.state
 	state.Draining = c.draining
-	state.RolledBack = 0
+	state.RolledBack, state.Behind = 0, nil
 	if c.rolled != nil {
-		state.RolledBack = 1
+		state.RolledBack, state.Behind = 1, slices.Clone(c.rolled.lost)
 	}
 	c.emit(Save{grid.Change{Site: &state}})
 }

@@ -58,6 +58,7 @@ func (c *Core) rolledBackTo(from grid.PeerID, at grid.JournalID) {
 	}
 	if c.rolled.note(at) {
 		c.rolled.waiting[from] = true
+		c.doubtAll()
 	}
 }
 
@@ -67,13 +68,22 @@ func (c *Core) rolledBack(how string, at grid.JournalID) {
 		return
 	}
 	if c.rolled != nil {
-		c.rolled.note(at)
+		if c.rolled.note(at) {
+			c.doubtAll()
+		}
 		return
 	}
 	c.awaitAll()
 	c.rolled.note(at)
-	c.saveState()
 	c.alarmRolled(how)
+	c.doubtAll()
+	c.recount()
+}
+
+// doubtAll: another branch was found that this journal lacks. It may have been rolled back a
+// second time, to an instant at which it was asking about the first.
+func (c *Core) doubtAll() {
+	c.saveState()
 	for _, j := range c.sorted() {
 		if j.rec.Handoff.Phase == grid.Offering || j.rec.Handoff.Phase == grid.Withdrawing {
 			c.sendAbort(c.bond(j), "its journal was rolled back")
@@ -83,7 +93,6 @@ func (c *Core) rolledBack(how string, at grid.JournalID) {
 			c.doubt(j)
 		}
 	}
-	c.recount()
 }
 
 // hasSeen says by whom it was found that this journal was rolled back.
@@ -106,9 +115,14 @@ func (c *Core) doubt(j *job) {
 		return
 	}
 	j.homeHeard = 0
+	// The branch that is lost has used numbers of reports too: what acknowledges those is no word on this one.
+	j.rec.Report = max(j.rec.Report, uint64(c.stamped())<<reportsPerStamp)
 	c.save(j, "") // and so reported
 	j.since = j.rec.Report
 }
+
+// reportsPerStamp is how many bits count the reports of a job after a stamp.
+const reportsPerStamp = 20
 
 // isHere: the batch system or the control files have the present attempt.
 func (c *Core) isHere(j *job) {
@@ -130,6 +144,7 @@ func (c *Core) awaitAll() {
 func (c *Core) recoverRollback() {
 	if c.state.RolledBack != 0 {
 		c.awaitAll()
+		c.rolled.lost = slices.Clone(c.state.Behind)
 		c.alarmRolled("that was found before the last start")
 		c.recount()
 	}

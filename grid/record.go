@@ -113,6 +113,8 @@ type SiteState struct {
 	// RolledBack is not 0 while the journal is known to have been rolled back and not all members
 	// were asked.
 	RolledBack uint64
+	// Behind are, while that is so, the ends of the branches that it was rolled back from.
+	Behind []JournalID
 	// Lost are the ends of branches of this journal that it was rolled back from, and about which
 	// all were asked: to hear of them again is no news.
 	Lost  []JournalID

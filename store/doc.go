@@ -8,12 +8,14 @@
 //	lock             locked by the daemon that uses the folder; holds its process id
 //	journal.db       the database (mode 0600), with journal.db-wal and -shm beside it
 //	journal.db.vN    a copy made before the schema left version N
+//	journal.at       how far the journal has come, and journal.told, what users were told:
+//	                 these stay when the journal is put back from a backup (witness.go)
 //	reserve          up to 32 MiB of nothing, given back piece by piece where the disk is full
 //
 // An administrator may read journal.db with sqlite3 at any time, and copy it with
 // its .backup command.
 //
-// # Schema, version 2
+// # Schema, version 3
 //
 //	journal    one line: the incarnation (random, made with the journal) and the
 //	           sequence, raised in the transaction of every Commit
@@ -23,14 +25,15 @@
 //	           may bring ten thousand files
 //	event      the history, append only: job, seq, at, state, site, term, hop, why
 //	site       one line: grid.SiteState as JSON, what is not set left out
-//	peer       the highest sequence seen of each incarnation of each peer's journal
+//	peer       the highest sequence seen of each life of each peer's journals
+//	life       the starts of this journal: a random number, and the sequence it began at
 //	jobs, history    views of job and event with readable times
 //
 // Each line has a checksum besides, sum: the CRC-32C of its table's name and of all its other
 // columns (sum.go says how), so that a bit which has turned is noticed when the line is
 // read. The line is named then, with the statement that gives it up alone; a record is never
 // believed in part, and nothing is repaired silently. Indexes are compared with their tables
-// when the journal is opened. Version 1 had no checksums.
+// when the journal is opened. Version 1 had no checksums, version 2 no lives.
 //
 // Times are milliseconds since the Unix epoch, 0 for "not yet". JSON has the field
 // names of package grid; the hashes of a file's ranges are one base64 string. Texts

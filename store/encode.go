@@ -64,6 +64,7 @@ type deedRow struct {
 type siteRow struct {
 	Draining   bool             `json:",omitempty"`
 	RolledBack uint64           `json:",omitempty"`
+	Behind     []grid.JournalID `json:",omitempty"`
 	Lost       []grid.JournalID `json:",omitempty"`
 	Since      grid.Tick        `json:",omitempty"`
 }
