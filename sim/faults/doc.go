@@ -64,21 +64,22 @@
 //	                                 the home has lost it, and its              he need not wait for its word
 //	                                   administrator forgot that site, or
 //	                                   removed it, since
-//	                                 the home has lost it, and its user had     its start tokens went with it
-//	                                   it removed
+//	                                 its user had it removed, and the home has  its start tokens went with it
+//	                                   lost that, likewise
 //	                                 that machine was put back to a snapshot    so did they, with all that
 //	                                   of before that start, or of before the     knew of it there
 //	                                   end of a rerunnable program, and is the
-//	                                   home, or its home is gone, or it starts
-//	                                   it now, and no end was told
+//	                                   home, or its home is gone or had heard
+//	                                   of no end
 //	an owner beside another (S2a)    one of them has lost that it gave it       it asks before it does anything
 //	                                   away, or is in doubt
 //	                                 the home was set back, and need not wait
 //	                                   for the word of the other
-//	KILLED is forgotten (S2c), an    it never left its home, whose journal      nobody else was told
-//	  end is told anew (S5)            has lost that
-//	a wish to cancel is forgotten    its home has lost that, and nobody else    its user has to say it again
-//	  (S5)                             has it
+//	KILLED is forgotten (S2c), an    it never left its home, which has lost     nobody else was told
+//	  end is told anew (S5)            that with its journal and the file
+//	                                   beside it
+//	a wish to cancel is forgotten    its home has lost that, likewise, and      its user has to say it again
+//	  (S5)                             nobody else has it
 //	FAILED without a start (S5)      a batch system has refused that very job
 //	                                 while it was open a neighbour was          nobody could run it
 //	                                   removed, and no other site of its home's

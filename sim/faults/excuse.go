@@ -40,15 +40,15 @@ func (f *fact) estranged(s *site) bool { return s.forgot[f.home.peer] > 0 && f.h
 // it wrote since, and the user had the job removed, and with it its start tokens; or the
 // site that started it need not be asked, or has lost the same. Or its start token, or
 // the end of a rerunnable one, is gone with all of the machine on which it ran, and that is
-// the home, or its home is gone, or it starts it now, and no end was told.
-func (f *fact) untraceable(e, now start) bool {
+// the home, or its home is gone or had heard of no end.
+func (f *fact) untraceable(e start) bool {
 	gone := func(l lapse) bool { return l.covers(e.at) }
 	inFiles := func(l lapse) bool { return l.files && (gone(l) || f.rerun && e.ended > 0 && l.covers(e.ended)) }
-	if slices.ContainsFunc(e.where.lapses, inFiles) && (e.where == f.home || f.home.gone || e.where == now.where && f.told == 0) {
+	if slices.ContainsFunc(e.where.lapses, inFiles) && (e.where == f.home || f.home.gone || f.told == 0) {
 		return true
 	}
 	return slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
-		return l.at >= e.at && (f.removed || e.where != f.home && (f.home.deaf(e.where, l.at) || slices.ContainsFunc(e.where.lapses, gone)))
+		return l.at >= e.at && (f.removed && (l.words || l.since == forEver) || e.where != f.home && (f.home.deaf(e.where, l.at) || slices.ContainsFunc(e.where.lapses, gone)))
 	})
 }
 

@@ -46,7 +46,7 @@ func began(when int, where *site, term uint32) start {
 
 // lost notes that a site has lost what it wrote between two instants.
 func (s *site) lost(since, until int, files bool) {
-	s.lapses = append(s.lapses, lapse{at(since), at(until), files})
+	s.lapses = append(s.lapses, lapse{at(since), at(until), files, files})
 }
 
 // A program that was started is started again: when is that held against the brokers?
@@ -139,10 +139,15 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 			return began(100, x.b, 1), began(900, x.a, 2)
 		}, true},
 		{"its user had it removed, and the home has lost that", func(x *scene) (start, start) {
-			x.a.lost(50, 400, false)
+			x.a.lapses = []lapse{{since: at(50), at: at(400), words: true}}
 			x.f.removed = true
 			return began(100, x.a, 1), began(900, x.a, 1)
 		}, false},
+		{"its user had it removed, and that stands beside the journal", func(x *scene) (start, start) {
+			x.a.lost(50, 400, false)
+			x.f.removed = true
+			return began(100, x.a, 1), began(900, x.a, 1)
+		}, true},
 		{"its user had it removed, and the home has lost nothing", func(x *scene) (start, start) {
 			x.f.removed = true
 			return began(100, x.a, 1), began(900, x.a, 1)
@@ -155,8 +160,8 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 			x.b.lost(150, 400, true)
 			return began(100, x.b, 1), began(900, x.b, 1)
 		}, true},
-		{"the machine was put back, and another starts it", func(x *scene) (start, start) {
-			x.b.lost(50, 400, true)
+		{"another machine was put back", func(x *scene) (start, start) {
+			x.c.lost(50, 400, true)
 			return began(100, x.b, 1), began(900, x.c, 1)
 		}, true},
 		{"the machine was put back, and the home had told the end", func(x *scene) (start, start) {
@@ -239,24 +244,24 @@ func TestLostTakesAReason(t *testing.T) {
 		{"another home's administrator has forgotten its owner", func(x *scene) { x.f.had[x.b] = true; x.c.forgot[x.b.peer] = at(500) }, true},
 		{"its owner has lost its journal, and nobody has said what shall be", func(x *scene) {
 			x.f.had[x.b] = true
-			x.w.truth.setBack(x.b, forEver, false)
+			x.w.truth.setBack(x.b, lapse{since: forEver})
 		}, true},
-		{"another site has lost its journal", func(x *scene) { x.w.truth.setBack(x.c, forEver, false) }, true},
+		{"another site has lost its journal", func(x *scene) { x.w.truth.setBack(x.c, lapse{since: forEver}) }, true},
 		{"its home was set back, and all were asked", func(x *scene) {
 			x.a.disk.records["job"] = &grid.Record{Standing: grid.Owning, State: grid.Ready}
-			x.w.truth.setBack(x.a, at(100), false)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 		}, true},
 		{"its home was set back, and one need not be asked", func(x *scene) {
 			x.a.disk.records["job"] = &grid.Record{Standing: grid.Owning, State: grid.Ready}
-			x.w.truth.setBack(x.a, at(100), false)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.a.forgot[x.c.peer] = x.w.now
 		}, false},
 		{"its home was set back, and knows who has it", func(x *scene) {
 			x.a.disk.records["job"] = &grid.Record{Standing: grid.Watching, State: grid.Running, Owner: x.b.peer}
-			x.w.truth.setBack(x.a, at(100), false)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.a.forgot[x.c.peer] = x.w.now
 		}, true},
-		{"its home does not know it any more", func(x *scene) { x.w.truth.setBack(x.a, forEver, false); x.learn() }, false},
+		{"its home does not know it any more", func(x *scene) { x.w.truth.setBack(x.a, lapse{since: forEver}); x.learn() }, false},
 		{"its home and its owner have lost what they wrote", func(x *scene) {
 			x.f.had[x.b] = true
 			x.a.lost(50, 400, false)
@@ -308,7 +313,7 @@ func TestASetBackHomeEndsWhatItKnows(t *testing.T) {
 			t.Parallel()
 			x := newScene(t)
 			c.does(x)
-			x.w.truth.setBack(x.a, at(100), false)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			if open := x.w.open() == nil; open != c.excused {
 				t.Errorf("excused: %v", open)
 			}
@@ -339,44 +344,63 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 		{"told KILLED that nobody cancelled", func(x *scene) { x.w.truth.shown(x.a, "job", ended(grid.Killed)) }, true},
 		{"told FAILED before, and KILLED now: only its home knew", func(x *scene) {
 			x.f.wished, x.f.told = true, grid.Failed
-			x.w.truth.setBack(x.a, at(100), false)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.w.truth.shown(x.a, "job", ended(grid.Killed))
 		}, false},
 		{"told FAILED before, and KILLED now: its owner's tombstone knew", func(x *scene) {
 			x.f.wished, x.f.told = true, grid.Failed
 			x.b.disk.records["job"] = &grid.Record{Standing: grid.Past, Closed: true, End: grid.Failed}
-			x.w.truth.setBack(x.a, at(100), false)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.w.truth.shown(x.a, "job", ended(grid.Killed))
 		}, true},
 		{"told KILLED before, and started now: it had left its home", func(x *scene) {
 			x.f.told, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, x.b
-			x.w.truth.setBack(x.a, at(100), false)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.f.mayStart(x.w, began(900, x.a, 1))
 		}, true},
 		{"told KILLED before, and started now: only its home knew", func(x *scene) {
 			x.f.told = grid.Killed
-			x.w.truth.setBack(x.a, at(100), false)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.f.mayStart(x.w, began(900, x.a, 1))
 		}, false},
+		{"told FAILED before, which stands beside the journal, and KILLED now", func(x *scene) {
+			x.f.wished, x.f.told = true, grid.Failed
+			x.a.disk.records["job"] = &grid.Record{Standing: grid.Owning, State: grid.Ready}
+			x.w.truth.setBack(x.a, lapse{since: at(100)})
+			x.w.truth.loaded(x.a)
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, true},
+		{"told KILLED before, which stands beside the journal, and started now", func(x *scene) {
+			x.f.told = grid.Killed
+			x.a.disk.records["job"] = &grid.Record{Standing: grid.Owning, State: grid.Ready}
+			x.w.truth.setBack(x.a, lapse{since: at(100)})
+			x.f.mayStart(x.w, began(900, x.a, 1))
+		}, true},
+		{"cancelled before, which stands beside the journal, and not any more", func(x *scene) {
+			x.f.cancel = at(50)
+			x.a.disk.records["job"] = &grid.Record{Standing: grid.Owning, State: grid.Ready}
+			x.w.truth.setBack(x.a, lapse{since: at(100)})
+			x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{Standing: grid.Owning, State: grid.Ready}}})
+		}, true},
 		{"its home drops a job", func(x *scene) {
 			x.w.truth.saved(x.a, []grid.Change{{Job: "job"}})
 		}, true},
 		{"its home does not know it after another start", func(x *scene) {
 			x.a.disk.records["job"] = &grid.Record{Standing: grid.Owning, State: grid.Ready}
-			x.w.truth.setBack(x.a, at(100), false)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			delete(x.a.disk.records, "job")
 			x.w.truth.loaded(x.a)
 		}, true},
 		{"cancelled since, and not any more", func(x *scene) {
 			x.a.disk.records["job"] = &grid.Record{Standing: grid.Owning, State: grid.Ready}
-			x.w.truth.setBack(x.a, at(100), false)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.f.cancel = at(950)
 			x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{Standing: grid.Owning, State: grid.Ready}}})
 		}, true},
 		{"cancelled before, which nobody else knows", func(x *scene) {
 			x.f.cancel = at(50)
 			x.a.disk.records["job"] = &grid.Record{Standing: grid.Owning, State: grid.Ready}
-			x.w.truth.setBack(x.a, at(100), false)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{Standing: grid.Owning, State: grid.Ready}}})
 		}, false},
 	} {
@@ -404,25 +428,25 @@ func TestTwoOwnersTakeAnExcuse(t *testing.T) {
 		violated bool
 	}{
 		{"two at once", func(*scene) {}, true},
-		{"the other one was set back, and does not own it by its journal", func(x *scene) { x.w.truth.setBack(x.b, at(100), false) }, false},
+		{"the other one was set back, and does not own it by its journal", func(x *scene) { x.w.truth.setBack(x.b, lapse{since: at(100), words: true}) }, false},
 		{"the other one was set back, and has said again that it owns it", func(x *scene) {
-			x.w.truth.setBack(x.b, at(100), false)
+			x.w.truth.setBack(x.b, lapse{since: at(100), words: true})
 			x.w.truth.saved(x.b, owns(3, false))
 		}, true},
 		{"the other one was set back, and has lost that it gave it away", func(x *scene) {
-			x.w.truth.setBack(x.b, at(100), false)
+			x.w.truth.setBack(x.b, lapse{since: at(100), words: true})
 			x.w.truth.saved(x.b, owns(1, false))
 		}, false},
 		{"one that was set back gets it, as a third one does", func(x *scene) {
-			x.w.truth.setBack(x.b, at(100), false)
+			x.w.truth.setBack(x.b, lapse{since: at(100), words: true})
 			x.w.truth.saved(x.b, owns(3, false))
 			x.w.truth.saved(x.c, owns(4, false))
 		}, true},
 		{"the other one was set back, and is in doubt", func(x *scene) {
-			x.w.truth.setBack(x.b, at(100), false)
+			x.w.truth.setBack(x.b, lapse{since: at(100), words: true})
 			x.w.truth.saved(x.b, owns(1, true))
 		}, false},
-		{"a third one was set back", func(x *scene) { x.w.truth.setBack(x.c, at(100), false) }, true},
+		{"a third one was set back", func(x *scene) { x.w.truth.setBack(x.c, lapse{since: at(100), words: true}) }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -10,14 +10,16 @@ import (
 type lapse struct {
 	since, at grid.Tick
 	files     bool // control directories and sandboxes too
+	words     bool // what is written beside the journal, of what users were told, too
 }
 
 func (l lapse) covers(t grid.Tick) bool { return l.since < t && t <= l.at }
 
 // setBack: what s wrote in its journal since then is lost. For each job it is noted
 // what nobody can know any more because of that.
-func (t *truth) setBack(s *site, since grid.Tick, files bool) {
-	s.lapses = append(s.lapses, lapse{since, s.w.now, files})
+func (t *truth) setBack(s *site, l lapse) {
+	l.at = s.w.now
+	s.lapses = append(s.lapses, l)
 	s.w.after(grid.Minute, func() { s.drain(s.drained) }) // its administrator sees that it has forgotten that
 	for _, f := range t.facts {
 		r := s.disk.records[f.id]
@@ -33,6 +35,9 @@ func (t *truth) setBack(s *site, since grid.Tick, files bool) {
 		f.unknown = r == nil
 		f.doubtful = f.doubtful || r != nil && r.Standing == grid.Owning && !r.State.Terminal()
 		f.unsupplied = f.unsupplied || f.uploaded && r != nil && (r.State == grid.Submitted || r.State == grid.StageIn)
+		if f.stale = r != nil && !l.words; f.stale {
+			continue // what its user was told stands beside the journal, and is read at the next start
+		}
 		if f.cancel > 0 && (r == nil || !r.CancelRequested) {
 			f.unwished = true // until others have said it
 			if !f.elsewhere(func(o *grid.Record) bool { return o.CancelRequested }) {

@@ -56,7 +56,7 @@ func (w *world) plan() {
 		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.twin == nil && w.happens(JournalLost) {
 			s.host.crash(down, "and its journal is lost")
 			s.disk.loseJournal()
-			w.truth.setBack(s, forEver, false)
+			w.truth.setBack(s, lapse{since: forEver})
 		}
 	})
 	w.repeat(Drain, w.rnd.crash, func(r *rand.Rand, s *site) {
@@ -69,7 +69,7 @@ func (w *world) plan() {
 		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.twin == nil && s.disk.backup != nil && !w.restoring() && w.happens(JournalRestored) {
 			s.host.crash(down, "and its journal is restored from a backup")
 			s.disk.restore(s.disk.backup)
-			w.truth.setBack(s, s.disk.backup.at, false)
+			w.truth.setBack(s, lapse{since: s.disk.backup.at})
 			s.careful = true
 		}
 	})
@@ -79,7 +79,7 @@ func (w *world) plan() {
 			s.powerCut(down)
 			if s.disk.loseTail(w.now - span) {
 				w.tell(s, "the last %v s of its journal are lost", span.Seconds())
-				w.truth.setBack(s, w.now-span, false)
+				w.truth.setBack(s, lapse{since: w.now - span, words: true})
 			}
 		}
 	})
@@ -92,7 +92,7 @@ func (w *world) plan() {
 		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.twin == nil && s.disk.snapshot != nil && !w.restoring() && w.happens(MachineRestored) {
 			s.host.crash(down, "and its machine is put back to a snapshot")
 			s.disk.restore(s.disk.snapshot)
-			w.truth.setBack(s, s.disk.snapshot.at, true)
+			w.truth.setBack(s, lapse{since: s.disk.snapshot.at, files: true, words: true})
 			s.careful = true
 		}
 	})

@@ -13,6 +13,7 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 		return
 	}
 	w := s.w
+	f.stale = false
 	if r.Removed {
 		f.removed = true
 		return
@@ -117,7 +118,7 @@ func (t *truth) loaded(s *site) {
 	}
 	for _, f := range t.sorted() {
 		r := s.disk.records[f.id]
-		if f.home != s || f.removed || r == nil && (!f.accepted || f.unknown) {
+		if f.home != s || f.removed || f.stale || r == nil && (!f.accepted || f.unknown) {
 			continue
 		}
 		if r == nil {

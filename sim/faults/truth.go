@@ -58,6 +58,7 @@ type fact struct {
 
 	// What its home has lost the knowledge of, with its journal; see lapse.go.
 	unknown    bool // the job
+	stale      bool // what its user was told, until it has read that again beside its journal
 	unsupplied bool // that its files came
 	unwished   bool // that it is to be cancelled
 	doubtful   bool // whether another has it
@@ -103,7 +104,7 @@ func (t *truth) started(s *site, l *local) {
 func (f *fact) mayStart(w *world, now start) {
 	same := 0 // starts in this term that the brokers can know of
 	for _, e := range f.starts {
-		if e.id.Epoch.Term == now.id.Epoch.Term && !f.untraceable(e, now) {
+		if e.id.Epoch.Term == now.id.Epoch.Term && !f.untraceable(e) {
 			same++
 		}
 	}
@@ -116,7 +117,7 @@ func (f *fact) mayStart(w *world, now start) {
 		w.violate("S5", f.id, "%s starts at %s though its user was told %.0f s ago that it is to be cancelled", now.id, now.where.name(), (w.now - f.cancel).Seconds())
 	case !f.rerun:
 		for _, e := range f.starts {
-			if !f.fencedOff(e, now) && !f.untraceable(e, now) {
+			if !f.fencedOff(e, now) && !f.untraceable(e) {
 				w.violate("S2b", f.id, "%s, which is not rerunnable, starts at %s, and was started at %s as %s before", now.id, now.where.name(), e.where.name(), e.id)
 				return
 			}
