@@ -378,6 +378,7 @@ func (c *Core) message(from grid.PeerID, m wire.Message) {
 		c.onResponse(from, m)
 	case wire.Error:
 		c.reportRefused(from, m)
+		c.recallRefused(from, m)
 		c.note(m.Job, from, fmt.Sprintf("the peer answered message kind %d with an error: %.200s", m.Of, m.Why))
 	}
 }

@@ -49,6 +49,19 @@ func (c *Core) askOwner(j *job) {
 	c.send(j.rec.Owner, wire.Recall{Job: j.rec.Job.ID})
 }
 
+// recallRefused: who should own a job, and is silent, says that it does not. The home shows that;
+// forgetting the site decides what becomes of the job.
+func (c *Core) recallRefused(from grid.PeerID, m wire.Error) {
+	j := c.jobs[m.Job]
+	if j == nil || m.Of != wire.KindRecall || !c.home(j) || j.rec.Owner != from || j.asked == 0 || j.rec.State.Terminal() || j.heard > j.asked {
+		return
+	}
+	if why := string(c.siteName(from)) + ", which should have it, does not know it"; j.rec.Reason != why {
+		j.rec.Reason = why
+		c.save(j, why)
+	}
+}
+
 // recall tells the home a job that it does not know.
 func (c *Core) recall(from grid.PeerID, m wire.Recall) {
 	j := c.jobs[m.Job]

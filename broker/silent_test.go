@@ -43,6 +43,30 @@ func TestASilentOwnerIsAsked(t *testing.T) {
 	}
 }
 
+// Who should own a job, and says that it does not, is named as its reason, so that an
+// administrator can decide. From anybody else, or unasked, the word counts for nothing.
+func TestAnOwnerThatDoesNotKnowTheJobIsNamed(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	k := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}})
+	no := wire.Error{Of: wire.KindRecall, Job: j.ID, Why: "no job of that home here"}
+	k.Step(1_000_001, Message{her, no})
+	k.jobs[j.ID].asked = 1_000_002
+	k.jobs[j.ID].heard = 1_000_000
+	k.Step(1_000_003, Message{him, no})
+	k.Step(1_000_003, Message{her, wire.Error{Of: wire.KindReport, Job: j.ID}})
+	if why := k.jobs[j.ID].rec.Reason; why != "" {
+		t.Fatalf("it is said to be %q", why)
+	}
+	saves, saved := only[Save](k.Step(1_000_004, Message{her, no}))
+	if !saved || saves.Change.Record.Reason != "b, which should have it, does not know it" {
+		t.Errorf("its reason is %q", k.jobs[j.ID].rec.Reason)
+	}
+	if _, again := only[Save](k.Step(1_000_005, Message{her, no})); again {
+		t.Error("it is saved each time")
+	}
+}
+
 // One that is asked for a job that it has handed on says to whom; to its home alone.
 func TestAFormerOwnerSaysWhoHasIt(t *testing.T) {
 	t.Parallel()

@@ -48,12 +48,13 @@
 //	                                 only sites that are gone could run it
 //	LOST (S1)                        its home's administrator forgot a site     he need not wait for it
 //	                                   that had it
-//	                                 its home was set back to owning it, and    that site may have got it
-//	                                   need not wait for the word of a site
+//	                                 its home was set back to owning it, or     that site may have got it
+//	                                   got it before it noticed that, and need
+//	                                   not wait for the word of a site
 //	                                 its home, and a site that had it, have     both have forgotten its end
 //	                                   lost what they wrote
-//	                                 a site that had it had a twin              that may have swept its
-//	                                                                              control directory
+//	                                 a site that had it had a twin, or its      its control directory may be
+//	                                   machine was put back                       gone
 //	                                 its home has lost it, and learns it from   nobody says who owns it
 //	                                   one that was to get it
 //	a start after a start that       the home's administrator fenced that       he says that it does not run
@@ -85,8 +86,8 @@
 //	                                   removed, and no other site of its home's
 //	                                   file had enough processors
 //	                                 its home has lost that its files came
-//	                                 its user had it removed, or a site that    its files were swept
-//	                                   had it had a twin
+//	                                 its user had it removed, or a site that    its files are gone
+//	                                   had it had a twin, or was put back
 //	an end without output (S5)       its home, or the site that ran it, has     it may have been swept
 //	                                   lost what it wrote since
 //	what is done with it             two brokers under one name have both       neither can know of the other

@@ -97,9 +97,11 @@ func (f *fact) forgottenByBoth() bool {
 }
 
 // swept: of two brokers under one name at a site that had the job, one may have swept the sandbox
-// and the control directory that the other needs.
+// and the control directory that the other needs; or they are gone with its machine.
 func (f *fact) swept() bool {
-	return f.home.copied > 0 || slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return f.had[o] && o.copied > 0 })
+	return slices.ContainsFunc(f.home.w.sites, func(o *site) bool {
+		return (o == f.home || f.had[o]) && (o.copied > 0 || slices.ContainsFunc(o.lapses, func(l lapse) bool { return l.files }))
+	})
 }
 
 // excused: the job's home is gone for ever, or has lost the knowledge of the job, and nobody

@@ -239,9 +239,10 @@ func (w *world) bury() {
 	}
 }
 
-// misses: by the journal of s the other one has a job, and it has lost the knowledge of it.
+// misses: by the journal of s the other one has a job, and does not know it, as one of the two
+// has lost what it knew.
 func (s *site) misses(o *site) bool {
-	if len(o.lapses) == 0 {
+	if len(o.lapses) == 0 && len(s.lapses) == 0 {
 		return false
 	}
 	for id, r := range s.disk.records {

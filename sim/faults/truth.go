@@ -178,6 +178,7 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 			f.unknown = false
 			t.stillCancelled(s, f, r)
 		}
+		f.doubtful = f.doubtful || s == f.home && r.Uncertain && len(s.lapses) > 0
 		if r.Handoff.Phase == grid.Committed {
 			f.had[s.w.byPeer[r.Handoff.To]] = true
 		}
