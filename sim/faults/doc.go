@@ -44,7 +44,8 @@
 //	it need not end, be queued       its home is gone for ever                  its users are gone too
 //	  or be swept (S1, S9, S8)       its home's journal has lost it, and no     nobody knows that it was
 //	                                   owner whom the home hears can tell         handed in
-//	                                 its home has lost that its files came      its user was told that they had
+//	                                 its home has lost its files, or that       its user was told that they had
+//	                                   they came
 //	                                 only sites that are gone could run it
 //	LOST (S1)                        its home's administrator forgot a site     he need not wait for it
 //	                                   that had it

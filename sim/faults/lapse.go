@@ -2,6 +2,7 @@ package faults
 
 import (
 	"math"
+	"slices"
 
 	"gbroker/grid"
 )
@@ -34,7 +35,9 @@ func (t *truth) setBack(s *site, l lapse) {
 		}
 		f.unknown = r == nil
 		f.doubtful = f.doubtful || r != nil && r.Standing == grid.Owning && !r.State.Terminal()
-		f.unsupplied = f.unsupplied || f.uploaded && r != nil && (r.State == grid.Submitted || r.State == grid.StageIn)
+		files := s.disk.folders[f.id]
+		gone := slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.files }) && (files == nil || !files.inputs)
+		f.unsupplied = f.unsupplied || f.uploaded && r != nil && (gone || r.State == grid.Submitted || r.State == grid.StageIn)
 		if f.stale = r != nil && !l.words; f.stale {
 			continue // what its user was told stands beside the journal, and is read at the next start
 		}
