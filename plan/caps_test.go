@@ -131,3 +131,26 @@ func capsKept(t *testing.T, seed uint64, s Snapshot, p *Plan) {
 		}
 	}
 }
+
+// Who comes into the queue takes its place there, also before those that have a reservation.
+func TestCapsKeepTheOrder(t *testing.T) {
+	t.Parallel()
+	for _, policy := range capPolicies {
+		s := Snapshot{
+			At: 1000, Policy: policy, Nodes: []Node{{Name: "n", Cores: 4}}, Caps: []Cap{{Most: 1}},
+			Running: []Running{{Start: 0, End: 1010, Shares: []Share{{Cores: 4}}, Caps: []int{0}}},
+		}
+		for i := range 4 {
+			s.Waiting = append(s.Waiting, Waiting{Demand: demand(4, 1, 0), Limit: 10})
+			if i == 0 {
+				s.Waiting[0].Caps = []int{0}
+			}
+		}
+		p := Build(s)
+		for i := range s.Waiting {
+			if at, ok := p.Waiting(i); !ok || at.Start != 1010+grid.Tick(10*i) {
+				t.Errorf("%v: job %d starts at %d, %v", policy, i, at.Start, ok)
+			}
+		}
+	}
+}
