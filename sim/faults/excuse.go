@@ -87,7 +87,7 @@ func (f *fact) mayBeLost(now grid.Tick) bool {
 			return true
 		}
 	}
-	return f.learnt || f.forgottenByBoth() || f.doubtful && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return f.unheard(o, now) })
+	return f.learnt || f.unwritten || f.forgottenByBoth() || f.doubtful && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return f.unheard(o, now) })
 }
 
 // forgottenByBoth: the home has lost what it wrote of the job, and so has one who had it: it may

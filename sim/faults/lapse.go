@@ -27,6 +27,7 @@ func (t *truth) setBack(s *site, l lapse) {
 		if e, owns := f.owning[s]; owns && (r == nil || r.Standing != grid.Owning || r.Epoch != e) {
 			delete(f.owning, s)
 		}
+		f.unwritten = f.unwritten || l.files && f.had[s] && s.disk.folders[f.id] == nil
 		if f.once != 0 && !f.elsewhere(tombstoneOf(f.once)) {
 			f.once = 0 // the last one who knew it has lost it
 		}

@@ -62,6 +62,7 @@ type fact struct {
 	unsupplied bool // that its files came
 	unwished   bool // that it is to be cancelled
 	doubtful   bool // whether another has it
+	unwritten  bool // the control directory of an attempt, at any site, with its whole machine
 	learnt     bool // and has learnt it again from one who was to get it: nobody knows who owns it
 }
 
