@@ -107,6 +107,9 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 		return
 	case j.rec.Standing == grid.Owning && c.givenAway(from, j, m):
 		c.supplant(from, j, m.Deeds)
+	case j.rec.Standing == grid.Owning && j.unsupplied() && len(m.Deeds) > 0:
+		c.send(from, wire.Recall{Job: m.Job}) // its deeds are of the job with its files
+		return
 	case j.rec.Standing == grid.Owning:
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "its home owns it"})
 		return
@@ -316,9 +319,14 @@ func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
 // reportRefused: the home may have been restored from a backup, and have forgotten that it
 // knew this owner: the next report shows the deeds again.
 func (c *Core) reportRefused(from grid.PeerID, m wire.Error) {
-	if j := c.jobs[m.Job]; j != nil && m.Of == wire.KindReport && j.rec.Job.Home == from {
-		j.known = false
+	j := c.jobs[m.Job]
+	if j == nil || m.Of != wire.KindReport || j.rec.Job.Home != from {
+		return
 	}
+	if !j.known && j.rec.Standing == grid.Owning {
+		c.arm(j, onReport, c.cfg.Digest) // it has seen them: to say it again at once is no use
+	}
+	j.known = false
 }
 
 // endedBefore: this owner has reported the end of the job in a part of its journal that is

@@ -97,7 +97,8 @@ func (c *Core) lastReport(j *job) wire.Report {
 func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
 	switch id := m.Job.ID; {
 	case c.jobs[id] != nil:
-		return // it was told twice
+		c.supplied(from, c.jobs[id], m) // else it was told twice
+		return
 	case id.Site() != c.cfg.Site.Name || m.Job.Home != c.cfg.Self || m.Job.User.Home != c.cfg.Self:
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "that job is none of this home"})
 		return

@@ -76,3 +76,19 @@ func (c *Core) supplant(from grid.PeerID, j *job, deeds []grid.Deed) {
 	j.heard = c.now
 	c.save(j, "owned by "+c.nameOf(from)+" since before the journal was rolled back")
 }
+
+// unsupplied: this home waits for the files of the job.
+func (j *job) unsupplied() bool {
+	return j.rec.State == grid.Submitted || j.rec.State == grid.StageIn
+}
+
+// supplied: this journal was put back to a time before the files of the job had come. Its owner
+// tells the whole job, and by deeds over that, the first of them signed here, that it is his.
+func (c *Core) supplied(from grid.PeerID, j *job, m wire.Recalled) {
+	whole := m.Job.Home == c.cfg.Self && m.Job.User == j.rec.Job.User && m.Owning
+	if !whole || !c.home(j) || j.rec.Standing != grid.Owning || !j.unsupplied() || !c.proven(from, m) {
+		return
+	}
+	j.rec.Job, j.digest = m.Job, grid.Hash{}
+	c.supplant(from, j, m.Deeds)
+}

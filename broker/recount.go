@@ -156,7 +156,7 @@ func (c *Core) onRecounted(from grid.PeerID, m wire.Recounted) {
 // lacksOwner reports that the record here is older than what a member tells of its owner.
 func (c *Core) lacksOwner(j *job, k wire.Claim) bool {
 	if k.Job.Site() == c.cfg.Site.Name {
-		return j == nil || j.rec.Epoch.Before(k.Epoch)
+		return j == nil || j.rec.Epoch.Before(k.Epoch) && !j.rec.State.Terminal()
 	}
 	return j != nil && j.rec.Standing == grid.Owning && j.rec.Epoch.Before(k.Epoch)
 }
@@ -166,8 +166,8 @@ func (c *Core) lacksEnd(from grid.PeerID, j *job, k wire.Claim) bool {
 	switch {
 	case j == nil:
 		return k.Job.Site() == c.cfg.Site.Name
-	case !c.home(j) || k.Epoch.Before(claimed(&j.rec)):
-		return false
+	case !c.home(j) || k.Epoch.Before(claimed(&j.rec)), j.rec.State.Terminal():
+		return false // a job has one end, also where two owners have run it
 	}
-	return claimed(&j.rec).Before(k.Epoch) || j.rec.Owner == from && !j.rec.State.Terminal()
+	return claimed(&j.rec).Before(k.Epoch) || j.rec.Owner == from
 }

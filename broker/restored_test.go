@@ -132,10 +132,12 @@ func TestAnEndThatIsKnown(t *testing.T) {
 		record grid.Record
 		job    grid.JobID
 	}{
-		"ended":           {grid.Record{Job: j, Standing: grid.Watching, State: grid.Completed, Owner: her, Epoch: at}, j.ID},
-		"begun again":     {grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 2}}, j.ID},
-		"with another":    {grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: him, Epoch: at}, j.ID},
-		"of another home": {grid.Record{Job: j, Standing: grid.Watching, State: grid.Completed, Owner: her, Epoch: at}, jobOf(him, "c", "9").ID},
+		"ended":                 {grid.Record{Job: j, Standing: grid.Watching, State: grid.Completed, Owner: her, Epoch: at}, j.ID},
+		"ended, and by another": {grid.Record{Job: j, Standing: grid.Watching, State: grid.Completed, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 0}}, j.ID},
+		"given up":              {grid.Record{Job: j, Standing: grid.Watching, State: grid.Lost, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 0}}, j.ID},
+		"begun again":           {grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 2}}, j.ID},
+		"with another":          {grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: him, Epoch: at}, j.ID},
+		"of another home":       {grid.Record{Job: j, Standing: grid.Watching, State: grid.Completed, Owner: her, Epoch: at}, jobOf(him, "c", "9").ID},
 	} {
 		c := signed(k.record)
 		c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
