@@ -167,10 +167,11 @@ type Core struct {
 	strays   map[grid.AttemptID]int // in the batch system and of no record: how often seen
 	orphans  map[grid.JobID]int     // folders of no record: how often seen
 
-	recollecting bool                      // Recollect is under way
-	traced       bool                      // all control directories of jobs without a record were read
-	traces       map[grid.JobID]grid.Epoch // the last attempts there; see traces.go
-	stamp        uint32                    // the highest that was used or heard of; see stamp.go
+	recollecting bool                        // Recollect is under way
+	traced       bool                        // all control directories of jobs without a record were read
+	traces       map[grid.JobID]grid.Epoch   // the last attempts there; see traces.go
+	untold       map[grid.JobID]*grid.Record // ends that users were told of jobs without a record; see told.go
+	stamp        uint32                      // the highest that was used or heard of; see stamp.go
 
 	random *rand.Rand // for jitter alone
 
@@ -211,6 +212,7 @@ func New(cfg Config, members []grid.Member, records []grid.Record) *Core {
 		marks:    map[grid.PeerID][]grid.JournalID{},
 		boots:    map[grid.PeerID][]uint64{},
 		traces:   map[grid.JobID]grid.Epoch{},
+		untold:   map[grid.JobID]*grid.Record{},
 	}
 	for p, seen := range cfg.Seen {
 		c.marks[p] = slices.Clone(seen[max(0, len(seen)-wire.MaxJournals):])

@@ -117,6 +117,10 @@ func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
 		j.rec.Deeds = m.Deeds
 	}
 	c.jobs[m.Job.ID] = j
+	if t := c.untold[m.Job.ID]; t != nil {
+		c.endAsTold(j, t)
+		return
+	}
 	if m.Owning {
 		c.save(j, "learnt again from "+c.nameOf(from)+": this journal did not have it")
 		c.pursueCancel(j)

@@ -213,7 +213,7 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	cfg.Boot = b.boot.Load()
 	cfg.Draining, cfg.State = state.Draining, state
 	cfg.Journal, cfg.Lives, cfg.Witness = journal.ID(), journal.Lives(), journal.Witness()
-	if cfg.Told, err = journal.Told(ctx, untold(b.cfg.Self, records)); err != nil {
+	if cfg.Told, err = journal.Told(ctx, untold(b.cfg.Self, records, len(cfg.Lives) <= 1)); err != nil {
 		return fmt.Errorf("loading what users were told: %w", err)
 	}
 	b.cfg.Seed += 1 << 32 // answers to the rounds of this Core are none to the next one's

@@ -76,8 +76,12 @@ func (b *Broker) write(ctx context.Context, core *Core, journal Journal, effects
 	return journal.Tell(ctx, core.Stamp(), told)
 }
 
-// untold picks the jobs of this home of which the journal does not have the last word.
-func untold(home grid.PeerID, records []grid.Record) func(grid.JobID) bool {
+// untold picks the jobs of this home of which the journal does not have the last word: all of
+// them, where it was made anew.
+func untold(home grid.PeerID, records []grid.Record, anew bool) func(grid.JobID) bool {
+	if anew {
+		return func(grid.JobID) bool { return true }
+	}
 	open := map[grid.JobID]bool{}
 	for i := range records {
 		if r := &records[i]; r.Job.Home == home && (!r.State.Terminal() || r.State == grid.Lost) {

@@ -54,6 +54,9 @@ func (c *Core) recallTold() {
 	for i := range c.cfg.Told {
 		t := &c.cfg.Told[i]
 		j := c.jobs[t.Job.ID]
+		if j == nil && t.State.Terminal() && len(c.untold) < maxUntold {
+			c.untold[t.Job.ID] = t
+		}
 		if j == nil || !c.home(j) || j.rec.Removed {
 			continue
 		}
@@ -69,6 +72,10 @@ func (c *Core) recallTold() {
 	}
 	c.cfg.Told = nil
 }
+
+// maxUntold bounds the ends that are remembered of jobs which a journal that was made anew does
+// not know: should another site tell such a job, it has ended.
+const maxUntold = 100_000
 
 // endAsTold makes the record that of the end that was told.
 func (c *Core) endAsTold(j *job, t *grid.Record) {

@@ -102,6 +102,22 @@ func TestWhatWasToldIsRecalled(t *testing.T) {
 	}
 }
 
+// A journal that was made anew hears of a job from one that was to get it: its user was told the end.
+func TestAnEndThatANewJournalWasNotTold(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	cfg := signer(me, "a")
+	cfg.Journal, cfg.Lives = in(1, 0), []grid.Life{{Number: 1}}
+	cfg.Witness.Position = grid.JournalID{Incarnation: 4, Life: 9, Sequence: 90}
+	cfg.Told = []grid.Record{{Job: grid.Job{ID: j.ID}, Standing: grid.Watching, State: grid.Completed, End: grid.Completed, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 7}}}
+	c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}}, nil)
+	begin(c)
+	c.Step(1_000_001, Message{her, wire.Recalled{Job: j, Epoch: grid.Epoch{Term: 1, Hop: 3}}})
+	if k := c.jobs[j.ID]; k == nil || k.rec.State != grid.Completed {
+		t.Errorf("learnt as %+v", k)
+	}
+}
+
 // What may have been shown just before a crash, and not been written beside, is written at the start.
 func TestTheLastEndsAreWrittenAgain(t *testing.T) {
 	t.Parallel()
