@@ -204,6 +204,7 @@ func (c *Core) prepare(a *acceptance) {
 	j.rec.Standing = grid.Prepared
 	if !c.home(j) { // a home knows the state from the owner's reports
 		j.rec.State = grid.Moving
+		j.rec.Job, j.digest = a.offer.Job, b.Digest // a tombstone keeps no more of the job than that it was here
 	}
 	j.rec.Owner = a.from
 	j.rec.EstimateNow = a.start

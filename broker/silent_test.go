@@ -162,3 +162,25 @@ func TestAnEndCountsWhateverItsNumber(t *testing.T) {
 		t.Errorf("a late report takes the end back: %s", r.State)
 	}
 }
+
+// A job that was declined is offered again: of its tombstone, which has lost the program and the
+// inputs, nothing goes into the record, and what is READY is the job that was offered.
+func TestAJobThatWasDeclinedComesWhole(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	c := bare(grid.Record{Job: j, Standing: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}})
+	c.decline(c.jobs[j.ID], "no word from its owner for too long")
+	c.jobs[j.ID].digest = grid.Hash{} // as after a restart
+	offer := offerOf(j, 2, 0)
+	ready := false
+	for _, e := range append(c.Step(1_000_001, Message{her, offer}), c.Step(1_000_002, shot(1_000_002))...) {
+		if s, ok := e.(Send); ok {
+			m, is := s.Message.(wire.Ready)
+			ready = ready || is && m.Bond == offer.Bond
+		}
+	}
+	r := c.jobs[j.ID].rec
+	if r.Standing != grid.Prepared || wire.JobDigest(r.Job) != wire.JobDigest(j) || !ready {
+		t.Errorf("it is %s, ready for the job that was offered: %v; its program is %+v", r.Standing, ready, r.Job.Program)
+	}
+}

@@ -23,6 +23,7 @@ func (s *site) know(m grid.Member) {
 	if !s.knows(m.Peer) {
 		s.w.tell(s, "its administrator adds %s to the neighbours again", m.Name)
 		s.members = append(slices.Clone(s.members), m)
+		s.dropped[m.Peer] = s.w.now
 		s.changed(m.Peer)
 	}
 }

@@ -24,7 +24,7 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 	if !r.State.Terminal() || f.told == r.State {
 		return
 	}
-	if f.once != 0 && r.State != f.once && !f.torn() {
+	if f.once != 0 && r.State != f.once && !(r.State == grid.Lost && f.learnt) && !f.torn() {
 		w.violate("S5", id, "%s was told to be %s, which others know, and is told to be %s now", id, f.once, r.State)
 	}
 	f.told, f.exit, f.toldAt = r.State, r.ExitCode, w.now
@@ -38,7 +38,7 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	w := s.w
 	// What still runs of an older term, at a site that was forgotten, is not this job any more.
-	if r.State != grid.Lost && f.running[r.Epoch.Term] > 0 {
+	if r.State != grid.Lost && f.running[r.Epoch.Term] > 0 && !slices.ContainsFunc(f.starts, f.untraceable) {
 		w.violate("S5", f.id, "%s is told to be %s while its program runs", f.id, r.State)
 		return
 	}

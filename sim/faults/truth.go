@@ -206,7 +206,7 @@ func (t *truth) owned(s *site, f *fact, r *grid.Record) {
 	}
 	f.owning[s] = e
 	for o, at := range f.owning {
-		if o != s && at.Term == e.Term && !f.torn() && !f.unheard(o, s.w.now) && !f.behind(o, at) {
+		if o != s && at.Term == e.Term && !f.torn() && !f.unheard(o, s.w.now) && !f.unheard(s, s.w.now) && !f.behind(o, at) {
 			s.w.violate("S2a", f.id, "%s owns %s at epoch %s while %s owns it at %s", s.name(), f.id, e, o.name(), at)
 		}
 	}

@@ -63,7 +63,7 @@ type site struct {
 	lapses  []lapse                   // what it has lost the knowledge of
 	forgot  map[grid.PeerID]grid.Tick // members, by its administrator, and when he said so last
 	fenced  map[grid.PeerID]grid.Tick // of these, those that were said to be fenced off
-	dropped map[grid.PeerID]grid.Tick // when members were last removed from its neighbours' file
+	dropped map[grid.PeerID]grid.Tick // until when members were last out of its neighbours' file
 }
 
 func (s *site) name() grid.SiteName { return s.facts.Name }
