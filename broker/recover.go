@@ -22,8 +22,8 @@ func (c *Core) recover() {
 		c.start = c.now
 		c.armGeneral(holdDue, c.cfg.AskDeadline)
 	}
-	c.tellAgain()
 	c.recallTold()
+	c.tellAgain()
 	for _, j := range c.sorted() {
 		c.recoverJob(j)
 	}

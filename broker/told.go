@@ -100,7 +100,7 @@ func (c *Core) endAsTold(j *job, t *grid.Record) {
 }
 
 // tellAgain writes what may have been told by readers of this journal, and not written
-// before the last life ended.
+// before the last life ended. It comes after recallTold: the last word on a job counts.
 func (c *Core) tellAgain() {
 	last := c.lastKnown()
 	for _, j := range inOrder(c.jobs) {

@@ -53,6 +53,8 @@ func TestWhatWasToldIsRecalled(t *testing.T) {
 	before := grid.Record{Job: j, Key: "k", Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}
 	there := before
 	there.Standing, there.Owner, there.State = grid.Watching, her, grid.Running
+	cancelled := before
+	cancelled.CancelRequested = true
 	lost := there
 	lost.State, lost.End = grid.Lost, grid.Lost
 	told := func(s grid.State, cancel, removed bool) grid.Record {
@@ -66,18 +68,24 @@ func TestWhatWasToldIsRecalled(t *testing.T) {
 		removed      bool
 		closed       []grid.PeerID // who is told of the end
 	}{
-		"the end":             {before, told(grid.Completed, false, false), grid.Completed, false, false, []grid.PeerID{him}},
-		"of one elsewhere":    {there, told(grid.Killed, true, false), grid.Killed, true, false, []grid.PeerID{him, her}},
-		"gained after LOST":   {lost, told(grid.Completed, false, false), grid.Completed, false, false, []grid.PeerID{him, her}},
-		"LOST, known as that": {lost, told(grid.Lost, false, false), grid.Lost, false, false, nil},
-		"removed":             {before, told(grid.Completed, false, true), grid.Completed, false, true, []grid.PeerID{him}},
-		"a wish":              {before, told(grid.Ready, true, false), grid.Ready, true, false, nil},
-		"a wish of another's": {before, grid.Record{Job: grid.Job{ID: "a.2"}, CancelRequested: true}, grid.Ready, false, false, nil},
+		"the end":                {before, told(grid.Completed, false, false), grid.Completed, false, false, []grid.PeerID{him}},
+		"of one to be cancelled": {cancelled, told(grid.Killed, true, false), grid.Killed, true, false, []grid.PeerID{him}},
+		"of one elsewhere":       {there, told(grid.Killed, true, false), grid.Killed, true, false, []grid.PeerID{him, her}},
+		"gained after LOST":      {lost, told(grid.Completed, false, false), grid.Completed, false, false, []grid.PeerID{him, her}},
+		"LOST, known as that":    {lost, told(grid.Lost, false, false), grid.Lost, false, false, nil},
+		"removed":                {before, told(grid.Completed, false, true), grid.Completed, false, true, []grid.PeerID{him}},
+		"a wish":                 {before, told(grid.Ready, true, false), grid.Ready, true, false, nil},
+		"a wish of another's":    {before, grid.Record{Job: grid.Job{ID: "a.2"}, CancelRequested: true}, grid.Ready, false, false, nil},
 	} {
 		cfg := signer(me, "a")
 		cfg.Told = []grid.Record{k.told}
 		c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him}}, []grid.Record{k.record})
 		effects := c.Step(1_000_000, Boot{})
+		for _, w := range tells(effects) {
+			if w.Job.ID == j.ID && k.told.State.Terminal() && !w.State.Terminal() {
+				t.Errorf("%s: the end is written over by %s", name, w.State)
+			}
+		}
 		r := c.jobs[j.ID].rec
 		if r.State != k.state || r.CancelRequested != k.cancel || r.Removed != k.removed || r.Key != "k" || r.Job.Home != me {
 			t.Errorf("%s: %s, cancel %t, removed %t", name, r.State, r.CancelRequested, r.Removed)
