@@ -41,17 +41,36 @@ type outcome struct {
 	waited bool // for longer than starting takes, with an estimate
 }
 
+// run is what the account keeps of a job that ran here, until it is in it.
+type run struct {
+	id                                grid.JobID
+	queued, expected, started, finish grid.Tick
+	end                               grid.State
+	trait                             plan.Trait
+}
+
+// runOf is false for a job that this site's batch system has not started.
+func (c *Core) runOf(r *grid.Record) (run, bool) {
+	if !ranHere(r) {
+		return run{}, false
+	}
+	return run{r.Job.ID, r.Queued, r.ExpectedStart, r.Started, r.Finished, r.End, c.trait(&r.Job)}, true
+}
+
 // began takes a job that started here into the account.
 func (c *Core) began(r *grid.Record) {
-	if !ranHere(r) {
-		return
+	if x, did := c.runOf(r); did {
+		c.tally(x)
 	}
+}
+
+func (c *Core) tally(x run) {
 	if len(c.outcomes) >= 2*keptStarts {
 		c.outcomes = slices.Delete(c.outcomes, 0, keptStarts)
 	}
 	c.outcomes = append(c.outcomes, outcome{
-		Outcome: plan.Outcome{Expected: r.ExpectedStart, Start: r.Started},
-		waited:  r.ExpectedStart > 0 && r.Started-r.Queued > atOnce,
+		Outcome: plan.Outcome{Expected: x.expected, Start: x.started},
+		waited:  x.expected > 0 && x.started-x.queued > atOnce,
 	})
 	c.judged = false
 }
@@ -73,22 +92,18 @@ func (c *Core) judge() {
 }
 
 // remember takes what the journal knows of starts and ends here, each in their order.
-func (c *Core) remember(records []grid.Record) {
-	order := make([]*grid.Record, len(records))
-	for i := range records {
-		order[i] = &records[i]
-	}
-	by := func(when func(*grid.Record) grid.Tick) {
-		slices.SortFunc(order, func(a, b *grid.Record) int {
-			return cmp.Or(cmp.Compare(when(a), when(b)), cmp.Compare(a.Job.ID, b.Job.ID))
+func (c *Core) remember(ran []run) {
+	by := func(when func(run) grid.Tick) {
+		slices.SortFunc(ran, func(a, b run) int {
+			return cmp.Or(cmp.Compare(when(a), when(b)), cmp.Compare(a.id, b.id))
 		})
 	}
-	by(func(r *grid.Record) grid.Tick { return r.Started })
-	for _, r := range order {
-		c.began(r)
+	by(func(x run) grid.Tick { return x.started })
+	for _, x := range ran {
+		c.tally(x)
 	}
-	by(func(r *grid.Record) grid.Tick { return r.Finished })
-	for _, r := range order {
-		c.learn(r)
+	by(func(x run) grid.Tick { return x.finish })
+	for _, x := range ran {
+		c.learnRun(x)
 	}
 }

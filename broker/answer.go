@@ -121,7 +121,7 @@ func (c *Core) unwelcome(home grid.PeerID) *grid.Refusal {
 func (c *Core) heldOf(questions []wire.Question) map[grid.JobID]bool {
 	held := map[grid.JobID]bool{}
 	for _, q := range questions {
-		if c.accepted[q.Job] != nil || c.jobs[q.Job] != nil {
+		if c.accepted[q.Job] != nil || c.peek(q.Job) != nil {
 			held[q.Job] = true
 		}
 	}

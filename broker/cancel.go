@@ -16,7 +16,7 @@ import (
 //	owned elsewhere        ─► Cancel is repeated until the end is reported
 
 func (c *Core) cancelRequest(e CancelRequest) {
-	j := c.jobs[e.Job]
+	j := c.job(e.Job)
 	if j == nil {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)})
 		return
@@ -85,7 +85,7 @@ func (c *Core) pursueCancel(j *job) {
 
 // onCancel: the home says that the job's user wants it gone.
 func (c *Core) onCancel(from grid.PeerID, m wire.Cancel) {
-	j := c.jobs[m.Job]
+	j := c.job(m.Job)
 	if j == nil || from != j.rec.Job.Home && !j.cameFrom(from) {
 		c.send(from, wire.Error{Of: wire.KindCancel, Job: m.Job, Why: "no job of that home here"})
 		return

@@ -57,7 +57,7 @@ func (c *Core) offer(from grid.PeerID, o wire.Offer) {
 		}
 		c.release(a) // its owner has made a newer offer: the old one is dead
 	}
-	if j := c.jobs[o.Bond.Job]; j != nil && !c.offerAgain(j, from, o) {
+	if j := c.job(o.Bond.Job); j != nil && !c.offerAgain(j, from, o) {
 		return
 	}
 	c.keepOffer(from, o)
@@ -67,7 +67,7 @@ func (c *Core) offer(from grid.PeerID, o wire.Offer) {
 // in the name of a user of the job's home. This site takes its own users' jobs back
 // as far as it knows them.
 func (c *Core) notTheirs(from grid.PeerID, o wire.Offer) string {
-	j := c.jobs[o.Bond.Job]
+	j := c.job(o.Bond.Job)
 	switch {
 	case max(o.Bond.Epoch.Term, o.Bond.Epoch.Hop) >= maxStamp:
 		return "no clock shows the stamps of its epoch: set the clocks of its owner and its home"
@@ -125,7 +125,7 @@ func (c *Core) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, held *al
 	if c.accepted[o.offer.Bond.Job] != nil {
 		return
 	}
-	if j := c.jobs[o.offer.Bond.Job]; j != nil && !c.offerAgain(j, o.from, o.offer) {
+	if j := c.job(o.offer.Bond.Job); j != nil && !c.offerAgain(j, o.from, o.offer) {
 		return // it came twice while the snapshot was taken
 	}
 	e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(o.offer.Job.Home), c.refusedHere(o.offer.Bond.Job))}
@@ -144,7 +144,7 @@ func (c *Core) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, held *al
 	}
 	a := &acceptance{from: o.from, offer: o.offer, start: s.At + e.Wait}
 	c.accepted[o.offer.Bond.Job] = a
-	if j := c.jobs[o.offer.Bond.Job]; j != nil && j.rec.Kept {
+	if j := c.job(o.offer.Bond.Job); j != nil && j.rec.Kept {
 		j.rec.Kept = false
 		c.save(j, "its older result is put aside: it comes here again")
 		c.emit(SetAside{Job: j.rec.Job.ID, Foreign: true})
@@ -172,7 +172,7 @@ func (c *Core) beat(a *acceptance) {
 // release forgets an acceptance and what was pulled for it.
 func (c *Core) release(a *acceptance) {
 	delete(c.accepted, a.offer.Bond.Job)
-	if c.jobs[a.offer.Bond.Job] == nil {
+	if c.peek(a.offer.Bond.Job) == nil {
 		c.emit(Discard{Job: a.offer.Bond.Job})
 	}
 }
@@ -196,7 +196,7 @@ func (c *Core) inputsFetched(e Fetched) {
 func (c *Core) prepare(a *acceptance) {
 	b := a.offer.Bond
 	delete(c.accepted, b.Job)
-	j := c.jobs[b.Job]
+	j := c.job(b.Job)
 	if j == nil {
 		j = &job{rec: grid.Record{Job: a.offer.Job, Submitted: c.now - a.offer.Age}}
 		c.jobs[b.Job] = j
@@ -263,7 +263,7 @@ func (c *Core) onAbort(from grid.PeerID, m wire.Abort) {
 		c.release(a)
 		return
 	}
-	j := c.jobs[m.Bond.Job]
+	j := c.job(m.Bond.Job)
 	if j != nil && j.rec.Standing == grid.Prepared && j.rec.Owner == from && j.rec.Handoff.Epoch == m.Bond.Epoch {
 		c.unprepare(j)
 	}
@@ -297,7 +297,7 @@ func (c *Core) unprepare(j *job) {
 // onCommit: from the save on this site owns the job.
 func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
 	c.saw(from, m.Journal)
-	j := c.jobs[m.Bond.Job]
+	j := c.job(m.Bond.Job)
 	k := m.Journal
 	if m.Bond.To != c.cfg.Self {
 		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Bond.Job, Why: "that commit is for another site"})
@@ -401,7 +401,7 @@ func (c *Core) own(j *job, cancel bool) {
 
 // onStanding is the answer to Inquire.
 func (c *Core) onStanding(from grid.PeerID, m wire.Standing) {
-	j := c.jobs[m.Bond.Job]
+	j := c.job(m.Bond.Job)
 	if j == nil || j.rec.Standing != grid.Prepared || m.Bond != c.preparedBond(j) {
 		return
 	}

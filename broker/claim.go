@@ -121,7 +121,7 @@ func (c *Core) lostHeard(from grid.PeerID, j *job, m wire.Report) {
 
 // superseded: the home says that this site's ownership is over.
 func (c *Core) superseded(from grid.PeerID, m wire.Superseded) {
-	j := c.jobs[m.Job]
+	j := c.job(m.Job)
 	if j == nil || j.rec.Job.Home != from || j.rec.Standing != grid.Owning || j.rec.Epoch != m.Of || m.Epoch.Before(m.Of) {
 		return
 	}

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 
@@ -90,6 +91,10 @@ type Config struct {
 	// State is the rest of what the journal says of this site.
 	State grid.SiteState
 
+	// Load reads the record of a job as it was last made durable. With it, jobs that have
+	// ended are not kept in memory; without, all are.
+	Load func(grid.JobID) (grid.Record, error)
+
 	// Broken are rules switched off to prove a checker; never in a daemon.
 	Broken Rules
 }
@@ -140,6 +145,13 @@ type Core struct {
 	now     grid.Tick
 	jobs    map[grid.JobID]*job
 	live    map[grid.JobID]*job // those that something may still happen to
+	past    map[grid.JobID]past // those that live in the journal alone
+	ending  map[grid.JobID]bool // of jobs: those that may go there
+	ended   Ended               // of past
+	peers   map[grid.PeerID]grid.PeerID
+	latest  grid.Tick // the latest instant in the records that this life began with
+	failed  error     // this Core cannot go on
+	within  bool      // a step is under way
 	keys    map[submissionKey]grid.JobID
 	users   map[string]usage // of this site, by name
 	members map[grid.PeerID]*member
@@ -195,6 +207,11 @@ type Core struct {
 
 // New makes a Core from what its journal holds. The first event must be Boot.
 func New(cfg Config, members []grid.Member, records []grid.Record) *Core {
+	return NewFrom(cfg, members, slices.Values(records))
+}
+
+// NewFrom is New with the records one after the other.
+func NewFrom(cfg Config, members []grid.Member, records iter.Seq[grid.Record]) *Core {
 	c := &Core{
 		cfg:      cfg.withDefaults(),
 		jobs:     map[grid.JobID]*job{},
@@ -203,12 +220,14 @@ func New(cfg Config, members []grid.Member, records []grid.Record) *Core {
 		members:  map[grid.PeerID]*member{},
 		unnamed:  map[grid.PeerID]member{},
 		live:     map[grid.JobID]*job{},
+		past:     map[grid.JobID]past{},
+		ending:   map[grid.JobID]bool{},
+		peers:    map[grid.PeerID]grid.PeerID{},
 		accepted: map[grid.JobID]*acceptance{},
 		strays:   map[grid.AttemptID]int{},
 		rounds:   cfg.Seed,
 		draining: cfg.Draining,
 		state:    cfg.State,
-		random:   rand.New(rand.NewPCG(cfg.Seed, uint64(len(records)))),
 		marks:    map[grid.PeerID][]grid.JournalID{},
 		boots:    map[grid.PeerID][]uint64{},
 		traces:   map[grid.JobID]grid.Epoch{},
@@ -218,22 +237,42 @@ func New(cfg Config, members []grid.Member, records []grid.Record) *Core {
 		c.marks[p] = slices.Clone(seen[max(0, len(seen)-wire.MaxJournals):])
 	}
 	c.setMembers(members)
-	for _, r := range records {
-		c.jobs[r.Job.ID] = &job{rec: r}
-		c.keepLive(c.jobs[r.Job.ID])
-		if r.Job.Home == cfg.Self && r.Key != "" {
-			c.keys[submissionKey{r.Job.User, r.Key}] = r.Job.ID
+	var ran []run
+	count := uint64(0)
+	for r := range records {
+		count++
+		if x, did := c.runOf(&r); did {
+			ran = append(ran, x)
 		}
+		c.take(r)
 	}
-	c.remember(records)
+	c.random = rand.New(rand.NewPCG(cfg.Seed, count))
+	c.remember(ran)
 	return c
 }
 
 // Step takes one event at the instant now, which never goes back (an earlier now
 // counts as the last one), and returns what is to be done.
 func (c *Core) Step(now grid.Tick, ev Event) []Effect {
+	c.within = true
+	defer func() { c.within = false }()
+	if c.failed == nil {
+		if effects := c.step(now, ev); c.failed == nil {
+			return effects
+		}
+	}
+	effects := []Effect{Fail{c.failed}}
+	if e, asks := ev.(Request); asks {
+		effects = append(effects, Answer{Token: e.token(), Err: c.failed})
+	}
+	return effects
+}
+
+func (c *Core) step(now grid.Tick, ev Event) []Effect {
 	c.now = max(c.now, now)
 	c.out = nil
+	c.within = true
+	defer func() { c.within = false }()
 	if c.twin != "" {
 		c.stopped(ev)
 		return c.out

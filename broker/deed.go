@@ -229,7 +229,7 @@ func (c *Core) onMoved(from grid.PeerID, m wire.Moved) {
 		return
 	}
 	ack := wire.MovedAck{Job: m.Job, Epoch: m.Deeds[len(m.Deeds)-1].Epoch}
-	j := c.jobs[m.Job]
+	j := c.job(m.Job)
 	if j == nil || !c.home(j) || j.rec.State.Terminal() {
 		c.send(from, ack) // of no interest any more
 		if j != nil && c.home(j) {
@@ -258,7 +258,7 @@ func (c *Core) onMoved(from grid.PeerID, m wire.Moved) {
 
 // onMovedAck ends the telling of a former owner.
 func (c *Core) onMovedAck(from grid.PeerID, m wire.MovedAck) {
-	j := c.jobs[m.Job]
+	j := c.job(m.Job)
 	if j == nil || j.rec.Job.Home != from || !j.rec.Telling || len(j.rec.Deeds) == 0 {
 		return
 	}

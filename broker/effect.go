@@ -126,6 +126,10 @@ type Alarm struct{ Text string }
 // Restart ends this Core: another is made from the journal.
 type Restart struct{}
 
+// Fail says that this Core cannot go on: a record could not be loaded. Nothing of its steps
+// since the last commit counts; another is made from the journal.
+type Fail struct{ Err error }
+
 // Note is a line for the log: something an operator would want to know.
 type Note struct {
 	Job  grid.JobID
@@ -154,4 +158,5 @@ func (Saw) effect()          {}
 func (Tell) effect()         {}
 func (Alarm) effect()        {}
 func (Restart) effect()      {}
+func (Fail) effect()         {}
 func (Note) effect()         {}

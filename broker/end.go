@@ -27,7 +27,7 @@ func (EndJob) event()         {}
 func (e EndJob) token() Token { return e.Token }
 
 func (c *Core) endJob(e EndJob) {
-	j := c.jobs[e.Job]
+	j := c.job(e.Job)
 	if err := c.mayEnd(e.Job, j); err != nil {
 		c.emit(Answer{Token: e.Token, Err: err})
 		return

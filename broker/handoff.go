@@ -53,7 +53,7 @@ func (c *Core) bond(j *job) wire.Bond {
 // open finds the job whose open handoff b belongs to: same candidate, who is the
 // sender, same epoch.
 func (c *Core) open(from grid.PeerID, b wire.Bond) *job {
-	j := c.jobs[b.Job]
+	j := c.job(b.Job)
 	if j == nil || b.To != from {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (c *Core) late(from grid.PeerID, b wire.Bond) {
 	if b.To != from {
 		return
 	}
-	j := c.jobs[b.Job]
+	j := c.job(b.Job)
 	switch {
 	case j == nil:
 		c.send(from, wire.Abort{Bond: b, Why: "the job is not known here"})
@@ -290,7 +290,7 @@ func (c *Core) sendCommit(j *job) {
 
 // onOwned ends the handoff.
 func (c *Core) onOwned(from grid.PeerID, m wire.Owned) {
-	j := c.jobs[m.Bond.Job]
+	j := c.job(m.Bond.Job)
 	switch {
 	case c.open(from, m.Bond) != nil && j.rec.Handoff.Phase == grid.Committed:
 		c.handedOver(j)
@@ -357,7 +357,7 @@ func (c *Core) onDeclined(from grid.PeerID, m wire.Declined) {
 // gone. The job is never taken back on that word: it may have started there.
 func (c *Core) onUnknown(from grid.PeerID, m wire.Unknown) {
 	c.saw(from, m.Journal)
-	j := c.jobs[m.Bond.Job]
+	j := c.job(m.Bond.Job)
 	if j == nil || m.Bond.To != from || j.rec.Owner != from || j.rec.State.Terminal() {
 		return
 	}
@@ -404,14 +404,14 @@ func (c *Core) onInquire(from grid.PeerID, m wire.Inquire) {
 		return
 	}
 	answer := wire.Standing{Bond: m.Bond, Verdict: wire.VerdictUnknown}
-	if m.Bond.Job.Site() == c.cfg.Site.Name && c.jobs[m.Bond.Job] == nil {
+	if m.Bond.Job.Site() == c.cfg.Site.Name && c.peek(m.Bond.Job) == nil {
 		if c.unsure() {
 			c.send(from, wire.Recall{Job: m.Bond.Job})
 		} else {
 			answer.Verdict = wire.VerdictAborted // it was ours, and has ended and gone
 		}
 	}
-	if j := c.jobs[m.Bond.Job]; j != nil && c.rolled == nil {
+	if j := c.job(m.Bond.Job); j != nil && c.rolled == nil {
 		answer.Owner, answer.Cancel = j.rec.Owner, j.rec.CancelRequested
 		h := j.rec.Handoff
 		mine := h.To == from && h.Epoch == m.Bond.Epoch

@@ -70,7 +70,7 @@ func (c *Core) instant(a wire.Ago) grid.Tick {
 
 // onReport is the owner's word, heard at the home.
 func (c *Core) onReport(from grid.PeerID, m wire.Report) {
-	j := c.jobs[m.Job]
+	j := c.job(m.Job)
 	switch {
 	case j == nil:
 		c.unknownReport(from, m)
@@ -254,7 +254,7 @@ func (c *Core) fetched(e Fetched) {
 		c.inputsFetched(e)
 		return
 	}
-	j := c.jobs[e.Job]
+	j := c.job(e.Job)
 	if j == nil {
 		return
 	}
@@ -284,7 +284,7 @@ func (c *Core) broughtHome(j *job) {
 }
 
 func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
-	j := c.jobs[m.Job]
+	j := c.job(m.Job)
 	if j == nil || j.rec.Job.Home != from || j.rec.Standing != grid.Owning || j.rec.Epoch != m.Epoch {
 		return
 	}
@@ -319,7 +319,7 @@ func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
 // reportRefused: the home may have been restored from a backup, and have forgotten that it
 // knew this owner: the next report shows the deeds again.
 func (c *Core) reportRefused(from grid.PeerID, m wire.Error) {
-	j := c.jobs[m.Job]
+	j := c.job(m.Job)
 	if j == nil || m.Of != wire.KindReport || j.rec.Job.Home != from {
 		return
 	}
@@ -371,7 +371,7 @@ func (c *Core) sendClosed(to grid.PeerID, j *job) {
 // onClosed: tombstones of an ended job may go. Who still owns it at an older term hears so
 // that it is over: nothing may be started, and the home may not be there to say it again.
 func (c *Core) onClosed(from grid.PeerID, m wire.Closed) {
-	j := c.jobs[m.Job]
+	j := c.job(m.Job)
 	if j == nil || j.rec.Job.Home != from || j.rec.Epoch.Term > m.Term {
 		return
 	}

@@ -52,7 +52,7 @@ func (c *Core) askOwner(j *job) {
 // recallRefused: who should own a job, and is silent, says that it does not. The home shows that;
 // forgetting the site decides what becomes of the job.
 func (c *Core) recallRefused(from grid.PeerID, m wire.Error) {
-	j := c.jobs[m.Job]
+	j := c.job(m.Job)
 	if j == nil || m.Of != wire.KindRecall || !c.home(j) || j.rec.Owner != from || j.asked == 0 || j.rec.State.Terminal() || j.heard > j.asked {
 		return
 	}
@@ -64,7 +64,7 @@ func (c *Core) recallRefused(from grid.PeerID, m wire.Error) {
 
 // recall tells the home a job that it does not know.
 func (c *Core) recall(from grid.PeerID, m wire.Recall) {
-	j := c.jobs[m.Job]
+	j := c.job(m.Job)
 	if j != nil && j.rec.Job.Home == from && j.rec.Standing == grid.Past && j.lastDeed().To != "" && j.rec.Owner != c.cfg.Self {
 		c.send(from, wire.Moved{Job: m.Job, Deeds: j.rec.Deeds})
 		return
@@ -96,8 +96,10 @@ func (c *Core) lastReport(j *job) wire.Report {
 // recalled makes a lost record anew. Only a job of this home and one of its users.
 func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
 	switch id := m.Job.ID; {
-	case c.jobs[id] != nil:
-		c.supplied(from, c.jobs[id], m) // else it was told twice
+	case c.peek(id) != nil:
+		if j := c.job(id); j != nil {
+			c.supplied(from, j, m) // else it was told twice
+		}
 		return
 	case id.Site() != c.cfg.Site.Name || m.Job.Home != c.cfg.Self || m.Job.User.Home != c.cfg.Self:
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "that job is none of this home"})

@@ -34,6 +34,9 @@ const maxSequence = 1 << 62
 // called after each commit and before its effects leave.
 func (c *Core) Durable(sequence uint64) {
 	c.cfg.Journal.Sequence = max(c.cfg.Journal.Sequence, sequence)
+	if !c.within {
+		c.retire()
+	}
 }
 
 // committing is how far the journal is when the effects of this step leave: if the step

@@ -56,7 +56,7 @@ func (c *Core) attempt(j *job) grid.AttemptID {
 
 // current finds the job that id is the present attempt of, if it is ours to run.
 func (c *Core) current(id grid.AttemptID) *job {
-	j := c.jobs[id.Job]
+	j := c.job(id.Job)
 	if j == nil || j.rec.Standing != grid.Owning || c.attempt(j) != id {
 		return nil
 	}
@@ -290,7 +290,7 @@ func (c *Core) collect(j *job) {
 }
 
 func (c *Core) collected(e Collected) {
-	j := c.jobs[e.Job]
+	j := c.job(e.Job)
 	if j == nil {
 		return
 	}

@@ -70,7 +70,7 @@ func (c *Core) recollected(e Recollected) {
 		}
 	}
 	for _, id := range e.Jobs {
-		j := c.jobs[id]
+		j := c.job(id)
 		if j == nil || j.recalled {
 			continue
 		}

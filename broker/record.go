@@ -2,6 +2,11 @@ package broker
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"maps"
 	"slices"
 
 	"gbroker/grid"
@@ -9,9 +14,19 @@ import (
 	"gbroker/wire"
 )
 
-type submissionKey struct {
-	user grid.User
-	key  string
+// submissionKey stands for a user and a key: their hash, for there are as many as jobs.
+type submissionKey [16]byte
+
+func keyOf(u grid.User, key string) (k submissionKey) {
+	h := sha256.New()
+	for _, s := range []string{string(u.Home), u.Name, key} {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
+		h.Write(n[:])
+		h.Write([]byte(s))
+	}
+	copy(k[:], h.Sum(nil))
+	return k
 }
 
 // job is a record and what is known of it in memory only.
@@ -52,19 +67,18 @@ type job struct {
 	traceOf   grid.PeerID    // and which
 	recovered bool           // it was in the journal when this life began
 	waits     string         // owner: why it has no expected start; see expected.go
+	stub      bool           // what is known of a past job without its record; see past.go
+	size      int64          // of its files, of a stub
 	counted   usage          // home: what it counts for its user
 	recalled  bool           // its control directory has said which attempts there were; see recollect.go
 	damaged   grid.Tick      // since when its control files cannot be believed; 0: they can. See damaged.go
 }
 
 // sorted lists the live jobs in a fixed order: effects must not follow a map's order.
-func (c *Core) sorted() []*job { return inOrder(c.live) }
+func (c *Core) sorted() []*job { return inOrder(maps.Values(c.live)) }
 
-func inOrder(jobs map[grid.JobID]*job) []*job {
-	list := make([]*job, 0, len(jobs))
-	for _, j := range jobs {
-		list = append(list, j)
-	}
+func inOrder(jobs iter.Seq[*job]) []*job {
+	list := slices.Collect(jobs)
 	slices.SortFunc(list, func(a, b *job) int { return cmp.Compare(a.rec.Job.ID, b.rec.Job.ID) })
 	return list
 }
@@ -76,6 +90,10 @@ func (c *Core) home(j *job) bool { return j.rec.Job.Home == c.cfg.Self }
 // none). Every change of a job owned here is reported to its home, under a number
 // that is saved with it.
 func (c *Core) save(j *job, why string) {
+	if j.stub {
+		c.failed = fmt.Errorf("%w: job %s is to be saved by what is in memory of it alone", grid.ErrInvalid, j.rec.Job.ID)
+		return
+	}
 	report := j.rec.Standing == grid.Owning && !c.home(j)
 	if report {
 		j.rec.Report++
@@ -112,12 +130,19 @@ func (c *Core) show(j *job) { c.emit(Show{*copyOf(&j.rec)}) }
 func (c *Core) keepLive(j *job) {
 	r := &j.rec
 	c.count(j, c.usageOf(j))
-	tomb := r.Standing == grid.Declined || (r.Standing == grid.Past || r.State.Terminal()) && r.Handoff.Phase == grid.NoHandoff && !r.Telling
-	if tomb {
+	if isTombstone(r) {
 		delete(c.live, r.Job.ID)
+		if c.cfg.Load != nil {
+			c.ending[r.Job.ID] = true
+		}
 	} else {
 		c.live[r.Job.ID] = j
 	}
+}
+
+// isTombstone: nothing happens to the job by itself any more.
+func isTombstone(r *grid.Record) bool {
+	return r.Standing == grid.Declined || (r.Standing == grid.Past || r.State.Terminal()) && r.Handoff.Phase == grid.NoHandoff && !r.Telling
 }
 
 // copyOf is safe to hand out: the slices of a record are only ever appended to or replaced.
@@ -132,7 +157,8 @@ func (c *Core) drop(j *job) {
 	c.count(j, usage{})
 	delete(c.jobs, id)
 	delete(c.live, id)
-	delete(c.keys, submissionKey{j.rec.Job.User, j.rec.Key})
+	delete(c.ending, id)
+	delete(c.keys, keyOf(j.rec.Job.User, j.rec.Key))
 	c.emit(Save{grid.Change{Job: id}})
 	c.discard(id)
 }

@@ -54,7 +54,7 @@ func (c *Core) onRecount(from grid.PeerID, m wire.Recount) {
 			claims = append(claims, wire.Claim{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Ended: true})
 		}
 	}
-	for _, j := range inOrder(c.jobs) {
+	for _, j := range inOrder(c.withDeeds()) {
 		if len(claims) < wire.MaxClaims {
 			claims = append(claims, c.passedOn(j, from)...)
 		}
@@ -94,6 +94,9 @@ func (c *Core) passedOn(j *job, from grid.PeerID) []wire.Claim {
 		by := r.Job.Home
 		for _, d := range r.Deeds {
 			if by == from && d.To != from {
+				if j = c.job(r.Job.ID); j == nil {
+					return nil
+				}
 				c.send(from, wire.Owned{Bond: wire.Bond{Job: r.Job.ID, Epoch: d.Epoch, To: d.To, Digest: j.sum()}, Owner: r.Owner, Deed: d})
 				return []wire.Claim{{Job: r.Job.ID, Epoch: d.Epoch}}
 			}
@@ -108,7 +111,7 @@ func (c *Core) passedOn(j *job, from grid.PeerID) []wire.Claim {
 // every record, a job that it does not know is one that it has lost.
 func (c *Core) tombstones(home grid.PeerID) []*job {
 	var list []*job
-	for _, j := range c.jobs {
+	for j := range c.all() {
 		if j.rec.Job.Home == home && j.ended() && c.now-j.rec.Ended <= keyLife && j.lastDeed().To == c.cfg.Self {
 			list = append(list, j)
 		}
@@ -132,7 +135,7 @@ func (c *Core) onRecounted(from grid.PeerID, m wire.Recounted) {
 	}
 	lacking := false
 	for _, k := range m.Claims {
-		j := c.jobs[k.Job]
+		j := c.job(k.Job)
 		switch {
 		case k.Ended && c.lacksEnd(from, j, k):
 			c.send(from, wire.Recall{Job: k.Job})

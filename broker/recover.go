@@ -10,12 +10,16 @@ import (
 // recover asks the world, job by job, what became of what this site may have asked
 // for before it stopped. Nothing is done twice: attempts have numbers, offers epochs.
 func (c *Core) recover() {
-	if last := c.lastKnown(); last > 0 && c.now-last > grid.Day {
+	if last := c.latest; last > 0 && c.now-last > grid.Day {
 		c.ageFrom = c.now + grid.Day
 	}
 	for _, j := range c.jobs {
 		c.heardStamp(max(j.rec.Handoff.Epoch.Hop, j.rec.Epoch.Hop), false)
 		c.heardStamp(j.rec.Epoch.Term, false)
+	}
+	for _, p := range c.past {
+		c.heardStamp(p.hop, false)
+		c.heardStamp(p.term, false)
 	}
 	c.recoverRollback()
 	if len(c.members) > 0 {
@@ -115,7 +119,7 @@ func (c *Core) sweep(e Folders) {
 	}
 	seen := map[grid.JobID]int{}
 	for _, id := range e.Jobs {
-		j := c.jobs[id]
+		j := c.peek(id)
 		if j == nil && c.accepted[id] == nil && len(seen) < maxStrays {
 			seen[id] = c.orphans[id] + 1
 		}
@@ -136,23 +140,16 @@ func (j *job) gone() bool {
 	return !j.rec.Kept && (j.rec.Removed || j.rec.Standing == grid.Declined || j.rec.Standing == grid.Past && j.rec.Handoff.Phase == grid.NoHandoff)
 }
 
-// lastKnown is the latest instant of all records.
-func (c *Core) lastKnown() (last grid.Tick) {
-	for _, j := range c.jobs {
-		last = max(last, j.rec.Submitted, j.rec.Started, j.rec.Ended)
-	}
-	return last
-}
-
 // justEnded is how long, in truth, the Discard of an ended job may take to be done.
 const justEnded = grid.Minute
 
 // discardAgain drops what the jobs that ended here shortly before the last life did
 // have left: their Discard may have died with it.
 func (c *Core) discardAgain() {
-	last := c.lastKnown()
+	last := c.latest
 	var list []Discard
-	for id, j := range c.jobs {
+	for j := range c.all() {
+		id := j.rec.Job.ID
 		kept := c.home(j) && j.rec.State.Terminal() && !j.rec.Removed
 		if (kept && j.rec.State != grid.Lost || j.gone()) && j.rec.Ended >= last-justEnded {
 			list = append(list, Discard{Job: id, Keep: kept})

@@ -67,7 +67,7 @@ func (c *Core) onRequest(from grid.PeerID, m wire.Request) {
 	answer := wire.Response{Number: m.Number, Job: m.Job}
 	answer.Outcome, answer.Why = c.grant(from, m)
 	if answer.Outcome == wire.OutcomeDone {
-		j := c.jobs[m.Job]
+		j := c.job(m.Job)
 		if m.Cancel {
 			c.wantGone(j, m.User+" at "+c.nameOf(from))
 		}
@@ -78,7 +78,7 @@ func (c *Core) onRequest(from grid.PeerID, m wire.Request) {
 }
 
 func (c *Core) grant(from grid.PeerID, m wire.Request) (wire.Outcome, string) {
-	j := c.jobs[m.Job]
+	j := c.job(m.Job)
 	switch {
 	case j == nil && m.Job.Site() == c.cfg.Site.Name && c.unsure():
 		return wire.OutcomeLater, "its home has a new journal, and learns its jobs again as their sites report them"

@@ -62,7 +62,13 @@ type Stager interface {
 // Journal keeps records; see package store.
 type Journal interface {
 	ID() grid.JournalID
-	Load(ctx context.Context) ([]grid.Record, error)
+	// Each gives all records, in the order of their job identifiers.
+	Each(ctx context.Context, give func(grid.Record) error) error
+	// Record reads one; grid.ErrNotFound if there is none.
+	Record(ctx context.Context, id grid.JobID) (grid.Record, error)
+	// Page reads up to limit after an identifier, of the users of a name or of all (""), without
+	// what they bring, run, left and were decided by.
+	Page(ctx context.Context, after grid.JobID, user string, limit int) ([]grid.Record, error)
 	Site(ctx context.Context) (grid.SiteState, error)
 	Commit(ctx context.Context, changes []grid.Change) error
 	History(ctx context.Context, job grid.JobID) ([]grid.Event, error)
@@ -115,6 +121,7 @@ type Broker struct {
 	lanes    *lanes
 	journal  atomic.Pointer[Journal]
 	accuracy atomic.Pointer[Accuracy]
+	ended    atomic.Pointer[Ended]
 	state    atomic.Pointer[grid.SiteState] // as last made durable
 	members  []grid.Member
 	peers    map[grid.PeerID]*known               // what was last heard of each peer, for the next Core
@@ -136,13 +143,13 @@ func NewBroker(cfg Config, members []grid.Member, ports Ports) *Broker {
 	b := &Broker{
 		cfg: cfg, ports: ports, members: members,
 		events: make(chan Event, 1024),
-		view:   newView(),
 		peers:  map[grid.PeerID]*known{},
 		lanes:  newLanes(),
 		pulse:  &pulse{clock: ports.Clock},
 		ready:  make(chan struct{}),
 		done:   make(chan struct{}),
 	}
+	b.view = newView(b.record)
 	b.boot.Store(cfg.Boot)
 	b.trust(members)
 	return b
@@ -194,16 +201,11 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 		return fmt.Errorf("opening the journal: %w", err)
 	}
 	defer journal.Close()
-	records, err := journal.Load(ctx)
-	if err != nil {
-		return fmt.Errorf("loading the journal: %w", err)
-	}
 	state, err := journal.Site(ctx)
 	if err != nil {
 		return fmt.Errorf("loading the journal: %w", err)
 	}
 	b.journal.Store(&journal)
-	b.view.reset(records)
 	b.state.Store(&state)
 	b.raise(Alarm{}) // this Core raises its own
 	cfg := b.cfg
@@ -213,15 +215,44 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	cfg.Boot = b.boot.Load()
 	cfg.Draining, cfg.State = state.Draining, state
 	cfg.Journal, cfg.Lives, cfg.Witness = journal.ID(), journal.Lives(), journal.Witness()
-	if cfg.Told, err = journal.Told(ctx, untold(b.cfg.Self, records, len(cfg.Lives) <= 1)); err != nil {
-		return fmt.Errorf("loading what users were told: %w", err)
-	}
 	b.cfg.Seed += 1 << 32 // answers to the rounds of this Core are none to the next one's
-	core := New(cfg, b.members, records)
+	cfg.Load = func(id grid.JobID) (grid.Record, error) { return b.record(ctx, id) }
+	core, err := b.core(ctx, cfg, journal)
+	if err != nil {
+		return fmt.Errorf("loading the journal: %w", err)
+	}
 	if first {
 		close(b.ready)
 	}
 	return b.loop(ctx, core, journal)
+}
+
+// core makes a Core of the journal's records, and shows them.
+func (b *Broker) core(ctx context.Context, cfg Config, journal Journal) (*Core, error) {
+	var shown []*grid.Record
+	var err error
+	open := map[grid.JobID]bool{} // jobs of this home of which the journal does not have the last word
+	anew := len(cfg.Lives) <= 1   // then it is asked for what was told of all
+	core := NewFrom(cfg, b.members, func(yield func(grid.Record) bool) {
+		err = journal.Each(ctx, func(r grid.Record) error {
+			if !isPast(&r) {
+				shown = append(shown, &r)
+			}
+			if r.Job.Home == cfg.Self && (!r.State.Terminal() || r.State == grid.Lost) {
+				open[r.Job.ID] = true
+			}
+			yield(r)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if core.cfg.Told, err = journal.Told(ctx, func(id grid.JobID) bool { return open[id] || anew }); err != nil {
+		return nil, fmt.Errorf("what users were told: %w", err)
+	}
+	b.view.reset(shown)
+	return core, nil
 }
 
 // maxBatch bounds the events that one Commit serves.
@@ -332,11 +363,18 @@ func (b *Broker) Post(ev Event) {
 // perform makes the saves durable, shows them, then lets the effects leave in order. They
 // were decided when there had been so many pauses.
 func (b *Broker) perform(ctx context.Context, core *Core, journal Journal, effects []Effect, pauses uint64) error {
+	for _, e := range effects {
+		if f, failed := e.(Fail); failed {
+			b.failAnswers(effects, f.Err)
+			return fmt.Errorf("%w: %w", errSave, f.Err)
+		}
+	}
 	if err := b.write(context.WithoutCancel(ctx), core, journal, effects); err != nil {
 		b.failAnswers(effects, err)
 		return fmt.Errorf("%w: %w", errSave, err)
 	}
 	core.Durable(journal.ID().Sequence)
+	b.showEnded(core.Ended())
 	for _, e := range effects {
 		if _, again := e.(Restart); again {
 			return errResumed

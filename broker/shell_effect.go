@@ -165,7 +165,7 @@ func (b *Broker) withdraw(ctx context.Context, id grid.AttemptID) {
 // makeFolder is for an attempt whose launch was not confirmed: it may have failed, died
 // before it made the folder, or never have been.
 func (b *Broker) makeFolder(id grid.AttemptID) error {
-	if r, ok := b.view.get(id.Job); ok && r.Local == "" {
+	if r, ok := b.view.shown(id.Job); ok && r.Local == "" {
 		return b.ports.Stager.MakeFolder(id.Job)
 	}
 	return nil
@@ -235,9 +235,11 @@ func (b *Broker) recollect(ctx context.Context, jobs []grid.JobID) {
 	}
 	e.All = true
 	for _, id := range folders {
-		if _, known := b.view.get(id); known {
+		_, known, err := b.view.get(ctx, id)
+		if known {
 			continue
 		}
+		e.All = e.All && err == nil
 		if damaged, whole := read(id); !whole && !damaged {
 			e.All = false
 		}

@@ -76,21 +76,6 @@ func (b *Broker) write(ctx context.Context, core *Core, journal Journal, effects
 	return journal.Tell(ctx, core.Stamp(), told)
 }
 
-// untold picks the jobs of this home of which the journal does not have the last word: all of
-// them, where it was made anew.
-func untold(home grid.PeerID, records []grid.Record, anew bool) func(grid.JobID) bool {
-	if anew {
-		return func(grid.JobID) bool { return true }
-	}
-	open := map[grid.JobID]bool{}
-	for i := range records {
-		if r := &records[i]; r.Job.Home == home && (!r.State.Terminal() || r.State == grid.Lost) {
-			open[r.Job.ID] = true
-		}
-	}
-	return func(id grid.JobID) bool { return open[id] }
-}
-
 // raise tells what is wrong with this broker as a whole.
 func (b *Broker) raise(e Alarm) {
 	b.alarm.Store(&e.Text)

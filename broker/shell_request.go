@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"gbroker/grid"
 )
@@ -67,8 +68,8 @@ func (b *Broker) Cancel(ctx context.Context, id grid.JobID, by string) (r grid.R
 		return r, false, err
 	}
 	certain := func(r *grid.Record) bool { return r.State.Terminal() || r.End != 0 }
-	r, known := b.view.until(ctx, id, certain)
-	return r, !known || certain(&r), nil
+	r, known, err := b.view.until(ctx, id, certain)
+	return r, !known || certain(&r), err
 }
 
 // Remove deletes an ended job and its files.
@@ -108,21 +109,91 @@ func (b *Broker) Accuracy() Accuracy {
 	return Accuracy{}
 }
 
-// Job is the durable record of a job.
-func (b *Broker) Job(id grid.JobID) (grid.Record, bool) { return b.view.get(id) }
-
-// Jobs lists up to limit records after an identifier that keep says.
-func (b *Broker) Jobs(after grid.JobID, limit int, keep func(*grid.Record) bool) []grid.Record {
-	return b.view.after(after, limit, keep)
+// Job is the durable record of a job; known is false where there is none.
+func (b *Broker) Job(ctx context.Context, id grid.JobID) (r grid.Record, known bool, err error) {
+	return b.view.get(ctx, id)
 }
 
-// Count gives how many records what says something of, by what it says.
+// Count gives how many records, of jobs that are not past, what says something of, by what it says.
 func (b *Broker) Count(what func(*grid.Record) string) map[string]int { return b.view.count(what) }
 
+// Ended gives how many jobs are past, by state, of which this site is the home or was the
+// owner to their end.
+func (b *Broker) Ended() map[string]int {
+	n := map[string]int{}
+	if e := b.ended.Load(); e != nil {
+		for state, k := range e {
+			if k > 0 {
+				n[grid.State(state).String()] = k
+			}
+		}
+	}
+	return n
+}
+
+func (b *Broker) showEnded(now Ended) {
+	if e := b.ended.Load(); e == nil || *e != now {
+		b.ended.Store(&now)
+	}
+}
+
+// Live lists up to limit records of jobs that are not past, that keep says.
+func (b *Broker) Live(limit int, keep func(*grid.Record) bool) []grid.Record {
+	return b.view.live(limit, keep)
+}
+
+// Jobs lists up to limit records after an identifier that keep says, of the users of one
+// name or of all (""), in the order of identifiers. It reads pages of the journal, so that
+// of jobs that are past it has no more than [Journal.Page] gives.
+func (b *Broker) Jobs(ctx context.Context, after grid.JobID, limit int, user string, keep func(*grid.Record) bool) ([]grid.Record, error) {
+	journal := b.journal.Load()
+	if journal == nil {
+		return nil, fmt.Errorf("%w: the broker is starting", grid.ErrUnavailable)
+	}
+	var list []grid.Record
+	for {
+		n := min(limit-len(list), maxJournalPage)
+		page, err := (*journal).Page(ctx, after, user, n)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
+		}
+		for i := range page {
+			r := &page[i]
+			after = r.Job.ID
+			if shown, is := b.view.shown(r.Job.ID); is {
+				r = &shown
+			}
+			if keep(r) {
+				list = append(list, *r)
+			}
+		}
+		if len(page) < n || len(list) >= limit {
+			return list, nil
+		}
+	}
+}
+
+// maxJournalPage bounds what is read of the journal at once.
+const maxJournalPage = 1024
+
 // Wait returns when ok holds for the record, it vanished (false), or ctx is done.
-func (b *Broker) Wait(ctx context.Context, id grid.JobID, ok func(*grid.Record) bool) (grid.Record, bool) {
+func (b *Broker) Wait(ctx context.Context, id grid.JobID, ok func(*grid.Record) bool) (grid.Record, bool, error) {
 	return b.view.until(ctx, id, ok)
 }
+
+// record reads a record of the journal.
+func (b *Broker) record(ctx context.Context, id grid.JobID) (grid.Record, error) {
+	journal := b.journal.Load()
+	if journal == nil {
+		return grid.Record{}, fmt.Errorf("%w: the broker is starting", grid.ErrUnavailable)
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordLimit)
+	defer cancel()
+	return (*journal).Record(ctx, id)
+}
+
+// recordLimit bounds how long one record is read.
+const recordLimit = 10 * time.Second
 
 // History is the append-only table of a job's events.
 func (b *Broker) History(ctx context.Context, id grid.JobID) ([]grid.Event, error) {
@@ -136,8 +207,11 @@ func (b *Broker) History(ctx context.Context, id grid.JobID) ([]grid.Event, erro
 // MayFetch says whether a peer may have a set of a job's files now, and which
 // files those are: the inputs are for the candidate of an open handoff, what a job
 // left is for its home, and what it is writing also for those who ask for its user.
-func (b *Broker) MayFetch(peer grid.PeerID, id grid.JobID, set FileSet) (grid.Manifest, error) {
-	r, ok := b.view.get(id)
+func (b *Broker) MayFetch(ctx context.Context, peer grid.PeerID, id grid.JobID, set FileSet) (grid.Manifest, error) {
+	r, ok, err := b.view.get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
 	if !ok {
 		return nil, fmt.Errorf("%w: job %s", grid.ErrNotFound, id)
 	}

@@ -3,6 +3,8 @@ package broker
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,11 +26,35 @@ type shell struct {
 
 type journalStub struct {
 	fail atomic.Bool
+	mu   sync.Mutex
 	recs []grid.Record
 }
 
-func (j *journalStub) ID() grid.JournalID                                          { return grid.JournalID{} }
-func (j *journalStub) Load(context.Context) ([]grid.Record, error)                 { return j.recs, nil }
+func (j *journalStub) ID() grid.JournalID { return grid.JournalID{} }
+func (j *journalStub) Each(_ context.Context, give func(grid.Record) error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, r := range j.recs {
+		if err := give(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+func (j *journalStub) find(id grid.JobID) int {
+	return slices.IndexFunc(j.recs, func(r grid.Record) bool { return r.Job.ID == id })
+}
+func (j *journalStub) Record(_ context.Context, id grid.JobID) (grid.Record, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if k := j.find(id); k >= 0 {
+		return j.recs[k], nil
+	}
+	return grid.Record{}, grid.ErrNotFound
+}
+func (j *journalStub) Page(context.Context, grid.JobID, string, int) ([]grid.Record, error) {
+	return j.recs, nil
+}
 func (j *journalStub) Site(context.Context) (grid.SiteState, error)                { return grid.SiteState{}, nil }
 func (j *journalStub) History(context.Context, grid.JobID) ([]grid.Event, error)   { return nil, nil }
 func (j *journalStub) Space() (int64, error)                                       { return 1 << 40, nil }
@@ -43,9 +69,18 @@ func (j *journalStub) Told(context.Context, func(grid.JobID) bool) ([]grid.Recor
 }
 func (j *journalStub) Tell(context.Context, uint32, []grid.Record) error { return nil }
 func (j *journalStub) Close() error                                      { return nil }
-func (j *journalStub) Commit(context.Context, []grid.Change) error {
+func (j *journalStub) Commit(_ context.Context, changes []grid.Change) error {
 	if j.fail.CompareAndSwap(true, false) {
 		return errors.New("no space")
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, c := range changes {
+		if k := j.find(c.Job); c.Record != nil && k >= 0 {
+			j.recs[k] = *c.Record
+		} else if c.Record != nil {
+			j.recs = append(j.recs, *c.Record)
+		}
 	}
 	return nil
 }
@@ -104,7 +139,7 @@ func TestADeadPeerStopsNoCollect(t *testing.T) {
 	defer cancel()
 	go b.Run(ctx)
 	<-b.Ready()
-	r, _ := b.Wait(ctx, mine.ID, func(r *grid.Record) bool { return r.State.Terminal() })
+	r, _, _ := b.Wait(ctx, mine.ID, func(r *grid.Record) bool { return r.State.Terminal() })
 	if !r.State.Terminal() {
 		t.Errorf("the local job is %s: %d fetches hold all lanes, %d collects ran", r.State, s.fetching.Load(), s.collecting.Load())
 	}
@@ -155,7 +190,7 @@ func TestANewCoreKnowsWhoLives(t *testing.T) {
 	if _, _, err := b.Submit(ctx, j, "k2"); err != nil {
 		t.Fatal(err)
 	}
-	r, _ := b.Wait(ctx, j.ID, func(r *grid.Record) bool { return len(r.Decisions) > 0 })
+	r, _, _ := b.Wait(ctx, j.ID, func(r *grid.Record) bool { return len(r.Decisions) > 0 })
 	for _, row := range r.Decisions[0].Candidates {
 		if row.Site == "b" && row.Refusal != nil && row.Refusal.Reason == notAlive {
 			t.Error("b lives, and the decision says: " + row.Refusal.Reason)
@@ -212,7 +247,7 @@ func TestWhoMayFetch(t *testing.T) {
 		b.view.set(grid.Record{Job: j, Owner: me, End: grid.Completed, State: grid.StageOut})
 	}
 	may := func(p grid.PeerID, id grid.JobID, set FileSet) bool {
-		_, err := b.MayFetch(p, id, set)
+		_, err := b.MayFetch(t.Context(), p, id, set)
 		return err == nil
 	}
 	if !may(her, hers.ID, OutputFiles) || !may(her, hers.ID, LiveFiles) || may(her, mine.ID, LiveFiles) || may(him, hers.ID, LiveFiles) {

@@ -1,57 +1,52 @@
 package broker
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
 	"gbroker/grid"
 )
 
-// view is what readers see: the durable records, by identifier. A change wakes
-// those who wait for that job.
+// view is what readers see: the durable records. Those of jobs that are past are read from
+// the journal. A change wakes those who wait for that job.
 type view struct {
 	mu      sync.RWMutex
 	records map[grid.JobID]*grid.Record
-	ids     []grid.JobID // sorted
 	waiters map[grid.JobID]chan struct{}
+	load    func(context.Context, grid.JobID) (grid.Record, error)
 }
 
-func newView() *view {
-	return &view{records: map[grid.JobID]*grid.Record{}, waiters: map[grid.JobID]chan struct{}{}}
+func newView(load func(context.Context, grid.JobID) (grid.Record, error)) *view {
+	return &view{records: map[grid.JobID]*grid.Record{}, waiters: map[grid.JobID]chan struct{}{}, load: load}
 }
 
-func (v *view) reset(records []grid.Record) {
+// reset shows the jobs that are not past.
+func (v *view) reset(records []*grid.Record) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	clear(v.records)
-	v.ids = v.ids[:0]
-	for i := range records {
-		v.put(&records[i])
+	for _, r := range records {
+		v.records[r.Job.ID] = r
 	}
 	for id := range v.waiters {
 		v.wake(id)
 	}
 }
 
-// change takes a durable change, and gives what the record was before; nil was none.
+// change shows what has become durable, and gives what was shown before; nil was nothing.
 func (v *view) change(c grid.Change) (before *grid.Record) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	before = v.records[c.Job]
-	if c.Record == nil {
-		delete(v.records, c.Job)
-		if k, ok := slices.BinarySearch(v.ids, c.Job); ok {
-			v.ids = slices.Delete(v.ids, k, k+1)
-		}
-	} else {
-		v.put(c.Record)
-	}
-	v.wake(c.Job)
+	v.put(c.Job, c.Record)
 	return before
 }
 
-// count gives how many records count says something of, by what it says.
+// count gives how many records, of jobs that are not past, count says something of, by what it says.
 func (v *view) count(what func(*grid.Record) string) map[string]int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -64,19 +59,20 @@ func (v *view) count(what func(*grid.Record) string) map[string]int {
 	return n
 }
 
+// set shows what is no promise, and is of no use of a job that is past.
 func (v *view) set(r grid.Record) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.put(&r)
-	v.wake(r.Job.ID)
+	v.put(r.Job.ID, &r)
 }
 
-func (v *view) put(r *grid.Record) {
-	if _, known := v.records[r.Job.ID]; !known {
-		k, _ := slices.BinarySearch(v.ids, r.Job.ID)
-		v.ids = slices.Insert(v.ids, k, r.Job.ID)
+func (v *view) put(id grid.JobID, r *grid.Record) {
+	if r == nil || isPast(r) {
+		delete(v.records, id)
+	} else {
+		v.records[id] = r
 	}
-	v.records[r.Job.ID] = r
+	v.wake(id)
 }
 
 func (v *view) wake(id grid.JobID) {
@@ -86,7 +82,8 @@ func (v *view) wake(id grid.JobID) {
 	}
 }
 
-func (v *view) get(id grid.JobID) (grid.Record, bool) {
+// shown is the record of a job that is not past.
+func (v *view) shown(id grid.JobID) (grid.Record, bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	r := v.records[id]
@@ -94,6 +91,21 @@ func (v *view) get(id grid.JobID) (grid.Record, bool) {
 		return grid.Record{}, false
 	}
 	return *r, true
+}
+
+// get is the record of any job; known is false where there is none.
+func (v *view) get(ctx context.Context, id grid.JobID) (r grid.Record, known bool, err error) {
+	if r, known = v.shown(id); known {
+		return r, true, nil
+	}
+	r, err = v.load(ctx, id)
+	switch {
+	case err == nil:
+		return r, true, nil
+	case errors.Is(err, grid.ErrNotFound):
+		return grid.Record{}, false, nil
+	}
+	return grid.Record{}, false, fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
 }
 
 func (v *view) changed(id grid.JobID) <-chan struct{} {
@@ -108,34 +120,32 @@ func (v *view) changed(id grid.JobID) <-chan struct{} {
 }
 
 // until waits for a record to satisfy ok, to vanish, or for ctx; it returns the last one seen.
-func (v *view) until(ctx context.Context, id grid.JobID, ok func(*grid.Record) bool) (grid.Record, bool) {
+func (v *view) until(ctx context.Context, id grid.JobID, ok func(*grid.Record) bool) (grid.Record, bool, error) {
+	reading := context.WithoutCancel(ctx) // at the end of the wait the record is told as it is
 	for {
 		ch := v.changed(id)
-		r, known := v.get(id)
-		if !known || ok(&r) {
-			return r, known
+		r, known, err := v.get(reading, id)
+		if err != nil || !known || ok(&r) {
+			return r, known, err
 		}
 		select {
 		case <-ch:
 		case <-ctx.Done():
-			return r, true
+			return r, true, nil
 		}
 	}
 }
 
-// after lists up to limit records that keep says, in the order of identifiers.
-func (v *view) after(id grid.JobID, limit int, keep func(*grid.Record) bool) []grid.Record {
+// live lists up to limit records, of those that are not past, that keep says.
+func (v *view) live(limit int, keep func(*grid.Record) bool) []grid.Record {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	k, found := slices.BinarySearch(v.ids, id)
-	if found {
-		k++
-	}
 	var list []grid.Record
-	for ; k < len(v.ids) && len(list) < limit; k++ {
-		if r := v.records[v.ids[k]]; keep(r) {
+	for _, r := range v.records {
+		if len(list) < limit && keep(r) {
 			list = append(list, *r)
 		}
 	}
+	slices.SortFunc(list, func(a, b grid.Record) int { return cmp.Compare(a.Job.ID, b.Job.ID) })
 	return list
 }

@@ -22,7 +22,7 @@ func (c *Core) strayed(e Attempts) {
 			continue
 		}
 		seen[id] = c.strays[id] + 1
-		if c.jobs[id.Job] != nil || seen[id] >= strayLooks {
+		if c.peek(id.Job) != nil || seen[id] >= strayLooks {
 			c.note(id.Job, "", "removing "+id.String()+" from the batch system: no job here has that attempt")
 			c.emit(Withdraw{id})
 		}

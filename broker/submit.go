@@ -15,9 +15,13 @@ import (
 //	       └► files:     SUBMITTED, STAGEIN ─► Uploaded ─► READY ─► search
 
 func (c *Core) submit(e Submit) {
-	key := submissionKey{e.Job.User, e.Key}
-	if id, ok := c.keys[key]; ok && e.Key != "" && c.jobs[id] != nil {
-		known := &c.jobs[id].rec
+	key := keyOf(e.Job.User, e.Key)
+	if id, ok := c.keys[key]; ok && e.Key != "" && c.peek(id) != nil {
+		j := c.job(id)
+		if j == nil {
+			return // it could not be loaded
+		}
+		known := &j.rec
 		if !known.Removed && !alike(&known.Job, &e.Job) {
 			c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: the key is that of job %s, which another document asked for: use another key", grid.ErrInvalid, id)})
 			return
@@ -25,7 +29,7 @@ func (c *Core) submit(e Submit) {
 		c.emit(Answer{Token: e.Token, Record: *copyOf(known), Again: true})
 		return
 	}
-	if c.jobs[e.Job.ID] != nil {
+	if c.peek(e.Job.ID) != nil {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: the identifier %s is taken", grid.ErrInvalid, e.Job.ID)})
 		return
 	}
@@ -61,7 +65,7 @@ func alike(a, b *grid.Job) bool {
 
 // uploaded makes the manifest final. Asked again it answers the same.
 func (c *Core) uploaded(e Uploaded) {
-	j := c.jobs[e.Job]
+	j := c.job(e.Job)
 	switch {
 	case j == nil:
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)})
@@ -120,7 +124,7 @@ func (c *Core) uploadDue(j *job) {
 
 // removeRequest deletes an ended job at the user's word.
 func (c *Core) removeRequest(e RemoveRequest) {
-	j := c.jobs[e.Job]
+	j := c.job(e.Job)
 	switch {
 	case j == nil:
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)})
@@ -158,34 +162,76 @@ func (j *job) strip() {
 // retain drops what has been kept long enough, or is too much.
 func (c *Core) retain() {
 	var bytes int64
-	list := inOrder(c.jobs)
-	slices.SortStableFunc(list, func(a, b *job) int { return cmp.Compare(b.last(), a.last()) })
-	for _, j := range list { // the newest first: they are kept
-		stranded := c.stranded(j)
-		if c.unclaimed(j) {
-			c.dropResult(j, "its home has not taken it for as long as results are kept")
-			continue
-		}
-		if c.live[j.rec.Job.ID] != nil && !stranded && !(j.rec.Telling && c.old(j.rec.Ended)) {
-			continue // a home that has not answered for so long is not told any more
-		}
-		size := int64(0) // elsewhere than at home the files went with the end
-		if c.home(j) || j.rec.Kept || stranded {
-			size = j.rec.Outputs.Size() + j.rec.Job.Inputs.Size()
-		}
-		forgotten := j.rec.Removed && c.now-j.rec.Ended > keyLife && c.now-j.rec.Submitted > keyLife
-		full := size > 0 && c.cfg.KeepBytes > 0 && bytes+size > c.cfg.KeepBytes
-		switch {
-		case j.rec.Removed && !forgotten:
-			continue
-		case stranded && full:
-			c.dropResult(j, "its home cannot be reached, and newer results need the space")
-			continue
-		case c.old(j.rec.Ended), forgotten, full:
-			c.remove(j)
+	for _, id := range c.latestFirst() { // the newest are kept
+		size, drop := c.retained(id, bytes)
+		if drop {
+			if j := c.job(id); j != nil {
+				c.remove(j)
+			}
 			continue
 		}
 		bytes += size
 	}
 	c.armGeneral(retentionDue, grid.Hour)
+}
+
+// latestFirst are all jobs by when they ended.
+func (c *Core) latestFirst() []grid.JobID {
+	type entry struct {
+		id   grid.JobID
+		last grid.Tick
+	}
+	list := make([]entry, 0, len(c.jobs)+len(c.past))
+	for id, j := range c.jobs {
+		list = append(list, entry{id, j.last()})
+	}
+	for id, p := range c.past {
+		list = append(list, entry{id, p.ended})
+	}
+	slices.SortFunc(list, func(a, b entry) int { return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(a.id, b.id)) })
+	ids := make([]grid.JobID, len(list))
+	for i, e := range list {
+		ids[i] = e.id
+	}
+	return ids
+}
+
+// retained says what the files of a job take that is kept, beside those of newer ones, or
+// that it is to go.
+func (c *Core) retained(id grid.JobID, newer int64) (size int64, drop bool) {
+	if p, is := c.past[id]; is {
+		if p.home == c.cfg.Self || p.kept { // elsewhere than at home the files went with the end
+			size = p.size
+		}
+		return c.outlived(p.removed, p.submitted, p.ended, size, newer)
+	}
+	j := c.jobs[id]
+	stranded := c.stranded(j)
+	if c.unclaimed(j) {
+		c.dropResult(j, "its home has not taken it for as long as results are kept")
+		return 0, false
+	}
+	if c.live[id] != nil && !stranded && !(j.rec.Telling && c.old(j.rec.Ended)) {
+		return 0, false // a home that has not answered for so long is not told any more
+	}
+	if c.home(j) || j.rec.Kept || stranded {
+		size = sizeHere(&j.rec)
+	}
+	if stranded && !j.rec.Removed && c.tooMuch(size, newer) {
+		c.dropResult(j, "its home cannot be reached, and newer results need the space")
+		return 0, false
+	}
+	return c.outlived(j.rec.Removed, j.rec.Submitted, j.rec.Ended, size, newer)
+}
+
+func (c *Core) tooMuch(size, newer int64) bool {
+	return size > 0 && c.cfg.KeepBytes > 0 && newer+size > c.cfg.KeepBytes
+}
+
+func (c *Core) outlived(removed bool, submitted, ended grid.Tick, size, newer int64) (int64, bool) {
+	forgotten := removed && c.now-ended > keyLife && c.now-submitted > keyLife
+	if removed && !forgotten {
+		return 0, false
+	}
+	return size, c.old(ended) || forgotten || c.tooMuch(size, newer)
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"maps"
 	"slices"
 
 	"gbroker/grid"
@@ -53,7 +54,7 @@ func (c *Core) recallTold() {
 	}
 	for i := range c.cfg.Told {
 		t := &c.cfg.Told[i]
-		j := c.jobs[t.Job.ID]
+		j := c.job(t.Job.ID)
 		if j == nil && t.State.Terminal() && len(c.untold) < maxUntold {
 			c.untold[t.Job.ID] = t
 		}
@@ -102,10 +103,15 @@ func (c *Core) endAsTold(j *job, t *grid.Record) {
 // tellAgain writes what may have been told by readers of this journal, and not written
 // before the last life ended. It comes after recallTold: the last word on a job counts.
 func (c *Core) tellAgain() {
-	last := c.lastKnown()
-	for _, j := range inOrder(c.jobs) {
+	since := c.latest - justEnded
+	for id, p := range c.past {
+		if p.home == c.cfg.Self && p.state.Terminal() && p.ended >= since {
+			c.job(id)
+		}
+	}
+	for _, j := range inOrder(maps.Values(c.jobs)) {
 		j.said = saidOf(&j.rec)
-		recent := j.said.state != 0 && j.rec.Ended >= last-justEnded
+		recent := j.said.state != 0 && j.rec.Ended >= since
 		if c.home(j) && (recent || j.said.state == 0 && j.said.cancel) {
 			c.emit(Tell{*toldOf(&j.rec)})
 		}

@@ -15,7 +15,7 @@ import (
 // traced notes the attempts of jobs that no record here has.
 func (c *Core) trace(list []grid.AttemptID) {
 	for _, a := range list {
-		if known, any := c.traces[a.Job]; c.jobs[a.Job] == nil && (any || len(c.traces) < maxTraces) && (!any || known.Before(a.Epoch)) {
+		if known, any := c.traces[a.Job]; c.peek(a.Job) == nil && (any || len(c.traces) < maxTraces) && (!any || known.Before(a.Epoch)) {
 			c.traces[a.Job] = a.Epoch
 		}
 	}
@@ -31,7 +31,7 @@ func (c *Core) tracesFor(home grid.PeerID) (list []wire.Trace) {
 	}
 	site := c.members[home].site.Name
 	for _, id := range slices.Sorted(maps.Keys(c.traces)) {
-		if c.jobs[id] == nil && (site == "" || id.Site() == site) && len(list) < wire.MaxTraces {
+		if c.peek(id) == nil && (site == "" || id.Site() == site) && len(list) < wire.MaxTraces {
 			list = append(list, wire.Trace{Job: id, Epoch: c.traces[id]})
 		}
 	}

@@ -55,9 +55,15 @@ var learnable = []grid.State{grid.Completed, grid.Killed, grid.CancelledWalltime
 
 // learn takes the run time of a job that ended here.
 func (c *Core) learn(r *grid.Record) {
-	if ranHere(r) && r.Finished > 0 && slices.Contains(learnable, r.End) {
+	if x, did := c.runOf(r); did {
+		c.learnRun(x)
+	}
+}
+
+func (c *Core) learnRun(x run) {
+	if x.finish > 0 && slices.Contains(learnable, x.end) {
 		c.learned++
-		c.runTimes.Ended(c.trait(&r.Job), max(0, r.Finished-r.Started))
+		c.runTimes.Ended(x.trait, max(0, x.finish-x.started))
 	}
 }
 
@@ -90,7 +96,7 @@ func (c *Core) withTraits(s plan.Snapshot) plan.Snapshot {
 }
 
 func (c *Core) traitOf(id grid.JobID, said plan.Trait, cores int, limit grid.Tick) plan.Trait {
-	if j := c.jobs[id]; id != "" && j != nil {
+	if j := c.job(id); id != "" && j != nil { // a listing may show one that has ended
 		if j.trait == (plan.Trait{}) { // reckoned once: what it rests on does not change
 			j.trait = c.trait(&j.rec.Job)
 		}

@@ -170,8 +170,16 @@ func (s *site) config() Config {
 		Sign:   func(text []byte) []byte { return signature(s.peer, text) },
 		Verify: func(by grid.PeerID, text, sig []byte) bool { return string(signature(by, text)) == string(sig) },
 		Margin: grid.Second, Cooldown: 5 * grid.Second, Soon: grid.Second, Settle: 2 * grid.Second, Delta: 20 * grid.Second,
-		Grace: 5 * grid.Second, Refresh: grid.Second, Draining: s.state.Draining, State: s.state,
+		Grace: 5 * grid.Second, Refresh: grid.Second, Draining: s.state.Draining, State: s.state, Load: s.load,
 	}
+}
+
+func (s *site) load(id grid.JobID) (grid.Record, error) {
+	r, known := s.journal[id]
+	if !known {
+		return r, fmt.Errorf("%w: job %s", grid.ErrNotFound, id)
+	}
+	return r, nil
 }
 
 // signature stands for one by the key behind a peer ID.
@@ -270,6 +278,8 @@ func (s *site) do(e Effect) {
 		s.saw(e)
 	case Tell:
 		s.told[e.Record.Job.ID] = e.Record
+	case Fail:
+		w.t.Fatalf("%s: %v\n%s", s.name, e.Err, w.story(""))
 	case Alarm:
 		w.say(s, "alarm: %s", cmp.Or(e.Text, "over"))
 	case Send:

@@ -21,10 +21,13 @@ import (
 // find is the job, and the broker whose word it is. With cancel its end is asked for
 // there.
 func (s service) find(ctx context.Context, who api.Identity, id grid.JobID, cancel bool) (grid.Record, grid.PeerID, error) {
-	r, known := s.site.broker.Job(id)
+	r, known, err := s.site.broker.Job(ctx, id)
+	if err != nil {
+		return r, s.site.self, err
+	}
 	known = known && r.Standing != grid.Declined && !r.Removed
 	if known && (r.Job.Home == s.site.self || r.Standing == grid.Owning || r.Kept) {
-		r, err := s.record(who, id)
+		r, err := s.record(ctx, who, id)
 		return r, s.site.self, err
 	}
 	far, at, err := s.ask(ctx, who, id, cancel, s.whom(id, r))
@@ -152,9 +155,9 @@ func (s service) End(ctx context.Context, who api.Identity, id grid.JobID, e api
 	return s.site.broker.EndJob(ctx, id, e.As == api.AsDead, e.DryRun, who.Name)
 }
 
-// has reports that a job is, or was last heard of, at that peer.
+// has reports that a job which has not ended is, or was last heard of, at that peer.
 func (s service) has(peer grid.PeerID) bool {
-	return len(s.site.broker.Jobs("", 1, func(r *grid.Record) bool { return r.Owner == peer || r.Job.Home == peer })) > 0
+	return len(s.site.broker.Live(1, func(r *grid.Record) bool { return r.Owner == peer || r.Job.Home == peer })) > 0
 }
 
 // Resume is for administrators.

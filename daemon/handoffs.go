@@ -16,7 +16,7 @@ func (s service) Handoffs(_ context.Context, who api.Identity, name grid.SiteNam
 	}
 	for _, m := range s.site.memberList() {
 		if m.Name == name {
-			return handoffs(s.site.self, m.Peer, s.site.broker.Jobs), nil
+			return handoffs(s.site.self, m.Peer, s.site.broker.Live), nil
 		}
 	}
 	return nil, fmt.Errorf("%w: no neighbour is called %q", grid.ErrNotFound, name)
@@ -25,8 +25,8 @@ func (s service) Handoffs(_ context.Context, who api.Identity, name grid.SiteNam
 // maxHandoffs bounds that list.
 const maxHandoffs = 10_000
 
-// jobs lists up to limit records after an identifier that pass.
-type jobs func(after grid.JobID, limit int, pass func(*grid.Record) bool) []grid.Record
+// jobs lists up to limit records that pass, of jobs to which something may happen yet.
+type jobs func(limit int, pass func(*grid.Record) bool) []grid.Record
 
 func handoffs(self, peer grid.PeerID, list jobs) []api.Handoff {
 	found := []api.Handoff{}
@@ -46,7 +46,7 @@ func handoffs(self, peer grid.PeerID, list jobs) []api.Handoff {
 		}
 		return h, true
 	}
-	for _, r := range list("", maxHandoffs, func(r *grid.Record) bool { _, tied := tie(r); return tied }) {
+	for _, r := range list(maxHandoffs, func(r *grid.Record) bool { _, tied := tie(r); return tied }) {
 		h, _ := tie(&r)
 		found = append(found, h)
 	}

@@ -29,7 +29,7 @@ func TestHandoffs(t *testing.T) {
 		record("elsewhere", self, c, grid.Watching, grid.Running),
 		record("of another", c, self, grid.Owning, grid.Running),
 	}
-	got := handoffs(self, b, func(_ grid.JobID, _ int, pass func(*grid.Record) bool) (list []grid.Record) {
+	got := handoffs(self, b, func(_ int, pass func(*grid.Record) bool) (list []grid.Record) {
 		for _, r := range all {
 			if pass(&r) {
 				list = append(list, r)

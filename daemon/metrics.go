@@ -99,7 +99,7 @@ func (m moment) Collect(to chan<- prometheus.Metric) {
 	}
 	s := m.site
 	tell(infoDesc, 1, version.Version, runtime.Version())
-	for state, n := range s.broker.Count(present) {
+	for state, n := range s.jobs() {
 		tell(jobsDesc, float64(n), state)
 	}
 	tell(journalDesc, float64(journalSize(s.cfg.Data)))

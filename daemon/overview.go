@@ -28,7 +28,7 @@ func (s *site) overview() api.Overview {
 	o := api.Overview{
 		Site: facts.Name, Peer: s.self, PID: os.Getpid(), Version: version.Version,
 		Started: api.Time(grid.InstantOf(s.start)), UptimeS: time.Since(s.start).Seconds(), Draining: facts.Draining,
-		Jobs: s.broker.Count(present), Batch: s.load.Load(), Alarms: s.alarms(), Members: []api.MemberAtGlance{},
+		Jobs: s.jobs(), Batch: s.load.Load(), Alarms: s.alarms(), Members: []api.MemberAtGlance{},
 		Disk: api.Disk{Folder: s.cfg.Data, JournalSize: journalSize(s.cfg.Data)},
 	}
 	if journal, _, err := s.broker.Room(); err == nil {
@@ -46,6 +46,15 @@ func (s *site) overview() api.Overview {
 		})
 	}
 	return o
+}
+
+// jobs are those that this broker is the home or the owner of, by state.
+func (s *site) jobs() map[string]int {
+	n := s.broker.Count(present)
+	for state, k := range s.broker.Ended() {
+		n[state] += k
+	}
+	return n
 }
 
 // present is the state of a job that this broker is the home or the owner of.

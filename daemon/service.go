@@ -76,9 +76,11 @@ func compareStrings(a, b string) int {
 
 // record is the job if who may see it. A job that exists is not denied to exist:
 // identifiers cannot be guessed.
-func (s service) record(who api.Identity, id grid.JobID) (grid.Record, error) {
-	r, ok := s.site.broker.Job(id)
+func (s service) record(ctx context.Context, who api.Identity, id grid.JobID) (grid.Record, error) {
+	r, ok, err := s.site.broker.Job(ctx, id)
 	switch {
+	case err != nil:
+		return r, err
 	case !ok || r.Standing == grid.Declined || r.Removed:
 		return r, s.unknown(id)
 	case !s.may(who, &r):
@@ -99,7 +101,7 @@ func (s service) may(who api.Identity, r *grid.Record) bool {
 }
 
 func (s service) Upload(ctx context.Context, who api.Identity, id grid.JobID, path string, body io.Reader) error {
-	r, err := s.record(who, id)
+	r, err := s.record(ctx, who, id)
 	if err != nil {
 		return err
 	}
@@ -116,7 +118,7 @@ func (s service) Upload(ctx context.Context, who api.Identity, id grid.JobID, pa
 }
 
 func (s service) Uploaded(ctx context.Context, who api.Identity, id grid.JobID) (grid.Record, error) {
-	r, err := s.record(who, id)
+	r, err := s.record(ctx, who, id)
 	if err != nil || r.State != grid.StageIn {
 		return r, err
 	}
@@ -140,14 +142,18 @@ func (s service) Job(ctx context.Context, who api.Identity, id grid.JobID) (grid
 	return r, err
 }
 
-func (s service) Jobs(_ context.Context, who api.Identity, after grid.JobID, limit int) ([]grid.Record, error) {
-	return s.site.broker.Jobs(after, limit, func(r *grid.Record) bool {
+func (s service) Jobs(ctx context.Context, who api.Identity, after grid.JobID, limit int) ([]grid.Record, error) {
+	user := who.Name
+	if who.Administrator {
+		user = ""
+	}
+	return s.site.broker.Jobs(ctx, after, limit, user, func(r *grid.Record) bool {
 		return r.Standing != grid.Declined && !r.Removed && (r.Standing != grid.Past || r.Started > 0) && s.may(who, r)
-	}), nil
+	})
 }
 
 func (s service) History(ctx context.Context, who api.Identity, id grid.JobID) ([]grid.Event, error) {
-	if _, err := s.record(who, id); err != nil {
+	if _, err := s.record(ctx, who, id); err != nil {
 		return nil, err
 	}
 	return s.site.broker.History(ctx, id)
@@ -159,7 +165,10 @@ func (s service) Wait(ctx context.Context, who api.Identity, id grid.JobID, sinc
 	} else if at != s.site.self {
 		return s.watchElsewhere(ctx, who, r, func(r *grid.Record) bool { return r.State != since || r.State.Terminal() }), nil
 	}
-	r, known := s.site.broker.Wait(ctx, id, func(r *grid.Record) bool { return r.State != since || r.State.Terminal() })
+	r, known, err := s.site.broker.Wait(ctx, id, func(r *grid.Record) bool { return r.State != since || r.State.Terminal() })
+	if err != nil {
+		return r, err
+	}
 	if !known {
 		return r, s.unknown(id)
 	}
@@ -182,7 +191,7 @@ func (s service) Cancel(ctx context.Context, who api.Identity, id grid.JobID) (g
 }
 
 func (s service) Remove(ctx context.Context, who api.Identity, id grid.JobID) error {
-	if _, err := s.record(who, id); err != nil {
+	if _, err := s.record(ctx, who, id); err != nil {
 		return err
 	}
 	return s.site.broker.Remove(ctx, id)
@@ -330,11 +339,14 @@ func (s *site) authorize(peer grid.PeerID, job grid.JobID, set stage.Set) (stage
 		if theirs != set {
 			continue
 		}
-		files, err := s.broker.MayFetch(peer, job, mine)
+		files, err := s.broker.MayFetch(s.ctx, peer, job, mine)
 		if err != nil {
 			return stage.Grant{}, err
 		}
-		r, _ := s.broker.Job(job)
+		r, _, err := s.broker.Job(s.ctx, job)
+		if err != nil {
+			return stage.Grant{}, err
+		}
 		return stage.Grant{Files: files, Outputs: r.Job.Outputs}, nil
 	}
 	return stage.Grant{}, fmt.Errorf("%w: %s", grid.ErrForbidden, set)

@@ -99,8 +99,8 @@ func (j *Journal) Commit(ctx context.Context, changes []grid.Change) error {
 		if c.Site != nil {
 			continue
 		}
-		if c.Record == nil {
-			delete(j.written, c.Job)
+		if c.Record == nil || c.Record.State.Terminal() || c.Record.Standing == grid.Past || c.Record.Standing == grid.Declined {
+			delete(j.written, c.Job) // it hardly changes any more, and there are many
 		} else {
 			j.written[c.Job] = c.Record.Job
 		}

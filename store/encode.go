@@ -198,6 +198,40 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	return r.Record, nil
 }
 
+// briefRow is of a document what a list of jobs shows.
+type briefRow struct {
+	ID                grid.JobID
+	Name              string
+	Home              grid.PeerID
+	User              grid.User
+	Rerunnable        bool
+	Demand            demandRow
+	Walltime          grid.Tick
+	WalltimeDefaulted bool
+	Queue             grid.QueueName
+}
+
+// decodeBriefly leaves out of a record and its job what may be large.
+func decodeBriefly(record, job []byte) (grid.Record, error) {
+	var (
+		r recordRow
+		d briefRow
+	)
+	if err := strictly(record, &r); err != nil {
+		return grid.Record{}, fmt.Errorf("its record: %w", err)
+	}
+	if err := json.Unmarshal(job, &d); err != nil {
+		return grid.Record{}, fmt.Errorf("its document: %w", err)
+	}
+	r.Record.Decisions, r.Record.Usage = nil, orZero(r.Usage)
+	r.Record.Kept, r.Record.ExpectedStart = r.Kept, r.ExpectedStart
+	r.Record.Job = grid.Job{
+		ID: d.ID, Name: d.Name, Home: d.Home, User: d.User, Rerunnable: d.Rerunnable, Demand: d.Demand.demand(),
+		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue,
+	}
+	return r.Record, nil
+}
+
 func strictly(b []byte, row any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()

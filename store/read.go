@@ -13,30 +13,75 @@ import (
 // believed the error names it.
 func (j *Journal) Load(ctx context.Context) ([]grid.Record, error) {
 	var records []grid.Record
+	err := j.Each(ctx, func(r grid.Record) error {
+		records = append(records, r)
+		return nil
+	})
+	return records, err
+}
+
+// Each gives the records that Load reads one after the other, until one is refused.
+func (j *Journal) Each(ctx context.Context, give func(grid.Record) error) error {
+	if err := j.records(ctx, `ORDER BY job.id`, nil, decode, give); err != nil {
+		return fmt.Errorf("load the records: %w", err)
+	}
+	return nil
+}
+
+// Record reads one record; grid.ErrNotFound if there is none.
+func (j *Journal) Record(ctx context.Context, id grid.JobID) (r grid.Record, err error) {
+	found := false
+	err = j.records(ctx, `WHERE job.id = ?`, []any{string(id)}, decode, func(one grid.Record) error {
+		r, found = one, true
+		return nil
+	})
+	if err == nil && !found {
+		err = grid.ErrNotFound
+	}
+	if err != nil {
+		return r, fmt.Errorf("read the record of job %s: %w", id, err)
+	}
+	return r, nil
+}
+
+// Page reads up to limit records after an identifier, of the users of one name or of all
+// (""), in the order of identifiers: without what they bring, run, left and were decided by.
+func (j *Journal) Page(ctx context.Context, after grid.JobID, user string, limit int) ([]grid.Record, error) {
+	where, args := `WHERE job.id > ? ORDER BY job.id LIMIT ?`, []any{string(after), limit}
+	if user != "" {
+		where, args = `WHERE user = ? AND job.id > ? ORDER BY job.id LIMIT ?`, []any{user, string(after), limit}
+	}
+	records := make([]grid.Record, 0, limit)
+	err := j.records(ctx, where, args, decodeBriefly, func(r grid.Record) error {
+		records = append(records, r)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read a page of the records: %w", err)
+	}
+	return records, nil
+}
+
+func (j *Journal) records(ctx context.Context, where string, args []any, read func(record, job []byte) (grid.Record, error), give func(grid.Record) error) error {
 	const text = `SELECT job.id, record, document.job, job.sum = ` + sumOfJob + `, coalesce(document.sum = ` + sumOfDocument + `, 0)
-		FROM job LEFT JOIN document ON document.id = job.id ORDER BY job.id`
-	err := j.query(ctx, text, nil, func(rows *sql.Rows) error {
+		FROM job LEFT JOIN document ON document.id = job.id `
+	return j.query(ctx, text+where, args, func(rows *sql.Rows) error {
 		var id string
 		var record, job []byte
 		var sound, whole bool
 		if err := rows.Scan(&id, &record, &job, &sound, &whole); err != nil {
 			return err
 		}
-		r, err := believe(id, record, job, sound, whole)
+		r, err := believe(id, record, job, sound, whole, read)
 		if err != nil {
 			return damaged(j.file, "the record of job "+id, err, "DELETE FROM job WHERE id = "+quoted(id))
 		}
-		records = append(records, r)
-		return nil
+		return give(r)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("load the records: %w", err)
-	}
-	return records, nil
 }
 
 // believe makes a record of its two lines, if they fit their checksums.
-func believe(id string, record, job []byte, sound, whole bool) (grid.Record, error) {
+func believe(id string, record, job []byte, sound, whole bool, read func(record, job []byte) (grid.Record, error)) (grid.Record, error) {
 	switch {
 	case !sound:
 		return grid.Record{}, errSum
@@ -45,7 +90,7 @@ func believe(id string, record, job []byte, sound, whole bool) (grid.Record, err
 	case !whole:
 		return grid.Record{}, fmt.Errorf("its document: %w", errSum)
 	}
-	r, err := decode(record, job)
+	r, err := read(record, job)
 	if err == nil && string(r.Job.ID) != id {
 		err = fmt.Errorf("it is that of %q", r.Job.ID)
 	}

@@ -23,6 +23,7 @@ var migrations = []migration{
 	{"the first schema", statements(schema1)},
 	{"a checksum for each line", statements(migrateSums)},
 	{"lives of journals", statements(schema3)},
+	{"the jobs of a user", statements(`CREATE INDEX job_user ON job (user, id)`)},
 }
 
 func statements(text string) func(context.Context, *sql.Conn) error {

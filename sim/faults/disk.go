@@ -2,6 +2,7 @@ package faults
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -83,6 +84,14 @@ func (d *disk) folder(id grid.JobID) *folder {
 		d.folders[id] = f
 	}
 	return f
+}
+
+// record is what is on disk of one job.
+func (d *disk) record(id grid.JobID) (grid.Record, error) {
+	if r := d.records[id]; r != nil {
+		return *r, nil
+	}
+	return grid.Record{}, fmt.Errorf("%w: the journal has no job %s", grid.ErrNotFound, id)
 }
 
 // commit makes changes durable, all or none.

@@ -58,6 +58,8 @@ func (h *host) dispatch(e broker.Effect, pauses int) {
 		if strings.Contains(e.Text, "gbroker resume` here") {
 			h.later(30*grid.Second, s.relieve)
 		}
+	case broker.Fail:
+		w.violate("S9", "", "%s: %v", s.facts.Name, e.Err)
 	case broker.Note:
 		w.tell(s, "notes %s: %s", e.Job, e.Text)
 	}
