@@ -101,6 +101,8 @@ func readSubmission(d *json.Decoder, sub *Submission) error {
 			err = d.Decode(&sub.Document)
 		case "name":
 			err = d.Decode(&sub.Name)
+		case "queue_anyway":
+			err = d.Decode(&sub.QueueAnyway)
 		case "rerunnable":
 			err = d.Decode(&sub.Rerunnable)
 		case "files":

@@ -16,7 +16,7 @@
 // UTC with milliseconds, null if not yet; spans are seconds; sizes are bytes; a
 // mode is the nine permission bits as a number.
 //
-//	POST   /v1/jobs                     {key, document, name, rerunnable, files: [{path, size, mode}]}
+//	POST   /v1/jobs                     {key, document, name, rerunnable, queue_anyway, files: [{path, size, mode}]}
 //	                                    201, or 200 if the key was known: {a status, again, wanted: [{path, from, size, mode}]}
 //	                                    files are those beside the document that it names; wanted says under
 //	                                    which path each is uploaded

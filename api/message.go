@@ -26,7 +26,9 @@ type Submission struct {
 	Document   string `json:"document"`
 	Name       string `json:"name"` // of the document's file, for messages
 	Rerunnable bool   `json:"rerunnable"`
-	Files      []File `json:"files"` // those beside the document that it names
+	// QueueAnyway takes a job that no known site could ever run: one may come.
+	QueueAnyway bool   `json:"queue_anyway"`
+	Files       []File `json:"files"` // those beside the document that it names
 }
 
 // File is a file beside a document, or one that a job left.

@@ -20,6 +20,8 @@ type NewJob struct {
 	Key   string   // made by the submitter before sending; same user and key is the same job
 	Job   grid.Job // all but ID, Home, User and Inputs, which the broker fills in
 	Files []Wanted // what will be uploaded
+	// QueueAnyway: it is taken though no known site could ever run it.
+	QueueAnyway bool
 }
 
 // Wanted is a file that the submitter will upload.

@@ -21,7 +21,7 @@ func (s *Server) submit(r *request) error {
 	if err != nil {
 		return err
 	}
-	n := NewJob{Key: sub.Key, Job: job, Files: make([]Wanted, 0, len(uploads))}
+	n := NewJob{Key: sub.Key, Job: job, QueueAnyway: sub.QueueAnyway, Files: make([]Wanted, 0, len(uploads))}
 	answer := Accepted{Wanted: make([]WantedFile, 0, len(uploads))}
 	for _, u := range uploads {
 		n.Files = append(n.Files, Wanted{Path: u.Path, Size: u.Size, Mode: u.Mode})

@@ -65,6 +65,7 @@ func (c *Core) looked(e Looked) {
 		c.send(a.from, c.answer(b, s, a))
 	}
 	c.ownAnswer(b, s)
+	c.whereHere(func(j *grid.Job) grid.Estimate { return b.estimate(c.question(j, s.At)) }, "")
 }
 
 // unseen: without a snapshot, or with a full disk, there is no estimate.
@@ -80,6 +81,7 @@ func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer, why string) {
 	for _, o := range offers {
 		c.send(o.from, wire.Refuse{Bond: o.offer.Bond, Estimate: none})
 	}
+	c.whereHere(nil, why)
 	if r := c.round; r != nil && r.replies[c.cfg.Self].answers == nil && r.replies[c.cfg.Self].missing == "" {
 		r.replies[c.cfg.Self].missing = why
 		c.ownReplied(r)

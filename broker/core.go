@@ -165,6 +165,7 @@ type Core struct {
 
 	undecided []grid.JobID // READY jobs without a place, in order of arrival
 	round     *round       // the search under way, or nil
+	wheres    []*where     // dry runs of the search
 	rounds    uint64
 	passes    passes // the search for jobs that wait in the local queue
 
@@ -282,6 +283,8 @@ func (c *Core) step(now grid.Tick, ev Event) []Effect {
 		c.recover()
 	case Submit:
 		c.submit(e)
+	case Where:
+		c.where(e)
 	case Uploaded:
 		c.uploaded(e)
 	case CancelRequest:

@@ -116,10 +116,11 @@ func (c *Core) predicted(j *job) {
 	}
 }
 
-// nobody can run the job. If only for now, it stays READY and is tried again.
+// nobody can run the job. If only for now, or its user wants to wait for a site that can, it
+// stays READY and is tried again.
 func (c *Core) nobody(j *job, d grid.Decision) {
 	for _, r := range d.Candidates {
-		if willPass(r.Refusal) {
+		if willPass(r.Refusal) || j.rec.Anyway {
 			j.rec.Reason = "no site can take it now: " + reasons(d)
 			if j.tries[onHandoff] == 0 { // the first of a row of vain searches is kept
 				j.decided(d)

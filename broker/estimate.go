@@ -146,17 +146,19 @@ func (c *Core) takeUndecided() []grid.JobID {
 func (c *Core) questions(r *round, m *member) []wire.Question {
 	qs := make([]wire.Question, len(r.jobs))
 	for i, id := range r.jobs {
-		j := &c.jobs[id].rec
-		_, _, delivery := c.delivery(m, sizeOf(&j.Job))
-		qs[i] = wire.Question{
-			Job: id, Demand: j.Job.Demand, Walltime: j.Job.Walltime,
-			Delivery: delivery, Queue: j.Job.Queue,
-		}
-		if j.Job.Home != c.cfg.Self {
-			qs[i].Home = j.Job.Home
-		}
+		qs[i] = c.asking(&c.jobs[id].rec.Job, m)
 	}
 	return qs
+}
+
+// asking is what a member is asked about a job.
+func (c *Core) asking(j *grid.Job, m *member) wire.Question {
+	_, _, delivery := c.delivery(m, sizeOf(j))
+	q := wire.Question{Job: j.ID, Demand: j.Demand, Walltime: j.Walltime, Delivery: delivery, Queue: j.Queue}
+	if j.Home != c.cfg.Self {
+		q.Home = j.Home
+	}
+	return q
 }
 
 // look asks for a snapshot unless one is on its way.
@@ -172,6 +174,10 @@ func (c *Core) tell(from grid.PeerID, t wire.Tell) {
 	r := c.round
 	if p := c.passes.round; p != nil && t.Round == p.id {
 		r = p
+	}
+	w := c.whereOf(t.Round)
+	if w != nil {
+		r = w.round
 	}
 	if r == nil || t.Round != r.id {
 		return // late: that round is over
@@ -193,6 +199,8 @@ func (c *Core) tell(from grid.PeerID, t wire.Tell) {
 		}
 	}
 	switch {
+	case w != nil:
+		c.whereAnswered(w)
 	case r.waiting > 0:
 	case r == c.round:
 		c.endRound()

@@ -25,9 +25,10 @@ type Boot struct{}
 // Submit hands in a job. Job is complete but for its manifest: Inputs lists path,
 // size and mode of the files that will be uploaded.
 type Submit struct {
-	Token Token
-	Job   grid.Job
-	Key   string
+	Token  Token
+	Job    grid.Job
+	Key    string
+	Anyway bool // it may wait for a site that can run it
 }
 
 // Uploaded tells that all files of a job are here.

@@ -48,12 +48,21 @@ func (b *Broker) failAnswers(effects []Effect, err error) {
 }
 
 // Submit takes a job; it is durable when Submit returns. again tells that the key was known.
-func (b *Broker) Submit(ctx context.Context, j grid.Job, key string) (r grid.Record, again bool, err error) {
+func (b *Broker) Submit(ctx context.Context, j grid.Job, key string, anyway bool) (r grid.Record, again bool, err error) {
 	if err := b.roomFor(&j); err != nil {
 		return r, false, err
 	}
-	a, err := b.request(ctx, func(t Token) Request { return Submit{Token: t, Job: j, Key: key} })
+	a, err := b.request(ctx, func(t Token) Request { return Submit{Token: t, Job: j, Key: key, Anyway: anyway} })
 	return a.Record, a.Again, err
+}
+
+// Where tells what the search would find for a job that nobody has handed in: see [Where].
+func (b *Broker) Where(ctx context.Context, j grid.Job, key string) (grid.Decision, error) {
+	a, err := b.request(ctx, func(t Token) Request { return Where{Token: t, Job: j, Key: key} })
+	if err != nil || len(a.Record.Decisions) == 0 {
+		return grid.Decision{}, err
+	}
+	return a.Record.Decisions[0], nil
 }
 
 // Uploaded tells that the files of a job are all here.

@@ -182,12 +182,12 @@ func TestANewCoreKnowsWhoLives(t *testing.T) {
 	<-b.Ready()
 	b.Post(PeerChanged{her, grid.Alive})
 	s.journal.fail.Store(true)
-	if _, _, err := b.Submit(ctx, jobOf(me, "a", "1"), "k1"); err == nil {
+	if _, _, err := b.Submit(ctx, jobOf(me, "a", "1"), "k1", false); err == nil {
 		t.Fatal("it should have failed")
 	}
 	j := jobOf(me, "a", "2")
 	j.Demand.Chunks[0].Count = 4
-	if _, _, err := b.Submit(ctx, j, "k2"); err != nil {
+	if _, _, err := b.Submit(ctx, j, "k2", false); err != nil {
 		t.Fatal(err)
 	}
 	r, _, _ := b.Wait(ctx, j.ID, func(r *grid.Record) bool { return len(r.Decisions) > 0 })

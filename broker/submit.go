@@ -38,7 +38,7 @@ func (c *Core) submit(e Submit) {
 		return
 	}
 	j := &job{rec: grid.Record{
-		Job: e.Job, Key: e.Key, Standing: grid.Owning, State: grid.Submitted,
+		Job: e.Job, Key: e.Key, Anyway: e.Anyway, Standing: grid.Owning, State: grid.Submitted,
 		Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self, Submitted: c.now,
 	}}
 	c.jobs[e.Job.ID] = j

@@ -33,6 +33,7 @@ const (
 	recountDue  // after a rollback
 	requestsDue // users' requests passed on
 	recollectDue
+	whereDeadline
 	generals
 	// acceptedDue belongs to an acceptance, which has no record yet.
 	acceptedDue
@@ -139,6 +140,8 @@ func (c *Core) generalDue(k concern) {
 		c.requestsAgain()
 	case recollectDue:
 		c.recollect()
+	case whereDeadline:
+		c.whereDue()
 	}
 }
 

@@ -61,7 +61,39 @@ func (s service) Submit(ctx context.Context, who api.Identity, n api.NewJob) (gr
 			return grid.Record{}, false, fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 		}
 	}
-	return s.site.broker.Submit(ctx, j, n.Key)
+	if !n.QueueAnyway {
+		if err := s.possible(ctx, j, n.Key); err != nil {
+			return grid.Record{}, false, err
+		}
+	}
+	return s.site.broker.Submit(ctx, j, n.Key, n.QueueAnyway)
+}
+
+// possible refuses a job that no known site could ever run. One that asks for no more than
+// some single cores need not be asked about.
+func (s service) possible(ctx context.Context, j grid.Job, key string) error {
+	if simple(j, s.site.factsNow()) {
+		return nil
+	}
+	d, err := s.site.broker.Where(ctx, j, key)
+	if err != nil {
+		return err
+	}
+	if why := broker.Never(d); why != "" {
+		return fmt.Errorf("%w: no site that is known here could ever run it: %s; correct the document, or submit it with --queue-anyway to wait for a site that can", grid.ErrInvalid, why)
+	}
+	return nil
+}
+
+// simple tells of a job that any site of enough cores can run, and that this one has enough.
+func simple(j grid.Job, site grid.Site) bool {
+	d := j.Demand
+	for _, c := range d.Chunks {
+		if c.Cores > 1 || c.Memory > 0 || len(c.Resources) > 0 {
+			return false
+		}
+	}
+	return d.Cores() <= site.Processes && j.Queue == "" && !d.Exclusive && len(d.Properties) == 0 && d.Architecture == "" && d.System == ""
 }
 
 func compareStrings(a, b string) int {

@@ -74,6 +74,7 @@ type Record struct {
 	Report  uint64   // number of the last report made (owner) or applied (home)
 	Closed  bool     // owner: the home has acknowledged the end
 	Trail   []PeerID // home: who held the job, to be told of its end
+	Anyway  bool     // home: it waits though no site that is known could ever run it
 	Removed bool     // home: a tombstone; the job and its files are gone, its key still counts
 
 	// Candidate is the journal of Handoff.To when it said that it is ready: its later word

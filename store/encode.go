@@ -27,6 +27,7 @@ type recordRow struct {
 	Kept          bool            `json:",omitempty"`
 	HomeForgotten bool            `json:",omitempty"`
 	Uncertain     bool            `json:",omitempty"`
+	Anyway        bool            `json:",omitempty"`
 	Stay          *grid.Stay      `json:",omitempty"`
 	Deeds         []deedRow       `json:",omitempty"`
 	Telling       bool            `json:",omitempty"`
@@ -127,7 +128,7 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 	return encode(recordRow{
 		Record: *r, Outputs: each(r.Outputs, toFile),
 		Candidate: present(r.Candidate), Superseded: present(r.Superseded), Adopted: present(r.Adopted),
-		Kept: r.Kept, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain,
+		Kept: r.Kept, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway,
 		Stay:    r.Stay,
 		Deeds:   each(r.Deeds, func(d grid.Deed) deedRow { return deedRow(d) }),
 		Telling: r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
@@ -190,7 +191,7 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	r.Record.Outputs = outputs
 	r.Record.Candidate = orZero(r.Candidate)
 	r.Record.Superseded, r.Record.Adopted = orZero(r.Superseded), orZero(r.Adopted)
-	r.Record.Kept, r.Record.HomeForgotten, r.Record.Uncertain = r.Kept, r.HomeForgotten, r.Uncertain
+	r.Record.Kept, r.Record.HomeForgotten, r.Record.Uncertain, r.Record.Anyway = r.Kept, r.HomeForgotten, r.Uncertain, r.Anyway
 	r.Record.Stay = r.Stay
 	r.Record.Deeds = each(r.Deeds, func(d deedRow) grid.Deed { return grid.Deed(d) })
 	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing = r.Telling, r.Hops, r.HopsAt, r.Missing

@@ -24,6 +24,7 @@ type submission struct {
 	force      bool
 	rerunnable bool
 	require    bool
+	anyway     bool
 	key        string
 	json       bool
 }
@@ -61,6 +62,7 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 	cmd.Flags().StringVar(&f.output, "output", "", "wait, then fetch the job's output into `DIR`")
 	cmd.Flags().BoolVar(&f.force, "force", false, "let --output overwrite files")
 	cmd.Flags().BoolVar(&f.rerunnable, "rerunnable", false, "the job may be started again if the site that runs it is lost")
+	cmd.Flags().BoolVar(&f.anyway, "queue-anyway", false, "hand it in though no known site could ever run it: one may come")
 	requireFlag(cmd, &f.require)
 	cmd.Flags().StringVar(&f.key, "key", "", "the same `KEY` is the same job; by default each submission makes its own")
 	jsonFlag(cmd, &f.json)
@@ -92,7 +94,7 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 	}
 	ctx := cmd.Context()
 	a, err := c.Submit(ctx, api.Submission{
-		Key: f.key, Document: string(d.text), Name: file, Rerunnable: f.rerunnable, Files: d.files,
+		Key: f.key, Document: string(d.text), Name: file, Rerunnable: f.rerunnable, QueueAnyway: f.anyway, Files: d.files,
 	})
 	if err != nil {
 		return notAccepted(ctx, file, f.key, err)

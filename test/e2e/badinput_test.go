@@ -82,9 +82,12 @@ func TestBadDocuments(t *testing.T) {
 	if list := jobs(t, s); len(list) != 0 {
 		t.Errorf("%d refused documents became jobs", len(list))
 	}
-	many := work{script: "true", cpus: 1000}.submit(t, s, dir, "many")
-	if st := becomes(t, s, many, 10*time.Second, "FAILED"); !strings.Contains(st.Reason, "1000") || !strings.Contains(st.Reason, "4") {
-		t.Errorf("a job for 1000 of 4 processors: %q", st.Reason)
+	many := work{script: "true", cpus: 1000}.write(t, dir, "many")
+	if r := s.Client(t.Context(), "submit", many); r.Code != 1 || !strings.Contains(r.Stderr, "asked 1000, available 4") || !strings.Contains(r.Stderr, "--queue-anyway") {
+		t.Errorf("a job for 1000 of 4 processors: %d %q", r.Code, r.Stderr)
+	}
+	if list := jobs(t, s); len(list) != 0 {
+		t.Errorf("%d jobs that nobody can run became jobs", len(list))
 	}
 	goodJob(t, s, dir)
 }
