@@ -38,7 +38,7 @@ type where struct {
 }
 
 func (c *Core) where(e Where) {
-	if _, known := c.keys[submissionKey{e.Job.User, e.Key}]; known && e.Key != "" {
+	if _, known := c.keys[keyOf(e.Job.User, e.Key)]; known && e.Key != "" {
 		c.emit(Answer{Token: e.Token})
 		return
 	}

@@ -35,8 +35,8 @@ func never() grid.Estimate {
 	return grid.Estimate{Refusal: &grid.Refusal{Reason: "too few cores", Asked: "4", Available: "2"}}
 }
 
-// tells answers every Ask among effects.
-func tells(c *Core, effects []Effect, word map[grid.PeerID]grid.Estimate) (last []Effect) {
+// replied answers every Ask among effects.
+func replied(c *Core, effects []Effect, word map[grid.PeerID]grid.Estimate) (last []Effect) {
 	for _, e := range effects {
 		s, ok := e.(Send)
 		if !ok {
@@ -89,7 +89,7 @@ func TestWhereElse(t *testing.T) {
 			c.Step(1000, PeerChanged{Peer: "b", Liveness: grid.Dead})
 		}
 		c.Step(1000, e)
-		d := decided(tells(c, c.Step(1000, Looked{Snapshot: shot}), test.words))
+		d := decided(replied(c, c.Step(1000, Looked{Snapshot: shot}), test.words))
 		if len(test.words) == 1 && !test.dead {
 			if d != nil {
 				t.Errorf("%s: decided before it was waited for", name)
@@ -145,7 +145,7 @@ func TestAnywayWaits(t *testing.T) {
 		}
 		effects := c.Step(100_000, Submit{Token: 1, Job: e.Job, Key: "k", Anyway: anyway})
 		effects = append(effects, c.Step(100_000, Looked{Snapshot: shot})...)
-		tells(c, effects, map[grid.PeerID]grid.Estimate{"a": never(), "b": never()})
+		replied(c, effects, map[grid.PeerID]grid.Estimate{"a": never(), "b": never()})
 		r := c.jobs[e.Job.ID].rec
 		if want := map[bool]grid.State{false: grid.Failed, true: grid.Ready}[anyway]; r.State != want || r.Anyway != anyway || !strings.Contains(r.Reason, "too few cores") {
 			t.Errorf("anyway %v: it is %s: %s", anyway, r.State, r.Reason)
