@@ -1,6 +1,7 @@
 package openpbs
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,12 @@ import (
 	"gbroker/test/standin/batch"
 	"gbroker/test/standin/hand"
 )
+
+// TestMain lets more tests run at a time than there are processors.
+func TestMain(m *testing.M) {
+	pbstest.SideBySide(6)
+	os.Exit(m.Run())
+}
 
 // The suite of all batch systems, over a stand-in of OpenPBS.
 func TestSuite(t *testing.T) {

@@ -2,7 +2,6 @@ package slurm_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,12 +22,7 @@ import (
 
 // TestMain lets more tests run at a time than there are processors: they wait for Slurm.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set(strconv.Itoa(turns)); err != nil {
-			panic(err)
-		}
-	}
+	pbstest.SideBySide(turns)
 	os.Exit(slurmtest.Main(m))
 }
 

@@ -16,6 +16,12 @@ import (
 	"gbroker/test/standin/hand"
 )
 
+// TestMain lets more tests run at a time than there are processors.
+func TestMain(m *testing.M) {
+	pbstest.SideBySide(6)
+	os.Exit(m.Run())
+}
+
 // TestSuite passes the suite of all batch systems, over a stand-in of TORQUE with Maui, and
 // of TORQUE alone. A live system is tried by make test-torque.
 func TestSuite(t *testing.T) {
