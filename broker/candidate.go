@@ -309,11 +309,11 @@ func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
 	}
 	prepared := j.rec.Standing == grid.Prepared && j.rec.Handoff.Epoch == m.Bond.Epoch
 	switch {
-	case m.Ready.Incarnation == c.cfg.Journal.Incarnation && !c.reaches(m.Ready) && !c.cfg.Broken.Without(LivesAlike):
+	case m.Ready.Incarnation == c.cfg.Journal.Incarnation && !c.reaches(m.Ready):
 		// What was READY is not in this journal: it was rolled back since, and may have owned the job.
 		c.rolledBackTo(from, m.Ready)
 		c.send(from, wire.Unknown{Bond: m.Bond, Journal: c.cfg.Journal})
-	case prepared && (j.before(k) || !k.SameLife(c.mark(from)) && k != (grid.JournalID{}) && !c.cfg.Broken.Without(OffersOutlive) || c.notMeant(m)):
+	case prepared && (j.before(k) || !k.SameLife(c.mark(from)) && k != (grid.JournalID{}) || c.notMeant(m)):
 		// It was said before this offer was PREPARED, or to the journal that was here before: of
 		// a handoff of which nothing is left here. The Offer was a copy too.
 		c.send(from, wire.Inquire{Bond: c.preparedBond(j), Journal: c.cfg.Journal})

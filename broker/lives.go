@@ -131,7 +131,7 @@ func (c *Core) reaches(at grid.JournalID) bool {
 	if at.Incarnation != mine.Incarnation {
 		return false
 	}
-	if at.Life == 0 || at.Life == mine.Life || c.cfg.Broken.Without(LivesAlike) { // of no life: told by a broker that knows none
+	if at.Life == 0 || at.Life == mine.Life { // of no life: told by a broker that knows none
 		return at.Sequence <= mine.Sequence
 	}
 	k := slices.IndexFunc(c.cfg.Lives, func(l grid.Life) bool { return l.Number == at.Life })
@@ -179,7 +179,7 @@ func (c *Core) witnessed() {
 	at := c.cfg.Witness.Position
 	c.heardStamp(c.cfg.Witness.Stamp, true)
 	switch {
-	case at == (grid.JournalID{}), c.cfg.Broken.Without(WitnessUnread):
+	case at == (grid.JournalID{}):
 	case at.Incarnation != c.cfg.Journal.Incarnation && len(c.cfg.Lives) <= 1:
 		c.bereft = true // it was made anew
 	case !c.reaches(at) && !c.settled(at):

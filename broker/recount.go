@@ -31,7 +31,7 @@ import (
 // onRecount tells a member that was rolled back what this site and it share.
 func (c *Core) onRecount(from grid.PeerID, m wire.Recount) {
 	c.saw(from, m.Journal)
-	if !c.traced && !c.cfg.Broken.Without(AnswersAtOnce) {
+	if !c.traced {
 		return // asked again
 	}
 	c.voidOffers(from)
@@ -65,9 +65,6 @@ func (c *Core) onRecount(from grid.PeerID, m wire.Recount) {
 // voidOffers gives up what this site is PREPARED for, if one that was rolled back has offered
 // it or is its home.
 func (c *Core) voidOffers(by grid.PeerID) {
-	if c.cfg.Broken.Without(OffersOutlive) {
-		return
-	}
 	for _, id := range slices.Sorted(maps.Keys(c.accepted)) {
 		if a := c.accepted[id]; a.from == by {
 			c.release(a)

@@ -33,19 +33,8 @@ const (
 	// AbsenceOverGap: absence counts also while this broker did not listen, and a home's word
 	// from before counts as fresh.
 	AbsenceOverGap
-	// LivesAlike: positions in a journal are told apart by their sequence alone.
-	LivesAlike
-	// WitnessUnread: what the file beside the journal says of how far it came does not count.
-	WitnessUnread
-	// EndsUntold: what it says of the ends that users were told does not count.
+	// EndsUntold: what the file beside the journal says of the ends that users were told does not count.
 	EndsUntold
-	// EpochsCounted: terms and hops go up by one, whatever the clock says.
-	EpochsCounted
-	// AnswersAtOnce: who has lost his own records answers one that was rolled back without a
-	// look into his control directories.
-	AnswersAtOnce
-	// OffersOutlive: what one that was rolled back has offered may still be committed.
-	OffersOutlive
 )
 
 // Without tells that a rule is switched off.

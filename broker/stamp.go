@@ -42,7 +42,7 @@ func (c *Core) heardStamp(stamp uint32, beyond bool) {
 
 // nextStamp is that of a new term or hop, after the last one of the job.
 func (c *Core) nextStamp(last uint32) uint32 {
-	if c.cfg.Broken.Without(EpochsCounted) || c.cfg.Broken.Without(EpochReused) {
+	if c.cfg.Broken.Without(EpochReused) {
 		return last + 1
 	}
 	next := max(last+1, c.stamped())
