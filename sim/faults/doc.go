@@ -16,6 +16,7 @@
 //	             stops, failed saves, gaps. It follows package broker's shell
 //	lanes.go     slow effects, one after another for each job
 //	effects.go   what effects do: files, and the calls of the batch system
+//	witness.go   the file beside the journal
 //	disk.go      the journal, control directories, sandboxes; a backup
 //	batch.go     a local batch system, strictly in order; requeues, losses, operators
 //	driver.go    a driver of package pbs, with start tokens, or without where nodes are blind
