@@ -115,8 +115,7 @@
 //
 // A twin sees the batch system and the control directories of the site that it is a copy of,
 // as clusters have them on a shared file system; a copy with a batch system of its own is another
-// site with the same key, and nothing could keep its jobs from starting. The profile "twin" is
-// no part of "all".
+// site with the same key, and nothing could keep its jobs from starting.
 //
 // Where an attempt is submitted late, the model of the wrapper requires what the driver has
 // written before: a file submit.E.A in the control directory, for each attempt (folder.known).

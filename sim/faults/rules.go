@@ -81,20 +81,20 @@ var shows = map[string]struct {
 	seed    uint64
 }{
 	"submit-without-lookup":      {"batch", 0},
-	"remove-without-second-look": {"all", 135},
+	"remove-without-second-look": {"all", 200},
 	"tag-without-epoch":          {"forget", 1039},
 	"offer-unbound":              {"all", 668},
-	"commit-creates":             {"all", 7},
-	"epoch-reused":               {"all", 238},
-	"unknown-taken-back":         {"all", 200},
+	"commit-creates":             {"all", 8},
+	"epoch-reused":               {"all", 668},
+	"unknown-taken-back":         {"all", 216},
 	"no-lease":                   {"network", 7},
-	"no-epoch-check":             {"forget", 51},
-	"rollback-unseen":            {"rollback", 98},
+	"no-epoch-check":             {"forget", 22},
+	"rollback-unseen":            {"machine", 19},
 	"cancel-fenced":              {"all", 944},
 	"forget-starts-all":          {"forget", 8},
 	"absence-over-gap":           {"forget", 2187},
-	"submit-after-pause":         {"forget", 44},
-	"ends-untold":                {"all", 148},
+	"submit-after-pause":         {"forget", 51},
+	"ends-untold":                {"rollback", 0},
 }
 
 // switched are the rules that are off.
