@@ -49,6 +49,10 @@ func (c *Core) enforceCancel(j *job) {
 		c.backoff(j, onCancelling) // the journal may lack an attempt
 		return
 	}
+	if c.rolled != nil && j.rec.Uncertain && c.home(j) && j.rec.State != grid.Running {
+		c.backoff(j, onCancelling) // it may have ended elsewhere, and its user been told so
+		return
+	}
 	switch j.rec.State {
 	case grid.Submitted, grid.StageIn, grid.Ready:
 		c.end(j, grid.Killed, "cancelled before it started")

@@ -199,9 +199,10 @@ func (c *Core) settle() {
 		j.rec.Uncertain = false
 		if j.rec.Standing == grid.Owning && len(unheard) > 0 && j.traceAt == (grid.Epoch{}) {
 			c.unknownFate(j, c.nameOf(unheard[0])+", which may have got the job, was not heard", harmful)
-			continue
+		} else {
+			c.save(j, "")
 		}
-		c.save(j, "")
+		c.pursueCancel(j)
 	}
 	c.settleTraces()
 	c.emit(Alarm{})
