@@ -120,7 +120,7 @@ func TestMain(m *testing.M) {
 		if err := syscall.Setresuid(nobody, nobody, nobody); err != nil {
 			os.Exit(1)
 		}
-		call := Call{Name: os.Args[0], Limit: 100 * time.Millisecond}
+		call := Call{Name: os.Args[0], Limit: 1000 * time.Millisecond}
 		_, err := Runner{Environment: []string{unkillable + "=" + os.Getenv(unprivileged)}}.Run(context.Background(), call)
 		fmt.Print(err)
 	default:

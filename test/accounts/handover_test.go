@@ -160,7 +160,7 @@ func TestOutputsOfAnotherAccount(t *testing.T) {
 				t.Errorf("while it runs there is %v, %v", live, err)
 			}
 			_, missing, err := s.Collect(t.Context(), j)
-			if err != nil || fmt.Sprint(missing) != "[pipe gone]" {
+			if err != nil || fmt.Sprint(missing) != `["pipe" (it is a pipe) "gone"]` {
 				t.Fatalf("missing %v, %v", missing, err)
 			}
 			for name, want := range map[string]string{
@@ -213,7 +213,7 @@ func TestWhatCannotBeHandedOverStays(t *testing.T) {
 		t.Errorf("b has %d bytes of %d: it waits for c", len(got), len(text))
 	}
 	Do(t, "alice", "mv "+s.work+"/c "+Secret)
-	if _, missing, err := s.Collect(t.Context(), j); err != nil || fmt.Sprint(missing) != "[c]" {
+	if _, missing, err := s.Collect(t.Context(), j); err != nil || fmt.Sprint(missing) != `["c"]` {
 		t.Errorf("without it: missing %v, %v", missing, err)
 	}
 	if got := string(s.collected(t, "a")); got != "a\n" {

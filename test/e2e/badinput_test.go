@@ -189,7 +189,7 @@ func TestInputsStayBesideTheDocument(t *testing.T) {
 	must(t, os.Mkdir(filepath.Join(docs, "folder"), 0o755))
 	for _, name := range []string{"up", "absolute", "pipe", "folder"} {
 		r := s.Client(t.Context(), "submit", work{script: "cat " + name, brings: []string{name}}.write(t, docs, "brings-"+name))
-		if r.Code != 1 || !strings.Contains(r.Stderr, name+" beside the document") {
+		if r.Code != 1 || !strings.Contains(r.Stderr, name+`" beside the document`) {
 			t.Errorf("%s: exit code %d: %s", name, r.Code, r.Stderr)
 		}
 	}

@@ -31,14 +31,14 @@ func pair(t *testing.T, dir string, options ...string) (a, b site) {
 // killed cancels a job and checks that it is KILLED then, for certain.
 func killed(t *testing.T, s site, id string) {
 	t.Helper()
-	if said := client(t, s, "cancel", id); said != id+" KILLED\n" {
+	if said := client(t, s, "cancel", id); said != id+" is cancelled: it will not run (again)\n" {
 		becomes(t, s, id, 20*time.Second, "KILLED") // confirmed by the owner, its output on the way
 	}
 	st := status(t, s, id)
 	if st.State != "KILLED" || !st.CancelRequested {
 		t.Errorf("a cancelled job is %s, requested: %v", st.State, st.CancelRequested)
 	}
-	if again := client(t, s, "cancel", id); again != id+" KILLED\n" {
+	if again := client(t, s, "cancel", id); again != id+" is cancelled: it will not run (again)\n" {
 		t.Errorf("cancelled again: %q", again)
 	}
 	if r := s.Client(t.Context(), "wait", id); r.Code == 0 || !strings.Contains(r.Stderr, "KILLED") {

@@ -280,6 +280,8 @@ var differing = rules(
 	`(session_id(>| = ))\d+`, "${1}0", `(?m)^\t*"(session_id|jobdir)":.*\n`, "", `(?m)^    (session_id|jobdir) = .*\n`, "",
 	`(substate(":\t| = ))4[12]`, "${1}4x",
 	`(?m)^(\d+\.pbs1 +\S+ +\S+ +\S+) +\d+( +\d+ +\d+ +)`, "$1 SESSION$2",
+	// Maui counts those that its last iteration saw
+	`Active Reserved Processors: \d+`, "Active Reserved Processors: N",
 	// nodes
 	`nsessions=\d+,`, "", `nusers=\d+,`, "", `sessions=[\d ]+,`, "", `=[^=,<\n]*(,[a-z]+=)`, "=$1", `=[^=,<\n]*(,[a-z]+=)`, "=$1", `(mom_[a-z]+_port( = |>))\d+`, "${1}0",
 	`rectime=[^,]*`, "rectime=", `(totmem|physmem)=\d+`, "$1=0", `loadave=[\d.]+`, "loadave=0", `"pcpus":\t\d`, `"pcpus":	0`, `(?m)^\t+"last_used_time":.*\n`, "", `(?m),\n(\t+\},?)$`, "\n$1",
