@@ -39,7 +39,7 @@ func TestDirectory(t *testing.T) {
 	completed(t, home, id, "away")
 	eventually(t, 20*time.Second, "the record of the job's owner", func() bool {
 		o, err := l.overlay.FindOwner(t.Context(), grid.JobID(id))
-		return err == nil && string(o.Owner) == r.Peer && o.Epoch() == grid.Epoch{Term: 1, Hop: 1}
+		return err == nil && string(o.Owner) == r.Peer && o.Epoch().String() == status(t, home, id).Epoch
 	})
 
 	next := work{script: "sleep 1; exit 0", cpus: 2}.submit(t, home, dir, "disputed")

@@ -48,7 +48,7 @@ func TestADrainedSiteHandsOn(t *testing.T) {
 
 	for s, want := range map[*cluster.Site][2]string{a: {"c", id + "  at c  RUNNING"}, c: {"a", id + "  here, of a  RUNNING"}} {
 		r := s.Admin(t.Context(), "neighbour", "remove", "--config", s.Config(), want[0])
-		if r.Code != 1 || !strings.Contains(r.Stderr, want[1]) || !strings.Contains(r.Stderr, "--now") {
+		if r.Code != 3 || !strings.Contains(r.Stderr, want[1]) || !strings.Contains(r.Stderr, "--now") {
 			t.Errorf("%s removes %s, which ties a job: %d %s%s", s.Name, want[0], r.Code, r.Stdout, r.Stderr)
 		}
 	}
