@@ -22,7 +22,7 @@ func TestJobsSurviveFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			moved := 0
-			for seed := range uint64(150) {
+			for seed := range uint64(150 / raced) {
 				moved += oneHistory(t, seed, f)
 			}
 			if moved < 300 {
@@ -119,7 +119,7 @@ func TestWaitingJobsMoveOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onward := 0
-			for seed := range uint64(seeds) {
+			for seed := range uint64(seeds / raced) {
 				onward += oneWandering(t, seed, f)
 			}
 			t.Logf("%d moves by owners elsewhere than home", onward)

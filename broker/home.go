@@ -134,6 +134,11 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 		c.pull(j)
 		return // acknowledged when the output is here
 	}
+	if m.State < grid.Running && j.unrecalled() && c.mayLack(j) {
+		// An acknowledgement lets the owner start the job. This journal may have been put back to
+		// before the home gave the job to itself: its control directory speaks first.
+		return
+	}
 	c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Cancel: j.rec.CancelRequested})
 }
 

@@ -212,3 +212,36 @@ func TestWhoHadATwinIsRolledBack(t *testing.T) {
 		t.Errorf("rolled back %t, uncertain %t", next.rolled != nil, record.Uncertain)
 	}
 }
+
+// A home whose journal was put back may have given the job to itself since: an owner that has
+// not started it hears nothing before the control directory has spoken.
+func TestNoOwnerStartsBeforeTheControlDirectorySpeaks(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	epoch := grid.Epoch{Term: 1, Hop: 1}
+	report := func(c *Core, now grid.Tick, s grid.State) bool {
+		effects := c.Step(now, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 2, State: s}})
+		for _, e := range effects {
+			if m, is := e.(Send); is {
+				if _, acks := m.Message.(wire.ReportAck); acks {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	home := func() (*Core, []grid.JobID) {
+		return recollecting(t, grid.Record{Job: j, Standing: grid.Watching, State: grid.Assigned, Owner: her, Epoch: epoch, Report: 1})
+	}
+	c, jobs := home()
+	if report(c, 1_000_001, grid.Assigned) {
+		t.Error("it is told to go on, and this site may have run the job")
+	}
+	c.Step(1_000_002, Recollected{Jobs: jobs, All: true})
+	if !report(c, 1_000_003, grid.Assigned) {
+		t.Error("it is told nothing, and this site has not run the job")
+	}
+	if c, _ := home(); !report(c, 1_000_001, grid.Running) {
+		t.Error("what runs there waits for its acknowledgement")
+	}
+}

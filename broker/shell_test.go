@@ -176,7 +176,7 @@ func TestANewCoreKnowsWhoLives(t *testing.T) {
 	t.Parallel()
 	s := &shell{}
 	b := s.broker()
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go b.Run(ctx)
 	<-b.Ready()

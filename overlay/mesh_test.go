@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("github.com/libp2p/go-libp2p-asn-util.init.0.func1"),
 		// memberlist does not join this one: it sleeps to the end of a probe.
 		goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"),
+		goleak.IgnoreAnyFunction("github.com/libp2p/go-flow-metrics.(*sweeper).run"), // one for the whole process
 		goleak.IgnoreAnyFunction("go.opencensus.io/stats/view.(*worker).start"),
 	)
 }

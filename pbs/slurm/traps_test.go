@@ -222,9 +222,9 @@ func TestArguments(t *testing.T) {
 func TestPartitionsThatAreClosed(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]string{
-		"State=UP": "{q [0] 0 false false }", "State=DOWN": "{q [0] 0 true false the partition is DOWN}",
-		"State=DRAIN": "{q [0] 0 false true the partition is DRAIN}", "State=INACTIVE": "{q [0] 0 true true the partition is INACTIVE}",
-		"State=UP RootOnly=YES": "{q [] 0 false false }",
+		"State=UP": "{q [0] 0 false false  []}", "State=DOWN": "{q [0] 0 true false the partition is DOWN []}",
+		"State=DRAIN": "{q [0] 0 false true the partition is DRAIN []}", "State=INACTIVE": "{q [0] 0 true true the partition is INACTIVE []}",
+		"State=UP RootOnly=YES": "{q [] 0 false false  []}",
 	} {
 		text := "PartitionName=q Default=NO DefaultTime=NONE MaxTime=UNLIMITED Nodes=n1 RootOnly=NO ReqResv=NO " + state + "\n"
 		if strings.Contains(state, "RootOnly") {
