@@ -36,17 +36,15 @@ check:
 
 # The last line is "N passed, N failed, N skipped". The house rules and the import
 # test are tests too: test/house. What is pure has no goroutines, so the race detector has
-# nothing to find there; what is mostly pure is tested both ways (fewer histories under it); what
-# waits for real daemons and clusters is begun first.
-PURE = ./grid/... ./jsdl/... ./plan/... ./wire/... ./sim/faults/...
-TWICE = ./broker
+# nothing to find there; what waits for real daemons and clusters is begun first.
+PURE = ./grid/... ./jsdl/... ./plan/... ./wire/... ./broker/core/... ./sim/faults/...
 
 test: tools check
 	@mkdir -p bin
 	@go build -o bin/count ./test/house/count
 	@race=-race; command -v "$${CC:-gcc}" >/dev/null || race=; \
 	rest=$$(go list ./test/... ./pbs/... ./... | grep -vxF "$$(go list $(PURE))"); \
-	bin/count go test $$race -p 3 -timeout 10m -json : $$rest -- go test -p 1 -timeout 10m -json : $(PURE) $(TWICE)
+	bin/count go test $$race -p 3 -timeout 10m -json : $$rest -- go test -p 1 -timeout 10m -json : $(PURE)
 
 test-openpbs:
 	GBROKER_LIVE_OPENPBS=1 $(if $(FOLDER),TMPDIR=$(FOLDER)) go test ./pbs/openpbs -run '^TestLive$$' -v -count 1 -timeout 4h

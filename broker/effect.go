@@ -1,162 +1,300 @@
 package broker
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"gbroker/broker/core"
 	"gbroker/grid"
-	"gbroker/wire"
+	"gbroker/plan"
 )
 
-// Effect is what a Core wants done: one of the types of this file. Effects of a
-// step leave in their order, and none before the Saves of all steps so far are
-// durable. Every effect can be repeated.
-type Effect interface{ effect() }
-
-// FileSet names one of a job's sets of files.
-type FileSet uint8
-
-// The sets.
+// Time limits of what is done outside. A Fetch has none: it ends when the file is
+// here, its peer gives up, or it is discarded.
 const (
-	InputFiles  FileSet = 1 + iota // what travels with the job
-	OutputFiles                    // what it left
-	LiveFiles                      // what it is writing now
+	lookLimit    = 30 * time.Second
+	batchLimit   = 2 * time.Minute
+	prepareLimit = 6 * time.Hour
+	hintLimit    = 20 * time.Second
 )
 
-// Save makes a change durable and shows it to readers.
-type Save struct{ Change grid.Change }
-
-// Show shows readers a record whose change is no promise (an estimate, a lost
-// contact); it is not written.
-type Show struct{ Record grid.Record }
-
-// ShowAccuracy shows readers how good the estimates of starts here are.
-type ShowAccuracy struct{ Accuracy Accuracy }
-
-// Send sends a message to a peer, best effort.
-type Send struct {
-	To      grid.PeerID
-	Message wire.Message
+// dispatch lets one effect leave. It never blocks on the outside.
+func (b *Broker) dispatch(ctx context.Context, e core.Effect, pauses uint64) {
+	switch e := e.(type) {
+	case core.Save:
+		if e.Change.Site != nil {
+			b.state.Store(e.Change.Site)
+			return
+		}
+		before := b.view.change(e.Change)
+		if b.ports.Changed != nil {
+			b.ports.Changed(before, e.Change.Record)
+		}
+	case core.Show:
+		b.view.set(e.Record)
+	case core.ShowAccuracy:
+		b.accuracy.Store(&e.Accuracy)
+	case core.Send:
+		if err := b.ports.Peers.Send(e.To, e.Message); err != nil {
+			b.ports.Log.Debug("a message was not sent", zap.String("to", string(e.To)),
+				zap.Uint8("kind", uint8(e.Message.Kind())), zap.Error(err))
+		}
+	case core.Answer:
+		b.answer(e)
+	case core.Look:
+		b.lanes.do(ctx, lane{lookLane, ""}, b.look)
+	case core.Launch:
+		b.lanes.do(ctx, lane{fileLane, string(e.Submission.ID.Job)}, func(work context.Context) { b.launch(ctx, work, e, pauses) })
+	case core.Withdraw:
+		b.lanes.do(ctx, lane{batchLane, string(e.ID.Job)}, func(ctx context.Context) { b.withdraw(ctx, e.ID) })
+	case core.Kill:
+		b.lanes.do(ctx, lane{batchLane, string(e.ID.Job)}, func(ctx context.Context) { b.kill(ctx, e.ID) })
+	case core.Probe:
+		b.lanes.do(ctx, lane{batchLane, string(e.ID.Job)}, func(ctx context.Context) { b.Probe(ctx, e.ID) })
+	case core.Recollect:
+		b.lanes.do(ctx, lane{lookLane, "recollect"}, func(ctx context.Context) { b.recollect(ctx, e.Jobs) })
+	case core.Fetch:
+		b.lanes.do(ctx, lane{fetchLane, string(e.Job)}, func(ctx context.Context) { b.fetch(ctx, e) })
+	case core.Collect:
+		b.lanes.do(ctx, lane{fileLane, string(e.Job.ID)}, func(ctx context.Context) { b.collect(ctx, e) })
+	case core.Discard:
+		b.lanes.stop(lane{fetchLane, string(e.Job)})
+		b.lanes.stop(lane{fileLane, string(e.Job)})
+		// On the lane of fetches: one that is asked for later comes after it.
+		b.lanes.do(ctx, lane{fetchLane, string(e.Job)}, func(context.Context) { b.discard(e) })
+	case core.SetAside:
+		b.lanes.stop(lane{fetchLane, string(e.Job)})
+		b.lanes.stop(lane{fileLane, string(e.Job)})
+		b.lanes.do(ctx, lane{fetchLane, string(e.Job)}, func(context.Context) { b.setAside(e) })
+	case core.Publish:
+		b.lanes.do(ctx, lane{hintLane, string(e.Job)}, func(ctx context.Context) { b.publish(ctx, e) })
+	case core.Delivered:
+		// Not here: what it learns comes back as an event, and this is the loop that takes events.
+		b.lanes.do(ctx, lane{hintLane, "deliveries"}, func(context.Context) {
+			b.ports.Links.Observe(e.Peer, e.Size, e.Took.Duration())
+		})
+	case core.Alarm:
+		b.raise(e)
+	case core.Note:
+		b.ports.Log.Info("note", zap.String("text", e.Text), zap.String("job", string(e.Job)), zap.String("peer", string(e.Peer)))
+	}
 }
 
-// Answer ends a request. Again tells that the submission was known already.
-type Answer struct {
-	Token  Token
-	Record grid.Record
-	Again  bool
-	Fates  []Fate // of Forget
-	Err    error  // wraps a kind of grid
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
-// Look takes a snapshot of the batch system.
-type Look struct{}
-
-// Launch prepares the sandbox and submits the attempt to the batch system.
-type Launch struct {
-	Submission grid.Submission // Work and Control are filled in by the shell
-	Keep       bool            // the inputs must stay as they are: this is the home, or it may run again
-	Fresh      bool            // an earlier attempt has run in the working tree: make it anew
+func (b *Broker) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	s, err := b.ports.Batch.Snapshot(ctx)
+	b.Post(core.Looked{Snapshot: inOurTime(s, b.ports.Clock()), Err: text(err), Full: b.full()})
 }
 
-// Withdraw decides by the start token that an attempt never starts.
-type Withdraw struct{ ID grid.AttemptID }
-
-// Kill ends a started attempt.
-type Kill struct{ ID grid.AttemptID }
-
-// Probe asks the batch system and the control files about an attempt.
-type Probe struct{ ID grid.AttemptID }
-
-// Recollect asks which attempts of these jobs, and of all that no record is of, the control
-// directories and the batch system have.
-type Recollect struct{ Jobs []grid.JobID }
-
-// Fetch pulls a set of files from a peer.
-type Fetch struct {
-	Job   grid.JobID
-	Epoch grid.Epoch
-	From  grid.PeerID
-	Set   FileSet
-	Files grid.Manifest
+// inOurTime moves a snapshot's instants, which the batch system reads off the wall
+// clock, to the broker's clock: a wall clock that is set shifts no estimate.
+func inOurTime(s plan.Snapshot, now grid.Tick) plan.Snapshot {
+	shift := now - s.At
+	if s.At == 0 || shift > -grid.Second && shift < grid.Second {
+		return s // no more than what passed since it was taken
+	}
+	s.At += shift
+	s.Running = slices.Clone(s.Running)
+	for i := range s.Running {
+		s.Running[i].Start += shift
+		s.Running[i].End += shift
+	}
+	return s
 }
 
-// Collect gathers what an ended job left.
-type Collect struct {
-	Job   grid.Job
-	Epoch grid.Epoch
+// launch prepares the sandbox, which may take long, and then submits. A withdrawal
+// of the attempt may overtake it: the token decides. What was decided before a pause is
+// given back: the home of the job may have started it again meanwhile. Core hears of the
+// pause first, as the next step feels the pulse too.
+func (b *Broker) launch(ctx, work context.Context, e core.Launch, pauses uint64) {
+	s := e.Submission
+	s.Work, s.Control = b.ports.Stager.Paths(s.ID.Job)
+	prepare, cancel := context.WithTimeout(work, prepareLimit)
+	defer cancel()
+	if e.Fresh {
+		if err := b.ports.Stager.Discard(s.ID.Job, true); err != nil {
+			b.launched(s.ID, "", fmt.Errorf("%w: clearing the sandbox of an earlier attempt: %w", grid.ErrUnavailable, err))
+			return
+		}
+	}
+	if err := b.ports.Stager.Prepare(prepare, s.Job, e.Keep); err != nil {
+		b.launched(s.ID, "", fmt.Errorf("preparing the sandbox: %w", err))
+		return
+	}
+	b.lanes.do(ctx, lane{batchLane, string(s.ID.Job)}, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, batchLimit)
+		defer cancel()
+		if now, span := b.pulse.feel(); now != pauses {
+			b.launched(s.ID, "", fmt.Errorf("%w: this broker was stopped for %s before it could submit the attempt", grid.ErrUnavailable, span.Duration().Round(100*time.Millisecond)))
+			return
+		}
+		local, err := b.ports.Batch.Submit(ctx, s)
+		b.launched(s.ID, local, err)
+	})
 }
 
-// Discard drops files of a job: all of them, or with Keep only the working tree.
-type Discard struct {
-	Job  grid.JobID
-	Keep bool // inputs and outputs stay
+func (b *Broker) launched(id grid.AttemptID, local grid.LocalID, err error) {
+	passing := errors.Is(err, grid.ErrUnavailable) || noSpace(err)
+	b.Post(core.Launched{ID: id, Local: local, Err: text(err), Passing: passing, Refused: !passing && errors.Is(err, grid.ErrInvalid)})
 }
 
-// SetAside moves the folder of a job away that no record here knows; it is removed when it
-// has been kept as long as ended jobs are. Of a Foreign job, whose home is elsewhere, one that
-// holds nothing but inputs is dropped at once.
-type SetAside struct {
-	Job     grid.JobID
-	Foreign bool
+func (b *Broker) withdraw(ctx context.Context, id grid.AttemptID) {
+	ctx, cancel := context.WithTimeout(ctx, batchLimit)
+	defer cancel()
+	if err := b.makeFolder(id); err != nil {
+		b.Post(core.Withdrawn{ID: id, Err: text(err)})
+		return
+	}
+	_, control := b.ports.Stager.Paths(id.Job)
+	done, err := b.ports.Batch.Withdraw(ctx, id, control)
+	b.Post(core.Withdrawn{ID: id, Done: done, Err: text(err), Damaged: errors.Is(err, grid.ErrDamaged)})
 }
 
-// Publish tells other members that this site owns a job now: a hint.
-type Publish struct {
-	Job   grid.JobID
-	Epoch grid.Epoch
+// makeFolder is for an attempt whose launch was not confirmed: it may have failed, died
+// before it made the folder, or never have been.
+func (b *Broker) makeFolder(id grid.AttemptID) error {
+	if r, ok := b.view.shown(id.Job); ok && r.Local == "" {
+		return b.ports.Stager.MakeFolder(id.Job)
+	}
+	return nil
 }
 
-// Delivered tells how long a job's files really took to a peer.
-type Delivered struct {
-	Peer grid.PeerID
-	Size int64
-	Took grid.Tick
+func (b *Broker) kill(ctx context.Context, id grid.AttemptID) {
+	ctx, cancel := context.WithTimeout(ctx, batchLimit)
+	defer cancel()
+	_, control := b.ports.Stager.Paths(id.Job)
+	if err := b.ports.Batch.Kill(ctx, id, control); err != nil {
+		b.ports.Log.Warn("killing an attempt", zap.Stringer("attempt", id), zap.Error(err))
+	}
 }
 
-// Saw notes durably, with the next commit, how far a peer's journal has come.
-type Saw struct {
-	Peer    grid.PeerID
-	Journal grid.JournalID
+// Probe asks about an attempt and posts the answer. The batch system's own word of
+// a change leads here too.
+func (b *Broker) Probe(ctx context.Context, id grid.AttemptID) {
+	ctx, cancel := context.WithTimeout(ctx, batchLimit)
+	defer cancel()
+	if err := b.makeFolder(id); err != nil {
+		b.Post(core.Progressed{Progress: grid.Progress{ID: id}, Err: text(err)})
+		return
+	}
+	_, control := b.ports.Stager.Paths(id.Job)
+	p, err := b.ports.Batch.Progress(ctx, id, control)
+	p.ID = id
+	b.Post(core.Progressed{Progress: p, Err: text(err), Damaged: errors.Is(err, grid.ErrDamaged)})
 }
 
-// Tell writes beside the journal what the user of a job is about to be told, durably. It
-// comes after the saves, and before any other effect.
-type Tell struct{ Record grid.Record }
-
-// Alarm tells what is wrong with this broker as a whole, and what to do; "" is over.
-type Alarm struct{ Text string }
-
-// Restart ends this Core: another is made from the journal.
-type Restart struct{}
-
-// Fail says that this Core cannot go on: a record could not be loaded. Nothing of its steps
-// since the last commit counts; another is made from the journal.
-type Fail struct{ Err error }
-
-// Note is a line for the log: something an operator would want to know.
-type Note struct {
-	Job  grid.JobID
-	Peer grid.PeerID
-	Text string
+// Changed is the batch system's word that an attempt's progress may have changed.
+func (b *Broker) Changed(ctx context.Context, id grid.AttemptID) {
+	b.lanes.do(ctx, lane{batchLane, string(id.Job)}, func(ctx context.Context) { b.Probe(ctx, id) })
 }
 
-func (Save) effect()         {}
-func (Show) effect()         {}
-func (ShowAccuracy) effect() {}
-func (Send) effect()         {}
-func (Answer) effect()       {}
-func (Look) effect()         {}
-func (Launch) effect()       {}
-func (Withdraw) effect()     {}
-func (Kill) effect()         {}
-func (Probe) effect()        {}
-func (Recollect) effect()    {}
-func (Fetch) effect()        {}
-func (Collect) effect()      {}
-func (Discard) effect()      {}
-func (SetAside) effect()     {}
-func (Publish) effect()      {}
-func (Delivered) effect()    {}
-func (Saw) effect()          {}
-func (Tell) effect()         {}
-func (Alarm) effect()        {}
-func (Restart) effect()      {}
-func (Fail) effect()         {}
-func (Note) effect()         {}
+// recollect asks what attempts there were, of those jobs of which that can be known now.
+func (b *Broker) recollect(ctx context.Context, jobs []grid.JobID) {
+	var e core.Recollected
+	defer func() { b.Post(e) }()
+	all, err := b.attempts(ctx)
+	if err != nil {
+		b.ports.Log.Warn("listing the attempts in the batch system", zap.Error(err))
+		return
+	}
+	e.Attempts = all
+	read := func(id grid.JobID) (damaged, whole bool) {
+		_, control := b.ports.Stager.Paths(id)
+		of, err := b.ports.Tokens(control, id)
+		if err != nil {
+			b.ports.Log.Warn("reading a control directory", zap.String("job", string(id)), zap.Error(err))
+			return errors.Is(err, grid.ErrDamaged), false
+		}
+		e.Attempts = append(e.Attempts, of...)
+		return false, true
+	}
+	for _, id := range jobs {
+		switch damaged, whole := read(id); {
+		case whole:
+			e.Jobs = append(e.Jobs, id)
+		case damaged:
+			e.Damaged = append(e.Damaged, id)
+		}
+	}
+	folders, err := b.ports.Stager.Jobs()
+	if err != nil {
+		b.ports.Log.Warn("listing the job folders", zap.Error(err))
+		return
+	}
+	e.All = true
+	for _, id := range folders {
+		_, known, err := b.view.get(ctx, id)
+		if known {
+			continue
+		}
+		e.All = e.All && err == nil
+		if damaged, whole := read(id); !whole && !damaged {
+			e.All = false
+		}
+	}
+}
+
+func (b *Broker) fetch(ctx context.Context, e core.Fetch) {
+	err := b.ports.Stager.Fetch(ctx, e.From, e.Job, e.Set, e.Files)
+	final := errors.Is(err, grid.ErrNotFound) || errors.Is(err, grid.ErrForbidden) || errors.Is(err, grid.ErrInvalid)
+	b.Post(core.Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: text(err), Final: final})
+}
+
+func (b *Broker) collect(ctx context.Context, e core.Collect) {
+	ctx, cancel := context.WithTimeout(ctx, prepareLimit)
+	defer cancel()
+	files, missing, err := b.ports.Stager.Collect(ctx, e.Job)
+	b.Post(core.Collected{Job: e.Job.ID, Epoch: e.Epoch, Outputs: files, Missing: missing, Err: text(err)})
+}
+
+func (b *Broker) discard(e core.Discard) {
+	if err := b.ports.Stager.Discard(e.Job, e.Keep); err != nil {
+		b.ports.Log.Warn("dropping the files of a job", zap.String("job", string(e.Job)), zap.Error(err))
+	}
+}
+
+func (b *Broker) setAside(e core.SetAside) {
+	where, err := b.ports.Stager.SetAside(e.Job, e.Foreign, time.Now())
+	switch {
+	case err != nil:
+		b.ports.Log.Warn("putting a folder aside", zap.String("job", string(e.Job)), zap.Error(err))
+	case where != "":
+		b.ports.Log.Warn("the folder of a job that the journal does not know is put aside: was an older journal put back? It is removed when ended jobs of its age are",
+			zap.String("job", string(e.Job)), zap.String("folder", where))
+	default:
+		b.ports.Log.Info("inputs of a job that is not here are removed", zap.String("job", string(e.Job)))
+	}
+}
+
+// dropAside removes what was put aside as long ago as ended jobs are kept.
+func (b *Broker) dropAside() {
+	keep := b.cfg.WithDefaults().Keep
+	n, err := b.ports.Stager.DropAside(time.Now().Add(-keep.Duration()))
+	if err != nil {
+		b.ports.Log.Warn("removing what was put aside", zap.Error(err))
+	}
+	if n > 0 {
+		b.ports.Log.Info("folders that were put aside are removed", zap.Int("number", n))
+	}
+}
+
+func (b *Broker) publish(ctx context.Context, e core.Publish) {
+	ctx, cancel := context.WithTimeout(ctx, hintLimit)
+	defer cancel()
+	if err := b.ports.Hints.PublishOwner(ctx, e.Job, e.Epoch); err != nil {
+		b.ports.Log.Debug("publishing an owner", zap.String("job", string(e.Job)), zap.Error(err))
+	}
+}

@@ -1,170 +1,237 @@
 package broker
 
 import (
+	"context"
 	"fmt"
-	"slices"
+	"time"
 
+	"gbroker/broker/core"
 	"gbroker/grid"
-	"gbroker/wire"
 )
 
-// Requests for jobs of other homes. A user may ask any broker; one that cannot answer
-// passes the request on to the home, or to the owner where the home is gone:
-//
-//	user ─► this broker ── Request ──► home: may this user? ── Response ──► user
-//
-// Who may: a user is (home site, name), so that alice of another site is another
-// alice, unless the asked site says in its neighbours' file that the users of the
-// asking site are its own (same_users). The asking broker vouches for the name. The
-// home of a job may always ask for its own user. Where the asked site is not the home,
-// it must trust the users of the home's site likewise.
-
-// requestLimit bounds the wait for a Response.
-const requestLimit = 8 * grid.Second
-
-// maxRequests bounds those under way.
-const maxRequests = 1024
-
-// passed is a request under way.
-type passed struct {
-	token Token
-	to    grid.PeerID
-	m     wire.Request
-	until grid.Tick
-}
-
-func (c *Core) forward(e Forward) {
-	if c.members[e.To] == nil || len(c.requests) >= maxRequests {
-		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s cannot be asked after at %s now", grid.ErrUnavailable, e.Job, c.nameOf(e.To))})
-		return
+// request posts an event that carries a token and waits for its answer. A request
+// whose answer does not come in time may have been done all the same.
+func (b *Broker) request(ctx context.Context, event func(core.Token) core.Request) (core.Answer, error) {
+	token := core.Token(b.tokens.Add(1))
+	ch := make(chan core.Answer, 1)
+	b.answers.Store(token, ch)
+	defer b.answers.Delete(token)
+	select {
+	case b.events <- event(token):
+	case <-b.done:
+		return core.Answer{}, fmt.Errorf("%w: the broker is stopping", grid.ErrUnavailable)
+	case <-ctx.Done():
+		return core.Answer{}, fmt.Errorf("%w: the broker is too busy: %w", grid.ErrUnavailable, ctx.Err())
 	}
-	c.rounds++
-	p := passed{token: e.Token, to: e.To, until: c.now + requestLimit, m: wire.Request{
-		Number: c.rounds, Job: e.Job, User: e.User, Administrator: e.Administrator, Cancel: e.Cancel,
-	}}
-	c.requests = append(c.requests, p)
-	c.send(p.to, p.m)
-	c.armGeneral(requestsDue, c.cfg.Retry)
+	select {
+	case a := <-ch:
+		return a, a.Err
+	case <-b.done:
+		return core.Answer{}, fmt.Errorf("%w: the broker is stopping", grid.ErrUnavailable)
+	case <-ctx.Done():
+		return core.Answer{}, fmt.Errorf("%w: no answer yet: %w", grid.ErrUnavailable, ctx.Err())
+	}
 }
 
-// requestsAgain repeats what was not answered, and gives up what is too old.
-func (c *Core) requestsAgain() {
-	c.requests = slices.DeleteFunc(c.requests, func(p passed) bool {
-		if c.now < p.until {
-			c.send(p.to, p.m)
-			return false
+func (b *Broker) answer(a core.Answer) {
+	if ch, ok := b.answers.Load(a.Token); ok {
+		ch.(chan core.Answer) <- a
+	}
+}
+
+// failAnswers tells those whose request was not saved.
+func (b *Broker) failAnswers(effects []core.Effect, err error) {
+	for _, e := range effects {
+		if a, ok := e.(core.Answer); ok {
+			b.answer(core.Answer{Token: a.Token, Err: fmt.Errorf("%w: %w", grid.ErrUnavailable, err)})
 		}
-		c.emit(Answer{Token: p.token, Err: fmt.Errorf("%w: %s does not answer; it was asked for job %s", grid.ErrUnavailable, c.nameOf(p.to), p.m.Job)})
-		return true
-	})
-	if len(c.requests) > 0 {
-		c.armGeneral(requestsDue, c.cfg.Retry)
 	}
 }
 
-// onRequest decides for a user of another broker.
-func (c *Core) onRequest(from grid.PeerID, m wire.Request) {
-	answer := wire.Response{Number: m.Number, Job: m.Job}
-	answer.Outcome, answer.Why = c.grant(from, m)
-	if answer.Outcome == wire.OutcomeDone {
-		j := c.job(m.Job)
-		if m.Cancel {
-			c.wantGone(j, m.User+" at "+c.nameOf(from))
+// Submit takes a job; it is durable when Submit returns. again tells that the key was known.
+func (b *Broker) Submit(ctx context.Context, j grid.Job, key string, anyway bool) (r grid.Record, again bool, err error) {
+	if err := b.roomFor(&j); err != nil {
+		return r, false, err
+	}
+	a, err := b.request(ctx, func(t core.Token) core.Request { return core.Submit{Token: t, Job: j, Key: key, Anyway: anyway} })
+	return a.Record, a.Again, err
+}
+
+// Where tells what the search would find for a job that nobody has handed in: see [Where].
+func (b *Broker) Where(ctx context.Context, j grid.Job, key string) (grid.Decision, error) {
+	a, err := b.request(ctx, func(t core.Token) core.Request { return core.Where{Token: t, Job: j, Key: key} })
+	if err != nil || len(a.Record.Decisions) == 0 {
+		return grid.Decision{}, err
+	}
+	return a.Record.Decisions[0], nil
+}
+
+// Uploaded tells that the files of a job are all here.
+func (b *Broker) Uploaded(ctx context.Context, id grid.JobID, inputs grid.Manifest) (grid.Record, error) {
+	a, err := b.request(ctx, func(t core.Token) core.Request { return core.Uploaded{Token: t, Job: id, Inputs: inputs} })
+	return a.Record, err
+}
+
+// Cancel asks for a job's end and waits, until ctx is done, for it to be certain.
+func (b *Broker) Cancel(ctx context.Context, id grid.JobID, by string) (r grid.Record, confirmed bool, err error) {
+	if _, err = b.request(ctx, func(t core.Token) core.Request { return core.CancelRequest{Token: t, Job: id, By: by} }); err != nil {
+		return r, false, err
+	}
+	certain := func(r *grid.Record) bool { return r.State.Terminal() || r.End != 0 }
+	r, known, err := b.view.until(ctx, id, certain)
+	return r, !known || certain(&r), err
+}
+
+// Remove deletes an ended job and its files.
+func (b *Broker) Remove(ctx context.Context, id grid.JobID) error {
+	_, err := b.request(ctx, func(t core.Token) core.Request { return core.RemoveRequest{Token: t, Job: id} })
+	return err
+}
+
+// Drain makes the site take no more grid jobs and hand on those that wait, or ends
+// that; it is durable when Drain returns.
+func (b *Broker) Drain(ctx context.Context, on bool) error {
+	_, err := b.request(ctx, func(t core.Token) core.Request { return core.DrainRequest{Token: t, On: on} })
+	return err
+}
+
+// SiteState is what is durably known of the site itself.
+func (b *Broker) SiteState() grid.SiteState {
+	if s := b.state.Load(); s != nil {
+		return *s
+	}
+	return grid.SiteState{}
+}
+
+// JournalID says how far the journal was when it was opened.
+func (b *Broker) JournalID() grid.JournalID {
+	if journal := b.journal.Load(); journal != nil {
+		return (*journal).ID()
+	}
+	return grid.JournalID{}
+}
+
+// Accuracy is how good this site's estimates of starts are.
+func (b *Broker) Accuracy() core.Accuracy {
+	if a := b.accuracy.Load(); a != nil {
+		return *a
+	}
+	return core.Accuracy{}
+}
+
+// Job is the durable record of a job; known is false where there is none.
+func (b *Broker) Job(ctx context.Context, id grid.JobID) (r grid.Record, known bool, err error) {
+	return b.view.get(ctx, id)
+}
+
+// Count gives how many records, of jobs that are not past, what says something of, by what it says.
+func (b *Broker) Count(what func(*grid.Record) string) map[string]int { return b.view.count(what) }
+
+// Ended gives how many jobs are past, by state, of which this site is the home or was the
+// owner to their end.
+func (b *Broker) Ended() map[string]int {
+	n := map[string]int{}
+	if e := b.ended.Load(); e != nil {
+		for state, k := range e {
+			if k > 0 {
+				n[grid.State(state).String()] = k
+			}
 		}
-		s := c.statusOf(&j.rec)
-		answer.Status = &s
 	}
-	c.send(from, answer)
+	return n
 }
 
-func (c *Core) grant(from grid.PeerID, m wire.Request) (wire.Outcome, string) {
-	j := c.job(m.Job)
+func (b *Broker) showEnded(now core.Ended) {
+	if e := b.ended.Load(); e == nil || *e != now {
+		b.ended.Store(&now)
+	}
+}
+
+// Live lists up to limit records of jobs that are not past, that keep says.
+func (b *Broker) Live(limit int, keep func(*grid.Record) bool) []grid.Record {
+	return b.view.live(limit, keep)
+}
+
+// Jobs lists up to limit records after an identifier that keep says, of the users of one
+// name or of all (""), in the order of identifiers. It reads pages of the journal, so that
+// of jobs that are past it has no more than [Journal.Page] gives.
+func (b *Broker) Jobs(ctx context.Context, after grid.JobID, limit int, user string, keep func(*grid.Record) bool) ([]grid.Record, error) {
+	journal := b.journal.Load()
+	if journal == nil {
+		return nil, fmt.Errorf("%w: the broker is starting", grid.ErrUnavailable)
+	}
+	var list []grid.Record
+	for {
+		n := min(limit-len(list), maxJournalPage)
+		page, err := (*journal).Page(ctx, after, user, n)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
+		}
+		for i := range page {
+			r := &page[i]
+			after = r.Job.ID
+			if shown, is := b.view.shown(r.Job.ID); is {
+				r = &shown
+			}
+			if keep(r) {
+				list = append(list, *r)
+			}
+		}
+		if len(page) < n || len(list) >= limit {
+			return list, nil
+		}
+	}
+}
+
+// maxJournalPage bounds what is read of the journal at once.
+const maxJournalPage = 1024
+
+// Wait returns when ok holds for the record, it vanished (false), or ctx is done.
+func (b *Broker) Wait(ctx context.Context, id grid.JobID, ok func(*grid.Record) bool) (grid.Record, bool, error) {
+	return b.view.until(ctx, id, ok)
+}
+
+// record reads a record of the journal.
+func (b *Broker) record(ctx context.Context, id grid.JobID) (grid.Record, error) {
+	journal := b.journal.Load()
+	if journal == nil {
+		return grid.Record{}, fmt.Errorf("%w: the broker is starting", grid.ErrUnavailable)
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordLimit)
+	defer cancel()
+	return (*journal).Record(ctx, id)
+}
+
+// recordLimit bounds how long one record is read.
+const recordLimit = 10 * time.Second
+
+// History is the append-only table of a job's events.
+func (b *Broker) History(ctx context.Context, id grid.JobID) ([]grid.Event, error) {
+	journal := b.journal.Load()
+	if journal == nil {
+		return nil, fmt.Errorf("%w: the broker is starting", grid.ErrUnavailable)
+	}
+	return (*journal).History(ctx, id)
+}
+
+// MayFetch says whether a peer may have a set of a job's files now, and which
+// files those are: the inputs are for the candidate of an open handoff, what a job
+// left is for its home, and what it is writing also for those who ask for its user.
+func (b *Broker) MayFetch(ctx context.Context, peer grid.PeerID, id grid.JobID, set core.FileSet) (grid.Manifest, error) {
+	r, ok, err := b.view.get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("%w: job %s", grid.ErrNotFound, id)
+	}
 	switch {
-	case j == nil && m.Job.Site() == c.cfg.Site.Name && c.unsure():
-		return wire.OutcomeLater, "its home has a new journal, and learns its jobs again as their sites report them"
-	case j == nil || j.rec.Removed || !c.home(j) && j.rec.Standing != grid.Owning && !j.rec.Kept:
-		return wire.OutcomeUnknown, "it is not here"
-	case !c.mayAsk(from, m.User, m.Administrator, &j.rec):
-		return wire.OutcomeForbidden, "it belongs to another user"
-	case m.Cancel && j.rec.Standing != grid.Owning && !c.home(j):
-		return wire.OutcomeLater, "only its home can cancel it now"
+	case set == core.InputFiles && r.Handoff.To == peer && r.Handoff.Phase != grid.NoHandoff:
+		return r.Job.Inputs, nil
+	case set == core.OutputFiles && r.Job.Home == peer && r.End != 0:
+		return r.Outputs, nil
+	case set == core.LiveFiles:
+		return nil, b.mayRead(peer, &r)
 	}
-	return wire.OutcomeDone, ""
-}
-
-// mayAsk says whether a user of another broker is the job's, as far as this site
-// trusts that broker.
-func (c *Core) mayAsk(from grid.PeerID, user string, administrator bool, r *grid.Record) bool {
-	same := func(p grid.PeerID) bool { m := c.members[p]; return m != nil && m.SameUsers }
-	home := r.Job.Home
-	switch {
-	case home == from:
-	case !same(from), home != c.cfg.Self && !same(home):
-		return false
-	}
-	return administrator || user == r.Job.User.Name
-}
-
-func (c *Core) statusOf(r *grid.Record) wire.Status {
-	s := wire.Status{
-		Name: r.Job.Name, User: r.Job.User, Home: r.Job.Home, Owner: r.Owner, State: r.State, Epoch: r.Epoch,
-		Demand: r.Job.Demand, Walltime: r.Job.Walltime, WalltimeDefaulted: r.Job.WalltimeDefaulted, Queue: r.Job.Queue,
-		Submitted: c.ago(r.Submitted), Started: c.ago(r.Started), Finished: c.ago(r.Finished), Ended: c.ago(r.Ended),
-		ContactLost: c.ago(r.ContactLost), Predicted: c.ahead(r.PredictedStart), Estimate: c.ahead(r.EstimateNow),
-		End: r.End, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal, Reason: r.Reason, Cancel: r.CancelRequested, Usage: r.Usage,
-	}
-	if r.End != 0 && (r.Owner == c.cfg.Self || r.State.Terminal()) {
-		s.Outputs = r.Outputs
-	}
-	return s
-}
-
-func (c *Core) ahead(t grid.Tick) wire.In {
-	if t == 0 {
-		return wire.In{}
-	}
-	return wire.In{Span: t - c.now, Known: true}
-}
-
-// onResponse answers the user.
-func (c *Core) onResponse(from grid.PeerID, m wire.Response) {
-	k := slices.IndexFunc(c.requests, func(p passed) bool { return p.m.Number == m.Number && p.to == from && p.m.Job == m.Job })
-	if k < 0 {
-		return
-	}
-	a := Answer{Token: c.requests[k].token}
-	c.requests = slices.Delete(c.requests, k, k+1)
-	where := c.nameOf(from)
-	switch m.Outcome {
-	case wire.OutcomeDone:
-		a.Record = c.recordOf(m.Job, *m.Status)
-	case wire.OutcomeForbidden:
-		a.Err = fmt.Errorf("%w: job %s: %s says that %s", grid.ErrForbidden, m.Job, where, m.Why)
-	case wire.OutcomeLater:
-		a.Err = fmt.Errorf("%w: job %s: %s says that %s", grid.ErrNotYet, m.Job, where, m.Why)
-	default:
-		a.Err = fmt.Errorf("%w: job %s: %s says that %s", grid.ErrNotFound, m.Job, where, m.Why)
-	}
-	c.emit(a)
-}
-
-// recordOf is what is known of a job that has no record here.
-func (c *Core) recordOf(id grid.JobID, s wire.Status) grid.Record {
-	at := func(in wire.In) grid.Tick {
-		if !in.Known {
-			return 0
-		}
-		return c.now + in.Span
-	}
-	return grid.Record{
-		Job: grid.Job{
-			ID: id, Name: s.Name, Home: s.Home, User: s.User, Demand: s.Demand,
-			Walltime: s.Walltime, WalltimeDefaulted: s.WalltimeDefaulted, Queue: s.Queue,
-		},
-		Owner: s.Owner, State: s.State, Epoch: s.Epoch,
-		Submitted: c.instant(s.Submitted), Started: c.instant(s.Started), Finished: c.instant(s.Finished), Ended: c.instant(s.Ended),
-		ContactLost: c.instant(s.ContactLost), PredictedStart: at(s.Predicted), EstimateNow: at(s.Estimate),
-		End: s.End, ExitCode: s.ExitCode, HasExit: s.HasExit, Signal: s.Signal, Reason: s.Reason,
-		CancelRequested: s.Cancel, Outputs: s.Outputs, Usage: s.Usage,
-	}
+	return nil, fmt.Errorf("%w: peer %s and the files of job %s", grid.ErrForbidden, peer, id)
 }

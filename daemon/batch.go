@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/pbs"
 	"gbroker/plan"
@@ -116,7 +116,7 @@ func (s *site) grow(nodes []plan.Node) {
 	s.mu.Unlock()
 	if changed {
 		s.log.Info("the batch system has changed", zap.Int("processes", total))
-		s.broker.Post(broker.OwnSite{Site: facts})
+		s.broker.Post(core.OwnSite{Site: facts})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/pbs"
 	"gbroker/plan"
@@ -40,7 +41,7 @@ func TestTheBatchSystemIsFollowed(t *testing.T) {
 	batch := &glance{err: errors.New("sinfo: nobody answers")}
 	s := &site{
 		cfg: Default("/site"), log: zap.NewNop(), batch: batch, facts: grid.Site{Name: "a"},
-		broker: broker.NewBroker(broker.Config{}, nil, broker.Ports{Log: zap.NewNop()}),
+		broker: broker.NewBroker(core.Config{}, nil, broker.Ports{Log: zap.NewNop()}),
 	}
 	s.meter = newMeter(s)
 	if s.see(t.Context(), false); s.alarm() != "" {

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"gbroker/api"
-	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 )
 
 // Jobs of other homes. What has a record here that can answer (this is the home, or
 // the owner, or keeps its result) is answered from it. Any other job is asked after,
 // in this order: at the home, at the owner that a record or a hint names. The one
-// who is asked decides whether the user may; see broker/request.go.
+// who is asked decides whether the user may; see broker/core/request.go.
 
 // find is the job, and the broker whose word it is. With cancel its end is asked for
 // there.
@@ -81,7 +81,7 @@ func (s service) ask(ctx context.Context, who api.Identity, id grid.JobID, cance
 			failed = fmt.Errorf("%w: job %s: the site %s cannot be reached now; try again later", grid.ErrUnavailable, id, s.SiteName(whom[i]))
 			continue
 		}
-		r, err := s.site.broker.AskElsewhere(ctx, broker.Forward{
+		r, err := s.site.broker.AskElsewhere(ctx, core.Forward{
 			To: whom[i], Job: id, User: who.Name, Administrator: who.Administrator, Cancel: cancel,
 		})
 		if err == nil || errors.Is(err, grid.ErrForbidden) {

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
-	"gbroker/broker"
+	"gbroker/broker/core"
 )
 
 // part is a field of gbroker.yaml by its name, and what it holds. A live one is taken up at
@@ -100,7 +100,7 @@ func (s *site) reloaded(now Config) Config {
 		}
 	}
 	if next.Limits != now.Limits {
-		s.broker.Post(broker.LimitsChanged{User: next.Limits.user(), OfferFiles: next.Limits.Offered})
+		s.broker.Post(core.LimitsChanged{User: next.Limits.user(), OfferFiles: next.Limits.Offered})
 	}
 	now.LogLevel, now.Limits = next.LogLevel, next.Limits
 	switch {

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"gbroker/broker"
+	"gbroker/broker/core"
 )
 
 // Every field of the file is compared, and none that is not there.
@@ -47,8 +48,8 @@ func TestDiffering(t *testing.T) {
 func TestReloaded(t *testing.T) {
 	t.Parallel()
 	c := initSite(t)
-	core, logs := observer.New(zap.DebugLevel)
-	s := &site{cfg: c, log: zap.New(core), level: zap.NewAtomicLevel(), broker: broker.NewBroker(broker.Config{}, nil, broker.Ports{})}
+	seen, logs := observer.New(zap.DebugLevel)
+	s := &site{cfg: c, log: zap.New(seen), level: zap.NewAtomicLevel(), broker: broker.NewBroker(core.Config{}, nil, broker.Ports{})}
 	text, err := os.ReadFile(c.File)
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 
 	"gbroker/api"
 	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/internal/version"
 	"gbroker/netmon"
@@ -190,12 +191,12 @@ func (s *site) overlayConfig(key overlay.Key) overlay.Config {
 			if a, ok := m.(wire.Announce); ok {
 				s.learn(from, a.Site)
 			}
-			s.broker.Post(broker.Message{From: from, Message: m})
+			s.broker.Post(core.Message{From: from, Message: m})
 		},
 		PeerChanged: func(p grid.PeerID, l grid.Liveness) {
 			s.log.Info("a peer changed", zap.String("site", service{s}.SiteName(p)), zap.Stringer("to", l))
 			s.monitor.SetAlive(p, l == grid.Alive)
-			s.broker.Post(broker.PeerChanged{Peer: p, Liveness: l})
+			s.broker.Post(core.PeerChanged{Peer: p, Liveness: l})
 		},
 		Logger: s.log.Named("overlay"), StateDir: filepath.Join(s.cfg.Data, "overlay"),
 	}
@@ -207,8 +208,8 @@ func (s *site) helloFrom(from grid.PeerID, h wire.Hello) error {
 	s.mu.Lock()
 	s.clocks[from] = h.Clock - wall()
 	s.mu.Unlock()
-	s.broker.Post(broker.PeerSite{Peer: from, Site: h.Site})
-	s.broker.Post(broker.PeerJournal{Peer: from, Journal: h.Journal, Boot: h.Boot})
+	s.broker.Post(core.PeerSite{Peer: from, Site: h.Site})
+	s.broker.Post(core.PeerJournal{Peer: from, Journal: h.Journal, Boot: h.Boot})
 	return nil
 }
 
@@ -231,7 +232,7 @@ func (s *site) factsNow() grid.Site {
 func (s *site) netmonConfig() netmon.Config {
 	return netmon.Config{
 		Dialer: s.overlay, TimeShare: s.cfg.Netmon.TimeShare, BytesPerHour: s.cfg.Netmon.BytesPerHour,
-		Changed: func(p grid.PeerID, l grid.Link) { s.broker.Post(broker.LinkChanged{Peer: p, Link: l}) },
+		Changed: func(p grid.PeerID, l grid.Link) { s.broker.Post(core.LinkChanged{Peer: p, Link: l}) },
 		Logger:  s.log.Named("netmon"),
 	}
 }
@@ -266,8 +267,8 @@ func (s *site) ours() ours {
 	}
 }
 
-func (s *site) brokerConfig(key overlay.Key) broker.Config {
-	return broker.Config{
+func (s *site) brokerConfig(key overlay.Key) core.Config {
+	return core.Config{
 		Sign: func(text []byte) []byte {
 			signature, err := key.Sign(text)
 			if err != nil { // not with a key that was loaded
@@ -290,8 +291,8 @@ func (s *site) brokerConfig(key overlay.Key) broker.Config {
 	}
 }
 
-func (l LimitsConfig) user() broker.UserLimits {
-	return broker.UserLimits{Jobs: l.Jobs, Processes: l.Processes, Documents: l.Documents, Bytes: l.Bytes}
+func (l LimitsConfig) user() core.UserLimits {
+	return core.UserLimits{Jobs: l.Jobs, Processes: l.Processes, Documents: l.Documents, Bytes: l.Bytes}
 }
 
 // run starts the parts, each after those it needs, writes the ready file, and waits.
@@ -365,7 +366,7 @@ func (s *site) watch(ctx context.Context) error {
 		s.mu.Unlock()
 		s.keepNames(members)
 		s.monitor.SetPeers(members)
-		s.broker.Post(broker.MembersChanged{Members: members})
+		s.broker.Post(core.MembersChanged{Members: members})
 		return nil
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"gbroker/api"
 	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/stage"
 )
@@ -79,7 +80,7 @@ func (s service) possible(ctx context.Context, j grid.Job, key string) error {
 	if err != nil {
 		return err
 	}
-	if why := broker.Never(d); why != "" {
+	if why := core.Never(d); why != "" {
 		return fmt.Errorf("%w: no site that is known here could ever run it: %s; correct the document, or submit it with --queue-anyway to wait for a site that can", grid.ErrInvalid, why)
 	}
 	return nil
@@ -344,8 +345,8 @@ func (s service) Notify(_ context.Context, who api.Identity) error {
 }
 
 // fileSets are the stager's names of the broker's sets.
-var fileSets = map[broker.FileSet]stage.Set{
-	broker.InputFiles: stage.Inputs, broker.OutputFiles: stage.Outputs, broker.LiveFiles: stage.Work,
+var fileSets = map[core.FileSet]stage.Set{
+	core.InputFiles: stage.Inputs, core.OutputFiles: stage.Outputs, core.LiveFiles: stage.Work,
 }
 
 // stager fits the stager to the broker's port.
@@ -353,7 +354,7 @@ type stager struct{ *stage.Stager }
 
 var _ broker.Stager = stager{}
 
-func (s stager) Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set broker.FileSet, files grid.Manifest) error {
+func (s stager) Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set core.FileSet, files grid.Manifest) error {
 	return s.Stager.Fetch(ctx, from, job, fileSets[set], files)
 }
 

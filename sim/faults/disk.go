@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 )
 
@@ -23,7 +23,7 @@ type disk struct {
 	full, slow  bool
 	unreadable  bool                             // the control directories, for now
 	peers       map[grid.PeerID][]grid.JournalID // what was seen of others' journals
-	pending     []broker.Saw                     // noted, and durable with the next commit
+	pending     []core.Saw                       // noted, and durable with the next commit
 	backup      *backup
 	snapshot    *backup // of the whole machine, folders too
 	undo        []undo  // of the last commits, the oldest first
@@ -115,7 +115,7 @@ func (d *disk) commit(now grid.Tick, changes []grid.Change) {
 }
 
 // see notes how far a peer's journal has come.
-func (d *disk) see(s broker.Saw) {
+func (d *disk) see(s core.Saw) {
 	list := slices.Clone(d.peers[s.Peer])
 	k := slices.IndexFunc(list, func(o grid.JournalID) bool { return o.SameLife(s.Journal) })
 	if k < 0 {
@@ -194,12 +194,12 @@ func (d *disk) loseJournal() {
 	d.snapshot, d.undo = nil, nil
 }
 
-// changesOf merges the saves of effects, as the shell does: the last record of each job.
-func changesOf(effects []broker.Effect) []grid.Change {
+// changesOf merges the saves of effects, as core.Changes does: the last record of each job.
+func changesOf(effects []core.Effect) []grid.Change {
 	var changes []grid.Change
 next:
 	for _, e := range effects {
-		s, ok := e.(broker.Save)
+		s, ok := e.(core.Save)
 		if !ok {
 			continue
 		}

@@ -13,7 +13,7 @@
 // messages (some of them pass through the codec) and package plan. All else is a model:
 //
 //	host.go      the daemon as a process: the order of steps, commits and effects; crashes,
-//	             stops, failed saves, gaps. It follows package broker's shell
+//	             stops, failed saves, gaps. It follows package broker
 //	lanes.go     slow effects, one after another for each job
 //	effects.go   what effects do: files, and the calls of the batch system
 //	witness.go   the file beside the journal

@@ -7,60 +7,60 @@ import (
 	"slices"
 	"strings"
 
-	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 )
 
-// dispatch lets one effect leave, as shell_effect.go does.
-func (h *host) dispatch(e broker.Effect, pauses int) {
+// dispatch lets one effect leave, as effect.go of package broker does.
+func (h *host) dispatch(e core.Effect, pauses int) {
 	w, s := h.s.w, h.s
 	switch e := e.(type) {
-	case broker.Save:
+	case core.Save:
 		if e.Change.Site != nil {
 			return
 		}
 		h.show(e.Change.Job, e.Change.Record)
-	case broker.Show:
+	case core.Show:
 		r := e.Record
 		h.show(r.Job.ID, &r)
-	case broker.Send:
+	case core.Send:
 		w.send(s, e.To, e.Message)
-	case broker.Answer:
+	case core.Answer:
 		h.answer(e)
-	case broker.Look:
+	case core.Look:
 		h.look()
-	case broker.Launch:
+	case core.Launch:
 		h.launch(e, pauses)
-	case broker.Withdraw:
+	case core.Withdraw:
 		h.command(e.ID, func() { h.withdraw(e.ID) })
-	case broker.Kill:
+	case core.Kill:
 		h.command(e.ID, func() { h.kill(e.ID) })
-	case broker.Probe:
+	case core.Probe:
 		h.command(e.ID, func() { h.probe(e.ID) })
-	case broker.Recollect:
+	case core.Recollect:
 		h.recollect(e.Jobs)
-	case broker.Fetch:
+	case core.Fetch:
 		h.fetch(e)
-	case broker.Collect:
+	case core.Collect:
 		h.collect(e)
-	case broker.Discard:
+	case core.Discard:
 		h.discard(e)
-	case broker.SetAside:
+	case core.SetAside:
 		h.setAside(e)
-	case broker.Restart:
+	case core.Restart:
 		w.tell(s, "resumed: it starts again from its journal")
 		h.core = nil
 		h.wakes++
 		h.nonce = 1 + w.rnd.disk.Uint64N(1<<62)
 		h.later(0, h.begin)
-	case broker.Alarm:
+	case core.Alarm:
 		w.tell(s, "ALARM: %s", e.Text)
 		if strings.Contains(e.Text, "gbroker resume` here") {
 			h.later(30*grid.Second, s.relieve)
 		}
-	case broker.Fail:
+	case core.Fail:
 		w.violate("S9", "", "%s: %v", s.facts.Name, e.Err)
-	case broker.Note:
+	case core.Note:
 		w.tell(s, "notes %s: %s", e.Job, e.Text)
 	}
 }
@@ -77,7 +77,7 @@ func (h *host) show(id grid.JobID, r *grid.Record) {
 	}
 }
 
-func (h *host) answer(a broker.Answer) {
+func (h *host) answer(a core.Answer) {
 	if f := h.answers[a.Token]; f != nil {
 		delete(h.answers, a.Token)
 		f(a)
@@ -85,7 +85,7 @@ func (h *host) answer(a broker.Answer) {
 }
 
 // request posts an event that carries a token.
-func (h *host) request(event func(broker.Token) broker.Request, answered func(broker.Answer)) {
+func (h *host) request(event func(core.Token) core.Request, answered func(core.Answer)) {
 	h.tokens++
 	t := h.tokens
 	h.answers[t] = answered
@@ -99,7 +99,7 @@ func (h *host) look() {
 	h.do(lane{lookLane, ""}, &work{
 		begin: func() grid.Tick { return s.batch.pace(5) },
 		end: func(bool) {
-			ev := broker.Looked{Full: s.disk.full}
+			ev := core.Looked{Full: s.disk.full}
 			if shot, err := s.batch.snapshot(h); err != nil {
 				ev.Err = err.Error()
 			} else {
@@ -114,7 +114,7 @@ func (h *host) look() {
 }
 
 // launch prepares the sandbox, then submits, unless the decision lies before a pause.
-func (h *host) launch(e broker.Launch, pauses int) {
+func (h *host) launch(e core.Launch, pauses int) {
 	id := e.Submission.ID
 	h.do(lane{fileLane, id.Job}, &work{
 		begin: func() grid.Tick { return between(h.s.w.rnd.file, 1, 50) },
@@ -161,7 +161,7 @@ var errPaused = fmt.Errorf("%w: this broker was stopped before it could submit t
 func (h *host) launched(id grid.AttemptID, local grid.LocalID, err error) {
 	h.s.w.tell(h.s, "submitted %s: %s %s", id, local, textOf(err))
 	passing := errors.Is(err, grid.ErrUnavailable)
-	h.post(broker.Launched{ID: id, Local: local, Err: textOf(err), Passing: passing, Refused: !passing && errors.Is(err, grid.ErrInvalid)})
+	h.post(core.Launched{ID: id, Local: local, Err: textOf(err), Passing: passing, Refused: !passing && errors.Is(err, grid.ErrInvalid)})
 }
 
 // command queues a command to the batch system about an attempt.
@@ -176,7 +176,7 @@ func (h *host) withdraw(id grid.AttemptID) {
 	h.makeFolder(id)
 	done, err := h.s.batch.withdraw(id)
 	h.s.w.tell(h.s, "withdraws %s: %v %s", id, done, textOf(err))
-	h.post(broker.Withdrawn{ID: id, Done: done, Err: textOf(err), Damaged: errors.Is(err, grid.ErrDamaged)})
+	h.post(core.Withdrawn{ID: id, Done: done, Err: textOf(err), Damaged: errors.Is(err, grid.ErrDamaged)})
 }
 
 func (h *host) makeFolder(id grid.AttemptID) {
@@ -195,7 +195,7 @@ func (h *host) probe(id grid.AttemptID) {
 	p, err := h.s.batch.progress(id)
 	p.ID = id
 	h.s.w.tell(h.s, "probes %s: %s %s", id, p.Phase, textOf(err))
-	h.post(broker.Progressed{Progress: p, Err: textOf(err), Damaged: errors.Is(err, grid.ErrDamaged)})
+	h.post(core.Progressed{Progress: p, Err: textOf(err), Damaged: errors.Is(err, grid.ErrDamaged)})
 }
 
 // recollect asks which attempts there were.
@@ -204,7 +204,7 @@ func (h *host) recollect(jobs []grid.JobID) {
 	h.do(lane{lookLane, "recollect"}, &work{
 		begin: func() grid.Tick { return s.batch.pace(20) },
 		end: func(bool) {
-			var ev broker.Recollected
+			var ev core.Recollected
 			if all, err := s.batch.attempts(); err == nil && !s.disk.unreadable {
 				ev.Jobs, ev.Attempts, ev.All = jobs, all, true
 				for _, id := range slices.Sorted(maps.Keys(s.disk.folders)) {
@@ -237,7 +237,7 @@ func (h *host) changed(id grid.AttemptID) {
 }
 
 // fetch pulls files, if the other side lets it.
-func (h *host) fetch(e broker.Fetch) {
+func (h *host) fetch(e core.Fetch) {
 	w, s := h.s.w, h.s
 	from := w.byPeer[e.From].facing(s)
 	breaks := false
@@ -254,20 +254,20 @@ func (h *host) fetch(e broker.Fetch) {
 				err = errors.New("it was discarded")
 			case breaks:
 				err = fmt.Errorf("%w: the connection broke", grid.ErrUnavailable)
-			case err == nil && e.Set == broker.InputFiles:
+			case err == nil && e.Set == core.InputFiles:
 				s.disk.folder(e.Job).inputs = true
 			case err == nil:
 				s.disk.folder(e.Job).outputs = true
 			}
 			w.tell(s, "fetched the files of %s from %s: %s", e.Job, from.name(), textOf(err))
 			final := errors.Is(err, grid.ErrNotFound) || errors.Is(err, grid.ErrForbidden)
-			h.post(broker.Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: textOf(err), Final: final})
+			h.post(core.Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: textOf(err), Final: final})
 		},
 	})
 }
 
 // mayFetch is the rule of Broker.MayFetch at the other side, and whether the files are there.
-func (w *world) mayFetch(s, from *site, e broker.Fetch) error {
+func (w *world) mayFetch(s, from *site, e core.Fetch) error {
 	if from.gone || !w.hears(s, from) {
 		return fmt.Errorf("%w: %s is not to be reached", grid.ErrUnavailable, from.name())
 	}
@@ -275,22 +275,22 @@ func (w *world) mayFetch(s, from *site, e broker.Fetch) error {
 	switch {
 	case r == nil:
 		return fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)
-	case e.Set == broker.InputFiles && !(r.Handoff.To == s.peer && r.Handoff.Phase != grid.NoHandoff),
-		e.Set == broker.OutputFiles && !(r.Job.Home == s.peer && r.End != 0):
+	case e.Set == core.InputFiles && !(r.Handoff.To == s.peer && r.Handoff.Phase != grid.NoHandoff),
+		e.Set == core.OutputFiles && !(r.Job.Home == s.peer && r.End != 0):
 		return fmt.Errorf("%w: the files of job %s", grid.ErrForbidden, e.Job)
-	case f == nil, e.Set == broker.InputFiles && !f.inputs, e.Set == broker.OutputFiles && !f.outputs:
+	case f == nil, e.Set == core.InputFiles && !f.inputs, e.Set == core.OutputFiles && !f.outputs:
 		return fmt.Errorf("%w: the files of job %s", grid.ErrNotFound, e.Job)
 	}
 	return nil
 }
 
 // collect gathers what a job left.
-func (h *host) collect(e broker.Collect) {
+func (h *host) collect(e core.Collect) {
 	w := h.s.w
 	h.do(lane{fileLane, e.Job.ID}, &work{
 		begin: func() grid.Tick { return between(w.rnd.file, 1, 50) },
 		end: func(stopped bool) {
-			ev := broker.Collected{Job: e.Job.ID, Epoch: e.Epoch}
+			ev := core.Collected{Job: e.Job.ID, Epoch: e.Epoch}
 			switch {
 			case stopped:
 				ev.Err = "it was discarded"
@@ -306,7 +306,7 @@ func (h *host) collect(e broker.Collect) {
 }
 
 // discard drops files: first what is at work with them is ended.
-func (h *host) discard(e broker.Discard) {
+func (h *host) discard(e core.Discard) {
 	h.stop(lane{fetchLane, e.Job})
 	h.stop(lane{fileLane, e.Job})
 	h.do(lane{fetchLane, e.Job}, &work{
@@ -321,7 +321,7 @@ func (h *host) discard(e broker.Discard) {
 }
 
 // setAside moves a folder to where nobody looks for it, as stage.SetAside does.
-func (h *host) setAside(e broker.SetAside) {
+func (h *host) setAside(e core.SetAside) {
 	h.stop(lane{fetchLane, e.Job})
 	h.stop(lane{fileLane, e.Job})
 	h.do(lane{fetchLane, e.Job}, &work{

@@ -6,12 +6,12 @@ import (
 	"maps"
 	"slices"
 
-	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 )
 
-// host is the daemon of a site as a process. This file is the model of the shell of
-// package broker (shell.go); what is done outside is in effects.go and lanes.go:
+// host is the daemon of a site as a process. This file is the model of
+// package broker; what is done outside is in effects.go and lanes.go:
 //
 //   - events that come while a commit is written are stepped through together, at most
 //     maxBatch of them; their saves make one commit, and only when that is durable the
@@ -26,15 +26,15 @@ type host struct {
 	up     bool
 	life   int // raised by each crash: what was under way before is void
 	cores  uint64
-	nonce  uint64       // random number of this life
-	drift  grid.Tick    // of the wall clock against Core's, when last looked at
-	core   *broker.Core // nil between a failed save and the next Core
-	inbox  []broker.Event
+	nonce  uint64     // random number of this life
+	drift  grid.Tick  // of the wall clock against Core's, when last looked at
+	core   *core.Core // nil between a failed save and the next Core
+	inbox  []core.Event
 	busy   bool // a commit is being written
 	frozen bool // stopped: nothing happens here until it is thawed
 	thaw   []func()
 	ambush grid.Tick // it is fenced off for so long as soon as an attempt for another home is to be submitted; 0 is not so
-	pauses int       // that were long enough to be felt (shell_pulse.go)
+	pauses int       // that were long enough to be felt (pulse.go of package broker)
 	known  int       // of these, Core was told
 
 	base, since grid.Tick // Core's time is base and what passed since by the clock
@@ -46,14 +46,14 @@ type host struct {
 	lives   map[grid.PeerID]grid.Liveness
 	met     map[grid.PeerID]uint64 // the lives of peers that were greeted
 	heard   map[grid.PeerID]*heard
-	answers map[broker.Token]func(broker.Answer)
-	tokens  broker.Token
+	answers map[core.Token]func(core.Answer)
+	tokens  core.Token
 }
 
 // heard is what was last heard of a peer, for a Core that follows another.
-type heard struct{ site, link, journal, live broker.Event }
+type heard struct{ site, link, journal, live core.Event }
 
-// maxBatch is the shell's.
+// maxBatch is that of package broker.
 const maxBatch = 256
 
 // boot starts the process.
@@ -73,7 +73,7 @@ func (h *host) boot() {
 	h.nonce = 1 + s.w.rnd.disk.Uint64N(1<<62)
 	h.lanes, h.heard = map[lane][]*work{}, map[grid.PeerID]*heard{}
 	h.lives, h.met = map[grid.PeerID]grid.Liveness{}, map[grid.PeerID]uint64{}
-	h.answers = map[broker.Token]func(broker.Answer){}
+	h.answers = map[core.Token]func(core.Answer){}
 	s.w.tell(s, "the broker starts")
 	h.begin()
 	h.later(firstSweep, h.sweep)
@@ -106,14 +106,14 @@ func (h *host) begin() {
 	}
 	s.w.truth.loaded(s)
 	h.cores++
-	h.core = broker.New(s.w.config(s), s.members, records)
-	h.inbox = append([]broker.Event{broker.Boot{}}, append(h.remembered(), h.inbox...)...)
+	h.core = core.New(s.w.config(s), s.members, records)
+	h.inbox = append([]core.Event{core.Boot{}}, append(h.remembered(), h.inbox...)...)
 	h.turn()
 }
 
 // config is what the Core of a site is told.
-func (w *world) config(s *site) broker.Config {
-	return broker.Config{
+func (w *world) config(s *site) core.Config {
+	return core.Config{
 		Self: s.peer, Site: s.facts, Seed: uint64(s.i)<<48 | s.host.cores<<32, Broken: w.broken.core,
 		Journal: s.disk.id(), Boot: s.host.nonce, Seen: maps.Clone(s.disk.peers),
 		Lives: s.disk.lives, Witness: s.disk.witness.last, Told: s.disk.said(),
@@ -143,13 +143,13 @@ func (h *host) now() grid.Tick {
 }
 
 // post hands an event to the Core.
-func (h *host) post(ev broker.Event) {
+func (h *host) post(ev core.Event) {
 	h.inbox = append(h.inbox, ev)
 	h.turn()
 }
 
 // word is a post that the next Core has to know too.
-func (h *host) word(ev broker.Event) {
+func (h *host) word(ev core.Event) {
 	about := func(p grid.PeerID) *heard {
 		if h.heard[p] == nil {
 			h.heard[p] = &heard{}
@@ -157,22 +157,22 @@ func (h *host) word(ev broker.Event) {
 		return h.heard[p]
 	}
 	switch e := ev.(type) {
-	case broker.PeerSite:
+	case core.PeerSite:
 		about(e.Peer).site = e
-	case broker.LinkChanged:
+	case core.LinkChanged:
 		about(e.Peer).link = e
-	case broker.PeerJournal:
+	case core.PeerJournal:
 		about(e.Peer).journal = e
-	case broker.PeerChanged:
+	case core.PeerChanged:
 		about(e.Peer).live = e
 	}
 	h.post(ev)
 }
 
-func (h *host) remembered() []broker.Event {
-	var list []broker.Event
+func (h *host) remembered() []core.Event {
+	var list []core.Event
 	for _, p := range slices.Sorted(maps.Keys(h.heard)) {
-		for _, ev := range []broker.Event{h.heard[p].site, h.heard[p].link, h.heard[p].journal, h.heard[p].live} {
+		for _, ev := range []core.Event{h.heard[p].site, h.heard[p].link, h.heard[p].journal, h.heard[p].live} {
 			if ev != nil {
 				list = append(list, ev)
 			}
@@ -185,7 +185,7 @@ func (h *host) remembered() []broker.Event {
 func (h *host) live(p grid.PeerID, l grid.Liveness) {
 	if h.lives[p] != l {
 		h.lives[p] = l
-		h.word(broker.PeerChanged{Peer: p, Liveness: l})
+		h.word(core.PeerChanged{Peer: p, Liveness: l})
 	}
 }
 
@@ -220,7 +220,7 @@ func (h *host) turn() {
 		n := min(len(h.inbox), maxBatch)
 		batch := h.inbox[:n:n]
 		h.inbox = h.inbox[n:]
-		var effects []broker.Effect
+		var effects []core.Effect
 		since := h.pauses
 		for _, ev := range batch {
 			w.result.Steps++
@@ -243,11 +243,11 @@ func (h *host) turn() {
 	}
 }
 
-// gapAfter is the shell's.
+// gapAfter is that of package broker.
 const gapAfter = 3 * grid.Second
 
 // step tells the Core of a time when nobody listened, and then what has come.
-func (h *host) step(ev broker.Event) []broker.Effect {
+func (h *host) step(ev core.Event) []core.Effect {
 	now := h.now()
 	gap := grid.Tick(0)
 	if at, ok := h.core.Next(); ok {
@@ -263,21 +263,21 @@ func (h *host) step(ev broker.Event) []broker.Effect {
 		return h.core.Step(now, ev)
 	}
 	h.s.w.tell(h.s, "did not listen for %v s, or its clock jumped", gap.Seconds())
-	return append(h.core.Step(now, broker.Gap{Span: gap}), h.core.Step(now, ev)...)
+	return append(h.core.Step(now, core.Gap{Span: gap}), h.core.Step(now, ev)...)
 }
 
-// overtakes is the shell with one rule broken: the effects of a step without a save do
+// overtakes is package broker with one rule broken: the effects of a step without a save do
 // not wait for the saves of the steps before it.
-func (h *host) overtakes(before, made []broker.Effect) bool {
+func (h *host) overtakes(before, made []core.Effect) bool {
 	return h.s.w.broken.shell[effectBeforeEarlierSave] && len(changesOf(before)) > 0 && len(changesOf(made)) == 0
 }
 
 // perform makes the saves durable, then lets the effects leave, which were decided when
 // there had been so many pauses.
-func (h *host) perform(effects []broker.Effect, pauses int) {
+func (h *host) perform(effects []core.Effect, pauses int) {
 	changes := changesOf(effects)
 	for _, e := range effects {
-		if saw, ok := e.(broker.Saw); ok {
+		if saw, ok := e.(core.Saw); ok {
 			h.s.disk.pending = append(h.s.disk.pending, saw)
 		}
 	}
@@ -307,7 +307,7 @@ func (h *host) syncTime() grid.Tick {
 	return between(r, 0, 12)
 }
 
-func (h *host) commit(effects []broker.Effect, changes []grid.Change, pauses int) {
+func (h *host) commit(effects []core.Effect, changes []grid.Change, pauses int) {
 	w, s := h.s.w, h.s
 	h.busy = false
 	if w.strikes(SaveFails, w.rnd.disk) {
@@ -326,7 +326,7 @@ func (h *host) commit(effects []broker.Effect, changes []grid.Change, pauses int
 }
 
 // fail ends the Core: a save failed, of which nobody knows whether it reached the disk.
-func (h *host) fail(effects []broker.Effect, changes []grid.Change) {
+func (h *host) fail(effects []core.Effect, changes []grid.Change) {
 	w, s := h.s.w, h.s
 	reached := w.rnd.disk.IntN(3) == 0
 	w.tell(s, "a save fails; on disk all the same: %v", reached)
@@ -335,8 +335,8 @@ func (h *host) fail(effects []broker.Effect, changes []grid.Change) {
 		w.truth.saved(s, changes)
 	}
 	for _, e := range effects {
-		if a, ok := e.(broker.Answer); ok {
-			h.answer(broker.Answer{Token: a.Token, Err: fmt.Errorf("%w: saving to the journal", grid.ErrUnavailable)})
+		if a, ok := e.(core.Answer); ok {
+			h.answer(core.Answer{Token: a.Token, Err: fmt.Errorf("%w: saving to the journal", grid.ErrUnavailable)})
 		}
 	}
 	h.core = nil
@@ -346,7 +346,7 @@ func (h *host) fail(effects []broker.Effect, changes []grid.Change) {
 
 // finish lets effects leave and sees to the next Tick. A pause may strike between the
 // commit and the effects.
-func (h *host) finish(effects []broker.Effect, pauses int) {
+func (h *host) finish(effects []core.Effect, pauses int) {
 	w, stopped := h.s.w, false
 	switch {
 	case h.ambush > 0 && launchesForOthers(h.s, effects) && w.happens(Fenced):
@@ -369,14 +369,14 @@ func (h *host) finish(effects []broker.Effect, pauses int) {
 }
 
 // launchesForOthers tells that an attempt for another home is about to be submitted.
-func launchesForOthers(s *site, effects []broker.Effect) bool {
-	return slices.ContainsFunc(effects, func(e broker.Effect) bool {
-		l, is := e.(broker.Launch)
+func launchesForOthers(s *site, effects []core.Effect) bool {
+	return slices.ContainsFunc(effects, func(e core.Effect) bool {
+		l, is := e.(core.Launch)
 		return is && l.Submission.Job.Home != s.peer
 	})
 }
 
-func (h *host) goOn(effects []broker.Effect, pauses int) {
+func (h *host) goOn(effects []core.Effect, pauses int) {
 	h.leave(effects, pauses)
 	if h.up && h.core != nil {
 		h.setTimer()
@@ -384,7 +384,7 @@ func (h *host) goOn(effects []broker.Effect, pauses int) {
 }
 
 // leave lets effects leave in order, with a crash after any.
-func (h *host) leave(effects []broker.Effect, pauses int) {
+func (h *host) leave(effects []core.Effect, pauses int) {
 	for _, e := range effects {
 		h.dispatch(e, pauses)
 		if !h.up || h.core == nil || h.s.w.result.Violation != nil || h.after(e) {
@@ -409,7 +409,7 @@ func (h *host) setTimer() {
 	h.later(due-w.now, func() {
 		if h.wakes == mine && h.core != nil {
 			h.wake = 0
-			h.post(broker.Tick{})
+			h.post(core.Tick{})
 		}
 	})
 }
@@ -458,7 +458,7 @@ func (h *host) pause(span grid.Tick) {
 	})
 }
 
-// Folders of no known job, and attempts of no record, are looked for as the shell does it.
+// Folders of no known job, and attempts of no record, are looked for as package broker does it.
 const (
 	firstSweep = 20 * grid.Second
 	nextSweeps = 10 * grid.Minute
@@ -467,9 +467,9 @@ const (
 func (h *host) sweep() {
 	if h.core != nil {
 		if ids, err := h.s.batch.attempts(); err == nil {
-			h.post(broker.Attempts{IDs: ids})
+			h.post(core.Attempts{IDs: ids})
 		}
-		h.post(broker.Folders{Jobs: slices.Sorted(maps.Keys(h.s.disk.folders))})
+		h.post(core.Folders{Jobs: slices.Sorted(maps.Keys(h.s.disk.folders))})
 	}
 	h.later(nextSweeps, h.sweep)
 }

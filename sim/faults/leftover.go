@@ -1,7 +1,7 @@
 package faults
 
 import (
-	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/wire"
 )
@@ -76,10 +76,10 @@ func (w *world) leftCapacity(s *site) {
 	if err != nil {
 		return
 	}
-	effects := h.core.Step(h.now(), broker.Message{From: s.members[0].Peer, Message: wire.Ask{Round: 1, Questions: []wire.Question{q}}})
-	effects = append(effects, h.core.Step(h.now(), broker.Looked{Snapshot: shot})...)
+	effects := h.core.Step(h.now(), core.Message{From: s.members[0].Peer, Message: wire.Ask{Round: 1, Questions: []wire.Question{q}}})
+	effects = append(effects, h.core.Step(h.now(), core.Looked{Snapshot: shot})...)
 	for _, e := range effects {
-		if send, ok := e.(broker.Send); ok {
+		if send, ok := e.(core.Send); ok {
 			if t, ok := send.Message.(wire.Tell); ok && len(t.Answers) == 1 && t.Answers[0].Job == q.Job {
 				if a := t.Answers[0].Estimate; a.Refusal != nil || a.Wait > 0 {
 					w.violate("S8", "", "nothing is left at %s, and it says that a job would have to wait %v s, %+v", s.name(), a.Wait.Seconds(), a.Refusal)

@@ -3,7 +3,7 @@ package faults
 import (
 	"slices"
 
-	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 )
 
@@ -34,7 +34,7 @@ func (s *site) changed(p grid.PeerID) {
 	if h.up {
 		h.soon(func() {
 			if h.up {
-				h.post(broker.MembersChanged{Members: slices.Clone(s.members)})
+				h.post(core.MembersChanged{Members: slices.Clone(s.members)})
 			}
 		})
 	}

@@ -1,7 +1,7 @@
 package faults
 
 import (
-	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/wire"
 )
@@ -71,7 +71,7 @@ func (w *world) deliver(from, to *site, m wire.Message) {
 		if w.tracing() {
 			w.tell(to, "<- %s %s", from.name(), say(m))
 		}
-		h.post(broker.Message{From: from.peer, Message: m})
+		h.post(core.Message{From: from.peer, Message: m})
 	})
 }
 
@@ -115,12 +115,12 @@ func (w *world) observe(a, b *site) {
 			h.met[b.peer] = b.host.nonce
 			site := b.facts
 			site.Draining = b.disk.state.Draining
-			h.word(broker.PeerSite{Peer: b.peer, Site: site})
+			h.word(core.PeerSite{Peer: b.peer, Site: site})
 			if first && h.up {
-				h.word(broker.LinkChanged{Peer: b.peer, Link: a.links[b.peer]})
+				h.word(core.LinkChanged{Peer: b.peer, Link: a.links[b.peer]})
 			}
 			if h.up {
-				h.word(broker.PeerJournal{Peer: b.peer, Journal: b.disk.id(), Boot: b.host.nonce})
+				h.word(core.PeerJournal{Peer: b.peer, Journal: b.disk.id(), Boot: b.host.nonce})
 			}
 		}
 		if h.up {

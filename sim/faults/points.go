@@ -1,7 +1,7 @@
 package faults
 
 import (
-	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/wire"
 )
@@ -137,29 +137,29 @@ func (h *host) at(where where, changes []grid.Change) bool {
 }
 
 // after is the crash after an effect; it tells whether it came.
-func (h *host) after(e broker.Effect) bool {
+func (h *host) after(e core.Effect) bool {
 	p := point{}
 	id := grid.JobID("")
 	switch e := e.(type) {
-	case broker.Send:
+	case core.Send:
 		p.where, id = afterSend+where(e.Message.Kind()), jobOf(e.Message)
-	case broker.Answer:
+	case core.Answer:
 		p.where, id = afterAnswer, e.Record.Job.ID
-	case broker.Look:
+	case core.Look:
 		p.where = afterLook
-	case broker.Launch:
+	case core.Launch:
 		p.where, id = afterLaunch, e.Submission.ID.Job
-	case broker.Withdraw:
+	case core.Withdraw:
 		p.where, id = afterWithdraw, e.ID.Job
-	case broker.Kill:
+	case core.Kill:
 		p.where, id = afterKill, e.ID.Job
-	case broker.Probe:
+	case core.Probe:
 		p.where, id = afterProbe, e.ID.Job
-	case broker.Fetch:
+	case core.Fetch:
 		p.where, id = afterFetch, e.Job
-	case broker.Collect:
+	case core.Collect:
 		p.where, id = afterCollect, e.Job.ID
-	case broker.Discard:
+	case core.Discard:
 		p.where, id = afterDiscard, e.Job
 	default:
 		return false

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 )
 
@@ -31,7 +31,7 @@ type Rule struct {
 	// Profile and Seed are where its absence shows soonest, as far as is known.
 	Profile string
 	Seed    uint64
-	core    broker.Rules
+	core    core.Rules
 	shell   shellRule
 	inShell bool
 }
@@ -51,19 +51,19 @@ func Rules() []Rule {
 		shell(tagWithoutEpoch, "tag-without-epoch", "tags and tokens of attempts leave the epoch out (grid.AttemptID.Tag)"),
 		shell(emptyListingMeansGone, "empty-listing-means-gone", "what an empty listing does not show has ended (pbs.System.Progress)"),
 		shell(submitAfterPause, "submit-after-pause", "an attempt is submitted though this broker was stopped since it decided that"),
-		{Name: "offer-unbound", core: broker.OfferUnbound, Without: "an answer to an older offer counts for the one that is open"},
-		{Name: "epoch-reused", core: broker.EpochReused, Without: "an offer that failed burns no hop"},
-		{Name: "commit-not-repeated", core: broker.CommitNotRepeated, Without: "Commit is said once, and not to those who ask"},
-		{Name: "commit-creates", core: broker.CommitCreates, Without: "Commit makes an owner of who is not PREPARED"},
-		{Name: "unknown-taken-back", core: broker.UnknownTakenBack, Without: "a job is taken back from a candidate that does not know it"},
-		{Name: "cancelled-told-early", core: broker.CancelledToldEarly, Without: "KILLED is told before the owner has confirmed it"},
-		{Name: "no-lease", core: broker.NoLease, Without: "an owner waits for ever for a candidate that has accepted"},
-		{Name: "no-epoch-check", core: broker.NoEpochCheck, Without: "a home takes the report of an older epoch for the job's"},
-		{Name: "rollback-unseen", core: broker.RollbackUnseen, Without: "a journal that was restored from a backup goes on as if nothing had been"},
-		{Name: "cancel-fenced", core: broker.CancelFenced, Without: "a cancel counts only at the epoch at which it was said"},
-		{Name: "forget-starts-all", core: broker.ForgetStartsAll, Without: "forgetting a site starts again what may have started there"},
-		{Name: "absence-over-gap", core: broker.AbsenceOverGap, Without: "a pause counts as the others' silence, and what was heard before it as fresh"},
-		{Name: "ends-untold", core: broker.EndsUntold, Without: "what that file says of the ends that users were told does not count"},
+		{Name: "offer-unbound", core: core.OfferUnbound, Without: "an answer to an older offer counts for the one that is open"},
+		{Name: "epoch-reused", core: core.EpochReused, Without: "an offer that failed burns no hop"},
+		{Name: "commit-not-repeated", core: core.CommitNotRepeated, Without: "Commit is said once, and not to those who ask"},
+		{Name: "commit-creates", core: core.CommitCreates, Without: "Commit makes an owner of who is not PREPARED"},
+		{Name: "unknown-taken-back", core: core.UnknownTakenBack, Without: "a job is taken back from a candidate that does not know it"},
+		{Name: "cancelled-told-early", core: core.CancelledToldEarly, Without: "KILLED is told before the owner has confirmed it"},
+		{Name: "no-lease", core: core.NoLease, Without: "an owner waits for ever for a candidate that has accepted"},
+		{Name: "no-epoch-check", core: core.NoEpochCheck, Without: "a home takes the report of an older epoch for the job's"},
+		{Name: "rollback-unseen", core: core.RollbackUnseen, Without: "a journal that was restored from a backup goes on as if nothing had been"},
+		{Name: "cancel-fenced", core: core.CancelFenced, Without: "a cancel counts only at the epoch at which it was said"},
+		{Name: "forget-starts-all", core: core.ForgetStartsAll, Without: "forgetting a site starts again what may have started there"},
+		{Name: "absence-over-gap", core: core.AbsenceOverGap, Without: "a pause counts as the others' silence, and what was heard before it as fresh"},
+		{Name: "ends-untold", core: core.EndsUntold, Without: "what that file says of the ends that users were told does not count"},
 	}
 	for i := range list {
 		list[i].Profile = Profiles()[0].Name
@@ -99,7 +99,7 @@ var shows = map[string]struct {
 
 // switched are the rules that are off.
 type switched struct {
-	core  broker.Rules
+	core  core.Rules
 	shell [shellRules]bool
 }
 

@@ -3,7 +3,7 @@ package faults
 import (
 	"maps"
 
-	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 )
 
@@ -115,7 +115,7 @@ func (s *site) relieve() {
 func (s *site) resume() {
 	h, answered := &s.host, false
 	if h.up && h.core != nil && !h.frozen {
-		h.request(func(t broker.Token) broker.Request { return broker.Resume{Token: t} }, func(a broker.Answer) { answered = a.Err == nil })
+		h.request(func(t core.Token) core.Request { return core.Resume{Token: t} }, func(a core.Answer) { answered = a.Err == nil })
 	}
 	s.w.after(5*grid.Second, func() {
 		if !answered && !s.gone && s.twin == nil {

@@ -3,7 +3,7 @@ package faults
 import (
 	"fmt"
 
-	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 )
 
@@ -129,12 +129,12 @@ func (c *customer) hand(job grid.Job) {
 			return
 		}
 		c.w.tell(c.s, "a user submits %s", job.ID)
-		h.request(func(t broker.Token) broker.Request { return broker.Submit{Token: t, Job: job, Key: c.key} }, c.accepted)
+		h.request(func(t core.Token) core.Request { return core.Submit{Token: t, Job: job, Key: c.key} }, c.accepted)
 	})
 }
 
 // accepted: S5, one key is one job.
-func (c *customer) accepted(a broker.Answer) {
+func (c *customer) accepted(a core.Answer) {
 	w := c.w
 	if a.Err != nil {
 		w.tell(c.s, "the user of key %s is refused: %v", c.key, a.Err)
@@ -172,8 +172,8 @@ func (c *customer) upload() {
 		c.s.disk.folder(c.id).inputs = true
 	}
 	answered := false
-	h.request(func(t broker.Token) broker.Request { return broker.Uploaded{Token: t, Job: c.id, Inputs: c.job.Inputs} },
-		func(a broker.Answer) {
+	h.request(func(t core.Token) core.Request { return core.Uploaded{Token: t, Job: c.id, Inputs: c.job.Inputs} },
+		func(a core.Answer) {
 			answered = a.Err == nil
 			f.uploaded = f.uploaded || answered
 		})
@@ -193,10 +193,10 @@ func (s *site) forget(lost *site, fenced bool) {
 		if fenced {
 			s.fenced[lost.peer] = s.w.now
 		}
-		h.request(func(t broker.Token) broker.Request {
-			return broker.Forget{Token: t, Site: lost.peer, Fenced: fenced, By: "root"}
+		h.request(func(t core.Token) core.Request {
+			return core.Forget{Token: t, Site: lost.peer, Fenced: fenced, By: "root"}
 		},
-			func(a broker.Answer) { answered = a.Err == nil })
+			func(a core.Answer) { answered = a.Err == nil })
 	}
 	if fenced && !lost.gone { // true only now
 		return
@@ -213,8 +213,8 @@ func (s *site) drain(on bool) {
 	h, answered := &s.host, false
 	s.drained = on
 	if h.up && h.core != nil && !h.frozen {
-		h.request(func(t broker.Token) broker.Request { return broker.DrainRequest{Token: t, On: on} },
-			func(a broker.Answer) { answered = a.Err == nil })
+		h.request(func(t core.Token) core.Request { return core.DrainRequest{Token: t, On: on} },
+			func(a core.Answer) { answered = a.Err == nil })
 	}
 	s.w.after(5*grid.Second, func() {
 		if !answered && !s.gone && s.drained == on {
@@ -250,12 +250,12 @@ func (c *customer) cancel() {
 		if w.storm && w.rates[UserCancels] > 0 {
 			w.happens(UserCancels)
 		}
-		h.request(func(t broker.Token) broker.Request {
+		h.request(func(t core.Token) core.Request {
 			if at == to {
-				return broker.CancelRequest{Token: t, Job: c.id, By: "alice"}
+				return core.CancelRequest{Token: t, Job: c.id, By: "alice"}
 			}
-			return broker.Forward{Token: t, To: to.peer, Job: c.id, User: "alice", Cancel: true}
-		}, func(a broker.Answer) {
+			return core.Forward{Token: t, To: to.peer, Job: c.id, User: "alice", Cancel: true}
+		}, func(a core.Answer) {
 			if a.Err == nil {
 				recorded = true
 				if f.cancel == 0 && a.Record.CancelRequested && to == c.s {
@@ -290,7 +290,7 @@ func (c *customer) remove() {
 	c.asked++
 	removed := false
 	if f := w.truth.facts[c.id]; f != nil && h.up && h.core != nil && !h.frozen {
-		h.request(func(t broker.Token) broker.Request { return broker.RemoveRequest{Token: t, Job: c.id} }, func(a broker.Answer) {
+		h.request(func(t core.Token) core.Request { return core.RemoveRequest{Token: t, Job: c.id} }, func(a core.Answer) {
 			if removed = a.Err == nil; removed {
 				w.tell(c.s, "TELLS that %s is removed", c.id)
 				w.happens(UserRemoves)

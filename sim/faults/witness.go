@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"gbroker/broker"
+	"gbroker/broker/core"
 	"gbroker/grid"
 )
 
@@ -23,10 +23,10 @@ type words struct {
 func (w witness) clone() witness { return witness{w.last, maps.Clone(w.told)} }
 
 // tell writes in it what users are about to be told, and how far the journal is.
-func (d *disk) tell(now grid.Tick, stamp uint32, effects []broker.Effect) {
+func (d *disk) tell(now grid.Tick, stamp uint32, effects []core.Effect) {
 	d.witness.last = grid.Witness{Position: d.id(), Stamp: stamp}
 	for _, e := range effects {
-		if t, ok := e.(broker.Tell); ok {
+		if t, ok := e.(core.Tell); ok {
 			d.witness.told[t.Record.Job.ID] = words{now, t.Record}
 		}
 	}

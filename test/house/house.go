@@ -19,10 +19,9 @@
 //
 // # Purity
 //
-// grid, jsdl, plan, reserve, flow, wire, sim/faults, and of broker all files but shell*.go decide
-// and never act: time, identifiers and randomness are inputs, which makes every decision
+// grid, jsdl, plan, reserve, flow, wire, broker/core and sim/faults decide and never act: time, identifiers and randomness are inputs, which makes every decision
 // repeatable. They have no network, no operating system, no context, no clock, no
-// goroutine, no global randomness.
+// goroutine, no global randomness. Of ours they import only what is pure too.
 package house
 
 import (

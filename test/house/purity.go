@@ -3,7 +3,6 @@ package house
 import (
 	"fmt"
 	"go/ast"
-	"path"
 	"strings"
 )
 
@@ -44,24 +43,20 @@ func words(s string) map[string]bool {
 func Purity(list []Package) ([]Breach, error) {
 	var out []Breach
 	for _, p := range list {
+		if !isPure(p.inside()) {
+			continue
+		}
 		all, err := files(p)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range all {
-			if !f.test && isPure(f) {
+			if !f.test {
 				out = append(out, impurities(f)...)
 			}
 		}
 	}
 	return out, nil
-}
-
-// pureFolder tells whether all of a package is pure.
-func pureFolder(inside string) bool { return pure[family(inside)] || inside == "sim/faults" }
-
-func isPure(f file) bool {
-	return pureFolder(f.pkg.inside()) || f.pkg.inside() == "broker" && !strings.HasPrefix(path.Base(f.path), "shell")
 }
 
 func impurities(f file) []Breach {

@@ -1,0 +1,146 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"gbroker/broker/core"
+	"gbroker/grid"
+)
+
+// errResumed ends a Core that an administrator has let go on: another follows.
+var errResumed = errors.New("resumed")
+
+// gapAfter is how late the loop must be, or how far the wall clock must have jumped
+// against the monotonic one, to count as a time when nobody listened.
+const gapAfter = 3 * grid.Second
+
+// gap is how long nobody listened before now; 0 is not at all.
+func (b *Broker) gap(c *core.Core, now grid.Tick) grid.Tick {
+	late := grid.Tick(0)
+	if at, ok := c.Next(); ok {
+		late = now - at
+	}
+	late = max(late, b.drifted())
+	if pauses, span := b.pulse.feel(); pauses != b.pauses {
+		b.pauses, late = pauses, max(late, span)
+	}
+	if late < gapAfter {
+		return 0
+	}
+	return late
+}
+
+// drifted is how far the wall clock has jumped, either way, since it was last asked.
+func (b *Broker) drifted() grid.Tick {
+	if b.ports.Wall == nil {
+		return 0
+	}
+	drift := b.ports.Wall() - b.ports.Clock()
+	jump := drift - b.drift
+	b.drift = drift
+	return max(jump, -jump)
+}
+
+// Boot is the nonce of this life, as Hello says it. It changes when an administrator
+// resumes a broker that had a twin.
+func (b *Broker) Boot() uint64 { return b.boot.Load() }
+
+// write makes durable what must be before any effect leaves: what was seen of peers, with
+// the saves; then, beside the journal, what users are told.
+func (b *Broker) write(ctx context.Context, c *core.Core, journal Journal, effects []core.Effect) error {
+	var told []grid.Record
+	for _, e := range effects {
+		switch e := e.(type) {
+		case core.Saw:
+			if err := journal.SeenPeer(ctx, e.Peer, e.Journal); err != nil {
+				b.ports.Log.Debug("noting a peer's journal", zap.String("peer", string(e.Peer)), zap.Error(err))
+			}
+		case core.Tell:
+			told = append(told, e.Record)
+		case core.Restart:
+			b.boot.Add(1)
+		}
+	}
+	changes := core.Changes(effects)
+	if len(changes) == 0 && len(told) == 0 {
+		return nil
+	}
+	if len(changes) > 0 {
+		if err := journal.Commit(ctx, changes); err != nil {
+			return err
+		}
+	}
+	return journal.Tell(ctx, c.Stamp(), told)
+}
+
+// raise tells what is wrong with this broker as a whole.
+func (b *Broker) raise(e core.Alarm) {
+	b.alarm.Store(&e.Text)
+	if e.Text != "" {
+		b.ports.Log.Error("this broker needs its administrator", zap.String("why", e.Text))
+	}
+}
+
+// Alarm is what is wrong with this broker as a whole, and what to do; "" is nothing.
+func (b *Broker) Alarm() string {
+	if a := b.alarm.Load(); a != nil {
+		return *a
+	}
+	return ""
+}
+
+// Forget decides about the jobs of a site that will not come back; with dry it only
+// tells. See forget.go.
+func (b *Broker) Forget(ctx context.Context, site grid.PeerID, fenced, dry bool, by string) ([]core.Fate, error) {
+	a, err := b.request(ctx, func(t core.Token) core.Request {
+		return core.Forget{Token: t, Site: site, Fenced: fenced, DryRun: dry, By: by}
+	})
+	return a.Fates, err
+}
+
+// EndJob ends a job by an administrator's word; with dry it only tells whether that may be.
+// See end.go.
+func (b *Broker) EndJob(ctx context.Context, job grid.JobID, dead, dry bool, by string) (grid.Record, error) {
+	a, err := b.request(ctx, func(t core.Token) core.Request {
+		return core.EndJob{Token: t, Job: job, Dead: dead, DryRun: dry, By: by}
+	})
+	return a.Record, err
+}
+
+// Resume lets a broker go on that waits for its administrator.
+func (b *Broker) Resume(ctx context.Context) error {
+	_, err := b.request(ctx, func(t core.Token) core.Request { return core.Resume{Token: t} })
+	return err
+}
+
+// AskElsewhere passes a user's request for a job on to another broker.
+func (b *Broker) AskElsewhere(ctx context.Context, f core.Forward) (grid.Record, error) {
+	a, err := b.request(ctx, func(t core.Token) core.Request { f.Token = t; return f })
+	return a.Record, err
+}
+
+func (b *Broker) trust(members []grid.Member) {
+	same := map[grid.PeerID]bool{}
+	for _, m := range members {
+		if m.SameUsers {
+			same[m.Peer] = true
+		}
+	}
+	b.trusted.Store(&same)
+}
+
+// SameUsers reports that the users of a site are those of this one.
+func (b *Broker) SameUsers(p grid.PeerID) bool { return p == b.cfg.Self || (*b.trusted.Load())[p] }
+
+// mayRead: the broker of a site whose users are ours may fetch what a job left, or
+// writes, for one of them; it vouches for whom.
+func (b *Broker) mayRead(peer grid.PeerID, r *grid.Record) error {
+	if r.Job.Home == peer || b.SameUsers(peer) && b.SameUsers(r.Job.Home) {
+		return nil
+	}
+	return fmt.Errorf("%w: peer %s and the files of job %s", grid.ErrForbidden, peer, r.Job.ID)
+}

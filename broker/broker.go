@@ -1,0 +1,423 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"gbroker/broker/core"
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// Peers carries messages to other brokers, best effort; it never blocks.
+type Peers interface {
+	Send(to grid.PeerID, m wire.Message) error
+}
+
+// Links learns from real deliveries; see package netmon.
+type Links interface {
+	Observe(peer grid.PeerID, size int64, took time.Duration)
+}
+
+// Hints takes the hint of who owns a job (the DHT of overlay).
+type Hints interface {
+	PublishOwner(ctx context.Context, job grid.JobID, epoch grid.Epoch) error
+}
+
+// Batch is the local batch system; see pbs.System for the contract.
+type Batch interface {
+	Snapshot(ctx context.Context) (plan.Snapshot, error)
+	Submit(ctx context.Context, s grid.Submission) (grid.LocalID, error)
+	Withdraw(ctx context.Context, at grid.AttemptID, control string) (bool, error)
+	Kill(ctx context.Context, at grid.AttemptID, control string) error
+	Progress(ctx context.Context, at grid.AttemptID, control string) (grid.Progress, error)
+	Attempts(ctx context.Context) ([]grid.AttemptID, error)
+}
+
+// Stager moves and keeps files; see package stage.
+type Stager interface {
+	Paths(job grid.JobID) (work, control string)
+	Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set core.FileSet, files grid.Manifest) error
+	MakeFolder(job grid.JobID) error
+	Prepare(ctx context.Context, job grid.Job, keep bool) error
+	Collect(ctx context.Context, job grid.Job) (files grid.Manifest, missing []grid.MissingOutput, err error)
+	Discard(job grid.JobID, keep bool) error
+	// SetAside moves a job's folder away and gives where it is, "" if it was not worth that;
+	// DropAside removes what was moved before then, and gives how many folders.
+	SetAside(job grid.JobID, foreign bool, now time.Time) (where string, err error)
+	DropAside(then time.Time) (dropped int, err error)
+	Jobs() ([]grid.JobID, error)
+	// Space is what is free for files of jobs, beside what is kept back.
+	Space() (int64, error)
+}
+
+// Journal keeps records; see package store.
+type Journal interface {
+	ID() grid.JournalID
+	// Each gives all records, in the order of their job identifiers.
+	Each(ctx context.Context, give func(grid.Record) error) error
+	// Record reads one; grid.ErrNotFound if there is none.
+	Record(ctx context.Context, id grid.JobID) (grid.Record, error)
+	// Page reads up to limit after an identifier, of the users of a name or of all (""), without
+	// what they bring, run, left and were decided by.
+	Page(ctx context.Context, after grid.JobID, user string, limit int) ([]grid.Record, error)
+	Site(ctx context.Context) (grid.SiteState, error)
+	Commit(ctx context.Context, changes []grid.Change) error
+	History(ctx context.Context, job grid.JobID) ([]grid.Event, error)
+	Space() (free int64, err error)
+	// Lives are the starts of the journal, the present one last.
+	Lives() []grid.Life
+	// Witness is what the file beside the journal said of it at its opening.
+	Witness() grid.Witness
+	// Told is the last word there on each job of which want says so.
+	Told(ctx context.Context, want func(grid.JobID) bool) ([]grid.Record, error)
+	// Tell writes records there, and the highest stamp; it is durable when it returns, unless
+	// there are no records: how far the journal has come may be lost in a power cut.
+	Tell(ctx context.Context, stamp uint32, records []grid.Record) error
+	// SeenPeer notes how far a peer's journal has come; it is durable with a later
+	// Commit. Peers gives what was noted, the incarnation first seen first.
+	SeenPeer(ctx context.Context, peer grid.PeerID, id grid.JournalID) error
+	Peers(ctx context.Context) (map[grid.PeerID][]grid.JournalID, error)
+	Close() error
+}
+
+// Ports are what a Broker works through.
+type Ports struct {
+	Peers   Peers
+	Hints   Hints
+	Links   Links
+	Batch   Batch
+	Stager  Stager
+	Tokens  func(control string, job grid.JobID) ([]grid.AttemptID, error) // of which a control directory tells; see package pbs/control
+	Journal func(ctx context.Context) (Journal, error)                     // opens it, also anew after a failed save
+	Clock   func() grid.Tick                                               // never goes back
+	Wall    func() grid.Tick                                               // the wall clock, to notice its jumps; may be nil
+	// Changed sees each change of a record once it is durable; before or after may be nil. It
+	// must not wait, and may keep neither. It may be nil.
+	Changed func(before, after *grid.Record)
+	Log     *zap.Logger
+}
+
+// Broker drives one Core: it feeds it events and does what it decides.
+//
+//	producers ─► events ─► Step, Step, Step ─► one Commit ─► readers see it ─► effects leave
+//
+// Invariant (persist before anything is seen): no effect and no answer of a step
+// leaves before the saves of all steps up to it are durable. One Commit serves all
+// events that came while the last one was written.
+type Broker struct {
+	cfg      core.Config
+	ports    Ports
+	events   chan core.Event
+	view     *view
+	lanes    *lanes
+	journal  atomic.Pointer[Journal]
+	accuracy atomic.Pointer[core.Accuracy]
+	ended    atomic.Pointer[core.Ended]
+	state    atomic.Pointer[grid.SiteState] // as last made durable
+	members  []grid.Member
+	peers    map[grid.PeerID]*known               // what was last heard of each peer, for the next Core
+	trusted  atomic.Pointer[map[grid.PeerID]bool] // members whose users are ours
+	boot     atomic.Uint64                        // nonce of this life; see Boot
+	alarm    atomic.Pointer[string]
+	drift    grid.Tick // of the wall clock against Clock, when last looked at
+	pulse    *pulse
+	pauses   uint64 // of the pulse, as the loop knows
+
+	tokens  atomic.Uint64
+	answers sync.Map // Token -> chan Answer
+	ready   chan struct{}
+	done    chan struct{}
+}
+
+// NewBroker builds a broker; Run starts it.
+func NewBroker(cfg core.Config, members []grid.Member, ports Ports) *Broker {
+	b := &Broker{
+		cfg: cfg, ports: ports, members: members,
+		events: make(chan core.Event, 1024),
+		peers:  map[grid.PeerID]*known{},
+		lanes:  newLanes(),
+		pulse:  &pulse{clock: ports.Clock},
+		ready:  make(chan struct{}),
+		done:   make(chan struct{}),
+	}
+	b.view = newView(b.record)
+	b.boot.Store(cfg.Boot)
+	b.trust(members)
+	return b
+}
+
+// Ready is closed when the records are loaded and requests are taken.
+func (b *Broker) Ready() <-chan struct{} { return b.ready }
+
+// Run serves until ctx is done. A save that fails ends the Core: its effects are
+// dropped, the journal is opened again and a new Core is made from it.
+func (b *Broker) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var sweeper sync.WaitGroup
+	sweeper.Go(func() { b.sweep(ctx) })
+	sweeper.Go(func() { b.pulse.run(ctx) })
+	defer func() {
+		cancel()
+		close(b.done)
+		b.lanes.wait()
+		sweeper.Wait()
+	}()
+	for first := true; ; first = false {
+		err := b.life(ctx, first)
+		if ctx.Err() != nil {
+			return nil
+		}
+		switch {
+		case errors.Is(err, errResumed):
+			b.ports.Log.Info("an administrator has resumed this broker; starting again from the journal")
+			continue
+		case first && !errors.Is(err, errSave):
+			return err
+		}
+		b.ports.Log.Error("a save failed; starting again from the journal", zap.Error(err))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+var errSave = errors.New("saving to the journal")
+
+// life is one Core from its recovery to its end.
+func (b *Broker) life(ctx context.Context, first bool) error {
+	journal, err := b.ports.Journal(ctx)
+	if err != nil {
+		return fmt.Errorf("opening the journal: %w", err)
+	}
+	defer journal.Close()
+	state, err := journal.Site(ctx)
+	if err != nil {
+		return fmt.Errorf("loading the journal: %w", err)
+	}
+	b.journal.Store(&journal)
+	b.state.Store(&state)
+	b.raise(core.Alarm{}) // this Core raises its own
+	cfg := b.cfg
+	if cfg.Seen, err = journal.Peers(ctx); err != nil {
+		return fmt.Errorf("loading the journal: %w", err)
+	}
+	cfg.Boot = b.boot.Load()
+	cfg.Draining, cfg.State = state.Draining, state
+	cfg.Journal, cfg.Lives, cfg.Witness = journal.ID(), journal.Lives(), journal.Witness()
+	b.cfg.Seed += 1 << 32 // answers to the rounds of this Core are none to the next one's
+	cfg.Load = func(id grid.JobID) (grid.Record, error) { return b.record(ctx, id) }
+	c, err := b.core(ctx, cfg, journal)
+	if err != nil {
+		return fmt.Errorf("loading the journal: %w", err)
+	}
+	if first {
+		close(b.ready)
+	}
+	return b.loop(ctx, c, journal)
+}
+
+// core makes a Core of the journal's records, and shows them.
+func (b *Broker) core(ctx context.Context, cfg core.Config, journal Journal) (*core.Core, error) {
+	var shown []*grid.Record
+	var err error
+	open := map[grid.JobID]bool{} // jobs of this home of which the journal does not have the last word
+	anew := len(cfg.Lives) <= 1   // then it is asked for what was told of all
+	c := core.NewFrom(cfg, b.members, func(yield func(grid.Record) bool) {
+		err = journal.Each(ctx, func(r grid.Record) error {
+			if !core.IsPast(&r) {
+				shown = append(shown, &r)
+			}
+			if r.Job.Home == cfg.Self && (!r.State.Terminal() || r.State == grid.Lost) {
+				open[r.Job.ID] = true
+			}
+			yield(r)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	told, err := journal.Told(ctx, func(id grid.JobID) bool { return open[id] || anew })
+	if err != nil {
+		return nil, fmt.Errorf("what users were told: %w", err)
+	}
+	c.SetTold(told)
+	b.view.reset(shown)
+	return c, nil
+}
+
+// maxBatch bounds the events that one Commit serves.
+const maxBatch = 256
+
+func (b *Broker) loop(ctx context.Context, c *core.Core, journal Journal) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	b.drifted()
+	b.pauses, _ = b.pulse.feel()
+	since := b.pauses // the pauses before the first of the steps whose effects are to leave
+	effects := c.Step(b.ports.Clock(), core.Boot{})
+	for _, ev := range b.remembered() {
+		effects = append(effects, c.Step(b.ports.Clock(), ev)...)
+	}
+	for {
+		if err := b.perform(ctx, c, journal, effects, since); err != nil {
+			return err
+		}
+		b.setTimer(timer, c)
+		effects = nil
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+			effects = b.step(c, core.Tick{})
+			since = b.pauses
+		case ev := <-b.events:
+			effects = b.step(c, ev)
+			since = b.pauses
+			for n := 1; n < maxBatch && len(b.events) > 0; n++ {
+				effects = append(effects, b.step(c, <-b.events)...)
+			}
+		}
+	}
+}
+
+func (b *Broker) step(c *core.Core, ev core.Event) []core.Effect {
+	b.remember(ev)
+	now := b.ports.Clock()
+	if d := b.gap(c, now); d > 0 {
+		return append(c.Step(now, core.Gap{Span: d}), c.Step(now, ev)...)
+	}
+	return c.Step(now, ev)
+}
+
+// known is what was last heard of a peer. The overlay and netmon tell changes only,
+// so a Core that follows another is told by this one.
+type known struct{ live, site, link, journal core.Event }
+
+// remember keeps what the next Core has to know, should this one end.
+func (b *Broker) remember(ev core.Event) {
+	about := func(p grid.PeerID) *known {
+		k := b.peers[p]
+		if k == nil {
+			k = &known{}
+			b.peers[p] = k
+		}
+		return k
+	}
+	switch e := ev.(type) {
+	case core.MembersChanged:
+		b.members = e.Members
+		b.trust(e.Members)
+	case core.PeerChanged:
+		about(e.Peer).live = e
+	case core.PeerSite:
+		about(e.Peer).site = e
+	case core.OwnSite:
+		b.cfg.Site = e.Site
+	case core.LimitsChanged:
+		b.cfg.User, b.cfg.OfferFiles = e.User, e.OfferFiles
+	case core.LinkChanged:
+		about(e.Peer).link = e
+	case core.PeerJournal:
+		about(e.Peer).journal = e
+	}
+}
+
+func (b *Broker) remembered() []core.Event {
+	var list []core.Event
+	for _, p := range slices.Sorted(maps.Keys(b.peers)) {
+		for _, ev := range []core.Event{b.peers[p].site, b.peers[p].link, b.peers[p].journal, b.peers[p].live} {
+			if ev != nil {
+				list = append(list, ev)
+			}
+		}
+	}
+	return list
+}
+
+func (b *Broker) setTimer(t *time.Timer, c *core.Core) {
+	wait := time.Hour
+	if at, ok := c.Next(); ok {
+		wait = max(0, (at - b.ports.Clock()).Duration())
+	}
+	t.Reset(wait)
+}
+
+// Post hands an event to the Core; it blocks while the queue is full.
+func (b *Broker) Post(ev core.Event) {
+	select {
+	case b.events <- ev:
+	case <-b.done:
+	}
+}
+
+// perform makes the saves durable, shows them, then lets the effects leave in order. They
+// were decided when there had been so many pauses.
+func (b *Broker) perform(ctx context.Context, c *core.Core, journal Journal, effects []core.Effect, pauses uint64) error {
+	for _, e := range effects {
+		if f, failed := e.(core.Fail); failed {
+			b.failAnswers(effects, f.Err)
+			return fmt.Errorf("%w: %w", errSave, f.Err)
+		}
+	}
+	if err := b.write(context.WithoutCancel(ctx), c, journal, effects); err != nil {
+		b.failAnswers(effects, err)
+		return fmt.Errorf("%w: %w", errSave, err)
+	}
+	c.Durable(journal.ID().Sequence)
+	b.showEnded(c.Ended())
+	for _, e := range effects {
+		if _, again := e.(core.Restart); again {
+			return errResumed
+		}
+		b.dispatch(ctx, e, pauses)
+	}
+	return nil
+}
+
+// Folders of no known job, and attempts of no record, are looked for after the first pause: a candidate that
+// was restarted while it fetched gets its offer again before, and fetches on.
+const (
+	firstSweep = 20 * time.Second
+	nextSweeps = 10 * time.Minute
+)
+
+func (b *Broker) sweep(ctx context.Context) {
+	for pause := firstSweep; ; pause = nextSweeps {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		// The attempts first: a folder stays in its place while there is one of its job.
+		if ids, err := b.attempts(ctx); err != nil {
+			b.ports.Log.Warn("listing the attempts in the batch system", zap.Error(err))
+		} else {
+			b.Post(core.Attempts{IDs: ids})
+		}
+		if ids, err := b.ports.Stager.Jobs(); err != nil {
+			b.ports.Log.Warn("listing the job folders", zap.Error(err))
+		} else {
+			b.Post(core.Folders{Jobs: ids})
+		}
+		b.dropAside()
+	}
+}
+
+func (b *Broker) attempts(ctx context.Context) ([]grid.AttemptID, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	return b.ports.Batch.Attempts(ctx)
+}

@@ -1,0 +1,286 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"gbroker/broker/core"
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+const me, her, him = grid.PeerID("peer-a"), grid.PeerID("peer-b"), grid.PeerID("peer-c")
+
+func jobOf(home grid.PeerID, site grid.SiteName, n string) grid.Job {
+	return grid.Job{ID: grid.NewJobID(site, "0000000000000000000000000"+n), Home: home,
+		User: grid.User{Home: home, Name: "alice"}, Walltime: 60000, Program: grid.Program{Executable: "/bin/true"},
+		Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}}
+}
+
+type shell struct {
+	journal    journalStub
+	observe    func()
+	fetching   atomic.Int32
+	collecting atomic.Int32
+	folders    atomic.Int32
+}
+
+type journalStub struct {
+	fail atomic.Bool
+	mu   sync.Mutex
+	recs []grid.Record
+}
+
+func (j *journalStub) ID() grid.JournalID { return grid.JournalID{} }
+func (j *journalStub) Each(_ context.Context, give func(grid.Record) error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, r := range j.recs {
+		if err := give(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+func (j *journalStub) find(id grid.JobID) int {
+	return slices.IndexFunc(j.recs, func(r grid.Record) bool { return r.Job.ID == id })
+}
+func (j *journalStub) Record(_ context.Context, id grid.JobID) (grid.Record, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if k := j.find(id); k >= 0 {
+		return j.recs[k], nil
+	}
+	return grid.Record{}, grid.ErrNotFound
+}
+func (j *journalStub) Page(context.Context, grid.JobID, string, int) ([]grid.Record, error) {
+	return j.recs, nil
+}
+func (j *journalStub) Site(context.Context) (grid.SiteState, error)                { return grid.SiteState{}, nil }
+func (j *journalStub) History(context.Context, grid.JobID) ([]grid.Event, error)   { return nil, nil }
+func (j *journalStub) Space() (int64, error)                                       { return 1 << 40, nil }
+func (j *journalStub) SeenPeer(context.Context, grid.PeerID, grid.JournalID) error { return nil }
+func (j *journalStub) Peers(context.Context) (map[grid.PeerID][]grid.JournalID, error) {
+	return nil, nil
+}
+func (j *journalStub) Lives() []grid.Life    { return nil }
+func (j *journalStub) Witness() grid.Witness { return grid.Witness{} }
+func (j *journalStub) Told(context.Context, func(grid.JobID) bool) ([]grid.Record, error) {
+	return nil, nil
+}
+func (j *journalStub) Tell(context.Context, uint32, []grid.Record) error { return nil }
+func (j *journalStub) Close() error                                      { return nil }
+func (j *journalStub) Commit(_ context.Context, changes []grid.Change) error {
+	if j.fail.CompareAndSwap(true, false) {
+		return errors.New("no space")
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, c := range changes {
+		if k := j.find(c.Job); c.Record != nil && k >= 0 {
+			j.recs[k] = *c.Record
+		} else if c.Record != nil {
+			j.recs = append(j.recs, *c.Record)
+		}
+	}
+	return nil
+}
+
+func (s *shell) Send(grid.PeerID, wire.Message) error                       { return nil }
+func (s *shell) PublishOwner(context.Context, grid.JobID, grid.Epoch) error { return nil }
+func (s *shell) Observe(grid.PeerID, int64, time.Duration)                  { s.observe() }
+func (s *shell) Snapshot(context.Context) (plan.Snapshot, error) {
+	return plan.Snapshot{At: 1, Policy: plan.Policy{Kind: plan.EASY}, Site: grid.Site{Name: "a", Speed: 1}, Nodes: []plan.Node{{Name: "n", Cores: 4}}}, nil
+}
+func (s *shell) Submit(context.Context, grid.Submission) (grid.LocalID, error)  { return "l", nil }
+func (s *shell) Withdraw(context.Context, grid.AttemptID, string) (bool, error) { return true, nil }
+func (s *shell) Kill(context.Context, grid.AttemptID, string) error             { return nil }
+func (s *shell) Progress(_ context.Context, a grid.AttemptID, _ string) (grid.Progress, error) {
+	return grid.Progress{ID: a, Phase: grid.Waiting}, nil
+}
+func (s *shell) Attempts(context.Context) ([]grid.AttemptID, error) { return nil, nil }
+func (s *shell) Paths(grid.JobID) (string, string)                  { return "", "" }
+func (s *shell) Fetch(ctx context.Context, _ grid.PeerID, _ grid.JobID, _ core.FileSet, _ grid.Manifest) error {
+	s.fetching.Add(1)
+	<-ctx.Done() // as stage: a peer that is not reached is tried again until ctx is done
+	return ctx.Err()
+}
+func (s *shell) MakeFolder(grid.JobID) error                   { s.folders.Add(1); return nil }
+func (s *shell) Prepare(context.Context, grid.Job, bool) error { return nil }
+func (s *shell) Collect(context.Context, grid.Job) (grid.Manifest, []grid.MissingOutput, error) {
+	s.collecting.Add(1)
+	return nil, nil, nil
+}
+func (s *shell) Discard(grid.JobID, bool) error                       { return nil }
+func (s *shell) Jobs() ([]grid.JobID, error)                          { return nil, nil }
+func (s *shell) SetAside(grid.JobID, bool, time.Time) (string, error) { return "", nil }
+func (s *shell) DropAside(time.Time) (int, error)                     { return 0, nil }
+func (s *shell) Space() (int64, error)                                { return 1 << 40, nil }
+
+func (s *shell) broker() *Broker {
+	return NewBroker(core.Config{Self: me, Site: grid.Site{Name: "a", Speed: 1}}, []grid.Member{{Name: "b", Peer: her, Send: true}}, Ports{
+		Peers: s, Hints: s, Links: s, Batch: s, Stager: s, Log: zap.NewNop(),
+		Journal: func(context.Context) (Journal, error) { return &s.journal, nil },
+		Clock:   func() grid.Tick { return grid.InstantOf(time.Now()) },
+		Tokens:  func(string, grid.JobID) ([]grid.AttemptID, error) { return nil, nil },
+	})
+}
+
+// 16 fetches from a site that is down stop every Collect, Fetch and Discard.
+func TestADeadPeerStopsNoCollect(t *testing.T) {
+	t.Parallel()
+	s := &shell{}
+	for n := range 40 {
+		j := jobOf(me, "a", string(rune('A'+n)))
+		s.journal.recs = append(s.journal.recs, grid.Record{Job: j, Standing: grid.Watching, State: grid.StageOut, End: grid.Completed, Owner: her,
+			Epoch: grid.Epoch{Term: 1, Hop: 1}, Outputs: grid.Manifest{{Path: "x"}}})
+	}
+	mine := jobOf(me, "a", "Z")
+	s.journal.recs = append(s.journal.recs, grid.Record{Job: mine, Standing: grid.Owning, State: grid.Finished, End: grid.Completed, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1})
+	b := s.broker()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	go b.Run(ctx)
+	<-b.Ready()
+	r, _, _ := b.Wait(ctx, mine.ID, func(r *grid.Record) bool { return r.State.Terminal() })
+	if !r.State.Terminal() {
+		t.Errorf("the local job is %s: %d fetches hold all lanes, %d collects ran", r.State, s.fetching.Load(), s.collecting.Load())
+	}
+}
+
+// What is learned from a delivery comes back as an event: the loop that takes
+// events does not wait for that.
+func TestTheLoopDoesNotWaitForItself(t *testing.T) {
+	t.Parallel()
+	s := &shell{}
+	b := s.broker()
+	s.observe = func() { b.Post(core.LinkChanged{Peer: her}) }
+	for len(b.events) < cap(b.events) {
+		b.events <- core.Tick{} // a burst of messages
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	left := make(chan struct{})
+	go func() {
+		b.dispatch(ctx, core.Delivered{Peer: her, Size: 1 << 20, Took: 1}, 0)
+		close(left)
+	}()
+	select {
+	case <-left:
+	case <-time.After(5 * time.Second):
+		t.Fatal("the loop waits for room in its own queue")
+	}
+	close(b.done) // lets Post go
+	b.lanes.wait()
+}
+
+// After a failed save the new Core believes that all neighbours are dead.
+func TestANewCoreKnowsWhoLives(t *testing.T) {
+	t.Parallel()
+	s := &shell{}
+	b := s.broker()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go b.Run(ctx)
+	<-b.Ready()
+	b.Post(core.PeerChanged{Peer: her, Liveness: grid.Alive})
+	s.journal.fail.Store(true)
+	if _, _, err := b.Submit(ctx, jobOf(me, "a", "1"), "k1", false); err == nil {
+		t.Fatal("it should have failed")
+	}
+	j := jobOf(me, "a", "2")
+	j.Demand.Chunks[0].Count = 4
+	if _, _, err := b.Submit(ctx, j, "k2", false); err != nil {
+		t.Fatal(err)
+	}
+	r, _, _ := b.Wait(ctx, j.ID, func(r *grid.Record) bool { return len(r.Decisions) > 0 })
+	for _, row := range r.Decisions[0].Candidates {
+		if row.Site == "b" && (row.Refusal == nil || row.Refusal.Reason != "no answer in time") {
+			t.Errorf("b lives, and was to be asked: %+v", row.Refusal)
+		}
+	}
+}
+
+// The loop was not run for a while, or the wall clock was set: Core hears of a Gap
+// before anything else.
+func TestTheShellNoticesGaps(t *testing.T) {
+	t.Parallel()
+	s := &shell{}
+	b := s.broker()
+	now, wall := grid.Tick(1_000_000), grid.Tick(5_000_000)
+	b.ports.Clock = func() grid.Tick { return now }
+	b.ports.Wall = func() grid.Tick { return wall }
+	b.drifted()
+	c := core.New(core.Config{Self: me}, nil, nil)
+	c.Step(now, core.Boot{})
+	for _, k := range []struct {
+		name      string
+		now, wall grid.Tick // how far each goes on
+		gap       bool
+	}{
+		{"as it should be", 10, 10, false},
+		{"the wall clock goes back an hour", 10, 10 - grid.Hour, true},
+		{"and on from there", 10, 10, false},
+		{"the machine slept: only the wall clock knows", 10, grid.Minute, true},
+		{"stopped for a minute", grid.Minute, grid.Minute, true},
+	} {
+		for at, _ := c.Next(); at < now; at, _ = c.Next() {
+			c.Step(now, core.Tick{}) // nothing is due
+		}
+		now, wall = now+k.now, wall+k.wall
+		noted := false
+		for _, e := range b.step(c, core.Tick{}) {
+			if _, is := e.(core.Note); is {
+				noted = true
+			}
+		}
+		if noted != k.gap {
+			t.Errorf("%s: gap %t", k.name, noted)
+		}
+	}
+}
+
+// Peers' files: the home's broker, and those who ask for users that are ours.
+func TestWhoMayFetch(t *testing.T) {
+	t.Parallel()
+	s := &shell{}
+	mine, hers := jobOf(me, "a", "1"), jobOf(her, "b", "2")
+	b := s.broker()
+	for _, j := range []grid.Job{mine, hers} {
+		b.view.set(grid.Record{Job: j, Owner: me, End: grid.Completed, State: grid.StageOut})
+	}
+	may := func(p grid.PeerID, id grid.JobID, set core.FileSet) bool {
+		_, err := b.MayFetch(t.Context(), p, id, set)
+		return err == nil
+	}
+	if !may(her, hers.ID, core.OutputFiles) || !may(her, hers.ID, core.LiveFiles) || may(her, mine.ID, core.LiveFiles) || may(him, hers.ID, core.LiveFiles) {
+		t.Error("without trust: only the home")
+	}
+	b.remember(core.MembersChanged{Members: []grid.Member{{Peer: her, SameUsers: true}, {Peer: him}}})
+	if !may(her, mine.ID, core.LiveFiles) || may(her, mine.ID, core.OutputFiles) || may(him, mine.ID, core.LiveFiles) || may(him, hers.ID, core.LiveFiles) {
+		t.Error("b has the same users, c has not")
+	}
+}
+
+// A journal that was restored has a job that was removed since, with its folder: what is
+// asked about it would be unknown for ever.
+func TestAProbeMakesTheFolder(t *testing.T) {
+	t.Parallel()
+	for local, made := range map[grid.LocalID]int32{"": 1, "l": 0} {
+		s := &shell{}
+		b := s.broker()
+		b.view.set(grid.Record{Job: jobOf(me, "a", "1"), Local: local})
+		b.Probe(t.Context(), grid.AttemptID{Job: jobOf(me, "a", "1").ID, Attempt: 1})
+		if n := s.folders.Load(); n != made {
+			t.Errorf("local id %q: %d folders made", local, n)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// What one member can make this site hold. An offer costs its document, in memory and in
+// the journal, and its files, on the disk, from when it comes until it is committed or has
+// died, and a member that never commits pays nothing for it. So what is held for each
+// member is bounded: what comes beyond is refused for now. Jobs that are owned here count
+// no more: their home can prove what it gave away.
+
+const (
+	maxOffersOf   = 128             // of one member that wait for a snapshot, fetch their files or are PREPARED
+	maxFetchingOf = 64              // of them, whose files are being fetched
+	maxOfferBytes = int64(32) << 20 // bytes of their documents: more than the largest one
+)
+
+// tooManyOf is the reason: the owner tries again.
+const tooManyOf = "it holds as many offers of this neighbour as it takes at once"
+
+// allowance is what is held for one member.
+type allowance struct {
+	offers, fetching int
+	documents, files int64
+}
+
+func (a *allowance) add(j *grid.Job) {
+	a.offers++
+	a.documents += j.DocumentSize()
+	a.files += j.Inputs.Size()
+}
+
+// heldFor is what is held for a member without those offers that are PREPARED.
+func (c *Core) heldFor(p grid.PeerID) (a allowance) {
+	for _, o := range c.offers {
+		if o.from == p {
+			a.add(&o.offer.Job)
+		}
+	}
+	for _, k := range c.accepted {
+		if k.from == p {
+			a.add(&k.offer.Job)
+			a.fetching++
+		}
+	}
+	return a
+}
+
+// heldByMember is what is held for each member.
+func (c *Core) heldByMember() map[grid.PeerID]*allowance {
+	held := map[grid.PeerID]*allowance{}
+	of := func(p grid.PeerID) *allowance {
+		if held[p] == nil {
+			a := c.heldFor(p)
+			held[p] = &a
+		}
+		return held[p]
+	}
+	for p := range c.members {
+		of(p)
+	}
+	for _, j := range c.live {
+		if j.rec.Standing == grid.Prepared && !c.home(j) {
+			of(j.rec.Owner).add(&j.rec.Job)
+		}
+	}
+	return held
+}
+
+// beyond is the refusal of one more offer; nil is none.
+func (c *Core) beyond(a *allowance, j *grid.Job) *grid.Refusal {
+	refuse := func(asked, most any) *grid.Refusal {
+		return &grid.Refusal{Reason: tooManyOf, Asked: fmt.Sprint(asked), Available: fmt.Sprint(most), Passing: true}
+	}
+	switch size := j.DocumentSize(); {
+	case j.Home == c.cfg.Self: // it holds that job anyway
+		return nil
+	case a.offers >= maxOffersOf:
+		return refuse(a.offers+1, maxOffersOf)
+	case a.fetching >= maxFetchingOf:
+		return refuse(a.fetching+1, maxFetchingOf)
+	case a.documents+size > maxOfferBytes:
+		return refuse(a.documents+size, maxOfferBytes)
+	case a.files+j.Inputs.Size() > c.cfg.OfferFiles:
+		return refuse(a.files+j.Inputs.Size(), c.cfg.OfferFiles)
+	}
+	return nil
+}
+
+// keepOffer keeps an offer until a snapshot comes, or refuses it.
+func (c *Core) keepOffer(from grid.PeerID, o wire.Offer) {
+	if slices.ContainsFunc(c.offers, func(p pendingOffer) bool { return p.from == from && p.offer.Bond == o.Bond }) {
+		return // it was said twice
+	}
+	a := c.heldFor(from)
+	refusal := c.beyond(&a, &o.Job)
+	if refusal == nil && len(c.offers) >= maxPending {
+		refusal = &grid.Refusal{Reason: tooMany}
+	}
+	if refusal != nil {
+		c.send(from, wire.Refuse{Bond: o.Bond, Estimate: grid.Estimate{Refusal: refusal}})
+		return
+	}
+	c.offers = append(c.offers, pendingOffer{from, o})
+	c.look()
+}
+
+// declineRemoved drops what was offered by those who are no members any more: nobody will
+// commit it. Where the job's home is one, that may still say who owns it.
+func (c *Core) declineRemoved(j *job) {
+	r := &j.rec
+	if r.Standing == grid.Prepared && !c.home(j) && c.members[r.Owner] == nil && c.members[r.Job.Home] == nil {
+		c.decline(j, "the site that offered it is no neighbour any more")
+	}
+}

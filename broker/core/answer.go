@@ -1,0 +1,242 @@
+package core
+
+import (
+	"cmp"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// pendingAsk is a neighbour's question that waits for a snapshot.
+type pendingAsk struct {
+	from grid.PeerID
+	ask  wire.Ask
+}
+
+// maxAsks are the searches that one peer has at a time: one for jobs without a
+// place, one for those that wait.
+const maxAsks = 2
+
+// maxPending bounds the questions kept while a snapshot is taken.
+const maxPending = 1024
+
+func (c *Core) ask(from grid.PeerID, a wire.Ask) {
+	mine := func(p pendingAsk) bool { return p.from == from }
+	if n := len(slices.DeleteFunc(slices.Clone(c.asks), func(p pendingAsk) bool { return !mine(p) })); n >= maxAsks {
+		k := slices.IndexFunc(c.asks, mine) // the oldest of its searches is over
+		c.asks = slices.Delete(c.asks, k, k+1)
+	}
+	c.asks = append(c.asks, pendingAsk{from, a})
+	c.look()
+}
+
+// looked has a snapshot: everything that waited for one is answered from it.
+func (c *Core) looked(e Looked) {
+	c.looking = false
+	asks, offers := c.asks, c.offers
+	c.asks, c.offers = nil, nil
+	if e.Err != "" {
+		c.note("", "", "no snapshot of the batch system: "+e.Err)
+		c.unseen(asks, offers, noLook)
+		c.noPass()
+		return
+	}
+	c.stir(e.Snapshot)
+	s := c.withTraits(c.withComing(e.Snapshot))
+	o := c.outlookOf(s)
+	c.seen = c.now
+	c.showEstimates(s, o.likely)
+	c.beginPass(s, o)
+	if e.Full {
+		c.unseen(asks, offers, diskFull)
+		return
+	}
+	b := o.batch()
+	held := c.heldByMember()
+	for _, o := range offers { // first: what comes counts in every answer
+		if held[o.from] == nil {
+			continue // removed meanwhile
+		}
+		c.considerOffer(o, b, s, held[o.from])
+	}
+	for _, a := range asks {
+		c.send(a.from, c.answer(b, s, a))
+	}
+	c.ownAnswer(b, s)
+	c.whereHere(func(j *grid.Job) grid.Estimate { return b.estimate(c.question(j, s.At)) }, "")
+}
+
+// unseen: without a snapshot, or with a full disk, there is no estimate.
+func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer, why string) {
+	none := grid.Estimate{Refusal: forNow(why)}
+	for _, a := range asks {
+		t := wire.Tell{Round: a.ask.Round, Site: c.facts()}
+		for _, q := range a.ask.Questions {
+			t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: none})
+		}
+		c.send(a.from, t)
+	}
+	for _, o := range offers {
+		c.send(o.from, wire.Refuse{Bond: o.offer.Bond, Estimate: none})
+	}
+	c.whereHere(nil, why)
+	if r := c.round; r != nil && r.replies[c.cfg.Self].answers == nil && r.replies[c.cfg.Self].missing == "" {
+		r.replies[c.cfg.Self].missing = why
+		c.ownReplied(r)
+	}
+}
+
+// maxTake bounds the offers that a site takes at once from one owner.
+const maxTake = 16
+
+// answer estimates for a neighbour. What this site holds for a job that is asked
+// about does not count against it.
+func (c *Core) answer(b *batch, s plan.Snapshot, a pendingAsk) wire.Tell {
+	t := wire.Tell{Round: a.ask.Round, Site: c.facts(), Take: uint32(max(0, min(maxTake, maxAccepted-len(c.accepted), maxFetchingOf-c.heldFor(a.from).fetching)))}
+	if held := c.heldOf(a.ask.Questions); len(held) > 0 {
+		b = c.newOutlook(without(s, held)).batch()
+	}
+	for _, q := range a.ask.Questions {
+		e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(q.Home), c.refusedHere(q.Job))}
+		if e.Refusal == nil {
+			e = b.estimate(c.asked(q, s.At))
+		}
+		t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: e})
+	}
+	return t
+}
+
+// unwelcome says why no job of that home is taken here; "" is one of who asks.
+func (c *Core) unwelcome(home grid.PeerID) *grid.Refusal {
+	switch {
+	case c.draining:
+		return forNow(drained)
+	case home != "" && home != c.cfg.Self && c.members[home] == nil:
+		return &grid.Refusal{Reason: stranger}
+	}
+	return nil
+}
+
+// heldOf are the jobs of the questions that may hold something here.
+func (c *Core) heldOf(questions []wire.Question) map[grid.JobID]bool {
+	held := map[grid.JobID]bool{}
+	for _, q := range questions {
+		if c.accepted[q.Job] != nil || c.peek(q.Job) != nil {
+			held[q.Job] = true
+		}
+	}
+	return held
+}
+
+// without is the snapshot without what waits for some jobs.
+func without(s plan.Snapshot, jobs map[grid.JobID]bool) plan.Snapshot {
+	s.Waiting = slices.DeleteFunc(slices.Clone(s.Waiting), func(w plan.Waiting) bool { return w.Job != "" && jobs[w.Job] })
+	return s
+}
+
+// asked is a neighbour's question; of its job's user nothing is known.
+func (c *Core) asked(q wire.Question, now grid.Tick) plan.Question {
+	return plan.Question{
+		Demand: q.Demand, Queue: q.Queue, Limit: c.limit(q.Walltime), NotBefore: now + q.Delivery, Trait: c.shape(q.Demand, q.Walltime),
+	}
+}
+
+// question asks for a job whose files are here.
+func (c *Core) question(j *grid.Job, now grid.Tick) plan.Question {
+	return plan.Question{Demand: j.Demand, Queue: j.Queue, Limit: c.limit(j.Walltime), NotBefore: now, Trait: c.trait(j)}
+}
+
+func (c *Core) ownAnswer(b *batch, s plan.Snapshot) {
+	r := c.round
+	if r == nil {
+		return
+	}
+	own := r.replies[c.cfg.Self]
+	if own.answers != nil || own.missing != "" {
+		return
+	}
+	for _, id := range r.jobs {
+		var e grid.Estimate
+		if j := c.jobs[id]; j != nil {
+			e = b.estimate(c.question(&j.rec.Job, s.At))
+		}
+		own.answers = append(own.answers, e)
+	}
+	c.ownReplied(r)
+}
+
+func (c *Core) ownReplied(r *round) {
+	r.waiting--
+	if r.waiting == 0 {
+		c.endRound()
+	}
+}
+
+// withComing adds to a snapshot what it does not show yet: jobs accepted, prepared
+// or just submitted. A site's load is the union by JobID.
+func (c *Core) withComing(s plan.Snapshot) plan.Snapshot {
+	shown := make(map[grid.JobID]bool, len(s.Running)+len(s.Waiting))
+	for _, r := range s.Running {
+		shown[r.Job] = true
+	}
+	for _, w := range s.Waiting {
+		shown[w.Job] = true
+	}
+	var more []plan.Waiting
+	add := func(j *grid.Job) {
+		if !shown[j.ID] {
+			shown[j.ID] = true
+			queue := cmp.Or(j.Queue, s.Default)
+			more = append(more, plan.Waiting{Job: j.ID, Demand: j.Demand, Queue: queue, Limit: c.limit(j.Walltime), Caps: s.CapsOf(queue)})
+		}
+	}
+	for _, id := range c.comingIDs() {
+		if a := c.accepted[id]; a != nil {
+			add(&a.offer.Job)
+		} else {
+			add(&c.jobs[id].rec.Job)
+		}
+	}
+	s.Waiting = append(slices.Clone(s.Waiting), more...)
+	return s
+}
+
+// comingIDs are the jobs that will want capacity here, in a fixed order.
+func (c *Core) comingIDs() []grid.JobID {
+	var ids []grid.JobID
+	for id := range c.accepted {
+		ids = append(ids, id)
+	}
+	for id, j := range c.live {
+		r := &j.rec
+		if r.Standing == grid.Prepared || r.Standing == grid.Owning && r.State == grid.Assigned {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// silence is how many reports in a row may stay out before contact counts as lost.
+const silence = 4
+
+// refresh renews the estimates of waiting jobs at intervals, and looks which owners
+// have not been heard.
+func (c *Core) refresh() {
+	c.judge()
+	waiting := false
+	for _, j := range c.sorted() {
+		waiting = waiting || j.rec.Standing == grid.Owning && j.rec.State == grid.Assigned
+		if j.rec.Standing == grid.Watching && c.now-j.heard > silence*c.cfg.Digest {
+			c.loseContact(j)
+			c.askOwner(j)
+			c.forgetOverdue(j)
+		}
+	}
+	if waiting && c.now-c.seen >= c.cfg.Refresh*9/10 { // a pass may just have looked
+		c.look()
+	}
+	c.armGeneral(refreshDue, c.cfg.Refresh)
+}

@@ -1,0 +1,118 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// Cancel is a sticky flag of the job. The home writes it first; the owner makes it true:
+//
+//	not in the local queue ─► KILLED
+//	in the local queue     ─► Withdraw ─ never starts ─► KILLED
+//	                              └ had started ─► Kill ─► ends by request ─► KILLED
+//	owned elsewhere        ─► Cancel is repeated until the end is reported
+
+func (c *Core) cancelRequest(e CancelRequest) {
+	j := c.job(e.Job)
+	if j == nil {
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)})
+		return
+	}
+	c.wantGone(j, e.By)
+	c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
+}
+
+// wantGone sets the flag, once, wherever it is first heard.
+func (c *Core) wantGone(j *job, by string) {
+	if j.rec.State.Terminal() || j.rec.CancelRequested || j.rec.End != 0 {
+		return
+	}
+	j.rec.CancelRequested = true
+	c.save(j, "cancel requested by "+by)
+	if c.cfg.Broken.Without(CancelledToldEarly) && c.home(j) {
+		c.send(j.rec.Owner, wire.Cancel{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
+		c.terminal(j, grid.Killed)
+	}
+	c.enforceCancel(j)
+}
+
+// enforceCancel does what the flag asks, as far as this site can.
+func (c *Core) enforceCancel(j *job) {
+	if j.rec.Standing != grid.Owning {
+		c.pursueCancel(j)
+		return
+	}
+	if j.unrecalled() && j.rec.State != grid.Running {
+		c.backoff(j, onCancelling) // the journal may lack an attempt
+		return
+	}
+	if c.rolled != nil && j.rec.Uncertain && c.home(j) && j.rec.State != grid.Running {
+		c.backoff(j, onCancelling) // it may have ended elsewhere, and its user been told so
+		return
+	}
+	switch j.rec.State {
+	case grid.Submitted, grid.StageIn, grid.Ready:
+		c.end(j, grid.Killed, "cancelled before it started")
+	case grid.Moving:
+		if j.rec.Handoff.Phase == grid.Offering && j.rec.Attempt == 0 {
+			c.abandon(j, "cancelled")
+			c.end(j, grid.Killed, "cancelled before it started")
+			return
+		}
+		c.withdraw(j)
+	case grid.Assigned:
+		c.withdraw(j)
+	case grid.Running:
+		c.emit(Kill{c.attempt(j)})
+	}
+	if !j.rec.State.Terminal() {
+		c.backoff(j, onCancelling)
+	}
+}
+
+// pursueCancel repeats what is not yet confirmed.
+func (c *Core) pursueCancel(j *job) {
+	switch {
+	case !j.rec.CancelRequested || j.rec.State.Terminal() || j.rec.End != 0:
+	case j.rec.Standing == grid.Owning:
+		c.enforceCancel(j)
+	case c.home(j):
+		if j.rec.Handoff.Phase == grid.NoHandoff { // Commit carries the flag itself
+			c.send(j.rec.Owner, wire.Cancel{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
+		}
+		c.backoff(j, onCancelling)
+	}
+}
+
+// onCancel: the home says that the job's user wants it gone.
+func (c *Core) onCancel(from grid.PeerID, m wire.Cancel) {
+	j := c.job(m.Job)
+	if j == nil || from != j.rec.Job.Home && !j.cameFrom(from) {
+		c.send(from, wire.Error{Of: wire.KindCancel, Job: m.Job, Why: "no job of that home here"})
+		return
+	}
+	if j.rec.State.Terminal() || j.rec.End != 0 {
+		return
+	}
+	if c.cfg.Broken.Without(CancelFenced) && m.Epoch != j.rec.Epoch {
+		return
+	}
+	if !j.rec.CancelRequested {
+		j.rec.CancelRequested = true
+		c.save(j, "cancel requested at home")
+		if j.rec.Standing == grid.Owning {
+			c.enforceCancel(j)
+		}
+	}
+	if j.rec.Standing == grid.Past && j.rec.Handoff.Phase == grid.NoHandoff {
+		c.send(j.rec.Owner, m) // an open Commit carries the flag itself; the home repeats until it hears the end
+	}
+}
+
+// cameFrom reports that a site held the job before this one, by its deeds.
+func (j *job) cameFrom(p grid.PeerID) bool {
+	return slices.ContainsFunc(j.rec.Deeds, func(d grid.Deed) bool { return d.To == p })
+}

@@ -1,0 +1,162 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+
+	"gbroker/grid"
+)
+
+// documentSize stands for what travels with a job beside its files, in bytes.
+const documentSize = 1 << 10
+
+// sizeOf is z: what has to be sent for this job, in bytes.
+func sizeOf(j *grid.Job) int64 { return documentSize + j.Inputs.Size() }
+
+func (c *Core) delivery(m *member, size int64) (bandwidth float64, measured bool, delivery grid.Tick) {
+	bandwidth, measured = m.link.Bandwidth(size)
+	return bandwidth, measured, grid.FromSeconds(float64(size) / bandwidth)
+}
+
+// candidates are the rows of a decision: this site first, then L(i) by name, so
+// that the first of equal totals is the local site, then the least name.
+func (c *Core) candidates(j *job, r *round, i int) []grid.Candidate {
+	rows := make([]grid.Candidate, 0, len(c.targets)+1)
+	rows = append(rows, c.candidate(j, r, i, c.cfg.Self))
+	for _, p := range c.targets {
+		rows = append(rows, c.candidate(j, r, i, p))
+	}
+	return rows
+}
+
+func (c *Core) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidate {
+	row := grid.Candidate{Site: c.siteName(p), Peer: p, Size: sizeOf(&j.rec.Job)}
+	site := c.cfg.Site
+	if m := c.members[p]; p != c.cfg.Self && m != nil {
+		row.Bandwidth, row.Measured, row.Delivery = c.delivery(m, row.Size)
+		site = m.site
+	}
+	refuse := func(reason string) grid.Candidate {
+		row.Refusal = forNow(reason)
+		return row
+	}
+	a := r.replies[p]
+	switch {
+	case p == c.cfg.Self && c.draining:
+		return refuse(drained)
+	case p == c.cfg.Self && c.refusedHere(j.rec.Job.ID) != nil:
+		row.Refusal = c.refusedHere(j.rec.Job.ID)
+		return row
+	case p != c.cfg.Self && p != j.rec.Job.Home && !c.mayHandOn(j):
+		return refuse(unprovable)
+	case a == nil:
+		return refuse(notAlive) // became a target during the round
+	case a.missing != "":
+		return refuse(a.missing)
+	case a.answers == nil:
+		return refuse(noAnswer)
+	case j.blocked[p] > c.now:
+		return refuse(noTake)
+	case a.answers[i].Refusal != nil:
+		row.Refusal = a.answers[i].Refusal
+		return row
+	}
+	row.Wait, row.Safe = a.answers[i].Wait, a.answers[i].Safe
+	row.Run = runTime(j.rec.Job.Walltime, site.Speed)
+	row.Total = row.Delivery + row.Wait + row.Run
+	return row
+}
+
+// runTime is the run time expected at a site of that speed.
+func runTime(walltime grid.Tick, speed float64) grid.Tick {
+	if !(speed > 0) {
+		speed = 1
+	}
+	return grid.FromSeconds(walltime.Seconds() / speed)
+}
+
+// killLimit is never below the walltime that the user asked for.
+func killLimit(walltime grid.Tick, speed float64) grid.Tick {
+	return max(walltime, runTime(walltime, speed))
+}
+
+// limit is what a job gets at this site before it is killed.
+func (c *Core) limit(walltime grid.Tick) grid.Tick { return killLimit(walltime, c.cfg.Site.Speed) }
+
+// decide sends the job to the least total, or says why it cannot be run.
+func (c *Core) decide(j *job, rows []grid.Candidate) {
+	best := -1
+	for i, r := range rows {
+		if r.Refusal == nil && (best < 0 || r.Total < rows[best].Total) {
+			best = i
+		}
+	}
+	d := grid.Decision{At: c.now, Epoch: j.rec.Epoch, Candidates: rows}
+	if best < 0 {
+		c.nobody(j, d)
+		return
+	}
+	rows[best].Chosen = true
+	d.Chosen = rows[best].Site
+	j.decided(d)
+	start := c.now + rows[best].Delivery + rows[best].Wait
+	j.rec.EstimateNow = start
+	j.rec.Reason = ""
+	if rows[best].Peer == c.cfg.Self {
+		c.launch(j, "chosen: here")
+		return
+	}
+	c.makeOffer(j, rows[best].Peer, rows[best].Delivery+rows[best].Wait, c.hopsOf(j))
+}
+
+// predicted keeps the estimate on which the job was first placed.
+func (c *Core) predicted(j *job) {
+	if j.rec.PredictedStart == 0 {
+		j.rec.PredictedStart = j.rec.EstimateNow
+	}
+}
+
+// nobody can run the job. If only for now, or its user wants to wait for a site that can, it
+// stays READY and is tried again.
+func (c *Core) nobody(j *job, d grid.Decision) {
+	for _, r := range d.Candidates {
+		if willPass(r.Refusal) || j.rec.Anyway {
+			j.rec.Reason = "no site can take it now: " + reasons(d)
+			if j.tries[onHandoff] == 0 { // the first of a row of vain searches is kept
+				j.decided(d)
+				c.save(j, j.rec.Reason)
+			}
+			c.backoff(j, onHandoff)
+			return
+		}
+	}
+	j.decided(d)
+	c.end(j, grid.Failed, "no site can run it: "+reasons(d))
+}
+
+// maxDecisions bounds the decisions kept with a job: the first, and the latest.
+const maxDecisions = 64
+
+// decided keeps a decision with the job.
+func (j *job) decided(d grid.Decision) {
+	kept := j.rec.Decisions
+	if len(kept) >= maxDecisions {
+		kept = append(slices.Clone(kept[:1]), kept[2:]...)
+	}
+	j.rec.Decisions = append(slices.Clip(kept), d)
+	j.rec.Stay = nil
+}
+
+func reasons(d grid.Decision) string {
+	text := ""
+	for i, r := range d.Candidates {
+		if i > 0 {
+			text += "; "
+		}
+		text += string(r.Site) + ": " + r.Refusal.Reason
+		if r.Refusal.Asked != "" {
+			text += fmt.Sprintf(" (asked %s, available %s)", r.Refusal.Asked, r.Refusal.Available)
+		}
+	}
+	return text
+}

@@ -1,0 +1,187 @@
+package core
+
+import (
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// Effect is what a Core wants done: one of the types of this file. Effects of a
+// step leave in their order, and none before the Saves of all steps so far are
+// durable. Every effect can be repeated.
+type Effect interface{ effect() }
+
+// FileSet names one of a job's sets of files.
+type FileSet uint8
+
+// The sets.
+const (
+	InputFiles  FileSet = 1 + iota // what travels with the job
+	OutputFiles                    // what it left
+	LiveFiles                      // what it is writing now
+)
+
+// Save makes a change durable and shows it to readers.
+type Save struct{ Change grid.Change }
+
+// Show shows readers a record whose change is no promise (an estimate, a lost
+// contact); it is not written.
+type Show struct{ Record grid.Record }
+
+// ShowAccuracy shows readers how good the estimates of starts here are.
+type ShowAccuracy struct{ Accuracy Accuracy }
+
+// Send sends a message to a peer, best effort.
+type Send struct {
+	To      grid.PeerID
+	Message wire.Message
+}
+
+// Answer ends a request. Again tells that the submission was known already.
+type Answer struct {
+	Token  Token
+	Record grid.Record
+	Again  bool
+	Fates  []Fate // of Forget
+	Err    error  // wraps a kind of grid
+}
+
+// Look takes a snapshot of the batch system.
+type Look struct{}
+
+// Launch prepares the sandbox and submits the attempt to the batch system.
+type Launch struct {
+	Submission grid.Submission // Work and Control are filled in by package broker
+	Keep       bool            // the inputs must stay as they are: this is the home, or it may run again
+	Fresh      bool            // an earlier attempt has run in the working tree: make it anew
+}
+
+// Withdraw decides by the start token that an attempt never starts.
+type Withdraw struct{ ID grid.AttemptID }
+
+// Kill ends a started attempt.
+type Kill struct{ ID grid.AttemptID }
+
+// Probe asks the batch system and the control files about an attempt.
+type Probe struct{ ID grid.AttemptID }
+
+// Recollect asks which attempts of these jobs, and of all that no record is of, the control
+// directories and the batch system have.
+type Recollect struct{ Jobs []grid.JobID }
+
+// Fetch pulls a set of files from a peer.
+type Fetch struct {
+	Job   grid.JobID
+	Epoch grid.Epoch
+	From  grid.PeerID
+	Set   FileSet
+	Files grid.Manifest
+}
+
+// Collect gathers what an ended job left.
+type Collect struct {
+	Job   grid.Job
+	Epoch grid.Epoch
+}
+
+// Discard drops files of a job: all of them, or with Keep only the working tree.
+type Discard struct {
+	Job  grid.JobID
+	Keep bool // inputs and outputs stay
+}
+
+// SetAside moves the folder of a job away that no record here knows; it is removed when it
+// has been kept as long as ended jobs are. Of a Foreign job, whose home is elsewhere, one that
+// holds nothing but inputs is dropped at once.
+type SetAside struct {
+	Job     grid.JobID
+	Foreign bool
+}
+
+// Publish tells other members that this site owns a job now: a hint.
+type Publish struct {
+	Job   grid.JobID
+	Epoch grid.Epoch
+}
+
+// Delivered tells how long a job's files really took to a peer.
+type Delivered struct {
+	Peer grid.PeerID
+	Size int64
+	Took grid.Tick
+}
+
+// Saw notes durably, with the next commit, how far a peer's journal has come.
+type Saw struct {
+	Peer    grid.PeerID
+	Journal grid.JournalID
+}
+
+// Tell writes beside the journal what the user of a job is about to be told, durably. It
+// comes after the saves, and before any other effect.
+type Tell struct{ Record grid.Record }
+
+// Alarm tells what is wrong with this broker as a whole, and what to do; "" is over.
+type Alarm struct{ Text string }
+
+// Restart ends this Core: another is made from the journal.
+type Restart struct{}
+
+// Fail says that this Core cannot go on: a record could not be loaded. Nothing of its steps
+// since the last commit counts; another is made from the journal.
+type Fail struct{ Err error }
+
+// Note is a line for the log: something an operator would want to know.
+type Note struct {
+	Job  grid.JobID
+	Peer grid.PeerID
+	Text string
+}
+
+func (Save) effect()         {}
+func (Show) effect()         {}
+func (ShowAccuracy) effect() {}
+func (Send) effect()         {}
+func (Answer) effect()       {}
+func (Look) effect()         {}
+func (Launch) effect()       {}
+func (Withdraw) effect()     {}
+func (Kill) effect()         {}
+func (Probe) effect()        {}
+func (Recollect) effect()    {}
+func (Fetch) effect()        {}
+func (Collect) effect()      {}
+func (Discard) effect()      {}
+func (SetAside) effect()     {}
+func (Publish) effect()      {}
+func (Delivered) effect()    {}
+func (Saw) effect()          {}
+func (Tell) effect()         {}
+func (Alarm) effect()        {}
+func (Restart) effect()      {}
+func (Fail) effect()         {}
+func (Note) effect()         {}
+
+// Changes merges the saves of some steps: the last record of each job, all its history.
+func Changes(effects []Effect) []grid.Change {
+	var changes []grid.Change
+	at := map[grid.JobID]int{}
+	for _, e := range effects {
+		s, ok := e.(Save)
+		if !ok {
+			continue
+		}
+		if s.Change.Site != nil {
+			changes = append(changes, s.Change)
+			continue
+		}
+		k, seen := at[s.Change.Job]
+		if !seen {
+			at[s.Change.Job] = len(changes)
+			changes = append(changes, s.Change)
+			continue
+		}
+		changes[k].Record = s.Change.Record
+		changes[k].Events = append(changes[k].Events, s.Change.Events...)
+	}
+	return changes
+}

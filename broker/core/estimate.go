@@ -1,0 +1,248 @@
+package core
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// The search (GBroker paper): ask every live site of L(i)+{i} for its start
+// estimate t_j, add the delivery time z/b(i,j) and the run time t/speed_j, send
+// the job to the least. One round asks for all jobs without a place at once; jobs
+// that come meanwhile wait for the next round, so a burst costs few messages.
+//
+//	undecided jobs ─► Ask to every target, Look here ─► all answered, or deadline ─► decide each
+
+// maxRound bounds the jobs of one Ask.
+const maxRound = 256
+
+// horizon bounds what a peer may say it will take: beyond it the answer is a lie or a mistake.
+const horizon = 10 * 366 * grid.Day
+
+// Refusals that this site writes for a candidate.
+const (
+	notAlive  = "the site is not alive"
+	noAnswer  = "no answer in time"
+	noTake    = "refused the offer a moment ago"
+	badAnswer = "the answer makes no sense"
+	diskFull  = "its disk is full"
+	tooMany   = "too many offers at once"
+	noLook    = "no estimate: the batch system does not answer"
+	nodesDown = "nodes that it needs are down"
+	drained   = "it is drained: it takes no jobs from elsewhere, and starts none of its users"
+	stranger  = "the home of the job is no neighbour of that site"
+	// unprovable: the job came here without a deed, or with too many.
+	unprovable = "this site cannot prove that it owns the job, so only its home can take it"
+)
+
+// passing are the words of brokers that do not say yet whether a refusal will pass.
+var passing = []string{notAlive, noAnswer, noTake, badAnswer, noLook, nodesDown, diskFull, tooMany, drained, unprovable}
+
+// forNow is a refusal that is no reason to give a job up: it is tried again.
+func forNow(reason string) *grid.Refusal { return &grid.Refusal{Reason: reason, Passing: true} }
+
+// willPass tells whether the site may take the job later.
+func willPass(r *grid.Refusal) bool { return r.Passing || slices.Contains(passing, r.Reason) }
+
+// round is one search under way.
+type round struct {
+	id      uint64
+	jobs    []grid.JobID
+	replies map[grid.PeerID]*reply
+	waiting int // replies that have not come; this site's own is one
+}
+
+// reply is one site's answers, or why there are none.
+type reply struct {
+	site    grid.Site
+	answers []grid.Estimate // as the round's jobs
+	missing string          // a refusal for all jobs; "" while waiting or answered
+	take    int             // how many offers it takes at once
+}
+
+func (c *Core) undecide(j *job) {
+	if !j.queued {
+		j.queued = true
+		c.undecided = append(c.undecided, j.rec.Job.ID)
+	}
+}
+
+// startRound begins a search if one is wanted and none is under way.
+func (c *Core) startRound() {
+	if c.round != nil || len(c.undecided) == 0 || c.holding() {
+		return
+	}
+	c.rounds++
+	r := &round{id: c.rounds, replies: map[grid.PeerID]*reply{}, waiting: 1}
+	r.jobs = c.takeUndecided()
+	if len(r.jobs) == 0 {
+		return
+	}
+	c.round = r
+	r.replies[c.cfg.Self] = &reply{}
+	c.askTargets(r)
+	c.look()
+	c.armGeneral(roundDeadline, c.cfg.AskDeadline)
+}
+
+// askTargets asks all targets that live.
+func (c *Core) askTargets(r *round) {
+	for _, p := range c.targets {
+		m := c.members[p]
+		if m.live != grid.Alive {
+			r.replies[p] = &reply{missing: notAlive}
+			continue
+		}
+		r.replies[p] = &reply{}
+		r.waiting++
+		c.send(p, wire.Ask{Round: r.id, Questions: c.questions(r, m)})
+	}
+}
+
+// holding waits, for a moment after a start, until it is known of every member whether
+// it lives, else all jobs would stay here; and until those that live have said what they
+// saw of this broker's journal, which may have been rolled back.
+func (c *Core) holding() bool { return c.silent(1) }
+
+// silent reports that a member has not spoken in this life, within so many deadlines of
+// an Ask for the word whether it lives, and as many more for what it saw.
+func (c *Core) silent(deadlines grid.Tick) bool {
+	since, first := c.now-c.start, deadlines*c.cfg.AskDeadline
+	if c.start == 0 || since >= 2*first {
+		return false
+	}
+	for _, m := range c.members {
+		if !m.heard && since < first || m.live != grid.Dead && !m.told {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Core) takeUndecided() []grid.JobID {
+	n := min(len(c.undecided), maxRound)
+	var ids []grid.JobID
+	for _, id := range c.undecided[:n] {
+		j := c.jobs[id]
+		if j == nil {
+			continue
+		}
+		j.queued = false
+		if j.rec.State == grid.Ready && j.rec.Standing == grid.Owning && !j.rec.CancelRequested {
+			if c.mustAsk(j) != "" {
+				c.backoff(j, onHandoff)
+				continue
+			}
+			ids = append(ids, id)
+		}
+	}
+	c.undecided = slices.Clone(c.undecided[n:])
+	return ids
+}
+
+func (c *Core) questions(r *round, m *member) []wire.Question {
+	qs := make([]wire.Question, len(r.jobs))
+	for i, id := range r.jobs {
+		qs[i] = c.asking(&c.jobs[id].rec.Job, m)
+	}
+	return qs
+}
+
+// asking is what a member is asked about a job.
+func (c *Core) asking(j *grid.Job, m *member) wire.Question {
+	_, _, delivery := c.delivery(m, sizeOf(j))
+	q := wire.Question{Job: j.ID, Demand: j.Demand, Walltime: j.Walltime, Delivery: delivery, Queue: j.Queue}
+	if j.Home != c.cfg.Self {
+		q.Home = j.Home
+	}
+	return q
+}
+
+// look asks for a snapshot unless one is on its way.
+func (c *Core) look() {
+	if !c.looking {
+		c.looking = true
+		c.emit(Look{})
+	}
+}
+
+// tell takes a neighbour's answers into the round, or the pass, that asked.
+func (c *Core) tell(from grid.PeerID, t wire.Tell) {
+	r := c.round
+	if p := c.passes.round; p != nil && t.Round == p.id {
+		r = p
+	}
+	w := c.whereOf(t.Round)
+	if w != nil {
+		r = w.round
+	}
+	if r == nil || t.Round != r.id {
+		return // late: that round is over
+	}
+	p := r.replies[from]
+	if p == nil || p.answers != nil || p.missing != "" {
+		return
+	}
+	r.waiting--
+	c.members[from].site = t.Site
+	p.site = t.Site
+	p.take = int(min(max(t.Take, 1), maxTake))
+	if bad := checkTell(r, t); bad != "" {
+		p.missing = badAnswer
+		c.note("", from, "estimates refused: "+bad)
+	} else {
+		for _, a := range t.Answers {
+			p.answers = append(p.answers, a.Estimate)
+		}
+	}
+	switch {
+	case w != nil:
+		c.whereAnswered(w)
+	case r.waiting > 0:
+	case r == c.round:
+		c.endRound()
+	default:
+		c.endPass()
+	}
+}
+
+func checkTell(r *round, t wire.Tell) string {
+	if len(t.Answers) != len(r.jobs) {
+		return fmt.Sprintf("%d answers to %d questions", len(t.Answers), len(r.jobs))
+	}
+	if !(t.Site.Speed > 0) || math.IsInf(t.Site.Speed, 0) {
+		return fmt.Sprintf("its speed is %v", t.Site.Speed)
+	}
+	for i, a := range t.Answers {
+		if a.Job != r.jobs[i] {
+			return fmt.Sprintf("answer %d is about another job", i+1)
+		}
+		if a.Estimate.Refusal == nil && (a.Estimate.Wait < 0 || a.Estimate.Wait > horizon || a.Estimate.Safe < 0) {
+			return fmt.Sprintf("a wait of %v s", a.Estimate.Wait.Seconds())
+		}
+	}
+	return ""
+}
+
+// endRound decides every job of the round with the answers there are.
+func (c *Core) endRound() {
+	r := c.round
+	if r == nil {
+		return
+	}
+	c.round = nil
+	c.disarmGeneral(roundDeadline)
+	for i, id := range r.jobs {
+		j := c.jobs[id]
+		if j == nil {
+			continue
+		}
+		j.queued = false
+		if j.rec.State == grid.Ready && j.rec.Standing == grid.Owning {
+			c.decide(j, c.candidates(j, r, i))
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package core
+
+import (
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// Event is what happens to a Core: one of the types of this file.
+type Event interface{ event() }
+
+// Token ties an Answer to the request it answers.
+type Token uint64
+
+// Request is an event for which somebody waits: one Answer with its token follows,
+// whatever state this broker is in.
+type Request interface {
+	Event
+	token() Token
+}
+
+// Boot is the first event: Core asks the world what became of what it may have asked for.
+type Boot struct{}
+
+// Submit hands in a job. Job is complete but for its manifest: Inputs lists path,
+// size and mode of the files that will be uploaded.
+type Submit struct {
+	Token  Token
+	Job    grid.Job
+	Key    string
+	Anyway bool // it may wait for a site that can run it
+}
+
+// Uploaded tells that all files of a job are here.
+type Uploaded struct {
+	Token  Token
+	Job    grid.JobID
+	Inputs grid.Manifest
+}
+
+// CancelRequest is a user's or administrator's wish, already authorised.
+type CancelRequest struct {
+	Token Token
+	Job   grid.JobID
+	By    string
+}
+
+// RemoveRequest deletes an ended job.
+type RemoveRequest struct {
+	Token Token
+	Job   grid.JobID
+}
+
+// Message came from a member.
+type Message struct {
+	From    grid.PeerID
+	Message wire.Message
+}
+
+// Looked answers the effect Look. Err is "" for a good snapshot.
+type Looked struct {
+	Snapshot plan.Snapshot
+	Err      string
+	Full     bool // the disk has no more than its reserve: nothing new is taken
+}
+
+// Launched answers the effect Launch. Passing tells of an error that will pass, Refused of
+// a batch system that would refuse this job again.
+type Launched struct {
+	ID      grid.AttemptID
+	Local   grid.LocalID
+	Err     string
+	Passing bool
+	Refused bool
+}
+
+// Withdrawn answers the effect Withdraw: Done is the token's word that the attempt
+// can never start; false with no error that it has started.
+type Withdrawn struct {
+	ID      grid.AttemptID
+	Done    bool
+	Err     string
+	Damaged bool // the control files of the attempt are
+}
+
+// Progressed is word of an attempt, asked for by Probe or brought by the batch system.
+//
+// Damaged tells that the control files of the attempt are, which is why there is an Err:
+// Progress is what is known without them.
+type Progressed struct {
+	Progress grid.Progress
+	Err      string
+	Damaged  bool
+}
+
+// Recollected answers the effect Recollect: the attempts of those Jobs of which all is known,
+// and of jobs that no record is of; All tells that all of these could be read. Damaged are
+// those asked for whose control directories will not be read by trying again.
+type Recollected struct {
+	Jobs     []grid.JobID
+	All      bool
+	Attempts []grid.AttemptID
+	Damaged  []grid.JobID
+}
+
+// Fetched answers the effect Fetch. Final tells of an error that trying again does not mend.
+type Fetched struct {
+	Job   grid.JobID
+	Epoch grid.Epoch
+	Set   FileSet
+	Err   string
+	Final bool
+}
+
+// Collected answers the effect Collect.
+type Collected struct {
+	Job     grid.JobID
+	Epoch   grid.Epoch
+	Outputs grid.Manifest
+	Missing []grid.MissingOutput
+	Err     string
+}
+
+// PeerChanged is the word of the overlay on who lives.
+type PeerChanged struct {
+	Peer     grid.PeerID
+	Liveness grid.Liveness
+}
+
+// PeerSite is what a peer said of its site in its Hello.
+type PeerSite struct {
+	Peer grid.PeerID
+	Site grid.Site
+}
+
+// OwnSite is what the batch system shows this site to be.
+type OwnSite struct{ Site grid.Site }
+
+// LinkChanged is netmon's new word on the way to a peer.
+type LinkChanged struct {
+	Peer grid.PeerID
+	Link grid.Link
+}
+
+// MembersChanged is the neighbourhood file as it now is.
+type MembersChanged struct{ Members []grid.Member }
+
+// Folders lists the jobs that have a folder here: those of no known job go.
+type Folders struct{ Jobs []grid.JobID }
+
+// Attempts lists what of ours the batch system holds, waiting or running: what
+// belongs to no record goes.
+type Attempts struct{ IDs []grid.AttemptID }
+
+// DrainRequest is an administrator's word: take no more grid jobs and hand on those
+// that wait, or be again as before.
+type DrainRequest struct {
+	Token Token
+	On    bool
+}
+
+// Forget is an administrator's word that a site will not come back; see forget.go.
+// Fenced says besides that its batch system is off or emptied.
+type Forget struct {
+	Token  Token
+	Site   grid.PeerID
+	Fenced bool
+	DryRun bool // only tell what would become of each job
+	By     string
+}
+
+// Resume is an administrator's word that this broker may go on: its twin is stopped,
+// or those who were not yet asked after a rollback need not be.
+type Resume struct{ Token Token }
+
+// Gap says that this broker did not listen for a while, or that a clock jumped. It
+// comes before the event that found it out.
+type Gap struct{ Span grid.Tick }
+
+// PeerJournal is what a peer's Hello said of its journal, and of this life of it.
+type PeerJournal struct {
+	Peer    grid.PeerID
+	Journal grid.JournalID
+	Boot    uint64
+}
+
+// Forward passes a user's request for a job of another home on to a peer. Cancel asks
+// for its end, else its status is asked for.
+type Forward struct {
+	Token         Token
+	To            grid.PeerID
+	Job           grid.JobID
+	User          string
+	Administrator bool
+	Cancel        bool
+}
+
+// LimitsChanged are the limits as they now are configured.
+type LimitsChanged struct {
+	User       UserLimits
+	OfferFiles int64
+}
+
+// Tick lets time pass: timers that are due fire.
+type Tick struct{}
+
+func (Boot) event()           {}
+func (Submit) event()         {}
+func (Uploaded) event()       {}
+func (CancelRequest) event()  {}
+func (RemoveRequest) event()  {}
+func (Message) event()        {}
+func (Looked) event()         {}
+func (Launched) event()       {}
+func (Withdrawn) event()      {}
+func (Progressed) event()     {}
+func (Recollected) event()    {}
+func (Fetched) event()        {}
+func (Collected) event()      {}
+func (PeerChanged) event()    {}
+func (OwnSite) event()        {}
+func (PeerSite) event()       {}
+func (LinkChanged) event()    {}
+func (MembersChanged) event() {}
+func (Folders) event()        {}
+func (Attempts) event()       {}
+func (DrainRequest) event()   {}
+func (Forget) event()         {}
+func (Resume) event()         {}
+func (Gap) event()            {}
+func (PeerJournal) event()    {}
+func (Forward) event()        {}
+func (LimitsChanged) event()  {}
+func (Tick) event()           {}
+
+func (e Submit) token() Token        { return e.Token }
+func (e Uploaded) token() Token      { return e.Token }
+func (e CancelRequest) token() Token { return e.Token }
+func (e RemoveRequest) token() Token { return e.Token }
+func (e DrainRequest) token() Token  { return e.Token }
+func (e Forget) token() Token        { return e.Token }
+func (e Resume) token() Token        { return e.Token }
+func (e Forward) token() Token       { return e.Token }

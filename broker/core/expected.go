@@ -1,0 +1,76 @@
+package core
+
+import (
+	"fmt"
+
+	"gbroker/grid"
+	"gbroker/plan"
+)
+
+// showEstimates tells readers, and the homes, when their waiting jobs will start, or why
+// nobody can say.
+func (c *Core) showEstimates(s plan.Snapshot, p *plan.Plan) {
+	for i := range s.Waiting {
+		w := &s.Waiting[i]
+		a, j := c.accepted[w.Job], c.jobs[w.Job]
+		if w.Job == "" || a == nil && j == nil {
+			continue
+		}
+		start, planned := p.Start(w.Job)
+		switch {
+		case planned && a != nil:
+			a.start = start
+		case j == nil:
+		case planned && j.rec.Standing == grid.Prepared:
+			j.rec.EstimateNow = start
+		case j.rec.Standing == grid.Owning && j.rec.State == grid.Assigned && planned:
+			c.showEstimate(j, start, "")
+		case j.rec.Standing == grid.Owning && j.rec.State == grid.Assigned && j.rec.Local != "":
+			c.showEstimate(j, 0, unplanned(&s, w))
+		}
+	}
+}
+
+// unplanned is why a job that waits here has no planned start.
+func unplanned(s *plan.Snapshot, w *plan.Waiting) string {
+	if s.Stopped {
+		return "waits in the batch system, which starts no jobs now: " + s.Why
+	}
+	for _, q := range s.Queues {
+		if q.Name == w.Queue && q.Stopped {
+			return fmt.Sprintf("waits in queue %s, of which no jobs are started now: %s", q.Name, q.Why)
+		}
+	}
+	text := "waits in the batch system, and cannot start as the site is now"
+	if w.Held {
+		text = "held in the batch system"
+	}
+	if w.Why != "" {
+		text += ": " + clip(w.Why)
+	}
+	return text
+}
+
+// showEstimate keeps the expected start of a job; 0 is none, for the reason why.
+func (c *Core) showEstimate(j *job, start grid.Tick, why string) {
+	d := start - j.rec.EstimateNow
+	if d < grid.Second && d > -grid.Second && j.waits == why {
+		return
+	}
+	j.rec.EstimateNow = start
+	j.waitsFor(why)
+	c.show(j)
+	if !c.home(j) && c.now-j.told >= c.cfg.Refresh {
+		j.told = c.now
+		c.report(j)
+	}
+}
+
+// waitsFor puts why a job has no expected start into its reason, in the place of the last
+// such; "" takes it out. Other reasons stay.
+func (j *job) waitsFor(why string) {
+	if j.rec.Reason == j.waits {
+		j.rec.Reason = why
+	}
+	j.waits = why
+}

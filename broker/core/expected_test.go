@@ -1,0 +1,88 @@
+package core
+
+import (
+	"strings"
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// A job that waits here has an expected start, or a reason why nobody can say: never an old one.
+func TestAnExpectedStartDoesNotGoStale(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1") // its home is told too
+	c := signed(grid.Record{
+		Job: j, Standing: grid.Owning, Owner: me, State: grid.Assigned, Attempt: 1, Local: "7.pbs",
+		Epoch: grid.Epoch{Term: 1, Hop: 1}, Deeds: []grid.Deed{deed(j, her, 1, me)},
+	})
+	waits := plan.Waiting{Job: j.ID, Demand: j.Demand, Limit: grid.Minute}
+	now := grid.Tick(1_000_000)
+	for _, step := range []struct {
+		change func(*plan.Snapshot)
+		says   string
+	}{
+		{func(*plan.Snapshot) {}, ""},
+		{func(s *plan.Snapshot) { s.Waiting[0].Held, s.Waiting[0].Why = true, "Job held by root" }, "held in the batch system: Job held by root"},
+		{func(s *plan.Snapshot) { s.Stopped, s.Why = true, "scheduling is False" }, "which starts no jobs now: scheduling is False"},
+		{func(s *plan.Snapshot) {
+			s.Waiting[0].Queue, s.Queues = "q", []plan.Queue{{Name: "q", Stopped: true, Why: "it is not started"}}
+		}, "queue q, of which no jobs are started now: it is not started"},
+		{func(s *plan.Snapshot) { s.Nodes[0].Down = true }, "cannot start as the site is now"},
+		{func(*plan.Snapshot) {}, ""},
+	} {
+		now += grid.Hour
+		look := shot(now)
+		look.Snapshot.Waiting = []plan.Waiting{waits}
+		step.change(&look.Snapshot)
+		effects := c.Step(now, look)
+		r := c.jobs[j.ID].rec
+		if (r.EstimateNow != 0) != (step.says == "") || (r.Reason == "") != (step.says == "") || !strings.Contains(r.Reason, step.says) {
+			t.Errorf("it is expected at %d, for %q; the reason should be %q", r.EstimateNow, r.Reason, step.says)
+		}
+		told := false
+		for _, m := range sentTo(effects, her) {
+			if m, is := m.(wire.Report); is {
+				told = m.Estimate.Known == (step.says == "") && m.Reason == r.Reason
+			}
+		}
+		if !told {
+			t.Errorf("of %q the home is told %+v", r.Reason, sentTo(effects, her))
+		}
+	}
+}
+
+// The home of a job that waits elsewhere does not keep an expected start that is gone.
+func TestAHomeForgetsAnExpectedStart(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	c := signed(grid.Record{
+		Job: j, Standing: grid.Watching, Owner: her, State: grid.Assigned, Report: 3, EstimateNow: 2_000_000,
+		Epoch: grid.Epoch{Term: 1, Hop: 1}, Deeds: []grid.Deed{deed(j, me, 1, her)},
+	})
+	report := wire.Report{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 3, State: grid.Assigned, Reason: "held"}
+	c.Step(1_000_001, Message{her, report})
+	if r := c.jobs[j.ID].rec; r.EstimateNow != 0 || r.Reason != "held" {
+		t.Errorf("it is expected at %d, for %q", r.EstimateNow, r.Reason)
+	}
+	report.Number, report.Reason, report.Estimate = 2, "old", wire.In{Span: 5, Known: true}
+	c.Step(1_000_002, Message{her, report})
+	if r := c.jobs[j.ID].rec; r.EstimateNow != 0 || r.Reason != "held" {
+		t.Errorf("an older report counts: %d, %q", r.EstimateNow, r.Reason)
+	}
+}
+
+// Where no site starts jobs now the job waits, and is not given up.
+func TestARefusalThatPassesIsNoEnd(t *testing.T) {
+	t.Parallel()
+	for _, passing := range []bool{true, false} {
+		j := jobOf(me, "a", "1")
+		c := signed(grid.Record{Job: j, Standing: grid.Owning, Owner: me, State: grid.Ready, Epoch: grid.Epoch{Term: 1}})
+		row := grid.Candidate{Site: "a", Peer: me, Refusal: &grid.Refusal{Reason: "words that nobody knows", Passing: passing}}
+		c.decide(c.jobs[j.ID], []grid.Candidate{row})
+		if ended := c.jobs[j.ID].rec.State == grid.Failed; ended == passing {
+			t.Errorf("passing %v: the job is %v", passing, c.jobs[j.ID].rec.State)
+		}
+	}
+}

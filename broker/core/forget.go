@@ -1,0 +1,189 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+
+	"gbroker/grid"
+)
+
+// Forgetting a site. Loss of contact alone ends nothing and starts nothing; an
+// administrator of the home decides, when the owner will not come back:
+//
+//	the job, at its home                  forget        forget --fenced
+//	cancelled                             LOST          KILLED: nothing of it runs, that is said
+//	rerunnable                            again         again
+//	its end was heard, its output lost    LOST          LOST
+//	not rerunnable                        LOST          again
+//
+// Fenced is the administrator's word that the batch system of the site is off or
+// emptied. Without it a job that was last heard waiting may have started unseen, so
+// that only a rerunnable one may start again. Again is a new term: the home raises it
+// on disk, and from then on every word of the older one is dropped; see claim.go.
+//
+// A job whose home is the forgotten site is owned here all the same: it goes on, and
+// its result is kept for its user. One that it offered here, and never committed, is
+// declined.
+
+// Verdict is what becomes of a job when the site that has it is forgotten.
+type Verdict uint8
+
+// The verdicts.
+const (
+	RunAgain Verdict = 1 + iota // at a new term
+	GiveUp                      // LOST
+	EndKilled
+	GoOn    // its home is forgotten: it goes on here
+	Decline // its owner is forgotten, which offered it here: it is never to be owned here
+)
+
+func (v Verdict) String() string {
+	return [...]string{"none", "again", "lost", "killed", "goes on", "declined"}[min(int(v), 5)]
+}
+
+// Fate is what forgetting a site does to one job.
+type Fate struct {
+	Job     grid.JobID
+	State   grid.State // before
+	Verdict Verdict
+	Why     string
+}
+
+func (c *Core) forget(e Forget) {
+	var fates []Fate
+	for _, j := range c.sorted() {
+		if !e.DryRun && c.committedTo(j, e.Site) && !c.home(j) && j.rec.Job.Home != e.Site {
+			c.handedOver(j) // its home is told, and decides
+		}
+		f := c.fate(j, e)
+		if f.Verdict == 0 {
+			continue
+		}
+		fates = append(fates, f)
+		if !e.DryRun {
+			c.meet(j, f, e.By)
+		}
+	}
+	if !e.DryRun {
+		c.notAwaited(e.Site, e.Fenced)
+	}
+	c.emit(Answer{Token: e.Token, Fates: fates})
+}
+
+// committedTo tells that a job was handed to a site that has not said that it owns it. Where
+// that is the home itself nobody else can decide: Commit is said until it returns.
+func (c *Core) committedTo(j *job, to grid.PeerID) bool {
+	h := j.rec.Handoff
+	return j.rec.Standing == grid.Past && h.Phase == grid.Committed && h.To == to
+}
+
+// fate decides about one job; Verdict is 0 where the site has nothing to do with it.
+func (c *Core) fate(j *job, e Forget) Fate {
+	r := &j.rec
+	f := Fate{Job: r.Job.ID, State: r.State}
+	if r.Job.Home == e.Site && r.Standing == grid.Owning && !r.HomeForgotten {
+		f.Verdict, f.Why = GoOn, "its result is kept here"
+		return f
+	}
+	if r.Standing == grid.Prepared && r.Owner == e.Site && !c.home(j) {
+		f.Verdict, f.Why = Decline, "it was offered here, and is not owned here"
+		return f
+	}
+	if !c.home(j) || r.Standing != grid.Watching && r.Standing != grid.Prepared || r.Owner != e.Site || r.State.Terminal() {
+		return Fate{}
+	}
+	switch {
+	case r.CancelRequested && e.Fenced:
+		f.Verdict, f.Why = EndKilled, "cancelled, and nothing of it can run any more"
+	case r.CancelRequested:
+		f.Verdict, f.Why = GiveUp, "cancelled; whether it still runs there is not known"
+	case r.Job.Rerunnable || c.cfg.Broken.Without(ForgetStartsAll):
+		f.Verdict, f.Why = RunAgain, "it may run again"
+	case r.End != 0:
+		f.Verdict, f.Why = GiveUp, fmt.Sprintf("it had ended there (%s), and its output is there", r.End)
+	case e.Fenced:
+		f.Verdict, f.Why = RunAgain, "nothing of it can run any more"
+	case r.Started > 0:
+		f.Verdict, f.Why = GiveUp, "it has started there, and may not run twice"
+	default:
+		f.Verdict, f.Why = GiveUp, "it may have started unseen, and may not run twice"
+	}
+	return f
+}
+
+// meet makes a fate true.
+func (c *Core) meet(j *job, f Fate, by string) {
+	why := fmt.Sprintf("%s was forgotten by %s: %s", c.nameOf(j.forgottenSite(f)), by, f.Why)
+	switch f.Verdict {
+	case RunAgain:
+		c.runAgain(j, why)
+	case GiveUp:
+		c.letOffer(j)
+		j.rec.Reason = why
+		c.terminal(j, grid.Lost)
+	case EndKilled:
+		c.letOffer(j)
+		j.rec.Reason = why
+		c.terminal(j, grid.Killed)
+	case GoOn:
+		j.rec.HomeForgotten = true
+		c.save(j, why)
+	case Decline:
+		c.decline(j, why)
+	}
+}
+
+func (j *job) forgottenSite(f Fate) grid.PeerID {
+	if f.Verdict == GoOn {
+		return j.rec.Job.Home
+	}
+	return j.rec.Owner
+}
+
+// nameOf is the site's alias, or its peer ID where it has none.
+func (c *Core) nameOf(p grid.PeerID) string {
+	if name := c.siteName(p); name != "" {
+		return string(name)
+	}
+	return string(p)
+}
+
+// letOffer ends what is left of the handoff to an owner that is given up.
+func (c *Core) letOffer(j *job) {
+	j.rec.Standing = grid.Watching
+	j.rec.Handoff.Phase = grid.NoHandoff
+	c.disarm(j, onHandoff)
+}
+
+// runAgain raises the term. From this save on the job is owned here, and nobody's
+// word of an older term counts.
+func (c *Core) runAgain(j *job, why string) {
+	r := &j.rec
+	if r.Owner != c.cfg.Self && !slices.Contains(r.Trail, r.Owner) {
+		r.Trail = append(slices.Clip(r.Trail), r.Owner)
+	}
+	for k := range j.due {
+		c.disarm(j, concern(k))
+	}
+	r.Standing, r.Owner = grid.Owning, c.cfg.Self
+	r.Epoch = grid.Epoch{Term: c.nextStamp(max(r.Epoch.Term, 1))}
+	r.Deeds, r.Telling, r.Hops, r.HopsAt, r.Missing, r.Stay = nil, false, 0, 0, 0, nil
+	r.Handoff, r.Candidate, r.Adopted = grid.Handoff{}, grid.JournalID{}, grid.Epoch{}
+	r.Attempt, r.Local, r.Report = 0, "", 0
+	r.Started, r.Finished, r.EstimateNow = 0, 0, 0
+	r.End, r.ExitCode, r.HasExit, r.Signal, r.Reason, r.Usage = 0, 0, false, 0, "", grid.Usage{}
+	r.Outputs, r.ContactLost = nil, 0
+	j.fails, j.blocked, j.pulling = 0, nil, false
+	c.ready(j, why)
+}
+
+// forgetOverdue starts a rerunnable job again whose owner was not heard for as long
+// as the configuration says; off unless it says so.
+func (c *Core) forgetOverdue(j *job) {
+	if c.cfg.AutoForget == 0 || j.rec.ContactLost == 0 || !j.rec.Job.Rerunnable || j.rec.CancelRequested {
+		return
+	}
+	if c.now-j.heard > c.cfg.AutoForget {
+		c.meet(j, c.fate(j, Forget{Site: j.rec.Owner}), "this broker, after a long silence")
+	}
+}

@@ -1,0 +1,285 @@
+package core
+
+import (
+	"strings"
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// watching is the record of a job of this home that another site owns.
+func watching(owner grid.PeerID, change func(*grid.Record)) grid.Record {
+	r := grid.Record{Job: jobOf(me, "a", "1"), Standing: grid.Watching, State: grid.Assigned, Owner: owner, Epoch: grid.Epoch{Term: 1, Hop: 2}, Report: 3}
+	if change != nil {
+		change(&r)
+	}
+	return r
+}
+
+func TestFates(t *testing.T) {
+	t.Parallel()
+	rerunnable := func(r *grid.Record) { r.Job.Rerunnable = true }
+	for _, k := range []struct {
+		name          string
+		record        grid.Record
+		plain, fenced Verdict
+	}{
+		{"waits", watching(her, nil), GiveUp, RunAgain},
+		{"waits, rerunnable", watching(her, rerunnable), RunAgain, RunAgain},
+		{"runs", watching(her, func(r *grid.Record) { r.State, r.Started = grid.Running, 5 }), GiveUp, RunAgain},
+		{"runs, rerunnable", watching(her, func(r *grid.Record) { r.State, r.Started = grid.Running, 5; rerunnable(r) }), RunAgain, RunAgain},
+		{"has ended", watching(her, func(r *grid.Record) {
+			r.State, r.End, r.Outputs = grid.StageOut, grid.Completed, grid.Manifest{{Path: "out"}}
+		}), GiveUp, GiveUp},
+		{"has ended, rerunnable", watching(her, func(r *grid.Record) {
+			r.State, r.End, r.Outputs = grid.StageOut, grid.Completed, grid.Manifest{{Path: "out"}}
+			rerunnable(r)
+		}), RunAgain, RunAgain},
+		{"cancelled", watching(her, func(r *grid.Record) { r.CancelRequested = true }), GiveUp, EndKilled},
+		{"cancelled, rerunnable", watching(her, func(r *grid.Record) { r.CancelRequested = true; rerunnable(r) }), GiveUp, EndKilled},
+		{"committed, not yet owned", watching(her, func(r *grid.Record) {
+			r.State, r.Handoff = grid.Moving, grid.Handoff{Phase: grid.Committed, To: her, Epoch: r.Epoch}
+		}), GiveUp, RunAgain},
+		{"elsewhere", watching(him, nil), 0, 0},
+		{"ended for good", watching(her, func(r *grid.Record) { r.State, r.End = grid.Completed, grid.Completed }), 0, 0},
+		{"of that home, here", grid.Record{Job: jobOf(her, "b", "1"), Standing: grid.Owning, State: grid.Running, Owner: me, Attempt: 1}, GoOn, GoOn},
+		{"offered here by it", grid.Record{Job: jobOf(him, "c", "1"), Standing: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}}, Decline, Decline},
+		{"of this home, here", grid.Record{Job: jobOf(me, "a", "1"), Standing: grid.Owning, State: grid.Running, Owner: me, Attempt: 1}, 0, 0},
+	} {
+		for fenced, want := range map[bool]Verdict{false: k.plain, true: k.fenced} {
+			dry, _ := only[Answer](bare(k.record).Step(1_000_001, Forget{Token: 1, Site: her, Fenced: fenced, DryRun: true, By: "root"}))
+			c := bare(k.record)
+			effects := c.Step(1_000_001, Forget{Token: 1, Site: her, Fenced: fenced, By: "root"})
+			a, _ := only[Answer](effects)
+			got := Verdict(0)
+			if len(a.Fates) > 0 {
+				got = a.Fates[0].Verdict
+			}
+			if got != want || len(dry.Fates) != len(a.Fates) {
+				t.Errorf("%s, fenced %t: %s (dry run %v), want %s", k.name, fenced, got, dry.Fates, want)
+			}
+			checkFate(t, k.name, c, k.record, want)
+			if seen := k.name == "runs"; want == GiveUp && seen != strings.Contains(a.Fates[0].Why, "has started there") {
+				t.Errorf("%s is given up as %q", k.name, a.Fates[0].Why)
+			}
+		}
+	}
+}
+
+// checkFate compares what became of the record with the verdict.
+func checkFate(t *testing.T, name string, c *Core, before grid.Record, v Verdict) {
+	t.Helper()
+	r := c.jobs[before.Job.ID].rec
+	ok := true
+	switch v {
+	case 0:
+		ok = r.State == before.State && r.Epoch == before.Epoch
+	case RunAgain:
+		ok = r.Standing == grid.Owning && r.Owner == me && r.Epoch == grid.Epoch{Term: 2} && r.State == grid.Ready &&
+			r.Handoff.Phase == grid.NoHandoff && r.End == 0 && r.Started == 0 && r.Report == 0 && len(r.Trail) == 1 && r.Trail[0] == her
+	case GiveUp:
+		ok = r.State == grid.Lost && r.Epoch == before.Epoch && r.Handoff.Phase == grid.NoHandoff && r.Reason != ""
+	case EndKilled:
+		ok = r.State == grid.Killed
+	case Decline:
+		ok = r.Standing == grid.Declined
+	case GoOn:
+		ok = r.HomeForgotten && r.State == before.State
+	}
+	if !ok {
+		t.Errorf("%s, %s: %+v", name, v, r)
+	}
+}
+
+// Loss of contact alone decides nothing; only where it is configured, and for jobs
+// that may run twice.
+func TestSilenceAloneDecidesNothing(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		after      grid.Tick
+		rerunnable bool
+		again      bool
+	}{{0, true, false}, {grid.Hour, true, true}, {grid.Hour, false, false}} {
+		r := watching(her, func(r *grid.Record) { r.Job.Rerunnable = k.rerunnable })
+		c := New(Config{Self: me, Site: grid.Site{Name: "a", Processes: 4, Speed: 1}, AutoForget: k.after}, []grid.Member{{Name: "b", Peer: her}}, []grid.Record{r})
+		c.Step(1_000_000, Boot{})
+		for now := grid.Tick(1_000_000); now < 1_000_000+50*grid.Minute; {
+			now, _ = c.Next()
+			c.Step(now, Tick{})
+		}
+		if got := c.jobs[r.Job.ID].rec; got.Epoch != r.Epoch || got.ContactLost == 0 {
+			t.Errorf("after 50 minutes: epoch %s, contact lost %d", got.Epoch, got.ContactLost)
+		}
+		for now := grid.Tick(1_000_000); now < 1_000_000+2*grid.Hour; {
+			now, _ = c.Next()
+			c.Step(now, Tick{})
+		}
+		if got := c.jobs[r.Job.ID].rec.Epoch.Term == 2; got != k.again {
+			t.Errorf("forget after %d, rerunnable %t: started again %t", k.after, k.rerunnable, got)
+		}
+	}
+}
+
+// A candidate that has lost its journal after the commit: the job is shown as out of
+// reach, and is not taken back.
+func TestUnknownIsShownAndNotDecided(t *testing.T) {
+	t.Parallel()
+	r := watching(her, func(r *grid.Record) {
+		r.State, r.Job.Rerunnable = grid.Moving, true
+		r.Handoff = grid.Handoff{Phase: grid.Committed, To: her, Epoch: r.Epoch}
+	})
+	c := bare(r)
+	bond := wire.Bond{Job: r.Job.ID, Epoch: r.Epoch, To: her, Digest: wire.JobDigest(r.Job)}
+	c.Step(1_000_001, Message{him, wire.Unknown{Bond: bond}})
+	if got := c.jobs[r.Job.ID].rec; got.Handoff.Phase != grid.Committed {
+		t.Error("a stranger's word was taken")
+	}
+	c.Step(1_000_001, Message{her, wire.Unknown{Bond: bond}})
+	got := c.jobs[r.Job.ID].rec
+	if got.State.Terminal() || got.ContactLost == 0 || got.Reason == "" || got.Standing != grid.Watching || got.Handoff.Phase != grid.NoHandoff {
+		t.Errorf("%+v", got)
+	}
+	c.Step(1_000_002, Forget{Site: her})
+	if got := c.jobs[r.Job.ID].rec; got.Epoch.Term != 2 {
+		t.Errorf("forgotten: epoch %s", got.Epoch)
+	}
+}
+
+// The word that a candidate will never own counts only from the journal that was
+// ready: one that was lost or put back has forgotten whether it owned.
+func TestDeclinedCountsOnlyFromTheSameJournal(t *testing.T) {
+	t.Parallel()
+	ready := grid.JournalID{Incarnation: 4, Sequence: 10}
+	for _, k := range []struct {
+		journal grid.JournalID
+		back    bool
+	}{
+		{grid.JournalID{Incarnation: 4, Sequence: 12}, true},
+		{grid.JournalID{Incarnation: 4, Sequence: 9}, false},
+		{grid.JournalID{Incarnation: 5, Sequence: 12}, false},
+	} {
+		j := jobOf(me, "a", "1")
+		c := bare(grid.Record{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+		c.makeOffer(c.jobs[j.ID], her, 0, 0)
+		bond := wire.Bond{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: her, Digest: wire.JobDigest(j)}
+		c.Step(1_100_001, Message{her, wire.Ready{Bond: bond, Journal: ready}})
+		c.Step(1_100_002, Message{her, wire.Declined{Bond: bond, Journal: k.journal}})
+		if got := c.jobs[j.ID].rec.Standing == grid.Owning; got != k.back {
+			t.Errorf("%+v: taken back %t", k.journal, got)
+		}
+	}
+}
+
+// A PREPARED candidate of an owner that is gone asks the home, and goes by its word.
+func TestTheHomeMayEndAnOfferOfALostOwner(t *testing.T) {
+	t.Parallel()
+	j := jobOf(him, "c", "1")
+	c := bare(grid.Record{Job: j, Standing: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 3}}})
+	bond := wire.Bond{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 3}, To: me, Digest: wire.JobDigest(j)}
+	c.Step(1_000_001, Message{him, wire.Standing{Bond: bond, Verdict: wire.VerdictUnknown}})
+	if c.jobs[j.ID] == nil {
+		t.Fatal("dropped, and the home did not know")
+	}
+	c.Step(1_000_002, Message{him, wire.Standing{Bond: bond, Verdict: wire.VerdictAborted}})
+	if c.jobs[j.ID] != nil {
+		t.Error("still prepared, and the home has raised the term")
+	}
+}
+
+// What the home of a job has given to another is ended here: what waits never starts.
+func TestSuperseded(t *testing.T) {
+	t.Parallel()
+	of, by := grid.Epoch{Term: 1, Hop: 1}, grid.Epoch{Term: 2}
+	record := func(s grid.State) grid.Record {
+		return grid.Record{Job: jobOf(her, "b", "1"), Standing: grid.Owning, State: s, Owner: me, Epoch: of, Attempt: 1, Local: "l", Report: 2}
+	}
+	word := func(epoch grid.Epoch) Message {
+		return Message{her, wire.Superseded{Job: record(0).Job.ID, Of: of, Epoch: epoch}}
+	}
+	at := grid.AttemptID{Job: record(0).Job.ID, Epoch: of, Attempt: 1}
+
+	c := bare(record(grid.Assigned))
+	if w, ok := only[Withdraw](c.Step(1_000_001, word(by))); !ok || w.ID != at {
+		t.Error("what waits is not withdrawn")
+	}
+	again := bare(c.jobs[at.Job].rec) // restarted meanwhile
+	if _, ok := only[Withdraw](again.Step(1_000_002, word(by))); ok {
+		t.Error("asked for twice at once: the first is under way")
+	}
+	c.Step(1_000_002, Withdrawn{ID: at, Done: true})
+	if r := c.jobs[at.Job].rec; r.Standing != grid.Past {
+		t.Errorf("withdrawn: %s %s", r.Standing, r.State)
+	}
+
+	c = bare(record(grid.Running))
+	if _, ok := only[Kill](c.Step(1_000_001, word(by))); !ok {
+		t.Error("what runs goes on")
+	}
+	effects := c.Step(1_000_002, Progressed{Progress: grid.Progress{ID: at, Phase: grid.Ended, Cause: grid.ByRequest}})
+	if r := c.jobs[at.Job].rec; r.Standing != grid.Past {
+		t.Errorf("killed for that: %s %s", r.Standing, r.State)
+	}
+	if _, told := only[Collect](effects); told {
+		t.Error("what was cut off is no result")
+	}
+
+	c = bare(record(grid.Running)) // given up for lost: nobody else has it
+	if _, ok := only[Kill](c.Step(1_000_001, word(of))); ok {
+		t.Error("killed, and nobody else has it")
+	}
+
+	for _, strange := range []wire.Superseded{{Job: at.Job, Of: grid.Epoch{Term: 1}, Epoch: by}, {Job: at.Job, Of: of, Epoch: grid.Epoch{Term: 1}}} {
+		c = bare(record(grid.Assigned))
+		c.Step(1_000_001, Message{her, strange})
+		if c.jobs[at.Job].isSuperseded() {
+			t.Errorf("believed: %+v", strange)
+		}
+	}
+	c = bare(record(grid.Assigned))
+	c.Step(1_000_001, Message{him, word(by).Message})
+	if c.jobs[at.Job].isSuperseded() {
+		t.Error("believed a site that is not the home")
+	}
+}
+
+// A site that was away asks the homes before it gives anything to its batch system.
+func TestAnAttemptWaitsForTheHome(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	r := grid.Record{Job: j, Standing: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Report: 2}
+	at := grid.AttemptID{Job: j.ID, Epoch: r.Epoch, Attempt: 1}
+	c := signed(r)
+	if l, ok := only[Launch](c.Step(1_000_001, Withdrawn{ID: at, Done: true})); ok {
+		t.Fatalf("launched %v", l.Submission.ID)
+	}
+	if got := c.jobs[j.ID].rec; got.State != grid.Ready || got.Reason == "" {
+		t.Errorf("%s: %s", got.State, got.Reason)
+	}
+	launched := func(c *Core) bool {
+		for n := 0; n < 20; n++ {
+			at, _ := c.Next()
+			if _, ok := only[Launch](c.Step(at, Tick{})); ok {
+				return true
+			}
+		}
+		return false
+	}
+	if launched(c) {
+		t.Error("launched, and its home was not heard")
+	}
+	now, _ := c.Next()
+	if _, ok := only[Launch](c.Step(now, Message{her, wire.ReportAck{Job: j.ID, Epoch: r.Epoch, Number: c.jobs[j.ID].rec.Report}})); !ok {
+		t.Error("its home was heard, and it is not launched")
+	}
+
+	c = signed(r)
+	c.Step(1_000_001, Forget{Site: her})
+	if c.mustAsk(c.jobs[j.ID]) == "" {
+		t.Error("its home is forgotten, and lives: it is not asked")
+	}
+	c.Step(1_000_001, PeerChanged{her, grid.Dead})
+	if _, ok := only[Launch](c.Step(1_000_002, Withdrawn{ID: at, Done: true})); !ok {
+		t.Error("its home is forgotten, and it waits for it")
+	}
+}

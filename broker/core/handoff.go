@@ -1,0 +1,437 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// The owner's side of the handoff (design, section 4):
+//
+//	          makeOffer
+//	NoHandoff ─────────► Offering ── Ready ──► (Withdrawing) ──► Committed ── Owned ──► NoHandoff
+//	     ▲                  │                       │                │
+//	     └── Refuse, silence┘   had started: stay ──┘                └ Commit is repeated until Owned
+//
+// Before Committed is on disk this site owns the job and the offer may die; after
+// it the candidate does. Each Offer burns one hop: Handoff.Epoch is the highest used.
+
+// makeOffer moves the job to the candidate to, which is to start it a wait from now
+// and will then have these hops behind it.
+func (c *Core) makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32) {
+	next := j.rec.Epoch
+	if next.Before(j.rec.Handoff.Epoch) && !c.cfg.Broken.Without(EpochReused) {
+		next = j.rec.Handoff.Epoch
+	}
+	next.Hop = c.nextStamp(next.Hop)
+	j.rec.State = grid.Moving
+	j.rec.Handoff = grid.Handoff{Phase: grid.Offering, To: to, Epoch: next}
+	j.began, j.heard, j.pullBegan, j.hops = c.now, 0, 0, hops
+	c.save(j, fmt.Sprintf("offered to %s", c.siteName(to)))
+	c.disarm(j, onHandoff)
+	c.sendOffer(j, wait)
+}
+
+func (c *Core) sendOffer(j *job, wait grid.Tick) {
+	c.send(j.rec.Handoff.To, wire.Offer{
+		Bond: c.bond(j), Job: j.rec.Job, Wait: wait, Age: c.now - j.rec.Submitted,
+		Deeds: j.rec.Deeds, Hops: j.hops, Journal: c.committing(),
+	})
+	c.backoff(j, onHandoff)
+}
+
+// bond is what every message of the open handoff carries.
+func (c *Core) bond(j *job) wire.Bond {
+	return wire.Bond{
+		Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, To: j.rec.Handoff.To,
+		Digest: j.sum(),
+	}
+}
+
+// open finds the job whose open handoff b belongs to: same candidate, who is the
+// sender, same epoch.
+func (c *Core) open(from grid.PeerID, b wire.Bond) *job {
+	j := c.job(b.Job)
+	if j == nil || b.To != from {
+		return nil
+	}
+	h := j.rec.Handoff
+	if h.Phase == grid.NoHandoff || h.To != from || h.Epoch != b.Epoch && !c.cfg.Broken.Without(OfferUnbound) {
+		return nil
+	}
+	return j
+}
+
+// late answers a candidate that waits on a handoff which is over. Where it has owned the
+// job by it, it has lost its journal since and taken a late copy of the Offer for new:
+// never again Commit, for the job may have started there.
+func (c *Core) late(from grid.PeerID, b wire.Bond) {
+	if b.To != from {
+		return
+	}
+	j := c.job(b.Job)
+	switch {
+	case j == nil:
+		c.send(from, wire.Abort{Bond: b, Why: "the job is not known here"})
+	case j.rec.State.Terminal(): // its tombstone there has gone, and an old Offer has come again
+		c.send(from, wire.Abort{Bond: b, Why: "the job has ended"})
+	case j.rec.Owner == from && j.rec.Epoch == b.Epoch:
+		c.send(from, wire.Abort{Bond: b, Why: "you have owned it, and lost your journal since"})
+	case j.rec.Standing == grid.Owning || b.Epoch.Before(j.rec.Epoch):
+		c.send(from, wire.Abort{Bond: b, Why: "that offer is dead"})
+	}
+}
+
+// handoffDue: nothing was heard for a while.
+func (c *Core) handoffDue(j *job) {
+	switch j.rec.Handoff.Phase {
+	case grid.NoHandoff:
+		switch {
+		case j.rec.State != grid.Ready || j.rec.Standing != grid.Owning:
+		case j.awaits && !c.draining && !j.rec.CancelRequested:
+			c.launch(j, "submitted here")
+		default:
+			c.undecide(j) // a search found nobody: again
+		}
+	case grid.Offering:
+		switch {
+		case j.heard == 0 && c.now-j.began >= c.cfg.AcceptDeadline:
+			c.giveUp(j, "no answer to the offer")
+		case j.heard == 0:
+			c.sendOffer(j, c.chosenWait(j))
+		case c.now-j.heard >= c.cfg.Lease && !c.cfg.Broken.Without(NoLease):
+			c.giveUp(j, "no word while it fetched the files")
+		default:
+			c.arm(j, onHandoff, c.cfg.Lease)
+		}
+	case grid.Withdrawing:
+		c.withdraw(j)
+		c.backoff(j, onHandoff)
+	case grid.Committed:
+		c.sendCommit(j)
+		c.tellMoved(j) // if the candidate is gone for ever, the home has to know where to look
+	}
+}
+
+// chosenWait is how long after the offer the candidate should start the job, by the
+// decision that chose it.
+func (c *Core) chosenWait(j *job) grid.Tick {
+	r := c.chosen(j)
+	return r.Delivery + r.Wait
+}
+
+// chosen is the row that the last decision chose.
+func (c *Core) chosen(j *job) grid.Candidate {
+	if n := len(j.rec.Decisions); n > 0 {
+		for _, r := range j.rec.Decisions[n-1].Candidates {
+			if r.Chosen {
+				return r
+			}
+		}
+	}
+	return grid.Candidate{}
+}
+
+// worthLearning is the size, in bytes, from which a delivery tells more of the way
+// than of the messages around it.
+const worthLearning = 1 << 20
+
+func (c *Core) onAccept(from grid.PeerID, m wire.Accept) {
+	c.saw(from, m.Journal)
+	j := c.open(from, m.Bond)
+	if j == nil {
+		c.late(from, m.Bond)
+		return
+	}
+	if j.rec.Handoff.Phase == grid.Offering {
+		if first := j.rec.Handoff.Epoch.Hop == 1; first && j.heard == 0 {
+			j.pullBegan = c.now // a later offer may find files there already: nothing to learn
+		}
+		j.heard = c.now
+		if c.now-j.began > c.pullLimit(j) {
+			c.giveUp(j, "it is fetching the files for far longer than they should take")
+			return
+		}
+		c.arm(j, onHandoff, c.cfg.Lease)
+	}
+}
+
+// pullLimit bounds how long a candidate may say that it is fetching: many times
+// what the decision reckoned with.
+func (c *Core) pullLimit(j *job) grid.Tick {
+	return c.cfg.PullGrace + 20*c.chosen(j).Delivery
+}
+
+func (c *Core) onRefuse(from grid.PeerID, m wire.Refuse) {
+	j := c.open(from, m.Bond)
+	if j == nil || j.rec.Handoff.Phase != grid.Offering {
+		return
+	}
+	why := "a worse estimate"
+	if m.Estimate.Refusal != nil {
+		why = m.Estimate.Refusal.Reason
+	}
+	c.endOffer(j, fmt.Sprintf("refused by %s: %.200s", c.siteName(from), why))
+}
+
+// giveUp ends an offer that is not answered; the candidate is told.
+func (c *Core) giveUp(j *job, why string) {
+	c.send(j.rec.Handoff.To, wire.Abort{Bond: c.bond(j), Why: why})
+	c.endOffer(j, fmt.Sprintf("offer to %s given up: %s", c.siteName(j.rec.Handoff.To), why))
+}
+
+// endOffer keeps the job here and searches again, without that candidate for a while.
+func (c *Core) endOffer(j *job, why string) {
+	if j.blocked == nil {
+		j.blocked = map[grid.PeerID]grid.Tick{}
+	}
+	j.blocked[j.rec.Handoff.To] = c.now + c.cfg.Block
+	c.dropOffer(j, why)
+}
+
+// dropOffer keeps the job here: in the local queue if it has kept its place there,
+// else it is searched for again.
+func (c *Core) dropOffer(j *job, why string) {
+	j.rec.Handoff.Phase = grid.NoHandoff
+	c.disarm(j, onHandoff)
+	if j.rec.Local == "" {
+		c.ready(j, why)
+		return
+	}
+	c.stays(j, why)
+}
+
+// stays: the job was up for a move, and waits in the local queue as before.
+func (c *Core) stays(j *job, why string) {
+	j.rec.State = grid.Assigned
+	c.save(j, "stays: "+why)
+	c.emit(Probe{c.attempt(j)})
+	c.arm(j, onBatch, c.cfg.Refresh)
+}
+
+// onReady: the candidate has it all on disk. A job that never was in the local
+// queue can be committed at once; else its attempt must be withdrawn first.
+func (c *Core) onReady(from grid.PeerID, m wire.Ready) {
+	j := c.open(from, m.Bond)
+	c.saw(from, m.Journal)
+	if j == nil {
+		c.late(from, m.Bond)
+		return
+	}
+	switch {
+	case j.rec.Handoff.Phase == grid.Offering && c.mustAsk(j) != "":
+		return // the candidate repeats it
+	case m.Bond.Digest != j.sum():
+		c.giveUp(j, "it is ready for another job than the one offered")
+		return
+	case j.rec.Handoff.Phase == grid.Committed && j.otherJournal(m.Bond, m.Journal):
+		c.ownerLost(j, from)
+		c.late(from, m.Bond)
+		return
+	case j.rec.Handoff.Phase == grid.Committed:
+		c.sendCommit(j)
+		return
+	case j.rec.Handoff.Phase == grid.Withdrawing:
+		return
+	}
+	if size := sizeOf(&j.rec.Job); size >= worthLearning && j.pullBegan > 0 {
+		c.emit(Delivered{Peer: from, Size: size, Took: max(1, c.now-j.pullBegan)})
+	}
+	j.rec.Candidate = m.Journal
+	switch {
+	case j.rec.CancelRequested:
+		c.giveUp(j, "cancelled")
+	case j.rec.Attempt > 0:
+		j.rec.Handoff.Phase = grid.Withdrawing
+		c.show(j) // not on disk: after a crash the offer is dead, and the attempt submitted anew if it was withdrawn
+		c.withdraw(j)
+		c.backoff(j, onHandoff)
+	default:
+		c.commit(j)
+	}
+}
+
+// commit is the commit point: from this save on the candidate owns the job.
+func (c *Core) commit(j *job) {
+	to := j.rec.Handoff.To
+	j.rec.Handoff.Phase = grid.Committed
+	c.handOver(j, j.rec.Handoff.Epoch, to)
+	j.rec.Epoch = j.rec.Handoff.Epoch
+	j.rec.Owner = to
+	j.rec.Attempt, j.rec.Local, j.rec.Report, j.rec.Missing, j.rec.Stay = 0, "", 0, 0, nil
+	j.rec.Standing = grid.Past
+	j.rec.Telling = !c.home(j) && to != j.rec.Job.Home
+	if c.home(j) {
+		j.rec.Standing = grid.Watching
+		if !slices.Contains(j.rec.Trail, to) {
+			j.rec.Trail = append(slices.Clip(j.rec.Trail), to)
+		}
+	}
+	j.heard = c.now
+	c.predicted(j)
+	c.elsewhere(j)
+	c.save(j, fmt.Sprintf("handed to %s", c.siteName(to)))
+	c.disarm(j, onHandoff)
+	c.disarm(j, onBatch)
+	c.disarm(j, onReport)
+	c.sendCommit(j)
+}
+
+func (c *Core) sendCommit(j *job) {
+	if j.committed && c.cfg.Broken.Without(CommitNotRepeated) {
+		return
+	}
+	j.committed = true
+	c.send(j.rec.Handoff.To, wire.Commit{Bond: c.bond(j), Cancel: j.rec.CancelRequested, Deed: j.lastDeed(), Journal: c.committing(), Ready: j.rec.Candidate})
+	c.backoff(j, onHandoff)
+}
+
+// onOwned ends the handoff.
+func (c *Core) onOwned(from grid.PeerID, m wire.Owned) {
+	j := c.job(m.Bond.Job)
+	switch {
+	case c.open(from, m.Bond) != nil && j.rec.Handoff.Phase == grid.Committed:
+		c.handedOver(j)
+	case j != nil && j.rec.Standing == grid.Owning && j.rec.Epoch.Before(m.Bond.Epoch) && c.signedHere(j, m):
+		// It was given away by a commit of ours that is not in this journal.
+		c.rolledBack(c.hasSeen(from), grid.JournalID{})
+		if !c.home(j) { // a home takes the word of the owner, with all deeds
+			c.gaveAway(j, m)
+		}
+	}
+}
+
+func (c *Core) handedOver(j *job) {
+	j.rec.Handoff.Phase = grid.NoHandoff
+	c.disarm(j, onHandoff)
+	if c.home(j) {
+		c.show(j) // it is on disk with the first report; before, Commit is said once more
+		if j.rec.CancelRequested {
+			c.pursueCancel(j)
+		}
+		return
+	}
+	j.rec.Ended = c.now
+	if j.rec.Telling {
+		c.keepLive(j)
+		c.show(j) // it is on disk when the home has acknowledged; before, Commit is said once more
+	} else {
+		c.save(j, "")
+	}
+	c.emit(Discard{Job: j.rec.Job.ID})
+	c.tellMoved(j)
+}
+
+// onDeclined: the candidate gave its word that it will never own at this epoch, so
+// the job is ours again, at a new hop.
+func (c *Core) onDeclined(from grid.PeerID, m wire.Declined) {
+	c.saw(from, m.Journal)
+	j := c.open(from, m.Bond)
+	if j == nil {
+		return
+	}
+	switch j.rec.Handoff.Phase {
+	case grid.Offering:
+		c.endOffer(j, "declined by "+string(c.siteName(from)))
+	case grid.Committed:
+		switch k := j.rec.Candidate; {
+		case m.Journal.Incarnation != k.Incarnation, m.Journal.Life == k.Life && m.Journal.Sequence < k.Sequence:
+			c.ownerLost(j, from) // that journal is not the one that was ready: it may have owned
+			return
+		case m.Journal.Life != k.Life && m.Ready != k:
+			c.sendCommit(j) // a later life of it, if it reaches so far: it is to say so
+			return
+		}
+		j.rec.Standing, j.rec.Owner = grid.Owning, c.cfg.Self
+		j.rec.Epoch.Hop = c.nextStamp(j.rec.Epoch.Hop)
+		j.rec.Handoff.Epoch = j.rec.Epoch
+		j.rec.Telling = false
+		c.takeBack(j)
+		c.endOffer(j, "declined after the commit by "+string(c.siteName(from)))
+	}
+}
+
+// onUnknown: a candidate that was READY has no record of the job: its journal is
+// gone. The job is never taken back on that word: it may have started there.
+func (c *Core) onUnknown(from grid.PeerID, m wire.Unknown) {
+	c.saw(from, m.Journal)
+	j := c.job(m.Bond.Job)
+	if j == nil || m.Bond.To != from || j.rec.Owner != from || j.rec.State.Terminal() {
+		return
+	}
+	committed := j.rec.Handoff.Phase == grid.Committed && j.rec.Handoff.To == from && j.rec.Handoff.Epoch == m.Bond.Epoch
+	if committed || c.home(j) && j.rec.Standing == grid.Watching && claimed(&j.rec) == m.Bond.Epoch {
+		c.ownerLost(j, from)
+	}
+}
+
+// ownerLost: the owner does not know the job any more, and will never report it. The
+// home shows that; forgetting the site decides what becomes of the job.
+func (c *Core) ownerLost(j *job, owner grid.PeerID) {
+	j.rec.Handoff.Phase = grid.NoHandoff
+	c.disarm(j, onHandoff)
+	if c.cfg.Broken.Without(UnknownTakenBack) {
+		j.rec.Standing, j.rec.Owner = grid.Owning, c.cfg.Self
+		j.rec.Epoch.Hop = c.nextStamp(j.rec.Epoch.Hop)
+		c.ready(j, "taken back")
+		return
+	}
+	j.rec.Reason = fmt.Sprintf("%s, its owner, has lost its journal", c.siteName(owner))
+	if c.home(j) {
+		if j.rec.ContactLost == 0 {
+			j.rec.ContactLost = max(j.heard, 1)
+		}
+		c.save(j, j.rec.Reason)
+		return
+	}
+	j.rec.Ended = c.now
+	c.save(j, j.rec.Reason)
+	c.tellMoved(j)
+}
+
+// otherJournal tells that the candidate of a handoff past its commit point speaks from
+// another journal than the one that was READY: it may have owned the job, and lost that.
+func (j *job) otherJournal(b wire.Bond, said grid.JournalID) bool {
+	h, ready := j.rec.Handoff, j.rec.Candidate.Incarnation
+	return h.To == b.To && h.Epoch == b.Epoch && h.Phase != grid.Offering && ready != 0 && said.Incarnation != 0 && said.Incarnation != ready
+}
+
+// onInquire: a candidate is PREPARED and heard nothing.
+func (c *Core) onInquire(from grid.PeerID, m wire.Inquire) {
+	if m.Bond.To != from {
+		return
+	}
+	answer := wire.Standing{Bond: m.Bond, Verdict: wire.VerdictUnknown}
+	if m.Bond.Job.Site() == c.cfg.Site.Name && c.peek(m.Bond.Job) == nil {
+		if c.unsure() {
+			c.send(from, wire.Recall{Job: m.Bond.Job})
+		} else {
+			answer.Verdict = wire.VerdictAborted // it was ours, and has ended and gone
+		}
+	}
+	if j := c.job(m.Bond.Job); j != nil && c.rolled == nil {
+		answer.Owner, answer.Cancel = j.rec.Owner, j.rec.CancelRequested
+		h := j.rec.Handoff
+		mine := h.To == from && h.Epoch == m.Bond.Epoch
+		switch {
+		case mine && (h.Phase == grid.Offering || h.Phase == grid.Withdrawing):
+			answer.Verdict = wire.VerdictOpen
+		case j.rec.State.Terminal():
+			answer.Verdict = wire.VerdictAborted
+		case j.otherJournal(m.Bond, m.Journal):
+			if answer.Verdict = wire.VerdictAborted; h.Phase == grid.Committed {
+				c.ownerLost(j, from)
+			}
+		case (mine && h.Phase == grid.Committed || c.unheard(j, from, m.Bond)) && !c.cfg.Broken.Without(CommitNotRepeated):
+			answer.Verdict, answer.Deed = wire.VerdictCommitted, j.lastDeed()
+			if mine {
+				answer.Ready = j.rec.Candidate
+			}
+		case j.rec.Standing == grid.Owning, m.Bond.Epoch.Before(j.rec.Epoch), j.rec.Owner == from && j.rec.Epoch == m.Bond.Epoch: // see late
+			answer.Verdict = wire.VerdictAborted
+		}
+	}
+	c.send(from, answer)
+}

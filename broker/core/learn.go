@@ -1,0 +1,162 @@
+package core
+
+import (
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// A home that lost its journal learns its jobs again, from those that report them:
+//
+//	owner:  Report ───────────────────► home: no such job
+//	        ◄──────────────── Recall ──
+//	        Recalled{job, epoch} ─────► WATCHING, on disk
+//	        Report (repeated) ────────► as ever
+//
+// One that was restored from a backup asks, by Recall, also for the jobs that ended
+// elsewhere since: the tombstone answers Recalled and the last report.
+//
+// Where it crashes in between, or was restored without anybody's notice, it watches a job
+// whose owner has said all that there is to say. So it asks an owner that lives, and is not heard
+// on the job for long, in the same way; one that has handed it on says so (Moved).
+//
+// A candidate that is PREPARED asks the home what became of the offer. It too tells
+// the job; but nobody knows then who owned it, so it is learnt as LOST.
+//
+// A home whose journal is whole has ended and dropped what it has no record of: a
+// site that was forgotten, and comes back after the home has kept its jobs for as long
+// as it does, is told to let go of them. They have run again elsewhere, or their users
+// were told of their end.
+
+// unknownReport answers a report of a job that has no record here.
+func (c *Core) unknownReport(from grid.PeerID, m wire.Report) {
+	switch {
+	case m.Job.Site() != c.cfg.Site.Name:
+		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "this site is not the home of that job"})
+	case c.whole(from):
+		c.send(from, wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: m.Epoch, Keep: isResult(m)})
+	default:
+		c.send(from, wire.Recall{Job: m.Job})
+	}
+}
+
+// askOwner: the owner of a job lives, and does not report it. What it said of it may have been in a
+// part of this journal that is lost: that it has ended, or was handed on. It says so again.
+func (c *Core) askOwner(j *job) {
+	if !c.home(j) || j.rec.State.Terminal() || !c.lives(j.rec.Owner) || c.now-j.asked < silence*c.cfg.Digest {
+		return
+	}
+	j.asked = c.now
+	c.send(j.rec.Owner, wire.Recall{Job: j.rec.Job.ID})
+}
+
+// recallRefused: who should own a job, and is silent, says that it does not. The home shows that;
+// forgetting the site decides what becomes of the job.
+func (c *Core) recallRefused(from grid.PeerID, m wire.Error) {
+	j := c.job(m.Job)
+	if j == nil || m.Of != wire.KindRecall || !c.home(j) || j.rec.Owner != from || j.asked == 0 || j.rec.State.Terminal() || j.heard > j.asked {
+		return
+	}
+	if why := string(c.siteName(from)) + ", which should have it, does not know it"; j.rec.Reason != why {
+		j.rec.Reason = why
+		c.save(j, why)
+	}
+}
+
+// recall tells the home a job that it does not know.
+func (c *Core) recall(from grid.PeerID, m wire.Recall) {
+	j := c.job(m.Job)
+	if j != nil && j.rec.Job.Home == from && j.rec.Standing == grid.Past && j.lastDeed().To != "" && j.rec.Owner != c.cfg.Self {
+		c.send(from, wire.Moved{Job: m.Job, Deeds: j.rec.Deeds})
+		return
+	}
+	if j == nil || j.rec.Job.Home != from || j.rec.Standing != grid.Owning && j.rec.Standing != grid.Prepared && !j.ended() {
+		c.send(from, wire.Error{Of: wire.KindRecall, Job: m.Job, Why: "no job of that home here"})
+		return
+	}
+	answer := wire.Recalled{
+		Job: j.rec.Job, Epoch: j.rec.Epoch, Owning: j.rec.Standing != grid.Prepared,
+		Age: max(0, c.now-j.rec.Submitted), Cancel: j.rec.CancelRequested, Deeds: j.rec.Deeds,
+	}
+	if !answer.Owning {
+		answer.Epoch = j.rec.Handoff.Epoch
+	}
+	c.send(from, answer)
+	if j.ended() {
+		c.send(from, c.lastReport(j))
+	}
+}
+
+// lastReport is what was reported of a job that ended here, with all its deeds.
+func (c *Core) lastReport(j *job) wire.Report {
+	m := c.reportOf(j)
+	m.State, m.Outputs, m.Deeds = grid.StageOut, j.rec.Outputs, j.rec.Deeds
+	return m
+}
+
+// recalled makes a lost record anew. Only a job of this home and one of its users.
+func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
+	switch id := m.Job.ID; {
+	case c.peek(id) != nil:
+		if j := c.job(id); j != nil {
+			c.supplied(from, j, m) // else it was told twice
+		}
+		return
+	case id.Site() != c.cfg.Site.Name || m.Job.Home != c.cfg.Self || m.Job.User.Home != c.cfg.Self:
+		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "that job is none of this home"})
+		return
+	case m.Owning && c.whole(from):
+		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "it has ended, and its home keeps it no more"})
+		return
+	case m.Owning && !c.proven(from, m), !m.Owning && (!c.unsure() || c.learnt >= maxLearnt):
+		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "no deeds prove that this home gave it away"})
+		return
+	}
+	j := &job{rec: grid.Record{
+		Job: m.Job, Standing: grid.Watching, State: grid.Assigned, Epoch: m.Epoch, Owner: from,
+		Submitted: c.now - m.Age, CancelRequested: m.Cancel, Trail: []grid.PeerID{from},
+	}, heard: c.now}
+	if m.Owning {
+		j.rec.Deeds = m.Deeds
+	}
+	c.jobs[m.Job.ID] = j
+	if t := c.untold[m.Job.ID]; t != nil {
+		c.endAsTold(j, t)
+		return
+	}
+	if m.Owning {
+		c.save(j, "learnt again from "+c.nameOf(from)+": this journal did not have it")
+		c.pursueCancel(j)
+		return
+	}
+	j.rec.Reason = "this journal did not have it; " + c.nameOf(from) + " was to get it, and nobody knows who owns it"
+	c.learnt++
+	c.terminal(j, grid.Lost)
+}
+
+// maxLearnt bounds the jobs that are learnt from mere candidates, who prove nothing.
+const maxLearnt = 1000
+
+// proven: the deeds, the first of them signed by this home, end with who tells.
+func (c *Core) proven(from grid.PeerID, m wire.Recalled) bool {
+	n := len(m.Deeds)
+	return n > 0 && m.Deeds[n-1].To == from && m.Deeds[n-1].Epoch == m.Epoch &&
+		c.unproven(&m.Job, wire.JobDigest(m.Job), m.Deeds) == ""
+}
+
+// unsure reports that this journal may lack what this broker once knew: it was rolled
+// back, is a new one, or the others have not been heard on that.
+func (c *Core) unsure() bool { return c.rolled != nil || c.bereft || c.holding() }
+
+// whole reports that this journal lacks nothing, as far as the owner of a job and all
+// who live have said what they saw of it.
+func (c *Core) whole(owner grid.PeerID) bool {
+	if c.unsure() || !c.members[owner].told {
+		return false
+	}
+	for _, m := range c.members {
+		if m.live == grid.Alive && !m.told {
+			return false
+		}
+	}
+	return true
+}

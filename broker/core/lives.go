@@ -1,0 +1,188 @@
+package core
+
+import (
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// How far journals have come. A journal has a random incarnation, made with it; each start of
+// it draws the random number of a *life*, which it writes down; and its sequence grows
+// with every commit. Hello, Offer, Accept, Ready, Commit, Declined, Unknown, Recount and
+// Seen carry this position; everybody keeps, of every member, the highest sequence seen of
+// each of its lives, durably, and tells it back ([wire.Seen]), when it hears a Hello and
+// when asked. A file beside the journal has the position too ([grid.Witness]).
+//
+// Invariant: a journal *reaches* a position if the life is in its own list of lives, and the
+// sequence no higher than the next life began. Whoever is told of a position of its
+// own that its journal does not reach was rolled back: however far it has grown since.
+//
+//	its own incarnation, not reached           it was rolled back: restored from a backup
+//	its own incarnation, and a later one       likewise
+//	in Owned or a report, a deed of its own    likewise, if its journal has not made that deed
+//	another incarnation before its own         its journal was lost: it learns its jobs again
+//	its own boot nonce, and another after it   a twin: two brokers run under one identity
+//
+// What is done then is in rollback.go. A branch about which all were asked is written down
+// ([grid.SiteState.Lost]): to hear of it again is no news.
+
+// maxSequence is beyond what any journal reaches.
+const maxSequence = 1 << 62
+
+// Durable tells how far the journal is: what is sent from now on says so. It is
+// called after each commit and before its effects leave.
+func (c *Core) Durable(sequence uint64) {
+	c.cfg.Journal.Sequence = max(c.cfg.Journal.Sequence, sequence)
+	if !c.within {
+		c.retire()
+	}
+}
+
+// committing is how far the journal is when the effects of this step leave: if the step
+// saves, one commit further at least.
+func (c *Core) committing() grid.JournalID {
+	id := c.cfg.Journal
+	if slices.ContainsFunc(c.out, func(e Effect) bool { _, saves := e.(Save); return saves }) {
+		id.Sequence++
+	}
+	return id
+}
+
+// peerJournal takes the word of a peer's Hello, and tells it what was seen of it.
+func (c *Core) peerJournal(e PeerJournal) {
+	m := c.members[e.Peer]
+	if m == nil {
+		return
+	}
+	c.saw(e.Peer, e.Journal)
+	if boots := c.boots[e.Peer]; len(boots) == 0 || boots[len(boots)-1] != e.Boot {
+		boots = append(slices.Clone(boots), e.Boot)
+		c.boots[e.Peer] = boots[max(0, len(boots)-wire.MaxBoots):]
+	}
+	c.tellSeen(e.Peer)
+}
+
+func (c *Core) tellSeen(p grid.PeerID) {
+	m := c.members[p]
+	m.mine = c.cfg.Journal.Sequence
+	c.send(p, wire.Seen{Journals: c.marks[p], Boots: c.boots[p], Mine: c.cfg.Journal, Ask: !m.told, Stamp: c.stamped()})
+}
+
+// tellGrowth lets the live members know how far this journal has come since they
+// were told.
+func (c *Core) tellGrowth() {
+	for _, p := range c.neighbours() {
+		if m := c.members[p]; m.live == grid.Alive && m.told && m.mine != c.cfg.Journal.Sequence {
+			c.tellSeen(p)
+		}
+	}
+	c.armGeneral(growthDue, c.cfg.Digest)
+}
+
+// saw notes how far a member says its journal has come. The life that was heard of last is
+// its present one.
+func (c *Core) saw(from grid.PeerID, at grid.JournalID) {
+	if at == (grid.JournalID{}) {
+		return
+	}
+	known := c.marks[from]
+	k := slices.IndexFunc(known, at.SameLife)
+	switch {
+	case k < 0:
+		known = append(slices.Clone(known), at)
+		known = known[max(0, len(known)-wire.MaxJournals):]
+	case at.Sequence > known[k].Sequence:
+		known = slices.Clone(known)
+		known[k] = at
+	default:
+		return
+	}
+	c.marks[from] = known
+	c.emit(Saw{Peer: from, Journal: at})
+}
+
+// mark is how far the present journal of a peer was seen to be, in its present life; zero if
+// it never was.
+func (c *Core) mark(p grid.PeerID) grid.JournalID {
+	if n := len(c.marks[p]); n > 0 {
+		return c.marks[p][n-1]
+	}
+	return grid.JournalID{}
+}
+
+// askSeen asks the live members that have not said yet what they saw of this broker.
+func (c *Core) askSeen() {
+	again := false
+	for _, p := range c.neighbours() {
+		if m := c.members[p]; m.live == grid.Alive && !m.told {
+			c.tellSeen(p)
+			again = true
+		}
+	}
+	if again {
+		c.armGeneral(seenDue, c.cfg.Retry)
+	}
+}
+
+// reaches tells that this journal has in it all that it had at the position.
+func (c *Core) reaches(at grid.JournalID) bool {
+	mine := c.cfg.Journal
+	if at.Incarnation != mine.Incarnation {
+		return false
+	}
+	if at.Life == 0 || at.Life == mine.Life { // of no life: told by a broker that knows none
+		return at.Sequence <= mine.Sequence
+	}
+	k := slices.IndexFunc(c.cfg.Lives, func(l grid.Life) bool { return l.Number == at.Life })
+	return k >= 0 && k+1 < len(c.cfg.Lives) && at.Sequence <= c.cfg.Lives[k+1].First
+}
+
+// settled tells that the position lies on a branch that is known to be lost, and about which
+// all were asked.
+func (c *Core) settled(at grid.JournalID) bool {
+	return slices.ContainsFunc(c.state.Lost, func(l grid.JournalID) bool { return l.SameLife(at) && at.Sequence <= l.Sequence })
+}
+
+// onSeen is what a member saw of this broker.
+func (c *Core) onSeen(from grid.PeerID, m wire.Seen) {
+	c.heardStamp(m.Stamp, !c.members[from].told)
+	c.members[from].told = true
+	c.saw(from, m.Mine)
+	if m.Ask {
+		c.tellSeen(from)
+	}
+	if k := slices.Index(m.Boots, c.cfg.Boot); c.cfg.Boot != 0 && k >= 0 {
+		for _, b := range m.Boots[k:] {
+			if b != c.cfg.Boot {
+				c.foundTwin(from)
+				return
+			}
+		}
+	}
+	ours := false // the present incarnation was seen before
+	for _, at := range m.Journals {
+		same := at.Incarnation == c.cfg.Journal.Incarnation
+		switch {
+		case at.Sequence > maxSequence: // no journal comes so far
+		case !same && !ours:
+			c.bereft = true
+		case !c.reaches(at) && !c.settled(at):
+			c.rolledBackTo(from, at)
+		}
+		ours = ours || same
+	}
+}
+
+// witnessed is what the file beside the journal tells at a start.
+func (c *Core) witnessed() {
+	at := c.cfg.Witness.Position
+	c.heardStamp(c.cfg.Witness.Stamp, true)
+	switch {
+	case at == (grid.JournalID{}):
+	case at.Incarnation != c.cfg.Journal.Incarnation && len(c.cfg.Lives) <= 1:
+		c.bereft = true // it was made anew
+	case !c.reaches(at) && !c.settled(at):
+		c.rolledBack("the file beside it has seen a later one", at)
+	}
+}

@@ -1,0 +1,393 @@
+package core
+
+import (
+	"fmt"
+	"strings"
+
+	"gbroker/grid"
+)
+
+// The owner's dealings with its batch system:
+//
+//	launch ─► ASSIGNED ─ Progressed(started) ─► RUNNING ─ Progressed(ended) ─► FINISHED ─► Collect ─► close
+//	   ▲          │ the launch failed, or nobody knows the attempt
+//	   └ attempt+1 ◄─ Withdraw: the token says it never starts
+//
+// The attempt is on disk before Launch leaves; so after a crash it is asked for by
+// its number, and never submitted a second time under the same one.
+
+// maxFails bounds the failures in a row of a launch that are not known to pass by themselves.
+const maxFails = 20
+
+// launch puts a new attempt into the local queue.
+func (c *Core) launch(j *job, why string) {
+	if j.fails >= maxFails {
+		c.end(j, grid.Failed, fmt.Sprintf("%d attempts failed; the last: %s", j.fails, j.rec.Reason))
+		return
+	}
+	if hold := c.mustAsk(j); hold != "" {
+		c.await(j, hold)
+		return
+	}
+	j.awaits = false
+	if c.home(j) {
+		c.predicted(j)
+	}
+	fresh := j.rec.Attempt > 0 && j.rec.Started > 0
+	c.expect(j)
+	j.rec.Attempt++
+	j.rec.Local, j.rec.Missing, j.misses, j.rec.Started = "", 0, 0, 0
+	j.rec.State = grid.Assigned
+	c.save(j, why)
+	c.emit(Launch{
+		Keep: c.home(j) || j.rec.Job.Rerunnable, Fresh: fresh,
+		Submission: grid.Submission{
+			ID: c.attempt(j), Job: j.rec.Job,
+			Limit:    c.limit(j.rec.Job.Walltime),
+			Expected: runTime(j.rec.Job.Walltime, c.cfg.Site.Speed),
+			Age:      c.now - j.rec.Submitted,
+		},
+	})
+}
+
+func (c *Core) attempt(j *job) grid.AttemptID {
+	return grid.AttemptID{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Attempt: j.rec.Attempt}
+}
+
+// current finds the job that id is the present attempt of, if it is ours to run.
+func (c *Core) current(id grid.AttemptID) *job {
+	j := c.job(id.Job)
+	if j == nil || j.rec.Standing != grid.Owning || c.attempt(j) != id {
+		return nil
+	}
+	return j
+}
+
+func (c *Core) launched(e Launched) {
+	j := c.current(e.ID)
+	if j == nil || j.rec.State != grid.Assigned {
+		return
+	}
+	if e.Err != "" {
+		// It may have been submitted all the same: the token decides, then a new attempt.
+		if !e.Passing {
+			j.fails++
+		}
+		j.rec.Reason = "submission failed: " + clip(e.Err)
+		c.save(j, j.rec.Reason)
+		if e.Refused {
+			j.refused, j.refusedAt = clip(e.Err), c.now
+			c.withdraw(j)
+			return
+		}
+		c.arm(j, onBatch, min(c.cfg.Retry<<min(j.rec.Attempt, 20), c.cfg.RetryMax))
+		return
+	}
+	j.fails = 0
+	j.rec.Local, j.rec.Reason = e.Local, ""
+	c.save(j, "")
+	c.arm(j, onBatch, c.cfg.Refresh)
+}
+
+// batchDue looks after an attempt: one that was not taken is withdrawn, others are probed.
+func (c *Core) batchDue(j *job) {
+	if j.rec.Standing != grid.Owning {
+		return
+	}
+	switch j.rec.State {
+	case grid.Assigned:
+		if j.rec.Local == "" {
+			c.withdraw(j)
+			return
+		}
+		c.emit(Probe{c.attempt(j)})
+	case grid.Running:
+		c.emit(Probe{c.attempt(j)})
+	case grid.Finished:
+		c.collect(j)
+	}
+}
+
+// withdraw asks for the token of the present attempt.
+func (c *Core) withdraw(j *job) {
+	if !j.killing {
+		j.killing = true
+		c.emit(Withdraw{c.attempt(j)})
+	}
+}
+
+// withdrawn: the token has decided.
+func (c *Core) withdrawn(e Withdrawn) {
+	j := c.current(e.ID)
+	if j == nil {
+		c.strayWithdrawn(e)
+		return
+	}
+	j.killing = false
+	switch {
+	case e.Err != "" && e.Damaged:
+		c.untaken(j, e.Err)
+	case e.Err != "":
+		c.note(e.ID.Job, "", "withdrawing "+e.ID.String()+": "+e.Err)
+		if j.rec.Handoff.Phase != grid.Withdrawing {
+			c.arm(j, onBatch, c.cfg.Refresh)
+		}
+	case !e.Done:
+		c.refuseClaim(j)
+		c.startedAfterAll(j)
+	case j.isSuperseded():
+		c.letGo(j)
+	case j.claim != nil && !j.rec.CancelRequested:
+		c.adopt(j, *j.claim)
+	case j.rec.CancelRequested:
+		c.abandon(j, "cancelled")
+		c.end(j, grid.Killed, "cancelled before it started")
+	case j.rec.Handoff.Phase == grid.Withdrawing && c.mustAsk(j) != "":
+		j.rec.Local = ""
+		c.dropOffer(j, "the offer died: the job "+c.mustAsk(j))
+	case j.rec.Handoff.Phase == grid.Withdrawing:
+		c.commit(j)
+	case j.rec.State == grid.Assigned && c.refusedHere(e.ID.Job) != nil:
+		j.rec.Local = ""
+		c.ready(j, "withdrawn: the batch system of this site has refused it")
+	case j.rec.State == grid.Assigned && c.draining:
+		j.rec.Local = ""
+		c.ready(j, "withdrawn: this site is drained")
+	case j.rec.State == grid.Assigned:
+		c.launch(j, "submitted again: "+j.rec.Reason)
+	}
+}
+
+// startedAfterAll: the token was taken by the program's start.
+func (c *Core) startedAfterAll(j *job) {
+	if j.rec.Handoff.Phase == grid.Withdrawing {
+		c.abandon(j, "it has started here")
+		j.rec.State = grid.Assigned
+		c.save(j, "stays: it had started")
+	}
+	if j.rec.Missing > 0 {
+		c.startedUnseen(j)
+		return
+	}
+	c.emit(Probe{c.attempt(j)})
+	if j.rec.CancelRequested || j.isSuperseded() && !j.givenUp() {
+		c.emit(Kill{c.attempt(j)})
+	}
+}
+
+// abandon ends an open offer before its commit, without a new search.
+func (c *Core) abandon(j *job, why string) {
+	if p := j.rec.Handoff.Phase; p == grid.Offering || p == grid.Withdrawing {
+		b := c.bond(j)
+		j.rec.Handoff.Phase = grid.NoHandoff
+		c.disarm(j, onHandoff)
+		c.sendAbort(b, why)
+	}
+}
+
+func (c *Core) progressed(e Progressed) {
+	p := e.Progress
+	j := c.current(p.ID)
+	if j == nil {
+		return
+	}
+	if e.Err != "" {
+		c.note(p.ID.Job, "", "asking about "+p.ID.String()+": "+e.Err)
+		c.arm(j, onBatch, c.cfg.Refresh)
+		if e.Damaged && (j.rec.State == grid.Assigned || j.rec.State == grid.Running) {
+			c.damaged(j, p, e.Err)
+		}
+		return
+	}
+	if j.rec.State != grid.Assigned && j.rec.State != grid.Running && j.rec.State != grid.Moving {
+		return
+	}
+	c.mended(j)
+	if p.Phase != grid.Unknown {
+		c.seenAttempt(j)
+	}
+	if p.Phase == grid.Waiting || p.Phase == grid.Started || p.Phase == grid.Ended {
+		c.isHere(j)
+	}
+	switch p.Phase {
+	case grid.Waiting:
+		if j.rec.Local == "" && j.rec.State == grid.Assigned {
+			j.rec.Local = p.Local
+			c.save(j, "")
+		}
+		c.arm(j, onBatch, 6*c.cfg.Refresh)
+	case grid.Withdrawn, grid.Unknown:
+		c.unseenAttempt(j, p.Phase)
+	case grid.Started:
+		c.running(j, p)
+	case grid.Ended:
+		c.running(j, p)
+		c.finished(j, p)
+	}
+}
+
+// running notes the start, once.
+func (c *Core) running(j *job, p grid.Progress) {
+	if j.rec.State != grid.Running {
+		c.abandon(j, "it has started")
+		if p.Cause == grid.NeverRan && p.Phase == grid.Ended {
+			return
+		}
+		j.rec.State = grid.Running
+		j.waitsFor("")
+		j.rec.Started = p.Started
+		if p.Local != "" {
+			j.rec.Local = p.Local
+		}
+		c.began(&j.rec)
+		c.save(j, "started")
+	}
+	c.arm(j, onBatch, 6*c.cfg.Refresh)
+	if (j.rec.CancelRequested || j.isSuperseded() && !j.givenUp()) && p.Phase == grid.Started {
+		c.emit(Kill{c.attempt(j)})
+	}
+}
+
+// ends maps why an attempt ended to the terminal state of its job.
+var ends = map[grid.Cause]grid.State{
+	grid.ByItself: grid.Completed, grid.ByWalltime: grid.CancelledWalltime, grid.ByRequest: grid.Killed,
+	grid.NeverRan: grid.Failed, grid.Disappeared: grid.Failed,
+}
+
+// finished notes the end and has the output collected.
+func (c *Core) finished(j *job, p grid.Progress) {
+	if p.Cause == grid.Disappeared && c.again(j, "its supervisor vanished: "+p.Detail) {
+		return
+	}
+	if j.isSuperseded() && p.Cause != grid.ByItself && p.Cause != grid.ByWalltime {
+		c.letGo(j)
+		return
+	}
+	j.rec.State = grid.Finished
+	j.rec.Finished = p.Finished
+	j.rec.End = ends[p.Cause]
+	j.rec.Reason = p.Detail
+	j.rec.Usage = p.Usage
+	if p.Cause == grid.ByRequest && !j.rec.CancelRequested {
+		// Nobody wanted that: it was started between our look and the removal for a move.
+		j.rec.End = grid.Failed
+		j.rec.Reason = "killed by this broker's own withdrawal for a move, after it had started"
+	}
+	switch p.Cause {
+	case grid.ByItself, grid.ByWalltime, grid.ByRequest:
+		j.rec.HasExit, j.rec.ExitCode, j.rec.Signal = true, p.ExitCode, p.Signal
+	}
+	c.learn(&j.rec)
+	c.save(j, "ended: "+j.rec.End.String())
+	c.collect(j)
+}
+
+func (c *Core) collect(j *job) {
+	if !j.reading {
+		j.reading = true
+		c.emit(Collect{Job: j.rec.Job, Epoch: j.rec.Epoch})
+	}
+}
+
+func (c *Core) collected(e Collected) {
+	j := c.job(e.Job)
+	if j == nil {
+		return
+	}
+	j.reading = false
+	if j.rec.State != grid.Finished || j.rec.Epoch != e.Epoch {
+		return
+	}
+	if e.Err != "" {
+		c.note(e.Job, "", "collecting its output: "+e.Err)
+		c.uncollected(j, e.Err)
+		return
+	}
+	j.rec.Reason, _, _ = strings.Cut(j.rec.Reason, notCollected)
+	j.rec.Outputs = e.Outputs
+	if len(e.Missing) > 0 {
+		text := "it did not leave " + clip(listed(e.Missing))
+		if j.rec.Reason != "" {
+			text = j.rec.Reason + "; " + text
+		}
+		j.rec.Reason = text
+	}
+	c.close(j, "its output is collected")
+}
+
+// notCollected follows the reason of an end while the output is not collected; what comes
+// behind it goes when it is.
+const notCollected = " [the output is not collected yet, which is tried again: "
+
+// uncollected keeps a job that has ended in FINISHED, where its status says why: what it left
+// is the only copy, and its end is not told before that is safe. Only when it would have been
+// dropped by its age anyway it is given up, and the job with it.
+func (c *Core) uncollected(j *job, err string) {
+	was, _, _ := strings.Cut(j.rec.Reason, notCollected)
+	if c.now-j.rec.Finished > max(c.cfg.Keep, leastTries) && j.rec.Finished > 0 {
+		j.rec.End, j.rec.Outputs = grid.Failed, nil
+		j.rec.Reason = "its output could never be collected: " + clip(err)
+		c.close(j, "its output is given up")
+		return
+	}
+	if now := was + notCollected + clip(err) + "]"; now != j.rec.Reason {
+		j.rec.Reason = now
+		c.save(j, "its output is not collected: "+clip(err))
+	}
+	c.backoff(j, onBatch)
+}
+
+// leastTries is how long the output of a job is tried to be collected at the least.
+const leastTries = 30 * grid.Day
+
+func listed(missing []grid.MissingOutput) string {
+	list := make([]string, len(missing))
+	for i, m := range missing {
+		list[i] = m.String()
+	}
+	return strings.Join(list, ", ")
+}
+
+// end closes a job that leaves nothing behind.
+func (c *Core) end(j *job, state grid.State, reason string) {
+	j.rec.End = state
+	j.rec.Reason = reason
+	j.rec.Outputs = nil
+	c.close(j, reason)
+}
+
+// close gives the job its terminal state where this is the home; else the home is
+// told until it has everything.
+func (c *Core) close(j *job, why string) {
+	c.disarm(j, onBatch)
+	if c.home(j) {
+		c.terminal(j, j.rec.End)
+		return
+	}
+	j.rec.State = grid.StageOut
+	c.save(j, why)
+}
+
+// terminal is the end of the job at its home.
+func (c *Core) terminal(j *job, s grid.State) {
+	j.rec.State, j.rec.End = s, s
+	j.rec.Ended = c.now
+	j.rec.ContactLost = 0
+	if j.rec.Standing == grid.Prepared { // its owner had offered it back, and then started or ended it
+		j.rec.Standing = grid.Watching
+	}
+	for k := range j.due {
+		c.disarm(j, concern(k))
+	}
+	why := "the end"
+	if j.rec.Reason != "" {
+		why += ": " + j.rec.Reason
+	}
+	c.save(j, why)
+	if s != grid.Lost { // what may still run keeps its folder as long as the job is kept
+		c.emit(Discard{Job: j.rec.Job.ID, Keep: true})
+	}
+	for _, p := range j.rec.Trail {
+		c.sendClosed(p, j)
+	}
+}

@@ -1,0 +1,146 @@
+package core
+
+import (
+	"reflect"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/plan"
+)
+
+// outlook is what this site will run when: by run times as they are believed, which
+// is what is expected, and by limits, which is what is safe. As long as nothing was
+// learned the two are one.
+type outlook struct {
+	likely, safe *plan.Plan
+	unsure       bool       // who waits may be overtaken by any number of later jobs
+	whole        *plan.Plan // of the site without jobs and with all its nodes up; nil: none is down
+}
+
+func (c *Core) newOutlook(s plan.Snapshot) outlook {
+	safe := plan.Build(s)
+	likely := safe
+	switch {
+	case !c.runTimes.Empty():
+		likely = plan.Likely(s, c.Believe)
+	case s.Lag.Usual != s.Lag.Most:
+		likely = plan.Likely(s, nil)
+	}
+	return outlook{likely, safe, s.Policy.Overtaken(), whole(s)}
+}
+
+// whole is the plan of what the site has: what only lacks because nodes are down comes back.
+func whole(s plan.Snapshot) *plan.Plan {
+	down := func(n plan.Node) bool { return n.Down }
+	if !slices.ContainsFunc(s.Nodes, down) {
+		return nil
+	}
+	nodes := slices.Clone(s.Nodes)
+	for i := range nodes {
+		nodes[i].Down = false
+	}
+	return plan.Build(plan.Snapshot{At: s.At, Site: s.Site, Policy: s.Policy, Nodes: nodes, Queues: s.Queues, Default: s.Default, Caps: s.Caps, Ours: s.Ours})
+}
+
+// planned keeps the outlook of the last look: to make one of a long queue costs more
+// than all else of a step. It holds until the batch system shows something else, or
+// a run time is learned, or an instant comes at which a plan expects a change.
+type planned struct {
+	snapshot plan.Snapshot
+	outlook
+	learned int
+	until   grid.Tick
+}
+
+// outlookOf is the outlook of a snapshot, the kept one if it holds.
+func (c *Core) outlookOf(s plan.Snapshot) outlook {
+	k := &c.planned
+	if k.safe == nil || k.learned != c.learned || s.At < k.snapshot.At || s.At >= k.until || !alikeButForTime(k.snapshot, s) {
+		*k = planned{s, c.newOutlook(s), c.learned, 0}
+		k.until = min(nextChange(s, k.safe), nextChange(s, k.likely), c.nextEnd(s))
+	}
+	return k.outlook
+}
+
+func alikeButForTime(a, b plan.Snapshot) bool {
+	a.At, b.At = 0, 0
+	return reflect.DeepEqual(a, b)
+}
+
+// nextChange is the first instant after the snapshot at which something of its plan
+// begins or ends.
+func nextChange(s plan.Snapshot, p *plan.Plan) grid.Tick {
+	first := s.At + grid.Day
+	at := func(t grid.Tick) { first = min(first, max(t, s.At)) }
+	for _, r := range s.Running {
+		at(r.End)
+	}
+	for _, r := range s.Reservations {
+		if r.Start > s.At {
+			at(r.Start)
+		}
+		at(r.End)
+	}
+	for i := range s.Waiting {
+		if w, ok := p.Waiting(i); ok {
+			at(w.Start)
+		}
+	}
+	return first
+}
+
+// nextEnd is the first instant at which a running job is believed to end: if it does
+// not, the belief is raised.
+func (c *Core) nextEnd(s plan.Snapshot) grid.Tick {
+	first := s.At + grid.Day
+	for i := range s.Running {
+		r := &s.Running[i]
+		first = min(first, max(s.At, r.Start+c.Believe(r.Trait, max(0, s.At-r.Start))))
+	}
+	return first
+}
+
+// batch answers a row of questions, each as if the jobs of those before had come.
+type batch struct {
+	likely, safe *plan.Batch
+	whole        *plan.Plan
+	unsure       bool
+}
+
+func (o outlook) batch() *batch {
+	b := &batch{likely: o.likely.Batch(), whole: o.whole, unsure: o.unsure}
+	if o.safe != o.likely {
+		b.safe = o.safe.Batch()
+	}
+	return b
+}
+
+func (b *batch) estimate(q plan.Question) grid.Estimate {
+	start, refusal := b.likely.Ask(q)
+	if refusal != nil {
+		return grid.Estimate{Refusal: b.passing(q, refusal)}
+	}
+	e := grid.Estimate{Wait: max(0, start-q.NotBefore)}
+	e.Safe = e.Wait
+	if b.safe != nil {
+		if start, refusal = b.safe.Ask(q); refusal != nil {
+			return grid.Estimate{Refusal: b.passing(q, refusal)}
+		}
+		e.Safe = max(0, start-q.NotBefore)
+	}
+	if b.unsure && e.Safe > 0 {
+		e.Safe = grid.Unsure
+	}
+	return e
+}
+
+// passing is a refusal as it is told: one that is only for nodes that are down now will pass.
+func (b *batch) passing(q plan.Question, r *grid.Refusal) *grid.Refusal {
+	if b.whole == nil || r.Passing {
+		return r
+	}
+	if _, lacks := b.whole.Ask(q); lacks != nil {
+		return r
+	}
+	return &grid.Refusal{Reason: nodesDown, Asked: r.Asked, Available: r.Available, Passing: true}
+}

@@ -1,0 +1,171 @@
+package core
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// submissionKey stands for a user and a key: their hash, for there are as many as jobs.
+type submissionKey [16]byte
+
+func keyOf(u grid.User, key string) (k submissionKey) {
+	h := sha256.New()
+	for _, s := range []string{string(u.Home), u.Name, key} {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
+		h.Write(n[:])
+		h.Write([]byte(s))
+	}
+	copy(k[:], h.Sum(nil))
+	return k
+}
+
+// job is a record and what is known of it in memory only.
+type job struct {
+	rec     grid.Record
+	blocked map[grid.PeerID]grid.Tick // candidates not to be asked before
+	due     [concerns]grid.Tick       // when each concern's timer fires; 0 is off
+	tries   [concerns]int             // repeats since the concern began
+	began   grid.Tick                 // when the offer went out
+	// pullBegan is when a first offer was accepted, with files to fetch; 0 else.
+	pullBegan grid.Tick
+	told      grid.Tick      // when the home was last told of an estimate
+	fails     int            // in a row, of what is being tried
+	asked     grid.Tick      // home: when its owner, which does not report it, was asked last
+	heard     grid.Tick      // last word of the candidate (owner) or of the owner (home)
+	pulling   bool           // home: its output is being fetched
+	killing   bool           // a Withdraw or Kill is under way
+	reading   bool           // a Collect is under way
+	acked     bool           // owner: the home has the present report
+	committed bool           // owner: Commit was said
+	queued    bool           // in Core.undecided
+	digest    grid.Hash      // of the job as it travels; see sum
+	hops      uint32         // that it will have behind it at the candidate
+	sweep     uint64         // the last one of the searches for waiting jobs that had it
+	known     bool           // owner: the home knows that this broker owns it
+	homeHeard grid.Tick      // owner: last word of the home; 0 is none in this life, or since a gap
+	gapped    bool           // candidate: there was a gap since it was PREPARED, and a Commit may be older than that
+	after     grid.JournalID // candidate: how far its owner's journal was when it was PREPARED; zero after a restart
+	awaits    bool           // owner: it is to be launched as soon as mustAsk allows
+	claim     *claim         // home: a result of an older epoch that waits for the token
+	misses    int            // good listings in a row that lack the present attempt
+	trait     plan.Trait     // by which its run time is believed; see traitOf
+	since     uint64         // owner: the home counts as heard by the acknowledgement of a report from this number on
+	refused   string         // why the batch system here would not take it; see refused.go
+	refusedAt grid.Tick      // when it said so
+	said      said           // what its user was told; see told.go
+	traceAt   grid.Epoch     // home: a site that has forgotten the job had it at that epoch; see recount.go
+	traceOf   grid.PeerID    // and which
+	recovered bool           // it was in the journal when this life began
+	waits     string         // owner: why it has no expected start; see expected.go
+	stub      bool           // what is known of a past job without its record; see past.go
+	size      int64          // of its files, of a stub
+	counted   usage          // home: what it counts for its user
+	recalled  bool           // its control directory has said which attempts there were; see recollect.go
+	damaged   grid.Tick      // since when its control files cannot be believed; 0: they can. See damaged.go
+}
+
+// sorted lists the live jobs in a fixed order: effects must not follow a map's order.
+func (c *Core) sorted() []*job { return inOrder(maps.Values(c.live)) }
+
+func inOrder(jobs iter.Seq[*job]) []*job {
+	list := slices.Collect(jobs)
+	slices.SortFunc(list, func(a, b *job) int { return cmp.Compare(a.rec.Job.ID, b.rec.Job.ID) })
+	return list
+}
+
+// home reports that this broker is the job's home.
+func (c *Core) home(j *job) bool { return j.rec.Job.Home == c.cfg.Self }
+
+// save writes the record with one line of history for why it changed ("" for
+// none). Every change of a job owned here is reported to its home, under a number
+// that is saved with it.
+func (c *Core) save(j *job, why string) {
+	if j.stub {
+		c.failed = fmt.Errorf("%w: job %s is to be saved by what is in memory of it alone", grid.ErrInvalid, j.rec.Job.ID)
+		return
+	}
+	report := j.rec.Standing == grid.Owning && !c.home(j)
+	if report {
+		j.rec.Report++
+		j.acked = false
+	}
+	ch := grid.Change{Job: j.rec.Job.ID, Record: copyOf(&j.rec)}
+	if why != "" {
+		ch.Events = []grid.Event{{
+			Job: j.rec.Job.ID, At: c.now, State: j.rec.State,
+			Site: c.siteName(j.rec.Owner), Epoch: j.rec.Epoch, Why: why,
+		}}
+	}
+	c.emit(Save{ch})
+	c.tellUser(j)
+	c.keepLive(j)
+	if report {
+		c.disarm(j, onReport)
+		c.report(j)
+	}
+}
+
+// sum is the digest of the job as it travels, reckoned once: a job does not change
+// after its files are here.
+func (j *job) sum() grid.Hash {
+	if j.digest == (grid.Hash{}) {
+		j.digest = wire.JobDigest(j.rec.Job)
+	}
+	return j.digest
+}
+
+func (c *Core) show(j *job) { c.emit(Show{*copyOf(&j.rec)}) }
+
+// keepLive keeps the set of live jobs.
+func (c *Core) keepLive(j *job) {
+	r := &j.rec
+	c.count(j, c.usageOf(j))
+	if isTombstone(r) {
+		delete(c.live, r.Job.ID)
+		if c.cfg.Load != nil {
+			c.ending[r.Job.ID] = true
+		}
+	} else {
+		c.live[r.Job.ID] = j
+	}
+}
+
+// isTombstone: nothing happens to the job by itself any more.
+func isTombstone(r *grid.Record) bool {
+	return r.Standing == grid.Declined || (r.Standing == grid.Past || r.State.Terminal()) && r.Handoff.Phase == grid.NoHandoff && !r.Telling
+}
+
+// copyOf is safe to hand out: the slices of a record are only ever appended to or replaced.
+func copyOf(r *grid.Record) *grid.Record {
+	k := *r
+	return &k
+}
+
+// drop forgets a job altogether.
+func (c *Core) drop(j *job) {
+	id := j.rec.Job.ID
+	c.count(j, usage{})
+	delete(c.jobs, id)
+	delete(c.live, id)
+	delete(c.ending, id)
+	delete(c.keys, keyOf(j.rec.Job.User, j.rec.Key))
+	c.emit(Save{grid.Change{Job: id}})
+	c.discard(id)
+}
+
+// discard drops all files of a job, unless a newer offer is bringing them anew.
+func (c *Core) discard(id grid.JobID) {
+	if c.accepted[id] == nil {
+		c.emit(Discard{Job: id})
+	}
+}

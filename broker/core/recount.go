@@ -1,0 +1,173 @@
+package core
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// Recount: what a member and a broker that was rolled back share. The answer claims the jobs
+// that the member owns and whose home is there, those of that home that ended at the
+// member, of which it has a tombstone, and those that the asker owns and whose home
+// the member is. The member is settled when none of the first is newer than the record here
+// (the member's reports make it so), when the ends that are lacking here have come
+// (Recall: the member tells the job and its last report again, with the deeds), and of
+// the last, what is not owned here has been denied (Unknown: the home then shows the
+// job as lost).
+//
+// Before it answers the member gives up, on disk, all that it is PREPARED for that the asker
+// has offered, or is the home of: a Commit of the branch that is lost, still under way, makes
+// nobody an owner any more.
+//
+// A member may have been rolled back itself, or have lost its journal. So nobody answers
+// before he has read his own control directories; of attempts there that no record of his
+// has he tells the *traces*: he owned those jobs, at those epochs. What both journals have
+// forgotten is so not started twice: where nobody owns the job at a later epoch, it
+// is LOST, or starts again at a new term if it may.
+
+// onRecount tells a member that was rolled back what this site and it share.
+func (c *Core) onRecount(from grid.PeerID, m wire.Recount) {
+	c.saw(from, m.Journal)
+	if !c.traced {
+		return // asked again
+	}
+	c.voidOffers(from)
+	var claims []wire.Claim
+	for _, j := range c.sorted() {
+		r := &j.rec
+		switch {
+		case len(claims) == wire.MaxClaims:
+		case r.Standing == grid.Owning && r.Job.Home == from:
+			claims = append(claims, wire.Claim{Job: r.Job.ID, Epoch: r.Epoch})
+			j.known = false // the report brings its deeds
+			c.disarm(j, onReport)
+			c.report(j)
+		case c.home(j) && r.Standing == grid.Watching && r.Owner == from:
+			claims = append(claims, wire.Claim{Job: r.Job.ID, Epoch: claimed(r), Yours: true})
+		}
+	}
+	for _, j := range c.tombstones(from) {
+		if len(claims) < wire.MaxClaims {
+			claims = append(claims, wire.Claim{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Ended: true})
+		}
+	}
+	for _, j := range inOrder(c.withDeeds()) {
+		if len(claims) < wire.MaxClaims {
+			claims = append(claims, c.passedOn(j, from)...)
+		}
+	}
+	c.send(from, wire.Recounted{Claims: claims, Traces: c.tracesFor(from)})
+}
+
+// voidOffers gives up what this site is PREPARED for, if one that was rolled back has offered
+// it or is its home.
+func (c *Core) voidOffers(by grid.PeerID) {
+	for _, id := range slices.Sorted(maps.Keys(c.accepted)) {
+		if a := c.accepted[id]; a.from == by {
+			c.release(a)
+		}
+	}
+	for _, j := range c.sorted() {
+		if j.rec.Standing == grid.Prepared && (j.rec.Owner == by || j.rec.Job.Home == by) {
+			c.decline(j, c.nameOf(by)+" was rolled back")
+		}
+	}
+}
+
+// passedOn tells one that was rolled back of a job that went through its hands, and may
+// be its own in the journal that it has now. A home hears who got it from here; another
+// hears that it gave the job away.
+func (c *Core) passedOn(j *job, from grid.PeerID) []wire.Claim {
+	r := &j.rec
+	switch {
+	case len(r.Deeds) == 0 || c.home(j) || r.Standing == grid.Prepared || r.Standing == grid.Declined:
+	case r.Job.Home == from && r.Standing == grid.Past && r.Owner != c.cfg.Self && j.lastDeed().To != "":
+		c.send(from, wire.Moved{Job: r.Job.ID, Deeds: r.Deeds}) // asked again, it is said again
+		return []wire.Claim{{Job: r.Job.ID, Epoch: r.Deeds[len(r.Deeds)-1].Epoch, Yours: true}}
+	case r.Job.Home != from:
+		by := r.Job.Home
+		for _, d := range r.Deeds {
+			if by == from && d.To != from {
+				if j = c.job(r.Job.ID); j == nil {
+					return nil
+				}
+				c.send(from, wire.Owned{Bond: wire.Bond{Job: r.Job.ID, Epoch: d.Epoch, To: d.To, Digest: j.sum()}, Owner: r.Owner, Deed: d})
+				return []wire.Claim{{Job: r.Job.ID, Epoch: d.Epoch}}
+			}
+			by = d.To
+		}
+	}
+	return nil
+}
+
+// tombstones are those of a home's jobs that this site owned to their end, the latest
+// first: a home that was restored may have forgotten that end. As long as a home keeps
+// every record, a job that it does not know is one that it has lost.
+func (c *Core) tombstones(home grid.PeerID) []*job {
+	var list []*job
+	for j := range c.all() {
+		if j.rec.Job.Home == home && j.ended() && c.now-j.rec.Ended <= keyLife && j.lastDeed().To == c.cfg.Self {
+			list = append(list, j)
+		}
+	}
+	slices.SortFunc(list, func(a, b *job) int {
+		return cmp.Or(cmp.Compare(b.rec.Ended, a.rec.Ended), cmp.Compare(a.rec.Job.ID, b.rec.Job.ID))
+	})
+	return list
+}
+
+// ended reports that this is the tombstone of a job that ended here and whose home has
+// acknowledged that.
+func (j *job) ended() bool {
+	return j.rec.Standing == grid.Past && j.rec.Closed && j.rec.End != 0
+}
+
+// onRecounted compares a member's claims with the records here.
+func (c *Core) onRecounted(from grid.PeerID, m wire.Recounted) {
+	if c.rolled == nil || !c.rolled.waiting[from] {
+		return
+	}
+	lacking := false
+	for _, k := range m.Claims {
+		j := c.job(k.Job)
+		switch {
+		case k.Ended && c.lacksEnd(from, j, k):
+			c.send(from, wire.Recall{Job: k.Job})
+			lacking = true
+		case !k.Yours && !k.Ended && c.lacksOwner(j, k), k.Yours && j != nil && c.home(j) && j.rec.Epoch.Before(k.Epoch) && !j.rec.State.Terminal():
+			lacking = true // its report is on the way, or the deed
+		case k.Yours && (j == nil || j.rec.Standing != grid.Prepared && j.rec.Epoch.Before(k.Epoch)):
+			c.send(from, wire.Unknown{Bond: wire.Bond{Job: k.Job, Epoch: k.Epoch, To: c.cfg.Self}, Journal: c.cfg.Journal})
+		}
+	}
+	if lacking {
+		return // asked again
+	}
+	for _, k := range m.Traces {
+		c.traceAt(from, k)
+	}
+	delete(c.rolled.waiting, from)
+	c.settle()
+}
+
+// lacksOwner reports that the record here is older than what a member tells of its owner.
+func (c *Core) lacksOwner(j *job, k wire.Claim) bool {
+	if k.Job.Site() == c.cfg.Site.Name {
+		return j == nil || j.rec.Epoch.Before(k.Epoch) && !j.rec.State.Terminal()
+	}
+	return j != nil && j.rec.Standing == grid.Owning && j.rec.Epoch.Before(k.Epoch)
+}
+
+// lacksEnd reports that the record here does not have the end that a member's tombstone tells.
+func (c *Core) lacksEnd(from grid.PeerID, j *job, k wire.Claim) bool {
+	switch {
+	case j == nil:
+		return k.Job.Site() == c.cfg.Site.Name
+	case !c.home(j) || k.Epoch.Before(claimed(&j.rec)), j.rec.State.Terminal():
+		return false // a job has one end, also where two owners have run it
+	}
+	return claimed(&j.rec).Before(k.Epoch) || j.rec.Owner == from
+}

@@ -1,0 +1,325 @@
+package core
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/plan"
+)
+
+// The search for jobs that wait in the local queue. A pass looks at the batch
+// system, asks the neighbours live about the jobs it has chosen, in queue order,
+// and moves those for which another place is better by the margins:
+//
+//	change of the queue, Delta ─► wanted ─► Look ─► jobs chosen, Ask ─► all answered, or deadline ─► weigh each
+//
+// The job's own place is its planned start in the plan of that look; when one has
+// been moved away, the plan is made again before another is weighed against it. Passes
+// lie at least Settle apart, and one has at most maxPass jobs: a longer queue is
+// gone through by turns, from its head, until every job has had its pass.
+//
+// A job that moves goes through the handoff like any other. A pass that moves
+// nothing writes nothing: what it found is shown with the job, and no more.
+
+const (
+	// maxPass bounds the jobs of one pass, and so what it costs here and there.
+	maxPass = 1024
+	// maxReplans bounds how often the own plan is made again in one pass.
+	maxReplans = 16
+)
+
+// passes is the state of this search.
+type passes struct {
+	wanted bool   // a pass is to begin with the next look
+	round  *round // the questions of the pass under way, or nil
+	own    ownPlan
+	last   grid.Tick // when the last one began
+	sweep  uint64    // number of the walk through the queue; see job.sweep
+	queue  uint64    // fingerprint of the batch system's content
+}
+
+// ownPlan is the plan that the jobs of a pass are weighed against.
+type ownPlan struct {
+	snapshot plan.Snapshot
+	outlook
+	held    map[grid.JobID]bool // an operator keeps them from starting
+	moved   map[grid.JobID]bool // offered in this pass: the plan still has them
+	stale   bool
+	replans int
+}
+
+// start is when the job starts here; false if it is not going to.
+func (o *ownPlan) start(job grid.JobID) (grid.Tick, bool) {
+	if o.held[job] {
+		return 0, false
+	}
+	return o.likely.Start(job)
+}
+
+// stir wants a pass if the batch system's content is not what it was.
+func (c *Core) stir(s plan.Snapshot) {
+	h := fnv.New64a()
+	for _, r := range s.Running {
+		fmt.Fprintf(h, "%s@%d,", r.Job, len(r.Shares))
+	}
+	h.Write([]byte{';'})
+	for _, w := range s.Waiting {
+		fmt.Fprintf(h, "%s*%d/%t,", w.Job, w.Demand.Cores(), w.Held)
+	}
+	for _, n := range s.Nodes {
+		fmt.Fprintf(h, "%t", n.Down)
+	}
+	fmt.Fprintf(h, ";%t", s.Stopped)
+	for _, q := range s.Queues {
+		fmt.Fprintf(h, ",%t%t", q.Stopped, q.Closed)
+	}
+	if sum := h.Sum64(); sum != c.passes.queue {
+		c.passes.queue = sum
+		c.passSoon()
+	}
+}
+
+// passSoon wants a pass as soon as the last one is long enough ago.
+func (c *Core) passSoon() {
+	at := max(c.now, c.passes.last+c.cfg.Settle) + c.jitter(c.cfg.Settle)
+	if due := c.timers.general[passDue-concerns]; due == 0 || due > at {
+		c.armGeneral(passDue, at-c.now)
+	}
+}
+
+// jitter is up to a tenth of a span, so that brokers do not keep step.
+func (c *Core) jitter(span grid.Tick) grid.Tick {
+	return grid.Tick(c.random.Int64N(int64(span/10) + 1))
+}
+
+// startPass has a look taken for a pass that is wanted; looked goes on.
+func (c *Core) startPass() {
+	if c.passes.wanted && c.passes.round == nil && !c.holding() {
+		c.look()
+	}
+}
+
+// noPass: without a snapshot, later.
+func (c *Core) noPass() {
+	if c.passes.wanted {
+		c.passes.wanted = false
+		c.nextPass(c.cfg.Settle)
+	}
+}
+
+// nextPass arms the timer of the next pass.
+func (c *Core) nextPass(in grid.Tick) {
+	if c.timers.general[passDue-concerns] == 0 {
+		c.armGeneral(passDue, in+c.jitter(in))
+	}
+}
+
+// beginPass chooses the jobs and asks about them.
+func (c *Core) beginPass(s plan.Snapshot, o outlook) {
+	p := &c.passes
+	if !p.wanted || p.round != nil {
+		return
+	}
+	p.wanted, p.last = false, c.now
+	c.disarmGeneral(passDue) // what this look showed to be new is what it is about
+	p.own = ownPlan{snapshot: s, outlook: o, held: map[grid.JobID]bool{}, moved: map[grid.JobID]bool{}}
+	for _, w := range s.Waiting {
+		if w.Held {
+			p.own.held[w.Job] = true
+		}
+	}
+	jobs, more := c.chooseWaiting(s)
+	if len(jobs) == 0 || !c.anyTarget() {
+		c.nextPass(c.cfg.Delta)
+		return
+	}
+	if !more {
+		p.sweep++
+	}
+	if more || c.draining {
+		c.nextPass(c.cfg.Settle)
+	} else {
+		c.nextPass(c.cfg.Delta)
+	}
+	c.rounds++
+	p.round = &round{id: c.rounds, jobs: jobs, replies: map[grid.PeerID]*reply{c.cfg.Self: {}}}
+	c.askTargets(p.round)
+	c.armGeneral(passDeadline, c.cfg.AskDeadline)
+}
+
+func (c *Core) anyTarget() bool {
+	return slices.ContainsFunc(c.targets, func(p grid.PeerID) bool { return c.members[p].live == grid.Alive })
+}
+
+// chooseWaiting takes the next jobs of the walk through the queue; more tells that
+// it does not end with them.
+func (c *Core) chooseWaiting(s plan.Snapshot) (ids []grid.JobID, more bool) {
+	for _, w := range s.Waiting {
+		j := c.jobs[w.Job]
+		if w.Job == "" || j == nil || j.sweep > c.passes.sweep || !c.movable(j) {
+			continue
+		}
+		if len(ids) == maxPass {
+			return ids, true
+		}
+		j.sweep = c.passes.sweep + 1
+		ids = append(ids, w.Job)
+	}
+	return ids, false
+}
+
+// movable: the job waits in the local queue, and nothing else is going on with it.
+func (c *Core) movable(j *job) bool {
+	r := &j.rec
+	if r.Standing != grid.Owning || r.State != grid.Assigned || r.Local == "" || r.CancelRequested || j.killing ||
+		r.Missing != 0 || r.Handoff.Phase != grid.NoHandoff || j.claim != nil || c.mustAsk(j) != "" {
+		return false
+	}
+	if c.draining {
+		return true
+	}
+	cool := r.HopsAt == 0 || c.now-r.HopsAt >= c.cfg.Cooldown
+	start, planned := c.passes.own.start(r.Job.ID)
+	return cool && c.hopsOf(j) < c.cfg.MaxHops && (!planned || start-c.now > c.cfg.Soon)
+}
+
+// hopsOf are the moves for a gain that count against the job now.
+func (c *Core) hopsOf(j *job) uint32 {
+	back := (c.now - j.rec.HopsAt) / c.cfg.HopBack
+	return uint32(max(0, grid.Tick(j.rec.Hops)-back))
+}
+
+// endPass weighs every job of the pass with the answers there are.
+func (c *Core) endPass() {
+	p := &c.passes
+	r := p.round
+	if r == nil {
+		return
+	}
+	p.round = nil
+	c.disarmGeneral(passDeadline)
+	open := c.openOffers()
+	for i, id := range r.jobs {
+		if j := c.jobs[id]; j != nil && c.movable(j) {
+			c.weigh(j, r, i, open)
+		}
+	}
+	p.own = ownPlan{}
+}
+
+// openOffers counts the handoffs under way to each candidate.
+func (c *Core) openOffers() map[grid.PeerID]int {
+	open := map[grid.PeerID]int{}
+	for _, j := range c.live {
+		if h := j.rec.Handoff; h.Phase == grid.Offering || h.Phase == grid.Withdrawing {
+			open[h.To]++
+		}
+	}
+	return open
+}
+
+// weigh moves one waiting job, or notes why it stays.
+func (c *Core) weigh(j *job, r *round, i int, open map[grid.PeerID]int) {
+	rows := c.waitingRows(j, r, i, open)
+	to, why := c.better(rows)
+	if to > 0 && c.passes.own.stale { // one before it has left: perhaps it is no gain any more
+		if !c.replan() {
+			return
+		}
+		rows = c.waitingRows(j, r, i, open)
+		to, why = c.better(rows)
+	}
+	d := grid.Decision{At: c.now, Epoch: j.rec.Epoch, Candidates: rows}
+	if to == 0 {
+		rows[0].Chosen = true
+		d.Chosen = rows[0].Site
+		j.rec.Stay = &grid.Stay{Decision: d, Why: why}
+		c.show(j)
+		return
+	}
+	row := &rows[to]
+	row.Chosen = true
+	d.Chosen = row.Site
+	j.decided(d)
+	open[row.Peer]++
+	c.passes.own.moved[j.rec.Job.ID], c.passes.own.stale = true, true
+	hops := c.hopsOf(j)
+	if !c.draining {
+		hops++
+	}
+	j.rec.EstimateNow = c.now + row.Delivery + row.Wait
+	c.makeOffer(j, row.Peer, row.Delivery+row.Wait, hops)
+}
+
+// cannotStart is the own row of a job that has no planned start: it is held, or
+// nodes are down.
+const cannotStart = "as this site is now, it is not going to start here"
+
+// waitingRows is the table of a job that waits here: this site first.
+func (c *Core) waitingRows(j *job, r *round, i int, open map[grid.PeerID]int) []grid.Candidate {
+	rows := c.candidates(j, r, i)
+	own := grid.Candidate{Site: rows[0].Site, Peer: rows[0].Peer, Size: rows[0].Size}
+	start, planned := c.passes.own.start(j.rec.Job.ID)
+	switch {
+	case c.draining:
+		own.Refusal = forNow(drained)
+	case !planned:
+		own.Refusal = forNow(cannotStart)
+	default:
+		own.Wait = max(0, start-c.now)
+		own.Safe = own.Wait
+		if at, ok := c.passes.own.safe.Start(j.rec.Job.ID); ok {
+			own.Safe = max(0, at-c.now)
+		}
+		if c.passes.own.unsure && own.Safe > 0 {
+			own.Safe = grid.Unsure
+		}
+		own.Run = runTime(j.rec.Job.Walltime, c.cfg.Site.Speed)
+		own.Total = own.Wait + own.Run
+	}
+	rows[0] = own
+	for k := range rows[1:] {
+		row := &rows[1+k]
+		if row.Refusal == nil && open[row.Peer] >= r.replies[row.Peer].take {
+			row.Refusal = forNow("as many jobs are on their way there as it takes at once")
+		}
+	}
+	return rows
+}
+
+// better is the row to move to, or 0 and why the job stays.
+func (c *Core) better(rows []grid.Candidate) (to int, why string) {
+	for i := 1; i < len(rows); i++ {
+		if rows[i].Refusal == nil && (to == 0 || rows[i].Total < rows[to].Total) {
+			to = i
+		}
+	}
+	if to == 0 {
+		return 0, "no neighbour can take it now"
+	}
+	if rows[0].Refusal != nil {
+		return to, "" // anything is a gain
+	}
+	gain := rows[0].Total - rows[to].Total
+	least := max(c.cfg.Margin, grid.FromSeconds(c.cfg.MarginShare*rows[0].Total.Seconds()))
+	if gain <= least {
+		return 0, fmt.Sprintf("the best neighbour, %s, would be done %.0f s sooner; a move needs more than %.0f s",
+			rows[to].Site, gain.Seconds(), least.Seconds())
+	}
+	return to, ""
+}
+
+// replan makes the own plan without the jobs that this pass has moved.
+func (c *Core) replan() bool {
+	own := &c.passes.own
+	if own.replans == maxReplans {
+		return false // the rest waits for the next pass
+	}
+	own.replans++
+	own.stale = false
+	own.snapshot = without(own.snapshot, own.moved)
+	own.outlook = c.newOutlook(own.snapshot)
+	return true
+}

@@ -1,0 +1,116 @@
+package core
+
+import (
+	"strings"
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// A user without an account here hands in a job: the batch system refuses it for good.
+// Is it searched another place for at once, once its token says that it never starts?
+func TestAJobThatIsRefusedForGoodGoesElsewhere(t *testing.T) {
+	t.Parallel()
+	c, j := refused(t)
+	if k := c.jobs[j.ID]; k.rec.State != grid.Ready || !strings.Contains(k.rec.Reason, "no account") {
+		t.Fatalf("it is %s: %s", k.rec.State, k.rec.Reason)
+	}
+	offered := answered(c, wire.Answer{Job: j.ID, Estimate: grid.Estimate{Wait: grid.Hour, Safe: grid.Hour}})
+	if !offered {
+		t.Errorf("it is not offered to who would take it, but is %s: %s", c.jobs[j.ID].rec.State, c.jobs[j.ID].rec.Reason)
+	}
+	d := c.jobs[j.ID].rec.Decisions
+	if own := d[len(d)-1].Candidates[0].Refusal; own == nil || !strings.Contains(own.Reason, "has refused the job: no account") {
+		t.Errorf("the own row of the decision says %+v", own)
+	}
+}
+
+// Nobody else can run it either: it ends, and says why, without twenty more attempts.
+func TestAJobThatIsRefusedEverywhereFails(t *testing.T) {
+	t.Parallel()
+	c, j := refused(t)
+	answered(c, wire.Answer{Job: j.ID, Estimate: grid.Estimate{Refusal: &grid.Refusal{Reason: "too few cores"}}})
+	if k := c.jobs[j.ID]; k.rec.State != grid.Failed || !strings.Contains(k.rec.Reason, "no account") || k.rec.Attempt != 1 {
+		t.Errorf("it is %s after %d attempts: %s", k.rec.State, k.rec.Attempt, k.rec.Reason)
+	}
+}
+
+// Who could run it does not answer: after a while it is tried here again.
+func TestAJobThatWasRefusedIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	c, j := refused(t)
+	now := grid.Tick(1_000_003)
+	for launched := false; !launched; {
+		at, ok := c.Next()
+		if !ok || at > now+2*refusedFor {
+			t.Fatalf("it is never tried again: %s %s", c.jobs[j.ID].rec.State, c.jobs[j.ID].rec.Reason)
+		}
+		effects := append(c.Step(at, Tick{}), c.Step(at, shot(at))...)
+		for _, e := range effects {
+			_, is := e.(Launch)
+			launched = launched || is
+		}
+		if launched && at < now+refusedFor {
+			t.Fatalf("it is tried again %v s after the refusal", (at - now).Seconds())
+		}
+	}
+}
+
+// It is not taken back either: neither an estimate nor an offer of it is good here.
+func TestAJobThatWasRefusedIsNotTakenAgain(t *testing.T) {
+	t.Parallel()
+	c, j := refused(t)
+	question := wire.Question{Job: j.ID, Home: me, Demand: j.Demand, Walltime: j.Walltime}
+	c.Step(1_010_001, Message{him, wire.Ask{Round: 9, Questions: []wire.Question{question}}})
+	for _, m := range sentTo(c.Step(1_010_002, shot(1_010_002)), him) {
+		if tell, ok := m.(wire.Tell); ok && tell.Answers[0].Estimate.Refusal == nil {
+			t.Errorf("it would be taken: %+v", tell.Answers[0].Estimate)
+		}
+	}
+}
+
+// refused is a broker whose batch system has refused a job, and the job, for which the
+// token has been taken.
+func refused(t *testing.T) (*Core, grid.Job) {
+	t.Helper()
+	j := jobOf(me, "a", "1")
+	c := signed(grid.Record{
+		Job: j, Standing: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1, Submitted: 999_000,
+	})
+	c.Step(1_000_001, Recollected{Jobs: []grid.JobID{j.ID}})
+	at := grid.AttemptID{Job: j.ID, Epoch: grid.Epoch{Term: 1}, Attempt: 1}
+	withdraws := false
+	for _, e := range c.Step(1_000_002, Launched{ID: at, Err: "no account", Refused: true}) {
+		_, is := e.(Withdraw)
+		withdraws = withdraws || is
+	}
+	if !withdraws {
+		t.Fatal("its attempt is not withdrawn")
+	}
+	for _, e := range c.Step(1_000_003, Withdrawn{ID: at, Done: true}) {
+		if _, is := e.(Launch); is {
+			t.Fatal("it is submitted again")
+		}
+	}
+	return c, j
+}
+
+// answered has one neighbour answer as said, and the others not at all, and tells
+// whether the job is offered to that one.
+func answered(c *Core, a wire.Answer) bool {
+	c.Step(1_000_004, shot(1_000_004))
+	effects := c.Step(1_000_005, Message{her, wire.Tell{Round: c.round.id, Site: grid.Site{Name: "b", Speed: 1, Processes: 4}, Answers: []wire.Answer{a}, Take: 1}})
+	for _, p := range []grid.PeerID{him, it} {
+		lacks := wire.Answer{Job: a.Job, Estimate: grid.Estimate{Refusal: &grid.Refusal{Reason: "too few cores"}}}
+		if c.round != nil {
+			effects = append(effects, c.Step(1_000_006, Message{p, wire.Tell{Round: c.round.id, Site: grid.Site{Name: "x", Speed: 1}, Answers: []wire.Answer{lacks}}})...)
+		}
+	}
+	for _, m := range sentTo(effects, her) {
+		if _, is := m.(wire.Offer); is {
+			return true
+		}
+	}
+	return false
+}

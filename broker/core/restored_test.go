@@ -1,0 +1,277 @@
+package core
+
+import (
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// tombstone is what is left at this site of a job of b that it ran to its end.
+func tombstone() grid.Record {
+	j := jobOf(her, "b", "1")
+	return grid.Record{
+		Job: j, Standing: grid.Past, State: grid.Completed, End: grid.Completed, ExitCode: 3, HasExit: true, Closed: true,
+		Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 10, Finished: 20, Ended: 30, Report: 7,
+		Deeds: []grid.Deed{deed(j, her, 1, me)},
+	}
+}
+
+// reportIn is the one report among messages.
+func reportIn(list []wire.Message) (found wire.Report, ok bool) {
+	for _, m := range list {
+		if r, is := m.(wire.Report); is {
+			found, ok = r, true
+		}
+	}
+	return found, ok
+}
+
+// A home that was restored hears of the jobs that ended here since, and can have them
+// told with their ends; another home does not hear of them.
+func TestATombstoneTellsTheEndAgain(t *testing.T) {
+	t.Parallel()
+	r := tombstone()
+	other := r
+	other.Job = jobOf(her, "b", "2")
+	other.Closed = false // let go, as superseded: its end was not ours to tell
+	c := signed(r, other)
+	claims := func(from grid.PeerID) []wire.Claim {
+		for _, m := range sentTo(c.Step(1_000_001, Message{from, wire.Recount{Sequence: 4}}), from) {
+			if a, ok := m.(wire.Recounted); ok {
+				return a.Claims
+			}
+		}
+		t.Fatal("no answer")
+		return nil
+	}
+	if got := claims(her); len(got) != 1 || got[0] != (wire.Claim{Job: r.Job.ID, Epoch: r.Epoch, Ended: true}) {
+		t.Errorf("claims %+v", got)
+	}
+	if got := claims(him); len(got) != 0 {
+		t.Errorf("claims %+v to a site that is not its home", got)
+	}
+	told := sent(c.Step(1_000_002, Message{her, wire.Recall{Job: r.Job.ID}}))
+	again, ok := reportIn(told)
+	if !ok || again.State != grid.StageOut || again.End != grid.Completed || again.ExitCode != 3 || len(again.Deeds) != 1 || again.Number != 7 {
+		t.Errorf("told %+v", told)
+	}
+	if k, ok := told[0].(wire.Recalled); !ok || !k.Owning || k.Epoch != r.Epoch {
+		t.Errorf("told %+v", told)
+	}
+}
+
+// The latest ends are claimed first: there may be more than one message holds.
+func TestTheLatestTombstonesComeFirst(t *testing.T) {
+	t.Parallel()
+	old, late := tombstone(), tombstone()
+	late.Job, late.Ended = jobOf(her, "b", "2"), 40
+	c := signed(old, late)
+	if got := c.tombstones(her); len(got) != 2 || got[0].rec.Job.ID != late.Job.ID {
+		t.Errorf("%d, the first %v", len(got), got[0].rec.Job.ID)
+	}
+}
+
+// What ended here before it started is kept too: KILLED must stay true.
+func TestTheTombstoneOfWhatNeverStartedStays(t *testing.T) {
+	t.Parallel()
+	r := tombstone()
+	r.End, r.State, r.Started = grid.Killed, grid.Killed, 0
+	c := signed(r)
+	c.Step(1_000_001, Message{her, wire.Closed{Job: r.Job.ID, Term: 1}})
+	if c.jobs[r.Job.ID] == nil {
+		t.Error("it is gone")
+	}
+}
+
+// A restored home does not go on before it has the ends that it lacks: from a backup in
+// which the job was its own, was with the one who ran it, or was not there at all.
+func TestARestoredHomeLearnsTheEnd(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	one := []grid.Deed{deed(j, me, 1, her)}
+	at := grid.Epoch{Term: 1, Hop: 1}
+	for name, before := range map[string][]grid.Record{
+		"its own":       {{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}},
+		"with that one": {{Job: j, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: at, Report: 2, Deeds: one}},
+		"with another": {{Job: j, Standing: grid.Watching, State: grid.Assigned, Owner: him, Epoch: grid.Epoch{Term: 0, Hop: 4}, Report: 2,
+			Deeds: []grid.Deed{{Epoch: grid.Epoch{Term: 0, Hop: 4}, To: him}}}},
+		"not there": nil,
+	} {
+		c := signed(before...)
+		c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+		c.Step(1_000_002, Message{him, wire.Recounted{}})
+		c.Step(1_000_002, Message{it, wire.Recounted{}})
+		claim := wire.Recounted{Claims: []wire.Claim{{Job: j.ID, Epoch: at, Ended: true}}}
+		asked := sent(c.Step(1_000_003, Message{her, claim}))
+		if len(asked) != 1 || asked[0] != wire.Message(wire.Recall{Job: j.ID}) || c.rolled == nil {
+			t.Errorf("%s: asked %+v, waiting %t", name, asked, c.rolled != nil)
+			continue
+		}
+		c.Step(1_000_004, Message{her, wire.Recalled{Job: j, Epoch: at, Owning: true, Deeds: one}})
+		c.Step(1_000_005, Message{her, wire.Report{
+			Job: j.ID, Epoch: at, Number: 7, State: grid.StageOut, Attempt: 1, End: grid.Completed, ExitCode: 3, HasExit: true,
+			Started: wire.Ago{Span: 90, Known: true}, Finished: wire.Ago{Span: 80, Known: true}, Deeds: one,
+		}})
+		if r := c.jobs[j.ID].rec; r.State != grid.Completed || r.ExitCode != 3 || r.Epoch != at {
+			t.Errorf("%s: %s, exit code %d, epoch %s: %s", name, r.State, r.ExitCode, r.Epoch, r.Reason)
+		}
+		c.Step(1_000_006, Message{her, claim})
+		if c.rolled != nil {
+			t.Errorf("%s: it has the end, and still waits", name)
+		}
+	}
+}
+
+// A claim of an end that the home knows, has gone beyond, or has no say in asks for nothing.
+func TestAnEndThatIsKnown(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	at := grid.Epoch{Term: 1, Hop: 1}
+	for name, k := range map[string]struct {
+		record grid.Record
+		job    grid.JobID
+	}{
+		"ended":                 {grid.Record{Job: j, Standing: grid.Watching, State: grid.Completed, Owner: her, Epoch: at}, j.ID},
+		"ended, and by another": {grid.Record{Job: j, Standing: grid.Watching, State: grid.Completed, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 0}}, j.ID},
+		"given up":              {grid.Record{Job: j, Standing: grid.Watching, State: grid.Lost, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 0}}, j.ID},
+		"begun again":           {grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 2}}, j.ID},
+		"with another":          {grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: him, Epoch: at}, j.ID},
+		"of another home":       {grid.Record{Job: j, Standing: grid.Watching, State: grid.Completed, Owner: her, Epoch: at}, jobOf(him, "c", "9").ID},
+	} {
+		c := signed(k.record)
+		c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+		for _, m := range sent(c.Step(1_000_002, Message{her, wire.Recounted{Claims: []wire.Claim{{Job: k.job, Epoch: at, Ended: true}}}})) {
+			t.Errorf("%s: %+v", name, m)
+		}
+		if c.rolled.waiting[her] {
+			t.Errorf("%s: it waits", name)
+		}
+	}
+}
+
+// Deeds that this home has not signed prove nothing, though they be of a newer term.
+func TestADeedOfANewerTermIsSignedAtHome(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	at := grid.Epoch{Term: 2, Hop: 1}
+	for name, by := range map[string]grid.PeerID{"ours": me, "theirs": him} {
+		d := grid.Deed{Epoch: at, To: her, Signature: signature(by, wire.DeedText(j.ID, wire.JobDigest(j), at, her))}
+		c := signed(grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 3})
+		c.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: at, Number: 1, State: grid.Assigned, Attempt: 1, Deeds: []grid.Deed{d}}})
+		ours := by == me
+		if r := c.jobs[j.ID].rec; (r.Owner == her) != ours || (c.rolled != nil) != ours {
+			t.Errorf("%s: owned by %s, rolled back %t", name, r.Owner, c.rolled != nil)
+		}
+	}
+}
+
+// Until the members have spoken, a job that was in the journal is not launched again: the
+// journal may be an old one. What is handed in now is.
+func TestAfterAStartTheMembersSpeakFirst(t *testing.T) {
+	t.Parallel()
+	old := jobOf(me, "a", "1")
+	record := grid.Record{Job: old, Standing: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1}
+	for name, k := range map[string]struct {
+		at     grid.Tick
+		speaks bool
+		known  bool
+		waits  bool
+	}{
+		"nobody has spoken":           {1_000_100, false, true, true},
+		"all have":                    {1_000_100, true, true, false},
+		"it is not from the journal":  {1_000_100, false, false, false},
+		"nobody speaks, for too long": {1_120_000, false, true, false},
+	} {
+		c := bare(record)
+		for _, p := range []grid.PeerID{her, him} {
+			c.Step(1_000_001, PeerChanged{p, grid.Alive})
+			if k.speaks {
+				c.Step(1_000_002, Message{p, wire.Seen{}})
+			}
+		}
+		c.jobs[old.ID].recovered = k.known
+		_, launched := only[Launch](c.Step(k.at, Withdrawn{ID: c.attempt(c.jobs[old.ID]), Done: true}))
+		if launched == k.waits {
+			t.Errorf("%s: launched %t", name, launched)
+		}
+	}
+}
+
+// A home that was restored, and did not count the owner among its neighbours just then,
+// refuses the report: the next one proves by deeds what the home has forgotten.
+func TestARefusedReportShowsItsDeedsAgain(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	c := signed(grid.Record{Job: j, Standing: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Report: 2,
+		Deeds: []grid.Deed{deed(j, her, 1, me)}})
+	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}})
+	if m := c.reportOf(c.jobs[j.ID]); len(m.Deeds) != 0 {
+		t.Fatal("it shows its deeds to a home that knows them")
+	}
+	c.Step(1_000_002, Message{him, wire.Error{Of: wire.KindReport, Job: j.ID, Why: "I say so"}})
+	if m := c.reportOf(c.jobs[j.ID]); len(m.Deeds) != 0 {
+		t.Error("it heeds one that is not its home")
+	}
+	c.Step(1_000_002, Message{her, wire.Error{Of: wire.KindReport, Job: j.ID, Why: "its home owns it"}})
+	if m := c.reportOf(c.jobs[j.ID]); len(m.Deeds) != 1 {
+		t.Error("it is refused, and keeps its deeds to itself")
+	}
+}
+
+// A journal was restored in which a job still waits that may have run here since, to its end,
+// as its home alone would know. That home is forgotten and does not live: it is not started
+// again, in this life or the next; once the home has spoken it is.
+func TestARestoredOwnerStartsNothingWithoutTheHome(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	was := grid.Record{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Deeds: []grid.Deed{deed(j, her, 1, me)}}
+	for _, restored := range []bool{true, false} {
+		c := signed(was)
+		c.Step(1_000_001, PeerChanged{her, grid.Dead})
+		if restored {
+			c.Step(1_000_002, Message{him, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+			one := c.jobs[j.ID]
+			c.Step(1_000_003, Progressed{Progress: grid.Progress{ID: c.attempt(one), Phase: grid.Unknown}})
+			c.Step(1_000_004, Withdrawn{ID: c.attempt(one), Done: true})
+			c.Step(1_000_005, Message{him, wire.Recounted{}})
+			c.Step(1_000_005, Message{it, wire.Recounted{}})
+		}
+		c.Step(1_000_006, Forget{Token: 1, Site: her, By: "root"})
+		for now := grid.Tick(1_000_007); c.rolled != nil && now < 1_060_000; now += 500 {
+			c.Step(now, Tick{})
+		}
+		if c.rolled != nil {
+			t.Fatal("it does not go on")
+		}
+		for life := range 2 {
+			one := c.jobs[j.ID]
+			if waits := c.mustAsk(one) != ""; waits != restored {
+				t.Errorf("restored %v, life %d: waits for its home: %v", restored, life, waits)
+			}
+			if life == 0 {
+				c = signed(one.rec)
+				c.Step(1_000_001, PeerChanged{her, grid.Dead})
+			}
+		}
+		one := c.jobs[j.ID]
+		c.Step(1_000_002, Message{her, wire.ReportAck{Job: j.ID, Epoch: one.rec.Epoch, Number: one.rec.Report}})
+		if why := c.mustAsk(one); why != "" || one.rec.Uncertain {
+			t.Errorf("restored %v: its home has spoken, and it still %s", restored, why)
+		}
+	}
+}
+
+// Its administrator says that it had a twin, before it has noticed that itself.
+func TestResumeSaysThatThereWasATwin(t *testing.T) {
+	t.Parallel()
+	c := signed()
+	answer, _ := only[Answer](c.Step(1_000_001, Resume{Token: 4}))
+	if c.rolled == nil || len(c.rolled.waiting) != 3 || answer.Token != 4 || answer.Err != nil {
+		t.Fatalf("it asks nobody: %+v; answered %+v", c.rolled, answer)
+	}
+	c.Step(1_000_002, Resume{Token: 5})
+	if c.rolled != nil {
+		t.Errorf("said again, it still waits for %v", c.rolled.waiting)
+	}
+}

@@ -1,0 +1,236 @@
+package core
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// A journal that was rolled back (lives.go tells how that is found). Its broker knows jobs as
+// its own that it has handed over since, and as waiting that have run. It starts nothing and
+// hands nothing over. It asks
+//
+//   - every member: Recount, repeated until Recounted; see recount.go;
+//   - every home: a report of each job owned here. What is owned elsewhere since is
+//     answered by Superseded, and let go;
+//   - the control directories and the batch system, for attempts that the journal lacks; see
+//     recollect.go;
+//   - the file beside the journal, for what users were told; see told.go.
+//
+// It is satisfied when all members have settled, and the directories have spoken. A member
+// that will not come back is forgotten, or removed from the neighbours; it is not waited
+// for. A job of this home that waits, and of which nobody said where it is, may be with such
+// a one: it is *uncertain* until then.
+//
+// Epochs that were used in the part that is lost are not used again: see stamp.go.
+
+// rollback is what is still to be asked.
+type rollback struct {
+	lost    []grid.JournalID // where branches ended that this journal does not reach
+	waiting map[grid.PeerID]bool
+	unheard []grid.PeerID // those that were not waited for
+	harmful bool          // one of these may still run something
+}
+
+// note keeps the end of a branch; false if it was known.
+func (r *rollback) note(at grid.JournalID) bool {
+	k := slices.IndexFunc(r.lost, at.SameLife)
+	switch {
+	case at == (grid.JournalID{}), k >= 0 && at.Sequence <= r.lost[k].Sequence:
+		return false
+	case k >= 0:
+		r.lost[k] = at
+	default:
+		r.lost = append(r.lost, at)
+	}
+	return true
+}
+
+// rolledBackTo: a member has seen a position that this journal does not reach. If it has
+// answered already, it is asked again: what it saw may have reached it since.
+func (c *Core) rolledBackTo(from grid.PeerID, at grid.JournalID) {
+	if c.rolled == nil {
+		c.rolledBack(c.hasSeen(from), at)
+		return
+	}
+	if c.rolled.note(at) {
+		c.rolled.waiting[from] = true
+		c.doubtAll()
+	}
+}
+
+// rolledBack stops every start and handoff until all have been asked.
+func (c *Core) rolledBack(how string, at grid.JournalID) {
+	if c.cfg.Broken.Without(RollbackUnseen) {
+		return
+	}
+	if c.rolled != nil {
+		if c.rolled.note(at) {
+			c.doubtAll()
+		}
+		return
+	}
+	c.awaitAll()
+	c.rolled.note(at)
+	c.alarmRolled(how)
+	c.doubtAll()
+	c.recount()
+}
+
+// doubtAll: another branch was found that this journal lacks. It may have been rolled back a
+// second time, to an instant at which it was asking about the first.
+func (c *Core) doubtAll() {
+	c.saveState()
+	for _, j := range c.sorted() {
+		if j.rec.Handoff.Phase == grid.Offering || j.rec.Handoff.Phase == grid.Withdrawing {
+			c.sendAbort(c.bond(j), "its journal was rolled back")
+			c.dropOffer(j, "the offer died: the journal was rolled back")
+		}
+		if j.rec.Standing == grid.Owning {
+			c.doubt(j)
+		}
+	}
+}
+
+// hasSeen says by whom it was found that this journal was rolled back.
+func (c *Core) hasSeen(p grid.PeerID) string { return c.nameOf(p) + " has seen a later one" }
+
+// doubt: in the part of the journal that is lost, a job owned here may have been handed
+// over, or have ended. Where this is not its home, that knows; where it is, only the
+// members do, unless its attempt is here: then it was not handed over.
+func (c *Core) doubt(j *job) {
+	switch j.rec.State {
+	case grid.Running, grid.Finished, grid.StageOut:
+	default:
+		j.rec.Uncertain = true
+	}
+	if j.rec.State == grid.Assigned {
+		c.emit(Probe{c.attempt(j)})
+	}
+	if c.home(j) {
+		c.save(j, "")
+		return
+	}
+	j.homeHeard = 0
+	// The branch that is lost has used numbers of reports too: what acknowledges those is no word on this one.
+	j.rec.Report = max(j.rec.Report, uint64(c.stamped())<<reportsPerStamp)
+	c.save(j, "") // and so reported
+	j.since = j.rec.Report
+}
+
+// reportsPerStamp is how many bits count the reports of a job after a stamp.
+const reportsPerStamp = 20
+
+// isHere: the batch system or the control files have the present attempt.
+func (c *Core) isHere(j *job) {
+	if j.rec.Uncertain && c.home(j) {
+		j.rec.Uncertain = false
+		c.save(j, "")
+	}
+}
+
+// awaitAll begins to wait for all members.
+func (c *Core) awaitAll() {
+	c.rolled = &rollback{waiting: map[grid.PeerID]bool{}}
+	for p := range c.members {
+		c.rolled.waiting[p] = true
+	}
+}
+
+// recoverRollback goes on asking where the last life stopped.
+func (c *Core) recoverRollback() {
+	if c.state.RolledBack != 0 {
+		c.awaitAll()
+		c.rolled.lost = slices.Clone(c.state.Behind)
+		c.alarmRolled("that was found before the last start")
+		c.recount()
+	}
+}
+
+func (c *Core) alarmRolled(how string) {
+	var names []string
+	for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
+		names = append(names, c.nameOf(p))
+	}
+	slices.Sort(names)
+	c.emit(Alarm{fmt.Sprintf("the journal of this broker was rolled back (%s): it starts nothing before all neighbours were asked. "+
+		"Still to answer: %v. One that will not come back: `gbroker forget SITE`, or remove it from the neighbours", how, names)})
+}
+
+// recount asks those that have not settled.
+func (c *Core) recount() {
+	for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
+		c.send(p, wire.Recount{Sequence: c.cfg.Journal.Sequence, Journal: c.cfg.Journal})
+	}
+	c.armGeneral(recountDue, c.cfg.Refresh)
+	c.settle()
+}
+
+// notAwaited: a site that is forgotten, or no member any more, is not waited for. It may
+// have got any job of this home that is in doubt. Harmless is an administrator's word that
+// nothing of them can run there.
+func (c *Core) notAwaited(p grid.PeerID, harmless bool) {
+	if c.rolled == nil || !c.rolled.waiting[p] {
+		return
+	}
+	delete(c.rolled.waiting, p)
+	c.rolled.unheard = append(c.rolled.unheard, p)
+	c.rolled.harmful = c.rolled.harmful || !harmless
+	c.settle()
+}
+
+// settle goes on when all have been asked, and the control directories.
+func (c *Core) settle() {
+	if c.rolled == nil || len(c.rolled.waiting) > 0 {
+		return
+	}
+	inDoubt := slices.DeleteFunc(c.sorted(), func(j *job) bool { return !j.rec.Uncertain || !c.home(j) })
+	if slices.ContainsFunc(inDoubt, func(j *job) bool { return j.rec.Standing == grid.Owning && j.unrecalled() }) {
+		return // recount comes here again
+	}
+	unheard, harmful := c.rolled.unheard, c.rolled.harmful
+	c.writeOff(c.rolled.lost)
+	c.rolled = nil
+	c.saveState()
+	for _, j := range inDoubt {
+		j.rec.Uncertain = false
+		if j.rec.Standing == grid.Owning && len(unheard) > 0 && j.traceAt == (grid.Epoch{}) {
+			c.unknownFate(j, c.nameOf(unheard[0])+", which may have got the job, was not heard", harmful)
+		} else {
+			c.save(j, "")
+		}
+		c.pursueCancel(j)
+	}
+	c.settleTraces()
+	c.emit(Alarm{})
+	c.disarmGeneral(recountDue)
+	c.note("", "", "the journal was rolled back, and all neighbours were asked: going on")
+}
+
+// maxLost bounds the branches that are remembered; the oldest goes first. To forget one costs
+// asking all again.
+const maxLost = 64
+
+// writeOff remembers where branches ended about which all were asked.
+func (c *Core) writeOff(ends []grid.JournalID) {
+	r := rollback{lost: slices.Clone(c.state.Lost)}
+	for _, at := range ends {
+		r.note(at)
+	}
+	c.state.Lost = r.lost[max(0, len(r.lost)-maxLost):]
+}
+
+// unknownFate: a job of this home may be, or have been, with a site that cannot say.
+func (c *Core) unknownFate(j *job, who string, harmful bool) {
+	why := "the journal was rolled back, and " + who
+	if harmful && !j.rec.Job.Rerunnable {
+		c.letOffer(j)
+		j.rec.Reason = why + ": it may not run twice"
+		c.terminal(j, grid.Lost)
+		return
+	}
+	c.runAgain(j, "at a new term: "+why)
+}

@@ -1,0 +1,41 @@
+package core
+
+// Rules are rules of the protocol that are switched off on purpose, so that a
+// checker can prove that it would see them missing (gsim faults --break). The zero
+// value, all rules in force, is the only one that a daemon uses. Every use is one if.
+type Rules uint32
+
+// The rules, each with what happens without it.
+const (
+	// OfferUnbound: what a candidate answers counts for whatever offer to it is open now.
+	OfferUnbound Rules = 1 << iota
+	// EpochReused: an offer that failed burns no hop, so the next one has its epoch.
+	EpochReused
+	// CommitNotRepeated: a Commit is said once, and nobody who asks for it is told.
+	CommitNotRepeated
+	// CommitCreates: Commit makes this site the owner also where it is not PREPARED: of a
+	// job that it declined, handed on or has ended.
+	CommitCreates
+	// UnknownTakenBack: the owner takes a job back that the candidate says it has no record of.
+	UnknownTakenBack
+	// CancelledToldEarly: a home tells KILLED before the owner has confirmed it.
+	CancelledToldEarly
+	// NoLease: an owner waits for ever for a candidate that has accepted.
+	NoLease
+	// NoEpochCheck: a home takes the report of an owner of an older epoch for the job's.
+	NoEpochCheck
+	// RollbackUnseen: a broker does not care that others have seen a later journal of it.
+	RollbackUnseen
+	// CancelFenced: a cancel counts only at the epoch at which it was said.
+	CancelFenced
+	// ForgetStartsAll: forgetting a site starts jobs again that may have started there unseen.
+	ForgetStartsAll
+	// AbsenceOverGap: absence counts also while this broker did not listen, and a home's word
+	// from before counts as fresh.
+	AbsenceOverGap
+	// EndsUntold: what the file beside the journal says of the ends that users were told does not count.
+	EndsUntold
+)
+
+// Without tells that a rule is switched off.
+func (r Rules) Without(rule Rules) bool { return r&rule != 0 }

@@ -1,0 +1,237 @@
+package core
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"gbroker/grid"
+)
+
+// Submission. The key makes a repeated request the same job:
+//
+//	Submit ─► no files:  SUBMITTED, READY        ─► search
+//	       └► files:     SUBMITTED, STAGEIN ─► Uploaded ─► READY ─► search
+
+func (c *Core) submit(e Submit) {
+	key := keyOf(e.Job.User, e.Key)
+	if id, ok := c.keys[key]; ok && e.Key != "" && c.peek(id) != nil {
+		j := c.job(id)
+		if j == nil {
+			return // it could not be loaded
+		}
+		known := &j.rec
+		if !known.Removed && !alike(&known.Job, &e.Job) {
+			c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: the key is that of job %s, which another document asked for: use another key", grid.ErrInvalid, id)})
+			return
+		}
+		c.emit(Answer{Token: e.Token, Record: *copyOf(known), Again: true})
+		return
+	}
+	if c.peek(e.Job.ID) != nil {
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: the identifier %s is taken", grid.ErrInvalid, e.Job.ID)})
+		return
+	}
+	if err := c.admit(&e.Job); err != nil {
+		c.emit(Answer{Token: e.Token, Err: err})
+		return
+	}
+	j := &job{rec: grid.Record{
+		Job: e.Job, Key: e.Key, Anyway: e.Anyway, Standing: grid.Owning, State: grid.Submitted,
+		Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self, Submitted: c.now,
+	}}
+	c.jobs[e.Job.ID] = j
+	if e.Key != "" {
+		c.keys[key] = e.Job.ID
+	}
+	c.save(j, "accepted from "+e.Job.User.Name)
+	if len(e.Job.Inputs) > 0 {
+		j.rec.State = grid.StageIn
+		c.save(j, fmt.Sprintf("files to come: %d", len(e.Job.Inputs)))
+		c.arm(j, onUpload, c.cfg.UploadLimit)
+	} else {
+		c.ready(j, "nothing to bring")
+	}
+	c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
+}
+
+// alike: both ask for the same. Their files are not compared: an upload completes
+// the list of those.
+func alike(a, b *grid.Job) bool {
+	return a.Name == b.Name && a.Queue == b.Queue && a.Walltime == b.Walltime && a.Rerunnable == b.Rerunnable &&
+		reflect.DeepEqual(a.Program, b.Program) && reflect.DeepEqual(a.Demand, b.Demand)
+}
+
+// uploaded makes the manifest final. Asked again it answers the same.
+func (c *Core) uploaded(e Uploaded) {
+	j := c.job(e.Job)
+	switch {
+	case j == nil:
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)})
+		return
+	case j.rec.State == grid.StageIn:
+		j.rec.Job.Inputs, j.digest = e.Inputs, grid.Hash{}
+		c.disarm(j, onUpload)
+		c.ready(j, "all files are here")
+	}
+	c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
+}
+
+// ready puts the job up for the search.
+func (c *Core) ready(j *job, why string) {
+	j.rec.State = grid.Ready
+	c.save(j, why)
+	c.undecide(j)
+}
+
+// last is when the job ended, as far as it has.
+func (j *job) last() grid.Tick { return max(j.rec.Ended, j.rec.Finished) }
+
+// old: what ended then has been kept long enough. Not in the first day after a start
+// that lies far from all that is known: the clock may be wrong, and whoever wants a
+// result may have been down as long.
+func (c *Core) old(ended grid.Tick) bool {
+	return ended > 0 && c.now-ended > c.cfg.Keep && c.now >= c.ageFrom
+}
+
+// stranded: a result that the home of its job has not taken, and cannot now.
+func (c *Core) stranded(j *job) bool {
+	if j.rec.Standing != grid.Owning || c.home(j) || j.rec.State != grid.StageOut {
+		return false
+	}
+	m := c.members[j.rec.Job.Home]
+	return m == nil || m.live != grid.Alive
+}
+
+// dropResult gives up a result that nobody has taken.
+func (c *Core) dropResult(j *job, why string) {
+	c.note(j.rec.Job.ID, j.rec.Job.Home, "the result is dropped: "+why)
+	c.drop(j)
+}
+
+// unclaimed: a home has not taken the result of its job for as long as results are kept.
+func (c *Core) unclaimed(j *job) bool {
+	since := max(j.rec.Finished, j.rec.Submitted)
+	return j.rec.Standing == grid.Owning && !c.home(j) && j.rec.State == grid.StageOut && c.old(since)
+}
+
+func (c *Core) uploadDue(j *job) {
+	if j.rec.State == grid.StageIn {
+		c.end(j, grid.Failed, fmt.Sprintf("its files did not come within %.0f s", c.cfg.UploadLimit.Seconds()))
+	}
+}
+
+// removeRequest deletes an ended job at the user's word.
+func (c *Core) removeRequest(e RemoveRequest) {
+	j := c.job(e.Job)
+	switch {
+	case j == nil:
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)})
+	case !j.rec.State.Terminal():
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s is %s; cancel it first", grid.ErrNotYet, e.Job, j.rec.State)})
+	default:
+		record := *copyOf(&j.rec)
+		c.remove(j)
+		c.emit(Answer{Token: e.Token, Record: record})
+	}
+}
+
+// keyLife is how long the same user and key is the same job.
+const keyLife = 7 * grid.Day
+
+// remove drops an ended job and its files. At its home a tombstone stays as long as
+// its key counts, and answers an owner that has not heard of the end.
+func (c *Core) remove(j *job) {
+	if !c.home(j) || c.now-j.rec.Submitted > keyLife && c.now-j.rec.Ended > keyLife {
+		c.drop(j)
+		return
+	}
+	j.rec.Removed = true
+	j.strip()
+	c.save(j, "removed")
+	c.discard(j.rec.Job.ID)
+}
+
+// strip leaves of a record what a tombstone needs.
+func (j *job) strip() {
+	j.rec.Outputs, j.rec.Decisions, j.rec.Job.Inputs = nil, nil, nil
+	j.rec.Job.Program, j.rec.Job.Outputs = grid.Program{}, nil
+}
+
+// retain drops what has been kept long enough, or is too much.
+func (c *Core) retain() {
+	var bytes int64
+	for _, id := range c.latestFirst() { // the newest are kept
+		size, drop := c.retained(id, bytes)
+		if drop {
+			if j := c.job(id); j != nil {
+				c.remove(j)
+			}
+			continue
+		}
+		bytes += size
+	}
+	c.armGeneral(retentionDue, grid.Hour)
+}
+
+// latestFirst are all jobs by when they ended.
+func (c *Core) latestFirst() []grid.JobID {
+	type entry struct {
+		id   grid.JobID
+		last grid.Tick
+	}
+	list := make([]entry, 0, len(c.jobs)+len(c.past))
+	for id, j := range c.jobs {
+		list = append(list, entry{id, j.last()})
+	}
+	for id, p := range c.past {
+		list = append(list, entry{id, p.ended})
+	}
+	slices.SortFunc(list, func(a, b entry) int { return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(a.id, b.id)) })
+	ids := make([]grid.JobID, len(list))
+	for i, e := range list {
+		ids[i] = e.id
+	}
+	return ids
+}
+
+// retained says what the files of a job take that is kept, beside those of newer ones, or
+// that it is to go.
+func (c *Core) retained(id grid.JobID, newer int64) (size int64, drop bool) {
+	if p, is := c.past[id]; is {
+		if p.home == c.cfg.Self || p.kept { // elsewhere than at home the files went with the end
+			size = p.size
+		}
+		return c.outlived(p.removed, p.submitted, p.ended, size, newer)
+	}
+	j := c.jobs[id]
+	stranded := c.stranded(j)
+	if c.unclaimed(j) {
+		c.dropResult(j, "its home has not taken it for as long as results are kept")
+		return 0, false
+	}
+	if c.live[id] != nil && !stranded && !(j.rec.Telling && c.old(j.rec.Ended)) {
+		return 0, false // a home that has not answered for so long is not told any more
+	}
+	if c.home(j) || j.rec.Kept || stranded {
+		size = sizeHere(&j.rec)
+	}
+	if stranded && !j.rec.Removed && c.tooMuch(size, newer) {
+		c.dropResult(j, "its home cannot be reached, and newer results need the space")
+		return 0, false
+	}
+	return c.outlived(j.rec.Removed, j.rec.Submitted, j.rec.Ended, size, newer)
+}
+
+func (c *Core) tooMuch(size, newer int64) bool {
+	return size > 0 && c.cfg.KeepBytes > 0 && newer+size > c.cfg.KeepBytes
+}
+
+func (c *Core) outlived(removed bool, submitted, ended grid.Tick, size, newer int64) (int64, bool) {
+	forgotten := removed && c.now-ended > keyLife && c.now-submitted > keyLife
+	if removed && !forgotten {
+		return 0, false
+	}
+	return size, c.old(ended) || forgotten || c.tooMuch(size, newer)
+}

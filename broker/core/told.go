@@ -1,0 +1,123 @@
+package core
+
+import (
+	"maps"
+	"slices"
+
+	"gbroker/grid"
+)
+
+// What users were told. The end of a job of this home, and the wish to cancel it, are known to
+// nobody else for long, and a journal may be put back. So they are written in a file
+// beside the journal, durably, before anybody is told of them, and read at each start:
+//
+//	save ─► commit ─► beside ─► shown to readers, Answer, Closed
+//
+// Invariant: what a user was told stays told, also when the journal was rolled back, for
+// every job that this journal knows.
+
+// said is what was told of a job.
+type said struct {
+	state   grid.State // only an end
+	cancel  bool
+	removed bool
+}
+
+func saidOf(r *grid.Record) said {
+	s := said{cancel: r.CancelRequested, removed: r.Removed}
+	if r.State.Terminal() {
+		s.state = r.State
+	}
+	return s
+}
+
+// tell has what is new to a user of this home written beside the journal.
+func (c *Core) tellUser(j *job) {
+	if now := saidOf(&j.rec); c.home(j) && now != j.said {
+		j.said = now
+		c.emit(Tell{*toldOf(&j.rec)})
+	}
+}
+
+// told is what is written of a record: the job itself, how it came to its place and its search
+// are not told.
+func toldOf(r *grid.Record) *grid.Record {
+	k := copyOf(r)
+	k.Job, k.Decisions, k.Stay, k.Deeds = grid.Job{ID: r.Job.ID}, nil, nil, nil
+	return k
+}
+
+// SetTold gives what the file beside the journal says of jobs of this home, the last word on
+// each. It comes before Boot.
+func (c *Core) SetTold(records []grid.Record) { c.cfg.Told = records }
+
+// recallTold brings the records up to what was told. A journal that lacks it was rolled back.
+func (c *Core) recallTold() {
+	if c.cfg.Broken.Without(EndsUntold) {
+		return
+	}
+	for i := range c.cfg.Told {
+		t := &c.cfg.Told[i]
+		j := c.job(t.Job.ID)
+		if j == nil && t.State.Terminal() && len(c.untold) < maxUntold {
+			c.untold[t.Job.ID] = t
+		}
+		if j == nil || !c.home(j) || j.rec.Removed {
+			continue
+		}
+		ended := t.State.Terminal() && (!j.rec.State.Terminal() || j.rec.State == grid.Lost && t.State != grid.Lost)
+		switch {
+		case ended, t.Removed:
+			c.endAsTold(j, t)
+		case t.CancelRequested && !j.rec.CancelRequested && !j.rec.State.Terminal():
+			j.rec.CancelRequested = true
+			j.said.cancel = true
+			c.save(j, "cancel was requested before the journal was rolled back")
+		}
+	}
+	c.cfg.Told = nil
+}
+
+// maxUntold bounds the ends that are remembered of jobs which a journal that was made anew does
+// not know: should another site tell such a job, it has ended.
+const maxUntold = 100_000
+
+// endAsTold makes the record that of the end that was told.
+func (c *Core) endAsTold(j *job, t *grid.Record) {
+	old := j.rec
+	j.rec = *t
+	r := &j.rec
+	r.Job, r.Key, r.Decisions, r.Deeds = old.Job, old.Key, old.Decisions, nil
+	r.Handoff.Phase = grid.NoHandoff
+	for _, p := range append(slices.Clone(old.Trail), old.Owner) {
+		if p != c.cfg.Self && !slices.Contains(r.Trail, p) {
+			r.Trail = append(slices.Clip(r.Trail), p)
+		}
+	}
+	if r.Removed {
+		r.Job.Inputs, r.Job.Program = nil, grid.Program{}
+	}
+	j.said = saidOf(r)
+	c.save(j, "its end was told before the journal was rolled back")
+	for _, p := range r.Trail {
+		c.sendClosed(p, j)
+	}
+}
+
+// tellAgain writes what may have been told by readers of this journal, and not written
+// before the last life ended. It comes after recallTold: the last word on a job counts.
+func (c *Core) tellAgain() {
+	since := c.latest - justEnded
+	for id, p := range c.past {
+		if p.home == c.cfg.Self && p.state.Terminal() && p.ended >= since {
+			c.job(id)
+		}
+	}
+	for _, j := range inOrder(maps.Values(c.jobs)) {
+		j.said = saidOf(&j.rec)
+		recent := j.said.state != 0 && j.rec.Ended >= since
+		if c.home(j) && (recent || j.said.state == 0 && j.said.cancel) {
+			c.emit(Tell{*toldOf(&j.rec)})
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package core
+
+import (
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// tells lists what is written beside the journal.
+func tells(effects []Effect) (list []grid.Record) {
+	for _, e := range effects {
+		if t, is := e.(Tell); is {
+			list = append(list, t.Record)
+		}
+	}
+	return list
+}
+
+// What users are told of an end, or of their wish for one, is written beside the journal, once,
+// for jobs of this home alone.
+func TestWhatUsersAreToldIsWrittenBeside(t *testing.T) {
+	t.Parallel()
+	mine, hers := jobOf(me, "a", "1"), jobOf(her, "b", "2")
+	at := grid.Epoch{Term: 1, Hop: 1}
+	c := signed(
+		grid.Record{Job: mine, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: at, Report: 2, Decisions: make([]grid.Decision, 1)},
+		grid.Record{Job: hers, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: at})
+	got := tells(c.Step(1_000_001, CancelRequest{Token: 1, Job: mine.ID, By: "alice"}))
+	if len(got) != 1 || !got[0].CancelRequested || got[0].State.Terminal() || got[0].Job.ID != mine.ID || got[0].Job.Program.Executable != "" || got[0].Decisions != nil {
+		t.Errorf("of a cancel %+v", got)
+	}
+	if got := tells(c.Step(1_000_002, CancelRequest{Token: 2, Job: mine.ID, By: "alice"})); len(got) != 0 {
+		t.Errorf("said again %+v", got)
+	}
+	got = tells(c.Step(1_000_003, Message{her, wire.Report{Job: mine.ID, Epoch: at, Number: 3, State: grid.StageOut, End: grid.Killed, Started: wire.Ago{Span: 9, Known: true}}}))
+	if len(got) != 1 || got[0].State != grid.Killed {
+		t.Errorf("of the end %+v", got)
+	}
+	got = tells(c.Step(1_000_004, RemoveRequest{Token: 3, Job: mine.ID}))
+	if len(got) != 1 || !got[0].Removed {
+		t.Errorf("of the removal %+v", got)
+	}
+	if got := tells(c.Step(1_000_005, Message{her, wire.Cancel{Job: hers.ID, Epoch: at}})); len(got) != 0 {
+		t.Errorf("of a job of another home %+v", got)
+	}
+}
+
+// A journal that was put back learns at its start what users were told, of the jobs that it knows.
+func TestWhatWasToldIsRecalled(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	before := grid.Record{Job: j, Key: "k", Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}
+	there := before
+	there.Standing, there.Owner, there.State = grid.Watching, her, grid.Running
+	cancelled := before
+	cancelled.CancelRequested = true
+	lost := there
+	lost.State, lost.End = grid.Lost, grid.Lost
+	told := func(s grid.State, cancel, removed bool) grid.Record {
+		return grid.Record{Job: grid.Job{ID: j.ID}, Standing: grid.Watching, State: s, End: s, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 7}, ExitCode: 3, Ended: 5,
+			CancelRequested: cancel, Removed: removed, Trail: []grid.PeerID{him}}
+	}
+	for name, k := range map[string]struct {
+		record, told grid.Record
+		state        grid.State
+		cancel       bool
+		removed      bool
+		closed       []grid.PeerID // who is told of the end
+	}{
+		"the end":                {before, told(grid.Completed, false, false), grid.Completed, false, false, []grid.PeerID{him}},
+		"of one to be cancelled": {cancelled, told(grid.Killed, true, false), grid.Killed, true, false, []grid.PeerID{him}},
+		"of one elsewhere":       {there, told(grid.Killed, true, false), grid.Killed, true, false, []grid.PeerID{him, her}},
+		"gained after LOST":      {lost, told(grid.Completed, false, false), grid.Completed, false, false, []grid.PeerID{him, her}},
+		"LOST, known as that":    {lost, told(grid.Lost, false, false), grid.Lost, false, false, nil},
+		"removed":                {before, told(grid.Completed, false, true), grid.Completed, false, true, []grid.PeerID{him}},
+		"a wish":                 {before, told(grid.Ready, true, false), grid.Ready, true, false, nil},
+		"a wish of another's":    {before, grid.Record{Job: grid.Job{ID: "a.2"}, CancelRequested: true}, grid.Ready, false, false, nil},
+	} {
+		cfg := signer(me, "a")
+		cfg.Told = []grid.Record{k.told}
+		c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him}}, []grid.Record{k.record})
+		effects := c.Step(1_000_000, Boot{})
+		for _, w := range tells(effects) {
+			if w.Job.ID == j.ID && k.told.State.Terminal() && !w.State.Terminal() {
+				t.Errorf("%s: the end is written over by %s", name, w.State)
+			}
+		}
+		r := c.jobs[j.ID].rec
+		if r.State != k.state || r.CancelRequested != k.cancel || r.Removed != k.removed || r.Key != "k" || r.Job.Home != me {
+			t.Errorf("%s: %s, cancel %t, removed %t", name, r.State, r.CancelRequested, r.Removed)
+		}
+		if r.State.Terminal() && r.State != grid.Lost && r.ExitCode != 3 {
+			t.Errorf("%s: exit code %d", name, r.ExitCode)
+		}
+		closed := map[grid.PeerID]bool{}
+		for _, e := range effects {
+			switch e := e.(type) {
+			case Send:
+				closed[e.To] = closed[e.To] || e.Message.Kind() == wire.KindClosed
+			case Launch:
+				t.Errorf("%s: it is started", name)
+			}
+		}
+		for _, p := range k.closed {
+			if !closed[p] {
+				t.Errorf("%s: %s is not told that it has ended", name, p)
+			}
+		}
+	}
+}
+
+// A journal that was made anew hears of a job from one that was to get it: its user was told the end.
+func TestAnEndThatANewJournalWasNotTold(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	cfg := signer(me, "a")
+	cfg.Journal, cfg.Lives = in(1, 0), []grid.Life{{Number: 1}}
+	cfg.Witness.Position = grid.JournalID{Incarnation: 4, Life: 9, Sequence: 90}
+	cfg.Told = []grid.Record{{Job: grid.Job{ID: j.ID}, Standing: grid.Watching, State: grid.Completed, End: grid.Completed, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 7}}}
+	c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}}, nil)
+	begin(c)
+	c.Step(1_000_001, Message{her, wire.Recalled{Job: j, Epoch: grid.Epoch{Term: 1, Hop: 3}}})
+	if k := c.jobs[j.ID]; k == nil || k.rec.State != grid.Completed {
+		t.Errorf("learnt as %+v", k)
+	}
+}
+
+// What may have been shown just before a crash, and not been written beside, is written at the start.
+func TestTheLastEndsAreWrittenAgain(t *testing.T) {
+	t.Parallel()
+	at := func(n string, ended grid.Tick) grid.Record {
+		return grid.Record{Job: jobOf(me, "a", n), Standing: grid.Owning, State: grid.Completed, End: grid.Completed, Owner: me, Epoch: grid.Epoch{Term: 1}, Ended: ended}
+	}
+	wish := grid.Record{Job: jobOf(me, "a", "3"), Standing: grid.Owning, State: grid.Running, CancelRequested: true, Owner: me, Epoch: grid.Epoch{Term: 1}}
+	c := New(signer(me, "a"), nil, []grid.Record{at("1", 900_000), at("2", 900_000-2*justEnded), wish})
+	got := tells(c.Step(1_000_000, Boot{}))
+	if len(got) != 2 || got[0].Job.ID != jobOf(me, "a", "1").ID || got[1].Job.ID != wish.Job.ID {
+		t.Errorf("%d are written", len(got))
+	}
+}

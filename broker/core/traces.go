@@ -1,0 +1,59 @@
+package core
+
+import (
+	"maps"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// Traces are attempts in control directories, or in the batch system, of jobs of which the
+// journal has no record: it was lost or rolled back. Their homes hear of them when they ask
+// (recount.go).
+
+// traced notes the attempts of jobs that no record here has.
+func (c *Core) trace(list []grid.AttemptID) {
+	for _, a := range list {
+		if known, any := c.traces[a.Job]; c.peek(a.Job) == nil && (any || len(c.traces) < maxTraces) && (!any || known.Before(a.Epoch)) {
+			c.traces[a.Job] = a.Epoch
+		}
+	}
+}
+
+// maxTraces bounds what is remembered of them.
+const maxTraces = 10_000
+
+// tracesFor are those of the jobs of one home.
+func (c *Core) tracesFor(home grid.PeerID) (list []wire.Trace) {
+	site := c.members[home].site.Name
+	for _, id := range slices.Sorted(maps.Keys(c.traces)) {
+		if c.peek(id) == nil && (site == "" || id.Site() == site) && len(list) < wire.MaxTraces {
+			list = append(list, wire.Trace{Job: id, Epoch: c.traces[id]})
+		}
+	}
+	return list
+}
+
+// traceAt: a member has had the job, and its journal does not know it any more.
+func (c *Core) traceAt(from grid.PeerID, k wire.Trace) {
+	j := c.jobs[k.Job]
+	switch {
+	case j == nil || !c.home(j) || j.rec.State.Terminal():
+	case j.rec.Standing == grid.Watching && j.rec.Owner == from && claimed(&j.rec) == k.Epoch:
+		c.ownerLost(j, from)
+	case j.rec.Epoch.Before(k.Epoch) && j.traceAt.Before(k.Epoch):
+		j.traceAt, j.traceOf = k.Epoch, from
+	}
+}
+
+// settleTraces decides about the jobs of which a trace is all that is left of a later epoch.
+func (c *Core) settleTraces() {
+	for _, j := range c.sorted() {
+		if at := j.traceAt; at != (grid.Epoch{}) {
+			if j.traceAt = (grid.Epoch{}); j.rec.Epoch.Before(at) && !j.rec.State.Terminal() {
+				c.unknownFate(j, c.nameOf(j.traceOf)+" had the job, and has forgotten it too", true)
+			}
+		}
+	}
+}

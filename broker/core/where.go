@@ -1,0 +1,144 @@
+package core
+
+import (
+	"fmt"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// A dry run of the search: what would be decided about a job that nobody has handed in. It
+// keeps nothing and changes nothing. So that a job which no site could ever run is refused
+// at once, and one that may run costs little, the others are asked only where this site
+// will never run it.
+//
+//	Where ─► Look here ─► this site may run it ─► answered
+//	                  └─► never: Ask to every target ─► all answered, or deadline ─► answered
+
+// Where asks where a job could run. The answer's Record has one decision, whose rows are the
+// sites; it has only the row of this site where that may run the job.
+type Where struct {
+	Token Token
+	Job   grid.Job
+	Key   string // with which it will be handed in: what was handed in with it already is not asked about
+}
+
+func (Where) event()         {}
+func (e Where) token() Token { return e.Token }
+
+// maxWheres bounds the dry runs at one time.
+const maxWheres = 64
+
+// where is one dry run under way.
+type where struct {
+	token Token
+	job   *job // of no record
+	round *round
+	until grid.Tick
+}
+
+func (c *Core) where(e Where) {
+	if _, known := c.keys[keyOf(e.Job.User, e.Key)]; known && e.Key != "" {
+		c.emit(Answer{Token: e.Token})
+		return
+	}
+	if len(c.wheres) >= maxWheres {
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: too many ask at once where their jobs could run", grid.ErrUnavailable)})
+		return
+	}
+	c.rounds++
+	c.wheres = append(c.wheres, &where{
+		token: e.Token, until: c.now + 2*c.cfg.AskDeadline,
+		job: &job{rec: grid.Record{Job: e.Job, Standing: grid.Owning, State: grid.Ready, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self}},
+		round: &round{
+			id: c.rounds, jobs: []grid.JobID{e.Job.ID}, waiting: 1,
+			replies: map[grid.PeerID]*reply{c.cfg.Self: {}},
+		},
+	})
+	c.look()
+	c.armGeneral(whereDeadline, 2*c.cfg.AskDeadline)
+}
+
+// whereOf finds the dry run that a number belongs to.
+func (c *Core) whereOf(id uint64) *where {
+	for _, w := range c.wheres {
+		if w.round.id == id {
+			return w
+		}
+	}
+	return nil
+}
+
+// whereHere takes this site's own word: missing says why there is none.
+func (c *Core) whereHere(estimate func(*grid.Job) grid.Estimate, missing string) {
+	for _, w := range append([]*where(nil), c.wheres...) {
+		own := w.round.replies[c.cfg.Self]
+		if own.answers != nil || own.missing != "" {
+			continue
+		}
+		if own.missing = missing; missing == "" {
+			own.answers = []grid.Estimate{estimate(&w.job.rec.Job)}
+		}
+		w.round.waiting--
+		if row := c.candidate(w.job, w.round, 0, c.cfg.Self); row.Refusal == nil || willPass(row.Refusal) {
+			c.whereIs(w, []grid.Candidate{row})
+			continue
+		}
+		c.whereElse(w)
+		c.whereAnswered(w)
+	}
+}
+
+// whereElse asks all targets that live.
+func (c *Core) whereElse(w *where) {
+	for _, p := range c.targets {
+		m := c.members[p]
+		if m.live != grid.Alive {
+			w.round.replies[p] = &reply{missing: notAlive}
+			continue
+		}
+		w.round.replies[p] = &reply{}
+		w.round.waiting++
+		c.send(p, wire.Ask{Round: w.round.id, Questions: []wire.Question{c.asking(&w.job.rec.Job, m)}})
+	}
+}
+
+// whereAnswered ends a dry run for which nobody is waited for.
+func (c *Core) whereAnswered(w *where) {
+	if w.round.waiting == 0 {
+		c.whereIs(w, c.candidates(w.job, w.round, 0))
+	}
+}
+
+func (c *Core) whereIs(w *where, rows []grid.Candidate) {
+	for i, x := range c.wheres {
+		if x == w {
+			c.wheres = append(c.wheres[:i:i], c.wheres[i+1:]...)
+		}
+	}
+	r := w.job.rec
+	r.Decisions = []grid.Decision{{At: c.now, Epoch: r.Epoch, Candidates: rows}}
+	c.emit(Answer{Token: w.token, Record: r})
+}
+
+// whereDue ends those that have waited long enough, with what there is.
+func (c *Core) whereDue() {
+	for _, w := range append([]*where(nil), c.wheres...) {
+		if w.until <= c.now {
+			c.whereIs(w, c.candidates(w.job, w.round, 0))
+		}
+	}
+	if len(c.wheres) > 0 {
+		c.armGeneral(whereDeadline, max(1, c.wheres[0].until-c.now))
+	}
+}
+
+// Never says why no site of a decision will ever run the job; "" where one may.
+func Never(d grid.Decision) string {
+	for _, row := range d.Candidates {
+		if row.Refusal == nil || willPass(row.Refusal) {
+			return ""
+		}
+	}
+	return reasons(d)
+}

@@ -1,0 +1,165 @@
+package core
+
+import (
+	"strings"
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// wherever makes a broker j of one core with two neighbours, and asks it where a job could run.
+func wherever(cores int) (*Core, Where, plan.Snapshot) {
+	c := New(Config{Self: "j", Site: grid.Site{Name: "j", Processes: 1, Speed: 1}},
+		[]grid.Member{{Name: "a", Peer: "a", Send: true}, {Name: "b", Peer: "b", Send: true}}, nil)
+	c.Step(1000, Boot{})
+	for _, p := range []grid.PeerID{"a", "b"} {
+		c.Step(1000, PeerChanged{Peer: p, Liveness: grid.Alive})
+	}
+	demand := grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: cores}}}
+	job := grid.Job{ID: "j.01M7XVNVT1HF2GHP4JW23GK3FT", Home: "j", Demand: demand, Walltime: 10 * grid.Second}
+	shot := plan.Snapshot{At: 1000, Policy: plan.Policy{Kind: plan.EASY}, Site: grid.Site{Name: "j", Processes: 1, Speed: 1}, Nodes: []plan.Node{{Name: "n", Cores: 1}}}
+	return c, Where{Token: 9, Job: job}, shot
+}
+
+// decided is the answer to a Where among effects; nil if there is none.
+func decided(effects []Effect) *grid.Decision {
+	if a, ok := only[Answer](effects); ok && a.Err == nil && len(a.Record.Decisions) == 1 {
+		return &a.Record.Decisions[0]
+	}
+	return nil
+}
+
+func never() grid.Estimate {
+	return grid.Estimate{Refusal: &grid.Refusal{Reason: "too few cores", Asked: "4", Available: "2"}}
+}
+
+// replied answers every Ask among effects.
+func replied(c *Core, effects []Effect, word map[grid.PeerID]grid.Estimate) (last []Effect) {
+	for _, e := range effects {
+		s, ok := e.(Send)
+		if !ok {
+			continue
+		}
+		if ask, ok := s.Message.(wire.Ask); ok {
+			if estimate, answers := word[s.To]; answers {
+				last = c.Step(1001, Message{From: s.To, Message: wire.Tell{
+					Round: ask.Round, Site: grid.Site{Name: "x", Processes: 2, Speed: 1}, Take: 1,
+					Answers: []wire.Answer{{Job: ask.Questions[0].Job, Estimate: estimate}},
+				}})
+			}
+		}
+	}
+	return last
+}
+
+// What this site may run is answered at once, without a word to others, and nothing is kept.
+func TestWhereHere(t *testing.T) {
+	t.Parallel()
+	c, e, shot := wherever(1)
+	c.Step(1000, e)
+	effects := c.Step(1000, Looked{Snapshot: shot})
+	d := decided(effects)
+	if d == nil || len(d.Candidates) != 1 || Never(*d) != "" {
+		t.Fatalf("decided %+v", d)
+	}
+	if _, asked := only[Send](effects); asked || len(c.jobs) != 0 || len(c.wheres) != 0 {
+		t.Error("others are asked, or something is kept")
+	}
+}
+
+// What this site will never run is asked of all that live, and only where all say never it is that.
+func TestWhereElse(t *testing.T) {
+	t.Parallel()
+	later := grid.Estimate{Refusal: forNow("busy")}
+	for name, test := range map[string]struct {
+		words map[grid.PeerID]grid.Estimate
+		never bool
+		dead  bool
+	}{
+		"all never":       {map[grid.PeerID]grid.Estimate{"a": never(), "b": never()}, true, false},
+		"one can":         {map[grid.PeerID]grid.Estimate{"a": never(), "b": {Wait: 5}}, false, false},
+		"one not now":     {map[grid.PeerID]grid.Estimate{"a": never(), "b": later}, false, false},
+		"one is silent":   {map[grid.PeerID]grid.Estimate{"a": never()}, false, false},
+		"one is not here": {map[grid.PeerID]grid.Estimate{"a": never()}, false, true},
+	} {
+		c, e, shot := wherever(4)
+		if test.dead {
+			c.Step(1000, PeerChanged{Peer: "b", Liveness: grid.Dead})
+		}
+		c.Step(1000, e)
+		d := decided(replied(c, c.Step(1000, Looked{Snapshot: shot}), test.words))
+		if len(test.words) == 1 && !test.dead {
+			if d != nil {
+				t.Errorf("%s: decided before it was waited for", name)
+			}
+			d = decided(c.Step(1000+3*c.cfg.AskDeadline, Tick{}))
+		}
+		if d == nil {
+			t.Errorf("%s: no answer", name)
+			continue
+		}
+		if why := Never(*d); (why != "") != test.never || test.never && !strings.Contains(why, "too few cores (asked 4, available 2)") {
+			t.Errorf("%s: never is %q", name, why)
+		}
+		if len(c.wheres) != 0 {
+			t.Errorf("%s: %d are kept", name, len(c.wheres))
+		}
+	}
+}
+
+// Where nothing is known of the batch system the job may run.
+func TestWhereUnseen(t *testing.T) {
+	t.Parallel()
+	c, e, _ := wherever(4)
+	c.Step(1000, e)
+	if d := decided(c.Step(1000, Looked{Err: "nobody answers"})); d == nil || Never(*d) != "" {
+		t.Errorf("decided %+v", d)
+	}
+}
+
+// Too many at once are refused, and those under way end in time.
+func TestWhereIsBounded(t *testing.T) {
+	t.Parallel()
+	c, e, _ := wherever(4)
+	for range maxWheres {
+		c.Step(1000, e)
+	}
+	if a, ok := only[Answer](c.Step(1000, e)); !ok || a.Err == nil {
+		t.Error("one more is taken")
+	}
+	c.Step(1000+3*c.cfg.AskDeadline, Tick{})
+	if len(c.wheres) != 0 {
+		t.Errorf("%d are left", len(c.wheres))
+	}
+}
+
+// A job whose user wants to wait for a site that can run it is not FAILED while none can.
+func TestAnywayWaits(t *testing.T) {
+	t.Parallel()
+	for _, anyway := range []bool{false, true} {
+		c, e, shot := wherever(4)
+		for _, p := range []grid.PeerID{"a", "b"} {
+			c.Step(1000, Message{From: p, Message: wire.Seen{}})
+		}
+		effects := c.Step(100_000, Submit{Token: 1, Job: e.Job, Key: "k", Anyway: anyway})
+		effects = append(effects, c.Step(100_000, Looked{Snapshot: shot})...)
+		replied(c, effects, map[grid.PeerID]grid.Estimate{"a": never(), "b": never()})
+		r := c.jobs[e.Job.ID].rec
+		if want := map[bool]grid.State{false: grid.Failed, true: grid.Ready}[anyway]; r.State != want || r.Anyway != anyway || !strings.Contains(r.Reason, "too few cores") {
+			t.Errorf("anyway %v: it is %s: %s", anyway, r.State, r.Reason)
+		}
+	}
+}
+
+// What was handed in with a key is not asked about again.
+func TestWhereOfKnownKey(t *testing.T) {
+	t.Parallel()
+	c, e, _ := wherever(4)
+	c.Step(1000, Submit{Token: 1, Job: e.Job, Key: "k"})
+	e.Key = "k"
+	if a, ok := only[Answer](c.Step(1000, e)); !ok || a.Err != nil || len(a.Record.Decisions) != 0 {
+		t.Errorf("answered %+v", a)
+	}
+}

@@ -1,0 +1,152 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"gbroker/broker/core"
+	"gbroker/grid"
+)
+
+// view is what readers see: the durable records. Those of jobs that are past are read from
+// the journal. A change wakes those who wait for that job.
+type view struct {
+	mu      sync.RWMutex
+	records map[grid.JobID]*grid.Record
+	waiters map[grid.JobID]chan struct{}
+	load    func(context.Context, grid.JobID) (grid.Record, error)
+}
+
+func newView(load func(context.Context, grid.JobID) (grid.Record, error)) *view {
+	return &view{records: map[grid.JobID]*grid.Record{}, waiters: map[grid.JobID]chan struct{}{}, load: load}
+}
+
+// reset shows the jobs that are not past.
+func (v *view) reset(records []*grid.Record) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	clear(v.records)
+	for _, r := range records {
+		v.records[r.Job.ID] = r
+	}
+	for id := range v.waiters {
+		v.wake(id)
+	}
+}
+
+// change shows what has become durable, and gives what was shown before; nil was nothing.
+func (v *view) change(c grid.Change) (before *grid.Record) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	before = v.records[c.Job]
+	v.put(c.Job, c.Record)
+	return before
+}
+
+// count gives how many records, of jobs that are not past, count says something of, by what it says.
+func (v *view) count(what func(*grid.Record) string) map[string]int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	n := map[string]int{}
+	for _, r := range v.records {
+		if s := what(r); s != "" {
+			n[s]++
+		}
+	}
+	return n
+}
+
+// set shows what is no promise, and is of no use of a job that is past.
+func (v *view) set(r grid.Record) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.put(r.Job.ID, &r)
+}
+
+func (v *view) put(id grid.JobID, r *grid.Record) {
+	if r == nil || core.IsPast(r) {
+		delete(v.records, id)
+	} else {
+		v.records[id] = r
+	}
+	v.wake(id)
+}
+
+func (v *view) wake(id grid.JobID) {
+	if ch := v.waiters[id]; ch != nil {
+		close(ch)
+		delete(v.waiters, id)
+	}
+}
+
+// shown is the record of a job that is not past.
+func (v *view) shown(id grid.JobID) (grid.Record, bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	r := v.records[id]
+	if r == nil {
+		return grid.Record{}, false
+	}
+	return *r, true
+}
+
+// get is the record of any job; known is false where there is none.
+func (v *view) get(ctx context.Context, id grid.JobID) (r grid.Record, known bool, err error) {
+	if r, known = v.shown(id); known {
+		return r, true, nil
+	}
+	r, err = v.load(ctx, id)
+	switch {
+	case err == nil:
+		return r, true, nil
+	case errors.Is(err, grid.ErrNotFound):
+		return grid.Record{}, false, nil
+	}
+	return grid.Record{}, false, fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
+}
+
+func (v *view) changed(id grid.JobID) <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	ch := v.waiters[id]
+	if ch == nil {
+		ch = make(chan struct{})
+		v.waiters[id] = ch
+	}
+	return ch
+}
+
+// until waits for a record to satisfy ok, to vanish, or for ctx; it returns the last one seen.
+func (v *view) until(ctx context.Context, id grid.JobID, ok func(*grid.Record) bool) (grid.Record, bool, error) {
+	reading := context.WithoutCancel(ctx) // at the end of the wait the record is told as it is
+	for {
+		ch := v.changed(id)
+		r, known, err := v.get(reading, id)
+		if err != nil || !known || ok(&r) {
+			return r, known, err
+		}
+		select {
+		case <-ch:
+		case <-ctx.Done():
+			return r, true, nil
+		}
+	}
+}
+
+// live lists up to limit records, of those that are not past, that keep says.
+func (v *view) live(limit int, keep func(*grid.Record) bool) []grid.Record {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	var list []grid.Record
+	for _, r := range v.records {
+		if len(list) < limit && keep(r) {
+			list = append(list, *r)
+		}
+	}
+	slices.SortFunc(list, func(a, b grid.Record) int { return cmp.Compare(a.Job.ID, b.Job.ID) })
+	return list
+}
