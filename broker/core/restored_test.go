@@ -1,6 +1,7 @@
 package core
 
 import (
+	"strings"
 	"testing"
 
 	"gbroker/grid"
@@ -273,5 +274,25 @@ func TestResumeSaysThatThereWasATwin(t *testing.T) {
 	c.Step(1_000_002, Resume{Token: 5})
 	if c.rolled != nil {
 		t.Errorf("said again, it still waits for %v", c.rolled.waiting)
+	}
+}
+
+// What is still to be asked is told anew with each answer.
+func TestTheAlarmOfARollbackCountsDown(t *testing.T) {
+	t.Parallel()
+	c := signed()
+	for _, k := range []struct {
+		ev    Event
+		alarm string
+	}{
+		{Message{her, wire.Seen{Journals: []grid.JournalID{{Incarnation: c.cfg.Journal.Incarnation, Sequence: c.cfg.Journal.Sequence + 50}}}}, "asking neighbours (3 of 3 left: b, c, d)"},
+		{Message{him, wire.Recounted{}}, "asking neighbours (2 of 3 left: b, d)"},
+		{Message{it, wire.Recounted{}}, "asking neighbours (1 of 3 left: b)"},
+		{Message{her, wire.Recounted{}}, ""},
+	} {
+		a, raised := only[Alarm](c.Step(1_000_002, k.ev))
+		if !raised || !strings.Contains(a.Text, k.alarm) || (k.alarm == "") != (a.Text == "") {
+			t.Errorf("%+v: the alarm is %q, and should say %q", k.ev, a.Text, k.alarm)
+		}
 	}
 }

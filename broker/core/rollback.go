@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"gbroker/grid"
 	"gbroker/wire"
@@ -33,6 +34,9 @@ type rollback struct {
 	waiting map[grid.PeerID]bool
 	unheard []grid.PeerID // those that were not waited for
 	harmful bool          // one of these may still run something
+	how     string        // it was found
+	asked   int           // members, at first
+	alarm   string        // as it was last raised
 }
 
 // note keeps the end of a branch; false if it was known.
@@ -73,9 +77,8 @@ func (c *Core) rolledBack(how string, at grid.JournalID) {
 		}
 		return
 	}
-	c.awaitAll()
+	c.awaitAll(how)
 	c.rolled.note(at)
-	c.alarmRolled(how)
 	c.doubtAll()
 	c.recount()
 }
@@ -133,8 +136,8 @@ func (c *Core) isHere(j *job) {
 }
 
 // awaitAll begins to wait for all members.
-func (c *Core) awaitAll() {
-	c.rolled = &rollback{waiting: map[grid.PeerID]bool{}}
+func (c *Core) awaitAll(how string) {
+	c.rolled = &rollback{waiting: map[grid.PeerID]bool{}, how: how, asked: len(c.members)}
 	for p := range c.members {
 		c.rolled.waiting[p] = true
 	}
@@ -143,21 +146,29 @@ func (c *Core) awaitAll() {
 // recoverRollback goes on asking where the last life stopped.
 func (c *Core) recoverRollback() {
 	if c.state.RolledBack != 0 {
-		c.awaitAll()
+		c.awaitAll("that was found before the last start")
 		c.rolled.lost = slices.Clone(c.state.Behind)
-		c.alarmRolled("that was found before the last start")
 		c.recount()
 	}
 }
 
-func (c *Core) alarmRolled(how string) {
+// alarmRolled says what is still to be asked, whenever that has changed.
+func (c *Core) alarmRolled() {
+	r := c.rolled
 	var names []string
-	for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
+	for p := range r.waiting {
 		names = append(names, c.nameOf(p))
 	}
 	slices.Sort(names)
-	c.emit(Alarm{fmt.Sprintf("the journal of this broker was rolled back (%s): it starts nothing before all neighbours were asked. "+
-		"Still to answer: %v. One that will not come back: `gbroker forget SITE`, or remove it from the neighbours", how, names)})
+	asking := fmt.Sprintf("asking neighbours (%d of %d left: %s); one that will not come back: `gbroker forget SITE`, or remove it from the neighbours",
+		len(names), max(r.asked, len(names)), strings.Join(names, ", "))
+	if len(names) == 0 {
+		asking = "all neighbours have answered; asking its own control directories"
+	}
+	if text := fmt.Sprintf("the journal of this broker was rolled back (%s): it starts nothing before all were asked; %s", r.how, asking); text != r.alarm {
+		r.alarm = text
+		c.emit(Alarm{text})
+	}
 }
 
 // recount asks those that have not settled.
@@ -184,11 +195,16 @@ func (c *Core) notAwaited(p grid.PeerID, harmless bool) {
 
 // settle goes on when all have been asked, and the control directories.
 func (c *Core) settle() {
-	if c.rolled == nil || len(c.rolled.waiting) > 0 {
+	if c.rolled == nil {
+		return
+	}
+	if len(c.rolled.waiting) > 0 {
+		c.alarmRolled()
 		return
 	}
 	inDoubt := slices.DeleteFunc(c.sorted(), func(j *job) bool { return !j.rec.Uncertain || !c.home(j) })
 	if slices.ContainsFunc(inDoubt, func(j *job) bool { return j.rec.Standing == grid.Owning && j.unrecalled() }) {
+		c.alarmRolled()
 		return // recount comes here again
 	}
 	unheard, harmful := c.rolled.unheard, c.rolled.harmful

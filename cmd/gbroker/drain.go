@@ -1,16 +1,11 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/spf13/cobra"
 
 	"gbroker/api"
-	"gbroker/daemon"
-	"gbroker/grid"
 )
 
 // drainCommand is drain, and undrain with on false.
@@ -33,33 +28,12 @@ go on to their end here. The state is kept over restarts, until "gbroker undrain
 		done = "The site takes grid jobs again."
 	}
 	file := configFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := daemon.Load(*file)
-		if err != nil {
-			return err
-		}
-		client, err := dial(cmd.Context(), cfg)
-		if err != nil {
-			return err
-		}
-		defer client.Close()
+	cmd.RunE = onDaemon(file, func(cmd *cobra.Command, client *api.Client, _ []string) error {
 		if _, err := client.Drain(cmd.Context(), on); err != nil {
 			return err
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), done)
 		return nil
-	}
+	})
 	return cmd
-}
-
-// dial makes a client of the site's running daemon.
-func dial(ctx context.Context, cfg daemon.Config) (*api.Client, error) {
-	ready, err := daemon.ReadReady(ctx, cfg)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the daemon of %s does not run: start it with `gbroker run` first: %w", cfg.Site, grid.ErrUnavailable)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return api.NewClient(api.ClientConfig{Address: "unix://" + ready.Socket})
 }

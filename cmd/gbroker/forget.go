@@ -1,16 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"gbroker/api"
-	"gbroker/daemon"
 	"gbroker/internal/cli"
 )
 
@@ -41,21 +36,15 @@ The jobs are listed first, with what becomes of each, and you are asked.`,
 	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "only list what would become of each job")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: peer, jobs; asks nothing, so it needs --yes or --dry-run")
+	decide := onDaemon(file, func(cmd *cobra.Command, client *api.Client, args []string) error {
+		f.Site = args[0]
+		return forget(cmd, client, f, yes, asJSON)
+	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if asJSON && !yes && !f.DryRun {
 			return cli.BadUsage("--json does not ask: add --yes or --dry-run")
 		}
-		cfg, err := daemon.Load(*file)
-		if err != nil {
-			return err
-		}
-		client, err := dial(cmd.Context(), cfg)
-		if err != nil {
-			return err
-		}
-		defer client.Close()
-		f.Site = args[0]
-		return forget(cmd, client, f, yes, asJSON)
+		return decide(cmd, args)
 	}
 	return cmd
 }
@@ -74,7 +63,7 @@ func forget(cmd *cobra.Command, client *api.Client, f api.Forgetting, yes, asJSO
 	f.DryRun = only
 	if !only {
 		if !yes && len(plan.Jobs) > 0 {
-			if err := confirm(cmd, f.Site); err != nil {
+			if err := confirm(cmd, fmt.Sprintf("Forget %s, and do this with its jobs?", f.Site)); err != nil {
 				return err
 			}
 		}
@@ -104,25 +93,6 @@ func printFates(cmd *cobra.Command, site string, done api.Forgotten) {
 	t.Flush()
 }
 
-// confirm asks at the terminal; without one, --yes is needed.
-func confirm(cmd *cobra.Command, site string) error {
-	in, ok := cmd.InOrStdin().(*os.File)
-	if !ok || !isTerminal(in) {
-		return cli.Exit(cli.No, fmt.Errorf("nobody is here to be asked: look at the list, then say it again with --yes"))
-	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "Forget %s, and do this with its jobs? Type yes: ", site)
-	line, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil || strings.TrimSpace(line) != "yes" {
-		return cli.Exit(cli.No, fmt.Errorf("nothing was done"))
-	}
-	return nil
-}
-
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
-}
-
 func resumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume --config FILE",
@@ -140,21 +110,12 @@ not answered: a job that one of them has may then run twice.
 		Args:    cobra.NoArgs,
 	}
 	file := configFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := daemon.Load(*file)
-		if err != nil {
-			return err
-		}
-		client, err := dial(cmd.Context(), cfg)
-		if err != nil {
-			return err
-		}
-		defer client.Close()
+	cmd.RunE = onDaemon(file, func(cmd *cobra.Command, client *api.Client, _ []string) error {
 		if err := client.Resume(cmd.Context()); err != nil {
 			return err
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), "The broker goes on.")
 		return nil
-	}
+	})
 	return cmd
 }

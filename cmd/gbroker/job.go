@@ -1,15 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"gbroker/api"
-	"gbroker/daemon"
 	"gbroker/grid"
 	"gbroker/internal/cli"
 )
@@ -49,24 +45,18 @@ The job is shown first, and you are asked.`,
 	cmd.Flags().BoolVar(&lost, "lost", false, "whether it runs is not known: LOST")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show the job, and whether it may be ended so")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	var id grid.JobID
+	end := onDaemon(file, func(cmd *cobra.Command, client *api.Client, _ []string) error {
+		return endJob(cmd, client, id, map[bool]string{true: api.AsDead, false: api.AsLost}[dead], dry, yes)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if dead == lost {
 			return cli.BadUsage("say --dead if nothing of it runs, or --lost if you do not know")
 		}
-		id, err := grid.ParseJobID(args[0])
-		if err != nil {
+		if id, err = grid.ParseJobID(args[0]); err != nil {
 			return cli.BadUsage("%v", err)
 		}
-		cfg, err := daemon.Load(*file)
-		if err != nil {
-			return err
-		}
-		client, err := dial(cmd.Context(), cfg)
-		if err != nil {
-			return err
-		}
-		defer client.Close()
-		return endJob(cmd, client, id, map[bool]string{true: api.AsDead, false: api.AsLost}[dead], dry, yes)
+		return end(cmd, args)
 	}
 	return cmd
 }
@@ -82,7 +72,7 @@ func endJob(cmd *cobra.Command, client *api.Client, id grid.JobID, as string, dr
 		return nil
 	}
 	if !yes {
-		if err := confirmEnd(cmd, as); err != nil {
+		if err := confirm(cmd, "End it as "+as+"?"); err != nil {
 			return err
 		}
 	}
@@ -98,18 +88,4 @@ func orNothing(reason string) string {
 		return "no reason is known"
 	}
 	return reason
-}
-
-// confirmEnd asks at the terminal; without one, --yes is needed.
-func confirmEnd(cmd *cobra.Command, as string) error {
-	in, ok := cmd.InOrStdin().(*os.File)
-	if !ok || !isTerminal(in) {
-		return cli.Exit(cli.No, fmt.Errorf("nobody is here to be asked: say it again with --yes"))
-	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "End it as %s? Type yes: ", as)
-	line, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil || strings.TrimSpace(line) != "yes" {
-		return cli.Exit(cli.No, fmt.Errorf("nothing was done"))
-	}
-	return nil
 }

@@ -97,13 +97,9 @@ const takenLimit = 2 * time.Second
 func awaitTaken(cmd *cobra.Command, cfg daemon.Config, m grid.Member) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), takenLimit)
 	defer cancel()
-	ready, err := daemon.ReadReady(ctx, cfg)
+	client, err := dial(ctx, cfg)
 	if err != nil {
 		return // it does not run: the file is read at its start
-	}
-	client, err := api.NewClient(api.ClientConfig{Address: "unix://" + ready.Socket})
-	if err != nil {
-		return
 	}
 	defer client.Close()
 	for {

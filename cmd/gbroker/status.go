@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"gbroker/api"
-	"gbroker/daemon"
 	"gbroker/internal/cli"
 )
 
@@ -27,16 +26,7 @@ alarms: what needs the administrator. It ends with exit code 1 where there is an
 	}
 	file := configFlag(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := daemon.Load(*file)
-		if err != nil {
-			return err
-		}
-		client, err := dial(cmd.Context(), cfg)
-		if err != nil {
-			return err
-		}
-		defer client.Close()
+	cmd.RunE = onDaemon(file, func(cmd *cobra.Command, client *api.Client, _ []string) error {
 		o, err := client.Overview(cmd.Context())
 		if err != nil {
 			return err
@@ -50,7 +40,7 @@ alarms: what needs the administrator. It ends with exit code 1 where there is an
 			return cli.Exit(cli.No, nil)
 		}
 		return err
-	}
+	})
 	return cmd
 }
 

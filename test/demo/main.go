@@ -93,7 +93,12 @@ func (d *demo) prepare(ctx context.Context) error {
 	for i := range data {
 		data[i] = byte(i * i >> 7)
 	}
-	return os.WriteFile(filepath.Join(d.jobs, "data.bin"), data, 0o644)
+	if err := os.WriteFile(filepath.Join(d.jobs, "data.bin"), data, 0o644); err != nil {
+		return err
+	}
+	say("The jobs", "copied from test/demo/jobs to "+d.jobs)
+	fmt.Println("  made now, beside them:\n    nbody.bin   a program, compiled from test/demo/nbody\n    data.bin    8 MiB to be checksummed")
+	return nil
 }
 
 // begin makes the three sites of the paper, starts them and makes them neighbours.

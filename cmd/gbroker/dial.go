@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"gbroker/api"
+	"gbroker/daemon"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+// onDaemon is a command that asks the running daemon of the site whose file it is given.
+func onDaemon(file *string, ask func(cmd *cobra.Command, client *api.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		cfg, err := daemon.Load(*file)
+		if err != nil {
+			return err
+		}
+		client, err := dial(cmd.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		return ask(cmd, client, args)
+	}
+}
+
+// dial makes a client of the site's running daemon.
+func dial(ctx context.Context, cfg daemon.Config) (*api.Client, error) {
+	ready, err := daemon.ReadReady(ctx, cfg)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the daemon of %s does not run: start it with `gbroker run` first: %w", cfg.Site, grid.ErrUnavailable)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return api.NewClient(api.ClientConfig{Address: "unix://" + ready.Socket})
+}
+
+// confirm puts a question at the terminal; without one, --yes is needed.
+func confirm(cmd *cobra.Command, question string) error {
+	in, ok := cmd.InOrStdin().(*os.File)
+	if !ok || !isTerminal(in) {
+		return cli.Exit(cli.No, fmt.Errorf("nobody is here to be asked: look at what is shown, then say it again with --yes"))
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s Type yes: ", question)
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil || strings.TrimSpace(line) != "yes" {
+		return cli.Exit(cli.No, fmt.Errorf("nothing was done"))
+	}
+	return nil
+}
+
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
