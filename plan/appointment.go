@@ -75,7 +75,7 @@ func (e *schedule) wake(id int32) {
 	}
 	if b.until <= e.now && b.until != 0 {
 		e.unhold(id)
-		b.until = 0
+		b.until, e.ended = 0, true
 	}
 	e.refreshParts(b.lo, b.hi)
 }

@@ -46,7 +46,8 @@
 // free the latest before it begins (of those that one job leaves, the one first that it
 // was given first), and is chosen anew in each pass; who starts takes
 // the nodes first on which a reservation lies ahead. So on nodes of one core every job
-// starts exactly when [Counted] starts it. For let f nodes be free now, F at the
+// starts exactly when a scheduler starts it that only counts cores
+// (package sim/replay/counted). For let f nodes be free now, F at the
 // shadow, and h be what the head needs. Of its h nodes no more are free now than must
 // be: max(0, h-(F-f)). A job that ends by the shadow may take any free node, as in the
 // counted view. One that runs on finds f-max(0, h-(F-f)) = min(f, F-h), which is the
@@ -67,18 +68,4 @@
 // queue, starts when the reservation begins, on its nodes, which are kept for all of
 // its limit, and never sooner. If it could not start by the end (somebody overran) it
 // joins the queue. Any other reservation keeps its shares from everybody.
-//
-// # Policies
-//
-// [Counted] is a local scheduler under any policy, on a machine that is only a
-// number of cores: what logs are replayed with. [Forecast] runs one forward, and
-// [RunTimes] believes how long jobs really run.
-//
-// # Views of what is free
-//
-// [Timeline] is the counted view for many readers: any resources, immutable, with
-// cheap changes. The steps that [Counted] keeps are the same function of cores alone,
-// changed in place by one scheduler. By node, [Plan] knows what is free where; summed
-// over the nodes ([Plan.Timeline]) it is the counted view, which so refuses nothing that
-// a placement on nodes could do, but may grant what no single node can hold.
 package plan

@@ -13,76 +13,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// On nodes of one core every job starts exactly when the counted scheduler starts it,
-// whether jobs end at their limits or sooner: for the policies of at most one reservation
-// always (package plan says why).
-func TestNodesOfOneCoreLikeCounted(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []Kind{FCFS, FirstFit, EASY, EASYSJBF} {
-		t.Run(Policy{Kind: kind}.String(), func(t *testing.T) {
-			t.Parallel()
-			for range 20 {
-				rapid.Check(t, func(t *rapid.T) {
-					p := Policy{Kind: kind, Order: drawOrder(t)}
-					if kind == FirstFit {
-						p.Overtakes = rapid.IntRange(0, 3).Draw(t, "overtakes")
-					}
-					likeCounted(t, p)
-				})
-			}
-		})
-	}
-}
-
-func likeCounted(t *rapid.T, p Policy) {
-	cores, jobs := drawLog(t)
-	for i := range jobs {
-		jobs[i].submit = 0
-	}
-	s, believe := asSnapshot(cores, jobs, p)
-	want := runCounted(cores, p, jobs, nil, false)
-	got := Likely(s, believe)
-	for i := range jobs {
-		if at, ok := got.Start(s.Waiting[i].Job); !ok || at != want[i] {
-			t.Fatalf("%v: job %d starts at %d, %v; counted at %d", p, i, at, ok, want[i])
-		}
-	}
-}
-
-// asSnapshot is a log whose jobs all wait, on nodes of one core.
-func asSnapshot(cores int32, jobs []logJob, p Policy) (Snapshot, belief) {
-	s := Snapshot{Policy: p, Nodes: nodes(int(cores), 1)}
-	for i, j := range jobs {
-		s.Waiting = append(s.Waiting, Waiting{
-			Job: grid.JobID(fmt.Sprint(i)), Demand: demand(int(j.cores), 1, 0), Limit: j.limit,
-			Priority: j.priority, Trait: Trait{Who: int64(i)},
-		})
-	}
-	return s, func(t Trait, _ grid.Tick) grid.Tick { return jobs[t.Who].run }
-}
-
-// Where all jobs have one limit and start in rounds, nothing fragments, and the
-// policies of many reservations agree with the counted ones too.
-func TestManyReservationsLikeCountedWithoutFragments(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		p := Policy{Kind: rapid.SampledFrom([]Kind{EASY, ConsRebuild, ConsCompress}).Draw(t, "kind"), Order: drawOrder(t)}
-		p.Reservations = rapid.IntRange(2, 4).Draw(t, "reservations")
-		cores, jobs := drawLog(t)
-		for i := range jobs {
-			jobs[i].submit, jobs[i].run, jobs[i].limit = 0, 10, 10
-		}
-		s, _ := asSnapshot(cores, jobs, p)
-		want := runCounted(cores, p, jobs, nil, false)
-		got := Build(s)
-		for i := range jobs {
-			if at, _ := got.Start(s.Waiting[i].Job); at != want[i] {
-				t.Fatalf("%v: job %d starts at %d, counted at %d", p, i, at, want[i])
-			}
-		}
-	})
-}
-
 // The plan is what the passes do: run forward one by one, each from a snapshot that
 // knows nothing of the pass before, with all jobs ending at their limits, they start
 // every job when and where the plan says.
@@ -141,7 +71,7 @@ func passByPass(s Snapshot) []Planned {
 func (s *Snapshot) overtake(started []Placement) {
 	rank := func(i int) int64 {
 		w := s.Waiting[i]
-		return s.Policy.rank(Entry{Cores: int32(coresOf(w.Demand)), Limit: max(w.Limit, 1), Priority: w.Priority})
+		return s.Policy.Rank(int64(coresOf(w.Demand)), max(w.Limit, 1), w.Priority)
 	}
 	for i := range s.Waiting {
 		for _, p := range started {

@@ -11,6 +11,8 @@ const (
 	unlimited = int64(1) << 60
 	// muchAsked bounds sums of what is asked, so that no product overflows.
 	muchAsked = 1 << 40
+	// never is later than any instant.
+	never = grid.Tick(1) << 62
 )
 
 // ground is a site in numbers. What a node has, what is free there and what a piece

@@ -10,6 +10,7 @@ type keptReservations struct {
 	of     []reserved // by position in the queue
 	order  []int32    // positions that have one, ascending; some have started
 	active int
+	moved  bool   // ConsCompress: who moved left room on which those before were not tried
 	due    agenda // starts, by position; some are out of date
 }
 
@@ -26,12 +27,13 @@ func (e *schedule) reserveInOrder() {
 	if len(k.of) != len(e.queue.jobs) {
 		k.of = make([]reserved, len(e.queue.jobs))
 	}
-	if e.early {
-		if e.policy.Kind == ConsCompress {
-			e.compress()
-		} else {
+	switch {
+	case e.policy.Kind != ConsCompress:
+		if e.early {
 			e.unreserve()
 		}
+	case e.early, e.ended && k.moved:
+		e.compress()
 	}
 	e.startDue()
 	e.reserveNext()
@@ -129,6 +131,7 @@ func (e *schedule) unreserve() {
 // at the earliest instant that fits, once.
 func (e *schedule) compress() {
 	k := &e.kept
+	k.moved = false
 	order := k.order[:0]
 	for _, p := range k.order {
 		r := &k.of[p]
@@ -139,6 +142,7 @@ func (e *schedule) compress() {
 		e.takeKept(p, +1)
 		w := &e.works[e.queue.jobs[p]]
 		if at := e.earliest(w, e.now); at <= r.at {
+			k.moved = k.moved || at < r.at
 			e.keep(int(p), at)
 		} else { // of several chunks the placer may miss the place it had
 			e.takeKept(p, -1)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"gbroker/grid"
 )
 
 // Kind is how a local scheduler decides who starts.
@@ -140,19 +142,19 @@ func (p Policy) NeedsLimits() bool {
 // later, so that no bound holds for its start.
 func (p Policy) Overtaken() bool { return p.Kind == FirstFit && p.Overtakes == 0 }
 
-// rank sorts a queue, ascending.
-func (p Policy) rank(e Entry) int64 {
+// Rank sorts a queue, ascending.
+func (p Policy) Rank(cores int64, limit grid.Tick, priority int64) int64 {
 	switch p.Order {
 	case ShortestFirst:
-		return int64(e.Limit)
+		return int64(limit)
 	case LongestFirst:
-		return -int64(e.Limit)
+		return -int64(limit)
 	case SmallestFirst:
-		return int64(e.Cores)
+		return cores
 	case LargestFirst:
-		return -int64(e.Cores)
+		return -cores
 	case ByPriority:
-		return -e.Priority
+		return -priority
 	}
 	return 0
 }

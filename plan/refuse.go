@@ -174,7 +174,7 @@ func (g *ground) shortOf(r int) string {
 	case r == g.memory:
 		return "not enough memory"
 	}
-	return "not enough of " + g.nameOf(r)
+	return "not enough of " + g.named[r-(g.width-len(g.named))]
 }
 
 // refusePiece says why no node can hold one piece: the first resource that no node

@@ -207,3 +207,25 @@ func TestReservationsAndQueues(t *testing.T) {
 		}
 	}
 }
+
+// Under cons-compress a job that moves leaves room, on which those before it in the queue
+// are tried when the next job ends, also where that one ends as it was promised to. Of 2
+// cores job 0 has one until 3, the others follow for 1 each; it ends at 1. Then jobs 3
+// and 4 move, but 5, which wants both cores, finds 6 at 3, which moves only after it.
+func TestCompressGoesOnWhereRoomWasLeft(t *testing.T) {
+	t.Parallel()
+	s := Snapshot{Nodes: nodes(1, 2), Policy: Policy{Kind: ConsCompress}}
+	for i, cores := range []int{1, 1, 1, 1, 1, 2, 1} {
+		limit := grid.Tick(1)
+		if i == 0 {
+			limit = 3
+		}
+		s.Waiting = append(s.Waiting, Waiting{Job: grid.JobID(fmt.Sprint(i)), Demand: demand(cores, 1, 0), Limit: limit})
+	}
+	p := Likely(s, func(_ Trait, elapsed grid.Tick) grid.Tick { return elapsed + 1 })
+	for i, want := range []grid.Tick{0, 0, 1, 1, 2, 3, 2} {
+		if at, _ := p.Start(s.Waiting[i].Job); at != want {
+			t.Errorf("job %d starts at %d, want %d", i, at, want)
+		}
+	}
+}

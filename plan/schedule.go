@@ -64,6 +64,7 @@ type schedule struct {
 	ends  agenda // and by its real end
 	wakes agenda // reservations that begin or end
 	early bool   // something was given back sooner than was promised, since the last pass
+	ended bool   // something ended, since the last pass
 
 	queue        *lineup // who waits without a reservation that is kept
 	short        *lineup // the same, the shortest first (EASYSJBF)
@@ -244,7 +245,7 @@ func (e *schedule) lineUp(jobs []int32) {
 
 func (e *schedule) rank(job int32) int64 {
 	w := &e.works[job]
-	return e.policy.rank(Entry{Cores: int32(min(w.cores, most)), Limit: w.limit, Priority: e.waiting[job].Priority})
+	return e.policy.Rank(w.cores, w.limit, e.waiting[job].Priority)
 }
 
 func positions(jobs []int32, n int) []int32 {
@@ -281,6 +282,7 @@ func (e *schedule) end(id int32) {
 		e.shift(b.lo, b.hi, e.now, b.until, +1)
 		e.early = true
 	}
+	e.ended = true
 	e.unhold(id)
 	e.refreshParts(b.lo, b.hi)
 	e.returnTickets(id)
@@ -352,7 +354,7 @@ func (e *schedule) pass() {
 	default:
 		e.backfill()
 	}
-	e.early = false
+	e.early, e.ended = false, false
 }
 
 // many tells whether the policy makes reservations that are kept from pass to pass.

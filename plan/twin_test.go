@@ -341,8 +341,8 @@ func (w *nodeTwin) sorted(by Order) []int {
 	return queue
 }
 
-func (w *nodeTwin) pass(early bool) {
-	early = w.keepAppointments() || early
+func (w *nodeTwin) pass(ended bool) {
+	ended = w.keepAppointments() || ended
 	queue := w.sorted(w.s.Policy.Order)
 	many := w.s.Policy.Kind == EASY && w.s.Policy.reservations() > 1
 	switch p := w.s.Policy; {
@@ -357,7 +357,7 @@ func (w *nodeTwin) pass(early bool) {
 	case p.Kind == FirstFit:
 		w.firstFit(queue)
 	case p.Kind == ConsCompress:
-		w.compress(queue, early)
+		w.compress(queue, ended)
 	case p.Kind == ConsRebuild:
 		w.reserve(queue, len(queue))
 	case many:
@@ -443,10 +443,10 @@ func (w *nodeTwin) reserve(queue []int, reservations int) {
 	clear(w.kept)
 }
 
-func (w *nodeTwin) compress(queue []int, early bool) {
+func (w *nodeTwin) compress(queue []int, ended bool) {
 	for _, fresh := range []bool{false, true} {
 		for _, i := range queue {
-			if _, has := w.kept[i]; has == fresh || has && !early {
+			if _, has := w.kept[i]; has == fresh || has && !ended {
 				continue
 			}
 			delete(w.kept, i)
@@ -513,8 +513,8 @@ func (w *nodeTwin) resOf(i int) int {
 // run goes on until nobody waits.
 func (w *nodeTwin) run() []grid.Tick {
 	for ; len(w.queue)+len(w.appoints) > 0 && w.now < w.s.At+twinEnd; w.now++ {
-		early := slices.ContainsFunc(w.ran, func(r twinRun) bool { return r.end == w.now && r.until > w.now })
-		w.pass(early)
+		ended := slices.ContainsFunc(w.ran, func(r twinRun) bool { return r.end == w.now })
+		w.pass(ended)
 	}
 	return w.starts
 }
@@ -556,6 +556,10 @@ func likeNaive(t *rapid.T, s Snapshot, believe belief) {
 			t.Fatalf("%+v\n%v: job %d starts at %d on %v, the twin says %d on %v", s, s.Policy, i, got.Start, got.Shares, want[i], shares)
 		}
 	}
+}
+
+func drawOrder(t *rapid.T) Order {
+	return Order(rapid.IntRange(int(ByArrival), int(ByPriority)).Draw(t, "order"))
 }
 
 func drawPolicy(t *rapid.T, kind Kind) Policy {

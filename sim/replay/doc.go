@@ -1,5 +1,5 @@
 // Package replay runs the log of a real machine through the policies of local
-// schedulers ([plan.Counted]) and reckons what its users would have seen.
+// schedulers ([counted.Scheduler]) and reckons what its users would have seen.
 //
 // # The log
 //

@@ -10,7 +10,7 @@ import (
 )
 
 // naive is a scheduler written straight from the definitions beside the logs, for
-// machines and logs of any size: it keeps all that is believed as a list of jobs with
+// machines and logs of any size: it knows all policies, keeps all that is believed as a list of jobs with
 // begin and end, and sums that up where it wants to know what is free. It shares no
 // code with plan.
 type naive struct {
@@ -18,6 +18,11 @@ type naive struct {
 	reservations int  // how many may be held at once
 	keep         bool // cons-compress
 	shortest     bool // the queue is sorted by (limit, submit, id)
+	behind       bool // easysjbf: so are those behind the head
+	strict       bool // fcfs
+	anybody      bool // firstfit
+	overtakes    int  // firstfit: who was overtaken so often is a barrier; 0 is nobody
+	overtaken    map[int]int
 
 	now      int64
 	running  map[int]int64 // job to start
@@ -89,12 +94,44 @@ func (n *naive) start(job int) {
 	delete(n.reserved, job)
 }
 
+func (n *naive) byLimit(queue []int) {
+	slices.SortFunc(queue, func(a, b int) int { return cmp.Or(cmp.Compare(n.log.Jobs[a].Limit, n.log.Jobs[b].Limit), a-b) })
+}
+
+// inOrder is a pass of fcfs and firstfit, who reserve nothing.
+func (n *naive) inOrder() {
+	p := n.profile()
+	var before []int
+	for _, job := range slices.Clone(n.queue) {
+		j := &n.log.Jobs[job]
+		if p.earliest(j) > n.now {
+			before = append(before, job)
+			continue
+		}
+		if len(before) > 0 && n.strict || slices.ContainsFunc(before, func(k int) bool { return n.overtakes > 0 && n.overtaken[k] >= n.overtakes }) {
+			return
+		}
+		for _, k := range before {
+			n.overtaken[k]++
+		}
+		p.add(n.now, n.now+j.Limit, -j.Procs)
+		n.start(job)
+	}
+}
+
 // rebuild is a pass of the policies that make their reservations anew.
 func (n *naive) rebuild() {
 	clear(n.reserved)
 	p := n.profile()
 	held := 0
-	for _, job := range slices.Clone(n.queue) {
+	queue := slices.Clone(n.queue)
+	sorted := !n.behind
+	for i := 0; i < len(queue); i++ {
+		job := queue[i]
+		if !sorted && held > 0 {
+			n.byLimit(queue[i:])
+			job, sorted = queue[i], true
+		}
 		j := &n.log.Jobs[job]
 		at := p.earliest(j)
 		if at > n.now {
@@ -136,6 +173,7 @@ func (n *naive) compress(ended bool) {
 // run goes from event to event.
 func (n *naive) run() []int64 {
 	n.running, n.reserved, n.starts = make(map[int]int64), make(map[int]int64), make([]int64, len(n.log.Jobs))
+	n.overtaken = make(map[int]int)
 	for came := 0; came < len(n.log.Jobs) || len(n.running)+len(n.queue) > 0; {
 		n.now = math.MaxInt64
 		if came < len(n.log.Jobs) {
@@ -160,11 +198,14 @@ func (n *naive) run() []int64 {
 			n.queue = append(n.queue, came)
 		}
 		if n.shortest {
-			slices.SortFunc(n.queue, func(a, b int) int { return cmp.Or(cmp.Compare(n.log.Jobs[a].Limit, n.log.Jobs[b].Limit), a-b) })
+			n.byLimit(n.queue)
 		}
-		if n.keep {
+		switch {
+		case n.keep:
 			n.compress(ended)
-		} else {
+		case n.strict || n.anybody:
+			n.inOrder()
+		default:
 			n.rebuild()
 		}
 	}
@@ -175,6 +216,14 @@ func (n *naive) run() []int64 {
 func naiveOf(policy string, log *Log) *naive {
 	n := &naive{log: log, reservations: math.MaxInt}
 	switch policy {
+	case "fcfs":
+		n.strict = true
+	case "firstfit":
+		n.anybody = true
+	case "firstfit:8":
+		n.anybody, n.overtakes = true, 8
+	case "easysjbf":
+		n.reservations, n.behind = 1, true
 	case "easy":
 		n.reservations = 1
 	case "easy:4":

@@ -10,6 +10,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/plan"
+	"gbroker/sim/replay/counted"
 )
 
 // Estimate is when a job that had to wait was expected to start, and when it did. It
@@ -27,12 +28,12 @@ type predictor struct {
 	machine  *machine
 	believer believer
 	draws    int
-	forecast plan.Forecast
+	forecast counted.Forecast
 	out      []Estimate
 
 	// Of the present estimate: the run times of the jobs, and scratch.
 	believed map[int32][]grid.Tick
-	running  []plan.Ending
+	running  []counted.Ending
 	starts   [][]int64 // of the jobs that are asked about, one for each draw
 }
 
@@ -78,7 +79,7 @@ func (r *predictor) learn(now grid.Tick) {
 	var ended []int32
 	for _, e := range r.machine.ends {
 		if e.At <= now {
-			ended = append(ended, e.Held.Ref)
+			ended = append(ended, e.Job.Ref)
 		}
 	}
 	slices.Sort(ended)
@@ -115,11 +116,11 @@ func (r *predictor) run(now grid.Tick, draw int, asked []Estimate) {
 	m := r.machine
 	r.running = r.running[:0]
 	for _, e := range m.ends {
-		start := grid.Tick(m.starts[e.Held.Ref])
-		r.running = append(r.running, plan.Ending{At: start + r.runTime(e.Held.Ref, int64(now-start), draw), Held: e.Held})
+		start := grid.Tick(m.starts[e.Job.Ref])
+		r.running = append(r.running, counted.Ending{At: start + r.runTime(e.Job.Ref, int64(now-start), draw), Job: e.Job})
 	}
 	missing := len(asked)
-	r.forecast.Run(now, m.scheduler, r.running, func(at grid.Tick, h plan.Held) (grid.Tick, bool) {
+	r.forecast.Run(now, m.scheduler, r.running, func(at grid.Tick, h counted.Running) (grid.Tick, bool) {
 		if k, ok := slices.BinarySearchFunc(asked, int(h.Ref), func(e Estimate, job int) int { return cmp.Compare(e.Job, job) }); ok {
 			r.starts[k] = append(r.starts[k], int64(at))
 			missing--

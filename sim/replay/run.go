@@ -6,6 +6,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/plan"
+	"gbroker/sim/replay/counted"
 )
 
 // Result is what a policy made of a log.
@@ -51,14 +52,14 @@ func (m *machine) work() int {
 // machine is the world of a scheduler: the jobs that come, and those that run.
 type machine struct {
 	jobs      []Job
-	scheduler *plan.Counted
-	ends      plan.Ends
+	scheduler *counted.Scheduler
+	ends      counted.Ends
 	came      int
 	starts    []int64
 }
 
 func newMachine(log *Log, p plan.Policy) *machine {
-	return &machine{jobs: log.Jobs, scheduler: plan.NewCounted(log.Procs, p), starts: make([]int64, len(log.Jobs))}
+	return &machine{jobs: log.Jobs, scheduler: counted.New(log.Procs, p), starts: make([]int64, len(log.Jobs))}
 }
 
 // next is the instant of the next event; false after the last.
@@ -82,10 +83,10 @@ func (m *machine) step(now grid.Tick) {
 	}
 	for ; m.came < len(m.jobs) && grid.Tick(m.jobs[m.came].Submit) <= now; m.came++ {
 		j := &m.jobs[m.came]
-		m.scheduler.Arrive(plan.Entry{Ref: int32(m.came), Cores: j.Procs, Limit: grid.Tick(j.Limit)})
+		m.scheduler.Arrive(counted.Job{Ref: int32(m.came), Cores: j.Procs, Limit: grid.Tick(j.Limit)})
 	}
 	for _, h := range m.scheduler.Pass(now) {
 		m.starts[h.Ref] = int64(now)
-		m.ends.Push(plan.Ending{At: now + grid.Tick(m.jobs[h.Ref].Run), Held: h})
+		m.ends.Push(counted.Ending{At: now + grid.Tick(m.jobs[h.Ref].Run), Job: h})
 	}
 }

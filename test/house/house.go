@@ -19,8 +19,8 @@
 //
 // # Purity
 //
-// grid, jsdl, plan, reserve, flow, wire, broker/core and sim/faults decide and never act: time, identifiers and randomness are inputs, which makes every decision
-// repeatable. They have no network, no operating system, no context, no clock, no
+// grid, jsdl, plan, reserve, flow, wire, broker/core, sim/faults and sim/replay/counted decide and never act: time,
+// identifiers and randomness are inputs, which makes every decision repeatable. They have no network, no operating system, no context, no clock, no
 // goroutine, no global randomness. Of ours they import only what is pure too.
 package house
 

@@ -1,6 +1,8 @@
-package plan
+package counted
 
-import "gbroker/grid"
+import (
+	"gbroker/grid"
+)
 
 // entry is a waiting job.
 type entry struct {
@@ -31,7 +33,7 @@ type queue struct {
 	blocks  []block
 	first   int // all before are gaps
 	live    int
-	placed  int // the entries before it have reservations, in passes on the steps
+	placed  int // the entries before it have reservations, in passes of several reservations
 }
 
 // block is what the index says of so many entries.

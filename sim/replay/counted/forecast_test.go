@@ -1,4 +1,4 @@
-package plan
+package counted
 
 import (
 	"math/rand/v2"
@@ -7,26 +7,27 @@ import (
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/plan"
 
 	"pgregory.net/rapid"
 )
 
 // crowd is a machine of so many cores with so many running and waiting jobs.
-func crowd(p Policy, cores int32, running, waiting int) (*Counted, []Ending) {
+func crowd(p plan.Policy, cores int32, running, waiting int) (*Scheduler, []Ending) {
 	r := rand.New(rand.NewPCG(1, 2))
-	c := NewCounted(cores, p)
+	c := New(cores, p)
 	var ends []Ending
 	limit := func() grid.Tick { return grid.Tick(60 + r.IntN(86400)) }
 	ref := int32(0)
 	for range running {
-		c.Arrive(Entry{Ref: ref, Cores: cores / int32(running), Limit: limit()})
+		c.Arrive(Job{Ref: ref, Cores: cores / int32(running), Limit: limit()})
 		ref++
 	}
 	for _, h := range c.Pass(0) {
 		ends = append(ends, Ending{h.Until, h})
 	}
 	for range waiting {
-		c.Arrive(Entry{Ref: ref, Cores: 1 + r.Int32N(64), Limit: limit()})
+		c.Arrive(Job{Ref: ref, Cores: 1 + r.Int32N(64), Limit: limit()})
 		ref++
 	}
 	c.Pass(1)
@@ -37,7 +38,7 @@ func crowd(p Policy, cores int32, running, waiting int) (*Counted, []Ending) {
 func BenchmarkForecast(b *testing.B) {
 	for _, text := range []string{"fcfs", "firstfit", "firstfit:8", "easy", "easy:4", "easy:1:sjf", "easysjbf", "cons-rebuild", "cons-compress"} {
 		b.Run(text, func(b *testing.B) {
-			p, err := ParsePolicy(text)
+			p, err := plan.ParsePolicy(text)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -46,7 +47,7 @@ func BenchmarkForecast(b *testing.B) {
 			b.ReportAllocs()
 			began := processorTime(b)
 			for b.Loop() {
-				f.Run(1, c, ends, func(_ grid.Tick, h Held) (grid.Tick, bool) { return never, false })
+				f.Run(1, c, ends, func(_ grid.Tick, h Running) (grid.Tick, bool) { return never, false })
 			}
 			b.ReportMetric((processorTime(b)-began)/float64(b.N)*1000, "cpu-ms/op")
 		})
@@ -71,16 +72,11 @@ func TestForecastComesTrue(t *testing.T) {
 		for i := range jobs {
 			jobs[i].submit = 0
 		}
-		p := Policy{Kind: Kind(rapid.IntRange(int(FCFS), int(ConsCompress)).Draw(t, "kind")), Order: drawOrder(t)}
-		holds := drawHolds(t, cores)
-		c := NewCounted(cores, p)
-		for i := range holds {
-			holds[i].told, holds[i].released = 0, never
-			c.Hold(holds[i].Hold)
-		}
-		want := runCounted(cores, p, jobs, holds, false)
+		p := plan.Policy{Kind: plan.Kind(rapid.IntRange(int(plan.FCFS), int(plan.ConsCompress)).Draw(t, "kind")), Order: drawOrder(t)}
+		c := New(cores, p)
+		want := runCounted(cores, p, jobs, false)
 		for i, j := range jobs {
-			c.Arrive(Entry{Ref: int32(i), Cores: j.cores, Limit: j.limit, Priority: j.priority})
+			c.Arrive(Job{Ref: int32(i), Cores: j.cores, Limit: j.limit, Priority: j.priority})
 		}
 		got := make([]grid.Tick, len(jobs))
 		var running []Ending
@@ -90,7 +86,7 @@ func TestForecastComesTrue(t *testing.T) {
 		waiting := c.Waiting()
 		var f Forecast
 		for range 2 { // the state of c stays as it is
-			f.Run(0, c, running, func(at grid.Tick, h Held) (grid.Tick, bool) {
+			f.Run(0, c, running, func(at grid.Tick, h Running) (grid.Tick, bool) {
 				got[h.Ref] = at
 				return jobs[h.Ref].run, false
 			})
@@ -104,20 +100,20 @@ func TestForecastComesTrue(t *testing.T) {
 // Whatever is believed, no job runs beyond its limit, and each for some time.
 func TestBeliefsStayWithinLimits(t *testing.T) {
 	t.Parallel()
-	for kind := FCFS; kind <= ConsCompress; kind++ {
+	for kind := plan.FCFS; kind <= plan.ConsCompress; kind++ {
 		for _, c := range []struct{ believed, first, second grid.Tick }{{100, 10, 15}, {10, 10, 15}, {0, 1, 2}, {-5, 1, 2}} {
-			one := NewCounted(1, Policy{Kind: kind})
+			one := New(1, plan.Policy{Kind: kind})
 			for ref, limit := range []grid.Tick{10, 5, 5} {
-				one.Arrive(Entry{Ref: int32(ref), Cores: 1, Limit: limit})
+				one.Arrive(Job{Ref: int32(ref), Cores: 1, Limit: limit})
 			}
 			running := []Ending{{c.believed, one.Pass(0)[0]}}
 			var got []grid.Tick
-			new(Forecast).Run(0, one, running, func(at grid.Tick, _ Held) (grid.Tick, bool) {
+			new(Forecast).Run(0, one, running, func(at grid.Tick, _ Running) (grid.Tick, bool) {
 				got = append(got, at)
 				return c.believed, false
 			})
 			if want := []grid.Tick{c.first, c.second}; !slices.Equal(got, want) {
-				t.Errorf("%v, believing in %d: starts %v, want %v", Policy{Kind: kind}, c.believed, got, want)
+				t.Errorf("%v, believing in %d: starts %v, want %v", plan.Policy{Kind: kind}, c.believed, got, want)
 			}
 		}
 	}

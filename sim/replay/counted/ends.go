@@ -1,14 +1,16 @@
-package plan
+package counted
 
-import "gbroker/grid"
+import (
+	"gbroker/grid"
+)
 
 // Ends are the running jobs by their ends: those of a world, or those believed.
 type Ends []Ending
 
 // Ending is when a running job ends.
 type Ending struct {
-	At   grid.Tick
-	Held Held
+	At  grid.Tick
+	Job Running
 }
 
 // Push adds a running job.
@@ -36,9 +38,9 @@ func (h Ends) First() (grid.Tick, bool) {
 }
 
 // Pop takes out the job that ends first; there must be one.
-func (h *Ends) Pop() Held {
+func (h *Ends) Pop() Running {
 	a := *h
-	first := a[0].Held
+	first := a[0].Job
 	n := len(a) - 1
 	e := a[n]
 	a = a[:n]

@@ -1,4 +1,4 @@
-package plan
+package counted
 
 import (
 	"math"
@@ -7,9 +7,9 @@ import (
 	"gbroker/grid"
 )
 
-// steps is free capacity over time: a step function that ends at all of it. It is
-// kept without equal neighbours. Where a hold lies on what jobs use it is below 0.
-type steps struct {
+// profile is free capacity over time: a step function that ends at all of it. It is
+// kept without equal neighbours.
+type profile struct {
 	points []step
 	first  int // the point that holds now; those before it are past
 	fresh  []step
@@ -21,16 +21,16 @@ type step struct {
 	free int32
 }
 
-func (s *steps) reset(now grid.Tick, free int32) {
+func (s *profile) reset(now grid.Tick, free int32) {
 	s.points, s.first = append(s.points[:0], step{now, free}), 0
 }
 
-func (s *steps) copyFrom(o *steps) {
+func (s *profile) copyFrom(o *profile) {
 	s.points, s.first = append(s.points[:0], o.points[o.first:]...), 0
 }
 
 // advance forgets what lies before now.
-func (s *steps) advance(now grid.Tick) {
+func (s *profile) advance(now grid.Tick) {
 	for s.first+1 < len(s.points) && s.points[s.first+1].at <= now {
 		s.first++
 	}
@@ -41,7 +41,7 @@ func (s *steps) advance(now grid.Tick) {
 }
 
 // holding is the step that holds an instant that is not past.
-func (s *steps) holding(at grid.Tick) int {
+func (s *profile) holding(at grid.Tick) int {
 	low, high := s.first+1, len(s.points)
 	for low < high {
 		if mid := int(uint(low+high) / 2); s.points[mid].at <= at {
@@ -53,34 +53,8 @@ func (s *steps) holding(at grid.Tick) int {
 	return low - 1
 }
 
-// fits tells whether n are free from an instant that is not past, for a time d.
-func (s *steps) fits(at grid.Tick, n int32, d grid.Tick) bool {
-	for i := s.holding(at); i < len(s.points) && s.points[i].at < at+d; i++ {
-		if s.points[i].free < n {
-			return false
-		}
-	}
-	return true
-}
-
-// below is when fewer than n are free, from when until when, in order.
-func (s *steps) below(n int32) [][2]grid.Tick {
-	var when [][2]grid.Tick
-	for i := s.first; i < len(s.points); i++ {
-		if s.points[i].free >= n {
-			continue
-		}
-		end := never
-		if i+1 < len(s.points) {
-			end = s.points[i+1].at
-		}
-		when = append(when, [2]grid.Tick{s.points[i].at, end})
-	}
-	return when
-}
-
 // room is what is free from now on, for how long, in the memory of into.
-func (s *steps) room(now grid.Tick, into headroom) headroom {
+func (s *profile) room(now grid.Tick, into headroom) headroom {
 	into = into[:0]
 	low := s.points[s.first].free
 	for i := s.first + 1; low > 0; i++ {
@@ -104,7 +78,7 @@ type edge struct {
 
 // change applies edges that ascend, the last of them with 0 more. Step k holds the
 // first. All steps from it to the last are written anew, in one go.
-func (s *steps) change(k int, edges []edge) {
+func (s *profile) change(k int, edges []edge) {
 	s.fresh = s.fresh[:0]
 	points := s.points
 	from, free := k, points[k].free
@@ -135,7 +109,7 @@ func (s *steps) change(k int, edges []edge) {
 }
 
 // replace puts the fresh steps in the place of those from one index until another.
-func (s *steps) replace(from, to int) {
+func (s *profile) replace(from, to int) {
 	more := len(s.fresh) - (to - from)
 	n := len(s.points)
 	switch {
@@ -150,19 +124,19 @@ func (s *steps) replace(from, to int) {
 }
 
 // take makes n fewer free for a time d from an instant that step k holds.
-func (s *steps) take(k int, from grid.Tick, n int32, d grid.Tick) {
+func (s *profile) take(k int, from grid.Tick, n int32, d grid.Tick) {
 	s.change(k, []edge{{from, -n}, {from + d, 0}})
 }
 
 // move makes n free for a time d from had, and takes them from an earlier instant
 // that step k holds.
-func (s *steps) move(k int, from, had grid.Tick, n int32, d grid.Tick) {
+func (s *profile) move(k int, from, had grid.Tick, n int32, d grid.Tick) {
 	s.change(k, []edge{{from, -n}, {min(had, from+d), 0}, {max(had, from+d), n}, {had + d, 0}})
 }
 
 // earliest is the first instant from now on from which n are free for a time d, and
 // the step that holds it. At the last step n must be free.
-func (s *steps) earliest(now grid.Tick, n int32, d grid.Tick) (start grid.Tick, k int) {
+func (s *profile) earliest(now grid.Tick, n int32, d grid.Tick) (start grid.Tick, k int) {
 	start, k, _ = s.before(now, n, d, never, never)
 	return start, k
 }
@@ -173,7 +147,7 @@ func (s *steps) earliest(now grid.Tick, n int32, d grid.Tick) (start grid.Tick, 
 // Most of the time of conservative policies is spent here. Which step has enough is
 // hard to foretell, so the loop has no branch on it: start is where the present run
 // of steps with enough began, or never.
-func (s *steps) before(now grid.Tick, n int32, d, end, last grid.Tick) (grid.Tick, int, bool) {
+func (s *profile) before(now grid.Tick, n int32, d, end, last grid.Tick) (grid.Tick, int, bool) {
 	points := s.points[s.first:]
 	start := grid.Tick(never)
 	if points[0].free >= n {
@@ -203,7 +177,7 @@ func (s *steps) before(now grid.Tick, n int32, d, end, last grid.Tick) (grid.Tic
 }
 
 // found is what before returns: the step that holds start comes before the i-th.
-func (s *steps) found(start grid.Tick, i int) (grid.Tick, int, bool) {
+func (s *profile) found(start grid.Tick, i int) (grid.Tick, int, bool) {
 	k := s.first + i - 1
 	for k > s.first && s.points[k].at > start {
 		k--

@@ -1,9 +1,11 @@
-package plan
+package counted
 
-import "gbroker/grid"
+import (
+	"gbroker/grid"
+)
 
 // firstFit starts, in the order of the queue, all that fit now, up to a barrier.
-func (c *Counted) firstFit(now grid.Tick) {
+func (c *Scheduler) firstFit(now grid.Tick) {
 	if c.policy.Overtakes > 0 {
 		c.firstFitBarrier(now)
 		return
@@ -15,7 +17,7 @@ func (c *Counted) firstFit(now grid.Tick) {
 	}
 }
 
-func (c *Counted) firstFitBarrier(now grid.Tick) {
+func (c *Scheduler) firstFitBarrier(now grid.Tick) {
 	// Who stays was overtaken by all that started after it was passed over. While the
 	// pass goes on its mark is less what had started by then, so that only the number
 	// of starts must be added.
@@ -27,14 +29,10 @@ func (c *Counted) firstFitBarrier(now grid.Tick) {
 	for ; i < len(q.entries) && c.free > 0 && worst+starts < barrier; i++ {
 		e := &q.entries[i]
 		switch {
-		case e.cores <= c.free && (c.holds.ahead == 0 || c.room.fits(e.cores, now+e.limit)):
+		case e.cores <= c.free:
 			starts++
-			if c.holds.ahead == 0 {
-				c.start(now, e)
-				c.leave(i)
-			} else {
-				c.startInRoom(now, i)
-			}
+			c.start(now, e)
+			c.leave(i)
 		case e.cores != gone:
 			e.mark -= starts
 			worst = max(worst, e.mark)

@@ -1,14 +1,12 @@
-package plan
+package counted
 
-import "gbroker/grid"
+import (
+	"gbroker/grid"
+)
 
 // compress is the pass of ConsCompress.
-func (c *Counted) compress(now grid.Tick) {
-	c.steps.advance(now)
-	if c.collided {
-		c.collided = false
-		c.displace(now)
-	}
+func (c *Scheduler) compress(now grid.Tick) {
+	c.profile.advance(now)
 	q := &c.queue
 	if c.ended && c.freed > now {
 		since := c.freed
@@ -33,22 +31,22 @@ func (c *Counted) compress(now grid.Tick) {
 }
 
 // place gives an entry the earliest reservation.
-func (c *Counted) place(now grid.Tick, i int) {
+func (c *Scheduler) place(now grid.Tick, i int) {
 	e := &c.queue.entries[i]
-	at, k := c.steps.earliest(now, e.cores, e.limit)
+	at, k := c.profile.earliest(now, e.cores, e.limit)
 	c.mark(i, at)
-	c.steps.take(k, at, e.cores, e.limit)
+	c.profile.take(k, at, e.cores, e.limit)
 }
 
 // mark gives an entry its reserved start.
-func (c *Counted) mark(i int, at grid.Tick) {
+func (c *Scheduler) mark(i int, at grid.Tick) {
 	c.queue.setMark(i, int64(at))
 	c.due = min(c.due, at)
 }
 
 // startDue starts every job whose reservation is now, of so many blocks, and returns
 // the first reserved start of those that are left there.
-func (c *Counted) startDue(now grid.Tick, blocks int) grid.Tick {
+func (c *Scheduler) startDue(now grid.Tick, blocks int) grid.Tick {
 	q := &c.queue
 	next := int64(never)
 	for n := q.first / blockSize; n < blocks; n++ {
@@ -74,62 +72,15 @@ func (c *Counted) startDue(now grid.Tick, blocks int) grid.Tick {
 // be taken out for that: at an earlier place that reaches into the reservation's
 // own time the job has there what it needs. It begins before freed, the end of what
 // became free since the job was last placed: later places fit no better than then.
-func (c *Counted) moveEarlier(now, freed grid.Tick, i int) {
+func (c *Scheduler) moveEarlier(now, freed grid.Tick, i int) {
 	e := &c.queue.entries[i]
 	had := grid.Tick(e.mark)
 	if e.mark == unplaced || had <= now {
 		return
 	}
-	if at, k, ok := c.steps.before(now, e.cores, e.limit, had, freed); ok {
-		c.steps.move(k, at, had, e.cores, e.limit)
+	if at, k, ok := c.profile.before(now, e.cores, e.limit, had, freed); ok {
+		c.profile.move(k, at, had, e.cores, e.limit)
 		c.mark(i, at)
 		c.freed = max(c.freed, had+e.limit)
 	}
-}
-
-// displace lets reservations give way where, with a new hold, more is taken than
-// there is. Only those that reach into such a time can collide.
-func (c *Counted) displace(now grid.Tick) {
-	s, q := &c.steps, &c.queue
-	over := s.below(0)
-	if len(over) == 0 {
-		return
-	}
-	var out []int
-	for i := q.first; i < len(q.entries); i++ {
-		e := &q.entries[i]
-		if e.mark != unplaced && reaches(over, grid.Tick(e.mark), grid.Tick(e.mark)+e.limit) {
-			out = append(out, i)
-		}
-	}
-	take := func(i int, sign int32) {
-		e := &q.entries[i]
-		at := grid.Tick(e.mark)
-		s.take(s.holding(at), at, sign*e.cores, e.limit)
-	}
-	for _, i := range out {
-		take(i, -1)
-	}
-	lost := out[:0]
-	for _, i := range out {
-		if e := &q.entries[i]; s.fits(grid.Tick(e.mark), e.cores, e.limit) {
-			take(i, 1)
-		} else {
-			lost = append(lost, i)
-		}
-	}
-	for _, i := range lost {
-		c.freed = max(c.freed, grid.Tick(q.entries[i].mark)+q.entries[i].limit)
-		c.place(now, i)
-	}
-}
-
-// reaches tells whether a time reaches into one of others, which ascend.
-func reaches(others [][2]grid.Tick, from, to grid.Tick) bool {
-	for _, o := range others {
-		if o[0] < to && from < o[1] {
-			return true
-		}
-	}
-	return false
 }

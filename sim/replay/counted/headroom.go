@@ -1,6 +1,8 @@
-package plan
+package counted
 
-import "gbroker/grid"
+import (
+	"gbroker/grid"
+)
 
 // headroom is how much is free from now on, for how long: so many cores until an instant,
 // then fewer until another. The last level ends never, or nothing is free behind it.

@@ -1,38 +1,32 @@
-package plan
+package counted
 
-import "gbroker/grid"
+import (
+	"gbroker/grid"
+)
 
 // Forecast runs a scheduler forward from what is known at one instant: jobs end when
 // they are believed to end, while the scheduler's own reservations rest on limits, as
 // ever. It keeps its memory from one use to the next.
 type Forecast struct {
-	scheduler Counted
+	scheduler Scheduler
 	ends      Ends
 }
 
 // Run starts from the state of c after its pass at now, and the jobs that run with
 // their believed ends. Who starts at an instant is told, and for how long it is
 // believed to run is asked (at most its limit counts), until started says that it knows enough, or nobody waits.
-func (f *Forecast) Run(now grid.Tick, c *Counted, running []Ending, started func(at grid.Tick, h Held) (run grid.Tick, enough bool)) {
-	f.begin(now, c, running, false)
+func (f *Forecast) Run(now grid.Tick, c *Scheduler, running []Ending, started func(at grid.Tick, h Running) (run grid.Tick, enough bool)) {
+	f.scheduler.CopyFrom(c)
+	f.ends = f.ends[:0]
+	for _, e := range running {
+		e.At = max(min(e.At, e.Job.Until), now+1)
+		f.ends.Push(e)
+	}
 	for f.scheduler.Waiting() > 0 {
 		at, _ := f.next()
 		if f.step(at, started) {
 			return
 		}
-	}
-}
-
-// begin makes the state that of c after its pass at now.
-func (f *Forecast) begin(now grid.Tick, c *Counted, running []Ending, toLimits bool) {
-	f.scheduler.CopyFrom(c)
-	f.ends = f.ends[:0]
-	for _, e := range running {
-		if toLimits {
-			e.At = e.Held.Until
-		}
-		e.At = max(min(e.At, e.Held.Until), now+1)
-		f.ends.Push(e)
 	}
 }
 
@@ -46,7 +40,7 @@ func (f *Forecast) next() (grid.Tick, bool) {
 }
 
 // step does all that happens at an instant, and tells whether started knows enough.
-func (f *Forecast) step(at grid.Tick, started func(at grid.Tick, h Held) (run grid.Tick, enough bool)) bool {
+func (f *Forecast) step(at grid.Tick, started func(at grid.Tick, h Running) (run grid.Tick, enough bool)) bool {
 	for len(f.ends) > 0 && f.ends[0].At <= at {
 		f.scheduler.End(at, f.ends.Pop())
 	}

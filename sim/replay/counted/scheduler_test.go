@@ -1,51 +1,16 @@
-package plan
+package counted
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/plan"
 
 	"pgregory.net/rapid"
 )
-
-func TestParsePolicy(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]Policy{
-		"fcfs":            {Kind: FCFS},
-		"firstfit":        {Kind: FirstFit},
-		"firstfit:3":      {Kind: FirstFit, Overtakes: 3},
-		"easy":            {Kind: EASY, Reservations: 1},
-		"easy:4":          {Kind: EASY, Reservations: 4},
-		"easy:1:sjf":      {Kind: EASY, Reservations: 1, Order: ShortestFirst},
-		"easy:2:ljf":      {Kind: EASY, Reservations: 2, Order: LongestFirst},
-		"easy:2:smallest": {Kind: EASY, Reservations: 2, Order: SmallestFirst},
-		"easy:2:largest":  {Kind: EASY, Reservations: 2, Order: LargestFirst},
-		"easysjbf":        {Kind: EASYSJBF},
-		"cons-rebuild":    {Kind: ConsRebuild},
-		"cons-compress":   {Kind: ConsCompress},
-	} {
-		got, err := ParsePolicy(text)
-		if err != nil || got != want {
-			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
-		}
-		if got.String() != text {
-			t.Errorf("%s is written as %s", text, got)
-		}
-	}
-	for _, text := range []string{"", "slurm", "fcfs:1", "firstfit:0", "firstfit:x", "firstfit:1:sjf", "firstfit:", "easy:0", "easy:-1",
-		"easy:1:", "easy:1:fast", "easy:1:sjf:2", "easy:99999999999999999999", "easysjbf:1", "cons", "cons-rebuild:2", "cons-compress:sjf", "EASY"} {
-		if p, err := ParsePolicy(text); err == nil {
-			t.Errorf("%q is read as %+v", text, p)
-		} else if !strings.Contains(err.Error(), fmt.Sprintf("%q", text)) {
-			t.Errorf("%q: the error does not name it: %v", text, err)
-		}
-	}
-}
 
 // logJob is a job of a log, index by index in the order of (submit, id).
 type logJob struct {
@@ -54,27 +19,12 @@ type logJob struct {
 	priority           int64
 }
 
-// logHold is a hold, when it is told, and when it is released.
-type logHold struct {
-	Hold
-	told, released grid.Tick
-}
-
-// known tells whether the hold counts at an instant.
-func (h *logHold) known(now grid.Tick) bool { return h.told <= now && now < h.released }
-
-// changes tells whether a pass is due for what is said of the hold at an instant.
-func (h *logHold) changes(now grid.Tick) bool {
-	return now == h.told || now == h.released && now <= h.To
-}
-
 // runCounted drives a scheduler over a log and returns the starts.
-func runCounted(cores int32, p Policy, jobs []logJob, holds []logHold, copies bool) []grid.Tick {
-	c := NewCounted(cores, p)
+func runCounted(cores int32, p plan.Policy, jobs []logJob, copies bool) []grid.Tick {
+	c := New(cores, p)
 	starts := make([]grid.Tick, len(jobs))
-	ends := make(map[grid.Tick][]Held)
+	ends := make(map[grid.Tick][]Running)
 	for next, now := 0, grid.Tick(-1); next < len(jobs) || len(ends) > 0 || c.Waiting() > 0; {
-		last := now
 		now = never
 		if next < len(jobs) {
 			now = jobs[next].submit
@@ -85,32 +35,17 @@ func runCounted(cores int32, p Policy, jobs []logJob, holds []logHold, copies bo
 		if wake, ok := c.Wake(); ok {
 			now = min(now, wake)
 		}
-		for _, h := range holds {
-			for _, at := range []grid.Tick{h.told, h.released} {
-				if at > last && h.changes(at) {
-					now = min(now, at)
-				}
-			}
-		}
 		for _, h := range ends[now] {
 			c.End(now, h)
 		}
 		delete(ends, now)
-		for _, h := range holds {
-			if h.told == now && !c.Hold(h.Hold) {
-				panic("a good hold is refused")
-			}
-			if h.released == now && now <= h.To && !c.Release(h.Hold) {
-				panic("a hold that is known is not released")
-			}
-		}
 		for ; next < len(jobs) && jobs[next].submit == now; next++ {
 			j := jobs[next]
-			c.Arrive(Entry{Ref: int32(next), Cores: j.cores, Limit: j.limit, Priority: j.priority})
+			c.Arrive(Job{Ref: int32(next), Cores: j.cores, Limit: j.limit, Priority: j.priority})
 		}
 		if copies {
 			old := c
-			c = NewCounted(1, Policy{})
+			c = New(1, plan.Policy{})
 			c.CopyFrom(old)
 			old.Pass(now)
 		}
@@ -127,9 +62,8 @@ func runCounted(cores int32, p Policy, jobs []logJob, holds []logHold, copies bo
 // the policies off the page. Only what is free at one second is ever reckoned.
 type secondly struct {
 	cores    int32
-	policy   Policy
+	policy   plan.Policy
 	jobs     []logJob
-	holds    []logHold
 	now      grid.Tick
 	starts   map[int]grid.Tick // of what was started
 	waiting  []int
@@ -145,11 +79,6 @@ func (w *secondly) freeAt(at grid.Tick) int32 {
 			if at < max(s+w.jobs[i].limit, w.now+1) { // one that runs on ends at the next instant
 				free -= w.jobs[i].cores
 			}
-		}
-	}
-	for _, h := range w.holds {
-		if h.known(w.now) && h.From <= at && at < h.To {
-			free -= h.Cores
 		}
 	}
 	for i, s := range w.reserved {
@@ -183,21 +112,21 @@ func (w *secondly) start(i int) {
 }
 
 // sorted is a queue in an order; ties by submit time and identifier.
-func (w *secondly) sorted(queue []int, o Order) []int {
+func (w *secondly) sorted(queue []int, o plan.Order) []int {
 	queue = slices.Clone(queue)
 	slices.SortFunc(queue, func(a, b int) int {
 		x, y := w.jobs[a], w.jobs[b]
 		by := 0
 		switch o {
-		case ShortestFirst:
+		case plan.ShortestFirst:
 			by = cmp.Compare(x.limit, y.limit)
-		case LongestFirst:
+		case plan.LongestFirst:
 			by = cmp.Compare(y.limit, x.limit)
-		case SmallestFirst:
+		case plan.SmallestFirst:
 			by = cmp.Compare(x.cores, y.cores)
-		case LargestFirst:
+		case plan.LargestFirst:
 			by = cmp.Compare(y.cores, x.cores)
-		case ByPriority:
+		case plan.ByPriority:
 			by = cmp.Compare(y.priority, x.priority)
 		}
 		return cmp.Or(by, cmp.Compare(x.submit, y.submit), cmp.Compare(a, b))
@@ -205,40 +134,30 @@ func (w *secondly) sorted(queue []int, o Order) []int {
 	return queue
 }
 
-func (w *secondly) pass(ended, changed bool, arrived []int) {
+func (w *secondly) pass(ended bool, arrived []int) {
 	queue := w.sorted(w.waiting, w.policy.Order)
 	switch w.policy.Kind {
-	case FCFS:
+	case plan.FCFS:
 		for _, i := range queue {
 			if !w.fits(i, w.now) {
 				return
 			}
 			w.start(i)
 		}
-	case FirstFit:
+	case plan.FirstFit:
 		w.firstFit(queue)
-	case EASY:
-		if w.policy.reservations() == 1 && len(w.holds) == 0 {
+	case plan.EASY:
+		if w.policy.Reservations <= 1 {
 			w.easy(queue, false)
 			return
 		}
-		w.inOrder(queue, w.policy.reservations())
-	case EASYSJBF:
-		if len(w.holds) == 0 {
-			w.easy(queue, true)
-			return
-		}
-		for len(queue) > 0 && w.fits(queue[0], w.now) {
-			w.start(queue[0])
-			queue = queue[1:]
-		}
-		if len(queue) > 0 {
-			w.inOrder(append(queue[:1:1], w.sorted(queue[1:], ShortestFirst)...), 1)
-		}
-	case ConsRebuild:
+		w.inOrder(queue, w.policy.Reservations)
+	case plan.EASYSJBF:
+		w.easy(queue, true)
+	case plan.ConsRebuild:
 		w.inOrder(queue, len(queue))
-	case ConsCompress:
-		w.compress(queue, ended, changed, arrived)
+	case plan.ConsCompress:
+		w.compress(queue, ended, arrived)
 	}
 }
 
@@ -278,7 +197,7 @@ func (w *secondly) easy(queue []int, shortest bool) {
 	extra := w.freeAt(shadow) - head
 	queue = queue[1:]
 	if shortest {
-		queue = w.sorted(queue, ShortestFirst)
+		queue = w.sorted(queue, plan.ShortestFirst)
 	}
 	for _, i := range queue {
 		j := w.jobs[i]
@@ -305,10 +224,7 @@ func (w *secondly) inOrder(queue []int, reservations int) {
 	clear(w.reserved)
 }
 
-func (w *secondly) compress(queue []int, ended, changed bool, arrived []int) {
-	if changed {
-		w.displace(queue)
-	}
+func (w *secondly) compress(queue []int, ended bool, arrived []int) {
 	place := func(fresh bool) {
 		for _, i := range queue {
 			if slices.Contains(arrived, i) == fresh {
@@ -317,7 +233,7 @@ func (w *secondly) compress(queue []int, ended, changed bool, arrived []int) {
 			}
 		}
 	}
-	if ended || changed {
+	if ended {
 		place(false)
 	}
 	place(true)
@@ -329,25 +245,8 @@ func (w *secondly) compress(queue []int, ended, changed bool, arrived []int) {
 	}
 }
 
-// displace keeps, in order, the reservations that fit, and then places the others.
-func (w *secondly) displace(queue []int) {
-	had := maps.Clone(w.reserved)
-	clear(w.reserved)
-	var lost []int
-	for _, i := range queue {
-		if at, ok := had[i]; ok && w.fits(i, at) {
-			w.reserved[i] = at
-		} else if ok {
-			lost = append(lost, i)
-		}
-	}
-	for _, i := range lost {
-		w.reserved[i] = w.earliest(i)
-	}
-}
-
-func runTwin(cores int32, p Policy, jobs []logJob, holds []logHold) []grid.Tick {
-	w := &secondly{cores: cores, policy: p, jobs: jobs, holds: holds, starts: map[int]grid.Tick{}, reserved: map[int]grid.Tick{}, passed: map[int]int{}}
+func runTwin(cores int32, p plan.Policy, jobs []logJob) []grid.Tick {
+	w := &secondly{cores: cores, policy: p, jobs: jobs, starts: map[int]grid.Tick{}, reserved: map[int]grid.Tick{}, passed: map[int]int{}}
 	arrived := make(map[int]bool)
 	for ; len(w.starts) < len(jobs); w.now++ {
 		var came []int
@@ -363,13 +262,8 @@ func runTwin(cores int32, p Policy, jobs []logJob, holds []logHold) []grid.Tick 
 		}
 		w.waiting = append(w.waiting, came...)
 		due := slices.Contains(slices.Collect(maps.Values(w.reserved)), w.now)
-		changed := false
-		for _, h := range holds {
-			changed = changed || h.changes(w.now)
-			due = due || h.known(w.now) && (h.From == w.now || h.To == w.now)
-		}
-		if ended || changed || due || len(came) > 0 {
-			w.pass(ended, changed, came)
+		if ended || due || len(came) > 0 {
+			w.pass(ended, came)
 		}
 	}
 	out := make([]grid.Tick, len(jobs))
@@ -399,30 +293,25 @@ func drawLog(t *rapid.T) (int32, []logJob) {
 	return cores, jobs
 }
 
-func drawHolds(t *rapid.T, cores int32) []logHold {
-	holds := make([]logHold, rapid.IntRange(0, 4).Draw(t, "holds"))
-	for i := range holds {
-		told := grid.Tick(rapid.IntRange(0, 25).Draw(t, "told"))
-		from := told + grid.Tick(rapid.IntRange(-4, 12).Draw(t, "from"))
-		holds[i] = logHold{
-			Hold: Hold{From: from, To: from + grid.Tick(rapid.IntRange(1, 15).Draw(t, "length")), Cores: rapid.Int32Range(1, cores).Draw(t, "held back")},
-			told: told, released: never,
-		}
-		if rapid.Bool().Draw(t, "released") {
-			holds[i].released = told + grid.Tick(rapid.IntRange(1, 20).Draw(t, "kept for"))
-		}
-	}
-	return holds
+func drawOrder(t *rapid.T) plan.Order {
+	return plan.Order(rapid.IntRange(int(plan.ByArrival), int(plan.ByPriority)).Draw(t, "order"))
 }
 
-func drawOrder(t *rapid.T) Order {
-	return Order(rapid.IntRange(int(ByArrival), int(ByPriority)).Draw(t, "order"))
+func drawPolicy(t *rapid.T, kind plan.Kind) plan.Policy {
+	p := plan.Policy{Kind: kind, Order: drawOrder(t)}
+	switch kind {
+	case plan.FirstFit:
+		p.Overtakes = rapid.IntRange(0, 3).Draw(t, "overtakes")
+	case plan.EASY:
+		p.Reservations = rapid.IntRange(1, 4).Draw(t, "reservations")
+	}
+	return p
 }
 
 func TestCountedLikeNaiveTwin(t *testing.T) {
 	t.Parallel()
-	for kind := FCFS; kind <= ConsCompress; kind++ {
-		t.Run(Policy{Kind: kind}.String(), func(t *testing.T) {
+	for kind := plan.FCFS; kind <= plan.ConsCompress; kind++ {
+		t.Run(plan.Policy{Kind: kind}.String(), func(t *testing.T) {
 			t.Parallel()
 			for range 30 { // what is rare needs some thousand logs
 				rapid.Check(t, func(t *rapid.T) { likeTwin(t, kind) })
@@ -431,24 +320,14 @@ func TestCountedLikeNaiveTwin(t *testing.T) {
 	}
 }
 
-func likeTwin(t *rapid.T, kind Kind) {
-	p := Policy{Kind: kind, Order: drawOrder(t)}
-	switch kind {
-	case FirstFit:
-		p.Overtakes = rapid.IntRange(0, 3).Draw(t, "overtakes")
-	case EASY:
-		p.Reservations = rapid.IntRange(1, 4).Draw(t, "reservations")
-	}
+func likeTwin(t *rapid.T, kind plan.Kind) {
+	p := drawPolicy(t, kind)
 	cores, jobs := drawLog(t)
-	if kind != ConsCompress && rapid.Bool().Draw(t, "overruns") {
+	if kind != plan.ConsCompress && rapid.Bool().Draw(t, "overruns") {
 		jobs[rapid.IntRange(0, len(jobs)-1).Draw(t, "who overruns")].run += 7
 	}
-	var holds []logHold
-	if rapid.Bool().Draw(t, "with holds") {
-		holds = drawHolds(t, cores)
-	}
-	got := runCounted(cores, p, jobs, holds, rapid.Bool().Draw(t, "copies"))
-	if want := runTwin(cores, p, jobs, holds); !slices.Equal(got, want) {
+	got := runCounted(cores, p, jobs, rapid.Bool().Draw(t, "copies"))
+	if want := runTwin(cores, p, jobs); !slices.Equal(got, want) {
 		t.Fatalf("policy %+v: starts\n%v, the twin says\n%v", p, got, want)
 	}
 }
@@ -456,8 +335,8 @@ func likeTwin(t *rapid.T, kind Kind) {
 // What the machine can never hold is not taken.
 func TestCountedRefuses(t *testing.T) {
 	t.Parallel()
-	c := NewCounted(4, Policy{Kind: EASY})
-	for _, e := range []Entry{{Cores: 5, Limit: 1}, {Cores: 0, Limit: 1}, {Cores: -1, Limit: 1}, {Cores: 1}, {Cores: 1, Limit: longest + 1}} {
+	c := New(4, plan.Policy{Kind: plan.EASY})
+	for _, e := range []Job{{Cores: 5, Limit: 1}, {Cores: 0, Limit: 1}, {Cores: -1, Limit: 1}, {Cores: 1}, {Cores: 1, Limit: longest + 1}} {
 		if c.Arrive(e) {
 			t.Errorf("%+v is taken", e)
 		}
@@ -476,7 +355,7 @@ func TestOvertakenTwice(t *testing.T) {
 		{submit: 0, run: 10, limit: 10, cores: 1}, {submit: 1, run: 5, limit: 5, cores: 2},
 		{submit: 2, run: 1, limit: 1, cores: 1}, {submit: 3, run: 1, limit: 1, cores: 1}, {submit: 4, run: 1, limit: 1, cores: 1},
 	}
-	got := runCounted(2, Policy{Kind: FirstFit, Overtakes: 2}, jobs, nil, false)
+	got := runCounted(2, plan.Policy{Kind: plan.FirstFit, Overtakes: 2}, jobs, false)
 	if want := []grid.Tick{0, 10, 2, 3, 15}; !slices.Equal(got, want) {
 		t.Errorf("starts %v, want %v", got, want)
 	}
