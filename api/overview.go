@@ -17,19 +17,24 @@ type Overview struct {
 	UptimeS  float64          `json:"uptime_s"`
 	Draining bool             `json:"draining"`
 	Jobs     map[string]int   `json:"jobs"`  // by state: those of this home, and those that are here
-	Batch    *Load            `json:"batch"` // null while nothing is known
+	Batch    *BatchLoad       `json:"batch"` // null while nothing is known
 	Disk     Disk             `json:"disk"`
 	Alarms   []string         `json:"alarms"`
 	Members  []MemberAtGlance `json:"members"`
 }
 
+// BatchLoad is what the batch system of this broker has to do.
+type BatchLoad struct {
+	System string `json:"system"`
+	Load
+	At Time `json:"at"`
+}
+
 // Load is what a batch system has to do.
 type Load struct {
-	System  string `json:"system"`
-	Cores   int    `json:"cores"`
-	Busy    int    `json:"busy"`    // cores
-	Waiting int    `json:"waiting"` // jobs, whosever
-	At      Time   `json:"at"`
+	Cores   int `json:"cores"`   // of the nodes that are up
+	Busy    int `json:"busy"`    // cores
+	Waiting int `json:"waiting"` // jobs, whosever
 }
 
 // Disk is the room that the broker has, in bytes.

@@ -43,6 +43,7 @@ type SiteView struct {
 	Link    grid.Link
 	// Offset is how far the site's clock is ahead of this one's, within Bound; Bound 0 is not measured.
 	Offset, Bound grid.Tick
+	Version       string // of the program there, "" until heard
 	Alarm         string // of the site itself: what is wrong with this broker, and what to do
 	// Started and Accuracy are of the site itself: how many jobs its estimates of
 	// starts are judged by, and how good those were of the jobs that had to wait.

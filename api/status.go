@@ -311,6 +311,8 @@ type Site struct {
 	Self      bool     `json:"self"`
 	Send      bool     `json:"send"`     // jobs may be sent there
 	Draining  bool     `json:"draining"` // it takes no grid jobs now
+	Load      *Load    `json:"load"`     // as the site last told; null while it is not known
+	Version   string   `json:"version"`  // "" until heard
 	// ClockOffsetS is how far its clock is ahead of this broker's, within ClockBoundS; null until measured.
 	ClockOffsetS *float64   `json:"clock_offset_s"`
 	ClockBoundS  *float64   `json:"clock_bound_s"`
@@ -355,6 +357,10 @@ func newSite(v SiteView) Site {
 		Send:      v.Send,
 		Draining:  v.Site.Draining,
 		Alarm:     v.Alarm,
+		Version:   v.Version,
+	}
+	if load := Load(v.Site.Load); load != (Load{}) {
+		s.Load = &load
 	}
 	if v.Bound > 0 {
 		s.ClockOffsetS, s.ClockBoundS = finite(v.Offset.Seconds()), finite(v.Bound.Seconds())

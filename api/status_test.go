@@ -94,15 +94,15 @@ func TestSiteJSON(t *testing.T) {
 		v    SiteView
 		want string
 	}{
-		{SiteView{Site: grid.Site{Name: "a", Processes: 4, Speed: 1.5}, Peer: "P", Self: true, State: grid.Alive,
+		{SiteView{Site: grid.Site{Name: "a", Processes: 4, Speed: 1.5, Load: grid.Load{Cores: 4, Busy: 3, Waiting: 2}}, Peer: "P", Self: true, State: grid.Alive, Version: "0.1",
 			Started: 9, Accuracy: plan.Accuracy{Waited: 8, Mean: 7.5, Median: 6, P90: 5, Within60: 0.5, Within600: 0.75, TooEarly: 0.25}},
-			`{"name":"a","peer":"P","state":"alive","contact":"","rtt_s":null,"bandwidth":[],"processes":4,"speed":1.5,"self":true,"send":false,"draining":false,"clock_offset_s":null,"clock_bound_s":null,"alarm":"","estimates":{"started":9,"waited":8,` +
+			`{"name":"a","peer":"P","state":"alive","contact":"","rtt_s":null,"bandwidth":[],"processes":4,"speed":1.5,"self":true,"send":false,"draining":false,"load":{"cores":4,"busy":3,"waiting":2},"version":"0.1","clock_offset_s":null,"clock_bound_s":null,"alarm":"","estimates":{"started":9,"waited":8,` +
 				`"mean_absolute_error_s":7.5,"median_absolute_error_s":6,"p90_absolute_error_s":5,"within_60s":0.5,"within_600s":0.75,"too_early":0.25}}`},
 		{SiteView{Site: grid.Site{Name: "b", Speed: math.NaN(), Draining: true}, Send: true, State: grid.Doubtful,
 			Link: grid.Link{RTT: 2, RTTFine: 0.0015, Rates: []grid.Rate{{Size: 1024, BytesPerSecond: 1e6, Measured: true}}}},
-			`{"name":"b","peer":"","state":"doubtful","contact":"","rtt_s":0.0015,"bandwidth":[{"size_bytes":1024,"bytes_per_s":1000000,"measured":true}],"processes":0,"speed":0,"self":false,"send":true,"draining":true,"clock_offset_s":null,"clock_bound_s":null,"alarm":"","estimates":null}`},
+			`{"name":"b","peer":"","state":"doubtful","contact":"","rtt_s":0.0015,"bandwidth":[{"size_bytes":1024,"bytes_per_s":1000000,"measured":true}],"processes":0,"speed":0,"self":false,"send":true,"draining":true,"load":null,"version":"","clock_offset_s":null,"clock_bound_s":null,"alarm":"","estimates":null}`},
 		{SiteView{Site: grid.Site{Name: "c"}, State: grid.Dead, Contact: grid.Refused, Offset: -1500, Bound: 2, Alarm: "a twin"},
-			`{"name":"c","peer":"","state":"dead","contact":"refused","rtt_s":null,"bandwidth":[],"processes":0,"speed":0,"self":false,"send":false,"draining":false,"clock_offset_s":-1.5,"clock_bound_s":0.002,"alarm":"a twin","estimates":null}`},
+			`{"name":"c","peer":"","state":"dead","contact":"refused","rtt_s":null,"bandwidth":[],"processes":0,"speed":0,"self":false,"send":false,"draining":false,"load":null,"version":"","clock_offset_s":-1.5,"clock_bound_s":0.002,"alarm":"a twin","estimates":null}`},
 	} {
 		if b, err := json.Marshal(newSite(c.v)); err != nil || string(b) != c.want {
 			t.Errorf("got  %s, %v\nwant %s", b, err, c.want)

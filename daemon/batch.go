@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"gbroker/api"
 	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/pbs"
@@ -54,9 +55,10 @@ func (s *site) see(ctx context.Context, alarmed bool) bool {
 		return true
 	case err == nil:
 		s.meter.polls.WithLabelValues("answered").Inc()
-		s.load.Store(loadOf(s.cfg.Batch.System, shot))
+		load := loadOf(shot)
+		s.load.Store(&api.BatchLoad{System: s.cfg.Batch.System, Load: api.Load(load), At: api.Time(shot.At)})
 		s.tell(shot)
-		s.grow(shot.Nodes)
+		s.become(cores(shot.Nodes), load)
 		return true
 	default:
 		s.meter.polls.WithLabelValues("failed").Inc()
@@ -68,6 +70,7 @@ func (s *site) see(ctx context.Context, alarmed bool) bool {
 			s.log.Error("nothing is known of the batch system", zap.Error(err))
 		}
 		s.load.Store(nil)
+		s.become(s.factsNow().Processes, grid.Load{})
 	}
 	return false
 }
@@ -102,20 +105,25 @@ func faults(shot plan.Snapshot) (list []string) {
 	return list
 }
 
-// grow takes up how many cores the nodes have, and tells the neighbours.
-func (s *site) grow(nodes []plan.Node) {
-	total := 0
+// cores are those of all nodes.
+func cores(nodes []plan.Node) (total int) {
 	for _, n := range nodes {
 		total += n.Cores
 	}
-	total = min(total, grid.MaxProcesses)
+	return min(total, grid.MaxProcesses)
+}
+
+// become takes up how many cores the nodes have and what they have to do, and tells the neighbours.
+func (s *site) become(processes int, load grid.Load) {
 	s.mu.Lock()
-	changed := s.facts.Processes != total
-	s.facts.Processes = total
+	before := s.facts
+	s.facts.Processes, s.facts.Load = processes, load
 	facts := s.facts
 	s.mu.Unlock()
-	if changed {
-		s.log.Info("the batch system has changed", zap.Int("processes", total))
+	if before.Processes != processes {
+		s.log.Info("the batch system has changed", zap.Int("processes", processes))
+	}
+	if before != facts {
 		s.broker.Post(core.OwnSite{Site: facts})
 	}
 }

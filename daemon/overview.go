@@ -76,8 +76,8 @@ func journalSize(folder string) (n int64) {
 }
 
 // loadOf is what a snapshot shows the batch system to have to do.
-func loadOf(system string, shot plan.Snapshot) *api.Load {
-	l := &api.Load{System: system, At: api.Time(shot.At), Waiting: len(shot.Waiting)}
+func loadOf(shot plan.Snapshot) grid.Load {
+	l := grid.Load{Waiting: min(len(shot.Waiting), grid.MaxProcesses)}
 	for _, n := range shot.Nodes {
 		if !n.Down {
 			l.Cores += n.Cores
@@ -88,6 +88,7 @@ func loadOf(system string, shot plan.Snapshot) *api.Load {
 			l.Busy += h.Cores
 		}
 	}
+	l.Cores, l.Busy = min(l.Cores, grid.MaxProcesses), min(l.Busy, grid.MaxProcesses)
 	return l
 }
 

@@ -56,7 +56,7 @@ type site struct {
 	batch   pbs.System
 	trouble atomic.Pointer[string] // why nothing is known of the batch system
 	full    atomic.Pointer[string] // that the disk is full
-	load    atomic.Pointer[api.Load]
+	load    atomic.Pointer[api.BatchLoad]
 	meter   *meter
 	server  *api.Server
 	names   *names

@@ -15,6 +15,7 @@ import (
 	"gbroker/broker"
 	"gbroker/broker/core"
 	"gbroker/grid"
+	"gbroker/internal/version"
 	"gbroker/stage"
 )
 
@@ -311,7 +312,7 @@ func (s service) openLiveAt(ctx context.Context, r *grid.Record, path string) (i
 func (s service) Sites(context.Context) ([]api.SiteView, error) {
 	accuracy := s.site.broker.Accuracy()
 	list := []api.SiteView{{
-		Site: s.site.factsNow(), Peer: s.site.self, Self: true, Send: true, State: grid.Alive, Alarm: s.site.alarm(),
+		Site: s.site.factsNow(), Peer: s.site.self, Self: true, Send: true, State: grid.Alive, Alarm: s.site.alarm(), Version: version.Version,
 		Started: accuracy.Started, Accuracy: accuracy.Accuracy,
 	}}
 	for _, m := range s.site.memberList() {
@@ -320,6 +321,7 @@ func (s service) Sites(context.Context) ([]api.SiteView, error) {
 		v := api.SiteView{
 			Site: facts, Peer: m.Peer, Send: m.Send,
 			State: s.site.overlay.Liveness(m.Peer), Contact: s.site.overlay.Contact(m.Peer), Link: s.site.monitor.Link(m.Peer),
+			Version: s.site.versionOf(m.Peer),
 		}
 		v.Offset, v.Bound = s.site.offset(m.Peer)
 		list = append(list, v)

@@ -31,7 +31,15 @@ type Site struct {
 	Speed        float64 // 1.0 is the reference
 	Architecture string  // in JSDL's words
 	System       string
-	Draining     bool // takes no grid jobs for now; all else is static while a broker runs
+	Draining     bool // takes no grid jobs for now
+	Load         Load // of its batch system, as it was last listed
+}
+
+// Load is what a batch system has to do; no cores is not known.
+type Load struct {
+	Cores   int // of the nodes that are up
+	Busy    int // cores
+	Waiting int // jobs, whosever
 }
 
 // Liveness is what is known of a peer. Alive is memberlist's word; Doubtful is a

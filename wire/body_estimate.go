@@ -31,10 +31,36 @@ type siteBody struct {
 	Architecture string  `msgpack:"a,omitempty"`
 	System       string  `msgpack:"o,omitempty"`
 	Draining     bool    `msgpack:"d,omitempty"`
+	// Load came later: a broker without it skips it.
+	Load *loadBody `msgpack:"l,omitempty"`
+}
+
+type loadBody struct {
+	Cores   int64 `msgpack:"c,omitempty"`
+	Busy    int64 `msgpack:"b,omitempty"`
+	Waiting int64 `msgpack:"w,omitempty"`
+}
+
+func fromLoad(l grid.Load) *loadBody {
+	if l == (grid.Load{}) {
+		return nil
+	}
+	return &loadBody{int64(l.Cores), int64(l.Busy), int64(l.Waiting)}
+}
+
+func (b *loadBody) load(c *check) grid.Load {
+	if b == nil {
+		return grid.Load{}
+	}
+	return grid.Load{
+		Cores:   c.count("cores", b.Cores, 0, grid.MaxProcesses),
+		Busy:    c.count("busy", b.Busy, 0, grid.MaxProcesses),
+		Waiting: c.count("waiting", b.Waiting, 0, grid.MaxProcesses),
+	}
 }
 
 func fromSite(s grid.Site) siteBody {
-	return siteBody{string(s.Name), int64(s.Processes), s.Speed, s.Architecture, s.System, s.Draining}
+	return siteBody{string(s.Name), int64(s.Processes), s.Speed, s.Architecture, s.System, s.Draining, fromLoad(s.Load)}
 }
 
 func (b siteBody) site(c *check) grid.Site {
@@ -45,6 +71,7 @@ func (b siteBody) site(c *check) grid.Site {
 		Architecture: c.word("architecture", b.Architecture, MaxWord),
 		System:       c.word("system", b.System, MaxWord),
 		Draining:     b.Draining,
+		Load:         nested(c, "load", b.Load.load),
 	}
 }
 

@@ -234,6 +234,8 @@ func TestValuesAreChecked(t *testing.T) {
 		{"site.name", Hello{Site: grid.Site{Name: "A b", Speed: 1}}},
 		{"site.processes", Hello{Site: grid.Site{Name: "a", Speed: 1, Processes: grid.MaxProcesses + 1}}},
 		{"site.processes", Hello{Site: grid.Site{Name: "a", Speed: 1, Processes: -1}}},
+		{"site.load.busy", Announce{grid.Site{Name: "a", Speed: 1, Load: grid.Load{Cores: 4, Busy: -1}}}},
+		{"site.load.waiting", Announce{grid.Site{Name: "a", Speed: 1, Load: grid.Load{Waiting: grid.MaxProcesses + 1}}}},
 		{"clock", Hello{Site: site, Clock: MaxSpan + 1}},
 		{"questions: 2049", Ask{Questions: make([]Question, MaxQuestions+1)}},
 		{"questions[0].demand.chunks[0].count", chunk(grid.Chunk{Count: 0, Processes: 1})},

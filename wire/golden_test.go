@@ -135,6 +135,9 @@ func grown() map[string]Message {
 		case Hello:
 			m.Site = drainingSite
 			later["hello-draining"] = m
+		case Announce:
+			m.Site.Load = grid.Load{Cores: 16, Busy: 12, Waiting: 3}
+			later["announce-load"] = m
 		case Ask:
 			m.Questions[0].Home = aPeer
 			later["ask-home"] = m
@@ -352,6 +355,9 @@ func TestExamplesAreComplete(t *testing.T) {
 	values := []any{job, job.Program, job.Demand, job.Demand.Chunks[0], job.Demand.Chunks[0].Resources[0], job.Inputs[0], job.Outputs[0], job.User, drainingSite, exampleDeeds()[0]}
 	for _, m := range slices.AppendSeq(examples(), maps.Values(grown())) {
 		values = append(values, m)
+		if a, ok := m.(Announce); ok {
+			values = append(values, a.Site, a.Site.Load)
+		}
 		if r, ok := m.(Response); ok {
 			values = append(values, *r.Status)
 		}

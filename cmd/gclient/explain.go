@@ -195,7 +195,7 @@ func stateOf(s api.Site) string {
 
 func printSites(w io.Writer, list []api.Site) error {
 	t := cli.Table(w)
-	fmt.Fprintln(t, "\tSITE\tSTATE\tSEND\tCORES\tSPEED\tROUND TRIP\tBANDWIDTH\tPEER")
+	fmt.Fprintln(t, "\tSITE\tSTATE\tSEND\tCORES\tBUSY\tWAITING\tSPEED\tROUND TRIP\tBANDWIDTH\tVERSION\tPEER")
 	for _, s := range list {
 		mark, send, trip, bandwidth := "", "no", "-", "-"
 		if s.Self {
@@ -214,8 +214,12 @@ func printSites(w io.Writer, list []api.Site) error {
 		if s.Draining {
 			state += ", drained"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%g\t%s\t%s\t%s\n", mark, printable(string(s.Name)), state, send,
-			s.Processes, s.Speed, trip, bandwidth, printable(string(s.Peer)))
+		busy, waiting := "-", "-"
+		if s.Load != nil {
+			busy, waiting = strconv.Itoa(s.Load.Busy), strconv.Itoa(s.Load.Waiting)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%g\t%s\t%s\t%s\t%s\n", mark, printable(string(s.Name)), state, send,
+			s.Processes, busy, waiting, s.Speed, trip, bandwidth, dash(s.Version), printable(string(s.Peer)))
 	}
 	if err := flush(t); err != nil {
 		return err

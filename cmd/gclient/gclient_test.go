@@ -52,7 +52,7 @@ func TestScripts(t *testing.T) {
 func setup(env *testscript.Env) error {
 	service := apitest.New()
 	service.AddSite(api.SiteView{
-		Site: grid.Site{Name: "there", Processes: 80, Speed: 2}, Peer: "12D3KooWThere", Send: true, State: grid.Doubtful,
+		Site: grid.Site{Name: "there", Processes: 80, Speed: 2, Load: grid.Load{Cores: 80, Busy: 64, Waiting: 7}}, Peer: "12D3KooWThere", Version: "0.9", Send: true, State: grid.Doubtful,
 		Link: grid.Link{RTT: 2, RTTFine: 0.0015, Rates: []grid.Rate{{Size: 1024, BytesPerSecond: 1e6, Measured: true}, {Size: 8 << 20, BytesPerSecond: 1e7}}},
 	})
 	token := filepath.Join(env.WorkDir, ".token")
