@@ -187,11 +187,13 @@ type Candidate struct {
 	Refusal   *Refusal      `json:"refusal"`
 }
 
-// Refusal is why a site cannot run the job.
+// Refusal is why a site cannot run the job. Programs go by its kind; the reason is for people.
 type Refusal struct {
+	Kind      string   `json:"kind"` // permanent, temporary, or unknown, which counts as temporary
 	Reason    string   `json:"reason"`
 	Asked     Quantity `json:"asked"`
 	Available Quantity `json:"available"`
+	AgainS    *float64 `json:"again_after_s"` // null: not known
 }
 
 // Quantity is an integer (a JSON number), a word (a JSON string) or nothing (null).
@@ -256,11 +258,19 @@ func newCandidate(c grid.Candidate) Candidate {
 		v.Bandwidth = finite(c.Bandwidth)
 	}
 	if c.Refusal != nil {
-		v.Refusal = &Refusal{c.Refusal.Reason, Quantity(c.Refusal.Asked), Quantity(c.Refusal.Available)}
+		v.Refusal = newRefusal(c.Refusal)
 		return v
 	}
 	if v.WaitS, v.TotalS = finite(c.Wait.Seconds()), finite(c.Total.Seconds()); c.Safe < grid.Unsure {
 		v.SafeWaitS = finite(c.Safe.Seconds())
+	}
+	return v
+}
+
+func newRefusal(r *grid.Refusal) *Refusal {
+	v := &Refusal{Kind: r.Kind.String(), Reason: r.Reason, Asked: Quantity(r.Asked), Available: Quantity(r.Available)}
+	if r.Again > 0 {
+		v.AgainS = finite(r.Again.Seconds())
 	}
 	return v
 }

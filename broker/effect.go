@@ -147,8 +147,11 @@ func (b *Broker) launch(ctx, work context.Context, e core.Launch, pauses uint64)
 }
 
 func (b *Broker) launched(id grid.AttemptID, local grid.LocalID, err error) {
-	passing := errors.Is(err, grid.ErrUnavailable) || noSpace(err)
-	b.Post(core.Launched{ID: id, Local: local, Err: text(err), Passing: passing, Refused: !passing && errors.Is(err, grid.ErrInvalid)})
+	kind := grid.RefusalOf(err)
+	if noSpace(err) {
+		kind = grid.Temporary
+	}
+	b.Post(core.Launched{ID: id, Local: local, Err: text(err), Kind: kind})
 }
 
 func (b *Broker) withdraw(ctx context.Context, id grid.AttemptID) {

@@ -12,3 +12,15 @@ var (
 	ErrUnavailable = errors.New("temporarily impossible") // disk, peer or batch system
 	ErrDamaged     = errors.New("damaged")                // what is kept on disk is not as it was written
 )
+
+// RefusalOf is the kind of a refusal that an error is: what is temporarily impossible, what is
+// wrong for ever, or nothing that says so.
+func RefusalOf(err error) RefusalKind {
+	switch {
+	case errors.Is(err, ErrUnavailable):
+		return Temporary
+	case errors.Is(err, ErrInvalid):
+		return Permanent
+	}
+	return UnknownRefusal
+}

@@ -97,13 +97,31 @@ func (l Link) Bandwidth(size int64) (bytesPerSecond float64, measured bool) {
 	return a.BytesPerSecond + x*(b.BytesPerSecond-a.BytesPerSecond), a.Measured && b.Measured
 }
 
-// Refusal is why a site cannot run a job, with the numbers where there are any.
-type Refusal struct {
-	Reason           string // "too few processors", "wrong architecture", ...
-	Asked, Available string // a number, a span such as 60 s, or a word such as x86_64; "" where it makes no sense
-	// Passing tells that the site is so only now: it may take the job later. False is for ever, as far as it knows.
-	Passing bool `json:",omitempty"`
+// RefusalKind says whether a refused job is worth asking about again.
+type RefusalKind uint8
+
+// Kinds of refusal. The numbers are stored and sent: append only.
+const (
+	UnknownRefusal RefusalKind = iota // who refused has not said: it counts as temporary
+	Permanent                         // the job can never run there, as the site is made
+	Temporary                         // the site is so only now
+)
+
+func (k RefusalKind) String() string {
+	return [...]string{"unknown", "permanent", "temporary"}[min(int(k), 2)]
 }
+
+// Refusal is why a site cannot run a job, with the numbers where there are any. Reason is
+// for people alone: what is decided by a refusal is decided by its Kind.
+type Refusal struct {
+	Kind             RefusalKind `json:",omitempty"`
+	Reason           string      // "too few processors", "wrong architecture", ...
+	Asked, Available string      // a number, a span such as 60 s, or a word such as x86_64; "" where it makes no sense
+	Again            Tick        `json:",omitempty"` // of a temporary one: it is worth asking again after this span; 0 is not known
+}
+
+// MayPass tells that the site may take the job later.
+func (r *Refusal) MayPass() bool { return r.Kind != Permanent }
 
 // Unsure as Estimate.Safe: nobody can say, as jobs that come later may start before it.
 const Unsure = 10 * 366 * Day

@@ -61,7 +61,7 @@ func (f *finder) ask(q *Question) (grid.Tick, *work, *grid.Refusal) {
 		start = f.earliest(&w, from)
 	}
 	if start-f.at > Horizon {
-		return 0, nil, &grid.Refusal{Reason: "beyond the horizon of 10 years"}
+		return 0, nil, &grid.Refusal{Kind: grid.Permanent, Reason: "beyond the horizon of 10 years"}
 	}
 	return start, &w, nil
 }

@@ -152,7 +152,7 @@ func (f *finder) roomUnderCaps(q *Question, cores int64) (grid.Tick, *grid.Refus
 		limit := &f.caps[c]
 		room := limit.Most - limit.weight(cores)
 		if room < 0 {
-			return 0, &grid.Refusal{Reason: "beyond a limit: " + limit.Why, Asked: fmt.Sprint(limit.weight(cores)), Available: fmt.Sprint(limit.Most)}
+			return 0, &grid.Refusal{Kind: grid.Permanent, Reason: "beyond a limit: " + limit.Why, Asked: fmt.Sprint(limit.weight(cores)), Available: fmt.Sprint(limit.Most)}
 		}
 		list := f.under(c)
 		slices.SortFunc(list, func(a, b underCap) int { return int(min(max(b.until-a.until, -1), 1)) })

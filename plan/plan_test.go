@@ -84,18 +84,18 @@ func TestRefusals(t *testing.T) {
 	}{
 		{demand(8, 1, 0), nil},
 		{on(demand(1, 1, 0), "x86_64", "LINUX"), nil},
-		{demand(9, 1, 0), &grid.Refusal{Reason: "too few processors", Asked: "9", Available: "8"}},
-		{demand(1, 5, 0), &grid.Refusal{Reason: "too few processors on one node", Asked: "5", Available: "4"}},
+		{demand(9, 1, 0), &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors", Asked: "9", Available: "8"}},
+		{demand(1, 5, 0), &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors on one node", Asked: "5", Available: "4"}},
 		{demand(2, 3, 0), nil},
 		{grid.Demand{Chunks: []grid.Chunk{{Count: 1, Cores: 3}, {Count: 1, Cores: 3}, {Count: 1, Cores: 2}}},
-			&grid.Refusal{Reason: "too few processors on one node", Asked: "8", Available: "6"}},
-		{demand(1, 1, 2001), &grid.Refusal{Reason: "not enough memory", Asked: "2001", Available: "2000"}},
+			&grid.Refusal{Kind: grid.Permanent, Reason: "too few processors on one node", Asked: "8", Available: "6"}},
+		{demand(1, 1, 2001), &grid.Refusal{Kind: grid.Permanent, Reason: "not enough memory", Asked: "2001", Available: "2000"}},
 		{demand(3, 1, 900), nil},
-		{demand(4, 1, 900), &grid.Refusal{Reason: "not enough memory", Asked: "3600", Available: "2700"}},
-		{on(demand(1, 1, 0), "ppc64", ""), &grid.Refusal{Reason: "wrong architecture", Asked: "ppc64", Available: "x86_64"}},
-		{on(demand(1, 1, 0), "", "AIX"), &grid.Refusal{Reason: "wrong operating system", Asked: "AIX", Available: "LINUX"}},
-		{grid.Demand{}, &grid.Refusal{Reason: "no processors asked for", Asked: "0"}},
-		{demand(1<<62, 1<<62, 1<<62), &grid.Refusal{Reason: "too few processors", Asked: "1099511627776", Available: "8"}},
+		{demand(4, 1, 900), &grid.Refusal{Kind: grid.Permanent, Reason: "not enough memory", Asked: "3600", Available: "2700"}},
+		{on(demand(1, 1, 0), "ppc64", ""), &grid.Refusal{Kind: grid.Permanent, Reason: "wrong architecture", Asked: "ppc64", Available: "x86_64"}},
+		{on(demand(1, 1, 0), "", "AIX"), &grid.Refusal{Kind: grid.Permanent, Reason: "wrong operating system", Asked: "AIX", Available: "LINUX"}},
+		{grid.Demand{}, &grid.Refusal{Kind: grid.Permanent, Reason: "no processors asked for", Asked: "0"}},
+		{demand(1<<62, 1<<62, 1<<62), &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors", Asked: "1099511627776", Available: "8"}},
 	} {
 		p := Build(Snapshot{Site: site, Nodes: all})
 		_, got := p.Ask(Question{Demand: c.demand, Limit: 1})
@@ -131,20 +131,20 @@ func TestRefusalsByKind(t *testing.T) {
 		q    Question
 		want *grid.Refusal
 	}{
-		{Question{Demand: demand(1, 1, 0), Queue: "long"}, &grid.Refusal{Reason: "no such queue", Asked: "long", Available: "short arm"}},
-		{Question{Demand: demand(1, 1, 0), Queue: "short", Limit: 61500}, &grid.Refusal{Reason: "longer than the queue's limit", Asked: "61.5 s", Available: "60 s"}},
+		{Question{Demand: demand(1, 1, 0), Queue: "long"}, &grid.Refusal{Kind: grid.Permanent, Reason: "no such queue", Asked: "long", Available: "short arm"}},
+		{Question{Demand: demand(1, 1, 0), Queue: "short", Limit: 61500}, &grid.Refusal{Kind: grid.Permanent, Reason: "longer than the queue's limit", Asked: "61.5 s", Available: "60 s"}},
 		{Question{Demand: demand(1, 1, 0), Queue: "short", Limit: 60000}, nil},
-		{Question{Demand: chunk(1, 3)}, &grid.Refusal{Reason: "not enough of gpu:a100", Asked: "3", Available: "2"}},
-		{Question{Demand: chunk(3, 1)}, &grid.Refusal{Reason: "not enough of gpu:a100", Asked: "3", Available: "2"}},
-		{Question{Demand: chunk(2, 1), Queue: "arm"}, &grid.Refusal{Reason: "not enough of gpu:a100", Asked: "1", Available: "0"}},
+		{Question{Demand: chunk(1, 3)}, &grid.Refusal{Kind: grid.Permanent, Reason: "not enough of gpu:a100", Asked: "3", Available: "2"}},
+		{Question{Demand: chunk(3, 1)}, &grid.Refusal{Kind: grid.Permanent, Reason: "not enough of gpu:a100", Asked: "3", Available: "2"}},
+		{Question{Demand: chunk(2, 1), Queue: "arm"}, &grid.Refusal{Kind: grid.Permanent, Reason: "not enough of gpu:a100", Asked: "1", Available: "0"}},
 		{Question{Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 2, Resources: []grid.Resource{{Name: "fpga", Amount: 3}}}}}},
-			&grid.Refusal{Reason: "not enough of fpga", Asked: "6", Available: "0"}},
-		{Question{Demand: with(demand(1, 1, 0), "", "fast", "huge")}, &grid.Refusal{Reason: "no node with these properties", Asked: "fast huge", Available: "0"}},
-		{Question{Demand: with(demand(5, 1, 0), "", "fast")}, &grid.Refusal{Reason: "too few processors", Asked: "5", Available: "4"}},
-		{Question{Demand: with(demand(5, 1, 0), "arm")}, &grid.Refusal{Reason: "too few processors", Asked: "5", Available: "4"}},
-		{Question{Demand: with(demand(1, 1, 0), "ppc64")}, &grid.Refusal{Reason: "wrong architecture", Asked: "ppc64", Available: "x86_64 arm"}},
+			&grid.Refusal{Kind: grid.Permanent, Reason: "not enough of fpga", Asked: "6", Available: "0"}},
+		{Question{Demand: with(demand(1, 1, 0), "", "fast", "huge")}, &grid.Refusal{Kind: grid.Permanent, Reason: "no node with these properties", Asked: "fast huge", Available: "0"}},
+		{Question{Demand: with(demand(5, 1, 0), "", "fast")}, &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors", Asked: "5", Available: "4"}},
+		{Question{Demand: with(demand(5, 1, 0), "arm")}, &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors", Asked: "5", Available: "4"}},
+		{Question{Demand: with(demand(1, 1, 0), "ppc64")}, &grid.Refusal{Kind: grid.Permanent, Reason: "wrong architecture", Asked: "ppc64", Available: "x86_64 arm"}},
 		{Question{Demand: whole}, nil},
-		{Question{Demand: demand(1, 1, 0), NotBefore: Horizon + 1}, &grid.Refusal{Reason: "beyond the horizon of 10 years"}},
+		{Question{Demand: demand(1, 1, 0), NotBefore: Horizon + 1}, &grid.Refusal{Kind: grid.Permanent, Reason: "beyond the horizon of 10 years"}},
 	} {
 		if _, got := Build(s).Ask(c.q); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v: refusal %+v, want %+v", c.q, got, c.want)

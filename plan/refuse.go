@@ -30,7 +30,7 @@ func (g *ground) refuse(w *work, q *Question, l *placer) *grid.Refusal {
 		return r
 	}
 	if len(w.pieces) == 0 {
-		return &grid.Refusal{Reason: "no processors asked for", Asked: "0"}
+		return &grid.Refusal{Kind: grid.Permanent, Reason: "no processors asked for", Asked: "0"}
 	}
 	if l.onEmptySite(w) {
 		return nil
@@ -52,22 +52,22 @@ func (g *ground) refuseQueue(name grid.QueueName, limit grid.Tick) *grid.Refusal
 		return nil
 	}
 	if q := g.queue(name); q != nil {
-		return &grid.Refusal{Reason: "longer than the queue's limit", Asked: seconds(limit), Available: seconds(q.Limit)}
+		return &grid.Refusal{Kind: grid.Permanent, Reason: "longer than the queue's limit", Asked: seconds(limit), Available: seconds(q.Limit)}
 	}
 	names := make([]string, len(g.queues))
 	for i := range g.queues {
 		names[i] = string(g.queues[i].Name)
 	}
-	return &grid.Refusal{Reason: "no such queue", Asked: string(name), Available: strings.Join(names, " ")}
+	return &grid.Refusal{Kind: grid.Permanent, Reason: "no such queue", Asked: string(name), Available: strings.Join(names, " ")}
 }
 
 // refuseNow says why no more job of a queue is started, as long as nobody changes that.
 func (g *ground) refuseNow(queue grid.QueueName) *grid.Refusal {
 	if g.stopped {
-		return &grid.Refusal{Reason: "it starts no jobs now: " + g.why, Passing: true}
+		return &grid.Refusal{Kind: grid.Temporary, Reason: "it starts no jobs now: " + g.why}
 	}
 	if q := g.queue(queue); q != nil && (q.Stopped || q.Closed) {
-		return &grid.Refusal{Reason: "its queue " + string(q.Name) + " is closed now: " + q.Why, Passing: true}
+		return &grid.Refusal{Kind: grid.Temporary, Reason: "its queue " + string(q.Name) + " is closed now: " + q.Why}
 	}
 	return nil
 }
@@ -91,11 +91,11 @@ func (g *ground) refuseKind(w *work, d *grid.Demand, queue grid.QueueName) *grid
 	case in.next(0) < 0:
 		return lack("too few processors", w.cores, 0)
 	case !arch:
-		return &grid.Refusal{Reason: "wrong architecture", Asked: d.Architecture, Available: g.words(in, g.architecture)}
+		return &grid.Refusal{Kind: grid.Permanent, Reason: "wrong architecture", Asked: d.Architecture, Available: g.words(in, g.architecture)}
 	case !system:
-		return &grid.Refusal{Reason: "wrong operating system", Asked: d.System, Available: g.words(in, g.system)}
+		return &grid.Refusal{Kind: grid.Permanent, Reason: "wrong operating system", Asked: d.System, Available: g.words(in, g.system)}
 	}
-	return &grid.Refusal{Reason: "no node with these properties", Asked: strings.Join(d.Properties, " "), Available: "0"}
+	return &grid.Refusal{Kind: grid.Permanent, Reason: "no node with these properties", Asked: strings.Join(d.Properties, " "), Available: "0"}
 }
 
 // words are the different words of nodes, as many as a reader bears.
@@ -120,8 +120,8 @@ func contains(all []string, s string) bool {
 
 func lack(reason string, asked, available int64) *grid.Refusal {
 	return &grid.Refusal{
-		Reason: reason,
-		Asked:  strconv.FormatInt(asked, 10), Available: strconv.FormatInt(available, 10),
+		Kind: grid.Permanent, Reason: reason,
+		Asked: strconv.FormatInt(asked, 10), Available: strconv.FormatInt(available, 10),
 	}
 }
 

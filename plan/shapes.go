@@ -35,7 +35,7 @@ func (f *Shapes) form(nodes []Node, d grid.Demand) (grid.Demand, *grid.Refusal) 
 		return f.packed(nodes, d)
 	}
 	if f.Alike {
-		return d, &grid.Refusal{Reason: "pieces of different sizes: " + f.Why, Asked: strconv.Itoa(len(d.Chunks)), Available: "1"}
+		return d, &grid.Refusal{Kind: grid.Permanent, Reason: "pieces of different sizes: " + f.Why, Asked: strconv.Itoa(len(d.Chunks)), Available: "1"}
 	}
 	total, most := 0, f.most(nodes, d, d.Chunks[0])
 	for _, c := range d.Chunks {

@@ -82,7 +82,7 @@ func TestFormOfQuestions(t *testing.T) {
 	s := Snapshot{Nodes: []Node{{Cores: 4}, {Cores: 4}}, Shapes: Shapes{Pieces: 2, Alike: true}}
 	s.Running = []Running{{Shares: []Share{{Node: 0, Cores: 3}}, End: grid.Hour}}
 	five := Question{Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 5, Processes: 1, Cores: 1}}}, Limit: grid.Hour}
-	if r := Refuse(s, five); r == nil || r.Passing {
+	if r := Refuse(s, five); r == nil || r.Kind != grid.Permanent {
 		t.Errorf("five pieces on two nodes: %+v", r)
 	}
 	if _, r := Build(s).Ask(five); r == nil {

@@ -32,7 +32,7 @@ func TestNothingIsStarted(t *testing.T) {
 		}
 		for _, p := range []*Plan{Build(s), Likely(s, func(Trait, grid.Tick) grid.Tick { return grid.Second })} {
 			_, r := p.Ask(Question{Demand: one, Limit: grid.Minute, NotBefore: 1000})
-			if (r != nil) != (c.asks != "") || r != nil && (!strings.Contains(r.Reason, c.asks) || !r.Passing) {
+			if (r != nil) != (c.asks != "") || r != nil && (!strings.Contains(r.Reason, c.asks) || r.Kind != grid.Temporary) {
 				t.Errorf("%s: one more job is refused by %+v", what, r)
 			}
 			if _, ok := p.Start("a/j"); ok == c.waits {
@@ -41,7 +41,7 @@ func TestNothingIsStarted(t *testing.T) {
 			if _, r := p.Ask(Question{Demand: one, Queue: "r", Limit: grid.Minute, NotBefore: 1000}); (r != nil) != c.none {
 				t.Errorf("%s: in another queue: %+v", what, r)
 			}
-			if _, r := p.Ask(Question{Demand: nine, Limit: grid.Minute, NotBefore: 1000}); r == nil || r.Passing {
+			if _, r := p.Ask(Question{Demand: nine, Limit: grid.Minute, NotBefore: 1000}); r == nil || r.Kind != grid.Permanent {
 				t.Errorf("%s: what can never run is refused by %+v", what, r)
 			}
 		}

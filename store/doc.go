@@ -15,7 +15,7 @@
 // An administrator may read journal.db with sqlite3 at any time, and copy it with
 // its .backup command.
 //
-// # Schema, version 4
+// # Schema, version 5
 //
 //	journal    one line: the incarnation (random, made with the journal) and the
 //	           sequence, raised in the transaction of every Commit
@@ -34,7 +34,7 @@
 // read. The line is named then, with the statement that gives it up alone; a record is never
 // believed in part, and nothing is repaired silently. Indexes are compared with their tables
 // when the journal is opened. Version 1 had no checksums, version 2 no lives, version 3 no
-// index of the jobs of a user.
+// index of the jobs of a user, version 4 no kinds of refusals.
 //
 // Times are milliseconds since the Unix epoch, 0 for "not yet". JSON has the field
 // names of package grid; the hashes of a file's ranges are one base64 string. Texts

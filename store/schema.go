@@ -24,6 +24,7 @@ var migrations = []migration{
 	{"a checksum for each line", statements(migrateSums)},
 	{"lives of journals", statements(schema3)},
 	{"the jobs of a user", statements(`CREATE INDEX job_user ON job (user, id)`)},
+	{"kinds of refusals", migrateRefusals},
 }
 
 func statements(text string) func(context.Context, *sql.Conn) error {

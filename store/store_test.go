@@ -86,7 +86,7 @@ func example(n int) *grid.Record {
 		ContactLost: 1795000004000, PredictedStart: 1795000005000, EstimateNow: 1795000006000,
 		Decisions: []grid.Decision{{At: 1, Epoch: e, Chosen: "xeon32", Candidates: []grid.Candidate{{
 			Site: "xeon32", Peer: other, Size: 1, Bandwidth: 1.5, Measured: true, Delivery: 2, Wait: 3, Run: 4, Total: 9, Chosen: true,
-			Refusal: &grid.Refusal{Reason: "r", Asked: "1", Available: "0"},
+			Refusal: &grid.Refusal{Kind: grid.Temporary, Reason: "r", Asked: "1", Available: "0", Again: 7},
 		}}}},
 		Outputs: grid.Manifest{{Path: "out\xfe", Size: 1, Mode: 0o600, Ranges: []grid.Hash{hashOf(9)}}},
 		Report:  1 << 63, Closed: true, Trail: []grid.PeerID{home, other},

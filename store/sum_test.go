@@ -189,6 +189,9 @@ func TestTheFirstSchemaGetsChecksums(t *testing.T) {
 		id: grid.JournalID{Incarnation: 0x8b0188617a437835, Sequence: 3}, records: []grid.Record{*example(1), *example(2)},
 		site: grid.SiteState{Draining: true}, peers: map[grid.PeerID][]grid.JournalID{other: {{Incarnation: 7, Sequence: 9}, {Incarnation: 8, Sequence: 1 << 63}}},
 	}
+	for _, r := range want.records {
+		r.Decisions[0].Candidates[0].Refusal = &grid.Refusal{Reason: "r", Asked: "1", Available: "0"} // there were no kinds
+	}
 	why := []string{}
 	for _, e := range got.history[1] {
 		why = append(why, e.Why)

@@ -160,7 +160,7 @@ type estimateBody struct {
 func fromEstimate(e grid.Estimate) estimateBody {
 	b := estimateBody{Wait: int64(e.Wait), Safe: int64(e.Safe)}
 	if r := e.Refusal; r != nil {
-		b.Refusal = &refusalBody{plain(r.Reason, MaxRefusal), plain(r.Asked, MaxWord), plain(r.Available, MaxWord), r.Passing}
+		b.Refusal = fromRefusal(r)
 	}
 	return b
 }
@@ -168,19 +168,42 @@ func fromEstimate(e grid.Estimate) estimateBody {
 func (b estimateBody) estimate(c *check) grid.Estimate {
 	e := grid.Estimate{Wait: c.wait("wait", b.Wait), Safe: c.wait("safe wait", b.Safe)}
 	if r := b.Refusal; r != nil {
-		e.Refusal = &grid.Refusal{
-			Reason:    c.word("refusal.reason", r.Reason, MaxRefusal),
-			Asked:     c.word("refusal.asked", r.Asked, MaxWord),
-			Available: c.word("refusal.available", r.Available, MaxWord),
-			Passing:   r.Passing,
-		}
+		refusal := nested(c, "refusal", r.refusal)
+		e.Refusal = &refusal
 	}
 	return e
 }
 
+// refusalBody has a kind since brokers decide by it. Before, Passing alone told a temporary
+// refusal, and a permanent one was known by its words: it is of unknown kind here.
 type refusalBody struct {
 	Reason    string `msgpack:"y,omitempty"`
 	Asked     string `msgpack:"a,omitempty"`
 	Available string `msgpack:"v,omitempty"`
-	Passing   bool   `msgpack:"p,omitempty"`
+	Passing   bool   `msgpack:"p,omitempty"` // Temporary, for brokers that know no Kind
+	Kind      uint64 `msgpack:"k,omitempty"`
+	Again     int64  `msgpack:"n,omitempty"`
+}
+
+func fromRefusal(r *grid.Refusal) *refusalBody {
+	return &refusalBody{
+		Reason: plain(r.Reason, MaxRefusal), Asked: plain(r.Asked, MaxWord), Available: plain(r.Available, MaxWord),
+		Passing: r.Kind == grid.Temporary, Kind: uint64(r.Kind), Again: int64(r.Again),
+	}
+}
+
+func (b *refusalBody) refusal(c *check) grid.Refusal {
+	r := grid.Refusal{
+		Reason:    c.word("reason", b.Reason, MaxRefusal),
+		Asked:     c.word("asked", b.Asked, MaxWord),
+		Available: c.word("available", b.Available, MaxWord),
+		Again:     c.wait("again", b.Again),
+	}
+	switch {
+	case b.Kind <= uint64(grid.Temporary) && b.Kind != 0: // a later kind is unknown here
+		r.Kind = grid.RefusalKind(b.Kind)
+	case b.Passing:
+		r.Kind = grid.Temporary
+	}
+	return r
 }

@@ -441,7 +441,7 @@ func TestLargestAsk(t *testing.T) {
 			Architecture: strings.Repeat("a", MaxWord), System: strings.Repeat("s", MaxWord),
 		},
 	}
-	refusal := &grid.Refusal{Reason: strings.Repeat("r", MaxRefusal), Asked: strings.Repeat("a", MaxWord), Available: strings.Repeat("v", MaxWord)}
+	refusal := &grid.Refusal{Kind: grid.Temporary, Again: MaxSpan, Reason: strings.Repeat("r", MaxRefusal), Asked: strings.Repeat("a", MaxWord), Available: strings.Repeat("v", MaxWord)}
 	ask, tell := Ask{}, Tell{Site: grid.Site{Name: "a", Speed: 1}}
 	for range MaxQuestions {
 		ask.Questions = append(ask.Questions, q)

@@ -145,8 +145,11 @@ func grown() map[string]Message {
 			m.Take = 8
 			later["tell-take"] = m
 			m.Answers = slices.Clone(m.Answers)
-			m.Answers[1].Estimate.Refusal = &grid.Refusal{Reason: "nodes that it needs are down", Passing: true}
-			later["tell-passing"] = m
+			m.Answers[1].Estimate.Refusal = &grid.Refusal{Kind: grid.Temporary, Reason: "nodes that it needs are down", Again: 90 * grid.Second}
+			later["tell-temporary"] = m
+			m.Answers = slices.Clone(m.Answers)
+			m.Answers[1].Estimate.Refusal = &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors", Asked: "64", Available: "16"}
+			later["tell-permanent"] = m
 		case Offer:
 			m.Deeds, m.Hops = deeds[:1], 3
 			later["offer-deeds"] = m
@@ -218,6 +221,41 @@ func TestGoldenBytes(t *testing.T) {
 	}
 	for name, m := range named {
 		checkGolden(t, name, m)
+	}
+}
+
+// Bytes of brokers that told no kind of a refusal: what they call passing is temporary, and of
+// the rest nothing is known.
+func TestRefusalsOfOlderBrokers(t *testing.T) {
+	t.Parallel()
+	for name, kind := range map[string]grid.RefusalKind{"tell-passing": grid.Temporary, "tell": grid.UnknownRefusal} {
+		frame, err := os.ReadFile(filepath.Join("testdata", "v1", name+".bin"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Decode(frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := m.(Tell).Answers[1].Estimate.Refusal; r == nil || r.Kind != kind || !r.MayPass() {
+			t.Errorf("%s is refused by %+v", name, r)
+		}
+	}
+}
+
+// A kind of refusal that a later version has is unknown here, and so temporary. A broker that
+// knows no kinds learns of a temporary one by the field that it has.
+func TestRefusalsOfLaterBrokers(t *testing.T) {
+	t.Parallel()
+	c := &check{}
+	r := (&refusalBody{Reason: "the moon is full", Kind: 77}).refusal(c)
+	if c.err != nil || r.Kind != grid.UnknownRefusal || !r.MayPass() {
+		t.Errorf("%+v, %v", r, c.err)
+	}
+	for kind, passing := range map[grid.RefusalKind]bool{grid.UnknownRefusal: false, grid.Permanent: false, grid.Temporary: true} {
+		if b := fromRefusal(&grid.Refusal{Kind: kind}); b.Passing != passing {
+			t.Errorf("%v is told as passing %v", kind, b.Passing)
+		}
 	}
 }
 

@@ -181,7 +181,7 @@ func (d draw) deeds(least int64) []grid.Deed {
 func (d draw) estimate() grid.Estimate {
 	e := grid.Estimate{Wait: d.wait(), Safe: d.wait()}
 	if d.yes() {
-		e.Refusal = &grid.Refusal{Reason: d.word(), Asked: d.word(), Available: d.word(), Passing: d.yes()}
+		e.Refusal = &grid.Refusal{Kind: grid.RefusalKind(d.n(0, 2)), Reason: d.word(), Asked: d.word(), Available: d.word(), Again: d.wait()}
 	}
 	return e
 }

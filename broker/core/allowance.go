@@ -75,7 +75,7 @@ func (c *Core) heldByMember() map[grid.PeerID]*allowance {
 // beyond is the refusal of one more offer; nil is none.
 func (c *Core) beyond(a *allowance, j *grid.Job) *grid.Refusal {
 	refuse := func(asked, most any) *grid.Refusal {
-		return &grid.Refusal{Reason: tooManyOf, Asked: fmt.Sprint(asked), Available: fmt.Sprint(most), Passing: true}
+		return &grid.Refusal{Kind: grid.Temporary, Reason: tooManyOf, Asked: fmt.Sprint(asked), Available: fmt.Sprint(most)}
 	}
 	switch size := j.DocumentSize(); {
 	case j.Home == c.cfg.Self: // it holds that job anyway
@@ -100,7 +100,7 @@ func (c *Core) keepOffer(from grid.PeerID, o wire.Offer) {
 	a := c.heldFor(from)
 	refusal := c.beyond(&a, &o.Job)
 	if refusal == nil && len(c.offers) >= maxPending {
-		refusal = &grid.Refusal{Reason: tooMany}
+		refusal = forNow(tooMany)
 	}
 	if refusal != nil {
 		c.send(from, wire.Refuse{Bond: o.Bond, Estimate: grid.Estimate{Refusal: refusal}})

@@ -39,7 +39,7 @@ func (c *Core) looked(e Looked) {
 	c.asks, c.offers = nil, nil
 	if e.Err != "" {
 		c.note("", "", "no snapshot of the batch system: "+e.Err)
-		c.unseen(asks, offers, noLook)
+		c.unseen(asks, offers, forNow(noLook))
 		c.noPass()
 		return
 	}
@@ -50,7 +50,7 @@ func (c *Core) looked(e Looked) {
 	c.showEstimates(s, o.likely)
 	c.beginPass(s, o)
 	if e.Full {
-		c.unseen(asks, offers, diskFull)
+		c.unseen(asks, offers, forNow(diskFull))
 		return
 	}
 	b := o.batch()
@@ -65,12 +65,12 @@ func (c *Core) looked(e Looked) {
 		c.send(a.from, c.answer(b, s, a))
 	}
 	c.ownAnswer(b, s)
-	c.whereHere(func(j *grid.Job) grid.Estimate { return b.estimate(c.question(j, s.At)) }, "")
+	c.whereHere(func(j *grid.Job) grid.Estimate { return b.estimate(c.question(j, s.At)) }, nil)
 }
 
 // unseen: without a snapshot, or with a full disk, there is no estimate.
-func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer, why string) {
-	none := grid.Estimate{Refusal: forNow(why)}
+func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer, why *grid.Refusal) {
+	none := grid.Estimate{Refusal: why}
 	for _, a := range asks {
 		t := wire.Tell{Round: a.ask.Round, Site: c.facts()}
 		for _, q := range a.ask.Questions {
@@ -82,7 +82,7 @@ func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer, why string) {
 		c.send(o.from, wire.Refuse{Bond: o.offer.Bond, Estimate: none})
 	}
 	c.whereHere(nil, why)
-	if r := c.round; r != nil && r.replies[c.cfg.Self].answers == nil && r.replies[c.cfg.Self].missing == "" {
+	if r := c.round; r != nil && r.replies[c.cfg.Self].answers == nil && r.replies[c.cfg.Self].missing == nil {
 		r.replies[c.cfg.Self].missing = why
 		c.ownReplied(r)
 	}
@@ -114,7 +114,7 @@ func (c *Core) unwelcome(home grid.PeerID) *grid.Refusal {
 	case c.draining:
 		return forNow(drained)
 	case home != "" && home != c.cfg.Self && c.members[home] == nil:
-		return &grid.Refusal{Reason: stranger}
+		return &grid.Refusal{Kind: grid.Permanent, Reason: stranger}
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (c *Core) ownAnswer(b *batch, s plan.Snapshot) {
 		return
 	}
 	own := r.replies[c.cfg.Self]
-	if own.answers != nil || own.missing != "" {
+	if own.answers != nil || own.missing != nil {
 		return
 	}
 	for _, id := range r.jobs {

@@ -102,7 +102,7 @@ func (c *Core) offerAgain(j *job, from grid.PeerID, o wire.Offer) bool {
 	case j.rec.Epoch == o.Bond.Epoch:
 		c.send(from, c.owned(j, o.Bond))
 	case j.rec.Standing == grid.Owning || o.Bond.Epoch.Before(j.rec.Epoch):
-		c.send(from, wire.Refuse{Bond: o.Bond, Estimate: grid.Estimate{Refusal: &grid.Refusal{Reason: "the job is here already"}}})
+		c.send(from, wire.Refuse{Bond: o.Bond, Estimate: grid.Estimate{Refusal: forNow("the job is here already")}})
 	case c.home(j) && j.rec.State.Terminal(): // while a snapshot was taken
 	case o.Bond.Epoch.Before(j.rec.Handoff.Epoch): // late: a newer one is prepared or declined
 	case c.home(j) && j.rec.Standing == grid.Watching && j.rec.Handoff.To == c.cfg.Self && j.rec.Handoff.Epoch == o.Bond.Epoch:
@@ -184,8 +184,7 @@ func (c *Core) inputsFetched(e Fetched) {
 		return
 	}
 	if e.Err != "" {
-		c.send(a.from, wire.Refuse{Bond: a.offer.Bond, Estimate: grid.Estimate{
-			Refusal: &grid.Refusal{Reason: "its files could not be fetched: " + clip(e.Err)}}})
+		c.send(a.from, wire.Refuse{Bond: a.offer.Bond, Estimate: grid.Estimate{Refusal: forNow("its files could not be fetched: " + clip(e.Err))}})
 		c.release(a)
 		return
 	}

@@ -36,35 +36,35 @@ func (c *Core) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidate 
 		row.Bandwidth, row.Measured, row.Delivery = c.delivery(m, row.Size)
 		site = m.site
 	}
-	refuse := func(reason string) grid.Candidate {
-		row.Refusal = forNow(reason)
+	if row.Refusal = c.refusal(j, r.replies[p], i, p); row.Refusal != nil {
 		return row
 	}
 	a := r.replies[p]
-	switch {
-	case p == c.cfg.Self && c.draining:
-		return refuse(drained)
-	case p == c.cfg.Self && c.refusedHere(j.rec.Job.ID) != nil:
-		row.Refusal = c.refusedHere(j.rec.Job.ID)
-		return row
-	case p != c.cfg.Self && p != j.rec.Job.Home && !c.mayHandOn(j):
-		return refuse(unprovable)
-	case a == nil:
-		return refuse(notAlive) // became a target during the round
-	case a.missing != "":
-		return refuse(a.missing)
-	case a.answers == nil:
-		return refuse(noAnswer)
-	case j.blocked[p] > c.now:
-		return refuse(noTake)
-	case a.answers[i].Refusal != nil:
-		row.Refusal = a.answers[i].Refusal
-		return row
-	}
 	row.Wait, row.Safe = a.answers[i].Wait, a.answers[i].Safe
 	row.Run = runTime(j.rec.Job.Walltime, site.Speed)
 	row.Total = row.Delivery + row.Wait + row.Run
 	return row
+}
+
+// refusal is why a site is no place for a job, as this site or the site itself says; nil is none.
+func (c *Core) refusal(j *job, a *reply, i int, p grid.PeerID) *grid.Refusal {
+	switch own := p == c.cfg.Self; {
+	case own && c.draining:
+		return forNow(drained)
+	case own && c.refusedHere(j.rec.Job.ID) != nil:
+		return c.refusedHere(j.rec.Job.ID)
+	case !own && p != j.rec.Job.Home && !c.mayHandOn(j):
+		return forNow(unprovable)
+	case a == nil:
+		return forNow(notAlive) // became a target during the round
+	case a.missing != nil:
+		return a.missing
+	case a.answers == nil:
+		return forNow(noAnswer)
+	case j.blocked[p] > c.now:
+		return &grid.Refusal{Kind: grid.Temporary, Reason: noTake, Again: j.blocked[p] - c.now}
+	}
+	return a.answers[i].Refusal
 }
 
 // runTime is the run time expected at a site of that speed.
@@ -120,18 +120,36 @@ func (c *Core) predicted(j *job) {
 // stays READY and is tried again.
 func (c *Core) nobody(j *job, d grid.Decision) {
 	for _, r := range d.Candidates {
-		if willPass(r.Refusal) || j.rec.Anyway {
+		if r.Refusal.MayPass() || j.rec.Anyway {
 			j.rec.Reason = "no site can take it now: " + reasons(d)
 			if j.tries[onHandoff] == 0 { // the first of a row of vain searches is kept
 				j.decided(d)
 				c.save(j, j.rec.Reason)
 			}
 			c.backoff(j, onHandoff)
+			if again := askedAgain(d.Candidates); again > 0 {
+				c.arm(j, onHandoff, min(again, c.cfg.Delta))
+			}
 			return
 		}
 	}
 	j.decided(d)
 	c.end(j, grid.Failed, "no site can run it: "+reasons(d))
+}
+
+// askedAgain is after which span it is worth asking again, if all that may take the job later
+// have said one; 0 is not known.
+func askedAgain(rows []grid.Candidate) (least grid.Tick) {
+	for _, r := range rows {
+		switch {
+		case !r.Refusal.MayPass():
+		case r.Refusal.Again == 0:
+			return 0
+		case least == 0 || r.Refusal.Again < least:
+			least = r.Refusal.Again
+		}
+	}
+	return least
 }
 
 // maxDecisions bounds the decisions kept with a job: the first, and the latest.

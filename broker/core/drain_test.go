@@ -54,7 +54,7 @@ func TestADrainedSitePlacesElsewhere(t *testing.T) {
 	c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}}, nil)
 	c.Step(1_000_000, Boot{})
 	c.Step(1_000_000, PeerChanged{her, grid.Alive})
-	for n, refusal := range []*grid.Refusal{{Reason: tooMany}, nil} {
+	for n, refusal := range []*grid.Refusal{{Kind: grid.Temporary, Reason: tooMany}, nil} {
 		mine := jobOf(me, "a", string(rune('1'+n)))
 		at := grid.Tick(1_010_001 + n*600)
 		var round uint64

@@ -121,7 +121,10 @@ type Saw struct {
 type Tell struct{ Record grid.Record }
 
 // Alarm tells what is wrong with this broker as a whole, and what to do; "" is over.
-type Alarm struct{ Text string }
+type Alarm struct {
+	Text   string
+	Halted bool // nothing is done any more until an administrator says so
+}
 
 // Restart ends this Core: another is made from the journal.
 type Restart struct{}

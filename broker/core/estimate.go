@@ -38,14 +38,10 @@ const (
 	unprovable = "this site cannot prove that it owns the job, so only its home can take it"
 )
 
-// passing are the words of brokers that do not say yet whether a refusal will pass.
-var passing = []string{notAlive, noAnswer, noTake, badAnswer, noLook, nodesDown, diskFull, tooMany, drained, unprovable}
-
 // forNow is a refusal that is no reason to give a job up: it is tried again.
-func forNow(reason string) *grid.Refusal { return &grid.Refusal{Reason: reason, Passing: true} }
-
-// willPass tells whether the site may take the job later.
-func willPass(r *grid.Refusal) bool { return r.Passing || slices.Contains(passing, r.Reason) }
+func forNow(reason string) *grid.Refusal {
+	return &grid.Refusal{Kind: grid.Temporary, Reason: reason}
+}
 
 // round is one search under way.
 type round struct {
@@ -59,7 +55,7 @@ type round struct {
 type reply struct {
 	site    grid.Site
 	answers []grid.Estimate // as the round's jobs
-	missing string          // a refusal for all jobs; "" while waiting or answered
+	missing *grid.Refusal   // of all jobs; nil while waiting or answered
 	take    int             // how many offers it takes at once
 }
 
@@ -93,7 +89,7 @@ func (c *Core) askTargets(r *round) {
 	for _, p := range c.targets {
 		m := c.members[p]
 		if m.live != grid.Alive {
-			r.replies[p] = &reply{missing: notAlive}
+			r.replies[p] = &reply{missing: forNow(notAlive)}
 			continue
 		}
 		r.replies[p] = &reply{}
@@ -183,7 +179,7 @@ func (c *Core) tell(from grid.PeerID, t wire.Tell) {
 		return // late: that round is over
 	}
 	p := r.replies[from]
-	if p == nil || p.answers != nil || p.missing != "" {
+	if p == nil || p.answers != nil || p.missing != nil {
 		return
 	}
 	r.waiting--
@@ -191,7 +187,7 @@ func (c *Core) tell(from grid.PeerID, t wire.Tell) {
 	p.site = t.Site
 	p.take = int(min(max(t.Take, 1), maxTake))
 	if bad := checkTell(r, t); bad != "" {
-		p.missing = badAnswer
+		p.missing = forNow(badAnswer)
 		c.note("", from, "estimates refused: "+bad)
 	} else {
 		for _, a := range t.Answers {

@@ -64,14 +64,13 @@ type Looked struct {
 	Full     bool // the disk has no more than its reserve: nothing new is taken
 }
 
-// Launched answers the effect Launch. Passing tells of an error that will pass, Refused of
-// a batch system that would refuse this job again.
+// Launched answers the effect Launch. Kind tells of an error whether it will pass, or the batch
+// system would refuse this job again.
 type Launched struct {
-	ID      grid.AttemptID
-	Local   grid.LocalID
-	Err     string
-	Passing bool
-	Refused bool
+	ID    grid.AttemptID
+	Local grid.LocalID
+	Err   string
+	Kind  grid.RefusalKind
 }
 
 // Withdrawn answers the effect Withdraw: Done is the token's word that the attempt

@@ -76,13 +76,38 @@ func TestAHomeForgetsAnExpectedStart(t *testing.T) {
 // Where no site starts jobs now the job waits, and is not given up.
 func TestARefusalThatPassesIsNoEnd(t *testing.T) {
 	t.Parallel()
-	for _, passing := range []bool{true, false} {
+	for kind, passes := range map[grid.RefusalKind]bool{grid.Temporary: true, grid.UnknownRefusal: true, grid.Permanent: false} {
 		j := jobOf(me, "a", "1")
 		c := signed(grid.Record{Job: j, Standing: grid.Owning, Owner: me, State: grid.Ready, Epoch: grid.Epoch{Term: 1}})
-		row := grid.Candidate{Site: "a", Peer: me, Refusal: &grid.Refusal{Reason: "words that nobody knows", Passing: passing}}
+		row := grid.Candidate{Site: "a", Peer: me, Refusal: &grid.Refusal{Kind: kind, Reason: "words that nobody knows"}}
 		c.decide(c.jobs[j.ID], []grid.Candidate{row})
-		if ended := c.jobs[j.ID].rec.State == grid.Failed; ended == passing {
-			t.Errorf("passing %v: the job is %v", passing, c.jobs[j.ID].rec.State)
+		if ended := c.jobs[j.ID].rec.State == grid.Failed; ended == passes {
+			t.Errorf("%v: the job is %v", kind, c.jobs[j.ID].rec.State)
+		}
+	}
+}
+
+// Where all that may take a job have said when to ask again, it is asked again then, and no later
+// than jobs that wait are searched a place for; one that has not said is asked soon.
+func TestAskedAgainWhenItIsWorthIt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		again []grid.Tick
+		after grid.Tick
+	}{
+		"both say":     {[]grid.Tick{40 * grid.Second, 20 * grid.Second}, 20 * grid.Second},
+		"one does not": {[]grid.Tick{40 * grid.Second, 0}, 0},
+		"in a year":    {[]grid.Tick{365 * grid.Day, 366 * grid.Day}, grid.Minute},
+	} {
+		j := jobOf(me, "a", "1")
+		c := signed(grid.Record{Job: j, Standing: grid.Owning, Owner: me, State: grid.Ready, Epoch: grid.Epoch{Term: 1}})
+		rows := []grid.Candidate{{Site: "z", Refusal: &grid.Refusal{Kind: grid.Permanent}}}
+		for _, again := range test.again {
+			rows = append(rows, grid.Candidate{Site: "a", Peer: me, Refusal: &grid.Refusal{Kind: grid.Temporary, Again: again}})
+		}
+		c.decide(c.jobs[j.ID], rows)
+		if after := c.jobs[j.ID].due[onHandoff] - c.now; after != test.after && (test.after > 0 || after > 2*c.cfg.Retry) {
+			t.Errorf("%s: it is asked again after %d ms", name, after)
 		}
 	}
 }

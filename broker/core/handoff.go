@@ -173,7 +173,11 @@ func (c *Core) onRefuse(from grid.PeerID, m wire.Refuse) {
 	if m.Estimate.Refusal != nil {
 		why = m.Estimate.Refusal.Reason
 	}
-	c.endOffer(j, fmt.Sprintf("refused by %s: %.200s", c.siteName(from), why))
+	block := c.cfg.Block
+	if r := m.Estimate.Refusal; r != nil && r.Again > 0 {
+		block = min(r.Again, maxBlocks*block)
+	}
+	c.endOfferFor(j, block, fmt.Sprintf("refused by %s: %.200s", c.siteName(from), why))
 }
 
 // giveUp ends an offer that is not answered; the candidate is told.
@@ -183,11 +187,16 @@ func (c *Core) giveUp(j *job, why string) {
 }
 
 // endOffer keeps the job here and searches again, without that candidate for a while.
-func (c *Core) endOffer(j *job, why string) {
+func (c *Core) endOffer(j *job, why string) { c.endOfferFor(j, c.cfg.Block, why) }
+
+// maxBlocks bounds for how many times Config.Block a candidate may say not to be asked.
+const maxBlocks = 10
+
+func (c *Core) endOfferFor(j *job, block grid.Tick, why string) {
 	if j.blocked == nil {
 		j.blocked = map[grid.PeerID]grid.Tick{}
 	}
-	j.blocked[j.rec.Handoff.To] = c.now + c.cfg.Block
+	j.blocked[j.rec.Handoff.To] = c.now + block
 	c.dropOffer(j, why)
 }
 

@@ -70,12 +70,12 @@ func (c *Core) launched(e Launched) {
 	}
 	if e.Err != "" {
 		// It may have been submitted all the same: the token decides, then a new attempt.
-		if !e.Passing {
+		if e.Kind != grid.Temporary {
 			j.fails++
 		}
 		j.rec.Reason = "submission failed: " + clip(e.Err)
 		c.save(j, j.rec.Reason)
-		if e.Refused {
+		if e.Kind == grid.Permanent {
 			j.refused, j.refusedAt = clip(e.Err), c.now
 			c.withdraw(j)
 			return

@@ -136,11 +136,11 @@ func (b *batch) estimate(q plan.Question) grid.Estimate {
 
 // passing is a refusal as it is told: one that is only for nodes that are down now will pass.
 func (b *batch) passing(q plan.Question, r *grid.Refusal) *grid.Refusal {
-	if b.whole == nil || r.Passing {
+	if b.whole == nil || r.Kind == grid.Temporary {
 		return r
 	}
 	if _, lacks := b.whole.Ask(q); lacks != nil {
 		return r
 	}
-	return &grid.Refusal{Reason: nodesDown, Asked: r.Asked, Available: r.Available, Passing: true}
+	return &grid.Refusal{Kind: grid.Temporary, Reason: nodesDown, Asked: r.Asked, Available: r.Available}
 }

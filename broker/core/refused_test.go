@@ -30,7 +30,7 @@ func TestAJobThatIsRefusedForGoodGoesElsewhere(t *testing.T) {
 func TestAJobThatIsRefusedEverywhereFails(t *testing.T) {
 	t.Parallel()
 	c, j := refused(t)
-	answered(c, wire.Answer{Job: j.ID, Estimate: grid.Estimate{Refusal: &grid.Refusal{Reason: "too few cores"}}})
+	answered(c, wire.Answer{Job: j.ID, Estimate: grid.Estimate{Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "too few cores"}}})
 	if k := c.jobs[j.ID]; k.rec.State != grid.Failed || !strings.Contains(k.rec.Reason, "no account") || k.rec.Attempt != 1 {
 		t.Errorf("it is %s after %d attempts: %s", k.rec.State, k.rec.Attempt, k.rec.Reason)
 	}
@@ -81,7 +81,7 @@ func refused(t *testing.T) (*Core, grid.Job) {
 	c.Step(1_000_001, Recollected{Jobs: []grid.JobID{j.ID}})
 	at := grid.AttemptID{Job: j.ID, Epoch: grid.Epoch{Term: 1}, Attempt: 1}
 	withdraws := false
-	for _, e := range c.Step(1_000_002, Launched{ID: at, Err: "no account", Refused: true}) {
+	for _, e := range c.Step(1_000_002, Launched{ID: at, Err: "no account", Kind: grid.Permanent}) {
 		_, is := e.(Withdraw)
 		withdraws = withdraws || is
 	}
@@ -102,7 +102,7 @@ func answered(c *Core, a wire.Answer) bool {
 	c.Step(1_000_004, shot(1_000_004))
 	effects := c.Step(1_000_005, Message{her, wire.Tell{Round: c.round.id, Site: grid.Site{Name: "b", Speed: 1, Processes: 4}, Answers: []wire.Answer{a}, Take: 1}})
 	for _, p := range []grid.PeerID{him, it} {
-		lacks := wire.Answer{Job: a.Job, Estimate: grid.Estimate{Refusal: &grid.Refusal{Reason: "too few cores"}}}
+		lacks := wire.Answer{Job: a.Job, Estimate: grid.Estimate{Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "too few cores"}}}
 		if c.round != nil {
 			effects = append(effects, c.Step(1_000_006, Message{p, wire.Tell{Round: c.round.id, Site: grid.Site{Name: "x", Speed: 1}, Answers: []wire.Answer{lacks}}})...)
 		}

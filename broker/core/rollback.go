@@ -167,7 +167,7 @@ func (c *Core) alarmRolled() {
 	}
 	if text := fmt.Sprintf("the journal of this broker was rolled back (%s): it starts nothing before all were asked; %s", r.how, asking); text != r.alarm {
 		r.alarm = text
-		c.emit(Alarm{text})
+		c.emit(Alarm{Text: text})
 	}
 }
 

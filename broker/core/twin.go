@@ -20,7 +20,7 @@ func (c *Core) foundTwin(told grid.PeerID) {
 	c.out = slices.DeleteFunc(c.out, func(e Effect) bool { _, saves := e.(Save); return !saves })
 	c.twin = fmt.Sprintf("another broker runs under the identity of this one (%s has heard it): this one does nothing any more. "+
 		"Stop the wrong one of the two, then say `gbroker resume` here", c.nameOf(told))
-	c.emit(Alarm{c.twin})
+	c.emit(Alarm{Text: c.twin, Halted: true})
 }
 
 // stopped answers what is asked of a broker that has a twin.

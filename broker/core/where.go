@@ -70,17 +70,17 @@ func (c *Core) whereOf(id uint64) *where {
 }
 
 // whereHere takes this site's own word: missing says why there is none.
-func (c *Core) whereHere(estimate func(*grid.Job) grid.Estimate, missing string) {
+func (c *Core) whereHere(estimate func(*grid.Job) grid.Estimate, missing *grid.Refusal) {
 	for _, w := range append([]*where(nil), c.wheres...) {
 		own := w.round.replies[c.cfg.Self]
-		if own.answers != nil || own.missing != "" {
+		if own.answers != nil || own.missing != nil {
 			continue
 		}
-		if own.missing = missing; missing == "" {
+		if own.missing = missing; missing == nil {
 			own.answers = []grid.Estimate{estimate(&w.job.rec.Job)}
 		}
 		w.round.waiting--
-		if row := c.candidate(w.job, w.round, 0, c.cfg.Self); row.Refusal == nil || willPass(row.Refusal) {
+		if row := c.candidate(w.job, w.round, 0, c.cfg.Self); row.Refusal == nil || row.Refusal.MayPass() {
 			c.whereIs(w, []grid.Candidate{row})
 			continue
 		}
@@ -94,7 +94,7 @@ func (c *Core) whereElse(w *where) {
 	for _, p := range c.targets {
 		m := c.members[p]
 		if m.live != grid.Alive {
-			w.round.replies[p] = &reply{missing: notAlive}
+			w.round.replies[p] = &reply{missing: forNow(notAlive)}
 			continue
 		}
 		w.round.replies[p] = &reply{}
@@ -136,7 +136,7 @@ func (c *Core) whereDue() {
 // Never says why no site of a decision will ever run the job; "" where one may.
 func Never(d grid.Decision) string {
 	for _, row := range d.Candidates {
-		if row.Refusal == nil || willPass(row.Refusal) {
+		if row.Refusal == nil || row.Refusal.MayPass() {
 			return ""
 		}
 	}

@@ -32,7 +32,7 @@ func decided(effects []Effect) *grid.Decision {
 }
 
 func never() grid.Estimate {
-	return grid.Estimate{Refusal: &grid.Refusal{Reason: "too few cores", Asked: "4", Available: "2"}}
+	return grid.Estimate{Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "too few cores", Asked: "4", Available: "2"}}
 }
 
 // replied answers every Ask among effects.

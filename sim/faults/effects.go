@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"gbroker/broker/core"
 	"gbroker/grid"
@@ -55,7 +54,7 @@ func (h *host) dispatch(e core.Effect, pauses int) {
 		h.later(0, h.begin)
 	case core.Alarm:
 		w.tell(s, "ALARM: %s", e.Text)
-		if strings.Contains(e.Text, "gbroker resume` here") {
+		if e.Halted {
 			h.later(30*grid.Second, s.relieve)
 		}
 	case core.Fail:
@@ -160,8 +159,7 @@ var errPaused = fmt.Errorf("%w: this broker was stopped before it could submit t
 
 func (h *host) launched(id grid.AttemptID, local grid.LocalID, err error) {
 	h.s.w.tell(h.s, "submitted %s: %s %s", id, local, textOf(err))
-	passing := errors.Is(err, grid.ErrUnavailable)
-	h.post(core.Launched{ID: id, Local: local, Err: textOf(err), Passing: passing, Refused: !passing && errors.Is(err, grid.ErrInvalid)})
+	h.post(core.Launched{ID: id, Local: local, Err: textOf(err), Kind: grid.RefusalOf(err)})
 }
 
 // command queues a command to the batch system about an attempt.
