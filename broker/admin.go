@@ -14,67 +14,26 @@ import (
 // errResumed ends a Core that an administrator has let go on: another follows.
 var errResumed = errors.New("resumed")
 
-// gapAfter is how late the loop must be, or how far the wall clock must have jumped
-// against the monotonic one, to count as a time when nobody listened.
-const gapAfter = 3 * grid.Second
-
-// gap is how long nobody listened before now; 0 is not at all.
-func (b *Broker) gap(c *core.Core, now grid.Tick) grid.Tick {
-	late := grid.Tick(0)
-	if at, ok := c.Next(); ok {
-		late = now - at
-	}
-	late = max(late, b.drifted())
-	if pauses, span := b.pulse.feel(); pauses != b.pauses {
-		b.pauses, late = pauses, max(late, span)
-	}
-	if late < gapAfter {
-		return 0
-	}
-	return late
-}
-
-// drifted is how far the wall clock has jumped, either way, since it was last asked.
-func (b *Broker) drifted() grid.Tick {
-	if b.ports.Wall == nil {
-		return 0
-	}
-	drift := b.ports.Wall() - b.ports.Clock()
-	jump := drift - b.drift
-	b.drift = drift
-	return max(jump, -jump)
-}
-
 // Boot is the nonce of this life, as Hello says it. It changes when an administrator
 // resumes a broker that had a twin.
 func (b *Broker) Boot() uint64 { return b.boot.Load() }
 
-// write makes durable what must be before any effect leaves: what was seen of peers, with
-// the saves; then, beside the journal, what users are told.
-func (b *Broker) write(ctx context.Context, c *core.Core, journal Journal, effects []core.Effect) error {
-	var told []grid.Record
-	for _, e := range effects {
-		switch e := e.(type) {
-		case core.Saw:
-			if err := journal.SeenPeer(ctx, e.Peer, e.Journal); err != nil {
-				b.ports.Log.Debug("noting a peer's journal", zap.String("peer", string(e.Peer)), zap.Error(err))
-			}
-		case core.Tell:
-			told = append(told, e.Record)
-		case core.Restart:
-			b.boot.Add(1)
+// write makes durable what must be before any effect leaves.
+func (b *Broker) write(ctx context.Context, journal Journal, w *core.Write) error {
+	for _, saw := range w.Seen {
+		if err := journal.SeenPeer(ctx, saw.Peer, saw.Journal); err != nil {
+			b.ports.Log.Debug("noting a peer's journal", zap.String("peer", string(saw.Peer)), zap.Error(err))
 		}
 	}
-	changes := core.Changes(effects)
-	if len(changes) == 0 && len(told) == 0 {
+	if len(w.Changes) == 0 && len(w.Told) == 0 {
 		return nil
 	}
-	if len(changes) > 0 {
-		if err := journal.Commit(ctx, changes); err != nil {
+	if len(w.Changes) > 0 {
+		if err := journal.Commit(ctx, w.Changes); err != nil {
 			return err
 		}
 	}
-	return journal.Tell(ctx, c.Stamp(), told)
+	return journal.Tell(ctx, b.host.Core().Stamp(), w.Told)
 }
 
 // raise tells what is wrong with this broker as a whole.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -107,13 +105,8 @@ type Ports struct {
 	Log     *zap.Logger
 }
 
-// Broker drives one Core: it feeds it events and does what it decides.
-//
-//	producers ─► events ─► Step, Step, Step ─► one Commit ─► readers see it ─► effects leave
-//
-// Invariant (persist before anything is seen): no effect and no answer of a step
-// leaves before the saves of all steps up to it are durable. One Commit serves all
-// events that came while the last one was written.
+// Broker drives one Core by the rules of [core.Host]: it feeds it events, makes durable what is to
+// be, and does what it decides.
 type Broker struct {
 	cfg      core.Config
 	ports    Ports
@@ -125,13 +118,11 @@ type Broker struct {
 	ended    atomic.Pointer[core.Ended]
 	state    atomic.Pointer[grid.SiteState] // as last made durable
 	members  []grid.Member
-	peers    map[grid.PeerID]*known               // what was last heard of each peer, for the next Core
+	host     core.Host
 	trusted  atomic.Pointer[map[grid.PeerID]bool] // members whose users are ours
 	boot     atomic.Uint64                        // nonce of this life; see Boot
 	alarm    atomic.Pointer[string]
-	drift    grid.Tick // of the wall clock against Clock, when last looked at
 	pulse    *pulse
-	pauses   uint64 // of the pulse, as the loop knows
 
 	tokens  atomic.Uint64
 	answers sync.Map // Token -> chan Answer
@@ -144,7 +135,6 @@ func NewBroker(cfg core.Config, members []grid.Member, ports Ports) *Broker {
 	b := &Broker{
 		cfg: cfg, ports: ports, members: members,
 		events: make(chan core.Event, 1024),
-		peers:  map[grid.PeerID]*known{},
 		lanes:  newLanes(),
 		pulse:  &pulse{clock: ports.Clock},
 		ready:  make(chan struct{}),
@@ -258,93 +248,55 @@ func (b *Broker) core(ctx context.Context, cfg core.Config, journal Journal) (*c
 	return c, nil
 }
 
-// maxBatch bounds the events that one Commit serves.
-const maxBatch = 256
-
+// loop serves until ctx is done, a write fails or the Core is to end.
 func (b *Broker) loop(ctx context.Context, c *core.Core, journal Journal) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	b.drifted()
-	b.pauses, _ = b.pulse.feel()
-	since := b.pauses // the pauses before the first of the steps whose effects are to leave
-	effects := c.Step(b.ports.Clock(), core.Boot{})
-	for _, ev := range b.remembered() {
-		effects = append(effects, c.Step(b.ports.Clock(), ev)...)
-	}
+	defer b.host.Lost()
+	b.host.Begin(c, b.clocks())
 	for {
-		if err := b.perform(ctx, c, journal, effects, since); err != nil {
-			return err
+		for b.host.Ready() {
+			if err := b.turn(ctx, journal); err != nil {
+				return err
+			}
 		}
 		b.setTimer(timer, c)
-		effects = nil
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-timer.C:
-			effects = b.step(c, core.Tick{})
-			since = b.pauses
+			b.host.Post(core.Tick{})
 		case ev := <-b.events:
-			effects = b.step(c, ev)
-			since = b.pauses
-			for n := 1; n < maxBatch && len(b.events) > 0; n++ {
-				effects = append(effects, b.step(c, <-b.events)...)
+			b.post(ev)
+			for n := 1; n < core.MaxBatch && len(b.events) > 0; n++ {
+				b.post(<-b.events)
 			}
 		}
 	}
 }
 
-func (b *Broker) step(c *core.Core, ev core.Event) []core.Effect {
-	b.remember(ev)
-	now := b.ports.Clock()
-	if d := b.gap(c, now); d > 0 {
-		return append(c.Step(now, core.Gap{Span: d}), c.Step(now, ev)...)
+// clocks reads them, and feels the pulse.
+func (b *Broker) clocks() core.Reading {
+	now := core.Reading{Now: b.ports.Clock()}
+	if b.ports.Wall != nil {
+		now.Drift = b.ports.Wall() - now.Now
 	}
-	return c.Step(now, ev)
+	now.Pauses, now.Pause = b.pulse.feel()
+	return now
 }
 
-// known is what was last heard of a peer. The overlay and netmon tell changes only,
-// so a Core that follows another is told by this one.
-type known struct{ live, site, link, journal core.Event }
-
-// remember keeps what the next Core has to know, should this one end.
-func (b *Broker) remember(ev core.Event) {
-	about := func(p grid.PeerID) *known {
-		k := b.peers[p]
-		if k == nil {
-			k = &known{}
-			b.peers[p] = k
-		}
-		return k
-	}
+// post keeps what the configuration of the next Core has to know, should this one end.
+func (b *Broker) post(ev core.Event) {
 	switch e := ev.(type) {
 	case core.MembersChanged:
 		b.members = e.Members
 		b.trust(e.Members)
-	case core.PeerChanged:
-		about(e.Peer).live = e
-	case core.PeerSite:
-		about(e.Peer).site = e
 	case core.OwnSite:
 		b.cfg.Site = e.Site
 	case core.LimitsChanged:
 		b.cfg.User, b.cfg.OfferFiles = e.User, e.OfferFiles
-	case core.LinkChanged:
-		about(e.Peer).link = e
-	case core.PeerJournal:
-		about(e.Peer).journal = e
 	}
-}
-
-func (b *Broker) remembered() []core.Event {
-	var list []core.Event
-	for _, p := range slices.Sorted(maps.Keys(b.peers)) {
-		for _, ev := range []core.Event{b.peers[p].site, b.peers[p].link, b.peers[p].journal, b.peers[p].live} {
-			if ev != nil {
-				list = append(list, ev)
-			}
-		}
-	}
-	return list
+	b.host.Post(ev)
 }
 
 func (b *Broker) setTimer(t *time.Timer, c *core.Core) {
@@ -363,26 +315,30 @@ func (b *Broker) Post(ev core.Event) {
 	}
 }
 
-// perform makes the saves durable, shows them, then lets the effects leave in order. They
-// were decided when there had been so many pauses.
-func (b *Broker) perform(ctx context.Context, c *core.Core, journal Journal, effects []core.Effect, pauses uint64) error {
-	for _, e := range effects {
-		if f, failed := e.(core.Fail); failed {
-			b.failAnswers(effects, f.Err)
-			return fmt.Errorf("%w: %w", errSave, f.Err)
-		}
+// turn steps through what has come, makes it durable, shows it, and lets the effects leave.
+func (b *Broker) turn(ctx context.Context, journal Journal) error {
+	w, ok := b.host.Turn(b.clocks)
+	if !ok {
+		return nil
 	}
-	if err := b.write(context.WithoutCancel(ctx), c, journal, effects); err != nil {
-		b.failAnswers(effects, err)
+	err := w.Failed
+	if err == nil {
+		err = b.write(context.WithoutCancel(ctx), journal, &w)
+	}
+	if err != nil {
+		b.failAnswers(w.Effects, err)
 		return fmt.Errorf("%w: %w", errSave, err)
 	}
-	c.Durable(journal.ID().Sequence)
-	b.showEnded(c.Ended())
-	for _, e := range effects {
+	b.host.Written(journal.ID().Sequence)
+	b.showEnded(b.host.Core().Ended())
+	if w.Restart {
+		b.boot.Add(1)
+	}
+	for _, e := range w.Effects {
 		if _, again := e.(core.Restart); again {
 			return errResumed
 		}
-		b.dispatch(ctx, e, pauses)
+		b.dispatch(ctx, e, w.Pauses)
 	}
 	return nil
 }

@@ -218,9 +218,14 @@ func TestTheShellNoticesGaps(t *testing.T) {
 	now, wall := grid.Tick(1_000_000), grid.Tick(5_000_000)
 	b.ports.Clock = func() grid.Tick { return now }
 	b.ports.Wall = func() grid.Tick { return wall }
-	b.drifted()
+	turn := func() []core.Effect {
+		w, _ := b.host.Turn(b.clocks)
+		b.host.Written(1)
+		return w.Effects
+	}
 	c := core.New(core.Config{Self: me}, nil, nil)
-	c.Step(now, core.Boot{})
+	b.host.Begin(c, b.clocks())
+	turn()
 	for _, k := range []struct {
 		name      string
 		now, wall grid.Tick // how far each goes on
@@ -237,7 +242,8 @@ func TestTheShellNoticesGaps(t *testing.T) {
 		}
 		now, wall = now+k.now, wall+k.wall
 		noted := false
-		for _, e := range b.step(c, core.Tick{}) {
+		b.host.Post(core.Tick{})
+		for _, e := range turn() {
 			if _, is := e.(core.Note); is {
 				noted = true
 			}
@@ -264,7 +270,7 @@ func TestWhoMayFetch(t *testing.T) {
 	if !may(her, hers.ID, core.OutputFiles) || !may(her, hers.ID, core.LiveFiles) || may(her, mine.ID, core.LiveFiles) || may(him, hers.ID, core.LiveFiles) {
 		t.Error("without trust: only the home")
 	}
-	b.remember(core.MembersChanged{Members: []grid.Member{{Peer: her, SameUsers: true}, {Peer: him}}})
+	b.post(core.MembersChanged{Members: []grid.Member{{Peer: her, SameUsers: true}, {Peer: him}}})
 	if !may(her, mine.ID, core.LiveFiles) || may(her, mine.ID, core.OutputFiles) || may(him, mine.ID, core.LiveFiles) || may(him, hers.ID, core.LiveFiles) {
 		t.Error("b has the same users, c has not")
 	}

@@ -25,6 +25,13 @@ const (
 
 // dispatch lets one effect leave. It never blocks on the outside.
 func (b *Broker) dispatch(ctx context.Context, e core.Effect, pauses uint64) {
+	if key, ends, slow := core.Route(e); slow {
+		for _, k := range ends {
+			b.lanes.stop(k)
+		}
+		b.lanes.do(ctx, key, func(work context.Context) { b.work(ctx, work, e, pauses) })
+		return
+	}
 	switch e := e.(type) {
 	case core.Save:
 		if e.Change.Site != nil {
@@ -46,42 +53,40 @@ func (b *Broker) dispatch(ctx context.Context, e core.Effect, pauses uint64) {
 		}
 	case core.Answer:
 		b.answer(e)
-	case core.Look:
-		b.lanes.do(ctx, lane{lookLane, ""}, b.look)
-	case core.Launch:
-		b.lanes.do(ctx, lane{fileLane, string(e.Submission.ID.Job)}, func(work context.Context) { b.launch(ctx, work, e, pauses) })
-	case core.Withdraw:
-		b.lanes.do(ctx, lane{batchLane, string(e.ID.Job)}, func(ctx context.Context) { b.withdraw(ctx, e.ID) })
-	case core.Kill:
-		b.lanes.do(ctx, lane{batchLane, string(e.ID.Job)}, func(ctx context.Context) { b.kill(ctx, e.ID) })
-	case core.Probe:
-		b.lanes.do(ctx, lane{batchLane, string(e.ID.Job)}, func(ctx context.Context) { b.Probe(ctx, e.ID) })
-	case core.Recollect:
-		b.lanes.do(ctx, lane{lookLane, "recollect"}, func(ctx context.Context) { b.recollect(ctx, e.Jobs) })
-	case core.Fetch:
-		b.lanes.do(ctx, lane{fetchLane, string(e.Job)}, func(ctx context.Context) { b.fetch(ctx, e) })
-	case core.Collect:
-		b.lanes.do(ctx, lane{fileLane, string(e.Job.ID)}, func(ctx context.Context) { b.collect(ctx, e) })
-	case core.Discard:
-		b.lanes.stop(lane{fetchLane, string(e.Job)})
-		b.lanes.stop(lane{fileLane, string(e.Job)})
-		// On the lane of fetches: one that is asked for later comes after it.
-		b.lanes.do(ctx, lane{fetchLane, string(e.Job)}, func(context.Context) { b.discard(e) })
-	case core.SetAside:
-		b.lanes.stop(lane{fetchLane, string(e.Job)})
-		b.lanes.stop(lane{fileLane, string(e.Job)})
-		b.lanes.do(ctx, lane{fetchLane, string(e.Job)}, func(context.Context) { b.setAside(e) })
-	case core.Publish:
-		b.lanes.do(ctx, lane{hintLane, string(e.Job)}, func(ctx context.Context) { b.publish(ctx, e) })
-	case core.Delivered:
-		// Not here: what it learns comes back as an event, and this is the loop that takes events.
-		b.lanes.do(ctx, lane{hintLane, "deliveries"}, func(context.Context) {
-			b.ports.Links.Observe(e.Peer, e.Size, e.Took.Duration())
-		})
 	case core.Alarm:
 		b.raise(e)
 	case core.Note:
 		b.ports.Log.Info("note", zap.String("text", e.Text), zap.String("job", string(e.Job)), zap.String("peer", string(e.Peer)))
+	}
+}
+
+// work does a slow effect; ctx outlives it.
+func (b *Broker) work(ctx, work context.Context, e core.Effect, pauses uint64) {
+	switch e := e.(type) {
+	case core.Look:
+		b.look(work)
+	case core.Recollect:
+		b.recollect(work, e.Jobs)
+	case core.Launch:
+		b.launch(ctx, work, e, pauses)
+	case core.Withdraw:
+		b.withdraw(work, e.ID)
+	case core.Kill:
+		b.kill(work, e.ID)
+	case core.Probe:
+		b.Probe(work, e.ID)
+	case core.Fetch:
+		b.fetch(work, e)
+	case core.Collect:
+		b.collect(work, e)
+	case core.Discard:
+		b.discard(e)
+	case core.SetAside:
+		b.setAside(e)
+	case core.Publish:
+		b.publish(work, e)
+	case core.Delivered:
+		b.ports.Links.Observe(e.Peer, e.Size, e.Took.Duration())
 	}
 }
 
@@ -134,7 +139,7 @@ func (b *Broker) launch(ctx, work context.Context, e core.Launch, pauses uint64)
 		b.launched(s.ID, "", fmt.Errorf("preparing the sandbox: %w", err))
 		return
 	}
-	b.lanes.do(ctx, lane{batchLane, string(s.ID.Job)}, func(ctx context.Context) {
+	b.lanes.do(ctx, core.WorkKey{Kind: core.BatchWork, Of: string(s.ID.Job)}, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, batchLimit)
 		defer cancel()
 		if now, span := b.pulse.feel(); now != pauses {
@@ -201,7 +206,7 @@ func (b *Broker) Probe(ctx context.Context, id grid.AttemptID) {
 
 // Changed is the batch system's word that an attempt's progress may have changed.
 func (b *Broker) Changed(ctx context.Context, id grid.AttemptID) {
-	b.lanes.do(ctx, lane{batchLane, string(id.Job)}, func(ctx context.Context) { b.Probe(ctx, id) })
+	b.lanes.do(ctx, core.WorkKey{Kind: core.BatchWork, Of: string(id.Job)}, func(ctx context.Context) { b.Probe(ctx, id) })
 }
 
 // recollect asks what attempts there were, of those jobs of which that can be known now.

@@ -3,58 +3,44 @@ package broker
 import (
 	"context"
 	"sync"
+
+	"gbroker/broker/core"
 )
 
 // lanes run the slow effects: those of one lane one after another, in order,
 // different lanes side by side. A lane lives while it has work.
 type lanes struct {
 	mu     sync.Mutex
-	queue  map[lane][]func()
-	stops  map[lane]context.CancelFunc
+	queue  map[core.WorkKey][]func()
+	stops  map[core.WorkKey]context.CancelFunc
 	closed bool
 	group  sync.WaitGroup
-	slots  map[laneKind]chan struct{}
-}
-
-// laneKind tells apart what a job's lanes are for.
-type laneKind uint8
-
-const (
-	batchLane laneKind = iota // submit, withdraw, kill, probe
-	fileLane                  // prepare, collect, discard
-	fetchLane                 // fetch
-	hintLane
-	lookLane // snapshots of the batch system
-)
-
-type lane struct {
-	kind laneKind
-	job  string
+	slots  map[core.WorkKind]chan struct{}
 }
 
 // newLanes bounds how many of each kind work at once.
 func newLanes() *lanes {
 	return &lanes{
-		queue: map[lane][]func(){},
-		stops: map[lane]context.CancelFunc{},
-		slots: map[laneKind]chan struct{}{
-			batchLane: make(chan struct{}, 16), fileLane: make(chan struct{}, 8),
-			fetchLane: make(chan struct{}, 16), hintLane: make(chan struct{}, 4),
-			lookLane: make(chan struct{}, 1),
+		queue: map[core.WorkKey][]func(){},
+		stops: map[core.WorkKey]context.CancelFunc{},
+		slots: map[core.WorkKind]chan struct{}{
+			core.BatchWork: make(chan struct{}, 16), core.FileWork: make(chan struct{}, 8),
+			core.FetchWork: make(chan struct{}, 16), core.HintWork: make(chan struct{}, 4),
+			core.LookWork: make(chan struct{}, 1),
 		},
 	}
 }
 
 // do queues f on a lane, unless the lanes are closed. f is also run when its ctx is
 // done, to end quickly and to say so.
-func (l *lanes) do(ctx context.Context, k lane, f func(context.Context)) {
+func (l *lanes) do(ctx context.Context, k core.WorkKey, f func(context.Context)) {
 	work := func() {
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		l.mu.Lock()
 		l.stops[k] = stop
 		l.mu.Unlock()
-		slot := l.slots[k.kind]
+		slot := l.slots[k.Kind]
 		select {
 		case slot <- struct{}{}:
 			defer func() { <-slot }()
@@ -76,7 +62,7 @@ func (l *lanes) do(ctx context.Context, k lane, f func(context.Context)) {
 }
 
 // stop ends what runs on a lane now, or waits to; what is queued behind it goes on.
-func (l *lanes) stop(k lane) {
+func (l *lanes) stop(k core.WorkKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s := l.stops[k]; s != nil {
@@ -84,7 +70,7 @@ func (l *lanes) stop(k lane) {
 	}
 }
 
-func (l *lanes) run(k lane) {
+func (l *lanes) run(k core.WorkKey) {
 	defer l.group.Done()
 	for {
 		l.mu.Lock()

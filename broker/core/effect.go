@@ -163,28 +163,3 @@ func (Alarm) effect()        {}
 func (Restart) effect()      {}
 func (Fail) effect()         {}
 func (Note) effect()         {}
-
-// Changes merges the saves of some steps: the last record of each job, all its history.
-func Changes(effects []Effect) []grid.Change {
-	var changes []grid.Change
-	at := map[grid.JobID]int{}
-	for _, e := range effects {
-		s, ok := e.(Save)
-		if !ok {
-			continue
-		}
-		if s.Change.Site != nil {
-			changes = append(changes, s.Change)
-			continue
-		}
-		k, seen := at[s.Change.Job]
-		if !seen {
-			at[s.Change.Job] = len(changes)
-			changes = append(changes, s.Change)
-			continue
-		}
-		changes[k].Record = s.Change.Record
-		changes[k].Events = append(changes[k].Events, s.Change.Events...)
-	}
-	return changes
-}

@@ -140,7 +140,9 @@ func kept(t *testing.T, records ...grid.Record) (*Core, map[grid.JobID]grid.Reco
 
 // commit makes the effects of a step durable.
 func commit(c *Core, journal map[grid.JobID]grid.Record, effects []Effect) []Effect {
-	for _, ch := range Changes(effects) {
+	var w Write
+	w.take(effects)
+	for _, ch := range w.Changes {
 		if ch.Record == nil {
 			delete(journal, ch.Job)
 		} else {

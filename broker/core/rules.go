@@ -35,6 +35,10 @@ const (
 	AbsenceOverGap
 	// EndsUntold: what the file beside the journal says of the ends that users were told does not count.
 	EndsUntold
+	// EffectBeforeSave: effects leave before the saves of their step are durable.
+	EffectBeforeSave
+	// EffectBeforeEarlierSave: a step that saves nothing does not wait for the saves of the steps before it.
+	EffectBeforeEarlierSave
 )
 
 // Without tells that a rule is switched off.

@@ -193,23 +193,3 @@ func (d *disk) loseJournal() {
 	d.peers, d.pending, d.backup = map[grid.PeerID][]grid.JournalID{}, nil, nil
 	d.snapshot, d.undo = nil, nil
 }
-
-// changesOf merges the saves of effects, as core.Changes does: the last record of each job.
-func changesOf(effects []core.Effect) []grid.Change {
-	var changes []grid.Change
-next:
-	for _, e := range effects {
-		s, ok := e.(core.Save)
-		if !ok {
-			continue
-		}
-		for i := range changes {
-			if changes[i].Job == s.Change.Job && s.Change.Site == nil {
-				changes[i].Record = s.Change.Record
-				continue next
-			}
-		}
-		changes = append(changes, s.Change)
-	}
-	return changes
-}

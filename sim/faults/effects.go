@@ -11,8 +11,15 @@ import (
 )
 
 // dispatch lets one effect leave, as effect.go of package broker does.
-func (h *host) dispatch(e core.Effect, pauses int) {
+func (h *host) dispatch(e core.Effect, pauses uint64) {
 	w, s := h.s.w, h.s
+	if key, ends, slow := core.Route(e); slow {
+		for _, k := range ends {
+			h.stop(k)
+		}
+		h.work(key, e, pauses)
+		return
+	}
 	switch e := e.(type) {
 	case core.Save:
 		if e.Change.Site != nil {
@@ -26,29 +33,9 @@ func (h *host) dispatch(e core.Effect, pauses int) {
 		w.send(s, e.To, e.Message)
 	case core.Answer:
 		h.answer(e)
-	case core.Look:
-		h.look()
-	case core.Launch:
-		h.launch(e, pauses)
-	case core.Withdraw:
-		h.command(e.ID, func() { h.withdraw(e.ID) })
-	case core.Kill:
-		h.command(e.ID, func() { h.kill(e.ID) })
-	case core.Probe:
-		h.command(e.ID, func() { h.probe(e.ID) })
-	case core.Recollect:
-		h.recollect(e.Jobs)
-	case core.Fetch:
-		h.fetch(e)
-	case core.Collect:
-		h.collect(e)
-	case core.Discard:
-		h.discard(e)
-	case core.SetAside:
-		h.setAside(e)
 	case core.Restart:
 		w.tell(s, "resumed: it starts again from its journal")
-		h.core = nil
+		h.Lost()
 		h.wakes++
 		h.nonce = 1 + w.rnd.disk.Uint64N(1<<62)
 		h.later(0, h.begin)
@@ -61,6 +48,32 @@ func (h *host) dispatch(e core.Effect, pauses int) {
 		w.violate("S9", "", "%s: %v", s.facts.Name, e.Err)
 	case core.Note:
 		w.tell(s, "notes %s: %s", e.Job, e.Text)
+	}
+}
+
+// work queues a slow effect. Hints and what netmon learns are of no use here.
+func (h *host) work(key core.WorkKey, e core.Effect, pauses uint64) {
+	switch e := e.(type) {
+	case core.Look:
+		h.look(key)
+	case core.Recollect:
+		h.recollect(key, e.Jobs)
+	case core.Launch:
+		h.launch(key, e, pauses)
+	case core.Withdraw:
+		h.command(key, func() { h.withdraw(e.ID) })
+	case core.Kill:
+		h.command(key, func() { h.kill(e.ID) })
+	case core.Probe:
+		h.command(key, func() { h.probe(e.ID) })
+	case core.Fetch:
+		h.fetch(key, e)
+	case core.Collect:
+		h.collect(key, e)
+	case core.Discard:
+		h.discard(key, e)
+	case core.SetAside:
+		h.setAside(key, e)
 	}
 }
 
@@ -92,10 +105,10 @@ func (h *host) request(event func(core.Token) core.Request, answered func(core.A
 }
 
 // look takes a snapshot of the batch system; one at a time.
-func (h *host) look() {
+func (h *host) look(key core.WorkKey) {
 	s := h.s
 	w := s.w
-	h.do(lane{lookLane, ""}, &work{
+	h.do(key, &work{
 		begin: func() grid.Tick { return s.batch.pace(5) },
 		end: func(bool) {
 			ev := core.Looked{Full: s.disk.full}
@@ -113,9 +126,9 @@ func (h *host) look() {
 }
 
 // launch prepares the sandbox, then submits, unless the decision lies before a pause.
-func (h *host) launch(e core.Launch, pauses int) {
+func (h *host) launch(key core.WorkKey, e core.Launch, pauses uint64) {
 	id := e.Submission.ID
-	h.do(lane{fileLane, id.Job}, &work{
+	h.do(key, &work{
 		begin: func() grid.Tick { return between(h.s.w.rnd.file, 1, 50) },
 		end: func(stopped bool) {
 			f := h.s.disk.folders[id.Job]
@@ -132,10 +145,10 @@ func (h *host) launch(e core.Launch, pauses int) {
 	})
 }
 
-func (h *host) submit(sub grid.Submission, pauses int) {
+func (h *host) submit(sub grid.Submission, pauses uint64) {
 	var local grid.LocalID
 	var err error
-	h.do(lane{batchLane, sub.ID.Job}, &work{
+	h.do(core.WorkKey{Kind: core.BatchWork, Of: string(sub.ID.Job)}, &work{
 		begin: func() grid.Tick {
 			if h.pauses != pauses && !h.s.w.broken.shell[submitAfterPause] {
 				err = errPaused
@@ -163,8 +176,8 @@ func (h *host) launched(id grid.AttemptID, local grid.LocalID, err error) {
 }
 
 // command queues a command to the batch system about an attempt.
-func (h *host) command(id grid.AttemptID, run func()) {
-	h.do(lane{batchLane, id.Job}, &work{
+func (h *host) command(key core.WorkKey, run func()) {
+	h.do(key, &work{
 		begin: func() grid.Tick { return h.s.batch.pace(15) },
 		end:   func(bool) { run() },
 	})
@@ -197,9 +210,9 @@ func (h *host) probe(id grid.AttemptID) {
 }
 
 // recollect asks which attempts there were.
-func (h *host) recollect(jobs []grid.JobID) {
+func (h *host) recollect(key core.WorkKey, jobs []grid.JobID) {
 	s := h.s
-	h.do(lane{lookLane, "recollect"}, &work{
+	h.do(key, &work{
 		begin: func() grid.Tick { return s.batch.pace(20) },
 		end: func(bool) {
 			var ev core.Recollected
@@ -230,16 +243,18 @@ func (s *site) changedAttempt(id grid.AttemptID) {
 // changed is the batch system's own word of a change; like all words it may be lost.
 func (h *host) changed(id grid.AttemptID) {
 	if h.up && h.s.w.rnd.batch.IntN(4) > 0 {
-		h.later(5, func() { h.command(id, func() { h.probe(id) }) })
+		h.later(5, func() {
+			h.command(core.WorkKey{Kind: core.BatchWork, Of: string(id.Job)}, func() { h.probe(id) })
+		})
 	}
 }
 
 // fetch pulls files, if the other side lets it.
-func (h *host) fetch(e core.Fetch) {
+func (h *host) fetch(key core.WorkKey, e core.Fetch) {
 	w, s := h.s.w, h.s
 	from := w.byPeer[e.From].facing(s)
 	breaks := false
-	h.do(lane{fetchLane, e.Job}, &work{
+	h.do(key, &work{
 		begin: func() grid.Tick {
 			breaks = w.strikes(FetchBreak, w.rnd.file)
 			rate, _ := s.links[e.From].Bandwidth(e.Files.Size())
@@ -283,9 +298,9 @@ func (w *world) mayFetch(s, from *site, e core.Fetch) error {
 }
 
 // collect gathers what a job left.
-func (h *host) collect(e core.Collect) {
+func (h *host) collect(key core.WorkKey, e core.Collect) {
 	w := h.s.w
-	h.do(lane{fileLane, e.Job.ID}, &work{
+	h.do(key, &work{
 		begin: func() grid.Tick { return between(w.rnd.file, 1, 50) },
 		end: func(stopped bool) {
 			ev := core.Collected{Job: e.Job.ID, Epoch: e.Epoch}
@@ -303,11 +318,9 @@ func (h *host) collect(e core.Collect) {
 	})
 }
 
-// discard drops files: first what is at work with them is ended.
-func (h *host) discard(e core.Discard) {
-	h.stop(lane{fetchLane, e.Job})
-	h.stop(lane{fileLane, e.Job})
-	h.do(lane{fetchLane, e.Job}, &work{
+// discard drops files.
+func (h *host) discard(key core.WorkKey, e core.Discard) {
+	h.do(key, &work{
 		begin: func() grid.Tick { return between(h.s.w.rnd.file, 1, 20) },
 		end: func(bool) {
 			h.s.w.tell(h.s, "discards the files of %s (inputs and outputs stay: %v)", e.Job, e.Keep)
@@ -319,10 +332,8 @@ func (h *host) discard(e core.Discard) {
 }
 
 // setAside moves a folder to where nobody looks for it, as stage.SetAside does.
-func (h *host) setAside(e core.SetAside) {
-	h.stop(lane{fetchLane, e.Job})
-	h.stop(lane{fileLane, e.Job})
-	h.do(lane{fetchLane, e.Job}, &work{
+func (h *host) setAside(key core.WorkKey, e core.SetAside) {
+	h.do(key, &work{
 		begin: func() grid.Tick { return between(h.s.w.rnd.file, 1, 20) },
 		end: func(bool) {
 			h.s.w.tell(h.s, "puts the folder of %s aside", e.Job)

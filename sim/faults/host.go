@@ -10,51 +10,37 @@ import (
 	"gbroker/grid"
 )
 
-// host is the daemon of a site as a process. This file is the model of
-// package broker; what is done outside is in effects.go and lanes.go:
+// host is the daemon of a site as a process: [core.Host] in a world in which processes crash, disks
+// are slow and lie, and everything stops at times. What is done outside is in effects.go and
+// lanes.go.
 //
-//   - events that come while a commit is written are stepped through together, at most
-//     maxBatch of them; their saves make one commit, and only when that is durable the
-//     effects leave, in order. A crash may come before the commit, after it, and after
-//     any effect;
-//   - a save that fails ends the Core: its effects are dropped, its requests are told so,
-//     and after a second a new Core is made from the journal; what was heard of peers
-//     is told to it again, what runs on lanes goes on;
-//   - a crash ends all that is in memory, lanes too.
+//   - A crash may come before a write, after it, and after any effect; it ends all that is in
+//     memory, what is at work outside too.
+//   - After a write that failed it takes a second until there is another Core.
 type host struct {
-	s      *site
-	up     bool
-	life   int // raised by each crash: what was under way before is void
-	cores  uint64
-	nonce  uint64     // random number of this life
-	drift  grid.Tick  // of the wall clock against Core's, when last looked at
-	core   *core.Core // nil between a failed save and the next Core
-	inbox  []core.Event
-	busy   bool // a commit is being written
+	s     *site
+	up    bool
+	life  int // raised by each crash: what was under way before is void
+	cores uint64
+	nonce uint64 // random number of this life
+	core.Host
+	busy   bool // a write is under way, or its effects wait
 	frozen bool // stopped: nothing happens here until it is thawed
 	thaw   []func()
 	ambush grid.Tick // it is fenced off for so long as soon as an attempt for another home is to be submitted; 0 is not so
-	pauses int       // that were long enough to be felt (pulse.go of package broker)
-	known  int       // of these, Core was told
+	pauses uint64    // that were long enough to be felt (pulse.go of package broker)
 
 	base, since grid.Tick // Core's time is base and what passed since by the clock
 	wake        grid.Tick // when the next Tick is due, in true time; 0 is none
 	wakes       uint64
 
 	view    map[grid.JobID]*grid.Record // what readers see
-	lanes   map[lane][]*work
+	lanes   map[core.WorkKey][]*work
 	lives   map[grid.PeerID]grid.Liveness
 	met     map[grid.PeerID]uint64 // the lives of peers that were greeted
-	heard   map[grid.PeerID]*heard
 	answers map[core.Token]func(core.Answer)
 	tokens  core.Token
 }
-
-// heard is what was last heard of a peer, for a Core that follows another.
-type heard struct{ site, link, journal, live core.Event }
-
-// maxBatch is that of package broker.
-const maxBatch = 256
 
 // boot starts the process.
 func (h *host) boot() {
@@ -69,9 +55,8 @@ func (h *host) boot() {
 	s.careful = false
 	h.up = true
 	h.base, h.since = s.clock.wall(s.w.now), s.w.now
-	h.drift = s.clock.wall(s.w.now) - h.now()
 	h.nonce = 1 + s.w.rnd.disk.Uint64N(1<<62)
-	h.lanes, h.heard = map[lane][]*work{}, map[grid.PeerID]*heard{}
+	h.lanes, h.Host = map[core.WorkKey][]*work{}, core.Host{}
 	h.lives, h.met = map[grid.PeerID]grid.Liveness{}, map[grid.PeerID]uint64{}
 	h.answers = map[core.Token]func(core.Answer){}
 	s.w.tell(s, "the broker starts")
@@ -106,8 +91,7 @@ func (h *host) begin() {
 	}
 	s.w.truth.loaded(s)
 	h.cores++
-	h.core = core.New(s.w.config(s), s.members, records)
-	h.inbox = append([]core.Event{core.Boot{}}, append(h.remembered(), h.inbox...)...)
+	h.Begin(core.New(s.w.config(s), s.members, records), h.clocks())
 	h.turn()
 }
 
@@ -142,50 +126,23 @@ func (h *host) now() grid.Tick {
 	return h.base + c.mono(h.s.w.now) - c.mono(h.since)
 }
 
+// clocks reads those of the process.
+func (h *host) clocks() core.Reading {
+	now := h.now()
+	return core.Reading{Now: now, Drift: h.s.clock.wall(h.s.w.now) - now, Pauses: h.pauses, Pause: core.GapAfter}
+}
+
 // post hands an event to the Core.
 func (h *host) post(ev core.Event) {
-	h.inbox = append(h.inbox, ev)
+	h.Post(ev)
 	h.turn()
-}
-
-// word is a post that the next Core has to know too.
-func (h *host) word(ev core.Event) {
-	about := func(p grid.PeerID) *heard {
-		if h.heard[p] == nil {
-			h.heard[p] = &heard{}
-		}
-		return h.heard[p]
-	}
-	switch e := ev.(type) {
-	case core.PeerSite:
-		about(e.Peer).site = e
-	case core.LinkChanged:
-		about(e.Peer).link = e
-	case core.PeerJournal:
-		about(e.Peer).journal = e
-	case core.PeerChanged:
-		about(e.Peer).live = e
-	}
-	h.post(ev)
-}
-
-func (h *host) remembered() []core.Event {
-	var list []core.Event
-	for _, p := range slices.Sorted(maps.Keys(h.heard)) {
-		for _, ev := range []core.Event{h.heard[p].site, h.heard[p].link, h.heard[p].journal, h.heard[p].live} {
-			if ev != nil {
-				list = append(list, ev)
-			}
-		}
-	}
-	return list
 }
 
 // live tells a change of who lives.
 func (h *host) live(p grid.PeerID, l grid.Liveness) {
 	if h.lives[p] != l {
 		h.lives[p] = l
-		h.word(core.PeerChanged{Peer: p, Liveness: l})
+		h.post(core.PeerChanged{Peer: p, Liveness: l})
 	}
 }
 
@@ -216,86 +173,34 @@ func (h *host) soon(run func()) {
 // turn steps the Core through what has come.
 func (h *host) turn() {
 	w := h.s.w
-	for h.up && !h.busy && !h.frozen && h.core != nil && len(h.inbox) > 0 && w.result.Violation == nil {
-		n := min(len(h.inbox), maxBatch)
-		batch := h.inbox[:n:n]
-		h.inbox = h.inbox[n:]
-		var effects []core.Effect
-		since := h.pauses
-		for _, ev := range batch {
-			w.result.Steps++
-			made := h.step(ev)
-			if h.overtakes(effects, made) {
-				if h.leave(made, since); !h.up {
-					return
-				}
-				made = nil
-			}
-			if effects == nil {
-				effects = made
-			} else {
-				effects = append(effects, made...)
-			}
+	for h.up && !h.busy && !h.frozen && w.result.Violation == nil {
+		wr, ok := h.Turn(func() core.Reading { w.result.Steps++; return h.clocks() })
+		if !ok {
+			return
 		}
-		if h.up {
-			h.perform(effects, since)
-		}
+		h.perform(&wr)
 	}
 }
 
-// gapAfter is that of package broker.
-const gapAfter = 3 * grid.Second
-
-// step tells the Core of a time when nobody listened, and then what has come.
-func (h *host) step(ev core.Event) []core.Effect {
-	now := h.now()
-	gap := grid.Tick(0)
-	if at, ok := h.core.Next(); ok {
-		gap = now - at
-	}
-	drift := h.s.clock.wall(h.s.w.now) - now
-	gap = max(gap, drift-h.drift, h.drift-drift)
-	h.drift = drift
-	if h.pauses != h.known {
-		h.known, gap = h.pauses, max(gap, gapAfter)
-	}
-	if gap < gapAfter {
-		return h.core.Step(now, ev)
-	}
-	h.s.w.tell(h.s, "did not listen for %v s, or its clock jumped", gap.Seconds())
-	return append(h.core.Step(now, core.Gap{Span: gap}), h.core.Step(now, ev)...)
-}
-
-// overtakes is package broker with one rule broken: the effects of a step without a save do
-// not wait for the saves of the steps before it.
-func (h *host) overtakes(before, made []core.Effect) bool {
-	return h.s.w.broken.shell[effectBeforeEarlierSave] && len(changesOf(before)) > 0 && len(changesOf(made)) == 0
-}
-
-// perform makes the saves durable, then lets the effects leave, which were decided when
-// there had been so many pauses.
-func (h *host) perform(effects []core.Effect, pauses int) {
-	changes := changesOf(effects)
-	for _, e := range effects {
-		if saw, ok := e.(core.Saw); ok {
-			h.s.disk.pending = append(h.s.disk.pending, saw)
-		}
-	}
-	if len(changes) == 0 {
-		h.s.disk.tell(h.s.w.now, h.core.Stamp(), effects)
-		h.core.Durable(h.s.disk.sequence)
-		h.finish(effects, pauses)
+// perform makes a write durable, then lets the effects leave.
+func (h *host) perform(wr *core.Write) {
+	h.s.disk.pending = append(h.s.disk.pending, wr.Seen...)
+	if len(wr.Changes) == 0 {
+		h.written(wr)
+		h.finish(wr)
 		return
 	}
-	if h.s.w.broken.shell[effectBeforeSave] {
-		h.leave(effects, pauses)
-		effects = nil
-	}
-	if !h.up || h.at(beforeSave, changes) {
+	if h.leave(wr.Early, wr.Pauses); !h.up || h.at(beforeSave, wr.Changes) {
 		return
 	}
 	h.busy = true
-	h.later(h.syncTime(), func() { h.commit(effects, changes, pauses) })
+	h.later(h.syncTime(), func() { h.commit(wr) })
+}
+
+// written: what is told to users goes beside the journal.
+func (h *host) written(wr *core.Write) {
+	h.s.disk.tell(h.s.w.now, h.Core().Stamp(), wr.Told)
+	h.Written(h.s.disk.sequence)
 }
 
 // syncTime is how long a commit takes.
@@ -307,49 +212,48 @@ func (h *host) syncTime() grid.Tick {
 	return between(r, 0, 12)
 }
 
-func (h *host) commit(effects []core.Effect, changes []grid.Change, pauses int) {
+func (h *host) commit(wr *core.Write) {
 	w, s := h.s.w, h.s
 	h.busy = false
 	if w.strikes(SaveFails, w.rnd.disk) {
-		h.fail(effects, changes)
+		h.fail(wr)
 		return
 	}
-	s.disk.commit(w.now, changes)
-	s.disk.tell(w.now, h.core.Stamp(), effects)
-	h.core.Durable(s.disk.sequence)
-	w.truth.saved(s, changes)
-	if h.at(afterSave, changes) {
+	s.disk.commit(w.now, wr.Changes)
+	h.written(wr)
+	w.truth.saved(s, wr.Changes)
+	if h.at(afterSave, wr.Changes) {
 		return
 	}
-	h.finish(effects, pauses)
+	h.finish(wr)
 	h.turn()
 }
 
 // fail ends the Core: a save failed, of which nobody knows whether it reached the disk.
-func (h *host) fail(effects []core.Effect, changes []grid.Change) {
+func (h *host) fail(wr *core.Write) {
 	w, s := h.s.w, h.s
 	reached := w.rnd.disk.IntN(3) == 0
 	w.tell(s, "a save fails; on disk all the same: %v", reached)
 	if reached {
-		s.disk.commit(w.now, changes)
-		w.truth.saved(s, changes)
+		s.disk.commit(w.now, wr.Changes)
+		w.truth.saved(s, wr.Changes)
 	}
-	for _, e := range effects {
+	for _, e := range wr.Effects {
 		if a, ok := e.(core.Answer); ok {
 			h.answer(core.Answer{Token: a.Token, Err: fmt.Errorf("%w: saving to the journal", grid.ErrUnavailable)})
 		}
 	}
-	h.core = nil
+	h.Lost()
 	h.wakes++
 	h.later(grid.Second, h.begin)
 }
 
 // finish lets effects leave and sees to the next Tick. A pause may strike between the
 // commit and the effects.
-func (h *host) finish(effects []core.Effect, pauses int) {
+func (h *host) finish(wr *core.Write) {
 	w, stopped := h.s.w, false
 	switch {
-	case h.ambush > 0 && launchesForOthers(h.s, effects) && w.happens(Fenced):
+	case h.ambush > 0 && launchesForOthers(h.s, wr.Effects) && w.happens(Fenced):
 		h.s.fence(h.ambush)
 		h.ambush, stopped = 0, true
 	case w.rates[PauseInside] > 0 && w.strikes(PauseInside, w.rnd.crash):
@@ -360,12 +264,12 @@ func (h *host) finish(effects []core.Effect, pauses int) {
 		h.busy = true
 		h.later(0, func() {
 			h.busy = false
-			h.goOn(effects, pauses)
+			h.goOn(wr)
 			h.turn()
 		})
 		return
 	}
-	h.goOn(effects, pauses)
+	h.goOn(wr)
 }
 
 // launchesForOthers tells that an attempt for another home is about to be submitted.
@@ -376,25 +280,25 @@ func launchesForOthers(s *site, effects []core.Effect) bool {
 	})
 }
 
-func (h *host) goOn(effects []core.Effect, pauses int) {
-	h.leave(effects, pauses)
-	if h.up && h.core != nil {
+func (h *host) goOn(wr *core.Write) {
+	h.leave(wr.Effects, wr.Pauses)
+	if h.up && h.Core() != nil {
 		h.setTimer()
 	}
 }
 
 // leave lets effects leave in order, with a crash after any.
-func (h *host) leave(effects []core.Effect, pauses int) {
+func (h *host) leave(effects []core.Effect, pauses uint64) {
 	for _, e := range effects {
 		h.dispatch(e, pauses)
-		if !h.up || h.core == nil || h.s.w.result.Violation != nil || h.after(e) {
+		if !h.up || h.Core() == nil || h.s.w.result.Violation != nil || h.after(e) {
 			return
 		}
 	}
 }
 
 func (h *host) setTimer() {
-	at, ok := h.core.Next()
+	at, ok := h.Next()
 	if !ok {
 		return
 	}
@@ -407,7 +311,7 @@ func (h *host) setTimer() {
 	h.wakes++
 	mine := h.wakes
 	h.later(due-w.now, func() {
-		if h.wakes == mine && h.core != nil {
+		if h.wakes == mine && h.Core() != nil {
 			h.wake = 0
 			h.post(core.Tick{})
 		}
@@ -421,11 +325,11 @@ func (h *host) crash(down grid.Tick, why string) {
 	}
 	s := h.s
 	s.w.tell(s, "CRASH (%s)", why)
-	h.up, h.core, h.busy, h.frozen = false, nil, false, false
+	h.up, h.Host, h.busy, h.frozen = false, core.Host{}, false, false
 	h.life++
 	h.wakes++
 	h.wake = 0
-	h.inbox, h.thaw, h.lanes, h.answers = nil, nil, nil, nil
+	h.thaw, h.lanes, h.answers = nil, nil, nil
 	s.w.notice(s)
 	s.w.after(down, h.boot)
 }
@@ -445,7 +349,7 @@ func (h *host) pause(span grid.Tick) {
 		}
 		s.w.tell(s, "goes on")
 		h.frozen = false
-		if span >= gapAfter {
+		if span >= core.GapAfter {
 			h.pauses++
 		}
 		list := h.thaw
@@ -465,7 +369,7 @@ const (
 )
 
 func (h *host) sweep() {
-	if h.core != nil {
+	if h.Core() != nil {
 		if ids, err := h.s.batch.attempts(); err == nil {
 			h.post(core.Attempts{IDs: ids})
 		}

@@ -1,21 +1,8 @@
 package faults
 
-import "gbroker/grid"
-
-// lane is one of the queues of slow effects of a job: what is on it is done one after
-// another. The bounds on how many lanes work at once are not modelled.
-type lane struct {
-	kind laneKind
-	job  grid.JobID
-}
-
-type laneKind uint8
-
-const (
-	batchLane laneKind = iota
-	fileLane
-	fetchLane
-	lookLane
+import (
+	"gbroker/broker/core"
+	"gbroker/grid"
 )
 
 // work is one effect on a lane.
@@ -27,19 +14,19 @@ type work struct {
 }
 
 // do queues work.
-func (h *host) do(k lane, w *work) {
+func (h *host) do(k core.WorkKey, w *work) {
 	h.lanes[k] = append(h.lanes[k], w)
 	if len(h.lanes[k]) == 1 {
 		h.beginWork(k)
 	}
 }
 
-func (h *host) beginWork(k lane) {
+func (h *host) beginWork(k core.WorkKey) {
 	w := h.lanes[k][0]
 	h.later(w.begin(), func() { h.endWork(k, w) })
 }
 
-func (h *host) endWork(k lane, w *work) {
+func (h *host) endWork(k core.WorkKey, w *work) {
 	if w.done {
 		return
 	}
@@ -58,7 +45,7 @@ func (h *host) endWork(k lane, w *work) {
 }
 
 // stop ends what is at work on a lane; what is queued behind it goes on.
-func (h *host) stop(k lane) {
+func (h *host) stop(k core.WorkKey) {
 	if q := h.lanes[k]; len(q) > 0 && !q[0].done {
 		q[0].stopped = true
 		w := q[0]

@@ -67,7 +67,7 @@ func (w *world) leftFolders(s *site) {
 // leftCapacity: a site that holds nothing says that it could start a job on all of its
 // nodes at once.
 func (w *world) leftCapacity(s *site) {
-	if len(s.batch.jobs) > 0 || len(s.members) == 0 || s.host.core == nil || s.host.busy {
+	if len(s.batch.jobs) > 0 || len(s.members) == 0 || s.host.Core() == nil || s.host.busy {
 		return
 	}
 	h := &s.host
@@ -76,8 +76,8 @@ func (w *world) leftCapacity(s *site) {
 	if err != nil {
 		return
 	}
-	effects := h.core.Step(h.now(), core.Message{From: s.members[0].Peer, Message: wire.Ask{Round: 1, Questions: []wire.Question{q}}})
-	effects = append(effects, h.core.Step(h.now(), core.Looked{Snapshot: shot})...)
+	effects := h.Core().Step(h.now(), core.Message{From: s.members[0].Peer, Message: wire.Ask{Round: 1, Questions: []wire.Question{q}}})
+	effects = append(effects, h.Core().Step(h.now(), core.Looked{Snapshot: shot})...)
 	for _, e := range effects {
 		if send, ok := e.(core.Send); ok {
 			if t, ok := send.Message.(wire.Tell); ok && len(t.Answers) == 1 && t.Answers[0].Job == q.Job {

@@ -115,12 +115,12 @@ func (w *world) observe(a, b *site) {
 			h.met[b.peer] = b.host.nonce
 			site := b.facts
 			site.Draining = b.disk.state.Draining
-			h.word(core.PeerSite{Peer: b.peer, Site: site})
+			h.post(core.PeerSite{Peer: b.peer, Site: site})
 			if first && h.up {
-				h.word(core.LinkChanged{Peer: b.peer, Link: a.links[b.peer]})
+				h.post(core.LinkChanged{Peer: b.peer, Link: a.links[b.peer]})
 			}
 			if h.up {
-				h.word(core.PeerJournal{Peer: b.peer, Journal: b.disk.id(), Boot: b.host.nonce})
+				h.post(core.PeerJournal{Peer: b.peer, Journal: b.disk.id(), Boot: b.host.nonce})
 			}
 		}
 		if h.up {

@@ -13,9 +13,7 @@ import (
 type shellRule uint8
 
 const (
-	effectBeforeSave shellRule = iota
-	effectBeforeEarlierSave
-	noStartToken
+	noStartToken shellRule = iota
 	submitWithoutLookup
 	removeWithoutSecondLook
 	requeueAllowed
@@ -42,8 +40,8 @@ func Rules() []Rule {
 		return Rule{Name: name, Without: without, shell: r, inShell: true}
 	}
 	list := []Rule{
-		shell(effectBeforeSave, "effect-before-save", "effects leave before the saves of their step are durable"),
-		shell(effectBeforeEarlierSave, "effect-before-earlier-save", "a step that saves nothing does not wait for the saves of the steps before it"),
+		{Name: "effect-before-save", core: core.EffectBeforeSave, Without: "effects leave before the saves of their step are durable"},
+		{Name: "effect-before-earlier-save", core: core.EffectBeforeEarlierSave, Without: "a step that saves nothing does not wait for the saves of the steps before it"},
 		shell(noStartToken, "no-start-token", "a wrapper starts its program without asking the token, and a withdrawal trusts a look"),
 		shell(submitWithoutLookup, "submit-without-lookup", "an attempt is submitted though the batch system has it (pbs.System.Submit)"),
 		shell(removeWithoutSecondLook, "remove-without-second-look", "where there are no tokens, what was removed counts as never started (pbs.System.Withdraw)"),

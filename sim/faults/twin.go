@@ -114,7 +114,7 @@ func (s *site) relieve() {
 // until it is answered.
 func (s *site) resume() {
 	h, answered := &s.host, false
-	if h.up && h.core != nil && !h.frozen {
+	if h.up && h.Core() != nil && !h.frozen {
 		h.request(func(t core.Token) core.Request { return core.Resume{Token: t} }, func(a core.Answer) { answered = a.Err == nil })
 	}
 	s.w.after(5*grid.Second, func() {

@@ -110,7 +110,7 @@ func (c *customer) submit() {
 		c.tries++
 		job := c.job
 		job.ID = grid.NewJobID(c.s.name(), fmt.Sprintf("%016d%010d", c.n, c.tries))
-		if !h.up || h.core == nil || c.s.disk.full {
+		if !h.up || h.Core() == nil || c.s.disk.full {
 			continue
 		}
 		w.truth.facts[job.ID] = newFact(job.ID, c.s, &job)
@@ -164,7 +164,7 @@ func (c *customer) upload() {
 	}
 	retry := between(w.rnd.user, 5*grid.Second, 20*grid.Second)
 	again := func() { w.after(retry, c.upload) }
-	if !h.up || h.core == nil || h.frozen {
+	if !h.up || h.Core() == nil || h.frozen {
 		again()
 		return
 	}
@@ -187,7 +187,7 @@ func (c *customer) upload() {
 // forget is an administrator's word that another site will not come back.
 func (s *site) forget(lost *site, fenced bool) {
 	h, answered := &s.host, false
-	if h.up && h.core != nil && !h.frozen {
+	if h.up && h.Core() != nil && !h.frozen {
 		s.w.tell(s, "its administrator forgets %s, fenced: %v", lost.name(), fenced)
 		s.forgot[lost.peer] = s.w.now
 		if fenced {
@@ -212,7 +212,7 @@ func (s *site) forget(lost *site, fenced bool) {
 func (s *site) drain(on bool) {
 	h, answered := &s.host, false
 	s.drained = on
-	if h.up && h.core != nil && !h.frozen {
+	if h.up && h.Core() != nil && !h.frozen {
 		h.request(func(t core.Token) core.Request { return core.DrainRequest{Token: t, On: on} },
 			func(a core.Answer) { answered = a.Err == nil })
 	}
@@ -243,7 +243,7 @@ func (c *customer) cancel() {
 	}
 	c.asked++
 	recorded := false
-	if h := &at.host; c.id != "" && h.up && h.core != nil && !h.frozen {
+	if h := &at.host; c.id != "" && h.up && h.Core() != nil && !h.frozen {
 		f := w.truth.facts[c.id]
 		f.wished = true
 		w.tell(at, "a user cancels %s", c.id)
@@ -289,7 +289,7 @@ func (c *customer) remove() {
 	}
 	c.asked++
 	removed := false
-	if f := w.truth.facts[c.id]; f != nil && h.up && h.core != nil && !h.frozen {
+	if f := w.truth.facts[c.id]; f != nil && h.up && h.Core() != nil && !h.frozen {
 		h.request(func(t core.Token) core.Request { return core.RemoveRequest{Token: t, Job: c.id} }, func(a core.Answer) {
 			if removed = a.Err == nil; removed {
 				w.tell(c.s, "TELLS that %s is removed", c.id)

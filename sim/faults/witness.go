@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"gbroker/broker/core"
 	"gbroker/grid"
 )
 
@@ -23,12 +22,10 @@ type words struct {
 func (w witness) clone() witness { return witness{w.last, maps.Clone(w.told)} }
 
 // tell writes in it what users are about to be told, and how far the journal is.
-func (d *disk) tell(now grid.Tick, stamp uint32, effects []core.Effect) {
+func (d *disk) tell(now grid.Tick, stamp uint32, told []grid.Record) {
 	d.witness.last = grid.Witness{Position: d.id(), Stamp: stamp}
-	for _, e := range effects {
-		if t, ok := e.(core.Tell); ok {
-			d.witness.told[t.Record.Job.ID] = words{now, t.Record}
-		}
+	for _, r := range told {
+		d.witness.told[r.Job.ID] = words{now, r}
 	}
 }
 

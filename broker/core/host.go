@@ -1,0 +1,240 @@
+package core
+
+import (
+	"maps"
+	"slices"
+
+	"gbroker/grid"
+)
+
+// Host is what a process does around its Core, without threads, files, networks and clocks: the
+// daemon and every simulation have this one.
+//
+//	events ─► Post ─► Turn: Step, Step, Step ─► Write ─► durable ─► Written ─► effects leave
+//	                                              └► failed ─► Lost ─► Begin with another Core
+//
+// It holds that
+//
+//   - no effect and no answer of a step leaves before the saves of all steps up to it are
+//     durable. One Write serves all events that came while the last one was written, [MaxBatch]
+//     at most;
+//   - a write that fails ends the Core: its effects are dropped, its requests are told so. Another
+//     Core is made from the journal, and is told what was heard of peers, for overlay and netmon
+//     tell changes only;
+//   - a Core hears of a time in which nobody listened before it hears anything else after it.
+//
+// The zero Host has no Core. It is not safe for concurrent use.
+type Host struct {
+	core    *Core
+	inbox   []Event
+	writing bool
+	peers   map[grid.PeerID]*heard
+	drift   grid.Tick // as the clocks said last
+	pauses  uint64    // that Core was told of
+	off     Rules     // rules of the host's that are switched off
+}
+
+// heard is what was last heard of a peer.
+type heard struct{ site, link, journal, live Event }
+
+// MaxBatch bounds the events that one Write serves.
+const MaxBatch = 256
+
+// GapAfter is how late a step must be, or how far the wall clock must have jumped against
+// Core's, to count as a time in which nobody listened.
+const GapAfter = 3 * grid.Second
+
+// Reading is what the clocks of a process say.
+type Reading struct {
+	Now    grid.Tick // Core's time; it never goes back
+	Drift  grid.Tick // how far the wall clock is ahead of it
+	Pauses uint64    // how often it was found that the process had not run
+	Pause  grid.Tick // for how long the last time
+}
+
+// Write is what must be durable before the effects of some steps leave: first the journal (what
+// was seen of peers and the changes, in one transaction), then what users are told, beside it.
+type Write struct {
+	Early   []Effect // leave before it is written: none, unless a rule is switched off
+	Seen    []Saw
+	Changes []grid.Change // the last record of each job, all its history
+	Told    []grid.Record
+	Restart bool               // the Core ends after it, as an administrator wished
+	Failed  error              // nothing of it is to be written: the Core cannot go on
+	Effects []Effect           // leave after it, in this order
+	Pauses  uint64             // that there had been when they were decided
+	at      map[grid.JobID]int // in Changes
+}
+
+// Begin gives the host a Core that was made from the journal.
+func (h *Host) Begin(c *Core, now Reading) {
+	h.core, h.writing, h.off = c, false, c.cfg.Broken
+	h.drift, h.pauses = now.Drift, now.Pauses
+	h.inbox = slices.Concat([]Event{Boot{}}, h.remembered(), h.inbox)
+}
+
+// Core is the present one; nil from a failed write to the next Begin.
+func (h *Host) Core() *Core { return h.core }
+
+// Post takes an event.
+func (h *Host) Post(ev Event) { h.inbox = append(h.inbox, ev) }
+
+// Ready tells that there is something to do for Turn.
+func (h *Host) Ready() bool { return h.core != nil && !h.writing && len(h.inbox) > 0 }
+
+// Turn steps the Core through what has come. No other follows before Written or Lost.
+func (h *Host) Turn(clocks func() Reading) (w Write, ok bool) {
+	if !h.Ready() {
+		return w, false
+	}
+	n := min(len(h.inbox), MaxBatch)
+	batch := h.inbox[:n:n]
+	if h.inbox = h.inbox[n:]; len(h.inbox) == 0 {
+		h.inbox = nil
+	}
+	for i, ev := range batch {
+		h.remember(ev)
+		made := h.step(clocks(), ev)
+		if i == 0 {
+			w.Pauses = h.pauses
+		}
+		if h.off.Without(EffectBeforeEarlierSave) && w.saves() && !saves(made) {
+			w.Early = append(w.Early, made...)
+			continue
+		}
+		w.take(made)
+	}
+	if h.off.Without(EffectBeforeSave) {
+		w.Early, w.Effects = append(w.Early, w.Effects...), nil
+	}
+	h.writing = true
+	return w, true
+}
+
+// step tells the Core of a time in which nobody listened, and then what has come.
+func (h *Host) step(now Reading, ev Event) []Effect {
+	var stall []Effect
+	if span := h.stall(now); span >= GapAfter {
+		stall = h.core.Step(now.Now, Gap{span})
+	}
+	effects := h.core.Step(now.Now, ev)
+	if stall == nil {
+		return effects
+	}
+	return append(stall, effects...)
+}
+
+// stall is how long nobody listened: timers are late, a clock jumped, or the process was found
+// not to have run.
+func (h *Host) stall(now Reading) grid.Tick {
+	span := grid.Tick(0)
+	if due, ok := h.core.Next(); ok {
+		span = now.Now - due
+	}
+	span = max(span, now.Drift-h.drift, h.drift-now.Drift)
+	h.drift = now.Drift
+	if now.Pauses != h.pauses {
+		h.pauses, span = now.Pauses, max(span, now.Pause)
+	}
+	return span
+}
+
+// Written tells that the write is durable, as the journal's change of that number.
+func (h *Host) Written(sequence uint64) {
+	h.writing = false
+	h.core.Durable(sequence)
+}
+
+// Lost ends the Core, whose write failed or which cannot go on.
+func (h *Host) Lost() { h.core, h.writing = nil, false }
+
+// Next is when Core wants a Tick; ok is false if nothing is waited for.
+func (h *Host) Next() (at grid.Tick, ok bool) {
+	if h.core == nil {
+		return 0, false
+	}
+	return h.core.Next()
+}
+
+// take adds the effects of a step.
+func (w *Write) take(effects []Effect) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Save:
+			w.merge(e.Change)
+		case Saw:
+			w.Seen = append(w.Seen, e)
+		case Tell:
+			w.Told = append(w.Told, e.Record)
+		case Restart:
+			w.Restart = true
+		case Fail:
+			w.Failed = e.Err
+		}
+	}
+	if w.Effects == nil {
+		w.Effects = effects
+	} else {
+		w.Effects = append(w.Effects, effects...)
+	}
+}
+
+// merge keeps the last record of each job, and all history.
+func (w *Write) merge(c grid.Change) {
+	if c.Site != nil {
+		w.Changes = append(w.Changes, c)
+		return
+	}
+	if w.at == nil {
+		w.at = map[grid.JobID]int{}
+	}
+	k, seen := w.at[c.Job]
+	if !seen {
+		w.at[c.Job] = len(w.Changes)
+		w.Changes = append(w.Changes, c)
+		return
+	}
+	w.Changes[k].Record = c.Record
+	w.Changes[k].Events = append(w.Changes[k].Events, c.Events...)
+}
+
+func (w *Write) saves() bool { return len(w.Changes) > 0 }
+
+func saves(effects []Effect) bool {
+	return slices.ContainsFunc(effects, func(e Effect) bool { _, is := e.(Save); return is })
+}
+
+// remember keeps what the next Core has to know, should this one end.
+func (h *Host) remember(ev Event) {
+	about := func(p grid.PeerID) *heard {
+		if h.peers == nil {
+			h.peers = map[grid.PeerID]*heard{}
+		}
+		if h.peers[p] == nil {
+			h.peers[p] = &heard{}
+		}
+		return h.peers[p]
+	}
+	switch e := ev.(type) {
+	case PeerSite:
+		about(e.Peer).site = e
+	case LinkChanged:
+		about(e.Peer).link = e
+	case PeerJournal:
+		about(e.Peer).journal = e
+	case PeerChanged:
+		about(e.Peer).live = e
+	}
+}
+
+func (h *Host) remembered() []Event {
+	var list []Event
+	for _, p := range slices.Sorted(maps.Keys(h.peers)) {
+		for _, ev := range []Event{h.peers[p].site, h.peers[p].link, h.peers[p].journal, h.peers[p].live} {
+			if ev != nil {
+				list = append(list, ev)
+			}
+		}
+	}
+	return list
+}
