@@ -49,11 +49,11 @@ func TestEstimatesAreKeptWithTheirOutcomes(t *testing.T) {
 				}
 			}
 			again := New(s.config(), s.members, records)
-			if len(s.core.outcomes) != started || !reflect.DeepEqual(again.outcomes, s.core.outcomes) {
-				t.Errorf("seed %d: %d jobs started at %s; its account is\n%v\nand after a restart\n%v", seed, started, s.name, s.core.outcomes, again.outcomes)
+			if len(s.host.core.outcomes) != started || !reflect.DeepEqual(again.outcomes, s.host.core.outcomes) {
+				t.Errorf("seed %d: %d jobs started at %s; its account is\n%v\nand after a restart\n%v", seed, started, s.name, s.host.core.outcomes, again.outcomes)
 			}
-			if !reflect.DeepEqual(again.runTimes, s.core.runTimes) {
-				t.Errorf("seed %d: %s learned %+v, and after a restart %+v", seed, s.name, s.core.runTimes, again.runTimes)
+			if !reflect.DeepEqual(again.runTimes, s.host.core.runTimes) {
+				t.Errorf("seed %d: %s learned %+v, and after a restart %+v", seed, s.name, s.host.core.runTimes, again.runTimes)
 			}
 			shown := shownAccuracy(again.Step(w.now, Boot{}))
 			if shown == nil || shown.Started != started {
@@ -62,7 +62,7 @@ func TestEstimatesAreKeptWithTheirOutcomes(t *testing.T) {
 				waited += shown.Waited
 			}
 		}
-		moved += len(w.sites[1].core.outcomes)
+		moved += len(w.sites[1].host.core.outcomes)
 	}
 	if moved < 20 || waited < 60 {
 		t.Errorf("%d jobs moved and %d waited: the histories test little", moved, waited)

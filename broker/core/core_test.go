@@ -83,7 +83,7 @@ func (w *world) checkEnd(seed uint64, id grid.JobID) (moved int) {
 		if ok && (k.Standing == grid.Owning && !k.State.Terminal() || k.Standing == grid.Prepared || k.Handoff.Phase != grid.NoHandoff) {
 			w.t.Fatalf("%s, but %s still has it %s %s\n%s", where, s.name, k.Standing, k.State, w.story(id))
 		}
-		if s.core.accepted[id] != nil {
+		if s.host.core.accepted[id] != nil {
 			w.t.Fatalf("%s, but %s still counts it as coming\n%s", where, s.name, w.story(id))
 		}
 	}

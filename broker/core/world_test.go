@@ -57,7 +57,7 @@ type site struct {
 	w       *world
 	peer    grid.PeerID
 	name    grid.SiteName
-	core    *Core
+	host    Host
 	life    int // raised by a crash: what belongs to an older life is void
 	up      bool
 	wake    grid.Tick
@@ -203,9 +203,10 @@ func (s *site) boot() {
 	s.nonce++
 	s.id.Life = s.nonce<<8 | s.id.Incarnation
 	s.lives = append(slices.Clip(s.lives), grid.Life{Number: s.id.Life, First: s.id.Sequence})
-	s.core = New(s.config(), s.members, records)
+	s.host = Host{}
+	s.host.Begin(New(s.config(), s.members, records), Reading{Now: s.w.now})
 	s.up, s.wake = true, 0
-	s.step(Boot{})
+	s.turn()
 	for _, o := range s.w.sites {
 		if o == s {
 			continue
@@ -252,19 +253,55 @@ func (s *site) later(d grid.Tick, ev Event) {
 }
 
 func (s *site) step(ev Event) {
-	for _, e := range s.core.Step(s.w.now, ev) {
-		s.do(e)
-		if s.w.dies != nil && s.w.dies(s, e) {
-			s.w.dies = nil
-			s.w.say(s, "CRASHES")
-			s.crash(crashed)
-			return // what else this step wanted is lost
+	s.host.Post(ev)
+	s.turn()
+}
+
+// turn makes durable what is to be, and lets the effects leave; it may crash after each.
+func (s *site) turn() {
+	w, ok := s.host.Turn(func() Reading { return Reading{Now: s.w.now} })
+	if !ok {
+		return
+	}
+	for _, e := range w.Effects {
+		if isWrite(e) {
+			if s.do(e); s.dies(e) {
+				return
+			}
 		}
 	}
-	if at, ok := s.core.Next(); ok && (s.wake == 0 || at < s.wake || s.wake <= s.w.now) {
+	s.host.Written(s.id.Sequence)
+	for _, e := range w.Effects {
+		if !isWrite(e) {
+			if s.do(e); s.dies(e) {
+				return // what else this step wanted is lost
+			}
+		}
+	}
+	if at, ok := s.host.Next(); ok && (s.wake == 0 || at < s.wake || s.wake <= s.w.now) {
 		s.wake = at
 		s.later(at-s.w.now, Tick{})
 	}
+}
+
+// dies tells that the site crashes right after an effect.
+func (s *site) dies(e Effect) bool {
+	if s.w.dies == nil || !s.w.dies(s, e) {
+		return false
+	}
+	s.w.dies = nil
+	s.w.say(s, "CRASHES")
+	s.crash(crashed)
+	return true
+}
+
+// isWrite tells of an effect that is to be on disk before any other leaves.
+func isWrite(e Effect) bool {
+	switch e.(type) {
+	case Save, Saw, Tell:
+		return true
+	}
+	return false
 }
 
 func (s *site) do(e Effect) {
@@ -273,7 +310,6 @@ func (s *site) do(e Effect) {
 	case Save:
 		s.save(e.Change)
 		s.id.Sequence++
-		s.core.Durable(s.id.Sequence)
 	case Saw:
 		s.saw(e)
 	case Tell:
