@@ -31,18 +31,10 @@ type Submission struct {
 	Files       []File `json:"files"` // those beside the document that it names
 }
 
-// File is a file beside a document, or one that a job left.
+// File is a file beside a document, one to upload, or one that a job left.
 type File struct {
 	Path string `json:"path"`
-	Size int64  `json:"size"`
-	Mode uint32 `json:"mode"`
-}
-
-// WantedFile is a file to upload: Path is its name in the sandbox, From its name
-// beside the document.
-type WantedFile struct {
-	Path string `json:"path"`
-	From string `json:"from"`
+	From string `json:"from,omitempty"` // of one to upload: its name beside the document; Path is that in the sandbox
 	Size int64  `json:"size"`
 	Mode uint32 `json:"mode"`
 }
@@ -50,8 +42,8 @@ type WantedFile struct {
 // Accepted is the answer to a submission.
 type Accepted struct {
 	Status
-	Again  bool         `json:"again"` // the key was known: this is the job it made
-	Wanted []WantedFile `json:"wanted"`
+	Again  bool   `json:"again"` // the key was known: this is the job it made
+	Wanted []File `json:"wanted"`
 }
 
 // Page is a part of the list of jobs.

@@ -17,7 +17,7 @@ func (s *Server) outputs(r *request) error {
 	}
 	answer := Outputs{ID: id, Complete: complete, Files: make([]File, 0, len(files))}
 	for _, f := range files {
-		answer.Files = append(answer.Files, File(f))
+		answer.Files = append(answer.Files, File{Path: f.Path, Size: f.Size, Mode: f.Mode})
 	}
 	s.answer(r.w, http.StatusOK, answer)
 	return nil

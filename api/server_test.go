@@ -168,7 +168,7 @@ func TestSubmission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := api.WantedFile{Path: "in/a b%.txt", From: "data", Size: 5, Mode: 0o640}
+	want := api.File{Path: "in/a b%.txt", From: "data", Size: 5, Mode: 0o640}
 	if a.Again || len(a.Wanted) != 1 || a.Wanted[0] != want || a.State != "STAGEIN" || a.WalltimeS != 300 || !a.WalltimeDefaulted {
 		t.Errorf("accepted as %+v", a)
 	}
@@ -419,7 +419,7 @@ func TestOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
-	if err := service.Leave(a.ID, true, []api.OutputFile{{Path: "d/ü%2f #?", Size: int64(len(big)), Mode: 0o600}}, map[string][]byte{"d/ü%2f #?": big}); err != nil {
+	if err := service.Leave(a.ID, true, grid.Manifest{{Path: "d/ü%2f #?", Size: int64(len(big)), Mode: 0o600}}, map[string][]byte{"d/ü%2f #?": big}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := c.Outputs(t.Context(), a.ID)

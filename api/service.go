@@ -17,18 +17,12 @@ type Identity struct {
 
 // NewJob is a submission.
 type NewJob struct {
-	Key   string   // made by the submitter before sending; same user and key is the same job
-	Job   grid.Job // all but ID, Home, User and Inputs, which the broker fills in
-	Files []Wanted // what will be uploaded
+	Key string // made by the submitter before sending; same user and key is the same job
+	// Job is all but ID, Home and User, which the broker fills in. Its Inputs are what will be
+	// uploaded, in any order and without hashes.
+	Job grid.Job
 	// QueueAnyway: it is taken though no known site could ever run it.
 	QueueAnyway bool
-}
-
-// Wanted is a file that the submitter will upload.
-type Wanted struct {
-	Path string
-	Size int64
-	Mode uint32
 }
 
 // SiteView is one line of `gclient sites`.
@@ -49,13 +43,6 @@ type SiteView struct {
 	// starts are judged by, and how good those were of the jobs that had to wait.
 	Started  int
 	Accuracy plan.Accuracy
-}
-
-// OutputFile is a file a job has left, or is writing.
-type OutputFile struct {
-	Path string // where the user gets it
-	Size int64
-	Mode uint32
 }
 
 // Service is what the API needs of a broker. Every method checks that who may do it;
@@ -82,8 +69,8 @@ type Service interface {
 	Cancel(ctx context.Context, who Identity, id grid.JobID) (r grid.Record, confirmed bool, err error)
 	// Remove deletes an ended job and its files.
 	Remove(ctx context.Context, who Identity, id grid.JobID) error
-	// Outputs lists what the job left (complete), or what there is so far.
-	Outputs(ctx context.Context, who Identity, id grid.JobID) (files []OutputFile, complete bool, err error)
+	// Outputs lists what the job left (complete), or what there is so far, by where the user gets it.
+	Outputs(ctx context.Context, who Identity, id grid.JobID) (files grid.Manifest, complete bool, err error)
 	// Output opens one of the files listed.
 	Output(ctx context.Context, who Identity, id grid.JobID, path string) (io.ReadCloser, error)
 	// Drain makes the site take no more grid jobs and hand on those that wait, or ends that.

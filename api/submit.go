@@ -21,11 +21,11 @@ func (s *Server) submit(r *request) error {
 	if err != nil {
 		return err
 	}
-	n := NewJob{Key: sub.Key, Job: job, QueueAnyway: sub.QueueAnyway, Files: make([]Wanted, 0, len(uploads))}
-	answer := Accepted{Wanted: make([]WantedFile, 0, len(uploads))}
+	n := NewJob{Key: sub.Key, Job: job, QueueAnyway: sub.QueueAnyway}
+	answer := Accepted{Wanted: make([]File, 0, len(uploads))}
 	for _, u := range uploads {
-		n.Files = append(n.Files, Wanted{Path: u.Path, Size: u.Size, Mode: u.Mode})
-		answer.Wanted = append(answer.Wanted, WantedFile{Path: u.Path, From: u.From, Size: u.Size, Mode: u.Mode})
+		n.Job.Inputs = append(n.Job.Inputs, grid.File{Path: u.Path, Size: u.Size, Mode: u.Mode})
+		answer.Wanted = append(answer.Wanted, File(u))
 	}
 	record, again, err := s.service.Submit(r.Context(), r.who, n)
 	if err != nil {

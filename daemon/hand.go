@@ -320,7 +320,7 @@ func (h *Hand) Jobs() ([]HandJob, error) {
 		}
 		list = append(list, j)
 	}
-	slices.SortFunc(list, func(a, b HandJob) int { return compareStrings(string(a.ID), string(b.ID)) })
+	slices.SortFunc(list, func(a, b HandJob) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	return list, nil
 }
 

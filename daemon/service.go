@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -53,11 +54,7 @@ func (s service) Submit(ctx context.Context, who api.Identity, n api.NewJob) (gr
 	j.ID = grid.NewJobID(s.site.facts.Name, id.String())
 	j.Home = s.site.self
 	j.User = grid.User{Home: s.site.self, Name: who.Name}
-	j.Inputs = make(grid.Manifest, 0, len(n.Files))
-	for _, f := range n.Files {
-		j.Inputs = append(j.Inputs, grid.File{Path: f.Path, Size: f.Size, Mode: f.Mode})
-	}
-	slices.SortFunc(j.Inputs, func(a, b grid.File) int { return compareStrings(a.Path, b.Path) })
+	j.Inputs = slices.SortedFunc(slices.Values(n.Job.Inputs), func(a, b grid.File) int { return strings.Compare(a.Path, b.Path) })
 	for _, f := range j.Inputs {
 		if err := stage.CheckPath(f.Path); err != nil {
 			return grid.Record{}, false, fmt.Errorf("%w: %w", grid.ErrInvalid, err)
@@ -96,16 +93,6 @@ func simple(j grid.Job, site grid.Site) bool {
 		}
 	}
 	return d.Cores() <= site.Processes && j.Queue == "" && !d.Exclusive && len(d.Properties) == 0 && d.Architecture == "" && d.System == ""
-}
-
-func compareStrings(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // record is the job if who may see it. A job that exists is not denied to exist:
@@ -236,19 +223,19 @@ const liveLimit = 30 * time.Second
 
 // Outputs lists what an ended job left. Of one that still runs it lists what there
 // is so far, at the site that runs it.
-func (s service) Outputs(ctx context.Context, who api.Identity, id grid.JobID) ([]api.OutputFile, bool, error) {
+func (s service) Outputs(ctx context.Context, who api.Identity, id grid.JobID) (grid.Manifest, bool, error) {
 	r, at, err := s.find(ctx, who, id, false)
 	if err != nil {
 		return nil, false, err
 	}
 	if r.State.Terminal() || r.End != 0 && at == r.Owner {
-		return outputFiles(r.Outputs), true, nil
+		return r.Outputs, true, nil
 	}
 	files, err := s.live(ctx, &r)
 	if errors.Is(err, grid.ErrNotFound) {
 		err = nil // nothing there yet
 	}
-	return outputFiles(files), false, err
+	return files, false, err
 }
 
 func (s service) live(ctx context.Context, r *grid.Record) (grid.Manifest, error) {
@@ -266,14 +253,6 @@ func (s service) live(ctx context.Context, r *grid.Record) (grid.Manifest, error
 		return nil, fmt.Errorf("asking %s for the output of job %s so far: %w", s.SiteName(r.Owner), r.Job.ID, err)
 	}
 	return files, nil
-}
-
-func outputFiles(m grid.Manifest) []api.OutputFile {
-	list := make([]api.OutputFile, len(m))
-	for i, f := range m {
-		list[i] = api.OutputFile{Path: f.Path, Size: f.Size, Mode: f.Mode}
-	}
-	return list
 }
 
 func (s service) Output(ctx context.Context, who api.Identity, id grid.JobID, path string) (io.ReadCloser, error) {

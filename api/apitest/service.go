@@ -35,9 +35,9 @@ type Service struct {
 
 type job struct {
 	record   grid.Record
-	wanted   []api.Wanted
+	wanted   grid.Manifest
 	uploads  map[string][]byte
-	outputs  []api.OutputFile
+	outputs  grid.Manifest
 	content  map[string][]byte
 	complete bool
 	events   []grid.Event
@@ -100,7 +100,7 @@ func (s *Service) Change(id grid.JobID, f func(*grid.Record)) error {
 }
 
 // Leave sets what a job has left.
-func (s *Service) Leave(id grid.JobID, complete bool, files []api.OutputFile, content map[string][]byte) error {
+func (s *Service) Leave(id grid.JobID, complete bool, files grid.Manifest, content map[string][]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j, ok := s.jobs[id]
@@ -165,14 +165,14 @@ func (s *Service) Submit(_ context.Context, who api.Identity, n api.NewJob) (gri
 	n.Job.ID, n.Job.Home, n.Job.User = id, Peer, grid.User{Home: Peer, Name: who.Name}
 	r := grid.Record{Job: n.Job, Key: n.Key, Standing: grid.Owning, State: grid.Submitted,
 		Epoch: grid.Epoch{Term: 1}, Owner: Peer, Submitted: 1_700_000_000_123}
-	if len(n.Files) > 0 {
+	if len(n.Job.Inputs) > 0 {
 		r.State = grid.StageIn
 	}
 	if s.onJob != nil {
 		s.onJob(&r)
 	}
 	s.keys[key] = id
-	s.jobs[id] = &job{record: r, wanted: n.Files, uploads: make(map[string][]byte),
+	s.jobs[id] = &job{record: r, wanted: n.Job.Inputs, uploads: make(map[string][]byte),
 		events: []grid.Event{{Job: id, At: r.Submitted, State: r.State, Site: "here", Epoch: r.Epoch, Why: "submitted"}}}
 	s.wake()
 	return r, false, nil
@@ -186,7 +186,7 @@ func (s *Service) Upload(_ context.Context, who api.Identity, id grid.JobID, pat
 		s.mu.Unlock()
 		return err
 	}
-	i := slices.IndexFunc(j.wanted, func(w api.Wanted) bool { return w.Path == path })
+	i := slices.IndexFunc(j.wanted, func(w grid.File) bool { return w.Path == path })
 	have, there := j.uploads[path]
 	s.mu.Unlock()
 	if i < 0 {
@@ -333,7 +333,7 @@ func (s *Service) Remove(_ context.Context, who api.Identity, id grid.JobID) err
 }
 
 // Outputs lists what Leave was given.
-func (s *Service) Outputs(_ context.Context, who api.Identity, id grid.JobID) ([]api.OutputFile, bool, error) {
+func (s *Service) Outputs(_ context.Context, who api.Identity, id grid.JobID) (grid.Manifest, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j, err := s.find(who, id)

@@ -148,11 +148,11 @@ func decisions() []grid.Decision {
 
 func leaves(ts *testscript.TestScript, _ bool, args []string) {
 	content := make(map[string][]byte)
-	var files []api.OutputFile
+	var files grid.Manifest
 	for _, a := range args[2:] {
 		path, text, _ := strings.Cut(a, "=")
 		content[path] = []byte(text)
-		files = append(files, api.OutputFile{Path: path, Size: int64(len(text)), Mode: 0o751})
+		files = append(files, grid.File{Path: path, Size: int64(len(text)), Mode: 0o751})
 	}
 	ts.Check(service(ts).Leave(grid.JobID(args[0]), args[1] == "complete", files, content))
 }

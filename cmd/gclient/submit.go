@@ -168,7 +168,7 @@ func sendFiles(cmd *cobra.Command, c *api.Client, d *document, a *api.Accepted) 
 	return c.Uploaded(cmd.Context(), a.ID)
 }
 
-func sendFile(ctx context.Context, c *api.Client, d *document, id grid.JobID, w api.WantedFile, bar *progress) error {
+func sendFile(ctx context.Context, c *api.Client, d *document, id grid.JobID, w api.File, bar *progress) error {
 	f, err := d.folder.Open(filepath.FromSlash(w.From))
 	if err != nil {
 		return fmt.Errorf("sending %s: %w", w.From, err)

@@ -15,17 +15,17 @@ import (
 
 // verdict is what `validate --json` prints.
 type verdict struct {
-	File      string           `json:"file"`
-	Valid     bool             `json:"valid"`
-	Errors    []string         `json:"errors"`   // FILE:LINE:COL: MESSAGE
-	Warnings  []string         `json:"warnings"` // what will probably not do what is meant
-	Name      string           `json:"name"`
-	Processes int              `json:"processes"`
-	Demand    *api.Demand      `json:"demand"` // null if it is not valid
-	Queue     grid.QueueName   `json:"queue"`
-	WalltimeS *float64         `json:"walltime_s"` // null: the site's default
-	Uploads   []api.WantedFile `json:"uploads"`
-	Outputs   []returned       `json:"outputs"`
+	File      string         `json:"file"`
+	Valid     bool           `json:"valid"`
+	Errors    []string       `json:"errors"`   // FILE:LINE:COL: MESSAGE
+	Warnings  []string       `json:"warnings"` // what will probably not do what is meant
+	Name      string         `json:"name"`
+	Processes int            `json:"processes"`
+	Demand    *api.Demand    `json:"demand"` // null if it is not valid
+	Queue     grid.QueueName `json:"queue"`
+	WalltimeS *float64       `json:"walltime_s"` // null: the site's default
+	Uploads   []api.File     `json:"uploads"`
+	Outputs   []returned     `json:"outputs"`
 }
 
 // returned is a file that comes back.
@@ -48,7 +48,7 @@ it and which come back.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeDocuments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			v := verdict{File: args[0], Errors: []string{}, Warnings: []string{}, Uploads: []api.WantedFile{}, Outputs: []returned{}}
+			v := verdict{File: args[0], Errors: []string{}, Warnings: []string{}, Uploads: []api.File{}, Outputs: []returned{}}
 			d, err := openDocument(args[0])
 			if err != nil {
 				if !errors.Is(err, grid.ErrInvalid) {
@@ -100,7 +100,7 @@ func (v *verdict) fill(d *document) {
 		v.WalltimeS = &s
 	}
 	for _, u := range d.uploads {
-		v.Uploads = append(v.Uploads, api.WantedFile{Path: u.Path, From: u.From, Size: u.Size, Mode: u.Mode})
+		v.Uploads = append(v.Uploads, api.File(u))
 	}
 	for _, o := range d.outputs {
 		v.Outputs = append(v.Outputs, returned{o.Path, o.Target, o.Required})
