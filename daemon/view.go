@@ -26,7 +26,7 @@ func ViewBatch(ctx context.Context, c Config) (api.Batch, error) {
 		l.Policy = c.Batch.Policy
 	}
 	t := client.Traits()
-	return view(l, t.Kind, t.Version), nil
+	return viewListing(l, t.Kind, t.Version), nil
 }
 
 // Batch is for administrators: it shows the jobs of all.
@@ -34,26 +34,30 @@ func (s service) Batch(ctx context.Context, who api.Identity) (api.Batch, error)
 	if !who.Administrator {
 		return api.Batch{}, fmt.Errorf("%w: only an administrator sees the jobs of all users", grid.ErrForbidden)
 	}
-	shot, err := s.site.batch.Snapshot(ctx)
-	if err != nil {
-		return api.Batch{}, err
+	system := s.site.cfg.Batch.System
+	if lists, can := s.site.batch.(lister); can {
+		l, err := lists.Listing(ctx)
+		return viewListing(l, system, ""), err
 	}
-	return view(listing(shot), s.site.cfg.Batch.System, ""), nil
+	shot, err := s.site.batch.Snapshot(ctx)
+	return viewSnapshot(shot, system), err
 }
 
-// view writes a listing out. Jobs that have ended are left out.
-func view(l external.Listing, system, version string) api.Batch {
-	b := api.Batch{
-		System: system, Version: version, At: api.Time(l.At), Policy: l.Policy.String(),
-		Nodes: []api.BatchNode{}, Queues: []api.BatchQueue{}, Running: []api.BatchJob{}, Waiting: []api.BatchJob{}, Reservations: []api.Reservation{},
-	}
-	if b.Unusable = append([]string{}, l.Unusable...); l.Stopped {
-		b.Stopped = l.Why
-	}
+// lister is a batch system that tells more of its jobs than a plan is made from.
+type lister interface {
+	Listing(ctx context.Context) (external.Listing, error)
+}
+
+// viewListing writes a listing out. Jobs that have ended are left out.
+func viewListing(l external.Listing, system, version string) api.Batch {
+	b := newView(l.At, l.Policy, system, version)
+	b.Unusable = append(b.Unusable, l.Unusable...)
 	if l.LeftOut > 0 {
 		b.Unusable = append(b.Unusable, fmt.Sprintf("and %d more", l.LeftOut))
 	}
-	b.Age = max(0, (wall() - l.At).Seconds())
+	if l.Stopped {
+		b.Stopped = l.Why
+	}
 	used := map[grid.NodeName]int{}
 	for _, j := range l.Jobs {
 		switch v := viewJob(j); j.State {
@@ -67,7 +71,67 @@ func view(l external.Listing, system, version string) api.Batch {
 			b.Waiting = append(b.Waiting, v)
 		}
 	}
-	for _, n := range l.Nodes {
+	b.Nodes, b.Queues = viewNodes(l.Nodes, used), viewQueues(l.Queues, l.Nodes, l.Default)
+	for _, r := range l.Reservations {
+		b.Reservations = append(b.Reservations, api.Reservation{
+			ID: r.ID, Native: r.Native, Nodes: words(r.Nodes), Start: api.Time(r.Start), End: api.Time(r.End), User: r.User,
+		})
+	}
+	return b
+}
+
+// viewSnapshot writes a snapshot out: whose the jobs are it does not say.
+func viewSnapshot(s plan.Snapshot, system string) api.Batch {
+	b := newView(s.At, s.Policy, system, "")
+	b.Unusable = append(b.Unusable, s.Unusable...)
+	if s.Stopped {
+		b.Stopped = s.Why
+	}
+	used := map[grid.NodeName]int{}
+	for _, r := range s.Running {
+		v := api.BatchJob{
+			ID: string(r.Job), State: "running", Nodes: []string{}, Limit: (r.End - r.Start).Seconds(),
+			Started: api.Time(r.Start), Ends: api.Time(r.End),
+		}
+		for _, h := range r.Shares {
+			name := s.Nodes[h.Node].Name
+			used[name] += h.Cores
+			v.Processes += h.Processes
+			v.Nodes = append(v.Nodes, string(name))
+		}
+		b.Running = append(b.Running, v)
+	}
+	for _, w := range s.Waiting {
+		v := api.BatchJob{
+			ID: string(w.Job), State: "waiting", Queue: string(w.Queue), Processes: w.Demand.Processes(),
+			Nodes: []string{}, Limit: w.Limit.Seconds(), Reason: w.Why,
+		}
+		if w.Held {
+			v.State = "held"
+		}
+		b.Waiting = append(b.Waiting, v)
+	}
+	b.Nodes, b.Queues = viewNodes(s.Nodes, used), viewQueues(s.Queues, s.Nodes, s.Default)
+	for _, r := range s.Reservations {
+		var nodes []grid.NodeName
+		for _, h := range r.Shares {
+			nodes = append(nodes, s.Nodes[h.Node].Name)
+		}
+		b.Reservations = append(b.Reservations, api.Reservation{ID: r.ID, Native: r.ID, Nodes: words(nodes), Start: api.Time(r.Start), End: api.Time(r.End)})
+	}
+	return b
+}
+
+func newView(at grid.Tick, policy plan.Policy, system, version string) api.Batch {
+	return api.Batch{
+		System: system, Version: version, At: api.Time(at), Policy: policy.String(), Age: max(0, (wall() - at).Seconds()),
+		Running: []api.BatchJob{}, Waiting: []api.BatchJob{}, Reservations: []api.Reservation{}, Unusable: []string{},
+	}
+}
+
+func viewNodes(nodes []plan.Node, used map[grid.NodeName]int) []api.BatchNode {
+	list := make([]api.BatchNode, 0, len(nodes))
+	for _, n := range nodes {
 		v := api.BatchNode{
 			Name: string(n.Name), Cores: n.Cores, Used: used[n.Name], Memory: n.Memory,
 			Resources: map[string]int64{}, Properties: append([]string{}, n.Properties...), Down: n.Down,
@@ -75,24 +139,24 @@ func view(l external.Listing, system, version string) api.Batch {
 		for _, r := range n.Resources {
 			v.Resources[r.Name] = r.Amount
 		}
-		b.Nodes = append(b.Nodes, v)
+		list = append(list, v)
 	}
-	for _, q := range l.Queues {
-		v := api.BatchQueue{Name: string(q.Name), Default: q.Name == l.Default, Nodes: []string{}, Limit: q.Limit.Seconds()}
+	return list
+}
+
+func viewQueues(queues []plan.Queue, nodes []plan.Node, standard grid.QueueName) []api.BatchQueue {
+	list := make([]api.BatchQueue, 0, len(queues))
+	for _, q := range queues {
+		v := api.BatchQueue{Name: string(q.Name), Default: q.Name == standard, Nodes: []string{}, Limit: q.Limit.Seconds()}
 		if q.Stopped || q.Closed {
 			v.Closed = q.Why
 		}
 		for _, i := range q.Nodes {
-			v.Nodes = append(v.Nodes, string(l.Nodes[i].Name))
+			v.Nodes = append(v.Nodes, string(nodes[i].Name))
 		}
-		b.Queues = append(b.Queues, v)
+		list = append(list, v)
 	}
-	for _, r := range l.Reservations {
-		b.Reservations = append(b.Reservations, api.Reservation{
-			ID: r.ID, Native: r.Native, Nodes: words(r.Nodes), Start: api.Time(r.Start), End: api.Time(r.End), User: r.User,
-		})
-	}
-	return b
+	return list
 }
 
 func viewJob(j external.Job) api.BatchJob {
@@ -114,37 +178,6 @@ func viewJob(j external.Job) api.BatchJob {
 		}
 	}
 	return v
-}
-
-// listing is a snapshot as if the system had been listed.
-func listing(s plan.Snapshot) external.Listing {
-	l := external.Listing{
-		At: s.At, Policy: s.Policy, Nodes: s.Nodes, Queues: s.Queues, Default: s.Default,
-		Stopped: s.Stopped, Why: s.Why, Unusable: s.Unusable,
-	}
-	for _, r := range s.Running {
-		j := external.Job{Local: grid.LocalID(r.Job), State: external.Running, Started: r.Start, Limit: r.End - r.Start}
-		for _, h := range r.Shares {
-			j.Places = append(j.Places, external.Place{Node: s.Nodes[h.Node].Name, Processes: h.Processes, Cores: h.Cores, Memory: h.Memory, Resources: h.Resources})
-			j.Demand.Chunks = append(j.Demand.Chunks, grid.Chunk{Count: 1, Processes: h.Processes, Cores: h.Cores})
-		}
-		l.Jobs = append(l.Jobs, j)
-	}
-	for _, w := range s.Waiting {
-		j := external.Job{Local: grid.LocalID(w.Job), State: external.Queued, Queue: w.Queue, Demand: w.Demand, Limit: w.Limit, Priority: w.Priority, Reason: w.Why}
-		if w.Held {
-			j.State = external.Held
-		}
-		l.Jobs = append(l.Jobs, j)
-	}
-	for _, r := range s.Reservations {
-		b := external.Booking{Native: r.ID, ID: r.ID, Start: r.Start, End: r.End}
-		for _, h := range r.Shares {
-			b.Nodes = append(b.Nodes, s.Nodes[h.Node].Name)
-		}
-		l.Reservations = append(l.Reservations, b)
-	}
-	return l
 }
 
 func words[T ~string](list []T) []string {

@@ -10,6 +10,15 @@ import (
 	"gbroker/plan"
 )
 
+// Listing is the last good listing.
+func (s *System) Listing(ctx context.Context) (Listing, error) {
+	got, err := s.poller.cached(ctx)
+	if err != nil {
+		return Listing{}, err
+	}
+	return got.Listing, nil
+}
+
 // Snapshot is the last good listing as the planner sees it, with what was submitted and
 // withdrawn since.
 func (s *System) Snapshot(ctx context.Context) (plan.Snapshot, error) {
