@@ -15,7 +15,7 @@ import (
 var errResumed = errors.New("resumed")
 
 // Boot is the nonce of this life, as Hello says it. It changes when an administrator
-// resumes a broker that had a twin.
+// resumes a broker that had a duplicate.
 func (b *Broker) Boot() uint64 { return b.boot.Load() }
 
 // write makes durable what must be before any effect leaves.

@@ -112,7 +112,7 @@ type Broker struct {
 	ports    Ports
 	events   chan core.Event
 	view     *view
-	lanes    *lanes
+	executor *executor
 	journal  atomic.Pointer[Journal]
 	accuracy atomic.Pointer[core.Accuracy]
 	ended    atomic.Pointer[core.Ended]
@@ -134,11 +134,11 @@ type Broker struct {
 func NewBroker(cfg core.Config, members []grid.Member, ports Ports) *Broker {
 	b := &Broker{
 		cfg: cfg, ports: ports, members: members,
-		events: make(chan core.Event, 1024),
-		lanes:  newLanes(),
-		pulse:  &pulse{clock: ports.Clock},
-		ready:  make(chan struct{}),
-		done:   make(chan struct{}),
+		events:   make(chan core.Event, 1024),
+		executor: newExecutor(),
+		pulse:    &pulse{clock: ports.Clock},
+		ready:    make(chan struct{}),
+		done:     make(chan struct{}),
 	}
 	b.view = newView(b.record)
 	b.boot.Store(cfg.Boot)
@@ -159,7 +159,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	defer func() {
 		cancel()
 		close(b.done)
-		b.lanes.wait()
+		b.executor.wait()
 		sweeper.Wait()
 	}()
 	for first := true; ; first = false {
@@ -226,7 +226,7 @@ func (b *Broker) core(ctx context.Context, cfg core.Config, journal Journal) (*c
 	anew := len(cfg.Lives) <= 1   // then it is asked for what was told of all
 	c := core.NewFrom(cfg, b.members, func(yield func(grid.Record) bool) {
 		err = journal.Each(ctx, func(r grid.Record) error {
-			if !core.IsPast(&r) {
+			if !core.IsArchived(&r) {
 				shown = append(shown, &r)
 			}
 			if r.Job.Home == cfg.Self && (!r.State.Terminal() || r.State == grid.Lost) {

@@ -140,11 +140,11 @@ func TestADeadPeerStopsNoCollect(t *testing.T) {
 	s := &shell{}
 	for n := range 40 {
 		j := jobOf(me, "a", string(rune('A'+n)))
-		s.journal.recs = append(s.journal.recs, grid.Record{Job: j, Standing: grid.Watching, State: grid.StageOut, End: grid.Completed, Owner: her,
+		s.journal.recs = append(s.journal.recs, grid.Record{Job: j, Role: grid.Watching, State: grid.StageOut, End: grid.Completed, Owner: her,
 			Epoch: grid.Epoch{Term: 1, Hop: 1}, Outputs: grid.Manifest{{Path: "x"}}})
 	}
 	mine := jobOf(me, "a", "Z")
-	s.journal.recs = append(s.journal.recs, grid.Record{Job: mine, Standing: grid.Owning, State: grid.Finished, End: grid.Completed, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1})
+	s.journal.recs = append(s.journal.recs, grid.Record{Job: mine, Role: grid.Owning, State: grid.Finished, End: grid.Completed, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1})
 	b := s.broker()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
@@ -152,7 +152,7 @@ func TestADeadPeerStopsNoCollect(t *testing.T) {
 	<-b.Ready()
 	r, _, _ := b.Wait(ctx, mine.ID, func(r *grid.Record) bool { return r.State.Terminal() })
 	if !r.State.Terminal() {
-		t.Errorf("the local job is %s: %d fetches hold all lanes, %d collects ran", r.State, s.fetching.Load(), s.collecting.Load())
+		t.Errorf("the local job is %s: %d fetches hold all slots, %d collects ran", r.State, s.fetching.Load(), s.collecting.Load())
 	}
 }
 
@@ -179,7 +179,7 @@ func TestTheLoopDoesNotWaitForItself(t *testing.T) {
 		t.Fatal("the loop waits for room in its own queue")
 	}
 	close(b.done) // lets Post go
-	b.lanes.wait()
+	b.executor.wait()
 }
 
 // After a failed save the new Core believes that all neighbours are dead.
@@ -209,9 +209,9 @@ func TestANewCoreKnowsWhoLives(t *testing.T) {
 	}
 }
 
-// The loop was not run for a while, or the wall clock was set: Core hears of a Gap
+// The loop was not run for a while, or the wall clock was set: Core hears of a Stall
 // before anything else.
-func TestTheShellNoticesGaps(t *testing.T) {
+func TestStallsAreNoticed(t *testing.T) {
 	t.Parallel()
 	s := &shell{}
 	b := s.broker()
@@ -229,7 +229,7 @@ func TestTheShellNoticesGaps(t *testing.T) {
 	for _, k := range []struct {
 		name      string
 		now, wall grid.Tick // how far each goes on
-		gap       bool
+		stall     bool
 	}{
 		{"as it should be", 10, 10, false},
 		{"the wall clock goes back an hour", 10, 10 - grid.Hour, true},
@@ -248,8 +248,8 @@ func TestTheShellNoticesGaps(t *testing.T) {
 				noted = true
 			}
 		}
-		if noted != k.gap {
-			t.Errorf("%s: gap %t", k.name, noted)
+		if noted != k.stall {
+			t.Errorf("%s: stall %t", k.name, noted)
 		}
 	}
 }

@@ -4,9 +4,9 @@
 //
 //	broker.go   the loop: events, Step, one commit for many steps, effects in order; a life of a Core
 //	effect.go   what each effect does
-//	lane.go     slow effects, side by side and in order
+//	executor.go slow effects, in order for each job, side by side
 //	request.go  what users ask, and readers see
-//	admin.go    what administrators ask; gaps; what is written beside the journal
+//	admin.go    what administrators ask; stalls; what is written beside the journal
 //	view.go     the durable records, for readers
 //	pulse.go    when this process was stopped
 //	disk.go     when the disk is full

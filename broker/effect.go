@@ -27,9 +27,9 @@ const (
 func (b *Broker) dispatch(ctx context.Context, e core.Effect, pauses uint64) {
 	if key, ends, slow := core.Route(e); slow {
 		for _, k := range ends {
-			b.lanes.stop(k)
+			b.executor.stop(k)
 		}
-		b.lanes.do(ctx, key, func(work context.Context) { b.work(ctx, work, e, pauses) })
+		b.executor.do(ctx, key, func(work context.Context) { b.work(ctx, work, e, pauses) })
 		return
 	}
 	switch e := e.(type) {
@@ -65,8 +65,8 @@ func (b *Broker) work(ctx, work context.Context, e core.Effect, pauses uint64) {
 	switch e := e.(type) {
 	case core.Look:
 		b.look(work)
-	case core.Recollect:
-		b.recollect(work, e.Jobs)
+	case core.Reconcile:
+		b.reconcile(work, e.Jobs)
 	case core.Launch:
 		b.launch(ctx, work, e, pauses)
 	case core.Withdraw:
@@ -139,7 +139,7 @@ func (b *Broker) launch(ctx, work context.Context, e core.Launch, pauses uint64)
 		b.launched(s.ID, "", fmt.Errorf("preparing the sandbox: %w", err))
 		return
 	}
-	b.lanes.do(ctx, core.WorkKey{Kind: core.BatchWork, Of: string(s.ID.Job)}, func(ctx context.Context) {
+	b.executor.do(ctx, core.WorkKey{Kind: core.BatchWork, Of: string(s.ID.Job)}, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, batchLimit)
 		defer cancel()
 		if now, span := b.pulse.feel(); now != pauses {
@@ -206,12 +206,12 @@ func (b *Broker) Probe(ctx context.Context, id grid.AttemptID) {
 
 // Changed is the batch system's word that an attempt's progress may have changed.
 func (b *Broker) Changed(ctx context.Context, id grid.AttemptID) {
-	b.lanes.do(ctx, core.WorkKey{Kind: core.BatchWork, Of: string(id.Job)}, func(ctx context.Context) { b.Probe(ctx, id) })
+	b.executor.do(ctx, core.WorkKey{Kind: core.BatchWork, Of: string(id.Job)}, func(ctx context.Context) { b.Probe(ctx, id) })
 }
 
 // recollect asks what attempts there were, of those jobs of which that can be known now.
-func (b *Broker) recollect(ctx context.Context, jobs []grid.JobID) {
-	var e core.Recollected
+func (b *Broker) reconcile(ctx context.Context, jobs []grid.JobID) {
+	var e core.Reconciled
 	defer func() { b.Post(e) }()
 	all, err := b.attempts(ctx)
 	if err != nil {

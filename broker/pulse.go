@@ -21,7 +21,7 @@ type pulse struct {
 	span   grid.Tick // of the last pause
 }
 
-// every is how often it beats by itself: a pause is what is core.GapAfter longer than that at most.
+// every is how often it beats by itself: a pause is what is core.StallAfter longer than that at most.
 const every = time.Second
 
 // feel counts the pauses so far, the one that has just ended included.
@@ -29,7 +29,7 @@ func (p *pulse) feel() (pauses uint64, span grid.Tick) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock()
-	if p.last != 0 && now-p.last >= core.GapAfter {
+	if p.last != 0 && now-p.last >= core.StallAfter {
 		p.pauses++
 		p.span = now - p.last
 	}

@@ -16,7 +16,7 @@ func TestThePulseCountsPauses(t *testing.T) {
 	for _, k := range []struct {
 		after, span grid.Tick
 		pauses      uint64
-	}{{0, 0, 0}, {core.GapAfter - 1, 0, 0}, {core.GapAfter, core.GapAfter, 1}, {0, core.GapAfter, 1}, {grid.Hour, grid.Hour, 2}} {
+	}{{0, 0, 0}, {core.StallAfter - 1, 0, 0}, {core.StallAfter, core.StallAfter, 1}, {0, core.StallAfter, 1}, {grid.Hour, grid.Hour, 2}} {
 		now += k.after
 		if pauses, span := p.feel(); pauses != k.pauses || span != k.span {
 			t.Errorf("after %d ms: %d pauses, the last of %d ms", k.after, pauses, span)
@@ -42,6 +42,6 @@ func TestNothingIsSubmittedAfterAPause(t *testing.T) {
 			t.Errorf("%s: %+v", name, e)
 		}
 		close(b.done)
-		b.lanes.wait()
+		b.executor.wait()
 	}
 }

@@ -124,10 +124,10 @@ func (b *Broker) Job(ctx context.Context, id grid.JobID) (r grid.Record, known b
 	return b.view.get(ctx, id)
 }
 
-// Count gives how many records, of jobs that are not past, what says something of, by what it says.
+// Count gives how many records, of jobs that are not archived, what says something of, by what it says.
 func (b *Broker) Count(what func(*grid.Record) string) map[string]int { return b.view.count(what) }
 
-// Ended gives how many jobs are past, by state, of which this site is the home or was the
+// Ended gives how many jobs are archived, by state, of which this site is the home or was the
 // owner to their end.
 func (b *Broker) Ended() map[string]int {
 	n := map[string]int{}
@@ -147,14 +147,14 @@ func (b *Broker) showEnded(now core.Ended) {
 	}
 }
 
-// Live lists up to limit records of jobs that are not past, that keep says.
+// Live lists up to limit records of jobs that are not archived, that keep says.
 func (b *Broker) Live(limit int, keep func(*grid.Record) bool) []grid.Record {
 	return b.view.live(limit, keep)
 }
 
 // Jobs lists up to limit records after an identifier that keep says, of the users of one
 // name or of all (""), in the order of identifiers. It reads pages of the journal, so that
-// of jobs that are past it has no more than [Journal.Page] gives.
+// of jobs that are archived it has no more than [Journal.Page] gives.
 func (b *Broker) Jobs(ctx context.Context, after grid.JobID, limit int, user string, keep func(*grid.Record) bool) ([]grid.Record, error) {
 	journal := b.journal.Load()
 	if journal == nil {

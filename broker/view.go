@@ -12,7 +12,7 @@ import (
 	"gbroker/grid"
 )
 
-// view is what readers see: the durable records. Those of jobs that are past are read from
+// view is what readers see: the durable records. Those of jobs that are archived are read from
 // the journal. A change wakes those who wait for that job.
 type view struct {
 	mu      sync.RWMutex
@@ -25,7 +25,7 @@ func newView(load func(context.Context, grid.JobID) (grid.Record, error)) *view 
 	return &view{records: map[grid.JobID]*grid.Record{}, waiters: map[grid.JobID]chan struct{}{}, load: load}
 }
 
-// reset shows the jobs that are not past.
+// reset shows the jobs that are not archived.
 func (v *view) reset(records []*grid.Record) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -47,7 +47,7 @@ func (v *view) change(c grid.Change) (before *grid.Record) {
 	return before
 }
 
-// count gives how many records, of jobs that are not past, count says something of, by what it says.
+// count gives how many records, of jobs that are not archived, count says something of, by what it says.
 func (v *view) count(what func(*grid.Record) string) map[string]int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -60,7 +60,7 @@ func (v *view) count(what func(*grid.Record) string) map[string]int {
 	return n
 }
 
-// set shows what is no promise, and is of no use of a job that is past.
+// set shows what is no promise, and is of no use of a job that is archived.
 func (v *view) set(r grid.Record) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -68,7 +68,7 @@ func (v *view) set(r grid.Record) {
 }
 
 func (v *view) put(id grid.JobID, r *grid.Record) {
-	if r == nil || core.IsPast(r) {
+	if r == nil || core.IsArchived(r) {
 		delete(v.records, id)
 	} else {
 		v.records[id] = r
@@ -83,7 +83,7 @@ func (v *view) wake(id grid.JobID) {
 	}
 }
 
-// shown is the record of a job that is not past.
+// shown is the record of a job that is not archived.
 func (v *view) shown(id grid.JobID) (grid.Record, bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -137,7 +137,7 @@ func (v *view) until(ctx context.Context, id grid.JobID, ok func(*grid.Record) b
 	}
 }
 
-// live lists up to limit records, of those that are not past, that keep says.
+// live lists up to limit records, of those that are not archived, that keep says.
 func (v *view) live(limit int, keep func(*grid.Record) bool) []grid.Record {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

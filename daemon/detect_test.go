@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"gbroker/pbs/slurm/slurmtest"
-	"gbroker/test/standin"
-	"gbroker/test/standin/batch"
+	"gbroker/test/fakebatch"
+	"gbroker/test/fakebatch/batch"
 )
 
 func TestMain(m *testing.M) { os.Exit(slurmtest.Main(m)) }
@@ -86,10 +86,10 @@ func TestInitFinds(t *testing.T) {
 			return append(slurmtest.Start(t, slurmtest.Config{}).Environment(), "PATH="+os.Getenv("PATH"))
 		}},
 		{Torque, func(t *testing.T) []string {
-			return []string{"PATH=" + standin.Start(t, batch.Config{Face: "torque"}).Bin}
+			return []string{"PATH=" + fakebatch.Start(t, batch.Config{Face: "torque"}).Bin}
 		}},
 		{OpenPBS, func(t *testing.T) []string {
-			return []string{"PATH=" + standin.Start(t, batch.Config{Face: "openpbs"}).Bin}
+			return []string{"PATH=" + fakebatch.Start(t, batch.Config{Face: "openpbs"}).Bin}
 		}},
 	} {
 		t.Run(c.system, func(t *testing.T) {

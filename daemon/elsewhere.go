@@ -25,8 +25,8 @@ func (s service) find(ctx context.Context, who api.Identity, id grid.JobID, canc
 	if err != nil {
 		return r, s.site.self, err
 	}
-	known = known && r.Standing != grid.Declined && !r.Removed
-	if known && (r.Job.Home == s.site.self || r.Standing == grid.Owning || r.Kept) {
+	known = known && r.Role != grid.Declined && !r.Removed
+	if known && (r.Job.Home == s.site.self || r.Role == grid.Owning || r.Kept) {
 		r, err := s.record(ctx, who, id)
 		return r, s.site.self, err
 	}

@@ -33,13 +33,13 @@ func handoffs(self, peer grid.PeerID, list jobs) []api.Handoff {
 	tie := func(r *grid.Record) (h api.Handoff, tied bool) {
 		h = api.Handoff{Job: r.Job.ID, State: r.State.String()}
 		switch {
-		case r.Standing == grid.Prepared && r.Owner == peer:
+		case r.Role == grid.Prepared && r.Owner == peer:
 			h.Incoming = true
 		case r.Handoff.Phase != grid.NoHandoff && r.Handoff.To == peer:
 			h.Committed = r.Handoff.Phase == grid.Committed
 		case r.Job.Home == self && r.Owner == peer && !r.State.Terminal():
 			h.There = true
-		case r.Job.Home == peer && r.Standing == grid.Owning:
+		case r.Job.Home == peer && r.Role == grid.Owning:
 			h.Here = true
 		default:
 			return h, false

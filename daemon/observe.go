@@ -17,7 +17,7 @@ func (s *site) changed(before, after *grid.Record) {
 	}
 	job := []zap.Field{zap.String("job", string(after.Job.ID)), zap.String("user", after.Job.User.Name)}
 	home := after.Job.Home == s.self
-	if home && before.Standing == 0 && after.Standing == grid.Owning {
+	if home && before.Role == 0 && after.Role == grid.Owning {
 		s.meter.accepted.Inc()
 		s.log.Info("a job was accepted", append(job, zap.String("name", after.Job.Name), zap.Int("processes", after.Job.Demand.Processes()))...)
 	}
@@ -25,7 +25,7 @@ func (s *site) changed(before, after *grid.Record) {
 	if after.Queued > 0 && after.Queued != before.Queued {
 		s.log.Info("a job was placed in the queue here", append(job, zap.Stringer("epoch", after.Epoch), zap.Duration("expected wait", max(0, after.ExpectedStart-after.Queued).Duration()))...)
 	}
-	if after.Standing == grid.Owning && after.Started > 0 && before.Started == 0 {
+	if after.Role == grid.Owning && after.Started > 0 && before.Started == 0 {
 		s.meter.started(after)
 		s.log.Info("a job has started here", append(job, zap.Duration("waited", (after.Started-after.Submitted).Duration()))...)
 	}
@@ -42,7 +42,7 @@ func (s *site) changed(before, after *grid.Record) {
 func (s *site) moved(before, after *grid.Record, job []zap.Field) {
 	name := func(p grid.PeerID) zap.Field { return zap.String("site", service{s}.SiteName(p)) }
 	switch {
-	case before.Standing != grid.Owning && after.Standing == grid.Owning && after.Epoch.Hop > 0:
+	case before.Role != grid.Owning && after.Role == grid.Owning && after.Epoch.Hop > 0:
 		s.meter.handoffs.WithLabelValues("in").Inc()
 		s.log.Info("a job has come", append(job, name(before.Owner), zap.Stringer("epoch", after.Epoch))...)
 	case before.Handoff.Phase != grid.Committed && after.Handoff.Phase == grid.Committed:

@@ -35,7 +35,7 @@ func (s *site) overview() api.Overview {
 		o.Disk.Free = max(0, journal-broker.Reserve)
 	}
 	there := s.broker.Count(func(r *grid.Record) string {
-		if r.Standing != grid.Watching || r.State.Terminal() {
+		if r.Role != grid.Watching || r.State.Terminal() {
 			return ""
 		}
 		return string(r.Owner)
@@ -59,7 +59,7 @@ func (s *site) jobs() map[string]int {
 
 // present is the state of a job that this broker is the home or the owner of.
 func present(r *grid.Record) string {
-	if r.Removed || r.Standing != grid.Owning && r.Standing != grid.Watching {
+	if r.Removed || r.Role != grid.Owning && r.Role != grid.Watching {
 		return ""
 	}
 	return r.State.String()

@@ -272,15 +272,15 @@ func (s *site) brokerConfig(key overlay.Key) core.Config {
 		Sign: func(text []byte) []byte {
 			signature, err := key.Sign(text)
 			if err != nil { // not with a key that was loaded
-				s.log.Error("signing a deed", zap.Error(err))
+				s.log.Error("signing a certificate", zap.Error(err))
 			}
 			return signature
 		},
 		Verify: overlay.Verify,
 		Self:   s.self, Site: s.facts, Seed: s.boot,
-		Boot:        s.boot,
-		Grace:       s.cfg.grace(),
-		AskDeadline: grid.Span(s.cfg.EstimateDeadline), AutoForget: grid.Span(s.cfg.ForgetAfter),
+		Boot:             s.boot,
+		Grace:            s.cfg.grace(),
+		EstimateDeadline: grid.Span(s.cfg.EstimateDeadline), AutoForget: grid.Span(s.cfg.ForgetAfter),
 		// a refused pair is blocked for one interval
 		Delta: grid.Span(s.cfg.Reevaluation.Interval), Block: grid.Span(s.cfg.Reevaluation.Interval), Settle: grid.Span(s.cfg.Reevaluation.Settle),
 		Margin: grid.Span(s.cfg.Reevaluation.Margin), Cooldown: grid.Span(s.cfg.Reevaluation.Cooldown),

@@ -102,7 +102,7 @@ func (s service) record(ctx context.Context, who api.Identity, id grid.JobID) (g
 	switch {
 	case err != nil:
 		return r, err
-	case !ok || r.Standing == grid.Declined || r.Removed:
+	case !ok || r.Role == grid.Declined || r.Removed:
 		return r, s.unknown(id)
 	case !s.may(who, &r):
 		return r, fmt.Errorf("%w: job %s belongs to another user", grid.ErrForbidden, id)
@@ -169,7 +169,7 @@ func (s service) Jobs(ctx context.Context, who api.Identity, after grid.JobID, l
 		user = ""
 	}
 	return s.site.broker.Jobs(ctx, after, limit, user, func(r *grid.Record) bool {
-		return r.Standing != grid.Declined && !r.Removed && (r.Standing != grid.Past || r.Started > 0) && s.may(who, r)
+		return r.Role != grid.Declined && !r.Removed && (r.Role != grid.Tombstone || r.Started > 0) && s.may(who, r)
 	})
 }
 
@@ -201,7 +201,7 @@ func (s service) Cancel(ctx context.Context, who api.Identity, id grid.JobID) (g
 	if err != nil {
 		return r, false, err
 	}
-	if at == s.site.self && (r.Job.Home == s.site.self || r.Standing == grid.Owning) {
+	if at == s.site.self && (r.Job.Home == s.site.self || r.Role == grid.Owning) {
 		return s.site.broker.Cancel(ctx, id, who.Name)
 	}
 	if r, _, err = s.find(ctx, who, id, true); err != nil {

@@ -1,19 +1,19 @@
 package grid
 
-// Standing is what this broker is to a job, beside being its home or not.
-type Standing uint8
+// Role is what this broker is to a job, beside being its home or not.
+type Role uint8
 
-// Standings. The numbers are stored: append only.
+// Roles. The numbers are stored: append only.
 const (
-	Owning   Standing = 1 + iota // the owner: the one site that may run the job
-	Watching                     // the home of a job that another site owns
-	Prepared                     // a candidate that holds the files and waits for Commit
-	Past                         // a tombstone: it was here; Owner is the forwarding address
-	Declined                     // a tombstone: this broker will never own it at this epoch
+	Owning    Role = 1 + iota // the owner: the one site that may run the job
+	Watching                  // the home of a job that another site owns
+	Prepared                  // a candidate that holds the files and waits for Commit
+	Tombstone                 // a tombstone: it was here; Owner is the forwarding address
+	Declined                  // a tombstone: this broker will never own it at this epoch
 )
 
-func (s Standing) String() string {
-	return [...]string{"none", "owning", "watching", "prepared", "past", "declined"}[min(int(s), 5)]
+func (s Role) String() string {
+	return [...]string{"none", "owning", "watching", "prepared", "tombstone", "declined"}[min(int(s), 5)]
 }
 
 // HandoffPhase is how far an owner is in giving a job away.
@@ -38,15 +38,15 @@ type Handoff struct {
 //
 // Invariant: a record is saved before any effect of the step that changed it.
 type Record struct {
-	Job      Job
-	Key      string // made by the submitter; same user and key is the same job
-	Standing Standing
-	State    State
-	Epoch    Epoch  // of the last known owner
-	Owner    PeerID // last known
-	Handoff  Handoff
-	Attempt  uint32 // the last number used in Epoch
-	Local    LocalID
+	Job     Job
+	Key     string // made by the submitter; same user and key is the same job
+	Role    Role
+	State   State
+	Epoch   Epoch  // of the last known owner
+	Owner   PeerID // last known
+	Handoff Handoff
+	Attempt uint32 // the last number used in Epoch
+	Local   LocalID
 
 	Submitted Tick // at the home; elsewhere reckoned from the job's age on arrival
 	Started   Tick
@@ -91,8 +91,8 @@ type Record struct {
 	HomeForgotten bool
 	// Stay is the latest search since the last decision, if it left the job where it was.
 	Stay *Stay
-	// Deeds prove that Owner owns the job at Epoch; none where the home itself does.
-	Deeds []Deed
+	// Certificates prove that Owner owns the job at Epoch; none where the home itself does.
+	Certificates []Certificate
 	// Telling is set while a former owner has not heard that the home knows the next one.
 	Telling bool
 	// Hops are the moves for a gain that count against the job's limit, as they were

@@ -31,7 +31,7 @@ func (s *session) keep(ctx context.Context, n *neighbour) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		connected, heard, since := n.standing()
+		connected, heard, since := n.connection()
 		now := time.Now()
 		wait := time.Hour
 		switch {

@@ -84,7 +84,7 @@ func (l *links) WriteToAddress(b []byte, to memberlist.Address) (time.Time, erro
 	if n == nil {
 		return now, errUnreachable(errNoMember)
 	}
-	if connected, _, _ := n.standing(); !connected {
+	if connected, _, _ := n.connection(); !connected {
 		return now, errUnreachable(errNoWay)
 	}
 	select {

@@ -245,7 +245,7 @@ func (s *session) complain(n *neighbour, e wire.Error) {
 
 // send queues m for n.
 func (s *session) send(n *neighbour, m wire.Message) error {
-	if connected, _, _ := n.standing(); !connected {
+	if connected, _, _ := n.connection(); !connected {
 		return fmt.Errorf("sending %v to %s: no connection: %w", m.Kind(), n.peer, grid.ErrUnavailable)
 	}
 	select {

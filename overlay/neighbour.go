@@ -113,7 +113,7 @@ func (n *neighbour) remove() {
 	n.mu.Unlock()
 }
 
-func (n *neighbour) standing() (connected, heard bool, since time.Time) {
+func (n *neighbour) connection() (connected, heard bool, since time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.connected, n.heard, n.since

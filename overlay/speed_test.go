@@ -29,7 +29,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		begin := time.Now()
-		if err := x.over.Send(y.peer(), wire.Ask{Round: 1}); err != nil {
+		if err := x.over.Send(y.peer(), wire.EstimateRequest{Round: 1}); err != nil {
 			b.Fatal(err)
 		}
 		<-back

@@ -29,7 +29,7 @@ func TestMessages(t *testing.T) {
 	const many = 500
 	for i := range many {
 		for _, way := range [][2]*broker{{a, b}, {b, a}} {
-			m := wire.Ask{Round: uint64(i + 1)}
+			m := wire.EstimateRequest{Round: uint64(i + 1)}
 			if err := way[0].over.Send(way[1].peer(), m); err != nil {
 				t.Fatal(err)
 			}
@@ -38,7 +38,7 @@ func TestMessages(t *testing.T) {
 	for _, x := range []*broker{a, b} {
 		x.until("all messages", func() bool { return len(x.got) == many })
 		for i, r := range x.got {
-			if ask, ok := r.m.(wire.Ask); !ok || ask.Round != uint64(i+1) {
+			if ask, ok := r.m.(wire.EstimateRequest); !ok || ask.Round != uint64(i+1) {
 				t.Fatalf("message %d is %v", i+1, r.m)
 			}
 		}
@@ -52,15 +52,15 @@ func TestMessages(t *testing.T) {
 func TestRefusedHello(t *testing.T) {
 	t.Parallel()
 	all := several(t, 2)
-	all[0].refuse = errors.New("you are my twin")
+	all[0].refuse = errors.New("you are my duplicate")
 	connect(t, all, mesh(2))
 	all[1].until("the complaint", func() bool {
 		return slices.ContainsFunc(all[1].got, func(r received) bool {
 			e, ok := r.m.(wire.Error)
-			return ok && e.Of == wire.KindHello && e.Why == "you are my twin"
+			return ok && e.Of == wire.KindHello && e.Why == "you are my duplicate"
 		})
 	})
-	_ = all[1].over.Send(all[0].peer(), wire.Ask{Round: 1})
+	_ = all[1].over.Send(all[0].peer(), wire.EstimateRequest{Round: 1})
 	all[0].until("another try", func() bool { return len(all[0].hello) > 0 })
 	if len(all[0].got) != 0 {
 		t.Error("a message was heard behind a refused hello")
@@ -75,15 +75,15 @@ func TestSendErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return o.Send(all[1].peer(), wire.Ask{})
+		return o.Send(all[1].peer(), wire.EstimateRequest{})
 	}(); !errors.Is(err, grid.ErrUnavailable) {
 		t.Errorf("before Run: %v", err)
 	}
 	all[0].start(all[1].as())
-	if err := all[0].over.Send(all[1].peer(), wire.Ask{}); !errors.Is(err, grid.ErrUnavailable) {
+	if err := all[0].over.Send(all[1].peer(), wire.EstimateRequest{}); !errors.Is(err, grid.ErrUnavailable) {
 		t.Errorf("to a member that is down: %v", err)
 	}
-	if err := all[0].over.Send(all[2].peer(), wire.Ask{}); !errors.Is(err, grid.ErrForbidden) {
+	if err := all[0].over.Send(all[2].peer(), wire.EstimateRequest{}); !errors.Is(err, grid.ErrForbidden) {
 		t.Errorf("to a stranger: %v", err)
 	}
 	if _, err := all[0].over.Open(context.Background(), all[1].peer(), "/gbroker/test/1"); !errors.Is(err, grid.ErrUnavailable) {
@@ -106,7 +106,7 @@ func TestQueueIsBounded(t *testing.T) {
 	b.onGet = func(grid.PeerID, wire.Message) { <-block }
 	b.mu.Unlock()
 	reason := string(make([]byte, 400))
-	big := wire.Refuse{Bond: wire.Bond{Job: "site0.01ARZ3NDEKTSV4RRFFQ69G5FAV", To: b.peer()}, Estimate: grid.Estimate{Refusal: &grid.Refusal{Reason: reason}}}
+	big := wire.Refuse{Handoff: wire.HandoffID{Job: "site0.01ARZ3NDEKTSV4RRFFQ69G5FAV", To: b.peer()}, Estimate: grid.Estimate{Refusal: &grid.Refusal{Reason: reason}}}
 	begin := time.Now()
 	for i := range 200_000 {
 		if err := a.over.Send(b.peer(), big); err != nil {
@@ -218,7 +218,7 @@ func TestSetMembers(t *testing.T) {
 		t.Error("a bulk stream of a removed member goes on")
 	}
 	b.until("it is cut off", func() bool { return b.last(a.peer()) != grid.Alive })
-	if err := a.over.Send(b.peer(), wire.Ask{}); !errors.Is(err, grid.ErrForbidden) {
+	if err := a.over.Send(b.peer(), wire.EstimateRequest{}); !errors.Is(err, grid.ErrForbidden) {
 		t.Errorf("sending to a removed member: %v", err)
 	}
 	if err := a.over.SetMembers([]grid.Member{b.as(), c.as()}); err != nil {

@@ -91,7 +91,7 @@ func (j *Journal) Commit(ctx context.Context, changes []grid.Change) error {
 		j.end(fmt.Errorf("%w (%w)", ErrBroken, err))
 		return fmt.Errorf("commit %d changes to %s: %w", len(changes), j.file, err)
 	}
-	j.marksSaved()
+	j.highWaterSaved()
 	j.state.Lock()
 	j.id.Sequence = sequence
 	j.state.Unlock()
@@ -99,7 +99,7 @@ func (j *Journal) Commit(ctx context.Context, changes []grid.Change) error {
 		if c.Site != nil {
 			continue
 		}
-		if c.Record == nil || c.Record.State.Terminal() || c.Record.Standing == grid.Past || c.Record.Standing == grid.Declined {
+		if c.Record == nil || c.Record.State.Terminal() || c.Record.Role == grid.Tombstone || c.Record.Role == grid.Declined {
 			delete(j.written, c.Job) // it hardly changes any more, and there are many
 		} else {
 			j.written[c.Job] = c.Record.Job
@@ -121,7 +121,7 @@ func (j *Journal) commit(ctx context.Context, changes []grid.Change) (sequence u
 				return fmt.Errorf("job %s: %w", l.Job, err)
 			}
 		}
-		if err := j.saveMarks(ctx); err != nil {
+		if err := j.saveHighWater(ctx); err != nil {
 			return err
 		}
 		err := j.sql.raise.QueryRowContext(ctx).Scan(&sequence)
@@ -173,7 +173,7 @@ func (j *Journal) write(ctx context.Context, l line) error {
 	}
 	r := l.Record
 	_, err := j.sql.save.ExecContext(ctx, string(l.Job), string(r.Job.Home), r.Job.User.Name,
-		r.State.String(), r.Standing.String(), int64(r.Submitted), int64(r.Ended), string(l.record))
+		r.State.String(), r.Role.String(), int64(r.Submitted), int64(r.Ended), string(l.record))
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,6 @@ type recordRow struct {
 	Uncertain     bool            `json:",omitempty"`
 	Anyway        bool            `json:",omitempty"`
 	Stay          *grid.Stay      `json:",omitempty"`
-	Deeds         []deedRow       `json:",omitempty"`
 	Telling       bool            `json:",omitempty"`
 	Hops          uint32          `json:",omitempty"`
 	HopsAt        grid.Tick       `json:",omitempty"`
@@ -37,6 +36,12 @@ type recordRow struct {
 	Queued        grid.Tick       `json:",omitempty"`
 	ExpectedStart grid.Tick       `json:",omitempty"`
 	Usage         *grid.Usage     `json:",omitempty"`
+
+	// What has another name in the journal than it has now.
+	Standing     grid.Role
+	Role         *struct{}        `json:",omitempty"` // never set
+	Deeds        []certificateRow `json:",omitempty"`
+	Certificates *struct{}        `json:",omitempty"` // never set
 }
 
 // present is nil for a zero value, which a row leaves out.
@@ -55,7 +60,7 @@ func orZero[T any](p *T) (v T) {
 	return v
 }
 
-type deedRow struct {
+type certificateRow struct {
 	Epoch     grid.Epoch
 	To        grid.PeerID
 	Signature []byte
@@ -129,9 +134,10 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 		Record: *r, Outputs: each(r.Outputs, toFile),
 		Candidate: present(r.Candidate), Superseded: present(r.Superseded), Adopted: present(r.Adopted),
 		Kept: r.Kept, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway,
-		Stay:    r.Stay,
-		Deeds:   each(r.Deeds, func(d grid.Deed) deedRow { return deedRow(d) }),
-		Telling: r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
+		Stay:     r.Stay,
+		Standing: r.Role,
+		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
+		Telling:  r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
 		Queued: r.Queued, ExpectedStart: r.ExpectedStart, Usage: present(r.Usage),
 	})
 }
@@ -193,7 +199,8 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	r.Record.Superseded, r.Record.Adopted = orZero(r.Superseded), orZero(r.Adopted)
 	r.Record.Kept, r.Record.HomeForgotten, r.Record.Uncertain, r.Record.Anyway = r.Kept, r.HomeForgotten, r.Uncertain, r.Anyway
 	r.Record.Stay = r.Stay
-	r.Record.Deeds = each(r.Deeds, func(d deedRow) grid.Deed { return grid.Deed(d) })
+	r.Record.Role = r.Standing
+	r.Record.Certificates = each(r.Deeds, func(d certificateRow) grid.Certificate { return grid.Certificate(d) })
 	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing = r.Telling, r.Hops, r.HopsAt, r.Missing
 	r.Record.Queued, r.Record.ExpectedStart, r.Record.Usage = r.Queued, r.ExpectedStart, orZero(r.Usage)
 	return r.Record, nil

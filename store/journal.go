@@ -28,11 +28,11 @@ type Journal struct {
 	reader    *sql.DB
 	reserve   reserve
 
-	mu      sync.Mutex // held while something is written
-	written map[grid.JobID]grid.Job
-	marks   map[grid.PeerID]*marks
-	witness witness
-	lives   []grid.Life
+	mu        sync.Mutex // held while something is written
+	written   map[grid.JobID]grid.Job
+	highWater map[grid.PeerID]*highWater
+	witness   witness
+	lives     []grid.Life
 
 	state sync.Mutex // guards what follows, shortly
 	id    grid.JournalID
@@ -58,7 +58,7 @@ func open(ctx context.Context, dir string, o options) (*Journal, error) {
 	}
 	j := &Journal{
 		dir: abs, file: filepath.Join(abs, "journal.db"), stat: o.stat,
-		written: map[grid.JobID]grid.Job{}, marks: map[grid.PeerID]*marks{},
+		written: map[grid.JobID]grid.Job{}, highWater: map[grid.PeerID]*highWater{},
 	}
 	if err := j.open(ctx, o.migrations); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the journal in %s: %w", abs, j.explain(err)), j.release())
@@ -104,7 +104,7 @@ func (j *Journal) open(ctx context.Context, list []migration) error {
 	if err := j.begin(ctx); err != nil {
 		return err
 	}
-	if err := j.loadMarks(ctx); err != nil {
+	if err := j.loadHighWater(ctx); err != nil {
 		return err
 	}
 	if err := j.witness.open(filepath.Join(j.dir, "journal")); err != nil {
@@ -238,9 +238,9 @@ func (j *Journal) Close() error {
 	}
 	j.end(ErrClosed)
 	var err error
-	if usable == nil && j.unsavedMarks() {
+	if usable == nil && j.unsavedHighWater() {
 		ctx := context.Background() //house:allow context: the last save is not to be given up
-		err = j.transaction(ctx, func() error { return j.saveMarks(ctx) })
+		err = j.transaction(ctx, func() error { return j.saveHighWater(ctx) })
 	}
 	if err := errors.Join(err, j.release()); err != nil {
 		return fmt.Errorf("close the journal in %s: %w", j.dir, err)

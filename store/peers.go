@@ -13,7 +13,7 @@ const maxSeen = 16
 
 // marks are the highest sequences seen of one peer's journals, in the order in
 // which they were first seen.
-type marks struct {
+type highWater struct {
 	journals []grid.JournalID
 	changed  bool
 	dropped  []grid.JournalID // lives to be removed from the database
@@ -28,16 +28,16 @@ func (j *Journal) SeenPeer(_ context.Context, peer grid.PeerID, id grid.JournalI
 	if err := j.usable(); err != nil {
 		return fmt.Errorf("note the journal of peer %s: %w", peer, err)
 	}
-	m := j.marks[peer]
+	m := j.highWater[peer]
 	if m == nil {
-		m = &marks{}
-		j.marks[peer] = m
+		m = &highWater{}
+		j.highWater[peer] = m
 	}
 	m.see(id)
 	return nil
 }
 
-func (m *marks) see(id grid.JournalID) {
+func (m *highWater) see(id grid.JournalID) {
 	for i, known := range m.journals {
 		if known.SameLife(id) {
 			if id.Sequence > known.Sequence {
@@ -61,15 +61,15 @@ func (j *Journal) Peers(context.Context) (map[grid.PeerID][]grid.JournalID, erro
 	if err := j.usable(); err != nil {
 		return nil, fmt.Errorf("read the journals of peers: %w", err)
 	}
-	peers := make(map[grid.PeerID][]grid.JournalID, len(j.marks))
-	for peer, m := range j.marks {
+	peers := make(map[grid.PeerID][]grid.JournalID, len(j.highWater))
+	for peer, m := range j.highWater {
 		peers[peer] = append([]grid.JournalID(nil), m.journals...)
 	}
 	return peers, nil
 }
 
-func (j *Journal) unsavedMarks() bool {
-	for _, m := range j.marks {
+func (j *Journal) unsavedHighWater() bool {
+	for _, m := range j.highWater {
 		if m.changed {
 			return true
 		}
@@ -79,8 +79,8 @@ func (j *Journal) unsavedMarks() bool {
 
 // saveMarks writes what changed since marksSaved, which is called when its transaction
 // is durable.
-func (j *Journal) saveMarks(ctx context.Context) error {
-	for peer, m := range j.marks {
+func (j *Journal) saveHighWater(ctx context.Context) error {
+	for peer, m := range j.highWater {
 		if !m.changed {
 			continue
 		}
@@ -98,13 +98,13 @@ func (j *Journal) saveMarks(ctx context.Context) error {
 	return nil
 }
 
-func (j *Journal) marksSaved() {
-	for _, m := range j.marks {
+func (j *Journal) highWaterSaved() {
+	for _, m := range j.highWater {
 		m.changed, m.dropped = false, nil
 	}
 }
 
-func (j *Journal) loadMarks(ctx context.Context) error {
+func (j *Journal) loadHighWater(ctx context.Context) error {
 	rows, err := j.conn.QueryContext(ctx, `SELECT peer, incarnation, life, sequence, sum = `+sumOfPeer+` FROM peer ORDER BY number`)
 	if err != nil {
 		return fmt.Errorf("read the journals of peers: %w", err)
@@ -123,10 +123,10 @@ func (j *Journal) loadMarks(ctx context.Context) error {
 			return damaged(j.file, fmt.Sprintf("how far the journal of peer %s was seen", peer), errSum,
 				fmt.Sprintf("DELETE FROM peer WHERE peer = %s", quoted(peer)))
 		}
-		m := j.marks[grid.PeerID(peer)]
+		m := j.highWater[grid.PeerID(peer)]
 		if m == nil {
-			m = &marks{}
-			j.marks[grid.PeerID(peer)] = m
+			m = &highWater{}
+			j.highWater[grid.PeerID(peer)] = m
 		}
 		m.journals = append(m.journals, grid.JournalID{Incarnation: i, Life: l, Sequence: s})
 	}

@@ -43,7 +43,7 @@ func TestTheFourthSchemaGetsKindsOfRefusals(t *testing.T) {
 	stays := lasting.Decisions[0]
 	stays.Chosen = ""
 	lasting.Stay = &grid.Stay{Decision: stays, Why: "no neighbour can take it now"}
-	ended.State, ended.Standing = grid.Completed, grid.Past
+	ended.State, ended.Role = grid.Completed, grid.Tombstone
 	ended.Decisions[0].Candidates[0].Refusal = &grid.Refusal{Kind: grid.Temporary, Reason: "r", Asked: "1", Available: "0"}
 	plain.Decisions = nil
 	want := []grid.Record{*lasting, *ended, *plain}

@@ -79,7 +79,7 @@ func example(n int) *grid.Record {
 			Inputs:  grid.Manifest{{Path: "work/in", Size: 5 << 20, Mode: 0o644, Ranges: []grid.Hash{hashOf(1), hashOf(2)}}, {Path: "work/run.sh", Mode: 0o755}},
 			Outputs: []grid.Output{{Path: "work/out\x80", Target: "out", Required: true}},
 		},
-		Key: "key", Standing: grid.Owning, State: grid.Running, Epoch: e, Owner: other,
+		Key: "key", Role: grid.Owning, State: grid.Running, Epoch: e, Owner: other,
 		Handoff: grid.Handoff{Phase: grid.Offering, To: other, Epoch: e}, Attempt: 3, Local: "4711",
 		Submitted: 1795000000123, Started: 1795000001000, Finished: 1795000002000, Ended: 1795000003000,
 		End: grid.Completed, ExitCode: 7, HasExit: true, Signal: 9, Reason: "because", CancelRequested: true,
@@ -625,12 +625,12 @@ func TestViews(t *testing.T) {
 	waiting := save(1, "submitted")
 	waiting.Record.Ended = 0
 	mustCommit(t, j, waiting)
-	var id, state, standing, user, owner, submitted, reason string
+	var id, state, role, user, owner, submitted, reason string
 	var ended sql.NullString
-	if err := j.reader.QueryRow(`SELECT * FROM jobs`).Scan(&id, &state, &standing, &user, &owner, &submitted, &ended, &reason); err != nil {
+	if err := j.reader.QueryRow(`SELECT * FROM jobs`).Scan(&id, &state, &role, &user, &owner, &submitted, &ended, &reason); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join([]string{id, state, standing, user, owner, submitted, reason}, " "); got !=
+	if got := strings.Join([]string{id, state, role, user, owner, submitted, reason}, " "); got !=
 		string(idOf(1))+" RUNNING owning alice 12D3KooWother 2026-11-18T11:06:40.123Z because" || ended.Valid {
 		t.Errorf("%s, %v", got, ended)
 	}

@@ -21,7 +21,7 @@ import (
 //	               each commit. A power cut may lose its last words: that weakens what it is for
 //	journal.told   what users were told, for ever: one line "SUM JOB RECORD" for each word, on disk
 //	               before it is told. RECORD is that of the journal, without the search and the
-//	               deeds; the last word on a job counts. A line that is torn or damaged is
+//	               certificates; the last word on a job counts. A line that is torn or damaged is
 //	               passed over
 //
 // SUM is the CRC-32C of the rest of the line.

@@ -9,44 +9,44 @@ type recallBody struct {
 func (b *recallBody) message(c *check) Message { return Recall{c.jobID("job", b.Job)} }
 
 type recalledBody struct {
-	Job    jobBody    `msgpack:"j,omitempty"`
-	Epoch  epochBody  `msgpack:"e,omitempty"`
-	Owning bool       `msgpack:"o,omitempty"`
-	Age    int64      `msgpack:"a,omitempty"`
-	Cancel bool       `msgpack:"c,omitempty"`
-	Deeds  []deedBody `msgpack:"d,omitempty"`
+	Job          jobBody           `msgpack:"j,omitempty"`
+	Epoch        epochBody         `msgpack:"e,omitempty"`
+	Owning       bool              `msgpack:"o,omitempty"`
+	Age          int64             `msgpack:"a,omitempty"`
+	Cancel       bool              `msgpack:"c,omitempty"`
+	Certificates []certificateBody `msgpack:"d,omitempty"`
 }
 
 func fromRecalled(m Recalled) *recalledBody {
-	return &recalledBody{fromJob(m.Job), fromEpoch(m.Epoch), m.Owning, int64(m.Age), m.Cancel, each(m.Deeds, fromDeed)}
+	return &recalledBody{fromJob(m.Job), fromEpoch(m.Epoch), m.Owning, int64(m.Age), m.Cancel, each(m.Certificates, fromCertificate)}
 }
 
 func (b *recalledBody) message(c *check) Message {
 	return Recalled{
-		Job:    nested(c, "job", b.Job.job),
-		Epoch:  nested(c, "epoch", b.Epoch.epoch),
-		Owning: b.Owning,
-		Age:    c.wait("age", b.Age),
-		Cancel: b.Cancel,
-		Deeds:  list(c, "deeds", b.Deeds, grid.MaxDeeds, deedBody.deed),
+		Job:          nested(c, "job", b.Job.job),
+		Epoch:        nested(c, "epoch", b.Epoch.epoch),
+		Owning:       b.Owning,
+		Age:          c.wait("age", b.Age),
+		Cancel:       b.Cancel,
+		Certificates: list(c, "certificates", b.Certificates, grid.MaxCertificates, certificateBody.certificate),
 	}
 }
 
 type seenBody struct {
-	Journals []journalBody `msgpack:"j,omitempty"`
-	Boots    []uint64      `msgpack:"b,omitempty"`
-	Mine     journalBody   `msgpack:"m,omitempty"`
-	Ask      bool          `msgpack:"a,omitempty"`
-	Stamp    uint64        `msgpack:"t,omitempty"`
+	Journals   []journalBody `msgpack:"j,omitempty"`
+	Boots      []uint64      `msgpack:"b,omitempty"`
+	Mine       journalBody   `msgpack:"m,omitempty"`
+	WantsReply bool          `msgpack:"a,omitempty"`
+	Stamp      uint64        `msgpack:"t,omitempty"`
 }
 
 func (b *seenBody) message(c *check) Message {
 	return Seen{
-		Journals: list(c, "journals", b.Journals, MaxJournals, func(j journalBody, _ *check) grid.JournalID { return j.journal() }),
-		Boots:    list(c, "boots", b.Boots, MaxBoots, func(n uint64, _ *check) uint64 { return n }),
-		Mine:     b.Mine.journal(),
-		Ask:      b.Ask,
-		Stamp:    c.u32("stamp", b.Stamp),
+		Journals:   list(c, "journals", b.Journals, MaxJournals, func(j journalBody, _ *check) grid.JournalID { return j.journal() }),
+		Boots:      list(c, "boots", b.Boots, MaxBoots, func(n uint64, _ *check) uint64 { return n }),
+		Mine:       b.Mine.journal(),
+		WantsReply: b.WantsReply,
+		Stamp:      c.u32("stamp", b.Stamp),
 	}
 }
 

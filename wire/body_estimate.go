@@ -85,15 +85,17 @@ func fromJournal(j grid.JournalID) journalBody { return journalBody(j) }
 
 func (b journalBody) journal() grid.JournalID { return grid.JournalID(b) }
 
-type askBody struct {
+type estimateRequestBody struct {
 	Round     uint64         `msgpack:"r,omitempty"`
 	Questions []questionBody `msgpack:"q,omitempty"`
 }
 
-func fromAsk(m Ask) *askBody { return &askBody{m.Round, each(m.Questions, fromQuestion)} }
+func fromEstimateRequest(m EstimateRequest) *estimateRequestBody {
+	return &estimateRequestBody{m.Round, each(m.Questions, fromQuestion)}
+}
 
-func (b *askBody) message(c *check) Message {
-	return Ask{Round: b.Round, Questions: list(c, "questions", b.Questions, MaxQuestions, questionBody.question)}
+func (b *estimateRequestBody) message(c *check) Message {
+	return EstimateRequest{Round: b.Round, Questions: list(c, "questions", b.Questions, MaxQuestions, questionBody.question)}
 }
 
 type questionBody struct {
@@ -120,19 +122,19 @@ func (b questionBody) question(c *check) Question {
 	}
 }
 
-type tellBody struct {
+type estimateReplyBody struct {
 	Round   uint64       `msgpack:"r,omitempty"`
 	Site    siteBody     `msgpack:"s,omitempty"`
 	Answers []answerBody `msgpack:"a,omitempty"`
 	Take    uint64       `msgpack:"t,omitempty"`
 }
 
-func fromTell(m Tell) *tellBody {
-	return &tellBody{m.Round, fromSite(m.Site), each(m.Answers, fromAnswer), uint64(m.Take)}
+func fromEstimateReply(m EstimateReply) *estimateReplyBody {
+	return &estimateReplyBody{m.Round, fromSite(m.Site), each(m.Answers, fromAnswer), uint64(m.Take)}
 }
 
-func (b *tellBody) message(c *check) Message {
-	return Tell{
+func (b *estimateReplyBody) message(c *check) Message {
+	return EstimateReply{
 		Round:   b.Round,
 		Site:    nested(c, "site", b.Site.site),
 		Answers: list(c, "answers", b.Answers, MaxQuestions, answerBody.answer),

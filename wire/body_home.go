@@ -3,24 +3,24 @@ package wire
 import "gbroker/grid"
 
 type reportBody struct {
-	Job      string     `msgpack:"j,omitempty"`
-	Epoch    epochBody  `msgpack:"e,omitempty"`
-	Number   uint64     `msgpack:"n,omitempty"`
-	State    uint64     `msgpack:"s,omitempty"`
-	Attempt  uint64     `msgpack:"a,omitempty"`
-	Local    string     `msgpack:"l,omitempty"`
-	Started  agoBody    `msgpack:"ts,omitempty"`
-	Finished agoBody    `msgpack:"tf,omitempty"`
-	Estimate agoBody    `msgpack:"te,omitempty"`
-	End      uint64     `msgpack:"z,omitempty"`
-	ExitCode int64      `msgpack:"x,omitempty"`
-	HasExit  bool       `msgpack:"xh,omitempty"`
-	Signal   int64      `msgpack:"xs,omitempty"`
-	Reason   string     `msgpack:"y,omitempty"`
-	Cancel   bool       `msgpack:"c,omitempty"`
-	Outputs  []fileBody `msgpack:"f,omitempty"`
-	Deeds    []deedBody `msgpack:"o,omitempty"`
-	Usage    usageBody  `msgpack:"u,omitempty"`
+	Job          string            `msgpack:"j,omitempty"`
+	Epoch        epochBody         `msgpack:"e,omitempty"`
+	Number       uint64            `msgpack:"n,omitempty"`
+	State        uint64            `msgpack:"s,omitempty"`
+	Attempt      uint64            `msgpack:"a,omitempty"`
+	Local        string            `msgpack:"l,omitempty"`
+	Started      agoBody           `msgpack:"ts,omitempty"`
+	Finished     agoBody           `msgpack:"tf,omitempty"`
+	Estimate     agoBody           `msgpack:"te,omitempty"`
+	End          uint64            `msgpack:"z,omitempty"`
+	ExitCode     int64             `msgpack:"x,omitempty"`
+	HasExit      bool              `msgpack:"xh,omitempty"`
+	Signal       int64             `msgpack:"xs,omitempty"`
+	Reason       string            `msgpack:"y,omitempty"`
+	Cancel       bool              `msgpack:"c,omitempty"`
+	Outputs      []fileBody        `msgpack:"f,omitempty"`
+	Certificates []certificateBody `msgpack:"o,omitempty"`
+	Usage        usageBody         `msgpack:"u,omitempty"`
 }
 
 func fromReport(m Report) *reportBody {
@@ -30,9 +30,9 @@ func fromReport(m Report) *reportBody {
 		Started: fromAgo(m.Started), Finished: fromAgo(m.Finished), Estimate: fromAgo(Ago(m.Estimate)),
 		End: uint64(m.End), ExitCode: int64(m.ExitCode), HasExit: m.HasExit, Signal: int64(m.Signal),
 		Reason: plain(m.Reason, MaxWhy), Cancel: m.Cancel,
-		Outputs: each(m.Outputs, fromFile),
-		Deeds:   each(m.Deeds, fromDeed),
-		Usage:   fromUsage(m.Usage),
+		Outputs:      each(m.Outputs, fromFile),
+		Certificates: each(m.Certificates, fromCertificate),
+		Usage:        fromUsage(m.Usage),
 	}
 }
 
@@ -40,23 +40,23 @@ const maxSignal = 255
 
 func (b *reportBody) message(c *check) Message {
 	m := Report{
-		Job:      c.jobID("job", b.Job),
-		Epoch:    nested(c, "epoch", b.Epoch.epoch),
-		Number:   b.Number,
-		State:    c.state("state", b.State),
-		Attempt:  c.u32("attempt", b.Attempt),
-		Local:    grid.LocalID(c.word("local", b.Local, MaxLocal)),
-		Started:  b.Started.ago(c, "started"),
-		Finished: b.Finished.ago(c, "finished"),
-		Estimate: In(b.Estimate.ago(c, "estimate")),
-		ExitCode: int(c.between("exit_code", b.ExitCode, -1<<31, 1<<31-1)),
-		HasExit:  b.HasExit,
-		Signal:   c.count("signal", b.Signal, 0, maxSignal),
-		Reason:   c.word("reason", b.Reason, MaxWhy),
-		Cancel:   b.Cancel,
-		Outputs:  c.manifest("outputs", b.Outputs),
-		Deeds:    list(c, "deeds", b.Deeds, grid.MaxDeeds, deedBody.deed),
-		Usage:    nested(c, "usage", b.Usage.usage),
+		Job:          c.jobID("job", b.Job),
+		Epoch:        nested(c, "epoch", b.Epoch.epoch),
+		Number:       b.Number,
+		State:        c.state("state", b.State),
+		Attempt:      c.u32("attempt", b.Attempt),
+		Local:        grid.LocalID(c.word("local", b.Local, MaxLocal)),
+		Started:      b.Started.ago(c, "started"),
+		Finished:     b.Finished.ago(c, "finished"),
+		Estimate:     In(b.Estimate.ago(c, "estimate")),
+		ExitCode:     int(c.between("exit_code", b.ExitCode, -1<<31, 1<<31-1)),
+		HasExit:      b.HasExit,
+		Signal:       c.count("signal", b.Signal, 0, maxSignal),
+		Reason:       c.word("reason", b.Reason, MaxWhy),
+		Cancel:       b.Cancel,
+		Outputs:      c.manifest("outputs", b.Outputs),
+		Certificates: list(c, "certificates", b.Certificates, grid.MaxCertificates, certificateBody.certificate),
+		Usage:        nested(c, "usage", b.Usage.usage),
 	}
 	if b.End != 0 {
 		if m.End = c.state("end", b.End); !m.End.Terminal() {

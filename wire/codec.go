@@ -100,32 +100,32 @@ func mirror(m Message) (body, error) {
 	switch m := m.(type) {
 	case Hello:
 		return fromHello(m), nil
-	case Ask:
-		return fromAsk(m), nil
-	case Tell:
-		return fromTell(m), nil
+	case EstimateRequest:
+		return fromEstimateRequest(m), nil
+	case EstimateReply:
+		return fromEstimateReply(m), nil
 	case Offer:
 		return fromOffer(m), nil
 	case Accept:
-		return &acceptBody{fromBond(m.Bond), fromJournal(m.Journal)}, nil
+		return &acceptBody{fromHandoff(m.Handoff), fromJournal(m.Journal)}, nil
 	case Refuse:
-		return &refuseBody{fromBond(m.Bond), fromEstimate(m.Estimate)}, nil
+		return &refuseBody{fromHandoff(m.Handoff), fromEstimate(m.Estimate)}, nil
 	case Ready:
-		return &readyBody{fromBond(m.Bond), fromJournal(m.Journal)}, nil
+		return &readyBody{fromHandoff(m.Handoff), fromJournal(m.Journal)}, nil
 	case Abort:
-		return &abortBody{fromBond(m.Bond), plain(m.Why, MaxWhy)}, nil
+		return &abortBody{fromHandoff(m.Handoff), plain(m.Why, MaxWhy)}, nil
 	case Commit:
 		return fromCommit(m), nil
 	case Owned:
-		return &ownedBody{fromBond(m.Bond), string(m.Owner), fromOptionalDeed(m.Deed)}, nil
+		return &ownedBody{fromHandoff(m.Handoff), string(m.Owner), fromOptionalCertificate(m.Certificate)}, nil
 	case Inquire:
 		return fromInquire(m), nil
-	case Standing:
-		return &standingBody{fromBond(m.Bond), uint64(m.Verdict), string(m.Owner), m.Cancel, fromOptionalDeed(m.Deed), fromOptionalJournal(m.Ready)}, nil
+	case InquireReply:
+		return &inquireReplyBody{fromHandoff(m.Handoff), uint64(m.Verdict), string(m.Owner), m.Cancel, fromOptionalCertificate(m.Certificate), fromOptionalJournal(m.Ready)}, nil
 	case Declined:
-		return &declinedBody{fromBond(m.Bond), fromJournal(m.Journal), fromOptionalJournal(m.Ready)}, nil
+		return &declinedBody{fromHandoff(m.Handoff), fromJournal(m.Journal), fromOptionalJournal(m.Ready)}, nil
 	case Unknown:
-		return &unknownBody{fromBond(m.Bond), fromJournal(m.Journal)}, nil
+		return &unknownBody{fromHandoff(m.Handoff), fromJournal(m.Journal)}, nil
 	case Report:
 		return fromReport(m), nil
 	case ReportAck:
@@ -141,7 +141,7 @@ func mirror(m Message) (body, error) {
 	case Recalled:
 		return fromRecalled(m), nil
 	case Seen:
-		return &seenBody{each(m.Journals, fromJournal), m.Boots, fromJournal(m.Mine), m.Ask, uint64(m.Stamp)}, nil
+		return &seenBody{each(m.Journals, fromJournal), m.Boots, fromJournal(m.Mine), m.WantsReply, uint64(m.Stamp)}, nil
 	case Recount:
 		return &recountBody{m.Sequence, fromOptionalJournal(m.Journal)}, nil
 	case Recounted:
@@ -153,7 +153,7 @@ func mirror(m Message) (body, error) {
 	case Response:
 		return fromResponse(m), nil
 	case Moved:
-		return &movedBody{string(m.Job), each(m.Deeds, fromDeed)}, nil
+		return &movedBody{string(m.Job), each(m.Certificates, fromCertificate)}, nil
 	case MovedAck:
 		return &movedAckBody{string(m.Job), fromEpoch(m.Epoch)}, nil
 	case Announce:

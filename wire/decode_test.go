@@ -52,7 +52,7 @@ func TestDeclaredLengthsAreNotBelieved(t *testing.T) {
 func TestElementsAreBounded(t *testing.T) {
 	t.Parallel()
 	n := someElements + 1
-	frame := []byte{0x94, Version, byte(KindAsk), 0x90, 0x81, 0xa1, 'q', 0xdd, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
+	frame := []byte{0x94, Version, byte(KindEstimateRequest), 0x90, 0x81, 0xa1, 'q', 0xdd, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
 	frame = append(frame, bytes.Repeat([]byte{0x80}, n)...)
 	if _, err := Decode(frame); !errors.Is(err, errMany) {
 		t.Error(err)
@@ -91,7 +91,7 @@ func TestMalformedFrames(t *testing.T) {
 		"never used":        {"\x94\x01\x01\x90\x81\xa1p\xc1", "code 0xc1"},
 		"number as key":     {"\x94\x01\x01\x90\x81\x01\x01", "key that is no string"},
 		"bytes after":       {"\x94\x01\x01\x90\x80\x00", "1 bytes follow"},
-		"text for number":   {"\x94\x01\x02\x90\x81\xa1r\xa1x", "malformed Ask"},
+		"text for number":   {"\x94\x01\x02\x90\x81\xa1r\xa1x", "malformed EstimateRequest"},
 	}
 	for name, c := range cases {
 		var malformed *Malformed
@@ -207,12 +207,12 @@ func extend(v any) any {
 // asked here; that Decode does is shown for frames made without the check.
 func TestValuesAreChecked(t *testing.T) {
 	t.Parallel()
-	bond := Bond{Job: aJob, To: other}
+	handoff := HandoffID{Job: aJob, To: other}
 	site := grid.Site{Name: "a", Processes: 1, Speed: 1}
 	offer := func(change func(*grid.Job)) Message {
 		job := exampleJob()
 		change(&job)
-		return Offer{Bond: bond, Job: job}
+		return Offer{Handoff: handoff, Job: job}
 	}
 	file := func(p string, size int64, n int) Message {
 		return offer(func(j *grid.Job) {
@@ -220,9 +220,9 @@ func TestValuesAreChecked(t *testing.T) {
 		})
 	}
 	chunk := func(k grid.Chunk) Message {
-		return Ask{Questions: []Question{{Job: aJob, Walltime: 1, Demand: grid.Demand{Chunks: []grid.Chunk{k}}}}}
+		return EstimateRequest{Questions: []Question{{Job: aJob, Walltime: 1, Demand: grid.Demand{Chunks: []grid.Chunk{k}}}}}
 	}
-	speed := func(f float64) Message { s := site; s.Speed = f; return Tell{Site: s} }
+	speed := func(f float64) Message { s := site; s.Speed = f; return EstimateReply{Site: s} }
 	cases := []struct {
 		want string
 		m    Message
@@ -237,7 +237,7 @@ func TestValuesAreChecked(t *testing.T) {
 		{"site.load.busy", Announce{grid.Site{Name: "a", Speed: 1, Load: grid.Load{Cores: 4, Busy: -1}}}},
 		{"site.load.waiting", Announce{grid.Site{Name: "a", Speed: 1, Load: grid.Load{Waiting: grid.MaxProcesses + 1}}}},
 		{"clock", Hello{Site: site, Clock: MaxSpan + 1}},
-		{"questions: 2049", Ask{Questions: make([]Question, MaxQuestions+1)}},
+		{"questions: 2049", EstimateRequest{Questions: make([]Question, MaxQuestions+1)}},
 		{"questions[0].demand.chunks[0].count", chunk(grid.Chunk{Count: 0, Processes: 1})},
 		{"questions[0].demand.chunks[0].processes", chunk(grid.Chunk{Count: 1, Processes: -1})},
 		{"questions[0].demand.chunks[0].cores", chunk(grid.Chunk{Count: 1, Processes: 1, Cores: math.MaxInt})},
@@ -249,24 +249,24 @@ func TestValuesAreChecked(t *testing.T) {
 			chunk(grid.Chunk{Count: 1, Processes: 1, Resources: []grid.Resource{{Name: "gpu", Amount: 1}, {Name: "gpu", Amount: 1}}})},
 		{"questions[0].demand.chunks[0].resources: 1048576 pieces with", chunk(grid.Chunk{Count: 1 << 20, Processes: 1, Resources: []grid.Resource{{Name: "gpu", Amount: grid.MaxAmount}}})},
 		{"questions[0].demand.properties: the property a is named twice",
-			Ask{Questions: []Question{{Job: aJob, Walltime: 1, Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1}}, Properties: []string{"a", "a"}}}}}},
+			EstimateRequest{Questions: []Question{{Job: aJob, Walltime: 1, Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1}}, Properties: []string{"a", "a"}}}}}},
 		{"questions[0].demand.chunks: 1099511627776 processes", chunk(grid.Chunk{Count: 1 << 20, Processes: 1 << 20})},
-		{"questions[0].demand.chunks: there are none", Ask{Questions: []Question{{Job: aJob, Walltime: 1}}}},
-		{"questions[0].walltime", Ask{Questions: []Question{{Job: aJob, Demand: exampleJob().Demand}}}},
-		{"questions[0].delivery", Ask{Questions: []Question{{Job: aJob, Demand: exampleJob().Demand, Walltime: 1, Delivery: -1}}}},
-		{"questions[0].queue", Ask{Questions: []Question{{Job: aJob, Demand: exampleJob().Demand, Walltime: 1, Queue: "../q"}}}},
-		{"answers[0].job", Tell{Site: site, Answers: []Answer{{Job: "x"}}}},
-		{"answers[0].estimate.wait", Tell{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Wait: -1}}}}},
-		{"answers[0].estimate.wait", Tell{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Wait: math.MaxInt64}}}}},
-		{"answers[0].estimate.safe wait", Tell{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Safe: -1}}}}},
-		{"bond.to", Inquire{Bond: Bond{Job: aJob}}},
-		{"bond.to", Inquire{Bond: Bond{Job: aJob, To: "a b"}}},
-		{"bond.to", Inquire{Bond: Bond{Job: aJob, To: grid.PeerID(strings.Repeat("1", MaxPeer+1))}}},
-		{"bond.job", Inquire{Bond: Bond{Job: "../../etc", To: other}}},
-		{"bond.job", Offer{Bond: Bond{Job: aJob + ".1", To: other}, Job: exampleJob()}},
-		{"owner", Owned{Bond: bond, Owner: "\x1b[2J"}},
-		{"verdict", Standing{Bond: bond}},
-		{"verdict", Standing{Bond: bond, Verdict: 5}},
+		{"questions[0].demand.chunks: there are none", EstimateRequest{Questions: []Question{{Job: aJob, Walltime: 1}}}},
+		{"questions[0].walltime", EstimateRequest{Questions: []Question{{Job: aJob, Demand: exampleJob().Demand}}}},
+		{"questions[0].delivery", EstimateRequest{Questions: []Question{{Job: aJob, Demand: exampleJob().Demand, Walltime: 1, Delivery: -1}}}},
+		{"questions[0].queue", EstimateRequest{Questions: []Question{{Job: aJob, Demand: exampleJob().Demand, Walltime: 1, Queue: "../q"}}}},
+		{"answers[0].job", EstimateReply{Site: site, Answers: []Answer{{Job: "x"}}}},
+		{"answers[0].estimate.wait", EstimateReply{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Wait: -1}}}}},
+		{"answers[0].estimate.wait", EstimateReply{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Wait: math.MaxInt64}}}}},
+		{"answers[0].estimate.safe wait", EstimateReply{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Safe: -1}}}}},
+		{"handoff.to", Inquire{Handoff: HandoffID{Job: aJob}}},
+		{"handoff.to", Inquire{Handoff: HandoffID{Job: aJob, To: "a b"}}},
+		{"handoff.to", Inquire{Handoff: HandoffID{Job: aJob, To: grid.PeerID(strings.Repeat("1", MaxPeer+1))}}},
+		{"handoff.job", Inquire{Handoff: HandoffID{Job: "../../etc", To: other}}},
+		{"handoff.job", Offer{Handoff: HandoffID{Job: aJob + ".1", To: other}, Job: exampleJob()}},
+		{"owner", Owned{Handoff: handoff, Owner: "\x1b[2J"}},
+		{"verdict", InquireReply{Handoff: handoff}},
+		{"verdict", InquireReply{Handoff: handoff, Verdict: 5}},
 		{"state: 0 is no state", Report{Job: aJob}},
 		{"state: 200 is no state", Report{Job: aJob, State: 200}},
 		{"end: RUNNING is no end", Report{Job: aJob, State: grid.Running, End: grid.Running}},
@@ -323,7 +323,7 @@ func TestValuesAreChecked(t *testing.T) {
 		{"job.inputs[1].path", offer(func(j *grid.Job) { j.Inputs = grid.Manifest{{Path: "a"}, {Path: "a"}} })},
 		{"job.inputs[2].path", offer(func(j *grid.Job) { j.Inputs = grid.Manifest{{Path: "a"}, {Path: "a-b"}, {Path: "a/b"}} })},
 		{"job.inputs: 10001", offer(func(j *grid.Job) { j.Inputs = make(grid.Manifest, grid.MaxFiles+1) })},
-		{"job", Error{Of: KindAsk, Job: "nonsense"}},
+		{"job", Error{Of: KindEstimateRequest, Job: "nonsense"}},
 	}
 	for _, c := range cases {
 		_, err := Encode(c.m)
@@ -371,10 +371,10 @@ func TestTextsForPeopleAreMadePlain(t *testing.T) {
 	t.Parallel()
 	why := "no\x1b[2J\xff\u009b " + strings.Repeat("é", MaxWhy)
 	for _, m := range []Message{
-		Abort{Bond{Job: aJob, To: other}, why},
+		Abort{HandoffID{Job: aJob, To: other}, why},
 		Report{Job: aJob, State: grid.Failed, Reason: why},
 		Error{Why: why},
-		Refuse{Bond{Job: aJob, To: other}, grid.Estimate{Refusal: &grid.Refusal{Reason: why, Asked: why, Available: why}}},
+		Refuse{HandoffID{Job: aJob, To: other}, grid.Estimate{Refusal: &grid.Refusal{Reason: why, Asked: why, Available: why}}},
 	} {
 		frame, err := Encode(m)
 		if err != nil {
@@ -414,7 +414,7 @@ func TestLargestOffer(t *testing.T) {
 			Size: size, Mode: 0o777, Ranges: make([]grid.Hash, size/grid.RangeSize),
 		})
 	}
-	frame, err := Encode(Offer{Bond: Bond{Job: job.ID, To: other}, Job: job})
+	frame, err := Encode(Offer{Handoff: HandoffID{Job: job.ID, To: other}, Job: job})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,13 +424,13 @@ func TestLargestOffer(t *testing.T) {
 	}
 	job.Inputs[0].Size = MaxSandbox
 	job.Inputs[0].Ranges = make([]grid.Hash, MaxSandbox/grid.RangeSize)
-	if _, err := Encode(Offer{Bond: Bond{Job: job.ID, To: other}, Job: job}); err == nil || !strings.Contains(err.Error(), "bytes of files") {
+	if _, err := Encode(Offer{Handoff: HandoffID{Job: job.ID, To: other}, Job: job}); err == nil || !strings.Contains(err.Error(), "bytes of files") {
 		t.Error(err)
 	}
 }
 
 // The largest question and its answer fit as well.
-func TestLargestAsk(t *testing.T) {
+func TestLargestEstimateRequest(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("q", grid.MaxName)
 	id := grid.NewJobID(grid.SiteName(long), "01ARZ3NDEKTSV4RRFFQ69G5FAV") + ".123456789"
@@ -442,7 +442,7 @@ func TestLargestAsk(t *testing.T) {
 		},
 	}
 	refusal := &grid.Refusal{Kind: grid.Temporary, Again: MaxSpan, Reason: strings.Repeat("r", MaxRefusal), Asked: strings.Repeat("a", MaxWord), Available: strings.Repeat("v", MaxWord)}
-	ask, tell := Ask{}, Tell{Site: grid.Site{Name: "a", Speed: 1}}
+	ask, tell := EstimateRequest{}, EstimateReply{Site: grid.Site{Name: "a", Speed: 1}}
 	for range MaxQuestions {
 		ask.Questions = append(ask.Questions, q)
 		tell.Answers = append(tell.Answers, Answer{Job: id, Estimate: grid.Estimate{Wait: MaxSpan, Safe: MaxSpan, Refusal: refusal}})

@@ -22,11 +22,11 @@ func JobDigest(j grid.Job) grid.Hash {
 	return grid.Hash(blake3.Sum256(b.Bytes()))
 }
 
-// deedSalt keeps what a deed's signature covers apart from any other signed text.
-const deedSalt = "gbroker deed 1\n"
+// certificateSalt keeps what a certificate's signature covers apart from any other signed text.
+const certificateSalt = "gbroker deed 1\n"
 
-// DeedText is what the signature of a deed covers: that the job of this identifier
+// CertificateText is what the signature of a certificate covers: that the job of this identifier
 // and content is given to the peer to, who owns it at epoch.
-func DeedText(job grid.JobID, digest grid.Hash, epoch grid.Epoch, to grid.PeerID) []byte {
-	return fmt.Appendf([]byte(deedSalt), "%s\n%x\n%d.%d\n%s\n", job, digest, epoch.Term, epoch.Hop, to)
+func CertificateText(job grid.JobID, digest grid.Hash, epoch grid.Epoch, to grid.PeerID) []byte {
+	return fmt.Appendf([]byte(certificateSalt), "%s\n%x\n%d.%d\n%s\n", job, digest, epoch.Term, epoch.Hop, to)
 }

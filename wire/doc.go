@@ -44,8 +44,8 @@
 // job. Fields are written in one order and left out when zero: a field added
 // later changes no digest of a job that does not use it.
 //
-// # Deeds
+// # Certificates
 //
-// [DeedText] is what the signature of a deed covers; see docs/protocol.md for what a
-// chain of deeds proves.
+// [CertificateText] is what the signature of a certificate covers; see docs/protocol.md for what a
+// chain of certificates proves.
 package wire

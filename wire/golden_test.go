@@ -55,52 +55,52 @@ func exampleJob() grid.Job {
 
 // examples has one message of each kind, with every field set.
 func examples() []Message {
-	bond := Bond{Job: aJob, Epoch: grid.Epoch{Term: 1, Hop: 300}, To: other, Digest: hashOf(7)}
+	handoff := HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1, Hop: 300}, To: other, Digest: hashOf(7)}
 	site := grid.Site{Name: "xeon16", Processes: 16, Speed: 1.25, Architecture: "x86_64", System: "LINUX"}
 	journal := grid.JournalID{Incarnation: 1 << 63, Sequence: 4711}
 	refused := grid.Estimate{Refusal: &grid.Refusal{Reason: "too few processors", Asked: "64", Available: "16"}}
 	job := exampleJob()
 	return []Message{
 		Hello{Program: "gbroker 0.1", Site: site, Journal: journal, Boot: 99, Clock: 1795000000000},
-		Ask{Round: 7, Questions: []Question{{Job: aJob, Demand: job.Demand, Walltime: grid.Hour, Delivery: 1500, Queue: "long"}}},
-		Tell{Round: 7, Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Wait: 42 * grid.Second}}, {Job: aJob + ".1", Estimate: refused}}},
-		Offer{Bond: bond, Job: job, Wait: 10, Age: 20},
-		Accept{Bond: bond, Journal: journal},
-		Refuse{Bond: bond, Estimate: refused},
-		Ready{Bond: bond, Journal: journal},
-		Abort{Bond: bond, Why: "it had started"},
-		Commit{Bond: bond, Cancel: true},
-		Owned{Bond: bond, Owner: other},
-		Inquire{Bond: bond},
-		Standing{Bond: bond, Verdict: VerdictCommitted, Owner: other, Cancel: true},
-		Declined{Bond: bond, Journal: journal},
-		Unknown{Bond: bond, Journal: journal},
+		EstimateRequest{Round: 7, Questions: []Question{{Job: aJob, Demand: job.Demand, Walltime: grid.Hour, Delivery: 1500, Queue: "long"}}},
+		EstimateReply{Round: 7, Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Wait: 42 * grid.Second}}, {Job: aJob + ".1", Estimate: refused}}},
+		Offer{Handoff: handoff, Job: job, Wait: 10, Age: 20},
+		Accept{Handoff: handoff, Journal: journal},
+		Refuse{Handoff: handoff, Estimate: refused},
+		Ready{Handoff: handoff, Journal: journal},
+		Abort{Handoff: handoff, Why: "it had started"},
+		Commit{Handoff: handoff, Cancel: true},
+		Owned{Handoff: handoff, Owner: other},
+		Inquire{Handoff: handoff},
+		InquireReply{Handoff: handoff, Verdict: VerdictCommitted, Owner: other, Cancel: true},
+		Declined{Handoff: handoff, Journal: journal},
+		Unknown{Handoff: handoff, Journal: journal},
 		Report{
-			Job: aJob, Epoch: bond.Epoch, Number: 12, State: grid.StageOut, Attempt: 3, Local: "4711.head",
+			Job: aJob, Epoch: handoff.Epoch, Number: 12, State: grid.StageOut, Attempt: 3, Local: "4711.head",
 			Started: Ago{90 * grid.Second, true}, Finished: Ago{0, true}, Estimate: In{-5, true},
 			End: grid.Killed, ExitCode: 137, HasExit: true, Signal: 9, Reason: "killed by its user", Cancel: true,
 			Outputs: job.Inputs,
 		},
-		ReportAck{Job: aJob, Epoch: bond.Epoch, Number: 12, Closed: true, Cancel: true},
-		Cancel{Job: aJob, Epoch: bond.Epoch},
+		ReportAck{Job: aJob, Epoch: handoff.Epoch, Number: 12, Closed: true, Cancel: true},
+		Cancel{Job: aJob, Epoch: handoff.Epoch},
 		Closed{Job: aJob, Term: 2},
 		Error{Of: KindOffer, Job: aJob, Why: "no member"},
 		Recall{Job: aJob},
-		Recalled{Job: job, Epoch: bond.Epoch, Owning: true, Age: grid.Hour, Cancel: true, Deeds: exampleDeeds()},
-		Seen{Journals: []grid.JournalID{journal, {Incarnation: 3, Sequence: 1}}, Boots: []uint64{7, 1 << 63}, Mine: journal, Ask: true},
+		Recalled{Job: job, Epoch: handoff.Epoch, Owning: true, Age: grid.Hour, Cancel: true, Certificates: exampleCertificates()},
+		Seen{Journals: []grid.JournalID{journal, {Incarnation: 3, Sequence: 1}}, Boots: []uint64{7, 1 << 63}, Mine: journal, WantsReply: true},
 		Recount{Sequence: 4711},
-		Recounted{Claims: []Claim{{Job: aJob, Epoch: bond.Epoch, Yours: true}, {Job: aJob + ".1"}}},
-		Superseded{Job: aJob, Of: bond.Epoch, Epoch: grid.Epoch{Term: 2}, Owner: other, Keep: true},
+		Recounted{Claims: []Claim{{Job: aJob, Epoch: handoff.Epoch, Yours: true}, {Job: aJob + ".1"}}},
+		Superseded{Job: aJob, Of: handoff.Epoch, Epoch: grid.Epoch{Term: 2}, Owner: other, Keep: true},
 		Request{Number: 12, Job: aJob, User: "alice", Administrator: true, Cancel: true},
 		Response{Number: 12, Job: aJob, Outcome: OutcomeDone, Why: "it was", Status: &Status{
-			Name: job.Name, User: job.User, Home: aPeer, Owner: other, State: grid.Running, Epoch: bond.Epoch,
+			Name: job.Name, User: job.User, Home: aPeer, Owner: other, State: grid.Running, Epoch: handoff.Epoch,
 			Demand: job.Demand, Walltime: grid.Hour, WalltimeDefaulted: true, Queue: "long",
 			Submitted: Ago{5, true}, Started: Ago{4, true}, Finished: Ago{3, true}, Ended: Ago{2, true},
 			ContactLost: Ago{1, true}, Predicted: In{-5, true}, Estimate: In{6, true},
 			End: grid.Completed, ExitCode: 3, HasExit: true, Signal: 9, Reason: "waits", Cancel: true, Outputs: job.Inputs,
 		}},
-		Moved{Job: aJob, Deeds: exampleDeeds()},
-		MovedAck{Job: aJob, Epoch: bond.Epoch},
+		Moved{Job: aJob, Certificates: exampleCertificates()},
+		MovedAck{Job: aJob, Epoch: handoff.Epoch},
 		Announce{Site: drainingSite},
 	}
 }
@@ -115,8 +115,8 @@ func kinds() (list []Kind) {
 	return list
 }
 
-func exampleDeeds() []grid.Deed {
-	return []grid.Deed{
+func exampleCertificates() []grid.Certificate {
+	return []grid.Certificate{
 		{Epoch: grid.Epoch{Term: 1, Hop: 1}, To: aPeer, Signature: []byte("signed")},
 		{Epoch: grid.Epoch{Term: 1, Hop: 300}, To: other, Signature: []byte{0, 255}},
 	}
@@ -127,7 +127,7 @@ var drainingSite = grid.Site{Name: "xeon16", Processes: 16, Speed: 1.25, Archite
 // grown has those of the examples that got fields later, with these set too, by the
 // name of their golden bytes. The bytes of the message as it was before stay.
 func grown() map[string]Message {
-	deeds := exampleDeeds()
+	certificates := exampleCertificates()
 	lived := grid.JournalID{Incarnation: 3, Life: 1<<63 + 1, Sequence: 17}
 	later := map[string]Message{}
 	for _, m := range examples() {
@@ -138,21 +138,21 @@ func grown() map[string]Message {
 		case Announce:
 			m.Site.Load = grid.Load{Cores: 16, Busy: 12, Waiting: 3}
 			later["announce-load"] = m
-		case Ask:
+		case EstimateRequest:
 			m.Questions[0].Home = aPeer
-			later["ask-home"] = m
-		case Tell:
+			later["estimaterequest-home"] = m
+		case EstimateReply:
 			m.Take = 8
-			later["tell-take"] = m
+			later["estimatereply-take"] = m
 			m.Answers = slices.Clone(m.Answers)
 			m.Answers[1].Estimate.Refusal = &grid.Refusal{Kind: grid.Temporary, Reason: "nodes that it needs are down", Again: 90 * grid.Second}
-			later["tell-temporary"] = m
+			later["estimatereply-temporary"] = m
 			m.Answers = slices.Clone(m.Answers)
 			m.Answers[1].Estimate.Refusal = &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors", Asked: "64", Available: "16"}
-			later["tell-permanent"] = m
+			later["estimatereply-permanent"] = m
 		case Offer:
-			m.Deeds, m.Hops = deeds[:1], 3
-			later["offer-deeds"] = m
+			m.Certificates, m.Hops = certificates[:1], 3
+			later["offer-certificates"] = m
 			m.Journal = lived
 			later["offer-journal"] = m
 		case Ready:
@@ -168,8 +168,8 @@ func grown() map[string]Message {
 			m.Journal = lived
 			later["recount-journal"] = m
 		case Commit:
-			m.Deed = deeds[1]
-			later["commit-deed"] = m
+			m.Certificate = certificates[1]
+			later["commit-certificate"] = m
 			m.Journal = grid.JournalID{Incarnation: 3, Sequence: 17}
 			later["commit-journal"] = m
 			m.Ready = grid.JournalID{Incarnation: 4, Sequence: 99}
@@ -178,16 +178,16 @@ func grown() map[string]Message {
 			m.Journal = grid.JournalID{Incarnation: 3, Sequence: 17}
 			later["inquire-journal"] = m
 		case Owned:
-			m.Deed = deeds[1]
-			later["owned-deed"] = m
-		case Standing:
-			m.Deed = deeds[1]
-			later["standing-deed"] = m
+			m.Certificate = certificates[1]
+			later["owned-certificate"] = m
+		case InquireReply:
+			m.Certificate = certificates[1]
+			later["inquirereply-certificate"] = m
 			m.Ready = lived
-			later["standing-ready"] = m
+			later["inquirereply-ready"] = m
 		case Report:
-			m.Deeds = deeds
-			later["report-deeds"] = m
+			m.Certificates = certificates
+			later["report-certificates"] = m
 			m.Usage = grid.Usage{CPU: 90_500, Memory: 1 << 31}
 			later["report-usage"] = m
 		case ReportAck:
@@ -228,7 +228,7 @@ func TestGoldenBytes(t *testing.T) {
 // the rest nothing is known.
 func TestRefusalsOfOlderBrokers(t *testing.T) {
 	t.Parallel()
-	for name, kind := range map[string]grid.RefusalKind{"tell-passing": grid.Temporary, "tell": grid.UnknownRefusal} {
+	for name, kind := range map[string]grid.RefusalKind{"estimatereply-passing": grid.Temporary, "estimatereply": grid.UnknownRefusal} {
 		frame, err := os.ReadFile(filepath.Join("testdata", "v1", name+".bin"))
 		if err != nil {
 			t.Fatal(err)
@@ -237,7 +237,7 @@ func TestRefusalsOfOlderBrokers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := m.(Tell).Answers[1].Estimate.Refusal; r == nil || r.Kind != kind || !r.MayPass() {
+		if r := m.(EstimateReply).Answers[1].Estimate.Refusal; r == nil || r.Kind != kind || !r.MayPass() {
 			t.Errorf("%s is refused by %+v", name, r)
 		}
 	}
@@ -300,8 +300,8 @@ func demandingJob() grid.Job {
 func demanding() map[string]Message {
 	job := demandingJob()
 	return map[string]Message{
-		"offer-demanding": Offer{Bond: Bond{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(job)}, Job: job, Wait: 10, Age: 20},
-		"ask-demanding":   Ask{Round: 7, Questions: []Question{{Job: aJob, Demand: job.Demand, Walltime: grid.Hour, Delivery: 1500, Queue: "long"}}},
+		"offer-demanding":           Offer{Handoff: HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(job)}, Job: job, Wait: 10, Age: 20},
+		"estimaterequest-demanding": EstimateRequest{Round: 7, Questions: []Question{{Job: aJob, Demand: job.Demand, Walltime: grid.Hour, Delivery: 1500, Queue: "long"}}},
 	}
 }
 
@@ -338,8 +338,8 @@ func TestNeedsOfJobs(t *testing.T) {
 			t.Errorf("%s: the digest does not cover it", feature)
 		}
 		for _, m := range []Message{
-			Offer{Bond: Bond{Job: job.ID, To: other}, Job: job},
-			Ask{Questions: []Question{{Job: aJob, Demand: plain.Demand, Walltime: 1}, {Job: aJob, Demand: job.Demand, Walltime: 1}, {Job: aJob, Demand: job.Demand, Walltime: 1}}},
+			Offer{Handoff: HandoffID{Job: job.ID, To: other}, Job: job},
+			EstimateRequest{Questions: []Question{{Job: aJob, Demand: plain.Demand, Walltime: 1}, {Job: aJob, Demand: job.Demand, Walltime: 1}, {Job: aJob, Demand: job.Demand, Walltime: 1}}},
 		} {
 			frame, err := Encode(m, "other", feature)
 			if err != nil {
@@ -361,7 +361,7 @@ func TestNeedsOfJobs(t *testing.T) {
 	}
 }
 
-// As many of the largest questions that documents make as one round asks fit in an Ask.
+// As many of the largest questions that documents make as one round asks fit in an EstimateRequest.
 func TestLargestQuestionsFit(t *testing.T) {
 	t.Parallel()
 	label := func(i int) string {
@@ -376,7 +376,7 @@ func TestLargestQuestionsFit(t *testing.T) {
 		d.Properties = append(d.Properties, label(i))
 	}
 	d.Chunks = []grid.Chunk{k, k}
-	var m Ask
+	var m EstimateRequest
 	for range 256 {
 		m.Questions = append(m.Questions, Question{Job: aJob, Demand: d, Walltime: grid.MaxWalltime, Delivery: MaxSpan, Queue: grid.QueueName(strings.Repeat("q", grid.MaxName))})
 	}
@@ -390,7 +390,7 @@ func TestLargestQuestionsFit(t *testing.T) {
 func TestExamplesAreComplete(t *testing.T) {
 	t.Parallel()
 	job := demandingJob()
-	values := []any{job, job.Program, job.Demand, job.Demand.Chunks[0], job.Demand.Chunks[0].Resources[0], job.Inputs[0], job.Outputs[0], job.User, drainingSite, exampleDeeds()[0]}
+	values := []any{job, job.Program, job.Demand, job.Demand.Chunks[0], job.Demand.Chunks[0].Resources[0], job.Inputs[0], job.Outputs[0], job.User, drainingSite, exampleCertificates()[0]}
 	for _, m := range slices.AppendSeq(examples(), maps.Values(grown())) {
 		values = append(values, m)
 		if a, ok := m.(Announce); ok {
@@ -423,7 +423,7 @@ func TestJobDigest(t *testing.T) {
 	if got := hex.EncodeToString(digest[:]); got != golden {
 		t.Errorf("the digest of the example is %s, not %s: brokers of different versions would disagree", got, golden)
 	}
-	frame, err := Encode(Offer{Bond: Bond{Job: job.ID, To: other}, Job: job})
+	frame, err := Encode(Offer{Handoff: HandoffID{Job: job.ID, To: other}, Job: job})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ const (
 
 	MaxDepth     = 16   // of nested arrays and maps
 	MaxNeeds     = 32   // features one message may ask for
-	MaxQuestions = 2048 // in one Ask; a broker with more waiting jobs asks again
+	MaxQuestions = 2048 // in one EstimateRequest; a broker with more waiting jobs asks again
 )
 
 // rule is what is fixed for one kind: its name, its limits and its body.
@@ -41,28 +41,28 @@ const (
 
 // rules has one line for each kind. Append only, as the kinds are.
 var rules = [...]rule{
-	KindHello:     {"Hello", small, fewElements, func() body { return new(helloBody) }},
-	KindAsk:       {"Ask", medium, someElements, func() body { return new(askBody) }},
-	KindTell:      {"Tell", medium, someElements, func() body { return new(tellBody) }},
-	KindOffer:     {"Offer", large, manyElements, func() body { return new(offerBody) }},
-	KindAccept:    {"Accept", small, fewElements, func() body { return new(acceptBody) }},
-	KindRefuse:    {"Refuse", small, fewElements, func() body { return new(refuseBody) }},
-	KindReady:     {"Ready", small, fewElements, func() body { return new(readyBody) }},
-	KindAbort:     {"Abort", small, fewElements, func() body { return new(abortBody) }},
-	KindCommit:    {"Commit", small, fewElements, func() body { return new(commitBody) }},
-	KindOwned:     {"Owned", small, fewElements, func() body { return new(ownedBody) }},
-	KindInquire:   {"Inquire", small, fewElements, func() body { return new(inquireBody) }},
-	KindStanding:  {"Standing", small, fewElements, func() body { return new(standingBody) }},
-	KindDeclined:  {"Declined", small, fewElements, func() body { return new(declinedBody) }},
-	KindUnknown:   {"Unknown", small, fewElements, func() body { return new(unknownBody) }},
-	KindReport:    {"Report", large, manyElements, func() body { return new(reportBody) }},
-	KindReportAck: {"ReportAck", small, fewElements, func() body { return new(reportAckBody) }},
-	KindCancel:    {"Cancel", small, fewElements, func() body { return new(cancelBody) }},
-	KindClosed:    {"Closed", small, fewElements, func() body { return new(closedBody) }},
-	KindError:     {"Error", small, fewElements, func() body { return new(errorBody) }},
-	KindMoved:     {"Moved", small, someElements, func() body { return new(movedBody) }},
-	KindMovedAck:  {"MovedAck", small, fewElements, func() body { return new(movedAckBody) }},
-	KindAnnounce:  {"Announce", small, fewElements, func() body { return new(announceBody) }},
+	KindHello:           {"Hello", small, fewElements, func() body { return new(helloBody) }},
+	KindEstimateRequest: {"EstimateRequest", medium, someElements, func() body { return new(estimateRequestBody) }},
+	KindEstimateReply:   {"EstimateReply", medium, someElements, func() body { return new(estimateReplyBody) }},
+	KindOffer:           {"Offer", large, manyElements, func() body { return new(offerBody) }},
+	KindAccept:          {"Accept", small, fewElements, func() body { return new(acceptBody) }},
+	KindRefuse:          {"Refuse", small, fewElements, func() body { return new(refuseBody) }},
+	KindReady:           {"Ready", small, fewElements, func() body { return new(readyBody) }},
+	KindAbort:           {"Abort", small, fewElements, func() body { return new(abortBody) }},
+	KindCommit:          {"Commit", small, fewElements, func() body { return new(commitBody) }},
+	KindOwned:           {"Owned", small, fewElements, func() body { return new(ownedBody) }},
+	KindInquire:         {"Inquire", small, fewElements, func() body { return new(inquireBody) }},
+	KindInquireReply:    {"InquireReply", small, fewElements, func() body { return new(inquireReplyBody) }},
+	KindDeclined:        {"Declined", small, fewElements, func() body { return new(declinedBody) }},
+	KindUnknown:         {"Unknown", small, fewElements, func() body { return new(unknownBody) }},
+	KindReport:          {"Report", large, manyElements, func() body { return new(reportBody) }},
+	KindReportAck:       {"ReportAck", small, fewElements, func() body { return new(reportAckBody) }},
+	KindCancel:          {"Cancel", small, fewElements, func() body { return new(cancelBody) }},
+	KindClosed:          {"Closed", small, fewElements, func() body { return new(closedBody) }},
+	KindError:           {"Error", small, fewElements, func() body { return new(errorBody) }},
+	KindMoved:           {"Moved", small, someElements, func() body { return new(movedBody) }},
+	KindMovedAck:        {"MovedAck", small, fewElements, func() body { return new(movedAckBody) }},
+	KindAnnounce:        {"Announce", small, fewElements, func() body { return new(announceBody) }},
 
 	KindRecall:     {"Recall", small, fewElements, func() body { return new(recallBody) }},
 	KindRecalled:   {"Recalled", large, manyElements, func() body { return new(recalledBody) }},

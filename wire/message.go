@@ -13,8 +13,8 @@ type Kind uint8
 // The kinds.
 const (
 	KindHello Kind = 1 + iota
-	KindAsk
-	KindTell
+	KindEstimateRequest
+	KindEstimateReply
 	KindOffer
 	KindAccept
 	KindRefuse
@@ -23,7 +23,7 @@ const (
 	KindCommit
 	KindOwned
 	KindInquire
-	KindStanding
+	KindInquireReply
 	KindDeclined
 	KindUnknown
 	KindReport
@@ -57,8 +57,8 @@ type Hello struct {
 	Clock   grid.Tick // the sender's wall clock: the one instant on the wire, to measure offsets
 }
 
-// Ask is one batched question for start estimates; answered cumulatively, in order.
-type Ask struct {
+// EstimateRequest is one batched question for start estimates; answered cumulatively, in order.
+type EstimateRequest struct {
 	Round     uint64
 	Questions []Question
 }
@@ -73,8 +73,8 @@ type Question struct {
 	Home     grid.PeerID // of the job; "" where it is the one who asks
 }
 
-// Tell answers Ask.
-type Tell struct {
+// EstimateReply answers EstimateRequest.
+type EstimateReply struct {
 	Round   uint64
 	Site    grid.Site
 	Answers []Answer // in the order of the questions
@@ -87,8 +87,8 @@ type Answer struct {
 	Estimate grid.Estimate
 }
 
-// Bond is what every message of a handoff carries.
-type Bond struct {
+// HandoffID is what every message of a handoff carries.
+type HandoffID struct {
 	Job    grid.JobID
 	Epoch  grid.Epoch  // the epoch at which the candidate will own
 	To     grid.PeerID // the candidate
@@ -96,15 +96,15 @@ type Bond struct {
 }
 
 // Offer (owner to candidate): will you take this job? An owner that is not the job's
-// home proves by deeds that it is the owner.
+// home proves by certificates that it is the owner.
 type Offer struct {
-	Bond Bond
-	Job  grid.Job
-	Wait grid.Tick // how long after the offer it is to start: the delivery reckoned with, and the wait the candidate told
-	Age  grid.Tick // since submission at the home
-	// Deeds lead from the home to the one who offers; none where that is the home.
-	Deeds []grid.Deed
-	Hops  uint32 // what counts against the job's limit once it has moved
+	Handoff HandoffID
+	Job     grid.Job
+	Wait    grid.Tick // how long after the offer it is to start: the delivery reckoned with, and the wait the candidate told
+	Age     grid.Tick // since submission at the home
+	// Certificates lead from the home to the one who offers; none where that is the home.
+	Certificates []grid.Certificate
+	Hops         uint32 // what counts against the job's limit once it has moved
 	// Journal is how far the sender's journal is, with this offer in it: the candidate knows so
 	// much of it, durably, with PREPARED.
 	Journal grid.JournalID
@@ -112,33 +112,33 @@ type Offer struct {
 
 // Accept (candidate to owner): ACCEPTED, pulling the files; repeated while pulling.
 type Accept struct {
-	Bond    Bond
+	Handoff HandoffID
 	Journal grid.JournalID
 }
 
 // Refuse (candidate to owner).
 type Refuse struct {
-	Bond     Bond
+	Handoff  HandoffID
 	Estimate grid.Estimate // the new estimate, or why not
 }
 
 // Ready (candidate to owner): PREPARED on disk, not owner. Repeated until answered.
 type Ready struct {
-	Bond    Bond
+	Handoff HandoffID
 	Journal grid.JournalID
 }
 
 // Abort (owner to candidate): the offer is dead.
 type Abort struct {
-	Bond Bond
-	Why  string
+	Handoff HandoffID
+	Why     string
 }
 
 // Commit (owner to candidate): you own it. Repeated until Owned.
 type Commit struct {
-	Bond   Bond
-	Cancel bool      // the sticky cancel flag
-	Deed   grid.Deed // this handoff, signed; zero where a home that cannot sign commits
+	Handoff     HandoffID
+	Cancel      bool             // the sticky cancel flag
+	Certificate grid.Certificate // this handoff, signed; zero where a home that cannot sign commits
 	// Journal has the commit point in it: should the sender come back with an earlier one,
 	// the candidate can tell it so.
 	Journal grid.JournalID
@@ -148,14 +148,14 @@ type Commit struct {
 
 // Owned (candidate to owner): OWNED on disk. Owner is who owns it now, as far as the sender knows.
 type Owned struct {
-	Bond  Bond
-	Owner grid.PeerID
-	Deed  grid.Deed // of this handoff, if the sender has it: who gave the job may have forgotten
+	Handoff     HandoffID
+	Owner       grid.PeerID
+	Certificate grid.Certificate // of this handoff, if the sender has it: who gave the job may have forgotten
 }
 
 // Inquire (candidate to owner or home): I am PREPARED and heard nothing.
 type Inquire struct {
-	Bond    Bond
+	Handoff HandoffID
 	Journal grid.JournalID // the candidate's; zero is not told
 }
 
@@ -170,20 +170,20 @@ const (
 	VerdictUnknown                      // the asked does not know
 )
 
-// Standing answers Inquire.
-type Standing struct {
-	Bond    Bond
-	Verdict Verdict
-	Owner   grid.PeerID // "" if not known
-	Cancel  bool
-	Deed    grid.Deed // of a committed handoff, if the asked has it
+// InquireReply answers Inquire.
+type InquireReply struct {
+	Handoff     HandoffID
+	Verdict     Verdict
+	Owner       grid.PeerID // "" if not known
+	Cancel      bool
+	Certificate grid.Certificate // of a committed handoff, if the asked has it
 	// Ready is the candidate's journal that was READY, if the asked has it: no other is made owner.
 	Ready grid.JournalID
 }
 
 // Declined (candidate to owner): I dropped it and shall never own it at this epoch.
 type Declined struct {
-	Bond    Bond
+	Handoff HandoffID
 	Journal grid.JournalID
 	// Ready is that of the Commit which is declined, where this journal reaches so far.
 	Ready grid.JournalID
@@ -191,30 +191,30 @@ type Declined struct {
 
 // Unknown (candidate to owner): I have no record of what you commit.
 type Unknown struct {
-	Bond    Bond
+	Handoff HandoffID
 	Journal grid.JournalID
 }
 
 // Report (owner to home): the job's state; repeated until acknowledged.
 type Report struct {
-	Job      grid.JobID
-	Epoch    grid.Epoch
-	Number   uint64 // grows with each report of this owner
-	State    grid.State
-	Attempt  uint32
-	Local    grid.LocalID
-	Started  Ago
-	Finished Ago
-	Estimate In // of the start, while waiting
-	End      grid.State
-	ExitCode int
-	HasExit  bool
-	Signal   int
-	Reason   string
-	Cancel   bool
-	Outputs  grid.Manifest // from the end on
-	Deeds    []grid.Deed   // how the sender came to own the job
-	Usage    grid.Usage    // from the end on
+	Job          grid.JobID
+	Epoch        grid.Epoch
+	Number       uint64 // grows with each report of this owner
+	State        grid.State
+	Attempt      uint32
+	Local        grid.LocalID
+	Started      Ago
+	Finished     Ago
+	Estimate     In // of the start, while waiting
+	End          grid.State
+	ExitCode     int
+	HasExit      bool
+	Signal       int
+	Reason       string
+	Cancel       bool
+	Outputs      grid.Manifest      // from the end on
+	Certificates []grid.Certificate // how the sender came to own the job
+	Usage        grid.Usage         // from the end on
 }
 
 // Ago is a past instant as the span before sending; Known is false if it has not happened.
@@ -270,12 +270,12 @@ type Recall struct{ Job grid.JobID }
 
 // Recalled (owner or candidate to home) answers Recall.
 type Recalled struct {
-	Job    grid.Job
-	Epoch  grid.Epoch
-	Owning bool      // false: only PREPARED
-	Age    grid.Tick // since submission
-	Cancel bool
-	Deeds  []grid.Deed // that prove it, the first signed by the home
+	Job          grid.Job
+	Epoch        grid.Epoch
+	Owning       bool      // false: only PREPARED
+	Age          grid.Tick // since submission
+	Cancel       bool
+	Certificates []grid.Certificate // that prove it, the first signed by the home
 }
 
 // Limits of Seen.
@@ -288,11 +288,11 @@ const (
 // journals, the highest sequence of each life, the last one heard at the end; and the
 // boot nonces heard, in their order, one that was heard again once more.
 type Seen struct {
-	Journals []grid.JournalID
-	Boots    []uint64
-	Mine     grid.JournalID // the sender's own, as it is now
-	Ask      bool           // tell me the same of me
-	Stamp    uint32         // the highest stamp of an epoch that the sender knows of; 0 is not told
+	Journals   []grid.JournalID
+	Boots      []uint64
+	Mine       grid.JournalID // the sender's own, as it is now
+	WantsReply bool           // tell me the same of me
+	Stamp      uint32         // the highest stamp of an epoch that the sender knows of; 0 is not told
 }
 
 // Recount (a broker that was rolled back, to each member): tell me the jobs that you
@@ -407,41 +407,41 @@ func (Superseded) Kind() Kind { return KindSuperseded }
 func (Request) Kind() Kind    { return KindRequest }
 func (Response) Kind() Kind   { return KindResponse }
 
-// Moved (former owner to home): the job is with the To of the last deed. Repeated
+// Moved (former owner to home): the job is with the To of the last certificate. Repeated
 // until MovedAck.
 type Moved struct {
-	Job   grid.JobID
-	Deeds []grid.Deed
+	Job          grid.JobID
+	Certificates []grid.Certificate
 }
 
 // MovedAck (home to former owner): known, or no longer of interest.
 type MovedAck struct {
 	Job   grid.JobID
-	Epoch grid.Epoch // of the last deed of the Moved
+	Epoch grid.Epoch // of the last certificate of the Moved
 }
 
 // Announce (each to its members): what my site is like now.
 type Announce struct{ Site grid.Site }
 
-func (Hello) Kind() Kind     { return KindHello }
-func (Ask) Kind() Kind       { return KindAsk }
-func (Tell) Kind() Kind      { return KindTell }
-func (Offer) Kind() Kind     { return KindOffer }
-func (Accept) Kind() Kind    { return KindAccept }
-func (Refuse) Kind() Kind    { return KindRefuse }
-func (Ready) Kind() Kind     { return KindReady }
-func (Abort) Kind() Kind     { return KindAbort }
-func (Commit) Kind() Kind    { return KindCommit }
-func (Owned) Kind() Kind     { return KindOwned }
-func (Inquire) Kind() Kind   { return KindInquire }
-func (Standing) Kind() Kind  { return KindStanding }
-func (Declined) Kind() Kind  { return KindDeclined }
-func (Unknown) Kind() Kind   { return KindUnknown }
-func (Report) Kind() Kind    { return KindReport }
-func (ReportAck) Kind() Kind { return KindReportAck }
-func (Cancel) Kind() Kind    { return KindCancel }
-func (Closed) Kind() Kind    { return KindClosed }
-func (Error) Kind() Kind     { return KindError }
-func (Moved) Kind() Kind     { return KindMoved }
-func (MovedAck) Kind() Kind  { return KindMovedAck }
-func (Announce) Kind() Kind  { return KindAnnounce }
+func (Hello) Kind() Kind           { return KindHello }
+func (EstimateRequest) Kind() Kind { return KindEstimateRequest }
+func (EstimateReply) Kind() Kind   { return KindEstimateReply }
+func (Offer) Kind() Kind           { return KindOffer }
+func (Accept) Kind() Kind          { return KindAccept }
+func (Refuse) Kind() Kind          { return KindRefuse }
+func (Ready) Kind() Kind           { return KindReady }
+func (Abort) Kind() Kind           { return KindAbort }
+func (Commit) Kind() Kind          { return KindCommit }
+func (Owned) Kind() Kind           { return KindOwned }
+func (Inquire) Kind() Kind         { return KindInquire }
+func (InquireReply) Kind() Kind    { return KindInquireReply }
+func (Declined) Kind() Kind        { return KindDeclined }
+func (Unknown) Kind() Kind         { return KindUnknown }
+func (Report) Kind() Kind          { return KindReport }
+func (ReportAck) Kind() Kind       { return KindReportAck }
+func (Cancel) Kind() Kind          { return KindCancel }
+func (Closed) Kind() Kind          { return KindClosed }
+func (Error) Kind() Kind           { return KindError }
+func (Moved) Kind() Kind           { return KindMoved }
+func (MovedAck) Kind() Kind        { return KindMovedAck }
+func (Announce) Kind() Kind        { return KindAnnounce }

@@ -36,7 +36,7 @@ func needsOf(m Message, others []string) []string {
 		demand(&m.Job.Demand)
 	case Recalled:
 		demand(&m.Job.Demand)
-	case Ask:
+	case EstimateRequest:
 		for i := range m.Questions {
 			demand(&m.Questions[i].Demand)
 		}

@@ -150,17 +150,17 @@ func (d draw) journal() grid.JournalID {
 	return grid.JournalID{Incarnation: d.u64(), Sequence: d.u64(), Life: d.u64()}
 }
 
-func (d draw) bond() Bond { return Bond{d.jobID(), d.epoch(), d.peer(), d.hash()} }
+func (d draw) handoff() HandoffID { return HandoffID{d.jobID(), d.epoch(), d.peer(), d.hash()} }
 
-func (d draw) deed() grid.Deed {
-	return grid.Deed{Epoch: d.epoch(), To: d.peer(), Signature: rapid.SliceOfN(rapid.Byte(), 1, grid.MaxSignature).Draw(d.T, "signature")}
+func (d draw) certificate() grid.Certificate {
+	return grid.Certificate{Epoch: d.epoch(), To: d.peer(), Signature: rapid.SliceOfN(rapid.Byte(), 1, grid.MaxSignature).Draw(d.T, "signature")}
 }
 
-func (d draw) maybeDeed() grid.Deed {
+func (d draw) maybeCertificate() grid.Certificate {
 	if d.yes() {
-		return grid.Deed{}
+		return grid.Certificate{}
 	}
-	return d.deed()
+	return d.certificate()
 }
 
 func (d draw) maybeJournal() grid.JournalID {
@@ -170,10 +170,10 @@ func (d draw) maybeJournal() grid.JournalID {
 	return d.journal()
 }
 
-func (d draw) deeds(least int64) []grid.Deed {
-	var list []grid.Deed
+func (d draw) certificates(least int64) []grid.Certificate {
+	var list []grid.Certificate
 	for range d.n(least, 4) {
-		list = append(list, d.deed())
+		list = append(list, d.certificate())
 	}
 	return list
 }
@@ -197,41 +197,41 @@ func (d draw) message(kind Kind) Message {
 	switch kind {
 	case KindHello:
 		return Hello{d.word(), d.site(), d.journal(), d.u64(), d.wait()}
-	case KindAsk:
-		return Ask{d.u64(), many(d, 3, func() Question {
+	case KindEstimateRequest:
+		return EstimateRequest{d.u64(), many(d, 3, func() Question {
 			return Question{d.jobID(), d.demand(), grid.Tick(d.n(1, int64(grid.MaxWalltime))), d.wait(), d.queue(), d.maybePeer()}
 		})}
-	case KindTell:
-		return Tell{d.u64(), d.site(), many(d, 3, func() Answer { return Answer{d.jobID(), d.estimate()} }), d.u32()}
+	case KindEstimateReply:
+		return EstimateReply{d.u64(), d.site(), many(d, 3, func() Answer { return Answer{d.jobID(), d.estimate()} }), d.u32()}
 	case KindOffer:
-		m := Offer{d.bond(), d.job(), d.wait(), d.span(), d.deeds(0), d.u32(), d.maybeJournal()}
-		m.Bond.Job, m.Bond.Digest = m.Job.ID, JobDigest(m.Job)
+		m := Offer{d.handoff(), d.job(), d.wait(), d.span(), d.certificates(0), d.u32(), d.maybeJournal()}
+		m.Handoff.Job, m.Handoff.Digest = m.Job.ID, JobDigest(m.Job)
 		return m
 	case KindAccept:
-		return Accept{d.bond(), d.journal()}
+		return Accept{d.handoff(), d.journal()}
 	case KindRefuse:
-		return Refuse{d.bond(), d.estimate()}
+		return Refuse{d.handoff(), d.estimate()}
 	case KindReady:
-		return Ready{d.bond(), d.journal()}
+		return Ready{d.handoff(), d.journal()}
 	case KindAbort:
-		return Abort{d.bond(), d.word()}
+		return Abort{d.handoff(), d.word()}
 	case KindCommit:
-		return Commit{d.bond(), d.yes(), d.maybeDeed(), d.maybeJournal(), d.maybeJournal()}
+		return Commit{d.handoff(), d.yes(), d.maybeCertificate(), d.maybeJournal(), d.maybeJournal()}
 	case KindOwned:
-		return Owned{d.bond(), d.maybePeer(), d.maybeDeed()}
+		return Owned{d.handoff(), d.maybePeer(), d.maybeCertificate()}
 	case KindInquire:
-		return Inquire{d.bond(), d.maybeJournal()}
-	case KindStanding:
-		return Standing{d.bond(), Verdict(d.n(1, 4)), d.maybePeer(), d.yes(), d.maybeDeed(), d.maybeJournal()}
+		return Inquire{d.handoff(), d.maybeJournal()}
+	case KindInquireReply:
+		return InquireReply{d.handoff(), Verdict(d.n(1, 4)), d.maybePeer(), d.yes(), d.maybeCertificate(), d.maybeJournal()}
 	case KindDeclined:
-		return Declined{d.bond(), d.journal(), d.maybeJournal()}
+		return Declined{d.handoff(), d.journal(), d.maybeJournal()}
 	case KindUnknown:
-		return Unknown{d.bond(), d.journal()}
+		return Unknown{d.handoff(), d.journal()}
 	case KindReport:
 		return Report{
 			d.jobID(), d.epoch(), d.u64(), grid.State(d.n(1, int64(grid.Lost))), d.u32(), grid.LocalID(d.word()),
 			d.ago(), d.ago(), In(d.ago()), rapid.SampledFrom([]grid.State{0, grid.Completed, grid.Failed, grid.Lost}).Draw(d.T, "end"),
-			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)), d.word(), d.yes(), d.manifest(), d.deeds(0), d.usage(),
+			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)), d.word(), d.yes(), d.manifest(), d.certificates(0), d.usage(),
 		}
 	case KindReportAck:
 		return ReportAck{
@@ -247,7 +247,7 @@ func (d draw) message(kind Kind) Message {
 	case KindRecall:
 		return Recall{d.jobID()}
 	case KindRecalled:
-		return Recalled{d.job(), d.epoch(), d.yes(), d.wait(), d.yes(), d.deeds(0)}
+		return Recalled{d.job(), d.epoch(), d.yes(), d.wait(), d.yes(), d.certificates(0)}
 	case KindSeen:
 		return Seen{many(d, MaxJournals, d.journal), many(d, MaxBoots, d.u64), d.journal(), d.yes(), d.u32()}
 	case KindRecount:
@@ -264,7 +264,7 @@ func (d draw) message(kind Kind) Message {
 		}
 		return Response{Number: d.u64(), Job: d.jobID(), Outcome: OutcomeDone, Status: d.status()}
 	case KindMoved:
-		return Moved{d.jobID(), d.deeds(1)}
+		return Moved{d.jobID(), d.certificates(1)}
 	case KindMovedAck:
 		return MovedAck{d.jobID(), d.epoch()}
 	case KindAnnounce:
@@ -304,7 +304,7 @@ func TestRoundTrip(t *testing.T) {
 				if err != nil || !reflect.DeepEqual(got, m) {
 					t.Fatalf("%+v\nbecomes\n%+v, %v", m, got, err)
 				}
-				if o, ok := got.(Offer); ok && JobDigest(o.Job) != o.Bond.Digest {
+				if o, ok := got.(Offer); ok && JobDigest(o.Job) != o.Handoff.Digest {
 					t.Fatal("the digest changed on the way")
 				}
 			})

@@ -41,7 +41,7 @@ func TestEstimatesAreKeptWithTheirOutcomes(t *testing.T) {
 			var records []grid.Record
 			for _, r := range s.journal {
 				records = append(records, r)
-				if r.Standing == grid.Owning && r.Owner == s.peer {
+				if r.Role == grid.Owning && r.Owner == s.peer {
 					continue
 				}
 				if r.Owner != s.peer && r.Queued != 0 {
@@ -109,7 +109,7 @@ func TestNothingIsExpectedElsewhere(t *testing.T) {
 	t.Parallel()
 	core := New(Config{Self: "i", Site: grid.Site{Name: "i", Processes: 1, Speed: 1}}, []grid.Member{{Name: "j", Peer: "j", Send: true}}, nil)
 	j := &job{rec: grid.Record{
-		Job: grid.Job{ID: "i.01M7XVNVT1HF2GHP4JW23GK3FT", Home: "i"}, Standing: grid.Owning, State: grid.Moving,
+		Job: grid.Job{ID: "i.01M7XVNVT1HF2GHP4JW23GK3FT", Home: "i"}, Role: grid.Owning, State: grid.Moving,
 		Queued: 5, ExpectedStart: 6, Handoff: grid.Handoff{Phase: grid.Withdrawing, To: "j"},
 	}}
 	core.commit(j)
@@ -201,7 +201,7 @@ func TestComingJobsKeepTheirQueue(t *testing.T) {
 		t.Errorf("expected at %d, want now", got)
 	}
 	delete(core.accepted, offered.ID)
-	j := &job{rec: grid.Record{Job: offered, Standing: grid.Prepared, State: grid.Moving, EstimateNow: 5}}
+	j := &job{rec: grid.Record{Job: offered, Role: grid.Prepared, State: grid.Moving, EstimateNow: 5}}
 	core.jobs[offered.ID] = j
 	if core.showEstimates(s, plan.Build(s)); j.rec.EstimateNow != 100 || len(core.out) > 0 {
 		t.Errorf("expected at %d with %v, want 100 and no word of it", j.rec.EstimateNow, core.out)

@@ -13,9 +13,9 @@ func TestAnEndedJobIsNotCommittedAgain(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	epoch := grid.Epoch{Term: 1, Hop: 1}
-	bond := wire.Bond{Job: j.ID, Epoch: epoch, To: her, Digest: wire.JobDigest(j)}
-	for _, m := range []wire.Message{wire.Inquire{Bond: bond}, wire.Ready{Bond: bond}} {
-		c := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Killed, End: grid.Killed, Owner: her, Epoch: epoch, Ended: 10, CancelRequested: true})
+	handoff := wire.HandoffID{Job: j.ID, Epoch: epoch, To: her, Digest: wire.JobDigest(j)}
+	for _, m := range []wire.Message{wire.Inquire{Handoff: handoff}, wire.Ready{Handoff: handoff}} {
+		c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Killed, End: grid.Killed, Owner: her, Epoch: epoch, Ended: 10, CancelRequested: true})
 		aborted := false
 		for _, e := range c.Step(1_000_001, Message{her, m}) {
 			s, ok := e.(Send)
@@ -25,7 +25,7 @@ func TestAnEndedJobIsNotCommittedAgain(t *testing.T) {
 			switch m := s.Message.(type) {
 			case wire.Commit:
 				t.Errorf("a job that was KILLED is committed: %+v", m)
-			case wire.Standing:
+			case wire.InquireReply:
 				aborted = m.Verdict == wire.VerdictAborted
 			case wire.Abort:
 				aborted = true
@@ -43,18 +43,18 @@ func TestACommitIsForTheJournalThatWasReady(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	epoch := grid.Epoch{Term: 1, Hop: 1}
-	bond := wire.Bond{Job: j.ID, Epoch: epoch, To: her, Digest: wire.JobDigest(j)}
+	handoff := wire.HandoffID{Job: j.ID, Epoch: epoch, To: her, Digest: wire.JobDigest(j)}
 	ready, other := grid.JournalID{Incarnation: 3, Sequence: 9}, grid.JournalID{Incarnation: 4, Sequence: 90}
 	for _, said := range []grid.JournalID{ready, other} {
-		for _, m := range []wire.Message{wire.Inquire{Bond: bond, Journal: said}, wire.Ready{Bond: bond, Journal: said}} {
-			c := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Moving, Owner: her, Epoch: epoch, Candidate: ready,
+		for _, m := range []wire.Message{wire.Inquire{Handoff: handoff, Journal: said}, wire.Ready{Handoff: handoff, Journal: said}} {
+			c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Moving, Owner: her, Epoch: epoch, Candidate: ready,
 				Handoff: grid.Handoff{Phase: grid.Committed, To: her, Epoch: epoch}})
 			committed := false
 			for _, e := range c.Step(1_000_001, Message{her, m}) {
 				if s, ok := e.(Send); ok {
 					_, commit := s.Message.(wire.Commit)
-					standing, _ := s.Message.(wire.Standing)
-					committed = committed || commit || standing.Verdict == wire.VerdictCommitted
+					role, _ := s.Message.(wire.InquireReply)
+					committed = committed || commit || role.Verdict == wire.VerdictCommitted
 				}
 			}
 			if committed != (said == ready) {
@@ -73,17 +73,17 @@ func TestACommitIsNotSaidAgainAfterOwned(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	epoch := grid.Epoch{Term: 1, Hop: 1}
-	bond := wire.Bond{Job: j.ID, Epoch: epoch, To: her, Digest: wire.JobDigest(j)}
+	handoff := wire.HandoffID{Job: j.ID, Epoch: epoch, To: her, Digest: wire.JobDigest(j)}
 	for _, phase := range []grid.HandoffPhase{grid.NoHandoff, grid.Committed} {
-		for _, m := range []wire.Message{wire.Inquire{Bond: bond}, wire.Ready{Bond: bond}} {
-			c := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: epoch, Started: 5,
+		for _, m := range []wire.Message{wire.Inquire{Handoff: handoff}, wire.Ready{Handoff: handoff}} {
+			c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: epoch, Started: 5,
 				Handoff: grid.Handoff{Phase: phase, To: her, Epoch: epoch}})
 			committed := false
 			for _, e := range c.Step(1_000_001, Message{her, m}) {
 				if s, ok := e.(Send); ok {
 					_, commit := s.Message.(wire.Commit)
-					standing, _ := s.Message.(wire.Standing)
-					committed = committed || commit || standing.Verdict == wire.VerdictCommitted
+					role, _ := s.Message.(wire.InquireReply)
+					committed = committed || commit || role.Verdict == wire.VerdictCommitted
 				}
 			}
 			if committed != (phase == grid.Committed) {
@@ -98,16 +98,16 @@ func TestACommitIsNotSaidAgainAfterOwned(t *testing.T) {
 func TestALateOfferChangesNothing(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	for _, standing := range []grid.Standing{grid.Prepared, grid.Declined} {
+	for _, role := range []grid.Role{grid.Prepared, grid.Declined} {
 		late := offerOf(j, 1, 0)
-		if standing == grid.Declined {
+		if role == grid.Declined {
 			late = offerOf(j, 2, 0)
 		}
-		c := bare(grid.Record{Job: j, Standing: standing, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 2}}})
+		c := bare(grid.Record{Job: j, Role: role, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 2}}})
 		c.Step(1_000_001, Message{her, late})
 		c.Step(1_000_002, shot(1_000_002))
-		if r := c.jobs[j.ID].rec; r.Standing != standing || r.Handoff.Epoch.Hop != 2 {
-			t.Errorf("it was %s at hop 2, and is %s at %s", standing, r.Standing, r.Handoff.Epoch)
+		if r := c.jobs[j.ID].rec; r.Role != role || r.Handoff.Epoch.Hop != 2 {
+			t.Errorf("it was %s at hop 2, and is %s at %s", role, r.Role, r.Handoff.Epoch)
 		}
 	}
 }
@@ -118,11 +118,11 @@ func TestTheEndEndsAnOfferToTheHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	epoch := grid.Epoch{Term: 1, Hop: 1}
-	c := bare(grid.Record{Job: j, Standing: grid.Prepared, State: grid.Moving, Owner: her, Epoch: epoch, Report: 1,
+	c := bare(grid.Record{Job: j, Role: grid.Prepared, State: grid.Moving, Owner: her, Epoch: epoch, Report: 1,
 		Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 2}}})
 	c.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 2, State: grid.StageOut, End: grid.Completed}})
-	if r := c.jobs[j.ID].rec; r.Standing != grid.Watching || r.State != grid.Completed {
-		t.Errorf("after the end it is %s %s", r.Standing, r.State)
+	if r := c.jobs[j.ID].rec; r.Role != grid.Watching || r.State != grid.Completed {
+		t.Errorf("after the end it is %s %s", r.Role, r.State)
 	}
 }
 
@@ -132,16 +132,16 @@ func TestAnOfferToTheHomeDiesWithTheJob(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	epoch := grid.Epoch{Term: 1, Hop: 1}
-	deeds := []grid.Deed{{Epoch: epoch, To: her, Signature: []byte("x")}}
-	c := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Assigned, Owner: her, Epoch: epoch, Deeds: deeds, Report: 1})
+	certificates := []grid.Certificate{{Epoch: epoch, To: her, Signature: []byte("x")}}
+	c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Assigned, Owner: her, Epoch: epoch, Certificates: certificates, Report: 1})
 	c.cfg.Verify = func(grid.PeerID, []byte, []byte) bool { return true }
 	o := offerOf(j, 2, 0)
-	o.Deeds = deeds
+	o.Certificates = certificates
 	c.Step(1_000_001, Message{her, o})
-	c.Step(1_000_003, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 2, State: grid.StageOut, End: grid.Completed, Deeds: deeds}})
+	c.Step(1_000_003, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 2, State: grid.StageOut, End: grid.Completed, Certificates: certificates}})
 	c.Step(1_000_004, shot(1_000_004))
-	if r := c.jobs[j.ID].rec; r.Standing != grid.Watching || r.State != grid.Completed {
-		t.Errorf("after its end it is %s %s", r.Standing, r.State)
+	if r := c.jobs[j.ID].rec; r.Role != grid.Watching || r.State != grid.Completed {
+		t.Errorf("after its end it is %s %s", r.Role, r.State)
 	}
 }
 
@@ -151,15 +151,15 @@ func TestAJobThatComesBackBeginsAnew(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	next := grid.Epoch{Term: 2, Hop: 1}
-	c := bare(grid.Record{Job: j, Standing: grid.Prepared, State: grid.Moving, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1,
+	c := bare(grid.Record{Job: j, Role: grid.Prepared, State: grid.Moving, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1,
 		Handoff: grid.Handoff{To: me, Epoch: next}, Started: 5, Finished: 6, End: grid.Failed, HasExit: true, ExitCode: 3, Signal: 9, Usage: grid.Usage{CPU: 7},
 		Reason: "waits for the word of its home", Closed: true, Kept: true, Outputs: grid.Manifest{{Path: "out"}}})
-	c.jobs[j.ID].gapped = true
+	c.jobs[j.ID].stalled = true
 	saved := false
-	for _, e := range c.Step(1_000_001, Message{her, wire.Commit{Bond: wire.Bond{Job: j.ID, Epoch: next, To: me, Digest: wire.JobDigest(j)}}}) {
+	for _, e := range c.Step(1_000_001, Message{her, wire.Commit{Handoff: wire.HandoffID{Job: j.ID, Epoch: next, To: me, Digest: wire.JobDigest(j)}}}) {
 		switch e := e.(type) {
 		case Save:
-			saved = e.Change.Record.Standing == grid.Owning
+			saved = e.Change.Record.Role == grid.Owning
 		case Send:
 			if r, ok := e.Message.(wire.Report); ok && (r.End != 0 || r.HasExit || r.Started.Known) {
 				t.Errorf("its report says %+v", r)
@@ -170,7 +170,7 @@ func TestAJobThatComesBackBeginsAnew(t *testing.T) {
 		}
 	}
 	r := c.jobs[j.ID].rec
-	if r.Standing != grid.Owning || r.Closed || r.Kept || r.End != 0 || r.HasExit || r.ExitCode != 0 || r.Signal != 0 || r.Usage != (grid.Usage{}) || r.Started != 0 || r.Finished != 0 || r.Outputs != nil {
+	if r.Role != grid.Owning || r.Closed || r.Kept || r.End != 0 || r.HasExit || r.ExitCode != 0 || r.Signal != 0 || r.Usage != (grid.Usage{}) || r.Started != 0 || r.Finished != 0 || r.Outputs != nil {
 		t.Errorf("it is now %+v", r)
 	}
 }
@@ -181,7 +181,7 @@ func TestWhatWasEndedByForgetIsLetGo(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	epoch := grid.Epoch{Term: 1, Hop: 1}
-	c := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Killed, End: grid.Killed, Owner: her, Epoch: epoch, CancelRequested: true, Trail: []grid.PeerID{her}})
+	c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Killed, End: grid.Killed, Owner: her, Epoch: epoch, CancelRequested: true, Trail: []grid.PeerID{her}})
 	let := false
 	for _, e := range c.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 4, State: grid.Assigned, Attempt: 1}}) {
 		if s, ok := e.(Send); ok {
@@ -203,8 +203,8 @@ func TestACommitToAForgottenSiteEnds(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	epoch := grid.Epoch{Term: 1, Hop: 2}
-	c := bare(grid.Record{Job: j, Standing: grid.Past, State: grid.Moving, Owner: him, Epoch: epoch, Telling: true,
-		Deeds: []grid.Deed{{Epoch: epoch, To: him, Signature: []byte("x")}}, Handoff: grid.Handoff{Phase: grid.Committed, To: him, Epoch: epoch}})
+	c := bare(grid.Record{Job: j, Role: grid.Tombstone, State: grid.Moving, Owner: him, Epoch: epoch, Telling: true,
+		Certificates: []grid.Certificate{{Epoch: epoch, To: him, Signature: []byte("x")}}, Handoff: grid.Handoff{Phase: grid.Committed, To: him, Epoch: epoch}})
 	told := false
 	for _, e := range c.Step(1_000_001, Forget{Site: him, By: "root"}) {
 		if s, ok := e.(Send); ok && s.To == her {
@@ -223,7 +223,7 @@ func TestAJobThatWasDroppedIsNotLearntAgain(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	at := grid.Epoch{Term: 1, Hop: 1}
-	deeds := []grid.Deed{deed(j, me, 1, her)}
+	certificates := []grid.Certificate{certificate(j, me, 1, her)}
 	for _, k := range []struct {
 		name  string
 		seen  wire.Seen
@@ -239,7 +239,7 @@ func TestAJobThatWasDroppedIsNotLearntAgain(t *testing.T) {
 			m.told = false
 		}
 		c.Step(2_000_000, Tick{})
-		report := wire.Report{Job: j.ID, Epoch: at, Number: 3, State: k.state, Deeds: deeds}
+		report := wire.Report{Job: j.ID, Epoch: at, Number: 3, State: k.state, Certificates: certificates}
 		if k.state == grid.StageOut {
 			report.End, report.Started = grid.Completed, wire.Ago{Span: 5, Known: true}
 		}
@@ -254,7 +254,7 @@ func TestAJobThatWasDroppedIsNotLearntAgain(t *testing.T) {
 		if len(answers) != 1 || (answers[0] == wire.Message(over)) != k.over {
 			t.Errorf("%s: answered %+v", k.name, answers)
 		}
-		c.Step(2_000_003, Message{her, wire.Recalled{Job: j, Epoch: at, Owning: true, Deeds: deeds}})
+		c.Step(2_000_003, Message{her, wire.Recalled{Job: j, Epoch: at, Owning: true, Certificates: certificates}})
 		if learnt := c.jobs[j.ID] != nil; learnt == k.over {
 			t.Errorf("%s: learnt %t", k.name, learnt)
 		}
@@ -268,7 +268,7 @@ func TestALateCommitMakesNoOwner(t *testing.T) {
 	j := jobOf(her, "b", "1")
 	c := signed()
 	o := offerOf(j, 1, 0)
-	commit := wire.Commit{Bond: o.Bond, Deed: deed(j, her, 1, me), Journal: grid.JournalID{Incarnation: 5, Sequence: 20}}
+	commit := wire.Commit{Handoff: o.Handoff, Certificate: certificate(j, her, 1, me), Journal: grid.JournalID{Incarnation: 5, Sequence: 20}}
 	prepare := func() {
 		c.Step(c.now+1, Message{her, o})
 		c.Step(c.now+1, shot(c.now+1))
@@ -276,7 +276,7 @@ func TestALateCommitMakesNoOwner(t *testing.T) {
 	prepare()
 	c.Step(c.now+1, Message{her, commit})
 	k := c.jobs[j.ID]
-	if k == nil || k.rec.Standing != grid.Owning {
+	if k == nil || k.rec.Role != grid.Owning {
 		t.Fatalf("it is not owned: %+v", k)
 	}
 	c.Step(c.now+1, Message{her, wire.Cancel{Job: j.ID, Epoch: k.rec.Epoch}})
@@ -294,7 +294,7 @@ func TestALateCommitMakesNoOwner(t *testing.T) {
 	}
 	commit.Journal.Sequence++ // a new one
 	c.Step(c.now+1, Message{her, commit})
-	if k := c.jobs[j.ID]; k == nil || k.rec.Standing != grid.Owning {
+	if k := c.jobs[j.ID]; k == nil || k.rec.Role != grid.Owning {
 		t.Errorf("a commit that was made since is not taken: %+v", k)
 	}
 }
@@ -304,16 +304,16 @@ func TestALateCommitMakesNoOwner(t *testing.T) {
 func TestALateCommitWaitsForTheHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	bond := wire.Bond{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 2}, To: me, Digest: wire.JobDigest(j)}
+	handoff := wire.HandoffID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 2}, To: me, Digest: wire.JobDigest(j)}
 	for late, launches := range map[grid.Tick]bool{grid.Second: true, grid.Minute: false} {
-		c := signed(grid.Record{Job: j, Standing: grid.Prepared, State: grid.Moving, Owner: him,
-			Handoff: grid.Handoff{To: me, Epoch: bond.Epoch}, Deeds: []grid.Deed{deed(j, her, 1, him)}})
+		c := signed(grid.Record{Job: j, Role: grid.Prepared, State: grid.Moving, Owner: him,
+			Handoff: grid.Handoff{To: me, Epoch: handoff.Epoch}, Certificates: []grid.Certificate{certificate(j, her, 1, him)}})
 		c.jobs[j.ID].recovered = false
-		_, launched := only[Launch](c.Step(1_000_000+late, Message{him, wire.Commit{Bond: bond, Deed: deed(j, him, 2, me)}}))
-		if r := c.jobs[j.ID].rec; r.Standing != grid.Owning || launched != launches {
-			t.Errorf("%d ms after it was PREPARED: %s, launched %t", late, r.Standing, launched)
+		_, launched := only[Launch](c.Step(1_000_000+late, Message{him, wire.Commit{Handoff: handoff, Certificate: certificate(j, him, 2, me)}}))
+		if r := c.jobs[j.ID].rec; r.Role != grid.Owning || launched != launches {
+			t.Errorf("%d ms after it was PREPARED: %s, launched %t", late, r.Role, launched)
 		}
-		_, launched = only[Launch](c.Step(1_090_000, Message{her, wire.ReportAck{Job: j.ID, Epoch: bond.Epoch, Number: c.jobs[j.ID].rec.Report}}))
+		_, launched = only[Launch](c.Step(1_090_000, Message{her, wire.ReportAck{Job: j.ID, Epoch: handoff.Epoch, Number: c.jobs[j.ID].rec.Report}}))
 		if launched == launches {
 			t.Errorf("%d ms after it was PREPARED: launched %t when its home is heard", late, launched)
 		}
@@ -339,13 +339,13 @@ func TestACommitToAnotherJournalMakesNoOwner(t *testing.T) {
 		c.Step(c.now+1, Message{her, o})
 		c.Step(c.now+1, shot(c.now+1))
 		asked := false
-		for _, e := range c.Step(c.now+1, Message{her, wire.Commit{Bond: o.Bond, Deed: deed(jobOf(her, "b", "1"), her, 1, me), Ready: k.ready}}) {
+		for _, e := range c.Step(c.now+1, Message{her, wire.Commit{Handoff: o.Handoff, Certificate: certificate(jobOf(her, "b", "1"), her, 1, me), Ready: k.ready}}) {
 			if s, ok := e.(Send); ok {
 				i, inquires := s.Message.(wire.Inquire)
 				asked = asked || inquires && i.Journal == c.cfg.Journal
 			}
 		}
-		if owns := c.jobs[o.Bond.Job].rec.Standing == grid.Owning; owns != k.owns || asked == k.owns {
+		if owns := c.jobs[o.Handoff.Job].rec.Role == grid.Owning; owns != k.owns || asked == k.owns {
 			t.Errorf("ready was %+v: owned %v, asked %v", k.ready, owns, asked)
 		}
 	}
@@ -356,7 +356,7 @@ func TestACommitNamesTheJournalThatWasReady(t *testing.T) {
 	t.Parallel()
 	ready := grid.JournalID{Incarnation: 3, Sequence: 9}
 	epoch := grid.Epoch{Term: 1, Hop: 1}
-	c := bare(grid.Record{Job: jobOf(me, "a", "1"), Standing: grid.Watching, State: grid.Moving, Owner: her, Epoch: epoch, Candidate: ready,
+	c := bare(grid.Record{Job: jobOf(me, "a", "1"), Role: grid.Watching, State: grid.Moving, Owner: her, Epoch: epoch, Candidate: ready,
 		Handoff: grid.Handoff{Phase: grid.Committed, To: her, Epoch: epoch}})
 	var m wire.Commit
 	for _, sent := range sentTo(append(c.Step(1_000_001, Boot{}), c.Step(1_100_000, Tick{})...), her) {

@@ -36,7 +36,7 @@ func (a *allowance) add(j *grid.Job) {
 }
 
 // heldFor is what is held for a member without those offers that are PREPARED.
-func (c *Core) heldFor(p grid.PeerID) (a allowance) {
+func (c *Core) usedBy(p grid.PeerID) (a allowance) {
 	for _, o := range c.offers {
 		if o.from == p {
 			a.add(&o.offer.Job)
@@ -52,11 +52,11 @@ func (c *Core) heldFor(p grid.PeerID) (a allowance) {
 }
 
 // heldByMember is what is held for each member.
-func (c *Core) heldByMember() map[grid.PeerID]*allowance {
+func (c *Core) usedByMember() map[grid.PeerID]*allowance {
 	held := map[grid.PeerID]*allowance{}
 	of := func(p grid.PeerID) *allowance {
 		if held[p] == nil {
-			a := c.heldFor(p)
+			a := c.usedBy(p)
 			held[p] = &a
 		}
 		return held[p]
@@ -65,7 +65,7 @@ func (c *Core) heldByMember() map[grid.PeerID]*allowance {
 		of(p)
 	}
 	for _, j := range c.live {
-		if j.rec.Standing == grid.Prepared && !c.home(j) {
+		if j.rec.Role == grid.Prepared && !c.home(j) {
 			of(j.rec.Owner).add(&j.rec.Job)
 		}
 	}
@@ -94,16 +94,16 @@ func (c *Core) beyond(a *allowance, j *grid.Job) *grid.Refusal {
 
 // keepOffer keeps an offer until a snapshot comes, or refuses it.
 func (c *Core) keepOffer(from grid.PeerID, o wire.Offer) {
-	if slices.ContainsFunc(c.offers, func(p pendingOffer) bool { return p.from == from && p.offer.Bond == o.Bond }) {
+	if slices.ContainsFunc(c.offers, func(p pendingOffer) bool { return p.from == from && p.offer.Handoff == o.Handoff }) {
 		return // it was said twice
 	}
-	a := c.heldFor(from)
+	a := c.usedBy(from)
 	refusal := c.beyond(&a, &o.Job)
 	if refusal == nil && len(c.offers) >= maxPending {
 		refusal = forNow(tooMany)
 	}
 	if refusal != nil {
-		c.send(from, wire.Refuse{Bond: o.Bond, Estimate: grid.Estimate{Refusal: refusal}})
+		c.send(from, wire.Refuse{Handoff: o.Handoff, Estimate: grid.Estimate{Refusal: refusal}})
 		return
 	}
 	c.offers = append(c.offers, pendingOffer{from, o})
@@ -114,7 +114,7 @@ func (c *Core) keepOffer(from grid.PeerID, o wire.Offer) {
 // commit it. Where the job's home is one, that may still say who owns it.
 func (c *Core) declineRemoved(j *job) {
 	r := &j.rec
-	if r.Standing == grid.Prepared && !c.home(j) && c.members[r.Owner] == nil && c.members[r.Job.Home] == nil {
+	if r.Role == grid.Prepared && !c.home(j) && c.members[r.Owner] == nil && c.members[r.Job.Home] == nil {
 		c.decline(j, "the site that offered it is no neighbour any more")
 	}
 }

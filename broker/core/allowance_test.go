@@ -68,7 +68,7 @@ func TestAMemberFillsNothing(t *testing.T) {
 		honest := fat(her, "b", 1, 2<<20)
 		c.Step(c.now+1, Message{her, offerOf(honest, 1, grid.Day)})
 		c.Step(c.now+1, shot(c.now+1))
-		if j := c.jobs[honest.ID]; j == nil || j.rec.Standing != grid.Prepared {
+		if j := c.jobs[honest.ID]; j == nil || j.rec.Role != grid.Prepared {
 			t.Errorf("bursts of %d: another member is not served", burst)
 		}
 	}
@@ -120,8 +120,8 @@ func TestOffersOfARemovedMemberGo(t *testing.T) {
 		}
 		for _, j := range c.jobs {
 			gone := j.rec.Job.Home == him
-			if gone != (j.rec.Standing == grid.Declined) || gone != (len(j.rec.Job.Program.Arguments) == 0 && c.live[j.rec.Job.ID] == nil) {
-				t.Errorf("%s: %s is %s with %d arguments", what, j.rec.Job.ID, j.rec.Standing, len(j.rec.Job.Program.Arguments))
+			if gone != (j.rec.Role == grid.Declined) || gone != (len(j.rec.Job.Program.Arguments) == 0 && c.live[j.rec.Job.ID] == nil) {
+				t.Errorf("%s: %s is %s with %d arguments", what, j.rec.Job.ID, j.rec.Role, len(j.rec.Job.Program.Arguments))
 			}
 		}
 		if d, is := only[Discard](effects); !is || d.Job.Site() != "c" {

@@ -10,33 +10,33 @@ import (
 )
 
 // pendingAsk is a neighbour's question that waits for a snapshot.
-type pendingAsk struct {
-	from grid.PeerID
-	ask  wire.Ask
+type pendingEstimate struct {
+	from    grid.PeerID
+	request wire.EstimateRequest
 }
 
 // maxAsks are the searches that one peer has at a time: one for jobs without a
 // place, one for those that wait.
-const maxAsks = 2
+const maxEstimates = 2
 
 // maxPending bounds the questions kept while a snapshot is taken.
 const maxPending = 1024
 
-func (c *Core) ask(from grid.PeerID, a wire.Ask) {
-	mine := func(p pendingAsk) bool { return p.from == from }
-	if n := len(slices.DeleteFunc(slices.Clone(c.asks), func(p pendingAsk) bool { return !mine(p) })); n >= maxAsks {
-		k := slices.IndexFunc(c.asks, mine) // the oldest of its searches is over
-		c.asks = slices.Delete(c.asks, k, k+1)
+func (c *Core) estimateRequest(from grid.PeerID, a wire.EstimateRequest) {
+	mine := func(p pendingEstimate) bool { return p.from == from }
+	if n := len(slices.DeleteFunc(slices.Clone(c.estimates), func(p pendingEstimate) bool { return !mine(p) })); n >= maxEstimates {
+		k := slices.IndexFunc(c.estimates, mine) // the oldest of its searches is over
+		c.estimates = slices.Delete(c.estimates, k, k+1)
 	}
-	c.asks = append(c.asks, pendingAsk{from, a})
+	c.estimates = append(c.estimates, pendingEstimate{from, a})
 	c.look()
 }
 
 // looked has a snapshot: everything that waited for one is answered from it.
 func (c *Core) looked(e Looked) {
 	c.looking = false
-	asks, offers := c.asks, c.offers
-	c.asks, c.offers = nil, nil
+	asks, offers := c.estimates, c.offers
+	c.estimates, c.offers = nil, nil
 	if e.Err != "" {
 		c.note("", "", "no snapshot of the batch system: "+e.Err)
 		c.unseen(asks, offers, forNow(noLook))
@@ -54,7 +54,7 @@ func (c *Core) looked(e Looked) {
 		return
 	}
 	b := o.batch()
-	held := c.heldByMember()
+	held := c.usedByMember()
 	for _, o := range offers { // first: what comes counts in every answer
 		if held[o.from] == nil {
 			continue // removed meanwhile
@@ -69,17 +69,17 @@ func (c *Core) looked(e Looked) {
 }
 
 // unseen: without a snapshot, or with a full disk, there is no estimate.
-func (c *Core) unseen(asks []pendingAsk, offers []pendingOffer, why *grid.Refusal) {
+func (c *Core) unseen(asks []pendingEstimate, offers []pendingOffer, why *grid.Refusal) {
 	none := grid.Estimate{Refusal: why}
 	for _, a := range asks {
-		t := wire.Tell{Round: a.ask.Round, Site: c.facts()}
-		for _, q := range a.ask.Questions {
+		t := wire.EstimateReply{Round: a.request.Round, Site: c.facts()}
+		for _, q := range a.request.Questions {
 			t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: none})
 		}
 		c.send(a.from, t)
 	}
 	for _, o := range offers {
-		c.send(o.from, wire.Refuse{Bond: o.offer.Bond, Estimate: none})
+		c.send(o.from, wire.Refuse{Handoff: o.offer.Handoff, Estimate: none})
 	}
 	c.whereHere(nil, why)
 	if r := c.round; r != nil && r.replies[c.cfg.Self].answers == nil && r.replies[c.cfg.Self].missing == nil {
@@ -93,12 +93,12 @@ const maxTake = 16
 
 // answer estimates for a neighbour. What this site holds for a job that is asked
 // about does not count against it.
-func (c *Core) answer(b *batch, s plan.Snapshot, a pendingAsk) wire.Tell {
-	t := wire.Tell{Round: a.ask.Round, Site: c.facts(), Take: uint32(max(0, min(maxTake, maxAccepted-len(c.accepted), maxFetchingOf-c.heldFor(a.from).fetching)))}
-	if held := c.heldOf(a.ask.Questions); len(held) > 0 {
+func (c *Core) answer(b *batch, s plan.Snapshot, a pendingEstimate) wire.EstimateReply {
+	t := wire.EstimateReply{Round: a.request.Round, Site: c.facts(), Take: uint32(max(0, min(maxTake, maxAccepted-len(c.accepted), maxFetchingOf-c.usedBy(a.from).fetching)))}
+	if held := c.occupying(a.request.Questions); len(held) > 0 {
 		b = c.newOutlook(without(s, held)).batch()
 	}
-	for _, q := range a.ask.Questions {
+	for _, q := range a.request.Questions {
 		e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(q.Home), c.refusedHere(q.Job))}
 		if e.Refusal == nil {
 			e = b.estimate(c.asked(q, s.At))
@@ -120,7 +120,7 @@ func (c *Core) unwelcome(home grid.PeerID) *grid.Refusal {
 }
 
 // heldOf are the jobs of the questions that may hold something here.
-func (c *Core) heldOf(questions []wire.Question) map[grid.JobID]bool {
+func (c *Core) occupying(questions []wire.Question) map[grid.JobID]bool {
 	held := map[grid.JobID]bool{}
 	for _, q := range questions {
 		if c.accepted[q.Job] != nil || c.peek(q.Job) != nil {
@@ -211,7 +211,7 @@ func (c *Core) comingIDs() []grid.JobID {
 	}
 	for id, j := range c.live {
 		r := &j.rec
-		if r.Standing == grid.Prepared || r.Standing == grid.Owning && r.State == grid.Assigned {
+		if r.Role == grid.Prepared || r.Role == grid.Owning && r.State == grid.Assigned {
 			ids = append(ids, id)
 		}
 	}
@@ -228,8 +228,8 @@ func (c *Core) refresh() {
 	c.judge()
 	waiting := false
 	for _, j := range c.sorted() {
-		waiting = waiting || j.rec.Standing == grid.Owning && j.rec.State == grid.Assigned
-		if j.rec.Standing == grid.Watching && c.now-j.heard > silence*c.cfg.Digest {
+		waiting = waiting || j.rec.Role == grid.Owning && j.rec.State == grid.Assigned
+		if j.rec.Role == grid.Watching && c.now-j.heard > silence*c.cfg.Digest {
 			c.loseContact(j)
 			c.askOwner(j)
 			c.forgetOverdue(j)

@@ -6,7 +6,7 @@ import (
 
 // What has to be heard before an attempt is submitted, or a job handed on.
 
-// unspoken is how long, in deadlines of an Ask, a job of this home that was in the journal
+// unspoken is how long, in deadlines of an EstimateRequest, a job of this home that was in the journal
 // at the start waits for members that have not spoken: if the journal was rolled back, it
 // may have run elsewhere. What is handed in later does not wait.
 const unspoken = 30
@@ -19,7 +19,7 @@ func (c *Core) mustAsk(j *job) string {
 		return "waits until all neighbours were asked: the journal was rolled back"
 	case j.isSuperseded():
 		return "superseded"
-	case j.unrecalled():
+	case j.unreconciled():
 		return "waits for the word of its control directory"
 	case j.recovered && c.silent(unspoken):
 		return "waits until the neighbours have said what they saw of this broker"

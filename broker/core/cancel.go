@@ -41,11 +41,11 @@ func (c *Core) wantGone(j *job, by string) {
 
 // enforceCancel does what the flag asks, as far as this site can.
 func (c *Core) enforceCancel(j *job) {
-	if j.rec.Standing != grid.Owning {
+	if j.rec.Role != grid.Owning {
 		c.pursueCancel(j)
 		return
 	}
-	if j.unrecalled() && j.rec.State != grid.Running {
+	if j.unreconciled() && j.rec.State != grid.Running {
 		c.backoff(j, onCancelling) // the journal may lack an attempt
 		return
 	}
@@ -77,7 +77,7 @@ func (c *Core) enforceCancel(j *job) {
 func (c *Core) pursueCancel(j *job) {
 	switch {
 	case !j.rec.CancelRequested || j.rec.State.Terminal() || j.rec.End != 0:
-	case j.rec.Standing == grid.Owning:
+	case j.rec.Role == grid.Owning:
 		c.enforceCancel(j)
 	case c.home(j):
 		if j.rec.Handoff.Phase == grid.NoHandoff { // Commit carries the flag itself
@@ -103,16 +103,16 @@ func (c *Core) onCancel(from grid.PeerID, m wire.Cancel) {
 	if !j.rec.CancelRequested {
 		j.rec.CancelRequested = true
 		c.save(j, "cancel requested at home")
-		if j.rec.Standing == grid.Owning {
+		if j.rec.Role == grid.Owning {
 			c.enforceCancel(j)
 		}
 	}
-	if j.rec.Standing == grid.Past && j.rec.Handoff.Phase == grid.NoHandoff {
+	if j.rec.Role == grid.Tombstone && j.rec.Handoff.Phase == grid.NoHandoff {
 		c.send(j.rec.Owner, m) // an open Commit carries the flag itself; the home repeats until it hears the end
 	}
 }
 
-// cameFrom reports that a site held the job before this one, by its deeds.
+// cameFrom reports that a site held the job before this one, by its certificates.
 func (j *job) cameFrom(p grid.PeerID) bool {
-	return slices.ContainsFunc(j.rec.Deeds, func(d grid.Deed) bool { return d.To == p })
+	return slices.ContainsFunc(j.rec.Certificates, func(d grid.Certificate) bool { return d.To == p })
 }

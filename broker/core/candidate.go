@@ -37,27 +37,27 @@ func slack(told grid.Tick) grid.Tick { return max(grid.Minute, told/2) }
 
 func (c *Core) offer(from grid.PeerID, o wire.Offer) {
 	c.saw(from, o.Journal)
-	c.heardStamp(o.Bond.Epoch.Hop, false)
-	c.heardStamp(o.Bond.Epoch.Term, false)
-	if o.Bond.To != c.cfg.Self || o.Job.ID != o.Bond.Job || o.Bond.Digest != wire.JobDigest(o.Job) {
-		c.send(from, wire.Error{Of: wire.KindOffer, Job: o.Bond.Job, Why: "the bond does not fit the job offered"})
+	c.heardStamp(o.Handoff.Epoch.Hop, false)
+	c.heardStamp(o.Handoff.Epoch.Term, false)
+	if o.Handoff.To != c.cfg.Self || o.Job.ID != o.Handoff.Job || o.Handoff.Digest != wire.JobDigest(o.Job) {
+		c.send(from, wire.Error{Of: wire.KindOffer, Job: o.Handoff.Job, Why: "the handoff id does not fit the job offered"})
 		return
 	}
 	if why := c.notTheirs(from, o); why != "" {
-		c.send(from, wire.Error{Of: wire.KindOffer, Job: o.Bond.Job, Why: why})
+		c.send(from, wire.Error{Of: wire.KindOffer, Job: o.Handoff.Job, Why: why})
 		return
 	}
-	if a := c.accepted[o.Bond.Job]; a != nil {
-		if a.from == from && a.offer.Bond == o.Bond {
-			c.send(from, wire.Accept{Bond: o.Bond, Journal: c.cfg.Journal})
+	if a := c.accepted[o.Handoff.Job]; a != nil {
+		if a.from == from && a.offer.Handoff == o.Handoff {
+			c.send(from, wire.Accept{Handoff: o.Handoff, Journal: c.cfg.Journal})
 			return
 		}
-		if !a.offer.Bond.Epoch.Before(o.Bond.Epoch) {
+		if !a.offer.Handoff.Epoch.Before(o.Handoff.Epoch) {
 			return // an older offer, late
 		}
 		c.release(a) // its owner has made a newer offer: the old one is dead
 	}
-	if j := c.job(o.Bond.Job); j != nil && !c.offerAgain(j, from, o) {
+	if j := c.job(o.Handoff.Job); j != nil && !c.offerAgain(j, from, o) {
 		return
 	}
 	c.keepOffer(from, o)
@@ -67,9 +67,9 @@ func (c *Core) offer(from grid.PeerID, o wire.Offer) {
 // in the name of a user of the job's home. This site takes its own users' jobs back
 // as far as it knows them.
 func (c *Core) notTheirs(from grid.PeerID, o wire.Offer) string {
-	j := c.job(o.Bond.Job)
+	j := c.job(o.Handoff.Job)
 	switch {
-	case max(o.Bond.Epoch.Term, o.Bond.Epoch.Hop) >= maxStamp:
+	case max(o.Handoff.Epoch.Term, o.Handoff.Epoch.Hop) >= maxStamp:
 		return "no clock shows the stamps of its epoch: set the clocks of its owner and its home"
 	case o.Job.User.Home != o.Job.Home:
 		return "the user of a job is one of its home"
@@ -79,16 +79,16 @@ func (c *Core) notTheirs(from grid.PeerID, o wire.Offer) string {
 		return "this site is its home, and does not know it"
 	case o.Job.Home == c.cfg.Self && j.rec.State.Terminal():
 		return "it has ended"
-	case o.Job.Home == c.cfg.Self && j.sum() != o.Bond.Digest:
+	case o.Job.Home == c.cfg.Self && j.sum() != o.Handoff.Digest:
 		return "it is not the job that was handed in here"
 	}
 	if why := c.notOwner(from, o); why != "" || o.Job.Home != c.cfg.Self {
 		return why
 	}
-	if why := c.believe(j, o.Deeds); why != "" {
+	if why := c.believe(j, o.Certificates); why != "" {
 		return why
 	}
-	if j.rec.Standing != grid.Owning && j.rec.Owner != from { // it was one, and its deeds are still good
+	if j.rec.Role != grid.Owning && j.rec.Owner != from { // it was one, and its certificates are still good
 		return "its home knows a later owner"
 	}
 	return ""
@@ -97,18 +97,18 @@ func (c *Core) notTheirs(from grid.PeerID, o wire.Offer) string {
 // offerAgain answers an Offer for a job that is known here; true lets it pass as new.
 func (c *Core) offerAgain(j *job, from grid.PeerID, o wire.Offer) bool {
 	switch {
-	case j.rec.Standing == grid.Prepared && j.rec.Handoff.Epoch == o.Bond.Epoch:
-		c.send(from, wire.Ready{Bond: o.Bond, Journal: c.cfg.Journal})
-	case j.rec.Epoch == o.Bond.Epoch:
-		c.send(from, c.owned(j, o.Bond))
-	case j.rec.Standing == grid.Owning || o.Bond.Epoch.Before(j.rec.Epoch):
-		c.send(from, wire.Refuse{Bond: o.Bond, Estimate: grid.Estimate{Refusal: forNow("the job is here already")}})
+	case j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == o.Handoff.Epoch:
+		c.send(from, wire.Ready{Handoff: o.Handoff, Journal: c.cfg.Journal})
+	case j.rec.Epoch == o.Handoff.Epoch:
+		c.send(from, c.owned(j, o.Handoff))
+	case j.rec.Role == grid.Owning || o.Handoff.Epoch.Before(j.rec.Epoch):
+		c.send(from, wire.Refuse{Handoff: o.Handoff, Estimate: grid.Estimate{Refusal: forNow("the job is here already")}})
 	case c.home(j) && j.rec.State.Terminal(): // while a snapshot was taken
-	case o.Bond.Epoch.Before(j.rec.Handoff.Epoch): // late: a newer one is prepared or declined
-	case c.home(j) && j.rec.Standing == grid.Watching && j.rec.Handoff.To == c.cfg.Self && j.rec.Handoff.Epoch == o.Bond.Epoch:
+	case o.Handoff.Epoch.Before(j.rec.Handoff.Epoch): // late: a newer one is prepared or declined
+	case c.home(j) && j.rec.Role == grid.Watching && j.rec.Handoff.To == c.cfg.Self && j.rec.Handoff.Epoch == o.Handoff.Epoch:
 		// Late: that offer back to the home was prepared here, and has died.
-	case j.rec.Standing == grid.Declined && j.rec.Handoff.Epoch == o.Bond.Epoch: // that word is kept
-		c.send(from, wire.Declined{Bond: o.Bond, Journal: c.cfg.Journal})
+	case j.rec.Role == grid.Declined && j.rec.Handoff.Epoch == o.Handoff.Epoch: // that word is kept
+		c.send(from, wire.Declined{Handoff: o.Handoff, Journal: c.cfg.Journal})
 	case j.rec.Handoff.Phase == grid.Committed:
 		return false // our own Commit is still open
 	default:
@@ -122,13 +122,13 @@ const maxAccepted = 256
 
 // considerOffer estimates again, counting all that was accepted.
 func (c *Core) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, held *allowance) {
-	if c.accepted[o.offer.Bond.Job] != nil {
+	if c.accepted[o.offer.Handoff.Job] != nil {
 		return
 	}
-	if j := c.job(o.offer.Bond.Job); j != nil && !c.offerAgain(j, o.from, o.offer) {
+	if j := c.job(o.offer.Handoff.Job); j != nil && !c.offerAgain(j, o.from, o.offer) {
 		return // it came twice while the snapshot was taken
 	}
-	e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(o.offer.Job.Home), c.refusedHere(o.offer.Bond.Job))}
+	e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(o.offer.Job.Home), c.refusedHere(o.offer.Handoff.Job))}
 	if e.Refusal == nil {
 		e = b.estimate(c.question(&o.offer.Job, s.At))
 	}
@@ -139,12 +139,12 @@ func (c *Core) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, held *al
 		e.Refusal = c.beyond(held, &o.offer.Job)
 	}
 	if e.Refusal != nil || e.Wait > o.offer.Wait+slack(o.offer.Wait) {
-		c.send(o.from, wire.Refuse{Bond: o.offer.Bond, Estimate: e})
+		c.send(o.from, wire.Refuse{Handoff: o.offer.Handoff, Estimate: e})
 		return
 	}
 	a := &acceptance{from: o.from, offer: o.offer, start: s.At + e.Wait}
-	c.accepted[o.offer.Bond.Job] = a
-	if j := c.job(o.offer.Bond.Job); j != nil && j.rec.Kept {
+	c.accepted[o.offer.Handoff.Job] = a
+	if j := c.job(o.offer.Handoff.Job); j != nil && j.rec.Kept {
 		j.rec.Kept = false
 		c.save(j, "its older result is put aside: it comes here again")
 		c.emit(SetAside{Job: j.rec.Job.ID, Foreign: true})
@@ -156,35 +156,35 @@ func (c *Core) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, held *al
 	}
 	held.fetching++
 	c.emit(Fetch{
-		Job: o.offer.Bond.Job, Epoch: o.offer.Bond.Epoch, From: o.from,
+		Job: o.offer.Handoff.Job, Epoch: o.offer.Handoff.Epoch, From: o.from,
 		Set: InputFiles, Files: o.offer.Job.Inputs,
 	})
-	c.beat(a)
+	c.keepalive(a)
 }
 
 // beat tells the owner that the files are still being pulled.
-func (c *Core) beat(a *acceptance) {
-	c.send(a.from, wire.Accept{Bond: a.offer.Bond, Journal: c.cfg.Journal})
-	a.due = c.now + c.cfg.Beat
-	c.timers.push(a.due, acceptedDue, a.offer.Bond.Job)
+func (c *Core) keepalive(a *acceptance) {
+	c.send(a.from, wire.Accept{Handoff: a.offer.Handoff, Journal: c.cfg.Journal})
+	a.due = c.now + c.cfg.Keepalive
+	c.timers.push(a.due, acceptedDue, a.offer.Handoff.Job)
 }
 
 // release forgets an acceptance and what was pulled for it.
 func (c *Core) release(a *acceptance) {
-	delete(c.accepted, a.offer.Bond.Job)
-	if c.peek(a.offer.Bond.Job) == nil {
-		c.emit(Discard{Job: a.offer.Bond.Job})
+	delete(c.accepted, a.offer.Handoff.Job)
+	if c.peek(a.offer.Handoff.Job) == nil {
+		c.emit(Discard{Job: a.offer.Handoff.Job})
 	}
 }
 
 // inputsFetched: all the files of an accepted job are here, or cannot be had.
 func (c *Core) inputsFetched(e Fetched) {
 	a := c.accepted[e.Job]
-	if a == nil || a.offer.Bond.Epoch != e.Epoch {
+	if a == nil || a.offer.Handoff.Epoch != e.Epoch {
 		return
 	}
 	if e.Err != "" {
-		c.send(a.from, wire.Refuse{Bond: a.offer.Bond, Estimate: grid.Estimate{Refusal: forNow("its files could not be fetched: " + clip(e.Err))}})
+		c.send(a.from, wire.Refuse{Handoff: a.offer.Handoff, Estimate: grid.Estimate{Refusal: forNow("its files could not be fetched: " + clip(e.Err))}})
 		c.release(a)
 		return
 	}
@@ -193,14 +193,14 @@ func (c *Core) inputsFetched(e Fetched) {
 
 // prepare writes PREPARED: the job is complete here, and not ours.
 func (c *Core) prepare(a *acceptance) {
-	b := a.offer.Bond
+	b := a.offer.Handoff
 	delete(c.accepted, b.Job)
 	j := c.job(b.Job)
 	if j == nil {
 		j = &job{rec: grid.Record{Job: a.offer.Job, Submitted: c.now - a.offer.Age}}
 		c.jobs[b.Job] = j
 	}
-	j.rec.Standing = grid.Prepared
+	j.rec.Role = grid.Prepared
 	if !c.home(j) { // a home knows the state from the owner's reports
 		j.rec.State = grid.Moving
 		j.rec.Job, j.digest = a.offer.Job, b.Digest // a tombstone keeps no more of the job than that it was here
@@ -208,32 +208,32 @@ func (c *Core) prepare(a *acceptance) {
 	j.rec.Owner = a.from
 	j.rec.EstimateNow = a.start
 	j.rec.Handoff = grid.Handoff{Phase: grid.NoHandoff, To: c.cfg.Self, Epoch: b.Epoch}
-	j.rec.Deeds, j.rec.Hops = a.offer.Deeds, a.offer.Hops
-	j.began, j.heard, j.after, j.recalled = c.now, c.now, c.mark(a.from), true
+	j.rec.Certificates, j.rec.Hops = a.offer.Certificates, a.offer.Hops
+	j.began, j.heard, j.after, j.reconciled = c.now, c.now, c.mark(a.from), true
 	c.save(j, fmt.Sprintf("prepared for %s", c.siteName(a.from)))
 	c.sendReady(j)
 }
 
 func (c *Core) sendReady(j *job) {
-	c.send(j.rec.Owner, wire.Ready{Bond: c.preparedBond(j), Journal: c.committing()})
+	c.send(j.rec.Owner, wire.Ready{Handoff: c.preparedHandoff(j), Journal: c.committing()})
 	c.backoff(j, onPrepared)
 }
 
-func (c *Core) preparedBond(j *job) wire.Bond {
-	return wire.Bond{Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, To: c.cfg.Self, Digest: j.sum()}
+func (c *Core) preparedHandoff(j *job) wire.HandoffID {
+	return wire.HandoffID{Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, To: c.cfg.Self, Digest: j.sum()}
 }
 
 // preparedDue: Ready was not answered. The owner is asked, then the home too; after
 // a long time the job is declined, and that word is kept.
 func (c *Core) preparedDue(j *job) {
-	if j.rec.Standing != grid.Prepared {
+	if j.rec.Role != grid.Prepared {
 		return
 	}
 	if c.now-j.heard > c.cfg.Decline {
 		c.decline(j, "no word from its owner for too long")
 		return
 	}
-	ask := wire.Inquire{Bond: c.preparedBond(j), Journal: c.cfg.Journal}
+	ask := wire.Inquire{Handoff: c.preparedHandoff(j), Journal: c.cfg.Journal}
 	c.send(j.rec.Owner, ask)
 	if home := j.rec.Job.Home; home != j.rec.Owner && home != c.cfg.Self && c.members[home] != nil {
 		c.send(home, ask)
@@ -242,34 +242,34 @@ func (c *Core) preparedDue(j *job) {
 }
 
 func (c *Core) decline(j *job, why string) {
-	b, owner := c.preparedBond(j), j.rec.Owner
+	b, owner := c.preparedHandoff(j), j.rec.Owner
 	c.disarm(j, onPrepared)
 	if c.home(j) {
-		j.rec.Standing = grid.Watching // a commit at the epoch of Handoff is declined for ever
+		j.rec.Role = grid.Watching // a commit at the epoch of Handoff is declined for ever
 		c.save(j, "declined: "+why)
 	} else {
-		j.rec.Standing = grid.Declined
+		j.rec.Role = grid.Declined
 		j.rec.Ended = c.now
 		j.strip() // only that word is kept
 		c.save(j, "declined: "+why)
 		c.discard(j.rec.Job.ID)
 	}
-	c.send(owner, wire.Declined{Bond: b, Journal: c.cfg.Journal})
+	c.send(owner, wire.Declined{Handoff: b, Journal: c.cfg.Journal})
 }
 
 func (c *Core) onAbort(from grid.PeerID, m wire.Abort) {
-	if a := c.accepted[m.Bond.Job]; a != nil && a.from == from && a.offer.Bond == m.Bond {
+	if a := c.accepted[m.Handoff.Job]; a != nil && a.from == from && a.offer.Handoff == m.Handoff {
 		c.release(a)
 		return
 	}
-	j := c.job(m.Bond.Job)
-	if j != nil && j.rec.Standing == grid.Prepared && j.rec.Owner == from && j.rec.Handoff.Epoch == m.Bond.Epoch {
+	j := c.job(m.Handoff.Job)
+	if j != nil && j.rec.Role == grid.Prepared && j.rec.Owner == from && j.rec.Handoff.Epoch == m.Handoff.Epoch {
 		c.unprepare(j)
 	}
-	if j == nil || m.Bond.To != c.cfg.Self {
+	if j == nil || m.Handoff.To != c.cfg.Self {
 		return
 	}
-	if o := c.owned(j, m.Bond); o.Deed.To != "" || j.rec.Standing == grid.Owning && j.rec.Epoch == m.Bond.Epoch {
+	if o := c.owned(j, m.Handoff); o.Certificate.To != "" || j.rec.Role == grid.Owning && j.rec.Epoch == m.Handoff.Epoch {
 		c.send(from, o) // who commits does not abort: its journal has lost the commit
 	}
 }
@@ -277,13 +277,13 @@ func (c *Core) onAbort(from grid.PeerID, m wire.Abort) {
 // unprepare forgets a PREPARED job whose offer died.
 func (c *Core) unprepare(j *job) {
 	if c.home(j) {
-		j.rec.Standing = grid.Watching
+		j.rec.Role = grid.Watching
 		c.disarm(j, onPrepared)
 		c.save(j, "the offer was withdrawn")
 		return
 	}
 	if j.rec.Epoch != (grid.Epoch{}) { // it was here before: that word is kept
-		j.rec.Standing = grid.Past
+		j.rec.Role = grid.Tombstone
 		c.disarm(j, onPrepared)
 		c.save(j, "the offer was withdrawn")
 		c.discard(j.rec.Job.ID)
@@ -296,42 +296,42 @@ func (c *Core) unprepare(j *job) {
 // onCommit: from the save on this site owns the job.
 func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
 	c.saw(from, m.Journal)
-	j := c.job(m.Bond.Job)
+	j := c.job(m.Handoff.Job)
 	k := m.Journal
-	if m.Bond.To != c.cfg.Self {
-		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Bond.Job, Why: "that commit is for another site"})
+	if m.Handoff.To != c.cfg.Self {
+		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Handoff.Job, Why: "that commit is for another site"})
 		return
 	}
 	if j == nil {
-		c.send(from, wire.Unknown{Bond: m.Bond, Journal: c.cfg.Journal})
+		c.send(from, wire.Unknown{Handoff: m.Handoff, Journal: c.cfg.Journal})
 		return
 	}
-	prepared := j.rec.Standing == grid.Prepared && j.rec.Handoff.Epoch == m.Bond.Epoch
+	prepared := j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == m.Handoff.Epoch
 	switch {
 	case m.Ready.Incarnation == c.cfg.Journal.Incarnation && !c.reaches(m.Ready):
 		// What was READY is not in this journal: it was rolled back since, and may have owned the job.
 		c.rolledBackTo(from, m.Ready)
-		c.send(from, wire.Unknown{Bond: m.Bond, Journal: c.cfg.Journal})
+		c.send(from, wire.Unknown{Handoff: m.Handoff, Journal: c.cfg.Journal})
 	case prepared && (j.before(k) || !k.SameLife(c.mark(from)) && k != (grid.JournalID{}) || c.notMeant(m)):
 		// It was said before this offer was PREPARED, or to the journal that was here before: of
 		// a handoff of which nothing is left here. The Offer was a copy too.
-		c.send(from, wire.Inquire{Bond: c.preparedBond(j), Journal: c.cfg.Journal})
-	case prepared && j.rec.Owner == from && c.preparedBond(j) == m.Bond,
-		c.cfg.Broken.Without(CommitCreates) && j.rec.Standing != grid.Owning && !m.Bond.Epoch.Before(j.rec.Handoff.Epoch):
-		if !c.given(j, m.Deed) && !c.cfg.Broken.Without(CommitCreates) {
-			c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Bond.Job, Why: "the deed of this commit proves nothing"})
+		c.send(from, wire.Inquire{Handoff: c.preparedHandoff(j), Journal: c.cfg.Journal})
+	case prepared && j.rec.Owner == from && c.preparedHandoff(j) == m.Handoff,
+		c.cfg.Broken.Without(CommitCreates) && j.rec.Role != grid.Owning && !m.Handoff.Epoch.Before(j.rec.Handoff.Epoch):
+		if !c.given(j, m.Certificate) && !c.cfg.Broken.Without(CommitCreates) {
+			c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Handoff.Job, Why: "the certificate of this commit proves nothing"})
 			return
 		}
 		c.own(j, m.Cancel)
-		c.send(from, c.owned(j, m.Bond))
+		c.send(from, c.owned(j, m.Handoff))
 	case prepared:
-		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Bond.Job, Why: "another site offered this job"})
-	case c.declined(j, m.Bond):
-		c.send(from, wire.Declined{Bond: m.Bond, Journal: c.cfg.Journal, Ready: m.Ready})
-	case !j.rec.Epoch.Before(m.Bond.Epoch):
-		c.send(from, c.owned(j, m.Bond))
+		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Handoff.Job, Why: "another site offered this job"})
+	case c.declined(j, m.Handoff):
+		c.send(from, wire.Declined{Handoff: m.Handoff, Journal: c.cfg.Journal, Ready: m.Ready})
+	case !j.rec.Epoch.Before(m.Handoff.Epoch):
+		c.send(from, c.owned(j, m.Handoff))
 	default:
-		c.send(from, wire.Unknown{Bond: m.Bond, Journal: c.cfg.Journal})
+		c.send(from, wire.Unknown{Handoff: m.Handoff, Journal: c.cfg.Journal})
 	}
 }
 
@@ -347,20 +347,20 @@ func (c *Core) notMeant(m wire.Commit) bool {
 
 // declined tells that this broker gave its word never to own the job at that epoch.
 // A home that did so watches the job as before.
-func (c *Core) declined(j *job, b wire.Bond) bool {
+func (c *Core) declined(j *job, b wire.HandoffID) bool {
 	h := j.rec.Handoff
 	if h.Epoch != b.Epoch || h.To != c.cfg.Self {
 		return false
 	}
-	return j.rec.Standing == grid.Declined || c.home(j) && j.rec.Standing == grid.Watching && h.Phase == grid.NoHandoff
+	return j.rec.Role == grid.Declined || c.home(j) && j.rec.Role == grid.Watching && h.Phase == grid.NoHandoff
 }
 
-// owned says that the job of a handoff is, or was, owned here, with the deed as proof.
-func (c *Core) owned(j *job, b wire.Bond) wire.Owned {
-	m := wire.Owned{Bond: b, Owner: j.rec.Owner}
-	for _, d := range j.rec.Deeds {
+// owned says that the job of a handoff is, or was, owned here, with the certificate as proof.
+func (c *Core) owned(j *job, b wire.HandoffID) wire.Owned {
+	m := wire.Owned{Handoff: b, Owner: j.rec.Owner}
+	for _, d := range j.rec.Certificates {
 		if d.To == c.cfg.Self && d.Epoch == b.Epoch {
-			m.Deed = d
+			m.Certificate = d
 		}
 	}
 	return m
@@ -369,7 +369,7 @@ func (c *Core) owned(j *job, b wire.Bond) wire.Owned {
 // own takes the job over. OWNED and cancelled is one save, and is never submitted.
 func (c *Core) own(j *job, cancel bool) {
 	giver := j.rec.Owner
-	j.rec.Standing = grid.Owning
+	j.rec.Role = grid.Owning
 	j.rec.Owner = c.cfg.Self
 	j.rec.Epoch = j.rec.Handoff.Epoch
 	j.rec.Attempt, j.rec.Local, j.rec.Report, j.rec.Missing, j.rec.Ended = 0, "", 0, 0, 0
@@ -382,9 +382,9 @@ func (c *Core) own(j *job, cancel bool) {
 	j.rec.CancelRequested = (j.rec.CancelRequested || cancel) && !c.cfg.Broken.Without(CancelFenced)
 	c.disarm(j, onPrepared)
 	j.rec.Superseded, j.rec.Uncertain, j.homeHeard, j.since = grid.Epoch{}, false, c.now, 0
-	if j.gapped || giver != j.rec.Job.Home && (j.recovered || c.now-j.began > c.cfg.Lease) {
+	if j.stalled || giver != j.rec.Job.Home && (j.recovered || c.now-j.began > c.cfg.Lease) {
 		// The Commit may be older than what the home has done since: it speaks first.
-		j.homeHeard, j.gapped = 0, false
+		j.homeHeard, j.stalled = 0, false
 	}
 	c.emit(Publish{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
 	if j.rec.CancelRequested {
@@ -398,10 +398,10 @@ func (c *Core) own(j *job, cancel bool) {
 	c.launch(j, "owned; submitted here")
 }
 
-// onStanding is the answer to Inquire.
-func (c *Core) onStanding(from grid.PeerID, m wire.Standing) {
-	j := c.job(m.Bond.Job)
-	if j == nil || j.rec.Standing != grid.Prepared || m.Bond != c.preparedBond(j) {
+// onInquireReply is the answer to Inquire.
+func (c *Core) onInquireReply(from grid.PeerID, m wire.InquireReply) {
+	j := c.job(m.Handoff.Job)
+	if j == nil || j.rec.Role != grid.Prepared || m.Handoff != c.preparedHandoff(j) {
 		return
 	}
 	if from != j.rec.Owner && from != j.rec.Job.Home {
@@ -416,11 +416,11 @@ func (c *Core) onStanding(from grid.PeerID, m wire.Standing) {
 			return
 		}
 		owner := j.rec.Owner
-		if !c.given(j, m.Deed) {
+		if !c.given(j, m.Certificate) {
 			return
 		}
 		c.own(j, m.Cancel)
-		c.send(owner, c.owned(j, m.Bond))
+		c.send(owner, c.owned(j, m.Handoff))
 	case wire.VerdictAborted:
 		// The owner's word; or that of the home, of a job that has ended, or is owned at a
 		// later epoch: who offered it has given it to another since, and may have forgotten.

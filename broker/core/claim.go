@@ -58,7 +58,7 @@ func (c *Core) oldClaim(from grid.PeerID, j *job, m wire.Report) {
 
 // notStarted reports that this site, the home, owns the job and has not seen it start.
 func (c *Core) notStarted(j *job) bool {
-	if j.rec.Standing != grid.Owning || j.rec.CancelRequested {
+	if j.rec.Role != grid.Owning || j.rec.CancelRequested {
 		return false
 	}
 	switch j.rec.State {
@@ -83,7 +83,7 @@ func (c *Core) adopt(j *job, k claim) {
 		c.disarm(j, concern(t))
 	}
 	r := &j.rec
-	r.Standing, r.Owner, r.Adopted = grid.Watching, k.from, k.m.Epoch
+	r.Role, r.Owner, r.Adopted = grid.Watching, k.from, k.m.Epoch
 	r.Handoff.Phase = grid.NoHandoff
 	r.Report = 0
 	j.heard = c.now
@@ -122,7 +122,7 @@ func (c *Core) lostHeard(from grid.PeerID, j *job, m wire.Report) {
 // superseded: the home says that this site's ownership is over.
 func (c *Core) superseded(from grid.PeerID, m wire.Superseded) {
 	j := c.job(m.Job)
-	if j == nil || j.rec.Job.Home != from || j.rec.Standing != grid.Owning || j.rec.Epoch != m.Of || m.Epoch.Before(m.Of) {
+	if j == nil || j.rec.Job.Home != from || j.rec.Role != grid.Owning || j.rec.Epoch != m.Of || m.Epoch.Before(m.Of) {
 		return
 	}
 	if j.rec.Superseded != m.Epoch {
@@ -177,7 +177,7 @@ func (c *Core) letGo(j *job) {
 	for k := range j.due {
 		c.disarm(j, concern(k))
 	}
-	j.rec.Standing = grid.Past
+	j.rec.Role = grid.Tombstone
 	j.rec.Ended = c.now
 	if j.rec.End != 0 {
 		j.rec.State = j.rec.End

@@ -14,10 +14,10 @@ func TestWhatIsClosedAtANewerTermNeverStarts(t *testing.T) {
 	for _, state := range []grid.State{grid.Ready, grid.Assigned} {
 		j := jobOf(her, "b", "1")
 		c := signed(grid.Record{
-			Job: j, Standing: grid.Owning, State: state, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Submitted: 999_000,
+			Job: j, Role: grid.Owning, State: state, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Submitted: 999_000,
 		})
 		effects := c.Step(1_000_001, Message{her, wire.Closed{Job: j.ID, Term: 2}})
-		effects = append(effects, c.Step(1_000_002, Recollected{Jobs: []grid.JobID{j.ID}})...)
+		effects = append(effects, c.Step(1_000_002, Reconciled{Jobs: []grid.JobID{j.ID}})...)
 		at := grid.AttemptID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1}
 		effects = append(effects, c.Step(1_000_003, Withdrawn{ID: at, Done: true})...)
 		effects = append(effects, c.Step(1_000_004, Forget{Site: her, Fenced: true})...)
@@ -26,16 +26,16 @@ func TestWhatIsClosedAtANewerTermNeverStarts(t *testing.T) {
 				t.Errorf("%s: it is started", state)
 			}
 		}
-		if k := c.jobs[j.ID]; k != nil && k.rec.Standing == grid.Owning {
+		if k := c.jobs[j.ID]; k != nil && k.rec.Role == grid.Owning {
 			t.Errorf("%s: it is still owned here, %s", state, k.rec.State)
 		}
 	}
 	// A word of the term at which it is owned is none of that, nor is another's.
 	j := jobOf(her, "b", "1")
 	for from, term := range map[int]uint32{0: 1, 1: 2} {
-		c := signed(grid.Record{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Submitted: 999_000})
+		c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Submitted: 999_000})
 		c.Step(1_000_001, Message{[]grid.PeerID{her, him}[from], wire.Closed{Job: j.ID, Term: term}})
-		if c.jobs[j.ID].rec.Standing != grid.Owning {
+		if c.jobs[j.ID].rec.Role != grid.Owning {
 			t.Errorf("Closed of term %d by %d ends it", term, from)
 		}
 	}
@@ -49,7 +49,7 @@ func TestWhatWasCommittedToAForgottenHome(t *testing.T) {
 		j := jobOf(her, "b", "1")
 		e := grid.Epoch{Term: 1, Hop: 2}
 		c := signed(grid.Record{
-			Job: j, Standing: grid.Past, State: grid.Moving, Owner: to, Epoch: e, Submitted: 999_000,
+			Job: j, Role: grid.Tombstone, State: grid.Moving, Owner: to, Epoch: e, Submitted: 999_000,
 			Handoff: grid.Handoff{Phase: grid.Committed, To: to, Epoch: e},
 		})
 		c.Step(1_000_002, Forget{Site: to, Fenced: true})

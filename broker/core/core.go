@@ -24,7 +24,7 @@ type Config struct {
 	Seed    uint64 // first round number: random, so that answers to an earlier life are not taken
 
 	// AskDeadline bounds the wait for estimates: longer hears slow sites, shorter decides sooner.
-	AskDeadline grid.Tick
+	EstimateDeadline grid.Tick
 	// Retry is how soon an unanswered message is repeated; repeats back off to RetryMax.
 	Retry, RetryMax grid.Tick
 	// AcceptDeadline bounds the wait for the answer to an Offer.
@@ -34,7 +34,7 @@ type Config struct {
 	// PullGrace is how long fetching files may take beside what was reckoned with.
 	PullGrace grid.Tick
 	// Beat is how often a pulling candidate says so.
-	Beat grid.Tick
+	Keepalive grid.Tick
 	// Block is how long a candidate that refused a job is not asked again for it.
 	Block grid.Tick
 	// Refresh is how often estimates of waiting jobs are renewed and attempts probed.
@@ -76,7 +76,7 @@ type Config struct {
 	// heard for so long; 0 is never. Short, and a cut network runs jobs twice.
 	AutoForget grid.Tick
 
-	// Boot is a random number made at each start, by which a twin is found; 0 finds none.
+	// Boot is a random number made at each start, by which a duplicate is found; 0 finds none.
 	Boot uint64
 	// Seen is how far the journals of peers were seen to be, in the order first seen.
 	Seen map[grid.PeerID][]grid.JournalID
@@ -102,8 +102,8 @@ type Config struct {
 // Defaults are the values for a wide-area neighbourhood.
 func Defaults() Config {
 	return Config{
-		AskDeadline: 2 * grid.Second, Retry: grid.Second, RetryMax: 30 * grid.Second,
-		AcceptDeadline: 5 * grid.Second, Lease: 30 * grid.Second, PullGrace: 10 * grid.Minute, Beat: 5 * grid.Second,
+		EstimateDeadline: 2 * grid.Second, Retry: grid.Second, RetryMax: 30 * grid.Second,
+		AcceptDeadline: 5 * grid.Second, Lease: 30 * grid.Second, PullGrace: 10 * grid.Minute, Keepalive: 5 * grid.Second,
 		Block: grid.Minute, Refresh: 5 * grid.Second, Digest: 30 * grid.Second,
 		UploadLimit: grid.Day, Keep: 30 * grid.Day, Decline: 7 * grid.Day,
 		Delta: grid.Minute, Settle: 5 * grid.Second, Margin: 30 * grid.Second, MarginShare: 0.1,
@@ -115,8 +115,8 @@ func Defaults() Config {
 func (c Config) WithDefaults() Config {
 	d := Defaults()
 	for _, f := range []struct{ v, d *grid.Tick }{
-		{&c.AskDeadline, &d.AskDeadline}, {&c.Retry, &d.Retry}, {&c.RetryMax, &d.RetryMax},
-		{&c.AcceptDeadline, &d.AcceptDeadline}, {&c.Lease, &d.Lease}, {&c.PullGrace, &d.PullGrace}, {&c.Beat, &d.Beat},
+		{&c.EstimateDeadline, &d.EstimateDeadline}, {&c.Retry, &d.Retry}, {&c.RetryMax, &d.RetryMax},
+		{&c.AcceptDeadline, &d.AcceptDeadline}, {&c.Lease, &d.Lease}, {&c.PullGrace, &d.PullGrace}, {&c.Keepalive, &d.Keepalive},
 		{&c.Block, &d.Block}, {&c.Refresh, &d.Refresh}, {&c.Digest, &d.Digest},
 		{&c.UploadLimit, &d.UploadLimit}, {&c.Keep, &d.Keep}, {&c.Decline, &d.Decline},
 		{&c.Delta, &d.Delta}, {&c.Settle, &d.Settle}, {&c.Margin, &d.Margin}, {&c.Cooldown, &d.Cooldown},
@@ -144,10 +144,10 @@ type Core struct {
 	cfg     Config
 	now     grid.Tick
 	jobs    map[grid.JobID]*job
-	live    map[grid.JobID]*job // those that something may still happen to
-	past    map[grid.JobID]past // those that live in the journal alone
-	ending  map[grid.JobID]bool // of jobs: those that may go there
-	ended   Ended               // of past
+	live    map[grid.JobID]*job     // those that something may still happen to
+	archive map[grid.JobID]archived // those that live in the journal alone
+	ending  map[grid.JobID]bool     // of jobs: those that may go there
+	ended   Ended                   // of archived
 	peers   map[grid.PeerID]grid.PeerID
 	latest  grid.Tick // the latest instant in the records that this life began with
 	failed  error     // this Core cannot go on
@@ -169,32 +169,32 @@ type Core struct {
 	rounds    uint64
 	passes    passes // the search for jobs that wait in the local queue
 
-	asks    []pendingAsk // questions of others that wait for a snapshot
-	offers  []pendingOffer
-	looking bool      // a snapshot is being taken
-	seen    grid.Tick // when the last good one came
-	planned planned
+	estimates []pendingEstimate // questions of others that wait for a snapshot
+	offers    []pendingOffer
+	looking   bool      // a snapshot is being taken
+	seen      grid.Tick // when the last good one came
+	planned   planned
 
 	// coming are the jobs that will need capacity here but may not be in a snapshot yet.
 	accepted map[grid.JobID]*acceptance
 	strays   map[grid.AttemptID]int // in the batch system and of no record: how often seen
 	orphans  map[grid.JobID]int     // folders of no record: how often seen
 
-	recollecting bool                        // Recollect is under way
-	traced       bool                        // all control directories of jobs without a record were read
-	traces       map[grid.JobID]grid.Epoch   // the last attempts there; see traces.go
-	untold       map[grid.JobID]*grid.Record // ends that users were told of jobs without a record; see told.go
-	stamp        uint32                      // the highest that was used or heard of; see stamp.go
+	reconciling bool                        // Reconcile is under way
+	traced      bool                        // all control directories of jobs without a record were read
+	traces      map[grid.JobID]grid.Epoch   // the last attempts there; see traces.go
+	untold      map[grid.JobID]*grid.Record // ends that users were told of jobs without a record; see told.go
+	stamp       uint32                      // the highest that was used or heard of; see stamp.go
 
 	random *rand.Rand // for jitter alone
 
-	marks    map[grid.PeerID][]grid.JournalID // how far members' journals were seen to be
-	boots    map[grid.PeerID][]uint64         // lives of members heard, in order
-	rolled   *rollback                        // this journal was rolled back, and not all were asked
-	learnt   int                              // jobs learnt as lost, from candidates
-	bereft   bool                             // this journal replaces one that was lost
-	twin     string                           // there is a twin: nothing is done any more
-	requests []passed                         // users' requests passed on
+	highWater map[grid.PeerID][]grid.JournalID // how far members' journals were seen to be
+	boots     map[grid.PeerID][]uint64         // lives of members heard, in order
+	rolled    *rollback                        // this journal was rolled back, and not all were asked
+	learnt    int                              // jobs learnt as lost, from candidates
+	bereft    bool                             // this journal replaces one that was lost
+	duplicate string                           // there is a duplicate: nothing is done any more
+	requests  []passed                         // users' requests passed on
 
 	// What is learned from the jobs that ran here.
 	runTimes plan.RunTimes
@@ -214,28 +214,28 @@ func New(cfg Config, members []grid.Member, records []grid.Record) *Core {
 // NewFrom is New with the records one after the other.
 func NewFrom(cfg Config, members []grid.Member, records iter.Seq[grid.Record]) *Core {
 	c := &Core{
-		cfg:      cfg.WithDefaults(),
-		jobs:     map[grid.JobID]*job{},
-		keys:     map[submissionKey]grid.JobID{},
-		users:    map[string]usage{},
-		members:  map[grid.PeerID]*member{},
-		unnamed:  map[grid.PeerID]member{},
-		live:     map[grid.JobID]*job{},
-		past:     map[grid.JobID]past{},
-		ending:   map[grid.JobID]bool{},
-		peers:    map[grid.PeerID]grid.PeerID{},
-		accepted: map[grid.JobID]*acceptance{},
-		strays:   map[grid.AttemptID]int{},
-		rounds:   cfg.Seed,
-		draining: cfg.Draining,
-		state:    cfg.State,
-		marks:    map[grid.PeerID][]grid.JournalID{},
-		boots:    map[grid.PeerID][]uint64{},
-		traces:   map[grid.JobID]grid.Epoch{},
-		untold:   map[grid.JobID]*grid.Record{},
+		cfg:       cfg.WithDefaults(),
+		jobs:      map[grid.JobID]*job{},
+		keys:      map[submissionKey]grid.JobID{},
+		users:     map[string]usage{},
+		members:   map[grid.PeerID]*member{},
+		unnamed:   map[grid.PeerID]member{},
+		live:      map[grid.JobID]*job{},
+		archive:   map[grid.JobID]archived{},
+		ending:    map[grid.JobID]bool{},
+		peers:     map[grid.PeerID]grid.PeerID{},
+		accepted:  map[grid.JobID]*acceptance{},
+		strays:    map[grid.AttemptID]int{},
+		rounds:    cfg.Seed,
+		draining:  cfg.Draining,
+		state:     cfg.State,
+		highWater: map[grid.PeerID][]grid.JournalID{},
+		boots:     map[grid.PeerID][]uint64{},
+		traces:    map[grid.JobID]grid.Epoch{},
+		untold:    map[grid.JobID]*grid.Record{},
 	}
 	for p, seen := range cfg.Seen {
-		c.marks[p] = slices.Clone(seen[max(0, len(seen)-wire.MaxJournals):])
+		c.highWater[p] = slices.Clone(seen[max(0, len(seen)-wire.MaxJournals):])
 	}
 	c.setMembers(members)
 	var ran []run
@@ -274,7 +274,7 @@ func (c *Core) step(now grid.Tick, ev Event) []Effect {
 	c.out = nil
 	c.within = true
 	defer func() { c.within = false }()
-	if c.twin != "" {
+	if c.duplicate != "" {
 		c.stopped(ev)
 		return c.out
 	}
@@ -301,8 +301,8 @@ func (c *Core) step(now grid.Tick, ev Event) []Effect {
 		c.withdrawn(e)
 	case Progressed:
 		c.progressed(e)
-	case Recollected:
-		c.recollected(e)
+	case Reconciled:
+		c.reconciled(e)
 	case Fetched:
 		c.fetched(e)
 	case Collected:
@@ -330,8 +330,8 @@ func (c *Core) step(now grid.Tick, ev Event) []Effect {
 		c.endJob(e)
 	case Resume:
 		c.resume(e)
-	case Gap:
-		c.gap(e)
+	case Stall:
+		c.stall(e)
 	case PeerJournal:
 		c.peerJournal(e)
 	case Forward:
@@ -340,7 +340,7 @@ func (c *Core) step(now grid.Tick, ev Event) []Effect {
 		c.cfg.User, c.cfg.OfferFiles = e.User, e.OfferFiles
 	case Tick:
 	}
-	if c.twin != "" {
+	if c.duplicate != "" {
 		return c.out
 	}
 	c.fire()
@@ -351,7 +351,7 @@ func (c *Core) step(now grid.Tick, ev Event) []Effect {
 
 // Next is when Step wants a Tick; ok is false if nothing is waited for.
 func (c *Core) Next() (at grid.Tick, ok bool) {
-	if c.twin != "" {
+	if c.duplicate != "" {
 		return 0, false
 	}
 	return c.timers.next()
@@ -364,10 +364,10 @@ func (c *Core) message(from grid.PeerID, m wire.Message) {
 		return
 	}
 	switch m := m.(type) {
-	case wire.Ask:
-		c.ask(from, m)
-	case wire.Tell:
-		c.tell(from, m)
+	case wire.EstimateRequest:
+		c.estimateRequest(from, m)
+	case wire.EstimateReply:
+		c.estimateReply(from, m)
 	case wire.Offer:
 		c.offer(from, m)
 	case wire.Accept:
@@ -384,8 +384,8 @@ func (c *Core) message(from grid.PeerID, m wire.Message) {
 		c.onOwned(from, m)
 	case wire.Inquire:
 		c.onInquire(from, m)
-	case wire.Standing:
-		c.onStanding(from, m)
+	case wire.InquireReply:
+		c.onInquireReply(from, m)
 	case wire.Declined:
 		c.onDeclined(from, m)
 	case wire.Unknown:

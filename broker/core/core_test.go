@@ -80,8 +80,8 @@ func (w *world) checkEnd(seed uint64, id grid.JobID) (moved int) {
 	}
 	for _, s := range w.sites {
 		k, ok := s.journal[id]
-		if ok && (k.Standing == grid.Owning && !k.State.Terminal() || k.Standing == grid.Prepared || k.Handoff.Phase != grid.NoHandoff) {
-			w.t.Fatalf("%s, but %s still has it %s %s\n%s", where, s.name, k.Standing, k.State, w.story(id))
+		if ok && (k.Role == grid.Owning && !k.State.Terminal() || k.Role == grid.Prepared || k.Handoff.Phase != grid.NoHandoff) {
+			w.t.Fatalf("%s, but %s still has it %s %s\n%s", where, s.name, k.Role, k.State, w.story(id))
 		}
 		if s.host.core.accepted[id] != nil {
 			w.t.Fatalf("%s, but %s still counts it as coming\n%s", where, s.name, w.story(id))

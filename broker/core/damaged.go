@@ -113,7 +113,7 @@ func (c *Core) untaken(j *job, why string) {
 // which attempts there were.
 func (c *Core) unreadable(j *job) {
 	switch {
-	case j.rec.Standing != grid.Owning || j.rec.State == grid.Assigned || j.rec.State == grid.Running:
+	case j.rec.Role != grid.Owning || j.rec.State == grid.Assigned || j.rec.State == grid.Running:
 		return // nothing is started for it, or its attempt is asked after
 	case j.damaged == 0:
 		j.damaged = c.now

@@ -11,7 +11,7 @@ import (
 
 // running is a job of this home whose attempt was last heard to run.
 func runningHere(change func(*grid.Record)) grid.Record {
-	r := grid.Record{Job: jobOf(me, "a", "1"), Standing: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1, Local: "l", Started: 900_000}
+	r := grid.Record{Job: jobOf(me, "a", "1"), Role: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1, Local: "l", Started: 900_000}
 	if change != nil {
 		change(&r)
 	}
@@ -175,8 +175,8 @@ func TestAnUnreadableControlDirectoryGetsAnEnd(t *testing.T) {
 			if _, launched := only[Launch](effects); launched {
 				t.Fatal("it is started")
 			}
-			if e, asked := only[Recollect](effects); asked {
-				c.Step(now, Recollected{Damaged: e.Jobs})
+			if e, asked := only[Reconcile](effects); asked {
+				c.Step(now, Reconciled{Damaged: e.Jobs})
 			}
 			effects = nil
 		}

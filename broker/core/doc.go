@@ -9,7 +9,7 @@
 //	decide.go     the least total, or why nobody
 //	handoff.go    giving a job away: Offer ... Commit, Owned (the owner)
 //	candidate.go  taking one: Accept, Ready, PREPARED, OWNED (the candidate)
-//	deed.go       who owns a job, proven to those who did not see it change hands
+//	certificate.go       who owns a job, proven to those who did not see it change hands
 //	reevaluate.go the search for jobs that wait in the local queue
 //	drain.go      a site that takes no more grid jobs
 //	local.go      attempts in the local batch system
@@ -27,14 +27,14 @@
 //	rollback.go   what such a one does
 //	recount.go    what a member tells it
 //	traces.go     jobs that control directories know and no record
-//	lostpart.go   what deeds prove of the part that is lost
+//	lostpart.go   what certificates prove of the part that is lost
 //	told.go       what users were told, beside the journal
 //	stamp.go      epochs that never repeat
-//	twin.go       two brokers under one identity
-//	recollect.go  what control directories know and the journal does not
+//	duplicate.go       two brokers under one identity
+//	reconcile.go  what control directories know and the journal does not
 //	ask.go        what has to be heard before a start or a handoff
 //	request.go    users who ask at another broker
-//	gap.go        when nobody listened
+//	stall.go        when nobody listened
 //	recover.go    after a restart
 //
 // and beside them member.go (the neighbourhood), record.go (what is kept of a job),

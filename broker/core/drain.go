@@ -21,7 +21,7 @@ func (c *Core) drainRequest(e DrainRequest) {
 		c.announce()
 		c.passSoon()
 		for _, j := range c.sorted() {
-			if j.rec.Standing == grid.Owning && j.rec.State == grid.Ready {
+			if j.rec.Role == grid.Owning && j.rec.State == grid.Ready {
 				c.disarm(j, onHandoff)
 				c.undecide(j)
 			}

@@ -30,12 +30,12 @@ func TestADrainedSiteTakesNothing(t *testing.T) {
 	}
 	j := jobOf(her, "b", "1")
 	c.Step(1_000_003, Message{her, offerOf(j, 1, 0)})
-	c.Step(1_000_003, Message{him, wire.Ask{Round: 1, Questions: []wire.Question{{Job: j.ID, Demand: j.Demand, Walltime: j.Walltime}}}})
+	c.Step(1_000_003, Message{him, wire.EstimateRequest{Round: 1, Questions: []wire.Question{{Job: j.ID, Demand: j.Demand, Walltime: j.Walltime}}}})
 	effects = c.Step(1_000_004, shot(1_000_004))
 	if r, ok := sentTo(effects, her)[0].(wire.Refuse); !ok || r.Estimate.Refusal.Reason != drained {
 		t.Errorf("the offer is answered %+v", sentTo(effects, her))
 	}
-	if m, ok := sentTo(effects, him)[0].(wire.Tell); !ok || m.Answers[0].Estimate.Refusal.Reason != drained || !m.Site.Draining {
+	if m, ok := sentTo(effects, him)[0].(wire.EstimateReply); !ok || m.Answers[0].Estimate.Refusal.Reason != drained || !m.Site.Draining {
 		t.Errorf("the question is answered %+v", sentTo(effects, him))
 	}
 	c.Step(1_000_005, DrainRequest{Token: 9})
@@ -60,12 +60,12 @@ func TestADrainedSitePlacesElsewhere(t *testing.T) {
 		var round uint64
 		effects := c.Step(at, Submit{Job: mine, Key: string(mine.ID)})
 		for _, m := range sentTo(effects, her) {
-			if a, ok := m.(wire.Ask); ok {
+			if a, ok := m.(wire.EstimateRequest); ok {
 				round = a.Round
 			}
 		}
 		c.Step(at+1, shot(at+1))
-		c.Step(at+2, Message{her, wire.Tell{Round: round, Site: grid.Site{Speed: 1}, Answers: []wire.Answer{{Job: mine.ID, Estimate: grid.Estimate{Wait: grid.Hour, Refusal: refusal}}}}})
+		c.Step(at+2, Message{her, wire.EstimateReply{Round: round, Site: grid.Site{Speed: 1}, Answers: []wire.Answer{{Job: mine.ID, Estimate: grid.Estimate{Wait: grid.Hour, Refusal: refusal}}}}})
 		k := c.jobs[mine.ID]
 		if refusal != nil && (k.rec.State != grid.Ready || k.rec.Local != "") {
 			t.Errorf("nobody can take it, and it is %s", k.rec.State)
@@ -107,15 +107,15 @@ func TestWhatIsOwnedWhileDrainedMovesOn(t *testing.T) {
 	c.Step(1_010_001, Message{her, o})
 	c.Step(1_010_002, shot(1_010_002))
 	c.Step(1_010_003, DrainRequest{On: true})
-	effects := c.Step(1_010_004, Message{her, wire.Commit{Bond: o.Bond, Deed: deed(j, her, 1, me)}})
+	effects := c.Step(1_010_004, Message{her, wire.Commit{Handoff: o.Handoff, Certificate: certificate(j, her, 1, me)}})
 	k := c.jobs[j.ID]
 	asked := false
 	for _, m := range sentTo(effects, him) {
-		_, ok := m.(wire.Ask)
+		_, ok := m.(wire.EstimateRequest)
 		asked = asked || ok
 	}
-	if k.rec.Standing != grid.Owning || k.rec.State != grid.Ready || !asked {
-		t.Errorf("%s %s, asked %t", k.rec.Standing, k.rec.State, asked)
+	if k.rec.Role != grid.Owning || k.rec.State != grid.Ready || !asked {
+		t.Errorf("%s %s, asked %t", k.rec.Role, k.rec.State, asked)
 	}
 	for _, e := range effects {
 		if _, ok := e.(Launch); ok {

@@ -64,9 +64,9 @@ type Kill struct{ ID grid.AttemptID }
 // Probe asks the batch system and the control files about an attempt.
 type Probe struct{ ID grid.AttemptID }
 
-// Recollect asks which attempts of these jobs, and of all that no record is of, the control
+// Reconcile asks which attempts of these jobs, and of all that no record is of, the control
 // directories and the batch system have.
-type Recollect struct{ Jobs []grid.JobID }
+type Reconcile struct{ Jobs []grid.JobID }
 
 // Fetch pulls a set of files from a peer.
 type Fetch struct {
@@ -150,7 +150,7 @@ func (Launch) effect()       {}
 func (Withdraw) effect()     {}
 func (Kill) effect()         {}
 func (Probe) effect()        {}
-func (Recollect) effect()    {}
+func (Reconcile) effect()    {}
 func (Fetch) effect()        {}
 func (Collect) effect()      {}
 func (Discard) effect()      {}

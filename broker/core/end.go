@@ -49,7 +49,7 @@ func (c *Core) mayEnd(id grid.JobID, j *job) error {
 		return fmt.Errorf("%w: job %s", grid.ErrNotFound, id)
 	case j.rec.State.Terminal():
 		return fmt.Errorf("%w: job %s is %s already", grid.ErrInvalid, id, j.rec.State)
-	case j.rec.Standing != grid.Owning:
+	case j.rec.Role != grid.Owning:
 		return fmt.Errorf("%w: %s has job %s: say it there, or, if that site will not come back, `gbroker forget`", grid.ErrInvalid, c.nameOf(j.rec.Owner), id)
 	case j.rec.End != 0:
 		return fmt.Errorf("%w: the program of job %s has ended (%s); its output is on its way", grid.ErrInvalid, id, j.rec.End)

@@ -14,9 +14,9 @@ import (
 // the job to the least. One round asks for all jobs without a place at once; jobs
 // that come meanwhile wait for the next round, so a burst costs few messages.
 //
-//	undecided jobs ─► Ask to every target, Look here ─► all answered, or deadline ─► decide each
+//	undecided jobs ─► EstimateRequest to every target, Look here ─► all answered, or deadline ─► decide each
 
-// maxRound bounds the jobs of one Ask.
+// maxRound bounds the jobs of one EstimateRequest.
 const maxRound = 256
 
 // horizon bounds what a peer may say it will take: beyond it the answer is a lie or a mistake.
@@ -34,7 +34,7 @@ const (
 	nodesDown = "nodes that it needs are down"
 	drained   = "it is drained: it takes no jobs from elsewhere, and starts none of its users"
 	stranger  = "the home of the job is no neighbour of that site"
-	// unprovable: the job came here without a deed, or with too many.
+	// unprovable: the job came here without a certificate, or with too many.
 	unprovable = "this site cannot prove that it owns the job, so only its home can take it"
 )
 
@@ -68,7 +68,7 @@ func (c *Core) undecide(j *job) {
 
 // startRound begins a search if one is wanted and none is under way.
 func (c *Core) startRound() {
-	if c.round != nil || len(c.undecided) == 0 || c.holding() {
+	if c.round != nil || len(c.undecided) == 0 || c.starting() {
 		return
 	}
 	c.rounds++
@@ -81,7 +81,7 @@ func (c *Core) startRound() {
 	r.replies[c.cfg.Self] = &reply{}
 	c.askTargets(r)
 	c.look()
-	c.armGeneral(roundDeadline, c.cfg.AskDeadline)
+	c.armGeneral(roundDeadline, c.cfg.EstimateDeadline)
 }
 
 // askTargets asks all targets that live.
@@ -94,19 +94,19 @@ func (c *Core) askTargets(r *round) {
 		}
 		r.replies[p] = &reply{}
 		r.waiting++
-		c.send(p, wire.Ask{Round: r.id, Questions: c.questions(r, m)})
+		c.send(p, wire.EstimateRequest{Round: r.id, Questions: c.questions(r, m)})
 	}
 }
 
 // holding waits, for a moment after a start, until it is known of every member whether
 // it lives, else all jobs would stay here; and until those that live have said what they
 // saw of this broker's journal, which may have been rolled back.
-func (c *Core) holding() bool { return c.silent(1) }
+func (c *Core) starting() bool { return c.silent(1) }
 
 // silent reports that a member has not spoken in this life, within so many deadlines of
-// an Ask for the word whether it lives, and as many more for what it saw.
+// an EstimateRequest for the word whether it lives, and as many more for what it saw.
 func (c *Core) silent(deadlines grid.Tick) bool {
-	since, first := c.now-c.start, deadlines*c.cfg.AskDeadline
+	since, first := c.now-c.start, deadlines*c.cfg.EstimateDeadline
 	if c.start == 0 || since >= 2*first {
 		return false
 	}
@@ -127,7 +127,7 @@ func (c *Core) takeUndecided() []grid.JobID {
 			continue
 		}
 		j.queued = false
-		if j.rec.State == grid.Ready && j.rec.Standing == grid.Owning && !j.rec.CancelRequested {
+		if j.rec.State == grid.Ready && j.rec.Role == grid.Owning && !j.rec.CancelRequested {
 			if c.mustAsk(j) != "" {
 				c.backoff(j, onHandoff)
 				continue
@@ -166,7 +166,7 @@ func (c *Core) look() {
 }
 
 // tell takes a neighbour's answers into the round, or the pass, that asked.
-func (c *Core) tell(from grid.PeerID, t wire.Tell) {
+func (c *Core) estimateReply(from grid.PeerID, t wire.EstimateReply) {
 	r := c.round
 	if p := c.passes.round; p != nil && t.Round == p.id {
 		r = p
@@ -186,7 +186,7 @@ func (c *Core) tell(from grid.PeerID, t wire.Tell) {
 	c.members[from].site = t.Site
 	p.site = t.Site
 	p.take = int(min(max(t.Take, 1), maxTake))
-	if bad := checkTell(r, t); bad != "" {
+	if bad := checkEstimateReply(r, t); bad != "" {
 		p.missing = forNow(badAnswer)
 		c.note("", from, "estimates refused: "+bad)
 	} else {
@@ -205,7 +205,7 @@ func (c *Core) tell(from grid.PeerID, t wire.Tell) {
 	}
 }
 
-func checkTell(r *round, t wire.Tell) string {
+func checkEstimateReply(r *round, t wire.EstimateReply) string {
 	if len(t.Answers) != len(r.jobs) {
 		return fmt.Sprintf("%d answers to %d questions", len(t.Answers), len(r.jobs))
 	}
@@ -237,7 +237,7 @@ func (c *Core) endRound() {
 			continue
 		}
 		j.queued = false
-		if j.rec.State == grid.Ready && j.rec.Standing == grid.Owning {
+		if j.rec.State == grid.Ready && j.rec.Role == grid.Owning {
 			c.decide(j, c.candidates(j, r, i))
 		}
 	}

@@ -16,16 +16,16 @@ func TestAnswersCountWhatWasJustOffered(t *testing.T) {
 		[]grid.Member{{Name: "i", Peer: "i", Send: true}}, nil)
 	demand := grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}
 	offered := grid.Job{ID: "i.01M7XVNVT1HF2GHP4JW23GK3FT", Home: "i", User: grid.User{Home: "i", Name: "alice"}, Demand: demand, Walltime: 10 * grid.Second}
-	bond := wire.Bond{Job: offered.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: "j", Digest: wire.JobDigest(offered)}
+	handoff := wire.HandoffID{Job: offered.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: "j", Digest: wire.JobDigest(offered)}
 	c.Step(1000, Boot{})
-	c.Step(1000, Message{From: "i", Message: wire.Offer{Bond: bond, Job: offered}})
-	c.Step(1000, Message{From: "i", Message: wire.Ask{Round: 7, Questions: []wire.Question{
+	c.Step(1000, Message{From: "i", Message: wire.Offer{Handoff: handoff, Job: offered}})
+	c.Step(1000, Message{From: "i", Message: wire.EstimateRequest{Round: 7, Questions: []wire.Question{
 		{Job: "i.01M7XVNVT1HF2GHP4JW23GK3FV", Demand: demand, Walltime: 10 * grid.Second},
 	}}})
 	snapshot := plan.Snapshot{At: 1000, Policy: plan.Policy{Kind: plan.EASY}, Site: grid.Site{Name: "j", Processes: 1, Speed: 1}, Nodes: []plan.Node{{Name: "n", Cores: 1}}}
 	for _, e := range c.Step(1000, Looked{Snapshot: snapshot}) {
 		if s, ok := e.(Send); ok {
-			if tell, ok := s.Message.(wire.Tell); ok {
+			if tell, ok := s.Message.(wire.EstimateReply); ok {
 				if got := tell.Answers[0].Estimate; got.Refusal != nil || got.Wait != 10*grid.Second {
 					t.Errorf("the answer is %+v, want a wait of the 10 s that the offered job takes", got)
 				}
@@ -45,11 +45,11 @@ func TestWhatWasLearnedShortensTheWait(t *testing.T) {
 		return grid.Job{ID: id, Home: "j", User: grid.User{Home: "j", Name: "alice"}, Demand: demand, Walltime: 100 * grid.Second}
 	}
 	ended := grid.Record{
-		Job: alices("j.01M7XVNVT1HF2GHP4JW23GK3FT"), Standing: grid.Owning, Owner: "j", State: grid.Completed, End: grid.Completed,
+		Job: alices("j.01M7XVNVT1HF2GHP4JW23GK3FT"), Role: grid.Owning, Owner: "j", State: grid.Completed, End: grid.Completed,
 		Queued: 1000, Started: 1000, Finished: 1000 + 50*grid.Second, Ended: 1000 + 50*grid.Second,
 	}
 	running := grid.Record{
-		Job: alices("j.01M7XVNVT1HF2GHP4JW23GK3FV"), Standing: grid.Owning, Owner: "j", State: grid.Running, Attempt: 1,
+		Job: alices("j.01M7XVNVT1HF2GHP4JW23GK3FV"), Role: grid.Owning, Owner: "j", State: grid.Running, Attempt: 1,
 		Queued: 100_000, Started: 100_000,
 	}
 	now := 100_000 + 10*grid.Second
@@ -62,7 +62,7 @@ func TestWhatWasLearnedShortensTheWait(t *testing.T) {
 	} {
 		c := New(Config{Self: "j", Site: grid.Site{Name: "j", Processes: 1, Speed: 1}}, []grid.Member{{Name: "i", Peer: "i", Send: true}}, test.known)
 		c.Step(now, Boot{})
-		c.Step(now, Message{From: "i", Message: wire.Ask{Round: 7, Questions: []wire.Question{
+		c.Step(now, Message{From: "i", Message: wire.EstimateRequest{Round: 7, Questions: []wire.Question{
 			{Job: "i.01M7XVNVT1HF2GHP4JW23GK3FX", Demand: demand, Walltime: grid.Minute},
 		}}})
 		snapshot := plan.Snapshot{
@@ -72,7 +72,7 @@ func TestWhatWasLearnedShortensTheWait(t *testing.T) {
 		var got grid.Estimate
 		for _, e := range c.Step(now, Looked{Snapshot: snapshot}) {
 			if s, ok := e.(Send); ok {
-				if tell, ok := s.Message.(wire.Tell); ok {
+				if tell, ok := s.Message.(wire.EstimateReply); ok {
 					got = tell.Answers[0].Estimate
 				}
 			}

@@ -92,10 +92,10 @@ type Progressed struct {
 	Damaged  bool
 }
 
-// Recollected answers the effect Recollect: the attempts of those Jobs of which all is known,
+// Reconciled answers the effect Reconcile: the attempts of those Jobs of which all is known,
 // and of jobs that no record is of; All tells that all of these could be read. Damaged are
 // those asked for whose control directories will not be read by trying again.
-type Recollected struct {
+type Reconciled struct {
 	Jobs     []grid.JobID
 	All      bool
 	Attempts []grid.AttemptID
@@ -168,13 +168,13 @@ type Forget struct {
 	By     string
 }
 
-// Resume is an administrator's word that this broker may go on: its twin is stopped,
+// Resume is an administrator's word that this broker may go on: its duplicate is stopped,
 // or those who were not yet asked after a rollback need not be.
 type Resume struct{ Token Token }
 
-// Gap says that this broker did not listen for a while, or that a clock jumped. It
+// Stall says that this broker did not listen for a while, or that a clock jumped. It
 // comes before the event that found it out.
-type Gap struct{ Span grid.Tick }
+type Stall struct{ Span grid.Tick }
 
 // PeerJournal is what a peer's Hello said of its journal, and of this life of it.
 type PeerJournal struct {
@@ -213,7 +213,7 @@ func (Looked) event()         {}
 func (Launched) event()       {}
 func (Withdrawn) event()      {}
 func (Progressed) event()     {}
-func (Recollected) event()    {}
+func (Reconciled) event()     {}
 func (Fetched) event()        {}
 func (Collected) event()      {}
 func (PeerChanged) event()    {}
@@ -226,7 +226,7 @@ func (Attempts) event()       {}
 func (DrainRequest) event()   {}
 func (Forget) event()         {}
 func (Resume) event()         {}
-func (Gap) event()            {}
+func (Stall) event()          {}
 func (PeerJournal) event()    {}
 func (Forward) event()        {}
 func (LimitsChanged) event()  {}

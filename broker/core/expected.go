@@ -21,11 +21,11 @@ func (c *Core) showEstimates(s plan.Snapshot, p *plan.Plan) {
 		case planned && a != nil:
 			a.start = start
 		case j == nil:
-		case planned && j.rec.Standing == grid.Prepared:
+		case planned && j.rec.Role == grid.Prepared:
 			j.rec.EstimateNow = start
-		case j.rec.Standing == grid.Owning && j.rec.State == grid.Assigned && planned:
+		case j.rec.Role == grid.Owning && j.rec.State == grid.Assigned && planned:
 			c.showEstimate(j, start, "")
-		case j.rec.Standing == grid.Owning && j.rec.State == grid.Assigned && j.rec.Local != "":
+		case j.rec.Role == grid.Owning && j.rec.State == grid.Assigned && j.rec.Local != "":
 			c.showEstimate(j, 0, unplanned(&s, w))
 		}
 	}

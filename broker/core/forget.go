@@ -74,22 +74,22 @@ func (c *Core) forget(e Forget) {
 // that is the home itself nobody else can decide: Commit is said until it returns.
 func (c *Core) committedTo(j *job, to grid.PeerID) bool {
 	h := j.rec.Handoff
-	return j.rec.Standing == grid.Past && h.Phase == grid.Committed && h.To == to
+	return j.rec.Role == grid.Tombstone && h.Phase == grid.Committed && h.To == to
 }
 
 // fate decides about one job; Verdict is 0 where the site has nothing to do with it.
 func (c *Core) fate(j *job, e Forget) Fate {
 	r := &j.rec
 	f := Fate{Job: r.Job.ID, State: r.State}
-	if r.Job.Home == e.Site && r.Standing == grid.Owning && !r.HomeForgotten {
+	if r.Job.Home == e.Site && r.Role == grid.Owning && !r.HomeForgotten {
 		f.Verdict, f.Why = GoOn, "its result is kept here"
 		return f
 	}
-	if r.Standing == grid.Prepared && r.Owner == e.Site && !c.home(j) {
+	if r.Role == grid.Prepared && r.Owner == e.Site && !c.home(j) {
 		f.Verdict, f.Why = Decline, "it was offered here, and is not owned here"
 		return f
 	}
-	if !c.home(j) || r.Standing != grid.Watching && r.Standing != grid.Prepared || r.Owner != e.Site || r.State.Terminal() {
+	if !c.home(j) || r.Role != grid.Watching && r.Role != grid.Prepared || r.Owner != e.Site || r.State.Terminal() {
 		return Fate{}
 	}
 	switch {
@@ -150,7 +150,7 @@ func (c *Core) nameOf(p grid.PeerID) string {
 
 // letOffer ends what is left of the handoff to an owner that is given up.
 func (c *Core) letOffer(j *job) {
-	j.rec.Standing = grid.Watching
+	j.rec.Role = grid.Watching
 	j.rec.Handoff.Phase = grid.NoHandoff
 	c.disarm(j, onHandoff)
 }
@@ -165,9 +165,9 @@ func (c *Core) runAgain(j *job, why string) {
 	for k := range j.due {
 		c.disarm(j, concern(k))
 	}
-	r.Standing, r.Owner = grid.Owning, c.cfg.Self
+	r.Role, r.Owner = grid.Owning, c.cfg.Self
 	r.Epoch = grid.Epoch{Term: c.nextStamp(max(r.Epoch.Term, 1))}
-	r.Deeds, r.Telling, r.Hops, r.HopsAt, r.Missing, r.Stay = nil, false, 0, 0, 0, nil
+	r.Certificates, r.Telling, r.Hops, r.HopsAt, r.Missing, r.Stay = nil, false, 0, 0, 0, nil
 	r.Handoff, r.Candidate, r.Adopted = grid.Handoff{}, grid.JournalID{}, grid.Epoch{}
 	r.Attempt, r.Local, r.Report = 0, "", 0
 	r.Started, r.Finished, r.EstimateNow = 0, 0, 0

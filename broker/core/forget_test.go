@@ -10,7 +10,7 @@ import (
 
 // watching is the record of a job of this home that another site owns.
 func watching(owner grid.PeerID, change func(*grid.Record)) grid.Record {
-	r := grid.Record{Job: jobOf(me, "a", "1"), Standing: grid.Watching, State: grid.Assigned, Owner: owner, Epoch: grid.Epoch{Term: 1, Hop: 2}, Report: 3}
+	r := grid.Record{Job: jobOf(me, "a", "1"), Role: grid.Watching, State: grid.Assigned, Owner: owner, Epoch: grid.Epoch{Term: 1, Hop: 2}, Report: 3}
 	if change != nil {
 		change(&r)
 	}
@@ -43,9 +43,9 @@ func TestFates(t *testing.T) {
 		}), GiveUp, RunAgain},
 		{"elsewhere", watching(him, nil), 0, 0},
 		{"ended for good", watching(her, func(r *grid.Record) { r.State, r.End = grid.Completed, grid.Completed }), 0, 0},
-		{"of that home, here", grid.Record{Job: jobOf(her, "b", "1"), Standing: grid.Owning, State: grid.Running, Owner: me, Attempt: 1}, GoOn, GoOn},
-		{"offered here by it", grid.Record{Job: jobOf(him, "c", "1"), Standing: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}}, Decline, Decline},
-		{"of this home, here", grid.Record{Job: jobOf(me, "a", "1"), Standing: grid.Owning, State: grid.Running, Owner: me, Attempt: 1}, 0, 0},
+		{"of that home, here", grid.Record{Job: jobOf(her, "b", "1"), Role: grid.Owning, State: grid.Running, Owner: me, Attempt: 1}, GoOn, GoOn},
+		{"offered here by it", grid.Record{Job: jobOf(him, "c", "1"), Role: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}}, Decline, Decline},
+		{"of this home, here", grid.Record{Job: jobOf(me, "a", "1"), Role: grid.Owning, State: grid.Running, Owner: me, Attempt: 1}, 0, 0},
 	} {
 		for fenced, want := range map[bool]Verdict{false: k.plain, true: k.fenced} {
 			dry, _ := only[Answer](bare(k.record).Step(1_000_001, Forget{Token: 1, Site: her, Fenced: fenced, DryRun: true, By: "root"}))
@@ -76,14 +76,14 @@ func checkFate(t *testing.T, name string, c *Core, before grid.Record, v Verdict
 	case 0:
 		ok = r.State == before.State && r.Epoch == before.Epoch
 	case RunAgain:
-		ok = r.Standing == grid.Owning && r.Owner == me && r.Epoch == grid.Epoch{Term: 2} && r.State == grid.Ready &&
+		ok = r.Role == grid.Owning && r.Owner == me && r.Epoch == grid.Epoch{Term: 2} && r.State == grid.Ready &&
 			r.Handoff.Phase == grid.NoHandoff && r.End == 0 && r.Started == 0 && r.Report == 0 && len(r.Trail) == 1 && r.Trail[0] == her
 	case GiveUp:
 		ok = r.State == grid.Lost && r.Epoch == before.Epoch && r.Handoff.Phase == grid.NoHandoff && r.Reason != ""
 	case EndKilled:
 		ok = r.State == grid.Killed
 	case Decline:
-		ok = r.Standing == grid.Declined
+		ok = r.Role == grid.Declined
 	case GoOn:
 		ok = r.HomeForgotten && r.State == before.State
 	}
@@ -130,14 +130,14 @@ func TestUnknownIsShownAndNotDecided(t *testing.T) {
 		r.Handoff = grid.Handoff{Phase: grid.Committed, To: her, Epoch: r.Epoch}
 	})
 	c := bare(r)
-	bond := wire.Bond{Job: r.Job.ID, Epoch: r.Epoch, To: her, Digest: wire.JobDigest(r.Job)}
-	c.Step(1_000_001, Message{him, wire.Unknown{Bond: bond}})
+	handoff := wire.HandoffID{Job: r.Job.ID, Epoch: r.Epoch, To: her, Digest: wire.JobDigest(r.Job)}
+	c.Step(1_000_001, Message{him, wire.Unknown{Handoff: handoff}})
 	if got := c.jobs[r.Job.ID].rec; got.Handoff.Phase != grid.Committed {
 		t.Error("a stranger's word was taken")
 	}
-	c.Step(1_000_001, Message{her, wire.Unknown{Bond: bond}})
+	c.Step(1_000_001, Message{her, wire.Unknown{Handoff: handoff}})
 	got := c.jobs[r.Job.ID].rec
-	if got.State.Terminal() || got.ContactLost == 0 || got.Reason == "" || got.Standing != grid.Watching || got.Handoff.Phase != grid.NoHandoff {
+	if got.State.Terminal() || got.ContactLost == 0 || got.Reason == "" || got.Role != grid.Watching || got.Handoff.Phase != grid.NoHandoff {
 		t.Errorf("%+v", got)
 	}
 	c.Step(1_000_002, Forget{Site: her})
@@ -160,12 +160,12 @@ func TestDeclinedCountsOnlyFromTheSameJournal(t *testing.T) {
 		{grid.JournalID{Incarnation: 5, Sequence: 12}, false},
 	} {
 		j := jobOf(me, "a", "1")
-		c := bare(grid.Record{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+		c := bare(grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
 		c.makeOffer(c.jobs[j.ID], her, 0, 0)
-		bond := wire.Bond{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: her, Digest: wire.JobDigest(j)}
-		c.Step(1_100_001, Message{her, wire.Ready{Bond: bond, Journal: ready}})
-		c.Step(1_100_002, Message{her, wire.Declined{Bond: bond, Journal: k.journal}})
-		if got := c.jobs[j.ID].rec.Standing == grid.Owning; got != k.back {
+		handoff := wire.HandoffID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: her, Digest: wire.JobDigest(j)}
+		c.Step(1_100_001, Message{her, wire.Ready{Handoff: handoff, Journal: ready}})
+		c.Step(1_100_002, Message{her, wire.Declined{Handoff: handoff, Journal: k.journal}})
+		if got := c.jobs[j.ID].rec.Role == grid.Owning; got != k.back {
 			t.Errorf("%+v: taken back %t", k.journal, got)
 		}
 	}
@@ -175,13 +175,13 @@ func TestDeclinedCountsOnlyFromTheSameJournal(t *testing.T) {
 func TestTheHomeMayEndAnOfferOfALostOwner(t *testing.T) {
 	t.Parallel()
 	j := jobOf(him, "c", "1")
-	c := bare(grid.Record{Job: j, Standing: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 3}}})
-	bond := wire.Bond{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 3}, To: me, Digest: wire.JobDigest(j)}
-	c.Step(1_000_001, Message{him, wire.Standing{Bond: bond, Verdict: wire.VerdictUnknown}})
+	c := bare(grid.Record{Job: j, Role: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 3}}})
+	handoff := wire.HandoffID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 3}, To: me, Digest: wire.JobDigest(j)}
+	c.Step(1_000_001, Message{him, wire.InquireReply{Handoff: handoff, Verdict: wire.VerdictUnknown}})
 	if c.jobs[j.ID] == nil {
 		t.Fatal("dropped, and the home did not know")
 	}
-	c.Step(1_000_002, Message{him, wire.Standing{Bond: bond, Verdict: wire.VerdictAborted}})
+	c.Step(1_000_002, Message{him, wire.InquireReply{Handoff: handoff, Verdict: wire.VerdictAborted}})
 	if c.jobs[j.ID] != nil {
 		t.Error("still prepared, and the home has raised the term")
 	}
@@ -192,7 +192,7 @@ func TestSuperseded(t *testing.T) {
 	t.Parallel()
 	of, by := grid.Epoch{Term: 1, Hop: 1}, grid.Epoch{Term: 2}
 	record := func(s grid.State) grid.Record {
-		return grid.Record{Job: jobOf(her, "b", "1"), Standing: grid.Owning, State: s, Owner: me, Epoch: of, Attempt: 1, Local: "l", Report: 2}
+		return grid.Record{Job: jobOf(her, "b", "1"), Role: grid.Owning, State: s, Owner: me, Epoch: of, Attempt: 1, Local: "l", Report: 2}
 	}
 	word := func(epoch grid.Epoch) Message {
 		return Message{her, wire.Superseded{Job: record(0).Job.ID, Of: of, Epoch: epoch}}
@@ -208,8 +208,8 @@ func TestSuperseded(t *testing.T) {
 		t.Error("asked for twice at once: the first is under way")
 	}
 	c.Step(1_000_002, Withdrawn{ID: at, Done: true})
-	if r := c.jobs[at.Job].rec; r.Standing != grid.Past {
-		t.Errorf("withdrawn: %s %s", r.Standing, r.State)
+	if r := c.jobs[at.Job].rec; r.Role != grid.Tombstone {
+		t.Errorf("withdrawn: %s %s", r.Role, r.State)
 	}
 
 	c = bare(record(grid.Running))
@@ -217,8 +217,8 @@ func TestSuperseded(t *testing.T) {
 		t.Error("what runs goes on")
 	}
 	effects := c.Step(1_000_002, Progressed{Progress: grid.Progress{ID: at, Phase: grid.Ended, Cause: grid.ByRequest}})
-	if r := c.jobs[at.Job].rec; r.Standing != grid.Past {
-		t.Errorf("killed for that: %s %s", r.Standing, r.State)
+	if r := c.jobs[at.Job].rec; r.Role != grid.Tombstone {
+		t.Errorf("killed for that: %s %s", r.Role, r.State)
 	}
 	if _, told := only[Collect](effects); told {
 		t.Error("what was cut off is no result")
@@ -247,7 +247,7 @@ func TestSuperseded(t *testing.T) {
 func TestAnAttemptWaitsForTheHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	r := grid.Record{Job: j, Standing: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Report: 2}
+	r := grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Report: 2}
 	at := grid.AttemptID{Job: j.ID, Epoch: r.Epoch, Attempt: 1}
 	c := signed(r)
 	if l, ok := only[Launch](c.Step(1_000_001, Withdrawn{ID: at, Done: true})); ok {

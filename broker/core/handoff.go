@@ -36,15 +36,15 @@ func (c *Core) makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32) {
 
 func (c *Core) sendOffer(j *job, wait grid.Tick) {
 	c.send(j.rec.Handoff.To, wire.Offer{
-		Bond: c.bond(j), Job: j.rec.Job, Wait: wait, Age: c.now - j.rec.Submitted,
-		Deeds: j.rec.Deeds, Hops: j.hops, Journal: c.committing(),
+		Handoff: c.handoffID(j), Job: j.rec.Job, Wait: wait, Age: c.now - j.rec.Submitted,
+		Certificates: j.rec.Certificates, Hops: j.hops, Journal: c.committing(),
 	})
 	c.backoff(j, onHandoff)
 }
 
-// bond is what every message of the open handoff carries.
-func (c *Core) bond(j *job) wire.Bond {
-	return wire.Bond{
+// handoffID is what every message of the open handoff carries.
+func (c *Core) handoffID(j *job) wire.HandoffID {
+	return wire.HandoffID{
 		Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, To: j.rec.Handoff.To,
 		Digest: j.sum(),
 	}
@@ -52,7 +52,7 @@ func (c *Core) bond(j *job) wire.Bond {
 
 // open finds the job whose open handoff b belongs to: same candidate, who is the
 // sender, same epoch.
-func (c *Core) open(from grid.PeerID, b wire.Bond) *job {
+func (c *Core) open(from grid.PeerID, b wire.HandoffID) *job {
 	j := c.job(b.Job)
 	if j == nil || b.To != from {
 		return nil
@@ -67,20 +67,20 @@ func (c *Core) open(from grid.PeerID, b wire.Bond) *job {
 // late answers a candidate that waits on a handoff which is over. Where it has owned the
 // job by it, it has lost its journal since and taken a late copy of the Offer for new:
 // never again Commit, for the job may have started there.
-func (c *Core) late(from grid.PeerID, b wire.Bond) {
+func (c *Core) late(from grid.PeerID, b wire.HandoffID) {
 	if b.To != from {
 		return
 	}
 	j := c.job(b.Job)
 	switch {
 	case j == nil:
-		c.send(from, wire.Abort{Bond: b, Why: "the job is not known here"})
+		c.send(from, wire.Abort{Handoff: b, Why: "the job is not known here"})
 	case j.rec.State.Terminal(): // its tombstone there has gone, and an old Offer has come again
-		c.send(from, wire.Abort{Bond: b, Why: "the job has ended"})
+		c.send(from, wire.Abort{Handoff: b, Why: "the job has ended"})
 	case j.rec.Owner == from && j.rec.Epoch == b.Epoch:
-		c.send(from, wire.Abort{Bond: b, Why: "you have owned it, and lost your journal since"})
-	case j.rec.Standing == grid.Owning || b.Epoch.Before(j.rec.Epoch):
-		c.send(from, wire.Abort{Bond: b, Why: "that offer is dead"})
+		c.send(from, wire.Abort{Handoff: b, Why: "you have owned it, and lost your journal since"})
+	case j.rec.Role == grid.Owning || b.Epoch.Before(j.rec.Epoch):
+		c.send(from, wire.Abort{Handoff: b, Why: "that offer is dead"})
 	}
 }
 
@@ -89,7 +89,7 @@ func (c *Core) handoffDue(j *job) {
 	switch j.rec.Handoff.Phase {
 	case grid.NoHandoff:
 		switch {
-		case j.rec.State != grid.Ready || j.rec.Standing != grid.Owning:
+		case j.rec.State != grid.Ready || j.rec.Role != grid.Owning:
 		case j.awaits && !c.draining && !j.rec.CancelRequested:
 			c.launch(j, "submitted here")
 		default:
@@ -140,9 +140,9 @@ const worthLearning = 1 << 20
 
 func (c *Core) onAccept(from grid.PeerID, m wire.Accept) {
 	c.saw(from, m.Journal)
-	j := c.open(from, m.Bond)
+	j := c.open(from, m.Handoff)
 	if j == nil {
-		c.late(from, m.Bond)
+		c.late(from, m.Handoff)
 		return
 	}
 	if j.rec.Handoff.Phase == grid.Offering {
@@ -165,7 +165,7 @@ func (c *Core) pullLimit(j *job) grid.Tick {
 }
 
 func (c *Core) onRefuse(from grid.PeerID, m wire.Refuse) {
-	j := c.open(from, m.Bond)
+	j := c.open(from, m.Handoff)
 	if j == nil || j.rec.Handoff.Phase != grid.Offering {
 		return
 	}
@@ -182,7 +182,7 @@ func (c *Core) onRefuse(from grid.PeerID, m wire.Refuse) {
 
 // giveUp ends an offer that is not answered; the candidate is told.
 func (c *Core) giveUp(j *job, why string) {
-	c.send(j.rec.Handoff.To, wire.Abort{Bond: c.bond(j), Why: why})
+	c.send(j.rec.Handoff.To, wire.Abort{Handoff: c.handoffID(j), Why: why})
 	c.endOffer(j, fmt.Sprintf("offer to %s given up: %s", c.siteName(j.rec.Handoff.To), why))
 }
 
@@ -223,21 +223,21 @@ func (c *Core) stays(j *job, why string) {
 // onReady: the candidate has it all on disk. A job that never was in the local
 // queue can be committed at once; else its attempt must be withdrawn first.
 func (c *Core) onReady(from grid.PeerID, m wire.Ready) {
-	j := c.open(from, m.Bond)
+	j := c.open(from, m.Handoff)
 	c.saw(from, m.Journal)
 	if j == nil {
-		c.late(from, m.Bond)
+		c.late(from, m.Handoff)
 		return
 	}
 	switch {
 	case j.rec.Handoff.Phase == grid.Offering && c.mustAsk(j) != "":
 		return // the candidate repeats it
-	case m.Bond.Digest != j.sum():
+	case m.Handoff.Digest != j.sum():
 		c.giveUp(j, "it is ready for another job than the one offered")
 		return
-	case j.rec.Handoff.Phase == grid.Committed && j.otherJournal(m.Bond, m.Journal):
+	case j.rec.Handoff.Phase == grid.Committed && j.otherJournal(m.Handoff, m.Journal):
 		c.ownerLost(j, from)
-		c.late(from, m.Bond)
+		c.late(from, m.Handoff)
 		return
 	case j.rec.Handoff.Phase == grid.Committed:
 		c.sendCommit(j)
@@ -270,10 +270,10 @@ func (c *Core) commit(j *job) {
 	j.rec.Epoch = j.rec.Handoff.Epoch
 	j.rec.Owner = to
 	j.rec.Attempt, j.rec.Local, j.rec.Report, j.rec.Missing, j.rec.Stay = 0, "", 0, 0, nil
-	j.rec.Standing = grid.Past
+	j.rec.Role = grid.Tombstone
 	j.rec.Telling = !c.home(j) && to != j.rec.Job.Home
 	if c.home(j) {
-		j.rec.Standing = grid.Watching
+		j.rec.Role = grid.Watching
 		if !slices.Contains(j.rec.Trail, to) {
 			j.rec.Trail = append(slices.Clip(j.rec.Trail), to)
 		}
@@ -293,20 +293,20 @@ func (c *Core) sendCommit(j *job) {
 		return
 	}
 	j.committed = true
-	c.send(j.rec.Handoff.To, wire.Commit{Bond: c.bond(j), Cancel: j.rec.CancelRequested, Deed: j.lastDeed(), Journal: c.committing(), Ready: j.rec.Candidate})
+	c.send(j.rec.Handoff.To, wire.Commit{Handoff: c.handoffID(j), Cancel: j.rec.CancelRequested, Certificate: j.lastCertificate(), Journal: c.committing(), Ready: j.rec.Candidate})
 	c.backoff(j, onHandoff)
 }
 
 // onOwned ends the handoff.
 func (c *Core) onOwned(from grid.PeerID, m wire.Owned) {
-	j := c.job(m.Bond.Job)
+	j := c.job(m.Handoff.Job)
 	switch {
-	case c.open(from, m.Bond) != nil && j.rec.Handoff.Phase == grid.Committed:
+	case c.open(from, m.Handoff) != nil && j.rec.Handoff.Phase == grid.Committed:
 		c.handedOver(j)
-	case j != nil && j.rec.Standing == grid.Owning && j.rec.Epoch.Before(m.Bond.Epoch) && c.signedHere(j, m):
+	case j != nil && j.rec.Role == grid.Owning && j.rec.Epoch.Before(m.Handoff.Epoch) && c.signedHere(j, m):
 		// It was given away by a commit of ours that is not in this journal.
 		c.rolledBack(c.hasSeen(from), grid.JournalID{})
-		if !c.home(j) { // a home takes the word of the owner, with all deeds
+		if !c.home(j) { // a home takes the word of the owner, with all certificates
 			c.gaveAway(j, m)
 		}
 	}
@@ -337,7 +337,7 @@ func (c *Core) handedOver(j *job) {
 // the job is ours again, at a new hop.
 func (c *Core) onDeclined(from grid.PeerID, m wire.Declined) {
 	c.saw(from, m.Journal)
-	j := c.open(from, m.Bond)
+	j := c.open(from, m.Handoff)
 	if j == nil {
 		return
 	}
@@ -353,7 +353,7 @@ func (c *Core) onDeclined(from grid.PeerID, m wire.Declined) {
 			c.sendCommit(j) // a later life of it, if it reaches so far: it is to say so
 			return
 		}
-		j.rec.Standing, j.rec.Owner = grid.Owning, c.cfg.Self
+		j.rec.Role, j.rec.Owner = grid.Owning, c.cfg.Self
 		j.rec.Epoch.Hop = c.nextStamp(j.rec.Epoch.Hop)
 		j.rec.Handoff.Epoch = j.rec.Epoch
 		j.rec.Telling = false
@@ -366,12 +366,12 @@ func (c *Core) onDeclined(from grid.PeerID, m wire.Declined) {
 // gone. The job is never taken back on that word: it may have started there.
 func (c *Core) onUnknown(from grid.PeerID, m wire.Unknown) {
 	c.saw(from, m.Journal)
-	j := c.job(m.Bond.Job)
-	if j == nil || m.Bond.To != from || j.rec.Owner != from || j.rec.State.Terminal() {
+	j := c.job(m.Handoff.Job)
+	if j == nil || m.Handoff.To != from || j.rec.Owner != from || j.rec.State.Terminal() {
 		return
 	}
-	committed := j.rec.Handoff.Phase == grid.Committed && j.rec.Handoff.To == from && j.rec.Handoff.Epoch == m.Bond.Epoch
-	if committed || c.home(j) && j.rec.Standing == grid.Watching && claimed(&j.rec) == m.Bond.Epoch {
+	committed := j.rec.Handoff.Phase == grid.Committed && j.rec.Handoff.To == from && j.rec.Handoff.Epoch == m.Handoff.Epoch
+	if committed || c.home(j) && j.rec.Role == grid.Watching && claimed(&j.rec) == m.Handoff.Epoch {
 		c.ownerLost(j, from)
 	}
 }
@@ -382,7 +382,7 @@ func (c *Core) ownerLost(j *job, owner grid.PeerID) {
 	j.rec.Handoff.Phase = grid.NoHandoff
 	c.disarm(j, onHandoff)
 	if c.cfg.Broken.Without(UnknownTakenBack) {
-		j.rec.Standing, j.rec.Owner = grid.Owning, c.cfg.Self
+		j.rec.Role, j.rec.Owner = grid.Owning, c.cfg.Self
 		j.rec.Epoch.Hop = c.nextStamp(j.rec.Epoch.Hop)
 		c.ready(j, "taken back")
 		return
@@ -402,43 +402,43 @@ func (c *Core) ownerLost(j *job, owner grid.PeerID) {
 
 // otherJournal tells that the candidate of a handoff past its commit point speaks from
 // another journal than the one that was READY: it may have owned the job, and lost that.
-func (j *job) otherJournal(b wire.Bond, said grid.JournalID) bool {
+func (j *job) otherJournal(b wire.HandoffID, said grid.JournalID) bool {
 	h, ready := j.rec.Handoff, j.rec.Candidate.Incarnation
 	return h.To == b.To && h.Epoch == b.Epoch && h.Phase != grid.Offering && ready != 0 && said.Incarnation != 0 && said.Incarnation != ready
 }
 
 // onInquire: a candidate is PREPARED and heard nothing.
 func (c *Core) onInquire(from grid.PeerID, m wire.Inquire) {
-	if m.Bond.To != from {
+	if m.Handoff.To != from {
 		return
 	}
-	answer := wire.Standing{Bond: m.Bond, Verdict: wire.VerdictUnknown}
-	if m.Bond.Job.Site() == c.cfg.Site.Name && c.peek(m.Bond.Job) == nil {
+	answer := wire.InquireReply{Handoff: m.Handoff, Verdict: wire.VerdictUnknown}
+	if m.Handoff.Job.Site() == c.cfg.Site.Name && c.peek(m.Handoff.Job) == nil {
 		if c.unsure() {
-			c.send(from, wire.Recall{Job: m.Bond.Job})
+			c.send(from, wire.Recall{Job: m.Handoff.Job})
 		} else {
 			answer.Verdict = wire.VerdictAborted // it was ours, and has ended and gone
 		}
 	}
-	if j := c.job(m.Bond.Job); j != nil && c.rolled == nil {
+	if j := c.job(m.Handoff.Job); j != nil && c.rolled == nil {
 		answer.Owner, answer.Cancel = j.rec.Owner, j.rec.CancelRequested
 		h := j.rec.Handoff
-		mine := h.To == from && h.Epoch == m.Bond.Epoch
+		mine := h.To == from && h.Epoch == m.Handoff.Epoch
 		switch {
 		case mine && (h.Phase == grid.Offering || h.Phase == grid.Withdrawing):
 			answer.Verdict = wire.VerdictOpen
 		case j.rec.State.Terminal():
 			answer.Verdict = wire.VerdictAborted
-		case j.otherJournal(m.Bond, m.Journal):
+		case j.otherJournal(m.Handoff, m.Journal):
 			if answer.Verdict = wire.VerdictAborted; h.Phase == grid.Committed {
 				c.ownerLost(j, from)
 			}
-		case (mine && h.Phase == grid.Committed || c.unheard(j, from, m.Bond)) && !c.cfg.Broken.Without(CommitNotRepeated):
-			answer.Verdict, answer.Deed = wire.VerdictCommitted, j.lastDeed()
+		case (mine && h.Phase == grid.Committed || c.unheard(j, from, m.Handoff)) && !c.cfg.Broken.Without(CommitNotRepeated):
+			answer.Verdict, answer.Certificate = wire.VerdictCommitted, j.lastCertificate()
 			if mine {
 				answer.Ready = j.rec.Candidate
 			}
-		case j.rec.Standing == grid.Owning, m.Bond.Epoch.Before(j.rec.Epoch), j.rec.Owner == from && j.rec.Epoch == m.Bond.Epoch: // see late
+		case j.rec.Role == grid.Owning, m.Handoff.Epoch.Before(j.rec.Epoch), j.rec.Owner == from && j.rec.Epoch == m.Handoff.Epoch: // see late
 			answer.Verdict = wire.VerdictAborted
 		}
 	}

@@ -44,8 +44,8 @@ func TestHandoffTold(t *testing.T) {
 	phase := func(p grid.HandoffPhase) func(*grid.Record) bool {
 		return func(r *grid.Record) bool { return r.Handoff.Phase == p }
 	}
-	standing := func(s grid.Standing) func(*grid.Record) bool {
-		return func(r *grid.Record) bool { return r.Standing == s }
+	role := func(s grid.Role) func(*grid.Record) bool {
+		return func(r *grid.Record) bool { return r.Role == s }
 	}
 	for _, c := range []struct {
 		name, question string
@@ -54,7 +54,7 @@ func TestHandoffTold(t *testing.T) {
 		{"handoff", `A job waits at b, and c could start it at once. How does it move, who is told, and when does it
 			leave the queue of b?`, nil},
 		{"handoff-owner-offered", "The owner crashes when it has offered the job. What becomes of the offer?", saved("b", phase(grid.Offering))},
-		{"handoff-candidate-prepared", "The candidate crashes when it has the job PREPARED. Does the owner learn of it?", saved("c", standing(grid.Prepared))},
+		{"handoff-candidate-prepared", "The candidate crashes when it has the job PREPARED. Does the owner learn of it?", saved("c", role(grid.Prepared))},
 		{"handoff-owner-withdrawn", `The owner crashes while its attempt is being withdrawn: the token is taken, and it does not
 			know. Is the job handed over, and started once?`,
 			func(s *site, e Effect) bool {
@@ -63,9 +63,9 @@ func TestHandoffTold(t *testing.T) {
 			}},
 		{"handoff-owner-committed", "The owner crashes at the commit point, before Commit has left. Who has the job?", saved("b", phase(grid.Committed))},
 		{"handoff-candidate-owned", "The candidate crashes when it has the job OWNED, before it was submitted. Is it started, once?",
-			saved("c", standing(grid.Owning))},
-		{"handoff-owner-past", "The former owner crashes when it has heard that the job is owned, before the home was told.",
-			saved("b", func(r *grid.Record) bool { return r.Standing == grid.Past && r.Handoff.Phase == grid.NoHandoff })},
+			saved("c", role(grid.Owning))},
+		{"handoff-owner-tombstone", "The former owner crashes when it has heard that the job is owned, before the home was told.",
+			saved("b", func(r *grid.Record) bool { return r.Role == grid.Tombstone && r.Handoff.Phase == grid.NoHandoff })},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -81,7 +81,7 @@ func TestHandoffTold(t *testing.T) {
 			if n := len(w.starts[id]); n != 1 {
 				t.Errorf("started %d times", n)
 			}
-			if r := w.sites[1].journal[id]; r.Standing == grid.Past && r.Telling {
+			if r := w.sites[1].journal[id]; r.Role == grid.Tombstone && r.Telling {
 				t.Error("the former owner still tells the home")
 			}
 			story.check(t, c.name)
@@ -107,7 +107,7 @@ func TestWhatAHandoffCosts(t *testing.T) {
 		case Send:
 			other := map[*site]grid.PeerID{b: c.peer, c: b.peer}[s]
 			switch e.Message.(type) {
-			case wire.Ask, wire.Tell, wire.Seen:
+			case wire.EstimateRequest, wire.EstimateReply, wire.Seen:
 			default:
 				if e.To == other {
 					messages[s]++

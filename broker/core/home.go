@@ -19,11 +19,11 @@ import (
 // report sends the present report and arms its repetition. Its number is on disk:
 // save raises it with every change (see save).
 func (c *Core) report(j *job) {
-	if j.rec.Standing == grid.Past {
+	if j.rec.Role == grid.Tombstone {
 		c.tellMoved(j)
 		return
 	}
-	if c.home(j) || j.rec.Standing != grid.Owning || j.rec.Closed {
+	if c.home(j) || j.rec.Role != grid.Owning || j.rec.Closed {
 		return
 	}
 	c.send(j.rec.Job.Home, c.reportOf(j))
@@ -49,7 +49,7 @@ func (c *Core) reportOf(j *job) wire.Report {
 		m.Outputs = r.Outputs
 	}
 	if !j.known {
-		m.Deeds = r.Deeds
+		m.Certificates = r.Certificates
 	}
 	return m
 }
@@ -105,12 +105,12 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 	case j.rec.State.Terminal():
 		c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true})
 		return
-	case j.rec.Standing == grid.Owning && c.givenAway(from, j, m):
-		c.supplant(from, j, m.Deeds)
-	case j.rec.Standing == grid.Owning && j.unsupplied() && len(m.Deeds) > 0:
-		c.send(from, wire.Recall{Job: m.Job}) // its deeds are of the job with its files
+	case j.rec.Role == grid.Owning && c.givenAway(from, j, m):
+		c.supplant(from, j, m.Certificates)
+	case j.rec.Role == grid.Owning && j.unsupplied() && len(m.Certificates) > 0:
+		c.send(from, wire.Recall{Job: m.Job}) // its certificates are of the job with its files
 		return
-	case j.rec.Standing == grid.Owning:
+	case j.rec.Role == grid.Owning:
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "its home owns it"})
 		return
 	}
@@ -134,7 +134,7 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 		c.pull(j)
 		return // acknowledged when the output is here
 	}
-	if m.State < grid.Running && j.unrecalled() && c.mayLack(j) {
+	if m.State < grid.Running && j.unreconciled() && c.mayLack(j) {
 		// An acknowledgement lets the owner start the job. This journal may have been put back to
 		// before the home gave the job to itself: its control directory speaks first.
 		return
@@ -143,18 +143,18 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 }
 
 // newOwner says why the one who reports is not the owner. One that the home does not
-// know yet is believed by its deeds.
+// know yet is believed by its certificates.
 func (c *Core) newOwner(j *job, from grid.PeerID, m wire.Report) string {
 	if from == j.rec.Owner && m.Epoch == claimed(&j.rec) || c.cfg.Broken.Without(NoEpochCheck) && m.Epoch.Before(j.rec.Epoch) {
 		return ""
 	}
-	if n := len(m.Deeds); n == 0 || m.Deeds[n-1].To != from || m.Deeds[n-1].Epoch != m.Epoch {
-		return "another site owns it, and no deed says that it has changed hands"
+	if n := len(m.Certificates); n == 0 || m.Certificates[n-1].To != from || m.Certificates[n-1].Epoch != m.Epoch {
+		return "another site owns it, and no certificate says that it has changed hands"
 	}
-	if why := c.believe(j, m.Deeds); why != "" {
+	if why := c.believe(j, m.Certificates); why != "" {
 		return why
 	}
-	if from != j.rec.Owner { // at the same epoch: nothing of its deeds was looked at
+	if from != j.rec.Owner { // at the same epoch: nothing of its certificates was looked at
 		return "another site owns it at that epoch"
 	}
 	return ""
@@ -290,7 +290,7 @@ func (c *Core) broughtHome(j *job) {
 
 func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
 	j := c.job(m.Job)
-	if j == nil || j.rec.Job.Home != from || j.rec.Standing != grid.Owning || j.rec.Epoch != m.Epoch {
+	if j == nil || j.rec.Job.Home != from || j.rec.Role != grid.Owning || j.rec.Epoch != m.Epoch {
 		return
 	}
 	if m.Number >= j.since {
@@ -322,13 +322,13 @@ func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
 }
 
 // reportRefused: the home may have been restored from a backup, and have forgotten that it
-// knew this owner: the next report shows the deeds again.
+// knew this owner: the next report shows the certificates again.
 func (c *Core) reportRefused(from grid.PeerID, m wire.Error) {
 	j := c.job(m.Job)
 	if j == nil || m.Of != wire.KindReport || j.rec.Job.Home != from {
 		return
 	}
-	if !j.known && j.rec.Standing == grid.Owning {
+	if !j.known && j.rec.Role == grid.Owning {
 		c.arm(j, onReport, c.cfg.Digest) // it has seen them: to say it again at once is no use
 	}
 	j.known = false
@@ -359,7 +359,7 @@ func (c *Core) closeOwner(j *job) {
 	}
 	j.rec.Closed = true
 	j.rec.State = j.rec.End
-	j.rec.Standing = grid.Past
+	j.rec.Role = grid.Tombstone
 	j.rec.Ended = c.now
 	j.rec.Kept = j.rec.End == grid.Lost // what may still run keeps its folder as long as the job is kept
 	c.disarm(j, onReport)
@@ -380,18 +380,20 @@ func (c *Core) onClosed(from grid.PeerID, m wire.Closed) {
 	if j == nil || j.rec.Job.Home != from || j.rec.Epoch.Term > m.Term {
 		return
 	}
-	if e := j.rec.Epoch; e.Term < m.Term && j.rec.Standing == grid.Owning && j.rec.State != grid.Finished && j.rec.State != grid.StageOut {
+	if e := j.rec.Epoch; e.Term < m.Term && j.rec.Role == grid.Owning && j.rec.State != grid.Finished && j.rec.State != grid.StageOut {
 		c.superseded(from, wire.Superseded{Job: m.Job, Of: e, Epoch: grid.Epoch{Term: m.Term}})
 		return
 	}
 	// What ran here is kept for the accounts, and what ended here for a home that is restored from a
 	// backup, until its retention ends.
-	if j.rec.Started == 0 && !j.ended() && (j.rec.Standing == grid.Past || j.rec.Standing == grid.Declined) { // also one that still says Commit: whom it says that to is told by the home
+	if j.rec.Started == 0 && !j.ended() && (j.rec.Role == grid.Tombstone || j.rec.Role == grid.Declined) { // also one that still says Commit: whom it says that to is told by the home
 		c.drop(j)
 	}
 }
 
-func (c *Core) sendAbort(b wire.Bond, why string) { c.send(b.To, wire.Abort{Bond: b, Why: why}) }
+func (c *Core) sendAbort(b wire.HandoffID, why string) {
+	c.send(b.To, wire.Abort{Handoff: b, Why: why})
+}
 
 // peerChanged: an offer that a peer cannot have heard is given up at once, and one
 // that it is fetching the files of when it is dead (a short break of the network
@@ -418,11 +420,11 @@ func (c *Core) peerChanged(e PeerChanged) {
 		switch {
 		case j.rec.Handoff.Phase == grid.Offering && j.rec.Handoff.To == e.Peer:
 			c.candidateChanged(j, m)
-		case j.rec.Standing == grid.Owning && j.rec.State == grid.Ready && e.Liveness == grid.Alive:
+		case j.rec.Role == grid.Owning && j.rec.State == grid.Ready && e.Liveness == grid.Alive:
 			c.undecide(j) // nobody could take it: perhaps this site can
-		case j.rec.Standing == grid.Watching && j.rec.Owner == e.Peer && !j.rec.State.Terminal():
+		case j.rec.Role == grid.Watching && j.rec.Owner == e.Peer && !j.rec.State.Terminal():
 			c.ownerChanged(j, e.Liveness)
-		case e.Liveness == grid.Alive && j.rec.Job.Home == e.Peer && (j.rec.Telling || j.rec.Standing == grid.Owning && !j.acked):
+		case e.Liveness == grid.Alive && j.rec.Job.Home == e.Peer && (j.rec.Telling || j.rec.Role == grid.Owning && !j.acked):
 			c.disarm(j, onReport)
 			c.report(j)
 		}
@@ -434,7 +436,7 @@ func (c *Core) candidateChanged(j *job, m *member) {
 	case m.live == grid.Alive: // perhaps restarted: then it has forgotten that it accepted
 		c.sendOffer(j, c.chosenWait(j))
 	case m.live == grid.Dead || j.heard == 0:
-		c.sendAbort(c.bond(j), "the candidate was not to be reached")
+		c.sendAbort(c.handoffID(j), "the candidate was not to be reached")
 		c.dropOffer(j, fmt.Sprintf("the offer died: %s is %s", m.Name, m.live))
 	}
 }

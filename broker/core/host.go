@@ -40,9 +40,9 @@ type heard struct{ site, link, journal, live Event }
 // MaxBatch bounds the events that one Write serves.
 const MaxBatch = 256
 
-// GapAfter is how late a step must be, or how far the wall clock must have jumped against
+// StallAfter is how late a step must be, or how far the wall clock must have jumped against
 // Core's, to count as a time in which nobody listened.
-const GapAfter = 3 * grid.Second
+const StallAfter = 3 * grid.Second
 
 // Reading is what the clocks of a process say.
 type Reading struct {
@@ -114,8 +114,8 @@ func (h *Host) Turn(clocks func() Reading) (w Write, ok bool) {
 // step tells the Core of a time in which nobody listened, and then what has come.
 func (h *Host) step(now Reading, ev Event) []Effect {
 	var stall []Effect
-	if span := h.stall(now); span >= GapAfter {
-		stall = h.core.Step(now.Now, Gap{span})
+	if span := h.stall(now); span >= StallAfter {
+		stall = h.core.Step(now.Now, Stall{span})
 	}
 	effects := h.core.Step(now.Now, ev)
 	if stall == nil {

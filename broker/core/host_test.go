@@ -107,10 +107,10 @@ func TestAStallIsNoticed(t *testing.T) {
 	}{
 		{"as it should be", Reading{Now: 1010}, false},
 		{"timers are late", Reading{Now: 1000 + 30*grid.Second}, true},
-		{"the wall clock was set ahead", Reading{Now: 1010, Drift: GapAfter}, true},
-		{"the wall clock was set back", Reading{Now: 1010, Drift: -GapAfter}, true},
-		{"the clocks drift", Reading{Now: 1010, Drift: GapAfter - 1}, false},
-		{"the process did not run", Reading{Now: 1010, Pauses: 1, Pause: GapAfter}, true},
+		{"the wall clock was set ahead", Reading{Now: 1010, Drift: StallAfter}, true},
+		{"the wall clock was set back", Reading{Now: 1010, Drift: -StallAfter}, true},
+		{"the clocks drift", Reading{Now: 1010, Drift: StallAfter - 1}, false},
+		{"the process did not run", Reading{Now: 1010, Pauses: 1, Pause: StallAfter}, true},
 	} {
 		h := hosted(t, Config{}, 1000)
 		h.Post(submission(1)) // arms timers
@@ -172,7 +172,7 @@ func TestRoutesOfSlowEffects(t *testing.T) {
 		{Launch{Submission: grid.Submission{ID: id}}, files, nil}, {Collect{Job: grid.Job{ID: "a.1"}}, files, nil},
 		{Fetch{Job: "a.1"}, fetches, nil},
 		{Discard{Job: "a.1"}, fetches, []WorkKey{fetches, files}}, {SetAside{Job: "a.1"}, fetches, []WorkKey{fetches, files}},
-		{Look{}, WorkKey{LookWork, ""}, nil}, {Recollect{}, WorkKey{LookWork, "recollect"}, nil},
+		{Look{}, WorkKey{LookWork, ""}, nil}, {Reconcile{}, WorkKey{LookWork, "recollect"}, nil},
 		{Publish{Job: "a.1"}, WorkKey{HintWork, "a.1"}, nil}, {Delivered{}, WorkKey{HintWork, "deliveries"}, nil},
 	} {
 		key, ends, slow := Route(c.effect)

@@ -9,7 +9,7 @@ import (
 
 // result is one that ended here for another home, n MB large, at an instant.
 func result(n string, size int64, finished grid.Tick) grid.Record {
-	return grid.Record{Job: jobOf(her, "b", n), Standing: grid.Owning, State: grid.StageOut, End: grid.Completed, Owner: me,
+	return grid.Record{Job: jobOf(her, "b", n), Role: grid.Owning, State: grid.StageOut, End: grid.Completed, Owner: me,
 		Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 3, Started: 5, Finished: finished, Outputs: grid.Manifest{{Path: "out", Size: size}}}
 }
 
@@ -33,7 +33,7 @@ func TestStrandedResultsAreKeptWithinTheQuota(t *testing.T) {
 func TestWhatIsKeptBesideStays(t *testing.T) {
 	t.Parallel()
 	r := result("1", 600, 999_000)
-	r.Standing, r.State, r.Kept, r.Ended = grid.Past, grid.Completed, true, 999_500
+	r.Role, r.State, r.Kept, r.Ended = grid.Tombstone, grid.Completed, true, 999_500
 	c := New(Config{Self: me, Keep: grid.Day}, nil, []grid.Record{r})
 	for _, e := range append(c.Step(1_000_000, Boot{}), c.Step(1_000_001, Folders{[]grid.JobID{r.Job.ID}})...) {
 		if _, gone := e.(Discard); gone {
@@ -53,7 +53,7 @@ func TestWhatIsKeptBesideStays(t *testing.T) {
 // at once.
 func TestAJumpOverADowntimeExpiresNothing(t *testing.T) {
 	t.Parallel()
-	r := grid.Record{Job: jobOf(me, "a", "1"), Standing: grid.Owning, State: grid.Completed, End: grid.Completed, Submitted: 1000, Ended: 999_000,
+	r := grid.Record{Job: jobOf(me, "a", "1"), Role: grid.Owning, State: grid.Completed, End: grid.Completed, Submitted: 1000, Ended: 999_000,
 		Outputs: grid.Manifest{{Path: "out", Size: 1}}}
 	start := 1_000_000 + 365*grid.Day
 	c := New(Config{Self: me}, nil, []grid.Record{r})
@@ -82,25 +82,25 @@ func TestCancelFollowsTheJob(t *testing.T) {
 	first, second := grid.Epoch{Term: 1, Hop: 1}, grid.Epoch{Term: 1, Hop: 2}
 	cancel := wire.Cancel{Job: j.ID, Epoch: first}
 
-	c := bare(grid.Record{Job: j, Standing: grid.Past, State: grid.Moving, Owner: him, Epoch: second}) // handed on
+	c := bare(grid.Record{Job: j, Role: grid.Tombstone, State: grid.Moving, Owner: him, Epoch: second}) // handed on
 	got := sent(c.Step(1_000_001, Message{home, cancel}))
 	if len(got) != 1 || got[0] != wire.Message(cancel) || !c.jobs[j.ID].rec.CancelRequested {
 		t.Errorf("forwarded %v, noted %t", got, c.jobs[j.ID].rec.CancelRequested)
 	}
 
-	deeds := []grid.Deed{{Epoch: first, To: him}, {Epoch: second, To: me}}
+	certificates := []grid.Certificate{{Epoch: first, To: him}, {Epoch: second, To: me}}
 	for from, heard := range map[grid.PeerID]bool{him: true, home: true} {
-		c = bare(grid.Record{Job: j, Standing: grid.Owning, State: grid.Assigned, Local: "l", Owner: me, Epoch: second, Attempt: 1, Deeds: deeds})
+		c = bare(grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Local: "l", Owner: me, Epoch: second, Attempt: 1, Certificates: certificates})
 		if _, ok := only[Withdraw](c.Step(1_000_001, Message{from, cancel})); ok != heard {
 			t.Errorf("from %s: withdrawn %t", from, ok)
 		}
 	}
-	c = bare(grid.Record{Job: j, Standing: grid.Owning, State: grid.Assigned, Local: "l", Owner: me, Epoch: second, Attempt: 1})
+	c = bare(grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Local: "l", Owner: me, Epoch: second, Attempt: 1})
 	if _, ok := only[Withdraw](c.Step(1_000_001, Message{him, cancel})); ok {
 		t.Error("a stranger cancels it")
 	}
 
-	c = bare(grid.Record{Job: j, Standing: grid.Past, State: grid.Moving, Owner: him, Epoch: second,
+	c = bare(grid.Record{Job: j, Role: grid.Tombstone, State: grid.Moving, Owner: him, Epoch: second,
 		Handoff: grid.Handoff{Phase: grid.Committed, To: him, Epoch: second}})
 	c.Step(1_000_001, Message{home, cancel})
 	at, _ := c.Next()

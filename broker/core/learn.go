@@ -65,17 +65,17 @@ func (c *Core) recallRefused(from grid.PeerID, m wire.Error) {
 // recall tells the home a job that it does not know.
 func (c *Core) recall(from grid.PeerID, m wire.Recall) {
 	j := c.job(m.Job)
-	if j != nil && j.rec.Job.Home == from && j.rec.Standing == grid.Past && j.lastDeed().To != "" && j.rec.Owner != c.cfg.Self {
-		c.send(from, wire.Moved{Job: m.Job, Deeds: j.rec.Deeds})
+	if j != nil && j.rec.Job.Home == from && j.rec.Role == grid.Tombstone && j.lastCertificate().To != "" && j.rec.Owner != c.cfg.Self {
+		c.send(from, wire.Moved{Job: m.Job, Certificates: j.rec.Certificates})
 		return
 	}
-	if j == nil || j.rec.Job.Home != from || j.rec.Standing != grid.Owning && j.rec.Standing != grid.Prepared && !j.ended() {
+	if j == nil || j.rec.Job.Home != from || j.rec.Role != grid.Owning && j.rec.Role != grid.Prepared && !j.ended() {
 		c.send(from, wire.Error{Of: wire.KindRecall, Job: m.Job, Why: "no job of that home here"})
 		return
 	}
 	answer := wire.Recalled{
-		Job: j.rec.Job, Epoch: j.rec.Epoch, Owning: j.rec.Standing != grid.Prepared,
-		Age: max(0, c.now-j.rec.Submitted), Cancel: j.rec.CancelRequested, Deeds: j.rec.Deeds,
+		Job: j.rec.Job, Epoch: j.rec.Epoch, Owning: j.rec.Role != grid.Prepared,
+		Age: max(0, c.now-j.rec.Submitted), Cancel: j.rec.CancelRequested, Certificates: j.rec.Certificates,
 	}
 	if !answer.Owning {
 		answer.Epoch = j.rec.Handoff.Epoch
@@ -86,10 +86,10 @@ func (c *Core) recall(from grid.PeerID, m wire.Recall) {
 	}
 }
 
-// lastReport is what was reported of a job that ended here, with all its deeds.
+// lastReport is what was reported of a job that ended here, with all its certificates.
 func (c *Core) lastReport(j *job) wire.Report {
 	m := c.reportOf(j)
-	m.State, m.Outputs, m.Deeds = grid.StageOut, j.rec.Outputs, j.rec.Deeds
+	m.State, m.Outputs, m.Certificates = grid.StageOut, j.rec.Outputs, j.rec.Certificates
 	return m
 }
 
@@ -108,15 +108,15 @@ func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "it has ended, and its home keeps it no more"})
 		return
 	case m.Owning && !c.proven(from, m), !m.Owning && (!c.unsure() || c.learnt >= maxLearnt):
-		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "no deeds prove that this home gave it away"})
+		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "no certificates prove that this home gave it away"})
 		return
 	}
 	j := &job{rec: grid.Record{
-		Job: m.Job, Standing: grid.Watching, State: grid.Assigned, Epoch: m.Epoch, Owner: from,
+		Job: m.Job, Role: grid.Watching, State: grid.Assigned, Epoch: m.Epoch, Owner: from,
 		Submitted: c.now - m.Age, CancelRequested: m.Cancel, Trail: []grid.PeerID{from},
 	}, heard: c.now}
 	if m.Owning {
-		j.rec.Deeds = m.Deeds
+		j.rec.Certificates = m.Certificates
 	}
 	c.jobs[m.Job.ID] = j
 	if t := c.untold[m.Job.ID]; t != nil {
@@ -136,16 +136,16 @@ func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
 // maxLearnt bounds the jobs that are learnt from mere candidates, who prove nothing.
 const maxLearnt = 1000
 
-// proven: the deeds, the first of them signed by this home, end with who tells.
+// proven: the certificates, the first of them signed by this home, end with who tells.
 func (c *Core) proven(from grid.PeerID, m wire.Recalled) bool {
-	n := len(m.Deeds)
-	return n > 0 && m.Deeds[n-1].To == from && m.Deeds[n-1].Epoch == m.Epoch &&
-		c.unproven(&m.Job, wire.JobDigest(m.Job), m.Deeds) == ""
+	n := len(m.Certificates)
+	return n > 0 && m.Certificates[n-1].To == from && m.Certificates[n-1].Epoch == m.Epoch &&
+		c.unproven(&m.Job, wire.JobDigest(m.Job), m.Certificates) == ""
 }
 
 // unsure reports that this journal may lack what this broker once knew: it was rolled
 // back, is a new one, or the others have not been heard on that.
-func (c *Core) unsure() bool { return c.rolled != nil || c.bereft || c.holding() }
+func (c *Core) unsure() bool { return c.rolled != nil || c.bereft || c.starting() }
 
 // whole reports that this journal lacks nothing, as far as the owner of a job and all
 // who live have said what they saw of it.

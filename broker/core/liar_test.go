@@ -8,14 +8,14 @@ import (
 )
 
 // A member that was never given a job names the epoch at which another owns it, and
-// a deed that nobody signed.
+// a certificate that nobody signed.
 func TestNobodyReportsAtTheEpochOfAnother(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	at := grid.Epoch{Term: 1, Hop: 1}
-	c := signed(grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: at, Started: 5})
-	forged := []grid.Deed{{Epoch: at, To: him, Signature: []byte("forged")}}
-	effects := c.Step(1_000_001, Message{him, wire.Report{Job: j.ID, Epoch: at, Number: 9, State: grid.StageOut, End: grid.Completed, Deeds: forged}})
+	c := signed(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: at, Started: 5})
+	forged := []grid.Certificate{{Epoch: at, To: him, Signature: []byte("forged")}}
+	effects := c.Step(1_000_001, Message{him, wire.Report{Job: j.ID, Epoch: at, Number: 9, State: grid.StageOut, End: grid.Completed, Certificates: forged}})
 	if r := c.jobs[j.ID].rec; r.State != grid.Running || r.Owner != her {
 		t.Errorf("ended by a stranger: %s, owner %s", r.State, r.Owner)
 	}
@@ -29,15 +29,15 @@ func TestNobodyReportsAtTheEpochOfAnother(t *testing.T) {
 func TestAFormerOwnerDoesNotGiveAJobHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	chain := []grid.Deed{deed(j, me, 1, her), deed(j, her, 2, him)}
-	c := signed(grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 2},
-		Report: 3, Started: 5, Deeds: chain})
+	chain := []grid.Certificate{certificate(j, me, 1, her), certificate(j, her, 2, him)}
+	c := signed(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 2},
+		Report: 3, Started: 5, Certificates: chain})
 	o := offerOf(j, 9, 0)
-	o.Deeds = chain[:1]
+	o.Certificates = chain[:1]
 	c.Step(1_000_001, Message{her, o})
 	c.Step(1_000_002, shot(1_000_002))
-	c.Step(1_000_003, Message{her, wire.Commit{Bond: o.Bond, Deed: deed(j, her, 9, me)}})
-	if r := c.jobs[j.ID].rec; r.Standing != grid.Watching || r.Owner != him {
-		t.Errorf("it is %s here, and its owner is %s", r.Standing, r.Owner)
+	c.Step(1_000_003, Message{her, wire.Commit{Handoff: o.Handoff, Certificate: certificate(j, her, 9, me)}})
+	if r := c.jobs[j.ID].rec; r.Role != grid.Watching || r.Owner != him {
+		t.Errorf("it is %s here, and its owner is %s", r.Role, r.Owner)
 	}
 }

@@ -20,9 +20,9 @@ import (
 //
 //	its own incarnation, not reached           it was rolled back: restored from a backup
 //	its own incarnation, and a later one       likewise
-//	in Owned or a report, a deed of its own    likewise, if its journal has not made that deed
+//	in Owned or a report, a certificate of its own    likewise, if its journal has not made that certificate
 //	another incarnation before its own         its journal was lost: it learns its jobs again
-//	its own boot nonce, and another after it   a twin: two brokers run under one identity
+//	its own boot nonce, and another after it   a duplicate: two brokers run under one identity
 //
 // What is done then is in rollback.go. A branch about which all were asked is written down
 // ([grid.SiteState.Lost]): to hear of it again is no news.
@@ -66,7 +66,7 @@ func (c *Core) peerJournal(e PeerJournal) {
 func (c *Core) tellSeen(p grid.PeerID) {
 	m := c.members[p]
 	m.mine = c.cfg.Journal.Sequence
-	c.send(p, wire.Seen{Journals: c.marks[p], Boots: c.boots[p], Mine: c.cfg.Journal, Ask: !m.told, Stamp: c.stamped()})
+	c.send(p, wire.Seen{Journals: c.highWater[p], Boots: c.boots[p], Mine: c.cfg.Journal, WantsReply: !m.told, Stamp: c.stamped()})
 }
 
 // tellGrowth lets the live members know how far this journal has come since they
@@ -86,7 +86,7 @@ func (c *Core) saw(from grid.PeerID, at grid.JournalID) {
 	if at == (grid.JournalID{}) {
 		return
 	}
-	known := c.marks[from]
+	known := c.highWater[from]
 	k := slices.IndexFunc(known, at.SameLife)
 	switch {
 	case k < 0:
@@ -98,15 +98,15 @@ func (c *Core) saw(from grid.PeerID, at grid.JournalID) {
 	default:
 		return
 	}
-	c.marks[from] = known
+	c.highWater[from] = known
 	c.emit(Saw{Peer: from, Journal: at})
 }
 
 // mark is how far the present journal of a peer was seen to be, in its present life; zero if
 // it never was.
 func (c *Core) mark(p grid.PeerID) grid.JournalID {
-	if n := len(c.marks[p]); n > 0 {
-		return c.marks[p][n-1]
+	if n := len(c.highWater[p]); n > 0 {
+		return c.highWater[p][n-1]
 	}
 	return grid.JournalID{}
 }
@@ -149,13 +149,13 @@ func (c *Core) onSeen(from grid.PeerID, m wire.Seen) {
 	c.heardStamp(m.Stamp, !c.members[from].told)
 	c.members[from].told = true
 	c.saw(from, m.Mine)
-	if m.Ask {
+	if m.WantsReply {
 		c.tellSeen(from)
 	}
 	if k := slices.Index(m.Boots, c.cfg.Boot); c.cfg.Boot != 0 && k >= 0 {
 		for _, b := range m.Boots[k:] {
 			if b != c.cfg.Boot {
-				c.foundTwin(from)
+				c.foundDuplicate(from)
 				return
 			}
 		}

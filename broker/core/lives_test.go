@@ -83,7 +83,7 @@ func TestTheWitnessTellsARollback(t *testing.T) {
 func TestSetBackWhileItWasAsking(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	r := grid.Record{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Deeds: []grid.Deed{deed(j, her, 1, me)}}
+	r := grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: []grid.Certificate{certificate(j, her, 1, me)}}
 	cfg := signer(me, "a")
 	cfg.Journal, cfg.Lives = in(2, 10), []grid.Life{{Number: 1}, {Number: 2, First: 10}}
 	cfg.State = grid.SiteState{RolledBack: 1, Behind: []grid.JournalID{in(3, 7)}}
@@ -109,32 +109,32 @@ func TestWhatALostBranchHasOffered(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	at := grid.Epoch{Term: 1, Hop: 9}
-	bond := wire.Bond{Job: j.ID, Epoch: at, To: me, Digest: wire.JobDigest(j)}
-	prepared := grid.Record{Job: j, Standing: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: at}}
-	d := grid.Deed{Epoch: at, To: me, Signature: signature(her, wire.DeedText(j.ID, wire.JobDigest(j), at, me))}
-	commit := wire.Commit{Bond: bond, Deed: d, Journal: grid.JournalID{Incarnation: 7, Life: 1, Sequence: 40}}
+	handoff := wire.HandoffID{Job: j.ID, Epoch: at, To: me, Digest: wire.JobDigest(j)}
+	prepared := grid.Record{Job: j, Role: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: at}}
+	d := grid.Certificate{Epoch: at, To: me, Signature: signature(her, wire.CertificateText(j.ID, wire.JobDigest(j), at, me))}
+	commit := wire.Commit{Handoff: handoff, Certificate: d, Journal: grid.JournalID{Incarnation: 7, Life: 1, Sequence: 40}}
 
 	c := branch(prepared)
 	c.Step(1_000_001, PeerJournal{her, grid.JournalID{Incarnation: 7, Life: 1, Sequence: 39}, 1})
 	c.Step(1_000_002, PeerJournal{her, grid.JournalID{Incarnation: 7, Life: 2, Sequence: 20}, 2})
-	if m := sentTo(c.Step(1_000_003, Message{her, commit}), her); len(m) != 1 || m[0].Kind() != wire.KindInquire || c.jobs[j.ID].rec.Standing != grid.Prepared {
-		t.Errorf("a commit of an earlier life: answered %+v, %s", m, c.jobs[j.ID].rec.Standing)
+	if m := sentTo(c.Step(1_000_003, Message{her, commit}), her); len(m) != 1 || m[0].Kind() != wire.KindInquire || c.jobs[j.ID].rec.Role != grid.Prepared {
+		t.Errorf("a commit of an earlier life: answered %+v, %s", m, c.jobs[j.ID].rec.Role)
 	}
 	declined := false
 	for _, m := range sentTo(c.Step(1_000_004, Message{her, wire.Recount{Journal: grid.JournalID{Incarnation: 7, Life: 2, Sequence: 21}}}), her) {
-		if m.Kind() == wire.KindRecounted && c.jobs[j.ID].rec.Standing != grid.Declined {
+		if m.Kind() == wire.KindRecounted && c.jobs[j.ID].rec.Role != grid.Declined {
 			t.Error("it answers, and may yet own the job")
 		}
 		declined = declined || m.Kind() == wire.KindDeclined
 	}
 	c.Step(1_000_005, Message{her, commit})
-	if s := c.jobs[j.ID].rec.Standing; s != grid.Declined || !declined {
+	if s := c.jobs[j.ID].rec.Role; s != grid.Declined || !declined {
 		t.Errorf("after the answer: %s, declined %t", s, declined)
 	}
 	c = branch(prepared)
 	commit.Journal.Life = 3
-	if c.Step(1_000_001, Message{her, commit}); c.jobs[j.ID].rec.Standing != grid.Owning {
-		t.Errorf("a commit as any other: %s", c.jobs[j.ID].rec.Standing)
+	if c.Step(1_000_001, Message{her, commit}); c.jobs[j.ID].rec.Role != grid.Owning {
+		t.Errorf("a commit as any other: %s", c.jobs[j.ID].rec.Role)
 	}
 }
 
@@ -143,11 +143,11 @@ func TestACommitToWhatIsForgotten(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	at := grid.Epoch{Term: 1, Hop: 9}
-	bond := wire.Bond{Job: j.ID, Epoch: at, To: me, Digest: wire.JobDigest(j)}
-	d := grid.Deed{Epoch: at, To: me, Signature: signature(her, wire.DeedText(j.ID, wire.JobDigest(j), at, me))}
-	prepared := grid.Record{Job: j, Standing: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: at}}
+	handoff := wire.HandoffID{Job: j.ID, Epoch: at, To: me, Digest: wire.JobDigest(j)}
+	d := grid.Certificate{Epoch: at, To: me, Signature: signature(her, wire.CertificateText(j.ID, wire.JobDigest(j), at, me))}
+	prepared := grid.Record{Job: j, Role: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: at}}
 	declined := prepared
-	declined.Standing = grid.Declined
+	declined.Role = grid.Declined
 	for name, k := range map[string]struct {
 		record grid.Record
 		ready  grid.JournalID
@@ -164,7 +164,7 @@ func TestACommitToWhatIsForgotten(t *testing.T) {
 	} {
 		c := branch(k.record)
 		got := wire.Kind(0)
-		for _, m := range sentTo(c.Step(1_000_001, Message{her, wire.Commit{Bond: bond, Deed: d, Ready: k.ready}}), her) {
+		for _, m := range sentTo(c.Step(1_000_001, Message{her, wire.Commit{Handoff: handoff, Certificate: d, Ready: k.ready}}), her) {
 			if m.Kind() == k.answer {
 				got = m.Kind()
 			}
@@ -176,9 +176,9 @@ func TestACommitToWhatIsForgotten(t *testing.T) {
 			t.Errorf("%s: not answered by %s, rolled back %t", name, k.answer, c.rolled != nil)
 		}
 		c = branch(prepared)
-		c.Step(1_000_001, Message{her, wire.Standing{Bond: bond, Verdict: wire.VerdictCommitted, Deed: d, Ready: k.ready}})
-		if owns := c.jobs[j.ID].rec.Standing == grid.Owning; owns == k.rolled {
-			t.Errorf("%s: told so by Standing it owns: %t", name, owns)
+		c.Step(1_000_001, Message{her, wire.InquireReply{Handoff: handoff, Verdict: wire.VerdictCommitted, Certificate: d, Ready: k.ready}})
+		if owns := c.jobs[j.ID].rec.Role == grid.Owning; owns == k.rolled {
+			t.Errorf("%s: told so by InquireReply it owns: %t", name, owns)
 		}
 	}
 }
@@ -190,28 +190,28 @@ func TestDeclinedByALaterLife(t *testing.T) {
 	j := jobOf(me, "a", "1")
 	at := grid.Epoch{Term: 1, Hop: 9}
 	ready := grid.JournalID{Incarnation: 7, Life: 1, Sequence: 40}
-	bond := wire.Bond{Job: j.ID, Epoch: at, To: her, Digest: wire.JobDigest(j)}
+	handoff := wire.HandoffID{Job: j.ID, Epoch: at, To: her, Digest: wire.JobDigest(j)}
 	for name, k := range map[string]struct {
 		m      wire.Declined
 		back   bool
 		asked  bool // Commit is said again
 		gaveUp bool
 	}{
-		"the same life":               {wire.Declined{Bond: bond, Journal: grid.JournalID{Incarnation: 7, Life: 1, Sequence: 41}}, true, false, false},
-		"a later life":                {wire.Declined{Bond: bond, Journal: grid.JournalID{Incarnation: 7, Life: 2, Sequence: 90}}, false, true, false},
-		"a later life that says so":   {wire.Declined{Bond: bond, Journal: grid.JournalID{Incarnation: 7, Life: 2, Sequence: 90}, Ready: ready}, true, false, false},
-		"a life that reaches another": {wire.Declined{Bond: bond, Journal: grid.JournalID{Incarnation: 7, Life: 2, Sequence: 90}, Ready: grid.JournalID{Incarnation: 7, Life: 1, Sequence: 39}}, false, true, false},
-		"another journal":             {wire.Declined{Bond: bond, Journal: grid.JournalID{Incarnation: 8, Life: 1, Sequence: 90}, Ready: ready}, false, false, true},
+		"the same life":               {wire.Declined{Handoff: handoff, Journal: grid.JournalID{Incarnation: 7, Life: 1, Sequence: 41}}, true, false, false},
+		"a later life":                {wire.Declined{Handoff: handoff, Journal: grid.JournalID{Incarnation: 7, Life: 2, Sequence: 90}}, false, true, false},
+		"a later life that says so":   {wire.Declined{Handoff: handoff, Journal: grid.JournalID{Incarnation: 7, Life: 2, Sequence: 90}, Ready: ready}, true, false, false},
+		"a life that reaches another": {wire.Declined{Handoff: handoff, Journal: grid.JournalID{Incarnation: 7, Life: 2, Sequence: 90}, Ready: grid.JournalID{Incarnation: 7, Life: 1, Sequence: 39}}, false, true, false},
+		"another journal":             {wire.Declined{Handoff: handoff, Journal: grid.JournalID{Incarnation: 8, Life: 1, Sequence: 90}, Ready: ready}, false, false, true},
 	} {
-		c := branch(grid.Record{Job: j, Standing: grid.Watching, State: grid.Moving, Owner: her, Epoch: at, Candidate: ready,
+		c := branch(grid.Record{Job: j, Role: grid.Watching, State: grid.Moving, Owner: her, Epoch: at, Candidate: ready,
 			Handoff: grid.Handoff{Phase: grid.Committed, To: her, Epoch: at}})
 		asked := false
 		for _, m := range sentTo(c.Step(1_000_001, Message{her, k.m}), her) {
 			asked = asked || m.Kind() == wire.KindCommit
 		}
 		r := c.jobs[j.ID].rec
-		if (r.Standing == grid.Owning) != k.back || asked != k.asked || (r.ContactLost != 0) != k.gaveUp {
-			t.Errorf("%s: %s, asked again %t, lost %t", name, r.Standing, asked, r.ContactLost != 0)
+		if (r.Role == grid.Owning) != k.back || asked != k.asked || (r.ContactLost != 0) != k.gaveUp {
+			t.Errorf("%s: %s, asked again %t, lost %t", name, r.Role, asked, r.ContactLost != 0)
 		}
 	}
 }
@@ -224,11 +224,11 @@ func TestWhatIsKeptOfLives(t *testing.T) {
 	for _, at := range []grid.JournalID{in(1, 4), in(2, 5), in(1, 9), in(2, 4)} {
 		c.Step(1_000_001, PeerJournal{her, at, 1})
 	}
-	if got := c.marks[her]; len(got) != 2 || got[0] != in(1, 9) || got[1] != in(2, 5) || c.mark(her) != in(2, 5) {
+	if got := c.highWater[her]; len(got) != 2 || got[0] != in(1, 9) || got[1] != in(2, 5) || c.mark(her) != in(2, 5) {
 		t.Errorf("kept %v", got)
 	}
 	j := jobOf(her, "b", "1")
-	o := wire.Offer{Bond: wire.Bond{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 9}, To: me, Digest: wire.JobDigest(j)}, Job: j, Journal: in(3, 1)}
+	o := wire.Offer{Handoff: wire.HandoffID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 9}, To: me, Digest: wire.JobDigest(j)}, Job: j, Journal: in(3, 1)}
 	if s, is := only[Saw](c.Step(1_000_002, Message{her, o})); !is || s.Journal != in(3, 1) {
 		t.Errorf("of an offer %+v is kept", s)
 	}

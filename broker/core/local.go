@@ -57,7 +57,7 @@ func (c *Core) attempt(j *job) grid.AttemptID {
 // current finds the job that id is the present attempt of, if it is ours to run.
 func (c *Core) current(id grid.AttemptID) *job {
 	j := c.job(id.Job)
-	if j == nil || j.rec.Standing != grid.Owning || c.attempt(j) != id {
+	if j == nil || j.rec.Role != grid.Owning || c.attempt(j) != id {
 		return nil
 	}
 	return j
@@ -91,7 +91,7 @@ func (c *Core) launched(e Launched) {
 
 // batchDue looks after an attempt: one that was not taken is withdrawn, others are probed.
 func (c *Core) batchDue(j *job) {
-	if j.rec.Standing != grid.Owning {
+	if j.rec.Role != grid.Owning {
 		return
 	}
 	switch j.rec.State {
@@ -178,7 +178,7 @@ func (c *Core) startedAfterAll(j *job) {
 // abandon ends an open offer before its commit, without a new search.
 func (c *Core) abandon(j *job, why string) {
 	if p := j.rec.Handoff.Phase; p == grid.Offering || p == grid.Withdrawing {
-		b := c.bond(j)
+		b := c.handoffID(j)
 		j.rec.Handoff.Phase = grid.NoHandoff
 		c.disarm(j, onHandoff)
 		c.sendAbort(b, why)
@@ -373,8 +373,8 @@ func (c *Core) terminal(j *job, s grid.State) {
 	j.rec.State, j.rec.End = s, s
 	j.rec.Ended = c.now
 	j.rec.ContactLost = 0
-	if j.rec.Standing == grid.Prepared { // its owner had offered it back, and then started or ended it
-		j.rec.Standing = grid.Watching
+	if j.rec.Role == grid.Prepared { // its owner had offered it back, and then started or ended it
+		j.rec.Role = grid.Watching
 	}
 	for k := range j.due {
 		c.disarm(j, concern(k))

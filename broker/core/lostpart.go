@@ -7,31 +7,31 @@ import (
 	"gbroker/wire"
 )
 
-// What others prove by deeds of the part of this journal that is lost.
+// What others prove by certificates of the part of this journal that is lost.
 
-// givenAway reports that deeds, the first of them signed by this home, prove that
+// givenAway reports that certificates, the first of them signed by this home, prove that
 // another owns a job that this home holds at an older epoch: the handoff is not in
 // this journal.
 func (c *Core) givenAway(from grid.PeerID, j *job, m wire.Report) bool {
-	n := len(m.Deeds)
-	return n > 0 && j.rec.Epoch.Before(m.Epoch) && m.Deeds[n-1].To == from && m.Deeds[n-1].Epoch == m.Epoch &&
-		c.unproven(&j.rec.Job, j.sum(), m.Deeds) == ""
+	n := len(m.Certificates)
+	return n > 0 && j.rec.Epoch.Before(m.Epoch) && m.Certificates[n-1].To == from && m.Certificates[n-1].Epoch == m.Epoch &&
+		c.unproven(&j.rec.Job, j.sum(), m.Certificates) == ""
 }
 
-// forgotten: deeds tell the home that the job has changed hands in a part of its journal
+// forgotten: certificates tell the home that the job has changed hands in a part of its journal
 // that is lost: it is with another, or has come back; then its control directory is asked
 // for the attempts of that time.
-func (c *Core) forgotten(from grid.PeerID, j *job, deeds []grid.Deed) {
-	last := deeds[len(deeds)-1]
+func (c *Core) forgotten(from grid.PeerID, j *job, certificates []grid.Certificate) {
+	last := certificates[len(certificates)-1]
 	if last.To != c.cfg.Self {
-		c.supplant(last.To, j, deeds)
+		c.supplant(last.To, j, certificates)
 		return
 	}
 	c.rolledBack(c.hasSeen(from), grid.JournalID{})
 	c.ownedAt(j, last.Epoch)
-	j.recovered, j.recalled = true, false
+	j.recovered, j.reconciled = true, false
 	c.save(j, "it came back here before the journal was rolled back")
-	c.recollect()
+	c.reconcile()
 }
 
 // gaveAway: an owner that is not the home has given the job away in a part of its journal
@@ -45,18 +45,18 @@ func (c *Core) gaveAway(j *job, m wire.Owned) {
 		c.disarm(j, concern(k))
 	}
 	r := &j.rec
-	r.Standing, r.Owner, r.Epoch = grid.Past, m.Deed.To, m.Deed.Epoch
-	r.Deeds = append(slices.Clip(r.Deeds), m.Deed)
+	r.Role, r.Owner, r.Epoch = grid.Tombstone, m.Certificate.To, m.Certificate.Epoch
+	r.Certificates = append(slices.Clip(r.Certificates), m.Certificate)
 	r.Handoff.Phase = grid.NoHandoff
 	r.Attempt, r.Local, r.Report, r.Ended = 0, "", 0, c.now
-	c.save(j, "given to "+c.nameOf(m.Deed.To)+" before the journal was rolled back")
+	c.save(j, "given to "+c.nameOf(m.Certificate.To)+" before the journal was rolled back")
 	c.discard(r.Job.ID)
 }
 
 // supplant believes that. It also shows that this journal was rolled back.
-func (c *Core) supplant(from grid.PeerID, j *job, deeds []grid.Deed) {
+func (c *Core) supplant(from grid.PeerID, j *job, certificates []grid.Certificate) {
 	c.rolledBack(c.hasSeen(from), grid.JournalID{})
-	if j.rec.Standing == grid.Owning && j.rec.Attempt > 0 {
+	if j.rec.Role == grid.Owning && j.rec.Attempt > 0 {
 		c.emit(Withdraw{c.attempt(j)}) // it was, before the handoff: the token makes sure
 	}
 	c.abandon(j, "it was handed over already")
@@ -64,11 +64,11 @@ func (c *Core) supplant(from grid.PeerID, j *job, deeds []grid.Deed) {
 		c.disarm(j, concern(k))
 	}
 	r := &j.rec
-	r.Standing, r.Owner, r.Epoch, r.Adopted = grid.Watching, from, deeds[len(deeds)-1].Epoch, grid.Epoch{}
-	r.Deeds = deeds
+	r.Role, r.Owner, r.Epoch, r.Adopted = grid.Watching, from, certificates[len(certificates)-1].Epoch, grid.Epoch{}
+	r.Certificates = certificates
 	r.Handoff.Phase, r.Uncertain = grid.NoHandoff, false
 	r.Attempt, r.Local, r.Report = 0, "", 0
-	for _, d := range deeds {
+	for _, d := range certificates {
 		if d.To != c.cfg.Self && !slices.Contains(r.Trail, d.To) {
 			r.Trail = append(slices.Clip(r.Trail), d.To)
 		}
@@ -83,12 +83,12 @@ func (j *job) unsupplied() bool {
 }
 
 // supplied: this journal was put back to a time before the files of the job had come. Its owner
-// tells the whole job, and by deeds over that, the first of them signed here, that it is his.
+// tells the whole job, and by certificates over that, the first of them signed here, that it is his.
 func (c *Core) supplied(from grid.PeerID, j *job, m wire.Recalled) {
 	whole := m.Job.Home == c.cfg.Self && m.Job.User == j.rec.Job.User && m.Owning
-	if !whole || !c.home(j) || j.rec.Standing != grid.Owning || !j.unsupplied() || !c.proven(from, m) {
+	if !whole || !c.home(j) || j.rec.Role != grid.Owning || !j.unsupplied() || !c.proven(from, m) {
 		return
 	}
 	j.rec.Job, j.digest = m.Job, grid.Hash{}
-	c.supplant(from, j, m.Deeds)
+	c.supplant(from, j, m.Certificates)
 }

@@ -15,12 +15,12 @@ func TestNodesThatAreDownComeBack(t *testing.T) {
 	c := signed()
 	fits, never := jobOf(her, "b", "1"), jobOf(her, "b", "2")
 	never.Demand.Chunks = []grid.Chunk{{Count: 1, Processes: 1, Cores: 5}}
-	c.Step(1_000_003, Message{him, wire.Ask{Round: 1, Questions: []wire.Question{
+	c.Step(1_000_003, Message{him, wire.EstimateRequest{Round: 1, Questions: []wire.Question{
 		{Job: fits.ID, Demand: fits.Demand, Walltime: fits.Walltime}, {Job: never.ID, Demand: never.Demand, Walltime: never.Walltime},
 	}}})
 	look := shot(1_000_004)
 	look.Snapshot.Nodes[0].Down = true
-	m, ok := sentTo(c.Step(1_000_004, look), him)[0].(wire.Tell)
+	m, ok := sentTo(c.Step(1_000_004, look), him)[0].(wire.EstimateReply)
 	if !ok || len(m.Answers) != 2 || m.Answers[0].Estimate.Refusal == nil || m.Answers[1].Estimate.Refusal == nil {
 		t.Fatalf("answered %+v", m)
 	}
@@ -41,12 +41,12 @@ func TestNoBoundUnderFirstFit(t *testing.T) {
 		first, second := jobOf(her, "b", "1"), jobOf(her, "b", "2")
 		first.Demand.Chunks = []grid.Chunk{{Count: 1, Processes: 1, Cores: 4}}
 		second.Demand = first.Demand
-		c.Step(1_000_003, Message{him, wire.Ask{Round: 1, Questions: []wire.Question{
+		c.Step(1_000_003, Message{him, wire.EstimateRequest{Round: 1, Questions: []wire.Question{
 			{Job: first.ID, Demand: first.Demand, Walltime: grid.Minute}, {Job: second.ID, Demand: second.Demand, Walltime: grid.Minute},
 		}}})
 		look := shot(1_000_004)
 		look.Snapshot.Policy = policy
-		m, ok := sentTo(c.Step(1_000_004, look), him)[0].(wire.Tell)
+		m, ok := sentTo(c.Step(1_000_004, look), him)[0].(wire.EstimateReply)
 		if !ok || len(m.Answers) != 2 {
 			t.Fatalf("answered %+v", m)
 		}

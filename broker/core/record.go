@@ -37,41 +37,41 @@ type job struct {
 	tries   [concerns]int             // repeats since the concern began
 	began   grid.Tick                 // when the offer went out
 	// pullBegan is when a first offer was accepted, with files to fetch; 0 else.
-	pullBegan grid.Tick
-	told      grid.Tick      // when the home was last told of an estimate
-	fails     int            // in a row, of what is being tried
-	asked     grid.Tick      // home: when its owner, which does not report it, was asked last
-	heard     grid.Tick      // last word of the candidate (owner) or of the owner (home)
-	pulling   bool           // home: its output is being fetched
-	killing   bool           // a Withdraw or Kill is under way
-	reading   bool           // a Collect is under way
-	acked     bool           // owner: the home has the present report
-	committed bool           // owner: Commit was said
-	queued    bool           // in Core.undecided
-	digest    grid.Hash      // of the job as it travels; see sum
-	hops      uint32         // that it will have behind it at the candidate
-	sweep     uint64         // the last one of the searches for waiting jobs that had it
-	known     bool           // owner: the home knows that this broker owns it
-	homeHeard grid.Tick      // owner: last word of the home; 0 is none in this life, or since a gap
-	gapped    bool           // candidate: there was a gap since it was PREPARED, and a Commit may be older than that
-	after     grid.JournalID // candidate: how far its owner's journal was when it was PREPARED; zero after a restart
-	awaits    bool           // owner: it is to be launched as soon as mustAsk allows
-	claim     *claim         // home: a result of an older epoch that waits for the token
-	misses    int            // good listings in a row that lack the present attempt
-	trait     plan.Trait     // by which its run time is believed; see traitOf
-	since     uint64         // owner: the home counts as heard by the acknowledgement of a report from this number on
-	refused   string         // why the batch system here would not take it; see refused.go
-	refusedAt grid.Tick      // when it said so
-	said      said           // what its user was told; see told.go
-	traceAt   grid.Epoch     // home: a site that has forgotten the job had it at that epoch; see recount.go
-	traceOf   grid.PeerID    // and which
-	recovered bool           // it was in the journal when this life began
-	waits     string         // owner: why it has no expected start; see expected.go
-	stub      bool           // what is known of a past job without its record; see past.go
-	size      int64          // of its files, of a stub
-	counted   usage          // home: what it counts for its user
-	recalled  bool           // its control directory has said which attempts there were; see recollect.go
-	damaged   grid.Tick      // since when its control files cannot be believed; 0: they can. See damaged.go
+	pullBegan  grid.Tick
+	told       grid.Tick      // when the home was last told of an estimate
+	fails      int            // in a row, of what is being tried
+	asked      grid.Tick      // home: when its owner, which does not report it, was asked last
+	heard      grid.Tick      // last word of the candidate (owner) or of the owner (home)
+	pulling    bool           // home: its output is being fetched
+	killing    bool           // a Withdraw or Kill is under way
+	reading    bool           // a Collect is under way
+	acked      bool           // owner: the home has the present report
+	committed  bool           // owner: Commit was said
+	queued     bool           // in Core.undecided
+	digest     grid.Hash      // of the job as it travels; see sum
+	hops       uint32         // that it will have behind it at the candidate
+	sweep      uint64         // the last one of the searches for waiting jobs that had it
+	known      bool           // owner: the home knows that this broker owns it
+	homeHeard  grid.Tick      // owner: last word of the home; 0 is none in this life, or since a stall
+	stalled    bool           // candidate: there was a stall since it was PREPARED, and a Commit may be older than that
+	after      grid.JournalID // candidate: how far its owner's journal was when it was PREPARED; zero after a restart
+	awaits     bool           // owner: it is to be launched as soon as mustAsk allows
+	claim      *claim         // home: a result of an older epoch that waits for the token
+	misses     int            // good listings in a row that lack the present attempt
+	trait      plan.Trait     // by which its run time is believed; see traitOf
+	since      uint64         // owner: the home counts as heard by the acknowledgement of a report from this number on
+	refused    string         // why the batch system here would not take it; see refused.go
+	refusedAt  grid.Tick      // when it said so
+	said       said           // what its user was told; see told.go
+	traceAt    grid.Epoch     // home: a site that has forgotten the job had it at that epoch; see recount.go
+	traceOf    grid.PeerID    // and which
+	recovered  bool           // it was in the journal when this life began
+	waits      string         // owner: why it has no expected start; see expected.go
+	stub       bool           // what is known of an archived job without its record; see archive.go
+	size       int64          // of its files, of a stub
+	counted    usage          // home: what it counts for its user
+	reconciled bool           // its control directory has said which attempts there were; see reconcile.go
+	damaged    grid.Tick      // since when its control files cannot be believed; 0: they can. See damaged.go
 }
 
 // sorted lists the live jobs in a fixed order: effects must not follow a map's order.
@@ -94,7 +94,7 @@ func (c *Core) save(j *job, why string) {
 		c.failed = fmt.Errorf("%w: job %s is to be saved by what is in memory of it alone", grid.ErrInvalid, j.rec.Job.ID)
 		return
 	}
-	report := j.rec.Standing == grid.Owning && !c.home(j)
+	report := j.rec.Role == grid.Owning && !c.home(j)
 	if report {
 		j.rec.Report++
 		j.acked = false
@@ -142,7 +142,7 @@ func (c *Core) keepLive(j *job) {
 
 // isTombstone: nothing happens to the job by itself any more.
 func isTombstone(r *grid.Record) bool {
-	return r.Standing == grid.Declined || (r.Standing == grid.Past || r.State.Terminal()) && r.Handoff.Phase == grid.NoHandoff && !r.Telling
+	return r.Role == grid.Declined || (r.Role == grid.Tombstone || r.State.Terminal()) && r.Handoff.Phase == grid.NoHandoff && !r.Telling
 }
 
 // copyOf is safe to hand out: the slices of a record are only ever appended to or replaced.

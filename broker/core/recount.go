@@ -14,7 +14,7 @@ import (
 // member, of which it has a tombstone, and those that the asker owns and whose home
 // the member is. The member is settled when none of the first is newer than the record here
 // (the member's reports make it so), when the ends that are lacking here have come
-// (Recall: the member tells the job and its last report again, with the deeds), and of
+// (Recall: the member tells the job and its last report again, with the certificates), and of
 // the last, what is not owned here has been denied (Unknown: the home then shows the
 // job as lost).
 //
@@ -40,12 +40,12 @@ func (c *Core) onRecount(from grid.PeerID, m wire.Recount) {
 		r := &j.rec
 		switch {
 		case len(claims) == wire.MaxClaims:
-		case r.Standing == grid.Owning && r.Job.Home == from:
+		case r.Role == grid.Owning && r.Job.Home == from:
 			claims = append(claims, wire.Claim{Job: r.Job.ID, Epoch: r.Epoch})
-			j.known = false // the report brings its deeds
+			j.known = false // the report brings its certificates
 			c.disarm(j, onReport)
 			c.report(j)
-		case c.home(j) && r.Standing == grid.Watching && r.Owner == from:
+		case c.home(j) && r.Role == grid.Watching && r.Owner == from:
 			claims = append(claims, wire.Claim{Job: r.Job.ID, Epoch: claimed(r), Yours: true})
 		}
 	}
@@ -54,7 +54,7 @@ func (c *Core) onRecount(from grid.PeerID, m wire.Recount) {
 			claims = append(claims, wire.Claim{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Ended: true})
 		}
 	}
-	for _, j := range inOrder(c.withDeeds()) {
+	for _, j := range inOrder(c.withCertificates()) {
 		if len(claims) < wire.MaxClaims {
 			claims = append(claims, c.passedOn(j, from)...)
 		}
@@ -71,7 +71,7 @@ func (c *Core) voidOffers(by grid.PeerID) {
 		}
 	}
 	for _, j := range c.sorted() {
-		if j.rec.Standing == grid.Prepared && (j.rec.Owner == by || j.rec.Job.Home == by) {
+		if j.rec.Role == grid.Prepared && (j.rec.Owner == by || j.rec.Job.Home == by) {
 			c.decline(j, c.nameOf(by)+" was rolled back")
 		}
 	}
@@ -83,18 +83,18 @@ func (c *Core) voidOffers(by grid.PeerID) {
 func (c *Core) passedOn(j *job, from grid.PeerID) []wire.Claim {
 	r := &j.rec
 	switch {
-	case len(r.Deeds) == 0 || c.home(j) || r.Standing == grid.Prepared || r.Standing == grid.Declined:
-	case r.Job.Home == from && r.Standing == grid.Past && r.Owner != c.cfg.Self && j.lastDeed().To != "":
-		c.send(from, wire.Moved{Job: r.Job.ID, Deeds: r.Deeds}) // asked again, it is said again
-		return []wire.Claim{{Job: r.Job.ID, Epoch: r.Deeds[len(r.Deeds)-1].Epoch, Yours: true}}
+	case len(r.Certificates) == 0 || c.home(j) || r.Role == grid.Prepared || r.Role == grid.Declined:
+	case r.Job.Home == from && r.Role == grid.Tombstone && r.Owner != c.cfg.Self && j.lastCertificate().To != "":
+		c.send(from, wire.Moved{Job: r.Job.ID, Certificates: r.Certificates}) // asked again, it is said again
+		return []wire.Claim{{Job: r.Job.ID, Epoch: r.Certificates[len(r.Certificates)-1].Epoch, Yours: true}}
 	case r.Job.Home != from:
 		by := r.Job.Home
-		for _, d := range r.Deeds {
+		for _, d := range r.Certificates {
 			if by == from && d.To != from {
 				if j = c.job(r.Job.ID); j == nil {
 					return nil
 				}
-				c.send(from, wire.Owned{Bond: wire.Bond{Job: r.Job.ID, Epoch: d.Epoch, To: d.To, Digest: j.sum()}, Owner: r.Owner, Deed: d})
+				c.send(from, wire.Owned{Handoff: wire.HandoffID{Job: r.Job.ID, Epoch: d.Epoch, To: d.To, Digest: j.sum()}, Owner: r.Owner, Certificate: d})
 				return []wire.Claim{{Job: r.Job.ID, Epoch: d.Epoch}}
 			}
 			by = d.To
@@ -109,7 +109,7 @@ func (c *Core) passedOn(j *job, from grid.PeerID) []wire.Claim {
 func (c *Core) tombstones(home grid.PeerID) []*job {
 	var list []*job
 	for j := range c.all() {
-		if j.rec.Job.Home == home && j.ended() && c.now-j.rec.Ended <= keyLife && j.lastDeed().To == c.cfg.Self {
+		if j.rec.Job.Home == home && j.ended() && c.now-j.rec.Ended <= keyLife && j.lastCertificate().To == c.cfg.Self {
 			list = append(list, j)
 		}
 	}
@@ -122,7 +122,7 @@ func (c *Core) tombstones(home grid.PeerID) []*job {
 // ended reports that this is the tombstone of a job that ended here and whose home has
 // acknowledged that.
 func (j *job) ended() bool {
-	return j.rec.Standing == grid.Past && j.rec.Closed && j.rec.End != 0
+	return j.rec.Role == grid.Tombstone && j.rec.Closed && j.rec.End != 0
 }
 
 // onRecounted compares a member's claims with the records here.
@@ -138,9 +138,9 @@ func (c *Core) onRecounted(from grid.PeerID, m wire.Recounted) {
 			c.send(from, wire.Recall{Job: k.Job})
 			lacking = true
 		case !k.Yours && !k.Ended && c.lacksOwner(j, k), k.Yours && j != nil && c.home(j) && j.rec.Epoch.Before(k.Epoch) && !j.rec.State.Terminal():
-			lacking = true // its report is on the way, or the deed
-		case k.Yours && (j == nil || j.rec.Standing != grid.Prepared && j.rec.Epoch.Before(k.Epoch)):
-			c.send(from, wire.Unknown{Bond: wire.Bond{Job: k.Job, Epoch: k.Epoch, To: c.cfg.Self}, Journal: c.cfg.Journal})
+			lacking = true // its report is on the way, or the certificate
+		case k.Yours && (j == nil || j.rec.Role != grid.Prepared && j.rec.Epoch.Before(k.Epoch)):
+			c.send(from, wire.Unknown{Handoff: wire.HandoffID{Job: k.Job, Epoch: k.Epoch, To: c.cfg.Self}, Journal: c.cfg.Journal})
 		}
 	}
 	if lacking {
@@ -158,7 +158,7 @@ func (c *Core) lacksOwner(j *job, k wire.Claim) bool {
 	if k.Job.Site() == c.cfg.Site.Name {
 		return j == nil || j.rec.Epoch.Before(k.Epoch) && !j.rec.State.Terminal()
 	}
-	return j != nil && j.rec.Standing == grid.Owning && j.rec.Epoch.Before(k.Epoch)
+	return j != nil && j.rec.Role == grid.Owning && j.rec.Epoch.Before(k.Epoch)
 }
 
 // lacksEnd reports that the record here does not have the end that a member's tombstone tells.

@@ -17,14 +17,14 @@ func (c *Core) recover() {
 		c.heardStamp(max(j.rec.Handoff.Epoch.Hop, j.rec.Epoch.Hop), false)
 		c.heardStamp(j.rec.Epoch.Term, false)
 	}
-	for _, p := range c.past {
+	for _, p := range c.archive {
 		c.heardStamp(p.hop, false)
 		c.heardStamp(p.term, false)
 	}
 	c.recoverRollback()
 	if len(c.members) > 0 {
 		c.start = c.now
-		c.armGeneral(holdDue, c.cfg.AskDeadline)
+		c.armGeneral(startedDue, c.cfg.EstimateDeadline)
 	}
 	c.recallTold()
 	c.tellAgain()
@@ -32,7 +32,7 @@ func (c *Core) recover() {
 		c.recoverJob(j)
 	}
 	c.witnessed()
-	c.recollect()
+	c.reconcile()
 	c.discardAgain()
 	c.armGeneral(refreshDue, c.cfg.Refresh)
 	c.armGeneral(passDue, c.cfg.Settle)
@@ -45,7 +45,7 @@ func (c *Core) recoverJob(j *job) {
 	j.heard, j.began, j.recovered = c.now, c.now, true
 	// The wall clock of an earlier life may have been ahead: what is counted from then, is from now.
 	j.rec.Missing, j.rec.HopsAt = min(j.rec.Missing, c.now), min(j.rec.HopsAt, c.now)
-	switch j.rec.Standing {
+	switch j.rec.Role {
 	case grid.Owning:
 		c.recoverOwned(j)
 	case grid.Watching:
@@ -57,7 +57,7 @@ func (c *Core) recoverJob(j *job) {
 		}
 		c.pull(j)
 		c.pursueCancel(j)
-	case grid.Past:
+	case grid.Tombstone:
 		if j.rec.Handoff.Phase == grid.Committed {
 			c.sendCommit(j)
 		}
@@ -90,7 +90,7 @@ func (c *Core) recoverOwned(j *job) {
 	}
 	if j.isSuperseded() {
 		c.relinquish(j)
-		if j.rec.Standing != grid.Owning {
+		if j.rec.Role != grid.Owning {
 			return
 		}
 	}
@@ -103,18 +103,18 @@ func (c *Core) recoverOwned(j *job) {
 // recoverMoving: an offer that was not committed is dead. If its attempt was being
 // withdrawn, a probe says so, and there is another.
 func (c *Core) recoverMoving(j *job) {
-	c.sendAbort(c.bond(j), "the owner was restarted")
+	c.sendAbort(c.handoffID(j), "the owner was restarted")
 	c.dropOffer(j, "the offer died with a restart of this broker")
 }
 
 // sweep drops folders that nothing needs: what a crash left behind between the save
 // of an end and its Discard. One that is being accepted is needed. A journal that was
 // rolled back does not know what is needed, and start tokens lie there; nor does one that has
-// a twin. So what no record is of is put aside only when it is seen strayLooks times, which are
+// a duplicate. So what no record is of is put aside only when it is seen strayLooks times, which are
 // minutes apart, and when the batch system has nothing of it: perhaps this journal was put back,
 // and nobody could say so.
 func (c *Core) sweep(e Folders) {
-	if c.rolled != nil || c.holding() {
+	if c.rolled != nil || c.starting() {
 		return
 	}
 	seen := map[grid.JobID]int{}
@@ -137,7 +137,7 @@ func (c *Core) sweep(e Folders) {
 
 // gone tells that a record is all that is kept of the job here.
 func (j *job) gone() bool {
-	return !j.rec.Kept && (j.rec.Removed || j.rec.Standing == grid.Declined || j.rec.Standing == grid.Past && j.rec.Handoff.Phase == grid.NoHandoff)
+	return !j.rec.Kept && (j.rec.Removed || j.rec.Role == grid.Declined || j.rec.Role == grid.Tombstone && j.rec.Handoff.Phase == grid.NoHandoff)
 }
 
 // justEnded is how long, in truth, the Discard of an ended job may take to be done.

@@ -12,8 +12,8 @@ import (
 func TestDiscardsThatDiedAreDoneAgain(t *testing.T) {
 	t.Parallel()
 	const day = grid.Day
-	at := func(id grid.JobID, home grid.PeerID, standing grid.Standing, s grid.State, p grid.HandoffPhase, ended grid.Tick) grid.Record {
-		r := grid.Record{Job: grid.Job{ID: id, Home: home}, Standing: standing, State: s, Ended: ended}
+	at := func(id grid.JobID, home grid.PeerID, role grid.Role, s grid.State, p grid.HandoffPhase, ended grid.Tick) grid.Record {
+		r := grid.Record{Job: grid.Job{ID: id, Home: home}, Role: role, State: s, Ended: ended}
 		r.Handoff.Phase, r.Handoff.To = p, "other"
 		return r
 	}
@@ -24,10 +24,10 @@ func TestDiscardsThatDiedAreDoneAgain(t *testing.T) {
 		at("a.fresh", "me", grid.Owning, grid.Completed, grid.NoHandoff, day),
 		at("a.old", "me", grid.Owning, grid.Completed, grid.NoHandoff, day/2),
 		at("a.runs", "me", grid.Owning, grid.Running, grid.NoHandoff, 0),
-		at("b.fresh", "other", grid.Past, grid.Completed, grid.NoHandoff, day),
-		at("b.closed", "other", grid.Past, grid.Completed, grid.NoHandoff, day/2),
+		at("b.fresh", "other", grid.Tombstone, grid.Completed, grid.NoHandoff, day),
+		at("b.closed", "other", grid.Tombstone, grid.Completed, grid.NoHandoff, day/2),
 		at("b.declined", "other", grid.Declined, grid.Moving, grid.NoHandoff, day/2),
-		at("b.committed", "other", grid.Past, grid.Moving, grid.Committed, 0),
+		at("b.committed", "other", grid.Tombstone, grid.Moving, grid.Committed, 0),
 		at("b.runs", "other", grid.Owning, grid.Running, grid.NoHandoff, 0),
 	})
 	discards := func(ev Event) (list []Discard) {

@@ -13,7 +13,7 @@ import (
 // system, asks the neighbours live about the jobs it has chosen, in queue order,
 // and moves those for which another place is better by the margins:
 //
-//	change of the queue, Delta ─► wanted ─► Look ─► jobs chosen, Ask ─► all answered, or deadline ─► weigh each
+//	change of the queue, Delta ─► wanted ─► Look ─► jobs chosen, EstimateRequest ─► all answered, or deadline ─► weigh each
 //
 // The job's own place is its planned start in the plan of that look; when one has
 // been moved away, the plan is made again before another is weighed against it. Passes
@@ -96,7 +96,7 @@ func (c *Core) jitter(span grid.Tick) grid.Tick {
 
 // startPass has a look taken for a pass that is wanted; looked goes on.
 func (c *Core) startPass() {
-	if c.passes.wanted && c.passes.round == nil && !c.holding() {
+	if c.passes.wanted && c.passes.round == nil && !c.starting() {
 		c.look()
 	}
 }
@@ -146,7 +146,7 @@ func (c *Core) beginPass(s plan.Snapshot, o outlook) {
 	c.rounds++
 	p.round = &round{id: c.rounds, jobs: jobs, replies: map[grid.PeerID]*reply{c.cfg.Self: {}}}
 	c.askTargets(p.round)
-	c.armGeneral(passDeadline, c.cfg.AskDeadline)
+	c.armGeneral(passDeadline, c.cfg.EstimateDeadline)
 }
 
 func (c *Core) anyTarget() bool {
@@ -173,7 +173,7 @@ func (c *Core) chooseWaiting(s plan.Snapshot) (ids []grid.JobID, more bool) {
 // movable: the job waits in the local queue, and nothing else is going on with it.
 func (c *Core) movable(j *job) bool {
 	r := &j.rec
-	if r.Standing != grid.Owning || r.State != grid.Assigned || r.Local == "" || r.CancelRequested || j.killing ||
+	if r.Role != grid.Owning || r.State != grid.Assigned || r.Local == "" || r.CancelRequested || j.killing ||
 		r.Missing != 0 || r.Handoff.Phase != grid.NoHandoff || j.claim != nil || c.mustAsk(j) != "" {
 		return false
 	}

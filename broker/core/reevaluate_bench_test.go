@@ -72,8 +72,8 @@ func busySite(n, k int) (*busy, *plan.Snapshot) {
 		demand := grid.Demand{Chunks: []grid.Chunk{{Count: 1 + i%32, Processes: 1, Cores: 1 + i%4}}}
 		limit := grid.Tick(10+i%50) * grid.Minute
 		records = append(records, grid.Record{
-			Job:      grid.Job{ID: id, Home: me, User: grid.User{Home: me, Name: "alice"}, Demand: demand, Walltime: limit},
-			Standing: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1, Local: "l", Submitted: 1,
+			Job:  grid.Job{ID: id, Home: me, User: grid.User{Home: me, Name: "alice"}, Demand: demand, Walltime: limit},
+			Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1, Local: "l", Submitted: 1,
 		})
 		shot.Waiting = append(shot.Waiting, plan.Waiting{Job: id, Demand: demand, Limit: limit})
 	}
@@ -107,7 +107,7 @@ func (c *busy) drive(t testing.TB, now grid.Tick, queue *plan.Snapshot, effects 
 			if err != nil {
 				t.Fatal(err)
 			}
-			ask, ok := e.Message.(wire.Ask)
+			ask, ok := e.Message.(wire.EstimateRequest)
 			if !ok {
 				continue
 			}
@@ -118,8 +118,8 @@ func (c *busy) drive(t testing.TB, now grid.Tick, queue *plan.Snapshot, effects 
 }
 
 // tellWorse is a neighbour whose wait is longer than that here, by way of the wire.
-func (c *busy) tellWorse(t testing.TB, ask wire.Ask) wire.Message {
-	tell := wire.Tell{Round: ask.Round, Site: grid.Site{Name: "n", Speed: 1, Processes: 8}, Take: 8}
+func (c *busy) tellWorse(t testing.TB, ask wire.EstimateRequest) wire.Message {
+	tell := wire.EstimateReply{Round: ask.Round, Site: grid.Site{Name: "n", Speed: 1, Processes: 8}, Take: 8}
 	c.asked += len(ask.Questions)
 	for _, q := range ask.Questions {
 		tell.Answers = append(tell.Answers, wire.Answer{Job: q.Job, Estimate: grid.Estimate{Wait: 300 * grid.Day}})

@@ -17,8 +17,8 @@ type queue struct {
 	t     *testing.T
 	now   grid.Tick
 	shot  plan.Snapshot
-	tells map[grid.PeerID]wire.Tell // Round and Job are filled in; one estimate for all, or one each
-	asked []wire.Ask
+	tells map[grid.PeerID]wire.EstimateReply // Round and Job are filled in; one estimate for all, or one each
+	asked []wire.EstimateRequest
 	sent  []Send
 	saves int
 }
@@ -30,7 +30,7 @@ func newQueue(t *testing.T, n int, change func(*grid.Record), members ...grid.Pe
 	for i := range n {
 		j := jobOf(me, "a", string(rune('1'+i)))
 		j.Demand.Chunks[0].Count = 4
-		r := grid.Record{Job: j, Standing: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1, Local: "l", Submitted: 1}
+		r := grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1, Local: "l", Submitted: 1}
 		if change != nil {
 			change(&r)
 		}
@@ -41,9 +41,9 @@ func newQueue(t *testing.T, n int, change func(*grid.Record), members ...grid.Pe
 	for i, p := range members {
 		list = append(list, grid.Member{Name: grid.SiteName(rune('b' + i)), Peer: p, Send: true})
 	}
-	q := &queue{Core: New(signer(me, "a"), list, records), t: t, now: 1_000_000, shot: shot, tells: map[grid.PeerID]wire.Tell{}}
+	q := &queue{Core: New(signer(me, "a"), list, records), t: t, now: 1_000_000, shot: shot, tells: map[grid.PeerID]wire.EstimateReply{}}
 	for _, p := range members {
-		q.tells[p] = wire.Tell{Site: grid.Site{Name: "x", Speed: 1}, Take: 8, Answers: []wire.Answer{{}}}
+		q.tells[p] = wire.EstimateReply{Site: grid.Site{Name: "x", Speed: 1}, Take: 8, Answers: []wire.Answer{{}}}
 	}
 	begin(q.Core)
 	for _, p := range members {
@@ -69,7 +69,7 @@ func (q *queue) do(ev Event) {
 			effects = append(effects, q.Step(q.now, Looked{Snapshot: s})...)
 		case Send:
 			q.sent = append(q.sent, e)
-			if ask, ok := e.Message.(wire.Ask); ok {
+			if ask, ok := e.Message.(wire.EstimateRequest); ok {
 				q.asked = append(q.asked, ask)
 				if tell, ok := q.tells[e.To]; ok {
 					effects = append(effects, q.Step(q.now, Message{e.To, answerAll(tell, ask)})...)
@@ -79,7 +79,7 @@ func (q *queue) do(ev Event) {
 	}
 }
 
-func answerAll(tell wire.Tell, ask wire.Ask) wire.Tell {
+func answerAll(tell wire.EstimateReply, ask wire.EstimateRequest) wire.EstimateReply {
 	tell.Round = ask.Round
 	answers := tell.Answers
 	tell.Answers = nil
@@ -212,7 +212,7 @@ func TestJobsThatStay(t *testing.T) {
 		"to be cancelled":     func(r *grid.Record) { r.CancelRequested = true },
 		"missing":             func(r *grid.Record) { r.Missing = 1 },
 		"running":             func(r *grid.Record) { r.State, r.Started = grid.Running, 5 },
-		"somebody else's now": func(r *grid.Record) { r.Standing, r.Owner = grid.Watching, her },
+		"somebody else's now": func(r *grid.Record) { r.Role, r.Owner = grid.Watching, her },
 	} {
 		q := newQueue(t, 1, change, her)
 		if q.pass(30*grid.Second) || len(q.moving()) > 0 {
@@ -253,7 +253,7 @@ func TestARefusedPairIsBlocked(t *testing.T) {
 	q.wants("1>peer-b")
 	k := q.sorted()[0]
 	refused := q.now
-	q.do(Message{her, wire.Refuse{Bond: q.bond(k), Estimate: grid.Estimate{Wait: grid.Day}}})
+	q.do(Message{her, wire.Refuse{Handoff: q.handoffID(k), Estimate: grid.Estimate{Wait: grid.Day}}})
 	if k.rec.State != grid.Assigned || k.rec.Local == "" || k.rec.Attempt != 1 || k.rec.Handoff.Phase != grid.NoHandoff {
 		t.Fatalf("%+v", k.rec)
 	}
@@ -329,7 +329,7 @@ func TestALongQueueGoesByTurns(t *testing.T) {
 				s.At = now
 				effects = append(effects, c.Step(now, Looked{Snapshot: s})...)
 			case Send:
-				if ask, ok := e.Message.(wire.Ask); ok {
+				if ask, ok := e.Message.(wire.EstimateRequest); ok {
 					sizes = append(sizes, len(ask.Questions))
 					for _, q := range ask.Questions {
 						seen[q.Job]++
@@ -358,9 +358,9 @@ func TestAQuestionIgnoresTheJobItself(t *testing.T) {
 	c.Step(1_000_001, Message{her, offerOf(j, 1, 0)})
 	c.Step(1_000_002, shot(1_000_002)) // PREPARED: counted as coming
 	ask := func(id grid.JobID) grid.Tick {
-		c.Step(1_000_003, Message{him, wire.Ask{Round: 1, Questions: []wire.Question{{Job: id, Demand: j.Demand, Walltime: j.Walltime, Home: her}}}})
+		c.Step(1_000_003, Message{him, wire.EstimateRequest{Round: 1, Questions: []wire.Question{{Job: id, Demand: j.Demand, Walltime: j.Walltime, Home: her}}}})
 		for _, m := range sentTo(c.Step(1_000_004, shot(1_000_004)), him) {
-			return m.(wire.Tell).Answers[0].Estimate.Wait
+			return m.(wire.EstimateReply).Answers[0].Estimate.Wait
 		}
 		return -1
 	}
@@ -380,8 +380,8 @@ func TestAMoveIsDecidedByTheToken(t *testing.T) {
 		q := newQueue(t, 1, nil, her)
 		q.pass(grid.Minute)
 		k := q.sorted()[0]
-		b, at := q.bond(k), q.attempt(k)
-		effects := q.Step(q.now+1, Message{her, wire.Ready{Bond: b}})
+		b, at := q.handoffID(k), q.attempt(k)
+		effects := q.Step(q.now+1, Message{her, wire.Ready{Handoff: b}})
 		if !slices.Contains(effects, Effect(Withdraw{at})) || k.rec.Handoff.Phase != grid.Withdrawing {
 			t.Fatalf("%+v", effects)
 		}

@@ -62,9 +62,9 @@ func TestAJobThatWasRefusedIsNotTakenAgain(t *testing.T) {
 	t.Parallel()
 	c, j := refused(t)
 	question := wire.Question{Job: j.ID, Home: me, Demand: j.Demand, Walltime: j.Walltime}
-	c.Step(1_010_001, Message{him, wire.Ask{Round: 9, Questions: []wire.Question{question}}})
+	c.Step(1_010_001, Message{him, wire.EstimateRequest{Round: 9, Questions: []wire.Question{question}}})
 	for _, m := range sentTo(c.Step(1_010_002, shot(1_010_002)), him) {
-		if tell, ok := m.(wire.Tell); ok && tell.Answers[0].Estimate.Refusal == nil {
+		if tell, ok := m.(wire.EstimateReply); ok && tell.Answers[0].Estimate.Refusal == nil {
 			t.Errorf("it would be taken: %+v", tell.Answers[0].Estimate)
 		}
 	}
@@ -76,9 +76,9 @@ func refused(t *testing.T) (*Core, grid.Job) {
 	t.Helper()
 	j := jobOf(me, "a", "1")
 	c := signed(grid.Record{
-		Job: j, Standing: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1, Submitted: 999_000,
+		Job: j, Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1, Submitted: 999_000,
 	})
-	c.Step(1_000_001, Recollected{Jobs: []grid.JobID{j.ID}})
+	c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{j.ID}})
 	at := grid.AttemptID{Job: j.ID, Epoch: grid.Epoch{Term: 1}, Attempt: 1}
 	withdraws := false
 	for _, e := range c.Step(1_000_002, Launched{ID: at, Err: "no account", Kind: grid.Permanent}) {
@@ -100,11 +100,11 @@ func refused(t *testing.T) (*Core, grid.Job) {
 // whether the job is offered to that one.
 func answered(c *Core, a wire.Answer) bool {
 	c.Step(1_000_004, shot(1_000_004))
-	effects := c.Step(1_000_005, Message{her, wire.Tell{Round: c.round.id, Site: grid.Site{Name: "b", Speed: 1, Processes: 4}, Answers: []wire.Answer{a}, Take: 1}})
+	effects := c.Step(1_000_005, Message{her, wire.EstimateReply{Round: c.round.id, Site: grid.Site{Name: "b", Speed: 1, Processes: 4}, Answers: []wire.Answer{a}, Take: 1}})
 	for _, p := range []grid.PeerID{him, it} {
 		lacks := wire.Answer{Job: a.Job, Estimate: grid.Estimate{Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "too few cores"}}}
 		if c.round != nil {
-			effects = append(effects, c.Step(1_000_006, Message{p, wire.Tell{Round: c.round.id, Site: grid.Site{Name: "x", Speed: 1}, Answers: []wire.Answer{lacks}}})...)
+			effects = append(effects, c.Step(1_000_006, Message{p, wire.EstimateReply{Round: c.round.id, Site: grid.Site{Name: "x", Speed: 1}, Answers: []wire.Answer{lacks}}})...)
 		}
 	}
 	for _, m := range sentTo(effects, her) {

@@ -82,11 +82,11 @@ func (c *Core) grant(from grid.PeerID, m wire.Request) (wire.Outcome, string) {
 	switch {
 	case j == nil && m.Job.Site() == c.cfg.Site.Name && c.unsure():
 		return wire.OutcomeLater, "its home has a new journal, and learns its jobs again as their sites report them"
-	case j == nil || j.rec.Removed || !c.home(j) && j.rec.Standing != grid.Owning && !j.rec.Kept:
+	case j == nil || j.rec.Removed || !c.home(j) && j.rec.Role != grid.Owning && !j.rec.Kept:
 		return wire.OutcomeUnknown, "it is not here"
 	case !c.mayAsk(from, m.User, m.Administrator, &j.rec):
 		return wire.OutcomeForbidden, "it belongs to another user"
-	case m.Cancel && j.rec.Standing != grid.Owning && !c.home(j):
+	case m.Cancel && j.rec.Role != grid.Owning && !c.home(j):
 		return wire.OutcomeLater, "only its home can cancel it now"
 	}
 	return wire.OutcomeDone, ""

@@ -32,8 +32,8 @@ func TestWhoMayAskElsewhere(t *testing.T) {
 	t.Parallel()
 	mine, hers := jobOf(me, "a", "1"), jobOf(her, "b", "2")
 	records := []grid.Record{
-		{Job: mine, Standing: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1},
-		{Job: hers, Standing: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1},
+		{Job: mine, Role: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1},
+		{Job: hers, Role: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1},
 	}
 	for _, k := range []struct {
 		name  string
@@ -79,10 +79,10 @@ func TestANewJournalDeniesNothing(t *testing.T) {
 	if got := asked(c, her, wire.Request{Number: 1, Job: id, User: "alice"}); got.Outcome != wire.OutcomeLater {
 		t.Errorf("outcome %d (%s)", got.Outcome, got.Why)
 	}
-	bond := wire.Bond{Job: id, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: her}
+	handoff := wire.HandoffID{Job: id, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: her}
 	recalled := false
-	for _, m := range sent(c.Step(2_000_002, Message{her, wire.Inquire{Bond: bond}})) {
-		if s, ok := m.(wire.Standing); ok && s.Verdict != wire.VerdictUnknown {
+	for _, m := range sent(c.Step(2_000_002, Message{her, wire.Inquire{Handoff: handoff}})) {
+		if s, ok := m.(wire.InquireReply); ok && s.Verdict != wire.VerdictUnknown {
 			t.Errorf("verdict %d on an offer that it may have committed", s.Verdict)
 		}
 		_, is := m.(wire.Recall)
@@ -126,12 +126,12 @@ func TestARequestIsRepeated(t *testing.T) {
 	t.Error("never given up")
 }
 
-// A stranger teaches a home no jobs, and none that its deeds do not prove.
+// A stranger teaches a home no jobs, and none that its certificates do not prove.
 func TestWhatAHomeLearns(t *testing.T) {
 	t.Parallel()
 	at := grid.Epoch{Term: 1, Hop: 1}
-	signed := func(j grid.Job, by, to grid.PeerID) []grid.Deed {
-		return []grid.Deed{{Epoch: at, To: to, Signature: signature(by, wire.DeedText(j.ID, wire.JobDigest(j), at, to))}}
+	signed := func(j grid.Job, by, to grid.PeerID) []grid.Certificate {
+		return []grid.Certificate{{Epoch: at, To: to, Signature: signature(by, wire.CertificateText(j.ID, wire.JobDigest(j), at, to))}}
 	}
 	job, alien := jobOf(me, "a", "1"), jobOf(him, "a", "1")
 	changed := job
@@ -141,13 +141,13 @@ func TestWhatAHomeLearns(t *testing.T) {
 		m     wire.Recalled
 		learn bool
 	}{
-		{"with the home's own deed", wire.Recalled{Job: job, Epoch: at, Owning: true, Deeds: signed(job, me, her)}, true},
+		{"with the home's own certificate", wire.Recalled{Job: job, Epoch: at, Owning: true, Certificates: signed(job, me, her)}, true},
 		{"without one", wire.Recalled{Job: job, Epoch: at, Owning: true}, false},
-		{"signed by itself", wire.Recalled{Job: job, Epoch: at, Owning: true, Deeds: signed(job, her, her)}, false},
-		{"given to another", wire.Recalled{Job: job, Epoch: at, Owning: true, Deeds: signed(job, me, him)}, false},
-		{"another content", wire.Recalled{Job: changed, Epoch: at, Owning: true, Deeds: signed(job, me, her)}, false},
-		{"another epoch", wire.Recalled{Job: job, Epoch: grid.Epoch{Term: 3}, Owning: true, Deeds: signed(job, me, her)}, false},
-		{"of another home", wire.Recalled{Job: alien, Epoch: at, Owning: true, Deeds: signed(alien, me, her)}, false},
+		{"signed by itself", wire.Recalled{Job: job, Epoch: at, Owning: true, Certificates: signed(job, her, her)}, false},
+		{"given to another", wire.Recalled{Job: job, Epoch: at, Owning: true, Certificates: signed(job, me, him)}, false},
+		{"another content", wire.Recalled{Job: changed, Epoch: at, Owning: true, Certificates: signed(job, me, her)}, false},
+		{"another epoch", wire.Recalled{Job: job, Epoch: grid.Epoch{Term: 3}, Owning: true, Certificates: signed(job, me, her)}, false},
+		{"of another home", wire.Recalled{Job: alien, Epoch: at, Owning: true, Certificates: signed(alien, me, her)}, false},
 		{"a mere candidate, and the journal is sure", wire.Recalled{Job: job, Epoch: at}, false},
 	} {
 		c := New(Config{

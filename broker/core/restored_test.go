@@ -12,9 +12,9 @@ import (
 func tombstone() grid.Record {
 	j := jobOf(her, "b", "1")
 	return grid.Record{
-		Job: j, Standing: grid.Past, State: grid.Completed, End: grid.Completed, ExitCode: 3, HasExit: true, Closed: true,
+		Job: j, Role: grid.Tombstone, State: grid.Completed, End: grid.Completed, ExitCode: 3, HasExit: true, Closed: true,
 		Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 10, Finished: 20, Ended: 30, Report: 7,
-		Deeds: []grid.Deed{deed(j, her, 1, me)},
+		Certificates: []grid.Certificate{certificate(j, her, 1, me)},
 	}
 }
 
@@ -54,7 +54,7 @@ func TestATombstoneTellsTheEndAgain(t *testing.T) {
 	}
 	told := sent(c.Step(1_000_002, Message{her, wire.Recall{Job: r.Job.ID}}))
 	again, ok := reportIn(told)
-	if !ok || again.State != grid.StageOut || again.End != grid.Completed || again.ExitCode != 3 || len(again.Deeds) != 1 || again.Number != 7 {
+	if !ok || again.State != grid.StageOut || again.End != grid.Completed || again.ExitCode != 3 || len(again.Certificates) != 1 || again.Number != 7 {
 		t.Errorf("told %+v", told)
 	}
 	if k, ok := told[0].(wire.Recalled); !ok || !k.Owning || k.Epoch != r.Epoch {
@@ -90,13 +90,13 @@ func TestTheTombstoneOfWhatNeverStartedStays(t *testing.T) {
 func TestARestoredHomeLearnsTheEnd(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	one := []grid.Deed{deed(j, me, 1, her)}
+	one := []grid.Certificate{certificate(j, me, 1, her)}
 	at := grid.Epoch{Term: 1, Hop: 1}
 	for name, before := range map[string][]grid.Record{
-		"its own":       {{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}},
-		"with that one": {{Job: j, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: at, Report: 2, Deeds: one}},
-		"with another": {{Job: j, Standing: grid.Watching, State: grid.Assigned, Owner: him, Epoch: grid.Epoch{Term: 0, Hop: 4}, Report: 2,
-			Deeds: []grid.Deed{{Epoch: grid.Epoch{Term: 0, Hop: 4}, To: him}}}},
+		"its own":       {{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}},
+		"with that one": {{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: at, Report: 2, Certificates: one}},
+		"with another": {{Job: j, Role: grid.Watching, State: grid.Assigned, Owner: him, Epoch: grid.Epoch{Term: 0, Hop: 4}, Report: 2,
+			Certificates: []grid.Certificate{{Epoch: grid.Epoch{Term: 0, Hop: 4}, To: him}}}},
 		"not there": nil,
 	} {
 		c := signed(before...)
@@ -109,10 +109,10 @@ func TestARestoredHomeLearnsTheEnd(t *testing.T) {
 			t.Errorf("%s: asked %+v, waiting %t", name, asked, c.rolled != nil)
 			continue
 		}
-		c.Step(1_000_004, Message{her, wire.Recalled{Job: j, Epoch: at, Owning: true, Deeds: one}})
+		c.Step(1_000_004, Message{her, wire.Recalled{Job: j, Epoch: at, Owning: true, Certificates: one}})
 		c.Step(1_000_005, Message{her, wire.Report{
 			Job: j.ID, Epoch: at, Number: 7, State: grid.StageOut, Attempt: 1, End: grid.Completed, ExitCode: 3, HasExit: true,
-			Started: wire.Ago{Span: 90, Known: true}, Finished: wire.Ago{Span: 80, Known: true}, Deeds: one,
+			Started: wire.Ago{Span: 90, Known: true}, Finished: wire.Ago{Span: 80, Known: true}, Certificates: one,
 		}})
 		if r := c.jobs[j.ID].rec; r.State != grid.Completed || r.ExitCode != 3 || r.Epoch != at {
 			t.Errorf("%s: %s, exit code %d, epoch %s: %s", name, r.State, r.ExitCode, r.Epoch, r.Reason)
@@ -133,12 +133,12 @@ func TestAnEndThatIsKnown(t *testing.T) {
 		record grid.Record
 		job    grid.JobID
 	}{
-		"ended":                 {grid.Record{Job: j, Standing: grid.Watching, State: grid.Completed, Owner: her, Epoch: at}, j.ID},
-		"ended, and by another": {grid.Record{Job: j, Standing: grid.Watching, State: grid.Completed, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 0}}, j.ID},
-		"given up":              {grid.Record{Job: j, Standing: grid.Watching, State: grid.Lost, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 0}}, j.ID},
-		"begun again":           {grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 2}}, j.ID},
-		"with another":          {grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: him, Epoch: at}, j.ID},
-		"of another home":       {grid.Record{Job: j, Standing: grid.Watching, State: grid.Completed, Owner: her, Epoch: at}, jobOf(him, "c", "9").ID},
+		"ended":                 {grid.Record{Job: j, Role: grid.Watching, State: grid.Completed, Owner: her, Epoch: at}, j.ID},
+		"ended, and by another": {grid.Record{Job: j, Role: grid.Watching, State: grid.Completed, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 0}}, j.ID},
+		"given up":              {grid.Record{Job: j, Role: grid.Watching, State: grid.Lost, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 0}}, j.ID},
+		"begun again":           {grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 2}}, j.ID},
+		"with another":          {grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: him, Epoch: at}, j.ID},
+		"of another home":       {grid.Record{Job: j, Role: grid.Watching, State: grid.Completed, Owner: her, Epoch: at}, jobOf(him, "c", "9").ID},
 	} {
 		c := signed(k.record)
 		c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
@@ -151,15 +151,15 @@ func TestAnEndThatIsKnown(t *testing.T) {
 	}
 }
 
-// Deeds that this home has not signed prove nothing, though they be of a newer term.
-func TestADeedOfANewerTermIsSignedAtHome(t *testing.T) {
+// Certificates that this home has not signed prove nothing, though they be of a newer term.
+func TestACertificateOfANewerTermIsSignedAtHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	at := grid.Epoch{Term: 2, Hop: 1}
 	for name, by := range map[string]grid.PeerID{"ours": me, "theirs": him} {
-		d := grid.Deed{Epoch: at, To: her, Signature: signature(by, wire.DeedText(j.ID, wire.JobDigest(j), at, her))}
-		c := signed(grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 3})
-		c.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: at, Number: 1, State: grid.Assigned, Attempt: 1, Deeds: []grid.Deed{d}}})
+		d := grid.Certificate{Epoch: at, To: her, Signature: signature(by, wire.CertificateText(j.ID, wire.JobDigest(j), at, her))}
+		c := signed(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 3})
+		c.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: at, Number: 1, State: grid.Assigned, Attempt: 1, Certificates: []grid.Certificate{d}}})
 		ours := by == me
 		if r := c.jobs[j.ID].rec; (r.Owner == her) != ours || (c.rolled != nil) != ours {
 			t.Errorf("%s: owned by %s, rolled back %t", name, r.Owner, c.rolled != nil)
@@ -172,7 +172,7 @@ func TestADeedOfANewerTermIsSignedAtHome(t *testing.T) {
 func TestAfterAStartTheMembersSpeakFirst(t *testing.T) {
 	t.Parallel()
 	old := jobOf(me, "a", "1")
-	record := grid.Record{Job: old, Standing: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1}
+	record := grid.Record{Job: old, Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1}
 	for name, k := range map[string]struct {
 		at     grid.Tick
 		speaks bool
@@ -200,23 +200,23 @@ func TestAfterAStartTheMembersSpeakFirst(t *testing.T) {
 }
 
 // A home that was restored, and did not count the owner among its neighbours just then,
-// refuses the report: the next one proves by deeds what the home has forgotten.
-func TestARefusedReportShowsItsDeedsAgain(t *testing.T) {
+// refuses the report: the next one proves by certificates what the home has forgotten.
+func TestARefusedReportShowsItsCertificatesAgain(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	c := signed(grid.Record{Job: j, Standing: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Report: 2,
-		Deeds: []grid.Deed{deed(j, her, 1, me)}})
+	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Report: 2,
+		Certificates: []grid.Certificate{certificate(j, her, 1, me)}})
 	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}})
-	if m := c.reportOf(c.jobs[j.ID]); len(m.Deeds) != 0 {
-		t.Fatal("it shows its deeds to a home that knows them")
+	if m := c.reportOf(c.jobs[j.ID]); len(m.Certificates) != 0 {
+		t.Fatal("it shows its certificates to a home that knows them")
 	}
 	c.Step(1_000_002, Message{him, wire.Error{Of: wire.KindReport, Job: j.ID, Why: "I say so"}})
-	if m := c.reportOf(c.jobs[j.ID]); len(m.Deeds) != 0 {
+	if m := c.reportOf(c.jobs[j.ID]); len(m.Certificates) != 0 {
 		t.Error("it heeds one that is not its home")
 	}
 	c.Step(1_000_002, Message{her, wire.Error{Of: wire.KindReport, Job: j.ID, Why: "its home owns it"}})
-	if m := c.reportOf(c.jobs[j.ID]); len(m.Deeds) != 1 {
-		t.Error("it is refused, and keeps its deeds to itself")
+	if m := c.reportOf(c.jobs[j.ID]); len(m.Certificates) != 1 {
+		t.Error("it is refused, and keeps its certificates to itself")
 	}
 }
 
@@ -226,7 +226,7 @@ func TestARefusedReportShowsItsDeedsAgain(t *testing.T) {
 func TestARestoredOwnerStartsNothingWithoutTheHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	was := grid.Record{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Deeds: []grid.Deed{deed(j, her, 1, me)}}
+	was := grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: []grid.Certificate{certificate(j, her, 1, me)}}
 	for _, restored := range []bool{true, false} {
 		c := signed(was)
 		c.Step(1_000_001, PeerChanged{her, grid.Dead})
@@ -263,8 +263,8 @@ func TestARestoredOwnerStartsNothingWithoutTheHome(t *testing.T) {
 	}
 }
 
-// Its administrator says that it had a twin, before it has noticed that itself.
-func TestResumeSaysThatThereWasATwin(t *testing.T) {
+// Its administrator says that it had a duplicate, before it has noticed that itself.
+func TestResumeSaysThatThereWasADuplicate(t *testing.T) {
 	t.Parallel()
 	c := signed()
 	answer, _ := only[Answer](c.Step(1_000_001, Resume{Token: 4}))

@@ -19,8 +19,8 @@ func bare(records ...grid.Record) *Core {
 
 // begin starts a Core whose control directories have no more than the journal.
 func begin(c *Core) {
-	if e, asks := only[Recollect](c.Step(1_000_000, Boot{})); asks {
-		c.Step(1_000_000, Recollected{Jobs: e.Jobs, All: true})
+	if e, asks := only[Reconcile](c.Step(1_000_000, Boot{})); asks {
+		c.Step(1_000_000, Reconciled{Jobs: e.Jobs, All: true})
 	}
 }
 
@@ -35,19 +35,19 @@ func shot(now grid.Tick) Looked {
 }
 
 func offerOf(j grid.Job, hop uint32, wait grid.Tick) wire.Offer {
-	return wire.Offer{Bond: wire.Bond{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: hop}, To: me, Digest: wire.JobDigest(j)}, Job: j, Wait: wait}
+	return wire.Offer{Handoff: wire.HandoffID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: hop}, To: me, Digest: wire.JobDigest(j)}, Job: j, Wait: wait}
 }
 
 // A member that has nothing to do with a job offers it to its home and commits: it leaves COMPLETED and runs again.
 func TestAnEndedJobIsNotOfferedToItsHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	c := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Completed, End: grid.Completed, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 5, Ended: 10})
+	c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Completed, End: grid.Completed, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 5, Ended: 10})
 	o := offerOf(j, 9, 0)
 	c.Step(1_000_001, Message{him, o})
 	c.Step(1_000_002, shot(1_000_002))
-	t.Log(c.jobs[j.ID].rec.Standing, c.jobs[j.ID].rec.State)
-	for _, e := range c.Step(1_000_003, Message{him, wire.Commit{Bond: o.Bond}}) {
+	t.Log(c.jobs[j.ID].rec.Role, c.jobs[j.ID].rec.State)
+	for _, e := range c.Step(1_000_003, Message{him, wire.Commit{Handoff: o.Handoff}}) {
 		if l, ok := e.(Launch); ok {
 			t.Errorf("launched again: %v", l.Submission.ID)
 		}
@@ -58,11 +58,11 @@ func TestAnEndedJobIsNotOfferedToItsHome(t *testing.T) {
 func TestARunningJobIsNotOfferedToItsHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	c := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 5})
+	c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 5})
 	o := offerOf(j, 9, 0)
 	c.Step(1_000_001, Message{him, o})
 	c.Step(1_000_002, shot(1_000_002))
-	for _, e := range c.Step(1_000_003, Message{him, wire.Commit{Bond: o.Bond}}) {
+	for _, e := range c.Step(1_000_003, Message{him, wire.Commit{Handoff: o.Handoff}}) {
 		if l, ok := e.(Launch); ok {
 			t.Errorf("launched while it runs at its owner: %v", l.Submission.ID)
 		}
@@ -77,9 +77,9 @@ func TestNobodyOffersInTheNameOfAnothersUser(t *testing.T) {
 	o := offerOf(j, 1, 0)
 	c.Step(1_000_001, Message{him, o})
 	c.Step(1_000_002, shot(1_000_002))
-	c.Step(1_000_003, Message{him, wire.Commit{Bond: o.Bond}})
+	c.Step(1_000_003, Message{him, wire.Commit{Handoff: o.Handoff}})
 	if k := c.jobs[j.ID]; k != nil {
-		t.Errorf("a job of our user %v, which we never took from that user, is %s %s", k.rec.Job.User, k.rec.Standing, k.rec.State)
+		t.Errorf("a job of our user %v, which we never took from that user, is %s %s", k.rec.Job.User, k.rec.Role, k.rec.State)
 	}
 }
 
@@ -87,12 +87,12 @@ func TestNobodyOffersInTheNameOfAnothersUser(t *testing.T) {
 func TestOnlyTheOwnerReports(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	c := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 5})
+	c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 5})
 	c.Step(1_000_001, Message{him, wire.Report{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 2}, Number: 1, State: grid.StageOut, End: grid.Completed}})
 	if c.jobs[j.ID].rec.State.Terminal() {
 		t.Errorf("ended by a stranger: %s, owner %s", c.jobs[j.ID].rec.State, c.jobs[j.ID].rec.Owner)
 	}
-	c = bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 5})
+	c = bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 5})
 	c.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 1, State: grid.StageOut}})
 	if s := c.jobs[j.ID].rec.State; !s.Valid() {
 		t.Errorf("its state is %s", s)

@@ -18,7 +18,7 @@ import (
 //   - every home: a report of each job owned here. What is owned elsewhere since is
 //     answered by Superseded, and let go;
 //   - the control directories and the batch system, for attempts that the journal lacks; see
-//     recollect.go;
+//     reconcile.go;
 //   - the file beside the journal, for what users were told; see told.go.
 //
 // It is satisfied when all members have settled, and the directories have spoken. A member
@@ -89,10 +89,10 @@ func (c *Core) doubtAll() {
 	c.saveState()
 	for _, j := range c.sorted() {
 		if j.rec.Handoff.Phase == grid.Offering || j.rec.Handoff.Phase == grid.Withdrawing {
-			c.sendAbort(c.bond(j), "its journal was rolled back")
+			c.sendAbort(c.handoffID(j), "its journal was rolled back")
 			c.dropOffer(j, "the offer died: the journal was rolled back")
 		}
-		if j.rec.Standing == grid.Owning {
+		if j.rec.Role == grid.Owning {
 			c.doubt(j)
 		}
 	}
@@ -203,7 +203,7 @@ func (c *Core) settle() {
 		return
 	}
 	inDoubt := slices.DeleteFunc(c.sorted(), func(j *job) bool { return !j.rec.Uncertain || !c.home(j) })
-	if slices.ContainsFunc(inDoubt, func(j *job) bool { return j.rec.Standing == grid.Owning && j.unrecalled() }) {
+	if slices.ContainsFunc(inDoubt, func(j *job) bool { return j.rec.Role == grid.Owning && j.unreconciled() }) {
 		c.alarmRolled()
 		return // recount comes here again
 	}
@@ -213,7 +213,7 @@ func (c *Core) settle() {
 	c.saveState()
 	for _, j := range inDoubt {
 		j.rec.Uncertain = false
-		if j.rec.Standing == grid.Owning && len(unheard) > 0 && j.traceAt == (grid.Epoch{}) {
+		if j.rec.Role == grid.Owning && len(unheard) > 0 && j.traceAt == (grid.Epoch{}) {
 			c.unknownFate(j, c.nameOf(unheard[0])+", which may have got the job, was not heard", harmful)
 		} else {
 			c.save(j, "")

@@ -26,7 +26,7 @@ func Route(e Effect) (key WorkKey, ends []WorkKey, slow bool) {
 	switch e := e.(type) {
 	case Look:
 		return WorkKey{Kind: LookWork}, nil, true
-	case Recollect:
+	case Reconcile:
 		return WorkKey{LookWork, "recollect"}, nil, true
 	case Launch:
 		return WorkKey{FileWork, string(e.Submission.ID.Job)}, nil, true

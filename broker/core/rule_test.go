@@ -8,21 +8,21 @@ import (
 )
 
 // onItsWay is a job of b that waits here, and is offered to c at 1.2.
-func onItsWay(phase grid.HandoffPhase) (grid.Record, wire.Bond) {
+func onItsWay(phase grid.HandoffPhase) (grid.Record, wire.HandoffID) {
 	j := jobOf(her, "b", "1")
 	next := grid.Epoch{Term: 1, Hop: 2}
-	r := grid.Record{Job: j, Standing: grid.Owning, State: grid.Moving, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Local: "l", Report: 2,
-		Handoff: grid.Handoff{Phase: phase, To: him, Epoch: next}, Deeds: []grid.Deed{deed(j, her, 1, me)}}
-	return r, wire.Bond{Job: j.ID, Epoch: next, To: him, Digest: wire.JobDigest(j)}
+	r := grid.Record{Job: j, Role: grid.Owning, State: grid.Moving, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Local: "l", Report: 2,
+		Handoff: grid.Handoff{Phase: phase, To: him, Epoch: next}, Certificates: []grid.Certificate{certificate(j, her, 1, me)}}
+	return r, wire.HandoffID{Job: j.ID, Epoch: next, To: him, Digest: wire.JobDigest(j)}
 }
 
 // offering is a Core with that offer open, and its home heard.
-func offering(phase grid.HandoffPhase) (*Core, *job, wire.Bond) {
-	r, bond := onItsWay(phase)
+func offering(phase grid.HandoffPhase) (*Core, *job, wire.HandoffID) {
+	r, handoff := onItsWay(phase)
 	c := signed()
 	k := &job{rec: r, heard: c.now, began: c.now, homeHeard: c.now}
 	c.jobs[r.Job.ID], c.live[r.Job.ID] = k, k
-	return c, k, bond
+	return c, k, handoff
 }
 
 func committed(effects []Effect) bool {
@@ -37,9 +37,9 @@ func committed(effects []Effect) bool {
 // A candidate that has another job ready than the one offered does not get it.
 func TestReadyIsForTheJobOffered(t *testing.T) {
 	t.Parallel()
-	c, k, bond := offering(grid.Offering)
-	bond.Digest[0]++
-	if c.Step(c.now+1, Message{him, wire.Ready{Bond: bond}}); k.rec.Handoff.Phase != grid.NoHandoff {
+	c, k, handoff := offering(grid.Offering)
+	handoff.Digest[0]++
+	if c.Step(c.now+1, Message{him, wire.Ready{Handoff: handoff}}); k.rec.Handoff.Phase != grid.NoHandoff {
 		t.Errorf("the offer goes on: phase %d", k.rec.Handoff.Phase)
 	}
 }
@@ -49,11 +49,11 @@ func TestReadyIsForTheJobOffered(t *testing.T) {
 func TestAnUnheardHomeStopsAHandoff(t *testing.T) {
 	t.Parallel()
 	for _, heard := range []bool{true, false} {
-		c, k, bond := offering(grid.Offering)
+		c, k, handoff := offering(grid.Offering)
 		if !heard {
 			k.homeHeard = 0
 		}
-		_, withdraws := only[Withdraw](c.Step(c.now+1, Message{him, wire.Ready{Bond: bond}}))
+		_, withdraws := only[Withdraw](c.Step(c.now+1, Message{him, wire.Ready{Handoff: handoff}}))
 		if withdraws != heard {
 			t.Errorf("home heard %t: withdrawn for the move %t", heard, withdraws)
 		}
@@ -62,8 +62,8 @@ func TestAnUnheardHomeStopsAHandoff(t *testing.T) {
 			k.homeHeard = 0
 		}
 		effects := c.Step(c.now+1, Withdrawn{ID: c.attempt(k), Done: true})
-		if committed(effects) != heard || (k.rec.Standing == grid.Owning) == heard {
-			t.Errorf("home heard %t: %s after the withdrawal, committed %t", heard, k.rec.Standing, committed(effects))
+		if committed(effects) != heard || (k.rec.Role == grid.Owning) == heard {
+			t.Errorf("home heard %t: %s after the withdrawal, committed %t", heard, k.rec.Role, committed(effects))
 		}
 	}
 }
@@ -72,7 +72,7 @@ func TestAnUnheardHomeStopsAHandoff(t *testing.T) {
 func TestAnOfferIsOfItsOwnJob(t *testing.T) {
 	t.Parallel()
 	o := offerOf(jobOf(her, "b", "1"), 1, 0)
-	o.Bond.Digest[0]++
+	o.Handoff.Digest[0]++
 	c := bare()
 	c.Step(c.now+1, Message{her, o})
 	if c.Step(c.now+1, shot(c.now+1)); c.jobs[o.Job.ID] != nil {
@@ -85,29 +85,29 @@ func TestClosedIsOfItsTerm(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	for term, gone := range map[uint32]bool{1: false, 2: true, 3: true} {
-		c := bare(grid.Record{Job: j, Standing: grid.Past, State: grid.Moving, Owner: him, Epoch: grid.Epoch{Term: 2, Hop: 1}, Ended: 5})
+		c := bare(grid.Record{Job: j, Role: grid.Tombstone, State: grid.Moving, Owner: him, Epoch: grid.Epoch{Term: 2, Hop: 1}, Ended: 5})
 		if c.Step(c.now+1, Message{her, wire.Closed{Job: j.ID, Term: term}}); (c.jobs[j.ID] == nil) != gone {
 			t.Errorf("closed at term %d: gone %t", term, c.jobs[j.ID] == nil)
 		}
 	}
 }
 
-// A home that knows nothing of a gap of the candidate may have given the job to another
+// A home that knows nothing of a stall of the candidate may have given the job to another
 // before the Commit came.
-func TestACommitAfterAGapWaitsForTheHome(t *testing.T) {
+func TestACommitAfterAStallWaitsForTheHome(t *testing.T) {
 	t.Parallel()
-	for _, gap := range []bool{false, true} {
+	for _, stall := range []bool{false, true} {
 		j := jobOf(her, "b", "1")
 		o := offerOf(j, 1, 0)
 		c := signed()
 		c.Step(c.now+1, Message{her, o})
 		c.Step(c.now+1, shot(c.now+1))
-		if gap {
-			c.Step(c.now+1, Gap{grid.Hour})
+		if stall {
+			c.Step(c.now+1, Stall{grid.Hour})
 		}
-		_, launched := only[Launch](c.Step(c.now+1, Message{her, wire.Commit{Bond: o.Bond, Deed: deed(j, her, 1, me)}}))
-		if launched == gap {
-			t.Errorf("gap %t: launched %t", gap, launched)
+		_, launched := only[Launch](c.Step(c.now+1, Message{her, wire.Commit{Handoff: o.Handoff, Certificate: certificate(j, her, 1, me)}}))
+		if launched == stall {
+			t.Errorf("stall %t: launched %t", stall, launched)
 		}
 	}
 }
@@ -147,9 +147,9 @@ func TestAnAcknowledgementIsOfItsEpoch(t *testing.T) {
 		if k.end != 0 {
 			state = grid.StageOut
 		}
-		c := bare(grid.Record{Job: j, Standing: grid.Owning, State: state, End: k.end, Owner: me, Epoch: at, Attempt: 1, Report: 4, Started: 5})
+		c := bare(grid.Record{Job: j, Role: grid.Owning, State: state, End: k.end, Owner: me, Epoch: at, Attempt: 1, Report: 4, Started: 5})
 		c.Step(c.now+1, Message{k.from, wire.ReportAck{Job: j.ID, Epoch: k.epoch, Number: 4, Closed: true}})
-		if closed := c.jobs[j.ID].rec.Standing == grid.Past; closed != k.closes {
+		if closed := c.jobs[j.ID].rec.Role == grid.Tombstone; closed != k.closes {
 			t.Errorf("%s: closed %t", k.name, closed)
 		}
 	}
@@ -183,20 +183,20 @@ func TestAStrangerDecidesNoHandoff(t *testing.T) {
 	j := jobOf(her, "b", "1")
 	o := offerOf(j, 1, 0)
 	for _, m := range []wire.Message{
-		wire.Abort{Bond: o.Bond}, wire.Standing{Bond: o.Bond, Verdict: wire.VerdictAborted},
-		wire.Standing{Bond: o.Bond, Verdict: wire.VerdictCommitted, Deed: deed(j, her, 1, me)},
+		wire.Abort{Handoff: o.Handoff}, wire.InquireReply{Handoff: o.Handoff, Verdict: wire.VerdictAborted},
+		wire.InquireReply{Handoff: o.Handoff, Verdict: wire.VerdictCommitted, Certificate: certificate(j, her, 1, me)},
 	} {
 		c := signed()
 		c.Step(c.now+1, Message{her, o})
 		c.Step(c.now+1, shot(c.now+1))
-		if c.Step(c.now+1, Message{him, m}); c.jobs[j.ID] == nil || c.jobs[j.ID].rec.Standing != grid.Prepared {
+		if c.Step(c.now+1, Message{him, m}); c.jobs[j.ID] == nil || c.jobs[j.ID].rec.Role != grid.Prepared {
 			t.Errorf("%T of a stranger counts", m)
 		}
 	}
 	at := grid.Epoch{Term: 1, Hop: 1}
-	c := signed(grid.Record{Job: jobOf(me, "a", "1"), Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: at})
+	c := signed(grid.Record{Job: jobOf(me, "a", "1"), Role: grid.Watching, State: grid.Running, Owner: her, Epoch: at})
 	id := jobOf(me, "a", "1").ID
-	c.Step(c.now+1, Message{him, wire.Unknown{Bond: wire.Bond{Job: id, Epoch: at, To: him}}})
+	c.Step(c.now+1, Message{him, wire.Unknown{Handoff: wire.HandoffID{Job: id, Epoch: at, To: him}}})
 	if r := c.jobs[id].rec; r.Reason != "" || r.ContactLost != 0 {
 		t.Errorf("lost by the word of a stranger: %s", r.Reason)
 	}

@@ -32,7 +32,7 @@ const (
 	ForgetStartsAll
 	// AbsenceOverGap: absence counts also while this broker did not listen, and a home's word
 	// from before counts as fresh.
-	AbsenceOverGap
+	AbsenceOverStall
 	// EndsUntold: what the file beside the journal says of the ends that users were told does not count.
 	EndsUntold
 	// EffectBeforeSave: effects leave before the saves of their step are durable.

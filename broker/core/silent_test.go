@@ -25,7 +25,7 @@ func TestASilentOwnerIsAsked(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			k := bare(grid.Record{Job: j, Standing: grid.Watching, State: c.state, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}})
+			k := bare(grid.Record{Job: j, Role: grid.Watching, State: c.state, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}})
 			k.Step(1_000_001, PeerChanged{her, grid.Alive})
 			asked, begin := 0, k.now
 			for k.now < begin+3*silence*k.cfg.Digest+2*k.cfg.Refresh {
@@ -48,7 +48,7 @@ func TestASilentOwnerIsAsked(t *testing.T) {
 func TestAnOwnerThatDoesNotKnowTheJobIsNamed(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	k := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}})
+	k := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}})
 	no := wire.Error{Of: wire.KindRecall, Job: j.ID, Why: "no job of that home here"}
 	k.Step(1_000_001, Message{her, no})
 	k.jobs[j.ID].asked = 1_000_002
@@ -71,12 +71,12 @@ func TestAnOwnerThatDoesNotKnowTheJobIsNamed(t *testing.T) {
 func TestAFormerOwnerSaysWhoHasIt(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	deeds := []grid.Deed{deed(j, her, 1, me), deed(j, me, 2, him)}
-	c := signed(grid.Record{Job: j, Standing: grid.Past, State: grid.Moving, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 2}, Deeds: deeds})
+	certificates := []grid.Certificate{certificate(j, her, 1, me), certificate(j, me, 2, him)}
+	c := signed(grid.Record{Job: j, Role: grid.Tombstone, State: grid.Moving, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 2}, Certificates: certificates})
 	told := func(by grid.PeerID) (moved bool) {
 		for _, m := range sentTo(c.Step(c.now+1, Message{by, wire.Recall{Job: j.ID}}), by) {
 			k, is := m.(wire.Moved)
-			moved = moved || is && len(k.Deeds) == 2
+			moved = moved || is && len(k.Certificates) == 2
 		}
 		return moved
 	}
@@ -106,7 +106,7 @@ func TestTheHomeTellsAnOwnerItsEnd(t *testing.T) {
 		{"it was ended by forget", grid.Killed, 0, grid.Running, false},
 		{"it is LOST, and may gain a result", grid.Lost, 900_000, grid.Running, false},
 	} {
-		k := bare(grid.Record{Job: j, Standing: grid.Watching, State: c.state, End: c.state, ExitCode: 3, HasExit: true, Finished: c.finished, Owner: her, Epoch: epoch, Report: 5})
+		k := bare(grid.Record{Job: j, Role: grid.Watching, State: c.state, End: c.state, ExitCode: 3, HasExit: true, Finished: c.finished, Owner: her, Epoch: epoch, Report: 5})
 		told := false
 		for _, m := range sentTo(k.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 7, State: c.report, Attempt: 1}}), her) {
 			a, is := m.(wire.ReportAck)
@@ -126,13 +126,13 @@ func TestAnOwnerThatWasSetBackTakesItsEnd(t *testing.T) {
 	j := jobOf(her, "b", "1")
 	for _, state := range []grid.State{grid.Running, grid.Assigned} {
 		for _, end := range []grid.State{grid.Completed, 0} {
-			c := signed(grid.Record{Job: j, Standing: grid.Owning, State: state, Owner: me, Epoch: epoch, Attempt: 1, Report: 3, Deeds: []grid.Deed{deed(j, her, 1, me)}})
+			c := signed(grid.Record{Job: j, Role: grid.Owning, State: state, Owner: me, Epoch: epoch, Attempt: 1, Report: 3, Certificates: []grid.Certificate{certificate(j, her, 1, me)}})
 			effects := c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: epoch, Number: 3, Closed: true, End: end, ExitCode: 3, HasExit: true}})
 			kill, killed := only[Kill](effects)
 			_, discarded := only[Discard](effects)
 			r := c.jobs[j.ID].rec
-			if gone := r.Standing == grid.Past && r.Closed && r.State == grid.Completed && r.ExitCode == 3 && r.HasExit; gone != (end != 0) || killed != gone || discarded != gone || killed && kill.ID.Attempt != 1 {
-				t.Errorf("%s, told %s: %s %s closed %v, killed %v, discarded %v", state, end, r.Standing, r.State, r.Closed, killed, discarded)
+			if gone := r.Role == grid.Tombstone && r.Closed && r.State == grid.Completed && r.ExitCode == 3 && r.HasExit; gone != (end != 0) || killed != gone || discarded != gone || killed && kill.ID.Attempt != 1 {
+				t.Errorf("%s, told %s: %s %s closed %v, killed %v, discarded %v", state, end, r.Role, r.State, r.Closed, killed, discarded)
 			}
 		}
 	}
@@ -144,7 +144,7 @@ func TestAnEndCountsWhateverItsNumber(t *testing.T) {
 	t.Parallel()
 	epoch := grid.Epoch{Term: 1, Hop: 1}
 	j := jobOf(me, "a", "1")
-	c := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Started: 900_000, Owner: her, Epoch: epoch, Report: 5})
+	c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Started: 900_000, Owner: her, Epoch: epoch, Report: 5})
 	c.Step(1_000_001, PeerChanged{her, grid.Alive})
 	c.Step(1_000_002, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 4, State: grid.Assigned}})
 	if r := c.jobs[j.ID].rec; r.State != grid.Running {
@@ -168,7 +168,7 @@ func TestAnEndCountsWhateverItsNumber(t *testing.T) {
 func TestAJobThatWasDeclinedComesWhole(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	c := bare(grid.Record{Job: j, Standing: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}})
+	c := bare(grid.Record{Job: j, Role: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}})
 	c.decline(c.jobs[j.ID], "no word from its owner for too long")
 	c.jobs[j.ID].digest = grid.Hash{} // as after a restart
 	offer := offerOf(j, 2, 0)
@@ -176,11 +176,11 @@ func TestAJobThatWasDeclinedComesWhole(t *testing.T) {
 	for _, e := range append(c.Step(1_000_001, Message{her, offer}), c.Step(1_000_002, shot(1_000_002))...) {
 		if s, ok := e.(Send); ok {
 			m, is := s.Message.(wire.Ready)
-			ready = ready || is && m.Bond == offer.Bond
+			ready = ready || is && m.Handoff == offer.Handoff
 		}
 	}
 	r := c.jobs[j.ID].rec
-	if r.Standing != grid.Prepared || wire.JobDigest(r.Job) != wire.JobDigest(j) || !ready {
-		t.Errorf("it is %s, ready for the job that was offered: %v; its program is %+v", r.Standing, ready, r.Job.Program)
+	if r.Role != grid.Prepared || wire.JobDigest(r.Job) != wire.JobDigest(j) || !ready {
+		t.Errorf("it is %s, ready for the job that was offered: %v; its program is %+v", r.Role, ready, r.Job.Program)
 	}
 }

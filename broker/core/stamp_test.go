@@ -50,7 +50,7 @@ func TestBranchesDoNotMeet(t *testing.T) {
 	t.Parallel()
 	const now = 1_000_000
 	j := jobOf(me, "a", "1")
-	r := grid.Record{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}
+	r := grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}
 	used := map[grid.Epoch]bool{}
 	w := grid.Witness{}
 	for range 3 {
@@ -85,7 +85,7 @@ func TestStampsDoNotRunAway(t *testing.T) {
 	if got := c.stamped(); got > now+1 {
 		t.Errorf("they have come to %d", got)
 	}
-	for _, m := range sentTo(c.Step(clockAt(now), Message{her, wire.Seen{Ask: true}}), her) {
+	for _, m := range sentTo(c.Step(clockAt(now), Message{her, wire.Seen{WantsReply: true}}), her) {
 		if s, is := m.(wire.Seen); is && s.Stamp != c.stamped() {
 			t.Errorf("told %d of %d", s.Stamp, c.stamped())
 		}
@@ -98,7 +98,7 @@ func TestAnOfferBeyondAllClocks(t *testing.T) {
 	for hop, refused := range map[uint32]bool{maxStamp - 1: false, maxStamp: true, 1<<32 - 1: true} {
 		c := branch()
 		j := jobOf(her, "b", "1")
-		o := wire.Offer{Bond: wire.Bond{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: hop}, To: me, Digest: wire.JobDigest(j)}, Job: j}
+		o := wire.Offer{Handoff: wire.HandoffID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: hop}, To: me, Digest: wire.JobDigest(j)}, Job: j}
 		m := sentTo(c.Step(1_000_001, Message{her, o}), her)
 		if (len(m) == 1 && m[0].Kind() == wire.KindError) != refused {
 			t.Errorf("hop %d: answered %+v", hop, m)

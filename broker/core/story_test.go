@@ -73,8 +73,8 @@ func TestForgetAndReturn(t *testing.T) {
 	story.does("b can be reached again", func() { w.join(b) })
 	w.until("it is completed", a.is(id, grid.Completed))
 	w.run(w.now+2*grid.Minute, nil)
-	if r := b.journal[id]; r.Standing != grid.Past || !r.Kept || len(r.Outputs) == 0 {
-		t.Errorf("b has it %s, kept %t, with %d files", r.Standing, r.Kept, len(r.Outputs))
+	if r := b.journal[id]; r.Role != grid.Tombstone || !r.Kept || len(r.Outputs) == 0 {
+		t.Errorf("b has it %s, kept %t, with %d files", r.Role, r.Kept, len(r.Outputs))
 	}
 	if got := a.answers[2].Fates; len(got) != 1 || got[0].Verdict != RunAgain {
 		t.Errorf("forgetting said %+v", got)
@@ -97,8 +97,8 @@ func TestALostJobGainsItsResult(t *testing.T) {
 	story.does("b can be reached again", func() { w.join(b) })
 	w.until("it has its result", a.is(id, grid.Completed))
 	w.run(w.now+2*grid.Minute, nil)
-	if r := b.journal[id]; r.Standing != grid.Past {
-		t.Errorf("b still has it %s %s", r.Standing, r.State)
+	if r := b.journal[id]; r.Role != grid.Tombstone {
+		t.Errorf("b still has it %s %s", r.Role, r.State)
 	}
 	story.check(t, "lost-and-return")
 }
@@ -115,7 +115,7 @@ func TestALostJobThatWaitsIsWithdrawn(t *testing.T) {
 	w.cutOff(b)
 	a.step(Forget{Token: 2, Site: b.peer, By: "root"})
 	w.join(b)
-	w.until("b has dropped it", func() bool { return b.journal[id].Standing == grid.Past })
+	w.until("b has dropped it", func() bool { return b.journal[id].Role == grid.Tombstone })
 	w.run(w.now+grid.Hour, nil)
 	if n := len(w.starts[id]); n != 0 || a.journal[id].State != grid.Lost {
 		t.Errorf("%d starts, and it is %s", n, a.journal[id].State)
@@ -136,8 +136,8 @@ func TestAReturningResultIsAdopted(t *testing.T) {
 	story.does("b can be reached again", func() { w.join(b) })
 	w.until("it is completed", a.is(id, grid.Completed))
 	w.run(w.now+2*grid.Minute, nil)
-	if r := b.journal[id]; r.Standing != grid.Past || r.Kept {
-		t.Errorf("b has it %s, kept %t", r.Standing, r.Kept)
+	if r := b.journal[id]; r.Role != grid.Tombstone || r.Kept {
+		t.Errorf("b has it %s, kept %t", r.Role, r.Kept)
 	}
 	if n := len(w.starts[id]); n != 1 {
 		t.Errorf("started %d times: its result had come before the new attempt began", n)
@@ -163,8 +163,8 @@ func TestAnAdoptedResultKeepsItsOutput(t *testing.T) {
 		w.cut = nil
 		w.until("it is completed", a.is(id, grid.Completed))
 		w.run(w.now+2*grid.Minute, nil)
-		if r := b.journal[id]; len(w.starts[id]) != 1 || r.Standing != grid.Past || r.Kept {
-			t.Errorf("seed %d: started %d times; b has it %s, kept %t", seed, len(w.starts[id]), r.Standing, r.Kept)
+		if r := b.journal[id]; len(w.starts[id]) != 1 || r.Role != grid.Tombstone || r.Kept {
+			t.Errorf("seed %d: started %d times; b has it %s, kept %t", seed, len(w.starts[id]), r.Role, r.Kept)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func TestCancelAgainstMove(t *testing.T) {
 		it starts, and told so only then?`)
 	id := w.hand(a, "1", 2, false)
 	w.cut = map[[2]grid.PeerID]bool{}
-	w.until("b is ready", func() bool { return b.journal[id].Standing == grid.Prepared })
+	w.until("b is ready", func() bool { return b.journal[id].Role == grid.Prepared })
 	w.cut[[2]grid.PeerID{a.peer, b.peer}] = true
 	w.until("it is committed", func() bool { return a.journal[id].Handoff.Phase == grid.Committed })
 	story.does("its user cancels it", func() { a.step(CancelRequest{Token: 3, Job: id, By: "alice"}) })
@@ -206,10 +206,10 @@ func TestAHomeLearnsItsJobsAgain(t *testing.T) {
 		a.seen = map[grid.PeerID][]grid.JournalID{}
 		a.id = grid.JournalID{Incarnation: 77}
 	})
-	w.until("a knows it again", func() bool { return a.journal[id].Standing == grid.Watching })
+	w.until("a knows it again", func() bool { return a.journal[id].Role == grid.Watching })
 	w.until("it is completed", a.is(id, grid.Completed))
 	w.run(w.now+grid.Minute, nil)
-	if r := a.journal[id]; r.Submitted == 0 || r.Started == 0 || b.journal[id].Standing != grid.Past {
+	if r := a.journal[id]; r.Submitted == 0 || r.Started == 0 || b.journal[id].Role != grid.Tombstone {
 		t.Errorf("a has %+v", r)
 	}
 	story.check(t, "home-lost-its-journal")
@@ -235,8 +235,8 @@ func TestARollbackStartsNothingTwice(t *testing.T) {
 		a.journal, a.id, w.restored = backup, at, true
 	})
 	w.run(w.now+20*grid.Second, nil)
-	if r := a.journal[id]; r.Standing != grid.Watching || r.Owner != b.peer {
-		t.Errorf("a has it %s, owned by %s", r.Standing, r.Owner)
+	if r := a.journal[id]; r.Role != grid.Watching || r.Owner != b.peer {
+		t.Errorf("a has it %s, owned by %s", r.Role, r.Owner)
 	}
 	w.until("it is completed", a.is(id, grid.Completed))
 	w.until("the other too", a.is(busy, grid.Completed))

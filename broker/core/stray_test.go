@@ -14,8 +14,8 @@ func TestStraysAreRemoved(t *testing.T) {
 	at := func(n string, attempt uint32) grid.AttemptID {
 		return grid.AttemptID{Job: jobOf(me, "a", n).ID, Epoch: grid.Epoch{Term: 1}, Attempt: attempt}
 	}
-	record := func(n string, s grid.Standing, state grid.State) grid.Record {
-		return grid.Record{Job: jobOf(me, "a", n), Standing: s, State: state, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 2, Local: "l"}
+	record := func(n string, s grid.Role, state grid.State) grid.Record {
+		return grid.Record{Job: jobOf(me, "a", n), Role: s, State: state, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 2, Local: "l"}
 	}
 	c := bare(record("1", grid.Owning, grid.Running), record("2", grid.Watching, grid.Running), record("3", grid.Owning, grid.Completed))
 	look := func(ids ...grid.AttemptID) (withdrawn []grid.AttemptID) {
@@ -85,12 +85,12 @@ func TestAnUnknownFolderIsPutAside(t *testing.T) {
 func TestAKeptResultGivesWay(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	c := signed(grid.Record{Job: j, Standing: grid.Past, State: grid.Completed, End: grid.Completed, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Kept: true, Ended: 1})
+	c := signed(grid.Record{Job: j, Role: grid.Tombstone, State: grid.Completed, End: grid.Completed, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Kept: true, Ended: 1})
 	o := offerOf(j, 5, 0)
-	o.Deeds = []grid.Deed{deed(j, her, 5, me)}
+	o.Certificates = []grid.Certificate{certificate(j, her, 5, me)}
 	effects := append(c.Step(1_000_001, Message{her, o}), c.Step(1_000_002, shot(1_000_002))...)
 	s, aside := only[SetAside](effects)
 	if got := c.jobs[j.ID].rec; !aside || s.Job != j.ID || got.Kept {
-		t.Errorf("put aside %t, kept %t, it is %s", aside, got.Kept, got.Standing)
+		t.Errorf("put aside %t, kept %t, it is %s", aside, got.Kept, got.Role)
 	}
 }

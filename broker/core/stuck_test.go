@@ -45,11 +45,11 @@ func TestTheWaitOfAnOfferCountsTheDelivery(t *testing.T) {
 		l.Snapshot.Running = []plan.Running{{Job: "x", Start: 0, End: 1_000_000 + 15*grid.Minute, Shares: []plan.Share{{Node: 0, Processes: 4, Cores: 4}}}}
 		return l
 	}
-	c.Step(1_000_000, Message{her, wire.Ask{Round: 1, Questions: []wire.Question{{Job: j.ID, Demand: j.Demand, Walltime: j.Walltime, Delivery: 10 * grid.Minute}}}})
+	c.Step(1_000_000, Message{her, wire.EstimateRequest{Round: 1, Questions: []wire.Question{{Job: j.ID, Demand: j.Demand, Walltime: j.Walltime, Delivery: 10 * grid.Minute}}}})
 	var told grid.Tick
 	for _, e := range c.Step(1_000_000, busy(1_000_000)) {
 		if s, ok := e.(Send); ok {
-			told = s.Message.(wire.Tell).Answers[0].Estimate.Wait
+			told = s.Message.(wire.EstimateReply).Answers[0].Estimate.Wait
 		}
 	}
 	c.Step(1_000_100, Message{her, offerOf(j, 1, 10*grid.Minute+told)})
@@ -71,17 +71,17 @@ func TestLateWordLeavesTheFilesOfANewOffer(t *testing.T) {
 	old, fresh := offerOf(j, 1, 0), offerOf(j, 2, 0)
 	c.Step(1_000_001, Message{her, old})
 	c.Step(1_000_002, shot(1_000_002))
-	c.Step(1_000_003, Fetched{Job: j.ID, Epoch: old.Bond.Epoch, Set: InputFiles}) // PREPARED at 1.1; Ready and Abort get lost
+	c.Step(1_000_003, Fetched{Job: j.ID, Epoch: old.Handoff.Epoch, Set: InputFiles}) // PREPARED at 1.1; Ready and Abort get lost
 	c.Step(1_000_004, Message{her, fresh})
 	c.Step(1_000_005, shot(1_000_005)) // Fetch: all is here already
 	discarded := false
-	for _, e := range c.Step(1_000_006, Message{her, wire.Standing{Bond: old.Bond, Verdict: wire.VerdictAborted}}) {
+	for _, e := range c.Step(1_000_006, Message{her, wire.InquireReply{Handoff: old.Handoff, Verdict: wire.VerdictAborted}}) {
 		if _, ok := e.(Discard); ok {
 			discarded = true
 		}
 	}
-	c.Step(1_000_007, Fetched{Job: j.ID, Epoch: fresh.Bond.Epoch, Set: InputFiles}) // was posted before the discard ran
-	if k := c.jobs[j.ID]; discarded && k != nil && k.rec.Standing == grid.Prepared {
+	c.Step(1_000_007, Fetched{Job: j.ID, Epoch: fresh.Handoff.Epoch, Set: InputFiles}) // was posted before the discard ran
+	if k := c.jobs[j.ID]; discarded && k != nil && k.rec.Role == grid.Prepared {
 		t.Error("PREPARED, and its files are deleted")
 	}
 }
@@ -92,8 +92,8 @@ func TestRetentionCountsWhatIsThere(t *testing.T) {
 	mine, theirs := jobOf(me, "a", "1"), jobOf(her, "b", "2")
 	big := grid.Manifest{{Path: "out", Size: 900}}
 	c := New(Config{Self: me, KeepBytes: 1000}, nil, []grid.Record{
-		{Job: mine, Standing: grid.Owning, State: grid.Completed, Ended: 1_000_000 - 10, Outputs: big},
-		{Job: theirs, Standing: grid.Past, State: grid.Completed, Ended: 1_000_000 - 5, Outputs: big, Closed: true},
+		{Job: mine, Role: grid.Owning, State: grid.Completed, Ended: 1_000_000 - 10, Outputs: big},
+		{Job: theirs, Role: grid.Tombstone, State: grid.Completed, Ended: 1_000_000 - 5, Outputs: big, Closed: true},
 	})
 	c.Step(1_000_000, Boot{})
 	c.Step(1_000_000+2*grid.Minute, Tick{})
@@ -106,7 +106,7 @@ func TestRetentionCountsWhatIsThere(t *testing.T) {
 func TestAnUnclaimedResultIsDroppedInTheEnd(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	c := bare(grid.Record{Job: j, Standing: grid.Owning, State: grid.StageOut, End: grid.Completed, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 3, Finished: 5})
+	c := bare(grid.Record{Job: j, Role: grid.Owning, State: grid.StageOut, End: grid.Completed, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 3, Finished: 5})
 	now := grid.Tick(1_000_000)
 	sent := 0
 	for now < 1_000_000+60*grid.Day {
@@ -122,7 +122,7 @@ func TestAnUnclaimedResultIsDroppedInTheEnd(t *testing.T) {
 		}
 	}
 	if k := c.jobs[j.ID]; k != nil {
-		t.Errorf("after 60 days and %d reports it is %s %s, with its files", sent, k.rec.Standing, k.rec.State)
+		t.Errorf("after 60 days and %d reports it is %s %s, with its files", sent, k.rec.Role, k.rec.State)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestAStartWaitsForItsNeighbours(t *testing.T) {
 	j := jobOf(me, "a", "1")
 	j.Demand.Chunks[0].Count = 4
 	c := New(Config{Self: me, Site: grid.Site{Name: "a", Processes: 4, Speed: 0.01}}, []grid.Member{{Name: "b", Peer: her, Send: true}},
-		[]grid.Record{{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+		[]grid.Record{{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 	c.Step(1_000_000, Boot{})
 	c.Step(1_000_001, shot(1_000_001))
 	c.Step(1_000_300, PeerChanged{her, grid.Alive})
@@ -157,7 +157,7 @@ func TestWordOfAPeerMayComeBeforeItsLine(t *testing.T) {
 func TestSilenceIsToldAfterARestart(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	c := bare(grid.Record{Job: j, Standing: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 5})
+	c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 5})
 	for now := grid.Tick(1_000_000); now < 1_000_000+grid.Day; {
 		now, _ = c.Next()
 		c.Step(now, Tick{})
@@ -172,12 +172,12 @@ func TestACandidateThatOnlyAcceptsLosesTheJob(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	epoch := grid.Epoch{Term: 1, Hop: 1}
-	c := bare(grid.Record{Job: j, Standing: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+	c := bare(grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
 	k := c.jobs[j.ID]
 	c.makeOffer(k, her, 0, 0)
-	bond := wire.Bond{Job: j.ID, Epoch: epoch, To: her, Digest: wire.JobDigest(j)}
+	handoff := wire.HandoffID{Job: j.ID, Epoch: epoch, To: her, Digest: wire.JobDigest(j)}
 	for now := grid.Tick(1_000_000); now < 1_000_000+grid.Hour; now += 5 * grid.Second {
-		c.Step(now, Message{her, wire.Accept{Bond: bond}})
+		c.Step(now, Message{her, wire.Accept{Handoff: handoff}})
 		if k.rec.Handoff.Phase == grid.NoHandoff {
 			return
 		}

@@ -38,7 +38,7 @@ func (c *Core) submit(e Submit) {
 		return
 	}
 	j := &job{rec: grid.Record{
-		Job: e.Job, Key: e.Key, Anyway: e.Anyway, Standing: grid.Owning, State: grid.Submitted,
+		Job: e.Job, Key: e.Key, Anyway: e.Anyway, Role: grid.Owning, State: grid.Submitted,
 		Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self, Submitted: c.now,
 	}}
 	c.jobs[e.Job.ID] = j
@@ -97,7 +97,7 @@ func (c *Core) old(ended grid.Tick) bool {
 
 // stranded: a result that the home of its job has not taken, and cannot now.
 func (c *Core) stranded(j *job) bool {
-	if j.rec.Standing != grid.Owning || c.home(j) || j.rec.State != grid.StageOut {
+	if j.rec.Role != grid.Owning || c.home(j) || j.rec.State != grid.StageOut {
 		return false
 	}
 	m := c.members[j.rec.Job.Home]
@@ -113,7 +113,7 @@ func (c *Core) dropResult(j *job, why string) {
 // unclaimed: a home has not taken the result of its job for as long as results are kept.
 func (c *Core) unclaimed(j *job) bool {
 	since := max(j.rec.Finished, j.rec.Submitted)
-	return j.rec.Standing == grid.Owning && !c.home(j) && j.rec.State == grid.StageOut && c.old(since)
+	return j.rec.Role == grid.Owning && !c.home(j) && j.rec.State == grid.StageOut && c.old(since)
 }
 
 func (c *Core) uploadDue(j *job) {
@@ -181,11 +181,11 @@ func (c *Core) latestFirst() []grid.JobID {
 		id   grid.JobID
 		last grid.Tick
 	}
-	list := make([]entry, 0, len(c.jobs)+len(c.past))
+	list := make([]entry, 0, len(c.jobs)+len(c.archive))
 	for id, j := range c.jobs {
 		list = append(list, entry{id, j.last()})
 	}
-	for id, p := range c.past {
+	for id, p := range c.archive {
 		list = append(list, entry{id, p.ended})
 	}
 	slices.SortFunc(list, func(a, b entry) int { return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(a.id, b.id)) })
@@ -199,7 +199,7 @@ func (c *Core) latestFirst() []grid.JobID {
 // retained says what the files of a job take that is kept, beside those of newer ones, or
 // that it is to go.
 func (c *Core) retained(id grid.JobID, newer int64) (size int64, drop bool) {
-	if p, is := c.past[id]; is {
+	if p, is := c.archive[id]; is {
 		if p.home == c.cfg.Self || p.kept { // elsewhere than at home the files went with the end
 			size = p.size
 		}

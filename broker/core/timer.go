@@ -25,14 +25,14 @@ const (
 	roundDeadline = concerns + iota
 	refreshDue
 	retentionDue
-	holdDue // Step goes on to search by itself
+	startedDue // Step goes on to search by itself
 	passDue
 	passDeadline
 	seenDue     // members that have not said what they saw of this broker
 	growthDue   // how far this journal is
 	recountDue  // after a rollback
 	requestsDue // users' requests passed on
-	recollectDue
+	reconcileDue
 	whereDeadline
 	generals
 	// acceptedDue belongs to an acceptance, which has no record yet.
@@ -98,7 +98,7 @@ func (c *Core) fire() {
 		t := heap.Pop(&c.timers.heap).(timer)
 		if t.kind == acceptedDue {
 			if a := c.accepted[t.job]; a != nil && a.due == t.at {
-				c.beat(a)
+				c.keepalive(a)
 			}
 			continue
 		}
@@ -138,8 +138,8 @@ func (c *Core) generalDue(k concern) {
 		c.recount()
 	case requestsDue:
 		c.requestsAgain()
-	case recollectDue:
-		c.recollect()
+	case reconcileDue:
+		c.reconcile()
 	case whereDeadline:
 		c.whereDue()
 	}
@@ -154,7 +154,7 @@ func (c *Core) jobDue(j *job, k concern) {
 	case onReport:
 		c.report(j)
 	case onCancelling:
-		if j.isSuperseded() && j.rec.Standing == grid.Owning {
+		if j.isSuperseded() && j.rec.Role == grid.Owning {
 			c.relinquish(j)
 		}
 		c.pursueCancel(j)

@@ -40,7 +40,7 @@ func (c *Core) traceAt(from grid.PeerID, k wire.Trace) {
 	j := c.jobs[k.Job]
 	switch {
 	case j == nil || !c.home(j) || j.rec.State.Terminal():
-	case j.rec.Standing == grid.Watching && j.rec.Owner == from && claimed(&j.rec) == k.Epoch:
+	case j.rec.Role == grid.Watching && j.rec.Owner == from && claimed(&j.rec) == k.Epoch:
 		c.ownerLost(j, from)
 	case j.rec.Epoch.Before(k.Epoch) && j.traceAt.Before(k.Epoch):
 		j.traceAt, j.traceOf = k.Epoch, from

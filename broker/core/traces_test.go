@@ -15,7 +15,7 @@ func TestARunnerTellsTraces(t *testing.T) {
 	c := New(signer(me, "a"), []grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}}, nil)
 	c.Step(1_000_000, PeerSite{her, grid.Site{Name: "b"}})
 	c.Step(1_000_000, PeerSite{him, grid.Site{Name: "c"}})
-	if _, asks := only[Recollect](c.Step(1_000_000, Boot{})); !asks {
+	if _, asks := only[Reconcile](c.Step(1_000_000, Boot{})); !asks {
 		t.Fatal("it does not look into its control directories")
 	}
 	ask := Message{her, wire.Recount{}}
@@ -23,11 +23,11 @@ func TestARunnerTellsTraces(t *testing.T) {
 		t.Errorf("it answers %+v, and does not know", m)
 	}
 	attempts := []grid.AttemptID{{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 9}, Attempt: 1}, {Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 4}, Attempt: 3}}
-	c.Step(1_000_002, Recollected{Attempts: attempts})
+	c.Step(1_000_002, Reconciled{Attempts: attempts})
 	if m := sentTo(c.Step(1_000_003, ask), her); len(m) != 0 {
 		t.Errorf("it answers %+v, and some could not be read", m)
 	}
-	c.Step(1_000_004, Recollected{Attempts: attempts, All: true})
+	c.Step(1_000_004, Reconciled{Attempts: attempts, All: true})
 	want := wire.Trace{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 9}}
 	if m := sentTo(c.Step(1_000_005, ask), her); len(m) != 1 || len(m[0].(wire.Recounted).Traces) != 1 || m[0].(wire.Recounted).Traces[0] != want {
 		t.Errorf("it answers %+v", m)
@@ -44,33 +44,33 @@ func TestATraceAtTheHome(t *testing.T) {
 	for name, k := range map[string]struct {
 		rerunnable bool
 		epoch      grid.Epoch // of the home's record
-		standing   grid.Standing
+		role       grid.Role
 		owner      grid.PeerID
-		report     bool // another reports it as its own, with deeds
+		report     bool // another reports it as its own, with certificates
 		state      grid.State
 		again      bool // at a new term
 		contact    bool // lost
 	}{
-		"may run once":            {epoch: grid.Epoch{Term: 1}, standing: grid.Owning, owner: me, state: grid.Lost},
-		"may run again":           {rerunnable: true, epoch: grid.Epoch{Term: 1}, standing: grid.Owning, owner: me, state: grid.Ready, again: true},
-		"another has it since":    {epoch: grid.Epoch{Term: 1}, standing: grid.Owning, owner: me, report: true, state: grid.Running},
-		"with another, once":      {epoch: grid.Epoch{Term: 1, Hop: 2}, standing: grid.Watching, owner: him, state: grid.Lost},
-		"at a newer term":         {epoch: grid.Epoch{Term: 2}, standing: grid.Owning, owner: me, state: grid.Ready},
-		"known to be with it":     {epoch: grid.Epoch{Term: 1, Hop: 9}, standing: grid.Watching, owner: her, state: grid.Running, contact: true},
-		"known to be with others": {epoch: grid.Epoch{Term: 1, Hop: 9}, standing: grid.Watching, owner: him, state: grid.Running},
+		"may run once":            {epoch: grid.Epoch{Term: 1}, role: grid.Owning, owner: me, state: grid.Lost},
+		"may run again":           {rerunnable: true, epoch: grid.Epoch{Term: 1}, role: grid.Owning, owner: me, state: grid.Ready, again: true},
+		"another has it since":    {epoch: grid.Epoch{Term: 1}, role: grid.Owning, owner: me, report: true, state: grid.Running},
+		"with another, once":      {epoch: grid.Epoch{Term: 1, Hop: 2}, role: grid.Watching, owner: him, state: grid.Lost},
+		"at a newer term":         {epoch: grid.Epoch{Term: 2}, role: grid.Owning, owner: me, state: grid.Ready},
+		"known to be with it":     {epoch: grid.Epoch{Term: 1, Hop: 9}, role: grid.Watching, owner: her, state: grid.Running, contact: true},
+		"known to be with others": {epoch: grid.Epoch{Term: 1, Hop: 9}, role: grid.Watching, owner: him, state: grid.Running},
 	} {
 		j := jobOf(me, "a", "1")
 		j.Rerunnable = k.rerunnable
 		state := grid.Ready
-		if k.standing == grid.Watching {
+		if k.role == grid.Watching {
 			state = grid.Running
 		}
-		c := signed(grid.Record{Job: j, Standing: k.standing, State: state, Owner: k.owner, Epoch: k.epoch, Report: 2})
+		c := signed(grid.Record{Job: j, Role: k.role, State: state, Owner: k.owner, Epoch: k.epoch, Report: 2})
 		c.Step(1_000_001, Message{him, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
 		c.Step(1_000_002, Message{her, wire.Recounted{Traces: []wire.Trace{{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 9}}, {Job: "a.unheard"}}}})
 		if k.report {
 			c.Step(1_000_003, Message{him, wire.Report{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 12}, Number: 1, State: grid.Running, Attempt: 1,
-				Deeds: []grid.Deed{deed(j, me, 9, her), deed(j, her, 12, him)}}})
+				Certificates: []grid.Certificate{certificate(j, me, 9, her), certificate(j, her, 12, him)}}})
 		}
 		c.Step(1_000_004, Message{him, wire.Recounted{}})
 		if c.rolled == nil {
@@ -88,8 +88,8 @@ func TestATraceAtTheHome(t *testing.T) {
 func TestATraceEndsWithTheRecord(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	c := signed(grid.Record{Job: j, Standing: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1})
-	c.Step(1_000_001, Recollected{Attempts: []grid.AttemptID{{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1}}, All: true})
+	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1})
+	c.Step(1_000_001, Reconciled{Attempts: []grid.AttemptID{{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1}}, All: true})
 	for _, m := range sentTo(c.Step(1_000_002, Message{her, wire.Recount{}}), her) {
 		if r, is := m.(wire.Recounted); is && len(r.Traces) != 0 {
 			t.Errorf("%+v", r.Traces)

@@ -50,7 +50,7 @@ func TestRunTimesAreLearned(t *testing.T) {
 	ended := func(n int, finished, run grid.Tick, change func(*grid.Record)) {
 		r := grid.Record{
 			Job: applicationOf("alice", fmt.Sprint("run-", n), "/bin/a"), Queued: 1, Started: finished - run, Finished: finished,
-			State: grid.StageOut, Standing: grid.Past, End: grid.Completed,
+			State: grid.StageOut, Role: grid.Tombstone, End: grid.Completed,
 		}
 		r.Job.ID = grid.NewJobID("i", fmt.Sprintf("%026d", n))
 		change(&r)

@@ -101,32 +101,32 @@ func spoken(m wire.Message) string {
 		return ""
 	}
 	switch m := m.(type) {
-	case wire.Ask, wire.Tell, wire.MovedAck, wire.Closed, wire.Announce:
+	case wire.EstimateRequest, wire.EstimateReply, wire.MovedAck, wire.Closed, wire.Announce:
 		return unsaid
 	case wire.Seen:
 		return unsaid
 	case wire.Offer:
-		return about(m.Bond.Epoch, "")
+		return about(m.Handoff.Epoch, "")
 	case wire.Accept:
-		return about(m.Bond.Epoch, "")
+		return about(m.Handoff.Epoch, "")
 	case wire.Refuse:
-		return about(m.Bond.Epoch, "")
+		return about(m.Handoff.Epoch, "")
 	case wire.Ready:
-		return about(m.Bond.Epoch, "")
+		return about(m.Handoff.Epoch, "")
 	case wire.Abort:
-		return about(m.Bond.Epoch, "("+m.Why+")")
+		return about(m.Handoff.Epoch, "("+m.Why+")")
 	case wire.Commit:
-		return about(m.Bond.Epoch, flag(m.Cancel, "cancelled"))
+		return about(m.Handoff.Epoch, flag(m.Cancel, "cancelled"))
 	case wire.Owned:
-		return about(m.Bond.Epoch, "")
+		return about(m.Handoff.Epoch, "")
 	case wire.Inquire:
-		return about(m.Bond.Epoch, "")
-	case wire.Standing:
-		return about(m.Bond.Epoch, [...]string{"", "open", "aborted", "committed", "unknown"}[m.Verdict])
+		return about(m.Handoff.Epoch, "")
+	case wire.InquireReply:
+		return about(m.Handoff.Epoch, [...]string{"", "open", "aborted", "committed", "unknown"}[m.Verdict])
 	case wire.Declined:
-		return about(m.Bond.Epoch, "")
+		return about(m.Handoff.Epoch, "")
 	case wire.Unknown:
-		return about(m.Bond.Epoch, "")
+		return about(m.Handoff.Epoch, "")
 	case wire.Report:
 		return about(m.Epoch, strings.TrimSpace(m.State.String()+" "+flag(m.End != 0, m.End.String())))
 	case wire.ReportAck:

@@ -17,11 +17,11 @@ type vanishing struct {
 
 func newVanishing(t *testing.T, r grid.Record) *vanishing {
 	r.Job.Home, r.Job.User = me, grid.User{Home: me, Name: "alice"}
-	r.Standing, r.Owner, r.Epoch, r.Attempt, r.Local = grid.Owning, me, grid.Epoch{Term: 1}, 1, "l"
+	r.Role, r.Owner, r.Epoch, r.Attempt, r.Local = grid.Owning, me, grid.Epoch{Term: 1}, 1, "l"
 	v := &vanishing{Core: New(signer(me, "a"), nil, []grid.Record{r}), t: t, now: 1_000_000}
 	v.k = v.jobs[r.Job.ID]
 	v.out = v.Step(v.now, Boot{})
-	v.Step(v.now, Recollected{Jobs: []grid.JobID{r.Job.ID}})
+	v.Step(v.now, Reconciled{Jobs: []grid.JobID{r.Job.ID}})
 	return v
 }
 

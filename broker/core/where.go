@@ -13,7 +13,7 @@ import (
 // will never run it.
 //
 //	Where ─► Look here ─► this site may run it ─► answered
-//	                  └─► never: Ask to every target ─► all answered, or deadline ─► answered
+//	                  └─► never: EstimateRequest to every target ─► all answered, or deadline ─► answered
 
 // Where asks where a job could run. The answer's Record has one decision, whose rows are the
 // sites; it has only the row of this site where that may run the job.
@@ -48,15 +48,15 @@ func (c *Core) where(e Where) {
 	}
 	c.rounds++
 	c.wheres = append(c.wheres, &where{
-		token: e.Token, until: c.now + 2*c.cfg.AskDeadline,
-		job: &job{rec: grid.Record{Job: e.Job, Standing: grid.Owning, State: grid.Ready, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self}},
+		token: e.Token, until: c.now + 2*c.cfg.EstimateDeadline,
+		job: &job{rec: grid.Record{Job: e.Job, Role: grid.Owning, State: grid.Ready, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self}},
 		round: &round{
 			id: c.rounds, jobs: []grid.JobID{e.Job.ID}, waiting: 1,
 			replies: map[grid.PeerID]*reply{c.cfg.Self: {}},
 		},
 	})
 	c.look()
-	c.armGeneral(whereDeadline, 2*c.cfg.AskDeadline)
+	c.armGeneral(whereDeadline, 2*c.cfg.EstimateDeadline)
 }
 
 // whereOf finds the dry run that a number belongs to.
@@ -99,7 +99,7 @@ func (c *Core) whereElse(w *where) {
 		}
 		w.round.replies[p] = &reply{}
 		w.round.waiting++
-		c.send(p, wire.Ask{Round: w.round.id, Questions: []wire.Question{c.asking(&w.job.rec.Job, m)}})
+		c.send(p, wire.EstimateRequest{Round: w.round.id, Questions: []wire.Question{c.asking(&w.job.rec.Job, m)}})
 	}
 }
 

@@ -35,16 +35,16 @@ func never() grid.Estimate {
 	return grid.Estimate{Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "too few cores", Asked: "4", Available: "2"}}
 }
 
-// replied answers every Ask among effects.
+// replied answers every EstimateRequest among effects.
 func replied(c *Core, effects []Effect, word map[grid.PeerID]grid.Estimate) (last []Effect) {
 	for _, e := range effects {
 		s, ok := e.(Send)
 		if !ok {
 			continue
 		}
-		if ask, ok := s.Message.(wire.Ask); ok {
+		if ask, ok := s.Message.(wire.EstimateRequest); ok {
 			if estimate, answers := word[s.To]; answers {
-				last = c.Step(1001, Message{From: s.To, Message: wire.Tell{
+				last = c.Step(1001, Message{From: s.To, Message: wire.EstimateReply{
 					Round: ask.Round, Site: grid.Site{Name: "x", Processes: 2, Speed: 1}, Take: 1,
 					Answers: []wire.Answer{{Job: ask.Questions[0].Job, Estimate: estimate}},
 				}})
@@ -94,7 +94,7 @@ func TestWhereElse(t *testing.T) {
 			if d != nil {
 				t.Errorf("%s: decided before it was waited for", name)
 			}
-			d = decided(c.Step(1000+3*c.cfg.AskDeadline, Tick{}))
+			d = decided(c.Step(1000+3*c.cfg.EstimateDeadline, Tick{}))
 		}
 		if d == nil {
 			t.Errorf("%s: no answer", name)
@@ -129,7 +129,7 @@ func TestWhereIsBounded(t *testing.T) {
 	if a, ok := only[Answer](c.Step(1000, e)); !ok || a.Err == nil {
 		t.Error("one more is taken")
 	}
-	c.Step(1000+3*c.cfg.AskDeadline, Tick{})
+	c.Step(1000+3*c.cfg.EstimateDeadline, Tick{})
 	if len(c.wheres) != 0 {
 		t.Errorf("%d are left", len(c.wheres))
 	}

@@ -332,8 +332,8 @@ func (s *site) do(e Effect) {
 		s.kill(e.ID)
 	case Probe:
 		s.later(2, Progressed{Progress: s.progress(e.ID)})
-	case Recollect:
-		ev := Recollected{Jobs: e.Jobs, All: true}
+	case Reconcile:
+		ev := Reconciled{Jobs: e.Jobs, All: true}
 		for id := range s.tokens {
 			ev.Attempts = append(ev.Attempts, id)
 		}
@@ -394,14 +394,14 @@ func (s *site) save(c grid.Change) {
 	}
 	old, known := s.journal[c.Job]
 	r := *c.Record
-	s.w.logf("%s saves %s %s %s owner=%s epoch=%s handoff=%d/%s attempt=%d %v", s.name, r.Job.ID, r.Standing, r.State, r.Owner, r.Epoch, r.Handoff.Phase, r.Handoff.Epoch, r.Attempt, c.Events)
+	s.w.logf("%s saves %s %s %s owner=%s epoch=%s handoff=%d/%s attempt=%d %v", s.name, r.Job.ID, r.Role, r.State, r.Owner, r.Epoch, r.Handoff.Phase, r.Handoff.Epoch, r.Attempt, c.Events)
 	if known && old.State.Terminal() && old.State != grid.Lost && r.State != old.State {
 		s.w.t.Fatalf("%s: %s left the terminal state %s for %s\n%s", s.name, c.Job, old.State, r.State, s.w.story(c.Job))
 	}
 	if known && r.Epoch.Before(old.Epoch) {
 		s.w.t.Fatalf("%s: %s went back from epoch %s to %s\n%s", s.name, c.Job, old.Epoch, r.Epoch, s.w.story(c.Job))
 	}
-	if known && old.Standing == grid.Owning && r.Standing == grid.Owning && old.State != r.State && !old.State.CanBecome(r.State) {
+	if known && old.Role == grid.Owning && r.Role == grid.Owning && old.State != r.State && !old.State.CanBecome(r.State) {
 		s.w.t.Fatalf("%s: %s went from %s to %s, which the diagram has not\n%s", s.name, c.Job, old.State, r.State, s.w.story(c.Job))
 	}
 	if r.Handoff.Phase == grid.Committed && old.Handoff.Phase != grid.Committed && r.Job.Home != s.peer {
@@ -413,7 +413,7 @@ func (s *site) save(c grid.Change) {
 		if r.Handoff.Phase != grid.NoHandoff {
 			handoff = fmt.Sprintf(" to %s at %s", w.byPeer[r.Handoff.To].name, r.Handoff.Epoch)
 		}
-		w.say(s, "%s %s %s %s%s: %s", short(r.Job.ID), r.Standing, r.State, r.Epoch, handoff, e.Why)
+		w.say(s, "%s %s %s %s%s: %s", short(r.Job.ID), r.Role, r.State, r.Epoch, handoff, e.Why)
 	}
 	s.journal[c.Job] = r
 	s.w.oneOwner(c.Job)
@@ -432,7 +432,7 @@ func (s *site) save(c grid.Change) {
 func (w *world) oneOwner(id grid.JobID) {
 	var at []grid.Epoch
 	for _, s := range w.sites {
-		if r, ok := s.journal[id]; ok && r.Standing == grid.Owning {
+		if r, ok := s.journal[id]; ok && r.Role == grid.Owning {
 			at = append(at, r.Epoch)
 		}
 	}

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"gbroker/internal/cli"
-	"gbroker/test/standin"
-	"gbroker/test/standin/batch"
+	"gbroker/test/fakebatch"
+	"gbroker/test/fakebatch/batch"
 )
 
-// siteOver makes a site over a stand-in: its configuration file.
-func siteOver(t *testing.T, s *standin.Server, batch string) string {
+// siteOver makes a site over a fake batch system: its configuration file.
+func siteOver(t *testing.T, s *fakebatch.Server, batch string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "gbroker.yaml")
 	text := fmt.Sprintf("site: a\nlisten: []\nsocket: %s/s\nbatch: {commands: %s, %s}\n", s.Dir, s.Bin, batch)
@@ -36,7 +36,7 @@ func gbroker(t *testing.T, args ...string) (stdout, stderr string, code int) {
 // An operator sees the jobs of all in TORQUE, and that nothing is known where it does not answer.
 func TestSnapshotOfTorque(t *testing.T) {
 	t.Parallel()
-	s := standin.Start(t, batch.Config{Face: "torque", Nodes: standin.Nodes("torque", 2, 2)})
+	s := fakebatch.Start(t, batch.Config{Face: "torque", Nodes: fakebatch.Nodes("torque", 2, 2)})
 	file := siteOver(t, s, "system: torque, maui: true")
 	for range 3 {
 		submit := exec.CommandContext(t.Context(), filepath.Join(s.Bin, "qsub"), "-l", "nodes=2:ppn=2,walltime=1:00:00", "-N", "theirs")

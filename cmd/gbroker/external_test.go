@@ -11,21 +11,21 @@ import (
 	"gbroker/api"
 	"gbroker/daemon"
 	"gbroker/pbs/slurm/slurmtest"
-	"gbroker/test/standin"
-	"gbroker/test/standin/batch"
+	"gbroker/test/fakebatch"
+	"gbroker/test/fakebatch/batch"
 )
 
-// kinds are batch systems as a test finds them: real Slurm, and stand-ins.
+// kinds are batch systems as a test finds them: real Slurm, and fake batch systems.
 var kinds = map[string]func(t *testing.T) (environment []string){
 	daemon.Slurm: func(t *testing.T) []string {
 		slurmtest.Need(t)
 		return append(slurmtest.Start(t, slurmtest.Config{}).Environment(), "PATH="+os.Getenv("PATH"))
 	},
 	daemon.Torque: func(t *testing.T) []string {
-		return []string{"PATH=" + standin.Start(t, batch.Config{Face: "torque"}).Path()}
+		return []string{"PATH=" + fakebatch.Start(t, batch.Config{Face: "torque"}).Path()}
 	},
 	daemon.OpenPBS: func(t *testing.T) []string {
-		return []string{"PATH=" + standin.Start(t, batch.Config{Face: "openpbs"}).Path()}
+		return []string{"PATH=" + fakebatch.Start(t, batch.Config{Face: "openpbs"}).Path()}
 	},
 }
 

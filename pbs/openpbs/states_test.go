@@ -12,16 +12,16 @@ import (
 	"gbroker/pbs/command"
 	"gbroker/pbs/external"
 	"gbroker/plan"
-	"gbroker/test/standin"
-	"gbroker/test/standin/batch"
+	"gbroker/test/fakebatch"
+	"gbroker/test/fakebatch/batch"
 )
 
-// clientOf is a client of a stand-in, as alice.
-func clientOf(t *testing.T, s *standin.Server) *Client {
+// clientOf is a client of a fake batch system, as alice.
+func clientOf(t *testing.T, s *fakebatch.Server) *Client {
 	t.Helper()
 	c, err := New(Config{Account: "alice", Rate: -1, Runner: command.Runner{
 		Folders: []string{s.Bin}, Limit: time.Minute,
-		Environment: []string{"PATH=" + s.Path(), "HOME=" + s.Dir, "LC_ALL=C", "TZ=UTC", "STANDIN_USER=alice"},
+		Environment: []string{"PATH=" + s.Path(), "HOME=" + s.Dir, "LC_ALL=C", "TZ=UTC", "FAKEBATCH_USER=alice"},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func clientOf(t *testing.T, s *standin.Server) *Client {
 // go where that leads, and one that nobody takes is refused.
 func TestQueuesOfTheStandIn(t *testing.T) {
 	t.Parallel()
-	s := standin.Start(t, batch.Config{Face: "openpbs", Default: "route", Queues: []batch.Queue{
+	s := fakebatch.Start(t, batch.Config{Face: "openpbs", Default: "route", Queues: []batch.Queue{
 		{Name: "short", MaxWall: time.Minute}, {Name: "fresh", Fresh: true}, {Name: "untyped", Untyped: true},
 		{Name: "route", Route: []string{"fresh", "short", "workq"}}, {Name: "narrow", Route: []string{"short"}},
 	}})
@@ -61,7 +61,7 @@ func TestQueuesOfTheStandIn(t *testing.T) {
 // A suspended job runs, and holds nothing.
 func TestSuspendedOfTheStandIn(t *testing.T) {
 	t.Parallel()
-	s := standin.Start(t, batch.Config{Face: "openpbs", Nodes: standin.Nodes("openpbs", 1, 4)})
+	s := fakebatch.Start(t, batch.Config{Face: "openpbs", Nodes: fakebatch.Nodes("openpbs", 1, 4)})
 	c := clientOf(t, s)
 	first := scripted(t, c, "sleep 1000", nil)
 	await(t, c, first, external.Running)
@@ -94,7 +94,7 @@ func TestReservingAsAnOperator(t *testing.T) {
 	if _, err := user.Lookup("daemon"); err != nil {
 		t.Skipf("another account is needed: %v", err)
 	}
-	s := standin.Start(t, batch.Config{Face: "openpbs", NoRoot: true})
+	s := fakebatch.Start(t, batch.Config{Face: "openpbs", NoRoot: true})
 	for _, operator := range []string{"", "daemon"} {
 		c, err := New(Config{Operator: operator, Rate: -1, Runner: command.Runner{
 			Folders: []string{s.Bin}, Limit: time.Minute, Environment: []string{"PATH=" + s.Path(), "HOME=" + s.Dir, "LC_ALL=C", "TZ=UTC"},
@@ -136,7 +136,7 @@ func TestReservingAsAnOperator(t *testing.T) {
 // A job beyond max_run waits though its cores are free, and the listing says by what.
 func TestMaxRunOfTheStandIn(t *testing.T) {
 	t.Parallel()
-	s := standin.Start(t, batch.Config{Face: "openpbs", MaxRun: 1})
+	s := fakebatch.Start(t, batch.Config{Face: "openpbs", MaxRun: 1})
 	c := clientOf(t, s)
 	first := scripted(t, c, "sleep 1000", nil)
 	await(t, c, first, external.Running)

@@ -12,9 +12,9 @@ import (
 	"gbroker/pbs/external"
 	"gbroker/pbs/pbstest"
 	"gbroker/plan"
-	"gbroker/test/standin"
-	"gbroker/test/standin/batch"
-	"gbroker/test/standin/hand"
+	"gbroker/test/fakebatch"
+	"gbroker/test/fakebatch/batch"
+	"gbroker/test/fakebatch/hand"
 )
 
 // TestMain lets more tests run at a time than there are processors.
@@ -23,13 +23,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The suite of all batch systems, over a stand-in of OpenPBS.
+// The suite of all batch systems, over a fake batch system of OpenPBS.
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	pbstest.Run(t, kind("openpbs", func(t testing.TB, _ []plan.Node) pbstest.Bench {
 		const cores = 2
-		server := standin.Start(t, batch.Config{
-			Face: "openpbs", Nodes: standin.Nodes("openpbs", 3, cores),
+		server := fakebatch.Start(t, batch.Config{
+			Face: "openpbs", Nodes: fakebatch.Nodes("openpbs", 3, cores),
 			Loopback: strings.HasSuffix(t.Name(), "/Parallel"), // all nodes are this machine: an MPI start must not look for them
 		})
 		runner := command.Runner{

@@ -11,8 +11,8 @@ import (
 	"gbroker/pbs/command"
 	"gbroker/pbs/external"
 	"gbroker/plan"
-	"gbroker/test/standin"
-	"gbroker/test/standin/batch"
+	"gbroker/test/fakebatch"
+	"gbroker/test/fakebatch/batch"
 )
 
 // Where the scheduler looks at its queue at intervals, starts come that much later than ends (the live notes, 7). The lag is
@@ -20,7 +20,7 @@ import (
 func TestTheSchedulersCycle(t *testing.T) {
 	t.Parallel()
 	const looks = 2 * time.Second
-	s := onStage(t, batch.Config{Nodes: standin.Nodes("torque", 1, 1), Looks: looks})
+	s := onStage(t, batch.Config{Nodes: fakebatch.Nodes("torque", 1, 1), Looks: looks})
 	system, err := external.New(external.Config{
 		Client: s.maui, Owner: "suite", Spool: filepath.Join(t.TempDir(), "spool"), Site: grid.Site{Name: "here", Speed: 1},
 		Runner: command.Runner{Folders: []string{s.Bin}}, Refresh: 300 * time.Millisecond, Age: time.Minute,

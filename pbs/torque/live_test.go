@@ -15,8 +15,8 @@ import (
 	"gbroker/pbs/external"
 	"gbroker/pbs/pbstest"
 	"gbroker/plan"
-	"gbroker/test/standin"
-	"gbroker/test/standin/batch"
+	"gbroker/test/fakebatch"
+	"gbroker/test/fakebatch/batch"
 )
 
 // live asks for TestLive; make test-torque sets it.
@@ -160,7 +160,7 @@ func sweep(t testing.TB, c external.Client) {
 // The suite waits until a cluster is as it needs it, and does not go on before.
 func TestCleanWaits(t *testing.T) {
 	t.Parallel()
-	s := onStage(t, batch.Config{Nodes: standin.Nodes("torque", 3, 2)})
+	s := onStage(t, batch.Config{Nodes: fakebatch.Nodes("torque", 3, 2)})
 	id := s.submit(s.client, s.order("while [ ! -e go ]; do sleep 0.1; done"))
 	j := s.awaitState(id, external.Running)
 	s.Node(batch.Node{Name: "node01", Down: true})

@@ -11,7 +11,7 @@ import (
 	"gbroker/pbs/command"
 	"gbroker/pbs/external"
 	"gbroker/plan"
-	"gbroker/test/standin/batch"
+	"gbroker/test/fakebatch/batch"
 )
 
 // booking is an hour on nodes, from an hour on.

@@ -11,9 +11,9 @@ import (
 	"gbroker/pbs/external"
 	"gbroker/pbs/pbstest"
 	"gbroker/plan"
-	"gbroker/test/standin"
-	"gbroker/test/standin/batch"
-	"gbroker/test/standin/hand"
+	"gbroker/test/fakebatch"
+	"gbroker/test/fakebatch/batch"
+	"gbroker/test/fakebatch/hand"
 )
 
 // TestMain lets more tests run at a time than there are processors.
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestSuite passes the suite of all batch systems, over a stand-in of TORQUE with Maui, and
+// TestSuite passes the suite of all batch systems, over a fake batch system of TORQUE with Maui, and
 // of TORQUE alone. A live system is tried by make test-torque.
 func TestSuite(t *testing.T) {
 	t.Setenv("PBSTEST_SECRET", "of the daemon")
@@ -40,12 +40,12 @@ func TestSuite(t *testing.T) {
 
 func bench(t testing.TB, alone bool) pbstest.Bench {
 	const cores = 2
-	nodes := standin.Nodes("torque", 3, cores)
+	nodes := fakebatch.Nodes("torque", 3, cores)
 	nodes[1].Properties = append(nodes[1].Properties, "fast")
-	server := standin.Start(t, batch.Config{Face: "torque", Nodes: nodes, NoBooking: alone, Loopback: true}) // so that MPI starts; host files then hold localhost
+	server := fakebatch.Start(t, batch.Config{Face: "torque", Nodes: nodes, NoBooking: alone, Loopback: true}) // so that MPI starts; host files then hold localhost
 	runner := command.Runner{
 		Folders: []string{server.Bin}, Limit: 20 * time.Second,
-		Environment: []string{"PATH=" + server.Path(), "HOME=" + server.Dir, "LC_ALL=C", "TZ=UTC", "STANDIN_USER=" + os.Getenv("USER")},
+		Environment: []string{"PATH=" + server.Path(), "HOME=" + server.Dir, "LC_ALL=C", "TZ=UTC", "FAKEBATCH_USER=" + os.Getenv("USER")},
 	}
 	b := pbstest.Bench{Hand: hand.Of(server, "torque", cores, markName)}
 	for _, n := range nodes {

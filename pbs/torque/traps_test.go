@@ -13,17 +13,17 @@ import (
 	"gbroker/pbs/command"
 	"gbroker/pbs/external"
 	"gbroker/plan"
-	"gbroker/test/standin"
-	"gbroker/test/standin/batch"
+	"gbroker/test/fakebatch"
+	"gbroker/test/fakebatch/batch"
 )
 
 // The traps are those that were measured on real systems; each test names its own.
 
 const mark = "me/here.01ABCDEFGHJKMNPQRSTVWXYZ00@1.2#3"
 
-// stage is a stand-in with clients of it.
+// stage is a fake batch system with clients of it.
 type stage struct {
-	*standin.Server
+	*fakebatch.Server
 	client *Client
 	maui   *Maui
 	t      *testing.T
@@ -31,7 +31,7 @@ type stage struct {
 
 func onStage(t *testing.T, c batch.Config) stage {
 	c.Face = "torque"
-	s := standin.Start(t, c)
+	s := fakebatch.Start(t, c)
 	config := Config{Runner: command.Runner{Folders: []string{s.Bin}, Limit: 2 * time.Minute}}
 	return stage{s, New(config), NewMaui(config), t}
 }
@@ -286,9 +286,9 @@ func TestTorqueLive02MarkOfAnother(t *testing.T) {
 	o.As = "nobody"
 	id := s.submit(s.client, o)
 	if shown := s.Run("broker", "", "qstat", "-x", string(id)); strings.Contains(shown.Stdout, "Variable_List") {
-		t.Errorf("the stand-in shows another's variables: %s", shown.Stdout)
+		t.Errorf("the fake batch system shows another's variables: %s", shown.Stdout)
 	}
-	daemon := New(Config{Runner: command.Runner{Folders: []string{s.Bin}, Limit: time.Minute, Environment: []string{"PATH=" + s.Path(), "STANDIN_USER=broker"}}})
+	daemon := New(Config{Runner: command.Runner{Folders: []string{s.Bin}, Limit: time.Minute, Environment: []string{"PATH=" + s.Path(), "FAKEBATCH_USER=broker"}}})
 	if list, err := daemon.Look(t.Context(), id); err != nil || len(list) != 1 || list[0].Mark != mark || list[0].User != "nobody" {
 		t.Errorf("another's job: %+v, %v", list, err)
 	}

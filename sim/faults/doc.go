@@ -5,7 +5,7 @@
 //	         users, administrators                         truth
 //	                 │ requests                              ▲ starts and ends of programs,
 //	                 ▼                                       │ words told to users
-//	host: ─► broker.Core ─► one commit ─► effects ──► network, lanes ──► batch system
+//	host: ─► core.Core ─► one commit ─► effects ──► network, executor ─► batch system
 //	 ▲         (as in the daemon)   disk                │        │            │
 //	 └────────────── events, in virtual time ◄──────────┴────────┴────────────┘
 //
@@ -13,8 +13,8 @@
 // messages (some of them pass through the codec) and package plan. All else is a model:
 //
 //	host.go      the daemon as a process: the order of steps, commits and effects; crashes,
-//	             stops, failed saves, gaps. It follows package broker
-//	lanes.go     slow effects, one after another for each job
+//	             stops, failed saves, stalls. It follows package broker
+//	executor.go  slow effects, one after another for each job
 //	effects.go   what effects do: files, and the calls of the batch system
 //	witness.go   the file beside the journal
 //	disk.go      the journal, control directories, sandboxes; a backup
@@ -24,7 +24,7 @@
 //	clock.go     offset, drift and steps of a site's clock
 //	users.go     users and administrators
 //	members.go   neighbours' files that change
-//	twin.go      a second broker under one name
+//	duplicate.go      a second broker under one name
 //	storm.go     the faults that befall a site
 //
 // # History
@@ -55,7 +55,7 @@
 //	                                   not wait for the word of a site
 //	                                 its home, and a site that had it, have     both have forgotten its end
 //	                                   lost what they wrote
-//	                                 a site that had it had a twin, or its      its control directory may be
+//	                                 a site that had it had a duplicate, or its      its control directory may be
 //	                                   machine was put back                       gone
 //	                                 its home has lost it, and learns it from   nobody says who owns it
 //	                                   one that was to get it
@@ -89,7 +89,7 @@
 //	                                   file had enough processors
 //	                                 its home has lost that its files came
 //	                                 its user had it removed, or a site that    its files are gone
-//	                                   had it had a twin, or was put back
+//	                                   had it had a duplicate, or was put back
 //	an end without output (S5)       its home, or the site that ran it, has     it may have been swept
 //	                                   lost what it wrote since
 //	what is done with it             two brokers under one name have both       neither can know of the other
@@ -113,7 +113,7 @@
 // A journal is restored while all members of the site can be reached, as the manual of
 // operations asks for.
 //
-// A twin sees the batch system and the control directories of the site that it is a copy of,
+// A duplicate sees the batch system and the control directories of the site that it is a copy of,
 // as clusters have them on a shared file system; a copy with a batch system of its own is another
 // site with the same key, and nothing could keep its jobs from starting.
 //

@@ -56,8 +56,8 @@ func (h *host) work(key core.WorkKey, e core.Effect, pauses uint64) {
 	switch e := e.(type) {
 	case core.Look:
 		h.look(key)
-	case core.Recollect:
-		h.recollect(key, e.Jobs)
+	case core.Reconcile:
+		h.reconcile(key, e.Jobs)
 	case core.Launch:
 		h.launch(key, e, pauses)
 	case core.Withdraw:
@@ -210,12 +210,12 @@ func (h *host) probe(id grid.AttemptID) {
 }
 
 // recollect asks which attempts there were.
-func (h *host) recollect(key core.WorkKey, jobs []grid.JobID) {
+func (h *host) reconcile(key core.WorkKey, jobs []grid.JobID) {
 	s := h.s
 	h.do(key, &work{
 		begin: func() grid.Tick { return s.batch.pace(20) },
 		end: func(bool) {
-			var ev core.Recollected
+			var ev core.Reconciled
 			if all, err := s.batch.attempts(); err == nil && !s.disk.unreadable {
 				ev.Jobs, ev.Attempts, ev.All = jobs, all, true
 				for _, id := range slices.Sorted(maps.Keys(s.disk.folders)) {
@@ -235,8 +235,8 @@ func (h *host) recollect(key core.WorkKey, jobs []grid.JobID) {
 // changedAttempt tells the brokers of a site.
 func (s *site) changedAttempt(id grid.AttemptID) {
 	s.host.changed(id)
-	if s.twin != nil {
-		s.twin.host.changed(id)
+	if s.duplicate != nil {
+		s.duplicate.host.changed(id)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // torn: two brokers under one name have both acted on the job. Until somebody has met both,
 // and has told the one that he met first, neither can know of the other, and both may give
 // the job away.
-func (f *fact) torn() bool { return f.twins == [2]bool{true, true} }
+func (f *fact) torn() bool { return f.duplicates == [2]bool{true, true} }
 
 // acted: one of two brokers under one name has saved something about the job.
 func (f *fact) acted(first bool) {
@@ -21,7 +21,7 @@ func (f *fact) acted(first bool) {
 	if first {
 		k = 0
 	}
-	f.twins[k] = true
+	f.duplicates[k] = true
 }
 
 // fencedOff: an administrator of the home has said, after that start, that its site is fenced off,
@@ -114,6 +114,6 @@ func (w *world) excused(f *fact) bool {
 func (w *world) taught(f *fact) bool {
 	return slices.ContainsFunc(w.sites, func(o *site) bool {
 		r := o.disk.records[f.id]
-		return o != f.home && !o.gone && o.knows(f.home.peer) && f.home.knows(o.peer) && r != nil && r.Standing == grid.Owning && !r.State.Terminal()
+		return o != f.home && !o.gone && o.knows(f.home.peer) && f.home.knows(o.peer) && r != nil && r.Role == grid.Owning && !r.State.Terminal()
 	})
 }

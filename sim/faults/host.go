@@ -12,7 +12,7 @@ import (
 
 // host is the daemon of a site as a process: [core.Host] in a world in which processes crash, disks
 // are slow and lie, and everything stops at times. What is done outside is in effects.go and
-// lanes.go.
+// executor.go.
 //
 //   - A crash may come before a write, after it, and after any effect; it ends all that is in
 //     memory, what is at work outside too.
@@ -34,12 +34,12 @@ type host struct {
 	wake        grid.Tick // when the next Tick is due, in true time; 0 is none
 	wakes       uint64
 
-	view    map[grid.JobID]*grid.Record // what readers see
-	lanes   map[core.WorkKey][]*work
-	lives   map[grid.PeerID]grid.Liveness
-	met     map[grid.PeerID]uint64 // the lives of peers that were greeted
-	answers map[core.Token]func(core.Answer)
-	tokens  core.Token
+	view     map[grid.JobID]*grid.Record // what readers see
+	executor map[core.WorkKey][]*work
+	lives    map[grid.PeerID]grid.Liveness
+	met      map[grid.PeerID]uint64 // the lives of peers that were greeted
+	answers  map[core.Token]func(core.Answer)
+	tokens   core.Token
 }
 
 // boot starts the process.
@@ -56,7 +56,7 @@ func (h *host) boot() {
 	h.up = true
 	h.base, h.since = s.clock.wall(s.w.now), s.w.now
 	h.nonce = 1 + s.w.rnd.disk.Uint64N(1<<62)
-	h.lanes, h.Host = map[core.WorkKey][]*work{}, core.Host{}
+	h.executor, h.Host = map[core.WorkKey][]*work{}, core.Host{}
 	h.lives, h.met = map[grid.PeerID]grid.Liveness{}, map[grid.PeerID]uint64{}
 	h.answers = map[core.Token]func(core.Answer){}
 	s.w.tell(s, "the broker starts")
@@ -129,7 +129,7 @@ func (h *host) now() grid.Tick {
 // clocks reads those of the process.
 func (h *host) clocks() core.Reading {
 	now := h.now()
-	return core.Reading{Now: now, Drift: h.s.clock.wall(h.s.w.now) - now, Pauses: h.pauses, Pause: core.GapAfter}
+	return core.Reading{Now: now, Drift: h.s.clock.wall(h.s.w.now) - now, Pauses: h.pauses, Pause: core.StallAfter}
 }
 
 // post hands an event to the Core.
@@ -329,7 +329,7 @@ func (h *host) crash(down grid.Tick, why string) {
 	h.life++
 	h.wakes++
 	h.wake = 0
-	h.thaw, h.lanes, h.answers = nil, nil, nil
+	h.thaw, h.executor, h.answers = nil, nil, nil
 	s.w.notice(s)
 	s.w.after(down, h.boot)
 }
@@ -349,7 +349,7 @@ func (h *host) pause(span grid.Tick) {
 		}
 		s.w.tell(s, "goes on")
 		h.frozen = false
-		if span >= core.GapAfter {
+		if span >= core.StallAfter {
 			h.pauses++
 		}
 		list := h.thaw

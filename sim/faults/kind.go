@@ -21,7 +21,7 @@ const (
 	JournalRestored
 	TailLost
 	MachineRestored
-	Twin
+	DuplicateInstance
 
 	Crash
 	CrashAtPoint
@@ -66,7 +66,7 @@ var kindNames = [kinds]string{
 	Loss: "loss", Duplicate: "duplicate", Delay: "delay", VeryLate: "very-late", Partition: "partition", OneWay: "one-way", FalseWord: "false-word",
 	FetchBreak: "fetch-break",
 	SaveFails:  "save-fails", DiskFull: "disk-full", SlowDisk: "slow-disk", JournalLost: "journal-lost", JournalRestored: "journal-restored",
-	TailLost: "journal-tail-lost", MachineRestored: "machine-restored", Twin: "twin",
+	TailLost: "journal-tail-lost", MachineRestored: "machine-restored", DuplicateInstance: "duplicate-instance",
 	Crash: "crash", CrashAtPoint: "crash-at-point", PowerCut: "power-cut", Pause: "pause", PauseInside: "pause-before-effect", SiteGone: "site-gone",
 	SubmitFails: "submit-fails", SubmitUnanswered: "submit-unanswered", SubmitLate: "submit-late", SubmitForgotten: "submit-forgotten",
 	CommandFails: "command-fails", CommandSlow: "command-slow", ListingFails: "listing-fails", ListingEmpty: "listing-empty",
@@ -82,7 +82,7 @@ func (k Kind) String() string { return kindNames[k] }
 func Kinds() []string { return kindNames[:] }
 
 // rates says how much of each kind there is. Of Partition, OneWay, FalseWord, DiskFull,
-// SlowDisk, Crash, PowerCut, Pause, SiteGone, JournalLost, JournalRestored, TailLost, MachineRestored, Twin, ControlUnreadable, ClockStep,
+// SlowDisk, Crash, PowerCut, Pause, SiteGone, JournalLost, JournalRestored, TailLost, MachineRestored, DuplicateInstance, ControlUnreadable, ClockStep,
 // Drain, Forgotten, Fenced, MemberRemoved and MemberJoins
 // it is how many are to be expected in one history; of all others how likely it is that
 // one message, command, commit or job meets it.
@@ -121,7 +121,7 @@ type Profile struct {
 // Profiles lists the profiles, the one that is taken if none is named first.
 func Profiles() []Profile {
 	return []Profile{
-		{"all", "everything at once", networkRates.plus(diskRates).plus(crashRates).plus(batchRates).plus(clockRates).plus(cancelRates).plus(memberRates).plus(lateRates).plus(rates{Twin: 0.1})},
+		{"all", "everything at once", networkRates.plus(diskRates).plus(crashRates).plus(batchRates).plus(clockRates).plus(cancelRates).plus(memberRates).plus(lateRates).plus(rates{DuplicateInstance: 0.1})},
 		{"calm", "nothing fails; sites are drained", calmRates},
 		{"network", "messages lost, doubled, late; partitions, also one-way; wrong words of who lives; broken fetches", networkRates},
 		{"crash", "brokers crash, at chosen points too, stop and go on; power cuts; sites that never return", crashRates},
@@ -131,7 +131,7 @@ func Profiles() []Profile {
 		{"rollback", "journals restored from backups, and nothing else", rates{JournalRestored: 2}},
 		{"tail", "disks that lie: the last seconds of a journal are gone after a power cut, and nobody knows", rates{TailLost: 2}},
 		{"machine", "whole machines put back to snapshots, control directories too", rates{MachineRestored: 1.5}},
-		{"twin", "journals copied to a second machine and started there, and nothing else", rates{Twin: 2}},
+		{"duplicate-instance", "journals copied to a second machine and started there, and nothing else", rates{DuplicateInstance: 2}},
 		{"cancel", "users who cancel and remove at all times, at any broker; crashes", cancelRates.plus(rates{UserCancels: 0.4, UserRemoves: 0.3, Crash: 2, CrashAtPoint: 0.0005, Loss: 0.02})},
 		{"members", "sites that are removed from the neighbours' files, also with handoffs open, and join (again)", memberRates.plus(rates{MemberRemoved: 4, MemberJoins: 1, Drain: 1, Crash: 1, Loss: 0.02})},
 		{"late", "messages and commands that arrive when nobody expects them any more", lateRates.plus(rates{VeryLate: 0.02, Delay: 0.05, Forgotten: 1, Crash: 2})},

@@ -24,7 +24,7 @@ func (t *truth) setBack(s *site, l lapse) {
 	s.w.after(grid.Minute, func() { s.drain(s.drained) }) // its administrator sees that it has forgotten that
 	for _, f := range t.facts {
 		r := s.disk.records[f.id]
-		if e, owns := f.owning[s]; owns && (r == nil || r.Standing != grid.Owning || r.Epoch != e) {
+		if e, owns := f.owning[s]; owns && (r == nil || r.Role != grid.Owning || r.Epoch != e) {
 			delete(f.owning, s)
 		}
 		f.unwritten = f.unwritten || l.files && f.had[s] && s.disk.folders[f.id] == nil
@@ -35,7 +35,7 @@ func (t *truth) setBack(s *site, l lapse) {
 			continue
 		}
 		f.unknown = r == nil
-		f.doubtful = f.doubtful || r != nil && r.Standing == grid.Owning && !r.State.Terminal()
+		f.doubtful = f.doubtful || r != nil && r.Role == grid.Owning && !r.State.Terminal()
 		files := s.disk.folders[f.id]
 		gone := slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.files }) && (files == nil || !files.inputs)
 		f.unsupplied = f.unsupplied || f.uploaded && r != nil && (gone || r.State == grid.Submitted || r.State == grid.StageIn)
@@ -73,7 +73,7 @@ func (f *fact) elsewhere(says func(*grid.Record) bool) bool {
 
 // tombstoneOf tells tombstones that have such an end.
 func tombstoneOf(end grid.State) func(*grid.Record) bool {
-	return func(r *grid.Record) bool { return r.Standing == grid.Past && r.Closed && r.End == end }
+	return func(r *grid.Record) bool { return r.Role == grid.Tombstone && r.Closed && r.End == end }
 }
 
 // leftHome reports that another site has owned the job.

@@ -33,7 +33,7 @@ func (w *world) leftRecords(s *site) {
 		if w.excused(f) || f.told == 0 {
 			continue
 		}
-		if r.Standing == grid.Owning && !r.State.Terminal() || r.Standing == grid.Prepared || r.Handoff.Phase != grid.NoHandoff {
+		if r.Role == grid.Owning && !r.State.Terminal() || r.Role == grid.Prepared || r.Handoff.Phase != grid.NoHandoff {
 			w.violate("S8", r.Job.ID, "%s has ended, and %s still has it: %s", r.Job.ID, s.name(), sayRecord(s, &r))
 		}
 	}
@@ -58,7 +58,7 @@ func (w *world) leftFolders(s *site) {
 		if r != nil && r.Kept {
 			continue
 		}
-		if r == nil || r.Removed || f.home != s && r.Standing != grid.Owning {
+		if r == nil || r.Removed || f.home != s && r.Role != grid.Owning {
 			w.violate("S8", f.id, "the folder of %s is left at %s", f.id, s.name())
 		}
 	}
@@ -76,11 +76,11 @@ func (w *world) leftCapacity(s *site) {
 	if err != nil {
 		return
 	}
-	effects := h.Core().Step(h.now(), core.Message{From: s.members[0].Peer, Message: wire.Ask{Round: 1, Questions: []wire.Question{q}}})
+	effects := h.Core().Step(h.now(), core.Message{From: s.members[0].Peer, Message: wire.EstimateRequest{Round: 1, Questions: []wire.Question{q}}})
 	effects = append(effects, h.Core().Step(h.now(), core.Looked{Snapshot: shot})...)
 	for _, e := range effects {
 		if send, ok := e.(core.Send); ok {
-			if t, ok := send.Message.(wire.Tell); ok && len(t.Answers) == 1 && t.Answers[0].Job == q.Job {
+			if t, ok := send.Message.(wire.EstimateReply); ok && len(t.Answers) == 1 && t.Answers[0].Job == q.Job {
 				if a := t.Answers[0].Estimate; a.Refusal != nil || a.Wait > 0 {
 					w.violate("S8", "", "nothing is left at %s, and it says that a job would have to wait %v s, %+v", s.name(), a.Wait.Seconds(), a.Refusal)
 				}

@@ -18,7 +18,7 @@ func (w *world) send(from *site, to grid.PeerID, m wire.Message) {
 		return
 	}
 	if there = there.facing(from); from.facing(there) != from {
-		return // it is connected to our twin
+		return // it is connected to our duplicate
 	}
 	r := w.rnd.net
 	if r.IntN(encodeOne) == 0 {

@@ -76,8 +76,8 @@ func (p point) String() string {
 var messageNames = func() map[wire.Kind]string {
 	names := map[wire.Kind]string{}
 	for _, m := range []wire.Message{
-		wire.Ask{}, wire.Tell{}, wire.Offer{}, wire.Accept{}, wire.Refuse{}, wire.Ready{}, wire.Abort{}, wire.Commit{}, wire.Owned{}, wire.Inquire{},
-		wire.Standing{}, wire.Declined{}, wire.Unknown{}, wire.Report{}, wire.ReportAck{}, wire.Cancel{}, wire.Closed{}, wire.Error{},
+		wire.EstimateRequest{}, wire.EstimateReply{}, wire.Offer{}, wire.Accept{}, wire.Refuse{}, wire.Ready{}, wire.Abort{}, wire.Commit{}, wire.Owned{}, wire.Inquire{},
+		wire.InquireReply{}, wire.Declined{}, wire.Unknown{}, wire.Report{}, wire.ReportAck{}, wire.Cancel{}, wire.Closed{}, wire.Error{},
 		wire.Moved{}, wire.MovedAck{}, wire.Announce{}, wire.Superseded{}, wire.Recall{}, wire.Recalled{}, wire.Request{}, wire.Response{},
 		wire.Seen{}, wire.Recount{}, wire.Recounted{},
 	} {
@@ -91,12 +91,12 @@ func stageOf(r *grid.Record) stage {
 	if r == nil {
 		return unknown
 	}
-	switch r.Standing {
+	switch r.Role {
 	case grid.Prepared:
 		return candidatePrepared
 	case grid.Declined:
 		return candidateDeclined
-	case grid.Past:
+	case grid.Tombstone:
 		if r.Handoff.Phase == grid.Committed {
 			return formerCommitted
 		}
@@ -200,27 +200,27 @@ func (h *host) crashAt(p point) bool {
 func jobOf(m wire.Message) grid.JobID {
 	switch m := m.(type) {
 	case wire.Offer:
-		return m.Bond.Job
+		return m.Handoff.Job
 	case wire.Accept:
-		return m.Bond.Job
+		return m.Handoff.Job
 	case wire.Refuse:
-		return m.Bond.Job
+		return m.Handoff.Job
 	case wire.Ready:
-		return m.Bond.Job
+		return m.Handoff.Job
 	case wire.Abort:
-		return m.Bond.Job
+		return m.Handoff.Job
 	case wire.Commit:
-		return m.Bond.Job
+		return m.Handoff.Job
 	case wire.Owned:
-		return m.Bond.Job
+		return m.Handoff.Job
 	case wire.Inquire:
-		return m.Bond.Job
-	case wire.Standing:
-		return m.Bond.Job
+		return m.Handoff.Job
+	case wire.InquireReply:
+		return m.Handoff.Job
 	case wire.Declined:
-		return m.Bond.Job
+		return m.Handoff.Job
 	case wire.Unknown:
-		return m.Bond.Job
+		return m.Handoff.Job
 	case wire.Report:
 		return m.Job
 	case wire.ReportAck:
@@ -271,8 +271,8 @@ var points = func() []point {
 	at(afterFetch, unknown, homeWatching)
 	at(afterCollect, ownerFinished)
 	at(afterDiscard, unknown, former, ended)
-	sent(wire.KindAsk, noJob)
-	sent(wire.KindTell, noJob)
+	sent(wire.KindEstimateRequest, noJob)
+	sent(wire.KindEstimateReply, noJob)
 	sent(wire.KindOffer, ownerOffering)
 	sent(wire.KindAccept, unknown)
 	sent(wire.KindRefuse, unknown)
@@ -281,7 +281,7 @@ var points = func() []point {
 	sent(wire.KindCommit, homeCommitted, formerCommitted)
 	sent(wire.KindOwned, ownerAssigned, ownerRunning, ownerStageOut, former)
 	sent(wire.KindInquire, candidatePrepared)
-	sent(wire.KindStanding, ownerOffering, ownerWithdrawing, homeCommitted, homeWatching)
+	sent(wire.KindInquireReply, ownerOffering, ownerWithdrawing, homeCommitted, homeWatching)
 	sent(wire.KindReport, ownerReady, ownerOffering, ownerAssigned, ownerRunning, ownerFinished, ownerStageOut)
 	sent(wire.KindReportAck, homeWatching, ended)
 	sent(wire.KindCancel, homeWatching)

@@ -60,7 +60,7 @@ func Rules() []Rule {
 		{Name: "rollback-unseen", core: core.RollbackUnseen, Without: "a journal that was restored from a backup goes on as if nothing had been"},
 		{Name: "cancel-fenced", core: core.CancelFenced, Without: "a cancel counts only at the epoch at which it was said"},
 		{Name: "forget-starts-all", core: core.ForgetStartsAll, Without: "forgetting a site starts again what may have started there"},
-		{Name: "absence-over-gap", core: core.AbsenceOverGap, Without: "a pause counts as the others' silence, and what was heard before it as fresh"},
+		{Name: "absence-over-stall", core: core.AbsenceOverStall, Without: "a pause counts as the others' silence, and what was heard before it as fresh"},
 		{Name: "ends-untold", core: core.EndsUntold, Without: "what that file says of the ends that users were told does not count"},
 	}
 	for i := range list {
@@ -90,7 +90,7 @@ var shows = map[string]struct {
 	"rollback-unseen":            {"machine", 19},
 	"cancel-fenced":              {"all", 944},
 	"forget-starts-all":          {"forget", 8},
-	"absence-over-gap":           {"forget", 2187},
+	"absence-over-stall":         {"forget", 2187},
 	"submit-after-pause":         {"forget", 51},
 	"ends-untold":                {"rollback", 0},
 }

@@ -13,38 +13,38 @@ func kindOf(m wire.Message) string { return strings.TrimPrefix(fmt.Sprintf("%T",
 
 // say is a message in a line of the trace.
 func say(m wire.Message) string {
-	bond := func(b wire.Bond) string { return fmt.Sprintf("%s@%s to %s", b.Job, b.Epoch, b.To) }
+	handoff := func(b wire.HandoffID) string { return fmt.Sprintf("%s@%s to %s", b.Job, b.Epoch, b.To) }
 	text := ""
 	switch m := m.(type) {
-	case wire.Ask:
+	case wire.EstimateRequest:
 		text = fmt.Sprintf("round %d, %d jobs", m.Round, len(m.Questions))
-	case wire.Tell:
+	case wire.EstimateReply:
 		text = fmt.Sprintf("round %d, %d answers", m.Round, len(m.Answers))
 	case wire.Offer:
-		text = bond(m.Bond)
+		text = handoff(m.Handoff)
 	case wire.Accept:
-		text = bond(m.Bond)
+		text = handoff(m.Handoff)
 	case wire.Refuse:
-		text = bond(m.Bond)
+		text = handoff(m.Handoff)
 		if m.Estimate.Refusal != nil {
 			text += ": " + m.Estimate.Refusal.Reason
 		}
 	case wire.Ready:
-		text = bond(m.Bond)
+		text = handoff(m.Handoff)
 	case wire.Abort:
-		text = bond(m.Bond) + ": " + m.Why
+		text = handoff(m.Handoff) + ": " + m.Why
 	case wire.Commit:
-		text = fmt.Sprintf("%s, cancel %v", bond(m.Bond), m.Cancel)
+		text = fmt.Sprintf("%s, cancel %v", handoff(m.Handoff), m.Cancel)
 	case wire.Owned:
-		text = fmt.Sprintf("%s, owner %s", bond(m.Bond), m.Owner)
+		text = fmt.Sprintf("%s, owner %s", handoff(m.Handoff), m.Owner)
 	case wire.Inquire:
-		text = bond(m.Bond)
-	case wire.Standing:
-		text = fmt.Sprintf("%s, verdict %d, owner %s, cancel %v", bond(m.Bond), m.Verdict, m.Owner, m.Cancel)
+		text = handoff(m.Handoff)
+	case wire.InquireReply:
+		text = fmt.Sprintf("%s, verdict %d, owner %s, cancel %v", handoff(m.Handoff), m.Verdict, m.Owner, m.Cancel)
 	case wire.Declined:
-		text = bond(m.Bond)
+		text = handoff(m.Handoff)
 	case wire.Unknown:
-		text = bond(m.Bond)
+		text = handoff(m.Handoff)
 	case wire.Report:
 		text = fmt.Sprintf("%s@%s number %d, %s, end %d", m.Job, m.Epoch, m.Number, m.State, m.End)
 	case wire.ReportAck:
@@ -53,7 +53,7 @@ func say(m wire.Message) string {
 		text = fmt.Sprintf("%s@%s", m.Job, m.Epoch)
 	case wire.Moved:
 		text = string(m.Job)
-		for _, d := range m.Deeds {
+		for _, d := range m.Certificates {
 			text += fmt.Sprintf(", to %s at %s", d.To, d.Epoch)
 		}
 	case wire.Closed:
@@ -74,7 +74,7 @@ func say(m wire.Message) string {
 
 // sayRecord is a record in a line of the trace.
 func sayRecord(s *site, r *grid.Record) string {
-	text := fmt.Sprintf("%s %s epoch %s owner %s attempt %d", r.Standing, r.State, r.Epoch, r.Owner, r.Attempt)
+	text := fmt.Sprintf("%s %s epoch %s owner %s attempt %d", r.Role, r.State, r.Epoch, r.Owner, r.Attempt)
 	if r.Handoff.Phase != grid.NoHandoff {
 		text += fmt.Sprintf(", handoff %s to %s at %s", phaseNames[r.Handoff.Phase], r.Handoff.To, r.Handoff.Epoch)
 	}

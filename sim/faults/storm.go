@@ -53,7 +53,7 @@ func (w *world) plan() {
 		}
 	})
 	w.repeat(JournalLost, w.rnd.disk, func(r *rand.Rand, s *site) {
-		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.twin == nil && w.happens(JournalLost) {
+		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.duplicate == nil && w.happens(JournalLost) {
 			s.host.crash(down, "and its journal is lost")
 			s.disk.loseJournal()
 			w.truth.setBack(s, lapse{since: forEver})
@@ -66,7 +66,7 @@ func (w *world) plan() {
 		w.after(between(w.rnd.disk, grid.Minute, stormLength/2), func() { s.disk.backup = s.disk.copy(w.now, false) })
 	}
 	w.repeat(JournalRestored, w.rnd.disk, func(r *rand.Rand, s *site) {
-		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.twin == nil && s.disk.backup != nil && !w.restoring() && w.happens(JournalRestored) {
+		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.duplicate == nil && s.disk.backup != nil && !w.restoring() && w.happens(JournalRestored) {
 			s.host.crash(down, "and its journal is restored from a backup")
 			s.disk.restore(s.disk.backup)
 			w.truth.setBack(s, lapse{since: s.disk.backup.at})
@@ -75,7 +75,7 @@ func (w *world) plan() {
 	})
 	w.repeat(TailLost, w.rnd.snap, func(r *rand.Rand, s *site) {
 		down, span := between(r, grid.Second, 4*grid.Minute), between(r, 100, longestTail)
-		if s.host.up && s.twin == nil && w.happens(TailLost) {
+		if s.host.up && s.duplicate == nil && w.happens(TailLost) {
 			s.powerCut(down)
 			if s.disk.loseTail(w.now - span) {
 				w.tell(s, "the last %v s of its journal are lost", span.Seconds())
@@ -89,16 +89,16 @@ func (w *world) plan() {
 		}
 	}
 	w.repeat(MachineRestored, w.rnd.snap, func(r *rand.Rand, s *site) {
-		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.twin == nil && s.disk.snapshot != nil && !w.restoring() && w.happens(MachineRestored) {
+		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.duplicate == nil && s.disk.snapshot != nil && !w.restoring() && w.happens(MachineRestored) {
 			s.host.crash(down, "and its machine is put back to a snapshot")
 			s.disk.restore(s.disk.snapshot)
 			w.truth.setBack(s, lapse{since: s.disk.snapshot.at, files: true, words: true})
 			s.careful = true
 		}
 	})
-	w.repeat(Twin, w.rnd.disk, func(r *rand.Rand, s *site) {
-		if span := between(r, 20*grid.Second, faultLength-grid.Minute); s.host.up && s.twin == nil && !s.careful && w.happens(Twin) {
-			s.duplicate(span)
+	w.repeat(DuplicateInstance, w.rnd.disk, func(r *rand.Rand, s *site) {
+		if span := between(r, 20*grid.Second, faultLength-grid.Minute); s.host.up && s.duplicate == nil && !s.careful && w.happens(DuplicateInstance) {
+			s.startDuplicate(span)
 		}
 	})
 	w.repeat(Forgotten, w.rnd.crash, func(r *rand.Rand, s *site) {
@@ -196,9 +196,9 @@ func (s *site) powerCut(down grid.Tick) {
 func (s *site) perish() {
 	s.w.tell(s, "the site is gone for ever")
 	s.powerCut(0)
-	if s.gone = true; s.twin != nil {
-		s.twin.gone = true
-		s.twin.host.crash(0, "with it")
+	if s.gone = true; s.duplicate != nil {
+		s.duplicate.gone = true
+		s.duplicate.host.crash(0, "with it")
 	}
 	s.batch.jobs = nil
 }
@@ -246,7 +246,7 @@ func (s *site) misses(o *site) bool {
 		return false
 	}
 	for id, r := range s.disk.records {
-		has := r.Standing == grid.Watching && r.Owner == o.peer && !r.State.Terminal() || r.Handoff.Phase == grid.Committed && r.Handoff.To == o.peer
+		has := r.Role == grid.Watching && r.Owner == o.peer && !r.State.Terminal() || r.Handoff.Phase == grid.Committed && r.Handoff.To == o.peer
 		if has && o.disk.records[id] == nil {
 			return true
 		}

@@ -6,7 +6,7 @@ import (
 	"gbroker/grid"
 )
 
-// shown: readers at s, which is no twin, see the record from now on.
+// shown: readers at s, which is no duplicate, see the record from now on.
 func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 	f := t.facts[id]
 	if f == nil || s != f.home || r == nil {

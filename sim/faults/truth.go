@@ -29,32 +29,32 @@ type truth struct {
 
 // fact is the truth about one job.
 type fact struct {
-	id       grid.JobID
-	home     *site
-	rerun    bool
-	cores    int
-	accepted bool // a user was told so
-	uploaded bool // a user was told that its files are there
-	wished   bool // a user has asked for its end
-	removed  bool // its user has asked for that, or was told that it is gone
-	starts   []start
-	running  map[uint32]int // programs of it that run now, by term
-	losses   map[uint32]int // of its programs, by the batch system, by term
-	ends     []grid.Progress
-	owners   map[grid.Epoch]*site
-	owning   map[*site]grid.Epoch // who owns it now, by their journals
-	had      map[*site]bool       // who has owned it, or was to: it was handed over to them
-	cancel   grid.Tick            // when the wish was told to be recorded; 0 is not
-	told     grid.State           // the final state that was told
-	toldAt   grid.Tick
-	exit     int
-	once     grid.State // what was told before its home lost that, and others know
-	killed   bool       // that was KILLED, and others had the job
-	queued   grid.Tick  // when it was last in a queue, or was given what it waits for
-	moved    bool
-	refused  bool    // a batch system has refused to take it
-	stranded bool    // since it was handed in, no site of its home's file had enough processors for it
-	twins    [2]bool // the first one, and its twin, have changed a record of it while both ran
+	id         grid.JobID
+	home       *site
+	rerun      bool
+	cores      int
+	accepted   bool // a user was told so
+	uploaded   bool // a user was told that its files are there
+	wished     bool // a user has asked for its end
+	removed    bool // its user has asked for that, or was told that it is gone
+	starts     []start
+	running    map[uint32]int // programs of it that run now, by term
+	losses     map[uint32]int // of its programs, by the batch system, by term
+	ends       []grid.Progress
+	owners     map[grid.Epoch]*site
+	owning     map[*site]grid.Epoch // who owns it now, by their journals
+	had        map[*site]bool       // who has owned it, or was to: it was handed over to them
+	cancel     grid.Tick            // when the wish was told to be recorded; 0 is not
+	told       grid.State           // the final state that was told
+	toldAt     grid.Tick
+	exit       int
+	once       grid.State // what was told before its home lost that, and others know
+	killed     bool       // that was KILLED, and others had the job
+	queued     grid.Tick  // when it was last in a queue, or was given what it waits for
+	moved      bool
+	refused    bool    // a batch system has refused to take it
+	stranded   bool    // since it was handed in, no site of its home's file had enough processors for it
+	duplicates [2]bool // the first one, and its duplicate, have changed a record of it while both ran
 
 	// What its home has lost the knowledge of, with its journal; see lapse.go.
 	unknown    bool // the job
@@ -152,7 +152,7 @@ func (t *truth) ended(s *site, l *local, p grid.Progress) {
 	s.w.tell(s, "ENDS %s, cause %d, exit code %d", l.sub.ID, p.Cause, p.ExitCode)
 }
 
-// saved: changes are in the journal of one, which may be a twin.
+// saved: changes are in the journal of one, which may be a duplicate.
 func (t *truth) saved(one *site, changes []grid.Change) {
 	s, first := one.principal(), one.of == nil
 	for _, c := range changes {
@@ -161,7 +161,7 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 			continue
 		}
 		f := t.facts[c.Job]
-		if s.twin != nil {
+		if s.duplicate != nil {
 			f.acted(first)
 		}
 		if c.Record == nil {
@@ -183,7 +183,7 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 		if r.Handoff.Phase == grid.Committed {
 			f.had[s.w.byPeer[r.Handoff.To]] = true
 		}
-		if r.Standing != grid.Owning || r.State.Terminal() {
+		if r.Role != grid.Owning || r.State.Terminal() {
 			delete(f.owning, s)
 			continue
 		}

@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"gbroker/test/standin"
-	"gbroker/test/standin/batch"
+	"gbroker/test/fakebatch"
+	"gbroker/test/fakebatch/batch"
 )
 
 // world is a broker that runs as gbroker, beside a batch system that is root's.
 type world struct {
 	*testing.T
-	batch *standin.Server
+	batch *fakebatch.Server
 	file  string
 }
 
@@ -54,7 +54,7 @@ func (w *world) says(account string, words ...string) string {
 func begin(t *testing.T, face string) *world {
 	t.Helper()
 	t.Setenv("TMPDIR", Top+"/batch")
-	w := &world{T: t, batch: standin.Start(t, batch.Config{Face: face})}
+	w := &world{T: t, batch: fakebatch.Start(t, batch.Config{Face: face})}
 	if err := os.Remove(filepath.Join(w.batch.Bin, "sudo")); err != nil { // the real one is to be met
 		t.Fatal(err)
 	}

@@ -261,8 +261,8 @@ func TestBadMessages(t *testing.T) {
 		kind wire.Kind
 		rest string
 	}{
-		"an array of four billion": {wire.KindAsk, "\x81\xa1x\xdd\xff\xff\xff\xff"},
-		"a map of four billion":    {wire.KindTell, "\x81\xa1x\xdf\xff\xff\xff\xff"},
+		"an array of four billion": {wire.KindEstimateRequest, "\x81\xa1x\xdd\xff\xff\xff\xff"},
+		"a map of four billion":    {wire.KindEstimateReply, "\x81\xa1x\xdf\xff\xff\xff\xff"},
 		"two gigabytes":            {wire.KindOffer, "\x81\xa1x\xc6\x7f\xff\xff\xff"},
 		"a text of two gigabytes":  {wire.KindReport, "\x81\xa1x\xdb\x7f\xff\xff\xff"},
 		"depth":                    {wire.KindCommit, "\x81\xa1x" + strings.Repeat("\x91", 1000) + "\x01"},
@@ -276,8 +276,8 @@ func TestBadMessages(t *testing.T) {
 	}
 	m.says(s, hello, framed("\x94\x01\xcc\xc8\x90\x80")) // kind 200
 	eventually(t, 10*time.Second, "an unknown kind is not complained of", func() bool { return m.complaint(200, "") })
-	m.says(s, frame(t, wire.Ask{Round: 1}))
-	eventually(t, 10*time.Second, "a stream without a Hello is not complained of", func() bool { return m.complaint(wire.KindAsk, "Hello") })
+	m.says(s, frame(t, wire.EstimateRequest{Round: 1}))
+	eventually(t, 10*time.Second, "a stream without a Hello is not complained of", func() bool { return m.complaint(wire.KindEstimateRequest, "Hello") })
 
 	for name, bytes := range map[string][]byte{
 		"a frame of four gigabytes": {0xff, 0xff, 0xff, 0xff},

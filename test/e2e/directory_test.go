@@ -17,7 +17,7 @@ func TestDirectory(t *testing.T) {
 	t.Parallel()
 	dir, home, away := homeAndAway(t)
 	l := newLiar(t, dir, "asker", func(l *liar, from grid.PeerID, m wire.Message) {
-		if a, ok := m.(wire.Ask); ok {
+		if a, ok := m.(wire.EstimateRequest); ok {
 			l.tempt(from, a, -1)
 		}
 	}, home) // it knows nobody else

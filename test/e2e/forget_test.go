@@ -216,7 +216,7 @@ func copyTree(t *testing.T, to, from string) {
 
 // Somebody copies the folder of a site and runs the copy: both have one identity. A
 // neighbour that meets both tells them, and they stop until an administrator decides.
-func TestATwinStops(t *testing.T) {
+func TestADuplicateStops(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
 	a := newSite(t, dir, "a", cluster.Options{Nodes: 1, Cores: 1})
@@ -224,10 +224,10 @@ func TestATwinStops(t *testing.T) {
 	start(t, a, b)
 	introduce(t, a, b)
 	must(t, b.Stop())
-	twin := newSite(t, dir, "twin", cluster.Options{})
-	must(t, os.RemoveAll(twin.Dir))
-	copyTree(t, twin.Dir, b.Dir)
-	start(t, b, twin)
+	duplicate := newSite(t, dir, "twin", cluster.Options{})
+	must(t, os.RemoveAll(duplicate.Dir))
+	copyTree(t, duplicate.Dir, b.Dir)
+	start(t, b, duplicate)
 	alarm := func(s site) string {
 		var list []api.Site
 		if json.Unmarshal([]byte(client(t, s, "sites", "--json")), &list) != nil || len(list) == 0 {
@@ -235,15 +235,15 @@ func TestATwinStops(t *testing.T) {
 		}
 		return list[0].Alarm
 	}
-	eventually(t, 60*time.Second, "neither notices the other", func() bool { return alarm(b) != "" || alarm(twin) != "" })
+	eventually(t, 60*time.Second, "neither notices the other", func() bool { return alarm(b) != "" || alarm(duplicate) != "" })
 	stopped := b
 	if alarm(b) == "" {
-		stopped = twin
+		stopped = duplicate
 	}
 	if r := stopped.Client(t.Context(), "submit", work{script: "true"}.write(t, dir, "refused")); r.Code != 3 || !strings.Contains(r.Stderr, "gbroker resume") {
-		t.Errorf("a job handed to a broker with a twin: %d %s", r.Code, r.Stderr)
+		t.Errorf("a job handed to a broker with a duplicate: %d %s", r.Code, r.Stderr)
 	}
-	other := map[site]site{b: twin, twin: b}[stopped]
+	other := map[site]site{b: duplicate, duplicate: b}[stopped]
 	must(t, other.Stop())
 	if r := stopped.Admin(t.Context(), "resume", "--config", stopped.Config()); r.Code != 0 {
 		t.Fatalf("resume: %d %s", r.Code, r.Stderr)

@@ -115,7 +115,7 @@ func (l *liar) got(fits func(wire.Message) bool) int {
 
 // tempt answers a question so that jobs of one walltime cannot resist, and others
 // are left alone.
-func (l *liar) tempt(to grid.PeerID, a wire.Ask, walltime grid.Tick) {
+func (l *liar) tempt(to grid.PeerID, a wire.EstimateRequest, walltime grid.Tick) {
 	l.send(to, l.tell(a, func(q wire.Question) grid.Estimate {
 		if q.Walltime == walltime {
 			return grid.Estimate{}
@@ -124,8 +124,8 @@ func (l *liar) tempt(to grid.PeerID, a wire.Ask, walltime grid.Tick) {
 	}))
 }
 
-func (l *liar) tell(a wire.Ask, answer func(wire.Question) grid.Estimate) wire.Tell {
-	t := wire.Tell{Round: a.Round, Site: l.site}
+func (l *liar) tell(a wire.EstimateRequest, answer func(wire.Question) grid.Estimate) wire.EstimateReply {
+	t := wire.EstimateReply{Round: a.Round, Site: l.site}
 	for _, q := range a.Questions {
 		t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: answer(q)})
 	}

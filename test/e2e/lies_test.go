@@ -21,26 +21,26 @@ import (
 // own row of every decision, and nothing else.
 var answers = []struct {
 	name, refusal string
-	hears         func(l *liar, to grid.PeerID, a wire.Ask)
+	hears         func(l *liar, to grid.PeerID, a wire.EstimateRequest)
 }{
-	{"silent", "no answer in time", func(*liar, grid.PeerID, wire.Ask) {}},
-	{"few", "the answer makes no sense", func(l *liar, to grid.PeerID, a wire.Ask) {
-		l.send(to, wire.Tell{Round: a.Round, Site: l.site})
+	{"silent", "no answer in time", func(*liar, grid.PeerID, wire.EstimateRequest) {}},
+	{"few", "the answer makes no sense", func(l *liar, to grid.PeerID, a wire.EstimateRequest) {
+		l.send(to, wire.EstimateReply{Round: a.Round, Site: l.site})
 	}},
-	{"many", "the answer makes no sense", func(l *liar, to grid.PeerID, a wire.Ask) {
+	{"many", "the answer makes no sense", func(l *liar, to grid.PeerID, a wire.EstimateRequest) {
 		t := l.tell(a, func(wire.Question) grid.Estimate { return grid.Estimate{} })
 		t.Answers = append(t.Answers, t.Answers...)
 		l.send(to, t)
 	}},
-	{"confused", "the answer makes no sense", func(l *liar, to grid.PeerID, a wire.Ask) {
+	{"confused", "the answer makes no sense", func(l *liar, to grid.PeerID, a wire.EstimateRequest) {
 		t := l.tell(a, func(wire.Question) grid.Estimate { return grid.Estimate{} })
 		t.Answers[0].Job = "elsewhere.01M7XVNVT1HF2GHP4JW23GK3FT"
 		l.send(to, t)
 	}},
-	{"eternal", "the answer makes no sense", func(l *liar, to grid.PeerID, a wire.Ask) {
+	{"eternal", "the answer makes no sense", func(l *liar, to grid.PeerID, a wire.EstimateRequest) {
 		l.send(to, l.tell(a, func(wire.Question) grid.Estimate { return grid.Estimate{Wait: wire.MaxSpan} }))
 	}},
-	{"outdated", "no answer in time", func(l *liar, to grid.PeerID, a wire.Ask) {
+	{"outdated", "no answer in time", func(l *liar, to grid.PeerID, a wire.EstimateRequest) {
 		a.Round--
 		l.send(to, l.tell(a, func(wire.Question) grid.Estimate { return grid.Estimate{} }))
 	}},
@@ -56,25 +56,25 @@ func TestAbsurdEstimates(t *testing.T) {
 	var liars []string
 	for _, lie := range answers {
 		newLiar(t, dir, lie.name, func(l *liar, from grid.PeerID, m wire.Message) {
-			if a, ok := m.(wire.Ask); ok {
+			if a, ok := m.(wire.EstimateRequest); ok {
 				lie.hears(l, from, a)
 			}
 		}, home)
 		liars = append(liars, lie.name)
 	}
-	for name, body := range map[string]func(wire.Ask) any{
-		"negative": func(a wire.Ask) any { return tellBody(a, -5000, 1000) },
-		"nan":      func(a wire.Ask) any { return tellBody(a, 0, math.NaN()) },
-		"infinite": func(a wire.Ask) any { return tellBody(a, 0, math.Inf(1)) },
-		"backward": func(a wire.Ask) any { return tellBody(a, 0, -2) },
+	for name, body := range map[string]func(wire.EstimateRequest) any{
+		"negative": func(a wire.EstimateRequest) any { return tellBody(a, -5000, 1000) },
+		"nan":      func(a wire.EstimateRequest) any { return tellBody(a, 0, math.NaN()) },
+		"infinite": func(a wire.EstimateRequest) any { return tellBody(a, 0, math.Inf(1)) },
+		"backward": func(a wire.EstimateRequest) any { return tellBody(a, 0, -2) },
 	} {
 		l := newLiar(t, dir, name, func(l *liar, _ grid.PeerID, m wire.Message) {
-			if a, ok := m.(wire.Ask); ok {
-				l.raw(home, wire.KindTell, body(a))
+			if a, ok := m.(wire.EstimateRequest); ok {
+				l.raw(home, wire.KindEstimateReply, body(a))
 			}
 		}, home)
 		t.Cleanup(func() { // the broker says what it thinks of it
-			if l.got(func(m wire.Message) bool { e, ok := m.(wire.Error); return ok && e.Of == wire.KindTell }) == 0 {
+			if l.got(func(m wire.Message) bool { e, ok := m.(wire.Error); return ok && e.Of == wire.KindEstimateReply }) == 0 {
 				t.Errorf("%s was not answered with an error", l.name)
 			}
 		})
@@ -101,7 +101,7 @@ func refused(t *testing.T, d api.Decision, name, reason string) {
 }
 
 // tellBody is a Tell as it is encoded, with any numbers.
-func tellBody(a wire.Ask, wait int64, speed float64) any {
+func tellBody(a wire.EstimateRequest, wait int64, speed float64) any {
 	var list []any
 	for _, q := range a.Questions {
 		list = append(list, map[string]any{"j": string(q.Job), "e": map[string]any{"w": wait}})
@@ -121,35 +121,35 @@ var handoffs = []struct {
 }{
 	{"mute", "offer to mute given up: no answer to the offer", false, func(*liar, grid.PeerID, wire.Message) {}},
 	{"lazy", "offer to lazy given up: no word while it fetched the files", true, onOffer(func(l *liar, to grid.PeerID, o wire.Offer) {
-		l.send(to, wire.Accept{Bond: o.Bond})
+		l.send(to, wire.Accept{Handoff: o.Handoff})
 	})},
 	{"forger", "offer to forger given up: it is ready for another job than the one offered", false, onOffer(func(l *liar, to grid.PeerID, o wire.Offer) {
-		o.Bond.Digest[0]++
-		l.send(to, wire.Ready{Bond: o.Bond})
+		o.Handoff.Digest[0]++
+		l.send(to, wire.Ready{Handoff: o.Handoff})
 	})},
 	{"futurist", "offer to futurist given up: no answer to the offer", false, onOffer(func(l *liar, to grid.PeerID, o wire.Offer) {
-		o.Bond.Epoch.Hop += 5
-		l.send(to, wire.Ready{Bond: o.Bond})
-		l.send(to, wire.Owned{Bond: o.Bond, Owner: l.overlay.Peer()})
+		o.Handoff.Epoch.Hop += 5
+		l.send(to, wire.Ready{Handoff: o.Handoff})
+		l.send(to, wire.Owned{Handoff: o.Handoff, Owner: l.overlay.Peer()})
 	})},
 	{"greedy", "offer to greedy given up: no answer to the offer", false, onOffer(func(l *liar, to grid.PeerID, o wire.Offer) {
-		l.send(to, wire.Owned{Bond: o.Bond, Owner: l.overlay.Peer()})
-		l.send(to, wire.Report{Job: o.Bond.Job, Epoch: o.Bond.Epoch, Number: 1, State: grid.StageOut, End: grid.Completed, HasExit: true})
-		l.send(to, wire.Standing{Bond: o.Bond, Verdict: wire.VerdictCommitted, Owner: l.overlay.Peer()})
-		l.send(to, wire.Unknown{Bond: o.Bond})
+		l.send(to, wire.Owned{Handoff: o.Handoff, Owner: l.overlay.Peer()})
+		l.send(to, wire.Report{Job: o.Handoff.Job, Epoch: o.Handoff.Epoch, Number: 1, State: grid.StageOut, End: grid.Completed, HasExit: true})
+		l.send(to, wire.InquireReply{Handoff: o.Handoff, Verdict: wire.VerdictCommitted, Owner: l.overlay.Peer()})
+		l.send(to, wire.Unknown{Handoff: o.Handoff})
 	})},
 	{"moody", "refused by moody: not today", false, onOffer(func(l *liar, to grid.PeerID, o wire.Offer) {
-		l.send(to, wire.Refuse{Bond: o.Bond, Estimate: grid.Estimate{Refusal: &grid.Refusal{Reason: "not today"}}})
+		l.send(to, wire.Refuse{Handoff: o.Handoff, Estimate: grid.Estimate{Refusal: &grid.Refusal{Reason: "not today"}}})
 	})},
 	{"coy", "declined by coy", false, onOffer(func(l *liar, to grid.PeerID, o wire.Offer) {
-		l.send(to, wire.Declined{Bond: o.Bond})
+		l.send(to, wire.Declined{Handoff: o.Handoff})
 	})},
 	{"fickle", "declined after the commit by fickle", false, func(l *liar, to grid.PeerID, m wire.Message) {
 		switch m := m.(type) {
 		case wire.Offer:
-			l.send(to, wire.Ready{Bond: m.Bond})
+			l.send(to, wire.Ready{Handoff: m.Handoff})
 		case wire.Commit:
-			l.send(to, wire.Declined{Bond: m.Bond})
+			l.send(to, wire.Declined{Handoff: m.Handoff})
 		}
 	}},
 }
@@ -178,7 +178,7 @@ func TestBrokenPromises(t *testing.T) {
 			continue
 		}
 		newLiar(t, dir, lie.name, func(l *liar, from grid.PeerID, m wire.Message) {
-			if a, ok := m.(wire.Ask); ok {
+			if a, ok := m.(wire.EstimateRequest); ok {
 				l.tempt(from, a, walltimeOf(i))
 				return
 			}
@@ -236,7 +236,7 @@ func newIntrusion(t *testing.T) *intrusion {
 	start(t, in.home, in.honest)
 	introduce(t, in.home, in.honest)
 	in.liar = newLiar(t, dir, "intruder", func(l *liar, from grid.PeerID, m wire.Message) {
-		if a, ok := m.(wire.Ask); ok {
+		if a, ok := m.(wire.EstimateRequest); ok {
 			l.tempt(from, a, -1)
 		}
 	}, in.home, in.honest)
@@ -252,7 +252,7 @@ func newIntrusion(t *testing.T) *intrusion {
 	reaches(t, in.home, in.waits, "ASSIGNED")
 	in.untouched = []string{in.here, in.there, in.waits}
 	for _, id := range in.untouched {
-		if in.liar.got(func(m wire.Message) bool { a, ok := m.(wire.Ask); return ok && asksAbout(a, id) }) == 0 {
+		if in.liar.got(func(m wire.Message) bool { a, ok := m.(wire.EstimateRequest); return ok && asksAbout(a, id) }) == 0 {
 			t.Fatalf("the intruder was not asked about %s: this shows nothing", id)
 		}
 	}
@@ -294,7 +294,7 @@ func TestIntruder(t *testing.T) {
 	in := newIntrusion(t)
 	for _, s := range []site{in.home, in.honest} {
 		in.liar.lie(t, s, func(id grid.JobID, e grid.Epoch, to grid.PeerID) []wire.Message {
-			list := slices.Concat(in.liar.aboutJob(id, e), in.liar.aboutBond(id, e, to))
+			list := slices.Concat(in.liar.aboutJob(id, e), in.liar.aboutHandoff(id, e, to))
 			if e.Compare(grid.Epoch{Term: 1, Hop: 1}) <= 0 {
 				list = append(in.liar.reports(id, e), list...)
 			}
@@ -309,7 +309,7 @@ func TestForgedReports(t *testing.T) {
 	t.Parallel()
 	in := newIntrusion(t)
 	in.liar.lie(t, in.home, func(id grid.JobID, e grid.Epoch, to grid.PeerID) []wire.Message {
-		return append(in.liar.reports(id, e), in.liar.aboutBond(id, e, to)...)
+		return append(in.liar.reports(id, e), in.liar.aboutHandoff(id, e, to)...)
 	}, in.untouched)
 	in.check(t)
 }
@@ -323,7 +323,7 @@ func TestForgedHomes(t *testing.T) {
 	start(t, home)
 	l := newLiar(t, dir, "intruder", func(l *liar, from grid.PeerID, m wire.Message) {
 		if r, ok := m.(wire.Ready); ok {
-			l.send(from, wire.Commit{Bond: r.Bond})
+			l.send(from, wire.Commit{Handoff: r.Handoff})
 		}
 	}, home)
 	must(t, home.Sees(t.Context(), 30*time.Second, "intruder"))
@@ -335,7 +335,7 @@ func TestForgedHomes(t *testing.T) {
 		"nowhere.01M7XVNVT1HF2GHP4JW23GK3FV": "12D3KooWK99VoVxNE7XzyBwXEzW7xhK7Gpv85r9F3V3fyKSUKPH5",
 	} {
 		job := aJob(id, owner)
-		l.send(to, wire.Offer{Job: job, Bond: wire.Bond{
+		l.send(to, wire.Offer{Job: job, Handoff: wire.HandoffID{
 			Job: id, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: to, Digest: wire.JobDigest(job),
 		}})
 	}
@@ -356,7 +356,7 @@ func aJob(id grid.JobID, home grid.PeerID) grid.Job {
 	}
 }
 
-func asksAbout(a wire.Ask, id string) bool {
+func asksAbout(a wire.EstimateRequest, id string) bool {
 	return slices.ContainsFunc(a.Questions, func(q wire.Question) bool { return string(q.Job) == id })
 }
 
@@ -406,22 +406,22 @@ func (l *liar) reports(id grid.JobID, e grid.Epoch) []wire.Message {
 	}
 }
 
-// aboutBond are words of handoffs that nobody agreed on, and offers whose bond is
+// aboutHandoff are words of handoffs that nobody agreed on, and offers whose handoff id is
 // wrong.
-func (l *liar) aboutBond(id grid.JobID, e grid.Epoch, to grid.PeerID) []wire.Message {
+func (l *liar) aboutHandoff(id grid.JobID, e grid.Epoch, to grid.PeerID) []wire.Message {
 	var list []wire.Message
 	job := aJob(id, to)
-	for _, b := range []wire.Bond{
+	for _, b := range []wire.HandoffID{
 		{Job: id, Epoch: e, To: l.overlay.Peer(), Digest: wire.JobDigest(job)},
 		{Job: id, Epoch: e, To: to},
 	} {
 		list = append(list,
-			wire.Accept{Bond: b}, wire.Refuse{Bond: b, Estimate: grid.Estimate{Wait: 1}}, wire.Ready{Bond: b},
-			wire.Abort{Bond: b, Why: "a lie"}, wire.Commit{Bond: b}, wire.Commit{Bond: b, Cancel: true},
-			wire.Owned{Bond: b, Owner: l.overlay.Peer()}, wire.Inquire{Bond: b}, wire.Declined{Bond: b}, wire.Unknown{Bond: b},
-			wire.Standing{Bond: b, Verdict: wire.VerdictCommitted, Owner: l.overlay.Peer(), Cancel: true},
-			wire.Standing{Bond: b, Verdict: wire.VerdictAborted},
-			wire.Offer{Bond: b, Job: job},
+			wire.Accept{Handoff: b}, wire.Refuse{Handoff: b, Estimate: grid.Estimate{Wait: 1}}, wire.Ready{Handoff: b},
+			wire.Abort{Handoff: b, Why: "a lie"}, wire.Commit{Handoff: b}, wire.Commit{Handoff: b, Cancel: true},
+			wire.Owned{Handoff: b, Owner: l.overlay.Peer()}, wire.Inquire{Handoff: b}, wire.Declined{Handoff: b}, wire.Unknown{Handoff: b},
+			wire.InquireReply{Handoff: b, Verdict: wire.VerdictCommitted, Owner: l.overlay.Peer(), Cancel: true},
+			wire.InquireReply{Handoff: b, Verdict: wire.VerdictAborted},
+			wire.Offer{Handoff: b, Job: job},
 		)
 	}
 	return list

@@ -146,14 +146,14 @@ func settled(t *testing.T, s site) {
 	}
 	for _, r := range records {
 		over := r.State.Terminal() || r.Started == 0 // of a former owner that never ran it
-		switch r.Standing {
+		switch r.Role {
 		case grid.Owning, grid.Watching:
 			over = r.State.Terminal()
 		case grid.Prepared:
 			over = false
 		}
 		if !over || r.Handoff.Phase != grid.NoHandoff {
-			t.Errorf("the journal of %s leaves job %s %v as %v, handoff %v", s.Name, r.Job.ID, r.State, r.Standing, r.Handoff.Phase)
+			t.Errorf("the journal of %s leaves job %s %v as %v, handoff %v", s.Name, r.Job.ID, r.State, r.Role, r.Handoff.Phase)
 		}
 	}
 }

@@ -55,12 +55,12 @@ func (v view) outcome() string {
 
 // kept is a record of a journal, read after its daemon was stopped.
 type kept struct {
-	Site     string
-	Job      grid.JobID
-	State    grid.State
-	Standing grid.Standing
-	Handoff  grid.HandoffPhase
-	Started  grid.Tick
+	Site    string
+	Job     grid.JobID
+	State   grid.State
+	Role    grid.Role
+	Handoff grid.HandoffPhase
+	Started grid.Tick
 }
 
 // evidence is all that is known at the end of a run.
@@ -249,12 +249,12 @@ func (c *checker) agreement() {
 // settled: nothing is under way in any journal.
 func (c *checker) settled() {
 	for _, k := range c.Kept {
-		open := k.Handoff != grid.NoHandoff || k.Standing == grid.Prepared
-		if k.Standing == grid.Owning || k.Standing == grid.Watching || k.Started != 0 {
+		open := k.Handoff != grid.NoHandoff || k.Role == grid.Prepared
+		if k.Role == grid.Owning || k.Role == grid.Watching || k.Started != 0 {
 			open = open || !k.State.Terminal()
 		}
 		if open {
-			c.breach("the journal of %s leaves %s (%s) %v as %v, handoff %d", k.Site, c.names[k.Job].Name, k.Job, k.State, k.Standing, k.Handoff)
+			c.breach("the journal of %s leaves %s (%s) %v as %v, handoff %d", k.Site, c.names[k.Job].Name, k.Job, k.State, k.Role, k.Handoff)
 		}
 	}
 }

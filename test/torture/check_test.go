@@ -21,7 +21,7 @@ func good() evidence {
 		for _, site := range []string{"s0", "s1"} {
 			v := view{Site: site, Job: id, State: state, Owner: "s1", Exit: exit, HasExit: started > 0, Started: started, Ended: ended}
 			e.Views = append(e.Views, v)
-			e.Kept = append(e.Kept, kept{Site: site, Job: id, State: state, Standing: grid.Watching, Started: started})
+			e.Kept = append(e.Kept, kept{Site: site, Job: id, State: state, Role: grid.Watching, Started: started})
 		}
 		e.Told = append(e.Told, e.Views[len(e.Views)-2])
 		pid := 100 + len(e.Work)
@@ -110,9 +110,9 @@ func TestCheckerFinds(t *testing.T) {
 		"another owner elsewhere": {func(e *evidence) { e.Views[1].Owner = "s0" }, "s1 says that plain * at s0; its home *"},
 		"an output that is gone":  {func(e *evidence) { e.Outputs = nil }, "files * has not brought its file home"},
 		"an open handoff":         {func(e *evidence) { e.Kept[1].Handoff = grid.Committed }, "the journal of s1 leaves plain *"},
-		"a copy that waits":       {func(e *evidence) { e.Kept[1].Standing = grid.Prepared }, "the journal of s1 leaves plain *"},
+		"a copy that waits":       {func(e *evidence) { e.Kept[1].Role = grid.Prepared }, "the journal of s1 leaves plain *"},
 		"a record that runs":      {func(e *evidence) { e.Kept[1].State = grid.Running }, "the journal of s1 leaves plain *"},
-		"a tombstone that ran on": {func(e *evidence) { e.Kept[1].State, e.Kept[1].Standing = grid.Running, grid.Past }, "the journal of s1 leaves plain *"},
+		"a tombstone that ran on": {func(e *evidence) { e.Kept[1].State, e.Kept[1].Role = grid.Running, grid.Tombstone }, "the journal of s1 leaves plain *"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +146,7 @@ func matches(pattern, text string) bool {
 func TestCheckerKnowsTombstones(t *testing.T) {
 	t.Parallel()
 	e := good()
-	e.Kept = append(e.Kept, kept{Site: "s0", Job: e.IDs["plain"], State: grid.Moving, Standing: grid.Past})
+	e.Kept = append(e.Kept, kept{Site: "s0", Job: e.IDs["plain"], State: grid.Moving, Role: grid.Tombstone})
 	if b := check(e); len(b) > 0 {
 		t.Errorf("a tombstone is a breach: %v", b)
 	}

@@ -40,7 +40,7 @@ func (r *run) journal(ctx context.Context, s *site) (list []kept, err error) {
 		return nil, err
 	}
 	for _, k := range records {
-		list = append(list, kept{s.Name, k.Job.ID, k.State, k.Standing, k.Handoff.Phase, k.Started})
+		list = append(list, kept{s.Name, k.Job.ID, k.State, k.Role, k.Handoff.Phase, k.Started})
 		events, err := j.History(ctx, k.Job.ID)
 		if err != nil {
 			return nil, err

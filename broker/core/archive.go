@@ -1,0 +1,206 @@
+package core
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"gbroker/grid"
+)
+
+// Jobs to which nothing may happen any more live in the journal. In memory is what must be
+// known of all of them at once: who their home is and who owned them, what proves that, when
+// they ended, and what their files take. When something is said of one after all (an owner
+// that comes back with a result, a user who removes it), its record is loaded, and goes
+// again when what was changed of it is durable.
+//
+//	live ── ended, saved ──► durable: archived ── a message, a request ──► loaded ── durable ──► archived
+
+// archived is what is in memory of such a job.
+type archived struct {
+	home                    grid.PeerID
+	submitted, began, ended grid.Tick
+	size                    int64 // of the files that it may have here
+	foreign                 *foreign
+	role                    grid.Role
+	state                   grid.State
+	removed, kept           bool
+	term, hop               uint32 // the highest stamps that it used
+}
+
+// foreign is more of one of another home: that home, or another owner, may ask for it after
+// it was restored from a backup.
+type foreign struct {
+	owner        grid.PeerID
+	epoch        grid.Epoch
+	certificates []grid.Certificate
+	closed       bool
+	end          grid.State
+}
+
+// pastOf keeps what is needed of a record, and no string that holds more.
+func (c *Core) archivedOf(r *grid.Record) archived {
+	p := archived{
+		home: c.intern(r.Job.Home), submitted: r.Submitted, began: r.Started, ended: r.Ended, size: sizeHere(r),
+		role: r.Role, state: r.State, removed: r.Removed, kept: r.Kept,
+		term: r.Epoch.Term, hop: max(r.Epoch.Hop, r.Handoff.Epoch.Hop),
+	}
+	if r.Job.Home != c.cfg.Self {
+		p.foreign = &foreign{owner: c.intern(r.Owner), epoch: r.Epoch, certificates: slices.Clone(r.Certificates), closed: r.Closed, end: r.End}
+		for i := range p.foreign.certificates {
+			p.foreign.certificates[i].To = c.intern(p.foreign.certificates[i].To)
+		}
+	}
+	return p
+}
+
+// Ended is how many jobs are archived of which this site is the home or was the owner to their end,
+// by state, without those that were removed.
+type Ended [grid.Lost + 1]int
+
+func (p archived) counts() bool {
+	return !p.removed && (p.role == grid.Owning || p.role == grid.Watching)
+}
+
+func (c *Core) putArchive(r *grid.Record) {
+	p := c.archivedOf(r)
+	c.archive[grid.JobID(strings.Clone(string(r.Job.ID)))] = p
+	if p.counts() {
+		c.ended[p.state]++
+	}
+}
+
+func (c *Core) unarchive(id grid.JobID) {
+	if p := c.archive[id]; p.counts() {
+		c.ended[p.state]--
+	}
+	delete(c.archive, id)
+}
+
+// Ended tells how many there are.
+func (c *Core) Ended() Ended { return c.ended }
+
+// intern gives one string for each peer.
+func (c *Core) intern(p grid.PeerID) grid.PeerID {
+	if known, ok := c.peers[p]; ok {
+		return known
+	}
+	p = grid.PeerID(strings.Clone(string(p)))
+	c.peers[p] = p
+	return p
+}
+
+// sizeHere is what the files of an ended job take.
+func sizeHere(r *grid.Record) int64 { return r.Outputs.Size() + r.Job.Inputs.Size() }
+
+// stub is an archived job as far as it is known without its record: to look at, never to save.
+func (p archived) stub(id grid.JobID) *job {
+	r := grid.Record{
+		Job: grid.Job{ID: id, Home: p.home}, Role: p.role, State: p.state, Removed: p.removed, Kept: p.kept,
+		Submitted: p.submitted, Started: p.began, Ended: p.ended,
+	}
+	if f := p.foreign; f != nil {
+		r.Owner, r.Epoch, r.Certificates, r.Closed, r.End = f.owner, f.epoch, f.certificates, f.closed, f.end
+	}
+	return &job{rec: r, stub: true, size: p.size}
+}
+
+// job finds the job of an identifier; nil is none that is known here.
+func (c *Core) job(id grid.JobID) *job {
+	if j := c.jobs[id]; j != nil {
+		return j
+	}
+	if _, is := c.archive[id]; !is {
+		return nil
+	}
+	r, err := c.cfg.Load(id)
+	if err != nil {
+		c.failed = fmt.Errorf("loading job %s: %w", id, err)
+		return nil
+	}
+	j := &job{rec: r, said: saidOf(&r)}
+	c.unarchive(id)
+	c.jobs[id] = j
+	c.keepLive(j)
+	return j
+}
+
+// peek is job, to look at alone.
+func (c *Core) peek(id grid.JobID) *job {
+	if j := c.jobs[id]; j != nil {
+		return j
+	}
+	if p, is := c.archive[id]; is {
+		return p.stub(id)
+	}
+	return nil
+}
+
+// all are the jobs that are known here, in no order, to look at alone.
+func (c *Core) all() iter.Seq[*job] {
+	return func(yield func(*job) bool) {
+		for _, j := range c.jobs {
+			if !yield(j) {
+				return
+			}
+		}
+		for id, p := range c.archive {
+			if !yield(p.stub(id)) {
+				return
+			}
+		}
+	}
+}
+
+// withCertificates are those of them that certificates tell of.
+func (c *Core) withCertificates() iter.Seq[*job] {
+	return func(yield func(*job) bool) {
+		for j := range c.all() {
+			if len(j.rec.Certificates) > 0 && !yield(j) {
+				return
+			}
+		}
+	}
+}
+
+// take takes up a record of the journal.
+func (c *Core) take(r grid.Record) {
+	c.latest = max(c.latest, r.Submitted, r.Started, r.Ended)
+	if r.Job.Home == c.cfg.Self && r.Key != "" {
+		c.keys[keyOf(r.Job.User, r.Key)] = grid.JobID(strings.Clone(string(r.Job.ID)))
+	}
+	if c.cfg.Load != nil && IsArchived(&r) {
+		c.putArchive(&r)
+		return
+	}
+	j := &job{rec: r}
+	c.jobs[r.Job.ID] = j
+	c.keepLive(j)
+}
+
+// IsArchived tells that nothing may happen to a job any more but by word of others.
+func IsArchived(r *grid.Record) bool {
+	return isTombstone(r) && !(r.State == grid.Lost && r.End != 0 && r.End != grid.Lost) // a result that is on the way
+}
+
+// retire lets the records go of jobs that have become archived. All that was saved is durable.
+func (c *Core) retire() {
+	if c.cfg.Load == nil {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.ending)) {
+		j := c.jobs[id]
+		if j == nil || c.live[id] != nil {
+			delete(c.ending, id)
+			continue
+		}
+		if !IsArchived(&j.rec) || j.pulling || j.killing || j.reading || j.claim != nil || j.due != [concerns]grid.Tick{} || c.refusedHere(id) != nil {
+			continue // something is under way, or not yet to be forgotten: looked at again
+		}
+		delete(c.ending, id)
+		delete(c.jobs, id)
+		c.putArchive(&j.rec)
+	}
+}

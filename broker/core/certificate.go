@@ -1,0 +1,270 @@
+package core
+
+import (
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// Certificates prove who owns a job to those who did not see it change hands:
+//
+//	home ── certificate 1, signed by the home ──► b ── certificate 2, signed by b ──► c ── certificate 3, signed by c ──► d
+//
+// The chain travels with Offer (the candidate learns that who offers is the owner)
+// and with Report and Moved (the home learns who the owner is). A certificate is made at the
+// commit point, and not before. A job that comes home begins a new chain.
+
+// sign makes the certificate that gives the job to a peer at epoch; zero where this broker
+// cannot sign.
+func (c *Core) sign(j *job, epoch grid.Epoch, to grid.PeerID) grid.Certificate {
+	if c.cfg.Sign == nil {
+		return grid.Certificate{}
+	}
+	return grid.Certificate{Epoch: epoch, To: to, Signature: c.cfg.Sign(wire.CertificateText(j.rec.Job.ID, j.sum(), epoch, to))}
+}
+
+// handOver adds a certificate of this broker to the chain of a job that it owns.
+func (c *Core) handOver(j *job, epoch grid.Epoch, to grid.PeerID) {
+	certificate := c.sign(j, epoch, to)
+	chain := j.rec.Certificates
+	if c.home(j) {
+		chain = nil
+	}
+	if certificate.To == "" {
+		j.rec.Certificates = nil
+		return
+	}
+	j.rec.Certificates = append(slices.Clip(chain), certificate)
+}
+
+// takeBack replaces the certificate of a handoff that was declined: the owner gives the job
+// to itself at its new epoch. Such certificates in a row are one.
+func (c *Core) takeBack(j *job) {
+	if n := len(j.rec.Certificates); n > 0 {
+		j.rec.Certificates = j.rec.Certificates[:n-1]
+	}
+	if n := len(j.rec.Certificates); n > 1 && j.rec.Certificates[n-1].To == c.cfg.Self && j.rec.Certificates[n-2].To == c.cfg.Self {
+		j.rec.Certificates = j.rec.Certificates[:n-1]
+	}
+	j.rec.Certificates = slices.Clip(j.rec.Certificates)
+	if c.home(j) || len(j.rec.Certificates) == 0 {
+		j.rec.Certificates = nil
+		return
+	}
+	c.handOver(j, j.rec.Epoch, c.cfg.Self)
+}
+
+// mayHandOn tells whether this owner can prove that it is one, with room for the
+// certificates to come: one for the next owner, and one to take the job back.
+func (c *Core) mayHandOn(j *job) bool {
+	return c.home(j) || len(j.rec.Certificates) > 0 && len(j.rec.Certificates) <= grid.MaxCertificates-2
+}
+
+// unproven says why a chain proves nothing about the job of that content.
+func (c *Core) unproven(job *grid.Job, digest grid.Hash, certificates []grid.Certificate) string {
+	by, last := job.Home, grid.Epoch{}
+	for i, d := range certificates {
+		switch {
+		case c.cfg.Verify == nil:
+			return "this broker cannot verify certificates"
+		case i > 0 && (!last.Before(d.Epoch) || last.Term != d.Epoch.Term):
+			return "the epochs of its certificates do not ascend within one term"
+		case !c.cfg.Verify(by, wire.CertificateText(job.ID, digest, d.Epoch, d.To), d.Signature):
+			return "a certificate is not signed by the owner before"
+		}
+		by, last = d.To, d.Epoch
+	}
+	return ""
+}
+
+// notOwner says why from is not shown to own a job, before the epoch of its offer.
+func (c *Core) notOwner(from grid.PeerID, o wire.Offer) string {
+	if o.Job.Home == from {
+		return "" // its home needs no proof: it knows who owns the job
+	}
+	if len(o.Certificates) == 0 {
+		return "only the owner of a job offers it, and this is not its home, and shows no certificates"
+	}
+	last := o.Certificates[len(o.Certificates)-1]
+	if last.To != from || !last.Epoch.Before(o.Handoff.Epoch) || last.Epoch.Term != o.Handoff.Epoch.Term {
+		return "its certificates do not end with the one who offers"
+	}
+	return c.unproven(&o.Job, o.Handoff.Digest, o.Certificates)
+}
+
+// given notes, at the candidate, how it came to own the job. False: the certificate proves
+// nothing, and the commit of an owner elsewhere than home is not taken without one.
+func (c *Core) given(j *job, d grid.Certificate) bool {
+	if c.home(j) {
+		j.rec.Certificates = nil
+		return true
+	}
+	fromHome := j.rec.Owner == j.rec.Job.Home
+	chain := j.rec.Certificates
+	if fromHome {
+		chain = nil
+	}
+	chain = append(slices.Clip(chain), d)
+	proven := d.To == c.cfg.Self && d.Epoch == j.rec.Handoff.Epoch && c.unproven(&j.rec.Job, j.sum(), chain) == ""
+	switch {
+	case proven:
+		j.rec.Certificates = chain
+	case fromHome:
+		j.rec.Certificates = nil // owned, but it cannot be handed on
+	default:
+		return false
+	}
+	return true
+}
+
+// believe takes, at the home, the word that the job is with the To of the last
+// certificate, or says why not: the first certificate later than what the home knows must be
+// signed by the owner that it knows; or, while that one has not said a word, by the
+// one who gave it the job: it has declined, then, and the job was taken back. A certificate of
+// this home itself that its journal lacks shows that the journal was rolled back.
+func (c *Core) believe(j *job, certificates []grid.Certificate) string {
+	if len(certificates) == 0 {
+		return "it shows no certificates"
+	}
+	last := certificates[len(certificates)-1]
+	switch {
+	case !j.rec.Epoch.Before(last.Epoch):
+		return "" // known, and perhaps more
+	case j.rec.Role == grid.Owning:
+		return "its home owns it"
+	case last.To == c.cfg.Self:
+		return "its certificates end here"
+	}
+	by := j.rec.Job.Home
+	for _, d := range certificates {
+		if j.rec.Epoch.Before(d.Epoch) {
+			break
+		}
+		by = d.To
+	}
+	own := by == c.cfg.Self
+	if by != j.rec.Owner && !own && !(j.rec.Report == 0 && by == j.giver()) {
+		return "its certificates do not come from the owner that its home knows"
+	}
+	if why := c.unproven(&j.rec.Job, j.sum(), certificates); why != "" {
+		return why
+	}
+	if own {
+		c.rolledBack(c.hasSeen(last.To), grid.JournalID{})
+	}
+	if h := j.rec.Handoff; h.Phase == grid.Committed { // who gave it on has owned it
+		j.rec.Handoff.Phase = grid.NoHandoff
+		c.disarm(j, onHandoff)
+	}
+	if j.rec.Role == grid.Prepared { // an offer of an owner that has given it to another since
+		j.rec.Role = grid.Watching
+		c.disarm(j, onPrepared)
+	}
+	for _, d := range certificates {
+		if d.To != c.cfg.Self && !slices.Contains(j.rec.Trail, d.To) {
+			j.rec.Trail = append(slices.Clip(j.rec.Trail), d.To)
+		}
+	}
+	j.rec.Owner, j.rec.Epoch, j.rec.Certificates, j.rec.Report = last.To, last.Epoch, certificates, 0
+	if c.cfg.Broken.Without(CancelFenced) {
+		j.rec.CancelRequested = false
+	}
+	j.heard = c.now
+	c.save(j, "handed on to "+string(c.siteName(last.To)))
+	return ""
+}
+
+// signedHere tells that this broker itself gave the job away, at the epoch of m. On
+// a peer's word alone nobody stops for having forgotten that.
+func (c *Core) signedHere(j *job, m wire.Owned) bool {
+	d := m.Certificate
+	return c.cfg.Verify != nil && d.To == m.Handoff.To && d.To != c.cfg.Self && d.Epoch == m.Handoff.Epoch &&
+		c.cfg.Verify(c.cfg.Self, wire.CertificateText(j.rec.Job.ID, j.sum(), d.Epoch, d.To), d.Signature)
+}
+
+// lastDeed is the one by which the present owner owns the job, if this broker has it.
+func (j *job) lastCertificate() grid.Certificate {
+	if n := len(j.rec.Certificates); n > 0 && j.rec.Certificates[n-1].To == j.rec.Owner && j.rec.Certificates[n-1].Epoch == j.rec.Epoch {
+		return j.rec.Certificates[n-1]
+	}
+	return grid.Certificate{}
+}
+
+// unheard tells that this home knows by a certificate that the job was committed to from,
+// which has not reported it yet.
+func (c *Core) unheard(j *job, from grid.PeerID, b wire.HandoffID) bool {
+	return c.home(j) && j.rec.Owner == from && j.rec.Epoch == b.Epoch && j.rec.Report == 0 && j.lastCertificate().To == from
+}
+
+// giver is who gave the job to the owner that the home knows; "" if no certificate says so.
+func (j *job) giver() grid.PeerID {
+	switch n := len(j.rec.Certificates); {
+	case j.lastCertificate().To == "":
+		return ""
+	case n == 1:
+		return j.rec.Job.Home
+	default:
+		return j.rec.Certificates[n-2].To
+	}
+}
+
+// tellMoved repeats to the home who owns the job now, until it is acknowledged. While
+// the new owner has not confirmed that, it waits a while, as it may yet decline, and
+// then goes on until the home says that the job has ended.
+func (c *Core) tellMoved(j *job) {
+	open := j.rec.Handoff.Phase != grid.NoHandoff
+	elsewhere := !c.home(j) && j.rec.Owner != j.rec.Job.Home && len(j.rec.Certificates) > 0
+	if !open && j.rec.Telling || open && elsewhere && c.now-j.heard > c.cfg.Lease {
+		c.send(j.rec.Job.Home, wire.Moved{Job: j.rec.Job.ID, Certificates: j.rec.Certificates})
+		if !open { // else it goes with Commit
+			c.backoff(j, onReport)
+		}
+	}
+}
+
+// onMoved is a former owner's word, heard at the home.
+func (c *Core) onMoved(from grid.PeerID, m wire.Moved) {
+	if len(m.Certificates) == 0 {
+		return
+	}
+	ack := wire.MovedAck{Job: m.Job, Epoch: m.Certificates[len(m.Certificates)-1].Epoch}
+	j := c.job(m.Job)
+	if j == nil || !c.home(j) || j.rec.State.Terminal() {
+		c.send(from, ack) // of no interest any more
+		if j != nil && c.home(j) {
+			c.sendClosed(from, j)
+		}
+		return
+	}
+	last := m.Certificates[len(m.Certificates)-1]
+	if j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == last.Epoch && last.To == c.cfg.Self {
+		return // its Commit makes the owner
+	}
+	if j.rec.Epoch.Before(last.Epoch) && (last.To == c.cfg.Self || j.rec.Role == grid.Owning) && c.unproven(&j.rec.Job, j.sum(), m.Certificates) == "" {
+		c.forgotten(from, j, m.Certificates)
+		c.send(from, ack)
+		return
+	}
+	if why := c.believe(j, m.Certificates); why != "" {
+		c.send(from, wire.Error{Of: wire.KindMoved, Job: m.Job, Why: why})
+		return
+	}
+	if j.rec.CancelRequested {
+		c.pursueCancel(j)
+	}
+	c.send(from, ack)
+}
+
+// onMovedAck ends the telling of a former owner.
+func (c *Core) onMovedAck(from grid.PeerID, m wire.MovedAck) {
+	j := c.job(m.Job)
+	if j == nil || j.rec.Job.Home != from || !j.rec.Telling || len(j.rec.Certificates) == 0 {
+		return
+	}
+	if m.Epoch == j.rec.Certificates[len(j.rec.Certificates)-1].Epoch {
+		j.rec.Telling = false
+		c.disarm(j, onReport)
+		c.save(j, "")
+	}
+}

@@ -1,0 +1,51 @@
+package core
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"gbroker/grid"
+)
+
+// A duplicate is a second broker under one identity: a journal that was copied, and started
+// twice. A broker that has one does nothing at all but answer readers, until an
+// administrator has stopped one of the two and says so (or starts this one again).
+
+// foundTwin stops everything.
+func (c *Core) foundDuplicate(told grid.PeerID) {
+	if c.rolled == nil { // it goes on, when it may, as one that was rolled back: what the other did it does not know
+		c.rolledBack("it had a duplicate", grid.JournalID{})
+	}
+	c.out = slices.DeleteFunc(c.out, func(e Effect) bool { _, saves := e.(Save); return !saves })
+	c.duplicate = fmt.Sprintf("another broker runs under the identity of this one (%s has heard it): this one does nothing any more. "+
+		"Stop the wrong one of the two, then say `gbroker resume` here", c.nameOf(told))
+	c.emit(Alarm{Text: c.duplicate, Halted: true})
+}
+
+// stopped answers what is asked of a broker that has a duplicate.
+func (c *Core) stopped(ev Event) {
+	e, asks := ev.(Request)
+	if !asks {
+		return
+	}
+	if _, goesOn := e.(Resume); goesOn {
+		c.emit(Alarm{})
+		c.emit(Answer{Token: e.token()})
+		c.emit(Restart{})
+		return
+	}
+	c.emit(Answer{Token: e.token(), Err: fmt.Errorf("%w: %s", grid.ErrUnavailable, c.duplicate)})
+}
+
+// resume goes on without those that have not answered.
+func (c *Core) resume(e Resume) {
+	if c.rolled == nil {
+		c.rolledBack("its administrator says that it had a duplicate", grid.JournalID{})
+	} else {
+		for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
+			c.notAwaited(p, true)
+		}
+	}
+	c.emit(Answer{Token: e.Token})
+}

@@ -1,0 +1,123 @@
+package core
+
+import (
+	"slices"
+
+	"gbroker/grid"
+)
+
+// What the control directories know. A journal may be older than what was done by it: it
+// was restored from a backup, and perhaps nobody has seen how far it had come. So after
+// each start, before a job that was in the journal is submitted, handed on or told to be
+// cancelled, its control directory and the batch system are asked for the last attempt:
+//
+//	Boot ─► Reconcile ─► none that the journal lacks ─► as the journal says
+//	                  └► a later one ─► the journal was rolled back; that attempt is asked after
+//
+// What is submitted is written down in the directory first (pbs/control), and no number is
+// used before the one before it is withdrawn: behind the last one that is written down
+// there is none. An attempt of a later epoch shows that this site owned the job at that
+// epoch, as only an owner submits. Directories of jobs without a record are read too: see
+// traces.go.
+
+// recollect asks for the jobs that something may still be done with here.
+func (c *Core) reconcile() {
+	if c.reconciling {
+		return
+	}
+	var ids []grid.JobID
+	for _, j := range c.sorted() {
+		if j.recovered && !j.reconciled && c.mayLack(j) {
+			ids = append(ids, j.rec.Job.ID)
+		}
+	}
+	if len(ids) > 0 || !c.traced {
+		c.reconciling = true
+		c.emit(Reconcile{ids})
+	}
+}
+
+// mayLack: there may be attempts of the job here that the journal does not have.
+func (c *Core) mayLack(j *job) bool {
+	switch j.rec.Role {
+	case grid.Owning:
+		return j.rec.State != grid.Finished && j.rec.State != grid.StageOut && !j.rec.State.Terminal()
+	case grid.Watching:
+		return !j.rec.State.Terminal()
+	case grid.Tombstone:
+		return j.rec.Handoff.Phase == grid.Committed
+	}
+	return j.rec.Role == grid.Prepared
+}
+
+// unrecalled: the control directory of a job that this life found in its journal has not spoken.
+func (j *job) unreconciled() bool { return j.recovered && !j.reconciled }
+
+// recollected compares what there is with the records.
+func (c *Core) reconciled(e Reconciled) {
+	c.reconciling = false
+	c.traced = c.traced || e.All
+	c.trace(e.Attempts)
+	last := map[grid.JobID]grid.AttemptID{}
+	for _, a := range e.Attempts {
+		if l, known := last[a.Job]; !known || l.Epoch.Before(a.Epoch) || l.Epoch == a.Epoch && l.Attempt < a.Attempt {
+			last[a.Job] = a
+		}
+	}
+	for _, id := range e.Damaged {
+		if j := c.jobs[id]; j != nil && !j.reconciled {
+			c.unreadable(j)
+		}
+	}
+	for _, id := range e.Jobs {
+		j := c.job(id)
+		if j == nil || j.reconciled {
+			continue
+		}
+		j.reconciled = true
+		if a, any := last[id]; any && c.mayLack(j) && (j.rec.Epoch.Before(a.Epoch) || j.rec.Epoch == a.Epoch && j.rec.Attempt < a.Attempt) {
+			c.behind(j, a)
+		}
+		if j.rec.Role == grid.Owning && j.rec.State == grid.Ready {
+			c.handoffDue(j)
+		}
+	}
+	if !c.traced || slices.ContainsFunc(c.sorted(), func(j *job) bool { return j.unreconciled() && c.mayLack(j) }) {
+		c.armGeneral(reconcileDue, c.cfg.Refresh) // some could not be read
+	}
+}
+
+// behind: this site has submitted an attempt that its journal lacks.
+func (c *Core) behind(j *job, a grid.AttemptID) {
+	c.rolledBack("its own control directories tell of attempts that it lacks", grid.JournalID{})
+	if j.rec.Epoch.Before(a.Epoch) {
+		c.ownedAt(j, a.Epoch)
+	}
+	c.abandon(j, "the journal was rolled back")
+	j.rec.Attempt = a.Attempt
+	j.rec.State, j.rec.Local, j.rec.Missing = grid.Assigned, "", 0
+	j.awaits = false
+	c.disarm(j, onHandoff)
+	c.save(j, "submitted before the journal was rolled back")
+	c.emit(Probe{c.attempt(j)})
+	c.arm(j, onBatch, c.cfg.Refresh)
+}
+
+// ownedAt: this site has owned the job at an epoch that its journal lacks, and does as far
+// as anybody has said.
+func (c *Core) ownedAt(j *job, epoch grid.Epoch) {
+	c.abandon(j, "the journal was rolled back")
+	for k := range j.due {
+		c.disarm(j, concern(k))
+	}
+	r := &j.rec
+	r.Role, r.Owner, r.Epoch, r.Adopted = grid.Owning, c.cfg.Self, epoch, grid.Epoch{}
+	r.Handoff = grid.Handoff{Epoch: epoch}
+	r.Attempt, r.Local, r.Report, r.Missing, r.Stay = 0, "", 0, 0, nil
+	r.Started, r.Finished, r.End, r.State = 0, 0, 0, grid.Ready
+	r.Telling, r.ContactLost = false, 0
+	if c.home(j) {
+		r.Certificates, r.Uncertain = nil, true
+	}
+	j.known, j.pulling, j.homeHeard = false, false, 0
+}

@@ -1,0 +1,247 @@
+package core
+
+import (
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// recollecting is the jobs whose control directories a Core asks for at its start.
+func reconciling(t *testing.T, records ...grid.Record) (*Core, []grid.JobID) {
+	t.Helper()
+	c := New(signer(me, "a"), []grid.Member{{Name: "b", Peer: her, Send: true}}, records)
+	e, _ := only[Reconcile](c.Step(1_000_000, Boot{}))
+	c.Step(1_000_000, PeerChanged{her, grid.Alive})
+	c.Step(1_000_000, Message{her, wire.Seen{}})
+	return c, e.Jobs
+}
+
+// A backup that was put back minutes later, and nobody has seen the part that is lost:
+// the control directory has.
+func TestAControlDirectoryKnowsMoreThanTheJournal(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	r := grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}
+	for name, k := range map[string]struct {
+		attempts []grid.AttemptID
+		probes   grid.AttemptID
+	}{
+		"none":          {},
+		"the same job":  {[]grid.AttemptID{{Job: j.ID, Epoch: r.Epoch, Attempt: 2}, {Job: j.ID, Epoch: r.Epoch, Attempt: 1}}, grid.AttemptID{Job: j.ID, Epoch: r.Epoch, Attempt: 2}},
+		"it came back":  {[]grid.AttemptID{{Job: j.ID, Epoch: r.Epoch, Attempt: 2}, {Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 2}, Attempt: 1}}, grid.AttemptID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 2}, Attempt: 1}},
+		"another's job": {attempts: []grid.AttemptID{{Job: "a.2", Epoch: r.Epoch, Attempt: 2}}},
+	} {
+		c, jobs := reconciling(t, r)
+		if len(jobs) != 1 || jobs[0] != j.ID {
+			t.Fatalf("asked for %v", jobs)
+		}
+		if why := c.mustAsk(c.jobs[j.ID]); why == "" {
+			t.Fatal("it starts before its control directory was read")
+		}
+		effects := c.Step(1_000_001, Reconciled{Jobs: jobs, Attempts: k.attempts})
+		p, _ := only[Probe](effects)
+		if c.rolled != nil != (k.probes.Attempt > 0) || p.ID != k.probes {
+			t.Errorf("%s: rolled back %t, asks for %v", name, c.rolled != nil, p.ID)
+		}
+	}
+}
+
+// What could not be read is asked for again, and waits.
+func TestAControlDirectoryThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	c, _ := reconciling(t, grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, CancelRequested: true, Owner: me, Epoch: grid.Epoch{Term: 1}})
+	c.Step(1_000_001, Reconciled{})
+	again := false
+	for now := grid.Tick(1_000_002); now < 1_060_000; now += 500 {
+		effects := c.Step(now, Tick{})
+		_, is := only[Reconcile](effects)
+		again = again || is
+	}
+	if !again || c.jobs[j.ID].rec.State == grid.Killed {
+		t.Errorf("asked again %t; it is %s: its attempt may run", again, c.jobs[j.ID].rec.State)
+	}
+}
+
+// After a rollback no epoch is used again that the members have seen.
+func TestNoEpochIsUsedAgainAfterARollback(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+	c.members[her].told = false // it is the first word of this life
+	c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}, Stamp: 77}})
+	k := c.jobs[j.ID]
+	for _, p := range []grid.PeerID{her, him, it} {
+		c.Step(1_000_004, Message{p, wire.Recounted{}})
+	}
+	if c.rolled != nil {
+		t.Fatal("it does not go on")
+	}
+	c.makeOffer(k, her, 0, 0)
+	if e := k.rec.Handoff.Epoch; e.Term != 1 || e.Hop != 78 {
+		t.Errorf("offered at %s", e)
+	}
+}
+
+// A member that may have got a job in the lost part does not answer, and its
+// administrator's patience ends: what may not run twice is given up, unless nothing can
+// run there; all else goes on at a term that nobody has heard of.
+func TestAJobThatAnUnheardMemberMayHave(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		rerunnable, fenced bool
+		lost               bool
+	}{
+		"may run once":                         {lost: true},
+		"may run once, and that site is empty": {fenced: true},
+		"may run again":                        {rerunnable: true},
+	} {
+		j := jobOf(me, "a", "1")
+		j.Rerunnable = k.rerunnable
+		c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+		c.members[her].told = false
+		c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}, Stamp: 99}})
+		c.jobs[j.ID].reconciled = false
+		one := c.jobs[j.ID]
+		c.Step(1_000_002, Message{her, wire.Recounted{}})
+		c.Step(1_000_002, Message{it, wire.Recounted{}})
+		c.Step(1_000_003, Forget{Token: 1, Site: him, Fenced: k.fenced, By: "root"})
+		if c.rolled == nil {
+			t.Fatalf("%s: it goes on before its control directory was read", name)
+		}
+		c.Step(1_000_004, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
+		for now := grid.Tick(1_000_006); c.rolled != nil && now < 1_060_000; now += 500 {
+			c.Step(now, Tick{})
+		}
+		if r := one.rec; (r.State == grid.Lost) != k.lost || !k.lost && r.Epoch.Term < 100 || r.Uncertain {
+			t.Errorf("%s: %s at %s, uncertain %t", name, r.State, r.Epoch, r.Uncertain)
+		}
+	}
+}
+
+// An owner that is not the home has given a job away, and forgotten that: the next owner
+// tells it, with its own certificate.
+func TestAFormerOwnerIsToldThatItIsOne(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	chain := []grid.Certificate{certificate(j, her, 1, me), certificate(j, me, 2, him)}
+	now := bareAs(him, "c", grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 2}, Attempt: 1, Certificates: chain})
+	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Certificates: chain[:1]})
+	c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+	told := sentTo(now.Step(1_000_002, Message{me, wire.Recount{Sequence: 50}}), me)
+	for _, m := range told {
+		if r, is := m.(wire.Recounted); is {
+			c.Step(1_000_003, Message{him, r})
+			if !c.rolled.waiting[him] {
+				t.Error("it does not wait for what it lacks")
+			}
+		}
+	}
+	for _, m := range told {
+		c.Step(1_000_004, Message{him, m})
+	}
+	if r := c.jobs[j.ID].rec; r.Role != grid.Tombstone || r.Owner != him {
+		t.Errorf("told %+v: %s, owned by %s", told, r.Role, r.Owner)
+	}
+}
+
+// bareAs is the Core of another site, with a as a neighbour.
+func bareAs(self grid.PeerID, name grid.SiteName, records ...grid.Record) *Core {
+	c := New(signer(self, name), []grid.Member{{Name: "a", Peer: me, Send: true}}, records)
+	begin(c)
+	return c
+}
+
+// The job has come back home in the lost part: its former owner tells the home.
+func TestAHomeIsToldThatAJobHasComeBack(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	chain := []grid.Certificate{certificate(j, me, 1, her), certificate(j, her, 2, me)}
+	former := bareAs(her, "b", grid.Record{Job: j, Role: grid.Tombstone, State: grid.Moving, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 2}, Certificates: chain})
+	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+	c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+	for _, m := range sentTo(former.Step(1_000_002, Message{me, wire.Recount{Sequence: 50}}), me) {
+		c.Step(1_000_003, Message{her, m})
+	}
+	if r := c.jobs[j.ID].rec; r.Role != grid.Owning || r.Epoch != (grid.Epoch{Term: 1, Hop: 2}) || !c.jobs[j.ID].unreconciled() {
+		t.Errorf("%s at %s, its control directory is asked again %t", r.Role, r.Epoch, c.jobs[j.ID].unreconciled())
+	}
+}
+
+// A broker that was rolled back removes no folder: its journal may lack the job.
+func TestARolledBackBrokerSweepsNothing(t *testing.T) {
+	t.Parallel()
+	for rolled, discards := range map[bool]bool{false: true, true: false} {
+		c := signed()
+		if rolled {
+			c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+		}
+		if _, is := only[SetAside](c.Step(1_000_002, Folders{[]grid.JobID{"b.1"}})); is {
+			t.Error("puts aside at the first look: its duplicate may have that job")
+		}
+		if _, is := only[SetAside](c.Step(1_600_002, Folders{[]grid.JobID{"b.1"}})); is != discards {
+			t.Errorf("rolled back %t: puts aside %t", rolled, is)
+		}
+	}
+}
+
+// Who had a duplicate goes on as one that was rolled back, also where it is only started again.
+func TestWhoHadADuplicateIsRolledBack(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	c := lived(7, grid.JournalID{Incarnation: 5, Sequence: 9}, grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+	var state grid.SiteState
+	var record grid.Record
+	for _, e := range c.Step(1_000_001, Message{her, wire.Seen{Boots: []uint64{7, 8}}}) {
+		switch e := e.(type) {
+		case Save:
+			if e.Change.Site != nil {
+				state = *e.Change.Site
+			} else {
+				record = *e.Change.Record
+			}
+		case Alarm:
+		default:
+			t.Errorf("it has a duplicate, and does %+v", e)
+		}
+	}
+	next := New(Config{Self: me, Site: grid.Site{Name: "a"}, State: state, Boot: 9}, []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{record})
+	next.Step(1_000_002, Boot{})
+	if next.rolled == nil || !record.Uncertain {
+		t.Errorf("rolled back %t, uncertain %t", next.rolled != nil, record.Uncertain)
+	}
+}
+
+// A home whose journal was put back may have given the job to itself since: an owner that has
+// not started it hears nothing before the control directory has spoken.
+func TestNoOwnerStartsBeforeTheControlDirectorySpeaks(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	epoch := grid.Epoch{Term: 1, Hop: 1}
+	report := func(c *Core, now grid.Tick, s grid.State) bool {
+		effects := c.Step(now, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 2, State: s}})
+		for _, e := range effects {
+			if m, is := e.(Send); is {
+				if _, acks := m.Message.(wire.ReportAck); acks {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	home := func() (*Core, []grid.JobID) {
+		return reconciling(t, grid.Record{Job: j, Role: grid.Watching, State: grid.Assigned, Owner: her, Epoch: epoch, Report: 1})
+	}
+	c, jobs := home()
+	if report(c, 1_000_001, grid.Assigned) {
+		t.Error("it is told to go on, and this site may have run the job")
+	}
+	c.Step(1_000_002, Reconciled{Jobs: jobs, All: true})
+	if !report(c, 1_000_003, grid.Assigned) {
+		t.Error("it is told nothing, and this site has not run the job")
+	}
+	if c, _ := home(); !report(c, 1_000_001, grid.Running) {
+		t.Error("what runs there waits for its acknowledgement")
+	}
+}

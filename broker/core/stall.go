@@ -1,0 +1,47 @@
+package core
+
+import (
+	"fmt"
+
+	"gbroker/grid"
+)
+
+// stall: this broker did not listen for a while (it was stopped, the machine slept, a
+// disk hung), or a clock jumped. Absence counts only while one listened, so every
+// timer that counts it starts again: leases, the silence of owners and candidates,
+// the wait for answers, files that do not come. A home may have decided meanwhile:
+// nothing is submitted for it before it is heard again, in answer to what is said now:
+// its older words may still lie in a buffer.
+func (c *Core) stall(e Stall) {
+	if c.cfg.Broken.Without(AbsenceOverStall) {
+		return
+	}
+	c.note("", "", "this broker did not listen for "+seconds(e.Span)+": what counts absence starts again")
+	for _, j := range c.sorted() {
+		j.began, j.homeHeard, j.stalled = c.now, 0, true
+		if j.heard != 0 {
+			j.heard = c.now
+		}
+		switch {
+		case j.rec.State == grid.StageIn:
+			c.arm(j, onUpload, c.cfg.UploadLimit)
+		case j.rec.Handoff.Phase == grid.Offering && j.heard == 0:
+			c.disarm(j, onHandoff)
+			c.backoff(j, onHandoff)
+		case j.rec.Handoff.Phase == grid.Offering:
+			c.arm(j, onHandoff, c.cfg.Lease)
+		}
+		if j.rec.Role == grid.Owning && !c.home(j) {
+			c.save(j, "") // under a new number: what acknowledges an older one may have been said before
+			j.since = j.rec.Report
+		}
+	}
+	if c.round != nil {
+		c.armGeneral(roundDeadline, c.cfg.EstimateDeadline)
+	}
+	for i := range c.requests {
+		c.requests[i].until = c.now + requestLimit
+	}
+}
+
+func seconds(t grid.Tick) string { return fmt.Sprintf("%.1f s", t.Seconds()) }

@@ -1,0 +1,95 @@
+package core
+
+import (
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// What counts absence starts again after a stall: nothing is given up because nobody
+// listened.
+func TestAbsenceDoesNotCountOverAStall(t *testing.T) {
+	t.Parallel()
+	const jump = 8 * grid.Day
+	offered, prepared, watched, upload := jobOf(me, "a", "1"), jobOf(her, "b", "2"), jobOf(me, "a", "3"), jobOf(me, "a", "4")
+	records := []grid.Record{
+		{Job: offered, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}},
+		{Job: prepared, Role: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}},
+		{Job: watched, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}},
+		{Job: upload, Role: grid.Owning, State: grid.StageIn, Owner: me, Epoch: grid.Epoch{Term: 1}},
+	}
+	for _, told := range []bool{true, false} {
+		c := bare(records...)
+		c.Step(1_000_001, PeerChanged{her, grid.Alive})
+		c.makeOffer(c.jobs[offered.ID], her, 0, 0)
+		c.Step(1_000_002, Message{her, wire.Accept{Handoff: c.handoffID(c.jobs[offered.ID])}})
+		now := grid.Tick(1_000_003) + jump
+		if told {
+			c.Step(now, Stall{jump})
+		}
+		c.Step(now, Tick{})
+		kept := map[string]bool{
+			"the offer":          c.jobs[offered.ID].rec.Handoff.Phase == grid.Offering,
+			"the prepared job":   c.jobs[prepared.ID].rec.Role == grid.Prepared,
+			"the owner's word":   c.jobs[watched.ID].rec.ContactLost == 0,
+			"the files to come":  c.jobs[upload.ID].rec.State == grid.StageIn,
+			"the home of others": true,
+		}
+		for what, ok := range kept {
+			if told && !ok {
+				t.Errorf("%s was given up over a stall", what)
+			}
+			if !told && ok && what != "the home of others" {
+				t.Errorf("%s is not given up after eight days: the test tests nothing", what)
+			}
+		}
+	}
+}
+
+// After a stall the home of a job may have given it to another.
+func TestAfterAStallTheHomeIsAsked(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Local: "l", Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Report: 2})
+	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}})
+	if why := c.mustAsk(c.jobs[j.ID]); why != "" {
+		t.Fatalf("its home was just heard: %s", why)
+	}
+	reported := false
+	for _, m := range sent(c.Step(1_000_002, Stall{grid.Hour})) {
+		_, is := m.(wire.Report)
+		reported = reported || is
+	}
+	if !reported || c.mustAsk(c.jobs[j.ID]) == "" {
+		t.Errorf("reported %t, must ask %q", reported, c.mustAsk(c.jobs[j.ID]))
+	}
+	ack := wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}
+	if c.Step(1_000_003, Message{her, ack}); c.mustAsk(c.jobs[j.ID]) == "" {
+		t.Error("an acknowledgement that was said before the stall counts")
+	}
+	ack.Number = 3
+	if c.Step(1_000_004, Message{her, ack}); c.mustAsk(c.jobs[j.ID]) != "" {
+		t.Error("one that was said since does not count")
+	}
+}
+
+// A search that was under way waits for its answers anew.
+func TestASearchOutlivesAStall(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	c := bare()
+	c.Step(1_003_000, PeerChanged{her, grid.Alive})
+	c.Step(1_003_001, PeerChanged{him, grid.Dead})
+	c.Step(1_003_001, Message{her, wire.Seen{}})
+	c.Step(1_003_002, Submit{Token: 1, Job: j})
+	if c.round == nil {
+		t.Fatal("no search")
+	}
+	c.Step(1_003_003, shot(1_003_003))
+	c.Step(1_003_003+grid.Minute, Stall{grid.Minute})
+	c.Step(1_003_003+grid.Minute, Tick{})
+	if c.round == nil {
+		t.Error("decided without the answers that wait to be read")
+	}
+}
