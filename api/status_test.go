@@ -24,7 +24,9 @@ func TestStatusJSON(t *testing.T) {
 				Chunks:       []grid.Chunk{{Count: 2, Processes: 4, Cores: 3, Memory: 5, Resources: []grid.Resource{{Name: "gpu:a100", Amount: 2}}}},
 				Architecture: "arm", System: "LINUX", Properties: []string{"ib"}, Exclusive: true,
 			}, Walltime: 90_500, Queue: "q"},
-		State: grid.Assigned, Owner: "THERE", Epoch: grid.Epoch{Term: 1, Hop: 2}, Submitted: 1_700_000_000_001,
+		State:     grid.Assigned,
+		Submitted: 1_700_000_000_001,
+		Tenure:    grid.Tenure{Owner: "THERE", Epoch: grid.Epoch{Term: 1, Hop: 2}},
 	}
 	for _, c := range []struct {
 		change func()

@@ -140,11 +140,15 @@ func TestADeadPeerStopsNoCollect(t *testing.T) {
 	s := &shell{}
 	for n := range 40 {
 		j := jobOf(me, "a", string(rune('A'+n)))
-		s.journal.recs = append(s.journal.recs, grid.Record{Job: j, Role: grid.Watching, State: grid.StageOut, End: grid.Completed, Owner: her,
-			Epoch: grid.Epoch{Term: 1, Hop: 1}, Outputs: grid.Manifest{{Path: "x"}}})
+		s.journal.recs = append(s.journal.recs, grid.Record{
+			Job:    j,
+			State:  grid.StageOut,
+			Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}},
+			Run:    grid.Run{End: grid.Completed, Outputs: grid.Manifest{{Path: "x"}}},
+		})
 	}
 	mine := jobOf(me, "a", "Z")
-	s.journal.recs = append(s.journal.recs, grid.Record{Job: mine, Role: grid.Owning, State: grid.Finished, End: grid.Completed, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1})
+	s.journal.recs = append(s.journal.recs, grid.Record{Job: mine, State: grid.Finished, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{End: grid.Completed, Attempt: 1}})
 	b := s.broker()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
@@ -261,7 +265,7 @@ func TestWhoMayFetch(t *testing.T) {
 	mine, hers := jobOf(me, "a", "1"), jobOf(her, "b", "2")
 	b := s.broker()
 	for _, j := range []grid.Job{mine, hers} {
-		b.view.set(grid.Record{Job: j, Owner: me, End: grid.Completed, State: grid.StageOut})
+		b.view.set(grid.Record{Job: j, State: grid.StageOut, Tenure: grid.Tenure{Owner: me}, Run: grid.Run{End: grid.Completed}})
 	}
 	may := func(p grid.PeerID, id grid.JobID, set core.FileSet) bool {
 		_, err := b.MayFetch(t.Context(), p, id, set)
@@ -283,7 +287,7 @@ func TestAProbeMakesTheFolder(t *testing.T) {
 	for local, made := range map[grid.LocalID]int32{"": 1, "l": 0} {
 		s := &shell{}
 		b := s.broker()
-		b.view.set(grid.Record{Job: jobOf(me, "a", "1"), Local: local})
+		b.view.set(grid.Record{Job: jobOf(me, "a", "1"), Run: grid.Run{Local: local}})
 		b.Probe(t.Context(), grid.AttemptID{Job: jobOf(me, "a", "1").ID, Attempt: 1})
 		if n := s.folders.Load(); n != made {
 			t.Errorf("local id %q: %d folders made", local, n)

@@ -13,7 +13,7 @@ func TestHandoffs(t *testing.T) {
 	t.Parallel()
 	const self, b, c = grid.PeerID("self"), grid.PeerID("b"), grid.PeerID("c")
 	record := func(id grid.JobID, home, owner grid.PeerID, role grid.Role, state grid.State) grid.Record {
-		return grid.Record{Job: grid.Job{ID: id, Home: home}, Owner: owner, Role: role, State: state}
+		return grid.Record{Job: grid.Job{ID: id, Home: home}, State: state, Tenure: grid.Tenure{Owner: owner, Role: role}}
 	}
 	offered := record("offered", self, self, grid.Owning, grid.Ready)
 	offered.Handoff.Phase, offered.Handoff.To = grid.Offering, b

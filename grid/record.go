@@ -34,78 +34,91 @@ type Handoff struct {
 	Epoch Epoch // the epoch at which To will own
 }
 
-// Record is all that a broker durably knows of one job.
+// Record is all that a broker durably knows of one job: the job itself, and parts with
+// lifetimes of their own. A part that begins anew is replaced as a whole.
 //
 // Invariant: a record is saved before any effect of the step that changed it.
 type Record struct {
-	Job     Job
-	Key     string // made by the submitter; same user and key is the same job
+	Job       Job    // changes only by a new version from its home
+	Key       string // made by the submitter; same user and key is the same job
+	Submitted Tick   // at the home; elsewhere reckoned from the job's age on arrival
+
+	State           State
+	Reason          string // of the state, for people
+	Ended           Tick   // when the terminal state was reached here
+	CancelRequested bool
+
+	Tenure
+	Run
+	AtHome
+
+	EstimateNow Tick // the latest estimate of its start while it waits
+	Decisions   []Decision
+	// Stay is the latest search since the last decision, if it left the job where it was.
+	Stay *Stay
+}
+
+// Tenure is who owns a job, and what this broker is to it. A new one begins when a job changes
+// hands, or is claimed back.
+type Tenure struct {
 	Role    Role
-	State   State
 	Epoch   Epoch  // of the last known owner
 	Owner   PeerID // last known
 	Handoff Handoff
-	Attempt uint32 // the last number used in Epoch
-	Local   LocalID
+	// Candidate is the journal of Handoff.To when it said that it is ready: its later word
+	// counts only from the same one, no earlier.
+	Candidate JournalID
+	// Certificates prove that Owner owns the job at Epoch; none where the home itself does.
+	Certificates []Certificate
+	// Superseded, at an owner, is the epoch by which the home gave the job to another, or gave
+	// it up (then it is Epoch itself): what waits here is withdrawn. Zero is none.
+	Superseded Epoch
+	// Uncertain is set while the journal here is known to have been rolled back and, at the home,
+	// nobody has said whether the job was handed over in the part that is lost; at an owner
+	// elsewhere, the home has not spoken since: the job may have ended here.
+	Uncertain bool
+	// HomeForgotten, at an owner: an administrator said that the home will not come back.
+	HomeForgotten bool
+	// Telling is set while a former owner has not heard that the home knows the next one.
+	Telling bool
+	// Hops are the moves for a gain that count against the job's limit, as they were
+	// at HopsAt; see core.Config.HopBack.
+	Hops   uint32
+	HopsAt Tick
+	Report uint64 // number of the last report made (owner) or applied (home)
+	Closed bool   // owner: the home has acknowledged the end
+	// Kept, at a former owner: its result was not taken, and is kept here for its user.
+	Kept bool
+}
 
-	Submitted Tick // at the home; elsewhere reckoned from the job's age on arrival
-	Started   Tick
-	Finished  Tick
-	Ended     Tick // when the terminal state was reached here
-
+// Run is the present attempt to run the job, and what became of it: valid only together.
+type Run struct {
+	Attempt       uint32 // the last number used in Epoch
+	Local         LocalID
+	Queued        Tick // when it was submitted to the batch system here; 0 where it is not here
+	ExpectedStart Tick // the estimate of its start at that moment; 0 is none
+	// Missing is when a good listing of the batch system first lacked it; 0 while it is there.
+	Missing  Tick
+	Started  Tick
+	Finished Tick
 	// End is the terminal state that the job will have once its output is home; 0 before its end is known.
 	End      State
 	ExitCode int // valid once End is Completed, Killed or CancelledWalltime and HasExit
 	HasExit  bool
 	Signal   int
-	Reason   string
-	Usage    Usage // of the attempt that ended
+	Usage    Usage
+	Outputs  Manifest // what the job left, known from its end on
+}
 
-	CancelRequested bool
-	ContactLost     Tick // when the home last heard of the owner, while it hears nothing
-
-	PredictedStart Tick // the estimate on which the job was first placed
-	EstimateNow    Tick // the latest estimate of its start while it waits
-	Queued         Tick // when the present attempt was submitted to the batch system here; 0 where it is not here
-	ExpectedStart  Tick // the estimate of its start at that moment; 0 is none
-	Decisions      []Decision
-
-	Outputs Manifest // what the job left, known from its end on
-	Report  uint64   // number of the last report made (owner) or applied (home)
-	Closed  bool     // owner: the home has acknowledged the end
-	Trail   []PeerID // home: who held the job, to be told of its end
-	Anyway  bool     // home: it waits though no site that is known could ever run it
-	Removed bool     // home: a tombstone; the job and its files are gone, its key still counts
-
-	// Candidate is the journal of Handoff.To when it said that it is ready: its later word
-	// counts only from the same one, no earlier.
-	Candidate JournalID
-	// Superseded, at an owner, is the epoch by which the home gave the job to another, or gave
-	// it up (then it is Epoch itself): what waits here is withdrawn. Zero is none.
-	Superseded Epoch
-	// Adopted, at the home, is the older epoch whose owner's result became the job's. Zero is none.
+// AtHome is what only the home of a job keeps of it, over all tenures.
+type AtHome struct {
+	Trail          []PeerID // who held the job, to be told of its end
+	ContactLost    Tick     // when the owner was last heard, while nothing is
+	PredictedStart Tick     // the estimate on which the job was first placed
+	Anyway         bool     // it waits though no site that is known could ever run it
+	Removed        bool     // a tombstone; the job and its files are gone, its key still counts
+	// Adopted is the older epoch whose owner's result became the job's. Zero is none.
 	Adopted Epoch
-	// Kept, at a former owner: its result was not taken, and is kept here for its user.
-	Kept bool
-	// HomeForgotten, at an owner: an administrator said that the home will not come back.
-	HomeForgotten bool
-	// Stay is the latest search since the last decision, if it left the job where it was.
-	Stay *Stay
-	// Certificates prove that Owner owns the job at Epoch; none where the home itself does.
-	Certificates []Certificate
-	// Telling is set while a former owner has not heard that the home knows the next one.
-	Telling bool
-	// Hops are the moves for a gain that count against the job's limit, as they were
-	// at HopsAt; see broker.Config.HopBack.
-	Hops   uint32
-	HopsAt Tick
-	// Uncertain is set while the journal here is known to have been rolled back and, at the home,
-	// nobody has said whether the job was handed over in the part that is lost; at an owner
-	// elsewhere, the home has not spoken since: the job may have ended here.
-	Uncertain bool
-	// Missing is when a good listing of the batch system first lacked the present
-	// attempt; 0 while it is there.
-	Missing Tick
 }
 
 // SiteState is what a broker durably knows of its own site.

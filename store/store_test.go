@@ -79,17 +79,20 @@ func example(n int) *grid.Record {
 			Inputs:  grid.Manifest{{Path: "work/in", Size: 5 << 20, Mode: 0o644, Ranges: []grid.Hash{hashOf(1), hashOf(2)}}, {Path: "work/run.sh", Mode: 0o755}},
 			Outputs: []grid.Output{{Path: "work/out\x80", Target: "out", Required: true}},
 		},
-		Key: "key", Role: grid.Owning, State: grid.Running, Epoch: e, Owner: other,
-		Handoff: grid.Handoff{Phase: grid.Offering, To: other, Epoch: e}, Attempt: 3, Local: "4711",
-		Submitted: 1795000000123, Started: 1795000001000, Finished: 1795000002000, Ended: 1795000003000,
-		End: grid.Completed, ExitCode: 7, HasExit: true, Signal: 9, Reason: "because", CancelRequested: true,
-		ContactLost: 1795000004000, PredictedStart: 1795000005000, EstimateNow: 1795000006000,
+		Key:             "key",
+		State:           grid.Running,
+		Submitted:       1795000000123,
+		Ended:           1795000003000,
+		Reason:          "because",
+		CancelRequested: true,
+		EstimateNow:     1795000006000,
 		Decisions: []grid.Decision{{At: 1, Epoch: e, Chosen: "xeon32", Candidates: []grid.Candidate{{
 			Site: "xeon32", Peer: other, Size: 1, Bandwidth: 1.5, Measured: true, Delivery: 2, Wait: 3, Run: 4, Total: 9, Chosen: true,
 			Refusal: &grid.Refusal{Kind: grid.Temporary, Reason: "r", Asked: "1", Available: "0", Again: 7},
 		}}}},
-		Outputs: grid.Manifest{{Path: "out\xfe", Size: 1, Mode: 0o600, Ranges: []grid.Hash{hashOf(9)}}},
-		Report:  1 << 63, Closed: true, Trail: []grid.PeerID{home, other},
+		Tenure: grid.Tenure{Role: grid.Owning, Epoch: e, Owner: other, Handoff: grid.Handoff{Phase: grid.Offering, To: other, Epoch: e}, Report: 1 << 63, Closed: true},
+		Run:    grid.Run{Attempt: 3, Local: "4711", Started: 1795000001000, Finished: 1795000002000, End: grid.Completed, ExitCode: 7, HasExit: true, Signal: 9, Outputs: grid.Manifest{{Path: "out\xfe", Size: 1, Mode: 0o600, Ranges: []grid.Hash{hashOf(9)}}}},
+		AtHome: grid.AtHome{ContactLost: 1795000004000, PredictedStart: 1795000005000, Trail: []grid.PeerID{home, other}},
 	}
 }
 

@@ -163,8 +163,13 @@ func (s *Service) Submit(_ context.Context, who api.Identity, n api.NewJob) (gri
 	}
 	id := grid.NewJobID("here", fmt.Sprintf("%026d", len(s.keys)+1))
 	n.Job.ID, n.Job.Home, n.Job.User = id, Peer, grid.User{Home: Peer, Name: who.Name}
-	r := grid.Record{Job: n.Job, Key: n.Key, Role: grid.Owning, State: grid.Submitted,
-		Epoch: grid.Epoch{Term: 1}, Owner: Peer, Submitted: 1_700_000_000_123}
+	r := grid.Record{
+		Job:       n.Job,
+		Key:       n.Key,
+		State:     grid.Submitted,
+		Submitted: 1_700_000_000_123,
+		Tenure:    grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: Peer},
+	}
 	if len(n.Job.Inputs) > 0 {
 		r.State = grid.StageIn
 	}

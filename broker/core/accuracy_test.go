@@ -96,7 +96,7 @@ func TestExpectation(t *testing.T) {
 	} {
 		core := accountant()
 		core.now = c.now
-		j := &job{rec: grid.Record{EstimateNow: c.estimate, ExpectedStart: 7}}
+		j := &job{rec: grid.Record{EstimateNow: c.estimate, Run: grid.Run{ExpectedStart: 7}}}
 		core.expect(j)
 		if j.rec.Queued != c.now || j.rec.ExpectedStart != c.want {
 			t.Errorf("at %d with the estimate %d: queued %d, expected %d; want %d", c.now, c.estimate, j.rec.Queued, j.rec.ExpectedStart, c.want)
@@ -109,8 +109,10 @@ func TestNothingIsExpectedElsewhere(t *testing.T) {
 	t.Parallel()
 	core := New(Config{Self: "i", Site: grid.Site{Name: "i", Processes: 1, Speed: 1}}, []grid.Member{{Name: "j", Peer: "j", Send: true}}, nil)
 	j := &job{rec: grid.Record{
-		Job: grid.Job{ID: "i.01M7XVNVT1HF2GHP4JW23GK3FT", Home: "i"}, Role: grid.Owning, State: grid.Moving,
-		Queued: 5, ExpectedStart: 6, Handoff: grid.Handoff{Phase: grid.Withdrawing, To: "j"},
+		Job:    grid.Job{ID: "i.01M7XVNVT1HF2GHP4JW23GK3FT", Home: "i"},
+		State:  grid.Moving,
+		Tenure: grid.Tenure{Role: grid.Owning, Handoff: grid.Handoff{Phase: grid.Withdrawing, To: "j"}},
+		Run:    grid.Run{Queued: 5, ExpectedStart: 6},
 	}}
 	core.commit(j)
 	if j.rec.Queued != 0 || j.rec.ExpectedStart != 0 {
@@ -122,18 +124,18 @@ func TestAccountOfStarts(t *testing.T) {
 	t.Parallel()
 	const queued = grid.Hour
 	ran := func(expected, started grid.Tick, state grid.State) *grid.Record {
-		return &grid.Record{Queued: queued, ExpectedStart: expected, Started: started, State: state}
+		return &grid.Record{State: state, Run: grid.Run{Queued: queued, ExpectedStart: expected, Started: started}}
 	}
 	core := accountant()
 	for _, r := range []*grid.Record{
-		ran(queued, queued+grid.Second, grid.Running),            // at once
-		ran(0, queued+grid.Minute, grid.Running),                 // waited, and nobody had an estimate
-		ran(queued+1000, queued+3000, grid.Completed),            // too early, by 2 s
-		ran(queued+2*grid.Hour, queued+grid.Hour, grid.StageOut), // an hour off
-		ran(queued+1000, 0, grid.Running),                        // has not started
-		{ExpectedStart: 1, Started: queued, State: grid.Running}, // elsewhere
-		ran(queued+1000, queued+3000, grid.Assigned),             // started in an earlier attempt
-		{Queued: queued, Started: queued, State: grid.Completed, Removed: true},
+		ran(queued, queued+grid.Second, grid.Running),                           // at once
+		ran(0, queued+grid.Minute, grid.Running),                                // waited, and nobody had an estimate
+		ran(queued+1000, queued+3000, grid.Completed),                           // too early, by 2 s
+		ran(queued+2*grid.Hour, queued+grid.Hour, grid.StageOut),                // an hour off
+		ran(queued+1000, 0, grid.Running),                                       // has not started
+		{State: grid.Running, Run: grid.Run{ExpectedStart: 1, Started: queued}}, // elsewhere
+		ran(queued+1000, queued+3000, grid.Assigned),                            // started in an earlier attempt
+		{State: grid.Completed, Run: grid.Run{Queued: queued, Started: queued}, AtHome: grid.AtHome{Removed: true}},
 	} {
 		core.began(r)
 	}
@@ -170,7 +172,7 @@ func TestAccuracyIsToldWhenItChanges(t *testing.T) {
 	if got := shownAccuracy(core.Step(grid.Hour+core.cfg.Refresh, Tick{})); got != nil {
 		t.Errorf("%+v is told again", got)
 	}
-	core.began(&grid.Record{Queued: 1, Started: 1, State: grid.Running})
+	core.began(&grid.Record{State: grid.Running, Run: grid.Run{Queued: 1, Started: 1}})
 	if got := shownAccuracy(core.Step(grid.Hour+2*core.cfg.Refresh, Tick{})); got == nil || got.Started != 1 {
 		t.Errorf("%+v is told of one start", got)
 	}
@@ -201,7 +203,7 @@ func TestComingJobsKeepTheirQueue(t *testing.T) {
 		t.Errorf("expected at %d, want now", got)
 	}
 	delete(core.accepted, offered.ID)
-	j := &job{rec: grid.Record{Job: offered, Role: grid.Prepared, State: grid.Moving, EstimateNow: 5}}
+	j := &job{rec: grid.Record{Job: offered, State: grid.Moving, EstimateNow: 5, Tenure: grid.Tenure{Role: grid.Prepared}}}
 	core.jobs[offered.ID] = j
 	if core.showEstimates(s, plan.Build(s)); j.rec.EstimateNow != 100 || len(core.out) > 0 {
 		t.Errorf("expected at %d with %v, want 100 and no word of it", j.rec.EstimateNow, core.out)

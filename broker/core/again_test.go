@@ -15,7 +15,7 @@ func TestAnEndedJobIsNotCommittedAgain(t *testing.T) {
 	epoch := grid.Epoch{Term: 1, Hop: 1}
 	handoff := wire.HandoffID{Job: j.ID, Epoch: epoch, To: her, Digest: wire.JobDigest(j)}
 	for _, m := range []wire.Message{wire.Inquire{Handoff: handoff}, wire.Ready{Handoff: handoff}} {
-		c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Killed, End: grid.Killed, Owner: her, Epoch: epoch, Ended: 10, CancelRequested: true})
+		c := bare(grid.Record{Job: j, State: grid.Killed, Ended: 10, CancelRequested: true, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: epoch}, Run: grid.Run{End: grid.Killed}})
 		aborted := false
 		for _, e := range c.Step(1_000_001, Message{her, m}) {
 			s, ok := e.(Send)
@@ -47,8 +47,11 @@ func TestACommitIsForTheJournalThatWasReady(t *testing.T) {
 	ready, other := grid.JournalID{Incarnation: 3, Sequence: 9}, grid.JournalID{Incarnation: 4, Sequence: 90}
 	for _, said := range []grid.JournalID{ready, other} {
 		for _, m := range []wire.Message{wire.Inquire{Handoff: handoff, Journal: said}, wire.Ready{Handoff: handoff, Journal: said}} {
-			c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Moving, Owner: her, Epoch: epoch, Candidate: ready,
-				Handoff: grid.Handoff{Phase: grid.Committed, To: her, Epoch: epoch}})
+			c := bare(grid.Record{
+				Job:    j,
+				State:  grid.Moving,
+				Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: epoch, Candidate: ready, Handoff: grid.Handoff{Phase: grid.Committed, To: her, Epoch: epoch}},
+			})
 			committed := false
 			for _, e := range c.Step(1_000_001, Message{her, m}) {
 				if s, ok := e.(Send); ok {
@@ -76,8 +79,12 @@ func TestACommitIsNotSaidAgainAfterOwned(t *testing.T) {
 	handoff := wire.HandoffID{Job: j.ID, Epoch: epoch, To: her, Digest: wire.JobDigest(j)}
 	for _, phase := range []grid.HandoffPhase{grid.NoHandoff, grid.Committed} {
 		for _, m := range []wire.Message{wire.Inquire{Handoff: handoff}, wire.Ready{Handoff: handoff}} {
-			c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: epoch, Started: 5,
-				Handoff: grid.Handoff{Phase: phase, To: her, Epoch: epoch}})
+			c := bare(grid.Record{
+				Job:    j,
+				State:  grid.Running,
+				Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: epoch, Handoff: grid.Handoff{Phase: phase, To: her, Epoch: epoch}},
+				Run:    grid.Run{Started: 5},
+			})
 			committed := false
 			for _, e := range c.Step(1_000_001, Message{her, m}) {
 				if s, ok := e.(Send); ok {
@@ -103,7 +110,7 @@ func TestALateOfferChangesNothing(t *testing.T) {
 		if role == grid.Declined {
 			late = offerOf(j, 2, 0)
 		}
-		c := bare(grid.Record{Job: j, Role: role, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 2}}})
+		c := bare(grid.Record{Job: j, State: grid.Moving, Tenure: grid.Tenure{Role: role, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 2}}}})
 		c.Step(1_000_001, Message{her, late})
 		c.Step(1_000_002, shot(1_000_002))
 		if r := c.jobs[j.ID].rec; r.Role != role || r.Handoff.Epoch.Hop != 2 {
@@ -118,8 +125,11 @@ func TestTheEndEndsAnOfferToTheHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	epoch := grid.Epoch{Term: 1, Hop: 1}
-	c := bare(grid.Record{Job: j, Role: grid.Prepared, State: grid.Moving, Owner: her, Epoch: epoch, Report: 1,
-		Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 2}}})
+	c := bare(grid.Record{
+		Job:    j,
+		State:  grid.Moving,
+		Tenure: grid.Tenure{Role: grid.Prepared, Owner: her, Epoch: epoch, Report: 1, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 2}}},
+	})
 	c.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 2, State: grid.StageOut, End: grid.Completed}})
 	if r := c.jobs[j.ID].rec; r.Role != grid.Watching || r.State != grid.Completed {
 		t.Errorf("after the end it is %s %s", r.Role, r.State)
@@ -133,7 +143,7 @@ func TestAnOfferToTheHomeDiesWithTheJob(t *testing.T) {
 	j := jobOf(me, "a", "1")
 	epoch := grid.Epoch{Term: 1, Hop: 1}
 	certificates := []grid.Certificate{{Epoch: epoch, To: her, Signature: []byte("x")}}
-	c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Assigned, Owner: her, Epoch: epoch, Certificates: certificates, Report: 1})
+	c := bare(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: epoch, Certificates: certificates, Report: 1}})
 	c.cfg.Verify = func(grid.PeerID, []byte, []byte) bool { return true }
 	o := offerOf(j, 2, 0)
 	o.Certificates = certificates
@@ -151,9 +161,13 @@ func TestAJobThatComesBackBeginsAnew(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	next := grid.Epoch{Term: 2, Hop: 1}
-	c := bare(grid.Record{Job: j, Role: grid.Prepared, State: grid.Moving, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1,
-		Handoff: grid.Handoff{To: me, Epoch: next}, Started: 5, Finished: 6, End: grid.Failed, HasExit: true, ExitCode: 3, Signal: 9, Usage: grid.Usage{CPU: 7},
-		Reason: "waits for the word of its home", Closed: true, Kept: true, Outputs: grid.Manifest{{Path: "out"}}})
+	c := bare(grid.Record{
+		Job:    j,
+		State:  grid.Moving,
+		Reason: "waits for the word of its home",
+		Tenure: grid.Tenure{Role: grid.Prepared, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Handoff: grid.Handoff{To: me, Epoch: next}, Closed: true, Kept: true},
+		Run:    grid.Run{Attempt: 1, Started: 5, Finished: 6, End: grid.Failed, HasExit: true, ExitCode: 3, Signal: 9, Usage: grid.Usage{CPU: 7}, Outputs: grid.Manifest{{Path: "out"}}},
+	})
 	c.jobs[j.ID].stalled = true
 	saved := false
 	for _, e := range c.Step(1_000_001, Message{her, wire.Commit{Handoff: wire.HandoffID{Job: j.ID, Epoch: next, To: me, Digest: wire.JobDigest(j)}}}) {
@@ -181,7 +195,7 @@ func TestWhatWasEndedByForgetIsLetGo(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	epoch := grid.Epoch{Term: 1, Hop: 1}
-	c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Killed, End: grid.Killed, Owner: her, Epoch: epoch, CancelRequested: true, Trail: []grid.PeerID{her}})
+	c := bare(grid.Record{Job: j, State: grid.Killed, CancelRequested: true, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: epoch}, Run: grid.Run{End: grid.Killed}, AtHome: grid.AtHome{Trail: []grid.PeerID{her}}})
 	let := false
 	for _, e := range c.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 4, State: grid.Assigned, Attempt: 1}}) {
 		if s, ok := e.(Send); ok {
@@ -203,8 +217,11 @@ func TestACommitToAForgottenSiteEnds(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	epoch := grid.Epoch{Term: 1, Hop: 2}
-	c := bare(grid.Record{Job: j, Role: grid.Tombstone, State: grid.Moving, Owner: him, Epoch: epoch, Telling: true,
-		Certificates: []grid.Certificate{{Epoch: epoch, To: him, Signature: []byte("x")}}, Handoff: grid.Handoff{Phase: grid.Committed, To: him, Epoch: epoch}})
+	c := bare(grid.Record{
+		Job:    j,
+		State:  grid.Moving,
+		Tenure: grid.Tenure{Role: grid.Tombstone, Owner: him, Epoch: epoch, Telling: true, Certificates: []grid.Certificate{{Epoch: epoch, To: him, Signature: []byte("x")}}, Handoff: grid.Handoff{Phase: grid.Committed, To: him, Epoch: epoch}},
+	})
 	told := false
 	for _, e := range c.Step(1_000_001, Forget{Site: him, By: "root"}) {
 		if s, ok := e.(Send); ok && s.To == her {
@@ -306,8 +323,11 @@ func TestALateCommitWaitsForTheHome(t *testing.T) {
 	j := jobOf(her, "b", "1")
 	handoff := wire.HandoffID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 2}, To: me, Digest: wire.JobDigest(j)}
 	for late, launches := range map[grid.Tick]bool{grid.Second: true, grid.Minute: false} {
-		c := signed(grid.Record{Job: j, Role: grid.Prepared, State: grid.Moving, Owner: him,
-			Handoff: grid.Handoff{To: me, Epoch: handoff.Epoch}, Certificates: []grid.Certificate{certificate(j, her, 1, him)}})
+		c := signed(grid.Record{
+			Job:    j,
+			State:  grid.Moving,
+			Tenure: grid.Tenure{Role: grid.Prepared, Owner: him, Handoff: grid.Handoff{To: me, Epoch: handoff.Epoch}, Certificates: []grid.Certificate{certificate(j, her, 1, him)}},
+		})
 		c.jobs[j.ID].recovered = false
 		_, launched := only[Launch](c.Step(1_000_000+late, Message{him, wire.Commit{Handoff: handoff, Certificate: certificate(j, him, 2, me)}}))
 		if r := c.jobs[j.ID].rec; r.Role != grid.Owning || launched != launches {
@@ -356,8 +376,11 @@ func TestACommitNamesTheJournalThatWasReady(t *testing.T) {
 	t.Parallel()
 	ready := grid.JournalID{Incarnation: 3, Sequence: 9}
 	epoch := grid.Epoch{Term: 1, Hop: 1}
-	c := bare(grid.Record{Job: jobOf(me, "a", "1"), Role: grid.Watching, State: grid.Moving, Owner: her, Epoch: epoch, Candidate: ready,
-		Handoff: grid.Handoff{Phase: grid.Committed, To: her, Epoch: epoch}})
+	c := bare(grid.Record{
+		Job:    jobOf(me, "a", "1"),
+		State:  grid.Moving,
+		Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: epoch, Candidate: ready, Handoff: grid.Handoff{Phase: grid.Committed, To: her, Epoch: epoch}},
+	})
 	var m wire.Commit
 	for _, sent := range sentTo(append(c.Step(1_000_001, Boot{}), c.Step(1_100_000, Tick{})...), her) {
 		if k, ok := sent.(wire.Commit); ok {

@@ -98,8 +98,13 @@ func sizeHere(r *grid.Record) int64 { return r.Outputs.Size() + r.Job.Inputs.Siz
 // stub is an archived job as far as it is known without its record: to look at, never to save.
 func (p archived) stub(id grid.JobID) *job {
 	r := grid.Record{
-		Job: grid.Job{ID: id, Home: p.home}, Role: p.role, State: p.state, Removed: p.removed, Kept: p.kept,
-		Submitted: p.submitted, Started: p.began, Ended: p.ended,
+		Job:       grid.Job{ID: id, Home: p.home},
+		State:     p.state,
+		Submitted: p.submitted,
+		Ended:     p.ended,
+		Tenure:    grid.Tenure{Role: p.role, Kept: p.kept},
+		Run:       grid.Run{Started: p.began},
+		AtHome:    grid.AtHome{Removed: p.removed},
 	}
 	if f := p.foreign; f != nil {
 		r.Owner, r.Epoch, r.Certificates, r.Closed, r.End = f.owner, f.epoch, f.certificates, f.closed, f.end

@@ -20,8 +20,15 @@ func longRecord(n int, home grid.PeerID, state grid.State) grid.Record {
 		j.Inputs = append(j.Inputs, grid.File{Path: fmt.Sprintf("in/%d-%d.dat", n, i), Size: 5 << 20, Ranges: make([]grid.Hash, 2)})
 	}
 	j.Outputs = []grid.Output{{Path: "result", Target: "result"}}
-	r := grid.Record{Job: j, Key: fmt.Sprintf("key-%024d", n), Role: grid.Owning, State: state, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1,
-		Submitted: 900_000, EstimateNow: 2_000_000, Queued: 900_100}
+	r := grid.Record{
+		Job:         j,
+		Key:         fmt.Sprintf("key-%024d", n),
+		State:       state,
+		Submitted:   900_000,
+		EstimateNow: 2_000_000,
+		Tenure:      grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}},
+		Run:         grid.Run{Attempt: 1, Queued: 900_100},
+	}
 	d := grid.Decision{At: 900_050, Chosen: "a"}
 	for i := range 5 {
 		d.Candidates = append(d.Candidates, grid.Candidate{Site: grid.SiteName(fmt.Sprintf("site-%d", i)), Peer: her, Size: 1 << 20, Bandwidth: 1e8})

@@ -171,8 +171,12 @@ func TestACommitOfTheHomeNeedsNoCertificate(t *testing.T) {
 func TestTheHomeBelievesCertificates(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	watched := grid.Record{Job: j, Role: grid.Watching, State: grid.Assigned, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 3},
-		Trail: []grid.PeerID{her}, Report: 7}
+	watched := grid.Record{
+		Job:    j,
+		State:  grid.Assigned,
+		Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 3}, Report: 7},
+		AtHome: grid.AtHome{Trail: []grid.PeerID{her}},
+	}
 	home := []grid.Certificate{certificate(j, me, 1, it), certificate(j, it, 3, her)}
 	bad := map[string][]grid.Certificate{
 		"one that it knows to have given it on": {certificate(j, me, 1, it), certificate(j, it, 5, him)},
@@ -220,7 +224,7 @@ func TestAFormerOwnerTellsTheHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	certificates := []grid.Certificate{certificate(j, her, 1, me)}
-	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Local: "l", Certificates: certificates})
+	c := signed(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: certificates}, Run: grid.Run{Attempt: 1, Local: "l"}})
 	k := c.jobs[j.ID]
 	k.homeHeard = c.now
 	c.makeOffer(k, him, 0, 1)
@@ -271,8 +275,12 @@ func TestAFormerOwnerTellsTheHome(t *testing.T) {
 func TestTakingBackIsCertified(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Local: "l",
-		Certificates: []grid.Certificate{certificate(j, her, 1, me)}})
+	c := signed(grid.Record{
+		Job:    j,
+		State:  grid.Assigned,
+		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: []grid.Certificate{certificate(j, her, 1, me)}},
+		Run:    grid.Run{Attempt: 1, Local: "l"},
+	})
 	k := c.jobs[j.ID]
 	k.homeHeard = c.now
 	for n := range 3 {
@@ -293,7 +301,7 @@ func TestTakingBackIsCertified(t *testing.T) {
 		}
 	}
 	home := New(signer(her, "b"), []grid.Member{{Name: "a", Peer: me, Send: true}}, []grid.Record{
-		{Job: j, Role: grid.Watching, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}})
+		{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Watching, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}}})
 	home.Step(1, Boot{})
 	home.Step(2, Message{me, c.reportOf(k)})
 	if r := home.jobs[j.ID].rec; r.Epoch != k.rec.Epoch || r.Owner != me {
@@ -310,7 +318,7 @@ func TestAFullChainGoesHome(t *testing.T) {
 		chain = append(chain, certificate(j, it, hop, it))
 	}
 	c := signed()
-	k := &job{rec: grid.Record{Job: j, Certificates: chain}}
+	k := &job{rec: grid.Record{Job: j, Tenure: grid.Tenure{Certificates: chain}}}
 	if !c.mayHandOn(k) {
 		t.Errorf("with %d certificates it can not be handed on", len(chain))
 	}
@@ -371,7 +379,7 @@ func TestAJobComesHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	j.Inputs = grid.Manifest{{Path: "data", Size: 1, Mode: 0o644, Ranges: make([]grid.Hash, 1)}}
-	watched := grid.Record{Job: j, Role: grid.Watching, State: grid.Assigned, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Trail: []grid.PeerID{her}}
+	watched := grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}}, AtHome: grid.AtHome{Trail: []grid.PeerID{her}}}
 	o := offerOf(j, 2, 0)
 	o.Certificates = []grid.Certificate{certificate(j, me, 1, her)}
 	c := signed(watched)
@@ -415,7 +423,7 @@ func TestATombstoneOutlivesAnOffer(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	chain := []grid.Certificate{certificate(j, her, 1, me), certificate(j, me, 2, him)}
-	c := signed(grid.Record{Job: j, Role: grid.Tombstone, State: grid.Moving, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 2}, Certificates: chain, Telling: true})
+	c := signed(grid.Record{Job: j, State: grid.Moving, Tenure: grid.Tenure{Role: grid.Tombstone, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 2}, Certificates: chain, Telling: true}})
 	o := offerOf(j, 3, 0)
 	o.Certificates = chain
 	c.Step(1_000_001, Message{him, o})
@@ -450,7 +458,7 @@ func TestNobodyStopsABrokerByAWord(t *testing.T) {
 		"of another epoch":      {certificate: certificate(j, me, 3, him)},
 		"signed by this broker": {certificate: certificate(j, me, 4, him), rolled: true},
 	} {
-		core := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1, Local: "l"})
+		core := signed(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{Attempt: 1, Local: "l"}})
 		core.Step(1_000_001, Message{him, wire.Owned{Handoff: handoff, Owner: him, Certificate: c.certificate}})
 		if got := core.rolled != nil; got != c.rolled {
 			t.Errorf("%s: rolled back %t", name, got)
@@ -463,7 +471,7 @@ func TestNobodyStopsABrokerByAWord(t *testing.T) {
 func TestALateOfferHomeChangesNothing(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	c := signed(grid.Record{Job: j, Role: grid.Watching, State: grid.Assigned, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Trail: []grid.PeerID{her}})
+	c := signed(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}}, AtHome: grid.AtHome{Trail: []grid.PeerID{her}}})
 	k := c.jobs[j.ID]
 	o := offerOf(j, 2, 0)
 	o.Certificates = []grid.Certificate{certificate(j, me, 1, her)}
@@ -489,10 +497,14 @@ func TestALateOfferHomeChangesNothing(t *testing.T) {
 func TestTheHomeHearsOfASilentOwner(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Local: "l",
-		Certificates: []grid.Certificate{certificate(j, her, 1, me)}})
+	c := signed(grid.Record{
+		Job:    j,
+		State:  grid.Assigned,
+		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: []grid.Certificate{certificate(j, her, 1, me)}},
+		Run:    grid.Run{Attempt: 1, Local: "l"},
+	})
 	home := New(signer(her, "b"), []grid.Member{{Name: "a", Peer: me, Send: true}, {Name: "c", Peer: him, Send: true}}, []grid.Record{
-		{Job: j, Role: grid.Watching, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: []grid.Certificate{certificate(j, her, 1, me)}, Report: 5}})
+		{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Watching, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: []grid.Certificate{certificate(j, her, 1, me)}, Report: 5}}})
 	home.Step(1, Boot{})
 	k, h := c.jobs[j.ID], home.jobs[j.ID]
 	k.homeHeard = c.now
@@ -540,8 +552,11 @@ func TestTheHomeAnswersByACertificate(t *testing.T) {
 	j := jobOf(me, "a", "1")
 	handoff := wire.HandoffID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 2}, To: him, Digest: wire.JobDigest(j)}
 	for reports, want := range []wire.Verdict{wire.VerdictCommitted, wire.VerdictAborted} {
-		c := signed(grid.Record{Job: j, Role: grid.Watching, State: grid.Assigned, Owner: him, Epoch: handoff.Epoch,
-			Certificates: []grid.Certificate{certificate(j, me, 1, her), certificate(j, her, 2, him)}, Report: uint64(reports)})
+		c := signed(grid.Record{
+			Job:    j,
+			State:  grid.Assigned,
+			Tenure: grid.Tenure{Role: grid.Watching, Owner: him, Epoch: handoff.Epoch, Certificates: []grid.Certificate{certificate(j, me, 1, her), certificate(j, her, 2, him)}, Report: uint64(reports)},
+		})
 		answers := sentTo(c.Step(1_000_001, Message{him, wire.Inquire{Handoff: handoff}}), him)
 		if len(answers) != 1 {
 			t.Fatalf("answered %+v", answers)

@@ -14,7 +14,11 @@ func TestWhatIsClosedAtANewerTermNeverStarts(t *testing.T) {
 	for _, state := range []grid.State{grid.Ready, grid.Assigned} {
 		j := jobOf(her, "b", "1")
 		c := signed(grid.Record{
-			Job: j, Role: grid.Owning, State: state, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Submitted: 999_000,
+			Job:       j,
+			State:     state,
+			Submitted: 999_000,
+			Tenure:    grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}},
+			Run:       grid.Run{Attempt: 1},
 		})
 		effects := c.Step(1_000_001, Message{her, wire.Closed{Job: j.ID, Term: 2}})
 		effects = append(effects, c.Step(1_000_002, Reconciled{Jobs: []grid.JobID{j.ID}})...)
@@ -33,7 +37,7 @@ func TestWhatIsClosedAtANewerTermNeverStarts(t *testing.T) {
 	// A word of the term at which it is owned is none of that, nor is another's.
 	j := jobOf(her, "b", "1")
 	for from, term := range map[int]uint32{0: 1, 1: 2} {
-		c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Submitted: 999_000})
+		c := signed(grid.Record{Job: j, State: grid.Ready, Submitted: 999_000, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}})
 		c.Step(1_000_001, Message{[]grid.PeerID{her, him}[from], wire.Closed{Job: j.ID, Term: term}})
 		if c.jobs[j.ID].rec.Role != grid.Owning {
 			t.Errorf("Closed of term %d by %d ends it", term, from)
@@ -49,8 +53,10 @@ func TestWhatWasCommittedToAForgottenHome(t *testing.T) {
 		j := jobOf(her, "b", "1")
 		e := grid.Epoch{Term: 1, Hop: 2}
 		c := signed(grid.Record{
-			Job: j, Role: grid.Tombstone, State: grid.Moving, Owner: to, Epoch: e, Submitted: 999_000,
-			Handoff: grid.Handoff{Phase: grid.Committed, To: to, Epoch: e},
+			Job:       j,
+			State:     grid.Moving,
+			Submitted: 999_000,
+			Tenure:    grid.Tenure{Role: grid.Tombstone, Owner: to, Epoch: e, Handoff: grid.Handoff{Phase: grid.Committed, To: to, Epoch: e}},
 		})
 		c.Step(1_000_002, Forget{Site: to, Fenced: true})
 		if open := c.jobs[j.ID].rec.Handoff.Phase == grid.Committed; open != (to == her) {

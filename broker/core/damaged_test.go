@@ -11,7 +11,7 @@ import (
 
 // running is a job of this home whose attempt was last heard to run.
 func runningHere(change func(*grid.Record)) grid.Record {
-	r := grid.Record{Job: jobOf(me, "a", "1"), Role: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1, Local: "l", Started: 900_000}
+	r := grid.Record{Job: jobOf(me, "a", "1"), State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{Attempt: 1, Local: "l", Started: 900_000}}
 	if change != nil {
 		change(&r)
 	}

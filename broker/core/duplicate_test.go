@@ -64,7 +64,7 @@ func TestADuplicateStopsEverything(t *testing.T) {
 func TestADuplicateOnlyAnswers(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	c := lived(7, grid.JournalID{Incarnation: 1}, grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+	c := lived(7, grid.JournalID{Incarnation: 1}, grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 	c.Step(1_000_001, Message{her, wire.Seen{Boots: []uint64{7, 8}}})
 	events := []Event{
 		Submit{Token: 1, Job: jobOf(me, "a", "2")}, CancelRequest{Token: 2, Job: j.ID}, RemoveRequest{Token: 3, Job: j.ID},
@@ -151,9 +151,9 @@ func TestRecount(t *testing.T) {
 	owned, watched, his := jobOf(her, "b", "1"), jobOf(me, "a", "2"), jobOf(him, "c", "3")
 	at := grid.Epoch{Term: 1, Hop: 2}
 	c := bare(
-		grid.Record{Job: owned, Role: grid.Owning, State: grid.Running, Owner: me, Epoch: at, Attempt: 1},
-		grid.Record{Job: watched, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: at},
-		grid.Record{Job: his, Role: grid.Owning, State: grid.Running, Owner: me, Epoch: at, Attempt: 1})
+		grid.Record{Job: owned, State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: at}, Run: grid.Run{Attempt: 1}},
+		grid.Record{Job: watched, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at}},
+		grid.Record{Job: his, State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: at}, Run: grid.Run{Attempt: 1}})
 	got := sent(c.Step(1_000_001, Message{her, wire.Recount{Sequence: 4}}))
 	want := []wire.Claim{{Job: watched.ID, Epoch: at, Yours: true}, {Job: owned.ID, Epoch: at}}
 	for _, m := range got {
@@ -172,8 +172,13 @@ func TestARestoredHomeHearsOfEnds(t *testing.T) {
 	t.Parallel()
 	job := jobOf(her, "b", "1")
 	at := grid.Epoch{Term: 1, Hop: 1}
-	here := grid.Record{Job: job, Role: grid.Tombstone, State: grid.Completed, End: grid.Completed, Owner: me, Epoch: at, Attempt: 1,
-		Started: 5, Finished: 900_000, Ended: 900_000, Closed: true, Report: 4, Certificates: []grid.Certificate{certificate(job, her, 1, me)}}
+	here := grid.Record{
+		Job:    job,
+		State:  grid.Completed,
+		Ended:  900_000,
+		Tenure: grid.Tenure{Role: grid.Tombstone, Owner: me, Epoch: at, Closed: true, Report: 4, Certificates: []grid.Certificate{certificate(job, her, 1, me)}},
+		Run:    grid.Run{End: grid.Completed, Attempt: 1, Started: 5, Finished: 900_000},
+	}
 	never, old, handedOn := here, here, here
 	never.Job, never.Started = jobOf(her, "b", "2"), 0
 	old.Job, old.Ended = jobOf(her, "b", "3"), 1
@@ -192,7 +197,7 @@ func TestARestoredHomeHearsOfEnds(t *testing.T) {
 	if m := told[0].(wire.Recounted); !slices.Equal(m.Claims, []wire.Claim{{Job: job.ID, Epoch: at, Ended: true}, {Job: never.Job.ID, Epoch: at, Ended: true}}) {
 		t.Errorf("claims %+v", m.Claims)
 	}
-	for _, records := range [][]grid.Record{{{Job: job, Role: grid.Owning, State: grid.Ready, Owner: her, Epoch: grid.Epoch{Term: 1}}}, nil} {
+	for _, records := range [][]grid.Record{{{Job: job, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: her, Epoch: grid.Epoch{Term: 1}}}}, nil} {
 		home := New(signer(her, "b"), []grid.Member{{Name: "a", Peer: me, Send: true}}, records)
 		home.Step(1_000_000, Boot{})
 		home.Step(1_000_000, Message{me, wire.Seen{Journals: []grid.JournalID{{Sequence: 9}}}})
@@ -215,15 +220,20 @@ func TestAnAbortAfterTheCommitIsAnswered(t *testing.T) {
 	t.Parallel()
 	job := jobOf(her, "b", "1")
 	at := grid.Epoch{Term: 1, Hop: 1}
-	c := signed(grid.Record{Job: job, Role: grid.Tombstone, State: grid.Completed, End: grid.Completed, Owner: me, Epoch: at,
-		Started: 5, Ended: 6, Closed: true, Certificates: []grid.Certificate{certificate(job, her, 1, me)}})
+	c := signed(grid.Record{
+		Job:    job,
+		State:  grid.Completed,
+		Ended:  6,
+		Tenure: grid.Tenure{Role: grid.Tombstone, Owner: me, Epoch: at, Closed: true, Certificates: []grid.Certificate{certificate(job, her, 1, me)}},
+		Run:    grid.Run{End: grid.Completed, Started: 5},
+	})
 	handoff := wire.HandoffID{Job: job.ID, Epoch: at, To: me, Digest: wire.JobDigest(job)}
 	answers := sentTo(c.Step(1_000_001, Message{her, wire.Abort{Handoff: handoff}}), her)
 	if len(answers) != 1 || answers[0].Kind() != wire.KindOwned {
 		t.Fatalf("answered %+v", answers)
 	}
 	home := New(signer(her, "b"), []grid.Member{{Name: "a", Peer: me, Send: true}},
-		[]grid.Record{{Job: job, Role: grid.Owning, State: grid.Ready, Owner: her, Epoch: grid.Epoch{Term: 1}}})
+		[]grid.Record{{Job: job, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: her, Epoch: grid.Epoch{Term: 1}}}})
 	home.Step(1_000_000, Boot{})
 	if home.Step(1_000_001, Message{me, answers[0]}); home.rolled == nil {
 		t.Error("its own certificate does not show it that its journal was rolled back")
@@ -239,7 +249,7 @@ func TestAnAbortAfterTheCommitIsAnswered(t *testing.T) {
 func TestRecountedIsHeldAgainstTheRecords(t *testing.T) {
 	t.Parallel()
 	mine, theirs := jobOf(me, "a", "1"), jobOf(her, "b", "2")
-	c := lived(7, grid.JournalID{Incarnation: 5, Sequence: 1}, grid.Record{Job: mine, Role: grid.Owning, State: grid.Assigned, Local: "l", Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1})
+	c := lived(7, grid.JournalID{Incarnation: 5, Sequence: 1}, grid.Record{Job: mine, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{Local: "l", Attempt: 1}})
 	c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Incarnation: 5, Sequence: 50}}}})
 	c.Step(1_000_001, Progressed{Progress: grid.Progress{ID: c.attempt(c.jobs[mine.ID]), Phase: grid.Waiting}})
 	newer := wire.Recounted{Claims: []wire.Claim{{Job: mine.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}}}}
@@ -264,7 +274,7 @@ func TestRecountedIsHeldAgainstTheRecords(t *testing.T) {
 func TestARolledBackBrokerStartsNothing(t *testing.T) {
 	t.Parallel()
 	ready := jobOf(me, "a", "1")
-	c := lived(7, grid.JournalID{Incarnation: 5, Sequence: 1}, grid.Record{Job: ready, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+	c := lived(7, grid.JournalID{Incarnation: 5, Sequence: 1}, grid.Record{Job: ready, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 	c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Incarnation: 5, Sequence: 50}}}})
 	now := grid.Tick(1_000_002)
 	for n := 0; n < 200; n++ {
@@ -322,7 +332,7 @@ func TestOwnedProvesARollbackOnlyByOurCertificate(t *testing.T) {
 			Self: me, Site: grid.Site{Name: "a", Processes: 4, Speed: 1},
 			Verify: func(by grid.PeerID, text, sig []byte) bool { return string(signature(by, text)) == string(sig) },
 		}, []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{
-			{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+			{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}})
 		c.Step(1_000_000, Boot{})
 		c.makeOffer(c.jobs[j.ID], her, 0, 0)
 		c.Step(1_000_001, Message{her, wire.Owned{Handoff: c.handoffID(c.jobs[j.ID]), Owner: her, Certificate: k.certificate}})

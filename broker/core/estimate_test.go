@@ -45,12 +45,17 @@ func TestWhatWasLearnedShortensTheWait(t *testing.T) {
 		return grid.Job{ID: id, Home: "j", User: grid.User{Home: "j", Name: "alice"}, Demand: demand, Walltime: 100 * grid.Second}
 	}
 	ended := grid.Record{
-		Job: alices("j.01M7XVNVT1HF2GHP4JW23GK3FT"), Role: grid.Owning, Owner: "j", State: grid.Completed, End: grid.Completed,
-		Queued: 1000, Started: 1000, Finished: 1000 + 50*grid.Second, Ended: 1000 + 50*grid.Second,
+		Job:    alices("j.01M7XVNVT1HF2GHP4JW23GK3FT"),
+		State:  grid.Completed,
+		Ended:  1000 + 50*grid.Second,
+		Tenure: grid.Tenure{Role: grid.Owning, Owner: "j"},
+		Run:    grid.Run{End: grid.Completed, Queued: 1000, Started: 1000, Finished: 1000 + 50*grid.Second},
 	}
 	running := grid.Record{
-		Job: alices("j.01M7XVNVT1HF2GHP4JW23GK3FV"), Role: grid.Owning, Owner: "j", State: grid.Running, Attempt: 1,
-		Queued: 100_000, Started: 100_000,
+		Job:    alices("j.01M7XVNVT1HF2GHP4JW23GK3FV"),
+		State:  grid.Running,
+		Tenure: grid.Tenure{Role: grid.Owning, Owner: "j"},
+		Run:    grid.Run{Attempt: 1, Queued: 100_000, Started: 100_000},
 	}
 	now := 100_000 + 10*grid.Second
 	for name, test := range map[string]struct {

@@ -14,8 +14,10 @@ func TestAnExpectedStartDoesNotGoStale(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1") // its home is told too
 	c := signed(grid.Record{
-		Job: j, Role: grid.Owning, Owner: me, State: grid.Assigned, Attempt: 1, Local: "7.pbs",
-		Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: []grid.Certificate{certificate(j, her, 1, me)},
+		Job:    j,
+		State:  grid.Assigned,
+		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: []grid.Certificate{certificate(j, her, 1, me)}},
+		Run:    grid.Run{Attempt: 1, Local: "7.pbs"},
 	})
 	waits := plan.Waiting{Job: j.ID, Demand: j.Demand, Limit: grid.Minute}
 	now := grid.Tick(1_000_000)
@@ -58,8 +60,10 @@ func TestAHomeForgetsAnExpectedStart(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	c := signed(grid.Record{
-		Job: j, Role: grid.Watching, Owner: her, State: grid.Assigned, Report: 3, EstimateNow: 2_000_000,
-		Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: []grid.Certificate{certificate(j, me, 1, her)},
+		Job:         j,
+		State:       grid.Assigned,
+		EstimateNow: 2_000_000,
+		Tenure:      grid.Tenure{Role: grid.Watching, Owner: her, Report: 3, Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: []grid.Certificate{certificate(j, me, 1, her)}},
 	})
 	report := wire.Report{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 3, State: grid.Assigned, Reason: "held"}
 	c.Step(1_000_001, Message{her, report})
@@ -78,7 +82,7 @@ func TestARefusalThatPassesIsNoEnd(t *testing.T) {
 	t.Parallel()
 	for kind, passes := range map[grid.RefusalKind]bool{grid.Temporary: true, grid.UnknownRefusal: true, grid.Permanent: false} {
 		j := jobOf(me, "a", "1")
-		c := signed(grid.Record{Job: j, Role: grid.Owning, Owner: me, State: grid.Ready, Epoch: grid.Epoch{Term: 1}})
+		c := signed(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 		row := grid.Candidate{Site: "a", Peer: me, Refusal: &grid.Refusal{Kind: kind, Reason: "words that nobody knows"}}
 		c.decide(c.jobs[j.ID], []grid.Candidate{row})
 		if ended := c.jobs[j.ID].rec.State == grid.Failed; ended == passes {
@@ -100,7 +104,7 @@ func TestAskedAgainWhenItIsWorthIt(t *testing.T) {
 		"in a year":    {[]grid.Tick{365 * grid.Day, 366 * grid.Day}, grid.Minute},
 	} {
 		j := jobOf(me, "a", "1")
-		c := signed(grid.Record{Job: j, Role: grid.Owning, Owner: me, State: grid.Ready, Epoch: grid.Epoch{Term: 1}})
+		c := signed(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 		rows := []grid.Candidate{{Site: "z", Refusal: &grid.Refusal{Kind: grid.Permanent}}}
 		for _, again := range test.again {
 			rows = append(rows, grid.Candidate{Site: "a", Peer: me, Refusal: &grid.Refusal{Kind: grid.Temporary, Again: again}})

@@ -10,7 +10,7 @@ import (
 
 // watching is the record of a job of this home that another site owns.
 func watching(owner grid.PeerID, change func(*grid.Record)) grid.Record {
-	r := grid.Record{Job: jobOf(me, "a", "1"), Role: grid.Watching, State: grid.Assigned, Owner: owner, Epoch: grid.Epoch{Term: 1, Hop: 2}, Report: 3}
+	r := grid.Record{Job: jobOf(me, "a", "1"), State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Watching, Owner: owner, Epoch: grid.Epoch{Term: 1, Hop: 2}, Report: 3}}
 	if change != nil {
 		change(&r)
 	}
@@ -43,9 +43,9 @@ func TestFates(t *testing.T) {
 		}), GiveUp, RunAgain},
 		{"elsewhere", watching(him, nil), 0, 0},
 		{"ended for good", watching(her, func(r *grid.Record) { r.State, r.End = grid.Completed, grid.Completed }), 0, 0},
-		{"of that home, here", grid.Record{Job: jobOf(her, "b", "1"), Role: grid.Owning, State: grid.Running, Owner: me, Attempt: 1}, GoOn, GoOn},
-		{"offered here by it", grid.Record{Job: jobOf(him, "c", "1"), Role: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}}, Decline, Decline},
-		{"of this home, here", grid.Record{Job: jobOf(me, "a", "1"), Role: grid.Owning, State: grid.Running, Owner: me, Attempt: 1}, 0, 0},
+		{"of that home, here", grid.Record{Job: jobOf(her, "b", "1"), State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Owner: me}, Run: grid.Run{Attempt: 1}}, GoOn, GoOn},
+		{"offered here by it", grid.Record{Job: jobOf(him, "c", "1"), State: grid.Moving, Tenure: grid.Tenure{Role: grid.Prepared, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}}}, Decline, Decline},
+		{"of this home, here", grid.Record{Job: jobOf(me, "a", "1"), State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Owner: me}, Run: grid.Run{Attempt: 1}}, 0, 0},
 	} {
 		for fenced, want := range map[bool]Verdict{false: k.plain, true: k.fenced} {
 			dry, _ := only[Answer](bare(k.record).Step(1_000_001, Forget{Token: 1, Site: her, Fenced: fenced, DryRun: true, By: "root"}))
@@ -160,7 +160,7 @@ func TestDeclinedCountsOnlyFromTheSameJournal(t *testing.T) {
 		{grid.JournalID{Incarnation: 5, Sequence: 12}, false},
 	} {
 		j := jobOf(me, "a", "1")
-		c := bare(grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+		c := bare(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 		c.makeOffer(c.jobs[j.ID], her, 0, 0)
 		handoff := wire.HandoffID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: her, Digest: wire.JobDigest(j)}
 		c.Step(1_100_001, Message{her, wire.Ready{Handoff: handoff, Journal: ready}})
@@ -175,7 +175,7 @@ func TestDeclinedCountsOnlyFromTheSameJournal(t *testing.T) {
 func TestTheHomeMayEndAnOfferOfALostOwner(t *testing.T) {
 	t.Parallel()
 	j := jobOf(him, "c", "1")
-	c := bare(grid.Record{Job: j, Role: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 3}}})
+	c := bare(grid.Record{Job: j, State: grid.Moving, Tenure: grid.Tenure{Role: grid.Prepared, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 3}}}})
 	handoff := wire.HandoffID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 3}, To: me, Digest: wire.JobDigest(j)}
 	c.Step(1_000_001, Message{him, wire.InquireReply{Handoff: handoff, Verdict: wire.VerdictUnknown}})
 	if c.jobs[j.ID] == nil {
@@ -192,7 +192,7 @@ func TestSuperseded(t *testing.T) {
 	t.Parallel()
 	of, by := grid.Epoch{Term: 1, Hop: 1}, grid.Epoch{Term: 2}
 	record := func(s grid.State) grid.Record {
-		return grid.Record{Job: jobOf(her, "b", "1"), Role: grid.Owning, State: s, Owner: me, Epoch: of, Attempt: 1, Local: "l", Report: 2}
+		return grid.Record{Job: jobOf(her, "b", "1"), State: s, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: of, Report: 2}, Run: grid.Run{Attempt: 1, Local: "l"}}
 	}
 	word := func(epoch grid.Epoch) Message {
 		return Message{her, wire.Superseded{Job: record(0).Job.ID, Of: of, Epoch: epoch}}
@@ -247,7 +247,7 @@ func TestSuperseded(t *testing.T) {
 func TestAnAttemptWaitsForTheHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	r := grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Report: 2}
+	r := grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 2}, Run: grid.Run{Attempt: 1}}
 	at := grid.AttemptID{Job: j.ID, Epoch: r.Epoch, Attempt: 1}
 	c := signed(r)
 	if l, ok := only[Launch](c.Step(1_000_001, Withdrawn{ID: at, Done: true})); ok {

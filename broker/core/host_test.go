@@ -47,10 +47,10 @@ func TestOneWriteServesManyEvents(t *testing.T) {
 	}
 	var merged Write
 	merged.take([]Effect{
-		Save{grid.Change{Job: "x", Record: &grid.Record{Report: 1}, Events: []grid.Event{{Why: "1"}}}},
+		Save{grid.Change{Job: "x", Record: &grid.Record{Tenure: grid.Tenure{Report: 1}}, Events: []grid.Event{{Why: "1"}}}},
 		Save{grid.Change{Job: "y", Record: &grid.Record{}}},
 		Save{grid.Change{Site: &grid.SiteState{}}},
-		Save{grid.Change{Job: "x", Record: &grid.Record{Report: 2}, Events: []grid.Event{{Why: "2"}}}},
+		Save{grid.Change{Job: "x", Record: &grid.Record{Tenure: grid.Tenure{Report: 2}}, Events: []grid.Event{{Why: "2"}}}},
 	})
 	if c := merged.Changes; len(c) != 3 || c[0].Record.Report != 2 || len(c[0].Events) != 2 || len(merged.Effects) != 4 {
 		t.Errorf("merged: %+v", c)

@@ -9,8 +9,12 @@ import (
 
 // result is one that ended here for another home, n MB large, at an instant.
 func result(n string, size int64, finished grid.Tick) grid.Record {
-	return grid.Record{Job: jobOf(her, "b", n), Role: grid.Owning, State: grid.StageOut, End: grid.Completed, Owner: me,
-		Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 3, Started: 5, Finished: finished, Outputs: grid.Manifest{{Path: "out", Size: size}}}
+	return grid.Record{
+		Job:    jobOf(her, "b", n),
+		State:  grid.StageOut,
+		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 3},
+		Run:    grid.Run{End: grid.Completed, Started: 5, Finished: finished, Outputs: grid.Manifest{{Path: "out", Size: size}}},
+	}
 }
 
 // Results whose home is gone are kept within the quota, the newest first; those of a
@@ -53,8 +57,14 @@ func TestWhatIsKeptBesideStays(t *testing.T) {
 // at once.
 func TestAJumpOverADowntimeExpiresNothing(t *testing.T) {
 	t.Parallel()
-	r := grid.Record{Job: jobOf(me, "a", "1"), Role: grid.Owning, State: grid.Completed, End: grid.Completed, Submitted: 1000, Ended: 999_000,
-		Outputs: grid.Manifest{{Path: "out", Size: 1}}}
+	r := grid.Record{
+		Job:       jobOf(me, "a", "1"),
+		State:     grid.Completed,
+		Submitted: 1000,
+		Ended:     999_000,
+		Tenure:    grid.Tenure{Role: grid.Owning},
+		Run:       grid.Run{End: grid.Completed, Outputs: grid.Manifest{{Path: "out", Size: 1}}},
+	}
 	start := 1_000_000 + 365*grid.Day
 	c := New(Config{Self: me}, nil, []grid.Record{r})
 	c.Step(start, Boot{})
@@ -82,7 +92,7 @@ func TestCancelFollowsTheJob(t *testing.T) {
 	first, second := grid.Epoch{Term: 1, Hop: 1}, grid.Epoch{Term: 1, Hop: 2}
 	cancel := wire.Cancel{Job: j.ID, Epoch: first}
 
-	c := bare(grid.Record{Job: j, Role: grid.Tombstone, State: grid.Moving, Owner: him, Epoch: second}) // handed on
+	c := bare(grid.Record{Job: j, State: grid.Moving, Tenure: grid.Tenure{Role: grid.Tombstone, Owner: him, Epoch: second}}) // handed on
 	got := sent(c.Step(1_000_001, Message{home, cancel}))
 	if len(got) != 1 || got[0] != wire.Message(cancel) || !c.jobs[j.ID].rec.CancelRequested {
 		t.Errorf("forwarded %v, noted %t", got, c.jobs[j.ID].rec.CancelRequested)
@@ -90,18 +100,21 @@ func TestCancelFollowsTheJob(t *testing.T) {
 
 	certificates := []grid.Certificate{{Epoch: first, To: him}, {Epoch: second, To: me}}
 	for from, heard := range map[grid.PeerID]bool{him: true, home: true} {
-		c = bare(grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Local: "l", Owner: me, Epoch: second, Attempt: 1, Certificates: certificates})
+		c = bare(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: second, Certificates: certificates}, Run: grid.Run{Local: "l", Attempt: 1}})
 		if _, ok := only[Withdraw](c.Step(1_000_001, Message{from, cancel})); ok != heard {
 			t.Errorf("from %s: withdrawn %t", from, ok)
 		}
 	}
-	c = bare(grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Local: "l", Owner: me, Epoch: second, Attempt: 1})
+	c = bare(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: second}, Run: grid.Run{Local: "l", Attempt: 1}})
 	if _, ok := only[Withdraw](c.Step(1_000_001, Message{him, cancel})); ok {
 		t.Error("a stranger cancels it")
 	}
 
-	c = bare(grid.Record{Job: j, Role: grid.Tombstone, State: grid.Moving, Owner: him, Epoch: second,
-		Handoff: grid.Handoff{Phase: grid.Committed, To: him, Epoch: second}})
+	c = bare(grid.Record{
+		Job:    j,
+		State:  grid.Moving,
+		Tenure: grid.Tenure{Role: grid.Tombstone, Owner: him, Epoch: second, Handoff: grid.Handoff{Phase: grid.Committed, To: him, Epoch: second}},
+	})
 	c.Step(1_000_001, Message{home, cancel})
 	at, _ := c.Next()
 	carried := false

@@ -112,8 +112,12 @@ func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
 		return
 	}
 	j := &job{rec: grid.Record{
-		Job: m.Job, Role: grid.Watching, State: grid.Assigned, Epoch: m.Epoch, Owner: from,
-		Submitted: c.now - m.Age, CancelRequested: m.Cancel, Trail: []grid.PeerID{from},
+		Job:             m.Job,
+		State:           grid.Assigned,
+		Submitted:       c.now - m.Age,
+		CancelRequested: m.Cancel,
+		Tenure:          grid.Tenure{Role: grid.Watching, Epoch: m.Epoch, Owner: from},
+		AtHome:          grid.AtHome{Trail: []grid.PeerID{from}},
 	}, heard: c.now}
 	if m.Owning {
 		j.rec.Certificates = m.Certificates

@@ -13,7 +13,7 @@ func TestNobodyReportsAtTheEpochOfAnother(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	at := grid.Epoch{Term: 1, Hop: 1}
-	c := signed(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: at, Started: 5})
+	c := signed(grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at}, Run: grid.Run{Started: 5}})
 	forged := []grid.Certificate{{Epoch: at, To: him, Signature: []byte("forged")}}
 	effects := c.Step(1_000_001, Message{him, wire.Report{Job: j.ID, Epoch: at, Number: 9, State: grid.StageOut, End: grid.Completed, Certificates: forged}})
 	if r := c.jobs[j.ID].rec; r.State != grid.Running || r.Owner != her {
@@ -30,8 +30,12 @@ func TestAFormerOwnerDoesNotGiveAJobHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	chain := []grid.Certificate{certificate(j, me, 1, her), certificate(j, her, 2, him)}
-	c := signed(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 2},
-		Report: 3, Started: 5, Certificates: chain})
+	c := signed(grid.Record{
+		Job:    j,
+		State:  grid.Running,
+		Tenure: grid.Tenure{Role: grid.Watching, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 2}, Report: 3, Certificates: chain},
+		Run:    grid.Run{Started: 5},
+	})
 	o := offerOf(j, 9, 0)
 	o.Certificates = chain[:1]
 	c.Step(1_000_001, Message{her, o})

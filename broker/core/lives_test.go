@@ -83,7 +83,7 @@ func TestTheWitnessTellsARollback(t *testing.T) {
 func TestSetBackWhileItWasAsking(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	r := grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: []grid.Certificate{certificate(j, her, 1, me)}}
+	r := grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: []grid.Certificate{certificate(j, her, 1, me)}}}
 	cfg := signer(me, "a")
 	cfg.Journal, cfg.Lives = in(2, 10), []grid.Life{{Number: 1}, {Number: 2, First: 10}}
 	cfg.State = grid.SiteState{RolledBack: 1, Behind: []grid.JournalID{in(3, 7)}}
@@ -110,7 +110,7 @@ func TestWhatALostBranchHasOffered(t *testing.T) {
 	j := jobOf(her, "b", "1")
 	at := grid.Epoch{Term: 1, Hop: 9}
 	handoff := wire.HandoffID{Job: j.ID, Epoch: at, To: me, Digest: wire.JobDigest(j)}
-	prepared := grid.Record{Job: j, Role: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: at}}
+	prepared := grid.Record{Job: j, State: grid.Moving, Tenure: grid.Tenure{Role: grid.Prepared, Owner: her, Handoff: grid.Handoff{To: me, Epoch: at}}}
 	d := grid.Certificate{Epoch: at, To: me, Signature: signature(her, wire.CertificateText(j.ID, wire.JobDigest(j), at, me))}
 	commit := wire.Commit{Handoff: handoff, Certificate: d, Journal: grid.JournalID{Incarnation: 7, Life: 1, Sequence: 40}}
 
@@ -145,7 +145,7 @@ func TestACommitToWhatIsForgotten(t *testing.T) {
 	at := grid.Epoch{Term: 1, Hop: 9}
 	handoff := wire.HandoffID{Job: j.ID, Epoch: at, To: me, Digest: wire.JobDigest(j)}
 	d := grid.Certificate{Epoch: at, To: me, Signature: signature(her, wire.CertificateText(j.ID, wire.JobDigest(j), at, me))}
-	prepared := grid.Record{Job: j, Role: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: at}}
+	prepared := grid.Record{Job: j, State: grid.Moving, Tenure: grid.Tenure{Role: grid.Prepared, Owner: her, Handoff: grid.Handoff{To: me, Epoch: at}}}
 	declined := prepared
 	declined.Role = grid.Declined
 	for name, k := range map[string]struct {
@@ -203,8 +203,11 @@ func TestDeclinedByALaterLife(t *testing.T) {
 		"a life that reaches another": {wire.Declined{Handoff: handoff, Journal: grid.JournalID{Incarnation: 7, Life: 2, Sequence: 90}, Ready: grid.JournalID{Incarnation: 7, Life: 1, Sequence: 39}}, false, true, false},
 		"another journal":             {wire.Declined{Handoff: handoff, Journal: grid.JournalID{Incarnation: 8, Life: 1, Sequence: 90}, Ready: ready}, false, false, true},
 	} {
-		c := branch(grid.Record{Job: j, Role: grid.Watching, State: grid.Moving, Owner: her, Epoch: at, Candidate: ready,
-			Handoff: grid.Handoff{Phase: grid.Committed, To: her, Epoch: at}})
+		c := branch(grid.Record{
+			Job:    j,
+			State:  grid.Moving,
+			Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at, Candidate: ready, Handoff: grid.Handoff{Phase: grid.Committed, To: her, Epoch: at}},
+		})
 		asked := false
 		for _, m := range sentTo(c.Step(1_000_001, Message{her, k.m}), her) {
 			asked = asked || m.Kind() == wire.KindCommit

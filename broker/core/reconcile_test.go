@@ -22,7 +22,7 @@ func reconciling(t *testing.T, records ...grid.Record) (*Core, []grid.JobID) {
 func TestAControlDirectoryKnowsMoreThanTheJournal(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	r := grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}
+	r := grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}
 	for name, k := range map[string]struct {
 		attempts []grid.AttemptID
 		probes   grid.AttemptID
@@ -51,7 +51,7 @@ func TestAControlDirectoryKnowsMoreThanTheJournal(t *testing.T) {
 func TestAControlDirectoryThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	c, _ := reconciling(t, grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, CancelRequested: true, Owner: me, Epoch: grid.Epoch{Term: 1}})
+	c, _ := reconciling(t, grid.Record{Job: j, State: grid.Ready, CancelRequested: true, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 	c.Step(1_000_001, Reconciled{})
 	again := false
 	for now := grid.Tick(1_000_002); now < 1_060_000; now += 500 {
@@ -68,7 +68,7 @@ func TestAControlDirectoryThatCannotBeRead(t *testing.T) {
 func TestNoEpochIsUsedAgainAfterARollback(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+	c := signed(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 	c.members[her].told = false // it is the first word of this life
 	c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}, Stamp: 77}})
 	k := c.jobs[j.ID]
@@ -99,7 +99,7 @@ func TestAJobThatAnUnheardMemberMayHave(t *testing.T) {
 	} {
 		j := jobOf(me, "a", "1")
 		j.Rerunnable = k.rerunnable
-		c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+		c := signed(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 		c.members[her].told = false
 		c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}, Stamp: 99}})
 		c.jobs[j.ID].reconciled = false
@@ -126,8 +126,8 @@ func TestAFormerOwnerIsToldThatItIsOne(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	chain := []grid.Certificate{certificate(j, her, 1, me), certificate(j, me, 2, him)}
-	now := bareAs(him, "c", grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 2}, Attempt: 1, Certificates: chain})
-	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Certificates: chain[:1]})
+	now := bareAs(him, "c", grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 2}, Certificates: chain}, Run: grid.Run{Attempt: 1}})
+	c := signed(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: chain[:1]}, Run: grid.Run{Attempt: 1}})
 	c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
 	told := sentTo(now.Step(1_000_002, Message{me, wire.Recount{Sequence: 50}}), me)
 	for _, m := range told {
@@ -158,8 +158,8 @@ func TestAHomeIsToldThatAJobHasComeBack(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	chain := []grid.Certificate{certificate(j, me, 1, her), certificate(j, her, 2, me)}
-	former := bareAs(her, "b", grid.Record{Job: j, Role: grid.Tombstone, State: grid.Moving, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 2}, Certificates: chain})
-	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+	former := bareAs(her, "b", grid.Record{Job: j, State: grid.Moving, Tenure: grid.Tenure{Role: grid.Tombstone, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 2}, Certificates: chain}})
+	c := signed(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 	c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
 	for _, m := range sentTo(former.Step(1_000_002, Message{me, wire.Recount{Sequence: 50}}), me) {
 		c.Step(1_000_003, Message{her, m})
@@ -190,7 +190,7 @@ func TestARolledBackBrokerSweepsNothing(t *testing.T) {
 func TestWhoHadADuplicateIsRolledBack(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	c := lived(7, grid.JournalID{Incarnation: 5, Sequence: 9}, grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+	c := lived(7, grid.JournalID{Incarnation: 5, Sequence: 9}, grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 	var state grid.SiteState
 	var record grid.Record
 	for _, e := range c.Step(1_000_001, Message{her, wire.Seen{Boots: []uint64{7, 8}}}) {
@@ -231,7 +231,7 @@ func TestNoOwnerStartsBeforeTheControlDirectorySpeaks(t *testing.T) {
 		return false
 	}
 	home := func() (*Core, []grid.JobID) {
-		return reconciling(t, grid.Record{Job: j, Role: grid.Watching, State: grid.Assigned, Owner: her, Epoch: epoch, Report: 1})
+		return reconciling(t, grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: epoch, Report: 1}})
 	}
 	c, jobs := home()
 	if report(c, 1_000_001, grid.Assigned) {

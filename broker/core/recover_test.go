@@ -13,7 +13,7 @@ func TestDiscardsThatDiedAreDoneAgain(t *testing.T) {
 	t.Parallel()
 	const day = grid.Day
 	at := func(id grid.JobID, home grid.PeerID, role grid.Role, s grid.State, p grid.HandoffPhase, ended grid.Tick) grid.Record {
-		r := grid.Record{Job: grid.Job{ID: id, Home: home}, Role: role, State: s, Ended: ended}
+		r := grid.Record{Job: grid.Job{ID: id, Home: home}, State: s, Ended: ended, Tenure: grid.Tenure{Role: role}}
 		r.Handoff.Phase, r.Handoff.To = p, "other"
 		return r
 	}

@@ -72,8 +72,11 @@ func busySite(n, k int) (*busy, *plan.Snapshot) {
 		demand := grid.Demand{Chunks: []grid.Chunk{{Count: 1 + i%32, Processes: 1, Cores: 1 + i%4}}}
 		limit := grid.Tick(10+i%50) * grid.Minute
 		records = append(records, grid.Record{
-			Job:  grid.Job{ID: id, Home: me, User: grid.User{Home: me, Name: "alice"}, Demand: demand, Walltime: limit},
-			Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1, Local: "l", Submitted: 1,
+			Job:       grid.Job{ID: id, Home: me, User: grid.User{Home: me, Name: "alice"}, Demand: demand, Walltime: limit},
+			State:     grid.Assigned,
+			Submitted: 1,
+			Tenure:    grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}},
+			Run:       grid.Run{Attempt: 1, Local: "l"},
 		})
 		shot.Waiting = append(shot.Waiting, plan.Waiting{Job: id, Demand: demand, Limit: limit})
 	}

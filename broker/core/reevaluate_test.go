@@ -30,7 +30,7 @@ func newQueue(t *testing.T, n int, change func(*grid.Record), members ...grid.Pe
 	for i := range n {
 		j := jobOf(me, "a", string(rune('1'+i)))
 		j.Demand.Chunks[0].Count = 4
-		r := grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1, Local: "l", Submitted: 1}
+		r := grid.Record{Job: j, State: grid.Assigned, Submitted: 1, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{Attempt: 1, Local: "l"}}
 		if change != nil {
 			change(&r)
 		}

@@ -76,7 +76,11 @@ func refused(t *testing.T) (*Core, grid.Job) {
 	t.Helper()
 	j := jobOf(me, "a", "1")
 	c := signed(grid.Record{
-		Job: j, Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1, Submitted: 999_000,
+		Job:       j,
+		State:     grid.Assigned,
+		Submitted: 999_000,
+		Tenure:    grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}},
+		Run:       grid.Run{Attempt: 1},
 	})
 	c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{j.ID}})
 	at := grid.AttemptID{Job: j.ID, Epoch: grid.Epoch{Term: 1}, Attempt: 1}

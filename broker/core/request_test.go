@@ -32,8 +32,8 @@ func TestWhoMayAskElsewhere(t *testing.T) {
 	t.Parallel()
 	mine, hers := jobOf(me, "a", "1"), jobOf(her, "b", "2")
 	records := []grid.Record{
-		{Job: mine, Role: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1},
-		{Job: hers, Role: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1},
+		{Job: mine, State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{Attempt: 1}},
+		{Job: hers, State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}, Run: grid.Run{Attempt: 1}},
 	}
 	for _, k := range []struct {
 		name  string

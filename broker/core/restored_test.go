@@ -12,9 +12,11 @@ import (
 func tombstone() grid.Record {
 	j := jobOf(her, "b", "1")
 	return grid.Record{
-		Job: j, Role: grid.Tombstone, State: grid.Completed, End: grid.Completed, ExitCode: 3, HasExit: true, Closed: true,
-		Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 10, Finished: 20, Ended: 30, Report: 7,
-		Certificates: []grid.Certificate{certificate(j, her, 1, me)},
+		Job:    j,
+		State:  grid.Completed,
+		Ended:  30,
+		Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 7, Certificates: []grid.Certificate{certificate(j, her, 1, me)}},
+		Run:    grid.Run{End: grid.Completed, ExitCode: 3, HasExit: true, Started: 10, Finished: 20},
 	}
 }
 
@@ -93,10 +95,13 @@ func TestARestoredHomeLearnsTheEnd(t *testing.T) {
 	one := []grid.Certificate{certificate(j, me, 1, her)}
 	at := grid.Epoch{Term: 1, Hop: 1}
 	for name, before := range map[string][]grid.Record{
-		"its own":       {{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}},
-		"with that one": {{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: at, Report: 2, Certificates: one}},
-		"with another": {{Job: j, Role: grid.Watching, State: grid.Assigned, Owner: him, Epoch: grid.Epoch{Term: 0, Hop: 4}, Report: 2,
-			Certificates: []grid.Certificate{{Epoch: grid.Epoch{Term: 0, Hop: 4}, To: him}}}},
+		"its own":       {{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}},
+		"with that one": {{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at, Report: 2, Certificates: one}}},
+		"with another": {{
+			Job:    j,
+			State:  grid.Assigned,
+			Tenure: grid.Tenure{Role: grid.Watching, Owner: him, Epoch: grid.Epoch{Term: 0, Hop: 4}, Report: 2, Certificates: []grid.Certificate{{Epoch: grid.Epoch{Term: 0, Hop: 4}, To: him}}},
+		}},
 		"not there": nil,
 	} {
 		c := signed(before...)
@@ -133,12 +138,12 @@ func TestAnEndThatIsKnown(t *testing.T) {
 		record grid.Record
 		job    grid.JobID
 	}{
-		"ended":                 {grid.Record{Job: j, Role: grid.Watching, State: grid.Completed, Owner: her, Epoch: at}, j.ID},
-		"ended, and by another": {grid.Record{Job: j, Role: grid.Watching, State: grid.Completed, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 0}}, j.ID},
-		"given up":              {grid.Record{Job: j, Role: grid.Watching, State: grid.Lost, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 0}}, j.ID},
-		"begun again":           {grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 2}}, j.ID},
-		"with another":          {grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: him, Epoch: at}, j.ID},
-		"of another home":       {grid.Record{Job: j, Role: grid.Watching, State: grid.Completed, Owner: her, Epoch: at}, jobOf(him, "c", "9").ID},
+		"ended":                 {grid.Record{Job: j, State: grid.Completed, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at}}, j.ID},
+		"ended, and by another": {grid.Record{Job: j, State: grid.Completed, Tenure: grid.Tenure{Role: grid.Watching, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 0}}}, j.ID},
+		"given up":              {grid.Record{Job: j, State: grid.Lost, Tenure: grid.Tenure{Role: grid.Watching, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 0}}}, j.ID},
+		"begun again":           {grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 2}}}, j.ID},
+		"with another":          {grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: him, Epoch: at}}, j.ID},
+		"of another home":       {grid.Record{Job: j, State: grid.Completed, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at}}, jobOf(him, "c", "9").ID},
 	} {
 		c := signed(k.record)
 		c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
@@ -158,7 +163,7 @@ func TestACertificateOfANewerTermIsSignedAtHome(t *testing.T) {
 	at := grid.Epoch{Term: 2, Hop: 1}
 	for name, by := range map[string]grid.PeerID{"ours": me, "theirs": him} {
 		d := grid.Certificate{Epoch: at, To: her, Signature: signature(by, wire.CertificateText(j.ID, wire.JobDigest(j), at, her))}
-		c := signed(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 3})
+		c := signed(grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 3}})
 		c.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: at, Number: 1, State: grid.Assigned, Attempt: 1, Certificates: []grid.Certificate{d}}})
 		ours := by == me
 		if r := c.jobs[j.ID].rec; (r.Owner == her) != ours || (c.rolled != nil) != ours {
@@ -172,7 +177,7 @@ func TestACertificateOfANewerTermIsSignedAtHome(t *testing.T) {
 func TestAfterAStartTheMembersSpeakFirst(t *testing.T) {
 	t.Parallel()
 	old := jobOf(me, "a", "1")
-	record := grid.Record{Job: old, Role: grid.Owning, State: grid.Assigned, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 1}
+	record := grid.Record{Job: old, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{Attempt: 1}}
 	for name, k := range map[string]struct {
 		at     grid.Tick
 		speaks bool
@@ -204,8 +209,12 @@ func TestAfterAStartTheMembersSpeakFirst(t *testing.T) {
 func TestARefusedReportShowsItsCertificatesAgain(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Report: 2,
-		Certificates: []grid.Certificate{certificate(j, her, 1, me)}})
+	c := signed(grid.Record{
+		Job:    j,
+		State:  grid.Running,
+		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 2, Certificates: []grid.Certificate{certificate(j, her, 1, me)}},
+		Run:    grid.Run{Attempt: 1},
+	})
 	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}})
 	if m := c.reportOf(c.jobs[j.ID]); len(m.Certificates) != 0 {
 		t.Fatal("it shows its certificates to a home that knows them")
@@ -226,7 +235,7 @@ func TestARefusedReportShowsItsCertificatesAgain(t *testing.T) {
 func TestARestoredOwnerStartsNothingWithoutTheHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	was := grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: []grid.Certificate{certificate(j, her, 1, me)}}
+	was := grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: []grid.Certificate{certificate(j, her, 1, me)}}}
 	for _, restored := range []bool{true, false} {
 		c := signed(was)
 		c.Step(1_000_001, PeerChanged{her, grid.Dead})

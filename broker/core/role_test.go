@@ -42,7 +42,7 @@ func offerOf(j grid.Job, hop uint32, wait grid.Tick) wire.Offer {
 func TestAnEndedJobIsNotOfferedToItsHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Completed, End: grid.Completed, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 5, Ended: 10})
+	c := bare(grid.Record{Job: j, State: grid.Completed, Ended: 10, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}}, Run: grid.Run{End: grid.Completed, Started: 5}})
 	o := offerOf(j, 9, 0)
 	c.Step(1_000_001, Message{him, o})
 	c.Step(1_000_002, shot(1_000_002))
@@ -58,7 +58,7 @@ func TestAnEndedJobIsNotOfferedToItsHome(t *testing.T) {
 func TestARunningJobIsNotOfferedToItsHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 5})
+	c := bare(grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}}, Run: grid.Run{Started: 5}})
 	o := offerOf(j, 9, 0)
 	c.Step(1_000_001, Message{him, o})
 	c.Step(1_000_002, shot(1_000_002))
@@ -87,12 +87,12 @@ func TestNobodyOffersInTheNameOfAnothersUser(t *testing.T) {
 func TestOnlyTheOwnerReports(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 5})
+	c := bare(grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}}, Run: grid.Run{Started: 5}})
 	c.Step(1_000_001, Message{him, wire.Report{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 2}, Number: 1, State: grid.StageOut, End: grid.Completed}})
 	if c.jobs[j.ID].rec.State.Terminal() {
 		t.Errorf("ended by a stranger: %s, owner %s", c.jobs[j.ID].rec.State, c.jobs[j.ID].rec.Owner)
 	}
-	c = bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 5})
+	c = bare(grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}}, Run: grid.Run{Started: 5}})
 	c.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 1, State: grid.StageOut}})
 	if s := c.jobs[j.ID].rec.State; !s.Valid() {
 		t.Errorf("its state is %s", s)

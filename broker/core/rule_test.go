@@ -11,8 +11,12 @@ import (
 func onItsWay(phase grid.HandoffPhase) (grid.Record, wire.HandoffID) {
 	j := jobOf(her, "b", "1")
 	next := grid.Epoch{Term: 1, Hop: 2}
-	r := grid.Record{Job: j, Role: grid.Owning, State: grid.Moving, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Local: "l", Report: 2,
-		Handoff: grid.Handoff{Phase: phase, To: him, Epoch: next}, Certificates: []grid.Certificate{certificate(j, her, 1, me)}}
+	r := grid.Record{
+		Job:    j,
+		State:  grid.Moving,
+		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 2, Handoff: grid.Handoff{Phase: phase, To: him, Epoch: next}, Certificates: []grid.Certificate{certificate(j, her, 1, me)}},
+		Run:    grid.Run{Attempt: 1, Local: "l"},
+	}
 	return r, wire.HandoffID{Job: j.ID, Epoch: next, To: him, Digest: wire.JobDigest(j)}
 }
 
@@ -85,7 +89,7 @@ func TestClosedIsOfItsTerm(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	for term, gone := range map[uint32]bool{1: false, 2: true, 3: true} {
-		c := bare(grid.Record{Job: j, Role: grid.Tombstone, State: grid.Moving, Owner: him, Epoch: grid.Epoch{Term: 2, Hop: 1}, Ended: 5})
+		c := bare(grid.Record{Job: j, State: grid.Moving, Ended: 5, Tenure: grid.Tenure{Role: grid.Tombstone, Owner: him, Epoch: grid.Epoch{Term: 2, Hop: 1}}})
 		if c.Step(c.now+1, Message{her, wire.Closed{Job: j.ID, Term: term}}); (c.jobs[j.ID] == nil) != gone {
 			t.Errorf("closed at term %d: gone %t", term, c.jobs[j.ID] == nil)
 		}
@@ -147,7 +151,7 @@ func TestAnAcknowledgementIsOfItsEpoch(t *testing.T) {
 		if k.end != 0 {
 			state = grid.StageOut
 		}
-		c := bare(grid.Record{Job: j, Role: grid.Owning, State: state, End: k.end, Owner: me, Epoch: at, Attempt: 1, Report: 4, Started: 5})
+		c := bare(grid.Record{Job: j, State: state, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: at, Report: 4}, Run: grid.Run{End: k.end, Attempt: 1, Started: 5}})
 		c.Step(c.now+1, Message{k.from, wire.ReportAck{Job: j.ID, Epoch: k.epoch, Number: 4, Closed: true}})
 		if closed := c.jobs[j.ID].rec.Role == grid.Tombstone; closed != k.closes {
 			t.Errorf("%s: closed %t", k.name, closed)
@@ -194,7 +198,7 @@ func TestAStrangerDecidesNoHandoff(t *testing.T) {
 		}
 	}
 	at := grid.Epoch{Term: 1, Hop: 1}
-	c := signed(grid.Record{Job: jobOf(me, "a", "1"), Role: grid.Watching, State: grid.Running, Owner: her, Epoch: at})
+	c := signed(grid.Record{Job: jobOf(me, "a", "1"), State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at}})
 	id := jobOf(me, "a", "1").ID
 	c.Step(c.now+1, Message{him, wire.Unknown{Handoff: wire.HandoffID{Job: id, Epoch: at, To: him}}})
 	if r := c.jobs[id].rec; r.Reason != "" || r.ContactLost != 0 {

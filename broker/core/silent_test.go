@@ -25,7 +25,7 @@ func TestASilentOwnerIsAsked(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			k := bare(grid.Record{Job: j, Role: grid.Watching, State: c.state, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}})
+			k := bare(grid.Record{Job: j, State: c.state, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}}})
 			k.Step(1_000_001, PeerChanged{her, grid.Alive})
 			asked, begin := 0, k.now
 			for k.now < begin+3*silence*k.cfg.Digest+2*k.cfg.Refresh {
@@ -48,7 +48,7 @@ func TestASilentOwnerIsAsked(t *testing.T) {
 func TestAnOwnerThatDoesNotKnowTheJobIsNamed(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	k := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}})
+	k := bare(grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}}})
 	no := wire.Error{Of: wire.KindRecall, Job: j.ID, Why: "no job of that home here"}
 	k.Step(1_000_001, Message{her, no})
 	k.jobs[j.ID].asked = 1_000_002
@@ -72,7 +72,7 @@ func TestAFormerOwnerSaysWhoHasIt(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	certificates := []grid.Certificate{certificate(j, her, 1, me), certificate(j, me, 2, him)}
-	c := signed(grid.Record{Job: j, Role: grid.Tombstone, State: grid.Moving, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 2}, Certificates: certificates})
+	c := signed(grid.Record{Job: j, State: grid.Moving, Tenure: grid.Tenure{Role: grid.Tombstone, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 2}, Certificates: certificates}})
 	told := func(by grid.PeerID) (moved bool) {
 		for _, m := range sentTo(c.Step(c.now+1, Message{by, wire.Recall{Job: j.ID}}), by) {
 			k, is := m.(wire.Moved)
@@ -106,7 +106,7 @@ func TestTheHomeTellsAnOwnerItsEnd(t *testing.T) {
 		{"it was ended by forget", grid.Killed, 0, grid.Running, false},
 		{"it is LOST, and may gain a result", grid.Lost, 900_000, grid.Running, false},
 	} {
-		k := bare(grid.Record{Job: j, Role: grid.Watching, State: c.state, End: c.state, ExitCode: 3, HasExit: true, Finished: c.finished, Owner: her, Epoch: epoch, Report: 5})
+		k := bare(grid.Record{Job: j, State: c.state, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: epoch, Report: 5}, Run: grid.Run{End: c.state, ExitCode: 3, HasExit: true, Finished: c.finished}})
 		told := false
 		for _, m := range sentTo(k.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 7, State: c.report, Attempt: 1}}), her) {
 			a, is := m.(wire.ReportAck)
@@ -126,7 +126,7 @@ func TestAnOwnerThatWasSetBackTakesItsEnd(t *testing.T) {
 	j := jobOf(her, "b", "1")
 	for _, state := range []grid.State{grid.Running, grid.Assigned} {
 		for _, end := range []grid.State{grid.Completed, 0} {
-			c := signed(grid.Record{Job: j, Role: grid.Owning, State: state, Owner: me, Epoch: epoch, Attempt: 1, Report: 3, Certificates: []grid.Certificate{certificate(j, her, 1, me)}})
+			c := signed(grid.Record{Job: j, State: state, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: epoch, Report: 3, Certificates: []grid.Certificate{certificate(j, her, 1, me)}}, Run: grid.Run{Attempt: 1}})
 			effects := c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: epoch, Number: 3, Closed: true, End: end, ExitCode: 3, HasExit: true}})
 			kill, killed := only[Kill](effects)
 			_, discarded := only[Discard](effects)
@@ -144,7 +144,7 @@ func TestAnEndCountsWhateverItsNumber(t *testing.T) {
 	t.Parallel()
 	epoch := grid.Epoch{Term: 1, Hop: 1}
 	j := jobOf(me, "a", "1")
-	c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Started: 900_000, Owner: her, Epoch: epoch, Report: 5})
+	c := bare(grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: epoch, Report: 5}, Run: grid.Run{Started: 900_000}})
 	c.Step(1_000_001, PeerChanged{her, grid.Alive})
 	c.Step(1_000_002, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 4, State: grid.Assigned}})
 	if r := c.jobs[j.ID].rec; r.State != grid.Running {
@@ -168,7 +168,7 @@ func TestAnEndCountsWhateverItsNumber(t *testing.T) {
 func TestAJobThatWasDeclinedComesWhole(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	c := bare(grid.Record{Job: j, Role: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}})
+	c := bare(grid.Record{Job: j, State: grid.Moving, Tenure: grid.Tenure{Role: grid.Prepared, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}}})
 	c.decline(c.jobs[j.ID], "no word from its owner for too long")
 	c.jobs[j.ID].digest = grid.Hash{} // as after a restart
 	offer := offerOf(j, 2, 0)

@@ -14,10 +14,10 @@ func TestAbsenceDoesNotCountOverAStall(t *testing.T) {
 	const jump = 8 * grid.Day
 	offered, prepared, watched, upload := jobOf(me, "a", "1"), jobOf(her, "b", "2"), jobOf(me, "a", "3"), jobOf(me, "a", "4")
 	records := []grid.Record{
-		{Job: offered, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}},
-		{Job: prepared, Role: grid.Prepared, State: grid.Moving, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}},
-		{Job: watched, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}},
-		{Job: upload, Role: grid.Owning, State: grid.StageIn, Owner: me, Epoch: grid.Epoch{Term: 1}},
+		{Job: offered, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}},
+		{Job: prepared, State: grid.Moving, Tenure: grid.Tenure{Role: grid.Prepared, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}}},
+		{Job: watched, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}}},
+		{Job: upload, State: grid.StageIn, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}},
 	}
 	for _, told := range []bool{true, false} {
 		c := bare(records...)
@@ -51,7 +51,7 @@ func TestAbsenceDoesNotCountOverAStall(t *testing.T) {
 func TestAfterAStallTheHomeIsAsked(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Assigned, Local: "l", Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Report: 2})
+	c := signed(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 2}, Run: grid.Run{Local: "l", Attempt: 1}})
 	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}})
 	if why := c.mustAsk(c.jobs[j.ID]); why != "" {
 		t.Fatalf("its home was just heard: %s", why)

@@ -50,7 +50,7 @@ func TestBranchesDoNotMeet(t *testing.T) {
 	t.Parallel()
 	const now = 1_000_000
 	j := jobOf(me, "a", "1")
-	r := grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}
+	r := grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}
 	used := map[grid.Epoch]bool{}
 	w := grid.Witness{}
 	for range 3 {

@@ -15,7 +15,7 @@ func TestStraysAreRemoved(t *testing.T) {
 		return grid.AttemptID{Job: jobOf(me, "a", n).ID, Epoch: grid.Epoch{Term: 1}, Attempt: attempt}
 	}
 	record := func(n string, s grid.Role, state grid.State) grid.Record {
-		return grid.Record{Job: jobOf(me, "a", n), Role: s, State: state, Owner: me, Epoch: grid.Epoch{Term: 1}, Attempt: 2, Local: "l"}
+		return grid.Record{Job: jobOf(me, "a", n), State: state, Tenure: grid.Tenure{Role: s, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{Attempt: 2, Local: "l"}}
 	}
 	c := bare(record("1", grid.Owning, grid.Running), record("2", grid.Watching, grid.Running), record("3", grid.Owning, grid.Completed))
 	look := func(ids ...grid.AttemptID) (withdrawn []grid.AttemptID) {
@@ -85,7 +85,7 @@ func TestAnUnknownFolderIsPutAside(t *testing.T) {
 func TestAKeptResultGivesWay(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	c := signed(grid.Record{Job: j, Role: grid.Tombstone, State: grid.Completed, End: grid.Completed, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Kept: true, Ended: 1})
+	c := signed(grid.Record{Job: j, State: grid.Completed, Ended: 1, Tenure: grid.Tenure{Role: grid.Tombstone, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Kept: true}, Run: grid.Run{End: grid.Completed}})
 	o := offerOf(j, 5, 0)
 	o.Certificates = []grid.Certificate{certificate(j, her, 5, me)}
 	effects := append(c.Step(1_000_001, Message{her, o}), c.Step(1_000_002, shot(1_000_002))...)

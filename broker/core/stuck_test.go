@@ -92,8 +92,8 @@ func TestRetentionCountsWhatIsThere(t *testing.T) {
 	mine, theirs := jobOf(me, "a", "1"), jobOf(her, "b", "2")
 	big := grid.Manifest{{Path: "out", Size: 900}}
 	c := New(Config{Self: me, KeepBytes: 1000}, nil, []grid.Record{
-		{Job: mine, Role: grid.Owning, State: grid.Completed, Ended: 1_000_000 - 10, Outputs: big},
-		{Job: theirs, Role: grid.Tombstone, State: grid.Completed, Ended: 1_000_000 - 5, Outputs: big, Closed: true},
+		{Job: mine, State: grid.Completed, Ended: 1_000_000 - 10, Tenure: grid.Tenure{Role: grid.Owning}, Run: grid.Run{Outputs: big}},
+		{Job: theirs, State: grid.Completed, Ended: 1_000_000 - 5, Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{Outputs: big}},
 	})
 	c.Step(1_000_000, Boot{})
 	c.Step(1_000_000+2*grid.Minute, Tick{})
@@ -106,7 +106,7 @@ func TestRetentionCountsWhatIsThere(t *testing.T) {
 func TestAnUnclaimedResultIsDroppedInTheEnd(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	c := bare(grid.Record{Job: j, Role: grid.Owning, State: grid.StageOut, End: grid.Completed, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 3, Finished: 5})
+	c := bare(grid.Record{Job: j, State: grid.StageOut, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 3}, Run: grid.Run{End: grid.Completed, Finished: 5}})
 	now := grid.Tick(1_000_000)
 	sent := 0
 	for now < 1_000_000+60*grid.Day {
@@ -132,7 +132,7 @@ func TestAStartWaitsForItsNeighbours(t *testing.T) {
 	j := jobOf(me, "a", "1")
 	j.Demand.Chunks[0].Count = 4
 	c := New(Config{Self: me, Site: grid.Site{Name: "a", Processes: 4, Speed: 0.01}}, []grid.Member{{Name: "b", Peer: her, Send: true}},
-		[]grid.Record{{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+		[]grid.Record{{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}})
 	c.Step(1_000_000, Boot{})
 	c.Step(1_000_001, shot(1_000_001))
 	c.Step(1_000_300, PeerChanged{her, grid.Alive})
@@ -157,7 +157,7 @@ func TestWordOfAPeerMayComeBeforeItsLine(t *testing.T) {
 func TestSilenceIsToldAfterARestart(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	c := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Started: 5})
+	c := bare(grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}}, Run: grid.Run{Started: 5}})
 	for now := grid.Tick(1_000_000); now < 1_000_000+grid.Day; {
 		now, _ = c.Next()
 		c.Step(now, Tick{})
@@ -172,7 +172,7 @@ func TestACandidateThatOnlyAcceptsLosesTheJob(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	epoch := grid.Epoch{Term: 1, Hop: 1}
-	c := bare(grid.Record{Job: j, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}})
+	c := bare(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 	k := c.jobs[j.ID]
 	c.makeOffer(k, her, 0, 0)
 	handoff := wire.HandoffID{Job: j.ID, Epoch: epoch, To: her, Digest: wire.JobDigest(j)}

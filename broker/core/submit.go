@@ -38,8 +38,12 @@ func (c *Core) submit(e Submit) {
 		return
 	}
 	j := &job{rec: grid.Record{
-		Job: e.Job, Key: e.Key, Anyway: e.Anyway, Role: grid.Owning, State: grid.Submitted,
-		Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self, Submitted: c.now,
+		Job:       e.Job,
+		Key:       e.Key,
+		State:     grid.Submitted,
+		Submitted: c.now,
+		Tenure:    grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self},
+		AtHome:    grid.AtHome{Anyway: e.Anyway},
 	}}
 	c.jobs[e.Job.ID] = j
 	if e.Key != "" {

@@ -24,8 +24,8 @@ func TestWhatUsersAreToldIsWrittenBeside(t *testing.T) {
 	mine, hers := jobOf(me, "a", "1"), jobOf(her, "b", "2")
 	at := grid.Epoch{Term: 1, Hop: 1}
 	c := signed(
-		grid.Record{Job: mine, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: at, Report: 2, Decisions: make([]grid.Decision, 1)},
-		grid.Record{Job: hers, Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: at})
+		grid.Record{Job: mine, State: grid.Running, Decisions: make([]grid.Decision, 1), Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at, Report: 2}},
+		grid.Record{Job: hers, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: at}})
 	got := tells(c.Step(1_000_001, CancelRequest{Token: 1, Job: mine.ID, By: "alice"}))
 	if len(got) != 1 || !got[0].CancelRequested || got[0].State.Terminal() || got[0].Job.ID != mine.ID || got[0].Job.Program.Executable != "" || got[0].Decisions != nil {
 		t.Errorf("of a cancel %+v", got)
@@ -50,7 +50,7 @@ func TestWhatUsersAreToldIsWrittenBeside(t *testing.T) {
 func TestWhatWasToldIsRecalled(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
-	before := grid.Record{Job: j, Key: "k", Role: grid.Owning, State: grid.Ready, Owner: me, Epoch: grid.Epoch{Term: 1}}
+	before := grid.Record{Job: j, Key: "k", State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}
 	there := before
 	there.Role, there.Owner, there.State = grid.Watching, her, grid.Running
 	cancelled := before
@@ -58,8 +58,15 @@ func TestWhatWasToldIsRecalled(t *testing.T) {
 	lost := there
 	lost.State, lost.End = grid.Lost, grid.Lost
 	told := func(s grid.State, cancel, removed bool) grid.Record {
-		return grid.Record{Job: grid.Job{ID: j.ID}, Role: grid.Watching, State: s, End: s, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 7}, ExitCode: 3, Ended: 5,
-			CancelRequested: cancel, Removed: removed, Trail: []grid.PeerID{him}}
+		return grid.Record{
+			Job:             grid.Job{ID: j.ID},
+			State:           s,
+			Ended:           5,
+			CancelRequested: cancel,
+			Tenure:          grid.Tenure{Role: grid.Watching, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 7}},
+			Run:             grid.Run{End: s, ExitCode: 3},
+			AtHome:          grid.AtHome{Removed: removed, Trail: []grid.PeerID{him}},
+		}
 	}
 	for name, k := range map[string]struct {
 		record, told grid.Record
@@ -117,7 +124,7 @@ func TestAnEndThatANewJournalWasNotTold(t *testing.T) {
 	cfg := signer(me, "a")
 	cfg.Journal, cfg.Lives = in(1, 0), []grid.Life{{Number: 1}}
 	cfg.Witness.Position = grid.JournalID{Incarnation: 4, Life: 9, Sequence: 90}
-	cfg.Told = []grid.Record{{Job: grid.Job{ID: j.ID}, Role: grid.Watching, State: grid.Completed, End: grid.Completed, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 7}}}
+	cfg.Told = []grid.Record{{Job: grid.Job{ID: j.ID}, State: grid.Completed, Tenure: grid.Tenure{Role: grid.Watching, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 7}}, Run: grid.Run{End: grid.Completed}}}
 	c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}}, nil)
 	begin(c)
 	c.Step(1_000_001, Message{her, wire.Recalled{Job: j, Epoch: grid.Epoch{Term: 1, Hop: 3}}})
@@ -130,9 +137,9 @@ func TestAnEndThatANewJournalWasNotTold(t *testing.T) {
 func TestTheLastEndsAreWrittenAgain(t *testing.T) {
 	t.Parallel()
 	at := func(n string, ended grid.Tick) grid.Record {
-		return grid.Record{Job: jobOf(me, "a", n), Role: grid.Owning, State: grid.Completed, End: grid.Completed, Owner: me, Epoch: grid.Epoch{Term: 1}, Ended: ended}
+		return grid.Record{Job: jobOf(me, "a", n), State: grid.Completed, Ended: ended, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{End: grid.Completed}}
 	}
-	wish := grid.Record{Job: jobOf(me, "a", "3"), Role: grid.Owning, State: grid.Running, CancelRequested: true, Owner: me, Epoch: grid.Epoch{Term: 1}}
+	wish := grid.Record{Job: jobOf(me, "a", "3"), State: grid.Running, CancelRequested: true, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}
 	c := New(signer(me, "a"), nil, []grid.Record{at("1", 900_000), at("2", 900_000-2*justEnded), wish})
 	got := tells(c.Step(1_000_000, Boot{}))
 	if len(got) != 2 || got[0].Job.ID != jobOf(me, "a", "1").ID || got[1].Job.ID != wish.Job.ID {

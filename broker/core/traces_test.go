@@ -65,7 +65,7 @@ func TestATraceAtTheHome(t *testing.T) {
 		if k.role == grid.Watching {
 			state = grid.Running
 		}
-		c := signed(grid.Record{Job: j, Role: k.role, State: state, Owner: k.owner, Epoch: k.epoch, Report: 2})
+		c := signed(grid.Record{Job: j, State: state, Tenure: grid.Tenure{Role: k.role, Owner: k.owner, Epoch: k.epoch, Report: 2}})
 		c.Step(1_000_001, Message{him, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
 		c.Step(1_000_002, Message{her, wire.Recounted{Traces: []wire.Trace{{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 9}}, {Job: "a.unheard"}}}})
 		if k.report {
@@ -88,7 +88,7 @@ func TestATraceAtTheHome(t *testing.T) {
 func TestATraceEndsWithTheRecord(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1})
+	c := signed(grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}, Run: grid.Run{Attempt: 1}})
 	c.Step(1_000_001, Reconciled{Attempts: []grid.AttemptID{{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1}}, All: true})
 	for _, m := range sentTo(c.Step(1_000_002, Message{her, wire.Recount{}}), her) {
 		if r, is := m.(wire.Recounted); is && len(r.Traces) != 0 {

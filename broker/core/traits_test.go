@@ -49,8 +49,10 @@ func TestRunTimesAreLearned(t *testing.T) {
 	var records []grid.Record
 	ended := func(n int, finished, run grid.Tick, change func(*grid.Record)) {
 		r := grid.Record{
-			Job: applicationOf("alice", fmt.Sprint("run-", n), "/bin/a"), Queued: 1, Started: finished - run, Finished: finished,
-			State: grid.StageOut, Role: grid.Tombstone, End: grid.Completed,
+			Job:    applicationOf("alice", fmt.Sprint("run-", n), "/bin/a"),
+			State:  grid.StageOut,
+			Tenure: grid.Tenure{Role: grid.Tombstone},
+			Run:    grid.Run{Queued: 1, Started: finished - run, Finished: finished, End: grid.Completed},
 		}
 		r.Job.ID = grid.NewJobID("i", fmt.Sprintf("%026d", n))
 		change(&r)

@@ -13,8 +13,13 @@ func TestNoEndIsToldBeforeTheOutputIsCollected(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	epoch := grid.Epoch{Term: 1}
-	c := bare(grid.Record{Job: j, Role: grid.Owning, State: grid.Finished, End: grid.Killed, Owner: me, Epoch: epoch,
-		Attempt: 1, Started: 990_000, Finished: 1_000_000, Reason: "ended on request"})
+	c := bare(grid.Record{
+		Job:    j,
+		State:  grid.Finished,
+		Reason: "ended on request",
+		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: epoch},
+		Run:    grid.Run{End: grid.Killed, Attempt: 1, Started: 990_000, Finished: 1_000_000},
+	})
 	now := grid.Tick(1_000_000)
 	for range 3 * maxFails {
 		now += 1000
@@ -41,8 +46,12 @@ func TestLostOutputIsNotTheOutputOfASuccess(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	epoch := grid.Epoch{Term: 1}
-	c := bare(grid.Record{Job: j, Role: grid.Owning, State: grid.Finished, End: grid.Completed, Owner: me, Epoch: epoch,
-		Attempt: 1, Started: 990_000, Finished: 1_000_000})
+	c := bare(grid.Record{
+		Job:    j,
+		State:  grid.Finished,
+		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: epoch},
+		Run:    grid.Run{End: grid.Completed, Attempt: 1, Started: 990_000, Finished: 1_000_000},
+	})
 	c.Step(1_000_000+leastTries+1000, Collected{Job: j.ID, Epoch: epoch, Err: "the account may not read out"})
 	if r := c.jobs[j.ID].rec; r.State != grid.Failed || !strings.Contains(r.Reason, "may not read out") {
 		t.Errorf("%s, %q", r.State, r.Reason)

@@ -52,8 +52,12 @@ func TestAHomeThatForgotTheFilesOfAJob(t *testing.T) {
 func TestARefusedReportIsSeldom(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	c := signed(grid.Record{Job: j, Role: grid.Owning, State: grid.Running, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1, Report: 2,
-		Certificates: []grid.Certificate{certificate(j, her, 1, me)}})
+	c := signed(grid.Record{
+		Job:    j,
+		State:  grid.Running,
+		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 2, Certificates: []grid.Certificate{certificate(j, her, 1, me)}},
+		Run:    grid.Run{Attempt: 1},
+	})
 	said := 0
 	now := grid.Tick(1_000_001)
 	for end := now + 10*grid.Minute; now < end; now += 500 {

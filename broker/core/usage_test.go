@@ -13,7 +13,7 @@ func TestUsageComesHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	epoch, used := grid.Epoch{Term: 1, Hop: 1}, grid.Usage{CPU: 90_500, Memory: 1 << 30}
-	owner := bare(grid.Record{Job: j, Role: grid.Owning, State: grid.Running, Owner: me, Epoch: epoch, Attempt: 1, Local: "7", Started: 999_000})
+	owner := bare(grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: epoch}, Run: grid.Run{Attempt: 1, Local: "7", Started: 999_000}})
 	owner.Step(1_000_001, Progressed{Progress: grid.Progress{
 		ID: grid.AttemptID{Job: j.ID, Epoch: epoch, Attempt: 1}, Local: "7", Phase: grid.Ended, Started: 999_000, Finished: 1_000_000, Usage: used}})
 	report, told := wire.Report{}, false
@@ -29,7 +29,7 @@ func TestUsageComesHome(t *testing.T) {
 	}
 
 	report.Job, j = jobOf(me, "a", "1").ID, jobOf(me, "a", "1")
-	home := bare(grid.Record{Job: j, Role: grid.Watching, State: grid.Running, Owner: her, Epoch: epoch, Attempt: 1})
+	home := bare(grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: epoch}, Run: grid.Run{Attempt: 1}})
 	home.Step(1_000_003, Message{her, report})
 	r := home.jobs[j.ID].rec
 	if r.Usage != used {

@@ -92,7 +92,7 @@ func TestAVanishedJobIsWithdrawnAfterAGrace(t *testing.T) {
 // ahead then is not waited for.
 func TestTheGraceSurvivesARestart(t *testing.T) {
 	t.Parallel()
-	v := newVanishing(t, grid.Record{Job: jobOf(me, "a", "1"), State: grid.Assigned, Missing: 1_000_000 - grid.Hour})
+	v := newVanishing(t, grid.Record{Job: jobOf(me, "a", "1"), State: grid.Assigned, Run: grid.Run{Missing: 1_000_000 - grid.Hour}})
 	v.probes(goodListings-1, grid.Unknown, "")
 	if v.k.killing {
 		t.Error("withdrawn before it was looked for")
@@ -101,7 +101,7 @@ func TestTheGraceSurvivesARestart(t *testing.T) {
 	if !v.k.killing {
 		t.Error("the grace was over an hour ago")
 	}
-	v = newVanishing(t, grid.Record{Job: jobOf(me, "a", "1"), State: grid.Assigned, Missing: 1_000_000 + grid.Day})
+	v = newVanishing(t, grid.Record{Job: jobOf(me, "a", "1"), State: grid.Assigned, Run: grid.Run{Missing: 1_000_000 + grid.Day}})
 	for !v.k.killing {
 		if v.probes(1, grid.Unknown, ""); v.now > 1_000_000+grid.Hour {
 			t.Fatal("the clock of an earlier life is waited for")
@@ -116,7 +116,7 @@ func TestAVanishedJobThatHadStarted(t *testing.T) {
 	for _, rerunnable := range []bool{false, true} {
 		j := jobOf(me, "a", "1")
 		j.Rerunnable = rerunnable
-		v := newVanishing(t, grid.Record{Job: j, State: grid.Assigned, Missing: 1})
+		v := newVanishing(t, grid.Record{Job: j, State: grid.Assigned, Run: grid.Run{Missing: 1}})
 		v.probes(goodListings, grid.Unknown, "")
 		v.out = v.Step(v.now, Withdrawn{ID: v.attempt(v.k), Done: false})
 		if v.k.rec.State != grid.Running || v.k.rec.Started == 0 {
@@ -151,7 +151,7 @@ func TestARerunnableJobIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	j.Rerunnable = true
-	v := newVanishing(t, grid.Record{Job: j, State: grid.Running, Started: 5})
+	v := newVanishing(t, grid.Record{Job: j, State: grid.Running, Run: grid.Run{Started: 5}})
 	n := 1
 	for ; v.k.rec.State != grid.Finished && n < 100; n++ {
 		v.Step(v.now, Progressed{Progress: grid.Progress{ID: v.attempt(v.k), Phase: grid.Ended, Started: 5, Finished: 6, Cause: grid.Disappeared}})

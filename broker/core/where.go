@@ -49,7 +49,7 @@ func (c *Core) where(e Where) {
 	c.rounds++
 	c.wheres = append(c.wheres, &where{
 		token: e.Token, until: c.now + 2*c.cfg.EstimateDeadline,
-		job: &job{rec: grid.Record{Job: e.Job, Role: grid.Owning, State: grid.Ready, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self}},
+		job: &job{rec: grid.Record{Job: e.Job, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self}}},
 		round: &round{
 			id: c.rounds, jobs: []grid.JobID{e.Job.ID}, waiting: 1,
 			replies: map[grid.PeerID]*reply{c.cfg.Self: {}},

@@ -248,16 +248,16 @@ func TestLostTakesAReason(t *testing.T) {
 		}, true},
 		{"another site has lost its journal", func(x *scene) { x.w.truth.setBack(x.c, lapse{since: forEver}) }, true},
 		{"its home was set back, and all were asked", func(x *scene) {
-			x.a.disk.records["job"] = &grid.Record{Role: grid.Owning, State: grid.Ready}
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 		}, true},
 		{"its home was set back, and one need not be asked", func(x *scene) {
-			x.a.disk.records["job"] = &grid.Record{Role: grid.Owning, State: grid.Ready}
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.a.forgot[x.c.peer] = x.w.now
 		}, false},
 		{"its home was set back, and knows who has it", func(x *scene) {
-			x.a.disk.records["job"] = &grid.Record{Role: grid.Watching, State: grid.Running, Owner: x.b.peer}
+			x.a.disk.records["job"] = &grid.Record{State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: x.b.peer}}
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.a.forgot[x.c.peer] = x.w.now
 		}, true},
@@ -288,14 +288,14 @@ func TestLostTakesAReason(t *testing.T) {
 
 // learn has the home save the job as one of which it does not know who owns it.
 func (x *scene) learn() {
-	x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{Role: grid.Watching, State: grid.Lost}}})
+	x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{State: grid.Lost, Tenure: grid.Tenure{Role: grid.Watching}}}})
 }
 
 // Which jobs need not end, once their home was set back?
 func TestASetBackHomeEndsWhatItKnows(t *testing.T) {
 	t.Parallel()
 	record := func(s grid.State) *grid.Record {
-		return &grid.Record{Role: grid.Owning, State: s, Epoch: grid.Epoch{Term: 1}}
+		return &grid.Record{State: s, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}}}
 	}
 	for _, c := range []struct {
 		name    string
@@ -349,7 +349,7 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 		}, false},
 		{"told FAILED before, and KILLED now: its owner's tombstone knew", func(x *scene) {
 			x.f.wished, x.f.told = true, grid.Failed
-			x.b.disk.records["job"] = &grid.Record{Role: grid.Tombstone, Closed: true, End: grid.Failed}
+			x.b.disk.records["job"] = &grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{End: grid.Failed}}
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.w.truth.shown(x.a, "job", ended(grid.Killed))
 		}, true},
@@ -365,43 +365,43 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 		}, false},
 		{"told FAILED before, which stands beside the journal, and KILLED now", func(x *scene) {
 			x.f.wished, x.f.told = true, grid.Failed
-			x.a.disk.records["job"] = &grid.Record{Role: grid.Owning, State: grid.Ready}
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
 			x.w.truth.setBack(x.a, lapse{since: at(100)})
 			x.w.truth.loaded(x.a)
 			x.w.truth.shown(x.a, "job", ended(grid.Killed))
 		}, true},
 		{"told KILLED before, which stands beside the journal, and started now", func(x *scene) {
 			x.f.told = grid.Killed
-			x.a.disk.records["job"] = &grid.Record{Role: grid.Owning, State: grid.Ready}
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
 			x.w.truth.setBack(x.a, lapse{since: at(100)})
 			x.f.mayStart(x.w, began(900, x.a, 1))
 		}, true},
 		{"cancelled before, which stands beside the journal, and not any more", func(x *scene) {
 			x.f.cancel = at(50)
-			x.a.disk.records["job"] = &grid.Record{Role: grid.Owning, State: grid.Ready}
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
 			x.w.truth.setBack(x.a, lapse{since: at(100)})
-			x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{Role: grid.Owning, State: grid.Ready}}})
+			x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}}})
 		}, true},
 		{"its home drops a job", func(x *scene) {
 			x.w.truth.saved(x.a, []grid.Change{{Job: "job"}})
 		}, true},
 		{"its home does not know it after another start", func(x *scene) {
-			x.a.disk.records["job"] = &grid.Record{Role: grid.Owning, State: grid.Ready}
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			delete(x.a.disk.records, "job")
 			x.w.truth.loaded(x.a)
 		}, true},
 		{"cancelled since, and not any more", func(x *scene) {
-			x.a.disk.records["job"] = &grid.Record{Role: grid.Owning, State: grid.Ready}
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.f.cancel = at(950)
-			x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{Role: grid.Owning, State: grid.Ready}}})
+			x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}}})
 		}, true},
 		{"cancelled before, which nobody else knows", func(x *scene) {
 			x.f.cancel = at(50)
-			x.a.disk.records["job"] = &grid.Record{Role: grid.Owning, State: grid.Ready}
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
-			x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{Role: grid.Owning, State: grid.Ready}}})
+			x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}}})
 		}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -420,7 +420,7 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 func TestTwoOwnersTakeAnExcuse(t *testing.T) {
 	t.Parallel()
 	owns := func(hop uint32, doubt bool) []grid.Change {
-		return []grid.Change{{Job: "job", Record: &grid.Record{Role: grid.Owning, State: grid.Ready, Epoch: grid.Epoch{Term: 1, Hop: hop}, Uncertain: doubt}}}
+		return []grid.Change{{Job: "job", Record: &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1, Hop: hop}, Uncertain: doubt}}}}
 	}
 	for _, c := range []struct {
 		name     string
