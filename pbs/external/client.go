@@ -122,8 +122,14 @@ type Job struct {
 	Name  string // what the system calls its name: it holds the tag of ours
 	Mark  string // what Order.Mark was, "" of others' jobs
 	User  string // the account that owns it
-	Queue grid.QueueName
-	State State
+	// Account is what it is charged to, QOS its quality of service, where the system tells them.
+	Account, QOS string
+	// More is how many jobs alike this one stands for, beside itself: the tasks of an array that wait.
+	More int
+	// Throttle is how many jobs of its array may run at once; 0 is all.
+	Throttle int64
+	Queue    grid.QueueName
+	State    State
 	// OurHold is a user hold, which Release ends; other holds are an operator's or the system's.
 	OurHold bool
 	Demand  grid.Demand

@@ -41,10 +41,7 @@ func (s *System) Snapshot(ctx context.Context) (plan.Snapshot, error) {
 		case j.State == Running || j.State == Odd && len(j.Places) > 0:
 			shot.Running = append(shot.Running, running(got.Listing, j, at.Job))
 		default:
-			shot.Waiting = append(shot.Waiting, plan.Waiting{
-				Job: at.Job, Demand: j.Demand, Queue: queueOf(j.Queue, got.Listing), Limit: limitOf(j.Limit),
-				Priority: j.Priority, Held: j.State != Queued, Why: whyHeld(j), Caps: j.Caps,
-			})
+			shot.Waiting = append(shot.Waiting, waiting(got.Listing, j, at.Job)...)
 		}
 	}
 	for _, e := range s.all() {
@@ -60,6 +57,20 @@ func (s *System) Snapshot(ctx context.Context) (plan.Snapshot, error) {
 	}
 	return shot, nil
 }
+
+// waiting is a job that waits, with all alike that it stands for.
+func waiting(l Listing, j Job, id grid.JobID) []plan.Waiting {
+	w := plan.Waiting{
+		Demand: j.Demand, Queue: queueOf(j.Queue, l), Limit: limitOf(j.Limit),
+		Priority: j.Priority, Held: j.State != Queued, Why: whyHeld(j), Caps: j.Caps,
+	}
+	list := slices.Repeat([]plan.Waiting{w}, 1+min(j.More, mostAlike))
+	list[0].Job = id
+	return list
+}
+
+// mostAlike bounds how many jobs one of a listing stands for: what waits behind so many waits long.
+const mostAlike = 1000
 
 // ours are the limits that one more job falls under: of whom it will be is known only where all
 // run under the daemon's own account.

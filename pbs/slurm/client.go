@@ -32,6 +32,7 @@ type Client struct {
 	version atomic.Value // string
 	age     atomic.Int64 // MinJobAge
 	down    atomic.Bool  // the last command has found no controller
+	limits  external.Limits
 	self    func() (string, error)
 }
 

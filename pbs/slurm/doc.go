@@ -24,8 +24,15 @@
 //
 // A pending job that the scheduler passes over (a hold, a begin time, a dependency) is held;
 // JobHeldUser is our hold. Waiting jobs are in the order of their priority, then of their age.
-// Tasks of an array that wait are one job, as squeue shows them. Start and end of a pending job
+// Tasks of an array that wait are one job, as squeue shows them, which says how many it stands for. Start and end of a pending job
 // are Slurm's plans, and are not taken.
+//
+// # Limits
+//
+// How many tasks of an array run at once squeue tells. Limits of associations and of qualities of
+// service are slurmdbd's, and which of them holds is told by nobody: a job that meets one has a
+// reason such as QOSMaxJobsPerUserLimit, and what runs under it then is taken to be the limit, for
+// an hour. Of one that is not of jobs or of cores only the job that waits for it is known: it is held.
 //
 // Evidence that a job has never started: it is PENDING, or CANCELLED without run time, and
 // it has no nodes, and Restarts is 0.

@@ -19,6 +19,10 @@ type jobRecord struct {
 	ID           amount  `json:"job_id"`
 	ArrayID      int64   `json:"array_job_id"`
 	ArrayTask    amount  `json:"array_task_id"`
+	ArrayMost    amount  `json:"array_max_tasks"`
+	ArrayTasks   string  `json:"array_task_string"` // those that wait
+	Account      string  `json:"account"`
+	QOS          string  `json:"qos"`
 	Name         *string `json:"name"`
 	Comment      string  `json:"comment"`
 	User         *string `json:"user_name"`
@@ -77,6 +81,7 @@ func (r *jobRecord) job() (external.Job, error) {
 		Local: r.local(), Name: *r.Name, Mark: r.Comment, User: *r.User, State: state,
 		OurHold: state == external.Held && r.Reason == "JobHeldUser", Submitted: seconds(r.Submitted),
 		Priority: r.Priority.n, Reservation: r.Reservation, Reason: said(r.Reason), Limit: minutes(r.Limit),
+		Account: r.Account, QOS: r.QOS, More: max(0, tasks(r.ArrayTasks)-1), Throttle: r.ArrayMost.n,
 	}
 	first, _, _ := strings.Cut(*r.Partition, ",")
 	job.Queue = grid.QueueName(first)
@@ -118,7 +123,7 @@ func (r *jobRecord) check() error {
 		return fmt.Errorf("job_id %d", r.ID.n)
 	}
 	for _, n := range []int64{r.ID.n, r.ArrayID, r.ArrayTask.n, r.Exit.n, r.Restarts.n, r.Priority.n, r.NodeCount.n,
-		r.MostNodes.n, r.CPUs.n, r.Tasks.n, r.TasksPerNode.n, r.CPUsPerTask.n} {
+		r.MostNodes.n, r.ArrayMost.n, r.CPUs.n, r.Tasks.n, r.TasksPerNode.n, r.CPUsPerTask.n} {
 		if n < 0 || n > 1<<32 {
 			return fmt.Errorf("job %d: the number %d", r.ID.n, n)
 		}
@@ -128,12 +133,12 @@ func (r *jobRecord) check() error {
 			return fmt.Errorf("job %d: the number %d", r.ID.n, n)
 		}
 	}
-	for _, s := range []string{*r.User, *r.Partition, r.Reservation} {
+	for _, s := range []string{*r.User, *r.Partition, r.Reservation, r.Account, r.QOS} {
 		if len(s) > maxName {
 			return fmt.Errorf("job %d: a name of %d characters", r.ID.n, len(s))
 		}
 	}
-	if len(*r.Name) > maxText || len(r.Comment) > maxText || len(r.Reason) > maxText || len(r.Features) > maxText {
+	if len(*r.Name) > maxText || len(r.Comment) > maxText || len(r.Reason) > maxText || len(r.Features) > maxText || len(r.ArrayTasks) > maxText {
 		return fmt.Errorf("job %d: a text of more than %d characters", r.ID.n, maxText)
 	}
 	return nil

@@ -41,6 +41,7 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 	if err := join(&listing, s, nodes, partitions, jobs, bookings); err != nil {
 		return external.Listing{}, fmt.Errorf("list what Slurm holds: %w: %w", grid.ErrUnavailable, err)
 	}
+	c.limit(&listing, time.Now())
 	return listing, nil
 }
 

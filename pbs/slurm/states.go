@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"fmt"
+	"regexp"
 
 	"gbroker/grid"
 	"gbroker/pbs/external"
@@ -26,6 +27,19 @@ var states = map[string]external.State{
 // unconsidered are reasons for which the scheduler passes a pending job over.
 var unconsidered = map[string]bool{
 	"JobHeldUser": true, "JobHeldAdmin": true, "BeginTime": true, "Dependency": true, "DependencyNeverSatisfied": true,
+
+	// It waits until somebody changes it, its partition or its account.
+	"PartitionNodeLimit": true, "PartitionTimeLimit": true, "AccountNotAllowed": true, "QOSNotAllowed": true,
+	"InvalidAccount": true, "InvalidQOS": true, "BadConstraints": true,
+}
+
+// beyond is the reason of a job that waits for a limit that cannot be counted here: of nodes, memory, minutes, or of
+// one job, which it will never keep.
+var beyond = regexp.MustCompile(`^(QOS|Assoc).*(Limit|Minutes|NotSatisfied)$`)
+
+// considered tells whether the scheduler looks at a pending job with that reason.
+func considered(reason string) bool {
+	return !unconsidered[reason] && (limited.MatchString(reason) || !beyond.MatchString(reason))
 }
 
 func stateOf(word, reason string) (external.State, error) {
@@ -33,7 +47,7 @@ func stateOf(word, reason string) (external.State, error) {
 	if !known {
 		return external.Odd, fmt.Errorf("%.40q is no state of a job", word)
 	}
-	if state == external.Queued && unconsidered[reason] {
+	if state == external.Queued && !considered(reason) {
 		state = external.Held
 	}
 	return state, nil

@@ -18,7 +18,7 @@ import (
 type Maui struct {
 	*Client
 	administrator string
-	limits        limits
+	limits        external.Limits
 	invent        func() string // an account's name that nobody has
 }
 
@@ -75,11 +75,11 @@ func (m *Maui) Listing(ctx context.Context) (external.Listing, error) {
 	if err != nil {
 		return external.Listing{}, err
 	}
-	if err := m.reasons(ctx, l.Jobs, order); err != nil {
+	if err := m.reasons(ctx, &l, order); err != nil {
 		return external.Listing{}, err
 	}
 	arrange(l.Jobs, order)
-	m.limits.put(&l, m.now())
+	m.limits.Put(&l, m.now())
 	if err := m.configure(ctx, &l); err != nil {
 		return external.Listing{}, err
 	}
@@ -91,8 +91,8 @@ func (m *Maui) Listing(ctx context.Context) (external.Listing, error) {
 }
 
 // reasons adds why Maui does not consider jobs that TORQUE would start, where there are such.
-func (m *Maui) reasons(ctx context.Context, jobs []external.Job, order map[string]place) error {
-	if !slices.ContainsFunc(jobs, func(j external.Job) bool { return j.State == external.Queued && order[short(j.Local)].blocked != "" }) {
+func (m *Maui) reasons(ctx context.Context, l *external.Listing, order map[string]place) error {
+	if !slices.ContainsFunc(l.Jobs, func(j external.Job) bool { return j.State == external.Queued && order[short(j.Local)].blocked != "" }) {
 		return nil
 	}
 	why, err := asked(ctx, m, parseBlocked, "showq", "-b")
@@ -101,7 +101,7 @@ func (m *Maui) reasons(ctx context.Context, jobs []external.Job, order map[strin
 		switch {
 		case !is || at.blocked == "":
 			continue
-		case m.limits.meet(text, m.now()): // it waits for jobs like any other, but those of its own user
+		case m.meet(text, l, m.now()): // it waits for jobs like any other, but those of its own user
 			at.blocked = ""
 		default:
 			at.blocked += ": " + text

@@ -401,10 +401,10 @@ func TestMauiLimitsAreLearned(t *testing.T) {
 	if err != nil || len(why) != 1 {
 		t.Fatalf("%v, %v", why, err)
 	}
-	var met limits
+	var m Maui
 	now := time.Now()
 	for text, is := range map[string]bool{why["583"]: true, "violates active HARD MAXPROC limit of 6 for class batch (R: 4, U: 4)": true, "state 'Deferred'": false, "active": false} {
-		if met.meet(text, now) != is {
+		if m.meet(text, &external.Listing{}, now) != is {
 			t.Errorf("%q is a limit: %v", text, !is)
 		}
 	}
@@ -413,19 +413,15 @@ func TestMauiLimitsAreLearned(t *testing.T) {
 		Queues: []plan.Queue{{Name: "batch"}, {Name: "short"}},
 		Jobs:   []external.Job{{User: "alice", Queue: "short", State: external.Running, Places: place}, {User: "alice", Queue: "batch", State: external.Queued}, {User: "bob", Queue: "short"}},
 	}
-	met.put(&l, now.Add(time.Minute))
+	m.limits.Put(&l, now.Add(time.Minute))
 	if len(l.Caps) != 2 || len(l.Jobs[0].Caps) != 1 || len(l.Jobs[1].Caps) != 2 || l.Jobs[2].Caps != nil || len(l.Queues[0].Ours) != 1 || l.Queues[1].Ours != nil || l.Ours != nil {
 		t.Errorf("the listing is %+v", l)
 	}
-	if c := l.Caps[l.Jobs[0].Caps[0]]; c.Most != 2 || c.Cores || c.All || c.Why != "MAXJOB of user alice in maui.cfg" {
+	if c := l.Caps[l.Jobs[0].Caps[0]]; c.Most != 2 || c.Cores || c.All || c.Why != "Maui's MAXJOB of user alice" {
 		t.Errorf("alice's limit is %+v", c)
 	}
 	if c := l.Caps[l.Queues[0].Ours[0]]; c.Most != 6 || !c.Cores || !c.All {
 		t.Errorf("the limit of the class is %+v", c)
-	}
-	l = external.Listing{}
-	if met.put(&l, now.Add(2*believed)); len(l.Caps) != 0 {
-		t.Errorf("two hours later the limits are %+v", l.Caps)
 	}
 }
 
