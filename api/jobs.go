@@ -23,7 +23,11 @@ func (s *Server) explain(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.answer(r.w, http.StatusOK, newExplanation(&record))
+	decisions, err := s.service.Decisions(r.Context(), r.who, record.Job.ID)
+	if err != nil {
+		return err
+	}
+	s.answer(r.w, http.StatusOK, newExplanation(&record, decisions))
 	return nil
 }
 

@@ -62,6 +62,9 @@ type Service interface {
 	Jobs(ctx context.Context, who Identity, after grid.JobID, limit int) ([]grid.Record, error)
 	// History is the append-only table of a job's events.
 	History(ctx context.Context, who Identity, id grid.JobID) ([]grid.Event, error)
+	// Decisions are what was decided of a job's place, the oldest first: the first, and the latest; none
+	// where its home is another.
+	Decisions(ctx context.Context, who Identity, id grid.JobID) ([]grid.Decision, error)
 	// Wait returns when the job's state is no longer since, or has ended, or ctx is done (then the record as it is).
 	Wait(ctx context.Context, who Identity, id grid.JobID, since grid.State) (grid.Record, error)
 	// Cancel asks for the end of a job; confirmed once the owner has durably withdrawn it or its end is known.

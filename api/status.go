@@ -223,13 +223,14 @@ func (q *Quantity) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*string)(q))
 }
 
-func newExplanation(r *grid.Record) Explanation {
-	e := Explanation{ID: r.Job.ID, Demand: NewDemand(r.Job.Demand), Decisions: make([]Decision, 0, len(r.Decisions))}
-	for _, d := range r.Decisions {
-		e.Decisions = append(e.Decisions, newDecision(d))
-	}
-	if s := r.Stay; s != nil {
-		e.Stay = &Stay{newDecision(s.Decision), s.Why}
+func newExplanation(r *grid.Record, decisions []grid.Decision) Explanation {
+	e := Explanation{ID: r.Job.ID, Demand: NewDemand(r.Job.Demand), Decisions: make([]Decision, 0, len(decisions))}
+	for _, d := range decisions {
+		if d.Stays != "" {
+			e.Stay = &Stay{newDecision(d), d.Stays}
+			continue
+		}
+		e.Decisions, e.Stay = append(e.Decisions, newDecision(d)), nil
 	}
 	return e
 }

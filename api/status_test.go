@@ -63,13 +63,14 @@ func TestStatusJSON(t *testing.T) {
 
 func TestExplanationJSON(t *testing.T) {
 	t.Parallel()
-	r := grid.Record{Job: grid.Job{ID: "here.00000000000000000000000001"}, Decisions: []grid.Decision{{
+	r := grid.Record{Job: grid.Job{ID: "here.00000000000000000000000001"}}
+	decisions := []grid.Decision{{
 		At: 1000, Epoch: grid.Epoch{Term: 1}, Chosen: "here", Candidates: []grid.Candidate{
 			{Site: "here", Size: 7, Wait: 1500, Safe: 2500, Run: 2000, Total: 3500, Chosen: true},
 			{Site: "z", Size: 7, Wait: 1500, Safe: grid.Unsure, Run: 2000, Total: 3500},
 			{Site: "x", Size: 7, Bandwidth: 3.5, Measured: true, Delivery: 2000, Run: 1000, Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "few", Asked: "16", Available: "x86_64"}},
 			{Site: "y", Bandwidth: math.Inf(1), Refusal: &grid.Refusal{Kind: grid.Temporary, Reason: "mute", Again: 1500}},
-		}}, {At: 2000}}, Stay: &grid.Stay{Decision: grid.Decision{At: 3000, Epoch: grid.Epoch{Term: 1}, Chosen: "here"}, Why: "no gain"}}
+		}}, {At: 2000}, {At: 3000, Epoch: grid.Epoch{Term: 1}, Chosen: "here", Stays: "no gain"}}
 	want := `{"id":"here.00000000000000000000000001","demand":{"chunks":[],"architecture":"","operating_system":"","properties":[],"exclusive":false},"decisions":[{"at":"1970-01-01T00:00:01.000Z","epoch":"1.0","chosen":"here","candidates":[` +
 		`{"site":"here","size_bytes":7,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":1.5,"safe_wait_s":2.5,"run_s":2,"total_s":3.5,"chosen":true,"refusal":null},` +
 		`{"site":"z","size_bytes":7,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":1.5,"safe_wait_s":null,"run_s":2,"total_s":3.5,"chosen":false,"refusal":null},` +
@@ -77,7 +78,7 @@ func TestExplanationJSON(t *testing.T) {
 		`{"site":"y","size_bytes":0,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":null,"safe_wait_s":null,"run_s":0,"total_s":null,"chosen":false,"refusal":{"kind":"temporary","reason":"mute","asked":null,"available":null,"again_after_s":1.5}}]},` +
 		`{"at":"1970-01-01T00:00:02.000Z","epoch":"0.0","chosen":null,"candidates":[]}],` +
 		`"stay":{"decision":{"at":"1970-01-01T00:00:03.000Z","epoch":"1.0","chosen":"here","candidates":[]},"why":"no gain"}}`
-	b, err := json.Marshal(newExplanation(&r))
+	b, err := json.Marshal(newExplanation(&r, decisions))
 	if err != nil || string(b) != want {
 		t.Errorf("got  %s, %v\nwant %s", b, err, want)
 	}

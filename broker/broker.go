@@ -70,7 +70,9 @@ type Journal interface {
 	Page(ctx context.Context, after grid.JobID, user string, limit int) ([]grid.Record, error)
 	Site(ctx context.Context) (grid.SiteState, error)
 	Commit(ctx context.Context, changes []grid.Change) error
-	History(ctx context.Context, job grid.JobID) ([]grid.Event, error)
+	History(ctx context.Context, kind grid.Kind, key string) ([]grid.Event, error)
+	// Decisions are what was decided of a job, the oldest first: the first, and the latest.
+	Decisions(ctx context.Context, job grid.JobID) ([]grid.Decision, error)
 	Space() (free int64, err error)
 	// Lives are the starts of the journal, the present one last.
 	Lives() []grid.Life
@@ -99,9 +101,9 @@ type Ports struct {
 	Journal func(ctx context.Context) (Journal, error)                     // opens it, also anew after a failed save
 	Clock   func() grid.Tick                                               // never goes back
 	Wall    func() grid.Tick                                               // the wall clock, to notice its jumps; may be nil
-	// Changed sees each change of a record once it is durable; before or after may be nil. It
-	// must not wait, and may keep neither. It may be nil.
-	Changed func(before, after *grid.Record)
+	// Changed sees each change of a job once it is durable, with its record of before, nil if there
+	// was none. It must not wait, and may keep neither. It may be nil.
+	Changed func(before *grid.Record, change grid.Change)
 	Log     *zap.Logger
 }
 

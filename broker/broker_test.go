@@ -34,9 +34,10 @@ type shell struct {
 }
 
 type journalStub struct {
-	fail atomic.Bool
-	mu   sync.Mutex
-	recs []grid.Record
+	fail      atomic.Bool
+	mu        sync.Mutex
+	recs      []grid.Record
+	decisions []grid.Decision // of all jobs
 }
 
 func (j *journalStub) ID() grid.JournalID { return grid.JournalID{} }
@@ -64,8 +65,15 @@ func (j *journalStub) Record(_ context.Context, id grid.JobID) (grid.Record, err
 func (j *journalStub) Page(context.Context, grid.JobID, string, int) ([]grid.Record, error) {
 	return j.recs, nil
 }
-func (j *journalStub) Site(context.Context) (grid.SiteState, error)                { return grid.SiteState{}, nil }
-func (j *journalStub) History(context.Context, grid.JobID) ([]grid.Event, error)   { return nil, nil }
+func (j *journalStub) Site(context.Context) (grid.SiteState, error) { return grid.SiteState{}, nil }
+func (j *journalStub) History(context.Context, grid.Kind, string) ([]grid.Event, error) {
+	return nil, nil
+}
+func (j *journalStub) Decisions(context.Context, grid.JobID) ([]grid.Decision, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.decisions), nil
+}
 func (j *journalStub) Space() (int64, error)                                       { return 1 << 40, nil }
 func (j *journalStub) SeenPeer(context.Context, grid.PeerID, grid.JournalID) error { return nil }
 func (j *journalStub) Peers(context.Context) (map[grid.PeerID][]grid.JournalID, error) {
@@ -85,10 +93,12 @@ func (j *journalStub) Commit(_ context.Context, changes []grid.Change) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, c := range changes {
-		if k := j.find(c.Job); c.Record != nil && k >= 0 {
-			j.recs[k] = *c.Record
-		} else if c.Record != nil {
-			j.recs = append(j.recs, *c.Record)
+		id, r, _ := c.Job()
+		j.decisions = append(j.decisions, c.Decisions...)
+		if k := j.find(id); r != nil && k >= 0 {
+			j.recs[k] = *r
+		} else if r != nil {
+			j.recs = append(j.recs, *r)
 		}
 	}
 	return nil
@@ -205,8 +215,12 @@ func TestANewCoreKnowsWhoLives(t *testing.T) {
 	if _, _, err := b.Submit(ctx, j, "k2", false); err != nil {
 		t.Fatal(err)
 	}
-	r, _, _ := b.Wait(ctx, j.ID, func(r *grid.Record) bool { return len(r.Decisions) > 0 })
-	for _, row := range r.Decisions[0].Candidates {
+	b.Wait(ctx, j.ID, func(r *grid.Record) bool { return r.State != grid.Submitted && r.State != grid.Ready })
+	decisions, err := b.Decisions(ctx, j.ID)
+	if err != nil || len(decisions) == 0 {
+		t.Fatalf("%d decisions, %v", len(decisions), err)
+	}
+	for _, row := range decisions[0].Candidates {
 		if row.Site == "b" && (row.Refusal == nil || row.Refusal.Reason != "no answer in time") {
 			t.Errorf("b lives, and was to be asked: %+v", row.Refusal)
 		}

@@ -34,14 +34,7 @@ func (b *Broker) dispatch(ctx context.Context, e core.Effect, pauses uint64) {
 	}
 	switch e := e.(type) {
 	case core.Save:
-		if e.Change.Site != nil {
-			b.state.Store(e.Change.Site)
-			return
-		}
-		before := b.view.change(e.Change)
-		if b.ports.Changed != nil {
-			b.ports.Changed(before, e.Change.Record)
-		}
+		b.saved(e.Change)
 	case core.Show:
 		b.view.set(e.Record)
 	case core.ShowAccuracy:
@@ -57,6 +50,19 @@ func (b *Broker) dispatch(ctx context.Context, e core.Effect, pauses uint64) {
 		b.raise(e)
 	case core.Note:
 		b.ports.Log.Info("note", zap.String("text", e.Text), zap.String("job", string(e.Job)), zap.String("peer", string(e.Peer)))
+	}
+}
+
+// saved shows readers what has become durable.
+func (b *Broker) saved(c grid.Change) {
+	if state, is := c.Record.(*grid.SiteState); is {
+		b.state.Store(state)
+	}
+	if id, r, is := c.Job(); is {
+		before := b.view.change(id, r)
+		if b.ports.Changed != nil {
+			b.ports.Changed(before, c)
+		}
 	}
 }
 

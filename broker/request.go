@@ -60,10 +60,7 @@ func (b *Broker) Submit(ctx context.Context, j grid.Job, key string, anyway bool
 // Where tells what the search would find for a job that nobody has handed in: see [Where].
 func (b *Broker) Where(ctx context.Context, j grid.Job, key string) (grid.Decision, error) {
 	a, err := b.request(ctx, func(t core.Token) core.Request { return core.Where{Token: t, Job: j, Key: key} })
-	if err != nil || len(a.Record.Decisions) == 0 {
-		return grid.Decision{}, err
-	}
-	return a.Record.Decisions[0], nil
+	return a.Where, err
 }
 
 // Uploaded tells that the files of a job are all here.
@@ -211,7 +208,27 @@ func (b *Broker) History(ctx context.Context, id grid.JobID) ([]grid.Event, erro
 	if journal == nil {
 		return nil, fmt.Errorf("%w: the broker is starting", grid.ErrUnavailable)
 	}
-	return (*journal).History(ctx, id)
+	return (*journal).History(ctx, grid.KindJob, string(id))
+}
+
+// Decisions are what was decided of a job, the oldest first: the first, and the latest. The last
+// may say why the job stays where it waits.
+func (b *Broker) Decisions(ctx context.Context, id grid.JobID) ([]grid.Decision, error) {
+	journal := b.journal.Load()
+	if journal == nil {
+		return nil, fmt.Errorf("%w: the broker is starting", grid.ErrUnavailable)
+	}
+	list, err := (*journal).Decisions(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
+	}
+	if r, is := b.view.shown(id); is && r.Stay != nil {
+		if n := len(list); n > 0 && list[n-1].Stays != "" {
+			list = list[:n-1]
+		}
+		list = append(list, *r.Stay)
+	}
+	return list, nil
 }
 
 // MayFetch says whether a peer may have a set of a job's files now, and which

@@ -39,11 +39,11 @@ func (v *view) reset(records []*grid.Record) {
 }
 
 // change shows what has become durable, and gives what was shown before; nil was nothing.
-func (v *view) change(c grid.Change) (before *grid.Record) {
+func (v *view) change(id grid.JobID, r *grid.Record) (before *grid.Record) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	before = v.records[c.Job]
-	v.put(c.Job, c.Record)
+	before = v.records[id]
+	v.put(id, r)
 	return before
 }
 

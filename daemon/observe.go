@@ -8,7 +8,8 @@ import (
 
 // changed sees each durable change of a record: one line in the log for each job that is
 // accepted, placed, started or ended here, and the counters of the metrics.
-func (s *site) changed(before, after *grid.Record) {
+func (s *site) changed(before *grid.Record, change grid.Change) {
+	_, after, _ := change.Job()
 	if after == nil || after.Removed {
 		return
 	}
@@ -33,8 +34,10 @@ func (s *site) changed(before, after *grid.Record) {
 		s.meter.ended.WithLabelValues(after.State.String()).Inc()
 		s.log.Info("a job has ended", append(job, zap.Stringer("state", after.State), zap.Int("exit", after.ExitCode), zap.String("reason", after.Reason))...)
 	}
-	if n := len(after.Decisions); n > 0 && (len(before.Decisions) == 0 || before.Decisions[len(before.Decisions)-1].At != after.Decisions[n-1].At) {
-		s.meter.decisions.WithLabelValues(cause(&after.Decisions[n-1], before)).Inc()
+	for _, d := range change.Decisions {
+		if d.Stays == "" {
+			s.meter.decisions.WithLabelValues(cause(d, before)).Inc()
+		}
 	}
 }
 
@@ -52,13 +55,13 @@ func (s *site) moved(before, after *grid.Record, job []zap.Field) {
 }
 
 // cause is why a place was searched for.
-func cause(d *grid.Decision, before *grid.Record) string {
+func cause(d grid.Decision, before *grid.Record) string {
 	switch {
 	case d.Chosen == "":
 		return "nobody"
 	case before.Queued > 0:
 		return "reevaluation"
-	case len(before.Decisions) == 0:
+	case before.EstimateNow == 0:
 		return "first"
 	}
 	return "again"

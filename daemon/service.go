@@ -180,6 +180,13 @@ func (s service) History(ctx context.Context, who api.Identity, id grid.JobID) (
 	return s.site.broker.History(ctx, id)
 }
 
+func (s service) Decisions(ctx context.Context, who api.Identity, id grid.JobID) ([]grid.Decision, error) {
+	if _, at, err := s.find(ctx, who, id, false); err != nil || at != s.site.self {
+		return nil, err
+	}
+	return s.site.broker.Decisions(ctx, id)
+}
+
 func (s service) Wait(ctx context.Context, who api.Identity, id grid.JobID, since grid.State) (grid.Record, error) {
 	if r, at, err := s.find(ctx, who, id, false); err != nil {
 		return r, err

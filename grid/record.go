@@ -53,9 +53,9 @@ type Record struct {
 	AtHome
 
 	EstimateNow Tick // the latest estimate of its start while it waits
-	Decisions   []Decision
-	// Stay is the latest search since the last decision, if it left the job where it was.
-	Stay *Stay
+	// Stay is the latest search since the last decision, if it left the job where it was. It is
+	// no part of what is saved of the record: the decisions have it.
+	Stay *Decision
 }
 
 // Tenure is who owns a job, and what this broker is to it. A new one begins when a job changes
@@ -133,26 +133,6 @@ type SiteState struct {
 	// all were asked: to hear of them again is no news.
 	Lost  []JournalID
 	Since Tick // when Draining was last changed
-}
-
-// Event is one line of a job's history.
-type Event struct {
-	Job   JobID
-	At    Tick
-	State State
-	Site  SiteName
-	Epoch Epoch
-	Why   string
-}
-
-// Change is one step's word to the journal: about one job, the record as it now is
-// (nil: delete the job and its history) and the history lines to append; or, with
-// Site set and nothing else, about the site itself.
-type Change struct {
-	Job    JobID
-	Record *Record
-	Events []Event
-	Site   *SiteState
 }
 
 // JournalID is a position in a journal: a random incarnation, made with the journal; the

@@ -149,16 +149,11 @@ type Candidate struct {
 	Refusal   *Refusal
 }
 
-// Decision is one run of the search, kept with the job.
+// Decision is one run of the search for a job.
 type Decision struct {
 	At         Tick
 	Epoch      Epoch
 	Chosen     SiteName // "" where nobody can run it
 	Candidates []Candidate
-}
-
-// Stay is a search for a waiting job that left it where it was.
-type Stay struct {
-	Decision Decision // Chosen is where it stays
-	Why      string
+	Stays      string // why the job stays where it waits, at Chosen; "" of a decision that places it
 }

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 
 	"gbroker/grid"
 )
 
 // statementsOfCommit are prepared once on the writer's connection.
 type statementsOfCommit struct {
-	save, document, event, remove, raise, mark, forget, site *sql.Stmt
+	save, document, event, decision, limit, undecide, remove, raise, mark, forget *sql.Stmt
 }
 
 func (s *statementsOfCommit) prepare(ctx context.Context, conn *sql.Conn) error {
@@ -20,24 +21,28 @@ func (s *statementsOfCommit) prepare(ctx context.Context, conn *sql.Conn) error 
 		to   **sql.Stmt
 		text string
 	}{
-		{&s.save, `INSERT INTO job (id, home, user, state, standing, submitted, ended, record, sum)
-			VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, checksum('job', ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8))
-			ON CONFLICT (id) DO UPDATE SET home = excluded.home, user = excluded.user, state = excluded.state, standing = excluded.standing,
-			submitted = excluded.submitted, ended = excluded.ended, record = excluded.record, sum = excluded.sum`},
-		{&s.document, `INSERT INTO document (id, job, sum) VALUES (?1, ?2, checksum('document', ?1, ?2))
-			ON CONFLICT (id) DO UPDATE SET job = excluded.job, sum = excluded.sum WHERE document.job <> excluded.job`},
-		{&s.event, `INSERT INTO event (job, seq, at, state, site, term, hop, why, sum)
-			SELECT ?1, n, ?2, ?3, ?4, ?5, ?6, ?7, checksum('event', ?1, n, ?2, ?3, ?4, ?5, ?6, ?7)
-			FROM (SELECT coalesce(max(seq), 0) + 1 AS n FROM event WHERE job = ?1)`},
-		{&s.remove, `DELETE FROM job WHERE id = ?`},
+		{&s.save, `INSERT INTO entity (kind, key, user, state, record, sum) VALUES (?1, ?2, ?3, ?4, ?5, checksum('entity', ?1, ?2, ?3, ?4, ?5))
+			ON CONFLICT (kind, key) DO UPDATE SET user = excluded.user, state = excluded.state, record = excluded.record, sum = excluded.sum`},
+		{&s.document, `INSERT INTO document (kind, key, text, sum) VALUES (?1, ?2, ?3, checksum('document', ?1, ?2, ?3))
+			ON CONFLICT (kind, key) DO UPDATE SET text = excluded.text, sum = excluded.sum WHERE document.text <> excluded.text`},
+		{&s.event, `INSERT INTO event (kind, key, seq, at, state, site, term, hop, why, sum)
+			SELECT ?1, ?2, n, ?3, ?4, ?5, ?6, ?7, ?8, checksum('event', ?1, ?2, n, ?3, ?4, ?5, ?6, ?7, ?8)
+			FROM (SELECT coalesce(max(seq), 0) + 1 AS n FROM event WHERE kind = ?1 AND key = ?2)`},
+		{&s.decision, `INSERT INTO decision (kind, key, seq, stays, decision, sum)
+			SELECT ?1, ?2, n, ?3, ?4, checksum('decision', ?1, ?2, n, ?3, ?4)
+			FROM (SELECT coalesce(max(seq), 0) + 1 AS n FROM decision WHERE kind = ?1 AND key = ?2)`},
+		{&s.limit, `DELETE FROM decision WHERE kind = ?1 AND key = ?2 AND (
+			stays AND seq < (SELECT max(seq) FROM decision WHERE kind = ?1 AND key = ?2)
+			OR seq IN (SELECT seq FROM decision WHERE kind = ?1 AND key = ?2 AND NOT stays AND seq > (SELECT min(seq) FROM decision WHERE kind = ?1 AND key = ?2)
+				ORDER BY seq DESC LIMIT -1 OFFSET ` + strconv.Itoa(maxDecisions-1) + `))`},
+		{&s.undecide, `DELETE FROM decision WHERE kind = ? AND key = ?`},
+		{&s.remove, `DELETE FROM entity WHERE kind = ? AND key = ?`},
 		{&s.raise, `UPDATE journal SET sequence = sequence + 1, sum = checksum('journal', incarnation, sequence + 1)
 			WHERE sum = ` + sumOfJournal + ` RETURNING sequence`},
 		{&s.mark, `INSERT INTO peer (number, peer, incarnation, life, sequence, sum)
 			SELECT n, ?1, ?2, ?3, ?4, checksum('peer', n, ?1, ?2, ?3, ?4) FROM (SELECT coalesce(max(number), 0) + 1 AS n FROM peer) WHERE true
 			ON CONFLICT (peer, incarnation, life) DO UPDATE SET sequence = excluded.sequence,
 			sum = checksum('peer', number, peer, incarnation, life, excluded.sequence) WHERE sequence < excluded.sequence`},
-		{&s.site, `INSERT INTO site (one, state, sum) VALUES (1, ?1, checksum('site', ?1))
-			ON CONFLICT (one) DO UPDATE SET state = excluded.state, sum = excluded.sum`},
 		{&s.forget, `DELETE FROM peer WHERE peer = ? AND incarnation = ? AND life = ?`},
 	} {
 		var err error
@@ -50,7 +55,7 @@ func (s *statementsOfCommit) prepare(ctx context.Context, conn *sql.Conn) error 
 
 func (s *statementsOfCommit) close() error {
 	var errs []error
-	for _, p := range []*sql.Stmt{s.save, s.document, s.event, s.remove, s.raise, s.mark, s.forget, s.site} {
+	for _, p := range []*sql.Stmt{s.save, s.document, s.event, s.decision, s.limit, s.undecide, s.remove, s.raise, s.mark, s.forget} {
 		if p != nil {
 			errs = append(errs, p.Close())
 		}
@@ -58,11 +63,15 @@ func (s *statementsOfCommit) close() error {
 	return errors.Join(errs...)
 }
 
+// maxDecisions bounds the decisions that are kept of a job: the first, and the latest.
+const maxDecisions = 64
+
 // line is a change in the form in which it is written.
 type line struct {
 	grid.Change
-	record   []byte // nil: delete; with Site its state
-	document []byte // nil: as it was
+	row
+	kind      string
+	decisions [][]byte
 }
 
 // Commit writes the changes, in their order, in one transaction, and is durable
@@ -96,29 +105,40 @@ func (j *Journal) Commit(ctx context.Context, changes []grid.Change) error {
 	j.id.Sequence = sequence
 	j.state.Unlock()
 	for _, c := range changes {
-		if c.Site != nil {
-			continue
-		}
-		if c.Record == nil || c.Record.State.Terminal() || c.Record.Role == grid.Tombstone || c.Record.Role == grid.Declined {
-			delete(j.written, c.Job) // it hardly changes any more, and there are many
-		} else {
-			j.written[c.Job] = c.Record.Job
-		}
+		j.remember(c)
 	}
 	return nil
+}
+
+// same reports that the document of a job was written as it is.
+func (j *Journal) same(r *grid.Record) bool {
+	known, ok := j.written[r.Job.ID]
+	return ok && reflect.DeepEqual(known, r.Job)
+}
+
+// remember keeps what was written of a job's document.
+func (j *Journal) remember(c grid.Change) {
+	id, r, is := c.Job()
+	switch {
+	case !is:
+	case r == nil || r.State.Terminal() || r.Role == grid.Tombstone || r.Role == grid.Declined:
+		delete(j.written, id) // it hardly changes any more, and there are many
+	default:
+		j.written[id] = r.Job
+	}
 }
 
 func (j *Journal) commit(ctx context.Context, changes []grid.Change) (sequence uint64, err error) {
 	lines := make([]line, len(changes))
 	for i, c := range changes {
 		if lines[i], err = j.line(c); err != nil {
-			return 0, fmt.Errorf("job %s: %w", c.Job, err)
+			return 0, fmt.Errorf("%s: %w", lines[i], err)
 		}
 	}
 	err = j.transaction(ctx, func() error {
 		for _, l := range lines {
 			if err := j.write(ctx, l); err != nil {
-				return fmt.Errorf("job %s: %w", l.Job, err)
+				return fmt.Errorf("%s: %w", l, err)
 			}
 		}
 		if err := j.saveHighWater(ctx); err != nil {
@@ -133,61 +153,71 @@ func (j *Journal) commit(ctx context.Context, changes []grid.Change) (sequence u
 	return sequence, err
 }
 
+func (l line) String() string { return l.kind + " " + l.Key }
+
 // line encodes one change.
-func (j *Journal) line(c grid.Change) (line, error) {
-	l := line{Change: c}
-	if c.Site != nil {
-		var err error
-		l.record, err = encode(siteRow(*c.Site))
+func (j *Journal) line(c grid.Change) (l line, err error) {
+	l.Change = c
+	if l.kind, err = nameOf(c.Kind); err != nil || c.Record == nil {
 		return l, err
 	}
-	if c.Record == nil {
-		return l, nil
+	if kind, key := c.Record.Entity(); kind != c.Kind || key != c.Key {
+		return l, fmt.Errorf("the record is that of %q, of kind %d", key, kind)
 	}
-	if c.Record.Job.ID != c.Job {
-		return l, fmt.Errorf("the record is that of job %q", c.Record.Job.ID)
+	if l.row, err = kinds[c.Kind].encode(j, c.Record); err != nil {
+		return l, err
 	}
-	for _, e := range c.Events {
-		if e.Job != c.Job {
-			return l, fmt.Errorf("an event is that of job %q", e.Job)
+	for _, d := range c.Decisions {
+		text, err := encode(toDecision(d))
+		if err != nil {
+			return l, err
 		}
+		l.decisions = append(l.decisions, text)
 	}
-	var err error
-	if l.record, err = encodeRecord(c.Record); err != nil {
-		return l, err
-	}
-	if known, ok := j.written[c.Job]; !ok || !reflect.DeepEqual(known, c.Record.Job) {
-		l.document, err = encodeJob(&c.Record.Job)
-	}
-	return l, err
+	return l, nil
 }
 
 func (j *Journal) write(ctx context.Context, l line) error {
-	if l.Site != nil {
-		_, err := j.sql.site.ExecContext(ctx, string(l.record))
-		return err
-	}
 	if l.Record == nil {
-		_, err := j.sql.remove.ExecContext(ctx, string(l.Job))
+		_, err := j.sql.remove.ExecContext(ctx, l.kind, l.Key)
 		return err
 	}
-	r := l.Record
-	_, err := j.sql.save.ExecContext(ctx, string(l.Job), string(r.Job.Home), r.Job.User.Name,
-		r.State.String(), r.Role.String(), int64(r.Submitted), int64(r.Ended), string(l.record))
-	if err != nil {
+	if _, err := j.sql.save.ExecContext(ctx, l.kind, l.Key, l.user, l.state, string(l.record)); err != nil {
 		return err
 	}
 	if l.document != nil {
-		if _, err := j.sql.document.ExecContext(ctx, string(l.Job), string(l.document)); err != nil {
+		if _, err := j.sql.document.ExecContext(ctx, l.kind, l.Key, string(l.document)); err != nil {
 			return err
 		}
 	}
 	for _, e := range l.Events {
-		_, err := j.sql.event.ExecContext(ctx, string(e.Job), int64(e.At), e.State.String(), string(e.Site),
-			int64(e.Epoch.Term), int64(e.Epoch.Hop), e.Why)
+		state := ""
+		if e.State != 0 {
+			state = e.State.String()
+		}
+		_, err := j.sql.event.ExecContext(ctx, l.kind, l.Key, int64(e.At), state, string(e.Site), int64(e.Epoch.Term), int64(e.Epoch.Hop), e.Why)
 		if err != nil {
 			return fmt.Errorf("event: %w", err)
 		}
 	}
-	return nil
+	return j.writeDecisions(ctx, l)
+}
+
+// writeDecisions appends them, and lets go what is too much.
+func (j *Journal) writeDecisions(ctx context.Context, l line) error {
+	if l.Undecided {
+		if _, err := j.sql.undecide.ExecContext(ctx, l.kind, l.Key); err != nil {
+			return fmt.Errorf("decisions: %w", err)
+		}
+	}
+	for i, text := range l.decisions {
+		if _, err := j.sql.decision.ExecContext(ctx, l.kind, l.Key, l.Decisions[i].Stays != "", string(text)); err != nil {
+			return fmt.Errorf("decision: %w", err)
+		}
+	}
+	if len(l.decisions) == 0 {
+		return nil
+	}
+	_, err := j.sql.limit.ExecContext(ctx, l.kind, l.Key)
+	return err
 }

@@ -15,26 +15,34 @@
 // An administrator may read journal.db with sqlite3 at any time, and copy it with
 // its .backup command.
 //
-// # Schema, version 5
+// # Schema, version 6
+//
+// The journal keeps entities: a job, the site, and what else package grid has a [grid.Kind] for.
+// Each has one record, and may have a document beside it and lines that are appended.
 //
 //	journal    one line: the incarnation (random, made with the journal) and the
 //	           sequence, raised in the transaction of every Commit
-//	job        one line for each job: id, home, user, state, standing, submitted,
-//	           ended, and record, which is grid.Record without its Job as JSON
-//	document   job as JSON (grid.Job), written once: it does not change, and a job
-//	           may bring ten thousand files
-//	event      the history, append only: job, seq, at, state, site, term, hop, why
-//	site       one line: grid.SiteState as JSON, what is not set left out
+//	entity     one line for each: kind, key, user and state (to find it by), and record as JSON.
+//	           Of a job that is grid.Record without its Job, of the site grid.SiteState
+//	document   what does not change of an entity, as JSON: kind, key, text. Of a job it is
+//	           grid.Job, written once: a job may bring ten thousand files
+//	event      the history, append only: kind, key, seq, at, state, site, term, hop, why
+//	decision   what was decided of a job's place, append only: kind, key, seq, stays, and
+//	           grid.Decision as JSON. The first of a job is kept, and the latest 63; one that left
+//	           the job where it waits (stays) goes when another follows
 //	peer       the highest sequence seen of each life of each peer's journals
 //	life       the starts of this journal: a random number, and the sequence it began at
-//	jobs, history    views of job and event with readable times
+//	jobs, history    views of the jobs and of event with readable times
 //
 // Each line has a checksum besides, sum: the CRC-32C of its table's name and of all its other
 // columns (sum.go says how), so that a bit which has turned is noticed when the line is
 // read. The line is named then, with the statement that gives it up alone; a record is never
 // believed in part, and nothing is repaired silently. Indexes are compared with their tables
 // when the journal is opened. Version 1 had no checksums, version 2 no lives, version 3 no
-// index of the jobs of a user, version 4 no kinds of refusals.
+// index of the jobs of a user, version 4 no kinds of refusals, version 5 a table for each kind and
+// the decisions within the records, all of which were written again with each save.
+//
+// To keep another kind: a number in grid, a line in kinds.go, and a reader.
 //
 // Times are milliseconds since the Unix epoch, 0 for "not yet". JSON has the field
 // names of package grid; the hashes of a file's ranges are one base64 string. Texts
@@ -42,8 +50,8 @@
 // hold bytes that are not UTF-8: those are written as U+F780 to U+F7FF.
 //
 // user_version is the version of the schema. It only goes forward, by migrations;
-// a database of a later version is refused. A field added to grid.Record or
-// grid.Job needs a new version, since an older program would drop it.
+// a database of a later version is refused. A field added to grid.Record,
+// grid.Job or grid.Decision needs a new version, since an older program would drop it.
 //
 // # Durability
 //

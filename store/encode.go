@@ -28,7 +28,8 @@ type recordRow struct {
 	HomeForgotten bool            `json:",omitempty"`
 	Uncertain     bool            `json:",omitempty"`
 	Anyway        bool            `json:",omitempty"`
-	Stay          *grid.Stay      `json:",omitempty"`
+	Stay          *struct{}       `json:",omitempty"` // never set: it is among the decisions
+	Decisions     *struct{}       `json:",omitempty"` // never set: what brokers before wrote beside the journal has it, as null
 	Telling       bool            `json:",omitempty"`
 	Hops          uint32          `json:",omitempty"`
 	HopsAt        grid.Tick       `json:",omitempty"`
@@ -65,6 +66,17 @@ type certificateRow struct {
 	To        grid.PeerID
 	Signature []byte
 }
+
+// decisionRow is grid.Decision; why the job stays is left out where it does not.
+type decisionRow struct {
+	At         grid.Tick
+	Epoch      grid.Epoch
+	Chosen     grid.SiteName
+	Candidates []grid.Candidate
+	Stays      string `json:",omitempty"`
+}
+
+func toDecision(d grid.Decision) decisionRow { return decisionRow(d) }
 
 // siteRow is grid.SiteState; what is not set is left out.
 type siteRow struct {
@@ -134,7 +146,6 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 		Record: *r, Outputs: each(r.Outputs, toFile),
 		Candidate: present(r.Candidate), Superseded: present(r.Superseded), Adopted: present(r.Adopted),
 		Kept: r.Kept, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway,
-		Stay:     r.Stay,
 		Standing: r.Role,
 		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
 		Telling:  r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
@@ -198,7 +209,6 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	r.Record.Candidate = orZero(r.Candidate)
 	r.Record.Superseded, r.Record.Adopted = orZero(r.Superseded), orZero(r.Adopted)
 	r.Record.Kept, r.Record.HomeForgotten, r.Record.Uncertain, r.Record.Anyway = r.Kept, r.HomeForgotten, r.Uncertain, r.Anyway
-	r.Record.Stay = r.Stay
 	r.Record.Role = r.Standing
 	r.Record.Certificates = each(r.Deeds, func(d certificateRow) grid.Certificate { return grid.Certificate(d) })
 	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing = r.Telling, r.Hops, r.HopsAt, r.Missing
@@ -231,7 +241,7 @@ func decodeBriefly(record, job []byte) (grid.Record, error) {
 	if err := json.Unmarshal(job, &d); err != nil {
 		return grid.Record{}, fmt.Errorf("its document: %w", err)
 	}
-	r.Record.Decisions, r.Record.Usage = nil, orZero(r.Usage)
+	r.Record.Usage = orZero(r.Usage)
 	r.Record.Kept, r.Record.ExpectedStart = r.Kept, r.ExpectedStart
 	r.Record.Job = grid.Job{
 		ID: d.ID, Name: d.Name, Home: d.Home, User: d.User, Rerunnable: d.Rerunnable, Demand: d.Demand.demand(),

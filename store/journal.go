@@ -176,10 +176,30 @@ func (j *Journal) check(ctx context.Context) error {
 // check does not compare with the tables.
 func (j *Journal) count(ctx context.Context) error {
 	var records, documents, both int
-	err := j.conn.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM job NOT INDEXED), (SELECT count(*) FROM document NOT INDEXED),
-		(SELECT count(*) FROM job JOIN document ON document.id = job.id)`).Scan(&records, &documents, &both)
+	err := j.conn.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM entity NOT INDEXED WHERE kind IN (`+withDocuments()+`)),
+		(SELECT count(*) FROM document NOT INDEXED),
+		(SELECT count(*) FROM entity JOIN document USING (kind, key))`).Scan(&records, &documents, &both)
 	if err == nil && (records != both || documents != both) {
 		err = corrupt(j.file, fmt.Errorf("it has %d records and %d documents, and %d can be found by their names", records, documents, both))
+	}
+	if err != nil {
+		return err
+	}
+	return j.belongs(ctx)
+}
+
+// belongs sees that each line belongs to an entity that is here: of one whose name is damaged
+// nobody would ever read it.
+func (j *Journal) belongs(ctx context.Context) error {
+	var table, parent string
+	var row sql.NullInt64
+	var key int
+	err := j.conn.QueryRowContext(ctx, `PRAGMA foreign_key_check`).Scan(&table, &row, &parent, &key)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		err = corrupt(j.file, fmt.Errorf("a line of its table %s belongs to nothing that is here", table))
 	}
 	return err
 }

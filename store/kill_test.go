@@ -59,7 +59,7 @@ func TestKill9(t *testing.T) {
 			t.Errorf("%d was told, %d records, %v", last, len(records), j.ID())
 		}
 		for i, r := range records {
-			events, err := j.History(context.Background(), r.Job.ID)
+			events, err := history(j, r.Job.ID)
 			if r.Job.ID != idOf(i) || err != nil || len(events) != 2 {
 				t.Errorf("record %d is %s with %d events, %v", i, r.Job.ID, len(events), err)
 			}

@@ -18,7 +18,7 @@ func TestPages(t *testing.T) {
 	j := mustOpen(t, t.TempDir())
 	for n := range 10 {
 		c := save(n)
-		c.Record.Job.User.Name = []string{"anna", "bob"}[n%2]
+		of(c).Job.User.Name = []string{"anna", "bob"}[n%2]
 		mustCommit(t, j, c)
 	}
 	page := func(after grid.JobID, user string, limit int) (ids []grid.JobID) {
@@ -29,7 +29,7 @@ func TestPages(t *testing.T) {
 		}
 		for _, r := range list {
 			ids = append(ids, r.Job.ID)
-			if r.Job.Inputs != nil || r.Job.Program.Arguments != nil || r.Outputs != nil || r.Decisions != nil {
+			if r.Job.Inputs != nil || r.Job.Program.Arguments != nil || r.Outputs != nil {
 				t.Errorf("%s has what no list shows", r.Job.ID)
 			}
 			full, err := j.Record(ctx, r.Job.ID)
@@ -69,7 +69,7 @@ func TestPages(t *testing.T) {
 func TestPagesAreIndexed(t *testing.T) {
 	t.Parallel()
 	j := mustOpen(t, t.TempDir())
-	rows, err := j.reader.Query(`EXPLAIN QUERY PLAN SELECT job.id FROM job WHERE user = ? AND job.id > ? ORDER BY job.id LIMIT 5`, "anna", "")
+	rows, err := j.reader.Query(`EXPLAIN QUERY PLAN SELECT key FROM entity WHERE kind = 'job' AND user = ? AND key > ? ORDER BY key LIMIT 5`, "anna", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestPagesAreIndexed(t *testing.T) {
 		}
 		plan += fmt.Sprintln(text)
 	}
-	if !strings.Contains(plan, "job_user") || strings.Contains(plan, "SCAN") || strings.Contains(plan, "SORT") {
+	if !strings.Contains(plan, "entity_user") || strings.Contains(plan, "SCAN") || strings.Contains(plan, "SORT") {
 		t.Error(plan)
 	}
 }
@@ -94,7 +94,7 @@ func TestNothingIsKeptOfTheEnded(t *testing.T) {
 	j := mustOpen(t, t.TempDir())
 	for n := range 20 {
 		c := save(n)
-		c.Record.State = grid.Completed
+		of(c).State = grid.Completed
 		mustCommit(t, j, c)
 	}
 	if len(j.written) != 0 {

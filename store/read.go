@@ -22,7 +22,7 @@ func (j *Journal) Load(ctx context.Context) ([]grid.Record, error) {
 
 // Each gives the records that Load reads one after the other, until one is refused.
 func (j *Journal) Each(ctx context.Context, give func(grid.Record) error) error {
-	if err := j.records(ctx, `ORDER BY job.id`, nil, decode, give); err != nil {
+	if err := j.records(ctx, `ORDER BY entity.key`, nil, decode, give); err != nil {
 		return fmt.Errorf("load the records: %w", err)
 	}
 	return nil
@@ -31,7 +31,7 @@ func (j *Journal) Each(ctx context.Context, give func(grid.Record) error) error 
 // Record reads one record; grid.ErrNotFound if there is none.
 func (j *Journal) Record(ctx context.Context, id grid.JobID) (r grid.Record, err error) {
 	found := false
-	err = j.records(ctx, `WHERE job.id = ?`, []any{string(id)}, decode, func(one grid.Record) error {
+	err = j.records(ctx, `AND entity.key = ?`, []any{string(id)}, decode, func(one grid.Record) error {
 		r, found = one, true
 		return nil
 	})
@@ -47,9 +47,9 @@ func (j *Journal) Record(ctx context.Context, id grid.JobID) (r grid.Record, err
 // Page reads up to limit records after an identifier, of the users of one name or of all
 // (""), in the order of identifiers: without what they bring, run, left and were decided by.
 func (j *Journal) Page(ctx context.Context, after grid.JobID, user string, limit int) ([]grid.Record, error) {
-	where, args := `WHERE job.id > ? ORDER BY job.id LIMIT ?`, []any{string(after), limit}
+	where, args := `AND entity.key > ? ORDER BY entity.key LIMIT ?`, []any{string(after), limit}
 	if user != "" {
-		where, args = `WHERE user = ? AND job.id > ? ORDER BY job.id LIMIT ?`, []any{user, string(after), limit}
+		where, args = `AND user = ? AND entity.key > ? ORDER BY entity.key LIMIT ?`, []any{user, string(after), limit}
 	}
 	records := make([]grid.Record, 0, limit)
 	err := j.records(ctx, where, args, decodeBriefly, func(r grid.Record) error {
@@ -63,8 +63,8 @@ func (j *Journal) Page(ctx context.Context, after grid.JobID, user string, limit
 }
 
 func (j *Journal) records(ctx context.Context, where string, args []any, read func(record, job []byte) (grid.Record, error), give func(grid.Record) error) error {
-	const text = `SELECT job.id, record, document.job, job.sum = ` + sumOfJob + `, coalesce(document.sum = ` + sumOfDocument + `, 0)
-		FROM job LEFT JOIN document ON document.id = job.id `
+	const text = `SELECT entity.key, record, document.text, entity.sum = ` + sumOfEntity + `, coalesce(document.sum = ` + sumOfDocument + `, 0)
+		FROM entity LEFT JOIN document USING (kind, key) WHERE entity.kind = 'job' `
 	return j.query(ctx, text+where, args, func(rows *sql.Rows) error {
 		var id string
 		var record, job []byte
@@ -74,7 +74,7 @@ func (j *Journal) records(ctx context.Context, where string, args []any, read fu
 		}
 		r, err := believe(id, record, job, sound, whole, read)
 		if err != nil {
-			return damaged(j.file, "the record of job "+id, err, "DELETE FROM job WHERE id = "+quoted(id))
+			return damaged(j.file, "the record of job "+id, err, giveUp("entity", "job", id))
 		}
 		return give(r)
 	})
@@ -100,7 +100,7 @@ func believe(id string, record, job []byte, sound, whole bool, read func(record,
 // Site reads what the broker knows of its own site; zero if nothing was written.
 func (j *Journal) Site(ctx context.Context) (grid.SiteState, error) {
 	var state grid.SiteState
-	err := j.query(ctx, `SELECT state, sum = `+sumOfSite+` FROM site`, nil, func(rows *sql.Rows) error {
+	err := j.query(ctx, `SELECT record, sum = `+sumOfEntity+` FROM entity WHERE kind = 'site'`, nil, func(rows *sql.Rows) error {
 		var text []byte
 		var sound bool
 		if err := rows.Scan(&text, &sound); err != nil {
@@ -123,13 +123,17 @@ func (j *Journal) Site(ctx context.Context) (grid.SiteState, error) {
 	return state, nil
 }
 
-// History reads what happened to a job, the oldest first; nothing for a job that
+// History reads what happened to an entity, the oldest first; nothing for one that
 // is not here.
-func (j *Journal) History(ctx context.Context, job grid.JobID) ([]grid.Event, error) {
+func (j *Journal) History(ctx context.Context, kind grid.Kind, key string) ([]grid.Event, error) {
+	name, err := nameOf(kind)
+	if err != nil {
+		return nil, err
+	}
 	var events []grid.Event
-	const text = `SELECT seq, at, state, site, term, hop, why, sum = ` + sumOfEvent + ` FROM event WHERE job = ? ORDER BY seq`
-	err := j.query(ctx, text, []any{string(job)}, func(rows *sql.Rows) error {
-		e := grid.Event{Job: job}
+	const text = `SELECT seq, at, state, site, term, hop, why, sum = ` + sumOfEvent + ` FROM event WHERE kind = ? AND key = ? ORDER BY seq`
+	err = j.query(ctx, text, []any{name, key}, func(rows *sql.Rows) error {
+		var e grid.Event
 		var seq int64
 		var state string
 		var sound bool
@@ -137,21 +141,61 @@ func (j *Journal) History(ctx context.Context, job grid.JobID) ([]grid.Event, er
 		if err != nil {
 			return err
 		}
-		e.State, err = grid.ParseState(state)
+		if state != "" {
+			e.State, err = grid.ParseState(state)
+		}
 		if !sound {
 			err = errSum
 		}
 		if err != nil {
-			return damaged(j.file, fmt.Sprintf("line %d of the history of job %s", seq, job), err,
-				fmt.Sprintf("DELETE FROM event WHERE job = %s AND seq = %d", quoted(string(job)), seq))
+			return damaged(j.file, fmt.Sprintf("line %d of the history of %s %s", seq, name, key), err, giveUpLine("event", name, key, seq))
 		}
 		events = append(events, e)
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the history of job %s: %w", job, err)
+		return nil, fmt.Errorf("read the history of %s %s: %w", name, key, err)
 	}
 	return events, nil
+}
+
+// Decisions reads what was decided of a job, the oldest first: the first, and the latest. The
+// last of them may say why the job stays where it is.
+func (j *Journal) Decisions(ctx context.Context, job grid.JobID) ([]grid.Decision, error) {
+	var list []grid.Decision
+	const text = `SELECT seq, decision, sum = ` + sumOfDecision + ` FROM decision WHERE kind = 'job' AND key = ? ORDER BY seq`
+	err := j.query(ctx, text, []any{string(job)}, func(rows *sql.Rows) error {
+		var seq int64
+		var decision []byte
+		var sound bool
+		if err := rows.Scan(&seq, &decision, &sound); err != nil {
+			return err
+		}
+		var d decisionRow
+		err := strictly(decision, &d)
+		if !sound {
+			err = errSum
+		}
+		if err != nil {
+			return damaged(j.file, fmt.Sprintf("decision %d of job %s", seq, job), err, giveUpLine("decision", "job", string(job), seq))
+		}
+		list = append(list, grid.Decision(d))
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the decisions of job %s: %w", job, err)
+	}
+	return list, nil
+}
+
+// giveUp is the statement that deletes an entity.
+func giveUp(table, kind, key string) string {
+	return fmt.Sprintf("DELETE FROM %s WHERE kind = %s AND key = %s", table, quoted(kind), quoted(key))
+}
+
+// giveUpLine is the statement that deletes one line of what was appended to one.
+func giveUpLine(table, kind, key string, seq int64) string {
+	return fmt.Sprintf("%s AND seq = %d", giveUp(table, kind, key), seq)
 }
 
 // query gives each row of one consistent reading to row.

@@ -15,7 +15,7 @@ import (
 // mark Passing where a site was so only then, and else nothing. A line that does not fit its
 // checksum stays as it is, and is told of when it is read.
 func migrateRefusals(ctx context.Context, conn *sql.Conn) error {
-	const marked = ` FROM job WHERE instr(record, '"Passing":true') > 0 AND sum = ` + sumOfJob
+	const marked = ` FROM job WHERE instr(record, '"Passing":true') > 0 AND sum = ` + sumOfJob5
 	var after, record string
 	for {
 		err := conn.QueryRowContext(ctx, `SELECT id, record`+marked+` AND id > ? ORDER BY id`, after).Scan(&after, &record)

@@ -69,7 +69,7 @@ func TestAFullDiskTakesEnds(t *testing.T) {
 	for n := range 100 {
 		c := save(n, "it ended, and was told so at some length")
 		if n%3 == 0 {
-			c = grid.Change{Job: idOf(n)}
+			c = removed(n)
 		}
 		mustCommit(t, j, c)
 		if n%20 == 0 {

@@ -25,6 +25,7 @@ var migrations = []migration{
 	{"lives of journals", statements(schema3)},
 	{"the jobs of a user", statements(`CREATE INDEX job_user ON job (user, id)`)},
 	{"kinds of refusals", migrateRefusals},
+	{"one table for all entities, and one for decisions", migrateEntities},
 }
 
 func statements(text string) func(context.Context, *sql.Conn) error {

@@ -86,21 +86,34 @@ func example(n int) *grid.Record {
 		Reason:          "because",
 		CancelRequested: true,
 		EstimateNow:     1795000006000,
-		Decisions: []grid.Decision{{At: 1, Epoch: e, Chosen: "xeon32", Candidates: []grid.Candidate{{
-			Site: "xeon32", Peer: other, Size: 1, Bandwidth: 1.5, Measured: true, Delivery: 2, Wait: 3, Run: 4, Total: 9, Chosen: true,
-			Refusal: &grid.Refusal{Kind: grid.Temporary, Reason: "r", Asked: "1", Available: "0", Again: 7},
-		}}}},
-		Tenure: grid.Tenure{Role: grid.Owning, Epoch: e, Owner: other, Handoff: grid.Handoff{Phase: grid.Offering, To: other, Epoch: e}, Report: 1 << 63, Closed: true},
-		Run:    grid.Run{Attempt: 3, Local: "4711", Started: 1795000001000, Finished: 1795000002000, End: grid.Completed, ExitCode: 7, HasExit: true, Signal: 9, Outputs: grid.Manifest{{Path: "out\xfe", Size: 1, Mode: 0o600, Ranges: []grid.Hash{hashOf(9)}}}},
-		AtHome: grid.AtHome{ContactLost: 1795000004000, PredictedStart: 1795000005000, Trail: []grid.PeerID{home, other}},
+		Tenure:          grid.Tenure{Role: grid.Owning, Epoch: e, Owner: other, Handoff: grid.Handoff{Phase: grid.Offering, To: other, Epoch: e}, Report: 1 << 63, Closed: true},
+		Run:             grid.Run{Attempt: 3, Local: "4711", Started: 1795000001000, Finished: 1795000002000, End: grid.Completed, ExitCode: 7, HasExit: true, Signal: 9, Outputs: grid.Manifest{{Path: "out\xfe", Size: 1, Mode: 0o600, Ranges: []grid.Hash{hashOf(9)}}}},
+		AtHome:          grid.AtHome{ContactLost: 1795000004000, PredictedStart: 1795000005000, Trail: []grid.PeerID{home, other}},
 	}
+}
+
+// decision has every field set.
+func decision() grid.Decision {
+	return grid.Decision{At: 1, Epoch: grid.Epoch{Term: 1, Hop: 2}, Chosen: "xeon32", Candidates: []grid.Candidate{{
+		Site: "xeon32", Peer: "12D3KooWother", Size: 1, Bandwidth: 1.5, Measured: true, Delivery: 2, Wait: 3, Run: 4, Total: 9, Chosen: true,
+		Refusal: &grid.Refusal{Kind: grid.Temporary, Reason: "r", Asked: "1", Available: "0", Again: 7},
+	}}}
+}
+
+// of is the record of a change of a job.
+func of(c grid.Change) *grid.Record { return c.Record.(*grid.Record) }
+
+func removed(n int) grid.Change { return grid.Deleted(grid.KindJob, string(idOf(n))) }
+
+func history(j *Journal, id grid.JobID) ([]grid.Event, error) {
+	return j.History(context.Background(), grid.KindJob, string(id))
 }
 
 func save(n int, why ...string) grid.Change {
 	r := example(n)
-	c := grid.Change{Job: r.Job.ID, Record: r}
+	c := grid.Saved(r)
 	for i, w := range why {
-		c.Events = append(c.Events, grid.Event{Job: r.Job.ID, At: grid.Tick(1795000000000 + i), State: grid.Ready, Site: "xeon16", Epoch: grid.Epoch{Term: 1, Hop: uint32(i)}, Why: w})
+		c.Events = append(c.Events, grid.Event{At: grid.Tick(1795000000000 + i), State: grid.Ready, Site: "xeon16", Epoch: grid.Epoch{Term: 1, Hop: uint32(i)}, Why: w})
 	}
 	return c
 }
@@ -113,9 +126,9 @@ func TestSaveLoadDelete(t *testing.T) {
 	first := j.ID()
 	mustCommit(t, j, save(2, "submitted", "ready"), save(1, "submitted"))
 	changed := save(2, "started")
-	changed.Record.State, changed.Record.Reason = grid.Finished, "it's over\n"
+	of(changed).State, of(changed).Reason = grid.Finished, "it's over\n"
 	mustCommit(t, j, changed)
-	want := []grid.Record{*example(1), *changed.Record}
+	want := []grid.Record{*example(1), *of(changed)}
 	if got := mustLoad(t, j); !reflect.DeepEqual(got, want) {
 		t.Errorf("loaded\n%+v\nnot\n%+v", got, want)
 	}
@@ -140,7 +153,7 @@ func TestSaveLoadDelete(t *testing.T) {
 	if got := mustLoad(t, j); !reflect.DeepEqual(got, want) {
 		t.Errorf("opened again: %+v", got)
 	}
-	events, err := j.History(ctx, idOf(2))
+	events, err := history(j, idOf(2))
 	var whys []string
 	for _, e := range events {
 		whys = append(whys, e.Why)
@@ -152,16 +165,16 @@ func TestSaveLoadDelete(t *testing.T) {
 		t.Errorf("%+v, want %+v", events[:2], want)
 	}
 
-	mustCommit(t, j, grid.Change{Job: idOf(2)}, grid.Change{Job: idOf(77)})
+	mustCommit(t, j, removed(2), removed(77))
 	if got := mustLoad(t, j); len(got) != 1 || got[0].Job.ID != idOf(1) {
 		t.Errorf("after the removal: %+v", got)
 	}
-	if events, err := j.History(ctx, idOf(2)); err != nil || len(events) != 0 {
+	if events, err := history(j, idOf(2)); err != nil || len(events) != 0 {
 		t.Errorf("a removed job has the history %+v, %v", events, err)
 	}
 	// The identifier may come again, as another job: a tombstone gave way.
 	again := save(2, "back")
-	again.Record.Job.Name = "another"
+	of(again).Job.Name = "another"
 	mustCommit(t, j, again)
 	if got := mustLoad(t, j); len(got) != 2 || got[1].Job.Name != "another" {
 		t.Errorf("%+v", got)
@@ -174,10 +187,10 @@ func TestDocumentIsReplacedWhenItDiffers(t *testing.T) {
 	t.Parallel()
 	j := mustOpen(t, t.TempDir())
 	slim := save(1)
-	slim.Record.Job.Inputs = nil
+	of(slim).Job.Inputs = nil
 	for _, c := range []grid.Change{save(1), slim, save(1), save(1)} {
 		mustCommit(t, j, c)
-		if got := mustLoad(t, j); !reflect.DeepEqual(got[0], *c.Record) {
+		if got := mustLoad(t, j); !reflect.DeepEqual(got[0], *of(c)) {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -221,7 +234,7 @@ func TestPragmas(t *testing.T) {
 			t.Errorf("%s is %s, %v", pragma, got, err)
 		}
 	}
-	if _, err := j.reader.Exec(`DELETE FROM job`); err == nil {
+	if _, err := j.reader.Exec(`DELETE FROM entity`); err == nil {
 		t.Error("the readers may write")
 	}
 	mustCommit(t, j, save(1, "x"))
@@ -321,8 +334,8 @@ func TestMigrations(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := append(migrations[:len(migrations):len(migrations)],
-		migration{"a column", statements(`ALTER TABLE job ADD COLUMN extra TEXT NOT NULL DEFAULT 'x'`)},
-		migration{"its value", statements(`UPDATE job SET extra = extra || 'y'; CREATE TABLE half (a)`)},
+		migration{"a column", statements(`ALTER TABLE entity ADD COLUMN extra TEXT NOT NULL DEFAULT 'x'`)},
+		migration{"its value", statements(`UPDATE entity SET extra = extra || 'y'; CREATE TABLE half (a)`)},
 	)
 	broken := append(list[:len(list):len(list)], migration{"a mistake", statements(`CREATE TABLE rest (a); CREATE TABLE half (a)`)})
 	if _, err := open(ctx, dir, options{unix.Statfs, broken}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d (a mistake)", len(broken))) {
@@ -335,7 +348,7 @@ func TestMigrations(t *testing.T) {
 	defer j.Close()
 	var extra string
 	var rest int
-	if err := j.reader.QueryRow(`SELECT extra, (SELECT count(*) FROM sqlite_schema WHERE name = 'rest') FROM job`).Scan(&extra, &rest); err != nil || extra != "xy" || rest != 0 {
+	if err := j.reader.QueryRow(`SELECT extra, (SELECT count(*) FROM sqlite_schema WHERE name = 'rest') FROM entity`).Scan(&extra, &rest); err != nil || extra != "xy" || rest != 0 {
 		t.Error(extra, rest, err)
 	}
 	if !sameButLife(j.ID(), id) {
@@ -396,12 +409,12 @@ func TestDamage(t *testing.T) {
 func TestRecordsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for _, statement := range []string{
-		`UPDATE job SET record = '{'`,
-		`UPDATE job SET record = json_set(record, '$.Later', 1)`,
-		`UPDATE document SET job = json_set(job, '$.ID', 'another')`,
-		`UPDATE document SET job = json_set(job, '$.Inputs[0].Ranges', 'AAAA')`,
+		`UPDATE entity SET record = '{'`,
+		`UPDATE entity SET record = json_set(record, '$.Later', 1)`,
+		`UPDATE document SET text = json_set(text, '$.ID', 'another')`,
+		`UPDATE document SET text = json_set(text, '$.Inputs[0].Ranges', 'AAAA')`,
 	} { // as a program would write them
-		statement += `; UPDATE job SET sum = ` + sumOfJob + `; UPDATE document SET sum = ` + sumOfDocument
+		statement += `; UPDATE entity SET sum = ` + sumOfEntity + `; UPDATE document SET sum = ` + sumOfDocument
 		dir := t.TempDir()
 		j := mustOpen(t, dir)
 		mustCommit(t, j, save(1))
@@ -424,7 +437,7 @@ func TestFailedCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	big := save(2)
-	big.Record.Reason = strings.Repeat("x", 1<<20)
+	of(big).Reason = strings.Repeat("x", 1<<20)
 	err := j.Commit(ctx, []grid.Change{save(3, "submitted"), big})
 	if !errors.Is(err, ErrFull) || !strings.Contains(fmt.Sprint(err), "free space") {
 		t.Fatal(err)
@@ -450,10 +463,11 @@ func TestFailedCommit(t *testing.T) {
 
 func TestMistakenChanges(t *testing.T) {
 	t.Parallel()
-	other, event := save(1), save(1, "x")
-	other.Job = idOf(2)
-	event.Events[0].Job = idOf(2)
-	for _, c := range []grid.Change{other, event} {
+	other, event, unknown := save(1), save(1, "x"), save(1)
+	other.Key = string(idOf(2))
+	event.Kind = grid.KindSite
+	unknown.Kind = 99
+	for _, c := range []grid.Change{other, event, unknown, {Kind: grid.KindJob, Key: string(idOf(1)), Record: &grid.SiteState{}}} {
 		j := mustOpen(t, t.TempDir())
 		if err := j.Commit(context.Background(), []grid.Change{c}); err == nil {
 			t.Error("it is written")
@@ -487,7 +501,8 @@ func TestManyChangesAreOneTransaction(t *testing.T) {
 	}
 	// One bad change takes the others with it.
 	bad := save(1000)
-	bad.Record.Decisions[0].Candidates[0].Bandwidth /= 0.0 * float64(len(bad.Events)) // +Inf
+	bad.Decisions = []grid.Decision{decision()}
+	bad.Decisions[0].Candidates[0].Bandwidth /= 0.0 * float64(len(bad.Events)) // +Inf
 	if err := j.Commit(context.Background(), []grid.Change{save(999), bad}); err == nil {
 		t.Error("JSON holds an infinity")
 	}
@@ -499,17 +514,17 @@ func TestLargeRecord(t *testing.T) {
 	j := mustOpen(t, t.TempDir())
 	c := save(1)
 	const ranges = 25600
-	c.Record.Job.Inputs[0].Size = ranges * grid.RangeSize
-	c.Record.Job.Inputs[0].Ranges = make([]grid.Hash, ranges)
+	of(c).Job.Inputs[0].Size = ranges * grid.RangeSize
+	of(c).Job.Inputs[0].Ranges = make([]grid.Hash, ranges)
 	for i := range ranges {
-		c.Record.Job.Inputs[0].Ranges[i] = hashOf(byte(i))
+		of(c).Job.Inputs[0].Ranges[i] = hashOf(byte(i))
 	}
 	mustCommit(t, j, c)
-	if got := mustLoad(t, j); !reflect.DeepEqual(got[0], *c.Record) {
+	if got := mustLoad(t, j); !reflect.DeepEqual(got[0], *of(c)) {
 		t.Error("it comes back changed")
 	}
 	var document, record int
-	if err := j.reader.QueryRow(`SELECT length(job), length(record) FROM document JOIN job USING (id)`).Scan(&document, &record); err != nil {
+	if err := j.reader.QueryRow(`SELECT length(text), length(record) FROM document JOIN entity USING (kind, key)`).Scan(&document, &record); err != nil {
 		t.Fatal(err)
 	}
 	if document > ranges*32*4/3+4096 || record > 4096 {
@@ -579,7 +594,7 @@ func TestReadWhileCommitting(t *testing.T) {
 					return
 				}
 				last = len(records)
-				events, err := j.History(ctx, idOf(0))
+				events, err := history(j, idOf(0))
 				if err != nil || len(events) < last {
 					t.Errorf("%d events after %d records, %v", len(events), last, err)
 					return
@@ -626,7 +641,7 @@ func TestViews(t *testing.T) {
 	t.Parallel()
 	j := mustOpen(t, t.TempDir())
 	waiting := save(1, "submitted")
-	waiting.Record.Ended = 0
+	of(waiting).Ended = 0
 	mustCommit(t, j, waiting)
 	var id, state, role, user, owner, submitted, reason string
 	var ended sql.NullString
@@ -637,8 +652,8 @@ func TestViews(t *testing.T) {
 		string(idOf(1))+" RUNNING owning alice 12D3KooWother 2026-11-18T11:06:40.123Z because" || ended.Valid {
 		t.Errorf("%s, %v", got, ended)
 	}
-	var job, seq, at, site, epoch, why string
-	if err := j.reader.QueryRow(`SELECT * FROM history`).Scan(&job, &seq, &at, &state, &site, &epoch, &why); err != nil {
+	var kind, job, seq, at, site, epoch, why string
+	if err := j.reader.QueryRow(`SELECT * FROM history`).Scan(&kind, &job, &seq, &at, &state, &site, &epoch, &why); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join([]string{job, seq, at, state, site, epoch, why}, " "); got != string(idOf(1))+" 1 2026-11-18T11:06:40.000Z READY xeon16 1.0 submitted" {
@@ -714,6 +729,7 @@ func TestEveryFieldIsKept(t *testing.T) {
 	t.Parallel()
 	var r grid.Record
 	fill(reflect.ValueOf(&r).Elem(), new(int))
+	r.Stay = nil // among the decisions
 	record, err := encodeRecord(&r)
 	if err != nil {
 		t.Fatal(err)
@@ -738,7 +754,7 @@ func TestTheSiteIsKept(t *testing.T) {
 	}
 	var want grid.SiteState
 	fill(reflect.ValueOf(&want).Elem(), new(int))
-	mustCommit(t, j, save(1), grid.Change{Site: &grid.SiteState{Since: 1}}, grid.Change{Site: &want})
+	mustCommit(t, j, save(1), grid.Saved(&grid.SiteState{Since: 1}), grid.Saved(&want))
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -62,23 +62,31 @@ ALTER TABLE event    ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE peer     ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE site     ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
 UPDATE journal  SET sum = ` + sumOfJournal + `;
-UPDATE job      SET sum = ` + sumOfJob + `;
-UPDATE document SET sum = ` + sumOfDocument + `;
+UPDATE job      SET sum = ` + sumOfJob5 + `;
+UPDATE document SET sum = ` + sumOfDocument5 + `;
 DROP TRIGGER event_stays;
-UPDATE event    SET sum = ` + sumOfEvent + `;
+UPDATE event    SET sum = ` + sumOfEvent5 + `;
 CREATE TRIGGER event_stays BEFORE UPDATE ON event
 	BEGIN SELECT RAISE (ABORT, 'history is append only'); END;
 UPDATE peer     SET sum = ` + "checksum('peer', number, peer, incarnation, sequence)" + `;
-UPDATE site     SET sum = ` + sumOfSite + `;
+UPDATE site     SET sum = ` + sumOfSite5 + `;
 `
 
 // The checksums of the tables' lines, of which these are the columns.
 const (
 	sumOfJournal  = `checksum('journal', incarnation, sequence)`
-	sumOfJob      = `checksum('job', job.id, home, user, state, standing, submitted, ended, record)`
-	sumOfDocument = `checksum('document', document.id, document.job)`
-	sumOfEvent    = `checksum('event', job, seq, at, state, site, term, hop, why)`
+	sumOfEntity   = `checksum('entity', entity.kind, entity.key, user, entity.state, record)`
+	sumOfDocument = `checksum('document', document.kind, document.key, text)`
+	sumOfEvent    = `checksum('event', kind, key, seq, at, state, site, term, hop, why)`
+	sumOfDecision = `checksum('decision', kind, key, seq, stays, decision)`
 	sumOfPeer     = `checksum('peer', number, peer, incarnation, life, sequence)`
 	sumOfLife     = `checksum('life', number, life, first)`
-	sumOfSite     = `checksum('site', state)`
+)
+
+// The same of the tables that schema 6 has replaced.
+const (
+	sumOfJob5      = `checksum('job', job.id, home, user, state, standing, submitted, ended, record)`
+	sumOfDocument5 = `checksum('document', document.id, document.job)`
+	sumOfEvent5    = `checksum('event', job, seq, at, state, site, term, hop, why)`
+	sumOfSite5     = `checksum('site', state)`
 )

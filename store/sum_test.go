@@ -21,6 +21,7 @@ type all struct {
 	site    grid.SiteState
 	peers   map[grid.PeerID][]grid.JournalID
 	history [][]grid.Event
+	decided [][]grid.Decision
 }
 
 func readAll(dir string, jobs int) (a all, err error) {
@@ -37,8 +38,9 @@ func readAll(dir string, jobs int) (a all, err error) {
 	a.peers, errs[2] = j.Peers(ctx)
 	err = errors.Join(errs[:]...)
 	for n := range jobs {
-		events, e := j.History(ctx, idOf(n))
-		a.history, err = append(a.history, events), errors.Join(err, e)
+		events, e := history(j, idOf(n))
+		decisions, f := j.Decisions(ctx, idOf(n))
+		a.history, a.decided, err = append(a.history, events), append(a.decided, decisions), errors.Join(err, e, f)
 	}
 	return a, errors.Join(err, j.Close())
 }
@@ -48,14 +50,16 @@ func sample(t *testing.T, dir string, jobs int) all {
 	t.Helper()
 	j := mustOpen(t, dir)
 	for n := range jobs {
-		mustCommit(t, j, save(n, "submitted", "chosen: here", strings.Repeat("why ", 20)))
+		c := save(n, "submitted", "chosen: here", strings.Repeat("why ", 20))
+		c.Decisions = []grid.Decision{decision(), decision()}
+		mustCommit(t, j, c)
 	}
 	for n := range 3 {
 		if err := j.SeenPeer(context.Background(), "12D3KooWother", grid.JournalID{Incarnation: uint64(n + 1), Sequence: 9}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	mustCommit(t, j, grid.Change{Site: &grid.SiteState{Draining: true, Since: 5}}, save(0, "started"))
+	mustCommit(t, j, grid.Saved(&grid.SiteState{Draining: true, Since: 5}), save(0, "started"))
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -144,14 +148,17 @@ func difference(got, want all) string {
 func TestADamagedLineCanBeGivenUpAlone(t *testing.T) {
 	t.Parallel()
 	for harm, way := range map[string]string{
-		`UPDATE job SET record = replace(record, '12D3KooWother', '12D3KooWothes') WHERE id LIKE '%1'`: "DELETE FROM job WHERE id = '" + string(idOf(1)) + "'",
-		`UPDATE job SET state = 'READY' WHERE id LIKE '%1'`:                                            "DELETE FROM job WHERE id = '" + string(idOf(1)) + "'",
-		`UPDATE document SET job = replace(job, 'alice', 'alicf') WHERE id LIKE '%1'`:                  "DELETE FROM job WHERE id = '" + string(idOf(1)) + "'",
-		`UPDATE peer SET sequence = '00000000000000ff' WHERE number = 2`:                               "DELETE FROM peer WHERE peer = '12D3KooWother'",
-		`DROP TRIGGER event_stays; UPDATE event SET at = at + 1 WHERE job LIKE '%1' AND seq = 2`:       "DELETE FROM event WHERE job = '" + string(idOf(1)) + "' AND seq = 2",
-		`UPDATE site SET state = '{"WentBack":true}'`:                                                  "",
-		`UPDATE journal SET sequence = sequence - 1`:                                                   "",
-		`DELETE FROM document WHERE id LIKE '%1'`:                                                      "",
+		`UPDATE entity SET record = replace(record, '12D3KooWother', '12D3KooWothes') WHERE key LIKE '%1'`:                            "DELETE FROM entity WHERE kind = 'job' AND key = '" + string(idOf(1)) + "'",
+		`UPDATE entity SET state = 'READY' WHERE key LIKE '%1'`:                                                                       "DELETE FROM entity WHERE kind = 'job' AND key = '" + string(idOf(1)) + "'",
+		`UPDATE document SET text = replace(text, 'alice', 'alicf') WHERE key LIKE '%1'`:                                              "DELETE FROM entity WHERE kind = 'job' AND key = '" + string(idOf(1)) + "'",
+		`UPDATE peer SET sequence = '00000000000000ff' WHERE number = 2`:                                                              "DELETE FROM peer WHERE peer = '12D3KooWother'",
+		`DROP TRIGGER event_stays; UPDATE event SET at = at + 1 WHERE key LIKE '%1' AND seq = 2`:                                      "DELETE FROM event WHERE kind = 'job' AND key = '" + string(idOf(1)) + "' AND seq = 2",
+		`UPDATE entity SET record = '{"WentBack":true}' WHERE kind = 'site'`:                                                          "",
+		`DROP TRIGGER event_stays; UPDATE event SET key = 'xeon15' WHERE key LIKE '%0' AND seq = 1`:                                   "",
+		`DROP TRIGGER event_stays; UPDATE event SET kind = 'hob' WHERE key LIKE '%0' AND seq = 1`:                                     "",
+		`DROP TRIGGER decision_stays; UPDATE decision SET decision = replace(decision, '1.5', '2.5') WHERE key LIKE '%1' AND seq = 2`: "DELETE FROM decision WHERE kind = 'job' AND key = '" + string(idOf(1)) + "' AND seq = 2",
+		`UPDATE journal SET sequence = sequence - 1`:                                                                                  "",
+		`DELETE FROM document WHERE key LIKE '%1'`:                                                                                    "",
 	} {
 		dir := t.TempDir()
 		sample(t, dir, 3)
@@ -189,9 +196,8 @@ func TestTheFirstSchemaGetsChecksums(t *testing.T) {
 		id: grid.JournalID{Incarnation: 0x8b0188617a437835, Sequence: 3}, records: []grid.Record{*example(1), *example(2)},
 		site: grid.SiteState{Draining: true}, peers: map[grid.PeerID][]grid.JournalID{other: {{Incarnation: 7, Sequence: 9}, {Incarnation: 8, Sequence: 1 << 63}}},
 	}
-	for _, r := range want.records {
-		r.Decisions[0].Candidates[0].Refusal = &grid.Refusal{Reason: "r", Asked: "1", Available: "0"} // there were no kinds
-	}
+	decided := decision()
+	decided.Candidates[0].Refusal = &grid.Refusal{Reason: "r", Asked: "1", Available: "0"} // there were no kinds
 	why := []string{}
 	for _, e := range got.history[1] {
 		why = append(why, e.Why)
@@ -199,14 +205,17 @@ func TestTheFirstSchemaGetsChecksums(t *testing.T) {
 	if !reflect.DeepEqual(why, []string{"submitted", "chosen: here", "started"}) {
 		t.Errorf("the history is %v", got.history)
 	}
-	got.history = nil
+	if len(got.decided[1]) != 1 || !reflect.DeepEqual(got.decided[1][0], decided) {
+		t.Errorf("decided: %+v", got.decided[1])
+	}
+	got.history, got.decided = nil, nil
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%s", difference(got, want))
 	}
 	if _, err := os.Stat(filepath.Join(dir, "journal.db.v1")); err != nil {
 		t.Error(err)
 	}
-	sqlite3(t, dir, `UPDATE job SET record = replace(record, '12D3KooWother', '12D3KooWothes')`)
+	sqlite3(t, dir, `UPDATE entity SET record = replace(record, '12D3KooWother', '12D3KooWothes')`)
 	if _, err := readAll(dir, 3); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a change after the migration: %v", err)
 	}

@@ -41,6 +41,7 @@ type job struct {
 	content  map[string][]byte
 	complete bool
 	events   []grid.Event
+	decided  []grid.Decision
 }
 
 var _ api.Service = (*Service)(nil)
@@ -94,7 +95,7 @@ func (s *Service) Change(id grid.JobID, f func(*grid.Record)) error {
 		return fmt.Errorf("job %s: %w", id, grid.ErrNotFound)
 	}
 	f(&j.record)
-	j.events = append(j.events, grid.Event{Job: id, At: grid.Tick(len(j.events)+1) * grid.Second, State: j.record.State, Site: "here", Epoch: j.record.Epoch, Why: "the test said so"})
+	j.events = append(j.events, grid.Event{At: grid.Tick(len(j.events)+1) * grid.Second, State: j.record.State, Site: "here", Epoch: j.record.Epoch, Why: "the test said so"})
 	s.wake()
 	return nil
 }
@@ -178,7 +179,7 @@ func (s *Service) Submit(_ context.Context, who api.Identity, n api.NewJob) (gri
 	}
 	s.keys[key] = id
 	s.jobs[id] = &job{record: r, wanted: n.Job.Inputs, uploads: make(map[string][]byte),
-		events: []grid.Event{{Job: id, At: r.Submitted, State: r.State, Site: "here", Epoch: r.Epoch, Why: "submitted"}}}
+		events: []grid.Event{{At: r.Submitted, State: r.State, Site: "here", Epoch: r.Epoch, Why: "submitted"}}}
 	s.wake()
 	return r, false, nil
 }
@@ -240,6 +241,29 @@ func (s *Service) Job(_ context.Context, who api.Identity, id grid.JobID) (grid.
 		return grid.Record{}, err
 	}
 	return j.record, nil
+}
+
+// Decide sets what was decided of a job's place.
+func (s *Service) Decide(id grid.JobID, list []grid.Decision) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, ok := s.jobs[id]
+	if !ok {
+		return fmt.Errorf("job %s: %w", id, grid.ErrNotFound)
+	}
+	j.decided = list
+	return nil
+}
+
+// Decisions is what was set.
+func (s *Service) Decisions(_ context.Context, who api.Identity, id grid.JobID) ([]grid.Decision, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, err := s.find(who, id)
+	if err != nil {
+		return nil, err
+	}
+	return j.decided, nil
 }
 
 // Jobs lists jobs by their identifiers.

@@ -173,7 +173,8 @@ func TestAJobThatComesBackBeginsAnew(t *testing.T) {
 	for _, e := range c.Step(1_000_001, Message{her, wire.Commit{Handoff: wire.HandoffID{Job: j.ID, Epoch: next, To: me, Digest: wire.JobDigest(j)}}}) {
 		switch e := e.(type) {
 		case Save:
-			saved = e.Change.Record.Role == grid.Owning
+			_, r, _ := e.Change.Job()
+			saved = r.Role == grid.Owning
 		case Send:
 			if r, ok := e.Message.(wire.Report); ok && (r.End != 0 || r.HasExit || r.Started.Known) {
 				t.Errorf("its report says %+v", r)

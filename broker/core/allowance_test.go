@@ -22,8 +22,10 @@ func fat(home grid.PeerID, site grid.SiteName, n, bytes int) grid.Job {
 // saved is how many bytes of documents the effects write.
 func saved(effects []Effect) (documents int64) {
 	for _, e := range effects {
-		if s, is := e.(Save); is && s.Change.Record != nil {
-			documents += s.Change.Record.Job.DocumentSize()
+		if s, is := e.(Save); is {
+			if _, r, _ := s.Change.Job(); r != nil {
+				documents += r.Job.DocumentSize()
+			}
 		}
 	}
 	return documents

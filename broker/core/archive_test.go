@@ -29,11 +29,6 @@ func longRecord(n int, home grid.PeerID, state grid.State) grid.Record {
 		Tenure:      grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}},
 		Run:         grid.Run{Attempt: 1, Queued: 900_100},
 	}
-	d := grid.Decision{At: 900_050, Chosen: "a"}
-	for i := range 5 {
-		d.Candidates = append(d.Candidates, grid.Candidate{Site: grid.SiteName(fmt.Sprintf("site-%d", i)), Peer: her, Size: 1 << 20, Bandwidth: 1e8})
-	}
-	r.Decisions = []grid.Decision{d}
 	if home != me {
 		r.Certificates = []grid.Certificate{{Epoch: r.Epoch, To: me, Signature: make([]byte, 64)}}
 	}
@@ -150,10 +145,12 @@ func commit(c *Core, journal map[grid.JobID]grid.Record, effects []Effect) []Eff
 	var w Write
 	w.take(effects)
 	for _, ch := range w.Changes {
-		if ch.Record == nil {
-			delete(journal, ch.Job)
-		} else {
-			journal[ch.Job] = *ch.Record
+		switch id, r, is := ch.Job(); {
+		case !is:
+		case r == nil:
+			delete(journal, id)
+		default:
+			journal[id] = *r
 		}
 	}
 	c.Durable(2)

@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"slices"
 
 	"gbroker/grid"
 )
@@ -152,17 +151,15 @@ func askedAgain(rows []grid.Candidate) (least grid.Tick) {
 	return least
 }
 
-// maxDecisions bounds the decisions kept with a job: the first, and the latest.
-const maxDecisions = 64
-
-// decided keeps a decision with the job.
+// decided notes a decision; it is written with the next save.
 func (j *job) decided(d grid.Decision) {
-	kept := j.rec.Decisions
-	if len(kept) >= maxDecisions {
-		kept = append(slices.Clone(kept[:1]), kept[2:]...)
+	j.decisions = append(j.decisions, d)
+	j.rec.Stay, j.chosen = nil, grid.Candidate{}
+	for _, r := range d.Candidates {
+		if r.Chosen {
+			j.chosen = r
+		}
 	}
-	j.rec.Decisions = append(slices.Clip(kept), d)
-	j.rec.Stay = nil
 }
 
 func reasons(d grid.Decision) string {

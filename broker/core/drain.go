@@ -38,7 +38,7 @@ func (c *Core) saveState() {
 	if c.rolled != nil {
 		state.RolledBack, state.Behind = 1, slices.Clone(c.rolled.lost)
 	}
-	c.emit(Save{grid.Change{Site: &state}})
+	c.emit(Save{grid.Saved(&state)})
 }
 
 // ownSite follows the batch system, and tells the neighbours.

@@ -13,7 +13,8 @@ func TestADrainedSiteTakesNothing(t *testing.T) {
 	t.Parallel()
 	c := signed()
 	effects := c.Step(1_000_001, DrainRequest{Token: 7, On: true})
-	if s, ok := effects[0].(Save); !ok || s.Change.Site == nil || !s.Change.Site.Draining || s.Change.Site.Since != 1_000_001 {
+	s, ok := effects[0].(Save)
+	if state, is := s.Change.Record.(*grid.SiteState); !ok || !is || !state.Draining || state.Since != 1_000_001 {
 		t.Errorf("first of all it is not saved: %+v", effects[0])
 	}
 	for _, p := range []grid.PeerID{her, him, it} {

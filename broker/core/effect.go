@@ -41,8 +41,9 @@ type Answer struct {
 	Token  Token
 	Record grid.Record
 	Again  bool
-	Fates  []Fate // of Forget
-	Err    error  // wraps a kind of grid
+	Fates  []Fate        // of Forget
+	Where  grid.Decision // of Where
+	Err    error         // wraps a kind of grid
 }
 
 // Look takes a snapshot of the batch system.

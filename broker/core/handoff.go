@@ -100,7 +100,7 @@ func (c *Core) handoffDue(j *job) {
 		case j.heard == 0 && c.now-j.began >= c.cfg.AcceptDeadline:
 			c.giveUp(j, "no answer to the offer")
 		case j.heard == 0:
-			c.sendOffer(j, c.chosenWait(j))
+			c.sendOffer(j, j.chosenWait())
 		case c.now-j.heard >= c.cfg.Lease && !c.cfg.Broken.Without(NoLease):
 			c.giveUp(j, "no word while it fetched the files")
 		default:
@@ -117,22 +117,7 @@ func (c *Core) handoffDue(j *job) {
 
 // chosenWait is how long after the offer the candidate should start the job, by the
 // decision that chose it.
-func (c *Core) chosenWait(j *job) grid.Tick {
-	r := c.chosen(j)
-	return r.Delivery + r.Wait
-}
-
-// chosen is the row that the last decision chose.
-func (c *Core) chosen(j *job) grid.Candidate {
-	if n := len(j.rec.Decisions); n > 0 {
-		for _, r := range j.rec.Decisions[n-1].Candidates {
-			if r.Chosen {
-				return r
-			}
-		}
-	}
-	return grid.Candidate{}
-}
+func (j *job) chosenWait() grid.Tick { return j.chosen.Delivery + j.chosen.Wait }
 
 // worthLearning is the size, in bytes, from which a delivery tells more of the way
 // than of the messages around it.
@@ -161,7 +146,7 @@ func (c *Core) onAccept(from grid.PeerID, m wire.Accept) {
 // pullLimit bounds how long a candidate may say that it is fetching: many times
 // what the decision reckoned with.
 func (c *Core) pullLimit(j *job) grid.Tick {
-	return c.cfg.PullGrace + 20*c.chosen(j).Delivery
+	return c.cfg.PullGrace + 20*j.chosen.Delivery
 }
 
 func (c *Core) onRefuse(from grid.PeerID, m wire.Refuse) {

@@ -38,7 +38,8 @@ func TestHandoffTold(t *testing.T) {
 	saved := func(name grid.SiteName, is func(*grid.Record) bool) func(*site, Effect) bool {
 		return func(s *site, e Effect) bool {
 			save, ok := e.(Save)
-			return ok && s.name == name && save.Change.Record != nil && save.Change.Record.Job.ID.Site() == "a" && is(save.Change.Record)
+			id, r, _ := save.Change.Job()
+			return ok && s.name == name && r != nil && id.Site() == "a" && is(r)
 		}
 	}
 	phase := func(p grid.HandoffPhase) func(*grid.Record) bool {
@@ -100,7 +101,7 @@ func TestWhatAHandoffCosts(t *testing.T) {
 	w.dies = func(s *site, e Effect) bool { // nobody does
 		switch e := e.(type) {
 		case Save:
-			if c.journal[id].Local == "" && e.Change.Job == id && last[s] != w.now { // one step is one commit
+			if c.journal[id].Local == "" && e.Change.Key == string(id) && last[s] != w.now { // one step is one commit
 				last[s] = w.now
 				commits[s]++
 			}

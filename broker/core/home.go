@@ -434,7 +434,7 @@ func (c *Core) peerChanged(e PeerChanged) {
 func (c *Core) candidateChanged(j *job, m *member) {
 	switch {
 	case m.live == grid.Alive: // perhaps restarted: then it has forgotten that it accepted
-		c.sendOffer(j, c.chosenWait(j))
+		c.sendOffer(j, j.chosenWait())
 	case m.live == grid.Dead || j.heard == 0:
 		c.sendAbort(c.handoffID(j), "the candidate was not to be reached")
 		c.dropOffer(j, fmt.Sprintf("the offer died: %s is %s", m.Name, m.live))

@@ -57,13 +57,13 @@ type Reading struct {
 type Write struct {
 	Early   []Effect // leave before it is written: none, unless a rule is switched off
 	Seen    []Saw
-	Changes []grid.Change // the last record of each job, all its history
+	Changes []grid.Change // the last record of each entity, all that is appended
 	Told    []grid.Record
-	Restart bool               // the Core ends after it, as an administrator wished
-	Failed  error              // nothing of it is to be written: the Core cannot go on
-	Effects []Effect           // leave after it, in this order
-	Pauses  uint64             // that there had been when they were decided
-	at      map[grid.JobID]int // in Changes
+	Restart bool           // the Core ends after it, as an administrator wished
+	Failed  error          // nothing of it is to be written: the Core cannot go on
+	Effects []Effect       // leave after it, in this order
+	Pauses  uint64         // that there had been when they were decided
+	at      map[entity]int // in Changes
 }
 
 // Begin gives the host a Core that was made from the journal.
@@ -179,23 +179,24 @@ func (w *Write) take(effects []Effect) {
 	}
 }
 
-// merge keeps the last record of each job, and all history.
+// entity names what a change is of.
+type entity struct {
+	kind grid.Kind
+	key  string
+}
+
+// merge makes one change of all that are of one entity, but for a save after a deletion.
 func (w *Write) merge(c grid.Change) {
-	if c.Site != nil {
-		w.Changes = append(w.Changes, c)
-		return
-	}
 	if w.at == nil {
-		w.at = map[grid.JobID]int{}
+		w.at = map[entity]int{}
 	}
-	k, seen := w.at[c.Job]
-	if !seen {
-		w.at[c.Job] = len(w.Changes)
-		w.Changes = append(w.Changes, c)
+	of := entity{c.Kind, c.Key}
+	if k, seen := w.at[of]; seen && w.Changes[k].Record != nil {
+		w.Changes[k] = w.Changes[k].Then(c)
 		return
 	}
-	w.Changes[k].Record = c.Record
-	w.Changes[k].Events = append(w.Changes[k].Events, c.Events...)
+	w.at[of] = len(w.Changes)
+	w.Changes = append(w.Changes, c)
 }
 
 func (w *Write) saves() bool { return len(w.Changes) > 0 }

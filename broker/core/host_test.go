@@ -45,15 +45,27 @@ func TestOneWriteServesManyEvents(t *testing.T) {
 	if !h.Ready() {
 		t.Error("what came meanwhile is forgotten")
 	}
+	x, y := grid.Job{ID: "x"}, grid.Job{ID: "y"}
+	decision := []grid.Decision{{At: 1}}
 	var merged Write
 	merged.take([]Effect{
-		Save{grid.Change{Job: "x", Record: &grid.Record{Tenure: grid.Tenure{Report: 1}}, Events: []grid.Event{{Why: "1"}}}},
-		Save{grid.Change{Job: "y", Record: &grid.Record{}}},
-		Save{grid.Change{Site: &grid.SiteState{}}},
-		Save{grid.Change{Job: "x", Record: &grid.Record{Tenure: grid.Tenure{Report: 2}}, Events: []grid.Event{{Why: "2"}}}},
+		Save{grid.Change{Kind: grid.KindJob, Key: "x", Record: &grid.Record{Job: x, Tenure: grid.Tenure{Report: 1}}, Events: []grid.Event{{Why: "1"}}, Decisions: decision}},
+		Save{grid.Saved(&grid.Record{Job: y})},
+		Save{grid.Saved(&grid.SiteState{})},
+		Save{grid.Change{Kind: grid.KindJob, Key: "x", Record: &grid.Record{Job: x, Tenure: grid.Tenure{Report: 2}}, Events: []grid.Event{{Why: "2"}}, Decisions: decision}},
+		Save{grid.Saved(&grid.SiteState{Draining: true})},
 	})
-	if c := merged.Changes; len(c) != 3 || c[0].Record.Report != 2 || len(c[0].Events) != 2 || len(merged.Effects) != 4 {
+	c := merged.Changes
+	if len(c) != 3 || c[0].Record.(*grid.Record).Report != 2 || len(c[0].Events) != 2 || len(c[0].Decisions) != 2 || !c[2].Record.(*grid.SiteState).Draining || len(merged.Effects) != 5 {
 		t.Errorf("merged: %+v", c)
+	}
+	merged.take([]Effect{
+		Save{grid.Change{Kind: grid.KindJob, Key: "x", Record: &grid.Record{Job: x, AtHome: grid.AtHome{Removed: true}}, Undecided: true}},
+		Save{grid.Deleted(grid.KindJob, "y")},
+		Save{grid.Saved(&grid.Record{Job: y, Tenure: grid.Tenure{Report: 3}})},
+	})
+	if c = merged.Changes; len(c) != 4 || !c[0].Undecided || c[0].Decisions != nil || len(c[0].Events) != 2 || c[1].Record != nil || c[3].Record.(*grid.Record).Report != 3 {
+		t.Errorf("removed, deleted, and saved anew: %+v", c)
 	}
 }
 

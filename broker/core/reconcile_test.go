@@ -196,10 +196,11 @@ func TestWhoHadADuplicateIsRolledBack(t *testing.T) {
 	for _, e := range c.Step(1_000_001, Message{her, wire.Seen{Boots: []uint64{7, 8}}}) {
 		switch e := e.(type) {
 		case Save:
-			if e.Change.Site != nil {
-				state = *e.Change.Site
-			} else {
-				record = *e.Change.Record
+			switch r := e.Change.Record.(type) {
+			case *grid.SiteState:
+				state = *r
+			case *grid.Record:
+				record = *r
 			}
 		case Alarm:
 		default:

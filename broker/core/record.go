@@ -38,40 +38,43 @@ type job struct {
 	began   grid.Tick                 // when the offer went out
 	// pullBegan is when a first offer was accepted, with files to fetch; 0 else.
 	pullBegan  grid.Tick
-	told       grid.Tick      // when the home was last told of an estimate
-	fails      int            // in a row, of what is being tried
-	asked      grid.Tick      // home: when its owner, which does not report it, was asked last
-	heard      grid.Tick      // last word of the candidate (owner) or of the owner (home)
-	pulling    bool           // home: its output is being fetched
-	killing    bool           // a Withdraw or Kill is under way
-	reading    bool           // a Collect is under way
-	acked      bool           // owner: the home has the present report
-	committed  bool           // owner: Commit was said
-	queued     bool           // in Core.undecided
-	digest     grid.Hash      // of the job as it travels; see sum
-	hops       uint32         // that it will have behind it at the candidate
-	sweep      uint64         // the last one of the searches for waiting jobs that had it
-	known      bool           // owner: the home knows that this broker owns it
-	homeHeard  grid.Tick      // owner: last word of the home; 0 is none in this life, or since a stall
-	stalled    bool           // candidate: there was a stall since it was PREPARED, and a Commit may be older than that
-	after      grid.JournalID // candidate: how far its owner's journal was when it was PREPARED; zero after a restart
-	awaits     bool           // owner: it is to be launched as soon as mustAsk allows
-	claim      *claim         // home: a result of an older epoch that waits for the token
-	misses     int            // good listings in a row that lack the present attempt
-	trait      plan.Trait     // by which its run time is believed; see traitOf
-	since      uint64         // owner: the home counts as heard by the acknowledgement of a report from this number on
-	refused    string         // why the batch system here would not take it; see refused.go
-	refusedAt  grid.Tick      // when it said so
-	said       said           // what its user was told; see told.go
-	traceAt    grid.Epoch     // home: a site that has forgotten the job had it at that epoch; see recount.go
-	traceOf    grid.PeerID    // and which
-	recovered  bool           // it was in the journal when this life began
-	waits      string         // owner: why it has no expected start; see expected.go
-	stub       bool           // what is known of an archived job without its record; see archive.go
-	size       int64          // of its files, of a stub
-	counted    usage          // home: what it counts for its user
-	reconciled bool           // its control directory has said which attempts there were; see reconcile.go
-	damaged    grid.Tick      // since when its control files cannot be believed; 0: they can. See damaged.go
+	told       grid.Tick       // when the home was last told of an estimate
+	fails      int             // in a row, of what is being tried
+	asked      grid.Tick       // home: when its owner, which does not report it, was asked last
+	heard      grid.Tick       // last word of the candidate (owner) or of the owner (home)
+	pulling    bool            // home: its output is being fetched
+	killing    bool            // a Withdraw or Kill is under way
+	reading    bool            // a Collect is under way
+	acked      bool            // owner: the home has the present report
+	committed  bool            // owner: Commit was said
+	queued     bool            // in Core.undecided
+	digest     grid.Hash       // of the job as it travels; see sum
+	hops       uint32          // that it will have behind it at the candidate
+	sweep      uint64          // the last one of the searches for waiting jobs that had it
+	known      bool            // owner: the home knows that this broker owns it
+	homeHeard  grid.Tick       // owner: last word of the home; 0 is none in this life, or since a stall
+	stalled    bool            // candidate: there was a stall since it was PREPARED, and a Commit may be older than that
+	after      grid.JournalID  // candidate: how far its owner's journal was when it was PREPARED; zero after a restart
+	awaits     bool            // owner: it is to be launched as soon as mustAsk allows
+	claim      *claim          // home: a result of an older epoch that waits for the token
+	misses     int             // good listings in a row that lack the present attempt
+	trait      plan.Trait      // by which its run time is believed; see traitOf
+	since      uint64          // owner: the home counts as heard by the acknowledgement of a report from this number on
+	refused    string          // why the batch system here would not take it; see refused.go
+	refusedAt  grid.Tick       // when it said so
+	said       said            // what its user was told; see told.go
+	traceAt    grid.Epoch      // home: a site that has forgotten the job had it at that epoch; see recount.go
+	traceOf    grid.PeerID     // and which
+	recovered  bool            // it was in the journal when this life began
+	waits      string          // owner: why it has no expected start; see expected.go
+	stub       bool            // what is known of an archived job without its record; see archive.go
+	size       int64           // of its files, of a stub
+	counted    usage           // home: what it counts for its user
+	reconciled bool            // its control directory has said which attempts there were; see reconcile.go
+	damaged    grid.Tick       // since when its control files cannot be believed; 0: they can. See damaged.go
+	decisions  []grid.Decision // made since the last save
+	stay       *grid.Decision  // of rec, as the journal has it
+	chosen     grid.Candidate  // by the last of them; zero after a restart
 }
 
 // sorted lists the live jobs in a fixed order: effects must not follow a map's order.
@@ -99,13 +102,11 @@ func (c *Core) save(j *job, why string) {
 		j.rec.Report++
 		j.acked = false
 	}
-	ch := grid.Change{Job: j.rec.Job.ID, Record: copyOf(&j.rec)}
+	ch := grid.Saved(copyOf(&j.rec))
 	if why != "" {
-		ch.Events = []grid.Event{{
-			Job: j.rec.Job.ID, At: c.now, State: j.rec.State,
-			Site: c.siteName(j.rec.Owner), Epoch: j.rec.Epoch, Why: why,
-		}}
+		ch.Events = []grid.Event{{At: c.now, State: j.rec.State, Site: c.siteName(j.rec.Owner), Epoch: j.rec.Epoch, Why: why}}
 	}
+	ch.Decisions, ch.Undecided = j.unsaved(), j.rec.Removed
 	c.emit(Save{ch})
 	c.tellUser(j)
 	c.keepLive(j)
@@ -113,6 +114,17 @@ func (c *Core) save(j *job, why string) {
 		c.disarm(j, onReport)
 		c.report(j)
 	}
+}
+
+// unsaved are the decisions that the journal does not have: those that were made since the last
+// save, and why the job stays where it is.
+func (j *job) unsaved() []grid.Decision {
+	list := j.decisions
+	if s := j.rec.Stay; s != nil && s != j.stay {
+		list = append(list, *s)
+	}
+	j.decisions, j.stay = nil, j.rec.Stay
+	return list
 }
 
 // sum is the digest of the job as it travels, reckoned once: a job does not change
@@ -159,7 +171,7 @@ func (c *Core) drop(j *job) {
 	delete(c.live, id)
 	delete(c.ending, id)
 	delete(c.keys, keyOf(j.rec.Job.User, j.rec.Key))
-	c.emit(Save{grid.Change{Job: id}})
+	c.emit(Save{grid.Deleted(grid.KindJob, string(id))})
 	c.discard(id)
 }
 

@@ -235,7 +235,8 @@ func (c *Core) weigh(j *job, r *round, i int, open map[grid.PeerID]int) {
 	if to == 0 {
 		rows[0].Chosen = true
 		d.Chosen = rows[0].Site
-		j.rec.Stay = &grid.Stay{Decision: d, Why: why}
+		d.Stays = why
+		j.rec.Stay = &d
 		c.show(j)
 		return
 	}

@@ -14,13 +14,14 @@ import (
 // a minute long, behind one that runs for as long; and neighbours that answer as said.
 type queue struct {
 	*Core
-	t     *testing.T
-	now   grid.Tick
-	shot  plan.Snapshot
-	tells map[grid.PeerID]wire.EstimateReply // Round and Job are filled in; one estimate for all, or one each
-	asked []wire.EstimateRequest
-	sent  []Send
-	saves int
+	t         *testing.T
+	now       grid.Tick
+	shot      plan.Snapshot
+	tells     map[grid.PeerID]wire.EstimateReply // Round and Job are filled in; one estimate for all, or one each
+	asked     []wire.EstimateRequest
+	sent      []Send
+	saves     int
+	decisions []grid.Decision
 }
 
 func newQueue(t *testing.T, n int, change func(*grid.Record), members ...grid.PeerID) *queue {
@@ -63,6 +64,7 @@ func (q *queue) do(ev Event) {
 		switch e := e.(type) {
 		case Save:
 			q.saves++
+			q.decisions = append(q.decisions, e.Change.Decisions...)
 		case Look:
 			s := q.shot
 			s.At = q.now
@@ -155,12 +157,12 @@ func TestAWaitingJobMovesForAGain(t *testing.T) {
 		q.wants(c.moves...)
 		k := q.sorted()[0]
 		if len(c.moves) > 0 {
-			if n := len(k.rec.Decisions); n != 1 || k.rec.Stay != nil || k.rec.Decisions[0].Chosen != "b" {
-				t.Errorf("%d decisions, stay %+v", n, k.rec.Stay)
+			if d := q.decisions; len(d) != 1 || k.rec.Stay != nil || d[0].Chosen != "b" {
+				t.Errorf("decisions %+v, stay %+v", d, k.rec.Stay)
 			}
 			continue
 		}
-		if k.rec.Stay == nil || len(k.rec.Stay.Decision.Candidates) != 2 || k.rec.Stay.Decision.Chosen != "a" || k.rec.Stay.Why == "" {
+		if k.rec.Stay == nil || len(k.rec.Stay.Candidates) != 2 || k.rec.Stay.Chosen != "a" || k.rec.Stay.Stays == "" {
 			t.Errorf("why it stays is not kept: %+v", k.rec.Stay)
 		}
 		if q.saves > 0 {

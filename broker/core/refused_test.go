@@ -16,12 +16,14 @@ func TestAJobThatIsRefusedForGoodGoesElsewhere(t *testing.T) {
 	if k := c.jobs[j.ID]; k.rec.State != grid.Ready || !strings.Contains(k.rec.Reason, "no account") {
 		t.Fatalf("it is %s: %s", k.rec.State, k.rec.Reason)
 	}
-	offered := answered(c, wire.Answer{Job: j.ID, Estimate: grid.Estimate{Wait: grid.Hour, Safe: grid.Hour}})
+	offered, d := answered(c, wire.Answer{Job: j.ID, Estimate: grid.Estimate{Wait: grid.Hour, Safe: grid.Hour}})
 	if !offered {
 		t.Errorf("it is not offered to who would take it, but is %s: %s", c.jobs[j.ID].rec.State, c.jobs[j.ID].rec.Reason)
 	}
-	d := c.jobs[j.ID].rec.Decisions
-	if own := d[len(d)-1].Candidates[0].Refusal; own == nil || !strings.Contains(own.Reason, "has refused the job: no account") {
+	if len(d) != 1 {
+		t.Fatalf("%d decisions are written", len(d))
+	}
+	if own := d[0].Candidates[0].Refusal; own == nil || !strings.Contains(own.Reason, "has refused the job: no account") {
 		t.Errorf("the own row of the decision says %+v", own)
 	}
 }
@@ -102,7 +104,7 @@ func refused(t *testing.T) (*Core, grid.Job) {
 
 // answered has one neighbour answer as said, and the others not at all, and tells
 // whether the job is offered to that one.
-func answered(c *Core, a wire.Answer) bool {
+func answered(c *Core, a wire.Answer) (offered bool, decisions []grid.Decision) {
 	c.Step(1_000_004, shot(1_000_004))
 	effects := c.Step(1_000_005, Message{her, wire.EstimateReply{Round: c.round.id, Site: grid.Site{Name: "b", Speed: 1, Processes: 4}, Answers: []wire.Answer{a}, Take: 1}})
 	for _, p := range []grid.PeerID{him, it} {
@@ -112,9 +114,13 @@ func answered(c *Core, a wire.Answer) bool {
 		}
 	}
 	for _, m := range sentTo(effects, her) {
-		if _, is := m.(wire.Offer); is {
-			return true
+		_, is := m.(wire.Offer)
+		offered = offered || is
+	}
+	for _, e := range effects {
+		if s, is := e.(Save); is {
+			decisions = append(decisions, s.Change.Decisions...)
 		}
 	}
-	return false
+	return offered, decisions
 }

@@ -59,7 +59,7 @@ func TestAnOwnerThatDoesNotKnowTheJobIsNamed(t *testing.T) {
 		t.Fatalf("it is said to be %q", why)
 	}
 	saves, saved := only[Save](k.Step(1_000_004, Message{her, no}))
-	if !saved || saves.Change.Record.Reason != "b, which should have it, does not know it" {
+	if !saved || saves.Change.Record.(*grid.Record).Reason != "b, which should have it, does not know it" {
 		t.Errorf("its reason is %q", k.jobs[j.ID].rec.Reason)
 	}
 	if _, again := only[Save](k.Step(1_000_005, Message{her, no})); again {

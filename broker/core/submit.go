@@ -159,7 +159,7 @@ func (c *Core) remove(j *job) {
 
 // strip leaves of a record what a tombstone needs.
 func (j *job) strip() {
-	j.rec.Outputs, j.rec.Decisions, j.rec.Job.Inputs = nil, nil, nil
+	j.rec.Outputs, j.rec.Stay, j.rec.Job.Inputs = nil, nil, nil
 	j.rec.Job.Program, j.rec.Job.Outputs = grid.Program{}, nil
 }
 

@@ -43,7 +43,7 @@ func (c *Core) tellUser(j *job) {
 // are not told.
 func toldOf(r *grid.Record) *grid.Record {
 	k := copyOf(r)
-	k.Job, k.Decisions, k.Stay, k.Certificates = grid.Job{ID: r.Job.ID}, nil, nil, nil
+	k.Job, k.Stay, k.Certificates = grid.Job{ID: r.Job.ID}, nil, nil
 	return k
 }
 
@@ -87,7 +87,7 @@ func (c *Core) endAsTold(j *job, t *grid.Record) {
 	old := j.rec
 	j.rec = *t
 	r := &j.rec
-	r.Job, r.Key, r.Decisions, r.Certificates = old.Job, old.Key, old.Decisions, nil
+	r.Job, r.Key, r.Certificates = old.Job, old.Key, nil
 	r.Handoff.Phase = grid.NoHandoff
 	for _, p := range append(slices.Clone(old.Trail), old.Owner) {
 		if p != c.cfg.Self && !slices.Contains(r.Trail, p) {

@@ -24,10 +24,10 @@ func TestWhatUsersAreToldIsWrittenBeside(t *testing.T) {
 	mine, hers := jobOf(me, "a", "1"), jobOf(her, "b", "2")
 	at := grid.Epoch{Term: 1, Hop: 1}
 	c := signed(
-		grid.Record{Job: mine, State: grid.Running, Decisions: make([]grid.Decision, 1), Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at, Report: 2}},
+		grid.Record{Job: mine, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at, Report: 2}},
 		grid.Record{Job: hers, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: at}})
 	got := tells(c.Step(1_000_001, CancelRequest{Token: 1, Job: mine.ID, By: "alice"}))
-	if len(got) != 1 || !got[0].CancelRequested || got[0].State.Terminal() || got[0].Job.ID != mine.ID || got[0].Job.Program.Executable != "" || got[0].Decisions != nil {
+	if len(got) != 1 || !got[0].CancelRequested || got[0].State.Terminal() || got[0].Job.ID != mine.ID || got[0].Job.Program.Executable != "" {
 		t.Errorf("of a cancel %+v", got)
 	}
 	if got := tells(c.Step(1_000_002, CancelRequest{Token: 2, Job: mine.ID, By: "alice"})); len(got) != 0 {

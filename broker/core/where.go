@@ -116,9 +116,8 @@ func (c *Core) whereIs(w *where, rows []grid.Candidate) {
 			c.wheres = append(c.wheres[:i:i], c.wheres[i+1:]...)
 		}
 	}
-	r := w.job.rec
-	r.Decisions = []grid.Decision{{At: c.now, Epoch: r.Epoch, Candidates: rows}}
-	c.emit(Answer{Token: w.token, Record: r})
+	d := grid.Decision{At: c.now, Epoch: w.job.rec.Epoch, Candidates: rows}
+	c.emit(Answer{Token: w.token, Record: w.job.rec, Where: d})
 }
 
 // whereDue ends those that have waited long enough, with what there is.

@@ -384,25 +384,26 @@ func (s *site) saw(e Saw) {
 
 // save checks what must hold for a record, against the one before.
 func (s *site) save(c grid.Change) {
-	if c.Site != nil {
-		s.state = *c.Site
+	if state, is := c.Record.(*grid.SiteState); is {
+		s.state = *state
 		return
 	}
-	if c.Record == nil {
-		delete(s.journal, c.Job)
+	id, saved, _ := c.Job()
+	if saved == nil {
+		delete(s.journal, id)
 		return
 	}
-	old, known := s.journal[c.Job]
-	r := *c.Record
+	old, known := s.journal[id]
+	r := *saved
 	s.w.logf("%s saves %s %s %s owner=%s epoch=%s handoff=%d/%s attempt=%d %v", s.name, r.Job.ID, r.Role, r.State, r.Owner, r.Epoch, r.Handoff.Phase, r.Handoff.Epoch, r.Attempt, c.Events)
 	if known && old.State.Terminal() && old.State != grid.Lost && r.State != old.State {
-		s.w.t.Fatalf("%s: %s left the terminal state %s for %s\n%s", s.name, c.Job, old.State, r.State, s.w.story(c.Job))
+		s.w.t.Fatalf("%s: %s left the terminal state %s for %s\n%s", s.name, id, old.State, r.State, s.w.story(id))
 	}
 	if known && r.Epoch.Before(old.Epoch) {
-		s.w.t.Fatalf("%s: %s went back from epoch %s to %s\n%s", s.name, c.Job, old.Epoch, r.Epoch, s.w.story(c.Job))
+		s.w.t.Fatalf("%s: %s went back from epoch %s to %s\n%s", s.name, id, old.Epoch, r.Epoch, s.w.story(id))
 	}
 	if known && old.Role == grid.Owning && r.Role == grid.Owning && old.State != r.State && !old.State.CanBecome(r.State) {
-		s.w.t.Fatalf("%s: %s went from %s to %s, which the diagram has not\n%s", s.name, c.Job, old.State, r.State, s.w.story(c.Job))
+		s.w.t.Fatalf("%s: %s went from %s to %s, which the diagram has not\n%s", s.name, id, old.State, r.State, s.w.story(id))
 	}
 	if r.Handoff.Phase == grid.Committed && old.Handoff.Phase != grid.Committed && r.Job.Home != s.peer {
 		s.w.onward++
@@ -415,16 +416,16 @@ func (s *site) save(c grid.Change) {
 		}
 		w.say(s, "%s %s %s %s%s: %s", short(r.Job.ID), r.Role, r.State, r.Epoch, handoff, e.Why)
 	}
-	s.journal[c.Job] = r
-	s.w.oneOwner(c.Job)
-	if r.Job.Home == s.peer && r.State == grid.Completed && old.State != r.State && !s.outputs[c.Job] {
-		s.w.t.Fatalf("%s is told COMPLETED without its output\n%s", c.Job, s.w.story(c.Job))
+	s.journal[id] = r
+	s.w.oneOwner(id)
+	if r.Job.Home == s.peer && r.State == grid.Completed && old.State != r.State && !s.outputs[id] {
+		s.w.t.Fatalf("%s is told COMPLETED without its output\n%s", id, s.w.story(id))
 	}
-	if r.Job.Home == s.peer && r.State.Terminal() && r.State != grid.Lost && s.w.runs(c.Job) {
-		s.w.t.Fatalf("%s is told %s while its program runs\n%s", c.Job, r.State, s.w.story(c.Job))
+	if r.Job.Home == s.peer && r.State.Terminal() && r.State != grid.Lost && s.w.runs(id) {
+		s.w.t.Fatalf("%s is told %s while its program runs\n%s", id, r.State, s.w.story(id))
 	}
 	if r.Job.Home == s.peer && r.State == grid.Killed {
-		s.w.told[c.Job] = true
+		s.w.told[id] = true
 	}
 }
 

@@ -108,6 +108,7 @@ func interrupts(ts *testscript.TestScript, _ bool, _ []string) {
 func becomes(ts *testscript.TestScript, _ bool, args []string) {
 	state, err := grid.ParseState(args[1])
 	ts.Check(err)
+	decided := false
 	ts.Check(service(ts).Change(grid.JobID(args[0]), func(r *grid.Record) {
 		r.State = state
 		for _, a := range args[2:] {
@@ -125,12 +126,15 @@ func becomes(ts *testscript.TestScript, _ bool, args []string) {
 			case "reason":
 				r.Reason = value
 			case "decided":
-				r.Decisions = decisions()
+				decided = true
 			default:
 				ts.Fatalf("becomes: %s?", name)
 			}
 		}
 	}))
+	if decided {
+		ts.Check(service(ts).Decide(grid.JobID(args[0]), decisions()))
+	}
 }
 
 func decisions() []grid.Decision {

@@ -98,13 +98,11 @@ func (d *disk) record(id grid.JobID) (grid.Record, error) {
 func (d *disk) commit(now grid.Tick, changes []grid.Change) {
 	d.note(now, changes)
 	for _, c := range changes {
-		switch {
-		case c.Site != nil:
-			d.state = *c.Site
-		case c.Record == nil:
-			delete(d.records, c.Job)
-		default:
-			d.records[c.Job] = c.Record
+		if s, is := c.Record.(*grid.SiteState); is {
+			d.state = *s
+		}
+		if id, r, is := c.Job(); is {
+			d.put(id, r)
 		}
 	}
 	for _, s := range d.pending {
@@ -112,6 +110,15 @@ func (d *disk) commit(now grid.Tick, changes []grid.Change) {
 	}
 	d.pending = nil
 	d.sequence++
+}
+
+// put makes a record that of a job; nil deletes it.
+func (d *disk) put(id grid.JobID, r *grid.Record) {
+	if r == nil {
+		delete(d.records, id)
+	} else {
+		d.records[id] = r
+	}
 }
 
 // see notes how far a peer's journal has come.

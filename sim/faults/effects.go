@@ -22,10 +22,9 @@ func (h *host) dispatch(e core.Effect, pauses uint64) {
 	}
 	switch e := e.(type) {
 	case core.Save:
-		if e.Change.Site != nil {
-			return
+		if id, r, is := e.Change.Job(); is {
+			h.show(id, r)
 		}
-		h.show(e.Change.Job, e.Change.Record)
 	case core.Show:
 		r := e.Record
 		h.show(r.Job.ID, &r)

@@ -288,7 +288,7 @@ func TestLostTakesAReason(t *testing.T) {
 
 // learn has the home save the job as one of which it does not know who owns it.
 func (x *scene) learn() {
-	x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{State: grid.Lost, Tenure: grid.Tenure{Role: grid.Watching}}}})
+	x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Lost, Tenure: grid.Tenure{Role: grid.Watching}})})
 }
 
 // Which jobs need not end, once their home was set back?
@@ -380,10 +380,10 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 			x.f.cancel = at(50)
 			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
 			x.w.truth.setBack(x.a, lapse{since: at(100)})
-			x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}}})
+			x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}})})
 		}, true},
 		{"its home drops a job", func(x *scene) {
-			x.w.truth.saved(x.a, []grid.Change{{Job: "job"}})
+			x.w.truth.saved(x.a, []grid.Change{grid.Deleted(grid.KindJob, "job")})
 		}, true},
 		{"its home does not know it after another start", func(x *scene) {
 			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
@@ -395,13 +395,13 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.f.cancel = at(950)
-			x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}}})
+			x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}})})
 		}, true},
 		{"cancelled before, which nobody else knows", func(x *scene) {
 			x.f.cancel = at(50)
 			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
-			x.w.truth.saved(x.a, []grid.Change{{Job: "job", Record: &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}}})
+			x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}})})
 		}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -420,7 +420,7 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 func TestTwoOwnersTakeAnExcuse(t *testing.T) {
 	t.Parallel()
 	owns := func(hop uint32, doubt bool) []grid.Change {
-		return []grid.Change{{Job: "job", Record: &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1, Hop: hop}, Uncertain: doubt}}}}
+		return []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1, Hop: hop}, Uncertain: doubt}})}
 	}
 	for _, c := range []struct {
 		name     string

@@ -129,7 +129,7 @@ var ownerStages = map[grid.State]stage{
 // at is the crash before or after a commit; it tells whether it came.
 func (h *host) at(where where, changes []grid.Change) bool {
 	for _, c := range changes {
-		if c.Site == nil && h.crashAt(point{where, stageOf(c.Record)}) {
+		if _, r, is := c.Job(); is && h.crashAt(point{where, stageOf(r)}) {
 			return true
 		}
 	}

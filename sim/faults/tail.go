@@ -15,7 +15,7 @@ const longestTail = 30 * grid.Second
 // undo is what a commit has replaced.
 type undo struct {
 	at       grid.Tick
-	records  []grid.Change // as they were; without a record: there was none
+	records  map[grid.JobID]*grid.Record // as they were; nil: there was none
 	state    grid.SiteState
 	sequence uint64
 	peers    map[grid.PeerID][]grid.JournalID // as they were, of those that it changes
@@ -23,10 +23,10 @@ type undo struct {
 
 // note keeps what a commit replaces, for as long as it may be undone.
 func (d *disk) note(now grid.Tick, changes []grid.Change) {
-	u := undo{at: now, state: d.state, sequence: d.sequence}
+	u := undo{at: now, state: d.state, sequence: d.sequence, records: map[grid.JobID]*grid.Record{}}
 	for _, c := range changes {
-		if c.Site == nil {
-			u.records = append(u.records, grid.Change{Job: c.Job, Record: d.records[c.Job]})
+		if id, _, is := c.Job(); is {
+			u.records[id] = d.records[id]
 		}
 	}
 	for _, s := range d.pending {
@@ -47,12 +47,8 @@ func (d *disk) loseTail(since grid.Tick) bool {
 	any := false
 	for n := len(d.undo) - 1; n >= 0 && d.undo[n].at > since; n-- {
 		u := d.undo[n]
-		for _, c := range u.records {
-			if c.Record == nil {
-				delete(d.records, c.Job)
-			} else {
-				d.records[c.Job] = c.Record
-			}
+		for id, r := range u.records {
+			d.put(id, r)
 		}
 		for p, list := range u.peers {
 			d.peers[p] = list

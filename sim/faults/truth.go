@@ -156,23 +156,23 @@ func (t *truth) ended(s *site, l *local, p grid.Progress) {
 func (t *truth) saved(one *site, changes []grid.Change) {
 	s, first := one.principal(), one.of == nil
 	for _, c := range changes {
-		if c.Site != nil {
-			s.w.tell(s, "saves that it is drained: %v", c.Site.Draining)
+		if site, is := c.Record.(*grid.SiteState); is {
+			s.w.tell(s, "saves that it is drained: %v", site.Draining)
 			continue
 		}
-		f := t.facts[c.Job]
+		id, r, _ := c.Job()
+		f := t.facts[id]
 		if s.duplicate != nil {
 			f.acted(first)
 		}
-		if c.Record == nil {
+		if r == nil {
 			delete(f.owning, s)
-			s.w.tell(s, "forgets %s", c.Job)
+			s.w.tell(s, "forgets %s", id)
 			t.forgotten(s, f)
 			continue
 		}
-		r := c.Record
 		if s.w.tracing() {
-			s.w.tell(s, "saves %s: %s", c.Job, sayRecord(s, r))
+			s.w.tell(s, "saves %s: %s", id, sayRecord(s, r))
 		}
 		if s == f.home && first {
 			f.learnt = f.learnt || f.unknown && r.State == grid.Lost

@@ -41,7 +41,7 @@ func (r *run) journal(ctx context.Context, s *site) (list []kept, err error) {
 	}
 	for _, k := range records {
 		list = append(list, kept{s.Name, k.Job.ID, k.State, k.Role, k.Handoff.Phase, k.Started})
-		events, err := j.History(ctx, k.Job.ID)
+		events, err := j.History(ctx, grid.KindJob, string(k.Job.ID))
 		if err != nil {
 			return nil, err
 		}
