@@ -1,10 +1,13 @@
 package grid
 
-// Slot is a stretch of one node's time that can be had: all of the node, from Start
-// until just before End, for Price.
+// Slot is a stretch of one node's time, from Start until just before End, in which so
+// much of the node can be had, for Price.
 type Slot struct {
 	Site       SiteName
 	Node       NodeName // of that site: two sites may use one name
 	Start, End Tick
+	Cores      int
+	Memory     int64 // bytes; nothing where the node declares none, which is then neither asked nor counted
+	Resources  []Resource
 	Price      float64 // what holding any part of it costs; at least 0
 }

@@ -110,7 +110,7 @@ func (e *schedule) keepAppointments() {
 		if b.until > e.now {
 			e.unhold(a.booking)
 		}
-		b.until, e.early = 0, true
+		b.until, b.end, e.early = 0, e.now, true
 		if starts {
 			e.start(a.job)
 		} else {

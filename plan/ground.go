@@ -26,6 +26,7 @@ type ground struct {
 	memory  int // the index of memory; 0 where it is not counted
 	named   []string
 	full    []int64 // width numbers for each node; all 0 where it is down
+	none    []int64 // a vector of nothing
 	pieces  bool    // a node may hold several jobs
 	classes []*class
 
@@ -60,7 +61,7 @@ func newGround(s *Snapshot) *ground {
 		}
 	}
 	g.width += len(g.named)
-	g.full = make([]int64, g.width*len(s.Nodes))
+	g.full, g.none = make([]int64, g.width*len(s.Nodes)), make([]int64, g.width)
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; !n.Down && n.Cores > 0 {
 			g.vector(g.full[i*g.width:(i+1)*g.width], n.Cores, n.Memory, n.Resources)

@@ -28,12 +28,14 @@ func eachBenchSlot(n, sites int, made func(site, node int, start, end grid.Tick,
 func benchSlotSites(count int) []SlotSite {
 	sites := make([]SlotSite, count)
 	for j := range sites {
-		sites[j] = SlotSite{grid.SiteName(fmt.Sprintf("site%d", j)), 1}
+		sites[j] = SlotSite{Site: grid.Site{Name: grid.SiteName(fmt.Sprintf("site%d", j)), Speed: 1}}
 	}
 	return sites
 }
 
-func benchSlots(n, count int) ([]SlotSite, []grid.Slot) {
+// benchSlots are slots of nodes of so many cores, of which any number may be free.
+func benchSlots(n, count, cores int) ([]SlotSite, []grid.Slot) {
+	random := rand.New(rand.NewPCG(2, uint64(n)))
 	sites := benchSlotSites(count)
 	slots := make([]grid.Slot, 0, n)
 	var name grid.NodeName
@@ -41,43 +43,53 @@ func benchSlots(n, count int) ([]SlotSite, []grid.Slot) {
 	eachBenchSlot(n, count, func(site, node int, start, end grid.Tick, price float64) {
 		if node != last {
 			name, last = grid.NodeName(fmt.Sprintf("node%d", node)), node
+			sites[site].Nodes = append(sites[site].Nodes, Node{Name: name, Cores: cores})
 		}
-		slots = append(slots, grid.Slot{Site: sites[site].Name, Node: name, Start: start, End: end, Price: price})
+		slots = append(slots, grid.Slot{Site: sites[site].Name, Node: name, Start: start, End: end, Cores: 1 + random.IntN(cores), Price: price})
+		if cores > 1 && random.IntN(2) == 0 { // another follows at once
+			s := slots[len(slots)-1]
+			slots[len(slots)-1].End = (s.Start + s.End) / 2
+			s.Start, s.Cores = (s.Start+s.End)/2, 1+random.IntN(cores)
+			slots = append(slots, s)
+		}
 	})
 	return sites, slots
 }
 
-// benchLists is what NewMarket and Within make of benchSlots, as far as the sweep looks
-// at it: ten million slots by name would not leave it in a gigabyte.
-func benchLists(n, count int) *Lists {
-	m := &Market{sites: benchSlotSites(count), speeds: []float64{1}, widest: (n + 20*count - 1) / (20 * count)}
-	l := &Lists{market: m, fee: AnyFee, byStart: make([]stretch, 0, n)}
+// benchOffers is what offersFor makes of benchSlots, as far as the sweep looks at it: ten
+// million slots by name would not leave it in a gigabyte.
+func benchOffers(n, count int, d grid.Demand) *offers {
+	m := &Market{speeds: []float64{1}}
+	for _, s := range benchSlotSites(count) {
+		m.sites = append(m.sites, &ground{site: s.Site})
+	}
+	c := chunkOffers{Chunk: d.Chunks[0], widest: (n + 20*count - 1) / (20 * count), byStart: make([]stretch, 0, n)}
 	eachBenchSlot(n, count, func(site, _ int, start, end grid.Tick, _ float64) {
-		l.byStart = append(l.byStart, stretch{start: start, end: end, site: int32(site)})
+		c.byStart = append(c.byStart, stretch{start, end, int32(site), 1})
 	})
-	l.sort()
-	return l
+	c.sort()
+	return &offers{market: m, fee: AnyFee, chunks: []chunkOffers{c}}
 }
 
-func TestBenchListsAreThoseOfAMarket(t *testing.T) {
+func TestBenchOffersAreThoseOfAMarket(t *testing.T) {
 	t.Parallel()
 	const n = 4_010
-	m, err := NewMarket(benchSlots(n, benchSites))
+	m, err := NewMarket(benchSlots(n, benchSites, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, want := benchLists(n, benchSites), m.Within(AnyFee)
 	for name, w := range benchKinds(n) {
-		a, b := got.search(w), want.search(w)
-		if a.most != b.most || a.mostAt != b.mostAt || a.most == 0 || got.market.widest != m.widest {
-			t.Errorf("%s: %d at %d and %d nodes at a site, want %d at %d and %d", name, a.most, a.mostAt, got.market.widest, b.most, b.mostAt, m.widest)
+		made, want := benchOffers(n, benchSites, w.Demand), m.offersFor(&w.Demand, AnyFee)
+		a, b := made.nearest(&w, &made.chunks[0]), want.nearest(&w, &want.chunks[0])
+		if a.most != b.most || a.mostAt != b.mostAt || a.most == 0 || made.chunks[0].widest != want.chunks[0].widest {
+			t.Errorf("%s: %d at %d and %d pieces at a site, want %d at %d and %d", name, a.most, a.mostAt, made.chunks[0].widest, b.most, b.mostAt, want.chunks[0].widest)
 		}
 	}
 }
 
-// benchWanted asks for one process more than there are nodes, so that every slot is seen.
+// benchWanted asks for more pieces than there is room for, so that every slot is seen.
 func benchWanted(n int, walltime grid.Tick) Wanted {
-	w := Wanted{Processes: n, Walltime: walltime, Delivery: make([]grid.Tick, benchSites)}
+	w := Wanted{Demand: demand(n, 1, 0), Fee: AnyFee, Walltime: walltime, Delivery: make([]grid.Tick, benchSites)}
 	for j := range w.Delivery {
 		w.Delivery[j] = grid.Tick(10*j) * grid.Second
 	}
@@ -85,7 +97,7 @@ func benchWanted(n int, walltime grid.Tick) Wanted {
 }
 
 // benchKinds are the forms of the sweep: half of the slots too short, none too short,
-// and at most 8 sites with at least 4 processes each.
+// and at most 8 sites with at least 4 pieces each.
 func benchKinds(n int) map[string]Wanted {
 	few := benchWanted(n, 100*grid.Second)
 	few.MaxSites, few.MinPerSite = 8, 4
@@ -102,12 +114,12 @@ var sizes = []int{10_000, 100_000, 1_000_000, 10_000_000}
 func BenchmarkSelect(b *testing.B) {
 	for _, n := range sizes {
 		runtime.GC() // of the size before
-		l := benchLists(n, benchSites)
+		o := benchOffers(n, benchSites, demand(n, 1, 0))
 		for name, w := range benchKinds(n) {
 			b.Run(fmt.Sprintf("%s/slots=%d", name, n), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if l.search(w).found {
+					if o.search(&w).found {
 						b.Fatal("all slots were to be seen")
 					}
 				}
@@ -121,16 +133,17 @@ func BenchmarkSelect(b *testing.B) {
 // merging and sorting.
 func BenchmarkSelectPrepare(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
-		sites, slots := benchSlots(n, benchSites)
+		sites, slots := benchSlots(n, benchSites, 1)
 		random := rand.New(rand.NewPCG(2, 3))
 		random.Shuffle(n, func(i, j int) { slots[i], slots[j] = slots[j], slots[i] })
 		m, err := NewMarket(sites, slots)
 		if err != nil {
 			b.Fatal(err)
 		}
+		d := demand(n, 1, 0)
 		for name, do := range map[string]func(){
 			"market":         func() { m, _ = NewMarket(sites, slots) },
-			"merge-and-sort": func() { m.Within(5) },
+			"merge-and-sort": func() { m.offersFor(&d, 5) },
 		} {
 			b.Run(fmt.Sprintf("%s/slots=%d", name, n), func(b *testing.B) {
 				b.ReportAllocs()
@@ -148,13 +161,13 @@ func TestSelectAllocatesNothingForASlot(t *testing.T) {
 	for name := range benchKinds(0) {
 		var counts []float64
 		for _, n := range []int{2_000, 20_000} {
-			sites, slots := benchSlots(n, benchSites)
-			m, err := NewMarket(sites, slots)
+			m, err := NewMarket(benchSlots(n, benchSites, 1))
 			if err != nil {
 				t.Fatal(err)
 			}
-			l, w := m.Within(AnyFee), benchKinds(n)[name]
-			counts = append(counts, testing.AllocsPerRun(5, func() { l.search(w) }))
+			w := benchKinds(n)[name]
+			o := m.offersFor(&w.Demand, AnyFee)
+			counts = append(counts, testing.AllocsPerRun(5, func() { o.search(&w) }))
 		}
 		if counts[0] != counts[1] || counts[0] > 20 {
 			t.Errorf("%s: %v allocations for 2,000 and 20,000 slots, want the same few", name, counts)

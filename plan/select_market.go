@@ -9,7 +9,7 @@ import (
 	"gbroker/grid"
 )
 
-// Bounds of what a market takes, so that no sum of times overflows.
+// Bounds of what a market takes, so that no sum of times or pieces overflows.
 const (
 	maxInstant  = 1e12 * grid.Second // 31,000 years either way; for spans too
 	maxWalltime = 1e9 * grid.Second  // at the lowest speed this is maxInstant
@@ -17,20 +17,30 @@ const (
 	minSpeed    = 1e-3
 	maxSpeed    = 1e3
 	maxSlots    = math.MaxInt32
+	maxCores    = 1 << 24 // of one site
 )
+
+// SlotSite is what selection must know of a site: its name, speed and kind, and the nodes
+// that its slots name. (The speed of a node does not count.)
+type SlotSite struct {
+	grid.Site
+	Nodes []Node
+}
 
 // Market is the slots of many sites, ordered by node. It is immutable.
 type Market struct {
-	sites  []SlotSite
-	speeds []float64 // of the sites, each once, fastest first
-	nodes  []slotNode
-	parts  []part // by site, node and start
-	widest int    // the most nodes of one site
+	sites   []*ground
+	speeds  []float64  // of the sites, each once, fastest first
+	nodes   []slotNode // by site and name
+	parts   []part     // by node, start and price
+	amounts []int64    // the vectors of the parts
 }
 
+// slotNode is a node of which there are slots.
 type slotNode struct {
-	site int32
-	name grid.NodeName
+	site, node int32 // index into the sites, and into the nodes of that
+	first, end int32 // its parts
+	amounts    int   // where their vectors begin
 }
 
 // part is one slot as it was given.
@@ -41,45 +51,34 @@ type part struct {
 }
 
 // NewMarket checks the slots and puts them in order. An error names the site or slot
-// by its place in the list; two slots of one node must not overlap.
+// by its place in the list. Two slots of one node must not overlap, but where they are
+// for the same time: then the dearer has all that the cheaper has.
 func NewMarket(sites []SlotSite, slots []grid.Slot) (*Market, error) {
-	m := &Market{sites: slices.Clone(sites)}
-	index, err := m.addSites()
+	m := &Market{}
+	index, err := m.addSites(sites)
 	if err != nil {
 		return nil, err
 	}
 	if len(slots) > maxSlots {
 		return nil, fmt.Errorf("%d slots: at most %d", len(slots), maxSlots)
 	}
-	m.parts = make([]part, len(slots))
-	known := make(map[slotNode]int32)
-	for i, s := range slots {
-		site, ok := index[s.Site]
-		if !ok {
-			return nil, fmt.Errorf("slots[%d]: its site %.80q is none of the sites", i, s.Site)
-		}
-		if err := checkSlot(s); err != nil {
-			return nil, fmt.Errorf("slots[%d]: %w", i, err)
-		}
-		key := slotNode{site, s.Node}
-		node, ok := known[key]
-		if !ok {
-			node = int32(len(m.nodes))
-			known[key] = node
-			m.nodes = append(m.nodes, key)
-		}
-		m.parts[i] = part{s.Start, s.End, s.Price, node, int32(i)}
+	if err := m.addSlots(index, slots); err != nil {
+		return nil, err
 	}
 	m.order()
+	if err := m.addAmounts(slots); err != nil {
+		return nil, err
+	}
 	if err := m.overlap(); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-func (m *Market) addSites() (index map[grid.SiteName]int32, err error) {
-	index = make(map[grid.SiteName]int32, len(m.sites))
-	for j, s := range m.sites {
+func (m *Market) addSites(sites []SlotSite) (index map[grid.SiteName]int32, err error) {
+	index = make(map[grid.SiteName]int32, len(sites))
+	for j := range sites {
+		s := &sites[j]
 		if first, twice := index[s.Name]; twice {
 			return nil, fmt.Errorf("sites[%d]: %.80q is sites[%d] already", j, s.Name, first)
 		}
@@ -87,6 +86,13 @@ func (m *Market) addSites() (index map[grid.SiteName]int32, err error) {
 			return nil, fmt.Errorf("sites[%d]: its speed is %v: from %v to %v", j, s.Speed, minSpeed, maxSpeed)
 		}
 		index[s.Name] = int32(j)
+		cores := 0
+		for i := range s.Nodes {
+			if cores += min(max(s.Nodes[i].Cores, 0), maxCores+1); cores > maxCores {
+				return nil, fmt.Errorf("sites[%d]: its nodes have more than %d cores", j, maxCores)
+			}
+		}
+		m.sites = append(m.sites, newGround(&Snapshot{Site: s.Site, Nodes: s.Nodes}))
 		m.speeds = append(m.speeds, s.Speed)
 	}
 	slices.SortFunc(m.speeds, func(a, b float64) int { return cmp.Compare(b, a) })
@@ -94,7 +100,50 @@ func (m *Market) addSites() (index map[grid.SiteName]int32, err error) {
 	return index, nil
 }
 
-func checkSlot(s grid.Slot) error {
+// addSlots finds the site and node of each slot.
+func (m *Market) addSlots(index map[grid.SiteName]int32, slots []grid.Slot) error {
+	type key struct {
+		site int32
+		name grid.NodeName
+	}
+	declared := make(map[key]int32)
+	for j, g := range m.sites {
+		for n := range g.nodes {
+			k := key{int32(j), g.nodes[n].Name}
+			if first, twice := declared[k]; twice {
+				return fmt.Errorf("sites[%d]: its nodes[%d] is called as nodes[%d]", j, n, first)
+			}
+			declared[k] = int32(n)
+		}
+	}
+	known := make(map[key]int32)
+	m.parts = make([]part, len(slots))
+	for i := range slots {
+		s := &slots[i]
+		site, ok := index[s.Site]
+		if !ok {
+			return fmt.Errorf("slots[%d]: its site %.80q is none of the sites", i, s.Site)
+		}
+		if err := checkSlot(s); err != nil {
+			return fmt.Errorf("slots[%d]: %w", i, err)
+		}
+		k := key{site, s.Node}
+		node, ok := known[k]
+		if !ok {
+			of, ok := declared[k]
+			if !ok {
+				return fmt.Errorf("slots[%d]: its node %.80q is none of the nodes of %.80q", i, s.Node, s.Site)
+			}
+			node = int32(len(m.nodes))
+			known[k] = node
+			m.nodes = append(m.nodes, slotNode{site: site, node: of})
+		}
+		m.parts[i] = part{s.Start, s.End, s.Price, node, int32(i)}
+	}
+	return nil
+}
+
+func checkSlot(s *grid.Slot) error {
 	switch {
 	case s.Start < -maxInstant || s.End > maxInstant:
 		return fmt.Errorf("from %v to %v s: instants lie within ±%.0e s", s.Start.Seconds(), s.End.Seconds(), float64(maxInstant)/1000)
@@ -106,99 +155,85 @@ func checkSlot(s grid.Slot) error {
 	return nil
 }
 
-// order sorts the parts by site, node and start: nodes of a site in the order of their names.
+// order sorts the nodes by site and name, and the parts by node, start and price.
 func (m *Market) order() {
+	name := func(n slotNode) grid.NodeName { return m.sites[n.site].nodes[n.node].Name }
 	byName := make([]int32, len(m.nodes))
 	for i := range byName {
 		byName[i] = int32(i)
 	}
 	slices.SortFunc(byName, func(a, b int32) int {
 		x, y := m.nodes[a], m.nodes[b]
-		return cmp.Or(cmp.Compare(x.site, y.site), cmp.Compare(x.name, y.name))
+		return cmp.Or(cmp.Compare(x.site, y.site), cmp.Compare(name(x), name(y)))
 	})
 	nodes, place := make([]slotNode, len(m.nodes)), make([]int32, len(m.nodes))
-	width := make([]int, len(m.sites))
 	for i, n := range byName {
 		nodes[i], place[n] = m.nodes[n], int32(i)
-		width[nodes[i].site]++
-		m.widest = max(m.widest, width[nodes[i].site])
 	}
 	m.nodes = nodes
 	for i := range m.parts {
 		m.parts[i].node = place[m.parts[i].node]
 	}
 	slices.SortFunc(m.parts, func(a, b part) int {
-		return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.start, b.start))
+		return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.start, b.start), cmp.Compare(a.price, b.price))
 	})
 }
 
-// overlap finds two slots of one node that share time.
-func (m *Market) overlap() error {
-	for i := 1; i < len(m.parts); i++ {
-		a, b := &m.parts[i-1], &m.parts[i]
-		if a.node == b.node && b.start < a.end {
-			n := m.nodes[a.node]
-			return fmt.Errorf("slots[%d]: it overlaps slots[%d] on the node %.80q of %.80q", max(a.slot, b.slot), min(a.slot, b.slot), n.name, m.sites[n.site].Name)
+// addAmounts keeps what can be had in each slot.
+func (m *Market) addAmounts(slots []grid.Slot) error {
+	for i := 0; i < len(m.parts); {
+		n := &m.nodes[m.parts[i].node]
+		g := m.sites[n.site]
+		n.first, n.amounts = int32(i), len(m.amounts)
+		for ; i < len(m.parts) && &m.nodes[m.parts[i].node] == n; i++ {
+			s := &slots[m.parts[i].slot]
+			at := len(m.amounts)
+			m.amounts = append(m.amounts, g.none...)
+			v := m.amounts[at:]
+			known := g.vector(v, s.Cores, s.Memory, s.Resources)
+			if g.memory > 0 && g.nodes[n.node].Memory <= 0 {
+				v[g.memory] = unlimited
+			}
+			if !known || s.Cores < 0 || !within(v, g.of(int(n.node))) {
+				return fmt.Errorf("slots[%d]: it has more than the node %.80q of %.80q", m.parts[i].slot, s.Node, s.Site)
+			}
 		}
+		n.end = int32(i)
 	}
 	return nil
 }
 
-// stretch is a merged slot.
-type stretch struct {
-	start, end grid.Tick
-	site, part int32 // part is the first of those it was merged from
-}
-
-// Lists is what one fee can buy of a market, ready for any number of questions.
-// It is immutable.
-type Lists struct {
-	market         *Market
-	fee            float64
-	byStart, byEnd []stretch
-	dear           int // slots left out
-}
-
-// Within leaves out what costs more than the fee, merges the slots of one node that
-// touch, and sorts.
-func (m *Market) Within(fee float64) *Lists {
-	l := &Lists{market: m, fee: fee, byStart: make([]stretch, 0, len(m.parts))}
-	last := int32(-1) // node of the last stretch
-	for i := range m.parts {
-		p := &m.parts[i]
-		if p.price > fee {
-			l.dear++
-			continue
-		}
-		if n := len(l.byStart) - 1; last == p.node && l.byStart[n].end == p.start {
-			l.byStart[n].end = p.end
-			continue
-		}
-		l.byStart = append(l.byStart, stretch{p.start, p.end, m.nodes[p.node].site, int32(i)})
-		last = p.node
-	}
-	l.sort()
-	return l
-}
-
-// sort makes both lists of what byStart holds.
-func (l *Lists) sort() {
-	l.byEnd = slices.Clone(l.byStart)
-	slices.SortFunc(l.byStart, func(a, b stretch) int { return cmp.Compare(a.start, b.start) })
-	slices.SortFunc(l.byEnd, func(a, b stretch) int { return cmp.Compare(a.end, b.end) })
-}
-
-// price is that of the dearest part of a that a job takes from start to end.
-func (l *Lists) price(a stretch, start, end grid.Tick) float64 {
-	var dearest float64
-	for i := int(a.part); i < len(l.market.parts) && l.market.parts[i].start < end; i++ {
-		p := &l.market.parts[i]
-		if p.end > start {
-			dearest = max(dearest, p.price)
-		}
-		if p.end >= end {
-			break
+// within tells whether a vector is nowhere more than another.
+func within(v, most []int64) bool {
+	for r, a := range v {
+		if a > most[r] {
+			return false
 		}
 	}
-	return dearest
+	return true
+}
+
+// overlap finds two slots of one node that share time, and are not the cheaper and the
+// dearer of the same.
+func (m *Market) overlap() error {
+	for i := 1; i < len(m.parts); i++ {
+		a, b := &m.parts[i-1], &m.parts[i]
+		if a.node != b.node || b.start >= a.end {
+			continue
+		}
+		n := &m.nodes[a.node]
+		if b.start == a.start && b.end == a.end && b.price > a.price && within(m.amountsOf(n, i-1), m.amountsOf(n, i)) {
+			continue
+		}
+		g := m.sites[n.site]
+		return fmt.Errorf("slots[%d]: it overlaps slots[%d] on the node %.80q of %.80q", max(a.slot, b.slot), min(a.slot, b.slot), g.nodes[n.node].Name, g.site.Name)
+	}
+	return nil
+}
+
+// amountsOf is the vector of a part of a node.
+func (m *Market) amountsOf(n *slotNode, i int) []int64 {
+	width := m.sites[n.site].width
+	at := n.amounts + (i-int(n.first))*width
+	return m.amounts[at : at+width]
 }

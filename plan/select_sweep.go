@@ -6,8 +6,8 @@ import (
 	"gbroker/grid"
 )
 
-// sweep is one pass over both lists, for the sites of one speed class. It allocates
-// nothing for a slot.
+// sweep is one pass over both lists of a chunk, for the sites of one speed class. It
+// allocates nothing for a slot.
 //
 // What decides about a single slot is reckoned as 0 or 1 instead of branched upon:
 // the processor would foresee about half of such branches wrongly, each at the cost
@@ -16,27 +16,29 @@ type sweep struct {
 	length grid.Tick   // of the job
 	from   []grid.Tick // by site: from when its slots are usable; endless for one that is too slow
 	before grid.Tick   // nothing from here on is asked for
-	wanted int
+	wanted int         // pieces
 
 	ranking *ranking // where the number of sites matters; else nil
 
 	// Slots that began before their site is usable are kept until it is: the sites in
-	// the order in which that happens, the next of them, and how many slots each has.
+	// the order in which that happens, the next of them, and the pieces of each.
 	order   []int32
 	next    int
-	pending []int32
+	pending []int
 
 	starts, ends feed
+	count        int // pieces that have room
 
-	most   int // how many nodes the job could have at once, at best, and from when on
+	most   int // how many pieces had room at once, at best, and from when on
 	mostAt grid.Tick
 }
 
-// feed is the next few instants of one list at which a node comes or goes, of the
-// slots that count. The last is endless.
+// feed is the next few instants of one list at which room comes or goes, of the
+// stretches that count. The last is endless.
 type feed struct {
 	list []stretch
 	at   [feedSize]grid.Tick
+	sum  [feedSize]int // of the pieces before
 	site [feedSize]int32
 	used int // how many there are
 	next int
@@ -44,46 +46,48 @@ type feed struct {
 
 const feedSize = 256 // a power of two
 
-func newSweep(l *Lists, w Wanted, speed float64) *sweep {
-	m := l.market
+// pieces is those of the i-th.
+func (f *feed) pieces(i int) int { return f.sum[(i+1)&(feedSize-1)] - f.sum[i&(feedSize-1)] }
+
+func newSweep(c *chunkOffers, m *Market, w *Wanted, speed float64) *sweep {
 	n := len(m.sites)
 	s := &sweep{
-		length: runTime(w.Walltime, speed), before: endless, wanted: w.Processes,
-		from: make([]grid.Tick, n), order: make([]int32, n), pending: make([]int32, n),
+		length: runTime(w.Walltime, speed), before: endless, wanted: c.Count,
+		from: make([]grid.Tick, n), order: make([]int32, n), pending: make([]int, n),
 	}
-	for j, site := range m.sites {
+	for j, g := range m.sites {
 		s.order[j] = int32(j)
 		s.from[j] = endless
-		if site.Speed >= speed {
+		if g.site.Speed >= speed {
 			s.from[j] = w.usable(j)
 		}
 	}
 	slices.SortFunc(s.order, func(a, b int32) int { return less(s.from[b], s.from[a]) - less(s.from[a], s.from[b]) })
-	if k := w.sites(n); k < n || w.MinPerSite > 1 {
-		s.ranking = newRanking(n, m.widest, k, max(w.MinPerSite, 1))
+	if k := w.sites(c.Count, n); k < n || w.MinPerSite > 1 {
+		s.ranking = newRanking(n, c.widest, k, max(w.MinPerSite, 1))
 	}
-	s.starts.list, s.ends.list = l.byStart, l.byEnd
+	s.starts.list, s.ends.list = c.byStart, c.byEnd
 	return s
 }
 
 // less is 1 where a < b, else 0, for instants whose difference does not overflow.
 func less(a, b grid.Tick) int { return int(uint64(a-b) >> 63) }
 
-// run finds the first instant at which enough nodes are free for long enough.
+// run goes on to the next instant, after what was read, at which enough pieces have room
+// for long enough and more than before.
 //
-//	starts  next: a node comes at  a
-//	ends    next: a node goes after b    the least of the three is taken; of equals first
+//	starts  next: room comes at  a
+//	ends    next: room goes after b      the least of the three is taken; of equals first
 //	opens   a site becomes usable        the site, then the start, then the end
 func (s *sweep) run() (at grid.Tick, ok bool) {
-	count, most, opens := 0, 0, s.opens()
+	count, most, opens := s.count, s.most, s.opens()
 	starts, ends, simple := &s.starts, &s.ends, s.ranking == nil
 	for {
 		s.fillStarts()
 		s.fillEnds()
 		i, e := starts.next, ends.next
 		if simple {
-			i, e = s.leap(most-count, opens)
-			count += (i - starts.next) - (e - ends.next)
+			i, e, count = s.leap(count, most, opens)
 		}
 		for i < starts.used && e < ends.used {
 			a, b := starts.at[i&(feedSize-1)], ends.at[e&(feedSize-1)]
@@ -97,7 +101,8 @@ func (s *sweep) run() (at grid.Tick, ok bool) {
 			} else {
 				goes := less(b, a)
 				if simple {
-					count += 1 - 2*goes
+					comes := starts.pieces(i)
+					count += comes - goes*(comes+ends.pieces(e))
 				} else {
 					count += s.rank(i, e, goes)
 				}
@@ -107,6 +112,7 @@ func (s *sweep) run() (at grid.Tick, ok bool) {
 			if count > most {
 				most, s.most, s.mostAt = count, count, now
 				if count >= s.wanted {
+					starts.next, ends.next, s.count = i, e, count
 					return now, true
 				}
 			}
@@ -115,37 +121,44 @@ func (s *sweep) run() (at grid.Tick, ok bool) {
 	}
 }
 
-// leap passes over several starts at a time while these cannot bring the number of
-// nodes above the most so far, room away, and no site becomes usable before the last.
-func (s *sweep) leap(room int, opens grid.Tick) (i, e int) {
+// leap passes over several starts at a time while these cannot bring the pieces above
+// the most so far, and no site becomes usable before the last.
+func (s *sweep) leap(count, most int, opens grid.Tick) (i, e, after int) {
 	const several = 16
 	starts, ends := &s.starts, &s.ends
 	i, e = starts.next, ends.next
-	for room >= several && i+several <= starts.used {
+	for i+several <= starts.used {
+		comes := starts.sum[(i+several)&(feedSize-1)] - starts.sum[i&(feedSize-1)]
 		last := starts.at[(i+several-1)&(feedSize-1)]
-		if last >= opens {
+		if count+comes > most || last >= opens {
 			break
 		}
 		first := e
 		for e < ends.used && ends.at[e&(feedSize-1)] < last {
 			e++
 		}
-		room += e - first
+		count -= ends.sum[e&(feedSize-1)] - ends.sum[first&(feedSize-1)]
 		if e == ends.used { // the rest of those that go is not read yet
 			break
 		}
 		i += several
-		room -= several
+		count += comes
 	}
-	return i, e
+	return i, e, count
 }
 
-// rank counts the node that comes or goes, and tells by how much the number changes.
+// rank counts the room that comes or goes, and tells by how much the pieces change.
 func (s *sweep) rank(i, e, goes int) (change int) {
 	if goes != 0 {
-		return s.ranking.remove(s.ends.site[e&(feedSize-1)])
+		for range s.ends.pieces(e) {
+			change += s.ranking.remove(s.ends.site[e&(feedSize-1)])
+		}
+		return change
 	}
-	return s.ranking.add(s.starts.site[i&(feedSize-1)])
+	for range s.starts.pieces(i) {
+		change += s.ranking.add(s.starts.site[i&(feedSize-1)])
+	}
+	return change
 }
 
 // opens is when the next site becomes usable; if none does in time, when to stop.
@@ -161,7 +174,7 @@ func (s *sweep) open() (change int) {
 	site := s.order[s.next]
 	s.next++
 	if s.ranking == nil {
-		return int(s.pending[site])
+		return s.pending[site]
 	}
 	for range s.pending[site] {
 		change += s.ranking.add(site)
@@ -175,21 +188,30 @@ func (s *sweep) fillStarts() {
 	if f.next < f.used {
 		return
 	}
-	n := 0
-	block := f.list[:min(len(f.list), feedSize-1)]
+	n, sum := 0, 0
+	block := f.list[:min(len(f.list), feedSize-2)]
 	f.list = f.list[len(block):]
 	for i := range block {
 		a := &block[i]
 		from := s.from[a.site]
 		fits := 1 - less(a.end-max(a.start, from), s.length)
 		early := fits & less(a.start, from)
-		s.pending[a.site] += int32(early)
+		s.pending[a.site] += early * int(a.pieces)
 		f.at[n&(feedSize-1)], f.site[n&(feedSize-1)] = a.start, a.site
+		sum += (fits &^ early) * int(a.pieces)
 		n += fits &^ early
+		f.sum[n&(feedSize-1)] = sum
 	}
 	if len(f.list) == 0 || f.list[0].start >= s.before {
 		f.list = nil
-		f.at[n&(feedSize-1)] = endless
+	}
+	f.end(n, f.list == nil)
+}
+
+// end ends what was read: with an endless one, if that is all.
+func (f *feed) end(n int, all bool) {
+	if all {
+		f.at[n], f.sum[n+1] = endless, f.sum[n]
 		n++
 	}
 	f.used, f.next = n, 0
@@ -201,17 +223,16 @@ func (s *sweep) fillEnds() {
 	if f.next < f.used {
 		return
 	}
-	n := 0
-	block := f.list[:min(len(f.list), feedSize-1)]
+	n, sum := 0, 0
+	block := f.list[:min(len(f.list), feedSize-2)]
 	f.list = f.list[len(block):]
 	for i := range block {
 		b := &block[i]
 		f.at[n&(feedSize-1)], f.site[n&(feedSize-1)] = b.end-s.length, b.site
-		n += 1 - less(b.end-max(b.start, s.from[b.site]), s.length)
+		fits := 1 - less(b.end-max(b.start, s.from[b.site]), s.length)
+		sum += fits * int(b.pieces)
+		n += fits
+		f.sum[n&(feedSize-1)] = sum
 	}
-	if len(f.list) == 0 {
-		f.at[n&(feedSize-1)] = endless
-		n++
-	}
-	f.used, f.next = n, 0
+	f.end(n, len(f.list) == 0)
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -11,102 +12,169 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawTwin makes small markets where every rule decides now and then.
-func drawTwin(t *rapid.T) twin {
+// drawTwin makes small markets where every rule decides now and then. In a simple one each
+// node has one core, and the demand is for one kind of pieces.
+func drawTwin(t *rapid.T, simple bool) twin {
 	var w twin
 	number := func(from, to int, name string) int { return rapid.IntRange(from, to).Draw(t, name) }
-	w.fee = float64(number(2, 5, "fee"))
 	for j := range number(1, 4, "sites") {
 		speed := rapid.SampledFrom([]float64{1, 1, 2, 0.5, 3}).Draw(t, "speed")
-		w.sites = append(w.sites, SlotSite{grid.SiteName(fmt.Sprintf("s%d", j)), speed})
+		s := SlotSite{Site: grid.Site{Name: grid.SiteName(fmt.Sprintf("s%d", j)), Speed: speed, Architecture: "x86_64"}}
 		w.w.Delivery = append(w.w.Delivery, grid.Tick(number(0, 12, "delivery")))
-		for n := range number(0, 6, "nodes") {
-			at := grid.Tick(number(0, 10, "first"))
-			for range number(0, 4, "slots") {
-				end := at + grid.Tick(number(1, 15, "length"))
-				w.slots = append(w.slots, grid.Slot{
-					Site: w.sites[j].Name, Node: grid.NodeName(fmt.Sprintf("n%d", n)),
-					Start: at, End: end, Price: float64(number(0, 4, "price")),
-				})
-				at = end + grid.Tick(max(0, number(-3, 4, "gap")))
+		for n := range number(0, 5, "nodes") {
+			node := Node{Name: grid.NodeName(fmt.Sprintf("n%d", n)), Cores: 1}
+			if !simple {
+				node = drawNode(t, node)
 			}
+			s.Nodes = append(s.Nodes, node)
+			w.slots = append(w.slots, drawSlots(t, s.Name, node)...)
 		}
+		w.sites = append(w.sites, s)
 	}
 	w.slots = rapid.Permutation(w.slots).Draw(t, "order")
+	w.w.Fee = float64(number(2, 5, "fee"))
 	w.w.Now = grid.Tick(number(0, 5, "now"))
 	w.w.Margin = grid.Tick(number(0, 3, "margin"))
-	w.w.Processes = number(1, 8, "processes")
 	w.w.Walltime = grid.Tick(number(1, 14, "walltime"))
-	w.w.MaxSites = number(0, 3, "most sites")
-	w.w.MinPerSite = number(0, min(3, w.w.Processes), "least per site")
 	w.w.FirstStart = rapid.Bool().Draw(t, "first start")
+	w.w.Demand = grid.Demand{Chunks: []grid.Chunk{{Count: number(1, 8, "pieces"), Processes: 1, Cores: 1}}}
+	if !simple {
+		w.w.Demand = drawWanted(t)
+	}
+	if len(w.w.Demand.Chunks) == 1 {
+		w.w.MaxSites = number(0, 3, "most sites")
+		w.w.MinPerSite = number(0, min(3, w.w.Demand.Chunks[0].Count), "least per site")
+	}
 	return w
 }
 
-func (t twin) lists() (*Lists, error) {
+func drawNode(t *rapid.T, n Node) Node {
+	n.Cores = rapid.IntRange(1, 4).Draw(t, "cores")
+	n.Memory = int64(rapid.SampledFrom([]int{0, 4, 4, 8}).Draw(t, "memory"))
+	if rapid.Bool().Draw(t, "has gpus") {
+		n.Resources = []grid.Resource{{Name: "gpu", Amount: rapid.Int64Range(1, 2).Draw(t, "gpus")}}
+	}
+	if rapid.IntRange(0, 3).Draw(t, "is big") > 0 {
+		n.Properties = []string{"big"}
+	}
+	n.Architecture = rapid.SampledFrom([]string{"", "", "", "powerpc"}).Draw(t, "architecture")
+	return n
+}
+
+// drawSlots makes slots of a node, now and then a cheaper and a dearer one for the same time.
+func drawSlots(t *rapid.T, site grid.SiteName, n Node) (out []grid.Slot) {
+	number := func(from, to int, name string) int { return rapid.IntRange(from, to).Draw(t, name) }
+	at := grid.Tick(number(0, 10, "first"))
+	for range number(0, 4, "slots") {
+		s := grid.Slot{Site: site, Node: n.Name, Start: at, End: at + grid.Tick(number(1, 15, "length")), Cores: n.Cores, Memory: n.Memory, Resources: n.Resources}
+		s.Price = float64(number(0, 4, "price"))
+		if n.Cores > 1 && rapid.Bool().Draw(t, "in part") {
+			less := s
+			less.Cores = number(0, n.Cores, "cores left")
+			less.Memory = int64(number(0, int(n.Memory), "memory left"))
+			less.Resources = nil
+			if len(n.Resources) > 0 && rapid.Bool().Draw(t, "gpu left") {
+				less.Resources = []grid.Resource{{Name: "gpu", Amount: 1}}
+			}
+			if rapid.Bool().Draw(t, "dearer too") {
+				s.Price = less.Price + float64(number(1, 3, "more"))
+				out = append(out, s)
+			}
+			s = less
+		}
+		out = append(out, s)
+		at = s.End + grid.Tick(max(0, number(-3, 4, "gap")))
+	}
+	return out
+}
+
+func drawWanted(t *rapid.T) grid.Demand {
+	number := func(from, to int, name string) int { return rapid.IntRange(from, to).Draw(t, name) }
+	d := grid.Demand{Exclusive: number(0, 4, "whole nodes") == 0}
+	for range max(1, number(-3, 3, "chunks")) {
+		c := grid.Chunk{Count: number(1, 6, "pieces"), Processes: number(1, 2, "processes"), Cores: number(1, 3, "cores of each"), Memory: int64(number(-2, 3, "memory of each"))}
+		c.Memory = max(c.Memory, 0)
+		if number(0, 4, "a gpu each") == 0 {
+			c.Resources = []grid.Resource{{Name: "gpu", Amount: 1}}
+		}
+		d.Chunks = append(d.Chunks, c)
+	}
+	if number(0, 4, "big ones") == 0 {
+		d.Properties = []string{"big"}
+	}
+	if number(0, 4, "of one architecture") == 0 {
+		d.Architecture = "x86_64"
+	}
+	return d
+}
+
+func (t twin) market() (*Market, error) {
 	m, err := NewMarket(t.sites, t.slots)
 	if err != nil {
 		return nil, err
 	}
-	return m.Within(t.fee), t.w.Check(len(t.sites))
+	return m, t.w.Check(len(t.sites))
 }
 
 func TestSelectEqualsTheTwin(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		w := drawTwin(t)
-		l, err := w.lists()
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, possible := w.best()
-		got, lack := l.Select(w.w)
-		if (got != nil) != possible || (lack == nil) != possible {
-			t.Fatalf("selection %+v, lack %v; the twin says %v at %d", got, lack, possible, want)
-		}
-		if !possible {
-			checkLack(t, w, lack)
-			return
-		}
-		at := got.End
-		if w.w.FirstStart {
-			at = got.Start
-		}
-		if at != want {
-			t.Fatalf("%+v at %d, the twin has %d", got, at, want)
-		}
-		if err := w.valid(got); err != nil {
-			t.Fatalf("%+v: %v", got, err)
-		}
-	})
+	for range 10 {
+		rapid.Check(t, func(t *rapid.T) {
+			w := drawTwin(t, rapid.Bool().Draw(t, "simple"))
+			m, err := w.market()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, possible := w.best()
+			got, lack := m.Select(w.w)
+			if (got != nil) != possible || (lack == nil) != possible {
+				t.Fatalf("selection %+v, lack %v; the twin says %v at %d", got, lack, possible, want)
+			}
+			if !possible {
+				checkLack(t, w, lack)
+				return
+			}
+			at := got.End
+			if w.w.FirstStart {
+				at = got.Start
+			}
+			if at != want {
+				t.Fatalf("%+v at %d, the twin has %d", got, at, want)
+			}
+			if err := w.valid(got); err != nil {
+				t.Fatalf("%+v: %v", got, err)
+			}
+		})
+	}
 }
 
-// checkLack holds the reason against the twin: so many could run at its instant and
-// no more ever, and each rule it blames is in truth the only one in the way.
+// checkLack holds the reason against the twin: of one kind of pieces so many have room
+// at its instant and no more ever, and each rule it blames is in truth the only one in the way.
 func checkLack(t *rapid.T, w twin, lack *Lack) {
-	if lack.Asked != w.w.Processes || lack.Most >= lack.Asked {
-		t.Fatalf("%+v of %d processes", lack, w.w.Processes)
-	}
-	free := w
-	free.w.MinPerSite = 0 // a number that is no multiple of the least may be out of reach by itself
-	free.w.Processes = lack.Most + 1
-	if _, ok := free.best(); ok && w.w.MinPerSite <= 1 {
-		t.Fatalf("%+v, but %d can run at once", lack, lack.Most+1)
-	}
-	if lack.Most > 0 {
-		free.w.Processes = lack.Most
-		if _, ok := free.best(); !ok {
-			t.Fatalf("%+v, but so many cannot run at once", lack)
+	if c := w.w.Demand.Chunks; len(c) == 1 {
+		if lack.Asked != c[0].Count || lack.Most >= lack.Asked {
+			t.Fatalf("%+v of %d pieces", lack, c[0].Count)
+		}
+		free := w.asking(lack.Most + 1)
+		free.w.MinPerSite = 0 // a number that is no multiple of the least may be out of reach by itself
+		if _, ok := free.best(); ok && w.w.MinPerSite <= 1 {
+			t.Fatalf("%+v, but %d have room at once", lack, lack.Most+1)
+		}
+		if lack.Most > 0 {
+			free = free.asking(lack.Most)
+			if _, ok := free.best(); !ok {
+				t.Fatalf("%+v, but so many have no room at once", lack)
+			}
 		}
 	}
-	for rule, relaxed := range map[Rule]twin{
-		RuleFee:        {w.sites, w.slots, w.w, math.Inf(1)},
-		RuleMaxSites:   {w.sites, w.slots, with(w.w, func(w *Wanted) { w.MaxSites = 0 }), w.fee},
-		RuleMinPerSite: {w.sites, w.slots, with(w.w, func(w *Wanted) { w.MinPerSite = 0 }), w.fee},
-		RuleDelivery: {w.sites, w.slots, with(w.w, func(w *Wanted) {
-			w.Delivery, w.Margin = make([]grid.Tick, len(w.Delivery)), 0
-		}), w.fee},
+	for rule, relax := range map[Rule]func(w *Wanted){
+		RuleFee:        func(w *Wanted) { w.Fee = math.Inf(1) },
+		RuleMaxSites:   func(w *Wanted) { w.MaxSites = 0 },
+		RuleMinPerSite: func(w *Wanted) { w.MinPerSite = 0 },
+		RuleDelivery:   func(w *Wanted) { w.Delivery, w.Margin = make([]grid.Tick, len(w.Delivery)), 0 },
 	} {
+		relaxed := w
+		relax(&relaxed.w)
 		relaxed.w.FirstStart = true
 		_, possible := relaxed.best()
 		blamed := slices.ContainsFunc(lack.Without, func(w Without) bool { return w.Rule == rule })
@@ -116,41 +184,50 @@ func checkLack(t *rapid.T, w twin, lack *Lack) {
 	}
 }
 
+// asking asks for another number of pieces.
+func (t twin) asking(pieces int) twin {
+	t.w.Demand.Chunks = slices.Clone(t.w.Demand.Chunks)
+	t.w.Demand.Chunks[0].Count = pieces
+	return t
+}
+
 func with(w Wanted, change func(*Wanted)) Wanted {
 	change(&w)
 	return w
 }
 
-// Of two processes at any of the sites the cheapest nodes are taken.
+// Where a slot holds one piece the cheapest are taken.
 func TestSelectTakesTheCheapest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := drawTwin(t)
+		w := drawTwin(t, true)
 		w.w.MaxSites, w.w.MinPerSite = 0, 0
-		l, err := w.lists()
+		m, err := w.market()
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _ := l.Select(w.w)
+		got, _ := m.Select(w.w)
 		if got == nil {
 			return
 		}
 		slowest := math.Inf(1)
-		for _, s := range got.Slots {
+		for _, s := range got.Taken {
 			j := slices.IndexFunc(w.sites, func(site SlotSite) bool { return site.Name == s.Site })
 			slowest = min(slowest, w.sites[j].Speed)
 		}
 		var prices []float64
-		for _, n := range w.nodes() {
-			j := slices.IndexFunc(w.sites, func(site SlotSite) bool { return site.Name == n.site })
-			price, ok := w.free(n, got.Start, got.End)
-			if ok && w.usable(j) <= got.Start && w.sites[j].Speed >= slowest {
+		for _, n := range w.candidates(got.Start, slowest) {
+			price := 0.0
+			for _, s := range w.on(n, got.Start, got.End) {
+				price = max(price, s.Price)
+			}
+			if w.free(n, got.Start, got.End, w.w.Fee) != nil {
 				prices = append(prices, price)
 			}
 		}
 		slices.Sort(prices)
 		var least float64
-		for _, p := range prices[:w.w.Processes] {
+		for _, p := range prices[:w.w.Demand.Cores()] {
 			least += p
 		}
 		if got.Cost != least {
@@ -159,59 +236,138 @@ func TestSelectTakesTheCheapest(t *testing.T) {
 	})
 }
 
+// oneCore are sites of nodes of one core each, as many as their slots name.
+func oneCore(sites []grid.Site, slots []grid.Slot) []SlotSite {
+	var out []SlotSite
+	for _, s := range sites {
+		site := SlotSite{Site: s}
+		for i := range slots {
+			slots[i].Cores = 1
+			if n := slots[i].Node; slots[i].Site == s.Name && !slices.ContainsFunc(site.Nodes, func(o Node) bool { return o.Name == n }) {
+				site.Nodes = append(site.Nodes, Node{Name: n, Cores: 1})
+			}
+		}
+		out = append(out, site)
+	}
+	return out
+}
+
 // Usable are a from 5 and b from 20; what is free then, counted by hand:
 //
 //	a1 [0,50)+[50,120)   a2 [10,200)   b1 [0,60)   b2 [90,160)
 func TestSelectByHand(t *testing.T) {
 	t.Parallel()
-	m, err := NewMarket([]SlotSite{{"a", 1}, {"b", 2}}, []grid.Slot{
+	slots := []grid.Slot{
 		{Site: "b", Node: "2", Start: 90, End: 160, Price: 2},
 		{Site: "a", Node: "1", Start: 50, End: 120, Price: 3},
 		{Site: "a", Node: "1", Start: 0, End: 50, Price: 1},
 		{Site: "a", Node: "2", Start: 10, End: 200, Price: 1},
 		{Site: "b", Node: "1", Start: 0, End: 60, Price: 2},
 		{Site: "b", Node: "2", Start: 0, End: 8, Price: 2},
+	}
+	m, err := NewMarket(oneCore([]grid.Site{{Name: "a", Speed: 1}, {Name: "b", Speed: 2}}, slots), slots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		pieces int
+		w      Wanted
+		want   string
+	}{
+		{1, Wanted{Walltime: 100, Fee: 9}, "5-105 a1=3 cost 3"},
+		{2, Wanted{Walltime: 100, Fee: 9}, "10-110 a1=3 a2=1 cost 4"},
+		{1, Wanted{Walltime: 40, Fee: 9}, "20-40 b1=2 cost 2"},
+		{1, Wanted{Walltime: 40, Fee: 9, FirstStart: true}, "5-45 a1=1 cost 1"},
+		{3, Wanted{Walltime: 40, Fee: 9}, "20-60 a1=3 a2=1 b1=2 cost 6"},
+		{2, Wanted{Walltime: 40, Fee: 9, MaxSites: 1}, "10-50 a1=1 a2=1 cost 2"},
+		{3, Wanted{Walltime: 40, Fee: 2}, "at most 2 of the 3 pieces have room at once for 0.04 s, first at 0.01 s; " +
+			"of 6 slots 1 cost too much, 0 have no room for any piece, 1 are too short, 0 end too soon after the files are there; " +
+			"without the limit of the price it would start at 0.02 s; without delivery time and margin it would start at 0.01 s"},
+		{4, Wanted{Walltime: 40, Fee: 9, MinPerSite: 2}, "at most 2 of the 4 pieces have room at once for 0.04 s, first at 0.01 s; " +
+			"of 6 slots 0 cost too much, 0 have no room for any piece, 1 are too short, 0 end too soon after the files are there"},
+		{1, Wanted{Walltime: 500, Fee: 9}, "none of the 1 pieces has room; " +
+			"of 6 slots 0 cost too much, 0 have no room for any piece, 5 are too short, 0 end too soon after the files are there"},
+	} {
+		c.w.Demand = demand(c.pieces, 1, 0)
+		c.w.Delivery, c.w.Margin = []grid.Tick{0, 15}, 5
+		if got := saySelection(m.Select(c.w)); got != c.want {
+			t.Errorf("%+v:\n%s\nwant\n%s", c.w, got, c.want)
+		}
+	}
+}
+
+func saySelection(s *Selection, lack *Lack) string {
+	if s == nil {
+		return lack.String()
+	}
+	text := fmt.Sprintf("%d-%d", s.Start, s.End)
+	for _, x := range s.Taken {
+		text += fmt.Sprintf(" %s%s=%v", x.Site, x.Node, x.Price)
+	}
+	return text + fmt.Sprintf(" cost %v", s.Cost)
+}
+
+// One site of two nodes of 8 cores and 16 bytes, by hand. Of n1 three cores are in use until
+// 50, for a fee only one; n2 has a GPU, and is free from 20 on.
+func TestSelectOnADemandByHand(t *testing.T) {
+	t.Parallel()
+	gpu := []grid.Resource{{Name: "gpu", Amount: 1}}
+	sites := []SlotSite{{grid.Site{Name: "a", Speed: 1, Architecture: "x86_64"}, []Node{
+		{Name: "n1", Cores: 8, Memory: 16}, {Name: "n2", Cores: 8, Memory: 16, Resources: gpu, Properties: []string{"big"}},
+	}}}
+	m, err := NewMarket(sites, []grid.Slot{
+		{Site: "a", Node: "n1", Start: 0, End: 50, Cores: 5, Memory: 10, Price: 1},
+		{Site: "a", Node: "n1", Start: 0, End: 50, Cores: 7, Memory: 14, Price: 6},
+		{Site: "a", Node: "n1", Start: 50, End: 100, Cores: 8, Memory: 16, Price: 2},
+		{Site: "a", Node: "n2", Start: 20, End: 100, Cores: 8, Memory: 16, Resources: gpu, Price: 1},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		w    Wanted
-		fee  float64
-		want string
+		name   string
+		demand grid.Demand
+		fee    float64
+		want   string
 	}{
-		{Wanted{Processes: 1, Walltime: 100}, 9, "5-105 a1=3 cost 3"},
-		{Wanted{Processes: 2, Walltime: 100}, 9, "10-110 a1=3 a2=1 cost 4"},
-		{Wanted{Processes: 1, Walltime: 40}, 9, "20-40 b1=2 cost 2"},
-		{Wanted{Processes: 1, Walltime: 40, FirstStart: true}, 9, "5-45 a1=1 cost 1"},
-		{Wanted{Processes: 3, Walltime: 40}, 9, "20-60 a1=3 a2=1 b1=2 cost 6"},
-		{Wanted{Processes: 2, Walltime: 40, MaxSites: 1}, 9, "10-50 a1=1 a2=1 cost 2"},
-		{Wanted{Processes: 3, Walltime: 40}, 2, "at most 2 of the 3 processes can run at once for 0.04 s, first at 0.01 s; " +
-			"of 6 slots 1 cost too much, 1 are too short, 0 end too soon after the files are there; " +
-			"without the limit of the price it would start at 0.02 s; without delivery time and margin it would start at 0.01 s"},
-		{Wanted{Processes: 4, Walltime: 40, MinPerSite: 2}, 9, "at most 2 of the 4 processes can run at once for 0.04 s, first at 0.01 s; " +
-			"of 6 slots 0 cost too much, 1 are too short, 0 end too soon after the files are there"},
-		{Wanted{Processes: 1, Walltime: 500}, 9, "none of the 1 processes can run; " +
-			"of 6 slots 0 cost too much, 5 are too short, 0 end too soon after the files are there"},
+		{"five cores are left beside the others", demand(5, 1, 0), 5, "0-30 an1=1 cost 1"},
+		{"for a fee it has seven", demand(7, 1, 0), 9, "0-30 an1=6 cost 6"},
+		{"memory binds before cores", demand(3, 1, 4), 5, "20-50 an1=1 an2=1 cost 2"},
+		{"a piece lies on one node", demand(1, 8, 0), 5, "20-50 an2=1 cost 1"},
+		{"two of them", demand(2, 8, 0), 5, "50-80 an1=2 an2=1 cost 3"},
+		{"whole nodes", grid.Demand{Chunks: demand(2, 1, 0).Chunks, Exclusive: true}, 9, "20-50 an2=1 cost 1"},
+		{"nine pieces on whole nodes", grid.Demand{Chunks: demand(9, 1, 0).Chunks, Exclusive: true}, 9, "50-80 an1=2 an2=1 cost 3"},
+		{"a resource", grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1, Resources: gpu}}}, 5, "20-50 an2=1 cost 1"},
+		{"a property", grid.Demand{Chunks: demand(1, 1, 0).Chunks, Properties: []string{"big"}}, 5, "20-50 an2=1 cost 1"},
+		{"two kinds of pieces", grid.Demand{Chunks: []grid.Chunk{{Count: 3, Processes: 1, Cores: 2}, {Count: 1, Processes: 1, Cores: 5}}}, 5, "20-50 an1=1 an2=1 cost 2"},
+		{"and three", grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1, Resources: gpu}, {Count: 2, Processes: 1, Cores: 7}}}, 5, "50-80 an1=2 an2=1 cost 3"},
+		{"another architecture", grid.Demand{Chunks: demand(1, 1, 0).Chunks, Architecture: "powerpc"}, 9, "none of the 1 pieces has room; " +
+			"of 4 slots 0 cost too much, 4 have no room for any piece, 0 are too short, 0 end too soon after the files are there"},
+		{"what no site has", grid.Demand{Chunks: []grid.Chunk{{Count: 1, Cores: 1, Resources: []grid.Resource{{Name: "fpga", Amount: 1}}}}}, 9, "none of the 1 pieces has room; " +
+			"of 4 slots 0 cost too much, 4 have no room for any piece, 0 are too short, 0 end too soon after the files are there"},
+		{"not beside one another", grid.Demand{Chunks: []grid.Chunk{{Count: 2, Processes: 1, Cores: 5}, {Count: 3, Processes: 1, Cores: 4}}}, 9, "each kind of pieces has room by itself, but not beside the others; " +
+			"of 4 slots 0 cost too much, 0 have no room for any piece, 0 are too short, 0 end too soon after the files are there"},
 	} {
-		c.w.Delivery, c.w.Margin = []grid.Tick{0, 15}, 5
-		got, lack := m.Within(c.fee).Select(c.w)
-		text := fmt.Sprint(lack)
-		if got != nil {
-			text = fmt.Sprintf("%d-%d", got.Start, got.End)
-			for _, s := range got.Slots {
-				text += fmt.Sprintf(" %s%s=%v", s.Site, s.Node, s.Price)
-			}
-			text += fmt.Sprintf(" cost %v", got.Cost)
+		w := Wanted{Demand: c.demand, Walltime: 30, Fee: c.fee}
+		if err := w.Check(1); err != nil {
+			t.Errorf("%s: %v", c.name, err)
 		}
-		if text != c.want {
-			t.Errorf("%+v for %v:\n%s\nwant\n%s", c.w, c.fee, text, c.want)
+		if got := saySelection(m.Select(w)); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
 		}
+	}
+	got, _ := m.Select(Wanted{Demand: demand(3, 1, 4), Walltime: 30, Fee: 5})
+	want := []Taken{
+		{grid.Slot{Site: "a", Node: "n1", Start: 0, End: 100, Cores: 2, Memory: 8, Price: 1}, 2},
+		{grid.Slot{Site: "a", Node: "n2", Start: 20, End: 100, Cores: 1, Memory: 4, Price: 1}, 1},
+	}
+	if !reflect.DeepEqual(got.Taken, want) {
+		t.Errorf("taken are %+v, want %+v", got.Taken, want)
 	}
 }
 
-// Of three processes no two sites can have two each, though both sites have two nodes:
-// the job waits for the third node of one.
+// Of three pieces no two sites can have two each, though both sites have two nodes: the
+// job waits for the third node of one.
 func TestSelectSharesOutNoMoreThanThereIs(t *testing.T) {
 	t.Parallel()
 	var slots []grid.Slot
@@ -220,12 +376,12 @@ func TestSelectSharesOutNoMoreThanThereIs(t *testing.T) {
 			slots = append(slots, grid.Slot{Site: site, Node: grid.NodeName(fmt.Sprint(n)), Start: start, End: 100})
 		}
 	}
-	m, err := NewMarket([]SlotSite{{"a", 1}, {"b", 1}}, slots)
+	m, err := NewMarket(oneCore([]grid.Site{{Name: "a", Speed: 1}, {Name: "b", Speed: 1}}, slots), slots)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, lack := m.Within(0).Select(Wanted{Processes: 3, Walltime: 10, MinPerSite: 2})
-	if lack != nil || got.Start != 50 || len(got.Slots) != 3 || got.Slots[0].Site != got.Slots[2].Site {
+	got, lack := m.Select(Wanted{Demand: demand(3, 1, 0), Walltime: 10, MinPerSite: 2})
+	if lack != nil || got.Start != 50 || len(got.Taken) != 3 || got.Taken[0].Site != got.Taken[2].Site {
 		t.Errorf("%+v, %v; want three nodes of one site at 50", got, lack)
 	}
 }
@@ -233,27 +389,45 @@ func TestSelectSharesOutNoMoreThanThereIs(t *testing.T) {
 // What is wrong with the input is told by its place.
 func TestMarketNamesThePlace(t *testing.T) {
 	t.Parallel()
-	good := []grid.Slot{{Site: "a", Node: "1", Start: 0, End: 10}, {Site: "a", Node: "2", Start: 5, End: 10}}
+	node := func(names ...grid.NodeName) (out []Node) {
+		for _, n := range names {
+			out = append(out, Node{Name: n, Cores: 2, Memory: 4})
+		}
+		return out
+	}
+	site := func(name grid.SiteName, speed float64, nodes ...Node) SlotSite {
+		return SlotSite{grid.Site{Name: name, Speed: speed}, nodes}
+	}
+	ab := []SlotSite{site("a", 1, node("1", "2")...), site("b", 1, node("1")...)}
+	good := []grid.Slot{{Site: "a", Node: "1", Start: 0, End: 10, Cores: 1, Price: 1}, {Site: "a", Node: "2", Start: 5, End: 10, Cores: 1}}
 	for _, c := range []struct {
 		sites []SlotSite
 		slot  grid.Slot
 		want  string // "" is fine
 	}{
-		{nil, grid.Slot{Site: "a", Node: "1", Start: 10, End: 20}, ""},
-		{nil, grid.Slot{Site: "b", Node: "1", Start: 0, End: 20}, ""},
-		{nil, grid.Slot{Site: "a", Node: "1", Start: 9, End: 20}, `slots[2]: it overlaps slots[0] on the node "1" of "a"`},
-		{nil, grid.Slot{Site: "a", Node: "2", Start: 1, End: 6}, `slots[2]: it overlaps slots[1] on the node "2" of "a"`},
-		{nil, grid.Slot{Site: "c", Node: "1", Start: 10, End: 20}, `slots[2]: its site "c" is none of the sites`},
-		{nil, grid.Slot{Site: "a", Node: "1", Start: 20, End: 20}, "slots[2]: it ends at 0.02 s, which is not after its start at 0.02 s"},
-		{nil, grid.Slot{Site: "a", Node: "1", Start: 20, End: maxInstant + 1}, "slots[2]: from 0.02 to 1.000000000000001e+12 s: instants lie within ±1e+12 s"},
-		{nil, grid.Slot{Site: "a", Node: "1", Start: 10, End: 20, Price: -1}, "slots[2]: its price is -1: a number from 0 up"},
-		{nil, grid.Slot{Site: "a", Node: "1", Start: 10, End: 20, Price: math.NaN()}, "slots[2]: its price is NaN: a number from 0 up"},
-		{[]SlotSite{{"a", 1}, {"b", 1}, {"a", 2}}, good[0], `sites[2]: "a" is sites[0] already`},
-		{[]SlotSite{{"a", 1}, {"b", math.NaN()}}, good[0], "sites[1]: its speed is NaN: from 0.001 to 1000"},
+		{ab, grid.Slot{Site: "a", Node: "1", Start: 10, End: 20}, ""},
+		{ab, grid.Slot{Site: "b", Node: "1", Start: 0, End: 20, Cores: 2, Memory: 4}, ""},
+		{ab, grid.Slot{Site: "a", Node: "1", Start: 0, End: 10, Cores: 2, Price: 2}, ""}, // the dearer of the same time
+		{ab, grid.Slot{Site: "a", Node: "1", Start: 0, End: 10, Cores: 0, Price: 2}, `slots[2]: it overlaps slots[0] on the node "1" of "a"`},
+		{ab, grid.Slot{Site: "a", Node: "1", Start: 0, End: 10, Cores: 2, Price: 1}, `slots[2]: it overlaps slots[0] on the node "1" of "a"`},
+		{ab, grid.Slot{Site: "a", Node: "1", Start: 0, End: 11, Cores: 2, Price: 2}, `slots[2]: it overlaps slots[0] on the node "1" of "a"`},
+		{ab, grid.Slot{Site: "a", Node: "1", Start: 9, End: 20}, `slots[2]: it overlaps slots[0] on the node "1" of "a"`},
+		{ab, grid.Slot{Site: "a", Node: "2", Start: 1, End: 6}, `slots[2]: it overlaps slots[1] on the node "2" of "a"`},
+		{ab, grid.Slot{Site: "a", Node: "1", Start: 10, End: 20, Cores: 3}, `slots[2]: it has more than the node "1" of "a"`},
+		{ab, grid.Slot{Site: "a", Node: "1", Start: 10, End: 20, Cores: -1}, `slots[2]: it has more than the node "1" of "a"`},
+		{ab, grid.Slot{Site: "a", Node: "1", Start: 10, End: 20, Memory: 5}, `slots[2]: it has more than the node "1" of "a"`},
+		{ab, grid.Slot{Site: "a", Node: "1", Start: 10, End: 20, Resources: []grid.Resource{{Name: "gpu", Amount: 1}}}, `slots[2]: it has more than the node "1" of "a"`},
+		{ab, grid.Slot{Site: "a", Node: "3", Start: 10, End: 20}, `slots[2]: its node "3" is none of the nodes of "a"`},
+		{ab, grid.Slot{Site: "c", Node: "1", Start: 10, End: 20}, `slots[2]: its site "c" is none of the sites`},
+		{ab, grid.Slot{Site: "a", Node: "1", Start: 20, End: 20}, "slots[2]: it ends at 0.02 s, which is not after its start at 0.02 s"},
+		{ab, grid.Slot{Site: "a", Node: "1", Start: 20, End: maxInstant + 1}, "slots[2]: from 0.02 to 1.000000000000001e+12 s: instants lie within ±1e+12 s"},
+		{ab, grid.Slot{Site: "a", Node: "1", Start: 10, End: 20, Price: -1}, "slots[2]: its price is -1: a number from 0 up"},
+		{ab, grid.Slot{Site: "a", Node: "1", Start: 10, End: 20, Price: math.NaN()}, "slots[2]: its price is NaN: a number from 0 up"},
+		{append(ab[:2:2], site("a", 2)), good[0], `sites[2]: "a" is sites[0] already`},
+		{[]SlotSite{ab[0], site("b", math.NaN())}, good[0], "sites[1]: its speed is NaN: from 0.001 to 1000"},
+		{[]SlotSite{site("a", 1, node("1", "2", "1")...)}, good[0], `sites[0]: its nodes[2] is called as nodes[0]`},
+		{[]SlotSite{site("a", 1, Node{Name: "1", Cores: maxCores}, Node{Name: "2", Cores: 1})}, good[0], "sites[0]: its nodes have more than 16777216 cores"},
 	} {
-		if c.sites == nil {
-			c.sites = []SlotSite{{"a", 1}, {"b", 1}}
-		}
 		m, err := NewMarket(c.sites, append(slices.Clone(good), c.slot))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
 			t.Errorf("%+v %+v: %v, want %q", c.sites, c.slot, err, c.want)
@@ -267,15 +441,16 @@ func TestMarketNamesThePlace(t *testing.T) {
 // A request that passes Check cannot make a sum of times overflow.
 func TestWantedAtItsBounds(t *testing.T) {
 	t.Parallel()
-	m, err := NewMarket([]SlotSite{{"a", minSpeed}, {"b", maxSpeed}}, []grid.Slot{
+	slots := []grid.Slot{
 		{Site: "a", Node: "1", Start: -maxInstant, End: maxInstant},
 		{Site: "b", Node: "1", Start: maxInstant - 1, End: maxInstant},
-	})
+	}
+	m, err := NewMarket(oneCore([]grid.Site{{Name: "a", Speed: minSpeed}, {Name: "b", Speed: maxSpeed}}, slots), slots)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := Wanted{Processes: 1, Walltime: maxWalltime, Now: -maxInstant, Delivery: []grid.Tick{0, maxInstant}}
-	got, _ := m.Within(AnyFee).Select(w)
+	w := Wanted{Demand: demand(1, 1, 0), Fee: AnyFee, Walltime: maxWalltime, Now: -maxInstant, Delivery: []grid.Tick{0, maxInstant}}
+	got, _ := m.Select(w)
 	if got == nil || got.Start != -maxInstant || got.End != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -283,11 +458,20 @@ func TestWantedAtItsBounds(t *testing.T) {
 	if err := w.Check(2); err != nil {
 		t.Fatal(err)
 	}
-	if got, lack := m.Within(AnyFee).Select(w); got != nil || lack.Late != 1 || lack.Short != 1 {
+	if got, lack := m.Select(w); got != nil || lack.Late != 1 || lack.Short != 1 {
 		t.Errorf("%+v %+v", got, lack)
 	}
+	w.Demand.Chunks = append(w.Demand.Chunks, grid.Chunk{Count: 1, Cores: 1})
+	if got, lack := m.Select(w); got != nil || lack.Late != 2 || lack.Short != 2 {
+		t.Errorf("of two chunks: %+v %+v", got, lack)
+	}
+	w.Demand = demand(1, 1, 0)
 	for _, change := range []func(*Wanted){
-		func(w *Wanted) { w.Processes = 0 },
+		func(w *Wanted) { w.Demand = demand(0, 1, 0) },
+		func(w *Wanted) { w.Demand = demand(grid.MaxProcesses+1, 1, 0) },
+		func(w *Wanted) { w.Demand.Chunks = append(w.Demand.Chunks, w.Demand.Chunks...); w.MaxSites = 1 },
+		func(w *Wanted) { w.Fee = -1 },
+		func(w *Wanted) { w.Fee = math.NaN() },
 		func(w *Wanted) { w.Walltime = 0 },
 		func(w *Wanted) { w.Walltime++ },
 		func(w *Wanted) { w.Now++ },
@@ -302,6 +486,41 @@ func TestWantedAtItsBounds(t *testing.T) {
 	} {
 		if bad := with(w, change); bad.Check(2) == nil {
 			t.Errorf("%+v is accepted", bad)
+		}
+	}
+}
+
+// A plan sells what it has, and what is bought is there: of the slots of two sites that
+// plan by themselves a job of several pieces gets its nodes.
+func TestSelectFromPlans(t *testing.T) {
+	t.Parallel()
+	var slots []grid.Slot
+	var sites []SlotSite
+	for _, name := range []grid.SiteName{"a", "b"} {
+		s := Snapshot{
+			Site: grid.Site{Name: name, Speed: 1}, Nodes: nodes(2, 4),
+			Running: []Running{{Shares: []Share{{Node: 0, Cores: 3}}, End: 100}},
+			Waiting: []Waiting{{Demand: demand(1, 4, 0), Limit: 50, Priority: 1}},
+		}
+		sites = append(sites, SlotSite{s.Site, s.Nodes})
+		slots = append(slots, Build(s).Slots(Pricing{}, 0, 1000)...)
+	}
+	m, err := NewMarket(sites, slots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		demand grid.Demand
+		fee    float64
+		want   string
+	}{
+		{demand(2, 1, 0), 0, "0-10 an0=0 bn0=0 cost 0"},
+		{demand(4, 4, 0), 0, "100-110 an0=0 an1=0 bn0=0 bn1=0 cost 0"},
+		{demand(2, 4, 0), 0, "50-60 an1=0 bn1=0 cost 0"},
+		{demand(2, 4, 0), 1, "0-10 an1=0.2 bn1=0.2 cost 0.4"}, // what waits there gives way
+	} {
+		if got := saySelection(m.Select(Wanted{Demand: c.demand, Fee: c.fee, Walltime: 10})); got != c.want {
+			t.Errorf("%+v for %v: %s, want %s", c.demand, c.fee, got, c.want)
 		}
 	}
 }

@@ -10,11 +10,13 @@ import (
 
 	"gbroker/grid"
 	"gbroker/internal/cli"
+	"gbroker/jsdl"
 	"gbroker/plan"
 )
 
 const selectHelp = `Find the nodes of several sites that one parallel job can hold at the same time, as
-early as possible: all its processes run at once, one on each node.
+early as possible: all its processes run at once. The job is a JSDL document, or so many
+processes of one core each.
 
 FILE (- is the standard input) says what is free, in seconds:
 
@@ -30,22 +32,29 @@ FILE (- is the standard input) says what is free, in seconds:
     ]
   }
 
+A node is of one core, where its site does not say more, and a slot is all of its node:
+
+  {"name": "c", "delivery_s": 0, "speed": 1, "architecture": "x86_64", "nodes": [
+    {"name": "n1", "cores": 16, "memory": 68719476736, "resources": {"gpu": 2}, "properties": ["fast"]}]}
+  {"site": "c", "node": "n1", "start": 0, "end": 900, "cores": 4, "memory": 8589934592, "price": 0}
+
 A slot of a site is usable from now + delivery_s + margin on: the job's files are not
 there sooner. On a site of speed 2 the job runs half as long; over several sites, as
 long as the slowest needs. Slots of one node that touch count as one, whose price is
-that of the dearest part the job takes; slots that overlap are an error. A slot's price
-must not exceed the fee.
+that of the dearest part the job takes; slots that overlap are an error, but for a dearer
+one of the same time that has more. A slot's price must not exceed the fee.
 
-The answer is {start, end, slots, cost}, with one slot for each process, as long as it
-is free, and with the sum of their prices; or {reason} and the exit code 1, with the
-numbers and the rules that alone stand in the way. Of the nodes free at that time the
-cheapest are taken; with --max-sites or --min-per-site those of the sites with the most.`
+The answer is {start, end, slots, cost}, with what is taken of each node, for as long as
+it could be had, and with the sum of their prices; or {reason} and the exit code 1, with the
+numbers and the rules that alone stand in the way. What is free at that time is taken
+from the cheapest slot on; with --max-sites or --min-per-site at the sites with the most room.`
 
-const selectExample = `  gsim select --slots free.json --processes 64 --walltime 3600
+const selectExample = `  gsim select --slots free.json --job wide.jsdl
+  gsim select --slots free.json --processes 64 --walltime 3600
   gsim select --slots free.json --processes 64 --walltime 3600 --fee 5 --max-sites 2 --min-per-site 8`
 
 type selectFlags struct {
-	file             string
+	file, job        string
 	processes        int
 	walltime, margin float64
 	fee              float64
@@ -56,7 +65,7 @@ type selectFlags struct {
 func newSelect() *cobra.Command {
 	var f selectFlags
 	cmd := &cobra.Command{
-		Use:     "select --slots FILE --processes P --walltime S",
+		Use:     "select --slots FILE (--job DOCUMENT | --processes P --walltime S)",
 		Short:   "Find slots at several sites for one parallel job",
 		Long:    selectHelp,
 		Example: selectExample,
@@ -67,23 +76,24 @@ func newSelect() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.file, "slots", "", "what is free, as JSON: a `FILE`, or - for the standard input")
-	flags.IntVar(&f.processes, "processes", 0, "how many processes run at once, each on a node of its own (`P`)")
-	flags.Float64Var(&f.walltime, "walltime", 0, "for how many `SECONDS`, at speed 1")
+	flags.StringVar(&f.job, "job", "", "the job, as a JSDL `DOCUMENT`")
+	flags.IntVar(&f.processes, "processes", 0, "or how many processes of one core run at once (`P`)")
+	flags.Float64Var(&f.walltime, "walltime", 0, "for how many `SECONDS`, at speed 1 (as the document says, if not given)")
 	flags.Float64Var(&f.fee, "fee", 0, "no slot may cost more than `F` (any price, if not given)")
 	flags.IntVar(&f.sites, "max-sites", 0, "at most `K` sites take part (0: any number)")
-	flags.IntVar(&f.perSite, "min-per-site", 0, "at least `M` processes at each site that takes part")
+	flags.IntVar(&f.perSite, "min-per-site", 0, "at least `M` pieces (processes, where each is one) at each site that takes part")
 	flags.Float64Var(&f.margin, "margin", 0, "`SECONDS` between the delivery of the files and the start")
 	flags.StringVar(&f.first, "first", "end", "what is to be earliest: `start|end`; they differ where speeds do")
-	for _, name := range []string{"slots", "processes", "walltime"} {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // a name that is no flag: found by the first test
-		}
+	if err := cmd.MarkFlagRequired("slots"); err != nil {
+		panic(err) // a name that is no flag: found by the first test
 	}
+	cmd.MarkFlagsOneRequired("job", "processes")
+	cmd.MarkFlagsMutuallyExclusive("job", "processes")
 	return cmd
 }
 
 func runSelect(cmd *cobra.Command, f selectFlags) error {
-	w, fee, err := f.wanted(cmd.Flags().Changed("fee"))
+	w, err := f.wanted(cmd.Flags().Changed("fee"))
 	if err != nil {
 		return err
 	}
@@ -99,7 +109,7 @@ func runSelect(cmd *cobra.Command, f selectFlags) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", f.file, grid.ErrInvalid, err)
 	}
-	chosen, lack := market.Within(fee).Select(w)
+	chosen, lack := market.Select(w)
 	if lack != nil {
 		if err := cli.PrintJSON(cmd.OutOrStdout(), struct {
 			Reason string `json:"reason"`
@@ -112,37 +122,53 @@ func runSelect(cmd *cobra.Command, f selectFlags) error {
 }
 
 // wanted is what the flags ask for.
-func (f selectFlags) wanted(withFee bool) (w plan.Wanted, fee float64, err error) {
-	fee = plan.AnyFee
+func (f selectFlags) wanted(withFee bool) (w plan.Wanted, err error) {
+	w = plan.Wanted{Fee: plan.AnyFee, MaxSites: f.sites, MinPerSite: f.perSite, FirstStart: f.first == "start"}
 	if withFee {
-		fee = f.fee
+		w.Fee = f.fee
+	}
+	w.Demand.Chunks = []grid.Chunk{{Count: f.processes, Processes: 1, Cores: 1}}
+	if f.job != "" {
+		text, err := os.ReadFile(f.job)
+		if err != nil {
+			return w, err
+		}
+		document, err := jsdl.Parse(f.job, text)
+		if err != nil {
+			return w, err
+		}
+		w.Demand, w.Walltime = document.Job.Demand, document.Job.Walltime
 	}
 	switch {
-	case !(fee >= 0):
-		return w, 0, cli.BadUsage("--fee %v: a number from 0 up", fee)
-	case !(f.walltime >= 0.001): // also what is not a number
-		return w, 0, cli.BadUsage("--walltime %v: at least 0.001 seconds", f.walltime)
-	case f.margin != f.margin:
-		return w, 0, cli.BadUsage("--margin %v: a number of seconds", f.margin)
 	case f.first != "start" && f.first != "end":
-		return w, 0, cli.BadUsage("--first %q: start or end", f.first)
+		return w, cli.BadUsage("--first %q: start or end", f.first)
+	case f.walltime != 0 && !(f.walltime >= 0.001): // also what is not a number
+		return w, cli.BadUsage("--walltime %v: at least 0.001 seconds", f.walltime)
+	case f.walltime == 0 && w.Walltime == 0:
+		return w, cli.BadUsage("--walltime is needed: no document says how long the job runs")
+	case f.margin != f.margin:
+		return w, cli.BadUsage("--margin %v: a number of seconds", f.margin)
 	}
-	w = plan.Wanted{
-		Processes: f.processes, Walltime: grid.FromSeconds(f.walltime), Margin: grid.FromSeconds(f.margin),
-		MaxSites: f.sites, MinPerSite: f.perSite, FirstStart: f.first == "start",
+	w.Margin = grid.FromSeconds(f.margin)
+	if f.walltime != 0 {
+		w.Walltime = grid.FromSeconds(f.walltime)
 	}
 	if err := w.Check(0); err != nil {
-		return w, 0, cli.BadUsage("%w", err)
+		return w, cli.BadUsage("%w", err)
 	}
-	return w, fee, nil
+	return w, nil
 }
 
 type slotAnswer struct {
-	Site  grid.SiteName `json:"site"`
-	Node  grid.NodeName `json:"node"`
-	Start float64       `json:"start"`
-	End   float64       `json:"end"`
-	Price float64       `json:"price"`
+	Site      grid.SiteName    `json:"site"`
+	Node      grid.NodeName    `json:"node"`
+	Start     float64          `json:"start"`
+	End       float64          `json:"end"`
+	Price     float64          `json:"price"`
+	Processes int              `json:"processes"`
+	Cores     int              `json:"cores"`
+	Memory    int64            `json:"memory,omitempty"`
+	Resources map[string]int64 `json:"resources,omitempty"`
 }
 
 type selectAnswer struct {
@@ -154,8 +180,15 @@ type selectAnswer struct {
 
 func answerOf(s *plan.Selection) selectAnswer {
 	out := selectAnswer{Start: s.Start.Seconds(), End: s.End.Seconds(), Cost: s.Cost}
-	for _, slot := range s.Slots {
-		out.Slots = append(out.Slots, slotAnswer{slot.Site, slot.Node, slot.Start.Seconds(), slot.End.Seconds(), slot.Price})
+	for _, t := range s.Taken {
+		a := slotAnswer{Site: t.Site, Node: t.Node, Start: t.Start.Seconds(), End: t.End.Seconds(), Price: t.Price, Processes: t.Processes, Cores: t.Cores, Memory: t.Memory}
+		for _, r := range t.Resources {
+			if a.Resources == nil {
+				a.Resources = make(map[string]int64)
+			}
+			a.Resources[r.Name] = r.Amount
+		}
+		out.Slots = append(out.Slots, a)
 	}
 	return out
 }

@@ -19,8 +19,9 @@ const (
 	maxFile      = 4 << 30 // bytes
 	maxFileSlots = 10_000_000
 	maxFileSites = 10_000
-	maxText      = 255  // bytes of a name
-	maxSeconds   = 1e12 // as plan takes them
+	maxFileNodes = 1_000_000 // of one site
+	maxText      = 255       // bytes of a name
+	maxSeconds   = 1e12      // as plan takes them
 )
 
 // slotFile is what a slot file holds.
@@ -29,10 +30,11 @@ type slotFile struct {
 	sites    []plan.SlotSite
 	delivery []grid.Tick
 	slots    []grid.Slot
+	inPart   []bool // by slot: it says how much of the node there is
 }
 
-// slotReader reads a slot file token by token: every field once, under its exact name,
-// none missing, and every mistake told with its place.
+// slotReader reads a slot file token by token: every field once, under its exact name, no
+// needed one missing, and every mistake told with its place.
 type slotReader struct {
 	json  *json.Decoder
 	place []string          // "slots", "[3]", ".start"
@@ -44,17 +46,18 @@ func parseSlots(r io.Reader) (*slotFile, error) {
 	d := &slotReader{json: json.NewDecoder(limited), names: make(map[string]string)}
 	d.json.UseNumber()
 	var f slotFile
-	err := d.object(map[string]func() error{
+	err := d.object(fields{
 		"now":   func() (err error) { f.now, err = d.instant(); return err },
 		"sites": func() error { return d.array(maxFileSites, func() error { return d.site(&f) }) },
 		"slots": func() error { return d.array(maxFileSlots, func() error { return d.slot(&f) }) },
-	})
+	}, nil)
 	if err == nil {
 		if _, more := d.json.Token(); !errors.Is(more, io.EOF) {
 			err = errors.New("something follows the end of the document")
 		}
 	}
 	if err == nil {
+		f.complete()
 		return &f, nil
 	}
 	if limited.N <= 0 {
@@ -67,48 +70,136 @@ func parseSlots(r io.Reader) (*slotFile, error) {
 }
 
 func (d *slotReader) site(f *slotFile) error {
-	var name string
+	var s plan.SlotSite
 	var delivery grid.Tick
-	var speed float64
-	err := d.object(map[string]func() error{
-		"name":       func() (err error) { name, err = d.text(); return err },
+	err := d.object(fields{
+		"name":       func() error { name, err := d.text(); s.Name = grid.SiteName(name); return err },
 		"delivery_s": func() (err error) { delivery, err = d.instant(); return err },
-		"speed":      func() (err error) { speed, err = d.number(); return err },
+		"speed":      func() (err error) { s.Speed, err = d.number(); return err },
+	}, fields{
+		"architecture": func() (err error) { s.Architecture, err = d.text(); return err },
+		"system":       func() (err error) { s.System, err = d.text(); return err },
+		"nodes":        func() error { return d.array(maxFileNodes, func() error { return d.node(&s) }) },
 	})
-	f.sites = append(f.sites, plan.SlotSite{Name: grid.SiteName(name), Speed: speed})
-	f.delivery = append(f.delivery, delivery)
+	f.sites, f.delivery = append(f.sites, s), append(f.delivery, delivery)
+	return err
+}
+
+func (d *slotReader) node(s *plan.SlotSite) error {
+	var n plan.Node
+	err := d.object(fields{
+		"name":  func() error { name, err := d.text(); n.Name = grid.NodeName(name); return err },
+		"cores": func() error { cores, err := d.whole(); n.Cores = int(cores); return err },
+	}, fields{
+		"memory":       func() (err error) { n.Memory, err = d.whole(); return err },
+		"resources":    func() (err error) { n.Resources, err = d.resources(); return err },
+		"architecture": func() (err error) { n.Architecture, err = d.text(); return err },
+		"system":       func() (err error) { n.System, err = d.text(); return err },
+		"properties": func() error {
+			return d.array(grid.MaxProperties, func() error {
+				p, err := d.text()
+				n.Properties = append(n.Properties, p)
+				return err
+			})
+		},
+	})
+	s.Nodes = append(s.Nodes, n)
 	return err
 }
 
 func (d *slotReader) slot(f *slotFile) error {
 	var s grid.Slot
-	err := d.object(map[string]func() error{
+	var inPart bool
+	err := d.object(fields{
 		"site":  func() error { name, err := d.text(); s.Site = grid.SiteName(name); return err },
 		"node":  func() error { name, err := d.text(); s.Node = grid.NodeName(name); return err },
 		"start": func() (err error) { s.Start, err = d.instant(); return err },
 		"end":   func() (err error) { s.End, err = d.instant(); return err },
 		"price": func() (err error) { s.Price, err = d.number(); return err },
+	}, fields{
+		"cores":     func() error { cores, err := d.whole(); s.Cores, inPart = int(cores), true; return err },
+		"memory":    func() (err error) { s.Memory, err = d.whole(); inPart = true; return err },
+		"resources": func() (err error) { s.Resources, err = d.resources(); inPart = true; return err },
 	})
-	f.slots = append(f.slots, s)
+	f.slots, f.inPart = append(f.slots, s), append(f.inPart, inPart)
 	return err
 }
 
-// object reads an object that has exactly these fields.
-func (d *slotReader) object(fields map[string]func() error) error {
+// complete makes nodes that are not described ones of one core, and gives slots that do not
+// say how much there is all of their node.
+func (f *slotFile) complete() {
+	type key struct {
+		site grid.SiteName
+		node grid.NodeName
+	}
+	site := make(map[grid.SiteName]*plan.SlotSite)
+	known := make(map[key]plan.Node)
+	for i := range f.sites {
+		s := &f.sites[i]
+		site[s.Name] = s
+		for _, n := range s.Nodes {
+			known[key{s.Name, n.Name}] = n
+		}
+	}
+	for i := range f.slots {
+		s := &f.slots[i]
+		n, ok := known[key{s.Site, s.Node}]
+		if at := site[s.Site]; !ok && at != nil {
+			n = plan.Node{Name: s.Node, Cores: 1}
+			known[key{s.Site, s.Node}], at.Nodes = n, append(at.Nodes, n)
+		}
+		if !f.inPart[i] {
+			s.Cores, s.Memory, s.Resources = n.Cores, n.Memory, n.Resources
+		}
+	}
+}
+
+// resources reads an object of amounts by name.
+func (d *slotReader) resources() (list []grid.Resource, err error) {
+	if err := d.open('{', "an object"); err != nil {
+		return nil, err
+	}
+	for d.json.More() {
+		r := grid.Resource{}
+		if r.Name, err = d.text(); err == nil {
+			r.Amount, err = d.whole()
+		}
+		if err == nil {
+			err = grid.CheckResource(r)
+		}
+		if err == nil && len(list) == grid.MaxResources {
+			err = fmt.Errorf("at most %d resources are read", grid.MaxResources)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	_, err = d.token()
+	return list, err
+}
+
+// fields are how to read those of an object.
+type fields map[string]func() error
+
+// object reads an object that has all of some fields, any of some others, and no more.
+func (d *slotReader) object(needed, optional fields) error {
 	if err := d.open('{', "an object"); err != nil {
 		return err
 	}
-	missing := len(fields)
-	seen := make(map[string]bool, missing)
+	seen := make(map[string]bool, len(needed)+len(optional))
 	for d.json.More() {
 		token, err := d.token()
 		if err != nil {
 			return err
 		}
 		name, _ := token.(string)
-		read, known := fields[name]
-		if !known {
-			return fmt.Errorf("there is no field %.80q: the fields are %s", name, list(fields))
+		read := needed[name]
+		if read == nil {
+			read = optional[name]
+		}
+		if read == nil {
+			return fmt.Errorf("there is no field %.80q: the fields are %s", name, list(needed, optional))
 		}
 		d.place = append(d.place, "."+name)
 		if seen[name] {
@@ -123,21 +214,23 @@ func (d *slotReader) object(fields map[string]func() error) error {
 	if _, err := d.token(); err != nil {
 		return err
 	}
-	for name := range fields {
+	for name := range needed {
 		if seen[name] {
-			delete(fields, name)
+			delete(needed, name)
 		}
 	}
-	if len(fields) > 0 {
-		return fmt.Errorf("it lacks %s", list(fields))
+	if len(needed) > 0 {
+		return fmt.Errorf("it lacks %s", list(needed, nil))
 	}
 	return nil
 }
 
-func list(fields map[string]func() error) string {
+var fieldNames = strings.Fields("now sites slots name delivery_s speed architecture system nodes site node start end price cores memory resources properties")
+
+func list(needed, optional fields) string {
 	var names []string
-	for _, name := range []string{"now", "sites", "slots", "name", "delivery_s", "speed", "site", "node", "start", "end", "price"} {
-		if _, ok := fields[name]; ok {
+	for _, name := range fieldNames {
+		if needed[name] != nil || optional[name] != nil {
 			names = append(names, name)
 		}
 	}
@@ -199,6 +292,15 @@ func (d *slotReader) number() (float64, error) {
 		return 0, fmt.Errorf("%.40s is beyond all numbers", number.String())
 	}
 	return x, nil
+}
+
+// whole is a whole number from 0 up.
+func (d *slotReader) whole() (int64, error) {
+	x, err := d.number()
+	if err == nil && (x != math.Trunc(x) || x < 0 || x > 1<<53) {
+		err = fmt.Errorf("%v: a whole number from 0 up", x)
+	}
+	return int64(x), err
 }
 
 // instant is a time in seconds, to the nearest millisecond.

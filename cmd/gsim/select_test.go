@@ -41,17 +41,17 @@ func TestSelectAnswers(t *testing.T) {
 		want string // with all space taken away
 	}{
 		{"--slots FILE --processes 2 --walltime 100", 0, `{"start":10,"end":110,"slots":[
-			{"site":"a","node":"1","start":0,"end":120,"price":3},{"site":"a","node":"2","start":10,"end":200.5,"price":1}],"cost":4}`},
-		{"--slots - --processes 1 --walltime 40", 0, `{"start":20,"end":40,"slots":[{"site":"b","node":"1","start":0,"end":60,"price":2}],"cost":2}`},
-		{"--slots - --processes 1 --walltime 40 --first start", 0, `{"start":5,"end":45,"slots":[{"site":"a","node":"1","start":0,"end":120,"price":1}],"cost":1}`},
-		{"--slots - --processes 1 --walltime 40 --margin 10.25", 0, `{"start":30.25,"end":50.25,"slots":[{"site":"b","node":"1","start":0,"end":60,"price":2}],"cost":2}`},
-		{"--slots - --processes 1 --walltime 40 --fee 1", 0, `{"start":5,"end":45,"slots":[{"site":"a","node":"1","start":0,"end":50,"price":1}],"cost":1}`},
-		{"--slots - --processes 3 --walltime 40", 0, `{"start":20,"end":60,"slots":[{"site":"a","node":"1","start":0,"end":120,"price":3},
-			{"site":"a","node":"2","start":10,"end":200.5,"price":1},{"site":"b","node":"1","start":0,"end":60,"price":2}],"cost":6}`},
-		{"--slots - --processes 3 --walltime 40 --max-sites 1", 1, `{"reason":"at most 2 of the 3 processes can run at once for 40 s, first at 10 s; 
-			of 4 slots 0 cost too much, 0 are too short, 0 end too soon after the files are there; without the limit of sites it would start at 20 s"}`},
-		{"--slots - --processes 3 --walltime 40 --min-per-site 2", 1, `{"reason":"at most 2 of the 3 processes can run at once for 40 s, first at 10 s; 
-			of 4 slots 0 cost too much, 0 are too short, 0 end too soon after the files are there; without the least number of processes per site it would start at 20 s"}`},
+			{"site":"a","node":"1","start":0,"end":120,"price":3,"processes":1,"cores":1},{"site":"a","node":"2","start":10,"end":200.5,"price":1,"processes":1,"cores":1}],"cost":4}`},
+		{"--slots - --processes 1 --walltime 40", 0, `{"start":20,"end":40,"slots":[{"site":"b","node":"1","start":0,"end":60,"price":2,"processes":1,"cores":1}],"cost":2}`},
+		{"--slots - --processes 1 --walltime 40 --first start", 0, `{"start":5,"end":45,"slots":[{"site":"a","node":"1","start":0,"end":120,"price":1,"processes":1,"cores":1}],"cost":1}`},
+		{"--slots - --processes 1 --walltime 40 --margin 10.25", 0, `{"start":30.25,"end":50.25,"slots":[{"site":"b","node":"1","start":0,"end":60,"price":2,"processes":1,"cores":1}],"cost":2}`},
+		{"--slots - --processes 1 --walltime 40 --fee 1", 0, `{"start":5,"end":45,"slots":[{"site":"a","node":"1","start":0,"end":50,"price":1,"processes":1,"cores":1}],"cost":1}`},
+		{"--slots - --processes 3 --walltime 40", 0, `{"start":20,"end":60,"slots":[{"site":"a","node":"1","start":0,"end":120,"price":3,"processes":1,"cores":1},
+			{"site":"a","node":"2","start":10,"end":200.5,"price":1,"processes":1,"cores":1},{"site":"b","node":"1","start":0,"end":60,"price":2,"processes":1,"cores":1}],"cost":6}`},
+		{"--slots - --processes 3 --walltime 40 --max-sites 1", 1, `{"reason":"at most 2 of the 3 pieces have room at once for 40 s, first at 10 s; 
+			of 4 slots 0 cost too much, 0 have no room for any piece, 0 are too short, 0 end too soon after the files are there; without the limit of sites it would start at 20 s"}`},
+		{"--slots - --processes 3 --walltime 40 --min-per-site 2", 1, `{"reason":"at most 2 of the 3 pieces have room at once for 40 s, first at 10 s; 
+			of 4 slots 0 cost too much, 0 have no room for any piece, 0 are too short, 0 end too soon after the files are there; without the least number of pieces per site it would start at 20 s"}`},
 	} {
 		code, out, errs := runGsim(t, free, c.args)
 		if plain := strings.NewReplacer(" ", "", "\n", "", "\t", ""); code != c.code || errs != "" || plain.Replace(out) != plain.Replace(c.want) {
@@ -63,17 +63,20 @@ func TestSelectAnswers(t *testing.T) {
 func TestSelectRefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ args, want string }{
-		{"--slots FILE --processes 1", `required flag(s) "walltime" not set`},
-		{"--slots FILE --processes 0 --walltime 1", "0 processes: at least 1"},
-		{"--slots FILE --processes 1 --walltime 0", "--walltime 0: at least 0.001 seconds"},
+		{"--processes 1 --walltime 1", `required flag(s) "slots" not set`},
+		{"--slots FILE --walltime 1", "at least one of the flags in the group [job processes] is required"},
+		{"--slots FILE --job x.jsdl --processes 1", "[job processes]"},
+		{"--slots FILE --processes 1", "--walltime is needed"},
+		{"--slots FILE --processes 0 --walltime 1", "no pieces are asked for: at least 1"},
+		{"--slots FILE --processes 1 --walltime 0.0001", "--walltime 0.0001: at least 0.001 seconds"},
 		{"--slots FILE --processes 1 --walltime NaN", "--walltime NaN"},
 		{"--slots FILE --processes 1 --walltime Inf", "a walltime of 1e+12 s"},
-		{"--slots FILE --processes 1 --walltime 1 --fee NaN", "--fee NaN: a number from 0 up"},
-		{"--slots FILE --processes 1 --walltime 1 --fee -1", "--fee -1: a number from 0 up"},
+		{"--slots FILE --processes 1 --walltime 1 --fee NaN", "a fee of NaN: a number from 0 up"},
+		{"--slots FILE --processes 1 --walltime 1 --fee -1", "a fee of -1: a number from 0 up"},
 		{"--slots FILE --processes 1 --walltime 1 --margin -1", "a margin of -1 s"},
 		{"--slots FILE --processes 1 --walltime 1 --margin NaN", "--margin NaN"},
 		{"--slots FILE --processes 1 --walltime 1 --max-sites -1", "at most -1 sites"},
-		{"--slots FILE --processes 1 --walltime 1 --min-per-site 2", "at least 2 processes per site, of 1 processes in all"},
+		{"--slots FILE --processes 1 --walltime 1 --min-per-site 2", "at least 2 pieces per site, of 1 pieces in all"},
 		{"--slots FILE --processes 1 --walltime 1 --first last", `--first "last": start or end`},
 		{"--slots FILE --processes 1 --walltime 1 more", `unknown command "more"`},
 	} {
@@ -105,11 +108,15 @@ var badSlots = []struct{ file, want string }{
 	{`{"now":0,"sites":[{"name":"a\u0007","delivery_s":0,"speed":1}],"slots":[]}`, "sites[0].name: the name "},
 	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","start":0,"end":1,"price":NaN}]}`, "slots[0].price: no JSON near byte"},
 	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","start":0,"end":1e999,"price":0}]}`, "slots[0].end: 1e999 is beyond all numbers"},
-	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","Start":0,"end":1,"price":0}]}`, `slots[0]: there is no field "Start": the fields are site, node, start, end, price`},
+	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","Start":0,"end":1,"price":0}]}`, `slots[0]: there is no field "Start": the fields are site, node, start, end, price, cores, memory, resources`},
 	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","start":0,"end":9,"price":0},{"site":"a","node":"1","start":2,"end":1,"price":0}]}`, "slots[1]: it ends at 1 s, which is not after its start at 2 s"},
 	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","start":0,"end":9,"price":0},{"site":"a","node":"1","start":8,"end":10,"price":0}]}`, `slots[1]: it overlaps slots[0] on the node "1" of "a"`},
 	{`{"now":0,` + sitesAB + `,"slots":[{"site":"c","node":"1","start":0,"end":9,"price":0}]}`, `slots[0]: its site "c" is none of the sites`},
 	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","start":0,"end":9,"price":-1}]}`, "slots[0]: its price is -1"},
+	{`{"now":0,"sites":[{"name":"a","delivery_s":0,"speed":1,"nodes":[{"name":"1"}]}],"slots":[]}`, "sites[0].nodes[0]: it lacks cores"},
+	{`{"now":0,"sites":[{"name":"a","delivery_s":0,"speed":1,"nodes":[{"name":"1","cores":1.5}]}],"slots":[]}`, "sites[0].nodes[0].cores: 1.5: a whole number from 0 up"},
+	{`{"now":0,"sites":[{"name":"a","delivery_s":0,"speed":1,"nodes":[{"name":"1","cores":1,"resources":{"cores":1}}]}],"slots":[]}`, "sites[0].nodes[0].resources: the resource cores is counted by itself"},
+	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","start":0,"end":9,"price":0,"cores":2}]}`, `slots[0]: it has more than the node "1" of "a"`},
 	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":7,"start":0,"end":9,"price":1}]}`, "slots[0].node: a name in quotes is expected, not 7"},
 	{`{"now":0,` + sitesAB + `,"slots":[{"site":"a","node":"1","start":0,`, "slots[0]: the file ends here"},
 }
@@ -124,11 +131,34 @@ func TestSelectNamesThePlace(t *testing.T) {
 	}
 }
 
+const wide = `<JobDefinition xmlns="http://schemas.ggf.org/jsdl/2005/11/jsdl"><JobDescription>
+<Application><POSIXApplication xmlns="http://schemas.ggf.org/jsdl/2005/11/jsdl-posix"><Executable>/bin/true</Executable><WallTimeLimit>100</WallTimeLimit></POSIXApplication></Application>
+<Resources><IndividualCPUCount><Exact>4</Exact></IndividualCPUCount><IndividualPhysicalMemory><LowerBoundedRange>1000</LowerBoundedRange></IndividualPhysicalMemory><TotalResourceCount><Exact>2</Exact></TotalResourceCount></Resources>
+</JobDescription></JobDefinition>`
+
+// A document's pieces of four cores, with memory, find their nodes among those described.
+func TestSelectForADocument(t *testing.T) {
+	t.Parallel()
+	job := filepath.Join(t.TempDir(), "wide.jsdl")
+	if err := os.WriteFile(job, []byte(wide), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	slots := `{"now":0,"sites":[{"name":"a","delivery_s":0,"speed":1,"nodes":[{"name":"1","cores":8,"memory":4000},{"name":"2","cores":8,"memory":4000,"resources":{"gpu":1}}]}],"slots":[
+ {"site":"a","node":"1","start":0,"end":500,"price":1,"cores":3,"memory":4000},
+ {"site":"a","node":"2","start":0,"end":50,"price":1,"cores":8,"memory":1500},
+ {"site":"a","node":"2","start":50,"end":500,"price":1}]}`
+	code, out, errs := runGsim(t, slots, "--slots FILE --job "+job)
+	want := `{"start":50,"end":150,"slots":[{"site":"a","node":"2","start":50,"end":500,"price":1,"processes":8,"cores":8,"memory":2000}],"cost":1}`
+	if plain := strings.NewReplacer(" ", "", "\n", ""); code != 0 || errs != "" || plain.Replace(out) != want {
+		t.Errorf("exit code %d, %s%s\nwant %s", code, out, errs, want)
+	}
+}
+
 // The help holds an example file that works.
 func TestSelectHelpTeaches(t *testing.T) {
 	t.Parallel()
 	_, example, _ := strings.Cut(selectHelp, "in seconds:")
-	example, _, _ = strings.Cut(example, "A slot of a site")
+	example, _, _ = strings.Cut(example, "A node is of one core")
 	code, out, errs := runGsim(t, example, "--slots FILE --processes 2 --walltime 100")
 	if code != 0 || !strings.Contains(out, `"start": 60`) {
 		t.Errorf("the example: exit code %d, %s%s", code, out, errs)

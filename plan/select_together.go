@@ -1,0 +1,84 @@
+package plan
+
+import "gbroker/grid"
+
+// A demand of several chunks. The sweep of each chunk tells when its own pieces have room,
+// were the others not there. At an instant at which all have, they are placed; where they
+// do not fit beside one another it goes on to the next one at which more room comes.
+
+// together is the first instant at which a place for all chunks is found.
+func (o *offers) together(w *Wanted, sweeps []*sweep) (at grid.Tick, ok bool) {
+	at = -endless
+	for {
+		at, ok = eachHasRoom(sweeps, at)
+		if !ok {
+			return 0, false
+		}
+		if _, ok := o.placeChunks(sweeps[0], at, at+sweeps[0].length); ok {
+			return at, true
+		}
+		next := endless
+		for _, s := range sweeps {
+			next = min(next, s.nextRoom())
+		}
+		if next >= sweeps[0].before {
+			return 0, false
+		}
+		at = next
+	}
+}
+
+// eachHasRoom is the first instant from one on at which each chunk for itself has room.
+func eachHasRoom(sweeps []*sweep, at grid.Tick) (_ grid.Tick, ok bool) {
+	for agreed := 0; agreed < len(sweeps); {
+		agreed = 0
+		for _, s := range sweeps {
+			t, ok := s.reach(at)
+			if !ok {
+				return 0, false
+			}
+			if t == at {
+				agreed++
+			}
+			at = t
+		}
+	}
+	return at, true
+}
+
+// reach is the first instant from one on at which enough pieces have room. Instants ascend.
+func (s *sweep) reach(t grid.Tick) (at grid.Tick, ok bool) {
+	s.advance(t)
+	if s.count >= s.wanted && t < s.before {
+		return t, true
+	}
+	s.most = min(s.most, s.wanted-1)
+	return s.run()
+}
+
+// advance reads all that comes up to an instant, and goes before it.
+func (s *sweep) advance(t grid.Tick) {
+	for {
+		s.fillStarts()
+		s.fillEnds()
+		a, b, opens := s.starts.at[s.starts.next], s.ends.at[s.ends.next], s.opens()
+		switch {
+		case opens <= min(a, b, t) && opens < s.before:
+			s.count += s.open()
+		case a <= min(b, t):
+			s.count += s.starts.pieces(s.starts.next)
+			s.starts.next++
+		case b < min(a, t):
+			s.count -= s.ends.pieces(s.ends.next)
+			s.ends.next++
+		default:
+			return
+		}
+	}
+}
+
+// nextRoom is the next instant at which room comes.
+func (s *sweep) nextRoom() grid.Tick {
+	s.fillStarts()
+	return min(s.opens(), s.starts.at[s.starts.next])
+}
