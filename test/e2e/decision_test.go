@@ -272,7 +272,7 @@ func TestRefusals(t *testing.T) {
 	introduce(t, home, other)
 
 	no := func(reason string, asked, available api.Quantity) *api.Refusal {
-		return &api.Refusal{Reason: reason, Asked: asked, Available: available}
+		return &api.Refusal{Kind: "permanent", Reason: reason, Asked: asked, Available: available}
 	}
 	for _, c := range []struct {
 		name        string
