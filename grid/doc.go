@@ -37,5 +37,5 @@
 //
 // Terminal states are COMPLETED, FAILED, KILLED, CANCELLED_WALLTIME,
 // CANCELLED_DEADLINE and LOST. Nothing leaves a terminal state, except that LOST
-// may gain a result. [State.CanBecome] is the table of this diagram.
+// may gain a result. All moves are in one table (move.go); this is its gist.
 package grid

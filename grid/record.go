@@ -91,6 +91,15 @@ type Tenure struct {
 	Kept bool
 }
 
+// Next is the tenure after this one. It takes over what is true of the way of the job as a whole:
+// the highest epoch that was offered, the certificates, the moves, and that the home is gone.
+func (t Tenure) Next(role Role, owner PeerID, at Epoch) Tenure {
+	return Tenure{
+		Role: role, Owner: owner, Epoch: at, Handoff: t.Handoff, Candidate: t.Candidate, Certificates: t.Certificates,
+		Hops: t.Hops, HopsAt: t.HopsAt, HomeForgotten: t.HomeForgotten,
+	}
+}
+
 // Run is the present attempt to run the job, and what became of it: valid only together.
 type Run struct {
 	Attempt       uint32 // the last number used in Epoch

@@ -52,26 +52,3 @@ func ParseState(name string) (State, error) {
 	}
 	return 0, fmt.Errorf("%.40q is no state of a job", name)
 }
-
-// next lists what each state may become at the site that owns the job.
-var next = map[State][]State{
-	Submitted: {StageIn, Ready, Failed, Killed},
-	StageIn:   {Ready, Failed, Killed},
-	Ready:     {Assigned, Moving, StageOut, Failed, Killed, Lost},
-	Assigned:  {Ready, Moving, Running, Finished, StageOut, Failed, Killed, Lost},
-	Moving:    {Ready, Assigned, Running, Finished, StageOut, Failed, Killed, Lost},
-	Running:   {Ready, Finished, StageOut, Failed, Killed, Lost},
-	Finished:  {StageOut, Completed, Failed, Killed, CancelledWalltime, CancelledDeadline, Lost},
-	StageOut:  {Completed, Failed, Killed, CancelledWalltime, CancelledDeadline, Lost},
-	Lost:      {Completed, Failed, Killed, CancelledWalltime, CancelledDeadline},
-}
-
-// CanBecome reports that the diagram has an arrow from s to t.
-func (s State) CanBecome(t State) bool {
-	for _, n := range next[s] {
-		if n == t {
-			return true
-		}
-	}
-	return false
-}

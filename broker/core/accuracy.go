@@ -32,9 +32,6 @@ func (c *Core) expect(j *job) {
 	}
 }
 
-// elsewhere forgets what a job that leaves was expected to do here.
-func (c *Core) elsewhere(j *job) { j.rec.Queued, j.rec.ExpectedStart = 0, 0 }
-
 // outcome is what came of one job that started here.
 type outcome struct {
 	plan.Outcome

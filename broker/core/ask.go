@@ -45,7 +45,8 @@ func (c *Core) lives(p grid.PeerID) bool {
 func (c *Core) await(j *job, why string) {
 	j.awaits = true
 	if j.rec.State != grid.Ready || j.rec.Reason != why {
-		j.rec.State, j.rec.Reason = grid.Ready, why
+		c.become(j, grid.Ready)
+		j.rec.Reason = why
 		c.save(j, why)
 	}
 	c.backoff(j, onHandoff)

@@ -202,7 +202,7 @@ func (c *Core) prepare(a *acceptance) {
 	}
 	j.rec.Role = grid.Prepared
 	if !c.home(j) { // a home knows the state from the owner's reports
-		j.rec.State = grid.Moving
+		c.begins(j, grid.Moving)
 		j.rec.Job, j.digest = a.offer.Job, b.Digest // a tombstone keeps no more of the job than that it was here
 	}
 	j.rec.Owner = a.from
@@ -369,19 +369,14 @@ func (c *Core) owned(j *job, b wire.HandoffID) wire.Owned {
 // own takes the job over. OWNED and cancelled is one save, and is never submitted.
 func (c *Core) own(j *job, cancel bool) {
 	giver := j.rec.Owner
-	j.rec.Role = grid.Owning
-	j.rec.Owner = c.cfg.Self
-	j.rec.Epoch = j.rec.Handoff.Epoch
-	j.rec.Attempt, j.rec.Local, j.rec.Report, j.rec.Missing, j.rec.Ended = 0, "", 0, 0, 0
-	j.rec.Telling, j.rec.HopsAt, j.rec.Stay, j.known = false, c.now, nil, false
-	j.rec.State = grid.Ready
+	j.rec.Tenure = j.rec.Next(grid.Owning, c.cfg.Self, j.rec.Handoff.Epoch)
+	j.rec.HopsAt = c.now
 	// It may have been here before, to the end: nothing of that is true of what it is now.
-	j.rec.Started, j.rec.Finished, j.rec.End = 0, 0, 0
-	j.rec.ExitCode, j.rec.HasExit, j.rec.Signal, j.rec.Reason, j.rec.Usage = 0, false, 0, "", grid.Usage{}
-	j.rec.Outputs, j.rec.Closed, j.rec.Kept = nil, false, false
+	j.rec.Run, j.rec.Ended, j.rec.Reason, j.rec.Stay = grid.Run{}, 0, "", nil
+	c.begins(j, grid.Ready)
 	j.rec.CancelRequested = (j.rec.CancelRequested || cancel) && !c.cfg.Broken.Without(CancelFenced)
 	c.disarm(j, onPrepared)
-	j.rec.Superseded, j.rec.Uncertain, j.homeHeard, j.since = grid.Epoch{}, false, c.now, 0
+	j.known, j.homeHeard, j.since = false, c.now, 0
 	if j.stalled || giver != j.rec.Job.Home && (j.recovered || c.now-j.began > c.cfg.Lease) {
 		// The Commit may be older than what the home has done since: it speaks first.
 		j.homeHeard, j.stalled = 0, false

@@ -166,7 +166,8 @@ func (c *Core) believe(j *job, certificates []grid.Certificate) string {
 			j.rec.Trail = append(slices.Clip(j.rec.Trail), d.To)
 		}
 	}
-	j.rec.Owner, j.rec.Epoch, j.rec.Certificates, j.rec.Report = last.To, last.Epoch, certificates, 0
+	j.rec.Tenure = j.rec.Next(j.rec.Role, last.To, last.Epoch)
+	j.rec.Certificates = certificates
 	if c.cfg.Broken.Without(CancelFenced) {
 		j.rec.CancelRequested = false
 	}

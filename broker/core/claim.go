@@ -83,9 +83,9 @@ func (c *Core) adopt(j *job, k claim) {
 		c.disarm(j, concern(t))
 	}
 	r := &j.rec
-	r.Role, r.Owner, r.Adopted = grid.Watching, k.from, k.m.Epoch
+	r.Tenure = r.Next(grid.Watching, k.from, r.Epoch)
 	r.Handoff.Phase = grid.NoHandoff
-	r.Report = 0
+	r.Adopted = k.m.Epoch
 	j.heard = c.now
 	c.apply(j, k.from, k.m)
 	c.pull(j)
@@ -180,7 +180,7 @@ func (c *Core) letGo(j *job) {
 	j.rec.Role = grid.Tombstone
 	j.rec.Ended = c.now
 	if j.rec.End != 0 {
-		j.rec.State = j.rec.End
+		c.hears(j, j.rec.End)
 	}
 	if j.rec.Kept {
 		c.save(j, "superseded; its result is kept here")

@@ -62,7 +62,8 @@ func (c *Core) runsUnseen(j *job) {
 		return
 	}
 	c.abandon(j, "it has started")
-	j.rec.State, j.rec.Started = grid.Running, c.now
+	c.become(j, grid.Running)
+	j.rec.Started = c.now
 	c.save(j, "it runs, as far as is known without its control files")
 	if j.rec.CancelRequested || j.isSuperseded() && !j.givenUp() {
 		c.emit(Kill{c.attempt(j)})
@@ -96,7 +97,7 @@ func (c *Core) untaken(j *job, why string) {
 	c.refuseClaim(j)
 	if j.rec.Handoff.Phase == grid.Withdrawing {
 		c.abandon(j, "its control files are damaged")
-		j.rec.State = grid.Assigned
+		c.become(j, grid.Assigned)
 		c.save(j, "stays: its control files are damaged")
 	}
 	if j.rec.CancelRequested || j.isSuperseded() && !j.givenUp() {

@@ -71,7 +71,8 @@ func (c *Core) declareDead(j *job, by string) {
 	c.emit(Kill{c.attempt(j)})
 	c.abandon(j, reason)
 	j.awaits, j.damaged = false, 0
-	j.rec.State, j.rec.End, j.rec.Reason, j.rec.Finished = grid.Finished, state, reason, c.now
+	c.become(j, grid.Finished)
+	j.rec.End, j.rec.Reason, j.rec.Finished = state, reason, c.now
 	if j.rec.Started == 0 {
 		j.rec.Started = c.now
 	}

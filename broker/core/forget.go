@@ -165,14 +165,11 @@ func (c *Core) runAgain(j *job, why string) {
 	for k := range j.due {
 		c.disarm(j, concern(k))
 	}
-	r.Role, r.Owner = grid.Owning, c.cfg.Self
-	r.Epoch = grid.Epoch{Term: c.nextStamp(max(r.Epoch.Term, 1))}
-	r.Certificates, r.Telling, r.Hops, r.HopsAt, r.Missing, r.Stay = nil, false, 0, 0, 0, nil
-	r.Handoff, r.Candidate, r.Adopted = grid.Handoff{}, grid.JournalID{}, grid.Epoch{}
-	r.Attempt, r.Local, r.Report = 0, "", 0
-	r.Started, r.Finished, r.EstimateNow = 0, 0, 0
-	r.End, r.ExitCode, r.HasExit, r.Signal, r.Reason, r.Usage = 0, 0, false, 0, "", grid.Usage{}
-	r.Outputs, r.ContactLost = nil, 0
+	r.Tenure = grid.Tenure{Role: grid.Owning, Owner: c.cfg.Self, Epoch: grid.Epoch{Term: c.nextStamp(max(r.Epoch.Term, 1))}}
+	r.Run = grid.Run{}
+	r.Adopted, r.ContactLost = grid.Epoch{}, 0
+	r.Stay, r.EstimateNow, r.Reason = nil, 0, ""
+	c.begins(j, grid.Ready)
 	j.fails, j.blocked, j.pulling = 0, nil, false
 	c.ready(j, why)
 }

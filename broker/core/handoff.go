@@ -26,7 +26,7 @@ func (c *Core) makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32) {
 		next = j.rec.Handoff.Epoch
 	}
 	next.Hop = c.nextStamp(next.Hop)
-	j.rec.State = grid.Moving
+	c.become(j, grid.Moving)
 	j.rec.Handoff = grid.Handoff{Phase: grid.Offering, To: to, Epoch: next}
 	j.began, j.heard, j.pullBegan, j.hops = c.now, 0, 0, hops
 	c.save(j, fmt.Sprintf("offered to %s", c.siteName(to)))
@@ -199,7 +199,7 @@ func (c *Core) dropOffer(j *job, why string) {
 
 // stays: the job was up for a move, and waits in the local queue as before.
 func (c *Core) stays(j *job, why string) {
-	j.rec.State = grid.Assigned
+	c.become(j, grid.Assigned)
 	c.save(j, "stays: "+why)
 	c.emit(Probe{c.attempt(j)})
 	c.arm(j, onBatch, c.cfg.Refresh)
@@ -252,11 +252,10 @@ func (c *Core) commit(j *job) {
 	to := j.rec.Handoff.To
 	j.rec.Handoff.Phase = grid.Committed
 	c.handOver(j, j.rec.Handoff.Epoch, to)
-	j.rec.Epoch = j.rec.Handoff.Epoch
-	j.rec.Owner = to
-	j.rec.Attempt, j.rec.Local, j.rec.Report, j.rec.Missing, j.rec.Stay = 0, "", 0, 0, nil
-	j.rec.Role = grid.Tombstone
+	j.rec.Tenure = j.rec.Next(grid.Tombstone, to, j.rec.Handoff.Epoch)
 	j.rec.Telling = !c.home(j) && to != j.rec.Job.Home
+	j.rec.Stay = nil
+	c.leaves(j)
 	if c.home(j) {
 		j.rec.Role = grid.Watching
 		if !slices.Contains(j.rec.Trail, to) {
@@ -265,12 +264,21 @@ func (c *Core) commit(j *job) {
 	}
 	j.heard = c.now
 	c.predicted(j)
-	c.elsewhere(j)
 	c.save(j, fmt.Sprintf("handed to %s", c.siteName(to)))
 	c.disarm(j, onHandoff)
 	c.disarm(j, onBatch)
 	c.disarm(j, onReport)
 	c.sendCommit(j)
+}
+
+// leaves forgets the run of a job that others own now. That it has started here, in an attempt
+// that was lost, is kept for the accounts.
+func (c *Core) leaves(j *job) {
+	var run grid.Run
+	if !c.home(j) {
+		run.Started = j.rec.Started
+	}
+	j.rec.Run = run
 }
 
 func (c *Core) sendCommit(j *job) {
@@ -338,10 +346,10 @@ func (c *Core) onDeclined(from grid.PeerID, m wire.Declined) {
 			c.sendCommit(j) // a later life of it, if it reaches so far: it is to say so
 			return
 		}
-		j.rec.Role, j.rec.Owner = grid.Owning, c.cfg.Self
-		j.rec.Epoch.Hop = c.nextStamp(j.rec.Epoch.Hop)
-		j.rec.Handoff.Epoch = j.rec.Epoch
-		j.rec.Telling = false
+		at := j.rec.Epoch
+		at.Hop = c.nextStamp(at.Hop)
+		j.rec.Tenure = j.rec.Next(grid.Owning, c.cfg.Self, at)
+		j.rec.Handoff.Epoch = at
 		c.takeBack(j)
 		c.endOffer(j, "declined after the commit by "+string(c.siteName(from)))
 	}

@@ -178,9 +178,12 @@ func (c *Core) apply(j *job, from grid.PeerID, m wire.Report) {
 	if m.State == r.State {
 		why = ""
 	}
+	if r.Report == 0 || r.Attempt != m.Attempt { // of another run than the last that was heard of
+		r.Run = grid.Run{}
+	}
 	r.Report = max(r.Report, m.Number)
 	if r.State != grid.Lost { // that is not unsaid before the result is here
-		r.State = m.State
+		c.hears(j, m.State)
 	}
 	r.Attempt, r.Local = m.Attempt, m.Local
 	r.Started, r.Finished = c.keepInstant(r.Started, m.Started), c.keepInstant(r.Finished, m.Finished)
@@ -358,7 +361,7 @@ func (c *Core) closeOwner(j *job) {
 		return // the home ended a job that still runs here: only a cancel may do that
 	}
 	j.rec.Closed = true
-	j.rec.State = j.rec.End
+	c.hears(j, j.rec.End)
 	j.rec.Role = grid.Tombstone
 	j.rec.Ended = c.now
 	j.rec.Kept = j.rec.End == grid.Lost // what may still run keeps its folder as long as the job is kept

@@ -113,12 +113,12 @@ func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
 	}
 	j := &job{rec: grid.Record{
 		Job:             m.Job,
-		State:           grid.Assigned,
 		Submitted:       c.now - m.Age,
 		CancelRequested: m.Cancel,
 		Tenure:          grid.Tenure{Role: grid.Watching, Epoch: m.Epoch, Owner: from},
 		AtHome:          grid.AtHome{Trail: []grid.PeerID{from}},
 	}, heard: c.now}
+	c.begins(j, grid.Assigned)
 	if m.Owning {
 		j.rec.Certificates = m.Certificates
 	}

@@ -34,10 +34,10 @@ func (c *Core) launch(j *job, why string) {
 		c.predicted(j)
 	}
 	fresh := j.rec.Attempt > 0 && j.rec.Started > 0
+	j.rec.Run = grid.Run{Attempt: j.rec.Attempt + 1}
+	j.misses = 0
 	c.expect(j)
-	j.rec.Attempt++
-	j.rec.Local, j.rec.Missing, j.misses, j.rec.Started = "", 0, 0, 0
-	j.rec.State = grid.Assigned
+	c.become(j, grid.Assigned)
 	c.save(j, why)
 	c.emit(Launch{
 		Keep: c.home(j) || j.rec.Job.Rerunnable, Fresh: fresh,
@@ -162,7 +162,7 @@ func (c *Core) withdrawn(e Withdrawn) {
 func (c *Core) startedAfterAll(j *job) {
 	if j.rec.Handoff.Phase == grid.Withdrawing {
 		c.abandon(j, "it has started here")
-		j.rec.State = grid.Assigned
+		c.become(j, grid.Assigned)
 		c.save(j, "stays: it had started")
 	}
 	if j.rec.Missing > 0 {
@@ -233,7 +233,7 @@ func (c *Core) running(j *job, p grid.Progress) {
 		if p.Cause == grid.NeverRan && p.Phase == grid.Ended {
 			return
 		}
-		j.rec.State = grid.Running
+		c.become(j, grid.Running)
 		j.waitsFor("")
 		j.rec.Started = p.Started
 		if p.Local != "" {
@@ -263,7 +263,7 @@ func (c *Core) finished(j *job, p grid.Progress) {
 		c.letGo(j)
 		return
 	}
-	j.rec.State = grid.Finished
+	c.become(j, grid.Finished)
 	j.rec.Finished = p.Finished
 	j.rec.End = ends[p.Cause]
 	j.rec.Reason = p.Detail
@@ -364,13 +364,14 @@ func (c *Core) close(j *job, why string) {
 		c.terminal(j, j.rec.End)
 		return
 	}
-	j.rec.State = grid.StageOut
+	c.become(j, grid.StageOut)
 	c.save(j, why)
 }
 
 // terminal is the end of the job at its home.
 func (c *Core) terminal(j *job, s grid.State) {
-	j.rec.State, j.rec.End = s, s
+	c.become(j, s)
+	j.rec.End = s
 	j.rec.Ended = c.now
 	j.rec.ContactLost = 0
 	if j.rec.Role == grid.Prepared { // its owner had offered it back, and then started or ended it

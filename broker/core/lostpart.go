@@ -45,10 +45,11 @@ func (c *Core) gaveAway(j *job, m wire.Owned) {
 		c.disarm(j, concern(k))
 	}
 	r := &j.rec
-	r.Role, r.Owner, r.Epoch = grid.Tombstone, m.Certificate.To, m.Certificate.Epoch
+	r.Tenure = r.Next(grid.Tombstone, m.Certificate.To, m.Certificate.Epoch)
 	r.Certificates = append(slices.Clip(r.Certificates), m.Certificate)
 	r.Handoff.Phase = grid.NoHandoff
-	r.Attempt, r.Local, r.Report, r.Ended = 0, "", 0, c.now
+	r.Ended = c.now
+	c.leaves(j)
 	c.save(j, "given to "+c.nameOf(m.Certificate.To)+" before the journal was rolled back")
 	c.discard(r.Job.ID)
 }
@@ -64,10 +65,11 @@ func (c *Core) supplant(from grid.PeerID, j *job, certificates []grid.Certificat
 		c.disarm(j, concern(k))
 	}
 	r := &j.rec
-	r.Role, r.Owner, r.Epoch, r.Adopted = grid.Watching, from, certificates[len(certificates)-1].Epoch, grid.Epoch{}
+	r.Tenure = r.Next(grid.Watching, from, certificates[len(certificates)-1].Epoch)
 	r.Certificates = certificates
-	r.Handoff.Phase, r.Uncertain = grid.NoHandoff, false
-	r.Attempt, r.Local, r.Report = 0, "", 0
+	r.Handoff.Phase = grid.NoHandoff
+	r.Adopted = grid.Epoch{}
+	c.leaves(j)
 	for _, d := range certificates {
 		if d.To != c.cfg.Self && !slices.Contains(r.Trail, d.To) {
 			r.Trail = append(slices.Clip(r.Trail), d.To)

@@ -94,8 +94,8 @@ func (c *Core) behind(j *job, a grid.AttemptID) {
 		c.ownedAt(j, a.Epoch)
 	}
 	c.abandon(j, "the journal was rolled back")
-	j.rec.Attempt = a.Attempt
-	j.rec.State, j.rec.Local, j.rec.Missing = grid.Assigned, "", 0
+	j.rec.Run = grid.Run{Attempt: a.Attempt}
+	c.begins(j, grid.Assigned)
 	j.awaits = false
 	c.disarm(j, onHandoff)
 	c.save(j, "submitted before the journal was rolled back")
@@ -111,11 +111,15 @@ func (c *Core) ownedAt(j *job, epoch grid.Epoch) {
 		c.disarm(j, concern(k))
 	}
 	r := &j.rec
-	r.Role, r.Owner, r.Epoch, r.Adopted = grid.Owning, c.cfg.Self, epoch, grid.Epoch{}
-	r.Handoff = grid.Handoff{Epoch: epoch}
-	r.Attempt, r.Local, r.Report, r.Missing, r.Stay = 0, "", 0, 0, nil
-	r.Started, r.Finished, r.End, r.State = 0, 0, 0, grid.Ready
-	r.Telling, r.ContactLost = false, 0
+	was := r.Tenure
+	r.Tenure = was.Next(grid.Owning, c.cfg.Self, epoch)
+	r.Handoff, r.Uncertain = grid.Handoff{Epoch: epoch}, was.Uncertain
+	if epoch.Before(was.Superseded) {
+		r.Superseded = was.Superseded // by a later one than this
+	}
+	r.Run = grid.Run{}
+	r.Adopted, r.ContactLost, r.Stay = grid.Epoch{}, 0, nil
+	c.begins(j, grid.Ready)
 	if c.home(j) {
 		r.Certificates, r.Uncertain = nil, true
 	}

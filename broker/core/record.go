@@ -77,6 +77,21 @@ type job struct {
 	chosen     grid.Candidate  // by the last of them; zero after a restart
 }
 
+// A state changes by one of three words, each with its moves in the table of package grid: of the
+// broker that has the job, of another about the job, or that it begins here. A move that the
+// table lacks is a mistake of this program: this Core cannot go on.
+
+func (c *Core) become(j *job, s grid.State) { c.move(j, s, grid.Own) }
+func (c *Core) hears(j *job, s grid.State)  { c.move(j, s, grid.Heard) }
+func (c *Core) begins(j *job, s grid.State) { c.move(j, s, grid.Begun) }
+
+func (c *Core) move(j *job, s grid.State, by grid.Word) {
+	if !j.rec.State.CanBecome(s, by) {
+		c.failed = fmt.Errorf("%w: job %s is %v at %v, and cannot become %v: %v", grid.ErrInvalid, j.rec.Job.ID, j.rec.State, j.rec.Role, s, by)
+	}
+	j.rec.State = s
+}
+
 // sorted lists the live jobs in a fixed order: effects must not follow a map's order.
 func (c *Core) sorted() []*job { return inOrder(maps.Values(c.live)) }
 

@@ -40,18 +40,18 @@ func (c *Core) submit(e Submit) {
 	j := &job{rec: grid.Record{
 		Job:       e.Job,
 		Key:       e.Key,
-		State:     grid.Submitted,
 		Submitted: c.now,
 		Tenure:    grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self},
 		AtHome:    grid.AtHome{Anyway: e.Anyway},
 	}}
+	c.begins(j, grid.Submitted)
 	c.jobs[e.Job.ID] = j
 	if e.Key != "" {
 		c.keys[key] = e.Job.ID
 	}
 	c.save(j, "accepted from "+e.Job.User.Name)
 	if len(e.Job.Inputs) > 0 {
-		j.rec.State = grid.StageIn
+		c.become(j, grid.StageIn)
 		c.save(j, fmt.Sprintf("files to come: %d", len(e.Job.Inputs)))
 		c.arm(j, onUpload, c.cfg.UploadLimit)
 	} else {
@@ -84,7 +84,7 @@ func (c *Core) uploaded(e Uploaded) {
 
 // ready puts the job up for the search.
 func (c *Core) ready(j *job, why string) {
-	j.rec.State = grid.Ready
+	c.become(j, grid.Ready)
 	c.save(j, why)
 	c.undecide(j)
 }

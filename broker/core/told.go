@@ -89,6 +89,8 @@ func (c *Core) endAsTold(j *job, t *grid.Record) {
 	r := &j.rec
 	r.Job, r.Key, r.Certificates = old.Job, old.Key, nil
 	r.Handoff.Phase = grid.NoHandoff
+	r.State = old.State
+	c.begins(j, t.State)
 	for _, p := range append(slices.Clone(old.Trail), old.Owner) {
 		if p != c.cfg.Self && !slices.Contains(r.Trail, p) {
 			r.Trail = append(slices.Clip(r.Trail), p)

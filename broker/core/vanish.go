@@ -67,7 +67,8 @@ func (c *Core) vanished(j *job) bool {
 // startedUnseen: the token says that a vanished attempt has started. It may be a
 // listing that hides it: the same patience again.
 func (c *Core) startedUnseen(j *job) {
-	j.rec.State, j.rec.Started = grid.Running, c.now
+	c.become(j, grid.Running)
+	j.rec.Started = c.now
 	j.rec.Missing, j.misses = 0, 0
 	c.save(j, "started, and the batch system does not show it")
 	c.emit(Probe{c.attempt(j)})
@@ -82,7 +83,7 @@ func (c *Core) again(j *job, why string) bool {
 	if !j.rec.Job.Rerunnable || j.rec.CancelRequested || j.rec.Attempt >= maxAttempts {
 		return false
 	}
-	j.rec.State = grid.Ready
+	c.become(j, grid.Ready)
 	j.rec.Reason = why
 	c.save(j, "to be started again: "+why)
 	c.launch(j, "submitted again: "+why)

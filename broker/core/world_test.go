@@ -402,7 +402,7 @@ func (s *site) save(c grid.Change) {
 	if known && r.Epoch.Before(old.Epoch) {
 		s.w.t.Fatalf("%s: %s went back from epoch %s to %s\n%s", s.name, id, old.Epoch, r.Epoch, s.w.story(id))
 	}
-	if known && old.Role == grid.Owning && r.Role == grid.Owning && old.State != r.State && !old.State.CanBecome(r.State) {
+	if known && old.Role == grid.Owning && r.Role == grid.Owning && old.State != r.State && !old.State.CanBecome(r.State, grid.Own) && !old.State.CanBecome(r.State, grid.Begun) {
 		s.w.t.Fatalf("%s: %s went from %s to %s, which the diagram has not\n%s", s.name, id, old.State, r.State, s.w.story(id))
 	}
 	if r.Handoff.Phase == grid.Committed && old.Handoff.Phase != grid.Committed && r.Job.Home != s.peer {

@@ -1,0 +1,117 @@
+package grid
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the diagram of the states anew")
+
+// diagram is the machine of the states, from its table, as docs/protocol.md shows it.
+func diagram() string {
+	var b strings.Builder
+	b.WriteString("```mermaid\nstateDiagram-v2\n")
+	for from := unknown; from <= Lost; from++ {
+		for to := Submitted; to <= Lost; to++ {
+			if from != to && from.CanBecome(to, Own) {
+				fmt.Fprintf(&b, "    %s --> %s\n", from, to)
+			}
+		}
+	}
+	b.WriteString("```\n\n| from | by the word of another, as the home hears the owner | as it comes here, or comes back |\n| --- | --- | --- |\n")
+	for from := unknown; from <= Lost; from++ {
+		name := from.String()
+		if from == unknown {
+			name = "not known here"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, reached(from, Heard), reached(from, Begun))
+	}
+	return b.String()
+}
+
+func reached(from State, by Word) string {
+	var list []string
+	for to := Submitted; to <= Lost; to++ {
+		if from != to && from.CanBecome(to, by) {
+			list = append(list, to.String())
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// The document shows the table that the code uses.
+func TestTheDiagramIsTheTable(t *testing.T) {
+	t.Parallel()
+	const file, begin, end = "../docs/protocol.md", "<!-- states: made by go test ./grid -update -->\n", "<!-- states end -->\n"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, found := strings.Cut(string(text), begin)
+	shown, tail, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("%s has no diagram of the states", file)
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(head+begin+diagram()+end+tail), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if shown != diagram() {
+		t.Errorf("%s shows another machine than the table: go test ./grid -update", file)
+	}
+}
+
+// No job leaves a terminal state by its own, but LOST, which gains a result; nothing that is heard
+// changes one; and every state is left, and reached, by some move.
+func TestTheStatesAreOneMachine(t *testing.T) {
+	t.Parallel()
+	for from := Submitted; from <= Lost; from++ {
+		left, come := from.Terminal(), false
+		for to := unknown; to <= Lost; to++ {
+			own, heard := from.CanBecome(to, Own), from.CanBecome(to, Heard)
+			if from.Terminal() && to != from && (heard || own && (from != Lost || !to.Terminal())) {
+				t.Errorf("%v becomes %v", from, to)
+			}
+			left = left || own && to != from
+			come = come || to != from && (to.CanBecome(from, Own) || to.CanBecome(from, Begun))
+		}
+		if !left || !come {
+			t.Errorf("%v: left %v, reached %v", from, left, come)
+		}
+	}
+	for _, word := range []Word{0, Begun + 1} {
+		if Submitted.CanBecome(Ready, word) {
+			t.Errorf("the word %v moves a job", word)
+		}
+	}
+	if State(200).CanBecome(Ready, Own) || Ready.CanBecome(200, Own) {
+		t.Error("a state that is none has moves")
+	}
+}
+
+// A line of the table says each of its moves once.
+func TestTheTableSaysNothingTwice(t *testing.T) {
+	t.Parallel()
+	type move struct {
+		by       Word
+		from, to State
+	}
+	var seen []move
+	for _, m := range moves {
+		for _, from := range m.from {
+			for _, to := range m.to {
+				if k := (move{m.by, from, to}); from != to && slices.Contains(seen, k) {
+					t.Errorf("%v: %v to %v is there twice", m.by, from, to)
+				} else {
+					seen = append(seen, k)
+				}
+			}
+		}
+	}
+}
