@@ -38,7 +38,7 @@ type sweep struct {
 type feed struct {
 	list []stretch
 	at   [feedSize]grid.Tick
-	sum  [feedSize]int // of the pieces before
+	sum  [feedSize]int32 // of the pieces before
 	site [feedSize]int32
 	used int // how many there are
 	next int
@@ -47,7 +47,9 @@ type feed struct {
 const feedSize = 256 // a power of two
 
 // pieces is those of the i-th.
-func (f *feed) pieces(i int) int { return f.sum[(i+1)&(feedSize-1)] - f.sum[i&(feedSize-1)] }
+func (f *feed) pieces(i int) int {
+	return int(f.sum[(i+1)&(feedSize-1)] - f.sum[i&(feedSize-1)])
+}
 
 func newSweep(c *chunkOffers, m *Market, w *Wanted, speed float64) *sweep {
 	n := len(m.sites)
@@ -128,7 +130,7 @@ func (s *sweep) leap(count, most int, opens grid.Tick) (i, e, after int) {
 	starts, ends := &s.starts, &s.ends
 	i, e = starts.next, ends.next
 	for i+several <= starts.used {
-		comes := starts.sum[(i+several)&(feedSize-1)] - starts.sum[i&(feedSize-1)]
+		comes := int(starts.sum[(i+several)&(feedSize-1)] - starts.sum[i&(feedSize-1)])
 		last := starts.at[(i+several-1)&(feedSize-1)]
 		if count+comes > most || last >= opens {
 			break
@@ -137,7 +139,7 @@ func (s *sweep) leap(count, most int, opens grid.Tick) (i, e, after int) {
 		for e < ends.used && ends.at[e&(feedSize-1)] < last {
 			e++
 		}
-		count -= ends.sum[e&(feedSize-1)] - ends.sum[first&(feedSize-1)]
+		count -= int(ends.sum[e&(feedSize-1)] - ends.sum[first&(feedSize-1)])
 		if e == ends.used { // the rest of those that go is not read yet
 			break
 		}
@@ -188,7 +190,7 @@ func (s *sweep) fillStarts() {
 	if f.next < f.used {
 		return
 	}
-	n, sum := 0, 0
+	n, sum := 0, int32(0)
 	block := f.list[:min(len(f.list), feedSize-2)]
 	f.list = f.list[len(block):]
 	for i := range block {
@@ -197,9 +199,10 @@ func (s *sweep) fillStarts() {
 		fits := 1 - less(a.end-max(a.start, from), s.length)
 		early := fits & less(a.start, from)
 		s.pending[a.site] += early * int(a.pieces)
+		counts := fits &^ early
 		f.at[n&(feedSize-1)], f.site[n&(feedSize-1)] = a.start, a.site
-		sum += (fits &^ early) * int(a.pieces)
-		n += fits &^ early
+		sum += a.pieces & -int32(counts)
+		n += counts
 		f.sum[n&(feedSize-1)] = sum
 	}
 	if len(f.list) == 0 || f.list[0].start >= s.before {
@@ -223,14 +226,14 @@ func (s *sweep) fillEnds() {
 	if f.next < f.used {
 		return
 	}
-	n, sum := 0, 0
+	n, sum := 0, int32(0)
 	block := f.list[:min(len(f.list), feedSize-2)]
 	f.list = f.list[len(block):]
 	for i := range block {
 		b := &block[i]
 		f.at[n&(feedSize-1)], f.site[n&(feedSize-1)] = b.end-s.length, b.site
 		fits := 1 - less(b.end-max(b.start, s.from[b.site]), s.length)
-		sum += fits * int(b.pieces)
+		sum += b.pieces & -int32(fits)
 		n += fits
 		f.sum[n&(feedSize-1)] = sum
 	}

@@ -13,7 +13,7 @@ import (
 func TestCycleIsLearned(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.far.set(func() { b.far.looks = 20 * grid.Second })
-		if got := b.lag(); got != (plan.Lag{Usual: 10 * grid.Second, Most: 20 * grid.Second}) {
+		if got := b.learned(); got != (plan.Lag{Usual: 10 * grid.Second, Most: 20 * grid.Second}) {
 			t.Errorf("as the scheduler says: %+v", got)
 		}
 		for range 3 {
@@ -30,13 +30,13 @@ func TestCycleIsLearned(t *testing.T) {
 			b.far.change(second, func(k *Job) { k.State, k.Finished, k.End = Done, control.Now(), &End{} })
 		}
 		b.later(30 * time.Second)
-		if got := b.lag(); got.Usual < 3900 || got.Usual > 4100 || got.Most > 4100 {
+		if got := b.learned(); got.Usual < 3900 || got.Usual > 4100 || got.Most > 4100 {
 			t.Errorf("of starts four seconds after an end: %+v", got)
 		}
 	})
 }
 
-func (b *bench) lag() plan.Lag {
+func (b *bench) learned() plan.Lag {
 	b.Helper()
 	b.later(time.Minute)
 	shot, err := b.Snapshot(b.Context())

@@ -13,7 +13,8 @@ import (
 //	name       packages called util, common, helper  such a package has no subject, and grows for ever
 //	doc        packages without a package comment    the comment is where a format or protocol is specified
 //	sleep      time.Sleep in tests                   a test that sleeps is slow or flaky: wait for the
-//	                                                 condition (in a synctest bubble it is free)
+//	                                                 condition (in a synctest bubble it is free; see [bubbles])
+//	dot        imports by a dot                      what is used must be seen, by readers and by these rules
 //	print      fmt.Print and println outside of      what a program prints is decided in its main; a library
 //	           programs                              returns or logs
 //	log        the standard library's log            logs are structured, and go where the caller says
@@ -40,8 +41,11 @@ func Bans(list []Package) ([]Breach, error) {
 		if !documented(all) {
 			out = append(out, Breach{p.inside(), "the package has no comment that says what it is"})
 		}
-		for _, f := range all {
-			out = append(out, bansOf(f)...)
+		for _, group := range byName(all) {
+			b := findBubbles(group)
+			for _, f := range group {
+				out = append(out, bansOf(f, b)...)
+			}
 		}
 	}
 	return out, nil
@@ -59,7 +63,16 @@ func documented(all []file) bool {
 	return !code
 }
 
-func bansOf(f file) []Breach {
+// byName divides the files of a folder into its package and that of its outer tests.
+func byName(all []file) map[string][]file {
+	groups := make(map[string][]file)
+	for _, f := range all {
+		groups[f.syntax.Name.Name] = append(groups[f.syntax.Name.Name], f)
+	}
+	return groups
+}
+
+func bansOf(f file, bubbles *bubbles) []Breach {
 	var out []Breach
 	allowed := allowances(f)
 	program := f.pkg.Name == "main"
@@ -70,12 +83,16 @@ func bansOf(f file) []Breach {
 			out = append(out, Breach{f.at(n), fmt.Sprintf("%s (//house:allow %s: REASON, where it must be)", why, word)})
 		}
 	}
-	_, bubble := f.names["synctest"]
+	for _, spec := range f.syntax.Imports {
+		if spec.Name != nil && spec.Name.Name == "." {
+			note(spec, "dot", "imported by a dot: write its name, so that what is used can be seen")
+		}
+	}
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
 		from, name := f.selected(n)
 		switch {
-		case from == "time" && name == "Sleep" && test && !bubble:
-			note(n, "sleep", "a test that sleeps is slow or flaky: wait for the condition, or use testing/synctest")
+		case from == "time" && name == "Sleep" && test && !bubbles.contains(n.Pos()):
+			note(n, "sleep", "a test that sleeps is slow or flaky: wait for the condition, or sleep in a bubble of testing/synctest")
 		case from == "fmt" && strings.HasPrefix(name, "Print") && !program && !test:
 			note(n, "print", "only programs print: return it, log it or take an io.Writer")
 		case from == "log":

@@ -1,6 +1,6 @@
 // Package house checks how the code is laid out: which package may import which
-// ([Layers]), what the pure packages may not touch ([Purity]), and a short list of
-// bans, each with its reason ([Bans]).
+// ([Layers]), what the pure packages may not touch ([Purity]), what programs do without
+// ([Links]), and a short list of bans, each with its reason ([Bans]).
 //
 // # Layers
 //
@@ -21,7 +21,9 @@
 //
 // grid, jsdl, plan, reserve, flow, wire, broker/core, sim/faults and sim/replay/counted decide and never act: time,
 // identifiers and randomness are inputs, which makes every decision repeatable. They have no network, no operating system, no context, no clock, no
-// goroutine, no global randomness. Of ours they import only what is pure too.
+// goroutine, no global randomness. Of ours they import only what is pure too,
+// of others what is on a list. It is the package that counts, with all that lies below it, whatever its files are called
+// and whatever system they are for.
 package house
 
 import (
@@ -45,7 +47,9 @@ type Package struct {
 	Dir, ImportPath, Name              string
 	Module                             struct{ Path string }
 	Imports                            []string
+	Deps                               []string // all that is linked with it
 	GoFiles, TestGoFiles, XTestGoFiles []string
+	CgoFiles, IgnoredGoFiles, SFiles   []string // with C, for other systems, in assembly
 }
 
 // Name of p inside its module: "pbs/embedded", "" for the top.
@@ -105,17 +109,18 @@ type file struct {
 // files parses the sources of p.
 func files(p Package) ([]file, error) {
 	var out []file
+	set := token.NewFileSet()
 	for _, group := range []struct {
 		names []string
 		test  bool
-	}{{p.GoFiles, false}, {p.TestGoFiles, true}, {p.XTestGoFiles, true}} {
+	}{{p.GoFiles, false}, {p.CgoFiles, false}, {p.IgnoredGoFiles, false}, {p.TestGoFiles, true}, {p.XTestGoFiles, true}} {
 		for _, name := range group.names {
-			set := token.NewFileSet()
 			syntax, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.ParseComments)
 			if err != nil {
 				return nil, fmt.Errorf("parsing: %w", err)
 			}
-			out = append(out, file{p, strings.TrimPrefix(p.inside()+"/"+name, "/"), group.test, set, syntax, importNames(syntax)})
+			test := group.test || strings.HasSuffix(name, "_test.go")
+			out = append(out, file{p, strings.TrimPrefix(p.inside()+"/"+name, "/"), test, set, syntax, importNames(syntax)})
 		}
 	}
 	return out, nil

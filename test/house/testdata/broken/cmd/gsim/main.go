@@ -1,0 +1,6 @@
+// Command gsim links a server by way of another package.
+package main
+
+import _ "broken/api/page"
+
+func main() {}

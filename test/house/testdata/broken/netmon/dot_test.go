@@ -1,0 +1,5 @@
+package netmon
+
+import . "time"
+
+func nap() { Sleep(1) }

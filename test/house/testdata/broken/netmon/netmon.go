@@ -1,0 +1,2 @@
+// Package netmon has tests in bubbles.
+package netmon
