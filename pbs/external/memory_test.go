@@ -46,7 +46,7 @@ type batch struct {
 }
 
 func (b *batch) Traits() Traits {
-	return Traits{Kind: "memory", Least: grid.Second, Slack: grid.Second}
+	return Traits{Kind: "memory", Least: grid.Second, Slack: grid.Second, Early: 2 * grid.Second}
 }
 
 func (b *batch) Listing(ctx context.Context) (Listing, error) {

@@ -14,6 +14,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs"
+	"gbroker/pbs/control"
 
 	"go.uber.org/zap"
 )
@@ -152,11 +153,13 @@ func (s *System) bookOf(all []Booking, id string) *Booking {
 	return nil
 }
 
-// asAsked tells whether a booking holds what was asked for, for whom; not every system tells that.
+// asAsked tells whether a booking holds what was asked for, for whom; not every system tells that. One that was to begin
+// while it was made may have begun a little earlier, or later.
 func (s *System) asAsked(b Booking, r pbs.Reservation) bool {
+	begins := b.Start == r.Start || r.Start-s.config.Client.Traits().Early <= b.Start && b.Start <= control.Now()
 	has, wants := slices.Sorted(slices.Values(b.Nodes)), slices.Sorted(slices.Values(r.Nodes))
 	forWhom := b.User == "" || b.User == s.account(r.Account)
-	return slices.Equal(has, wants) && b.Start == r.Start && b.End == r.End && b.Cores == nil && forWhom
+	return slices.Equal(has, wants) && begins && b.End == r.End && b.Cores == nil && forWhom
 }
 
 // free refuses what the batch system would allow, or could not hold: it is checked by a

@@ -262,3 +262,33 @@ func TestJobsInTheWay(t *testing.T) {
 		}
 	})
 }
+
+// A reservation that was to begin while it was made has begun a little earlier or later; one that is still to come begins
+// when it was asked to.
+func TestReservationThatBeginsWhileItIsMade(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		for name, k := range map[string]struct {
+			ahead, shift grid.Tick
+			good         bool
+		}{
+			"a little earlier":     {grid.Second, -grid.Second, true},
+			"much earlier":         {grid.Second, -5 * grid.Second, false},
+			"later, as it is late": {-2 * grid.Second, 2 * grid.Second, true},
+			"later than now":       {grid.Second, 3 * grid.Second, false},
+			"moved, with time":     {grid.Hour, -grid.Second, false},
+		} {
+			b.far.set(func() { b.far.misbook = func(o *Booking) { o.Start += k.shift } })
+			r := b.reservation("r", "n1")
+			r.Start = control.Now()/grid.Second*grid.Second + k.ahead
+			r.End = r.Start + grid.Hour
+			err := b.Reserve(b.Context(), r)
+			if (err == nil) != k.good || err != nil && !errors.Is(err, grid.ErrInvalid) {
+				t.Errorf("%s: %v", name, err)
+			}
+			b.far.set(func() { b.far.misbook = nil })
+			if err := b.Release(b.Context(), "r"); err != nil && k.good {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}

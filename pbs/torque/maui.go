@@ -38,7 +38,7 @@ const slack = 90 * grid.Second
 // Traits are those of TORQUE with Maui.
 func (m *Maui) Traits() external.Traits {
 	t := m.Client.Traits()
-	t.Slack = slack
+	t.Slack, t.Early = slack, soon
 	return t
 }
 
