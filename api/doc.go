@@ -26,6 +26,7 @@
 //	GET    /v1/jobs?after=ID&limit=N    {jobs: [status], next: ID or null}, oldest first, N at most 1000
 //	GET    /v1/jobs/{id}                a status ([Status])
 //	GET    /v1/jobs/{id}/wait?since=S   a status, as soon as the state is not S or after 30 s
+//	GET    /v1/changes?after=POSITION   what changes, as server-sent events: see feed.go
 //	POST   /v1/jobs/{id}/cancel         {confirmed, job: status}; 202 while it is only recorded
 //	GET    /v1/jobs/{id}/explain        how the places were chosen ([Explanation])
 //	GET    /v1/jobs/{id}/history        {id, events: [{at, state, site, epoch, why}]}

@@ -29,6 +29,7 @@ func (s *Server) routes() http.Handler {
 		"GET /v1/jobs/{id}":                   s.status,
 		"DELETE /v1/jobs/{id}":                s.remove,
 		"GET /v1/jobs/{id}/wait":              s.wait,
+		"GET /v1/changes":                     s.changes,
 		"POST /v1/jobs/{id}/cancel":           s.cancel,
 		"POST /v1/jobs/{id}/end":              s.end,
 		"GET /v1/jobs/{id}/explain":           s.explain,

@@ -30,7 +30,8 @@ type Limits struct {
 	SubmissionBytesEach int // of those of one user
 	SubmissionReserve   int // of them for administrators alone
 
-	LongPoll time.Duration // a wait is answered after this at the latest
+	LongPoll time.Duration // a wait is answered after this at the latest, and a feed says after it that it lives
+	Stream   time.Duration // a feed of changes ends after this, and its client comes again
 	Cancel   time.Duration // how long a cancel waits to be confirmed
 	Header   time.Duration // for a request's header to come
 	Body     time.Duration // for a JSON body to come, or an answer to leave
@@ -52,6 +53,7 @@ func DefaultLimits() Limits {
 		SubmissionBytesEach: MaxSubmission + pieceOfBody,
 		SubmissionReserve:   MaxSubmission + pieceOfBody,
 		LongPoll:            30 * time.Second,
+		Stream:              10 * time.Minute,
 		Cancel:              10 * time.Second,
 		Header:              10 * time.Second,
 		Body:                30 * time.Second,
@@ -79,6 +81,7 @@ func (l *Limits) fill() {
 	orDefault(&l.SubmissionBytesEach, d.SubmissionBytesEach)
 	orDefault(&l.SubmissionReserve, min(d.SubmissionReserve, l.SubmissionBytes/4))
 	orDefault(&l.LongPoll, d.LongPoll)
+	orDefault(&l.Stream, d.Stream)
 	orDefault(&l.Cancel, d.Cancel)
 	orDefault(&l.Header, d.Header)
 	orDefault(&l.Body, d.Body)

@@ -10,6 +10,7 @@ import (
 // accepted, placed, started or ended here, and the counters of the metrics.
 func (s *site) changed(before *grid.Record, change grid.Change) {
 	_, after, _ := change.Job()
+	s.feedOn(before, after)
 	if after == nil || after.Removed {
 		return
 	}
@@ -39,6 +40,20 @@ func (s *site) changed(before *grid.Record, change grid.Change) {
 			s.meter.decisions.WithLabelValues(cause(d, before)).Inc()
 		}
 	}
+}
+
+// feedOn notes in the feed of changes whatever users see of a job.
+func (s *site) feedOn(before, after *grid.Record) {
+	c := changed{removed: after == nil || after.Removed}
+	switch {
+	case after != nil:
+		c.job, c.user = after.Job.ID, after.Job.User
+	case before != nil:
+		c.job, c.user = before.Job.ID, before.Job.User
+	default:
+		return
+	}
+	s.feed.note(s.broker.JournalID().Life, c)
 }
 
 // moved tells of a job that came from a neighbour, or went to one.

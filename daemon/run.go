@@ -58,6 +58,7 @@ type site struct {
 	full    atomic.Pointer[string] // that the disk is full
 	load    atomic.Pointer[api.BatchLoad]
 	meter   *meter
+	feed    *feed
 	server  *api.Server
 	names   *names
 
@@ -140,7 +141,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 		},
 		Clock: s.clock, Wall: wall, Log: log.Named("broker"), Changed: s.changed,
 	})
-	s.meter = newMeter(s)
+	s.meter, s.feed = newMeter(s), newFeed()
 	s.server, err = api.New(api.Config{
 		Service: service{s}, SocketPath: cfg.Socket, TCPAddress: cfg.API, TokenFile: cfg.TokenFile(),
 		Administrators: cfg.Administrators, DefaultWalltime: grid.Span(cfg.DefaultWalltime),

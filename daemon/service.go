@@ -169,8 +169,13 @@ func (s service) Jobs(ctx context.Context, who api.Identity, after grid.JobID, l
 		user = ""
 	}
 	return s.site.broker.Jobs(ctx, after, limit, user, func(r *grid.Record) bool {
-		return r.Role != grid.Declined && !r.Removed && (r.Role != grid.Tombstone || r.Started > 0) && s.may(who, r)
+		return listed(r) && s.may(who, r)
 	})
+}
+
+// listed tells of a job that there is something to see of.
+func listed(r *grid.Record) bool {
+	return r.Role != grid.Declined && !r.Removed && (r.Role != grid.Tombstone || r.Started > 0)
 }
 
 func (s service) History(ctx context.Context, who api.Identity, id grid.JobID) ([]grid.Event, error) {
@@ -219,10 +224,15 @@ func (s service) Cancel(ctx context.Context, who api.Identity, id grid.JobID) (g
 }
 
 func (s service) Remove(ctx context.Context, who api.Identity, id grid.JobID) error {
-	if _, err := s.record(ctx, who, id); err != nil {
+	r, err := s.record(ctx, who, id)
+	if err != nil {
 		return err
 	}
-	return s.site.broker.Remove(ctx, id)
+	if err := s.site.broker.Remove(ctx, id); err != nil {
+		return err
+	}
+	s.site.feedOn(&r, nil) // one that lived in the journal alone is not seen to change
+	return nil
 }
 
 // liveLimit bounds a look at another site at what a job is writing.

@@ -36,6 +36,8 @@ type Kind struct {
 	Lasting bool
 	// Rounds is how often a withdrawal is made to race a start.
 	Rounds int
+	// Ahead is how long before its start a reservation must be made to begin as asked; at least 4 s are left.
+	Ahead grid.Tick
 	// Patience bounds each wait: how long the slowest change takes to be seen; 0 is 30 s.
 	Patience time.Duration
 }

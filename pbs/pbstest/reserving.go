@@ -11,9 +11,9 @@ import (
 	"gbroker/pbs"
 )
 
-// The reservations of these tests begin a little later than now, so that what should
-// stay out has the time to try.
-const ahead = 4 * grid.Second
+// ahead is how much later than now the reservations of these tests begin, so that what should
+// stay out has the time to try, and the commands of a system that is slow the time to make them.
+func (s *site) ahead() grid.Tick { return max(4*grid.Second, s.kind.Ahead) }
 
 // reserver is the system as one that has reservations; the test is skipped where it is none.
 func (s *site) reserver() pbs.Reserver {
@@ -89,7 +89,7 @@ func (s *site) bound(r pbs.Reservation, nodes int, script string) grid.Submissio
 func testReservedForOneJob(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.reserver()
-	r := s.reserve(s.booking(ahead, 10*minute, s.nodes[0].Name, s.nodes[1].Name))
+	r := s.reserve(s.booking(s.ahead(), 10*minute, s.nodes[0].Name, s.nodes[1].Name))
 	s.holdsAs(r)
 	j := s.submit(s.bound(r, 1, untilGo))
 	long := s.submit(s.wholly(s.shell("exit 0"))) // an hour on all nodes: it would run into it
@@ -130,7 +130,7 @@ func testReservedForOurs(t *testing.T, k Kind) {
 	for _, n := range s.nodes {
 		names = append(names, n.Name)
 	}
-	r := s.reserve(s.booking(ahead, 10*minute, names...))
+	r := s.reserve(s.booking(s.ahead(), 10*minute, names...))
 	theirs := s.foreign(Foreign{Other: true, Name: "theirs", Nodes: 1, Limit: grid.Hour})
 	account := s.foreign(Foreign{Name: "byhand", Nodes: 1, Limit: grid.Hour})
 	j := s.submit(s.bound(r, len(names), untilGo))
@@ -281,10 +281,10 @@ func testReservationChanges(t *testing.T, k Kind) {
 func testReservationEnds(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.reserver()
-	r := s.booking(ahead, minute, s.nodes[0].Name)
+	r := s.booking(s.ahead(), minute, s.nodes[0].Name)
 	r.End = r.Start + 3*grid.Second
 	s.reserve(r)
-	running := s.reserve(s.booking(ahead, 10*minute, s.nodes[1].Name))
+	running := s.reserve(s.booking(s.ahead(), 10*minute, s.nodes[1].Name))
 	j := s.submit(s.bound(running, 1, untilGo))
 	s.awaitFile(j, "up")
 	s.did("Release", s.reserver().Release(context.Background(), running.ID))

@@ -41,7 +41,7 @@ func TestLive(t *testing.T) {
 	paths, maui := found(t)
 	turn := make(chan struct{}, 1)
 	pbstest.Run(t, pbstest.Kind{
-		Name: "a live torque", Whole: true, Least: grid.Second, HostFile: true, MemoryLimits: true, Rounds: 5, Patience: 5 * time.Minute,
+		Name: "a live torque", Whole: true, Least: grid.Second, HostFile: true, MemoryLimits: true, Rounds: 5, Patience: 5 * time.Minute, Ahead: 15 * grid.Second,
 		Take: func(t testing.TB, _ []plan.Node) pbstest.Bench {
 			turn <- struct{}{}
 			t.Cleanup(func() { <-turn })

@@ -1,0 +1,145 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"gbroker/grid"
+)
+
+// The change feed: GET /v1/changes, as server-sent events.
+//
+//	event: job       data: a Status             the job as it is now
+//	event: removed   data: {"id": ID}           it is not there any more
+//	event: here      id: POSITION               all before was told; the first event, after each piece, and when nothing came
+//	                                            for half a minute
+//	event: reset     id: POSITION               what came behind the position asked for is not known any more
+//
+// What is told is durable, and what changed several times meanwhile is told once. A client that has lost the connection
+// goes on behind the last position that it got (Last-Event-ID, or after=); after a reset it lists the jobs, and has
+// missed nothing. A feed begins at "now", ends after Limits.Stream, and counts as a long poll.
+
+// Position is a place in the feed: of a life of the journal, how far that has come. The zero value is "now".
+type Position struct{ Life, Sequence uint64 }
+
+// String is the form in which positions travel; "" for the zero value.
+func (p Position) String() string {
+	if p == (Position{}) {
+		return ""
+	}
+	return fmt.Sprintf("%016x.%d", p.Life, p.Sequence)
+}
+
+// MarshalText is String.
+func (p Position) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// ParsePosition is the inverse of String.
+func ParsePosition(text string) (p Position, err error) {
+	if text == "" {
+		return p, nil
+	}
+	life, sequence, ok := strings.Cut(text, ".")
+	var err1, err2 error
+	p.Life, err1 = strconv.ParseUint(life, 16, 64)
+	p.Sequence, err2 = strconv.ParseUint(sequence, 10, 64)
+	if !ok || err1 != nil || err2 != nil || p.String() != text {
+		return Position{}, fmt.Errorf("%.60q is no position in the feed of changes: %w", text, grid.ErrInvalid)
+	}
+	return p, nil
+}
+
+// Change is how a job is now, or that it was removed.
+type Change struct {
+	Record  grid.Record
+	Removed bool
+}
+
+// Changes is a piece of the feed.
+type Changes struct {
+	// Reset tells that what came behind the position asked for is not known any more; List is empty then.
+	Reset bool
+	List  []Change
+	Next  Position // behind the piece
+}
+
+// The names of the feed's events.
+const (
+	EventJob     = "job"     // the data is a [Status]
+	EventRemoved = "removed" // the data is a [Removal]
+	EventReset   = "reset"   // list the jobs, then go on here; there is no data
+	EventHere    = "here"    // only the position: the first event, and whenever nothing came for a while
+)
+
+// Removal names a job that is not there any more.
+type Removal struct {
+	ID grid.JobID `json:"id"`
+}
+
+// changes answers until the client goes, the server stops, or Limits.Stream is over: then the client comes again.
+func (s *Server) changes(r *request) error {
+	text := r.Header.Get("Last-Event-ID")
+	if q := r.URL.Query(); q.Has("after") {
+		text = q.Get("after")
+	}
+	at, err := ParsePosition(text)
+	if err != nil {
+		return err
+	}
+	return s.patiently(r, s.limits.Stream, func(ctx context.Context) error { return s.stream(ctx, r, at) })
+}
+
+func (s *Server) stream(ctx context.Context, r *request, at Position) error {
+	piece, err := s.service.Changes(ctx, r.who, at)
+	if err != nil {
+		return err // nothing was written: it gets an answer like any other
+	}
+	r.w.Header().Set("Content-Type", "text/event-stream")
+	r.w.Header().Set("Cache-Control", "no-store")
+	r.w.Header().Set("X-Content-Type-Options", "nosniff")
+	r.w.WriteHeader(http.StatusOK)
+	for {
+		extend(r.rc.SetWriteDeadline, s.limits.Body)
+		if _, err := r.w.Write(s.events(piece)); err != nil || r.rc.Flush() != nil || ctx.Err() != nil {
+			return nil // the answer has begun: who reads it sees its end
+		}
+		quiet, cancel := context.WithTimeout(ctx, s.limits.LongPoll)
+		piece, err = s.service.Changes(quiet, r.who, piece.Next)
+		cancel()
+		if err != nil {
+			s.log.Debug("a feed of changes ends", "user", r.who.Name, "error", err)
+			return nil
+		}
+	}
+}
+
+// events writes a piece. Only its last event has a position: who has got no more than some of it gets them again.
+func (s *Server) events(piece Changes) []byte {
+	var b bytes.Buffer
+	event := func(name string, data any) {
+		text, err := json.Marshal(data)
+		if err != nil {
+			s.log.Error("a change cannot be written as JSON", "error", err)
+			return
+		}
+		fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", name, text)
+	}
+	for i := range piece.List {
+		c := &piece.List[i]
+		if c.Removed {
+			event(EventRemoved, Removal{c.Record.Job.ID})
+			continue
+		}
+		event(EventJob, newStatus(&c.Record, s.service.SiteName))
+	}
+	last := EventHere
+	if piece.Reset {
+		last = EventReset
+	}
+	fmt.Fprintf(&b, "event: %s\nid: %s\ndata: {}\n\n", last, piece.Next)
+	return b.Bytes()
+}

@@ -1,0 +1,129 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"gbroker/grid"
+)
+
+// FeedEvent is one event of the feed as a client gets it.
+type FeedEvent struct {
+	Name string     `json:"event"`
+	At   Position   `json:"position,omitzero"` // of [EventHere] and [EventReset]
+	Job  *Status    `json:"job,omitempty"`
+	ID   grid.JobID `json:"id,omitempty"` // of a removed job
+}
+
+// Changes gives the events behind a position, until give fails or ctx is done. A broken connection ends it with an error
+// that is [Interrupted]: the caller goes on behind the last position that it got.
+func (c *Client) Changes(ctx context.Context, after Position, give func(FeedEvent) error) error {
+	ctx, stalled := c.whileMoving(ctx)
+	defer stalled.stop()
+	r, err := c.request(ctx, http.MethodGet, "/v1/changes?after="+after.String(), nil)
+	if err != nil {
+		return err
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return c.transportError(stalled.cause(err))
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return readAnswer(answer, nil)
+	}
+	err = readEvents(&stalledReader{Reader: answer.Body, stall: stalled}, give)
+	var broken *brokenFeed
+	if errors.As(err, &broken) {
+		return &lostError{fmt.Errorf("the feed of changes broke off: %w", stalled.cause(broken.error))}
+	}
+	return err
+}
+
+// brokenFeed is an error of reading, as others are of those who get the events.
+type brokenFeed struct{ error }
+
+// maxEvent bounds an event, in bytes.
+const maxEvent = 8 << 20
+
+func readEvents(r io.Reader, give func(FeedEvent) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 16<<10), maxEvent)
+	var e FeedEvent
+	var data []byte
+	for lines.Scan() {
+		name, value, _ := bytes.Cut(lines.Bytes(), []byte(": "))
+		switch string(name) {
+		case "event":
+			e.Name = string(value)
+		case "data":
+			data = append(data, value...)
+		case "id":
+			at, err := ParsePosition(string(value))
+			if err != nil {
+				return &brokenFeed{err}
+			}
+			e.At = at
+		case "":
+			if err := e.read(data); err != nil {
+				return &brokenFeed{err}
+			}
+			if err := give(e); err != nil {
+				return err
+			}
+			e, data = FeedEvent{}, nil
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return &brokenFeed{err}
+	}
+	return nil
+}
+
+// read takes the data of an event; of one that a later broker sends nothing is taken.
+func (e *FeedEvent) read(data []byte) (err error) {
+	switch e.Name {
+	case EventJob:
+		e.Job = new(Status)
+		err = json.Unmarshal(data, e.Job)
+	case EventRemoved:
+		var gone Removal
+		err = json.Unmarshal(data, &gone)
+		e.ID = gone.ID
+	}
+	return err
+}
+
+// again is how long a client waits before it asks a broker anew that has ended its feed.
+const again = time.Second
+
+// Follow gives the events behind a position as Changes does, and goes on over broken connections and restarts of the
+// broker, for as long as that is away no longer than patience.
+func (c *Client) Follow(ctx context.Context, after Position, patience time.Duration, give func(FeedEvent) error) error {
+	heard := time.Now()
+	for {
+		err := c.Changes(ctx, after, func(e FeedEvent) error {
+			heard = time.Now()
+			if e.At != (Position{}) {
+				after = e.At
+			}
+			return give(e)
+		})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && (!Interrupted(err) || time.Since(heard) > patience):
+			return err
+		}
+		if err := sleep(ctx, again); err != nil {
+			return err
+		}
+	}
+}

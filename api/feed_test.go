@@ -1,0 +1,131 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"gbroker/api"
+	"gbroker/grid"
+)
+
+// listen follows the feed in the background.
+func listen(t *testing.T, c *api.Client, after api.Position) <-chan api.FeedEvent {
+	t.Helper()
+	events := make(chan api.FeedEvent)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.Follow(ctx, after, time.Minute, func(e api.FeedEvent) error {
+			select {
+			case events <- e:
+			case <-ctx.Done():
+			}
+			return nil
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Follow: %v", err)
+		}
+	})
+	return events
+}
+
+// next is the next event of a name.
+func next(t *testing.T, events <-chan api.FeedEvent, name string) api.FeedEvent {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		select {
+		case e := <-events:
+			if e.Name == name {
+				return e
+			}
+		case <-limit:
+			t.Fatalf("no event %q comes", name)
+		}
+	}
+}
+
+// A change is told to who follows, as the job is then; who comes back goes on behind what he had, and where that cannot
+// be he is told so.
+func TestFeed(t *testing.T) {
+	t.Parallel()
+	service, s, c := serve(t, api.Config{Limits: api.Limits{LongPoll: 50 * time.Millisecond, Stream: 300 * time.Millisecond}})
+	events := listen(t, c, api.Position{})
+	next(t, events, api.EventHere)
+	job, err := c.Submit(t.Context(), api.Submission{Key: "k", Document: plain})
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(to grid.State) {
+		t.Helper()
+		if err := service.Change(job.ID, func(r *grid.Record) { r.State = to }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(grid.Running)
+	if e := next(t, events, api.EventJob); e.Job.ID != job.ID || e.Job.State != "RUNNING" {
+		t.Errorf("told is %+v", e.Job)
+	}
+	before := next(t, events, api.EventHere).At
+	for range 10 { // the server ends the stream meanwhile, and the client comes again
+		next(t, events, api.EventHere)
+	}
+	change(grid.Completed)
+	if e := next(t, events, api.EventJob); e.Job.State != "COMPLETED" {
+		t.Errorf("over a new connection is told %+v", e.Job)
+	}
+	if err := c.Remove(t.Context(), job.ID); err != nil {
+		t.Fatal(err)
+	}
+	if e := next(t, events, api.EventRemoved); e.ID != job.ID {
+		t.Errorf("removed is %q", e.ID)
+	}
+	late := listen(t, client(t, api.ClientConfig{Address: s.Addresses()[0]}), before)
+	if e := next(t, late, api.EventRemoved); e.ID != job.ID {
+		t.Errorf("who comes late hears of %q", e.ID)
+	}
+	service.ForgetChanges()
+	if e := next(t, listen(t, c, before), api.EventReset); e.At == (api.Position{}) || e.At == before {
+		t.Errorf("he is to go on at %v", e.At)
+	}
+}
+
+func TestFeedRefuses(t *testing.T) {
+	t.Parallel()
+	service, s := start(t, api.Config{Limits: api.Limits{Waits: 4, WaitsEach: 1, WaitsReserve: 1}})
+	for _, bad := range []string{"x", "1", "0000000000000001", "0000000000000001.", "0000000000000001.-1", "1.1", "0000000000000001.01"} {
+		if code, f := raw(t, s.Addresses()[0], nil, "GET", "/v1/changes?after="+bad, ""); code != http.StatusBadRequest || f.Kind != "invalid" {
+			t.Errorf("after=%s: %d %+v", bad, code, f)
+		}
+		header := func(r *http.Request) { r.Header.Set("Last-Event-ID", bad) }
+		if code, f := raw(t, s.Addresses()[0], header, "GET", "/v1/changes", ""); code != http.StatusBadRequest || f.Kind != "invalid" {
+			t.Errorf("Last-Event-ID: %s: %d %+v", bad, code, f)
+		}
+	}
+	c := client(t, api.ClientConfig{Address: s.Addresses()[0]})
+	next(t, listen(t, c, api.Position{}), api.EventHere)
+	err := c.Changes(t.Context(), api.Position{}, func(api.FeedEvent) error { return nil })
+	if !errors.Is(err, grid.ErrUnavailable) || !strings.Contains(err.Error(), "waiting") {
+		t.Errorf("a second feed where each may have one: %v", err)
+	}
+	service.Fail(grid.ErrForbidden)
+	if code, _ := raw(t, s.Addresses()[0], nil, "GET", "/v1/changes", ""); code == http.StatusOK {
+		t.Error("a feed of a broker that has none")
+	}
+}
+
+func TestPosition(t *testing.T) {
+	t.Parallel()
+	for _, p := range []api.Position{{}, {Life: 1}, {Life: 1<<63 + 5, Sequence: 1<<64 - 1}} {
+		if back, err := api.ParsePosition(p.String()); err != nil || back != p {
+			t.Errorf("%v becomes %v, %v", p, back, err)
+		}
+	}
+}

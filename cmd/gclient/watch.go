@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/internal/cli"
+)
+
+func (p *program) watch() *cobra.Command {
+	var asJSON bool
+	var after string
+	cmd := &cobra.Command{
+		Use:   "watch",
+		Short: "Tell what becomes of jobs, as it happens",
+		Long: `Tell what becomes of the jobs that are yours, a line for each change, until Ctrl-C; an
+administrator sees those of all users. What changed several times at once is told once,
+as it is then. While the broker is restarted the watching goes on, for up to a minute.
+
+With --json each line is an event: "job" with the job's status, "removed" with its id,
+"here" and "reset" with a position. --after POSITION goes on behind one of an earlier
+watch. "reset" says that what came behind it is not known any more: list the jobs.`,
+		Example: "  gclient watch\n  gclient watch --json | jq -r 'select(.event==\"job\") | .job.state'",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			from, err := api.ParsePosition(after)
+			if err != nil {
+				return cli.BadUsage("--after: %v", err)
+			}
+			c, err := p.client(cmd)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			err = c.Follow(cmd.Context(), from, patience, func(e api.FeedEvent) error { return printEvent(cmd, e, asJSON) })
+			if interrupted(cmd.Context(), err) {
+				return nil
+			}
+			return err
+		},
+	}
+	jsonFlag(cmd, &asJSON)
+	cmd.Flags().StringVar(&after, "after", "", "go on behind this `POSITION`")
+	return cmd
+}
+
+func printEvent(cmd *cobra.Command, e api.FeedEvent, asJSON bool) error {
+	out := cmd.OutOrStdout()
+	if asJSON {
+		line, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("printing: %w", err)
+		}
+		_, err = fmt.Fprintf(out, "%s\n", line)
+		return err
+	}
+	var err error
+	now := time.Now().UTC().Format("15:04:05")
+	switch e.Name {
+	case api.EventJob:
+		why := printable(e.Job.Reason)
+		if why != "" {
+			why = "  " + why
+		}
+		_, err = fmt.Fprintf(out, "%s  %s  %-9s  %s  %s%s\n", now, e.Job.ID, stateText(e.Job), dash(string(e.Job.Owner)), dash(e.Job.Name), why)
+	case api.EventRemoved:
+		_, err = fmt.Fprintf(out, "%s  %s  removed\n", now, e.ID)
+	case api.EventReset:
+		_, err = fmt.Fprintf(out, "%s  changes before this were not told: 'gclient list' shows how the jobs are\n", now)
+	}
+	return err
+}
