@@ -45,6 +45,8 @@ type Batch interface {
 type Stager interface {
 	Paths(job grid.JobID) (work, control string)
 	Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set core.FileSet, files grid.Manifest) error
+	// HasInputs tells whether the inputs of a job are here: grid.ErrNotFound where one is not.
+	HasInputs(job grid.JobID, files grid.Manifest) error
 	MakeFolder(job grid.JobID) error
 	Prepare(ctx context.Context, job grid.Job, keep bool) error
 	Collect(ctx context.Context, job grid.Job) (files grid.Manifest, missing []grid.MissingOutput, err error)

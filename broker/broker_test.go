@@ -129,8 +129,10 @@ func (s *shell) Collect(context.Context, grid.Job) (grid.Manifest, []grid.Missin
 	s.collecting.Add(1)
 	return nil, nil, nil
 }
-func (s *shell) Discard(grid.JobID, bool) error                       { return nil }
-func (s *shell) Jobs() ([]grid.JobID, error)                          { return nil, nil }
+func (s *shell) Discard(grid.JobID, bool) error            { return nil }
+func (s *shell) Jobs() ([]grid.JobID, error)               { return nil, nil }
+func (s *shell) HasInputs(grid.JobID, grid.Manifest) error { return nil }
+
 func (s *shell) SetAside(grid.JobID, bool, time.Time) (string, error) { return "", nil }
 func (s *shell) DropAside(time.Time) (int, error)                     { return 0, nil }
 func (s *shell) Space() (int64, error)                                { return 1 << 40, nil }
@@ -291,6 +293,34 @@ func TestWhoMayFetch(t *testing.T) {
 	b.post(core.MembersChanged{Members: []grid.Member{{Peer: her, SameUsers: true}, {Peer: him}}})
 	if !may(her, mine.ID, core.LiveFiles) || may(her, mine.ID, core.OutputFiles) || may(him, mine.ID, core.LiveFiles) || may(him, hers.ID, core.LiveFiles) {
 		t.Error("b has the same users, c has not")
+	}
+}
+
+// Only who has the end of a job in its journal says that what it left is gone: one that has lost the
+// record, or a twin, is asked again.
+func TestWhoSaysThatOutputIsGone(t *testing.T) {
+	t.Parallel()
+	s := &shell{}
+	b := s.broker()
+	var journal Journal = &journalStub{}
+	b.journal.Store(&journal)
+	j := jobOf(her, "b", "2")
+	for name, k := range map[string]struct {
+		record *grid.Record
+		kind   error
+	}{
+		"no record":   {nil, grid.ErrUnavailable},
+		"no end":      {&grid.Record{Job: j, State: grid.Running}, grid.ErrNotYet},
+		"not theirs":  {&grid.Record{Job: jobOf(him, "b", "2"), State: grid.StageOut, Run: grid.Run{End: grid.Completed}}, grid.ErrForbidden},
+		"it has them": {&grid.Record{Job: j, State: grid.StageOut, Run: grid.Run{End: grid.Completed}}, nil},
+	} {
+		if k.record != nil {
+			b.view.set(*k.record)
+		}
+		if _, err := b.MayFetch(t.Context(), her, j.ID, core.OutputFiles); !errors.Is(err, k.kind) || (err == nil) != (k.kind == nil) {
+			t.Errorf("%s: %v", name, err)
+		}
+		b.view.change(grid.Change{Job: j.ID})
 	}
 }
 

@@ -83,6 +83,8 @@ func (b *Broker) work(ctx, work context.Context, e core.Effect, pauses uint64) {
 		b.Probe(work, e.ID)
 	case core.Fetch:
 		b.fetch(work, e)
+	case core.Check:
+		b.check(e)
 	case core.Collect:
 		b.collect(work, e)
 	case core.Discard:
@@ -265,6 +267,14 @@ func (b *Broker) fetch(ctx context.Context, e core.Fetch) {
 	err := b.ports.Stager.Fetch(ctx, e.From, e.Job, e.Set, e.Files)
 	final := errors.Is(err, grid.ErrNotFound) || errors.Is(err, grid.ErrForbidden) || errors.Is(err, grid.ErrInvalid)
 	b.Post(core.Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: text(err), Final: final})
+}
+
+func (b *Broker) check(e core.Check) {
+	missing := ""
+	if err := b.ports.Stager.HasInputs(e.Job, e.Files); errors.Is(err, grid.ErrNotFound) {
+		missing = err.Error()
+	}
+	b.Post(core.Checked{Job: e.Job, Epoch: e.Epoch, Missing: missing})
 }
 
 func (b *Broker) collect(ctx context.Context, e core.Collect) {

@@ -239,14 +239,18 @@ func (b *Broker) MayFetch(ctx context.Context, peer grid.PeerID, id grid.JobID, 
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
-		return nil, fmt.Errorf("%w: job %s", grid.ErrNotFound, id)
-	}
 	switch {
+	case !ok && set == core.OutputFiles:
+		// Its home has heard of them. A journal that has lost the job, or a twin, cannot say that they are gone.
+		return nil, fmt.Errorf("%w: there is no record of job %s here", grid.ErrUnavailable, id)
+	case !ok:
+		return nil, fmt.Errorf("%w: job %s", grid.ErrNotFound, id)
 	case set == core.InputFiles && r.Handoff.To == peer && r.Handoff.Phase != grid.NoHandoff:
 		return r.Job.Inputs, nil
 	case set == core.OutputFiles && r.Job.Home == peer && r.End != 0:
 		return r.Outputs, nil
+	case set == core.OutputFiles && r.Job.Home == peer:
+		return nil, fmt.Errorf("%w: job %s has not ended, as far as is known here", grid.ErrNotYet, id)
 	case set == core.LiveFiles:
 		return nil, b.mayRead(peer, &r)
 	}

@@ -399,3 +399,34 @@ func TestDiscardRemovesWhatAProgramClosed(t *testing.T) {
 		t.Errorf("a job outside: %v", err)
 	}
 }
+
+// An owner looks whether the inputs of a job are still here: in in/, or where Prepare has moved them.
+func TestHasInputs(t *testing.T) {
+	t.Parallel()
+	s := newNetwork(t).site("a", nil)
+	m := give(t, s, map[string][]byte{"data": random(4)})
+	has := func() error { return s.HasInputs(job, m) }
+	if err := has(); err != nil {
+		t.Errorf("received: %v", err)
+	}
+	if err := s.Prepare(t.Context(), grid.Job{ID: job, Inputs: m}, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := has(); err != nil {
+		t.Errorf("moved: %v", err)
+	}
+	m[0].Size = 5
+	if err := has(); !errors.Is(err, grid.ErrNotFound) {
+		t.Errorf("of another size: %v", err)
+	}
+	m[0].Path = "other"
+	if err := has(); !errors.Is(err, grid.ErrNotFound) {
+		t.Errorf("not there: %v", err)
+	}
+	if err := s.Discard(job, Inputs, Work); err != nil {
+		t.Fatal(err)
+	}
+	if err := has(); !errors.Is(err, grid.ErrNotFound) {
+		t.Errorf("discarded: %v", err)
+	}
+}

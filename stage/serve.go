@@ -211,6 +211,22 @@ func (s *Stager) openGranted(q request, grant Grant) (f *os.File, length int64, 
 	return f, q.length, nil
 }
 
+// HasInputs tells whether the inputs of a job are here, where they are served from. An error wraps
+// ErrNotFound if one is not, or has another size.
+func (s *Stager) HasInputs(job grid.JobID, m grid.Manifest) error {
+	for _, want := range m {
+		f, info, err := s.openStored(job, Inputs, want.Path)
+		if err != nil {
+			return err
+		}
+		f.Close()
+		if info.Size() != want.Size {
+			return fmt.Errorf("%w: %q of %s has %d bytes here instead of %d", grid.ErrNotFound, want.Path, job, info.Size(), want.Size)
+		}
+	}
+	return nil
+}
+
 // openStored opens a file of in/, work/ or out/. An input that Prepare moved is
 // found in work/: until the job starts it is unchanged, and the receiver checks it.
 func (s *Stager) openStored(job grid.JobID, set Set, name string) (*os.File, fs.FileInfo, error) {

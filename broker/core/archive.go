@@ -3,7 +3,6 @@ package core
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 
@@ -195,7 +194,7 @@ func (c *Core) retire() {
 	if c.cfg.Load == nil {
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.ending)) {
+	for id := range c.ending { // in any order: nothing leaves here
 		j := c.jobs[id]
 		if j == nil || c.live[id] != nil {
 			delete(c.ending, id)

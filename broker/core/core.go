@@ -1,6 +1,7 @@
 package core
 
 import (
+	"container/heap"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -305,6 +306,8 @@ func (c *Core) step(now grid.Tick, ev Event) []Effect {
 		c.reconciled(e)
 	case Fetched:
 		c.fetched(e)
+	case Checked:
+		c.checked(e)
 	case Collected:
 		c.collected(e)
 	case PeerChanged:
@@ -353,6 +356,9 @@ func (c *Core) step(now grid.Tick, ev Event) []Effect {
 func (c *Core) Next() (at grid.Tick, ok bool) {
 	if c.duplicate != "" {
 		return 0, false
+	}
+	for len(c.timers.heap) > 0 && !c.counts(c.timers.heap[0]) {
+		heap.Pop(&c.timers.heap)
 	}
 	return c.timers.next()
 }

@@ -12,6 +12,7 @@
 //	certificate.go       who owns a job, proven to those who did not see it change hands
 //	reevaluate.go the search for jobs that wait in the local queue
 //	drain.go      a site that takes no more grid jobs
+//	inputs.go     inputs that are gone
 //	local.go      attempts in the local batch system
 //	refused.go    jobs that the batch system will never take
 //	vanish.go     attempts that the batch system does not show

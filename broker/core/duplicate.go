@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"gbroker/grid"
@@ -38,14 +37,20 @@ func (c *Core) stopped(ev Event) {
 	c.emit(Answer{Token: e.token(), Err: fmt.Errorf("%w: %s", grid.ErrUnavailable, c.duplicate)})
 }
 
-// resume goes on without those that have not answered.
+// resume asks all what the duplicate has done. Whoever had answered before is asked again: it
+// may have acted since.
 func (c *Core) resume(e Resume) {
-	if c.rolled == nil {
-		c.rolledBack("its administrator says that it had a duplicate", grid.JournalID{})
+	const why = "its administrator says that it had a duplicate"
+	if r := c.rolled; r == nil {
+		c.rolledBack(why, grid.JournalID{})
 	} else {
-		for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
-			c.notAwaited(p, true)
+		c.awaitAll(why)
+		c.rolled.lost, c.rolled.unheard, c.rolled.harmful = r.lost, r.unheard, r.harmful
+		for _, p := range r.unheard {
+			delete(c.rolled.waiting, p)
 		}
+		c.doubtAll()
+		c.recount()
 	}
 	c.emit(Answer{Token: e.Token})
 }

@@ -293,7 +293,8 @@ func TestARolledBackBrokerStartsNothing(t *testing.T) {
 			}
 		}
 	}
-	c.Step(now, Resume{})
+	c.Step(now, Forget{Site: her, Fenced: true, By: "root"})
+	c.Step(now, Forget{Site: him, Fenced: true, By: "root"})
 	id := c.attempt(c.jobs[ready.ID])
 	c.Step(now, Progressed{Progress: grid.Progress{ID: id, Phase: grid.Unknown}})
 	c.Step(now, Withdrawn{ID: id, Done: true})

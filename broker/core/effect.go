@@ -78,6 +78,13 @@ type Fetch struct {
 	Files grid.Manifest
 }
 
+// Check looks whether the inputs of a job are here.
+type Check struct {
+	Job   grid.JobID
+	Epoch grid.Epoch
+	Files grid.Manifest
+}
+
 // Collect gathers what an ended job left.
 type Collect struct {
 	Job   grid.Job
@@ -153,6 +160,7 @@ func (Kill) effect()         {}
 func (Probe) effect()        {}
 func (Reconcile) effect()    {}
 func (Fetch) effect()        {}
+func (Check) effect()        {}
 func (Collect) effect()      {}
 func (Discard) effect()      {}
 func (SetAside) effect()     {}

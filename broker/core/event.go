@@ -111,6 +111,14 @@ type Fetched struct {
 	Final bool
 }
 
+// Checked answers the effect Check. Missing is the input that is not here, "" where all are or that is
+// not known.
+type Checked struct {
+	Job     grid.JobID
+	Epoch   grid.Epoch
+	Missing string
+}
+
 // Collected answers the effect Collect.
 type Collected struct {
 	Job     grid.JobID
@@ -168,8 +176,8 @@ type Forget struct {
 	By     string
 }
 
-// Resume is an administrator's word that this broker may go on: its duplicate is stopped,
-// or those who were not yet asked after a rollback need not be.
+// Resume is an administrator's word that the duplicate of this broker is stopped: it asks all what
+// that one has done.
 type Resume struct{ Token Token }
 
 // Stall says that this broker did not listen for a while, or that a clock jumped. It
@@ -215,6 +223,7 @@ func (Withdrawn) event()      {}
 func (Progressed) event()     {}
 func (Reconciled) event()     {}
 func (Fetched) event()        {}
+func (Checked) event()        {}
 func (Collected) event()      {}
 func (PeerChanged) event()    {}
 func (OwnSite) event()        {}

@@ -53,7 +53,7 @@ func (c *Core) forget(e Forget) {
 	var fates []Fate
 	for _, j := range c.sorted() {
 		if !e.DryRun && c.committedTo(j, e.Site) && !c.home(j) && j.rec.Job.Home != e.Site {
-			c.handedOver(j) // its home is told, and decides
+			c.notRepeated(j) // its home is told, and decides
 		}
 		f := c.fate(j, e)
 		if f.Verdict == 0 {

@@ -73,8 +73,12 @@ func (c *Core) late(from grid.PeerID, b wire.HandoffID) {
 	}
 	j := c.job(b.Job)
 	switch {
+	case j == nil && (b.Job.Site() != c.cfg.Site.Name || c.unsure()):
+		// This journal may have lost that it gave the job away. The candidate asks its home.
 	case j == nil:
 		c.send(from, wire.Abort{Handoff: b, Why: "the job is not known here"})
+	case j.givenUpOn(from, b):
+		c.send(from, c.commitOf(j))
 	case j.rec.State.Terminal(): // its tombstone there has gone, and an old Offer has come again
 		c.send(from, wire.Abort{Handoff: b, Why: "the job has ended"})
 	case j.rec.Owner == from && j.rec.Epoch == b.Epoch:
@@ -162,6 +166,7 @@ func (c *Core) onRefuse(from grid.PeerID, m wire.Refuse) {
 	if r := m.Estimate.Refusal; r != nil && r.Again > 0 {
 		block = min(r.Again, maxBlocks*block)
 	}
+	c.checkInputs(j)
 	c.endOfferFor(j, block, fmt.Sprintf("refused by %s: %.200s", c.siteName(from), why))
 }
 
@@ -269,6 +274,7 @@ func (c *Core) commit(j *job) {
 	c.disarm(j, onBatch)
 	c.disarm(j, onReport)
 	c.sendCommit(j)
+	c.growthSoon()
 }
 
 // leaves forgets the run of a job that others own now. That it has started here, in an attempt
@@ -286,8 +292,12 @@ func (c *Core) sendCommit(j *job) {
 		return
 	}
 	j.committed = true
-	c.send(j.rec.Handoff.To, wire.Commit{Handoff: c.handoffID(j), Cancel: j.rec.CancelRequested, Certificate: j.lastCertificate(), Journal: c.committing(), Ready: j.rec.Candidate})
+	c.send(j.rec.Handoff.To, c.commitOf(j))
 	c.backoff(j, onHandoff)
+}
+
+func (c *Core) commitOf(j *job) wire.Commit {
+	return wire.Commit{Handoff: c.handoffID(j), Cancel: j.rec.CancelRequested, Certificate: j.lastCertificate(), Journal: c.committing(), Ready: j.rec.Candidate}
 }
 
 // onOwned ends the handoff.
@@ -306,6 +316,23 @@ func (c *Core) onOwned(from grid.PeerID, m wire.Owned) {
 }
 
 func (c *Core) handedOver(j *job) {
+	if !c.home(j) {
+		j.rec.Candidate = grid.JournalID{} // it has owned the job; see givenUpOn
+	}
+	c.notRepeated(j)
+}
+
+// givenUpOn tells that the job was committed to a candidate that never said that it owns it, and
+// that this site's administrator has forgotten. It owns the job all the same, if it comes back: so the
+// certificate says, which the home has.
+func (j *job) givenUpOn(from grid.PeerID, b wire.HandoffID) bool {
+	h := j.rec.Handoff
+	return j.rec.Role == grid.Tombstone && h.Phase == grid.NoHandoff && h.To == from && h.Epoch == b.Epoch &&
+		j.rec.Owner == from && j.rec.Epoch == b.Epoch && j.rec.Candidate != (grid.JournalID{})
+}
+
+// notRepeated ends the saying of Commit.
+func (c *Core) notRepeated(j *job) {
 	j.rec.Handoff.Phase = grid.NoHandoff
 	c.disarm(j, onHandoff)
 	if c.home(j) {
@@ -426,7 +453,7 @@ func (c *Core) onInquire(from grid.PeerID, m wire.Inquire) {
 			if answer.Verdict = wire.VerdictAborted; h.Phase == grid.Committed {
 				c.ownerLost(j, from)
 			}
-		case (mine && h.Phase == grid.Committed || c.unheard(j, from, m.Handoff)) && !c.cfg.Broken.Without(CommitNotRepeated):
+		case (mine && h.Phase == grid.Committed || j.givenUpOn(from, m.Handoff) || c.unheard(j, from, m.Handoff)) && !c.cfg.Broken.Without(CommitNotRepeated):
 			answer.Verdict, answer.Certificate = wire.VerdictCommitted, j.lastCertificate()
 			if mine {
 				answer.Ready = j.rec.Candidate

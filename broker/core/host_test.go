@@ -181,7 +181,7 @@ func TestRoutesOfSlowEffects(t *testing.T) {
 		ends   []WorkKey
 	}{
 		{Withdraw{ID: id}, batch, nil}, {Kill{ID: id}, batch, nil}, {Probe{ID: id}, batch, nil},
-		{Launch{Submission: grid.Submission{ID: id}}, files, nil}, {Collect{Job: grid.Job{ID: "a.1"}}, files, nil},
+		{Launch{Submission: grid.Submission{ID: id}}, files, nil}, {Collect{Job: grid.Job{ID: "a.1"}}, files, nil}, {Check{Job: "a.1"}, files, nil},
 		{Fetch{Job: "a.1"}, fetches, nil},
 		{Discard{Job: "a.1"}, fetches, []WorkKey{fetches, files}}, {SetAside{Job: "a.1"}, fetches, []WorkKey{fetches, files}},
 		{Look{}, WorkKey{LookWork, ""}, nil}, {Reconcile{}, WorkKey{LookWork, "recollect"}, nil},

@@ -20,7 +20,9 @@ import (
 // on the job for long, in the same way; one that has handed it on says so (Moved).
 //
 // A candidate that is PREPARED asks the home what became of the offer. It too tells
-// the job; but nobody knows then who owned it, so it is learnt as LOST.
+// the job; but nobody knows then who owned it, so it is learnt as LOST. So it is from an owner
+// that has lost the certificates with its own journal, and knows by its control directory alone that
+// it was one: LOST gains its result.
 //
 // A home whose journal is whole has ended and dropped what it has no record of: a
 // site that was forgotten, and comes back after the home has kept its jobs for as long
@@ -107,7 +109,7 @@ func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
 	case m.Owning && c.whole(from):
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "it has ended, and its home keeps it no more"})
 		return
-	case m.Owning && !c.proven(from, m), !m.Owning && (!c.unsure() || c.learnt >= maxLearnt):
+	case !c.proven(from, m) && (!c.unsure() || c.learnt >= maxLearnt):
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "no certificates prove that this home gave it away"})
 		return
 	}
@@ -119,7 +121,8 @@ func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
 		AtHome:          grid.AtHome{Trail: []grid.PeerID{from}},
 	}, heard: c.now}
 	c.begins(j, grid.Assigned)
-	if m.Owning {
+	owning := c.proven(from, m)
+	if owning {
 		j.rec.Certificates = m.Certificates
 	}
 	c.jobs[m.Job.ID] = j
@@ -127,23 +130,23 @@ func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
 		c.endAsTold(j, t)
 		return
 	}
-	if m.Owning {
+	if owning {
 		c.save(j, "learnt again from "+c.nameOf(from)+": this journal did not have it")
 		c.pursueCancel(j)
 		return
 	}
-	j.rec.Reason = "this journal did not have it; " + c.nameOf(from) + " was to get it, and nobody knows who owns it"
+	j.rec.Reason = "this journal did not have it; " + c.nameOf(from) + " had it or was to get it, and nobody can prove who owns it"
 	c.learnt++
 	c.terminal(j, grid.Lost)
 }
 
-// maxLearnt bounds the jobs that are learnt from mere candidates, who prove nothing.
+// maxLearnt bounds the jobs that are learnt from who proves nothing.
 const maxLearnt = 1000
 
-// proven: the certificates, the first of them signed by this home, end with who tells.
+// proven: he says that he owns it, and the certificates, the first of them signed by this home, end with him.
 func (c *Core) proven(from grid.PeerID, m wire.Recalled) bool {
 	n := len(m.Certificates)
-	return n > 0 && m.Certificates[n-1].To == from && m.Certificates[n-1].Epoch == m.Epoch &&
+	return m.Owning && n > 0 && m.Certificates[n-1].To == from && m.Certificates[n-1].Epoch == m.Epoch &&
 		c.unproven(&m.Job, wire.JobDigest(m.Job), m.Certificates) == ""
 }
 

@@ -80,6 +80,15 @@ func (c *Core) tellGrowth() {
 	c.armGeneral(growthDue, c.cfg.Digest)
 }
 
+// growthSoon: a job is given away. Should this journal lose that, the candidate may not be there to tell;
+// so all who live are told at once how far it has come, and any of them will know that it was rolled back.
+func (c *Core) growthSoon() {
+	const soon = grid.Second / 5 // many handoffs at a time are told once
+	if due := c.timers.general[growthDue-concerns]; due == 0 || due > c.now+soon {
+		c.armGeneral(growthDue, soon)
+	}
+}
+
 // saw notes how far a member says its journal has come. The life that was heard of last is
 // its present one.
 func (c *Core) saw(from grid.PeerID, at grid.JournalID) {

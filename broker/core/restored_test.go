@@ -280,9 +280,13 @@ func TestResumeSaysThatThereWasADuplicate(t *testing.T) {
 	if c.rolled == nil || len(c.rolled.waiting) != 3 || answer.Token != 4 || answer.Err != nil {
 		t.Fatalf("it asks nobody: %+v; answered %+v", c.rolled, answer)
 	}
-	c.Step(1_000_002, Resume{Token: 5})
-	if c.rolled != nil {
-		t.Errorf("said again, it still waits for %v", c.rolled.waiting)
+	// Said again, all are asked again: the twin may have acted since they answered. Only who will not
+	// come back is not waited for.
+	c.Step(1_000_002, Message{her, wire.Recounted{}})
+	c.Step(1_000_002, Forget{Site: him, By: "root"})
+	effects := c.Step(1_000_003, Resume{Token: 5})
+	if c.rolled == nil || !c.rolled.waiting[her] || c.rolled.waiting[him] || len(c.rolled.unheard) != 1 || len(sentTo(effects, her)) == 0 {
+		t.Errorf("said again, it waits for %+v, and sends %+v", c.rolled, effects)
 	}
 }
 

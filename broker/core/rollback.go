@@ -202,11 +202,11 @@ func (c *Core) settle() {
 		c.alarmRolled()
 		return
 	}
-	inDoubt := slices.DeleteFunc(c.sorted(), func(j *job) bool { return !j.rec.Uncertain || !c.home(j) })
-	if slices.ContainsFunc(inDoubt, func(j *job) bool { return j.rec.Role == grid.Owning && j.unreconciled() }) {
+	if slices.ContainsFunc(c.sorted(), c.unanswered) {
 		c.alarmRolled()
 		return // recount comes here again
 	}
+	inDoubt := slices.DeleteFunc(c.sorted(), func(j *job) bool { return !j.rec.Uncertain || !c.home(j) })
 	unheard, harmful := c.rolled.unheard, c.rolled.harmful
 	c.writeOff(c.rolled.lost)
 	c.rolled = nil
@@ -224,6 +224,17 @@ func (c *Core) settle() {
 	c.emit(Alarm{})
 	c.disarmGeneral(recountDue)
 	c.note("", "", "the journal was rolled back, and all neighbours were asked: going on")
+}
+
+// unanswered: what there is here of a job of this home, whose fate is to be decided, has not been
+// told: by its control directory which attempts there were; and of the last one, where the job is
+// to start again or is given up, that it waits or runs here after all, or never starts.
+func (c *Core) unanswered(j *job) bool {
+	if !c.home(j) || j.rec.Role != grid.Owning {
+		return false
+	}
+	perhapsElsewhere := j.rec.Uncertain && len(c.rolled.unheard) > 0 || j.rec.Epoch.Before(j.traceAt)
+	return j.rec.Uncertain && j.unreconciled() || perhapsElsewhere && j.rec.State == grid.Assigned
 }
 
 // maxLost bounds the branches that are remembered; the oldest goes first. To forget one costs

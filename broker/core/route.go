@@ -6,7 +6,7 @@ type WorkKind uint8
 // The kinds.
 const (
 	BatchWork WorkKind = iota // submit, withdraw, kill, probe
-	FileWork                  // prepare, collect
+	FileWork                  // prepare, look for inputs, collect
 	FetchWork                 // fetch, discard
 	HintWork                  // what nothing waits for
 	LookWork                  // of the whole batch system
@@ -30,6 +30,8 @@ func Route(e Effect) (key WorkKey, ends []WorkKey, slow bool) {
 		return WorkKey{LookWork, "recollect"}, nil, true
 	case Launch:
 		return WorkKey{FileWork, string(e.Submission.ID.Job)}, nil, true
+	case Check:
+		return WorkKey{FileWork, string(e.Job)}, nil, true
 	case Collect:
 		return WorkKey{FileWork, string(e.Job.ID)}, nil, true
 	case Withdraw:

@@ -25,7 +25,7 @@ const (
 	roundDeadline = concerns + iota
 	refreshDue
 	retentionDue
-	startedDue // Step goes on to search by itself
+	startedDue // the members have spoken, or are not waited for any more
 	passDue
 	passDeadline
 	seenDue     // members that have not said what they saw of this broker
@@ -96,26 +96,32 @@ func (c *Core) disarmGeneral(k concern) { c.timers.general[k-concerns] = 0 }
 func (c *Core) fire() {
 	for len(c.timers.heap) > 0 && c.timers.heap[0].at <= c.now {
 		t := heap.Pop(&c.timers.heap).(timer)
-		if t.kind == acceptedDue {
-			if a := c.accepted[t.job]; a != nil && a.due == t.at {
-				c.keepalive(a)
-			}
-			continue
+		switch {
+		case !c.counts(t):
+		case t.kind == acceptedDue:
+			c.keepalive(c.accepted[t.job])
+		case t.kind >= concerns:
+			c.disarmGeneral(t.kind)
+			c.generalDue(t.kind)
+		default:
+			j := c.jobs[t.job]
+			j.due[t.kind] = 0
+			c.jobDue(j, t.kind)
 		}
-		if t.kind >= concerns {
-			if c.timers.general[t.kind-concerns] == t.at {
-				c.disarmGeneral(t.kind)
-				c.generalDue(t.kind)
-			}
-			continue
-		}
-		j := c.jobs[t.job]
-		if j == nil || j.due[t.kind] != t.at {
-			continue
-		}
-		j.due[t.kind] = 0
-		c.jobDue(j, t.kind)
 	}
+}
+
+// counts tells that a timer was not disarmed or armed anew since.
+func (c *Core) counts(t timer) bool {
+	switch {
+	case t.kind == acceptedDue:
+		a := c.accepted[t.job]
+		return a != nil && a.due == t.at
+	case t.kind >= concerns:
+		return c.timers.general[t.kind-concerns] == t.at
+	}
+	j := c.jobs[t.job]
+	return j != nil && j.due[t.kind] == t.at
 }
 
 func (c *Core) generalDue(k concern) {
@@ -126,6 +132,10 @@ func (c *Core) generalDue(k concern) {
 		c.refresh()
 	case retentionDue:
 		c.retain()
+	case startedDue:
+		if c.starting() { // else Step goes on to search by itself
+			c.armGeneral(startedDue, c.cfg.EstimateDeadline)
+		}
 	case passDue:
 		c.passes.wanted = true
 	case passDeadline:

@@ -44,6 +44,9 @@ func (c *Core) traceAt(from grid.PeerID, k wire.Trace) {
 		c.ownerLost(j, from)
 	case j.rec.Epoch.Before(k.Epoch) && j.traceAt.Before(k.Epoch):
 		j.traceAt, j.traceOf = k.Epoch, from
+		if j.rec.Role == grid.Owning && j.rec.State == grid.Assigned {
+			c.withdraw(j) // it was, before the handoff: the token makes sure
+		}
 	}
 }
 

@@ -99,11 +99,9 @@ func resumeCommand() *cobra.Command {
 		Short: "Let a broker go on that has stopped until an administrator decides",
 		Long: `A broker that hears of another one under its own identity (a copied folder, a second
 machine with the same key) stops all it does. Stop the wrong one of the two for good,
-then say resume at the right one.
-
-A broker whose journal was rolled back (restored from a backup) starts nothing before
-all its neighbours were asked what they know. resume goes on without those that have
-not answered: a job that one of them has may then run twice.
+then say resume at the right one; also if the wrong one was stopped before anybody had
+noticed it. It asks all neighbours what that one did, before it starts anything. Those
+that will not answer are forgotten, or removed from the neighbours.
 
 "gclient sites" and the log say which it is.`,
 		Example: "  gbroker resume --config FILE",

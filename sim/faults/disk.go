@@ -1,8 +1,8 @@
 package faults
 
 import (
-	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -53,6 +53,9 @@ func (d *disk) attempts(id grid.JobID) (list []grid.AttemptID) {
 		list = append(list, grid.AttemptID{Job: id, Epoch: t.epoch, Attempt: t.attempt})
 	}
 	for t := range f.tokens {
+		list = append(list, grid.AttemptID{Job: id, Epoch: t.epoch, Attempt: t.attempt})
+	}
+	for t := range f.ends {
 		list = append(list, grid.AttemptID{Job: id, Epoch: t.epoch, Attempt: t.attempt})
 	}
 	return list // in any order: only the last of them counts
@@ -182,13 +185,15 @@ func (d *disk) id() grid.JournalID {
 }
 
 // load is what a new Core is made from.
-func (d *disk) load() []grid.Record {
-	list := make([]grid.Record, 0, len(d.records))
-	for _, r := range d.records {
-		list = append(list, *r)
+func (d *disk) load() iter.Seq[grid.Record] {
+	ids := slices.Sorted(maps.Keys(d.records))
+	return func(yield func(grid.Record) bool) {
+		for _, id := range ids {
+			if !yield(*d.records[id]) {
+				return
+			}
+		}
 	}
-	slices.SortFunc(list, func(a, b grid.Record) int { return cmp.Compare(a.Job.ID, b.Job.ID) })
-	return list
 }
 
 // loseJournal leaves an empty one, of a new incarnation.

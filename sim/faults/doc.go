@@ -83,6 +83,8 @@
 //	                                   beside it
 //	a wish to cancel is forgotten    its home has lost that, likewise, and      its user has to say it again
 //	  (S5)                             nobody else has it
+//	                                 a twin of its home has recorded it, and    nobody could tell the first of it
+//	                                   the first one has not
 //	FAILED without a start (S5)      a batch system has refused that very job
 //	                                 while it was open a neighbour was          nobody could run it
 //	                                   removed, and no other site of its home's

@@ -67,6 +67,8 @@ func (h *host) work(key core.WorkKey, e core.Effect, pauses uint64) {
 		h.command(key, func() { h.probe(e.ID) })
 	case core.Fetch:
 		h.fetch(key, e)
+	case core.Check:
+		h.check(key, e)
 	case core.Collect:
 		h.collect(key, e)
 	case core.Discard:
@@ -285,15 +287,33 @@ func (w *world) mayFetch(s, from *site, e core.Fetch) error {
 	}
 	r, f := from.host.view[e.Job], from.disk.folders[e.Job]
 	switch {
+	case r == nil && e.Set == core.OutputFiles:
+		return fmt.Errorf("%w: there is no record of job %s here", grid.ErrUnavailable, e.Job)
 	case r == nil:
 		return fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)
+	case e.Set == core.OutputFiles && r.Job.Home == s.peer && r.End == 0:
+		return fmt.Errorf("%w: job %s has not ended, as far as is known here", grid.ErrNotYet, e.Job)
 	case e.Set == core.InputFiles && !(r.Handoff.To == s.peer && r.Handoff.Phase != grid.NoHandoff),
-		e.Set == core.OutputFiles && !(r.Job.Home == s.peer && r.End != 0):
+		e.Set == core.OutputFiles && r.Job.Home != s.peer:
 		return fmt.Errorf("%w: the files of job %s", grid.ErrForbidden, e.Job)
 	case f == nil, e.Set == core.InputFiles && !f.inputs, e.Set == core.OutputFiles && !f.outputs:
 		return fmt.Errorf("%w: the files of job %s", grid.ErrNotFound, e.Job)
 	}
 	return nil
+}
+
+// check looks for the inputs of a job.
+func (h *host) check(key core.WorkKey, e core.Check) {
+	h.do(key, &work{
+		begin: func() grid.Tick { return between(h.s.w.rnd.file, 1, 5) },
+		end: func(bool) {
+			ev := core.Checked{Job: e.Job, Epoch: e.Epoch}
+			if f := h.s.disk.folders[e.Job]; f == nil || !f.inputs {
+				ev.Missing = "data"
+			}
+			h.post(ev)
+		},
+	})
 }
 
 // collect gathers what a job left.

@@ -84,14 +84,10 @@ func (h *host) begin() {
 		return
 	}
 	s.disk.begin(1 + s.w.rnd.disk.Uint64N(1<<62))
-	records := s.disk.load()
-	h.view = make(map[grid.JobID]*grid.Record, len(records))
-	for i := range records {
-		h.view[records[i].Job.ID] = &records[i]
-	}
+	h.view = maps.Clone(s.disk.records)
 	s.w.truth.loaded(s)
 	h.cores++
-	h.Begin(core.New(s.w.config(s), s.members, records), h.clocks())
+	h.Begin(core.NewFrom(s.w.config(s), s.members, s.disk.load()), h.clocks())
 	h.turn()
 }
 

@@ -28,7 +28,7 @@ func (w *world) settle() {
 
 // leftRecords: no broker waits for anything about a job that has ended.
 func (w *world) leftRecords(s *site) {
-	for _, r := range s.disk.load() {
+	for r := range s.disk.load() {
 		f := w.truth.facts[r.Job.ID]
 		if w.excused(f) || f.told == 0 {
 			continue

@@ -239,7 +239,7 @@ func (w *world) bury() {
 	}
 }
 
-// misses: by the journal of s the other one has a job, and does not know it, as one of the two
+// misses: by the journal of s the other one has a job, and does not know that, as one of the two
 // has lost what it knew.
 func (s *site) misses(o *site) bool {
 	if len(o.lapses) == 0 && len(s.lapses) == 0 {
@@ -247,7 +247,11 @@ func (s *site) misses(o *site) bool {
 	}
 	for id, r := range s.disk.records {
 		has := r.Role == grid.Watching && r.Owner == o.peer && !r.State.Terminal() || r.Handoff.Phase == grid.Committed && r.Handoff.To == o.peer
-		if has && o.disk.records[id] == nil {
+		epoch := r.Epoch
+		if r.Adopted != (grid.Epoch{}) {
+			epoch = r.Adopted
+		}
+		if k := o.disk.records[id]; has && (k == nil || k.Role != grid.Prepared && k.Epoch.Before(epoch)) {
 			return true
 		}
 	}

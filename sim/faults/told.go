@@ -118,8 +118,11 @@ func (t *truth) loaded(s *site) {
 	}
 	for _, f := range t.sorted() {
 		r := s.disk.records[f.id]
-		if f.home != s || f.removed || f.stale || r == nil && (!f.accepted || f.unknown) {
+		if f.home != s || f.removed || r == nil && (!f.accepted || f.unknown) {
 			continue
+		}
+		if f.stale && (r == nil || !r.State.Terminal() || r.State == grid.Lost) {
+			continue // what its user was told is beside the journal, and is read now
 		}
 		if r == nil {
 			s.w.violate("S5", f.id, "after a start %s does not know %s, which was accepted", s.name(), f.id)

@@ -258,7 +258,7 @@ func (c *customer) cancel() {
 		}, func(a core.Answer) {
 			if a.Err == nil {
 				recorded = true
-				if f.cancel == 0 && a.Record.CancelRequested && to == c.s {
+				if f.cancel == 0 && a.Record.CancelRequested && to == c.s && c.s.recorded(c.id) {
 					f.cancel = w.now
 				}
 			}
@@ -269,6 +269,13 @@ func (c *customer) cancel() {
 			c.cancel()
 		}
 	})
+}
+
+// recorded tells that a wish that was said to be recorded at the home is in the journal of s. Where s
+// has had a twin, that one may have answered: nobody can tell s of it before somebody has met both.
+func (s *site) recorded(id grid.JobID) bool {
+	r := s.disk.records[id]
+	return s.copied == 0 || r != nil && r.CancelRequested
 }
 
 // owner is the site that has the job by the journals, if one has.

@@ -1,0 +1,145 @@
+package core
+
+import (
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// waiting is a job of this home in its batch system.
+func waiting(j grid.Job) grid.Record {
+	return grid.Record{
+		Job: j, State: grid.Assigned,
+		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}},
+		Run:    grid.Run{Attempt: 1, Local: "7"},
+	}
+}
+
+// rolledBackWith is a Core whose journal was rolled back, with a job that waits in its batch system.
+func rolledBackWith(r grid.Record) *Core {
+	c := signed(r)
+	c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+	return c
+}
+
+// settled lets time pass until all of that is over.
+func settled(c *Core, now grid.Tick) bool {
+	for end := now + grid.Minute; c.rolled != nil && now < end; now += 500 {
+		c.Step(now, Tick{})
+	}
+	return c.rolled == nil
+}
+
+// A job of this home waits in the batch system, and a site that is not waited for may have got it. It
+// does not start again at a new term before its attempt was seen here, or never starts.
+func TestNothingStartsAgainBesideAnAttempt(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	was := waiting(j)
+	id := grid.AttemptID{Job: j.ID, Epoch: was.Epoch, Attempt: 1}
+	for name, k := range map[string]struct {
+		word  []Event
+		again bool
+	}{
+		"it waits here":   {[]Event{Progressed{Progress: grid.Progress{ID: id, Phase: grid.Waiting}}}, false},
+		"it runs here":    {[]Event{Progressed{Progress: grid.Progress{ID: id, Phase: grid.Started, Started: 5}}}, false},
+		"it never starts": {[]Event{Progressed{Progress: grid.Progress{ID: id, Phase: grid.Withdrawn}}, Withdrawn{ID: id, Done: true}}, true},
+	} {
+		c := rolledBackWith(was)
+		for _, p := range []grid.PeerID{her, him, it} {
+			c.Step(1_000_002, Forget{Site: p, Fenced: true, By: "root"})
+		}
+		c.Step(1_000_003, Progressed{Progress: grid.Progress{ID: id}, Err: "the listing is empty"})
+		if settled(c, 1_000_004) || c.jobs[j.ID].rec.Epoch != was.Epoch {
+			t.Errorf("%s: it goes on at %s, and nobody knows of its attempt", name, c.jobs[j.ID].rec.Epoch)
+			continue
+		}
+		for _, ev := range k.word {
+			c.Step(1_061_000, ev)
+		}
+		over := settled(c, 1_061_001)
+		if again := c.jobs[j.ID].rec.Epoch.Term > 1; !over || again != k.again {
+			t.Errorf("%s: goes on %t, starts again %t", name, over, again)
+		}
+	}
+}
+
+// Another had the job at a later epoch, and has forgotten it too: the attempt here is withdrawn first.
+func TestATraceElsewhereWithdrawsTheAttempt(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	j.Rerunnable = true
+	c := rolledBackWith(waiting(j))
+	id := c.attempt(c.jobs[j.ID])
+	effects := c.Step(1_000_002, Message{her, wire.Recounted{Traces: []wire.Trace{{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 9}}}}})
+	if w, asks := only[Withdraw](effects); !asks || w.ID != id {
+		t.Errorf("its attempt stays: %+v", effects)
+	}
+	c.Step(1_000_003, Message{him, wire.Recounted{}})
+	c.Step(1_000_003, Message{it, wire.Recounted{}})
+	if settled(c, 1_000_004) {
+		t.Fatalf("it goes on: %+v", c.jobs[j.ID].rec)
+	}
+	c.Step(1_061_000, Withdrawn{ID: id, Done: true})
+	if !settled(c, 1_061_001) || c.jobs[j.ID].rec.Epoch.Term == 1 {
+		t.Errorf("its attempt never starts: at %s, %s", c.jobs[j.ID].rec.Epoch, c.jobs[j.ID].rec.State)
+	}
+}
+
+// An owner that has lost the certificates with its journal tells a home that has lost the job: it is LOST, and
+// gains the result. A home that has lost nothing does not learn it.
+func TestAnOwnerWithoutCertificatesIsLearntAsLost(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	at := grid.Epoch{Term: 1, Hop: 3}
+	for name, lost := range map[string]bool{"its journal is new": true, "its journal is whole": false} {
+		c := signed()
+		c.bereft = lost
+		c.Step(1_000_001, Message{her, wire.Recalled{Job: j, Epoch: at, Owning: true}})
+		one := c.jobs[j.ID]
+		if (one != nil) != lost {
+			t.Errorf("%s: learnt %t", name, one != nil)
+		}
+		if !lost || one == nil {
+			continue
+		}
+		if one.rec.State != grid.Lost || one.rec.Owner != her {
+			t.Errorf("%s: %s of %s", name, one.rec.State, one.rec.Owner)
+		}
+		c.Step(1_000_002, Message{her, wire.Report{
+			Job: j.ID, Epoch: at, Number: 7, State: grid.StageOut, Attempt: 1, End: grid.Completed,
+			Started: wire.Ago{Span: 90, Known: true}, Finished: wire.Ago{Span: 80, Known: true},
+		}})
+		if one.rec.State != grid.Completed {
+			t.Errorf("%s: its result does not count: %s", name, one.rec.State)
+		}
+	}
+}
+
+// A job is given away: all who live are told at once how far the journal has come, so that any of them
+// knows that it was rolled back should it lose that.
+func TestAHandoffIsSeenByAll(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	c := signed(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+	for _, p := range []grid.PeerID{her, him, it} {
+		c.Step(1_000_001, PeerChanged{p, grid.Alive})
+		c.Step(1_000_001, Message{p, wire.Seen{}})
+	}
+	c.Step(1_000_002, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
+	c.makeOffer(c.jobs[j.ID], her, 0, 0)
+	b := c.handoffID(c.jobs[j.ID])
+	c.Durable(10)
+	c.Step(1_000_003, Message{her, wire.Ready{Handoff: b}})
+	if c.jobs[j.ID].rec.Owner != her {
+		t.Fatalf("it is not given away: %+v", c.jobs[j.ID].rec)
+	}
+	c.Durable(11)
+	for _, m := range sentTo(c.Step(1_000_003+grid.Second, Tick{}), him) {
+		if s, is := m.(wire.Seen); is && s.Mine.Sequence == 11 {
+			return
+		}
+	}
+	t.Error("a second later one that lives was not told")
+}

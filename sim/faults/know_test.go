@@ -1,0 +1,94 @@
+package faults
+
+import (
+	"testing"
+
+	"gbroker/grid"
+)
+
+// The machine of a home was put back to before the end of a job was told, and then its journal to a
+// backup that has that end: from its start on its user reads it again.
+func TestAnEndThatABackupHasIsTold(t *testing.T) {
+	t.Parallel()
+	x := newScene(t)
+	x.f.told = grid.Killed
+	x.w.truth.setBack(x.a, lapse{since: at(100), files: true, words: true})
+	if x.f.told != 0 || !x.f.unknown {
+		t.Fatalf("told %s, unknown %t", x.f.told, x.f.unknown)
+	}
+	x.f.wished = true
+	x.a.disk.records["job"] = &grid.Record{Job: grid.Job{ID: "job"}, State: grid.Killed, Run: grid.Run{End: grid.Killed}}
+	x.w.truth.setBack(x.a, lapse{since: at(200)})
+	x.w.truth.loaded(x.a)
+	if x.f.told != grid.Killed || x.f.stale {
+		t.Errorf("told %q, stale %t", x.f.told, x.f.stale)
+	}
+}
+
+// What was told stands beside the journal alone: it counts when it has been read, not before.
+func TestAnEndBesideTheJournalIsReadFirst(t *testing.T) {
+	t.Parallel()
+	x := newScene(t)
+	x.f.told = grid.Killed
+	x.a.disk.records["job"] = &grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
+	x.w.truth.setBack(x.a, lapse{since: at(200)})
+	if x.w.truth.loaded(x.a); x.w.result.Violation != nil || !x.f.stale {
+		t.Errorf("stale %t: %+v", x.f.stale, x.w.result.Violation)
+	}
+}
+
+// A wish that a twin alone has recorded is no promise of the first one.
+func TestAWishThatATwinHasRecorded(t *testing.T) {
+	t.Parallel()
+	x := newScene(t)
+	x.a.disk.records["job"] = &grid.Record{}
+	if !x.a.recorded("job") {
+		t.Error("a site that never had a twin is not held to it")
+	}
+	x.a.copied = at(50)
+	if x.a.recorded("job") {
+		t.Error("its twin has recorded it, and it is held to that")
+	}
+	x.a.disk.records["job"].CancelRequested = true
+	if !x.a.recorded("job") {
+		t.Error("it has recorded it, and is not held to it")
+	}
+}
+
+// An administrator reads that another does not know a job that it should have: not only where it has
+// no record at all, also where that is of an older epoch.
+func TestAnAdministratorSeesWhoMissesAJob(t *testing.T) {
+	t.Parallel()
+	now, before := grid.Epoch{Term: 1, Hop: 9}, grid.Epoch{Term: 1, Hop: 3}
+	for name, c := range map[string]struct {
+		theirs *grid.Record
+		misses bool
+	}{
+		"no record":          {nil, true},
+		"it had it before":   {&grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Epoch: before}}, true},
+		"it owns it":         {&grid.Record{Tenure: grid.Tenure{Role: grid.Owning, Epoch: now}}, false},
+		"it is about to own": {&grid.Record{Tenure: grid.Tenure{Role: grid.Prepared, Epoch: before}}, false},
+	} {
+		x := newScene(t)
+		x.b.lost(50, 400, false)
+		x.a.disk.records["job"] = &grid.Record{State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Watching, Owner: x.b.peer, Epoch: now}}
+		if c.theirs != nil {
+			x.b.disk.records["job"] = c.theirs
+		}
+		if got := x.a.misses(x.b); got != c.misses {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// What an attempt wrote at its end tells that there was one, as in pbs/control: a control directory that
+// was put back with its machine may have nothing else of it.
+func TestAnEndIsATraceOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	d := newDisk()
+	e := grid.Epoch{Term: 1, Hop: 2}
+	d.folder("job").ends[token{e, 2}] = grid.Progress{}
+	if list := d.attempts("job"); len(list) != 1 || list[0] != (grid.AttemptID{Job: "job", Epoch: e, Attempt: 2}) {
+		t.Errorf("%v", list)
+	}
+}
