@@ -319,8 +319,10 @@ func (c *Core) step(now grid.Tick, ev Event) []Effect {
 	case LinkChanged:
 		c.hear(e.Peer, func(m *member) { m.link = e.Link })
 	case MembersChanged:
+		before := c.members
 		c.setMembers(e.Members)
 		c.removed()
+		c.joined(before)
 	case Folders:
 		c.sweep(e)
 	case Attempts:

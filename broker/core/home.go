@@ -376,6 +376,13 @@ func (c *Core) sendClosed(to grid.PeerID, j *job) {
 	c.send(to, wire.Closed{Job: j.rec.Job.ID, Term: j.rec.Epoch.Term})
 }
 
+// awaitHome has the home acknowledge what is said to it now, before anything is started or handed on.
+func (c *Core) awaitHome(j *job) {
+	j.homeHeard = 0
+	c.save(j, "") // under a new number: what acknowledges an older one may have been said before
+	j.since = j.rec.Report
+}
+
 // onClosed: tombstones of an ended job may go. Who still owns it at an older term hears so
 // that it is over: nothing may be started, and the home may not be there to say it again.
 func (c *Core) onClosed(from grid.PeerID, m wire.Closed) {
@@ -385,6 +392,10 @@ func (c *Core) onClosed(from grid.PeerID, m wire.Closed) {
 	}
 	if e := j.rec.Epoch; e.Term < m.Term && j.rec.Role == grid.Owning && j.rec.State != grid.Finished && j.rec.State != grid.StageOut {
 		c.superseded(from, wire.Superseded{Job: m.Job, Of: e, Epoch: grid.Epoch{Term: m.Term}})
+		return
+	}
+	if j.rec.Role == grid.Owning && j.rec.State < grid.Running {
+		c.awaitHome(j) // it may have given the job up: that word may also be of a branch of its journal that is lost
 		return
 	}
 	// What ran here is kept for the accounts, and what ended here for a home that is restored from a

@@ -79,6 +79,21 @@ func assumedLink(m grid.Member) grid.Link {
 	return grid.Link{Rates: []grid.Rate{{Size: 1 << 10, BytesPerSecond: float64(b)}}}
 }
 
+// joined asks those that were no members before, where this journal was rolled back: they may have been
+// removed in the part that is lost, and know of it.
+func (c *Core) joined(before map[grid.PeerID]*member) {
+	if c.rolled == nil {
+		return
+	}
+	for p := range c.members {
+		if before[p] == nil {
+			c.rolled.waiting[p] = true
+			c.rolled.unheard = slices.DeleteFunc(c.rolled.unheard, func(o grid.PeerID) bool { return o == p })
+		}
+	}
+	c.recount()
+}
+
 // removed lets go of what hung on members that are none any more.
 func (c *Core) removed() {
 	for _, id := range slices.Sorted(maps.Keys(c.accepted)) {

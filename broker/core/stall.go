@@ -32,8 +32,7 @@ func (c *Core) stall(e Stall) {
 			c.arm(j, onHandoff, c.cfg.Lease)
 		}
 		if j.rec.Role == grid.Owning && !c.home(j) {
-			c.save(j, "") // under a new number: what acknowledges an older one may have been said before
-			j.since = j.rec.Report
+			c.awaitHome(j)
 		}
 	}
 	if c.round != nil {

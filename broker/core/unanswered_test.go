@@ -143,3 +143,61 @@ func TestAHandoffIsSeenByAll(t *testing.T) {
 	}
 	t.Error("a second later one that lives was not told")
 }
+
+// A member that comes back into the neighbours' file while a journal is known to have been rolled back is
+// asked too: it was removed in the part that is lost, or since, and may know of it.
+func TestWhoJoinsAfterARollbackIsAsked(t *testing.T) {
+	t.Parallel()
+	c := rolledBackWith(waiting(jobOf(me, "a", "1")))
+	all := []grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}, {Name: "d", Peer: it, Send: true}}
+	c.Step(1_000_002, MembersChanged{all[:2]})
+	if c.rolled.waiting[it] || len(c.rolled.unheard) != 1 {
+		t.Fatalf("one that was removed is waited for: %+v", c.rolled)
+	}
+	effects := c.Step(1_000_003, MembersChanged{all})
+	if !c.rolled.waiting[it] || len(c.rolled.unheard) != 0 {
+		t.Errorf("it is back, and not waited for: %+v", c.rolled)
+	}
+	for _, m := range sentTo(effects, it) {
+		if _, asks := m.(wire.Recount); asks {
+			return
+		}
+	}
+	t.Error("it is back, and not asked")
+}
+
+// The home says of a job that waits here that it has ended: nothing of it starts or is handed on before
+// the home has acknowledged a report made since.
+func TestClosedMakesAnOwnerAsk(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	at := grid.Epoch{Term: 1, Hop: 1}
+	for name, k := range map[string]struct {
+		state grid.State
+		waits bool
+	}{"it waits": {grid.Ready, true}, "it runs": {grid.Running, false}} {
+		c := signed(grid.Record{
+			Job: j, State: k.state, Run: grid.Run{Attempt: 1},
+			Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: at, Report: 3, Certificates: []grid.Certificate{certificate(j, her, 1, me)}},
+		})
+		c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
+		one := c.jobs[j.ID]
+		one.homeHeard = 1_000_001
+		if why := c.mustAsk(one); why != "" {
+			t.Fatalf("%s: it %s", name, why)
+		}
+		was := one.rec.Report
+		c.Step(1_000_002, Message{her, wire.Closed{Job: j.ID, Term: 1}})
+		if asks := c.mustAsk(one) != ""; asks != k.waits {
+			t.Errorf("%s: it asks its home: %t", name, asks)
+		}
+		c.Step(1_000_003, Message{her, wire.ReportAck{Job: j.ID, Epoch: at, Number: was}})
+		if asks := c.mustAsk(one) != ""; asks != k.waits {
+			t.Errorf("%s: an older word counts", name)
+		}
+		c.Step(1_000_004, Message{her, wire.ReportAck{Job: j.ID, Epoch: at, Number: one.rec.Report}})
+		if why := c.mustAsk(one); why != "" {
+			t.Errorf("%s: its home has spoken, and it %s", name, why)
+		}
+	}
+}

@@ -73,7 +73,7 @@
 //	                                   of before that start, or of before the     knew of it there
 //	                                   end of a rerunnable program, and is the
 //	                                   home, or its home is gone or had heard
-//	                                   of no end
+//	                                   of no end (LOST is none)
 //	an owner beside another (S2a)    one of them has lost that it gave it       it asks before it does anything
 //	                                   away, or is in doubt
 //	                                 the home was set back, and need not wait
@@ -81,10 +81,12 @@
 //	KILLED is forgotten (S2c), an    it never left its home, which has lost     nobody else was told
 //	  end is told anew (S5)            that with its journal and the file
 //	                                   beside it
+//	                                 who knows that end was forgotten or        its home need not wait for his
+//	                                   removed at its home since                  word
 //	a wish to cancel is forgotten    its home has lost that, likewise, and      its user has to say it again
 //	  (S5)                             nobody else has it
-//	                                 a twin of its home has recorded it, and    nobody could tell the first of it
-//	                                   the first one has not
+//	                                 a duplicate of its home has recorded it,   nobody could tell the first of it
+//	                                   and the first one has not
 //	FAILED without a start (S5)      a batch system has refused that very job
 //	                                 while it was open a neighbour was          nobody could run it
 //	                                   removed, and no other site of its home's

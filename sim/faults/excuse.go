@@ -44,7 +44,7 @@ func (f *fact) estranged(s *site) bool { return s.forgot[f.home.peer] > 0 && f.h
 func (f *fact) untraceable(e start) bool {
 	gone := func(l lapse) bool { return l.covers(e.at) }
 	inFiles := func(l lapse) bool { return l.files && (gone(l) || f.rerun && e.ended > 0 && l.covers(e.ended)) }
-	if slices.ContainsFunc(e.where.lapses, inFiles) && (e.where == f.home || f.home.gone || f.told == 0) {
+	if slices.ContainsFunc(e.where.lapses, inFiles) && (e.where == f.home || f.home.gone || f.told == 0 || f.told == grid.Lost) {
 		return true
 	}
 	return slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
@@ -56,6 +56,15 @@ func (f *fact) untraceable(e start) bool {
 // need not wait for the word of o.
 func (f *fact) unheard(o *site, now grid.Tick) bool {
 	return o != f.home && slices.ContainsFunc(f.home.lapses, func(l lapse) bool { return l.at <= now && f.home.deaf(o, l.at) })
+}
+
+// askedKnow: another site, whose word the home has to wait for, has the tombstone of such an end.
+func (f *fact) askedKnow(end grid.State) bool {
+	w := f.home.w
+	return slices.ContainsFunc(w.sites, func(o *site) bool {
+		r := o.disk.records[f.id]
+		return o != f.home && !o.gone && !f.unheard(o, w.now) && r != nil && tombstoneOf(end)(r)
+	})
 }
 
 // deaf: since then the administrator of s has said that o will not come back, or has had it

@@ -92,3 +92,18 @@ func TestAnEndIsATraceOfAnAttempt(t *testing.T) {
 		t.Errorf("%v", list)
 	}
 }
+
+// An end that was told before the home lost that counts if somebody knows it whose word the home waits for.
+func TestAnEndThatThoseKnowWhoAreAsked(t *testing.T) {
+	t.Parallel()
+	x := newScene(t)
+	x.b.disk.records["job"] = &grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{End: grid.Failed}}
+	x.a.lost(100, 400, true)
+	if !x.f.askedKnow(grid.Failed) || x.f.askedKnow(grid.Completed) {
+		t.Error("b has its tombstone")
+	}
+	x.a.dropped[x.b.peer] = at(500)
+	if x.f.askedKnow(grid.Failed) {
+		t.Error("b was removed since, and need not be waited for")
+	}
+}
