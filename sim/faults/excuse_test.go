@@ -169,6 +169,11 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 			x.f.told, x.f.toldAt = grid.Completed, at(200)
 			return began(100, x.b, 1), began(900, x.b, 1)
 		}, true},
+		{"the machine was put back, and the home had told LOST", func(x *scene) (start, start) {
+			x.b.lost(50, 400, true)
+			x.f.told, x.f.toldAt = grid.Lost, at(200)
+			return began(100, x.b, 1), began(900, x.b, 1)
+		}, false},
 		{"two brokers under one name have both acted on it", func(x *scene) (start, start) {
 			x.f.acted(true)
 			x.f.acted(false)
