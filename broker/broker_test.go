@@ -320,7 +320,7 @@ func TestWhoSaysThatOutputIsGone(t *testing.T) {
 		if _, err := b.MayFetch(t.Context(), her, j.ID, core.OutputFiles); !errors.Is(err, k.kind) || (err == nil) != (k.kind == nil) {
 			t.Errorf("%s: %v", name, err)
 		}
-		b.view.change(grid.Change{Job: j.ID})
+		b.view.change(j.ID, nil)
 	}
 }
 
