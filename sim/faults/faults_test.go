@@ -45,7 +45,7 @@ func TestHistoriesHold(t *testing.T) {
 	for _, p := range Profiles() {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
-			for first, n := range map[uint64]int{0: 10, fresh: 3} {
+			for first, n := range map[uint64]int{0: 10, fresh: 5} {
 				for seed := first; seed < first+uint64(some(n)); seed++ {
 					if r := Run(usual(seed, p)); r.Violation != nil {
 						t.Fatalf("%s at step %d: %s; gsim faults --seeds %d-%d --profile %s shows it",
