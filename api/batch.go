@@ -69,8 +69,8 @@ type Reservation struct {
 	User   string   `json:"user"`
 }
 
-func (s *Server) batch(r *request) error {
-	b, err := s.service.Batch(r.Context(), r.who)
+func (s administration) batch(r *request) error {
+	b, err := s.service.Batch(r.Context())
 	if err != nil {
 		return fmt.Errorf("looking at the batch system: %w", err)
 	}

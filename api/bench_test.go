@@ -13,7 +13,7 @@ import (
 // How many submissions a second the API itself takes from 16 clients, each on one
 // connection, before a journal.
 func BenchmarkSubmit(b *testing.B) {
-	s, stop := apitest.Start(b, api.Config{Service: apitest.New()})
+	s, stop := apitest.Start(b, api.Config{Users: apitest.New(), Admin: apitest.New(), Hook: apitest.New()})
 	defer stop()
 	var n atomic.Int64
 	b.SetParallelism(max(1, 16/runtime.GOMAXPROCS(0)))

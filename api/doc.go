@@ -10,6 +10,10 @@
 // Host must be a loopback name with the right port, it must have no Origin (so
 // that no web page reaches it), and it is made as the daemon's own user.
 //
+// Who one is is found out at the door, in one of these ways ([Identity]); then there are three tables of
+// routes, of users, of administrators and of the hooks of the batch system, over a service each: a route
+// leads on only whom it is for.
+//
 // # What
 //
 // All bodies are JSON (application/json) but those of files. Times are RFC 3339 in
@@ -40,7 +44,7 @@
 //	POST   /v1/forget                   {site, fenced, dry_run}: {peer, jobs: [{id, state, verdict, why}]}; administrators
 //	POST   /v1/resume                   ends a stop until an administrator decides; 204; administrators
 //	GET    /v1/batch                    what the batch system holds now ([Batch]); administrators
-//	POST   /v1/notify                   the batch system is polled now; 204; administrators
+//	POST   /v1/notify                   the batch system is polled now; 204; administrators, and its operator
 //	GET    /v1/site                     this broker ([Self])
 //	GET    /v1/broker                   how it is: jobs, disk, alarms, neighbours ([Overview]); administrators
 //	GET    /metrics                     the same for Prometheus, in its text format

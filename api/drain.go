@@ -27,9 +27,9 @@ type Handoff struct {
 // Moves tells that it is on its way.
 func (h Handoff) Moves() bool { return !h.There && !h.Here }
 
-func (s *Server) drain(on bool) func(*request) error {
+func (s administration) drain(on bool) func(*request) error {
 	return func(r *request) error {
-		if err := s.service.Drain(r.Context(), r.who, on); err != nil {
+		if err := s.service.Drain(r.Context(), on); err != nil {
 			return fmt.Errorf("draining the site: %w", err)
 		}
 		s.answer(r.w, http.StatusOK, Drained{on})
@@ -37,12 +37,12 @@ func (s *Server) drain(on bool) func(*request) error {
 	}
 }
 
-func (s *Server) handoffs(r *request) error {
+func (s administration) handoffs(r *request) error {
 	name := r.PathValue("name")
 	if err := grid.CheckName(name); err != nil {
 		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 	}
-	list, err := s.service.Handoffs(r.Context(), r.who, grid.SiteName(name))
+	list, err := s.service.Handoffs(r.Context(), grid.SiteName(name))
 	if err != nil {
 		return fmt.Errorf("listing the handoffs: %w", err)
 	}

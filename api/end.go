@@ -24,7 +24,7 @@ const (
 // maxEnding bounds an Ending, in bytes.
 const maxEnding = 1 << 10
 
-func (s *Server) end(r *request) error {
+func (s administration) end(r *request) error {
 	id, err := r.id()
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (s *Server) end(r *request) error {
 	if err != nil {
 		return fmt.Errorf("ending job %s: %w", id, err)
 	}
-	s.answer(r.w, http.StatusOK, newStatus(&record, s.service.SiteName))
+	s.answer(r.w, http.StatusOK, newStatus(&record, s.Server.service.SiteName))
 	return nil
 }
 

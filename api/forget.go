@@ -31,7 +31,7 @@ type Fate struct {
 	Why     string     `json:"why"`
 }
 
-func (s *Server) forget(r *request) error {
+func (s administration) forget(r *request) error {
 	var f Forgetting
 	if err := s.decode(r, maxForgetting, func(d *json.Decoder) error { return d.Decode(&f) }); err != nil {
 		return err
@@ -56,8 +56,8 @@ const (
 	maxForgetting = 4 << 10
 )
 
-func (s *Server) resume(r *request) error {
-	if err := s.service.Resume(r.Context(), r.who); err != nil {
+func (s administration) resume(r *request) error {
+	if err := s.service.Resume(r.Context()); err != nil {
 		return fmt.Errorf("resuming this broker: %w", err)
 	}
 	r.w.WriteHeader(http.StatusNoContent)

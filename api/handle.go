@@ -20,10 +20,23 @@ type request struct {
 	who Identity
 }
 
-// routes is the table of the package comment.
-func (s *Server) routes() http.Handler {
-	mux := http.NewServeMux()
-	for pattern, handle := range map[string]func(*request) error{
+// administration and hook are what their routes are served by; all others are served by the Server itself, which knows
+// no service but that of users.
+type administration struct {
+	*Server
+	service AdminService
+}
+
+type hook struct {
+	*Server
+	service HookService
+}
+
+// table is the routes that some may go.
+type table map[string]func(*request) error
+
+func (s *Server) userTable() table {
+	return table{
 		"POST /v1/jobs":                       s.submit,
 		"GET /v1/jobs":                        s.list,
 		"GET /v1/jobs/{id}":                   s.status,
@@ -31,7 +44,6 @@ func (s *Server) routes() http.Handler {
 		"GET /v1/jobs/{id}/wait":              s.wait,
 		"GET /v1/changes":                     s.changes,
 		"POST /v1/jobs/{id}/cancel":           s.cancel,
-		"POST /v1/jobs/{id}/end":              s.end,
 		"GET /v1/jobs/{id}/explain":           s.explain,
 		"GET /v1/jobs/{id}/history":           s.history,
 		"PUT /v1/jobs/{id}/files/{path...}":   s.upload,
@@ -39,21 +51,48 @@ func (s *Server) routes() http.Handler {
 		"GET /v1/jobs/{id}/outputs":           s.outputs,
 		"GET /v1/jobs/{id}/outputs/{path...}": s.output,
 		"GET /v1/sites":                       s.sites,
-		"GET /v1/sites/{name}/handoffs":       s.handoffs,
-		"POST /v1/drain":                      s.drain(true),
-		"POST /v1/undrain":                    s.drain(false),
-		"POST /v1/forget":                     s.forget,
-		"POST /v1/resume":                     s.resume,
-		"GET /v1/batch":                       s.batch,
-		"POST /v1/notify":                     s.notify,
 		"GET /v1/site":                        s.self,
-		"GET /v1/broker":                      s.overview,
 		"GET /metrics":                        s.metrics,
 		"GET /healthz":                        s.healthy,
 		"GET /readyz":                         s.working,
-	} {
-		mux.HandleFunc(pattern, s.handle(handle))
 	}
+}
+
+func (s administration) table() table {
+	return table{
+		"POST /v1/jobs/{id}/end":        s.end,
+		"GET /v1/sites/{name}/handoffs": s.handoffs,
+		"POST /v1/drain":                s.drain(true),
+		"POST /v1/undrain":              s.drain(false),
+		"POST /v1/forget":               s.forget,
+		"POST /v1/resume":               s.resume,
+		"GET /v1/batch":                 s.batch,
+		"GET /v1/broker":                s.overview,
+	}
+}
+
+func (s hook) table() table {
+	return table{
+		"POST /v1/notify": s.notify,
+	}
+}
+
+// routes joins the tables of the package comment: each route leads on only whom it is for.
+func (s *Server) routes(admin AdminService, batch HookService) http.Handler {
+	mux := http.NewServeMux()
+	add := func(t table, may func(Identity) bool, whom string) {
+		for pattern, handle := range t {
+			mux.HandleFunc(pattern, s.handle(func(r *request) error {
+				if !may(r.who) {
+					return fmt.Errorf("%w: only %s may do that (%s)", grid.ErrForbidden, whom, pattern)
+				}
+				return handle(r)
+			}))
+		}
+	}
+	add(s.userTable(), func(Identity) bool { return true }, "everybody")
+	add(administration{s, admin}.table(), func(who Identity) bool { return who.Administrator }, "administrators")
+	add(hook{s, batch}.table(), func(who Identity) bool { return who.Hook }, "administrators and the hooks of the batch system")
 	mux.HandleFunc("/", s.handle(func(r *request) error { return noRoute(mux, r.Request) }))
 	return s.admit(mux)
 }

@@ -2,12 +2,9 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/user"
 	"strconv"
@@ -100,49 +97,6 @@ func peerUID(c *net.UnixConn) (uint32, error) {
 		return 0, fmt.Errorf("asking who connected: %w", credErr)
 	}
 	return cred.Uid, nil
-}
-
-// identify says who makes the request, or refuses it.
-func (s *Server) identify(r *http.Request) (Identity, error) {
-	from, ok := r.Context().Value(callerKey{}).(caller)
-	if !ok {
-		return Identity{}, fmt.Errorf("a connection without a caller: %w", grid.ErrForbidden)
-	}
-	own := uint32(os.Geteuid())
-	if from.tcp {
-		if err := s.checkToken(r); err != nil {
-			return Identity{}, err
-		}
-		name, err := s.names.of(own)
-		return Identity{Name: name, Administrator: true}, err
-	}
-	name, err := s.names.of(from.uid)
-	if err != nil {
-		return Identity{}, err
-	}
-	return Identity{Name: name, Administrator: from.uid == 0 || from.uid == own || s.administrators[name]}, nil
-}
-
-// checkToken lets a request over TCP in: from no web page, to this server by a
-// loopback name, with the token.
-func (s *Server) checkToken(r *http.Request) error {
-	if r.Header.Get("Origin") != "" {
-		return fmt.Errorf("requests with an Origin (from web pages) are not served: %w", grid.ErrForbidden)
-	}
-	host, port, err := net.SplitHostPort(r.Host)
-	if err != nil || !loopbackName(host) || port != s.tcpPort {
-		return fmt.Errorf("host %.80q is not this broker's: %w", r.Host, grid.ErrForbidden)
-	}
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	given := sha256.Sum256([]byte(token))
-	if ok && subtle.ConstantTimeCompare(given[:], s.token[:]) != 1 {
-		return &Fault{"the token is not this broker's: its own is in the file api.token beside its gbroker.yaml", "forbidden", http.StatusUnauthorized}
-	}
-	if !ok {
-		return &Fault{"over TCP every request needs the broker's token: give its file with --token-file or $GBROKER_TOKEN_FILE",
-			"forbidden", http.StatusUnauthorized}
-	}
-	return nil
 }
 
 // minToken is the least length of a token, in bytes: 128 bits in hexadecimal.

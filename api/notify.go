@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-func (s *Server) notify(r *request) error {
-	if err := s.service.Notify(r.Context(), r.who); err != nil {
+func (s hook) notify(r *request) error {
+	if err := s.service.Notify(r.Context()); err != nil {
 		return fmt.Errorf("looking at the batch system: %w", err)
 	}
 	r.w.WriteHeader(http.StatusNoContent)

@@ -52,8 +52,8 @@ type MemberAtGlance struct {
 	Jobs    int           `json:"jobs"`    // of this home that are there
 }
 
-func (s *Server) overview(r *request) error {
-	o, err := s.service.Overview(r.Context(), r.who)
+func (s administration) overview(r *request) error {
+	o, err := s.service.Overview(r.Context())
 	if err != nil {
 		return fmt.Errorf("looking at the broker: %w", err)
 	}

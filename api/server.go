@@ -92,7 +92,9 @@ func (l *Limits) fill() {
 
 // Config is what a server is made of.
 type Config struct {
-	Service Service
+	Users UserService
+	Admin AdminService
+	Hook  HookService
 	// SocketPath is where the unix socket is made; its folder is made if needed.
 	SocketPath string
 	// TCPAddress is a loopback host:port, port 0 chooses one; "" is off.
@@ -101,6 +103,8 @@ type Config struct {
 	TokenFile string
 	// Administrators are user names, beside root and the daemon's own user.
 	Administrators []string
+	// Hooks are the names of users whose processes speak for the batch system.
+	Hooks []string
 	// DefaultWalltime is set where a document names none; 0 is an hour.
 	DefaultWalltime grid.Tick
 	Logger          *slog.Logger // nil is silent
@@ -112,10 +116,12 @@ type Config struct {
 // Server serves one broker's API. New makes it, Run runs it, once.
 type Server struct {
 	config         Config
-	service        Service
+	service        UserService
+	ways           []way
 	log            *slog.Logger
 	limits         Limits
 	administrators map[string]bool
+	hooks          map[string]bool
 	chiefs         map[uint32]bool // their uids, as far as they were known at the start
 	names          *names
 	token          [sha256.Size]byte // hash of the token
@@ -131,8 +137,8 @@ type Server struct {
 
 // New checks the configuration and reads the token. Nothing runs yet.
 func New(c Config) (*Server, error) {
-	if c.Service == nil {
-		return nil, errors.New("an API server needs a Service")
+	if c.Users == nil || c.Admin == nil || c.Hook == nil {
+		return nil, errors.New("an API server needs the services of users, administrators and the hook")
 	}
 	if err := CheckSocket(c.SocketPath); err != nil {
 		return nil, err
@@ -144,12 +150,15 @@ func New(c Config) (*Server, error) {
 		c.DefaultWalltime = grid.Hour
 	}
 	c.Limits.fill()
+	known := c
+	known.Admin, known.Hook = nil, nil // only their routes reach them
 	s := &Server{
-		config:         c,
-		service:        c.Service,
+		config:         known,
+		service:        c.Users,
 		log:            c.Logger,
 		limits:         c.Limits,
 		administrators: make(map[string]bool),
+		hooks:          make(map[string]bool),
 		chiefs:         map[uint32]bool{0: true, uint32(os.Geteuid()): true},
 		names:          &names{lookup: user.LookupId, now: time.Now, known: make(map[uint32]knownName)},
 		waits:          newShare[string](c.Limits.Waits, c.Limits.WaitsEach, c.Limits.WaitsReserve),
@@ -158,6 +167,10 @@ func New(c Config) (*Server, error) {
 		stopping:       make(chan struct{}),
 	}
 	s.appoint(c.Administrators)
+	for _, name := range c.Hooks {
+		s.hooks[name] = true
+	}
+	s.ways = []way{s.bySocket, s.byToken}
 	if c.TCPAddress != "" {
 		if err := checkTCP(c.TCPAddress); err != nil {
 			return nil, err
@@ -171,7 +184,7 @@ func New(c Config) (*Server, error) {
 		}
 		s.token = sha256.Sum256([]byte(token))
 	}
-	s.handler = s.routes()
+	s.handler = s.routes(c.Admin, c.Hook)
 	return s, nil
 }
 

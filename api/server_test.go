@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 func start(t *testing.T, config api.Config) (*apitest.Service, *api.Server) {
 	t.Helper()
 	service := apitest.New()
-	config.Service = service
+	config.Users, config.Admin, config.Hook = service, service, service
 	s, stop := apitest.Start(t, config)
 	t.Cleanup(func() {
 		if err := stop(); err != nil {
@@ -343,7 +343,7 @@ func TestWaitAndCancel(t *testing.T) {
 func TestLongPolls(t *testing.T) {
 	t.Parallel()
 	service := apitest.New()
-	s, stop := apitest.Start(t, api.Config{Service: service, Limits: api.Limits{LongPoll: time.Hour, Waits: 1, Grace: time.Minute}})
+	s, stop := apitest.Start(t, api.Config{Users: service, Admin: service, Hook: service, Limits: api.Limits{LongPoll: time.Hour, Waits: 1, Grace: time.Minute}})
 	defer stop()
 	c := client(t, api.ClientConfig{Address: s.Addresses()[0]})
 	a, err := c.Submit(t.Context(), api.Submission{Key: "k", Document: plain})
@@ -566,16 +566,16 @@ func TestBadConfig(t *testing.T) {
 		config api.Config
 		words  string
 	}{
-		"no service":  {api.Config{SocketPath: socket}, "Service"},
-		"no socket":   {api.Config{Service: service}, "absolute"},
-		"long socket": {api.Config{Service: service, SocketPath: "/" + strings.Repeat("x", 107)}, "at most 107"},
-		"all":         {api.Config{Service: service, SocketPath: socket, TCPAddress: "0.0.0.0:0", TokenFile: good}, "loopback"},
-		"any":         {api.Config{Service: service, SocketPath: socket, TCPAddress: ":80", TokenFile: good}, "loopback"},
-		"name":        {api.Config{Service: service, SocketPath: socket, TCPAddress: "example.com:80", TokenFile: good}, "loopback"},
-		"no port":     {api.Config{Service: service, SocketPath: socket, TCPAddress: "127.0.0.1", TokenFile: good}, "127.0.0.1:PORT"},
-		"no token":    {api.Config{Service: service, SocketPath: socket, TCPAddress: "127.0.0.1:0", TokenFile: "/none"}, "no such file"},
-		"open token":  {api.Config{Service: service, SocketPath: socket, TCPAddress: "127.0.0.1:0", TokenFile: tokenFile(t, tokenText, 0o640)}, "chmod 600"},
-		"short token": {api.Config{Service: service, SocketPath: socket, TCPAddress: "127.0.0.1:0", TokenFile: tokenFile(t, "abc", 0o600)}, "at least"},
+		"no service":  {api.Config{SocketPath: socket}, "services"},
+		"no socket":   {api.Config{Users: service, Admin: service, Hook: service}, "absolute"},
+		"long socket": {api.Config{Users: service, Admin: service, Hook: service, SocketPath: "/" + strings.Repeat("x", 107)}, "at most 107"},
+		"all":         {api.Config{Users: service, Admin: service, Hook: service, SocketPath: socket, TCPAddress: "0.0.0.0:0", TokenFile: good}, "loopback"},
+		"any":         {api.Config{Users: service, Admin: service, Hook: service, SocketPath: socket, TCPAddress: ":80", TokenFile: good}, "loopback"},
+		"name":        {api.Config{Users: service, Admin: service, Hook: service, SocketPath: socket, TCPAddress: "example.com:80", TokenFile: good}, "loopback"},
+		"no port":     {api.Config{Users: service, Admin: service, Hook: service, SocketPath: socket, TCPAddress: "127.0.0.1", TokenFile: good}, "127.0.0.1:PORT"},
+		"no token":    {api.Config{Users: service, Admin: service, Hook: service, SocketPath: socket, TCPAddress: "127.0.0.1:0", TokenFile: "/none"}, "no such file"},
+		"open token":  {api.Config{Users: service, Admin: service, Hook: service, SocketPath: socket, TCPAddress: "127.0.0.1:0", TokenFile: tokenFile(t, tokenText, 0o640)}, "chmod 600"},
+		"short token": {api.Config{Users: service, Admin: service, Hook: service, SocketPath: socket, TCPAddress: "127.0.0.1:0", TokenFile: tokenFile(t, "abc", 0o600)}, "at least"},
 	} {
 		if _, err := api.New(c.config); err == nil || !strings.Contains(err.Error(), c.words) {
 			t.Errorf("%s: %v, want %q in it", name, err, c.words)
@@ -624,7 +624,7 @@ func TestSocket(t *testing.T) {
 // second runs another server on path until it serves, and returns Run's error.
 func second(t *testing.T, path string) error {
 	t.Helper()
-	s, err := api.New(api.Config{Service: apitest.New(), SocketPath: path})
+	s, err := api.New(api.Config{Users: apitest.New(), Admin: apitest.New(), Hook: apitest.New(), SocketPath: path})
 	if err != nil {
 		t.Fatal(err)
 	}

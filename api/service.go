@@ -8,13 +8,6 @@ import (
 	"gbroker/plan"
 )
 
-// Identity is who makes a request: on the unix socket who the kernel says, over
-// TCP the daemon's own user, who holds the token.
-type Identity struct {
-	Name          string
-	Administrator bool
-}
-
 // NewJob is a submission.
 type NewJob struct {
 	Key string // made by the submitter before sending; same user and key is the same job
@@ -45,9 +38,11 @@ type SiteView struct {
 	Accuracy plan.Accuracy
 }
 
-// Service is what the API needs of a broker. Every method checks that who may do it;
-// errors wrap the kinds of grid (ErrInvalid, ErrNotFound, ErrForbidden, ErrNotYet, ErrUnavailable).
-type Service interface {
+// What the API needs of a broker is three services, each with a table of routes of its own: what one may not do is not
+// in the table that he gets. Errors wrap the kinds of grid (ErrInvalid, ErrNotFound, ErrForbidden, ErrNotYet, ErrUnavailable).
+
+// UserService is for everybody. Every method about a job checks that it is who's, or that who is an administrator.
+type UserService interface {
 	// Self is the broker's own site and peer.
 	Self() (grid.Site, grid.PeerID)
 	// Submit takes a job; it is durable when Submit returns. again tells that the key was known.
@@ -79,24 +74,32 @@ type Service interface {
 	Outputs(ctx context.Context, who Identity, id grid.JobID) (files grid.Manifest, complete bool, err error)
 	// Output opens one of the files listed.
 	Output(ctx context.Context, who Identity, id grid.JobID, path string) (io.ReadCloser, error)
+	// Sites lists this site and the members.
+	Sites(ctx context.Context) ([]SiteView, error)
+	// SiteName is the alias of a peer: its name in the member file, this site's own, else the peer ID.
+	SiteName(p grid.PeerID) string
+}
+
+// AdminService is for administrators: who asks is one.
+type AdminService interface {
 	// Drain makes the site take no more grid jobs and hand on those that wait, or ends that.
-	Drain(ctx context.Context, who Identity, on bool) error
+	Drain(ctx context.Context, on bool) error
 	// Forget decides about the jobs of a site that will not come back, or tells what it would decide.
 	Forget(ctx context.Context, who Identity, f Forgetting) (Forgotten, error)
 	// End ends a job by an administrator's word, or tells whether it may be ended so.
 	End(ctx context.Context, who Identity, id grid.JobID, e Ending) (grid.Record, error)
 	// Resume lets a broker go on that has stopped until an administrator decides.
-	Resume(ctx context.Context, who Identity) error
+	Resume(ctx context.Context) error
 	// Batch is what the local batch system holds now.
-	Batch(ctx context.Context, who Identity) (Batch, error)
-	// Notify tells that something has changed in the batch system: it is looked at now.
-	Notify(ctx context.Context, who Identity) error
+	Batch(ctx context.Context) (Batch, error)
 	// Handoffs lists the jobs that are on their way to or from a neighbour.
-	Handoffs(ctx context.Context, who Identity, neighbour grid.SiteName) ([]Handoff, error)
-	// Sites lists this site and the members.
-	Sites(ctx context.Context) ([]SiteView, error)
-	// Overview is how the broker is; administrators.
-	Overview(ctx context.Context, who Identity) (Overview, error)
-	// SiteName is the alias of a peer: its name in the member file, this site's own, else the peer ID.
-	SiteName(p grid.PeerID) string
+	Handoffs(ctx context.Context, neighbour grid.SiteName) ([]Handoff, error)
+	// Overview is how the broker is.
+	Overview(ctx context.Context) (Overview, error)
+}
+
+// HookService is for what the batch system runs, as an epilogue, and for administrators.
+type HookService interface {
+	// Notify tells that something has changed in the batch system: it is looked at now.
+	Notify(ctx context.Context) error
 }

@@ -143,7 +143,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 	})
 	s.meter, s.feed = newMeter(s), newFeed()
 	s.server, err = api.New(api.Config{
-		Service: service{s}, SocketPath: cfg.Socket, TCPAddress: cfg.API, TokenFile: cfg.TokenFile(),
+		Users: service{s}, Admin: administration{service{s}}, Hook: batchHook{s}, Hooks: cfg.hooks(), SocketPath: cfg.Socket, TCPAddress: cfg.API, TokenFile: cfg.TokenFile(),
 		Administrators: cfg.Administrators, DefaultWalltime: grid.Span(cfg.DefaultWalltime),
 		Logger: slog.New(zapslog.NewHandler(log.Named("api").Core())), Metrics: s.meter.handler(),
 	})
@@ -290,6 +290,14 @@ func (s *site) brokerConfig(key overlay.Key) core.Config {
 		User:       s.cfg.Limits.user(),
 		OfferFiles: s.cfg.Limits.Offered,
 	}
+}
+
+// hooks are the users whose processes may say that the batch system has changed, beside the administrators: its operator.
+func (c *Config) hooks() []string {
+	if c.Batch.External.Operator == "" {
+		return nil
+	}
+	return []string{c.Batch.External.Operator}
 }
 
 func (l LimitsConfig) user() core.UserLimits {

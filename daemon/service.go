@@ -28,7 +28,17 @@ import (
 // neighbours' file says same_users of a site, its users are those of the same name here.
 type service struct{ site *site }
 
-var _ api.Service = service{}
+// administration is what administrators may do beside.
+type administration struct{ service }
+
+// batchHook is what the hooks of the batch system may say.
+type batchHook struct{ site *site }
+
+var (
+	_ api.UserService  = service{}
+	_ api.AdminService = administration{}
+	_ api.HookService  = batchHook{}
+)
 
 func (s service) Self() (grid.Site, grid.PeerID) { return s.site.factsNow(), s.site.self }
 
@@ -325,19 +335,13 @@ func (s service) Sites(context.Context) ([]api.SiteView, error) {
 	return list, nil
 }
 
-// Drain is for administrators.
-func (s service) Drain(ctx context.Context, who api.Identity, on bool) error {
-	if !who.Administrator {
-		return fmt.Errorf("%w: only an administrator drains a site", grid.ErrForbidden)
-	}
+// Drain ends, or begins again, that grid jobs are taken.
+func (s administration) Drain(ctx context.Context, on bool) error {
 	return s.site.broker.Drain(ctx, on)
 }
 
-// Notify is for administrators: the epilogues of a batch system run as root or as its own user.
-func (s service) Notify(_ context.Context, who api.Identity) error {
-	if !who.Administrator {
-		return fmt.Errorf("%w: only root, the daemon's own user and the administrators of its file say that", grid.ErrForbidden)
-	}
+// Notify makes the batch system be looked at now.
+func (s batchHook) Notify(context.Context) error {
 	s.site.notify()
 	return nil
 }

@@ -24,7 +24,7 @@ five seconds and ends with 0 also where the daemon is down or refuses, as a hook
 fails would hold up jobs. ID, the batch system's name of the job, is for the reader of
 the hook: all jobs are looked at.
 
-root, the daemon's own user and the administrators of gbroker.yaml may say it.`,
+root, the daemon's own user, the operator and the administrators of gbroker.yaml may say it.`,
 		Example: `  gbroker notify --config /srv/gbroker/gbroker.yaml "$SLURM_JOB_ID"
   gbroker notify --config /srv/gbroker/gbroker.yaml --strict`,
 		Args: cobra.MaximumNArgs(1),

@@ -17,7 +17,7 @@ func BenchmarkStatusProcess(b *testing.B) {
 	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", exe, ".").CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
 	}
-	s, stop := apitest.Start(b, api.Config{Service: apitest.New()})
+	s, stop := apitest.Start(b, api.Config{Users: apitest.New(), Admin: apitest.New(), Hook: apitest.New()})
 	defer stop()
 	c, err := api.NewClient(api.ClientConfig{Address: s.Addresses()[0]})
 	if err != nil {

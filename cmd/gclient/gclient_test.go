@@ -59,7 +59,7 @@ func setup(env *testscript.Env) error {
 	if err := os.WriteFile(token, []byte(strings.Repeat("0123456789abcdef", 4)+"\n"), 0o600); err != nil {
 		return err
 	}
-	server, stop := apitest.Start(env.T(), api.Config{Service: service, TCPAddress: "127.0.0.1:0", TokenFile: token,
+	server, stop := apitest.Start(env.T(), api.Config{Users: service, Admin: service, Hook: service, TCPAddress: "127.0.0.1:0", TokenFile: token,
 		Limits: api.Limits{Cancel: 50 * time.Millisecond}})
 	env.Defer(func() { _ = stop() })
 	env.Values[serviceKey{}] = service
