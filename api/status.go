@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"gbroker/grid"
@@ -89,15 +90,19 @@ type Status struct {
 type Used struct {
 	CPUS        *float64 `json:"cpu_s"`        // processor time of all its processes; null if not known
 	MemoryBytes *int64   `json:"memory_bytes"` // the most at one time; null if not known
+	Nodes       []string `json:"nodes"`        // on which its program ran, of very many the first and "…"; none if not known
 }
 
 func newUsed(u grid.Usage) *Used {
-	v := &Used{}
+	v := &Used{Nodes: []string{}}
 	if u.CPU != 0 {
 		v.CPUS = finite(u.CPU.Seconds())
 	}
 	if u.Memory != 0 {
 		v.MemoryBytes = &u.Memory
+	}
+	if u.Nodes != "" {
+		v.Nodes = strings.Split(u.Nodes, ",")
 	}
 	return v
 }

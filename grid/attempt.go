@@ -1,5 +1,7 @@
 package grid
 
+import "cmp"
+
 // Submission is one attempt as the batch system gets it.
 type Submission struct {
 	ID  AttemptID
@@ -61,13 +63,19 @@ type Progress struct {
 type Usage struct {
 	CPU    Tick  // processor time of all its processes
 	Memory int64 // the most at one time, bytes
+	// Nodes are the names of the nodes on which its program ran, with commas between them, at
+	// most MaxUsedNodes bytes: where there are more, the last is "…".
+	Nodes string `json:",omitempty"`
 }
 
 // Limits of what is believed of a usage.
 const (
 	MaxUsedCPU    Tick = 1e15
 	MaxUsedMemory      = int64(1) << 60 // bytes
+	MaxUsedNodes       = 1000           // bytes of all names
 )
 
 // Or joins two measurements of one attempt: either may lack a part, so the larger counts.
-func (u Usage) Or(v Usage) Usage { return Usage{max(u.CPU, v.CPU), max(u.Memory, v.Memory)} }
+func (u Usage) Or(v Usage) Usage {
+	return Usage{max(u.CPU, v.CPU), max(u.Memory, v.Memory), cmp.Or(u.Nodes, v.Nodes)}
+}

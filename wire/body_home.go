@@ -68,16 +68,20 @@ func (b *reportBody) message(c *check) Message {
 
 // usageBody is what a job has used; what is not known is left out.
 type usageBody struct {
-	CPU    int64 `msgpack:"c,omitempty"`
-	Memory int64 `msgpack:"m,omitempty"`
+	CPU    int64  `msgpack:"c,omitempty"`
+	Memory int64  `msgpack:"m,omitempty"`
+	Nodes  string `msgpack:"n,omitempty"`
 }
 
-func fromUsage(u grid.Usage) usageBody { return usageBody{int64(u.CPU), u.Memory} }
+func fromUsage(u grid.Usage) usageBody {
+	return usageBody{int64(u.CPU), u.Memory, plain(u.Nodes, MaxWhy)}
+}
 
 func (b usageBody) usage(c *check) grid.Usage {
 	return grid.Usage{
 		CPU:    grid.Tick(c.between("cpu", b.CPU, 0, int64(grid.MaxUsedCPU))),
 		Memory: c.between("memory", b.Memory, 0, grid.MaxUsedMemory),
+		Nodes:  c.word("nodes", b.Nodes, MaxWhy),
 	}
 }
 

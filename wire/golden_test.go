@@ -190,6 +190,8 @@ func grown() map[string]Message {
 			later["report-certificates"] = m
 			m.Usage = grid.Usage{CPU: 90_500, Memory: 1 << 31}
 			later["report-usage"] = m
+			m.Usage.Nodes = "n1,n2"
+			later["report-nodes"] = m
 		case ReportAck:
 			m.End, m.ExitCode, m.HasExit, m.Signal = grid.Completed, 3, true, 9
 			later["reportack-end"] = m

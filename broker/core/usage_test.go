@@ -12,7 +12,7 @@ import (
 func TestUsageComesHome(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
-	epoch, used := grid.Epoch{Term: 1, Hop: 1}, grid.Usage{CPU: 90_500, Memory: 1 << 30}
+	epoch, used := grid.Epoch{Term: 1, Hop: 1}, grid.Usage{CPU: 90_500, Memory: 1 << 30, Nodes: "n1,n2"}
 	owner := bare(grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: epoch}, Run: grid.Run{Attempt: 1, Local: "7", Started: 999_000}})
 	owner.Step(1_000_001, Progressed{Progress: grid.Progress{
 		ID: grid.AttemptID{Job: j.ID, Epoch: epoch, Attempt: 1}, Local: "7", Phase: grid.Ended, Started: 999_000, Finished: 1_000_000, Usage: used}})

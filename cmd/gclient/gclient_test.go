@@ -123,6 +123,8 @@ func becomes(ts *testscript.TestScript, _ bool, args []string) {
 				r.Usage.CPU = grid.Tick(n)
 			case "memory":
 				r.Usage.Memory = int64(n)
+			case "nodes":
+				r.Usage.Nodes = value
 			case "reason":
 				r.Reason = value
 			case "decided":

@@ -81,6 +81,9 @@ func printStatus(w io.Writer, s *api.Status) error {
 	line("ended", clock(s.Ended))
 	line("exit", exitText(s))
 	line("used", usedText(s.Used))
+	if s.Used != nil {
+		line("ran on", strings.Join(s.Used.Nodes, " "))
+	}
 	if s.CancelRequested && !s.Terminal() {
 		line("cancel", "requested, not yet confirmed")
 	}

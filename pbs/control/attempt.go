@@ -1,11 +1,14 @@
 package control
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"gbroker/grid"
@@ -201,8 +204,12 @@ func WriteUsage(dir string, at grid.AttemptID, used grid.Usage) error {
 	return nil
 }
 
-// ReadUsage reads what an attempt has used; zero if that is not told.
+// ReadUsage reads what an attempt has used; zero if that is not told. The nodes are those of its
+// host file.
 func ReadUsage(dir string, at grid.AttemptID) (used grid.Usage, err error) {
+	if _, ran, err := ReadRun(dir, at); ran && err == nil {
+		used.Nodes = readNodes(HostFile(dir, at))
+	}
 	r, err := open(dir, "usage", at)
 	if r == nil || err != nil {
 		return used, err
@@ -211,6 +218,36 @@ func ReadUsage(dir string, at grid.AttemptID) (used grid.Usage, err error) {
 	used.CPU = grid.Tick(r.number("cpu", 0, int64(grid.MaxUsedCPU)))
 	used.Memory = r.number("memory", 0, grid.MaxUsedMemory)
 	return used, r.done()
+}
+
+// maxHosts bounds what is read of a host file, in bytes: a line for each process.
+const maxHosts = 16 << 20
+
+// readNodes names each node of a host file once; "" if there is none. What is no name of a node
+// ends the list: the file lies where the program can write.
+func readNodes(name string) (nodes string) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "" // it is not there, or not as it was made
+	}
+	defer f.Close()
+	seen := map[string]bool{}
+	for lines := bufio.NewScanner(io.LimitReader(f, maxHosts)); lines.Scan(); {
+		node, _, _ := strings.Cut(lines.Text(), " ") // some kinds of host file say how many slots
+		switch {
+		case grid.CheckLabel(node) != nil:
+			return nodes
+		case seen[node]:
+			continue
+		case len(nodes)+len(node)+len(",,…") > grid.MaxUsedNodes:
+			return nodes + ",…"
+		case nodes != "":
+			nodes += ","
+		}
+		seen[node] = true
+		nodes += node
+	}
+	return nodes
 }
 
 // AskKill records that the broker wants an attempt's end.

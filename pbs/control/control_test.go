@@ -2,10 +2,12 @@ package control
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"gbroker/grid"
@@ -197,5 +199,52 @@ func TestAnotherProcessOfTheNumber(t *testing.T) {
 		if alive, err := c.p.Alive(); alive != c.want || err != nil {
 			t.Errorf("%+v lives: %v, %v", c.p, alive, err)
 		}
+	}
+}
+
+// The nodes are those of the host file, each once; what is no name ends the list.
+func TestTheNodesOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	at := grid.AttemptID{Job: "a.1", Epoch: grid.Epoch{Term: 1}, Attempt: 1}
+	many, all := strings.Builder{}, strings.Builder{}
+	for i := range 1000 {
+		fmt.Fprintf(&many, "node%03d slots=2\n", i)
+		fmt.Fprintf(&all, "node%03d,", i)
+	}
+	for hosts, want := range map[string]string{
+		"":                          "",
+		"n1\nn1\nn2\nn1\n":          "n1,n2",
+		"n1.cluster slots=4\nn-2\n": "n1.cluster,n-2",
+		"n1\n\x1b[31m\nn2\n":        "n1",
+		"n1\nn,2\n":                 "n1",
+		many.String():               all.String()[:124*8] + "…",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(HostFile(dir, at), []byte(hosts), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if used, err := ReadUsage(dir, at); err != nil || used.Nodes != "" {
+			t.Errorf("what never ran has run on %q, %v", used.Nodes, err)
+		}
+		if err := WriteRun(dir, at, Run{At: 5}); err != nil {
+			t.Fatal(err)
+		}
+		used, err := ReadUsage(dir, at)
+		if err != nil || used.Nodes != want || len(used.Nodes) > grid.MaxUsedNodes {
+			t.Errorf("%.20q: it ran on %q, %v", hosts, used.Nodes, err)
+		}
+	}
+	dir := t.TempDir()
+	if used, err := ReadUsage(dir, at); err != nil || used != (grid.Usage{}) {
+		t.Errorf("without a host file it is %+v, %v", used, err)
+	}
+	if err := WriteRun(dir, at, Run{At: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(HostFile(dir, at), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if used, err := ReadUsage(dir, at); err != nil || used.Nodes != "" {
+		t.Errorf("of a pipe it is %+v, %v", used, err)
 	}
 }

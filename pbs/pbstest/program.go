@@ -2,6 +2,7 @@ package pbstest
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"gbroker/grid"
@@ -133,10 +134,13 @@ func testCannotRun(t *testing.T, k Kind) {
 // kernel ends a part of it, and a buffer of 64 MiB where the kind sees memory.
 func testUsage(t *testing.T, k Kind) {
 	s := newSite(t, k)
-	j := s.submit(s.shell("(ulimit -t 1; while :; do :; done); dd if=/dev/zero of=/dev/null bs=64M count=1; exit 0"))
+	j := s.submit(s.shell("cat $GBROKER_HOSTFILE >where; (ulimit -t 1; while :; do :; done); dd if=/dev/zero of=/dev/null bs=64M count=1; exit 0"))
 	p := s.end(j)
 	if p.Cause != grid.ByItself || p.Usage.CPU < grid.Second/2 || p.Usage.CPU > 10*grid.Minute {
 		t.Errorf("after a second of processor time it is %+v", p)
+	}
+	if host, _, _ := strings.Cut(s.read(j, "where"), "\n"); p.Usage.Nodes != host {
+		t.Errorf("on %q it ran on %q", host, p.Usage.Nodes)
 	}
 	if k.Supervised && (p.Usage.Memory < 64<<20 || p.Usage.Memory > 1<<30) {
 		t.Errorf("with a buffer of %d bytes it used %d", 64<<20, p.Usage.Memory)
