@@ -23,7 +23,7 @@ func (p *Plan) Ask(q Question) (start grid.Tick, refusal *grid.Refusal) {
 type finder struct {
 	*Plan
 	seeker
-	booked map[int][]grid.Tick // by node: starts that were promised, of a Batch
+	starts map[int][]grid.Tick // by node: starts that were promised, of a Batch
 	ends   []grid.Tick         // and when those end, ascending
 	asked  []asked             // those that fall under caps
 	shop   workshop
@@ -119,7 +119,7 @@ func (f *finder) fitsAt(w *work, t grid.Tick, m *moment) bool {
 		for ; g < m.hi && int(f.guards[g].node) == n && f.guards[g].from < t+w.limit; g++ {
 			narrow(room, f.guarded[int(g)*f.width:])
 		}
-		for _, start := range f.booked[n] {
+		for _, start := range f.starts[n] {
 			if t < start && start < t+w.limit {
 				narrow(room, l.free[l.holding(start, first)*f.width:])
 			}

@@ -8,7 +8,7 @@ import (
 )
 
 // Batch answers a row of questions about one plan, each as if the jobs of those
-// before had come and stood where their answer says: they are booked, and no later
+// before had come and stood where their answer says: they are allocated, and no later
 // answer moves them, nor do they move what is planned.
 //
 // A Batch belongs to one goroutine; the plan it came from stays as it is.
@@ -21,8 +21,8 @@ type Batch struct {
 func (p *Plan) Batch() *Batch {
 	f := p.finder()
 	f.lines = slices.Clone(p.free.lines)
-	f.sky = p.free.sky.clone()
-	f.booked = make(map[int][]grid.Tick)
+	f.profile = p.free.profile.clone()
+	f.starts = make(map[int][]grid.Tick)
 	return &Batch{f: f, owned: newSet(len(p.nodes))}
 }
 
@@ -30,7 +30,7 @@ func (p *Plan) Batch() *Batch {
 func (b *Batch) Ask(q Question) (start grid.Tick, refusal *grid.Refusal) {
 	start, w, refusal := b.f.ask(&q)
 	if refusal == nil {
-		b.book(start, start+w.limit)
+		b.allocate(start, start+w.limit)
 		if len(b.f.caps) > 0 {
 			b.f.asked = append(b.f.asked, asked{cmp.Or(q.Queue, b.f.standard), w.cores, start + w.limit})
 		}
@@ -38,8 +38,8 @@ func (b *Batch) Ask(q Question) (start grid.Tick, refusal *grid.Refusal) {
 	return start, refusal
 }
 
-// book takes what the placer found, from start to end.
-func (b *Batch) book(start, end grid.Tick) {
+// allocate takes what the placer found, from start to end.
+func (b *Batch) allocate(start, end grid.Tick) {
 	f := b.f
 	var cores int64
 	for i, p := range f.placer.parts {
@@ -54,10 +54,10 @@ func (b *Batch) book(start, end grid.Tick) {
 		l.settle(first, last, f.width)
 		cores += amounts[0]
 		if start > f.at {
-			f.booked[n] = append(f.booked[n], start)
+			f.starts[n] = append(f.starts[n], start)
 		}
 	}
-	f.sky.change(start, end, -cores)
+	f.profile.change(start, end, -cores)
 	at, _ := slices.BinarySearch(f.ends, end)
 	f.ends = slices.Insert(f.ends, at, end)
 }

@@ -39,18 +39,18 @@ func TestBatchAgreesWithThePlanRunForward(t *testing.T) {
 	})
 }
 
-// Where nobody waits, what is booked and what runs never take more than there is.
-func TestBatchNeverBooksMoreThanThereIs(t *testing.T) {
+// Where nobody waits, what is promised and what runs never take more than there is.
+func TestBatchNeverAllocatesMoreThanThereIs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSnapshot(t, 2)
 		s.Waiting = nil
 		b := Build(s).Batch()
-		type booked struct {
+		type promised struct {
 			start, end grid.Tick
 			cores      int
 		}
-		var all []booked
+		var all []promised
 		capacity := 0
 		for _, n := range s.Nodes {
 			if !n.Down {
@@ -67,7 +67,7 @@ func TestBatchNeverBooksMoreThanThereIs(t *testing.T) {
 			if start < q.NotBefore {
 				t.Fatalf("it starts at %v, before its files are there at %v", start, q.NotBefore)
 			}
-			all = append(all, booked{start, start + q.Limit, coresOf(q.Demand)})
+			all = append(all, promised{start, start + q.Limit, coresOf(q.Demand)})
 		}
 		for _, at := range all {
 			used := 0
@@ -77,7 +77,7 @@ func TestBatchNeverBooksMoreThanThereIs(t *testing.T) {
 				}
 			}
 			if used > capacity {
-				t.Fatalf("at %v %d cores are booked of %d", at.start, used, capacity)
+				t.Fatalf("at %v %d cores are promised of %d", at.start, used, capacity)
 			}
 		}
 	})

@@ -96,14 +96,14 @@ func (e *schedule) admit(job int32) bool {
 	return true
 }
 
-// returnTickets gives back those of a booking that has ended.
+// returnTickets gives back those of an allocation that has ended.
 func (e *schedule) returnTickets(id int32) {
 	if e.tickets.left == nil {
 		return
 	}
-	switch b := &e.bookings[id]; {
-	case b.index >= 0:
-		e.giveTickets(e.waiting[b.index].Caps, e.works[b.index].cores, +1)
+	switch b := &e.allocations[id]; {
+	case b.job >= 0:
+		e.giveTickets(e.waiting[b.job].Caps, e.works[b.job].cores, +1)
 	case int(id) < len(e.tickets.running):
 		r := &e.tickets.running[id]
 		e.giveTickets(r.Caps, runningCores(r), +1)
@@ -172,13 +172,13 @@ func (f *finder) under(c int) (list []underCap) {
 	limit := &f.caps[c]
 	for i := range f.running {
 		if r := &f.running[i]; slices.Contains(r.Caps, c) {
-			list = append(list, underCap{f.bookings[i].end, limit.weight(runningCores(r))})
+			list = append(list, underCap{f.allocations[i].end, limit.weight(runningCores(r))})
 		}
 	}
 	for i := range f.waiting {
 		w := &f.waiting[i]
 		if f.placed[i] >= 0 && slices.Contains(w.Caps, c) {
-			list = append(list, underCap{f.bookings[f.placed[i]].end, limit.weight(int64(w.Demand.Cores()))})
+			list = append(list, underCap{f.allocations[f.placed[i]].end, limit.weight(int64(w.Demand.Cores()))})
 		}
 	}
 	for _, a := range f.asked {

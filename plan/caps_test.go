@@ -107,7 +107,7 @@ func capsKept(t *testing.T, seed uint64, s Snapshot, p *Plan) {
 	}
 	var all []stretch
 	for i := range s.Running {
-		all = append(all, stretch{s.At, p.bookings[i].end, runningCores(&s.Running[i]), s.Running[i].Caps})
+		all = append(all, stretch{s.At, p.allocations[i].end, runningCores(&s.Running[i]), s.Running[i].Caps})
 	}
 	for i, w := range s.Waiting {
 		at, ok := p.Waiting(i)

@@ -40,8 +40,8 @@ func TestPassesDoWhatThePlanSays(t *testing.T) {
 	}
 }
 
-func passByPass(s Snapshot) []Planned {
-	out := make([]Planned, len(s.Waiting))
+func passByPass(s Snapshot) []Allocation {
+	out := make([]Allocation, len(s.Waiting))
 	index := make([]int, len(s.Waiting)) // of who still waits
 	for i := range out {
 		out[i].Start, index[i] = -1, i
@@ -55,11 +55,11 @@ func passByPass(s Snapshot) []Planned {
 		started := Pass(s)
 		for _, p := range started {
 			i := index[p.Index]
-			out[i] = Planned{Start: s.At, Shares: p.Shares}
+			out[i] = Allocation{Start: s.At, Shares: p.Shares}
 			s.Running = append(s.Running, Running{Shares: p.Shares, Start: s.At, End: s.At + max(s.Waiting[p.Index].Limit, 1)})
 		}
 		s.overtake(started)
-		slices.SortFunc(started, func(a, b Placement) int { return cmp.Compare(b.Index, a.Index) })
+		slices.SortFunc(started, func(a, b Allocation) int { return cmp.Compare(b.Index, a.Index) })
 		for _, p := range started {
 			s.Waiting, index = slices.Delete(s.Waiting, p.Index, p.Index+1), slices.Delete(index, p.Index, p.Index+1)
 		}
@@ -68,7 +68,7 @@ func passByPass(s Snapshot) []Planned {
 }
 
 // overtake counts who was overtaken in a pass, in the order of the policy.
-func (s *Snapshot) overtake(started []Placement) {
+func (s *Snapshot) overtake(started []Allocation) {
 	rank := func(i int) int64 {
 		w := s.Waiting[i]
 		return s.Policy.Rank(int64(coresOf(w.Demand)), max(w.Limit, 1), w.Priority)

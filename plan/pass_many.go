@@ -7,17 +7,11 @@ import "gbroker/grid"
 // same instants and the same nodes: what came in between only took room elsewhere,
 // and of fewer nodes the first ones with room are still the same. So they are kept.
 type keptReservations struct {
-	of     []reserved // by position in the queue
-	order  []int32    // positions that have one, ascending; some have started
+	of     []allocation // by position in the queue: where it is ahead
+	order  []int32      // positions that have one, ascending; some have started
 	active int
 	moved  bool   // ConsCompress: who moved left room on which those before were not tried
 	due    agenda // starts, by position; some are out of date
-}
-
-type reserved struct {
-	at     grid.Tick
-	lo, hi int32
-	active bool
 }
 
 // reserveInOrder is the pass of EASY with several reservations and of the
@@ -25,7 +19,7 @@ type reserved struct {
 func (e *schedule) reserveInOrder() {
 	k := &e.kept
 	if len(k.of) != len(e.queue.jobs) {
-		k.of = make([]reserved, len(e.queue.jobs))
+		k.of = make([]allocation, len(e.queue.jobs))
 	}
 	switch {
 	case e.policy.Kind != ConsCompress:
@@ -48,10 +42,10 @@ func (e *schedule) startDue() {
 	for k.due.first() <= e.now {
 		d := k.due.pop()
 		r := &k.of[d.id]
-		if !r.active || r.at != d.at {
+		if !r.ahead || r.start != d.at {
 			continue
 		}
-		r.active = false
+		r.ahead = false
 		k.active--
 		e.expect(r.lo, r.hi, -1)
 		e.begin(e.queue.jobs[d.id], r.lo, r.hi)
@@ -91,14 +85,14 @@ func (e *schedule) keep(p int, at grid.Tick) {
 		e.amounts = append(e.amounts, e.placer.amounts...)
 		r.hi = int32(len(e.parts))
 	}
-	if !r.active {
+	if !r.ahead {
 		k.order = append(k.order, int32(p))
 		k.active++
 	}
-	if !r.active || r.at != at {
+	if !r.ahead || r.start != at {
 		k.due.push(due{at, int32(p)})
 	}
-	r.at, r.active = at, true
+	r.start, r.ahead = at, true
 	e.takeKept(int32(p), -1)
 }
 
@@ -106,9 +100,9 @@ func (e *schedule) keep(p int, at grid.Tick) {
 // seen in what is free now.
 func (e *schedule) takeKept(p int32, sign int64) {
 	r := &e.kept.of[p]
-	e.shift(r.lo, r.hi, r.at, r.at+e.works[e.queue.jobs[p]].limit, sign)
+	e.shift(r.lo, r.hi, r.start, r.start+e.works[e.queue.jobs[p]].limit, sign)
 	e.expect(r.lo, r.hi, int32(-sign))
-	if r.at <= e.now {
+	if r.start <= e.now {
 		e.refreshParts(r.lo, r.hi)
 	}
 }
@@ -117,14 +111,14 @@ func (e *schedule) takeKept(p int32, sign int64) {
 func (e *schedule) unreserve() {
 	k := &e.kept
 	for _, p := range k.order {
-		if r := &k.of[p]; r.active {
+		if r := &k.of[p]; r.ahead {
 			e.takeKept(p, +1)
-			r.active = false
+			r.ahead = false
 			e.queue.join(int(p), &e.works[e.queue.jobs[p]])
 		}
 	}
 	k.order, k.due, k.active = k.order[:0], k.due[:0], 0
-	e.total = e.sky.advance(e.now)
+	e.total = e.profile.advance(e.now)
 }
 
 // compress takes out each reservation, in the order of the queue, and places it again
@@ -135,19 +129,19 @@ func (e *schedule) compress() {
 	order := k.order[:0]
 	for _, p := range k.order {
 		r := &k.of[p]
-		if !r.active {
+		if !r.ahead {
 			continue
 		}
 		order = append(order, p)
 		e.takeKept(p, +1)
 		w := &e.works[e.queue.jobs[p]]
-		if at := e.earliest(w, e.now); at <= r.at {
-			k.moved = k.moved || at < r.at
+		if at := e.earliest(w, e.now); at <= r.start {
+			k.moved = k.moved || at < r.start
 			e.keep(int(p), at)
 		} else { // of several chunks the placer may miss the place it had
 			e.takeKept(p, -1)
 		}
 	}
 	k.order = order
-	e.total = e.sky.advance(e.now)
+	e.total = e.profile.advance(e.now)
 }

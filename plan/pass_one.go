@@ -126,7 +126,7 @@ func (e *schedule) reserveHead(job int32) bool {
 // as a whole has room, and for one chunk no order of nodes misses it.
 func (e *schedule) shadow(w *work) grid.Tick {
 	if len(w.pieces) == 1 {
-		if t := e.sky.next(e.now+1, w.cores, w.limit); t != never && e.latestFreed(w, t) {
+		if t := e.profile.next(e.now+1, w.cores, w.limit); t != never && e.latestFreed(w, t) {
 			return t
 		}
 	}
@@ -162,9 +162,9 @@ func (e *schedule) latestFreed(w *work, t grid.Tick) bool {
 	e.placer.begin(w)
 	seen := e.scratch
 	clear(seen)
-	i := sort.Search(len(e.held), func(i int) bool { return e.held[i].at > t })
+	i := sort.Search(len(e.promised), func(i int) bool { return e.promised[i].at > t })
 	for i--; i >= 0; i-- {
-		b := &e.bookings[e.held[i].id]
+		b := &e.allocations[e.promised[i].id]
 		for _, p := range e.parts[b.lo:b.hi] {
 			n := int(p.node)
 			if !w.class.nodes.has(n) || seen.has(n) {

@@ -57,7 +57,7 @@ func drawCrowd(t *rapid.T) Snapshot {
 }
 
 // started is s after its scheduler has started what a pass says.
-func started(s Snapshot, places []Placement) Snapshot {
+func started(s Snapshot, places []Allocation) Snapshot {
 	s.Running, s.Waiting = slices.Clone(s.Running), slices.Clone(s.Waiting)
 	gone := map[int]bool{}
 	for _, p := range places {

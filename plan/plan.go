@@ -17,11 +17,11 @@ type Plan struct {
 	running      []Running
 	reservations []Reservation
 
-	placed   []int32 // by index into waiting: its booking, or -1
-	jobs     map[grid.JobID]int32
-	bookings []booking
-	parts    []portion
-	amounts  []int64
+	placed      []int32 // by index into waiting: its allocation, or -1
+	jobs        map[grid.JobID]int32
+	allocations []allocation
+	parts       []portion
+	amounts     []int64
 
 	free vacancy // all jobs and reservations where they are planned
 	// What one more job could not have at a moment; not where every job keeps its
@@ -74,7 +74,7 @@ func forward(s *Snapshot, believe belief, lag grid.Tick) *Plan {
 	}
 	e.expectAll()
 	p.run(e)
-	p.placed, p.bookings, p.parts, p.amounts = e.placed, e.bookings, e.parts, e.amounts
+	p.placed, p.allocations, p.parts, p.amounts = e.placed, e.allocations, e.parts, e.amounts
 	e.makeBuckets()
 	p.free = e.vacancy
 	for n := range p.free.lines {
@@ -95,7 +95,7 @@ func (p *Plan) run(e *schedule) {
 		}
 		return
 	}
-	jobs := len(e.held) + len(e.waiting)
+	jobs := len(e.promised) + len(e.waiting)
 	p.moments = make([]moment, 0, jobs+1)
 	p.guards, p.guarded = make([]guard, 0, jobs), make([]int64, 0, jobs*p.width)
 	for {
@@ -158,8 +158,9 @@ func (p *Plan) share(m, before *moment) {
 	}
 }
 
-// Planned is a stretch of time for which a job has shares of nodes.
-type Planned struct {
+// Allocation is what a waiting job gets: shares of nodes from its start to its end.
+type Allocation struct {
+	Index      int // of the job, into Snapshot.Waiting
 	Start, End grid.Tick
 	Shares     []Share
 }
@@ -171,18 +172,18 @@ func (p *Plan) Start(job grid.JobID) (grid.Tick, bool) {
 	if !ok || p.placed[i] < 0 {
 		return 0, false
 	}
-	return p.bookings[p.placed[i]].start, true
+	return p.allocations[p.placed[i]].start, true
 }
 
 // Waiting is when and where the waiting job with an index into the snapshot's list
 // runs; false where it can not start as the site is now.
-func (p *Plan) Waiting(index int) (Planned, bool) {
+func (p *Plan) Waiting(index int) (Allocation, bool) {
 	if index < 0 || index >= len(p.placed) || p.placed[index] < 0 {
-		return Planned{}, false
+		return Allocation{}, false
 	}
-	b := &p.bookings[p.placed[index]]
+	b := &p.allocations[p.placed[index]]
 	lo, hi := int(b.lo), int(b.hi)
-	return Planned{b.start, b.end, p.shares(p.parts[lo:hi], p.amounts[lo*p.width:hi*p.width])}, true
+	return Allocation{index, b.start, b.end, p.shares(p.parts[lo:hi], p.amounts[lo*p.width:hi*p.width])}, true
 }
 
 // moment is the moment that holds at the instant t, or the first.

@@ -64,7 +64,7 @@ func TestReservationKeepsItsNode(t *testing.T) {
 		},
 	}
 	got := Pass(s)
-	want := []Placement{{Index: 1, Shares: []Share{{Node: 0, Processes: 2, Cores: 2}}}}
+	want := []Allocation{{Index: 1, End: 1000, Shares: []Share{{Node: 0, Processes: 2, Cores: 2}}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("Pass = %+v, want %+v", got, want)
 	}
@@ -156,8 +156,8 @@ func TestRefusalsByKind(t *testing.T) {
 	}
 }
 
-// a has an appointment on node 0 from 50 on, for longer than its reservation; an
-// outage takes node 1 from 30 to 40. b fits before the appointment, c does not, d
+// a has a reservation on node 0 from 50 on, for longer than its reservation; an
+// outage takes node 1 from 30 to 40. b fits before the reservation, c does not, d
 // fits before the outage.
 func TestReservationsAreKept(t *testing.T) {
 	t.Parallel()
@@ -265,7 +265,7 @@ func drawReservation(t *rapid.T, s Snapshot) Reservation {
 			r.Shares = append(r.Shares, Share{Node: n, Cores: rapid.IntRange(1, s.Nodes[n].Cores).Draw(t, "reserved cores"), Memory: s.Nodes[n].Memory / 2})
 		}
 	}
-	if len(s.Waiting) > 0 && rapid.Bool().Draw(t, "appointment") {
+	if len(s.Waiting) > 0 && rapid.Bool().Draw(t, "for a job") {
 		r.Job = s.Waiting[rapid.IntRange(0, len(s.Waiting)-1).Draw(t, "whose")].Job
 	}
 	return r

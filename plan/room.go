@@ -16,12 +16,12 @@ func (e *schedule) amountsOf(part int32) []int64 {
 	return e.amounts[k : k+e.width]
 }
 
-// sharesOf is where a booking lies.
-func (e *schedule) sharesOf(b *booking) []Share {
+// sharesOf is where an allocation lies.
+func (e *schedule) sharesOf(b *allocation) []Share {
 	return e.shares(e.parts[b.lo:b.hi], e.amounts[int(b.lo)*e.width:int(b.hi)*e.width])
 }
 
-// takeAtFirst takes parts before the skyline is made.
+// takeAtFirst takes parts before the profile is made.
 func (e *schedule) takeAtFirst(lo, hi int32, from, to grid.Tick) {
 	for k := lo; k < hi; k++ {
 		l := &e.lines[e.parts[k].node]
@@ -30,13 +30,13 @@ func (e *schedule) takeAtFirst(lo, hi int32, from, to grid.Tick) {
 	}
 }
 
-// makeSky adds up the lines.
-func (e *schedule) makeSky() {
+// makeProfile adds up the lines.
+func (e *schedule) makeProfile() {
 	parts := 0
 	for n := range e.lines {
 		parts += len(e.lines[n].at) - 1
 	}
-	steps := make([]skyStep, 0, parts)
+	steps := make([]profileStep, 0, parts)
 	var sum int64
 	for n := range e.lines {
 		l := &e.lines[n]
@@ -44,21 +44,21 @@ func (e *schedule) makeSky() {
 		sum += before
 		for i := 1; i < len(l.at); i++ {
 			free := max(l.free[i*e.width], 0)
-			steps = append(steps, skyStep{l.at[i], free - before, true})
+			steps = append(steps, profileStep{l.at[i], free - before, true})
 			before = free
 		}
 	}
-	slices.SortFunc(steps, func(a, b skyStep) int { return cmp.Compare(a.at, b.at) })
-	out := append(make([]skyStep, 0, len(steps)+1), skyStep{at: e.now, free: sum})
+	slices.SortFunc(steps, func(a, b profileStep) int { return cmp.Compare(a.at, b.at) })
+	out := append(make([]profileStep, 0, len(steps)+1), profileStep{at: e.now, free: sum})
 	for _, s := range steps {
 		sum += s.free
 		if last := &out[len(out)-1]; last.at == s.at {
 			last.free, last.gives = sum, true
 		} else {
-			out = append(out, skyStep{s.at, sum, true})
+			out = append(out, profileStep{s.at, sum, true})
 		}
 	}
-	e.sky = newSkyline(out)
+	e.profile = newProfile(out)
 }
 
 // fewNodes are looked at one by one.
@@ -120,7 +120,7 @@ func (e *schedule) shift(lo, hi int32, from, to grid.Tick, sign int64) {
 		l.settle(first, end, e.width)
 	}
 	if cores > 0 {
-		e.sky.change(from, to, sign*cores)
+		e.profile.change(from, to, sign*cores)
 	}
 }
 
@@ -138,7 +138,7 @@ func (e *schedule) shiftsEvenly(n, first, end int, more int64) bool {
 	}
 	for i := first; i < end; i++ {
 		free := l.free[i*e.width]
-		e.sky.change(l.at[i], l.at[i+1], max(free, 0)-max(free-more, 0))
+		e.profile.change(l.at[i], l.at[i+1], max(free, 0)-max(free-more, 0))
 	}
 	return false
 }

@@ -163,7 +163,7 @@ func TestReservationsAndQueues(t *testing.T) {
 		s    Snapshot
 		want map[grid.JobID]grid.Tick // -1: never
 	}{
-		{"nodes are kept for all of the limit of who has an appointment", Snapshot{
+		{"nodes are kept for all of the limit of who has a reservation", Snapshot{
 			Policy: Policy{Kind: EASY}, Nodes: nodes(1, 2),
 			Waiting: []Waiting{
 				{Job: "a", Demand: demand(1, 1, 0), Limit: 30},
@@ -172,7 +172,7 @@ func TestReservationsAndQueues(t *testing.T) {
 			},
 			Reservations: []Reservation{{Job: "a", Shares: share(1), Start: 10, End: 20}},
 		}, map[grid.JobID]grid.Tick{"a": 10, "head": 40, "beside": 0}},
-		{"a reservation made for when a late appointment should have ended gives way", Snapshot{
+		{"a reservation made for when a late job with one should have ended gives way", Snapshot{
 			At: 50, Policy: Policy{Kind: ConsRebuild}, Nodes: nodes(1, 1),
 			Running: []Running{{Shares: share(1), End: 60}},
 			Waiting: []Waiting{

@@ -7,21 +7,15 @@ import (
 	"gbroker/grid"
 )
 
-// Placement is a waiting job that starts now.
-type Placement struct {
-	Index  int // into Snapshot.Waiting
-	Shares []Share
-}
-
 // Pass is one run of the scheduler: which waiting jobs start at s.At, and where,
-// in the order of their start.
-func Pass(s Snapshot) []Placement {
+// in the order of their start, until their limits.
+func Pass(s Snapshot) []Allocation {
 	e := newSchedule(&s, nil, 0)
 	e.pass()
-	var out []Placement
+	var out []Allocation
 	for _, id := range e.started {
-		b := &e.bookings[id]
-		out = append(out, Placement{Index: int(b.index), Shares: e.sharesOf(b)})
+		b := &e.allocations[id]
+		out = append(out, Allocation{int(b.job), b.start, b.until, e.sharesOf(b)})
 	}
 	return out
 }
@@ -30,29 +24,30 @@ func Pass(s Snapshot) []Placement {
 // not its limit.
 type belief func(t Trait, elapsed grid.Tick) grid.Tick
 
-// booking is a job that runs or has run, or a reservation.
-type booking struct {
-	index      int32     // into Snapshot.Waiting; -1 for what runs already, and for reservations
+// allocation is what a job has that runs or has run, or what is reserved.
+type allocation struct {
+	job        int32     // index into Snapshot.Waiting; -1 for what runs already, and for reservations of others
 	lo, hi     int32     // its parts
 	start, end grid.Tick // really, as far as is believed
 	until      grid.Tick // what the scheduler is promised
+	latest     grid.Tick // of a reservation for a job that waits: then it joins the queue
 	ahead      bool      // a reservation that has not begun
 }
 
 // schedule is the state of a policy at one instant.
 type schedule struct {
 	*ground
-	seeker   // by what the scheduler is promised and has reserved
-	policy   Policy
-	now      grid.Tick
-	waiting  []Waiting
-	works    []work    // by index into waiting
-	believe  belief    // nil: jobs end at their limits
-	lag      grid.Tick // what ends is free so much later
-	scratch  set
-	bookings []booking
-	parts    []portion
-	amounts  []int64 // width numbers for each part
+	seeker      // by what the scheduler is promised and has reserved
+	policy      Policy
+	now         grid.Tick
+	waiting     []Waiting
+	works       []work    // by index into waiting
+	believe     belief    // nil: jobs end at their limits
+	lag         grid.Tick // what ends is free so much later
+	scratch     set
+	allocations []allocation
+	parts       []portion
+	amounts     []int64 // width numbers for each part
 
 	free  []int64 // now, width numbers for each node
 	total int64   // free cores now
@@ -60,28 +55,28 @@ type schedule struct {
 	ahead set     // nodes on which a reservation lies ahead
 	count []int32 // by node: how many
 
-	held  []due  // what is held, by its promised end; the numbers are those of bookings
-	ends  agenda // and by its real end
-	wakes agenda // reservations that begin or end
-	early bool   // something was given back sooner than was promised, since the last pass
-	ended bool   // something ended, since the last pass
+	promised []due  // what goes on, by its promised end; the numbers are those of allocations
+	ends     agenda // and by its real end
+	wakes    agenda // reservations that begin or end
+	early    bool   // something was given back sooner than was promised, since the last pass
+	ended    bool   // something ended, since the last pass
 
-	queue        *lineup // who waits without a reservation that is kept
-	short        *lineup // the same, the shortest first (EASYSJBF)
-	position     []int32 // by index into waiting
-	shortly      []int32 // position in short
-	passed       []int32 // FirstFit: by index into waiting, how often it was overtaken
-	wished       wish
-	barred       bool // nobody behind the queue may start now
-	appointments []appointment
-	fixedAhead   int // reservations of the snapshot that have not begun
+	queue      *lineup // who waits without a reservation that is kept
+	short      *lineup // the same, the shortest first (EASYSJBF)
+	position   []int32 // by index into waiting
+	shortly    []int32 // position in short
+	passed     []int32 // FirstFit: by index into waiting, how often it was overtaken
+	wished     wish
+	barred     bool    // nobody behind the queue may start now
+	bound      []int32 // reservations whose jobs wait for them, by their start
+	fixedAhead int     // reservations of the snapshot that have not begun
 
 	failures []failed // of this pass
 	floors   []floor  // until something is given back
 	one      headReservation
 	kept     keptReservations
-	started  []int32 // bookings of the last pass
-	placed   []int32 // by index into waiting: its booking, or -1
+	started  []int32 // allocations of the last pass
+	placed   []int32 // by index into waiting: its allocation, or -1
 	tickets  tickets
 }
 
@@ -90,27 +85,27 @@ func newSchedule(s *Snapshot, believe belief, lag grid.Tick) *schedule {
 	e := &schedule{
 		ground: g, seeker: newSeeker(g, vacancy{}), policy: s.Policy, now: s.At, waiting: s.Waiting, believe: believe, lag: lag,
 		scratch: newSet(len(g.nodes)), open: newSet(len(g.nodes)), ahead: newSet(len(g.nodes)),
-		free:     make([]int64, g.width*len(g.nodes)),
-		count:    make([]int32, len(g.nodes)),
-		bookings: make([]booking, 0, len(s.Running)+len(s.Waiting)+len(s.Reservations)),
-		parts:    make([]portion, 0, 2*(len(s.Running)+len(s.Waiting))),
-		amounts:  make([]int64, 0, 2*g.width*(len(s.Running)+len(s.Waiting))),
-		held:     make([]due, 0, len(s.Running)+len(s.Waiting)),
-		ends:     make(agenda, 0, len(s.Running)+len(s.Waiting)),
-		placed:   make([]int32, len(s.Waiting)),
+		free:        make([]int64, g.width*len(g.nodes)),
+		count:       make([]int32, len(g.nodes)),
+		allocations: make([]allocation, 0, len(s.Running)+len(s.Waiting)+len(s.Reservations)),
+		parts:       make([]portion, 0, 2*(len(s.Running)+len(s.Waiting))),
+		amounts:     make([]int64, 0, 2*g.width*(len(s.Running)+len(s.Waiting))),
+		promised:    make([]due, 0, len(s.Running)+len(s.Waiting)),
+		ends:        make(agenda, 0, len(s.Running)+len(s.Waiting)),
+		placed:      make([]int32, len(s.Waiting)),
 	}
 	e.one.job = -1
 	e.makeLines()
 	e.takeRunning(s.Running)
 	e.makeWorks()
 	e.takeReservations(s)
-	e.makeSky()
+	e.makeProfile()
 	e.makeQueue()
 	e.countCaps(s)
 	for n := range e.lines {
 		e.refresh(n)
 	}
-	e.total = e.sky.advance(e.now)
+	e.total = e.profile.advance(e.now)
 	return e
 }
 
@@ -131,20 +126,20 @@ func (e *schedule) makeLines() {
 	}
 }
 
-// takeRunning books what runs. A job beyond its end is expected to end at the next instant.
+// takeRunning allocates what runs. A job beyond its end is expected to end at the next instant.
 func (e *schedule) takeRunning(running []Running) {
 	for i := range running {
 		r := &running[i]
 		until := min(max(min(r.End, e.now+longest)+e.lag, e.now+1), e.now+longest)
-		b := booking{index: -1, start: min(r.Start, e.now), until: until, end: until}
+		b := allocation{job: -1, start: min(r.Start, e.now), until: until, end: until}
 		if e.believe != nil {
 			if run := e.believe(r.Trait, max(e.now-r.Start, 0)); run < longest {
 				b.end = min(max(r.Start+run+e.lag, e.now+1), until)
 			}
 		}
 		b.lo, b.hi = e.keepShares(r.Shares)
-		e.ends.push(due{b.end, int32(len(e.bookings))})
-		e.book(b)
+		e.ends.push(due{b.end, int32(len(e.allocations))})
+		e.allocate(b)
 		e.takeAtFirst(b.lo, b.hi, e.now, until)
 	}
 }
@@ -181,19 +176,19 @@ func (e *schedule) expectAll() {
 	e.amounts = slices.Grow(e.amounts, int(parts)*e.width)
 }
 
-// book notes a booking among what is held.
-func (e *schedule) book(b booking) {
-	id := int32(len(e.bookings))
-	e.bookings = append(e.bookings, b)
-	at := len(e.held)
-	for at > 0 && e.held[at-1].at > b.until {
+// allocate notes an allocation among what goes on.
+func (e *schedule) allocate(b allocation) {
+	id := int32(len(e.allocations))
+	e.allocations = append(e.allocations, b)
+	at := len(e.promised)
+	for at > 0 && e.promised[at-1].at > b.until {
 		if at > 32 { // far from the end: by halves
-			at, _ = slices.BinarySearchFunc(e.held, b.until+1, func(d due, t grid.Tick) int { return cmp.Compare(d.at, t) })
+			at, _ = slices.BinarySearchFunc(e.promised, b.until+1, func(d due, t grid.Tick) int { return cmp.Compare(d.at, t) })
 			break
 		}
 		at--
 	}
-	e.held = slices.Insert(e.held, at, due{b.until, id})
+	e.promised = slices.Insert(e.promised, at, due{b.until, id})
 }
 
 // makeWorks reckons what the waiting jobs ask for.
@@ -207,12 +202,12 @@ func (e *schedule) makeWorks() {
 	}
 }
 
-// makeQueue lines up who can ever start and has no appointment.
+// makeQueue lines up who can ever start and waits for no reservation.
 func (e *schedule) makeQueue() {
 	jobs := make([]int32, 0, len(e.waiting))
 	for i := range e.waiting {
 		w := &e.waiting[i]
-		if !w.Held && !e.stands(w.Queue) && !e.appointed(int32(i)) && e.withinQueue(w.Queue, w.Limit) && e.placer.onEmptySite(&e.works[i]) {
+		if !w.Held && !e.stands(w.Queue) && !e.isBound(int32(i)) && e.withinQueue(w.Queue, w.Limit) && e.placer.onEmptySite(&e.works[i]) {
 			jobs = append(jobs, int32(i))
 		}
 	}
@@ -271,38 +266,38 @@ func (e *schedule) advance() bool {
 	for e.wakes.first() <= at {
 		e.wake(e.wakes.pop().id)
 	}
-	e.total = e.sky.advance(at)
+	e.total = e.profile.advance(at)
 	return true
 }
 
-// end gives back what a booking holds.
+// end gives back what an allocation holds.
 func (e *schedule) end(id int32) {
-	b := &e.bookings[id]
+	b := &e.allocations[id]
 	if b.until > e.now {
 		e.shift(b.lo, b.hi, e.now, b.until, +1)
 		e.early = true
 	}
 	e.ended = true
-	e.unhold(id)
+	e.release(id)
 	e.refreshParts(b.lo, b.hi)
 	e.returnTickets(id)
 }
 
-// unhold takes a booking out of what is held.
-func (e *schedule) unhold(id int32) {
-	until := e.bookings[id].until
+// release takes an allocation out of what goes on.
+func (e *schedule) release(id int32) {
+	until := e.allocations[id].until
 	at := 0
-	if e.held[0].at < until {
-		at, _ = slices.BinarySearchFunc(e.held, until, func(d due, t grid.Tick) int { return cmp.Compare(d.at, t) })
+	if e.promised[0].at < until {
+		at, _ = slices.BinarySearchFunc(e.promised, until, func(d due, t grid.Tick) int { return cmp.Compare(d.at, t) })
 	}
-	for e.held[at].id != id {
+	for e.promised[at].id != id {
 		at++
 	}
 	if at == 0 {
-		e.held = e.held[1:]
+		e.promised = e.promised[1:]
 		return
 	}
-	e.held = slices.Delete(e.held, at, at+1)
+	e.promised = slices.Delete(e.promised, at, at+1)
 }
 
 // start starts a waiting job where the placer put it.
@@ -314,20 +309,20 @@ func (e *schedule) start(job int32) {
 	e.begin(job, lo, int32(len(e.parts)))
 }
 
-// begin books a job whose parts are taken already.
+// begin starts a job whose parts are taken already.
 func (e *schedule) begin(job, lo, hi int32) {
-	b := booking{index: job, lo: lo, hi: hi, start: e.now, until: e.now + e.works[job].limit}
+	b := allocation{job: job, lo: lo, hi: hi, start: e.now, until: e.now + e.works[job].limit}
 	b.end = b.until
 	if e.believe != nil {
 		b.end = e.now + min(max(e.believe(e.waiting[job].Trait, 0), 1)+e.lag, e.works[job].limit)
 	}
-	id := int32(len(e.bookings))
+	id := int32(len(e.allocations))
 	e.placed[job] = id
 	e.started = append(e.started, id)
 	e.ends.push(due{b.end, id})
-	e.book(b)
+	e.allocate(b)
 	e.refreshParts(lo, hi)
-	e.total = e.sky.advance(e.now)
+	e.total = e.profile.advance(e.now)
 }
 
 // leave takes a job out of the queue.
@@ -343,7 +338,7 @@ func (e *schedule) pass() {
 	e.started, e.failures = e.started[:0], e.failures[:0]
 	e.barred = false
 	e.readmit()
-	e.keepAppointments()
+	e.startBound()
 	switch {
 	case e.policy.Kind == FCFS:
 		e.barred = e.inOrder() >= 0

@@ -4,9 +4,9 @@ import "gbroker/grid"
 
 // vacancy is what is free over time: of each node, and of the whole site.
 type vacancy struct {
-	lines []line
-	sky   skyline
-	busy  *buckets // nil at a site of few nodes, and before the first search
+	lines   []line
+	profile profile
+	busy    *buckets // nil at a site of few nodes, and before the first search
 }
 
 // seeker finds when and where a work has room beside all that is on the lines. It
@@ -27,11 +27,11 @@ func newSeeker(g *ground, v vacancy) seeker {
 // limit, and the first nodes that have it; never where there is none.
 func (s *seeker) first(w *work, from grid.Tick) grid.Tick {
 	s.prepare(w)
-	for t := s.sky.next(from, w.cores, w.limit); t != never; t = s.sky.next(t, w.cores, w.limit) {
+	for t := s.profile.next(from, w.cores, w.limit); t != never; t = s.profile.next(t, w.cores, w.limit) {
 		if s.placeAt(w, t) {
 			return t
 		}
-		if t = s.sky.after(t); t == never {
+		if t = s.profile.after(t); t == never {
 			break
 		}
 	}

@@ -38,13 +38,13 @@ func (p *Plan) byNode(from, to grid.Tick) [][]onNode {
 	for i := range p.reservations {
 		reserved[p.reservations[i].Job] = p.reservations[i].Job != ""
 	}
-	for id := range p.bookings {
-		b := p.bookings[id]
+	for id := range p.allocations {
+		b := p.allocations[id]
 		if b.start >= to || b.end <= from {
 			continue
 		}
-		if b.index >= 0 && reserved[p.waiting[b.index].Job] {
-			b.index = -1
+		if b.job >= 0 && reserved[p.waiting[b.job].Job] {
+			b.job = -1
 		}
 		var cores int64
 		for k := b.lo; k < b.hi; k++ {
@@ -52,7 +52,7 @@ func (p *Plan) byNode(from, to grid.Tick) [][]onNode {
 		}
 		for k := b.lo; k < b.hi; k++ {
 			n := p.parts[k].node
-			on[n] = append(on[n], onNode{b.start, b.end, p.amountsOf(k), b.index, float64(cores) * (b.end - b.start).Seconds()})
+			on[n] = append(on[n], onNode{b.start, b.end, p.amountsOf(k), b.job, float64(cores) * (b.end - b.start).Seconds()})
 		}
 	}
 	return on

@@ -15,17 +15,17 @@ import (
 // and instant by instant, and reads the definitions of the policies off the page. It
 // keeps no reservation from pass to pass but those of ConsCompress.
 type nodeTwin struct {
-	s        Snapshot
-	believe  belief
-	now      grid.Tick
-	ran      []twinRun // what runs and ran, and what is reserved for nobody who waits
-	kept     map[int]twinRun
-	starts   []grid.Tick
-	where    [][]Share
-	from     []grid.Tick // when a job joins the queue
-	queue    []int
-	passed   map[int]int
-	appoints map[int]twinRun
+	s       Snapshot
+	believe belief
+	now     grid.Tick
+	ran     []twinRun // what runs and ran, and what is reserved for nobody who waits
+	kept    map[int]twinRun
+	starts  []grid.Tick
+	where   [][]Share
+	from    []grid.Tick // when a job joins the queue
+	queue   []int
+	passed  map[int]int
+	bound   map[int]twinRun
 }
 
 type twinRun struct {
@@ -37,7 +37,7 @@ type twinRun struct {
 const twinEnd = 3000
 
 func newTwin(s Snapshot, later []Question, believe belief) *nodeTwin {
-	w := &nodeTwin{s: s, believe: believe, now: s.At, passed: map[int]int{}, kept: map[int]twinRun{}, appoints: map[int]twinRun{}}
+	w := &nodeTwin{s: s, believe: believe, now: s.At, passed: map[int]int{}, kept: map[int]twinRun{}, bound: map[int]twinRun{}}
 	for _, r := range s.Running {
 		until := max(r.End, s.At+1)
 		end := until
@@ -63,9 +63,9 @@ func newTwin(s Snapshot, later []Question, believe belief) *nodeTwin {
 		run := twinRun{r.Shares, max(r.Start, s.At), r.End, r.End, true}
 		i := slices.IndexFunc(s.Waiting, func(x Waiting) bool { return x.Job == r.Job && r.Job != "" && !x.Held })
 		if i >= 0 {
-			if _, two := w.appoints[i]; !two {
+			if _, two := w.bound[i]; !two {
 				run.until = max(r.End, run.start+w.limit(i))
-				w.appoints[i] = run
+				w.bound[i] = run
 				continue
 			}
 		}
@@ -76,7 +76,7 @@ func newTwin(s Snapshot, later []Question, believe belief) *nodeTwin {
 	for i := range w.starts {
 		w.starts[i] = -1
 		x := w.s.Waiting[i]
-		if _, appointed := w.appoints[i]; !appointed && !x.Held && w.can(i) {
+		if _, isBound := w.bound[i]; !isBound && !x.Held && w.can(i) {
 			w.queue = append(w.queue, i)
 		}
 		w.passed[i] = x.Overtaken
@@ -149,7 +149,7 @@ func (w *nodeTwin) free(n int, at grid.Tick) vec {
 	for _, r := range w.kept {
 		take(r)
 	}
-	for _, r := range w.appoints {
+	for _, r := range w.bound {
 		take(r)
 	}
 	return v
@@ -247,7 +247,7 @@ func (w *nodeTwin) aheadFirst() []int {
 				return true
 			}
 		}
-		for _, r := range w.appoints {
+		for _, r := range w.bound {
 			if on(r) {
 				return true
 			}
@@ -342,7 +342,7 @@ func (w *nodeTwin) sorted(by Order) []int {
 }
 
 func (w *nodeTwin) pass(ended bool) {
-	ended = w.keepAppointments() || ended
+	ended = w.startBound() || ended
 	queue := w.sorted(w.s.Policy.Order)
 	many := w.s.Policy.Kind == EASY && w.s.Policy.reservations() > 1
 	switch p := w.s.Policy; {
@@ -461,21 +461,21 @@ func (w *nodeTwin) compress(queue []int, ended bool) {
 	}
 }
 
-func (w *nodeTwin) keepAppointments() bool {
+func (w *nodeTwin) startBound() bool {
 	changed := false
 	var order []int
-	for i := range w.appoints {
+	for i := range w.bound {
 		order = append(order, i)
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(w.resOf(a), w.resOf(b)))
 	})
 	for _, i := range order {
-		a := w.appoints[i]
+		a := w.bound[i]
 		if a.start > w.now {
 			continue
 		}
-		delete(w.appoints, i)
+		delete(w.bound, i)
 		var nodes []int
 		for n := range w.s.Nodes {
 			if slices.ContainsFunc(a.shares, func(h Share) bool { return h.Node == n }) {
@@ -497,7 +497,7 @@ func (w *nodeTwin) keepAppointments() bool {
 			}
 			clear(w.kept)
 		default:
-			w.appoints[i] = a
+			w.bound[i] = a
 		}
 	}
 	return changed
@@ -512,7 +512,7 @@ func (w *nodeTwin) resOf(i int) int {
 
 // run goes on until nobody waits.
 func (w *nodeTwin) run() []grid.Tick {
-	for ; len(w.queue)+len(w.appoints) > 0 && w.now < w.s.At+twinEnd; w.now++ {
+	for ; len(w.queue)+len(w.bound) > 0 && w.now < w.s.At+twinEnd; w.now++ {
 		ended := slices.ContainsFunc(w.ran, func(r twinRun) bool { return r.end == w.now })
 		w.pass(ended)
 	}

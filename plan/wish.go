@@ -59,7 +59,7 @@ func (e *schedule) wish() wish {
 	}
 	if kept := e.kept.due; len(kept) < mostTreads {
 		for _, d := range kept {
-			w = append(w, tread{d.at - e.now + 1, e.sky.at(d.at)})
+			w = append(w, tread{d.at - e.now + 1, e.profile.at(d.at)})
 		}
 		slices.SortFunc(w, func(a, b tread) int { return cmp.Compare(a.from, b.from) })
 	}

@@ -7,15 +7,9 @@ import (
 	"gbroker/grid"
 )
 
-// appointment is a reservation for a job that waits: it starts in it, and no sooner,
-// on nodes of the reservation, which are kept for all of its limit. Until then it is
-// not in the queue. Where it could not start by the end, it joins the queue.
-type appointment struct {
-	job, booking int32
-	start, end   grid.Tick
-}
-
-// takeReservations books what is reserved for nobody who waits, and makes appointments.
+// takeReservations allocates what is reserved. A job that waits and has a reservation is bound
+// to it: it starts in it, and no sooner, on its nodes, which are kept for all of its limit.
+// Until then it is not in the queue. Where it could not start by the end, it joins the queue.
 func (e *schedule) takeReservations(s *Snapshot) {
 	if len(s.Reservations) == 0 {
 		return
@@ -38,24 +32,27 @@ func (e *schedule) takeReservations(s *Snapshot) {
 			continue // past, or the job that runs in it holds its shares itself
 		}
 		job, waiting := waits[r.Job]
-		if waiting = waiting && r.Job != ""; waiting {
-			delete(waits, r.Job) // its further reservations are kept for nobody else either
-			end := min(r.End, e.now+longest)
-			e.appointments = append(e.appointments, appointment{job, int32(len(e.bookings)), r.Start, end})
-			e.wakes.push(due{end, int32(len(e.bookings))})
-			r.End = max(r.End, max(r.Start, e.now)+e.works[job].limit)
+		if !waiting || r.Job == "" {
+			e.takeReservation(r)
+			continue
 		}
+		delete(waits, r.Job) // its further reservations are kept for nobody else either
+		id, latest := int32(len(e.allocations)), min(r.End, e.now+longest)
+		r.End = max(r.End, max(r.Start, e.now)+e.works[job].limit)
 		e.takeReservation(r)
+		e.allocations[id].job, e.allocations[id].latest = job, latest
+		e.bound = append(e.bound, id)
+		e.wakes.push(due{latest, id})
 	}
 }
 
 func (e *schedule) takeReservation(r *Reservation) {
-	b := booking{index: -1, start: max(r.Start, e.now), until: min(r.End, e.now+2*longest)}
+	b := allocation{job: -1, start: max(r.Start, e.now), until: min(r.End, e.now+2*longest)}
 	b.start = min(b.start, b.until-1)
 	b.end, b.ahead = b.until, b.start > e.now
 	b.lo, b.hi = e.keepShares(r.Shares)
-	id := int32(len(e.bookings))
-	e.book(b)
+	id := int32(len(e.allocations))
+	e.allocate(b)
 	e.wakes.push(due{b.until, id})
 	if b.ahead {
 		e.fixedAhead++
@@ -67,61 +64,64 @@ func (e *schedule) takeReservation(r *Reservation) {
 
 // wake looks after a reservation that begins or ends.
 func (e *schedule) wake(id int32) {
-	b := &e.bookings[id]
+	b := &e.allocations[id]
 	if b.ahead && e.now >= b.start {
 		b.ahead = false
 		e.fixedAhead--
 		e.expect(b.lo, b.hi, -1)
 	}
 	if b.until <= e.now && b.until != 0 {
-		e.unhold(id)
+		e.release(id)
 		b.until, e.ended = 0, true
 	}
 	e.refreshParts(b.lo, b.hi)
 }
 
-func (e *schedule) appointed(job int32) bool {
-	return slices.ContainsFunc(e.appointments, func(a appointment) bool { return a.job == job })
+// isBound tells whether a job waits for its reservation.
+func (e *schedule) isBound(job int32) bool {
+	return slices.ContainsFunc(e.bound, func(id int32) bool { return e.allocations[id].job == job })
 }
 
-// keepAppointments starts the jobs whose reservations have begun.
-func (e *schedule) keepAppointments() {
-	begun := func(a appointment) bool { return a.start <= e.now }
-	if e.policy.Kind != ConsCompress && slices.ContainsFunc(e.appointments, begun) {
+// startBound starts the jobs whose reservations have begun.
+func (e *schedule) startBound() {
+	begun := func(id int32) bool { return e.allocations[id].start <= e.now }
+	if e.policy.Kind != ConsCompress && slices.ContainsFunc(e.bound, begun) {
 		e.unreserve() // to be made anew beside them
 	}
-	e.appointments = slices.DeleteFunc(e.appointments, func(a appointment) bool {
-		if !begun(a) {
-			return false
-		}
-		b := &e.bookings[a.booking]
-		if b.until > e.now {
-			e.shift(b.lo, b.hi, e.now, b.until, +1)
-			e.refreshParts(b.lo, b.hi)
-		}
-		e.total = e.sky.advance(e.now)
-		starts := e.placeOn(&e.works[a.job], b)
-		if !starts && e.now < a.end {
-			e.shift(b.lo, b.hi, e.now, b.until, -1)
-			e.refreshParts(b.lo, b.hi)
-			e.total = e.sky.advance(e.now)
-			return false
-		}
-		if b.until > e.now {
-			e.unhold(a.booking)
-		}
-		b.until, b.end, e.early = 0, e.now, true
-		if starts {
-			e.start(a.job)
-		} else {
-			e.rejoin(a.job)
-		}
-		return true
-	})
+	e.bound = slices.DeleteFunc(e.bound, func(id int32) bool { return begun(id) && e.leaveReservation(id) })
+}
+
+// leaveReservation starts the job of a reservation in it, or after its end has it join the
+// queue; false where it goes on waiting.
+func (e *schedule) leaveReservation(id int32) bool {
+	b := &e.allocations[id]
+	job := b.job
+	if b.until > e.now {
+		e.shift(b.lo, b.hi, e.now, b.until, +1)
+		e.refreshParts(b.lo, b.hi)
+	}
+	e.total = e.profile.advance(e.now)
+	starts := e.placeOn(&e.works[job], b)
+	if !starts && e.now < b.latest {
+		e.shift(b.lo, b.hi, e.now, b.until, -1)
+		e.refreshParts(b.lo, b.hi)
+		e.total = e.profile.advance(e.now)
+		return false
+	}
+	if b.until > e.now {
+		e.release(id)
+	}
+	b.job, b.until, b.end, e.early = -1, 0, e.now, true
+	if starts {
+		e.start(job)
+	} else {
+		e.rejoin(job)
+	}
+	return true
 }
 
 // placeOn finds a place now on the nodes of a reservation.
-func (e *schedule) placeOn(w *work, b *booking) bool {
+func (e *schedule) placeOn(w *work, b *allocation) bool {
 	clear(e.scratch)
 	for _, p := range e.parts[b.lo:b.hi] {
 		if n := int(p.node); w.class.nodes.has(n) {
@@ -137,7 +137,7 @@ func (e *schedule) placeOn(w *work, b *booking) bool {
 	return e.placer.placed()
 }
 
-// rejoin puts a job that missed its appointment into the queue, if it can ever start.
+// rejoin puts a job that missed its reservation into the queue, if it can ever start.
 func (e *schedule) rejoin(job int32) {
 	e.unreserve()
 	w := &e.waiting[job]

@@ -7,49 +7,49 @@ import (
 	"gbroker/grid"
 )
 
-// skyline is the number of free cores of a whole site over time, in blocks of steps
+// profile is the number of free cores of a whole site over time, in blocks of steps
 // that know their extremes. What fits by the nodes fits by it, so that it says where
 // to look. It keeps a step where something was given back even if as much was taken.
-type skyline struct {
-	blocks []skyBlock
+type profile struct {
+	blocks []profileBlock
 	head   int // a block at or before the one that holds now
 }
 
-type skyBlock struct {
-	steps     []skyStep
+type profileBlock struct {
+	steps     []profileStep
 	low, high int64 // without more
 	more      int64 // counts for all steps
 }
 
-type skyStep struct {
+type profileStep struct {
 	at    grid.Tick
 	free  int64
 	gives bool // something is given back here
 }
 
-const skyBlockSize = 64
+const profileBlockSize = 64
 
-// newSkyline begins with steps that ascend.
-func newSkyline(steps []skyStep) skyline {
-	var s skyline
+// newProfile begins with steps that ascend.
+func newProfile(steps []profileStep) profile {
+	var s profile
 	for len(steps) > 0 {
-		n := min(len(steps), skyBlockSize/2)
-		s.blocks = append(s.blocks, skyBlock{steps: slices.Clip(steps[:n])})
+		n := min(len(steps), profileBlockSize/2)
+		s.blocks = append(s.blocks, profileBlock{steps: slices.Clip(steps[:n])})
 		s.blocks[len(s.blocks)-1].measure()
 		steps = steps[n:]
 	}
 	return s
 }
 
-func (s *skyline) clone() skyline {
-	c := skyline{blocks: slices.Clone(s.blocks)}
+func (s *profile) clone() profile {
+	c := profile{blocks: slices.Clone(s.blocks)}
 	for i := range c.blocks {
 		c.blocks[i].steps = slices.Clone(c.blocks[i].steps)
 	}
 	return c
 }
 
-func (b *skyBlock) measure() {
+func (b *profileBlock) measure() {
 	b.low, b.high = b.steps[0].free, b.steps[0].free
 	for _, s := range b.steps[1:] {
 		b.low, b.high = min(b.low, s.free), max(b.high, s.free)
@@ -57,7 +57,7 @@ func (b *skyBlock) measure() {
 }
 
 // find is the step that holds t.
-func (s *skyline) find(t grid.Tick, from int) (block, step int) {
+func (s *profile) find(t grid.Tick, from int) (block, step int) {
 	blocks := s.blocks[from:]
 	b := sort.Search(len(blocks), func(i int) bool { return blocks[i].steps[0].at > t }) - 1
 	b = from + max(b, 0)
@@ -67,13 +67,13 @@ func (s *skyline) find(t grid.Tick, from int) (block, step int) {
 }
 
 // at is what is free at t.
-func (s *skyline) at(t grid.Tick) int64 {
+func (s *profile) at(t grid.Tick) int64 {
 	b, i := s.find(t, 0)
 	return s.blocks[b].steps[i].free + s.blocks[b].more
 }
 
 // advance goes to now and tells what is free there.
-func (s *skyline) advance(now grid.Tick) int64 {
+func (s *profile) advance(now grid.Tick) int64 {
 	for s.head+1 < len(s.blocks) && s.blocks[s.head+1].steps[0].at <= now {
 		s.head++
 	}
@@ -82,16 +82,16 @@ func (s *skyline) advance(now grid.Tick) int64 {
 }
 
 // split makes t the beginning of a step.
-func (s *skyline) split(t grid.Tick) (block, step int) {
+func (s *profile) split(t grid.Tick) (block, step int) {
 	b, i := s.find(t, s.head)
 	k := &s.blocks[b]
 	if k.steps[i].at == t {
 		return b, i
 	}
-	k.steps = slices.Insert(k.steps, i+1, skyStep{at: t, free: k.steps[i].free})
+	k.steps = slices.Insert(k.steps, i+1, profileStep{at: t, free: k.steps[i].free})
 	i++
-	if half := len(k.steps) / 2; len(k.steps) >= skyBlockSize {
-		upper := skyBlock{steps: append(make([]skyStep, 0, skyBlockSize), k.steps[half:]...), more: k.more}
+	if half := len(k.steps) / 2; len(k.steps) >= profileBlockSize {
+		upper := profileBlock{steps: append(make([]profileStep, 0, profileBlockSize), k.steps[half:]...), more: k.more}
 		k.steps = k.steps[:half]
 		k.measure()
 		upper.measure()
@@ -104,7 +104,7 @@ func (s *skyline) split(t grid.Tick) (block, step int) {
 }
 
 // change makes more cores free from one instant to another.
-func (s *skyline) change(from, to grid.Tick, more int64) {
+func (s *profile) change(from, to grid.Tick, more int64) {
 	b, i := s.split(to)
 	s.blocks[b].steps[i].gives = s.blocks[b].steps[i].gives || more < 0
 	b, i = s.split(from)
@@ -127,7 +127,7 @@ func (s *skyline) change(from, to grid.Tick, more int64) {
 
 // next is the first instant from which n cores are free for a time d: from itself,
 // or one where something is given back. It is never where there is none.
-func (s *skyline) next(from grid.Tick, n int64, d grid.Tick) grid.Tick {
+func (s *profile) next(from grid.Tick, n int64, d grid.Tick) grid.Tick {
 	b, i := s.find(from, 0)
 	start := grid.Tick(never)
 	if s.blocks[b].steps[i].free+s.blocks[b].more >= n {
@@ -161,7 +161,7 @@ func (s *skyline) next(from grid.Tick, n int64, d grid.Tick) grid.Tick {
 }
 
 // after is the next instant at which something is given back, or never.
-func (s *skyline) after(t grid.Tick) grid.Tick {
+func (s *profile) after(t grid.Tick) grid.Tick {
 	b, i := s.find(t, 0)
 	for i++; b < len(s.blocks); b, i = b+1, 0 {
 		for ; i < len(s.blocks[b].steps); i++ {
