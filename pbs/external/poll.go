@@ -136,12 +136,63 @@ func (p *poller) cached(ctx context.Context) (*poll, error) {
 	}
 	p.mu.Unlock()
 	if good != nil && time.Since(good.begun) <= p.age {
+		if err == nil && good.idle() && time.Since(good.begun) > p.refresh/recently {
+			return p.anew(ctx, good), nil
+		}
 		return good, nil
 	}
 	if err == nil {
 		return p.after(ctx, last)
 	}
 	return nil, fmt.Errorf("no estimate, as nothing is known of the batch system now: %w", err)
+}
+
+// Others submit jobs too, and a listing that is old still shows the nodes idle that these have taken: a start at once would
+// be promised that cannot be. One that shows idle cores is believed for a part of the time between two regular polls; it
+// is asked for anew, and waited for a little.
+const (
+	recently = 5
+	aMoment  = time.Second
+)
+
+// idle tells that a job might start at once.
+func (l *poll) idle() bool {
+	free := 0
+	for _, n := range l.Nodes {
+		if !n.Down {
+			free += n.Cores
+		}
+	}
+	for i := range l.Jobs {
+		if l.Jobs[i].State == Running {
+			for _, p := range l.Jobs[i].Places {
+				free -= p.Cores
+			}
+		}
+	}
+	return free > 0
+}
+
+// anew is a listing after good, or good itself where that takes more than a moment.
+func (p *poller) anew(ctx context.Context, good *poll) *poll {
+	next := make(chan *poll, 1)
+	go func() {
+		if l, err := p.after(context.WithoutCancel(ctx), good.number); err == nil { // it goes on for the next who asks
+			next <- l
+		}
+		close(next)
+	}()
+	timer := time.NewTimer(aMoment)
+	defer timer.Stop()
+	select {
+	case l, ok := <-next:
+		if ok {
+			return l
+		}
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return good
 }
 
 // pause is how long to wait until the next regular poll.
