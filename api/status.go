@@ -123,7 +123,7 @@ func newStatus(r *grid.Record, name func(grid.PeerID) string) Status {
 		Owner:                 grid.SiteName(name(r.Owner)),
 		Epoch:                 r.Epoch.String(),
 		User:                  r.Job.User.Name,
-		Reason:                r.Reason,
+		Reason:                r.Why(),
 		Submitted:             Time(r.Submitted),
 		Started:               Time(r.Started),
 		Finished:              Time(r.Finished),

@@ -45,6 +45,7 @@ type Record struct {
 
 	State           State
 	Reason          string // of the state, for people
+	Obstacle        string // what holds the job up in this state, as long as it does, for people
 	Ended           Tick   // when the terminal state was reached here
 	CancelRequested bool
 
@@ -56,6 +57,17 @@ type Record struct {
 	// Stay is the latest search since the last decision, if it left the job where it was. It is
 	// no part of what is saved of the record: the decisions have it.
 	Stay *Decision
+}
+
+// Why is the reason of the state with what holds the job up in it.
+func (r *Record) Why() string {
+	switch {
+	case r.Obstacle == "":
+		return r.Reason
+	case r.Reason == "":
+		return r.Obstacle
+	}
+	return r.Reason + " [" + r.Obstacle + "]"
 }
 
 // Tenure is who owns a job, and what this broker is to it. A new one begins when a job changes

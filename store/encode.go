@@ -36,6 +36,7 @@ type recordRow struct {
 	Missing       grid.Tick       `json:",omitempty"`
 	Queued        grid.Tick       `json:",omitempty"`
 	ExpectedStart grid.Tick       `json:",omitempty"`
+	Obstacle      string          `json:",omitempty"`
 	Usage         *grid.Usage     `json:",omitempty"`
 
 	// What has another name in the journal than it has now.
@@ -149,7 +150,7 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 		Standing: r.Role,
 		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
 		Telling:  r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
-		Queued: r.Queued, ExpectedStart: r.ExpectedStart, Usage: present(r.Usage),
+		Queued: r.Queued, ExpectedStart: r.ExpectedStart, Obstacle: r.Obstacle, Usage: present(r.Usage),
 	})
 }
 
@@ -213,6 +214,7 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	r.Record.Certificates = each(r.Deeds, func(d certificateRow) grid.Certificate { return grid.Certificate(d) })
 	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing = r.Telling, r.Hops, r.HopsAt, r.Missing
 	r.Record.Queued, r.Record.ExpectedStart, r.Record.Usage = r.Queued, r.ExpectedStart, orZero(r.Usage)
+	r.Record.Obstacle = r.Obstacle
 	return r.Record, nil
 }
 
@@ -242,7 +244,7 @@ func decodeBriefly(record, job []byte) (grid.Record, error) {
 		return grid.Record{}, fmt.Errorf("its document: %w", err)
 	}
 	r.Record.Usage = orZero(r.Usage)
-	r.Record.Kept, r.Record.ExpectedStart = r.Kept, r.ExpectedStart
+	r.Record.Kept, r.Record.ExpectedStart, r.Record.Obstacle = r.Kept, r.ExpectedStart, r.Obstacle
 	r.Record.Job = grid.Job{
 		ID: d.ID, Name: d.Name, Home: d.Home, User: d.User, Rerunnable: d.Rerunnable, Demand: d.Demand.demand(),
 		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue,

@@ -54,23 +54,14 @@ func unplanned(s *plan.Snapshot, w *plan.Waiting) string {
 // showEstimate keeps the expected start of a job; 0 is none, for the reason why.
 func (c *Core) showEstimate(j *job, start grid.Tick, why string) {
 	d := start - j.rec.EstimateNow
-	if d < grid.Second && d > -grid.Second && j.waits == why {
+	if d < grid.Second && d > -grid.Second && j.rec.Obstacle == why {
 		return
 	}
 	j.rec.EstimateNow = start
-	j.waitsFor(why)
+	j.rec.Obstacle = why
 	c.show(j)
 	if !c.home(j) && c.now-j.told >= c.cfg.Refresh {
 		j.told = c.now
 		c.report(j)
 	}
-}
-
-// waitsFor puts why a job has no expected start into its reason, in the place of the last
-// such; "" takes it out. Other reasons stay.
-func (j *job) waitsFor(why string) {
-	if j.rec.Reason == j.waits {
-		j.rec.Reason = why
-	}
-	j.waits = why
 }

@@ -40,13 +40,13 @@ func TestAnExpectedStartDoesNotGoStale(t *testing.T) {
 		step.change(&look.Snapshot)
 		effects := c.Step(now, look)
 		r := c.jobs[j.ID].rec
-		if (r.EstimateNow != 0) != (step.says == "") || (r.Reason == "") != (step.says == "") || !strings.Contains(r.Reason, step.says) {
-			t.Errorf("it is expected at %d, for %q; the reason should be %q", r.EstimateNow, r.Reason, step.says)
+		if (r.EstimateNow != 0) != (step.says == "") || (r.Why() == "") != (step.says == "") || !strings.Contains(r.Why(), step.says) {
+			t.Errorf("it is expected at %d, for %q; the reason should be %q", r.EstimateNow, r.Why(), step.says)
 		}
 		told := false
 		for _, m := range sentTo(effects, her) {
 			if m, is := m.(wire.Report); is {
-				told = m.Estimate.Known == (step.says == "") && m.Reason == r.Reason
+				told = m.Estimate.Known == (step.says == "") && m.Reason == r.Why()
 			}
 		}
 		if !told {
@@ -113,5 +113,26 @@ func TestAskedAgainWhenItIsWorthIt(t *testing.T) {
 		if after := c.jobs[j.ID].due[onHandoff] - c.now; after != test.after && (test.after > 0 || after > 2*c.cfg.Retry) {
 			t.Errorf("%s: it is asked again after %d ms", name, after)
 		}
+	}
+}
+
+// What held a job up before this broker was started again is not told when it does no more, and
+// the reason of its state stays beside it while it does.
+func TestAnObstacleGoesWithTheLifeThatFoundIt(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	c := signed(grid.Record{
+		Job: j, State: grid.Assigned, Reason: "its control files are damaged", Obstacle: "held in the batch system",
+		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{Attempt: 1, Local: "7.pbs"},
+	})
+	if why := c.jobs[j.ID].rec.Why(); why != "its control files are damaged [held in the batch system]" {
+		t.Errorf("it waits for %q", why)
+	}
+	c.jobs[j.ID].rec.Reason = ""
+	look := shot(1_000_001)
+	look.Snapshot.Waiting = []plan.Waiting{{Job: j.ID, Demand: j.Demand, Limit: grid.Minute}}
+	c.Step(1_000_001, look)
+	if why := c.jobs[j.ID].rec.Why(); why != "" {
+		t.Errorf("it has a start, and waits for %q", why)
 	}
 }

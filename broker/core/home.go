@@ -39,7 +39,7 @@ func (c *Core) reportOf(j *job) wire.Report {
 	m := wire.Report{
 		Job: r.Job.ID, Epoch: r.Epoch, Number: r.Report, State: r.State, Attempt: r.Attempt, Local: r.Local,
 		Started: c.ago(r.Started), Finished: c.ago(r.Finished),
-		End: r.End, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal, Reason: r.Reason,
+		End: r.End, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal, Reason: r.Why(),
 		Cancel: r.CancelRequested, Usage: r.Usage,
 	}
 	if r.EstimateNow != 0 && r.State == grid.Assigned {

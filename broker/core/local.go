@@ -234,7 +234,6 @@ func (c *Core) running(j *job, p grid.Progress) {
 			return
 		}
 		c.become(j, grid.Running)
-		j.waitsFor("")
 		j.rec.Started = p.Started
 		if p.Local != "" {
 			j.rec.Local = p.Local
@@ -303,7 +302,6 @@ func (c *Core) collected(e Collected) {
 		c.uncollected(j, e.Err)
 		return
 	}
-	j.rec.Reason, _, _ = strings.Cut(j.rec.Reason, notCollected)
 	j.rec.Outputs = e.Outputs
 	if len(e.Missing) > 0 {
 		text := "it did not leave " + clip(listed(e.Missing))
@@ -315,23 +313,18 @@ func (c *Core) collected(e Collected) {
 	c.close(j, "its output is collected")
 }
 
-// notCollected follows the reason of an end while the output is not collected; what comes
-// behind it goes when it is.
-const notCollected = " [the output is not collected yet, which is tried again: "
-
 // uncollected keeps a job that has ended in FINISHED, where its status says why: what it left
 // is the only copy, and its end is not told before that is safe. Only when it would have been
 // dropped by its age anyway it is given up, and the job with it.
 func (c *Core) uncollected(j *job, err string) {
-	was, _, _ := strings.Cut(j.rec.Reason, notCollected)
 	if c.now-j.rec.Finished > max(c.cfg.Keep, leastTries) && j.rec.Finished > 0 {
 		j.rec.End, j.rec.Outputs = grid.Failed, nil
 		j.rec.Reason = "its output could never be collected: " + clip(err)
 		c.close(j, "its output is given up")
 		return
 	}
-	if now := was + notCollected + clip(err) + "]"; now != j.rec.Reason {
-		j.rec.Reason = now
+	if now := "the output is not collected yet, which is tried again: " + clip(err); now != j.rec.Obstacle {
+		j.rec.Obstacle = now
 		c.save(j, "its output is not collected: "+clip(err))
 	}
 	c.backoff(j, onBatch)

@@ -66,7 +66,6 @@ type job struct {
 	traceAt    grid.Epoch      // home: a site that has forgotten the job had it at that epoch; see recount.go
 	traceOf    grid.PeerID     // and which
 	recovered  bool            // it was in the journal when this life began
-	waits      string          // owner: why it has no expected start; see expected.go
 	stub       bool            // what is known of an archived job without its record; see archive.go
 	size       int64           // of its files, of a stub
 	counted    usage           // home: what it counts for its user
@@ -89,7 +88,9 @@ func (c *Core) move(j *job, s grid.State, by grid.Word) {
 	if !j.rec.State.CanBecome(s, by) {
 		c.failed = fmt.Errorf("%w: job %s is %v at %v, and cannot become %v: %v", grid.ErrInvalid, j.rec.Job.ID, j.rec.State, j.rec.Role, s, by)
 	}
-	j.rec.State = s
+	if j.rec.State != s {
+		j.rec.State, j.rec.Obstacle = s, ""
+	}
 }
 
 // sorted lists the live jobs in a fixed order: effects must not follow a map's order.

@@ -111,7 +111,7 @@ func (c *Core) statusOf(r *grid.Record) wire.Status {
 		Demand: r.Job.Demand, Walltime: r.Job.Walltime, WalltimeDefaulted: r.Job.WalltimeDefaulted, Queue: r.Job.Queue,
 		Submitted: c.ago(r.Submitted), Started: c.ago(r.Started), Finished: c.ago(r.Finished), Ended: c.ago(r.Ended),
 		ContactLost: c.ago(r.ContactLost), Predicted: c.ahead(r.PredictedStart), Estimate: c.ahead(r.EstimateNow),
-		End: r.End, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal, Reason: r.Reason, Cancel: r.CancelRequested, Usage: r.Usage,
+		End: r.End, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal, Reason: r.Why(), Cancel: r.CancelRequested, Usage: r.Usage,
 	}
 	if r.End != 0 && (r.Owner == c.cfg.Self || r.State.Terminal()) {
 		s.Outputs = r.Outputs

@@ -24,8 +24,8 @@ func TestNoEndIsToldBeforeTheOutputIsCollected(t *testing.T) {
 	for range 3 * maxFails {
 		now += 1000
 		c.Step(now, Collected{Job: j.ID, Epoch: epoch, Err: "the account may not read out"})
-		if r := c.jobs[j.ID].rec; r.State != grid.Finished || !strings.Contains(r.Reason, "may not read out") {
-			t.Fatalf("at %d: %s, %q", now, r.State, r.Reason)
+		if r := c.jobs[j.ID].rec; r.State != grid.Finished || !strings.Contains(r.Why(), "may not read out") {
+			t.Fatalf("at %d: %s, %q", now, r.State, r.Why())
 		}
 		asked := false
 		for !asked {
@@ -36,7 +36,7 @@ func TestNoEndIsToldBeforeTheOutputIsCollected(t *testing.T) {
 		}
 	}
 	c.Step(now+1, Collected{Job: j.ID, Epoch: epoch, Outputs: grid.Manifest{{Path: "out", Size: 1, Ranges: make([]grid.Hash, 1)}}})
-	if r := c.jobs[j.ID].rec; r.State != grid.Killed || r.Reason != "ended on request" || len(r.Outputs) != 1 {
+	if r := c.jobs[j.ID].rec; r.State != grid.Killed || r.Why() != "ended on request" || len(r.Outputs) != 1 {
 		t.Errorf("%s, %q, %v", r.State, r.Reason, r.Outputs)
 	}
 }
