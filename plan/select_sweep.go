@@ -36,19 +36,24 @@ type sweep struct {
 // feed is the next few instants of one list at which room comes or goes, of the
 // stretches that count. The last is endless.
 type feed struct {
-	list []stretch
-	at   [feedSize]grid.Tick
-	sum  [feedSize]int32 // of the pieces before
-	site [feedSize]int32
-	used int // how many there are
-	next int
+	list   []stretch
+	events [feedSize]event // the first is of no time
+	used   int             // how many there are
+	next   int
+}
+
+// event is room that comes or goes.
+type event struct {
+	at   grid.Tick
+	sum  int32 // of the pieces up to and with it
+	site int32
 }
 
 const feedSize = 256 // a power of two
 
 // pieces is those of the i-th.
 func (f *feed) pieces(i int) int {
-	return int(f.sum[(i+1)&(feedSize-1)] - f.sum[i&(feedSize-1)])
+	return int(f.events[i&(feedSize-1)].sum - f.events[(i-1)&(feedSize-1)].sum)
 }
 
 func newSweep(c *chunkOffers, m *Market, w *Wanted, speed float64) *sweep {
@@ -92,7 +97,7 @@ func (s *sweep) run() (at grid.Tick, ok bool) {
 			i, e, count = s.leap(count, most, opens)
 		}
 		for i < starts.used && e < ends.used {
-			a, b := starts.at[i&(feedSize-1)], ends.at[e&(feedSize-1)]
+			a, b := starts.events[i&(feedSize-1)].at, ends.events[e&(feedSize-1)].at
 			now := a
 			if min(a, b) >= opens {
 				if opens >= s.before {
@@ -130,16 +135,16 @@ func (s *sweep) leap(count, most int, opens grid.Tick) (i, e, after int) {
 	starts, ends := &s.starts, &s.ends
 	i, e = starts.next, ends.next
 	for i+several <= starts.used {
-		comes := int(starts.sum[(i+several)&(feedSize-1)] - starts.sum[i&(feedSize-1)])
-		last := starts.at[(i+several-1)&(feedSize-1)]
-		if count+comes > most || last >= opens {
+		last := &starts.events[(i+several-1)&(feedSize-1)]
+		comes := int(last.sum - starts.events[(i-1)&(feedSize-1)].sum)
+		if count+comes > most || last.at >= opens {
 			break
 		}
 		first := e
-		for e < ends.used && ends.at[e&(feedSize-1)] < last {
+		for e < ends.used && ends.events[e&(feedSize-1)].at < last.at {
 			e++
 		}
-		count -= int(ends.sum[e&(feedSize-1)] - ends.sum[first&(feedSize-1)])
+		count -= int(ends.events[(e-1)&(feedSize-1)].sum - ends.events[(first-1)&(feedSize-1)].sum)
 		if e == ends.used { // the rest of those that go is not read yet
 			break
 		}
@@ -153,12 +158,12 @@ func (s *sweep) leap(count, most int, opens grid.Tick) (i, e, after int) {
 func (s *sweep) rank(i, e, goes int) (change int) {
 	if goes != 0 {
 		for range s.ends.pieces(e) {
-			change += s.ranking.remove(s.ends.site[e&(feedSize-1)])
+			change += s.ranking.remove(s.ends.events[e&(feedSize-1)].site)
 		}
 		return change
 	}
 	for range s.starts.pieces(i) {
-		change += s.ranking.add(s.starts.site[i&(feedSize-1)])
+		change += s.ranking.add(s.starts.events[i&(feedSize-1)].site)
 	}
 	return change
 }
@@ -190,7 +195,7 @@ func (s *sweep) fillStarts() {
 	if f.next < f.used {
 		return
 	}
-	n, sum := 0, int32(0)
+	n, sum := 1, int32(0)
 	block := f.list[:min(len(f.list), feedSize-2)]
 	f.list = f.list[len(block):]
 	for i := range block {
@@ -200,10 +205,9 @@ func (s *sweep) fillStarts() {
 		early := fits & less(a.start, from)
 		s.pending[a.site] += early * int(a.pieces)
 		counts := fits &^ early
-		f.at[n&(feedSize-1)], f.site[n&(feedSize-1)] = a.start, a.site
 		sum += a.pieces & -int32(counts)
+		f.events[n&(feedSize-1)] = event{a.start, sum, a.site}
 		n += counts
-		f.sum[n&(feedSize-1)] = sum
 	}
 	if len(f.list) == 0 || f.list[0].start >= s.before {
 		f.list = nil
@@ -214,10 +218,10 @@ func (s *sweep) fillStarts() {
 // end ends what was read: with an endless one, if that is all.
 func (f *feed) end(n int, all bool) {
 	if all {
-		f.at[n], f.sum[n+1] = endless, f.sum[n]
+		f.events[n] = event{at: endless, sum: f.events[n-1].sum}
 		n++
 	}
-	f.used, f.next = n, 0
+	f.used, f.next = n, 1
 }
 
 // fillEnds reads on in the list by end. It passes over the same slots as fillStarts.
@@ -226,16 +230,15 @@ func (s *sweep) fillEnds() {
 	if f.next < f.used {
 		return
 	}
-	n, sum := 0, int32(0)
+	n, sum := 1, int32(0)
 	block := f.list[:min(len(f.list), feedSize-2)]
 	f.list = f.list[len(block):]
 	for i := range block {
 		b := &block[i]
-		f.at[n&(feedSize-1)], f.site[n&(feedSize-1)] = b.end-s.length, b.site
 		fits := 1 - less(b.end-max(b.start, s.from[b.site]), s.length)
 		sum += b.pieces & -int32(fits)
+		f.events[n&(feedSize-1)] = event{b.end - s.length, sum, b.site}
 		n += fits
-		f.sum[n&(feedSize-1)] = sum
 	}
 	f.end(n, len(f.list) == 0)
 }

@@ -61,7 +61,7 @@ func (s *sweep) advance(t grid.Tick) {
 	for {
 		s.fillStarts()
 		s.fillEnds()
-		a, b, opens := s.starts.at[s.starts.next], s.ends.at[s.ends.next], s.opens()
+		a, b, opens := s.starts.events[s.starts.next].at, s.ends.events[s.ends.next].at, s.opens()
 		switch {
 		case opens <= min(a, b, t) && opens < s.before:
 			s.count += s.open()
@@ -80,5 +80,5 @@ func (s *sweep) advance(t grid.Tick) {
 // nextRoom is the next instant at which room comes.
 func (s *sweep) nextRoom() grid.Tick {
 	s.fillStarts()
-	return min(s.opens(), s.starts.at[s.starts.next])
+	return min(s.opens(), s.starts.events[s.starts.next].at)
 }
