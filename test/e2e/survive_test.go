@@ -30,7 +30,7 @@ func TestEachJobOnceThroughKills(t *testing.T) {
 	for _, s := range sites {
 		for _, o := range sites {
 			if s != o {
-				must(t, s.Know(t.Context(), o, "--rate-limit", "2MB/s"))
+				must(t, s.Know(t.Context(), o, "--rate-limit", "500kB/s")) // they are on their way for a while
 			}
 		}
 	}
@@ -40,13 +40,14 @@ func TestEachJobOnceThroughKills(t *testing.T) {
 
 	noise(t, dir, "large.bin", 2*mebi)
 	ledger := filepath.Join(dir, "ledger")
+	goOn := filepath.Join(dir, "go-on") // until it is there no job ends, so that others wait
 	var ids []string
 	hand := func(s site, n int, arch string, brings ...string) {
 		for range n {
 			name := fmt.Sprintf("job%02d", len(ids))
 			ids = append(ids, work{
-				script: fmt.Sprintf("echo start %[1]s >> %[2]s; sleep 1; echo end %[1]s >> %[2]s; echo this was %[1]s", name, ledger),
-				arch:   arch, brings: brings, output: "out.txt", walltime: 30,
+				script: fmt.Sprintf("echo start %[1]s >> %[2]s; until [ -e %[3]s ]; do sleep 0.1; done; echo end %[1]s >> %[2]s; echo this was %[1]s", name, ledger, goOn),
+				arch:   arch, brings: brings, output: "out.txt", walltime: 300,
 			}.submit(t, s, dir, name))
 		}
 	}
@@ -68,6 +69,7 @@ func TestEachJobOnceThroughKills(t *testing.T) {
 		victim.Kill()
 		start(t, victim)
 	}
+	must(t, os.WriteFile(goOn, nil, 0o644))
 
 	at := map[string]site{"a": a, "b": b, "c": c}
 	for k, id := range ids {
