@@ -217,7 +217,7 @@ func (b *Broker) Changed(ctx context.Context, id grid.AttemptID) {
 	b.executor.do(ctx, core.WorkKey{Kind: core.BatchWork, Of: string(id.Job)}, func(ctx context.Context) { b.Probe(ctx, id) })
 }
 
-// recollect asks what attempts there were, of those jobs of which that can be known now.
+// reconcile asks what attempts there were, of those jobs of which that can be known now.
 func (b *Broker) reconcile(ctx context.Context, jobs []grid.JobID) {
 	var e core.Reconciled
 	defer func() { b.Post(e) }()

@@ -11,7 +11,7 @@ import (
 // maxSeen lives of the journals of each peer are remembered; the one first seen goes first.
 const maxSeen = 16
 
-// marks are the highest sequences seen of one peer's journals, in the order in
+// highWater are the highest sequences seen of one peer's journals, in the order in
 // which they were first seen.
 type highWater struct {
 	journals []grid.JournalID

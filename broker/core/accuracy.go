@@ -25,7 +25,7 @@ type Accuracy struct {
 }
 
 // expect keeps the estimate of the start of a job that is submitted here now.
-func (c *Core) expect(j *job) {
+func (c *estimator) expect(j *job) {
 	j.rec.Queued, j.rec.ExpectedStart = c.now, 0
 	if j.rec.EstimateNow > 0 && j.rec.EstimateNow >= c.now-stale {
 		j.rec.ExpectedStart = max(c.now, j.rec.EstimateNow)
@@ -47,7 +47,7 @@ type run struct {
 }
 
 // runOf is false for a job that this site's batch system has not started.
-func (c *Core) runOf(r *grid.Record) (run, bool) {
+func (c *estimator) runOf(r *grid.Record) (run, bool) {
 	if !ranHere(r) {
 		return run{}, false
 	}
@@ -55,13 +55,13 @@ func (c *Core) runOf(r *grid.Record) (run, bool) {
 }
 
 // began takes a job that started here into the account.
-func (c *Core) began(r *grid.Record) {
+func (c *estimator) began(r *grid.Record) {
 	if x, did := c.runOf(r); did {
 		c.tally(x)
 	}
 }
 
-func (c *Core) tally(x run) {
+func (c *estimator) tally(x run) {
 	if len(c.outcomes) >= 2*keptStarts {
 		c.outcomes = slices.Delete(c.outcomes, 0, keptStarts)
 	}
@@ -73,7 +73,7 @@ func (c *Core) tally(x run) {
 }
 
 // judge tells readers how good the estimates are, if a job started since.
-func (c *Core) judge() {
+func (c *estimator) judge() {
 	if c.judged {
 		return
 	}
@@ -89,7 +89,7 @@ func (c *Core) judge() {
 }
 
 // remember takes what the journal knows of starts and ends here, each in their order.
-func (c *Core) remember(ran []run) {
+func (c *estimator) remember(ran []run) {
 	by := func(when func(run) grid.Tick) {
 		slices.SortFunc(ran, func(a, b run) int {
 			return cmp.Or(cmp.Compare(when(a), when(b)), cmp.Compare(a.id, b.id))

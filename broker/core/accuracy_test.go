@@ -49,11 +49,11 @@ func TestEstimatesAreKeptWithTheirOutcomes(t *testing.T) {
 				}
 			}
 			again := New(s.config(), s.members, records)
-			if len(s.host.core.outcomes) != started || !reflect.DeepEqual(again.outcomes, s.host.core.outcomes) {
-				t.Errorf("seed %d: %d jobs started at %s; its account is\n%v\nand after a restart\n%v", seed, started, s.name, s.host.core.outcomes, again.outcomes)
+			if len(s.host.core.estimator.outcomes) != started || !reflect.DeepEqual(again.estimator.outcomes, s.host.core.estimator.outcomes) {
+				t.Errorf("seed %d: %d jobs started at %s; its account is\n%v\nand after a restart\n%v", seed, started, s.name, s.host.core.estimator.outcomes, again.estimator.outcomes)
 			}
-			if !reflect.DeepEqual(again.runTimes, s.host.core.runTimes) {
-				t.Errorf("seed %d: %s learned %+v, and after a restart %+v", seed, s.name, s.host.core.runTimes, again.runTimes)
+			if !reflect.DeepEqual(again.estimator.runTimes, s.host.core.estimator.runTimes) {
+				t.Errorf("seed %d: %s learned %+v, and after a restart %+v", seed, s.name, s.host.core.estimator.runTimes, again.estimator.runTimes)
 			}
 			shown := shownAccuracy(again.Step(w.now, Boot{}))
 			if shown == nil || shown.Started != started {
@@ -62,7 +62,7 @@ func TestEstimatesAreKeptWithTheirOutcomes(t *testing.T) {
 				waited += shown.Waited
 			}
 		}
-		moved += len(w.sites[1].host.core.outcomes)
+		moved += len(w.sites[1].host.core.estimator.outcomes)
 	}
 	if moved < 20 || waited < 60 {
 		t.Errorf("%d jobs moved and %d waited: the histories test little", moved, waited)
@@ -97,7 +97,7 @@ func TestExpectation(t *testing.T) {
 		core := accountant()
 		core.now = c.now
 		j := &job{rec: grid.Record{EstimateNow: c.estimate, Run: grid.Run{ExpectedStart: 7}}}
-		core.expect(j)
+		core.estimator.expect(j)
 		if j.rec.Queued != c.now || j.rec.ExpectedStart != c.want {
 			t.Errorf("at %d with the estimate %d: queued %d, expected %d; want %d", c.now, c.estimate, j.rec.Queued, j.rec.ExpectedStart, c.want)
 		}
@@ -114,7 +114,7 @@ func TestNothingIsExpectedElsewhere(t *testing.T) {
 		Tenure: grid.Tenure{Role: grid.Owning, Handoff: grid.Handoff{Phase: grid.Withdrawing, To: "j"}},
 		Run:    grid.Run{Queued: 5, ExpectedStart: 6},
 	}}
-	core.commit(j)
+	core.ownership.commit(j)
 	if j.rec.Queued != 0 || j.rec.ExpectedStart != 0 {
 		t.Errorf("queued %d, expected %d", j.rec.Queued, j.rec.ExpectedStart)
 	}
@@ -137,28 +137,28 @@ func TestAccountOfStarts(t *testing.T) {
 		ran(queued+1000, queued+3000, grid.Assigned),                            // started in an earlier attempt
 		{State: grid.Completed, Run: grid.Run{Queued: queued, Started: queued}, AtHome: grid.AtHome{Removed: true}},
 	} {
-		core.began(r)
+		core.estimator.began(r)
 	}
-	core.judge()
+	core.estimator.judge()
 	want := Accuracy{4, plan.Accuracy{Waited: 2, Mean: 1801, Median: 2, P90: 3600, Within60: 0.5, Within600: 0.5, TooEarly: 0.5}}
 	if got := shownAccuracy(core.out); got == nil || *got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	core.out = nil
-	if core.judge(); len(core.out) > 0 {
+	if core.estimator.judge(); len(core.out) > 0 {
 		t.Error("nothing new is told")
 	}
 
 	for n := range 2*keptStarts + 500 { // of these the last 1000 count: their errors are 1 s and up
-		core.began(ran(queued+grid.Tick(n+1)*grid.Second, queued+2*grid.Second, grid.Running))
+		core.estimator.began(ran(queued+grid.Tick(n+1)*grid.Second, queued+2*grid.Second, grid.Running))
 	}
-	core.judge()
+	core.estimator.judge()
 	got := shownAccuracy(core.out)
 	if got == nil || got.Started != keptStarts || got.Waited != keptStarts || got.Median != 1998 {
 		t.Errorf("%+v of the latest %d", got, keptStarts)
 	}
-	if len(core.outcomes) > 2*keptStarts {
-		t.Errorf("%d outcomes are kept", len(core.outcomes))
+	if len(core.estimator.outcomes) > 2*keptStarts {
+		t.Errorf("%d outcomes are kept", len(core.estimator.outcomes))
 	}
 }
 
@@ -172,7 +172,7 @@ func TestAccuracyIsToldWhenItChanges(t *testing.T) {
 	if got := shownAccuracy(core.Step(grid.Hour+core.cfg.Refresh, Tick{})); got != nil {
 		t.Errorf("%+v is told again", got)
 	}
-	core.began(&grid.Record{State: grid.Running, Run: grid.Run{Queued: 1, Started: 1}})
+	core.estimator.began(&grid.Record{State: grid.Running, Run: grid.Run{Queued: 1, Started: 1}})
 	if got := shownAccuracy(core.Step(grid.Hour+2*core.cfg.Refresh, Tick{})); got == nil || got.Started != 1 {
 		t.Errorf("%+v is told of one start", got)
 	}
@@ -186,26 +186,26 @@ func TestComingJobsKeepTheirQueue(t *testing.T) {
 	offered := grid.Job{ID: "i.01M7XVNVT1HF2GHP4JW23GK3FT", Queue: "long", Walltime: grid.Hour, Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}}
 	core.accepted[offered.ID] = &acceptance{start: 5}
 	core.accepted[offered.ID].offer.Job = offered
-	q := core.question(&offered, 7)
-	if q.Queue != "long" || q.Limit != grid.Hour || q.NotBefore != 7 || q.Trait != core.trait(&offered) {
+	q := core.estimator.question(&offered, 7)
+	if q.Queue != "long" || q.Limit != grid.Hour || q.NotBefore != 7 || q.Trait != core.estimator.trait(&offered) {
 		t.Errorf("%+v is asked", q)
 	}
-	asked := core.asked(wire.Question{Demand: offered.Demand, Queue: "long", Walltime: grid.Hour, Delivery: 3}, 7)
+	asked := core.estimator.asked(wire.Question{Demand: offered.Demand, Queue: "long", Walltime: grid.Hour, Delivery: 3}, 7)
 	if want := (plan.Trait{Cores: 1, Limit: grid.Hour}); asked.Queue != "long" || asked.NotBefore != 10 || asked.Limit != grid.Hour || asked.Trait != want {
 		t.Errorf("a neighbour asks %+v", asked)
 	}
-	s := core.withTraits(core.withComing(plan.Snapshot{At: 100, Nodes: []plan.Node{{Name: "n", Cores: 1}}, Queues: []plan.Queue{{Name: "long"}}}))
-	if len(s.Waiting) != 1 || s.Waiting[0].Queue != "long" || s.Waiting[0].Trait != core.trait(&offered) {
+	s := core.estimator.withTraits(core.estimator.withComing(plan.Snapshot{At: 100, Nodes: []plan.Node{{Name: "n", Cores: 1}}, Queues: []plan.Queue{{Name: "long"}}}))
+	if len(s.Waiting) != 1 || s.Waiting[0].Queue != "long" || s.Waiting[0].Trait != core.estimator.trait(&offered) {
 		t.Fatalf("%+v is coming", s.Waiting)
 	}
-	core.showEstimates(s, plan.Build(s))
+	core.estimator.showEstimates(s, plan.Build(s))
 	if got := core.accepted[offered.ID].start; got != 100 {
 		t.Errorf("expected at %d, want now", got)
 	}
 	delete(core.accepted, offered.ID)
 	j := &job{rec: grid.Record{Job: offered, State: grid.Moving, EstimateNow: 5, Tenure: grid.Tenure{Role: grid.Prepared}}}
 	core.jobs[offered.ID] = j
-	if core.showEstimates(s, plan.Build(s)); j.rec.EstimateNow != 100 || len(core.out) > 0 {
+	if core.estimator.showEstimates(s, plan.Build(s)); j.rec.EstimateNow != 100 || len(core.out) > 0 {
 		t.Errorf("expected at %d with %v, want 100 and no word of it", j.rec.EstimateNow, core.out)
 	}
 }

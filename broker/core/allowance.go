@@ -35,8 +35,8 @@ func (a *allowance) add(j *grid.Job) {
 	a.files += j.Inputs.Size()
 }
 
-// heldFor is what is held for a member without those offers that are PREPARED.
-func (c *Core) usedBy(p grid.PeerID) (a allowance) {
+// usedBy is what is held for a member without those offers that are PREPARED.
+func (c *ownership) usedBy(p grid.PeerID) (a allowance) {
 	for _, o := range c.offers {
 		if o.from == p {
 			a.add(&o.offer.Job)
@@ -51,8 +51,8 @@ func (c *Core) usedBy(p grid.PeerID) (a allowance) {
 	return a
 }
 
-// heldByMember is what is held for each member.
-func (c *Core) usedByMember() map[grid.PeerID]*allowance {
+// usedByMember is what is held for each member.
+func (c *ownership) usedByMember() map[grid.PeerID]*allowance {
 	held := map[grid.PeerID]*allowance{}
 	of := func(p grid.PeerID) *allowance {
 		if held[p] == nil {
@@ -65,7 +65,7 @@ func (c *Core) usedByMember() map[grid.PeerID]*allowance {
 		of(p)
 	}
 	for _, j := range c.live {
-		if j.rec.Role == grid.Prepared && !c.home(j) {
+		if j.rec.Role == grid.Prepared && !c.isHome(j) {
 			of(j.rec.Owner).add(&j.rec.Job)
 		}
 	}
@@ -73,7 +73,7 @@ func (c *Core) usedByMember() map[grid.PeerID]*allowance {
 }
 
 // beyond is the refusal of one more offer; nil is none.
-func (c *Core) beyond(a *allowance, j *grid.Job) *grid.Refusal {
+func (c *ownership) beyond(a *allowance, j *grid.Job) *grid.Refusal {
 	refuse := func(asked, most any) *grid.Refusal {
 		return &grid.Refusal{Kind: grid.Temporary, Reason: tooManyOf, Asked: fmt.Sprint(asked), Available: fmt.Sprint(most)}
 	}
@@ -93,7 +93,7 @@ func (c *Core) beyond(a *allowance, j *grid.Job) *grid.Refusal {
 }
 
 // keepOffer keeps an offer until a snapshot comes, or refuses it.
-func (c *Core) keepOffer(from grid.PeerID, o wire.Offer) {
+func (c *ownership) keepOffer(from grid.PeerID, o wire.Offer) {
 	if slices.ContainsFunc(c.offers, func(p pendingOffer) bool { return p.from == from && p.offer.Handoff == o.Handoff }) {
 		return // it was said twice
 	}
@@ -107,14 +107,26 @@ func (c *Core) keepOffer(from grid.PeerID, o wire.Offer) {
 		return
 	}
 	c.offers = append(c.offers, pendingOffer{from, o})
-	c.look()
+	c.estimator.look()
+}
+
+// takeOffers gives the offers that wait for a snapshot, which are kept no longer.
+func (c *ownership) takeOffers() []pendingOffer {
+	list := c.offers
+	c.offers = nil
+	return list
+}
+
+// offersRemoved drops those of sites that are no members any more.
+func (c *ownership) offersRemoved() {
+	c.offers = slices.DeleteFunc(c.offers, func(o pendingOffer) bool { return c.members[o.from] == nil })
 }
 
 // declineRemoved drops what was offered by those who are no members any more: nobody will
 // commit it. Where the job's home is one, that may still say who owns it.
-func (c *Core) declineRemoved(j *job) {
+func (c *ownership) declineRemoved(j *job) {
 	r := &j.rec
-	if r.Role == grid.Prepared && !c.home(j) && c.members[r.Owner] == nil && c.members[r.Job.Home] == nil {
+	if r.Role == grid.Prepared && !c.isHome(j) && c.members[r.Owner] == nil && c.members[r.Job.Home] == nil {
 		c.decline(j, "the site that offered it is no neighbour any more")
 	}
 }

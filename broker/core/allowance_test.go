@@ -117,7 +117,7 @@ func TestOffersOfARemovedMemberGo(t *testing.T) {
 	}
 	check := func(what string, c *Core, effects []Effect) {
 		t.Helper()
-		if n := len(c.offers); n != 0 {
+		if n := len(c.ownership.offers); n != 0 {
 			t.Errorf("%s: %d offers still wait", what, n)
 		}
 		for _, j := range c.jobs {

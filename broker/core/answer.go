@@ -9,20 +9,20 @@ import (
 	"gbroker/wire"
 )
 
-// pendingAsk is a neighbour's question that waits for a snapshot.
+// pendingEstimate is a neighbour's question that waits for a snapshot.
 type pendingEstimate struct {
 	from    grid.PeerID
 	request wire.EstimateRequest
 }
 
-// maxAsks are the searches that one peer has at a time: one for jobs without a
+// maxEstimates are the searches that one peer has at a time: one for jobs without a
 // place, one for those that wait.
 const maxEstimates = 2
 
 // maxPending bounds the questions kept while a snapshot is taken.
 const maxPending = 1024
 
-func (c *Core) estimateRequest(from grid.PeerID, a wire.EstimateRequest) {
+func (c *estimator) estimateRequest(from grid.PeerID, a wire.EstimateRequest) {
 	mine := func(p pendingEstimate) bool { return p.from == from }
 	if n := len(slices.DeleteFunc(slices.Clone(c.estimates), func(p pendingEstimate) bool { return !mine(p) })); n >= maxEstimates {
 		k := slices.IndexFunc(c.estimates, mine) // the oldest of its searches is over
@@ -33,43 +33,43 @@ func (c *Core) estimateRequest(from grid.PeerID, a wire.EstimateRequest) {
 }
 
 // looked has a snapshot: everything that waited for one is answered from it.
-func (c *Core) looked(e Looked) {
+func (c *estimator) looked(e Looked) {
 	c.looking = false
-	asks, offers := c.estimates, c.offers
-	c.estimates, c.offers = nil, nil
+	asks, offers := c.estimates, c.ownership.takeOffers()
+	c.estimates = nil
 	if e.Err != "" {
 		c.note("", "", "no snapshot of the batch system: "+e.Err)
 		c.unseen(asks, offers, forNow(noLook))
-		c.noPass()
+		c.search.noPass()
 		return
 	}
-	c.stir(e.Snapshot)
+	c.search.stir(e.Snapshot)
 	s := c.withTraits(c.withComing(e.Snapshot))
 	o := c.outlookOf(s)
 	c.seen = c.now
 	c.showEstimates(s, o.likely)
-	c.beginPass(s, o)
+	c.search.beginPass(s, o)
 	if e.Full {
 		c.unseen(asks, offers, forNow(diskFull))
 		return
 	}
 	b := o.batch()
-	held := c.usedByMember()
+	held := c.ownership.usedByMember()
 	for _, o := range offers { // first: what comes counts in every answer
 		if held[o.from] == nil {
 			continue // removed meanwhile
 		}
-		c.considerOffer(o, b, s, held[o.from])
+		c.ownership.considerOffer(o, b, s, held[o.from])
 	}
 	for _, a := range asks {
 		c.send(a.from, c.answer(b, s, a))
 	}
-	c.ownAnswer(b, s)
-	c.whereHere(func(j *grid.Job) grid.Estimate { return b.estimate(c.question(j, s.At)) }, nil)
+	c.search.ownAnswer(b, s)
+	c.search.whereHere(func(j *grid.Job) grid.Estimate { return b.estimate(c.question(j, s.At)) }, nil)
 }
 
 // unseen: without a snapshot, or with a full disk, there is no estimate.
-func (c *Core) unseen(asks []pendingEstimate, offers []pendingOffer, why *grid.Refusal) {
+func (c *estimator) unseen(asks []pendingEstimate, offers []pendingOffer, why *grid.Refusal) {
 	none := grid.Estimate{Refusal: why}
 	for _, a := range asks {
 		t := wire.EstimateReply{Round: a.request.Round, Site: c.facts()}
@@ -81,11 +81,8 @@ func (c *Core) unseen(asks []pendingEstimate, offers []pendingOffer, why *grid.R
 	for _, o := range offers {
 		c.send(o.from, wire.Refuse{Handoff: o.offer.Handoff, Estimate: none})
 	}
-	c.whereHere(nil, why)
-	if r := c.round; r != nil && r.replies[c.cfg.Self].answers == nil && r.replies[c.cfg.Self].missing == nil {
-		r.replies[c.cfg.Self].missing = why
-		c.ownReplied(r)
-	}
+	c.search.whereHere(nil, why)
+	c.search.noOwnAnswer(why)
 }
 
 // maxTake bounds the offers that a site takes at once from one owner.
@@ -93,13 +90,13 @@ const maxTake = 16
 
 // answer estimates for a neighbour. What this site holds for a job that is asked
 // about does not count against it.
-func (c *Core) answer(b *batch, s plan.Snapshot, a pendingEstimate) wire.EstimateReply {
-	t := wire.EstimateReply{Round: a.request.Round, Site: c.facts(), Take: uint32(max(0, min(maxTake, maxAccepted-len(c.accepted), maxFetchingOf-c.usedBy(a.from).fetching)))}
+func (c *estimator) answer(b *batch, s plan.Snapshot, a pendingEstimate) wire.EstimateReply {
+	t := wire.EstimateReply{Round: a.request.Round, Site: c.facts(), Take: uint32(max(0, min(maxTake, maxAccepted-len(c.accepted), maxFetchingOf-c.ownership.usedBy(a.from).fetching)))}
 	if held := c.occupying(a.request.Questions); len(held) > 0 {
 		b = c.newOutlook(without(s, held)).batch()
 	}
 	for _, q := range a.request.Questions {
-		e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(q.Home), c.refusedHere(q.Job))}
+		e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(q.Home), c.execution.refusedHere(q.Job))}
 		if e.Refusal == nil {
 			e = b.estimate(c.asked(q, s.At))
 		}
@@ -109,7 +106,7 @@ func (c *Core) answer(b *batch, s plan.Snapshot, a pendingEstimate) wire.Estimat
 }
 
 // unwelcome says why no job of that home is taken here; "" is one of who asks.
-func (c *Core) unwelcome(home grid.PeerID) *grid.Refusal {
+func (c *estimator) unwelcome(home grid.PeerID) *grid.Refusal {
 	switch {
 	case c.draining:
 		return forNow(drained)
@@ -119,8 +116,8 @@ func (c *Core) unwelcome(home grid.PeerID) *grid.Refusal {
 	return nil
 }
 
-// heldOf are the jobs of the questions that may hold something here.
-func (c *Core) occupying(questions []wire.Question) map[grid.JobID]bool {
+// occupying are the jobs of the questions that may hold something here.
+func (c *estimator) occupying(questions []wire.Question) map[grid.JobID]bool {
 	held := map[grid.JobID]bool{}
 	for _, q := range questions {
 		if c.accepted[q.Job] != nil || c.peek(q.Job) != nil {
@@ -137,46 +134,20 @@ func without(s plan.Snapshot, jobs map[grid.JobID]bool) plan.Snapshot {
 }
 
 // asked is a neighbour's question; of its job's user nothing is known.
-func (c *Core) asked(q wire.Question, now grid.Tick) plan.Question {
+func (c *estimator) asked(q wire.Question, now grid.Tick) plan.Question {
 	return plan.Question{
 		Demand: q.Demand, Queue: q.Queue, Limit: c.limit(q.Walltime), NotBefore: now + q.Delivery, Trait: c.shape(q.Demand, q.Walltime),
 	}
 }
 
 // question asks for a job whose files are here.
-func (c *Core) question(j *grid.Job, now grid.Tick) plan.Question {
+func (c *estimator) question(j *grid.Job, now grid.Tick) plan.Question {
 	return plan.Question{Demand: j.Demand, Queue: j.Queue, Limit: c.limit(j.Walltime), NotBefore: now, Trait: c.trait(j)}
-}
-
-func (c *Core) ownAnswer(b *batch, s plan.Snapshot) {
-	r := c.round
-	if r == nil {
-		return
-	}
-	own := r.replies[c.cfg.Self]
-	if own.answers != nil || own.missing != nil {
-		return
-	}
-	for _, id := range r.jobs {
-		var e grid.Estimate
-		if j := c.jobs[id]; j != nil {
-			e = b.estimate(c.question(&j.rec.Job, s.At))
-		}
-		own.answers = append(own.answers, e)
-	}
-	c.ownReplied(r)
-}
-
-func (c *Core) ownReplied(r *round) {
-	r.waiting--
-	if r.waiting == 0 {
-		c.endRound()
-	}
 }
 
 // withComing adds to a snapshot what it does not show yet: jobs accepted, prepared
 // or just submitted. A site's load is the union by JobID.
-func (c *Core) withComing(s plan.Snapshot) plan.Snapshot {
+func (c *estimator) withComing(s plan.Snapshot) plan.Snapshot {
 	shown := make(map[grid.JobID]bool, len(s.Running)+len(s.Waiting))
 	for _, r := range s.Running {
 		shown[r.Job] = true
@@ -204,7 +175,7 @@ func (c *Core) withComing(s plan.Snapshot) plan.Snapshot {
 }
 
 // comingIDs are the jobs that will want capacity here, in a fixed order.
-func (c *Core) comingIDs() []grid.JobID {
+func (c *estimator) comingIDs() []grid.JobID {
 	var ids []grid.JobID
 	for id := range c.accepted {
 		ids = append(ids, id)
@@ -222,21 +193,17 @@ func (c *Core) comingIDs() []grid.JobID {
 // silence is how many reports in a row may stay out before contact counts as lost.
 const silence = 4
 
-// refresh renews the estimates of waiting jobs at intervals, and looks which owners
-// have not been heard.
-func (c *Core) refresh() {
-	c.judge()
-	waiting := false
-	for _, j := range c.sorted() {
-		waiting = waiting || j.rec.Role == grid.Owning && j.rec.State == grid.Assigned
-		if j.rec.Role == grid.Watching && c.now-j.heard > silence*c.cfg.Digest {
-			c.loseContact(j)
-			c.askOwner(j)
-			c.forgetOverdue(j)
-		}
-	}
-	if waiting && c.now-c.seen >= c.cfg.Refresh*9/10 { // a pass may just have looked
+// lookAgain asks for a snapshot, unless the last one is new: a pass may just have looked.
+func (c *estimator) lookAgain() {
+	if c.now-c.seen >= c.cfg.Refresh*9/10 {
 		c.look()
 	}
-	c.armGeneral(refreshDue, c.cfg.Refresh)
+}
+
+// look asks for a snapshot unless one is on its way.
+func (c *estimator) look() {
+	if !c.looking {
+		c.looking = true
+		c.emit(Look{})
+	}
 }

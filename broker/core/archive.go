@@ -39,8 +39,8 @@ type foreign struct {
 	end          grid.State
 }
 
-// pastOf keeps what is needed of a record, and no string that holds more.
-func (c *Core) archivedOf(r *grid.Record) archived {
+// archivedOf keeps what is needed of a record, and no string that holds more.
+func (c *kernel) archivedOf(r *grid.Record) archived {
 	p := archived{
 		home: c.intern(r.Job.Home), submitted: r.Submitted, began: r.Started, ended: r.Ended, size: sizeHere(r),
 		role: r.Role, state: r.State, removed: r.Removed, kept: r.Kept,
@@ -63,7 +63,7 @@ func (p archived) counts() bool {
 	return !p.removed && (p.role == grid.Owning || p.role == grid.Watching)
 }
 
-func (c *Core) putArchive(r *grid.Record) {
+func (c *kernel) putArchive(r *grid.Record) {
 	p := c.archivedOf(r)
 	c.archive[grid.JobID(strings.Clone(string(r.Job.ID)))] = p
 	if p.counts() {
@@ -71,7 +71,7 @@ func (c *Core) putArchive(r *grid.Record) {
 	}
 }
 
-func (c *Core) unarchive(id grid.JobID) {
+func (c *kernel) unarchive(id grid.JobID) {
 	if p := c.archive[id]; p.counts() {
 		c.ended[p.state]--
 	}
@@ -79,10 +79,10 @@ func (c *Core) unarchive(id grid.JobID) {
 }
 
 // Ended tells how many there are.
-func (c *Core) Ended() Ended { return c.ended }
+func (c *kernel) Ended() Ended { return c.ended }
 
 // intern gives one string for each peer.
-func (c *Core) intern(p grid.PeerID) grid.PeerID {
+func (c *kernel) intern(p grid.PeerID) grid.PeerID {
 	if known, ok := c.peers[p]; ok {
 		return known
 	}
@@ -112,7 +112,7 @@ func (p archived) stub(id grid.JobID) *job {
 }
 
 // job finds the job of an identifier; nil is none that is known here.
-func (c *Core) job(id grid.JobID) *job {
+func (c *kernel) job(id grid.JobID) *job {
 	if j := c.jobs[id]; j != nil {
 		return j
 	}
@@ -132,7 +132,7 @@ func (c *Core) job(id grid.JobID) *job {
 }
 
 // peek is job, to look at alone.
-func (c *Core) peek(id grid.JobID) *job {
+func (c *kernel) peek(id grid.JobID) *job {
 	if j := c.jobs[id]; j != nil {
 		return j
 	}
@@ -143,7 +143,7 @@ func (c *Core) peek(id grid.JobID) *job {
 }
 
 // all are the jobs that are known here, in no order, to look at alone.
-func (c *Core) all() iter.Seq[*job] {
+func (c *kernel) all() iter.Seq[*job] {
 	return func(yield func(*job) bool) {
 		for _, j := range c.jobs {
 			if !yield(j) {
@@ -159,7 +159,7 @@ func (c *Core) all() iter.Seq[*job] {
 }
 
 // withCertificates are those of them that certificates tell of.
-func (c *Core) withCertificates() iter.Seq[*job] {
+func (c *kernel) withCertificates() iter.Seq[*job] {
 	return func(yield func(*job) bool) {
 		for j := range c.all() {
 			if len(j.rec.Certificates) > 0 && !yield(j) {
@@ -170,7 +170,7 @@ func (c *Core) withCertificates() iter.Seq[*job] {
 }
 
 // take takes up a record of the journal.
-func (c *Core) take(r grid.Record) {
+func (c *kernel) take(r grid.Record) {
 	c.latest = max(c.latest, r.Submitted, r.Started, r.Ended)
 	if r.Job.Home == c.cfg.Self && r.Key != "" {
 		c.keys[keyOf(r.Job.User, r.Key)] = grid.JobID(strings.Clone(string(r.Job.ID)))
@@ -200,7 +200,7 @@ func (c *Core) retire() {
 			delete(c.ending, id)
 			continue
 		}
-		if !IsArchived(&j.rec) || j.pulling || j.killing || j.reading || j.claim != nil || j.due != [concerns]grid.Tick{} || c.refusedHere(id) != nil {
+		if !IsArchived(&j.rec) || j.pulling || j.killing || j.reading || j.claim != nil || j.due != [concerns]grid.Tick{} || c.execution.refusedHere(id) != nil {
 			continue // something is under way, or not yet to be forgotten: looked at again
 		}
 		delete(c.ending, id)

@@ -271,7 +271,7 @@ func TestARefusedJobStaysForAWhile(t *testing.T) {
 	c, journal := kept(t, longRecord(1, me, grid.Ready))
 	j := c.jobs[longRecord(1, me, grid.Ready).Job.ID]
 	j.refused, j.refusedAt = "no such account", c.now
-	c.end(j, grid.Failed, "for the test")
+	c.execution.end(j, grid.Failed, "for the test")
 	for _, d := range []grid.Tick{0, refusedFor + 1} {
 		commit(c, journal, c.Step(c.now+d, Tick{}))
 		if stays := c.jobs[j.rec.Job.ID] != nil; stays != (d == 0) {

@@ -15,7 +15,7 @@ import (
 //	                              └ had started ─► Kill ─► ends by request ─► KILLED
 //	owned elsewhere        ─► Cancel is repeated until the end is reported
 
-func (c *Core) cancelRequest(e CancelRequest) {
+func (c *home) cancelRequest(e CancelRequest) {
 	j := c.job(e.Job)
 	if j == nil {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)})
@@ -26,13 +26,13 @@ func (c *Core) cancelRequest(e CancelRequest) {
 }
 
 // wantGone sets the flag, once, wherever it is first heard.
-func (c *Core) wantGone(j *job, by string) {
+func (c *home) wantGone(j *job, by string) {
 	if j.rec.State.Terminal() || j.rec.CancelRequested || j.rec.End != 0 {
 		return
 	}
 	j.rec.CancelRequested = true
 	c.save(j, "cancel requested by "+by)
-	if c.cfg.Broken.Without(CancelledToldEarly) && c.home(j) {
+	if c.cfg.Broken.Without(CancelledToldEarly) && c.isHome(j) {
 		c.send(j.rec.Owner, wire.Cancel{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
 		c.terminal(j, grid.Killed)
 	}
@@ -40,7 +40,7 @@ func (c *Core) wantGone(j *job, by string) {
 }
 
 // enforceCancel does what the flag asks, as far as this site can.
-func (c *Core) enforceCancel(j *job) {
+func (c *home) enforceCancel(j *job) {
 	if j.rec.Role != grid.Owning {
 		c.pursueCancel(j)
 		return
@@ -49,22 +49,22 @@ func (c *Core) enforceCancel(j *job) {
 		c.backoff(j, onCancelling) // the journal may lack an attempt
 		return
 	}
-	if c.rolled != nil && j.rec.Uncertain && c.home(j) && j.rec.State != grid.Running {
+	if c.recovery.recounting() && j.rec.Uncertain && c.isHome(j) && j.rec.State != grid.Running {
 		c.backoff(j, onCancelling) // it may have ended elsewhere, and its user been told so
 		return
 	}
 	switch j.rec.State {
 	case grid.Submitted, grid.StageIn, grid.Ready:
-		c.end(j, grid.Killed, "cancelled before it started")
+		c.execution.end(j, grid.Killed, "cancelled before it started")
 	case grid.Moving:
 		if j.rec.Handoff.Phase == grid.Offering && j.rec.Attempt == 0 {
-			c.abandon(j, "cancelled")
-			c.end(j, grid.Killed, "cancelled before it started")
+			c.ownership.abandon(j, "cancelled")
+			c.execution.end(j, grid.Killed, "cancelled before it started")
 			return
 		}
-		c.withdraw(j)
+		c.execution.withdraw(j)
 	case grid.Assigned:
-		c.withdraw(j)
+		c.execution.withdraw(j)
 	case grid.Running:
 		c.emit(Kill{c.attempt(j)})
 	}
@@ -74,12 +74,12 @@ func (c *Core) enforceCancel(j *job) {
 }
 
 // pursueCancel repeats what is not yet confirmed.
-func (c *Core) pursueCancel(j *job) {
+func (c *home) pursueCancel(j *job) {
 	switch {
 	case !j.rec.CancelRequested || j.rec.State.Terminal() || j.rec.End != 0:
 	case j.rec.Role == grid.Owning:
 		c.enforceCancel(j)
-	case c.home(j):
+	case c.isHome(j):
 		if j.rec.Handoff.Phase == grid.NoHandoff { // Commit carries the flag itself
 			c.send(j.rec.Owner, wire.Cancel{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
 		}
@@ -87,8 +87,16 @@ func (c *Core) pursueCancel(j *job) {
 	}
 }
 
+// cancelDue: the end that was asked for is not confirmed yet.
+func (c *home) cancelDue(j *job) {
+	if j.isSuperseded() && j.rec.Role == grid.Owning {
+		c.ownership.relinquish(j)
+	}
+	c.pursueCancel(j)
+}
+
 // onCancel: the home says that the job's user wants it gone.
-func (c *Core) onCancel(from grid.PeerID, m wire.Cancel) {
+func (c *home) onCancel(from grid.PeerID, m wire.Cancel) {
 	j := c.job(m.Job)
 	if j == nil || from != j.rec.Job.Home && !j.cameFrom(from) {
 		c.send(from, wire.Error{Of: wire.KindCancel, Job: m.Job, Why: "no job of that home here"})

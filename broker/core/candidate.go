@@ -35,8 +35,8 @@ type acceptance struct {
 // slack is how much worse than told the wait may be before an offer is refused.
 func slack(told grid.Tick) grid.Tick { return max(grid.Minute, told/2) }
 
-func (c *Core) offer(from grid.PeerID, o wire.Offer) {
-	c.saw(from, o.Journal)
+func (c *ownership) offer(from grid.PeerID, o wire.Offer) {
+	c.recovery.saw(from, o.Journal)
 	c.heardStamp(o.Handoff.Epoch.Hop, false)
 	c.heardStamp(o.Handoff.Epoch.Term, false)
 	if o.Handoff.To != c.cfg.Self || o.Job.ID != o.Handoff.Job || o.Handoff.Digest != wire.JobDigest(o.Job) {
@@ -66,7 +66,7 @@ func (c *Core) offer(from grid.PeerID, o wire.Offer) {
 // notTheirs says why a member has no right to make an offer: only the owner has, and
 // in the name of a user of the job's home. This site takes its own users' jobs back
 // as far as it knows them.
-func (c *Core) notTheirs(from grid.PeerID, o wire.Offer) string {
+func (c *ownership) notTheirs(from grid.PeerID, o wire.Offer) string {
 	j := c.job(o.Handoff.Job)
 	switch {
 	case max(o.Handoff.Epoch.Term, o.Handoff.Epoch.Hop) >= maxStamp:
@@ -95,7 +95,7 @@ func (c *Core) notTheirs(from grid.PeerID, o wire.Offer) string {
 }
 
 // offerAgain answers an Offer for a job that is known here; true lets it pass as new.
-func (c *Core) offerAgain(j *job, from grid.PeerID, o wire.Offer) bool {
+func (c *ownership) offerAgain(j *job, from grid.PeerID, o wire.Offer) bool {
 	switch {
 	case j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == o.Handoff.Epoch:
 		c.send(from, wire.Ready{Handoff: o.Handoff, Journal: c.cfg.Journal})
@@ -103,9 +103,9 @@ func (c *Core) offerAgain(j *job, from grid.PeerID, o wire.Offer) bool {
 		c.send(from, c.owned(j, o.Handoff))
 	case j.rec.Role == grid.Owning || o.Handoff.Epoch.Before(j.rec.Epoch):
 		c.send(from, wire.Refuse{Handoff: o.Handoff, Estimate: grid.Estimate{Refusal: forNow("the job is here already")}})
-	case c.home(j) && j.rec.State.Terminal(): // while a snapshot was taken
+	case c.isHome(j) && j.rec.State.Terminal(): // while a snapshot was taken
 	case o.Handoff.Epoch.Before(j.rec.Handoff.Epoch): // late: a newer one is prepared or declined
-	case c.home(j) && j.rec.Role == grid.Watching && j.rec.Handoff.To == c.cfg.Self && j.rec.Handoff.Epoch == o.Handoff.Epoch:
+	case c.isHome(j) && j.rec.Role == grid.Watching && j.rec.Handoff.To == c.cfg.Self && j.rec.Handoff.Epoch == o.Handoff.Epoch:
 		// Late: that offer back to the home was prepared here, and has died.
 	case j.rec.Role == grid.Declined && j.rec.Handoff.Epoch == o.Handoff.Epoch: // that word is kept
 		c.send(from, wire.Declined{Handoff: o.Handoff, Journal: c.cfg.Journal})
@@ -121,16 +121,16 @@ func (c *Core) offerAgain(j *job, from grid.PeerID, o wire.Offer) bool {
 const maxAccepted = 256
 
 // considerOffer estimates again, counting all that was accepted.
-func (c *Core) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, held *allowance) {
+func (c *ownership) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, held *allowance) {
 	if c.accepted[o.offer.Handoff.Job] != nil {
 		return
 	}
 	if j := c.job(o.offer.Handoff.Job); j != nil && !c.offerAgain(j, o.from, o.offer) {
 		return // it came twice while the snapshot was taken
 	}
-	e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(o.offer.Job.Home), c.refusedHere(o.offer.Handoff.Job))}
+	e := grid.Estimate{Refusal: cmp.Or(c.estimator.unwelcome(o.offer.Job.Home), c.execution.refusedHere(o.offer.Handoff.Job))}
 	if e.Refusal == nil {
-		e = b.estimate(c.question(&o.offer.Job, s.At))
+		e = b.estimate(c.estimator.question(&o.offer.Job, s.At))
 	}
 	if e.Refusal == nil && len(c.accepted) >= maxAccepted {
 		e.Refusal = forNow(tooMany)
@@ -162,15 +162,15 @@ func (c *Core) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, held *al
 	c.keepalive(a)
 }
 
-// beat tells the owner that the files are still being pulled.
-func (c *Core) keepalive(a *acceptance) {
+// keepalive tells the owner that the files are still being pulled.
+func (c *ownership) keepalive(a *acceptance) {
 	c.send(a.from, wire.Accept{Handoff: a.offer.Handoff, Journal: c.cfg.Journal})
 	a.due = c.now + c.cfg.Keepalive
 	c.timers.push(a.due, acceptedDue, a.offer.Handoff.Job)
 }
 
 // release forgets an acceptance and what was pulled for it.
-func (c *Core) release(a *acceptance) {
+func (c *ownership) release(a *acceptance) {
 	delete(c.accepted, a.offer.Handoff.Job)
 	if c.peek(a.offer.Handoff.Job) == nil {
 		c.emit(Discard{Job: a.offer.Handoff.Job})
@@ -178,7 +178,7 @@ func (c *Core) release(a *acceptance) {
 }
 
 // inputsFetched: all the files of an accepted job are here, or cannot be had.
-func (c *Core) inputsFetched(e Fetched) {
+func (c *ownership) inputsFetched(e Fetched) {
 	a := c.accepted[e.Job]
 	if a == nil || a.offer.Handoff.Epoch != e.Epoch {
 		return
@@ -192,7 +192,7 @@ func (c *Core) inputsFetched(e Fetched) {
 }
 
 // prepare writes PREPARED: the job is complete here, and not ours.
-func (c *Core) prepare(a *acceptance) {
+func (c *ownership) prepare(a *acceptance) {
 	b := a.offer.Handoff
 	delete(c.accepted, b.Job)
 	j := c.job(b.Job)
@@ -201,7 +201,7 @@ func (c *Core) prepare(a *acceptance) {
 		c.jobs[b.Job] = j
 	}
 	j.rec.Role = grid.Prepared
-	if !c.home(j) { // a home knows the state from the owner's reports
+	if !c.isHome(j) { // a home knows the state from the owner's reports
 		c.begins(j, grid.Moving)
 		j.rec.Job, j.digest = a.offer.Job, b.Digest // a tombstone keeps no more of the job than that it was here
 	}
@@ -209,55 +209,12 @@ func (c *Core) prepare(a *acceptance) {
 	j.rec.EstimateNow = a.start
 	j.rec.Handoff = grid.Handoff{Phase: grid.NoHandoff, To: c.cfg.Self, Epoch: b.Epoch}
 	j.rec.Certificates, j.rec.Hops = a.offer.Certificates, a.offer.Hops
-	j.began, j.heard, j.after, j.reconciled = c.now, c.now, c.mark(a.from), true
+	j.began, j.heard, j.after, j.reconciled = c.now, c.now, c.recovery.mark(a.from), true
 	c.save(j, fmt.Sprintf("prepared for %s", c.siteName(a.from)))
 	c.sendReady(j)
 }
 
-func (c *Core) sendReady(j *job) {
-	c.send(j.rec.Owner, wire.Ready{Handoff: c.preparedHandoff(j), Journal: c.committing()})
-	c.backoff(j, onPrepared)
-}
-
-func (c *Core) preparedHandoff(j *job) wire.HandoffID {
-	return wire.HandoffID{Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, To: c.cfg.Self, Digest: j.sum()}
-}
-
-// preparedDue: Ready was not answered. The owner is asked, then the home too; after
-// a long time the job is declined, and that word is kept.
-func (c *Core) preparedDue(j *job) {
-	if j.rec.Role != grid.Prepared {
-		return
-	}
-	if c.now-j.heard > c.cfg.Decline {
-		c.decline(j, "no word from its owner for too long")
-		return
-	}
-	ask := wire.Inquire{Handoff: c.preparedHandoff(j), Journal: c.cfg.Journal}
-	c.send(j.rec.Owner, ask)
-	if home := j.rec.Job.Home; home != j.rec.Owner && home != c.cfg.Self && c.members[home] != nil {
-		c.send(home, ask)
-	}
-	c.backoff(j, onPrepared)
-}
-
-func (c *Core) decline(j *job, why string) {
-	b, owner := c.preparedHandoff(j), j.rec.Owner
-	c.disarm(j, onPrepared)
-	if c.home(j) {
-		j.rec.Role = grid.Watching // a commit at the epoch of Handoff is declined for ever
-		c.save(j, "declined: "+why)
-	} else {
-		j.rec.Role = grid.Declined
-		j.rec.Ended = c.now
-		j.strip() // only that word is kept
-		c.save(j, "declined: "+why)
-		c.discard(j.rec.Job.ID)
-	}
-	c.send(owner, wire.Declined{Handoff: b, Journal: c.cfg.Journal})
-}
-
-func (c *Core) onAbort(from grid.PeerID, m wire.Abort) {
+func (c *ownership) onAbort(from grid.PeerID, m wire.Abort) {
 	if a := c.accepted[m.Handoff.Job]; a != nil && a.from == from && a.offer.Handoff == m.Handoff {
 		c.release(a)
 		return
@@ -274,154 +231,9 @@ func (c *Core) onAbort(from grid.PeerID, m wire.Abort) {
 	}
 }
 
-// unprepare forgets a PREPARED job whose offer died.
-func (c *Core) unprepare(j *job) {
-	if c.home(j) {
-		j.rec.Role = grid.Watching
-		c.disarm(j, onPrepared)
-		c.save(j, "the offer was withdrawn")
-		return
-	}
-	if j.rec.Epoch != (grid.Epoch{}) { // it was here before: that word is kept
-		j.rec.Role = grid.Tombstone
-		c.disarm(j, onPrepared)
-		c.save(j, "the offer was withdrawn")
-		c.discard(j.rec.Job.ID)
-		c.tellMoved(j)
-		return
-	}
-	c.drop(j)
-}
-
-// onCommit: from the save on this site owns the job.
-func (c *Core) onCommit(from grid.PeerID, m wire.Commit) {
-	c.saw(from, m.Journal)
-	j := c.job(m.Handoff.Job)
-	k := m.Journal
-	if m.Handoff.To != c.cfg.Self {
-		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Handoff.Job, Why: "that commit is for another site"})
-		return
-	}
-	if j == nil {
-		c.send(from, wire.Unknown{Handoff: m.Handoff, Journal: c.cfg.Journal})
-		return
-	}
-	prepared := j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == m.Handoff.Epoch
-	switch {
-	case m.Ready.Incarnation == c.cfg.Journal.Incarnation && !c.reaches(m.Ready):
-		// What was READY is not in this journal: it was rolled back since, and may have owned the job.
-		c.rolledBackTo(from, m.Ready)
-		c.send(from, wire.Unknown{Handoff: m.Handoff, Journal: c.cfg.Journal})
-	case prepared && (j.before(k) || !k.SameLife(c.mark(from)) && k != (grid.JournalID{}) || c.notMeant(m)):
-		// It was said before this offer was PREPARED, or to the journal that was here before: of
-		// a handoff of which nothing is left here. The Offer was a copy too.
-		c.send(from, wire.Inquire{Handoff: c.preparedHandoff(j), Journal: c.cfg.Journal})
-	case prepared && j.rec.Owner == from && c.preparedHandoff(j) == m.Handoff,
-		c.cfg.Broken.Without(CommitCreates) && j.rec.Role != grid.Owning && !m.Handoff.Epoch.Before(j.rec.Handoff.Epoch):
-		if !c.given(j, m.Certificate) && !c.cfg.Broken.Without(CommitCreates) {
-			c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Handoff.Job, Why: "the certificate of this commit proves nothing"})
-			return
-		}
-		c.own(j, m.Cancel)
-		c.send(from, c.owned(j, m.Handoff))
-	case prepared:
-		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Handoff.Job, Why: "another site offered this job"})
-	case c.declined(j, m.Handoff):
-		c.send(from, wire.Declined{Handoff: m.Handoff, Journal: c.cfg.Journal, Ready: m.Ready})
-	case !j.rec.Epoch.Before(m.Handoff.Epoch):
-		c.send(from, c.owned(j, m.Handoff))
-	default:
-		c.send(from, wire.Unknown{Handoff: m.Handoff, Journal: c.cfg.Journal})
-	}
-}
-
 // before tells that an owner's journal has not come further than it had when the job was PREPARED.
 func (j *job) before(at grid.JournalID) bool {
 	return at != (grid.JournalID{}) && at.SameLife(j.after) && at.Sequence <= j.after.Sequence
-}
-
-// notMeant: another journal of this site was READY. It is lost, and may have owned the job.
-func (c *Core) notMeant(m wire.Commit) bool {
-	return m.Ready.Incarnation != 0 && m.Ready.Incarnation != c.cfg.Journal.Incarnation
-}
-
-// declined tells that this broker gave its word never to own the job at that epoch.
-// A home that did so watches the job as before.
-func (c *Core) declined(j *job, b wire.HandoffID) bool {
-	h := j.rec.Handoff
-	if h.Epoch != b.Epoch || h.To != c.cfg.Self {
-		return false
-	}
-	return j.rec.Role == grid.Declined || c.home(j) && j.rec.Role == grid.Watching && h.Phase == grid.NoHandoff
-}
-
-// owned says that the job of a handoff is, or was, owned here, with the certificate as proof.
-func (c *Core) owned(j *job, b wire.HandoffID) wire.Owned {
-	m := wire.Owned{Handoff: b, Owner: j.rec.Owner}
-	for _, d := range j.rec.Certificates {
-		if d.To == c.cfg.Self && d.Epoch == b.Epoch {
-			m.Certificate = d
-		}
-	}
-	return m
-}
-
-// own takes the job over. OWNED and cancelled is one save, and is never submitted.
-func (c *Core) own(j *job, cancel bool) {
-	giver := j.rec.Owner
-	j.rec.Tenure = j.rec.Next(grid.Owning, c.cfg.Self, j.rec.Handoff.Epoch)
-	j.rec.HopsAt = c.now
-	// It may have been here before, to the end: nothing of that is true of what it is now.
-	j.rec.Run, j.rec.Ended, j.rec.Reason, j.rec.Stay = grid.Run{}, 0, "", nil
-	c.begins(j, grid.Ready)
-	j.rec.CancelRequested = (j.rec.CancelRequested || cancel) && !c.cfg.Broken.Without(CancelFenced)
-	c.disarm(j, onPrepared)
-	j.known, j.homeHeard, j.since = false, c.now, 0
-	if j.stalled || giver != j.rec.Job.Home && (j.recovered || c.now-j.began > c.cfg.Lease) {
-		// The Commit may be older than what the home has done since: it speaks first.
-		j.homeHeard, j.stalled = 0, false
-	}
-	c.emit(Publish{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
-	if j.rec.CancelRequested {
-		c.end(j, grid.Killed, "cancelled before it started")
-		return
-	}
-	if c.draining {
-		c.ready(j, "owned; this site is drained")
-		return
-	}
-	c.launch(j, "owned; submitted here")
-}
-
-// onInquireReply is the answer to Inquire.
-func (c *Core) onInquireReply(from grid.PeerID, m wire.InquireReply) {
-	j := c.job(m.Handoff.Job)
-	if j == nil || j.rec.Role != grid.Prepared || m.Handoff != c.preparedHandoff(j) {
-		return
-	}
-	if from != j.rec.Owner && from != j.rec.Job.Home {
-		return
-	}
-	switch m.Verdict {
-	case wire.VerdictOpen:
-		j.heard = c.now
-	case wire.VerdictCommitted:
-		if m.Ready.Incarnation == c.cfg.Journal.Incarnation && !c.reaches(m.Ready) {
-			c.rolledBackTo(from, m.Ready)
-			return
-		}
-		owner := j.rec.Owner
-		if !c.given(j, m.Certificate) {
-			return
-		}
-		c.own(j, m.Cancel)
-		c.send(owner, c.owned(j, m.Handoff))
-	case wire.VerdictAborted:
-		// The owner's word; or that of the home, of a job that has ended, or is owned at a
-		// later epoch: who offered it has given it to another since, and may have forgotten.
-		c.unprepare(j)
-	case wire.VerdictUnknown:
-	}
 }
 
 // clip bounds a text that goes into a message or a record.

@@ -17,7 +17,7 @@ import (
 
 // sign makes the certificate that gives the job to a peer at epoch; zero where this broker
 // cannot sign.
-func (c *Core) sign(j *job, epoch grid.Epoch, to grid.PeerID) grid.Certificate {
+func (c *ownership) sign(j *job, epoch grid.Epoch, to grid.PeerID) grid.Certificate {
 	if c.cfg.Sign == nil {
 		return grid.Certificate{}
 	}
@@ -25,10 +25,10 @@ func (c *Core) sign(j *job, epoch grid.Epoch, to grid.PeerID) grid.Certificate {
 }
 
 // handOver adds a certificate of this broker to the chain of a job that it owns.
-func (c *Core) handOver(j *job, epoch grid.Epoch, to grid.PeerID) {
+func (c *ownership) handOver(j *job, epoch grid.Epoch, to grid.PeerID) {
 	certificate := c.sign(j, epoch, to)
 	chain := j.rec.Certificates
-	if c.home(j) {
+	if c.isHome(j) {
 		chain = nil
 	}
 	if certificate.To == "" {
@@ -40,7 +40,7 @@ func (c *Core) handOver(j *job, epoch grid.Epoch, to grid.PeerID) {
 
 // takeBack replaces the certificate of a handoff that was declined: the owner gives the job
 // to itself at its new epoch. Such certificates in a row are one.
-func (c *Core) takeBack(j *job) {
+func (c *ownership) takeBack(j *job) {
 	if n := len(j.rec.Certificates); n > 0 {
 		j.rec.Certificates = j.rec.Certificates[:n-1]
 	}
@@ -48,7 +48,7 @@ func (c *Core) takeBack(j *job) {
 		j.rec.Certificates = j.rec.Certificates[:n-1]
 	}
 	j.rec.Certificates = slices.Clip(j.rec.Certificates)
-	if c.home(j) || len(j.rec.Certificates) == 0 {
+	if c.isHome(j) || len(j.rec.Certificates) == 0 {
 		j.rec.Certificates = nil
 		return
 	}
@@ -57,12 +57,12 @@ func (c *Core) takeBack(j *job) {
 
 // mayHandOn tells whether this owner can prove that it is one, with room for the
 // certificates to come: one for the next owner, and one to take the job back.
-func (c *Core) mayHandOn(j *job) bool {
-	return c.home(j) || len(j.rec.Certificates) > 0 && len(j.rec.Certificates) <= grid.MaxCertificates-2
+func (c *ownership) mayHandOn(j *job) bool {
+	return c.isHome(j) || len(j.rec.Certificates) > 0 && len(j.rec.Certificates) <= grid.MaxCertificates-2
 }
 
 // unproven says why a chain proves nothing about the job of that content.
-func (c *Core) unproven(job *grid.Job, digest grid.Hash, certificates []grid.Certificate) string {
+func (c *ownership) unproven(job *grid.Job, digest grid.Hash, certificates []grid.Certificate) string {
 	by, last := job.Home, grid.Epoch{}
 	for i, d := range certificates {
 		switch {
@@ -79,7 +79,7 @@ func (c *Core) unproven(job *grid.Job, digest grid.Hash, certificates []grid.Cer
 }
 
 // notOwner says why from is not shown to own a job, before the epoch of its offer.
-func (c *Core) notOwner(from grid.PeerID, o wire.Offer) string {
+func (c *ownership) notOwner(from grid.PeerID, o wire.Offer) string {
 	if o.Job.Home == from {
 		return "" // its home needs no proof: it knows who owns the job
 	}
@@ -95,8 +95,8 @@ func (c *Core) notOwner(from grid.PeerID, o wire.Offer) string {
 
 // given notes, at the candidate, how it came to own the job. False: the certificate proves
 // nothing, and the commit of an owner elsewhere than home is not taken without one.
-func (c *Core) given(j *job, d grid.Certificate) bool {
-	if c.home(j) {
+func (c *ownership) given(j *job, d grid.Certificate) bool {
+	if c.isHome(j) {
 		j.rec.Certificates = nil
 		return true
 	}
@@ -123,7 +123,7 @@ func (c *Core) given(j *job, d grid.Certificate) bool {
 // signed by the owner that it knows; or, while that one has not said a word, by the
 // one who gave it the job: it has declined, then, and the job was taken back. A certificate of
 // this home itself that its journal lacks shows that the journal was rolled back.
-func (c *Core) believe(j *job, certificates []grid.Certificate) string {
+func (c *ownership) believe(j *job, certificates []grid.Certificate) string {
 	if len(certificates) == 0 {
 		return "it shows no certificates"
 	}
@@ -151,7 +151,7 @@ func (c *Core) believe(j *job, certificates []grid.Certificate) string {
 		return why
 	}
 	if own {
-		c.rolledBack(c.hasSeen(last.To), grid.JournalID{})
+		c.recovery.rolledBack(c.recovery.hasSeen(last.To), grid.JournalID{})
 	}
 	if h := j.rec.Handoff; h.Phase == grid.Committed { // who gave it on has owned it
 		j.rec.Handoff.Phase = grid.NoHandoff
@@ -178,13 +178,13 @@ func (c *Core) believe(j *job, certificates []grid.Certificate) string {
 
 // signedHere tells that this broker itself gave the job away, at the epoch of m. On
 // a peer's word alone nobody stops for having forgotten that.
-func (c *Core) signedHere(j *job, m wire.Owned) bool {
+func (c *ownership) signedHere(j *job, m wire.Owned) bool {
 	d := m.Certificate
 	return c.cfg.Verify != nil && d.To == m.Handoff.To && d.To != c.cfg.Self && d.Epoch == m.Handoff.Epoch &&
 		c.cfg.Verify(c.cfg.Self, wire.CertificateText(j.rec.Job.ID, j.sum(), d.Epoch, d.To), d.Signature)
 }
 
-// lastDeed is the one by which the present owner owns the job, if this broker has it.
+// lastCertificate is the one by which the present owner owns the job, if this broker has it.
 func (j *job) lastCertificate() grid.Certificate {
 	if n := len(j.rec.Certificates); n > 0 && j.rec.Certificates[n-1].To == j.rec.Owner && j.rec.Certificates[n-1].Epoch == j.rec.Epoch {
 		return j.rec.Certificates[n-1]
@@ -194,8 +194,8 @@ func (j *job) lastCertificate() grid.Certificate {
 
 // unheard tells that this home knows by a certificate that the job was committed to from,
 // which has not reported it yet.
-func (c *Core) unheard(j *job, from grid.PeerID, b wire.HandoffID) bool {
-	return c.home(j) && j.rec.Owner == from && j.rec.Epoch == b.Epoch && j.rec.Report == 0 && j.lastCertificate().To == from
+func (c *ownership) unheard(j *job, from grid.PeerID, b wire.HandoffID) bool {
+	return c.isHome(j) && j.rec.Owner == from && j.rec.Epoch == b.Epoch && j.rec.Report == 0 && j.lastCertificate().To == from
 }
 
 // giver is who gave the job to the owner that the home knows; "" if no certificate says so.
@@ -213,9 +213,9 @@ func (j *job) giver() grid.PeerID {
 // tellMoved repeats to the home who owns the job now, until it is acknowledged. While
 // the new owner has not confirmed that, it waits a while, as it may yet decline, and
 // then goes on until the home says that the job has ended.
-func (c *Core) tellMoved(j *job) {
+func (c *ownership) tellMoved(j *job) {
 	open := j.rec.Handoff.Phase != grid.NoHandoff
-	elsewhere := !c.home(j) && j.rec.Owner != j.rec.Job.Home && len(j.rec.Certificates) > 0
+	elsewhere := !c.isHome(j) && j.rec.Owner != j.rec.Job.Home && len(j.rec.Certificates) > 0
 	if !open && j.rec.Telling || open && elsewhere && c.now-j.heard > c.cfg.Lease {
 		c.send(j.rec.Job.Home, wire.Moved{Job: j.rec.Job.ID, Certificates: j.rec.Certificates})
 		if !open { // else it goes with Commit
@@ -225,16 +225,16 @@ func (c *Core) tellMoved(j *job) {
 }
 
 // onMoved is a former owner's word, heard at the home.
-func (c *Core) onMoved(from grid.PeerID, m wire.Moved) {
+func (c *ownership) onMoved(from grid.PeerID, m wire.Moved) {
 	if len(m.Certificates) == 0 {
 		return
 	}
 	ack := wire.MovedAck{Job: m.Job, Epoch: m.Certificates[len(m.Certificates)-1].Epoch}
 	j := c.job(m.Job)
-	if j == nil || !c.home(j) || j.rec.State.Terminal() {
+	if j == nil || !c.isHome(j) || j.rec.State.Terminal() {
 		c.send(from, ack) // of no interest any more
-		if j != nil && c.home(j) {
-			c.sendClosed(from, j)
+		if j != nil && c.isHome(j) {
+			c.home.sendClosed(from, j)
 		}
 		return
 	}
@@ -243,7 +243,7 @@ func (c *Core) onMoved(from grid.PeerID, m wire.Moved) {
 		return // its Commit makes the owner
 	}
 	if j.rec.Epoch.Before(last.Epoch) && (last.To == c.cfg.Self || j.rec.Role == grid.Owning) && c.unproven(&j.rec.Job, j.sum(), m.Certificates) == "" {
-		c.forgotten(from, j, m.Certificates)
+		c.recovery.forgotten(from, j, m.Certificates)
 		c.send(from, ack)
 		return
 	}
@@ -252,13 +252,13 @@ func (c *Core) onMoved(from grid.PeerID, m wire.Moved) {
 		return
 	}
 	if j.rec.CancelRequested {
-		c.pursueCancel(j)
+		c.home.pursueCancel(j)
 	}
 	c.send(from, ack)
 }
 
 // onMovedAck ends the telling of a former owner.
-func (c *Core) onMovedAck(from grid.PeerID, m wire.MovedAck) {
+func (c *ownership) onMovedAck(from grid.PeerID, m wire.MovedAck) {
 	j := c.job(m.Job)
 	if j == nil || j.rec.Job.Home != from || !j.rec.Telling || len(j.rec.Certificates) == 0 {
 		return

@@ -133,7 +133,7 @@ func TestACommitNeedsItsCertificate(t *testing.T) {
 	}
 	effects := c.Step(1_000_004, Message{him, wire.Commit{Handoff: o.Handoff, Certificate: certificate(j, him, 9, me)}})
 	k := c.jobs[j.ID]
-	if k.rec.Role != grid.Owning || len(k.rec.Certificates) != 3 || !c.mayHandOn(k) {
+	if k.rec.Role != grid.Owning || len(k.rec.Certificates) != 3 || !c.ownership.mayHandOn(k) {
 		t.Fatalf("%+v", k.rec)
 	}
 	for _, m := range sentTo(effects, her) {
@@ -142,7 +142,7 @@ func TestACommitNeedsItsCertificate(t *testing.T) {
 		}
 	}
 	c.Step(1_000_005, Message{her, wire.ReportAck{Job: j.ID, Epoch: k.rec.Epoch, Number: k.rec.Report}})
-	if len(c.reportOf(k).Certificates) > 0 {
+	if len(c.home.reportOf(k).Certificates) > 0 {
 		t.Error("a home that knows its owner is shown the certificates again")
 	}
 }
@@ -161,7 +161,7 @@ func TestACommitOfTheHomeNeedsNoCertificate(t *testing.T) {
 	c.Step(1_000_002, shot(1_000_002))
 	c.Step(1_000_003, Message{her, wire.Commit{Handoff: o.Handoff}})
 	k := c.jobs[j.ID]
-	if k.rec.Role != grid.Owning || c.mayHandOn(k) {
+	if k.rec.Role != grid.Owning || c.ownership.mayHandOn(k) {
 		t.Errorf("%+v", k.rec)
 	}
 }
@@ -227,8 +227,8 @@ func TestAFormerOwnerTellsTheHome(t *testing.T) {
 	c := signed(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Certificates: certificates}, Run: grid.Run{Attempt: 1, Local: "l"}})
 	k := c.jobs[j.ID]
 	k.homeHeard = c.now
-	c.makeOffer(k, him, 0, 1)
-	b := c.handoffID(k)
+	c.ownership.makeOffer(k, him, 0, 1)
+	b := c.ownership.handoffID(k)
 	c.Step(1_000_001, Message{him, wire.Ready{Handoff: b}})
 	c.Step(1_000_002, Withdrawn{ID: c.attempt(k), Done: true})
 	if k.rec.Role != grid.Tombstone || !k.rec.Telling {
@@ -285,8 +285,8 @@ func TestTakingBackIsCertified(t *testing.T) {
 	k.homeHeard = c.now
 	for n := range 3 {
 		to := []grid.PeerID{him, it, him}[n]
-		c.makeOffer(k, to, 0, 1)
-		b := c.handoffID(k)
+		c.ownership.makeOffer(k, to, 0, 1)
+		b := c.ownership.handoffID(k)
 		c.Step(c.now+1, Message{to, wire.Ready{Handoff: b}})
 		c.Step(c.now+1, Withdrawn{ID: c.attempt(k), Done: true})
 		c.Step(c.now+1, Message{to, wire.Declined{Handoff: b}})
@@ -296,14 +296,14 @@ func TestTakingBackIsCertified(t *testing.T) {
 		if n := len(k.rec.Certificates); n != 2 || k.rec.Certificates[1].To != me || k.rec.Certificates[1].Epoch != k.rec.Epoch {
 			t.Fatalf("owned at %s by %d certificates: %+v", k.rec.Epoch, n, k.rec.Certificates)
 		}
-		if why := c.unproven(&k.rec.Job, k.sum(), k.rec.Certificates); why != "" {
+		if why := c.ownership.unproven(&k.rec.Job, k.sum(), k.rec.Certificates); why != "" {
 			t.Fatal(why)
 		}
 	}
 	home := New(signer(her, "b"), []grid.Member{{Name: "a", Peer: me, Send: true}}, []grid.Record{
 		{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Watching, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}}})
 	home.Step(1, Boot{})
-	home.Step(2, Message{me, c.reportOf(k)})
+	home.Step(2, Message{me, c.home.reportOf(k)})
 	if r := home.jobs[j.ID].rec; r.Epoch != k.rec.Epoch || r.Owner != me {
 		t.Errorf("the home knows epoch %s of %s", r.Epoch, r.Owner)
 	}
@@ -319,11 +319,11 @@ func TestAFullChainGoesHome(t *testing.T) {
 	}
 	c := signed()
 	k := &job{rec: grid.Record{Job: j, Tenure: grid.Tenure{Certificates: chain}}}
-	if !c.mayHandOn(k) {
+	if !c.ownership.mayHandOn(k) {
 		t.Errorf("with %d certificates it can not be handed on", len(chain))
 	}
 	k.rec.Certificates = append(slices.Clip(chain), certificate(j, it, 99, me))
-	if c.mayHandOn(k) {
+	if c.ownership.mayHandOn(k) {
 		t.Errorf("with %d certificates it can be handed on", len(k.rec.Certificates))
 	}
 	r := &round{replies: map[grid.PeerID]*reply{}}
@@ -331,7 +331,7 @@ func TestAFullChainGoesHome(t *testing.T) {
 		r.replies[p] = &reply{site: grid.Site{Speed: 1}, answers: make([]grid.Estimate, 1), take: 1}
 	}
 	refused := ""
-	for _, row := range c.candidates(k, r, 0) {
+	for _, row := range c.search.candidates(k, r, 0) {
 		if row.Refusal != nil && row.Refusal.Reason == unprovable {
 			refused += fmt.Sprint(row.Site)
 		}
@@ -391,7 +391,7 @@ func TestAJobComesHome(t *testing.T) {
 	}
 	k := c.jobs[j.ID]
 	c.Step(1_100_003, Message{her, wire.Commit{Handoff: o.Handoff, Certificate: certificate(j, her, 2, me)}})
-	if k.rec.Role != grid.Owning || k.rec.State != grid.Assigned || len(k.rec.Certificates) > 0 || !c.mayHandOn(k) {
+	if k.rec.Role != grid.Owning || k.rec.State != grid.Assigned || len(k.rec.Certificates) > 0 || !c.ownership.mayHandOn(k) {
 		t.Errorf("%+v", k.rec)
 	}
 	c = signed(watched) // and an offer that dies leaves all as it was
@@ -460,7 +460,7 @@ func TestNobodyStopsABrokerByAWord(t *testing.T) {
 	} {
 		core := signed(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{Attempt: 1, Local: "l"}})
 		core.Step(1_000_001, Message{him, wire.Owned{Handoff: handoff, Owner: him, Certificate: c.certificate}})
-		if got := core.rolled != nil; got != c.rolled {
+		if got := core.recovery.rolled != nil; got != c.rolled {
 			t.Errorf("%s: rolled back %t", name, got)
 		}
 	}
@@ -508,8 +508,8 @@ func TestTheHomeHearsOfASilentOwner(t *testing.T) {
 	home.Step(1, Boot{})
 	k, h := c.jobs[j.ID], home.jobs[j.ID]
 	k.homeHeard = c.now
-	c.makeOffer(k, him, 0, 1)
-	b := c.handoffID(k)
+	c.ownership.makeOffer(k, him, 0, 1)
+	b := c.ownership.handoffID(k)
 	c.Step(c.now+1, Message{him, wire.Ready{Handoff: b}})
 	c.Step(c.now+1, Withdrawn{ID: c.attempt(k), Done: true})
 	committed := c.now
@@ -533,7 +533,7 @@ func TestTheHomeHearsOfASilentOwner(t *testing.T) {
 		t.Fatalf("the home looks at %s", h.rec.Owner)
 	}
 	c.Step(c.now+1, Message{him, wire.Declined{Handoff: b}})
-	back := c.reportOf(k)
+	back := c.home.reportOf(k)
 	home.Step(3, Message{me, back})
 	if h.rec.Owner != me || h.rec.Epoch != k.rec.Epoch {
 		t.Errorf("taken back, and the home looks at %s, epoch %s", h.rec.Owner, h.rec.Epoch)

@@ -36,7 +36,7 @@ func isResult(m wire.Report) bool {
 }
 
 // oldClaim answers a report of an epoch that is over.
-func (c *Core) oldClaim(from grid.PeerID, j *job, m wire.Report) {
+func (c *home) oldClaim(from grid.PeerID, j *job, m wire.Report) {
 	answer := wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: j.rec.Epoch, Owner: j.rec.Owner}
 	switch {
 	case !isResult(m):
@@ -47,7 +47,7 @@ func (c *Core) oldClaim(from grid.PeerID, j *job, m wire.Report) {
 		return
 	case c.notStarted(j):
 		j.claim = &claim{from, m} // the token says whether it has started
-		c.withdraw(j)
+		c.execution.withdraw(j)
 		return
 	default:
 		answer.Keep = true
@@ -57,7 +57,7 @@ func (c *Core) oldClaim(from grid.PeerID, j *job, m wire.Report) {
 }
 
 // notStarted reports that this site, the home, owns the job and has not seen it start.
-func (c *Core) notStarted(j *job) bool {
+func (c *home) notStarted(j *job) bool {
 	if j.rec.Role != grid.Owning || j.rec.CancelRequested {
 		return false
 	}
@@ -76,9 +76,9 @@ type claim struct {
 
 // adopt takes the result of an older epoch. The epoch itself stays: nobody can own
 // at the older one.
-func (c *Core) adopt(j *job, k claim) {
+func (c *home) adopt(j *job, k claim) {
 	j.claim = nil
-	c.abandon(j, "a result came from an older owner")
+	c.ownership.abandon(j, "a result came from an older owner")
 	for t := range j.due {
 		c.disarm(j, concern(t))
 	}
@@ -92,7 +92,7 @@ func (c *Core) adopt(j *job, k claim) {
 }
 
 // refuseClaim: the new attempt had started before the claim could be adopted.
-func (c *Core) refuseClaim(j *job) {
+func (c *home) refuseClaim(j *job) {
 	if j.claim == nil {
 		return
 	}
@@ -102,7 +102,7 @@ func (c *Core) refuseClaim(j *job) {
 }
 
 // lostHeard: the owner of a job that was given up for lost is heard after all.
-func (c *Core) lostHeard(from grid.PeerID, j *job, m wire.Report) {
+func (c *home) lostHeard(from grid.PeerID, j *job, m wire.Report) {
 	switch m.State {
 	case grid.Running, grid.Finished:
 		c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Cancel: j.rec.CancelRequested})
@@ -117,75 +117,4 @@ func (c *Core) lostHeard(from grid.PeerID, j *job, m wire.Report) {
 	default:
 		c.send(from, wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: j.rec.Epoch})
 	}
-}
-
-// superseded: the home says that this site's ownership is over.
-func (c *Core) superseded(from grid.PeerID, m wire.Superseded) {
-	j := c.job(m.Job)
-	if j == nil || j.rec.Job.Home != from || j.rec.Role != grid.Owning || j.rec.Epoch != m.Of || m.Epoch.Before(m.Of) {
-		return
-	}
-	if j.rec.Superseded != m.Epoch {
-		j.rec.Superseded = m.Epoch
-		c.save(j, "its home has given it to another, or given it up")
-	}
-	switch {
-	case j.rec.State != grid.StageOut:
-		c.relinquish(j)
-	case m.Keep:
-		j.rec.Kept = true
-		c.letGo(j)
-	case !j.hasResult():
-		c.letGo(j)
-	}
-	// Else it answers an older report: to a result the home says Keep, or Closed when it has it.
-}
-
-// hasResult reports that what is reported of the job is a result; see isResult.
-func (j *job) hasResult() bool {
-	r := &j.rec
-	return r.State == grid.StageOut && r.Started != 0 && (r.End == grid.Completed || r.End == grid.CancelledWalltime)
-}
-
-// isSuperseded reports that what waits here of the job must not start.
-func (j *job) isSuperseded() bool { return j.rec.Superseded != (grid.Epoch{}) }
-
-// givenUp reports that nobody else owns the job: what runs may end.
-func (j *job) givenUp() bool { return j.rec.Superseded == j.rec.Epoch }
-
-// relinquish ends what this site still has of a superseded job.
-func (c *Core) relinquish(j *job) {
-	switch {
-	case j.rec.State == grid.Finished || j.rec.State == grid.StageOut:
-		return // the result is reported; the home says what becomes of it
-	case j.rec.State == grid.Running && j.givenUp():
-		return
-	case j.rec.State == grid.Running:
-		c.emit(Kill{c.attempt(j)})
-	case j.rec.Attempt == 0 || j.rec.State == grid.Ready:
-		c.letGo(j)
-		return
-	default:
-		c.withdraw(j)
-	}
-	c.backoff(j, onCancelling)
-}
-
-// letGo makes a superseded job a tombstone.
-func (c *Core) letGo(j *job) {
-	c.abandon(j, "its home has given it to another")
-	for k := range j.due {
-		c.disarm(j, concern(k))
-	}
-	j.rec.Role = grid.Tombstone
-	j.rec.Ended = c.now
-	if j.rec.End != 0 {
-		c.hears(j, j.rec.End)
-	}
-	if j.rec.Kept {
-		c.save(j, "superseded; its result is kept here")
-		return
-	}
-	c.save(j, "superseded: dropped here")
-	c.emit(Discard{Job: j.rec.Job.ID})
 }

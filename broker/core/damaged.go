@@ -24,7 +24,7 @@ const patience = 5 * grid.Minute
 
 // damaged takes word of the present attempt of a job whose control files cannot be believed:
 // what is known of it without them.
-func (c *Core) damaged(j *job, p grid.Progress, why string) {
+func (c *execution) damaged(j *job, p grid.Progress, why string) {
 	if j.damaged == 0 {
 		j.damaged = c.now
 		j.rec.Reason = "its control files are damaged: " + clip(why)
@@ -48,7 +48,7 @@ func (c *Core) damaged(j *job, p grid.Progress, why string) {
 }
 
 // mended: the control files can be believed again.
-func (c *Core) mended(j *job) {
+func (c *execution) mended(j *job) {
 	if j.damaged != 0 {
 		j.damaged = 0
 		j.rec.Reason = ""
@@ -57,11 +57,11 @@ func (c *Core) mended(j *job) {
 }
 
 // runsUnseen: that it runs is known, but not since when.
-func (c *Core) runsUnseen(j *job) {
+func (c *execution) runsUnseen(j *job) {
 	if j.rec.State == grid.Running {
 		return
 	}
-	c.abandon(j, "it has started")
+	c.ownership.abandon(j, "it has started")
 	c.become(j, grid.Running)
 	j.rec.Started = c.now
 	c.save(j, "it runs, as far as is known without its control files")
@@ -71,7 +71,7 @@ func (c *Core) runsUnseen(j *job) {
 }
 
 // provenDead: nothing of the attempt runs, nor ever will.
-func (c *Core) provenDead(j *job, p grid.Progress) {
+func (c *execution) provenDead(j *job, p grid.Progress) {
 	c.runsUnseen(j)
 	if j.rec.CancelRequested && p.Cause != grid.ByWalltime {
 		p.Cause = grid.ByRequest
@@ -82,21 +82,21 @@ func (c *Core) provenDead(j *job, p grid.Progress) {
 }
 
 // lose gives up a job that this site owns and of which nothing is known.
-func (c *Core) lose(j *job, why string) {
+func (c *execution) lose(j *job, why string) {
 	if j.rec.Attempt > 0 {
 		c.emit(Kill{c.attempt(j)}) // should it be there after all
 	}
-	c.abandon(j, why)
+	c.ownership.abandon(j, why)
 	j.awaits = false
 	c.end(j, grid.Lost, why+": it may still run")
 }
 
 // untaken is for an attempt that was to be withdrawn, and whose token nobody can take.
-func (c *Core) untaken(j *job, why string) {
+func (c *execution) untaken(j *job, why string) {
 	c.note(j.rec.Job.ID, "", "withdrawing "+c.attempt(j).String()+": "+why)
-	c.refuseClaim(j)
+	c.home.refuseClaim(j)
 	if j.rec.Handoff.Phase == grid.Withdrawing {
-		c.abandon(j, "its control files are damaged")
+		c.ownership.abandon(j, "its control files are damaged")
 		c.become(j, grid.Assigned)
 		c.save(j, "stays: its control files are damaged")
 	}
@@ -112,7 +112,7 @@ func (c *Core) untaken(j *job, why string) {
 
 // unreadable: the control directory of a job that this life found in its journal cannot say
 // which attempts there were.
-func (c *Core) unreadable(j *job) {
+func (c *execution) unreadable(j *job) {
 	switch {
 	case j.rec.Role != grid.Owning || j.rec.State == grid.Assigned || j.rec.State == grid.Running:
 		return // nothing is started for it, or its attempt is asked after

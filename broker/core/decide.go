@@ -12,14 +12,14 @@ const documentSize = 1 << 10
 // sizeOf is z: what has to be sent for this job, in bytes.
 func sizeOf(j *grid.Job) int64 { return documentSize + j.Inputs.Size() }
 
-func (c *Core) delivery(m *member, size int64) (bandwidth float64, measured bool, delivery grid.Tick) {
+func (c *search) delivery(m *member, size int64) (bandwidth float64, measured bool, delivery grid.Tick) {
 	bandwidth, measured = m.link.Bandwidth(size)
 	return bandwidth, measured, grid.FromSeconds(float64(size) / bandwidth)
 }
 
 // candidates are the rows of a decision: this site first, then L(i) by name, so
 // that the first of equal totals is the local site, then the least name.
-func (c *Core) candidates(j *job, r *round, i int) []grid.Candidate {
+func (c *search) candidates(j *job, r *round, i int) []grid.Candidate {
 	rows := make([]grid.Candidate, 0, len(c.targets)+1)
 	rows = append(rows, c.candidate(j, r, i, c.cfg.Self))
 	for _, p := range c.targets {
@@ -28,7 +28,7 @@ func (c *Core) candidates(j *job, r *round, i int) []grid.Candidate {
 	return rows
 }
 
-func (c *Core) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidate {
+func (c *search) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidate {
 	row := grid.Candidate{Site: c.siteName(p), Peer: p, Size: sizeOf(&j.rec.Job)}
 	site := c.cfg.Site
 	if m := c.members[p]; p != c.cfg.Self && m != nil {
@@ -46,13 +46,13 @@ func (c *Core) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidate 
 }
 
 // refusal is why a site is no place for a job, as this site or the site itself says; nil is none.
-func (c *Core) refusal(j *job, a *reply, i int, p grid.PeerID) *grid.Refusal {
+func (c *search) refusal(j *job, a *reply, i int, p grid.PeerID) *grid.Refusal {
 	switch own := p == c.cfg.Self; {
 	case own && c.draining:
 		return forNow(drained)
-	case own && c.refusedHere(j.rec.Job.ID) != nil:
-		return c.refusedHere(j.rec.Job.ID)
-	case !own && p != j.rec.Job.Home && !c.mayHandOn(j):
+	case own && c.execution.refusedHere(j.rec.Job.ID) != nil:
+		return c.execution.refusedHere(j.rec.Job.ID)
+	case !own && p != j.rec.Job.Home && !c.ownership.mayHandOn(j):
 		return forNow(unprovable)
 	case a == nil:
 		return forNow(notAlive) // became a target during the round
@@ -79,11 +79,8 @@ func killLimit(walltime grid.Tick, speed float64) grid.Tick {
 	return max(walltime, runTime(walltime, speed))
 }
 
-// limit is what a job gets at this site before it is killed.
-func (c *Core) limit(walltime grid.Tick) grid.Tick { return killLimit(walltime, c.cfg.Site.Speed) }
-
 // decide sends the job to the least total, or says why it cannot be run.
-func (c *Core) decide(j *job, rows []grid.Candidate) {
+func (c *search) decide(j *job, rows []grid.Candidate) {
 	best := -1
 	for i, r := range rows {
 		if r.Refusal == nil && (best < 0 || r.Total < rows[best].Total) {
@@ -102,22 +99,15 @@ func (c *Core) decide(j *job, rows []grid.Candidate) {
 	j.rec.EstimateNow = start
 	j.rec.Reason = ""
 	if rows[best].Peer == c.cfg.Self {
-		c.launch(j, "chosen: here")
+		c.execution.launch(j, "chosen: here")
 		return
 	}
-	c.makeOffer(j, rows[best].Peer, rows[best].Delivery+rows[best].Wait, c.hopsOf(j))
-}
-
-// predicted keeps the estimate on which the job was first placed.
-func (c *Core) predicted(j *job) {
-	if j.rec.PredictedStart == 0 {
-		j.rec.PredictedStart = j.rec.EstimateNow
-	}
+	c.ownership.makeOffer(j, rows[best].Peer, rows[best].Delivery+rows[best].Wait, c.hopsOf(j))
 }
 
 // nobody can run the job. If only for now, or its user wants to wait for a site that can, it
 // stays READY and is tried again.
-func (c *Core) nobody(j *job, d grid.Decision) {
+func (c *search) nobody(j *job, d grid.Decision) {
 	for _, r := range d.Candidates {
 		if r.Refusal.MayPass() || j.rec.Anyway {
 			j.rec.Reason = "no site can take it now: " + reasons(d)
@@ -133,7 +123,7 @@ func (c *Core) nobody(j *job, d grid.Decision) {
 		}
 	}
 	j.decided(d)
-	c.end(j, grid.Failed, "no site can run it: "+reasons(d))
+	c.execution.end(j, grid.Failed, "no site can run it: "+reasons(d))
 }
 
 // askedAgain is after which span it is worth asking again, if all that may take the job later

@@ -1,45 +1,42 @@
 // Package core decides where jobs run and sees them through. It is pure: [Core.Step] takes an
 // event at an instant and gives effects; package broker carries them out. A [Core] holds the
 // records of all jobs that this site is home, owner, candidate or former owner of, and speaks the
-// protocols with the other brokers. One file per protocol:
+// protocols with the other brokers. [Host] is what a process does around it.
 //
-//	submit.go     a user's job, its files, its removal
-//	estimate.go   the search: asking, and taking the answers
-//	answer.go     answering the searches of others, and one's own, from a plan
-//	decide.go     the least total, or why nobody
-//	handoff.go    giving a job away: Offer ... Commit, Owned (the owner)
-//	candidate.go  taking one: Accept, Ready, PREPARED, OWNED (the candidate)
-//	certificate.go       who owns a job, proven to those who did not see it change hands
-//	reevaluate.go the search for jobs that wait in the local queue
-//	drain.go      a site that takes no more grid jobs
-//	inputs.go     inputs that are gone
-//	local.go      attempts in the local batch system
-//	refused.go    jobs that the batch system will never take
-//	vanish.go     attempts that the batch system does not show
-//	damaged.go    attempts whose control files are lost or torn
-//	end.go        jobs that an administrator ends
-//	stray.go      what it holds and no record has
-//	home.go       reports of the owner, output brought home
-//	cancel.go     the sticky flag
-//	forget.go     a site that will not come back: again, or LOST (the home)
-//	claim.go      claims and results of an older epoch
-//	learn.go      a home that lost its journal
-//	lives.go      how far journals have come, and who was rolled back
-//	rollback.go   what such a one does
-//	recount.go    what a member tells it
-//	traces.go     jobs that control directories know and no record
-//	lostpart.go   what certificates prove of the part that is lost
-//	told.go       what users were told, beside the journal
-//	stamp.go      epochs that never repeat
-//	duplicate.go       two brokers under one identity
-//	reconcile.go  what control directories know and the journal does not
-//	ask.go        what has to be heard before a start or a handoff
-//	request.go    users who ask at another broker
-//	stall.go        when nobody listened
-//	recover.go    after a restart
+// # Machines
 //
-// and beside them member.go (the neighbourhood), record.go (what is kept of a job),
-// planned.go (the plan of the last look) and timer.go.
+// Core is made of machines over one kernel. The kernel (kernel.go) has the clock, the jobs, the
+// members, the timers and the effects of the step under way, and decides nothing. Each machine
+// has the rest of what it needs to know for itself, says which events, messages and timers it
+// takes (its method routes), and which few methods of the others it needs (the interfaces among
+// its fields), so that it can be built and stepped alone.
+//
+//	                    events, messages, timers
+//	                               │ routes
+//	   ┌───────────┬───────────┬───┴───────┬────────────┬───────────┬─────────┐
+//	ownership    search    estimator   execution      home       recovery   relay   neighbourhood
+//	   └───────────┴───────────┴───┬───────┴────────────┴───────────┴─────────┘
+//	                               │          gates: what has to be known first
+//	                            kernel
+//
+//	ownership      each job has one owner: handoff.go, commit.go (the owner's side), candidate.go,
+//	               prepared.go (the candidate's), certificate.go (proof to those who did not see
+//	               it), allowance.go (what one member may make this site hold), superseded.go
+//	search         the place of each job: estimate.go, decide.go, reevaluate.go (jobs that wait in
+//	               the local queue), where.go (dry runs)
+//	estimator      when a job would start here: answer.go, outlook.go (from a plan), expected.go,
+//	               traits.go, accuracy.go (what is learned)
+//	execution      attempts in the local batch system: local.go, refused.go, vanish.go,
+//	               damaged.go, stray.go, end.go (an administrator's word)
+//	home           submission, reports, output, the end: submit.go, quota.go, home.go, report.go (the
+//	               owner's side), cancel.go, claim.go (results of older epochs), forget.go
+//	recovery       what this broker does not know: recover.go, stall.go, lives.go, rollback.go,
+//	               recount.go, learn.go, lostpart.go, reconcile.go, traces.go, told.go, duplicate.go
+//	relay          requests of users for jobs of other homes: request.go
+//	neighbourhood  members come, go, live and die; this site drains: neighbourhood.go, drain.go
+//	gates          what has to be known before an action: gates.go
+//
+// routes.go steps machines; core.go puts them together.
 //
 // # What holds
 //

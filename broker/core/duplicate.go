@@ -12,7 +12,7 @@ import (
 // administrator has stopped one of the two and says so (or starts this one again).
 
 // foundTwin stops everything.
-func (c *Core) foundDuplicate(told grid.PeerID) {
+func (c *recovery) foundDuplicate(told grid.PeerID) {
 	if c.rolled == nil { // it goes on, when it may, as one that was rolled back: what the other did it does not know
 		c.rolledBack("it had a duplicate", grid.JournalID{})
 	}
@@ -23,7 +23,7 @@ func (c *Core) foundDuplicate(told grid.PeerID) {
 }
 
 // stopped answers what is asked of a broker that has a duplicate.
-func (c *Core) stopped(ev Event) {
+func (c *recovery) stopped(ev Event) {
 	e, asks := ev.(Request)
 	if !asks {
 		return
@@ -39,7 +39,7 @@ func (c *Core) stopped(ev Event) {
 
 // resume asks all what the duplicate has done. Whoever had answered before is asked again: it
 // may have acted since.
-func (c *Core) resume(e Resume) {
+func (c *recovery) resume(e Resume) {
 	const why = "its administrator says that it had a duplicate"
 	if r := c.rolled; r == nil {
 		c.rolledBack(why, grid.JournalID{})

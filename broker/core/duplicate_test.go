@@ -110,8 +110,8 @@ func TestAJournalThatWentBack(t *testing.T) {
 	} {
 		c := lived(7, ours)
 		c.Step(1_000_001, Message{her, wire.Seen{Journals: k.seen}})
-		if (c.rolled != nil) != k.rolled || c.bereft != k.bereft {
-			t.Errorf("%s: rolled back %t, lost %t", k.name, c.rolled != nil, c.bereft)
+		if (c.recovery.rolled != nil) != k.rolled || c.recovery.bereft != k.bereft {
+			t.Errorf("%s: rolled back %t, lost %t", k.name, c.recovery.rolled != nil, c.recovery.bereft)
 		}
 	}
 }
@@ -140,8 +140,8 @@ func TestWhatWasSeenIsTold(t *testing.T) {
 		t.Errorf("told %+v", s)
 	}
 	again := New(Config{Self: me, Seen: map[grid.PeerID][]grid.JournalID{her: want.Journals}}, []grid.Member{{Name: "b", Peer: her}}, nil)
-	if !slices.Equal(again.highWater[her], want.Journals) {
-		t.Errorf("the next life has %v", again.highWater[her])
+	if !slices.Equal(again.recovery.highWater[her], want.Journals) {
+		t.Errorf("the next life has %v", again.recovery.highWater[her])
 	}
 }
 
@@ -202,14 +202,14 @@ func TestARestoredHomeHearsOfEnds(t *testing.T) {
 		home.Step(1_000_000, Boot{})
 		home.Step(1_000_000, Message{me, wire.Seen{Journals: []grid.JournalID{{Sequence: 9}}}})
 		home.Step(1_000_001, Message{me, wire.Recounted{Claims: told[0].(wire.Recounted).Claims[:1]}})
-		if home.rolled == nil {
+		if home.recovery.rolled == nil {
 			t.Error("it goes on before it has heard of the end")
 		}
 		for _, m := range []wire.Message{told[1], told[2], wire.Recounted{Claims: told[0].(wire.Recounted).Claims[:1]}} {
 			home.Step(home.now+1, Message{me, m})
 		}
-		if k := home.jobs[job.ID]; k == nil || k.rec.State != grid.Completed || home.rolled != nil {
-			t.Errorf("%+v, still asking %t", k, home.rolled != nil)
+		if k := home.jobs[job.ID]; k == nil || k.rec.State != grid.Completed || home.recovery.rolled != nil {
+			t.Errorf("%+v, still asking %t", k, home.recovery.rolled != nil)
 		}
 	}
 }
@@ -235,7 +235,7 @@ func TestAnAbortAfterTheCommitIsAnswered(t *testing.T) {
 	home := New(signer(her, "b"), []grid.Member{{Name: "a", Peer: me, Send: true}},
 		[]grid.Record{{Job: job, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: her, Epoch: grid.Epoch{Term: 1}}}})
 	home.Step(1_000_000, Boot{})
-	if home.Step(1_000_001, Message{me, answers[0]}); home.rolled == nil {
+	if home.Step(1_000_001, Message{me, answers[0]}); home.recovery.rolled == nil {
 		t.Error("its own certificate does not show it that its journal was rolled back")
 	}
 	handoff.Epoch.Hop = 2
@@ -254,7 +254,7 @@ func TestRecountedIsHeldAgainstTheRecords(t *testing.T) {
 	c.Step(1_000_001, Progressed{Progress: grid.Progress{ID: c.attempt(c.jobs[mine.ID]), Phase: grid.Waiting}})
 	newer := wire.Recounted{Claims: []wire.Claim{{Job: mine.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}}}}
 	c.Step(1_000_002, Message{her, newer})
-	if c.rolled == nil || !c.rolled.waiting[her] {
+	if c.recovery.rolled == nil || !c.recovery.rolled.waiting[her] {
 		t.Fatal("settled, and another owns at a newer epoch")
 	}
 	effects := c.Step(1_000_003, Message{her, wire.Recounted{Claims: []wire.Claim{{Job: theirs.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Yours: true}}}})
@@ -262,10 +262,10 @@ func TestRecountedIsHeldAgainstTheRecords(t *testing.T) {
 		t.Errorf("a job that is not here any more: %+v", effects)
 	}
 	effects = c.Step(1_000_004, Message{him, wire.Recounted{}})
-	if c.rolled != nil || !c.settled(grid.JournalID{Incarnation: 5, Sequence: 50}) || c.settled(grid.JournalID{Incarnation: 5, Sequence: 51}) {
+	if c.recovery.rolled != nil || !c.recovery.settled(grid.JournalID{Incarnation: 5, Sequence: 50}) || c.recovery.settled(grid.JournalID{Incarnation: 5, Sequence: 51}) {
 		t.Errorf("all have answered: %+v", effects)
 	}
-	if c.Step(1_000_005, Message{her, wire.Seen{Journals: []grid.JournalID{{Incarnation: 5, Sequence: 50}}}}); c.rolled != nil {
+	if c.Step(1_000_005, Message{her, wire.Seen{Journals: []grid.JournalID{{Incarnation: 5, Sequence: 50}}}}); c.recovery.rolled != nil {
 		t.Error("what all were asked about is news again")
 	}
 }
@@ -335,10 +335,10 @@ func TestOwnedProvesARollbackOnlyByOurCertificate(t *testing.T) {
 		}, []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{
 			{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}})
 		c.Step(1_000_000, Boot{})
-		c.makeOffer(c.jobs[j.ID], her, 0, 0)
-		c.Step(1_000_001, Message{her, wire.Owned{Handoff: c.handoffID(c.jobs[j.ID]), Owner: her, Certificate: k.certificate}})
-		if (c.rolled != nil) != k.rolled {
-			t.Errorf("%s: rolled back %t", name, c.rolled != nil)
+		c.ownership.makeOffer(c.jobs[j.ID], her, 0, 0)
+		c.Step(1_000_001, Message{her, wire.Owned{Handoff: c.ownership.handoffID(c.jobs[j.ID]), Owner: her, Certificate: k.certificate}})
+		if (c.recovery.rolled != nil) != k.rolled {
+			t.Errorf("%s: rolled back %t", name, c.recovery.rolled != nil)
 		}
 	}
 }

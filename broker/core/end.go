@@ -26,7 +26,7 @@ type EndJob struct {
 func (EndJob) event()         {}
 func (e EndJob) token() Token { return e.Token }
 
-func (c *Core) endJob(e EndJob) {
+func (c *execution) endJob(e EndJob) {
 	j := c.job(e.Job)
 	if err := c.mayEnd(e.Job, j); err != nil {
 		c.emit(Answer{Token: e.Token, Err: err})
@@ -43,7 +43,7 @@ func (c *Core) endJob(e EndJob) {
 	c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
 }
 
-func (c *Core) mayEnd(id grid.JobID, j *job) error {
+func (c *execution) mayEnd(id grid.JobID, j *job) error {
 	switch {
 	case j == nil:
 		return fmt.Errorf("%w: job %s", grid.ErrNotFound, id)
@@ -58,18 +58,18 @@ func (c *Core) mayEnd(id grid.JobID, j *job) error {
 }
 
 // declareDead ends a job of which nothing runs, by an administrator's word.
-func (c *Core) declareDead(j *job, by string) {
+func (c *execution) declareDead(j *job, by string) {
 	state, reason := grid.Failed, by+" says that nothing of it runs"
 	if j.rec.CancelRequested {
 		state, reason = grid.Killed, "cancelled, and "+reason
 	}
 	if j.rec.Attempt == 0 {
-		c.abandon(j, reason)
+		c.ownership.abandon(j, reason)
 		c.end(j, state, reason)
 		return
 	}
 	c.emit(Kill{c.attempt(j)})
-	c.abandon(j, reason)
+	c.ownership.abandon(j, reason)
 	j.awaits, j.damaged = false, 0
 	c.become(j, grid.Finished)
 	j.rec.End, j.rec.Reason, j.rec.Finished = state, reason, c.now

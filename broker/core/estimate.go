@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gbroker/grid"
+	"gbroker/plan"
 	"gbroker/wire"
 )
 
@@ -59,7 +60,7 @@ type reply struct {
 	take    int             // how many offers it takes at once
 }
 
-func (c *Core) undecide(j *job) {
+func (c *search) undecide(j *job) {
 	if !j.queued {
 		j.queued = true
 		c.undecided = append(c.undecided, j.rec.Job.ID)
@@ -67,8 +68,8 @@ func (c *Core) undecide(j *job) {
 }
 
 // startRound begins a search if one is wanted and none is under way.
-func (c *Core) startRound() {
-	if c.round != nil || len(c.undecided) == 0 || c.starting() {
+func (c *search) startRound() {
+	if c.round != nil || len(c.undecided) == 0 || c.gates.starting() {
 		return
 	}
 	c.rounds++
@@ -80,12 +81,12 @@ func (c *Core) startRound() {
 	c.round = r
 	r.replies[c.cfg.Self] = &reply{}
 	c.askTargets(r)
-	c.look()
+	c.estimator.look()
 	c.armGeneral(roundDeadline, c.cfg.EstimateDeadline)
 }
 
 // askTargets asks all targets that live.
-func (c *Core) askTargets(r *round) {
+func (c *search) askTargets(r *round) {
 	for _, p := range c.targets {
 		m := c.members[p]
 		if m.live != grid.Alive {
@@ -98,27 +99,14 @@ func (c *Core) askTargets(r *round) {
 	}
 }
 
-// holding waits, for a moment after a start, until it is known of every member whether
-// it lives, else all jobs would stay here; and until those that live have said what they
-// saw of this broker's journal, which may have been rolled back.
-func (c *Core) starting() bool { return c.silent(1) }
-
-// silent reports that a member has not spoken in this life, within so many deadlines of
-// an EstimateRequest for the word whether it lives, and as many more for what it saw.
-func (c *Core) silent(deadlines grid.Tick) bool {
-	since, first := c.now-c.start, deadlines*c.cfg.EstimateDeadline
-	if c.start == 0 || since >= 2*first {
-		return false
+// waitLonger: the members have not all spoken; else Step goes on to search by itself.
+func (c *search) waitLonger() {
+	if c.gates.starting() {
+		c.armGeneral(startedDue, c.cfg.EstimateDeadline)
 	}
-	for _, m := range c.members {
-		if !m.heard && since < first || m.live != grid.Dead && !m.told {
-			return true
-		}
-	}
-	return false
 }
 
-func (c *Core) takeUndecided() []grid.JobID {
+func (c *search) takeUndecided() []grid.JobID {
 	n := min(len(c.undecided), maxRound)
 	var ids []grid.JobID
 	for _, id := range c.undecided[:n] {
@@ -128,7 +116,7 @@ func (c *Core) takeUndecided() []grid.JobID {
 		}
 		j.queued = false
 		if j.rec.State == grid.Ready && j.rec.Role == grid.Owning && !j.rec.CancelRequested {
-			if c.mustAsk(j) != "" {
+			if c.gates.mustAsk(j) != "" {
 				c.backoff(j, onHandoff)
 				continue
 			}
@@ -139,7 +127,7 @@ func (c *Core) takeUndecided() []grid.JobID {
 	return ids
 }
 
-func (c *Core) questions(r *round, m *member) []wire.Question {
+func (c *search) questions(r *round, m *member) []wire.Question {
 	qs := make([]wire.Question, len(r.jobs))
 	for i, id := range r.jobs {
 		qs[i] = c.asking(&c.jobs[id].rec.Job, m)
@@ -148,7 +136,7 @@ func (c *Core) questions(r *round, m *member) []wire.Question {
 }
 
 // asking is what a member is asked about a job.
-func (c *Core) asking(j *grid.Job, m *member) wire.Question {
+func (c *search) asking(j *grid.Job, m *member) wire.Question {
 	_, _, delivery := c.delivery(m, sizeOf(j))
 	q := wire.Question{Job: j.ID, Demand: j.Demand, Walltime: j.Walltime, Delivery: delivery, Queue: j.Queue}
 	if j.Home != c.cfg.Self {
@@ -157,16 +145,8 @@ func (c *Core) asking(j *grid.Job, m *member) wire.Question {
 	return q
 }
 
-// look asks for a snapshot unless one is on its way.
-func (c *Core) look() {
-	if !c.looking {
-		c.looking = true
-		c.emit(Look{})
-	}
-}
-
-// tell takes a neighbour's answers into the round, or the pass, that asked.
-func (c *Core) estimateReply(from grid.PeerID, t wire.EstimateReply) {
+// estimateReply takes a neighbour's answers into the round, or the pass, that asked.
+func (c *search) estimateReply(from grid.PeerID, t wire.EstimateReply) {
 	r := c.round
 	if p := c.passes.round; p != nil && t.Round == p.id {
 		r = p
@@ -223,8 +203,15 @@ func checkEstimateReply(r *round, t wire.EstimateReply) string {
 	return ""
 }
 
+// extendRound gives the round under way all its time again.
+func (c *search) extendRound() {
+	if c.round != nil {
+		c.armGeneral(roundDeadline, c.cfg.EstimateDeadline)
+	}
+}
+
 // endRound decides every job of the round with the answers there are.
-func (c *Core) endRound() {
+func (c *search) endRound() {
 	r := c.round
 	if r == nil {
 		return
@@ -240,5 +227,53 @@ func (c *Core) endRound() {
 		if j.rec.State == grid.Ready && j.rec.Role == grid.Owning {
 			c.decide(j, c.candidates(j, r, i))
 		}
+	}
+}
+
+func (c *search) ownAnswer(b *batch, s plan.Snapshot) {
+	r := c.round
+	if r == nil {
+		return
+	}
+	own := r.replies[c.cfg.Self]
+	if own.answers != nil || own.missing != nil {
+		return
+	}
+	for _, id := range r.jobs {
+		var e grid.Estimate
+		if j := c.jobs[id]; j != nil {
+			e = b.estimate(c.estimator.question(&j.rec.Job, s.At))
+		}
+		own.answers = append(own.answers, e)
+	}
+	c.ownReplied(r)
+}
+
+// noOwnAnswer ends the wait for this site's own answer, of which there is none now.
+func (c *search) noOwnAnswer(why *grid.Refusal) {
+	if r := c.round; r != nil && r.replies[c.cfg.Self].answers == nil && r.replies[c.cfg.Self].missing == nil {
+		r.replies[c.cfg.Self].missing = why
+		c.ownReplied(r)
+	}
+}
+
+func (c *search) ownReplied(r *round) {
+	r.waiting--
+	if r.waiting == 0 {
+		c.endRound()
+	}
+}
+
+// ready puts the job up for the search.
+func (c *search) ready(j *job, why string) {
+	c.become(j, grid.Ready)
+	c.save(j, why)
+	c.undecide(j)
+}
+
+// predicted keeps the estimate on which the job was first placed.
+func (c *search) predicted(j *job) {
+	if j.rec.PredictedStart == 0 {
+		j.rec.PredictedStart = j.rec.EstimateNow
 	}
 }

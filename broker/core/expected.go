@@ -9,7 +9,7 @@ import (
 
 // showEstimates tells readers, and the homes, when their waiting jobs will start, or why
 // nobody can say.
-func (c *Core) showEstimates(s plan.Snapshot, p *plan.Plan) {
+func (c *estimator) showEstimates(s plan.Snapshot, p *plan.Plan) {
 	for i := range s.Waiting {
 		w := &s.Waiting[i]
 		a, j := c.accepted[w.Job], c.jobs[w.Job]
@@ -52,7 +52,7 @@ func unplanned(s *plan.Snapshot, w *plan.Waiting) string {
 }
 
 // showEstimate keeps the expected start of a job; 0 is none, for the reason why.
-func (c *Core) showEstimate(j *job, start grid.Tick, why string) {
+func (c *estimator) showEstimate(j *job, start grid.Tick, why string) {
 	d := start - j.rec.EstimateNow
 	if d < grid.Second && d > -grid.Second && j.rec.Obstacle == why {
 		return
@@ -60,8 +60,8 @@ func (c *Core) showEstimate(j *job, start grid.Tick, why string) {
 	j.rec.EstimateNow = start
 	j.rec.Obstacle = why
 	c.show(j)
-	if !c.home(j) && c.now-j.told >= c.cfg.Refresh {
+	if !c.isHome(j) && c.now-j.told >= c.cfg.Refresh {
 		j.told = c.now
-		c.report(j)
+		c.home.report(j)
 	}
 }

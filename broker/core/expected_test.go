@@ -84,7 +84,7 @@ func TestARefusalThatPassesIsNoEnd(t *testing.T) {
 		j := jobOf(me, "a", "1")
 		c := signed(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 		row := grid.Candidate{Site: "a", Peer: me, Refusal: &grid.Refusal{Kind: kind, Reason: "words that nobody knows"}}
-		c.decide(c.jobs[j.ID], []grid.Candidate{row})
+		c.search.decide(c.jobs[j.ID], []grid.Candidate{row})
 		if ended := c.jobs[j.ID].rec.State == grid.Failed; ended == passes {
 			t.Errorf("%v: the job is %v", kind, c.jobs[j.ID].rec.State)
 		}
@@ -109,7 +109,7 @@ func TestAskedAgainWhenItIsWorthIt(t *testing.T) {
 		for _, again := range test.again {
 			rows = append(rows, grid.Candidate{Site: "a", Peer: me, Refusal: &grid.Refusal{Kind: grid.Temporary, Again: again}})
 		}
-		c.decide(c.jobs[j.ID], rows)
+		c.search.decide(c.jobs[j.ID], rows)
 		if after := c.jobs[j.ID].due[onHandoff] - c.now; after != test.after && (test.after > 0 || after > 2*c.cfg.Retry) {
 			t.Errorf("%s: it is asked again after %d ms", name, after)
 		}

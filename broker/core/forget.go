@@ -49,11 +49,11 @@ type Fate struct {
 	Why     string
 }
 
-func (c *Core) forget(e Forget) {
+func (c *home) forget(e Forget) {
 	var fates []Fate
 	for _, j := range c.sorted() {
-		if !e.DryRun && c.committedTo(j, e.Site) && !c.home(j) && j.rec.Job.Home != e.Site {
-			c.notRepeated(j) // its home is told, and decides
+		if !e.DryRun && c.committedTo(j, e.Site) && !c.isHome(j) && j.rec.Job.Home != e.Site {
+			c.ownership.notRepeated(j) // its home is told, and decides
 		}
 		f := c.fate(j, e)
 		if f.Verdict == 0 {
@@ -65,31 +65,31 @@ func (c *Core) forget(e Forget) {
 		}
 	}
 	if !e.DryRun {
-		c.notAwaited(e.Site, e.Fenced)
+		c.recovery.notAwaited(e.Site, e.Fenced)
 	}
 	c.emit(Answer{Token: e.Token, Fates: fates})
 }
 
 // committedTo tells that a job was handed to a site that has not said that it owns it. Where
 // that is the home itself nobody else can decide: Commit is said until it returns.
-func (c *Core) committedTo(j *job, to grid.PeerID) bool {
+func (c *home) committedTo(j *job, to grid.PeerID) bool {
 	h := j.rec.Handoff
 	return j.rec.Role == grid.Tombstone && h.Phase == grid.Committed && h.To == to
 }
 
 // fate decides about one job; Verdict is 0 where the site has nothing to do with it.
-func (c *Core) fate(j *job, e Forget) Fate {
+func (c *home) fate(j *job, e Forget) Fate {
 	r := &j.rec
 	f := Fate{Job: r.Job.ID, State: r.State}
 	if r.Job.Home == e.Site && r.Role == grid.Owning && !r.HomeForgotten {
 		f.Verdict, f.Why = GoOn, "its result is kept here"
 		return f
 	}
-	if r.Role == grid.Prepared && r.Owner == e.Site && !c.home(j) {
+	if r.Role == grid.Prepared && r.Owner == e.Site && !c.isHome(j) {
 		f.Verdict, f.Why = Decline, "it was offered here, and is not owned here"
 		return f
 	}
-	if !c.home(j) || r.Role != grid.Watching && r.Role != grid.Prepared || r.Owner != e.Site || r.State.Terminal() {
+	if !c.isHome(j) || r.Role != grid.Watching && r.Role != grid.Prepared || r.Owner != e.Site || r.State.Terminal() {
 		return Fate{}
 	}
 	switch {
@@ -112,7 +112,7 @@ func (c *Core) fate(j *job, e Forget) Fate {
 }
 
 // meet makes a fate true.
-func (c *Core) meet(j *job, f Fate, by string) {
+func (c *home) meet(j *job, f Fate, by string) {
 	why := fmt.Sprintf("%s was forgotten by %s: %s", c.nameOf(j.forgottenSite(f)), by, f.Why)
 	switch f.Verdict {
 	case RunAgain:
@@ -129,7 +129,7 @@ func (c *Core) meet(j *job, f Fate, by string) {
 		j.rec.HomeForgotten = true
 		c.save(j, why)
 	case Decline:
-		c.decline(j, why)
+		c.ownership.decline(j, why)
 	}
 }
 
@@ -140,16 +140,8 @@ func (j *job) forgottenSite(f Fate) grid.PeerID {
 	return j.rec.Owner
 }
 
-// nameOf is the site's alias, or its peer ID where it has none.
-func (c *Core) nameOf(p grid.PeerID) string {
-	if name := c.siteName(p); name != "" {
-		return string(name)
-	}
-	return string(p)
-}
-
 // letOffer ends what is left of the handoff to an owner that is given up.
-func (c *Core) letOffer(j *job) {
+func (c *home) letOffer(j *job) {
 	j.rec.Role = grid.Watching
 	j.rec.Handoff.Phase = grid.NoHandoff
 	c.disarm(j, onHandoff)
@@ -157,7 +149,7 @@ func (c *Core) letOffer(j *job) {
 
 // runAgain raises the term. From this save on the job is owned here, and nobody's
 // word of an older term counts.
-func (c *Core) runAgain(j *job, why string) {
+func (c *home) runAgain(j *job, why string) {
 	r := &j.rec
 	if r.Owner != c.cfg.Self && !slices.Contains(r.Trail, r.Owner) {
 		r.Trail = append(slices.Clip(r.Trail), r.Owner)
@@ -171,12 +163,12 @@ func (c *Core) runAgain(j *job, why string) {
 	r.Stay, r.EstimateNow, r.Reason = nil, 0, ""
 	c.begins(j, grid.Ready)
 	j.fails, j.blocked, j.pulling = 0, nil, false
-	c.ready(j, why)
+	c.search.ready(j, why)
 }
 
 // forgetOverdue starts a rerunnable job again whose owner was not heard for as long
 // as the configuration says; off unless it says so.
-func (c *Core) forgetOverdue(j *job) {
+func (c *home) forgetOverdue(j *job) {
 	if c.cfg.AutoForget == 0 || j.rec.ContactLost == 0 || !j.rec.Job.Rerunnable || j.rec.CancelRequested {
 		return
 	}

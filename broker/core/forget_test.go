@@ -161,7 +161,7 @@ func TestDeclinedCountsOnlyFromTheSameJournal(t *testing.T) {
 	} {
 		j := jobOf(me, "a", "1")
 		c := bare(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
-		c.makeOffer(c.jobs[j.ID], her, 0, 0)
+		c.ownership.makeOffer(c.jobs[j.ID], her, 0, 0)
 		handoff := wire.HandoffID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: her, Digest: wire.JobDigest(j)}
 		c.Step(1_100_001, Message{her, wire.Ready{Handoff: handoff, Journal: ready}})
 		c.Step(1_100_002, Message{her, wire.Declined{Handoff: handoff, Journal: k.journal}})
@@ -275,7 +275,7 @@ func TestAnAttemptWaitsForTheHome(t *testing.T) {
 
 	c = signed(r)
 	c.Step(1_000_001, Forget{Site: her})
-	if c.mustAsk(c.jobs[j.ID]) == "" {
+	if c.gates.mustAsk(c.jobs[j.ID]) == "" {
 		t.Error("its home is forgotten, and lives: it is not asked")
 	}
 	c.Step(1_000_001, PeerChanged{her, grid.Dead})

@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"slices"
 
 	"gbroker/grid"
 	"gbroker/wire"
@@ -20,7 +19,7 @@ import (
 
 // makeOffer moves the job to the candidate to, which is to start it a wait from now
 // and will then have these hops behind it.
-func (c *Core) makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32) {
+func (c *ownership) makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32) {
 	next := j.rec.Epoch
 	if next.Before(j.rec.Handoff.Epoch) && !c.cfg.Broken.Without(EpochReused) {
 		next = j.rec.Handoff.Epoch
@@ -34,7 +33,7 @@ func (c *Core) makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32) {
 	c.sendOffer(j, wait)
 }
 
-func (c *Core) sendOffer(j *job, wait grid.Tick) {
+func (c *ownership) sendOffer(j *job, wait grid.Tick) {
 	c.send(j.rec.Handoff.To, wire.Offer{
 		Handoff: c.handoffID(j), Job: j.rec.Job, Wait: wait, Age: c.now - j.rec.Submitted,
 		Certificates: j.rec.Certificates, Hops: j.hops, Journal: c.committing(),
@@ -43,7 +42,7 @@ func (c *Core) sendOffer(j *job, wait grid.Tick) {
 }
 
 // handoffID is what every message of the open handoff carries.
-func (c *Core) handoffID(j *job) wire.HandoffID {
+func (c *ownership) handoffID(j *job) wire.HandoffID {
 	return wire.HandoffID{
 		Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, To: j.rec.Handoff.To,
 		Digest: j.sum(),
@@ -52,7 +51,7 @@ func (c *Core) handoffID(j *job) wire.HandoffID {
 
 // open finds the job whose open handoff b belongs to: same candidate, who is the
 // sender, same epoch.
-func (c *Core) open(from grid.PeerID, b wire.HandoffID) *job {
+func (c *ownership) open(from grid.PeerID, b wire.HandoffID) *job {
 	j := c.job(b.Job)
 	if j == nil || b.To != from {
 		return nil
@@ -67,13 +66,13 @@ func (c *Core) open(from grid.PeerID, b wire.HandoffID) *job {
 // late answers a candidate that waits on a handoff which is over. Where it has owned the
 // job by it, it has lost its journal since and taken a late copy of the Offer for new:
 // never again Commit, for the job may have started there.
-func (c *Core) late(from grid.PeerID, b wire.HandoffID) {
+func (c *ownership) late(from grid.PeerID, b wire.HandoffID) {
 	if b.To != from {
 		return
 	}
 	j := c.job(b.Job)
 	switch {
-	case j == nil && (b.Job.Site() != c.cfg.Site.Name || c.unsure()):
+	case j == nil && (b.Job.Site() != c.cfg.Site.Name || c.gates.unsure()):
 		// This journal may have lost that it gave the job away. The candidate asks its home.
 	case j == nil:
 		c.send(from, wire.Abort{Handoff: b, Why: "the job is not known here"})
@@ -89,15 +88,15 @@ func (c *Core) late(from grid.PeerID, b wire.HandoffID) {
 }
 
 // handoffDue: nothing was heard for a while.
-func (c *Core) handoffDue(j *job) {
+func (c *ownership) handoffDue(j *job) {
 	switch j.rec.Handoff.Phase {
 	case grid.NoHandoff:
 		switch {
 		case j.rec.State != grid.Ready || j.rec.Role != grid.Owning:
 		case j.awaits && !c.draining && !j.rec.CancelRequested:
-			c.launch(j, "submitted here")
+			c.execution.launch(j, "submitted here")
 		default:
-			c.undecide(j) // a search found nobody: again
+			c.search.undecide(j) // a search found nobody: again
 		}
 	case grid.Offering:
 		switch {
@@ -111,7 +110,7 @@ func (c *Core) handoffDue(j *job) {
 			c.arm(j, onHandoff, c.cfg.Lease)
 		}
 	case grid.Withdrawing:
-		c.withdraw(j)
+		c.execution.withdraw(j)
 		c.backoff(j, onHandoff)
 	case grid.Committed:
 		c.sendCommit(j)
@@ -127,8 +126,8 @@ func (j *job) chosenWait() grid.Tick { return j.chosen.Delivery + j.chosen.Wait 
 // than of the messages around it.
 const worthLearning = 1 << 20
 
-func (c *Core) onAccept(from grid.PeerID, m wire.Accept) {
-	c.saw(from, m.Journal)
+func (c *ownership) onAccept(from grid.PeerID, m wire.Accept) {
+	c.recovery.saw(from, m.Journal)
 	j := c.open(from, m.Handoff)
 	if j == nil {
 		c.late(from, m.Handoff)
@@ -149,11 +148,11 @@ func (c *Core) onAccept(from grid.PeerID, m wire.Accept) {
 
 // pullLimit bounds how long a candidate may say that it is fetching: many times
 // what the decision reckoned with.
-func (c *Core) pullLimit(j *job) grid.Tick {
+func (c *ownership) pullLimit(j *job) grid.Tick {
 	return c.cfg.PullGrace + 20*j.chosen.Delivery
 }
 
-func (c *Core) onRefuse(from grid.PeerID, m wire.Refuse) {
+func (c *ownership) onRefuse(from grid.PeerID, m wire.Refuse) {
 	j := c.open(from, m.Handoff)
 	if j == nil || j.rec.Handoff.Phase != grid.Offering {
 		return
@@ -166,23 +165,23 @@ func (c *Core) onRefuse(from grid.PeerID, m wire.Refuse) {
 	if r := m.Estimate.Refusal; r != nil && r.Again > 0 {
 		block = min(r.Again, maxBlocks*block)
 	}
-	c.checkInputs(j)
+	c.execution.checkInputs(j)
 	c.endOfferFor(j, block, fmt.Sprintf("refused by %s: %.200s", c.siteName(from), why))
 }
 
 // giveUp ends an offer that is not answered; the candidate is told.
-func (c *Core) giveUp(j *job, why string) {
+func (c *ownership) giveUp(j *job, why string) {
 	c.send(j.rec.Handoff.To, wire.Abort{Handoff: c.handoffID(j), Why: why})
 	c.endOffer(j, fmt.Sprintf("offer to %s given up: %s", c.siteName(j.rec.Handoff.To), why))
 }
 
 // endOffer keeps the job here and searches again, without that candidate for a while.
-func (c *Core) endOffer(j *job, why string) { c.endOfferFor(j, c.cfg.Block, why) }
+func (c *ownership) endOffer(j *job, why string) { c.endOfferFor(j, c.cfg.Block, why) }
 
 // maxBlocks bounds for how many times Config.Block a candidate may say not to be asked.
 const maxBlocks = 10
 
-func (c *Core) endOfferFor(j *job, block grid.Tick, why string) {
+func (c *ownership) endOfferFor(j *job, block grid.Tick, why string) {
 	if j.blocked == nil {
 		j.blocked = map[grid.PeerID]grid.Tick{}
 	}
@@ -192,18 +191,18 @@ func (c *Core) endOfferFor(j *job, block grid.Tick, why string) {
 
 // dropOffer keeps the job here: in the local queue if it has kept its place there,
 // else it is searched for again.
-func (c *Core) dropOffer(j *job, why string) {
+func (c *ownership) dropOffer(j *job, why string) {
 	j.rec.Handoff.Phase = grid.NoHandoff
 	c.disarm(j, onHandoff)
 	if j.rec.Local == "" {
-		c.ready(j, why)
+		c.search.ready(j, why)
 		return
 	}
 	c.stays(j, why)
 }
 
 // stays: the job was up for a move, and waits in the local queue as before.
-func (c *Core) stays(j *job, why string) {
+func (c *ownership) stays(j *job, why string) {
 	c.become(j, grid.Assigned)
 	c.save(j, "stays: "+why)
 	c.emit(Probe{c.attempt(j)})
@@ -212,15 +211,15 @@ func (c *Core) stays(j *job, why string) {
 
 // onReady: the candidate has it all on disk. A job that never was in the local
 // queue can be committed at once; else its attempt must be withdrawn first.
-func (c *Core) onReady(from grid.PeerID, m wire.Ready) {
+func (c *ownership) onReady(from grid.PeerID, m wire.Ready) {
 	j := c.open(from, m.Handoff)
-	c.saw(from, m.Journal)
+	c.recovery.saw(from, m.Journal)
 	if j == nil {
 		c.late(from, m.Handoff)
 		return
 	}
 	switch {
-	case j.rec.Handoff.Phase == grid.Offering && c.mustAsk(j) != "":
+	case j.rec.Handoff.Phase == grid.Offering && c.gates.mustAsk(j) != "":
 		return // the candidate repeats it
 	case m.Handoff.Digest != j.sum():
 		c.giveUp(j, "it is ready for another job than the one offered")
@@ -245,81 +244,25 @@ func (c *Core) onReady(from grid.PeerID, m wire.Ready) {
 	case j.rec.Attempt > 0:
 		j.rec.Handoff.Phase = grid.Withdrawing
 		c.show(j) // not on disk: after a crash the offer is dead, and the attempt submitted anew if it was withdrawn
-		c.withdraw(j)
+		c.execution.withdraw(j)
 		c.backoff(j, onHandoff)
 	default:
 		c.commit(j)
 	}
 }
 
-// commit is the commit point: from this save on the candidate owns the job.
-func (c *Core) commit(j *job) {
-	to := j.rec.Handoff.To
-	j.rec.Handoff.Phase = grid.Committed
-	c.handOver(j, j.rec.Handoff.Epoch, to)
-	j.rec.Tenure = j.rec.Next(grid.Tombstone, to, j.rec.Handoff.Epoch)
-	j.rec.Telling = !c.home(j) && to != j.rec.Job.Home
-	j.rec.Stay = nil
-	c.leaves(j)
-	if c.home(j) {
-		j.rec.Role = grid.Watching
-		if !slices.Contains(j.rec.Trail, to) {
-			j.rec.Trail = append(slices.Clip(j.rec.Trail), to)
-		}
-	}
-	j.heard = c.now
-	c.predicted(j)
-	c.save(j, fmt.Sprintf("handed to %s", c.siteName(to)))
-	c.disarm(j, onHandoff)
-	c.disarm(j, onBatch)
-	c.disarm(j, onReport)
-	c.sendCommit(j)
-	c.growthSoon()
-}
-
 // leaves forgets the run of a job that others own now. That it has started here, in an attempt
 // that was lost, is kept for the accounts.
-func (c *Core) leaves(j *job) {
+func (c *ownership) leaves(j *job) {
 	var run grid.Run
-	if !c.home(j) {
+	if !c.isHome(j) {
 		run.Started = j.rec.Started
 	}
 	j.rec.Run = run
 }
 
-func (c *Core) sendCommit(j *job) {
-	if j.committed && c.cfg.Broken.Without(CommitNotRepeated) {
-		return
-	}
-	j.committed = true
-	c.send(j.rec.Handoff.To, c.commitOf(j))
-	c.backoff(j, onHandoff)
-}
-
-func (c *Core) commitOf(j *job) wire.Commit {
+func (c *ownership) commitOf(j *job) wire.Commit {
 	return wire.Commit{Handoff: c.handoffID(j), Cancel: j.rec.CancelRequested, Certificate: j.lastCertificate(), Journal: c.committing(), Ready: j.rec.Candidate}
-}
-
-// onOwned ends the handoff.
-func (c *Core) onOwned(from grid.PeerID, m wire.Owned) {
-	j := c.job(m.Handoff.Job)
-	switch {
-	case c.open(from, m.Handoff) != nil && j.rec.Handoff.Phase == grid.Committed:
-		c.handedOver(j)
-	case j != nil && j.rec.Role == grid.Owning && j.rec.Epoch.Before(m.Handoff.Epoch) && c.signedHere(j, m):
-		// It was given away by a commit of ours that is not in this journal.
-		c.rolledBack(c.hasSeen(from), grid.JournalID{})
-		if !c.home(j) { // a home takes the word of the owner, with all certificates
-			c.gaveAway(j, m)
-		}
-	}
-}
-
-func (c *Core) handedOver(j *job) {
-	if !c.home(j) {
-		j.rec.Candidate = grid.JournalID{} // it has owned the job; see givenUpOn
-	}
-	c.notRepeated(j)
 }
 
 // givenUpOn tells that the job was committed to a candidate that never said that it owns it, and
@@ -332,13 +275,13 @@ func (j *job) givenUpOn(from grid.PeerID, b wire.HandoffID) bool {
 }
 
 // notRepeated ends the saying of Commit.
-func (c *Core) notRepeated(j *job) {
+func (c *ownership) notRepeated(j *job) {
 	j.rec.Handoff.Phase = grid.NoHandoff
 	c.disarm(j, onHandoff)
-	if c.home(j) {
+	if c.isHome(j) {
 		c.show(j) // it is on disk with the first report; before, Commit is said once more
 		if j.rec.CancelRequested {
-			c.pursueCancel(j)
+			c.home.pursueCancel(j)
 		}
 		return
 	}
@@ -353,114 +296,16 @@ func (c *Core) notRepeated(j *job) {
 	c.tellMoved(j)
 }
 
-// onDeclined: the candidate gave its word that it will never own at this epoch, so
-// the job is ours again, at a new hop.
-func (c *Core) onDeclined(from grid.PeerID, m wire.Declined) {
-	c.saw(from, m.Journal)
-	j := c.open(from, m.Handoff)
-	if j == nil {
-		return
-	}
-	switch j.rec.Handoff.Phase {
-	case grid.Offering:
-		c.endOffer(j, "declined by "+string(c.siteName(from)))
-	case grid.Committed:
-		switch k := j.rec.Candidate; {
-		case m.Journal.Incarnation != k.Incarnation, m.Journal.Life == k.Life && m.Journal.Sequence < k.Sequence:
-			c.ownerLost(j, from) // that journal is not the one that was ready: it may have owned
-			return
-		case m.Journal.Life != k.Life && m.Ready != k:
-			c.sendCommit(j) // a later life of it, if it reaches so far: it is to say so
-			return
-		}
-		at := j.rec.Epoch
-		at.Hop = c.nextStamp(at.Hop)
-		j.rec.Tenure = j.rec.Next(grid.Owning, c.cfg.Self, at)
-		j.rec.Handoff.Epoch = at
-		c.takeBack(j)
-		c.endOffer(j, "declined after the commit by "+string(c.siteName(from)))
+// abandon ends an open offer before its commit, without a new search.
+func (c *ownership) abandon(j *job, why string) {
+	if p := j.rec.Handoff.Phase; p == grid.Offering || p == grid.Withdrawing {
+		b := c.handoffID(j)
+		j.rec.Handoff.Phase = grid.NoHandoff
+		c.disarm(j, onHandoff)
+		c.sendAbort(b, why)
 	}
 }
 
-// onUnknown: a candidate that was READY has no record of the job: its journal is
-// gone. The job is never taken back on that word: it may have started there.
-func (c *Core) onUnknown(from grid.PeerID, m wire.Unknown) {
-	c.saw(from, m.Journal)
-	j := c.job(m.Handoff.Job)
-	if j == nil || m.Handoff.To != from || j.rec.Owner != from || j.rec.State.Terminal() {
-		return
-	}
-	committed := j.rec.Handoff.Phase == grid.Committed && j.rec.Handoff.To == from && j.rec.Handoff.Epoch == m.Handoff.Epoch
-	if committed || c.home(j) && j.rec.Role == grid.Watching && claimed(&j.rec) == m.Handoff.Epoch {
-		c.ownerLost(j, from)
-	}
-}
-
-// ownerLost: the owner does not know the job any more, and will never report it. The
-// home shows that; forgetting the site decides what becomes of the job.
-func (c *Core) ownerLost(j *job, owner grid.PeerID) {
-	j.rec.Handoff.Phase = grid.NoHandoff
-	c.disarm(j, onHandoff)
-	if c.cfg.Broken.Without(UnknownTakenBack) {
-		j.rec.Role, j.rec.Owner = grid.Owning, c.cfg.Self
-		j.rec.Epoch.Hop = c.nextStamp(j.rec.Epoch.Hop)
-		c.ready(j, "taken back")
-		return
-	}
-	j.rec.Reason = fmt.Sprintf("%s, its owner, has lost its journal", c.siteName(owner))
-	if c.home(j) {
-		if j.rec.ContactLost == 0 {
-			j.rec.ContactLost = max(j.heard, 1)
-		}
-		c.save(j, j.rec.Reason)
-		return
-	}
-	j.rec.Ended = c.now
-	c.save(j, j.rec.Reason)
-	c.tellMoved(j)
-}
-
-// otherJournal tells that the candidate of a handoff past its commit point speaks from
-// another journal than the one that was READY: it may have owned the job, and lost that.
-func (j *job) otherJournal(b wire.HandoffID, said grid.JournalID) bool {
-	h, ready := j.rec.Handoff, j.rec.Candidate.Incarnation
-	return h.To == b.To && h.Epoch == b.Epoch && h.Phase != grid.Offering && ready != 0 && said.Incarnation != 0 && said.Incarnation != ready
-}
-
-// onInquire: a candidate is PREPARED and heard nothing.
-func (c *Core) onInquire(from grid.PeerID, m wire.Inquire) {
-	if m.Handoff.To != from {
-		return
-	}
-	answer := wire.InquireReply{Handoff: m.Handoff, Verdict: wire.VerdictUnknown}
-	if m.Handoff.Job.Site() == c.cfg.Site.Name && c.peek(m.Handoff.Job) == nil {
-		if c.unsure() {
-			c.send(from, wire.Recall{Job: m.Handoff.Job})
-		} else {
-			answer.Verdict = wire.VerdictAborted // it was ours, and has ended and gone
-		}
-	}
-	if j := c.job(m.Handoff.Job); j != nil && c.rolled == nil {
-		answer.Owner, answer.Cancel = j.rec.Owner, j.rec.CancelRequested
-		h := j.rec.Handoff
-		mine := h.To == from && h.Epoch == m.Handoff.Epoch
-		switch {
-		case mine && (h.Phase == grid.Offering || h.Phase == grid.Withdrawing):
-			answer.Verdict = wire.VerdictOpen
-		case j.rec.State.Terminal():
-			answer.Verdict = wire.VerdictAborted
-		case j.otherJournal(m.Handoff, m.Journal):
-			if answer.Verdict = wire.VerdictAborted; h.Phase == grid.Committed {
-				c.ownerLost(j, from)
-			}
-		case (mine && h.Phase == grid.Committed || j.givenUpOn(from, m.Handoff) || c.unheard(j, from, m.Handoff)) && !c.cfg.Broken.Without(CommitNotRepeated):
-			answer.Verdict, answer.Certificate = wire.VerdictCommitted, j.lastCertificate()
-			if mine {
-				answer.Ready = j.rec.Candidate
-			}
-		case j.rec.Role == grid.Owning, m.Handoff.Epoch.Before(j.rec.Epoch), j.rec.Owner == from && j.rec.Epoch == m.Handoff.Epoch: // see late
-			answer.Verdict = wire.VerdictAborted
-		}
-	}
-	c.send(from, answer)
+func (c *ownership) sendAbort(b wire.HandoffID, why string) {
+	c.send(b.To, wire.Abort{Handoff: b, Why: why})
 }

@@ -1,13 +1,70 @@
 package core
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-
 	"gbroker/grid"
 	"gbroker/wire"
 )
+
+// home answers for the jobs of this site's users, from submission to removal, wherever they are
+// owned; and reports those owned here to their homes.
+type home struct {
+	*kernel
+	estimator interface {
+		judge()
+		lookAgain()
+	}
+	execution interface {
+		end(j *job, state grid.State, reason string)
+		withdraw(j *job)
+	}
+	gates interface {
+		mustAsk(j *job) string
+	}
+	ownership interface {
+		abandon(j *job, why string)
+		believe(j *job, certificates []grid.Certificate) string
+		decline(j *job, why string)
+		handedOver(j *job)
+		handoffDue(j *job)
+		inputsFetched(e Fetched)
+		notRepeated(j *job)
+		relinquish(j *job)
+		superseded(from grid.PeerID, m wire.Superseded)
+		tellMoved(j *job)
+	}
+	recovery interface {
+		askOwner(j *job)
+		givenAway(from grid.PeerID, j *job, m wire.Report) bool
+		mayLack(j *job) bool
+		notAwaited(p grid.PeerID, harmless bool)
+		recounting() bool
+		supplant(from grid.PeerID, j *job, certificates []grid.Certificate)
+		unknownReport(from grid.PeerID, m wire.Report)
+	}
+	search interface {
+		ready(j *job, why string)
+	}
+}
+
+func (c *home) routes(r *routes) {
+	onEvent(r, c.submit)
+	onEvent(r, c.uploaded)
+	onEvent(r, c.cancelRequest)
+	onEvent(r, c.removeRequest)
+	onEvent(r, c.forget)
+	onEvent(r, c.fetched)
+	onMessage(r, c.onReport)
+	onMessage(r, c.onReportAck)
+	onMessage(r, c.onCancel)
+	onMessage(r, c.onClosed)
+	onMessage(r, c.reportRefused)
+	onJob(r, onReport, c.report)
+	onJob(r, onCancelling, c.cancelDue)
+	onJob(r, onUpload, c.uploadDue)
+	onJob(r, onPull, c.pull)
+	onGeneral(r, refreshDue, c.refresh)
+	onGeneral(r, retentionDue, c.retain)
+}
 
 // Home and owner. The owner reports at every change and at intervals until the home
 // has acknowledged; the last report carries the end and the list of the output,
@@ -16,66 +73,14 @@ import (
 //	owner:  Report(n) ... Report(n) ─► ReportAck(n)          ... Report(end) ─► ReportAck(Closed): tombstone
 //	home:   newer (epoch, n) ─► save ─► ReportAck            ... end ─► Fetch output ─► terminal ─► Closed
 
-// report sends the present report and arms its repetition. Its number is on disk:
-// save raises it with every change (see save).
-func (c *Core) report(j *job) {
-	if j.rec.Role == grid.Tombstone {
-		c.tellMoved(j)
-		return
-	}
-	if c.home(j) || j.rec.Role != grid.Owning || j.rec.Closed {
-		return
-	}
-	c.send(j.rec.Job.Home, c.reportOf(j))
-	if j.acked && j.rec.State != grid.StageOut {
-		c.arm(j, onReport, c.cfg.Digest)
-	} else {
-		c.backoff(j, onReport)
-	}
-}
-
-func (c *Core) reportOf(j *job) wire.Report {
-	r := &j.rec
-	m := wire.Report{
-		Job: r.Job.ID, Epoch: r.Epoch, Number: r.Report, State: r.State, Attempt: r.Attempt, Local: r.Local,
-		Started: c.ago(r.Started), Finished: c.ago(r.Finished),
-		End: r.End, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal, Reason: r.Why(),
-		Cancel: r.CancelRequested, Usage: r.Usage,
-	}
-	if r.EstimateNow != 0 && r.State == grid.Assigned {
-		m.Estimate = wire.In{Span: r.EstimateNow - c.now, Known: true}
-	}
-	if r.State == grid.StageOut {
-		m.Outputs = r.Outputs
-	}
-	if !j.known {
-		m.Certificates = r.Certificates
-	}
-	return m
-}
-
-func (c *Core) ago(t grid.Tick) wire.Ago {
-	if t == 0 {
-		return wire.Ago{}
-	}
-	return wire.Ago{Span: max(0, c.now-t), Known: true}
-}
-
-func (c *Core) instant(a wire.Ago) grid.Tick {
-	if !a.Known {
-		return 0
-	}
-	return c.now - a.Span
-}
-
 // onReport is the owner's word, heard at the home.
-func (c *Core) onReport(from grid.PeerID, m wire.Report) {
+func (c *home) onReport(from grid.PeerID, m wire.Report) {
 	j := c.job(m.Job)
 	switch {
 	case j == nil:
-		c.unknownReport(from, m)
+		c.recovery.unknownReport(from, m)
 		return
-	case !c.home(j):
+	case !c.isHome(j):
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "this site is not the home of that job"})
 		return
 	case malformed(m):
@@ -105,8 +110,8 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 	case j.rec.State.Terminal():
 		c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true})
 		return
-	case j.rec.Role == grid.Owning && c.givenAway(from, j, m):
-		c.supplant(from, j, m.Certificates)
+	case j.rec.Role == grid.Owning && c.recovery.givenAway(from, j, m):
+		c.recovery.supplant(from, j, m.Certificates)
 	case j.rec.Role == grid.Owning && j.unsupplied() && len(m.Certificates) > 0:
 		c.send(from, wire.Recall{Job: m.Job}) // its certificates are of the job with its files
 		return
@@ -119,7 +124,7 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 		return
 	}
 	if j.rec.Handoff.Phase == grid.Committed && j.rec.Handoff.To == from && j.rec.Handoff.Epoch == m.Epoch {
-		c.handedOver(j) // a report of the new owner says Owned too
+		c.ownership.handedOver(j) // a report of the new owner says Owned too
 	}
 	j.heard = c.now
 	// An end is the last word of an owner, also of one whose journal, and with it the number of
@@ -134,7 +139,7 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 		c.pull(j)
 		return // acknowledged when the output is here
 	}
-	if m.State < grid.Running && j.unreconciled() && c.mayLack(j) {
+	if m.State < grid.Running && j.unreconciled() && c.recovery.mayLack(j) {
 		// An acknowledgement lets the owner start the job. This journal may have been put back to
 		// before the home gave the job to itself: its control directory speaks first.
 		return
@@ -144,14 +149,14 @@ func (c *Core) onReport(from grid.PeerID, m wire.Report) {
 
 // newOwner says why the one who reports is not the owner. One that the home does not
 // know yet is believed by its certificates.
-func (c *Core) newOwner(j *job, from grid.PeerID, m wire.Report) string {
+func (c *home) newOwner(j *job, from grid.PeerID, m wire.Report) string {
 	if from == j.rec.Owner && m.Epoch == claimed(&j.rec) || c.cfg.Broken.Without(NoEpochCheck) && m.Epoch.Before(j.rec.Epoch) {
 		return ""
 	}
 	if n := len(m.Certificates); n == 0 || m.Certificates[n-1].To != from || m.Certificates[n-1].Epoch != m.Epoch {
 		return "another site owns it, and no certificate says that it has changed hands"
 	}
-	if why := c.believe(j, m.Certificates); why != "" {
+	if why := c.ownership.believe(j, m.Certificates); why != "" {
 		return why
 	}
 	if from != j.rec.Owner { // at the same epoch: nothing of its certificates was looked at
@@ -172,7 +177,7 @@ func malformed(m wire.Report) bool {
 }
 
 // apply takes a newer report into the home's record.
-func (c *Core) apply(j *job, from grid.PeerID, m wire.Report) {
+func (c *home) apply(j *job, from grid.PeerID, m wire.Report) {
 	r := &j.rec
 	why := "heard from " + string(c.siteName(from))
 	if m.State == r.State {
@@ -201,7 +206,7 @@ func (c *Core) apply(j *job, from grid.PeerID, m wire.Report) {
 }
 
 // keepInstant does not let an instant wander with the delay of each report.
-func (c *Core) keepInstant(old grid.Tick, a wire.Ago) grid.Tick {
+func (c *home) keepInstant(old grid.Tick, a wire.Ago) grid.Tick {
 	if old != 0 && a.Known {
 		return old
 	}
@@ -209,7 +214,7 @@ func (c *Core) keepInstant(old grid.Tick, a wire.Ago) grid.Tick {
 }
 
 // hearEstimate takes what a repeated report says anew of a job that waits.
-func (c *Core) hearEstimate(j *job, m wire.Report) {
+func (c *home) hearEstimate(j *job, m wire.Report) {
 	if m.Number == j.rec.Report && m.State == grid.Assigned && j.rec.State == grid.Assigned {
 		j.rec.Reason = m.Reason
 		c.estimateOf(&j.rec, m)
@@ -218,7 +223,7 @@ func (c *Core) hearEstimate(j *job, m wire.Report) {
 }
 
 // estimateOf takes the expected start; a job that waits may have none any more.
-func (c *Core) estimateOf(r *grid.Record, m wire.Report) {
+func (c *home) estimateOf(r *grid.Record, m wire.Report) {
 	switch {
 	case m.Estimate.Known:
 		r.EstimateNow = c.now + m.Estimate.Span
@@ -228,7 +233,7 @@ func (c *Core) estimateOf(r *grid.Record, m wire.Report) {
 }
 
 // contact: the owner was heard.
-func (c *Core) contact(j *job) {
+func (c *home) contact(j *job) {
 	if j.rec.ContactLost != 0 {
 		j.rec.ContactLost = 0
 		c.show(j)
@@ -242,8 +247,8 @@ func (j *job) bringing() bool {
 }
 
 // pull brings the output home, then ends the job.
-func (c *Core) pull(j *job) {
-	if !c.home(j) || !j.bringing() || j.pulling {
+func (c *home) pull(j *job) {
+	if !c.isHome(j) || !j.bringing() || j.pulling {
 		return
 	}
 	if len(j.rec.Outputs) == 0 {
@@ -257,9 +262,9 @@ func (c *Core) pull(j *job) {
 	c.emit(Fetch{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, From: j.rec.Owner, Set: OutputFiles, Files: j.rec.Outputs})
 }
 
-func (c *Core) fetched(e Fetched) {
+func (c *home) fetched(e Fetched) {
 	if e.Set == InputFiles {
-		c.inputsFetched(e)
+		c.ownership.inputsFetched(e)
 		return
 	}
 	j := c.job(e.Job)
@@ -286,192 +291,66 @@ func (c *Core) fetched(e Fetched) {
 const maxFinal = 5
 
 // broughtHome: all is at home; the owner may forget.
-func (c *Core) broughtHome(j *job) {
+func (c *home) broughtHome(j *job) {
 	c.terminal(j, j.rec.End)
 	c.send(j.rec.Owner, wire.ReportAck{Job: j.rec.Job.ID, Epoch: claimed(&j.rec), Number: j.rec.Report, Closed: true})
 }
 
-func (c *Core) onReportAck(from grid.PeerID, m wire.ReportAck) {
-	j := c.job(m.Job)
-	if j == nil || j.rec.Job.Home != from || j.rec.Role != grid.Owning || j.rec.Epoch != m.Epoch {
-		return
-	}
-	if m.Number >= j.since {
-		j.homeHeard = c.now
-		if j.rec.Uncertain {
-			j.rec.Uncertain = false
-			c.save(j, "its home knows it to be here")
-		}
-	}
-	if m.Closed {
-		c.endedBefore(j, m)
-		c.closeOwner(j)
-		return
-	}
-	if m.Number == j.rec.Report {
-		j.acked, j.known = true, true
-		if j.rec.State != grid.StageOut {
-			c.arm(j, onReport, c.cfg.Digest)
-		}
-	}
-	if m.Cancel && !j.rec.CancelRequested {
-		j.rec.CancelRequested = true
-		c.save(j, "cancel requested at home")
-		c.enforceCancel(j)
-	}
-	if j.awaits && j.rec.State == grid.Ready && c.mustAsk(j) == "" {
-		c.handoffDue(j)
-	}
-}
-
-// reportRefused: the home may have been restored from a backup, and have forgotten that it
-// knew this owner: the next report shows the certificates again.
-func (c *Core) reportRefused(from grid.PeerID, m wire.Error) {
-	j := c.job(m.Job)
-	if j == nil || m.Of != wire.KindReport || j.rec.Job.Home != from {
-		return
-	}
-	if !j.known && j.rec.Role == grid.Owning {
-		c.arm(j, onReport, c.cfg.Digest) // it has seen them: to say it again at once is no use
-	}
-	j.known = false
-}
-
-// endedBefore: this owner has reported the end of the job in a part of its journal that is
-// lost, and the home has it all. What may be left of it here goes.
-func (c *Core) endedBefore(j *job, m wire.ReportAck) {
-	if m.End == 0 || j.rec.End != 0 {
-		return
-	}
-	if j.rec.Attempt > 0 {
-		c.emit(Kill{c.attempt(j)})
-	}
-	c.abandon(j, "it had ended already")
-	for k := range j.due {
-		c.disarm(j, concern(k))
-	}
-	r := &j.rec
-	r.End, r.ExitCode, r.HasExit, r.Signal = m.End, m.ExitCode, m.HasExit, m.Signal
-	r.Handoff.Phase = grid.NoHandoff
-}
-
-// closeOwner: the home has the end and the output.
-func (c *Core) closeOwner(j *job) {
-	if j.rec.End == 0 {
-		return // the home ended a job that still runs here: only a cancel may do that
-	}
-	j.rec.Closed = true
-	c.hears(j, j.rec.End)
-	j.rec.Role = grid.Tombstone
-	j.rec.Ended = c.now
-	j.rec.Kept = j.rec.End == grid.Lost // what may still run keeps its folder as long as the job is kept
-	c.disarm(j, onReport)
-	c.save(j, "the home has it all")
-	if !j.rec.Kept {
-		c.emit(Discard{Job: j.rec.Job.ID})
-	}
-}
-
-func (c *Core) sendClosed(to grid.PeerID, j *job) {
-	c.send(to, wire.Closed{Job: j.rec.Job.ID, Term: j.rec.Epoch.Term})
-}
-
 // awaitHome has the home acknowledge what is said to it now, before anything is started or handed on.
-func (c *Core) awaitHome(j *job) {
+func (c *home) awaitHome(j *job) {
 	j.homeHeard = 0
 	c.save(j, "") // under a new number: what acknowledges an older one may have been said before
 	j.since = j.rec.Report
 }
 
-// onClosed: tombstones of an ended job may go. Who still owns it at an older term hears so
-// that it is over: nothing may be started, and the home may not be there to say it again.
-func (c *Core) onClosed(from grid.PeerID, m wire.Closed) {
-	j := c.job(m.Job)
-	if j == nil || j.rec.Job.Home != from || j.rec.Epoch.Term > m.Term {
-		return
-	}
-	if e := j.rec.Epoch; e.Term < m.Term && j.rec.Role == grid.Owning && j.rec.State != grid.Finished && j.rec.State != grid.StageOut {
-		c.superseded(from, wire.Superseded{Job: m.Job, Of: e, Epoch: grid.Epoch{Term: m.Term}})
-		return
-	}
-	if j.rec.Role == grid.Owning && j.rec.State < grid.Running {
-		c.awaitHome(j) // it may have given the job up: that word may also be of a branch of its journal that is lost
-		return
-	}
-	// What ran here is kept for the accounts, and what ended here for a home that is restored from a
-	// backup, until its retention ends.
-	if j.rec.Started == 0 && !j.ended() && (j.rec.Role == grid.Tombstone || j.rec.Role == grid.Declined) { // also one that still says Commit: whom it says that to is told by the home
-		c.drop(j)
-	}
-}
-
-func (c *Core) sendAbort(b wire.HandoffID, why string) {
-	c.send(b.To, wire.Abort{Handoff: b, Why: why})
-}
-
-// peerChanged: an offer that a peer cannot have heard is given up at once, and one
-// that it is fetching the files of when it is dead (a short break of the network
-// costs nothing: what was fetched counts); the home says since when it has not
-// heard of a job.
-func (c *Core) peerChanged(e PeerChanged) {
-	c.hear(e.Peer, func(m *member) { m.live, m.heard = e.Liveness, true })
-	m := c.members[e.Peer]
-	if m == nil {
-		return
-	}
-	if e.Liveness == grid.Alive && !m.told {
-		c.tellSeen(e.Peer)
-		c.armGeneral(seenDue, c.cfg.Retry)
-	}
-	if e.Liveness == grid.Dead {
-		for _, id := range slices.Sorted(maps.Keys(c.accepted)) {
-			if a := c.accepted[id]; a.from == e.Peer {
-				c.release(a) // its owner makes a new offer when it is back
-			}
-		}
-	}
-	for _, j := range c.sorted() {
-		switch {
-		case j.rec.Handoff.Phase == grid.Offering && j.rec.Handoff.To == e.Peer:
-			c.candidateChanged(j, m)
-		case j.rec.Role == grid.Owning && j.rec.State == grid.Ready && e.Liveness == grid.Alive:
-			c.undecide(j) // nobody could take it: perhaps this site can
-		case j.rec.Role == grid.Watching && j.rec.Owner == e.Peer && !j.rec.State.Terminal():
-			c.ownerChanged(j, e.Liveness)
-		case e.Liveness == grid.Alive && j.rec.Job.Home == e.Peer && (j.rec.Telling || j.rec.Role == grid.Owning && !j.acked):
-			c.disarm(j, onReport)
-			c.report(j)
-		}
-	}
-}
-
-func (c *Core) candidateChanged(j *job, m *member) {
-	switch {
-	case m.live == grid.Alive: // perhaps restarted: then it has forgotten that it accepted
-		c.sendOffer(j, j.chosenWait())
-	case m.live == grid.Dead || j.heard == 0:
-		c.sendAbort(c.handoffID(j), "the candidate was not to be reached")
-		c.dropOffer(j, fmt.Sprintf("the offer died: %s is %s", m.Name, m.live))
-	}
-}
-
-func (c *Core) ownerChanged(j *job, l grid.Liveness) {
-	if l == grid.Alive {
-		if j.rec.CancelRequested {
-			c.pursueCancel(j)
-		}
-		if j.rec.State == grid.StageOut {
-			c.pull(j)
-		}
-		return
-	}
-	c.loseContact(j)
-}
-
 // loseContact tells since when the owner of a job has not been heard.
-func (c *Core) loseContact(j *job) {
+func (c *home) loseContact(j *job) {
 	if j.rec.ContactLost == 0 && !j.rec.State.Terminal() {
 		j.rec.ContactLost = max(j.heard, 1)
 		c.show(j)
+	}
+}
+
+// refresh renews the estimates of waiting jobs at intervals, and looks which owners
+// have not been heard.
+func (c *home) refresh() {
+	c.estimator.judge()
+	waiting := false
+	for _, j := range c.sorted() {
+		waiting = waiting || j.rec.Role == grid.Owning && j.rec.State == grid.Assigned
+		if j.rec.Role == grid.Watching && c.now-j.heard > silence*c.cfg.Digest {
+			c.loseContact(j)
+			c.recovery.askOwner(j)
+			c.forgetOverdue(j)
+		}
+	}
+	if waiting {
+		c.estimator.lookAgain()
+	}
+	c.armGeneral(refreshDue, c.cfg.Refresh)
+}
+
+// terminal is the end of the job at its home.
+func (c *home) terminal(j *job, s grid.State) {
+	c.become(j, s)
+	j.rec.End = s
+	j.rec.Ended = c.now
+	j.rec.ContactLost = 0
+	if j.rec.Role == grid.Prepared { // its owner had offered it back, and then started or ended it
+		j.rec.Role = grid.Watching
+	}
+	for k := range j.due {
+		c.disarm(j, concern(k))
+	}
+	why := "the end"
+	if j.rec.Reason != "" {
+		why += ": " + j.rec.Reason
+	}
+	c.save(j, why)
+	if s != grid.Lost { // what may still run keeps its folder as long as the job is kept
+		c.emit(Discard{Job: j.rec.Job.ID, Keep: true})
+	}
+	for _, p := range j.rec.Trail {
+		c.sendClosed(p, j)
 	}
 }

@@ -10,20 +10,20 @@ import "gbroker/grid"
 //	                                  └► one is not:    FAILED
 
 // checkInputs looks for them, where a candidate that had accepted the job refuses it.
-func (c *Core) checkInputs(j *job) {
+func (c *execution) checkInputs(j *job) {
 	if j.heard != 0 && len(j.rec.Job.Inputs) > 0 {
 		c.emit(Check{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Files: j.rec.Job.Inputs})
 	}
 }
 
 // checked ends a job that can start nowhere. Where an attempt of it waits, its working tree is made.
-func (c *Core) checked(e Checked) {
+func (c *execution) checked(e Checked) {
 	j := c.job(e.Job)
-	if e.Missing == "" || j == nil || j.rec.Role != grid.Owning || j.rec.Epoch != e.Epoch || j.rec.Local != "" || c.mustAsk(j) != "" {
+	if e.Missing == "" || j == nil || j.rec.Role != grid.Owning || j.rec.Epoch != e.Epoch || j.rec.Local != "" || c.gates.mustAsk(j) != "" {
 		return
 	}
 	if j.rec.State == grid.Ready || j.rec.State == grid.Moving && j.rec.Handoff.Phase == grid.Offering {
-		c.abandon(j, "its inputs are gone")
+		c.ownership.abandon(j, "its inputs are gone")
 		c.end(j, grid.Failed, "its inputs are not here any more: "+clip(e.Missing))
 	}
 }

@@ -29,8 +29,8 @@ func TestInputsThatAreGone(t *testing.T) {
 		})
 		c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
 		one := c.jobs[j.ID]
-		c.makeOffer(one, her, 0, 0)
-		b := c.handoffID(one)
+		c.ownership.makeOffer(one, her, 0, 0)
+		b := c.ownership.handoffID(one)
 		if k.accepted {
 			c.Step(1_000_002, Message{her, wire.Accept{Handoff: b}})
 		}
@@ -39,7 +39,7 @@ func TestInputsThatAreGone(t *testing.T) {
 			t.Errorf("%s: looks for them: %t, %+v", name, asks, e)
 		}
 		if k.local != "" {
-			c.makeOffer(one, him, 0, 0) // it waits in the local queue, and is offered again
+			c.ownership.makeOffer(one, him, 0, 0) // it waits in the local queue, and is offered again
 		}
 		c.Step(1_000_004, Checked{Job: j.ID, Epoch: one.rec.Epoch, Missing: k.missing})
 		if failed := one.rec.State == grid.Failed; failed != k.failed {

@@ -30,11 +30,11 @@ import (
 // were told of their end.
 
 // unknownReport answers a report of a job that has no record here.
-func (c *Core) unknownReport(from grid.PeerID, m wire.Report) {
+func (c *recovery) unknownReport(from grid.PeerID, m wire.Report) {
 	switch {
 	case m.Job.Site() != c.cfg.Site.Name:
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "this site is not the home of that job"})
-	case c.whole(from):
+	case c.gates.whole(from):
 		c.send(from, wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: m.Epoch, Keep: isResult(m)})
 	default:
 		c.send(from, wire.Recall{Job: m.Job})
@@ -43,8 +43,8 @@ func (c *Core) unknownReport(from grid.PeerID, m wire.Report) {
 
 // askOwner: the owner of a job lives, and does not report it. What it said of it may have been in a
 // part of this journal that is lost: that it has ended, or was handed on. It says so again.
-func (c *Core) askOwner(j *job) {
-	if !c.home(j) || j.rec.State.Terminal() || !c.lives(j.rec.Owner) || c.now-j.asked < silence*c.cfg.Digest {
+func (c *recovery) askOwner(j *job) {
+	if !c.isHome(j) || j.rec.State.Terminal() || !c.lives(j.rec.Owner) || c.now-j.asked < silence*c.cfg.Digest {
 		return
 	}
 	j.asked = c.now
@@ -53,9 +53,9 @@ func (c *Core) askOwner(j *job) {
 
 // recallRefused: who should own a job, and is silent, says that it does not. The home shows that;
 // forgetting the site decides what becomes of the job.
-func (c *Core) recallRefused(from grid.PeerID, m wire.Error) {
+func (c *recovery) recallRefused(from grid.PeerID, m wire.Error) {
 	j := c.job(m.Job)
-	if j == nil || m.Of != wire.KindRecall || !c.home(j) || j.rec.Owner != from || j.asked == 0 || j.rec.State.Terminal() || j.heard > j.asked {
+	if j == nil || m.Of != wire.KindRecall || !c.isHome(j) || j.rec.Owner != from || j.asked == 0 || j.rec.State.Terminal() || j.heard > j.asked {
 		return
 	}
 	if why := string(c.siteName(from)) + ", which should have it, does not know it"; j.rec.Reason != why {
@@ -65,7 +65,7 @@ func (c *Core) recallRefused(from grid.PeerID, m wire.Error) {
 }
 
 // recall tells the home a job that it does not know.
-func (c *Core) recall(from grid.PeerID, m wire.Recall) {
+func (c *recovery) recall(from grid.PeerID, m wire.Recall) {
 	j := c.job(m.Job)
 	if j != nil && j.rec.Job.Home == from && j.rec.Role == grid.Tombstone && j.lastCertificate().To != "" && j.rec.Owner != c.cfg.Self {
 		c.send(from, wire.Moved{Job: m.Job, Certificates: j.rec.Certificates})
@@ -89,14 +89,14 @@ func (c *Core) recall(from grid.PeerID, m wire.Recall) {
 }
 
 // lastReport is what was reported of a job that ended here, with all its certificates.
-func (c *Core) lastReport(j *job) wire.Report {
-	m := c.reportOf(j)
+func (c *recovery) lastReport(j *job) wire.Report {
+	m := c.home.reportOf(j)
 	m.State, m.Outputs, m.Certificates = grid.StageOut, j.rec.Outputs, j.rec.Certificates
 	return m
 }
 
 // recalled makes a lost record anew. Only a job of this home and one of its users.
-func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
+func (c *recovery) recalled(from grid.PeerID, m wire.Recalled) {
 	switch id := m.Job.ID; {
 	case c.peek(id) != nil:
 		if j := c.job(id); j != nil {
@@ -106,10 +106,10 @@ func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
 	case id.Site() != c.cfg.Site.Name || m.Job.Home != c.cfg.Self || m.Job.User.Home != c.cfg.Self:
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "that job is none of this home"})
 		return
-	case m.Owning && c.whole(from):
+	case m.Owning && c.gates.whole(from):
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "it has ended, and its home keeps it no more"})
 		return
-	case !c.proven(from, m) && (!c.unsure() || c.learnt >= maxLearnt):
+	case !c.proven(from, m) && (!c.gates.unsure() || c.learnt >= maxLearnt):
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "no certificates prove that this home gave it away"})
 		return
 	}
@@ -119,7 +119,7 @@ func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
 		CancelRequested: m.Cancel,
 		Tenure:          grid.Tenure{Role: grid.Watching, Epoch: m.Epoch, Owner: from},
 		AtHome:          grid.AtHome{Trail: []grid.PeerID{from}},
-	}, heard: c.now}
+	}, ofOwnership: ofOwnership{heard: c.now}}
 	c.begins(j, grid.Assigned)
 	owning := c.proven(from, m)
 	if owning {
@@ -132,38 +132,20 @@ func (c *Core) recalled(from grid.PeerID, m wire.Recalled) {
 	}
 	if owning {
 		c.save(j, "learnt again from "+c.nameOf(from)+": this journal did not have it")
-		c.pursueCancel(j)
+		c.home.pursueCancel(j)
 		return
 	}
 	j.rec.Reason = "this journal did not have it; " + c.nameOf(from) + " had it or was to get it, and nobody can prove who owns it"
 	c.learnt++
-	c.terminal(j, grid.Lost)
+	c.home.terminal(j, grid.Lost)
 }
 
 // maxLearnt bounds the jobs that are learnt from who proves nothing.
 const maxLearnt = 1000
 
 // proven: he says that he owns it, and the certificates, the first of them signed by this home, end with him.
-func (c *Core) proven(from grid.PeerID, m wire.Recalled) bool {
+func (c *recovery) proven(from grid.PeerID, m wire.Recalled) bool {
 	n := len(m.Certificates)
 	return m.Owning && n > 0 && m.Certificates[n-1].To == from && m.Certificates[n-1].Epoch == m.Epoch &&
-		c.unproven(&m.Job, wire.JobDigest(m.Job), m.Certificates) == ""
-}
-
-// unsure reports that this journal may lack what this broker once knew: it was rolled
-// back, is a new one, or the others have not been heard on that.
-func (c *Core) unsure() bool { return c.rolled != nil || c.bereft || c.starting() }
-
-// whole reports that this journal lacks nothing, as far as the owner of a job and all
-// who live have said what they saw of it.
-func (c *Core) whole(owner grid.PeerID) bool {
-	if c.unsure() || !c.members[owner].told {
-		return false
-	}
-	for _, m := range c.members {
-		if m.live == grid.Alive && !m.told {
-			return false
-		}
-	}
-	return true
+		c.ownership.unproven(&m.Job, wire.JobDigest(m.Job), m.Certificates) == ""
 }

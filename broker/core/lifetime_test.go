@@ -19,7 +19,7 @@ func TestAStartIsOfTheRunThatIsTold(t *testing.T) {
 		Run:    grid.Run{Attempt: 1, Started: 500_000, Queued: 400_000},
 	})
 	k := c.jobs[j.ID]
-	c.commit(k)
+	c.ownership.commit(k)
 	if k.rec.Run.Started != 0 || k.rec.Queued != 0 || k.rec.Role != grid.Watching {
 		t.Errorf("handed over it is %+v, %+v", k.rec.Tenure, k.rec.Run)
 	}
@@ -44,7 +44,7 @@ func TestAnOwnerKeepsThatAJobHasStarted(t *testing.T) {
 		Run:    grid.Run{Attempt: 1, Local: "7.pbs", Started: 500_000, Missing: 600_000},
 	})
 	k := c.jobs[j.ID]
-	c.commit(k)
+	c.ownership.commit(k)
 	if k.rec.Started != 500_000 || k.rec.Attempt != 0 || k.rec.Local != "" || k.rec.Missing != 0 {
 		t.Errorf("the run is %+v", k.rec.Run)
 	}

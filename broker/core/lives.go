@@ -39,18 +39,8 @@ func (c *Core) Durable(sequence uint64) {
 	}
 }
 
-// committing is how far the journal is when the effects of this step leave: if the step
-// saves, one commit further at least.
-func (c *Core) committing() grid.JournalID {
-	id := c.cfg.Journal
-	if slices.ContainsFunc(c.out, func(e Effect) bool { _, saves := e.(Save); return saves }) {
-		id.Sequence++
-	}
-	return id
-}
-
 // peerJournal takes the word of a peer's Hello, and tells it what was seen of it.
-func (c *Core) peerJournal(e PeerJournal) {
+func (c *recovery) peerJournal(e PeerJournal) {
 	m := c.members[e.Peer]
 	if m == nil {
 		return
@@ -63,7 +53,7 @@ func (c *Core) peerJournal(e PeerJournal) {
 	c.tellSeen(e.Peer)
 }
 
-func (c *Core) tellSeen(p grid.PeerID) {
+func (c *recovery) tellSeen(p grid.PeerID) {
 	m := c.members[p]
 	m.mine = c.cfg.Journal.Sequence
 	c.send(p, wire.Seen{Journals: c.highWater[p], Boots: c.boots[p], Mine: c.cfg.Journal, WantsReply: !m.told, Stamp: c.stamped()})
@@ -71,7 +61,7 @@ func (c *Core) tellSeen(p grid.PeerID) {
 
 // tellGrowth lets the live members know how far this journal has come since they
 // were told.
-func (c *Core) tellGrowth() {
+func (c *recovery) tellGrowth() {
 	for _, p := range c.neighbours() {
 		if m := c.members[p]; m.live == grid.Alive && m.told && m.mine != c.cfg.Journal.Sequence {
 			c.tellSeen(p)
@@ -82,7 +72,7 @@ func (c *Core) tellGrowth() {
 
 // growthSoon: a job is given away. Should this journal lose that, the candidate may not be there to tell;
 // so all who live are told at once how far it has come, and any of them will know that it was rolled back.
-func (c *Core) growthSoon() {
+func (c *recovery) growthSoon() {
 	const soon = grid.Second / 5 // many handoffs at a time are told once
 	if due := c.timers.general[growthDue-concerns]; due == 0 || due > c.now+soon {
 		c.armGeneral(growthDue, soon)
@@ -91,7 +81,7 @@ func (c *Core) growthSoon() {
 
 // saw notes how far a member says its journal has come. The life that was heard of last is
 // its present one.
-func (c *Core) saw(from grid.PeerID, at grid.JournalID) {
+func (c *recovery) saw(from grid.PeerID, at grid.JournalID) {
 	if at == (grid.JournalID{}) {
 		return
 	}
@@ -113,7 +103,7 @@ func (c *Core) saw(from grid.PeerID, at grid.JournalID) {
 
 // mark is how far the present journal of a peer was seen to be, in its present life; zero if
 // it never was.
-func (c *Core) mark(p grid.PeerID) grid.JournalID {
+func (c *recovery) mark(p grid.PeerID) grid.JournalID {
 	if n := len(c.highWater[p]); n > 0 {
 		return c.highWater[p][n-1]
 	}
@@ -121,7 +111,7 @@ func (c *Core) mark(p grid.PeerID) grid.JournalID {
 }
 
 // askSeen asks the live members that have not said yet what they saw of this broker.
-func (c *Core) askSeen() {
+func (c *recovery) askSeen() {
 	again := false
 	for _, p := range c.neighbours() {
 		if m := c.members[p]; m.live == grid.Alive && !m.told {
@@ -134,27 +124,14 @@ func (c *Core) askSeen() {
 	}
 }
 
-// reaches tells that this journal has in it all that it had at the position.
-func (c *Core) reaches(at grid.JournalID) bool {
-	mine := c.cfg.Journal
-	if at.Incarnation != mine.Incarnation {
-		return false
-	}
-	if at.Life == 0 || at.Life == mine.Life { // of no life: told by a broker that knows none
-		return at.Sequence <= mine.Sequence
-	}
-	k := slices.IndexFunc(c.cfg.Lives, func(l grid.Life) bool { return l.Number == at.Life })
-	return k >= 0 && k+1 < len(c.cfg.Lives) && at.Sequence <= c.cfg.Lives[k+1].First
-}
-
 // settled tells that the position lies on a branch that is known to be lost, and about which
 // all were asked.
-func (c *Core) settled(at grid.JournalID) bool {
+func (c *recovery) settled(at grid.JournalID) bool {
 	return slices.ContainsFunc(c.state.Lost, func(l grid.JournalID) bool { return l.SameLife(at) && at.Sequence <= l.Sequence })
 }
 
 // onSeen is what a member saw of this broker.
-func (c *Core) onSeen(from grid.PeerID, m wire.Seen) {
+func (c *recovery) onSeen(from grid.PeerID, m wire.Seen) {
 	c.heardStamp(m.Stamp, !c.members[from].told)
 	c.members[from].told = true
 	c.saw(from, m.Mine)
@@ -183,8 +160,11 @@ func (c *Core) onSeen(from grid.PeerID, m wire.Seen) {
 	}
 }
 
+// begunAnew tells that this journal replaces one that was lost.
+func (c *recovery) begunAnew() bool { return c.bereft }
+
 // witnessed is what the file beside the journal tells at a start.
-func (c *Core) witnessed() {
+func (c *recovery) witnessed() {
 	at := c.cfg.Witness.Position
 	c.heardStamp(c.cfg.Witness.Stamp, true)
 	switch {

@@ -45,8 +45,8 @@ func TestAJournalReachesWhatItHasLived(t *testing.T) {
 		}
 		if k.at.Incarnation == 5 {
 			c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{k.at}}})
-			if (c.rolled != nil) == k.reached {
-				t.Errorf("%+v was seen: rolled back %t", k.at, c.rolled != nil)
+			if (c.recovery.rolled != nil) == k.reached {
+				t.Errorf("%+v was seen: rolled back %t", k.at, c.recovery.rolled != nil)
 			}
 		}
 	}
@@ -72,8 +72,8 @@ func TestTheWitnessTellsARollback(t *testing.T) {
 		cfg.Witness.Position = k.witness
 		c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}}, nil)
 		c.Step(1_000_000, Boot{})
-		if (c.rolled != nil) != k.rolled || c.bereft != k.bereft {
-			t.Errorf("%s: rolled back %t, lost %t", name, c.rolled != nil, c.bereft)
+		if (c.recovery.rolled != nil) != k.rolled || c.recovery.bereft != k.bereft {
+			t.Errorf("%s: rolled back %t, lost %t", name, c.recovery.rolled != nil, c.recovery.bereft)
 		}
 	}
 }
@@ -95,8 +95,8 @@ func TestSetBackWhileItWasAsking(t *testing.T) {
 	}
 	c.Step(1_000_002, Message{her, wire.Seen{Journals: []grid.JournalID{in(8, 12)}, Stamp: 50}})
 	one := c.jobs[j.ID]
-	if !one.rec.Uncertain || len(c.state.Behind) != 1 && len(c.rolled.lost) != 2 {
-		t.Fatalf("uncertain %t, lost %v", one.rec.Uncertain, c.rolled.lost)
+	if !one.rec.Uncertain || len(c.state.Behind) != 1 && len(c.recovery.rolled.lost) != 2 {
+		t.Fatalf("uncertain %t, lost %v", one.rec.Uncertain, c.recovery.rolled.lost)
 	}
 	if old := uint64(9); one.since <= old {
 		t.Errorf("a report of number %d of the lost branch may be acknowledged as one since %d", old, one.since)
@@ -172,8 +172,8 @@ func TestACommitToWhatIsForgotten(t *testing.T) {
 				t.Errorf("%s: it does not say what it reaches: %+v", name, d)
 			}
 		}
-		if got != k.answer || (c.rolled != nil) != k.rolled {
-			t.Errorf("%s: not answered by %s, rolled back %t", name, k.answer, c.rolled != nil)
+		if got != k.answer || (c.recovery.rolled != nil) != k.rolled {
+			t.Errorf("%s: not answered by %s, rolled back %t", name, k.answer, c.recovery.rolled != nil)
 		}
 		c = branch(prepared)
 		c.Step(1_000_001, Message{her, wire.InquireReply{Handoff: handoff, Verdict: wire.VerdictCommitted, Certificate: d, Ready: k.ready}})
@@ -227,7 +227,7 @@ func TestWhatIsKeptOfLives(t *testing.T) {
 	for _, at := range []grid.JournalID{in(1, 4), in(2, 5), in(1, 9), in(2, 4)} {
 		c.Step(1_000_001, PeerJournal{her, at, 1})
 	}
-	if got := c.highWater[her]; len(got) != 2 || got[0] != in(1, 9) || got[1] != in(2, 5) || c.mark(her) != in(2, 5) {
+	if got := c.recovery.highWater[her]; len(got) != 2 || got[0] != in(1, 9) || got[1] != in(2, 5) || c.recovery.mark(her) != in(2, 5) {
 		t.Errorf("kept %v", got)
 	}
 	j := jobOf(her, "b", "1")

@@ -20,27 +20,27 @@ import (
 const maxFails = 20
 
 // launch puts a new attempt into the local queue.
-func (c *Core) launch(j *job, why string) {
+func (c *execution) launch(j *job, why string) {
 	if j.fails >= maxFails {
 		c.end(j, grid.Failed, fmt.Sprintf("%d attempts failed; the last: %s", j.fails, j.rec.Reason))
 		return
 	}
-	if hold := c.mustAsk(j); hold != "" {
+	if hold := c.gates.mustAsk(j); hold != "" {
 		c.await(j, hold)
 		return
 	}
 	j.awaits = false
-	if c.home(j) {
-		c.predicted(j)
+	if c.isHome(j) {
+		c.search.predicted(j)
 	}
 	fresh := j.rec.Attempt > 0 && j.rec.Started > 0
 	j.rec.Run = grid.Run{Attempt: j.rec.Attempt + 1}
 	j.misses = 0
-	c.expect(j)
+	c.estimator.expect(j)
 	c.become(j, grid.Assigned)
 	c.save(j, why)
 	c.emit(Launch{
-		Keep: c.home(j) || j.rec.Job.Rerunnable, Fresh: fresh,
+		Keep: c.isHome(j) || j.rec.Job.Rerunnable, Fresh: fresh,
 		Submission: grid.Submission{
 			ID: c.attempt(j), Job: j.rec.Job,
 			Limit:    c.limit(j.rec.Job.Walltime),
@@ -50,20 +50,7 @@ func (c *Core) launch(j *job, why string) {
 	})
 }
 
-func (c *Core) attempt(j *job) grid.AttemptID {
-	return grid.AttemptID{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Attempt: j.rec.Attempt}
-}
-
-// current finds the job that id is the present attempt of, if it is ours to run.
-func (c *Core) current(id grid.AttemptID) *job {
-	j := c.job(id.Job)
-	if j == nil || j.rec.Role != grid.Owning || c.attempt(j) != id {
-		return nil
-	}
-	return j
-}
-
-func (c *Core) launched(e Launched) {
+func (c *execution) launched(e Launched) {
 	j := c.current(e.ID)
 	if j == nil || j.rec.State != grid.Assigned {
 		return
@@ -90,7 +77,7 @@ func (c *Core) launched(e Launched) {
 }
 
 // batchDue looks after an attempt: one that was not taken is withdrawn, others are probed.
-func (c *Core) batchDue(j *job) {
+func (c *execution) batchDue(j *job) {
 	if j.rec.Role != grid.Owning {
 		return
 	}
@@ -109,7 +96,7 @@ func (c *Core) batchDue(j *job) {
 }
 
 // withdraw asks for the token of the present attempt.
-func (c *Core) withdraw(j *job) {
+func (c *execution) withdraw(j *job) {
 	if !j.killing {
 		j.killing = true
 		c.emit(Withdraw{c.attempt(j)})
@@ -117,7 +104,7 @@ func (c *Core) withdraw(j *job) {
 }
 
 // withdrawn: the token has decided.
-func (c *Core) withdrawn(e Withdrawn) {
+func (c *execution) withdrawn(e Withdrawn) {
 	j := c.current(e.ID)
 	if j == nil {
 		c.strayWithdrawn(e)
@@ -133,35 +120,35 @@ func (c *Core) withdrawn(e Withdrawn) {
 			c.arm(j, onBatch, c.cfg.Refresh)
 		}
 	case !e.Done:
-		c.refuseClaim(j)
+		c.home.refuseClaim(j)
 		c.startedAfterAll(j)
 	case j.isSuperseded():
-		c.letGo(j)
+		c.ownership.letGo(j)
 	case j.claim != nil && !j.rec.CancelRequested:
-		c.adopt(j, *j.claim)
+		c.home.adopt(j, *j.claim)
 	case j.rec.CancelRequested:
-		c.abandon(j, "cancelled")
+		c.ownership.abandon(j, "cancelled")
 		c.end(j, grid.Killed, "cancelled before it started")
-	case j.rec.Handoff.Phase == grid.Withdrawing && c.mustAsk(j) != "":
+	case j.rec.Handoff.Phase == grid.Withdrawing && c.gates.mustAsk(j) != "":
 		j.rec.Local = ""
-		c.dropOffer(j, "the offer died: the job "+c.mustAsk(j))
+		c.ownership.dropOffer(j, "the offer died: the job "+c.gates.mustAsk(j))
 	case j.rec.Handoff.Phase == grid.Withdrawing:
-		c.commit(j)
+		c.ownership.commit(j)
 	case j.rec.State == grid.Assigned && c.refusedHere(e.ID.Job) != nil:
 		j.rec.Local = ""
-		c.ready(j, "withdrawn: the batch system of this site has refused it")
+		c.search.ready(j, "withdrawn: the batch system of this site has refused it")
 	case j.rec.State == grid.Assigned && c.draining:
 		j.rec.Local = ""
-		c.ready(j, "withdrawn: this site is drained")
+		c.search.ready(j, "withdrawn: this site is drained")
 	case j.rec.State == grid.Assigned:
 		c.launch(j, "submitted again: "+j.rec.Reason)
 	}
 }
 
 // startedAfterAll: the token was taken by the program's start.
-func (c *Core) startedAfterAll(j *job) {
+func (c *execution) startedAfterAll(j *job) {
 	if j.rec.Handoff.Phase == grid.Withdrawing {
-		c.abandon(j, "it has started here")
+		c.ownership.abandon(j, "it has started here")
 		c.become(j, grid.Assigned)
 		c.save(j, "stays: it had started")
 	}
@@ -175,17 +162,7 @@ func (c *Core) startedAfterAll(j *job) {
 	}
 }
 
-// abandon ends an open offer before its commit, without a new search.
-func (c *Core) abandon(j *job, why string) {
-	if p := j.rec.Handoff.Phase; p == grid.Offering || p == grid.Withdrawing {
-		b := c.handoffID(j)
-		j.rec.Handoff.Phase = grid.NoHandoff
-		c.disarm(j, onHandoff)
-		c.sendAbort(b, why)
-	}
-}
-
-func (c *Core) progressed(e Progressed) {
+func (c *execution) progressed(e Progressed) {
 	p := e.Progress
 	j := c.current(p.ID)
 	if j == nil {
@@ -207,7 +184,7 @@ func (c *Core) progressed(e Progressed) {
 		c.seenAttempt(j)
 	}
 	if p.Phase == grid.Waiting || p.Phase == grid.Started || p.Phase == grid.Ended {
-		c.isHere(j)
+		c.recovery.isHere(j)
 	}
 	switch p.Phase {
 	case grid.Waiting:
@@ -227,9 +204,9 @@ func (c *Core) progressed(e Progressed) {
 }
 
 // running notes the start, once.
-func (c *Core) running(j *job, p grid.Progress) {
+func (c *execution) running(j *job, p grid.Progress) {
 	if j.rec.State != grid.Running {
-		c.abandon(j, "it has started")
+		c.ownership.abandon(j, "it has started")
 		if p.Cause == grid.NeverRan && p.Phase == grid.Ended {
 			return
 		}
@@ -238,7 +215,7 @@ func (c *Core) running(j *job, p grid.Progress) {
 		if p.Local != "" {
 			j.rec.Local = p.Local
 		}
-		c.began(&j.rec)
+		c.estimator.began(&j.rec)
 		c.save(j, "started")
 	}
 	c.arm(j, onBatch, 6*c.cfg.Refresh)
@@ -254,12 +231,12 @@ var ends = map[grid.Cause]grid.State{
 }
 
 // finished notes the end and has the output collected.
-func (c *Core) finished(j *job, p grid.Progress) {
+func (c *execution) finished(j *job, p grid.Progress) {
 	if p.Cause == grid.Disappeared && c.again(j, "its supervisor vanished: "+p.Detail) {
 		return
 	}
 	if j.isSuperseded() && p.Cause != grid.ByItself && p.Cause != grid.ByWalltime {
-		c.letGo(j)
+		c.ownership.letGo(j)
 		return
 	}
 	c.become(j, grid.Finished)
@@ -276,19 +253,19 @@ func (c *Core) finished(j *job, p grid.Progress) {
 	case grid.ByItself, grid.ByWalltime, grid.ByRequest:
 		j.rec.HasExit, j.rec.ExitCode, j.rec.Signal = true, p.ExitCode, p.Signal
 	}
-	c.learn(&j.rec)
+	c.estimator.learn(&j.rec)
 	c.save(j, "ended: "+j.rec.End.String())
 	c.collect(j)
 }
 
-func (c *Core) collect(j *job) {
+func (c *execution) collect(j *job) {
 	if !j.reading {
 		j.reading = true
 		c.emit(Collect{Job: j.rec.Job, Epoch: j.rec.Epoch})
 	}
 }
 
-func (c *Core) collected(e Collected) {
+func (c *execution) collected(e Collected) {
 	j := c.job(e.Job)
 	if j == nil {
 		return
@@ -316,7 +293,7 @@ func (c *Core) collected(e Collected) {
 // uncollected keeps a job that has ended in FINISHED, where its status says why: what it left
 // is the only copy, and its end is not told before that is safe. Only when it would have been
 // dropped by its age anyway it is given up, and the job with it.
-func (c *Core) uncollected(j *job, err string) {
+func (c *execution) uncollected(j *job, err string) {
 	if c.now-j.rec.Finished > max(c.cfg.Keep, leastTries) && j.rec.Finished > 0 {
 		j.rec.End, j.rec.Outputs = grid.Failed, nil
 		j.rec.Reason = "its output could never be collected: " + clip(err)
@@ -342,7 +319,7 @@ func listed(missing []grid.MissingOutput) string {
 }
 
 // end closes a job that leaves nothing behind.
-func (c *Core) end(j *job, state grid.State, reason string) {
+func (c *execution) end(j *job, state grid.State, reason string) {
 	j.rec.End = state
 	j.rec.Reason = reason
 	j.rec.Outputs = nil
@@ -351,37 +328,23 @@ func (c *Core) end(j *job, state grid.State, reason string) {
 
 // close gives the job its terminal state where this is the home; else the home is
 // told until it has everything.
-func (c *Core) close(j *job, why string) {
+func (c *execution) close(j *job, why string) {
 	c.disarm(j, onBatch)
-	if c.home(j) {
-		c.terminal(j, j.rec.End)
+	if c.isHome(j) {
+		c.home.terminal(j, j.rec.End)
 		return
 	}
 	c.become(j, grid.StageOut)
 	c.save(j, why)
 }
 
-// terminal is the end of the job at its home.
-func (c *Core) terminal(j *job, s grid.State) {
-	c.become(j, s)
-	j.rec.End = s
-	j.rec.Ended = c.now
-	j.rec.ContactLost = 0
-	if j.rec.Role == grid.Prepared { // its owner had offered it back, and then started or ended it
-		j.rec.Role = grid.Watching
+// await keeps a job out of the batch system until mustAsk has nothing to say.
+func (c *execution) await(j *job, why string) {
+	j.awaits = true
+	if j.rec.State != grid.Ready || j.rec.Reason != why {
+		c.become(j, grid.Ready)
+		j.rec.Reason = why
+		c.save(j, why)
 	}
-	for k := range j.due {
-		c.disarm(j, concern(k))
-	}
-	why := "the end"
-	if j.rec.Reason != "" {
-		why += ": " + j.rec.Reason
-	}
-	c.save(j, why)
-	if s != grid.Lost { // what may still run keeps its folder as long as the job is kept
-		c.emit(Discard{Job: j.rec.Job.ID, Keep: true})
-	}
-	for _, p := range j.rec.Trail {
-		c.sendClosed(p, j)
-	}
+	c.backoff(j, onHandoff)
 }

@@ -12,16 +12,16 @@ import (
 // givenAway reports that certificates, the first of them signed by this home, prove that
 // another owns a job that this home holds at an older epoch: the handoff is not in
 // this journal.
-func (c *Core) givenAway(from grid.PeerID, j *job, m wire.Report) bool {
+func (c *recovery) givenAway(from grid.PeerID, j *job, m wire.Report) bool {
 	n := len(m.Certificates)
 	return n > 0 && j.rec.Epoch.Before(m.Epoch) && m.Certificates[n-1].To == from && m.Certificates[n-1].Epoch == m.Epoch &&
-		c.unproven(&j.rec.Job, j.sum(), m.Certificates) == ""
+		c.ownership.unproven(&j.rec.Job, j.sum(), m.Certificates) == ""
 }
 
 // forgotten: certificates tell the home that the job has changed hands in a part of its journal
 // that is lost: it is with another, or has come back; then its control directory is asked
 // for the attempts of that time.
-func (c *Core) forgotten(from grid.PeerID, j *job, certificates []grid.Certificate) {
+func (c *recovery) forgotten(from grid.PeerID, j *job, certificates []grid.Certificate) {
 	last := certificates[len(certificates)-1]
 	if last.To != c.cfg.Self {
 		c.supplant(last.To, j, certificates)
@@ -36,11 +36,11 @@ func (c *Core) forgotten(from grid.PeerID, j *job, certificates []grid.Certifica
 
 // gaveAway: an owner that is not the home has given the job away in a part of its journal
 // that is lost.
-func (c *Core) gaveAway(j *job, m wire.Owned) {
+func (c *recovery) gaveAway(j *job, m wire.Owned) {
 	if j.rec.Attempt > 0 {
 		c.emit(Withdraw{c.attempt(j)}) // it was, before the handoff: the token makes sure
 	}
-	c.abandon(j, "it was handed over already")
+	c.ownership.abandon(j, "it was handed over already")
 	for k := range j.due {
 		c.disarm(j, concern(k))
 	}
@@ -49,18 +49,18 @@ func (c *Core) gaveAway(j *job, m wire.Owned) {
 	r.Certificates = append(slices.Clip(r.Certificates), m.Certificate)
 	r.Handoff.Phase = grid.NoHandoff
 	r.Ended = c.now
-	c.leaves(j)
+	c.ownership.leaves(j)
 	c.save(j, "given to "+c.nameOf(m.Certificate.To)+" before the journal was rolled back")
 	c.discard(r.Job.ID)
 }
 
 // supplant believes that. It also shows that this journal was rolled back.
-func (c *Core) supplant(from grid.PeerID, j *job, certificates []grid.Certificate) {
+func (c *recovery) supplant(from grid.PeerID, j *job, certificates []grid.Certificate) {
 	c.rolledBack(c.hasSeen(from), grid.JournalID{})
 	if j.rec.Role == grid.Owning && j.rec.Attempt > 0 {
 		c.emit(Withdraw{c.attempt(j)}) // it was, before the handoff: the token makes sure
 	}
-	c.abandon(j, "it was handed over already")
+	c.ownership.abandon(j, "it was handed over already")
 	for k := range j.due {
 		c.disarm(j, concern(k))
 	}
@@ -69,7 +69,7 @@ func (c *Core) supplant(from grid.PeerID, j *job, certificates []grid.Certificat
 	r.Certificates = certificates
 	r.Handoff.Phase = grid.NoHandoff
 	r.Adopted = grid.Epoch{}
-	c.leaves(j)
+	c.ownership.leaves(j)
 	for _, d := range certificates {
 		if d.To != c.cfg.Self && !slices.Contains(r.Trail, d.To) {
 			r.Trail = append(slices.Clip(r.Trail), d.To)
@@ -86,9 +86,9 @@ func (j *job) unsupplied() bool {
 
 // supplied: this journal was put back to a time before the files of the job had come. Its owner
 // tells the whole job, and by certificates over that, the first of them signed here, that it is his.
-func (c *Core) supplied(from grid.PeerID, j *job, m wire.Recalled) {
+func (c *recovery) supplied(from grid.PeerID, j *job, m wire.Recalled) {
 	whole := m.Job.Home == c.cfg.Self && m.Job.User == j.rec.Job.User && m.Owning
-	if !whole || !c.home(j) || j.rec.Role != grid.Owning || !j.unsupplied() || !c.proven(from, m) {
+	if !whole || !c.isHome(j) || j.rec.Role != grid.Owning || !j.unsupplied() || !c.proven(from, m) {
 		return
 	}
 	j.rec.Job, j.digest = m.Job, grid.Hash{}

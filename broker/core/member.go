@@ -24,7 +24,7 @@ const maxUnnamed = 1024
 
 // hear notes what is known of a peer. Its line in the neighbours' file may come
 // later than the first word of it.
-func (c *Core) hear(p grid.PeerID, note func(*member)) {
+func (c *kernel) hear(p grid.PeerID, note func(*member)) {
 	if m := c.members[p]; m != nil {
 		note(m)
 		return
@@ -37,7 +37,7 @@ func (c *Core) hear(p grid.PeerID, note func(*member)) {
 }
 
 // setMembers replaces the neighbourhood; what is known of a peer that stays is kept.
-func (c *Core) setMembers(members []grid.Member) {
+func (c *kernel) setMembers(members []grid.Member) {
 	old := c.members
 	c.members = make(map[grid.PeerID]*member, len(members))
 	c.targets = nil
@@ -66,7 +66,7 @@ func (c *Core) setMembers(members []grid.Member) {
 }
 
 // neighbours are all members, in a fixed order.
-func (c *Core) neighbours() []grid.PeerID { return slices.Sorted(maps.Keys(c.members)) }
+func (c *kernel) neighbours() []grid.PeerID { return slices.Sorted(maps.Keys(c.members)) }
 
 func assumedLink(m grid.Member) grid.Link {
 	b := m.DefaultBandwidth
@@ -79,45 +79,7 @@ func assumedLink(m grid.Member) grid.Link {
 	return grid.Link{Rates: []grid.Rate{{Size: 1 << 10, BytesPerSecond: float64(b)}}}
 }
 
-// joined asks those that were no members before, where this journal was rolled back: they may have been
-// removed in the part that is lost, and know of it.
-func (c *Core) joined(before map[grid.PeerID]*member) {
-	if c.rolled == nil {
-		return
-	}
-	for p := range c.members {
-		if before[p] == nil {
-			c.rolled.waiting[p] = true
-			c.rolled.unheard = slices.DeleteFunc(c.rolled.unheard, func(o grid.PeerID) bool { return o == p })
-		}
-	}
-	c.recount()
-}
-
-// removed lets go of what hung on members that are none any more.
-func (c *Core) removed() {
-	for _, id := range slices.Sorted(maps.Keys(c.accepted)) {
-		if c.members[c.accepted[id].from] == nil {
-			c.release(c.accepted[id])
-		}
-	}
-	if c.rolled != nil {
-		for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
-			if c.members[p] == nil {
-				c.notAwaited(p, false)
-			}
-		}
-	}
-	c.offers = slices.DeleteFunc(c.offers, func(o pendingOffer) bool { return c.members[o.from] == nil })
-	for _, j := range c.sorted() {
-		c.declineRemoved(j)
-		if h := j.rec.Handoff; h.Phase == grid.Offering && c.members[h.To] == nil {
-			c.dropOffer(j, "the candidate was removed from the neighbours")
-		}
-	}
-}
-
-func (c *Core) siteName(p grid.PeerID) grid.SiteName {
+func (c *kernel) siteName(p grid.PeerID) grid.SiteName {
 	if p == c.cfg.Self {
 		return c.cfg.Site.Name
 	}
@@ -125,4 +87,16 @@ func (c *Core) siteName(p grid.PeerID) grid.SiteName {
 		return m.Name
 	}
 	return ""
+}
+
+// lives tells that a member is there. A forgotten home that is has a say again.
+func (c *kernel) lives(p grid.PeerID) bool {
+	return c.members[p] != nil && c.members[p].live == grid.Alive
+}
+
+// facts is what this broker says of its site.
+func (c *kernel) facts() grid.Site {
+	s := c.cfg.Site
+	s.Draining = c.draining
+	return s
 }

@@ -17,7 +17,7 @@ func TestUnmeasuredRateKeepsToTheLimit(t *testing.T) {
 		{50e6, 20e6, 20e6},
 	} {
 		core := New(Config{Self: "i"}, []grid.Member{{Name: "j", Peer: "j", Send: true, RateLimit: c.limit, DefaultBandwidth: c.assumed}}, nil)
-		got, measured, _ := core.delivery(core.members["j"], 8<<20)
+		got, measured, _ := core.search.delivery(core.members["j"], 8<<20)
 		if got != float64(c.want) || measured {
 			t.Errorf("limit %d, default %d: %v is believed (measured: %v), want %d", c.limit, c.assumed, got, measured, c.want)
 		}

@@ -17,7 +17,7 @@ type outlook struct {
 	whole        *plan.Plan // of the site without jobs and with all its nodes up; nil: none is down
 }
 
-func (c *Core) newOutlook(s plan.Snapshot) outlook {
+func (c *estimator) newOutlook(s plan.Snapshot) outlook {
 	safe := plan.Build(s)
 	likely := safe
 	switch {
@@ -53,7 +53,7 @@ type planned struct {
 }
 
 // outlookOf is the outlook of a snapshot, the kept one if it holds.
-func (c *Core) outlookOf(s plan.Snapshot) outlook {
+func (c *estimator) outlookOf(s plan.Snapshot) outlook {
 	k := &c.planned
 	if k.safe == nil || k.learned != c.learned || s.At < k.snapshot.At || s.At >= k.until || !alikeButForTime(k.snapshot, s) {
 		*k = planned{s, c.newOutlook(s), c.learned, 0}
@@ -91,7 +91,7 @@ func nextChange(s plan.Snapshot, p *plan.Plan) grid.Tick {
 
 // nextEnd is the first instant at which a running job is believed to end: if it does
 // not, the belief is raised.
-func (c *Core) nextEnd(s plan.Snapshot) grid.Tick {
+func (c *estimator) nextEnd(s plan.Snapshot) grid.Tick {
 	first := s.At + grid.Day
 	for i := range s.Running {
 		r := &s.Running[i]

@@ -1,11 +1,5 @@
 package core
 
-import (
-	"fmt"
-
-	"gbroker/grid"
-)
-
 // UserLimits bound what the unended jobs of one user of this site may take together; 0 is
 // no limit. Jobs that ended are bounded by their retention.
 type UserLimits struct {
@@ -29,9 +23,9 @@ func (u *usage) add(o usage, sign int) {
 }
 
 // usageOf is what a job of a user of this site counts.
-func (c *Core) usageOf(j *job) usage {
+func (c *kernel) usageOf(j *job) usage {
 	r := &j.rec
-	if !c.home(j) || r.State.Terminal() {
+	if !c.isHome(j) || r.State.Terminal() {
 		return usage{}
 	}
 	u := usage{jobs: 1, documents: r.Job.DocumentSize(), bytes: r.Job.Inputs.Size()}
@@ -42,7 +36,7 @@ func (c *Core) usageOf(j *job) usage {
 }
 
 // count keeps the sums by user.
-func (c *Core) count(j *job, now usage) {
+func (c *kernel) count(j *job, now usage) {
 	if now == j.counted {
 		return
 	}
@@ -54,30 +48,4 @@ func (c *Core) count(j *job, now usage) {
 	if c.users[name] = sum; sum == (usage{}) {
 		delete(c.users, name)
 	}
-}
-
-// admit refuses a job by which its user would have more than the limits allow.
-func (c *Core) admit(j *grid.Job) error {
-	have, l := c.users[j.User.Name], c.cfg.User
-	for _, k := range []struct {
-		what             string
-		have, more, most int64
-		way              string
-	}{
-		{"jobs", int64(have.jobs), 1, int64(l.Jobs), "that have not ended"},
-		{"processes", int64(have.processes), int64(j.Demand.Processes()), int64(l.Processes), "of jobs that have not started"},
-		{"documents", have.documents, j.DocumentSize(), l.Documents, "in bytes of the documents of jobs that have not ended"},
-		{"bytes", have.bytes, j.Inputs.Size(), l.Bytes, "of the files of jobs that have not ended"},
-	} {
-		if k.most == 0 || k.have+k.more <= k.most {
-			continue
-		}
-		way := "wait until some have ended, or cancel some"
-		if k.more > k.most {
-			way = "make the job smaller"
-		}
-		return fmt.Errorf("%w: the limit `%s` of this site is %d for each user (%s); %s has %d, and this job is %d more: %s. "+
-			"Its administrator sets `limits` in gbroker.yaml", grid.ErrNotYet, k.what, k.most, k.way, j.User.Name, k.have, k.more, way)
-	}
-	return nil
 }

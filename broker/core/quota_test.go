@@ -69,7 +69,7 @@ func TestUsersAreLimited(t *testing.T) {
 			t.Errorf("%+v: after a restart %d more", k.limit, n)
 		}
 		first := c.jobs[grid.NewJobID("a", fmt.Sprintf("%026d", 0))]
-		c.end(first, grid.Failed, "for the test")
+		c.execution.end(first, grid.Failed, "for the test")
 		if n, _ := limited(c, j, 300); n != 1 {
 			t.Errorf("%+v: with one ended %d more", k.limit, n)
 		}
@@ -82,7 +82,7 @@ func TestNothingIsCountedOfThoseWithoutJobs(t *testing.T) {
 	c := bare()
 	limited(c, fat(me, "a", 0, 0), 0)
 	for _, j := range c.jobs {
-		c.end(j, grid.Failed, "for the test")
+		c.execution.end(j, grid.Failed, "for the test")
 	}
 	if len(c.users) != 0 {
 		t.Errorf("%+v", c.users)

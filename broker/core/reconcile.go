@@ -20,8 +20,8 @@ import (
 // epoch, as only an owner submits. Directories of jobs without a record are read too: see
 // traces.go.
 
-// recollect asks for the jobs that something may still be done with here.
-func (c *Core) reconcile() {
+// reconcile asks for the jobs that something may still be done with here.
+func (c *recovery) reconcile() {
 	if c.reconciling {
 		return
 	}
@@ -38,7 +38,7 @@ func (c *Core) reconcile() {
 }
 
 // mayLack: there may be attempts of the job here that the journal does not have.
-func (c *Core) mayLack(j *job) bool {
+func (c *recovery) mayLack(j *job) bool {
 	switch j.rec.Role {
 	case grid.Owning:
 		return j.rec.State != grid.Finished && j.rec.State != grid.StageOut && !j.rec.State.Terminal()
@@ -50,11 +50,11 @@ func (c *Core) mayLack(j *job) bool {
 	return j.rec.Role == grid.Prepared
 }
 
-// unrecalled: the control directory of a job that this life found in its journal has not spoken.
+// unreconciled: the control directory of a job that this life found in its journal has not spoken.
 func (j *job) unreconciled() bool { return j.recovered && !j.reconciled }
 
-// recollected compares what there is with the records.
-func (c *Core) reconciled(e Reconciled) {
+// reconciled compares what there is with the records.
+func (c *recovery) reconciled(e Reconciled) {
 	c.reconciling = false
 	c.traced = c.traced || e.All
 	c.trace(e.Attempts)
@@ -66,7 +66,7 @@ func (c *Core) reconciled(e Reconciled) {
 	}
 	for _, id := range e.Damaged {
 		if j := c.jobs[id]; j != nil && !j.reconciled {
-			c.unreadable(j)
+			c.execution.unreadable(j)
 		}
 	}
 	for _, id := range e.Jobs {
@@ -79,7 +79,7 @@ func (c *Core) reconciled(e Reconciled) {
 			c.behind(j, a)
 		}
 		if j.rec.Role == grid.Owning && j.rec.State == grid.Ready {
-			c.handoffDue(j)
+			c.ownership.handoffDue(j)
 		}
 	}
 	if !c.traced || slices.ContainsFunc(c.sorted(), func(j *job) bool { return j.unreconciled() && c.mayLack(j) }) {
@@ -88,12 +88,12 @@ func (c *Core) reconciled(e Reconciled) {
 }
 
 // behind: this site has submitted an attempt that its journal lacks.
-func (c *Core) behind(j *job, a grid.AttemptID) {
+func (c *recovery) behind(j *job, a grid.AttemptID) {
 	c.rolledBack("its own control directories tell of attempts that it lacks", grid.JournalID{})
 	if j.rec.Epoch.Before(a.Epoch) {
 		c.ownedAt(j, a.Epoch)
 	}
-	c.abandon(j, "the journal was rolled back")
+	c.ownership.abandon(j, "the journal was rolled back")
 	j.rec.Run = grid.Run{Attempt: a.Attempt}
 	c.begins(j, grid.Assigned)
 	j.awaits = false
@@ -105,8 +105,8 @@ func (c *Core) behind(j *job, a grid.AttemptID) {
 
 // ownedAt: this site has owned the job at an epoch that its journal lacks, and does as far
 // as anybody has said.
-func (c *Core) ownedAt(j *job, epoch grid.Epoch) {
-	c.abandon(j, "the journal was rolled back")
+func (c *recovery) ownedAt(j *job, epoch grid.Epoch) {
+	c.ownership.abandon(j, "the journal was rolled back")
 	for k := range j.due {
 		c.disarm(j, concern(k))
 	}
@@ -120,7 +120,7 @@ func (c *Core) ownedAt(j *job, epoch grid.Epoch) {
 	r.Run = grid.Run{}
 	r.Adopted, r.ContactLost, r.Stay = grid.Epoch{}, 0, nil
 	c.begins(j, grid.Ready)
-	if c.home(j) {
+	if c.isHome(j) {
 		r.Certificates, r.Uncertain = nil, true
 	}
 	j.known, j.pulling, j.homeHeard = false, false, 0

@@ -7,7 +7,7 @@ import (
 	"gbroker/wire"
 )
 
-// recollecting is the jobs whose control directories a Core asks for at its start.
+// reconciling is the jobs whose control directories a Core asks for at its start.
 func reconciling(t *testing.T, records ...grid.Record) (*Core, []grid.JobID) {
 	t.Helper()
 	c := New(signer(me, "a"), []grid.Member{{Name: "b", Peer: her, Send: true}}, records)
@@ -36,13 +36,13 @@ func TestAControlDirectoryKnowsMoreThanTheJournal(t *testing.T) {
 		if len(jobs) != 1 || jobs[0] != j.ID {
 			t.Fatalf("asked for %v", jobs)
 		}
-		if why := c.mustAsk(c.jobs[j.ID]); why == "" {
+		if why := c.gates.mustAsk(c.jobs[j.ID]); why == "" {
 			t.Fatal("it starts before its control directory was read")
 		}
 		effects := c.Step(1_000_001, Reconciled{Jobs: jobs, Attempts: k.attempts})
 		p, _ := only[Probe](effects)
-		if c.rolled != nil != (k.probes.Attempt > 0) || p.ID != k.probes {
-			t.Errorf("%s: rolled back %t, asks for %v", name, c.rolled != nil, p.ID)
+		if c.recovery.rolled != nil != (k.probes.Attempt > 0) || p.ID != k.probes {
+			t.Errorf("%s: rolled back %t, asks for %v", name, c.recovery.rolled != nil, p.ID)
 		}
 	}
 }
@@ -75,10 +75,10 @@ func TestNoEpochIsUsedAgainAfterARollback(t *testing.T) {
 	for _, p := range []grid.PeerID{her, him, it} {
 		c.Step(1_000_004, Message{p, wire.Recounted{}})
 	}
-	if c.rolled != nil {
+	if c.recovery.rolled != nil {
 		t.Fatal("it does not go on")
 	}
-	c.makeOffer(k, her, 0, 0)
+	c.ownership.makeOffer(k, her, 0, 0)
 	if e := k.rec.Handoff.Epoch; e.Term != 1 || e.Hop != 78 {
 		t.Errorf("offered at %s", e)
 	}
@@ -107,11 +107,11 @@ func TestAJobThatAnUnheardMemberMayHave(t *testing.T) {
 		c.Step(1_000_002, Message{her, wire.Recounted{}})
 		c.Step(1_000_002, Message{it, wire.Recounted{}})
 		c.Step(1_000_003, Forget{Token: 1, Site: him, Fenced: k.fenced, By: "root"})
-		if c.rolled == nil {
+		if c.recovery.rolled == nil {
 			t.Fatalf("%s: it goes on before its control directory was read", name)
 		}
 		c.Step(1_000_004, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
-		for now := grid.Tick(1_000_006); c.rolled != nil && now < 1_060_000; now += 500 {
+		for now := grid.Tick(1_000_006); c.recovery.rolled != nil && now < 1_060_000; now += 500 {
 			c.Step(now, Tick{})
 		}
 		if r := one.rec; (r.State == grid.Lost) != k.lost || !k.lost && r.Epoch.Term < 100 || r.Uncertain {
@@ -133,7 +133,7 @@ func TestAFormerOwnerIsToldThatItIsOne(t *testing.T) {
 	for _, m := range told {
 		if r, is := m.(wire.Recounted); is {
 			c.Step(1_000_003, Message{him, r})
-			if !c.rolled.waiting[him] {
+			if !c.recovery.rolled.waiting[him] {
 				t.Error("it does not wait for what it lacks")
 			}
 		}
@@ -209,8 +209,8 @@ func TestWhoHadADuplicateIsRolledBack(t *testing.T) {
 	}
 	next := New(Config{Self: me, Site: grid.Site{Name: "a"}, State: state, Boot: 9}, []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{record})
 	next.Step(1_000_002, Boot{})
-	if next.rolled == nil || !record.Uncertain {
-		t.Errorf("rolled back %t, uncertain %t", next.rolled != nil, record.Uncertain)
+	if next.recovery.rolled == nil || !record.Uncertain {
+		t.Errorf("rolled back %t, uncertain %t", next.recovery.rolled != nil, record.Uncertain)
 	}
 }
 

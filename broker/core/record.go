@@ -29,62 +29,87 @@ func keyOf(u grid.User, key string) (k submissionKey) {
 	return k
 }
 
-// job is a record and what is known of it in memory only.
+// job is a record and what is known of it in memory only, by the machine that needs it.
 type job struct {
-	rec     grid.Record
-	blocked map[grid.PeerID]grid.Tick // candidates not to be asked before
-	due     [concerns]grid.Tick       // when each concern's timer fires; 0 is off
-	tries   [concerns]int             // repeats since the concern began
-	began   grid.Tick                 // when the offer went out
+	rec       grid.Record
+	due       [concerns]grid.Tick // when each concern's timer fires; 0 is off
+	tries     [concerns]int       // repeats since the concern began
+	fails     int                 // in a row, of what is being tried
+	digest    grid.Hash           // of the job as it travels; see sum
+	recovered bool                // it was in the journal when this life began
+	stub      bool                // what is known of an archived job without its record; see archive.go
+	size      int64               // of its files, of a stub
+	said      said                // what its user was told; see told.go
+	counted   usage               // home: what it counts for its user
+	decisions []grid.Decision     // made since the last save
+	stay      *grid.Decision      // of rec, as the journal has it
+	ofOwnership
+	ofSearch
+	ofExecution
+	ofHome
+	ofRecovery
+}
+
+// ofOwnership is what the handoff of a job needs, and to prove who owns it.
+type ofOwnership struct {
+	began grid.Tick // when the offer went out
 	// pullBegan is when a first offer was accepted, with files to fetch; 0 else.
-	pullBegan  grid.Tick
-	told       grid.Tick       // when the home was last told of an estimate
-	fails      int             // in a row, of what is being tried
-	asked      grid.Tick       // home: when its owner, which does not report it, was asked last
-	heard      grid.Tick       // last word of the candidate (owner) or of the owner (home)
-	pulling    bool            // home: its output is being fetched
-	killing    bool            // a Withdraw or Kill is under way
-	reading    bool            // a Collect is under way
-	acked      bool            // owner: the home has the present report
-	committed  bool            // owner: Commit was said
-	queued     bool            // in Core.undecided
-	digest     grid.Hash       // of the job as it travels; see sum
-	hops       uint32          // that it will have behind it at the candidate
-	sweep      uint64          // the last one of the searches for waiting jobs that had it
-	known      bool            // owner: the home knows that this broker owns it
-	homeHeard  grid.Tick       // owner: last word of the home; 0 is none in this life, or since a stall
-	stalled    bool            // candidate: there was a stall since it was PREPARED, and a Commit may be older than that
-	after      grid.JournalID  // candidate: how far its owner's journal was when it was PREPARED; zero after a restart
-	awaits     bool            // owner: it is to be launched as soon as mustAsk allows
-	claim      *claim          // home: a result of an older epoch that waits for the token
-	misses     int             // good listings in a row that lack the present attempt
-	trait      plan.Trait      // by which its run time is believed; see traitOf
-	since      uint64          // owner: the home counts as heard by the acknowledgement of a report from this number on
-	refused    string          // why the batch system here would not take it; see refused.go
-	refusedAt  grid.Tick       // when it said so
-	said       said            // what its user was told; see told.go
-	traceAt    grid.Epoch      // home: a site that has forgotten the job had it at that epoch; see recount.go
-	traceOf    grid.PeerID     // and which
-	recovered  bool            // it was in the journal when this life began
-	stub       bool            // what is known of an archived job without its record; see archive.go
-	size       int64           // of its files, of a stub
-	counted    usage           // home: what it counts for its user
-	reconciled bool            // its control directory has said which attempts there were; see reconcile.go
-	damaged    grid.Tick       // since when its control files cannot be believed; 0: they can. See damaged.go
-	decisions  []grid.Decision // made since the last save
-	stay       *grid.Decision  // of rec, as the journal has it
-	chosen     grid.Candidate  // by the last of them; zero after a restart
+	pullBegan grid.Tick
+	heard     grid.Tick      // last word of the candidate (owner) or of the owner (home)
+	committed bool           // owner: Commit was said
+	hops      uint32         // that it will have behind it at the candidate
+	known     bool           // owner: the home knows that this broker owns it
+	stalled   bool           // candidate: there was a stall since it was PREPARED, and a Commit may be older than that
+	after     grid.JournalID // candidate: how far its owner's journal was when it was PREPARED; zero after a restart
+}
+
+// ofSearch is what is needed to find its place.
+type ofSearch struct {
+	blocked map[grid.PeerID]grid.Tick // candidates not to be asked before
+	queued  bool                      // in search.undecided
+	sweep   uint64                    // the last one of the searches for waiting jobs that had it
+	chosen  grid.Candidate            // by the last of them; zero after a restart
+	trait   plan.Trait                // by which its run time is believed; see traitOf
+	told    grid.Tick                 // when the home was last told of an estimate
+}
+
+// ofExecution is what its attempt in the batch system here needs.
+type ofExecution struct {
+	killing   bool      // a Withdraw or Kill is under way
+	reading   bool      // a Collect is under way
+	awaits    bool      // owner: it is to be launched as soon as mustAsk allows
+	misses    int       // good listings in a row that lack the present attempt
+	refused   string    // why the batch system here would not take it; see refused.go
+	refusedAt grid.Tick // when it said so
+	damaged   grid.Tick // since when its control files cannot be believed; 0: they can. See damaged.go
+}
+
+// ofHome is what home and owner have to know of each other.
+type ofHome struct {
+	acked     bool      // owner: the home has the present report
+	homeHeard grid.Tick // owner: last word of the home; 0 is none in this life, or since a stall
+	since     uint64    // owner: the home counts as heard by the acknowledgement of a report from this number on
+	asked     grid.Tick // home: when its owner, which does not report it, was asked last
+	pulling   bool      // home: its output is being fetched
+	claim     *claim    // home: a result of an older epoch that waits for the token
+}
+
+// ofRecovery is what may be lacking in its record.
+type ofRecovery struct {
+	reconciled bool        // its control directory has said which attempts there were; see reconcile.go
+	traceAt    grid.Epoch  // home: a site that has forgotten the job had it at that epoch; see recount.go
+	traceOf    grid.PeerID // and which
 }
 
 // A state changes by one of three words, each with its moves in the table of package grid: of the
 // broker that has the job, of another about the job, or that it begins here. A move that the
 // table lacks is a mistake of this program: this Core cannot go on.
 
-func (c *Core) become(j *job, s grid.State) { c.move(j, s, grid.Own) }
-func (c *Core) hears(j *job, s grid.State)  { c.move(j, s, grid.Heard) }
-func (c *Core) begins(j *job, s grid.State) { c.move(j, s, grid.Begun) }
+func (c *kernel) become(j *job, s grid.State) { c.move(j, s, grid.Own) }
+func (c *kernel) hears(j *job, s grid.State)  { c.move(j, s, grid.Heard) }
+func (c *kernel) begins(j *job, s grid.State) { c.move(j, s, grid.Begun) }
 
-func (c *Core) move(j *job, s grid.State, by grid.Word) {
+func (c *kernel) move(j *job, s grid.State, by grid.Word) {
 	if !j.rec.State.CanBecome(s, by) {
 		c.failed = fmt.Errorf("%w: job %s is %v at %v, and cannot become %v: %v", grid.ErrInvalid, j.rec.Job.ID, j.rec.State, j.rec.Role, s, by)
 	}
@@ -94,7 +119,7 @@ func (c *Core) move(j *job, s grid.State, by grid.Word) {
 }
 
 // sorted lists the live jobs in a fixed order: effects must not follow a map's order.
-func (c *Core) sorted() []*job { return inOrder(maps.Values(c.live)) }
+func (c *kernel) sorted() []*job { return inOrder(maps.Values(c.live)) }
 
 func inOrder(jobs iter.Seq[*job]) []*job {
 	list := slices.Collect(jobs)
@@ -102,18 +127,18 @@ func inOrder(jobs iter.Seq[*job]) []*job {
 	return list
 }
 
-// home reports that this broker is the job's home.
-func (c *Core) home(j *job) bool { return j.rec.Job.Home == c.cfg.Self }
+// isHome reports that this broker is the job's home.
+func (c *kernel) isHome(j *job) bool { return j.rec.Job.Home == c.cfg.Self }
 
 // save writes the record with one line of history for why it changed ("" for
 // none). Every change of a job owned here is reported to its home, under a number
 // that is saved with it.
-func (c *Core) save(j *job, why string) {
+func (c *kernel) save(j *job, why string) {
 	if j.stub {
 		c.failed = fmt.Errorf("%w: job %s is to be saved by what is in memory of it alone", grid.ErrInvalid, j.rec.Job.ID)
 		return
 	}
-	report := j.rec.Role == grid.Owning && !c.home(j)
+	report := j.rec.Role == grid.Owning && !c.isHome(j)
 	if report {
 		j.rec.Report++
 		j.acked = false
@@ -128,7 +153,7 @@ func (c *Core) save(j *job, why string) {
 	c.keepLive(j)
 	if report {
 		c.disarm(j, onReport)
-		c.report(j)
+		c.reporter.report(j)
 	}
 }
 
@@ -152,10 +177,10 @@ func (j *job) sum() grid.Hash {
 	return j.digest
 }
 
-func (c *Core) show(j *job) { c.emit(Show{*copyOf(&j.rec)}) }
+func (c *kernel) show(j *job) { c.emit(Show{*copyOf(&j.rec)}) }
 
 // keepLive keeps the set of live jobs.
-func (c *Core) keepLive(j *job) {
+func (c *kernel) keepLive(j *job) {
 	r := &j.rec
 	c.count(j, c.usageOf(j))
 	if isTombstone(r) {
@@ -180,7 +205,7 @@ func copyOf(r *grid.Record) *grid.Record {
 }
 
 // drop forgets a job altogether.
-func (c *Core) drop(j *job) {
+func (c *kernel) drop(j *job) {
 	id := j.rec.Job.ID
 	c.count(j, usage{})
 	delete(c.jobs, id)
@@ -192,8 +217,16 @@ func (c *Core) drop(j *job) {
 }
 
 // discard drops all files of a job, unless a newer offer is bringing them anew.
-func (c *Core) discard(id grid.JobID) {
+func (c *kernel) discard(id grid.JobID) {
 	if c.accepted[id] == nil {
 		c.emit(Discard{Job: id})
+	}
+}
+
+// tellUser has what is new to a user of this home written beside the journal.
+func (c *kernel) tellUser(j *job) {
+	if now := saidOf(&j.rec); c.isHome(j) && now != j.said {
+		j.said = now
+		c.emit(Tell{*toldOf(&j.rec)})
 	}
 }

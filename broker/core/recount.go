@@ -29,7 +29,7 @@ import (
 // is LOST, or starts again at a new term if it may.
 
 // onRecount tells a member that was rolled back what this site and it share.
-func (c *Core) onRecount(from grid.PeerID, m wire.Recount) {
+func (c *recovery) onRecount(from grid.PeerID, m wire.Recount) {
 	c.saw(from, m.Journal)
 	if !c.traced {
 		return // asked again
@@ -44,8 +44,8 @@ func (c *Core) onRecount(from grid.PeerID, m wire.Recount) {
 			claims = append(claims, wire.Claim{Job: r.Job.ID, Epoch: r.Epoch})
 			j.known = false // the report brings its certificates
 			c.disarm(j, onReport)
-			c.report(j)
-		case c.home(j) && r.Role == grid.Watching && r.Owner == from:
+			c.home.report(j)
+		case c.isHome(j) && r.Role == grid.Watching && r.Owner == from:
 			claims = append(claims, wire.Claim{Job: r.Job.ID, Epoch: claimed(r), Yours: true})
 		}
 	}
@@ -64,15 +64,15 @@ func (c *Core) onRecount(from grid.PeerID, m wire.Recount) {
 
 // voidOffers gives up what this site is PREPARED for, if one that was rolled back has offered
 // it or is its home.
-func (c *Core) voidOffers(by grid.PeerID) {
+func (c *recovery) voidOffers(by grid.PeerID) {
 	for _, id := range slices.Sorted(maps.Keys(c.accepted)) {
 		if a := c.accepted[id]; a.from == by {
-			c.release(a)
+			c.ownership.release(a)
 		}
 	}
 	for _, j := range c.sorted() {
 		if j.rec.Role == grid.Prepared && (j.rec.Owner == by || j.rec.Job.Home == by) {
-			c.decline(j, c.nameOf(by)+" was rolled back")
+			c.ownership.decline(j, c.nameOf(by)+" was rolled back")
 		}
 	}
 }
@@ -80,10 +80,10 @@ func (c *Core) voidOffers(by grid.PeerID) {
 // passedOn tells one that was rolled back of a job that went through its hands, and may
 // be its own in the journal that it has now. A home hears who got it from here; another
 // hears that it gave the job away.
-func (c *Core) passedOn(j *job, from grid.PeerID) []wire.Claim {
+func (c *recovery) passedOn(j *job, from grid.PeerID) []wire.Claim {
 	r := &j.rec
 	switch {
-	case len(r.Certificates) == 0 || c.home(j) || r.Role == grid.Prepared || r.Role == grid.Declined:
+	case len(r.Certificates) == 0 || c.isHome(j) || r.Role == grid.Prepared || r.Role == grid.Declined:
 	case r.Job.Home == from && r.Role == grid.Tombstone && r.Owner != c.cfg.Self && j.lastCertificate().To != "":
 		c.send(from, wire.Moved{Job: r.Job.ID, Certificates: r.Certificates}) // asked again, it is said again
 		return []wire.Claim{{Job: r.Job.ID, Epoch: r.Certificates[len(r.Certificates)-1].Epoch, Yours: true}}
@@ -106,7 +106,7 @@ func (c *Core) passedOn(j *job, from grid.PeerID) []wire.Claim {
 // tombstones are those of a home's jobs that this site owned to their end, the latest
 // first: a home that was restored may have forgotten that end. As long as a home keeps
 // every record, a job that it does not know is one that it has lost.
-func (c *Core) tombstones(home grid.PeerID) []*job {
+func (c *recovery) tombstones(home grid.PeerID) []*job {
 	var list []*job
 	for j := range c.all() {
 		if j.rec.Job.Home == home && j.ended() && c.now-j.rec.Ended <= keyLife && j.lastCertificate().To == c.cfg.Self {
@@ -126,7 +126,7 @@ func (j *job) ended() bool {
 }
 
 // onRecounted compares a member's claims with the records here.
-func (c *Core) onRecounted(from grid.PeerID, m wire.Recounted) {
+func (c *recovery) onRecounted(from grid.PeerID, m wire.Recounted) {
 	if c.rolled == nil || !c.rolled.waiting[from] {
 		return
 	}
@@ -137,7 +137,7 @@ func (c *Core) onRecounted(from grid.PeerID, m wire.Recounted) {
 		case k.Ended && c.lacksEnd(from, j, k):
 			c.send(from, wire.Recall{Job: k.Job})
 			lacking = true
-		case !k.Yours && !k.Ended && c.lacksOwner(j, k), k.Yours && j != nil && c.home(j) && j.rec.Epoch.Before(k.Epoch) && !j.rec.State.Terminal():
+		case !k.Yours && !k.Ended && c.lacksOwner(j, k), k.Yours && j != nil && c.isHome(j) && j.rec.Epoch.Before(k.Epoch) && !j.rec.State.Terminal():
 			lacking = true // its report is on the way, or the certificate
 		case k.Yours && (j == nil || j.rec.Role != grid.Prepared && j.rec.Epoch.Before(k.Epoch)):
 			c.send(from, wire.Unknown{Handoff: wire.HandoffID{Job: k.Job, Epoch: k.Epoch, To: c.cfg.Self}, Journal: c.cfg.Journal})
@@ -154,7 +154,7 @@ func (c *Core) onRecounted(from grid.PeerID, m wire.Recounted) {
 }
 
 // lacksOwner reports that the record here is older than what a member tells of its owner.
-func (c *Core) lacksOwner(j *job, k wire.Claim) bool {
+func (c *recovery) lacksOwner(j *job, k wire.Claim) bool {
 	if k.Job.Site() == c.cfg.Site.Name {
 		return j == nil || j.rec.Epoch.Before(k.Epoch) && !j.rec.State.Terminal()
 	}
@@ -162,11 +162,11 @@ func (c *Core) lacksOwner(j *job, k wire.Claim) bool {
 }
 
 // lacksEnd reports that the record here does not have the end that a member's tombstone tells.
-func (c *Core) lacksEnd(from grid.PeerID, j *job, k wire.Claim) bool {
+func (c *recovery) lacksEnd(from grid.PeerID, j *job, k wire.Claim) bool {
 	switch {
 	case j == nil:
 		return k.Job.Site() == c.cfg.Site.Name
-	case !c.home(j) || k.Epoch.Before(claimed(&j.rec)), j.rec.State.Terminal():
+	case !c.isHome(j) || k.Epoch.Before(claimed(&j.rec)), j.rec.State.Terminal():
 		return false // a job has one end, also where two owners have run it
 	}
 	return claimed(&j.rec).Before(k.Epoch) || j.rec.Owner == from

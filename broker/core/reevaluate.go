@@ -59,7 +59,7 @@ func (o *ownPlan) start(job grid.JobID) (grid.Tick, bool) {
 }
 
 // stir wants a pass if the batch system's content is not what it was.
-func (c *Core) stir(s plan.Snapshot) {
+func (c *search) stir(s plan.Snapshot) {
 	h := fnv.New64a()
 	for _, r := range s.Running {
 		fmt.Fprintf(h, "%s@%d,", r.Job, len(r.Shares))
@@ -82,7 +82,7 @@ func (c *Core) stir(s plan.Snapshot) {
 }
 
 // passSoon wants a pass as soon as the last one is long enough ago.
-func (c *Core) passSoon() {
+func (c *search) passSoon() {
 	at := max(c.now, c.passes.last+c.cfg.Settle) + c.jitter(c.cfg.Settle)
 	if due := c.timers.general[passDue-concerns]; due == 0 || due > at {
 		c.armGeneral(passDue, at-c.now)
@@ -90,19 +90,22 @@ func (c *Core) passSoon() {
 }
 
 // jitter is up to a tenth of a span, so that brokers do not keep step.
-func (c *Core) jitter(span grid.Tick) grid.Tick {
+func (c *search) jitter(span grid.Tick) grid.Tick {
 	return grid.Tick(c.random.Int64N(int64(span/10) + 1))
 }
 
 // startPass has a look taken for a pass that is wanted; looked goes on.
-func (c *Core) startPass() {
-	if c.passes.wanted && c.passes.round == nil && !c.starting() {
-		c.look()
+func (c *search) startPass() {
+	if c.passes.wanted && c.passes.round == nil && !c.gates.starting() {
+		c.estimator.look()
 	}
 }
 
+// wantPass wants one with the next look.
+func (c *search) wantPass() { c.passes.wanted = true }
+
 // noPass: without a snapshot, later.
-func (c *Core) noPass() {
+func (c *search) noPass() {
 	if c.passes.wanted {
 		c.passes.wanted = false
 		c.nextPass(c.cfg.Settle)
@@ -110,14 +113,14 @@ func (c *Core) noPass() {
 }
 
 // nextPass arms the timer of the next pass.
-func (c *Core) nextPass(in grid.Tick) {
+func (c *search) nextPass(in grid.Tick) {
 	if c.timers.general[passDue-concerns] == 0 {
 		c.armGeneral(passDue, in+c.jitter(in))
 	}
 }
 
 // beginPass chooses the jobs and asks about them.
-func (c *Core) beginPass(s plan.Snapshot, o outlook) {
+func (c *search) beginPass(s plan.Snapshot, o outlook) {
 	p := &c.passes
 	if !p.wanted || p.round != nil {
 		return
@@ -149,13 +152,13 @@ func (c *Core) beginPass(s plan.Snapshot, o outlook) {
 	c.armGeneral(passDeadline, c.cfg.EstimateDeadline)
 }
 
-func (c *Core) anyTarget() bool {
+func (c *search) anyTarget() bool {
 	return slices.ContainsFunc(c.targets, func(p grid.PeerID) bool { return c.members[p].live == grid.Alive })
 }
 
 // chooseWaiting takes the next jobs of the walk through the queue; more tells that
 // it does not end with them.
-func (c *Core) chooseWaiting(s plan.Snapshot) (ids []grid.JobID, more bool) {
+func (c *search) chooseWaiting(s plan.Snapshot) (ids []grid.JobID, more bool) {
 	for _, w := range s.Waiting {
 		j := c.jobs[w.Job]
 		if w.Job == "" || j == nil || j.sweep > c.passes.sweep || !c.movable(j) {
@@ -171,10 +174,10 @@ func (c *Core) chooseWaiting(s plan.Snapshot) (ids []grid.JobID, more bool) {
 }
 
 // movable: the job waits in the local queue, and nothing else is going on with it.
-func (c *Core) movable(j *job) bool {
+func (c *search) movable(j *job) bool {
 	r := &j.rec
 	if r.Role != grid.Owning || r.State != grid.Assigned || r.Local == "" || r.CancelRequested || j.killing ||
-		r.Missing != 0 || r.Handoff.Phase != grid.NoHandoff || j.claim != nil || c.mustAsk(j) != "" {
+		r.Missing != 0 || r.Handoff.Phase != grid.NoHandoff || j.claim != nil || c.gates.mustAsk(j) != "" {
 		return false
 	}
 	if c.draining {
@@ -186,13 +189,13 @@ func (c *Core) movable(j *job) bool {
 }
 
 // hopsOf are the moves for a gain that count against the job now.
-func (c *Core) hopsOf(j *job) uint32 {
+func (c *search) hopsOf(j *job) uint32 {
 	back := (c.now - j.rec.HopsAt) / c.cfg.HopBack
 	return uint32(max(0, grid.Tick(j.rec.Hops)-back))
 }
 
 // endPass weighs every job of the pass with the answers there are.
-func (c *Core) endPass() {
+func (c *search) endPass() {
 	p := &c.passes
 	r := p.round
 	if r == nil {
@@ -210,7 +213,7 @@ func (c *Core) endPass() {
 }
 
 // openOffers counts the handoffs under way to each candidate.
-func (c *Core) openOffers() map[grid.PeerID]int {
+func (c *search) openOffers() map[grid.PeerID]int {
 	open := map[grid.PeerID]int{}
 	for _, j := range c.live {
 		if h := j.rec.Handoff; h.Phase == grid.Offering || h.Phase == grid.Withdrawing {
@@ -221,7 +224,7 @@ func (c *Core) openOffers() map[grid.PeerID]int {
 }
 
 // weigh moves one waiting job, or notes why it stays.
-func (c *Core) weigh(j *job, r *round, i int, open map[grid.PeerID]int) {
+func (c *search) weigh(j *job, r *round, i int, open map[grid.PeerID]int) {
 	rows := c.waitingRows(j, r, i, open)
 	to, why := c.better(rows)
 	if to > 0 && c.passes.own.stale { // one before it has left: perhaps it is no gain any more
@@ -251,7 +254,7 @@ func (c *Core) weigh(j *job, r *round, i int, open map[grid.PeerID]int) {
 		hops++
 	}
 	j.rec.EstimateNow = c.now + row.Delivery + row.Wait
-	c.makeOffer(j, row.Peer, row.Delivery+row.Wait, hops)
+	c.ownership.makeOffer(j, row.Peer, row.Delivery+row.Wait, hops)
 }
 
 // cannotStart is the own row of a job that has no planned start: it is held, or
@@ -259,7 +262,7 @@ func (c *Core) weigh(j *job, r *round, i int, open map[grid.PeerID]int) {
 const cannotStart = "as this site is now, it is not going to start here"
 
 // waitingRows is the table of a job that waits here: this site first.
-func (c *Core) waitingRows(j *job, r *round, i int, open map[grid.PeerID]int) []grid.Candidate {
+func (c *search) waitingRows(j *job, r *round, i int, open map[grid.PeerID]int) []grid.Candidate {
 	rows := c.candidates(j, r, i)
 	own := grid.Candidate{Site: rows[0].Site, Peer: rows[0].Peer, Size: rows[0].Size}
 	start, planned := c.passes.own.start(j.rec.Job.ID)
@@ -291,7 +294,7 @@ func (c *Core) waitingRows(j *job, r *round, i int, open map[grid.PeerID]int) []
 }
 
 // better is the row to move to, or 0 and why the job stays.
-func (c *Core) better(rows []grid.Candidate) (to int, why string) {
+func (c *search) better(rows []grid.Candidate) (to int, why string) {
 	for i := 1; i < len(rows); i++ {
 		if rows[i].Refusal == nil && (to == 0 || rows[i].Total < rows[to].Total) {
 			to = i
@@ -313,7 +316,7 @@ func (c *Core) better(rows []grid.Candidate) (to int, why string) {
 }
 
 // replan makes the own plan without the jobs that this pass has moved.
-func (c *Core) replan() bool {
+func (c *search) replan() bool {
 	own := &c.passes.own
 	if own.replans == maxReplans {
 		return false // the rest waits for the next pass
@@ -321,6 +324,6 @@ func (c *Core) replan() bool {
 	own.replans++
 	own.stale = false
 	own.snapshot = without(own.snapshot, own.moved)
-	own.outlook = c.newOutlook(own.snapshot)
+	own.outlook = c.estimator.newOutlook(own.snapshot)
 	return true
 }

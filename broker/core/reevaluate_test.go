@@ -255,7 +255,7 @@ func TestARefusedPairIsBlocked(t *testing.T) {
 	q.wants("1>peer-b")
 	k := q.sorted()[0]
 	refused := q.now
-	q.do(Message{her, wire.Refuse{Handoff: q.handoffID(k), Estimate: grid.Estimate{Wait: grid.Day}}})
+	q.do(Message{her, wire.Refuse{Handoff: q.ownership.handoffID(k), Estimate: grid.Estimate{Wait: grid.Day}}})
 	if k.rec.State != grid.Assigned || k.rec.Local == "" || k.rec.Attempt != 1 || k.rec.Handoff.Phase != grid.NoHandoff {
 		t.Fatalf("%+v", k.rec)
 	}
@@ -382,7 +382,7 @@ func TestAMoveIsDecidedByTheToken(t *testing.T) {
 		q := newQueue(t, 1, nil, her)
 		q.pass(grid.Minute)
 		k := q.sorted()[0]
-		b, at := q.handoffID(k), q.attempt(k)
+		b, at := q.ownership.handoffID(k), q.attempt(k)
 		effects := q.Step(q.now+1, Message{her, wire.Ready{Handoff: b}})
 		if !slices.Contains(effects, Effect(Withdraw{at})) || k.rec.Handoff.Phase != grid.Withdrawing {
 			t.Fatalf("%+v", effects)

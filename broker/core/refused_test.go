@@ -106,11 +106,11 @@ func refused(t *testing.T) (*Core, grid.Job) {
 // whether the job is offered to that one.
 func answered(c *Core, a wire.Answer) (offered bool, decisions []grid.Decision) {
 	c.Step(1_000_004, shot(1_000_004))
-	effects := c.Step(1_000_005, Message{her, wire.EstimateReply{Round: c.round.id, Site: grid.Site{Name: "b", Speed: 1, Processes: 4}, Answers: []wire.Answer{a}, Take: 1}})
+	effects := c.Step(1_000_005, Message{her, wire.EstimateReply{Round: c.search.round.id, Site: grid.Site{Name: "b", Speed: 1, Processes: 4}, Answers: []wire.Answer{a}, Take: 1}})
 	for _, p := range []grid.PeerID{him, it} {
 		lacks := wire.Answer{Job: a.Job, Estimate: grid.Estimate{Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "too few cores"}}}
-		if c.round != nil {
-			effects = append(effects, c.Step(1_000_006, Message{p, wire.EstimateReply{Round: c.round.id, Site: grid.Site{Name: "x", Speed: 1}, Answers: []wire.Answer{lacks}}})...)
+		if c.search.round != nil {
+			effects = append(effects, c.Step(1_000_006, Message{p, wire.EstimateReply{Round: c.search.round.id, Site: grid.Site{Name: "x", Speed: 1}, Answers: []wire.Answer{lacks}}})...)
 		}
 	}
 	for _, m := range sentTo(effects, her) {

@@ -8,6 +8,26 @@ import (
 	"gbroker/wire"
 )
 
+// relay passes users' requests for jobs of other homes on, and answers those of others.
+type relay struct {
+	*kernel
+	requests []passed // under way
+
+	gates interface {
+		unsure() bool
+	}
+	home interface {
+		wantGone(j *job, by string)
+	}
+}
+
+func (c *relay) routes(r *routes) {
+	onEvent(r, c.forward)
+	onMessage(r, c.onRequest)
+	onMessage(r, c.onResponse)
+	onGeneral(r, requestsDue, c.requestsAgain)
+}
+
 // Requests for jobs of other homes. A user may ask any broker; one that cannot answer
 // passes the request on to the home, or to the owner where the home is gone:
 //
@@ -33,7 +53,7 @@ type passed struct {
 	until grid.Tick
 }
 
-func (c *Core) forward(e Forward) {
+func (c *relay) forward(e Forward) {
 	if c.members[e.To] == nil || len(c.requests) >= maxRequests {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s cannot be asked after at %s now", grid.ErrUnavailable, e.Job, c.nameOf(e.To))})
 		return
@@ -48,7 +68,7 @@ func (c *Core) forward(e Forward) {
 }
 
 // requestsAgain repeats what was not answered, and gives up what is too old.
-func (c *Core) requestsAgain() {
+func (c *relay) requestsAgain() {
 	c.requests = slices.DeleteFunc(c.requests, func(p passed) bool {
 		if c.now < p.until {
 			c.send(p.to, p.m)
@@ -62,14 +82,21 @@ func (c *Core) requestsAgain() {
 	}
 }
 
+// extendRequests gives those under way all their time again.
+func (c *relay) extendRequests() {
+	for i := range c.requests {
+		c.requests[i].until = c.now + requestLimit
+	}
+}
+
 // onRequest decides for a user of another broker.
-func (c *Core) onRequest(from grid.PeerID, m wire.Request) {
+func (c *relay) onRequest(from grid.PeerID, m wire.Request) {
 	answer := wire.Response{Number: m.Number, Job: m.Job}
 	answer.Outcome, answer.Why = c.grant(from, m)
 	if answer.Outcome == wire.OutcomeDone {
 		j := c.job(m.Job)
 		if m.Cancel {
-			c.wantGone(j, m.User+" at "+c.nameOf(from))
+			c.home.wantGone(j, m.User+" at "+c.nameOf(from))
 		}
 		s := c.statusOf(&j.rec)
 		answer.Status = &s
@@ -77,16 +104,16 @@ func (c *Core) onRequest(from grid.PeerID, m wire.Request) {
 	c.send(from, answer)
 }
 
-func (c *Core) grant(from grid.PeerID, m wire.Request) (wire.Outcome, string) {
+func (c *relay) grant(from grid.PeerID, m wire.Request) (wire.Outcome, string) {
 	j := c.job(m.Job)
 	switch {
-	case j == nil && m.Job.Site() == c.cfg.Site.Name && c.unsure():
+	case j == nil && m.Job.Site() == c.cfg.Site.Name && c.gates.unsure():
 		return wire.OutcomeLater, "its home has a new journal, and learns its jobs again as their sites report them"
-	case j == nil || j.rec.Removed || !c.home(j) && j.rec.Role != grid.Owning && !j.rec.Kept:
+	case j == nil || j.rec.Removed || !c.isHome(j) && j.rec.Role != grid.Owning && !j.rec.Kept:
 		return wire.OutcomeUnknown, "it is not here"
 	case !c.mayAsk(from, m.User, m.Administrator, &j.rec):
 		return wire.OutcomeForbidden, "it belongs to another user"
-	case m.Cancel && j.rec.Role != grid.Owning && !c.home(j):
+	case m.Cancel && j.rec.Role != grid.Owning && !c.isHome(j):
 		return wire.OutcomeLater, "only its home can cancel it now"
 	}
 	return wire.OutcomeDone, ""
@@ -94,7 +121,7 @@ func (c *Core) grant(from grid.PeerID, m wire.Request) (wire.Outcome, string) {
 
 // mayAsk says whether a user of another broker is the job's, as far as this site
 // trusts that broker.
-func (c *Core) mayAsk(from grid.PeerID, user string, administrator bool, r *grid.Record) bool {
+func (c *relay) mayAsk(from grid.PeerID, user string, administrator bool, r *grid.Record) bool {
 	same := func(p grid.PeerID) bool { m := c.members[p]; return m != nil && m.SameUsers }
 	home := r.Job.Home
 	switch {
@@ -105,7 +132,7 @@ func (c *Core) mayAsk(from grid.PeerID, user string, administrator bool, r *grid
 	return administrator || user == r.Job.User.Name
 }
 
-func (c *Core) statusOf(r *grid.Record) wire.Status {
+func (c *relay) statusOf(r *grid.Record) wire.Status {
 	s := wire.Status{
 		Name: r.Job.Name, User: r.Job.User, Home: r.Job.Home, Owner: r.Owner, State: r.State, Epoch: r.Epoch,
 		Demand: r.Job.Demand, Walltime: r.Job.Walltime, WalltimeDefaulted: r.Job.WalltimeDefaulted, Queue: r.Job.Queue,
@@ -119,15 +146,8 @@ func (c *Core) statusOf(r *grid.Record) wire.Status {
 	return s
 }
 
-func (c *Core) ahead(t grid.Tick) wire.In {
-	if t == 0 {
-		return wire.In{}
-	}
-	return wire.In{Span: t - c.now, Known: true}
-}
-
 // onResponse answers the user.
-func (c *Core) onResponse(from grid.PeerID, m wire.Response) {
+func (c *relay) onResponse(from grid.PeerID, m wire.Response) {
 	k := slices.IndexFunc(c.requests, func(p passed) bool { return p.m.Number == m.Number && p.to == from && p.m.Job == m.Job })
 	if k < 0 {
 		return
@@ -149,7 +169,7 @@ func (c *Core) onResponse(from grid.PeerID, m wire.Response) {
 }
 
 // recordOf is what is known of a job that has no record here.
-func (c *Core) recordOf(id grid.JobID, s wire.Status) grid.Record {
+func (c *relay) recordOf(id grid.JobID, s wire.Status) grid.Record {
 	at := func(in wire.In) grid.Tick {
 		if !in.Known {
 			return 0

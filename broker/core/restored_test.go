@@ -70,7 +70,7 @@ func TestTheLatestTombstonesComeFirst(t *testing.T) {
 	old, late := tombstone(), tombstone()
 	late.Job, late.Ended = jobOf(her, "b", "2"), 40
 	c := signed(old, late)
-	if got := c.tombstones(her); len(got) != 2 || got[0].rec.Job.ID != late.Job.ID {
+	if got := c.recovery.tombstones(her); len(got) != 2 || got[0].rec.Job.ID != late.Job.ID {
 		t.Errorf("%d, the first %v", len(got), got[0].rec.Job.ID)
 	}
 }
@@ -110,8 +110,8 @@ func TestARestoredHomeLearnsTheEnd(t *testing.T) {
 		c.Step(1_000_002, Message{it, wire.Recounted{}})
 		claim := wire.Recounted{Claims: []wire.Claim{{Job: j.ID, Epoch: at, Ended: true}}}
 		asked := sent(c.Step(1_000_003, Message{her, claim}))
-		if len(asked) != 1 || asked[0] != wire.Message(wire.Recall{Job: j.ID}) || c.rolled == nil {
-			t.Errorf("%s: asked %+v, waiting %t", name, asked, c.rolled != nil)
+		if len(asked) != 1 || asked[0] != wire.Message(wire.Recall{Job: j.ID}) || c.recovery.rolled == nil {
+			t.Errorf("%s: asked %+v, waiting %t", name, asked, c.recovery.rolled != nil)
 			continue
 		}
 		c.Step(1_000_004, Message{her, wire.Recalled{Job: j, Epoch: at, Owning: true, Certificates: one}})
@@ -123,7 +123,7 @@ func TestARestoredHomeLearnsTheEnd(t *testing.T) {
 			t.Errorf("%s: %s, exit code %d, epoch %s: %s", name, r.State, r.ExitCode, r.Epoch, r.Reason)
 		}
 		c.Step(1_000_006, Message{her, claim})
-		if c.rolled != nil {
+		if c.recovery.rolled != nil {
 			t.Errorf("%s: it has the end, and still waits", name)
 		}
 	}
@@ -150,7 +150,7 @@ func TestAnEndThatIsKnown(t *testing.T) {
 		for _, m := range sent(c.Step(1_000_002, Message{her, wire.Recounted{Claims: []wire.Claim{{Job: k.job, Epoch: at, Ended: true}}}})) {
 			t.Errorf("%s: %+v", name, m)
 		}
-		if c.rolled.waiting[her] {
+		if c.recovery.rolled.waiting[her] {
 			t.Errorf("%s: it waits", name)
 		}
 	}
@@ -166,8 +166,8 @@ func TestACertificateOfANewerTermIsSignedAtHome(t *testing.T) {
 		c := signed(grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 3}})
 		c.Step(1_000_001, Message{her, wire.Report{Job: j.ID, Epoch: at, Number: 1, State: grid.Assigned, Attempt: 1, Certificates: []grid.Certificate{d}}})
 		ours := by == me
-		if r := c.jobs[j.ID].rec; (r.Owner == her) != ours || (c.rolled != nil) != ours {
-			t.Errorf("%s: owned by %s, rolled back %t", name, r.Owner, c.rolled != nil)
+		if r := c.jobs[j.ID].rec; (r.Owner == her) != ours || (c.recovery.rolled != nil) != ours {
+			t.Errorf("%s: owned by %s, rolled back %t", name, r.Owner, c.recovery.rolled != nil)
 		}
 	}
 }
@@ -216,15 +216,15 @@ func TestARefusedReportShowsItsCertificatesAgain(t *testing.T) {
 		Run:    grid.Run{Attempt: 1},
 	})
 	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}})
-	if m := c.reportOf(c.jobs[j.ID]); len(m.Certificates) != 0 {
+	if m := c.home.reportOf(c.jobs[j.ID]); len(m.Certificates) != 0 {
 		t.Fatal("it shows its certificates to a home that knows them")
 	}
 	c.Step(1_000_002, Message{him, wire.Error{Of: wire.KindReport, Job: j.ID, Why: "I say so"}})
-	if m := c.reportOf(c.jobs[j.ID]); len(m.Certificates) != 0 {
+	if m := c.home.reportOf(c.jobs[j.ID]); len(m.Certificates) != 0 {
 		t.Error("it heeds one that is not its home")
 	}
 	c.Step(1_000_002, Message{her, wire.Error{Of: wire.KindReport, Job: j.ID, Why: "its home owns it"}})
-	if m := c.reportOf(c.jobs[j.ID]); len(m.Certificates) != 1 {
+	if m := c.home.reportOf(c.jobs[j.ID]); len(m.Certificates) != 1 {
 		t.Error("it is refused, and keeps its certificates to itself")
 	}
 }
@@ -248,15 +248,15 @@ func TestARestoredOwnerStartsNothingWithoutTheHome(t *testing.T) {
 			c.Step(1_000_005, Message{it, wire.Recounted{}})
 		}
 		c.Step(1_000_006, Forget{Token: 1, Site: her, By: "root"})
-		for now := grid.Tick(1_000_007); c.rolled != nil && now < 1_060_000; now += 500 {
+		for now := grid.Tick(1_000_007); c.recovery.rolled != nil && now < 1_060_000; now += 500 {
 			c.Step(now, Tick{})
 		}
-		if c.rolled != nil {
+		if c.recovery.rolled != nil {
 			t.Fatal("it does not go on")
 		}
 		for life := range 2 {
 			one := c.jobs[j.ID]
-			if waits := c.mustAsk(one) != ""; waits != restored {
+			if waits := c.gates.mustAsk(one) != ""; waits != restored {
 				t.Errorf("restored %v, life %d: waits for its home: %v", restored, life, waits)
 			}
 			if life == 0 {
@@ -266,7 +266,7 @@ func TestARestoredOwnerStartsNothingWithoutTheHome(t *testing.T) {
 		}
 		one := c.jobs[j.ID]
 		c.Step(1_000_002, Message{her, wire.ReportAck{Job: j.ID, Epoch: one.rec.Epoch, Number: one.rec.Report}})
-		if why := c.mustAsk(one); why != "" || one.rec.Uncertain {
+		if why := c.gates.mustAsk(one); why != "" || one.rec.Uncertain {
 			t.Errorf("restored %v: its home has spoken, and it still %s", restored, why)
 		}
 	}
@@ -277,16 +277,16 @@ func TestResumeSaysThatThereWasADuplicate(t *testing.T) {
 	t.Parallel()
 	c := signed()
 	answer, _ := only[Answer](c.Step(1_000_001, Resume{Token: 4}))
-	if c.rolled == nil || len(c.rolled.waiting) != 3 || answer.Token != 4 || answer.Err != nil {
-		t.Fatalf("it asks nobody: %+v; answered %+v", c.rolled, answer)
+	if c.recovery.rolled == nil || len(c.recovery.rolled.waiting) != 3 || answer.Token != 4 || answer.Err != nil {
+		t.Fatalf("it asks nobody: %+v; answered %+v", c.recovery.rolled, answer)
 	}
 	// Said again, all are asked again: the twin may have acted since they answered. Only who will not
 	// come back is not waited for.
 	c.Step(1_000_002, Message{her, wire.Recounted{}})
 	c.Step(1_000_002, Forget{Site: him, By: "root"})
 	effects := c.Step(1_000_003, Resume{Token: 5})
-	if c.rolled == nil || !c.rolled.waiting[her] || c.rolled.waiting[him] || len(c.rolled.unheard) != 1 || len(sentTo(effects, her)) == 0 {
-		t.Errorf("said again, it waits for %+v, and sends %+v", c.rolled, effects)
+	if c.recovery.rolled == nil || !c.recovery.rolled.waiting[her] || c.recovery.rolled.waiting[him] || len(c.recovery.rolled.unheard) != 1 || len(sentTo(effects, her)) == 0 {
+		t.Errorf("said again, it waits for %+v, and sends %+v", c.recovery.rolled, effects)
 	}
 }
 

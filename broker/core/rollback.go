@@ -55,7 +55,7 @@ func (r *rollback) note(at grid.JournalID) bool {
 
 // rolledBackTo: a member has seen a position that this journal does not reach. If it has
 // answered already, it is asked again: what it saw may have reached it since.
-func (c *Core) rolledBackTo(from grid.PeerID, at grid.JournalID) {
+func (c *recovery) rolledBackTo(from grid.PeerID, at grid.JournalID) {
 	if c.rolled == nil {
 		c.rolledBack(c.hasSeen(from), at)
 		return
@@ -67,7 +67,7 @@ func (c *Core) rolledBackTo(from grid.PeerID, at grid.JournalID) {
 }
 
 // rolledBack stops every start and handoff until all have been asked.
-func (c *Core) rolledBack(how string, at grid.JournalID) {
+func (c *recovery) rolledBack(how string, at grid.JournalID) {
 	if c.cfg.Broken.Without(RollbackUnseen) {
 		return
 	}
@@ -85,12 +85,12 @@ func (c *Core) rolledBack(how string, at grid.JournalID) {
 
 // doubtAll: another branch was found that this journal lacks. It may have been rolled back a
 // second time, to an instant at which it was asking about the first.
-func (c *Core) doubtAll() {
+func (c *recovery) doubtAll() {
 	c.saveState()
 	for _, j := range c.sorted() {
 		if j.rec.Handoff.Phase == grid.Offering || j.rec.Handoff.Phase == grid.Withdrawing {
-			c.sendAbort(c.handoffID(j), "its journal was rolled back")
-			c.dropOffer(j, "the offer died: the journal was rolled back")
+			c.ownership.sendAbort(c.ownership.handoffID(j), "its journal was rolled back")
+			c.ownership.dropOffer(j, "the offer died: the journal was rolled back")
 		}
 		if j.rec.Role == grid.Owning {
 			c.doubt(j)
@@ -99,12 +99,12 @@ func (c *Core) doubtAll() {
 }
 
 // hasSeen says by whom it was found that this journal was rolled back.
-func (c *Core) hasSeen(p grid.PeerID) string { return c.nameOf(p) + " has seen a later one" }
+func (c *recovery) hasSeen(p grid.PeerID) string { return c.nameOf(p) + " has seen a later one" }
 
 // doubt: in the part of the journal that is lost, a job owned here may have been handed
 // over, or have ended. Where this is not its home, that knows; where it is, only the
 // members do, unless its attempt is here: then it was not handed over.
-func (c *Core) doubt(j *job) {
+func (c *recovery) doubt(j *job) {
 	switch j.rec.State {
 	case grid.Running, grid.Finished, grid.StageOut:
 	default:
@@ -113,7 +113,7 @@ func (c *Core) doubt(j *job) {
 	if j.rec.State == grid.Assigned {
 		c.emit(Probe{c.attempt(j)})
 	}
-	if c.home(j) {
+	if c.isHome(j) {
 		c.save(j, "")
 		return
 	}
@@ -128,15 +128,15 @@ func (c *Core) doubt(j *job) {
 const reportsPerStamp = 20
 
 // isHere: the batch system or the control files have the present attempt.
-func (c *Core) isHere(j *job) {
-	if j.rec.Uncertain && c.home(j) {
+func (c *recovery) isHere(j *job) {
+	if j.rec.Uncertain && c.isHome(j) {
 		j.rec.Uncertain = false
 		c.save(j, "")
 	}
 }
 
 // awaitAll begins to wait for all members.
-func (c *Core) awaitAll(how string) {
+func (c *recovery) awaitAll(how string) {
 	c.rolled = &rollback{waiting: map[grid.PeerID]bool{}, how: how, asked: len(c.members)}
 	for p := range c.members {
 		c.rolled.waiting[p] = true
@@ -144,7 +144,7 @@ func (c *Core) awaitAll(how string) {
 }
 
 // recoverRollback goes on asking where the last life stopped.
-func (c *Core) recoverRollback() {
+func (c *recovery) recoverRollback() {
 	if c.state.RolledBack != 0 {
 		c.awaitAll("that was found before the last start")
 		c.rolled.lost = slices.Clone(c.state.Behind)
@@ -153,7 +153,7 @@ func (c *Core) recoverRollback() {
 }
 
 // alarmRolled says what is still to be asked, whenever that has changed.
-func (c *Core) alarmRolled() {
+func (c *recovery) alarmRolled() {
 	r := c.rolled
 	var names []string
 	for p := range r.waiting {
@@ -172,7 +172,7 @@ func (c *Core) alarmRolled() {
 }
 
 // recount asks those that have not settled.
-func (c *Core) recount() {
+func (c *recovery) recount() {
 	for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
 		c.send(p, wire.Recount{Sequence: c.cfg.Journal.Sequence, Journal: c.cfg.Journal})
 	}
@@ -183,7 +183,7 @@ func (c *Core) recount() {
 // notAwaited: a site that is forgotten, or no member any more, is not waited for. It may
 // have got any job of this home that is in doubt. Harmless is an administrator's word that
 // nothing of them can run there.
-func (c *Core) notAwaited(p grid.PeerID, harmless bool) {
+func (c *recovery) notAwaited(p grid.PeerID, harmless bool) {
 	if c.rolled == nil || !c.rolled.waiting[p] {
 		return
 	}
@@ -193,8 +193,23 @@ func (c *Core) notAwaited(p grid.PeerID, harmless bool) {
 	c.settle()
 }
 
+// awaitMembersOnly waits no longer for those that are no members any more.
+func (c *recovery) awaitMembersOnly() {
+	if c.rolled == nil {
+		return
+	}
+	for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
+		if c.members[p] == nil {
+			c.notAwaited(p, false)
+		}
+	}
+}
+
+// recounting tells that this journal was rolled back, and that not all were asked.
+func (c *recovery) recounting() bool { return c.rolled != nil }
+
 // settle goes on when all have been asked, and the control directories.
-func (c *Core) settle() {
+func (c *recovery) settle() {
 	if c.rolled == nil {
 		return
 	}
@@ -206,7 +221,7 @@ func (c *Core) settle() {
 		c.alarmRolled()
 		return // recount comes here again
 	}
-	inDoubt := slices.DeleteFunc(c.sorted(), func(j *job) bool { return !j.rec.Uncertain || !c.home(j) })
+	inDoubt := slices.DeleteFunc(c.sorted(), func(j *job) bool { return !j.rec.Uncertain || !c.isHome(j) })
 	unheard, harmful := c.rolled.unheard, c.rolled.harmful
 	c.writeOff(c.rolled.lost)
 	c.rolled = nil
@@ -218,7 +233,7 @@ func (c *Core) settle() {
 		} else {
 			c.save(j, "")
 		}
-		c.pursueCancel(j)
+		c.home.pursueCancel(j)
 	}
 	c.settleTraces()
 	c.emit(Alarm{})
@@ -229,8 +244,8 @@ func (c *Core) settle() {
 // unanswered: what there is here of a job of this home, whose fate is to be decided, has not been
 // told: by its control directory which attempts there were; and of the last one, where the job is
 // to start again or is given up, that it waits or runs here after all, or never starts.
-func (c *Core) unanswered(j *job) bool {
-	if !c.home(j) || j.rec.Role != grid.Owning {
+func (c *recovery) unanswered(j *job) bool {
+	if !c.isHome(j) || j.rec.Role != grid.Owning {
 		return false
 	}
 	perhapsElsewhere := j.rec.Uncertain && len(c.rolled.unheard) > 0 || j.rec.Epoch.Before(j.traceAt)
@@ -242,7 +257,7 @@ func (c *Core) unanswered(j *job) bool {
 const maxLost = 64
 
 // writeOff remembers where branches ended about which all were asked.
-func (c *Core) writeOff(ends []grid.JournalID) {
+func (c *recovery) writeOff(ends []grid.JournalID) {
 	r := rollback{lost: slices.Clone(c.state.Lost)}
 	for _, at := range ends {
 		r.note(at)
@@ -251,13 +266,39 @@ func (c *Core) writeOff(ends []grid.JournalID) {
 }
 
 // unknownFate: a job of this home may be, or have been, with a site that cannot say.
-func (c *Core) unknownFate(j *job, who string, harmful bool) {
+func (c *recovery) unknownFate(j *job, who string, harmful bool) {
 	why := "the journal was rolled back, and " + who
 	if harmful && !j.rec.Job.Rerunnable {
-		c.letOffer(j)
+		c.home.letOffer(j)
 		j.rec.Reason = why + ": it may not run twice"
-		c.terminal(j, grid.Lost)
+		c.home.terminal(j, grid.Lost)
 		return
 	}
-	c.runAgain(j, "at a new term: "+why)
+	c.home.runAgain(j, "at a new term: "+why)
+}
+
+// saveState writes down what is durably known of this site.
+func (c *recovery) saveState() {
+	state := c.state
+	state.Draining = c.draining
+	state.RolledBack, state.Behind = 0, nil
+	if c.rolled != nil {
+		state.RolledBack, state.Behind = 1, slices.Clone(c.rolled.lost)
+	}
+	c.emit(Save{grid.Saved(&state)})
+}
+
+// joined asks those that were no members before, where this journal was rolled back: they may have been
+// removed in the part that is lost, and know of it.
+func (c *recovery) joined(before map[grid.PeerID]*member) {
+	if c.rolled == nil {
+		return
+	}
+	for p := range c.members {
+		if before[p] == nil {
+			c.rolled.waiting[p] = true
+			c.rolled.unheard = slices.DeleteFunc(c.rolled.unheard, func(o grid.PeerID) bool { return o == p })
+		}
+	}
+	c.recount()
 }

@@ -169,7 +169,7 @@ func TestAJobThatWasDeclinedComesWhole(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	c := bare(grid.Record{Job: j, State: grid.Moving, Tenure: grid.Tenure{Role: grid.Prepared, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}}})
-	c.decline(c.jobs[j.ID], "no word from its owner for too long")
+	c.ownership.decline(c.jobs[j.ID], "no word from its owner for too long")
 	c.jobs[j.ID].digest = grid.Hash{} // as after a restart
 	offer := offerOf(j, 2, 0)
 	ready := false

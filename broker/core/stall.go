@@ -12,7 +12,7 @@ import (
 // the wait for answers, files that do not come. A home may have decided meanwhile:
 // nothing is submitted for it before it is heard again, in answer to what is said now:
 // its older words may still lie in a buffer.
-func (c *Core) stall(e Stall) {
+func (c *recovery) stall(e Stall) {
 	if c.cfg.Broken.Without(AbsenceOverStall) {
 		return
 	}
@@ -31,16 +31,12 @@ func (c *Core) stall(e Stall) {
 		case j.rec.Handoff.Phase == grid.Offering:
 			c.arm(j, onHandoff, c.cfg.Lease)
 		}
-		if j.rec.Role == grid.Owning && !c.home(j) {
-			c.awaitHome(j)
+		if j.rec.Role == grid.Owning && !c.isHome(j) {
+			c.home.awaitHome(j)
 		}
 	}
-	if c.round != nil {
-		c.armGeneral(roundDeadline, c.cfg.EstimateDeadline)
-	}
-	for i := range c.requests {
-		c.requests[i].until = c.now + requestLimit
-	}
+	c.search.extendRound()
+	c.relay.extendRequests()
 }
 
 func seconds(t grid.Tick) string { return fmt.Sprintf("%.1f s", t.Seconds()) }

@@ -22,8 +22,8 @@ func TestAbsenceDoesNotCountOverAStall(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		c := bare(records...)
 		c.Step(1_000_001, PeerChanged{her, grid.Alive})
-		c.makeOffer(c.jobs[offered.ID], her, 0, 0)
-		c.Step(1_000_002, Message{her, wire.Accept{Handoff: c.handoffID(c.jobs[offered.ID])}})
+		c.ownership.makeOffer(c.jobs[offered.ID], her, 0, 0)
+		c.Step(1_000_002, Message{her, wire.Accept{Handoff: c.ownership.handoffID(c.jobs[offered.ID])}})
 		now := grid.Tick(1_000_003) + jump
 		if told {
 			c.Step(now, Stall{jump})
@@ -53,7 +53,7 @@ func TestAfterAStallTheHomeIsAsked(t *testing.T) {
 	j := jobOf(her, "b", "1")
 	c := signed(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 2}, Run: grid.Run{Local: "l", Attempt: 1}})
 	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}})
-	if why := c.mustAsk(c.jobs[j.ID]); why != "" {
+	if why := c.gates.mustAsk(c.jobs[j.ID]); why != "" {
 		t.Fatalf("its home was just heard: %s", why)
 	}
 	reported := false
@@ -61,15 +61,15 @@ func TestAfterAStallTheHomeIsAsked(t *testing.T) {
 		_, is := m.(wire.Report)
 		reported = reported || is
 	}
-	if !reported || c.mustAsk(c.jobs[j.ID]) == "" {
-		t.Errorf("reported %t, must ask %q", reported, c.mustAsk(c.jobs[j.ID]))
+	if !reported || c.gates.mustAsk(c.jobs[j.ID]) == "" {
+		t.Errorf("reported %t, must ask %q", reported, c.gates.mustAsk(c.jobs[j.ID]))
 	}
 	ack := wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}
-	if c.Step(1_000_003, Message{her, ack}); c.mustAsk(c.jobs[j.ID]) == "" {
+	if c.Step(1_000_003, Message{her, ack}); c.gates.mustAsk(c.jobs[j.ID]) == "" {
 		t.Error("an acknowledgement that was said before the stall counts")
 	}
 	ack.Number = 3
-	if c.Step(1_000_004, Message{her, ack}); c.mustAsk(c.jobs[j.ID]) != "" {
+	if c.Step(1_000_004, Message{her, ack}); c.gates.mustAsk(c.jobs[j.ID]) != "" {
 		t.Error("one that was said since does not count")
 	}
 }
@@ -83,13 +83,13 @@ func TestASearchOutlivesAStall(t *testing.T) {
 	c.Step(1_003_001, PeerChanged{him, grid.Dead})
 	c.Step(1_003_001, Message{her, wire.Seen{}})
 	c.Step(1_003_002, Submit{Token: 1, Job: j})
-	if c.round == nil {
+	if c.search.round == nil {
 		t.Fatal("no search")
 	}
 	c.Step(1_003_003, shot(1_003_003))
 	c.Step(1_003_003+grid.Minute, Stall{grid.Minute})
 	c.Step(1_003_003+grid.Minute, Tick{})
-	if c.round == nil {
+	if c.search.round == nil {
 		t.Error("decided without the answers that wait to be read")
 	}
 }

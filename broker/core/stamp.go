@@ -23,14 +23,16 @@ const maxAhead = 24 * 60 * 60
 const maxStamp = 1 << 31
 
 // ownStamp is the present second of this site's clock.
-func (c *Core) ownStamp() uint32 { return uint32(min(max(0, c.now-firstStamp)/grid.Second, maxStamp)) }
+func (c *kernel) ownStamp() uint32 {
+	return uint32(min(max(0, c.now-firstStamp)/grid.Second, maxStamp))
+}
 
 // stamped is the highest stamp that this broker knows.
-func (c *Core) stamped() uint32 { return max(c.stamp, c.ownStamp()) }
+func (c *kernel) stamped() uint32 { return max(c.stamp, c.ownStamp()) }
 
 // heardStamp moves the clock to a stamp that was heard of; with beyond, above it, as it may
 // be one that this broker itself has used and does not know of.
-func (c *Core) heardStamp(stamp uint32, beyond bool) {
+func (c *kernel) heardStamp(stamp uint32, beyond bool) {
 	if stamp > c.ownStamp()+maxAhead {
 		return
 	}
@@ -41,7 +43,7 @@ func (c *Core) heardStamp(stamp uint32, beyond bool) {
 }
 
 // nextStamp is that of a new term or hop, after the last one of the job.
-func (c *Core) nextStamp(last uint32) uint32 {
+func (c *kernel) nextStamp(last uint32) uint32 {
 	if c.cfg.Broken.Without(EpochReused) {
 		return last + 1
 	}
@@ -51,4 +53,4 @@ func (c *Core) nextStamp(last uint32) uint32 {
 }
 
 // Stamp is the highest stamp that was used or heard of, for the file beside the journal.
-func (c *Core) Stamp() uint32 { return c.stamp }
+func (c *kernel) Stamp() uint32 { return c.stamp }

@@ -56,14 +56,14 @@ func TestBranchesDoNotMeet(t *testing.T) {
 	for range 3 {
 		c := stampedCore(now, w, r)
 		for range 4 {
-			c.makeOffer(c.jobs[j.ID], her, 0, 0)
+			c.ownership.makeOffer(c.jobs[j.ID], her, 0, 0)
 			e := c.jobs[j.ID].rec.Handoff.Epoch
 			if used[e] {
 				t.Fatalf("%s is used again", e)
 			}
 			used[e] = true
 		}
-		c.runAgain(c.jobs[j.ID], "said so")
+		c.home.runAgain(c.jobs[j.ID], "said so")
 		e := c.jobs[j.ID].rec.Epoch
 		if used[e] {
 			t.Fatalf("%s is used again", e)

@@ -240,7 +240,7 @@ func TestARollbackStartsNothingTwice(t *testing.T) {
 	}
 	w.until("it is completed", a.is(id, grid.Completed))
 	w.until("the other too", a.is(busy, grid.Completed))
-	if a.host.core.rolled != nil || a.id.Sequence <= at.Sequence {
+	if a.host.core.recovery.rolled != nil || a.id.Sequence <= at.Sequence {
 		t.Error("a still waits for its neighbours")
 	}
 	story.check(t, "rollback")
@@ -257,13 +257,13 @@ func TestARollbackWaitsForAll(t *testing.T) {
 	b.seen[a.peer] = []grid.JournalID{{Incarnation: a.id.Incarnation, Sequence: 100}}
 	b.crash(1)
 	w.run(w.now+30*grid.Second, nil)
-	if a.host.core.rolled == nil || !slices.Equal(slices.Collect(maps.Keys(a.host.core.rolled.waiting)), []grid.PeerID{c.peer}) {
-		t.Fatalf("rolled back: %+v", a.host.core.rolled)
+	if a.host.core.recovery.rolled == nil || !slices.Equal(slices.Collect(maps.Keys(a.host.core.recovery.rolled.waiting)), []grid.PeerID{c.peer}) {
+		t.Fatalf("rolled back: %+v", a.host.core.recovery.rolled)
 	}
 	a.crash(grid.Second)
 	a.id.Sequence = 1000 // as if it had grown beyond what was seen
 	w.run(w.now+10*grid.Second, nil)
-	if a.host.core.rolled == nil || !a.host.core.rolled.waiting[c.peer] {
+	if a.host.core.recovery.rolled == nil || !a.host.core.recovery.rolled.waiting[c.peer] {
 		t.Fatal("forgotten by a restart")
 	}
 	id := w.hand(a, "1", 1, false)

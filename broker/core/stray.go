@@ -12,8 +12,8 @@ const strayLooks = 2
 // maxStrays bounds what is remembered of them.
 const maxStrays = 10_000
 
-func (c *Core) strayed(e Attempts) {
-	if c.rolled != nil {
+func (c *execution) strayed(e Attempts) {
+	if c.recovery.recounting() {
 		return // it may be of a record that was lost, and that its home has
 	}
 	seen := map[grid.AttemptID]int{}
@@ -31,7 +31,7 @@ func (c *Core) strayed(e Attempts) {
 }
 
 // hasStray reports that the batch system holds an attempt of a job.
-func (c *Core) hasStray(id grid.JobID) bool {
+func (c *execution) hasStray(id grid.JobID) bool {
 	for at := range c.strays {
 		if at.Job == id {
 			return true
@@ -41,8 +41,36 @@ func (c *Core) hasStray(id grid.JobID) bool {
 }
 
 // strayWithdrawn: a stray that has started is ended, and one whose token nobody can take.
-func (c *Core) strayWithdrawn(e Withdrawn) {
+func (c *execution) strayWithdrawn(e Withdrawn) {
 	if c.strays[e.ID] > 0 && (e.Err == "" || e.Damaged) && !e.Done {
 		c.emit(Kill{e.ID})
 	}
+}
+
+// sweep drops folders that nothing needs: what a crash left behind between the save
+// of an end and its Discard. One that is being accepted is needed. A journal that was
+// rolled back does not know what is needed, and start tokens lie there; nor does one that has
+// a duplicate. So what no record is of is put aside only when it is seen strayLooks times, which are
+// minutes apart, and when the batch system has nothing of it: perhaps this journal was put back,
+// and nobody could say so.
+func (c *execution) sweep(e Folders) {
+	if c.recovery.recounting() || c.gates.starting() {
+		return
+	}
+	seen := map[grid.JobID]int{}
+	for _, id := range e.Jobs {
+		j := c.peek(id)
+		if j == nil && c.accepted[id] == nil && len(seen) < maxStrays {
+			seen[id] = c.orphans[id] + 1
+		}
+		switch {
+		case c.accepted[id] != nil || j != nil && !j.gone():
+		case j != nil:
+			c.note(id, "", "removing the folder of a job that is not here")
+			c.emit(Discard{Job: id})
+		case seen[id] >= strayLooks && !c.hasStray(id):
+			c.emit(SetAside{Job: id, Foreign: id.Site() != c.cfg.Site.Name})
+		}
+	}
+	c.orphans = seen
 }

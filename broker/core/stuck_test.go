@@ -174,7 +174,7 @@ func TestACandidateThatOnlyAcceptsLosesTheJob(t *testing.T) {
 	epoch := grid.Epoch{Term: 1, Hop: 1}
 	c := bare(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 	k := c.jobs[j.ID]
-	c.makeOffer(k, her, 0, 0)
+	c.ownership.makeOffer(k, her, 0, 0)
 	handoff := wire.HandoffID{Job: j.ID, Epoch: epoch, To: her, Digest: wire.JobDigest(j)}
 	for now := grid.Tick(1_000_000); now < 1_000_000+grid.Hour; now += 5 * grid.Second {
 		c.Step(now, Message{her, wire.Accept{Handoff: handoff}})

@@ -14,7 +14,7 @@ import (
 //	Submit ─► no files:  SUBMITTED, READY        ─► search
 //	       └► files:     SUBMITTED, STAGEIN ─► Uploaded ─► READY ─► search
 
-func (c *Core) submit(e Submit) {
+func (c *home) submit(e Submit) {
 	key := keyOf(e.Job.User, e.Key)
 	if id, ok := c.keys[key]; ok && e.Key != "" && c.peek(id) != nil {
 		j := c.job(id)
@@ -55,7 +55,7 @@ func (c *Core) submit(e Submit) {
 		c.save(j, fmt.Sprintf("files to come: %d", len(e.Job.Inputs)))
 		c.arm(j, onUpload, c.cfg.UploadLimit)
 	} else {
-		c.ready(j, "nothing to bring")
+		c.search.ready(j, "nothing to bring")
 	}
 	c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
 }
@@ -68,7 +68,7 @@ func alike(a, b *grid.Job) bool {
 }
 
 // uploaded makes the manifest final. Asked again it answers the same.
-func (c *Core) uploaded(e Uploaded) {
+func (c *home) uploaded(e Uploaded) {
 	j := c.job(e.Job)
 	switch {
 	case j == nil:
@@ -77,16 +77,9 @@ func (c *Core) uploaded(e Uploaded) {
 	case j.rec.State == grid.StageIn:
 		j.rec.Job.Inputs, j.digest = e.Inputs, grid.Hash{}
 		c.disarm(j, onUpload)
-		c.ready(j, "all files are here")
+		c.search.ready(j, "all files are here")
 	}
 	c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
-}
-
-// ready puts the job up for the search.
-func (c *Core) ready(j *job, why string) {
-	c.become(j, grid.Ready)
-	c.save(j, why)
-	c.undecide(j)
 }
 
 // last is when the job ended, as far as it has.
@@ -95,13 +88,13 @@ func (j *job) last() grid.Tick { return max(j.rec.Ended, j.rec.Finished) }
 // old: what ended then has been kept long enough. Not in the first day after a start
 // that lies far from all that is known: the clock may be wrong, and whoever wants a
 // result may have been down as long.
-func (c *Core) old(ended grid.Tick) bool {
+func (c *home) old(ended grid.Tick) bool {
 	return ended > 0 && c.now-ended > c.cfg.Keep && c.now >= c.ageFrom
 }
 
 // stranded: a result that the home of its job has not taken, and cannot now.
-func (c *Core) stranded(j *job) bool {
-	if j.rec.Role != grid.Owning || c.home(j) || j.rec.State != grid.StageOut {
+func (c *home) stranded(j *job) bool {
+	if j.rec.Role != grid.Owning || c.isHome(j) || j.rec.State != grid.StageOut {
 		return false
 	}
 	m := c.members[j.rec.Job.Home]
@@ -109,25 +102,25 @@ func (c *Core) stranded(j *job) bool {
 }
 
 // dropResult gives up a result that nobody has taken.
-func (c *Core) dropResult(j *job, why string) {
+func (c *home) dropResult(j *job, why string) {
 	c.note(j.rec.Job.ID, j.rec.Job.Home, "the result is dropped: "+why)
 	c.drop(j)
 }
 
 // unclaimed: a home has not taken the result of its job for as long as results are kept.
-func (c *Core) unclaimed(j *job) bool {
+func (c *home) unclaimed(j *job) bool {
 	since := max(j.rec.Finished, j.rec.Submitted)
-	return j.rec.Role == grid.Owning && !c.home(j) && j.rec.State == grid.StageOut && c.old(since)
+	return j.rec.Role == grid.Owning && !c.isHome(j) && j.rec.State == grid.StageOut && c.old(since)
 }
 
-func (c *Core) uploadDue(j *job) {
+func (c *home) uploadDue(j *job) {
 	if j.rec.State == grid.StageIn {
-		c.end(j, grid.Failed, fmt.Sprintf("its files did not come within %.0f s", c.cfg.UploadLimit.Seconds()))
+		c.execution.end(j, grid.Failed, fmt.Sprintf("its files did not come within %.0f s", c.cfg.UploadLimit.Seconds()))
 	}
 }
 
 // removeRequest deletes an ended job at the user's word.
-func (c *Core) removeRequest(e RemoveRequest) {
+func (c *home) removeRequest(e RemoveRequest) {
 	j := c.job(e.Job)
 	switch {
 	case j == nil:
@@ -146,8 +139,8 @@ const keyLife = 7 * grid.Day
 
 // remove drops an ended job and its files. At its home a tombstone stays as long as
 // its key counts, and answers an owner that has not heard of the end.
-func (c *Core) remove(j *job) {
-	if !c.home(j) || c.now-j.rec.Submitted > keyLife && c.now-j.rec.Ended > keyLife {
+func (c *home) remove(j *job) {
+	if !c.isHome(j) || c.now-j.rec.Submitted > keyLife && c.now-j.rec.Ended > keyLife {
 		c.drop(j)
 		return
 	}
@@ -164,7 +157,7 @@ func (j *job) strip() {
 }
 
 // retain drops what has been kept long enough, or is too much.
-func (c *Core) retain() {
+func (c *home) retain() {
 	var bytes int64
 	for _, id := range c.latestFirst() { // the newest are kept
 		size, drop := c.retained(id, bytes)
@@ -180,7 +173,7 @@ func (c *Core) retain() {
 }
 
 // latestFirst are all jobs by when they ended.
-func (c *Core) latestFirst() []grid.JobID {
+func (c *home) latestFirst() []grid.JobID {
 	type entry struct {
 		id   grid.JobID
 		last grid.Tick
@@ -202,7 +195,7 @@ func (c *Core) latestFirst() []grid.JobID {
 
 // retained says what the files of a job take that is kept, beside those of newer ones, or
 // that it is to go.
-func (c *Core) retained(id grid.JobID, newer int64) (size int64, drop bool) {
+func (c *home) retained(id grid.JobID, newer int64) (size int64, drop bool) {
 	if p, is := c.archive[id]; is {
 		if p.home == c.cfg.Self || p.kept { // elsewhere than at home the files went with the end
 			size = p.size
@@ -218,7 +211,7 @@ func (c *Core) retained(id grid.JobID, newer int64) (size int64, drop bool) {
 	if c.live[id] != nil && !stranded && !(j.rec.Telling && c.old(j.rec.Ended)) {
 		return 0, false // a home that has not answered for so long is not told any more
 	}
-	if c.home(j) || j.rec.Kept || stranded {
+	if c.isHome(j) || j.rec.Kept || stranded {
 		size = sizeHere(&j.rec)
 	}
 	if stranded && !j.rec.Removed && c.tooMuch(size, newer) {
@@ -228,14 +221,40 @@ func (c *Core) retained(id grid.JobID, newer int64) (size int64, drop bool) {
 	return c.outlived(j.rec.Removed, j.rec.Submitted, j.rec.Ended, size, newer)
 }
 
-func (c *Core) tooMuch(size, newer int64) bool {
+func (c *home) tooMuch(size, newer int64) bool {
 	return size > 0 && c.cfg.KeepBytes > 0 && newer+size > c.cfg.KeepBytes
 }
 
-func (c *Core) outlived(removed bool, submitted, ended grid.Tick, size, newer int64) (int64, bool) {
+func (c *home) outlived(removed bool, submitted, ended grid.Tick, size, newer int64) (int64, bool) {
 	forgotten := removed && c.now-ended > keyLife && c.now-submitted > keyLife
 	if removed && !forgotten {
 		return 0, false
 	}
 	return size, c.old(ended) || forgotten || c.tooMuch(size, newer)
+}
+
+// admit refuses a job by which its user would have more than the limits allow.
+func (c *home) admit(j *grid.Job) error {
+	have, l := c.users[j.User.Name], c.cfg.User
+	for _, k := range []struct {
+		what             string
+		have, more, most int64
+		way              string
+	}{
+		{"jobs", int64(have.jobs), 1, int64(l.Jobs), "that have not ended"},
+		{"processes", int64(have.processes), int64(j.Demand.Processes()), int64(l.Processes), "of jobs that have not started"},
+		{"documents", have.documents, j.DocumentSize(), l.Documents, "in bytes of the documents of jobs that have not ended"},
+		{"bytes", have.bytes, j.Inputs.Size(), l.Bytes, "of the files of jobs that have not ended"},
+	} {
+		if k.most == 0 || k.have+k.more <= k.most {
+			continue
+		}
+		way := "wait until some have ended, or cancel some"
+		if k.more > k.most {
+			way = "make the job smaller"
+		}
+		return fmt.Errorf("%w: the limit `%s` of this site is %d for each user (%s); %s has %d, and this job is %d more: %s. "+
+			"Its administrator sets `limits` in gbroker.yaml", grid.ErrNotYet, k.what, k.most, k.way, j.User.Name, k.have, k.more, way)
+	}
+	return nil
 }

@@ -67,52 +67,33 @@ func (t *timers) next() (grid.Tick, bool) {
 }
 
 // arm sets the timer of a job's concern; an earlier setting is void.
-func (c *Core) arm(j *job, k concern, in grid.Tick) {
+func (c *kernel) arm(j *job, k concern, in grid.Tick) {
 	j.due[k] = c.now + max(in, 1)
 	c.timers.push(j.due[k], k, j.rec.Job.ID)
 }
 
-// armed again after the n-th try: twice as long each time, up to RetryMax.
-func (c *Core) backoff(j *job, k concern) {
+// backoff again after the n-th try: twice as long each time, up to RetryMax.
+func (c *kernel) backoff(j *job, k concern) {
 	in := min(c.cfg.Retry<<min(j.tries[k], 20), c.cfg.RetryMax)
 	j.tries[k]++
 	c.arm(j, k, in)
 }
 
-func (c *Core) disarm(j *job, k concern) {
+func (c *kernel) disarm(j *job, k concern) {
 	j.due[k] = 0
 	j.tries[k] = 0
 }
 
-func (c *Core) armGeneral(k concern, in grid.Tick) {
+func (c *kernel) armGeneral(k concern, in grid.Tick) {
 	at := c.now + max(in, 1)
 	c.timers.general[k-concerns] = at
 	c.timers.push(at, k, "")
 }
 
-func (c *Core) disarmGeneral(k concern) { c.timers.general[k-concerns] = 0 }
-
-// fire runs the timers that are due now.
-func (c *Core) fire() {
-	for len(c.timers.heap) > 0 && c.timers.heap[0].at <= c.now {
-		t := heap.Pop(&c.timers.heap).(timer)
-		switch {
-		case !c.counts(t):
-		case t.kind == acceptedDue:
-			c.keepalive(c.accepted[t.job])
-		case t.kind >= concerns:
-			c.disarmGeneral(t.kind)
-			c.generalDue(t.kind)
-		default:
-			j := c.jobs[t.job]
-			j.due[t.kind] = 0
-			c.jobDue(j, t.kind)
-		}
-	}
-}
+func (c *kernel) disarmGeneral(k concern) { c.timers.general[k-concerns] = 0 }
 
 // counts tells that a timer was not disarmed or armed anew since.
-func (c *Core) counts(t timer) bool {
+func (c *kernel) counts(t timer) bool {
 	switch {
 	case t.kind == acceptedDue:
 		a := c.accepted[t.job]
@@ -122,59 +103,6 @@ func (c *Core) counts(t timer) bool {
 	}
 	j := c.jobs[t.job]
 	return j != nil && j.due[t.kind] == t.at
-}
-
-func (c *Core) generalDue(k concern) {
-	switch k {
-	case roundDeadline:
-		c.endRound()
-	case refreshDue:
-		c.refresh()
-	case retentionDue:
-		c.retain()
-	case startedDue:
-		if c.starting() { // else Step goes on to search by itself
-			c.armGeneral(startedDue, c.cfg.EstimateDeadline)
-		}
-	case passDue:
-		c.passes.wanted = true
-	case passDeadline:
-		c.endPass()
-	case seenDue:
-		c.askSeen()
-	case growthDue:
-		c.tellGrowth()
-	case recountDue:
-		c.recount()
-	case requestsDue:
-		c.requestsAgain()
-	case reconcileDue:
-		c.reconcile()
-	case whereDeadline:
-		c.whereDue()
-	}
-}
-
-func (c *Core) jobDue(j *job, k concern) {
-	switch k {
-	case onHandoff:
-		c.handoffDue(j)
-	case onPrepared:
-		c.preparedDue(j)
-	case onReport:
-		c.report(j)
-	case onCancelling:
-		if j.isSuperseded() && j.rec.Role == grid.Owning {
-			c.relinquish(j)
-		}
-		c.pursueCancel(j)
-	case onBatch:
-		c.batchDue(j)
-	case onUpload:
-		c.uploadDue(j)
-	case onPull:
-		c.pull(j)
-	}
 }
 
 type timerHeap []timer

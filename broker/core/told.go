@@ -31,15 +31,7 @@ func saidOf(r *grid.Record) said {
 	return s
 }
 
-// tell has what is new to a user of this home written beside the journal.
-func (c *Core) tellUser(j *job) {
-	if now := saidOf(&j.rec); c.home(j) && now != j.said {
-		j.said = now
-		c.emit(Tell{*toldOf(&j.rec)})
-	}
-}
-
-// told is what is written of a record: the job itself, how it came to its place and its search
+// toldOf is what is written of a record: the job itself, how it came to its place and its search
 // are not told.
 func toldOf(r *grid.Record) *grid.Record {
 	k := copyOf(r)
@@ -52,7 +44,7 @@ func toldOf(r *grid.Record) *grid.Record {
 func (c *Core) SetTold(records []grid.Record) { c.cfg.Told = records }
 
 // recallTold brings the records up to what was told. A journal that lacks it was rolled back.
-func (c *Core) recallTold() {
+func (c *recovery) recallTold() {
 	if c.cfg.Broken.Without(EndsUntold) {
 		return
 	}
@@ -62,7 +54,7 @@ func (c *Core) recallTold() {
 		if j == nil && t.State.Terminal() && len(c.untold) < maxUntold {
 			c.untold[t.Job.ID] = t
 		}
-		if j == nil || !c.home(j) || j.rec.Removed {
+		if j == nil || !c.isHome(j) || j.rec.Removed {
 			continue
 		}
 		ended := t.State.Terminal() && (!j.rec.State.Terminal() || j.rec.State == grid.Lost && t.State != grid.Lost)
@@ -83,7 +75,7 @@ func (c *Core) recallTold() {
 const maxUntold = 100_000
 
 // endAsTold makes the record that of the end that was told.
-func (c *Core) endAsTold(j *job, t *grid.Record) {
+func (c *recovery) endAsTold(j *job, t *grid.Record) {
 	old := j.rec
 	j.rec = *t
 	r := &j.rec
@@ -102,13 +94,13 @@ func (c *Core) endAsTold(j *job, t *grid.Record) {
 	j.said = saidOf(r)
 	c.save(j, "its end was told before the journal was rolled back")
 	for _, p := range r.Trail {
-		c.sendClosed(p, j)
+		c.home.sendClosed(p, j)
 	}
 }
 
 // tellAgain writes what may have been told by readers of this journal, and not written
 // before the last life ended. It comes after recallTold: the last word on a job counts.
-func (c *Core) tellAgain() {
+func (c *recovery) tellAgain() {
 	since := c.latest - justEnded
 	for id, p := range c.archive {
 		if p.home == c.cfg.Self && p.state.Terminal() && p.ended >= since {
@@ -118,7 +110,7 @@ func (c *Core) tellAgain() {
 	for _, j := range inOrder(maps.Values(c.jobs)) {
 		j.said = saidOf(&j.rec)
 		recent := j.said.state != 0 && j.rec.Ended >= since
-		if c.home(j) && (recent || j.said.state == 0 && j.said.cancel) {
+		if c.isHome(j) && (recent || j.said.state == 0 && j.said.cancel) {
 			c.emit(Tell{*toldOf(&j.rec)})
 		}
 	}

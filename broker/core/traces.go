@@ -12,8 +12,8 @@ import (
 // journal has no record: it was lost or rolled back. Their homes hear of them when they ask
 // (recount.go).
 
-// traced notes the attempts of jobs that no record here has.
-func (c *Core) trace(list []grid.AttemptID) {
+// trace notes the attempts of jobs that no record here has.
+func (c *recovery) trace(list []grid.AttemptID) {
 	for _, a := range list {
 		if known, any := c.traces[a.Job]; c.peek(a.Job) == nil && (any || len(c.traces) < maxTraces) && (!any || known.Before(a.Epoch)) {
 			c.traces[a.Job] = a.Epoch
@@ -25,7 +25,7 @@ func (c *Core) trace(list []grid.AttemptID) {
 const maxTraces = 10_000
 
 // tracesFor are those of the jobs of one home.
-func (c *Core) tracesFor(home grid.PeerID) (list []wire.Trace) {
+func (c *recovery) tracesFor(home grid.PeerID) (list []wire.Trace) {
 	site := c.members[home].site.Name
 	for _, id := range slices.Sorted(maps.Keys(c.traces)) {
 		if c.peek(id) == nil && (site == "" || id.Site() == site) && len(list) < wire.MaxTraces {
@@ -36,22 +36,22 @@ func (c *Core) tracesFor(home grid.PeerID) (list []wire.Trace) {
 }
 
 // traceAt: a member has had the job, and its journal does not know it any more.
-func (c *Core) traceAt(from grid.PeerID, k wire.Trace) {
+func (c *recovery) traceAt(from grid.PeerID, k wire.Trace) {
 	j := c.jobs[k.Job]
 	switch {
-	case j == nil || !c.home(j) || j.rec.State.Terminal():
+	case j == nil || !c.isHome(j) || j.rec.State.Terminal():
 	case j.rec.Role == grid.Watching && j.rec.Owner == from && claimed(&j.rec) == k.Epoch:
-		c.ownerLost(j, from)
+		c.ownership.ownerLost(j, from)
 	case j.rec.Epoch.Before(k.Epoch) && j.traceAt.Before(k.Epoch):
 		j.traceAt, j.traceOf = k.Epoch, from
 		if j.rec.Role == grid.Owning && j.rec.State == grid.Assigned {
-			c.withdraw(j) // it was, before the handoff: the token makes sure
+			c.execution.withdraw(j) // it was, before the handoff: the token makes sure
 		}
 	}
 }
 
 // settleTraces decides about the jobs of which a trace is all that is left of a later epoch.
-func (c *Core) settleTraces() {
+func (c *recovery) settleTraces() {
 	for _, j := range c.sorted() {
 		if at := j.traceAt; at != (grid.Epoch{}) {
 			if j.traceAt = (grid.Epoch{}); j.rec.Epoch.Before(at) && !j.rec.State.Terminal() {

@@ -73,12 +73,12 @@ func TestATraceAtTheHome(t *testing.T) {
 				Certificates: []grid.Certificate{certificate(j, me, 9, her), certificate(j, her, 12, him)}}})
 		}
 		c.Step(1_000_004, Message{him, wire.Recounted{}})
-		if c.rolled == nil {
+		if c.recovery.rolled == nil {
 			t.Fatalf("%s: it goes on, and not all have answered", name)
 		}
 		c.Step(1_000_005, Message{it, wire.Recounted{}})
 		r := c.jobs[j.ID].rec
-		if c.rolled != nil || r.State != k.state || (r.Epoch.Term > 2 || r.Epoch.Term == 2 && k.epoch.Term == 1) != k.again || (r.ContactLost != 0) != k.contact {
+		if c.recovery.rolled != nil || r.State != k.state || (r.Epoch.Term > 2 || r.Epoch.Term == 2 && k.epoch.Term == 1) != k.again || (r.ContactLost != 0) != k.contact {
 			t.Errorf("%s: %s at %s, contact lost %t: %s", name, r.State, r.Epoch, r.ContactLost != 0, r.Reason)
 		}
 	}

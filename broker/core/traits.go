@@ -15,14 +15,14 @@ import (
 // likely plan rests on that; what is promised, and the kill limit, never do.
 
 // trait is what is known of a job before it runs.
-func (c *Core) trait(j *grid.Job) plan.Trait {
+func (c *estimator) trait(j *grid.Job) plan.Trait {
 	t := c.shape(j.Demand, j.Walltime)
 	t.Who = who(j)
 	return t
 }
 
 // shape is what is known of a job without its user.
-func (c *Core) shape(d grid.Demand, walltime grid.Tick) plan.Trait {
+func (c *estimator) shape(d grid.Demand, walltime grid.Tick) plan.Trait {
 	return plan.Trait{Cores: few(d.Cores()), Limit: c.limit(walltime)}
 }
 
@@ -54,13 +54,13 @@ func ranHere(r *grid.Record) bool {
 var learnable = []grid.State{grid.Completed, grid.Killed, grid.CancelledWalltime}
 
 // learn takes the run time of a job that ended here.
-func (c *Core) learn(r *grid.Record) {
+func (c *estimator) learn(r *grid.Record) {
 	if x, did := c.runOf(r); did {
 		c.learnRun(x)
 	}
 }
 
-func (c *Core) learnRun(x run) {
+func (c *estimator) learnRun(x run) {
 	if x.finish > 0 && slices.Contains(learnable, x.end) {
 		c.learned++
 		c.runTimes.Ended(x.trait, max(0, x.finish-x.started))
@@ -70,7 +70,7 @@ func (c *Core) learnRun(x run) {
 // Believe is how long a job is likely to run in all, when it has run for elapsed (0
 // is not yet): as long as half of what ended and is like it. It is more than elapsed,
 // and never beyond the limit unless elapsed is.
-func (c *Core) Believe(t plan.Trait, elapsed grid.Tick) grid.Tick {
+func (c *estimator) Believe(t plan.Trait, elapsed grid.Tick) grid.Tick {
 	var median [1]grid.Tick
 	c.runTimes.Believe(t, elapsed, median[:])
 	return median[0]
@@ -78,7 +78,7 @@ func (c *Core) Believe(t plan.Trait, elapsed grid.Tick) grid.Tick {
 
 // withTraits says of the jobs of a snapshot by what their run times are believed:
 // ours by their records, others by what the snapshot says of them, or their shape.
-func (c *Core) withTraits(s plan.Snapshot) plan.Snapshot {
+func (c *estimator) withTraits(s plan.Snapshot) plan.Snapshot {
 	s.Running, s.Waiting = slices.Clone(s.Running), slices.Clone(s.Waiting)
 	for i := range s.Running {
 		r := &s.Running[i]
@@ -95,7 +95,7 @@ func (c *Core) withTraits(s plan.Snapshot) plan.Snapshot {
 	return s
 }
 
-func (c *Core) traitOf(id grid.JobID, said plan.Trait, cores int, limit grid.Tick) plan.Trait {
+func (c *estimator) traitOf(id grid.JobID, said plan.Trait, cores int, limit grid.Tick) plan.Trait {
 	if j := c.job(id); id != "" && j != nil { // a listing may show one that has ended
 		if j.trait == (plan.Trait{}) { // reckoned once: what it rests on does not change
 			j.trait = c.trait(&j.rec.Job)

@@ -72,10 +72,10 @@ func TestRunTimesAreLearned(t *testing.T) {
 	}
 	core := New(Config{Self: "j", Site: grid.Site{Name: "j", Processes: 8, Speed: 1}}, nil, records)
 	job := applicationOf("alice", "run-99", "/bin/a")
-	trait := core.trait(&job)
+	trait := core.estimator.trait(&job)
 	// Weights 1, 0.8 and 0.64 from the latest: the median is 20 s.
 	for elapsed, want := range map[grid.Tick]grid.Tick{0: 20, 10: 30, 25: 30, 30: 100, 200: 200} {
-		got := core.Believe(trait, elapsed*grid.Second)
+		got := core.estimator.Believe(trait, elapsed*grid.Second)
 		if elapsed == 200 {
 			got-- // the next instant
 		}
@@ -85,9 +85,9 @@ func TestRunTimesAreLearned(t *testing.T) {
 	}
 	later := core.jobs[records[0].Job.ID].rec
 	later.Started, later.Finished = 5*grid.Hour, 5*grid.Hour+50*grid.Second
-	core.learn(&later)
-	core.learn(&later)
-	if got := core.Believe(trait, 0); got != 50*grid.Second {
+	core.estimator.learn(&later)
+	core.estimator.learn(&later)
+	if got := core.estimator.Believe(trait, 0); got != 50*grid.Second {
 		t.Errorf("after two that ran 50 s it is believed to run %v s", got.Seconds())
 	}
 }
@@ -109,7 +109,7 @@ func TestTraitsOfASnapshot(t *testing.T) {
 		},
 		Waiting: []plan.Waiting{{Job: offered.ID, Demand: demand, Limit: 5}, {Demand: demand, Limit: 50}, {Demand: demand, Limit: 50, Trait: said}},
 	}
-	s := core.withTraits(before)
+	s := core.estimator.withTraits(before)
 	trait := func(j grid.Job) plan.Trait { return plan.Trait{Who: who(&j), Cores: 6, Limit: 200 * grid.Second} }
 	for i, want := range []plan.Trait{trait(ours), {Cores: 5, Limit: 3000}, said} {
 		if got := s.Running[i].Trait; got != want {

@@ -25,10 +25,10 @@ func rolledBackWith(r grid.Record) *Core {
 
 // settled lets time pass until all of that is over.
 func settled(c *Core, now grid.Tick) bool {
-	for end := now + grid.Minute; c.rolled != nil && now < end; now += 500 {
+	for end := now + grid.Minute; c.recovery.rolled != nil && now < end; now += 500 {
 		c.Step(now, Tick{})
 	}
-	return c.rolled == nil
+	return c.recovery.rolled == nil
 }
 
 // A job of this home waits in the batch system, and a site that is not waited for may have got it. It
@@ -95,7 +95,7 @@ func TestAnOwnerWithoutCertificatesIsLearntAsLost(t *testing.T) {
 	at := grid.Epoch{Term: 1, Hop: 3}
 	for name, lost := range map[string]bool{"its journal is new": true, "its journal is whole": false} {
 		c := signed()
-		c.bereft = lost
+		c.recovery.bereft = lost
 		c.Step(1_000_001, Message{her, wire.Recalled{Job: j, Epoch: at, Owning: true}})
 		one := c.jobs[j.ID]
 		if (one != nil) != lost {
@@ -128,8 +128,8 @@ func TestAHandoffIsSeenByAll(t *testing.T) {
 		c.Step(1_000_001, Message{p, wire.Seen{}})
 	}
 	c.Step(1_000_002, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
-	c.makeOffer(c.jobs[j.ID], her, 0, 0)
-	b := c.handoffID(c.jobs[j.ID])
+	c.ownership.makeOffer(c.jobs[j.ID], her, 0, 0)
+	b := c.ownership.handoffID(c.jobs[j.ID])
 	c.Durable(10)
 	c.Step(1_000_003, Message{her, wire.Ready{Handoff: b}})
 	if c.jobs[j.ID].rec.Owner != her {
@@ -151,12 +151,12 @@ func TestWhoJoinsAfterARollbackIsAsked(t *testing.T) {
 	c := rolledBackWith(waiting(jobOf(me, "a", "1")))
 	all := []grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}, {Name: "d", Peer: it, Send: true}}
 	c.Step(1_000_002, MembersChanged{all[:2]})
-	if c.rolled.waiting[it] || len(c.rolled.unheard) != 1 {
-		t.Fatalf("one that was removed is waited for: %+v", c.rolled)
+	if c.recovery.rolled.waiting[it] || len(c.recovery.rolled.unheard) != 1 {
+		t.Fatalf("one that was removed is waited for: %+v", c.recovery.rolled)
 	}
 	effects := c.Step(1_000_003, MembersChanged{all})
-	if !c.rolled.waiting[it] || len(c.rolled.unheard) != 0 {
-		t.Errorf("it is back, and not waited for: %+v", c.rolled)
+	if !c.recovery.rolled.waiting[it] || len(c.recovery.rolled.unheard) != 0 {
+		t.Errorf("it is back, and not waited for: %+v", c.recovery.rolled)
 	}
 	for _, m := range sentTo(effects, it) {
 		if _, asks := m.(wire.Recount); asks {
@@ -183,20 +183,20 @@ func TestClosedMakesAnOwnerAsk(t *testing.T) {
 		c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
 		one := c.jobs[j.ID]
 		one.homeHeard = 1_000_001
-		if why := c.mustAsk(one); why != "" {
+		if why := c.gates.mustAsk(one); why != "" {
 			t.Fatalf("%s: it %s", name, why)
 		}
 		was := one.rec.Report
 		c.Step(1_000_002, Message{her, wire.Closed{Job: j.ID, Term: 1}})
-		if asks := c.mustAsk(one) != ""; asks != k.waits {
+		if asks := c.gates.mustAsk(one) != ""; asks != k.waits {
 			t.Errorf("%s: it asks its home: %t", name, asks)
 		}
 		c.Step(1_000_003, Message{her, wire.ReportAck{Job: j.ID, Epoch: at, Number: was}})
-		if asks := c.mustAsk(one) != ""; asks != k.waits {
+		if asks := c.gates.mustAsk(one) != ""; asks != k.waits {
 			t.Errorf("%s: an older word counts", name)
 		}
 		c.Step(1_000_004, Message{her, wire.ReportAck{Job: j.ID, Epoch: at, Number: one.rec.Report}})
-		if why := c.mustAsk(one); why != "" {
+		if why := c.gates.mustAsk(one); why != "" {
 			t.Errorf("%s: its home has spoken, and it %s", name, why)
 		}
 	}

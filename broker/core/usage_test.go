@@ -35,7 +35,7 @@ func TestUsageComesHome(t *testing.T) {
 	if r.Usage != used {
 		t.Errorf("the home has %+v", r)
 	}
-	if told := home.recordOf(j.ID, home.statusOf(&r)); told.Usage != used {
+	if told := home.relay.recordOf(j.ID, home.relay.statusOf(&r)); told.Usage != used {
 		t.Errorf("who asks elsewhere is told %+v", told)
 	}
 }

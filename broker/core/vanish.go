@@ -21,7 +21,7 @@ const goodListings = 3
 const maxAttempts = 20
 
 // seenAttempt: the batch system, or the control files, know the attempt.
-func (c *Core) seenAttempt(j *job) {
+func (c *execution) seenAttempt(j *job) {
 	j.misses = 0
 	if j.rec.Missing != 0 {
 		j.rec.Missing = 0
@@ -31,7 +31,7 @@ func (c *Core) seenAttempt(j *job) {
 
 // unseenAttempt: neither the batch system nor the control files know the attempt
 // to wait, run or have ended.
-func (c *Core) unseenAttempt(j *job, phase grid.Phase) {
+func (c *execution) unseenAttempt(j *job, phase grid.Phase) {
 	waits := j.rec.State == grid.Assigned
 	switch {
 	case waits && (phase == grid.Withdrawn || j.rec.Local == ""):
@@ -55,7 +55,7 @@ func (c *Core) unseenAttempt(j *job, phase grid.Phase) {
 }
 
 // vanished counts one good listing that lacks the attempt.
-func (c *Core) vanished(j *job) bool {
+func (c *execution) vanished(j *job) bool {
 	j.misses++
 	if j.rec.Missing == 0 {
 		j.rec.Missing = c.now
@@ -66,7 +66,7 @@ func (c *Core) vanished(j *job) bool {
 
 // startedUnseen: the token says that a vanished attempt has started. It may be a
 // listing that hides it: the same patience again.
-func (c *Core) startedUnseen(j *job) {
+func (c *execution) startedUnseen(j *job) {
 	c.become(j, grid.Running)
 	j.rec.Started = c.now
 	j.rec.Missing, j.misses = 0, 0
@@ -79,7 +79,7 @@ func (c *Core) startedUnseen(j *job) {
 }
 
 // again starts a rerunnable job a second time here, after an attempt was lost.
-func (c *Core) again(j *job, why string) bool {
+func (c *execution) again(j *job, why string) bool {
 	if !j.rec.Job.Rerunnable || j.rec.CancelRequested || j.rec.Attempt >= maxAttempts {
 		return false
 	}

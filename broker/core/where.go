@@ -37,7 +37,7 @@ type where struct {
 	until grid.Tick
 }
 
-func (c *Core) where(e Where) {
+func (c *search) where(e Where) {
 	if _, known := c.keys[keyOf(e.Job.User, e.Key)]; known && e.Key != "" {
 		c.emit(Answer{Token: e.Token})
 		return
@@ -55,12 +55,12 @@ func (c *Core) where(e Where) {
 			replies: map[grid.PeerID]*reply{c.cfg.Self: {}},
 		},
 	})
-	c.look()
+	c.estimator.look()
 	c.armGeneral(whereDeadline, 2*c.cfg.EstimateDeadline)
 }
 
 // whereOf finds the dry run that a number belongs to.
-func (c *Core) whereOf(id uint64) *where {
+func (c *search) whereOf(id uint64) *where {
 	for _, w := range c.wheres {
 		if w.round.id == id {
 			return w
@@ -70,7 +70,7 @@ func (c *Core) whereOf(id uint64) *where {
 }
 
 // whereHere takes this site's own word: missing says why there is none.
-func (c *Core) whereHere(estimate func(*grid.Job) grid.Estimate, missing *grid.Refusal) {
+func (c *search) whereHere(estimate func(*grid.Job) grid.Estimate, missing *grid.Refusal) {
 	for _, w := range append([]*where(nil), c.wheres...) {
 		own := w.round.replies[c.cfg.Self]
 		if own.answers != nil || own.missing != nil {
@@ -90,7 +90,7 @@ func (c *Core) whereHere(estimate func(*grid.Job) grid.Estimate, missing *grid.R
 }
 
 // whereElse asks all targets that live.
-func (c *Core) whereElse(w *where) {
+func (c *search) whereElse(w *where) {
 	for _, p := range c.targets {
 		m := c.members[p]
 		if m.live != grid.Alive {
@@ -104,13 +104,13 @@ func (c *Core) whereElse(w *where) {
 }
 
 // whereAnswered ends a dry run for which nobody is waited for.
-func (c *Core) whereAnswered(w *where) {
+func (c *search) whereAnswered(w *where) {
 	if w.round.waiting == 0 {
 		c.whereIs(w, c.candidates(w.job, w.round, 0))
 	}
 }
 
-func (c *Core) whereIs(w *where, rows []grid.Candidate) {
+func (c *search) whereIs(w *where, rows []grid.Candidate) {
 	for i, x := range c.wheres {
 		if x == w {
 			c.wheres = append(c.wheres[:i:i], c.wheres[i+1:]...)
@@ -121,7 +121,7 @@ func (c *Core) whereIs(w *where, rows []grid.Candidate) {
 }
 
 // whereDue ends those that have waited long enough, with what there is.
-func (c *Core) whereDue() {
+func (c *search) whereDue() {
 	for _, w := range append([]*where(nil), c.wheres...) {
 		if w.until <= c.now {
 			c.whereIs(w, c.candidates(w.job, w.round, 0))

@@ -64,7 +64,7 @@ func TestWhereHere(t *testing.T) {
 	if d == nil || len(d.Candidates) != 1 || Never(*d) != "" {
 		t.Fatalf("decided %+v", d)
 	}
-	if _, asked := only[Send](effects); asked || len(c.jobs) != 0 || len(c.wheres) != 0 {
+	if _, asked := only[Send](effects); asked || len(c.jobs) != 0 || len(c.search.wheres) != 0 {
 		t.Error("others are asked, or something is kept")
 	}
 }
@@ -103,8 +103,8 @@ func TestWhereElse(t *testing.T) {
 		if why := Never(*d); (why != "") != test.never || test.never && !strings.Contains(why, "too few cores (asked 4, available 2)") {
 			t.Errorf("%s: never is %q", name, why)
 		}
-		if len(c.wheres) != 0 {
-			t.Errorf("%s: %d are kept", name, len(c.wheres))
+		if len(c.search.wheres) != 0 {
+			t.Errorf("%s: %d are kept", name, len(c.search.wheres))
 		}
 	}
 }
@@ -130,8 +130,8 @@ func TestWhereIsBounded(t *testing.T) {
 		t.Error("one more is taken")
 	}
 	c.Step(1000+3*c.cfg.EstimateDeadline, Tick{})
-	if len(c.wheres) != 0 {
-		t.Errorf("%d are left", len(c.wheres))
+	if len(c.search.wheres) != 0 {
+		t.Errorf("%d are left", len(c.search.wheres))
 	}
 }
 

@@ -210,7 +210,7 @@ func (h *host) probe(id grid.AttemptID) {
 	h.post(core.Progressed{Progress: p, Err: textOf(err), Damaged: errors.Is(err, grid.ErrDamaged)})
 }
 
-// recollect asks which attempts there were.
+// reconcile asks which attempts there were.
 func (h *host) reconcile(key core.WorkKey, jobs []grid.JobID) {
 	s := h.s
 	h.do(key, &work{

@@ -1,0 +1,48 @@
+package core
+
+import (
+	"gbroker/grid"
+	"gbroker/plan"
+)
+
+// estimator tells when a job would start here: to the search of this site and to those of others,
+// from a plan of what the batch system shows, what is coming, and what was learned of run times.
+type estimator struct {
+	*kernel
+	estimates []pendingEstimate // questions of others that wait for a snapshot
+	looking   bool              // a snapshot is being taken
+	seen      grid.Tick         // when the last good one came
+	planned   planned
+
+	// What is learned from the jobs that ran here.
+	runTimes plan.RunTimes
+	learned  int       // how many run times
+	outcomes []outcome // in the order of their starts; at most 2*keptStarts
+	judged   bool      // readers know their sum
+
+	execution interface {
+		refusedHere(id grid.JobID) *grid.Refusal
+	}
+	home interface {
+		report(j *job)
+	}
+	ownership interface {
+		considerOffer(o pendingOffer, b *batch, s plan.Snapshot, held *allowance)
+		takeOffers() []pendingOffer
+		usedBy(p grid.PeerID) (a allowance)
+		usedByMember() map[grid.PeerID]*allowance
+	}
+	search interface {
+		beginPass(s plan.Snapshot, o outlook)
+		noOwnAnswer(why *grid.Refusal)
+		noPass()
+		ownAnswer(b *batch, s plan.Snapshot)
+		stir(s plan.Snapshot)
+		whereHere(estimate func(*grid.Job) grid.Estimate, missing *grid.Refusal)
+	}
+}
+
+func (c *estimator) routes(r *routes) {
+	onEvent(r, c.looked)
+	onMessage(r, c.estimateRequest)
+}

@@ -1,0 +1,52 @@
+package core
+
+import "gbroker/grid"
+
+// execution runs the attempts of the jobs owned here in the local batch system, and clears up
+// what no job has there.
+type execution struct {
+	*kernel
+	strays  map[grid.AttemptID]int // in the batch system and of no record: how often seen
+	orphans map[grid.JobID]int     // folders of no record: how often seen
+
+	estimator interface {
+		began(r *grid.Record)
+		expect(j *job)
+		learn(r *grid.Record)
+	}
+	gates interface {
+		mustAsk(j *job) string
+		starting() bool
+	}
+	home interface {
+		adopt(j *job, k claim)
+		refuseClaim(j *job)
+		terminal(j *job, s grid.State)
+	}
+	ownership interface {
+		abandon(j *job, why string)
+		commit(j *job)
+		dropOffer(j *job, why string)
+		letGo(j *job)
+	}
+	recovery interface {
+		isHere(j *job)
+		recounting() bool
+	}
+	search interface {
+		predicted(j *job)
+		ready(j *job, why string)
+	}
+}
+
+func (c *execution) routes(r *routes) {
+	onEvent(r, c.launched)
+	onEvent(r, c.withdrawn)
+	onEvent(r, c.progressed)
+	onEvent(r, c.collected)
+	onEvent(r, c.checked)
+	onEvent(r, c.strayed)
+	onEvent(r, c.sweep)
+	onEvent(r, c.endJob)
+	onJob(r, onBatch, c.batchDue)
+}

@@ -1,0 +1,84 @@
+package core
+
+import "gbroker/grid"
+
+// What has to be known before something is done.
+
+// gates tell what has to be known first. They take no events.
+type gates struct {
+	*kernel
+	recovery interface {
+		begunAnew() bool
+		recounting() bool
+	}
+}
+
+// starting waits, for a moment after a start, until it is known of every member whether
+// it lives, else all jobs would stay here; and until those that live have said what they
+// saw of this broker's journal, which may have been rolled back.
+func (c *gates) starting() bool { return c.silent(1) }
+
+// silent reports that a member has not spoken in this life, within so many deadlines of
+// an EstimateRequest for the word whether it lives, and as many more for what it saw.
+func (c *gates) silent(deadlines grid.Tick) bool {
+	since, first := c.now-c.start, deadlines*c.cfg.EstimateDeadline
+	if c.start == 0 || since >= 2*first {
+		return false
+	}
+	for _, m := range c.members {
+		if !m.heard && since < first || m.live != grid.Dead && !m.told {
+			return true
+		}
+	}
+	return false
+}
+
+// unsure reports that this journal may lack what this broker once knew: it was rolled
+// back, is a new one, or the others have not been heard on that.
+func (c *gates) unsure() bool {
+	return c.recovery.recounting() || c.recovery.begunAnew() || c.starting()
+}
+
+// whole reports that this journal lacks nothing, as far as the owner of a job and all
+// who live have said what they saw of it.
+func (c *gates) whole(owner grid.PeerID) bool {
+	if c.unsure() || !c.members[owner].told {
+		return false
+	}
+	for _, m := range c.members {
+		if m.live == grid.Alive && !m.told {
+			return false
+		}
+	}
+	return true
+}
+
+// mustAsk says what has to be heard before an attempt of the job may be handed to the
+// batch system, or the job to another site; "" is nothing.
+func (c *gates) mustAsk(j *job) string {
+	switch {
+	case c.recovery.recounting():
+		return "waits until all neighbours were asked: the journal was rolled back"
+	case j.isSuperseded():
+		return "superseded"
+	case j.unreconciled():
+		return "waits for the word of its control directory"
+	case j.recovered && c.silent(unspoken):
+		return "waits until the neighbours have said what they saw of this broker"
+	case c.isHome(j):
+		return ""
+	case j.rec.HomeForgotten && !c.lives(j.rec.Job.Home):
+		if j.rec.Uncertain {
+			return "waits for its home, which alone knows whether it has run: the journal was rolled back"
+		}
+		return ""
+	case j.homeHeard == 0 || c.now-j.homeHeard > silence*c.cfg.Digest:
+		return "waits for the word of its home"
+	}
+	return ""
+}
+
+// unspoken is how long, in deadlines of an EstimateRequest, a job of this home that was in the journal
+// at the start waits for members that have not spoken: if the journal was rolled back, it
+// may have run elsewhere. What is handed in later does not wait.
+const unspoken = 30

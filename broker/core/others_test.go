@@ -1,0 +1,169 @@
+package core
+
+import (
+	"fmt"
+
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// others stand in for all machines but the one that a test steps alone: they write down what it
+// asks of them, and do nothing.
+type others struct {
+	asked  []string
+	closed string // why the gate of every job is closed; "" is not so
+}
+
+func (o *others) did(format string, args ...any) {
+	o.asked = append(o.asked, fmt.Sprintf(format, args...))
+}
+
+// take gives what was asked since it was last called.
+func (o *others) take() []string {
+	list := o.asked
+	o.asked = nil
+	return list
+}
+
+// what is needed of estimator
+
+func (o *others) began(_ *grid.Record)                                { o.did("began") }
+func (o *others) expect(j *job)                                       { o.did("expect %s", j.rec.Job.ID) }
+func (o *others) judge()                                              { o.did("judge") }
+func (o *others) learn(_ *grid.Record)                                { o.did("learn") }
+func (o *others) look()                                               { o.did("look") }
+func (o *others) lookAgain()                                          { o.did("lookAgain") }
+func (o *others) newOutlook(_ plan.Snapshot) (r outlook)              { o.did("newOutlook"); return }
+func (o *others) question(_ *grid.Job, _ grid.Tick) (r plan.Question) { o.did("question"); return }
+func (o *others) unwelcome(home grid.PeerID) (r *grid.Refusal)        { o.did("unwelcome %v", home); return }
+
+// what is needed of execution
+
+func (o *others) checkInputs(j *job) { o.did("checkInputs %s", j.rec.Job.ID) }
+func (o *others) collect(j *job)     { o.did("collect %s", j.rec.Job.ID) }
+func (o *others) end(j *job, state grid.State, reason string) {
+	o.did("end %s %v %v", j.rec.Job.ID, state, reason)
+}
+func (o *others) launch(j *job, why string)                  { o.did("launch %s %v", j.rec.Job.ID, why) }
+func (o *others) refusedHere(_ grid.JobID) (r *grid.Refusal) { o.did("refusedHere"); return }
+func (o *others) unreadable(j *job)                          { o.did("unreadable %s", j.rec.Job.ID) }
+func (o *others) withdraw(j *job)                            { o.did("withdraw %s", j.rec.Job.ID) }
+
+// what is needed of gates
+
+func (o *others) mustAsk(j *job) (r string)        { o.did("mustAsk %s", j.rec.Job.ID); return o.closed }
+func (o *others) starting() (r bool)               { o.did("starting"); return }
+func (o *others) unsure() (r bool)                 { o.did("unsure"); return }
+func (o *others) whole(owner grid.PeerID) (r bool) { o.did("whole %v", owner); return }
+
+// what is needed of home
+
+func (o *others) adopt(j *job, _ claim)             { o.did("adopt %s", j.rec.Job.ID) }
+func (o *others) awaitHome(j *job)                  { o.did("awaitHome %s", j.rec.Job.ID) }
+func (o *others) letOffer(j *job)                   { o.did("letOffer %s", j.rec.Job.ID) }
+func (o *others) loseContact(j *job)                { o.did("loseContact %s", j.rec.Job.ID) }
+func (o *others) pull(j *job)                       { o.did("pull %s", j.rec.Job.ID) }
+func (o *others) pursueCancel(j *job)               { o.did("pursueCancel %s", j.rec.Job.ID) }
+func (o *others) refuseClaim(j *job)                { o.did("refuseClaim %s", j.rec.Job.ID) }
+func (o *others) reportOf(j *job) (r wire.Report)   { o.did("reportOf %s", j.rec.Job.ID); return }
+func (o *others) runAgain(j *job, why string)       { o.did("runAgain %s %v", j.rec.Job.ID, why) }
+func (o *others) sendClosed(to grid.PeerID, j *job) { o.did("sendClosed %v %s", to, j.rec.Job.ID) }
+func (o *others) terminal(j *job, s grid.State)     { o.did("terminal %s %v", j.rec.Job.ID, s) }
+func (o *others) wantGone(j *job, by string)        { o.did("wantGone %s %v", j.rec.Job.ID, by) }
+
+// what is needed of ownership
+
+func (o *others) abandon(j *job, why string) { o.did("abandon %s %v", j.rec.Job.ID, why) }
+func (o *others) believe(j *job, _ []grid.Certificate) (r string) {
+	o.did("believe %s", j.rec.Job.ID)
+	return
+}
+func (o *others) commit(j *job) { o.did("commit %s", j.rec.Job.ID) }
+func (o *others) considerOffer(_ pendingOffer, _ *batch, _ plan.Snapshot, _ *allowance) {
+	o.did("considerOffer")
+}
+func (o *others) decline(j *job, why string)          { o.did("decline %s %v", j.rec.Job.ID, why) }
+func (o *others) declineRemoved(j *job)               { o.did("declineRemoved %s", j.rec.Job.ID) }
+func (o *others) dropOffer(j *job, why string)        { o.did("dropOffer %s %v", j.rec.Job.ID, why) }
+func (o *others) handedOver(j *job)                   { o.did("handedOver %s", j.rec.Job.ID) }
+func (o *others) handoffDue(j *job)                   { o.did("handoffDue %s", j.rec.Job.ID) }
+func (o *others) handoffID(j *job) (r wire.HandoffID) { o.did("handoffID %s", j.rec.Job.ID); return }
+func (o *others) inputsFetched(_ Fetched)             { o.did("inputsFetched") }
+func (o *others) leaves(j *job)                       { o.did("leaves %s", j.rec.Job.ID) }
+func (o *others) letGo(j *job)                        { o.did("letGo %s", j.rec.Job.ID) }
+func (o *others) makeOffer(j *job, to grid.PeerID, _ grid.Tick, _ uint32) {
+	o.did("makeOffer %s %v", j.rec.Job.ID, to)
+}
+func (o *others) mayHandOn(j *job) (r bool)                      { o.did("mayHandOn %s", j.rec.Job.ID); return true }
+func (o *others) notRepeated(j *job)                             { o.did("notRepeated %s", j.rec.Job.ID) }
+func (o *others) offersRemoved()                                 { o.did("offersRemoved") }
+func (o *others) ownerLost(j *job, owner grid.PeerID)            { o.did("ownerLost %s %v", j.rec.Job.ID, owner) }
+func (o *others) preparedDue(j *job)                             { o.did("preparedDue %s", j.rec.Job.ID) }
+func (o *others) release(_ *acceptance)                          { o.did("release") }
+func (o *others) relinquish(j *job)                              { o.did("relinquish %s", j.rec.Job.ID) }
+func (o *others) sendAbort(_ wire.HandoffID, why string)         { o.did("sendAbort %v", why) }
+func (o *others) sendCommit(j *job)                              { o.did("sendCommit %s", j.rec.Job.ID) }
+func (o *others) sendOffer(j *job, _ grid.Tick)                  { o.did("sendOffer %s", j.rec.Job.ID) }
+func (o *others) superseded(from grid.PeerID, _ wire.Superseded) { o.did("superseded %v", from) }
+func (o *others) takeOffers() (r []pendingOffer)                 { o.did("takeOffers"); return }
+func (o *others) tellMoved(j *job)                               { o.did("tellMoved %s", j.rec.Job.ID) }
+func (o *others) unproven(_ *grid.Job, _ grid.Hash, _ []grid.Certificate) (r string) {
+	o.did("unproven")
+	return
+}
+func (o *others) usedBy(p grid.PeerID) (r allowance)           { o.did("usedBy %v", p); return }
+func (o *others) usedByMember() (r map[grid.PeerID]*allowance) { o.did("usedByMember"); return }
+
+// what is needed of recovery
+
+func (o *others) askOwner(j *job)     { o.did("askOwner %s", j.rec.Job.ID) }
+func (o *others) awaitMembersOnly()   { o.did("awaitMembersOnly") }
+func (o *others) begunAnew() (r bool) { o.did("begunAnew"); return }
+func (o *others) forgotten(from grid.PeerID, j *job, _ []grid.Certificate) {
+	o.did("forgotten %v %s", from, j.rec.Job.ID)
+}
+func (o *others) gaveAway(j *job, _ wire.Owned) { o.did("gaveAway %s", j.rec.Job.ID) }
+func (o *others) givenAway(from grid.PeerID, j *job, _ wire.Report) (r bool) {
+	o.did("givenAway %v %s", from, j.rec.Job.ID)
+	return
+}
+func (o *others) growthSoon()                                     { o.did("growthSoon") }
+func (o *others) hasSeen(p grid.PeerID) (r string)                { o.did("hasSeen %v", p); return }
+func (o *others) isHere(j *job)                                   { o.did("isHere %s", j.rec.Job.ID) }
+func (o *others) joined(_ map[grid.PeerID]*member)                { o.did("joined") }
+func (o *others) mark(p grid.PeerID) (r grid.JournalID)           { o.did("mark %v", p); return }
+func (o *others) mayLack(j *job) (r bool)                         { o.did("mayLack %s", j.rec.Job.ID); return }
+func (o *others) notAwaited(p grid.PeerID, harmless bool)         { o.did("notAwaited %v %v", p, harmless) }
+func (o *others) recounting() (r bool)                            { o.did("recounting"); return }
+func (o *others) rolledBack(how string, _ grid.JournalID)         { o.did("rolledBack %v", how) }
+func (o *others) rolledBackTo(from grid.PeerID, _ grid.JournalID) { o.did("rolledBackTo %v", from) }
+func (o *others) saveState()                                      { o.did("saveState") }
+func (o *others) saw(from grid.PeerID, _ grid.JournalID)          { o.did("saw %v", from) }
+func (o *others) supplant(from grid.PeerID, j *job, _ []grid.Certificate) {
+	o.did("supplant %v %s", from, j.rec.Job.ID)
+}
+func (o *others) tellSeen(p grid.PeerID)                        { o.did("tellSeen %v", p) }
+func (o *others) unknownReport(from grid.PeerID, _ wire.Report) { o.did("unknownReport %v", from) }
+
+// what is needed of relay
+
+func (o *others) extendRequests() { o.did("extendRequests") }
+
+// what is needed of reporter
+
+func (o *others) report(j *job) { o.did("report %s", j.rec.Job.ID) }
+
+// what is needed of search
+
+func (o *others) beginPass(_ plan.Snapshot, _ outlook)                       { o.did("beginPass") }
+func (o *others) extendRound()                                               { o.did("extendRound") }
+func (o *others) noOwnAnswer(_ *grid.Refusal)                                { o.did("noOwnAnswer") }
+func (o *others) noPass()                                                    { o.did("noPass") }
+func (o *others) ownAnswer(_ *batch, _ plan.Snapshot)                        { o.did("ownAnswer") }
+func (o *others) passSoon()                                                  { o.did("passSoon") }
+func (o *others) predicted(j *job)                                           { o.did("predicted %s", j.rec.Job.ID) }
+func (o *others) ready(j *job, why string)                                   { o.did("ready %s %v", j.rec.Job.ID, why) }
+func (o *others) stir(_ plan.Snapshot)                                       { o.did("stir") }
+func (o *others) undecide(j *job)                                            { o.did("undecide %s", j.rec.Job.ID) }
+func (o *others) whereHere(_ func(*grid.Job) grid.Estimate, _ *grid.Refusal) { o.did("whereHere") }

@@ -1,0 +1,73 @@
+package core
+
+import (
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// ownership sees to it that each job has one owner: the handoff at both sides (handoff.go and
+// commit.go at the owner, candidate.go and prepared.go at the other), the certificates that prove
+// who owns a job, what one member may make this site hold, and the end of an ownership that the
+// home has given to another.
+type ownership struct {
+	*kernel
+	offers []pendingOffer // that wait for a snapshot
+
+	estimator interface {
+		look()
+		question(j *grid.Job, now grid.Tick) plan.Question
+		unwelcome(home grid.PeerID) *grid.Refusal
+	}
+	execution interface {
+		checkInputs(j *job)
+		end(j *job, state grid.State, reason string)
+		launch(j *job, why string)
+		refusedHere(id grid.JobID) *grid.Refusal
+		withdraw(j *job)
+	}
+	gates interface {
+		mustAsk(j *job) string
+		unsure() bool
+	}
+	home interface {
+		pursueCancel(j *job)
+		sendClosed(to grid.PeerID, j *job)
+	}
+	recovery interface {
+		forgotten(from grid.PeerID, j *job, certificates []grid.Certificate)
+		gaveAway(j *job, m wire.Owned)
+		growthSoon()
+		hasSeen(p grid.PeerID) string
+		mark(p grid.PeerID) grid.JournalID
+		recounting() bool
+		rolledBack(how string, at grid.JournalID)
+		rolledBackTo(from grid.PeerID, at grid.JournalID)
+		saw(from grid.PeerID, at grid.JournalID)
+	}
+	search interface {
+		predicted(j *job)
+		ready(j *job, why string)
+		undecide(j *job)
+	}
+}
+
+func (c *ownership) routes(r *routes) {
+	onMessage(r, c.offer)
+	onMessage(r, c.onAccept)
+	onMessage(r, c.onRefuse)
+	onMessage(r, c.onReady)
+	onMessage(r, c.onAbort)
+	onMessage(r, c.onCommit)
+	onMessage(r, c.onOwned)
+	onMessage(r, c.onInquire)
+	onMessage(r, c.onInquireReply)
+	onMessage(r, c.onDeclined)
+	onMessage(r, c.onUnknown)
+	onMessage(r, c.onMoved)
+	onMessage(r, c.onMovedAck)
+	onMessage(r, c.superseded)
+	onJob(r, onHandoff, c.handoffDue)
+	onJob(r, onPrepared, c.preparedDue)
+	r.accepted = c.keepalive
+}

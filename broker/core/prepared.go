@@ -1,0 +1,194 @@
+package core
+
+import (
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+func (c *ownership) sendReady(j *job) {
+	c.send(j.rec.Owner, wire.Ready{Handoff: c.preparedHandoff(j), Journal: c.committing()})
+	c.backoff(j, onPrepared)
+}
+
+// preparedDue: Ready was not answered. The owner is asked, then the home too; after
+// a long time the job is declined, and that word is kept.
+func (c *ownership) preparedDue(j *job) {
+	if j.rec.Role != grid.Prepared {
+		return
+	}
+	if c.now-j.heard > c.cfg.Decline {
+		c.decline(j, "no word from its owner for too long")
+		return
+	}
+	ask := wire.Inquire{Handoff: c.preparedHandoff(j), Journal: c.cfg.Journal}
+	c.send(j.rec.Owner, ask)
+	if home := j.rec.Job.Home; home != j.rec.Owner && home != c.cfg.Self && c.members[home] != nil {
+		c.send(home, ask)
+	}
+	c.backoff(j, onPrepared)
+}
+
+// onCommit: from the save on this site owns the job.
+func (c *ownership) onCommit(from grid.PeerID, m wire.Commit) {
+	c.recovery.saw(from, m.Journal)
+	j := c.job(m.Handoff.Job)
+	k := m.Journal
+	if m.Handoff.To != c.cfg.Self {
+		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Handoff.Job, Why: "that commit is for another site"})
+		return
+	}
+	if j == nil {
+		c.send(from, wire.Unknown{Handoff: m.Handoff, Journal: c.cfg.Journal})
+		return
+	}
+	prepared := j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == m.Handoff.Epoch
+	switch {
+	case m.Ready.Incarnation == c.cfg.Journal.Incarnation && !c.reaches(m.Ready):
+		// What was READY is not in this journal: it was rolled back since, and may have owned the job.
+		c.recovery.rolledBackTo(from, m.Ready)
+		c.send(from, wire.Unknown{Handoff: m.Handoff, Journal: c.cfg.Journal})
+	case prepared && (j.before(k) || !k.SameLife(c.recovery.mark(from)) && k != (grid.JournalID{}) || c.notMeant(m)):
+		// It was said before this offer was PREPARED, or to the journal that was here before: of
+		// a handoff of which nothing is left here. The Offer was a copy too.
+		c.send(from, wire.Inquire{Handoff: c.preparedHandoff(j), Journal: c.cfg.Journal})
+	case prepared && j.rec.Owner == from && c.preparedHandoff(j) == m.Handoff,
+		c.cfg.Broken.Without(CommitCreates) && j.rec.Role != grid.Owning && !m.Handoff.Epoch.Before(j.rec.Handoff.Epoch):
+		if !c.given(j, m.Certificate) && !c.cfg.Broken.Without(CommitCreates) {
+			c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Handoff.Job, Why: "the certificate of this commit proves nothing"})
+			return
+		}
+		c.own(j, m.Cancel)
+		c.send(from, c.owned(j, m.Handoff))
+	case prepared:
+		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Handoff.Job, Why: "another site offered this job"})
+	case c.declined(j, m.Handoff):
+		c.send(from, wire.Declined{Handoff: m.Handoff, Journal: c.cfg.Journal, Ready: m.Ready})
+	case !j.rec.Epoch.Before(m.Handoff.Epoch):
+		c.send(from, c.owned(j, m.Handoff))
+	default:
+		c.send(from, wire.Unknown{Handoff: m.Handoff, Journal: c.cfg.Journal})
+	}
+}
+
+// onInquireReply is the answer to Inquire.
+func (c *ownership) onInquireReply(from grid.PeerID, m wire.InquireReply) {
+	j := c.job(m.Handoff.Job)
+	if j == nil || j.rec.Role != grid.Prepared || m.Handoff != c.preparedHandoff(j) {
+		return
+	}
+	if from != j.rec.Owner && from != j.rec.Job.Home {
+		return
+	}
+	switch m.Verdict {
+	case wire.VerdictOpen:
+		j.heard = c.now
+	case wire.VerdictCommitted:
+		if m.Ready.Incarnation == c.cfg.Journal.Incarnation && !c.reaches(m.Ready) {
+			c.recovery.rolledBackTo(from, m.Ready)
+			return
+		}
+		owner := j.rec.Owner
+		if !c.given(j, m.Certificate) {
+			return
+		}
+		c.own(j, m.Cancel)
+		c.send(owner, c.owned(j, m.Handoff))
+	case wire.VerdictAborted:
+		// The owner's word; or that of the home, of a job that has ended, or is owned at a
+		// later epoch: who offered it has given it to another since, and may have forgotten.
+		c.unprepare(j)
+	case wire.VerdictUnknown:
+	}
+}
+
+// own takes the job over. OWNED and cancelled is one save, and is never submitted.
+func (c *ownership) own(j *job, cancel bool) {
+	giver := j.rec.Owner
+	j.rec.Tenure = j.rec.Next(grid.Owning, c.cfg.Self, j.rec.Handoff.Epoch)
+	j.rec.HopsAt = c.now
+	// It may have been here before, to the end: nothing of that is true of what it is now.
+	j.rec.Run, j.rec.Ended, j.rec.Reason, j.rec.Stay = grid.Run{}, 0, "", nil
+	c.begins(j, grid.Ready)
+	j.rec.CancelRequested = (j.rec.CancelRequested || cancel) && !c.cfg.Broken.Without(CancelFenced)
+	c.disarm(j, onPrepared)
+	j.known, j.homeHeard, j.since = false, c.now, 0
+	if j.stalled || giver != j.rec.Job.Home && (j.recovered || c.now-j.began > c.cfg.Lease) {
+		// The Commit may be older than what the home has done since: it speaks first.
+		j.homeHeard, j.stalled = 0, false
+	}
+	c.emit(Publish{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
+	if j.rec.CancelRequested {
+		c.execution.end(j, grid.Killed, "cancelled before it started")
+		return
+	}
+	if c.draining {
+		c.search.ready(j, "owned; this site is drained")
+		return
+	}
+	c.execution.launch(j, "owned; submitted here")
+}
+
+// owned says that the job of a handoff is, or was, owned here, with the certificate as proof.
+func (c *ownership) owned(j *job, b wire.HandoffID) wire.Owned {
+	m := wire.Owned{Handoff: b, Owner: j.rec.Owner}
+	for _, d := range j.rec.Certificates {
+		if d.To == c.cfg.Self && d.Epoch == b.Epoch {
+			m.Certificate = d
+		}
+	}
+	return m
+}
+
+func (c *ownership) decline(j *job, why string) {
+	b, owner := c.preparedHandoff(j), j.rec.Owner
+	c.disarm(j, onPrepared)
+	if c.isHome(j) {
+		j.rec.Role = grid.Watching // a commit at the epoch of Handoff is declined for ever
+		c.save(j, "declined: "+why)
+	} else {
+		j.rec.Role = grid.Declined
+		j.rec.Ended = c.now
+		j.strip() // only that word is kept
+		c.save(j, "declined: "+why)
+		c.discard(j.rec.Job.ID)
+	}
+	c.send(owner, wire.Declined{Handoff: b, Journal: c.cfg.Journal})
+}
+
+// declined tells that this broker gave its word never to own the job at that epoch.
+// A home that did so watches the job as before.
+func (c *ownership) declined(j *job, b wire.HandoffID) bool {
+	h := j.rec.Handoff
+	if h.Epoch != b.Epoch || h.To != c.cfg.Self {
+		return false
+	}
+	return j.rec.Role == grid.Declined || c.isHome(j) && j.rec.Role == grid.Watching && h.Phase == grid.NoHandoff
+}
+
+// unprepare forgets a PREPARED job whose offer died.
+func (c *ownership) unprepare(j *job) {
+	if c.isHome(j) {
+		j.rec.Role = grid.Watching
+		c.disarm(j, onPrepared)
+		c.save(j, "the offer was withdrawn")
+		return
+	}
+	if j.rec.Epoch != (grid.Epoch{}) { // it was here before: that word is kept
+		j.rec.Role = grid.Tombstone
+		c.disarm(j, onPrepared)
+		c.save(j, "the offer was withdrawn")
+		c.discard(j.rec.Job.ID)
+		c.tellMoved(j)
+		return
+	}
+	c.drop(j)
+}
+
+func (c *ownership) preparedHandoff(j *job) wire.HandoffID {
+	return wire.HandoffID{Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, To: c.cfg.Self, Digest: j.sum()}
+}
+
+// notMeant: another journal of this site was READY. It is lost, and may have owned the job.
+func (c *ownership) notMeant(m wire.Commit) bool {
+	return m.Ready.Incarnation != 0 && m.Ready.Incarnation != c.cfg.Journal.Incarnation
+}

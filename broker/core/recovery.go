@@ -1,0 +1,105 @@
+package core
+
+import (
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// recovery finds out what this broker does not know: after a restart (recover.go), after a time in
+// which nobody listened (stall.go), with a journal that was put back or lost (lives.go, rollback.go,
+// recount.go, learn.go, lostpart.go), from the control directories (reconcile.go, traces.go) and
+// from what users were told (told.go); and that there are two of it (duplicate.go).
+type recovery struct {
+	*kernel
+	highWater map[grid.PeerID][]grid.JournalID // how far members' journals were seen to be
+	boots     map[grid.PeerID][]uint64         // lives of members heard, in order
+	rolled    *rollback                        // this journal was rolled back, and not all were asked
+	bereft    bool                             // this journal replaces one that was lost
+	learnt    int                              // jobs learnt as lost, from candidates
+
+	reconciling bool                        // Reconcile is under way
+	traced      bool                        // all control directories of jobs without a record were read
+	traces      map[grid.JobID]grid.Epoch   // the last attempts there; see traces.go
+	untold      map[grid.JobID]*grid.Record // ends that users were told of jobs without a record; see told.go
+
+	estimator interface {
+		judge()
+	}
+	execution interface {
+		collect(j *job)
+		unreadable(j *job)
+		withdraw(j *job)
+	}
+	gates interface {
+		unsure() bool
+		whole(owner grid.PeerID) bool
+	}
+	home interface {
+		awaitHome(j *job)
+		letOffer(j *job)
+		pull(j *job)
+		pursueCancel(j *job)
+		report(j *job)
+		reportOf(j *job) wire.Report
+		runAgain(j *job, why string)
+		sendClosed(to grid.PeerID, j *job)
+		terminal(j *job, s grid.State)
+	}
+	ownership interface {
+		abandon(j *job, why string)
+		decline(j *job, why string)
+		declineRemoved(j *job)
+		dropOffer(j *job, why string)
+		handoffDue(j *job)
+		handoffID(j *job) wire.HandoffID
+		leaves(j *job)
+		letGo(j *job)
+		ownerLost(j *job, owner grid.PeerID)
+		preparedDue(j *job)
+		release(a *acceptance)
+		relinquish(j *job)
+		sendAbort(b wire.HandoffID, why string)
+		sendCommit(j *job)
+		tellMoved(j *job)
+		unproven(job *grid.Job, digest grid.Hash, certificates []grid.Certificate) string
+	}
+	relay interface {
+		extendRequests()
+	}
+	search interface {
+		extendRound()
+		undecide(j *job)
+	}
+}
+
+func newRecovery(k *kernel) *recovery {
+	c := &recovery{
+		kernel: k, highWater: map[grid.PeerID][]grid.JournalID{}, boots: map[grid.PeerID][]uint64{},
+		traces: map[grid.JobID]grid.Epoch{}, untold: map[grid.JobID]*grid.Record{},
+	}
+	for p, seen := range k.cfg.Seen {
+		c.highWater[p] = slices.Clone(seen[max(0, len(seen)-wire.MaxJournals):])
+	}
+	return c
+}
+
+func (c *recovery) routes(r *routes) {
+	onEvent(r, func(Boot) { c.recover() })
+	onEvent(r, c.stall)
+	onEvent(r, c.reconciled)
+	onEvent(r, c.peerJournal)
+	onEvent(r, c.resume)
+	onMessage(r, c.onSeen)
+	onMessage(r, c.onRecount)
+	onMessage(r, c.onRecounted)
+	onMessage(r, c.recall)
+	onMessage(r, c.recalled)
+	onMessage(r, c.recallRefused)
+	onGeneral(r, seenDue, c.askSeen)
+	onGeneral(r, growthDue, c.tellGrowth)
+	onGeneral(r, recountDue, c.recount)
+	onGeneral(r, reconcileDue, c.reconcile)
+	r.stopped = c.stopped
+}

@@ -1,0 +1,49 @@
+package core
+
+import (
+	"math/rand/v2"
+
+	"gbroker/grid"
+	"gbroker/plan"
+)
+
+// search finds the place of each job: of those that have none (estimate.go, decide.go), of those
+// that wait in the local queue (reevaluate.go), and of those that nobody has handed in (where.go).
+type search struct {
+	*kernel
+	undecided []grid.JobID // READY jobs without a place, in order of arrival
+	round     *round       // the search under way, or nil
+	passes    passes       // the search for jobs that wait in the local queue
+	wheres    []*where     // dry runs
+	random    *rand.Rand   // for jitter alone
+
+	estimator interface {
+		look()
+		newOutlook(s plan.Snapshot) outlook
+		question(j *grid.Job, now grid.Tick) plan.Question
+	}
+	execution interface {
+		end(j *job, state grid.State, reason string)
+		launch(j *job, why string)
+		refusedHere(id grid.JobID) *grid.Refusal
+	}
+	gates interface {
+		mustAsk(j *job) string
+		starting() bool
+	}
+	ownership interface {
+		makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32)
+		mayHandOn(j *job) bool
+	}
+}
+
+func (c *search) routes(r *routes) {
+	onEvent(r, c.where)
+	onMessage(r, c.estimateReply)
+	onGeneral(r, startedDue, c.waitLonger)
+	onGeneral(r, roundDeadline, c.endRound)
+	onGeneral(r, passDue, c.wantPass)
+	onGeneral(r, passDeadline, c.endPass)
+	onGeneral(r, whereDeadline, c.whereDue)
+	r.after = append(r.after, c.startRound, c.startPass)
+}
