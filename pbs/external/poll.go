@@ -31,6 +31,7 @@ type poll struct {
 	Listing
 	number uint64
 	begun  time.Time
+	took   time.Duration
 }
 
 // flight is a poll under way.
@@ -95,7 +96,7 @@ func (f *flight) landed() (*poll, error) {
 // fly polls, in the name of all who wait.
 func (p *poller) fly(ctx context.Context, f *flight) {
 	listing, err := p.client.Listing(ctx)
-	f.Listing = listing
+	f.Listing, f.took = listing, time.Since(f.begun)
 	if err != nil {
 		f.err = fmt.Errorf("asking the batch system: %w", err)
 		if !errors.Is(err, grid.ErrUnavailable) {
@@ -136,7 +137,7 @@ func (p *poller) cached(ctx context.Context) (*poll, error) {
 	}
 	p.mu.Unlock()
 	if good != nil && time.Since(good.begun) <= p.age {
-		if err == nil && good.idle() && time.Since(good.begun) > p.refresh/recently {
+		if err == nil && good.idle() && time.Since(good.begun) > max(p.refresh/recently, leastPause, recently*good.took) {
 			return p.anew(ctx, good), nil
 		}
 		return good, nil
@@ -150,9 +151,12 @@ func (p *poller) cached(ctx context.Context) (*poll, error) {
 // Others submit jobs too, and a listing that is old still shows the nodes idle that these have taken: a start at once would
 // be promised that cannot be. One that shows idle cores is believed for a part of the time between two regular polls; it
 // is asked for anew, and waited for a little.
+// The commands of users and of the daemon itself must not wait for these polls: some systems bear few in a second, and
+// some are slow.
 const (
-	recently = 5
-	aMoment  = time.Second
+	recently   = 5
+	leastPause = 2 * time.Second
+	aMoment    = time.Second
 )
 
 // idle tells that a job might start at once.
