@@ -27,7 +27,7 @@
 //	estimator      when a job would start here: answer.go, outlook.go (from a plan), expected.go,
 //	               traits.go, accuracy.go (what is learned)
 //	execution      attempts in the local batch system: local.go, refused.go, vanish.go,
-//	               damaged.go, stray.go, end.go (an administrator's word)
+//	               damaged.go, inputs.go, stray.go, end.go (an administrator's word)
 //	home           submission, reports, output, the end: submit.go, quota.go, home.go, report.go (the
 //	               owner's side), cancel.go, claim.go (results of older epochs), forget.go
 //	recovery       what this broker does not know: recover.go, stall.go, lives.go, rollback.go,
