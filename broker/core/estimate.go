@@ -116,7 +116,7 @@ func (c *search) takeUndecided() []grid.JobID {
 		}
 		j.queued = false
 		if j.rec.State == grid.Ready && j.rec.Role == grid.Owning && !j.rec.CancelRequested {
-			if c.gates.mustAsk(j) != "" {
+			if c.gates.beforeStart(j) != open {
 				c.backoff(j, onHandoff)
 				continue
 			}

@@ -15,7 +15,7 @@ type execution struct {
 		learn(r *grid.Record)
 	}
 	gates interface {
-		mustAsk(j *job) string
+		beforeStart(j *job) gate
 		starting() bool
 	}
 	home interface {

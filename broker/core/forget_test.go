@@ -275,7 +275,7 @@ func TestAnAttemptWaitsForTheHome(t *testing.T) {
 
 	c = signed(r)
 	c.Step(1_000_001, Forget{Site: her})
-	if c.gates.mustAsk(c.jobs[j.ID]) == "" {
+	if c.gates.beforeStart(c.jobs[j.ID]) == open {
 		t.Error("its home is forgotten, and lives: it is not asked")
 	}
 	c.Step(1_000_001, PeerChanged{her, grid.Dead})

@@ -53,29 +53,52 @@ func (c *gates) whole(owner grid.PeerID) bool {
 	return true
 }
 
-// mustAsk says what has to be heard before an attempt of the job may be handed to the
-// batch system, or the job to another site; "" is nothing.
-func (c *gates) mustAsk(j *job) string {
+// gate is what has to be known before something is done, if that is not known yet.
+type gate uint8
+
+// The gates of a start.
+const (
+	open            gate = iota // nothing more has to be known
+	untilAll                    // the journal was rolled back: all members are asked first
+	forNobody                   // the home has given the job to another, or given it up
+	untilDirectory              // its control directory
+	untilNeighbours             // what they saw of this broker
+	untilCertain                // the home alone knows whether it has run
+	untilHome                   // the home has not been heard lately
+)
+
+// String is for people.
+func (g gate) String() string {
+	return [...]string{
+		"may start", "waits until all neighbours were asked: the journal was rolled back", "superseded",
+		"waits for the word of its control directory", "waits until the neighbours have said what they saw of this broker",
+		"waits for its home, which alone knows whether it has run: the journal was rolled back", "waits for the word of its home",
+	}[g]
+}
+
+// beforeStart is what has to be known before an attempt of the job may be handed to the batch system, or
+// the job to another site.
+func (c *gates) beforeStart(j *job) gate {
 	switch {
 	case c.recovery.recounting():
-		return "waits until all neighbours were asked: the journal was rolled back"
+		return untilAll
 	case j.isSuperseded():
-		return "superseded"
+		return forNobody
 	case j.unreconciled():
-		return "waits for the word of its control directory"
+		return untilDirectory
 	case j.recovered && c.silent(unspoken):
-		return "waits until the neighbours have said what they saw of this broker"
+		return untilNeighbours
 	case c.isHome(j):
-		return ""
+		return open
 	case j.rec.HomeForgotten && !c.lives(j.rec.Job.Home):
 		if j.rec.Uncertain {
-			return "waits for its home, which alone knows whether it has run: the journal was rolled back"
+			return untilCertain
 		}
-		return ""
+		return open
 	case j.homeHeard == 0 || c.now-j.homeHeard > silence*c.cfg.Digest:
-		return "waits for the word of its home"
+		return untilHome
 	}
-	return ""
+	return open
 }
 
 // unspoken is how long, in deadlines of an EstimateRequest, a job of this home that was in the journal

@@ -18,7 +18,7 @@ type home struct {
 		withdraw(j *job)
 	}
 	gates interface {
-		mustAsk(j *job) string
+		beforeStart(j *job) gate
 	}
 	ownership interface {
 		abandon(j *job, why string)

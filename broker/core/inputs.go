@@ -19,7 +19,7 @@ func (c *execution) checkInputs(j *job) {
 // checked ends a job that can start nowhere. Where an attempt of it waits, its working tree is made.
 func (c *execution) checked(e Checked) {
 	j := c.job(e.Job)
-	if e.Missing == "" || j == nil || j.rec.Role != grid.Owning || j.rec.Epoch != e.Epoch || j.rec.Local != "" || c.gates.mustAsk(j) != "" {
+	if e.Missing == "" || j == nil || j.rec.Role != grid.Owning || j.rec.Epoch != e.Epoch || j.rec.Local != "" || c.gates.beforeStart(j) != open {
 		return
 	}
 	if j.rec.State == grid.Ready || j.rec.State == grid.Moving && j.rec.Handoff.Phase == grid.Offering {

@@ -25,8 +25,8 @@ func (c *execution) launch(j *job, why string) {
 		c.end(j, grid.Failed, fmt.Sprintf("%d attempts failed; the last: %s", j.fails, j.rec.Reason))
 		return
 	}
-	if hold := c.gates.mustAsk(j); hold != "" {
-		c.await(j, hold)
+	if hold := c.gates.beforeStart(j); hold != open {
+		c.await(j, hold.String())
 		return
 	}
 	j.awaits = false
@@ -129,9 +129,9 @@ func (c *execution) withdrawn(e Withdrawn) {
 	case j.rec.CancelRequested:
 		c.ownership.abandon(j, "cancelled")
 		c.end(j, grid.Killed, "cancelled before it started")
-	case j.rec.Handoff.Phase == grid.Withdrawing && c.gates.mustAsk(j) != "":
+	case j.rec.Handoff.Phase == grid.Withdrawing && c.gates.beforeStart(j) != open:
 		j.rec.Local = ""
-		c.ownership.dropOffer(j, "the offer died: the job "+c.gates.mustAsk(j))
+		c.ownership.dropOffer(j, "the offer died: the job "+c.gates.beforeStart(j).String())
 	case j.rec.Handoff.Phase == grid.Withdrawing:
 		c.ownership.commit(j)
 	case j.rec.State == grid.Assigned && c.refusedHere(e.ID.Job) != nil:
@@ -338,7 +338,7 @@ func (c *execution) close(j *job, why string) {
 	c.save(j, why)
 }
 
-// await keeps a job out of the batch system until mustAsk has nothing to say.
+// await keeps a job out of the batch system until the gate of its start is open.
 func (c *execution) await(j *job, why string) {
 	j.awaits = true
 	if j.rec.State != grid.Ready || j.rec.Reason != why {

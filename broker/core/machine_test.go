@@ -52,7 +52,7 @@ func (a *alone) step(ev Event) string {
 	}
 	for _, s := range a.take() {
 		word, _, _ := strings.Cut(s, " ")
-		if !slices.Contains([]string{"mustAsk", "saw", "mark", "unsure", "recounting", "refusedHere", "mayHandOn", "question", "starting", "unwelcome", "usedBy", "mayLack", "whole", "hasSeen"}, word) {
+		if !slices.Contains([]string{"beforeStart", "saw", "mark", "unsure", "recounting", "refusedHere", "mayHandOn", "question", "starting", "unwelcome", "usedBy", "mayLack", "whole", "hasSeen"}, word) {
 			did = append(did, strings.NewReplacer("a.0000000000000000000000000", "", "b.0000000000000000000000000", "").Replace(s))
 		}
 	}
@@ -102,9 +102,9 @@ func TestOwnerAlone(t *testing.T) {
 	m.makeOffer(k.jobs[j.ID], her, 0, 1)
 	id := m.handoffID(k.jobs[j.ID])
 	a.want(Message{her, wire.Accept{Handoff: id}}, "")
-	o.closed = "waits for something"
+	o.closed = untilHome
 	a.want(Message{her, wire.Ready{Handoff: id}}, "") // the gate is closed
-	o.closed = ""
+	o.closed = open
 	a.want(Message{her, wire.Ready{Handoff: id}}, "Save, Commit>b, predicted 1, growthSoon")
 	a.want(Message{her, wire.Ready{Handoff: id}}, "Commit>b")
 	a.want(Message{her, wire.Owned{Handoff: id, Owner: her}}, "Show")
@@ -155,12 +155,12 @@ func TestExecutionAlone(t *testing.T) {
 	k := kernelOf(o, grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 	m := &execution{kernel: k, estimator: o, gates: o, home: o, ownership: o, recovery: o, search: o, strays: map[grid.AttemptID]int{}}
 	a := steppedAlone(t, k, o, m)
-	o.closed = "waits for something"
+	o.closed = untilHome
 	m.launch(k.jobs[j.ID], "chosen")
 	if k.jobs[j.ID].rec.Attempt != 0 {
 		t.Fatal("launched through a closed gate")
 	}
-	o.closed = ""
+	o.closed = open
 	m.launch(k.jobs[j.ID], "chosen")
 	o.take()
 	at := k.attempt(k.jobs[j.ID])

@@ -12,7 +12,7 @@ import (
 // asks of them, and do nothing.
 type others struct {
 	asked  []string
-	closed string // why the gate of every job is closed; "" is not so
+	closed gate // of the start of every job
 }
 
 func (o *others) did(format string, args ...any) {
@@ -52,7 +52,7 @@ func (o *others) withdraw(j *job)                            { o.did("withdraw %
 
 // what is needed of gates
 
-func (o *others) mustAsk(j *job) (r string)        { o.did("mustAsk %s", j.rec.Job.ID); return o.closed }
+func (o *others) beforeStart(j *job) (r gate)      { o.did("beforeStart %s", j.rec.Job.ID); return o.closed }
 func (o *others) starting() (r bool)               { o.did("starting"); return }
 func (o *others) unsure() (r bool)                 { o.did("unsure"); return }
 func (o *others) whole(owner grid.PeerID) (r bool) { o.did("whole %v", owner); return }

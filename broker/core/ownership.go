@@ -27,7 +27,7 @@ type ownership struct {
 		withdraw(j *job)
 	}
 	gates interface {
-		mustAsk(j *job) string
+		beforeStart(j *job) gate
 		unsure() bool
 	}
 	home interface {

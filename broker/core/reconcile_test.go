@@ -36,7 +36,7 @@ func TestAControlDirectoryKnowsMoreThanTheJournal(t *testing.T) {
 		if len(jobs) != 1 || jobs[0] != j.ID {
 			t.Fatalf("asked for %v", jobs)
 		}
-		if why := c.gates.mustAsk(c.jobs[j.ID]); why == "" {
+		if why := c.gates.beforeStart(c.jobs[j.ID]); why == open {
 			t.Fatal("it starts before its control directory was read")
 		}
 		effects := c.Step(1_000_001, Reconciled{Jobs: jobs, Attempts: k.attempts})

@@ -77,7 +77,7 @@ type ofSearch struct {
 type ofExecution struct {
 	killing   bool      // a Withdraw or Kill is under way
 	reading   bool      // a Collect is under way
-	awaits    bool      // owner: it is to be launched as soon as mustAsk allows
+	awaits    bool      // owner: it is to be launched as soon as the gate of its start is open
 	misses    int       // good listings in a row that lack the present attempt
 	refused   string    // why the batch system here would not take it; see refused.go
 	refusedAt grid.Tick // when it said so

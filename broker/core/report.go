@@ -71,7 +71,7 @@ func (c *home) onReportAck(from grid.PeerID, m wire.ReportAck) {
 		c.save(j, "cancel requested at home")
 		c.enforceCancel(j)
 	}
-	if j.awaits && j.rec.State == grid.Ready && c.gates.mustAsk(j) == "" {
+	if j.awaits && j.rec.State == grid.Ready && c.gates.beforeStart(j) == open {
 		c.ownership.handoffDue(j)
 	}
 }

@@ -256,7 +256,7 @@ func TestARestoredOwnerStartsNothingWithoutTheHome(t *testing.T) {
 		}
 		for life := range 2 {
 			one := c.jobs[j.ID]
-			if waits := c.gates.mustAsk(one) != ""; waits != restored {
+			if waits := c.gates.beforeStart(one) != open; waits != restored {
 				t.Errorf("restored %v, life %d: waits for its home: %v", restored, life, waits)
 			}
 			if life == 0 {
@@ -266,7 +266,7 @@ func TestARestoredOwnerStartsNothingWithoutTheHome(t *testing.T) {
 		}
 		one := c.jobs[j.ID]
 		c.Step(1_000_002, Message{her, wire.ReportAck{Job: j.ID, Epoch: one.rec.Epoch, Number: one.rec.Report}})
-		if why := c.gates.mustAsk(one); why != "" || one.rec.Uncertain {
+		if why := c.gates.beforeStart(one); why != open || one.rec.Uncertain {
 			t.Errorf("restored %v: its home has spoken, and it still %s", restored, why)
 		}
 	}

@@ -28,7 +28,7 @@ type search struct {
 		refusedHere(id grid.JobID) *grid.Refusal
 	}
 	gates interface {
-		mustAsk(j *job) string
+		beforeStart(j *job) gate
 		starting() bool
 	}
 	ownership interface {

@@ -53,7 +53,7 @@ func TestAfterAStallTheHomeIsAsked(t *testing.T) {
 	j := jobOf(her, "b", "1")
 	c := signed(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 2}, Run: grid.Run{Local: "l", Attempt: 1}})
 	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}})
-	if why := c.gates.mustAsk(c.jobs[j.ID]); why != "" {
+	if why := c.gates.beforeStart(c.jobs[j.ID]); why != open {
 		t.Fatalf("its home was just heard: %s", why)
 	}
 	reported := false
@@ -61,15 +61,15 @@ func TestAfterAStallTheHomeIsAsked(t *testing.T) {
 		_, is := m.(wire.Report)
 		reported = reported || is
 	}
-	if !reported || c.gates.mustAsk(c.jobs[j.ID]) == "" {
-		t.Errorf("reported %t, must ask %q", reported, c.gates.mustAsk(c.jobs[j.ID]))
+	if !reported || c.gates.beforeStart(c.jobs[j.ID]) == open {
+		t.Errorf("reported %t, must ask %q", reported, c.gates.beforeStart(c.jobs[j.ID]))
 	}
 	ack := wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}
-	if c.Step(1_000_003, Message{her, ack}); c.gates.mustAsk(c.jobs[j.ID]) == "" {
+	if c.Step(1_000_003, Message{her, ack}); c.gates.beforeStart(c.jobs[j.ID]) == open {
 		t.Error("an acknowledgement that was said before the stall counts")
 	}
 	ack.Number = 3
-	if c.Step(1_000_004, Message{her, ack}); c.gates.mustAsk(c.jobs[j.ID]) != "" {
+	if c.Step(1_000_004, Message{her, ack}); c.gates.beforeStart(c.jobs[j.ID]) != open {
 		t.Error("one that was said since does not count")
 	}
 }

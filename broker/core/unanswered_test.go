@@ -183,20 +183,20 @@ func TestClosedMakesAnOwnerAsk(t *testing.T) {
 		c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
 		one := c.jobs[j.ID]
 		one.homeHeard = 1_000_001
-		if why := c.gates.mustAsk(one); why != "" {
+		if why := c.gates.beforeStart(one); why != open {
 			t.Fatalf("%s: it %s", name, why)
 		}
 		was := one.rec.Report
 		c.Step(1_000_002, Message{her, wire.Closed{Job: j.ID, Term: 1}})
-		if asks := c.gates.mustAsk(one) != ""; asks != k.waits {
+		if asks := c.gates.beforeStart(one) != open; asks != k.waits {
 			t.Errorf("%s: it asks its home: %t", name, asks)
 		}
 		c.Step(1_000_003, Message{her, wire.ReportAck{Job: j.ID, Epoch: at, Number: was}})
-		if asks := c.gates.mustAsk(one) != ""; asks != k.waits {
+		if asks := c.gates.beforeStart(one) != open; asks != k.waits {
 			t.Errorf("%s: an older word counts", name)
 		}
 		c.Step(1_000_004, Message{her, wire.ReportAck{Job: j.ID, Epoch: at, Number: one.rec.Report}})
-		if why := c.gates.mustAsk(one); why != "" {
+		if why := c.gates.beforeStart(one); why != open {
 			t.Errorf("%s: its home has spoken, and it %s", name, why)
 		}
 	}
