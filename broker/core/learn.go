@@ -131,7 +131,9 @@ func (c *recovery) recalled(from grid.PeerID, m wire.Recalled) {
 		return
 	}
 	if owning {
+		j.recovered = true // this home may have taken the job back since: its own control directory speaks first
 		c.save(j, "learnt again from "+c.nameOf(from)+": this journal did not have it")
+		c.reconcile()
 		c.home.pursueCancel(j)
 		return
 	}

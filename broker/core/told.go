@@ -57,7 +57,7 @@ func (c *recovery) recallTold() {
 		if j == nil || !c.isHome(j) || j.rec.Removed {
 			continue
 		}
-		ended := t.State.Terminal() && (!j.rec.State.Terminal() || j.rec.State == grid.Lost && t.State != grid.Lost)
+		ended := t.State.Terminal() && t.State != j.rec.State && (t.State != grid.Lost || !j.rec.State.Terminal())
 		switch {
 		case ended, t.Removed:
 			c.endAsTold(j, t)

@@ -57,6 +57,8 @@ func TestWhatWasToldIsRecalled(t *testing.T) {
 	cancelled.CancelRequested = true
 	lost := there
 	lost.State, lost.End = grid.Lost, grid.Lost
+	other := there // of a branch whose machine was put back with these words, and told another end since
+	other.State, other.End = grid.Completed, grid.Completed
 	told := func(s grid.State, cancel, removed bool) grid.Record {
 		return grid.Record{
 			Job:             grid.Job{ID: j.ID},
@@ -80,6 +82,8 @@ func TestWhatWasToldIsRecalled(t *testing.T) {
 		"of one elsewhere":       {there, told(grid.Killed, true, false), grid.Killed, true, false, []grid.PeerID{him, her}},
 		"gained after LOST":      {lost, told(grid.Completed, false, false), grid.Completed, false, false, []grid.PeerID{him, her}},
 		"LOST, known as that":    {lost, told(grid.Lost, false, false), grid.Lost, false, false, nil},
+		"another end":            {other, told(grid.Killed, true, false), grid.Killed, true, false, []grid.PeerID{him, her}},
+		"no LOST after an end":   {other, told(grid.Lost, false, false), grid.Completed, false, false, nil},
 		"removed":                {before, told(grid.Completed, false, true), grid.Completed, false, true, []grid.PeerID{him}},
 		"a wish":                 {before, told(grid.Ready, true, false), grid.Ready, true, false, nil},
 		"a wish of another's":    {before, grid.Record{Job: grid.Job{ID: "a.2"}, CancelRequested: true}, grid.Ready, false, false, nil},
@@ -97,7 +101,7 @@ func TestWhatWasToldIsRecalled(t *testing.T) {
 		if r.State != k.state || r.CancelRequested != k.cancel || r.Removed != k.removed || r.Key != "k" || r.Job.Home != me {
 			t.Errorf("%s: %s, cancel %t, removed %t", name, r.State, r.CancelRequested, r.Removed)
 		}
-		if r.State.Terminal() && r.State != grid.Lost && r.ExitCode != 3 {
+		if r.State.Terminal() && r.State == k.told.State && r.State != grid.Lost && r.ExitCode != 3 {
 			t.Errorf("%s: exit code %d", name, r.ExitCode)
 		}
 		closed := map[grid.PeerID]bool{}

@@ -201,3 +201,43 @@ func TestClosedMakesAnOwnerAsk(t *testing.T) {
 		}
 	}
 }
+
+// A home that lost its journal had taken a job back since, and run it again: the owner that reports it is
+// of an older term. The home's own control directory speaks before that owner is let start it.
+func TestALearntJobMayBeHere(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	at, since := grid.Epoch{Term: 1, Hop: 1}, grid.Epoch{Term: 9}
+	for name, here := range map[string]bool{"it was taken back": true, "it was not": false} {
+		c := signed()
+		c.bereft = true
+		proof := []grid.Certificate{certificate(j, me, 1, her)}
+		effects := c.Step(1_000_001, Message{her, wire.Recalled{Job: j, Epoch: at, Owning: true, Certificates: proof}})
+		if e, asks := only[Reconcile](effects); !asks || len(e.Jobs) != 1 {
+			t.Fatalf("%s: its control directory is not asked: %+v", name, effects)
+		}
+		report := wire.Report{Job: j.ID, Epoch: at, Number: 2, State: grid.Ready, Certificates: proof}
+		acked := func(now grid.Tick) bool {
+			for _, m := range sentTo(c.Step(now, Message{her, report}), her) {
+				if _, is := m.(wire.ReportAck); is {
+					return true
+				}
+			}
+			return false
+		}
+		if acked(1_000_002) {
+			t.Errorf("%s: the owner may start it already", name)
+		}
+		found := Reconciled{Jobs: []grid.JobID{j.ID}, All: true}
+		if here {
+			found.Attempts = []grid.AttemptID{{Job: j.ID, Epoch: since, Attempt: 1}}
+		}
+		c.Step(1_000_003, found)
+		if r := c.jobs[j.ID].rec; (r.Role == grid.Owning && r.Epoch == since) != here {
+			t.Errorf("%s: %s at %s", name, r.Role, r.Epoch)
+		}
+		if acked(1_000_004) == here {
+			t.Errorf("%s: the owner may start it: %t", name, !here)
+		}
+	}
+}

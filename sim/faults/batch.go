@@ -36,6 +36,7 @@ type local struct {
 	foreign  bool
 	cores    int
 	span     grid.Tick // how long it runs, in true time
+	queued   grid.Tick // in true time
 	started  grid.Tick // in true time; 0: it waits
 	clock    grid.Tick // the same by the site's wall clock
 	shares   []plan.Share
@@ -68,7 +69,7 @@ func (b *batch) add(l *local) {
 		b.last++
 		l.number = b.last
 	}
-	l.cores = l.sub.Job.Demand.Cores()
+	l.queued, l.cores = w.now, l.sub.Job.Demand.Cores()
 	b.jobs = append(b.jobs, l)
 	b.pass()
 }

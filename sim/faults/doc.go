@@ -70,8 +70,8 @@
 //	                                 its user had it removed, and the home has  its start tokens went with it
 //	                                   lost that, likewise
 //	                                 that machine was put back to a snapshot    so did they, with all that
-//	                                   of before that start, or of before the     knew of it there
-//	                                   end of a rerunnable program, and is the
+//	                                   of before that start, or its submission,   knew of it there
+//	                                   or the end of a rerunnable program, and is the
 //	                                   home, or its home is gone or had heard
 //	                                   of no end (LOST is none)
 //	an owner beside another (S2a)    one of them has lost that it gave it       it asks before it does anything

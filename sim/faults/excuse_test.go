@@ -169,6 +169,18 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 			x.f.told, x.f.toldAt = grid.Completed, at(200)
 			return began(100, x.b, 1), began(900, x.b, 1)
 		}, true},
+		{"the machine was put back to before it was submitted, and it started after that", func(x *scene) (start, start) {
+			x.b.lost(50, 400, true)
+			first := began(450, x.b, 1)
+			first.queued = at(100)
+			return first, began(900, x.b, 1)
+		}, false},
+		{"the journal was put back to before it was submitted, and it started after that", func(x *scene) (start, start) {
+			x.b.lost(50, 400, false)
+			first := began(450, x.b, 1)
+			first.queued = at(100)
+			return first, began(900, x.b, 1)
+		}, true},
 		{"the machine was put back, and the home had told LOST", func(x *scene) (start, start) {
 			x.b.lost(50, 400, true)
 			x.f.told, x.f.toldAt = grid.Lost, at(200)

@@ -169,11 +169,9 @@ func (h *host) soon(run func()) {
 // turn steps the Core through what has come.
 func (h *host) turn() {
 	w := h.s.w
-	for h.up && !h.busy && !h.frozen && w.result.Violation == nil {
-		wr, ok := h.Turn(func() core.Reading { w.result.Steps++; return h.clocks() })
-		if !ok {
-			return
-		}
+	clocks := func() core.Reading { w.result.Steps++; return h.clocks() }
+	for h.up && !h.busy && !h.frozen && h.Ready() && w.result.Violation == nil {
+		wr, _ := h.Turn(clocks)
 		h.perform(&wr)
 	}
 }

@@ -67,6 +67,8 @@ func TestAnAdministratorSeesWhoMissesAJob(t *testing.T) {
 		"no record":          {nil, true},
 		"it had it before":   {&grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Epoch: before}}, true},
 		"it owns it":         {&grid.Record{Tenure: grid.Tenure{Role: grid.Owning, Epoch: now}}, false},
+		"it has let it go":   {&grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Epoch: now, Owner: "peer-b"}}, true},
+		"it ended there":     {&grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Epoch: now, Owner: "peer-b", Closed: true}}, false},
 		"it is about to own": {&grid.Record{Tenure: grid.Tenure{Role: grid.Prepared, Epoch: before}}, false},
 	} {
 		x := newScene(t)

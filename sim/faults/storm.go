@@ -251,7 +251,8 @@ func (s *site) misses(o *site) bool {
 		if r.Adopted != (grid.Epoch{}) {
 			epoch = r.Adopted
 		}
-		if k := o.disk.records[id]; has && (k == nil || k.Role != grid.Prepared && k.Epoch.Before(epoch)) {
+		k := o.disk.records[id]
+		if has && (k == nil || k.Role != grid.Prepared && k.Epoch.Before(epoch) || k.Role == grid.Tombstone && k.Owner == o.peer && !k.Closed) {
 			return true
 		}
 	}

@@ -121,7 +121,7 @@ func (t *truth) loaded(s *site) {
 		if f.home != s || f.removed || r == nil && (!f.accepted || f.unknown) {
 			continue
 		}
-		if f.stale && (r == nil || !r.State.Terminal() || r.State == grid.Lost) {
+		if f.stale && (r == nil || !r.State.Terminal() || r.State == grid.Lost || s.disk.witness.toldOther(f.id, r.State)) {
 			continue // what its user was told is beside the journal, and is read now
 		}
 		if r == nil {

@@ -68,10 +68,11 @@ type fact struct {
 
 // start is one start of a program.
 type start struct {
-	at    grid.Tick
-	where *site
-	id    grid.AttemptID
-	ended grid.Tick // 0 is not, or not by itself
+	at     grid.Tick
+	where  *site
+	id     grid.AttemptID
+	queued grid.Tick // when the batch system had taken it
+	ended  grid.Tick // 0 is not, or not by itself
 }
 
 func newFact(id grid.JobID, home *site, job *grid.Job) *fact {
@@ -91,7 +92,7 @@ func (t *truth) sorted() []*fact {
 func (t *truth) started(s *site, l *local) {
 	w, id := s.w, l.sub.ID
 	f := t.facts[id.Job]
-	now := start{at: w.now, where: s, id: id}
+	now := start{at: w.now, where: s, id: id, queued: l.queued}
 	f.running[id.Epoch.Term]++
 	f.moved = f.moved || s != f.home
 	w.tell(s, "STARTS %s", id)

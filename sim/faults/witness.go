@@ -29,6 +29,12 @@ func (d *disk) tell(now grid.Tick, stamp uint32, told []grid.Record) {
 	}
 }
 
+// toldOther: its user was told another end of the job last.
+func (w witness) toldOther(id grid.JobID, end grid.State) bool {
+	last, told := w.told[id]
+	return told && last.record.State.Terminal() && last.record.State != grid.Lost && last.record.State != end
+}
+
 // said lists what users were told, in a fixed order.
 func (d *disk) said() (list []grid.Record) {
 	for _, id := range slices.Sorted(maps.Keys(d.witness.told)) {
