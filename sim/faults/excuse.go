@@ -43,7 +43,9 @@ func (f *fact) estranged(s *site) bool { return s.forgot[f.home.peer] > 0 && f.h
 // the home, or its home is gone or had heard of no end.
 func (f *fact) untraceable(e start) bool {
 	gone := func(l lapse) bool { return l.covers(e.at) }
-	inFiles := func(l lapse) bool { return l.files && (gone(l) || l.covers(e.queued) || f.rerun && e.ended > 0 && l.covers(e.ended)) }
+	inFiles := func(l lapse) bool {
+		return l.files && (gone(l) || l.covers(e.queued) || f.rerun && e.ended > 0 && l.covers(e.ended))
+	}
 	if slices.ContainsFunc(e.where.lapses, inFiles) && (e.where == f.home || f.home.gone || f.told == 0 || f.told == grid.Lost) {
 		return true
 	}
