@@ -24,12 +24,18 @@ func (c *recovery) trace(list []grid.AttemptID) {
 // maxTraces bounds what is remembered of them.
 const maxTraces = 10_000
 
-// tracesFor are those of the jobs of one home.
+// tracesFor are those of the jobs of one home, and of those that it has let go at the word of
+// that home.
 func (c *recovery) tracesFor(home grid.PeerID) (list []wire.Trace) {
 	site := c.members[home].site.Name
 	for _, id := range slices.Sorted(maps.Keys(c.traces)) {
 		if c.peek(id) == nil && (site == "" || id.Site() == site) && len(list) < wire.MaxTraces {
 			list = append(list, wire.Trace{Job: id, Epoch: c.traces[id]})
+		}
+	}
+	for _, j := range inOrder(c.all()) {
+		if r := &j.rec; r.Job.Home == home && r.Role == grid.Tombstone && r.Owner == c.cfg.Self && !r.Closed && len(list) < wire.MaxTraces {
+			list = append(list, wire.Trace{Job: r.Job.ID, Epoch: r.Epoch}) // let go: that this home had given it to another is lost
 		}
 	}
 	return list

@@ -241,3 +241,30 @@ func TestALearntJobMayBeHere(t *testing.T) {
 		}
 	}
 }
+
+// An owner that let a job go, as its home had given it to another, tells that to the home which was rolled
+// back: it had the job, and may have started it.
+func TestWhoLetAJobGoTellsATrace(t *testing.T) {
+	t.Parallel()
+	at := grid.Epoch{Term: 1, Hop: 4}
+	for name, k := range map[string]struct {
+		tenure grid.Tenure
+		told   bool
+	}{
+		"let go":       {grid.Tenure{Role: grid.Tombstone, Owner: me, Epoch: at, Superseded: grid.Epoch{Term: 9}}, true},
+		"ended here":   {grid.Tenure{Role: grid.Tombstone, Owner: me, Epoch: at, Closed: true}, false},
+		"handed on":    {grid.Tenure{Role: grid.Tombstone, Owner: him, Epoch: at}, false},
+		"still has it": {grid.Tenure{Role: grid.Owning, Owner: me, Epoch: at}, false},
+	} {
+		j := jobOf(her, "b", "1")
+		c := signed(grid.Record{Job: j, State: grid.Ready, Tenure: k.tenure})
+		c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
+		for p, told := range map[grid.PeerID]bool{her: k.told, him: false} {
+			for _, m := range sentTo(c.Step(1_000_002, Message{p, wire.Recount{}}), p) {
+				if r, is := m.(wire.Recounted); is && (len(r.Traces) == 1 && r.Traces[0] == (wire.Trace{Job: j.ID, Epoch: at})) != told {
+					t.Errorf("%s: to %s %+v", name, p, r.Traces)
+				}
+			}
+		}
+	}
+}
