@@ -210,7 +210,7 @@ func TestALearntJobMayBeHere(t *testing.T) {
 	at, since := grid.Epoch{Term: 1, Hop: 1}, grid.Epoch{Term: 9}
 	for name, here := range map[string]bool{"it was taken back": true, "it was not": false} {
 		c := signed()
-		c.bereft = true
+		c.recovery.bereft = true
 		proof := []grid.Certificate{certificate(j, me, 1, her)}
 		effects := c.Step(1_000_001, Message{her, wire.Recalled{Job: j, Epoch: at, Owning: true, Certificates: proof}})
 		if e, asks := only[Reconcile](effects); !asks || len(e.Jobs) != 1 {
