@@ -5,8 +5,9 @@ type Kind uint8
 
 // Kinds.
 const (
-	KindJob  Kind = 1 + iota // *Record
-	KindSite                 // *SiteState; there is one
+	KindJob   Kind = 1 + iota // *Record
+	KindSite                  // *SiteState; there is one
+	KindGroup                 // *Group
 )
 
 // Entity is what a journal keeps one record of.

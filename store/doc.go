@@ -23,7 +23,8 @@
 //	journal    one line: the incarnation (random, made with the journal) and the
 //	           sequence, raised in the transaction of every Commit
 //	entity     one line for each: kind, key, user and state (to find it by), and record as JSON.
-//	           Of a job that is grid.Record without its Job, of the site grid.SiteState
+//	           Of a job that is grid.Record without its Job, of the site grid.SiteState,
+//	           of a group grid.Group
 //	document   what does not change of an entity, as JSON: kind, key, text. Of a job it is
 //	           grid.Job, written once: a job may bring ten thousand files
 //	event      the history, append only: kind, key, seq, at, state, site, term, hop, why

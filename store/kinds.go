@@ -25,8 +25,9 @@ type kind struct {
 }
 
 var kinds = map[grid.Kind]kind{
-	grid.KindJob:  {"job", true, encodeJobRow},
-	grid.KindSite: {"site", false, encodeSiteRow},
+	grid.KindJob:   {"job", true, encodeJobRow},
+	grid.KindSite:  {"site", false, encodeSiteRow},
+	grid.KindGroup: {"group", false, encodeGroupRow},
 }
 
 // withDocuments are the names of the kinds that have documents, as a list of SQL.
@@ -66,5 +67,15 @@ func encodeSiteRow(_ *Journal, e grid.Entity) (w row, err error) {
 		return w, fmt.Errorf("a site's record is no %T", e)
 	}
 	w.record, err = encode(siteRow(*s))
+	return w, err
+}
+
+func encodeGroupRow(_ *Journal, e grid.Entity) (w row, err error) {
+	g, is := e.(*grid.Group)
+	if !is {
+		return w, fmt.Errorf("a group's record is no %T", e)
+	}
+	w.user = g.User.Name
+	w.record, err = encode(groupRow(*g))
 	return w, err
 }

@@ -82,6 +82,8 @@ type Config struct {
 	// State is the rest of what the journal says of this site.
 	State grid.SiteState
 
+	// Groups are what the journal says of the groups of this home.
+	Groups []grid.Group
 	// Load reads the record of a job as it was last made durable. With it, jobs that have
 	// ended are not kept in memory; without, all are.
 	Load func(grid.JobID) (grid.Record, error)

@@ -45,6 +45,10 @@ func NewFrom(cfg Config, members []grid.Member, records iter.Seq[grid.Record]) *
 	}
 	c.search.random = rand.New(rand.NewPCG(cfg.Seed, count))
 	c.estimator.remember(ran)
+	for _, g := range c.cfg.Groups {
+		c.groups.add(g)
+	}
+	c.cfg.Groups = nil
 	return c
 }
 
@@ -79,6 +83,7 @@ func assemble(k *kernel) *Core {
 	c.home.recovery = c.recovery
 	c.home.search = c.search
 	k.reporter = c.home
+	k.groups.jobs = memberJobs{c.home}
 	c.neighbourhood.home = c.home
 	c.neighbourhood.ownership = c.ownership
 	c.neighbourhood.recovery = c.recovery

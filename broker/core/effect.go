@@ -43,6 +43,8 @@ type Answer struct {
 	Again  bool
 	Fates  []Fate        // of Forget
 	Where  grid.Decision // of Where
+	Group  grid.Group    // of those of groups
+	Jobs   []grid.Record // of SubmitGroup
 	Err    error         // wraps a kind of grid
 }
 

@@ -31,6 +31,28 @@ type Submit struct {
 	Anyway bool // it may wait for a site that can run it
 }
 
+// SubmitGroup hands in the jobs of a group, as Submit one, whose identifiers are those that
+// Group.ID gives them: all are taken, or none.
+type SubmitGroup struct {
+	Token  Token
+	Group  grid.Group // ID, Name, User and Key
+	Jobs   []grid.Job
+	Anyway bool
+}
+
+// CancelGroup is the wish for the end of all jobs of a group, already authorised.
+type CancelGroup struct {
+	Token Token
+	Group grid.GroupID
+	By    string
+}
+
+// RemoveGroup deletes an ended group and its jobs.
+type RemoveGroup struct {
+	Token Token
+	Group grid.GroupID
+}
+
 // Uploaded tells that all files of a job are here.
 type Uploaded struct {
 	Token  Token
@@ -213,6 +235,9 @@ type Tick struct{}
 
 func (Boot) event()           {}
 func (Submit) event()         {}
+func (SubmitGroup) event()    {}
+func (CancelGroup) event()    {}
+func (RemoveGroup) event()    {}
 func (Uploaded) event()       {}
 func (CancelRequest) event()  {}
 func (RemoveRequest) event()  {}
@@ -242,6 +267,9 @@ func (LimitsChanged) event()  {}
 func (Tick) event()           {}
 
 func (e Submit) token() Token        { return e.Token }
+func (e SubmitGroup) token() Token   { return e.Token }
+func (e CancelGroup) token() Token   { return e.Token }
+func (e RemoveGroup) token() Token   { return e.Token }
 func (e Uploaded) token() Token      { return e.Token }
 func (e CancelRequest) token() Token { return e.Token }
 func (e RemoveRequest) token() Token { return e.Token }

@@ -26,6 +26,7 @@ type kernel struct {
 	accepted map[grid.JobID]*acceptance // those that will need capacity here, and are not on disk
 	keys     map[submissionKey]grid.JobID
 	users    map[string]usage // of this site, by name
+	groups   *groups          // of this site; see group.go
 	latest   grid.Tick        // the latest instant in the records that this life began with
 	ageFrom  grid.Tick        // nothing is too old before
 
@@ -49,6 +50,7 @@ func newKernel(cfg Config, members []grid.Member) *kernel {
 		cfg:      cfg.WithDefaults(),
 		rounds:   cfg.Seed,
 		jobs:     map[grid.JobID]*job{},
+		groups:   newGroups(nil),
 		live:     map[grid.JobID]*job{},
 		archive:  map[grid.JobID]archived{},
 		ending:   map[grid.JobID]bool{},

@@ -7,6 +7,8 @@ type UserLimits struct {
 	Processes int   // of those that have not started
 	Documents int64 // bytes of what their documents say
 	Bytes     int64 // of the files that they bring
+	Groups    int   // that have not ended
+	GroupJobs int   // of one group; grid.MaxGroup bounds it too
 }
 
 // usage is what there is of that.

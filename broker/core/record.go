@@ -151,6 +151,9 @@ func (c *kernel) save(j *job, why string) {
 	c.emit(Save{ch})
 	c.tellUser(j)
 	c.keepLive(j)
+	if c.isHome(j) && j.rec.State.Terminal() {
+		c.groups.jobEnded(j.rec.Job.ID)
+	}
 	if report {
 		c.disarm(j, onReport)
 		c.reporter.report(j)
@@ -213,6 +216,7 @@ func (c *kernel) drop(j *job) {
 	delete(c.ending, id)
 	delete(c.keys, keyOf(j.rec.Job.User, j.rec.Key))
 	c.emit(Save{grid.Deleted(grid.KindJob, string(id))})
+	c.groups.jobEnded(id)
 	c.discard(id)
 }
 

@@ -31,6 +31,7 @@ func (c *recovery) recover() {
 	for _, j := range c.sorted() {
 		c.recoverJob(j)
 	}
+	c.groups.recover()
 	c.witnessed()
 	c.reconcile()
 	c.discardAgain()

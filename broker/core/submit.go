@@ -29,35 +29,46 @@ func (c *home) submit(e Submit) {
 		c.emit(Answer{Token: e.Token, Record: *copyOf(known), Again: true})
 		return
 	}
+	if g, ok := c.groups.keys[key]; ok && e.Key != "" {
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: the key is that of the group %s: use another key", grid.ErrInvalid, g)})
+		return
+	}
 	if c.peek(e.Job.ID) != nil {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: the identifier %s is taken", grid.ErrInvalid, e.Job.ID)})
 		return
 	}
-	if err := c.admit(&e.Job); err != nil {
+	if err := c.admit([]grid.Job{e.Job}); err != nil {
 		c.emit(Answer{Token: e.Token, Err: err})
 		return
 	}
-	j := &job{rec: grid.Record{
-		Job:       e.Job,
-		Key:       e.Key,
-		Submitted: c.now,
-		Tenure:    grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self},
-		AtHome:    grid.AtHome{Anyway: e.Anyway},
-	}}
-	c.begins(j, grid.Submitted)
-	c.jobs[e.Job.ID] = j
+	j := c.makeJob(e.Job, e.Key, e.Anyway)
 	if e.Key != "" {
 		c.keys[key] = e.Job.ID
 	}
-	c.save(j, "accepted from "+e.Job.User.Name)
-	if len(e.Job.Inputs) > 0 {
-		c.become(j, grid.StageIn)
-		c.save(j, fmt.Sprintf("files to come: %d", len(e.Job.Inputs)))
-		c.arm(j, onUpload, c.cfg.UploadLimit)
-	} else {
+	if j.rec.State == grid.Submitted {
 		c.search.ready(j, "nothing to bring")
 	}
 	c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
+}
+
+// makeJob makes the job that was handed in. It is SUBMITTED, or STAGEIN while files are to come.
+func (c *home) makeJob(of grid.Job, key string, anyway bool) *job {
+	j := &job{rec: grid.Record{
+		Job:       of,
+		Key:       key,
+		Submitted: c.now,
+		Tenure:    grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self},
+		AtHome:    grid.AtHome{Anyway: anyway},
+	}}
+	c.begins(j, grid.Submitted)
+	c.jobs[of.ID] = j
+	c.save(j, "accepted from "+of.User.Name)
+	if len(of.Inputs) > 0 {
+		c.become(j, grid.StageIn)
+		c.save(j, fmt.Sprintf("files to come: %d", len(of.Inputs)))
+		c.arm(j, onUpload, c.cfg.UploadLimit)
+	}
+	return j
 }
 
 // alike: both ask for the same. Their files are not compared: an upload completes
@@ -77,9 +88,19 @@ func (c *home) uploaded(e Uploaded) {
 	case j.rec.State == grid.StageIn:
 		j.rec.Job.Inputs, j.digest = e.Inputs, grid.Hash{}
 		c.disarm(j, onUpload)
-		c.search.ready(j, "all files are here")
+		c.allHere(j)
 	}
 	c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
+}
+
+// allHere: all files of the job have come.
+func (c *home) allHere(j *job) {
+	if !c.groups.keepsBack(j.rec.Job.ID) {
+		c.search.ready(j, "all files are here")
+		return
+	}
+	c.save(j, "all files are here; its group waits for those of other jobs")
+	c.groups.arrived(j.rec.Job.ID)
 }
 
 // last is when the job ended, as far as it has.
@@ -114,8 +135,9 @@ func (c *home) unclaimed(j *job) bool {
 }
 
 func (c *home) uploadDue(j *job) {
-	if j.rec.State == grid.StageIn {
-		c.execution.end(j, grid.Failed, fmt.Sprintf("its files did not come within %.0f s", c.cfg.UploadLimit.Seconds()))
+	why := fmt.Sprintf("its files did not come within %.0f s", c.cfg.UploadLimit.Seconds())
+	if j.rec.State == grid.StageIn && !c.groups.late(j.rec.Job.ID, why) && !c.groups.keepsBack(j.rec.Job.ID) {
+		c.execution.end(j, grid.Failed, why)
 	}
 }
 
@@ -169,6 +191,10 @@ func (c *home) retain() {
 		}
 		bytes += size
 	}
+	c.groups.retain(func(g *grid.Group) bool {
+		_, gone := c.outlived(g.Removed, g.Submitted, g.Ended, 0, 0)
+		return gone
+	})
 	c.armGeneral(retentionDue, grid.Hour)
 }
 
@@ -233,28 +259,37 @@ func (c *home) outlived(removed bool, submitted, ended grid.Tick, size, newer in
 	return size, c.old(ended) || forgotten || c.tooMuch(size, newer)
 }
 
-// admit refuses a job by which its user would have more than the limits allow.
-func (c *home) admit(j *grid.Job) error {
-	have, l := c.users[j.User.Name], c.cfg.User
+// admit refuses jobs of one user who with them would have more than the limits allow.
+func (c *home) admit(jobs []grid.Job) error {
+	user := jobs[0].User.Name
+	have, l, more := c.users[user], c.cfg.User, usage{jobs: len(jobs)}
+	for i := range jobs {
+		j := &jobs[i]
+		more.add(usage{processes: j.Demand.Processes(), documents: j.DocumentSize(), bytes: j.Inputs.Size()}, 1)
+	}
+	this, smaller := "this job is", "make the job smaller"
+	if len(jobs) > 1 {
+		this, smaller = "this group is", "make the group smaller"
+	}
 	for _, k := range []struct {
 		what             string
 		have, more, most int64
 		way              string
 	}{
-		{"jobs", int64(have.jobs), 1, int64(l.Jobs), "that have not ended"},
-		{"processes", int64(have.processes), int64(j.Demand.Processes()), int64(l.Processes), "of jobs that have not started"},
-		{"documents", have.documents, j.DocumentSize(), l.Documents, "in bytes of the documents of jobs that have not ended"},
-		{"bytes", have.bytes, j.Inputs.Size(), l.Bytes, "of the files of jobs that have not ended"},
+		{"jobs", int64(have.jobs), int64(more.jobs), int64(l.Jobs), "that have not ended"},
+		{"processes", int64(have.processes), int64(more.processes), int64(l.Processes), "of jobs that have not started"},
+		{"documents", have.documents, more.documents, l.Documents, "in bytes of the documents of jobs that have not ended"},
+		{"bytes", have.bytes, more.bytes, l.Bytes, "of the files of jobs that have not ended"},
 	} {
 		if k.most == 0 || k.have+k.more <= k.most {
 			continue
 		}
 		way := "wait until some have ended, or cancel some"
 		if k.more > k.most {
-			way = "make the job smaller"
+			way = smaller
 		}
-		return fmt.Errorf("%w: the limit `%s` of this site is %d for each user (%s); %s has %d, and this job is %d more: %s. "+
-			"Its administrator sets `limits` in gbroker.yaml", grid.ErrNotYet, k.what, k.most, k.way, j.User.Name, k.have, k.more, way)
+		return fmt.Errorf("%w: the limit `%s` of this site is %d for each user (%s); %s has %d, and %s %d more: %s. "+
+			"Its administrator sets `limits` in gbroker.yaml", grid.ErrNotYet, k.what, k.most, k.way, user, k.have, this, k.more, way)
 	}
 	return nil
 }
