@@ -83,15 +83,21 @@ func (c *Client) Submit(ctx context.Context, s Submission) (Accepted, error) {
 	if s.Files == nil {
 		s.Files = []File{}
 	}
-	body, err := json.Marshal(s)
+	return resend[Accepted](ctx, c, "/v1/jobs", s)
+}
+
+// resend hands something in that has a key.
+func resend[A any](ctx context.Context, c *Client, path string, submission any) (A, error) {
+	var none A
+	body, err := json.Marshal(submission)
 	if err != nil {
-		return Accepted{}, fmt.Errorf("writing the submission as JSON: %w", err)
+		return none, fmt.Errorf("writing the submission as JSON: %w", err)
 	}
 	deadline := time.Now().Add(c.config.Resend)
 	sent := false
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		var a Accepted
-		err := c.do(ctx, http.MethodPost, "/v1/jobs", body, &a, c.config.Answer)
+		var a A
+		err := c.do(ctx, http.MethodPost, path, body, &a, c.config.Answer)
 		// A broker that cannot be reached has not got it, unless it got it before.
 		lost := Lost(err) || errors.Is(err, grid.ErrUnavailable) && !unreachable(err) || sent && unreachable(err)
 		if !lost || time.Now().After(deadline) {

@@ -18,7 +18,8 @@
 //
 // All bodies are JSON (application/json) but those of files. Times are RFC 3339 in
 // UTC with milliseconds, null if not yet; spans are seconds; sizes are bytes; a
-// mode is the nine permission bits as a number.
+// mode is the nine permission bits as a number. The files, explanations and outputs of the jobs of
+// a group are those of single jobs.
 //
 //	POST   /v1/jobs                     {key, document, name, rerunnable, queue_anyway, files: [{path, size, mode}]}
 //	                                    201, or 200 if the key was known: {a status, again, wanted: [{path, from, size, mode}]}
@@ -38,6 +39,13 @@
 //	GET    /v1/jobs/{id}/outputs/{path} the bytes of one of them
 //	DELETE /v1/jobs/{id}                removes an ended job and its files; 204
 //	POST   /v1/jobs/{id}/end            {as: dead or lost, dry_run}: [Status]; administrators
+//	POST   /v1/groups                   {key, name, queue_anyway, jobs: [as POST /v1/jobs, without key and queue_anyway]}
+//	                                    all of them are taken, or none: {a group, again, wanted: [{job, files}]}
+//	GET    /v1/groups                   {groups: [group]}, oldest first, without members
+//	GET    /v1/groups/{id}              a group with the statuses of its jobs ([GroupStatus])
+//	GET    /v1/groups/{id}/wait         the same, as soon as all have ended or after 30 s
+//	POST   /v1/groups/{id}/cancel       the same; the cancel of all its jobs is recorded
+//	DELETE /v1/groups/{id}              removes an ended group, its jobs and their files; 204
 //	GET    /v1/sites                    [site] ([Site]); that of the broker tells how good its estimates are
 //	GET    /v1/sites/{name}/handoffs    the jobs on their way to or from a neighbour ([Handoff]); administrators
 //	POST   /v1/drain, /v1/undrain       the site takes no more grid jobs, or takes them again: {draining}; administrators

@@ -74,6 +74,18 @@ type UserService interface {
 	Outputs(ctx context.Context, who Identity, id grid.JobID) (files grid.Manifest, complete bool, err error)
 	// Output opens one of the files listed.
 	Output(ctx context.Context, who Identity, id grid.JobID, path string) (io.ReadCloser, error)
+	// SubmitGroup takes all jobs of a group, or none; they are durable when it returns.
+	SubmitGroup(ctx context.Context, who Identity, n NewGroup) (g GroupRecord, again bool, err error)
+	// Group is a group and its jobs.
+	Group(ctx context.Context, who Identity, id grid.GroupID) (GroupRecord, error)
+	// Groups lists the groups that who may see, oldest first.
+	Groups(ctx context.Context, who Identity) ([]GroupRecord, error)
+	// WaitGroup returns when all jobs of the group have ended, or ctx is done (then it as it is).
+	WaitGroup(ctx context.Context, who Identity, id grid.GroupID) (GroupRecord, error)
+	// CancelGroup asks for the end of all jobs of a group; that is durable when it returns.
+	CancelGroup(ctx context.Context, who Identity, id grid.GroupID) (GroupRecord, error)
+	// RemoveGroup deletes an ended group, its jobs and their files.
+	RemoveGroup(ctx context.Context, who Identity, id grid.GroupID) error
 	// Sites lists this site and the members.
 	Sites(ctx context.Context) ([]SiteView, error)
 	// SiteName is the alias of a peer: its name in the member file, this site's own, else the peer ID.

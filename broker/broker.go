@@ -71,6 +71,8 @@ type Journal interface {
 	// what they bring, run, left and were decided by.
 	Page(ctx context.Context, after grid.JobID, user string, limit int) ([]grid.Record, error)
 	Site(ctx context.Context) (grid.SiteState, error)
+	// Groups are all groups, in the order of their identifiers.
+	Groups(ctx context.Context) ([]grid.Group, error)
 	Commit(ctx context.Context, changes []grid.Change) error
 	History(ctx context.Context, kind grid.Kind, key string) ([]grid.Event, error)
 	// Decisions are what was decided of a job, the oldest first: the first, and the latest.
@@ -116,6 +118,7 @@ type Broker struct {
 	ports    Ports
 	events   chan core.Event
 	view     *view
+	groups   *groups
 	executor *executor
 	journal  atomic.Pointer[Journal]
 	accuracy atomic.Pointer[core.Accuracy]
@@ -144,7 +147,7 @@ func NewBroker(cfg core.Config, members []grid.Member, ports Ports) *Broker {
 		ready:    make(chan struct{}),
 		done:     make(chan struct{}),
 	}
-	b.view = newView(b.record)
+	b.view, b.groups = newView(b.record), newGroups()
 	b.boot.Store(cfg.Boot)
 	b.trust(members)
 	return b
@@ -207,6 +210,10 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	if cfg.Seen, err = journal.Peers(ctx); err != nil {
 		return fmt.Errorf("loading the journal: %w", err)
 	}
+	if cfg.Groups, err = journal.Groups(ctx); err != nil {
+		return fmt.Errorf("loading the journal: %w", err)
+	}
+	b.groups.reset(cfg.Groups)
 	cfg.Boot = b.boot.Load()
 	cfg.Draining, cfg.State = state.Draining, state
 	cfg.Journal, cfg.Lives, cfg.Witness = journal.ID(), journal.Lives(), journal.Witness()

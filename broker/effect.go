@@ -58,6 +58,10 @@ func (b *Broker) saved(c grid.Change) {
 	if state, is := c.Record.(*grid.SiteState); is {
 		b.state.Store(state)
 	}
+	if c.Kind == grid.KindGroup {
+		g, _ := c.Record.(*grid.Group)
+		b.groups.change(grid.GroupID(c.Key), g)
+	}
 	if id, r, is := c.Job(); is {
 		before := b.view.change(id, r)
 		if b.ports.Changed != nil {

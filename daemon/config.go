@@ -252,6 +252,8 @@ type LimitsConfig struct {
 	// Documents are the bytes of their documents (arguments, variables, lists of files), which
 	// are in the journal and partly in memory; Bytes are those of the files that they bring.
 	Documents, Bytes int64
+	// Groups are those of one user that have not ended, and GroupJobs the jobs of one group.
+	Groups, GroupJobs int
 	// Offered are the bytes of the files of the jobs that one neighbour has offered and not yet handed over.
 	Offered int64
 }
@@ -290,7 +292,7 @@ func Default(dir string) Config {
 		Batch:            defaultBatch(),
 		Neighbours:       filepath.Join(dir, NeighboursName),
 		Retention:        RetentionConfig{Days: 30, Bytes: 50 << 30},
-		Limits:           LimitsConfig{Jobs: 10000, Processes: 100_000, Documents: 256 << 20, Bytes: grid.MaxSandbox, Offered: grid.MaxSandbox},
+		Limits:           LimitsConfig{Jobs: 10000, Processes: 100_000, Documents: 256 << 20, Bytes: grid.MaxSandbox, Groups: 1000, GroupJobs: grid.MaxGroup, Offered: grid.MaxSandbox},
 		DefaultWalltime:  time.Hour,
 		EstimateDeadline: 2 * time.Second,
 		Reevaluation: ReevaluationConfig{
@@ -531,6 +533,7 @@ func limitsFields(d *document, l *LimitsConfig) []field {
 	}
 	return []field{
 		number("jobs", "max_jobs", &l.Jobs, 1_000_000), number("processes", "max_processes cores", &l.Processes, 1<<30),
+		number("groups", "max_groups", &l.Groups, 1_000_000), number("group_jobs", "jobs_per_group", &l.GroupJobs, grid.MaxGroup),
 		size("documents", "memory", &l.Documents), size("bytes", "size files", &l.Bytes), size("offered", "offers neighbour", &l.Offered),
 	}
 }

@@ -122,7 +122,7 @@ speed: 1.5
 batch: {nodes: 10, cores: 8, memory: 64GiB, policy: "easy:2:sjf", queues: [short, 2]}
 administrators: [root, anna]
 retention: {days: 7, bytes: 1.5GB}
-limits: {jobs: 5, processes: 6, documents: 7MiB, bytes: 8GiB, offered: 9GiB}
+limits: {jobs: 5, processes: 6, groups: 7, group_jobs: 8, documents: 7MiB, bytes: 8GiB, offered: 9GiB}
 default_walltime: 1d12h
 reevaluation: {interval: 2m, settle: 1s, margin: 2s, cooldown: 3s, soon: 4s}
 netmon: {time_share: 0, bytes_per_hour: 0}
@@ -138,7 +138,7 @@ operating_system: Solaris
 	want.Batch = BatchConfig{System: "embedded", Nodes: 10, Cores: 8, Memory: 64 << 30, Policy: plan.Policy{Kind: plan.EASY, Reservations: 2, Order: plan.ShortestFirst}, Ruled: true, Queues: []QueueConfig{{Name: "short"}, {Name: "2"}}, Refresh: 10 * time.Second, External: want.Batch.External}
 	want.Administrators = []string{"root", "anna"}
 	want.Retention = RetentionConfig{Days: 7, Bytes: 1_500_000_000}
-	want.Limits = LimitsConfig{Jobs: 5, Processes: 6, Documents: 7 << 20, Bytes: 8 << 30, Offered: 9 << 30}
+	want.Limits = LimitsConfig{Jobs: 5, Processes: 6, Groups: 7, GroupJobs: 8, Documents: 7 << 20, Bytes: 8 << 30, Offered: 9 << 30}
 	want.DefaultWalltime = 36 * time.Hour
 	want.Reevaluation = ReevaluationConfig{
 		Interval: 2 * time.Minute, Settle: time.Second, Margin: 2 * time.Second, Cooldown: 3 * time.Second, Soon: 4 * time.Second,

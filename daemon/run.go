@@ -301,7 +301,7 @@ func (c *Config) hooks() []string {
 }
 
 func (l LimitsConfig) user() core.UserLimits {
-	return core.UserLimits{Jobs: l.Jobs, Processes: l.Processes, Documents: l.Documents, Bytes: l.Bytes}
+	return core.UserLimits{Jobs: l.Jobs, Processes: l.Processes, Documents: l.Documents, Bytes: l.Bytes, Groups: l.Groups, GroupJobs: l.GroupJobs}
 }
 
 // run starts the parts, each after those it needs, writes the ready file, and waits.

@@ -56,19 +56,13 @@ func (s service) SiteName(p grid.PeerID) string {
 }
 
 func (s service) Submit(ctx context.Context, who api.Identity, n api.NewJob) (grid.Record, bool, error) {
-	id, err := ulid.New(ulid.Timestamp(time.Now()), rand.Reader)
+	id, err := newULID()
 	if err != nil {
-		return grid.Record{}, false, fmt.Errorf("making an identifier: %w", err)
+		return grid.Record{}, false, err
 	}
-	j := n.Job
-	j.ID = grid.NewJobID(s.site.facts.Name, id.String())
-	j.Home = s.site.self
-	j.User = grid.User{Home: s.site.self, Name: who.Name}
-	j.Inputs = slices.SortedFunc(slices.Values(n.Job.Inputs), func(a, b grid.File) int { return strings.Compare(a.Path, b.Path) })
-	for _, f := range j.Inputs {
-		if err := stage.CheckPath(f.Path); err != nil {
-			return grid.Record{}, false, fmt.Errorf("%w: %w", grid.ErrInvalid, err)
-		}
+	j, err := s.jobOf(who, grid.NewJobID(s.site.facts.Name, id), n)
+	if err != nil {
+		return grid.Record{}, false, err
 	}
 	if !n.QueueAnyway {
 		if err := s.possible(ctx, j, n.Key); err != nil {
@@ -76,6 +70,28 @@ func (s service) Submit(ctx context.Context, who api.Identity, n api.NewJob) (gr
 		}
 	}
 	return s.site.broker.Submit(ctx, j, n.Key, n.QueueAnyway)
+}
+
+func newULID() (string, error) {
+	id, err := ulid.New(ulid.Timestamp(time.Now()), rand.Reader)
+	if err != nil {
+		return "", fmt.Errorf("making an identifier: %w", err)
+	}
+	return id.String(), nil
+}
+
+// jobOf is the job of a submission.
+func (s service) jobOf(who api.Identity, id grid.JobID, n api.NewJob) (grid.Job, error) {
+	j := n.Job
+	j.ID, j.Home = id, s.site.self
+	j.User = grid.User{Home: s.site.self, Name: who.Name}
+	j.Inputs = slices.SortedFunc(slices.Values(n.Job.Inputs), func(a, b grid.File) int { return strings.Compare(a.Path, b.Path) })
+	for _, f := range j.Inputs {
+		if err := stage.CheckPath(f.Path); err != nil {
+			return j, fmt.Errorf("%w: %w", grid.ErrInvalid, err)
+		}
+	}
+	return j, nil
 }
 
 // possible refuses a job that no known site could ever run. One that asks for no more than

@@ -26,6 +26,7 @@ type Service struct {
 	changed  chan struct{} // closed and made anew at each change
 	jobs     map[grid.JobID]*job
 	keys     map[string]grid.JobID
+	groups   map[grid.GroupID]grid.Group
 	fail     error
 	sites    []api.SiteView
 	onJob    func(*grid.Record)
@@ -54,7 +55,7 @@ var (
 
 // New is a service without jobs, at a site of 16 processes.
 func New() *Service {
-	s := &Service{changed: make(chan struct{}), jobs: make(map[grid.JobID]*job), keys: make(map[string]grid.JobID)}
+	s := &Service{changed: make(chan struct{}), jobs: make(map[grid.JobID]*job), keys: make(map[string]grid.JobID), groups: make(map[grid.GroupID]grid.Group)}
 	site, peer := s.Self()
 	s.sites = []api.SiteView{{Site: site, Peer: peer, Self: true, State: grid.Alive,
 		Started: 20, Accuracy: plan.Accuracy{Waited: 10, Mean: 266.2, Median: 80, P90: 601, Within60: 0.2, Within600: 0.8, TooEarly: 0.25}}}

@@ -30,7 +30,7 @@ of these searches is shown last, if it left the job where it is.`,
 		Example:           "  gclient explain ID\n  gclient explain --json ID | jq '.decisions[0].candidates[] | {site, total_s}'",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
-		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+		RunE: p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
 			e, err := c.Explain(cmd.Context(), id)
 			if err != nil {
 				return err
@@ -39,6 +39,8 @@ of these searches is shown last, if it left the job where it is.`,
 				return cli.PrintJSON(cmd.OutOrStdout(), e)
 			}
 			return printExplanation(cmd.OutOrStdout(), e)
+		}, func(cmd *cobra.Command, c *api.Client, id grid.GroupID, _ []string) error {
+			return explainGroup(cmd, c, id, asJSON)
 		}),
 	}
 	jsonFlag(cmd, &asJSON)

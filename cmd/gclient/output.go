@@ -29,7 +29,7 @@ Of a job that has not ended yet it fetches what there is and ends with exit code
 		Example:           "  gclient output xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF results",
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: p.completeJobs,
-		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, args []string) error {
+		RunE: p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, args []string) error {
 			if err := fetchAll(cmd, c, id, args[0], force); err != nil {
 				return err
 			}
@@ -41,6 +41,20 @@ Of a job that has not ended yet it fetches what there is and ends with exit code
 				fmt.Fprintf(cmd.ErrOrStderr(), "job %s: %s\n", id, printable(s.Reason))
 			}
 			return required(&s, require, nil)
+		}, func(cmd *cobra.Command, c *api.Client, id grid.GroupID, args []string) error {
+			s, err := c.Group(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			if err := fetchGroup(cmd, c, &s, args[0], force); err != nil || !require {
+				return err
+			}
+			for i := range s.Members {
+				if err := required(&s.Members[i], require, nil); err != nil {
+					return err
+				}
+			}
+			return nil
 		}),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite files")

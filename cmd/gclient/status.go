@@ -32,7 +32,7 @@ CANCELLED_DEADLINE or LOST.`,
 		Example:           "  gclient status xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF\n  gclient status --json ID | jq .exit_code",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
-		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+		RunE: p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
 			s, err := c.Job(cmd.Context(), id)
 			if err != nil {
 				return err
@@ -41,6 +41,15 @@ CANCELLED_DEADLINE or LOST.`,
 				return cli.PrintJSON(cmd.OutOrStdout(), s)
 			}
 			return printStatus(cmd.OutOrStdout(), &s)
+		}, func(cmd *cobra.Command, c *api.Client, id grid.GroupID, _ []string) error {
+			s, err := c.Group(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), s)
+			}
+			return printGroup(cmd.OutOrStdout(), &s)
 		}),
 	}
 	jsonFlag(cmd, &asJSON)
@@ -166,7 +175,7 @@ func printable(s string) string {
 }
 
 func (p *program) list() *cobra.Command {
-	var asJSON bool
+	var asJSON, groups bool
 	var after string
 	var limit int
 	cmd := &cobra.Command{
@@ -193,6 +202,16 @@ administrator sees those of all users.`,
 				return err
 			}
 			defer c.Close()
+			if groups {
+				page, err := c.Groups(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return cli.PrintJSON(cmd.OutOrStdout(), page.Groups)
+				}
+				return printGroups(cmd.OutOrStdout(), page.Groups)
+			}
 			jobs, err := allJobs(cmd, c, from, limit)
 			if err != nil {
 				return err
@@ -204,6 +223,7 @@ administrator sees those of all users.`,
 		},
 	}
 	jsonFlag(cmd, &asJSON)
+	cmd.Flags().BoolVar(&groups, "groups", false, "list the groups of jobs instead")
 	cmd.Flags().StringVar(&after, "after", "", "only jobs after the job `ID`")
 	cmd.Flags().IntVar(&limit, "limit", 0, "at most `N` jobs; 0 lists all")
 	return cmd

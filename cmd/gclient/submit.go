@@ -32,8 +32,8 @@ type submission struct {
 func (p *program) submit() *cobra.Command {
 	var f submission
 	cmd := &cobra.Command{
-		Use:   "submit FILE.jsdl",
-		Short: "Hand in a job",
+		Use:   "submit FILE.jsdl...",
+		Short: "Hand in a job, or a group of jobs",
 		Long: `Hand in the job that a JSDL document describes, with the files beside it that it names, and
 print the job's identifier. From then on the job is safe: the broker has it on disk.
 
@@ -41,12 +41,19 @@ With --wait it waits for the end and ends with the job's own exit status: its ex
 code, 128+n if signal n ended it, 255 with a reason on stderr if it has none. Ctrl-C
 then ends only the waiting. --output DIR also fetches what the job leaves.
 
+Several documents are the jobs of one group: all of them are taken, or none, and none begins
+before the files of all are there. The group's identifier, which is printed, ends in .all;
+status, wait, cancel, explain, output and remove take it as they take that of a job.
+--output DIR fetches the output of each job into a folder of its own in DIR, which has the
+job's name where all names differ, else its number.
+
 If it is not known whether the broker got the job, because its answer was lost, the
 error tells a key: submitting with --key KEY again never makes a second job.`,
 		Example: `  gclient submit job.jsdl
   ID=$(gclient submit job.jsdl) && gclient wait $ID
-  gclient submit job.jsdl --output results`,
-		Args:              cobra.ExactArgs(1),
+  gclient submit job.jsdl --output results
+  gclient submit first.jsdl second.jsdl third.jsdl`,
+		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeDocuments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("output") && f.output == "" {
@@ -54,6 +61,12 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 			}
 			if f.key != "" && strings.ContainsFunc(f.key, unicode.IsSpace) {
 				return cli.BadUsage("--key %q: a key has no blanks", f.key)
+			}
+			if f.key == "" {
+				f.key = rand.Text()
+			}
+			if len(args) > 1 {
+				return p.runSubmitGroup(cmd, args, f)
 			}
 			return p.runSubmit(cmd, args[0], f)
 		},
@@ -70,9 +83,6 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 }
 
 func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error {
-	if f.key == "" {
-		f.key = rand.Text()
-	}
 	c, err := p.client(cmd)
 	if err != nil {
 		return err

@@ -21,14 +21,15 @@ func (p *program) wait() *cobra.Command {
 		Use:   "wait ID",
 		Short: "Wait for the end of a job, and end with its exit status",
 		Long: `Wait for the end of a job and end with its exit status: its exit code, 128+n if
-signal n ended it, 255 with a reason on stderr if its program has none.
+signal n ended it, 255 with a reason on stderr if its program has none. Of a group it waits for
+the end of all jobs, and ends with 0 if all did so, else with what the first says that did not.
 
 Ctrl-C ends only the waiting: the job goes on. While the broker is restarted
 the waiting goes on, for up to a minute.`,
 		Example:           "  gclient wait ID && echo it worked\n  gclient wait ID --timeout 10m",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
-		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+		RunE: p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
 			ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
 			if timeout > 0 {
 				ctx, cancel = context.WithTimeout(ctx, timeout)
@@ -44,6 +45,22 @@ the waiting goes on, for up to a minute.`,
 				}
 			}
 			return required(&s, require, jobExit(&s))
+		}, func(cmd *cobra.Command, c *api.Client, id grid.GroupID, _ []string) error {
+			ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
+			if timeout > 0 {
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+			}
+			defer cancel()
+			s, err := waitForGroup(ctx, cmd, c, id)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if err := cli.PrintJSON(cmd.OutOrStdout(), s); err != nil {
+					return err
+				}
+			}
+			return groupExit(&s, require)
 		}),
 	}
 	jsonFlag(cmd, &asJSON)
@@ -155,7 +172,7 @@ before it hears of the wish.)`,
 		Example:           "  gclient cancel xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
-		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+		RunE: p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
 			r, err := c.Cancel(cmd.Context(), id)
 			if err != nil {
 				return err
@@ -172,6 +189,8 @@ before it hears of the wish.)`,
 				cmd.Printf("%s %s\n", id, cancelled(&r.Job))
 			}
 			return nil
+		}, func(cmd *cobra.Command, c *api.Client, id grid.GroupID, _ []string) error {
+			return cancelGroup(cmd, c, id, asJSON)
 		}),
 	}
 	jsonFlag(cmd, &asJSON)
@@ -198,8 +217,10 @@ func (p *program) remove() *cobra.Command {
 		Example:           "  gclient remove xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
-		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+		RunE: p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
 			return c.Remove(cmd.Context(), id)
+		}, func(cmd *cobra.Command, c *api.Client, id grid.GroupID, _ []string) error {
+			return c.RemoveGroup(cmd.Context(), id)
 		}),
 	}
 }

@@ -14,6 +14,7 @@ import (
 // committed, and the folders of jobs with their control directories.
 type disk struct {
 	records     map[grid.JobID]*grid.Record
+	groups      map[grid.GroupID]*grid.Group
 	state       grid.SiteState
 	incarnation uint64
 	sequence    uint64
@@ -77,7 +78,7 @@ const (
 )
 
 func newDisk() disk {
-	return disk{records: map[grid.JobID]*grid.Record{}, incarnation: 1, folders: map[grid.JobID]*folder{}, peers: map[grid.PeerID][]grid.JournalID{}, witness: witness{told: map[grid.JobID]words{}}}
+	return disk{records: map[grid.JobID]*grid.Record{}, groups: map[grid.GroupID]*grid.Group{}, incarnation: 1, folders: map[grid.JobID]*folder{}, peers: map[grid.PeerID][]grid.JournalID{}, witness: witness{told: map[grid.JobID]words{}}}
 }
 
 func (d *disk) folder(id grid.JobID) *folder {
@@ -107,6 +108,10 @@ func (d *disk) commit(now grid.Tick, changes []grid.Change) {
 		if id, r, is := c.Job(); is {
 			d.put(id, r)
 		}
+		if c.Kind == grid.KindGroup {
+			g, _ := c.Record.(*grid.Group)
+			d.putGroup(grid.GroupID(c.Key), g)
+		}
 	}
 	for _, s := range d.pending {
 		d.see(s)
@@ -121,6 +126,15 @@ func (d *disk) put(id grid.JobID, r *grid.Record) {
 		delete(d.records, id)
 	} else {
 		d.records[id] = r
+	}
+}
+
+// putGroup makes a record that of a group; nil deletes it.
+func (d *disk) putGroup(id grid.GroupID, g *grid.Group) {
+	if g == nil {
+		delete(d.groups, id)
+	} else {
+		d.groups[id] = g
 	}
 }
 
@@ -140,6 +154,7 @@ func (d *disk) see(s core.Saw) {
 type backup struct {
 	at       grid.Tick
 	records  map[grid.JobID]*grid.Record
+	groups   map[grid.GroupID]*grid.Group
 	state    grid.SiteState
 	sequence uint64
 	lives    []grid.Life
@@ -150,7 +165,7 @@ type backup struct {
 
 // copy makes a backup of the journal, or of all that is there.
 func (d *disk) copy(at grid.Tick, folders bool) *backup {
-	b := &backup{at, maps.Clone(d.records), d.state, d.sequence, d.lives, maps.Clone(d.peers), nil, witness{}}
+	b := &backup{at, maps.Clone(d.records), maps.Clone(d.groups), d.state, d.sequence, d.lives, maps.Clone(d.peers), nil, witness{}}
 	if folders {
 		b.folders, b.witness = cloneFolders(d.folders), d.witness.clone()
 	}
@@ -171,6 +186,7 @@ func (d *disk) restore(b *backup) {
 	if b.folders != nil {
 		d.folders, d.witness = cloneFolders(b.folders), b.witness.clone()
 	}
+	d.groups = maps.Clone(b.groups)
 	d.records, d.state, d.sequence, d.lives, d.peers = maps.Clone(b.records), b.state, b.sequence, b.lives, maps.Clone(b.peers)
 	d.pending, d.undo = nil, nil
 }
@@ -196,9 +212,18 @@ func (d *disk) load() iter.Seq[grid.Record] {
 	}
 }
 
+// loadGroups is what a new Core is told of groups.
+func (d *disk) loadGroups() []grid.Group {
+	list := make([]grid.Group, 0, len(d.groups))
+	for _, id := range sortedGroups(d.groups) {
+		list = append(list, *d.groups[id])
+	}
+	return list
+}
+
 // loseJournal leaves an empty one, of a new incarnation.
 func (d *disk) loseJournal() {
-	d.records = map[grid.JobID]*grid.Record{}
+	d.records, d.groups = map[grid.JobID]*grid.Record{}, map[grid.GroupID]*grid.Group{}
 	d.state = grid.SiteState{}
 	d.incarnation++
 	d.sequence, d.lives = 0, nil

@@ -54,6 +54,7 @@ func Run(o Options) Result {
 		w.after(between(w.rnd.build, 0, 2*grid.Second), s.host.boot)
 	}
 	w.load()
+	w.loadGroups()
 	w.plan()
 	w.storm = true
 	w.until(genesis+stormLength, nil)

@@ -99,7 +99,7 @@ func (w *world) config(s *site) core.Config {
 		Lives: s.disk.lives, Witness: s.disk.witness.last, Told: s.disk.said(),
 		Refresh: 30 * grid.Second, Digest: grid.Minute, Decline: decline,
 		Delta: 3 * grid.Minute, Settle: 20 * grid.Second,
-		Draining: s.disk.state.Draining, State: s.disk.state, Load: s.disk.record,
+		Draining: s.disk.state.Draining, State: s.disk.state, Load: s.disk.record, Groups: s.disk.loadGroups(),
 		Sign:   func(text []byte) []byte { return signature(s.peer, text) },
 		Verify: func(by grid.PeerID, text, got []byte) bool { return string(signature(by, text)) == string(got) },
 	}
@@ -213,6 +213,7 @@ func (h *host) commit(wr *core.Write) {
 		h.fail(wr)
 		return
 	}
+	w.truth.changesGroup(s, wr.Changes)
 	s.disk.commit(w.now, wr.Changes)
 	h.written(wr)
 	w.truth.saved(s, wr.Changes)

@@ -16,6 +16,7 @@ const longestTail = 30 * grid.Second
 type undo struct {
 	at       grid.Tick
 	records  map[grid.JobID]*grid.Record // as they were; nil: there was none
+	groups   map[grid.GroupID]*grid.Group
 	state    grid.SiteState
 	sequence uint64
 	peers    map[grid.PeerID][]grid.JournalID // as they were, of those that it changes
@@ -23,10 +24,13 @@ type undo struct {
 
 // note keeps what a commit replaces, for as long as it may be undone.
 func (d *disk) note(now grid.Tick, changes []grid.Change) {
-	u := undo{at: now, state: d.state, sequence: d.sequence, records: map[grid.JobID]*grid.Record{}}
+	u := undo{at: now, state: d.state, sequence: d.sequence, records: map[grid.JobID]*grid.Record{}, groups: map[grid.GroupID]*grid.Group{}}
 	for _, c := range changes {
 		if id, _, is := c.Job(); is {
 			u.records[id] = d.records[id]
+		}
+		if c.Kind == grid.KindGroup {
+			u.groups[grid.GroupID(c.Key)] = d.groups[grid.GroupID(c.Key)]
 		}
 	}
 	for _, s := range d.pending {
@@ -49,6 +53,9 @@ func (d *disk) loseTail(since grid.Tick) bool {
 		u := d.undo[n]
 		for id, r := range u.records {
 			d.put(id, r)
+		}
+		for id, g := range u.groups {
+			d.putGroup(id, g)
 		}
 		for p, list := range u.peers {
 			d.peers[p] = list

@@ -20,6 +20,7 @@ import (
 //	S6   no message is sent that the codec refuses
 //	S8   nothing is left over
 //	S9   no waiting job is out of every queue for long
+//	S10  a group is whole or absent (and S11, S12: groups.go)
 //
 // Programs and owners are here, what users are told in told.go, and what is not held
 // against the brokers in excuse.go.
@@ -155,13 +156,17 @@ func (t *truth) ended(s *site, l *local, p grid.Progress) {
 
 // saved: changes are in the journal of one, which may be a duplicate.
 func (t *truth) saved(one *site, changes []grid.Change) {
+	t.groupsSaved(one, changes)
 	s, first := one.principal(), one.of == nil
 	for _, c := range changes {
 		if site, is := c.Record.(*grid.SiteState); is {
 			s.w.tell(s, "saves that it is drained: %v", site.Draining)
 			continue
 		}
-		id, r, _ := c.Job()
+		id, r, is := c.Job()
+		if !is {
+			continue
+		}
 		f := t.facts[id]
 		if s.duplicate != nil {
 			f.acted(first)

@@ -1,0 +1,365 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+// onEither makes the RunE of a command whose first argument is a job or a group.
+func (p *program) onEither(job func(*cobra.Command, *api.Client, grid.JobID, []string) error,
+	group func(*cobra.Command, *api.Client, grid.GroupID, []string) error) func(*cobra.Command, []string) error {
+	single := p.onJob(job)
+	return func(cmd *cobra.Command, args []string) error {
+		id, err := grid.ParseGroupID(args[0])
+		if err != nil {
+			return single(cmd, args)
+		}
+		c, err := p.client(cmd)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return group(cmd, c, id, args[1:])
+	}
+}
+
+// runSubmitGroup hands in the jobs of several documents as one group: all, or none.
+func (p *program) runSubmitGroup(cmd *cobra.Command, files []string, f submission) error {
+	documents, err := openDocuments(cmd, files)
+	defer func() {
+		for _, d := range documents {
+			d.close()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	if err := checkFolder(f.output, nil, f.force); err != nil {
+		return err
+	}
+	c, err := p.client(cmd)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	sub := api.GroupSubmission{Key: f.key, QueueAnyway: f.anyway}
+	for i, d := range documents {
+		one := api.Submission{Document: string(d.text), Name: files[i], Rerunnable: f.rerunnable, Files: d.files}
+		if one.Files == nil {
+			one.Files = []api.File{}
+		}
+		sub.Jobs = append(sub.Jobs, one)
+	}
+	a, err := c.SubmitGroup(cmd.Context(), sub)
+	if err != nil {
+		return notAccepted(cmd.Context(), strings.Join(files, " "), f.key, err)
+	}
+	if !f.json {
+		cmd.Println(a.ID)
+	}
+	status := a.GroupStatus
+	if a.Coming > 0 {
+		if err := sendAll(cmd, c, documents, &a); err != nil {
+			return cli.Exit(cli.Code(err), fmt.Errorf("the group %s is accepted, but lacks files, and none of its jobs begins before they are there: %w; 'gclient submit --key %s %s' sends them again", a.ID, err, f.key, strings.Join(files, " ")))
+		}
+		if status, err = c.Group(cmd.Context(), a.ID); err != nil {
+			return err
+		}
+	}
+	if f.wait || f.output != "" {
+		return followGroup(cmd, c, a.ID, f)
+	}
+	if f.json {
+		return cli.PrintJSON(cmd.OutOrStdout(), status)
+	}
+	return nil
+}
+
+// openDocuments opens all of them; where one is wrong nothing is handed in, and the mistakes of
+// all are told.
+func openDocuments(cmd *cobra.Command, files []string) (list []*document, err error) {
+	var wrong []error
+	for _, file := range files {
+		d, err := openDocument(file)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		list = append(list, d)
+		for _, text := range windowsWarnings(d) {
+			cmd.PrintErrf("gclient: warning: %s\n", text)
+		}
+	}
+	if len(wrong) == 0 {
+		return list, nil
+	}
+	for _, err := range wrong {
+		cmd.PrintErrln(err)
+	}
+	return list, cli.Exit(cli.No, fmt.Errorf("nothing was submitted: %d of %d documents cannot be", len(wrong), len(files)))
+}
+
+// sendAll uploads what the broker wants for the jobs of a group that still wait for files.
+func sendAll(cmd *cobra.Command, c *api.Client, documents []*document, a *api.GroupAccepted) error {
+	waits := map[grid.JobID]bool{}
+	for i := range a.Members {
+		waits[a.Members[i].ID] = wantsFiles(&a.Members[i])
+	}
+	var total int64
+	for _, w := range a.Wanted {
+		for _, f := range w.Files {
+			total += f.Size
+		}
+	}
+	bar := newProgress(cmd.ErrOrStderr(), "sending", total)
+	defer bar.end()
+	for _, w := range a.Wanted {
+		if !waits[w.Job] {
+			continue
+		}
+		_, n := w.Job.Group()
+		if n < 1 || n > len(documents) {
+			return fmt.Errorf("the broker wants files for %s, which is none of the documents", w.Job)
+		}
+		for _, f := range w.Files {
+			if err := sendFile(cmd.Context(), c, documents[n-1], w.Job, f, bar); err != nil {
+				return fmt.Errorf("job %d: %w", n, err)
+			}
+		}
+		if _, err := c.Uploaded(cmd.Context(), w.Job); err != nil {
+			return fmt.Errorf("job %d: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// followGroup waits for the end of the group that was handed in.
+func followGroup(cmd *cobra.Command, c *api.Client, id grid.GroupID, f submission) error {
+	s, err := waitForGroup(cmd.Context(), cmd, c, id)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		if err := cli.PrintJSON(cmd.OutOrStdout(), s); err != nil {
+			return err
+		}
+	}
+	if f.output != "" {
+		if err := fetchGroup(cmd, c, &s, f.output, f.force); err != nil {
+			return err
+		}
+	}
+	return groupExit(&s, f.require)
+}
+
+// waitForGroup returns the status of a group once all of its jobs have ended.
+func waitForGroup(ctx context.Context, cmd *cobra.Command, c *api.Client, id grid.GroupID) (api.GroupStatus, error) {
+	s, err := c.Group(ctx, id)
+	heard := time.Now()
+	bar := newCount(cmd.ErrOrStderr())
+	defer bar.end()
+	for {
+		switch {
+		case err == nil && s.Ended != 0:
+			return s, nil
+		case err == nil:
+			heard = time.Now()
+			bar.show(fmt.Sprintf("%d of %d have ended", over(&s), s.Jobs))
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			return s, fmt.Errorf("the group %s has not ended in time; it goes on: 'gclient wait %s' waits again: %w", id, id, grid.ErrNotYet)
+		case ctx.Err() != nil:
+			return s, cli.Exit(cli.Failed, fmt.Errorf("interrupted; the group %s goes on: 'gclient wait %s' waits again, 'gclient cancel %s' ends it", id, id, id))
+		case !api.Interrupted(err) || time.Since(heard) > patience+30*time.Second:
+			return s, err
+		default:
+			pause(ctx, time.Second)
+		}
+		s, err = c.WaitGroup(ctx, id)
+	}
+}
+
+// over is how many jobs of a group have ended.
+func over(s *api.GroupStatus) (n int) {
+	for i := range s.Members {
+		if s.Members[i].Terminal() {
+			n++
+		}
+	}
+	return n + s.Jobs - len(s.Members) // those removed had
+}
+
+// groupExit is success if all jobs ended so, else what the first says that did not.
+func groupExit(s *api.GroupStatus, require bool) error {
+	for i := range s.Members {
+		m := &s.Members[i]
+		if err := required(m, require, jobExit(m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetchGroup brings what the jobs have left, each into a folder of its own below dir.
+func fetchGroup(cmd *cobra.Command, c *api.Client, s *api.GroupStatus, dir string, force bool) error {
+	names := foldersOf(s)
+	var failed error
+	for i := range s.Members {
+		m := &s.Members[i]
+		if err := fetchAll(cmd, c, m.ID, filepath.Join(dir, names[i]), force); err != nil {
+			failed = cli.Exit(cli.Code(err), fmt.Errorf("the output of job %s is not here: %w; 'gclient output %s %s' fetches it", m.ID, err, m.ID, filepath.Join(dir, names[i])))
+			cmd.PrintErrf("gclient: %v\n", failed)
+		}
+	}
+	return failed
+}
+
+// foldersOf are the names of the jobs where each has one of its own that can name a folder, and no
+// number; else their numbers.
+func foldersOf(s *api.GroupStatus) []string {
+	numbers, names, seen := make([]string, len(s.Members)), make([]string, len(s.Members)), map[string]bool{}
+	plain := true
+	for i := range s.Members {
+		_, n := s.Members[i].ID.Group()
+		numbers[i], names[i] = strconv.Itoa(n), s.Members[i].Name
+		plain = plain && !seen[names[i]] && grid.CheckName(strings.ToLower(names[i])) == nil && strings.Trim(names[i], "0123456789") != ""
+		seen[names[i]] = true
+	}
+	if plain {
+		return names
+	}
+	return numbers
+}
+
+func printGroup(w io.Writer, s *api.GroupStatus) error {
+	t := cli.Table(w)
+	line := func(name, value string) {
+		if value != "" && value != "-" {
+			fmt.Fprintf(t, "%s\t%s\n", name, printable(value))
+		}
+	}
+	line("group", string(s.ID))
+	line("name", s.Name)
+	line("user", s.User)
+	line("jobs", fmt.Sprintf("%d: %s", s.Jobs, statesText(s)))
+	if s.Coming > 0 {
+		line("files", fmt.Sprintf("those of %d jobs are to come; none begins before", s.Coming))
+	}
+	line("submitted", clock(s.Submitted))
+	line("ended", clock(s.Ended))
+	if s.CancelRequested {
+		line("cancel", "requested")
+	}
+	if err := flush(t); err != nil || len(s.Members) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	return printJobs(w, s.Members)
+}
+
+// statesText is how many jobs of a group are in which state, as in "2 RUNNING, 3 COMPLETED".
+func statesText(s *api.GroupStatus) string {
+	var names, parts []string
+	for name := range s.States {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		parts = append(parts, fmt.Sprintf("%d %s", s.States[name], name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func printGroups(w io.Writer, list []api.GroupStatus) error {
+	t := cli.Table(w)
+	if len(list) > 0 {
+		fmt.Fprintln(t, "GROUP\tNAME\tUSER\tJOBS\tSTATES\tSUBMITTED\tENDED")
+	}
+	for i := range list {
+		g := &list[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", g.ID, dash(g.Name), g.User, g.Jobs, dash(statesText(g)), clock(g.Submitted), clock(g.Ended))
+	}
+	return flush(t)
+}
+
+// explainGroup explains each job of a group.
+func explainGroup(cmd *cobra.Command, c *api.Client, id grid.GroupID, asJSON bool) error {
+	s, err := c.Group(cmd.Context(), id)
+	if err != nil {
+		return err
+	}
+	all := make([]api.Explanation, 0, len(s.Members))
+	for i := range s.Members {
+		e, err := c.Explain(cmd.Context(), s.Members[i].ID)
+		if err != nil {
+			return err
+		}
+		all = append(all, e)
+	}
+	if asJSON {
+		return cli.PrintJSON(cmd.OutOrStdout(), all)
+	}
+	for i, e := range all {
+		if i > 0 {
+			cmd.Println()
+		}
+		cmd.Printf("%s %s\n", e.ID, dash(s.Members[i].Name))
+		if err := printExplanation(cmd.OutOrStdout(), e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancelGroup asks for the end of a group, and tells how far that has come.
+func cancelGroup(cmd *cobra.Command, c *api.Client, id grid.GroupID, asJSON bool) error {
+	s, err := c.CancelGroup(cmd.Context(), id)
+	if err != nil {
+		return err
+	}
+	ctx, done := context.WithTimeout(cmd.Context(), 10*time.Second)
+	defer done()
+	if s.Ended == 0 { // give the sites that have its jobs a moment
+		if next, err := waitForGroup(ctx, cmd, c, id); err == nil {
+			s = next
+		} else if s, err = c.Group(cmd.Context(), id); err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		if err := cli.PrintJSON(cmd.OutOrStdout(), s); err != nil {
+			return err
+		}
+	}
+	if s.Ended == 0 {
+		return cli.Exit(cli.Failed, fmt.Errorf("the group %s: recorded for all of its jobs; %d of %d have ended; 'gclient status %s' tells when all have", id, over(&s), s.Jobs, id))
+	}
+	if !asJSON {
+		cmd.Printf("%s has ended: %s\n", id, statesText(&s))
+	}
+	return nil
+}
+
+// count tells on a terminal how far a wait has come.
+type count struct{ *progress }
+
+func newCount(w io.Writer) count { return count{newProgress(w, "", 0)} }
+
+func (n count) show(text string) {
+	if n.w != nil {
+		n.shown = true
+		fmt.Fprintf(n.w, "\r%s  ", text)
+	}
+}
