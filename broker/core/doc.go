@@ -28,6 +28,7 @@
 //	               traits.go, accuracy.go (what is learned)
 //	execution      attempts in the local batch system: local.go, refused.go, vanish.go,
 //	               damaged.go, inputs.go, stray.go, end.go (an administrator's word)
+//	groups         jobs that were handed in as one: group.go (the machine), grouprequest.go (its users)
 //	home           submission, reports, output, the end: submit.go, quota.go, home.go, report.go (the
 //	               owner's side), cancel.go, claim.go (results of older epochs), forget.go
 //	recovery       what this broker does not know: recover.go, stall.go, lives.go, rollback.go,
