@@ -45,12 +45,8 @@ func (c *home) enforceCancel(j *job) {
 		c.pursueCancel(j)
 		return
 	}
-	if j.unreconciled() && j.rec.State != grid.Running {
-		c.backoff(j, onCancelling) // the journal may lack an attempt
-		return
-	}
-	if c.recovery.recounting() && j.rec.Uncertain && c.isHome(j) && j.rec.State != grid.Running {
-		c.backoff(j, onCancelling) // it may have ended elsewhere, and its user been told so
+	if c.gates.beforeCancel(j) != open {
+		c.backoff(j, onCancelling)
 		return
 	}
 	switch j.rec.State {

@@ -101,6 +101,24 @@ func (c *gates) beforeStart(j *job) gate {
 	return open
 }
 
+// beforeCancel is what has to be known before a job that is owned here ends because its user wants that,
+// and has not been seen to run: it may have ended elsewhere, and its user been told so.
+func (c *gates) beforeCancel(j *job) gate {
+	switch {
+	case j.rec.State == grid.Running:
+		return open
+	case j.unreconciled():
+		return untilDirectory
+	case !c.isHome(j):
+		return open
+	case c.recovery.recounting() && j.rec.Uncertain:
+		return untilAll
+	case j.recovered && c.silent(unspoken):
+		return untilNeighbours
+	}
+	return open
+}
+
 // unspoken is how long, in deadlines of an EstimateRequest, a job of this home that was in the journal
 // at the start waits for members that have not spoken: if the journal was rolled back, it
 // may have run elsewhere. What is handed in later does not wait.

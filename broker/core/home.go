@@ -18,6 +18,7 @@ type home struct {
 		withdraw(j *job)
 	}
 	gates interface {
+		beforeCancel(j *job) gate
 		beforeStart(j *job) gate
 	}
 	ownership interface {
@@ -37,7 +38,6 @@ type home struct {
 		givenAway(from grid.PeerID, j *job, m wire.Report) bool
 		mayLack(j *job) bool
 		notAwaited(p grid.PeerID, harmless bool)
-		recounting() bool
 		supplant(from grid.PeerID, j *job, certificates []grid.Certificate)
 		unknownReport(from grid.PeerID, m wire.Report)
 	}

@@ -52,7 +52,11 @@ func (o *others) withdraw(j *job)                            { o.did("withdraw %
 
 // what is needed of gates
 
-func (o *others) beforeStart(j *job) (r gate)      { o.did("beforeStart %s", j.rec.Job.ID); return o.closed }
+func (o *others) beforeStart(j *job) (r gate) { o.did("beforeStart %s", j.rec.Job.ID); return o.closed }
+func (o *others) beforeCancel(j *job) (r gate) {
+	o.did("beforeCancel %s", j.rec.Job.ID)
+	return o.closed
+}
 func (o *others) starting() (r bool)               { o.did("starting"); return }
 func (o *others) unsure() (r bool)                 { o.did("unsure"); return }
 func (o *others) whole(owner grid.PeerID) (r bool) { o.did("whole %v", owner); return }

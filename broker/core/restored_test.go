@@ -309,3 +309,25 @@ func TestTheAlarmOfARollbackCountsDown(t *testing.T) {
 		}
 	}
 }
+
+// A machine was put back to a snapshot, and nobody has said so yet: the first that comes is the
+// wish to cancel a job that has ended elsewhere meanwhile.
+func TestAJobOfBeforeTheStartIsCancelledWhenAllHaveSpoken(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	c := New(signer(me, "a"), []grid.Member{{Name: "b", Peer: her, Send: true}},
+		[]grid.Record{{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}})
+	begin(c)
+	c.Step(1_000_000, PeerChanged{her, grid.Alive})
+	c.Step(1_000_010, CancelRequest{Token: 1, Job: j.ID, By: "alice"})
+	if r := c.jobs[j.ID].rec; r.State.Terminal() || !r.CancelRequested {
+		t.Fatalf("before b has said what it saw of this journal it is %s, cancel requested: %t", r.State, r.CancelRequested)
+	}
+	c.Step(1_000_020, Message{her, wire.Seen{}})
+	for at := grid.Tick(1_000_020); at < 1_000_020+grid.Minute; at += grid.Second {
+		c.Step(at, Tick{})
+	}
+	if r := c.jobs[j.ID].rec; r.State != grid.Killed {
+		t.Errorf("when b has, it is %s", r.State)
+	}
+}
