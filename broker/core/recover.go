@@ -116,15 +116,19 @@ func (j *job) gone() bool {
 // justEnded is how long, in truth, the Discard of an ended job may take to be done.
 const justEnded = grid.Minute
 
+// lastLife is since when something may have been left undone by the last life: shortly before
+// its latest instant, or before now where the clock was set back since.
+func (c *recovery) lastLife() grid.Tick { return min(c.latest, c.now) - justEnded }
+
 // discardAgain drops what the jobs that ended here shortly before the last life did
 // have left: their Discard may have died with it.
 func (c *recovery) discardAgain() {
-	last := c.latest
+	since := c.lastLife()
 	var list []Discard
 	for j := range c.all() {
 		id := j.rec.Job.ID
 		kept := c.isHome(j) && j.rec.State.Terminal() && !j.rec.Removed
-		if (kept && j.rec.State != grid.Lost || j.gone()) && j.rec.Ended >= last-justEnded {
+		if (kept && j.rec.State != grid.Lost || j.gone()) && j.rec.Ended >= since {
 			list = append(list, Discard{Job: id, Keep: kept})
 		}
 	}

@@ -101,7 +101,7 @@ func (c *recovery) endAsTold(j *job, t *grid.Record) {
 // tellAgain writes what may have been told by readers of this journal, and not written
 // before the last life ended. It comes after recallTold: the last word on a job counts.
 func (c *recovery) tellAgain() {
-	since := c.latest - justEnded
+	since := c.lastLife()
 	for id, p := range c.archive {
 		if p.home == c.cfg.Self && p.state.Terminal() && p.ended >= since {
 			c.job(id)

@@ -137,6 +137,29 @@ func TestAnEndThatANewJournalWasNotTold(t *testing.T) {
 	}
 }
 
+// A clock that was set back leaves instants in the records that are still to come: what ended shortly
+// before the start is written, and discarded, all the same.
+func TestTheLastEndsAreKnownAfterAClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	at := func(n string, ended grid.Tick) grid.Record {
+		return grid.Record{Job: jobOf(me, "a", n), State: grid.Completed, Ended: ended, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{End: grid.Completed}}
+	}
+	c := New(signer(me, "a"), nil, []grid.Record{at("1", 999_000), at("2", 1_000_000-2*justEnded), at("3", 1_000_000+grid.Hour)})
+	effects := c.Step(1_000_000, Boot{})
+	if got := tells(effects); len(got) != 2 || got[0].Job.ID != jobOf(me, "a", "1").ID || got[1].Job.ID != jobOf(me, "a", "3").ID {
+		t.Errorf("%d are written", len(got))
+	}
+	discards := 0
+	for _, e := range effects {
+		if _, is := e.(Discard); is {
+			discards++
+		}
+	}
+	if discards != 2 {
+		t.Errorf("what %d jobs left is discarded", discards)
+	}
+}
+
 // What may have been shown just before a crash, and not been written beside, is written at the start.
 func TestTheLastEndsAreWrittenAgain(t *testing.T) {
 	t.Parallel()
