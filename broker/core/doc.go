@@ -14,7 +14,7 @@
 //	                    events, messages, timers
 //	                               │ routes
 //	   ┌───────────┬───────────┬───┴───────┬────────────┬───────────┬─────────┐
-//	ownership    search    estimator   execution      home       recovery   relay   neighbourhood
+//	ownership    search    estimator   execution   home, groups   recovery   relay   neighbourhood
 //	   └───────────┴───────────┴───┬───────┴────────────┴───────────┴─────────┘
 //	                               │          gates: what has to be known first
 //	                            kernel
