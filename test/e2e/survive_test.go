@@ -73,6 +73,7 @@ func TestEachJobOnceThroughKills(t *testing.T) {
 
 	at := map[string]site{"a": a, "b": b, "c": c}
 	for k, id := range ids {
+		eventually(t, 3*time.Minute, id+" is to end", func() bool { st := status(t, at[home(id)], id); return st.Terminal() }) // a site that refused it is asked again after a minute
 		st := exits(t, at[home(id)], id, 0)
 		if got, want := output(t, at[home(id)], dir, id, "out.txt"), fmt.Sprintf("this was job%02d\n", k); got != want {
 			t.Errorf("job %s, run at %s, left %q and not %q", id, st.Owner, got, want)
