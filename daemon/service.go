@@ -104,8 +104,8 @@ func (s service) possible(ctx context.Context, j grid.Job, key string) error {
 	if err != nil {
 		return err
 	}
-	if why := core.Never(d); why != "" {
-		return fmt.Errorf("%w: no site that is known here could ever run it: %s; correct the document, or submit it with --queue-anyway to wait for a site that can", grid.ErrInvalid, why)
+	if core.Never(d) {
+		return fmt.Errorf("%w: no site that is known here could ever run it: %s; correct the document, or submit it with --queue-anyway to wait for a site that can", grid.ErrInvalid, core.Reasons(d))
 	}
 	return nil
 }

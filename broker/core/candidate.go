@@ -43,8 +43,8 @@ func (c *ownership) offer(from grid.PeerID, o wire.Offer) {
 		c.send(from, wire.Error{Of: wire.KindOffer, Job: o.Handoff.Job, Why: "the handoff id does not fit the job offered"})
 		return
 	}
-	if why := c.notTheirs(from, o); why != "" {
-		c.send(from, wire.Error{Of: wire.KindOffer, Job: o.Handoff.Job, Why: why})
+	if why := c.notTheirs(from, o); why != believed {
+		c.send(from, wire.Error{Of: wire.KindOffer, Job: o.Handoff.Job, Why: why.String()})
 		return
 	}
 	if a := c.accepted[o.Handoff.Job]; a != nil {
@@ -66,32 +66,32 @@ func (c *ownership) offer(from grid.PeerID, o wire.Offer) {
 // notTheirs says why a member has no right to make an offer: only the owner has, and
 // in the name of a user of the job's home. This site takes its own users' jobs back
 // as far as it knows them.
-func (c *ownership) notTheirs(from grid.PeerID, o wire.Offer) string {
+func (c *ownership) notTheirs(from grid.PeerID, o wire.Offer) doubt {
 	j := c.job(o.Handoff.Job)
 	switch {
 	case max(o.Handoff.Epoch.Term, o.Handoff.Epoch.Hop) >= maxStamp:
-		return "no clock shows the stamps of its epoch: set the clocks of its owner and its home"
+		return stampOfNoClock
 	case o.Job.User.Home != o.Job.Home:
-		return "the user of a job is one of its home"
+		return userOfAnotherHome
 	case j != nil && j.rec.Job.Home != o.Job.Home:
-		return "a job of that identifier has another home"
+		return otherHome
 	case o.Job.Home == c.cfg.Self && j == nil:
-		return "this site is its home, and does not know it"
+		return unknownAtHome
 	case o.Job.Home == c.cfg.Self && j.rec.State.Terminal():
-		return "it has ended"
+		return hasEnded
 	case o.Job.Home == c.cfg.Self && j.sum() != o.Handoff.Digest:
-		return "it is not the job that was handed in here"
+		return otherJob
 	}
-	if why := c.notOwner(from, o); why != "" || o.Job.Home != c.cfg.Self {
+	if why := c.notOwner(from, o); why != believed || o.Job.Home != c.cfg.Self {
 		return why
 	}
-	if why := c.believe(j, o.Certificates); why != "" {
+	if why := c.believe(j, o.Certificates); why != believed {
 		return why
 	}
 	if j.rec.Role != grid.Owning && j.rec.Owner != from { // it was one, and its certificates are still good
-		return "its home knows a later owner"
+		return laterOwner
 	}
-	return ""
+	return believed
 }
 
 // offerAgain answers an Offer for a job that is known here; true lets it pass as new.

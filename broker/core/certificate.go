@@ -62,33 +62,33 @@ func (c *ownership) mayHandOn(j *job) bool {
 }
 
 // unproven says why a chain proves nothing about the job of that content.
-func (c *ownership) unproven(job *grid.Job, digest grid.Hash, certificates []grid.Certificate) string {
+func (c *ownership) unproven(job *grid.Job, digest grid.Hash, certificates []grid.Certificate) doubt {
 	by, last := job.Home, grid.Epoch{}
 	for i, d := range certificates {
 		switch {
 		case c.cfg.Verify == nil:
-			return "this broker cannot verify certificates"
+			return cannotVerify
 		case i > 0 && (!last.Before(d.Epoch) || last.Term != d.Epoch.Term):
-			return "the epochs of its certificates do not ascend within one term"
+			return notAscending
 		case !c.cfg.Verify(by, wire.CertificateText(job.ID, digest, d.Epoch, d.To), d.Signature):
-			return "a certificate is not signed by the owner before"
+			return notSigned
 		}
 		by, last = d.To, d.Epoch
 	}
-	return ""
+	return believed
 }
 
 // notOwner says why from is not shown to own a job, before the epoch of its offer.
-func (c *ownership) notOwner(from grid.PeerID, o wire.Offer) string {
+func (c *ownership) notOwner(from grid.PeerID, o wire.Offer) doubt {
 	if o.Job.Home == from {
-		return "" // its home needs no proof: it knows who owns the job
+		return believed // its home needs no proof: it knows who owns the job
 	}
 	if len(o.Certificates) == 0 {
-		return "only the owner of a job offers it, and this is not its home, and shows no certificates"
+		return noOwner
 	}
 	last := o.Certificates[len(o.Certificates)-1]
 	if last.To != from || !last.Epoch.Before(o.Handoff.Epoch) || last.Epoch.Term != o.Handoff.Epoch.Term {
-		return "its certificates do not end with the one who offers"
+		return notOfferer
 	}
 	return c.unproven(&o.Job, o.Handoff.Digest, o.Certificates)
 }
@@ -106,7 +106,7 @@ func (c *ownership) given(j *job, d grid.Certificate) bool {
 		chain = nil
 	}
 	chain = append(slices.Clip(chain), d)
-	proven := d.To == c.cfg.Self && d.Epoch == j.rec.Handoff.Epoch && c.unproven(&j.rec.Job, j.sum(), chain) == ""
+	proven := d.To == c.cfg.Self && d.Epoch == j.rec.Handoff.Epoch && c.unproven(&j.rec.Job, j.sum(), chain) == believed
 	switch {
 	case proven:
 		j.rec.Certificates = chain
@@ -123,18 +123,18 @@ func (c *ownership) given(j *job, d grid.Certificate) bool {
 // signed by the owner that it knows; or, while that one has not said a word, by the
 // one who gave it the job: it has declined, then, and the job was taken back. A certificate of
 // this home itself that its journal lacks shows that the journal was rolled back.
-func (c *ownership) believe(j *job, certificates []grid.Certificate) string {
+func (c *ownership) believe(j *job, certificates []grid.Certificate) doubt {
 	if len(certificates) == 0 {
-		return "it shows no certificates"
+		return showsNoCertificates
 	}
 	last := certificates[len(certificates)-1]
 	switch {
 	case !j.rec.Epoch.Before(last.Epoch):
-		return "" // known, and perhaps more
+		return believed // known, and perhaps more
 	case j.rec.Role == grid.Owning:
-		return "its home owns it"
+		return homeOwns
 	case last.To == c.cfg.Self:
-		return "its certificates end here"
+		return endHere
 	}
 	by := j.rec.Job.Home
 	for _, d := range certificates {
@@ -145,9 +145,9 @@ func (c *ownership) believe(j *job, certificates []grid.Certificate) string {
 	}
 	own := by == c.cfg.Self
 	if by != j.rec.Owner && !own && !(j.rec.Report == 0 && by == j.giver()) {
-		return "its certificates do not come from the owner that its home knows"
+		return notFromOwner
 	}
-	if why := c.unproven(&j.rec.Job, j.sum(), certificates); why != "" {
+	if why := c.unproven(&j.rec.Job, j.sum(), certificates); why != believed {
 		return why
 	}
 	if own {
@@ -173,7 +173,7 @@ func (c *ownership) believe(j *job, certificates []grid.Certificate) string {
 	}
 	j.heard = c.now
 	c.save(j, "handed on to "+string(c.siteName(last.To)))
-	return ""
+	return believed
 }
 
 // signedHere tells that this broker itself gave the job away, at the epoch of m. On
@@ -242,13 +242,13 @@ func (c *ownership) onMoved(from grid.PeerID, m wire.Moved) {
 	if j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == last.Epoch && last.To == c.cfg.Self {
 		return // its Commit makes the owner
 	}
-	if j.rec.Epoch.Before(last.Epoch) && (last.To == c.cfg.Self || j.rec.Role == grid.Owning) && c.unproven(&j.rec.Job, j.sum(), m.Certificates) == "" {
+	if j.rec.Epoch.Before(last.Epoch) && (last.To == c.cfg.Self || j.rec.Role == grid.Owning) && c.unproven(&j.rec.Job, j.sum(), m.Certificates) == believed {
 		c.recovery.forgotten(from, j, m.Certificates)
 		c.send(from, ack)
 		return
 	}
-	if why := c.believe(j, m.Certificates); why != "" {
-		c.send(from, wire.Error{Of: wire.KindMoved, Job: m.Job, Why: why})
+	if why := c.believe(j, m.Certificates); why != believed {
+		c.send(from, wire.Error{Of: wire.KindMoved, Job: m.Job, Why: why.String()})
 		return
 	}
 	if j.rec.CancelRequested {

@@ -296,7 +296,7 @@ func TestTakingBackIsCertified(t *testing.T) {
 		if n := len(k.rec.Certificates); n != 2 || k.rec.Certificates[1].To != me || k.rec.Certificates[1].Epoch != k.rec.Epoch {
 			t.Fatalf("owned at %s by %d certificates: %+v", k.rec.Epoch, n, k.rec.Certificates)
 		}
-		if why := c.ownership.unproven(&k.rec.Job, k.sum(), k.rec.Certificates); why != "" {
+		if why := c.ownership.unproven(&k.rec.Job, k.sum(), k.rec.Certificates); why != believed {
 			t.Fatal(why)
 		}
 	}

@@ -110,7 +110,7 @@ func (c *search) decide(j *job, rows []grid.Candidate) {
 func (c *search) nobody(j *job, d grid.Decision) {
 	for _, r := range d.Candidates {
 		if r.Refusal.MayPass() || j.rec.Anyway {
-			j.rec.Reason = "no site can take it now: " + reasons(d)
+			j.rec.Reason = "no site can take it now: " + Reasons(d)
 			if j.tries[onHandoff] == 0 { // the first of a row of vain searches is kept
 				j.decided(d)
 				c.save(j, j.rec.Reason)
@@ -123,7 +123,7 @@ func (c *search) nobody(j *job, d grid.Decision) {
 		}
 	}
 	j.decided(d)
-	c.execution.end(j, grid.Failed, "no site can run it: "+reasons(d))
+	c.execution.end(j, grid.Failed, "no site can run it: "+Reasons(d))
 }
 
 // askedAgain is after which span it is worth asking again, if all that may take the job later
@@ -152,7 +152,8 @@ func (j *job) decided(d grid.Decision) {
 	}
 }
 
-func reasons(d grid.Decision) string {
+// Reasons tells why no site took the job.
+func Reasons(d grid.Decision) string {
 	text := ""
 	for i, r := range d.Candidates {
 		if i > 0 {

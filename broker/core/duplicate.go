@@ -17,9 +17,14 @@ func (c *recovery) foundDuplicate(told grid.PeerID) {
 		c.rolledBack("it had a duplicate", grid.JournalID{})
 	}
 	c.out = slices.DeleteFunc(c.out, func(e Effect) bool { _, saves := e.(Save); return !saves })
-	c.duplicate = fmt.Sprintf("another broker runs under the identity of this one (%s has heard it): this one does nothing any more. "+
-		"Stop the wrong one of the two, then say `gbroker resume` here", c.nameOf(told))
-	c.emit(Alarm{Text: c.duplicate, Halted: true})
+	c.duplicate = told
+	c.emit(Alarm{Text: c.halted(), Halted: true})
+}
+
+// halted says why nothing is done.
+func (c *recovery) halted() string {
+	return fmt.Sprintf("another broker runs under the identity of this one (%s has heard it): this one does nothing any more. "+
+		"Stop the wrong one of the two, then say `gbroker resume` here", c.nameOf(c.duplicate))
 }
 
 // stopped answers what is asked of a broker that has a duplicate.
@@ -34,7 +39,7 @@ func (c *recovery) stopped(ev Event) {
 		c.emit(Restart{})
 		return
 	}
-	c.emit(Answer{Token: e.token(), Err: fmt.Errorf("%w: %s", grid.ErrUnavailable, c.duplicate)})
+	c.emit(Answer{Token: e.token(), Err: fmt.Errorf("%w: %s", grid.ErrUnavailable, c.halted())})
 }
 
 // resume asks all what the duplicate has done. Whoever had answered before is asked again: it

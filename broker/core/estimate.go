@@ -166,9 +166,9 @@ func (c *search) estimateReply(from grid.PeerID, t wire.EstimateReply) {
 	c.members[from].site = t.Site
 	p.site = t.Site
 	p.take = int(min(max(t.Take, 1), maxTake))
-	if bad := checkEstimateReply(r, t); bad != "" {
+	if err := checkEstimateReply(r, t); err != nil {
 		p.missing = forNow(badAnswer)
-		c.note("", from, "estimates refused: "+bad)
+		c.note("", from, "estimates refused: "+err.Error())
 	} else {
 		for _, a := range t.Answers {
 			p.answers = append(p.answers, a.Estimate)
@@ -185,22 +185,22 @@ func (c *search) estimateReply(from grid.PeerID, t wire.EstimateReply) {
 	}
 }
 
-func checkEstimateReply(r *round, t wire.EstimateReply) string {
+func checkEstimateReply(r *round, t wire.EstimateReply) error {
 	if len(t.Answers) != len(r.jobs) {
-		return fmt.Sprintf("%d answers to %d questions", len(t.Answers), len(r.jobs))
+		return fmt.Errorf("%d answers to %d questions", len(t.Answers), len(r.jobs))
 	}
 	if !(t.Site.Speed > 0) || math.IsInf(t.Site.Speed, 0) {
-		return fmt.Sprintf("its speed is %v", t.Site.Speed)
+		return fmt.Errorf("its speed is %v", t.Site.Speed)
 	}
 	for i, a := range t.Answers {
 		if a.Job != r.jobs[i] {
-			return fmt.Sprintf("answer %d is about another job", i+1)
+			return fmt.Errorf("answer %d is about another job", i+1)
 		}
 		if a.Estimate.Refusal == nil && (a.Estimate.Wait < 0 || a.Estimate.Wait > horizon || a.Estimate.Safe < 0) {
-			return fmt.Sprintf("a wait of %v s", a.Estimate.Wait.Seconds())
+			return fmt.Errorf("a wait of %v s", a.Estimate.Wait.Seconds())
 		}
 	}
-	return ""
+	return nil
 }
 
 // extendRound gives the round under way all its time again.

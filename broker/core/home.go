@@ -23,7 +23,7 @@ type home struct {
 	}
 	ownership interface {
 		abandon(j *job, why string)
-		believe(j *job, certificates []grid.Certificate) string
+		believe(j *job, certificates []grid.Certificate) doubt
 		decline(j *job, why string)
 		handedOver(j *job)
 		handoffDue(j *job)
@@ -122,8 +122,8 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "its home owns it"})
 		return
 	}
-	if why := c.newOwner(j, from, m); why != "" {
-		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: why})
+	if why := c.newOwner(j, from, m); why != believed {
+		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: why.String()})
 		return
 	}
 	if j.rec.Handoff.Phase == grid.Committed && j.rec.Handoff.To == from && j.rec.Handoff.Epoch == m.Epoch {
@@ -152,20 +152,20 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 
 // newOwner says why the one who reports is not the owner. One that the home does not
 // know yet is believed by its certificates.
-func (c *home) newOwner(j *job, from grid.PeerID, m wire.Report) string {
+func (c *home) newOwner(j *job, from grid.PeerID, m wire.Report) doubt {
 	if from == j.rec.Owner && m.Epoch == claimed(&j.rec) || c.cfg.Broken.Without(NoEpochCheck) && m.Epoch.Before(j.rec.Epoch) {
-		return ""
+		return believed
 	}
 	if n := len(m.Certificates); n == 0 || m.Certificates[n-1].To != from || m.Certificates[n-1].Epoch != m.Epoch {
-		return "another site owns it, and no certificate says that it has changed hands"
+		return ownedByAnother
 	}
-	if why := c.ownership.believe(j, m.Certificates); why != "" {
+	if why := c.ownership.believe(j, m.Certificates); why != believed {
 		return why
 	}
 	if from != j.rec.Owner { // at the same epoch: nothing of its certificates was looked at
-		return "another site owns it at that epoch"
+		return ownedAtThatEpoch
 	}
-	return ""
+	return believed
 }
 
 // malformed: a report tells the end in STAGEOUT, and never one of the home's own states.

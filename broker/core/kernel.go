@@ -10,11 +10,11 @@ import (
 type kernel struct {
 	cfg       Config
 	now       grid.Tick
-	start     grid.Tick // when this life began
-	rounds    uint64    // of questions to others: each has a number of its own
-	failed    error     // this Core cannot go on
-	within    bool      // a step is under way
-	duplicate string    // there is a duplicate of this broker, and how that was found: nothing is done any more
+	start     grid.Tick   // when this life began
+	rounds    uint64      // of questions to others: each has a number of its own
+	failed    error       // this Core cannot go on
+	within    bool        // a step is under way
+	duplicate grid.PeerID // who has heard a duplicate of this broker, if one did: nothing is done any more
 	timers    timers
 	out       []Effect
 

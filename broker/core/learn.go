@@ -149,5 +149,5 @@ const maxLearnt = 1000
 func (c *recovery) proven(from grid.PeerID, m wire.Recalled) bool {
 	n := len(m.Certificates)
 	return m.Owning && n > 0 && m.Certificates[n-1].To == from && m.Certificates[n-1].Epoch == m.Epoch &&
-		c.ownership.unproven(&m.Job, wire.JobDigest(m.Job), m.Certificates) == ""
+		c.ownership.unproven(&m.Job, wire.JobDigest(m.Job), m.Certificates) == believed
 }

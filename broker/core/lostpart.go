@@ -15,7 +15,7 @@ import (
 func (c *recovery) givenAway(from grid.PeerID, j *job, m wire.Report) bool {
 	n := len(m.Certificates)
 	return n > 0 && j.rec.Epoch.Before(m.Epoch) && m.Certificates[n-1].To == from && m.Certificates[n-1].Epoch == m.Epoch &&
-		c.ownership.unproven(&j.rec.Job, j.sum(), m.Certificates) == ""
+		c.ownership.unproven(&j.rec.Job, j.sum(), m.Certificates) == believed
 }
 
 // forgotten: certificates tell the home that the job has changed hands in a part of its journal

@@ -79,7 +79,7 @@ func (o *others) wantGone(j *job, by string)        { o.did("wantGone %s %v", j.
 // what is needed of ownership
 
 func (o *others) abandon(j *job, why string) { o.did("abandon %s %v", j.rec.Job.ID, why) }
-func (o *others) believe(j *job, _ []grid.Certificate) (r string) {
+func (o *others) believe(j *job, _ []grid.Certificate) (r doubt) {
 	o.did("believe %s", j.rec.Job.ID)
 	return
 }
@@ -112,7 +112,7 @@ func (o *others) sendOffer(j *job, _ grid.Tick)                  { o.did("sendOf
 func (o *others) superseded(from grid.PeerID, _ wire.Superseded) { o.did("superseded %v", from) }
 func (o *others) takeOffers() (r []pendingOffer)                 { o.did("takeOffers"); return }
 func (o *others) tellMoved(j *job)                               { o.did("tellMoved %s", j.rec.Job.ID) }
-func (o *others) unproven(_ *grid.Job, _ grid.Hash, _ []grid.Certificate) (r string) {
+func (o *others) unproven(_ *grid.Job, _ grid.Hash, _ []grid.Certificate) (r doubt) {
 	o.did("unproven")
 	return
 }

@@ -80,7 +80,7 @@ type ofExecution struct {
 	awaits    bool      // owner: it is to be launched as soon as the gate of its start is open
 	misses    int       // good listings in a row that lack the present attempt
 	refused   string    // why the batch system here would not take it; see refused.go
-	refusedAt grid.Tick // when it said so
+	refusedAt grid.Tick // when it said so; 0 is never
 	damaged   grid.Tick // since when its control files cannot be believed; 0: they can. See damaged.go
 }
 

@@ -63,7 +63,7 @@ type recovery struct {
 		sendAbort(b wire.HandoffID, why string)
 		sendCommit(j *job)
 		tellMoved(j *job)
-		unproven(job *grid.Job, digest grid.Hash, certificates []grid.Certificate) string
+		unproven(job *grid.Job, digest grid.Hash, certificates []grid.Certificate) doubt
 	}
 	relay interface {
 		extendRequests()

@@ -18,7 +18,7 @@ const refusedFor = 10 * grid.Minute
 
 // refusedHere is why a job cannot run here whatever the plan says; nil if nothing is known.
 func (c *execution) refusedHere(id grid.JobID) *grid.Refusal {
-	if j := c.jobs[id]; j != nil && j.refused != "" && c.now-j.refusedAt < refusedFor {
+	if j := c.jobs[id]; j != nil && j.refusedAt != 0 && c.now-j.refusedAt < refusedFor {
 		return &grid.Refusal{Kind: grid.Permanent, Reason: "its batch system has refused the job: " + j.refused}
 	}
 	return nil

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 
 	"gbroker/grid"
 	"gbroker/wire"
@@ -132,12 +133,7 @@ func (c *search) whereDue() {
 	}
 }
 
-// Never says why no site of a decision will ever run the job; "" where one may.
-func Never(d grid.Decision) string {
-	for _, row := range d.Candidates {
-		if row.Refusal == nil || row.Refusal.MayPass() {
-			return ""
-		}
-	}
-	return reasons(d)
+// Never tells that no site of a decision will ever run the job; [Reasons] says why.
+func Never(d grid.Decision) bool {
+	return !slices.ContainsFunc(d.Candidates, func(row grid.Candidate) bool { return row.Refusal == nil || row.Refusal.MayPass() })
 }

@@ -61,7 +61,7 @@ func TestWhereHere(t *testing.T) {
 	c.Step(1000, e)
 	effects := c.Step(1000, Looked{Snapshot: shot})
 	d := decided(effects)
-	if d == nil || len(d.Candidates) != 1 || Never(*d) != "" {
+	if d == nil || len(d.Candidates) != 1 || Never(*d) {
 		t.Fatalf("decided %+v", d)
 	}
 	if _, asked := only[Send](effects); asked || len(c.jobs) != 0 || len(c.search.wheres) != 0 {
@@ -100,8 +100,8 @@ func TestWhereElse(t *testing.T) {
 			t.Errorf("%s: no answer", name)
 			continue
 		}
-		if why := Never(*d); (why != "") != test.never || test.never && !strings.Contains(why, "too few cores (asked 4, available 2)") {
-			t.Errorf("%s: never is %q", name, why)
+		if never := Never(*d); never != test.never || never && !strings.Contains(Reasons(*d), "too few cores (asked 4, available 2)") {
+			t.Errorf("%s: never is %q", name, Reasons(*d))
 		}
 		if len(c.search.wheres) != 0 {
 			t.Errorf("%s: %d are kept", name, len(c.search.wheres))
@@ -114,7 +114,7 @@ func TestWhereUnseen(t *testing.T) {
 	t.Parallel()
 	c, e, _ := wherever(4)
 	c.Step(1000, e)
-	if d := decided(c.Step(1000, Looked{Err: "nobody answers"})); d == nil || Never(*d) != "" {
+	if d := decided(c.Step(1000, Looked{Err: "nobody answers"})); d == nil || Never(*d) {
 		t.Errorf("decided %+v", d)
 	}
 }
