@@ -35,6 +35,7 @@ type element struct {
 	textAt       position // of the first that is not white space; zero if none
 	declared     []string // prefixes whose scope ends with the element
 	undeclared   bool     // its prefix is declared nowhere, which was told
+	span         Span     // where it stands, in bytes
 }
 
 type attribute struct{ space, local, value string }
@@ -72,7 +73,7 @@ var errStop = errors.New("document refused")
 func readXML(r *reporter, document []byte) *element {
 	x := &xmlReader{
 		reporter: r,
-		document: bytes.TrimPrefix(document, []byte("\uFEFF")),
+		document: Text(document),
 		position: position{1, 1},
 		scopes:   map[string][]string{"xml": {xmlNamespace}},
 		unknown:  map[string]bool{},
@@ -162,9 +163,13 @@ func (x *xmlReader) next() error {
 	raw := x.document[start:x.decoder.InputOffset()]
 	switch t := token.(type) {
 	case xml.StartElement:
-		return x.start(at, t, raw)
+		if err := x.start(at, t, raw); err != nil {
+			return err
+		}
+		x.open[len(x.open)-1].span = Span{From: start, Inner: start + len(raw)}
+		return nil
 	case xml.EndElement:
-		return x.end(at, t)
+		return x.end(at, t, start)
 	case xml.CharData:
 		return x.characters(start, t, raw)
 	case xml.Directive:
@@ -367,7 +372,7 @@ func (x *xmlReader) readAttributes(e *element, attributes []xml.Attr) {
 	}
 }
 
-func (x *xmlReader) end(at position, t xml.EndElement) error {
+func (x *xmlReader) end(at position, t xml.EndElement, start int) error {
 	name := t.Name.Local
 	if t.Name.Space != "" {
 		name = t.Name.Space + ":" + name
@@ -386,6 +391,7 @@ func (x *xmlReader) end(at position, t xml.EndElement) error {
 		x.scopes[prefix] = uris[:len(uris)-1]
 	}
 	x.open = x.open[:len(x.open)-1]
+	e.span.InnerTo, e.span.To = start, int(x.decoder.InputOffset())
 	return nil
 }
 
