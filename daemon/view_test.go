@@ -31,7 +31,7 @@ func TestAViewOfASnapshotAndOfAListing(t *testing.T) {
 			{Local: "a.3", State: external.Held, Queue: "q", Demand: demand, Limit: grid.Minute, Reason: "held by root"},
 			{Local: "a.4", State: external.Done},
 		},
-		Reservations: []external.Booking{{ID: "r", Native: "r", Start: 5, End: 9, Nodes: []grid.NodeName{"n2", "n1"}}},
+		Reservations: []external.Reservation{{ID: "r", Native: "r", Start: 5, End: 9, Nodes: []grid.NodeName{"n2", "n1"}}},
 	}
 	a, b := viewSnapshot(shot, "x"), viewListing(l, "x", "")
 	if !reflect.DeepEqual(a, b) {

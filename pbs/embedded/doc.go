@@ -27,7 +27,7 @@
 //
 // # Reservations
 //
-// The book is one file for each reservation, SPOOL/reservations/ID.json: pbs.Reservation as
+// There is one file for each reservation, SPOOL/reservations/ID.json: pbs.Reservation as
 // JSON, on disk before Reserve returns, removed at its release or its end. One that cannot
 // be read keeps the system from opening, for to forget it would let others onto its nodes.
 // Whole nodes are kept free through plan.Snapshot.Reservations: for the job that is bound to

@@ -34,7 +34,7 @@ type System struct {
 
 	mu       sync.Mutex
 	known    map[grid.AttemptID]*entry
-	book     map[string]pbs.Reservation
+	byID     map[string]pbs.Reservation
 	queue    []*entry // waiting, in order
 	busy     []*entry // launching or running, in the order of their start
 	sequence uint64
@@ -75,7 +75,7 @@ func New(config Config) (*System, error) {
 	s := &System{
 		config: config, base: config.baseEnvironment(), jobs: filepath.Join(config.Spool, "jobs"),
 		log: config.Logger, wake: make(chan struct{}, 1), known: make(map[grid.AttemptID]*entry),
-		book: make(map[string]pbs.Reservation),
+		byID: make(map[string]pbs.Reservation),
 	}
 	if config.Confine {
 		if s.groups = openGroups(controllers); s.groups.why != nil {
@@ -85,7 +85,7 @@ func New(config Config) (*System, error) {
 	if err := os.MkdirAll(s.jobs, 0o700); err != nil {
 		return nil, fmt.Errorf("making the spool of the embedded batch system: %w", err)
 	}
-	return s, errors.Join(s.loadBook(), s.load())
+	return s, errors.Join(s.loadReservations(), s.load())
 }
 
 // openErrors opens the log of supervisors; an old one of more than 1 MiB becomes NAME.old.

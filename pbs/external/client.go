@@ -33,18 +33,18 @@ type Client interface {
 	Remove(ctx context.Context, as string, id grid.LocalID) error
 }
 
-// Booker is a Client of a system that has advance reservations.
-type Booker interface {
-	// Bookings lists the reservations of the system, ours and others'.
-	Bookings(ctx context.Context) ([]Booking, error)
-	// Book makes a reservation and tells its identifier in the system. It is not
+// Reserver is a Client of a system that has advance reservations.
+type Reserver interface {
+	// Reservations lists the reservations of the system, ours and others'.
+	Reservations(ctx context.Context) ([]Reservation, error)
+	// MakeReservation makes a reservation and tells its identifier in the system. It is not
 	// idempotent; the caller lists before and after.
-	Book(ctx context.Context, b Booking) (string, error)
-	// Rebook changes start, end or nodes of a reservation to those of b; where the system
+	MakeReservation(ctx context.Context, b Reservation) (string, error)
+	// ChangeReservation changes start, end or nodes of a reservation to those of b; where the system
 	// cannot, the error wraps grid.ErrInvalid and nothing has changed.
-	Rebook(ctx context.Context, b Booking) error
-	// Unbook ends it; one that is not there is no error.
-	Unbook(ctx context.Context, native string) error
+	ChangeReservation(ctx context.Context, b Reservation) error
+	// EndReservation ends it; one that is not there is no error.
+	EndReservation(ctx context.Context, native string) error
 }
 
 // Traits are what differs between batch systems.
@@ -77,7 +77,7 @@ type Listing struct {
 	Queues       []plan.Queue
 	Default      grid.QueueName // of jobs that name no queue
 	Jobs         []Job          // the waiting ones in the order in which the scheduler will take them
-	Reservations []Booking
+	Reservations []Reservation
 	Shapes       plan.Shapes // what the system can be asked for, beside what nodes there are
 	// Caps bound what runs at one time; Ours are those that one more job of the daemon's own
 	// account falls under, in whatever queue.
@@ -194,8 +194,8 @@ type Order struct {
 	As          string
 }
 
-// Booking is a reservation of whole nodes.
-type Booking struct {
+// Reservation is a reservation of whole nodes.
+type Reservation struct {
 	Native     string // the system's identifier
 	ID         string // ours: letters and digits, at most 24; "" of others' reservations
 	Nodes      []grid.NodeName

@@ -48,6 +48,6 @@
 //
 // Config.Accounts says under which local account a job runs, once for each attempt; Config.Lend opens
 // its folders to that account before it is submitted. A reservation is for one job, and so for one
-// account (Booking.User). Where a system lets only some account reserve, the Client makes it
+// account (Reservation.User). Where a system lets only some account reserve, the Client makes it
 // under that account, its operator, and puts the job's among those who may use it.
 package external

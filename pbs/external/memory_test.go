@@ -19,30 +19,30 @@ import (
 
 // batch is a small batch system that lives in memory and misbehaves as it is told.
 type batch struct {
-	mu       sync.Mutex
-	jobs     []*Job
-	bookings []Booking
-	next     int
-	listings int
-	removals []grid.LocalID
-	orders   []Order
+	mu           sync.Mutex
+	jobs         []*Job
+	reservations []Reservation
+	next         int
+	listings     int
+	removals     []grid.LocalID
+	orders       []Order
 
-	down      error         // all commands fail
-	slow      time.Duration // how long a listing takes
-	deaf      bool          // submissions take effect, their answers are lost
-	stalled   bool          // submissions have no effect before late is called
-	late      []Order
-	refuse    bool        // submissions are refused for good
-	lookless  bool        // looks by identifier fail
-	quick     bool        // what is to be held starts
-	witness   func(Order) // sees what is submitted
-	stubborn  bool        // removals are heard, and have no effect
-	misbook   func(*Booking)
-	forgetful bool // ended jobs are not listed
-	silent    []grid.NodeName
-	shapes    plan.Shapes
-	looks     grid.Tick
-	dead      bool // removals get no answer of the job's node
+	down       error         // all commands fail
+	slow       time.Duration // how long a listing takes
+	deaf       bool          // submissions take effect, their answers are lost
+	stalled    bool          // submissions have no effect before late is called
+	late       []Order
+	refuse     bool        // submissions are refused for good
+	lookless   bool        // looks by identifier fail
+	quick      bool        // what is to be held starts
+	witness    func(Order) // sees what is submitted
+	stubborn   bool        // removals are heard, and have no effect
+	misreserve func(*Reservation)
+	forgetful  bool // ended jobs are not listed
+	silent     []grid.NodeName
+	shapes     plan.Shapes
+	looks      grid.Tick
+	dead       bool // removals get no answer of the job's node
 }
 
 func (b *batch) Traits() Traits {
@@ -71,7 +71,7 @@ func (b *batch) Listing(ctx context.Context) (Listing, error) {
 			l.Jobs = append(l.Jobs, *j)
 		}
 	}
-	l.Reservations, l.Silent, l.Shapes, l.Looks = slices.Clone(b.bookings), b.silent, b.shapes, b.looks
+	l.Reservations, l.Silent, l.Shapes, l.Looks = slices.Clone(b.reservations), b.silent, b.shapes, b.looks
 	return l, nil
 }
 
@@ -189,13 +189,13 @@ func (b *batch) set(how func()) {
 	how()
 }
 
-func (b *batch) Bookings(context.Context) ([]Booking, error) {
+func (b *batch) Reservations(context.Context) ([]Reservation, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.bookings), b.down
+	return slices.Clone(b.reservations), b.down
 }
 
-func (b *batch) Book(_ context.Context, k Booking) (string, error) {
+func (b *batch) MakeReservation(_ context.Context, k Reservation) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.down != nil {
@@ -203,40 +203,40 @@ func (b *batch) Book(_ context.Context, k Booking) (string, error) {
 	}
 	b.next++
 	k.Native = fmt.Sprint("R", b.next)
-	if b.misbook != nil {
-		b.misbook(&k)
+	if b.misreserve != nil {
+		b.misreserve(&k)
 	}
-	b.bookings = append(b.bookings, k)
+	b.reservations = append(b.reservations, k)
 	if b.deaf {
 		return "", grid.ErrUnavailable
 	}
 	return k.Native, nil
 }
 
-func (b *batch) Rebook(_ context.Context, k Booking) (err error) {
+func (b *batch) ChangeReservation(_ context.Context, k Reservation) (err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.deaf {
 		defer func() { err = grid.ErrUnavailable }()
 	}
-	for i := range b.bookings {
-		if b.bookings[i].Native == k.Native {
-			b.bookings[i] = k
-			if b.misbook != nil {
-				b.misbook(&b.bookings[i])
+	for i := range b.reservations {
+		if b.reservations[i].Native == k.Native {
+			b.reservations[i] = k
+			if b.misreserve != nil {
+				b.misreserve(&b.reservations[i])
 			}
 		}
 	}
 	return b.down
 }
 
-func (b *batch) Unbook(_ context.Context, native string) error {
+func (b *batch) EndReservation(_ context.Context, native string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.down != nil {
 		return b.down
 	}
-	b.bookings = slices.DeleteFunc(b.bookings, func(k Booking) bool { return k.Native == native })
+	b.reservations = slices.DeleteFunc(b.reservations, func(k Reservation) bool { return k.Native == native })
 	return nil
 }
 
@@ -250,7 +250,11 @@ func (b *batch) gone() []grid.LocalID {
 	return slices.Clone(b.removals)
 }
 
-func (b *batch) booked() []Booking { b.mu.Lock(); defer b.mu.Unlock(); return slices.Clone(b.bookings) }
+func (b *batch) held() []Reservation {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.reservations)
+}
 
 func (b *batch) handed() []Order { b.mu.Lock(); defer b.mu.Unlock(); return slices.Clone(b.orders) }
 

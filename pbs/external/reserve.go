@@ -40,15 +40,15 @@ func (s *System) nameOf(id string) string {
 	return ownerWord(s.config.Owner) + id
 }
 
-// ourBook tells whether a booking is ours, and our identifier of it.
-func (s *System) ourBook(b Booking) (id string, is bool) {
+// ourReservation tells whether a reservation is ours, and our identifier of it.
+func (s *System) ourReservation(b Reservation) (id string, is bool) {
 	rest, is := strings.CutPrefix(b.ID, ownerWord(s.config.Owner))
 	if !is || rest == "" {
 		return "", false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id := range s.books {
+	for id := range s.reserved {
 		if s.nameOf(id) == b.ID {
 			return id, true
 		}
@@ -60,8 +60,8 @@ func goodID(id string) bool {
 	return id != "" && len(id) <= 24 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-func (s *System) booker() (Booker, error) {
-	b, is := s.config.Client.(Booker)
+func (s *System) reserver() (Reserver, error) {
+	b, is := s.config.Client.(Reserver)
 	if !is {
 		return nil, pbs.ErrNoReservations
 	}
@@ -73,17 +73,17 @@ func (s *System) Slack() grid.Tick { return s.config.Client.Traits().Slack }
 
 // Reservations lists those of ours, as the batch system holds them now.
 func (s *System) Reservations(ctx context.Context) ([]pbs.Reservation, error) {
-	b, err := s.booker()
+	b, err := s.reserver()
 	if err != nil {
 		return nil, err
 	}
-	all, err := b.Bookings(ctx)
+	all, err := b.Reservations(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing the reservations: %w", err)
 	}
 	var ours []pbs.Reservation
 	for _, x := range all {
-		if id, is := s.ourBook(x); is {
+		if id, is := s.ourReservation(x); is {
 			ours = append(ours, pbs.Reservation{ID: id, Nodes: x.Nodes, Start: x.Start, End: x.End, Account: s.foreignAccount(x.User)})
 		}
 	}
@@ -99,7 +99,7 @@ func (s *System) Reserve(ctx context.Context, r pbs.Reservation) error {
 }
 
 func (s *System) reserve(ctx context.Context, r pbs.Reservation) error {
-	b, err := s.booker()
+	b, err := s.reserver()
 	if err != nil {
 		return err
 	}
@@ -115,11 +115,11 @@ func (s *System) reserve(ctx context.Context, r pbs.Reservation) error {
 	if err != nil {
 		return err
 	}
-	all, err := b.Bookings(ctx)
+	all, err := b.Reservations(ctx)
 	if err != nil {
 		return err
 	}
-	if has := s.bookOf(all, r.ID); has != nil {
+	if has := s.reservationOf(all, r.ID); has != nil {
 		if !s.asAsked(*has, r) {
 			return fmt.Errorf("%w: there is another reservation of that name, from %v to %v on %v for %q", grid.ErrInvalid, has.Start.Time(), has.End.Time(), has.Nodes, has.User)
 		}
@@ -131,7 +131,7 @@ func (s *System) reserve(ctx context.Context, r pbs.Reservation) error {
 	if err := s.keep(r, false); err != nil {
 		return err
 	}
-	if _, err := b.Book(ctx, s.booking("", r)); err != nil {
+	if _, err := b.MakeReservation(ctx, s.reservation("", r)); err != nil {
 		return s.undo(ctx, b, r, fmt.Errorf("the batch system: %w", err))
 	}
 	if err := s.readBack(ctx, b, r); err != nil {
@@ -141,21 +141,21 @@ func (s *System) reserve(ctx context.Context, r pbs.Reservation) error {
 	return s.keep(r, true)
 }
 
-func (s *System) booking(native string, r pbs.Reservation) Booking {
-	return Booking{Native: native, ID: s.nameOf(r.ID), Nodes: r.Nodes, Start: r.Start, End: r.End, User: s.account(r.Account)}
+func (s *System) reservation(native string, r pbs.Reservation) Reservation {
+	return Reservation{Native: native, ID: s.nameOf(r.ID), Nodes: r.Nodes, Start: r.Start, End: r.End, User: s.account(r.Account)}
 }
 
-func (s *System) bookOf(all []Booking, id string) *Booking {
+func (s *System) reservationOf(all []Reservation, id string) *Reservation {
 	name := s.nameOf(id)
-	if i := slices.IndexFunc(all, func(b Booking) bool { return b.ID == name }); i >= 0 {
+	if i := slices.IndexFunc(all, func(b Reservation) bool { return b.ID == name }); i >= 0 {
 		return &all[i]
 	}
 	return nil
 }
 
-// asAsked tells whether a booking holds what was asked for, for whom; not every system tells that. One that was to begin
+// asAsked tells whether a reservation holds what was asked for, for whom; not every system tells that. One that was to begin
 // while it was made may have begun a little earlier, or later.
-func (s *System) asAsked(b Booking, r pbs.Reservation) bool {
+func (s *System) asAsked(b Reservation, r pbs.Reservation) bool {
 	begins := b.Start == r.Start || r.Start-s.config.Client.Traits().Early <= b.Start && b.Start <= control.Now()
 	has, wants := slices.Sorted(slices.Values(b.Nodes)), slices.Sorted(slices.Values(r.Nodes))
 	forWhom := b.User == "" || b.User == s.account(r.Account)
@@ -164,7 +164,7 @@ func (s *System) asAsked(b Booking, r pbs.Reservation) bool {
 
 // free refuses what the batch system would allow, or could not hold: it is checked by a
 // fresh listing before, and by reading back after.
-func (s *System) free(l Listing, all []Booking, r pbs.Reservation) error {
+func (s *System) free(l Listing, all []Reservation, r pbs.Reservation) error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", grid.ErrInvalid, fmt.Sprintf(format, args...))
 	}
@@ -212,18 +212,18 @@ func (s *System) free(l Listing, all []Booking, r pbs.Reservation) error {
 // instant is a time for people.
 func instant(t grid.Tick) string { return t.Time().UTC().Format(time.RFC3339) }
 
-func overlap(b Booking, r pbs.Reservation) bool {
+func overlap(b Reservation, r pbs.Reservation) bool {
 	return b.Start < r.End && r.Start < b.End &&
 		slices.ContainsFunc(b.Nodes, func(n grid.NodeName) bool { return slices.Contains(r.Nodes, n) })
 }
 
 // readBack checks that a reservation is there, as asked, and overlaps none.
-func (s *System) readBack(ctx context.Context, b Booker, r pbs.Reservation) error {
-	all, err := b.Bookings(ctx)
+func (s *System) readBack(ctx context.Context, b Reserver, r pbs.Reservation) error {
+	all, err := b.Reservations(ctx)
 	if err != nil {
 		return err
 	}
-	has := s.bookOf(all, r.ID)
+	has := s.reservationOf(all, r.ID)
 	if has == nil {
 		return fmt.Errorf("%w: the batch system took it, and does not show it", grid.ErrUnavailable)
 	}
@@ -241,16 +241,16 @@ func (s *System) readBack(ctx context.Context, b Booker, r pbs.Reservation) erro
 
 // undo leaves nothing behind of a reservation that could not be made; what cannot be undone
 // now is swept later, as it is not confirmed in the spool.
-func (s *System) undo(ctx context.Context, b Booker, r pbs.Reservation, why error) error {
-	if err := s.unbook(ctx, b, r.ID); err != nil {
+func (s *System) undo(ctx context.Context, b Reserver, r pbs.Reservation, why error) error {
+	if err := s.endReservation(ctx, b, r.ID); err != nil {
 		return fmt.Errorf("%w; and undoing it: %w", why, err)
 	}
 	return why
 }
 
-// unbook ends all that carries the name of a reservation, and forgets it.
-func (s *System) unbook(ctx context.Context, b Booker, id string) error {
-	all, err := b.Bookings(ctx)
+// endReservation ends all that carries the name of a reservation, and forgets it.
+func (s *System) endReservation(ctx context.Context, b Reserver, id string) error {
+	all, err := b.Reservations(ctx)
 	if err != nil {
 		return err
 	}
@@ -258,14 +258,14 @@ func (s *System) unbook(ctx context.Context, b Booker, id string) error {
 		if x.ID != s.nameOf(id) {
 			continue
 		}
-		if err := b.Unbook(ctx, x.Native); err != nil {
+		if err := b.EndReservation(ctx, x.Native); err != nil {
 			return err
 		}
 	}
 	s.mu.Lock()
-	delete(s.books, id)
+	delete(s.reserved, id)
 	s.mu.Unlock()
-	if err := os.Remove(s.bookFile(id)); err != nil && !os.IsNotExist(err) {
+	if err := os.Remove(s.reservationFile(id)); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
 	}
 	s.Poll()
@@ -273,31 +273,31 @@ func (s *System) unbook(ctx context.Context, b Booker, id string) error {
 }
 
 // keep notes a reservation in the spool.
-func (s *System) keep(r pbs.Reservation, booked bool) error {
-	k := &kept{Version: spoolVersion, Reservation: r, Booked: booked}
+func (s *System) keep(r pbs.Reservation, confirmed bool) error {
+	k := &kept{Version: spoolVersion, Reservation: r, Confirmed: confirmed}
 	data, err := json.Marshal(k)
 	if err == nil {
-		err = durable(s.bookFile(r.ID), data)
+		err = durable(s.reservationFile(r.ID), data)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: spooling it: %w", grid.ErrUnavailable, err)
 	}
 	s.mu.Lock()
-	s.books[r.ID] = k
+	s.reserved[r.ID] = k
 	s.mu.Unlock()
 	return nil
 }
 
 // Change moves, shortens or lengthens a reservation; where that fails it is as it was.
 func (s *System) Change(ctx context.Context, r pbs.Reservation) error {
-	if err := s.rebook(ctx, r); err != nil {
+	if err := s.changeReservation(ctx, r); err != nil {
 		return fmt.Errorf("changing reservation %s: %w", r.ID, err)
 	}
 	return nil
 }
 
-func (s *System) rebook(ctx context.Context, r pbs.Reservation) error {
-	b, err := s.booker()
+func (s *System) changeReservation(ctx context.Context, r pbs.Reservation) error {
+	b, err := s.reserver()
 	if err != nil {
 		return err
 	}
@@ -310,11 +310,11 @@ func (s *System) rebook(ctx context.Context, r pbs.Reservation) error {
 	if err != nil {
 		return err
 	}
-	all, err := b.Bookings(ctx)
+	all, err := b.Reservations(ctx)
 	if err != nil {
 		return err
 	}
-	has := s.bookOf(all, r.ID)
+	has := s.reservationOf(all, r.ID)
 	if has == nil {
 		return fmt.Errorf("%w: there is none of that name", grid.ErrInvalid)
 	}
@@ -325,13 +325,13 @@ func (s *System) rebook(ctx context.Context, r pbs.Reservation) error {
 		return err
 	}
 	was := *has
-	err = b.Rebook(ctx, s.booking(has.Native, r))
+	err = b.ChangeReservation(ctx, s.reservation(has.Native, r))
 	if errors.Is(err, grid.ErrInvalid) && !errors.Is(err, grid.ErrUnavailable) {
 		return err // nothing has changed
 	}
 	// Where the answer was lost, what is there now says what has become of it.
 	if wrong := s.readBack(ctx, b, r); wrong != nil {
-		return errors.Join(err, wrong, b.Rebook(ctx, was))
+		return errors.Join(err, wrong, b.ChangeReservation(ctx, was))
 	}
 	s.Poll()
 	return s.keep(r, true)
@@ -339,14 +339,14 @@ func (s *System) rebook(ctx context.Context, r pbs.Reservation) error {
 
 // withoutUsers is a listing without the jobs that run in a reservation: they are no
 // hindrance to it.
-func withoutUsers(l Listing, b Booking) Listing {
+func withoutUsers(l Listing, b Reservation) Listing {
 	l.Jobs = slices.DeleteFunc(slices.Clone(l.Jobs), func(j Job) bool { return j.Reservation == b.Native })
 	return l
 }
 
 // Release ends a reservation.
 func (s *System) Release(ctx context.Context, id string) error {
-	b, err := s.booker()
+	b, err := s.reserver()
 	if err != nil {
 		return err
 	}
@@ -358,7 +358,7 @@ func (s *System) Release(ctx context.Context, id string) error {
 		return err
 	}
 	defer done()
-	if err := s.unbook(ctx, b, id); err != nil {
+	if err := s.endReservation(ctx, b, id); err != nil {
 		return fmt.Errorf("releasing reservation %s: %w", id, err)
 	}
 	return nil
@@ -366,25 +366,25 @@ func (s *System) Release(ctx context.Context, id string) error {
 
 // native is the system's name of a reservation of ours.
 func (s *System) native(ctx context.Context, id string) (string, error) {
-	b, err := s.booker()
+	b, err := s.reserver()
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 	}
-	all, err := b.Bookings(ctx)
+	all, err := b.Reservations(ctx)
 	if err != nil {
 		return "", err
 	}
-	has := s.bookOf(all, id)
+	has := s.reservationOf(all, id)
 	if has == nil {
 		return "", fmt.Errorf("%w: there is no reservation %s, or no more", grid.ErrInvalid, id)
 	}
 	return has.Native, nil
 }
 
-// sweepBooks ends, once after the start, reservations of ours that were never confirmed, or
+// sweepReservations ends, once after the start, reservations of ours that were never confirmed, or
 // that the spool does not know.
-func (s *System) sweepBooks(ctx context.Context) (done bool) {
-	b, err := s.booker()
+func (s *System) sweepReservations(ctx context.Context) (done bool) {
+	b, err := s.reserver()
 	if err != nil {
 		return true
 	}
@@ -393,20 +393,20 @@ func (s *System) sweepBooks(ctx context.Context) (done bool) {
 		return false
 	}
 	defer free()
-	all, err := b.Bookings(ctx)
+	all, err := b.Reservations(ctx)
 	if err != nil {
 		return false
 	}
 	for _, x := range all {
-		id, is := s.ourBook(x)
+		id, is := s.ourReservation(x)
 		s.mu.Lock()
-		k := s.books[id]
+		k := s.reserved[id]
 		s.mu.Unlock()
-		if !is || k != nil && k.Booked {
+		if !is || k != nil && k.Confirmed {
 			continue
 		}
 		s.log.Info("a reservation of a broker that ended is released", zap.String("reservation", x.Native))
-		if err := b.Unbook(ctx, x.Native); err != nil {
+		if err := b.EndReservation(ctx, x.Native); err != nil {
 			s.log.Warn("a reservation cannot be released now", zap.String("reservation", x.Native), zap.Error(err))
 			return false
 		}
@@ -414,10 +414,10 @@ func (s *System) sweepBooks(ctx context.Context) (done bool) {
 	return true
 }
 
-// endBooks releases what is over, and what was never confirmed.
-func (s *System) endBooks(ctx context.Context, got *poll) {
-	b, err := s.booker()
-	if err != nil || len(s.overBooks(got.At)) == 0 {
+// endReservations releases what is over, and what was never confirmed.
+func (s *System) endReservations(ctx context.Context, got *poll) {
+	b, err := s.reserver()
+	if err != nil || len(s.overReservations(got.At)) == 0 {
 		return
 	}
 	done, err := s.alone(ctx, "reservations")
@@ -425,19 +425,19 @@ func (s *System) endBooks(ctx context.Context, got *poll) {
 		return
 	}
 	defer done()
-	for _, id := range s.overBooks(got.At) {
-		if err := s.unbook(ctx, b, id); err != nil {
+	for _, id := range s.overReservations(got.At) {
+		if err := s.endReservation(ctx, b, id); err != nil {
 			s.log.Warn("a reservation that is over cannot be released now", zap.String("reservation", id), zap.Error(err))
 		}
 	}
 }
 
-// overBooks are the reservations whose jobs have ended, whose time is over, or that were
+// overReservations are the reservations whose jobs have ended, whose time is over, or that were
 // never confirmed. One whose attempt was withdrawn waits for the next.
-func (s *System) overBooks(now grid.Tick) (over []string) {
+func (s *System) overReservations(now grid.Tick) (over []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id, k := range s.books {
+	for id, k := range s.reserved {
 		ended, live := 0, 0
 		for _, e := range s.entries {
 			switch {
@@ -448,7 +448,7 @@ func (s *System) overBooks(now grid.Tick) (over []string) {
 				live++
 			}
 		}
-		if ended > 0 && live == 0 || k.End <= now || !k.Booked {
+		if ended > 0 && live == 0 || k.End <= now || !k.Confirmed {
 			over = append(over, id)
 		}
 	}

@@ -42,8 +42,8 @@ func TestReserve(t *testing.T) {
 		control.WriteEnd(j.Control, j.ID, control.End{At: control.Now()})
 		b.far.change(id, func(k *Job) { k.State = Done })
 		b.later(time.Minute)
-		if len(b.far.booked()) > 0 {
-			t.Errorf("its job has ended, and it is there: %+v", b.far.booked())
+		if len(b.far.held()) > 0 {
+			t.Errorf("its job has ended, and it is there: %+v", b.far.held())
 		}
 	})
 }
@@ -72,33 +72,33 @@ func TestReserveRefuses(t *testing.T) {
 			}
 		}
 		// What the system made is not what was asked, or another came meanwhile.
-		for name, spoil := range map[string]func(*Booking){
-			"fewer nodes": func(k *Booking) { k.Nodes = k.Nodes[:1] },
-			"later":       func(k *Booking) { k.Start += grid.Second },
-			"for another": func(k *Booking) { k.User = "other" },
-			"a part":      func(k *Booking) { k.Cores = []int{1, 1} },
-			"a race": func(k *Booking) {
+		for name, spoil := range map[string]func(*Reservation){
+			"fewer nodes": func(k *Reservation) { k.Nodes = k.Nodes[:1] },
+			"later":       func(k *Reservation) { k.Start += grid.Second },
+			"for another": func(k *Reservation) { k.User = "other" },
+			"a part":      func(k *Reservation) { k.Cores = []int{1, 1} },
+			"a race": func(k *Reservation) {
 				o := *k
 				o.Native, o.ID = "theirs", ""
-				b.far.bookings = append(b.far.bookings, o)
+				b.far.reservations = append(b.far.reservations, o)
 			},
 		} {
-			b.far.set(func() { b.far.misbook = spoil })
+			b.far.set(func() { b.far.misreserve = spoil })
 			r := b.reservation("other", "n1", "n2")
 			r.Start, r.End = good.End, good.End+grid.Hour
 			if err := b.Reserve(b.Context(), r); !errors.Is(err, grid.ErrInvalid) {
 				t.Errorf("%s: %v", name, err)
 			}
 			b.far.set(func() {
-				b.far.misbook = nil
-				for i, k := range b.far.bookings {
+				b.far.misreserve = nil
+				for i, k := range b.far.reservations {
 					if k.Native == "theirs" {
-						b.far.bookings = append(b.far.bookings[:i:i], b.far.bookings[i+1:]...)
+						b.far.reservations = append(b.far.reservations[:i:i], b.far.reservations[i+1:]...)
 					}
 				}
 			})
-			if len(b.far.booked()) != 1 {
-				t.Fatalf("%s: left behind: %+v", name, b.far.booked())
+			if len(b.far.held()) != 1 {
+				t.Fatalf("%s: left behind: %+v", name, b.far.held())
 			}
 		}
 	})
@@ -114,14 +114,14 @@ func TestReservationsAreSwept(t *testing.T) {
 		b.stop()
 		b.far.set(func() {
 			for _, owner := range []string{"suite", "hand", "another"} {
-				b.far.bookings = append(b.far.bookings, Booking{Native: owner, ID: ownerWord(owner) + lost.ID, Nodes: lost.Nodes, Start: lost.Start, End: lost.End})
+				b.far.reservations = append(b.far.reservations, Reservation{Native: owner, ID: ownerWord(owner) + lost.ID, Nodes: lost.Nodes, Start: lost.Start, End: lost.End})
 			}
-			b.far.bookings = append(b.far.bookings, Booking{Native: "none", Nodes: []grid.NodeName{"n2"}, Start: lost.Start, End: lost.End})
+			b.far.reservations = append(b.far.reservations, Reservation{Native: "none", Nodes: []grid.NodeName{"n2"}, Start: lost.Start, End: lost.End})
 		})
 		b.start()
 		b.later(time.Minute)
 		left := map[string]bool{}
-		for _, k := range b.far.booked() {
+		for _, k := range b.far.held() {
 			left[k.Native] = true
 		}
 		if len(left) != 4 || left["suite"] || !left["hand"] || !left["another"] || !left["none"] {
@@ -138,8 +138,8 @@ func TestReserveWithoutAnAnswer(t *testing.T) {
 			t.Errorf("Reserve: %v", err)
 		}
 		b.later(time.Minute)
-		if len(b.far.booked()) > 0 {
-			t.Errorf("left behind: %+v", b.far.booked())
+		if len(b.far.held()) > 0 {
+			t.Errorf("left behind: %+v", b.far.held())
 		}
 	})
 }
@@ -148,18 +148,18 @@ func TestReserveWithoutAnAnswer(t *testing.T) {
 func TestReserveInTrouble(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.later(time.Minute)
-		b.far.set(func() { b.far.deaf, b.far.misbook = true, func(*Booking) { b.far.down = errDown } })
+		b.far.set(func() { b.far.deaf, b.far.misreserve = true, func(*Reservation) { b.far.down = errDown } })
 		if err := b.Reserve(b.Context(), b.reservation("r", "n1")); !errors.Is(err, grid.ErrUnavailable) {
 			t.Errorf("Reserve: %v", err)
 		}
 		b.later(time.Minute)
-		if len(b.far.booked()) != 1 {
-			t.Errorf("the trouble was none: %+v", b.far.booked())
+		if len(b.far.held()) != 1 {
+			t.Errorf("the trouble was none: %+v", b.far.held())
 		}
-		b.far.set(func() { b.far.down, b.far.misbook = nil, nil })
+		b.far.set(func() { b.far.down, b.far.misreserve = nil, nil })
 		b.later(3 * time.Minute)
-		if len(b.far.booked()) > 0 {
-			t.Errorf("left behind: %+v", b.far.booked())
+		if len(b.far.held()) > 0 {
+			t.Errorf("left behind: %+v", b.far.held())
 		}
 	})
 }
@@ -172,7 +172,7 @@ func TestChangeIsUndone(t *testing.T) {
 		}
 		spoilt := false
 		b.far.set(func() {
-			b.far.misbook = func(k *Booking) {
+			b.far.misreserve = func(k *Reservation) {
 				if !spoilt {
 					k.End -= grid.Minute
 				}
@@ -184,11 +184,11 @@ func TestChangeIsUndone(t *testing.T) {
 		if err := b.Change(b.Context(), longer); !errors.Is(err, grid.ErrInvalid) {
 			t.Errorf("Change: %v", err)
 		}
-		if k := b.far.booked()[0]; k.Start != r.Start || k.End != r.End {
+		if k := b.far.held()[0]; k.Start != r.Start || k.End != r.End {
 			t.Errorf("it is now %+v", k)
 		}
-		if err := b.Change(b.Context(), longer); err != nil || b.far.booked()[0].End != longer.End {
-			t.Errorf("Change: %v, %+v", err, b.far.booked())
+		if err := b.Change(b.Context(), longer); err != nil || b.far.held()[0].End != longer.End {
+			t.Errorf("Change: %v, %+v", err, b.far.held())
 		}
 	})
 }
@@ -202,8 +202,8 @@ func TestChangeWithoutAnAnswer(t *testing.T) {
 		}
 		b.far.set(func() { b.far.deaf = true })
 		r.End += grid.Hour
-		if err := b.Change(b.Context(), r); err != nil || b.far.booked()[0].End != r.End {
-			t.Errorf("Change: %v, %+v", err, b.far.booked())
+		if err := b.Change(b.Context(), r); err != nil || b.far.held()[0].End != r.End {
+			t.Errorf("Change: %v, %+v", err, b.far.held())
 		}
 	})
 }
@@ -222,12 +222,12 @@ func TestHowLongItStays(t *testing.T) {
 			t.Fatalf("Withdraw: %v, %v", ok, err)
 		}
 		b.later(time.Hour)
-		if len(b.far.booked()) != 1 {
+		if len(b.far.held()) != 1 {
 			t.Error("it is gone with its withdrawn attempt")
 		}
 		b.later(2 * time.Hour)
-		if len(b.far.booked()) > 0 {
-			t.Errorf("its time is over, and it is there: %+v", b.far.booked())
+		if len(b.far.held()) > 0 {
+			t.Errorf("its time is over, and it is there: %+v", b.far.held())
 		}
 	})
 }
@@ -248,7 +248,7 @@ func TestJobsInTheWay(t *testing.T) {
 		b.far.set(func() {
 			b.far.jobs = append(b.far.jobs, &Job{
 				Local: "theirs", User: "other", State: Running, Limit: 3 * grid.Hour, Started: control.Now(),
-				Places: []Place{{Node: "n1", Cores: 1}}, Reservation: b.far.bookings[0].Native,
+				Places: []Place{{Node: "n1", Cores: 1}}, Reservation: b.far.reservations[0].Native,
 			})
 		})
 		longer := first
@@ -277,7 +277,7 @@ func TestReservationThatBeginsWhileItIsMade(t *testing.T) {
 			"later than now":       {grid.Second, 3 * grid.Second, false},
 			"moved, with time":     {grid.Hour, -grid.Second, false},
 		} {
-			b.far.set(func() { b.far.misbook = func(o *Booking) { o.Start += k.shift } })
+			b.far.set(func() { b.far.misreserve = func(o *Reservation) { o.Start += k.shift } })
 			r := b.reservation("r", "n1")
 			r.Start = control.Now()/grid.Second*grid.Second + k.ahead
 			r.End = r.Start + grid.Hour
@@ -285,7 +285,7 @@ func TestReservationThatBeginsWhileItIsMade(t *testing.T) {
 			if (err == nil) != k.good || err != nil && !errors.Is(err, grid.ErrInvalid) {
 				t.Errorf("%s: %v", name, err)
 			}
-			b.far.set(func() { b.far.misbook = nil })
+			b.far.set(func() { b.far.misreserve = nil })
 			if err := b.Release(b.Context(), "r"); err != nil && k.good {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -53,7 +53,7 @@ func (s *System) Snapshot(ctx context.Context) (plan.Snapshot, error) {
 		}
 	}
 	for _, b := range got.Reservations {
-		shot.Reservations = append(shot.Reservations, s.booked(got.Listing, b))
+		shot.Reservations = append(shot.Reservations, s.planned(got.Listing, b))
 	}
 	return shot, nil
 }
@@ -159,10 +159,10 @@ func nodeIndex(l Listing, name grid.NodeName) int {
 	return slices.IndexFunc(l.Nodes, func(n plan.Node) bool { return n.Name == name })
 }
 
-// booked is a reservation as the plan sees it: of ours, with the job that is bound to it.
-func (s *System) booked(l Listing, b Booking) plan.Reservation {
+// planned is a reservation as the plan sees it: of ours, with the job that is bound to it.
+func (s *System) planned(l Listing, b Reservation) plan.Reservation {
 	r := plan.Reservation{ID: b.Native, Start: b.Start, End: b.End}
-	if id, is := s.ourBook(b); is {
+	if id, is := s.ourReservation(b); is {
 		r.ID = id
 		for _, e := range s.all() {
 			if v := s.view(e); v.Reservation == id && !v.Done && !v.Withdrawn {

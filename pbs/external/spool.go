@@ -61,21 +61,23 @@ type memory struct {
 type kept struct {
 	Version int
 	pbs.Reservation
-	Booked bool // it was confirmed
+	Confirmed bool `json:"Booked"` // the system has it
 }
 
 const (
-	spoolVersion = 1
-	jobSuffix    = ".job"
-	bookSuffix   = ".resv"
-	maxSpoolFile = 4 << 20
+	spoolVersion      = 1
+	jobSuffix         = ".job"
+	reservationSuffix = ".resv"
+	maxSpoolFile      = 4 << 20
 )
 
 func (s *System) jobFile(at grid.AttemptID) string {
 	return filepath.Join(s.config.Spool, at.Tag()+jobSuffix)
 }
 
-func (s *System) bookFile(id string) string { return filepath.Join(s.config.Spool, id+bookSuffix) }
+func (s *System) reservationFile(id string) string {
+	return filepath.Join(s.config.Spool, id+reservationSuffix)
+}
 
 // save writes an entry, durably.
 func (s *System) save(e *entry) error {
@@ -139,8 +141,8 @@ func (s *System) load() error {
 			os.Remove(name)
 		case strings.HasSuffix(name, jobSuffix):
 			err = s.loadJob(name)
-		case strings.HasSuffix(name, bookSuffix):
-			err = s.loadBook(name)
+		case strings.HasSuffix(name, reservationSuffix):
+			err = s.loadReservation(name)
 		}
 		if err != nil {
 			s.log.Error("a spooled file cannot be read and is set aside; what the batch system holds of it is found by its mark",
@@ -168,15 +170,15 @@ func (s *System) loadJob(name string) error {
 	return nil
 }
 
-func (s *System) loadBook(name string) error {
+func (s *System) loadReservation(name string) error {
 	k := &kept{}
 	if err := readSpool(name, k, &k.Version); err != nil {
 		return err
 	}
-	if filepath.Base(name) != k.ID+bookSuffix || !goodID(k.ID) {
+	if filepath.Base(name) != k.ID+reservationSuffix || !goodID(k.ID) {
 		return fmt.Errorf("it is of reservation %q and belongs to another file", k.ID)
 	}
-	s.books[k.ID] = k
+	s.reserved[k.ID] = k
 	return nil
 }
 

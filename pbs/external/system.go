@@ -21,10 +21,10 @@ type System struct {
 	poller *poller
 	wake   chan struct{} // poll now
 
-	mu      sync.Mutex
-	entries map[grid.AttemptID]*entry
-	books   map[string]*kept
-	busy    map[string]chan struct{} // who works on an attempt or a reservation; closed when it is done
+	mu       sync.Mutex
+	entries  map[grid.AttemptID]*entry
+	reserved map[string]*kept
+	busy     map[string]chan struct{} // who works on an attempt or a reservation; closed when it is done
 }
 
 var (
@@ -46,7 +46,7 @@ func New(config Config) (*System, error) {
 	s := &System{
 		config: config, log: config.Logger, wake: make(chan struct{}, 1),
 		poller:  &poller{client: config.Client, refresh: config.Refresh, age: config.Age},
-		entries: make(map[grid.AttemptID]*entry), books: make(map[string]*kept), busy: make(map[string]chan struct{}),
+		entries: make(map[grid.AttemptID]*entry), reserved: make(map[string]*kept), busy: make(map[string]chan struct{}),
 	}
 	if err := os.MkdirAll(config.Spool, 0o700); err != nil {
 		return nil, fmt.Errorf("making the spool of the batch system's side: %w", err)
@@ -96,7 +96,7 @@ func (s *System) follow(ctx context.Context) {
 		case err == nil:
 			s.settle(ctx, got)
 			if !swept {
-				swept = s.sweepBooks(ctx)
+				swept = s.sweepReservations(ctx)
 			}
 		case ctx.Err() == nil:
 			s.log.Warn("nothing is known of the batch system", zap.Error(err))

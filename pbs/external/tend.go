@@ -237,7 +237,7 @@ func (s *System) settle(ctx context.Context, got *poll) {
 			done()
 		}
 	}
-	s.endBooks(ctx, got)
+	s.endReservations(ctx, got)
 }
 
 func (s *System) settleOne(ctx context.Context, got *poll, e *entry, jobs []Job) {

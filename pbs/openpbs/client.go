@@ -47,8 +47,8 @@ type Client struct {
 }
 
 var (
-	_ external.Client = (*Client)(nil)
-	_ external.Booker = (*Client)(nil)
+	_ external.Client   = (*Client)(nil)
+	_ external.Reserver = (*Client)(nil)
 )
 
 // Slack is how much longer a reservation is than its job's limit: walltimes are looked at

@@ -1,5 +1,5 @@
 // Package openpbs speaks to OpenPBS (23.06, and others of its family that print JSON) by its
-// own commands: it is the external.Client, and the external.Booker, of this system.
+// own commands: it is the external.Client, and the external.Reserver, of this system.
 //
 // # Commands
 //

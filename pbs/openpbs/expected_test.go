@@ -120,13 +120,13 @@ var byHand = []expected{
 	{"01-idle.qstat-Bf-json", readServer,
 		"23.06.06 at 23:05:46, queue workq, keeps 86400s, depth 10, stopped false",
 		[]string{`"24:00:00" => "12:00:00"`, `"backfill_depth":	10 => "backfill_depth":	0`, `1795215946 => 1795215947`, `"scheduling":	"True" => "scheduling":	"False"`}},
-	{"14-resv-vs-jobs.rstat-auth", readBookings,
+	{"14-resv-vs-jobs.rstat-auth", readReservations,
 		"R85.pbs1 NULL of alice for bob, RESV_CONFIRMED, 21 00:12:54 to 21 00:22:54, [n02] [1]",
 		[]string{`alice@pbs1,bob => alice@pbs1,rob`, `(n02: => (n03:`, `RESV_CONFIRMED => RESV_RUNNING`, `00:22:54 => 00:22:55`, `R85.pbs1 => R86.pbs1`}},
-	{"11-resv-errors.schedoff-rstat-F", readBookings,
+	{"11-resv-errors.schedoff-rstat-F", readReservations,
 		"R59.pbs1 NULL of alice for alice, RESV_UNCONFIRMED, 21 00:09:58 to 21 00:19:58, [] []",
 		[]string{`RESV_UNCONFIRMED => RESV_OTHER`}},
-	{"14-resv-vs-jobs.rstat-degraded-offline", readBookings,
+	{"14-resv-vs-jobs.rstat-degraded-offline", readReservations,
 		"R120.pbs1 NULL of alice for alice, RESV_DEGRADED, 21 00:15:25 to 21 00:25:25, [n01 n02 n03 n04] [4 4 4 4]",
 		[]string{`(n04:ncpus=4) => (n04:ncpus=3)`}},
 	{"10-resv-future.pbs_rsub-denied-I", readDecision, "R43.pbs1: refused", []string{`DENIED => CONFIRMED`}},
@@ -245,8 +245,8 @@ func readServer(_ words, r recording) (string, error) {
 	return fmt.Sprintf("%s at %s, queue %s, keeps %ds, depth %d, stopped %v", h.version, ten(h.at), s.standard, s.keeps/1000, s.depth, s.stopped), err
 }
 
-func readBookings(w words, r recording) (string, error) {
-	list, err := w.bookings(r.Stdout)
+func readReservations(w words, r recording) (string, error) {
+	list, err := w.reservations(r.Stdout)
 	var lines []string
 	for _, b := range list {
 		lines = append(lines, fmt.Sprintf("%s %s of %s for %s, %s, %s to %s, %v %v", b.Native, b.name, b.owner, b.User, b.state, ten(b.Start), ten(b.End), b.Nodes, b.cores))

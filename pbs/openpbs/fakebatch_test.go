@@ -148,14 +148,14 @@ func TestReservationsOfTheStandIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := external.Booking{ID: "b1", Nodes: []grid.NodeName{"n02", "n04"}, Start: l.At + grid.Hour, End: l.At + 2*grid.Hour, User: "alice"}
-	native, err := c.Book(t.Context(), b)
+	b := external.Reservation{ID: "b1", Nodes: []grid.NodeName{"n02", "n04"}, Start: l.At + grid.Hour, End: l.At + 2*grid.Hour, User: "alice"}
+	native, err := c.MakeReservation(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := func() external.Booking {
+	kept := func() external.Reservation {
 		t.Helper()
-		list, err := c.Bookings(t.Context())
+		list, err := c.Reservations(t.Context())
 		if err != nil || len(list) != 1 || list[0].ID != "b1" || list[0].Native != native {
 			t.Fatalf("%+v, %v", list, err)
 		}
@@ -166,16 +166,16 @@ func TestReservationsOfTheStandIn(t *testing.T) {
 	}
 	over := b
 	over.ID, over.Nodes = "b2", []grid.NodeName{"n01", "n02"}
-	if id, err := c.Book(t.Context(), over); !errors.Is(err, grid.ErrInvalid) {
+	if id, err := c.MakeReservation(t.Context(), over); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("an overlapping one: %s, %v", id, err)
 	}
 	over.Nodes = []grid.NodeName{"nosuch"}
-	if id, err := c.Book(t.Context(), over); !errors.Is(err, grid.ErrInvalid) {
+	if id, err := c.MakeReservation(t.Context(), over); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("on a node that is not there: %s, %v", id, err)
 	}
 	b.Native, b.Start, b.End = native, b.Start+grid.Minute, b.End-grid.Minute
 	for range 2 {
-		if err := c.Rebook(t.Context(), b); err != nil {
+		if err := c.ChangeReservation(t.Context(), b); err != nil {
 			t.Error(err)
 		}
 	}
@@ -184,7 +184,7 @@ func TestReservationsOfTheStandIn(t *testing.T) {
 	}
 	other := b
 	other.Nodes = []grid.NodeName{"n01", "n04"}
-	if err := c.Rebook(t.Context(), other); !errors.Is(err, grid.ErrInvalid) {
+	if err := c.ChangeReservation(t.Context(), other); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("other nodes: %v", err)
 	}
 	inside := scripted(t, c, "exit 0", func(o *external.Order) { o.Reservation = native })
@@ -192,11 +192,11 @@ func TestReservationsOfTheStandIn(t *testing.T) {
 		t.Errorf("%+v", j)
 	}
 	for range 2 {
-		if err := c.Unbook(t.Context(), native); err != nil {
+		if err := c.EndReservation(t.Context(), native); err != nil {
 			t.Error(err)
 		}
 	}
-	if list, err := c.Bookings(t.Context()); err != nil || len(list) != 0 {
+	if list, err := c.Reservations(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if j := await(t, c, inside, external.Done); !j.NeverStarted || j.End.Cause != grid.ByRequest {
@@ -217,8 +217,8 @@ func TestStandInDown(t *testing.T) {
 	s.Down()
 	_, listed := c.Listing(t.Context())
 	_, looked := c.Look(t.Context(), id)
-	_, booked := c.Bookings(t.Context())
-	for what, err := range map[string]error{"Listing": listed, "Look": looked, "Bookings": booked, "Remove": c.Remove(t.Context(), "", id), "Unbook": c.Unbook(t.Context(), "R1.pbs1")} {
+	_, reserved := c.Reservations(t.Context())
+	for what, err := range map[string]error{"Listing": listed, "Look": looked, "Reservations": reserved, "Remove": c.Remove(t.Context(), "", id), "EndReservation": c.EndReservation(t.Context(), "R1.pbs1")} {
 		if !errors.Is(err, grid.ErrUnavailable) || errors.Is(err, grid.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}

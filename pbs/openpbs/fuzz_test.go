@@ -90,10 +90,10 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-func FuzzBookings(f *testing.F) {
+func FuzzReservations(f *testing.F) {
 	seeds(f, `Resv ID`)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		list, err := plain(t).bookings(text)
+		list, err := plain(t).reservations(text)
 		for _, b := range list {
 			if err == nil && (!isReservationID(b.Native) || len(b.Nodes) != len(b.cores) || b.Start < 0 || b.End < 0 || b.User == "") {
 				t.Errorf("%+v", b)

@@ -168,7 +168,7 @@ func TestSchedulingOff(t *testing.T) {
 }
 
 // Reservations of ours are known by name and owner; others' that keep nothing are left out.
-func TestBookingsOfOursAndOthers(t *testing.T) {
+func TestReservationsOfOursAndOthers(t *testing.T) {
 	t.Parallel()
 	const from, to = "Fri Nov 20 23:09:54 2026", "Fri Nov 20 23:19:54 2026"
 	text := ""
@@ -183,7 +183,7 @@ func TestBookingsOfOursAndOthers(t *testing.T) {
 		text += strings.ReplaceAll(r, "R45", fmt.Sprintf("R%d", i))
 	}
 	c, _ := replay(t, Config{Account: "alice"}, answer{"pbs_rstat", "-F", text, "", 0})
-	list, err := c.Bookings(t.Context())
+	list, err := c.Reservations(t.Context())
 	got := ""
 	for _, b := range list {
 		got += fmt.Sprintf("%s=%s %v %v %s\n", b.Native, b.ID, b.Nodes, b.Cores, b.User)
@@ -195,19 +195,19 @@ func TestBookingsOfOursAndOthers(t *testing.T) {
 }
 
 // A reservation in which something runs is left to end by itself: its end would kill it.
-func TestUnbookSparesWhatRuns(t *testing.T) {
+func TestEndReservationSparesWhatRuns(t *testing.T) {
 	t.Parallel()
 	const from, to = "Fri Nov 20 23:09:54 2026", "Fri Nov 20 23:19:54 2026"
 	there := answer{"pbs_rstat", "-F R45.pbs1", rstat("RESV_RUNNING", from, to, "(n01:ncpus=4)", "gbroker-b1"), "", 0}
 	for state, deleted := range map[string]bool{"R": false, "Q": true, "S": false} {
 		job := strings.Replace(waiting("1.p", "R45", `,"reserve_ID":"R45.pbs1"`), `"Q"`, `"`+state+`"`, 1)
 		c, asked := replay(t, Config{}, there, answer{"qstat", "-f -F json", listOf("Jobs", job), "", 0}, answer{"pbs_rdel", "R45.pbs1", "", "", 0})
-		if err := c.Unbook(t.Context(), "R45.pbs1"); err != nil || strings.Contains(asked(), "pbs_rdel") != deleted {
+		if err := c.EndReservation(t.Context(), "R45.pbs1"); err != nil || strings.Contains(asked(), "pbs_rdel") != deleted {
 			t.Errorf("%s: %v, asked:\n%s", state, err, asked())
 		}
 	}
 	c, _ := replay(t, Config{}, there, answer{"qstat", "-f -F json", emptyJSON, "", 0}, answer{"pbs_rdel", "*", "", "pbs_rdel: Unknown Reservation Id R45.pbs1\n", 236})
-	if err := c.Unbook(t.Context(), "R45.pbs1"); err != nil {
+	if err := c.EndReservation(t.Context(), "R45.pbs1"); err != nil {
 		t.Errorf("one that has just gone: %v", err)
 	}
 }
@@ -234,7 +234,7 @@ func TestMostCannotBeRead(t *testing.T) {
 			queues = append(queues, fmt.Sprintf(`"q%d":{"queue_type":"Execution","enabled":"%s"}`, i, set))
 			reservations += r
 		}
-		for kind, text := range map[string]string{"jobs": listOf("Jobs", jobs...), "nodes": listOf("nodes", nodes...), "queues": listOf("Queue", queues...), "bookings": reservations} {
+		for kind, text := range map[string]string{"jobs": listOf("Jobs", jobs...), "nodes": listOf("nodes", nodes...), "queues": listOf("Queue", queues...), "reservations": reservations} {
 			if err := parsers(w)[kind]([]byte(text)); (err == nil) != c.read {
 				t.Errorf("%d of %d %s are odd: %v", c.odd, c.odd+c.fine, kind, err)
 			}

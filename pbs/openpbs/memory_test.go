@@ -11,12 +11,12 @@ import (
 // parsers are all readers of output that can be long.
 func parsers(w words) map[string]func(text []byte) error {
 	return map[string]func(text []byte) error{
-		"jobs":     func(text []byte) error { _, _, err := w.jobs(text); return err },
-		"nodes":    func(text []byte) error { _, _, err := w.nodes(text); return err },
-		"queues":   func(text []byte) error { _, err := queues(text); return err },
-		"server":   func(text []byte) error { _, _, err := servers(text); return err },
-		"bookings": func(text []byte) error { _, err := w.bookings(text); return err },
-		"config":   func(text []byte) error { _, err := config(text); return err },
+		"jobs":         func(text []byte) error { _, _, err := w.jobs(text); return err },
+		"nodes":        func(text []byte) error { _, _, err := w.nodes(text); return err },
+		"queues":       func(text []byte) error { _, err := queues(text); return err },
+		"server":       func(text []byte) error { _, _, err := servers(text); return err },
+		"reservations": func(text []byte) error { _, err := w.reservations(text); return err },
+		"config":       func(text []byte) error { _, err := config(text); return err },
 	}
 }
 
@@ -72,9 +72,9 @@ func TestMemoryIsBounded(t *testing.T) {
 		"nodes states":         listOf("nodes", `"n":{"Mom":"","state":"free`+strings.Repeat(`,free`, many/5)+`"}`),
 		"queues tiny queues":   inside("Queue", `"q#":{"queue_type":"Execution","enabled":"t","started":"t"}`),
 		"server attributes":    listOf("Server", `"p":{"server_state":"Active"`+strings.Repeat(`,"x":"y"`, many/8)+`}`),
-		"bookings heads":       strings.Repeat("Resv ID: R1.p\n", many/14),
-		"bookings tiny":        strings.Repeat(strings.ReplaceAll(rstat("RESV_NONE", "Fri Nov 20 23:09:54 2026", "Fri Nov 20 23:09:54 2026", "", "a"), "R45", "R1"), many/300),
-		"bookings fields":      "Resv ID: R1.p\n" + strings.Repeat("a = b\n", many/6),
+		"reservations heads":   strings.Repeat("Resv ID: R1.p\n", many/14),
+		"reservations tiny":    strings.Repeat(strings.ReplaceAll(rstat("RESV_NONE", "Fri Nov 20 23:09:54 2026", "Fri Nov 20 23:09:54 2026", "", "a"), "R45", "R1"), many/300),
+		"reservations fields":  "Resv ID: R1.p\n" + strings.Repeat("a = b\n", many/6),
 		"config lines":         strings.Repeat("a:\n", many/3),
 		"config keys":          strings.Repeat("job_sort_key: \"a LOW\"\n", many/22),
 		"jobs nothing":         strings.Repeat(" ", many),

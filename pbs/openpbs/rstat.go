@@ -13,8 +13,8 @@ import (
 
 // Bounds of one output: its reservations, and the lines of each.
 const (
-	maxBookings = 1 << 16
-	maxLines    = 1000
+	maxReservations = 1 << 16
+	maxLines        = 1000
 )
 
 // phase is how far a reservation is.
@@ -34,9 +34,9 @@ var phases = map[string]phase{
 	"RESV_FINISHED": over, "RESV_BEING_DELETED": over, "RESV_DELETED": over, "RESV_DELETING_JOBS": over,
 }
 
-// booking is one reservation as pbs_rstat tells it.
-type booking struct {
-	external.Booking
+// reservation is one reservation as pbs_rstat tells it.
+type reservation struct {
+	external.Reservation
 	name  string
 	owner string
 	state string
@@ -47,10 +47,10 @@ type booking struct {
 	unread error // why it cannot be read
 }
 
-// bookings reads what pbs_rstat -F prints: "Resv ID: R42.pbs1", lines of "key = value", an
+// reservations reads what pbs_rstat -F prints: "Resv ID: R42.pbs1", lines of "key = value", an
 // empty line between two.
-func (w words) bookings(text []byte) ([]booking, error) {
-	var list []booking
+func (w words) reservations(text []byte) ([]reservation, error) {
+	var list []reservation
 	fields := map[string]string{}
 	id := ""
 	var twice, some error
@@ -59,10 +59,10 @@ func (w words) bookings(text []byte) ([]booking, error) {
 		if id == "" {
 			return nil
 		}
-		b, err := w.booking(id, fields)
+		b, err := w.reservation(id, fields)
 		b.unread = cmp.Or(twice, err)
-		if list = append(list, b); len(list) > maxBookings {
-			return fmt.Errorf("more than %d reservations", maxBookings)
+		if list = append(list, b); len(list) > maxReservations {
+			return fmt.Errorf("more than %d reservations", maxReservations)
 		}
 		if b.unread != nil {
 			some = b.unread
@@ -108,9 +108,9 @@ func (w words) bookings(text []byte) ([]booking, error) {
 	return list, misread(odd, len(list), some)
 }
 
-// booking translates the fields of one.
-func (w words) booking(id string, fields map[string]string) (booking, error) {
-	b := booking{Booking: external.Booking{Native: id}}
+// reservation translates the fields of one.
+func (w words) reservation(id string, fields map[string]string) (reservation, error) {
+	b := reservation{Reservation: external.Reservation{Native: id}}
 	b.name, b.state, b.queue = fields["Reserve_Name"], fields["reserve_state"], fields["queue"]
 	b.owner, _, _ = strings.Cut(fields["Reserve_Owner"], "@")
 	var known bool

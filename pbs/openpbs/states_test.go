@@ -106,8 +106,8 @@ func TestReservingAsAnOperator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := external.Booking{ID: "b1", Nodes: []grid.NodeName{"n02"}, Start: l.At + grid.Hour, End: l.At + 2*grid.Hour, User: "alice"}
-		native, err := c.Book(t.Context(), b)
+		b := external.Reservation{ID: "b1", Nodes: []grid.NodeName{"n02"}, Start: l.At + grid.Hour, End: l.At + 2*grid.Hour, User: "alice"}
+		native, err := c.MakeReservation(t.Context(), b)
 		if operator == "" {
 			if !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), "operator in gbroker.yaml") {
 				t.Errorf("root reserves: %s, %v", native, err)
@@ -117,17 +117,17 @@ func TestReservingAsAnOperator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if list, err := c.Bookings(t.Context()); err != nil || len(list) != 1 || list[0].ID != "b1" || list[0].User != "alice" {
+		if list, err := c.Reservations(t.Context()); err != nil || len(list) != 1 || list[0].ID != "b1" || list[0].User != "alice" {
 			t.Errorf("%+v, %v", list, err)
 		}
 		b.Native, b.End = native, b.End+grid.Minute
-		if err := c.Rebook(t.Context(), b); err != nil {
+		if err := c.ChangeReservation(t.Context(), b); err != nil {
 			t.Error(err)
 		}
-		if err := c.Unbook(t.Context(), native); err != nil {
+		if err := c.EndReservation(t.Context(), native); err != nil {
 			t.Error(err)
 		}
-		if list, err := c.Bookings(t.Context()); err != nil || len(list) > 0 {
+		if list, err := c.Reservations(t.Context()); err != nil || len(list) > 0 {
 			t.Errorf("%+v, %v", list, err)
 		}
 	}

@@ -54,7 +54,7 @@ var rules = []rule{
 	{regexp.MustCompile(`^qstat -Q -f -F json`), holdsQueues},
 	{regexp.MustCompile(`^((PBS_\w+=\S+) )?qstat (-\w )*-F json ?`), holdsJobs},
 	{regexp.MustCompile(`^pbsnodes .*-F json`), holdsNodes},
-	{regexp.MustCompile(`^pbs_rstat -F`), holdsBookings},
+	{regexp.MustCompile(`^pbs_rstat -F`), holdsReservations},
 	{regexp.MustCompile(`^(PBS_TZID=UTC )?pbs_rsub `), holdsDecision},
 	{regexp.MustCompile(`^pbs_ralter `), holdsDecision},
 	{regexp.MustCompile(`^(pbs_rdel|qdel|qhold|qrls) `), holdsAct},
@@ -189,9 +189,9 @@ func holdsNodes(_ *testing.T, w words, r recording) error {
 	return err
 }
 
-func holdsBookings(_ *testing.T, w words, r recording) error {
+func holdsReservations(_ *testing.T, w words, r recording) error {
 	return readable(r, func(text []byte) error {
-		list, err := w.bookings(text)
+		list, err := w.reservations(text)
 		if n := strings.Count(string(text), "reserve_start = "); err == nil && n != len(list) {
 			return fmt.Errorf("%d of %d", len(list), n)
 		}

@@ -34,8 +34,8 @@ func order() external.Order {
 	}
 }
 
-func booking1() external.Booking {
-	return external.Booking{ID: "b1", Nodes: []grid.NodeName{"n02", "n03"}, Start: 1795216194_000, End: 1795216793_001, User: "bob"}
+func aReservation() external.Reservation {
+	return external.Reservation{ID: "b1", Nodes: []grid.NodeName{"n02", "n03"}, Start: 1795216194_000, End: 1795216793_001, User: "bob"}
 }
 
 // Trap 1: with the server down the JSON is that of no jobs; only the exit code tells.
@@ -124,7 +124,7 @@ func TestTrap4DeniedWithExitCode0(t *testing.T) {
 		"":                                       grid.ErrUnavailable,
 	} {
 		c, asked := replay(t, Config{}, idleSystem(t, answer{"pbs_rsub", "*", said, "", 0})...)
-		if id, err := c.Book(t.Context(), booking1()); !errors.Is(err, kind) || id != "" {
+		if id, err := c.MakeReservation(t.Context(), aReservation()); !errors.Is(err, kind) || id != "" {
 			t.Errorf("%q: %q, %v", said, id, err)
 		}
 		// Negative: what is not decided in time is deleted by the server.
@@ -135,9 +135,9 @@ func TestTrap4DeniedWithExitCode0(t *testing.T) {
 	now := rstat("RESV_CONFIRMED", "Fri Nov 20 23:09:54 2026", "Fri Nov 20 23:19:54 2026", "(n02:ncpus=4)+(n03:ncpus=4)", "gbroker-b1")
 	for said, kind := range map[string]error{"pbs_ralter: R45.pbs1 DENIED\n": grid.ErrInvalid, "pbs_ralter: R45.pbs1 ALTER REQUESTED\n": grid.ErrUnavailable} {
 		c, asked := replay(t, Config{Account: "alice"}, idleSystem(t, answer{"pbs_ralter", "*", said, "", 0}, answer{"pbs_rstat", "-F R45.pbs1", now, "", 0})...)
-		longer := booking1()
+		longer := aReservation()
 		longer.Native, longer.End = "R45.pbs1", longer.End+grid.Minute
-		if err := c.Rebook(t.Context(), longer); !errors.Is(err, kind) {
+		if err := c.ChangeReservation(t.Context(), longer); !errors.Is(err, kind) {
 			t.Errorf("%q: %v", said, err)
 		}
 		if want := "pbs_ralter -I 10 -E 202611202320.54 R45.pbs1\n"; !strings.Contains(asked(), want) {
@@ -171,7 +171,7 @@ func TestTrap4ConfirmedIsReadBack(t *testing.T) {
 	} {
 		c, asked := replay(t, Config{Account: "alice"}, idleSystem(t, answer{"pbs_rsub", "*", "R45.pbs1 CONFIRMED\n", "", 0},
 			answer{"pbs_rstat", "-F R45.pbs1", is.text, "", 0}, answer{"pbs_rdel", "R45.pbs1", "", "", 0})...)
-		id, err := c.Book(t.Context(), booking1())
+		id, err := c.MakeReservation(t.Context(), aReservation())
 		if is.kind == nil && (err != nil || id != "R45.pbs1") || is.kind != nil && !errors.Is(err, is.kind) {
 			t.Errorf("%s: %q, %v", what, id, err)
 		}
@@ -182,12 +182,12 @@ func TestTrap4ConfirmedIsReadBack(t *testing.T) {
 }
 
 // A node that is down is not asked for: OpenPBS would confirm.
-func TestBookOnNodeThatIsDown(t *testing.T) {
+func TestReserveOnNodeThatIsDown(t *testing.T) {
 	t.Parallel()
 	c, asked := replay(t, Config{}, idleSystem(t, answer{"pbs_rsub", "*", "R45.pbs1 CONFIRMED\n", "", 0})...)
-	b := booking1()
+	b := aReservation()
 	b.Nodes = []grid.NodeName{"n03", "n04"}
-	if id, err := c.Book(t.Context(), b); !errors.Is(err, grid.ErrInvalid) || strings.Contains(asked(), "pbs_rsub") {
+	if id, err := c.MakeReservation(t.Context(), b); !errors.Is(err, grid.ErrInvalid) || strings.Contains(asked(), "pbs_rsub") {
 		t.Errorf("%q, %v, asked:\n%s", id, err, asked())
 	}
 }
@@ -196,12 +196,12 @@ func TestBookOnNodeThatIsDown(t *testing.T) {
 func TestTrap5UnknownWithExitCode0(t *testing.T) {
 	t.Parallel()
 	c, asked := replay(t, Config{}, answer{"pbs_rstat", "-F R9999.pbs1", "", "pbs_rstat: Unknown Reservation Id\n", 0})
-	if err := c.Unbook(t.Context(), "R9999.pbs1"); err != nil || strings.Contains(asked(), "rdel") {
+	if err := c.EndReservation(t.Context(), "R9999.pbs1"); err != nil || strings.Contains(asked(), "rdel") {
 		t.Errorf("ending one that is not there: %v, asked:\n%s", err, asked())
 	}
-	b := booking1()
+	b := aReservation()
 	b.Native = "R9999.pbs1"
-	if err := c.Rebook(t.Context(), b); !errors.Is(err, grid.ErrInvalid) {
+	if err := c.ChangeReservation(t.Context(), b); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("changing one that is not there: %v", err)
 	}
 	_, _, err := plain(t).nodes([]byte(strings.TrimSuffix(emptyJSON, "\n}\n") + `,"nodes":{"nosuch":"Unknown node "}}`))
@@ -288,7 +288,7 @@ func TestTrap9ReservationsAreText(t *testing.T) {
 	t.Parallel()
 	w := plain(t)
 	good := rstat("RESV_RUNNING", "Fri Nov 20 23:09:54 2026", "Fri Nov 20 23:19:54 2026", "(n02:ncpus=4)", "x")
-	if list, err := w.bookings([]byte(good + strings.ReplaceAll(good, "R45", "R46"))); err != nil || len(list) != 2 {
+	if list, err := w.reservations([]byte(good + strings.ReplaceAll(good, "R45", "R46"))); err != nil || len(list) != 2 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	for _, bad := range []string{
@@ -296,7 +296,7 @@ func TestTrap9ReservationsAreText(t *testing.T) {
 		good + "reserve_end = now\n", strings.Replace(good, "queue = R45\n", "", 1), strings.Replace(good, "queue", "reserve_end", 1), strings.Replace(good, "queue = R45\n", "queue = R45\nqueue = R45\n", 1), strings.Replace(good, "R45.pbs1", "12.pbs1", 1),
 		strings.Replace(good, "(n02:ncpus=4)", "(n02:ncpus=4", 1),
 	} {
-		if list, err := w.bookings([]byte(bad)); err == nil && list[0].unread == nil {
+		if list, err := w.reservations([]byte(bad)); err == nil && list[0].unread == nil {
 			t.Errorf("%q is %+v", bad, list)
 		}
 	}

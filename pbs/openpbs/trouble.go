@@ -17,7 +17,7 @@ const (
 	exitBadState     = 168 // the job is not in a state for this
 	exitUnknownQueue = 170
 	exitUnknownResv  = 236
-	exitBadBooker    = 247 // the server takes no reservation of this user
+	exitBadReserver  = 247 // the server takes no reservation of this user
 )
 
 // refusals are the exit codes by which the system says no, and would again.
@@ -38,7 +38,7 @@ var refusals = map[int]string{
 	187:              "name resources as OpenPBS does (resources in gbroker.yaml)",
 	188:              "the job is beyond what the queue or the server allows",
 	238:              "",
-	exitBadBooker:    "OpenPBS takes no reservations of root, and none for another user: name an account of its own (operator in gbroker.yaml)",
+	exitBadReserver:  "OpenPBS takes no reservations of root, and none for another user: name an account of its own (operator in gbroker.yaml)",
 }
 
 // trouble is the error of a command that ended with another exit code than 0. What is not

@@ -27,8 +27,8 @@ func (s *site) reserver() pbs.Reserver {
 	return r
 }
 
-// booking is a reservation from a moment after now, for jobs of a limit.
-func (s *site) booking(after, limit grid.Tick, nodes ...grid.NodeName) pbs.Reservation {
+// reservation is a reservation from a moment after now, for jobs of a limit.
+func (s *site) reservation(after, limit grid.Tick, nodes ...grid.NodeName) pbs.Reservation {
 	s.Helper()
 	start := (s.snapshot().At + after + grid.Second - 1) / grid.Second * grid.Second
 	return pbs.Reservation{
@@ -89,7 +89,7 @@ func (s *site) bound(r pbs.Reservation, nodes int, script string) grid.Submissio
 func testReservedForOneJob(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.reserver()
-	r := s.reserve(s.booking(s.ahead(), 10*minute, s.nodes[0].Name, s.nodes[1].Name))
+	r := s.reserve(s.reservation(s.ahead(), 10*minute, s.nodes[0].Name, s.nodes[1].Name))
 	s.holdsAs(r)
 	j := s.submit(s.bound(r, 1, untilGo))
 	long := s.submit(s.wholly(s.shell("exit 0"))) // an hour on all nodes: it would run into it
@@ -130,7 +130,7 @@ func testReservedForOurs(t *testing.T, k Kind) {
 	for _, n := range s.nodes {
 		names = append(names, n.Name)
 	}
-	r := s.reserve(s.booking(s.ahead(), 10*minute, names...))
+	r := s.reserve(s.reservation(s.ahead(), 10*minute, names...))
 	theirs := s.foreign(Foreign{Other: true, Name: "theirs", Nodes: 1, Limit: grid.Hour})
 	account := s.foreign(Foreign{Name: "byhand", Nodes: 1, Limit: grid.Hour})
 	j := s.submit(s.bound(r, len(names), untilGo))
@@ -152,7 +152,7 @@ func testReservedForOurs(t *testing.T, k Kind) {
 func testReservedAgain(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.reserver()
-	r := s.booking(grid.Hour, grid.Hour, s.nodes[0].Name, s.nodes[2].Name)
+	r := s.reservation(grid.Hour, grid.Hour, s.nodes[0].Name, s.nodes[2].Name)
 	for range 2 {
 		s.reserve(r)
 		s.reserve(r)
@@ -188,7 +188,7 @@ func testReservationsNeverOverlap(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.reserver()
 	a, b := s.nodes[0].Name, s.nodes[1].Name
-	r := s.reserve(s.booking(2*grid.Hour, grid.Hour, a, b))
+	r := s.reserve(s.reservation(2*grid.Hour, grid.Hour, a, b))
 	for name, change := range map[string]func(*pbs.Reservation){
 		"the same":          func(*pbs.Reservation) {},
 		"one of its nodes":  func(o *pbs.Reservation) { o.Nodes = []grid.NodeName{b, s.nodes[2].Name} },
@@ -220,7 +220,7 @@ func testReservationsNeverOverlap(t *testing.T, k Kind) {
 	holder := s.submit(s.wholly(s.shell(untilGo))) // an hour
 	s.awaitFile(holder, "up")
 	s.until("the job is seen running", func() bool { return len(s.snapshot().Running) == 1 })
-	soon := s.booking(minute, minute, a)
+	soon := s.reservation(minute, minute, a)
 	if err := s.reserver().Reserve(context.Background(), soon); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("over a job that may still run: %v", err)
 	}
@@ -238,8 +238,8 @@ func testReservationChanges(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.reserver()
 	a, b := s.nodes[0].Name, s.nodes[1].Name
-	r := s.reserve(s.booking(2*grid.Hour, grid.Hour, a))
-	other := s.reserve(s.booking(6*grid.Hour, grid.Hour, a))
+	r := s.reserve(s.reservation(2*grid.Hour, grid.Hour, a))
+	other := s.reserve(s.reservation(6*grid.Hour, grid.Hour, a))
 	for _, c := range []struct {
 		name   string
 		change func(*pbs.Reservation)
@@ -281,10 +281,10 @@ func testReservationChanges(t *testing.T, k Kind) {
 func testReservationEnds(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.reserver()
-	r := s.booking(s.ahead(), minute, s.nodes[0].Name)
+	r := s.reservation(s.ahead(), minute, s.nodes[0].Name)
 	r.End = r.Start + 3*grid.Second
 	s.reserve(r)
-	running := s.reserve(s.booking(s.ahead(), 10*minute, s.nodes[1].Name))
+	running := s.reserve(s.reservation(s.ahead(), 10*minute, s.nodes[1].Name))
 	j := s.submit(s.bound(running, 1, untilGo))
 	s.awaitFile(j, "up")
 	s.did("Release", s.reserver().Release(context.Background(), running.ID))
@@ -327,7 +327,7 @@ func testReservationOnDownNode(t *testing.T, k Kind) {
 		}
 		return false
 	})
-	r := s.booking(grid.Hour, grid.Hour, s.nodes[0].Name, name)
+	r := s.reservation(grid.Hour, grid.Hour, s.nodes[0].Name, name)
 	if err := s.reserver().Reserve(context.Background(), r); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("Reserve on a node that is down: %v", err)
 	}

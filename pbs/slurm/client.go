@@ -37,8 +37,8 @@ type Client struct {
 }
 
 var (
-	_ external.Client = (*Client)(nil)
-	_ external.Booker = (*Client)(nil)
+	_ external.Client   = (*Client)(nil)
+	_ external.Reserver = (*Client)(nil)
 )
 
 // New makes a client. It runs nothing.

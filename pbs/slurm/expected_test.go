@@ -112,7 +112,7 @@ func describe(r recording, record string) (string, error) {
 		}
 		return describeJob(jobs, record, err)
 	}
-	return describeBooking(r, record)
+	return describeReservation(r, record)
 }
 
 func describeJob(jobs []external.Job, id string, err error) (string, error) {
@@ -165,7 +165,7 @@ func describeNode(r recording, name string) (string, error) {
 	return "", errors.Join(errAbsent, err)
 }
 
-func describeBooking(r recording, name string) (string, error) {
+func describeReservation(r recording, name string) (string, error) {
 	list, err := parseReservations(folded(r), "r")
 	for _, b := range list {
 		if b.Native != name || err != nil {

@@ -16,7 +16,7 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 	var partitions []partition
 	var nodes []node
 	var jobs []external.Job
-	var bookings []external.Booking
+	var reservations []external.Reservation
 	began := grid.InstantOf(time.Now())
 	for _, part := range []struct {
 		parse func(text []byte) error
@@ -27,7 +27,10 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 		{func(text []byte) (err error) { jobs, _, err = parseQueue(text); return err }, []string{"squeue", "--all", "--json"}},
 		{func(text []byte) (err error) { partitions, err = parsePartitions(text); return err },
 			[]string{"scontrol", "--oneliner", "--all", "show", "partition"}},
-		{func(text []byte) (err error) { bookings, err = parseReservations(text, c.config.Prefix); return err },
+		{func(text []byte) (err error) {
+			reservations, err = parseReservations(text, c.config.Prefix)
+			return err
+		},
 			[]string{"scontrol", "--oneliner", "--all", "show", "reservation"}},
 	} {
 		if err := c.read(ctx, part.parse, part.call[0], part.call[1:]...); err != nil {
@@ -38,7 +41,7 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 	c.age.Store(int64(s.minJobAge))
 	// The controller tells whole seconds; where our clock agrees, it tells more.
 	listing := external.Listing{At: min(max(began, s.at), s.at+grid.Second-1), Policy: s.policy}
-	if err := join(&listing, s, nodes, partitions, jobs, bookings); err != nil {
+	if err := join(&listing, s, nodes, partitions, jobs, reservations); err != nil {
 		return external.Listing{}, fmt.Errorf("list what Slurm holds: %w: %w", grid.ErrUnavailable, err)
 	}
 	c.limit(&listing, time.Now())
@@ -46,7 +49,7 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 }
 
 // join brings together what the commands have said.
-func join(to *external.Listing, s settings, nodes []node, partitions []partition, jobs []external.Job, bookings []external.Booking) error {
+func join(to *external.Listing, s settings, nodes []node, partitions []partition, jobs []external.Job, reservations []external.Reservation) error {
 	index := make(map[string]int, len(nodes))
 	to.Nodes = make([]plan.Node, len(nodes))
 	for i, n := range nodes {
@@ -75,8 +78,8 @@ func join(to *external.Listing, s settings, nodes []node, partitions []partition
 		settle(&jobs[i], s, nodes, index, usual)
 	}
 	to.Jobs = jobs
-	whole(bookings, nodes, index)
-	to.Reservations = bookings
+	whole(reservations, nodes, index)
+	to.Reservations = reservations
 	return nil
 }
 
@@ -103,9 +106,9 @@ func settle(job *external.Job, s settings, nodes []node, index map[string]int, u
 }
 
 // whole finds the reservations that hold all cores of their nodes.
-func whole(bookings []external.Booking, nodes []node, index map[string]int) {
-	for i := range bookings {
-		b := &bookings[i]
+func whole(reservations []external.Reservation, nodes []node, index map[string]int) {
+	for i := range reservations {
+		b := &reservations[i]
 		reserved, all := 0, 0
 		for k, name := range b.Nodes {
 			reserved += b.Cores[k]

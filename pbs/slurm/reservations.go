@@ -10,14 +10,14 @@ import (
 
 // parseReservations reads scontrol -o show reservation. Those whose name begins with
 // prefix are ours.
-func parseReservations(text []byte, prefix string) (out []external.Booking, err error) {
+func parseReservations(text []byte, prefix string) (out []external.Reservation, err error) {
 	if strings.TrimSpace(string(text)) == "No reservations in the system" {
 		return nil, nil
 	}
 	names := 0
-	out = make([]external.Booking, 0, room(text, "ReservationName=", 130))
+	out = make([]external.Reservation, 0, room(text, "ReservationName=", 130))
 	err = eachLine(text, maxReservations, func(l line) error {
-		b, err := l.booking(prefix, maxNodes-names)
+		b, err := l.reservation(prefix, maxNodes-names)
 		if err != nil {
 			return err
 		}
@@ -31,12 +31,12 @@ func parseReservations(text []byte, prefix string) (out []external.Booking, err 
 	return out, err
 }
 
-func (l line) booking(prefix string, limit int) (external.Booking, error) {
+func (l line) reservation(prefix string, limit int) (external.Reservation, error) {
 	v, err := l.values("ReservationName", "StartTime", "EndTime", "Nodes", "NodeCnt", "CoreCnt", "Flags", "Users", "Accounts", "State")
 	if err != nil {
-		return external.Booking{}, err
+		return external.Reservation{}, err
 	}
-	b := external.Booking{Native: v["ReservationName"], User: v["Users"]}
+	b := external.Reservation{Native: v["ReservationName"], User: v["Users"]}
 	if b.Native == "" || len(b.Native) > maxName || len(b.User) > maxText {
 		return b, fmt.Errorf("ReservationName=%.40q of Users=%.40q", b.Native, b.User)
 	}

@@ -252,14 +252,14 @@ func TestJoin(t *testing.T) {
 		{Local: "7", State: external.Running, Places: []external.Place{{Node: "n1", Cores: 1, Memory: 5}}},
 		{Local: "6", State: external.Queued, Priority: 5, Submitted: 1, Limit: 7},
 	}
-	bookings := []external.Booking{
+	reservations := []external.Reservation{
 		{Native: "whole", Nodes: []grid.NodeName{"n1", "n2"}, Cores: []int{3, 3}},
 		{Native: "part", Nodes: []grid.NodeName{"n2"}, Cores: []int{3}},
 		{Native: "none"},
 	}
 	partitions := []partition{{name: "q", nodes: "n[1-9]", limit: 100, usual: 60, users: true, state: "UP", first: true}, {name: "off", nodes: "n1"}}
 	var l external.Listing
-	if err := join(&l, settings{}, nodes, partitions, jobs, bookings); err != nil {
+	if err := join(&l, settings{}, nodes, partitions, jobs, reservations); err != nil {
 		t.Fatal(err)
 	}
 	var order []string

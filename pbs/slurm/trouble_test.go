@@ -63,7 +63,7 @@ func TestControllerDownAndBack(t *testing.T) {
 	if err := c.Remove(t.Context(), "", id); !errors.Is(err, grid.ErrUnavailable) {
 		t.Errorf("removed: %v", err)
 	}
-	if _, err := c.Bookings(t.Context()); !errors.Is(err, grid.ErrUnavailable) {
+	if _, err := c.Reservations(t.Context()); !errors.Is(err, grid.ErrUnavailable) {
 		t.Errorf("reservations: %v", err)
 	}
 	// Each of the four would have taken 9 s or more; ping takes 13 ms.

@@ -62,7 +62,7 @@
 // Who reads that name of a job in qstat could enter too.
 // One named "gbroker.ID.N" is ours; N is Maui's own, counted from 0 for each
 // name. Nodes are named by an anchored expression, which Maui takes even where they are
-// reserved by others or in use: Book looks before and after, and takes back what overlaps. Maui
+// reserved by others or in use: MakeReservation looks before and after, and takes back what overlaps. Maui
 // cannot change a reservation. A job that is bound to one that is gone never starts: it is told as held.
 //
 // Maui prints no years, no zone, and relative times by a clock that stands still between two of

@@ -148,10 +148,10 @@ func sweep(t testing.TB, c external.Client) {
 			t.Logf("job %s is left: %v", j.Local, c.Remove(ctx, "", j.Local))
 		}
 	}
-	if b, is := c.(external.Booker); is {
+	if b, is := c.(external.Reserver); is {
 		for _, r := range l.Reservations {
 			if r.ID != "" {
-				t.Logf("reservation %s is left: %v", r.Native, b.Unbook(ctx, r.Native))
+				t.Logf("reservation %s is left: %v", r.Native, b.EndReservation(ctx, r.Native))
 			}
 		}
 	}

@@ -23,8 +23,8 @@ type Maui struct {
 }
 
 var (
-	_ external.Client = (*Maui)(nil)
-	_ external.Booker = (*Maui)(nil)
+	_ external.Client   = (*Maui)(nil)
+	_ external.Reserver = (*Maui)(nil)
 )
 
 // NewMaui makes a client of TORQUE with Maui.
@@ -83,7 +83,7 @@ func (m *Maui) Listing(ctx context.Context) (external.Listing, error) {
 	if err := m.configure(ctx, &l); err != nil {
 		return external.Listing{}, err
 	}
-	if l.Reservations, err = m.bookings(ctx, l.Nodes); err != nil {
+	if l.Reservations, err = m.reservations(ctx, l.Nodes); err != nil {
 		return external.Listing{}, err
 	}
 	orphaned(l.Jobs, l.Reservations)
@@ -112,10 +112,10 @@ func (m *Maui) reasons(ctx context.Context, l *external.Listing, order map[strin
 }
 
 // orphaned marks the waiting jobs whose reservation is gone: Maui never starts them.
-func orphaned(jobs []external.Job, list []external.Booking) {
+func orphaned(jobs []external.Job, list []external.Reservation) {
 	for i := range jobs {
 		j := &jobs[i]
-		if j.State != external.Queued || j.Reservation == "" || slices.ContainsFunc(list, func(b external.Booking) bool { return b.Native == j.Reservation }) {
+		if j.State != external.Queued || j.Reservation == "" || slices.ContainsFunc(list, func(b external.Reservation) bool { return b.Native == j.Reservation }) {
 			continue
 		}
 		j.State = external.Held

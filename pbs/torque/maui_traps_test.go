@@ -14,28 +14,28 @@ import (
 	"gbroker/test/fakebatch/batch"
 )
 
-// booking is an hour on nodes, from an hour on.
-func (s stage) booking(id string, nodes ...grid.NodeName) external.Booking {
+// reservation is an hour on nodes, from an hour on.
+func (s stage) reservation(id string, nodes ...grid.NodeName) external.Reservation {
 	start := s.maui.instant()/grid.Second*grid.Second + grid.Hour
-	return external.Booking{ID: id, Nodes: nodes, Start: start, End: start + grid.Hour, User: "alice"}
+	return external.Reservation{ID: id, Nodes: nodes, Start: start, End: start + grid.Hour, User: "alice"}
 }
 
-func (s stage) bookings() []external.Booking {
+func (s stage) reservations() []external.Reservation {
 	s.t.Helper()
-	list, err := s.maui.Bookings(s.t.Context())
+	list, err := s.maui.Reservations(s.t.Context())
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return list
 }
 
-// TORQUE alone is no Booker: nothing is reserved by it, and no job bound.
+// TORQUE alone is no Reserver: nothing is reserved by it, and no job bound.
 func TestTorqueAloneHasNoReservations(t *testing.T) {
 	t.Parallel()
-	if _, is := external.Client(New(Config{})).(external.Booker); is {
+	if _, is := external.Client(New(Config{})).(external.Reserver); is {
 		t.Error("TORQUE without Maui reserves")
 	}
-	s := onStage(t, batch.Config{NoBooking: true})
+	s := onStage(t, batch.Config{NoReservations: true})
 	o := s.order("exit 0")
 	o.Reservation = "gbroker.x.0"
 	_, err := s.client.Submit(t.Context(), o)
@@ -73,7 +73,7 @@ func TestMaui01Spans(t *testing.T) {
 	}
 	m := NewMaui(Config{})
 	m.now = func() time.Time { return time.UnixMilli(1_795_216_000_400) }
-	args, err := m.setres(external.Booking{ID: "x7", Nodes: []grid.NodeName{"node01", "node02.site"}, Start: 1_795_216_090_000, End: 1_795_217_890_000, User: "alice"}, "gbx")
+	args, err := m.setres(external.Reservation{ID: "x7", Nodes: []grid.NodeName{"node01", "node02.site"}, Start: 1_795_216_090_000, End: 1_795_217_890_000, User: "alice"}, "gbx")
 	if want := "-a gbx -n gbroker.x7 -s 23:08:10_11/20/26 -d 0:30:00 ^(node01|node02[.]site)$"; err != nil || strings.Join(args, " ") != want {
 		t.Errorf("setres %v, %v", args, err)
 	}
@@ -83,19 +83,19 @@ func TestMaui01Spans(t *testing.T) {
 func TestMaui02Releases(t *testing.T) {
 	t.Parallel()
 	s := onStage(t, batch.Config{})
-	native, err := s.maui.Book(t.Context(), s.booking("a1", "node01"))
+	native, err := s.maui.MakeReservation(t.Context(), s.reservation("a1", "node01"))
 	if err != nil || native != "gbroker.a1.0" {
 		t.Fatalf("%s, %v", native, err)
 	}
 	for range 2 {
-		if err := s.maui.Unbook(t.Context(), native); err != nil {
+		if err := s.maui.EndReservation(t.Context(), native); err != nil {
 			t.Errorf("releasing: %v", err)
 		}
 	}
-	if list := s.bookings(); len(list) != 0 {
+	if list := s.reservations(); len(list) != 0 {
 		t.Errorf("there are %+v", list)
 	}
-	kind(t, "an option", s.maui.Unbook(t.Context(), "-h"), grid.ErrInvalid)
+	kind(t, "an option", s.maui.EndReservation(t.Context(), "-h"), grid.ErrInvalid)
 	for _, said := range []string{"", "\n\nreleased User reservation 'b.0'\n", "\n\nERROR:    something else\n"} {
 		if _, err := parseReleased("a.0")("", []byte(said)); !errors.Is(err, grid.ErrUnavailable) {
 			t.Errorf("%q: %v", said, err)
@@ -107,25 +107,25 @@ func TestMaui02Releases(t *testing.T) {
 func TestMaui03Identifiers(t *testing.T) {
 	t.Parallel()
 	s := onStage(t, batch.Config{})
-	b := s.booking("a1", "node01", "node02")
-	if _, err := s.maui.Book(t.Context(), b); err != nil {
+	b := s.reservation("a1", "node01", "node02")
+	if _, err := s.maui.MakeReservation(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	list := s.bookings()
+	list := s.reservations()
 	if len(list) != 1 || list[0].ID != "a1" || list[0].Native != "gbroker.a1.0" || !slices.Equal(list[0].Nodes, b.Nodes) || list[0].Cores != nil {
 		t.Fatalf("there are %+v", list)
 	}
 	if got := list[0]; got.Start != b.Start || got.End != b.End || got.User != "" {
 		t.Errorf("from %v to %v for %s, asked for %v", got.Start.Time(), got.End.Time(), got.User, b.Start.Time())
 	}
-	now := s.booking("a2", "node01")
+	now := s.reservation("a2", "node01")
 	now.Start, now.End, now.User = now.Start-2*grid.Hour, now.Start-30*grid.Minute, ""
-	if native, err := s.maui.Book(t.Context(), now); err != nil || native != "gbroker.a2.0" {
+	if native, err := s.maui.MakeReservation(t.Context(), now); err != nil || native != "gbroker.a2.0" {
 		t.Errorf("one that has begun: %s, %v", native, err)
 	}
-	later := s.booking("a1", "node01")
+	later := s.reservation("a1", "node01")
 	later.Start, later.End = later.Start+3*grid.Hour, later.End+3*grid.Hour
-	if native, err := s.maui.Book(t.Context(), later); err != nil || native != "gbroker.a1.1" {
+	if native, err := s.maui.MakeReservation(t.Context(), later); err != nil || native != "gbroker.a1.1" {
 		t.Errorf("a second of that name: %s, %v", native, err)
 	}
 	for name, want := range map[string]string{"gbroker.a1.0": "a1", "gbroker.a1": "", "maint.0": "", "gbroker..0": "", "gbroker.a1.x": "", "gbroker.a-1.0": "", "xgbroker.a1.0": "", "gbroker.a1.0.1": ""} {
@@ -133,7 +133,7 @@ func TestMaui03Identifiers(t *testing.T) {
 			t.Errorf("%s is our %q", name, got)
 		}
 	}
-	kind(t, "rebooking", s.maui.Rebook(t.Context(), list[0]), grid.ErrInvalid, "release it")
+	kind(t, "changing a reservation", s.maui.ChangeReservation(t.Context(), list[0]), grid.ErrInvalid, "release it")
 }
 
 // The date of a row has no year and no zone, its relative time stands still between polls of Maui.
@@ -174,22 +174,22 @@ func TestMaui04Overlaps(t *testing.T) {
 	if theirs.Exit != 0 {
 		t.Fatalf("setres: %+v", theirs)
 	}
-	_, err := s.maui.Book(t.Context(), s.booking("a1", "node01", "node02"))
+	_, err := s.maui.MakeReservation(t.Context(), s.reservation("a1", "node01", "node02"))
 	kind(t, "an overlap", err, grid.ErrInvalid, "theirs.0")
-	before := s.booking("a2", "node02")
+	before := s.reservation("a2", "node02")
 	before.End -= 31 * grid.Minute
-	if _, err := s.maui.Book(t.Context(), before); err != nil {
+	if _, err := s.maui.MakeReservation(t.Context(), before); err != nil {
 		t.Errorf("before theirs: %v", err)
 	}
-	if _, err := s.maui.Book(t.Context(), s.booking("a3", "node01")); err != nil {
+	if _, err := s.maui.MakeReservation(t.Context(), s.reservation("a3", "node01")); err != nil {
 		t.Errorf("beside theirs: %v", err)
 	}
-	adjacent := s.booking("a4", "node01")
+	adjacent := s.reservation("a4", "node01")
 	adjacent.Start, adjacent.End = adjacent.End, adjacent.End+grid.Hour
-	if _, err := s.maui.Book(t.Context(), adjacent); err != nil {
+	if _, err := s.maui.MakeReservation(t.Context(), adjacent); err != nil {
 		t.Errorf("just after another: %v", err)
 	}
-	if list := s.bookings(); len(list) != 4 {
+	if list := s.reservations(); len(list) != 4 {
 		t.Errorf("there are %+v", list)
 	}
 }
@@ -201,9 +201,9 @@ func TestMaui04OverJobs(t *testing.T) {
 	o := s.order("sleep 1000")
 	o.Limit = 3 * grid.Hour
 	j := s.awaitState(s.submit(s.maui, o), external.Running)
-	late := s.booking("a5", j.Places[0].Node)
+	late := s.reservation("a5", j.Places[0].Node)
 	late.Start, late.End = late.Start+grid.Hour, late.End+grid.Hour
-	_, err := s.maui.Book(t.Context(), late)
+	_, err := s.maui.MakeReservation(t.Context(), late)
 	kind(t, "over a job that may still run", err, grid.ErrInvalid, "job "+string(j.Local))
 }
 
@@ -211,7 +211,7 @@ func TestMaui04OverJobs(t *testing.T) {
 func TestMaui05WholeNodes(t *testing.T) {
 	t.Parallel()
 	s := onStage(t, batch.Config{Nodes: []batch.Node{{Name: "n1", Cores: 2}, {Name: "n10", Cores: 2}, {Name: "xn1", Cores: 2}}})
-	if _, err := s.maui.Book(t.Context(), s.booking("a1", "n1")); err != nil {
+	if _, err := s.maui.MakeReservation(t.Context(), s.reservation("a1", "n1")); err != nil {
 		t.Fatal(err)
 	}
 	l, err := s.maui.Listing(t.Context())
@@ -221,10 +221,10 @@ func TestMaui05WholeNodes(t *testing.T) {
 	if b := l.Reservations[0]; len(b.Nodes) != 1 || b.Nodes[0] != "n1" || b.Cores != nil {
 		t.Errorf("reserved is %+v", b)
 	}
-	_, err = s.maui.Book(t.Context(), s.booking("a2", "n2"))
+	_, err = s.maui.MakeReservation(t.Context(), s.reservation("a2", "n2"))
 	kind(t, "no such node", err, grid.ErrInvalid, "n2")
 	s.Node(batch.Node{Name: "n10", Down: true})
-	_, err = s.maui.Book(t.Context(), s.booking("a2", "n10"))
+	_, err = s.maui.MakeReservation(t.Context(), s.reservation("a2", "n10"))
 	kind(t, "a node that is down", err, grid.ErrInvalid, "n10 is down")
 	for _, bad := range [][]grid.NodeName{nil, {"a|b"}, {"-x"}, {".*"}, {"n1", "n2", "n1"}, slices.Repeat([]grid.NodeName{"n1"}, 1000)} {
 		if got, err := expression(bad); err == nil {
@@ -242,7 +242,7 @@ func TestMauiMakesAnother(t *testing.T) {
 	m.invent = func() string { return "gbx" }
 	m.now = func() time.Time { return time.Unix(1_795_216_023, 0) }
 	start := m.instant() + grid.Hour
-	_, err := m.Book(t.Context(), external.Booking{ID: "a1", Nodes: []grid.NodeName{"node01"}, Start: start, End: start + grid.Hour, User: "alice"})
+	_, err := m.MakeReservation(t.Context(), external.Reservation{ID: "a1", Nodes: []grid.NodeName{"node01"}, Start: start, End: start + grid.Hour, User: "alice"})
 	kind(t, "other nodes", err, grid.ErrInvalid, "[node01 node02] where [node01]")
 	if err == nil || !strings.Contains(err.Error(), "releaseres onhosts.0") {
 		t.Errorf("it is not released: %v\n%s", err, calls())
@@ -269,12 +269,12 @@ func TestMaui07WhatIsHidden(t *testing.T) {
 	r, _ := replay(t, map[string]string{"pbsnodes -x": "01-idle/10-pbsnodes-x", "showres -n": "11-reservations/23-showres-n", "showres": "11-reservations/22-showres"})
 	m := NewMaui(Config{Runner: r})
 	m.now = func() time.Time { return time.Unix(1_795_216_595, 0) }
-	list, err := m.Bookings(t.Context())
+	list, err := m.Reservations(t.Context())
 	if err != nil || len(list) != 6 || list[3].Native != "maint.0" || len(list[3].Nodes) != 2 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	m.now = func() time.Time { return time.Unix(1_795_216_595+3*86400, 0) }
-	if list, err := m.Bookings(t.Context()); !errors.Is(err, grid.ErrUnavailable) {
+	if list, err := m.Reservations(t.Context()); !errors.Is(err, grid.ErrUnavailable) {
 		t.Errorf("by a clock that is three days off: %+v, %v", list, err)
 	}
 }
@@ -283,7 +283,7 @@ func TestMaui07WhatIsHidden(t *testing.T) {
 func TestMaui08Binding(t *testing.T) {
 	t.Parallel()
 	s := onStage(t, batch.Config{})
-	native, err := s.maui.Book(t.Context(), s.booking("a1", "node01"))
+	native, err := s.maui.MakeReservation(t.Context(), s.reservation("a1", "node01"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestMaui08Binding(t *testing.T) {
 		if err != nil || len(l.Jobs) != 1 || (l.Jobs[0].State == external.Queued) != there || strings.Contains(l.Jobs[0].Reason, "never") == there {
 			t.Errorf("with its reservation there (%v): %+v, %v", there, l.Jobs, err)
 		}
-		if err := s.maui.Unbook(t.Context(), native); err != nil {
+		if err := s.maui.EndReservation(t.Context(), native); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -324,10 +324,10 @@ func TestMauiOpensIt(t *testing.T) {
 	t.Parallel()
 	s := onStage(t, batch.Config{})
 	s.maui.invent = func() string { return "gbx:gby" } // two accounts
-	_, err := s.maui.Book(t.Context(), s.booking("a1", "node01"))
+	_, err := s.maui.MakeReservation(t.Context(), s.reservation("a1", "node01"))
 	kind(t, "a bad name", err, grid.ErrInvalid, "gbx:gby")
 	kind(t, "another's", s.maui.closed(t.Context(), "nosuch.0", "gbx"), grid.ErrInvalid, "opened the reservation nosuch.0")
-	if list := s.bookings(); len(list) > 0 {
+	if list := s.reservations(); len(list) > 0 {
 		t.Errorf("left is %+v", list)
 	}
 }
@@ -436,19 +436,19 @@ func TestMaui10ServerDown(t *testing.T) {
 	}
 	_, err := s.maui.Listing(t.Context())
 	kind(t, "listing", err, grid.ErrUnavailable, "111")
-	_, err = s.maui.Book(t.Context(), s.booking("a1", "node01"))
+	_, err = s.maui.MakeReservation(t.Context(), s.reservation("a1", "node01"))
 	kind(t, "reserving", err, grid.ErrUnavailable)
 	_, err = s.maui.Submit(t.Context(), s.order("exit 0"))
 	kind(t, "submitting", err, grid.ErrUnavailable, "111")
 	s.Up()
-	if list := s.bookings(); len(list) != 0 {
+	if list := s.reservations(); len(list) != 0 {
 		t.Errorf("there are %+v", list)
 	}
 	s.Set(batch.Faults{NoScheduler: true})
 	if l, err := s.maui.Listing(t.Context()); err != nil || !l.Stopped || len(l.Jobs) != 1 || l.Jobs[0].State != external.Running {
 		t.Errorf("while Maui does not run: %+v, %v", l, err)
 	}
-	_, err = s.maui.Book(t.Context(), s.booking("a1", "node01"))
+	_, err = s.maui.MakeReservation(t.Context(), s.reservation("a1", "node01"))
 	kind(t, "reserving", err, grid.ErrUnavailable, "server may not be running")
 	s.Healthy()
 	if l, err := s.maui.Listing(t.Context()); err != nil || len(l.Jobs) != 1 || l.Stopped {
@@ -547,7 +547,7 @@ func TestMaui11Policies(t *testing.T) {
 func TestMaui12FewCommands(t *testing.T) {
 	t.Parallel()
 	s := onStage(t, batch.Config{})
-	if _, err := s.maui.Book(t.Context(), s.booking("a1", "node01")); err != nil {
+	if _, err := s.maui.MakeReservation(t.Context(), s.reservation("a1", "node01")); err != nil {
 		t.Fatal(err)
 	}
 	before := s.Calls()

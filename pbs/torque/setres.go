@@ -80,7 +80,7 @@ func expression(nodes []grid.NodeName) (string, error) {
 const tolerance = 15 * grid.Second
 
 // overlap is the first of list, other than own, that lies on one of b's nodes at the same time.
-func overlap(list []external.Booking, b external.Booking, own string) (external.Booking, bool) {
+func overlap(list []external.Reservation, b external.Reservation, own string) (external.Reservation, bool) {
 	for _, o := range list {
 		if o.Native == own || o.Start+tolerance >= b.End || b.Start+tolerance >= o.End {
 			continue
@@ -89,7 +89,7 @@ func overlap(list []external.Booking, b external.Booking, own string) (external.
 			return o, true
 		}
 	}
-	return external.Booking{}, false
+	return external.Reservation{}, false
 }
 
 // parseReleased reads what releaseres prints; it ends with 0 whatever happens. A reservation

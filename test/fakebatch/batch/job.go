@@ -36,21 +36,21 @@ type Job struct {
 	Join    string // oe, eo or n
 	Environ []string
 	// Variables are the job's own, as NAME=VALUE.
-	Variables []string
-	Resources []Value // as asked, in order
-	Chunks    []Chunk
-	Scatter   bool // no two chunks on one node
-	Exclusive bool // whole nodes
-	Wall      time.Duration
-	Rerun     bool
-	Priority  int
-	Mail      string
-	Keep      string
-	Shell     string
-	Depend    string
-	Extra     string // TORQUE's -W x=
-	After     time.Time
-	Booking   string // the reservation that it is bound to
+	Variables   []string
+	Resources   []Value // as asked, in order
+	Chunks      []Chunk
+	Scatter     bool // no two chunks on one node
+	Exclusive   bool // whole nodes
+	Wall        time.Duration
+	Rerun       bool
+	Priority    int
+	Mail        string
+	Keep        string
+	Shell       string
+	Depend      string
+	Extra       string // TORQUE's -W x=
+	After       time.Time
+	Reservation string // the reservation that it is bound to
 
 	Created, Eligible, Modified time.Time
 	Started, Finished           time.Time

@@ -62,7 +62,7 @@ func (s *System) schedule(now time.Time) []plan {
 				ahead++
 			}
 			// What one start takes is kept from all that are looked at later in this cycle.
-			if j.Booking == "" || p.starts {
+			if j.Reservation == "" || p.starts {
 				shadows = append(shadows, s.spansOf(j, p.parts, p.at, p.at.Add(j.Length()))...)
 			}
 		}
@@ -99,7 +99,7 @@ func (s *System) waiting(now time.Time) []*Job {
 // block is Maui's hold of what it will not start: several requests in one job, and more nodes than there are.
 func (s *System) block(j *Job) {
 	switch {
-	case s.Face != "torque" || s.NoBooking || j.State != Queued || j.Blocked != "":
+	case s.Face != "torque" || s.NoReservations || j.State != Queued || j.Blocked != "":
 	case !s.MultiReq && len(j.Chunks) > 1:
 		j.Blocked = "BatchHold"
 	case j.Scatter && !s.Feasible(j):
@@ -109,9 +109,9 @@ func (s *System) block(j *Job) {
 
 // earliest is the first instant at which a job fits, and where; only now unless all is asked for.
 func (s *System) earliest(j *Job, seen view, now time.Time, all bool) (time.Time, []Part) {
-	var b *Booking
-	if j.Booking != "" {
-		if b = s.Booking(j.Booking); b == nil || !b.Confirmed || !s.mayUse(j, b) {
+	var b *Reservation
+	if j.Reservation != "" {
+		if b = s.Reservation(j.Reservation); b == nil || !b.Confirmed || !s.mayUse(j, b) {
 			return time.Time{}, nil
 		}
 	}
@@ -130,7 +130,7 @@ func (s *System) earliest(j *Job, seen view, now time.Time, all bool) (time.Time
 }
 
 // candidates are the instants at which something becomes free.
-func candidates(seen view, b *Booking, now time.Time) []time.Time {
+func candidates(seen view, b *Reservation, now time.Time) []time.Time {
 	out := []time.Time{now}
 	for _, sp := range seen {
 		if sp.to.After(now) {
@@ -145,7 +145,7 @@ func candidates(seen view, b *Booking, now time.Time) []time.Time {
 }
 
 // fit places a job at an instant; nil if it does not fit.
-func (s *System) fit(j *Job, seen view, at time.Time, b *Booking) []Part {
+func (s *System) fit(j *Job, seen view, at time.Time, b *Reservation) []Part {
 	used := make(map[string]bool)
 	taken := make(map[string]int)
 	memory := make(map[string]int64)
@@ -175,7 +175,7 @@ func byName(in []Chunk) []Chunk {
 }
 
 // choose finds a node for one chunk.
-func (s *System) choose(j *Job, c Chunk, seen view, at time.Time, b *Booking, own func(*Node) (int, int64, bool)) *Node {
+func (s *System) choose(j *Job, c Chunk, seen view, at time.Time, b *Reservation, own func(*Node) (int, int64, bool)) *Node {
 	for i := range s.Nodes {
 		n := s.Nodes[i]
 		if s.Face == "torque" { // Maui begins with the last
@@ -252,16 +252,16 @@ func (s *System) sees(j *Job, now time.Time) view {
 	var out view
 	inside := ""
 	if j != nil {
-		inside = j.Booking
+		inside = j.Reservation
 	}
 	for _, r := range s.Jobs {
 		if !r.Runs() || r.Suspended {
 			continue
 		}
-		if r.Booking != "" && r.Booking != inside && s.Booking(r.Booking) != nil {
+		if r.Reservation != "" && r.Reservation != inside && s.Reservation(r.Reservation) != nil {
 			continue // its reservation counts for it
 		}
-		if inside != "" && r.Booking != inside {
+		if inside != "" && r.Reservation != inside {
 			continue
 		}
 		end := r.Started.Add(r.Length())
@@ -273,7 +273,7 @@ func (s *System) sees(j *Job, now time.Time) view {
 	if inside != "" {
 		return out // within a reservation only its own jobs count
 	}
-	for _, b := range s.Bookings {
+	for _, b := range s.Reservations {
 		for _, h := range b.Held {
 			if b.Confirmed && b.To.After(now) && !s.open(b, h.Node, j) {
 				out = append(out, span{node: h.Node, cores: h.Cores, from: b.From, to: b.To})

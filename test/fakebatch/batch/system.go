@@ -41,8 +41,8 @@ type Config struct {
 	Loopback bool
 	// MaxRun is how many jobs of one user run at a time; 0 is any number.
 	MaxRun int
-	// NoBooking is a system without reservations: TORQUE without Maui.
-	NoBooking bool
+	// NoReservations is a system without reservations: TORQUE without Maui.
+	NoReservations bool
 	// Looks is how often the scheduler looks at its queue besides when a job is submitted (RMPOLLINTERVAL); 0 is whenever
 	// anything has changed.
 	Looks time.Duration
@@ -95,12 +95,12 @@ func (q *Queue) Starts() bool { return !q.Stopped && !q.Fresh && !q.Untyped }
 type System struct {
 	sync.Mutex
 	Config
-	Nodes    []*Node
-	Queues   []*Queue
-	Jobs     []*Job // by age
-	Bookings []*Booking
-	Next     int // the next number of a job
-	Faults   Faults
+	Nodes        []*Node
+	Queues       []*Queue
+	Jobs         []*Job // by age
+	Reservations []*Reservation
+	Next         int // the next number of a job
+	Faults       Faults
 
 	asked   bool      // the scheduler is to look now
 	looked  time.Time // it did last
@@ -153,7 +153,7 @@ func (s *System) Wake() {
 // cycle is one turn: what is over is dropped, what waits and fits is started.
 func (s *System) cycle(now time.Time) {
 	s.forget(now)
-	s.turnBookings(now)
+	s.turnReservations(now)
 	s.turnLost(now)
 	if s.Faults.Down || s.Faults.Unscheduled {
 		return

@@ -224,24 +224,24 @@ func qmove(s *batch.System, c *batch.Call) batch.Answer {
 		if j.Runs() {
 			return batch.Fail(168, "qmove: Request invalid for state of job %s\n", j.ID)
 		}
-		booking, fail := enter(s, c, j, name)
+		reservation, fail := enter(s, c, j, name)
 		if fail != nil {
 			fail.Stderr = []byte(strings.TrimRight(string(fail.Stderr), " \n") + " " + j.ID + "\n")
 			return *fail
 		}
-		j.Queue, j.Booking, j.Modified = name, booking, c.Now
+		j.Queue, j.Reservation, j.Modified = name, reservation, c.Now
 		s.Wake()
 		return batch.Answer{}
 	})
 }
 
 // enter decides whether a job may enter a queue, which may be a reservation's.
-func enter(s *batch.System, c *batch.Call, j *batch.Job, name string) (booking string, fail *batch.Answer) {
+func enter(s *batch.System, c *batch.Call, j *batch.Job, name string) (reservation string, fail *batch.Answer) {
 	no := func(exit int, text string) (string, *batch.Answer) {
 		a := batch.Fail(exit, "%s: %s\n", c.Command, text)
 		return "", &a
 	}
-	if b := s.Booking(name + "." + s.Host); b != nil && !strings.Contains(name, ".") {
+	if b := s.Reservation(name + "." + s.Host); b != nil && !strings.Contains(name, ".") {
 		switch {
 		case !contains(b.Users, j.User):
 			return no(159, "Unauthorized Request ")

@@ -82,7 +82,7 @@ func comment(s *batch.System, j *batch.Job, c *batch.Call) string {
 		return run + " and finished"
 	case j.Ended() && j.Starts > 0:
 		return run + " and failed"
-	case j.Ended() && j.Why == batch.Deleted && j.Booking != "" && j.Holds == "":
+	case j.Ended() && j.Why == batch.Deleted && j.Reservation != "" && j.Holds == "":
 		return "Not Running: Queue not started. and terminated"
 	case j.State == batch.Held && j.Starts == 0 || j.Ended():
 		return ""
@@ -96,7 +96,7 @@ func waits(s *batch.System, j *batch.Job, now time.Time) string {
 		total += n.Cores
 		free += n.Cores - s.UseOn(n.Name)
 	}
-	b := s.Booking(j.Booking)
+	b := s.Reservation(j.Reservation)
 	switch {
 	case j.Capped:
 		return "Not Running: User has reached server running job limit."
@@ -202,7 +202,7 @@ func attributes(s *batch.System, j *batch.Job, c *batch.Call) []attr {
 	add(true, variables)
 	add(comment(s, j, c) != "", attr{name: "comment", value: comment(s, j, c), guess: true})
 	add(!j.Eligible.IsZero(), text("etime", "%s", at(j.Eligible)))
-	add(j.Booking != "", text("reserve_ID", "%s", j.Booking))
+	add(j.Reservation != "", text("reserve_ID", "%s", j.Reservation))
 	add(j.Starts > 0, number("run_count", j.Starts))
 	add(true, text("eligible_time", "%s", batch.HMS(eligible(j, c.Now))))
 	add(ran && j.Ended(), number("Stageout_status", 1))
@@ -347,7 +347,7 @@ func chosen(s *batch.System, ids []string, history, together bool) ([]*batch.Job
 		switch {
 		case !ok && strings.Contains(id, "."):
 			all = all.And(batch.Fail(1, "qstat: illegally formed job identifier: %s\n", id))
-		case !ok && s.Queue(id) == nil && s.Booking(id+"."+s.Host) == nil:
+		case !ok && s.Queue(id) == nil && s.Reservation(id+"."+s.Host) == nil:
 			all = all.And(batch.Fail(170, "qstat: Unknown queue destination %s\n", id))
 		case !ok:
 			for _, j := range s.Jobs {

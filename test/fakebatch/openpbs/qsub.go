@@ -341,11 +341,11 @@ func (o *order) submit(s *batch.System, c *batch.Call) batch.Answer {
 	if fail := o.complete(c); fail != nil {
 		return *fail
 	}
-	booking, fail := enter(s, c, j, j.Queue)
+	reservation, fail := enter(s, c, j, j.Queue)
 	if fail != nil {
 		return *fail
 	}
-	j.Booking = booking
+	j.Reservation = reservation
 	nowhere := false
 	if q := s.Queue(j.Queue); q != nil && q.Route != nil && q.Starts() {
 		if to := destination(s, c, j, q.Route); to != nil {

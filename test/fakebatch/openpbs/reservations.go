@@ -29,7 +29,7 @@ const ralterUsage = `usage: pbs_ralter [-I seconds] [-m mail_points] [-M mail_li
 `
 
 // users are those who may use a reservation; its owner has the host behind.
-func users(s *batch.System, b *batch.Booking) string {
+func users(s *batch.System, b *batch.Reservation) string {
 	out := append([]string{}, b.Users...)
 	for i, u := range out {
 		if u == b.Owner {
@@ -93,10 +93,10 @@ func rsub(s *batch.System, c *batch.Call) batch.Answer {
 		return notServed(c, bad)
 	case c.User == "root" && s.NoRoot:
 		return batch.Fail(247, "pbs_rsub: Bad effective UID for reservation\n")
-	case s.NoBooking:
+	case s.NoReservations:
 		return batch.Fail(159, "pbs_rsub: Unauthorized Request \n")
 	}
-	b := &batch.Booking{Name: batch.Get(opts, "N"), Owner: c.User, Users: []string{c.User}}
+	b := &batch.Reservation{Name: batch.Get(opts, "N"), Owner: c.User, Users: []string{c.User}}
 	if b.Name == "" {
 		b.Name = "NULL"
 	}
@@ -135,19 +135,19 @@ func rsub(s *batch.System, c *batch.Call) batch.Answer {
 }
 
 // decide is the scheduler's word on a new reservation.
-func decide(s *batch.System, c *batch.Call, b *batch.Booking, j *batch.Job, wait string) batch.Answer {
+func decide(s *batch.System, c *batch.Call, b *batch.Reservation, j *batch.Job, wait string) batch.Answer {
 	b.Asked, b.Place = j.Resources, j.Resource("place")
 	if s.Faults.Unscheduled {
 		if strings.HasPrefix(wait, "-") {
 			return batch.Out("%s delete, wait period expired\n", b.ID)
 		}
-		s.Book(b, c.Now)
+		s.MakeReservation(b, c.Now)
 		return batch.Out("%s UNCONFIRMED\n", b.ID)
 	}
 	parts := s.Find(j, b.From, b.To, c.Now, nil)
 	if parts != nil {
 		b.Held, b.Confirmed = batch.Gather(parts), true
-		s.Book(b, c.Now)
+		s.MakeReservation(b, c.Now)
 	}
 	word := map[bool]string{true: "CONFIRMED", false: "DENIED"}[parts != nil]
 	if wait == "" {
@@ -161,14 +161,14 @@ func rstat(s *batch.System, c *batch.Call) batch.Answer {
 	if bad != "" {
 		return notServed(c, bad)
 	}
-	list := s.Bookings
+	list := s.Reservations
 	var all batch.Answer
 	if len(ids) > 0 {
 		list = nil
 	}
 	for _, id := range ids {
 		full, ok := reservationID(s, id)
-		b := s.Booking(full)
+		b := s.Reservation(full)
 		switch {
 		case !ok:
 			all = all.And(batch.Fail(1, "pbs_rstat: illegally formed reservation identifier: %s\n", id))
@@ -210,7 +210,7 @@ func day(c *batch.Call, t time.Time) string {
 }
 
 // phase is a reservation's state in long, in short, and as a number.
-func phase(s *batch.System, b *batch.Booking, now time.Time) (long, short string, number int) {
+func phase(s *batch.System, b *batch.Reservation, now time.Time) (long, short string, number int) {
 	for _, h := range b.Held {
 		if n := s.Node(h.Node); n != nil && !n.Up() && b.Confirmed && !b.Ending {
 			return "RESV_DEGRADED", "DG", 10
@@ -227,7 +227,7 @@ func phase(s *batch.System, b *batch.Booking, now time.Time) (long, short string
 	return "RESV_CONFIRMED", "CO", 2
 }
 
-func reservationText(s *batch.System, c *batch.Call, b *batch.Booking) string {
+func reservationText(s *batch.System, c *batch.Call, b *batch.Reservation) string {
 	var out strings.Builder
 	say := func(name, format string, args ...any) { fmt.Fprintf(&out, name+" = "+format+"\n", args...) }
 	at := func(t time.Time) string { return batch.Long(t.In(c.Zone())) }
@@ -279,9 +279,9 @@ func reservationText(s *batch.System, c *batch.Call, b *batch.Booking) string {
 }
 
 // reservation finds one that the caller may change.
-func reservation(s *batch.System, c *batch.Call, id string) (*batch.Booking, *batch.Answer) {
+func reservation(s *batch.System, c *batch.Call, id string) (*batch.Reservation, *batch.Answer) {
 	full, ok := reservationID(s, id)
-	b := s.Booking(full)
+	b := s.Reservation(full)
 	tail := map[bool]string{true: " " + full, false: ""}[c.Command == "pbs_rdel"]
 	switch {
 	case !ok:
@@ -315,7 +315,7 @@ func rdel(s *batch.System, c *batch.Call) batch.Answer {
 			all = all.And(*fail)
 			continue
 		}
-		s.CloseBooking(b, c.User, c.Now)
+		s.CloseReservation(b, c.User, c.Now)
 	}
 	return all
 }
@@ -362,8 +362,8 @@ func ralter(s *batch.System, c *batch.Call) batch.Answer {
 }
 
 // same asks for the nodes that a reservation has.
-func same(b *batch.Booking) *batch.Job {
-	j := &batch.Job{User: b.Owner, Scatter: strings.Contains(b.Place, "scatter"), Exclusive: strings.Contains(b.Place, "excl"), Booking: ""}
+func same(b *batch.Reservation) *batch.Job {
+	j := &batch.Job{User: b.Owner, Scatter: strings.Contains(b.Place, "scatter"), Exclusive: strings.Contains(b.Place, "excl"), Reservation: ""}
 	for _, h := range b.Held {
 		j.Chunks = append(j.Chunks, batch.Chunk{Count: 1, Cores: h.Cores, Memory: h.Memory, Lines: 1, Node: h.Node})
 	}

@@ -83,7 +83,7 @@ func queueEntries(s *batch.System, c *batch.Call) []queueEntry {
 		}
 		out = append(out, queueEntry{q.Name, q.Takes(), q.Starts(), a})
 	}
-	for _, b := range s.Bookings {
+	for _, b := range s.Reservations {
 		name, _, _ := strings.Cut(b.ID, ".")
 		n := counts(s, name)
 		cores := group("resources_max", number("ncpus", b.Cores()))
@@ -147,7 +147,7 @@ func serverAttributes(s *batch.System) []attr {
 		number("total_jobs", n[0]), stateCount(n), text("managers", "root@*"), text("default_queue", "%s", s.Default), number("log_events", 511),
 		text("mailer", "/usr/sbin/sendmail"), text("mail_from", "pbs"), text("query_other_jobs", "True"),
 		group("resources_default", number("ncpus", 1)), group("default_chunk", number("ncpus", 1)), assigned(s, ""),
-		number("scheduler_iteration", 600), text("flatuid", "True"), text("resv_enable", "%s", truth(!s.NoBooking)), number("node_fail_requeue", 10),
+		number("scheduler_iteration", 600), text("flatuid", "True"), text("resv_enable", "%s", truth(!s.NoReservations)), number("node_fail_requeue", 10),
 		number("max_array_size", 10000), number("resend_term_delay", 5), number("pbs_license_min", 0), number("pbs_license_max", 2147483647),
 		number("pbs_license_linger_time", 31536000), text("license_count", "Avail_Global:1000000 Avail_Local:1000000 Used:0 High_Use:0"),
 		text("pbs_version", "23.06.06"), text("eligible_time_enable", "True"), text("job_history_enable", "True"),
@@ -292,7 +292,7 @@ func nodeAttributes(s *batch.System, n *batch.Node) []attr {
 			}
 		}
 	}
-	for _, b := range s.Bookings {
+	for _, b := range s.Reservations {
 		if b.Confirmed && b.Covers(n.Name) {
 			reserved = append(reserved, b.ID)
 		}

@@ -62,7 +62,7 @@ func Serve(s *batch.System, c *batch.Call) batch.Answer {
 		switch {
 		case len(c.Args) == 1 && c.Args[0] == "--version":
 			return batch.Fail(0, "maui client version 3.5-TempleHPC\n")
-		case s.Faults.NoScheduler || s.NoBooking:
+		case s.Faults.NoScheduler || s.NoReservations:
 			return batch.Fail(1, "ERROR:    cannot send request to server %s:42559 (server may not be running)\nERROR:    cannot request service (status)\n", s.Host)
 		}
 		return f(s, c)

@@ -265,8 +265,8 @@ func jobText(s *batch.System, c *batch.Call, j *batch.Job) string {
 	if !j.Rerun {
 		flags = ""
 	}
-	if j.Booking != "" {
-		flags = "ADVRES:" + j.Booking + " " + flags
+	if j.Reservation != "" {
+		flags = "ADVRES:" + j.Reservation + " " + flags
 	}
 	say("\n\nIWD: [NONE]  Executable:  [NONE]\nBypass: 0  StartCount: %d\nPartitionMask: [ALL]\nFlags:       %s\n\n", j.Starts, flags)
 	at := j.Earliest

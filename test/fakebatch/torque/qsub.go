@@ -190,7 +190,7 @@ func (o *order) attributes(s *batch.System, v string) *batch.Answer {
 			j.Extra = value
 			for _, f := range strings.FieldsFunc(value, func(r rune) bool { return r == ';' }) {
 				if id, ok := strings.CutPrefix(f, "FLAGS:ADVRES:"); ok {
-					j.Booking = id
+					j.Reservation = id
 				}
 				j.Exclusive = j.Exclusive || f == "NACCESSPOLICY:SINGLEJOB"
 			}

@@ -85,9 +85,9 @@ func setres(s *batch.System, c *batch.Call) batch.Answer {
 	if b.Name == "" && len(b.Users) > 0 {
 		b.Name = b.Users[0]
 	}
-	b.ID = s.BookingName(b.Name)
+	b.ID = s.ReservationName(b.Name)
 	b.Held = batch.Gather(parts)
-	s.Book(b, c.Now)
+	s.MakeReservation(b, c.Now)
 	out := fmt.Sprintf("reservation created\n\n\nreservation '%s' created on %d node%s (%d tasks)\n", b.ID, len(b.Held), plural(len(b.Held), "s", ""), b.Cores())
 	for _, h := range b.Held {
 		shown := h.Cores
@@ -103,8 +103,8 @@ func setres(s *batch.System, c *batch.Call) batch.Answer {
 const endless = 20 * 365 * 24 * time.Hour
 
 // window reads -s, -d and -e.
-func window(c *batch.Call, opts []batch.Option) (*batch.Booking, bool) {
-	b := &batch.Booking{Owner: c.User, Confirmed: true, From: c.Now.Truncate(time.Second), Asked: nil}
+func window(c *batch.Call, opts []batch.Option) (*batch.Reservation, bool) {
+	b := &batch.Reservation{Owner: c.User, Confirmed: true, From: c.Now.Truncate(time.Second), Asked: nil}
 	var ok bool
 	if v := batch.Get(opts, "s"); v != "" {
 		if b.From, ok = moment(c, v); !ok {
@@ -152,7 +152,7 @@ func moment(c *batch.Call, v string) (time.Time, bool) {
 }
 
 // tasks places TASKS==n of PROCS=p beside all other jobs and reservations.
-func tasks(s *batch.System, c *batch.Call, b *batch.Booking, count, each string) ([]batch.Part, *batch.Answer) {
+func tasks(s *batch.System, c *batch.Call, b *batch.Reservation, count, each string) ([]batch.Part, *batch.Answer) {
 	n, err := strconv.Atoi(strings.TrimLeft(count, "=>"))
 	procs := 1
 	if v, is := strings.CutPrefix(each, "PROCS="); is && err == nil {
@@ -175,7 +175,7 @@ func tasks(s *batch.System, c *batch.Call, b *batch.Booking, count, each string)
 }
 
 // hosts takes whole nodes by a regular expression, whatever else lies on them.
-func hosts(s *batch.System, b *batch.Booking, expression string) ([]batch.Part, *batch.Answer) {
+func hosts(s *batch.System, b *batch.Reservation, expression string) ([]batch.Part, *batch.Answer) {
 	b.ByHost, b.Expression = true, expression
 	re, err := regexp.Compile("^(" + expression + ")$")
 	var parts []batch.Part
@@ -198,13 +198,13 @@ func releaseres(s *batch.System, c *batch.Call) batch.Answer {
 	}
 	out := "\n\n"
 	for _, id := range c.Args {
-		switch b := s.Booking(id); {
+		switch b := s.Reservation(id); {
 		case b == nil:
 			out += fmt.Sprintf("ERROR:    cannot locate reservation '%s'\n", id)
 		case !admin(s, c.User) && !contains(b.Users, c.User):
 			out += fmt.Sprintf("ERROR:    user '%s' is not authorized to release reservation '%s'\n", c.User, id)
 		default:
-			s.Unbook(b)
+			s.EndReservation(b)
 			out += fmt.Sprintf("released User reservation '%s'\n", id)
 		}
 	}
@@ -240,7 +240,7 @@ func showres(s *batch.System, c *batch.Call) batch.Answer {
 			row(short(j), "Job", 'I', j.Earliest, j.Earliest.Add(j.Length()), nodect(j), j.Cores())
 		}
 	}
-	for _, b := range s.Bookings {
+	for _, b := range s.Reservations {
 		if admin(s, c.User) || contains(b.Users, c.User) {
 			row(b.ID, "User", '-', b.From, b.To, len(b.Held), b.Cores())
 		}
@@ -265,7 +265,7 @@ func byNode(s *batch.System, c *batch.Call, ids []string) batch.Answer {
 				}
 			}
 		}
-		for _, b := range s.Bookings {
+		for _, b := range s.Reservations {
 			if b.Covers(n.Name) {
 				row(n.Name, "User", b.ID, "N/A", 1, b.From, b.To)
 			}
@@ -289,7 +289,7 @@ func mdiag(s *batch.System, c *batch.Call) batch.Answer {
 		fmt.Fprintf(&b, "%-26s %4s DEF %11s %11s %12s %4d %4d %4d\n", id, kind, span(from.Sub(c.Now)), span(to.Sub(c.Now)), span(to.Sub(from)), nodes, tasks, procs)
 	}
 	active := 0
-	for _, r := range s.Bookings {
+	for _, r := range s.Reservations {
 		if len(ids) > 0 && !contains(ids, r.ID) {
 			continue
 		}
@@ -312,7 +312,7 @@ func mdiag(s *batch.System, c *batch.Call) batch.Answer {
 	return batch.Out("%s\n", b.String())
 }
 
-func accessText(r *batch.Booking) string {
+func accessText(r *batch.Reservation) string {
 	acl := "RES==" + r.Name + "= "
 	for _, list := range []struct {
 		kind  string
@@ -375,7 +375,7 @@ func showbf(s *batch.System, c *batch.Call) batch.Answer {
 // windows are the largest numbers of processors that are free now, by how long.
 func windows(s *batch.System, who string, want int, least time.Duration, now time.Time) []string {
 	var lengths []time.Duration
-	for _, b := range s.Bookings {
+	for _, b := range s.Reservations {
 		if b.From.After(now) {
 			lengths = append(lengths, b.From.Sub(now))
 		}

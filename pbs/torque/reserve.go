@@ -12,15 +12,15 @@ import (
 	"gbroker/plan"
 )
 
-// Bookings lists all reservations that are no job's; of ours it also tells the user, which Maui shows to its
+// Reservations lists all reservations that are no job's; of ours it also tells the user, which Maui shows to its
 // administrators alone.
-func (m *Maui) Bookings(ctx context.Context) ([]external.Booking, error) {
+func (m *Maui) Reservations(ctx context.Context) ([]external.Reservation, error) {
 	nodes, err := query(ctx, m.Client, parseNodes, "pbsnodes", "-x")
 	if err != nil {
 		return nil, err
 	}
-	list, err := m.bookings(ctx, nodes)
-	if err != nil || !slices.ContainsFunc(list, func(b external.Booking) bool { return b.ID != "" }) {
+	list, err := m.reservations(ctx, nodes)
+	if err != nil || !slices.ContainsFunc(list, func(b external.Reservation) bool { return b.ID != "" }) {
 		return list, err
 	}
 	all, err := asked(ctx, m, parseAccess, "mdiag", "-r")
@@ -33,9 +33,9 @@ func (m *Maui) Bookings(ctx context.Context) ([]external.Booking, error) {
 	return list, nil
 }
 
-// bookings joins showres -n, which has nodes and times and shows all to everybody, with showres, which has
+// reservations joins showres -n, which has nodes and times and shows all to everybody, with showres, which has
 // processors and shows everybody his own: what it lacks is taken to be of whole nodes.
-func (m *Maui) bookings(ctx context.Context, nodes []plan.Node) ([]external.Booking, error) {
+func (m *Maui) reservations(ctx context.Context, nodes []plan.Node) ([]external.Reservation, error) {
 	on, err := asked(ctx, m, parseHeld(m.instant()), "showres", "-n")
 	if err != nil || len(on) == 0 {
 		return nil, err
@@ -48,22 +48,22 @@ func (m *Maui) bookings(ctx context.Context, nodes []plan.Node) ([]external.Book
 }
 
 // joined makes reservations of rows, and tells the processors of those that are not of whole nodes.
-func joined(on []held, sizes []size, nodes []plan.Node) []external.Booking {
+func joined(on []held, sizes []size, nodes []plan.Node) []external.Reservation {
 	cores := make(map[grid.NodeName]int, len(nodes))
 	for _, n := range nodes {
 		cores[n.Name] = n.Cores
 	}
 	slices.SortStableFunc(on, func(a, b held) int { return cmp.Compare(a.native, b.native) })
-	var list []external.Booking
+	var list []external.Reservation
 	for _, h := range on {
 		if last := len(list) - 1; last >= 0 && list[last].Native == h.native {
 			list[last].Nodes = append(list[last].Nodes, h.node)
 			continue
 		}
-		list = append(list, external.Booking{Native: h.native, ID: ourID(h.native), Nodes: []grid.NodeName{h.node}, Start: h.start, End: h.end})
+		list = append(list, external.Reservation{Native: h.native, ID: ourID(h.native), Nodes: []grid.NodeName{h.node}, Start: h.start, End: h.end})
 	}
 	for _, s := range sizes {
-		i, is := slices.BinarySearchFunc(list, s.native, func(b external.Booking, native string) int { return cmp.Compare(b.Native, native) })
+		i, is := slices.BinarySearchFunc(list, s.native, func(b external.Reservation, native string) int { return cmp.Compare(b.Native, native) })
 		if !is || len(list[i].Nodes) != s.nodes {
 			continue
 		}
@@ -93,9 +93,9 @@ func spread(cores int, nodes []grid.NodeName, size map[grid.NodeName]int) []int 
 	return list
 }
 
-// Book reserves whole nodes. Maui would let them overlap what others have reserved, and reserves even
+// MakeReservation reserves whole nodes. Maui would let them overlap what others have reserved, and reserves even
 // while the server is down: both are asked about before and after.
-func (m *Maui) Book(ctx context.Context, b external.Booking) (string, error) {
+func (m *Maui) MakeReservation(ctx context.Context, b external.Reservation) (string, error) {
 	account := m.invent()
 	args, err := m.setres(b, account)
 	if err != nil {
@@ -119,7 +119,7 @@ func (m *Maui) Book(ctx context.Context, b external.Booking) (string, error) {
 		err = errors.Join(m.free(ctx, b, nodes, done.native), m.closed(ctx, done.native, account))
 	}
 	if err != nil {
-		return "", errors.Join(fmt.Errorf("reserving %s: %w", b.ID, err), m.Unbook(ctx, done.native))
+		return "", errors.Join(fmt.Errorf("reserving %s: %w", b.ID, err), m.EndReservation(ctx, done.native))
 	}
 	return done.native, nil
 }
@@ -135,7 +135,7 @@ func (m *Maui) closed(ctx context.Context, native, account string) error {
 
 // free tells why the nodes of b cannot be had for it: they are not there or down, jobs may still run there, or others
 // have reserved them.
-func (m *Maui) free(ctx context.Context, b external.Booking, nodes []plan.Node, own string) error {
+func (m *Maui) free(ctx context.Context, b external.Reservation, nodes []plan.Node, own string) error {
 	for _, name := range b.Nodes {
 		i := slices.IndexFunc(nodes, func(n plan.Node) bool { return n.Name == name })
 		if i < 0 || nodes[i].Down {
@@ -151,7 +151,7 @@ func (m *Maui) free(ctx context.Context, b external.Booking, nodes []plan.Node, 
 			return fmt.Errorf("%w: job %s may run on these nodes until %v", grid.ErrInvalid, j.Local, (j.Started + j.Limit).Time())
 		}
 	}
-	list, err := m.bookings(ctx, nodes)
+	list, err := m.reservations(ctx, nodes)
 	if err != nil {
 		return err
 	}
@@ -167,14 +167,14 @@ func (m *Maui) free(ctx context.Context, b external.Booking, nodes []plan.Node, 
 }
 
 // lasts tells whether a job may still run on one of the nodes of b when that begins.
-func lasts(j external.Job, b external.Booking) bool {
+func lasts(j external.Job, b external.Reservation) bool {
 	return (j.Limit == 0 || j.Started+j.Limit > b.Start) &&
 		slices.ContainsFunc(j.Places, func(p external.Place) bool { return slices.Contains(b.Nodes, p.Node) })
 }
 
 // readBack tells what is wrong with the reservation own, which should be as b is.
-func readBack(list []external.Booking, b external.Booking, own string) error {
-	i := slices.IndexFunc(list, func(o external.Booking) bool { return o.Native == own })
+func readBack(list []external.Reservation, b external.Reservation, own string) error {
+	i := slices.IndexFunc(list, func(o external.Reservation) bool { return o.Native == own })
 	if i < 0 {
 		return fmt.Errorf("%w: Maui says that it made the reservation %s, but does not list it", grid.ErrUnavailable, own)
 	}
@@ -189,7 +189,7 @@ func readBack(list []external.Booking, b external.Booking, own string) error {
 const soon = 2 * grid.Second
 
 // setres is the command that makes b for the jobs of an account. Its client reads dates in its own zone, which is UTC for our commands. Spans are H:MM:SS.
-func (m *Maui) setres(b external.Booking, account string) ([]string, error) {
+func (m *Maui) setres(b external.Reservation, account string) ([]string, error) {
 	if err := errors.Join(checkOurID(b.ID), checkWord(account)); err != nil {
 		return nil, err
 	}
@@ -209,13 +209,13 @@ func (m *Maui) setres(b external.Booking, account string) ([]string, error) {
 	return []string{"-a", account, "-n", ourName + b.ID, "-s", start, "-d", clock(length), where}, nil
 }
 
-// Rebook is not possible: Maui cannot change a reservation.
-func (m *Maui) Rebook(_ context.Context, b external.Booking) error {
+// ChangeReservation is not possible: Maui cannot change a reservation.
+func (m *Maui) ChangeReservation(_ context.Context, b external.Reservation) error {
 	return fmt.Errorf("%w: Maui cannot change the reservation %s: release it, and make another", grid.ErrInvalid, b.Native)
 }
 
-// Unbook releases a reservation; one that is not there is no error.
-func (m *Maui) Unbook(ctx context.Context, native string) error {
+// EndReservation releases a reservation; one that is not there is no error.
+func (m *Maui) EndReservation(ctx context.Context, native string) error {
 	if err := checkWord(native); err != nil {
 		return fmt.Errorf("%w: releasing a reservation: %w", grid.ErrInvalid, err)
 	}

@@ -23,9 +23,9 @@ import (
 var _ pbs.Reserver = (*System)(nil)
 
 const (
-	bookSuffix      = ".json"
-	maxReservations = 10_000
-	maxReservation  = 64 << 10 // bytes of its file
+	reservationSuffix = ".json"
+	maxReservations   = 10_000
+	maxReservation    = 64 << 10 // bytes of its file
 	// farthest is how far ahead a reservation may begin.
 	farthest = 10 * 366 * grid.Day
 	// starting is how long a job's start takes at most, out of its reservation.
@@ -35,18 +35,18 @@ const (
 // Slack is for the start of the job, and for its grace at its limit.
 func (s *System) Slack() grid.Tick { return starting + grid.Span(s.config.Grace) }
 
-// Reserve enters a reservation into the book.
+// Reserve enters a reservation into the list.
 func (s *System) Reserve(_ context.Context, r pbs.Reservation) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, there := s.book[r.ID]; there {
+	if old, there := s.byID[r.ID]; there {
 		if !equal(old, r) {
 			return fmt.Errorf("%w: reservation %s is there already, and another", grid.ErrInvalid, r.ID)
 		}
 		return nil
 	}
-	if len(s.book) >= maxReservations {
-		return fmt.Errorf("%w: reserving %s: the book holds %d reservations already", grid.ErrUnavailable, r.ID, len(s.book))
+	if len(s.byID) >= maxReservations {
+		return fmt.Errorf("%w: reserving %s: the site holds %d reservations already", grid.ErrUnavailable, r.ID, len(s.byID))
 	}
 	return s.enter(r)
 }
@@ -55,20 +55,20 @@ func (s *System) Reserve(_ context.Context, r pbs.Reservation) error {
 func (s *System) Change(_ context.Context, r pbs.Reservation) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, there := s.book[r.ID]; !there {
+	if _, there := s.byID[r.ID]; !there {
 		return fmt.Errorf("%w: there is no reservation %q to be changed", grid.ErrInvalid, r.ID)
 	}
 	return s.enter(r)
 }
 
-// Release strikes a reservation out of the book.
+// Release strikes a reservation out of the list.
 func (s *System) Release(_ context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.strike(id)
 }
 
-// Reservations lists the book, in the order of their starts.
+// Reservations lists them, in the order of their starts.
 func (s *System) Reservations(context.Context) ([]pbs.Reservation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,10 +80,10 @@ func equal(a, b pbs.Reservation) bool {
 	return a.ID == b.ID && a.Start == b.Start && a.End == b.End && a.Account == b.Account && slices.Equal(a.Nodes, b.Nodes)
 }
 
-// reserved is the book in the order of the starts; s.mu is held.
+// reserved lists them in the order of the starts; s.mu is held.
 func (s *System) reserved() []pbs.Reservation {
-	all := make([]pbs.Reservation, 0, len(s.book))
-	for _, r := range s.book {
+	all := make([]pbs.Reservation, 0, len(s.byID))
+	for _, r := range s.byID {
 		r.Nodes = slices.Clone(r.Nodes)
 		all = append(all, r)
 	}
@@ -104,12 +104,12 @@ func (s *System) enter(r pbs.Reservation) error {
 	}
 	data, err := json.Marshal(r)
 	if err == nil {
-		err = writeDurably(s.bookFile(r.ID), data)
+		err = writeDurably(s.reservationFile(r.ID), data)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: writing reservation %s: %w", grid.ErrUnavailable, r.ID, err)
 	}
-	s.book[r.ID] = r
+	s.byID[r.ID] = r
 	s.kick()
 	return nil
 }
@@ -150,7 +150,7 @@ func (s *System) checkNodes(r pbs.Reservation) error {
 
 // checkRoom looks for other reservations, and for jobs that may run into it.
 func (s *System) checkRoom(r pbs.Reservation) error {
-	for _, o := range s.book {
+	for _, o := range s.byID {
 		if o.ID == r.ID || o.End <= r.Start || o.Start >= r.End {
 			continue
 		}
@@ -175,13 +175,13 @@ func (s *System) checkRoom(r pbs.Reservation) error {
 
 // strike removes a reservation; s.mu is held.
 func (s *System) strike(id string) error {
-	if _, there := s.book[id]; !there {
+	if _, there := s.byID[id]; !there {
 		return nil
 	}
-	if err := os.Remove(s.bookFile(id)); err != nil && !os.IsNotExist(err) {
+	if err := os.Remove(s.reservationFile(id)); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("%w: releasing reservation %s: %w", grid.ErrUnavailable, id, err)
 	}
-	delete(s.book, id)
+	delete(s.byID, id)
 	s.kick()
 	return nil
 }
@@ -190,7 +190,7 @@ func (s *System) strike(id string) error {
 // ends, or 0; s.mu is held.
 func (s *System) expire() (next grid.Tick) {
 	now := control.Now()
-	for id, r := range s.book {
+	for id, r := range s.byID {
 		if r.End <= now {
 			if err := s.strike(id); err != nil {
 				s.log.Warn("a reservation that is over stays in the spool", zap.String("reservation", id), zap.Error(err))
@@ -275,7 +275,7 @@ func (s *System) boundTo(id string) *entry {
 // barred tells whether a waiting job may not start whatever room there is: it is held,
 // or its reservation is gone.
 func (s *System) barred(e *entry) bool {
-	_, there := s.book[e.spec.Reservation]
+	_, there := s.byID[e.spec.Reservation]
 	return e.spec.Held || e.spec.Reservation != "" && !there
 }
 
@@ -285,7 +285,7 @@ func (s *System) checkBinding(sub grid.Submission) error {
 		return nil
 	}
 	s.expire()
-	r, there := s.book[sub.Reservation]
+	r, there := s.byID[sub.Reservation]
 	if !there {
 		return fmt.Errorf("%w: there is no reservation %.80q", grid.ErrInvalid, sub.Reservation)
 	}
@@ -308,23 +308,23 @@ func (s *System) checkBinding(sub grid.Submission) error {
 	return nil
 }
 
-func (s *System) bookFile(id string) string {
-	return filepath.Join(s.config.Spool, "reservations", id+bookSuffix)
+func (s *System) reservationFile(id string) string {
+	return filepath.Join(s.config.Spool, "reservations", id+reservationSuffix)
 }
 
-// loadBook takes up the reservations of the spool.
-func (s *System) loadBook() error {
+// loadReservations takes up the reservations of the spool.
+func (s *System) loadReservations() error {
 	dir := filepath.Join(s.config.Spool, "reservations")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making the book of reservations: %w", err)
+		return fmt.Errorf("making the reservations: %w", err)
 	}
 	names, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("reading the book of reservations: %w", err)
+		return fmt.Errorf("reading the reservations: %w", err)
 	}
 	for _, n := range names {
 		name := filepath.Join(dir, n.Name())
-		id, is := strings.CutSuffix(n.Name(), bookSuffix)
+		id, is := strings.CutSuffix(n.Name(), reservationSuffix)
 		if !is {
 			os.Remove(name) // it was being written
 			continue
@@ -336,7 +336,7 @@ func (s *System) loadBook() error {
 		if err != nil {
 			return fmt.Errorf("reservation %s cannot be read: remove the file if it is not needed: %w", name, err)
 		}
-		s.book[id] = r
+		s.byID[id] = r
 	}
 	return nil
 }

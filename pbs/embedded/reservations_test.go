@@ -34,9 +34,9 @@ func TestNoReservationOnDownNode(t *testing.T) {
 	}
 }
 
-// A book that cannot be read stops the site from opening: to forget a reservation would
+// A spool of reservations that cannot be read stops the site from opening: to forget a reservation would
 // let others onto its nodes.
-func TestBookThatCannotBeRead(t *testing.T) {
+func TestReservationsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func([]byte) []byte{
 		"torn":      func(b []byte) []byte { return b[:len(b)/2] },

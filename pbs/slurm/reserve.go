@@ -17,21 +17,21 @@ import (
 // broker has died releases its nodes by itself.
 const vanishes = "PURGE_COMP=00:05:00"
 
-// Bookings lists the reservations of all.
-func (c *Client) Bookings(ctx context.Context) ([]external.Booking, error) {
-	bookings, _, err := c.bookings(ctx)
-	return bookings, err
+// Reservations lists the reservations of all.
+func (c *Client) Reservations(ctx context.Context) ([]external.Reservation, error) {
+	reservations, _, err := c.reservations(ctx)
+	return reservations, err
 }
 
-func (c *Client) bookings(ctx context.Context) ([]external.Booking, []node, error) {
+func (c *Client) reservations(ctx context.Context) ([]external.Reservation, []node, error) {
 	var nodes []node
-	var bookings []external.Booking
+	var reservations []external.Reservation
 	err := c.read(ctx, func(text []byte) (err error) { nodes, err = parseNodes(text); return err }, "sinfo", "--all", "--json")
 	if err != nil {
 		return nil, nil, err
 	}
 	err = c.read(ctx, func(text []byte) (err error) {
-		bookings, err = parseReservations(text, c.config.Prefix)
+		reservations, err = parseReservations(text, c.config.Prefix)
 		return err
 	}, "scontrol", "--oneliner", "--all", "show", "reservation")
 	if err != nil {
@@ -41,14 +41,14 @@ func (c *Client) bookings(ctx context.Context) ([]external.Booking, []node, erro
 	for i, n := range nodes {
 		index[string(n.Name)] = i
 	}
-	whole(bookings, nodes, index)
-	return bookings, nodes, nil
+	whole(reservations, nodes, index)
+	return reservations, nodes, nil
 }
 
-// Book makes a reservation and reads it back. What Slurm would take although it promises
+// MakeReservation makes a reservation and reads it back. What Slurm would take although it promises
 // nothing is refused here: nodes that are down, and an overlap with one that allows it.
-func (c *Client) Book(ctx context.Context, b external.Booking) (string, error) {
-	if err := checkBooking(b); err != nil {
+func (c *Client) MakeReservation(ctx context.Context, b external.Reservation) (string, error) {
+	if err := checkReservation(b); err != nil {
 		return "", err
 	}
 	if b.User == "" {
@@ -58,7 +58,7 @@ func (c *Client) Book(ctx context.Context, b external.Booking) (string, error) {
 		}
 		b.User = me
 	}
-	before, nodes, err := c.bookings(ctx)
+	before, nodes, err := c.reservations(ctx)
 	if err != nil {
 		return "", fmt.Errorf("reserve %s: %w", b.ID, err)
 	}
@@ -76,14 +76,14 @@ func (c *Client) Book(ctx context.Context, b external.Booking) (string, error) {
 		return "", fmt.Errorf("reserve %s: %w", b.ID, err)
 	}
 	if err := c.confirm(ctx, b); err != nil {
-		return "", errors.Join(fmt.Errorf("reserve %s: %w", b.ID, err), c.Unbook(ctx, b.Native))
+		return "", errors.Join(fmt.Errorf("reserve %s: %w", b.ID, err), c.EndReservation(ctx, b.Native))
 	}
 	return b.Native, nil
 }
 
 // confirm reads a reservation back.
-func (c *Client) confirm(ctx context.Context, want external.Booking) error {
-	all, _, err := c.bookings(ctx)
+func (c *Client) confirm(ctx context.Context, want external.Reservation) error {
+	all, _, err := c.reservations(ctx)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (c *Client) confirm(ctx context.Context, want external.Booking) error {
 }
 
 // free tells whether no other reservation is there meanwhile, and no node is down.
-func free(b external.Booking, others []external.Booking, nodes []node) error {
+func free(b external.Reservation, others []external.Reservation, nodes []node) error {
 	for _, o := range others {
 		if o.Native == b.Native || o.Start >= b.End || b.Start >= o.End {
 			continue
@@ -128,16 +128,16 @@ func free(b external.Booking, others []external.Booking, nodes []node) error {
 	return nil
 }
 
-// Rebook changes a reservation. All of it happens in one command, or nothing.
-func (c *Client) Rebook(ctx context.Context, b external.Booking) error {
-	if err := checkBooking(b); err != nil {
+// ChangeReservation changes a reservation. All of it happens in one command, or nothing.
+func (c *Client) ChangeReservation(ctx context.Context, b external.Reservation) error {
+	if err := checkReservation(b); err != nil {
 		return err
 	}
-	all, nodes, err := c.bookings(ctx)
+	all, nodes, err := c.reservations(ctx)
 	if err != nil {
 		return fmt.Errorf("change reservation %s: %w", b.ID, err)
 	}
-	at := slices.IndexFunc(all, func(o external.Booking) bool { return o.Native == b.Native })
+	at := slices.IndexFunc(all, func(o external.Reservation) bool { return o.Native == b.Native })
 	if at < 0 || all[at].ID != b.ID || b.User != "" && b.User != all[at].User {
 		return fmt.Errorf("change reservation %s: %w: there is no %s of ours", b.ID, grid.ErrInvalid, b.Native)
 	}
@@ -168,9 +168,9 @@ func (c *Client) Rebook(ctx context.Context, b external.Booking) error {
 	return nil
 }
 
-// Unbook deletes a reservation. Slurm keeps one whose jobs wait or run, so that is made to
+// EndReservation deletes a reservation. Slurm keeps one whose jobs wait or run, so that is made to
 // go with the last of them.
-func (c *Client) Unbook(ctx context.Context, native string) error {
+func (c *Client) EndReservation(ctx context.Context, native string) error {
 	if id, ours := strings.CutPrefix(native, c.config.Prefix); !ours || checkID(id) != nil {
 		return fmt.Errorf("release reservation %.60q: %w: it is none of ours", native, grid.ErrInvalid)
 	}
@@ -210,7 +210,7 @@ func operatorsOnly(err error) error {
 	return err
 }
 
-func checkBooking(b external.Booking) error {
+func checkReservation(b external.Reservation) error {
 	if err := checkID(b.ID); err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ const idle = 10 * grid.Minute
 // decision is how many seconds the scheduler has to decide about a reservation.
 const decision = 10
 
-// Bookings lists what keeps nodes, and what of ours is there at all.
-func (c *Client) Bookings(ctx context.Context) ([]external.Booking, error) {
+// Reservations lists what keeps nodes, and what of ours is there at all.
+func (c *Client) Reservations(ctx context.Context) ([]external.Reservation, error) {
 	list, err := c.rstat(ctx)
 	var l external.Listing
 	there(&l, list)
@@ -33,24 +33,24 @@ func (c *Client) Bookings(ctx context.Context) ([]external.Booking, error) {
 }
 
 // there takes reservations into a listing; those of others that cannot be read are left out.
-func there(l *external.Listing, list []booking) {
+func there(l *external.Listing, list []reservation) {
 	for _, b := range list {
 		switch {
 		case b.unread != nil:
 			l.LeaveOut("reservation "+b.Native, b.unread)
 		case b.phase == over || b.phase == asked && b.ID == "":
 		default:
-			l.Reservations = append(l.Reservations, b.Booking)
+			l.Reservations = append(l.Reservations, b.Reservation)
 		}
 	}
 }
 
 // rstat reads reservations; ids that there are not are missing, with exit code 0. Of those
 // that are asked for by id, and of ours, each must be understood.
-func (c *Client) rstat(ctx context.Context, ids ...string) (list []booking, err error) {
+func (c *Client) rstat(ctx context.Context, ids ...string) (list []reservation, err error) {
 	call := command.Call{Name: "pbs_rstat", Args: append([]string{"-F"}, ids...)}
 	err = c.ask(ctx, call, func(text []byte) (err error) {
-		list, err = c.words.bookings(text)
+		list, err = c.words.reservations(text)
 		return err
 	})
 	for i := range list {
@@ -72,10 +72,10 @@ func checkID(id string) error {
 	return nil
 }
 
-// Book reserves whole nodes, or the cores asked for, and reads back what is there. On an error
+// MakeReservation reserves whole nodes, or the cores asked for, and reads back what is there. On an error
 // nothing is left behind, unless it wraps grid.ErrUnavailable.
-func (c *Client) Book(ctx context.Context, b external.Booking) (string, error) {
-	if err := checkBooking(b); err != nil {
+func (c *Client) MakeReservation(ctx context.Context, b external.Reservation) (string, error) {
+	if err := checkReservation(b); err != nil {
 		return "", fmt.Errorf("%w: reserving: %w", grid.ErrInvalid, err)
 	}
 	cores, err := c.coresOf(ctx, b)
@@ -110,7 +110,7 @@ func (c *Client) Book(ctx context.Context, b external.Booking) (string, error) {
 	return id, nil
 }
 
-func checkBooking(b external.Booking) error {
+func checkReservation(b external.Reservation) error {
 	unique := map[grid.NodeName]bool{}
 	for _, n := range b.Nodes {
 		unique[n] = true
@@ -127,7 +127,7 @@ func checkBooking(b external.Booking) error {
 }
 
 // coresOf is what is to be reserved on each node: each must be there and up.
-func (c *Client) coresOf(ctx context.Context, b external.Booking) ([]int, error) {
+func (c *Client) coresOf(ctx context.Context, b external.Reservation) ([]int, error) {
 	all, err := c.nodes(ctx)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func decided(call command.Call, r command.Result) (string, error) {
 }
 
 // verify reads a reservation back.
-func (c *Client) verify(ctx context.Context, id string, b external.Booking, cores []int) error {
+func (c *Client) verify(ctx context.Context, id string, b external.Reservation, cores []int) error {
 	list, err := c.rstat(ctx, id)
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (c *Client) verify(ctx context.Context, id string, b external.Booking, core
 }
 
 // compare says where a reservation is not what was asked for. cores nil is any number.
-func compare(is booking, b external.Booking, cores []int) error {
+func compare(is reservation, b external.Reservation, cores []int) error {
 	switch {
 	case is.phase != kept:
 		return fmt.Errorf("%w: %s is %s", grid.ErrUnavailable, is.Native, is.state)
@@ -217,9 +217,9 @@ func sameNodes(a, b []grid.NodeName) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// Rebook changes the times of a reservation. Its nodes OpenPBS cannot change.
-func (c *Client) Rebook(ctx context.Context, b external.Booking) error {
-	err := checkBooking(b)
+// ChangeReservation changes the times of a reservation. Its nodes OpenPBS cannot change.
+func (c *Client) ChangeReservation(ctx context.Context, b external.Reservation) error {
+	err := checkReservation(b)
 	if !isReservationID(b.Native) {
 		err = fmt.Errorf("%.80q is no reservation, such as R42.server", b.Native)
 	}
@@ -230,7 +230,7 @@ func (c *Client) Rebook(ctx context.Context, b external.Booking) error {
 	if err != nil {
 		return fmt.Errorf("changing %s: %w", b.Native, err)
 	}
-	at := slices.IndexFunc(list, func(is booking) bool { return is.Native == b.Native })
+	at := slices.IndexFunc(list, func(is reservation) bool { return is.Native == b.Native })
 	switch {
 	case at < 0:
 		return fmt.Errorf("%w: changing %s: %w", grid.ErrInvalid, b.Native, grid.ErrNotFound)
@@ -257,9 +257,9 @@ func (c *Client) Rebook(ctx context.Context, b external.Booking) error {
 	return nil
 }
 
-// Unbook ends a reservation, and with it what waits in it. What runs in it would be killed:
+// EndReservation ends a reservation, and with it what waits in it. What runs in it would be killed:
 // as long as something does, the reservation is left to end by itself when idle.
-func (c *Client) Unbook(ctx context.Context, native string) error {
+func (c *Client) EndReservation(ctx context.Context, native string) error {
 	if !isReservationID(native) {
 		return fmt.Errorf("%w: %.80q is no reservation, such as R42.server", grid.ErrInvalid, native)
 	}

@@ -14,8 +14,8 @@ import (
 	"gbroker/pbs/slurm/slurmtest"
 )
 
-// bookable is a cluster for reservations, which name its nodes.
-func bookable(t *testing.T) (*slurmtest.Cluster, *slurm.Client) {
+// reservable is a cluster for reservations, which name its nodes.
+func reservable(t *testing.T) (*slurmtest.Cluster, *slurm.Client) {
 	t.Helper()
 	c := slurmtest.Start(t, slurmtest.Config{Nodes: []slurmtest.Nodes{{Count: 3, CPUs: 1}}})
 	return c, client(c)
@@ -26,13 +26,13 @@ func after(span grid.Tick) grid.Tick {
 	return (grid.InstantOf(time.Now()) + span) / grid.Second * grid.Second
 }
 
-func booked(t *testing.T, c *slurm.Client, id string) *external.Booking {
+func reservationOf(t *testing.T, c *slurm.Client, id string) *external.Reservation {
 	t.Helper()
-	all, err := c.Bookings(t.Context())
+	all, err := c.Reservations(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at := slices.IndexFunc(all, func(b external.Booking) bool { return b.ID == id }); at >= 0 {
+	if at := slices.IndexFunc(all, func(b external.Reservation) bool { return b.ID == id }); at >= 0 {
 		return &all[at]
 	}
 	return nil
@@ -40,20 +40,20 @@ func booked(t *testing.T, c *slurm.Client, id string) *external.Booking {
 
 func TestReservationsAreWhatWasAsked(t *testing.T) {
 	t.Parallel()
-	cluster, c := bookable(t)
-	want := external.Booking{ID: "r1", Nodes: []grid.NodeName{"node01", "node02"}, Start: after(grid.Hour) + 7*grid.Second, End: after(2*grid.Hour) + 500}
-	native, err := c.Book(t.Context(), want)
+	cluster, c := reservable(t)
+	want := external.Reservation{ID: "r1", Nodes: []grid.NodeName{"node01", "node02"}, Start: after(grid.Hour) + 7*grid.Second, End: after(2*grid.Hour) + 500}
+	native, err := c.MakeReservation(t.Context(), want)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want.Native = native
-	got := booked(t, c, "r1")
+	got := reservationOf(t, c, "r1")
 	if got == nil || got.Native != native || !slices.Equal(got.Nodes, want.Nodes) || got.Start != want.Start ||
 		got.End != want.End+500 || got.Cores != nil || got.User == "" {
 		t.Fatalf("%+v, should be %+v", got, want)
 	}
 
-	for name, wrong := range map[string]external.Booking{
+	for name, wrong := range map[string]external.Reservation{
 		"overlap":   {ID: "r2", Nodes: []grid.NodeName{"node03", "node02"}, Start: want.Start + grid.Minute, End: want.Start + 2*grid.Minute},
 		"same name": {ID: "r1", Nodes: []grid.NodeName{"node03"}, Start: want.Start, End: want.End},
 		"no node":   {ID: "r2", Nodes: []grid.NodeName{"node09"}, Start: want.Start, End: want.End},
@@ -64,17 +64,17 @@ func TestReservationsAreWhatWasAsked(t *testing.T) {
 		"no time":   {ID: "r2", Nodes: []grid.NodeName{"node03"}, Start: want.Start, End: want.Start},
 		"bad id":    {ID: "r 2", Nodes: []grid.NodeName{"node03"}, Start: want.Start, End: want.End},
 	} {
-		if _, err := c.Book(t.Context(), wrong); !errors.Is(err, grid.ErrInvalid) {
+		if _, err := c.MakeReservation(t.Context(), wrong); !errors.Is(err, grid.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if booked(t, c, "r2") != nil {
+	if reservationOf(t, c, "r2") != nil {
 		t.Error("one that was refused is there")
 	}
 
 	cluster.Run(t, "scontrol", "update", "nodename=node03", "state=down", "reason=test")
-	down := external.Booking{ID: "r3", Nodes: []grid.NodeName{"node03"}, Start: want.Start, End: want.End}
-	if _, err := c.Book(t.Context(), down); !errors.Is(err, grid.ErrInvalid) || booked(t, c, "r3") != nil {
+	down := external.Reservation{ID: "r3", Nodes: []grid.NodeName{"node03"}, Start: want.Start, End: want.End}
+	if _, err := c.MakeReservation(t.Context(), down); !errors.Is(err, grid.ErrInvalid) || reservationOf(t, c, "r3") != nil {
 		t.Errorf("on a node that is down: %v", err)
 	}
 	cluster.Run(t, "scontrol", "update", "nodename=node03", "state=resume")
@@ -85,21 +85,21 @@ func TestReservationsAreWhatWasAsked(t *testing.T) {
 
 	want.Nodes = []grid.NodeName{"node03"}
 	want.Start, want.End = want.Start+grid.Minute, want.End+grid.Hour
-	if err := c.Rebook(t.Context(), want); err != nil {
+	if err := c.ChangeReservation(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
-	if got = booked(t, c, "r1"); got == nil || !slices.Equal(got.Nodes, want.Nodes) || got.Start != want.Start || got.End != want.End+500 {
+	if got = reservationOf(t, c, "r1"); got == nil || !slices.Equal(got.Nodes, want.Nodes) || got.Start != want.Start || got.End != want.End+500 {
 		t.Errorf("changed it is %+v, should be %+v", got, want)
 	}
 	for range 2 {
-		if err := c.Unbook(t.Context(), native); err != nil {
+		if err := c.EndReservation(t.Context(), native); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if booked(t, c, "r1") != nil {
+	if reservationOf(t, c, "r1") != nil {
 		t.Error("it is there after its release")
 	}
-	if err := c.Unbook(t.Context(), "others"); !errors.Is(err, grid.ErrInvalid) {
+	if err := c.EndReservation(t.Context(), "others"); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("another's: %v", err)
 	}
 }
@@ -112,8 +112,8 @@ func TestReservationsOfOthers(t *testing.T) {
 	c := client(cluster)
 	cluster.Run(t, "scontrol", "create", "reservation", "ReservationName=open", "StartTime=now+1hour", "Duration=30",
 		"Nodes=node01", "Users=root", "Flags=OVERLAP")
-	b := external.Booking{ID: "r1", Nodes: []grid.NodeName{"node01"}, Start: after(80 * grid.Minute), End: after(2 * grid.Hour)}
-	if _, err := c.Book(t.Context(), b); !errors.Is(err, grid.ErrInvalid) || booked(t, c, "r1") != nil {
+	b := external.Reservation{ID: "r1", Nodes: []grid.NodeName{"node01"}, Start: after(80 * grid.Minute), End: after(2 * grid.Hour)}
+	if _, err := c.MakeReservation(t.Context(), b); !errors.Is(err, grid.ErrInvalid) || reservationOf(t, c, "r1") != nil {
 		t.Errorf("over one that allows it: %v", err)
 	}
 	cluster.Run(t, "scontrol", "create", "reservation", "ReservationName=some", "StartTime=now+5hours", "Duration=30",
@@ -137,9 +137,9 @@ func TestReservationIsHeldAgainstOthers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("another user's jobs need root")
 	}
-	cluster, c := bookable(t)
-	now := external.Booking{ID: "now", Nodes: []grid.NodeName{"node01", "node02", "node03"}, Start: after(0), End: after(grid.Hour)}
-	native, err := c.Book(t.Context(), now)
+	cluster, c := reservable(t)
+	now := external.Reservation{ID: "now", Nodes: []grid.NodeName{"node01", "node02", "node03"}, Start: after(0), End: after(grid.Hour)}
+	native, err := c.MakeReservation(t.Context(), now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestReservationIsHeldAgainstOthers(t *testing.T) {
 	if job := look(t, c, other); job.State != external.Queued || job.User != "nobody" {
 		t.Errorf("another's job is %+v", job)
 	}
-	if err := c.Unbook(t.Context(), native); err != nil {
+	if err := c.EndReservation(t.Context(), native); err != nil {
 		t.Fatal(err)
 	}
 	if job := look(t, c, ours); job.State != external.Running {
@@ -166,7 +166,7 @@ func TestReservationIsHeldAgainstOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitState(t, c, ours, external.Done)
-	if err := c.Unbook(t.Context(), native); err != nil || booked(t, c, "now") != nil {
+	if err := c.EndReservation(t.Context(), native); err != nil || reservationOf(t, c, "now") != nil {
 		t.Fatalf("released after its job: %v", err)
 	}
 	if job := awaitState(t, c, other, external.Done); job.End.ExitCode != 0 {
@@ -179,9 +179,9 @@ func TestOnlyOperatorsReserve(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("to run scontrol as somebody else needs root")
 	}
-	cluster, _ := bookable(t)
+	cluster, _ := reservable(t)
 	c := asNobody(cluster)
-	_, err := c.Book(t.Context(), external.Booking{ID: "r1", Nodes: []grid.NodeName{"node01"}, Start: after(grid.Hour), End: after(2 * grid.Hour)})
+	_, err := c.MakeReservation(t.Context(), external.Reservation{ID: "r1", Nodes: []grid.NodeName{"node01"}, Start: after(grid.Hour), End: after(2 * grid.Hour)})
 	if !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), "only root and SlurmUser make reservations") {
 		t.Errorf("%v", err)
 	}

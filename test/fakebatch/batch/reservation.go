@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Booking is an advance reservation.
-type Booking struct {
+// Reservation is an advance reservation.
+type Reservation struct {
 	ID        string // R42.pbs1, or name.0
 	Name      string
 	Owner     string
@@ -36,10 +36,10 @@ type Reserved struct {
 }
 
 // Runs reports that its time has come.
-func (b *Booking) Runs(now time.Time) bool { return b.Confirmed && !now.Before(b.From) }
+func (b *Reservation) Runs(now time.Time) bool { return b.Confirmed && !now.Before(b.From) }
 
 // on is the number of cores that it holds of a node.
-func (b *Booking) on(node string) int {
+func (b *Reservation) on(node string) int {
 	for _, h := range b.Held {
 		if h.Node == node {
 			return h.Cores
@@ -49,10 +49,10 @@ func (b *Booking) on(node string) int {
 }
 
 // Covers reports that it holds something of a node.
-func (b *Booking) Covers(node string) bool { return b.on(node) > 0 }
+func (b *Reservation) Covers(node string) bool { return b.on(node) > 0 }
 
 // Cores is all that it holds.
-func (b *Booking) Cores() int {
+func (b *Reservation) Cores() int {
 	n := 0
 	for _, h := range b.Held {
 		n += h.Cores
@@ -60,9 +60,9 @@ func (b *Booking) Cores() int {
 	return n
 }
 
-// Booking finds a reservation by its identifier.
-func (s *System) Booking(id string) *Booking {
-	for _, b := range s.Bookings {
+// Reservation finds a reservation by its identifier.
+func (s *System) Reservation(id string) *Reservation {
+	for _, b := range s.Reservations {
 		if b.ID == id {
 			return b
 		}
@@ -70,23 +70,23 @@ func (s *System) Booking(id string) *Booking {
 	return nil
 }
 
-// BookingName is a free identifier of the form name.n.
-func (s *System) BookingName(name string) string {
+// ReservationName is a free identifier of the form name.n.
+func (s *System) ReservationName(name string) string {
 	for n := 0; ; n++ {
-		if id := fmt.Sprintf("%s.%d", name, n); s.Booking(id) == nil {
+		if id := fmt.Sprintf("%s.%d", name, n); s.Reservation(id) == nil {
 			return id
 		}
 	}
 }
 
 // mayUse reports whether a reservation is open to a job that is bound to it.
-func (s *System) mayUse(j *Job, b *Booking) bool {
+func (s *System) mayUse(j *Job, b *Reservation) bool {
 	return contains(b.Users, j.User) || j.Account != "" && contains(b.Accounts, j.Account)
 }
 
 // open reports that a reservation does not keep a job off a node. Under Maui, whoever may
 // use it may also run in it unbound.
-func (s *System) open(b *Booking, node string, j *Job) bool {
+func (s *System) open(b *Reservation, node string, j *Job) bool {
 	if s.Face != "torque" || j == nil {
 		return false
 	}
@@ -105,19 +105,19 @@ func (s *System) open(b *Booking, node string, j *Job) bool {
 }
 
 // Find places a reservation beside all else over its time; nil where it does not fit.
-func (s *System) Find(j *Job, from, to, now time.Time, except *Booking) []Part {
+func (s *System) Find(j *Job, from, to, now time.Time, except *Reservation) []Part {
 	j.Wall = to.Sub(from)
-	all := s.Bookings
+	all := s.Reservations
 	if except != nil {
-		s.Bookings = nil
+		s.Reservations = nil
 		for _, b := range all {
 			if b != except {
-				s.Bookings = append(s.Bookings, b)
+				s.Reservations = append(s.Reservations, b)
 			}
 		}
 	}
 	parts := s.fit(j, s.sees(nil, now), from, nil)
-	s.Bookings = all
+	s.Reservations = all
 	return parts
 }
 
@@ -150,27 +150,27 @@ next:
 	return out
 }
 
-// Book enters a reservation.
-func (s *System) Book(b *Booking, now time.Time) {
+// MakeReservation enters a reservation.
+func (s *System) MakeReservation(b *Reservation, now time.Time) {
 	b.Created, b.Modified, b.used = now, now, now
-	s.Bookings = append(s.Bookings, b)
+	s.Reservations = append(s.Reservations, b)
 	s.Wake()
 }
 
-// Unbook takes a reservation out.
-func (s *System) Unbook(b *Booking) {
-	for i, have := range s.Bookings {
+// EndReservation takes a reservation out.
+func (s *System) EndReservation(b *Reservation) {
+	for i, have := range s.Reservations {
 		if have == b {
-			s.Bookings = append(s.Bookings[:i], s.Bookings[i+1:]...)
+			s.Reservations = append(s.Reservations[:i], s.Reservations[i+1:]...)
 			s.Wake()
 			return
 		}
 	}
 }
 
-// turnBookings ends those whose time is over, or that lie idle. With OpenPBS their jobs end with them.
-func (s *System) turnBookings(now time.Time) {
-	for _, b := range append([]*Booking{}, s.Bookings...) {
+// turnReservations ends those whose time is over, or that lie idle. With OpenPBS their jobs end with them.
+func (s *System) turnReservations(now time.Time) {
+	for _, b := range append([]*Reservation{}, s.Reservations...) {
 		left := s.Bound(b)
 		for _, j := range left {
 			if j.Runs() {
@@ -186,15 +186,15 @@ func (s *System) turnBookings(now time.Time) {
 			continue
 		}
 		if s.Face == "torque" {
-			s.Unbook(b)
+			s.EndReservation(b)
 			continue
 		}
-		s.CloseBooking(b, "root", now)
+		s.CloseReservation(b, "root", now)
 	}
 }
 
-// CloseBooking ends an OpenPBS reservation: its jobs are deleted, and it goes when none runs.
-func (s *System) CloseBooking(b *Booking, by string, now time.Time) {
+// CloseReservation ends an OpenPBS reservation: its jobs are deleted, and it goes when none runs.
+func (s *System) CloseReservation(b *Reservation, by string, now time.Time) {
 	b.Ending = true
 	busy := false
 	for _, j := range s.Bound(b) {
@@ -204,15 +204,15 @@ func (s *System) CloseBooking(b *Booking, by string, now time.Time) {
 		}
 	}
 	if !busy {
-		s.Unbook(b)
+		s.EndReservation(b)
 	}
 }
 
 // Bound lists the jobs of a reservation that have not ended.
-func (s *System) Bound(b *Booking) []*Job {
+func (s *System) Bound(b *Reservation) []*Job {
 	var out []*Job
 	for _, j := range s.Jobs {
-		if j.Booking == b.ID && !j.Ended() {
+		if j.Reservation == b.ID && !j.Ended() {
 			out = append(out, j)
 		}
 	}
