@@ -25,6 +25,7 @@
 //	                                    201, or 200 if the key was known: {a status, again, wanted: [{path, from, size, mode}]}
 //	                                    files are those beside the document that it names; wanted says under
 //	                                    which path each is uploaded
+//	POST   /v1/where                    as POST /v1/jobs: where that job would run, and when ([Prospects]); nothing is kept
 //	PUT    /v1/jobs/{id}/files/{path}   the bytes of one wanted file; 204. With "Expect: 100-continue" a file
 //	                                    that is there already is not sent again
 //	POST   /v1/jobs/{id}/uploaded       all wanted files were sent: a status

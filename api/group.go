@@ -96,15 +96,14 @@ func (s *Server) submitGroup(r *request) error {
 		if err := one.check(); err != nil {
 			return fmt.Errorf("job %d (%.80q): %w", i+1, one.Name, err)
 		}
-		job, uploads, err := s.readDocument(one)
+		job, uploads, err := s.newJob(one)
 		if err != nil {
 			return err // names the file
 		}
 		for _, u := range uploads {
-			job.Inputs = append(job.Inputs, grid.File{Path: u.Path, Size: u.Size, Mode: u.Mode})
 			wanted[i] = append(wanted[i], File(u))
 		}
-		n.Jobs = append(n.Jobs, NewJob{Job: job})
+		n.Jobs = append(n.Jobs, NewJob{Job: job.Job})
 	}
 	made, again, err := s.service.SubmitGroup(r.Context(), r.who, n)
 	if err != nil {

@@ -38,6 +38,7 @@ type table map[string]func(*request) error
 func (s *Server) userTable() table {
 	return table{
 		"POST /v1/jobs":                       s.submit,
+		"POST /v1/where":                      s.where,
 		"GET /v1/jobs":                        s.list,
 		"GET /v1/jobs/{id}":                   s.status,
 		"DELETE /v1/jobs/{id}":                s.remove,

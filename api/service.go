@@ -43,6 +43,8 @@ type SiteView struct {
 
 // UserService is for everybody. Every method about a job checks that it is who's, or that who is an administrator.
 type UserService interface {
+	// Where is what would be decided now about a job that is not handed in, of every site, and how sure its waits are.
+	Where(ctx context.Context, who Identity, n NewJob) (grid.Decision, []grid.Spread, error)
 	// Self is the broker's own site and peer.
 	Self() (grid.Site, grid.PeerID)
 	// Submit takes a job; it is durable when Submit returns. again tells that the key was known.

@@ -17,14 +17,12 @@ func (s *Server) submit(r *request) error {
 	if err := sub.check(); err != nil {
 		return err
 	}
-	job, uploads, err := s.readDocument(&sub)
+	n, uploads, err := s.newJob(&sub)
 	if err != nil {
 		return err
 	}
-	n := NewJob{Key: sub.Key, Job: job, QueueAnyway: sub.QueueAnyway}
 	answer := Accepted{Wanted: make([]File, 0, len(uploads))}
 	for _, u := range uploads {
-		n.Job.Inputs = append(n.Job.Inputs, grid.File{Path: u.Path, Size: u.Size, Mode: u.Mode})
 		answer.Wanted = append(answer.Wanted, File(u))
 	}
 	record, again, err := s.service.Submit(r.Context(), r.who, n)
@@ -39,6 +37,18 @@ func (s *Server) submit(r *request) error {
 	r.w.Header().Set("Location", "/v1/jobs/"+string(record.Job.ID))
 	s.answer(r.w, code, answer)
 	return nil
+}
+
+// newJob is the job of a submission, and what it brings.
+func (s *Server) newJob(sub *Submission) (NewJob, []jsdl.Upload, error) {
+	job, uploads, err := s.readDocument(sub)
+	if err != nil {
+		return NewJob{}, nil, err
+	}
+	for _, u := range uploads {
+		job.Inputs = append(job.Inputs, grid.File{Path: u.Path, Size: u.Size, Mode: u.Mode})
+	}
+	return NewJob{Key: sub.Key, Job: job, QueueAnyway: sub.QueueAnyway}, uploads, nil
 }
 
 // readDocument makes the job of a submission. What stands beside the document is

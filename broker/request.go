@@ -57,10 +57,16 @@ func (b *Broker) Submit(ctx context.Context, j grid.Job, key string, anyway bool
 	return a.Record, a.Again, err
 }
 
-// Where tells what the search would find for a job that nobody has handed in: see [Where].
+// Where tells what the search would find for a job that nobody has handed in: see [core.Where].
 func (b *Broker) Where(ctx context.Context, j grid.Job, key string) (grid.Decision, error) {
 	a, err := b.request(ctx, func(t core.Token) core.Request { return core.Where{Token: t, Job: j, Key: key} })
 	return a.Where, err
+}
+
+// WhereAll is Where of every site, with the one that the job would go to, and how sure the waits are.
+func (b *Broker) WhereAll(ctx context.Context, j grid.Job) (grid.Decision, []grid.Spread, error) {
+	a, err := b.request(ctx, func(t core.Token) core.Request { return core.Where{Token: t, Job: j, All: true} })
+	return a.Where, a.Spread, err
 }
 
 // Uploaded tells that the files of a job are all here.

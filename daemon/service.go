@@ -110,6 +110,19 @@ func (s service) possible(ctx context.Context, j grid.Job, key string) error {
 	return nil
 }
 
+// Where asks every site, as if the job had been handed in now.
+func (s service) Where(ctx context.Context, who api.Identity, n api.NewJob) (grid.Decision, []grid.Spread, error) {
+	id, err := newULID()
+	if err != nil {
+		return grid.Decision{}, nil, err
+	}
+	j, err := s.jobOf(who, grid.NewJobID(s.site.facts.Name, id), n)
+	if err != nil {
+		return grid.Decision{}, nil, err
+	}
+	return s.site.broker.WhereAll(ctx, j)
+}
+
 // simple tells of a job that any site of enough cores can run, and that this one has enough.
 func simple(j grid.Job, site grid.Site) bool {
 	d := j.Demand

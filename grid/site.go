@@ -130,7 +130,16 @@ const Unsure = 10 * 366 * Day
 type Estimate struct {
 	Wait    Tick // after the delivery, as run times are believed; valid if Refusal is nil
 	Safe    Tick // the same if every job runs to its limit: how sure Wait is
+	Spread  Spread
 	Refusal *Refusal
+}
+
+// Spread is how far off estimates of a site were, of jobs that had to wait about as long as is
+// estimated now: of ten such jobs eight started no more than Early before the instant that was told,
+// and no more than Late after it.
+type Spread struct {
+	Early, Late Tick
+	Of          int // how many jobs say so; 0: too few have, and nothing is known
 }
 
 // Candidate is one row of a decision.

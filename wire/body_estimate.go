@@ -157,12 +157,27 @@ type estimateBody struct {
 	Wait    int64        `msgpack:"w,omitempty"`
 	Safe    int64        `msgpack:"s,omitempty"`
 	Refusal *refusalBody `msgpack:"r,omitempty"`
+	// Spread came later: a broker without it skips it.
+	Spread *spreadBody `msgpack:"p,omitempty"`
+}
+
+type spreadBody struct {
+	Early int64 `msgpack:"e,omitempty"`
+	Late  int64 `msgpack:"l,omitempty"`
+	Of    int64 `msgpack:"n,omitempty"`
+}
+
+func (b *spreadBody) spread(c *check) grid.Spread {
+	return grid.Spread{Early: c.wait("early", b.Early), Late: c.wait("late", b.Late), Of: c.count("of", b.Of, 1, MaxOutcomes)}
 }
 
 func fromEstimate(e grid.Estimate) estimateBody {
 	b := estimateBody{Wait: int64(e.Wait), Safe: int64(e.Safe)}
 	if r := e.Refusal; r != nil {
 		b.Refusal = fromRefusal(r)
+	}
+	if s := e.Spread; s.Of > 0 {
+		b.Spread = &spreadBody{int64(s.Early), int64(s.Late), int64(s.Of)}
 	}
 	return b
 }
@@ -172,6 +187,9 @@ func (b estimateBody) estimate(c *check) grid.Estimate {
 	if r := b.Refusal; r != nil {
 		refusal := nested(c, "refusal", r.refusal)
 		e.Refusal = &refusal
+	}
+	if b.Spread != nil {
+		e.Spread = nested(c, "spread", b.Spread.spread)
 	}
 	return e
 }

@@ -18,9 +18,10 @@ const (
 	medium = 1 << 20
 	large  = 32 << 20 // the ranges of MaxSandbox, MaxFiles paths and MaxProgramText together
 
-	MaxDepth     = 16   // of nested arrays and maps
-	MaxNeeds     = 32   // features one message may ask for
-	MaxQuestions = 2048 // in one EstimateRequest; a broker with more waiting jobs asks again
+	MaxDepth     = 16      // of nested arrays and maps
+	MaxNeeds     = 32      // features one message may ask for
+	MaxQuestions = 2048    // in one EstimateRequest; a broker with more waiting jobs asks again
+	MaxOutcomes  = 1 << 20 // that a spread may be told by
 )
 
 // rule is what is fixed for one kind: its name, its limits and its body.

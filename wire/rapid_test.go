@@ -181,6 +181,9 @@ func (d draw) certificates(least int64) []grid.Certificate {
 func (d draw) estimate() grid.Estimate {
 	e := grid.Estimate{Wait: d.wait(), Safe: d.wait()}
 	if d.yes() {
+		e.Spread = grid.Spread{Early: d.wait(), Late: d.wait(), Of: int(d.n(1, MaxOutcomes))}
+	}
+	if d.yes() {
 		e.Refusal = &grid.Refusal{Kind: grid.RefusalKind(d.n(0, 2)), Reason: d.word(), Asked: d.word(), Available: d.word(), Again: d.wait()}
 	}
 	return e

@@ -33,7 +33,9 @@ type Service struct {
 	moving   map[grid.SiteName][]api.Handoff
 	notified int
 	moves    []grid.JobID // the jobs in the order in which they changed
-	forgets  int          // how many of those are not known any more
+	foreseen grid.Decision
+	spreads  []grid.Spread
+	forgets  int // how many of those are not known any more
 }
 
 type job struct {
@@ -238,6 +240,20 @@ func (s *Service) Submit(_ context.Context, who api.Identity, n api.NewJob) (gri
 		events: []grid.Event{{At: r.Submitted, State: r.State, Site: "here", Epoch: r.Epoch, Why: "submitted"}}}
 	s.wake()
 	return r, false, nil
+}
+
+// Foresee sets what Where answers.
+func (s *Service) Foresee(d grid.Decision, spreads []grid.Spread) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.foreseen, s.spreads = d, spreads
+}
+
+// Where is what was set.
+func (s *Service) Where(context.Context, api.Identity, api.NewJob) (grid.Decision, []grid.Spread, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.foreseen, s.spreads, s.fail
 }
 
 // Upload keeps a wanted file.

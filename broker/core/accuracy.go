@@ -35,6 +35,7 @@ func (c *estimator) expect(j *job) {
 // outcome is what came of one job that started here.
 type outcome struct {
 	plan.Outcome
+	queued grid.Tick
 	waited bool // for longer than starting takes, with an estimate
 }
 
@@ -67,10 +68,15 @@ func (c *estimator) tally(x run) {
 	}
 	c.outcomes = append(c.outcomes, outcome{
 		Outcome: plan.Outcome{Expected: x.expected, Start: x.started},
+		queued:  x.queued,
 		waited:  x.expected > 0 && x.started-x.queued > atOnce,
 	})
 	c.judged = false
+	clear(c.spreads[:])
 }
+
+// latest are those that are judged by.
+func (c *estimator) latest() []outcome { return c.outcomes[max(0, len(c.outcomes)-keptStarts):] }
 
 // judge tells readers how good the estimates are, if a job started since.
 func (c *estimator) judge() {
@@ -78,7 +84,7 @@ func (c *estimator) judge() {
 		return
 	}
 	c.judged = true
-	latest := c.outcomes[max(0, len(c.outcomes)-keptStarts):]
+	latest := c.latest()
 	var waited []plan.Outcome
 	for _, o := range latest {
 		if o.waited {

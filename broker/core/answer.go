@@ -65,7 +65,7 @@ func (c *estimator) looked(e Looked) {
 		c.send(a.from, c.answer(b, s, a))
 	}
 	c.search.ownAnswer(b, s)
-	c.search.whereHere(func(j *grid.Job) grid.Estimate { return b.estimate(c.question(j, s.At)) }, nil)
+	c.search.whereHere(func(j *grid.Job) grid.Estimate { return c.withSpread(b.estimate(c.question(j, s.At))) }, nil)
 }
 
 // unseen: without a snapshot, or with a full disk, there is no estimate.
@@ -98,7 +98,7 @@ func (c *estimator) answer(b *batch, s plan.Snapshot, a pendingEstimate) wire.Es
 	for _, q := range a.request.Questions {
 		e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(q.Home), c.execution.refusedHere(q.Job))}
 		if e.Refusal == nil {
-			e = b.estimate(c.asked(q, s.At))
+			e = c.withSpread(b.estimate(c.asked(q, s.At)))
 		}
 		t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: e})
 	}

@@ -79,14 +79,20 @@ func killLimit(walltime grid.Tick, speed float64) grid.Tick {
 	return max(walltime, runTime(walltime, speed))
 }
 
-// decide sends the job to the least total, or says why it cannot be run.
-func (c *search) decide(j *job, rows []grid.Candidate) {
+// leastTotal is the row of the site that is chosen; -1 where nobody can run the job.
+func leastTotal(rows []grid.Candidate) int {
 	best := -1
 	for i, r := range rows {
 		if r.Refusal == nil && (best < 0 || r.Total < rows[best].Total) {
 			best = i
 		}
 	}
+	return best
+}
+
+// decide sends the job to the least total, or says why it cannot be run.
+func (c *search) decide(j *job, rows []grid.Candidate) {
+	best := leastTotal(rows)
 	d := grid.Decision{At: c.now, Epoch: j.rec.Epoch, Candidates: rows}
 	if best < 0 {
 		c.nobody(j, d)

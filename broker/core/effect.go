@@ -43,6 +43,7 @@ type Answer struct {
 	Again  bool
 	Fates  []Fate        // of Forget
 	Where  grid.Decision // of Where
+	Spread []grid.Spread // how sure the waits of its rows are
 	Group  grid.Group    // of those of groups
 	Jobs   []grid.Record // of SubmitGroup
 	Err    error         // wraps a kind of grid

@@ -16,9 +16,10 @@ type estimator struct {
 
 	// What is learned from the jobs that ran here.
 	runTimes plan.RunTimes
-	learned  int       // how many run times
-	outcomes []outcome // in the order of their starts; at most 2*keptStarts
-	judged   bool      // readers know their sum
+	learned  int                    // how many run times
+	outcomes []outcome              // in the order of their starts; at most 2*keptStarts
+	judged   bool                   // readers know their sum
+	spreads  [waitClasses]*spreadOf // made from them; nil: not yet
 
 	execution interface {
 		refusedHere(id grid.JobID) *grid.Refusal

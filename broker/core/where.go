@@ -11,17 +11,19 @@ import (
 // A dry run of the search: what would be decided about a job that nobody has handed in. It
 // keeps nothing and changes nothing. So that a job which no site could ever run is refused
 // at once, and one that may run costs little, the others are asked only where this site
-// will never run it.
+// will never run it, unless all are wanted.
 //
 //	Where ─► Look here ─► this site may run it ─► answered
 //	                  └─► never: EstimateRequest to every target ─► all answered, or deadline ─► answered
+//	Where{All} ─► Look here, EstimateRequest to every target ─► all answered, or deadline ─► answered
 
-// Where asks where a job could run. The answer's Record has one decision, whose rows are the
-// sites; it has only the row of this site where that may run the job.
+// Where asks where a job could run. The answer's Where is one decision, whose rows are the
+// sites; it has only the row of this site where that may run the job, unless all are asked.
 type Where struct {
 	Token Token
 	Job   grid.Job
 	Key   string // with which it will be handed in: what was handed in with it already is not asked about
+	All   bool   // every site is asked, and the one that the job would go to is chosen
 }
 
 func (Where) event()         {}
@@ -36,6 +38,7 @@ type where struct {
 	job   *job // of no record
 	round *round
 	until grid.Tick
+	all   bool
 }
 
 func (c *search) where(e Where) {
@@ -48,14 +51,18 @@ func (c *search) where(e Where) {
 		return
 	}
 	c.rounds++
-	c.wheres = append(c.wheres, &where{
-		token: e.Token, until: c.now + 2*c.cfg.EstimateDeadline,
+	w := &where{
+		token: e.Token, until: c.now + 2*c.cfg.EstimateDeadline, all: e.All,
 		job: &job{rec: grid.Record{Job: e.Job, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self}}},
 		round: &round{
 			id: c.rounds, jobs: []grid.JobID{e.Job.ID}, waiting: 1,
 			replies: map[grid.PeerID]*reply{c.cfg.Self: {}},
 		},
-	})
+	}
+	c.wheres = append(c.wheres, w)
+	if w.all {
+		c.whereElse(w)
+	}
 	c.estimator.look()
 	c.armGeneral(whereDeadline, 2*c.cfg.EstimateDeadline)
 }
@@ -81,11 +88,13 @@ func (c *search) whereHere(estimate func(*grid.Job) grid.Estimate, missing *grid
 			own.answers = []grid.Estimate{estimate(&w.job.rec.Job)}
 		}
 		w.round.waiting--
-		if row := c.candidate(w.job, w.round, 0, c.cfg.Self); row.Refusal == nil || row.Refusal.MayPass() {
+		if row := c.candidate(w.job, w.round, 0, c.cfg.Self); !w.all && (row.Refusal == nil || row.Refusal.MayPass()) {
 			c.whereIs(w, []grid.Candidate{row})
 			continue
 		}
-		c.whereElse(w)
+		if !w.all {
+			c.whereElse(w)
+		}
 		c.whereAnswered(w)
 	}
 }
@@ -118,7 +127,16 @@ func (c *search) whereIs(w *where, rows []grid.Candidate) {
 		}
 	}
 	d := grid.Decision{At: c.now, Epoch: w.job.rec.Epoch, Candidates: rows}
-	c.emit(Answer{Token: w.token, Record: w.job.rec, Where: d})
+	if best := leastTotal(rows); w.all && best >= 0 {
+		rows[best].Chosen, d.Chosen = true, rows[best].Site
+	}
+	spreads := make([]grid.Spread, len(rows))
+	for i, row := range rows {
+		if a := w.round.replies[row.Peer]; a != nil && len(a.answers) > 0 {
+			spreads[i] = a.answers[0].Spread
+		}
+	}
+	c.emit(Answer{Token: w.token, Record: w.job.rec, Where: d, Spread: spreads})
 }
 
 // whereDue ends those that have waited long enough, with what there is.

@@ -35,6 +35,7 @@ type serviceKey struct{}
 //	becomes ID STATE [code=N] [signal=N] [reason=TEXT]
 //	leaves ID complete|sofar PATH=TEXT...
 //	uploaded ID PATH TEXT
+//	foresees [nobody]                  what where answers from now on
 //	interrupts                         the commands in the background get SIGINT
 //	outage KIND|none                   every call fails with this kind
 func TestScripts(t *testing.T) {
@@ -44,7 +45,7 @@ func TestScripts(t *testing.T) {
 		Setup: setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "becomes": becomes, "leaves": leaves, "uploaded": uploaded, "outage": outage,
-			"interrupts": interrupts,
+			"interrupts": interrupts, "foresees": foresees,
 		},
 	})
 }
@@ -150,6 +151,19 @@ func decisions() []grid.Decision {
 			{Site: "mute", Refusal: &grid.Refusal{Reason: "no answer"}},
 		},
 	}, {At: 1_700_000_005_000, Epoch: grid.Epoch{Term: 1, Hop: 1}}}
+}
+
+func foresees(ts *testscript.TestScript, _ bool, args []string) {
+	few := grid.Candidate{Site: "small", Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors", Asked: "16", Available: "8"}}
+	d := grid.Decision{At: 1_700_000_000_000, Chosen: "there", Candidates: []grid.Candidate{
+		{Site: "here", Wait: 1500, Safe: 2500, Run: 60_000, Total: 61_500}, few,
+		{Site: "there", Size: 2048, Bandwidth: 1e6, Delivery: 2, Wait: 10_000, Safe: grid.Unsure, Run: 20_000, Total: 30_002, Chosen: true},
+	}}
+	if len(args) > 0 {
+		few.Site = "here"
+		d.Chosen, d.Candidates = "", []grid.Candidate{few, {Site: "mute", Refusal: &grid.Refusal{Kind: grid.Temporary, Reason: "busy", Again: 90_000}}}
+	}
+	service(ts).Foresee(d, []grid.Spread{{}, {}, {Early: 5000, Late: 12_000, Of: 30}})
 }
 
 func leaves(ts *testscript.TestScript, _ bool, args []string) {

@@ -141,12 +141,12 @@ func usedText(u *api.Used) string {
 	return strings.Join(parts, ", ")
 }
 
-// clock is an instant in the user's time zone, "-" if not yet.
+// clock is an instant in the user's time zone (TZ), "-" if not yet.
 func clock(t api.Time) string {
 	if t == 0 {
 		return "-"
 	}
-	return time.UnixMilli(int64(t)).UTC().Format("2006-01-02 15:04:05Z")
+	return time.UnixMilli(int64(t)).Format("2006-01-02 15:04:05")
 }
 
 // span is a number of seconds for people.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"text/tabwriter"
 )
 
 // PrintJSON writes v as indented JSON and a newline.
@@ -16,11 +15,6 @@ func PrintJSON(w io.Writer, v any) error {
 		return fmt.Errorf("printing the answer as JSON: %w", err)
 	}
 	return nil
-}
-
-// Table returns a writer that aligns tab-separated columns; Flush ends it.
-func Table(w io.Writer) *tabwriter.Writer {
-	return tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 }
 
 // Size is a number of bytes for people, in powers of 1024.

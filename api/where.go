@@ -1,0 +1,112 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"gbroker/grid"
+)
+
+// Prospects is where a job would run if it were handed in now.
+type Prospects struct {
+	At     Time           `json:"at"`
+	Chosen *grid.SiteName `json:"chosen"` // null where nobody can run it
+	Sites  []Prospect     `json:"sites"`  // by end, the first first; then those that cannot run it
+}
+
+// Prospect is what a site says. Instants and waits are null where it refuses.
+type Prospect struct {
+	Candidate
+	// Start is the expected one, by the run times that such jobs really had; the two around it are
+	// between which eight of ten such jobs start: null where too few jobs say how good the
+	// estimates of that site are.
+	Start      Time `json:"start"`
+	StartEarly Time `json:"start_early"`
+	StartLate  Time `json:"start_late"`
+	SpreadOf   int  `json:"spread_of"` // how many jobs tell that
+	// StartSafe is the start if every job there runs to its limit, as the batch system itself
+	// reckons: null where later jobs may overtake it, so that no bound holds.
+	StartSafe Time `json:"start_safe"`
+	End       Time `json:"end"`
+}
+
+func (s *Server) where(r *request) error {
+	var sub Submission
+	if err := s.decode(r, MaxSubmission, func(d *json.Decoder) error { return readSubmission(d, &sub) }); err != nil {
+		return err
+	}
+	if err := sub.check(); err != nil {
+		return err
+	}
+	n, _, err := s.newJob(&sub)
+	if err != nil {
+		return err
+	}
+	d, spreads, err := s.service.Where(r.Context(), r.who, n)
+	if err != nil {
+		return err
+	}
+	s.answer(r.w, http.StatusOK, newProspects(d, spreads))
+	return nil
+}
+
+func newProspects(d grid.Decision, spreads []grid.Spread) Prospects {
+	p := Prospects{At: Time(d.At), Sites: make([]Prospect, 0, len(d.Candidates))}
+	if d.Chosen != "" {
+		p.Chosen = &d.Chosen
+	}
+	for i, c := range d.Candidates {
+		var spread grid.Spread
+		if i < len(spreads) {
+			spread = spreads[i]
+		}
+		p.Sites = append(p.Sites, newProspect(d.At, c, spread))
+	}
+	slices.SortStableFunc(p.Sites, func(a, b Prospect) int {
+		return cmp.Or(cmp.Compare(refusals(a), refusals(b)), cmp.Compare(a.End, b.End))
+	})
+	return p
+}
+
+func refusals(p Prospect) int {
+	if p.Refusal != nil {
+		return 1
+	}
+	return 0
+}
+
+func newProspect(at grid.Tick, c grid.Candidate, spread grid.Spread) Prospect {
+	p := Prospect{Candidate: newCandidate(c)}
+	if c.Refusal != nil {
+		return p
+	}
+	there := at + c.Delivery // no start is before
+	start := there + c.Wait
+	p.Start, p.End = Time(start), Time(start+c.Run)
+	if c.Safe < grid.Unsure {
+		p.StartSafe = Time(there + c.Safe)
+	}
+	if spread.Of > 0 {
+		p.StartEarly, p.StartLate, p.SpreadOf = Time(max(there, start-spread.Early)), Time(start+spread.Late), spread.Of
+	}
+	return p
+}
+
+// Where tells where a job would run if it were handed in now.
+func (c *Client) Where(ctx context.Context, s Submission) (Prospects, error) {
+	if s.Files == nil {
+		s.Files = []File{}
+	}
+	s.Key = "where" // of what is not handed in
+	body, err := json.Marshal(s)
+	if err != nil {
+		return Prospects{}, fmt.Errorf("writing the job as JSON: %w", err)
+	}
+	var p Prospects
+	err = c.do(ctx, http.MethodPost, "/v1/where", body, &p, c.config.Answer)
+	return p, err
+}

@@ -1,0 +1,87 @@
+package core
+
+import (
+	"math/bits"
+	"slices"
+
+	"gbroker/grid"
+)
+
+// How far off an estimate may be, told from how far off those were of like waits. Jobs are put
+// into classes by the wait that was told them, each twice as long as the one before; a class that
+// has seen too few takes in its neighbours. Errors count in parts of that wait, so that those of
+// shorter waits speak for longer ones.
+const (
+	waitClasses = 24                     // the last begins at about 48 days
+	enoughOf    = 20                     // jobs that a spread is told by
+	leastOf     = 8                      // with fewer than these in all, nothing is
+	atLeast     = 500 * grid.Millisecond // added to both sides: what telling and starting take
+)
+
+// spreadOf is the spread of a class of waits, in parts of a wait.
+type spreadOf struct {
+	early, late float64
+	of          int
+}
+
+func classOf(wait grid.Tick) int {
+	return min(bits.Len64(uint64(max(0, wait/grid.Second))), waitClasses-1)
+}
+
+// scaleOf is the wait that errors are parts of; of none it is what starting takes.
+func scaleOf(wait grid.Tick) float64 { return float64(max(0, wait) + grid.Second) }
+
+// spread is how far off an estimate of this site is.
+func (c *estimator) spread(e grid.Estimate) grid.Spread {
+	if e.Refusal != nil {
+		return grid.Spread{}
+	}
+	class := classOf(e.Wait)
+	if c.spreads[class] == nil {
+		s := c.spreadFrom(class)
+		c.spreads[class] = &s
+	}
+	s := c.spreads[class]
+	if s.of == 0 {
+		return grid.Spread{}
+	}
+	scale := scaleOf(e.Wait)
+	return grid.Spread{Early: min(e.Wait, grid.Tick(s.early*scale)+atLeast), Late: min(horizon, grid.Tick(s.late*scale)+atLeast), Of: s.of}
+}
+
+// withSpread is the estimate with its spread.
+func (c *estimator) withSpread(e grid.Estimate) grid.Estimate {
+	e.Spread = c.spread(e)
+	return e
+}
+
+// spreadFrom takes the errors of a class, and of as many beside it as are needed.
+func (c *estimator) spreadFrom(class int) spreadOf {
+	var errors [waitClasses][]float64
+	n := 0
+	for _, o := range c.latest() {
+		if o.Expected == 0 {
+			continue // nothing was told
+		}
+		n++
+		told := o.Expected - o.queued
+		k := classOf(told)
+		errors[k] = append(errors[k], float64(o.Start-o.Expected)/scaleOf(told))
+	}
+	if n < leastOf {
+		return spreadOf{}
+	}
+	list := slices.Clone(errors[class])
+	for d := 1; len(list) < min(n, enoughOf); d++ {
+		if class-d >= 0 {
+			list = append(list, errors[class-d]...)
+		}
+		if class+d < waitClasses {
+			list = append(list, errors[class+d]...)
+		}
+	}
+	slices.Sort(list)
+	// Of n+1 places that the next error may take among n, eight tenths are between these two.
+	first, last := (len(list)+1)/10, (9*(len(list)+1)+9)/10
+	return spreadOf{early: max(0, -list[max(0, first-1)]), late: max(0, list[min(last, len(list))-1]), of: len(list)}
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+func (p *program) where() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "where FILE",
+		Short: "Tell where a job would run, and when, without handing it in",
+		Long: `Ask every site when it would start the job that a document describes, if it were handed in
+now, and show them by the end that it would have there. Nothing is handed in, nothing kept.
+
+START is when it is expected to start: its files are there, and the jobs before it have run
+as long as such jobs really did. EARLIEST and LATEST are around it: of ten such jobs eight
+start between the two, going by how far off earlier words of that site were ("-" where too
+few jobs tell). BY LIMITS is the start if every job there runs to its limit, as the batch
+system itself reckons ("-" where later jobs may overtake it, so that no bound holds). END is
+START and the walltime at that site's speed. The job would go to the site marked *.`,
+		Example: `  gclient where job.jsdl
+  gclient where --json job.jsdl | jq -r '.sites[0] | .site, .start'`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeDocuments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := openDocument(args[0])
+			if err != nil {
+				if errors.Is(err, grid.ErrInvalid) {
+					return mistakes(cmd, err)
+				}
+				return err
+			}
+			defer d.close()
+			c, err := p.client(cmd)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			found, err := c.Where(cmd.Context(), api.Submission{Document: string(d.text), Name: args[0], Files: d.files})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if err := cli.PrintJSON(cmd.OutOrStdout(), found); err != nil {
+					return err
+				}
+			} else if err := printProspects(cmd.OutOrStdout(), found); err != nil {
+				return err
+			}
+			if found.Chosen == nil {
+				return cli.Exit(cli.No, fmt.Errorf("no site can run it now"))
+			}
+			return nil
+		},
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func printProspects(w io.Writer, p api.Prospects) error {
+	t := cli.Fitted(w, 1)
+	fmt.Fprintln(t, "\tSITE\tSTART\tEARLIEST\tLATEST\tBY LIMITS\tEND\t")
+	var refused []api.Prospect
+	for _, s := range p.Sites {
+		if s.Refusal != nil {
+			refused = append(refused, s)
+			continue
+		}
+		mark := ""
+		if s.Chosen {
+			mark = "*"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", mark, printable(string(s.Site)), soon(p.At, s.Start), soon(p.At, s.StartEarly),
+			soon(p.At, s.StartLate), soon(p.At, s.StartSafe), soon(p.At, s.End))
+	}
+	if err := flush(t); err != nil {
+		return err
+	}
+	for _, s := range refused {
+		fmt.Fprintf(w, "%s cannot run it%s: %s\n", printable(string(s.Site)), passing(s.Refusal), refusal(s.Refusal))
+	}
+	for _, s := range p.Sites {
+		if s.Chosen {
+			fmt.Fprintf(w, "It would go to %s, and end %s.\n", printable(string(s.Site)), within(p.At, s.End))
+		}
+	}
+	return nil
+}
+
+// passing tells that a refusal holds only for now.
+func passing(r *api.Refusal) string {
+	switch {
+	case r.Kind == grid.Permanent.String():
+		return ""
+	case r.AgainS != nil:
+		return fmt.Sprintf(" now (ask again in %s)", rough(time.Duration(*r.AgainS*float64(time.Second))))
+	}
+	return " now"
+}
+
+// soon is an instant as short as it may be: the time of day if it is less than a day away.
+func soon(now, at api.Time) string {
+	if at == 0 {
+		return "-"
+	}
+	a, b := time.UnixMilli(int64(now)), time.UnixMilli(int64(at))
+	switch d := b.Sub(a).Abs(); {
+	case d < 20*time.Hour:
+		return b.Format("15:04:05")
+	case d < 300*24*time.Hour:
+		return b.Format("Jan 02 15:04")
+	}
+	return b.Format("2006-01-02")
+}
+
+// within is how far an instant lies ahead, in words.
+func within(now, at api.Time) string {
+	d := time.Duration(at-now) * time.Millisecond
+	if d < time.Second {
+		return "at once"
+	}
+	return "in " + rough(d)
+}
+
+// rough is a span for people, in its two largest units.
+func rough(d time.Duration) string {
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	units := []struct {
+		name string
+		size time.Duration
+	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
+	first := 0
+	for d < units[first].size {
+		first++
+	}
+	var text strings.Builder
+	for _, u := range units[first:min(first+2, len(units))] {
+		if d >= u.size {
+			fmt.Fprintf(&text, "%d%s", d/u.size, u.name)
+		}
+		d %= u.size
+	}
+	return text.String()
+}
