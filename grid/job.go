@@ -6,6 +6,7 @@ const (
 	MaxProcesses = 1 << 20
 	MaxWalltime  = 366 * Day
 	MaxMemory    = int64(1) << 50 // bytes, per chunk
+	MaxDisk      = int64(1) << 55 // bytes, per node
 	MaxArguments = 4096
 	MaxText      = 128 << 10      // bytes, of one argument or environment value (what Linux takes)
 	MaxPath      = 1024           // bytes, of a path inside a sandbox
@@ -32,8 +33,14 @@ type Job struct {
 	// WalltimeDefaulted tells that the document named none and the home's default stands in.
 	WalltimeDefaulted bool
 	Queue             QueueName // "" lets the site choose
-	Inputs            Manifest  // travels with the job
-	Outputs           []Output  // comes back
+	Account           string    // of the batch system, to be charged; "" is the user's own
+	Sites             Choice
+	Terms             Terms    // at its home alone, but for the deadline
+	Warning           Warning  // before its time is up
+	Inputs            Manifest // travels with the job
+	Sources           []Source // fetched by the site where it runs
+	Outputs           []Output // comes back, or goes elsewhere
+	About             About
 }
 
 // What the parts of a document take in memory beside their texts, in bytes.
@@ -56,10 +63,44 @@ func (j *Job) DocumentSize() int64 {
 		n += entryBytes + int64(len(f.Path)+len(f.Ranges)*len(Hash{}))
 	}
 	for _, o := range j.Outputs {
-		n += entryBytes + int64(len(o.Path)+len(o.Target))
+		n += entryBytes + int64(len(o.Path)+len(o.Target)+len(o.URI))
 	}
-	for _, c := range j.Demand.Chunks {
+	for _, s := range j.Sources {
+		n += entryBytes + int64(len(s.Path)+len(s.URI))
+	}
+	return n + j.Demand.size() + j.Terms.size() + j.About.size()
+}
+
+func (d *Demand) size() int64 {
+	n := int64(0)
+	for _, c := range d.Chunks {
 		n += entryBytes + int64(len(c.Resources)*entryBytes)
+	}
+	for _, m := range d.Measures {
+		n += entryBytes + int64(len(m.Within)*entryBytes)
+	}
+	return n + texts(d.Hosts)
+}
+
+func (t *Terms) size() int64 {
+	n := int64(0)
+	for _, d := range t.After {
+		n += entryBytes + int64(len(d.On))
+	}
+	for _, d := range t.Notify {
+		n += entryBytes + int64(len(d.To))
+	}
+	return n
+}
+
+func (a *About) size() int64 {
+	return int64(len(a.Description)+len(a.Application)+len(a.Version)) + texts(a.Annotations) + texts(a.Projects)
+}
+
+func texts(list []string) int64 {
+	n := int64(0)
+	for _, s := range list {
+		n += entryBytes + int64(len(s))
 	}
 	return n
 }
@@ -79,8 +120,7 @@ type Program struct {
 	// Parallel is "" for a plain program (one process is started, which finds the
 	// others by GBROKER_HOSTFILE), else the SPMD variation, such as "MPI" or "OpenMPI".
 	Parallel string
-	// MemoryLimit caps the memory of each process, in bytes; 0 is no limit asked.
-	MemoryLimit int64
+	Limits   []Limit // of each process, in the order of LimitNames
 }
 
 // Names of the files that take standard output and error where the document names none.
@@ -104,6 +144,11 @@ type Demand struct {
 	Properties []string
 	// Exclusive asks for whole nodes: nobody else runs there meanwhile.
 	Exclusive bool
+	// DistinctNodes asks for each piece to lie on a node of its own.
+	DistinctNodes bool
+	Hosts         []string  // the nodes it may lie on, by name; none is any
+	Disk          int64     // bytes of disk that every node must have for it; 0 asks for none
+	Measures      []Measure // what every node must have besides, in the order of Quantities
 }
 
 // Chunk is Count equal pieces; each piece lies on one node.
@@ -140,12 +185,16 @@ func (d Demand) Cores() int {
 	return n
 }
 
-// Output is a file that is brought home after the end.
+// Output is a file that is brought home after the end, or taken elsewhere by the site.
 type Output struct {
 	Path   string // relative to the sandbox's top
-	Target string // where the user gets it, relative to the output folder
+	Target string // where the user gets it, relative to the output folder; "" of one with a URI
+	URI    string // where the site takes it instead, without a password; "" brings it home
+	Flag   CreationFlag
 	// Required tells that its absence is worth a word (Targets); Output and Error always exist.
 	Required bool
+	// Delete takes the file away from the site at the end, when it is where it goes.
+	Delete bool
 }
 
 // RangeSize is the length in bytes of the ranges in which files are hashed, sent

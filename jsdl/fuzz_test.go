@@ -125,7 +125,7 @@ func checkJob(t *testing.T, d *Document) {
 	if err := grid.CheckProperties(d.Job.Demand.Properties); err != nil {
 		t.Error(err)
 	}
-	if d.Job.Walltime < 0 || d.Job.Walltime > grid.MaxWalltime || pr.MemoryLimit < 0 || pr.MemoryLimit > grid.MaxMemory {
-		t.Errorf("walltime %d, memory %d", d.Job.Walltime, pr.MemoryLimit)
+	if d.Job.Walltime < 0 || d.Job.Walltime > grid.MaxWalltime || grid.CheckLimits(pr.Limits) != nil {
+		t.Errorf("walltime %d, limits %v", d.Job.Walltime, pr.Limits)
 	}
 }

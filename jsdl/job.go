@@ -251,7 +251,9 @@ func (p *parser) program(found map[string][]*element) {
 		p.document.Job.Walltime = grid.Tick(seconds) * grid.Second
 	}
 	if e := first(found["MemoryLimit"]); e != nil {
-		program.MemoryLimit, _ = p.whole(e, "bytes", grid.MaxMemory)
+		if n, ok := p.whole(e, "bytes", grid.MaxMemory); ok {
+			program.SetLimit(grid.LimitMemory, n)
+		}
 	}
 }
 

@@ -165,7 +165,7 @@ func TestProgramThatIsAccepted(t *testing.T) {
 			grid.Program{Executable: strings.Repeat("n", 255), Output: strings.Repeat("a/", 255) + "bb", Directory: strings.Repeat("c/", 255) + "c"}},
 		{"largest variable", running("<p:Environment name='A'>" + strings.Repeat("x", grid.MaxText-3) + "</p:Environment>"),
 			grid.Program{Executable: "/bin/date", Environment: []grid.Variable{variable("A", strings.Repeat("x", grid.MaxText-3))}}},
-		{"memory", running("<p:MemoryLimit> +007 </p:MemoryLimit>"), grid.Program{Executable: "/bin/date", MemoryLimit: 7}},
+		{"memory", running("<p:MemoryLimit> +007 </p:MemoryLimit>"), grid.Program{Executable: "/bin/date", Limits: []grid.Limit{{Name: grid.LimitMemory, Value: 7}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -227,7 +227,7 @@ func TestSPMDVariations(t *testing.T) {
 		document := describing("<Application><s:SPMDApplication><p:Executable>/a</p:Executable><s:SPMDVariation> " + variationBase + v +
 			"\n</s:SPMDVariation><p:MemoryLimit>4096</p:MemoryLimit><p:WallTimeLimit>60</p:WallTimeLimit></s:SPMDApplication></Application>")
 		job := mustParse(t, document).Job
-		if job.Program.Parallel != v || job.Walltime != grid.Minute || job.Program.MemoryLimit != 4096 {
+		if job.Program.Parallel != v || job.Walltime != grid.Minute || !reflect.DeepEqual(job.Program.Limits, []grid.Limit{{Name: grid.LimitMemory, Value: 4096}}) {
 			t.Errorf("%s: %+v", v, job)
 		}
 	}

@@ -115,6 +115,13 @@ type jobRow struct {
 	Program           programRow
 	Inputs            []fileRow   `json:",omitempty"`
 	Outputs           []outputRow `json:",omitempty"`
+
+	Account string       `json:",omitempty"`
+	Sites   choiceRow    `json:",omitzero"`
+	Terms   termsRow     `json:",omitzero"`
+	Warning grid.Warning `json:",omitzero"`
+	Sources []sourceRow  `json:",omitempty"`
+	About   aboutRow     `json:",omitzero"`
 }
 
 // What a demand may have since the first version is left out where it is not there.
@@ -122,8 +129,12 @@ type jobRow struct {
 type demandRow struct {
 	Chunks               []chunkRow
 	Architecture, System string
-	Properties           []string `json:",omitempty"`
-	Exclusive            bool     `json:",omitempty"`
+	Properties           []string       `json:",omitempty"`
+	Exclusive            bool           `json:",omitempty"`
+	DistinctNodes        bool           `json:",omitempty"`
+	Hosts                []string       `json:",omitempty"`
+	Disk                 int64          `json:",omitempty"`
+	Measures             []grid.Measure `json:",omitempty"`
 }
 
 type chunkRow struct {
@@ -139,7 +150,8 @@ type programRow struct {
 	Directory            text
 	Environment          []variableRow `json:",omitempty"`
 	Parallel             string
-	MemoryLimit          int64
+	MemoryLimit          int64        // the limit of this name; 0 is none
+	Limits               []grid.Limit `json:",omitempty"` // the others
 }
 
 type variableRow struct{ Name, Value text }
@@ -147,6 +159,9 @@ type variableRow struct{ Name, Value text }
 type outputRow struct {
 	Path, Target text
 	Required     bool
+	URI          string            `json:",omitempty"`
+	Flag         grid.CreationFlag `json:",omitempty"`
+	Delete       bool              `json:",omitempty"`
 }
 
 type fileRow struct {
@@ -173,6 +188,8 @@ func encodeJob(j *grid.Job) ([]byte, error) {
 		ID: j.ID, Name: j.Name, Home: j.Home, User: j.User, Rerunnable: j.Rerunnable, Demand: toDemand(j.Demand),
 		Walltime: j.Walltime, WalltimeDefaulted: j.WalltimeDefaulted, Queue: j.Queue,
 		Program: toProgram(j.Program), Inputs: each(j.Inputs, toFile), Outputs: each(j.Outputs, toOutput),
+		Account: j.Account, Sites: choiceRow(j.Sites), Terms: termsRow(j.Terms), Warning: j.Warning,
+		Sources: each(j.Sources, toSource), About: aboutRow(j.About),
 	})
 }
 
@@ -206,6 +223,8 @@ func decode(record, job []byte) (grid.Record, error) {
 		Program: d.Program.program(), Demand: d.Demand.demand(),
 		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue,
 		Inputs: inputs, Outputs: each(d.Outputs, outputRow.output),
+		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: d.Warning,
+		Sources: each(d.Sources, sourceRow.source), About: grid.About(d.About),
 	}
 	return r, nil
 }
@@ -243,6 +262,10 @@ type briefRow struct {
 	Walltime          grid.Tick
 	WalltimeDefaulted bool
 	Queue             grid.QueueName
+	Account           string
+	Sites             choiceRow
+	Terms             termsRow
+	Warning           grid.Warning
 }
 
 // decodeBriefly leaves out of a record and its job what may be large.
@@ -262,6 +285,7 @@ func decodeBriefly(record, job []byte) (grid.Record, error) {
 	r.Record.Job = grid.Job{
 		ID: d.ID, Name: d.Name, Home: d.Home, User: d.User, Rerunnable: d.Rerunnable, Demand: d.Demand.demand(),
 		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue,
+		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: d.Warning,
 	}
 	return r.Record, nil
 }
@@ -279,19 +303,24 @@ func strictly(b []byte, row any) error {
 }
 
 func toDemand(d grid.Demand) demandRow {
-	return demandRow{each(d.Chunks, toChunk), d.Architecture, d.System, d.Properties, d.Exclusive}
+	return demandRow{
+		each(d.Chunks, toChunk), d.Architecture, d.System, d.Properties, d.Exclusive,
+		d.DistinctNodes, d.Hosts, d.Disk, d.Measures,
+	}
 }
 
 func (r demandRow) demand() grid.Demand {
 	return grid.Demand{
 		Chunks:       each(r.Chunks, func(c chunkRow) grid.Chunk { return grid.Chunk(c) }),
 		Architecture: r.Architecture, System: r.System, Properties: r.Properties, Exclusive: r.Exclusive,
+		DistinctNodes: r.DistinctNodes, Hosts: r.Hosts, Disk: r.Disk, Measures: r.Measures,
 	}
 }
 
 func toChunk(c grid.Chunk) chunkRow { return chunkRow(c) }
 
 func toProgram(p grid.Program) programRow {
+	memory, limits := toLimits(p)
 	return programRow{
 		Executable:  text(p.Executable),
 		Arguments:   each(p.Arguments, func(s string) text { return text(s) }),
@@ -301,7 +330,8 @@ func toProgram(p grid.Program) programRow {
 		Directory:   text(p.Directory),
 		Environment: each(p.Environment, func(v grid.Variable) variableRow { return variableRow{text(v.Name), text(v.Value)} }),
 		Parallel:    p.Parallel,
-		MemoryLimit: p.MemoryLimit,
+		MemoryLimit: memory,
+		Limits:      limits,
 	}
 }
 
@@ -315,14 +345,8 @@ func (r programRow) program() grid.Program {
 		Directory:   string(r.Directory),
 		Environment: each(r.Environment, func(v variableRow) grid.Variable { return grid.Variable{Name: string(v.Name), Value: string(v.Value)} }),
 		Parallel:    r.Parallel,
-		MemoryLimit: r.MemoryLimit,
+		Limits:      r.limits(),
 	}
-}
-
-func toOutput(o grid.Output) outputRow { return outputRow{text(o.Path), text(o.Target), o.Required} }
-
-func (r outputRow) output() grid.Output {
-	return grid.Output{Path: string(r.Path), Target: string(r.Target), Required: r.Required}
 }
 
 func toFile(f grid.File) fileRow {

@@ -19,6 +19,7 @@ func TestPages(t *testing.T) {
 	for n := range 10 {
 		c := save(n)
 		of(c).Job.User.Name = []string{"anna", "bob"}[n%2]
+		term(&of(c).Job)
 		mustCommit(t, j, c)
 	}
 	page := func(after grid.JobID, user string, limit int) (ids []grid.JobID) {
@@ -29,7 +30,7 @@ func TestPages(t *testing.T) {
 		}
 		for _, r := range list {
 			ids = append(ids, r.Job.ID)
-			if r.Job.Inputs != nil || r.Job.Program.Arguments != nil || r.Outputs != nil {
+			if r.Job.Inputs != nil || r.Job.Sources != nil || r.Job.Program.Arguments != nil || r.Outputs != nil {
 				t.Errorf("%s has what no list shows", r.Job.ID)
 			}
 			full, err := j.Record(ctx, r.Job.ID)
@@ -37,6 +38,7 @@ func TestPages(t *testing.T) {
 				t.Fatalf("%+v %v", full, err)
 			}
 			full.Job.Program, full.Job.Inputs, full.Job.Outputs = grid.Program{}, nil, nil
+			full.Job.Sources, full.Job.About = nil, grid.About{}
 			if !reflect.DeepEqual(r.Job, full.Job) || r.State != full.State || r.Usage != full.Usage || r.ExpectedStart != full.ExpectedStart || r.ExitCode != full.ExitCode {
 				t.Errorf("listed as\n%+v\nand is\n%+v", r, full)
 			}

@@ -72,7 +72,7 @@ func example(n int) *grid.Record {
 			ID: idOf(n), Name: "render", Home: home, User: grid.User{Home: home, Name: "alice"}, Rerunnable: true,
 			Program: grid.Program{
 				Executable: "run.sh", Arguments: []string{"-n", "<\xff>", "\uf7ff é"}, Input: "in", Output: "out", Error: "err",
-				Directory: "work", Environment: []grid.Variable{{Name: "A", Value: "b"}}, Parallel: "MPI", MemoryLimit: 1 << 30,
+				Directory: "work", Environment: []grid.Variable{{Name: "A", Value: "b"}}, Parallel: "MPI", Limits: []grid.Limit{{Name: grid.LimitMemory, Value: 1 << 30}},
 			},
 			Demand:   grid.Demand{Chunks: []grid.Chunk{{Count: 2, Processes: 3, Cores: 4, Memory: 5}}, Architecture: "x86_64", System: "LINUX"},
 			Walltime: grid.Hour, WalltimeDefaulted: true, Queue: "long",
@@ -681,6 +681,15 @@ func TestGoldenJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	later := r.Job
+	term(&later)
+	termedJob, err := encodeJob(&later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := decode(record, termedJob); err != nil || !reflect.DeepEqual(got.Job, later) {
+		t.Errorf("%+v\nbecomes\n%+v, %v", later, got.Job, err)
+	}
 	estimated := *r
 	estimated.Queued, estimated.ExpectedStart = 1795000000500, 1795000000900
 	estimatedRecord, err := encodeRecord(&estimated)
@@ -693,7 +702,7 @@ func TestGoldenJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, got := range map[string][]byte{"record-estimated.json": estimatedRecord, "record-used.json": usedRecord, "record.json": record, "job.json": job, "job-demanding.json": demandingJob} {
+	for name, got := range map[string][]byte{"record-estimated.json": estimatedRecord, "record-used.json": usedRecord, "record.json": record, "job.json": job, "job-demanding.json": demandingJob, "job-termed.json": termedJob} {
 		var pretty strings.Builder
 		e := json.NewEncoder(&pretty)
 		e.SetIndent("", "  ")

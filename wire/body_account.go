@@ -15,10 +15,11 @@ type recalledBody struct {
 	Age          int64             `msgpack:"a,omitempty"`
 	Cancel       bool              `msgpack:"c,omitempty"`
 	Certificates []certificateBody `msgpack:"d,omitempty"`
+	Deadline     *agoBody          `msgpack:"dl,omitempty"`
 }
 
 func fromRecalled(m Recalled) *recalledBody {
-	return &recalledBody{fromJob(m.Job), fromEpoch(m.Epoch), m.Owning, int64(m.Age), m.Cancel, each(m.Certificates, fromCertificate)}
+	return &recalledBody{fromJob(m.Job), fromEpoch(m.Epoch), m.Owning, int64(m.Age), m.Cancel, each(m.Certificates, fromCertificate), fromOptionalIn(m.Deadline)}
 }
 
 func (b *recalledBody) message(c *check) Message {
@@ -29,6 +30,7 @@ func (b *recalledBody) message(c *check) Message {
 		Age:          c.wait("age", b.Age),
 		Cancel:       b.Cancel,
 		Certificates: list(c, "certificates", b.Certificates, grid.MaxCertificates, certificateBody.certificate),
+		Deadline:     optionalIn(c, "deadline", b.Deadline),
 	}
 }
 

@@ -42,11 +42,15 @@ type offerBody struct {
 	Certificates []certificateBody `msgpack:"o,omitempty"`
 	Hops         uint64            `msgpack:"h,omitempty"`
 
-	Journal *journalBody `msgpack:"i,omitempty"`
+	Journal  *journalBody `msgpack:"i,omitempty"`
+	Deadline *agoBody     `msgpack:"d,omitempty"`
 }
 
 func fromOffer(m Offer) *offerBody {
-	return &offerBody{fromHandoff(m.Handoff), fromJob(m.Job), int64(m.Wait), int64(m.Age), each(m.Certificates, fromCertificate), uint64(m.Hops), fromOptionalJournal(m.Journal)}
+	return &offerBody{
+		fromHandoff(m.Handoff), fromJob(m.Job), int64(m.Wait), int64(m.Age), each(m.Certificates, fromCertificate), uint64(m.Hops),
+		fromOptionalJournal(m.Journal), fromOptionalIn(m.Deadline),
+	}
 }
 
 func (b *offerBody) message(c *check) Message {
@@ -59,7 +63,8 @@ func (b *offerBody) message(c *check) Message {
 		Certificates: list(c, "certificates", b.Certificates, grid.MaxCertificates, certificateBody.certificate),
 		Hops:         c.u32("hops", b.Hops),
 
-		Journal: optionalJournal(b.Journal),
+		Journal:  optionalJournal(b.Journal),
+		Deadline: optionalIn(c, "deadline", b.Deadline),
 	}
 	if m.Handoff.Job != m.Job.ID {
 		c.fail("handoff.job", "it is %s, but the job offered is %s", m.Handoff.Job, m.Job.ID)

@@ -105,6 +105,22 @@ func (b agoBody) ago(c *check, name string) Ago {
 	return Ago{c.span(name, b.Span), true}
 }
 
+// fromOptionalIn and optionalIn are for fields that came later: what is not known is left out as a whole.
+func fromOptionalIn(i In) *agoBody {
+	if !i.Known {
+		return nil
+	}
+	b := fromAgo(Ago(i))
+	return &b
+}
+
+func optionalIn(c *check, name string, b *agoBody) In {
+	if b == nil {
+		return In{}
+	}
+	return In(b.ago(c, name))
+}
+
 type reportAckBody struct {
 	Job    string    `msgpack:"j,omitempty"`
 	Epoch  epochBody `msgpack:"e,omitempty"`

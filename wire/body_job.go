@@ -25,6 +25,12 @@ type jobBody struct {
 	Queue      string       `msgpack:"q,omitempty"`
 	Inputs     []fileBody   `msgpack:"f,omitempty"`
 	Outputs    []outputBody `msgpack:"o,omitempty"`
+	Account    string       `msgpack:"ac,omitempty"`
+	Sites      *choiceBody  `msgpack:"si,omitempty"`
+	Warning    *warningBody `msgpack:"wn,omitempty"`
+	Sources    []sourceBody `msgpack:"sr,omitempty"`
+	// About is no part of the digest: a broker without it may take the job.
+	About *aboutBody `msgpack:"ab,omitempty"`
 }
 
 func fromJob(j grid.Job) jobBody {
@@ -38,6 +44,8 @@ func fromJob(j grid.Job) jobBody {
 		Queue:   string(j.Queue),
 		Inputs:  each(j.Inputs, fromFile),
 		Outputs: each(j.Outputs, fromOutput),
+		Account: j.Account, Sites: fromChoice(j.Sites), Warning: fromWarning(j.Warning),
+		Sources: each(j.Sources, fromSource), About: fromAbout(j.About),
 	}
 }
 
@@ -46,7 +54,7 @@ func (b jobBody) job(c *check) grid.Job {
 	if user.Name == "" {
 		c.fail("user.name", "it is empty")
 	}
-	return grid.Job{
+	j := grid.Job{
 		ID:         c.jobID("id", b.ID),
 		Name:       c.word("name", b.Name, grid.MaxText),
 		Home:       c.peer("home", b.Home),
@@ -58,7 +66,15 @@ func (b jobBody) job(c *check) grid.Job {
 		Queue:   c.queue("queue", b.Queue),
 		Inputs:  c.manifest("inputs", b.Inputs),
 		Outputs: list(c, "outputs", b.Outputs, grid.MaxFiles, outputBody.output),
+		Account: b.Account, Sites: b.Sites.choice(), Warning: b.Warning.warning(),
+		Sources: list(c, "sources", b.Sources, grid.MaxSources, sourceBody.source),
+		About:   b.About.about(),
 	}
+	c.valid("account", grid.CheckAccount(j.Account))
+	c.valid("sites", j.Sites.Check())
+	c.valid("warning", j.Warning.Check())
+	c.valid("about", j.About.Check())
+	return j
 }
 
 func (c *check) walltime(name string, v int64) grid.Tick {
@@ -74,13 +90,15 @@ type programBody struct {
 	Directory   string         `msgpack:"d,omitempty"`
 	Environment []variableBody `msgpack:"v,omitempty"`
 	Parallel    string         `msgpack:"p,omitempty"`
-	MemoryLimit int64          `msgpack:"m,omitempty"`
+	MemoryLimit int64          `msgpack:"m,omitempty"` // the limit of this name; 0 is none
+	Limits      []limitBody    `msgpack:"l,omitempty"` // the others
 }
 
 func fromProgram(p grid.Program) programBody {
+	memory, limits := fromLimits(p)
 	return programBody{
 		p.Executable, p.Arguments, p.Input, p.Output, p.Error, p.Directory,
-		each(p.Environment, fromVariable), p.Parallel, p.MemoryLimit,
+		each(p.Environment, fromVariable), p.Parallel, memory, limits,
 	}
 }
 
@@ -97,7 +115,7 @@ func (b programBody) program(c *check) grid.Program {
 		Error:       c.within("error", b.Directory, b.Error),
 		Environment: list(c, "environment", b.Environment, grid.MaxArguments, variableBody.variable),
 		Parallel:    c.word("parallel", b.Parallel, MaxWord),
-		MemoryLimit: c.between("memory_limit", b.MemoryLimit, 0, grid.MaxMemory),
+		Limits:      b.limits(c),
 	}
 	switch {
 	case b.Executable == "":
@@ -144,10 +162,18 @@ type demandBody struct {
 	System       string      `msgpack:"o,omitempty"`
 	Properties   []string    `msgpack:"p,omitempty"`
 	Exclusive    bool        `msgpack:"x,omitempty"`
+
+	DistinctNodes bool          `msgpack:"dn,omitempty"`
+	Hosts         []string      `msgpack:"h,omitempty"`
+	Disk          int64         `msgpack:"dk,omitempty"`
+	Measures      []measureBody `msgpack:"m,omitempty"`
 }
 
 func fromDemand(d grid.Demand) demandBody {
-	return demandBody{each(d.Chunks, fromChunk), d.Architecture, d.System, d.Properties, d.Exclusive}
+	return demandBody{
+		each(d.Chunks, fromChunk), d.Architecture, d.System, d.Properties, d.Exclusive,
+		d.DistinctNodes, d.Hosts, d.Disk, each(d.Measures, fromMeasure),
+	}
 }
 
 func (b demandBody) demand(c *check) grid.Demand {
@@ -157,13 +183,18 @@ func (b demandBody) demand(c *check) grid.Demand {
 		System:       c.word("system", b.System, MaxWord),
 		Properties:   each(b.Properties, func(s string) string { return s }),
 		Exclusive:    b.Exclusive,
+
+		DistinctNodes: b.DistinctNodes,
+		Hosts:         each(b.Hosts, func(s string) string { return s }),
+		Disk:          c.between("disk", b.Disk, 0, grid.MaxDisk),
+		Measures:      list(c, "measures", b.Measures, len(grid.Quantities), measureBody.measure),
 	}
 	if len(b.Chunks) == 0 {
 		c.fail("chunks", "there are none")
 	}
-	if err := grid.CheckProperties(b.Properties); err != nil {
-		c.fail("properties", "%w", err)
-	}
+	c.valid("properties", grid.CheckProperties(b.Properties))
+	c.valid("hosts", grid.CheckHosts(b.Hosts))
+	c.valid("measures", grid.CheckMeasures(d.Measures))
 	if c.err == nil && d.Processes() > grid.MaxProcesses {
 		c.fail("chunks", "%d processes: at most %d", d.Processes(), grid.MaxProcesses)
 	}
@@ -213,12 +244,29 @@ type outputBody struct {
 	Path     string `msgpack:"p,omitempty"`
 	Target   string `msgpack:"t,omitempty"`
 	Required bool   `msgpack:"r,omitempty"`
+	URI      string `msgpack:"u,omitempty"`
+	Flag     uint64 `msgpack:"f,omitempty"`
+	Delete   bool   `msgpack:"d,omitempty"`
 }
 
-func fromOutput(o grid.Output) outputBody { return outputBody(o) }
+func fromOutput(o grid.Output) outputBody {
+	return outputBody{o.Path, o.Target, o.Required, o.URI, uint64(o.Flag), o.Delete}
+}
 
 func (b outputBody) output(c *check) grid.Output {
-	return grid.Output{Path: c.file("path", b.Path), Target: c.file("target", b.Target), Required: b.Required}
+	o := grid.Output{
+		Path: c.file("path", b.Path), Target: b.Target, Required: b.Required,
+		URI: b.URI, Flag: c.flag("flag", b.Flag), Delete: b.Delete,
+	}
+	switch {
+	case b.URI == "":
+		c.file("target", b.Target)
+	case b.Target != "":
+		c.fail("target", "%.80q is brought home and taken elsewhere too: one of both", b.Target)
+	default:
+		c.valid("uri", grid.CheckURI(b.URI))
+	}
+	return o
 }
 
 type fileBody struct {

@@ -101,6 +101,13 @@ func each[T, M any](values []T, convert func(T) M) []M {
 	return bodies
 }
 
+// valid keeps the error of a check that package grid makes.
+func (c *check) valid(name string, err error) {
+	if err != nil {
+		c.fail(name, "%w", err)
+	}
+}
+
 func (c *check) between(name string, v, low, high int64) int64 {
 	if v < low || v > high {
 		c.fail(name, "%d is not within %d to %d", v, low, high)

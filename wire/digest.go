@@ -14,10 +14,12 @@ const digestSalt = "gbroker job 1\n"
 
 // JobDigest is what the messages of a handoff name the job's content by; see the
 // package comment. It is the same before and after the job has travelled. The
-// candidate compares it with the digest of the job it was offered.
+// candidate compares it with the digest of the job it was offered. It does not cover
+// what only describes the job, nor its terms, which change at its home.
 func JobDigest(j grid.Job) grid.Hash {
 	var b bytes.Buffer
 	b.WriteString(digestSalt)
+	j.About = grid.About{}
 	write(&b, fromJob(j))
 	return grid.Hash(blake3.Sum256(b.Bytes()))
 }

@@ -38,7 +38,7 @@ func exampleJob() grid.Job {
 			Executable: "run.sh", Arguments: []string{"-n", "\xff\xfe odd", ""},
 			Input: "in/data", Output: "out.txt", Error: "../err.txt", Directory: "work",
 			Environment: []grid.Variable{{Name: "LANG", Value: "C"}, {Name: "EMPTY"}},
-			Parallel:    "MPI", MemoryLimit: 1 << 30,
+			Parallel:    "MPI", Limits: []grid.Limit{{Name: grid.LimitMemory, Value: 1 << 30}},
 		},
 		Demand: grid.Demand{
 			Chunks:       []grid.Chunk{{Count: 2, Processes: 4, Cores: 4, Memory: 1 << 31}, {Count: 1, Processes: 1, Cores: 1}},
@@ -298,10 +298,32 @@ func demandingJob() grid.Job {
 	return job
 }
 
+// termedJob asks for all that came with JSDL as a whole, and with terms.
+func termedJob() grid.Job {
+	job := demandingJob()
+	job.Demand.DistinctNodes, job.Demand.Hosts, job.Demand.Disk = true, []string{"n1.cluster", "n2"}, 1<<40
+	job.Demand.Measures = []grid.Measure{
+		{Of: grid.Bandwidth, Within: []grid.Interval{{Low: 1e9}}},
+		{Of: grid.ClockSpeed, Within: []grid.Interval{{Low: 1e9, High: 2e9, LowOpen: true}, {Low: 3e9, High: 4e9, HighOpen: true}}},
+	}
+	job.Program.Limits = []grid.Limit{{Name: grid.LimitCore}, {Name: grid.LimitMemory, Value: 1 << 30}, {Name: grid.LimitStack, Value: 1 << 23}}
+	job.Account = "physics"
+	job.Sites = grid.Choice{Only: []grid.SiteName{"xeon16", "xeon32"}, Not: []grid.SiteName{"xeon80"}, Prefer: []grid.SiteName{"xeon32"}}
+	job.Warning = grid.Warning{Signal: 10, Before: grid.Minute}
+	job.Sources = []grid.Source{{Path: "work/data", URI: "https://example.org/data", Flag: grid.DontOverwrite}}
+	job.Outputs = append(job.Outputs, grid.Output{Path: "work/out.txt", URI: "sftp://example.org/out", Flag: grid.Append, Required: true, Delete: true})
+	job.About = grid.About{Description: "what", Application: "render", Version: "2.1", Annotations: []string{"a"}, Projects: []string{"p", "q"}}
+	return job
+}
+
 // demanding are messages with that job, each with its file.
 func demanding() map[string]Message {
-	job := demandingJob()
+	job, termed := demandingJob(), termedJob()
+	deadline := In{Span: grid.Hour, Known: true}
 	return map[string]Message{
+		"offer-termed":              Offer{Handoff: HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(termed)}, Job: termed, Wait: 10, Age: 20, Deadline: deadline},
+		"recalled-termed":           Recalled{Job: termed, Epoch: grid.Epoch{Term: 1}, Age: 20, Deadline: deadline},
+		"estimaterequest-termed":    EstimateRequest{Round: 7, Questions: []Question{{Job: aJob, Demand: termed.Demand, Walltime: grid.Hour, Delivery: 1500, Queue: "long"}}},
 		"offer-demanding":           Offer{Handoff: HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(job)}, Job: job, Wait: 10, Age: 20},
 		"estimaterequest-demanding": EstimateRequest{Round: 7, Questions: []Question{{Job: aJob, Demand: job.Demand, Walltime: grid.Hour, Delivery: 1500, Queue: "long"}}},
 	}
@@ -315,7 +337,14 @@ func TestGoldenBytesOfDemands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, err := unwrap(frame); err != nil || !slices.Equal(e.needs, []string{FeatureResources, FeatureProperties, FeatureExclusive}) {
+		want := []string{FeatureResources, FeatureProperties, FeatureExclusive}
+		if strings.HasSuffix(name, "-termed") {
+			want = append(want, FeatureDistinct, FeatureHosts, FeatureDisk, FeatureMeasures)
+		}
+		if strings.HasSuffix(name, "-termed") && m.Kind() != KindEstimateRequest {
+			want = append(want, FeatureLimits, FeatureAccount, FeatureSites, FeatureWarning, FeatureSources, FeatureTargets, FeatureDeadline)
+		}
+		if e, err := unwrap(frame); err != nil || !slices.Equal(e.needs, want) {
 			t.Errorf("%s needs %v, %v", name, e.needs, err)
 		}
 	}
@@ -333,6 +362,12 @@ func TestNeedsOfJobs(t *testing.T) {
 		FeatureResources:  func(d *grid.Demand) { d.Chunks[1].Resources = []grid.Resource{{Name: "gpu", Amount: 1}} },
 		FeatureProperties: func(d *grid.Demand) { d.Properties = []string{"ib"} },
 		FeatureExclusive:  func(d *grid.Demand) { d.Exclusive = true },
+		FeatureDistinct:   func(d *grid.Demand) { d.DistinctNodes = true },
+		FeatureHosts:      func(d *grid.Demand) { d.Hosts = []string{"n1"} },
+		FeatureDisk:       func(d *grid.Demand) { d.Disk = 1 },
+		FeatureMeasures: func(d *grid.Demand) {
+			d.Measures = []grid.Measure{{Of: grid.ClockSpeed, Within: []grid.Interval{{Low: 1}}}}
+		},
 	} {
 		plain, job := exampleJob(), exampleJob()
 		set(&job.Demand)
@@ -392,7 +427,7 @@ func TestLargestQuestionsFit(t *testing.T) {
 func TestExamplesAreComplete(t *testing.T) {
 	t.Parallel()
 	job := demandingJob()
-	values := []any{job, job.Program, job.Demand, job.Demand.Chunks[0], job.Demand.Chunks[0].Resources[0], job.Inputs[0], job.Outputs[0], job.User, drainingSite, exampleCertificates()[0]}
+	values := []any{job, job.Program, job.Demand, job.Demand.Chunks[0], job.Demand.Chunks[0].Resources[0], job.Inputs[0], job.Outputs[0], job.User, termedJob(), termedJob().Demand, termedJob().Outputs[2], drainingSite, exampleCertificates()[0]}
 	for _, m := range slices.AppendSeq(examples(), maps.Values(grown())) {
 		values = append(values, m)
 		if a, ok := m.(Announce); ok {
@@ -402,7 +437,10 @@ func TestExamplesAreComplete(t *testing.T) {
 			values = append(values, *r.Status)
 		}
 	}
-	set := map[string]bool{}
+	for _, m := range demanding() {
+		values = append(values, m)
+	}
+	set := map[string]bool{"grid.Job.Terms": true} // stay at the home
 	for _, value := range values {
 		v := reflect.ValueOf(value)
 		for i := range v.NumField() {
@@ -444,5 +482,45 @@ func TestJobDigest(t *testing.T) {
 	job.Inputs[1].Ranges = []grid.Hash{}
 	if JobDigest(job) != digest {
 		t.Error("an empty list and none have different digests")
+	}
+}
+
+// What only describes a job hinders no broker without it, and its terms stay at its home.
+func TestFeaturesOfJobs(t *testing.T) {
+	t.Parallel()
+	for feature, set := range map[string]func(*grid.Job){
+		FeatureLimits:  func(j *grid.Job) { j.Program.Limits = append(j.Program.Limits, grid.Limit{Name: grid.LimitStack}) },
+		FeatureAccount: func(j *grid.Job) { j.Account = "physics" },
+		FeatureSites:   func(j *grid.Job) { j.Sites.Not = []grid.SiteName{"xeon80"} },
+		FeatureWarning: func(j *grid.Job) { j.Warning = grid.Warning{Signal: 10, Before: 1} },
+		FeatureSources: func(j *grid.Job) { j.Sources = []grid.Source{{Path: "a", URI: "https://h/a"}} },
+		FeatureTargets: func(j *grid.Job) { j.Outputs = []grid.Output{{Path: "a", URI: "https://h/a"}} },
+		"":             func(j *grid.Job) { j.About.Projects = []string{"p"} },
+		"terms":        func(j *grid.Job) { j.Terms = grid.Terms{NotBefore: 1, Priority: 2, Held: true, Deadline: 3} },
+	} {
+		job := exampleJob()
+		set(&job)
+		covered := feature != "" && feature != "terms"
+		if JobDigest(job) != JobDigest(exampleJob()) != covered {
+			t.Errorf("%q: the digest covers it: %v", feature, !covered)
+		}
+		frame, err := Encode(Offer{Handoff: HandoffID{Job: job.ID, To: other}, Job: job})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		if covered {
+			want = []string{feature}
+		}
+		e, err := unwrap(frame)
+		if err != nil || !slices.Equal(e.needs, want) {
+			t.Errorf("%q: an offer needs %v, %v", feature, e.needs, err)
+		}
+		m, err := Decode(frame)
+		if err != nil {
+			t.Errorf("%q: %v", feature, err)
+		} else if !reflect.DeepEqual(m.(Offer).Job.Terms, grid.Terms{}) || !reflect.DeepEqual(m.(Offer).Job.About, job.About) {
+			t.Errorf("%q: terms travel, or what describes the job does not: %+v", feature, m)
+		}
 	}
 }

@@ -108,6 +108,8 @@ type Offer struct {
 	// Journal is how far the sender's journal is, with this offer in it: the candidate knows so
 	// much of it, durably, with PREPARED.
 	Journal grid.JournalID
+	// Deadline is that of the job's terms, which do not travel else.
+	Deadline In
 }
 
 // Accept (candidate to owner): ACCEPTED, pulling the files; repeated while pulling.
@@ -276,6 +278,7 @@ type Recalled struct {
 	Age          grid.Tick // since submission
 	Cancel       bool
 	Certificates []grid.Certificate // that prove it, the first signed by the home
+	Deadline     In                 // as in Offer
 }
 
 // Limits of Seen.

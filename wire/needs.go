@@ -13,10 +13,64 @@ const (
 	FeatureResources  = "named-resources" // Chunk.Resources
 	FeatureProperties = "properties"      // Demand.Properties
 	FeatureExclusive  = "exclusive"       // Demand.Exclusive
+	FeatureDistinct   = "distinct-nodes"  // Demand.DistinctNodes
+	FeatureHosts      = "hosts"           // Demand.Hosts
+	FeatureDisk       = "disk"            // Demand.Disk
+	FeatureMeasures   = "measures"        // Demand.Measures
+	FeatureLimits     = "limits"          // Program.Limits, but for memory
+	FeatureAccount    = "account"         // Job.Account
+	FeatureSites      = "sites"           // Job.Sites
+	FeatureWarning    = "warning"         // Job.Warning
+	FeatureSources    = "sources"         // Job.Sources
+	FeatureTargets    = "targets"         // Output.URI, Flag and Delete
+	FeatureDeadline   = "deadline"        // Job.Terms.Deadline
+)
+
+// demandFeatures and jobFeatures tell which jobs use a feature, in the order in which a
+// message names them.
+var (
+	demandFeatures = []struct {
+		name string
+		used func(*grid.Demand) bool
+	}{
+		{FeatureResources, func(d *grid.Demand) bool {
+			return slices.ContainsFunc(d.Chunks, func(k grid.Chunk) bool { return len(k.Resources) > 0 })
+		}},
+		{FeatureProperties, func(d *grid.Demand) bool { return len(d.Properties) > 0 }},
+		{FeatureExclusive, func(d *grid.Demand) bool { return d.Exclusive }},
+		{FeatureDistinct, func(d *grid.Demand) bool { return d.DistinctNodes }},
+		{FeatureHosts, func(d *grid.Demand) bool { return len(d.Hosts) > 0 }},
+		{FeatureDisk, func(d *grid.Demand) bool { return d.Disk > 0 }},
+		{FeatureMeasures, func(d *grid.Demand) bool { return len(d.Measures) > 0 }},
+	}
+	jobFeatures = []struct {
+		name string
+		used func(*grid.Job) bool
+	}{
+		{FeatureLimits, func(j *grid.Job) bool {
+			return slices.ContainsFunc(j.Program.Limits, func(l grid.Limit) bool { return l.Name != grid.LimitMemory })
+		}},
+		{FeatureAccount, func(j *grid.Job) bool { return j.Account != "" }},
+		{FeatureSites, func(j *grid.Job) bool { return len(j.Sites.Only)+len(j.Sites.Not)+len(j.Sites.Prefer) > 0 }},
+		{FeatureWarning, func(j *grid.Job) bool { return j.Warning != grid.Warning{} }},
+		{FeatureSources, func(j *grid.Job) bool { return len(j.Sources) > 0 }},
+		{FeatureTargets, func(j *grid.Job) bool {
+			return slices.ContainsFunc(j.Outputs, func(o grid.Output) bool { return o.URI != "" || o.Flag != 0 || o.Delete })
+		}},
+	}
 )
 
 // understood are the features that this version has.
-var understood = map[string]bool{FeatureResources: true, FeatureProperties: true, FeatureExclusive: true}
+var understood = func() map[string]bool {
+	all := map[string]bool{FeatureDeadline: true}
+	for _, f := range demandFeatures {
+		all[f.name] = true
+	}
+	for _, f := range jobFeatures {
+		all[f.name] = true
+	}
+	return all
+}()
 
 // needsOf names the features that the jobs of a message use, beside others.
 func needsOf(m Message, others []string) []string {
@@ -27,15 +81,22 @@ func needsOf(m Message, others []string) []string {
 		}
 	}
 	demand := func(d *grid.Demand) {
-		need(FeatureResources, slices.ContainsFunc(d.Chunks, func(k grid.Chunk) bool { return len(k.Resources) > 0 }))
-		need(FeatureProperties, len(d.Properties) > 0)
-		need(FeatureExclusive, d.Exclusive)
+		for _, f := range demandFeatures {
+			need(f.name, f.used(d))
+		}
+	}
+	job := func(j *grid.Job, deadline In) {
+		demand(&j.Demand)
+		for _, f := range jobFeatures {
+			need(f.name, f.used(j))
+		}
+		need(FeatureDeadline, deadline.Known)
 	}
 	switch m := m.(type) {
 	case Offer:
-		demand(&m.Job.Demand)
+		job(&m.Job, m.Deadline)
 	case Recalled:
-		demand(&m.Job.Demand)
+		job(&m.Job, m.Deadline)
 	case EstimateRequest:
 		for i := range m.Questions {
 			demand(&m.Questions[i].Demand)

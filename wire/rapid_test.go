@@ -100,6 +100,7 @@ func (d draw) demand() grid.Demand {
 	return grid.Demand{
 		Chunks: append(many(d, 3, chunk), chunk()), Architecture: d.word(), System: d.word(),
 		Properties: d.labels(), Exclusive: d.yes(),
+		DistinctNodes: d.yes(), Hosts: d.hosts(), Disk: d.n(0, grid.MaxDisk), Measures: d.measures(),
 	}
 }
 
@@ -110,6 +111,13 @@ func (d draw) labels() []string {
 	}
 	name := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._:-]{0,20}`)
 	return rapid.SliceOfNDistinct(name, 1, 4, rapid.ID).Draw(d.T, "labels")
+}
+
+func (d draw) hosts() []string {
+	if d.yes() {
+		return nil
+	}
+	return rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,20}`), 1, 4, rapid.ID).Draw(d.T, "hosts")
 }
 
 func (d draw) queue() grid.QueueName {
@@ -128,12 +136,66 @@ func (d draw) job() grid.Job {
 			Environment: many(d, 3, func() grid.Variable {
 				return grid.Variable{Name: strings.ReplaceAll(d.bytes(), "=", "") + "V", Value: d.bytes()}
 			}),
-			Parallel: d.word(), MemoryLimit: d.n(0, grid.MaxMemory),
+			Parallel: d.word(), Limits: d.limits(),
 		},
 		Demand: d.demand(), Walltime: grid.Tick(d.n(1, int64(grid.MaxWalltime))), WalltimeDefaulted: d.yes(), Queue: d.queue(),
 		Inputs:  d.manifest(),
-		Outputs: many(d, 3, func() grid.Output { return grid.Output{Path: d.path(), Target: d.path(), Required: d.yes()} }),
+		Outputs: many(d, 3, d.output),
+		Account: d.name(), Sites: grid.Choice{Only: d.sites("a"), Not: d.sites("b")}, Warning: d.warning(),
+		Sources: many(d, 3, func() grid.Source {
+			return grid.Source{Path: d.path(), URI: d.uri(), Flag: grid.CreationFlag(d.n(0, 2))}
+		}),
+		About: grid.About{Description: d.word(), Application: d.word(), Version: d.word(), Annotations: many(d, 3, d.word), Projects: many(d, 3, d.word)},
 	}
+}
+
+func (d draw) uri() string {
+	return rapid.StringMatching(`(https?|sftp|s3)://[a-z.]{1,9}/[a-zA-Z0-9%/?=&.~-]{0,20}`).Draw(d.T, "uri")
+}
+
+func (d draw) output() grid.Output {
+	o := grid.Output{Path: d.path(), Required: d.yes(), Flag: grid.CreationFlag(d.n(0, 2)), Delete: d.yes()}
+	if d.yes() {
+		o.URI = d.uri()
+	} else {
+		o.Target = d.path()
+	}
+	return o
+}
+
+func (d draw) limits() (list []grid.Limit) {
+	for _, name := range grid.LimitNames {
+		if d.yes() {
+			list = append(list, grid.Limit{Name: name, Value: d.n(1, grid.MaxMemory)})
+		}
+	}
+	return list
+}
+
+func (d draw) sites(prefix string) []grid.SiteName {
+	names := many(d, 3, func() grid.SiteName { return grid.SiteName(prefix + d.name()) })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (d draw) warning() grid.Warning {
+	if d.yes() {
+		return grid.Warning{}
+	}
+	return grid.Warning{Signal: int(d.n(1, grid.MaxSignalSent)), Before: grid.Tick(d.n(1, int64(grid.MaxWalltime)))}
+}
+
+func (d draw) measures() (list []grid.Measure) {
+	for _, q := range grid.Quantities {
+		if d.yes() {
+			continue
+		}
+		low := rapid.Float64Range(0, 1e12).Draw(d.T, "low")
+		list = append(list, grid.Measure{Of: q, Within: append(many(d, 2, func() grid.Interval {
+			return grid.Interval{Low: low, High: low + 1, LowOpen: d.yes(), HighOpen: d.yes()}
+		}), grid.Interval{Low: low})})
+	}
+	return list
 }
 
 func (d draw) site() grid.Site {
@@ -207,7 +269,7 @@ func (d draw) message(kind Kind) Message {
 	case KindEstimateReply:
 		return EstimateReply{d.u64(), d.site(), many(d, 3, func() Answer { return Answer{d.jobID(), d.estimate()} }), d.u32()}
 	case KindOffer:
-		m := Offer{d.handoff(), d.job(), d.wait(), d.span(), d.certificates(0), d.u32(), d.maybeJournal()}
+		m := Offer{d.handoff(), d.job(), d.wait(), d.span(), d.certificates(0), d.u32(), d.maybeJournal(), In(d.ago())}
 		m.Handoff.Job, m.Handoff.Digest = m.Job.ID, JobDigest(m.Job)
 		return m
 	case KindAccept:
@@ -250,7 +312,7 @@ func (d draw) message(kind Kind) Message {
 	case KindRecall:
 		return Recall{d.jobID()}
 	case KindRecalled:
-		return Recalled{d.job(), d.epoch(), d.yes(), d.wait(), d.yes(), d.certificates(0)}
+		return Recalled{d.job(), d.epoch(), d.yes(), d.wait(), d.yes(), d.certificates(0), In(d.ago())}
 	case KindSeen:
 		return Seen{many(d, MaxJournals, d.journal), many(d, MaxBoots, d.u64), d.journal(), d.yes(), d.u32()}
 	case KindRecount:

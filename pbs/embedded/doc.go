@@ -40,7 +40,7 @@
 //
 // Cores and named resources are counted and not enforced, as is memory that a demand asks
 // for, but where jobs are confined (Config.Confine): there memory binds all processes of a
-// job together, and cores are a share of processor time. Program.MemoryLimit and
+// job together, and cores are a share of processor time. Program.Limits and
 // Config.FileLimit bind each process (see package supervise). A node's speed is what the
 // planner and the broker reckon with: a job's limit and expected run time at this site come
 // with its submission, and no speed changes how programs run.

@@ -28,7 +28,7 @@ type Kind struct {
 	Least grid.Tick
 	// Ages: the age of a job orders the queue.
 	Ages bool
-	// MemoryLimits: grid.Program.MemoryLimit binds.
+	// MemoryLimits: grid.LimitMemory binds.
 	MemoryLimits bool
 	// HostFile: programs are told their nodes by GBROKER_HOSTFILE.
 	HostFile bool

@@ -159,7 +159,7 @@ func testMemoryLimit(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.need(k.MemoryLimits, "no memory limit is set")
 	j := s.shell(`ulimit -d; ulimit -Hd`)
-	j.Job.Program.MemoryLimit = 64 << 20
+	j.Job.Program.SetLimit(grid.LimitMemory, 64<<20)
 	s.end(s.submit(j))
 	if got := s.read(j, "stdout"); got != "65536\n65536\n" {
 		t.Errorf("data limits in KiB: %q", got)

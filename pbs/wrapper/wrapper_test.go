@@ -734,7 +734,7 @@ func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	overShells(t, func(t *testing.T, shell []string) {
 		n := newNode(t, shell, sh("ulimit -d; ulimit -Hd"))
-		n.Program.MemoryLimit = 64 << 20
+		n.Program.SetLimit(grid.LimitMemory, 64<<20)
 		n.run()
 		if got := n.read("stdout"); got != "65536\n65536\n" {
 			t.Errorf("data limits in KiB: %q", got)

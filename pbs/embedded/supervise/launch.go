@@ -262,7 +262,7 @@ type limit struct {
 }
 
 func (s *Spec) limits() (all []limit) {
-	if n := s.Program.MemoryLimit; n > 0 {
+	if n, has := s.Program.Limit(grid.LimitMemory); has {
 		all = append(all, limit{"memory", syscall.RLIMIT_DATA, n})
 	}
 	if s.FileLimit > 0 {

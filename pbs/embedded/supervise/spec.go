@@ -167,7 +167,9 @@ func (w *writer) program(p *grid.Program) {
 		w.text("variable", v.Name+"="+v.Value)
 	}
 	w.text("parallel", p.Parallel)
-	w.number("memory-limit", p.MemoryLimit)
+	for _, l := range p.Limits {
+		w.text("process-limit", fmt.Sprintf("%s %d", l.Name, l.Value))
+	}
 }
 
 // Decode is the inverse of Encode.
@@ -205,6 +207,9 @@ func (s *Spec) check() error {
 		return errors.New("work and control must be absolute")
 	}
 	if err := grid.CheckProperties(s.Demand.Properties); err != nil {
+		return err
+	}
+	if err := grid.CheckLimits(s.Program.Limits); err != nil {
 		return err
 	}
 	if s.Limit <= 0 || s.Grace < 0 {
@@ -257,6 +262,13 @@ func (d *decoder) set(key, value string) error {
 		p.Environment = append(p.Environment, grid.Variable{Name: name, Value: v})
 	case "property":
 		d.Demand.Properties = append(d.Demand.Properties, value)
+	case "process-limit":
+		name, v, _ := strings.Cut(value, " ")
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil {
+			return fmt.Errorf("%.40q is no number", v)
+		}
+		p.Limits = append(p.Limits, grid.Limit{Name: grid.LimitName(name), Value: n})
 	case "chunk":
 		return d.setChunk(value)
 	case "share":
@@ -293,8 +305,10 @@ func (d *decoder) setNumber(key, value string) error {
 		}
 	case "sequence":
 		d.Sequence = uint64(n)
-	case "memory-limit":
-		d.Program.MemoryLimit = n
+	case "memory-limit": // of an older version, which knew no other; 0 is none
+		if n > 0 {
+			d.Program.SetLimit(grid.LimitMemory, n)
+		}
 	case "file-limit":
 		d.FileLimit = n
 	case "exclusive":

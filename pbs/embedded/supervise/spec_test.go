@@ -20,7 +20,7 @@ func sample() *Spec {
 		Queue: "long", Reservation: "r7", Held: true, FileLimit: 11, Group: "/g/x",
 		Program: grid.Program{
 			Executable: "x", Arguments: []string{"", "=", "a=b\x01\xfe"}, Input: "i", Output: "o", Error: "e", Directory: "d",
-			Environment: []grid.Variable{{Name: "N", Value: "v=w"}, {Name: "E"}}, Parallel: "MPI", MemoryLimit: 10,
+			Environment: []grid.Variable{{Name: "N", Value: "v=w"}, {Name: "E"}}, Parallel: "MPI", Limits: []grid.Limit{{Name: grid.LimitCore}, {Name: grid.LimitMemory, Value: 10}},
 		},
 		Shares: []Share{
 			{Node: "n1", Processes: 1, Cores: 2, Memory: 3},
