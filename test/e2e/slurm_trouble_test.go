@@ -39,7 +39,12 @@ func TestSlurmControllerKilled(t *testing.T) {
 	eventually(t, slow, "the broker is to tell its administrator", func() bool {
 		return strings.Contains(self(t, a).Alarm, "nothing is known of the batch system")
 	})
-	elsewhere := work{script: once(file("elsewhere"), ":"), cpus: 2, walltime: 60}.submit(t, a, dir, "elsewhere")
+	sent := work{script: once(file("elsewhere"), ":"), cpus: 2, walltime: 60}
+	asked := sent.write(t, dir, "asked")
+	eventually(t, slow, "the estimates of the last snapshot are to go", func() bool {
+		return strings.Contains(client(t, a, "where", asked), "no estimate")
+	})
+	elsewhere := sent.submit(t, a, dir, "elsewhere")
 	if r := row(t, first(t, a, elsewhere, "b"), "a"); r.Refusal == nil || !strings.Contains(r.Refusal.Reason, "no estimate") {
 		t.Errorf("without a controller the site tells: %+v", r)
 	}
