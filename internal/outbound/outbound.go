@@ -34,6 +34,7 @@ type Policy struct {
 const (
 	connectLimit = 15 * time.Second // of one connection, with its name's resolution
 	answerLimit  = 60 * time.Second // until the first byte of an answer
+	stallLimit   = 2 * time.Minute  // without a byte
 	maxRedirects = 5
 	maxHeader    = 64 << 10 // bytes of an answer's header
 )
@@ -105,8 +106,29 @@ func contains(list []netip.Prefix, a netip.Addr) bool {
 	return false
 }
 
-// Dialer makes connections that the policy allows.
-func (p Policy) Dialer() *net.Dialer {
+// Dial makes a connection that the policy allows. It breaks where nothing moves for long.
+func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := p.dialer().DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &moving{Conn: c}, nil
+}
+
+// moving is a connection that must move.
+type moving struct{ net.Conn }
+
+func (m *moving) Read(b []byte) (int, error) {
+	m.SetReadDeadline(time.Now().Add(stallLimit))
+	return m.Conn.Read(b)
+}
+
+func (m *moving) Write(b []byte) (int, error) {
+	m.SetWriteDeadline(time.Now().Add(stallLimit))
+	return m.Conn.Write(b)
+}
+
+func (p Policy) dialer() *net.Dialer {
 	return &net.Dialer{
 		Timeout: connectLimit, KeepAlive: 30 * time.Second,
 		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
@@ -123,7 +145,7 @@ func (p Policy) Dialer() *net.Dialer {
 // request is bounded by its context.
 func (p Policy) Transport() *http.Transport {
 	return &http.Transport{
-		DialContext:         p.Dialer().DialContext,
+		DialContext:         p.Dial,
 		TLSHandshakeTimeout: connectLimit, ResponseHeaderTimeout: answerLimit, IdleConnTimeout: answerLimit,
 		MaxResponseHeaderBytes: maxHeader, MaxConnsPerHost: 16, ForceAttemptHTTP2: true,
 		DisableCompression: true, // the bytes are what is asked for
