@@ -19,6 +19,7 @@ type all struct {
 	id      grid.JournalID
 	records []grid.Record
 	site    grid.SiteState
+	groups  []grid.Group
 	peers   map[grid.PeerID][]grid.JournalID
 	history [][]grid.Event
 	decided [][]grid.Decision
@@ -30,12 +31,13 @@ func readAll(dir string, jobs int) (a all, err error) {
 	if err != nil {
 		return a, err
 	}
-	var errs [3]error
+	var errs [4]error
 	a.id = j.ID()
 	a.id.Life = 0 // each start has its own
 	a.records, errs[0] = j.Load(ctx)
 	a.site, errs[1] = j.Site(ctx)
 	a.peers, errs[2] = j.Peers(ctx)
+	a.groups, errs[3] = j.Groups(ctx)
 	err = errors.Join(errs[:]...)
 	for n := range jobs {
 		events, e := history(j, idOf(n))
@@ -60,6 +62,7 @@ func sample(t *testing.T, dir string, jobs int) all {
 		}
 	}
 	mustCommit(t, j, grid.Saved(&grid.SiteState{Draining: true, Since: 5}), save(0, "started"))
+	mustCommit(t, j, grid.Saved(aGroup("01ARZ3NDEKTSV4RRFFQ69G5FAA")), grid.Saved(aGroup("01ARZ3NDEKTSV4RRFFQ69G5FAB")))
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -68,6 +71,14 @@ func sample(t *testing.T, dir string, jobs int) all {
 		t.Fatal(err)
 	}
 	return a
+}
+
+// aGroup is a group of three jobs, of which two have all their files.
+func aGroup(ulid string) *grid.Group {
+	return &grid.Group{
+		ID: grid.NewGroupID("xeon16", ulid), Name: "three", User: grid.User{Name: "alice", Home: "12D3KooWhome"}, Key: "k" + ulid,
+		Jobs: 3, Coming: []int{2}, Submitted: 1795000000000, CancelRequested: true,
+	}
 }
 
 // A bit that has turned, wherever, is told or changes nothing. In the text of the schema it may
@@ -110,7 +121,7 @@ func TestEachBitOfARecordCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, place := range []string{"12D3KooWother", `"Draining":true`, "chosen: here", `"Executable":"run.sh"`, `"Attempt":3`} {
+	for _, place := range []string{"12D3KooWother", `"Draining":true`, "chosen: here", `"Executable":"run.sh"`, `"Attempt":3`, `"Name":"three"`} {
 		k := strings.LastIndex(string(whole), place)
 		if k < 0 {
 			t.Fatalf("%s is not in the file", place)
@@ -157,6 +168,8 @@ func TestADamagedLineCanBeGivenUpAlone(t *testing.T) {
 		`DROP TRIGGER event_stays; UPDATE event SET key = 'xeon15' WHERE key LIKE '%0' AND seq = 1`:                                   "",
 		`DROP TRIGGER event_stays; UPDATE event SET kind = 'hob' WHERE key LIKE '%0' AND seq = 1`:                                     "",
 		`DROP TRIGGER decision_stays; UPDATE decision SET decision = replace(decision, '1.5', '2.5') WHERE key LIKE '%1' AND seq = 2`: "DELETE FROM decision WHERE kind = 'job' AND key = '" + string(idOf(1)) + "' AND seq = 2",
+		`UPDATE entity SET record = replace(record, 'three', 'thref') WHERE key LIKE '%FAA.all'`:                                      "DELETE FROM entity WHERE kind = 'group' AND key = 'xeon16.01ARZ3NDEKTSV4RRFFQ69G5FAA.all'",
+		`UPDATE entity SET key = replace(key, 'FAA', 'FAC') WHERE kind = 'group'`:                                                     "DELETE FROM entity WHERE kind = 'group' AND key = 'xeon16.01ARZ3NDEKTSV4RRFFQ69G5FAC.all'",
 		`UPDATE journal SET sequence = sequence - 1`:                                                                                  "",
 		`DELETE FROM document WHERE key LIKE '%1'`:                                                                                    "",
 	} {
