@@ -32,10 +32,6 @@ func (c *home) wantGone(j *job, by string) {
 	}
 	j.rec.CancelRequested = true
 	c.save(j, "cancel requested by "+by)
-	if c.cfg.Broken.Without(CancelledToldEarly) && c.isHome(j) {
-		c.send(j.rec.Owner, wire.Cancel{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
-		c.terminal(j, grid.Killed)
-	}
 	c.enforceCancel(j)
 }
 
@@ -79,6 +75,10 @@ func (c *home) pursueCancel(j *job) {
 		if j.rec.Handoff.Phase == grid.NoHandoff { // Commit carries the flag itself
 			c.send(j.rec.Owner, wire.Cancel{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
 		}
+		if c.gates.beforeTelling(j) == open {
+			c.terminal(j, grid.Killed)
+			return
+		}
 		c.backoff(j, onCancelling)
 	}
 }
@@ -101,7 +101,7 @@ func (c *home) onCancel(from grid.PeerID, m wire.Cancel) {
 	if j.rec.State.Terminal() || j.rec.End != 0 {
 		return
 	}
-	if c.cfg.Broken.Without(CancelFenced) && m.Epoch != j.rec.Epoch {
+	if c.gates.beforeObeying(j, m.Epoch) != open {
 		return
 	}
 	if !j.rec.CancelRequested {

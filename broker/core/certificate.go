@@ -168,9 +168,7 @@ func (c *ownership) believe(j *job, certificates []grid.Certificate) doubt {
 	}
 	j.rec.Tenure = j.rec.Next(j.rec.Role, last.To, last.Epoch)
 	j.rec.Certificates = certificates
-	if c.cfg.Broken.Without(CancelFenced) {
-		j.rec.CancelRequested = false
-	}
+	j.rec.CancelRequested = c.gates.carried(j.rec.CancelRequested)
 	j.heard = c.now
 	c.save(j, "handed on to "+string(c.siteName(last.To)))
 	return believed

@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"slices"
 
 	"gbroker/grid"
 	"gbroker/wire"
@@ -38,34 +37,21 @@ func isResult(m wire.Report) bool {
 // oldClaim answers a report of an epoch that is over.
 func (c *home) oldClaim(from grid.PeerID, j *job, m wire.Report) {
 	answer := wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: j.rec.Epoch, Owner: j.rec.Owner}
-	switch {
-	case !isResult(m):
-	case !slices.Contains(j.rec.Trail, from):
-		answer.Keep = true // nobody here knows that it had the job
-	case j.rec.State == grid.Lost, c.notStarted(j) && j.rec.Attempt == 0, j.rec.State == grid.Ready && c.notStarted(j):
+	switch c.gates.beforeAdopting(j, from, m) {
+	case open:
 		c.adopt(j, claim{from, m})
 		return
-	case c.notStarted(j):
+	case keptHere:
+		answer.Keep = true
+	case untilToken:
 		j.claim = &claim{from, m} // the token says whether it has started
 		c.execution.withdraw(j)
 		return
-	default:
+	case itStarted:
 		answer.Keep = true
 		c.note(m.Job, from, fmt.Sprintf("a result of epoch %s is kept at %s: the job has started again since", m.Epoch, c.nameOf(from)))
 	}
 	c.send(from, answer)
-}
-
-// notStarted reports that this site, the home, owns the job and has not seen it start.
-func (c *home) notStarted(j *job) bool {
-	if j.rec.Role != grid.Owning || j.rec.CancelRequested {
-		return false
-	}
-	switch j.rec.State {
-	case grid.Ready, grid.Assigned, grid.Moving:
-		return true
-	}
-	return false
 }
 
 // claim is a result of an older epoch that may become the job's.

@@ -34,7 +34,7 @@ func (c *ownership) commit(j *job) {
 }
 
 func (c *ownership) sendCommit(j *job) {
-	if j.committed && c.cfg.Broken.Without(CommitNotRepeated) {
+	if c.gates.beforeRepeating(j) != open {
 		return
 	}
 	j.committed = true
@@ -76,12 +76,12 @@ func (c *ownership) onDeclined(from grid.PeerID, m wire.Declined) {
 	case grid.Offering:
 		c.endOffer(j, "declined by "+string(c.siteName(from)))
 	case grid.Committed:
-		switch k := j.rec.Candidate; {
-		case m.Journal.Incarnation != k.Incarnation, m.Journal.Life == k.Life && m.Journal.Sequence < k.Sequence:
-			c.ownerLost(j, from) // that journal is not the one that was ready: it may have owned
+		switch c.gates.beforeTakingBack(j, m) {
+		case untilForgotten:
+			c.ownerLost(j, from)
 			return
-		case m.Journal.Life != k.Life && m.Ready != k:
-			c.sendCommit(j) // a later life of it, if it reaches so far: it is to say so
+		case untilInquired:
+			c.sendCommit(j)
 			return
 		}
 		at := j.rec.Epoch
@@ -112,7 +112,7 @@ func (c *ownership) onUnknown(from grid.PeerID, m wire.Unknown) {
 func (c *ownership) ownerLost(j *job, owner grid.PeerID) {
 	j.rec.Handoff.Phase = grid.NoHandoff
 	c.disarm(j, onHandoff)
-	if c.cfg.Broken.Without(UnknownTakenBack) {
+	if c.gates.beforeReclaiming() == open {
 		j.rec.Role, j.rec.Owner = grid.Owning, c.cfg.Self
 		j.rec.Epoch.Hop = c.nextStamp(j.rec.Epoch.Hop)
 		c.search.ready(j, "taken back")
@@ -145,13 +145,13 @@ func (c *ownership) onInquire(from grid.PeerID, m wire.Inquire) {
 	}
 	answer := wire.InquireReply{Handoff: m.Handoff, Verdict: wire.VerdictUnknown}
 	if m.Handoff.Job.Site() == c.cfg.Site.Name && c.peek(m.Handoff.Job) == nil {
-		if c.gates.unsure() {
+		if c.gates.beforeDenying() != open {
 			c.send(from, wire.Recall{Job: m.Handoff.Job})
 		} else {
 			answer.Verdict = wire.VerdictAborted // it was ours, and has ended and gone
 		}
 	}
-	if j := c.job(m.Handoff.Job); j != nil && !c.recovery.recounting() {
+	if j := c.job(m.Handoff.Job); j != nil && c.gates.beforeVerdict() == open {
 		answer.Owner, answer.Cancel = j.rec.Owner, j.rec.CancelRequested
 		h := j.rec.Handoff
 		mine := h.To == from && h.Epoch == m.Handoff.Epoch
@@ -164,7 +164,7 @@ func (c *ownership) onInquire(from grid.PeerID, m wire.Inquire) {
 			if answer.Verdict = wire.VerdictAborted; h.Phase == grid.Committed {
 				c.ownerLost(j, from)
 			}
-		case (mine && h.Phase == grid.Committed || j.givenUpOn(from, m.Handoff) || c.unheard(j, from, m.Handoff)) && !c.cfg.Broken.Without(CommitNotRepeated):
+		case (mine && h.Phase == grid.Committed || j.givenUpOn(from, m.Handoff) || c.unheard(j, from, m.Handoff)) && c.gates.beforeRepeating(j) == open:
 			answer.Verdict, answer.Certificate = wire.VerdictCommitted, j.lastCertificate()
 			if mine {
 				answer.Ready = j.rec.Candidate

@@ -44,14 +44,15 @@ func (c *execution) endJob(e EndJob) {
 }
 
 func (c *execution) mayEnd(id grid.JobID, j *job) error {
-	switch {
-	case j == nil:
+	if j == nil {
 		return fmt.Errorf("%w: job %s", grid.ErrNotFound, id)
-	case j.rec.State.Terminal():
+	}
+	switch c.gates.beforeEnd(j) {
+	case itEnded:
 		return fmt.Errorf("%w: job %s is %s already", grid.ErrInvalid, id, j.rec.State)
-	case j.rec.Role != grid.Owning:
+	case untilOwner:
 		return fmt.Errorf("%w: %s has job %s: say it there, or, if that site will not come back, `gbroker forget`", grid.ErrInvalid, c.nameOf(j.rec.Owner), id)
-	case j.rec.End != 0:
+	case untilOutput:
 		return fmt.Errorf("%w: the program of job %s has ended (%s); its output is on its way", grid.ErrInvalid, id, j.rec.End)
 	}
 	return nil

@@ -69,7 +69,7 @@ func (c *search) undecide(j *job) {
 
 // startRound begins a search if one is wanted and none is under way.
 func (c *search) startRound() {
-	if c.round != nil || len(c.undecided) == 0 || c.gates.starting() {
+	if c.round != nil || len(c.undecided) == 0 || c.gates.beforeSearch() != open {
 		return
 	}
 	c.rounds++
@@ -101,7 +101,7 @@ func (c *search) askTargets(r *round) {
 
 // waitLonger: the members have not all spoken; else Step goes on to search by itself.
 func (c *search) waitLonger() {
-	if c.gates.starting() {
+	if c.gates.beforeSearch() != open {
 		c.armGeneral(startedDue, c.cfg.EstimateDeadline)
 	}
 }

@@ -16,7 +16,9 @@ type execution struct {
 	}
 	gates interface {
 		beforeStart(j *job) gate
-		starting() bool
+		beforeEnd(j *job) gate
+		beforeStrays() gate
+		beforeSweep() gate
 	}
 	home interface {
 		adopt(j *job, k claim)
@@ -31,7 +33,6 @@ type execution struct {
 	}
 	recovery interface {
 		isHere(j *job)
-		recounting() bool
 	}
 	search interface {
 		predicted(j *job)

@@ -97,18 +97,26 @@ func (c *home) fate(j *job, e Forget) Fate {
 		f.Verdict, f.Why = EndKilled, "cancelled, and nothing of it can run any more"
 	case r.CancelRequested:
 		f.Verdict, f.Why = GiveUp, "cancelled; whether it still runs there is not known"
-	case r.Job.Rerunnable || c.cfg.Broken.Without(ForgetStartsAll):
-		f.Verdict, f.Why = RunAgain, "it may run again"
-	case r.End != 0:
-		f.Verdict, f.Why = GiveUp, fmt.Sprintf("it had ended there (%s), and its output is there", r.End)
-	case e.Fenced:
-		f.Verdict, f.Why = RunAgain, "nothing of it can run any more"
-	case r.Started > 0:
-		f.Verdict, f.Why = GiveUp, "it has started there, and may not run twice"
 	default:
-		f.Verdict, f.Why = GiveUp, "it may have started unseen, and may not run twice"
+		f.Verdict, f.Why = c.again(j, e.Fenced)
 	}
 	return f
+}
+
+// again tells whether a job may start again that a site has which is forgotten.
+func (c *home) again(j *job, fenced bool) (Verdict, string) {
+	switch c.gates.beforeAgain(j, fenced) {
+	case itEnded:
+		return GiveUp, fmt.Sprintf("it had ended there (%s), and its output is there", j.rec.End)
+	case itStarted:
+		return GiveUp, "it has started there, and may not run twice"
+	case itMayRun:
+		return GiveUp, "it may have started unseen, and may not run twice"
+	}
+	if j.rec.Job.Rerunnable {
+		return RunAgain, "it may run again"
+	}
+	return RunAgain, "nothing of it can run any more"
 }
 
 // meet makes a fate true.

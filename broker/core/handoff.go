@@ -20,11 +20,7 @@ import (
 // makeOffer moves the job to the candidate to, which is to start it a wait from now
 // and will then have these hops behind it.
 func (c *ownership) makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32) {
-	next := j.rec.Epoch
-	if next.Before(j.rec.Handoff.Epoch) && !c.cfg.Broken.Without(EpochReused) {
-		next = j.rec.Handoff.Epoch
-	}
-	next.Hop = c.nextStamp(next.Hop)
+	next := c.nextOffer(j)
 	c.become(j, grid.Moving)
 	j.rec.Handoff = grid.Handoff{Phase: grid.Offering, To: to, Epoch: next}
 	j.began, j.heard, j.pullBegan, j.hops = c.now, 0, 0, hops
@@ -53,11 +49,10 @@ func (c *ownership) handoffID(j *job) wire.HandoffID {
 // sender, same epoch.
 func (c *ownership) open(from grid.PeerID, b wire.HandoffID) *job {
 	j := c.job(b.Job)
-	if j == nil || b.To != from {
+	if j == nil {
 		return nil
 	}
-	h := j.rec.Handoff
-	if h.Phase == grid.NoHandoff || h.To != from || h.Epoch != b.Epoch && !c.cfg.Broken.Without(OfferUnbound) {
+	if c.gates.beforeHearing(j, from, b) != open {
 		return nil
 	}
 	return j
@@ -72,7 +67,7 @@ func (c *ownership) late(from grid.PeerID, b wire.HandoffID) {
 	}
 	j := c.job(b.Job)
 	switch {
-	case j == nil && (b.Job.Site() != c.cfg.Site.Name || c.gates.unsure()):
+	case j == nil && (b.Job.Site() != c.cfg.Site.Name || c.gates.beforeDenying() != open):
 		// This journal may have lost that it gave the job away. The candidate asks its home.
 	case j == nil:
 		c.send(from, wire.Abort{Handoff: b, Why: "the job is not known here"})
@@ -99,13 +94,13 @@ func (c *ownership) handoffDue(j *job) {
 			c.search.undecide(j) // a search found nobody: again
 		}
 	case grid.Offering:
-		switch {
-		case j.heard == 0 && c.now-j.began >= c.cfg.AcceptDeadline:
+		switch silent := c.gates.beforeGivingUp(j) == open; {
+		case silent && j.heard == 0:
 			c.giveUp(j, "no answer to the offer")
+		case silent:
+			c.giveUp(j, "no word while it fetched the files")
 		case j.heard == 0:
 			c.sendOffer(j, j.chosenWait())
-		case c.now-j.heard >= c.cfg.Lease && !c.cfg.Broken.Without(NoLease):
-			c.giveUp(j, "no word while it fetched the files")
 		default:
 			c.arm(j, onHandoff, c.cfg.Lease)
 		}

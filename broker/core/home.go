@@ -20,6 +20,13 @@ type home struct {
 	gates interface {
 		beforeCancel(j *job) gate
 		beforeStart(j *job) gate
+		beforeAcknowledging(j *job, m wire.Report) gate
+		beforeAdopting(j *job, from grid.PeerID, m wire.Report) gate
+		beforeAgain(j *job, harmless bool) gate
+		beforeDrop(j *job) gate
+		beforeObeying(j *job, at grid.Epoch) gate
+		beforeTelling(j *job) gate
+		claims(j *job, from grid.PeerID, m wire.Report) claimant
 	}
 	ownership interface {
 		abandon(j *job, why string)
@@ -36,7 +43,6 @@ type home struct {
 	recovery interface {
 		askOwner(j *job)
 		givenAway(from grid.PeerID, j *job, m wire.Report) bool
-		mayLack(j *job) bool
 		notAwaited(p grid.PeerID, harmless bool)
 		supplant(from grid.PeerID, j *job, certificates []grid.Certificate)
 		unknownReport(from grid.PeerID, m wire.Report)
@@ -79,35 +85,23 @@ func (c *home) routes(r *routes) {
 // onReport is the owner's word, heard at the home.
 func (c *home) onReport(from grid.PeerID, m wire.Report) {
 	j := c.job(m.Job)
-	switch {
-	case j == nil:
+	if j == nil {
 		c.recovery.unknownReport(from, m)
 		return
+	}
+	who := c.gates.claims(j, from, m)
+	switch {
 	case !c.isHome(j):
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "this site is not the home of that job"})
 		return
 	case malformed(m):
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "its state and its end do not fit together"})
 		return
-	case from == j.rec.Owner && m.Epoch == claimed(&j.rec):
-		switch {
-		case j.rec.State == grid.Lost:
-			c.lostHeard(from, j, m)
-			return
-		case j.rec.State.Terminal() && m.State != grid.StageOut && j.rec.Finished > 0: // it has reported its end
-			c.send(from, wire.ReportAck{
-				Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true,
-				End: j.rec.State, ExitCode: j.rec.ExitCode, HasExit: j.rec.HasExit, Signal: j.rec.Signal,
-			})
-			return
-		case j.rec.State.Terminal() && m.State != grid.StageOut: // it was ended here, as by forget: nothing of it may start
-			c.lostHeard(from, j, m)
-			return
-		case j.rec.State.Terminal():
-			c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true})
-			return
-		}
-	case m.Epoch.Before(j.rec.Epoch) && !c.cfg.Broken.Without(NoEpochCheck):
+	case who == theOwner && j.rec.State.Terminal():
+		c.afterItsEnd(from, j, m)
+		return
+	case who == theOwner:
+	case who == ofOlder:
 		c.oldClaim(from, j, m)
 		return
 	case j.rec.State.Terminal():
@@ -122,7 +116,7 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "its home owns it"})
 		return
 	}
-	if why := c.newOwner(j, from, m); why != believed {
+	if why := c.newOwner(j, from, m); who != theOwner && why != believed {
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: why.String()})
 		return
 	}
@@ -138,24 +132,36 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 		c.contact(j)
 		c.hearEstimate(j, m)
 	}
-	if j.rec.State == grid.StageOut {
+	switch c.gates.beforeAcknowledging(j, m) {
+	case untilOutput:
 		c.pull(j)
-		return // acknowledged when the output is here
-	}
-	if m.State < grid.Running && j.unreconciled() && c.recovery.mayLack(j) {
-		// An acknowledgement lets the owner start the job. This journal may have been put back to
-		// before the home gave the job to itself: its control directory speaks first.
+		return
+	case untilDirectory:
 		return
 	}
 	c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Cancel: j.rec.CancelRequested})
 }
 
+// afterItsEnd answers the owner of a job that has ended.
+func (c *home) afterItsEnd(from grid.PeerID, j *job, m wire.Report) {
+	switch {
+	case j.rec.State == grid.Lost:
+		c.lostHeard(from, j, m)
+	case m.State != grid.StageOut && j.rec.Finished > 0: // it has reported its end
+		c.send(from, wire.ReportAck{
+			Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true,
+			End: j.rec.State, ExitCode: j.rec.ExitCode, HasExit: j.rec.HasExit, Signal: j.rec.Signal,
+		})
+	case m.State != grid.StageOut: // it was ended here, as by forget: nothing of it may start
+		c.lostHeard(from, j, m)
+	default:
+		c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true})
+	}
+}
+
 // newOwner says why the one who reports is not the owner. One that the home does not
 // know yet is believed by its certificates.
 func (c *home) newOwner(j *job, from grid.PeerID, m wire.Report) doubt {
-	if from == j.rec.Owner && m.Epoch == claimed(&j.rec) || c.cfg.Broken.Without(NoEpochCheck) && m.Epoch.Before(j.rec.Epoch) {
-		return believed
-	}
 	if n := len(m.Certificates); n == 0 || m.Certificates[n-1].To != from || m.Certificates[n-1].Epoch != m.Epoch {
 		return ownedByAnother
 	}
@@ -254,7 +260,7 @@ func (c *home) pull(j *job) {
 	if !c.isHome(j) || !j.bringing() || j.pulling {
 		return
 	}
-	if len(j.rec.Outputs) == 0 {
+	if c.gates.beforeTelling(j) == open {
 		c.broughtHome(j)
 		return
 	}
@@ -350,7 +356,7 @@ func (c *home) terminal(j *job, s grid.State) {
 		why += ": " + j.rec.Reason
 	}
 	c.save(j, why)
-	if s != grid.Lost { // what may still run keeps its folder as long as the job is kept
+	if c.gates.beforeDrop(j) == open { // what may still run keeps its folder as long as the job is kept
 		c.emit(Discard{Job: j.rec.Job.ID, Keep: true})
 	}
 	for _, p := range j.rec.Trail {

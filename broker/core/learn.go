@@ -34,7 +34,7 @@ func (c *recovery) unknownReport(from grid.PeerID, m wire.Report) {
 	switch {
 	case m.Job.Site() != c.cfg.Site.Name:
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "this site is not the home of that job"})
-	case c.gates.whole(from):
+	case c.gates.beforeDismissing(from) == open:
 		c.send(from, wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: m.Epoch, Keep: isResult(m)})
 	default:
 		c.send(from, wire.Recall{Job: m.Job})
@@ -106,10 +106,10 @@ func (c *recovery) recalled(from grid.PeerID, m wire.Recalled) {
 	case id.Site() != c.cfg.Site.Name || m.Job.Home != c.cfg.Self || m.Job.User.Home != c.cfg.Self:
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "that job is none of this home"})
 		return
-	case m.Owning && c.gates.whole(from):
+	case m.Owning && c.gates.beforeDismissing(from) == open:
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "it has ended, and its home keeps it no more"})
 		return
-	case !c.proven(from, m) && (!c.gates.unsure() || c.learnt >= maxLearnt):
+	case !c.proven(from, m) && (c.gates.beforeDenying() == open || c.learnt >= maxLearnt):
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "no certificates prove that this home gave it away"})
 		return
 	}

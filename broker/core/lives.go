@@ -165,8 +165,9 @@ func (c *recovery) begunAnew() bool { return c.bereft }
 
 // witnessed is what the file beside the journal tells at a start.
 func (c *recovery) witnessed() {
-	at := c.cfg.Witness.Position
-	c.heardStamp(c.cfg.Witness.Stamp, true)
+	w := c.gates.witness()
+	at := w.Position
+	c.heardStamp(w.Stamp, true)
 	switch {
 	case at == (grid.JournalID{}):
 	case at.Incarnation != c.cfg.Journal.Incarnation && len(c.cfg.Lives) <= 1:

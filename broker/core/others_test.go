@@ -9,8 +9,9 @@ import (
 )
 
 // others stand in for all machines but the one that a test steps alone: they write down what it
-// asks of them, and do nothing.
+// asks of them, and do nothing. The gates are real, but for those of a start and of a cancel.
 type others struct {
+	*gates
 	asked  []string
 	closed gate // of the start of every job
 }
@@ -57,9 +58,6 @@ func (o *others) beforeCancel(j *job) (r gate) {
 	o.did("beforeCancel %s", j.rec.Job.ID)
 	return o.closed
 }
-func (o *others) starting() (r bool)               { o.did("starting"); return }
-func (o *others) unsure() (r bool)                 { o.did("unsure"); return }
-func (o *others) whole(owner grid.PeerID) (r bool) { o.did("whole %v", owner); return }
 
 // what is needed of home
 

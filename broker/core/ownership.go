@@ -27,8 +27,18 @@ type ownership struct {
 		withdraw(j *job)
 	}
 	gates interface {
+		beforeBelievingReady(ready grid.JournalID) gate
+		beforeDenying() gate
+		beforeDrop(j *job) gate
+		beforeGivingUp(j *job) gate
+		beforeHearing(j *job, from grid.PeerID, b wire.HandoffID) gate
+		beforeOwning(j *job, from grid.PeerID, m wire.Commit, last grid.JournalID) gate
+		beforeReclaiming() gate
+		beforeRepeating(j *job) gate
 		beforeStart(j *job) gate
-		unsure() bool
+		beforeTakingBack(j *job, m wire.Declined) gate
+		beforeVerdict() gate
+		carried(wish bool) bool
 	}
 	home interface {
 		pursueCancel(j *job)
@@ -40,7 +50,6 @@ type ownership struct {
 		growthSoon()
 		hasSeen(p grid.PeerID) string
 		mark(p grid.PeerID) grid.JournalID
-		recounting() bool
 		rolledBack(how string, at grid.JournalID)
 		rolledBackTo(from grid.PeerID, at grid.JournalID)
 		saw(from grid.PeerID, at grid.JournalID)

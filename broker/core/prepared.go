@@ -32,7 +32,6 @@ func (c *ownership) preparedDue(j *job) {
 func (c *ownership) onCommit(from grid.PeerID, m wire.Commit) {
 	c.recovery.saw(from, m.Journal)
 	j := c.job(m.Handoff.Job)
-	k := m.Journal
 	if m.Handoff.To != c.cfg.Self {
 		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Handoff.Job, Why: "that commit is for another site"})
 		return
@@ -41,25 +40,20 @@ func (c *ownership) onCommit(from grid.PeerID, m wire.Commit) {
 		c.send(from, wire.Unknown{Handoff: m.Handoff, Journal: c.cfg.Journal})
 		return
 	}
-	prepared := j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == m.Handoff.Epoch
-	switch {
-	case m.Ready.Incarnation == c.cfg.Journal.Incarnation && !c.reaches(m.Ready):
-		// What was READY is not in this journal: it was rolled back since, and may have owned the job.
+	switch hold := c.gates.beforeOwning(j, from, m, c.recovery.mark(from)); {
+	case hold == journalBehind:
 		c.recovery.rolledBackTo(from, m.Ready)
 		c.send(from, wire.Unknown{Handoff: m.Handoff, Journal: c.cfg.Journal})
-	case prepared && (j.before(k) || !k.SameLife(c.recovery.mark(from)) && k != (grid.JournalID{}) || c.notMeant(m)):
-		// It was said before this offer was PREPARED, or to the journal that was here before: of
-		// a handoff of which nothing is left here. The Offer was a copy too.
+	case hold == untilInquired:
 		c.send(from, wire.Inquire{Handoff: c.preparedHandoff(j), Journal: c.cfg.Journal})
-	case prepared && j.rec.Owner == from && c.preparedHandoff(j) == m.Handoff,
-		c.cfg.Broken.Without(CommitCreates) && j.rec.Role != grid.Owning && !m.Handoff.Epoch.Before(j.rec.Handoff.Epoch):
-		if !c.given(j, m.Certificate) && !c.cfg.Broken.Without(CommitCreates) {
+	case hold == open:
+		if !c.given(j, m.Certificate) {
 			c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Handoff.Job, Why: "the certificate of this commit proves nothing"})
 			return
 		}
 		c.own(j, m.Cancel)
 		c.send(from, c.owned(j, m.Handoff))
-	case prepared:
+	case j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == m.Handoff.Epoch:
 		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Handoff.Job, Why: "another site offered this job"})
 	case c.declined(j, m.Handoff):
 		c.send(from, wire.Declined{Handoff: m.Handoff, Journal: c.cfg.Journal, Ready: m.Ready})
@@ -83,7 +77,7 @@ func (c *ownership) onInquireReply(from grid.PeerID, m wire.InquireReply) {
 	case wire.VerdictOpen:
 		j.heard = c.now
 	case wire.VerdictCommitted:
-		if m.Ready.Incarnation == c.cfg.Journal.Incarnation && !c.reaches(m.Ready) {
+		if c.gates.beforeBelievingReady(m.Ready) != open {
 			c.recovery.rolledBackTo(from, m.Ready)
 			return
 		}
@@ -109,7 +103,7 @@ func (c *ownership) own(j *job, cancel bool) {
 	// It may have been here before, to the end: nothing of that is true of what it is now.
 	j.rec.Run, j.rec.Ended, j.rec.Reason, j.rec.Stay = grid.Run{}, 0, "", nil
 	c.begins(j, grid.Ready)
-	j.rec.CancelRequested = (j.rec.CancelRequested || cancel) && !c.cfg.Broken.Without(CancelFenced)
+	j.rec.CancelRequested = c.gates.carried(j.rec.CancelRequested || cancel)
 	c.disarm(j, onPrepared)
 	j.known, j.homeHeard, j.since = false, c.now, 0
 	if j.stalled || giver != j.rec.Job.Home && (j.recovered || c.now-j.began > c.cfg.Lease) {
@@ -186,9 +180,4 @@ func (c *ownership) unprepare(j *job) {
 
 func (c *ownership) preparedHandoff(j *job) wire.HandoffID {
 	return wire.HandoffID{Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, To: c.cfg.Self, Digest: j.sum()}
-}
-
-// notMeant: another journal of this site was READY. It is lost, and may have owned the job.
-func (c *ownership) notMeant(m wire.Commit) bool {
-	return m.Ready.Incarnation != 0 && m.Ready.Incarnation != c.cfg.Journal.Incarnation
 }

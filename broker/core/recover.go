@@ -128,7 +128,7 @@ func (c *recovery) discardAgain() {
 	for j := range c.all() {
 		id := j.rec.Job.ID
 		kept := c.isHome(j) && j.rec.State.Terminal() && !j.rec.Removed
-		if (kept && j.rec.State != grid.Lost || j.gone()) && j.rec.Ended >= since {
+		if (kept && c.gates.beforeDrop(j) == open || j.gone()) && j.rec.Ended >= since {
 			list = append(list, Discard{Job: id, Keep: kept})
 		}
 	}

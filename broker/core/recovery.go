@@ -33,8 +33,13 @@ type recovery struct {
 		withdraw(j *job)
 	}
 	gates interface {
-		unsure() bool
-		whole(owner grid.PeerID) bool
+		beforeAbsence() gate
+		beforeAgain(j *job, harmless bool) gate
+		beforeDenying() gate
+		beforeDismissing(owner grid.PeerID) gate
+		beforeDrop(j *job) gate
+		toldBefore() []grid.Record
+		witness() grid.Witness
 	}
 	home interface {
 		awaitHome(j *job)

@@ -96,7 +96,7 @@ func (c *search) jitter(span grid.Tick) grid.Tick {
 
 // startPass has a look taken for a pass that is wanted; looked goes on.
 func (c *search) startPass() {
-	if c.passes.wanted && c.passes.round == nil && !c.gates.starting() {
+	if c.passes.wanted && c.passes.round == nil && c.gates.beforeSearch() == open {
 		c.estimator.look()
 	}
 }

@@ -116,7 +116,7 @@ func (c *home) closeOwner(j *job) {
 	c.hears(j, j.rec.End)
 	j.rec.Role = grid.Tombstone
 	j.rec.Ended = c.now
-	j.rec.Kept = j.rec.End == grid.Lost // what may still run keeps its folder as long as the job is kept
+	j.rec.Kept = c.gates.beforeDrop(j) != open // what may still run keeps its folder as long as the job is kept
 	c.disarm(j, onReport)
 	c.save(j, "the home has it all")
 	if !j.rec.Kept {

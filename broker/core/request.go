@@ -14,7 +14,7 @@ type relay struct {
 	requests []passed // under way
 
 	gates interface {
-		unsure() bool
+		beforeDenying() gate
 	}
 	home interface {
 		wantGone(j *job, by string)
@@ -107,7 +107,7 @@ func (c *relay) onRequest(from grid.PeerID, m wire.Request) {
 func (c *relay) grant(from grid.PeerID, m wire.Request) (wire.Outcome, string) {
 	j := c.job(m.Job)
 	switch {
-	case j == nil && m.Job.Site() == c.cfg.Site.Name && c.gates.unsure():
+	case j == nil && m.Job.Site() == c.cfg.Site.Name && c.gates.beforeDenying() != open:
 		return wire.OutcomeLater, "its home has a new journal, and learns its jobs again as their sites report them"
 	case j == nil || j.rec.Removed || !c.isHome(j) && j.rec.Role != grid.Owning && !j.rec.Kept:
 		return wire.OutcomeUnknown, "it is not here"

@@ -68,9 +68,6 @@ func (c *recovery) rolledBackTo(from grid.PeerID, at grid.JournalID) {
 
 // rolledBack stops every start and handoff until all have been asked.
 func (c *recovery) rolledBack(how string, at grid.JournalID) {
-	if c.cfg.Broken.Without(RollbackUnseen) {
-		return
-	}
 	if c.rolled != nil {
 		if c.rolled.note(at) {
 			c.doubtAll()
@@ -268,7 +265,7 @@ func (c *recovery) writeOff(ends []grid.JournalID) {
 // unknownFate: a job of this home may be, or have been, with a site that cannot say.
 func (c *recovery) unknownFate(j *job, who string, harmful bool) {
 	why := "the journal was rolled back, and " + who
-	if harmful && !j.rec.Job.Rerunnable {
+	if c.gates.beforeAgain(j, !harmful) != open {
 		c.home.letOffer(j)
 		j.rec.Reason = why + ": it may not run twice"
 		c.home.terminal(j, grid.Lost)

@@ -2,7 +2,8 @@ package core
 
 // Rules are rules of the protocol that are switched off on purpose, so that a
 // checker can prove that it would see them missing (gsim faults --break). The zero
-// value, all rules in force, is the only one that a daemon uses. Every use is one if.
+// value, all rules in force, is the only one that a daemon uses. They stand at the gates (gates*.go), those of
+// stamps and positions in stamp.go and position.go, and those of the order of effects in host.go.
 type Rules uint32
 
 // The rules, each with what happens without it.
@@ -35,11 +36,19 @@ const (
 	AbsenceOverStall
 	// EndsUntold: what the file beside the journal says of the ends that users were told does not count.
 	EndsUntold
+	// WitnessUnread: what that file says of how far the journal had come does not count.
+	WitnessUnread
+	// LivesIgnored: a journal reaches any position of a lower sequence, whatever its lives.
+	LivesIgnored
+	// StampsCounted: a term or hop is the next number after the last one of the job in this journal.
+	StampsCounted
 	// EffectBeforeSave: effects leave before the saves of their step are durable.
 	EffectBeforeSave
 	// EffectBeforeEarlierSave: a step that saves nothing does not wait for the saves of the steps before it.
 	EffectBeforeEarlierSave
 )
 
-// Without tells that a rule is switched off.
+// Without tells that a rule, or one of several, is switched off.
 func (r Rules) Without(rule Rules) bool { return r&rule != 0 }
+
+func (c *kernel) without(rule Rules) bool { return c.cfg.Broken.Without(rule) }

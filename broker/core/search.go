@@ -29,7 +29,7 @@ type search struct {
 	}
 	gates interface {
 		beforeStart(j *job) gate
-		starting() bool
+		beforeSearch() gate
 	}
 	ownership interface {
 		makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32)

@@ -13,7 +13,7 @@ import (
 // nothing is submitted for it before it is heard again, in answer to what is said now:
 // its older words may still lie in a buffer.
 func (c *recovery) stall(e Stall) {
-	if c.cfg.Broken.Without(AbsenceOverStall) {
+	if c.gates.beforeAbsence() == open {
 		return
 	}
 	c.note("", "", "this broker did not listen for "+seconds(e.Span)+": what counts absence starts again")

@@ -13,8 +13,8 @@ const strayLooks = 2
 const maxStrays = 10_000
 
 func (c *execution) strayed(e Attempts) {
-	if c.recovery.recounting() {
-		return // it may be of a record that was lost, and that its home has
+	if c.gates.beforeStrays() != open {
+		return
 	}
 	seen := map[grid.AttemptID]int{}
 	for _, id := range e.IDs {
@@ -54,7 +54,7 @@ func (c *execution) strayWithdrawn(e Withdrawn) {
 // minutes apart, and when the batch system has nothing of it: perhaps this journal was put back,
 // and nobody could say so.
 func (c *execution) sweep(e Folders) {
-	if c.recovery.recounting() || c.gates.starting() {
+	if c.gates.beforeSweep() != open {
 		return
 	}
 	seen := map[grid.JobID]int{}

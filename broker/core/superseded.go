@@ -21,7 +21,7 @@ func (c *ownership) superseded(from grid.PeerID, m wire.Superseded) {
 	case m.Keep:
 		j.rec.Kept = true
 		c.letGo(j)
-	case !j.hasResult():
+	case c.gates.beforeDrop(j) != untilTaken:
 		c.letGo(j)
 	}
 	// Else it answers an older report: to a result the home says Keep, or Closed when it has it.
@@ -56,7 +56,7 @@ func (c *ownership) letGo(j *job) {
 	if j.rec.End != 0 {
 		c.hears(j, j.rec.End)
 	}
-	if j.rec.Kept {
+	if j.rec.Kept = c.gates.beforeDrop(j) != open; j.rec.Kept {
 		c.save(j, "superseded; its result is kept here")
 		return
 	}

@@ -45,11 +45,9 @@ func (c *Core) SetTold(records []grid.Record) { c.cfg.Told = records }
 
 // recallTold brings the records up to what was told. A journal that lacks it was rolled back.
 func (c *recovery) recallTold() {
-	if c.cfg.Broken.Without(EndsUntold) {
-		return
-	}
-	for i := range c.cfg.Told {
-		t := &c.cfg.Told[i]
+	told := c.gates.toldBefore()
+	for i := range told {
+		t := &told[i]
 		j := c.job(t.Job.ID)
 		if j == nil && t.State.Terminal() && len(c.untold) < maxUntold {
 			c.untold[t.Job.ID] = t

@@ -1,0 +1,117 @@
+package core
+
+import "gbroker/grid"
+
+// beforeStart is what has to be known before an attempt of the job may be handed to the batch system, or
+// the job to another site.
+func (c *gates) beforeStart(j *job) gate {
+	switch {
+	case c.rolledBack():
+		return untilAll
+	case j.isSuperseded():
+		return forNobody
+	case j.unreconciled():
+		return untilDirectory
+	case j.recovered && c.silent(unspoken):
+		return untilNeighbours
+	case c.isHome(j):
+		return open
+	case j.rec.HomeForgotten && !c.lives(j.rec.Job.Home):
+		if j.rec.Uncertain {
+			return untilCertain
+		}
+		return open
+	case j.homeHeard == 0 || c.now-j.homeHeard > silence*c.cfg.Digest:
+		return untilHome
+	}
+	return open
+}
+
+// beforeCancel is what has to be known before a job that is owned here ends because its user wants that,
+// and has not been seen to run: it may have ended elsewhere, and its user been told so.
+func (c *gates) beforeCancel(j *job) gate {
+	switch {
+	case j.rec.State == grid.Running:
+		return open
+	case j.unreconciled():
+		return untilDirectory
+	case !c.isHome(j):
+		return open
+	case c.rolledBack() && j.rec.Uncertain:
+		return untilAll
+	case j.recovered && c.silent(unspoken):
+		return untilNeighbours
+	}
+	return open
+}
+
+// unspoken is how long, in deadlines of an EstimateRequest, a job of this home that was in the journal
+// at the start waits for members that have not spoken: if the journal was rolled back, it
+// may have run elsewhere. What is handed in later does not wait.
+const unspoken = 30
+
+// carried is the wish to cancel a job, where the job changes hands: it stays, whatever the epoch.
+func (c *gates) carried(wish bool) bool { return wish && !c.without(CancelFenced) }
+
+// beforeObeying is what has to be known before a wish to cancel counts that was said at an epoch.
+func (c *gates) beforeObeying(j *job, at grid.Epoch) gate {
+	if c.without(CancelFenced) && at != j.rec.Epoch {
+		return forAnother
+	}
+	return open
+}
+
+// beforeEnd is what has to be known before an administrator's word ends a job here.
+func (c *gates) beforeEnd(j *job) gate {
+	switch {
+	case j.rec.State.Terminal():
+		return itEnded
+	case j.rec.Role != grid.Owning:
+		return untilOwner
+	case j.rec.End != 0:
+		return untilOutput
+	}
+	return open
+}
+
+// beforeTelling is what has to be known before the user of a job that another site has is told its end.
+func (c *gates) beforeTelling(j *job) gate {
+	switch {
+	case j.rec.CancelRequested && c.without(CancelledToldEarly):
+		return open
+	case !j.bringing():
+		return untilOwner
+	case len(j.rec.Outputs) > 0:
+		return untilOutput
+	}
+	return open
+}
+
+// beforeAgain is what has to be known before a job starts again that was, or may be, at a site whose
+// word is not waited for. Harmless is an administrator's word that nothing of it runs there.
+func (c *gates) beforeAgain(j *job, harmless bool) gate {
+	switch {
+	case j.rec.Job.Rerunnable, c.without(ForgetStartsAll):
+		return open
+	case j.rec.End != 0:
+		return itEnded
+	case harmless:
+		return open
+	case j.rec.Started > 0:
+		return itStarted
+	}
+	return itMayRun
+}
+
+// beforeDrop is what has to be known before what a job has left here is dropped.
+func (c *gates) beforeDrop(j *job) gate {
+	switch {
+	case j.rec.Kept:
+		return keptHere
+	case j.hasResult():
+		return untilTaken
+	case j.rec.State == grid.Lost:
+		return itMayRun
+	}
+	return open
+}

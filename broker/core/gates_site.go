@@ -1,0 +1,54 @@
+package core
+
+import "gbroker/grid"
+
+// beforeSearch is what has to be known before a place is searched for jobs: for a moment after a
+// start, of every member whether it lives, else all jobs would stay here; and what those that live
+// have seen of this broker's journal, which may have been rolled back.
+func (c *gates) beforeSearch() gate {
+	if c.silent(1) {
+		return untilNeighbours
+	}
+	return open
+}
+
+// beforeStrays is what has to be known before what the batch system has, and no record, is removed
+// from it: it may be of a record that was lost, and that its home has.
+func (c *gates) beforeStrays() gate {
+	if c.rolledBack() {
+		return untilAll
+	}
+	return open
+}
+
+// beforeSweep is what has to be known before folders are removed that no record needs: start tokens lie there.
+func (c *gates) beforeSweep() gate {
+	if c.rolledBack() {
+		return untilAll
+	}
+	return c.beforeSearch()
+}
+
+// beforeAbsence is what has to be known before the silence of others over a time counts: that this broker listened.
+func (c *gates) beforeAbsence() gate {
+	if c.without(AbsenceOverStall) {
+		return open
+	}
+	return untilNeighbours
+}
+
+// toldBefore is what the file beside the journal says of the ends that users were told.
+func (c *gates) toldBefore() []grid.Record {
+	if c.without(EndsUntold) {
+		return nil
+	}
+	return c.cfg.Told
+}
+
+// witness is what the file beside the journal says of how far that had come.
+func (c *gates) witness() grid.Witness {
+	if c.without(WitnessUnread) {
+		return grid.Witness{}
+	}
+	return c.cfg.Witness
+}

@@ -1,0 +1,186 @@
+package core
+
+import (
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// beforeDenying is what has to be known before this broker says of a job of its own name that there is
+// none: its journal may lack what it once knew.
+func (c *gates) beforeDenying() gate {
+	switch {
+	case c.rolledBack():
+		return untilAll
+	case c.recovery.begunAnew():
+		return untilLearnt
+	}
+	return c.beforeSearch()
+}
+
+// beforeDismissing is what has to be known before one who claims a job of this home that has no
+// record is told to let it go: as far as he and all who live have said what they saw, the journal lacks nothing.
+func (c *gates) beforeDismissing(owner grid.PeerID) gate {
+	if g := c.beforeDenying(); g != open {
+		return g
+	}
+	for p, m := range c.members {
+		if (p == owner || m.live == grid.Alive) && !m.told {
+			return untilNeighbours
+		}
+	}
+	return open
+}
+
+// beforeVerdict is what has to be known before a candidate is told what became of a handoff.
+func (c *gates) beforeVerdict() gate {
+	if c.rolledBack() {
+		return untilAll
+	}
+	return open
+}
+
+// beforeHearing is what has to be known before what a candidate says of a handoff counts: that it
+// is the one which is open with him.
+func (c *gates) beforeHearing(j *job, from grid.PeerID, b wire.HandoffID) gate {
+	h := j.rec.Handoff
+	if b.To == from && h.To == from && h.Phase != grid.NoHandoff && (h.Epoch == b.Epoch || c.without(OfferUnbound)) {
+		return open
+	}
+	return forAnother
+}
+
+// beforeGivingUp is what has to be known before an offer is given up: a silence that is long enough.
+func (c *gates) beforeGivingUp(j *job) gate {
+	switch {
+	case j.heard == 0 && c.now-j.began >= c.cfg.AcceptDeadline:
+		return open
+	case j.heard != 0 && c.now-j.heard >= c.cfg.Lease && !c.without(NoLease):
+		return open
+	}
+	return untilSilent
+}
+
+// beforeRepeating is what has to be known before a Commit is said once more.
+func (c *gates) beforeRepeating(j *job) gate {
+	if j.committed && c.without(CommitNotRepeated) {
+		return forNobody
+	}
+	return open
+}
+
+// beforeTakingBack is what has to be known before a job that was committed is taken back: the candidate's word never
+// to own it, from the journal that was ready, or a later life of that.
+func (c *gates) beforeTakingBack(j *job, m wire.Declined) gate {
+	switch k := j.rec.Candidate; {
+	case m.Journal.Incarnation != k.Incarnation, m.Journal.Life == k.Life && m.Journal.Sequence < k.Sequence:
+		return untilForgotten // that journal is not the one that was ready: it may have owned
+	case m.Journal.Life != k.Life && m.Ready != k:
+		return untilInquired // a later life of it, if it reaches so far: it is to say so
+	}
+	return open
+}
+
+// beforeReclaiming is what has to be known before a job is taken back from an owner that does not know it: it may have
+// started there.
+func (c *gates) beforeReclaiming() gate {
+	if c.without(UnknownTakenBack) {
+		return open
+	}
+	return untilForgotten
+}
+
+// beforeOwning is what has to be known before this site owns a job by a Commit.
+func (c *gates) beforeOwning(j *job, from grid.PeerID, m wire.Commit, last grid.JournalID) gate {
+	prepared, k := j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == m.Handoff.Epoch, m.Journal
+	switch {
+	case c.beforeBelievingReady(m.Ready) != open:
+		return journalBehind
+	case prepared && (j.before(k) || !k.SameLife(last) && k != (grid.JournalID{}) || c.notMeant(m)):
+		// It was said before this offer was PREPARED, or to the journal that was here before: of
+		// a handoff of which nothing is left here. The Offer was a copy too.
+		return untilInquired
+	case prepared && j.rec.Owner == from && j.sum() == m.Handoff.Digest:
+		return open
+	case c.without(CommitCreates) && j.rec.Role != grid.Owning && !m.Handoff.Epoch.Before(j.rec.Handoff.Epoch):
+		return open
+	}
+	return forAnother
+}
+
+// beforeBelievingReady: what was READY is not in this journal. It was rolled back since, and may have owned the job.
+func (c *gates) beforeBelievingReady(ready grid.JournalID) gate {
+	if ready.Incarnation == c.cfg.Journal.Incarnation && !c.reaches(ready) {
+		return journalBehind
+	}
+	return open
+}
+
+// notMeant: another journal of this site was READY. It is lost, and may have owned the job.
+func (c *gates) notMeant(m wire.Commit) bool {
+	return m.Ready.Incarnation != 0 && m.Ready.Incarnation != c.cfg.Journal.Incarnation
+}
+
+// claimant is who reports a job, by its epoch.
+type claimant uint8
+
+const (
+	theOwner claimant = iota // that its home knows
+	ofLater                  // epoch, or of the same: nobody that its home knows
+	ofOlder                  // epoch, which is over
+)
+
+// claims tells who it is that reports a job to its home.
+func (c *gates) claims(j *job, from grid.PeerID, m wire.Report) claimant {
+	switch {
+	case from == j.rec.Owner && m.Epoch == claimed(&j.rec):
+		return theOwner
+	case !m.Epoch.Before(j.rec.Epoch):
+		return ofLater
+	case c.without(NoEpochCheck):
+		return theOwner
+	}
+	return ofOlder
+}
+
+// beforeAcknowledging is what has to be known before a report is acknowledged, which lets the owner start the job:
+// this journal may have been put back to before the home gave the job to itself.
+func (c *gates) beforeAcknowledging(j *job, m wire.Report) gate {
+	switch {
+	case j.rec.State == grid.StageOut:
+		return untilOutput
+	case m.State < grid.Running && j.unreconciled() && c.recovery.mayLack(j):
+		return untilDirectory
+	}
+	return open
+}
+
+// beforeAdopting is what has to be known before the result of an older epoch becomes the job's.
+func (c *gates) beforeAdopting(j *job, from grid.PeerID, m wire.Report) gate {
+	switch {
+	case !isResult(m):
+		return forNobody
+	case !slices.Contains(j.rec.Trail, from):
+		return keptHere // nobody here knows that it had the job
+	case j.rec.State == grid.Lost:
+		return open
+	case !c.notStarted(j):
+		return itStarted
+	case j.rec.Attempt > 0 && j.rec.State != grid.Ready:
+		return untilToken
+	}
+	return open
+}
+
+// notStarted reports that this site, the home, owns the job and has not seen it start.
+func (c *gates) notStarted(j *job) bool {
+	if j.rec.Role != grid.Owning || j.rec.CancelRequested {
+		return false
+	}
+	switch j.rec.State {
+	case grid.Ready, grid.Assigned, grid.Moving:
+		return true
+	}
+	return false
+}
