@@ -93,29 +93,18 @@ func (c *ownership) notOwner(from grid.PeerID, o wire.Offer) doubt {
 	return c.unproven(&o.Job, o.Handoff.Digest, o.Certificates)
 }
 
-// given notes, at the candidate, how it came to own the job. False: the certificate proves
-// nothing, and the commit of an owner elsewhere than home is not taken without one.
-func (c *ownership) given(j *job, d grid.Certificate) bool {
-	if c.isHome(j) {
-		j.rec.Certificates = nil
-		return true
-	}
-	fromHome := j.rec.Owner == j.rec.Job.Home
+// given is, at the candidate, the chain that proves how it came to own the job; none where the certificate
+// of the commit proves nothing. Owned without one, as it may be from its home, the job cannot be handed on.
+func (c *ownership) given(j *job, d grid.Certificate) []grid.Certificate {
 	chain := j.rec.Certificates
-	if fromHome {
+	if j.rec.Owner == j.rec.Job.Home {
 		chain = nil
 	}
 	chain = append(slices.Clip(chain), d)
-	proven := d.To == c.cfg.Self && d.Epoch == j.rec.Handoff.Epoch && c.unproven(&j.rec.Job, j.sum(), chain) == believed
-	switch {
-	case proven:
-		j.rec.Certificates = chain
-	case fromHome:
-		j.rec.Certificates = nil // owned, but it cannot be handed on
-	default:
-		return false
+	if c.isHome(j) || d.To != c.cfg.Self || d.Epoch != j.rec.Handoff.Epoch || c.unproven(&j.rec.Job, j.sum(), chain) != believed {
+		return nil
 	}
-	return true
+	return chain
 }
 
 // believe takes, at the home, the word that the job is with the To of the last

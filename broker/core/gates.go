@@ -76,6 +76,3 @@ func (c *gates) silent(deadlines grid.Tick) bool {
 	}
 	return false
 }
-
-// rolledBack reports that this journal was rolled back, and that not all were asked.
-func (c *gates) rolledBack() bool { return c.recovery.recounting() && !c.without(RollbackUnseen) }

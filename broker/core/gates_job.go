@@ -6,7 +6,7 @@ import "gbroker/grid"
 // the job to another site.
 func (c *gates) beforeStart(j *job) gate {
 	switch {
-	case c.rolledBack():
+	case c.recovery.recounting():
 		return untilAll
 	case j.isSuperseded():
 		return forNobody
@@ -37,7 +37,7 @@ func (c *gates) beforeCancel(j *job) gate {
 		return untilDirectory
 	case !c.isHome(j):
 		return open
-	case c.rolledBack() && j.rec.Uncertain:
+	case c.recovery.recounting() && j.rec.Uncertain:
 		return untilAll
 	case j.recovered && c.silent(unspoken):
 		return untilNeighbours

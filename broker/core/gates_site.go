@@ -15,7 +15,7 @@ func (c *gates) beforeSearch() gate {
 // beforeStrays is what has to be known before what the batch system has, and no record, is removed
 // from it: it may be of a record that was lost, and that its home has.
 func (c *gates) beforeStrays() gate {
-	if c.rolledBack() {
+	if c.recovery.recounting() {
 		return untilAll
 	}
 	return open
@@ -23,7 +23,7 @@ func (c *gates) beforeStrays() gate {
 
 // beforeSweep is what has to be known before folders are removed that no record needs: start tokens lie there.
 func (c *gates) beforeSweep() gate {
-	if c.rolledBack() {
+	if c.recovery.recounting() {
 		return untilAll
 	}
 	return c.beforeSearch()
@@ -35,6 +35,14 @@ func (c *gates) beforeAbsence() gate {
 		return open
 	}
 	return untilNeighbours
+}
+
+// beforeGoingOn is what has to be known before this broker goes on though its journal was rolled back.
+func (c *gates) beforeGoingOn() gate {
+	if c.without(RollbackUnseen) {
+		return open
+	}
+	return untilAll
 }
 
 // toldBefore is what the file beside the journal says of the ends that users were told.

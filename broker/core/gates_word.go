@@ -11,7 +11,7 @@ import (
 // none: its journal may lack what it once knew.
 func (c *gates) beforeDenying() gate {
 	switch {
-	case c.rolledBack():
+	case c.recovery.recounting():
 		return untilAll
 	case c.recovery.begunAnew():
 		return untilLearnt
@@ -35,7 +35,7 @@ func (c *gates) beforeDismissing(owner grid.PeerID) gate {
 
 // beforeVerdict is what has to be known before a candidate is told what became of a handoff.
 func (c *gates) beforeVerdict() gate {
-	if c.rolledBack() {
+	if c.recovery.recounting() {
 		return untilAll
 	}
 	return open
@@ -107,6 +107,15 @@ func (c *gates) beforeOwning(j *job, from grid.PeerID, m wire.Commit, last grid.
 		return open
 	}
 	return forAnother
+}
+
+// beforeTaking is what has to be known before a Commit makes this site the owner, by its certificate: the commit of an
+// owner elsewhere than home is not taken without a chain that proves it.
+func (c *gates) beforeTaking(j *job, chain []grid.Certificate) gate {
+	if c.isHome(j) || j.rec.Owner == j.rec.Job.Home || len(chain) > 0 || c.without(CommitCreates) {
+		return open
+	}
+	return untilHome
 }
 
 // beforeBelievingReady: what was READY is not in this journal. It was rolled back since, and may have owned the job.

@@ -36,6 +36,7 @@ type ownership struct {
 		beforeReclaiming() gate
 		beforeRepeating(j *job) gate
 		beforeStart(j *job) gate
+		beforeTaking(j *job, chain []grid.Certificate) gate
 		beforeTakingBack(j *job, m wire.Declined) gate
 		beforeVerdict() gate
 		carried(wish bool) bool

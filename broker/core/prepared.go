@@ -47,11 +47,12 @@ func (c *ownership) onCommit(from grid.PeerID, m wire.Commit) {
 	case hold == untilInquired:
 		c.send(from, wire.Inquire{Handoff: c.preparedHandoff(j), Journal: c.cfg.Journal})
 	case hold == open:
-		if !c.given(j, m.Certificate) {
+		chain := c.given(j, m.Certificate)
+		if c.gates.beforeTaking(j, chain) != open {
 			c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Handoff.Job, Why: "the certificate of this commit proves nothing"})
 			return
 		}
-		c.own(j, m.Cancel)
+		c.own(j, chain, m.Cancel)
 		c.send(from, c.owned(j, m.Handoff))
 	case j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == m.Handoff.Epoch:
 		c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Handoff.Job, Why: "another site offered this job"})
@@ -82,10 +83,11 @@ func (c *ownership) onInquireReply(from grid.PeerID, m wire.InquireReply) {
 			return
 		}
 		owner := j.rec.Owner
-		if !c.given(j, m.Certificate) {
+		chain := c.given(j, m.Certificate)
+		if c.gates.beforeTaking(j, chain) != open {
 			return
 		}
-		c.own(j, m.Cancel)
+		c.own(j, chain, m.Cancel)
 		c.send(owner, c.owned(j, m.Handoff))
 	case wire.VerdictAborted:
 		// The owner's word; or that of the home, of a job that has ended, or is owned at a
@@ -96,8 +98,9 @@ func (c *ownership) onInquireReply(from grid.PeerID, m wire.InquireReply) {
 }
 
 // own takes the job over. OWNED and cancelled is one save, and is never submitted.
-func (c *ownership) own(j *job, cancel bool) {
+func (c *ownership) own(j *job, chain []grid.Certificate, cancel bool) {
 	giver := j.rec.Owner
+	j.rec.Certificates = chain
 	j.rec.Tenure = j.rec.Next(grid.Owning, c.cfg.Self, j.rec.Handoff.Epoch)
 	j.rec.HopsAt = c.now
 	// It may have been here before, to the end: nothing of that is true of what it is now.

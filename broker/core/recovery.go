@@ -38,6 +38,7 @@ type recovery struct {
 		beforeDenying() gate
 		beforeDismissing(owner grid.PeerID) gate
 		beforeDrop(j *job) gate
+		beforeGoingOn() gate
 		toldBefore() []grid.Record
 		witness() grid.Witness
 	}

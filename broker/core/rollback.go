@@ -68,6 +68,9 @@ func (c *recovery) rolledBackTo(from grid.PeerID, at grid.JournalID) {
 
 // rolledBack stops every start and handoff until all have been asked.
 func (c *recovery) rolledBack(how string, at grid.JournalID) {
+	if c.gates.beforeGoingOn() == open {
+		return
+	}
 	if c.rolled != nil {
 		if c.rolled.note(at) {
 			c.doubtAll()
