@@ -36,6 +36,7 @@
 //	POST   /v1/jobs/{id}/cancel         {confirmed, job: status}; 202 while it is only recorded
 //	GET    /v1/jobs/{id}/explain        how the places were chosen ([Explanation])
 //	GET    /v1/jobs/{id}/history        {id, events: [{at, state, site, epoch, why}]}
+//	GET    /v1/jobs/{id}/log            what a job has written so far, also while it runs: see log.go
 //	GET    /v1/jobs/{id}/outputs        {id, complete, files: [{path, size, mode}]}
 //	GET    /v1/jobs/{id}/outputs/{path} the bytes of one of them
 //	DELETE /v1/jobs/{id}                removes an ended job and its files; 204

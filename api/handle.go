@@ -49,6 +49,7 @@ func (s *Server) userTable() table {
 		"GET /v1/jobs/{id}/history":           s.history,
 		"PUT /v1/jobs/{id}/files/{path...}":   s.upload,
 		"POST /v1/jobs/{id}/uploaded":         s.uploaded,
+		"GET /v1/jobs/{id}/log":               s.readLog,
 		"GET /v1/jobs/{id}/outputs":           s.outputs,
 		"GET /v1/jobs/{id}/outputs/{path...}": s.output,
 		"POST /v1/groups":                     s.submitGroup,

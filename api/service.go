@@ -43,6 +43,9 @@ type SiteView struct {
 
 // UserService is for everybody. Every method about a job checks that it is who's, or that who is an administrator.
 type UserService interface {
+	// ReadLog is what a job has written of a file behind a place in it. Where there is nothing yet it waits until
+	// ctx is done, if q says so, and then tells how the job is.
+	ReadLog(ctx context.Context, who Identity, id grid.JobID, q LogQuery) (LogPiece, error)
 	// Where is what would be decided now about a job that is not handed in, of every site, and how sure its waits are.
 	Where(ctx context.Context, who Identity, n NewJob) (grid.Decision, []grid.Spread, error)
 	// Self is the broker's own site and peer.

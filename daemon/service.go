@@ -287,28 +287,42 @@ func (s service) Outputs(ctx context.Context, who api.Identity, id grid.JobID) (
 	if r.State.Terminal() || r.End != 0 && at == r.Owner {
 		return r.Outputs, true, nil
 	}
-	files, err := s.live(ctx, &r)
+	files, err := s.live(ctx, &r, at)
 	if errors.Is(err, grid.ErrNotFound) {
 		err = nil // nothing there yet
 	}
 	return files, false, err
 }
 
-func (s service) live(ctx context.Context, r *grid.Record) (grid.Manifest, error) {
+func (s service) live(ctx context.Context, r *grid.Record, at grid.PeerID) (grid.Manifest, error) {
 	if r.Owner == s.site.self {
 		return s.site.stager.Live(r.Job)
 	}
-	if s.site.overlay.Liveness(r.Owner) != grid.Alive {
-		return nil, fmt.Errorf("%w: the site %s, where job %s is, cannot be reached now; try again later",
-			grid.ErrUnavailable, s.SiteName(r.Owner), r.Job.ID)
+	from, err := s.source(r, at)
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, liveLimit)
 	defer cancel()
-	files, err := s.site.stager.LiveAt(ctx, r.Owner, r.Job.ID)
+	files, err := s.site.stager.LiveAt(ctx, from, r.Job.ID)
 	if err != nil {
-		return nil, fmt.Errorf("asking %s for the output of job %s so far: %w", s.SiteName(r.Owner), r.Job.ID, err)
+		return nil, fmt.Errorf("asking %s for the output of job %s so far: %w", s.SiteName(from), r.Job.ID, err)
 	}
 	return files, nil
+}
+
+// source is who is asked for what a job writes elsewhere: its owner, if the record is this broker's own, else the
+// one whose word the record is; its home asks the owner.
+func (s service) source(r *grid.Record, at grid.PeerID) (grid.PeerID, error) {
+	from := at
+	if from == s.site.self {
+		from = r.Owner
+	}
+	if s.site.overlay.Liveness(from) != grid.Alive {
+		return from, fmt.Errorf("%w: the site %s, where job %s is, cannot be reached now; try again later",
+			grid.ErrUnavailable, s.SiteName(from), r.Job.ID)
+	}
+	return from, nil
 }
 
 func (s service) Output(ctx context.Context, who api.Identity, id grid.JobID, path string) (io.ReadCloser, error) {
@@ -327,13 +341,13 @@ func (s service) Output(ctx context.Context, who api.Identity, id grid.JobID, pa
 	case r.Owner == s.site.self:
 		body, _, _, err = s.site.stager.OpenLive(r.Job, path)
 	default:
-		body, err = s.openLiveAt(ctx, &r, path)
+		body, err = s.openLiveAt(ctx, &r, at, path)
 	}
 	return body, err
 }
 
-func (s service) openLiveAt(ctx context.Context, r *grid.Record, path string) (io.ReadCloser, error) {
-	files, err := s.live(ctx, r)
+func (s service) openLiveAt(ctx context.Context, r *grid.Record, at grid.PeerID, path string) (io.ReadCloser, error) {
+	files, err := s.live(ctx, r, at)
 	if err != nil {
 		return nil, err
 	}
@@ -341,7 +355,11 @@ func (s service) openLiveAt(ctx context.Context, r *grid.Record, path string) (i
 	if k < 0 {
 		return nil, fmt.Errorf("%w: job %s has no output %q yet", grid.ErrNotFound, r.Job.ID, path)
 	}
-	return s.site.stager.OpenLiveAt(ctx, r.Owner, r.Job.ID, path, files[k].Size)
+	from, err := s.source(r, at)
+	if err != nil {
+		return nil, err
+	}
+	return s.site.stager.OpenLiveAt(ctx, from, r.Job.ID, path, files[k].Size)
 }
 
 func (s service) Sites(context.Context) ([]api.SiteView, error) {
@@ -411,7 +429,11 @@ func (s *site) authorize(peer grid.PeerID, job grid.JobID, set stage.Set) (stage
 		if err != nil {
 			return stage.Grant{}, err
 		}
-		return stage.Grant{Files: files, Outputs: r.Job.Outputs}, nil
+		grant := stage.Grant{Files: files, Outputs: r.Job.Outputs}
+		if r.Job.Home == s.self && r.Owner != s.self && !r.State.Terminal() {
+			grant.At = r.Owner // only a home relays: two sites that take each other for the owner ask in no circle
+		}
+		return grant, nil
 	}
 	return stage.Grant{}, fmt.Errorf("%w: %s", grid.ErrForbidden, set)
 }

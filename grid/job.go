@@ -1,5 +1,7 @@
 package grid
 
+import "path"
+
 // Limits on what one job may ask for. A document beyond them is refused where it
 // is read, a message beyond them where it is decoded.
 const (
@@ -120,7 +122,6 @@ type Program struct {
 	// Parallel is "" for a plain program (one process is started, which finds the
 	// others by GBROKER_HOSTFILE), else the SPMD variation, such as "MPI" or "OpenMPI".
 	Parallel string
-	Dialect  Dialect // of the batch scripts, if the program is one; "" is none
 	Limits   []Limit // of each process, in the order of LimitNames
 }
 
@@ -129,6 +130,23 @@ const (
 	DefaultOutput = "stdout"
 	DefaultError  = "stderr"
 )
+
+// Streams are the names under which a job's standard output and error come back; "" where they
+// do not.
+func (j *Job) Streams() (output, errors string) {
+	at := func(name, fallback string) string {
+		if name != "" {
+			fallback = path.Join(j.Program.Directory, name)
+		}
+		for _, o := range j.Outputs {
+			if o.Path == fallback {
+				return o.Target
+			}
+		}
+		return ""
+	}
+	return at(j.Program.Output, DefaultOutput), at(j.Program.Error, DefaultError)
+}
 
 // Variable is one environment variable.
 type Variable struct {

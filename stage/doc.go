@@ -46,7 +46,8 @@
 //	            {"path","size","mode"}, at most 16 MiB; path is empty
 //	set       1 inputs   2 outputs   3 work: outputs of a running job, by the names
 //	            the user gets; the only set that can be listed. A read of set 3 may
-//	            return fewer bytes than asked, where the file is shorter
+//	            return fewer bytes than asked, where the file is shorter. The home of
+//	            a job answers about set 3 also while the job is elsewhere: it asks there
 //	status    0 done: the bytes asked for
 //	          1 invalid   2 not found   3 not allowed   4 not yet   5 unavailable:
 //	            the bytes are the reason, for people, at most 1024

@@ -8,12 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"os"
 	"sort"
 	"sync"
 	"time"
 
 	"gbroker/grid"
+	"gbroker/internal/handover"
 )
 
 // Open opens one file of a set. size is its length now; reading a file of Work may
@@ -32,14 +32,50 @@ func (s *Stager) Live(job grid.Job) (grid.Manifest, error) { return s.live(job.I
 
 // OpenLive opens one file that Live listed; it ends where the file ended at opening.
 func (s *Stager) OpenLive(job grid.Job, target string) (r io.ReadCloser, size int64, mode uint32, err error) {
-	f, size, mode, err := s.openLive(job.ID, job.Outputs, target)
+	f, err := s.openLive(job.ID, job.Outputs, target, 0, handover.MaxPart)
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(f, size), f}, size, mode, nil
+	if _, part := f.ReaderAt.(heldPart); !part {
+		return struct {
+			io.Reader
+			io.Closer
+		}{io.NewSectionReader(f, 0, f.size), f}, f.size, f.mode, nil
+	}
+	next := func(offset int64) (liveFile, error) {
+		return s.openLive(job.ID, job.Outputs, target, offset, handover.MaxPart)
+	}
+	return &parts{at: f, next: next, size: f.size}, f.size, f.mode, nil
+}
+
+// ReadLive reads up to length bytes at offset of a file that a job which runs here writes; fewer,
+// or none, where the file is shorter.
+func (s *Stager) ReadLive(job grid.Job, target string, offset, length int64) ([]byte, error) {
+	f, err := s.openLive(job.ID, job.Outputs, target, offset, length)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readPart(f, f.available(offset, length), offset)
+}
+
+// ReadOutput is ReadLive of a file that was collected.
+func (s *Stager) ReadOutput(job grid.JobID, target string, offset, length int64) ([]byte, error) {
+	f, info, err := s.openStored(job, Outputs, target)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readPart(f, max(0, min(length, info.Size()-offset)), offset)
+}
+
+func readPart(f io.ReaderAt, length, offset int64) ([]byte, error) {
+	b := make([]byte, length)
+	n, err := f.ReadAt(b, offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, diskError(err)
+	}
+	return b[:n], nil
 }
 
 func (s *Stager) live(job grid.JobID, outputs []grid.Output) (grid.Manifest, error) {
@@ -50,22 +86,31 @@ func (s *Stager) live(job grid.JobID, outputs []grid.Output) (grid.Manifest, err
 	}
 	var m grid.Manifest
 	for _, o := range outputs {
-		f, size, mode, err := s.openLive(job, outputs, o.Target)
+		f, err := s.openLive(job, outputs, o.Target, 0, 0)
 		if err != nil {
 			continue // not there yet, or nothing we can read
 		}
 		f.Close()
-		m = append(m, grid.File{Path: o.Target, Size: size, Mode: mode})
+		m = append(m, grid.File{Path: o.Target, Size: f.size, Mode: f.mode})
 	}
 	sort.Slice(m, func(i, k int) bool { return m[i].Path < m[k].Path })
 	return m, nil
 }
 
-// openLive opens the output with a target: where the program writes it, or in out/ once it was collected.
-func (s *Stager) openLive(job grid.JobID, outputs []grid.Output, target string) (*os.File, int64, uint32, error) {
+// liveFile is an open output of a running job, or a part of one.
+type liveFile struct {
+	io.ReaderAt
+	io.Closer
+	size int64
+	mode uint32
+}
+
+// openLive opens the output with a target: where the program writes it, or in out/ once it was
+// collected. Of one that only the program's account can read it has no more than the part asked for.
+func (s *Stager) openLive(job grid.JobID, outputs []grid.Output, target string, offset, length int64) (liveFile, error) {
 	root, err := s.folder(job)
 	if err != nil {
-		return nil, 0, 0, err
+		return liveFile{}, err
 	}
 	defer root.Close()
 	for _, o := range outputs {
@@ -76,12 +121,17 @@ func (s *Stager) openLive(job grid.JobID, outputs []grid.Output, target string) 
 		if errors.Is(err, fs.ErrNotExist) {
 			f, info, err = s.openIn(root, Outputs, target)
 		}
-		if err != nil {
-			return nil, 0, 0, kindOf(fmt.Errorf("open the output %q of %s: %w", target, job, err))
+		if errors.Is(err, fs.ErrPermission) {
+			if t, bad := s.tenant(root); bad == nil && t.apart() {
+				return s.partAs(t, job, o.Path, offset, min(length, handover.MaxPart))
+			}
 		}
-		return f, info.Size(), uint32(info.Mode().Perm()), nil
+		if err != nil {
+			return liveFile{}, kindOf(fmt.Errorf("open the output %q of %s: %w", target, job, err))
+		}
+		return liveFile{f, f, info.Size(), uint32(info.Mode().Perm())}, nil
 	}
-	return nil, 0, 0, fmt.Errorf("%w: %s has no output %q", grid.ErrNotFound, job, target)
+	return liveFile{}, fmt.Errorf("%w: %s has no output %q", grid.ErrNotFound, job, target)
 }
 
 // LiveAt is Live at the site that runs the job.
@@ -102,13 +152,9 @@ func (s *Stager) liveAt(ctx context.Context, owner grid.PeerID, job grid.JobID) 
 	if err := c.ask(request{kind: kindList, set: Work, job: job}); err != nil {
 		return nil, err
 	}
-	n, err := readAnswer(c, maxListing)
+	body, err := c.whole(maxListing)
 	if err != nil {
 		return nil, err
-	}
-	body := make([]byte, n)
-	if _, err := io.ReadFull(c, body); err != nil {
-		return nil, noEOF(err)
 	}
 	var lines []entry
 	if err := json.Unmarshal(body, &lines); err != nil || len(lines) > grid.MaxFiles {
@@ -135,6 +181,40 @@ func (s *Stager) OpenLiveAt(ctx context.Context, owner grid.PeerID, job grid.Job
 		return nil, fmt.Errorf("open %q of %s at %s: %w", target, job, owner, err)
 	}
 	return &tail{c: c, done: done, q: request{kind: kindRead, set: Work, job: job, path: target}, size: size}, nil
+}
+
+// ReadLiveAt is ReadLive at the site that runs the job, or at its home, which asks that site.
+func (s *Stager) ReadLiveAt(ctx context.Context, at grid.PeerID, job grid.JobID, target string, offset, length int64) ([]byte, error) {
+	if err := CheckPath(target); err != nil {
+		return nil, err
+	}
+	length = min(length, grid.RangeSize)
+	c, done, err := s.dial(ctx, at)
+	if err != nil {
+		return nil, fmt.Errorf("read %q of %s at %s: %w", target, job, at, err)
+	}
+	defer done()
+	var b []byte
+	if err = c.ask(request{kind: kindRead, set: Work, job: job, path: target, offset: offset, length: length}); err == nil {
+		b, err = c.whole(length)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %q of %s at %s: %w", target, job, at, err)
+	}
+	return b, nil
+}
+
+// whole reads an answer of up to limit bytes.
+func (c *stream) whole(limit int64) ([]byte, error) {
+	n, err := readAnswer(c, limit)
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, n)
+	if _, err := io.ReadFull(c, b); err != nil {
+		return nil, noEOF(err)
+	}
+	return b, nil
 }
 
 // tail reads a growing file over the wire, a range at a time.

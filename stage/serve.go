@@ -2,9 +2,11 @@ package stage
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -134,10 +136,22 @@ func (v *server) one(q request, buf []byte, pace *pacer) error {
 	if err != nil {
 		return pace.write(refusal(err))
 	}
+	if q.set == Work && grant.At != "" {
+		return v.relay(q, grant.At, buf, pace)
+	}
 	if q.kind == kindList {
 		return v.list(q, grant, pace)
 	}
-	f, length, err := v.s.openGranted(q, grant)
+	var f file
+	var length int64
+	if q.set == Work {
+		var live liveFile
+		if live, err = v.s.openLive(q.job, grant.Outputs, q.path, q.offset, q.length); err == nil {
+			f, length = live, live.available(q.offset, q.length)
+		}
+	} else {
+		f, length, err = v.s.openGranted(q, grant)
+	}
 	if err != nil {
 		return pace.write(refusal(err))
 	}
@@ -145,8 +159,14 @@ func (v *server) one(q request, buf []byte, pace *pacer) error {
 	return send(f, q.offset, length, buf, pace)
 }
 
+// file is what a read is answered from.
+type file interface {
+	io.ReaderAt
+	io.Closer
+}
+
 // send writes the answer head and length bytes of f.
-func send(f *os.File, offset, length int64, buf []byte, pace *pacer) error {
+func send(f io.ReaderAt, offset, length int64, buf []byte, pace *pacer) error {
 	putAnswer(buf, statusDone, int(length))
 	for have := answerHead; length > 0 || have > 0; have = 0 {
 		n := min(int64(pace.size-have), length)
@@ -158,6 +178,42 @@ func send(f *os.File, offset, length int64, buf []byte, pace *pacer) error {
 		}
 		offset += n
 		length -= n
+	}
+	return nil
+}
+
+// relay answers with what another site says, which has the job.
+func (v *server) relay(q request, at grid.PeerID, buf []byte, pace *pacer) error {
+	ctx := context.Background() //house:allow context: dialling has a limit, and what is read afterwards ends with the idle time
+	c, done, err := v.s.dial(ctx, at)
+	if err != nil {
+		return pace.write(refusal(fmt.Errorf("%w: %w", grid.ErrUnavailable, err)))
+	}
+	defer done()
+	limit := q.length
+	if q.kind == kindList {
+		limit = maxListing
+	}
+	if err := c.ask(q); err != nil {
+		return pace.write(refusal(fmt.Errorf("%w: %w", grid.ErrUnavailable, err)))
+	}
+	length, err := readAnswer(c, limit)
+	if err != nil {
+		return pace.write(refusal(err))
+	}
+	putAnswer(buf, statusDone, int(length))
+	if err := pace.write(buf[:answerHead]); err != nil {
+		return err
+	}
+	for length > 0 {
+		n, err := c.Read(buf[:min(int64(len(buf)), length)])
+		if err != nil {
+			return fmt.Errorf("relaying: %w", noEOF(err)) // the length is out already
+		}
+		if err := pace.write(buf[:n]); err != nil {
+			return err
+		}
+		length -= int64(n)
 	}
 	return nil
 }
@@ -186,13 +242,6 @@ func (v *server) list(q request, grant Grant, pace *pacer) error {
 
 // openGranted opens what a read asks for and says how many bytes it will give.
 func (s *Stager) openGranted(q request, grant Grant) (f *os.File, length int64, err error) {
-	if q.set == Work {
-		f, size, _, err := s.openLive(q.job, grant.Outputs, q.path)
-		if err != nil {
-			return nil, 0, err
-		}
-		return f, min(max(size-q.offset, 0), q.length), nil
-	}
 	want, ok := lookup(grant.Files, q.path)
 	if !ok {
 		return nil, 0, fmt.Errorf("%w: %q is none of the %s of %s", grid.ErrNotFound, q.path, q.set, q.job)

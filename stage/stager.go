@@ -49,6 +49,8 @@ func (s Set) dir() string { return [...]string{"", inDir, outDir, workDir}[s] }
 type Grant struct {
 	Files   grid.Manifest // for Inputs and Outputs
 	Outputs []grid.Output // for Work: the job's outputs
+	// At, for Work, is where the job is, if that is not here: what is asked is asked there.
+	At grid.PeerID
 }
 
 // Config is what a Stager needs. Zero fields take the defaults named.

@@ -21,12 +21,6 @@ type termsRow struct {
 	Notify    []grid.Notice     `json:",omitempty"`
 }
 
-type warningRow struct {
-	Signal int
-	Before grid.Tick
-	Leader bool `json:",omitempty"`
-}
-
 type aboutRow struct {
 	Description string   `json:",omitempty"`
 	Application string   `json:",omitempty"`

@@ -79,6 +79,9 @@ type statusBody struct {
 	Cancel    bool       `msgpack:"c,omitempty"`
 	Outputs   []fileBody `msgpack:"f,omitempty"`
 	Usage     usageBody  `msgpack:"u,omitempty"`
+	// Output and Error came later: a broker without them skips them.
+	Output string `msgpack:"so,omitempty"`
+	Error  string `msgpack:"se,omitempty"`
 }
 
 func fromStatus(m Status) *statusBody {
@@ -90,6 +93,7 @@ func fromStatus(m Status) *statusBody {
 		Lost: fromAgo(m.ContactLost), Predicted: fromAgo(Ago(m.Predicted)), Estimate: fromAgo(Ago(m.Estimate)),
 		End: uint64(m.End), ExitCode: int64(m.ExitCode), HasExit: m.HasExit, Signal: int64(m.Signal),
 		Reason: plain(m.Reason, MaxWhy), Cancel: m.Cancel, Outputs: each(m.Outputs, fromFile), Usage: fromUsage(m.Usage),
+		Output: plain(m.Output, grid.MaxPath), Error: plain(m.Error, grid.MaxPath),
 	}
 }
 
@@ -110,6 +114,7 @@ func (b *statusBody) status(c *check) Status {
 		Reason: c.word("reason", b.Reason, MaxWhy), Cancel: b.Cancel,
 		Outputs: c.manifest("outputs", b.Outputs),
 		Usage:   nested(c, "usage", b.Usage.usage),
+		Output:  c.word("output", b.Output, grid.MaxPath), Error: c.word("error", b.Error, grid.MaxPath),
 	}
 	if b.End != 0 {
 		if m.End = c.state("end", b.End); !m.End.Terminal() {

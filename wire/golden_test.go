@@ -150,6 +150,9 @@ func grown() map[string]Message {
 			m.Answers = slices.Clone(m.Answers)
 			m.Answers[1].Estimate.Refusal = &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors", Asked: "64", Available: "16"}
 			later["estimatereply-permanent"] = m
+			m.Answers = slices.Clone(m.Answers)
+			m.Answers[0].Estimate.Spread = grid.Spread{Early: 5 * grid.Second, Late: grid.Minute, Of: 30}
+			later["estimatereply-spread"] = m
 		case Offer:
 			m.Certificates, m.Hops = certificates[:1], 3
 			later["offer-certificates"] = m
@@ -200,6 +203,10 @@ func grown() map[string]Message {
 			status.Usage = grid.Usage{CPU: 90_500, Memory: 1 << 31}
 			m.Status = &status
 			later["response-usage"] = m
+			named := status
+			named.Output, named.Error = "results/out.txt", "stderr"
+			m.Status = &named
+			later["response-streams"] = m
 		case Recounted:
 			m.Claims = append(slices.Clone(m.Claims), Claim{Job: aJob, Epoch: grid.Epoch{Term: 2}, Ended: true})
 			later["recounted-ended"] = m
@@ -309,8 +316,7 @@ func termedJob() grid.Job {
 	job.Program.Limits = []grid.Limit{{Name: grid.LimitCore}, {Name: grid.LimitMemory, Value: 1 << 30}, {Name: grid.LimitStack, Value: 1 << 23}}
 	job.Account = "physics"
 	job.Sites = grid.Choice{Only: []grid.SiteName{"xeon16", "xeon32"}, Not: []grid.SiteName{"xeon80"}, Prefer: []grid.SiteName{"xeon32"}}
-	job.Warning = grid.Warning{Signal: 10, Before: grid.Minute, Leader: true}
-	job.Program.Dialect = grid.DialectSlurm
+	job.Warning = grid.Warning{Signal: 10, Before: grid.Minute}
 	job.Sources = []grid.Source{{Path: "work/data", URI: "https://example.org/data", Flag: grid.DontOverwrite}}
 	job.Outputs = append(job.Outputs, grid.Output{Path: "work/out.txt", URI: "sftp://example.org/out", Flag: grid.Append, Required: true, Delete: true})
 	job.About = grid.About{Description: "what", Application: "render", Version: "2.1", Annotations: []string{"a"}, Projects: []string{"p", "q"}}
@@ -343,7 +349,7 @@ func TestGoldenBytesOfDemands(t *testing.T) {
 			want = append(want, FeatureDistinct, FeatureHosts, FeatureDisk, FeatureMeasures)
 		}
 		if strings.HasSuffix(name, "-termed") && m.Kind() != KindEstimateRequest {
-			want = append(want, FeatureLimits, FeatureAccount, FeatureSites, FeatureWarning, FeatureSources, FeatureTargets, FeatureDialect, FeatureDeadline)
+			want = append(want, FeatureLimits, FeatureAccount, FeatureSites, FeatureWarning, FeatureSources, FeatureTargets, FeatureDeadline)
 		}
 		if e, err := unwrap(frame); err != nil || !slices.Equal(e.needs, want) {
 			t.Errorf("%s needs %v, %v", name, e.needs, err)
@@ -428,7 +434,7 @@ func TestLargestQuestionsFit(t *testing.T) {
 func TestExamplesAreComplete(t *testing.T) {
 	t.Parallel()
 	job := demandingJob()
-	values := []any{job, job.Program, job.Demand, job.Demand.Chunks[0], job.Demand.Chunks[0].Resources[0], job.Inputs[0], job.Outputs[0], job.User, termedJob(), termedJob().Program, termedJob().Demand, termedJob().Outputs[2], drainingSite, exampleCertificates()[0]}
+	values := []any{job, job.Program, job.Demand, job.Demand.Chunks[0], job.Demand.Chunks[0].Resources[0], job.Inputs[0], job.Outputs[0], job.User, termedJob(), termedJob().Demand, termedJob().Outputs[2], drainingSite, exampleCertificates()[0]}
 	for _, m := range slices.AppendSeq(examples(), maps.Values(grown())) {
 		values = append(values, m)
 		if a, ok := m.(Announce); ok {
@@ -493,7 +499,6 @@ func TestFeaturesOfJobs(t *testing.T) {
 		FeatureLimits:  func(j *grid.Job) { j.Program.Limits = append(j.Program.Limits, grid.Limit{Name: grid.LimitStack}) },
 		FeatureAccount: func(j *grid.Job) { j.Account = "physics" },
 		FeatureSites:   func(j *grid.Job) { j.Sites.Not = []grid.SiteName{"xeon80"} },
-		FeatureDialect: func(j *grid.Job) { j.Program.Dialect = grid.DialectOpenPBS },
 		FeatureWarning: func(j *grid.Job) { j.Warning = grid.Warning{Signal: 10, Before: 1} },
 		FeatureSources: func(j *grid.Job) { j.Sources = []grid.Source{{Path: "a", URI: "https://h/a"}} },
 		FeatureTargets: func(j *grid.Job) { j.Outputs = []grid.Output{{Path: "a", URI: "https://h/a"}} },

@@ -398,6 +398,7 @@ type Status struct {
 	Reason            string
 	Cancel            bool
 	Outputs           grid.Manifest // where the answering broker has them
+	Output, Error     string        // under which names its standard output and error come back; "" is not said
 	Usage             grid.Usage
 }
 

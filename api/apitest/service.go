@@ -167,6 +167,7 @@ func (s *Service) Leave(id grid.JobID, complete bool, files grid.Manifest, conte
 		return fmt.Errorf("job %s: %w", id, grid.ErrNotFound)
 	}
 	j.outputs, j.content, j.complete = files, content, complete
+	s.wake()
 	return nil
 }
 
@@ -240,6 +241,46 @@ func (s *Service) Submit(_ context.Context, who api.Identity, n api.NewJob) (gri
 		events: []grid.Event{{At: r.Submitted, State: r.State, Site: "here", Epoch: r.Epoch, Why: "submitted"}}}
 	s.wake()
 	return r, false, nil
+}
+
+// ReadLog reads what Leave set; a job has run since it is RUNNING, and its epoch names the run.
+func (s *Service) ReadLog(ctx context.Context, who api.Identity, id grid.JobID, q api.LogQuery) (api.LogPiece, error) {
+	for {
+		s.mu.Lock()
+		j, err := s.find(who, id)
+		if err != nil {
+			s.mu.Unlock()
+			return api.LogPiece{}, err
+		}
+		p, changed := j.log(q), s.changed
+		s.mu.Unlock()
+		if !q.Follow || len(p.Data) > 0 || p.End || p.Run != q.Run {
+			return p, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return p, nil
+		}
+	}
+}
+
+func (j *job) log(q api.LogQuery) api.LogPiece {
+	name := cmp.Or(q.File, grid.DefaultOutput)
+	if q.Error {
+		name = grid.DefaultError
+	}
+	p := api.LogPiece{Offset: q.Offset, State: j.record.State.String(), Site: "here"}
+	if j.record.State < grid.Running {
+		return p
+	}
+	p.Run = j.record.Epoch.String()
+	data := j.content[name]
+	if p.Run != q.Run || p.Offset > int64(len(data)) {
+		p.Offset = 0
+	}
+	p.Data, p.End = data[p.Offset:], j.record.State.Terminal()
+	return p
 }
 
 // Foresee sets what Where answers.

@@ -140,6 +140,7 @@ func (c *relay) statusOf(r *grid.Record) wire.Status {
 		ContactLost: c.ago(r.ContactLost), Predicted: c.ahead(r.PredictedStart), Estimate: c.ahead(r.EstimateNow),
 		End: r.End, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal, Reason: r.Why(), Cancel: r.CancelRequested, Usage: r.Usage,
 	}
+	s.Output, s.Error = r.Job.Streams()
 	if r.End != 0 && (r.Owner == c.cfg.Self || r.State.Terminal()) {
 		s.Outputs = r.Outputs
 	}
@@ -176,8 +177,16 @@ func (c *relay) recordOf(id grid.JobID, s wire.Status) grid.Record {
 		}
 		return c.now + in.Span
 	}
+	streams := grid.Program{Output: s.Output, Error: s.Error}
+	var outputs []grid.Output
+	for _, name := range []string{s.Output, s.Error} {
+		if name != "" {
+			outputs = append(outputs, grid.Output{Path: name, Target: name})
+		}
+	}
 	return grid.Record{
 		Job: grid.Job{
+			Program: streams, Outputs: outputs,
 			ID: id, Name: s.Name, Home: s.Home, User: s.User, Demand: s.Demand,
 			Walltime: s.Walltime, WalltimeDefaulted: s.WalltimeDefaulted, Queue: s.Queue,
 		},

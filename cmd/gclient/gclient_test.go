@@ -116,6 +116,8 @@ func becomes(ts *testscript.TestScript, _ bool, args []string) {
 			name, value, _ := strings.Cut(a, "=")
 			n, _ := strconv.Atoi(value)
 			switch name {
+			case "term":
+				r.Epoch.Term = uint32(n)
 			case "code":
 				r.ExitCode, r.HasExit = n, true
 			case "signal":

@@ -3,7 +3,7 @@
 // be closed to the daemon, by modes and by folders, and only the account itself can open,
 // read and remove it. It runs as
 //
-//	sudo -n -u ACCOUNT -- gbroker sandbox hello|send FOLDER|clear FOLDER...
+//	sudo -n -u ACCOUNT -- gbroker sandbox hello|send FOLDER|part FOLDER OFFSET LENGTH|clear FOLDER...
 //
 // and reads no configuration. Whatever it does the kernel allows that account, or does not:
 // no link and no name that is swapped meanwhile gets at more than the account has anyway.
@@ -12,6 +12,7 @@
 //	send    reads names from standard input, each ended by a zero byte, and sends these files
 //	        of FOLDER in that order; nothing is changed but the modes of what is closed even
 //	        to its owner
+//	part    as send, but OFFSET and LENGTH tell which part of the files is sent: bytes, at most 4 MiB
 //	clear   removes what is in FOLDER, as far as the account may; what is left is the daemon's
 //
 // # Form
@@ -42,6 +43,8 @@ const (
 
 	// MaxNames bounds the bytes of all names of one send.
 	MaxNames = 64 << 20
-	chunk    = 256 << 10
-	maxText  = 1 << 10
+	// MaxPart is the longest part of a file.
+	MaxPart = 4 << 20
+	chunk   = 256 << 10
+	maxText = 1 << 10
 )

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -27,7 +28,13 @@ func Serve(args []string, in io.Reader, out io.Writer) error {
 	case len(args) == 1 && args[0] == "hello":
 		return nil
 	case len(args) == 2 && args[0] == "send":
-		return send(args[1], in, out)
+		return send(args[1], in, out, func(f *os.File) io.Reader { return f })
+	case len(args) == 4 && args[0] == "part":
+		offset, length, err := partOf(args[2], args[3])
+		if err != nil {
+			return err
+		}
+		return send(args[1], in, out, func(f *os.File) io.Reader { return io.NewSectionReader(f, offset, length) })
 	case len(args) > 1 && args[0] == "clear":
 		var all error
 		for _, dir := range args[1:] {
@@ -35,11 +42,21 @@ func Serve(args []string, in io.Reader, out io.Writer) error {
 		}
 		return all
 	}
-	return fmt.Errorf("%.200q: the words are hello, send FOLDER, or clear FOLDER...", args)
+	return fmt.Errorf("%.200q: the words are hello, send FOLDER, part FOLDER OFFSET LENGTH, or clear FOLDER...", args)
 }
 
-// send answers each name that it reads.
-func send(dir string, in io.Reader, out io.Writer) error {
+// partOf reads the words that say which part of a file is wanted.
+func partOf(offset, length string) (from, n int64, err error) {
+	from, err1 := strconv.ParseInt(offset, 10, 64)
+	n, err2 := strconv.ParseInt(length, 10, 64)
+	if err1 != nil || err2 != nil || from < 0 || n < 0 || n > MaxPart {
+		return 0, 0, fmt.Errorf("the part at %.30q of %.30q bytes: both are numbers, and a part has at most %d bytes", offset, length, MaxPart)
+	}
+	return from, n, nil
+}
+
+// send answers each name that it reads with what part says of the file.
+func send(dir string, in io.Reader, out io.Writer, part func(*os.File) io.Reader) error {
 	names, err := io.ReadAll(io.LimitReader(in, MaxNames+1))
 	if err != nil || len(names) > MaxNames {
 		return fmt.Errorf("reading at most %d bytes of names: %w", MaxNames, errors.Join(err))
@@ -51,7 +68,7 @@ func send(dir string, in io.Reader, out io.Writer) error {
 	defer root.Close()
 	w := bufio.NewWriterSize(out, chunk)
 	for name := range bytes.SplitSeq(bytes.TrimSuffix(names, []byte{0}), []byte{0}) {
-		if err := sendFile(root, string(name), w); err != nil {
+		if err := sendFile(root, string(name), w, part); err != nil {
 			return fmt.Errorf("sending %.200q: %w", name, err)
 		}
 	}
@@ -59,7 +76,7 @@ func send(dir string, in io.Reader, out io.Writer) error {
 }
 
 // sendFile answers one name; its error is that of the way out.
-func sendFile(root *os.Root, name string, w *bufio.Writer) error {
+func sendFile(root *os.Root, name string, w *bufio.Writer, part func(*os.File) io.Reader) error {
 	f, info, err := Open(root, name)
 	switch {
 	case Absent(err):
@@ -75,9 +92,9 @@ func sendFile(root *os.Root, name string, w *bufio.Writer) error {
 	w.WriteByte(kindFile) // a bufio.Writer keeps its error for the last call
 	w.Write(binary.BigEndian.AppendUint32(nil, uint32(mode)))
 	w.Write(binary.BigEndian.AppendUint64(nil, uint64(info.Size())))
-	buf := make([]byte, chunk)
+	buf, content := make([]byte, chunk), part(f)
 	for {
-		n, err := f.Read(buf)
+		n, err := content.Read(buf)
 		if n > 0 {
 			w.Write(binary.BigEndian.AppendUint32(nil, uint32(n)))
 			if _, err := w.Write(buf[:n]); err != nil {

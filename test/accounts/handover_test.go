@@ -159,6 +159,17 @@ func TestOutputsOfAnotherAccount(t *testing.T) {
 			if live, err := s.Live(grid.Job{ID: job, Outputs: outputs("plain", "gone")}); err != nil || len(live) != 1 || live[0].Size != int64(len(data)) {
 				t.Errorf("while it runs there is %v, %v", live, err)
 			}
+			for name, want := range map[string]string{"none": "one", "shut/file": "hut", "deep/er/file": "eep"} { // closed to the daemon
+				if got, err := s.ReadLive(j, name, 1, 3); err != nil || string(got) != want {
+					t.Errorf("while it runs a part of %s is %q, %v", name, got, err)
+				}
+			}
+			if got, err := s.ReadLive(j, "other", 1<<20, 5<<20); err != nil || !bytes.Equal(got, data[1<<20:1<<20+len(got)]) || len(got) < 4<<20 {
+				t.Errorf("a long part has %d bytes, %v", len(got), err)
+			}
+			if got, err := s.ReadLive(j, "pipe", 0, 3); err == nil {
+				t.Errorf("a pipe gives %q", got)
+			}
 			_, missing, err := s.Collect(t.Context(), j)
 			if err != nil || fmt.Sprint(missing) != `["pipe" (it is a pipe) "gone"]` {
 				t.Fatalf("missing %v, %v", missing, err)

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+func (p *program) logs() *cobra.Command {
+	var follow, failed bool
+	var file string
+	cmd := &cobra.Command{
+		Use:   "logs ID",
+		Short: "Print what a job writes, while it runs and after",
+		Long: `Print the standard output of a job so far, wherever it runs: it is read from the site that has
+the job, by way of its home if need be. --stderr prints its standard error, --file NAME one of
+the files that it brings back.
+
+With -f the printing goes on as the job writes, until its end or Ctrl-C, which leaves the job
+alone. It waits for the start, follows the job to another site, goes on where it was when the
+output has come home, and over a restart of the broker of up to a minute. Where a site starts the job again
+its output begins anew; that is said on stderr, as is where the job is.
+
+Of a job that has not started it prints nothing, and ends with exit code 3 unless -f is given.`,
+		Example: `  gclient logs -f xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF
+  gclient logs --stderr ID | tail
+  gclient logs -f --file results/progress.csv ID`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: p.completeJobs,
+		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+			if failed && file != "" {
+				return cli.BadUsage("--stderr and --file: name one of them")
+			}
+			l := &reader{cmd: cmd, client: c, id: id, follow: follow, at: api.LogQuery{Error: failed, File: file}}
+			return l.run(cmd.Context())
+		}),
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as the job writes, until its end")
+	cmd.Flags().BoolVar(&failed, "stderr", false, "its standard error, not its output")
+	cmd.Flags().StringVar(&file, "file", "", "the file that comes back as `NAME`, not its standard output")
+	return cmd
+}
+
+// reader prints what a job writes.
+type reader struct {
+	cmd    *cobra.Command
+	client *api.Client
+	id     grid.JobID
+	at     api.LogQuery
+	follow bool
+	told   string // what was said last on stderr
+}
+
+func (l *reader) run(ctx context.Context) error {
+	heard := time.Now()
+	for {
+		p, err := l.client.ReadLog(ctx, l.id, l.at)
+		switch {
+		case interrupted(ctx, err) || ctx.Err() != nil:
+			return nil
+		case err != nil && l.follow && api.Interrupted(err) && time.Since(heard) < patience:
+			pause(ctx, time.Second)
+			continue
+		case err != nil:
+			return err
+		}
+		heard = time.Now()
+		l.say(&p)
+		if _, err := l.cmd.OutOrStdout().Write(p.Data); err != nil {
+			return fmt.Errorf("printing: %w", err)
+		}
+		l.at.Run, l.at.Offset, l.at.Follow = p.Run, p.Offset+int64(len(p.Data)), l.follow // the first answer comes at once
+		switch {
+		case p.End:
+			return nil
+		case l.follow || len(p.Data) == api.MaxLogPiece:
+		case p.Run == "":
+			return fmt.Errorf("job %s is %s and has written nothing yet; 'gclient logs -f %s' waits: %w", l.id, p.State, l.id, grid.ErrNotYet)
+		default:
+			return nil
+		}
+	}
+}
+
+// say tells on stderr what becomes of the job, of which the output says nothing.
+func (l *reader) say(p *api.LogPiece) {
+	if !l.follow {
+		return
+	}
+	text := ""
+	switch {
+	case p.Why != "":
+		text = "nothing can be read now, and it is tried again: " + p.Why
+	case p.Run == "":
+		text = fmt.Sprintf("job %s is %s at %s; its output follows when it has started", l.id, p.State, p.Site)
+	case l.at.Run != "" && (p.Run != l.at.Run):
+		text = fmt.Sprintf("job %s was started again, at %s: its output begins anew", l.id, p.Site)
+	case p.Offset < l.at.Offset:
+		text = fmt.Sprintf("the file of job %s at %s has become shorter: it begins anew", l.id, p.Site)
+	case p.End:
+		text = fmt.Sprintf("job %s is %s", l.id, p.State)
+	case l.at.Run == "" && l.told != "":
+		text = fmt.Sprintf("job %s runs at %s", l.id, p.Site)
+	}
+	if text = printable(strings.TrimSpace(text)); text != "" && text != l.told {
+		l.told = text
+		l.cmd.PrintErrf("gclient: %s\n", text)
+	}
+}
