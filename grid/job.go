@@ -122,6 +122,7 @@ type Program struct {
 	// Parallel is "" for a plain program (one process is started, which finds the
 	// others by GBROKER_HOSTFILE), else the SPMD variation, such as "MPI" or "OpenMPI".
 	Parallel string
+	Dialect  Dialect // of the batch scripts, if the program is one; "" is none
 	Limits   []Limit // of each process, in the order of LimitNames
 }
 

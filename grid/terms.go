@@ -92,6 +92,9 @@ type Notice struct {
 type Warning struct {
 	Signal int
 	Before Tick // a span: so long before the limit
+	// Leader: its first process alone gets it. Else all of them on its first node do, but of a program
+	// with a [Dialect] not the first, which is the shell that reads the script.
+	Leader bool
 }
 
 // Check says why what describes a job is none.

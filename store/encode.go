@@ -116,12 +116,12 @@ type jobRow struct {
 	Inputs            []fileRow   `json:",omitempty"`
 	Outputs           []outputRow `json:",omitempty"`
 
-	Account string       `json:",omitempty"`
-	Sites   choiceRow    `json:",omitzero"`
-	Terms   termsRow     `json:",omitzero"`
-	Warning grid.Warning `json:",omitzero"`
-	Sources []sourceRow  `json:",omitempty"`
-	About   aboutRow     `json:",omitzero"`
+	Account string      `json:",omitempty"`
+	Sites   choiceRow   `json:",omitzero"`
+	Terms   termsRow    `json:",omitzero"`
+	Warning warningRow  `json:",omitzero"`
+	Sources []sourceRow `json:",omitempty"`
+	About   aboutRow    `json:",omitzero"`
 }
 
 // What a demand may have since the first version is left out where it is not there.
@@ -152,6 +152,7 @@ type programRow struct {
 	Parallel             string
 	MemoryLimit          int64        // the limit of this name; 0 is none
 	Limits               []grid.Limit `json:",omitempty"` // the others
+	Dialect              grid.Dialect `json:",omitempty"`
 }
 
 type variableRow struct{ Name, Value text }
@@ -188,7 +189,7 @@ func encodeJob(j *grid.Job) ([]byte, error) {
 		ID: j.ID, Name: j.Name, Home: j.Home, User: j.User, Rerunnable: j.Rerunnable, Demand: toDemand(j.Demand),
 		Walltime: j.Walltime, WalltimeDefaulted: j.WalltimeDefaulted, Queue: j.Queue,
 		Program: toProgram(j.Program), Inputs: each(j.Inputs, toFile), Outputs: each(j.Outputs, toOutput),
-		Account: j.Account, Sites: choiceRow(j.Sites), Terms: termsRow(j.Terms), Warning: j.Warning,
+		Account: j.Account, Sites: choiceRow(j.Sites), Terms: termsRow(j.Terms), Warning: warningRow(j.Warning),
 		Sources: each(j.Sources, toSource), About: aboutRow(j.About),
 	})
 }
@@ -223,7 +224,7 @@ func decode(record, job []byte) (grid.Record, error) {
 		Program: d.Program.program(), Demand: d.Demand.demand(),
 		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue,
 		Inputs: inputs, Outputs: each(d.Outputs, outputRow.output),
-		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: d.Warning,
+		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: grid.Warning(d.Warning),
 		Sources: each(d.Sources, sourceRow.source), About: grid.About(d.About),
 	}
 	return r, nil
@@ -265,7 +266,7 @@ type briefRow struct {
 	Account           string
 	Sites             choiceRow
 	Terms             termsRow
-	Warning           grid.Warning
+	Warning           warningRow
 }
 
 // decodeBriefly leaves out of a record and its job what may be large.
@@ -285,7 +286,7 @@ func decodeBriefly(record, job []byte) (grid.Record, error) {
 	r.Record.Job = grid.Job{
 		ID: d.ID, Name: d.Name, Home: d.Home, User: d.User, Rerunnable: d.Rerunnable, Demand: d.Demand.demand(),
 		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue,
-		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: d.Warning,
+		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: grid.Warning(d.Warning),
 	}
 	return r.Record, nil
 }
@@ -332,6 +333,7 @@ func toProgram(p grid.Program) programRow {
 		Parallel:    p.Parallel,
 		MemoryLimit: memory,
 		Limits:      limits,
+		Dialect:     p.Dialect,
 	}
 }
 
@@ -346,6 +348,7 @@ func (r programRow) program() grid.Program {
 		Environment: each(r.Environment, func(v variableRow) grid.Variable { return grid.Variable{Name: string(v.Name), Value: string(v.Value)} }),
 		Parallel:    r.Parallel,
 		Limits:      r.limits(),
+		Dialect:     r.Dialect,
 	}
 }
 

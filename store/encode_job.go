@@ -21,6 +21,12 @@ type termsRow struct {
 	Notify    []grid.Notice     `json:",omitempty"`
 }
 
+type warningRow struct {
+	Signal int
+	Before grid.Tick
+	Leader bool `json:",omitempty"`
+}
+
 type aboutRow struct {
 	Description string   `json:",omitempty"`
 	Application string   `json:",omitempty"`

@@ -13,7 +13,8 @@ func term(j *grid.Job) {
 		NotBefore: 1, Deadline: 2, Priority: -3, Held: true, Fee: 4,
 		After: []grid.Dependency{{Kind: grid.AfterOK, On: string(idOf(7))}}, Notify: []grid.Notice{{When: grid.OnEnd, To: "mailto:a@b"}},
 	}
-	j.Warning = grid.Warning{Signal: 10, Before: grid.Minute}
+	j.Warning = grid.Warning{Signal: 10, Before: grid.Minute, Leader: true}
+	j.Program.Dialect = grid.DialectTORQUE
 	j.Sources = []grid.Source{{Path: "work/in\xff", URI: "https://example.org/in", Flag: grid.DontOverwrite}}
 	j.Outputs = append(j.Outputs[:len(j.Outputs):len(j.Outputs)], grid.Output{Path: "work/out", URI: "https://example.org/out", Flag: grid.Append, Delete: true})
 	j.About = grid.About{Description: "d", Application: "a", Version: "1", Annotations: []string{"note"}, Projects: []string{"p"}}

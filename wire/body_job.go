@@ -92,13 +92,14 @@ type programBody struct {
 	Parallel    string         `msgpack:"p,omitempty"`
 	MemoryLimit int64          `msgpack:"m,omitempty"` // the limit of this name; 0 is none
 	Limits      []limitBody    `msgpack:"l,omitempty"` // the others
+	Dialect     string         `msgpack:"dl,omitempty"`
 }
 
 func fromProgram(p grid.Program) programBody {
 	memory, limits := fromLimits(p)
 	return programBody{
 		p.Executable, p.Arguments, p.Input, p.Output, p.Error, p.Directory,
-		each(p.Environment, fromVariable), p.Parallel, memory, limits,
+		each(p.Environment, fromVariable), p.Parallel, memory, limits, string(p.Dialect),
 	}
 }
 
@@ -115,8 +116,10 @@ func (b programBody) program(c *check) grid.Program {
 		Error:       c.within("error", b.Directory, b.Error),
 		Environment: list(c, "environment", b.Environment, grid.MaxArguments, variableBody.variable),
 		Parallel:    c.word("parallel", b.Parallel, MaxWord),
+		Dialect:     grid.Dialect(b.Dialect),
 		Limits:      b.limits(c),
 	}
+	c.valid("dialect", p.Dialect.Check())
 	switch {
 	case b.Executable == "":
 		c.fail("executable", "it is empty")

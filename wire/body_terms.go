@@ -29,20 +29,21 @@ func (b *choiceBody) choice() grid.Choice {
 type warningBody struct {
 	Signal int64 `msgpack:"s,omitempty"`
 	Before int64 `msgpack:"b,omitempty"`
+	Leader bool  `msgpack:"l,omitempty"`
 }
 
 func fromWarning(w grid.Warning) *warningBody {
 	if w == (grid.Warning{}) {
 		return nil
 	}
-	return &warningBody{int64(w.Signal), int64(w.Before)}
+	return &warningBody{int64(w.Signal), int64(w.Before), w.Leader}
 }
 
 func (b *warningBody) warning() grid.Warning {
 	if b == nil {
 		return grid.Warning{}
 	}
-	return grid.Warning{Signal: int(b.Signal), Before: grid.Tick(b.Before)}
+	return grid.Warning{Signal: int(b.Signal), Before: grid.Tick(b.Before), Leader: b.Leader}
 }
 
 type sourceBody struct {

@@ -316,7 +316,8 @@ func termedJob() grid.Job {
 	job.Program.Limits = []grid.Limit{{Name: grid.LimitCore}, {Name: grid.LimitMemory, Value: 1 << 30}, {Name: grid.LimitStack, Value: 1 << 23}}
 	job.Account = "physics"
 	job.Sites = grid.Choice{Only: []grid.SiteName{"xeon16", "xeon32"}, Not: []grid.SiteName{"xeon80"}, Prefer: []grid.SiteName{"xeon32"}}
-	job.Warning = grid.Warning{Signal: 10, Before: grid.Minute}
+	job.Warning = grid.Warning{Signal: 10, Before: grid.Minute, Leader: true}
+	job.Program.Dialect = grid.DialectSlurm
 	job.Sources = []grid.Source{{Path: "work/data", URI: "https://example.org/data", Flag: grid.DontOverwrite}}
 	job.Outputs = append(job.Outputs, grid.Output{Path: "work/out.txt", URI: "sftp://example.org/out", Flag: grid.Append, Required: true, Delete: true})
 	job.About = grid.About{Description: "what", Application: "render", Version: "2.1", Annotations: []string{"a"}, Projects: []string{"p", "q"}}
@@ -349,7 +350,7 @@ func TestGoldenBytesOfDemands(t *testing.T) {
 			want = append(want, FeatureDistinct, FeatureHosts, FeatureDisk, FeatureMeasures)
 		}
 		if strings.HasSuffix(name, "-termed") && m.Kind() != KindEstimateRequest {
-			want = append(want, FeatureLimits, FeatureAccount, FeatureSites, FeatureWarning, FeatureSources, FeatureTargets, FeatureDeadline)
+			want = append(want, FeatureLimits, FeatureAccount, FeatureSites, FeatureWarning, FeatureSources, FeatureTargets, FeatureDialect, FeatureDeadline)
 		}
 		if e, err := unwrap(frame); err != nil || !slices.Equal(e.needs, want) {
 			t.Errorf("%s needs %v, %v", name, e.needs, err)
@@ -434,7 +435,7 @@ func TestLargestQuestionsFit(t *testing.T) {
 func TestExamplesAreComplete(t *testing.T) {
 	t.Parallel()
 	job := demandingJob()
-	values := []any{job, job.Program, job.Demand, job.Demand.Chunks[0], job.Demand.Chunks[0].Resources[0], job.Inputs[0], job.Outputs[0], job.User, termedJob(), termedJob().Demand, termedJob().Outputs[2], drainingSite, exampleCertificates()[0]}
+	values := []any{job, job.Program, job.Demand, job.Demand.Chunks[0], job.Demand.Chunks[0].Resources[0], job.Inputs[0], job.Outputs[0], job.User, termedJob(), termedJob().Program, termedJob().Demand, termedJob().Outputs[2], drainingSite, exampleCertificates()[0]}
 	for _, m := range slices.AppendSeq(examples(), maps.Values(grown())) {
 		values = append(values, m)
 		if a, ok := m.(Announce); ok {
@@ -499,6 +500,7 @@ func TestFeaturesOfJobs(t *testing.T) {
 		FeatureLimits:  func(j *grid.Job) { j.Program.Limits = append(j.Program.Limits, grid.Limit{Name: grid.LimitStack}) },
 		FeatureAccount: func(j *grid.Job) { j.Account = "physics" },
 		FeatureSites:   func(j *grid.Job) { j.Sites.Not = []grid.SiteName{"xeon80"} },
+		FeatureDialect: func(j *grid.Job) { j.Program.Dialect = grid.DialectOpenPBS },
 		FeatureWarning: func(j *grid.Job) { j.Warning = grid.Warning{Signal: 10, Before: 1} },
 		FeatureSources: func(j *grid.Job) { j.Sources = []grid.Source{{Path: "a", URI: "https://h/a"}} },
 		FeatureTargets: func(j *grid.Job) { j.Outputs = []grid.Output{{Path: "a", URI: "https://h/a"}} },

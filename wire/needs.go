@@ -24,6 +24,7 @@ const (
 	FeatureSources    = "sources"         // Job.Sources
 	FeatureTargets    = "targets"         // Output.URI, Flag and Delete
 	FeatureDeadline   = "deadline"        // Job.Terms.Deadline
+	FeatureDialect    = "dialect"         // Program.Dialect
 )
 
 // demandFeatures and jobFeatures tell which jobs use a feature, in the order in which a
@@ -57,6 +58,7 @@ var (
 		{FeatureTargets, func(j *grid.Job) bool {
 			return slices.ContainsFunc(j.Outputs, func(o grid.Output) bool { return o.URI != "" || o.Flag != 0 || o.Delete })
 		}},
+		{FeatureDialect, func(j *grid.Job) bool { return j.Program.Dialect != "" }},
 	}
 )
 

@@ -74,7 +74,7 @@ func (s *System) specify(sub grid.Submission) *supervise.Spec {
 		Limit: sub.Limit, Expected: max(sub.Expected, 0), Age: sub.Age,
 		Arrived: control.Now(), Sequence: s.sequence, Grace: grid.Span(s.config.Grace),
 		Site: s.config.Site.Name, Path: s.config.Path, Base: s.base,
-		Demand: sub.Job.Demand, Queue: sub.Job.Queue, Program: sub.Job.Program,
+		Demand: sub.Job.Demand, Queue: sub.Job.Queue, Program: sub.Job.Program, Warning: sub.Job.Warning,
 		Reservation: sub.Reservation, FileLimit: s.config.FileLimit,
 	}
 }

@@ -212,7 +212,7 @@ func (s *System) order(ctx context.Context, e *entry, sub grid.Submission) (o Or
 	o = Order{
 		Tag: sub.ID.Tag(), Mark: Mark(s.config.Owner, sub.ID), Script: script, Work: sub.Work,
 		Log: filepath.Join(sub.Control, "wrapper.log"), Demand: demand, Queue: s.queue(sub), Limit: sub.Limit,
-		Parallel: sub.Job.Program.Parallel != "", Rerunnable: sub.Job.Rerunnable, Held: blind,
+		Parallel: sub.Job.Program.Parallel != "" || sub.Job.Program.Dialect != "", Rerunnable: sub.Job.Rerunnable, Held: blind,
 		Account: s.config.Charge, As: as,
 	}
 	if blind {
@@ -240,7 +240,7 @@ func (s *System) possible(l Listing, sub grid.Submission) error {
 
 func (s *System) script(sub grid.Submission, blind bool) ([]byte, error) {
 	w := wrapper.Spec{
-		ID: sub.ID, Site: s.config.Site.Name, Work: sub.Work, Control: sub.Control, Program: sub.Job.Program,
+		ID: sub.ID, Site: s.config.Site.Name, Work: sub.Work, Control: sub.Control, Program: sub.Job.Program, Warning: sub.Job.Warning,
 		Processes: sub.Job.Demand.Processes(), Limit: max(sub.Limit, s.config.Client.Traits().Least), Grace: s.config.Grace,
 		Environment: s.config.Environment, Path: s.config.Path, Starters: s.config.Starters,
 	}

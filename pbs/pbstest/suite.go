@@ -30,6 +30,8 @@ func Run(t *testing.T, k Kind) {
 		{"Shapes", all, testShapes},
 		{"Properties", all, testProperties},
 		{"Parallel", all, testParallel},
+		{"Dialect", all, testDialect},
+		{"Warning", all, testWarning},
 		{"NeverRan", supervised, testNeverRan},
 		{"StaysInSandbox", supervised, testStaysInSandbox},
 		{"InheritsNothing", supervised, testInheritsNothing},

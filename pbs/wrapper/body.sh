@@ -336,8 +336,8 @@ mpi() {
 
 # inherited: the names of variables that come from the batch system
 inherited() {
-	printf '%s\n' HOME USER LOGNAME TMPDIR
-	if [ -n "$parallel" ]; then
+	printf '%s\n' HOME USER LOGNAME TMPDIR CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES
+	if [ -n "$parallel$dialect" ]; then
 		env | sed -n 's/^\(\(SLURM\|SLURMD\|PBS\|PMI\|PMIX\|HYDRA\)_[A-Za-z0-9_]*\)=.*/\1/p'
 	fi
 }
@@ -365,6 +365,25 @@ stop() {
 		tenths=$((tenths + 1))
 		[ $tenths -lt "$grace" ] || strike KILL
 	done
+}
+
+# warn: the signal before the limit
+warn() {
+	case $warn_whom in
+	leader) kill "-$warning" "$child" ;;
+	all) kill "-$warning" $(marked) ;;
+	*) for p in $(marked); do [ "$p" -eq "$child" ] || kill "-$warning" "$p"; done ;;
+	esac 2>/dev/null
+}
+
+# countdown: warns in time, in the background
+countdown() {
+	trap 'kill "$nap" 2>/dev/null; exit' TERM
+	exec >/dev/null 2>&1 3<&- 4>&- 5>&-
+	sleep "$warn_after" &
+	nap=$!
+	wait "$nap"
+	warn
 }
 
 # reap CODE: the program's exit code becomes $code, unless the shell says CODE, or that it
@@ -414,7 +433,7 @@ launch() {
 # become: this process becomes the program, or what starts it many times
 become() {
 	if [ -z "$parallel" ]; then
-		arguments execute "$program"
+		started arguments execute
 	elif [ -n "$own_starter" ]; then
 		own arguments execute
 	elif [ "$kind" = openmpi ]; then
@@ -465,6 +484,8 @@ done
 # while it reads a command substitution.
 [ -z "$ctl" ] || running &
 writer=$!
+countdown=
+[ "$warning" -eq 0 ] || { countdown & countdown=$!; }
 exec 3<&- 4>&- 5>&-
 code=143
 if [ -z "$told" ]; then
@@ -488,6 +509,7 @@ elif [ "$code" -eq 137 ] || [ "$code" -eq 143 ]; then
 	[ "$cause" != disappeared ] || cause=itself detail=
 fi
 wait "$writer"
+[ -z "$countdown" ] || kill "$countdown" 2>/dev/null
 sweep
 signal=0
 if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then

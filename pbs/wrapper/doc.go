@@ -12,9 +12,12 @@
 //     has run where it ends here.
 //  3. It opens the program's files in the sandbox, writes the host file, and starts the
 //     program with exactly the environment of the Spec and, from the batch system, HOME,
-//     USER, LOGNAME and TMPDIR where the Spec leaves them out; parallel programs also get its
-//     own variables, SLURM_ and PBS_, by which starters find the nodes.
-//  4. It writes the control file run, and waits. TERM is passed on to all processes of the
+//     USER, LOGNAME, TMPDIR and what names its GPUs (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES)
+//     where the Spec leaves them out; parallel programs and batch scripts also get its
+//     own variables, SLURM_ and PBS_, by which starters find the nodes. Before a batch script
+//     stands what package dialect says.
+//  4. It writes the control file run, and waits. Where the job asks to be warned, it sends the
+//     signal so long before the limit, to processes on this machine. TERM is passed on to all processes of the
 //     program on this machine, found by the variable GBROKER_ATTEMPT, and after the grace
 //     time KILL.
 //  5. Whatever the program left on this machine is killed, likewise.

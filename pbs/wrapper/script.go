@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/pbs/dialect"
 )
 
 // Spec is what a wrapper script is made of.
@@ -20,6 +21,7 @@ type Spec struct {
 	// they do not see it: there is no start token on the node then, and no end file.
 	Work, Control string
 	Program       grid.Program
+	Warning       grid.Warning
 	Processes     int       // 0 counts as 1
 	Limit         grid.Tick // the limit that the batch system enforces
 	Grace         time.Duration
@@ -117,8 +119,13 @@ func (s Spec) values(q *quoter) string {
 	set("limit_words", s.Limit.Duration().String())
 	number("grace", max(1, int64(s.Grace/(100*time.Millisecond))))
 	set("search", s.Path)
+	number("warning", int64(s.Warning.Signal))
+	number("warn_after", int64(max(s.Limit-s.Warning.Before, 0)/grid.Second))
+	set("warn_whom", s.warned())
 	s.files(set)
 	s.parallel(q, &b, set)
+	set("dialect", string(s.Program.Dialect))
+	fmt.Fprintf(&b, "started() { \"$@\"%s \"$program\"; }\n", q.words(dialect.Words(s.Program.Dialect)))
 	set("executable", s.Program.Executable)
 	set("label", strconv.Quote(s.Program.Executable))
 	memory, _ := s.Program.Limit(grid.LimitMemory)
@@ -127,6 +134,17 @@ func (s Spec) values(q *quoter) string {
 	env := slices.DeleteFunc(s.environment(), func(e string) bool { return strings.HasPrefix(e, "GBROKER_HOSTFILE=") })
 	fmt.Fprintf(&b, "variables() { before=$1; shift; \"$before\"%s \"GBROKER_HOSTFILE=$hosts\" \"$@\"; }\n", q.words(env))
 	return b.String()
+}
+
+// warned is which processes are warned: the first, all, or those that a script has started.
+func (s Spec) warned() string {
+	switch {
+	case s.Warning.Leader:
+		return "leader"
+	case s.Program.Dialect == "":
+		return "all"
+	}
+	return "others"
 }
 
 // files sets where the program works, reads and writes, or why it cannot.

@@ -6,12 +6,14 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"unsafe"
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
+	"gbroker/pbs/dialect"
 )
 
 // launch starts the program; its error is the reason, for people.
@@ -198,11 +200,15 @@ func (s *Spec) command() (name string, argv []string, err error) {
 	if !path.IsAbs(name) {
 		name = "./" + name // in the working directory; PATH is never searched
 	}
-	if p.Parallel == "" {
+	if p.Parallel == "" && p.Dialect == "" {
 		return name, append([]string{p.Executable}, p.Arguments...), nil
 	}
 	if err := executable(name); err != nil {
 		return "", nil, s.explain(name, err)
+	}
+	if p.Parallel == "" {
+		words := dialect.Words(p.Dialect)
+		return words[0], slices.Concat(words, []string{name}, p.Arguments), nil
 	}
 	starter, err := s.starter()
 	if err != nil {

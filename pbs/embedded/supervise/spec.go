@@ -30,6 +30,10 @@ import (
 //	reservation=NAME   left out where there is none
 //	held=1             left out where false
 //	file-limit=BYTES   left out where there is none
+//	dialect=NAME       left out where there is none
+//	warning=SIGNAL     the program gets this signal; left out where there is none
+//	warn-before=MS     so long before its limit
+//	warn-leader=1      its first process alone gets it; left out where false
 //	group=FOLDER       left out where there is none
 type Spec struct {
 	ID            grid.AttemptID
@@ -46,6 +50,7 @@ type Spec struct {
 	Demand        grid.Demand
 	Queue         grid.QueueName
 	Program       grid.Program
+	Warning       grid.Warning
 	Reservation   string  // it starts in this one and nowhere else
 	Held          bool    // it waits until that is ended
 	Group         string  // folder of its control group
@@ -111,6 +116,7 @@ func (s *Spec) Encode() ([]byte, error) {
 		w.number("file-limit", s.FileLimit)
 	}
 	w.program(&s.Program)
+	w.warning(s.Warning)
 	for _, h := range s.Shares {
 		w.text("share", fmt.Sprint(h.Node, " ", h.Processes, " ", h.Cores, " ", h.Memory)+words(h.Resources))
 	}
@@ -167,8 +173,22 @@ func (w *writer) program(p *grid.Program) {
 		w.text("variable", v.Name+"="+v.Value)
 	}
 	w.text("parallel", p.Parallel)
+	if p.Dialect != "" {
+		w.text("dialect", string(p.Dialect))
+	}
 	for _, l := range p.Limits {
 		w.text("process-limit", fmt.Sprintf("%s %d", l.Name, l.Value))
+	}
+}
+
+func (w *writer) warning(v grid.Warning) {
+	if v == (grid.Warning{}) {
+		return
+	}
+	w.number("warning", int64(v.Signal))
+	w.number("warn-before", int64(v.Before))
+	if v.Leader {
+		w.number("warn-leader", 1)
 	}
 }
 
@@ -212,6 +232,9 @@ func (s *Spec) check() error {
 	if err := grid.CheckLimits(s.Program.Limits); err != nil {
 		return err
 	}
+	if err := errors.Join(s.Program.Dialect.Check(), s.Warning.Check()); err != nil {
+		return err
+	}
 	if s.Limit <= 0 || s.Grace < 0 {
 		return fmt.Errorf("limit %d and grace %d must be positive", s.Limit, s.Grace)
 	}
@@ -235,10 +258,11 @@ func newDecoder(s *Spec) *decoder {
 			"job": (*string)(&s.ID.Job), "site": (*string)(&s.Site), "queue": (*string)(&s.Queue), "reservation": &s.Reservation, "group": &s.Group,
 			"architecture": &s.Demand.Architecture, "system": &s.Demand.System,
 			"executable": &p.Executable, "input": &p.Input, "output": &p.Output, "error": &p.Error,
-			"directory": &p.Directory, "parallel": &p.Parallel,
+			"directory": &p.Directory, "parallel": &p.Parallel, "dialect": (*string)(&p.Dialect),
 		},
 		ticks: map[string]*grid.Tick{
 			"limit": &s.Limit, "expected": &s.Expected, "age": &s.Age, "arrived": &s.Arrived, "grace": &s.Grace,
+			"warn-before": &s.Warning.Before,
 		},
 		small: map[string]*uint32{
 			"term": &s.ID.Epoch.Term, "hop": &s.ID.Epoch.Hop, "attempt": &s.ID.Attempt,
@@ -305,6 +329,12 @@ func (d *decoder) setNumber(key, value string) error {
 		}
 	case "sequence":
 		d.Sequence = uint64(n)
+	case "warning":
+		d.Warning.Signal = int(min(n, 1<<16))
+	case "warn-leader":
+		if d.Warning.Leader = n == 1; n > 1 {
+			return fmt.Errorf("%d is not 0 or 1", n)
+		}
 	case "memory-limit": // of an older version, which knew no other; 0 is none
 		if n > 0 {
 			d.Program.SetLimit(grid.LimitMemory, n)

@@ -20,6 +20,7 @@ func (s *Spec) watch(leader int, signals <-chan os.Signal) control.End {
 	end := control.End{Cause: grid.ByItself}
 	walltime := time.NewTimer(s.Limit.Duration())
 	defer walltime.Stop()
+	warning := s.warning()
 	var grace <-chan time.Time
 	stop := func(cause grid.Cause, detail string) {
 		if grace != nil {
@@ -38,6 +39,9 @@ func (s *Spec) watch(leader int, signals <-chan os.Signal) control.End {
 			}
 		case <-walltime.C:
 			stop(grid.ByWalltime, fmt.Sprintf("it ran for its limit of %v", s.Limit.Duration()))
+		case <-warning:
+			warning = nil
+			s.warn(leader)
 		case <-grace:
 			syscall.Kill(-leader, syscall.SIGKILL)
 			killChildren()
@@ -58,6 +62,31 @@ func (s *Spec) watch(leader int, signals <-chan os.Signal) control.End {
 		end.Detail = detail
 	}
 	return end
+}
+
+// warning tells when the program is to be warned, never where it is not to be.
+func (s *Spec) warning() <-chan time.Time {
+	if s.Warning.Signal == 0 {
+		return nil
+	}
+	return time.After(max(s.Limit-s.Warning.Before, 0).Duration())
+}
+
+// warn sends the signal by which a program asked to be warned.
+func (s *Spec) warn(leader int) {
+	sig := syscall.Signal(s.Warning.Signal)
+	switch {
+	case s.Warning.Leader:
+		syscall.Kill(leader, sig)
+	case s.Program.Dialect == "":
+		syscall.Kill(-leader, sig)
+	default: // the leader is a shell, which most signals would end
+		for _, pid := range Processes() {
+			if p, err := control.ReadStat(pid); err == nil && p.Session == leader && pid != leader && !p.Ended() {
+				syscall.Kill(pid, sig)
+			}
+		}
+	}
 }
 
 // wroteTooMuch says so where a program, or a child of it that a shell reports, ended by the

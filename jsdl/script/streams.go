@@ -1,0 +1,213 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"gbroker/grid"
+)
+
+// stream is a standard file as a script names it.
+type stream struct {
+	value
+	set bool
+}
+
+// streams are standard output and error, and how they are joined.
+type streams struct {
+	output, errors stream
+	join           string // of qsub: oe, eo or n
+}
+
+func setStream(to func(*streams) *stream) func(*reading, value) error {
+	return func(j *reading, v value) error {
+		if v.text == "" {
+			return errNoValue
+		}
+		*to(&j.streams) = stream{v, true}
+		return nil
+	}
+}
+
+// index stands for the index of a job of an array in the names of its files.
+const index = "%a"
+
+// number stands where a script asks for the number of its job, which is not known when it is handed in.
+const jobNumber = "job"
+
+// files names standard output and error.
+func (j *reading) files() {
+	p, s := &j.job.Program, &j.streams
+	switch j.dialect {
+	case "":
+		return
+	case slurm:
+		standing := "slurm-" + jobNumber + ".out"
+		if j.array != nil {
+			standing = "slurm-" + jobNumber + "_" + index + ".out"
+		}
+		p.Output = j.stream(s.output, standing)
+		p.Error = j.stream(s.errors, p.Output)
+	default:
+		name := strings.ReplaceAll(j.job.Name, "/", "_")
+		p.Output = j.stream(s.output, name+".o")
+		p.Error = j.stream(s.errors, name+".e")
+		switch s.join {
+		case "oe":
+			p.Error = p.Output
+		case "eo":
+			p.Output = p.Error
+		}
+	}
+}
+
+// stream is the path of a standard file in the sandbox.
+func (j *reading) stream(s stream, standing string) string {
+	if !s.set {
+		return standing
+	}
+	text := s.text
+	if j.dialect != slurm {
+		text = j.pbsPath(s.value, standing)
+	}
+	name, err := j.expanded(text)
+	if err != nil {
+		j.wrong(s.word, "%v", err)
+		return standing
+	}
+	if name == "/dev/null" {
+		j.warn(s.word, "comes back as %s: leave it alone there", short(standing))
+		return standing
+	}
+	clean := path.Clean(name)
+	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") || strings.HasPrefix(clean, "~") {
+		j.warn(s.word, "lies outside of the sandbox of the job: it comes back to you as %s", short(path.Base(clean)))
+		clean = path.Base(clean)
+	}
+	switch {
+	case clean == "." || clean == "/" || clean == "..":
+		j.wrong(s.word, "is the name of no file")
+		return standing
+	case len(clean) > grid.MaxPath || strings.ContainsAny(clean, "\\\x7f") || strings.IndexFunc(clean, func(r rune) bool { return r < ' ' }) >= 0:
+		j.wrong(s.word, "has a backslash or a control character, or more than %d bytes", grid.MaxPath)
+		return standing
+	case strings.Count(clean, index) > 1:
+		j.wrong(s.word, "has the index more than once: once will do")
+		return standing
+	}
+	return clean
+}
+
+// pbsPath takes the host from a path of qsub, completes a folder, and writes its variables as Slurm's.
+func (j *reading) pbsPath(v value, standing string) string {
+	text := v.text
+	if host, rest, is := strings.Cut(text, ":"); is && !strings.Contains(host, "/") {
+		text = rest
+	}
+	if strings.HasSuffix(text, "/") {
+		text += standing
+	}
+	text = strings.ReplaceAll(text, "%", "%%")
+	for _, v := range pbsNames {
+		text = strings.NewReplacer("${"+v.name+"}", v.is, "$"+v.name, v.is, "^array_index^", index).Replace(text)
+	}
+	return text
+}
+
+// pbsNames are the variables in paths of qsub, longer names first.
+var pbsNames = []struct{ name, is string }{
+	{"PBS_JOBNAME", "%x"}, {"PBS_JOBID", "%j"}, {"PBS_ARRAY_INDEX", index}, {"PBS_ARRAYID", index},
+	{"PBS_O_WORKDIR/", ""}, {"PBS_O_HOME", "~"}, {"HOME", "~"},
+}
+
+// expanded replaces %x and the like.
+func (j *reading) expanded(text string) (string, error) {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] != '%' {
+			b.WriteByte(text[i])
+			continue
+		}
+		width := len(text[i+1:]) - len(strings.TrimLeft(text[i+1:], "0123456789"))
+		i += width + 1
+		if i >= len(text) {
+			return "", errors.New("it ends in a %")
+		}
+		if width > 0 && text[i] == 'a' && j.array != nil {
+			return "", errors.New("an index is not filled up with zeros: write %a")
+		}
+		word, err := j.pattern(text[i])
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(word)
+	}
+	if strings.ContainsRune(b.String(), '$') {
+		return "", errors.New("it has a $, which no shell replaces: variables of the environment are not known when a job is handed in")
+	}
+	return b.String(), nil
+}
+
+func (j *reading) pattern(c byte) (string, error) {
+	switch c {
+	case '%':
+		return "%", nil
+	case 'x':
+		return strings.ReplaceAll(j.job.Name, "/", "_"), nil
+	case 'j', 'J', 'A':
+		return jobNumber, nil
+	case 'a':
+		if j.array == nil {
+			return "0", nil
+		}
+		return index, nil
+	case 'u':
+		if j.options.User == "" {
+			return "user", nil
+		}
+		return j.options.User, nil
+	case 's', 't', 'n':
+		return "0", nil
+	case 'b':
+		return "", errors.New("%b is not carried over: write %a")
+	}
+	return "", fmt.Errorf("%%%c is not known when a job is handed in: %%x, %%j, %%A, %%a and %%u are", c)
+}
+
+func setInput(j *reading, v value) error {
+	if strings.ContainsRune(v.text, '%') {
+		return errors.New("it has a %, which is replaced in the names of output alone")
+	}
+	if v.text == "/dev/null" {
+		return nil
+	}
+	clean, err := inside(v.text)
+	j.job.Program.Input = clean
+	return err
+}
+
+func setFolder(j *reading, v value) error {
+	clean, err := inside(v.text)
+	if clean != "." {
+		j.job.Program.Directory = clean
+	}
+	return err
+}
+
+// inside is a path in the sandbox, clean.
+func inside(s string) (string, error) {
+	clean := path.Clean(s)
+	switch {
+	case s == "":
+		return "", errNoValue
+	case path.IsAbs(clean) || strings.HasPrefix(clean, "~") || strings.HasPrefix(clean, "$"):
+		return "", errors.New("it lies outside of the sandbox, in which a job works: leave it out, or write a path relative to that")
+	case clean == ".." || strings.HasPrefix(clean, "../"):
+		return "", errors.New("it leads out of the sandbox, in which a job works")
+	case len(clean) > grid.MaxPath || strings.ContainsAny(clean, "\\\x7f") || strings.IndexFunc(clean, func(r rune) bool { return r < ' ' }) >= 0:
+		return "", fmt.Errorf("it has a backslash or a control character, or more than %d bytes", grid.MaxPath)
+	}
+	return clean, nil
+}
