@@ -154,7 +154,13 @@ func (c *Client) Job(ctx context.Context, id grid.JobID) (Status, error) {
 
 // Jobs is one page of the list of jobs, those after the given one ("" from the start).
 func (c *Client) Jobs(ctx context.Context, after grid.JobID, limit int) (Page, error) {
-	q := url.Values{"limit": {strconv.Itoa(limit)}}
+	return c.List(ctx, Filter{}, after, limit)
+}
+
+// List is one page of the list of jobs that a filter passes.
+func (c *Client) List(ctx context.Context, f Filter, after grid.JobID, limit int) (Page, error) {
+	q := f.query()
+	q.Set("limit", strconv.Itoa(limit))
 	if after != "" {
 		q.Set("after", string(after))
 	}

@@ -29,7 +29,8 @@
 //	PUT    /v1/jobs/{id}/files/{path}   the bytes of one wanted file; 204. With "Expect: 100-continue" a file
 //	                                    that is there already is not sent again
 //	POST   /v1/jobs/{id}/uploaded       all wanted files were sent: a status
-//	GET    /v1/jobs?after=ID&limit=N    {jobs: [status], next: ID or null}, oldest first, N at most 1000
+//	GET    /v1/jobs?after=ID&limit=N    {jobs: [status], next: ID or null}, oldest first, N at most 1000; of those that
+//	                                    state=S,S site=NAME name=GLOB since=TIME group=ID user=NAME pass ([Filter])
 //	GET    /v1/jobs/{id}                a status ([Status])
 //	GET    /v1/jobs/{id}/wait?since=S   a status, as soon as the state is not S or after 30 s
 //	GET    /v1/changes?after=POSITION   what changes, as server-sent events: see feed.go

@@ -72,8 +72,12 @@ func (s *Server) list(r *request) error {
 		}
 		after = id
 	}
+	filter, err := readFilter(query)
+	if err != nil {
+		return err
+	}
 	// One more than asked tells whether there is a next page.
-	records, err := s.service.Jobs(r.Context(), r.who, after, limit+1)
+	records, err := s.service.Jobs(r.Context(), r.who, after, limit+1, filter)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ type UserService interface {
 	// Job is the record of one job.
 	Job(ctx context.Context, who Identity, id grid.JobID) (grid.Record, error)
 	// Jobs lists up to limit jobs that who may see, oldest first, after the given id ("" from the start).
-	Jobs(ctx context.Context, who Identity, after grid.JobID, limit int) ([]grid.Record, error)
+	Jobs(ctx context.Context, who Identity, after grid.JobID, limit int, f Filter) ([]grid.Record, error)
 	// History is the append-only table of a job's events.
 	History(ctx context.Context, who Identity, id grid.JobID) ([]grid.Event, error)
 	// Decisions are what was decided of a job's place, the oldest first: the first, and the latest; none

@@ -202,13 +202,13 @@ func (s service) Job(ctx context.Context, who api.Identity, id grid.JobID) (grid
 	return r, err
 }
 
-func (s service) Jobs(ctx context.Context, who api.Identity, after grid.JobID, limit int) ([]grid.Record, error) {
+func (s service) Jobs(ctx context.Context, who api.Identity, after grid.JobID, limit int, f api.Filter) ([]grid.Record, error) {
 	user := who.Name
 	if who.Administrator {
-		user = ""
+		user = f.User
 	}
 	return s.site.broker.Jobs(ctx, after, limit, user, func(r *grid.Record) bool {
-		return listed(r) && s.may(who, r)
+		return listed(r) && s.may(who, r) && f.Passes(r, s.SiteName)
 	})
 }
 

@@ -380,7 +380,7 @@ func (s *Service) Decisions(_ context.Context, who api.Identity, id grid.JobID) 
 }
 
 // Jobs lists jobs by their identifiers.
-func (s *Service) Jobs(_ context.Context, who api.Identity, after grid.JobID, limit int) ([]grid.Record, error) {
+func (s *Service) Jobs(_ context.Context, who api.Identity, after grid.JobID, limit int, f api.Filter) ([]grid.Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail != nil {
@@ -388,7 +388,7 @@ func (s *Service) Jobs(_ context.Context, who api.Identity, after grid.JobID, li
 	}
 	var list []grid.Record
 	for id, j := range s.jobs {
-		if id > after && (who.Administrator || j.record.Job.User.Name == who.Name) {
+		if id > after && (who.Administrator || j.record.Job.User.Name == who.Name) && f.Passes(&j.record, s.siteName) {
 			list = append(list, j.record)
 		}
 	}
@@ -623,6 +623,10 @@ func (s *Service) Overview(context.Context) (api.Overview, error) {
 func (s *Service) SiteName(p grid.PeerID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.siteName(p)
+}
+
+func (s *Service) siteName(p grid.PeerID) string {
 	for _, v := range s.sites {
 		if v.Peer == p {
 			return string(v.Site.Name)

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -119,34 +117,6 @@ func (p *program) onJob(run func(cmd *cobra.Command, c *api.Client, id grid.JobI
 // jsonFlag adds --json.
 func jsonFlag(cmd *cobra.Command, to *bool) {
 	cmd.Flags().BoolVar(to, "json", false, "print JSON")
-}
-
-// completeJobs offers the identifiers of the user's jobs.
-func (p *program) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveDefault // a folder
-	}
-	c, err := p.client(cmd)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second)
-	defer cancel()
-	page, err := c.Jobs(ctx, "", api.MaxPage)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ids := make([]string, 0, len(page.Jobs))
-	for _, j := range page.Jobs {
-		ids = append(ids, fmt.Sprintf("%s\t%s %s", j.ID, j.State, printable(j.Name)))
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeDocuments offers JSDL files.
-func completeDocuments(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return []string{"jsdl", "xml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
 // interrupted reports that the user pressed Ctrl-C (or a signal asked us to end).

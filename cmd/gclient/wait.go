@@ -14,61 +14,6 @@ import (
 	"gbroker/internal/cli"
 )
 
-func (p *program) wait() *cobra.Command {
-	var asJSON, require bool
-	var timeout time.Duration
-	cmd := &cobra.Command{
-		Use:   "wait ID",
-		Short: "Wait for the end of a job, and end with its exit status",
-		Long: `Wait for the end of a job and end with its exit status: its exit code, 128+n if
-signal n ended it, 255 with a reason on stderr if its program has none. Of a group it waits for
-the end of all jobs, and ends with 0 if all did so, else with what the first says that did not.
-
-Ctrl-C ends only the waiting: the job goes on. While the broker is restarted
-the waiting goes on, for up to a minute.`,
-		Example:           "  gclient wait ID && echo it worked\n  gclient wait ID --timeout 10m",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: p.completeJobs,
-		RunE: p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
-			ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
-			if timeout > 0 {
-				ctx, cancel = context.WithTimeout(ctx, timeout)
-			}
-			defer cancel()
-			s, err := waitForEnd(ctx, cmd, c, id)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				if err := cli.PrintJSON(cmd.OutOrStdout(), s); err != nil {
-					return err
-				}
-			}
-			return required(&s, require, jobExit(&s))
-		}, func(cmd *cobra.Command, c *api.Client, id grid.GroupID, _ []string) error {
-			ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
-			if timeout > 0 {
-				ctx, cancel = context.WithTimeout(ctx, timeout)
-			}
-			defer cancel()
-			s, err := waitForGroup(ctx, cmd, c, id)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				if err := cli.PrintJSON(cmd.OutOrStdout(), s); err != nil {
-					return err
-				}
-			}
-			return groupExit(&s, require)
-		}),
-	}
-	jsonFlag(cmd, &asJSON)
-	requireFlag(cmd, &require)
-	cli.SpanVar(cmd, &timeout, "timeout", 0, "give up, with exit code 3, after this `SPAN` such as 90s or 2h; 0 waits for ever")
-	return cmd
-}
-
 // patience is how long a broker may be away while its client waits for a job.
 const patience = time.Minute
 
@@ -157,44 +102,6 @@ func jobExit(s *api.Status) error {
 		said = fmt.Errorf("job %s has ended without an exit status", s.ID)
 	}
 	return cli.Exit(noStatus, said)
-}
-
-func (p *program) cancel() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "cancel ID",
-		Short: "End a job",
-		Long: `End a job, wherever it is. It ends with exit code 0 only when the site that has the job
-confirmed that it will not run (again), or that it has ended. Else the wish is
-recorded, and will be followed as soon as that site can be reached: exit code 3. (A
-job that waits at a site which is down may start for a moment when the site returns,
-before it hears of the wish.)`,
-		Example:           "  gclient cancel xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: p.completeJobs,
-		RunE: p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
-			r, err := c.Cancel(cmd.Context(), id)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				if err := cli.PrintJSON(cmd.OutOrStdout(), r); err != nil {
-					return err
-				}
-			}
-			if !r.Confirmed {
-				return cli.Exit(cli.Failed, fmt.Errorf("job %s: recorded, not yet confirmed; 'gclient status %s' tells when it is", id, id))
-			}
-			if !asJSON {
-				cmd.Printf("%s %s\n", id, cancelled(&r.Job))
-			}
-			return nil
-		}, func(cmd *cobra.Command, c *api.Client, id grid.GroupID, _ []string) error {
-			return cancelGroup(cmd, c, id, asJSON)
-		}),
-	}
-	jsonFlag(cmd, &asJSON)
-	return cmd
 }
 
 // cancelled tells what became of a job whose cancel is confirmed.

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+// listing is what the flags of list say.
+type listing struct {
+	selection
+	json, groups bool
+	after, sort  string
+	columns      []string
+	limit        int
+}
+
+func (p *program) list() *cobra.Command {
+	var l listing
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List jobs",
+		Long: `List the jobs that were handed to this broker and are yours, the oldest first; an
+administrator sees those of all users. Flags choose jobs by how they are; those that are given
+must all fit.
+
+The columns: ` + strings.Join(columnNames(), ", ") + `.
+On a terminal that is too narrow names are cut; what is piped is whole.`,
+		Example: `  gclient list --state live --since 3d
+  gclient list --name 'mesh-*' --columns id,state,wait,reason --sort -wait
+  gclient list --json | jq -r '.[] | select(.state=="RUNNING") | .id'
+  gclient list --limit 50 --after ID`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.runList(cmd, &l) },
+	}
+	jsonFlag(cmd, &l.json)
+	p.selectionFlags(cmd, &l.selection)
+	cmd.Flags().BoolVar(&l.groups, "groups", false, "list the groups of jobs instead")
+	cmd.Flags().StringVar(&l.after, "after", "", "only jobs after the job `ID`")
+	cmd.Flags().IntVar(&l.limit, "limit", 0, "at most `N` jobs; 0 lists all")
+	cmd.Flags().StringSliceVar(&l.columns, "columns", nil, "show these `COLUMNS`, in this order")
+	cmd.Flags().StringVar(&l.sort, "sort", "", "order by this `COLUMN`, with a - before it the greatest first")
+	p.complete(cmd, "columns", completeWords(columnNames()))
+	p.complete(cmd, "sort", completeWords(columnNames()))
+	return cmd
+}
+
+func (p *program) runList(cmd *cobra.Command, l *listing) error {
+	if l.limit < 0 {
+		return cli.BadUsage("--limit %d: give a number of jobs, 0 for all", l.limit)
+	}
+	var from grid.JobID
+	if l.after != "" {
+		id, err := jobArg(l.after)
+		if err != nil {
+			return err
+		}
+		from = id
+	}
+	f, err := l.filter()
+	if err != nil {
+		return err
+	}
+	shown, err := columnsOf(l.columns)
+	if err != nil {
+		return err
+	}
+	order, err := orderOf(l.sort)
+	if err != nil {
+		return err
+	}
+	c, err := p.client(cmd)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if l.groups {
+		return listGroups(cmd, c, l.json)
+	}
+	out := &jobPrinter{w: cmd.OutOrStdout(), columns: shown}
+	give := out.table
+	if l.json {
+		give = out.json
+		defer out.endJSON()
+	}
+	if order == nil {
+		return pages(cmd.Context(), c, f, from, l.limit, give)
+	}
+	var all []api.Status // to order them all are needed
+	err = pages(cmd.Context(), c, f, from, 0, func(jobs []api.Status) error {
+		all = append(all, jobs...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(all, order)
+	if l.limit > 0 {
+		all = all[:min(l.limit, len(all))]
+	}
+	return give(all)
+}
+
+func listGroups(cmd *cobra.Command, c *api.Client, asJSON bool) error {
+	page, err := c.Groups(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return cli.PrintJSON(cmd.OutOrStdout(), page.Groups)
+	}
+	return printGroups(cmd.OutOrStdout(), page.Groups)
+}
+
+// jobPrinter prints jobs page by page.
+type jobPrinter struct {
+	w       io.Writer
+	columns []column
+	begun   bool
+}
+
+func (p *jobPrinter) table(jobs []api.Status) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	shown := p.columns
+	if len(shown) == 0 {
+		shown = usualColumns(jobs)
+	}
+	t := cli.Fitted(p.w, slices.IndexFunc(shown, func(c column) bool { return c.name == "name" }))
+	coloured := cli.Coloured(p.w)
+	if !p.begun {
+		for i, c := range shown {
+			fmt.Fprint(t, c.head, between(i, len(shown)))
+		}
+	}
+	p.begun, p.columns = true, shown // all pages alike
+	for i := range jobs {
+		for k, c := range shown {
+			text := c.text(&jobs[i])
+			if c.name == "state" && coloured {
+				text = cli.Paint(text, colourOf(jobs[i].State, exitText(&jobs[i])))
+			}
+			fmt.Fprint(t, text, between(k, len(shown)))
+		}
+	}
+	return flush(t)
+}
+
+// between is what stands behind a cell.
+func between(i, n int) string {
+	if i == n-1 {
+		return "\n"
+	}
+	return "\t"
+}
+
+// json prints a list of which not all is in memory.
+func (p *jobPrinter) json(jobs []api.Status) error {
+	for i := range jobs {
+		open := ",\n  "
+		if !p.begun {
+			open = "[\n  "
+		}
+		p.begun = true
+		var b strings.Builder
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		e.SetIndent("  ", "  ")
+		if err := e.Encode(&jobs[i]); err != nil {
+			return fmt.Errorf("printing the answer as JSON: %w", err)
+		}
+		if _, err := io.WriteString(p.w, open+strings.TrimSuffix(b.String(), "\n")); err != nil {
+			return fmt.Errorf("printing: %w", err)
+		}
+	}
+	return nil
+}
+
+func (p *jobPrinter) endJSON() {
+	end := "\n]\n"
+	if !p.begun {
+		end = "[]\n"
+	}
+	_, _ = io.WriteString(p.w, end)
+}
+
+func printJobs(w io.Writer, jobs []api.Status) error {
+	return (&jobPrinter{w: w}).table(jobs)
+}
+
+// colourOf is the colour of a state.
+func colourOf(state, exit string) cli.Colour {
+	switch state {
+	case grid.Running.String():
+		return cli.Busy
+	case grid.Completed.String():
+		if exit != "" && exit != "0" {
+			return cli.Warn
+		}
+		return cli.Good
+	case grid.Failed.String(), grid.Killed.String(), grid.CancelledWalltime.String(), grid.CancelledDeadline.String(), grid.Lost.String():
+		return cli.Bad
+	}
+	return cli.Plain
+}
