@@ -355,14 +355,27 @@ func (b *Broker) turn(ctx context.Context, journal Journal) error {
 }
 
 // Folders of no known job, and attempts of no record, are looked for after the first pause: a candidate that
-// was restarted while it fetched gets its offer again before, and fetches on.
+// was restarted while it fetched gets its offer again before, and fetches on. What is only removed when it was seen
+// twice does not wait for long after a start, which is when most of it is found.
 const (
-	firstSweep = 20 * time.Second
-	nextSweeps = 10 * time.Minute
+	firstSweep  = 20 * time.Second
+	secondSweep = 100 * time.Second // the members that live have spoken by then, or are not waited for
+	nextSweeps  = 10 * time.Minute
 )
 
+// sweeps are the pauses before each of them.
+func sweeps(yield func(time.Duration) bool) {
+	for pause, more := firstSweep, yield(firstSweep); more; more = yield(pause) {
+		if pause == firstSweep {
+			pause = secondSweep
+		} else {
+			pause = nextSweeps
+		}
+	}
+}
+
 func (b *Broker) sweep(ctx context.Context) {
-	for pause := firstSweep; ; pause = nextSweeps {
+	for pause := range sweeps {
 		select {
 		case <-ctx.Done():
 			return

@@ -21,12 +21,15 @@ func (c *gates) beforeStrays() gate {
 	return open
 }
 
-// beforeSweep is what has to be known before folders are removed that no record needs: start tokens lie there.
+// beforeSweep is what has to be known before folders are put aside that no record needs: start tokens lie there.
 func (c *gates) beforeSweep() gate {
 	if c.recovery.recounting() {
 		return untilAll
 	}
-	return c.beforeSearch()
+	if c.silent(unspoken) {
+		return untilNeighbours
+	}
+	return open
 }
 
 // beforeAbsence is what has to be known before the silence of others over a time counts: that this broker listened.

@@ -33,14 +33,15 @@ func (c *execution) launch(j *job, why string) {
 	if c.isHome(j) {
 		c.search.predicted(j)
 	}
-	fresh := j.rec.Attempt > 0 && j.rec.Started > 0
+	j.worn = j.worn || j.rec.Started > 0
+	keep := c.isHome(j) || j.rec.Job.Rerunnable
 	j.rec.Run = grid.Run{Attempt: j.rec.Attempt + 1}
 	j.misses = 0
 	c.estimator.expect(j)
 	c.become(j, grid.Assigned)
 	c.save(j, why)
 	c.emit(Launch{
-		Keep: c.isHome(j) || j.rec.Job.Rerunnable, Fresh: fresh,
+		Keep: keep, Fresh: keep && j.worn,
 		Submission: grid.Submission{
 			ID: c.attempt(j), Job: j.rec.Job,
 			Limit:    c.limit(j.rec.Job.Walltime),
@@ -70,7 +71,7 @@ func (c *execution) launched(e Launched) {
 		c.arm(j, onBatch, min(c.cfg.Retry<<min(j.rec.Attempt, 20), c.cfg.RetryMax))
 		return
 	}
-	j.fails = 0
+	j.fails, j.worn = 0, false
 	j.rec.Local, j.rec.Reason = e.Local, ""
 	c.save(j, "")
 	c.arm(j, onBatch, c.cfg.Refresh)

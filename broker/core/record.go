@@ -78,6 +78,7 @@ type ofExecution struct {
 	killing   bool      // a Withdraw or Kill is under way
 	reading   bool      // a Collect is under way
 	awaits    bool      // owner: it is to be launched as soon as the gate of its start is open
+	worn      bool      // an earlier attempt has, or may have, run in the working tree, which was not made anew since
 	misses    int       // good listings in a row that lack the present attempt
 	refused   string    // why the batch system here would not take it; see refused.go
 	refusedAt grid.Tick // when it said so; 0 is never

@@ -44,6 +44,7 @@ func (c *recovery) recover() {
 
 func (c *recovery) recoverJob(j *job) {
 	j.heard, j.began, j.recovered = c.now, c.now, true
+	j.worn = j.rec.Attempt > 0 // of those before the last one nothing is known any more
 	// The wall clock of an earlier life may have been ahead: what is counted from then, is from now.
 	j.rec.Missing, j.rec.HopsAt = min(j.rec.Missing, c.now), min(j.rec.HopsAt, c.now)
 	switch j.rec.Role {
@@ -98,7 +99,10 @@ func (c *recovery) recoverOwned(j *job) {
 	if j.rec.CancelRequested {
 		c.home.pursueCancel(j)
 	}
-	c.home.report(j) // whatever the home had acknowledged, it hears of the restart
+	if !c.isHome(j) {
+		// It hears of the restart, and what acknowledges an older report may be of before: it is no word on this life.
+		c.home.awaitHome(j)
+	}
 }
 
 // recoverMoving: an offer that was not committed is dead. If its attempt was being

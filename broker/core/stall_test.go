@@ -47,12 +47,16 @@ func TestAbsenceDoesNotCountOverAStall(t *testing.T) {
 	}
 }
 
-// After a stall the home of a job may have given it to another.
+// After a stall, or a start, the home of a job may have given it to another.
 func TestAfterAStallTheHomeIsAsked(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	c := signed(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 2}, Run: grid.Run{Local: "l", Attempt: 1}})
 	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}})
+	if c.gates.beforeStart(c.jobs[j.ID]) != untilHome {
+		t.Error("an acknowledgement that was said before the start counts")
+	}
+	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 3}})
 	if why := c.gates.beforeStart(c.jobs[j.ID]); why != open {
 		t.Fatalf("its home was just heard: %s", why)
 	}
@@ -64,11 +68,11 @@ func TestAfterAStallTheHomeIsAsked(t *testing.T) {
 	if !reported || c.gates.beforeStart(c.jobs[j.ID]) == open {
 		t.Errorf("reported %t, must ask %q", reported, c.gates.beforeStart(c.jobs[j.ID]))
 	}
-	ack := wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 2}
+	ack := wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 3}
 	if c.Step(1_000_003, Message{her, ack}); c.gates.beforeStart(c.jobs[j.ID]) == open {
 		t.Error("an acknowledgement that was said before the stall counts")
 	}
-	ack.Number = 3
+	ack.Number = 4
 	if c.Step(1_000_004, Message{her, ack}); c.gates.beforeStart(c.jobs[j.ID]) != open {
 		t.Error("one that was said since does not count")
 	}

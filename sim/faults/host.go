@@ -61,7 +61,7 @@ func (h *host) boot() {
 	h.answers = map[core.Token]func(core.Answer){}
 	s.w.tell(s, "the broker starts")
 	h.begin()
-	h.later(firstSweep, h.sweep)
+	h.later(firstSweep, func() { h.sweep(secondSweep) })
 	s.w.notice(s)
 }
 
@@ -359,16 +359,17 @@ func (h *host) pause(span grid.Tick) {
 
 // Folders of no known job, and attempts of no record, are looked for as package broker does it.
 const (
-	firstSweep = 20 * grid.Second
-	nextSweeps = 10 * grid.Minute
+	firstSweep  = 20 * grid.Second
+	secondSweep = 100 * grid.Second
+	nextSweeps  = 10 * grid.Minute
 )
 
-func (h *host) sweep() {
+func (h *host) sweep(next grid.Tick) {
 	if h.Core() != nil {
 		if ids, err := h.s.batch.attempts(); err == nil {
 			h.post(core.Attempts{IDs: ids})
 		}
 		h.post(core.Folders{Jobs: slices.Sorted(maps.Keys(h.s.disk.folders))})
 	}
-	h.later(nextSweeps, h.sweep)
+	h.later(next, func() { h.sweep(nextSweeps) })
 }
