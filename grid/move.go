@@ -30,9 +30,9 @@ var moves = [...]struct {
 	{Own, []State{Moving}, []State{Ready, Assigned, Running, Finished}},
 	{Own, []State{Running}, []State{Ready, Finished}},
 	{Own, []State{Ready, Assigned, Moving, Running, Finished}, []State{StageOut}},
-	{Own, []State{Submitted, StageIn, Ready, Assigned, Moving, Running, Finished, StageOut}, []State{Failed, Killed, Lost}},
-	{Own, []State{Finished, StageOut, Lost}, []State{Completed, CancelledWalltime, CancelledDeadline}},
-	{Own, []State{Lost}, []State{Failed, Killed}},
+	{Own, []State{Submitted, StageIn, Ready, Assigned, Moving, Running, Finished, StageOut}, []State{Failed, Killed, CancelledDeadline, Lost}},
+	{Own, []State{Finished, StageOut, Lost}, []State{Completed, CancelledWalltime}},
+	{Own, []State{Lost}, []State{Failed, Killed, CancelledDeadline}},
 
 	// Reports get lost, and the journal of an owner may be put back: its home follows it from any state.
 	{Heard, []State{Submitted, StageIn, Ready, Assigned, Moving, Running, Finished, StageOut}, []State{Ready, Assigned, Moving, Running, Finished, StageOut}},

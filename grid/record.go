@@ -137,7 +137,10 @@ type AtHome struct {
 	ContactLost    Tick     // when the owner was last heard, while nothing is
 	PredictedStart Tick     // the estimate on which the job was first placed
 	Anyway         bool     // it waits though no site that is known could ever run it
-	Removed        bool     // a tombstone; the job and its files are gone, its key still counts
+	// Altered is what its user wants otherwise, of the job as it travels: done when it waits here
+	// without a place; nil is nothing.
+	Altered *Alteration
+	Removed bool // a tombstone; the job and its files are gone, its key still counts
 	// Adopted is the older epoch whose owner's result became the job's. Zero is none.
 	Adopted Epoch
 }

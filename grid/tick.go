@@ -57,3 +57,6 @@ func FromSeconds(s float64) Tick {
 	}
 	return Tick(s*1000 + 0.5)
 }
+
+// Stamp is the instant for people, in UTC.
+func (t Tick) Stamp() string { return t.Time().Format(time.RFC3339) }

@@ -21,23 +21,24 @@ type recordRow struct {
 	Job     *struct{} `json:",omitempty"` // never set: it has a table of its own
 	Outputs []fileRow `json:",omitempty"`
 
-	Candidate     *grid.JournalID `json:",omitempty"`
-	Superseded    *grid.Epoch     `json:",omitempty"`
-	Adopted       *grid.Epoch     `json:",omitempty"`
-	Kept          bool            `json:",omitempty"`
-	HomeForgotten bool            `json:",omitempty"`
-	Uncertain     bool            `json:",omitempty"`
-	Anyway        bool            `json:",omitempty"`
-	Stay          *struct{}       `json:",omitempty"` // never set: it is among the decisions
-	Decisions     *struct{}       `json:",omitempty"` // never set: what brokers before wrote beside the journal has it, as null
-	Telling       bool            `json:",omitempty"`
-	Hops          uint32          `json:",omitempty"`
-	HopsAt        grid.Tick       `json:",omitempty"`
-	Missing       grid.Tick       `json:",omitempty"`
-	Queued        grid.Tick       `json:",omitempty"`
-	ExpectedStart grid.Tick       `json:",omitempty"`
-	Obstacle      string          `json:",omitempty"`
-	Usage         *grid.Usage     `json:",omitempty"`
+	Candidate     *grid.JournalID  `json:",omitempty"`
+	Superseded    *grid.Epoch      `json:",omitempty"`
+	Adopted       *grid.Epoch      `json:",omitempty"`
+	Kept          bool             `json:",omitempty"`
+	HomeForgotten bool             `json:",omitempty"`
+	Uncertain     bool             `json:",omitempty"`
+	Anyway        bool             `json:",omitempty"`
+	Altered       *grid.Alteration `json:",omitempty"`
+	Stay          *struct{}        `json:",omitempty"` // never set: it is among the decisions
+	Decisions     *struct{}        `json:",omitempty"` // never set: what brokers before wrote beside the journal has it, as null
+	Telling       bool             `json:",omitempty"`
+	Hops          uint32           `json:",omitempty"`
+	HopsAt        grid.Tick        `json:",omitempty"`
+	Missing       grid.Tick        `json:",omitempty"`
+	Queued        grid.Tick        `json:",omitempty"`
+	ExpectedStart grid.Tick        `json:",omitempty"`
+	Obstacle      string           `json:",omitempty"`
+	Usage         *grid.Usage      `json:",omitempty"`
 
 	// What has another name in the journal than it has now.
 	Standing     grid.Role
@@ -176,7 +177,7 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 	return encode(recordRow{
 		Record: *r, Outputs: each(r.Outputs, toFile),
 		Candidate: present(r.Candidate), Superseded: present(r.Superseded), Adopted: present(r.Adopted),
-		Kept: r.Kept, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway,
+		Kept: r.Kept, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Altered: r.Altered,
 		Standing: r.Role,
 		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
 		Telling:  r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
@@ -248,7 +249,7 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	r.Record.Certificates = each(r.Deeds, func(d certificateRow) grid.Certificate { return grid.Certificate(d) })
 	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing = r.Telling, r.Hops, r.HopsAt, r.Missing
 	r.Record.Queued, r.Record.ExpectedStart, r.Record.Usage = r.Queued, r.ExpectedStart, orZero(r.Usage)
-	r.Record.Obstacle = r.Obstacle
+	r.Record.Obstacle, r.Record.Altered = r.Obstacle, r.Altered
 	return r.Record, nil
 }
 

@@ -42,13 +42,14 @@ func optionalCertificate(c *check, name string, b *certificateBody) grid.Certifi
 type movedBody struct {
 	Job          string            `msgpack:"j,omitempty"`
 	Certificates []certificateBody `msgpack:"o,omitempty"`
+	Version      []byte            `msgpack:"d,omitempty"`
 }
 
 func (b *movedBody) message(c *check) Message {
 	if len(b.Certificates) == 0 {
 		c.fail("certificates", "there is none")
 	}
-	return Moved{c.jobID("job", b.Job), list(c, "certificates", b.Certificates, grid.MaxCertificates, certificateBody.certificate)}
+	return Moved{c.jobID("job", b.Job), list(c, "certificates", b.Certificates, grid.MaxCertificates, certificateBody.certificate), c.optionalHash("version", b.Version)}
 }
 
 type movedAckBody struct {

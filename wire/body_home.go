@@ -21,6 +21,7 @@ type reportBody struct {
 	Outputs      []fileBody        `msgpack:"f,omitempty"`
 	Certificates []certificateBody `msgpack:"o,omitempty"`
 	Usage        usageBody         `msgpack:"u,omitempty"`
+	Version      []byte            `msgpack:"d,omitempty"`
 }
 
 func fromReport(m Report) *reportBody {
@@ -33,6 +34,7 @@ func fromReport(m Report) *reportBody {
 		Outputs:      each(m.Outputs, fromFile),
 		Certificates: each(m.Certificates, fromCertificate),
 		Usage:        fromUsage(m.Usage),
+		Version:      fromOptionalHash(m.Version),
 	}
 }
 
@@ -57,6 +59,7 @@ func (b *reportBody) message(c *check) Message {
 		Outputs:      c.manifest("outputs", b.Outputs),
 		Certificates: list(c, "certificates", b.Certificates, grid.MaxCertificates, certificateBody.certificate),
 		Usage:        nested(c, "usage", b.Usage.usage),
+		Version:      c.optionalHash("version", b.Version),
 	}
 	if b.End != 0 {
 		if m.End = c.state("end", b.End); !m.End.Terminal() {
@@ -131,12 +134,16 @@ type reportAckBody struct {
 	Exit   int64     `msgpack:"y,omitempty"`
 	Exited bool      `msgpack:"h,omitempty"`
 	Signal int64     `msgpack:"g,omitempty"`
+
+	Back     bool     `msgpack:"b,omitempty"`
+	Deadline *agoBody `msgpack:"d,omitempty"`
 }
 
 func (b *reportAckBody) message(c *check) Message {
 	m := ReportAck{
 		Job: c.jobID("job", b.Job), Epoch: nested(c, "epoch", b.Epoch.epoch), Number: b.Number, Closed: b.Closed, Cancel: b.Cancel,
 		ExitCode: int(c.between("exit_code", b.Exit, -1<<31, 1<<31-1)), HasExit: b.Exited, Signal: c.count("signal", b.Signal, 0, maxSignal),
+		Back: b.Back, Deadline: optionalIn(c, "deadline", b.Deadline),
 	}
 	if b.End != 0 {
 		if m.End = c.state("end", b.End); !m.End.Terminal() {

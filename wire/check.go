@@ -210,6 +210,21 @@ func (c *check) hash(name string, b []byte) (h grid.Hash) {
 	return h
 }
 
+func (c *check) optionalHash(name string, b []byte) (h grid.Hash) {
+	if len(b) == 0 {
+		return h
+	}
+	return c.hash(name, b)
+}
+
+// fromOptionalHash is nil for the zero hash.
+func fromOptionalHash(h grid.Hash) []byte {
+	if h == (grid.Hash{}) {
+		return nil
+	}
+	return h[:]
+}
+
 // text is what a program gets: any bytes but NUL.
 func (c *check) text(name, s string, limit int) string {
 	if len(s) > limit {

@@ -129,7 +129,7 @@ func mirror(m Message) (body, error) {
 	case Report:
 		return fromReport(m), nil
 	case ReportAck:
-		return &reportAckBody{string(m.Job), fromEpoch(m.Epoch), m.Number, m.Closed, m.Cancel, uint64(m.End), int64(m.ExitCode), m.HasExit, int64(m.Signal)}, nil
+		return &reportAckBody{string(m.Job), fromEpoch(m.Epoch), m.Number, m.Closed, m.Cancel, uint64(m.End), int64(m.ExitCode), m.HasExit, int64(m.Signal), m.Back, fromOptionalIn(m.Deadline)}, nil
 	case Cancel:
 		return &cancelBody{string(m.Job), fromEpoch(m.Epoch)}, nil
 	case Closed:
@@ -153,7 +153,7 @@ func mirror(m Message) (body, error) {
 	case Response:
 		return fromResponse(m), nil
 	case Moved:
-		return &movedBody{string(m.Job), each(m.Certificates, fromCertificate)}, nil
+		return &movedBody{string(m.Job), each(m.Certificates, fromCertificate), fromOptionalHash(m.Version)}, nil
 	case MovedAck:
 		return &movedAckBody{string(m.Job), fromEpoch(m.Epoch)}, nil
 	case Announce:

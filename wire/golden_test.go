@@ -195,9 +195,16 @@ func grown() map[string]Message {
 			later["report-usage"] = m
 			m.Usage.Nodes = "n1,n2"
 			later["report-nodes"] = m
+			m.Version = hashOf(9)
+			later["report-version"] = m
 		case ReportAck:
 			m.End, m.ExitCode, m.HasExit, m.Signal = grid.Completed, 3, true, 9
 			later["reportack-end"] = m
+			m.Back, m.Deadline = true, In{3 * grid.Hour, true}
+			later["reportack-back"] = m
+		case Moved:
+			m.Version = hashOf(9)
+			later["moved-version"] = m
 		case Response:
 			status := *m.Status
 			status.Usage = grid.Usage{CPU: 90_500, Memory: 1 << 31}

@@ -217,6 +217,7 @@ type Report struct {
 	Outputs      grid.Manifest      // from the end on
 	Certificates []grid.Certificate // how the sender came to own the job
 	Usage        grid.Usage         // from the end on
+	Version      grid.Hash          // digest of the job that Certificates are about; zero is as the home knows it
 }
 
 // Ago is a past instant as the span before sending; Known is false if it has not happened.
@@ -238,6 +239,9 @@ type ReportAck struct {
 	Number uint64
 	Closed bool // the home has the end and the output
 	Cancel bool // the sticky cancel flag, as the home knows it
+	Back   bool // the home wants the job back, which waits: it is to be offered to it
+	// Deadline is that of the job, as its home knows it.
+	Deadline In
 
 	// End is the end that this very owner has reported, which tells of another state now: its
 	// journal was set back. How the program ended is told with it.
@@ -416,6 +420,7 @@ func (Response) Kind() Kind   { return KindResponse }
 type Moved struct {
 	Job          grid.JobID
 	Certificates []grid.Certificate
+	Version      grid.Hash // digest of the job that they are about; zero is as the home knows it
 }
 
 // MovedAck (home to former owner): known, or no longer of interest.

@@ -59,6 +59,13 @@ func (d draw) hash() (h grid.Hash) {
 }
 
 // path is one to four odd components.
+func (d draw) version() (h grid.Hash) {
+	if d.yes() {
+		h = d.hash()
+	}
+	return h
+}
+
 func (d draw) path() string {
 	parts := make([]string, d.n(1, 4))
 	for i := range parts {
@@ -296,11 +303,11 @@ func (d draw) message(kind Kind) Message {
 		return Report{
 			d.jobID(), d.epoch(), d.u64(), grid.State(d.n(1, int64(grid.Lost))), d.u32(), grid.LocalID(d.word()),
 			d.ago(), d.ago(), In(d.ago()), rapid.SampledFrom([]grid.State{0, grid.Completed, grid.Failed, grid.Lost}).Draw(d.T, "end"),
-			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)), d.word(), d.yes(), d.manifest(), d.certificates(0), d.usage(),
+			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)), d.word(), d.yes(), d.manifest(), d.certificates(0), d.usage(), d.version(),
 		}
 	case KindReportAck:
 		return ReportAck{
-			d.jobID(), d.epoch(), d.u64(), d.yes(), d.yes(), rapid.SampledFrom([]grid.State{0, grid.Completed, grid.Failed, grid.Lost}).Draw(d.T, "end"),
+			d.jobID(), d.epoch(), d.u64(), d.yes(), d.yes(), d.yes(), In(d.ago()), rapid.SampledFrom([]grid.State{0, grid.Completed, grid.Failed, grid.Lost}).Draw(d.T, "end"),
 			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)),
 		}
 	case KindCancel:
@@ -329,7 +336,7 @@ func (d draw) message(kind Kind) Message {
 		}
 		return Response{Number: d.u64(), Job: d.jobID(), Outcome: OutcomeDone, Status: d.status()}
 	case KindMoved:
-		return Moved{d.jobID(), d.certificates(1)}
+		return Moved{d.jobID(), d.certificates(1), d.version()}
 	case KindMovedAck:
 		return MovedAck{d.jobID(), d.epoch()}
 	case KindAnnounce:

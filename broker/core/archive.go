@@ -26,6 +26,7 @@ type archived struct {
 	role                    grid.Role
 	state                   grid.State
 	removed, kept           bool
+	unwell                  bool   // its program has ended with a status that is not 0
 	term, hop               uint32 // the highest stamps that it used
 }
 
@@ -43,7 +44,7 @@ type foreign struct {
 func (c *kernel) archivedOf(r *grid.Record) archived {
 	p := archived{
 		home: c.intern(r.Job.Home), submitted: r.Submitted, began: r.Started, ended: r.Ended, size: sizeHere(r),
-		role: r.Role, state: r.State, removed: r.Removed, kept: r.Kept,
+		role: r.Role, state: r.State, removed: r.Removed, kept: r.Kept, unwell: r.ExitCode != 0,
 		term: r.Epoch.Term, hop: max(r.Epoch.Hop, r.Handoff.Epoch.Hop),
 	}
 	if r.Job.Home != c.cfg.Self {
@@ -104,6 +105,9 @@ func (p archived) stub(id grid.JobID) *job {
 		Tenure:    grid.Tenure{Role: p.role, Kept: p.kept},
 		Run:       grid.Run{Started: p.began},
 		AtHome:    grid.AtHome{Removed: p.removed},
+	}
+	if p.unwell {
+		r.ExitCode = 1 // of which no more is known
 	}
 	if f := p.foreign; f != nil {
 		r.Owner, r.Epoch, r.Certificates, r.Closed, r.End = f.owner, f.epoch, f.certificates, f.closed, f.end

@@ -47,11 +47,11 @@ func (c *home) enforceCancel(j *job) {
 	}
 	switch j.rec.State {
 	case grid.Submitted, grid.StageIn, grid.Ready:
-		c.execution.end(j, grid.Killed, "cancelled before it started")
+		c.endCancelled(j)
 	case grid.Moving:
 		if j.rec.Handoff.Phase == grid.Offering && j.rec.Attempt == 0 {
 			c.ownership.abandon(j, "cancelled")
-			c.execution.end(j, grid.Killed, "cancelled before it started")
+			c.endCancelled(j)
 			return
 		}
 		c.execution.withdraw(j)
@@ -63,6 +63,12 @@ func (c *home) enforceCancel(j *job) {
 	if !j.rec.State.Terminal() {
 		c.backoff(j, onCancelling)
 	}
+}
+
+// endCancelled ends a job that was to be cancelled and never started.
+func (c *home) endCancelled(j *job) {
+	end, why := c.cancelled(j)
+	c.execution.end(j, end, why)
 }
 
 // pursueCancel repeats what is not yet confirmed.

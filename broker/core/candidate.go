@@ -60,6 +60,11 @@ func (c *ownership) offer(from grid.PeerID, o wire.Offer) {
 	if j := c.job(o.Handoff.Job); j != nil && !c.offerAgain(j, from, o) {
 		return
 	}
+	o.Job.Terms.Deadline = c.until(o.Deadline)
+	if j := c.job(o.Handoff.Job); j != nil && c.terms.wantsBack(j) {
+		c.prepare(&acceptance{from: from, offer: o, start: c.now}) // to wait at home, whatever there is to run it on
+		return
+	}
 	c.keepOffer(from, o)
 }
 
@@ -68,6 +73,9 @@ func (c *ownership) offer(from grid.PeerID, o wire.Offer) {
 // as far as it knows them.
 func (c *ownership) notTheirs(from grid.PeerID, o wire.Offer) doubt {
 	j := c.job(o.Handoff.Job)
+	if j != nil && o.Job.Home == c.cfg.Self {
+		c.heardVersion(from, j, o.Handoff.Digest, o.Certificates)
+	}
 	switch {
 	case max(o.Handoff.Epoch.Term, o.Handoff.Epoch.Hop) >= maxStamp:
 		return stampOfNoClock
@@ -204,6 +212,8 @@ func (c *ownership) prepare(a *acceptance) {
 	if !c.isHome(j) { // a home knows the state from the owner's reports
 		c.begins(j, grid.Moving)
 		j.rec.Job, j.digest = a.offer.Job, b.Digest // a tombstone keeps no more of the job than that it was here
+	} else if b.Digest != wire.JobDigest(j.rec.Job) {
+		j.takeVersion(a.offer.Job)
 	}
 	j.rec.Owner = a.from
 	j.rec.EstimateNow = a.start

@@ -168,7 +168,7 @@ func (c *ownership) believe(j *job, certificates []grid.Certificate) doubt {
 func (c *ownership) signedHere(j *job, m wire.Owned) bool {
 	d := m.Certificate
 	return c.cfg.Verify != nil && d.To == m.Handoff.To && d.To != c.cfg.Self && d.Epoch == m.Handoff.Epoch &&
-		c.cfg.Verify(c.cfg.Self, wire.CertificateText(j.rec.Job.ID, j.sum(), d.Epoch, d.To), d.Signature)
+		c.cfg.Verify(c.cfg.Self, wire.CertificateText(j.rec.Job.ID, m.Handoff.Digest, d.Epoch, d.To), d.Signature)
 }
 
 // lastCertificate is the one by which the present owner owns the job, if this broker has it.
@@ -204,7 +204,7 @@ func (c *ownership) tellMoved(j *job) {
 	open := j.rec.Handoff.Phase != grid.NoHandoff
 	elsewhere := !c.isHome(j) && j.rec.Owner != j.rec.Job.Home && len(j.rec.Certificates) > 0
 	if !open && j.rec.Telling || open && elsewhere && c.now-j.heard > c.cfg.Lease {
-		c.send(j.rec.Job.Home, wire.Moved{Job: j.rec.Job.ID, Certificates: j.rec.Certificates})
+		c.send(j.rec.Job.Home, wire.Moved{Job: j.rec.Job.ID, Certificates: j.rec.Certificates, Version: j.sum()})
 		if !open { // else it goes with Commit
 			c.backoff(j, onReport)
 		}
@@ -225,6 +225,7 @@ func (c *ownership) onMoved(from grid.PeerID, m wire.Moved) {
 		}
 		return
 	}
+	c.heardVersion(from, j, m.Version, m.Certificates)
 	last := m.Certificates[len(m.Certificates)-1]
 	if j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == last.Epoch && last.To == c.cfg.Self {
 		return // its Commit makes the owner

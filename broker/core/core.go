@@ -24,6 +24,7 @@ type Core struct {
 	home          *home
 	relay         *relay
 	recovery      *recovery
+	terms         *terms
 }
 
 // New makes a Core from what its journal holds. The first event must be Boot.
@@ -64,6 +65,7 @@ func assemble(k *kernel) *Core {
 		home:          &home{kernel: k},
 		relay:         &relay{kernel: k},
 		recovery:      newRecovery(k),
+		terms:         newTerms(k),
 	}
 	c.estimator.execution = c.execution
 	c.estimator.home = c.home
@@ -75,14 +77,17 @@ func assemble(k *kernel) *Core {
 	c.execution.ownership = c.ownership
 	c.execution.recovery = c.recovery
 	c.execution.search = c.search
+	c.execution.terms = c.terms
 	c.gates.recovery = c.recovery
+	c.gates.terms = c.terms
 	c.home.estimator = c.estimator
 	c.home.execution = c.execution
 	c.home.gates = c.gates
 	c.home.ownership = c.ownership
 	c.home.recovery = c.recovery
 	c.home.search = c.search
-	k.reporter = c.home
+	c.home.terms = c.terms
+	k.reporter, k.watcher = c.home, c.terms
 	k.groups.jobs = memberJobs{c.home}
 	c.neighbourhood.home = c.home
 	c.neighbourhood.ownership = c.ownership
@@ -94,6 +99,7 @@ func assemble(k *kernel) *Core {
 	c.ownership.home = c.home
 	c.ownership.recovery = c.recovery
 	c.ownership.search = c.search
+	c.ownership.terms = c.terms
 	c.recovery.estimator = c.estimator
 	c.recovery.execution = c.execution
 	c.recovery.gates = c.gates
@@ -101,13 +107,20 @@ func assemble(k *kernel) *Core {
 	c.recovery.ownership = c.ownership
 	c.recovery.relay = c.relay
 	c.recovery.search = c.search
+	c.recovery.terms = c.terms
 	c.relay.gates = c.gates
 	c.relay.home = c.home
 	c.search.estimator = c.estimator
 	c.search.execution = c.execution
 	c.search.gates = c.gates
 	c.search.ownership = c.ownership
-	c.stepper = stepper{k, routesOf(c.neighbourhood, c.ownership, c.search, c.estimator, c.execution, c.home, c.relay, c.recovery)}
+	c.search.terms = c.terms
+	c.terms.execution = c.execution
+	c.terms.gates = c.gates
+	c.terms.home = c.home
+	c.terms.ownership = c.ownership
+	c.terms.search = c.search
+	c.stepper = stepper{k, routesOf(c.neighbourhood, c.ownership, c.terms, c.search, c.estimator, c.execution, c.home, c.relay, c.recovery)}
 	return c
 }
 

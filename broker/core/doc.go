@@ -14,7 +14,8 @@
 //	                    events, messages, timers
 //	                               │ routes
 //	   ┌───────────┬───────────┬───┴───────┬────────────┬───────────┬─────────┐
-//	ownership    search    estimator   execution   home, groups   recovery   relay   neighbourhood
+//	ownership    search    estimator   execution   home, groups,  recovery   relay   neighbourhood
+//	   │           │           │           │          terms          │         │
 //	   └───────────┴───────────┴───┬───────┴────────────┴───────────┴─────────┘
 //	                               │          gates: what has to be known first
 //	                            kernel
@@ -29,6 +30,8 @@
 //	execution      attempts in the local batch system: local.go, refused.go, vanish.go,
 //	               damaged.go, inputs.go, stray.go, end.go (an administrator's word)
 //	groups         jobs that were handed in as one: group.go (the machine), grouprequest.go (its users)
+//	terms          what keeps a job back at its home, and deadlines: terms.go, depend.go (on other jobs),
+//	               alter.go, version.go (what the home makes of a job)
 //	home           submission, reports, output, the end: submit.go, quota.go, home.go, report.go (the
 //	               owner's side), cancel.go, claim.go (results of older epochs), forget.go
 //	recovery       what this broker does not know: recover.go, stall.go, lives.go, rollback.go,

@@ -60,8 +60,9 @@ type reply struct {
 	take    int             // how many offers it takes at once
 }
 
+// undecide has a place searched for the job, unless its home keeps it back.
 func (c *search) undecide(j *job) {
-	if !j.queued {
+	if !j.queued && c.gates.kept(j) == "" {
 		j.queued = true
 		c.undecided = append(c.undecided, j.rec.Job.ID)
 	}
@@ -116,11 +117,13 @@ func (c *search) takeUndecided() []grid.JobID {
 		}
 		j.queued = false
 		if j.rec.State == grid.Ready && j.rec.Role == grid.Owning && !j.rec.CancelRequested {
-			if c.gates.beforeStart(j) != open {
+			switch c.gates.beforeStart(j) {
+			case open:
+				ids = append(ids, id)
+			case untilDue: // it is put up again when it is due
+			default:
 				c.backoff(j, onHandoff)
-				continue
 			}
-			ids = append(ids, id)
 		}
 	}
 	c.undecided = slices.Clone(c.undecided[n:])
@@ -223,7 +226,9 @@ func (c *search) endRound() {
 		if j == nil {
 			continue
 		}
-		j.queued = false
+		if j.queued || c.gates.beforeStart(j) == untilDue {
+			continue // altered, or kept back, while it was asked about: of no use any more
+		}
 		if j.rec.State == grid.Ready && j.rec.Role == grid.Owning {
 			c.decide(j, c.candidates(j, r, i))
 		}
@@ -264,9 +269,13 @@ func (c *search) ownReplied(r *round) {
 	}
 }
 
-// ready puts the job up for the search.
+// ready puts the job up for the search, as its user wants it now.
 func (c *search) ready(j *job, why string) {
 	c.become(j, grid.Ready)
+	c.terms.renew(j)
+	if kept := c.gates.kept(j); kept != "" {
+		j.rec.Reason = kept
+	}
 	c.save(j, why)
 	c.undecide(j)
 }

@@ -38,6 +38,9 @@ type execution struct {
 		predicted(j *job)
 		ready(j *job, why string)
 	}
+	terms interface {
+		tooLate(j *job)
+	}
 }
 
 func (c *execution) routes(r *routes) {

@@ -17,6 +17,9 @@ type gates struct {
 		mayLack(j *job) bool
 		recounting() bool
 	}
+	terms interface {
+		keepsBack(j *job) string
+	}
 }
 
 // gate is what has to be known before something is done, if that is not known yet.
@@ -45,6 +48,7 @@ const (
 	itEnded                     // it has ended
 	keptHere                    // what it left is kept here for its user
 	journalBehind               // the other has dealt with a later journal of this broker
+	untilDue                    // its home keeps it back; see terms.go
 )
 
 // String is for people.
@@ -58,7 +62,7 @@ func (g gate) String() string {
 		"waits for the word of its owner", "waits for its output", "waits until its home has taken its output",
 		"waits for its start token", "waits for an answer", "asks what the word was about", "waits until the site is forgotten",
 		"waits for others of its group", "superseded", "is not what there is here", "has started", "may still run", "has ended",
-		"its result is kept here", "this journal was rolled back",
+		"its result is kept here", "this journal was rolled back", "is kept back at its home",
 	}[g]
 }
 

@@ -14,6 +14,8 @@ func (c *gates) beforeStart(j *job) gate {
 		return untilDirectory
 	case j.recovered && c.silent(unspoken):
 		return untilNeighbours
+	case c.kept(j) != "":
+		return untilDue
 	case c.isHome(j):
 		return open
 	case j.rec.HomeForgotten && !c.lives(j.rec.Job.Home):
@@ -23,6 +25,33 @@ func (c *gates) beforeStart(j *job) gate {
 		return open
 	case j.homeHeard == 0 || c.now-j.homeHeard > silence*c.cfg.Digest:
 		return untilHome
+	}
+	return open
+}
+
+// kept says why a job of this home is not to be started, nor a place searched for it, yet; "" is no reason.
+func (c *gates) kept(j *job) string {
+	if c.without(KeptBackStarts) {
+		return ""
+	}
+	return c.terms.keepsBack(j)
+}
+
+// beforeDepending is what is to be said of a dependency of which that is known.
+func (c *gates) beforeDepending(v verdict) verdict {
+	if c.without(DependenciesIgnored) {
+		return isMet
+	}
+	return v
+}
+
+// beforeOverdue is what has to be known before a job ends by its deadline.
+func (c *gates) beforeOverdue(j *job) gate {
+	switch {
+	case j.rec.Role != grid.Owning, c.without(DeadlineUnseen):
+		return untilOwner
+	case j.rec.State.Terminal() || j.rec.End != 0:
+		return itEnded
 	}
 	return open
 }

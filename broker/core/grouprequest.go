@@ -142,6 +142,9 @@ func (m memberJobs) saveGroup(g grid.Group, why string) {
 		ch.Events = []grid.Event{{At: m.c.now, Site: m.c.cfg.Site.Name, Why: why}}
 	}
 	m.c.emit(Save{ch})
+	if g.Ended != 0 {
+		m.c.terms.groupEnded(g.ID)
+	}
 }
 
 func (m memberJobs) dropGroup(id grid.GroupID) {

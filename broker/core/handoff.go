@@ -32,7 +32,7 @@ func (c *ownership) makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint3
 func (c *ownership) sendOffer(j *job, wait grid.Tick) {
 	c.send(j.rec.Handoff.To, wire.Offer{
 		Handoff: c.handoffID(j), Job: j.rec.Job, Wait: wait, Age: c.now - j.rec.Submitted,
-		Certificates: j.rec.Certificates, Hops: j.hops, Journal: c.committing(),
+		Certificates: j.rec.Certificates, Hops: j.hops, Journal: c.committing(), Deadline: c.ahead(j.rec.Job.Terms.Deadline),
 	})
 	c.backoff(j, onHandoff)
 }
@@ -168,6 +168,12 @@ func (c *ownership) onRefuse(from grid.PeerID, m wire.Refuse) {
 func (c *ownership) giveUp(j *job, why string) {
 	c.send(j.rec.Handoff.To, wire.Abort{Handoff: c.handoffID(j), Why: why})
 	c.endOffer(j, fmt.Sprintf("offer to %s given up: %s", c.siteName(j.rec.Handoff.To), why))
+}
+
+// withdrawOffer takes an offer back that is no fault of the candidate's.
+func (c *ownership) withdrawOffer(j *job, why string) {
+	c.sendAbort(c.handoffID(j), why)
+	c.dropOffer(j, fmt.Sprintf("offer to %s withdrawn: %s", c.siteName(j.rec.Handoff.To), why))
 }
 
 // endOffer keeps the job here and searches again, without that candidate for a while.

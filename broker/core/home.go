@@ -34,6 +34,7 @@ type home struct {
 		decline(j *job, why string)
 		handedOver(j *job)
 		handoffDue(j *job)
+		heardVersion(from grid.PeerID, j *job, version grid.Hash, certificates []grid.Certificate)
 		inputsFetched(e Fetched)
 		notRepeated(j *job)
 		relinquish(j *job)
@@ -49,6 +50,13 @@ type home struct {
 	}
 	search interface {
 		ready(j *job, why string)
+	}
+	terms interface {
+		admitTerms(j *grid.Job) error
+		await(j *job)
+		tooLate(j *job)
+		groupEnded(id grid.GroupID)
+		word(j *job, m wire.ReportAck) wire.ReportAck
 	}
 }
 
@@ -88,6 +96,9 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 	if j == nil {
 		c.recovery.unknownReport(from, m)
 		return
+	}
+	if c.isHome(j) && !j.rec.State.Terminal() {
+		c.ownership.heardVersion(from, j, m.Version, m.Certificates)
 	}
 	who := c.gates.claims(j, from, m)
 	switch {
@@ -139,7 +150,7 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 	case untilDirectory:
 		return
 	}
-	c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Cancel: j.rec.CancelRequested})
+	c.send(from, c.terms.word(j, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Cancel: j.rec.CancelRequested}))
 }
 
 // afterItsEnd answers the owner of a job that has ended.
@@ -196,6 +207,9 @@ func (c *home) apply(j *job, from grid.PeerID, m wire.Report) {
 		r.Run = grid.Run{}
 	}
 	r.Report = max(r.Report, m.Number)
+	if m.Started.Known {
+		c.terms.tooLate(j)
+	}
 	if r.State != grid.Lost { // that is not unsaid before the result is here
 		c.hears(j, m.State)
 	}

@@ -43,6 +43,10 @@ type kernel struct {
 	reporter interface {
 		report(j *job)
 	}
+	// And its timers set, and those looked at that wait for it.
+	watcher interface {
+		saved(j *job)
+	}
 }
 
 func newKernel(cfg Config, members []grid.Member) *kernel {
@@ -114,6 +118,14 @@ func (c *kernel) ahead(t grid.Tick) wire.In {
 		return wire.In{}
 	}
 	return wire.In{Span: t - c.now, Known: true}
+}
+
+// until is the instant that an owner is told as a span; 0 is none.
+func (c *kernel) until(in wire.In) grid.Tick {
+	if !in.Known {
+		return 0
+	}
+	return max(1, c.now+in.Span)
 }
 
 // limit is what a job gets at this site before it is killed.

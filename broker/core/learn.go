@@ -68,7 +68,7 @@ func (c *recovery) recallRefused(from grid.PeerID, m wire.Error) {
 func (c *recovery) recall(from grid.PeerID, m wire.Recall) {
 	j := c.job(m.Job)
 	if j != nil && j.rec.Job.Home == from && j.rec.Role == grid.Tombstone && j.lastCertificate().To != "" && j.rec.Owner != c.cfg.Self {
-		c.send(from, wire.Moved{Job: m.Job, Certificates: j.rec.Certificates})
+		c.send(from, wire.Moved{Job: m.Job, Certificates: j.rec.Certificates, Version: j.sum()})
 		return
 	}
 	if j == nil || j.rec.Job.Home != from || j.rec.Role != grid.Owning && j.rec.Role != grid.Prepared && !j.ended() {
@@ -78,6 +78,7 @@ func (c *recovery) recall(from grid.PeerID, m wire.Recall) {
 	answer := wire.Recalled{
 		Job: j.rec.Job, Epoch: j.rec.Epoch, Owning: j.rec.Role != grid.Prepared,
 		Age: max(0, c.now-j.rec.Submitted), Cancel: j.rec.CancelRequested, Certificates: j.rec.Certificates,
+		Deadline: c.ahead(j.rec.Job.Terms.Deadline),
 	}
 	if !answer.Owning {
 		answer.Epoch = j.rec.Handoff.Epoch
@@ -91,7 +92,7 @@ func (c *recovery) recall(from grid.PeerID, m wire.Recall) {
 // lastReport is what was reported of a job that ended here, with all its certificates.
 func (c *recovery) lastReport(j *job) wire.Report {
 	m := c.home.reportOf(j)
-	m.State, m.Outputs, m.Certificates = grid.StageOut, j.rec.Outputs, j.rec.Certificates
+	m.State, m.Outputs, m.Certificates, m.Version = grid.StageOut, j.rec.Outputs, j.rec.Certificates, j.sum()
 	return m
 }
 
@@ -121,6 +122,7 @@ func (c *recovery) recalled(from grid.PeerID, m wire.Recalled) {
 		AtHome:          grid.AtHome{Trail: []grid.PeerID{from}},
 	}, ofOwnership: ofOwnership{heard: c.now}}
 	c.begins(j, grid.Assigned)
+	j.rec.Job.Terms.Deadline = c.until(m.Deadline)
 	owning := c.proven(from, m)
 	if owning {
 		j.rec.Certificates = m.Certificates

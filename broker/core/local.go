@@ -25,7 +25,13 @@ func (c *execution) launch(j *job, why string) {
 		c.end(j, grid.Failed, fmt.Sprintf("%d attempts failed; the last: %s", j.fails, j.rec.Reason))
 		return
 	}
-	if hold := c.gates.beforeStart(j); hold != open {
+	switch hold := c.gates.beforeStart(j); hold {
+	case open:
+	case untilDue:
+		j.rec.Local, j.awaits = "", false
+		c.search.ready(j, why)
+		return
+	default:
 		c.await(j, hold.String())
 		return
 	}
@@ -129,7 +135,8 @@ func (c *execution) withdrawn(e Withdrawn) {
 		c.home.adopt(j, *j.claim)
 	case j.rec.CancelRequested:
 		c.ownership.abandon(j, "cancelled")
-		c.end(j, grid.Killed, "cancelled before it started")
+		end, why := c.cancelled(j)
+		c.end(j, end, why)
 	case j.rec.Handoff.Phase == grid.Withdrawing && c.gates.beforeStart(j) != open:
 		j.rec.Local = ""
 		c.ownership.dropOffer(j, "the offer died: the job "+c.gates.beforeStart(j).String())
@@ -141,6 +148,9 @@ func (c *execution) withdrawn(e Withdrawn) {
 	case j.rec.State == grid.Assigned && c.draining:
 		j.rec.Local = ""
 		c.search.ready(j, "withdrawn: this site is drained")
+	case j.rec.State == grid.Assigned && c.gates.beforeStart(j) == untilDue:
+		j.rec.Local = ""
+		c.search.ready(j, "withdrawn: it is kept at home")
 	case j.rec.State == grid.Assigned:
 		c.launch(j, "submitted again: "+j.rec.Reason)
 	}
@@ -212,6 +222,7 @@ func (c *execution) running(j *job, p grid.Progress) {
 			return
 		}
 		c.become(j, grid.Running)
+		c.terms.tooLate(j)
 		j.rec.Started = p.Started
 		if p.Local != "" {
 			j.rec.Local = p.Local
@@ -249,6 +260,9 @@ func (c *execution) finished(j *job, p grid.Progress) {
 		// Nobody wanted that: it was started between our look and the removal for a move.
 		j.rec.End = grid.Failed
 		j.rec.Reason = "killed by this broker's own withdrawal for a move, after it had started"
+	}
+	if p.Cause == grid.ByRequest && j.rec.CancelRequested && c.overdue(j) {
+		j.rec.End, j.rec.Reason = grid.CancelledDeadline, "it still ran at its deadline"
 	}
 	switch p.Cause {
 	case grid.ByItself, grid.ByWalltime, grid.ByRequest:

@@ -88,9 +88,14 @@ func (j *job) unsupplied() bool {
 // tells the whole job, and by certificates over that, the first of them signed here, that it is his.
 func (c *recovery) supplied(from grid.PeerID, j *job, m wire.Recalled) {
 	whole := m.Job.Home == c.cfg.Self && m.Job.User == j.rec.Job.User && m.Owning
+	if whole && c.isHome(j) && j.rec.Role != grid.Owning && wire.JobDigest(m.Job) == j.sum() && wire.JobDigest(j.rec.Job) != j.sum() && c.proven(from, m) {
+		j.takeVersion(m.Job)
+		c.save(j, "the version that "+c.nameOf(from)+" has: this journal did not have it")
+		return
+	}
 	if !whole || !c.isHome(j) || j.rec.Role != grid.Owning || !j.unsupplied() || !c.proven(from, m) {
 		return
 	}
-	j.rec.Job, j.digest = m.Job, grid.Hash{}
+	j.takeVersion(m.Job)
 	c.supplant(from, j, m.Certificates)
 }

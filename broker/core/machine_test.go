@@ -23,8 +23,8 @@ type alone struct {
 func kernelOf(o *others, records ...grid.Record) *kernel {
 	k := newKernel(Config{Self: me, Site: grid.Site{Name: "a", Processes: 4, Speed: 1}},
 		[]grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}})
-	k.reporter, k.now = o, 1_000_000
-	o.gates = &gates{kernel: k, recovery: o}
+	k.reporter, k.watcher, k.now = o, o, 1_000_000
+	o.gates = &gates{kernel: k, recovery: o, terms: o}
 	for _, m := range k.members {
 		m.live, m.heard, m.told = grid.Alive, true, true
 	}
@@ -77,7 +77,7 @@ func TestOwnershipAlone(t *testing.T) {
 	t.Parallel()
 	o := &others{}
 	k := kernelOf(o)
-	m := &ownership{kernel: k, estimator: &estimator{kernel: k}, execution: o, gates: o, home: o, recovery: o, search: o}
+	m := &ownership{kernel: k, estimator: &estimator{kernel: k}, execution: o, gates: o, home: o, recovery: o, search: o, terms: o}
 	a := steppedAlone(t, k, o, m)
 	j := jobOf(her, "b", "1")
 	offer := offerOf(j, 1, grid.Hour)
@@ -98,7 +98,7 @@ func TestOwnerAlone(t *testing.T) {
 	o := &others{}
 	j := jobOf(me, "a", "1")
 	k := kernelOf(o, grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
-	m := &ownership{kernel: k, estimator: o, execution: o, gates: o, home: o, recovery: o, search: o}
+	m := &ownership{kernel: k, estimator: o, execution: o, gates: o, home: o, recovery: o, search: o, terms: o}
 	a := steppedAlone(t, k, o, m)
 	m.makeOffer(k.jobs[j.ID], her, 0, 1)
 	id := m.handoffID(k.jobs[j.ID])
@@ -120,7 +120,7 @@ func TestSearchAlone(t *testing.T) {
 	o := &others{}
 	j := jobOf(me, "a", "1")
 	k := kernelOf(o, grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
-	m := &search{kernel: k, estimator: o, execution: o, gates: o, ownership: o}
+	m := &search{kernel: k, estimator: o, execution: o, gates: o, ownership: o, terms: o}
 	a := steppedAlone(t, k, o, m)
 	m.undecide(k.jobs[j.ID])
 	a.want(Tick{}, "EstimateRequest>b, EstimateRequest>c, look")
@@ -154,7 +154,7 @@ func TestExecutionAlone(t *testing.T) {
 	o := &others{}
 	j := jobOf(me, "a", "1")
 	k := kernelOf(o, grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
-	m := &execution{kernel: k, estimator: o, gates: o, home: o, ownership: o, recovery: o, search: o, strays: map[grid.AttemptID]int{}}
+	m := &execution{kernel: k, estimator: o, gates: o, home: o, ownership: o, recovery: o, search: o, terms: o, strays: map[grid.AttemptID]int{}}
 	a := steppedAlone(t, k, o, m)
 	o.closed = untilHome
 	m.launch(k.jobs[j.ID], "chosen")
@@ -178,7 +178,7 @@ func TestHomeAlone(t *testing.T) {
 	j := jobOf(me, "a", "1")
 	epoch := grid.Epoch{Term: 1, Hop: 1}
 	k := kernelOf(o, grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: epoch}})
-	m := &home{kernel: k, estimator: o, execution: o, gates: o, ownership: o, recovery: o, search: o}
+	m := &home{kernel: k, estimator: o, execution: o, gates: o, ownership: o, recovery: o, search: o, terms: o}
 	a := steppedAlone(t, k, o, m)
 	end := wire.Report{Job: j.ID, Epoch: epoch, Number: 3, State: grid.StageOut, End: grid.Completed, Outputs: grid.Manifest{{Path: "out", Size: 1}}}
 	a.want(Message{him, end}, "Error>c") // he does not own it
@@ -196,7 +196,7 @@ func TestRecoveryAlone(t *testing.T) {
 	k := kernelOf(o, grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 	k.cfg.Journal = grid.JournalID{Incarnation: 5, Sequence: 10}
 	m := newRecovery(k)
-	m.estimator, m.execution, m.gates, m.home, m.ownership, m.relay, m.search = o, o, o, o, o, o, o
+	m.estimator, m.execution, m.gates, m.home, m.ownership, m.relay, m.search, m.terms = o, o, o, o, o, o, o, o
 	a := steppedAlone(t, k, o, m)
 	a.want(Boot{}, "Reconcile, undecide 1, judge")
 	a.want(Reconciled{Jobs: []grid.JobID{j.ID}, All: true}, "handoffDue 1")
@@ -253,7 +253,7 @@ func TestEverythingHasAMachine(t *testing.T) {
 	}
 	for _, ev := range []Event{Boot{}, Submit{}, Where{}, Uploaded{}, CancelRequest{}, RemoveRequest{}, Looked{}, Launched{}, Withdrawn{}, Progressed{}, Reconciled{},
 		Fetched{}, Checked{}, Collected{}, PeerChanged{}, OwnSite{}, PeerSite{}, LinkChanged{}, MembersChanged{}, Folders{}, Attempts{}, DrainRequest{}, Forget{}, EndJob{}, Resume{},
-		Stall{}, PeerJournal{}, Forward{}, LimitsChanged{}} {
+		Stall{}, PeerJournal{}, Forward{}, LimitsChanged{}, Alter{}} {
 		if len(c.stepper.routes.events[reflect.TypeOf(ev)]) == 0 {
 			t.Errorf("nobody takes %T", ev)
 		}

@@ -13,7 +13,8 @@ import (
 type others struct {
 	*gates
 	asked  []string
-	closed gate // of the start of every job
+	closed gate   // of the start of every job
+	why    string // every job is kept back at home
 }
 
 func (o *others) did(format string, args ...any) {
@@ -156,7 +157,26 @@ func (o *others) extendRequests() { o.did("extendRequests") }
 
 func (o *others) report(j *job) { o.did("report %s", j.rec.Job.ID) }
 
+func (o *others) heardVersion(_ grid.PeerID, _ *job, _ grid.Hash, _ []grid.Certificate) {}
+
+// what is needed of terms
+
+func (o *others) admitTerms(_ *grid.Job) error                 { return nil }
+func (o *others) await(_ *job)                                 {}
+func (o *others) groupEnded(_ grid.GroupID)                    {}
+func (o *others) keepsBack(_ *job) string                      { return o.why }
+func (o *others) kept(_ *job) string                           { return o.why }
+func (o *others) recover()                                     {}
+func (o *others) renew(_ *job)                                 {}
+func (o *others) saved(_ *job)                                 {}
+func (o *others) tooLate(_ *job)                               {}
+func (o *others) wantsBack(_ *job) bool                        { return o.why != "" }
+func (o *others) withdrawOffer(j *job, why string)             { o.did("withdrawOffer %s %v", j.rec.Job.ID, why) }
+func (o *others) word(_ *job, m wire.ReportAck) wire.ReportAck { return m }
+
 // what is needed of search
+
+func (o *others) hopsOf(_ *job) uint32 { return 0 }
 
 func (o *others) beginPass(_ plan.Snapshot, _ outlook)                       { o.did("beginPass") }
 func (o *others) extendRound()                                               { o.did("extendRound") }

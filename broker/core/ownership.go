@@ -60,6 +60,9 @@ type ownership struct {
 		ready(j *job, why string)
 		undecide(j *job)
 	}
+	terms interface {
+		wantsBack(j *job) bool
+	}
 }
 
 func (c *ownership) routes(r *routes) {

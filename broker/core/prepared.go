@@ -115,7 +115,8 @@ func (c *ownership) own(j *job, chain []grid.Certificate, cancel bool) {
 	}
 	c.emit(Publish{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
 	if j.rec.CancelRequested {
-		c.execution.end(j, grid.Killed, "cancelled before it started")
+		end, why := c.cancelled(j)
+		c.execution.end(j, end, why)
 		return
 	}
 	if c.draining {

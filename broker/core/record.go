@@ -155,6 +155,7 @@ func (c *kernel) save(j *job, why string) {
 	if c.isHome(j) && j.rec.State.Terminal() {
 		c.groups.jobEnded(j.rec.Job.ID)
 	}
+	c.watcher.saved(j)
 	if report {
 		c.disarm(j, onReport)
 		c.reporter.report(j)

@@ -85,7 +85,10 @@ func (c *recovery) passedOn(j *job, from grid.PeerID) []wire.Claim {
 	switch {
 	case len(r.Certificates) == 0 || c.isHome(j) || r.Role == grid.Prepared || r.Role == grid.Declined:
 	case r.Job.Home == from && r.Role == grid.Tombstone && r.Owner != c.cfg.Self && j.lastCertificate().To != "":
-		c.send(from, wire.Moved{Job: r.Job.ID, Certificates: r.Certificates}) // asked again, it is said again
+		if j = c.job(r.Job.ID); j == nil {
+			return nil
+		}
+		c.send(from, wire.Moved{Job: r.Job.ID, Certificates: r.Certificates, Version: j.sum()}) // asked again, it is said again
 		return []wire.Claim{{Job: r.Job.ID, Epoch: r.Certificates[len(r.Certificates)-1].Epoch, Yours: true}}
 	case r.Job.Home != from:
 		by := r.Job.Home

@@ -32,6 +32,7 @@ func (c *recovery) recover() {
 		c.recoverJob(j)
 	}
 	c.groups.recover()
+	c.terms.recover()
 	c.witnessed()
 	c.reconcile()
 	c.discardAgain()

@@ -78,6 +78,7 @@ type recovery struct {
 		extendRound()
 		undecide(j *job)
 	}
+	terms interface{ recover() }
 }
 
 func newRecovery(k *kernel) *recovery {

@@ -38,7 +38,7 @@ func (c *home) reportOf(j *job) wire.Report {
 		m.Outputs = r.Outputs
 	}
 	if !j.known {
-		m.Certificates = r.Certificates
+		m.Certificates, m.Version = r.Certificates, j.sum()
 	}
 	return m
 }

@@ -46,6 +46,12 @@ const (
 	EffectBeforeSave
 	// EffectBeforeEarlierSave: a step that saves nothing does not wait for the saves of the steps before it.
 	EffectBeforeEarlierSave
+	// KeptBackStarts: what keeps a job back at home (held, not before, dependencies, altered) keeps it from nothing.
+	KeptBackStarts
+	// DependenciesIgnored: every dependency counts as come true.
+	DependenciesIgnored
+	// DeadlineUnseen: an owner does not end a job by its deadline.
+	DeadlineUnseen
 )
 
 // Without tells that a rule, or one of several, is switched off.

@@ -30,10 +30,14 @@ type search struct {
 	gates interface {
 		beforeStart(j *job) gate
 		beforeSearch() gate
+		kept(j *job) string
 	}
 	ownership interface {
 		makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32)
 		mayHandOn(j *job) bool
+	}
+	terms interface {
+		renew(j *job)
 	}
 }
 

@@ -63,6 +63,7 @@ func (c *home) makeJob(of grid.Job, key string, anyway bool) *job {
 	c.begins(j, grid.Submitted)
 	c.jobs[of.ID] = j
 	c.save(j, "accepted from "+of.User.Name)
+	c.terms.await(j)
 	if len(of.Inputs) > 0 {
 		c.become(j, grid.StageIn)
 		c.save(j, fmt.Sprintf("files to come: %d", len(of.Inputs)))
@@ -265,6 +266,9 @@ func (c *home) admit(jobs []grid.Job) error {
 	have, l, more := c.users[user], c.cfg.User, usage{jobs: len(jobs)}
 	for i := range jobs {
 		j := &jobs[i]
+		if err := c.terms.admitTerms(j); err != nil {
+			return err
+		}
 		more.add(usage{processes: j.Demand.Processes(), documents: j.DocumentSize(), bytes: j.Inputs.Size()}, 1)
 	}
 	this, smaller := "this job is", "make the job smaller"

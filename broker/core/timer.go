@@ -14,9 +14,11 @@ const (
 	onPrepared                // candidate: Ready, Inquire
 	onReport                  // owner: report to the home
 	onCancelling
-	onBatch  // owner: Launch, Probe
-	onUpload // home: files that never come
-	onPull   // home: outputs
+	onBatch    // owner: Launch, Probe
+	onUpload   // home: files that never come
+	onPull     // home: outputs
+	onDue      // home: a job that is not to start before an instant
+	onDeadline // owner: by when it must have ended
 	concerns
 )
 

@@ -25,6 +25,7 @@
 //	users.go     users and administrators
 //	members.go   neighbours' files that change
 //	duplicate.go      a second broker under one name
+//	terms.go     users whose jobs are kept back, altered, and end in time
 //	storm.go     the faults that befall a site
 //
 // # History
@@ -98,6 +99,9 @@
 //	                                   lost what it wrote since
 //	what is done with it             two brokers under one name have both       neither can know of the other
 //	                                   changed it while both ran                  before it is told
+//
+// What keeps a job back at its home, and an alteration, are in its home's journal alone: of jobs whose home
+// has lost a part of that, or had a duplicate, S13 is not checked.
 //
 // A wish to cancel that an owner has recorded and the home has not yet heard of is not held against
 // the home, as the owner may be gone for ever.

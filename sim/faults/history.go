@@ -55,6 +55,7 @@ func Run(o Options) Result {
 	}
 	w.load()
 	w.loadGroups()
+	w.loadTerms()
 	w.plan()
 	w.storm = true
 	w.until(genesis+stormLength, nil)
@@ -124,6 +125,9 @@ func (w *world) queued() {
 		}
 	}
 	for _, f := range w.truth.sorted() {
+		if f.keptBack() {
+			f.queued = w.now
+		}
 		if f.accepted && !f.removed && f.told == 0 && len(f.starts) == 0 && !w.excused(f) && w.now-max(f.queued, w.storms) > queueBound {
 			w.violate("S9", f.id, "%s waits, and has been in no queue for %.0f s", f.id, (w.now - max(f.queued, w.storms)).Seconds())
 			return

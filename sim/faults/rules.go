@@ -62,6 +62,9 @@ func Rules() []Rule {
 		{Name: "forget-starts-all", core: core.ForgetStartsAll, Without: "forgetting a site starts again what may have started there"},
 		{Name: "absence-over-stall", core: core.AbsenceOverStall, Without: "a pause counts as the others' silence, and what was heard before it as fresh"},
 		{Name: "ends-untold", core: core.EndsUntold, Without: "what that file says of the ends that users were told does not count"},
+		{Name: "kept-back-starts", core: core.KeptBackStarts, Without: "a job goes that is held, not due, altered or depends on another"},
+		{Name: "dependencies-ignored", core: core.DependenciesIgnored, Without: "every dependency counts as come true"},
+		{Name: "deadline-unseen", core: core.DeadlineUnseen, Without: "an owner does not end a job by its deadline"},
 	}
 	for i := range list {
 		list[i].Profile = Profiles()[0].Name
@@ -93,6 +96,9 @@ var shows = map[string]struct {
 	"absence-over-stall":         {"forget", 268},
 	"submit-after-pause":         {"forget", 51},
 	"ends-untold":                {"rollback", 0},
+	"kept-back-starts":           {"calm", 5},
+	"dependencies-ignored":       {"calm", 7},
+	"deadline-unseen":            {"calm", 35},
 }
 
 // switched are the rules that are off.

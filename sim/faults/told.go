@@ -56,8 +56,12 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 			w.violate("S5", f.id, "%s is told to be %s with exit code %d, and no program of it ended so", f.id, r.State, r.ExitCode)
 		}
 		t.hasOutput(s, f, r)
+	case grid.CancelledDeadline:
+		if f.asked.terms.Deadline == 0 {
+			w.violate("S14", f.id, "%s is told to be %s, and has no deadline", f.id, r.State)
+		}
 	case grid.Failed:
-		if len(f.starts) == 0 && !f.refused && !f.stranded && !f.unsupplied && !f.removed && !f.swept() {
+		if len(f.starts) == 0 && !f.inVain() && !f.refused && !f.stranded && !f.unsupplied && !f.removed && !f.swept() {
 			w.violate("S5", f.id, "%s is told to be FAILED (%s), and nothing of that kind happened", f.id, r.Reason)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 //	S8   nothing is left over
 //	S9   no waiting job is out of every queue for long
 //	S10  a group is whole or absent (and S11, S12: groups.go)
+//	S13  none starts that its home keeps back (and S14: terms.go)
 //
 // Programs and owners are here, what users are told in told.go, and what is not held
 // against the brokers in excuse.go.
@@ -53,6 +54,7 @@ type fact struct {
 	killed     bool       // that was KILLED, and others had the job
 	queued     grid.Tick  // when it was last in a queue, or was given what it waits for
 	moved      bool
+	asked      asked   // what its user wants of it beside
 	refused    bool    // a batch system has refused to take it
 	stranded   bool    // since it was handed in, no site of its home's file had enough processors for it
 	duplicates [2]bool // the first one, and its duplicate, have changed a record of it while both ran
@@ -99,6 +101,7 @@ func (t *truth) started(s *site, l *local) {
 	w.tell(s, "STARTS %s", id)
 	if !f.torn() {
 		f.mayStart(w, now)
+		f.mayGo(w, now, &l.sub.Job)
 	}
 	f.starts = append(f.starts, now)
 }
@@ -181,6 +184,7 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 			s.w.tell(s, "saves %s: %s", id, sayRecord(s, r))
 		}
 		if s == f.home && first {
+			t.termsSaved(s, f, r)
 			f.learnt = f.learnt || f.unknown && r.State == grid.Lost
 			f.unknown = false
 			t.stillCancelled(s, f, r)

@@ -1,0 +1,125 @@
+package core
+
+import (
+	"fmt"
+
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// A job changes by a new version from its home alone, and only while it waits. What the home sees to
+// (held, not before, priority, deadline) is changed in its record at once. For what travels with the
+// job (walltime, processes, queue) it has to wait at home without a place: it is kept back, comes
+// home, and is made anew there; its next handoff begins a new chain of certificates, over the new
+// version. So no two versions are ever out, and none starts that was altered before.
+//
+//	Alter ─► on disk: Altered ─► READY at home ─► the new version, on disk ─► the search
+//	           └► has started meanwhile: as it was, and Altered is over
+
+// Alter is the wish of a job's user for a change, already authorised.
+type Alter struct {
+	Token Token
+	Job   grid.JobID
+	To    grid.Alteration
+	By    string
+}
+
+func (Alter) event()         {}
+func (e Alter) token() Token { return e.Token }
+
+func (c *terms) alter(e Alter) {
+	j := c.job(e.Job)
+	if j == nil {
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)})
+		return
+	}
+	if err := c.mayAlter(j, e.To); err != nil {
+		c.emit(Answer{Token: e.Token, Err: err})
+		return
+	}
+	r := &j.rec
+	r.Job.Terms = r.Job.Terms.With(e.To)
+	if e.To.OfJob() {
+		var before grid.Alteration
+		if r.Altered != nil {
+			before = *r.Altered
+		}
+		all := before.Then(grid.Alteration{Walltime: e.To.Walltime, Processes: e.To.Processes, Queue: e.To.Queue})
+		r.Altered = &all
+	}
+	c.save(j, fmt.Sprintf("altered by %s: %s", e.By, e.To))
+	c.pursue(j)
+	c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
+}
+
+// mayAlter refuses what cannot be.
+func (c *terms) mayAlter(j *job, to grid.Alteration) error {
+	r := &j.rec
+	onlyDeadline := to == grid.Alteration{Deadline: to.Deadline}
+	switch {
+	case to == grid.Alteration{}:
+		return fmt.Errorf("%w: nothing is to be altered of job %s", grid.ErrInvalid, r.Job.ID)
+	case !c.isHome(j):
+		return fmt.Errorf("%w: only its home, %s, changes job %s: ask the broker there", grid.ErrInvalid, c.nameOf(r.Job.Home), r.Job.ID)
+	case r.State.Terminal() || r.End != 0:
+		return fmt.Errorf("%w: job %s has ended", grid.ErrInvalid, r.Job.ID)
+	case r.CancelRequested:
+		return fmt.Errorf("%w: job %s is being cancelled", grid.ErrInvalid, r.Job.ID)
+	case r.State >= grid.Running && to.Held != nil:
+		return fmt.Errorf("%w: job %s is %s: only a job that waits is held or released; `gclient cancel` ends it", grid.ErrInvalid, r.Job.ID, r.State)
+	case r.State >= grid.Running && !onlyDeadline:
+		return fmt.Errorf("%w: job %s is %s: only its deadline can be altered now", grid.ErrInvalid, r.Job.ID, r.State)
+	case to.Deadline != nil && *to.Deadline <= c.now:
+		return fmt.Errorf("%w: the deadline %s has passed", grid.ErrInvalid, to.Deadline.Stamp())
+	}
+	if r.Altered != nil {
+		to = r.Altered.Then(to)
+	}
+	if _, err := r.Job.With(to); err != nil {
+		return fmt.Errorf("%w: job %s: %w", grid.ErrInvalid, r.Job.ID, err)
+	}
+	return nil
+}
+
+// pursue takes a job that is kept back from now on out of its place; one that is not any more, goes.
+func (c *terms) pursue(j *job) {
+	r := &j.rec
+	if r.Role != grid.Owning {
+		c.send(r.Owner, c.word(j, wire.ReportAck{Job: r.Job.ID, Epoch: claimed(r), Number: r.Report, Cancel: r.CancelRequested}))
+		return
+	}
+	switch {
+	case r.State == grid.Submitted || r.State == grid.StageIn:
+		c.renew(j)
+	case r.State == grid.Ready:
+		c.renew(j)
+		c.due(j)
+	case c.gates.kept(j) == "":
+	case r.State == grid.Moving && r.Handoff.Phase == grid.Offering:
+		c.ownership.withdrawOffer(j, "it is kept at home")
+		if r.State == grid.Assigned {
+			c.execution.withdraw(j)
+		}
+	case r.State == grid.Assigned:
+		c.execution.withdraw(j)
+	}
+}
+
+// renew makes the new version of a job that waits at home without a place.
+func (c *terms) renew(j *job) {
+	r := &j.rec
+	if !c.isHome(j) || r.Role != grid.Owning || r.Altered == nil {
+		return
+	}
+	what := r.Altered.String()
+	if next, err := r.Job.With(*r.Altered); err == nil { // it was looked at when it was asked for
+		r.Job, j.digest = next, grid.Hash{}
+	}
+	r.Altered, r.Stay = nil, nil
+	j.blocked, j.trait = nil, plan.Trait{}
+	c.save(j, "a new version: "+what)
+	if j.rec.State == grid.Ready {
+		c.search.undecide(j)
+	}
+}

@@ -1,0 +1,346 @@
+package core
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gbroker/grid"
+)
+
+// Dependencies. A job waits at its home until each of them has come true; then it is taken out of
+// its terms, durably, so that what it was about may be removed. Jobs depend on jobs and groups of the
+// same home and user that were there before them, so there are no cycles:
+//
+//	kind         of a job                             of a group
+//	after        has started, or has ended            all have
+//	afterany     has ended                            all have
+//	afterok      has ended COMPLETED, exit status 0   all have
+//	afternotok   has ended otherwise                  all have ended, one of them so
+//	aftercorr                                         afterok, of its job of the same number
+//	singleton    no earlier job of the same user and name is left
+//
+// One that can never come true ends the job: FAILED, with that as the reason; so what depends on it
+// goes on, as afternotok, or ends likewise. Nothing waits for ever.
+//
+//	a job is saved that has started or ended, a group that has ended ─► stirred ─► at the end of the
+//	step all that wait for it are weighed ─► the search, or the end ─► stirred ...
+
+// verdict is what is to be said of a dependency now.
+type verdict uint8
+
+const (
+	notYet verdict = iota
+	isMet
+	isNever
+)
+
+// waitsFor is for people.
+func waitsFor(list []grid.Dependency) string {
+	d := list[0]
+	text := "it waits for " + strings.TrimSpace(string(d.Kind)+" "+d.On)
+	if n := len(list) - 1; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
+// await has the job looked at now, and whenever something moves that it waits for.
+func (c *terms) await(j *job) {
+	id := j.rec.Job.ID
+	for _, d := range j.rec.Job.Terms.After {
+		key := c.keyOf(j, d)
+		if c.awaited[key] == nil {
+			c.awaited[key] = map[grid.JobID]bool{}
+		}
+		c.awaited[key][id] = true
+	}
+	if len(j.rec.Job.Terms.After) > 0 {
+		c.weighed = append(c.weighed, id)
+	}
+}
+
+// keyOf is by what a dependency is found when something moves.
+func (c *terms) keyOf(j *job, d grid.Dependency) string {
+	switch d.Kind {
+	case grid.Singleton:
+		return nameKey(j)
+	case grid.AfterCorr:
+		_, n := j.rec.Job.ID.Group()
+		return string(grid.GroupID(d.On).Job(n))
+	}
+	return d.On
+}
+
+// nameKey is no identifier.
+func nameKey(j *job) string { return j.rec.Job.User.Name + "\x00" + j.rec.Job.Name }
+
+// noteMoved: a job of this home is saved. Those are stirred that wait for what it has done.
+func (c *terms) noteMoved(j *job) {
+	r := &j.rec
+	if ended := r.State.Terminal(); r.Job.Name != "" && !r.Removed {
+		key := nameKey(j)
+		if ended && c.named[key][r.Job.ID] {
+			c.stir(key)
+			if delete(c.named[key], r.Job.ID); len(c.named[key]) == 0 {
+				delete(c.named, key)
+			}
+		} else if !ended {
+			if c.named[key] == nil {
+				c.named[key] = map[grid.JobID]bool{}
+			}
+			c.named[key][r.Job.ID] = true
+		}
+	}
+	if r.State < grid.Running {
+		return
+	}
+	c.stir(string(r.Job.ID))
+	if g, n := r.Job.ID.Group(); n > 0 {
+		c.stir(string(g))
+	}
+}
+
+func (c *terms) stir(key string) {
+	if len(c.awaited[key]) > 0 && !slices.Contains(c.stirred, key) {
+		c.stirred = append(c.stirred, key)
+	}
+}
+
+// groupEnded: all jobs of a group have.
+func (c *terms) groupEnded(id grid.GroupID) { c.stir(string(id)) }
+
+// settleDependencies weighs the jobs that wait for what has moved in this step, and so on.
+func (c *terms) settleDependencies() {
+	for len(c.stirred)+len(c.weighed) > 0 {
+		list := c.weighed
+		for _, key := range c.stirred {
+			list = append(list, slices.Sorted(maps.Keys(c.awaited[key]))...)
+		}
+		c.stirred, c.weighed = nil, nil
+		for _, id := range list {
+			if j := c.jobs[id]; j != nil {
+				c.weigh(j)
+			}
+		}
+	}
+}
+
+// weigh looks at what a job still waits for.
+func (c *terms) weigh(j *job) {
+	r := &j.rec
+	var left, met []grid.Dependency
+	for _, d := range r.Job.Terms.After {
+		v, why := c.verdict(j, d)
+		v = c.gates.beforeDepending(v)
+		switch {
+		case r.State.Terminal():
+			c.forgetWait(j, d)
+		case v == isNever && r.Role == grid.Owning && r.State < grid.Running && !r.CancelRequested:
+			c.fail(j, why)
+			return
+		case v == isMet:
+			met = append(met, d)
+		default:
+			left = append(left, d)
+		}
+	}
+	if r.State.Terminal() || len(met) == 0 {
+		return
+	}
+	for _, d := range met {
+		c.forgetWait(j, d)
+	}
+	t := r.Job.Terms
+	t.After = left
+	r.Job.Terms = t
+	c.save(j, "come true: "+listOf(met))
+	c.due(j)
+}
+
+// fail ends a job one of whose dependencies can never come true.
+func (c *terms) fail(j *job, why string) {
+	for _, d := range j.rec.Job.Terms.After {
+		c.forgetWait(j, d)
+	}
+	c.execution.end(j, grid.Failed, why)
+}
+
+func (c *terms) forgetWait(j *job, d grid.Dependency) {
+	key := c.keyOf(j, d)
+	if delete(c.awaited[key], j.rec.Job.ID); len(c.awaited[key]) == 0 {
+		delete(c.awaited, key)
+	}
+}
+
+func listOf(list []grid.Dependency) string {
+	texts := make([]string, len(list))
+	for i, d := range list {
+		texts[i] = strings.TrimSpace(string(d.Kind) + " " + d.On)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// verdict says what is known of a dependency now, and why it can never come true.
+func (c *terms) verdict(j *job, d grid.Dependency) (verdict, string) {
+	if d.Kind == grid.Singleton {
+		return c.alone(j), ""
+	}
+	ends, ended, begun := c.othersOf(j, d)
+	well := !slices.ContainsFunc(ends, func(e outcomeOf) bool { return !e.well })
+	switch d.Kind {
+	case grid.After:
+		if begun {
+			return isMet, ""
+		}
+		return notYet, ""
+	case grid.AfterAny:
+		if ended {
+			return isMet, ""
+		}
+		return notYet, ""
+	case grid.AfterNotOK:
+		switch {
+		case !ended:
+			return notYet, ""
+		case well:
+			return isNever, fmt.Sprintf("its dependency can never come true: afternotok %s, which has ended well", d.On)
+		}
+		return isMet, ""
+	}
+	switch { // afterok, aftercorr
+	case !well:
+		k := slices.IndexFunc(ends, func(e outcomeOf) bool { return !e.well })
+		return isNever, fmt.Sprintf("its dependency can never come true: %s %s: job %s %s", d.Kind, d.On, ends[k].id, ends[k].how)
+	case ended:
+		return isMet, ""
+	}
+	return notYet, ""
+}
+
+// outcomeOf is how one job has ended.
+type outcomeOf struct {
+	id   grid.JobID
+	well bool
+	how  string
+}
+
+// othersOf are the ends so far of the jobs that a dependency is about, whether all have ended, and
+// whether all have at least begun.
+func (c *terms) othersOf(j *job, d grid.Dependency) (ends []outcomeOf, ended, begun bool) {
+	ids := []grid.JobID{grid.JobID(d.On)}
+	if id, err := grid.ParseGroupID(d.On); err == nil {
+		_, n := j.rec.Job.ID.Group()
+		g := c.groups.all[id]
+		switch {
+		case d.Kind == grid.AfterCorr:
+			ids = []grid.JobID{id.Job(n)}
+		case g == nil: // kept long enough, and dropped
+			return []outcomeOf{{grid.JobID(id), false, "is not known any more"}}, true, true
+		default:
+			ids = ids[:0]
+			for k := range g.rec.Jobs {
+				ids = append(ids, id.Job(k+1))
+			}
+		}
+	}
+	ended, begun = true, true
+	for _, id := range ids {
+		if g, n := c.groups.of(id); g != nil && !g.over[n] && c.peek(id) == nil {
+			ended, begun = false, false // of a group that has not handed it in yet
+			continue
+		}
+		k := c.peek(id)
+		switch {
+		case k == nil:
+			ends = append(ends, outcomeOf{id, false, "is not known any more"})
+		case k.rec.State.Terminal():
+			ends = append(ends, outcomeOf{id, k.rec.State == grid.Completed && k.rec.ExitCode == 0, howEnded(&k.rec)})
+		default:
+			ended = false
+			begun = begun && (k.rec.State >= grid.Running || k.rec.Started > 0)
+		}
+	}
+	return ends, ended, begun
+}
+
+func howEnded(r *grid.Record) string {
+	if r.State == grid.Completed && r.ExitCode != 0 {
+		return "has ended with a status that is not 0"
+	}
+	return "has ended " + r.State.String()
+}
+
+// alone tells whether no earlier job of the same user and name is left.
+func (c *terms) alone(j *job) verdict {
+	for id := range c.named[nameKey(j)] {
+		if k := c.jobs[id]; k != nil && k != j && !k.rec.State.Terminal() && earlier(k, j) {
+			return notYet
+		}
+	}
+	return isMet
+}
+
+// earlier is an order of all jobs of a home: by when they were handed in, then by number.
+func earlier(a, b *job) bool {
+	if d := cmp.Compare(a.rec.Submitted, b.rec.Submitted); d != 0 {
+		return d < 0
+	}
+	g, m := a.rec.Job.ID.Group()
+	if h, n := b.rec.Job.ID.Group(); g == h && m != n {
+		return m < n
+	}
+	return a.rec.Job.ID < b.rec.Job.ID
+}
+
+// admitTerms refuses a job that waits for what is not known here, or for what has passed.
+func (c *terms) admitTerms(j *grid.Job) error {
+	t := &j.Terms
+	if t.Deadline != 0 && t.Deadline <= c.now {
+		return fmt.Errorf("%w: the deadline %s has passed", grid.ErrInvalid, t.Deadline.Stamp())
+	}
+	for _, d := range t.After {
+		if why := c.unknownTo(j, d); why != "" {
+			return fmt.Errorf("%w: the dependency %s: %s", grid.ErrInvalid, strings.TrimSpace(string(d.Kind)+" "+d.On), why)
+		}
+	}
+	return nil
+}
+
+func (c *terms) unknownTo(j *grid.Job, d grid.Dependency) string {
+	if d.Kind == grid.Singleton {
+		if j.Name == "" {
+			return "a job without a name has no namesakes: name it"
+		}
+		return ""
+	}
+	if site := grid.JobID(d.On).Site(); site != c.cfg.Site.Name {
+		return fmt.Sprintf("a job waits for jobs of its own home alone, and the home of that one is %s: hand this one in there", site)
+	}
+	of, group := grid.User{}, grid.GroupID("")
+	if id, err := grid.ParseGroupID(d.On); err == nil {
+		g := c.groups.all[id]
+		if g == nil || g.rec.Removed {
+			return "this group is not known here, or was removed"
+		}
+		of, group = g.rec.User, id
+		if _, n := j.ID.Group(); d.Kind == grid.AfterCorr && (n == 0 || n > g.rec.Jobs) {
+			return fmt.Sprintf("that group has the jobs 1 to %d, and this is job %d of a group (0 is of none)", g.rec.Jobs, n)
+		}
+	} else {
+		k := c.job(grid.JobID(d.On))
+		if k == nil || k.rec.Removed || !c.isHome(k) {
+			return "this job is not known here, or was removed"
+		}
+		of = k.rec.Job.User
+	}
+	switch {
+	case of != j.User:
+		return "it belongs to another user"
+	case d.Kind == grid.AfterCorr && group == "":
+		return "aftercorr is of a group: write its identifier, which ends with .all"
+	}
+	return ""
+}

@@ -1,0 +1,266 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"gbroker/broker/core"
+	"gbroker/grid"
+)
+
+// Users who want their jobs kept back, altered or ended in time, and what must hold of these:
+//
+//	S13  no program starts before its dependencies and its instant allow; none that its home has
+//	     saved to be held, until its user wants it released; and none of a version that was replaced
+//	S14  what is told to be CANCELLED_DEADLINE has one
+//
+// That nothing waits for ever which need not, is S1 and S9: what is held is released, or has a
+// deadline; a dependency that can never come true ends the job.
+//
+// What a home has lost with its journal, or a duplicate of it has done, it cannot keep back:
+// such jobs are left out.
+
+// asked is what the user of a job wants of it, and what its home was last seen to keep of that.
+type asked struct {
+	is       bool
+	terms    grid.Terms // as it was handed in
+	held     bool       // by the home's journal, at home, and nobody has asked for its release since
+	walltime grid.Tick  // of its version, by the home's journal
+	latest   grid.Tick  // that its home's clock has shown at a save of the job
+}
+
+// exacting is a user with a chain of jobs.
+type exacting struct {
+	w     *world
+	s     *site
+	rnd   *rand.Rand
+	n     int
+	jobs  []grid.JobID // that are accepted
+	tries int
+}
+
+// loadTerms plans such users, in one history of three.
+func (w *world) loadTerms() {
+	r := w.rnd.term
+	if r.IntN(3) > 0 || w.o.Keep != nil {
+		return
+	}
+	for n := range 1 + r.IntN(2) {
+		u := &exacting{w: w, s: w.sites[r.IntN(len(w.sites))], rnd: r, n: n}
+		w.after(between(r, grid.Second, arrivals/2), func() { u.submit(2 + r.IntN(4)) })
+	}
+}
+
+func (u *exacting) reaches() bool {
+	h := &u.s.host
+	return h.up && h.Core() != nil && !h.frozen && !u.s.gone
+}
+
+// submit hands in the next of so many jobs, once the one before is accepted.
+func (u *exacting) submit(more int) {
+	if more == 0 || u.s.gone || u.tries > 200 {
+		return
+	}
+	u.tries++
+	w, r := u.w, u.rnd
+	again := between(r, 5*grid.Second, 30*grid.Second)
+	if !u.reaches() || u.s.disk.full {
+		w.after(again, func() { u.submit(more) })
+		return
+	}
+	j := u.next()
+	f := newFact(j.ID, u.s, &j)
+	f.asked = asked{is: true, terms: j.Terms, walltime: j.Walltime}
+	w.truth.facts[j.ID] = f
+	w.tell(u.s, "an exacting user submits %s: %+v", j.ID, j.Terms)
+	answered := false
+	u.s.host.request(func(t core.Token) core.Request {
+		return core.Submit{Token: t, Job: j, Key: fmt.Sprint("terms", u.n, "-", more)}
+	}, func(a core.Answer) {
+		answered = true
+		if a.Err != nil {
+			u.w.after(again, func() { u.submit(more) })
+			return
+		}
+		id := a.Record.Job.ID
+		w.tell(u.s, "TELLS that %s is accepted", id)
+		w.truth.facts[id].accepted = true
+		if !slices.Contains(u.jobs, id) {
+			u.jobs = append(u.jobs, id)
+			u.plan(id)
+		}
+		u.w.after(again, func() { u.submit(more - 1) })
+	})
+	w.after(grid.Minute, func() {
+		if !answered {
+			u.submit(more)
+		}
+	})
+}
+
+// next is a job with terms.
+func (u *exacting) next() grid.Job {
+	r, now := u.rnd, u.s.host.now()
+	j := grid.Job{
+		ID:   grid.NewJobID(u.s.name(), fmt.Sprintf("T%015d%010d", u.n, u.tries)),
+		Home: u.s.peer, User: grid.User{Home: u.s.peer, Name: "dave"}, Program: grid.Program{Executable: "/bin/true"}, Name: "chain",
+		Walltime: between(r, 5*grid.Second, 2*grid.Minute), Rerunnable: r.IntN(4) == 0, Demand: cores(1),
+	}
+	if r.IntN(3) == 0 {
+		j.Terms.NotBefore = now + between(r, grid.Second, 10*grid.Minute)
+	}
+	if r.IntN(3) == 0 {
+		j.Terms.Held = true
+	}
+	if r.IntN(3) == 0 {
+		j.Terms.Deadline = max(now, j.Terms.NotBefore) + between(r, 10*grid.Second, 30*grid.Minute)
+	}
+	if n := len(u.jobs); n > 0 && r.IntN(2) == 0 {
+		kinds := []grid.DependencyKind{grid.After, grid.AfterAny, grid.AfterOK, grid.AfterNotOK}
+		j.Terms.After = []grid.Dependency{{Kind: kinds[r.IntN(len(kinds))], On: string(u.jobs[r.IntN(n)])}}
+	}
+	if r.IntN(4) == 0 {
+		j.Terms.After = append(j.Terms.After, grid.Dependency{Kind: grid.Singleton})
+	}
+	return j
+}
+
+// plan plans what its user does with a job.
+func (u *exacting) plan(id grid.JobID) {
+	w, r := u.w, u.rnd
+	yes, at := true, between(r, grid.Second, 8*grid.Minute)
+	if r.IntN(2) == 0 {
+		w.after(at, func() { u.alter(id, grid.Alteration{Held: &yes}, 20) })
+	}
+	if f := w.truth.facts[id]; f.asked.terms.Deadline == 0 || r.IntN(3) > 0 { // else its deadline ends it
+		w.after(at+between(r, grid.Second, 8*grid.Minute), func() { u.release(id) })
+	}
+	if r.IntN(2) == 0 {
+		walltime, priority := between(r, 5*grid.Second, 2*grid.Minute), r.IntN(10)
+		w.after(between(r, grid.Second, 10*grid.Minute), func() { u.alter(id, grid.Alteration{Walltime: &walltime, Priority: &priority}, 20) })
+	}
+}
+
+// alter asks for a change until that is answered.
+func (u *exacting) alter(id grid.JobID, to grid.Alteration, tries int) {
+	f := u.w.truth.facts[id]
+	if tries == 0 || u.s.gone || f.told != 0 {
+		return
+	}
+	answered := false
+	if u.reaches() {
+		u.w.tell(u.s, "an exacting user wants %s to be %s", id, to)
+		u.s.host.request(func(t core.Token) core.Request { return core.Alter{Token: t, Job: id, To: to, By: "dave"} }, func(core.Answer) { answered = true })
+	}
+	u.w.after(between(u.rnd, 5*grid.Second, 20*grid.Second), func() {
+		if !answered {
+			u.alter(id, to, tries-1)
+		}
+	})
+}
+
+// release asks for it again and again: a home may be set back to when the job was held.
+func (u *exacting) release(id grid.JobID) {
+	no := false
+	f := u.w.truth.facts[id]
+	if u.s.gone || f.told != 0 {
+		return
+	}
+	if r := u.s.disk.records[id]; u.reaches() && r != nil && r.Job.Terms.Held {
+		f.asked.held = false
+		u.w.tell(u.s, "an exacting user releases %s", id)
+		u.s.host.request(func(t core.Token) core.Request {
+			return core.Alter{Token: t, Job: id, To: grid.Alteration{Held: &no}, By: "dave"}
+		}, func(core.Answer) {})
+	}
+	u.w.after(between(u.rnd, 20*grid.Second, grid.Minute), func() { u.release(id) })
+}
+
+// termsSaved sees what the home of a job has saved of it.
+func (t *truth) termsSaved(s *site, f *fact, r *grid.Record) {
+	if !f.asked.is {
+		return
+	}
+	f.asked.latest = max(f.asked.latest, s.host.now())
+	atHome := r.Role == grid.Owning && r.State == grid.Ready
+	f.asked.held = atHome && r.Job.Terms.Held || f.asked.held && r.Job.Terms.Held
+	if atHome {
+		f.asked.walltime = r.Job.Walltime
+	}
+}
+
+// blurred: its home cannot keep to what it has lost, or another has done in its name.
+func (f *fact) blurred() bool {
+	return f.home.gone || len(f.home.lapses) > 0 || f.home.copied > 0 || f.torn()
+}
+
+// mayGo checks S13.
+func (f *fact) mayGo(w *world, now start, job *grid.Job) {
+	if !f.asked.is || f.blurred() {
+		return
+	}
+	t := &f.asked.terms
+	switch latest := max(f.asked.latest, f.home.host.now()); {
+	case f.asked.held:
+		w.violate("S13", f.id, "%s starts at %s, and is held at its home", now.id, now.where.name())
+	case latest < t.NotBefore:
+		w.violate("S13", f.id, "%s starts at %s, %.0f s before it may", now.id, now.where.name(), (t.NotBefore - latest).Seconds())
+	case job.Walltime != f.asked.walltime:
+		w.violate("S13", f.id, "%s starts at %s with a walltime of %.0f s, which was altered to %.0f s", now.id, now.where.name(), job.Walltime.Seconds(), f.asked.walltime.Seconds())
+	}
+	for _, d := range t.After {
+		if d.Kind != grid.Singleton && !f.met(d) {
+			w.violate("S13", f.id, "%s starts at %s, and its dependency %s %s has not come true", now.id, now.where.name(), d.Kind, d.On)
+		}
+	}
+}
+
+// met tells that a dependency has come true.
+func (f *fact) met(d grid.Dependency) bool {
+	other := f.home.w.truth.facts[grid.JobID(d.On)]
+	well := other.told == grid.Completed && other.exit == 0
+	switch d.Kind {
+	case grid.After:
+		return other.told != 0 || len(other.starts) > 0
+	case grid.AfterOK:
+		return well
+	case grid.AfterNotOK:
+		return other.told != 0 && !well
+	}
+	return other.told != 0
+}
+
+// inVain: a dependency of the job can never come true, so that it may fail without a start.
+func (f *fact) inVain() bool {
+	for _, d := range f.asked.terms.After {
+		other := f.home.w.truth.facts[grid.JobID(d.On)]
+		if (d.Kind == grid.AfterOK || d.Kind == grid.AfterNotOK) && (other.told != 0 && !f.met(d) || f.blurred()) {
+			return true
+		}
+	}
+	return false
+}
+
+// keptBack: its home has reason to let it wait.
+func (f *fact) keptBack() bool {
+	r := f.home.disk.records[f.id]
+	if !f.asked.is || r == nil {
+		return false
+	}
+	t := &r.Job.Terms
+	waits := slices.ContainsFunc(t.After, func(d grid.Dependency) bool {
+		return d.Kind == grid.Singleton && f.namesakes() || d.Kind != grid.Singleton && !f.met(d)
+	})
+	return t.Held || t.NotBefore > f.home.host.now() || waits
+}
+
+// namesakes: another job of the chain has not ended.
+func (f *fact) namesakes() bool {
+	for _, o := range f.home.w.truth.facts {
+		if o != f && o.asked.is && o.home == f.home && o.accepted && o.told == 0 {
+			return true
+		}
+	}
+	return false
+}
