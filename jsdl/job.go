@@ -436,7 +436,7 @@ func (p *parser) asManyAsCPUs(e *element) bool {
 		}
 		asked = asked || yes
 	}
-	if asked && strings.Trim(string(e.text), whiteSpace) != "" {
+	if asked && strings.Trim(e.text, whiteSpace) != "" {
 		p.at(e.at, "NumberOfProcesses has both a number and %s: one of them only", "actualtotalcpucount or nil")
 	}
 	if asked {

@@ -127,7 +127,7 @@ func (p *parser) values(e *element, unit string, most int64) *allowed {
 	if len(e.children) == 0 {
 		p.attributes(e)
 		value := "1"
-		if s := strings.Trim(string(e.text), whiteSpace); s != "" {
+		if s := strings.Trim(e.text, whiteSpace); s != "" {
 			value = cut(s, 20)
 		}
 		p.at(e.at, "%s has no value: write <Exact>%s</Exact> inside", e.local, value)

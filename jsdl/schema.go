@@ -71,7 +71,7 @@ type child struct {
 func (p *parser) content(e *element, sequence []child, attributes ...string) map[string][]*element {
 	p.attributes(e, attributes...)
 	if e.textAt != (position{}) {
-		text := strings.Trim(string(e.text), whiteSpace)
+		text := strings.Trim(e.text, whiteSpace)
 		p.at(e.textAt, "the text %s does not belong here: %s holds elements only", quote(text), e.name())
 	}
 	found := map[string][]*element{}
@@ -189,7 +189,7 @@ func (p *parser) text(e *element, attributes ...string) string {
 			p.at(c.at, "%s does not belong in %s, which holds text only", c.name(), e.name())
 		}
 	}
-	return string(e.text)
+	return e.text
 }
 
 // word is text without white space around it.
@@ -201,7 +201,7 @@ func (p *parser) word(e *element, attributes ...string) string {
 func (p *parser) boolean(e *element) (value, ok bool) {
 	value, ok = parseBoolean(p.word(e))
 	if !ok {
-		p.at(e.at, "%s is %s: give true or false", e.local, quote(strings.Trim(string(e.text), whiteSpace)))
+		p.at(e.at, "%s is %s: give true or false", e.local, quote(strings.Trim(e.text, whiteSpace)))
 	}
 	return value, ok
 }

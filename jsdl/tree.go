@@ -45,7 +45,7 @@ func Tree(file string, document []byte) (*Element, error) {
 }
 
 func exported(e *element) *Element {
-	x := &Element{Space: e.space, Local: e.local, Line: e.at.line, Col: e.at.col, Span: e.span, Text: string(e.text)}
+	x := &Element{Space: e.space, Local: e.local, Line: e.at.line, Col: e.at.col, Span: e.span, Text: e.text}
 	for _, a := range e.attributes {
 		x.Attributes = append(x.Attributes, Attribute{a.space, a.local, a.value})
 	}

@@ -1,12 +1,9 @@
 package jsdl
 
 import (
-	"bytes"
-	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
-	"strconv"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -31,7 +28,8 @@ type element struct {
 	raw          string // the name as written, to match the end tag
 	attributes   []attribute
 	children     []*element
-	text         []byte   // all character data directly inside
+	text         string   // all character data directly inside
+	pieces       []string // what follows text, until the element ends
 	textAt       position // of the first that is not white space; zero if none
 	declared     []string // prefixes whose scope ends with the element
 	undeclared   bool     // its prefix is declared nowhere, which was told
@@ -50,13 +48,13 @@ func (e *element) attribute(space, local string) (string, bool) {
 	return "", false
 }
 
-// xmlReader builds the tree of elements. It stands on RawToken and resolves
-// namespaces itself, because Token lets undeclared prefixes, duplicate attributes
-// and content after the root element pass.
+// xmlReader builds the tree of elements of what its scanner reads. It resolves namespaces, and holds
+// that every tag is closed, that prefixes are declared, that no attribute comes twice, and that
+// nothing follows the root element.
 type xmlReader struct {
 	*reporter
-	document []byte
-	decoder  *xml.Decoder
+	document string
+	scanner  scanner
 	offset   int // the place of which position is
 	position position
 	scopes   map[string][]string // prefix to the URIs in scope, innermost last
@@ -64,6 +62,7 @@ type xmlReader struct {
 	open     []*element
 	root     *element
 	elements int
+	pool     []element // for the next elements
 }
 
 // errStop ends the reading; the reason was told.
@@ -73,7 +72,7 @@ var errStop = errors.New("document refused")
 func readXML(r *reporter, document []byte) *element {
 	x := &xmlReader{
 		reporter: r,
-		document: Text(document),
+		document: string(Text(document)),
 		position: position{1, 1},
 		scopes:   map[string][]string{"xml": {xmlNamespace}},
 		unknown:  map[string]bool{},
@@ -81,28 +80,27 @@ func readXML(r *reporter, document []byte) *element {
 	if !x.readable() {
 		return nil
 	}
-	x.decoder = xml.NewDecoder(bytes.NewReader(x.document))
-	x.decoder.CharsetReader = func(charset string, _ io.Reader) (io.Reader, error) {
-		return nil, charsetError(charset)
-	}
+	x.scanner.text = x.document
 	for {
-		err := x.next()
-		if err == io.EOF && x.root != nil {
+		t, more, err := x.scanner.next()
+		switch {
+		case err != nil:
+			x.malformed(err)
+			return nil
+		case !more && len(x.open) > 0:
+			x.cutOff()
+			return nil
+		case !more && x.root == nil:
+			x.at(position{1, 1}, "the document has no element: a job starts with <JobDefinition>")
+			return nil
+		case !more:
 			return x.root
 		}
-		if err == io.EOF {
-			x.at(position{1, 1}, "the document has no element: a job starts with <JobDefinition>")
-		}
-		if err != nil {
+		if err := x.take(&t); err != nil {
 			return nil
 		}
 	}
 }
-
-// charsetError is the encoding that an XML declaration names.
-type charsetError string
-
-func (c charsetError) Error() string { return string(c) }
 
 // readable refuses what is no text in UTF-8 of a bounded length.
 func (x *xmlReader) readable() bool {
@@ -111,15 +109,19 @@ func (x *xmlReader) readable() bool {
 	case len(d) > MaxDocument:
 		x.at(x.position, "the document has %d bytes: at most %d", len(d), MaxDocument)
 		return false
-	case len(bytes.TrimLeft(d, whiteSpace)) == 0:
+	case strings.TrimLeft(d, whiteSpace) == "":
 		x.at(x.position, "the document is empty: a job starts with <JobDefinition>")
 		return false
-	case bytes.HasPrefix(d, []byte{0xFE, 0xFF}) || bytes.HasPrefix(d, []byte{0xFF, 0xFE}):
+	case strings.HasPrefix(d, "\xFE\xFF") || strings.HasPrefix(d, "\xFF\xFE"):
 		x.at(x.position, "the document is in UTF-16: save it as UTF-8")
 		return false
 	}
 	for i := 0; i < len(d); {
-		c, n := utf8.DecodeRune(d[i:])
+		if b := d[i]; b >= 0x20 && b < utf8.RuneSelf {
+			i++
+			continue
+		}
+		c, n := utf8.DecodeRuneInString(d[i:])
 		if c == utf8.RuneError && n == 1 {
 			x.at(x.place(i), "the byte 0x%02X is not UTF-8: save the document as UTF-8", d[i])
 			return false
@@ -152,129 +154,136 @@ func (x *xmlReader) place(offset int) position {
 	return x.position
 }
 
-// next takes one token.
-func (x *xmlReader) next() error {
-	start := int(x.decoder.InputOffset())
-	at := x.place(start)
-	token, err := x.decoder.RawToken()
-	if err != nil {
-		return x.malformed(err)
-	}
-	raw := x.document[start:x.decoder.InputOffset()]
-	switch t := token.(type) {
-	case xml.StartElement:
-		if err := x.start(at, t, raw); err != nil {
-			return err
-		}
-		x.open[len(x.open)-1].span = Span{From: start, Inner: start + len(raw)}
-		return nil
-	case xml.EndElement:
-		return x.end(at, t, start)
-	case xml.CharData:
-		return x.characters(start, t, raw)
-	case xml.Directive:
-		x.at(at, "a DOCTYPE or other declaration (<!…>) is not allowed: remove it")
+// take takes one token.
+func (x *xmlReader) take(t *token) error {
+	switch t.kind {
+	case startTag:
+		return x.start(t)
+	case endTag:
+		return x.end(x.place(t.from), t.name.String(), t.from, t.to)
+	case characters:
+		return x.characters(t)
+	case instruction:
+		return x.instruction(t)
+	case declaration:
+		x.at(x.place(t.from), "a DOCTYPE or other declaration (<!…>) is not allowed: remove it")
 		return errStop
-	case xml.ProcInst:
-		return x.instruction(at, start, t)
 	}
 	return nil // a comment
 }
 
-// malformed tells what RawToken found; the end of a complete document is io.EOF.
-func (x *xmlReader) malformed(err error) error {
-	at := x.place(int(x.decoder.InputOffset()))
-	var charset charsetError
-	var syntax *xml.SyntaxError
+// malformed tells what the scanner found.
+func (x *xmlReader) malformed(err error) {
+	var m *malformation
 	switch {
-	case errors.As(err, &charset):
-		x.at(at, "the encoding %s is not supported: save the document as UTF-8", quote(string(charset)))
-		return errStop
-	case errors.As(err, &syntax) && syntax.Msg != "unexpected EOF":
-		x.at(at, "this is not well-formed XML: %s", syntax.Msg)
-		return errStop
-	case err != io.EOF && syntax == nil:
-		x.at(at, "this is not well-formed XML: %s", strings.TrimPrefix(err.Error(), "xml: "))
-		return errStop
+	case !errors.As(err, &m):
+		x.at(x.position, "this is not well-formed XML: %v", err)
+	case !m.torn:
+		x.at(x.place(m.at), "this is not well-formed XML: %s", m.message)
 	case len(x.open) > 0:
-		last := x.open[len(x.open)-1]
-		x.at(at, "the document ends inside <%s> (line %d): it looks cut off", last.raw, last.at.line)
-		return errStop
-	case err != io.EOF:
-		x.at(at, "the document ends inside a tag or comment: it looks cut off")
-		return errStop
+		x.cutOff()
+	default:
+		x.at(x.place(m.at), "the document ends inside a tag or comment: it looks cut off")
 	}
-	return io.EOF
 }
 
-func (x *xmlReader) instruction(at position, start int, t xml.ProcInst) error {
-	switch {
-	case t.Target == "xml" && start == 0:
-		return nil
-	case t.Target == "xml-stylesheet" || t.Target == "xml-model":
+func (x *xmlReader) cutOff() {
+	last := x.open[len(x.open)-1]
+	x.at(x.place(len(x.document)), "the document ends inside <%s> (line %d): it looks cut off", last.raw, last.at.line)
+}
+
+func (x *xmlReader) instruction(t *token) error {
+	at := x.place(t.from)
+	switch name := t.name.String(); {
+	case name == "xml" && t.from == 0:
+		return x.head(t)
+	case name == "xml-stylesheet" || name == "xml-model":
 		return nil // for editors and browsers
+	default:
+		x.at(at, "the processing instruction <?%s …?> is not allowed here: remove it", name)
+		return errStop
 	}
-	x.at(at, "the processing instruction <?%s …?> is not allowed here: remove it", t.Target)
-	return errStop
 }
 
-func (x *xmlReader) characters(start int, text xml.CharData, raw []byte) error {
-	rest := bytes.TrimLeft(raw, whiteSpace)
-	blank := len(bytes.TrimLeft(text, whiteSpace)) == 0
-	if len(x.open) == 0 {
-		if blank && len(rest) == 0 {
-			return nil
-		}
-		at := x.place(start + len(raw) - len(rest))
-		if x.root == nil {
-			x.at(at, "this is not XML: text before the first element")
-		} else {
-			x.at(at, "nothing may follow </%s>", x.root.raw)
-		}
+// head reads the XML declaration at the beginning.
+func (x *xmlReader) head(t *token) error {
+	s := scanner{text: "<xml" + t.text + ">"}
+	d, _, err := s.next()
+	if err != nil {
+		x.at(x.place(t.to), "this is not well-formed XML: the declaration <?xml …?> is none")
 		return errStop
 	}
-	e := x.open[len(x.open)-1]
-	at := x.place(start + len(raw) - len(rest))
-	if !blank && e.textAt == (position{}) {
-		e.textAt = at
+	for _, a := range d.attributes {
+		switch name, value := a.name.String(), a.value; {
+		case name == "version" && value != "1.0":
+			x.at(x.place(t.to), "this is not well-formed XML: unsupported version %s; only version 1.0 is supported", quote(value))
+			return errStop
+		case name == "encoding" && !strings.EqualFold(value, "utf-8"):
+			x.at(x.place(t.to), "the encoding %s is not supported: save the document as UTF-8", quote(value))
+			return errStop
+		}
 	}
-	if !bytes.HasPrefix(raw, []byte("<![CDATA[")) && halfCharacter(raw) {
-		x.at(at, "a character reference names half a character (U+D800 to U+DFFF)")
-		return errStop
-	}
-	e.text = append(e.text, text...)
 	return nil
 }
 
-// halfCharacter finds references to surrogates, which encoding/xml silently
-// replaces by U+FFFD.
-func halfCharacter(raw []byte) bool {
-	for {
-		i := bytes.Index(raw, []byte("&#"))
-		if i < 0 {
-			return false
-		}
-		raw = raw[i+2:]
-		number, _, found := bytes.Cut(raw[:min(len(raw), 64)], []byte(";"))
-		if !found {
-			continue
-		}
-		base := 10
-		if bytes.HasPrefix(number, []byte("x")) {
-			number, base = number[1:], 16
-		}
-		c, err := strconv.ParseUint(string(number), base, 32)
-		if err == nil && c >= 0xD800 && c <= 0xDFFF {
-			return true
-		}
+func (x *xmlReader) characters(t *token) error {
+	raw := x.document[t.from:t.to]
+	blank := strings.TrimLeft(t.text, whiteSpace) == ""
+	if blank && len(x.open) > 0 {
+		e := x.open[len(x.open)-1]
+		e.add(t.text)
+		return nil
+	}
+	rest := strings.TrimLeft(raw, whiteSpace)
+	if blank && rest == "" {
+		return nil
+	}
+	at := x.place(t.to - len(rest))
+	switch {
+	case len(x.open) > 0:
+	case x.root == nil:
+		x.at(at, "this is not XML: text before the first element")
+		return errStop
+	default:
+		x.at(at, "nothing may follow </%s>", x.root.raw)
+		return errStop
+	}
+	if t.half {
+		x.at(at, "a character reference names half a character (U+D800 to U+DFFF)")
+		return errStop
+	}
+	e := x.open[len(x.open)-1]
+	if e.textAt == (position{}) {
+		e.textAt = at
+	}
+	e.add(t.text)
+	return nil
+}
+
+// add takes more text directly inside the element.
+func (e *element) add(text string) {
+	switch {
+	case e.text == "":
+		e.text = text
+	case len(e.children) == 0 || strings.Trim(text, whiteSpace) != "":
+		e.pieces = append(e.pieces, text)
 	}
 }
 
-func (x *xmlReader) start(at position, t xml.StartElement, raw []byte) error {
-	e := &element{at: at, local: t.Name.Local, raw: t.Name.Local}
-	if t.Name.Space != "" {
-		e.raw = t.Name.Space + ":" + t.Name.Local
+// fresh is a new element, which costs no allocation of its own.
+func (x *xmlReader) fresh() *element {
+	if len(x.pool) == 0 {
+		x.pool = make([]element, 128)
 	}
+	e := &x.pool[0]
+	x.pool = x.pool[1:]
+	return e
+}
+
+func (x *xmlReader) start(t *token) error {
+	at := x.place(t.from)
+	e := x.fresh()
+	e.at, e.local, e.raw = at, t.name.local, x.document[t.from+1:t.from+1+len(t.name.String())]
 	x.elements++
 	switch {
 	case len(x.open) == 0 && x.root != nil:
@@ -286,19 +295,19 @@ func (x *xmlReader) start(at position, t xml.StartElement, raw []byte) error {
 	case x.elements > MaxElements:
 		x.at(at, "the document has more than %d elements", MaxElements)
 		return errStop
-	case len(t.Attr) > MaxAttributes:
-		x.at(at, "%s has %d attributes: at most %d", e.raw, len(t.Attr), MaxAttributes)
+	case len(t.attributes) > MaxAttributes:
+		x.at(at, "%s has %d attributes: at most %d", e.raw, len(t.attributes), MaxAttributes)
 		return errStop
-	case strings.Contains(t.Name.Local, ":"):
-		x.at(at, "this is not well-formed XML: <%s> is no name", e.raw)
+	case strings.Contains(t.name.local, ":"):
+		x.at(at, "this is not well-formed XML: <%s> is no name", cut(e.raw, 100))
 		return errStop
-	case halfCharacter(raw):
+	case t.half:
 		x.at(at, "a character reference names half a character (U+D800 to U+DFFF)")
 		return errStop
 	}
-	x.declare(e, t.Attr)
-	e.space, e.undeclared = x.resolve(e, t.Name.Space)
-	x.readAttributes(e, t.Attr)
+	x.declare(e, t.attributes)
+	e.space, e.undeclared = x.resolve(e, t.name.prefix)
+	x.readAttributes(e, t.attributes)
 	if len(x.open) == 0 {
 		x.root = e
 	} else {
@@ -306,25 +315,29 @@ func (x *xmlReader) start(at position, t xml.StartElement, raw []byte) error {
 		parent.children = append(parent.children, e)
 	}
 	x.open = append(x.open, e)
+	e.span = Span{From: t.from, Inner: t.to}
+	if t.empty {
+		return x.end(at, e.raw, t.to, t.to)
+	}
 	return nil
 }
 
 // declare brings the element's xmlns attributes into scope.
-func (x *xmlReader) declare(e *element, attributes []xml.Attr) {
+func (x *xmlReader) declare(e *element, attributes []tagAttribute) {
 	for _, a := range attributes {
 		var prefix string
 		switch {
-		case a.Name.Space == "xmlns":
-			prefix = a.Name.Local
-			if prefix == "xmlns" || (prefix == "xml") != (a.Value == xmlNamespace) || a.Value == "" {
-				x.at(e.at, "xmlns:%s=%s declares nothing that XML allows", prefix, quote(a.Value))
+		case a.name.prefix == "xmlns":
+			prefix = a.name.local
+			if prefix == "xmlns" || (prefix == "xml") != (a.value == xmlNamespace) || a.value == "" {
+				x.at(e.at, "xmlns:%s=%s declares nothing that XML allows", prefix, quote(a.value))
 				continue
 			}
-		case a.Name.Space == "" && a.Name.Local == "xmlns":
+		case a.name == tagName{local: "xmlns"}:
 		default:
 			continue
 		}
-		x.scopes[prefix] = append(x.scopes[prefix], a.Value)
+		x.scopes[prefix] = append(x.scopes[prefix], a.value)
 		e.declared = append(e.declared, prefix)
 	}
 }
@@ -345,38 +358,39 @@ func (x *xmlReader) resolve(e *element, prefix string) (space string, undeclared
 }
 
 // readAttributes keeps the attributes but xmlns, resolved; none may come twice.
-func (x *xmlReader) readAttributes(e *element, attributes []xml.Attr) {
-	seen := make(map[attribute]bool, len(attributes))
+func (x *xmlReader) readAttributes(e *element, attributes []tagAttribute) {
+	if len(attributes) == 0 {
+		return
+	}
+	type expanded struct{ space, local string }
+	seen := make([]expanded, 0, 8)
 	for _, a := range attributes {
-		kept := attribute{local: a.Name.Local, value: a.Value}
-		declaration := a.Name.Space == "xmlns" || a.Name.Space == "" && a.Name.Local == "xmlns"
-		undeclared := false
+		space, declares, undeclared := "", a.name.prefix == "xmlns" || a.name == tagName{local: "xmlns"}, false
 		switch {
-		case declaration:
-			kept.space = "xmlns " + a.Name.Space
-		case a.Name.Space != "":
-			kept.space, undeclared = x.resolve(e, a.Name.Space)
+		case declares:
+			space = "xmlns " + a.name.prefix
+		case a.name.prefix != "":
+			space, undeclared = x.resolve(e, a.name.prefix)
 		}
-		name := attribute{space: kept.space, local: kept.local}
 		if undeclared {
 			continue
 		}
-		if seen[name] {
-			x.at(e.at, "%s has the attribute %s twice", e.raw, a.Name.Local)
+		if strings.Contains(a.name.local, ":") {
+			x.at(e.at, "%s has an attribute %s, which is no name", e.raw, quote(a.name.local))
 			continue
 		}
-		seen[name] = true
-		if !declaration {
-			e.attributes = append(e.attributes, kept)
+		if slices.Contains(seen, expanded{space, a.name.local}) {
+			x.at(e.at, "%s has the attribute %s twice", e.raw, a.name.local)
+			continue
+		}
+		seen = append(seen, expanded{space, a.name.local})
+		if !declares {
+			e.attributes = append(e.attributes, attribute{space, a.name.local, a.value})
 		}
 	}
 }
 
-func (x *xmlReader) end(at position, t xml.EndElement, start int) error {
-	name := t.Name.Local
-	if t.Name.Space != "" {
-		name = t.Name.Space + ":" + name
-	}
+func (x *xmlReader) end(at position, name string, from, to int) error {
 	if len(x.open) == 0 {
 		x.at(at, "this is not well-formed XML: </%s> closes nothing", name)
 		return errStop
@@ -391,7 +405,10 @@ func (x *xmlReader) end(at position, t xml.EndElement, start int) error {
 		x.scopes[prefix] = uris[:len(uris)-1]
 	}
 	x.open = x.open[:len(x.open)-1]
-	e.span.InnerTo, e.span.To = start, int(x.decoder.InputOffset())
+	e.span.InnerTo, e.span.To = from, to
+	if len(e.pieces) > 0 {
+		e.text, e.pieces = e.text+strings.Join(e.pieces, ""), nil
+	}
 	return nil
 }
 
