@@ -73,7 +73,7 @@ func (s *Server) readDocument(sub *Submission) (grid.Job, []jsdl.Upload, error) 
 	}
 	job := doc.Job
 	job.Outputs = outputs
-	job.Rerunnable = sub.Rerunnable
+	job.Rerunnable = job.Rerunnable || sub.Rerunnable
 	if job.Walltime == 0 {
 		job.Walltime, job.WalltimeDefaulted = s.config.DefaultWalltime, true
 	}

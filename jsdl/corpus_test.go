@@ -21,6 +21,7 @@ var besideTestdata = map[string]folder{
 	"parallel.jsdl":   {"heat": 70000},
 	"staging.jsdl":    {"count.sh": 100, "data/english words.txt": 985084},
 	"nodes.jsdl":      nil,
+	"terms.jsdl":      nil,
 	"everything.jsdl": {"bin/run": 1, "data/in.dat": 2, "state.old": 3, "there": 4, "in.dat": 5, "work/bin/run": 6},
 }
 
@@ -53,9 +54,19 @@ func TestGoldenDocuments(t *testing.T) {
 			Demand   grid.Demand
 			Queue    grid.QueueName
 			Walltime grid.Tick
+			Account  string
+			Sites    grid.Choice
+			Terms    grid.Terms
+			Warning  grid.Warning
+			Sources  []grid.Source
+			About    grid.About
 			Uploads  []Upload
 			Outputs  []grid.Output
-		}{d.Job.Name, d.Job.Program, d.Job.Demand, d.Job.Queue, d.Job.Walltime, uploads, outputs}, "", "  ")
+			Warnings []string
+		}{
+			d.Job.Name, d.Job.Program, d.Job.Demand, d.Job.Queue, d.Job.Walltime, d.Job.Account, d.Job.Sites, d.Job.Terms, d.Job.Warning,
+			d.Job.Sources, d.Job.About, uploads, outputs, strings.Split(d.Warnings.Error(), "\n"),
+		}, "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,10 +95,10 @@ func TestExamplesOfThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)```xml\n(.*?)```").FindAllSubmatch(page, -1)
-	if len(blocks) != 4 {
-		t.Fatalf("%d examples, want 4", len(blocks))
+	if len(blocks) != 5 {
+		t.Fatalf("%d examples, want 5", len(blocks))
 	}
-	for i, name := range []string{"serial.jsdl", "parallel.jsdl", "staging.jsdl", "nodes.jsdl"} {
+	for i, name := range []string{"serial.jsdl", "parallel.jsdl", "staging.jsdl", "nodes.jsdl", "terms.jsdl"} {
 		document, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			t.Fatal(err)
@@ -95,80 +106,5 @@ func TestExamplesOfThePage(t *testing.T) {
 		if !bytes.Equal(blocks[i][1], document) {
 			t.Errorf("example %d of docs/jobs.md is not testdata/%s", i+1, name)
 		}
-	}
-}
-
-// examples are documents of other projects, which are not part of this repository.
-const examples = "../../shared/jsdl/examples"
-
-// verdicts are told by hand: "" for accepted, else the place and start of one of the mistakes.
-var verdicts = map[string]string{
-	"013-unicorex-non-zero-exit-code.jsdl":        "",
-	"019-unicorex-date2.jsdl":                     "",
-	"025-unicorex-hpcp_sleep.jsdl":                "8:3: {http://schemas.ogf.org/jsdl/2006/07/jsdl-hpcpa}HPCProfileApplication is not supported",
-	"031-unicorex-posix.jsdl":                     "11:6: Argument must stand before Error",
-	"043-unicorex-staging_credentials.jsdl":       "10:7: {http://schemas.ogf.org/hpcp/2007/01/fs}Credential is not supported",
-	"049-ucc-jobs-date.jsdl":                      "6:11: ApplicationName is not supported",
-	"055-gridsam-cat-staging.jsdl":                "28:17: the URI of Source is refused: URIs with a scheme (ftp:)",
-	"061-gridsam-invalid-input-staging.jsdl":      "2:5: JobDescription has no Application",
-	"067-gridsam-wrong-stageout-url.jsdl":         "11:17: Executable is \"/bin/cat $ENV1",
-	"079-gridsam-examples-sleep.jsdl":             "",
-	"085-gridsam-posix.jsdl":                      "12:17: Executable has the attribute id=\"execName\"",
-	"091-geclipse-basicTestJsdl.jsdl":             "16:7: FilesystemName is not supported",
-	"097-airavata-resources-sleep.jsdl":           "",
-	"103-xenbee-example.jsdl":                     "5:1: the first element is {http://www.example.com/schemas/isdl/2007/01/isdl}Message",
-	"121-jsaga-expected-splitted.jsdl":            "2:1: the first element is {http://www.in2p3.fr/jsdl-extension}Job",
-	"133-genii-example-fuse-jsdl.jsdl":            "27:4: {http://vcgr.cs.virginia.edu/gfuse}FuseDirectory is not supported",
-	"139-genii-example-multi.jsdl":                "2:1: the first element is multi",
-	"163-genii-gorp-returns.jsdl":                 "19:13: HandleAsArchive does not belong in DataStaging",
-	"205-genii-simple-scratcher.jsdl":             "12:17: Argument has filesystemName=\"SCRATCH\"",
-	"073-gridsam-wrong-executable-ictcondor.jsdl": "11:17: Executable is \"/bin/catxx $ENV1 $ENV2\"",
-	"187-genii-mv-files-halfgig.jsdl":             "42:17: the URI of Target is refused: URIs with a scheme (rns:)",
-}
-
-func TestRealDocuments(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob(examples + "/*.jsdl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Skip("the collection of real documents is not here")
-	}
-	place := regexp.MustCompile(`^[^:]+\.jsdl:[1-9][0-9]*:[1-9][0-9]*: .`)
-	judged := 0
-	for _, file := range files {
-		name := filepath.Base(file)
-		document, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := Parse(name, document)
-		if err == nil {
-			_, _, err = d.Resolve(folder{}.beside)
-		}
-		told := ""
-		if err != nil {
-			told = err.Error()
-			for line := range strings.SplitSeq(told, "\n") {
-				if !place.MatchString(line) {
-					t.Errorf("no place in %q", line)
-				}
-			}
-			if strings.Contains(told, "REDACTED") {
-				t.Errorf("%s: a password is shown:\n%s", name, told)
-			}
-		}
-		want, known := verdicts[name]
-		if !known {
-			continue
-		}
-		judged++
-		if (want == "") != (told == "") || !strings.Contains(told+"\n", name+":"+want) && want != "" {
-			t.Errorf("%s: told\n%s\nwant %q", name, told, want)
-		}
-	}
-	if judged != len(verdicts) {
-		t.Errorf("%d of %d verdicts were tried", judged, len(verdicts))
 	}
 }

@@ -1,6 +1,7 @@
 package jsdl
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -47,11 +48,28 @@ func (e Errors) Is(target error) bool { return target == grid.ErrInvalid }
 // position is a place in the document, both from 1.
 type position struct{ line, col int }
 
-// reporter collects mistakes.
+// reporter collects mistakes, and what is only to be warned of.
 type reporter struct {
-	file string
-	list Errors
+	file     string
+	list     Errors
+	warnings Errors
 }
+
+// warn tells of what is not as it should be, but is certain in its meaning.
+func (r *reporter) warn(p position, format string, args ...any) {
+	if len(r.warnings) < maxCollected {
+		message := cut(fmt.Sprintf(format, args...), maxMessage)
+		r.warnings = append(r.warnings, Error{File: r.file, Line: p.line, Col: p.col, Message: message})
+	}
+}
+
+// warned are the warnings in the order of their places.
+func (r *reporter) warned() Errors {
+	slices.SortStableFunc(r.warnings, byPlace)
+	return r.warnings
+}
+
+func byPlace(a, b Error) int { return cmp.Or(a.Line-b.Line, a.Col-b.Col) }
 
 func (r *reporter) at(p position, format string, args ...any) {
 	if len(r.list) < maxCollected {
@@ -66,12 +84,7 @@ func (r *reporter) err() error {
 		return nil
 	}
 	list := slices.Clone(r.list)
-	slices.SortStableFunc(list, func(a, b Error) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Col - b.Col
-	})
+	slices.SortStableFunc(list, byPlace)
 	if len(list) > MaxErrors {
 		next := list[MaxErrors]
 		next.Message = fmt.Sprintf("there are more than %d mistakes: this one and those after it are not told", MaxErrors)

@@ -43,6 +43,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		checkJob(t, d)
+		checkPrint(t, d)
 		for _, there := range []bool{true, false} {
 			uploads, outputs, err := d.Resolve(func(from string) (int64, uint32, error) {
 				checkPath(t, from)
@@ -61,6 +62,9 @@ func FuzzParse(f *testing.F) {
 			}
 			for _, o := range outputs {
 				checkPath(t, o.Path)
+				if o.URI != "" {
+					continue
+				}
 				checkPath(t, o.Target)
 				if targets[o.Target] {
 					t.Errorf("two outputs come back as %q", o.Target)
@@ -111,11 +115,11 @@ func checkJob(t *testing.T, d *Document) {
 			t.Errorf("the variable %q was let in", v.Name)
 		}
 	}
-	if n := d.Job.Demand.Processes(); n < 1 || n > grid.MaxProcesses || n > d.Job.Demand.Cores() || d.Job.Demand.Cores() > grid.MaxProcesses {
+	if n := d.Job.Demand.Processes(); n < 1 || n > grid.MaxProcesses || d.Job.Demand.Cores() > grid.MaxProcesses {
 		t.Errorf("%d processes on %d cores", n, d.Job.Demand.Cores())
 	}
 	for _, c := range d.Job.Demand.Chunks {
-		if c.Count < 1 || c.Processes < 1 || c.Cores < c.Processes || c.Memory < 0 || c.Memory > grid.MaxMemory {
+		if c.Count < 1 || c.Processes < 1 || c.Cores < 0 || c.Memory < 0 || c.Memory > grid.MaxMemory {
 			t.Errorf("the chunk %+v was let in", c)
 		}
 		if err := c.CheckResources(); err != nil {
@@ -124,6 +128,15 @@ func checkJob(t *testing.T, d *Document) {
 	}
 	if err := grid.CheckProperties(d.Job.Demand.Properties); err != nil {
 		t.Error(err)
+	}
+	if err := errors.Join(grid.CheckHosts(d.Job.Demand.Hosts), grid.CheckMeasures(d.Job.Demand.Measures), d.Job.Terms.Check(), d.Job.Sites.Check(), d.Job.Warning.Check(), grid.CheckAccount(d.Job.Account), d.Job.About.Check()); err != nil {
+		t.Error(err)
+	}
+	for _, s := range d.Job.Sources {
+		checkPath(t, s.Path)
+		if err := grid.CheckURI(s.URI); err != nil {
+			t.Error(err)
+		}
 	}
 	if d.Job.Walltime < 0 || d.Job.Walltime > grid.MaxWalltime || grid.CheckLimits(pr.Limits) != nil {
 		t.Errorf("walltime %d, limits %v", d.Job.Walltime, pr.Limits)

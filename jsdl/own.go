@@ -18,10 +18,6 @@ type namedResource struct {
 // named reads the Resource elements: what each piece of a job needs beside cores
 // and memory.
 func (p *parser) named(list []*element) []namedResource {
-	if len(list) > grid.MaxResources {
-		p.at(list[grid.MaxResources].at, "there are %d Resource: at most %d", len(list), grid.MaxResources)
-		return nil
-	}
 	var named []namedResource
 	seen := map[string]int{}
 	for _, e := range list {
@@ -57,7 +53,7 @@ func (p *parser) resource(e *element) (r grid.Resource, ok bool) {
 	if !given {
 		p.at(e.at, "Resource has no name: write <Resource name=\"gpu\">1</Resource>")
 	}
-	if r.Amount, ok = p.whole(e, "a whole number", grid.MaxAmount, "name"); !ok || !given {
+	if r.Amount, ok = p.whole(e, "a whole number", 1, grid.MaxAmount); !ok || !given {
 		return r, false
 	}
 	switch err := grid.CheckResource(r); {
@@ -75,10 +71,6 @@ func (p *parser) resource(e *element) (r grid.Resource, ok bool) {
 
 // properties reads the Property elements: names that each node of the job must carry.
 func (p *parser) properties(list []*element) []string {
-	if len(list) > grid.MaxProperties {
-		p.at(list[grid.MaxProperties].at, "there are %d Property: at most %d", len(list), grid.MaxProperties)
-		return nil
-	}
 	var names []string
 	seen := map[string]int{}
 	for _, e := range list {

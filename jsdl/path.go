@@ -66,14 +66,11 @@ func inside(folder, file string) (joined, why string) {
 // refused. The reason never shows the URI beyond its scheme, as people write
 // passwords into them.
 func relativeReference(uri string) (clean, why string) {
-	if scheme := schemeOf(uri); scheme != "" {
-		return "", fmt.Sprintf("URIs with a scheme (%s:) are not supported yet, only paths relative to the document", cut(scheme, 20))
-	}
 	switch {
 	case uri == "":
 		return "", "the URI is empty: give a path relative to the document"
 	case strings.HasPrefix(uri, "//"):
-		return "", "URIs with a host are not supported yet, only paths relative to the document"
+		return "", "it has a host but no scheme: write https: before it"
 	case strings.ContainsAny(uri, "?#"):
 		return "", "the URI has a query or fragment: in a file's name write ? as %3F and # as %23"
 	}
@@ -84,6 +81,23 @@ func relativeReference(uri string) (clean, why string) {
 	clean, why = cleanPath(decoded)
 	if why != "" {
 		return "", quote(uri) + ": " + why
+	}
+	return clean, ""
+}
+
+// schemes are those by which sites fetch files, and take them away.
+var schemes = []string{"file", "http", "https", "s3", "sftp"}
+
+// absoluteURI gives a URI that a site can go to, or why it is refused. The reason never shows more of
+// it than its scheme.
+func absoluteURI(scheme, uri string) (clean, why string) {
+	lower := strings.ToLower(scheme)
+	if !slices.Contains(schemes, lower) {
+		return "", fmt.Sprintf("sites do not know the scheme %s: of URIs they know %s", cut(scheme, 20), strings.Join(schemes, ", "))
+	}
+	clean = lower + uri[len(scheme):]
+	if err := grid.CheckURI(clean); err != nil {
+		return "", err.Error()
 	}
 	return clean, ""
 }
@@ -158,4 +172,18 @@ func crossings(paths []string) []crossing {
 		}
 	}
 	return found
+}
+
+// referenceTo is the relative URI that means a path.
+func referenceTo(path string) string {
+	var b strings.Builder
+	for i := range len(path) {
+		switch c := path[i]; {
+		case c <= ' ' || c >= 0x7F || strings.IndexByte(`%?#:"<>^{|}`+"`", c) >= 0:
+			fmt.Fprintf(&b, "%%%02X", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }

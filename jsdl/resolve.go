@@ -39,7 +39,7 @@ func (d *Document) Resolve(beside Beside) ([]Upload, []grid.Output, error) {
 			if !v.upload(s.Path, s.Source, s.at()) {
 				v.at(s.at(), "Source %s does not stand beside the document: put it there or correct the URI", quote(s.Source))
 			}
-		case s.Target == "" && s.Path != output.path && s.Path != errors.path:
+		case !s.brought() && !s.goes() && s.Path != output.path && s.Path != errors.path:
 			v.upload(s.Path, s.Name, s.at())
 		}
 	}
@@ -116,7 +116,7 @@ func (d *Document) resolveProgram(v *resolution) {
 // sourced tells whether a Source brings the path.
 func (d *Document) sourced(path string) bool {
 	for _, s := range d.Staging {
-		if s.Path == path && s.Source != "" {
+		if s.Path == path && s.brought() {
 			return true
 		}
 	}

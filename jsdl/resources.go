@@ -7,51 +7,6 @@ import (
 	"gbroker/grid"
 )
 
-const (
-	noDisk      = "disks are not counted yet"
-	noNetwork   = "sites do not promise it"
-	useWallTime = "give a WallTimeLimit"
-	useMemory   = "ask with IndividualPhysicalMemory"
-)
-
-var resources = []child{
-	{space: Core, local: "CandidateHosts", refused: "the brokers choose where a job runs"},
-	{space: Core, local: "FileSystem", refused: "a job sees its sandbox only"},
-	{space: Core, local: "ExclusiveExecution"},
-	{space: Core, local: "OperatingSystem"},
-	{space: Core, local: "CPUArchitecture"},
-	{space: Core, local: "IndividualCPUSpeed", refused: "each site declares one speed, and the fastest way is chosen"},
-	{space: Core, local: "IndividualCPUTime", refused: useWallTime},
-	{space: Core, local: "IndividualCPUCount"},
-	{space: Core, local: "IndividualNetworkBandwidth", refused: noNetwork},
-	{space: Core, local: "IndividualPhysicalMemory"},
-	{space: Core, local: "IndividualVirtualMemory", refused: useMemory},
-	{space: Core, local: "IndividualDiskSpace", refused: noDisk},
-	{space: Core, local: "TotalCPUTime", refused: useWallTime},
-	{space: Core, local: "TotalCPUCount"},
-	{space: Core, local: "TotalPhysicalMemory", refused: useMemory},
-	{space: Core, local: "TotalVirtualMemory", refused: useMemory},
-	{space: Core, local: "TotalDiskSpace", refused: noDisk},
-	{space: Core, local: "TotalResourceCount"},
-	{space: Own, local: "Resource", many: true, anywhere: true},
-	{space: Own, local: "Property", many: true, anywhere: true},
-	{space: Own, local: "Queue", anywhere: true},
-}
-
-var operatingSystem = []child{
-	{space: Core, local: "OperatingSystemType"},
-	{space: Core, local: "OperatingSystemVersion", refused: "sites do not tell their version"},
-	{space: Core, local: "Description"},
-}
-
-var operatingSystemType = []child{
-	{space: Core, local: "OperatingSystemName", needed: "write <OperatingSystemName>LINUX</OperatingSystemName>"},
-}
-
-var cpuArchitecture = []child{
-	{space: Core, local: "CPUArchitectureName", needed: "write <CPUArchitectureName>x86_64</CPUArchitectureName>"},
-}
-
 // architectures are those of JSDL but "other".
 var architectures = strings.Fields("sparc powerpc x86 x86_32 x86_64 parisc mips ia64 arm")
 
@@ -63,8 +18,11 @@ var systems = strings.Fields(`MACOS ATTUNIX DGUX DECNT Tru64_UNIX OpenVMS HPUX A
 	Windows_2000 Dedicated OS_390 VSE TPF Windows_R_Me Caldera_Open_UNIX OpenBSD Windows_XP z_OS`)
 
 func (p *parser) resources(e *element, w *wishes) {
-	found := p.content(e, resources)
+	found := p.content(e, "Resources")
 	demand := &p.document.Job.Demand
+	if c := first(found["CandidateHosts"]); c != nil {
+		p.hosts(c)
+	}
 	if c := first(found["ExclusiveExecution"]); c != nil {
 		demand.Exclusive, _ = p.boolean(c)
 	}
@@ -72,10 +30,21 @@ func (p *parser) resources(e *element, w *wishes) {
 		demand.System = p.system(c)
 	}
 	if c := first(found["CPUArchitecture"]); c != nil {
-		if name := first(p.content(c, cpuArchitecture)["CPUArchitectureName"]); name != nil {
+		if name := first(p.content(c, c.local)["CPUArchitectureName"]); name != nil {
 			demand.Architecture = p.oneOf(name, architectures, "write one of "+strings.Join(architectures, ", ")+", or leave it out if any will do")
 		}
 	}
+	p.counts(found, w)
+	p.declared(found)
+	w.genesis, w.cpuTime, w.totalCPUTime = first(found["WallclockTime"]), first(found["IndividualCPUTime"]), first(found["TotalCPUTime"])
+	if w.arc = first(found["IndividualWallTime"]); w.arc == nil {
+		w.arc = first(found["TotalWallTime"])
+	}
+	p.own(found, w)
+}
+
+// counts reads how many of what is counted.
+func (p *parser) counts(found map[string][]*element, w *wishes) {
 	before := len(p.list)
 	count := func(name string) *allowed {
 		if c := first(found[name]); c != nil {
@@ -84,22 +53,96 @@ func (p *parser) resources(e *element, w *wishes) {
 		return nil
 	}
 	w.individual, w.total, w.resources = count("IndividualCPUCount"), count("TotalCPUCount"), count("TotalResourceCount")
-	if c := first(found["IndividualPhysicalMemory"]); c != nil {
-		w.memory = p.values(c, "bytes", grid.MaxMemory)
-		if w.memory != nil && c.children[0].local == "UpperBoundedRange" {
-			p.at(c.at, "IndividualPhysicalMemory has no lower bound: write a LowerBoundedRange with the bytes that are needed")
+	w.memory = p.bytes(first(found["IndividualPhysicalMemory"]), grid.MaxMemory)
+	w.totalMemory = p.bytes(first(found["TotalPhysicalMemory"]), maxTotalMemory)
+	w.broken = w.broken || len(p.list) > before
+}
+
+// bytes reads a range of bytes of which some are asked for; nil if e is, or if it is wrong.
+func (p *parser) bytes(e *element, most int64) *allowed {
+	if e == nil {
+		return nil
+	}
+	set := p.values(e, "bytes", most)
+	if set != nil && !slices.ContainsFunc(e.children, func(c *element) bool { return c.local != "UpperBoundedRange" }) {
+		p.at(e.at, "%s has no lower bound: write a LowerBoundedRange with the bytes that are needed", e.local)
+		return nil
+	}
+	return set
+}
+
+// declared reads what sites declare of their nodes besides.
+func (p *parser) declared(found map[string][]*element) {
+	demand := &p.document.Job.Demand
+	for _, q := range []struct {
+		local string
+		of    grid.Quantity
+		unit  string
+	}{{"IndividualNetworkBandwidth", grid.Bandwidth, "bits per second"}, {"IndividualCPUSpeed", grid.ClockSpeed, "hertz"}} {
+		if e := first(found[q.local]); e != nil {
+			if m, ok := p.measure(e, q.of, q.unit); ok {
+				demand.Measures = append(demand.Measures, m)
+			}
 		}
 	}
-	w.broken = w.broken || len(p.list) > before
-	w.named = p.named(found["Resource"])
-	demand.Properties = p.properties(found["Property"])
-	if c := first(found["Queue"]); c != nil {
-		p.queue(c)
+	if set := p.bytes(first(found["IndividualDiskSpace"]), grid.MaxDisk); set != nil {
+		demand.Disk = set.least(1, 1)
+	}
+	names := map[string]int{}
+	for _, e := range found["FileSystem"] {
+		p.fileSystem(e, names)
 	}
 }
 
+// fileSystem reads one that the sandbox stands in for.
+func (p *parser) fileSystem(e *element, names map[string]int) {
+	found := p.content(e, e.local)
+	name, given := e.attribute("", "name")
+	switch {
+	case !given || name == "":
+		p.at(e.at, "FileSystem has no name: write <FileSystem name=\"SCRATCH\">")
+	case names[name] != 0:
+		p.at(e.at, "FileSystem %s is given twice (first in line %d): once only", quote(name), names[name])
+	}
+	names[name] = e.at.line
+	if c := first(found["Description"]); c != nil {
+		p.text(c)
+	}
+	if c := first(found["FileSystemType"]); c != nil {
+		if s := p.word(c); s == "normal" || s == "swap" {
+			p.at(c.at, "FileSystemType is %s: a job sees its sandbox only, which is temporary", s)
+		} else {
+			p.oneOf(c, []string{"temporary", "spool"}, "write temporary")
+		}
+	}
+	if set := p.bytes(first(found["DiskSpace"]), grid.MaxDisk); set != nil {
+		disk := &p.document.Job.Demand.Disk
+		if *disk += set.least(1, 1); *disk > grid.MaxDisk {
+			p.at(e.at, "FileSystem: the job asks for %d bytes of disk: at most %d", *disk, grid.MaxDisk)
+		}
+	}
+}
+
+func (p *parser) hosts(e *element) {
+	var names []string
+	at := e.at
+	for _, c := range p.content(e, e.local)["HostName"] {
+		if name := p.word(c); slices.Contains(names, name) {
+			p.warn(c.at, "HostName %s is given twice", quote(name))
+		} else {
+			names = append(names, name)
+			at = c.at
+		}
+		if err := grid.CheckHosts(names); err != nil {
+			p.at(at, "HostName: %v", err)
+			return
+		}
+	}
+	p.document.Job.Demand.Hosts = names
+}
+
 func (p *parser) system(e *element) string {
-	found := p.content(e, operatingSystem)
+	found := p.content(e, e.local)
 	if d := first(found["Description"]); d != nil {
 		p.text(d)
 	}
@@ -107,195 +150,23 @@ func (p *parser) system(e *element) string {
 	if kind == nil {
 		return ""
 	}
-	name := first(p.content(kind, operatingSystemType)["OperatingSystemName"])
+	name := first(p.content(kind, kind.local)["OperatingSystemName"])
 	if name == nil {
 		return ""
 	}
 	return p.oneOf(name, systems, "write a name of JSDL such as LINUX, FreeBSD or MACOS, or leave it out if any system will do")
 }
 
-// oneOf reads a word of a closed list, in which case matters.
+// oneOf reads a word of a closed list; one in other case is taken with a warning.
 func (p *parser) oneOf(e *element, list []string, advice string) string {
 	s := p.word(e)
 	if slices.Contains(list, s) {
 		return s
 	}
 	if i := slices.IndexFunc(list, func(l string) bool { return strings.EqualFold(l, s) }); i >= 0 {
-		p.at(e.at, "%s is %s: write %s", e.local, quote(s), list[i])
-		return ""
+		p.warn(e.at, "%s is %s: taken for %s", e.local, quote(s), list[i])
+		return list[i]
 	}
 	p.at(e.at, "%s is %s: %s", e.local, quote(s), advice)
 	return ""
-}
-
-// wishes are all that a document says of how much it needs; 0 and nil are not said.
-type wishes struct {
-	processes, perHost, threads          int64 // threads is at least 1
-	processesAt, perHostAt, threadsAt    position
-	broken                               bool // one of them was refused, so that nothing follows from the others
-	total, individual, resources, memory *allowed
-	named                                []namedResource
-}
-
-// chunks turns wishes into pieces; nil if they contradict each other, which was told.
-func (p *parser) chunks(w wishes) []grid.Chunk {
-	if w.broken {
-		return nil
-	}
-	cores := p.cores(w)
-	if cores == 0 {
-		return nil
-	}
-	if cores > grid.MaxProcesses {
-		p.at(w.at(), "the job asks for %d cores: at most %d", cores, grid.MaxProcesses)
-		return nil
-	}
-	w.processes = cores / w.threads
-	chunks := p.shape(w, cores)
-	if w.memory != nil {
-		const most = int64(1) << 60 // of all pieces, so that sums stay far from overflow
-		each := w.memory.least(1, 1)
-		for i := range chunks {
-			chunks[i].Memory = each
-			if each > most/int64(chunks[i].Count) {
-				p.at(w.memory.at, "%d pieces of %d bytes are more memory than can be counted", chunks[i].Count, each)
-			}
-		}
-	}
-	p.giveNamed(w.named, chunks)
-	return chunks
-}
-
-// at is the best place for a contradiction.
-func (w wishes) at() position {
-	switch {
-	case w.processesAt != position{}:
-		return w.processesAt
-	case w.total != nil:
-		return w.total.at
-	case w.individual != nil:
-		return w.individual.at
-	case w.resources != nil:
-		return w.resources.at
-	}
-	return w.threadsAt
-}
-
-// cores is how many cores the whole job gets, a multiple of the threads of a
-// process; 0 if there is no such number, which was told.
-func (p *parser) cores(w wishes) int64 {
-	switch {
-	case w.processes > 0:
-		cores := w.processes * w.threads
-		if w.total != nil && !w.total.has(cores) {
-			p.at(w.total.at, "TotalCPUCount is %s, but %s", w.total, w.describe())
-			return 0
-		}
-		return cores
-	case w.total != nil && (w.individual == nil || w.resources == nil):
-		return p.coresOfTotal(w)
-	}
-	each, nodes := w.threads, int64(1)
-	if w.perHost > 0 && (w.resources != nil || w.individual != nil) {
-		each = w.perHost * w.threads
-	} else if w.individual != nil {
-		each = w.individual.least(1, w.threads)
-		if each == 0 {
-			p.at(w.individual.at, "IndividualCPUCount is %s, but ThreadsPerProcess is %d: no node holds whole processes", w.individual, w.threads)
-			return 0
-		}
-	}
-	if w.resources != nil {
-		nodes = w.resources.least(1, 1)
-	}
-	if w.total != nil && !w.total.has(each*nodes) {
-		p.at(w.total.at, "TotalCPUCount is %s, but IndividualCPUCount %d x TotalResourceCount %d makes %d", w.total, each, nodes, each*nodes)
-		return 0
-	}
-	return each * nodes
-}
-
-// coresOfTotal is the smallest TotalCPUCount that whole processes, and whole nodes, make up.
-func (p *parser) coresOfTotal(w wishes) int64 {
-	step, from := w.threads, w.threads*max(w.perHost, 1)
-	if w.individual != nil && w.perHost == 0 {
-		step = w.individual.least(1, w.threads)
-		if step == 0 {
-			p.at(w.individual.at, "IndividualCPUCount is %s, but ThreadsPerProcess is %d: no node holds whole processes", w.individual, w.threads)
-			return 0
-		}
-	}
-	if w.resources != nil {
-		from = max(from, w.resources.least(1, 1)*w.threads)
-	}
-	cores := w.total.least(from, step)
-	if cores == 0 {
-		p.at(w.total.at, "TotalCPUCount is %s, which cannot be shared out: it takes a multiple of %d from %d", w.total, step, max(from, step))
-	}
-	return cores
-}
-
-// shape cuts the job into pieces of one node each.
-func (p *parser) shape(w wishes, cores int64) []grid.Chunk {
-	n, k := w.processes, w.threads
-	switch {
-	case w.perHost > 0:
-		return p.perHost(w)
-	case w.individual != nil:
-		return p.wholeNodes(w, cores)
-	case w.resources != nil:
-		nodes := w.resources.least(1, 1)
-		if nodes > n {
-			p.at(w.resources.at, "TotalResourceCount is %s, but the job has %d processes: each node takes at least one", w.resources, n)
-			return nil
-		}
-		return pieces(nodes-n%nodes, n/nodes, n%nodes, n/nodes+1, k)
-	}
-	return pieces(n, 1, 0, 0, k)
-}
-
-// perHost makes pieces of ProcessesPerHost processes; the last may be smaller.
-func (p *parser) perHost(w wishes) []grid.Chunk {
-	n, each := w.processes, w.perHost
-	nodes := (n + each - 1) / each
-	switch {
-	case each > n:
-		p.at(w.perHostAt, "ProcessesPerHost is %d, more than the processes of the job (%d): give NumberOfProcesses", each, n)
-		return nil
-	case w.individual != nil && !w.individual.has(each*w.threads):
-		p.at(w.individual.at, "IndividualCPUCount is %s, but ProcessesPerHost %d with %d threads each makes %d", w.individual, each, w.threads, each*w.threads)
-		return nil
-	case w.resources != nil && !w.resources.has(nodes):
-		p.at(w.resources.at, "TotalResourceCount is %s, but %d processes with %d on each host make %d hosts", w.resources, n, each, nodes)
-		return nil
-	}
-	var rest int64
-	if n%each > 0 {
-		rest = 1
-	}
-	return pieces(n/each, each, rest, n%each, w.threads)
-}
-
-// wholeNodes makes pieces of the smallest IndividualCPUCount that divides the cores.
-func (p *parser) wholeNodes(w wishes, cores int64) []grid.Chunk {
-	for each := w.individual.least(1, w.threads); each > 0 && each <= cores; each = w.individual.least(each+1, w.threads) {
-		if cores%each == 0 && (w.resources == nil || w.resources.has(cores/each)) {
-			return pieces(cores/each, each/w.threads, 0, 0, w.threads)
-		}
-	}
-	if w.resources == nil {
-		p.at(w.individual.at, "IndividualCPUCount is %s, of which %d cores are no multiple", w.individual, cores)
-	} else {
-		p.at(w.individual.at, "IndividualCPUCount %s x TotalResourceCount %s does not make the %d cores of the job", w.individual, w.resources, cores)
-	}
-	return nil
-}
-
-// pieces is a pieces of m processes and b pieces of n, of k cores a process.
-func pieces(a, m, b, n, k int64) []grid.Chunk {
-	chunks := []grid.Chunk{{Count: int(a), Processes: int(m), Cores: int(m * k)}}
-	if b > 0 {
-		chunks = append(chunks, grid.Chunk{Count: int(b), Processes: int(n), Cores: int(n * k)})
-	}
-	return chunks
 }

@@ -6,37 +6,19 @@ import (
 	"gbroker/grid"
 )
 
-var dataStaging = []child{
-	{space: Core, local: "FileName", needed: "write <FileName>NAME</FileName>"},
-	{space: Core, local: "FilesystemName", refused: "a FileName is relative to the working directory"},
-	{space: Core, local: "CreationFlag", needed: "write <CreationFlag>overwrite</CreationFlag> after FileName"},
-	{space: Core, local: "DeleteOnTermination"},
-	{space: Core, local: "Source"},
-	{space: Core, local: "Target"},
-}
-
-var location = []child{
-	{space: Core, local: "URI", needed: "write <URI>NAME</URI>, a path relative to the document"},
-}
-
-var creationFlags = []string{"overwrite", "append", "dontOverwrite"}
+var creationFlags = map[string]grid.CreationFlag{"overwrite": grid.Overwrite, "append": grid.Append, "dontOverwrite": grid.DontOverwrite}
 
 func (p *parser) staging(e *element) {
-	found := p.content(e, dataStaging, "name")
+	found := p.content(e, e.local)
 	s := Staging{Line: e.at.line, Col: e.at.col}
 	source, target := first(found["Source"]), first(found["Target"])
 	if source != nil {
-		s.Source = p.location(source)
+		s.Source, s.From = p.location(source)
 	}
 	if target != nil {
-		s.Target = p.location(target)
+		s.Target, s.To = p.location(target)
 	}
-	if f := first(found["CreationFlag"]); f != nil {
-		s.CreationFlag = p.oneOf(f, creationFlags, "write overwrite")
-		if s.CreationFlag != "" && s.CreationFlag != "overwrite" && (source == nil || target != nil) {
-			p.at(f.at, "CreationFlag is %s: what comes back goes into a new folder, so write overwrite", quote(s.CreationFlag))
-		}
-	}
+	p.creationFlag(e, first(found["CreationFlag"]), &s, source != nil)
 	if f := first(found["DeleteOnTermination"]); f != nil {
 		s.DeleteOnTermination, _ = p.boolean(f)
 	}
@@ -53,20 +35,50 @@ func (p *parser) staging(e *element) {
 		p.at(f.at, "FileName is %s: %s", quote(name), why)
 		return
 	}
+	if s.From != "" {
+		if len(p.document.Job.Sources) == grid.MaxSources {
+			p.at(e.at, "there are more than %d files to be fetched by URI", grid.MaxSources)
+			return
+		}
+		p.document.Job.Sources = append(p.document.Job.Sources, grid.Source{Path: s.Path, URI: s.From, Flag: s.CreationFlag})
+	}
 	p.document.Staging = append(p.document.Staging, s)
 }
 
-// location reads the URI of a Source or Target.
-func (p *parser) location(e *element) string {
-	uri := first(p.content(e, location)["URI"])
-	if uri == nil {
-		return ""
+// creationFlag reads the CreationFlag f of the DataStaging e; nil is overwrite.
+func (p *parser) creationFlag(e, f *element, s *Staging, brought bool) {
+	if f == nil {
+		if !meant(e, "CreationFlag") {
+			p.warn(e.at, "DataStaging has no CreationFlag: taken for overwrite")
+		}
+		return
 	}
-	clean, why := relativeReference(p.word(uri))
+	word := p.oneOf(f, []string{"overwrite", "append", "dontOverwrite"}, "write overwrite")
+	s.CreationFlag = creationFlags[word]
+	if s.CreationFlag != grid.Overwrite && s.To == "" && (s.Target != "" || !brought) {
+		p.at(f.at, "CreationFlag is %s: what comes back goes into a new folder, so write overwrite", quote(word))
+	}
+}
+
+// location reads the URI of a Source or Target: a path beside the document or below the output
+// folder, or else a URI that the site goes to.
+func (p *parser) location(e *element) (clean, uri string) {
+	c := first(p.content(e, e.local)["URI"])
+	if c == nil {
+		return "", ""
+	}
+	s := p.word(c)
+	why := ""
+	if scheme := schemeOf(s); scheme != "" {
+		uri, why = absoluteURI(scheme, s)
+	} else {
+		clean, why = relativeReference(s)
+	}
 	if why != "" {
-		p.at(uri.at, "the URI of %s is refused: %s", e.local, why)
+		p.at(c.at, "the URI of %s is refused: %s", e.local, why)
+		return "", ""
 	}
-	return clean
+	return clean, uri
 }
 
 // use is one mention of a file of the sandbox.
@@ -134,14 +146,14 @@ func (p *parser) repeated(streams []use) {
 	seen := map[string]mention{}
 	for _, s := range p.document.Staging {
 		m := seen[s.Path]
-		nothing := s.Source == "" && s.Target == ""
+		nothing := !s.brought() && !s.goes()
 		switch {
-		case s.Source != "" && m.source != 0:
+		case s.brought() && m.source != 0:
 			p.at(s.at(), "FileName %s has a second Source (first in line %d): one only", quote(s.Name), m.source)
 		case m.line != 0 && (nothing || m.nothing):
 			p.at(s.at(), "FileName %s is named twice (first in line %d), once without Source or Target: remove that one", quote(s.Name), m.line)
 		}
-		if s.Source != "" {
+		if s.brought() {
 			for _, stream := range streams {
 				if s.Path == stream.path {
 					p.at(s.at(), "FileName %s is brought by a Source, but %s would overwrite it", quote(s.Name), stream.what)
@@ -151,7 +163,7 @@ func (p *parser) repeated(streams []use) {
 		if m.line == 0 {
 			m.line = s.Line
 		}
-		if s.Source != "" && m.source == 0 {
+		if s.brought() && m.source == 0 {
 			m.source = s.Line
 		}
 		m.nothing = m.nothing || nothing
@@ -189,7 +201,7 @@ func (d *Document) outputs(uploaded map[string]bool) []back {
 	output, errors := d.streams()
 	targeted := map[string]bool{}
 	for _, s := range d.Staging {
-		targeted[s.Path] = targeted[s.Path] || s.Target != ""
+		targeted[s.Path] = targeted[s.Path] || s.goes()
 	}
 	var list []back
 	for _, stream := range []struct {
@@ -207,30 +219,48 @@ func (d *Document) outputs(uploaded map[string]bool) []back {
 	for _, s := range d.Staging {
 		isStream := s.Path == output.path || s.Path == errors.path
 		switch {
-		case s.Target != "":
-			list = append(list, back{grid.Output{Path: s.Path, Target: s.Target, Required: true}, s.at()})
-		case s.Source == "" && !isStream && uploaded != nil && !uploaded[s.Path]:
-			list = append(list, back{grid.Output{Path: s.Path, Target: s.Name, Required: true}, s.at()})
+		case s.goes():
+			list = append(list, back{s.output(), s.at()})
+		case !s.brought() && !isStream && uploaded != nil && !uploaded[s.Path]:
+			list = append(list, back{grid.Output{Path: s.Path, Target: s.Name, Required: true, Delete: s.DeleteOnTermination}, s.at()})
 		}
 	}
 	return list
+}
+
+// output is the file as its Target has it.
+func (s Staging) output() grid.Output {
+	o := grid.Output{Path: s.Path, Target: s.Target, URI: s.To, Required: true, Delete: s.DeleteOnTermination}
+	if s.To != "" {
+		o.Flag = s.CreationFlag
+	}
+	return o
 }
 
 // clashes tells of two files that would come back under one name, or of one that
 // would come back where another needs a folder.
 func (d *Document) clashes(r *reporter, list []back) {
 	seen := map[string]position{}
-	targets := make([]string, len(list))
-	for i, b := range list {
-		targets[i] = b.Target
-		if at, twice := seen[b.Target]; twice {
-			r.at(b.at, "two files would come back as %s (the other: line %d): give each a Target of its own", quote(b.Target), at.line)
+	var home []back
+	for _, b := range list {
+		where := b.Target
+		if b.URI != "" {
+			where = b.URI
+		} else {
+			home = append(home, b)
+		}
+		if at, twice := seen[where]; twice && b.Flag != grid.Append {
+			r.at(b.at, "two files would go to %s (the other: line %d): give each a Target of its own", quote(where), at.line)
 			continue
 		}
-		seen[b.Target] = b.at
+		seen[where] = b.at
+	}
+	targets := make([]string, len(home))
+	for i, b := range home {
+		targets[i] = b.Target
 	}
 	for _, c := range crossings(targets) {
-		r.at(list[c.below].at, "%s comes back into a folder %s, but a file comes back under that name (line %d)",
-			quote(targets[c.below]), quote(targets[c.file]), list[c.file].at.line)
+		r.at(home[c.below].at, "%s comes back into a folder %s, but a file comes back under that name (line %d)",
+			quote(targets[c.below]), quote(targets[c.file]), home[c.file].at.line)
 	}
 }

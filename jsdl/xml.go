@@ -32,6 +32,7 @@ type element struct {
 	pieces       []string // what follows text, until the element ends
 	textAt       position // of the first that is not white space; zero if none
 	declared     []string // prefixes whose scope ends with the element
+	allowed      []string // attributes, by the table
 	undeclared   bool     // its prefix is declared nowhere, which was told
 	span         Span     // where it stands, in bytes
 }
@@ -415,7 +416,7 @@ func (x *xmlReader) end(at position, name string, from, to int) error {
 // name is the element's name for messages: with its namespace where that is none of ours.
 func (e *element) name() string {
 	switch e.space {
-	case Core, POSIX, SPMD, Own, "":
+	case Core, POSIX, HPCProfile, SPMD, Own, "":
 		return e.local
 	}
 	return fmt.Sprintf("{%s}%s", e.space, e.local)

@@ -28,13 +28,16 @@ type document struct {
 
 // openDocument reads a JSDL file and finds the files that it names. The error for a
 // bad document has one line FILE:LINE:COL: MESSAGE for each mistake.
-func openDocument(file string) (_ *document, err error) {
+func openDocument(file string, modes ...jsdl.Mode) (_ *document, err error) {
 	d := &document{}
 	if d.text, err = readDocument(file); err != nil {
 		return nil, err
 	}
-	if d.parsed, err = jsdl.Parse(file, d.text); err != nil {
+	if d.parsed, err = jsdl.Parse(file, d.text, modes...); err != nil {
 		return nil, err
+	}
+	if len(modes) > 0 { // the broker gets what was understood
+		d.text = jsdl.Print(&d.parsed.Job, d.parsed.Staging)
 	}
 	if d.folder, err = os.OpenRoot(filepath.Dir(file)); err != nil {
 		return nil, fmt.Errorf("opening the folder of %s: %w", file, err)

@@ -23,6 +23,7 @@ type submission struct {
 	output     string
 	force      bool
 	rerunnable bool
+	lenient    bool
 	require    bool
 	anyway     bool
 	key        string
@@ -77,6 +78,7 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 	cmd.Flags().BoolVar(&f.rerunnable, "rerunnable", false, "the job may be started again if the site that runs it is lost")
 	cmd.Flags().BoolVar(&f.anyway, "queue-anyway", false, "hand it in though no known site could ever run it: one may come")
 	requireFlag(cmd, &f.require)
+	lenientFlag(cmd, &f.lenient)
 	cmd.Flags().StringVar(&f.key, "key", "", "the same `KEY` is the same job; by default each submission makes its own")
 	jsonFlag(cmd, &f.json)
 	return cmd
@@ -88,7 +90,7 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 		return err
 	}
 	defer c.Close()
-	d, err := openDocument(file)
+	d, err := openDocument(file, modes(f.lenient)...)
 	if err != nil {
 		if errors.Is(err, grid.ErrInvalid) {
 			return mistakes(cmd, err)
@@ -96,9 +98,7 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 		return err
 	}
 	defer d.close()
-	for _, text := range windowsWarnings(d) {
-		cmd.PrintErrf("gclient: warning: %s\n", text)
-	}
+	warn(cmd, d)
 	if err := checkFolder(f.output, d.outputs, f.force); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"gbroker/api"
 	"gbroker/grid"
 	"gbroker/internal/cli"
+	"gbroker/jsdl"
 )
 
 // verdict is what `validate --json` prints.
@@ -26,6 +27,7 @@ type verdict struct {
 	WalltimeS *float64       `json:"walltime_s"` // null: the site's default
 	Uploads   []api.File     `json:"uploads"`
 	Outputs   []returned     `json:"outputs"`
+	Job       *understood    `json:"job"` // the rest of it, as it is understood; null if it is not valid
 }
 
 // returned is a file that comes back.
@@ -33,23 +35,25 @@ type returned struct {
 	Path     string `json:"path"`   // in the sandbox
 	Target   string `json:"target"` // in the output folder
 	Required bool   `json:"required"`
+	URI      string `json:"uri,omitempty"` // where it goes instead
 }
 
 func validate() *cobra.Command {
-	var asJSON bool
+	var asJSON, lenient bool
 	cmd := &cobra.Command{
 		Use:   "validate FILE",
 		Short: "Check a JSDL document, without a broker",
 		Long: `Check a JSDL document and the files beside it, without a broker. Each mistake is told as
 FILE:LINE:COL: MESSAGE, exit code 1; what is not understood is a mistake, never
-ignored. If there is none, it says what the job would ask for, which files go with
-it and which come back.`,
+ignored, but for elements of other namespaces with --lenient. If there is none, it says
+what the job would ask for, which files go with it and which come back, and warns of what
+is certain in its meaning but not as it should be.`,
 		Example:           "  gclient validate job.jsdl",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeDocuments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v := verdict{File: args[0], Errors: []string{}, Warnings: []string{}, Uploads: []api.File{}, Outputs: []returned{}}
-			d, err := openDocument(args[0])
+			d, err := openDocument(args[0], modes(lenient)...)
 			if err != nil {
 				if !errors.Is(err, grid.ErrInvalid) {
 					return err
@@ -71,7 +75,29 @@ it and which come back.`,
 		},
 	}
 	jsonFlag(cmd, &asJSON)
+	lenientFlag(cmd, &lenient)
 	return cmd
+}
+
+func lenientFlag(cmd *cobra.Command, lenient *bool) {
+	cmd.Flags().BoolVar(lenient, "lenient", false, "ignore what other namespaces add to the document, with a warning each")
+}
+
+func modes(lenient bool) []jsdl.Mode {
+	if lenient {
+		return []jsdl.Mode{jsdl.Lenient}
+	}
+	return nil
+}
+
+// warn tells what of a document is certain in its meaning, but not as it should be.
+func warn(cmd *cobra.Command, d *document) {
+	for _, w := range d.parsed.Warnings {
+		cmd.PrintErrf("gclient: warning: %s\n", printable(w.Error()))
+	}
+	for _, text := range windowsWarnings(d) {
+		cmd.PrintErrf("gclient: warning: %s\n", text)
+	}
 }
 
 func windowsWarnings(d *document) []string {
@@ -103,7 +129,11 @@ func (v *verdict) fill(d *document) {
 		v.Uploads = append(v.Uploads, api.File(u))
 	}
 	for _, o := range d.outputs {
-		v.Outputs = append(v.Outputs, returned{o.Path, o.Target, o.Required})
+		v.Outputs = append(v.Outputs, returned{o.Path, o.Target, o.Required, o.URI})
+	}
+	v.Job = understand(job)
+	for _, w := range d.parsed.Warnings {
+		v.Warnings = append(v.Warnings, w.Error())
 	}
 	v.Warnings = append(v.Warnings, windowsWarnings(d)...)
 }
@@ -127,6 +157,7 @@ func (v *verdict) print(w io.Writer) error {
 		walltime = span(*v.WalltimeS)
 	}
 	fmt.Fprintf(t, "walltime\t%s\n", walltime)
+	v.Job.lines(line)
 	for _, u := range v.Uploads {
 		as := ""
 		if u.From != u.Path {
@@ -135,11 +166,14 @@ func (v *verdict) print(w io.Writer) error {
 		fmt.Fprintf(t, "goes along\t%s%s (%s, mode %04o)\n", u.From, as, cli.Size(u.Size), u.Mode)
 	}
 	for _, o := range v.Outputs {
-		as := ""
-		if o.Path != o.Target {
-			as = " as " + o.Target
+		switch {
+		case o.URI != "":
+			fmt.Fprintf(t, "goes\t%s to %s\n", o.Path, o.URI)
+		case o.Path != o.Target:
+			fmt.Fprintf(t, "comes back\t%s as %s\n", o.Path, o.Target)
+		default:
+			fmt.Fprintf(t, "comes back\t%s\n", o.Path)
 		}
-		fmt.Fprintf(t, "comes back\t%s%s\n", o.Path, as)
 	}
 	for _, text := range v.Warnings {
 		fmt.Fprintf(t, "warning\t%s\n", printable(text))
