@@ -281,7 +281,11 @@ func (w *writer) after() {
 		w.always("gb:Notify", n.To, attributeOf("when", string(n.When)))
 	}
 	if s := w.job.Warning; s.Signal != 0 {
-		w.always("gb:Signal", signalName(s.Signal), fmt.Sprintf(`before="%d"`, (s.Before+grid.Second-1)/grid.Second))
+		attributes := []string{fmt.Sprintf(`before="%d"`, (s.Before+grid.Second-1)/grid.Second)}
+		if s.Leader {
+			attributes = append(attributes, `leader="true"`)
+		}
+		w.always("gb:Signal", signalName(s.Signal), attributes...)
 	}
 }
 

@@ -148,7 +148,13 @@ func (p *parser) signal(e *element) {
 		p.at(e.at, "Signal has before=%s: write how many seconds before the limit it comes, as in <Signal before=\"60\">USR1</Signal>", quote(text))
 		return
 	}
-	p.document.Job.Warning = grid.Warning{Signal: n, Before: grid.Tick(before) * grid.Second}
+	leader := false
+	if text, given := e.attribute("", "leader"); given {
+		if leader, ok = parseBoolean(text); !ok {
+			p.at(e.at, "leader of Signal is %s: give true or false", quote(text))
+		}
+	}
+	p.document.Job.Warning = grid.Warning{Signal: n, Before: grid.Tick(before) * grid.Second, Leader: leader}
 }
 
 // pieces reads the Piece elements, which say by themselves how the job lies on nodes.

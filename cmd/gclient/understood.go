@@ -54,7 +54,7 @@ func understand(j *grid.Job) *understood {
 		Executable: p.Executable, Arguments: p.Arguments, Input: p.Input, Output: p.Output, Error: p.Error, Directory: p.Directory,
 		Parallel: p.Parallel, Limits: p.Limits, Account: j.Account, Rerunnable: j.Rerunnable,
 		Only: j.Sites.Only, Not: j.Sites.Not, Prefer: j.Sites.Prefer,
-		NotBefore: instant(t.NotBefore), Deadline: instant(t.Deadline), Priority: t.Priority, Held: t.Held, Fee: t.Fee,
+		NotBefore: moment(t.NotBefore), Deadline: moment(t.Deadline), Priority: t.Priority, Held: t.Held, Fee: t.Fee,
 		Signal: j.Warning.Signal, BeforeS: j.Warning.Before.Seconds(),
 		Description: j.About.Description, Application: j.About.Application, Version: j.About.Version,
 		Annotations: j.About.Annotations, Projects: j.About.Projects,
@@ -77,7 +77,7 @@ func understand(j *grid.Job) *understood {
 	return u
 }
 
-func instant(at grid.Tick) *time.Time {
+func moment(at grid.Tick) *time.Time {
 	if at == 0 {
 		return nil
 	}
