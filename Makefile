@@ -11,6 +11,8 @@
 #               and PACKAGES=./plan for some of them; CPU=1 for one core); the figures of the README: go run ./test/figures
 # make bench-estimate   predicted starts on three real Slurm clusters against those of sbatch --test-only and the
 #               real ones, about 8 minutes on a quiet machine (SEED=1, JOBS=200; JSON=FILE writes all)
+# make bench-where      what where tells against what then happens, on three real Slurm clusters whose brokers are
+#               neighbours, with local jobs beside, about 6 minutes on a quiet machine (SEED=1, JOBS=200; JSON=FILE)
 # make mutate   changes single places of PACKAGES="./store ./wire" at random, N=20 of each, and tells which no test noticed (SEED=N repeats)
 # make fmt      format the code
 SHELL       := bash
@@ -18,7 +20,7 @@ SHELL       := bash
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
 
-.PHONY: build test test-openpbs test-torque tools check soak torture demo bench bench-estimate mutate fmt
+.PHONY: build test test-openpbs test-torque tools check soak torture demo bench bench-estimate bench-where mutate fmt
 
 build:
 	@mkdir -p bin
@@ -76,6 +78,12 @@ bench-estimate: tools
 	@mkdir -p bin
 	go build -o bin/ ./test/estimate
 	bin/estimate $(if $(SEED),-seed $(SEED)) $(if $(JOBS),-jobs $(JOBS)) $(if $(JSON),-json $(JSON))
+
+# It ends with 1 where the site or the spread that was told is true too seldom.
+bench-where: tools
+	@mkdir -p bin
+	go build -o bin/ ./test/estimate
+	bin/estimate -where $(if $(SEED),-seed $(SEED)) $(if $(JOBS),-jobs $(JOBS)) $(if $(JSON),-json $(JSON))
 
 mutate:
 	@go run ./test/mutate -n $(or $(N),20) $(if $(SEED),-seed $(SEED)) $(or $(PACKAGES),./store ./wire ./grid)

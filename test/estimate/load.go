@@ -26,6 +26,7 @@ type job struct {
 	run         time.Duration // of its program
 	minutes     int           // asked for
 	at          time.Duration // after the first
+	local       bool          // of no broker
 }
 
 // mix tells how the load is drawn, for people.

@@ -13,21 +13,10 @@ import (
 
 // measure runs the load, and returns when all jobs have ended.
 func measure(ctx context.Context, out io.Writer, dir string, clusters []cluster, jobs []job) (_ []result, took time.Duration, err error) {
-	var sites []*site
-	defer func() {
-		for _, s := range sites {
-			err = errors.Join(err, s.close())
-		}
-	}()
-	for _, c := range clusters {
-		s, err := open(ctx, dir, c)
-		if s != nil {
-			sites = append(sites, s)
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		fmt.Fprintf(out, "%s: %d nodes of %d cores\n", c.name, c.nodes, c.cores)
+	sites, end, err := openAll(ctx, out, dir, clusters)
+	defer func() { err = errors.Join(err, end()) }()
+	if err != nil {
+		return nil, 0, err
 	}
 	fmt.Fprintf(out, "load of the machine: %s before\n", load())
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -42,6 +31,27 @@ func measure(ctx context.Context, out io.Writer, dir string, clusters []cluster,
 	took = time.Since(began)
 	fmt.Fprintf(out, "load of the machine: %s after\n", load())
 	return results, took, context.Cause(ctx)
+}
+
+// openAll starts the sites; end ends those that were.
+func openAll(ctx context.Context, out io.Writer, dir string, clusters []cluster) (sites []*site, end func() error, err error) {
+	end = func() (err error) {
+		for _, s := range sites {
+			err = errors.Join(err, s.close())
+		}
+		return err
+	}
+	for _, c := range clusters {
+		s, err := open(ctx, dir, c)
+		if s != nil {
+			sites = append(sites, s)
+		}
+		if err != nil {
+			return sites, end, err
+		}
+		fmt.Fprintf(out, "%s: %d nodes of %d cores\n", c.name, c.nodes, c.cores)
+	}
+	return sites, end, nil
 }
 
 // arrive hands the jobs of one site in, each at its time.

@@ -29,6 +29,7 @@ type site struct {
 	cluster
 	slurm  *slurmtest.Cluster
 	client *api.Client
+	config daemon.Config
 	stop   context.CancelFunc
 	ended  chan error
 }
@@ -59,7 +60,7 @@ func open(ctx context.Context, dir string, c cluster) (*site, error) {
 		return nil, err
 	}
 	own, stop := context.WithCancel(ctx)
-	s := &site{cluster: c, slurm: slurm, client: client, stop: stop, ended: make(chan error, 1)}
+	s := &site{cluster: c, slurm: slurm, client: client, config: config, stop: stop, ended: make(chan error, 1)}
 	go func() { s.ended <- daemon.Run(own, config, log, zap.NewAtomicLevel()) }()
 	return s, s.awaitBroker(ctx)
 }
@@ -151,11 +152,15 @@ const document = `<?xml version="1.0" encoding="UTF-8"?>
 
 // submit hands the job to the broker, as a user would.
 func (s *site) submit(ctx context.Context, j job) (grid.JobID, error) {
-	a, err := s.client.Submit(ctx, api.Submission{
+	a, err := s.client.Submit(ctx, s.submission(j))
+	return a.ID, err
+}
+
+func (s *site) submission(j job) api.Submission {
+	return api.Submission{
 		Key: rand.Text(), Name: j.application,
 		Document: fmt.Sprintf(document, j.application, j.run.Seconds(), j.minutes*60, j.cores),
-	})
-	return a.ID, err
+	}
 }
 
 // outcome waits for the end of a job.
