@@ -13,6 +13,7 @@
 #               real ones, about 8 minutes on a quiet machine (SEED=1, JOBS=200; JSON=FILE writes all)
 # make bench-where      what where tells against what then happens, on three real Slurm clusters whose brokers are
 #               neighbours, with local jobs beside, about 6 minutes on a quiet machine (SEED=1, JOBS=200; JSON=FILE)
+# make man      the manual pages of all commands, into bin/man
 # make mutate   changes single places of PACKAGES="./store ./wire" at random, N=20 of each, and tells which no test noticed (SEED=N repeats)
 # make fmt      format the code
 SHELL       := bash
@@ -20,7 +21,7 @@ SHELL       := bash
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
 
-.PHONY: build test test-openpbs test-torque tools check soak torture demo bench bench-estimate bench-where mutate fmt
+.PHONY: build test test-openpbs test-torque tools check soak torture demo bench bench-estimate bench-where man mutate fmt
 
 build:
 	@mkdir -p bin
@@ -84,6 +85,9 @@ bench-where: tools
 	@mkdir -p bin
 	go build -o bin/ ./test/estimate
 	bin/estimate -where $(if $(SEED),-seed $(SEED)) $(if $(JOBS),-jobs $(JOBS)) $(if $(JSON),-json $(JSON))
+
+man: build
+	for p in gclient gbroker gsim; do bin/$$p man bin/man; done
 
 mutate:
 	@go run ./test/mutate -n $(or $(N),20) $(if $(SEED),-seed $(SEED)) $(or $(PACKAGES),./store ./wire ./grid)

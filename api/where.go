@@ -22,12 +22,12 @@ type Prospects struct {
 type Prospect struct {
 	Candidate
 	// Start is the expected one, by the run times that such jobs really had; the two around it are
-	// between which eight of ten such jobs start: null where too few jobs say how good the
-	// estimates of that site are.
+	// between which eight of ten such jobs start, going by how good the estimates of that site were. Where too
+	// few jobs tell that, they are the first possible start, and that by limits; null where that has no bound.
 	Start      Time `json:"start"`
 	StartEarly Time `json:"start_early"`
 	StartLate  Time `json:"start_late"`
-	SpreadOf   int  `json:"spread_of"` // how many jobs tell that
+	SpreadOf   int  `json:"spread_of"` // how many jobs tell that; 0: too few
 	// StartSafe is the start if every job there runs to its limit, as the batch system itself
 	// reckons: null where later jobs may overtake it, so that no bound holds.
 	StartSafe Time `json:"start_safe"`
@@ -79,6 +79,9 @@ func refusals(p Prospect) int {
 	return 0
 }
 
+// starting is what it may take to start a job that nothing hinders, where no history tells.
+const starting = 5 * grid.Second
+
 func newProspect(at grid.Tick, c grid.Candidate, spread grid.Spread) Prospect {
 	p := Prospect{Candidate: newCandidate(c)}
 	if c.Refusal != nil {
@@ -90,8 +93,11 @@ func newProspect(at grid.Tick, c grid.Candidate, spread grid.Spread) Prospect {
 	if c.Safe < grid.Unsure {
 		p.StartSafe = Time(there + c.Safe)
 	}
-	if spread.Of > 0 {
+	switch {
+	case spread.Of > 0:
 		p.StartEarly, p.StartLate, p.SpreadOf = Time(max(there, start-spread.Early)), Time(start+spread.Late), spread.Of
+	case c.Safe < grid.Unsure: // no history: as soon as its files are there, or when all have run to their limits
+		p.StartEarly, p.StartLate = Time(there), Time(there+c.Safe+starting)
 	}
 	return p
 }

@@ -54,6 +54,7 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
   ID=$(gclient submit job.jsdl) && gclient wait $ID
   gclient submit job.jsdl --output results
   gclient submit first.jsdl second.jsdl third.jsdl`,
+		Annotations:       map[string]string{cli.ExitCodes: "0 handed in; 1 refused; 2 wrong usage; 3 not known whether it was, or not possible now.\n\nWith --wait or --output: " + jobCodes},
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeDocuments,
 		RunE: func(cmd *cobra.Command, args []string) error {

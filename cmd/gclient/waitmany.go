@@ -20,6 +20,11 @@ type waiting struct {
 	timeout            time.Duration
 }
 
+// jobCodes are the exit codes of commands that wait for jobs, for their manual pages.
+const jobCodes = `That of the job's program: its exit code, 128+n if signal n ended it, 255 with a reason on stderr if it has none; of
+several the first that is not 0. 1 where the answer is no (refused, not found, not allowed), 2 wrong usage, 3 where the
+waiting ended before the job (timeout, Ctrl-C, no broker): then stderr says so.`
+
 func (p *program) wait() *cobra.Command {
 	var w waiting
 	cmd := &cobra.Command{
@@ -37,6 +42,7 @@ the waiting goes on, for up to a minute.`,
   gclient wait ID --timeout 10m
   gclient wait --any ID1 ID2 ID3
   gclient wait --state live --name 'mesh-*'`,
+		Annotations:       map[string]string{cli.ExitCodes: jobCodes},
 		Args:              idsOrFlags(&w.selection),
 		ValidArgsFunction: p.completeAllJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -24,8 +24,8 @@ now, and show them by the end that it would have there. Nothing is handed in, no
 
 START is when it is expected to start: its files are there, and the jobs before it have run
 as long as such jobs really did. EARLIEST and LATEST are around it: of ten such jobs eight
-start between the two, going by how far off earlier words of that site were ("-" where too
-few jobs tell). BY LIMITS is the start if every job there runs to its limit, as the batch
+start between the two, going by how far off earlier words of that site were; where too few jobs
+tell, they are the first possible start and that by limits. BY LIMITS is the start if every job there runs to its limit, as the batch
 system itself reckons ("-" where later jobs may overtake it, so that no bound holds). END is
 START and the walltime at that site's speed. The job would go to the site marked *.`,
 		Example: `  gclient where job.jsdl

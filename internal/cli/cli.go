@@ -140,6 +140,7 @@ func prepare(root *cobra.Command) {
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	root.AddCommand(manCommand(root))
 	mark(root)
 }
 

@@ -37,7 +37,7 @@ type foretold struct {
 }
 
 func (f *foretold) same() bool   { return f.Told == f.Ran }
-func (f *foretold) spread() bool { return f.SpreadOf > 0 }
+func (f *foretold) spread() bool { return f.LateS > 0 }
 
 // within is whether the start lies in the spread; of another site's start nothing was told.
 func (f *foretold) within() bool {

@@ -1,0 +1,68 @@
+// Package man tests the manual pages of the programs: that each command has one which is whole, and that
+// the reader of pages has nothing to say against it.
+package man
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var least = map[string]int{"gclient": 14, "gbroker": 15, "gsim": 4}
+
+func TestEveryCommandHasAPage(t *testing.T) {
+	t.Parallel()
+	for program, n := range least {
+		t.Run(program, func(t *testing.T) {
+			t.Parallel()
+			dir, exe := t.TempDir(), filepath.Join(t.TempDir(), program)
+			if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", exe, "gbroker/cmd/"+program).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if out, err := exec.CommandContext(t.Context(), exe, "man", dir).CombinedOutput(); err != nil || len(out) > 0 {
+				t.Fatalf("%v: %s", err, out)
+			}
+			pages, err := filepath.Glob(filepath.Join(dir, program+"*.1"))
+			if err != nil || len(pages) < n {
+				t.Fatalf("%d pages, %v", len(pages), err)
+			}
+			for _, p := range pages {
+				check(t, p)
+			}
+		})
+	}
+}
+
+var codes = regexp.MustCompile(`(?m)^\.SH EXIT STATUS\n.*[0-9]`)
+
+// check looks for the parts of a page. A command that only holds others needs no example.
+func check(t *testing.T, file string) {
+	b, err := os.ReadFile(file)
+	text := string(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.TrimSuffix(filepath.Base(file), ".1")
+	for _, part := range []string{".SH NAME\n", ".SH SYNOPSIS\n", ".SH DESCRIPTION\n"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s lacks %q", name, part)
+		}
+	}
+	if !strings.Contains(text, ".SH EXAMPLES\n.nf\n") && !strings.Contains(text, ".SH COMMANDS\n") {
+		t.Errorf("%s has no example", name)
+	}
+	if !codes.MatchString(text) {
+		t.Errorf("%s tells no exit codes", name)
+	}
+	groff, err := exec.LookPath("groff")
+	if err != nil {
+		return
+	}
+	out, err := exec.CommandContext(t.Context(), groff, "-man", "-Tutf8", "-ww", "-rLL=80n", file).CombinedOutput()
+	if err != nil || strings.Contains(string(out), "warning") && strings.Contains(string(out), file) {
+		t.Errorf("%s: %v: %s", name, err, out)
+	}
+}
