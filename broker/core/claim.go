@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 
 	"gbroker/grid"
 	"gbroker/wire"
@@ -10,7 +11,7 @@ import (
 // Claims of an older epoch. A site that was forgotten, cut off or rolled back comes
 // back and reports a job as its own, which the home has given to another meanwhile:
 //
-//	home:  older claim ─ not ended ──────────────────────► Superseded
+//	home:  older claim ─ not ended ──────────────────────► Superseded; of a job that may run once, and runs there: adopted
 //	                   └ a result ─ the new attempt has not started ─► adopted
 //	                              └ it has ───────────────► Superseded{Keep}: kept beside, at that site
 //	owner: Superseded ─► on disk ─ waiting: Withdraw ─► let go
@@ -48,7 +49,9 @@ func (c *home) oldClaim(from grid.PeerID, j *job, m wire.Report) {
 		c.execution.withdraw(j)
 		return
 	case itStarted:
-		answer.Keep = true
+		if answer.Keep = true; !isResult(m) {
+			break
+		}
 		c.note(m.Job, from, fmt.Sprintf("a result of epoch %s is kept at %s: the job has started again since", m.Epoch, c.nameOf(from)))
 	}
 	c.send(from, answer)
@@ -69,6 +72,9 @@ func (c *home) adopt(j *job, k claim) {
 		c.disarm(j, concern(t))
 	}
 	r := &j.rec
+	if !slices.Contains(r.Trail, k.from) {
+		r.Trail = append(slices.Clip(r.Trail), k.from)
+	}
 	r.Tenure = r.Next(grid.Watching, k.from, r.Epoch)
 	r.Handoff.Phase = grid.NoHandoff
 	r.Adopted = k.m.Epoch

@@ -78,6 +78,7 @@ func assemble(k *kernel) *Core {
 	c.execution.recovery = c.recovery
 	c.execution.search = c.search
 	c.execution.terms = c.terms
+	c.gates.ownership = c.ownership
 	c.gates.recovery = c.recovery
 	c.gates.terms = c.terms
 	c.home.estimator = c.estimator

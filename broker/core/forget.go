@@ -16,6 +16,9 @@ import (
 //	its end was heard, its output lost    LOST          LOST
 //	not rerunnable                        LOST          again
 //
+// A job that may run once and is to start again waits for a while: the site may have given it to another before, who
+// has not been heard since, and reports it. What has started there is the job's run; see claim.go.
+//
 // Fenced is the administrator's word that the batch system of the site is off or
 // emptied. Without it a job that was last heard waiting may have started unseen, so
 // that only a rerunnable one may start again. Again is a new term: the home raises it
@@ -124,7 +127,9 @@ func (c *home) meet(j *job, f Fate, by string) {
 	why := fmt.Sprintf("%s was forgotten by %s: %s", c.nameOf(j.forgottenSite(f)), by, f.Why)
 	switch f.Verdict {
 	case RunAgain:
-		c.runAgain(j, why)
+		if c.runAgain(j, why); !j.rec.Job.Rerunnable {
+			j.raised = c.now
+		}
 	case GiveUp:
 		c.letOffer(j)
 		j.rec.Reason = why

@@ -12,6 +12,9 @@ import "gbroker/grid"
 // The rules that a checker switches off ([Rules]) stand here, in what is asked before an action.
 type gates struct {
 	*kernel
+	ownership interface {
+		unproven(job *grid.Job, digest grid.Hash, certificates []grid.Certificate) doubt
+	}
 	recovery interface {
 		begunAnew() bool
 		mayLack(j *job) bool
@@ -41,6 +44,7 @@ const (
 	untilInquired               // the word may be older than what is known here: the other is asked
 	untilForgotten              // an administrator alone can know
 	untilGroup                  // others of its group are to come, or have not ended
+	untilReported               // who got it from a site that was forgotten may not have been heard
 	forNobody                   // the home has given the job to another, or given it up
 	forAnother                  // the word is not for what there is here
 	itStarted                   // it has started since
@@ -61,7 +65,8 @@ func (g gate) String() string {
 		"waits for its home, which alone knows whether it has run: the journal was rolled back", "waits for the word of its home",
 		"waits for the word of its owner", "waits for its output", "waits until its home has taken its output",
 		"waits for its start token", "waits for an answer", "asks what the word was about", "waits until the site is forgotten",
-		"waits for others of its group", "superseded", "is not what there is here", "has started", "may still run", "has ended",
+		"waits for others of its group", "waits for who may have got it from the site that was forgotten", "superseded",
+		"is not what there is here", "has started", "may still run", "has ended",
 		"its result is kept here", "this journal was rolled back", "is kept back at its home",
 	}[g]
 }

@@ -16,6 +16,8 @@ func (c *gates) beforeStart(j *job) gate {
 		return untilNeighbours
 	case c.kept(j) != "":
 		return untilDue
+	case c.isHome(j) && j.raised != 0 && c.now-j.raised < silence*c.cfg.Digest:
+		return untilReported
 	case c.isHome(j):
 		return open
 	case j.rec.HomeForgotten && !c.lives(j.rec.Job.Home):

@@ -165,12 +165,13 @@ func (c *gates) beforeAcknowledging(j *job, m wire.Report) gate {
 	return open
 }
 
-// beforeAdopting is what has to be known before the result of an older epoch becomes the job's.
+// beforeAdopting is what has to be known before the result of an older epoch becomes the job's, or the program that
+// runs or has run at it, of a job that may run once.
 func (c *gates) beforeAdopting(j *job, from grid.PeerID, m wire.Report) gate {
 	switch {
-	case !isResult(m):
+	case !isResult(m) && (j.rec.Job.Rerunnable || !m.Started.Known || m.State < grid.Running):
 		return forNobody
-	case !slices.Contains(j.rec.Trail, from):
+	case !slices.Contains(j.rec.Trail, from) && !c.provesItself(j, from, m):
 		return keptHere // nobody here knows that it had the job
 	case j.rec.State == grid.Lost:
 		return open
@@ -180,6 +181,13 @@ func (c *gates) beforeAdopting(j *job, from grid.PeerID, m wire.Report) gate {
 		return untilToken
 	}
 	return open
+}
+
+// provesItself: who reports a job shows certificates, the first of them signed by this home, that end with him.
+func (c *gates) provesItself(j *job, from grid.PeerID, m wire.Report) bool {
+	n := len(m.Certificates)
+	return n > 0 && m.Certificates[n-1].To == from && m.Certificates[n-1].Epoch == m.Epoch &&
+		c.ownership.unproven(&j.rec.Job, j.sum(), m.Certificates) == believed
 }
 
 // notStarted reports that this site, the home, owns the job and has not seen it start.

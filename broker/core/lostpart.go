@@ -13,9 +13,7 @@ import (
 // another owns a job that this home holds at an older epoch: the handoff is not in
 // this journal.
 func (c *recovery) givenAway(from grid.PeerID, j *job, m wire.Report) bool {
-	n := len(m.Certificates)
-	return n > 0 && j.rec.Epoch.Before(m.Epoch) && m.Certificates[n-1].To == from && m.Certificates[n-1].Epoch == m.Epoch &&
-		c.ownership.unproven(&j.rec.Job, j.sum(), m.Certificates) == believed
+	return j.rec.Epoch.Before(m.Epoch) && c.gates.provesItself(j, from, m)
 }
 
 // forgotten: certificates tell the home that the job has changed hands in a part of its journal

@@ -92,6 +92,7 @@ type ofHome struct {
 	since     uint64    // owner: the home counts as heard by the acknowledgement of a report from this number on
 	asked     grid.Tick // home: when its owner, which does not report it, was asked last
 	pulling   bool      // home: its output is being fetched
+	raised    grid.Tick // home: when it was to start again, and only once, as its site was forgotten
 	claim     *claim    // home: a result of an older epoch that waits for the token
 }
 

@@ -38,7 +38,8 @@ func (t *truth) setBack(s *site, l lapse) {
 		f.doubtful = f.doubtful || r != nil && r.Role == grid.Owning && !r.State.Terminal()
 		files := s.disk.folders[f.id]
 		gone := slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.files }) && (files == nil || !files.inputs)
-		f.unsupplied = f.unsupplied || f.uploaded && r != nil && (gone || r.State == grid.Submitted || r.State == grid.StageIn)
+		// Whose user was told the end brings no files any more.
+		f.unsupplied = f.unsupplied || (f.uploaded || f.told != 0) && r != nil && (gone || r.State == grid.Submitted || r.State == grid.StageIn)
 		if f.stale = r != nil && !l.words; f.stale {
 			continue // what its user was told stands beside the journal, and is read at the next start
 		}
