@@ -65,7 +65,8 @@
 //	                                 ... which now starts what it had of the    its own administrator told it not
 //	                                   older term: it forgot the home too         to ask the home
 //	                                 the home has lost it, and that site too    both have forgotten it
-//	                                 the home has lost it, and its              he need not wait for its word
+//	                                 the home has lost it, or that it gave      he need not wait for its word
+//	                                   the job to that site, and its
 //	                                   administrator forgot that site, or
 //	                                   removed it, since
 //	                                 its user had it removed, and the home has  its start tokens went with it

@@ -50,7 +50,8 @@ func (f *fact) untraceable(e start) bool {
 		return true
 	}
 	return slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
-		return l.at >= e.at && (f.removed && (l.words || l.since == forEver) || e.where != f.home && (f.home.deaf(e.where, l.at) || slices.ContainsFunc(e.where.lapses, gone)))
+		// It has lost what it knew of the start, or that it gave the job there.
+		return (l.at >= e.at || l.covers(f.got[e.id.Epoch])) && (f.removed && (l.words || l.since == forEver) || e.where != f.home && (f.home.deaf(e.where, l.at) || slices.ContainsFunc(e.where.lapses, gone)))
 	})
 }
 

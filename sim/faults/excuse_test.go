@@ -70,6 +70,23 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 			x.a.fenced[x.c.peer] = at(200)
 			return began(100, x.b, 1), began(900, x.a, 2)
 		}, true},
+		{"the home has lost that it gave the job there, and that site is none of its neighbours since", func(x *scene) (start, start) {
+			x.f.got[grid.Epoch{Term: 1}] = at(60)
+			x.a.lost(50, 80, false)
+			x.a.dropped[x.b.peer] = at(90)
+			return began(100, x.b, 1), began(900, x.a, 1)
+		}, false},
+		{"the same, and it is a neighbour", func(x *scene) (start, start) {
+			x.f.got[grid.Epoch{Term: 1}] = at(60)
+			x.a.lost(50, 80, false)
+			return began(100, x.b, 1), began(900, x.a, 1)
+		}, true},
+		{"the home has lost something else, before it gave the job there, and that site is none of its neighbours since", func(x *scene) (start, start) {
+			x.f.got[grid.Epoch{Term: 1}] = at(90)
+			x.a.lost(50, 80, false)
+			x.a.dropped[x.b.peer] = at(95)
+			return began(100, x.b, 1), began(900, x.a, 1)
+		}, true},
 		{"its site was fenced off before it started there", func(x *scene) (start, start) {
 			x.a.fenced[x.b.peer] = at(50)
 			return began(100, x.b, 1), began(900, x.a, 2)

@@ -44,10 +44,11 @@ type fact struct {
 	losses     map[uint32]int // of its programs, by the batch system, by term
 	ends       []grid.Progress
 	owners     map[grid.Epoch]*site
-	owning     map[*site]grid.Epoch // who owns it now, by their journals
-	had        map[*site]bool       // who has owned it, or was to: it was handed over to them
-	cancel     grid.Tick            // when the wish was told to be recorded; 0 is not
-	told       grid.State           // the final state that was told
+	got        map[grid.Epoch]grid.Tick // when these did
+	owning     map[*site]grid.Epoch     // who owns it now, by their journals
+	had        map[*site]bool           // who has owned it, or was to: it was handed over to them
+	cancel     grid.Tick                // when the wish was told to be recorded; 0 is not
+	told       grid.State               // the final state that was told
 	toldAt     grid.Tick
 	exit       int
 	once       grid.State // what was told before its home lost that, and others know
@@ -81,7 +82,7 @@ type start struct {
 func newFact(id grid.JobID, home *site, job *grid.Job) *fact {
 	return &fact{
 		id: id, home: home, rerun: job.Rerunnable, cores: job.Demand.Cores(), stranded: !home.capable(job.Demand.Cores()),
-		owners: map[grid.Epoch]*site{}, owning: map[*site]grid.Epoch{}, had: map[*site]bool{},
+		owners: map[grid.Epoch]*site{}, got: map[grid.Epoch]grid.Tick{}, owning: map[*site]grid.Epoch{}, had: map[*site]bool{},
 		running: map[uint32]int{}, losses: map[uint32]int{},
 	}
 }
@@ -209,7 +210,9 @@ func (t *truth) owned(s *site, f *fact, r *grid.Record) {
 		s.w.violate("S2a", f.id, "%s and %s both own %s at epoch %s", o.name(), s.name(), f.id, e)
 		return
 	}
-	f.owners[e] = s
+	if f.owners[e] = s; f.got[e] == 0 {
+		f.got[e] = s.w.now
+	}
 	if r.Uncertain || f.behind(s, e) { // it asks whether it owns the job before it does anything with it
 		delete(f.owning, s)
 		return
