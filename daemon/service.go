@@ -69,17 +69,7 @@ func (s service) Submit(ctx context.Context, who api.Identity, n api.NewJob) (gr
 			return grid.Record{}, false, err
 		}
 	}
-	if len(n.Credentials) == 0 {
-		return s.site.broker.Submit(ctx, j, n.Key, n.QueueAnyway)
-	}
-	if err := s.site.stager.KeepSecrets(j.ID, n.Credentials); err != nil {
-		return grid.Record{}, false, err
-	}
-	r, again, err := s.site.broker.Submit(ctx, j, n.Key, n.QueueAnyway)
-	if again || err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) { // else it may be taken yet
-		err = errors.Join(err, s.site.stager.Discard(j.ID))
-	}
-	return r, again, err
+	return s.site.broker.Submit(ctx, j, n.Key, n.QueueAnyway)
 }
 
 func newULID() (string, error) {
@@ -415,11 +405,6 @@ var _ broker.Stager = stager{}
 
 func (s stager) Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set core.FileSet, files grid.Manifest) error {
 	return s.Stager.Fetch(ctx, from, job, fileSets[set], files)
-}
-
-func (s stager) Bring(ctx context.Context, from grid.PeerID, job grid.Job) (unavailable bool, err error) {
-	err = s.Stager.Bring(ctx, from, job)
-	return errors.Is(err, stage.ErrSource), err
 }
 
 // Discard with keep drops what only a run needs.

@@ -287,6 +287,7 @@ func (w *writer) after() {
 		}
 		w.always("gb:Signal", signalName(s.Signal), attributes...)
 	}
+	w.text("gb:Dialect", string(w.job.Program.Dialect))
 }
 
 func (w *writer) staging(s Staging) {

@@ -102,8 +102,7 @@ func TestFilesInEachOthersWay(t *testing.T) {
 		{"folder of the program is a file", program(executable("/a") + "<p:WorkingDirectory>stdout</p:WorkingDirectory>"),
 			`2:32: WorkingDirectory "stdout" needs a folder "stdout", but that is a file (standard output, line 2)`},
 		{"input below the executable", program(executable("a") + "\n<p:Input>a/b</p:Input>"), `3:1: Input "a/b" needs a folder "a", but that is a file (Executable, line 2)`},
-		{"output and error", running("<p:Output>o</p:Output><p:Error>./o</p:Error>"), `2:23: Output and Error are both "o": give each a file of its own`},
-		{"output is standard error", running("<p:Output>stderr</p:Output>"), `1:310: Output and standard error are both "stderr": give each a file of its own`},
+		{"output is standard error", running("<p:Output>stderr</p:Output>"), `1:310: Output and standard error are both "stderr": give each a file of its own, or name both`},
 		{"input is output", running("<p:Input>o</p:Input><p:Output>o</p:Output>"), `2:1: Input is "o", which Output would overwrite`},
 		{"input is standard output", running("<p:Input>stdout</p:Input>"), `2:1: Input is "stdout", which standard output would overwrite`},
 		{"executable is error", posix("<p:Executable>o</p:Executable><p:Error>o</p:Error>"), `2:1: Executable is "o", which Error would overwrite`},
@@ -160,6 +159,7 @@ func TestResolve(t *testing.T) {
 			outputs{out("o", "o"), out("stderr", "stderr")}},
 		{"flags on a source", staging("<DataStaging name='n'><FileName>a</FileName><CreationFlag>append</CreationFlag><DeleteOnTermination>1</DeleteOnTermination><Source><URI>a</URI></Source></DataStaging>"),
 			folder{"a": 1}, uploads{up("a", "a", 1)}, standard},
+		{"both streams in one file", program(executable("/a") + "<p:Output>o</p:Output><p:Error>./o</p:Error>"), nil, nil, outputs{out("o", "o")}},
 		{"colon after a slash", staging(entry("a:b", "./a:b", "")), folder{"a:b": 1}, uploads{up("a:b", "a:b", 1)}, standard},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -110,8 +110,9 @@ func (p *parser) conflicts() {
 	d := p.document
 	pr := d.Job.Program
 	output, errors := d.streams()
-	if output.path == errors.path {
-		p.at(errors.at, "%s and %s are both %s: give each a file of its own", output.what, errors.what, quote(errors.path))
+	// Where both are named they may be one file.
+	if output.path == errors.path && (pr.Output == "" || pr.Error == "") {
+		p.at(errors.at, "%s and %s are both %s: give each a file of its own, or name both", output.what, errors.what, quote(errors.path))
 		return
 	}
 	uses := []use{output, errors}
@@ -214,6 +215,7 @@ func (d *Document) outputs(uploaded map[string]bool) []back {
 		if stream.name == "" {
 			stream.name = stream.fallback
 		}
+		targeted[stream.path] = true // by both, where they are one file
 		list = append(list, back{grid.Output{Path: stream.path, Target: stream.name}, stream.at})
 	}
 	for _, s := range d.Staging {

@@ -39,6 +39,12 @@ func (p *parser) own(found map[string][]*element, w *wishes) {
 	if e := first(found["Signal"]); e != nil {
 		p.signal(e)
 	}
+	if e := first(found["Dialect"]); e != nil {
+		job.Program.Dialect = grid.Dialect(p.word(e))
+		if err := job.Program.Dialect.Check(); err != nil || job.Program.Dialect == "" {
+			p.at(e.at, "Dialect is %s: write one of %v", quote(string(job.Program.Dialect)), grid.Dialects)
+		}
+	}
 	p.terms(found)
 }
 

@@ -21,7 +21,6 @@ const (
 	ctlDir  = "ctl"
 	outDir  = "out"
 	partDir = "part"
-	srcDir  = "src"
 	marker  = "prepared"
 	tenancy = "account" // under which the program works, if it is not the daemon's own
 )
@@ -134,12 +133,7 @@ func place(root *os.Root, part, name string) error {
 
 // writeAtomic replaces the file name of the job's folder, durably.
 func writeAtomic(root *os.Root, name string, data []byte) error {
-	return writeAs(root, name, name, data)
-}
-
-// writeAs replaces the file name, by way of part/.
-func writeAs(root *os.Root, part, name string, data []byte) error {
-	tmp := path.Join(partDir, part)
+	tmp := path.Join(partDir, name)
 	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -154,5 +148,5 @@ func writeAs(root *os.Root, part, name string, data []byte) error {
 	if err := root.Rename(tmp, name); err != nil {
 		return err
 	}
-	return syncPath(root, path.Dir(name))
+	return syncPath(root, ".")
 }

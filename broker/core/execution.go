@@ -23,7 +23,7 @@ type execution struct {
 	home interface {
 		adopt(j *job, k claim)
 		refuseClaim(j *job)
-		conclude(j *job)
+		terminal(j *job, s grid.State)
 	}
 	ownership interface {
 		abandon(j *job, why string)

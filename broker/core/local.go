@@ -70,11 +70,7 @@ func (c *execution) launched(e Launched) {
 		j.rec.Reason = "submission failed: " + clip(e.Err)
 		c.save(j, j.rec.Reason)
 		if e.Kind == grid.Permanent {
-			why := "its batch system has refused the job: "
-			if e.Source {
-				why = "" // it says so itself
-			}
-			c.refuses(j, c.cfg.Self, why+clip(e.Err))
+			j.refused, j.refusedAt = clip(e.Err), c.now
 			c.withdraw(j)
 			return
 		}
@@ -148,7 +144,7 @@ func (c *execution) withdrawn(e Withdrawn) {
 		c.ownership.commit(j)
 	case j.rec.State == grid.Assigned && c.refusedHere(e.ID.Job) != nil:
 		j.rec.Local = ""
-		c.search.ready(j, "withdrawn: "+c.refusedHere(e.ID.Job).Reason)
+		c.search.ready(j, "withdrawn: the batch system of this site has refused it")
 	case j.rec.State == grid.Assigned && c.draining:
 		j.rec.Local = ""
 		c.search.ready(j, "withdrawn: this site is drained")
@@ -350,7 +346,7 @@ func (c *execution) end(j *job, state grid.State, reason string) {
 func (c *execution) close(j *job, why string) {
 	c.disarm(j, onBatch)
 	if c.isHome(j) {
-		c.home.conclude(j)
+		c.home.terminal(j, j.rec.End)
 		return
 	}
 	c.become(j, grid.StageOut)

@@ -24,23 +24,46 @@ type document struct {
 	files   []api.File // those beside it that are uploaded, each once
 	uploads []jsdl.Upload
 	outputs []grid.Output
+	// Of a batch script: its own name, and what it says that the job will not have.
+	script   string
+	warnings []string
 }
 
 // openDocument reads a JSDL file and finds the files that it names. The error for a
 // bad document has one line FILE:LINE:COL: MESSAGE for each mistake.
-func openDocument(file string, modes ...jsdl.Mode) (_ *document, err error) {
-	d := &document{}
-	if d.text, err = readDocument(file); err != nil {
+func openDocument(file string, modes ...jsdl.Mode) (*document, error) {
+	return openEither(file, spoken{}, modes...)
+}
+
+// openEither reads a JSDL file, or a batch script with what is said beside it.
+func openEither(file string, said spoken, modes ...jsdl.Mode) (*document, error) {
+	text, err := readDocument(file)
+	if err != nil {
 		return nil, err
 	}
-	if d.parsed, err = jsdl.Parse(file, d.text, modes...); err != nil {
-		return nil, err
+	d, name := &document{text: text}, file
+	switch {
+	case isScript(text):
+		if err := d.translate(file, said); err != nil {
+			return nil, err
+		}
+		name += ", as JSDL"
+	case said.any():
+		return nil, cli.Exit(cli.No, fmt.Errorf("%s is no batch script: directives and arguments are for those alone", file))
+	}
+	return d, d.open(name, filepath.Dir(file), modes...)
+}
+
+// open parses the text, and finds the files beside it in a folder.
+func (d *document) open(name, folder string, modes ...jsdl.Mode) (err error) {
+	if d.parsed, err = jsdl.Parse(name, d.text, modes...); err != nil {
+		return err
 	}
 	if len(modes) > 0 { // the broker gets what was understood
 		d.text = jsdl.Print(&d.parsed.Job, d.parsed.Staging)
 	}
-	if d.folder, err = os.OpenRoot(filepath.Dir(file)); err != nil {
-		return nil, fmt.Errorf("opening the folder of %s: %w", file, err)
+	if d.folder, err = os.OpenRoot(folder); err != nil {
+		return fmt.Errorf("opening the folder of %s: %w", name, err)
 	}
 	defer func() {
 		if err != nil {
@@ -48,10 +71,10 @@ func openDocument(file string, modes ...jsdl.Mode) (_ *document, err error) {
 		}
 	}()
 	if d.uploads, d.outputs, err = d.parsed.Resolve(d.stat); err != nil {
-		return nil, err
+		return err
 	}
 	d.declare()
-	return d, nil
+	return nil
 }
 
 // declare lists what stands beside the document, as the broker wants to know it.
@@ -88,7 +111,11 @@ func (d *document) stat(path string) (size int64, mode uint32, err error) {
 	if err != nil {
 		return 0, 0, fmt.Errorf("%q beside the document cannot be read: %w", path, cause(err))
 	}
-	return info.Size(), uint32(info.Mode().Perm()), f.Close()
+	mode = uint32(info.Mode().Perm())
+	if path == d.script {
+		mode |= 0o500 // sbatch and qsub take what may not be executed
+	}
+	return info.Size(), mode, f.Close()
 }
 
 func kindOf(m fs.FileMode) string {

@@ -28,12 +28,13 @@ type submission struct {
 	anyway     bool
 	key        string
 	json       bool
+	said       spoken // beside a batch script
 }
 
 func (p *program) submit() *cobra.Command {
 	var f submission
 	cmd := &cobra.Command{
-		Use:   "submit FILE.jsdl...",
+		Use:   "submit FILE.jsdl... | FILE.sh [ARGUMENT...]",
 		Short: "Hand in a job, or a group of jobs",
 		Long: `Hand in the job that a JSDL document describes, with the files beside it that it names, and
 print the job's identifier. From then on the job is safe: the broker has it on disk.
@@ -48,12 +49,16 @@ status, wait, cancel, explain, output and remove take it as they take that of a 
 --output DIR fetches the output of each job into a folder of its own in DIR, which has the
 job's name where all names differ, else its number.
 
+A batch script, with #SBATCH or #PBS lines, is handed in as the job that it asks for ('gclient
+convert' shows it); words behind it are its arguments, those with dashes behind a --. An array is a group.
+
 If it is not known whether the broker got the job, because its answer was lost, the
 error tells a key: submitting with --key KEY again never makes a second job.`,
 		Example: `  gclient submit job.jsdl
   ID=$(gclient submit job.jsdl) && gclient wait $ID
   gclient submit job.jsdl --output results
-  gclient submit first.jsdl second.jsdl third.jsdl`,
+  gclient submit first.jsdl second.jsdl third.jsdl
+  gclient submit -D --time=2:00:00 job.sh input.dat`,
 		Annotations:       map[string]string{cli.ExitCodes: "0 handed in; 1 refused; 2 wrong usage; 3 not known whether it was, or not possible now.\n\nWith --wait or --output: " + jobCodes},
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeDocuments,
@@ -66,6 +71,9 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 			}
 			if f.key == "" {
 				f.key = rand.Text()
+			}
+			if isScriptFile(args[0]) {
+				args, f.said.arguments = args[:1], args[1:]
 			}
 			if len(args) > 1 {
 				return p.runSubmitGroup(cmd, args, f)
@@ -80,6 +88,7 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 	cmd.Flags().BoolVar(&f.anyway, "queue-anyway", false, "hand it in though no known site could ever run it: one may come")
 	requireFlag(cmd, &f.require)
 	lenientFlag(cmd, &f.lenient)
+	directiveFlags(cmd, &f.said)
 	cmd.Flags().StringVar(&f.key, "key", "", "the same `KEY` is the same job; by default each submission makes its own")
 	jsonFlag(cmd, &f.json)
 	return cmd
@@ -91,7 +100,7 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 		return err
 	}
 	defer c.Close()
-	d, err := openDocument(file, modes(f.lenient)...)
+	d, err := openEither(file, f.said, modes(f.lenient)...)
 	if err != nil {
 		if errors.Is(err, grid.ErrInvalid) {
 			return mistakes(cmd, err)

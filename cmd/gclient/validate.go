@@ -92,6 +92,9 @@ func modes(lenient bool) []jsdl.Mode {
 
 // warn tells what of a document is certain in its meaning, but not as it should be.
 func warn(cmd *cobra.Command, d *document) {
+	for _, text := range d.warnings {
+		cmd.PrintErrf("gclient: warning: %s\n", printable(text))
+	}
 	for _, w := range d.parsed.Warnings {
 		cmd.PrintErrf("gclient: warning: %s\n", printable(w.Error()))
 	}
@@ -136,6 +139,7 @@ func (v *verdict) fill(d *document) {
 		v.Warnings = append(v.Warnings, w.Error())
 	}
 	v.Warnings = append(v.Warnings, windowsWarnings(d)...)
+	v.Warnings = append(v.Warnings, d.warnings...)
 }
 
 func (v *verdict) print(w io.Writer) error {

@@ -101,7 +101,7 @@ var signals = strings.Fields(`HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV 
 func setSignal(j *reading, v value) error {
 	where, text, is := strings.Cut(v.text, ":")
 	if !is {
-		text = where
+		where, text = "", where
 	} else if where != "B" {
 		return fmt.Errorf("%s: is for reservations, which a job here has none of", short(where))
 	}
@@ -120,7 +120,7 @@ func setSignal(j *reading, v value) error {
 			return fmt.Errorf("%s is no signal such as USR1 or 10", short(name))
 		}
 	}
-	j.job.Warning = grid.Warning{Signal: int(number), Before: grid.Tick(seconds) * grid.Second}
+	j.job.Warning = grid.Warning{Signal: int(number), Before: grid.Tick(seconds) * grid.Second, Leader: where == "B"}
 	return nil
 }
 

@@ -11,7 +11,8 @@ import (
 // directive is an entry of a table of directives: all that is known of it.
 type directive struct {
 	names []string // as written: --nodes, -N; of a resource or an attribute its name alone
-	form  string   // of its value; "" takes none, [FORM] may be left out
+	form  string   // of its value; "" takes none
+	lacks bool     // the value may be left out
 	does  string   // what it does here
 	// key is what it says of the job, where other directives say the same; "" is its first name.
 	key  string
@@ -38,7 +39,6 @@ func (d *directive) subject() string {
 }
 
 func (d *directive) takesValue() bool { return d.form != "" }
-func (d *directive) mayLack() bool    { return strings.HasPrefix(d.form, "[") }
 
 // setting is a use of a directive.
 type setting struct {
@@ -122,7 +122,7 @@ func (j *reading) getopt(table []directive, words []word, program string) {
 				j.wrong(w, "%s has no such option", program)
 			case !d.takesValue() && has:
 				j.wrong(w, "%s takes no value", d.names[0])
-			case !d.takesValue() || has || d.mayLack():
+			case !d.takesValue() || has || d.lacks:
 				j.take(d, value{w, given})
 			default:
 				i = j.next(d, words, i)
@@ -149,7 +149,7 @@ func (j *reading) flags(table []directive, words []word, i int, program string) 
 			return i
 		case !d.takesValue():
 			j.take(d, value{w, ""})
-		case rest != "" || d.mayLack():
+		case rest != "" || d.lacks:
 			j.take(d, value{w, rest})
 			return i
 		default:

@@ -181,6 +181,7 @@ func setPlace(j *reading, v value) error {
 // parts is qsub's demand: pieces as nodes or select cut them, or what procs and ncpus say.
 func (j *reading) parts() {
 	s, d := &j.shape, &j.job.Demand
+	j.limits()
 	if len(s.parts) == 0 {
 		n := max(s.anywhere, 1)
 		s.parts = []part{{Chunk: grid.Chunk{Count: int(n), Processes: 1, Cores: int(max(s.together, 1))}}}
@@ -213,6 +214,26 @@ func (j *reading) parts() {
 		pieces += c.Count
 	}
 	d.DistinctNodes = s.scattered && pieces > 1
+}
+
+// limits are vmem and cput, which no site keeps as such.
+func (j *reading) limits() {
+	s := &j.shape
+	switch {
+	case s.virtual.word.text == "":
+	case s.total > 0 || s.selected || s.process > 0:
+		j.warn(s.virtual.word, "has no effect: the memory that is asked for counts")
+	default:
+		j.warn(s.virtual.word, "is taken as mem")
+		s.total, _ = pbsSize(s.virtual.text) // it was read before
+	}
+	switch {
+	case s.cput.text == "":
+	case j.job.Walltime == 0:
+		j.wrong(s.cput, "limits the processor time of the whole job, which no site does: write walltime")
+	default:
+		j.warn(s.cput, "has no effect: the walltime is the limit")
+	}
 }
 
 // share is the part of total that so many of all cores get, rounded up to whole KiB.

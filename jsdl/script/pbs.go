@@ -48,7 +48,8 @@ var qsub = []directive{
 	{names: []string{"-F"}, form: "ARGUMENTS", refused: "write the arguments behind the script, as in gclient submit job.sh A B"},
 	{names: []string{"-L"}, form: "TASKS", refused: "write -l nodes=N:ppn=N"},
 	{names: []string{"-E"}, refused: oneCluster},
-	{names: []string{"-G", "-i"}, refused: "it is for a terminal or a service of one site: leave it out"},
+	{names: []string{"-G"}, only: openPBS, refused: "interactive jobs have a display at one site: submit there, or leave it out"},
+	{names: []string{"-i"}, form: "ID", refused: oneCluster},
 }
 
 // resources are the NAME=VALUE of -l; the last is any other.

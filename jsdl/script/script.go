@@ -41,6 +41,8 @@ type Script struct {
 	Job      grid.Job
 	Array    *Array      // nil is one job
 	Warnings jsdl.Errors // what is not as the script says
+
+	base string
 }
 
 // MaxScript bounds a script, in bytes: Slurm takes no more than 4 MiB.
@@ -80,7 +82,7 @@ func Parse(file string, text []byte, o Options) (*Script, error) {
 	if len(j.mistakes) > 0 {
 		return nil, sorted(j.mistakes)
 	}
-	return &Script{File: file, Job: j.job, Array: j.array, Warnings: sorted(j.warnings)}, nil
+	return &Script{base: j.base, File: file, Job: j.job, Array: j.array, Warnings: sorted(j.warnings)}, nil
 }
 
 // sound refuses what no batch system takes for a script.

@@ -11,7 +11,7 @@ import (
 // Reasons that several directives share.
 const (
 	topology    = "brokers count whole cores, not sockets and threads: write --cpus-per-task and --ntasks-per-node"
-	oneSite     = "it names nodes of one site, and the brokers choose the site: write --constraint, or leave it out"
+	oneSite     = "it names nodes of one site, and the brokers choose the site: ask for a property that they have, or leave it out"
 	oneCluster  = "it is a matter of one cluster's own configuration: leave it out"
 	terminal    = "it is for the terminal at which sbatch runs"
 	placement   = "the site places processes as it likes"
@@ -36,7 +36,7 @@ var sbatch = []directive{
 	{names: []string{"--gpus", "-G"}, form: "[TYPE:]N", does: "GPUs of the whole job, which its nodes or processes share evenly", set: setGPUs(func(s *shape) *gpus { return &s.gpus })},
 	{names: []string{"--gpus-per-task"}, form: "[TYPE:]N", does: "GPUs for each process", set: setGPUs(func(s *shape) *gpus { return &s.gpusPerTask })},
 	{names: []string{"--cpus-per-gpu"}, form: "N", does: "cores for each GPU", set: number(func(j *reading) *int64 { return &j.shape.coresPerGPU }, 1, grid.MaxProcesses)},
-	{names: []string{"--exclusive"}, form: "[user|mcs|topo]", does: "whole nodes, on which nobody else runs meanwhile", set: setExclusive},
+	{names: []string{"--exclusive"}, form: "[user|mcs|topo]", lacks: true, does: "whole nodes, on which nobody else runs meanwhile", set: setExclusive},
 	{names: []string{"--constraint", "-C"}, form: "FEATURE[&FEATURE…]", does: "properties that every node must have", set: setConstraint},
 	// how long, when
 	{names: []string{"--time", "-t"}, form: "TIME", does: "walltime: MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, DAYS-HOURS, DAYS-HOURS:MINUTES or DAYS-HOURS:MINUTES:SECONDS", set: setTime},
@@ -45,7 +45,7 @@ var sbatch = []directive{
 	{names: []string{"--signal"}, form: "[B:]SIGNAL[@SECONDS]", does: "the signal before the limit, 60 seconds before it if no time is given; all processes on the first node get it", set: setSignal},
 	{names: []string{"--dependency", "-d"}, form: "TYPE:ID[:ID…],…", does: "waits at its home: after, afterok, afternotok, afterany, aftercorr of the identifiers of jobs and groups here; singleton", set: setSlurmDependency},
 	{names: []string{"--hold", "-H"}, does: "waits at its home until it is released", set: setHold},
-	{names: []string{"--nice"}, form: "[N]", does: "the priority among your own jobs becomes -N (100 if no number is given), from -1000 to 1000", set: setNice},
+	{names: []string{"--nice"}, form: "[N]", lacks: true, does: "the priority among your own jobs becomes -N (100 if no number is given), from -1000 to 1000", set: setNice},
 	{names: []string{"--requeue"}, does: "the job may be started again after a loss", set: func(j *reading, _ value) error { j.job.Rerunnable = true; return nil }},
 	{names: []string{"--no-requeue"}, key: "--requeue", does: "the job is never started again, which also holds where a script says nothing", set: func(j *reading, _ value) error { j.job.Rerunnable = false; return nil }},
 	// where, for whom
@@ -67,10 +67,10 @@ var sbatch = []directive{
 	{names: []string{"--export"}, form: "NAME[=VALUE],…", does: "variables; a name alone takes your value. NONE is what a job here always gets; ALL has a warning, as your environment does not travel", set: setExport},
 	{names: []string{"--array", "-a"}, form: "INDEXES[%N]", does: "a group of jobs, one for each index, at most N at once: 0-15, 1,3,5-7, 1-7:2", set: setArray(slurmArray)},
 	// without effect here, and harmless
-	{names: []string{"--get-user-env"}, form: "[SECONDS]", idle: "a job gets the environment of the site, and the variables that the script names"},
+	{names: []string{"--get-user-env"}, form: "[SECONDS]", lacks: true, idle: "a job gets the environment of the site, and the variables that the script names"},
 	{names: []string{"--open-mode"}, form: "append|truncate", idle: "files are new in each run's own sandbox"},
 	{names: []string{"--time-min"}, form: "TIME", idle: "the walltime is not shortened"},
-	{names: []string{"--no-kill", "-k"}, form: "[off]", idle: noCountdown},
+	{names: []string{"--no-kill", "-k"}, form: "[off]", lacks: true, idle: noCountdown},
 	{names: []string{"--kill-on-invalid-dep"}, form: "yes|no", idle: "a job whose dependency cannot come true ends"},
 	{names: []string{"--oversubscribe", "-s", "--share"}, idle: "a job that may share its cores runs on cores of its own too"},
 	{names: []string{"--spread-job"}, idle: placement},
@@ -86,7 +86,7 @@ var sbatch = []directive{
 	{names: []string{"--ntasks-per-core"}, form: "1", does: "how cores are counted here anyway; more is refused", set: one(topology)},
 	{names: []string{"--acctg-freq"}, form: "TEXT", idle: noCountdown},
 	{names: []string{"--profile"}, form: "TEXT", idle: noCountdown},
-	{names: []string{"--propagate"}, form: "[LIMITS]", idle: "limits of your terminal do not travel"},
+	{names: []string{"--propagate"}, form: "[LIMITS]", lacks: true, idle: "limits of your terminal do not travel"},
 	{names: []string{"--wait-all-nodes"}, form: "0|1", idle: "a job starts when all its nodes are there"},
 	{names: []string{"--delay-boot"}, form: "TIME", idle: noCountdown},
 	{names: []string{"--cpu-freq"}, form: "TEXT", idle: noCountdown},

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+	"gbroker/jsdl/script"
+)
+
+func (p *program) run() *cobra.Command {
+	var f submission
+	var once bool
+	cmd := &cobra.Command{
+		Use:   "run [OPTION...] [--] PROGRAM [ARGUMENT...]",
+		Short: "Run a command as a job, and print what it writes",
+		Long: `Run a command as a job: it is handed in, what it writes comes to standard output and error, and
+the exit status is its own, as with 'gclient wait'. What becomes of the job is told on stderr. Ctrl-C
+cancels the job, and says so.
+
+The options before the program are those of sbatch. A program of several processes (-n) is started as
+many times, by the mpirun of the site; with --once it is started once. A PROGRAM with a slash
+in it, as ./program, goes along from here; one without is looked for at the site. --output DIR
+fetches its output into files of a folder instead.`,
+		Example: `  gclient run -n 16 -t 1:00:00 -- ./program args
+  gclient run --mem=4G -- python3 -c 'print(1)'`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			made, err := script.Command(args, once, f.said.options())
+			if err != nil {
+				return mistakes(cmd, err)
+			}
+			f.key = rand.Text()
+			return p.runCommand(cmd, made, f)
+		},
+	}
+	cmd.Flags().SetInterspersed(false) // what follows the program is its own
+	cmd.Flags().BoolVar(&once, "once", false, "start the program once, whatever the number of processes")
+	cmd.Flags().StringVar(&f.output, "output", "", "fetch the output into `DIR` instead of printing it")
+	cmd.Flags().BoolVar(&f.force, "force", false, "let --output overwrite files")
+	for _, flag := range script.Flags() {
+		directiveFlag(cmd.Flags(), flag, &f.said)
+	}
+	return cmd
+}
+
+// directiveFlag makes an option of sbatch a flag.
+func directiveFlag(flags *pflag.FlagSet, f script.Flag, to *spoken) {
+	does := f.Does
+	if f.Form != "" {
+		does = "`" + f.Form + "`: " + does
+	}
+	v := flags.VarPF(&directiveValue{flag: f, to: to}, f.Long, f.Short, does)
+	if f.Form == "" || f.Lacks {
+		v.NoOptDefVal = " " // as if nothing were given
+	}
+}
+
+// directiveValue notes a flag as a directive.
+type directiveValue struct {
+	flag script.Flag
+	to   *spoken
+}
+
+func (v *directiveValue) String() string { return "" }
+func (v *directiveValue) Type() string   { return "" }
+
+func (v *directiveValue) Set(s string) error {
+	text := "--" + v.flag.Long
+	if s != " " {
+		text += "=" + script.Quoted(s)
+	}
+	v.to.directives = append(v.to.directives, text)
+	return nil
+}
+
+// runCommand hands a command in and sees it through.
+func (p *program) runCommand(cmd *cobra.Command, made *script.Script, f submission) error {
+	d := &document{}
+	d.take(made)
+	if err := d.open("the job", "."); err != nil {
+		if errors.Is(err, grid.ErrInvalid) {
+			return mistakes(cmd, err)
+		}
+		return err
+	}
+	defer d.close()
+	warn(cmd, d)
+	if err := checkFolder(f.output, d.outputs, f.force); err != nil {
+		return err
+	}
+	c, err := p.client(cmd)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	a, err := c.Submit(cmd.Context(), api.Submission{Key: f.key, Document: string(d.text), Name: made.Job.Name, Files: d.files})
+	if err != nil {
+		return notAccepted(cmd.Context(), made.Job.Name, f.key, err)
+	}
+	err = p.seeThrough(cmd, c, d, &a, f)
+	if cmd.Context().Err() != nil {
+		return cancelRun(cmd, c, a.ID)
+	}
+	return err
+}
+
+// seeThrough sends the files of a job, prints what it writes, and ends as it does.
+func (p *program) seeThrough(cmd *cobra.Command, c *api.Client, d *document, a *api.Accepted, f submission) error {
+	cmd.PrintErrf("gclient: job %s is handed in\n", a.ID)
+	if len(a.Wanted) > 0 && wantsFiles(&a.Status) {
+		if _, err := sendFiles(cmd, c, d, a); err != nil {
+			return err
+		}
+	}
+	if f.output != "" {
+		return p.follow(cmd, c, a.ID, f)
+	}
+	l := &reader{cmd: cmd, client: c, id: a.ID, follow: true}
+	if err := l.run(cmd.Context()); err != nil {
+		return err
+	}
+	status, err := waitForEnd(cmd.Context(), cmd, c, a.ID)
+	if err != nil {
+		return err
+	}
+	if err := printErrors(cmd, c, a.ID); err != nil {
+		return err
+	}
+	return jobExit(&status)
+}
+
+// printErrors prints what a job left as standard error.
+func printErrors(cmd *cobra.Command, c *api.Client, id grid.JobID) error {
+	list, err := c.Outputs(cmd.Context(), id)
+	if err != nil {
+		return err
+	}
+	for _, f := range list.Files {
+		if f.Path == grid.DefaultError {
+			if _, err := c.Output(cmd.Context(), id, f.Path, cmd.ErrOrStderr()); err != nil {
+				return fmt.Errorf("printing standard error: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// cancelling is how long a cancel may take after Ctrl-C.
+const cancelling = 30 * time.Second
+
+// interruptedCode is the exit code after Ctrl-C, as shells have it.
+const interruptedCode = 130
+
+// cancelRun cancels a job whose user pressed Ctrl-C.
+func cancelRun(cmd *cobra.Command, c *api.Client, id grid.JobID) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), cancelling)
+	defer cancel()
+	r, err := c.Cancel(ctx, id)
+	switch {
+	case err != nil:
+		return cli.Exit(interruptedCode, fmt.Errorf("interrupted; job %s could not be cancelled: %w; 'gclient cancel %s' tries again", id, err, id))
+	case !r.Confirmed:
+		return cli.Exit(interruptedCode, fmt.Errorf("interrupted; job %s is to be cancelled, which is recorded, not yet confirmed; 'gclient status %s' tells when it is", id, id))
+	}
+	return cli.Exit(interruptedCode, fmt.Errorf("interrupted; job %s %s", id, cancelled(&r.Job)))
+}

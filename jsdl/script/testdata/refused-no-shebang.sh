@@ -1,0 +1,2 @@
+#SBATCH -n1
+echo x

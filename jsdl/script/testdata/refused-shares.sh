@@ -1,0 +1,2 @@
+#!/bin/sh
+#SBATCH -N3 --gpus=4

@@ -1,0 +1,5 @@
+#!/bin/bash
+#SBATCH --signal=SIGTERM@90
+#SBATCH --time=4
+#SBATCH -c 2
+echo ok
