@@ -1,7 +1,6 @@
 package core
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -9,131 +8,6 @@ import (
 	"gbroker/plan"
 	"gbroker/wire"
 )
-
-// queue is a Core of site a with waiting jobs, each of the whole site (4 cores) and
-// a minute long, behind one that runs for as long; and neighbours that answer as said.
-type queue struct {
-	*Core
-	t         *testing.T
-	now       grid.Tick
-	shot      plan.Snapshot
-	tells     map[grid.PeerID]wire.EstimateReply // Round and Job are filled in; one estimate for all, or one each
-	asked     []wire.EstimateRequest
-	sent      []Send
-	saves     int
-	decisions []grid.Decision
-}
-
-func newQueue(t *testing.T, n int, change func(*grid.Record), members ...grid.PeerID) *queue {
-	var records []grid.Record
-	shot := plan.Snapshot{Site: grid.Site{Name: "a", Processes: 4, Speed: 1}, Nodes: []plan.Node{{Name: "n", Cores: 4}},
-		Running: []plan.Running{{Start: 1, End: 1_000_000 + grid.Minute, Shares: []plan.Share{{Node: 0, Processes: 4, Cores: 4}}}}}
-	for i := range n {
-		j := jobOf(me, "a", string(rune('1'+i)))
-		j.Demand.Chunks[0].Count = 4
-		r := grid.Record{Job: j, State: grid.Assigned, Submitted: 1, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{Attempt: 1, Local: "l"}}
-		if change != nil {
-			change(&r)
-		}
-		records = append(records, r)
-		shot.Waiting = append(shot.Waiting, plan.Waiting{Job: j.ID, Demand: j.Demand, Limit: j.Walltime})
-	}
-	list := []grid.Member{}
-	for i, p := range members {
-		list = append(list, grid.Member{Name: grid.SiteName(rune('b' + i)), Peer: p, Send: true})
-	}
-	q := &queue{Core: New(signer(me, "a"), list, records), t: t, now: 1_000_000, shot: shot, tells: map[grid.PeerID]wire.EstimateReply{}}
-	for _, p := range members {
-		q.tells[p] = wire.EstimateReply{Site: grid.Site{Name: "x", Speed: 1}, Take: 8, Answers: []wire.Answer{{}}}
-	}
-	begin(q.Core)
-	for _, p := range members {
-		q.do(PeerChanged{p, grid.Alive})
-		q.do(Message{p, wire.Seen{}})
-	}
-	return q
-}
-
-// do is one step and all that follows from it at once.
-func (q *queue) do(ev Event) {
-	q.t.Helper()
-	effects := q.Step(q.now, ev)
-	for len(effects) > 0 {
-		e := effects[0]
-		effects = effects[1:]
-		switch e := e.(type) {
-		case Save:
-			q.saves++
-			q.decisions = append(q.decisions, e.Change.Decisions...)
-		case Look:
-			s := q.shot
-			s.At = q.now
-			effects = append(effects, q.Step(q.now, Looked{Snapshot: s})...)
-		case Send:
-			q.sent = append(q.sent, e)
-			if ask, ok := e.Message.(wire.EstimateRequest); ok {
-				q.asked = append(q.asked, ask)
-				if tell, ok := q.tells[e.To]; ok {
-					effects = append(effects, q.Step(q.now, Message{e.To, answerAll(tell, ask)})...)
-				}
-			}
-		}
-	}
-}
-
-func answerAll(tell wire.EstimateReply, ask wire.EstimateRequest) wire.EstimateReply {
-	tell.Round = ask.Round
-	answers := tell.Answers
-	tell.Answers = nil
-	for i, question := range ask.Questions {
-		a := answers[min(i, len(answers)-1)]
-		a.Job = question.Job
-		tell.Answers = append(tell.Answers, a)
-	}
-	return tell
-}
-
-// pass lets time go on until questions were asked, or for a span.
-func (q *queue) pass(limit grid.Tick) bool {
-	q.t.Helper()
-	before := len(q.asked)
-	for end := q.now + limit; len(q.asked) == before; {
-		at, ok := q.Next()
-		if !ok || at > end {
-			q.now = end
-			return false
-		}
-		q.now = max(q.now, at)
-		q.do(Tick{})
-	}
-	return true
-}
-
-// moving are the jobs that are offered, with the candidate.
-func (q *queue) moving() (list []string) {
-	for _, j := range q.sorted() {
-		if j.rec.Handoff.Phase == grid.Offering {
-			list = append(list, fmt.Sprintf("%s>%s", string(j.rec.Job.ID)[len(j.rec.Job.ID)-1:], j.rec.Handoff.To))
-		}
-	}
-	return list
-}
-
-func (q *queue) wants(moves ...string) {
-	q.t.Helper()
-	if got := q.moving(); !slices.Equal(got, moves) {
-		q.t.Errorf("offered: %v, want %v", got, moves)
-	}
-}
-
-func told(p *queue, of grid.PeerID, estimates ...grid.Estimate) {
-	tell := p.tells[of]
-	tell.Answers = nil
-	for _, e := range estimates {
-		tell.Answers = append(tell.Answers, wire.Answer{Estimate: e})
-	}
-	p.tells[of] = tell
-}
 
 // A waiting job moves for more than the absolute margin, and more than the relative
 // one, and not for as much: its total here is 120 s (a wait of 60 s), so that 30 s are

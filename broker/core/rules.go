@@ -36,11 +36,14 @@ const (
 	AbsenceOverStall
 	// EndsUntold: what the file beside the journal says of the ends that users were told does not count.
 	EndsUntold
-	// WitnessUnread: what that file says of how far the journal had come does not count.
+	// WitnessUnread: what that file says of how far the journal had come does not count. Histories hardly notice
+	// it, as the members say the same within seconds; TestRulesOfJournals holds it.
 	WitnessUnread
 	// LivesIgnored: a journal reaches any position of a lower sequence, whatever its lives.
 	LivesIgnored
-	// StampsCounted: a term or hop is the next number after the last one of the job in this journal.
+	// StampsCounted: a term or hop is the next number after the last one of the job in this journal. Histories
+	// hardly notice it: two branches of a journal have to use one number for two sites, and both to go on;
+	// TestRulesOfJournals and TestBranchesDoNotMeet hold it.
 	StampsCounted
 	// EffectBeforeSave: effects leave before the saves of their step are durable.
 	EffectBeforeSave
