@@ -12,10 +12,11 @@ import (
 
 // Limits on what a client may send.
 const (
-	MaxDocument   = 1 << 20  // bytes of a JSDL document
-	MaxSubmission = 20 << 20 // bytes of a submission's JSON: the document, escaped, and grid.MaxFiles paths
-	MaxKey        = 128      // bytes of a submission's key
-	MaxPage       = 1000     // jobs in one page of a list
+	MaxDocument    = 1 << 20  // bytes of a JSDL document
+	MaxSubmission  = 20 << 20 // bytes of a submission's JSON: the document, escaped, and grid.MaxFiles paths
+	MaxKey         = 128      // bytes of a submission's key
+	MaxCredentials = 64 << 10 // bytes of credentials
+	MaxPage        = 1000     // jobs in one page of a list
 )
 
 // Submission is what POST /v1/jobs takes.
@@ -29,6 +30,8 @@ type Submission struct {
 	// QueueAnyway takes a job that no known site could ever run: one may come.
 	QueueAnyway bool   `json:"queue_anyway"`
 	Files       []File `json:"files"` // those beside the document that it names
+	// Credentials is a file of credentials for the URIs of the job, at most 64 KiB.
+	Credentials string `json:"credentials,omitempty"`
 }
 
 // File is a file beside a document, one to upload, or one that a job left.
@@ -72,6 +75,9 @@ func (s *Submission) check() error {
 	}
 	if len(s.Document) > MaxDocument {
 		return fmt.Errorf("the document has %d bytes, at most %d are taken: %w", len(s.Document), MaxDocument, grid.ErrInvalid)
+	}
+	if len(s.Credentials) > MaxCredentials {
+		return fmt.Errorf("the credentials have %d bytes, at most %d are taken: %w", len(s.Credentials), MaxCredentials, grid.ErrInvalid)
 	}
 	if s.Name == "" {
 		s.Name = "document"

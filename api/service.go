@@ -14,6 +14,8 @@ type NewJob struct {
 	// Job is all but ID, Home and User, which the broker fills in. Its Inputs are what will be
 	// uploaded, in any order and without hashes.
 	Job grid.Job
+	// Credentials are for the URIs of the job; see package stage/transfer. They are in no record.
+	Credentials []byte
 	// QueueAnyway: it is taken though no known site could ever run it.
 	QueueAnyway bool
 }

@@ -48,7 +48,7 @@ func (s *Server) newJob(sub *Submission) (NewJob, []jsdl.Upload, error) {
 	for _, u := range uploads {
 		job.Inputs = append(job.Inputs, grid.File{Path: u.Path, Size: u.Size, Mode: u.Mode})
 	}
-	return NewJob{Key: sub.Key, Job: job, QueueAnyway: sub.QueueAnyway}, uploads, nil
+	return NewJob{Key: sub.Key, Job: job, QueueAnyway: sub.QueueAnyway, Credentials: []byte(sub.Credentials)}, uploads, nil
 }
 
 // readDocument makes the job of a submission. What stands beside the document is

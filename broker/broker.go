@@ -45,6 +45,16 @@ type Batch interface {
 type Stager interface {
 	Paths(job grid.JobID) (work, control string)
 	Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set core.FileSet, files grid.Manifest) error
+	// Bring fetches what a job takes by URI. unavailable tells of an error that one of these cannot be had
+	// from here now; from has the credentials for them, or is "".
+	Bring(ctx context.Context, from grid.PeerID, job grid.Job) (unavailable bool, err error)
+	// Costs is how many bytes that has, as far as it is told.
+	Costs(ctx context.Context, job grid.Job) int64
+	// Export brings outputs where they go: failed are those that could not be brought, gone those that are
+	// not here any more.
+	Export(ctx context.Context, job grid.Job, left grid.Manifest) (failed, gone []string, err error)
+	// End drops what only a job that has not ended needs.
+	End(job grid.JobID) error
 	// HasInputs tells whether the inputs of a job are here: grid.ErrNotFound where one is not.
 	HasInputs(job grid.JobID, files grid.Manifest) error
 	MakeFolder(job grid.JobID) error

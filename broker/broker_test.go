@@ -130,7 +130,15 @@ func (s *shell) Collect(context.Context, grid.Job) (grid.Manifest, []grid.Missin
 	s.collecting.Add(1)
 	return nil, nil, nil
 }
-func (s *shell) Discard(grid.JobID, bool) error            { return nil }
+func (s *shell) Discard(grid.JobID, bool) error { return nil }
+func (s *shell) Bring(context.Context, grid.PeerID, grid.Job) (bool, error) {
+	return false, nil
+}
+func (s *shell) Costs(context.Context, grid.Job) int64 { return 0 }
+func (s *shell) Export(context.Context, grid.Job, grid.Manifest) (failed, gone []string, err error) {
+	return nil, nil, nil
+}
+func (s *shell) End(grid.JobID) error                      { return nil }
 func (s *shell) Jobs() ([]grid.JobID, error)               { return nil, nil }
 func (s *shell) HasInputs(grid.JobID, grid.Manifest) error { return nil }
 

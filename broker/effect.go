@@ -21,6 +21,7 @@ const (
 	batchLimit   = 2 * time.Minute
 	prepareLimit = 6 * time.Hour
 	hintLimit    = 20 * time.Second
+	weighLimit   = 10 * time.Second
 )
 
 // dispatch lets one effect leave. It never blocks on the outside.
@@ -87,6 +88,10 @@ func (b *Broker) work(ctx, work context.Context, e core.Effect, pauses uint64) {
 		b.Probe(work, e.ID)
 	case core.Fetch:
 		b.fetch(work, e)
+	case core.Weigh:
+		b.weigh(work, e)
+	case core.Export:
+		b.export(work, e)
 	case core.Check:
 		b.check(e)
 	case core.Collect:
@@ -146,6 +151,14 @@ func (b *Broker) launch(ctx, work context.Context, e core.Launch, pauses uint64)
 			b.launched(s.ID, "", fmt.Errorf("%w: clearing the sandbox of an earlier attempt: %w", grid.ErrUnavailable, err))
 			return
 		}
+	}
+	if unavailable, err := b.ports.Stager.Bring(prepare, "", s.Job); err != nil {
+		if !unavailable {
+			b.launched(s.ID, "", err)
+			return
+		}
+		b.Post(core.Launched{ID: s.ID, Err: text(err), Kind: grid.Permanent, Source: true})
+		return
 	}
 	if err := b.ports.Stager.Prepare(prepare, s.Job, e.Keep); err != nil {
 		b.launched(s.ID, "", fmt.Errorf("preparing the sandbox: %w", err))
@@ -268,9 +281,33 @@ func (b *Broker) reconcile(ctx context.Context, jobs []grid.JobID) {
 }
 
 func (b *Broker) fetch(ctx context.Context, e core.Fetch) {
-	err := b.ports.Stager.Fetch(ctx, e.From, e.Job, e.Set, e.Files)
+	var err error
+	var unavailable bool
+	if len(e.Files) > 0 {
+		err = b.ports.Stager.Fetch(ctx, e.From, e.Job, e.Set, e.Files)
+	}
+	if err == nil && e.With != nil {
+		from := e.From
+		if e.With.Home == b.cfg.Self {
+			from = "" // the credentials have stayed here
+		}
+		unavailable, err = b.ports.Stager.Bring(ctx, from, *e.With)
+	}
 	final := errors.Is(err, grid.ErrNotFound) || errors.Is(err, grid.ErrForbidden) || errors.Is(err, grid.ErrInvalid)
-	b.Post(core.Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: text(err), Final: final})
+	b.Post(core.Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: text(err), Final: final, Source: unavailable})
+}
+
+func (b *Broker) weigh(ctx context.Context, e core.Weigh) {
+	ctx, cancel := context.WithTimeout(ctx, weighLimit)
+	defer cancel()
+	b.Post(core.Weighed{Job: e.Job.ID, Bytes: b.ports.Stager.Costs(ctx, e.Job)})
+}
+
+func (b *Broker) export(ctx context.Context, e core.Export) {
+	ctx, cancel := context.WithTimeout(ctx, prepareLimit)
+	defer cancel()
+	failed, gone, err := b.ports.Stager.Export(ctx, e.Job, e.Left)
+	b.Post(core.Exported{Job: e.Job.ID, Epoch: e.Epoch, Failed: failed, Gone: gone, Err: text(err)})
 }
 
 func (b *Broker) check(e core.Check) {
@@ -289,6 +326,11 @@ func (b *Broker) collect(ctx context.Context, e core.Collect) {
 }
 
 func (b *Broker) discard(e core.Discard) {
+	if e.Keep {
+		if err := b.ports.Stager.End(e.Job); err != nil {
+			b.ports.Log.Warn("dropping the credentials of a job", zap.String("job", string(e.Job)), zap.Error(err))
+		}
+	}
 	if err := b.ports.Stager.Discard(e.Job, e.Keep); err != nil {
 		b.ports.Log.Warn("dropping the files of a job", zap.String("job", string(e.Job)), zap.Error(err))
 	}

@@ -61,6 +61,9 @@
 //	forget_after: SPAN           left out: never
 //	reevaluation: {interval: SPAN, settle: SPAN, margin: SPAN, cooldown: SPAN, soon: SPAN}
 //	netmon: {time_share: NUMBER, bytes_per_hour: SIZE}
+//	outbound: [NETWORK, …]       that users may reach by this site (URIs of files, webhooks) although they are
+//	                             not of the public internet, such as 10.0.0.0/8 or 127.0.0.1; left out: none
+//	files: FILES                 of the URIs in jobs
 //	log: {level: debug|info|warn|error, format: text|json}
 //	architecture: WORD           in JSDL's words; left out: this machine's
 //	operating_system: WORD
@@ -71,6 +74,14 @@
 //	same: true|false             under the account of the user's name; left out: false
 //	map: {USER: ACCOUNT, …}      comes before; USER@SITE is a user of a neighbour, by its name here
 //	otherwise: ACCOUNT|refuse    all others; left out: refuse
+//
+// FILES says where inputs by URI come from and outputs go:
+//
+//	read: [FOLDER, …]            file: may name files below them; left out: none
+//	write: [FOLDER, …]           the same for outputs; left out: none
+//	known_hosts: FILE            of the keys of sftp servers; left out: users give them
+//	credentials: FILE            that all users may use, of mode 0600; see package stage/transfer
+//	patience: SPAN               how long a place is tried; left out: 2m
 //
 // A NODE is one machine, and a QUEUE the NAME of one that has all nodes, or a
 // partition (the nodes of two may overlap):
@@ -114,6 +125,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -200,6 +212,10 @@ type Config struct {
 	ForgetAfter  time.Duration
 	Reevaluation ReevaluationConfig
 	Netmon       NetmonConfig
+	// Outbound are networks that users may reach by this site although they are not public. One too many lets
+	// a user speak, as the site, with what trusts it.
+	Outbound []netip.Prefix
+	Files    FilesConfig
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
 	// LogFormat is text, lines for people, or json.
@@ -300,6 +316,7 @@ func Default(dir string) Config {
 			Cooldown: 2 * time.Minute, Soon: 15 * time.Second,
 		},
 		Netmon:       NetmonConfig{TimeShare: 0.02, BytesPerHour: 256 << 20},
+		Files:        FilesConfig{Patience: 2 * time.Minute},
 		LogLevel:     "info",
 		LogFormat:    "text",
 		Architecture: architecture(runtime.GOARCH),
@@ -453,6 +470,8 @@ func configFields(d *document, c *Config) []field {
 			d.fields(n, "reevaluation", reevaluationFields(d, &c.Reevaluation))
 		}},
 		{name: "netmon", read: func(n ast.Node) { d.fields(n, "netmon", netmonFields(d, &c.Netmon)) }},
+		{name: "outbound", aka: "allow networks private", list: true, read: func(n ast.Node) { d.outboundNetworks(n, &c.Outbound) }},
+		{name: "files", aka: "staging sources transfer", read: func(n ast.Node) { d.fields(n, "files", filesFields(d, c)) }},
 		{name: "log", aka: "logging", read: func(n ast.Node) {
 			d.fields(n, "log", []field{
 				{name: "level", read: word("log.level", &c.LogLevel, oneOf("debug", "info", "warn", "error"))},

@@ -40,6 +40,8 @@ var configParts = []part{
 	{"forget_after", false, func(c *Config) any { return c.ForgetAfter }},
 	{"reevaluation", false, func(c *Config) any { return c.Reevaluation }},
 	{"netmon", false, func(c *Config) any { return c.Netmon }},
+	{"outbound", false, func(c *Config) any { return c.Outbound }},
+	{"files", false, func(c *Config) any { return c.Files }},
 	{"log.level", true, func(c *Config) any { return c.LogLevel }},
 	{"log.format", false, func(c *Config) any { return c.LogFormat }},
 	{"architecture", false, func(c *Config) any { return c.Architecture }},

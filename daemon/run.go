@@ -117,7 +117,12 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 	if s.overlay, err = overlay.New(s.overlayConfig(key)); err != nil {
 		return nil, err
 	}
+	places, err := cfg.places()
+	if err != nil {
+		return nil, err
+	}
 	if s.stager, err = stage.New(stage.Config{
+		Places: places, Account: s.fileAccount,
 		Root: cfg.JobsFolder(), Passable: cfg.Batch.External.Users.Mapped, As: cfg.as(), Dialer: s.overlay, Authorize: s.authorize,
 		Reserve: broker.Reserve, Logger: log.Named("stage"),
 	}); err != nil {
@@ -257,6 +262,14 @@ func (s *site) account(u grid.User) (string, error) {
 		}
 	}
 	return s.cfg.Batch.External.Users.Account(u.Name, from)
+}
+
+// fileAccount is under which file: is read for a user; "" where nobody is mapped.
+func (s *site) fileAccount(u grid.User) (string, error) {
+	if !s.cfg.Batch.External.Users.Mapped {
+		return "", nil
+	}
+	return s.account(u)
 }
 
 func (s *site) ours() ours {

@@ -69,7 +69,17 @@ func (s service) Submit(ctx context.Context, who api.Identity, n api.NewJob) (gr
 			return grid.Record{}, false, err
 		}
 	}
-	return s.site.broker.Submit(ctx, j, n.Key, n.QueueAnyway)
+	if len(n.Credentials) == 0 {
+		return s.site.broker.Submit(ctx, j, n.Key, n.QueueAnyway)
+	}
+	if err := s.site.stager.KeepSecrets(j.ID, n.Credentials); err != nil {
+		return grid.Record{}, false, err
+	}
+	r, again, err := s.site.broker.Submit(ctx, j, n.Key, n.QueueAnyway)
+	if again || err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) { // else it may be taken yet
+		err = errors.Join(err, s.site.stager.Discard(j.ID))
+	}
+	return r, again, err
 }
 
 func newULID() (string, error) {
@@ -405,6 +415,11 @@ var _ broker.Stager = stager{}
 
 func (s stager) Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set core.FileSet, files grid.Manifest) error {
 	return s.Stager.Fetch(ctx, from, job, fileSets[set], files)
+}
+
+func (s stager) Bring(ctx context.Context, from grid.PeerID, job grid.Job) (unavailable bool, err error) {
+	err = s.Stager.Bring(ctx, from, job)
+	return errors.Is(err, stage.ErrSource), err
 }
 
 // Discard with keep drops what only a run needs.

@@ -217,6 +217,18 @@ type Output struct {
 	Delete bool
 }
 
+// Stored is the name under which it is kept once it was collected: where the user gets it, or for one that
+// is taken elsewhere a name that is no user's.
+func (o Output) Stored() string {
+	if o.URI == "" {
+		return o.Target
+	}
+	return ElsewhereDir + "/" + o.Path
+}
+
+// ElsewhereDir holds the outputs that are taken elsewhere, among those of a job.
+const ElsewhereDir = ".elsewhere"
+
 // RangeSize is the length in bytes of the ranges in which files are hashed, sent
 // and resumed; the last range of a file may be shorter.
 const RangeSize = 4 << 20

@@ -23,7 +23,7 @@ func MissingOutputs(declared []Output, left Manifest) (paths []string) {
 		there[f.Path] = true
 	}
 	for _, o := range declared {
-		if o.Required && !there[o.Target] {
+		if o.Required && !there[o.Stored()] {
 			paths = append(paths, o.Path)
 		}
 	}

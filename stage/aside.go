@@ -52,6 +52,9 @@ func (s *Stager) setAside(job grid.JobID, foreign bool, now time.Time) (string, 
 	}
 	defer end()
 	d.forget()
+	if err := dropSecrets(root); err != nil {
+		return "", err
+	}
 	if foreign {
 		used := false
 		for _, trace := range []string{marker, Outputs.ledger()} {

@@ -97,7 +97,7 @@ func checkOutputs(outputs []grid.Output) error {
 		if err := CheckPath(o.Path); err != nil {
 			return fmt.Errorf("the output %q: %w", o.Path, err)
 		}
-		targets[i].Path = o.Target
+		targets[i].Path = o.Stored()
 	}
 	sort.Slice(targets, func(i, k int) bool { return targets[i].Path < targets[k].Path })
 	if err := CheckManifest(targets, 0); err != nil {
@@ -127,7 +127,7 @@ func (s *Stager) wanted(root *os.Root, outputs []grid.Output) map[fileID]int {
 	}
 	defer work.Close()
 	for _, o := range outputs {
-		if _, err := root.Lstat(path.Join(outDir, o.Target)); err == nil {
+		if _, err := root.Lstat(path.Join(outDir, o.Stored())); err == nil {
 			continue
 		}
 		if info, err := work.Stat(o.Path); err == nil {
@@ -140,7 +140,7 @@ func (s *Stager) wanted(root *os.Root, outputs []grid.Output) map[fileID]int {
 // gather brings one output into out/ and hashes it; nil if there is none. What an
 // earlier call brought there is taken as it is.
 func (s *Stager) gather(ctx context.Context, root *os.Root, o grid.Output, t tenant, wanted map[fileID]int) (*grid.File, error) {
-	target := path.Join(outDir, o.Target)
+	target := path.Join(outDir, o.Stored())
 	if there, err := brought(root, target); err != nil {
 		return nil, err
 	} else if !there {
@@ -157,7 +157,7 @@ func (s *Stager) gather(ctx context.Context, root *os.Root, o grid.Output, t ten
 		return nil, err
 	}
 	defer f.Close()
-	out := &grid.File{Path: o.Target, Size: info.Size(), Mode: uint32(info.Mode().Perm())}
+	out := &grid.File{Path: o.Stored(), Size: info.Size(), Mode: uint32(info.Mode().Perm())}
 	out.Ranges, err = s.hashFile(ctx, f, out.Size)
 	return out, err
 }

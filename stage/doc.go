@@ -9,8 +9,11 @@
 //	work/     the working tree of its program
 //	ctl/      control files of the batch system; only created here
 //	out/      what it left, collected, under the names the user gets
+//	src/      inputs that were fetched by URI, called by their index among the job's sources, until
+//	          work/ has them
 //	part/     files on their way in; a whole one is renamed out of here
 //	in.log    ledger of in/     out.log  ledger of out/     prepared  see [Stager.Prepare]
+//	ctl/credentials  of the job's user for its URIs, mode 0600; see [Stager.KeepSecrets]
 //	account   under which the program works, if not the daemon's own; see [Stager.Lend]
 //
 // ROOT/aside/<JobID>.TIME is a folder that no record knows, until its retention ends.
@@ -48,6 +51,8 @@
 //	            the user gets; the only set that can be listed. A read of set 3 may
 //	            return fewer bytes than asked, where the file is shorter. The home of
 //	            a job answers about set 3 also while the job is elsewhere: it asks there
+//	          4 credentials: those of the job's user, at most 64 KiB, for the candidate whose
+//	            right is that to the inputs; path is "credentials". No bytes are none
 //	status    0 done: the bytes asked for
 //	          1 invalid   2 not found   3 not allowed   4 not yet   5 unavailable:
 //	            the bytes are the reason, for people, at most 1024

@@ -21,6 +21,7 @@ const (
 	ctlDir  = "ctl"
 	outDir  = "out"
 	partDir = "part"
+	srcDir  = "src"
 	marker  = "prepared"
 	tenancy = "account" // under which the program works, if it is not the daemon's own
 )
@@ -133,7 +134,12 @@ func place(root *os.Root, part, name string) error {
 
 // writeAtomic replaces the file name of the job's folder, durably.
 func writeAtomic(root *os.Root, name string, data []byte) error {
-	tmp := path.Join(partDir, name)
+	return writeAs(root, name, name, data)
+}
+
+// writeAs replaces the file name, by way of part/.
+func writeAs(root *os.Root, part, name string, data []byte) error {
+	tmp := path.Join(partDir, part)
 	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -148,5 +154,5 @@ func writeAtomic(root *os.Root, name string, data []byte) error {
 	if err := root.Rename(tmp, name); err != nil {
 		return err
 	}
-	return syncPath(root, ".")
+	return syncPath(root, path.Dir(name))
 }

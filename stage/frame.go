@@ -61,7 +61,7 @@ func readRequest(r io.Reader) (request, error) {
 	if job > maxJobName || name > grid.MaxPath || offset > 1<<62 || length > grid.RangeSize {
 		return request{}, fmt.Errorf("%w: a request is beyond its limits", errProtocol)
 	}
-	if q.kind != kindRead && q.kind != kindList || q.set < Inputs || q.set > Work {
+	if q.kind != kindRead && q.kind != kindList || q.set < Inputs || q.set > credentials {
 		return request{}, fmt.Errorf("%w: request kind %d for set %d", errProtocol, q.kind, q.set)
 	}
 	text := make([]byte, job+name)

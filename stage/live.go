@@ -86,12 +86,12 @@ func (s *Stager) live(job grid.JobID, outputs []grid.Output) (grid.Manifest, err
 	}
 	var m grid.Manifest
 	for _, o := range outputs {
-		f, err := s.openLive(job, outputs, o.Target, 0, 0)
+		f, err := s.openLive(job, outputs, o.Stored(), 0, 0)
 		if err != nil {
 			continue // not there yet, or nothing we can read
 		}
 		f.Close()
-		m = append(m, grid.File{Path: o.Target, Size: f.size, Mode: f.mode})
+		m = append(m, grid.File{Path: o.Stored(), Size: f.size, Mode: f.mode})
 	}
 	sort.Slice(m, func(i, k int) bool { return m[i].Path < m[k].Path })
 	return m, nil
@@ -114,7 +114,7 @@ func (s *Stager) openLive(job grid.JobID, outputs []grid.Output, target string, 
 	}
 	defer root.Close()
 	for _, o := range outputs {
-		if o.Target != target || CheckPath(o.Path) != nil || CheckPath(target) != nil {
+		if o.Stored() != target || CheckPath(o.Path) != nil || CheckPath(target) != nil {
 			continue
 		}
 		f, info, err := s.openIn(root, Work, o.Path)

@@ -60,6 +60,9 @@ func (s *Stager) prepare(ctx context.Context, job grid.Job, keep bool) error {
 	if err != nil {
 		return err
 	}
+	if err := s.placeSources(ctx, root, job); err != nil {
+		return err
+	}
 	if err := makeDirectories(root, job.Program); err != nil {
 		return err
 	}
@@ -68,6 +71,9 @@ func (s *Stager) prepare(ctx context.Context, job grid.Job, keep bool) error {
 	}
 	if err := root.Rename(path.Join(partDir, marker), marker); err != nil {
 		return diskError(err)
+	}
+	if !keep {
+		return kindOf(root.RemoveAll(srcDir)) // they are in work/, and fetched again if that is lost
 	}
 	return nil
 }

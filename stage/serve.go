@@ -132,9 +132,16 @@ func (v *server) answer() error {
 }
 
 func (v *server) one(q request, buf []byte, pace *pacer) error {
-	grant, err := v.s.cfg.Authorize(v.from, q.job, q.set)
+	of := q.set
+	if of == credentials {
+		of = Inputs // who may have these needs those
+	}
+	grant, err := v.s.cfg.Authorize(v.from, q.job, of)
 	if err != nil {
 		return pace.write(refusal(err))
+	}
+	if q.set == credentials {
+		return v.answerSecrets(q, pace)
 	}
 	if q.set == Work && grant.At != "" {
 		return v.relay(q, grant.At, buf, pace)

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbroker/grid"
+	"gbroker/stage/transfer"
 )
 
 // Protocol names the bulk streams that Serve answers.
@@ -36,10 +37,12 @@ const (
 	Inputs  Set = 1 + iota // in/
 	Outputs                // out/
 	Work                   // work/, of which a running job's outputs can be read
+
+	credentials // of the job's user, of which a candidate's sources need some
 )
 
 func (s Set) String() string {
-	return [...]string{"no set", "inputs", "outputs", "work"}[min(int(s), 3)%4]
+	return [...]string{"no set", "inputs", "outputs", "work", "credentials"}[min(int(s), 4)]
 }
 
 // dir is the set's folder in a job's folder.
@@ -77,6 +80,10 @@ type Config struct {
 	// Patience is how long a Fetch goes on while nothing comes; 2 minutes. What has
 	// come by then counts for the next one.
 	Patience time.Duration
+	// Places brings files by URI; nil brings none. Account is under which one file: is read for a user; nil,
+	// or "", is the daemon's own.
+	Places  *transfer.Client
+	Account func(grid.User) (string, error)
 	// Free tells the bytes free under Root; nil asks the file system.
 	Free   func() (int64, error)
 	Logger *zap.Logger // nil logs nothing
@@ -103,6 +110,7 @@ type Stager struct {
 	stamp   string    // of this process, in the names of uploads
 	serial  atomic.Uint64
 	backoff time.Duration
+	costs   costs
 
 	mu      sync.Mutex
 	jobs    map[grid.JobID]*desk

@@ -22,7 +22,7 @@ func (s *Stager) takeOver(ctx context.Context, root *os.Root, job grid.Job, t te
 	var wanted []grid.Output
 	var names []byte
 	for _, o := range job.Outputs {
-		there, err := brought(root, path.Join(outDir, o.Target))
+		there, err := brought(root, path.Join(outDir, o.Stored()))
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (s *Stager) receiveAll(root *os.Root, wanted []grid.Output, r io.Reader) er
 	var failed error
 	for _, o := range wanted {
 		_, err := from.Next(func(mode fs.FileMode, size int64, content io.Reader) error {
-			return s.takeFile(root, path.Join(outDir, o.Target), mode, size, content)
+			return s.takeFile(root, path.Join(outDir, o.Stored()), mode, size, content)
 		})
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%q: %w", o.Path, err))

@@ -270,7 +270,7 @@ func TestARefusedJobStaysForAWhile(t *testing.T) {
 	t.Parallel()
 	c, journal := kept(t, longRecord(1, me, grid.Ready))
 	j := c.jobs[longRecord(1, me, grid.Ready).Job.ID]
-	j.refused, j.refusedAt = "no such account", c.now
+	c.refuses(j, me, "no such account")
 	c.execution.end(j, grid.Failed, "for the test")
 	for _, d := range []grid.Tick{0, refusedFor + 1} {
 		commit(c, journal, c.Step(c.now+d, Tick{}))

@@ -158,15 +158,22 @@ func (c *ownership) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, hel
 		c.emit(SetAside{Job: j.rec.Job.ID, Foreign: true})
 	}
 	held.add(&o.offer.Job)
-	if len(o.offer.Job.Inputs) == 0 || o.offer.Job.Home == c.cfg.Self { // a home has kept them
+	fetch := Fetch{
+		Job: o.offer.Handoff.Job, Epoch: o.offer.Handoff.Epoch, From: o.from,
+		Set: InputFiles, Files: o.offer.Job.Inputs, User: o.offer.Job.User,
+	}
+	if o.offer.Job.Home == c.cfg.Self {
+		fetch.Files = nil // a home has kept them
+	}
+	if len(o.offer.Job.Sources) > 0 {
+		fetch.With = &a.offer.Job
+	}
+	if len(fetch.Files) == 0 && fetch.With == nil {
 		c.prepare(a)
 		return
 	}
 	held.fetching++
-	c.emit(Fetch{
-		Job: o.offer.Handoff.Job, Epoch: o.offer.Handoff.Epoch, From: o.from,
-		Set: InputFiles, Files: o.offer.Job.Inputs,
-	})
+	c.emit(fetch)
 	c.keepalive(a)
 }
 
@@ -192,7 +199,11 @@ func (c *ownership) inputsFetched(e Fetched) {
 		return
 	}
 	if e.Err != "" {
-		c.send(a.from, wire.Refuse{Handoff: a.offer.Handoff, Estimate: grid.Estimate{Refusal: forNow("its files could not be fetched: " + clip(e.Err))}})
+		why := forNow("its files could not be fetched: " + clip(e.Err))
+		if e.Source {
+			why = &grid.Refusal{Kind: grid.Permanent, Reason: clip(e.Err)}
+		}
+		c.send(a.from, wire.Refuse{Handoff: a.offer.Handoff, Estimate: grid.Estimate{Refusal: why}})
 		c.release(a)
 		return
 	}

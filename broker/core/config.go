@@ -26,6 +26,8 @@ type Config struct {
 	PullGrace grid.Tick
 	// Beat is how often a pulling candidate says so.
 	Keepalive grid.Tick
+	// SourceRate is how fast inputs by URI are believed to come to any site, in bytes a second.
+	SourceRate float64
 	// Block is how long a candidate that refused a job is not asked again for it.
 	Block grid.Tick
 	// Refresh is how often estimates of waiting jobs are renewed and attempts probed.
@@ -101,7 +103,7 @@ func Defaults() Config {
 		UploadLimit: grid.Day, Keep: 30 * grid.Day, Decline: 7 * grid.Day,
 		Delta: grid.Minute, Settle: 5 * grid.Second, Margin: 30 * grid.Second, MarginShare: 0.1,
 		Cooldown: 2 * grid.Minute, Soon: 15 * grid.Second, MaxHops: 8, HopBack: grid.Hour, Grace: grid.Minute,
-		OfferFiles: grid.MaxSandbox,
+		OfferFiles: grid.MaxSandbox, SourceRate: 25e6,
 	}
 }
 
@@ -121,6 +123,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.MarginShare == 0 {
 		c.MarginShare = d.MarginShare
+	}
+	if c.SourceRate == 0 {
+		c.SourceRate = d.SourceRate
 	}
 	if c.OfferFiles == 0 {
 		c.OfferFiles = d.OfferFiles

@@ -9,7 +9,7 @@ import (
 // documentSize stands for what travels with a job beside its files, in bytes.
 const documentSize = 1 << 10
 
-// sizeOf is z: what has to be sent for this job, in bytes.
+// sizeOf is what has to be sent for this job, in bytes.
 func sizeOf(j *grid.Job) int64 { return documentSize + j.Inputs.Size() }
 
 func (c *search) delivery(m *member, size int64) (bandwidth float64, measured bool, delivery grid.Tick) {
@@ -29,12 +29,13 @@ func (c *search) candidates(j *job, r *round, i int) []grid.Candidate {
 }
 
 func (c *search) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidate {
-	row := grid.Candidate{Site: c.siteName(p), Peer: p, Size: sizeOf(&j.rec.Job)}
+	row := grid.Candidate{Site: c.siteName(p), Peer: p, Size: j.weight()}
 	site := c.cfg.Site
 	if m := c.members[p]; p != c.cfg.Self && m != nil {
-		row.Bandwidth, row.Measured, row.Delivery = c.delivery(m, row.Size)
+		row.Bandwidth, row.Measured, row.Delivery = c.delivery(m, sizeOf(&j.rec.Job))
 		site = m.site
 	}
+	row.Delivery += c.fetching(j)
 	if row.Refusal = c.refusal(j, r.replies[p], i, p); row.Refusal != nil {
 		return row
 	}
@@ -50,8 +51,8 @@ func (c *search) refusal(j *job, a *reply, i int, p grid.PeerID) *grid.Refusal {
 	switch own := p == c.cfg.Self; {
 	case own && c.draining:
 		return forNow(drained)
-	case own && c.execution.refusedHere(j.rec.Job.ID) != nil:
-		return c.execution.refusedHere(j.rec.Job.ID)
+	case c.refusedBy(j, p) != nil:
+		return c.refusedBy(j, p)
 	case !own && p != j.rec.Job.Home && !c.ownership.mayHandOn(j):
 		return forNow(unprovable)
 	case a == nil:

@@ -79,6 +79,18 @@ type Fetch struct {
 	From  grid.PeerID
 	Set   FileSet
 	Files grid.Manifest
+	User  grid.User
+	With  *grid.Job // not nil: what this job takes by URI is fetched too
+}
+
+// Weigh asks what the sources of a job cost.
+type Weigh struct{ Job grid.Job }
+
+// Export brings outputs of a job, which are at this home of it, where they go.
+type Export struct {
+	Job   grid.Job
+	Epoch grid.Epoch
+	Left  grid.Manifest
 }
 
 // Check looks whether the inputs of a job are here.
@@ -163,6 +175,8 @@ func (Kill) effect()         {}
 func (Probe) effect()        {}
 func (Reconcile) effect()    {}
 func (Fetch) effect()        {}
+func (Weigh) effect()        {}
+func (Export) effect()       {}
 func (Check) effect()        {}
 func (Collect) effect()      {}
 func (Discard) effect()      {}

@@ -62,7 +62,7 @@ type reply struct {
 
 // undecide has a place searched for the job, unless its home keeps it back.
 func (c *search) undecide(j *job) {
-	if !j.queued && c.gates.kept(j) == "" {
+	if c.gates.kept(j) == "" && !c.unweighed(j) && !j.queued {
 		j.queued = true
 		c.undecided = append(c.undecided, j.rec.Job.ID)
 	}
@@ -133,14 +133,16 @@ func (c *search) takeUndecided() []grid.JobID {
 func (c *search) questions(r *round, m *member) []wire.Question {
 	qs := make([]wire.Question, len(r.jobs))
 	for i, id := range r.jobs {
-		qs[i] = c.asking(&c.jobs[id].rec.Job, m)
+		qs[i] = c.asking(c.jobs[id], m)
 	}
 	return qs
 }
 
 // asking is what a member is asked about a job.
-func (c *search) asking(j *grid.Job, m *member) wire.Question {
+func (c *search) asking(of *job, m *member) wire.Question {
+	j := &of.rec.Job
 	_, _, delivery := c.delivery(m, sizeOf(j))
+	delivery += c.fetching(of)
 	q := wire.Question{Job: j.ID, Demand: j.Demand, Walltime: j.Walltime, Delivery: delivery, Queue: j.Queue}
 	if j.Home != c.cfg.Self {
 		q.Home = j.Home

@@ -93,6 +93,8 @@ type Launched struct {
 	Local grid.LocalID
 	Err   string
 	Kind  grid.RefusalKind
+	// Source: an input by URI cannot be had here; Kind is Permanent, and Err says so.
+	Source bool
 }
 
 // Withdrawn answers the effect Withdraw: Done is the token's word that the attempt
@@ -131,6 +133,23 @@ type Fetched struct {
 	Set   FileSet
 	Err   string
 	Final bool
+	// Source: an input by URI cannot be had here, and Err says so.
+	Source bool
+}
+
+// Weighed answers the effect Weigh, with what is known of it by then.
+type Weighed struct {
+	Job   grid.JobID
+	Bytes int64
+}
+
+// Exported answers the effect Export. Failed are outputs that could not be brought, for people, Gone
+// those that are not here any more. Err tells that it was not done, and is to be tried again.
+type Exported struct {
+	Job          grid.JobID
+	Epoch        grid.Epoch
+	Failed, Gone []string
+	Err          string
 }
 
 // Checked answers the effect Check. Missing is the input that is not here, "" where all are or that is
@@ -249,6 +268,8 @@ func (Progressed) event()     {}
 func (Reconciled) event()     {}
 func (Fetched) event()        {}
 func (Checked) event()        {}
+func (Weighed) event()        {}
+func (Exported) event()       {}
 func (Collected) event()      {}
 func (PeerChanged) event()    {}
 func (OwnSite) event()        {}

@@ -23,7 +23,7 @@ type execution struct {
 	home interface {
 		adopt(j *job, k claim)
 		refuseClaim(j *job)
-		terminal(j *job, s grid.State)
+		conclude(j *job)
 	}
 	ownership interface {
 		abandon(j *job, why string)

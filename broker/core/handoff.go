@@ -160,6 +160,9 @@ func (c *ownership) onRefuse(from grid.PeerID, m wire.Refuse) {
 	if r := m.Estimate.Refusal; r != nil && r.Again > 0 {
 		block = min(r.Again, maxBlocks*block)
 	}
+	if r := m.Estimate.Refusal; r != nil && r.Kind == grid.Permanent && j.heard != 0 {
+		c.refuses(j, from, clip(r.Reason))
+	}
 	c.execution.checkInputs(j)
 	c.endOfferFor(j, block, fmt.Sprintf("refused by %s: %.200s", c.siteName(from), why))
 }
@@ -235,7 +238,7 @@ func (c *ownership) onReady(from grid.PeerID, m wire.Ready) {
 	case j.rec.Handoff.Phase == grid.Withdrawing:
 		return
 	}
-	if size := sizeOf(&j.rec.Job); size >= worthLearning && j.pullBegan > 0 {
+	if size := sizeOf(&j.rec.Job); size >= worthLearning && j.pullBegan > 0 && len(j.rec.Job.Sources) == 0 {
 		c.emit(Delivered{Peer: from, Size: size, Took: max(1, c.now-j.pullBegan)})
 	}
 	j.rec.Candidate = m.Journal

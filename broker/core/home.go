@@ -70,6 +70,7 @@ func (c *home) routes(r *routes) {
 	onEvent(r, c.removeRequest)
 	onEvent(r, c.forget)
 	onEvent(r, c.fetched)
+	onEvent(r, c.exported)
 	onMessage(r, c.onReport)
 	onMessage(r, c.onReportAck)
 	onMessage(r, c.onCancel)
@@ -307,7 +308,7 @@ func (c *home) fetched(e Fetched) {
 		j.rec.Outputs = nil
 		j.rec.Reason = "its output could not be fetched: " + clip(e.Err)
 	}
-	c.broughtHome(j)
+	c.conclude(j)
 }
 
 // maxFinal is how often a fetch is tried again that its error says cannot be mended.

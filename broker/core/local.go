@@ -70,7 +70,11 @@ func (c *execution) launched(e Launched) {
 		j.rec.Reason = "submission failed: " + clip(e.Err)
 		c.save(j, j.rec.Reason)
 		if e.Kind == grid.Permanent {
-			j.refused, j.refusedAt = clip(e.Err), c.now
+			why := "its batch system has refused the job: "
+			if e.Source {
+				why = "" // it says so itself
+			}
+			c.refuses(j, c.cfg.Self, why+clip(e.Err))
 			c.withdraw(j)
 			return
 		}
@@ -144,7 +148,7 @@ func (c *execution) withdrawn(e Withdrawn) {
 		c.ownership.commit(j)
 	case j.rec.State == grid.Assigned && c.refusedHere(e.ID.Job) != nil:
 		j.rec.Local = ""
-		c.search.ready(j, "withdrawn: the batch system of this site has refused it")
+		c.search.ready(j, "withdrawn: "+c.refusedHere(e.ID.Job).Reason)
 	case j.rec.State == grid.Assigned && c.draining:
 		j.rec.Local = ""
 		c.search.ready(j, "withdrawn: this site is drained")
@@ -346,7 +350,7 @@ func (c *execution) end(j *job, state grid.State, reason string) {
 func (c *execution) close(j *job, why string) {
 	c.disarm(j, onBatch)
 	if c.isHome(j) {
-		c.home.terminal(j, j.rec.End)
+		c.home.conclude(j)
 		return
 	}
 	c.become(j, grid.StageOut)

@@ -168,7 +168,7 @@ func TestExecutionAlone(t *testing.T) {
 	a.want(Launched{ID: at, Local: "17"}, "Save")
 	a.want(Progressed{Progress: grid.Progress{ID: at, Phase: grid.Started, Started: a.now}}, "Save, isHere 1, abandon 1 it has started, began")
 	a.want(Progressed{Progress: grid.Progress{ID: at, Phase: grid.Ended, Started: a.now, Finished: a.now + 5}}, "Save, Collect, isHere 1, learn")
-	a.want(Collected{Job: j.ID, Epoch: at.Epoch}, "terminal 1 COMPLETED")
+	a.want(Collected{Job: j.ID, Epoch: at.Epoch}, "conclude 1")
 }
 
 // A job that another site owns: its home hears of its end, brings the output, and says so.

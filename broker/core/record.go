@@ -71,18 +71,20 @@ type ofSearch struct {
 	chosen  grid.Candidate            // by the last of them; zero after a restart
 	trait   plan.Trait                // by which its run time is believed; see traitOf
 	told    grid.Tick                 // when the home was last told of an estimate
+	// weighing and weighed: it is, and was, asked what its sources cost: elsewhere bytes; see sources.go.
+	weighing, weighed bool
+	elsewhere         int64
 }
 
 // ofExecution is what its attempt in the batch system here needs.
 type ofExecution struct {
-	killing   bool      // a Withdraw or Kill is under way
-	reading   bool      // a Collect is under way
-	awaits    bool      // owner: it is to be launched as soon as the gate of its start is open
-	worn      bool      // an earlier attempt has, or may have, run in the working tree, which was not made anew since
-	misses    int       // good listings in a row that lack the present attempt
-	refused   string    // why the batch system here would not take it; see refused.go
-	refusedAt grid.Tick // when it said so; 0 is never
-	damaged   grid.Tick // since when its control files cannot be believed; 0: they can. See damaged.go
+	killing bool                    // a Withdraw or Kill is under way
+	reading bool                    // a Collect is under way
+	awaits  bool                    // owner: it is to be launched as soon as the gate of its start is open
+	worn    bool                    // an earlier attempt has, or may have, run in the working tree, which was not made anew since
+	misses  int                     // good listings in a row that lack the present attempt
+	refused map[grid.PeerID]refusal // sites that would not take it; see refused.go
+	damaged grid.Tick               // since when its control files cannot be believed; 0: they can. See damaged.go
 }
 
 // ofHome is what home and owner have to know of each other.
@@ -93,6 +95,7 @@ type ofHome struct {
 	asked     grid.Tick // home: when its owner, which does not report it, was asked last
 	pulling   bool      // home: its output is being fetched
 	raised    grid.Tick // home: when it was to start again, and only once, as its site was forgotten
+	exporting bool      // home: its output is being brought where it goes
 	claim     *claim    // home: a result of an older epoch that waits for the token
 }
 

@@ -9,6 +9,9 @@ import "gbroker/grid"
 //
 //	launch ─► refused ─► Withdraw ─ never starts ─► READY, searched for, not here
 //
+// A site elsewhere that had accepted the job and cannot have one of its inputs says so in its Refuse: that is
+// believed as long.
+//
 // Where no other site can run it either, the job ends with the words of the refusal. Where
 // one could that does not answer, this one is tried again after the while: an
 // administrator may have mended it.
@@ -16,10 +19,32 @@ import "gbroker/grid"
 // refusedFor is how long a refusal is believed.
 const refusedFor = 10 * grid.Minute
 
-// refusedHere is why a job cannot run here whatever the plan says; nil if nothing is known.
+// refusal is why a site would not take a job, and when it said so.
+type refusal struct {
+	why string
+	at  grid.Tick
+}
+
+// refuses notes that a site would not take the job now or in a while.
+func (c *kernel) refuses(j *job, p grid.PeerID, why string) {
+	if j.refused == nil {
+		j.refused = map[grid.PeerID]refusal{}
+	}
+	j.refused[p] = refusal{why, c.now}
+}
+
+// refusedBy is why a job cannot run at a site whatever is told of its plan; nil if nothing is known.
+func (c *kernel) refusedBy(j *job, p grid.PeerID) *grid.Refusal {
+	if r, said := j.refused[p]; said && c.now-r.at < refusedFor {
+		return &grid.Refusal{Kind: grid.Permanent, Reason: r.why}
+	}
+	return nil
+}
+
+// refusedHere is what is known of that for this site.
 func (c *execution) refusedHere(id grid.JobID) *grid.Refusal {
-	if j := c.jobs[id]; j != nil && j.refusedAt != 0 && c.now-j.refusedAt < refusedFor {
-		return &grid.Refusal{Kind: grid.Permanent, Reason: "its batch system has refused the job: " + j.refused}
+	if j := c.jobs[id]; j != nil {
+		return c.refusedBy(j, c.cfg.Self)
 	}
 	return nil
 }

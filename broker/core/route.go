@@ -10,6 +10,7 @@ const (
 	FetchWork                 // fetch, discard
 	HintWork                  // what nothing waits for
 	LookWork                  // of the whole batch system
+	WeighWork                 // ask what sources cost
 )
 
 // WorkKey names a queue of slow effects: those of one key are done one after another, in
@@ -29,6 +30,9 @@ func Route(e Effect) (key WorkKey, ends []WorkKey, slow bool) {
 	case Reconcile:
 		return WorkKey{LookWork, "recollect"}, nil, true
 	case Launch:
+		if len(e.Submission.Job.Sources) > 0 { // which may take long to come
+			return WorkKey{FetchWork, string(e.Submission.ID.Job)}, nil, true
+		}
 		return WorkKey{FileWork, string(e.Submission.ID.Job)}, nil, true
 	case Check:
 		return WorkKey{FileWork, string(e.Job)}, nil, true
@@ -48,6 +52,10 @@ func Route(e Effect) (key WorkKey, ends []WorkKey, slow bool) {
 	case SetAside:
 		key, ends = clearing(string(e.Job))
 		return key, ends, true
+	case Export:
+		return WorkKey{FetchWork, string(e.Job.ID)}, nil, true
+	case Weigh:
+		return WorkKey{WeighWork, string(e.Job.ID)}, nil, true
 	case Publish:
 		return WorkKey{HintWork, string(e.Job)}, nil, true
 	case Delivered:

@@ -25,7 +25,6 @@ type search struct {
 	execution interface {
 		end(j *job, state grid.State, reason string)
 		launch(j *job, why string)
-		refusedHere(id grid.JobID) *grid.Refusal
 	}
 	gates interface {
 		beforeStart(j *job) gate
@@ -43,6 +42,7 @@ type search struct {
 
 func (c *search) routes(r *routes) {
 	onEvent(r, c.where)
+	onEvent(r, c.onWeighed)
 	onMessage(r, c.estimateReply)
 	onGeneral(r, startedDue, c.waitLonger)
 	onGeneral(r, roundDeadline, c.endRound)

@@ -109,7 +109,7 @@ func (c *search) whereElse(w *where) {
 		}
 		w.round.replies[p] = &reply{}
 		w.round.waiting++
-		c.send(p, wire.EstimateRequest{Round: w.round.id, Questions: []wire.Question{c.asking(&w.job.rec.Job, m)}})
+		c.send(p, wire.EstimateRequest{Round: w.round.id, Questions: []wire.Question{c.asking(w.job, m)}})
 	}
 }
 

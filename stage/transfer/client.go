@@ -12,16 +12,6 @@ import (
 	"gbroker/internal/outbound"
 )
 
-// Flag says what becomes of a file that is at the target already.
-type Flag uint8
-
-// The flags.
-const (
-	Overwrite Flag = iota
-	Append
-	Keep // the target must not exist
-)
-
 // Config is what a Client needs. Zero fields take the defaults named.
 type Config struct {
 	Policy outbound.Policy
@@ -53,7 +43,7 @@ type scheme interface {
 	// which is told by at = 0.
 	open(ctx context.Context, t target, offset int64, known Facts) (r io.ReadCloser, f Facts, at int64, err error)
 	// store makes a file of size bytes appear, whole or not at all.
-	store(ctx context.Context, t target, from *os.File, size int64, flag Flag) error
+	store(ctx context.Context, t target, from *os.File, size int64, flag grid.CreationFlag) error
 }
 
 // Client gets and puts files. Its methods may be called from any goroutine.
@@ -124,7 +114,7 @@ func (c *Client) tooLong() error {
 const longestBackoff = 30 * time.Second
 
 // Put brings the first size bytes of a file to a place.
-func (c *Client) Put(ctx context.Context, p Place, from *os.File, size int64, flag Flag) error {
+func (c *Client) Put(ctx context.Context, p Place, from *os.File, size int64, flag grid.CreationFlag) error {
 	t, s, err := c.read(p)
 	if err != nil {
 		return err

@@ -157,7 +157,7 @@ func (f folders) open(ctx context.Context, t target, offset int64, known Facts) 
 	return r, facts, 0, nil
 }
 
-func (f folders) store(_ context.Context, t target, from *os.File, size int64, flag Flag) error {
+func (f folders) store(_ context.Context, t target, from *os.File, size int64, flag grid.CreationFlag) error {
 	folder, name, err := f.find(t, f.cfg.Write, "write into")
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (f folders) store(_ context.Context, t target, from *os.File, size int64, f
 		return kind(err)
 	}
 	defer root.Remove(part) // gone already if all went well
-	if flag == Append {
+	if flag == grid.Append {
 		err = appendOld(to, func() (io.ReadCloser, error) { return root.Open(name) })
 	}
 	if err == nil {
@@ -185,7 +185,7 @@ func (f folders) store(_ context.Context, t target, from *os.File, size int64, f
 	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
 		return err
 	}
-	if flag == Keep {
+	if flag == grid.DontOverwrite {
 		if err = root.Link(part, name); errors.Is(err, fs.ErrExist) {
 			return exists()
 		}

@@ -138,8 +138,8 @@ func (o objects) open(ctx context.Context, t target, offset int64, known Facts) 
 // abortLimit is for giving up the parts of an upload that broke.
 const abortLimit = 30 * time.Second
 
-func (o objects) store(ctx context.Context, t target, from *os.File, size int64, flag Flag) error {
-	if flag == Append {
+func (o objects) store(ctx context.Context, t target, from *os.File, size int64, flag grid.CreationFlag) error {
+	if flag == grid.Append {
 		return fmt.Errorf("%w: nothing can be appended by S3", grid.ErrInvalid)
 	}
 	c, err := o.client(t)
@@ -149,7 +149,7 @@ func (o objects) store(ctx context.Context, t target, from *os.File, size int64,
 	put := minio.PutObjectOptions{ContentType: "application/octet-stream", PartSize: 16 << 20, NumThreads: 2,
 		SendContentMd5: true, DisableContentSha256: true, // not every server takes pieces that are signed each
 	}
-	if flag == Keep {
+	if flag == grid.DontOverwrite {
 		put.SetMatchETagExcept("*")
 		if _, err := o.stat(ctx, t); err == nil { // some servers do not know the condition
 			return exists()
@@ -171,7 +171,7 @@ func (o objects) store(ctx context.Context, t target, from *os.File, size int64,
 		defer cancel()
 		c.RemoveIncompleteUpload(abort, t.Host, key(t)) // what it says is of less use than err
 	}
-	if minio.ToErrorResponse(err).StatusCode == http.StatusPreconditionFailed && flag == Keep {
+	if minio.ToErrorResponse(err).StatusCode == http.StatusPreconditionFailed && flag == grid.DontOverwrite {
 		return exists()
 	}
 	return s3Kind(err)

@@ -49,6 +49,11 @@ type Secret struct {
 // String tells nothing, so that no log and no error can.
 func (s Secret) String() string { return "the credentials for " + Shown(s.For) }
 
+// Fields are all it says, for comparing.
+func (s Secret) Fields() []string {
+	return []string{s.For, s.User, s.Password, s.Token, s.PrivateKey, s.HostKey, s.AccessKey, s.SecretKey, s.SessionToken, s.Endpoint, s.Region}
+}
+
 // GoString is String: %#v tells nothing either.
 func (s Secret) GoString() string { return s.String() }
 

@@ -213,7 +213,7 @@ func TestThereAndBack(t *testing.T) {
 			}
 			for _, size := range []int{0, 10, 40 << 20} {
 				b := random(size)
-				if err := c.Put(ctx, p, content(t, b), int64(size), Overwrite); err != nil {
+				if err := c.Put(ctx, p, content(t, b), int64(size), grid.Overwrite); err != nil {
 					t.Fatal(err)
 				}
 				if f, err := c.Stat(ctx, p); err != nil || f.Size != int64(size) {
@@ -224,19 +224,19 @@ func TestThereAndBack(t *testing.T) {
 				}
 			}
 			if name != "http" { // which has no condition on nginx
-				if err := c.Put(ctx, p, content(t, nil), 0, Keep); !errors.Is(err, grid.ErrInvalid) {
+				if err := c.Put(ctx, p, content(t, nil), 0, grid.DontOverwrite); !errors.Is(err, grid.ErrInvalid) {
 					t.Errorf("what must not be overwritten is: %v", err)
 				}
 				kept := p
 				kept.URI += "new"
-				if err := c.Put(ctx, kept, content(t, []byte("new")), 3, Keep); err != nil {
+				if err := c.Put(ctx, kept, content(t, []byte("new")), 3, grid.DontOverwrite); err != nil {
 					t.Error(err)
 				}
 			}
-			if err := c.Put(ctx, p, content(t, []byte("one")), 3, Overwrite); err != nil {
+			if err := c.Put(ctx, p, content(t, []byte("one")), 3, grid.Overwrite); err != nil {
 				t.Fatal(err)
 			}
-			err := c.Put(ctx, p, content(t, []byte("two")), 3, Append)
+			err := c.Put(ctx, p, content(t, []byte("two")), 3, grid.Append)
 			got, _ := get(t, c, p)
 			if appends && (err != nil || string(got) != "onetwo") || !appends && !errors.Is(err, grid.ErrInvalid) {
 				t.Errorf("appended: %q %v", got, err)

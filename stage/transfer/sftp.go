@@ -206,13 +206,13 @@ func (s secure) open(ctx context.Context, t target, offset int64, known Facts) (
 	return &remote{file, file, c}, f, offset, nil
 }
 
-func (s secure) store(ctx context.Context, t target, from *os.File, size int64, flag Flag) error {
+func (s secure) store(ctx context.Context, t target, from *os.File, size int64, flag grid.CreationFlag) error {
 	c, err := s.dial(ctx, t)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if flag == Keep {
+	if flag == grid.DontOverwrite {
 		if _, err := c.Lstat(t.Path); err == nil {
 			return exists()
 		}
@@ -228,7 +228,7 @@ func (s secure) store(ctx context.Context, t target, from *os.File, size int64, 
 			c.Remove(part)
 		}
 	}()
-	if flag == Append {
+	if flag == grid.Append {
 		err = appendOld(to, func() (io.ReadCloser, error) { return c.Open(t.Path) })
 	}
 	if err == nil {
@@ -240,7 +240,7 @@ func (s secure) store(ctx context.Context, t target, from *os.File, size int64, 
 	if err = errors.Join(err, to.Close()); err != nil {
 		return fileKind(err)
 	}
-	if flag == Keep {
+	if flag == grid.DontOverwrite {
 		if err = c.Rename(part, t.Path); err != nil { // which replaces nothing
 			if _, there := c.Lstat(t.Path); there == nil {
 				return exists()

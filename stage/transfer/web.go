@@ -136,8 +136,8 @@ func (w web) open(ctx context.Context, t target, offset int64, known Facts) (io.
 	return a.Body, facts(a), 0, nil
 }
 
-func (w web) store(ctx context.Context, t target, from *os.File, size int64, flag Flag) error {
-	if flag == Append {
+func (w web) store(ctx context.Context, t target, from *os.File, size int64, flag grid.CreationFlag) error {
+	if flag == grid.Append {
 		return fmt.Errorf("%w: nothing can be appended by HTTP", grid.ErrInvalid)
 	}
 	var body io.Reader = http.NoBody
@@ -150,7 +150,7 @@ func (w web) store(ctx context.Context, t target, from *os.File, size int64, fla
 	}
 	r.ContentLength = size
 	r.Header.Set("Content-Type", "application/octet-stream")
-	if flag == Keep {
+	if flag == grid.DontOverwrite {
 		r.Header.Set("If-None-Match", "*")
 	}
 	a, err := w.do(r)
@@ -158,7 +158,7 @@ func (w web) store(ctx context.Context, t target, from *os.File, size int64, fla
 		return err
 	}
 	a.Body.Close()
-	if a.StatusCode == http.StatusPreconditionFailed && flag == Keep {
+	if a.StatusCode == http.StatusPreconditionFailed && flag == grid.DontOverwrite {
 		return exists()
 	}
 	return status(a)

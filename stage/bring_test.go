@@ -1,0 +1,195 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/internal/outbound"
+	"gbroker/stage/transfer"
+)
+
+// placed is a stager that reaches this machine, and files below a folder.
+func placed(t *testing.T, folder string, change func(*Config)) *Stager {
+	t.Helper()
+	cfg := Config{Root: t.TempDir(), Authorize: func(grid.PeerID, grid.JobID, Set) (Grant, error) { return Grant{}, nil }, Reserve: 1}
+	cfg.Places = transfer.New(transfer.Config{
+		Policy: outbound.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, Read: []string{folder}, Write: []string{folder},
+		Patience: time.Millisecond,
+	})
+	if change != nil {
+		change(&cfg)
+	}
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+var sourced = grid.JobID("a.00000000000000000000000001")
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return "absent"
+	}
+	return string(b)
+}
+
+// Sources come once, lie in work/ by their flags beside what was sent along, and go with the end.
+func TestSources(t *testing.T) {
+	var asked atomic.Int32
+	var token atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		token.Store(r.Header.Get("Authorization"))
+		w.Write([]byte("new"))
+	}))
+	defer server.Close()
+	ctx := context.Background()
+	for _, keep := range []bool{true, false} {
+		s := placed(t, t.TempDir(), nil)
+		asked.Store(0)
+		job := grid.Job{ID: sourced, Program: grid.Program{Executable: "run.sh"}}
+		for _, name := range []string{"append", "keep", "replace"} {
+			if _, err := s.Receive(ctx, job.ID, name, 3, 0o600, strings.NewReader("old")); err != nil {
+				t.Fatal(err)
+			}
+			flag := map[string]grid.CreationFlag{"append": grid.Append, "keep": grid.DontOverwrite}[name]
+			job.Sources = append(job.Sources, grid.Source{Path: name, URI: server.URL, Flag: flag})
+		}
+		for name, flag := range map[string]grid.CreationFlag{"run.sh": grid.Overwrite, "sub/append": grid.Append, "sub/keep": grid.DontOverwrite} {
+			job.Sources = append(job.Sources, grid.Source{Path: name, URI: server.URL, Flag: flag})
+		}
+		var err error
+		if job.Inputs, err = s.Received(job.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.KeepSecrets(job.ID, []byte("- for: "+server.URL+"\n  token: hidden\n")); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.Costs(ctx, job); n != 3*6 {
+			t.Errorf("the sources cost %d bytes", n)
+		}
+		if n := asked.Load(); n > 6 {
+			t.Errorf("asked %d times what it costs", n)
+		}
+		asked.Store(0)
+		for range 2 {
+			if err := errors.Join(s.Bring(ctx, "", job), s.Prepare(ctx, job, keep)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := asked.Load(); n != 6 || token.Load() != "Bearer hidden" {
+			t.Errorf("asked %d times, with %v", n, token.Load())
+		}
+		work, control := s.Paths(job.ID)
+		for name, want := range map[string]string{"append": "oldnew", "keep": "old", "replace": "new", "run.sh": "new", "sub/append": "new", "sub/keep": "new"} {
+			if got := read(t, filepath.Join(work, name)); got != want {
+				t.Errorf("keep %t: %s is %q", keep, name, got)
+			}
+		}
+		if info, err := os.Stat(filepath.Join(work, "run.sh")); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("the executable is %v %v", info.Mode(), err)
+		}
+		if info, err := os.Stat(filepath.Join(control, "credentials")); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("the credentials are %v %v", info.Mode(), err)
+		}
+		if keep { // it runs again
+			if err := errors.Join(s.Discard(job.ID, Work), s.Bring(ctx, "", job), s.Prepare(ctx, job, keep)); err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, filepath.Join(work, "append")); got != "oldnew" || asked.Load() != 6 {
+				t.Errorf("again: %q, asked %d times", got, asked.Load())
+			}
+		}
+		if err := s.End(job.ID); err != nil {
+			t.Fatal(err)
+		}
+		for _, gone := range []string{filepath.Join(control, "credentials"), filepath.Join(filepath.Dir(work), "src")} {
+			if _, err := os.Stat(gone); err == nil {
+				t.Errorf("%s is left at the end", gone)
+			}
+		}
+	}
+}
+
+// What cannot be had is that, and says which and why; the disk's and the user's faults are others.
+func TestSourcesThatFail(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	ctx := context.Background()
+	for uri, want := range map[string]string{
+		server.URL + "/x?hidden": "404", "file:///etc/passwd": "does not let its users", "http://10.0.0.1/": "private", "gopher://h/": "schemes",
+	} {
+		s := placed(t, t.TempDir(), nil)
+		err := s.Bring(ctx, "", grid.Job{ID: sourced, Sources: []grid.Source{{Path: "x", URI: uri}}})
+		if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%s: %v", uri, err)
+		}
+	}
+	many := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 600)) }))
+	defer many.Close()
+	s := placed(t, t.TempDir(), func(c *Config) { c.MaxBytes = 1000 })
+	job := grid.Job{ID: sourced, Sources: []grid.Source{{Path: "x", URI: many.URL}, {Path: "y", URI: many.URL}}}
+	if err := s.Bring(ctx, "", job); err == nil || !strings.Contains(err.Error(), "together") {
+		t.Errorf("more than the limit together: %v", err)
+	}
+	full := placed(t, t.TempDir(), func(c *Config) { c.Free = func() (int64, error) { return 0, nil } })
+	if err := full.Bring(ctx, "", job); !errors.Is(err, grid.ErrUnavailable) {
+		t.Errorf("a full disk: %v", err)
+	}
+}
+
+// Outputs that go elsewhere get there, once; one that was not made is none.
+func TestExport(t *testing.T) {
+	folder := t.TempDir()
+	s := placed(t, folder, nil)
+	ctx := context.Background()
+	job := grid.Job{ID: sourced, Outputs: []grid.Output{
+		{Path: "a", URI: "file://" + folder + "/a"}, {Path: "b", URI: "file://" + folder + "/b", Delete: true},
+		{Path: "c", URI: "file:///etc/c", Required: true}, {Path: "d", Target: "d"}, {Path: "never", URI: "file://" + folder + "/never", Required: true},
+		{Path: "e", URI: "file://" + folder + "/e", Flag: grid.Append},
+	}}
+	root, err := s.makeFolder(job.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root.Close()
+	work, _ := s.Paths(job.ID)
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		if err := os.WriteFile(filepath.Join(work, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, missing, err := s.Collect(ctx, job)
+	if err != nil || len(missing) != 1 || missing[0].Path != "never" {
+		t.Fatal(missing, err)
+	}
+	for range 2 { // again, as after a crash
+		failed, gone, err := s.Export(ctx, job, left)
+		if err != nil || len(failed) != 1 || !strings.Contains(failed[0], `"c" to file:///etc/c`) || len(gone) != 1 || gone[0] != grid.ElsewhereDir+"/b" {
+			t.Errorf("%q %q %v", failed, gone, err)
+		}
+		for name, want := range map[string]string{"a": "a", "b": "b", "d": "absent", "e": "e", "never": "absent"} {
+			if got := read(t, filepath.Join(folder, name)); got != want {
+				t.Errorf("%s is %q", name, got)
+			}
+		}
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(work), "out", grid.ElsewhereDir, "b")); err == nil {
+		t.Error("what was to be deleted is here")
+	}
+}
