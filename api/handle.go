@@ -58,6 +58,7 @@ func (s *Server) userTable() table {
 		"GET /v1/groups/{id}/wait":            s.onGroup(s.waitGroup),
 		"POST /v1/groups/{id}/cancel":         s.onGroup(s.cancelGroup),
 		"DELETE /v1/groups/{id}":              s.removeGroup,
+		"GET /v1/usage":                       s.usage,
 		"GET /v1/sites":                       s.sites,
 		"GET /v1/site":                        s.self,
 		"GET /metrics":                        s.metrics,

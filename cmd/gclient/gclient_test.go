@@ -122,6 +122,14 @@ func becomes(ts *testscript.TestScript, _ bool, args []string) {
 				r.ExitCode, r.HasExit = n, true
 			case "signal":
 				r.ExitCode, r.HasExit, r.Signal = 128+n, true, n
+			case "submitted":
+				r.Submitted = grid.Tick(n)
+			case "started":
+				r.Started = grid.Tick(n)
+			case "finished":
+				r.Finished = grid.Tick(n)
+			case "user":
+				r.Job.User.Name = value
 			case "cpu":
 				r.Usage.CPU = grid.Tick(n)
 			case "memory":
