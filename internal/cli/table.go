@@ -25,6 +25,11 @@ func Table(w io.Writer) *Tabular { return &Tabular{w: w, give: -1} }
 // Fitted is Table, but on a terminal that is too narrow the column give is cut.
 func Fitted(w io.Writer, give int) *Tabular { return &Tabular{w: w, fit: Width(w), give: give} }
 
+// FittedTo is Fitted to a number of columns; 0 cuts nothing.
+func FittedTo(w io.Writer, columns, give int) *Tabular {
+	return &Tabular{w: w, fit: columns, give: give}
+}
+
 func (t *Tabular) Write(b []byte) (int, error) { return t.text.Write(b) }
 
 // least is to how many columns one is cut at most.
