@@ -35,6 +35,9 @@
 //	GET    /v1/jobs/{id}/wait?since=S   a status, as soon as the state is not S or after 30 s
 //	GET    /v1/changes?after=POSITION   what changes, as server-sent events: see feed.go
 //	POST   /v1/jobs/{id}/cancel         {confirmed, job: status}; 202 while it is only recorded
+//	POST   /v1/jobs/{id}/alter          {held, not_before, deadline, priority, walltime_s, processes, queue}, what is left out stays:
+//	                                    {confirmed, job: status}; 202 while it is only recorded
+//	POST   /v1/jobs/{id}/resubmit       {key}: an ended job handed in again, with its files: status of the new one; 201
 //	GET    /v1/jobs/{id}/explain        how the places were chosen ([Explanation])
 //	GET    /v1/jobs/{id}/history        {id, events: [{at, state, site, epoch, why}]}
 //	GET    /v1/jobs/{id}/log            what a job has written so far, also while it runs: see log.go

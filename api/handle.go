@@ -45,6 +45,8 @@ func (s *Server) userTable() table {
 		"GET /v1/jobs/{id}/wait":              s.wait,
 		"GET /v1/changes":                     s.changes,
 		"POST /v1/jobs/{id}/cancel":           s.cancel,
+		"POST /v1/jobs/{id}/alter":            s.alter,
+		"POST /v1/jobs/{id}/resubmit":         s.resubmit,
 		"GET /v1/jobs/{id}/explain":           s.explain,
 		"GET /v1/jobs/{id}/history":           s.history,
 		"PUT /v1/jobs/{id}/files/{path...}":   s.upload,

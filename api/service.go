@@ -89,6 +89,11 @@ type UserService interface {
 	Groups(ctx context.Context, who Identity) ([]GroupRecord, error)
 	// WaitGroup returns when all jobs of the group have ended, or ctx is done (then it as it is).
 	WaitGroup(ctx context.Context, who Identity, id grid.GroupID) (GroupRecord, error)
+	// Alter changes a job of this home that waits, or the deadline of one that runs; confirmed once nothing that is
+	// replaced can start any more.
+	Alter(ctx context.Context, who Identity, id grid.JobID, to grid.Alteration) (r grid.Record, confirmed bool, err error)
+	// Resubmit hands an ended job of this home in again, with its files.
+	Resubmit(ctx context.Context, who Identity, id grid.JobID, key string) (grid.Record, error)
 	// CancelGroup asks for the end of all jobs of a group; that is durable when it returns.
 	CancelGroup(ctx context.Context, who Identity, id grid.GroupID) (GroupRecord, error)
 	// RemoveGroup deletes an ended group, its jobs and their files.

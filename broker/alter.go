@@ -1,0 +1,28 @@
+package broker
+
+import (
+	"context"
+
+	"gbroker/broker/core"
+	"gbroker/grid"
+)
+
+// Alter changes a job of this home; it is durable when Alter returns. certain tells that it is
+// so now, wherever the job is: until ctx is done it is waited for.
+func (b *Broker) Alter(ctx context.Context, id grid.JobID, to grid.Alteration, by string) (r grid.Record, certain bool, err error) {
+	if _, err = b.request(ctx, func(t core.Token) core.Request { return core.Alter{Token: t, Job: id, To: to, By: by} }); err != nil {
+		return r, false, err
+	}
+	is := func(r *grid.Record) bool { return r.State >= grid.Running || r.End != 0 || settled(r, to) }
+	r, known, err := b.view.until(ctx, id, is)
+	return r, !known || is(&r), err
+}
+
+// settled: nothing that is replaced can start any more.
+func settled(r *grid.Record, to grid.Alteration) bool {
+	if r.Altered != nil {
+		return false
+	}
+	back := to.Held != nil && *to.Held || to.NotBefore != nil
+	return !back || r.Role == grid.Owning && (r.State == grid.Ready || r.State < grid.Ready)
+}

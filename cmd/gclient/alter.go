@@ -1,0 +1,124 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+// alterFlags are what alter takes, as texts; "" is as it is.
+type alterFlags struct {
+	walltime, deadline, notBefore, queue string
+	processes, priority                  int
+}
+
+func (p *program) alter() *cobra.Command {
+	var f alterFlags
+	cmd := &cobra.Command{
+		Use:   "alter ID...",
+		Short: "Change jobs that wait",
+		Long: `Change jobs that wait, wherever they do. For another walltime, queue or number of processes a job
+comes home first, and a place is searched for it anew; so a job is never started as it was before. Of a job
+that runs only the deadline can be changed. Instants are written as 2026-12-01T08:00 (in your zone), with a zone as
+2026-12-01T08:00:00Z, or as a span from now, such as +2h.`,
+		Example: `  gclient alter xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF --walltime 2:30:00
+  gclient alter xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF --deadline +6h --priority 10`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: p.completeAllJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, err := f.alteration(cmd, time.Now())
+			if err != nil {
+				return err
+			}
+			return p.alterAll(cmd, args, to)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.walltime, "walltime", "", "run time, as `[[H:]M:]S` or 90m")
+	flags.StringVar(&f.deadline, "deadline", "", "`INSTANT` by which it must have ended")
+	flags.StringVar(&f.notBefore, "not-before", "", "`INSTANT` before which it is not to start")
+	flags.StringVar(&f.queue, "queue", "", "`NAME` of the queue; 'any' lets the site choose")
+	flags.IntVar(&f.processes, "processes", 0, "how many processes")
+	flags.IntVar(&f.priority, "priority", 0, "among your own waiting jobs, -1000 to 1000; greater goes first")
+	return cmd
+}
+
+// alteration is what the flags say, of those that were given.
+func (f *alterFlags) alteration(cmd *cobra.Command, now time.Time) (to api.Alteration, err error) {
+	given := cmd.Flags().Changed
+	if given("walltime") {
+		span, err := readSpan(f.walltime)
+		if err != nil {
+			return to, cli.BadUsage("--walltime: %v", err)
+		}
+		seconds := span.Seconds()
+		to.WalltimeS = &seconds
+	}
+	for flag, at := range map[string]struct {
+		text string
+		to   **api.Time
+	}{"deadline": {f.deadline, &to.Deadline}, "not-before": {f.notBefore, &to.NotBefore}} {
+		if !given(flag) {
+			continue
+		}
+		instant, err := readInstant(at.text, now)
+		if err != nil {
+			return to, cli.BadUsage("--%s: %v", flag, err)
+		}
+		t := api.Time(grid.InstantOf(instant))
+		*at.to = &t
+	}
+	if given("queue") {
+		if f.queue == "any" {
+			f.queue = ""
+		}
+		to.Queue = &f.queue
+	}
+	if given("processes") {
+		to.Processes = &f.processes
+	}
+	if given("priority") {
+		to.Priority = &f.priority
+	}
+	if to == (api.Alteration{}) {
+		return to, cli.BadUsage("say what is to be altered: --walltime, --processes, --queue, --deadline, --priority or --not-before")
+	}
+	return to, nil
+}
+
+// readSpan reads 90, 1:30, 1:00:00 or 90m.
+func readSpan(text string) (time.Duration, error) {
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return d, nil
+	}
+	parts := strings.Split(text, ":")
+	seconds := int64(0)
+	for _, part := range parts {
+		n, err := strconv.ParseInt(part, 10, 32)
+		if err != nil || n < 0 || len(parts) > 3 {
+			return 0, cli.BadUsage("%.40q is no span: write 1:30:00, 90m or seconds", text)
+		}
+		seconds = 60*seconds + n
+	}
+	return time.Duration(seconds) * time.Second, nil
+}
+
+// readInstant reads an instant, in the zone of the user where it names none, or a span from now.
+func readInstant(text string, now time.Time) (time.Time, error) {
+	if span, is := strings.CutPrefix(text, "+"); is {
+		d, err := readSpan(span)
+		return now.Add(d), err
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return now, cli.BadUsage("%.40q is no instant: write 2026-12-01T08:00, one with a zone, or a span from now, such as +2h", text)
+}

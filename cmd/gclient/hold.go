@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+func (p *program) hold() *cobra.Command {
+	return p.holding("hold", true, "Keep jobs from starting",
+		`Keep jobs that wait from starting until they are released, wherever they wait: one at another
+site comes home for it. A job that runs is not held. Exit code 3: it is recorded, but the site that has a job has not
+answered yet, and may still start it.`)
+}
+
+func (p *program) release() *cobra.Command {
+	return p.holding("release", false, "Let held jobs go",
+		`Let jobs go that are held, by 'gclient hold' or as their documents say: a place is searched for them.`)
+}
+
+func (p *program) holding(use string, held bool, short, long string) *cobra.Command {
+	return &cobra.Command{
+		Use: use + " ID...", Short: short, Long: long,
+		Example:           "  gclient " + use + " xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: p.completeAllJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.alterAll(cmd, args, api.Alteration{Held: &held})
+		},
+	}
+}
+
+// alterAll changes jobs one after the other, also where some cannot be.
+func (p *program) alterAll(cmd *cobra.Command, args []string, to api.Alteration) error {
+	ids := make([]grid.JobID, len(args))
+	for i, text := range args {
+		id, err := grid.ParseJobID(text)
+		if err != nil {
+			return cli.BadUsage("%v", err)
+		}
+		ids[i] = id
+	}
+	c, err := p.client(cmd)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var failed []error
+	for _, id := range ids {
+		if err := alterOne(cmd, c, id, to); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if len(failed) == 1 {
+		return failed[0]
+	}
+	return errors.Join(failed...)
+}
+
+func alterOne(cmd *cobra.Command, c *api.Client, id grid.JobID, to api.Alteration) error {
+	a, err := c.Alter(cmd.Context(), id, to)
+	if err != nil {
+		return fmt.Errorf("job %s: %w", id, err)
+	}
+	if state, err := grid.ParseState(a.Job.State); err == nil && state >= grid.Running && (to.Deadline == nil || to != api.Alteration{Deadline: to.Deadline}) {
+		return cli.Exit(cli.No, fmt.Errorf("job %s has started meanwhile, as it was before: it is %s", id, a.Job.State))
+	}
+	if !a.Confirmed {
+		return cli.Exit(cli.Failed, fmt.Errorf("job %s: recorded, not yet confirmed; 'gclient status %s' tells when it is", id, id))
+	}
+	cmd.Printf("%s %s\n", id, said(&a.Job))
+	return nil
+}
+
+// said is the state of a job with its reason.
+func said(s *api.Status) string {
+	if s.Reason == "" {
+		return s.State
+	}
+	return s.State + ": " + printable(s.Reason)
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+func (p *program) resubmit() *cobra.Command {
+	return &cobra.Command{
+		Use:   "resubmit ID",
+		Short: "Hand an ended job in again, as a new one",
+		Long: `Hand an ended job in again, with the files that it brought, as long as its home keeps these. The new
+job has an identifier of its own, which is printed, and waits for nothing: what the old one was not to start before, to
+end by, or depended on, is over.`,
+		Example:           "  gclient resubmit xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: p.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := grid.ParseJobID(args[0])
+			if err != nil {
+				return cli.BadUsage("%v", err)
+			}
+			c, err := p.client(cmd)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			s, err := c.Resubmit(cmd.Context(), id, fmt.Sprintf("again-%s-%s", id, rand.Text()))
+			if err != nil {
+				return err
+			}
+			cmd.Println(s.ID)
+			return nil
+		},
+	}
+}
