@@ -27,6 +27,7 @@ type work struct {
 	memory    int64    // bytes on each node
 	brings    []string // files beside the document, below the same names in the job
 	takes     []string // files it leaves
+	terms     string   // elements of our own namespace, gb, in its Resources
 }
 
 // write writes the document into dir, where what it brings lies.
@@ -40,7 +41,7 @@ func (w work) write(t *testing.T, dir, name string) string {
 func (w work) document(name string) string {
 	return `<?xml version="1.0" encoding="UTF-8"?>
 <JobDefinition xmlns="http://schemas.ggf.org/jsdl/2005/11/jsdl"
-  xmlns:posix="http://schemas.ggf.org/jsdl/2005/11/jsdl-posix" xmlns:spmd="http://schemas.ogf.org/jsdl/2007/02/jsdl-spmd">
+  xmlns:posix="http://schemas.ggf.org/jsdl/2005/11/jsdl-posix" xmlns:spmd="http://schemas.ogf.org/jsdl/2007/02/jsdl-spmd" xmlns:gb="urn:gbroker:jsdl:1">
 <JobDescription><JobIdentification>` + element("JobName", name) + `</JobIdentification>
 <Application>` + w.application() + `</Application>
 ` + w.resources() + w.staging() + `</JobDescription></JobDefinition>
@@ -87,6 +88,7 @@ func (w work) resources() string {
 	if w.cpus > 0 {
 		text += "<TotalCPUCount>" + element("Exact", fmt.Sprint(w.cpus)) + "</TotalCPUCount>"
 	}
+	text += w.terms
 	if text == "" {
 		return ""
 	}
