@@ -48,6 +48,7 @@ type Record struct {
 	Obstacle        string // what holds the job up in this state, as long as it does, for people
 	Ended           Tick   // when the terminal state was reached here
 	CancelRequested bool
+	Overdue         bool // that is because of its deadline, whatever the clock says since
 
 	Tenure
 	Run

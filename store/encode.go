@@ -25,6 +25,7 @@ type recordRow struct {
 	Superseded    *grid.Epoch      `json:",omitempty"`
 	Adopted       *grid.Epoch      `json:",omitempty"`
 	Kept          bool             `json:",omitempty"`
+	Overdue       bool             `json:",omitempty"`
 	HomeForgotten bool             `json:",omitempty"`
 	Uncertain     bool             `json:",omitempty"`
 	Anyway        bool             `json:",omitempty"`
@@ -177,7 +178,7 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 	return encode(recordRow{
 		Record: *r, Outputs: each(r.Outputs, toFile),
 		Candidate: present(r.Candidate), Superseded: present(r.Superseded), Adopted: present(r.Adopted),
-		Kept: r.Kept, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Altered: r.Altered,
+		Kept: r.Kept, Overdue: r.Overdue, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Altered: r.Altered,
 		Standing: r.Role,
 		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
 		Telling:  r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
@@ -249,7 +250,7 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	r.Record.Certificates = each(r.Deeds, func(d certificateRow) grid.Certificate { return grid.Certificate(d) })
 	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing = r.Telling, r.Hops, r.HopsAt, r.Missing
 	r.Record.Queued, r.Record.ExpectedStart, r.Record.Usage = r.Queued, r.ExpectedStart, orZero(r.Usage)
-	r.Record.Obstacle, r.Record.Altered = r.Obstacle, r.Altered
+	r.Record.Obstacle, r.Record.Altered, r.Record.Overdue = r.Obstacle, r.Altered, r.Overdue
 	return r.Record, nil
 }
 

@@ -193,6 +193,7 @@ func (c *terms) giveBack(j *job) {
 
 func (c *terms) deadlineDue(j *job) {
 	if c.gates.beforeOverdue(j) == open {
+		j.rec.Overdue = j.rec.Overdue || !j.rec.CancelRequested
 		c.home.wantGone(j, fmt.Sprintf("its deadline, %s", j.rec.Job.Terms.Deadline.Stamp()))
 	}
 }
@@ -216,7 +217,7 @@ func (c *terms) hearDeadline(j *job, in wire.In) {
 // overdue tells that the job has not ended by its deadline.
 func (c *kernel) overdue(j *job) bool {
 	at := j.rec.Job.Terms.Deadline
-	return at != 0 && c.now >= at
+	return j.rec.Overdue || at != 0 && c.now >= at
 }
 
 // cancelled is the end of a job that was to be cancelled and never started, and why.

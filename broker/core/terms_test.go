@@ -173,6 +173,7 @@ func TestADeadlineEndsAJob(t *testing.T) {
 				t.Fatal("too early")
 			}
 			effects := c.Step(1_000_000+grid.Hour, Tick{})
+			c.jobs[r.Job.ID].rec.Job.Terms.Deadline = c.now + grid.Day // or the clock was set back since
 			if w, is := only[Withdraw](effects); is {
 				c.Step(c.now+1, Withdrawn{ID: w.ID, Done: true})
 			}
