@@ -38,7 +38,8 @@
 //	               recount.go, learn.go, lostpart.go, reconcile.go, traces.go, told.go, duplicate.go
 //	relay          requests of users for jobs of other homes: request.go
 //	neighbourhood  members come, go, live and die; this site drains: neighbourhood.go, drain.go
-//	gates          what has to be known before an action: gates.go
+//	gates          what has to be known before an action, by kind: gates.go, gates_job.go, gates_word.go, gates_site.go;
+//	               why a word is not believed: doubt.go
 //
 // routes.go steps machines; core.go puts them together.
 //
