@@ -98,7 +98,7 @@ func completeWords(words []string) cobra.CompletionFunc {
 	}
 }
 
-// completeDocuments offers JSDL files.
+// completeDocuments offers JSDL files and batch scripts.
 func completeDocuments(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return []string{"jsdl", "xml"}, cobra.ShellCompDirectiveFilterFileExt
+	return []string{"jsdl", "xml", "sh", "sbatch", "slurm", "pbs"}, cobra.ShellCompDirectiveFilterFileExt
 }

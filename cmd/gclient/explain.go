@@ -141,7 +141,7 @@ func (p *program) history() *cobra.Command {
 			t := cli.Table(cmd.OutOrStdout())
 			fmt.Fprintln(t, "TIME\tSTATE\tSITE\tEPOCH\tWHY")
 			for _, e := range h.Events {
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.At, e.State, dash(string(e.Site)), e.Epoch, printable(e.Why))
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", clock(e.At), e.State, dash(string(e.Site)), e.Epoch, printable(e.Why))
 			}
 			return flush(t)
 		}),

@@ -59,7 +59,7 @@ func printEvent(cmd *cobra.Command, e api.FeedEvent, asJSON bool) error {
 		return err
 	}
 	var err error
-	now := time.Now().UTC().Format("15:04:05")
+	now := time.Now().Format("15:04:05")
 	switch e.Name {
 	case api.EventJob:
 		why := printable(e.Job.Reason)

@@ -19,7 +19,7 @@ func (p *program) where() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "where FILE",
 		Short: "Tell where a job would run, and when, without handing it in",
-		Long: `Ask every site when it would start the job that a document describes, if it were handed in
+		Long: `Ask every site when it would start the job that a document, or a batch script, describes, if it were handed in
 now, and show them by the end that it would have there. Nothing is handed in, nothing kept.
 
 START is when it is expected to start: its files are there, and the jobs before it have run
@@ -29,6 +29,7 @@ tell, they are the first possible start and that by limits. BY LIMITS is the sta
 system itself reckons ("-" where later jobs may overtake it, so that no bound holds). END is
 START and the walltime at that site's speed. The job would go to the site marked *.`,
 		Example: `  gclient where job.jsdl
+  gclient where job.sh
   gclient where --json job.jsdl | jq -r '.sites[0] | .site, .start'`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeDocuments,
@@ -41,6 +42,7 @@ START and the walltime at that site's speed. The job would go to the site marked
 				return err
 			}
 			defer d.close()
+			warn(cmd, d)
 			c, err := p.client(cmd)
 			if err != nil {
 				return err

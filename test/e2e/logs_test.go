@@ -110,3 +110,31 @@ func TestLogsFollowAJobThatMoves(t *testing.T) {
 		t.Errorf("after the end, seen from x: %q", got)
 	}
 }
+
+// A file that a program writes anew is printed anew, with a word; what belongs to others is not printed.
+func TestLogsOfAFileWrittenAnew(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	s := newSite(t, dir, "s", cluster.Options{Nodes: 1, Cores: 1})
+	start(t, s)
+	script := "echo aaaaaaaa >p.txt; until [ -e " + dir + "/second ]; do sleep 0.1; done; echo b >p.txt; " + waits(dir, "file")
+	id := work{script: script, takes: []string{"p.txt"}}.submit(t, s, dir, "file")
+	f := follow(t, s, dir, "file", id, "--file", "p.txt")
+	f.prints(t, "aaaaaaaa\n")
+	must(t, os.WriteFile(filepath.Join(dir, "second"), nil, 0o644))
+	f.prints(t, "b\n")
+	if r := s.Client(t.Context(), "logs", id, "--file", "/etc/passwd"); r.Code != 1 {
+		t.Errorf("a file of the machine: %d %q", r.Code, r.Stdout)
+	}
+	if r := s.Client(t.Context(), "logs", id, "--file", "other"); r.Code != 1 || !strings.Contains(r.Stderr, "brings back no file") {
+		t.Errorf("a file that does not come back: %d %s", r.Code, r.Stderr)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o644))
+	err := f.cmd.Wait()
+	if text := f.text(t, f.out); err != nil || text != "aaaaaaaa\nb\n" {
+		t.Errorf("printed %q, %v", text, err)
+	}
+	if told := f.text(t, f.errs); !strings.Contains(told, "has become shorter: it begins anew") {
+		t.Errorf("told %q", told)
+	}
+}
