@@ -34,9 +34,10 @@ func TestLog(t *testing.T) {
 		t.Errorf("before the start: %+v", p)
 	}
 	change := func(state grid.State, text string) {
+		t.Helper()
 		if err := errors.Join(service.Change(a.ID, func(r *grid.Record) { r.State = state }),
 			service.Leave(a.ID, false, nil, map[string][]byte{"stdout": []byte(text), "a/b": []byte("file")})); err != nil {
-			t.Fatal(err)
+			t.Error(err)
 		}
 	}
 	change(grid.Running, "one")
@@ -44,10 +45,7 @@ func TestLog(t *testing.T) {
 	if string(p.Data) != "one" || p.Offset != 0 || p.Run != "1.0" || p.End {
 		t.Errorf("while it runs: %+v", p)
 	}
-	go func() {
-		time.Sleep(20 * time.Millisecond)
-		change(grid.Completed, "one, two")
-	}()
+	go change(grid.Completed, "one, two")
 	next := read(api.LogQuery{Run: p.Run, Offset: 3, Follow: true})
 	if string(next.Data) != ", two" || next.Offset != 3 {
 		t.Errorf("behind it: %+v", next)

@@ -44,7 +44,10 @@ user, or, for administrators, those of all, also of other homes that ran here.`,
 				return err
 			}
 			defer c.Close()
+			bar := newCount(cmd.ErrOrStderr())
+			bar.show("summing up")
 			u, err := c.Usage(cmd.Context(), by, from, to, zoneName())
+			bar.end()
 			if err != nil {
 				return err
 			}

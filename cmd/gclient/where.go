@@ -48,7 +48,10 @@ START and the walltime at that site's speed. The job would go to the site marked
 				return err
 			}
 			defer c.Close()
+			bar := newCount(cmd.ErrOrStderr())
+			bar.show("asking all sites")
 			found, err := c.Where(cmd.Context(), api.Submission{Document: string(d.text), Name: args[0], Files: d.files})
+			bar.end()
 			if err != nil {
 				return err
 			}
