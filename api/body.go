@@ -105,6 +105,8 @@ func readSubmission(d *json.Decoder, sub *Submission) error {
 			err = d.Decode(&sub.QueueAnyway)
 		case "rerunnable":
 			err = d.Decode(&sub.Rerunnable)
+		case "include":
+			sub.Include, err = readFiles(d)
 		case "credentials":
 			err = d.Decode(&sub.Credentials)
 		case "files":

@@ -113,19 +113,66 @@ func resend[A any](ctx context.Context, c *Client, path string, submission any) 
 	}
 }
 
-// Upload sends one wanted file of the given size.
-func (c *Client) Upload(ctx context.Context, id grid.JobID, path string, size int64, body io.Reader) error {
+// Upload sends one wanted file of the given size. Where the way to the broker breaks it goes on from
+// where that got, for as long as Resend after the last byte.
+func (c *Client) Upload(ctx context.Context, id grid.JobID, path string, size int64, body io.ReadSeeker) error {
+	moved := time.Now()
+	for offset, pause := int64(0), 50*time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := c.uploadFrom(ctx, id, path, offset, size, body)
+		if err == nil || !Interrupted(err) || ctx.Err() != nil {
+			return err
+		}
+		if time.Since(moved) > c.config.Resend {
+			return err
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+		if n, bad := c.begun(ctx, id, path); bad == nil {
+			if n > offset {
+				moved = time.Now()
+			}
+			offset = min(n, size)
+		}
+		if _, bad := body.Seek(offset, io.SeekStart); bad != nil {
+			return errors.Join(err, bad)
+		}
+	}
+}
+
+// begun asks how far an upload that broke has come.
+func (c *Client) begun(ctx context.Context, id grid.JobID, path string) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.config.Answer)
+	defer cancel()
+	r, err := c.request(ctx, http.MethodHead, jobPath(id)+"/files/"+escaped(path), nil)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return 0, c.transportError(err)
+	}
+	answer.Body.Close()
+	return strconv.ParseInt(answer.Header.Get("Upload-Offset"), 10, 64)
+}
+
+// uploadFrom sends what a file has from an offset on.
+func (c *Client) uploadFrom(ctx context.Context, id grid.JobID, path string, offset, size int64, body io.Reader) error {
 	if err := checkPath(path); err != nil {
 		return err
 	}
 	ctx, stalled := c.whileMoving(ctx)
 	defer stalled.stop()
+	size -= offset
 	source := &stalledReader{Reader: io.LimitReader(body, size), stall: stalled}
 	r, err := c.request(ctx, http.MethodPut, jobPath(id)+"/files/"+escaped(path), source)
 	if err != nil {
 		return err
 	}
 	r.ContentLength = size
+	if offset > 0 {
+		r.Header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", offset, offset+size-1, offset+size))
+	}
 	if size == 0 {
 		r.Body = http.NoBody
 	}

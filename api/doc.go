@@ -28,6 +28,8 @@
 //	POST   /v1/where                    as POST /v1/jobs: where that job would run, and when ([Prospects]); nothing is kept
 //	PUT    /v1/jobs/{id}/files/{path}   the bytes of one wanted file; 204. With "Expect: 100-continue" a file
 //	                                    that is there already is not sent again
+//	                                    With "Content-Range: bytes FROM-TO/SIZE" it goes on where an upload broke
+//	HEAD   /v1/jobs/{id}/files/{path}   Upload-Offset: how far an upload has come that broke; 204
 //	POST   /v1/jobs/{id}/uploaded       all wanted files were sent: a status
 //	GET    /v1/jobs?after=ID&limit=N    {jobs: [status], next: ID or null}, oldest first, N at most 1000; of those that
 //	                                    state=S,S site=NAME name=GLOB since=TIME group=ID user=NAME pass ([Filter])

@@ -50,6 +50,7 @@ func (s *Server) userTable() table {
 		"GET /v1/jobs/{id}/explain":           s.explain,
 		"GET /v1/jobs/{id}/history":           s.history,
 		"PUT /v1/jobs/{id}/files/{path...}":   s.upload,
+		"HEAD /v1/jobs/{id}/files/{path...}":  s.begun,
 		"POST /v1/jobs/{id}/uploaded":         s.uploaded,
 		"GET /v1/jobs/{id}/log":               s.readLog,
 		"GET /v1/jobs/{id}/outputs":           s.outputs,

@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -30,6 +31,8 @@ type Submission struct {
 	// QueueAnyway takes a job that no known site could ever run: one may come.
 	QueueAnyway bool   `json:"queue_anyway"`
 	Files       []File `json:"files"` // those beside the document that it names
+	// Include are files that go into the sandbox too, by their paths there; the document does not name them.
+	Include []File `json:"include,omitempty"`
 	// Credentials is a file of credentials for the URIs of the job, at most 64 KiB.
 	Credentials string `json:"credentials,omitempty"`
 }
@@ -88,8 +91,11 @@ func (s *Submission) check() error {
 	if len(s.Files) > grid.MaxFiles {
 		return fmt.Errorf("%d files are declared, at most %d are taken: %w", len(s.Files), grid.MaxFiles, grid.ErrInvalid)
 	}
+	if len(s.Files)+len(s.Include) > grid.MaxFiles {
+		return fmt.Errorf("%d files are declared and included, at most %d are taken: put them into an archive, and unpack it in the job: %w", len(s.Files)+len(s.Include), grid.MaxFiles, grid.ErrInvalid)
+	}
 	total := int64(0)
-	for _, f := range s.Files {
+	for _, f := range slices.Concat(s.Files, s.Include) {
 		if err := checkPath(f.Path); err != nil {
 			return err
 		}

@@ -218,6 +218,8 @@ type iotestReader func([]byte) (int, error)
 
 func (f iotestReader) Read(b []byte) (int, error) { return f(b) }
 
+func (f iotestReader) Seek(int64, int) (int64, error) { return 0, nil }
+
 // Where the answers to the first submissions are lost, sending again makes no second job.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()

@@ -55,7 +55,10 @@ type UserService interface {
 	// Submit takes a job; it is durable when Submit returns. again tells that the key was known.
 	Submit(ctx context.Context, who Identity, j NewJob) (r grid.Record, again bool, err error)
 	// Upload takes one wanted file, whole; a file that is there already is accepted unread if its size is equal.
-	Upload(ctx context.Context, who Identity, id grid.JobID, path string, body io.Reader) error
+	// body has the bytes from offset on, up to which an upload has come that broke.
+	Upload(ctx context.Context, who Identity, id grid.JobID, path string, offset int64, body io.Reader) error
+	// Begun is how far an upload of a file has come that broke.
+	Begun(ctx context.Context, who Identity, id grid.JobID, path string) (int64, error)
 	// Uploaded tells that all wanted files were sent; ErrInvalid names one that is missing.
 	Uploaded(ctx context.Context, who Identity, id grid.JobID) (grid.Record, error)
 	// Job is the record of one job.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"gbroker/grid"
 	"gbroker/jsdl"
@@ -45,10 +47,32 @@ func (s *Server) newJob(sub *Submission) (NewJob, []jsdl.Upload, error) {
 	if err != nil {
 		return NewJob{}, nil, err
 	}
+	if uploads, err = include(uploads, sub.Include, job.Outputs); err != nil {
+		return NewJob{}, nil, err
+	}
 	for _, u := range uploads {
 		job.Inputs = append(job.Inputs, grid.File{Path: u.Path, Size: u.Size, Mode: u.Mode})
 	}
 	return NewJob{Key: sub.Key, Job: job, QueueAnyway: sub.QueueAnyway, Credentials: []byte(sub.Credentials)}, uploads, nil
+}
+
+// include adds files that the document does not name.
+func include(uploads []jsdl.Upload, more []File, outputs []grid.Output) ([]jsdl.Upload, error) {
+	taken := make(map[string]string, len(uploads)+len(outputs))
+	for _, o := range outputs {
+		taken[o.Path] = "the job leaves a file of that name"
+	}
+	for _, u := range uploads {
+		taken[u.Path] = "the document brings a file of that name"
+	}
+	for _, f := range more {
+		if why := taken[f.Path]; why != "" {
+			return nil, fmt.Errorf("the file %q cannot be included: %s: %w", f.Path, why, grid.ErrInvalid)
+		}
+		taken[f.Path] = "it is included twice"
+		uploads = append(uploads, jsdl.Upload{Path: f.Path, Size: f.Size, Mode: f.Mode})
+	}
+	return uploads, nil
 }
 
 // readDocument makes the job of a submission. What stands beside the document is
@@ -89,14 +113,50 @@ func (s *Server) upload(r *request) error {
 	if err != nil {
 		return err
 	}
+	offset, err := contentOffset(r.Header.Get("Content-Range"))
+	if err != nil {
+		return err
+	}
 	body := &movingReader{Reader: r.Body, moving: moving{set: r.rc.SetReadDeadline, d: s.limits.Stall}}
-	err = s.service.Upload(r.Context(), r.who, id, path, body)
+	err = s.service.Upload(r.Context(), r.who, id, path, offset, body)
 	if err != nil && body.failed != nil {
 		return &Fault{fmt.Sprintf("file %q did not come whole: %v", path, body.failed), "unavailable", http.StatusRequestTimeout}
 	}
 	if err != nil {
 		return err
 	}
+	r.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// contentOffset is where the body of an upload begins in its file.
+func contentOffset(field string) (int64, error) {
+	if field == "" {
+		return 0, nil
+	}
+	begin, _, _ := strings.Cut(strings.TrimPrefix(field, "bytes "), "-")
+	n, err := strconv.ParseInt(begin, 10, 64)
+	if err != nil || n < 0 || !strings.HasPrefix(field, "bytes ") {
+		return 0, fmt.Errorf("Content-Range %.80q is no bytes FROM-TO/SIZE: %w", field, grid.ErrInvalid)
+	}
+	return n, nil
+}
+
+// begun tells how far an upload that broke has come.
+func (s *Server) begun(r *request) error {
+	id, err := r.id()
+	if err != nil {
+		return err
+	}
+	path, err := r.path()
+	if err != nil {
+		return err
+	}
+	n, err := s.service.Begun(r.Context(), r.who, id, path)
+	if err != nil {
+		return err
+	}
+	r.w.Header().Set("Upload-Offset", strconv.FormatInt(n, 10))
 	r.w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -74,5 +74,5 @@ func (s service) copyInput(ctx context.Context, who api.Identity, from, to grid.
 		return err
 	}
 	defer file.Close()
-	return s.Upload(ctx, who, to, f.Path, file)
+	return s.Upload(ctx, who, to, f.Path, 0, file)
 }

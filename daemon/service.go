@@ -170,7 +170,7 @@ func (s service) may(who api.Identity, r *grid.Record) bool {
 	return who.Administrator || r.Job.User.Name == who.Name && s.site.broker.SameUsers(r.Job.User.Home)
 }
 
-func (s service) Upload(ctx context.Context, who api.Identity, id grid.JobID, path string, body io.Reader) error {
+func (s service) Upload(ctx context.Context, who api.Identity, id grid.JobID, path string, offset int64, body io.Reader) error {
 	r, err := s.record(ctx, who, id)
 	if err != nil {
 		return err
@@ -183,8 +183,15 @@ func (s service) Upload(ctx context.Context, who api.Identity, id grid.JobID, pa
 		return fmt.Errorf("%w: job %s was not to bring a file %q", grid.ErrInvalid, id, path)
 	}
 	f := r.Job.Inputs[k]
-	_, err = s.site.stager.Receive(ctx, id, path, f.Size, f.Mode, body)
+	_, err = s.site.stager.Receive(ctx, id, path, f.Size, f.Mode, offset, body)
 	return err
+}
+
+func (s service) Begun(ctx context.Context, who api.Identity, id grid.JobID, path string) (int64, error) {
+	if _, err := s.record(ctx, who, id); err != nil {
+		return 0, err
+	}
+	return s.site.stager.Begun(id, path)
 }
 
 func (s service) Uploaded(ctx context.Context, who api.Identity, id grid.JobID) (grid.Record, error) {

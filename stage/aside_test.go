@@ -17,7 +17,7 @@ func TestSetAside(t *testing.T) {
 	if where, err := s.SetAside(job, false, now); where != "" || err != nil {
 		t.Errorf("nothing is there: %q, %v", where, err)
 	}
-	if _, err := s.Receive(t.Context(), job, "x", 4, 0o600, strings.NewReader("1234")); err != nil {
+	if _, err := s.Receive(t.Context(), job, "x", 4, 0o600, 0, strings.NewReader("1234")); err != nil {
 		t.Fatal(err)
 	}
 	where, err := s.SetAside(job, false, now)

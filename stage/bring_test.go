@@ -3,14 +3,17 @@ package stage
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"gbroker/grid"
@@ -64,7 +67,7 @@ func TestSources(t *testing.T) {
 		asked.Store(0)
 		job := grid.Job{ID: sourced, Program: grid.Program{Executable: "run.sh"}}
 		for _, name := range []string{"append", "keep", "replace"} {
-			if _, err := s.Receive(ctx, job.ID, name, 3, 0o600, strings.NewReader("old")); err != nil {
+			if _, err := s.Receive(ctx, job.ID, name, 3, 0o600, 0, strings.NewReader("old")); err != nil {
 				t.Fatal(err)
 			}
 			flag := map[string]grid.CreationFlag{"append": grid.Append, "keep": grid.DontOverwrite}[name]
@@ -191,5 +194,33 @@ func TestExport(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(work), "out", grid.ElsewhereDir, "b")); err == nil {
 		t.Error("what was to be deleted is here")
+	}
+}
+
+// An upload that broke goes on where it did; one that pretends to have come further does not.
+func TestReceiveGoesOn(t *testing.T) {
+	s := placed(t, t.TempDir(), nil)
+	ctx := context.Background()
+	content := strings.Repeat("0123456789", 1<<20)
+	broken := errors.New("the user hung up")
+	at := int64(5<<20 + 7)
+	_, err := s.Receive(ctx, sourced, "x", int64(len(content)), 0o600, 0, io.MultiReader(strings.NewReader(content[:at]), iotest.ErrReader(broken)))
+	if n, bad := s.Begun(sourced, "x"); !errors.Is(err, broken) || bad != nil || n != at {
+		t.Fatalf("%v; it has come to %d, %v", err, n, bad)
+	}
+	if _, err := s.Receive(ctx, sourced, "x", int64(len(content)), 0o600, at+1, strings.NewReader(content[at+1:])); !errors.Is(err, grid.ErrInvalid) {
+		t.Errorf("with a gap: %v", err)
+	}
+	f, err := s.Receive(ctx, sourced, "x", int64(len(content)), 0o600, at, strings.NewReader(content[at:]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := s.Receive(ctx, sourced, "y", int64(len(content)), 0o600, 0, strings.NewReader(content))
+	if err != nil || !slices.Equal(f.Ranges, whole.Ranges) {
+		t.Errorf("its hashes are others: %v", err)
+	}
+	work, _ := s.Paths(sourced)
+	if got := read(t, filepath.Join(filepath.Dir(work), "in", "x")); got != content {
+		t.Errorf("%d bytes, and they are others", len(got))
 	}
 }

@@ -232,7 +232,7 @@ func TestFetchRefusals(t *testing.T) {
 	if err := full.Fetch(t.Context(), "a", job, Inputs, m); !errors.Is(err, grid.ErrUnavailable) || !strings.Contains(err.Error(), "1000 bytes needed and 999 free") {
 		t.Errorf("a full disk: %v", err)
 	}
-	_, err := full.Receive(t.Context(), job, "x", 1000, 0o600, strings.NewReader(strings.Repeat("x", 1000)))
+	_, err := full.Receive(t.Context(), job, "x", 1000, 0o600, 0, strings.NewReader(strings.Repeat("x", 1000)))
 	if !errors.Is(err, grid.ErrUnavailable) {
 		t.Errorf("an upload to a full disk: %v", err)
 	}
@@ -410,7 +410,7 @@ func TestFetchMemory(t *testing.T) {
 	runtime.GC()
 	var before, now runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := a.Receive(t.Context(), job, "big", size, 0o600, &zeros{left: size}); err != nil {
+	if _, err := a.Receive(t.Context(), job, "big", size, 0o600, 0, &zeros{left: size}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := a.Received(job)

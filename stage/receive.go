@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"lukechampine.com/blake3"
 
 	"gbroker/grid"
 )
@@ -18,15 +21,16 @@ type uploads struct {
 	ledger *ledger
 	fresh  map[string]bool // received by this process: their bytes need no second look
 	bytes  int64
+	coming map[string]bool // being received now
 }
 
 const uploadPrefix = "up-"
 
-// Receive takes one input of size bytes from r into in/. The file appears there
-// whole or not at all; sent again, it is replaced. It is durable once Received has
-// listed it. Errors wrap ErrInvalid (path, size, more or fewer bytes than size) or
+// Receive takes one input of size bytes into in/, of which r has those from an offset on: 0, or one up to
+// which an earlier call that broke got (see Begun). The file appears there whole or not at all; sent
+// again, it is replaced. It is durable once Received has listed it. Errors wrap ErrInvalid (path, size, more or fewer bytes than size) or
 // ErrUnavailable (space, disk); an error of r comes back wrapped.
-func (s *Stager) Receive(ctx context.Context, job grid.JobID, name string, size int64, mode uint32, r io.Reader) (grid.File, error) {
+func (s *Stager) Receive(ctx context.Context, job grid.JobID, name string, size int64, mode uint32, offset int64, r io.Reader) (grid.File, error) {
 	if err := CheckPath(name); err != nil {
 		return grid.File{}, err
 	}
@@ -48,40 +52,88 @@ func (s *Stager) Receive(ctx context.Context, job grid.JobID, name string, size 
 		return grid.File{}, fmt.Errorf("receive %q of %s: %w", name, job, err)
 	}
 	defer space.release()
-	part := fmt.Sprintf("%s%d", s.uploadName(), s.serial.Add(1))
-	defer root.Remove(path.Join(partDir, part)) // gone already if all went well
+	done, err := d.take(name)
+	if err != nil {
+		return grid.File{}, err
+	}
+	defer done()
+	part := s.uploadPart(name)
 	f := grid.File{Path: name, Size: size, Mode: mode}
-	if f.Ranges, err = s.spool(ctx, root, part, f, r, space); err != nil {
+	if f.Ranges, err = s.spool(ctx, root, part, f, offset, r, space); err != nil {
 		return grid.File{}, fmt.Errorf("receive %q of %s: %w", name, job, err)
 	}
 	if err := d.accept(root, part, f); err != nil {
+		root.Remove(path.Join(partDir, part))
 		return grid.File{}, fmt.Errorf("receive %q of %s: %w", name, job, err)
 	}
 	return f, nil
 }
 
-// spool writes exactly size bytes of r into a part file and hashes them on the way.
-func (s *Stager) spool(ctx context.Context, root *os.Root, part string, want grid.File, r io.Reader, space *claim) ([]grid.Hash, error) {
-	f, err := root.OpenFile(path.Join(partDir, part), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// take lets one at a time receive a file.
+func (d *desk) take(name string) (done func(), err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.uploads.coming[name] {
+		return nil, fmt.Errorf("%w: the file %q is being received already, try again", grid.ErrUnavailable, name)
+	}
+	u := d.uploads
+	u.coming[name] = true
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(u.coming, name)
+	}, nil
+}
+
+// Begun is how far an upload has come that broke in this life of the process.
+func (s *Stager) Begun(job grid.JobID, name string) (int64, error) {
+	if err := CheckPath(name); err != nil {
+		return 0, err
+	}
+	root, err := s.folder(job)
+	if errors.Is(err, grid.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer root.Close()
+	info, err := root.Lstat(path.Join(partDir, s.uploadPart(name)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, diskError(err)
+	}
+	return info.Size(), nil
+}
+
+// spool writes what r has of exactly size bytes into a part file and hashes all on the way.
+func (s *Stager) spool(ctx context.Context, root *os.Root, part string, want grid.File, offset int64, r io.Reader, space *claim) ([]grid.Hash, error) {
+	f, err := root.OpenFile(path.Join(partDir, part), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, diskError(err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.Size() < offset || offset < 0 || offset > want.Size {
+		return nil, errors.Join(err, fmt.Errorf("%w: it is to go on at %d, and has not come so far: send it from its start", grid.ErrInvalid, offset))
+	}
+	if err := f.Truncate(offset); err != nil {
+		return nil, diskError(err)
+	}
+	h := newRangeHasher()
+	if _, err := io.Copy(h, f); err != nil { // which leaves it at the offset
+		return nil, diskError(err)
+	}
+	space.use(offset)
 	buf := s.buffers.Get().(*[bufferSize]byte)
 	defer s.buffers.Put(buf)
-	h := newRangeHasher()
-	var n int64
+	n := offset
 	for n < want.Size {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		k, err := io.ReadFull(r, buf[:min(want.Size-n, bufferSize)])
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fmt.Errorf("%w: it ended after %d of %d bytes", grid.ErrInvalid, n+int64(k), want.Size)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("after %d of %d bytes: %w", n, want.Size, err)
-		}
 		h.Write(buf[:k])
 		if _, err := f.Write(buf[:k]); err != nil {
 			return nil, diskError(err)
@@ -89,8 +141,15 @@ func (s *Stager) spool(ctx context.Context, root *os.Root, part string, want gri
 		space.use(int64(k))
 		startWriteback(f, n, int64(k))
 		n += int64(k)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fmt.Errorf("%w: it ended after %d of %d bytes", grid.ErrInvalid, n, want.Size)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("after %d of %d bytes: %w", n, want.Size, err)
+		}
 	}
 	if k, err := io.ReadFull(r, buf[:1]); k > 0 {
+		root.Remove(path.Join(partDir, part)) // nothing goes on from here
 		return nil, fmt.Errorf("%w: it goes on after the %d bytes announced", grid.ErrInvalid, want.Size)
 	} else if !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("at its end: %w", err)
@@ -133,7 +192,7 @@ func (d *desk) load(root *os.Root) error {
 	if err != nil {
 		return err
 	}
-	u := &uploads{ledger: l, fresh: map[string]bool{}}
+	u := &uploads{ledger: l, fresh: map[string]bool{}, coming: map[string]bool{}}
 	for _, f := range l.files {
 		u.bytes += f.Size
 	}
@@ -249,6 +308,12 @@ func (s *Stager) clearUploads(root *os.Root) error {
 		}
 	}
 	return err
+}
+
+// uploadPart is where a file is while it is received.
+func (s *Stager) uploadPart(name string) string {
+	h := blake3.Sum256([]byte(name))
+	return s.uploadName() + hex.EncodeToString(h[:16])
 }
 
 // uploadName begins the names of this process' uploads in part/.

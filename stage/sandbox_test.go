@@ -25,7 +25,7 @@ func TestReceive(t *testing.T) {
 	n := newNetwork(t)
 	s := n.site("a", nil)
 	receive := func(name string, size int64, data string) error {
-		_, err := s.Receive(t.Context(), job, name, size, 0o600, strings.NewReader(data))
+		_, err := s.Receive(t.Context(), job, name, size, 0o600, 0, strings.NewReader(data))
 		return err
 	}
 	for name, err := range map[string]error{
@@ -43,7 +43,7 @@ func TestReceive(t *testing.T) {
 		t.Errorf("received %v, %v", m, err)
 	}
 	broken := errors.New("the user hung up")
-	if _, err := s.Receive(t.Context(), job, "x", 9, 0o600, iotest.ErrReader(broken)); !errors.Is(err, broken) {
+	if _, err := s.Receive(t.Context(), job, "x", 9, 0o600, 0, iotest.ErrReader(broken)); !errors.Is(err, broken) {
 		t.Errorf("a broken upload: %v", err)
 	}
 	if err := receive("x", 4, "1234"); err != nil {
@@ -69,7 +69,7 @@ func TestReceivedSurvivesCrashes(t *testing.T) {
 	n := newNetwork(t)
 	s := n.site("a", nil)
 	for _, name := range []string{"a", "b", "c"} {
-		if _, err := s.Receive(t.Context(), job, name, 3, 0o600, strings.NewReader("abc")); err != nil {
+		if _, err := s.Receive(t.Context(), job, name, 3, 0o600, 0, strings.NewReader("abc")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestReceivedSurvivesCrashes(t *testing.T) {
 	write(t, s.path("in.log"), append(log, `{"path":"d","si`...), 0o600)
 	write(t, s.path("part", "up-OLD-1"), random(10), 0o600)
 	again := n.open("a", s.cfg)
-	if _, err := again.Receive(t.Context(), job, "e", 3, 0o600, strings.NewReader("eee")); err != nil {
+	if _, err := again.Receive(t.Context(), job, "e", 3, 0o600, 0, strings.NewReader("eee")); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

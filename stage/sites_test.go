@@ -142,7 +142,7 @@ func give(t testing.TB, s *Stager, files map[string][]byte) grid.Manifest {
 		if strings.HasSuffix(name, ".sh") {
 			mode = 0o755
 		}
-		if _, err := s.Receive(t.Context(), job, name, int64(len(files[name])), mode, bytes.NewReader(files[name])); err != nil {
+		if _, err := s.Receive(t.Context(), job, name, int64(len(files[name])), mode, 0, bytes.NewReader(files[name])); err != nil {
 			t.Fatal(err)
 		}
 	}

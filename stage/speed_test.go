@@ -50,7 +50,7 @@ func listen(b *testing.B, serve func(net.Conn)) (address string) {
 func BenchmarkFetch(b *testing.B) {
 	n := newNetwork(b)
 	server := n.site("a", nil)
-	if _, err := server.Receive(b.Context(), job, "big", speedSize, 0o600, io.LimitReader(rand.NewChaCha8([32]byte{}), speedSize)); err != nil {
+	if _, err := server.Receive(b.Context(), job, "big", speedSize, 0o600, 0, io.LimitReader(rand.NewChaCha8([32]byte{}), speedSize)); err != nil {
 		b.Fatal(err)
 	}
 	m, err := server.Received(job)

@@ -42,6 +42,7 @@ type job struct {
 	record   grid.Record
 	wanted   grid.Manifest
 	uploads  map[string][]byte
+	begun    map[string][]byte
 	outputs  grid.Manifest
 	content  map[string][]byte
 	complete bool
@@ -298,7 +299,7 @@ func (s *Service) Where(context.Context, api.Identity, api.NewJob) (grid.Decisio
 }
 
 // Upload keeps a wanted file.
-func (s *Service) Upload(_ context.Context, who api.Identity, id grid.JobID, path string, body io.Reader) error {
+func (s *Service) Upload(_ context.Context, who api.Identity, id grid.JobID, path string, offset int64, body io.Reader) error {
 	s.mu.Lock()
 	j, err := s.find(who, id)
 	if err != nil {
@@ -315,6 +316,15 @@ func (s *Service) Upload(_ context.Context, who api.Identity, id grid.JobID, pat
 		return nil
 	}
 	b, err := io.ReadAll(io.LimitReader(body, j.wanted[i].Size+1))
+	s.mu.Lock()
+	if begun := j.begun[path]; offset <= int64(len(begun)) {
+		b = append(begun[:offset:offset], b...)
+	}
+	if j.begun == nil {
+		j.begun = map[string][]byte{}
+	}
+	j.begun[path] = b
+	s.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("receiving %q: %w", path, err)
 	}
@@ -325,6 +335,17 @@ func (s *Service) Upload(_ context.Context, who api.Identity, id grid.JobID, pat
 	defer s.mu.Unlock()
 	j.uploads[path] = b
 	return nil
+}
+
+// Begun is how much of a file has come.
+func (s *Service) Begun(_ context.Context, who api.Identity, id grid.JobID, path string) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, err := s.find(who, id)
+	if err != nil {
+		return 0, err
+	}
+	return int64(len(j.begun[path])), nil
 }
 
 // Uploaded makes the job READY.

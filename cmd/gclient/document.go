@@ -27,6 +27,9 @@ type document struct {
 	// Of a batch script: its own name, and what it says that the job will not have.
 	script   string
 	warnings []string
+	// included are files that the document does not name, by their paths in the sandbox, and from where.
+	included []api.File
+	from     map[string]string
 }
 
 // openDocument reads a JSDL file and finds the files that it names. The error for a

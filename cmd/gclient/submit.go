@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
+	"os"
 	"strings"
 	"unicode"
 
@@ -19,16 +19,18 @@ import (
 
 // submission is what the flags of submit say.
 type submission struct {
-	wait       bool
-	output     string
-	force      bool
-	rerunnable bool
-	lenient    bool
-	require    bool
-	anyway     bool
-	key        string
-	json       bool
-	said       spoken // beside a batch script
+	wait        bool
+	output      string
+	force       bool
+	rerunnable  bool
+	lenient     bool
+	require     bool
+	anyway      bool
+	key         string
+	include     []string
+	credentials string
+	json        bool
+	said        spoken // beside a batch script
 }
 
 func (p *program) submit() *cobra.Command {
@@ -75,6 +77,9 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 			if isScriptFile(args[0]) {
 				args, f.said.arguments = args[:1], args[1:]
 			}
+			if len(args) > 1 && (len(f.include) > 0 || f.credentials != "") {
+				return cli.BadUsage("--include and --credentials are for one document: submit them one by one")
+			}
 			if len(args) > 1 {
 				return p.runSubmitGroup(cmd, args, f)
 			}
@@ -86,6 +91,8 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 	cmd.Flags().BoolVar(&f.force, "force", false, "let --output overwrite files")
 	cmd.Flags().BoolVar(&f.rerunnable, "rerunnable", false, "the job may be started again if the site that runs it is lost")
 	cmd.Flags().BoolVar(&f.anyway, "queue-anyway", false, "hand it in though no known site could ever run it: one may come")
+	cmd.Flags().StringArrayVar(&f.include, "include", nil, "send this file too, or all that is in this folder: a `PATH` from where you stand, or a pattern such as '*.dat'; again for more")
+	cmd.Flags().StringVar(&f.credentials, "credentials", "", "of the places that the document names by URI, a `FILE` of mode 0600; by default ~/.config/gbroker/credentials")
 	requireFlag(cmd, &f.require)
 	lenientFlag(cmd, &f.lenient)
 	directiveFlags(cmd, &f.said)
@@ -109,12 +116,20 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 	}
 	defer d.close()
 	warn(cmd, d)
+	if err := d.include(f.include); err != nil {
+		return err
+	}
+	secrets, err := readCredentials(f.credentials, d.usesURIs())
+	if err != nil {
+		return err
+	}
 	if err := checkFolder(f.output, d.outputs, f.force); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
 	a, err := c.Submit(ctx, api.Submission{
 		Key: f.key, Document: string(d.text), Name: file, Rerunnable: f.rerunnable, QueueAnyway: f.anyway, Files: d.files,
+		Include: d.included, Credentials: secrets,
 	})
 	if err != nil {
 		return notAccepted(ctx, file, f.key, err)
@@ -189,13 +204,37 @@ func sendFiles(cmd *cobra.Command, c *api.Client, d *document, a *api.Accepted) 
 }
 
 func sendFile(ctx context.Context, c *api.Client, d *document, id grid.JobID, w api.File, bar *progress) error {
-	f, err := d.folder.Open(filepath.FromSlash(w.From))
+	f, name, err := d.wanted(w)
 	if err != nil {
-		return fmt.Errorf("sending %s: %w", w.From, err)
+		return fmt.Errorf("sending %s: %w", name, err)
 	}
 	defer f.Close()
-	if err := c.Upload(ctx, id, w.Path, w.Size, io.TeeReader(f, bar)); err != nil {
-		return fmt.Errorf("sending %s: %w", w.From, err)
+	if err := c.Upload(ctx, id, w.Path, w.Size, &shown{File: f, bar: bar}); err != nil {
+		return fmt.Errorf("sending %s: %w", name, err)
 	}
 	return nil
 }
+
+// shown is a file of which the bar tells how far it was read.
+type shown struct {
+	*os.File
+	bar *progress
+	at  int64
+}
+
+func (s *shown) Read(b []byte) (int, error) {
+	n, err := s.File.Read(b)
+	s.bar.Write(b[:n])
+	s.at += int64(n)
+	return n, err
+}
+
+func (s *shown) Seek(offset int64, whence int) (int64, error) {
+	n, err := s.File.Seek(offset, whence)
+	s.bar.done += n - s.at // what is sent again counts once
+	s.at = n
+	return n, err
+}
+
+// WriteTo hides that of the file, which would go past the bar.
+func (s *shown) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{s}) }

@@ -148,7 +148,7 @@ func TestTheWrapperOfAnotherAccount(t *testing.T) {
 			}
 			pass(t, filepath.Join(Top, as))
 			s := open(t, filepath.Join(Top, as, "jobs"))
-			in, err := s.Receive(t.Context(), job, "in", 3, 0o600, strings.NewReader("in\n"))
+			in, err := s.Receive(t.Context(), job, "in", 3, 0o600, 0, strings.NewReader("in\n"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -137,7 +137,7 @@ func TestOutputsOfAnotherAccount(t *testing.T) {
 			s := open(t, filepath.Join(Top, as, "jobs"))
 			data := make([]byte, 9<<20+1)
 			rand.Read(data)
-			if _, err := s.Receive(t.Context(), job, "in/data", int64(len(data)), 0o640, bytes.NewReader(data)); err != nil {
+			if _, err := s.Receive(t.Context(), job, "in/data", int64(len(data)), 0o640, 0, bytes.NewReader(data)); err != nil {
 				t.Fatal(err)
 			}
 			m, err := s.Received(job)
