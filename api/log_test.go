@@ -35,8 +35,8 @@ func TestLog(t *testing.T) {
 	}
 	change := func(state grid.State, text string) {
 		t.Helper()
-		if err := errors.Join(service.Change(a.ID, func(r *grid.Record) { r.State = state }),
-			service.Leave(a.ID, false, nil, map[string][]byte{"stdout": []byte(text), "a/b": []byte("file")})); err != nil {
+		if err := errors.Join(service.Leave(a.ID, false, nil, map[string][]byte{"stdout": []byte(text), "a/b": []byte("file")}),
+			service.Change(a.ID, func(r *grid.Record) { r.State = state })); err != nil {
 			t.Error(err)
 		}
 	}
