@@ -188,8 +188,10 @@ type Candidate struct {
 	SafeWaitS *float64      `json:"safe_wait_s"` // if every job there runs to its limit; null: later jobs may overtake it, and no bound holds
 	RunS      float64       `json:"run_s"`
 	TotalS    *float64      `json:"total_s"`
-	Chosen    bool          `json:"chosen"`
-	Refusal   *Refusal      `json:"refusal"`
+	// UnpreferredS is what the total has more because the user prefers other sites.
+	UnpreferredS float64  `json:"unpreferred_s,omitempty"`
+	Chosen       bool     `json:"chosen"`
+	Refusal      *Refusal `json:"refusal"`
 }
 
 // Refusal is why a site cannot run the job. Programs go by its kind; the reason is for people.
@@ -253,12 +255,13 @@ func newDecision(d grid.Decision) Decision {
 
 func newCandidate(c grid.Candidate) Candidate {
 	v := Candidate{
-		Site:      c.Site,
-		SizeBytes: c.Size,
-		Measured:  c.Measured,
-		DeliveryS: c.Delivery.Seconds(),
-		RunS:      c.Run.Seconds(),
-		Chosen:    c.Chosen,
+		Site:         c.Site,
+		SizeBytes:    c.Size,
+		Measured:     c.Measured,
+		DeliveryS:    c.Delivery.Seconds(),
+		RunS:         c.Run.Seconds(),
+		Chosen:       c.Chosen,
+		UnpreferredS: c.Unpreferred.Seconds(),
 	}
 	if c.Bandwidth > 0 {
 		v.Bandwidth = finite(c.Bandwidth)

@@ -141,7 +141,8 @@ func simple(j grid.Job, site grid.Site) bool {
 			return false
 		}
 	}
-	return d.Cores() <= site.Processes && j.Queue == "" && !d.Exclusive && len(d.Properties) == 0 && d.Architecture == "" && d.System == ""
+	wishes := j.Terms.Deadline != 0 || len(j.Sites.Only)+len(j.Sites.Not) > 0
+	return !wishes && d.Cores() <= site.Processes && j.Queue == "" && !d.Exclusive && len(d.Properties) == 0 && d.Architecture == "" && d.System == ""
 }
 
 // record is the job if who may see it. A job that exists is not denied to exist:

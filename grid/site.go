@@ -154,8 +154,10 @@ type Candidate struct {
 	Safe      Tick // t_j if every job there runs to its limit; not part of Total
 	Run       Tick // walltime / speed_j
 	Total     Tick // the sum; valid if Refusal is nil
-	Chosen    bool
-	Refusal   *Refusal
+	// Unpreferred is what it counts more, as the job's user prefers other sites.
+	Unpreferred Tick `json:",omitempty"`
+	Chosen      bool
+	Refusal     *Refusal
 }
 
 // Decision is one run of the search for a job.

@@ -35,7 +35,7 @@ type About struct {
 type Choice struct {
 	Only   []SiteName // none is any
 	Not    []SiteName
-	Prefer []SiteName // where one of these can run it, no other does
+	Prefer []SiteName // one of these is chosen unless it is later by more than a minute and a tenth
 }
 
 // Terms are what the home of a job sees to. Of these only Deadline travels to other sites.

@@ -227,7 +227,7 @@ var ownRules = []rule{
 
 	{in: "Sites", space: Own, local: "Only", most: grid.MaxChoice, free: true, holds: "name of a site", says: "it runs at one of these"},
 	{in: "Sites", space: Own, local: "Not", most: grid.MaxChoice, free: true, holds: "name of a site", says: "it does not run at these"},
-	{in: "Sites", space: Own, local: "Prefer", most: grid.MaxChoice, free: true, holds: "name of a site", says: "where one of these can run it, no other does"},
+	{in: "Sites", space: Own, local: "Prefer", most: grid.MaxChoice, free: true, holds: "name of a site", says: "one of these is chosen, unless another is done sooner by more than a minute and a tenth"},
 
 	{in: "Piece", space: Own, local: "Resource", most: grid.MaxResources, attributes: []string{"name"}, holds: "whole number", says: "how much of it each of these pieces needs"},
 }

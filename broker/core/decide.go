@@ -43,12 +43,15 @@ func (c *search) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidat
 	row.Wait, row.Safe = a.answers[i].Wait, a.answers[i].Safe
 	row.Run = runTime(j.rec.Job.Walltime, site.Speed)
 	row.Total = row.Delivery + row.Wait + row.Run
+	c.wished(j, &row)
 	return row
 }
 
 // refusal is why a site is no place for a job, as this site or the site itself says; nil is none.
 func (c *search) refusal(j *job, a *reply, i int, p grid.PeerID) *grid.Refusal {
 	switch own := p == c.cfg.Self; {
+	case c.unwanted(j, p) != nil:
+		return c.unwanted(j, p)
 	case own && c.draining:
 		return forNow(drained)
 	case c.refusedBy(j, p) != nil:
@@ -130,7 +133,7 @@ func (c *search) nobody(j *job, d grid.Decision) {
 		}
 	}
 	j.decided(d)
-	c.execution.end(j, grid.Failed, "no site can run it: "+Reasons(d))
+	c.execution.end(j, inVain(d.Candidates), "no site can run it: "+Reasons(d))
 }
 
 // askedAgain is after which span it is worth asking again, if all that may take the job later

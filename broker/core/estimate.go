@@ -108,6 +108,7 @@ func (c *search) waitLonger() {
 }
 
 func (c *search) takeUndecided() []grid.JobID {
+	c.undecided = c.byPriority(c.undecided)
 	n := min(len(c.undecided), maxRound)
 	var ids []grid.JobID
 	for _, id := range c.undecided[:n] {

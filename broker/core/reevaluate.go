@@ -267,6 +267,8 @@ func (c *search) waitingRows(j *job, r *round, i int, open map[grid.PeerID]int) 
 	own := grid.Candidate{Site: rows[0].Site, Peer: rows[0].Peer, Size: rows[0].Size}
 	start, planned := c.passes.own.start(j.rec.Job.ID)
 	switch {
+	case c.unwanted(j, c.cfg.Self) != nil:
+		own.Refusal = c.unwanted(j, c.cfg.Self)
 	case c.draining:
 		own.Refusal = forNow(drained)
 	case !planned:
@@ -282,6 +284,7 @@ func (c *search) waitingRows(j *job, r *round, i int, open map[grid.PeerID]int) 
 		}
 		own.Run = runTime(j.rec.Job.Walltime, c.cfg.Site.Speed)
 		own.Total = own.Wait + own.Run
+		c.wished(j, &own)
 	}
 	rows[0] = own
 	for k := range rows[1:] {

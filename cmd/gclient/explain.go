@@ -88,8 +88,12 @@ func printCandidates(w io.Writer, list []api.Candidate) error {
 		if c.Bandwidth != nil {
 			bandwidth = rate(*c.Bandwidth, c.Measured)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", mark, printable(string(c.Site)), cli.Size(c.SizeBytes), bandwidth,
-			seconds(&c.DeliveryS), seconds(c.WaitS), seconds(c.SafeWaitS), seconds(&c.RunS), seconds(c.TotalS))
+		why := ""
+		if c.UnpreferredS > 0 {
+			why = fmt.Sprintf("of which %s as others are preferred", seconds(&c.UnpreferredS))
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, printable(string(c.Site)), cli.Size(c.SizeBytes), bandwidth,
+			seconds(&c.DeliveryS), seconds(c.WaitS), seconds(c.SafeWaitS), seconds(&c.RunS), seconds(c.TotalS), why)
 	}
 	return flush(t)
 }

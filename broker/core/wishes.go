@@ -1,0 +1,93 @@
+package core
+
+import (
+	"slices"
+
+	"gbroker/grid"
+)
+
+// What the user of a job wants of the place that is searched for it.
+
+// Refusals in his name.
+const (
+	unwantedSite = "its user does not want it there"
+	tooLate      = "it would end after its deadline"
+)
+
+// unwanted is that the user of a job wants it elsewhere. A site is meant by the name that it gives itself, and
+// by that which it has here.
+func (c *search) unwanted(j *job, p grid.PeerID) *grid.Refusal {
+	if names, choice := c.namesOf(p), &j.rec.Job.Sites; isAnyOf(choice.Not, names) || len(choice.Only) > 0 && !isAnyOf(choice.Only, names) {
+		return &grid.Refusal{Kind: grid.Permanent, Reason: unwantedSite}
+	}
+	return nil
+}
+
+func (c *search) namesOf(p grid.PeerID) []grid.SiteName {
+	names := []grid.SiteName{c.siteName(p)}
+	if m := c.members[p]; m != nil && m.site.Name != "" {
+		names = append(names, m.site.Name)
+	}
+	return names
+}
+
+func isAnyOf(list, names []grid.SiteName) bool {
+	return slices.ContainsFunc(names, func(n grid.SiteName) bool { return slices.Contains(list, n) })
+}
+
+// wished makes a row of which the times are known what it is for this job: a site that would end
+// it too late cannot run it; and where its user prefers others, a site counts as if it were done a
+// minute and a tenth later, so that a preferred one is chosen unless it is later by more.
+func (c *search) wished(j *job, row *grid.Candidate) {
+	if len(j.rec.Job.Sites.Prefer) > 0 && !isAnyOf(j.rec.Job.Sites.Prefer, c.namesOf(row.Peer)) {
+		row.Unpreferred = grid.Minute + row.Total/10
+		row.Total += row.Unpreferred
+	}
+	t := &j.rec.Job.Terms
+	earliest := max(c.now+row.Delivery, t.NotBefore) + row.Run
+	end := max(c.now+row.Delivery+row.Wait, t.NotBefore) + row.Run
+	if t.Deadline == 0 || end <= t.Deadline {
+		return
+	}
+	row.Refusal = &grid.Refusal{Kind: grid.Temporary, Reason: tooLate, Asked: t.Deadline.Stamp(), Available: end.Stamp()}
+	if handedIn := j.rec.Submitted != 0; !handedIn || earliest > t.Deadline {
+		row.Refusal.Kind = grid.Permanent // what nobody has handed in yet need not hope for others to end early
+	}
+}
+
+// inVain is the end of a job that no site will ever run.
+func inVain(rows []grid.Candidate) grid.State {
+	if slices.ContainsFunc(rows, func(r grid.Candidate) bool { return r.Refusal.Reason == tooLate }) {
+		return grid.CancelledDeadline
+	}
+	return grid.Failed
+}
+
+// byPriority has the jobs of each user take the turns of that user in the order of their priorities.
+func (c *search) byPriority(ids []grid.JobID) []grid.JobID {
+	turns := map[string][]int{}
+	wanted := false
+	for i, id := range ids {
+		if j := c.jobs[id]; j != nil && c.isHome(j) {
+			turns[j.rec.Job.User.Name] = append(turns[j.rec.Job.User.Name], i)
+			wanted = wanted || j.rec.Job.Terms.Priority != 0
+		}
+	}
+	if !wanted {
+		return ids
+	}
+	ordered := slices.Clone(ids)
+	for _, list := range turns {
+		mine := make([]grid.JobID, len(list))
+		for k, i := range list {
+			mine[k] = ids[i]
+		}
+		slices.SortStableFunc(mine, func(a, b grid.JobID) int {
+			return c.jobs[b].rec.Job.Terms.Priority - c.jobs[a].rec.Job.Terms.Priority
+		})
+		for k, i := range list {
+			ordered[i] = mine[k]
+		}
+	}
+	return ordered
+}
