@@ -83,7 +83,10 @@
 //	KILLED is forgotten (S2c), an    it never left its home, which has lost     nobody else was told
 //	  end is told anew (S5)            that with its journal and the file
 //	                                   beside it
-//	                                 who knows that end was forgotten or        its home need not wait for his
+//	KILLED is forgotten (S2c)        its site was fenced off before, which      each administrator said so of
+//	                                   starts it now, as it was told to           the other
+//	                                   forget the home
+//	an end is told anew (S5)         who knows that end was forgotten or        its home need not wait for his
 //	                                   removed at its home since                  word
 //	a wish to cancel is forgotten    its home has lost that, likewise, and      its user has to say it again
 //	  (S5)                             nobody else has it

@@ -36,6 +36,13 @@ func (f *fact) fencedOff(e, now start) bool {
 // will not come back. So the one starts the job again, and the other does not ask any more.
 func (f *fact) estranged(s *site) bool { return s.forgot[f.home.peer] > 0 && f.home.forgot[s.peer] > 0 }
 
+// toldByFence: the home's administrator has said that this site is fenced off, before its user was told an end; and
+// the site's own has said that the home will not come back.
+func (f *fact) toldByFence(s *site) bool {
+	at := f.home.fenced[s.peer]
+	return at > 0 && at <= f.toldAt && f.estranged(s)
+}
+
 // untraceable: nobody who is asked knows any more of an earlier start. Its home has lost what
 // it wrote since, and the user had the job removed, and with it its start tokens; or the
 // site that started it need not be asked, or has lost the same. Or its start token, or

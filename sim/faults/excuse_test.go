@@ -392,6 +392,18 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.f.mayStart(x.w, began(900, x.a, 1))
 		}, true},
+		{"told KILLED as its site was fenced off, which starts it now and was to forget the home", func(x *scene) {
+			x.f.told, x.f.toldAt, x.a.fenced[x.b.peer], x.a.forgot[x.b.peer], x.b.forgot[x.a.peer] = grid.Killed, at(200), at(200), at(200), at(300)
+			x.f.mayStart(x.w, began(900, x.b, 1))
+		}, false},
+		{"the same, and it was not to forget the home", func(x *scene) {
+			x.f.told, x.f.toldAt, x.a.fenced[x.b.peer], x.a.forgot[x.b.peer] = grid.Killed, at(200), at(200), at(200)
+			x.f.mayStart(x.w, began(900, x.b, 1))
+		}, true},
+		{"the same, and it was fenced off only later", func(x *scene) {
+			x.f.told, x.f.toldAt, x.a.fenced[x.b.peer], x.a.forgot[x.b.peer], x.b.forgot[x.a.peer] = grid.Killed, at(200), at(250), at(250), at(300)
+			x.f.mayStart(x.w, began(900, x.b, 1))
+		}, true},
 		{"told KILLED before, and started now: only its home knew", func(x *scene) {
 			x.f.told = grid.Killed
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
