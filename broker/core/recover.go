@@ -82,6 +82,10 @@ func (c *recovery) recoverOwned(j *job) {
 			return
 		case !j.rec.CancelRequested:
 			c.search.undecide(j)
+			if j.rec.Altered != nil { // the new version is made when the job might start: until then it may be elsewhere as it was
+				j.awaits = true
+				c.backoff(j, onHandoff)
+			}
 		}
 	case grid.Moving:
 		c.recoverMoving(j)

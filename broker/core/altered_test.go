@@ -1,0 +1,27 @@
+package core
+
+import (
+	"testing"
+
+	"gbroker/grid"
+)
+
+// A job that was altered, and came home just before its broker was stopped, gets its new version in the next life.
+func TestAnAlteredJobOfTheLastLifeGoesOn(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	priority := 4
+	c := signed(grid.Record{
+		Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 9}},
+		AtHome: grid.AtHome{Altered: &grid.Alteration{Priority: &priority}},
+	})
+	k := c.jobs[j.ID]
+	if c.Step(1_000_001, Tick{}); k.rec.Altered == nil {
+		t.Error("altered before its control directory has spoken: it may be elsewhere as it was")
+	}
+	c.Step(1_000_002, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
+	c.Step(1_000_000+5*grid.Minute, Tick{})
+	if r := k.rec; r.Altered != nil || r.Job.Terms.Priority != priority {
+		t.Errorf("it waits for ever: %+v, %s", r.Altered, r.Reason)
+	}
+}
