@@ -77,9 +77,8 @@ func (s *Server) decode(r *request, limit int64, read func(*json.Decoder) error)
 	return fmt.Errorf("reading the request as JSON: %w: %w", err, grid.ErrInvalid)
 }
 
-// readSubmission reads a submission field by field: the list of files is counted while it
-// comes, for a list of empty ones takes eleven times the memory of its text.
-func readSubmission(d *json.Decoder, sub *Submission) error {
+// fields reads an object field by field: one takes the value of the field of a name. None may come twice.
+func fields(d *json.Decoder, one func(name string) error) error {
 	if err := open(d, '{'); err != nil {
 		return err
 	}
@@ -94,6 +93,18 @@ func readSubmission(d *json.Decoder, sub *Submission) error {
 			return fmt.Errorf("the field %.40q stands there twice", name)
 		}
 		seen[name] = true
+		if err := one(name); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+// readSubmission reads a submission field by field: the list of files is counted while it
+// comes, for a list of empty ones takes eleven times the memory of its text.
+func readSubmission(d *json.Decoder, sub *Submission) error {
+	return fields(d, func(name string) (err error) {
 		switch name {
 		case "key":
 			err = d.Decode(&sub.Key)
@@ -114,12 +125,8 @@ func readSubmission(d *json.Decoder, sub *Submission) error {
 		default:
 			err = fmt.Errorf("unknown field %.40q", name)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	_, err := d.Token()
-	return err
+		return err
+	})
 }
 
 func readFiles(d *json.Decoder) ([]File, error) {

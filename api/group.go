@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"gbroker/grid"
 )
@@ -15,22 +16,36 @@ type NewGroup struct {
 	Key  string // as that of a job
 	Name string
 	Jobs []NewJob // without keys; all are taken, or none
+	// Template is what its jobs are made from, Count of them, where there are none in Jobs. First is the first,
+	// Digest tells one template from another.
+	Template *grid.Template
+	Count    int
+	AtOnce   int
+	First    grid.Job
+	Digest   grid.Hash
 	// QueueAnyway: it is taken though no known site could ever run one of its jobs.
 	QueueAnyway bool
 }
 
-// GroupRecord is a group and its jobs, without those that were removed.
+// GroupRecord is a group, how many of its jobs are in which state, and a page of its jobs, without
+// those that were removed.
 type GroupRecord struct {
-	Group grid.Group
-	Jobs  []grid.Record
+	Group  grid.Group
+	Counts grid.Counts
+	Jobs   []grid.Record
 }
+
+// Members is which jobs of a group are asked for: up to Limit after the number After.
+type Members struct{ After, Limit int }
 
 // GroupSubmission is what POST /v1/groups takes.
 type GroupSubmission struct {
 	Key         string       `json:"key"`
 	Name        string       `json:"name"`
 	QueueAnyway bool         `json:"queue_anyway"`
-	Jobs        []Submission `json:"jobs"` // without key and queue_anyway
+	Jobs        []Submission `json:"jobs,omitempty"` // without key and queue_anyway
+	// Sweep is one document that stands for all jobs, instead of Jobs; likewise without them.
+	Sweep *Submission `json:"sweep,omitempty"`
 }
 
 // GroupStatus is how a group is.
@@ -38,13 +53,17 @@ type GroupStatus struct {
 	ID              grid.GroupID   `json:"id"`
 	Name            string         `json:"name"`
 	User            string         `json:"user"`
-	Jobs            int            `json:"jobs"`   // how many it has
-	States          map[string]int `json:"states"` // how many of them are in which state; those removed are in none
+	Jobs            int            `json:"jobs"`    // how many it has
+	States          map[string]int `json:"states"`  // how many of them are in which state
+	Over            int            `json:"over"`    // how many have ended
+	Entered         int            `json:"entered"` // how many have had their turn, or have it; those of a sweep wait for it
+	AtOnce          int            `json:"at_once,omitempty"`
 	Coming          int            `json:"coming"` // how many wait for files; none begins before all are here
 	Submitted       Time           `json:"submitted"`
 	Ended           Time           `json:"ended"` // null until all have
 	CancelRequested bool           `json:"cancel_requested"`
-	Members         []Status       `json:"members,omitempty"` // not in a list of groups
+	Members         []Status       `json:"members,omitempty"` // a page of them; not in a list of groups
+	Next            int            `json:"next,omitempty"`    // what to give as "after" for the next page; 0 at the end
 }
 
 // GroupAccepted is the answer to the submission of a group.
@@ -65,16 +84,24 @@ type GroupPage struct {
 	Groups []GroupStatus `json:"groups"`
 }
 
-func newGroupStatus(g GroupRecord, name func(grid.PeerID) string, members bool) GroupStatus {
+func newGroupStatus(g GroupRecord, name func(grid.PeerID) string, page Members) GroupStatus {
 	r := &g.Group
 	s := GroupStatus{
 		ID: r.ID, Name: r.Name, User: r.User.Name, Jobs: r.Jobs, States: map[string]int{}, Coming: len(r.Coming),
+		Over: r.Ends.Sum(), Entered: r.Entered, AtOnce: r.AtOnce,
 		Submitted: Time(r.Submitted), Ended: Time(r.Ended), CancelRequested: r.CancelRequested,
 	}
+	for state, n := range g.Counts {
+		if n > 0 {
+			s.States[grid.State(state).String()] = n
+		}
+	}
 	for i := range g.Jobs {
-		s.States[g.Jobs[i].State.String()]++
-		if members {
-			s.Members = append(s.Members, newStatus(&g.Jobs[i], name))
+		s.Members = append(s.Members, newStatus(&g.Jobs[i], name))
+	}
+	if n := len(g.Jobs); n > 0 && n == page.Limit {
+		if _, last := g.Jobs[n-1].Job.ID.Group(); last < r.Jobs {
+			s.Next = last
 		}
 	}
 	return s
@@ -85,34 +112,18 @@ func (s *Server) submitGroup(r *request) error {
 	if err := s.decode(r, MaxSubmission, func(d *json.Decoder) error { return readGroup(d, &sub) }); err != nil {
 		return err
 	}
-	n := NewGroup{Key: sub.Key, Name: sub.Name, QueueAnyway: sub.QueueAnyway}
-	wanted := make([][]File, len(sub.Jobs))
-	for i := range sub.Jobs {
-		one := &sub.Jobs[i]
-		if one.Key != "" || one.QueueAnyway {
-			return fmt.Errorf("job %d has a key or queue_anyway of its own: those are its group's: %w", i+1, grid.ErrInvalid)
-		}
-		one.Key = sub.Key
-		if err := one.check(); err != nil {
-			return fmt.Errorf("job %d (%.80q): %w", i+1, one.Name, err)
-		}
-		job, uploads, err := s.newJob(one)
-		if err != nil {
-			return err // names the file
-		}
-		for _, u := range uploads {
-			wanted[i] = append(wanted[i], File(u))
-		}
-		n.Jobs = append(n.Jobs, NewJob{Job: job.Job})
+	n, wanted, err := s.newGroup(&sub)
+	if err != nil {
+		return err
 	}
 	made, again, err := s.service.SubmitGroup(r.Context(), r.who, n)
 	if err != nil {
 		return err
 	}
-	answer := GroupAccepted{GroupStatus: newGroupStatus(made, s.service.SiteName, true), Again: again, Wanted: []WantedOf{}}
+	answer := GroupAccepted{GroupStatus: newGroupStatus(made, s.service.SiteName, Members{}), Again: again, Wanted: []WantedOf{}}
 	for i, files := range wanted {
 		if len(files) > 0 {
-			answer.Wanted = append(answer.Wanted, WantedOf{made.Group.ID.Job(i + 1), files})
+			answer.Wanted = append(answer.Wanted, WantedOf{made.Group.ID.Job(i), files})
 		}
 	}
 	code := http.StatusCreated
@@ -124,22 +135,59 @@ func (s *Server) submitGroup(r *request) error {
 	return nil
 }
 
+// newGroup makes the group of a submission; wanted are the files of its jobs by their numbers, and of its template
+// first.
+func (s *Server) newGroup(sub *GroupSubmission) (n NewGroup, wanted [][]File, err error) {
+	wanted = make([][]File, len(sub.Jobs)+1)
+	if one := sub.Sweep; one != nil {
+		if err := sub.checkOne(one, "the sweep"); err != nil {
+			return n, nil, err
+		}
+		one.QueueAnyway = sub.QueueAnyway
+		if n, err = s.readSweep(one); err != nil {
+			return n, nil, err
+		}
+		for _, f := range n.Template.Inputs {
+			wanted[0] = append(wanted[0], File{Path: f.Path, From: f.Path, Size: f.Size, Mode: f.Mode})
+		}
+	}
+	for i := range sub.Jobs {
+		one := &sub.Jobs[i]
+		if err := sub.checkOne(one, fmt.Sprintf("job %d", i+1)); err != nil {
+			return n, nil, err
+		}
+		job, uploads, err := s.newJob(one)
+		if err != nil {
+			return n, nil, err // names the file
+		}
+		for _, u := range uploads {
+			wanted[i+1] = append(wanted[i+1], File(u))
+		}
+		job.Key = ""
+		n.Jobs = append(n.Jobs, job)
+	}
+	n.Key, n.QueueAnyway = sub.Key, sub.QueueAnyway
+	if sub.Name != "" {
+		n.Name = sub.Name
+	}
+	return n, wanted, nil
+}
+
+// checkOne checks the submission of one of its jobs, or of its sweep.
+func (sub *GroupSubmission) checkOne(one *Submission, what string) error {
+	if one.Key != "" || one.QueueAnyway {
+		return fmt.Errorf("%s has a key or queue_anyway of its own: those are its group's: %w", what, grid.ErrInvalid)
+	}
+	one.Key = sub.Key
+	if err := one.check(); err != nil {
+		return fmt.Errorf("%s (%.80q): %w", what, one.Name, err)
+	}
+	return nil
+}
+
 // readGroup reads the submission of a group; its jobs are counted while they come.
 func readGroup(d *json.Decoder, sub *GroupSubmission) error {
-	if err := open(d, '{'); err != nil {
-		return err
-	}
-	seen := map[string]bool{}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return err
-		}
-		name, _ := t.(string)
-		if seen[name] {
-			return fmt.Errorf("the field %.40q stands there twice", name)
-		}
-		seen[name] = true
+	err := fields(d, func(name string) (err error) {
 		switch name {
 		case "key":
 			err = d.Decode(&sub.Key)
@@ -149,17 +197,17 @@ func readGroup(d *json.Decoder, sub *GroupSubmission) error {
 			err = d.Decode(&sub.QueueAnyway)
 		case "jobs":
 			sub.Jobs, err = readJobs(d)
+		case "sweep":
+			sub.Sweep = &Submission{}
+			err = readSubmission(d, sub.Sweep)
 		default:
 			err = fmt.Errorf("unknown field %.40q", name)
 		}
-		if err != nil {
-			return err
-		}
+		return err
+	})
+	if err == nil && (len(sub.Jobs) == 0) == (sub.Sweep == nil) {
+		err = errors.New("it has either jobs or a sweep")
 	}
-	if len(sub.Jobs) == 0 {
-		return errors.New("it has no jobs")
-	}
-	_, err := d.Token()
 	return err
 }
 
@@ -191,36 +239,69 @@ func (r *request) group() (grid.GroupID, error) {
 	return id, nil
 }
 
-// onGroup answers with what do finds of the group that the path names.
-func (s *Server) onGroup(do func(*request, grid.GroupID) (GroupRecord, error)) func(*request) error {
+// onGroup answers with what do finds of the group that the path names, with a page of its jobs.
+func (s *Server) onGroup(do func(*request, grid.GroupID, Members) (GroupRecord, error)) func(*request) error {
 	return func(r *request) error {
 		id, err := r.group()
 		if err != nil {
 			return err
 		}
-		g, err := do(r, id)
+		page := Members{Limit: MaxPage}
+		if page.Limit, err = r.number("limit", MaxPage, 0, MaxPage); err != nil {
+			return err
+		}
+		if page.After, err = r.number("after", 0, 0, grid.MaxSweep); err != nil {
+			return err
+		}
+		g, err := do(r, id, page)
 		if err != nil {
 			return err
 		}
-		s.answer(r.w, http.StatusOK, newGroupStatus(g, s.service.SiteName, true))
+		s.answer(r.w, http.StatusOK, newGroupStatus(g, s.service.SiteName, page))
 		return nil
 	}
 }
 
-func (s *Server) groupStatus(r *request, id grid.GroupID) (GroupRecord, error) {
-	return s.service.Group(r.Context(), r.who, id)
+// number is a parameter of the query within bounds.
+func (r *request) number(name string, otherwise, least, most int) (int, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%s %.20q is no number from %d to %d: %w", name, text, least, most, grid.ErrInvalid)
+	}
+	return n, nil
 }
 
-func (s *Server) waitGroup(r *request, id grid.GroupID) (g GroupRecord, err error) {
+func (s *Server) groupStatus(r *request, id grid.GroupID, page Members) (GroupRecord, error) {
+	return s.service.Group(r.Context(), r.who, id, page)
+}
+
+func (s *Server) waitGroup(r *request, id grid.GroupID, page Members) (g GroupRecord, err error) {
 	err = s.patiently(r, s.limits.LongPoll, func(ctx context.Context) error {
-		g, err = s.service.WaitGroup(ctx, r.who, id)
+		g, err = s.service.WaitGroup(ctx, r.who, id, page)
 		return err
 	})
 	return g, err
 }
 
-func (s *Server) cancelGroup(r *request, id grid.GroupID) (GroupRecord, error) {
-	return s.service.CancelGroup(r.Context(), r.who, id)
+func (s *Server) cancelGroup(r *request, id grid.GroupID, page Members) (GroupRecord, error) {
+	return s.service.CancelGroup(r.Context(), r.who, id, page)
+}
+
+func (s *Server) groupHistory(r *request) error {
+	id, err := r.group()
+	if err != nil {
+		return err
+	}
+	events, err := s.service.GroupHistory(r.Context(), r.who, id)
+	if err != nil {
+		return err
+	}
+	s.answer(r.w, http.StatusOK, newHistory(grid.JobID(id), events))
+	return nil
 }
 
 func (s *Server) removeGroup(r *request) error {
@@ -242,7 +323,7 @@ func (s *Server) listGroups(r *request) error {
 	}
 	page := GroupPage{Groups: make([]GroupStatus, 0, len(list))}
 	for _, g := range list {
-		page.Groups = append(page.Groups, newGroupStatus(g, s.service.SiteName, false))
+		page.Groups = append(page.Groups, newGroupStatus(g, s.service.SiteName, Members{}))
 	}
 	s.answer(r.w, http.StatusOK, page)
 	return nil
@@ -253,9 +334,21 @@ func (c *Client) SubmitGroup(ctx context.Context, s GroupSubmission) (GroupAccep
 	return resend[GroupAccepted](ctx, c, "/v1/groups", s)
 }
 
-// Group tells how a group and its jobs are.
+// Group tells how a group is, with the first of its jobs.
 func (c *Client) Group(ctx context.Context, id grid.GroupID) (GroupStatus, error) {
 	return do[GroupStatus](ctx, c, http.MethodGet, groupPath(id))
+}
+
+// GroupPage tells how a group is, with a page of its jobs.
+func (c *Client) GroupPage(ctx context.Context, id grid.GroupID, page Members) (GroupStatus, error) {
+	return do[GroupStatus](ctx, c, http.MethodGet, groupPath(id)+page.query())
+}
+
+func (m Members) query() string { return fmt.Sprintf("?after=%d&limit=%d", m.After, m.Limit) }
+
+// GroupHistory is what happened to a group.
+func (c *Client) GroupHistory(ctx context.Context, id grid.GroupID) (History, error) {
+	return do[History](ctx, c, http.MethodGet, groupPath(id)+"/history")
 }
 
 // Groups lists the user's groups.
@@ -263,16 +356,16 @@ func (c *Client) Groups(ctx context.Context) (GroupPage, error) {
 	return do[GroupPage](ctx, c, http.MethodGet, "/v1/groups")
 }
 
-// WaitGroup returns once the group has ended, or after the broker's long poll.
+// WaitGroup returns once the group has ended, or after the broker's long poll; without its jobs.
 func (c *Client) WaitGroup(ctx context.Context, id grid.GroupID) (GroupStatus, error) {
 	var s GroupStatus
-	err := c.do(ctx, http.MethodGet, groupPath(id)+"/wait", nil, &s, c.config.Answer+DefaultLimits().LongPoll)
+	err := c.do(ctx, http.MethodGet, groupPath(id)+"/wait"+Members{}.query(), nil, &s, c.config.Answer+DefaultLimits().LongPoll)
 	return s, err
 }
 
 // CancelGroup asks for the end of all jobs of a group.
 func (c *Client) CancelGroup(ctx context.Context, id grid.GroupID) (GroupStatus, error) {
-	return do[GroupStatus](ctx, c, http.MethodPost, groupPath(id)+"/cancel")
+	return do[GroupStatus](ctx, c, http.MethodPost, groupPath(id)+"/cancel"+Members{}.query())
 }
 
 // RemoveGroup deletes an ended group, its jobs and their files.

@@ -59,6 +59,7 @@ func (s *Server) userTable() table {
 		"GET /v1/groups":                      s.listGroups,
 		"GET /v1/groups/{id}":                 s.onGroup(s.groupStatus),
 		"GET /v1/groups/{id}/wait":            s.onGroup(s.waitGroup),
+		"GET /v1/groups/{id}/history":         s.groupHistory,
 		"POST /v1/groups/{id}/cancel":         s.onGroup(s.cancelGroup),
 		"DELETE /v1/groups/{id}":              s.removeGroup,
 		"GET /v1/usage":                       s.usage,

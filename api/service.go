@@ -86,19 +86,21 @@ type UserService interface {
 	Output(ctx context.Context, who Identity, id grid.JobID, path string) (io.ReadCloser, error)
 	// SubmitGroup takes all jobs of a group, or none; they are durable when it returns.
 	SubmitGroup(ctx context.Context, who Identity, n NewGroup) (g GroupRecord, again bool, err error)
-	// Group is a group and its jobs.
-	Group(ctx context.Context, who Identity, id grid.GroupID) (GroupRecord, error)
-	// Groups lists the groups that who may see, oldest first.
+	// Group is a group and a page of its jobs.
+	Group(ctx context.Context, who Identity, id grid.GroupID, page Members) (GroupRecord, error)
+	// GroupHistory is the append-only table of what happened to a group.
+	GroupHistory(ctx context.Context, who Identity, id grid.GroupID) ([]grid.Event, error)
+	// Groups lists the groups that who may see, oldest first, without their jobs.
 	Groups(ctx context.Context, who Identity) ([]GroupRecord, error)
 	// WaitGroup returns when all jobs of the group have ended, or ctx is done (then it as it is).
-	WaitGroup(ctx context.Context, who Identity, id grid.GroupID) (GroupRecord, error)
+	WaitGroup(ctx context.Context, who Identity, id grid.GroupID, page Members) (GroupRecord, error)
 	// Alter changes a job of this home that waits, or the deadline of one that runs; confirmed once nothing that is
 	// replaced can start any more.
 	Alter(ctx context.Context, who Identity, id grid.JobID, to grid.Alteration) (r grid.Record, confirmed bool, err error)
 	// Resubmit hands an ended job of this home in again, with its files.
 	Resubmit(ctx context.Context, who Identity, id grid.JobID, key string) (grid.Record, error)
 	// CancelGroup asks for the end of all jobs of a group; that is durable when it returns.
-	CancelGroup(ctx context.Context, who Identity, id grid.GroupID) (GroupRecord, error)
+	CancelGroup(ctx context.Context, who Identity, id grid.GroupID, page Members) (GroupRecord, error)
 	// RemoveGroup deletes an ended group, its jobs and their files.
 	RemoveGroup(ctx context.Context, who Identity, id grid.GroupID) error
 	// Sites lists this site and the members.

@@ -75,31 +75,41 @@ func include(uploads []jsdl.Upload, more []File, outputs []grid.Output) ([]jsdl.
 	return uploads, nil
 }
 
-// readDocument makes the job of a submission. What stands beside the document is
-// what the submitter declares: the same rules decide on both sides.
+// readDocument makes the job of a submission.
 func (s *Server) readDocument(sub *Submission) (grid.Job, []jsdl.Upload, error) {
-	doc, err := jsdl.Parse(sub.Name, []byte(sub.Document))
-	if err != nil {
-		return grid.Job{}, nil, err
+	return jobOf(sub.Name, []byte(sub.Document), besideOf(sub.Files), sub.Rerunnable, s.config.DefaultWalltime)
+}
+
+// besideOf is what stands beside the document as its submitter declares it: the same rules decide
+// on both sides.
+func besideOf(files []File) jsdl.Beside {
+	declared := make(map[string]File, len(files))
+	for _, f := range files {
+		declared[f.Path] = f
 	}
-	beside := make(map[string]File, len(sub.Files))
-	for _, f := range sub.Files {
-		beside[f.Path] = f
-	}
-	uploads, outputs, err := doc.Resolve(func(path string) (int64, uint32, error) {
-		if f, ok := beside[path]; ok {
+	return func(path string) (int64, uint32, error) {
+		if f, ok := declared[path]; ok {
 			return f.Size, f.Mode, nil
 		}
 		return 0, 0, grid.ErrNotFound
-	})
+	}
+}
+
+// jobOf makes the job of a document, and says what it brings.
+func jobOf(name string, document []byte, beside jsdl.Beside, rerunnable bool, walltime grid.Tick) (grid.Job, []jsdl.Upload, error) {
+	doc, err := jsdl.Parse(name, document)
+	if err != nil {
+		return grid.Job{}, nil, err
+	}
+	uploads, outputs, err := doc.Resolve(beside)
 	if err != nil {
 		return grid.Job{}, nil, err
 	}
 	job := doc.Job
 	job.Outputs = outputs
-	job.Rerunnable = job.Rerunnable || sub.Rerunnable
+	job.Rerunnable = job.Rerunnable || rerunnable
 	if job.Walltime == 0 {
-		job.Walltime, job.WalltimeDefaulted = s.config.DefaultWalltime, true
+		job.Walltime, job.WalltimeDefaulted = walltime, true
 	}
 	return job, uploads, nil
 }

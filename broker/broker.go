@@ -57,6 +57,8 @@ type Stager interface {
 	End(job grid.JobID) error
 	// HasInputs tells whether the inputs of a job are here: grid.ErrNotFound where one is not.
 	HasInputs(job grid.JobID, files grid.Manifest) error
+	// Share gives a job inputs that another folder has, without a copy.
+	Share(job, from grid.JobID, files grid.Manifest) error
 	MakeFolder(job grid.JobID) error
 	Prepare(ctx context.Context, job grid.Job, keep bool) error
 	Collect(ctx context.Context, job grid.Job) (files grid.Manifest, missing []grid.MissingOutput, err error)
@@ -83,6 +85,9 @@ type Journal interface {
 	Site(ctx context.Context) (grid.SiteState, error)
 	// Groups are all groups, in the order of their identifiers.
 	Groups(ctx context.Context) ([]grid.Group, error)
+	// Templates and Results are what lies beside them.
+	Templates(ctx context.Context) ([]grid.Template, error)
+	Results(ctx context.Context) ([]grid.Results, error)
 	Commit(ctx context.Context, changes []grid.Change) error
 	History(ctx context.Context, kind grid.Kind, key string) ([]grid.Event, error)
 	// Decisions are what was decided of a job, the oldest first: the first, and the latest.
@@ -223,7 +228,13 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	if cfg.Groups, err = journal.Groups(ctx); err != nil {
 		return fmt.Errorf("loading the journal: %w", err)
 	}
-	b.groups.reset(cfg.Groups)
+	if cfg.Templates, err = journal.Templates(ctx); err != nil {
+		return fmt.Errorf("loading the journal: %w", err)
+	}
+	if cfg.Results, err = journal.Results(ctx); err != nil {
+		return fmt.Errorf("loading the journal: %w", err)
+	}
+	b.groups.reset(cfg.Groups, cfg.Templates, cfg.Results)
 	cfg.Boot = b.boot.Load()
 	cfg.Draining, cfg.State = state.Draining, state
 	cfg.Journal, cfg.Lives, cfg.Witness = journal.ID(), journal.Lives(), journal.Witness()
@@ -260,7 +271,7 @@ func (b *Broker) core(ctx context.Context, cfg core.Config, journal Journal) (*c
 	if err != nil {
 		return nil, err
 	}
-	told, err := journal.Told(ctx, func(id grid.JobID) bool { return open[id] || anew })
+	told, err := journal.Told(ctx, func(id grid.JobID) bool { return open[id] || anew || b.groups.mayHaveMade(id) })
 	if err != nil {
 		return nil, fmt.Errorf("what users were told: %w", err)
 	}

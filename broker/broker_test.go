@@ -65,8 +65,10 @@ func (j *journalStub) Record(_ context.Context, id grid.JobID) (grid.Record, err
 func (j *journalStub) Page(context.Context, grid.JobID, string, int) ([]grid.Record, error) {
 	return j.recs, nil
 }
-func (j *journalStub) Groups(context.Context) ([]grid.Group, error) { return nil, nil }
-func (j *journalStub) Site(context.Context) (grid.SiteState, error) { return grid.SiteState{}, nil }
+func (j *journalStub) Groups(context.Context) ([]grid.Group, error)       { return nil, nil }
+func (j *journalStub) Templates(context.Context) ([]grid.Template, error) { return nil, nil }
+func (j *journalStub) Results(context.Context) ([]grid.Results, error)    { return nil, nil }
+func (j *journalStub) Site(context.Context) (grid.SiteState, error)       { return grid.SiteState{}, nil }
 func (j *journalStub) History(context.Context, grid.Kind, string) ([]grid.Event, error) {
 	return nil, nil
 }
@@ -138,9 +140,10 @@ func (s *shell) Costs(context.Context, grid.Job) int64 { return 0 }
 func (s *shell) Export(context.Context, grid.Job, grid.Manifest) (failed, gone []string, err error) {
 	return nil, nil, nil
 }
-func (s *shell) End(grid.JobID) error                      { return nil }
-func (s *shell) Jobs() ([]grid.JobID, error)               { return nil, nil }
-func (s *shell) HasInputs(grid.JobID, grid.Manifest) error { return nil }
+func (s *shell) End(grid.JobID) error                              { return nil }
+func (s *shell) Jobs() ([]grid.JobID, error)                       { return nil, nil }
+func (s *shell) HasInputs(grid.JobID, grid.Manifest) error         { return nil }
+func (s *shell) Share(grid.JobID, grid.JobID, grid.Manifest) error { return nil }
 
 func (s *shell) SetAside(grid.JobID, bool, time.Time) (string, error) { return "", nil }
 func (s *shell) DropAside(time.Time) (int, error)                     { return 0, nil }

@@ -59,10 +59,7 @@ func (b *Broker) saved(c grid.Change) {
 	if state, is := c.Record.(*grid.SiteState); is {
 		b.state.Store(state)
 	}
-	if c.Kind == grid.KindGroup {
-		g, _ := c.Record.(*grid.Group)
-		b.groups.change(grid.GroupID(c.Key), g)
-	}
+	b.groups.change(c)
 	if id, r, is := c.Job(); is {
 		before := b.view.change(id, r)
 		if b.ports.Changed != nil {
@@ -94,6 +91,8 @@ func (b *Broker) work(ctx, work context.Context, e core.Effect, pauses uint64) {
 		b.export(work, e)
 	case core.Check:
 		b.check(e)
+	case core.Furnish:
+		b.furnish(e)
 	case core.Collect:
 		b.collect(work, e)
 	case core.Discard:
@@ -316,6 +315,11 @@ func (b *Broker) check(e core.Check) {
 		missing = err.Error()
 	}
 	b.Post(core.Checked{Job: e.Job, Epoch: e.Epoch, Missing: missing})
+}
+
+func (b *Broker) furnish(e core.Furnish) {
+	err := b.ports.Stager.Share(e.Job, e.From, e.Files)
+	b.Post(core.Furnished{Job: e.Job, Err: text(err), Final: errors.Is(err, grid.ErrNotFound) || errors.Is(err, grid.ErrInvalid)})
 }
 
 func (b *Broker) collect(ctx context.Context, e core.Collect) {

@@ -13,32 +13,71 @@ import (
 // groups are those of this home that readers see: as they were last made durable.
 type groups struct {
 	mu      sync.Mutex
-	all     map[grid.GroupID]grid.Group
+	all     map[grid.GroupID]*group
 	changed chan struct{} // closed with the next change
 }
 
-func newGroups() *groups {
-	return &groups{all: map[grid.GroupID]grid.Group{}, changed: make(chan struct{})}
+// group is a group with what lies beside it.
+type group struct {
+	grid.Group
+	results map[int]*grid.Results // by page
+	inputs  grid.Manifest         // of its template
 }
 
-func (v *groups) reset(list []grid.Group) {
+func newGroups() *groups {
+	return &groups{all: map[grid.GroupID]*group{}, changed: make(chan struct{})}
+}
+
+func (v *groups) reset(list []grid.Group, templates []grid.Template, results []grid.Results) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	clear(v.all)
 	for _, g := range list {
-		v.all[g.ID] = g
+		v.put(g.ID).Group = g
+	}
+	for i := range templates {
+		v.put(templates[i].Group).inputs = templates[i].Inputs
+	}
+	for i := range results {
+		r := results[i]
+		r.Of = slices.Clone(r.Of) // the other one is Core's
+		v.put(r.Group).results[r.Page] = &r
 	}
 	v.wake()
 }
 
-// change shows what has become durable; nil is a group that is deleted.
-func (v *groups) change(id grid.GroupID, g *grid.Group) {
+// put finds or makes a group.
+func (v *groups) put(id grid.GroupID) *group {
+	g := v.all[id]
+	if g == nil {
+		g = &group{results: map[int]*grid.Results{}}
+		v.all[id] = g
+	}
+	return g
+}
+
+// change shows what has become durable.
+func (v *groups) change(c grid.Change) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if g == nil {
-		delete(v.all, id)
-	} else {
-		v.all[id] = *g
+	switch e := c.Record.(type) {
+	case *grid.Group:
+		g := v.put(e.ID)
+		if g.Group = *e; e.Removed {
+			g.inputs = nil
+			clear(g.results)
+		}
+	case *grid.Template:
+		v.put(e.Group).inputs = e.Inputs
+		return
+	case *grid.Results:
+		v.put(e.Group).results[e.Page] = e
+		return
+	default:
+		if c.Kind != grid.KindGroup {
+			return // what lies beside a group goes with it
+		}
+		delete(v.all, grid.GroupID(c.Key))
 	}
 	v.wake()
 }
@@ -51,20 +90,58 @@ func (v *groups) wake() {
 func (v *groups) get(id grid.GroupID) (g grid.Group, known bool, changed <-chan struct{}) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	g, known = v.all[id]
+	if one := v.all[id]; one != nil && one.ID != "" {
+		g, known = one.Group, true
+	}
 	return g, known, v.changed
 }
 
-// SubmitGroup takes the jobs of a group, all or none; they are durable when it returns. again tells
-// that the key was known.
-func (b *Broker) SubmitGroup(ctx context.Context, g grid.Group, jobs []grid.Job, anyway bool) (made grid.Group, records []grid.Record, again bool, err error) {
+// outline is what is known of a job without a record of its own.
+func (v *groups) outline(id grid.JobID) (r grid.Record, known bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	name, n := id.Group()
+	if of, is := id.TemplateOf(); is {
+		name = of
+	}
+	g := v.all[name]
+	if g == nil || n > g.Jobs || g.Removed || n == 0 && !g.Made() {
+		return r, false
+	}
+	if n > 0 {
+		return g.Outline(n, g.Of(g.results[(n-1)/grid.ResultsPage], n)), true
+	}
+	r = g.Outline(0, grid.Result{})
+	if r.Job.Inputs = g.inputs; slices.Contains(g.Coming, 0) {
+		r.State = grid.StageIn
+	}
+	return r, true
+}
+
+// mayHaveMade: a lost branch of the journal may have made the job.
+func (v *groups) mayHaveMade(id grid.JobID) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	name, n := id.Group()
+	g := v.all[name]
+	return g != nil && n > g.Entered
+}
+
+// SubmitGroup takes the jobs of a group, all or none, or what they are made from; they are durable when
+// it returns. again tells that the key was known.
+func (b *Broker) SubmitGroup(ctx context.Context, g grid.Group, jobs []grid.Job, t *grid.Template, anyway bool) (made grid.Group, records []grid.Record, again bool, err error) {
 	for i := range jobs {
 		if err := b.roomFor(&jobs[i]); err != nil {
 			return made, nil, false, err
 		}
 	}
-	a, err := b.request(ctx, func(t core.Token) core.Request {
-		return core.SubmitGroup{Token: t, Group: g, Jobs: jobs, Anyway: anyway}
+	if t != nil {
+		if err := b.roomFor(&grid.Job{ID: g.ID.Template(), Inputs: t.Inputs}); err != nil {
+			return made, nil, false, err
+		}
+	}
+	a, err := b.request(ctx, func(k core.Token) core.Request {
+		return core.SubmitGroup{Token: k, Group: g, Jobs: jobs, Template: t, Anyway: anyway}
 	})
 	return a.Group, a.Jobs, a.Again, err
 }
@@ -108,19 +185,19 @@ func (b *Broker) Groups(keep func(*grid.Group) bool) []grid.Group {
 	defer b.groups.mu.Unlock()
 	var list []grid.Group
 	for _, g := range b.groups.all {
-		if keep(&g) {
-			list = append(list, g)
+		if g.ID != "" && keep(&g.Group) {
+			list = append(list, g.Group)
 		}
 	}
 	slices.SortFunc(list, func(a, b grid.Group) int { return cmp.Compare(a.ID, b.ID) })
 	return list
 }
 
-// JobsOf are the records of the jobs of a group, without those that are removed.
-func (b *Broker) JobsOf(ctx context.Context, g grid.Group) ([]grid.Record, error) {
-	list := make([]grid.Record, 0, g.Jobs)
-	for n := range g.Jobs {
-		r, known, err := b.view.get(ctx, g.ID.Job(n+1))
+// JobsOf are up to limit jobs of a group after a number, without those that are removed.
+func (b *Broker) JobsOf(ctx context.Context, g grid.Group, after, limit int) ([]grid.Record, error) {
+	list := make([]grid.Record, 0, min(limit, max(0, g.Jobs-after)))
+	for n := after + 1; n <= g.Jobs && len(list) < limit; n++ {
+		r, known, err := b.Job(ctx, g.ID.Job(n))
 		if err != nil {
 			return nil, err
 		}
@@ -129,4 +206,23 @@ func (b *Broker) JobsOf(ctx context.Context, g grid.Group) ([]grid.Record, error
 		}
 	}
 	return list, nil
+}
+
+// CountsOf are the jobs of some groups that have not ended, by group and state.
+func (b *Broker) CountsOf(groups ...grid.Group) map[grid.GroupID]grid.Counts {
+	counts := make(map[grid.GroupID]grid.Counts, len(groups))
+	for _, g := range groups {
+		n := g.Ends
+		n[grid.Submitted] += max(0, g.Jobs-g.Entered)
+		counts[g.ID] = n
+	}
+	b.view.each(func(r *grid.Record) {
+		if id, n := r.Job.ID.Group(); n > 0 && !r.State.Terminal() {
+			if c, asked := counts[id]; asked {
+				c[r.State]++
+				counts[id] = c
+			}
+		}
+	})
+	return counts
 }

@@ -122,9 +122,13 @@ func (b *Broker) Accuracy() core.Accuracy {
 	return core.Accuracy{}
 }
 
-// Job is the durable record of a job; known is false where there is none.
+// Job is the durable record of a job, or what its group knows of it; known is false where there is neither.
 func (b *Broker) Job(ctx context.Context, id grid.JobID) (r grid.Record, known bool, err error) {
-	return b.view.get(ctx, id)
+	if r, known, err = b.view.get(ctx, id); err != nil || known {
+		return r, known, err
+	}
+	r, known = b.groups.outline(id)
+	return r, known, nil
 }
 
 // Count gives how many records, of jobs that are not archived, what says something of, by what it says.
@@ -215,6 +219,15 @@ func (b *Broker) History(ctx context.Context, id grid.JobID) ([]grid.Event, erro
 		return nil, fmt.Errorf("%w: the broker is starting", grid.ErrUnavailable)
 	}
 	return (*journal).History(ctx, grid.KindJob, string(id))
+}
+
+// GroupHistory is the append-only table of a group's events.
+func (b *Broker) GroupHistory(ctx context.Context, id grid.GroupID) ([]grid.Event, error) {
+	journal := b.journal.Load()
+	if journal == nil {
+		return nil, fmt.Errorf("%w: the broker is starting", grid.ErrUnavailable)
+	}
+	return (*journal).History(ctx, grid.KindGroup, string(id))
 }
 
 // Decisions are what was decided of a job, the oldest first: the first, and the latest. The last

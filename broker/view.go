@@ -60,6 +60,15 @@ func (v *view) count(what func(*grid.Record) string) map[string]int {
 	return n
 }
 
+// each gives all records of jobs that are not archived to see.
+func (v *view) each(see func(*grid.Record)) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for _, r := range v.records {
+		see(r)
+	}
+}
+
 // set shows what is no promise, and is of no use of a job that is archived.
 func (v *view) set(r grid.Record) {
 	v.mu.Lock()

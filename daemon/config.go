@@ -135,6 +135,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/overlay"
 	"gbroker/plan"
@@ -270,6 +271,8 @@ type LimitsConfig struct {
 	Documents, Bytes int64
 	// Groups are those of one user that have not ended, and GroupJobs the jobs of one group.
 	Groups, GroupJobs int
+	// SweepJobs are those of one sweep, of which SweepWindow are under way at most.
+	SweepJobs, SweepWindow int
 	// Offered are the bytes of the files of the jobs that one neighbour has offered and not yet handed over.
 	Offered int64
 }
@@ -308,7 +311,7 @@ func Default(dir string) Config {
 		Batch:            defaultBatch(),
 		Neighbours:       filepath.Join(dir, NeighboursName),
 		Retention:        RetentionConfig{Days: 30, Bytes: 50 << 30},
-		Limits:           LimitsConfig{Jobs: 10000, Processes: 100_000, Documents: 256 << 20, Bytes: grid.MaxSandbox, Groups: 1000, GroupJobs: grid.MaxGroup, Offered: grid.MaxSandbox},
+		Limits:           LimitsConfig{Jobs: 10000, Processes: 100_000, Documents: 256 << 20, Bytes: grid.MaxSandbox, Groups: 1000, GroupJobs: grid.MaxGroup, SweepJobs: grid.MaxSweep, SweepWindow: core.DefaultWindow, Offered: grid.MaxSandbox},
 		DefaultWalltime:  time.Hour,
 		EstimateDeadline: 2 * time.Second,
 		Reevaluation: ReevaluationConfig{
@@ -553,6 +556,7 @@ func limitsFields(d *document, l *LimitsConfig) []field {
 	return []field{
 		number("jobs", "max_jobs", &l.Jobs, 1_000_000), number("processes", "max_processes cores", &l.Processes, 1<<30),
 		number("groups", "max_groups", &l.Groups, 1_000_000), number("group_jobs", "jobs_per_group", &l.GroupJobs, grid.MaxGroup),
+		number("sweep_jobs", "jobs_per_sweep", &l.SweepJobs, grid.MaxSweep), number("sweep_window", "jobs_under_way", &l.SweepWindow, grid.MaxSweep),
 		size("documents", "memory", &l.Documents), size("bytes", "size files", &l.Bytes), size("offered", "offers neighbour", &l.Offered),
 	}
 }

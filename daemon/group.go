@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gbroker/api"
+	"gbroker/broker/core"
 	"gbroker/grid"
 )
 
@@ -18,6 +19,7 @@ func (s service) SubmitGroup(ctx context.Context, who api.Identity, n api.NewGro
 		ID: grid.NewGroupID(s.site.facts.Name, ulid), Name: n.Name, Key: n.Key,
 		User: grid.User{Home: s.site.self, Name: who.Name},
 	}
+	first := n.First
 	jobs := make([]grid.Job, len(n.Jobs))
 	for i := range n.Jobs {
 		if jobs[i], err = s.jobOf(who, group.ID.Job(i+1), n.Jobs[i]); err == nil && !n.QueueAnyway {
@@ -27,7 +29,18 @@ func (s service) SubmitGroup(ctx context.Context, who api.Identity, n api.NewGro
 			return g, false, fmt.Errorf("job %d: %w", i+1, err)
 		}
 	}
-	g.Group, g.Jobs, again, err = s.site.broker.SubmitGroup(ctx, group, jobs, n.QueueAnyway)
+	t := n.Template
+	if t != nil {
+		t.Group, group.Jobs, group.AtOnce, group.Template = group.ID, n.Count, n.AtOnce, n.Digest
+		if first, err = s.jobOf(who, group.ID.Job(1), api.NewJob{Job: first}); err == nil && !n.QueueAnyway {
+			err = s.possible(ctx, first, "")
+		}
+		if err != nil {
+			return g, false, fmt.Errorf("job 1 of the sweep: %w", err)
+		}
+	}
+	g.Group, g.Jobs, again, err = s.site.broker.SubmitGroup(ctx, group, jobs, t, n.QueueAnyway)
+	g.Counts = s.site.broker.CountsOf(g.Group)[g.Group.ID]
 	return g, again, err
 }
 
@@ -49,48 +62,54 @@ func (s service) mayGroup(who api.Identity, g *grid.Group) bool {
 	return who.Administrator || g.User.Name == who.Name
 }
 
-// withJobs joins a group and its jobs.
-func (s service) withJobs(ctx context.Context, g grid.Group, err error) (api.GroupRecord, error) {
+// withJobs joins a group and some of its jobs.
+func (s service) withJobs(ctx context.Context, g grid.Group, page api.Members) (api.GroupRecord, error) {
+	jobs, err := s.site.broker.JobsOf(ctx, g, page.After, page.Limit)
+	return api.GroupRecord{Group: g, Counts: s.site.broker.CountsOf(g)[g.ID], Jobs: jobs}, err
+}
+
+func (s service) Group(ctx context.Context, who api.Identity, id grid.GroupID, page api.Members) (api.GroupRecord, error) {
+	g, err := s.group(who, id)
 	if err != nil {
 		return api.GroupRecord{}, err
 	}
-	jobs, err := s.site.broker.JobsOf(ctx, g)
-	return api.GroupRecord{Group: g, Jobs: jobs}, err
+	return s.withJobs(ctx, g, page)
 }
 
-func (s service) Group(ctx context.Context, who api.Identity, id grid.GroupID) (api.GroupRecord, error) {
-	g, err := s.group(who, id)
-	return s.withJobs(ctx, g, err)
+func (s service) GroupHistory(ctx context.Context, who api.Identity, id grid.GroupID) ([]grid.Event, error) {
+	if _, err := s.group(who, id); err != nil {
+		return nil, err
+	}
+	return s.site.broker.GroupHistory(ctx, id)
 }
 
-func (s service) Groups(ctx context.Context, who api.Identity) ([]api.GroupRecord, error) {
+func (s service) Groups(_ context.Context, who api.Identity) ([]api.GroupRecord, error) {
 	groups := s.site.broker.Groups(func(g *grid.Group) bool { return !g.Removed && s.mayGroup(who, g) })
+	counts := s.site.broker.CountsOf(groups...)
 	list := make([]api.GroupRecord, 0, len(groups))
 	for _, g := range groups {
-		r, err := s.withJobs(ctx, g, nil)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, r)
+		list = append(list, api.GroupRecord{Group: g, Counts: counts[g.ID]})
 	}
 	return list, nil
 }
 
-func (s service) WaitGroup(ctx context.Context, who api.Identity, id grid.GroupID) (api.GroupRecord, error) {
+func (s service) WaitGroup(ctx context.Context, who api.Identity, id grid.GroupID, page api.Members) (api.GroupRecord, error) {
 	if _, err := s.group(who, id); err != nil {
 		return api.GroupRecord{}, err
 	}
 	s.site.broker.WaitGroup(ctx, id)
-	g, err := s.group(who, id)
-	return s.withJobs(context.WithoutCancel(ctx), g, err) // at the end of the wait it is told as it is
+	return s.Group(context.WithoutCancel(ctx), who, id, page) // at the end of the wait it is told as it is
 }
 
-func (s service) CancelGroup(ctx context.Context, who api.Identity, id grid.GroupID) (api.GroupRecord, error) {
+func (s service) CancelGroup(ctx context.Context, who api.Identity, id grid.GroupID, page api.Members) (api.GroupRecord, error) {
 	if _, err := s.group(who, id); err != nil {
 		return api.GroupRecord{}, err
 	}
 	g, err := s.site.broker.CancelGroup(ctx, id, who.Name)
-	return s.withJobs(ctx, g, err)
+	if err != nil {
+		return api.GroupRecord{}, err
+	}
+	return s.withJobs(ctx, g, page)
 }
 
 func (s service) RemoveGroup(ctx context.Context, who api.Identity, id grid.GroupID) error {
@@ -98,4 +117,10 @@ func (s service) RemoveGroup(ctx context.Context, who api.Identity, id grid.Grou
 		return err
 	}
 	return s.site.broker.RemoveGroup(ctx, id)
+}
+
+// expand reads a template for Core.
+func expand(t grid.Template) (core.Expansion, error) {
+	e, err := api.Expand(t)
+	return e, err
 }

@@ -302,6 +302,7 @@ func (s *site) brokerConfig(key overlay.Key) core.Config {
 		Keep: grid.Tick(s.cfg.Retention.Days) * grid.Day, KeepBytes: s.cfg.Retention.Bytes,
 		User:       s.cfg.Limits.user(),
 		OfferFiles: s.cfg.Limits.Offered,
+		Window:     s.cfg.Limits.SweepWindow, Expand: expand,
 	}
 }
 
@@ -314,7 +315,7 @@ func (c *Config) hooks() []string {
 }
 
 func (l LimitsConfig) user() core.UserLimits {
-	return core.UserLimits{Jobs: l.Jobs, Processes: l.Processes, Documents: l.Documents, Bytes: l.Bytes, Groups: l.Groups, GroupJobs: l.GroupJobs}
+	return core.UserLimits{Jobs: l.Jobs, Processes: l.Processes, Documents: l.Documents, Bytes: l.Bytes, Groups: l.Groups, GroupJobs: l.GroupJobs, SweepJobs: l.SweepJobs}
 }
 
 // run starts the parts, each after those it needs, writes the ready file, and waits.

@@ -5,9 +5,11 @@ type Kind uint8
 
 // Kinds.
 const (
-	KindJob   Kind = 1 + iota // *Record
-	KindSite                  // *SiteState; there is one
-	KindGroup                 // *Group
+	KindJob      Kind = 1 + iota // *Record
+	KindSite                     // *SiteState; there is one
+	KindGroup                    // *Group
+	KindTemplate                 // *Template
+	KindResults                  // *Results
 )
 
 // Entity is what a journal keeps one record of.

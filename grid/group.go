@@ -45,20 +45,43 @@ func (id JobID) Group() (g GroupID, n int) {
 	return NewGroupID(SiteName(site), ulid), n
 }
 
-// MaxGroup bounds the jobs of a group.
-const MaxGroup = 1000
+// Template is the number of the job that stands for what the jobs of a group are made from: its
+// files are those that they share.
+func (g GroupID) Template() JobID { return g.Job(0) }
+
+// TemplateOf is the group whose template has this identifier.
+func (id JobID) TemplateOf() (GroupID, bool) {
+	stem, is := strings.CutSuffix(string(id), ".0")
+	return GroupID(stem + groupMark), is && strings.Count(stem, ".") == 1
+}
+
+// Bounds of the jobs of a group: of one that is handed in with all of its jobs, and of one that makes
+// them from a template.
+const (
+	MaxGroup = 1000
+	MaxSweep = 100_000
+)
 
 // Group is all that a broker durably knows of a group: a set of jobs of one user, which was
-// handed in as one at its home.
+// handed in as one at its home. What became of each of them is in [Results] beside it, what they are made from,
+// if they were not handed in, in a [Template].
 type Group struct {
 	ID   GroupID
 	Name string
 	User User   // whose home is the group's
 	Key  string // made by the submitter; same user and key is the same group
 	Jobs int    // how many it has
-	// Coming are the numbers of those whose files are not all here. None of its jobs is searched a
-	// place for before there is none.
+	// Template is the digest of that from which its jobs are made; zero where they were handed in.
+	Template Hash
+	// Entered is how many of them have a record, or had one: those of the first numbers. The others wait
+	// for their turn. In a group that is removed it is how many still have one.
+	Entered int
+	AtOnce  int // so many of its jobs are under way at most; 0 is no word
+	// Coming are the numbers of those whose files are not all here; 0 is the template. None of its jobs is
+	// searched a place for before there is none.
 	Coming          []int
+	Ends            Counts     // how many of them have ended
+	Sites           []SiteName // by which Results say where they ended
 	Submitted       Tick
 	Ended           Tick // when the last of its jobs had ended; 0 before
 	CancelRequested bool
@@ -67,3 +90,42 @@ type Group struct {
 
 // Entity says that the record is that of a group.
 func (g *Group) Entity() (Kind, string) { return KindGroup, string(g.ID) }
+
+// Made tells that its jobs are made from a template.
+func (g *Group) Made() bool { return g.Template != Hash{} }
+
+// Counts are numbers of jobs by state.
+type Counts [Lost + 1]int
+
+// Sum is how many there are.
+func (c Counts) Sum() (n int) {
+	for _, k := range c {
+		n += k
+	}
+	return n
+}
+
+// Template is what the jobs of a group are made from, one by one as their turn comes.
+type Template struct {
+	Group    GroupID
+	Name     string // of the document, in messages
+	Document string // JSDL with a sweep
+	// Inputs are the files that its jobs bring, all together, by the names that they have beside the
+	// document. They lie in the folder of [GroupID.Template].
+	Inputs     Manifest
+	Rerunnable bool
+	Anyway     bool // its jobs may wait for a site that can run them
+	Walltime   Tick // of a job whose document names none
+}
+
+// Entity says that the record is that of a template.
+func (t *Template) Entity() (Kind, string) { return KindTemplate, string(t.Group) }
+
+// Size is about what it takes in memory, in bytes.
+func (t *Template) Size() int64 {
+	n := int64(jobBytes + len(t.Name) + len(t.Document))
+	for _, f := range t.Inputs {
+		n += entryBytes + int64(len(f.Path)+len(f.Ranges)*len(Hash{}))
+	}
+	return n
+}

@@ -24,7 +24,8 @@
 //	           sequence, raised in the transaction of every Commit
 //	entity     one line for each: kind, key, user and state (to find it by), and record as JSON.
 //	           Of a job that is grid.Record without its Job, of the site grid.SiteState,
-//	           of a group grid.Group
+//	           of a group grid.Group; what lies beside a group (its template, and what became of
+//	           its jobs, by pages) are entities of their own
 //	document   what does not change of an entity, as JSON: kind, key, text. Of a job it is
 //	           grid.Job, written once: a job may bring ten thousand files
 //	event      the history, append only: kind, key, seq, at, state, site, term, hop, why

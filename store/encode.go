@@ -81,20 +81,6 @@ type decisionRow struct {
 
 func toDecision(d grid.Decision) decisionRow { return decisionRow(d) }
 
-// groupRow is grid.Group; what is not set is left out.
-type groupRow struct {
-	ID              grid.GroupID
-	Name            string
-	User            grid.User
-	Key             string
-	Jobs            int
-	Coming          []int `json:",omitempty"`
-	Submitted       grid.Tick
-	Ended           grid.Tick `json:",omitempty"`
-	CancelRequested bool      `json:",omitempty"`
-	Removed         bool      `json:",omitempty"`
-}
-
 // siteRow is grid.SiteState; what is not set is left out.
 type siteRow struct {
 	Draining   bool             `json:",omitempty"`

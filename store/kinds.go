@@ -28,6 +28,9 @@ var kinds = map[grid.Kind]kind{
 	grid.KindJob:   {"job", true, encodeJobRow},
 	grid.KindSite:  {"site", false, encodeSiteRow},
 	grid.KindGroup: {"group", false, encodeGroupRow},
+	// What lies beside a group, so that it is not written again with each of its jobs.
+	grid.KindTemplate: {"template", false, encodeTemplateRow},
+	grid.KindResults:  {"results", false, encodeResultsRow},
 }
 
 // withDocuments are the names of the kinds that have documents, as a list of SQL.
@@ -76,6 +79,24 @@ func encodeGroupRow(_ *Journal, e grid.Entity) (w row, err error) {
 		return w, fmt.Errorf("a group's record is no %T", e)
 	}
 	w.user = g.User.Name
-	w.record, err = encode(groupRow(*g))
+	w.record, err = encode(toGroupRow(g))
+	return w, err
+}
+
+func encodeTemplateRow(_ *Journal, e grid.Entity) (w row, err error) {
+	t, is := e.(*grid.Template)
+	if !is {
+		return w, fmt.Errorf("a template's record is no %T", e)
+	}
+	w.record, err = encode(toTemplateRow(t))
+	return w, err
+}
+
+func encodeResultsRow(_ *Journal, e grid.Entity) (w row, err error) {
+	r, is := e.(*grid.Results)
+	if !is {
+		return w, fmt.Errorf("the record of results is no %T", e)
+	}
+	w.record, err = encode(resultsRow(*r))
 	return w, err
 }

@@ -123,36 +123,6 @@ func (j *Journal) Site(ctx context.Context) (grid.SiteState, error) {
 	return state, nil
 }
 
-// Groups reads all groups, in the order of their identifiers.
-func (j *Journal) Groups(ctx context.Context) ([]grid.Group, error) {
-	var list []grid.Group
-	err := j.query(ctx, `SELECT key, record, sum = `+sumOfEntity+` FROM entity WHERE kind = 'group' ORDER BY key`, nil, func(rows *sql.Rows) error {
-		var key string
-		var text []byte
-		var sound bool
-		if err := rows.Scan(&key, &text, &sound); err != nil {
-			return err
-		}
-		var g groupRow
-		err := strictly(text, &g)
-		switch {
-		case !sound:
-			err = errSum
-		case err == nil && string(g.ID) != key:
-			err = fmt.Errorf("it is that of %q", g.ID)
-		}
-		if err != nil {
-			return damaged(j.file, "the record of group "+key, err, giveUp("entity", "group", key))
-		}
-		list = append(list, grid.Group(g))
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("load the groups: %w", err)
-	}
-	return list, nil
-}
-
 // History reads what happened to an entity, the oldest first; nothing for one that
 // is not here.
 func (j *Journal) History(ctx context.Context, kind grid.Kind, key string) ([]grid.Event, error) {

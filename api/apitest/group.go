@@ -21,7 +21,19 @@ func (s *Service) SubmitGroup(ctx context.Context, who api.Identity, n api.NewGr
 	for _, known := range s.groups {
 		if known.Key == key {
 			defer s.mu.Unlock()
-			return s.view(known), true, nil
+			return s.view(known, whole), true, nil
+		}
+	}
+	if n.Template != nil {
+		make, err := api.Expand(*n.Template)
+		for k := 1; k <= n.Count && err == nil; k++ {
+			var j grid.Job
+			j, err = make(k)
+			n.Jobs = append(n.Jobs, api.NewJob{Job: j})
+		}
+		if err != nil {
+			defer s.mu.Unlock()
+			return g, false, err
 		}
 	}
 	made := grid.Group{
@@ -41,18 +53,25 @@ func (s *Service) SubmitGroup(ctx context.Context, who api.Identity, n api.NewGr
 	}
 	s.groups[made.ID] = made
 	s.mu.Unlock()
-	g, err = s.Group(ctx, who, made.ID)
+	g, err = s.Group(ctx, who, made.ID, whole)
 	return g, false, err
 }
 
-// view joins a group and its jobs. Callers hold mu.
-func (s *Service) view(g grid.Group) api.GroupRecord {
+// whole is all jobs of a group.
+var whole = api.Members{Limit: api.MaxPage}
+
+// view joins a group and some of its jobs. Callers hold mu.
+func (s *Service) view(g grid.Group, page api.Members) api.GroupRecord {
 	r := api.GroupRecord{Group: g}
 	over := 0
 	for n := range g.Jobs {
 		if j := s.jobs[g.ID.Job(n+1)]; j != nil {
-			r.Jobs = append(r.Jobs, j.record)
+			if n >= page.After && len(r.Jobs) < page.Limit {
+				r.Jobs = append(r.Jobs, j.record)
+			}
+			r.Counts[j.record.State]++
 			if j.record.State.Terminal() {
+				r.Group.Ends[j.record.State]++
 				over++
 			}
 		}
@@ -64,7 +83,7 @@ func (s *Service) view(g grid.Group) api.GroupRecord {
 }
 
 // Group is a group.
-func (s *Service) Group(_ context.Context, who api.Identity, id grid.GroupID) (api.GroupRecord, error) {
+func (s *Service) Group(_ context.Context, who api.Identity, id grid.GroupID, page api.Members) (api.GroupRecord, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g, known := s.groups[id]
@@ -76,7 +95,7 @@ func (s *Service) Group(_ context.Context, who api.Identity, id grid.GroupID) (a
 	case !who.Administrator && g.User.Name != who.Name:
 		return api.GroupRecord{}, fmt.Errorf("the group %s is another user's: %w", id, grid.ErrForbidden)
 	}
-	return s.view(g), nil
+	return s.view(g, page), nil
 }
 
 // Groups lists the groups by their identifiers.
@@ -86,7 +105,7 @@ func (s *Service) Groups(_ context.Context, who api.Identity) ([]api.GroupRecord
 	var list []api.GroupRecord
 	for _, g := range s.groups {
 		if who.Administrator || g.User.Name == who.Name {
-			list = append(list, s.view(g))
+			list = append(list, s.view(g, api.Members{}))
 		}
 	}
 	slices.SortFunc(list, func(a, b api.GroupRecord) int { return cmp.Compare(a.Group.ID, b.Group.ID) })
@@ -94,12 +113,12 @@ func (s *Service) Groups(_ context.Context, who api.Identity) ([]api.GroupRecord
 }
 
 // WaitGroup waits for the end of all jobs.
-func (s *Service) WaitGroup(ctx context.Context, who api.Identity, id grid.GroupID) (api.GroupRecord, error) {
+func (s *Service) WaitGroup(ctx context.Context, who api.Identity, id grid.GroupID, page api.Members) (api.GroupRecord, error) {
 	for {
 		s.mu.Lock()
 		changed := s.changed
 		s.mu.Unlock()
-		g, err := s.Group(ctx, who, id)
+		g, err := s.Group(ctx, who, id, page)
 		if err != nil || g.Group.Ended != 0 {
 			return g, err
 		}
@@ -112,8 +131,8 @@ func (s *Service) WaitGroup(ctx context.Context, who api.Identity, id grid.Group
 }
 
 // CancelGroup kills what has not ended.
-func (s *Service) CancelGroup(ctx context.Context, who api.Identity, id grid.GroupID) (api.GroupRecord, error) {
-	if _, err := s.Group(ctx, who, id); err != nil {
+func (s *Service) CancelGroup(ctx context.Context, who api.Identity, id grid.GroupID, page api.Members) (api.GroupRecord, error) {
+	if _, err := s.Group(ctx, who, id, page); err != nil {
 		return api.GroupRecord{}, err
 	}
 	s.mu.Lock()
@@ -127,12 +146,18 @@ func (s *Service) CancelGroup(ctx context.Context, who api.Identity, id grid.Gro
 	}
 	s.wake()
 	s.mu.Unlock()
-	return s.Group(ctx, who, id)
+	return s.Group(ctx, who, id, page)
+}
+
+// GroupHistory has one line.
+func (s *Service) GroupHistory(ctx context.Context, who api.Identity, id grid.GroupID) ([]grid.Event, error) {
+	g, err := s.Group(ctx, who, id, whole)
+	return []grid.Event{{At: g.Group.Submitted, Site: "here", Why: "accepted"}}, err
 }
 
 // RemoveGroup deletes an ended group.
 func (s *Service) RemoveGroup(ctx context.Context, who api.Identity, id grid.GroupID) error {
-	g, err := s.Group(ctx, who, id)
+	g, err := s.Group(ctx, who, id, whole)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,11 @@ import (
 func (c *home) cancelRequest(e CancelRequest) {
 	j := c.job(e.Job)
 	if j == nil {
+		c.groups.cancelOne(e.Job)
+		if r, known := c.groups.outline(e.Job); known {
+			c.emit(Answer{Token: e.Token, Record: r})
+			return
+		}
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)})
 		return
 	}

@@ -84,8 +84,15 @@ type Config struct {
 	// State is the rest of what the journal says of this site.
 	State grid.SiteState
 
-	// Groups are what the journal says of the groups of this home.
-	Groups []grid.Group
+	// Groups are what the journal says of the groups of this home, with what lies beside them.
+	Groups    []grid.Group
+	Templates []grid.Template
+	Results   []grid.Results
+	// Window is how many jobs of one group that makes them from a template are under way at most: more
+	// keeps more sites busy, and takes more memory and more of what a user may have.
+	Window int
+	// Expand reads a template; it is pure.
+	Expand func(grid.Template) (Expansion, error)
 	// Load reads the record of a job as it was last made durable. With it, jobs that have
 	// ended are not kept in memory; without, all are.
 	Load func(grid.JobID) (grid.Record, error)
@@ -129,6 +136,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.OfferFiles == 0 {
 		c.OfferFiles = d.OfferFiles
+	}
+	if c.Window == 0 {
+		c.Window = DefaultWindow
 	}
 	if c.MaxHops == 0 {
 		c.MaxHops = d.MaxHops

@@ -46,10 +46,8 @@ func NewFrom(cfg Config, members []grid.Member, records iter.Seq[grid.Record]) *
 	}
 	c.search.random = rand.New(rand.NewPCG(cfg.Seed, count))
 	c.estimator.remember(ran)
-	for _, g := range c.cfg.Groups {
-		c.groups.add(g)
-	}
-	c.cfg.Groups = nil
+	c.groups.take(c.cfg.Groups, c.cfg.Templates, c.cfg.Results)
+	c.cfg.Groups, c.cfg.Templates, c.cfg.Results = nil, nil, nil
 	return c
 }
 
@@ -89,7 +87,8 @@ func assemble(k *kernel) *Core {
 	c.home.search = c.search
 	c.home.terms = c.terms
 	k.reporter, k.watcher = c.home, c.terms
-	k.groups.jobs = memberJobs{c.home}
+	k.groups.limit = k.cfg.UploadLimit
+	k.groups.jobs, k.groups.window, k.groups.expand = memberJobs{c.home}, k.cfg.Window, k.cfg.Expand
 	c.neighbourhood.home = c.home
 	c.neighbourhood.ownership = c.ownership
 	c.neighbourhood.recovery = c.recovery
@@ -121,7 +120,7 @@ func assemble(k *kernel) *Core {
 	c.terms.home = c.home
 	c.terms.ownership = c.ownership
 	c.terms.search = c.search
-	c.stepper = stepper{k, routesOf(c.neighbourhood, c.ownership, c.terms, c.search, c.estimator, c.execution, c.home, c.relay, c.recovery)}
+	c.stepper = stepper{k, routesOf(k.groups, c.neighbourhood, c.ownership, c.terms, c.search, c.estimator, c.execution, c.home, c.relay, c.recovery)}
 	return c
 }
 

@@ -239,6 +239,8 @@ func (c *terms) othersOf(j *job, d grid.Dependency) (ends []outcomeOf, ended, be
 			ids = []grid.JobID{id.Job(n)}
 		case g == nil: // kept long enough, and dropped
 			return []outcomeOf{{grid.JobID(id), false, "is not known any more"}}, true, true
+		case g.open() && g.rec.Entered < g.rec.Jobs: // not all are made, and there may be many
+			return nil, false, false
 		default:
 			ids = ids[:0]
 			for k := range g.rec.Jobs {
@@ -248,16 +250,17 @@ func (c *terms) othersOf(j *job, d grid.Dependency) (ends []outcomeOf, ended, be
 	}
 	ended, begun = true, true
 	for _, id := range ids {
-		if g, n := c.groups.of(id); g != nil && !g.over[n] && c.peek(id) == nil {
-			ended, begun = false, false // of a group that has not handed it in yet
-			continue
-		}
+		of, waits := c.groups.result(id)
 		k := c.peek(id)
 		switch {
+		case of.State != 0:
+			ends = append(ends, outcomeOf{id, of.State == grid.Completed && of.ExitCode == 0, howEnded(of.State, of.ExitCode)})
+		case waits && k == nil:
+			ended, begun = false, false // its turn in its group has not come
 		case k == nil:
 			ends = append(ends, outcomeOf{id, false, "is not known any more"})
 		case k.rec.State.Terminal():
-			ends = append(ends, outcomeOf{id, k.rec.State == grid.Completed && k.rec.ExitCode == 0, howEnded(&k.rec)})
+			ends = append(ends, outcomeOf{id, k.rec.State == grid.Completed && k.rec.ExitCode == 0, howEnded(k.rec.State, k.rec.ExitCode)})
 		default:
 			ended = false
 			begun = begun && (k.rec.State >= grid.Running || k.rec.Started > 0)
@@ -266,11 +269,11 @@ func (c *terms) othersOf(j *job, d grid.Dependency) (ends []outcomeOf, ended, be
 	return ends, ended, begun
 }
 
-func howEnded(r *grid.Record) string {
-	if r.State == grid.Completed && r.ExitCode != 0 {
+func howEnded(state grid.State, code int) string {
+	if state == grid.Completed && code != 0 {
 		return "has ended with a status that is not 0"
 	}
-	return "has ended " + r.State.String()
+	return "has ended " + state.String()
 }
 
 // alone tells whether no earlier job of the same user and name is left.

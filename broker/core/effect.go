@@ -106,6 +106,12 @@ type Collect struct {
 	Epoch grid.Epoch
 }
 
+// Furnish gives a job of a group the files that lie in the folder of its template, by what they contain.
+type Furnish struct {
+	Job, From grid.JobID
+	Files     grid.Manifest
+}
+
 // Discard drops files of a job: all of them, or with Keep only the working tree.
 type Discard struct {
 	Job  grid.JobID
@@ -179,6 +185,7 @@ func (Weigh) effect()        {}
 func (Export) effect()       {}
 func (Check) effect()        {}
 func (Collect) effect()      {}
+func (Furnish) effect()      {}
 func (Discard) effect()      {}
 func (SetAside) effect()     {}
 func (Publish) effect()      {}

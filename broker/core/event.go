@@ -32,12 +32,13 @@ type Submit struct {
 }
 
 // SubmitGroup hands in the jobs of a group, as Submit one, whose identifiers are those that
-// Group.ID gives them: all are taken, or none.
+// Group.ID gives them: all are taken, or none. With a Template there are no Jobs: they are made from it.
 type SubmitGroup struct {
-	Token  Token
-	Group  grid.Group // ID, Name, User and Key
-	Jobs   []grid.Job
-	Anyway bool
+	Token    Token
+	Group    grid.Group // ID, Name, User and Key; with a template Jobs, AtOnce and its digest
+	Jobs     []grid.Job
+	Template *grid.Template
+	Anyway   bool // of Jobs
 }
 
 // CancelGroup is the wish for the end of all jobs of a group, already authorised.
@@ -160,6 +161,13 @@ type Checked struct {
 	Missing string
 }
 
+// Furnished answers the effect Furnish. Final tells of an error that trying again does not mend.
+type Furnished struct {
+	Job   grid.JobID
+	Err   string
+	Final bool
+}
+
 // Collected answers the effect Collect.
 type Collected struct {
 	Job     grid.JobID
@@ -270,6 +278,7 @@ func (Fetched) event()        {}
 func (Checked) event()        {}
 func (Weighed) event()        {}
 func (Exported) event()       {}
+func (Furnished) event()      {}
 func (Collected) event()      {}
 func (PeerChanged) event()    {}
 func (OwnSite) event()        {}

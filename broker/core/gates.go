@@ -7,6 +7,7 @@ import "gbroker/grid"
 //
 //	gates_job.go   of a job owned here or of this home: start, cancel, end, tell the end, start again, drop what it left
 //	gates_word.go  of the word of others: become owner, take a job back, give an offer up, acknowledge, adopt, deny
+//	gates_group.go of the jobs of a group that are made from a template: enter, be counted, be ended before that
 //	gates_site.go  of this site as a whole: search, sweep, what lies beside the journal
 //
 // The rules that a checker switches off ([Rules]) stand here, in what is asked before an action.
@@ -18,6 +19,7 @@ type gates struct {
 	recovery interface {
 		begunAnew() bool
 		mayLack(j *job) bool
+		read() bool
 		recounting() bool
 	}
 	terms interface {

@@ -16,11 +16,14 @@ import (
 //	   └► all files are here (Uploaded of each) ─► one commit: all jobs READY ─► each its own way
 //	                                                                             └► the last has ended: Ended
 //
+// Its jobs are handed in with it, or made from a template as their turn comes: see window.go.
+// What became of each is kept in a few bytes, beside its record and longer (grid.Results).
+//
 // What stands on groups (sweeps, jobs over several sites, workflows) hears of two moments, in the
 // step that brings them, so that what it saves then is durable with them or not at all:
 //
 //   - this job has ended: [groups.jobEnded], once for each job. A workflow lets the jobs go that
-//     waited for it; a sweep counts, and hands in the next;
+//     waited for it; a sweep hands in the next;
 //   - all jobs have ended: [groups.allEnded], once for the group. A part of a co-allocated job that
 //     ended before its time is seen by the first, and the others are cancelled by [groups.cancel].
 //
@@ -28,15 +31,19 @@ import (
 //
 // The machine asks the rest of Core for what the jobs need by [groupJobs] alone.
 type groups struct {
-	jobs groupJobs
-	all  map[grid.GroupID]*group
-	keys map[submissionKey]grid.GroupID
+	jobs   groupJobs
+	all    map[grid.GroupID]*group
+	keys   map[submissionKey]grid.GroupID
+	window int // jobs of one group that are under way at most
+	expand func(grid.Template) (Expansion, error)
+	hungry bool      // there may be room for jobs whose turn has not come
+	limit  grid.Tick // for the files of a template to come
 }
 
 // groupJobs is what groups need of the jobs.
 type groupJobs interface {
-	// ended: the job has ended, or is not here any more.
-	ended(id grid.JobID) bool
+	// became is what became of a job: nothing of one that has not ended. One that is not here any more is lost.
+	became(id grid.JobID) grid.Result
 	// release lets a job be searched a place for, if it was kept back.
 	release(id grid.JobID)
 	// fail ends a job that was kept back.
@@ -45,27 +52,66 @@ type groupJobs interface {
 	cancelJob(id grid.JobID, by string)
 	// removeJob removes an ended job.
 	removeJob(id grid.JobID)
-	saveGroup(g grid.Group, why string)
-	dropGroup(id grid.GroupID)
+	// room says why no more jobs of a user may be made now.
+	room(j *grid.Job) error
+	// enter makes a job from a template. A recovered one may have been made before, by a branch of this
+	// journal.
+	enter(j grid.Job, anyway, recovered bool)
+	// has tells of a job that has a record.
+	has(id grid.JobID) bool
+	// What has to be known first: see gates_group.go.
+	beforeEntering(recovered bool) gate
+	beforeCounting() gate
+	beforeEndingRest() gate
+	// again brings [groups.due] after a while.
+	again(in grid.Tick)
+	save(e grid.Entity, why string)
+	drop(k grid.Kind, key string)
+	// discard drops the files of a template.
+	discard(id grid.JobID)
 	instant() grid.Tick
 }
 
-// group is a group, and which of its jobs have ended.
+// group is a group with what became of its jobs.
 type group struct {
-	rec  grid.Group
-	over map[int]bool // nil once all are
+	rec       grid.Group
+	results   []*grid.Results // by page
+	under     int             // jobs that have entered, and not ended
+	template  *grid.Template  // until all jobs have entered
+	expansion Expansion
+	next      *turn // the job whose turn is next, where it was made and had no room
+	recovered bool  // it was in the journal when this life began
+	seen      int   // a branch of this journal has made the jobs up to that number
+}
+
+func (g *group) open() bool { return g.rec.Ended == 0 }
+
+// page has the result of the n-th job.
+func (g *group) page(n int) *grid.Results {
+	k := (n - 1) / grid.ResultsPage
+	for len(g.results) <= k {
+		g.results = append(g.results, nil)
+	}
+	if g.results[k] == nil {
+		g.results[k] = &grid.Results{Group: g.rec.ID, Page: k}
+	}
+	return g.results[k]
+}
+
+func (g *group) of(n int) grid.Result {
+	if k := (n - 1) / grid.ResultsPage; k < len(g.results) {
+		return g.rec.Of(g.results[k], n)
+	}
+	return grid.Result{}
 }
 
 func newGroups(jobs groupJobs) *groups {
-	return &groups{jobs: jobs, all: map[grid.GroupID]*group{}, keys: map[submissionKey]grid.GroupID{}}
+	return &groups{jobs: jobs, all: map[grid.GroupID]*group{}, keys: map[submissionKey]grid.GroupID{}, window: DefaultWindow}
 }
 
 // add takes up a group, of the journal or new.
 func (s *groups) add(rec grid.Group) *group {
 	g := &group{rec: rec}
-	if rec.Ended == 0 {
-		g.over = map[int]bool{}
-	}
 	s.all[rec.ID] = g
 	if rec.Key != "" {
 		s.keys[keyOf(rec.User, rec.Key)] = rec.ID
@@ -73,38 +119,111 @@ func (s *groups) add(rec grid.Group) *group {
 	return g
 }
 
+// take takes up groups of the journal, and what lies beside them.
+func (s *groups) take(list []grid.Group, templates []grid.Template, results []grid.Results) {
+	for _, rec := range list {
+		g := s.add(rec)
+		g.recovered = true
+		if !rec.Made() && !rec.Removed {
+			g.rec.Entered = rec.Jobs // also of one that is older than this field
+		}
+	}
+	for i := range results {
+		r := &results[i]
+		if g := s.all[r.Group]; g != nil && r.Page >= 0 && r.Page <= g.rec.Jobs/grid.ResultsPage {
+			*g.page(r.Page*grid.ResultsPage + 1) = *r
+		}
+	}
+	for i := range templates {
+		t := &templates[i]
+		if g := s.all[t.Group]; g != nil && g.rec.Entered < g.rec.Jobs && g.open() {
+			g.template = t
+		}
+	}
+	for _, g := range s.all {
+		for n := 1; n <= g.rec.Entered && g.open(); n++ {
+			if g.of(n).State == 0 {
+				g.under++
+			}
+		}
+	}
+}
+
 // of is the group of a job, and its number in it, if there is one that is not at its end.
 func (s *groups) of(id grid.JobID) (*group, int) {
 	name, n := id.Group()
+	if of, is := id.TemplateOf(); is {
+		name = of
+	}
 	g := s.all[name]
-	if n == 0 || g == nil || g.over == nil || n > g.rec.Jobs {
+	if g == nil || n > g.rec.Jobs || !g.open() {
 		return nil, 0
 	}
 	return g, n
 }
 
+// result is what became of a job of a group that has not been removed; waits tells that it is one.
+func (s *groups) result(id grid.JobID) (of grid.Result, waits bool) {
+	name, n := id.Group()
+	if g := s.all[name]; g != nil && n > 0 && n <= g.rec.Jobs && !g.rec.Removed {
+		return g.of(n), g.of(n).State == 0
+	}
+	return of, false
+}
+
+// outline is what is known of a job of a group that has no record.
+func (s *groups) outline(id grid.JobID) (r grid.Record, known bool) {
+	name, n := id.Group()
+	if g := s.all[name]; g != nil && n > 0 && n <= g.rec.Jobs && !g.rec.Removed {
+		return g.rec.Outline(n, g.of(n)), true
+	}
+	return r, false
+}
+
 // unended counts the groups of a user that have not ended.
 func (s *groups) unended(user string) (n int) {
 	for _, g := range s.all {
-		if g.over != nil && g.rec.User.Name == user {
+		if g.open() && g.rec.User.Name == user {
 			n++
 		}
 	}
 	return n
 }
 
-// made begins with a group whose jobs were made in this step.
-func (s *groups) made(rec grid.Group) {
+// save saves a group, and why it changed.
+func (s *groups) save(g *group, why string) {
+	rec := g.rec
+	s.jobs.save(&rec, why)
+}
+
+// saveResults saves the page of the n-th job.
+func (s *groups) saveResults(g *group, n int) {
+	r := *g.page(n)
+	r.Of = slices.Clone(r.Of)
+	s.jobs.save(&r, "")
+}
+
+// made begins with a group whose jobs were made in this step, or which has a template.
+func (s *groups) made(rec grid.Group, t *grid.Template) {
+	if t == nil {
+		rec.Entered = rec.Jobs
+	} else {
+		s.jobs.save(t, "")
+	}
 	g := s.add(rec)
-	s.jobs.saveGroup(g.rec, fmt.Sprintf("%d jobs accepted from %s", rec.Jobs, rec.User.Name))
+	g.template, g.under = t, g.rec.Entered
+	s.save(g, fmt.Sprintf("%d jobs accepted from %s", rec.Jobs, rec.User.Name))
 	if len(rec.Coming) == 0 {
 		s.release(g)
+	} else if t != nil {
+		s.jobs.again(s.limit)
 	}
 }
 
 func (s *groups) release(g *group) {
-	for n := range g.rec.Jobs {
-		s.jobs.release(g.rec.ID.Job(n + 1))
+	s.hungry = true
+	for n := 1; n <= g.rec.Entered && !g.rec.Made(); n++ {
+		s.jobs.release(g.rec.ID.Job(n))
 	}
 }
 
@@ -114,7 +233,7 @@ func (s *groups) keepsBack(id grid.JobID) bool {
 	return g != nil && len(g.rec.Coming) > 0
 }
 
-// arrived: all files of the job are here.
+// arrived: all files of the job, or of the template, are here.
 func (s *groups) arrived(id grid.JobID) {
 	g, n := s.of(id)
 	if g == nil || !slices.Contains(g.rec.Coming, n) {
@@ -122,10 +241,10 @@ func (s *groups) arrived(id grid.JobID) {
 	}
 	g.rec.Coming = slices.DeleteFunc(slices.Clone(g.rec.Coming), func(k int) bool { return k == n })
 	if len(g.rec.Coming) > 0 {
-		s.jobs.saveGroup(g.rec, "")
+		s.save(g, "")
 		return
 	}
-	s.jobs.saveGroup(g.rec, "all files are here")
+	s.save(g, "all files are here")
 	s.release(g)
 }
 
@@ -135,70 +254,97 @@ func (s *groups) late(id grid.JobID, why string) bool {
 	if g == nil || !slices.Contains(g.rec.Coming, n) {
 		return false
 	}
-	for k := 1; k <= g.rec.Jobs; k++ {
+	for k := 1; k <= g.rec.Entered; k++ {
 		if k != n {
 			s.jobs.fail(g.rec.ID.Job(k), fmt.Sprintf("job %d of its group: %s", n, why))
 		}
 	}
-	s.jobs.fail(id, why)
+	if n > 0 {
+		s.jobs.fail(id, why)
+	}
+	s.endRest(g, grid.Failed, why)
 	return true
 }
 
 // jobEnded: the job has ended, or is gone. Told again it changes nothing.
-func (s *groups) jobEnded(id grid.JobID) {
-	g, n := s.of(id)
-	if g == nil || g.over[n] {
+func (s *groups) jobEnded(id grid.JobID, as grid.Result) {
+	s.hungry = true // whoever it is of: its user may have more jobs now
+	name, n := id.Group()
+	g := s.all[name]
+	if g == nil || n > g.rec.Jobs || g.rec.Removed {
 		return
 	}
-	g.over[n] = true
-	if len(g.over) == g.rec.Jobs {
+	before := g.of(n)
+	if before == as || before.State != 0 && before.State != grid.Lost {
+		return // a lost one may gain a result
+	}
+	g.rec.Set(g.page(n), n, as)
+	s.saveResults(g, n)
+	if before.State == 0 && n <= g.rec.Entered {
+		g.under--
+	}
+	if g.rec.Ends.Sum() == g.rec.Jobs && g.open() {
 		s.allEnded(g)
 		return
 	}
+	s.save(g, "")
 	s.arrived(id) // nobody waits for its files any more
 }
 
 // allEnded is the end of the group.
 func (s *groups) allEnded(g *group) {
-	g.over, g.rec.Coming = nil, nil
+	g.rec.Coming, g.template, g.expansion, g.next = nil, nil, nil, nil
 	g.rec.Ended = s.jobs.instant()
-	s.jobs.saveGroup(g.rec, fmt.Sprintf("all %d jobs have ended", g.rec.Jobs))
+	s.save(g, fmt.Sprintf("all %d jobs have ended", g.rec.Jobs))
+	if g.rec.Made() {
+		s.jobs.discard(g.rec.ID.Template())
+	}
 }
 
 // recover takes up again what was under way, and finds what ended while nobody looked.
 func (s *groups) recover() {
 	for _, id := range slices.Sorted(maps.Keys(s.all)) {
 		g := s.all[id]
-		for n := 1; n <= g.rec.Jobs && g.over != nil; n++ {
-			if s.jobs.ended(id.Job(n)) {
-				s.jobEnded(id.Job(n))
+		for n := 1; n <= g.rec.Entered && !g.rec.Removed && (g.open() || g.rec.Ends.Sum() < g.rec.Jobs); n++ {
+			if of := s.jobs.became(id.Job(n)); of.State != 0 && g.of(n).State == 0 && (g.open() || s.jobs.has(id.Job(n))) {
+				s.jobEnded(id.Job(n), of)
 			}
 		}
-		if g.over == nil {
+		if !g.open() && g.rec.Removed && g.rec.Entered > 0 {
+			s.jobs.again(1)
+		}
+		if !g.open() {
+			if g.rec.Made() && !g.rec.Removed {
+				s.jobs.discard(id.Template())
+			}
 			continue
 		}
 		if g.rec.CancelRequested {
 			s.reach(g, "its group")
 		}
-		if len(g.rec.Coming) == 0 {
+		if g.open() && len(g.rec.Coming) == 0 {
 			s.release(g)
 		}
 	}
+	s.hungry = true
 }
 
 // cancel asks for the end of all jobs, once and for ever.
 func (s *groups) cancel(g *group, by string) {
-	if g.over == nil || g.rec.CancelRequested {
+	if !g.open() || g.rec.CancelRequested {
 		return
 	}
 	g.rec.CancelRequested = true
-	s.jobs.saveGroup(g.rec, "cancel requested by "+by)
+	s.save(g, "cancel requested by "+by)
 	s.reach(g, by)
 }
 
 func (s *groups) reach(g *group, by string) {
-	for n := 1; n <= g.rec.Jobs && g.over != nil; n++ {
-		if !g.over[n] {
+	if s.jobs.beforeEndingRest() == open {
+		s.endRest(g, grid.Killed, "")
+	}
+	for n := 1; n <= g.rec.Entered && g.open(); n++ {
+		if g.of(n).State == 0 {
 			s.jobs.cancelJob(g.rec.ID.Job(n), by)
 		}
 	}
@@ -206,20 +352,48 @@ func (s *groups) reach(g *group, by string) {
 
 // remove drops the jobs of an ended group, and leaves of it what its key needs.
 func (s *groups) remove(g *group) {
-	for n := range g.rec.Jobs {
-		s.jobs.removeJob(g.rec.ID.Job(n + 1))
-	}
 	g.rec.Removed = true
-	s.jobs.saveGroup(g.rec, "removed")
+	for k := range g.results {
+		s.jobs.drop(grid.KindResults, grid.ResultsKey(g.rec.ID, k))
+	}
+	g.results = nil
+	if g.rec.Made() {
+		s.jobs.drop(grid.KindTemplate, string(g.rec.ID))
+	}
+	s.save(g, "removed")
+	s.removeMore(g)
+}
+
+// maxRemoved bounds the jobs that are removed in one step: each is read from the journal.
+const maxRemoved = 256
+
+// removeMore removes jobs of a group that is removed, the last first.
+func (s *groups) removeMore(g *group) {
+	for n := 0; n < maxRemoved && g.rec.Entered > 0; n++ {
+		s.jobs.removeJob(g.rec.ID.Job(g.rec.Entered))
+		g.rec.Entered--
+	}
+	s.save(g, "")
+	if g.rec.Entered > 0 {
+		s.jobs.again(1)
+	}
 }
 
 // retain drops the groups that were kept long enough, as outlived says.
 func (s *groups) retain(outlived func(*grid.Group) bool) {
 	for _, id := range slices.Sorted(maps.Keys(s.all)) {
-		if g := s.all[id]; g.over == nil && outlived(&g.rec) {
-			delete(s.all, id)
-			delete(s.keys, keyOf(g.rec.User, g.rec.Key))
-			s.jobs.dropGroup(id)
+		g := s.all[id]
+		if g.open() || !outlived(&g.rec) || g.rec.Removed && g.rec.Entered > 0 {
+			continue
 		}
+		delete(s.all, id)
+		delete(s.keys, keyOf(g.rec.User, g.rec.Key))
+		for k := range g.results {
+			s.jobs.drop(grid.KindResults, grid.ResultsKey(id, k))
+		}
+		if g.rec.Made() && !g.rec.Removed {
+			s.jobs.drop(grid.KindTemplate, string(id))
+		}
+		s.jobs.drop(grid.KindGroup, string(id))
 	}
 }

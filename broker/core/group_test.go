@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,24 +15,69 @@ import (
 
 // stand are jobs that only groups know of: kept back, released or ended.
 type stand struct {
-	groups *groups
-	now    grid.Tick
-	state  map[grid.JobID]string
-	saved  map[grid.GroupID]grid.Group
-	ends   map[grid.GroupID]int // how often the end was saved
-	told   []string
+	groups    *groups
+	now       grid.Tick
+	state     map[grid.JobID]string
+	saved     map[grid.GroupID]grid.Group
+	templates map[grid.GroupID]grid.Template
+	results   map[string]grid.Results
+	ends      map[grid.GroupID]int // how often the end was saved
+	told      []string
+	most      int // jobs that a user may have; 0 is no limit
+	doubtful  bool
+	due       bool
+	window    int
+	entered   []grid.JobID
 }
 
 func newStand() *stand {
-	s := &stand{now: 1000, state: map[grid.JobID]string{}, saved: map[grid.GroupID]grid.Group{}, ends: map[grid.GroupID]int{}}
-	s.groups = newGroups(s)
+	s := &stand{
+		now: 1000, state: map[grid.JobID]string{}, saved: map[grid.GroupID]grid.Group{}, ends: map[grid.GroupID]int{},
+		templates: map[grid.GroupID]grid.Template{}, results: map[string]grid.Results{}, window: DefaultWindow,
+	}
+	s.begin()
 	return s
 }
 
-func (s *stand) instant() grid.Tick        { return s.now }
-func (s *stand) ended(id grid.JobID) bool  { return s.state[id] == "" || s.state[id] == "ended" }
-func (s *stand) removeJob(id grid.JobID)   { delete(s.state, id) }
-func (s *stand) dropGroup(id grid.GroupID) { delete(s.saved, id) }
+func (s *stand) begin() {
+	s.groups = newGroups(s)
+	s.groups.window, s.groups.limit = s.window, grid.Hour
+	s.groups.expand = func(t grid.Template) (Expansion, error) {
+		return func(n int) (grid.Job, error) {
+			if t.Document == "bad" && n == 2 {
+				return grid.Job{}, grid.ErrInvalid
+			}
+			return grid.Job{Name: fmt.Sprint("job ", n)}, nil
+		}, nil
+	}
+}
+
+func (s *stand) instant() grid.Tick     { return s.now }
+func (s *stand) beforeCounting() gate   { return open }
+func (s *stand) beforeEndingRest() gate { return open }
+func (s *stand) beforeEntering(recovered bool) gate {
+	if recovered && s.doubtful {
+		return untilAll
+	}
+	return open
+}
+func (s *stand) again(grid.Tick)    { s.due = true }
+func (s *stand) discard(grid.JobID) {}
+func (s *stand) has(id grid.JobID) bool {
+	_, has := s.state[id]
+	return has
+}
+func (s *stand) became(id grid.JobID) grid.Result {
+	switch s.state[id] {
+	case "":
+		return grid.Result{State: grid.Lost}
+	case "ended":
+		return grid.Result{State: grid.Completed, HasExit: true}
+	}
+	return grid.Result{}
+}
+func (s *stand) ended(id grid.JobID) bool { return s.state[id] == "" || s.state[id] == "ended" }
+func (s *stand) removeJob(id grid.JobID)  { delete(s.state, id) }
 func (s *stand) fail(id grid.JobID, _ string) {
 	if s.state[id] == "kept" {
 		s.end(id)
@@ -47,14 +93,50 @@ func (s *stand) release(id grid.JobID) {
 		s.state[id] = "free"
 	}
 }
-func (s *stand) saveGroup(g grid.Group, why string) {
-	if g.Ended != 0 && s.saved[g.ID].Ended == 0 {
-		s.ends[g.ID]++
+func (s *stand) room(*grid.Job) error {
+	if s.most > 0 && s.free() >= s.most {
+		return grid.ErrNotYet
 	}
-	s.saved[g.ID] = g
-	s.told = append(s.told, why)
+	return nil
 }
-func (s *stand) end(id grid.JobID) { s.state[id] = "ended"; s.groups.jobEnded(id) }
+func (s *stand) free() (n int) {
+	for _, state := range s.state {
+		if state == "free" {
+			n++
+		}
+	}
+	return n
+}
+func (s *stand) enter(j grid.Job, _, _ bool) {
+	s.state[j.ID] = "free"
+	s.entered = append(s.entered, j.ID)
+}
+func (s *stand) save(e grid.Entity, why string) {
+	switch e := e.(type) {
+	case *grid.Group:
+		if e.Ended != 0 && s.saved[e.ID].Ended == 0 {
+			s.ends[e.ID]++
+		}
+		s.saved[e.ID] = *e
+		s.told = append(s.told, why)
+	case *grid.Template:
+		s.templates[e.Group] = *e
+	case *grid.Results:
+		_, key := e.Entity()
+		s.results[key] = *e
+	}
+}
+func (s *stand) drop(k grid.Kind, key string) {
+	switch k {
+	case grid.KindGroup:
+		delete(s.saved, grid.GroupID(key))
+	case grid.KindTemplate:
+		delete(s.templates, grid.GroupID(key))
+	case grid.KindResults:
+		delete(s.results, key)
+	}
+}
+func (s *stand) end(id grid.JobID) { s.state[id] = "ended"; s.groups.jobEnded(id, s.became(id)) }
 
 // make makes a group whose jobs of the numbers coming have files to come.
 func (s *stand) make(name string, jobs int, coming ...int) grid.GroupID {
@@ -62,16 +144,14 @@ func (s *stand) make(name string, jobs int, coming ...int) grid.GroupID {
 	for n := range jobs {
 		s.state[id.Job(n+1)] = "kept"
 	}
-	s.groups.made(grid.Group{ID: id, User: grid.User{Name: "alice"}, Jobs: jobs, Coming: coming, Submitted: s.now})
+	s.groups.made(grid.Group{ID: id, User: grid.User{Name: "alice"}, Jobs: jobs, Coming: coming, Submitted: s.now}, nil)
 	return id
 }
 
 // restart makes the groups anew from what was saved.
 func (s *stand) restart() {
-	s.groups = newGroups(s)
-	for _, g := range s.saved {
-		s.groups.add(g)
-	}
+	s.begin()
+	s.groups.take(slices.Collect(maps.Values(s.saved)), slices.Collect(maps.Values(s.templates)), slices.Collect(maps.Values(s.results)))
 	s.groups.recover()
 }
 
@@ -289,7 +369,7 @@ func TestAGroupIsCancelledAsOne(t *testing.T) {
 		t.Errorf("removed before its end: %v", a.Err)
 	}
 	effects := c.Step(1_000_003, CancelGroup{Token: 4, Group: e.Group.ID, By: "alice"})
-	if saved := changesIn(effects); len(saved) != 4 {
+	if saved := changesIn(effects); len(saved) != 5 { // the jobs, the group, and what became of them
 		t.Errorf("the cancel saves %v", saved)
 	}
 	g := c.groups.all[e.Group.ID].rec

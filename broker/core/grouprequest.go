@@ -6,7 +6,7 @@ import (
 	"gbroker/grid"
 )
 
-// submitGroup makes all jobs and the group in one step, or nothing.
+// submitGroup makes all jobs and the group in one step, or nothing; or the group and its template.
 func (c *home) submitGroup(e SubmitGroup) {
 	if done := c.knownGroup(e); done {
 		return
@@ -16,31 +16,49 @@ func (c *home) submitGroup(e SubmitGroup) {
 		return
 	}
 	g := e.Group
-	g.Jobs, g.Submitted = len(e.Jobs), c.now
+	g.Submitted = c.now
+	if t := e.Template; t != nil {
+		if len(t.Inputs) > 0 {
+			g.Coming = []int{0}
+		}
+	} else {
+		g.Jobs = len(e.Jobs)
+	}
 	for i := range e.Jobs {
 		if len(e.Jobs[i].Inputs) > 0 {
 			g.Coming = append(g.Coming, i+1)
 		}
 		c.makeJob(e.Jobs[i], "", e.Anyway)
 	}
-	c.groups.made(g)
+	c.groups.made(g, e.Template)
 	c.answerGroup(e.Token, g.ID, false)
 }
 
 // admitGroup refuses a group that is too large, or one too many.
-func (c *home) admitGroup(g *grid.Group, jobs []grid.Job) error {
-	most := grid.MaxGroup
-	if c.cfg.User.GroupJobs > 0 {
-		most = min(most, c.cfg.User.GroupJobs)
+func (c *home) admitGroup(e *SubmitGroup) error {
+	g, l := &e.Group, c.cfg.User
+	most, n := atMost(grid.MaxGroup, l.GroupJobs), len(e.Jobs)
+	if e.Template != nil {
+		most, n = atMost(grid.MaxSweep, l.SweepJobs), g.Jobs
 	}
-	if n := len(jobs); n == 0 || n > most {
-		return fmt.Errorf("%w: a group has 1 to %d jobs at this site, and this one has %d: hand them in as several groups", grid.ErrInvalid, most, n)
+	if n < 1 || n > most {
+		return fmt.Errorf("%w: such a group has 1 to %d jobs at this site, and this one has %d: hand them in as several groups", grid.ErrInvalid, most, n)
 	}
-	if l, have := c.cfg.User.Groups, c.groups.unended(g.User.Name); l > 0 && have >= l {
+	if have := c.groups.unended(g.User.Name); l.Groups > 0 && have >= l.Groups {
 		return fmt.Errorf("%w: the limit `groups` of this site is %d for each user (that have not ended); %s has %d: wait until some have ended, or cancel some. "+
-			"Its administrator sets `limits` in gbroker.yaml", grid.ErrNotYet, l, g.User.Name, have)
+			"Its administrator sets `limits` in gbroker.yaml", grid.ErrNotYet, l.Groups, g.User.Name, have)
 	}
-	return c.admit(jobs)
+	if t := e.Template; t != nil {
+		return c.within(g.User.Name, usage{documents: t.Size(), bytes: t.Inputs.Size()}, "this sweep is", "make it smaller")
+	}
+	return c.admit(e.Jobs)
+}
+
+func atMost(most, limit int) int {
+	if limit > 0 {
+		return min(most, limit)
+	}
+	return most
 }
 
 // knownGroup answers for a key that has made a group, or a job.
@@ -57,7 +75,7 @@ func (c *home) knownGroup(e SubmitGroup) bool {
 	if !is {
 		return false
 	}
-	if g := c.groups.all[id]; !g.rec.Removed && !c.sameJobs(g, e.Jobs) {
+	if g := c.groups.all[id]; !g.rec.Removed && (g.rec.Template != e.Group.Template || !g.rec.Made() && !c.sameJobs(g, e.Jobs)) {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: the key is that of the group %s, which other documents asked for: use another key", grid.ErrInvalid, id)})
 		return true
 	}
@@ -80,7 +98,7 @@ func (c *home) sameJobs(g *group, jobs []grid.Job) bool {
 }
 
 func (c *home) mayMake(e SubmitGroup) error {
-	if err := c.admitGroup(&e.Group, e.Jobs); err != nil {
+	if err := c.admitGroup(&e); err != nil {
 		return err
 	}
 	if c.groups.all[e.Group.ID] != nil {
@@ -99,7 +117,7 @@ func (c *home) mayMake(e SubmitGroup) error {
 func (c *home) answerGroup(to Token, id grid.GroupID, again bool) {
 	g := c.groups.all[id]
 	a := Answer{Token: to, Group: g.rec, Again: again}
-	for n := range g.rec.Jobs {
+	for n := 0; n < g.rec.Jobs && !g.rec.Made(); n++ {
 		if j := c.job(id.Job(n + 1)); j != nil {
 			a.Jobs = append(a.Jobs, *copyOf(&j.rec))
 		}
@@ -122,8 +140,8 @@ func (c *home) removeGroup(e RemoveGroup) {
 	switch {
 	case g == nil || g.rec.Removed:
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: the group %s", grid.ErrNotFound, e.Group)})
-	case g.over != nil:
-		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: %d of the %d jobs of the group %s have not ended; cancel it first", grid.ErrNotYet, g.rec.Jobs-len(g.over), g.rec.Jobs, e.Group)})
+	case g.open():
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: %d of the %d jobs of the group %s have not ended; cancel it first", grid.ErrNotYet, g.rec.Jobs-g.rec.Ends.Sum(), g.rec.Jobs, e.Group)})
 	default:
 		record := g.rec
 		c.groups.remove(g)
@@ -131,52 +149,20 @@ func (c *home) removeGroup(e RemoveGroup) {
 	}
 }
 
-// memberJobs are the jobs of groups: what a group does to them, the home does.
-type memberJobs struct{ c *home }
-
-func (m memberJobs) instant() grid.Tick { return m.c.now }
-
-func (m memberJobs) saveGroup(g grid.Group, why string) {
-	ch := grid.Saved(&g)
-	if why != "" {
-		ch.Events = []grid.Event{{At: m.c.now, Site: m.c.cfg.Site.Name, Why: why}}
+// templateUploaded makes the list of the files of a template final. Asked again it answers the same.
+func (c *home) templateUploaded(e Uploaded) bool {
+	name, is := e.Job.TemplateOf()
+	g := c.groups.all[name]
+	if !is || g == nil {
+		return false
 	}
-	m.c.emit(Save{ch})
-	if g.Ended != 0 {
-		m.c.terms.groupEnded(g.ID)
+	if g.template != nil && len(g.rec.Coming) > 0 {
+		t := *g.template
+		t.Inputs = e.Inputs
+		g.template = &t
+		c.emit(Save{grid.Saved(&t)})
+		c.groups.arrived(e.Job)
 	}
-}
-
-func (m memberJobs) dropGroup(id grid.GroupID) {
-	m.c.emit(Save{grid.Deleted(grid.KindGroup, string(id))})
-}
-
-func (m memberJobs) ended(id grid.JobID) bool {
-	j := m.c.peek(id)
-	return j == nil || j.rec.State.Terminal()
-}
-
-func (m memberJobs) release(id grid.JobID) {
-	if j := m.c.jobs[id]; j != nil && (j.rec.State == grid.Submitted || j.rec.State == grid.StageIn) {
-		m.c.disarm(j, onUpload)
-		m.c.search.ready(j, "all of its group is here")
-	}
-}
-
-func (m memberJobs) fail(id grid.JobID, why string) {
-	if j := m.c.jobs[id]; j != nil && (j.rec.State == grid.Submitted || j.rec.State == grid.StageIn) {
-		m.c.execution.end(j, grid.Failed, why)
-	}
-}
-
-func (m memberJobs) cancelJob(id grid.JobID, by string) {
-	if j := m.c.job(id); j != nil {
-		m.c.wantGone(j, by)
-	}
-}
-
-func (m memberJobs) removeJob(id grid.JobID) {
-	if j := m.c.job(id); j != nil && !j.rec.Removed && j.rec.State.Terminal() {
-		m.c.remove(j)
-	}
+	c.emit(Answer{Token: e.Token, Group: g.rec, Record: g.rec.Outline(0, grid.Result{})})
+	return true
 }

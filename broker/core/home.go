@@ -23,7 +23,10 @@ type home struct {
 		beforeAcknowledging(j *job, m wire.Report) gate
 		beforeAdopting(j *job, from grid.PeerID, m wire.Report) gate
 		beforeAgain(j *job, harmless bool) gate
+		beforeCounting() gate
 		beforeDrop(j *job) gate
+		beforeEndingRest() gate
+		beforeEntering(recovered bool) gate
 		beforeObeying(j *job, at grid.Epoch) gate
 		beforeTelling(j *job) gate
 		claims(j *job, from grid.PeerID, m wire.Report) claimant
@@ -44,6 +47,7 @@ type home struct {
 	recovery interface {
 		askOwner(j *job)
 		givenAway(from grid.PeerID, j *job, m wire.Report) bool
+		madeAgain(j *job) (ended bool)
 		notAwaited(p grid.PeerID, harmless bool)
 		supplant(from grid.PeerID, j *job, certificates []grid.Certificate)
 		unknownReport(from grid.PeerID, m wire.Report)
@@ -68,6 +72,7 @@ func (c *home) routes(r *routes) {
 	onEvent(r, c.cancelGroup)
 	onEvent(r, c.removeGroup)
 	onEvent(r, c.removeRequest)
+	onEvent(r, c.furnished)
 	onEvent(r, c.forget)
 	onEvent(r, c.fetched)
 	onEvent(r, c.exported)

@@ -128,6 +128,7 @@ func (c *recovery) recalled(from grid.PeerID, m wire.Recalled) {
 		j.rec.Certificates = m.Certificates
 	}
 	c.jobs[m.Job.ID] = j
+	c.groups.sighted(m.Job.ID)
 	if t := c.untold[m.Job.ID]; t != nil {
 		c.endAsTold(j, t)
 		return

@@ -1,5 +1,7 @@
 package core
 
+import "gbroker/grid"
+
 // UserLimits bound what the unended jobs of one user of this site may take together; 0 is
 // no limit. Jobs that ended are bounded by their retention.
 type UserLimits struct {
@@ -9,6 +11,7 @@ type UserLimits struct {
 	Bytes     int64 // of the files that they bring
 	Groups    int   // that have not ended
 	GroupJobs int   // of one group; grid.MaxGroup bounds it too
+	SweepJobs int   // of one that makes them from a template; so does grid.MaxSweep
 }
 
 // usage is what there is of that.
@@ -30,9 +33,18 @@ func (c *kernel) usageOf(j *job) usage {
 	if !c.isHome(j) || r.State.Terminal() {
 		return usage{}
 	}
-	u := usage{jobs: 1, documents: r.Job.DocumentSize(), bytes: r.Job.Inputs.Size()}
-	if r.Started == 0 {
-		u.processes = r.Job.Demand.Processes()
+	u := c.ofJob(&r.Job)
+	if u.jobs = 1; r.Started > 0 {
+		u.processes = 0
+	}
+	return u
+}
+
+// ofJob is what a job that has not started counts, beside itself. Files that lie with its group count there.
+func (c *kernel) ofJob(j *grid.Job) usage {
+	u := usage{processes: j.Demand.Processes(), documents: j.DocumentSize()}
+	if !c.groups.shares(j.ID) {
+		u.bytes = j.Inputs.Size()
 	}
 	return u
 }

@@ -157,7 +157,7 @@ func (c *kernel) save(j *job, why string) {
 	c.tellUser(j)
 	c.keepLive(j)
 	if c.isHome(j) && j.rec.State.Terminal() {
-		c.groups.jobEnded(j.rec.Job.ID)
+		c.groups.jobEnded(j.rec.Job.ID, c.resultOf(&j.rec))
 	}
 	c.watcher.saved(j)
 	if report {
@@ -222,7 +222,7 @@ func (c *kernel) drop(j *job) {
 	delete(c.ending, id)
 	delete(c.keys, keyOf(j.rec.Job.User, j.rec.Key))
 	c.emit(Save{grid.Deleted(grid.KindJob, string(id))})
-	c.groups.jobEnded(id)
+	c.groups.jobEnded(id, c.resultOf(&j.rec))
 	c.discard(id)
 }
 

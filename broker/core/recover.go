@@ -74,7 +74,11 @@ func (c *recovery) recoverJob(j *job) {
 func (c *recovery) recoverOwned(j *job) {
 	switch j.rec.State {
 	case grid.Submitted, grid.StageIn:
-		c.arm(j, onUpload, c.cfg.UploadLimit)
+		in := c.cfg.UploadLimit
+		if c.groups.shares(j.rec.Job.ID) {
+			in = 1 // its files lie with its group
+		}
+		c.arm(j, onUpload, in)
 	case grid.Ready:
 		switch {
 		case j.isSuperseded():

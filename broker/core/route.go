@@ -36,6 +36,8 @@ func Route(e Effect) (key WorkKey, ends []WorkKey, slow bool) {
 		return WorkKey{FileWork, string(e.Submission.ID.Job)}, nil, true
 	case Check:
 		return WorkKey{FileWork, string(e.Job)}, nil, true
+	case Furnish:
+		return WorkKey{FileWork, string(e.Job)}, nil, true
 	case Collect:
 		return WorkKey{FileWork, string(e.Job.ID)}, nil, true
 	case Withdraw:

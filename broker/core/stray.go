@@ -60,6 +60,9 @@ func (c *execution) sweep(e Folders) {
 	seen := map[grid.JobID]int{}
 	for _, id := range e.Jobs {
 		j := c.peek(id)
+		if c.groups.keeps(id) {
+			continue
+		}
 		if j == nil && c.accepted[id] == nil && len(seen) < maxStrays {
 			seen[id] = c.orphans[id] + 1
 		}

@@ -83,10 +83,12 @@ func alike(a, b *grid.Job) bool {
 func (c *home) uploaded(e Uploaded) {
 	j := c.job(e.Job)
 	switch {
+	case j == nil && c.templateUploaded(e):
+		return
 	case j == nil:
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)})
 		return
-	case j.rec.State == grid.StageIn:
+	case j.rec.State == grid.StageIn && !c.groups.shares(e.Job):
 		j.rec.Job.Inputs, j.digest = e.Inputs, grid.Hash{}
 		c.disarm(j, onUpload)
 		c.allHere(j)
@@ -136,6 +138,10 @@ func (c *home) unclaimed(j *job) bool {
 }
 
 func (c *home) uploadDue(j *job) {
+	if j.rec.State == grid.StageIn && c.groups.shares(j.rec.Job.ID) {
+		c.furnish(j)
+		return
+	}
 	why := fmt.Sprintf("its files did not come within %.0f s", c.cfg.UploadLimit.Seconds())
 	if j.rec.State == grid.StageIn && !c.groups.late(j.rec.Job.ID, why) && !c.groups.keepsBack(j.rec.Job.ID) {
 		c.execution.end(j, grid.Failed, why)
@@ -262,19 +268,24 @@ func (c *home) outlived(removed bool, submitted, ended grid.Tick, size, newer in
 
 // admit refuses jobs of one user who with them would have more than the limits allow.
 func (c *home) admit(jobs []grid.Job) error {
-	user := jobs[0].User.Name
-	have, l, more := c.users[user], c.cfg.User, usage{jobs: len(jobs)}
+	more := usage{jobs: len(jobs)}
 	for i := range jobs {
-		j := &jobs[i]
-		if err := c.terms.admitTerms(j); err != nil {
+		if err := c.terms.admitTerms(&jobs[i]); err != nil {
 			return err
 		}
-		more.add(usage{processes: j.Demand.Processes(), documents: j.DocumentSize(), bytes: j.Inputs.Size()}, 1)
+		more.add(c.ofJob(&jobs[i]), 1)
 	}
 	this, smaller := "this job is", "make the job smaller"
 	if len(jobs) > 1 {
 		this, smaller = "this group is", "make the group smaller"
 	}
+	return c.within(jobs[0].User.Name, more, this, smaller)
+}
+
+// within refuses what with what a user has would be more than the limits allow.
+func (c *home) within(user string, more usage, this, smaller string) error {
+	have, l := c.users[user], c.cfg.User
+	have.add(c.groups.takes(user), 1)
 	for _, k := range []struct {
 		what             string
 		have, more, most int64

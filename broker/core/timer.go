@@ -36,6 +36,7 @@ const (
 	requestsDue // users' requests passed on
 	reconcileDue
 	whereDeadline
+	groupsDue // more jobs may enter, or are to be removed
 	generals
 	// acceptedDue belongs to an acceptance, which has no record yet.
 	acceptedDue

@@ -51,6 +51,7 @@ func (c *recovery) recallTold() {
 		j := c.job(t.Job.ID)
 		if j == nil && t.State.Terminal() && len(c.untold) < maxUntold {
 			c.untold[t.Job.ID] = t
+			c.groups.sighted(t.Job.ID)
 		}
 		if j == nil || !c.isHome(j) || j.rec.Removed {
 			continue

@@ -17,8 +17,29 @@ func (c *recovery) trace(list []grid.AttemptID) {
 	for _, a := range list {
 		if known, any := c.traces[a.Job]; c.peek(a.Job) == nil && (any || len(c.traces) < maxTraces) && (!any || known.Before(a.Epoch)) {
 			c.traces[a.Job] = a.Epoch
+			c.groups.sighted(a.Job)
 		}
 	}
+}
+
+// read tells that all control directories of jobs without a record were read.
+func (c *recovery) read() bool { return c.traced }
+
+// madeAgain: a group has made a job that a lost branch of this journal may have made before.
+func (c *recovery) madeAgain(j *job) (ended bool) {
+	id := j.rec.Job.ID
+	j.recovered = true
+	if t := c.untold[id]; t != nil {
+		c.endAsTold(j, t)
+		return true
+	}
+	if _, there := c.traces[id]; there {
+		delete(c.traces, id)
+		c.reconcile()
+	} else {
+		j.reconciled = true
+	}
+	return false
 }
 
 // maxTraces bounds what is remembered of them.

@@ -14,12 +14,14 @@ import (
 	"gbroker/grid"
 	"gbroker/internal/cli"
 	"gbroker/jsdl"
+	"gbroker/jsdl/sweep"
 )
 
 // document is a JSDL file and what stands beside it.
 type document struct {
 	text    []byte
 	parsed  *jsdl.Document
+	sweep   *sweep.Sweep // if it stands for many jobs; parsed and outputs are those of the first
 	folder  *os.Root
 	files   []api.File // those beside it that are uploaded, each once
 	uploads []jsdl.Upload
@@ -59,11 +61,10 @@ func openEither(file string, said spoken, modes ...jsdl.Mode) (*document, error)
 
 // open parses the text, and finds the files beside it in a folder.
 func (d *document) open(name, folder string, modes ...jsdl.Mode) (err error) {
-	if d.parsed, err = jsdl.Parse(name, d.text, modes...); err != nil {
-		return err
-	}
-	if len(modes) > 0 { // the broker gets what was understood
-		d.text = jsdl.Print(&d.parsed.Job, d.parsed.Staging)
+	if sweep.Is(d.text) {
+		if d.sweep, err = sweep.Read(name, d.text, 0); err != nil {
+			return err
+		}
 	}
 	if d.folder, err = os.OpenRoot(folder); err != nil {
 		return fmt.Errorf("opening the folder of %s: %w", name, err)
@@ -73,16 +74,45 @@ func (d *document) open(name, folder string, modes ...jsdl.Mode) (err error) {
 			d.folder.Close()
 		}
 	}()
-	if d.uploads, d.outputs, err = d.parsed.Resolve(d.stat); err != nil {
+	if err = d.read(name, modes); err != nil {
 		return err
 	}
 	d.declare()
 	return nil
 }
 
+// read reads the job of the document, or of a sweep those that are looked at before it is handed in.
+func (d *document) read(file string, modes []jsdl.Mode) (err error) {
+	if d.sweep == nil {
+		if d.parsed, err = jsdl.Parse(file, d.text, modes...); err != nil {
+			return err
+		}
+		if len(modes) > 0 { // the broker gets what was understood
+			d.text = jsdl.Print(&d.parsed.Job, d.parsed.Staging)
+		}
+		d.uploads, d.outputs, err = d.parsed.Resolve(d.stat)
+		return err
+	}
+	for _, n := range d.sweep.Checked() {
+		one, err := jsdl.Parse(file, d.sweep.Document(n))
+		if err != nil {
+			return fmt.Errorf("job %d of the sweep: %w", n, err)
+		}
+		uploads, outputs, err := one.Resolve(d.stat)
+		if err != nil {
+			return fmt.Errorf("job %d of the sweep: %w", n, err)
+		}
+		if d.parsed == nil {
+			d.parsed, d.outputs = one, outputs
+		}
+		d.uploads = append(d.uploads, uploads...)
+	}
+	return nil
+}
+
 // declare lists what stands beside the document, as the broker wants to know it.
 func (d *document) declare() {
-	seen := make(map[string]bool, len(d.uploads))
+	seen := make(map[string]bool)
 	for _, u := range d.uploads {
 		if !seen[u.From] {
 			seen[u.From] = true

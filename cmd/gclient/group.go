@@ -47,21 +47,35 @@ func (p *program) runSubmitGroup(cmd *cobra.Command, files []string, f submissio
 	if err != nil {
 		return err
 	}
-	if err := checkFolder(f.output, nil, f.force); err != nil {
-		return err
+	for i, d := range documents {
+		if d.sweep != nil {
+			return cli.Exit(cli.No, fmt.Errorf("nothing was submitted: %s is a sweep, which is a group of its own: submit it alone", files[i]))
+		}
 	}
 	c, err := p.client(cmd)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	return handInGroup(cmd, c, documents, files, f)
+}
+
+// handInGroup hands in the jobs of some documents, or those that one stands for.
+func handInGroup(cmd *cobra.Command, c *api.Client, documents []*document, files []string, f submission) error {
+	if err := checkFolder(f.output, nil, f.force); err != nil {
+		return err
+	}
 	sub := api.GroupSubmission{Key: f.key, QueueAnyway: f.anyway}
 	for i, d := range documents {
 		one := api.Submission{Document: string(d.text), Name: files[i], Rerunnable: f.rerunnable, Files: d.files}
 		if one.Files == nil {
 			one.Files = []api.File{}
 		}
-		sub.Jobs = append(sub.Jobs, one)
+		if d.sweep != nil {
+			sub.Sweep = &one
+		} else {
+			sub.Jobs = append(sub.Jobs, one)
+		}
 	}
 	a, err := c.SubmitGroup(cmd.Context(), sub)
 	if err != nil {
@@ -69,6 +83,9 @@ func (p *program) runSubmitGroup(cmd *cobra.Command, files []string, f submissio
 	}
 	if !f.json {
 		cmd.Println(a.ID)
+	}
+	if sub.Sweep != nil {
+		cmd.PrintErrf("gclient: %d jobs, as one group\n", a.Jobs)
 	}
 	status := a.GroupStatus
 	if a.Coming > 0 {
@@ -114,7 +131,7 @@ func openDocuments(cmd *cobra.Command, files []string) (list []*document, err er
 
 // sendAll uploads what the broker wants for the jobs of a group that still wait for files.
 func sendAll(cmd *cobra.Command, c *api.Client, documents []*document, a *api.GroupAccepted) error {
-	waits := map[grid.JobID]bool{}
+	waits := map[grid.JobID]bool{a.ID.Template(): true}
 	for i := range a.Members {
 		waits[a.Members[i].ID] = wantsFiles(&a.Members[i])
 	}
@@ -131,6 +148,9 @@ func sendAll(cmd *cobra.Command, c *api.Client, documents []*document, a *api.Gr
 			continue
 		}
 		_, n := w.Job.Group()
+		if w.Job == a.ID.Template() {
+			n = 1
+		}
 		if n < 1 || n > len(documents) {
 			return fmt.Errorf("the broker wants files for %s, which is none of the documents", w.Job)
 		}
@@ -162,7 +182,7 @@ func followGroup(cmd *cobra.Command, c *api.Client, id grid.GroupID, f submissio
 			return err
 		}
 	}
-	return groupExit(&s, f.require)
+	return groupExit(cmd.Context(), c, &s, f.require)
 }
 
 // waitForGroup returns the status of a group once all of its jobs have ended.
@@ -174,10 +194,10 @@ func waitForGroup(ctx context.Context, cmd *cobra.Command, c *api.Client, id gri
 	for {
 		switch {
 		case err == nil && s.Ended != 0:
-			return s, nil
+			return c.Group(ctx, id)
 		case err == nil:
 			heard = time.Now()
-			bar.show(fmt.Sprintf("%d of %d have ended", over(&s), s.Jobs))
+			bar.show(fmt.Sprintf("%d of %d have ended", s.Over, s.Jobs))
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
 			return s, fmt.Errorf("the group %s has not ended in time; it goes on: 'gclient wait %s' waits again: %w", id, id, grid.ErrNotYet)
 		case ctx.Err() != nil:
@@ -191,39 +211,60 @@ func waitForGroup(ctx context.Context, cmd *cobra.Command, c *api.Client, id gri
 	}
 }
 
-// over is how many jobs of a group have ended.
-func over(s *api.GroupStatus) (n int) {
-	for i := range s.Members {
-		if s.Members[i].Terminal() {
-			n++
+// eachMember gives the jobs of a group, page by page.
+func eachMember(ctx context.Context, c *api.Client, id grid.GroupID, see func(*api.Status) error) error {
+	page := api.Members{Limit: api.MaxPage}
+	for {
+		s, err := c.GroupPage(ctx, id, page)
+		if err != nil {
+			return err
+		}
+		for i := range s.Members {
+			if err := see(&s.Members[i]); err != nil {
+				return err
+			}
+		}
+		if page.After = s.Next; s.Next == 0 {
+			return nil
 		}
 	}
-	return n + s.Jobs - len(s.Members) // those removed had
 }
 
 // groupExit is success if all jobs ended so, else what the first says that did not.
-func groupExit(s *api.GroupStatus, require bool) error {
-	for i := range s.Members {
-		m := &s.Members[i]
-		if err := required(m, require, jobExit(m)); err != nil {
-			return err
-		}
-	}
-	return nil
+func groupExit(ctx context.Context, c *api.Client, s *api.GroupStatus, require bool) error {
+	return eachMember(ctx, c, s.ID, func(m *api.Status) error { return required(m, require, jobExit(m)) })
 }
 
 // fetchGroup brings what the jobs have left, each into a folder of its own below dir.
 func fetchGroup(cmd *cobra.Command, c *api.Client, s *api.GroupStatus, dir string, force bool) error {
-	names := foldersOf(s)
+	var named *api.GroupStatus // a group small enough to name folders after its jobs
+	if first, err := c.Group(cmd.Context(), s.ID); err == nil && first.Next == 0 {
+		named = &first
+	}
 	var failed error
-	for i := range s.Members {
-		m := &s.Members[i]
-		if err := fetchAll(cmd, c, m.ID, filepath.Join(dir, names[i]), force); err != nil {
-			failed = cli.Exit(cli.Code(err), fmt.Errorf("the output of job %s is not here: %w; 'gclient output %s %s' fetches it", m.ID, err, m.ID, filepath.Join(dir, names[i])))
+	err := eachMember(cmd.Context(), c, s.ID, func(m *api.Status) error {
+		folder := filepath.Join(dir, folderOf(named, m))
+		if err := fetchAll(cmd, c, m.ID, folder, force); err != nil {
+			failed = cli.Exit(cli.Code(err), fmt.Errorf("the output of job %s is not here: %w; 'gclient output %s %s' fetches it", m.ID, err, m.ID, folder))
 			cmd.PrintErrf("gclient: %v\n", failed)
 		}
+		return nil
+	})
+	return errors.Join(failed, err)
+}
+
+// folderOf is the name of the folder of a job.
+func folderOf(named *api.GroupStatus, m *api.Status) string {
+	_, n := m.ID.Group()
+	if named != nil {
+		names := foldersOf(named)
+		for i := range named.Members {
+			if named.Members[i].ID == m.ID {
+				return names[i]
+			}
+		}
 	}
-	return failed
+	return strconv.Itoa(n)
 }
 
 // foldersOf are the names of the jobs where each has one of its own that can name a folder, and no
@@ -255,7 +296,13 @@ func printGroup(w io.Writer, s *api.GroupStatus) error {
 	line("user", s.User)
 	line("jobs", fmt.Sprintf("%d: %s", s.Jobs, statesText(s)))
 	if s.Coming > 0 {
-		line("files", fmt.Sprintf("those of %d jobs are to come; none begins before", s.Coming))
+		line("files", "some are to come; no job begins before")
+	}
+	if s.AtOnce > 0 {
+		line("at once", strconv.Itoa(s.AtOnce))
+	}
+	if s.Entered < s.Jobs {
+		line("waiting", fmt.Sprintf("%d for their turn", s.Jobs-s.Entered))
 	}
 	line("submitted", clock(s.Submitted))
 	line("ended", clock(s.Ended))
@@ -266,7 +313,11 @@ func printGroup(w io.Writer, s *api.GroupStatus) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	return printJobs(w, s.Members)
+	if err := printJobs(w, s.Members); err != nil || s.Next == 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "... up to %s: --after %d goes on\n", s.ID.Job(s.Jobs), s.Next)
+	return err
 }
 
 // statesText is how many jobs of a group are in which state, as in "2 RUNNING, 3 COMPLETED".
@@ -294,9 +345,12 @@ func printGroups(w io.Writer, list []api.GroupStatus) error {
 	return flush(t)
 }
 
-// explainGroup explains each job of a group.
+// maxExplained bounds the jobs of a group that are explained one by one.
+const maxExplained = 100
+
+// explainGroup tells what happened to a group, and explains each of its jobs, if those are few.
 func explainGroup(cmd *cobra.Command, c *api.Client, id grid.GroupID, asJSON bool) error {
-	s, err := c.Group(cmd.Context(), id)
+	s, err := c.GroupPage(cmd.Context(), id, api.Members{Limit: maxExplained})
 	if err != nil {
 		return err
 	}
@@ -311,14 +365,25 @@ func explainGroup(cmd *cobra.Command, c *api.Client, id grid.GroupID, asJSON boo
 	if asJSON {
 		return cli.PrintJSON(cmd.OutOrStdout(), all)
 	}
+	history, err := c.GroupHistory(cmd.Context(), id)
+	if err != nil {
+		return err
+	}
+	for _, e := range history.Events {
+		cmd.Printf("%s  %s\n", clock(e.At), printable(e.Why))
+	}
 	for i, e := range all {
-		if i > 0 {
-			cmd.Println()
+		cmd.Printf("\n%s %s %s\n", e.ID, dash(s.Members[i].Name), s.Members[i].State)
+		if len(e.Decisions) == 0 {
+			cmd.Println(dash(printable(s.Members[i].Reason)))
+			continue
 		}
-		cmd.Printf("%s %s\n", e.ID, dash(s.Members[i].Name))
 		if err := printExplanation(cmd.OutOrStdout(), e); err != nil {
 			return err
 		}
+	}
+	if s.Next > 0 {
+		cmd.Printf("\n... up to %s: 'gclient explain %s' explains one\n", id.Job(s.Jobs), id.Job(s.Next+1))
 	}
 	return nil
 }
@@ -344,7 +409,7 @@ func cancelGroup(cmd *cobra.Command, c *api.Client, id grid.GroupID, asJSON bool
 		}
 	}
 	if s.Ended == 0 {
-		return cli.Exit(cli.Failed, fmt.Errorf("the group %s: recorded for all of its jobs; %d of %d have ended; 'gclient status %s' tells when all have", id, over(&s), s.Jobs, id))
+		return cli.Exit(cli.Failed, fmt.Errorf("the group %s: recorded for all of its jobs; %d of %d have ended; 'gclient status %s' tells when all have", id, s.Over, s.Jobs, id))
 	}
 	if !asJSON {
 		cmd.Printf("%s has ended: %s\n", id, statesText(&s))

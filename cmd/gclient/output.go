@@ -49,12 +49,7 @@ Of a job that has not ended yet it fetches what there is and ends with exit code
 			if err := fetchGroup(cmd, c, &s, args[0], force); err != nil || !require {
 				return err
 			}
-			for i := range s.Members {
-				if err := required(&s.Members[i], require, nil); err != nil {
-					return err
-				}
-			}
-			return nil
+			return eachMember(cmd.Context(), c, id, func(m *api.Status) error { return required(m, require, nil) })
 		}),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite files")

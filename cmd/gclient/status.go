@@ -17,6 +17,7 @@ import (
 
 func (p *program) status() *cobra.Command {
 	var asJSON bool
+	var page api.Members
 	cmd := &cobra.Command{
 		Use:   "status ID",
 		Short: "Show how a job is",
@@ -42,7 +43,7 @@ CANCELLED_DEADLINE or LOST.`,
 			}
 			return printStatus(cmd.OutOrStdout(), &s)
 		}, func(cmd *cobra.Command, c *api.Client, id grid.GroupID, _ []string) error {
-			s, err := c.Group(cmd.Context(), id)
+			s, err := c.GroupPage(cmd.Context(), id, page)
 			if err != nil {
 				return err
 			}
@@ -53,6 +54,8 @@ CANCELLED_DEADLINE or LOST.`,
 		}),
 	}
 	jsonFlag(cmd, &asJSON)
+	cmd.Flags().IntVar(&page.After, "after", 0, "of a group: the jobs behind number `N`")
+	cmd.Flags().IntVar(&page.Limit, "limit", 100, "of a group: at most so many jobs; 0 is the group alone")
 	return cmd
 }
 

@@ -37,7 +37,7 @@ func (p *program) submit() *cobra.Command {
 	var f submission
 	cmd := &cobra.Command{
 		Use:   "submit FILE.jsdl... | FILE.sh [ARGUMENT...]",
-		Short: "Hand in a job, or a group of jobs",
+		Short: "Hand in a job, a sweep, or a group of jobs",
 		Long: `Hand in the job that a JSDL document describes, with the files beside it that it names, and
 print the job's identifier. From then on the job is safe: the broker has it on disk.
 
@@ -53,6 +53,9 @@ job's name where all names differ, else its number.
 
 A batch script, with #SBATCH or #PBS lines, is handed in as the job that it asks for ('gclient
 convert' shows it); words behind it are its arguments, those with dashes behind a --. An array is a group.
+
+A document with a parameter sweep stands for many jobs, which are a group likewise. They are
+made one after the other, as others end; until then each is no more than a number.
 
 If it is not known whether the broker got the job, because its answer was lost, the
 error tells a key: submitting with --key KEY again never makes a second job.`,
@@ -122,6 +125,12 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 	secrets, err := readCredentials(f.credentials, d.usesURIs())
 	if err != nil {
 		return err
+	}
+	if d.sweep != nil {
+		if len(f.include) > 0 || secrets != "" {
+			return cli.Exit(cli.No, errors.New("nothing was submitted: --include and --credentials are not for sweeps: name the files by DataStaging"))
+		}
+		return handInGroup(cmd, c, []*document{d}, []string{file}, f)
 	}
 	if err := checkFolder(f.output, d.outputs, f.force); err != nil {
 		return err

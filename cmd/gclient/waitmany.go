@@ -88,7 +88,7 @@ func (w *waiting) ended(ctx context.Context, cmd *cobra.Command, c *api.Client, 
 		if err != nil {
 			return nil, nil, err
 		}
-		return s, groupExit(&s, w.require), nil
+		return s, groupExit(ctx, c, &s, w.require), nil
 	}
 	s, err := waitForEnd(ctx, cmd, c, grid.JobID(id))
 	if err != nil {

@@ -47,7 +47,7 @@
 //
 // # Limits
 //
-// [MaxJobs] jobs unless the caller says less, [MaxParameters] DocumentNodes, two // in a path; those
+// [MaxJobs] jobs unless the caller says less, [MaxBringing] where they may bring different files, [MaxParameters] DocumentNodes, two // in a path; those
 // of package jsdl besides. What other languages mean by a sweep (the draft of 2007, placeholders for a
 // path, functions over folders) is told by name, and refused.
 package sweep

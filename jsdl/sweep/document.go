@@ -106,6 +106,26 @@ func (s *Sweep) Brings() bool {
 	return slices.ContainsFunc(s.targets, func(t target) bool { return t.brings })
 }
 
+// maxChecked bounds the jobs that are looked at before a sweep is taken, where they bring the same files.
+const maxChecked = 1000
+
+// Checked are the numbers of the jobs to look at before a sweep is taken: all where they bring different
+// files, else some between the first and the last.
+func (s *Sweep) Checked() []int {
+	most := maxChecked
+	if s.Brings() {
+		most = s.jobs
+	}
+	if most = min(most, s.jobs); most == 1 {
+		return []int{1}
+	}
+	list := make([]int, most)
+	for i := range list {
+		list[i] = 1 + i*(s.jobs-1)/(most-1)
+	}
+	return list
+}
+
 // Assigned is a value of one job.
 type Assigned struct{ Match, Value string }
 

@@ -18,6 +18,7 @@ const (
 const (
 	MaxJobs       = 100_000
 	MaxParameters = 100
+	MaxBringing   = 20_000 // jobs, where they bring different files
 )
 
 // Sweep is a document that stands for many jobs.
@@ -92,8 +93,10 @@ func Read(file string, document []byte, most int) (*Sweep, error) {
 	for _, e := range r.sweeps {
 		s.sweeps = append(s.sweeps, edit{from: e.Span.From, to: e.Span.To, text: lineEnds(s.text[e.Span.From:e.Span.To])})
 	}
-	s.targets = r.targets
-	return s, nil
+	if s.targets = r.targets; s.Brings() && s.jobs > MaxBringing {
+		r.At(r.sweeps[0], "the document stands for %d jobs that may bring different files: at most %d of those", s.jobs, MaxBringing)
+	}
+	return s, r.Err()
 }
 
 // reader reads the Sweep elements of one document.

@@ -15,6 +15,7 @@ import (
 type disk struct {
 	records     map[grid.JobID]*grid.Record
 	groups      map[grid.GroupID]*grid.Group
+	beside      map[besideKey]grid.Entity // of groups: templates and results
 	state       grid.SiteState
 	incarnation uint64
 	sequence    uint64
@@ -78,7 +79,7 @@ const (
 )
 
 func newDisk() disk {
-	return disk{records: map[grid.JobID]*grid.Record{}, groups: map[grid.GroupID]*grid.Group{}, incarnation: 1, folders: map[grid.JobID]*folder{}, peers: map[grid.PeerID][]grid.JournalID{}, witness: witness{told: map[grid.JobID]words{}}}
+	return disk{records: map[grid.JobID]*grid.Record{}, groups: map[grid.GroupID]*grid.Group{}, beside: map[besideKey]grid.Entity{}, incarnation: 1, folders: map[grid.JobID]*folder{}, peers: map[grid.PeerID][]grid.JournalID{}, witness: witness{told: map[grid.JobID]words{}}}
 }
 
 func (d *disk) folder(id grid.JobID) *folder {
@@ -112,6 +113,9 @@ func (d *disk) commit(now grid.Tick, changes []grid.Change) {
 			g, _ := c.Record.(*grid.Group)
 			d.putGroup(grid.GroupID(c.Key), g)
 		}
+		if k, is := isBeside(c); is {
+			d.putBeside(k, c.Record)
+		}
 	}
 	for _, s := range d.pending {
 		d.see(s)
@@ -138,6 +142,24 @@ func (d *disk) putGroup(id grid.GroupID, g *grid.Group) {
 	}
 }
 
+// besideKey is what lies beside a group.
+type besideKey struct {
+	kind grid.Kind
+	key  string
+}
+
+func isBeside(c grid.Change) (besideKey, bool) {
+	return besideKey{c.Kind, c.Key}, c.Kind == grid.KindTemplate || c.Kind == grid.KindResults
+}
+
+func (d *disk) putBeside(k besideKey, e grid.Entity) {
+	if e == nil {
+		delete(d.beside, k)
+	} else {
+		d.beside[k] = e
+	}
+}
+
 // see notes how far a peer's journal has come.
 func (d *disk) see(s core.Saw) {
 	list := slices.Clone(d.peers[s.Peer])
@@ -155,6 +177,7 @@ type backup struct {
 	at       grid.Tick
 	records  map[grid.JobID]*grid.Record
 	groups   map[grid.GroupID]*grid.Group
+	beside   map[besideKey]grid.Entity
 	state    grid.SiteState
 	sequence uint64
 	lives    []grid.Life
@@ -165,7 +188,7 @@ type backup struct {
 
 // copy makes a backup of the journal, or of all that is there.
 func (d *disk) copy(at grid.Tick, folders bool) *backup {
-	b := &backup{at, maps.Clone(d.records), maps.Clone(d.groups), d.state, d.sequence, d.lives, maps.Clone(d.peers), nil, witness{}}
+	b := &backup{at, maps.Clone(d.records), maps.Clone(d.groups), maps.Clone(d.beside), d.state, d.sequence, d.lives, maps.Clone(d.peers), nil, witness{}}
 	if folders {
 		b.folders, b.witness = cloneFolders(d.folders), d.witness.clone()
 	}
@@ -186,7 +209,7 @@ func (d *disk) restore(b *backup) {
 	if b.folders != nil {
 		d.folders, d.witness = cloneFolders(b.folders), b.witness.clone()
 	}
-	d.groups = maps.Clone(b.groups)
+	d.groups, d.beside = maps.Clone(b.groups), maps.Clone(b.beside)
 	d.records, d.state, d.sequence, d.lives, d.peers = maps.Clone(b.records), b.state, b.sequence, b.lives, maps.Clone(b.peers)
 	d.pending, d.undo = nil, nil
 }
@@ -221,9 +244,25 @@ func (d *disk) loadGroups() []grid.Group {
 	return list
 }
 
+// loadBeside is what lies beside them.
+func (d *disk) loadBeside() (templates []grid.Template, results []grid.Results) {
+	for _, e := range d.beside { // in any order: they go to their groups
+		switch e := e.(type) {
+		case *grid.Template:
+			templates = append(templates, *e)
+		case *grid.Results:
+			r := *e
+			r.Of = slices.Clone(r.Of)
+			results = append(results, r)
+		}
+	}
+	return templates, results
+}
+
 // loseJournal leaves an empty one, of a new incarnation.
 func (d *disk) loseJournal() {
 	d.records, d.groups = map[grid.JobID]*grid.Record{}, map[grid.GroupID]*grid.Group{}
+	d.beside = map[besideKey]grid.Entity{}
 	d.state = grid.SiteState{}
 	d.incarnation++
 	d.sequence, d.lives = 0, nil

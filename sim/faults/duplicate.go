@@ -42,7 +42,7 @@ func (s *site) startDuplicate(span grid.Tick) {
 		clock: s.clock, disk: s.disk, batch: s.batch, of: s, forgot: s.forgot, fenced: s.fenced, dropped: s.dropped,
 	}
 	d := &t.disk
-	d.groups = maps.Clone(d.groups)
+	d.groups, d.beside = maps.Clone(d.groups), maps.Clone(d.beside)
 	d.records, d.peers, d.pending, d.backup, d.snapshot, d.undo = maps.Clone(d.records), maps.Clone(d.peers), nil, nil, nil, nil
 	d.witness = d.witness.clone()
 	d.full, d.slow, d.unreadable = false, false, false

@@ -25,6 +25,9 @@ func (h *host) dispatch(e core.Effect, pauses uint64) {
 		if id, r, is := e.Change.Job(); is {
 			h.show(id, r)
 		}
+		if p, is := e.Change.Record.(*grid.Results); is && s.of == nil {
+			w.truth.pageShown(s, p)
+		}
 	case core.Show:
 		r := e.Record
 		h.show(r.Job.ID, &r)
@@ -69,6 +72,8 @@ func (h *host) work(key core.WorkKey, e core.Effect, pauses uint64) {
 		h.fetch(key, e)
 	case core.Check:
 		h.check(key, e)
+	case core.Furnish:
+		h.furnish(key, e)
 	case core.Collect:
 		h.collect(key, e)
 	case core.Discard:
@@ -310,6 +315,22 @@ func (h *host) check(key core.WorkKey, e core.Check) {
 			ev := core.Checked{Job: e.Job, Epoch: e.Epoch}
 			if f := h.s.disk.folders[e.Job]; f == nil || !f.inputs {
 				ev.Missing = "data"
+			}
+			h.post(ev)
+		},
+	})
+}
+
+// furnish gives a job the files that lie with its group.
+func (h *host) furnish(key core.WorkKey, e core.Furnish) {
+	h.do(key, &work{
+		begin: func() grid.Tick { return between(h.s.w.rnd.file, 1, 5) },
+		end: func(bool) {
+			ev := core.Furnished{Job: e.Job}
+			if f := h.s.disk.folders[e.From]; f == nil || !f.inputs {
+				ev.Err, ev.Final = "data is not there", true
+			} else {
+				h.s.disk.folder(e.Job).inputs = true
 			}
 			h.post(ev)
 		},

@@ -25,6 +25,7 @@ type patron struct {
 	s        *site
 	rnd      *rand.Rand
 	n, tries int
+	sweep    bool // its jobs are made from a template: all are as the first, but for their walltime
 	jobs     []grid.Job
 	id       grid.GroupID // once it is accepted
 }
@@ -74,8 +75,13 @@ func (p *patron) submit() {
 		}}
 		for i, j := range p.jobs {
 			j.ID = e.Group.ID.Job(i + 1)
-			e.Jobs = append(e.Jobs, j)
+			if !p.sweep {
+				e.Jobs = append(e.Jobs, j)
+			}
 			p.w.truth.facts[j.ID] = newFact(j.ID, p.s, &j)
+		}
+		if p.sweep {
+			e.Template, e.Group.Jobs, e.Group.Template = p.template(e.Group.ID), len(p.jobs), grid.Hash{byte(p.n + 1)}
 		}
 		p.w.tell(p.s, "a user submits the group %s", e.Group.ID)
 		p.s.host.request(func(t core.Token) core.Request { e.Token = t; return e }, p.accepted)
@@ -102,9 +108,17 @@ func (p *patron) upload() {
 	if p.s.gone {
 		return
 	}
+	if g := p.s.disk.groups[p.id]; p.sweep && g != nil && slices.Contains(g.Coming, 0) && p.reaches() {
+		id, files := p.id.Template(), p.jobs[0].Inputs
+		p.s.disk.folder(id).inputs = true
+		p.s.host.request(func(t core.Token) core.Request { return core.Uploaded{Token: t, Job: id, Inputs: files} }, func(core.Answer) {})
+	}
 	for i, j := range p.jobs {
 		id := p.id.Job(i + 1)
 		r := p.s.host.view[id]
+		if p.sweep {
+			break
+		}
 		if len(j.Inputs) == 0 || !p.reaches() || r == nil || r.State != grid.StageIn {
 			continue
 		}
@@ -145,7 +159,7 @@ func (p *patron) cancel() {
 // groupCancelled checks S12: readers are told what is durable.
 func (t *truth) groupCancelled(s *site, id grid.GroupID, jobs int) {
 	for n := range jobs {
-		f, r := t.facts[id.Job(n+1)], s.disk.records[id.Job(n+1)]
+		f, r := t.facts[id.Job(n+1)], s.disk.recordOf(id.Job(n+1))
 		switch {
 		case r == nil || f.torn():
 		case !r.CancelRequested && !r.State.Terminal() && r.End == 0:
@@ -160,6 +174,12 @@ func (t *truth) groupCancelled(s *site, id grid.GroupID, jobs int) {
 func (t *truth) groupsHold(s *site) {
 	for _, id := range sortedGroups(s.disk.groups) {
 		g := s.disk.groups[id]
+		if g.Made() {
+			if t.sweepHolds(s, g); s.w.result.Violation != nil {
+				return
+			}
+			continue
+		}
 		over := 0
 		for n := 1; n <= g.Jobs; n++ {
 			r := s.disk.records[id.Job(n)]
@@ -186,7 +206,7 @@ func (t *truth) groupsHold(s *site) {
 // groupsSaved checks the groups of which something was saved.
 func (t *truth) groupsSaved(s *site, changes []grid.Change) {
 	for _, c := range changes {
-		if _, n := grid.JobID(c.Key).Group(); n > 0 || c.Kind == grid.KindGroup {
+		if _, n := grid.JobID(c.Key).Group(); n > 0 || c.Kind == grid.KindGroup || c.Kind == grid.KindResults {
 			t.groupsHold(s)
 			return
 		}

@@ -56,6 +56,7 @@ func Run(o Options) Result {
 	w.load()
 	w.loadGroups()
 	w.loadTerms()
+	w.loadSweeps()
 	w.plan()
 	w.storm = true
 	w.until(genesis+stormLength, nil)
@@ -96,7 +97,7 @@ func (w *world) calm() {
 		}
 	}
 	if f := w.open(); f != nil && w.result.Violation == nil {
-		r := f.home.disk.records[f.id]
+		r := f.home.disk.recordOf(f.id)
 		if r == nil {
 			w.violate("S1", f.id, "%s has not ended %v s after the last fault, and its home does not know it", f.id, endBound.Seconds())
 			return

@@ -23,7 +23,7 @@ func (t *truth) setBack(s *site, l lapse) {
 	s.lapses = append(s.lapses, l)
 	s.w.after(grid.Minute, func() { s.drain(s.drained) }) // its administrator sees that it has forgotten that
 	for _, f := range t.facts {
-		r := s.disk.records[f.id]
+		r := s.disk.recordOf(f.id)
 		if e, owns := f.owning[s]; owns && (r == nil || r.Role != grid.Owning || r.Epoch != e) {
 			delete(f.owning, s)
 		}

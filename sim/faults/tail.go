@@ -17,6 +17,7 @@ type undo struct {
 	at       grid.Tick
 	records  map[grid.JobID]*grid.Record // as they were; nil: there was none
 	groups   map[grid.GroupID]*grid.Group
+	beside   map[besideKey]grid.Entity
 	state    grid.SiteState
 	sequence uint64
 	peers    map[grid.PeerID][]grid.JournalID // as they were, of those that it changes
@@ -24,13 +25,16 @@ type undo struct {
 
 // note keeps what a commit replaces, for as long as it may be undone.
 func (d *disk) note(now grid.Tick, changes []grid.Change) {
-	u := undo{at: now, state: d.state, sequence: d.sequence, records: map[grid.JobID]*grid.Record{}, groups: map[grid.GroupID]*grid.Group{}}
+	u := undo{at: now, state: d.state, sequence: d.sequence, records: map[grid.JobID]*grid.Record{}, groups: map[grid.GroupID]*grid.Group{}, beside: map[besideKey]grid.Entity{}}
 	for _, c := range changes {
 		if id, _, is := c.Job(); is {
 			u.records[id] = d.records[id]
 		}
 		if c.Kind == grid.KindGroup {
 			u.groups[grid.GroupID(c.Key)] = d.groups[grid.GroupID(c.Key)]
+		}
+		if k, is := isBeside(c); is {
+			u.beside[k] = d.beside[k]
 		}
 	}
 	for _, s := range d.pending {
@@ -56,6 +60,9 @@ func (d *disk) loseTail(since grid.Tick) bool {
 		}
 		for id, g := range u.groups {
 			d.putGroup(id, g)
+		}
+		for k, e := range u.beside {
+			d.putBeside(k, e)
 		}
 		for p, list := range u.peers {
 			d.peers[p] = list

@@ -121,7 +121,7 @@ func (t *truth) loaded(s *site) {
 		return
 	}
 	for _, f := range t.sorted() {
-		r := s.disk.records[f.id]
+		r := s.disk.recordOf(f.id)
 		if f.home != s || f.removed || r == nil && (!f.accepted || f.unknown) {
 			continue
 		}

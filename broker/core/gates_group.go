@@ -1,0 +1,34 @@
+package core
+
+// beforeEntering is what has to be known before a job of a group enters, where a lost branch of this
+// journal may have made it.
+func (c *gates) beforeEntering(recovered bool) gate {
+	switch {
+	case !recovered, c.without(EntersUnsure):
+		return open
+	case c.recovery.recounting():
+		return untilAll
+	case c.silent(1):
+		return untilNeighbours
+	case !c.recovery.read():
+		return untilDirectory
+	}
+	return open
+}
+
+// beforeCounting is what has to be known before jobs that have entered are counted: nothing, as they are in the same
+// commit.
+func (c *gates) beforeCounting() gate {
+	if c.without(EnteredUncounted) {
+		return untilGroup
+	}
+	return open
+}
+
+// beforeEndingRest is what has to be known before jobs whose turn has not come end with their group.
+func (c *gates) beforeEndingRest() gate {
+	if c.without(RestGoesOn) {
+		return untilGroup
+	}
+	return open
+}

@@ -1,0 +1,127 @@
+package core
+
+import (
+	"fmt"
+
+	"gbroker/grid"
+)
+
+// memberJobs are the jobs of groups: what a group does to them, the home does.
+type memberJobs struct{ c *home }
+
+func (m memberJobs) instant() grid.Tick { return m.c.now }
+
+func (m memberJobs) save(e grid.Entity, why string) {
+	ch := grid.Saved(e)
+	if why != "" {
+		ch.Events = []grid.Event{{At: m.c.now, Site: m.c.cfg.Site.Name, Why: why}}
+	}
+	m.c.emit(Save{ch})
+	if g, is := e.(*grid.Group); is && g.Ended != 0 {
+		m.c.terms.groupEnded(g.ID)
+	}
+}
+
+func (m memberJobs) drop(k grid.Kind, key string) { m.c.emit(Save{grid.Deleted(k, key)}) }
+
+func (m memberJobs) discard(id grid.JobID) { m.c.discard(id) }
+
+func (m memberJobs) again(in grid.Tick) {
+	if at := m.c.timers.general[groupsDue-concerns]; at == 0 || m.c.now+in < at {
+		m.c.armGeneral(groupsDue, in)
+	}
+}
+
+func (m memberJobs) beforeEntering(recovered bool) gate { return m.c.gates.beforeEntering(recovered) }
+func (m memberJobs) beforeCounting() gate               { return m.c.gates.beforeCounting() }
+func (m memberJobs) beforeEndingRest() gate             { return m.c.gates.beforeEndingRest() }
+
+func (m memberJobs) has(id grid.JobID) bool { return m.c.peek(id) != nil }
+
+func (m memberJobs) became(id grid.JobID) grid.Result {
+	j := m.c.peek(id)
+	switch {
+	case j == nil:
+		return grid.Result{State: grid.Lost}
+	case !j.rec.State.Terminal():
+		return grid.Result{}
+	case j.stub:
+		return grid.Result{State: j.rec.State}
+	}
+	return m.c.resultOf(&j.rec)
+}
+
+// resultOf is what a group keeps of a job that has ended, or is dropped.
+func (c *kernel) resultOf(r *grid.Record) grid.Result {
+	of := grid.Result{State: r.State, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal}
+	if r.Started > 0 {
+		of.Site = c.siteName(r.Owner)
+	}
+	if !r.State.Terminal() {
+		of = grid.Result{State: grid.Lost}
+	}
+	return of
+}
+
+func (m memberJobs) room(j *grid.Job) error { return m.c.admit([]grid.Job{*j}) }
+
+func (m memberJobs) enter(of grid.Job, anyway, recovered bool) {
+	j := m.c.makeJob(of, "", anyway)
+	if recovered && m.c.recovery.madeAgain(j) {
+		return
+	}
+	if j.rec.State == grid.StageIn {
+		m.c.furnish(j)
+		return
+	}
+	m.c.search.ready(j, "its turn in its group has come")
+}
+
+func (m memberJobs) release(id grid.JobID) {
+	if j := m.c.jobs[id]; j != nil && (j.rec.State == grid.Submitted || j.rec.State == grid.StageIn) {
+		m.c.disarm(j, onUpload)
+		m.c.search.ready(j, "all of its group is here")
+	}
+}
+
+func (m memberJobs) fail(id grid.JobID, why string) {
+	if j := m.c.jobs[id]; j != nil && (j.rec.State == grid.Submitted || j.rec.State == grid.StageIn) {
+		m.c.execution.end(j, grid.Failed, why)
+	}
+}
+
+func (m memberJobs) cancelJob(id grid.JobID, by string) {
+	if j := m.c.job(id); j != nil {
+		m.c.wantGone(j, by)
+	}
+}
+
+func (m memberJobs) removeJob(id grid.JobID) {
+	if j := m.c.job(id); j != nil && !j.rec.Removed && j.rec.State.Terminal() {
+		m.c.remove(j)
+	}
+}
+
+// furnish gives a job that was made from a template its files, which are those of its group.
+func (c *home) furnish(j *job) {
+	name, _ := j.rec.Job.ID.Group()
+	c.emit(Furnish{Job: j.rec.Job.ID, From: name.Template(), Files: j.rec.Job.Inputs})
+}
+
+// furnished: its files are here, or they could not be brought.
+func (c *home) furnished(e Furnished) {
+	j := c.job(e.Job)
+	switch {
+	case j == nil || j.rec.State != grid.StageIn || !c.groups.shares(e.Job):
+	case e.Err == "":
+		c.disarm(j, onUpload)
+		c.search.ready(j, "its turn in its group has come")
+	default:
+		c.note(e.Job, "", "bringing the files of its group: "+clip(e.Err))
+		if j.fails++; e.Final && j.fails >= maxFinal {
+			c.execution.end(j, grid.Failed, fmt.Sprintf("the files of its group could not be brought: %s", clip(e.Err)))
+			return
+		}
+		c.backoff(j, onUpload)
+	}
+}
