@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -213,7 +214,7 @@ func (s *System) order(ctx context.Context, e *entry, sub grid.Submission) (o Or
 		Tag: sub.ID.Tag(), Mark: Mark(s.config.Owner, sub.ID), Script: script, Work: sub.Work,
 		Log: filepath.Join(sub.Control, "wrapper.log"), Demand: demand, Queue: s.queue(sub), Limit: sub.Limit,
 		Parallel: sub.Job.Program.Parallel != "" || sub.Job.Program.Dialect != "", Rerunnable: sub.Job.Rerunnable, Held: blind,
-		Account: s.config.Charge, As: as,
+		Account: cmp.Or(sub.Job.Account, s.config.Charge), As: as,
 	}
 	if blind {
 		o.Log = "/dev/null"
