@@ -81,6 +81,7 @@
 //	write: [FOLDER, …]           the same for outputs; left out: none
 //	known_hosts: FILE            of the keys of sftp servers; left out: users give them
 //	credentials: FILE            that all users may use, of mode 0600; see package stage/transfer
+//	cache: SIZE                  of inputs from other sites, kept for other jobs of their users; left out: 10GiB
 //	patience: SPAN               how long a place is tried; left out: 2m
 //
 // A NODE is one machine, and a QUEUE the NAME of one that has all nodes, or a
@@ -319,7 +320,7 @@ func Default(dir string) Config {
 			Cooldown: 2 * time.Minute, Soon: 15 * time.Second,
 		},
 		Netmon:       NetmonConfig{TimeShare: 0.02, BytesPerHour: 256 << 20},
-		Files:        FilesConfig{Patience: 2 * time.Minute},
+		Files:        FilesConfig{Patience: 2 * time.Minute, Cache: 10 << 30},
 		LogLevel:     "info",
 		LogFormat:    "text",
 		Architecture: architecture(runtime.GOARCH),

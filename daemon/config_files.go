@@ -27,6 +27,8 @@ type FilesConfig struct {
 	// Patience is how long a place is tried before the site says that it cannot have the file. A
 	// short one sends jobs elsewhere for every hiccup, a long one holds them where a place is down.
 	Patience time.Duration
+	// Cache bounds the inputs from other sites that are kept for other jobs of the same user, in bytes; 0 keeps none.
+	Cache int64
 }
 
 const (
@@ -47,6 +49,9 @@ func filesFields(d *document, c *Config) []field {
 		{name: "write", aka: "targets writable", list: true, read: folders("files.write", &f.Write)},
 		{name: "known_hosts", aka: "hosts keys", read: func(n ast.Node) { parsed(d, n, "files.known_hosts", &f.KnownHosts, c.path) }},
 		{name: "credentials", aka: "secrets passwords", read: func(n ast.Node) { parsed(d, n, "files.credentials", &f.Credentials, c.path) }},
+		{name: "cache", aka: "keep", read: func(n ast.Node) {
+			parsed(d, n, "files.cache", &f.Cache, within(0, grid.MaxMemory, FormatSize, ParseSize))
+		}},
 		{name: "patience", aka: "retry timeout", read: func(n ast.Node) {
 			parsed(d, n, "files.patience", &f.Patience, within(time.Second, 24*time.Hour, spanText, ParseSpan))
 		}},

@@ -122,7 +122,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 		return nil, err
 	}
 	if s.stager, err = stage.New(stage.Config{
-		Places: places, Account: s.fileAccount,
+		Cache: cfg.Files.Cache, Places: places, Account: s.fileAccount,
 		Root: cfg.JobsFolder(), Passable: cfg.Batch.External.Users.Mapped, As: cfg.as(), Dialer: s.overlay, Authorize: s.authorize,
 		Reserve: broker.Reserve, Logger: log.Named("stage"),
 	}); err != nil {

@@ -421,8 +421,8 @@ type stager struct{ *stage.Stager }
 
 var _ broker.Stager = stager{}
 
-func (s stager) Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set core.FileSet, files grid.Manifest) error {
-	return s.Stager.Fetch(ctx, from, job, fileSets[set], files)
+func (s stager) Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set core.FileSet, files grid.Manifest, user grid.User) error {
+	return s.Stager.Fetch(ctx, from, job, fileSets[set], files, user)
 }
 
 func (s stager) Bring(ctx context.Context, from grid.PeerID, job grid.Job) (unavailable bool, err error) {

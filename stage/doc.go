@@ -16,6 +16,8 @@
 //	ctl/credentials  of the job's user for its URIs, mode 0600; see [Stager.KeepSecrets]
 //	account   under which the program works, if not the daemon's own; see [Stager.Lend]
 //
+// ROOT/cache/ has inputs for other jobs of their users; see cache.go.
+//
 // ROOT/aside/<JobID>.TIME is a folder that no record knows, until its retention ends.
 //
 // A ledger is a text file with one JSON object a line: a file with its size, mode

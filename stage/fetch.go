@@ -22,16 +22,16 @@ import (
 // Fetch pulls all files of m, a peer's inputs or outputs of a job, into in/ or out/.
 // It returns nil when they are here, verified and durable; it may be called again at
 // any time, and fetches only what is missing. Broken streams are retried until ctx
-// is done. Errors wrap ErrInvalid (the manifest), ErrForbidden and ErrNotFound (the
+// is done. Inputs of one user come once for all his jobs, while they are in the cache. Errors wrap ErrInvalid (the manifest), ErrForbidden and ErrNotFound (the
 // peer's word), ErrUnavailable (space, disk, or bytes that stay wrong) or ctx's.
-func (s *Stager) Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set Set, m grid.Manifest) error {
-	if err := s.fetch(ctx, from, job, set, m); err != nil {
+func (s *Stager) Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set Set, m grid.Manifest, user grid.User) error {
+	if err := s.fetch(ctx, from, job, set, m, user); err != nil {
 		return fmt.Errorf("fetch the %s of %s from %s: %w", set, job, from, err)
 	}
 	return nil
 }
 
-func (s *Stager) fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set Set, m grid.Manifest) error {
+func (s *Stager) fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set Set, m grid.Manifest, user grid.User) error {
 	if set != Inputs && set != Outputs {
 		return fmt.Errorf("%w: only inputs and outputs are fetched as a whole", grid.ErrInvalid)
 	}
@@ -50,6 +50,11 @@ func (s *Stager) fetch(ctx context.Context, from grid.PeerID, job grid.JobID, se
 	defer root.Close()
 	if done, err := arrange(root, set, m); err != nil || done {
 		return err
+	}
+	if set == Inputs {
+		if err := s.recall(root, job, user, m); err != nil {
+			return err
+		}
 	}
 	p := &pull{s: s, root: root, from: from, job: job, set: set}
 	defer p.close()
@@ -70,7 +75,11 @@ func (s *Stager) fetch(ctx context.Context, from grid.PeerID, job grid.JobID, se
 	if err := settle(root, names); err != nil {
 		return diskError(err)
 	}
-	return seal(root, set, m)
+	if err := seal(root, set, m); err != nil || set != Inputs {
+		return err
+	}
+	s.remember(job, user, m)
+	return nil
 }
 
 // arrange reports that the set is here already, and clears the way if another one is.

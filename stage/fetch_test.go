@@ -25,7 +25,7 @@ func TestFetchBringsEverything(t *testing.T) {
 	}
 	m := give(t, a, files)
 	for range 2 { // the second finds all there
-		if err := b.Fetch(t.Context(), "a", job, Inputs, m); err != nil {
+		if err := b.Fetch(t.Context(), "a", job, Inputs, m, grid.User{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestFetchOfManySmallFilesNeedsFewStreams(t *testing.T) {
 		files[fmt.Sprintf("d%d/f%d", i%10, i)] = random(i)
 	}
 	m := give(t, a, files)
-	if err := b.Fetch(t.Context(), "a", job, Inputs, m); err != nil {
+	if err := b.Fetch(t.Context(), "a", job, Inputs, m, grid.User{}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, b, Inputs, files)
@@ -93,7 +93,7 @@ func TestFetchResumesAfterCuts(t *testing.T) {
 		cuts.Add(1)
 		return cutting{c, left}
 	}
-	if err := b.Fetch(t.Context(), "a", job, Inputs, m); err != nil {
+	if err := b.Fetch(t.Context(), "a", job, Inputs, m, grid.User{}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, b, Inputs, files)
@@ -121,13 +121,13 @@ func TestFetchResumesAfterARestart(t *testing.T) {
 		}
 		return cutting{c, left}
 	}
-	if err := b.Fetch(ctx, "a", job, Inputs, m); !errors.Is(err, context.Canceled) {
+	if err := b.Fetch(ctx, "a", job, Inputs, m, grid.User{}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want that it was cancelled", err)
 	}
 	n.between = nil
 	before := n.read.Load()
 	again := n.open("b", b.cfg)
-	if err := again.Fetch(t.Context(), "a", job, Inputs, m); err != nil {
+	if err := again.Fetch(t.Context(), "a", job, Inputs, m, grid.User{}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, again, Inputs, files)
@@ -178,7 +178,7 @@ func TestFetchNeverAcceptsWrongBytes(t *testing.T) {
 				left.Store(times)
 				n.between = func(c net.Conn) net.Conn { return &flipping{Conn: c, times: left} }
 			}
-			err := b.Fetch(t.Context(), "a", job, Inputs, m)
+			err := b.Fetch(t.Context(), "a", job, Inputs, m, grid.User{})
 			if times == 1 {
 				if err != nil {
 					t.Fatal(err)
@@ -213,23 +213,23 @@ func TestFetchRefusals(t *testing.T) {
 	})
 	m := give(t, a, map[string][]byte{"x": random(1000)})
 	s := n.site("stranger", nil)
-	if err := s.Fetch(t.Context(), "a", job, Inputs, m); !errors.Is(err, grid.ErrForbidden) {
+	if err := s.Fetch(t.Context(), "a", job, Inputs, m, grid.User{}); !errors.Is(err, grid.ErrForbidden) {
 		t.Errorf("a stranger got %v", err)
 	}
 	b := n.site("b", nil)
 	more := append(grid.Manifest{}, m...)
 	more = append(more, grid.File{Path: "y", Size: 1, Ranges: make([]grid.Hash, 1)})
-	if err := b.Fetch(t.Context(), "a", job, Inputs, more); !errors.Is(err, grid.ErrNotFound) {
+	if err := b.Fetch(t.Context(), "a", job, Inputs, more, grid.User{}); !errors.Is(err, grid.ErrNotFound) {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	if err := b.Fetch(t.Context(), "a", job, Work, m); !errors.Is(err, grid.ErrInvalid) {
+	if err := b.Fetch(t.Context(), "a", job, Work, m, grid.User{}); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("fetching work/: %v", err)
 	}
 	full := n.site("full", func(c *Config) {
 		c.Reserve = 100
 		c.Free = func() (int64, error) { return 1099, nil }
 	})
-	if err := full.Fetch(t.Context(), "a", job, Inputs, m); !errors.Is(err, grid.ErrUnavailable) || !strings.Contains(err.Error(), "1000 bytes needed and 999 free") {
+	if err := full.Fetch(t.Context(), "a", job, Inputs, m, grid.User{}); !errors.Is(err, grid.ErrUnavailable) || !strings.Contains(err.Error(), "1000 bytes needed and 999 free") {
 		t.Errorf("a full disk: %v", err)
 	}
 	_, err := full.Receive(t.Context(), job, "x", 1000, 0o600, 0, strings.NewReader(strings.Repeat("x", 1000)))
@@ -238,7 +238,7 @@ func TestFetchRefusals(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := n.site("c", nil).Fetch(ctx, "nowhere", job, Inputs, m); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no way to nowhere") {
+	if err := n.site("c", nil).Fetch(ctx, "nowhere", job, Inputs, m, grid.User{}); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no way to nowhere") {
 		t.Errorf("no way: %v", err)
 	}
 }
@@ -256,7 +256,7 @@ func TestDiscardEndsAFetch(t *testing.T) {
 		return x
 	}
 	done := make(chan error, 1)
-	go func() { done <- b.Fetch(t.Context(), "a", job, Inputs, m) }()
+	go func() { done <- b.Fetch(t.Context(), "a", job, Inputs, m, grid.User{}) }()
 	<-begun
 	if err := b.Discard(job); err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestDiscardDoesNotWaitForThePeer(t *testing.T) {
 		return p
 	}
 	fetched := make(chan error, 1)
-	go func() { fetched <- b.Fetch(t.Context(), "a", job, Inputs, m) }()
+	go func() { fetched <- b.Fetch(t.Context(), "a", job, Inputs, m, grid.User{}) }()
 	p := <-dialled
 	late := time.AfterFunc(10*time.Second, func() { p.Reset() })
 	if err := b.Discard(job); err != nil {
@@ -417,7 +417,7 @@ func TestFetchMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Fetch(t.Context(), "a", job, Inputs, m); err != nil {
+	if err := b.Fetch(t.Context(), "a", job, Inputs, m, grid.User{}); err != nil {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&now)

@@ -20,7 +20,7 @@ func TestAFetchThatBringsNothingEnds(t *testing.T) {
 		c.Close()
 		return c
 	}
-	if err := b.Fetch(t.Context(), "a", job, Inputs, m); !errors.Is(err, grid.ErrUnavailable) {
+	if err := b.Fetch(t.Context(), "a", job, Inputs, m, grid.User{}); !errors.Is(err, grid.ErrUnavailable) {
 		t.Errorf("Fetch ended with %v", err)
 	}
 }

@@ -55,7 +55,7 @@ func (s *Stager) prepare(ctx context.Context, job grid.Job, keep bool) error {
 	if keep {
 		err = s.copyInputs(ctx, root, job)
 	} else {
-		err = moveInputs(root, job.Inputs)
+		err = s.moveInputs(root, job.Inputs)
 	}
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func copyFile(to, from *os.File) error {
 }
 
 // moveInputs renames all inputs that are not yet moved.
-func moveInputs(root *os.Root, m grid.Manifest) error {
+func (s *Stager) moveInputs(root *os.Root, m grid.Manifest) error {
 	for _, f := range m {
 		from, to := path.Join(inDir, f.Path), path.Join(workDir, f.Path)
 		info, err := root.Lstat(from)
@@ -180,7 +180,11 @@ func moveInputs(root *os.Root, m grid.Manifest) error {
 		if !info.Mode().IsRegular() || info.Size() != f.Size {
 			return fmt.Errorf("%w: the input %q has %d bytes instead of %d", grid.ErrNotFound, f.Path, info.Size(), f.Size)
 		}
-		if !moved {
+		switch {
+		case moved:
+		case links(info) > 1: // the cache has it too
+			err = s.copyBeside(root, f)
+		default:
 			if err = root.MkdirAll(path.Dir(to), 0o700); err == nil {
 				err = root.Rename(from, to)
 			}
@@ -193,6 +197,19 @@ func moveInputs(root *os.Root, m grid.Manifest) error {
 		}
 	}
 	return nil
+}
+
+// copyBeside copies an input that stays in in/ because it is in the cache too.
+func (s *Stager) copyBeside(root *os.Root, f grid.File) error {
+	space, err := s.claim(f.Size)
+	if err != nil {
+		return err
+	}
+	defer space.release()
+	if err := root.RemoveAll(path.Join(workDir, f.Path)); err != nil {
+		return err
+	}
+	return copyInput(root, f)
 }
 
 // setMode gives a file of work/ its mode, if it is ours alone: an account that was let in before

@@ -304,7 +304,7 @@ func TestCollectAfterACrash(t *testing.T) {
 	files := map[string][]byte{"x/a": data, "b": data[:100]}
 	want(t, s, Outputs, files)
 	home := n.site("home", nil)
-	if err := home.Fetch(t.Context(), "a", job, Outputs, m); err != nil {
+	if err := home.Fetch(t.Context(), "a", job, Outputs, m, grid.User{}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, home, Outputs, files)
@@ -317,7 +317,7 @@ func TestCollectAfterACrash(t *testing.T) {
 	if err != nil || len(m) != 1 || !reflect.DeepEqual(missing, []grid.MissingOutput{{Path: "b"}}) {
 		t.Fatalf("%d files, missing %v, %v", len(m), missing, err)
 	}
-	if err := home.Fetch(t.Context(), "a", job, Outputs, m); err != nil {
+	if err := home.Fetch(t.Context(), "a", job, Outputs, m, grid.User{}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, home, Outputs, map[string][]byte{"x/a": []byte("new")})

@@ -61,7 +61,7 @@ func BenchmarkFetch(b *testing.B) {
 	client := n.site("b", func(c *Config) { c.Dialer = tcp{address} })
 	b.SetBytes(speedSize)
 	for b.Loop() {
-		if err := client.Fetch(b.Context(), "a", job, Inputs, m); err != nil {
+		if err := client.Fetch(b.Context(), "a", job, Inputs, m, grid.User{}); err != nil {
 			b.Fatal(err)
 		}
 		b.StopTimer()

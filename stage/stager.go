@@ -73,6 +73,8 @@ type Config struct {
 	Streams int
 	// MaxBytes bounds the inputs, and the outputs, of one job; 1 TiB.
 	MaxBytes int64
+	// Cache bounds the inputs that are kept for other jobs of their users, in bytes; 0 keeps none.
+	Cache int64
 	// Reserve is the free space, in bytes, that no transfer touches; 256 MiB.
 	Reserve int64
 	// IdleTimeout ends a stream on which nothing moves; 2 minutes.
@@ -111,6 +113,7 @@ type Stager struct {
 	serial  atomic.Uint64
 	backoff time.Duration
 	costs   costs
+	cache   cache
 
 	mu      sync.Mutex
 	jobs    map[grid.JobID]*desk
@@ -143,6 +146,9 @@ func New(cfg Config) (*Stager, error) {
 	s := &Stager{
 		cfg: cfg, log: cfg.Logger, root: root, backoff: firstBackoff, stamp: rand.Text(),
 		jobs: map[grid.JobID]*desk{}, serving: map[grid.PeerID]int{},
+	}
+	if err := s.openCache(); err != nil {
+		return nil, errors.Join(err, root.Close())
 	}
 	s.buffers.New = func() any { return new([bufferSize]byte) }
 	return s, nil
@@ -223,8 +229,16 @@ type claim struct {
 	left int64
 }
 
-// claim promises n bytes or says what is missing.
+// claim promises n bytes or says what is missing. Before it does the cache makes room.
 func (s *Stager) claim(n int64) (*claim, error) {
+	c, err := s.claimNow(n)
+	if err != nil && s.emptyCache() {
+		c, err = s.claimNow(n)
+	}
+	return c, err
+}
+
+func (s *Stager) claimNow(n int64) (*claim, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	free, err := s.free()

@@ -1,0 +1,127 @@
+package stage
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gbroker/grid"
+)
+
+// What a user's job has brought does not come again for his next one, whatever the program did with its
+// own copy, and after a restart; for another user, when it is damaged, or the cache has no room, it does.
+func TestCache(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	cached := func(c *Config) { c.Cache = 20 << 20 }
+	a, b := n.site("a", nil), n.site("b", cached)
+	files := map[string][]byte{"big": random(9<<20 + 17), "run.sh": random(100 << 10), "small": random(10)}
+	m := give(t, a, files)
+	alice, bob := grid.User{Home: "a", Name: "alice"}, grid.User{Home: "a", Name: "bob"}
+	// bring fetches them for a new job, tells how many bytes came, and runs a program that writes into them.
+	bring := func(user grid.User) int64 {
+		t.Helper()
+		before := n.read.Load()
+		if err := b.Fetch(t.Context(), "a", job, Inputs, m, user); err != nil {
+			t.Fatal(err)
+		}
+		want(t, b, Inputs, files)
+		if err := b.Prepare(t.Context(), grid.Job{ID: job, Inputs: m}, false); err != nil {
+			t.Fatal(err)
+		}
+		write(t, b.path("work", "big"), []byte("spoilt"), 0o600)
+		if err := b.Discard(job); err != nil {
+			t.Fatal(err)
+		}
+		return n.read.Load() - before
+	}
+	const all, none = 9 << 20, 1000
+	if came := bring(alice); came < all {
+		t.Errorf("%d bytes came first", came)
+	}
+	if came := bring(alice); came > none {
+		t.Errorf("%d bytes came again", came)
+	}
+	if came := bring(bob); came < all {
+		t.Errorf("another user's files are used: %d bytes came", came)
+	}
+	again := cache{}
+	again.entries, b.cache.entries, b.cache.bytes = b.cache.entries, nil, 0
+	if err := b.openCache(); err != nil || len(b.cache.entries) != len(again.entries) {
+		t.Fatalf("after a restart %d entries of %d: %v", len(b.cache.entries), len(again.entries), err)
+	}
+	if came := bring(bob); came > none {
+		t.Errorf("%d bytes came after a restart", came)
+	}
+	for name := range b.cache.entries {
+		file := filepath.Join(b.cfg.Root, cacheDir, name)
+		info, err := os.Stat(file)
+		if err == nil {
+			err = os.Chmod(file, 0o600)
+		}
+		if err == nil {
+			err = os.WriteFile(file, make([]byte, info.Size()), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if came := bring(alice); came < all {
+		t.Errorf("damaged bytes were believed: %d came", came)
+	}
+	if came := bring(alice); came > none {
+		t.Errorf("what was mended is not kept: %d came", came)
+	}
+	if b.cache.bytes > b.cfg.Cache {
+		t.Errorf("%d bytes are kept of %d", b.cache.bytes, b.cfg.Cache)
+	}
+	b.cache.mu.Lock()
+	b.evict(10 << 20) // alice's was used last
+	b.cache.mu.Unlock()
+	if came := bring(alice); came > none {
+		t.Errorf("what was used last went first: %d came", came)
+	}
+	if !b.emptyCache() {
+		t.Error("nothing was kept")
+	}
+	if came := bring(alice); came < all {
+		t.Errorf("%d came with an empty cache", came)
+	}
+}
+
+// A candidate gets the credentials of a job by the right that it has to the inputs, as a file for it alone.
+func TestCredentialsTravel(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	a, b := n.site("a", nil), n.site("b", nil)
+	give(t, a, map[string][]byte{"x": random(10)})
+	const text = "- for: https://host/\n  token: hidden\n"
+	pull := func() (string, error) {
+		root, err := b.makeFolder(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		err = b.pullSecrets(t.Context(), root, "a", job)
+		got, bad := readSecrets(root)
+		if bad != nil {
+			t.Fatal(bad)
+		}
+		return string(got), err
+	}
+	if got, err := pull(); err != nil || got != "" {
+		t.Errorf("where there are none: %q %v", got, err)
+	}
+	if err := a.KeepSecrets(job, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := pull(); err != nil || got != text {
+		t.Errorf("%q %v", got, err)
+	}
+	if mode(t, b.path("ctl", "credentials")) != 0o600 {
+		t.Error("others may read them")
+	}
+	if err := a.KeepSecrets(job, []byte("- nonsense")); err == nil {
+		t.Error("nonsense is kept")
+	}
+}
