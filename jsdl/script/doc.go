@@ -10,7 +10,8 @@
 //	         begins a comment.
 //	qsub     lines that begin with #PBS (or the prefix of -C) after any blanks, up to the first line that is
 //	         neither empty nor a comment nor begins with a colon. ' and " quote, \ escapes; there are no
-//	         comments; a line that ends in \ goes on in the next.
+//	         comments. A line that ends in \ goes on in the next, and is refused: qsub runs a copy of
+//	         the script in which they are one, but here the script itself travels.
 //
 // A script with #SBATCH lines is one of Slurm, and its #PBS lines are not read: each has a warning.
 // A script with #PBS lines alone is one of OpenPBS where a directive is used that TORQUE does not have

@@ -139,9 +139,10 @@ func (j *reading) pbsEnvironment(add func(name, text string)) {
 		add("PBS_WALLTIME", strconv.FormatInt(int64(j.job.Walltime/grid.Second), 10))
 		return
 	}
-	threads := int64(first.Cores)
-	if len(j.shape.parts) > 0 && j.shape.parts[0].threads > 0 {
-		threads = j.shape.parts[0].threads
+	part := j.shape.parts[0] // before pieces are packed together
+	threads := int64(part.Cores)
+	if part.threads > 0 {
+		threads = part.threads
 	}
 	add("NCPUS", strconv.FormatInt(threads, 10))
 	add("OMP_NUM_THREADS", strconv.FormatInt(threads, 10))

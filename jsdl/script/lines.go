@@ -55,6 +55,9 @@ func pbsLines(text, prefix string, r *reporter) []line {
 		blank := strings.TrimLeft(s, white)
 		if rest, is := strings.CutPrefix(blank, prefix); is {
 			l := line{at: at(s, n, len(s)-len(blank))}
+			if strings.HasSuffix(rest, `\`) { // qsub joins the lines in its copy; here the script travels as it is
+				r.wrong(word{blank, l.at}, "goes on in the next line, which the shell that runs the script would take for a command: write %s before each line", prefix)
+			}
 			for strings.HasSuffix(rest, `\`) && i+1 < len(all) {
 				i++
 				rest = rest[:len(rest)-1] + all[i]

@@ -18,14 +18,14 @@ import (
 const scripts = "../../jsdl/script/testdata/"
 
 // compared are those that a cluster of Slurm is given by sbatch and by gclient. Left out are arrays, what
-// waits at its home for something, and the one that writes into a home folder that is none here.
+// waits at its home for something, and those that write into a home folder, or ask for what a stand-in lacks.
 func compared(t *testing.T, dialect string) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob(scripts + dialect + "-*.sh")
 	must(t, err)
 	for _, f := range files {
 		name := strings.TrimSuffix(filepath.Base(f), ".sh")
-		out := []string{"array", "throttle", "dependency", "depend", "hold", "paths"}
+		out := []string{"array", "throttle", "dependency", "depend", "hold", "paths", "singlejob"}
 		if !slices.ContainsFunc(out, func(s string) bool { return strings.HasSuffix(name, "-"+s) }) {
 			names = append(names, name)
 		}

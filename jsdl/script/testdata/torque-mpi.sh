@@ -5,4 +5,4 @@
 #PBS -N cfd
 #PBS -V
 NP=$(wc -l < $PBS_NODEFILE)
-echo "processes $NP of $PBS_NUM_NODES x $PBS_NUM_PPN"
+echo "processes $NP of $PBS_NUM_NODES nodes"

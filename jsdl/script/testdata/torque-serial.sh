@@ -5,4 +5,4 @@
 #PBS -j oe
 
 cd $PBS_O_WORKDIR
-echo "hello from $PBS_JOBNAME"
+echo hello
