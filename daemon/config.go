@@ -65,6 +65,9 @@
 //	                             not of the public internet, such as 10.0.0.0/8 or 127.0.0.1; left out: none
 //	files: FILES                 of the URIs in jobs
 //	log: {level: debug|info|warn|error, format: text|json}
+//	each_node: {disk: SIZE, clock: FREQUENCY, bandwidth: BITRATE}
+//	                             what every node has, for jobs that ask for it; a frequency as 2.4GHz, a rate of bits as
+//	                             10Gbit/s; left out: not declared
 //	architecture: WORD           in JSDL's words; left out: this machine's
 //	operating_system: WORD
 //
@@ -222,6 +225,9 @@ type Config struct {
 	LogLevel string
 	// LogFormat is text, lines for people, or json.
 	LogFormat string
+	// Each is what every node of the site has, for jobs that ask for it. It is believed, not measured: what
+	// is not declared meets no such job.
+	Each grid.Each
 	// Architecture and System are told to jobs that ask for one, in JSDL's words.
 	Architecture, System string
 }
@@ -482,6 +488,7 @@ func configFields(d *document, c *Config) []field {
 				{name: "format", read: word("log.format", &c.LogFormat, oneOf("text", "json"))},
 			})
 		}},
+		{name: "each_node", aka: "node nodes_have", read: func(n ast.Node) { d.fields(n, "each_node", eachFields(d, &c.Each)) }},
 		{name: "architecture", aka: "arch cpu", read: word("architecture", &c.Architecture, oneOf(architectures...))},
 		{name: "operating_system", aka: "os system", read: word("operating_system", &c.System, systemWord)},
 	}

@@ -184,3 +184,13 @@ func readLabel(s string) (string, error) { return s, grid.CheckLabel(s) }
 func readMemory(s string) (int64, error) {
 	return within(1<<20, grid.MaxMemory, FormatSize, ParseSize)(s)
 }
+
+func eachFields(d *document, e *grid.Each) []field {
+	return []field{
+		{name: "disk", aka: "scratch tmp", read: func(v ast.Node) { parsed(d, v, "each_node.disk", &e.Disk, readMemory) }},
+		{name: "clock", aka: "speed cpu_speed", read: func(v ast.Node) { parsed(d, v, "each_node.clock", &e.Clock, quantity("Hz", "2.4GHz")) }},
+		{name: "bandwidth", aka: "network", read: func(v ast.Node) {
+			parsed(d, v, "each_node.bandwidth", &e.Bandwidth, quantity("bit/s", "10Gbit/s"))
+		}},
+	}
+}

@@ -91,6 +91,8 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: a\nreevaluation: {margin: 1ms}\n", at + "2:24: reevaluation.margin: 1ms is out of range: write 100ms to 1d"},
 		{"site: a\nnetmon: {time_share: 2}\n", at + "2:22: netmon.time_share: 2 is out of range: write 0 to 0.5"},
 		{"site: a\nlog: {level: loud}\n", at + `2:14: log.level: "loud" is not known: write one of debug, info, warn, error`},
+		{"site: a\neach_node: {disk: 5x, clock: 2.4, bandwidth: 10GB}\n", at + `2:19: each_node.disk: "5x" has no unit of bytes: write it like 64GiB, 500MB or 1000000` + "\n" +
+			at + `2:30: each_node.clock: "2.4" is none: write it like 2.4GHz` + "\n" + at + `2:46: each_node.bandwidth: "10GB" is none: write it like 10Gbit/s`},
 		{"site: a\narchitecture: amd64\n", at + `2:15: architecture: "amd64" is not known: write one of sparc, powerpc, x86, x86_32, x86_64, parisc, mips, ia64, arm, other`},
 		{"site: a\noperating_system: linux\n", at + `2:19: operating_system: "linux" is LINUX in JSDL's words: write LINUX`},
 		{"site: &x a\n", at + "1:7: anchors, aliases and tags are not used here: write the value itself"},
@@ -100,7 +102,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: a\nbatch:\n\tnodes: 1\n", at + "3:1: this is no YAML: found character '\t' that cannot start any token"},
 		{"site: \"\xff\"\nspeed: x\nbogus_field_here: 1\n", at + "1:7: site: the name \"\ufffd\" has 'ï' at position 1: use a-z 0-9 - _, first a letter or digit\n" +
 			at + "2:8: speed: \"x\" is no number: write it like 1.5\n" +
-			at + `3:1: unknown field "bogus_field_here": the fields here are site, listen, api, socket, data, sandboxes, speed, batch, neighbours, administrators, retention, limits, default_walltime, estimate_deadline, forget_after, reevaluation, netmon, outbound, files, log, architecture, operating_system`},
+			at + `3:1: unknown field "bogus_field_here": the fields here are site, listen, api, socket, data, sandboxes, speed, batch, neighbours, administrators, retention, limits, default_walltime, estimate_deadline, forget_after, reevaluation, netmon, outbound, files, log, each_node, architecture, operating_system`},
 	} {
 		cfg := Default("/site")
 		if got := parseConfig(&cfg, "gbroker.yaml", []byte(c.text)).Error(); got != c.want {

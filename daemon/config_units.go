@@ -54,6 +54,25 @@ func ParseRate(s string) (int64, error) {
 	return ParseSize(bare)
 }
 
+// quantities are units of what a node has, by what is counted: 1 is hertz, or bits per second.
+var quantities = map[string]float64{
+	"Hz": 1, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9,
+	"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12,
+}
+
+// quantity reads a number with a unit that ends in one of these, such as 2.4GHz.
+func quantity(ending, example string) func(string) (float64, error) {
+	return func(s string) (float64, error) {
+		for unit, factor := range quantities {
+			number, is := strings.CutSuffix(s, unit)
+			if v, err := strconv.ParseFloat(strings.TrimSpace(number), 64); is && err == nil && strings.HasSuffix(unit, ending) && v > 0 && v*factor <= grid.MaxQuantity {
+				return v * factor, nil
+			}
+		}
+		return 0, fmt.Errorf("%q is none: write it like %s", clip(s), example)
+	}
+}
+
 // otherUnit turns the usual slips (64G, 64gb) into what was meant.
 func otherUnit(number, unit string) string {
 	switch strings.ToLower(strings.TrimSuffix(strings.ToLower(unit), "b")) {

@@ -225,6 +225,9 @@ neighbours: neighbours.yaml
 # debug, info, warn or error
 # log: {level: info, format: text}     # format: json for programs
 
+# What every node has, for jobs that ask for it; left out, such jobs go elsewhere.
+# each_node: {disk: 400GB, clock: 2.4GHz, bandwidth: 10Gbit/s}
+
 # In the words of JSDL; left out, those of this machine.
 # architecture: x86_64
 # operating_system: LINUX

@@ -44,6 +44,7 @@ var configParts = []part{
 	{"files", false, func(c *Config) any { return c.Files }},
 	{"log.level", true, func(c *Config) any { return c.LogLevel }},
 	{"log.format", false, func(c *Config) any { return c.LogFormat }},
+	{"each_node", false, func(c *Config) any { return c.Each }},
 	{"architecture", false, func(c *Config) any { return c.Architecture }},
 	{"operating_system", false, func(c *Config) any { return c.System }},
 }

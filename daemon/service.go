@@ -142,7 +142,8 @@ func simple(j grid.Job, site grid.Site) bool {
 		}
 	}
 	wishes := j.Terms.Deadline != 0 || len(j.Sites.Only)+len(j.Sites.Not) > 0
-	return !wishes && d.Cores() <= site.Processes && j.Queue == "" && !d.Exclusive && len(d.Properties) == 0 && d.Architecture == "" && d.System == ""
+	return !wishes && d.Cores() <= site.Processes && j.Queue == "" && !d.Exclusive && !d.DistinctNodes && d.Disk == 0 &&
+		len(d.Properties)+len(d.Hosts)+len(d.Measures) == 0 && d.Architecture == "" && d.System == ""
 }
 
 // record is the job if who may see it. A job that exists is not denied to exist:

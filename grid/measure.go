@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Limits of what nodes are chosen by.
@@ -45,6 +46,26 @@ func (i Interval) Holds(v float64) bool {
 // Holds tells that a value meets the measure.
 func (m *Measure) Holds(v float64) bool {
 	return slices.ContainsFunc(m.Within, func(i Interval) bool { return i.Holds(v) })
+}
+
+// String shows the intervals as in "2e+09 to 3e+09, or from 4e+09".
+func (m Measure) String() string {
+	var terms []string
+	for _, i := range m.Within {
+		text := "from "
+		if i.LowOpen {
+			text = "above "
+		}
+		text += fmt.Sprint(i.Low)
+		switch {
+		case i.HighOpen:
+			text += fmt.Sprint(" below ", i.High)
+		case i.High > 0:
+			text += fmt.Sprint(" to ", i.High)
+		}
+		terms = append(terms, text)
+	}
+	return strings.Join(terms, ", or ")
 }
 
 // CheckMeasures says why a list is none of measures: each is of a quantity of its own, in the

@@ -33,6 +33,28 @@ type Site struct {
 	System       string
 	Draining     bool // takes no grid jobs for now
 	Load         Load // of its batch system, as it was last listed
+	Each         Each
+}
+
+// Each is what a site declares that each of its nodes has; 0 is not declared.
+type Each struct {
+	Disk      int64   // bytes for the sandboxes of jobs
+	Clock     float64 // of a core, in hertz
+	Bandwidth float64 // of its network, in bits per second
+}
+
+// MaxQuantity bounds the clock and the bandwidth of a node.
+const MaxQuantity = 1e18
+
+// Value is what each node has of a quantity; 0 is not declared.
+func (e Each) Value(of Quantity) float64 {
+	switch of {
+	case ClockSpeed:
+		return e.Clock
+	case Bandwidth:
+		return e.Bandwidth
+	}
+	return 0
 }
 
 // Load is what a batch system has to do; no cores is not known.

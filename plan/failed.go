@@ -7,6 +7,7 @@ import "gbroker/grid"
 type failed struct {
 	class *class
 	whole bool
+	apart bool
 	need  []int64
 	count int
 	limit grid.Tick
@@ -17,7 +18,7 @@ const mostFailed = 24
 
 // implies tells that a work must fail too.
 func (f *failed) implies(w *work, p *piece) bool {
-	if f.limit > w.limit || f.count > p.count || f.class != w.class || f.whole && !w.whole {
+	if f.limit > w.limit || f.count > p.count || f.class != w.class || f.whole && !w.whole || f.apart && !w.apart {
 		return false
 	}
 	for r, a := range f.need {
@@ -47,10 +48,10 @@ func (e *schedule) noteFailure(w *work) {
 		return
 	}
 	p := &w.pieces[0]
-	f := failed{w.class, w.whole, p.need, p.count, w.limit}
+	f := failed{w.class, w.whole, w.apart, p.need, p.count, w.limit}
 	kept := e.failures[:0]
 	for _, o := range e.failures {
-		if o.class != f.class || !f.implies(&work{class: o.class, whole: o.whole, limit: o.limit}, &piece{count: o.count, need: o.need}) {
+		if o.class != f.class || !f.implies(&work{class: o.class, whole: o.whole, apart: o.apart, limit: o.limit}, &piece{count: o.count, need: o.need}) {
 			kept = append(kept, o)
 		}
 	}
@@ -87,10 +88,10 @@ func (e *schedule) noteFloor(w *work, at grid.Tick) {
 		return
 	}
 	p := &w.pieces[0]
-	f := floor{failed{w.class, w.whole, p.need, p.count, w.limit}, at}
+	f := floor{failed{w.class, w.whole, w.apart, p.need, p.count, w.limit}, at}
 	kept := e.floors[:0]
 	for _, o := range e.floors {
-		if o.at > at || !f.implies(&work{class: o.class, whole: o.whole, limit: o.limit}, &piece{count: o.count, need: o.need}) {
+		if o.at > at || !f.implies(&work{class: o.class, whole: o.whole, apart: o.apart, limit: o.limit}, &piece{count: o.count, need: o.need}) {
 			kept = append(kept, o)
 		}
 	}

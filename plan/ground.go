@@ -41,10 +41,9 @@ type ground struct {
 // class is the nodes that certain demands may use: those of a queue that are up, and
 // of the architecture, the system and the properties asked for.
 type class struct {
-	queue        grid.QueueName
-	arch, system string
-	properties   []string
-	nodes        set
+	queue  grid.QueueName
+	demand grid.Demand // what it asks for of the kind of nodes
+	nodes  set
 }
 
 func newGround(s *Snapshot) *ground {
@@ -105,11 +104,11 @@ func (g *ground) of(n int) []int64 { return g.full[n*g.width : (n+1)*g.width] }
 // class finds the nodes for a demand; keep remembers a class that is new.
 func (g *ground) class(queue grid.QueueName, d *grid.Demand, keep bool) *class {
 	for _, c := range g.classes {
-		if c.queue == queue && c.arch == d.Architecture && c.system == d.System && slices.Equal(c.properties, d.Properties) {
+		if c.queue == queue && alikeInKind(&c.demand, d) {
 			return c
 		}
 	}
-	c := &class{queue: queue, arch: d.Architecture, system: d.System, properties: d.Properties, nodes: newSet(len(g.nodes))}
+	c := &class{queue: queue, demand: *d, nodes: newSet(len(g.nodes))}
 	for n := range g.nodes {
 		if g.up(n) && g.suits(n, d) {
 			c.nodes.add(n)
@@ -161,7 +160,25 @@ func (g *ground) stands(queue grid.QueueName) bool {
 // suits tells whether a node is of the kind a demand asks for.
 func (g *ground) suits(n int, d *grid.Demand) bool {
 	return (d.Architecture == "" || d.Architecture == g.architecture(n)) &&
-		(d.System == "" || d.System == g.system(n)) && g.carries(n, d.Properties)
+		(d.System == "" || d.System == g.system(n)) && g.carries(n, d.Properties) &&
+		g.called(n, d.Hosts) && g.declares(d)
+}
+
+// alikeInKind tells that two demands ask for nodes of one kind.
+func alikeInKind(a, b *grid.Demand) bool {
+	return a.Architecture == b.Architecture && a.System == b.System && slices.Equal(a.Properties, b.Properties) &&
+		slices.Equal(a.Hosts, b.Hosts) && a.Disk == b.Disk &&
+		slices.EqualFunc(a.Measures, b.Measures, func(x, y grid.Measure) bool { return x.Of == y.Of && slices.Equal(x.Within, y.Within) })
+}
+
+// called tells that a node is one of the hosts; none is any.
+func (g *ground) called(n int, hosts []string) bool {
+	return len(hosts) == 0 || slices.ContainsFunc(hosts, g.nodes[n].Called)
+}
+
+// declares tells that the site declares of its nodes what a demand asks for.
+func (g *ground) declares(d *grid.Demand) bool {
+	return d.Disk <= g.site.Each.Disk && !slices.ContainsFunc(d.Measures, func(m grid.Measure) bool { return !m.Holds(g.site.Each.Value(m.Of)) })
 }
 
 func (g *ground) architecture(n int) string {

@@ -89,7 +89,7 @@ func newLineup(jobs []int32, works []work) *lineup {
 
 // alike tells whether two works of one chunk differ in number and limit alone.
 func (w *work) alike(o *work) bool {
-	return w.class == o.class && w.whole == o.whole && slices.Equal(w.pieces[0].need, o.pieces[0].need)
+	return w.class == o.class && w.whole == o.whole && w.apart == o.apart && slices.Equal(w.pieces[0].need, o.pieces[0].need)
 }
 
 func newLane(jobs []int32, works []work) lane {

@@ -18,6 +18,7 @@ type work struct {
 	limit  grid.Tick
 	class  *class
 	whole  bool // it takes whole nodes
+	apart  bool // no two pieces share a node
 	absent bool // it asks for a resource that no node has
 }
 
@@ -40,7 +41,7 @@ func newWorkshop(g *ground, jobs int) *workshop {
 // work is what a demand asks of a site. Pieces are placed from the largest to the
 // smallest.
 func (m *workshop) work(g *ground, d *grid.Demand, limit grid.Tick, class *class) work {
-	w := work{limit: min(max(limit, 1), longest), class: class, whole: d.Exclusive}
+	w := work{limit: min(max(limit, 1), longest), class: class, whole: d.Exclusive, apart: d.DistinctNodes}
 	first := len(m.pieces)
 	for i := range d.Chunks {
 		c := &d.Chunks[i]
@@ -154,7 +155,7 @@ func (l *placer) offer(n int, room []int64) bool {
 		return false
 	}
 	p := &l.w.pieces[0]
-	k := fit(p.need, room, l.missing)
+	k := fit(p.need, room, l.atOnce(l.missing))
 	if k == 0 {
 		return false
 	}
@@ -168,6 +169,14 @@ func (l *placer) offer(n int, room []int64) bool {
 		l.amounts = append(l.amounts, int64(k)*a)
 	}
 	return l.missing == 0
+}
+
+// atOnce is how many of so many pieces may lie on one node.
+func (l *placer) atOnce(missing int) int {
+	if l.w.apart {
+		return 1
+	}
+	return missing
 }
 
 // placed tells whether the nodes offered hold the whole demand: parts and amounts
@@ -191,7 +200,10 @@ func (l *placer) placeChunks() bool {
 		missing := p.count
 		for k := 0; k < len(l.nodes) && missing > 0; k++ {
 			left := l.left[k*width : (k+1)*width]
-			n := fit(p.need, left, missing)
+			if l.w.apart && l.got[k*width] > 0 {
+				continue
+			}
+			n := fit(p.need, left, l.atOnce(missing))
 			missing -= n
 			l.runs[k] += n * p.processes
 			for r, a := range p.need {

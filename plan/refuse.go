@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -95,7 +96,31 @@ func (g *ground) refuseKind(w *work, d *grid.Demand, queue grid.QueueName) *grid
 	case !system:
 		return &grid.Refusal{Kind: grid.Permanent, Reason: "wrong operating system", Asked: d.System, Available: g.words(in, g.system)}
 	}
+	if r := g.refuseDeclared(d); r != nil {
+		return r
+	}
+	if len(d.Hosts) > 0 && !slices.ContainsFunc(g.nodes, func(n Node) bool { return slices.ContainsFunc(d.Hosts, n.Called) }) {
+		return &grid.Refusal{Kind: grid.Permanent, Reason: "no node of that name", Asked: strings.Join(d.Hosts[:min(len(d.Hosts), 2)], " "), Available: "0"}
+	}
 	return &grid.Refusal{Kind: grid.Permanent, Reason: "no node with these properties", Asked: strings.Join(d.Properties, " "), Available: "0"}
+}
+
+// refuseDeclared says what the site does not declare of its nodes.
+func (g *ground) refuseDeclared(d *grid.Demand) *grid.Refusal {
+	each := &g.site.Each
+	if d.Disk > each.Disk {
+		return lack("not enough disk on its nodes", d.Disk, each.Disk)
+	}
+	for _, m := range d.Measures {
+		if v := each.Value(m.Of); !m.Holds(v) {
+			r := &grid.Refusal{Kind: grid.Permanent, Reason: "its nodes have another " + string(m.Of), Asked: m.String(), Available: strconv.FormatFloat(v, 'g', -1, 64)}
+			if v == 0 {
+				r.Reason, r.Available = "it does not declare the "+string(m.Of)+" of its nodes", ""
+			}
+			return r
+		}
+	}
+	return nil
 }
 
 // words are the different words of nodes, as many as a reader bears.
@@ -155,6 +180,14 @@ func (w *work) sum(r int) int64 {
 	return sum
 }
 
+// count is how many pieces there are.
+func (w *work) count() (n int64) {
+	for _, p := range w.pieces {
+		n = min(n+int64(p.count), muchAsked)
+	}
+	return n
+}
+
 // refuseAbsent names a resource that no node has.
 func (g *ground) refuseAbsent(d *grid.Demand) *grid.Refusal {
 	for _, c := range d.Chunks {
@@ -210,6 +243,9 @@ func (g *ground) refusePacking(w *work, l *placer) *grid.Refusal {
 	}
 	if w.whole {
 		return lack("too few whole nodes", w.cores, got[0])
+	}
+	if w.apart {
+		return lack("too few nodes of its own for each piece", w.count(), int64(len(l.parts)))
 	}
 	slim := *w
 	for r := range g.width {

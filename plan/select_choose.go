@@ -252,11 +252,11 @@ func (o *offers) placeChunks(s *sweep, start, end grid.Tick) ([]take, bool) {
 		c := &o.chunks[k]
 		missing := c.Count
 		for i := 0; i < len(nodes) && missing > 0; i++ {
-			if !c.mayUse(nodes[i].of) {
+			if !c.mayUse(nodes[i].of) || o.apart && takes[i].processes > 0 {
 				continue
 			}
 			need := c.needs[nodes[i].of.site]
-			n := fit(need, left[i], missing)
+			n := fit(need, left[i], o.atOnce(missing))
 			for r, a := range need {
 				left[i][r] -= int64(n) * a
 			}

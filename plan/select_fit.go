@@ -13,6 +13,7 @@ type offers struct {
 	market *Market
 	fee    float64
 	whole  bool // the demand takes whole nodes
+	apart  bool // no two of its pieces share a node
 	chunks []chunkOffers
 	dear   int // slots left out: over the fee
 	small  int // with no room for any piece, or of a node of the wrong kind
@@ -40,7 +41,7 @@ type stretch struct {
 
 // offersFor finds the room for a demand within a fee: the larger chunks come first.
 func (m *Market) offersFor(d *grid.Demand, fee float64) *offers {
-	o := &offers{market: m, fee: fee, whole: d.Exclusive, slots: len(m.parts)}
+	o := &offers{market: m, fee: fee, whole: d.Exclusive, apart: d.DistinctNodes, slots: len(m.parts)}
 	for i := range m.parts {
 		if m.parts[i].price > fee {
 			o.dear++
@@ -132,7 +133,15 @@ func (o *offers) pieces(c *chunkOffers, n *slotNode, room []int64) int {
 	if o.whole && !o.allOf(n, room) {
 		return 0
 	}
-	return fit(c.needs[n.site], room, c.Count)
+	return fit(c.needs[n.site], room, o.atOnce(c.Count))
+}
+
+// atOnce is how many of so many pieces may lie on one node.
+func (o *offers) atOnce(pieces int) int {
+	if o.apart {
+		return 1
+	}
+	return pieces
 }
 
 // allOf tells whether a vector is all that a node has.

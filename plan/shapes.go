@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"gbroker/grid"
 )
@@ -15,6 +16,10 @@ type Shapes struct {
 	Apart bool
 	// Alike tells that all pieces of a job must be of one size.
 	Alike bool
+	// Mingles tells that it may lay several pieces of a job on one node, and cannot be asked not to.
+	Mingles bool
+	// Nameless tells that it cannot be asked for nodes by their names.
+	Nameless bool
 	// Why is the setting that makes it so, for people.
 	Why string
 }
@@ -27,14 +32,17 @@ func Form(s Snapshot, d grid.Demand) (grid.Demand, *grid.Refusal) {
 }
 
 func (f *Shapes) form(nodes []Node, d grid.Demand) (grid.Demand, *grid.Refusal) {
-	if *f == (Shapes{}) || d.Exclusive || len(d.Chunks) == 0 {
+	if *f == (Shapes{}) || len(d.Chunks) == 0 {
 		return d, nil
 	}
+	if r := f.cannot(&d); r != nil || d.Exclusive || f.Pieces == 0 && !f.Apart && !f.Alike {
+		return d, r
+	}
 	d.Chunks = merged(d.Chunks)
-	if len(d.Chunks) == 1 {
+	if len(d.Chunks) == 1 && !d.DistinctNodes {
 		return f.packed(nodes, d)
 	}
-	if f.Alike {
+	if f.Alike && len(d.Chunks) > 1 {
 		return d, &grid.Refusal{Kind: grid.Permanent, Reason: "pieces of different sizes: " + f.Why, Asked: strconv.Itoa(len(d.Chunks)), Available: "1"}
 	}
 	total, most := 0, f.most(nodes, d, d.Chunks[0])
@@ -45,6 +53,21 @@ func (f *Shapes) form(nodes []Node, d grid.Demand) (grid.Demand, *grid.Refusal) 
 		return d, f.tooMany(total, most)
 	}
 	return d, nil
+}
+
+// cannot says what the batch system cannot be asked for at all.
+func (f *Shapes) cannot(d *grid.Demand) *grid.Refusal {
+	pieces := 0
+	for _, c := range d.Chunks {
+		pieces = min(pieces+c.Count, grid.MaxProcesses)
+	}
+	switch {
+	case f.Mingles && d.DistinctNodes && pieces > 1:
+		return &grid.Refusal{Kind: grid.Permanent, Reason: "its batch system may lay several pieces on one node, and cannot be asked for distinct nodes"}
+	case f.Nameless && len(d.Hosts) > 0:
+		return &grid.Refusal{Kind: grid.Permanent, Reason: "its batch system cannot be asked for nodes by their names", Asked: strings.Join(d.Hosts[:min(len(d.Hosts), 2)], " ")}
+	}
+	return nil
 }
 
 func (f *Shapes) tooMany(asked, most int) *grid.Refusal {

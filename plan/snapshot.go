@@ -1,6 +1,10 @@
 package plan
 
-import "gbroker/grid"
+import (
+	"strings"
+
+	"gbroker/grid"
+)
 
 // Node is one machine of a site.
 type Node struct {
@@ -13,6 +17,18 @@ type Node struct {
 	Architecture, System string
 	Properties           []string
 	Down                 bool // down or drained: it takes no job until a snapshot says otherwise
+}
+
+// Called tells that a host's name means the node: in whatever case, and where one of both has no
+// domain without that of the other.
+func (n *Node) Called(host string) bool {
+	name := string(n.Name)
+	if strings.EqualFold(name, host) {
+		return true
+	}
+	short, domain, _ := strings.Cut(host, ".")
+	own, ownDomain, _ := strings.Cut(name, ".")
+	return (domain == "" || ownDomain == "") && strings.EqualFold(short, own)
 }
 
 // Queue is a partition of a site. The nodes of two queues may overlap.

@@ -33,6 +33,31 @@ type siteBody struct {
 	Draining     bool    `msgpack:"d,omitempty"`
 	// Load came later: a broker without it skips it.
 	Load *loadBody `msgpack:"l,omitempty"`
+	Each *eachBody `msgpack:"e,omitempty"` // so did Each
+}
+
+type eachBody struct {
+	Disk      int64   `msgpack:"d,omitempty"`
+	Clock     float64 `msgpack:"c,omitempty"`
+	Bandwidth float64 `msgpack:"b,omitempty"`
+}
+
+func fromEach(e grid.Each) *eachBody {
+	if e == (grid.Each{}) {
+		return nil
+	}
+	b := eachBody(e)
+	return &b
+}
+
+func (b *eachBody) each(c *check) grid.Each {
+	if b == nil {
+		return grid.Each{}
+	}
+	if !(b.Clock >= 0 && b.Clock <= grid.MaxQuantity && b.Bandwidth >= 0 && b.Bandwidth <= grid.MaxQuantity) {
+		c.fail("clock", "%v Hz and %v bit/s: from 0 to %v", b.Clock, b.Bandwidth, grid.MaxQuantity)
+	}
+	return grid.Each{Disk: c.between("disk", b.Disk, 0, grid.MaxDisk), Clock: b.Clock, Bandwidth: b.Bandwidth}
 }
 
 type loadBody struct {
@@ -60,7 +85,7 @@ func (b *loadBody) load(c *check) grid.Load {
 }
 
 func fromSite(s grid.Site) siteBody {
-	return siteBody{string(s.Name), int64(s.Processes), s.Speed, s.Architecture, s.System, s.Draining, fromLoad(s.Load)}
+	return siteBody{string(s.Name), int64(s.Processes), s.Speed, s.Architecture, s.System, s.Draining, fromLoad(s.Load), fromEach(s.Each)}
 }
 
 func (b siteBody) site(c *check) grid.Site {
@@ -72,6 +97,7 @@ func (b siteBody) site(c *check) grid.Site {
 		System:       c.word("system", b.System, MaxWord),
 		Draining:     b.Draining,
 		Load:         nested(c, "load", b.Load.load),
+		Each:         nested(c, "each", b.Each.each),
 	}
 }
 

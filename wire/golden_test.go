@@ -138,6 +138,8 @@ func grown() map[string]Message {
 		case Announce:
 			m.Site.Load = grid.Load{Cores: 16, Busy: 12, Waiting: 3}
 			later["announce-load"] = m
+			m.Site.Each = grid.Each{Disk: 1 << 40, Clock: 2.4e9, Bandwidth: 1e10}
+			later["announce-each"] = m
 		case EstimateRequest:
 			m.Questions[0].Home = aPeer
 			later["estimaterequest-home"] = m
@@ -446,7 +448,7 @@ func TestExamplesAreComplete(t *testing.T) {
 	for _, m := range slices.AppendSeq(examples(), maps.Values(grown())) {
 		values = append(values, m)
 		if a, ok := m.(Announce); ok {
-			values = append(values, a.Site, a.Site.Load)
+			values = append(values, a.Site, a.Site.Load, a.Site.Each)
 		}
 		if r, ok := m.(Response); ok {
 			values = append(values, *r.Status)

@@ -184,7 +184,8 @@ type Order struct {
 	Work        string // the job's folder, absolute: where the wrapper starts
 	Log         string // absolute path for what the wrapper itself says, both streams
 	Demand      grid.Demand
-	Queue       grid.QueueName // "" is the system's default
+	Without     []grid.NodeName // nodes that it must not have: all but the Hosts of Demand
+	Queue       grid.QueueName  // "" is the system's default
 	Limit       grid.Tick
 	Parallel    bool // one task for each process is to be startable on the nodes
 	Rerunnable  bool

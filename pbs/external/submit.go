@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
@@ -63,6 +64,19 @@ func checkSubmission(sub grid.Submission) error {
 		return fmt.Errorf("%w: sandbox %q and control directory %q must be absolute paths", grid.ErrInvalid, sub.Work, sub.Control)
 	}
 	return nil
+}
+
+// without are the nodes besides those of the hosts; none where any will do.
+func without(nodes []plan.Node, hosts []string) (names []grid.NodeName) {
+	if len(hosts) == 0 {
+		return nil
+	}
+	for i := range nodes {
+		if !slices.ContainsFunc(hosts, nodes[i].Called) {
+			names = append(names, nodes[i].Name)
+		}
+	}
+	return names
 }
 
 // renew says again that a waiting attempt was submitted out of this directory: it may have
@@ -214,7 +228,7 @@ func (s *System) order(ctx context.Context, e *entry, sub grid.Submission) (o Or
 		Tag: sub.ID.Tag(), Mark: Mark(s.config.Owner, sub.ID), Script: script, Work: sub.Work,
 		Log: filepath.Join(sub.Control, "wrapper.log"), Demand: demand, Queue: s.queue(sub), Limit: sub.Limit,
 		Parallel: sub.Job.Program.Parallel != "" || sub.Job.Program.Dialect != "", Rerunnable: sub.Job.Rerunnable, Held: blind,
-		Account: cmp.Or(sub.Job.Account, s.config.Charge), As: as,
+		Account: cmp.Or(sub.Job.Account, s.config.Charge), As: as, Without: without(got.Nodes, demand.Hosts),
 	}
 	if blind {
 		o.Log = "/dev/null"

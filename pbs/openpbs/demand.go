@@ -68,7 +68,7 @@ func split(text string, sep byte, each func(part string) error) error {
 // demand reads select and place. Users choose the numbers: those beyond all bounds become the
 // greatest, so that nobody can make the listing unreadable for others.
 func (w words) demand(text, place string) (grid.Demand, error) {
-	d := grid.Demand{Exclusive: strings.Contains(place, "excl")}
+	d := grid.Demand{Exclusive: strings.Contains(place, "excl"), DistinctNodes: strings.Contains(place, "scatter")}
 	d.Chunks = make([]grid.Chunk, 0, min(strings.Count(text, "+")+1, maxKinds))
 	kind := 0
 	err := split(text, '+', func(part string) error {
@@ -306,8 +306,11 @@ func (w words) selection(d grid.Demand) (chunks, place string, err error) {
 		parts = append(parts, part+properties)
 	}
 	place = "free"
+	if d.DistinctNodes {
+		place = "scatter"
+	}
 	if d.Exclusive {
-		place = "free:excl"
+		place += ":excl"
 	}
 	return strings.Join(parts, "+"), place, nil
 }

@@ -28,6 +28,7 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 	}
 	c.learn(h, sv)
 	l.At, l.Default = h.at, sv.standard
+	l.Shapes = plan.Shapes{Nameless: true} // a chunk names one node, and not several of which one will do
 	if l.Stopped = sv.stopped; l.Stopped {
 		l.Why = "the server's attribute scheduling is False"
 	}

@@ -115,6 +115,27 @@ func testProperties(t *testing.T, k Kind) {
 	s.need(some, "no node has a property or a named resource")
 }
 
+// Pieces that would fit on one node lie on several where their job asks for that, or the job is refused
+// as a whole: it is never laid otherwise.
+func testDistinctNodes(t *testing.T, k Kind) {
+	s := newSite(t, k)
+	j := s.shell(untilGo)
+	j.Job.Demand = grid.Demand{Chunks: []grid.Chunk{{Count: 2, Processes: 1, Cores: 1}}, DistinctNodes: true}
+	if r := plan.Refuse(s.snapshot(), plan.Question{Demand: j.Job.Demand, Limit: j.Limit}); r != nil {
+		if _, err := s.Submit(t.Context(), j); err == nil {
+			t.Errorf("the estimate is %+v, but it is taken", r)
+		}
+		return
+	}
+	s.submit(j)
+	s.awaitFile(j, "up")
+	if _, names := s.where(j); len(names) != 2 || names[0] == names[1] {
+		t.Errorf("two pieces on nodes of their own lie on %v", names)
+	}
+	s.release(j)
+	s.end(j)
+}
+
 // lies checks where a job lies.
 func (s *site) lies(j grid.Submission, what string, on func(plan.Node) bool) {
 	s.Helper()

@@ -29,6 +29,7 @@ func Run(t *testing.T, k Kind) {
 		{"HostFile", all, testHostFile},
 		{"Shapes", all, testShapes},
 		{"Properties", all, testProperties},
+		{"DistinctNodes", all, testDistinctNodes},
 		{"Parallel", all, testParallel},
 		{"Dialect", all, testDialect},
 		{"Warning", all, testWarning},

@@ -29,7 +29,7 @@ func demanded(d grid.Demand, parallel bool) ([]string, error) {
 		"--cpus-per-task=" + strconv.Itoa(each),
 	}
 	// Pieces of several tasks, and those with other resources, cannot share a node.
-	apart := piece.Count == 1 || tasks > 1 || len(piece.Resources) > 0
+	apart := piece.Count == 1 || tasks > 1 || len(piece.Resources) > 0 || d.DistinctNodes
 	mebibytes := (piece.Memory + 1<<20 - 1) >> 20
 	if apart {
 		args = append(args, "--nodes="+strconv.Itoa(piece.Count), "--ntasks-per-node="+strconv.Itoa(tasks))

@@ -89,6 +89,15 @@ func arguments(o external.Order) ([]string, error) {
 	add(o.Queue != "", "--partition="+string(o.Queue))
 	add(o.Account != "", "--account="+o.Account)
 	add(o.Reservation != "", "--reservation="+o.Reservation)
+	if len(o.Without) > 0 {
+		names := make([]string, len(o.Without))
+		for i, n := range o.Without {
+			if names[i] = string(n); !word(names[i], "._-") {
+				return nil, fmt.Errorf("%w: %.60q cannot be the name of a node", grid.ErrInvalid, n)
+			}
+		}
+		args = append(args, "--exclude="+strings.Join(names, ","))
+	}
 	asked, err := demanded(o.Demand, o.Parallel)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", grid.ErrInvalid, err)

@@ -6,15 +6,16 @@ import "gbroker/plan"
 // that there are.
 func (s server) shapes(nodes int) plan.Shapes {
 	return plan.Shapes{
-		Pieces: int(min(max(int64(nodes), s.pieces), 1<<30)),
-		Why:    "resources_available.nodect of the server is not above the number of nodes",
+		Pieces:  int(min(max(int64(nodes), s.pieces), 1<<30)),
+		Mingles: true, Nameless: true,
+		Why: "resources_available.nodect of the server is not above the number of nodes",
 	}
 }
 
 // shapes are what Maui starts of what the server takes.
 func (c mauiConfig) shapes(s plan.Shapes) plan.Shapes {
 	if c.node == "EXACTNODE" {
-		s.Apart, s.Why = true, "JOBNODEMATCHPOLICY is EXACTNODE in maui.cfg"
+		s.Apart, s.Mingles, s.Why = true, false, "JOBNODEMATCHPOLICY is EXACTNODE in maui.cfg"
 	}
 	if !c.multi {
 		s.Alike = true

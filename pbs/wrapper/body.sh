@@ -419,15 +419,31 @@ launch() {
 		why="the memory limit of $memory KiB cannot be set"
 		return 1
 	fi
+	if [ -n "$limits" ] && ! command -v prlimit >/dev/null; then
+		why="limits of processes cannot be set: there is no prlimit (util-linux) here"
+		return 1
+	fi
 	default=
 	env --default-signal true 2>/dev/null && default=--default-signal
 	(
 		trap - TERM
 		[ "$memory" -eq 0 ] || ulimit -d "$memory"
+		[ -z "$limits" ] || limit
 		become
 		exit 126
 	) <&3 >&4 2>&5 3<&- 4>&- 5>&- &
 	child=$!
+}
+
+# limit: sets the limits of this process, and so of the program. One that the site holds lower
+# already cannot be set, and need not be.
+limit() {
+	self=$(exec sh -c 'echo "$PPID"')
+	# The limits are words.
+	prlimit --pid "$self" $limits 2>/dev/null && return
+	for one in $limits; do
+		prlimit --pid "$self" "$one" 2>/dev/null
+	done
 }
 
 # become: this process becomes the program, or what starts it many times

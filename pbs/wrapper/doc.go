@@ -45,7 +45,9 @@
 //   - A program without its dynamic loader, or for another machine, ends with 126 or 127.
 //   - Processes that cleared their environment, and those on other nodes, are left to the
 //     batch system and to mpirun.
-//   - A memory limit holds for the processes on the first node, and where mpirun passes it on.
+//   - Limits of processes besides that of memory are set by prlimit(1), to the byte; one that the site
+//     holds lower already stays as it is.
+//   - A memory limit, and any other, holds for the processes on the first node, and where mpirun passes it on.
 //   - Between the last look for TERM and the wait there are some microseconds in which TERM is
 //     noted only when the program ends. The batch system's KILL follows.
 //

@@ -130,10 +130,37 @@ func (s Spec) values(q *quoter) string {
 	set("label", strconv.Quote(s.Program.Executable))
 	memory, _ := s.Program.Limit(grid.LimitMemory)
 	number("memory", memory/1024)
+	set("limits", s.limits())
 	fmt.Fprintf(&b, "arguments() { \"$@\"%s; }\n", q.words(s.Program.Arguments))
 	env := slices.DeleteFunc(s.environment(), func(e string) bool { return strings.HasPrefix(e, "GBROKER_HOSTFILE=") })
 	fmt.Fprintf(&b, "variables() { before=$1; shift; \"$before\"%s \"GBROKER_HOSTFILE=$hosts\" \"$@\"; }\n", q.words(env))
 	return b.String()
+}
+
+// limitOptions are what prlimit(1) calls limits, in the order in which they are set: the last ones
+// may keep a process from starting others.
+var limitOptions = []struct {
+	name   grid.LimitName
+	option string
+}{
+	{grid.LimitCore, "core"}, {grid.LimitFile, "fsize"}, {grid.LimitLocked, "memlock"}, {grid.LimitStack, "stack"}, {grid.LimitCPU, "cpu"},
+	{grid.LimitFiles, "nofile"}, {grid.LimitData, "data"}, {grid.LimitThreads, "nproc"}, {grid.LimitVirtual, "as"},
+}
+
+// limits are those of the program besides that of memory, as words for prlimit.
+func (s Spec) limits() string {
+	var words []string
+	memory, limited := s.Program.Limit(grid.LimitMemory)
+	for _, l := range limitOptions {
+		n, has := s.Program.Limit(l.name)
+		if l.name == grid.LimitData && limited { // which is set in the same place
+			n = min(n, memory)
+		}
+		if has {
+			words = append(words, fmt.Sprintf("--%s=%d:%d", l.option, n, n))
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // warned is which processes are warned: the first, all, or those that a script has started.

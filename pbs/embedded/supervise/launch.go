@@ -260,19 +260,41 @@ func (s *Spec) start(name string, argv []string, files []*os.File) (leader int, 
 	return leader, nil
 }
 
-// limit is one of a process, in bytes.
+// limit is one of a process, in the unit of setrlimit(2).
 type limit struct {
-	what     string
+	what     grid.LimitName
 	resource uintptr
-	bytes    int64
+	value    int64
 }
 
+// Limits that package syscall does not name.
+const (
+	rlimitProcesses = 6
+	rlimitLocked    = 8
+)
+
+// resources are the kernel's numbers of limits, in the order in which they are set.
+var resources = []limit{
+	{grid.LimitMemory, syscall.RLIMIT_DATA, 0}, {grid.LimitData, syscall.RLIMIT_DATA, 0}, {grid.LimitFile, syscall.RLIMIT_FSIZE, 0}, {grid.LimitCore, syscall.RLIMIT_CORE, 0},
+	{grid.LimitCPU, syscall.RLIMIT_CPU, 0}, {grid.LimitFiles, syscall.RLIMIT_NOFILE, 0}, {grid.LimitStack, syscall.RLIMIT_STACK, 0},
+	{grid.LimitVirtual, syscall.RLIMIT_AS, 0}, {grid.LimitThreads, rlimitProcesses, 0}, {grid.LimitLocked, rlimitLocked, 0},
+}
+
+// limits are those of the program and of the site: of two of one resource the lower holds.
 func (s *Spec) limits() (all []limit) {
-	if n, has := s.Program.Limit(grid.LimitMemory); has {
-		all = append(all, limit{"memory", syscall.RLIMIT_DATA, n})
-	}
-	if s.FileLimit > 0 {
-		all = append(all, limit{"file", syscall.RLIMIT_FSIZE, s.FileLimit})
+	for _, l := range resources {
+		var has bool
+		if l.value, has = s.Program.Limit(l.what); l.what == grid.LimitFile && s.FileLimit > 0 && (!has || s.FileLimit < l.value) {
+			l.value, has = s.FileLimit, true
+		}
+		i := slices.IndexFunc(all, func(o limit) bool { return o.resource == l.resource })
+		switch {
+		case !has:
+		case i >= 0:
+			all[i].value = min(all[i].value, l.value)
+		default:
+			all = append(all, l)
+		}
 	}
 	return all
 }
@@ -294,13 +316,26 @@ func setLimits(pid int, limits []limit) error {
 		return errors.New("the program ended before it began")
 	}
 	for _, l := range limits {
-		r := syscall.Rlimit{Cur: uint64(l.bytes), Max: uint64(l.bytes)}
-		if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), l.resource,
-			uintptr(unsafe.Pointer(&r)), 0, 0, 0); errno != 0 {
-			return fmt.Errorf("the %s limit of %d bytes cannot be set: %w", l.what, l.bytes, errno)
+		var was syscall.Rlimit
+		if err := prlimit(pid, l.resource, nil, &was); err != nil {
+			return fmt.Errorf("the limit %s cannot be read: %w", l.what, err)
+		}
+		n := min(uint64(l.value), was.Max) // a lower one of the site holds already
+		if err := prlimit(pid, l.resource, &syscall.Rlimit{Cur: n, Max: n}, nil); err != nil {
+			return fmt.Errorf("the limit %s of %d cannot be set: %w", l.what, l.value, err)
 		}
 	}
 	return syscall.PtraceDetach(pid)
+}
+
+// prlimit is the system call.
+func prlimit(pid int, resource uintptr, set, was *syscall.Rlimit) error {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), resource,
+		uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(was)), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // explain says why the program could not be executed.

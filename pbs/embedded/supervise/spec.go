@@ -100,6 +100,18 @@ func (s *Spec) Encode() ([]byte, error) {
 	if s.Demand.Exclusive {
 		w.number("exclusive", 1)
 	}
+	if s.Demand.DistinctNodes {
+		w.number("distinct-nodes", 1)
+	}
+	w.texts("host", s.Demand.Hosts)
+	if s.Demand.Disk > 0 {
+		w.number("disk", s.Demand.Disk)
+	}
+	for _, m := range s.Demand.Measures {
+		for _, i := range m.Within {
+			w.text("measure", fmt.Sprint(m.Of, " ", i.Low, " ", i.High, " ", i.LowOpen, " ", i.HighOpen))
+		}
+	}
 	if s.Queue != "" {
 		w.text("queue", string(s.Queue))
 	}
@@ -229,7 +241,7 @@ func (s *Spec) check() error {
 	if err := grid.CheckProperties(s.Demand.Properties); err != nil {
 		return err
 	}
-	if err := grid.CheckLimits(s.Program.Limits); err != nil {
+	if err := errors.Join(grid.CheckLimits(s.Program.Limits), grid.CheckHosts(s.Demand.Hosts), grid.CheckMeasures(s.Demand.Measures)); err != nil {
 		return err
 	}
 	if err := errors.Join(s.Program.Dialect.Check(), s.Warning.Check()); err != nil {
@@ -286,6 +298,10 @@ func (d *decoder) set(key, value string) error {
 		p.Environment = append(p.Environment, grid.Variable{Name: name, Value: v})
 	case "property":
 		d.Demand.Properties = append(d.Demand.Properties, value)
+	case "host":
+		d.Demand.Hosts = append(d.Demand.Hosts, value)
+	case "measure":
+		return d.setMeasure(value)
 	case "process-limit":
 		name, v, _ := strings.Cut(value, " ")
 		n, err := strconv.ParseInt(v, 10, 64)
@@ -345,6 +361,12 @@ func (d *decoder) setNumber(key, value string) error {
 		if d.Demand.Exclusive = n == 1; n > 1 {
 			return fmt.Errorf("%d is not 0 or 1", n)
 		}
+	case "distinct-nodes":
+		if d.Demand.DistinctNodes = n == 1; n > 1 {
+			return fmt.Errorf("%d is not 0 or 1", n)
+		}
+	case "disk":
+		d.Demand.Disk = n
 	default:
 		return errors.New("it is unknown")
 	}
@@ -359,6 +381,22 @@ func (s *Spec) setChunk(value string) error {
 	c := grid.Chunk{Count: int(n[0]), Processes: int(n[1]), Cores: int(n[2]), Memory: n[3], Resources: named}
 	s.Demand.Chunks = append(s.Demand.Chunks, c)
 	return c.CheckResources()
+}
+
+// setMeasure reads one interval of a measure.
+func (s *Spec) setMeasure(value string) error {
+	var of string
+	var i grid.Interval
+	if _, err := fmt.Sscan(value, &of, &i.Low, &i.High, &i.LowOpen, &i.HighOpen); err != nil {
+		return fmt.Errorf("%.60q is no interval: %w", value, err)
+	}
+	list := &s.Demand.Measures
+	if n := len(*list); n == 0 || string((*list)[n-1].Of) != of {
+		*list = append(*list, grid.Measure{Of: grid.Quantity(of)})
+	}
+	last := &(*list)[len(*list)-1]
+	last.Within = append(last.Within, i)
+	return nil
 }
 
 func (s *Spec) setShare(value string) error {

@@ -15,7 +15,8 @@ func sample() *Spec {
 		Site: "here", Path: "/bin", Base: []string{"A=1", "B="},
 		Demand: grid.Demand{
 			Chunks:       []grid.Chunk{{Count: 1, Processes: 2, Cores: 3, Memory: 4}, {Count: 5, Resources: []grid.Resource{{Name: "gpu:a100", Amount: 2}, {Name: "x", Amount: 1}}}},
-			Architecture: "x86_64", System: "LINUX", Properties: []string{"ib", "ssd"}, Exclusive: true,
+			Architecture: "x86_64", System: "LINUX", Properties: []string{"ib", "ssd"}, Exclusive: true, DistinctNodes: true, Hosts: []string{"n1", "n2.x"}, Disk: 7,
+			Measures: []grid.Measure{{Of: grid.Bandwidth, Within: []grid.Interval{{Low: 1.5, High: 1e300, LowOpen: true}, {Low: 2}}}, {Of: grid.ClockSpeed, Within: []grid.Interval{{High: 3, HighOpen: true}}}},
 		},
 		Queue: "long", Reservation: "r7", Held: true, FileLimit: 11, Group: "/g/x",
 		Program: grid.Program{
