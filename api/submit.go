@@ -60,6 +60,9 @@ func (s *Server) newJob(sub *Submission) (NewJob, []jsdl.Upload, error) {
 func include(uploads []jsdl.Upload, more []File, outputs []grid.Output) ([]jsdl.Upload, error) {
 	taken := make(map[string]string, len(uploads)+len(outputs))
 	for _, o := range outputs {
+		if strings.HasPrefix(o.Target, grid.ElsewhereDir+"/") {
+			return nil, fmt.Errorf("no Target may lie in %s, where the files are that go elsewhere: %w", grid.ElsewhereDir, grid.ErrInvalid)
+		}
 		taken[o.Path] = "the job leaves a file of that name"
 	}
 	for _, u := range uploads {

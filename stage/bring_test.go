@@ -165,6 +165,7 @@ func TestExport(t *testing.T) {
 		{Path: "a", URI: "file://" + folder + "/a"}, {Path: "b", URI: "file://" + folder + "/b", Delete: true},
 		{Path: "c", URI: "file:///etc/c", Required: true}, {Path: "d", Target: "d"}, {Path: "never", URI: "file://" + folder + "/never", Required: true},
 		{Path: "e", URI: "file://" + folder + "/e", Flag: grid.Append},
+		{Path: "e", URI: "file://" + folder + "/second", Delete: true}, {Path: "c", URI: "file://" + folder + "/third", Delete: true},
 	}}
 	root, err := s.makeFolder(job.ID)
 	if err != nil {
@@ -186,7 +187,7 @@ func TestExport(t *testing.T) {
 		if err != nil || len(failed) != 1 || !strings.Contains(failed[0], `"c" to file:///etc/c`) || len(gone) != 1 || gone[0] != grid.ElsewhereDir+"/b" {
 			t.Errorf("%q %q %v", failed, gone, err)
 		}
-		for name, want := range map[string]string{"a": "a", "b": "b", "d": "absent", "e": "e", "never": "absent"} {
+		for name, want := range map[string]string{"a": "a", "b": "b", "d": "absent", "e": "e", "second": "e", "third": "c", "never": "absent"} {
 			if got := read(t, filepath.Join(folder, name)); got != want {
 				t.Errorf("%s is %q", name, got)
 			}
@@ -194,6 +195,11 @@ func TestExport(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(work), "out", grid.ElsewhereDir, "b")); err == nil {
 		t.Error("what was to be deleted is here")
+	}
+	for _, name := range []string{"c", "e"} { // c did not get to all its places, e may stay
+		if got := read(t, filepath.Join(filepath.Dir(work), "out", grid.ElsewhereDir, name)); got != name {
+			t.Errorf("%s is not here any more: %q", name, got)
+		}
 	}
 }
 

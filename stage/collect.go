@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"sort"
 	"syscall"
 
@@ -31,6 +32,7 @@ func (s *Stager) Collect(ctx context.Context, job grid.Job) (_ grid.Manifest, mi
 }
 
 func (s *Stager) collect(ctx context.Context, job grid.Job) (grid.Manifest, error) {
+	job.Outputs = stored(job.Outputs)
 	if err := checkOutputs(job.Outputs); err != nil {
 		return nil, err
 	}
@@ -88,6 +90,16 @@ func (l *ledger) manifestOrNil() grid.Manifest {
 		return nil
 	}
 	return l.manifest()
+}
+
+// stored are the outputs without those that are the same file for another place.
+func stored(outputs []grid.Output) []grid.Output {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(outputs), func(o grid.Output) bool {
+		twice := o.URI != "" && seen[o.Stored()]
+		seen[o.Stored()] = true
+		return twice
+	})
 }
 
 // checkOutputs checks both names of each output, and that the targets can stand side by side.

@@ -71,15 +71,20 @@ func (s *Stager) export(ctx context.Context, job grid.Job, left grid.Manifest) (
 	if err != nil {
 		return nil, nil, err
 	}
+	stays := map[string]bool{} // a file may go to several places
 	for i, o := range job.Outputs {
-		switch {
-		case results[i] != nil:
+		if results[i] != nil {
 			failed = append(failed, results[i].Error())
-		case o.URI != "" && o.Delete:
-			gone = append(gone, o.Stored())
-			if err := root.Remove(path.Join(outDir, o.Stored())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, nil, diskError(err)
-			}
+		}
+		stays[o.Stored()] = stays[o.Stored()] || results[i] != nil || !o.Delete || o.URI == ""
+	}
+	for name, keep := range stays {
+		if keep {
+			continue
+		}
+		gone = append(gone, name)
+		if err := root.Remove(path.Join(outDir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, diskError(err)
 		}
 	}
 	return failed, gone, nil
