@@ -11,6 +11,7 @@
 #               and PACKAGES=./plan for some of them; CPU=1 for one core); the figures of the README: go run ./test/figures
 # make bench-estimate   predicted starts on three real Slurm clusters against those of sbatch --test-only and the
 #               real ones, about 8 minutes on a quiet machine (SEED=1, JOBS=200; JSON=FILE writes all)
+# make bench-sweep      a sweep of JOBS=10000 jobs of no work over three sites of this machine, to its end
 # make bench-where      what where tells against what then happens, on three real Slurm clusters whose brokers are
 #               neighbours, with local jobs beside, about 6 minutes on a quiet machine (SEED=1, JOBS=200; JSON=FILE)
 # make man      the manual pages of all commands, into bin/man
@@ -21,7 +22,7 @@ SHELL       := bash
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
 
-.PHONY: build test test-openpbs test-torque tools check soak torture demo bench bench-estimate bench-where man mutate fmt
+.PHONY: build test test-openpbs test-torque tools check soak torture demo bench bench-estimate bench-sweep bench-where man mutate fmt
 
 build:
 	@mkdir -p bin
@@ -81,6 +82,9 @@ bench-estimate: tools
 	bin/estimate $(if $(SEED),-seed $(SEED)) $(if $(JOBS),-jobs $(JOBS)) $(if $(JSON),-json $(JSON))
 
 # It ends with 1 where the site or the spread that was told is true too seldom.
+bench-sweep:
+	GBROKER_BENCH_SWEEP=$(or $(JOBS),10000) go test ./test/e2e -run '^TestBenchSweep$$' -v -count 1 -timeout 2h
+
 bench-where: tools
 	@mkdir -p bin
 	go build -o bin/ ./test/estimate

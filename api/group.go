@@ -163,8 +163,7 @@ func (s *Server) newGroup(sub *GroupSubmission) (n NewGroup, wanted [][]File, er
 		for _, u := range uploads {
 			wanted[i+1] = append(wanted[i+1], File(u))
 		}
-		job.Key = ""
-		n.Jobs = append(n.Jobs, job)
+		n.Jobs = append(n.Jobs, NewJob{Job: job.Job})
 	}
 	n.Key, n.QueueAnyway = sub.Key, sub.QueueAnyway
 	if sub.Name != "" {

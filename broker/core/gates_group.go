@@ -4,7 +4,7 @@ package core
 // journal may have made it.
 func (c *gates) beforeEntering(recovered bool) gate {
 	switch {
-	case !recovered, c.without(EntersUnsure):
+	case !recovered:
 		return open
 	case c.recovery.recounting():
 		return untilAll

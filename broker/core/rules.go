@@ -45,8 +45,6 @@ const (
 	// hardly notice it: two branches of a journal have to use one number for two sites, and both to go on;
 	// TestRulesOfJournals and TestBranchesDoNotMeet hold it.
 	StampsCounted
-	// EntersUnsure: jobs of a group that was in the journal at the start are made though a lost branch of that may have made them.
-	EntersUnsure
 	// EnteredUncounted: jobs of a group that enter are counted in a later commit than that which has them.
 	EnteredUncounted
 	// RestGoesOn: the cancel of a group does not reach its jobs whose turn has not come.
