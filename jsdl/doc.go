@@ -1,38 +1,28 @@
 // Package jsdl reads a job from a document of the Job Submission Description
-// Language 1.0 (GFD.56, GFD.136) with its POSIX and SPMD application extensions, and
-// a few elements of this project where the standard has no word.
+// Language 1.0 (GFD.56, GFD.136) with its POSIX, HPC Profile and SPMD application extensions,
+// and the elements of this project where the standard has no word; and writes one.
 //
 // # What is accepted
 //
-// The namespaces, compared byte for byte:
+// The language is the table in table.go: each element with its place, how often it stands there,
+// and whether it is used, only describes the job, or is refused, with what would be needed. docs/jobs.md
+// shows it. The namespaces:
 //
 //	core   http://schemas.ggf.org/jsdl/2005/11/jsdl
 //	posix  http://schemas.ggf.org/jsdl/2005/11/jsdl-posix
+//	hpcpa  http://schemas.ggf.org/jsdl/2006/07/jsdl-hpcpa
 //	spmd   http://schemas.ogf.org/jsdl/2007/02/jsdl-spmd
-//	own    urn:gbroker:jsdl:1
+//	own    urn:gbroker:jsdl:1, whose schema is gbroker.xsd
 //
-// The elements, in the order of the schema (? at most once, * any number):
+// Meaning is strict: everything else is refused by name and place, never ignored, as JSDL wants
+// each element to be understood or the document to fail. [Lenient] ignores what other namespaces
+// add, with a warning each. Form is tolerated with a warning where the meaning is certain: another
+// order, whole numbers as 8.0, words in other case, a missing CreationFlag, attributes in camels,
+// namespaces and variations that are wrong in a known way. [Document] has the warnings.
 //
-//	JobDefinition
-//	  JobDescription
-//	    JobIdentification?   JobName? Description? JobAnnotation* JobProject*
-//	    Application          Description?, then one of
-//	      posix:POSIXApplication   PROGRAM WallTimeLimit? MemoryLimit?
-//	      spmd:SPMDApplication     PROGRAM NumberOfProcesses? ProcessesPerHost? ThreadsPerProcess?
-//	                               SPMDVariation posix:WallTimeLimit? posix:MemoryLimit?
-//	    Resources?           ExclusiveExecution? OperatingSystem? CPUArchitecture?
-//	                         IndividualCPUCount? IndividualPhysicalMemory? TotalCPUCount? TotalResourceCount?
-//	                         own:Resource(name)* own:Property* own:Queue?
-//	    DataStaging*         FileName CreationFlag DeleteOnTermination? Source?(URI) Target?(URI)
-//
-//	PROGRAM = posix:Executable Argument* Input? Output? Error? WorkingDirectory? Environment*
-//
-// The two limits at the end of an SPMDApplication stand where its schema takes any
-// element of another namespace, and so do the own elements at the end of Resources,
-// in any order. JobName is kept; the other parts of
-// JobIdentification, every Description and the name and id of an element have no
-// effect. Everything else is refused by name and place, never ignored: JSDL wants
-// each element to be understood or the document to fail.
+// A document is cut into tokens (scan.go), read as a tree with places (xml.go), and held against
+// the table element by element (schema.go). Other packages read the tree by [Tree].
+// [Print] is the way back: what it writes is read as the same job.
 //
 // # Paths
 //
@@ -46,20 +36,22 @@
 // paths, URIs, numbers and enumerations is dropped; that of values of Environment
 // is kept, and in an Argument tabs and newlines become spaces.
 //
-// Source and Target URIs are relative references: percent-escapes are decoded;
-// schemes, hosts, queries and fragments are refused. The sandbox is new, so that
-// on an entry with a Source alone the three CreationFlags mean the same; else
-// only overwrite is accepted. DeleteOnTermination changes nothing: the sandbox
-// goes as a whole, after what comes back has come back.
+// Source and Target URIs without a scheme are relative references: percent-escapes are decoded;
+// hosts, queries and fragments are refused. Those with one (file, http, https, s3, sftp) are for
+// the site, and hold no password. What comes back comes into a new folder, so that only
+// overwrite is accepted there.
 //
 // # Numbers
 //
-// Limits are whole seconds or bytes. A RangeValue holds Exact, Range,
-// LowerBoundedRange and UpperBoundedRange terms, any of which may hold (OR); the
-// smallest value allowed is what is asked for. LowerBoundedRange and
-// UpperBoundedRange together are refused, because by the OR they allow
-// everything, and a memory that is only bounded from above asks for nothing.
-// Values are whole numbers from 1, also in the lexical forms 8.0 and 1.0e3.
+// Limits are whole seconds, bytes or counts. A RangeValue holds Exact (with epsilon), Range,
+// LowerBoundedRange and UpperBoundedRange terms (with exclusive bounds), any of which may hold
+// (OR). LowerBoundedRange and UpperBoundedRange that overlap are refused, because by the OR they
+// allow everything. Of what is counted out to a job the smallest value allowed is asked for, whole
+// numbers from 1; a memory or disk that is only bounded from above asks for nothing, and is
+// refused. Of what sites declare of their nodes (clock, bandwidth) the set is kept.
+//
+// The wall time is that of the first of own:WallTime, WallTimeLimit, the elements of Genesis II and
+// ARC, and with a warning IndividualCPUTime and TotalCPUTime over the cores.
 //
 // With n processes of k threads (1 if not given), what is asked for more than
 // once must agree:
