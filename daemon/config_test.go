@@ -140,7 +140,7 @@ operating_system: Solaris
 	want.Batch = BatchConfig{System: "embedded", Nodes: 10, Cores: 8, Memory: 64 << 30, Policy: plan.Policy{Kind: plan.EASY, Reservations: 2, Order: plan.ShortestFirst}, Ruled: true, Queues: []QueueConfig{{Name: "short"}, {Name: "2"}}, Refresh: 10 * time.Second, External: want.Batch.External}
 	want.Administrators = []string{"root", "anna"}
 	want.Retention = RetentionConfig{Days: 7, Bytes: 1_500_000_000}
-	want.Limits = LimitsConfig{Jobs: 5, Processes: 6, Groups: 7, GroupJobs: 8, Documents: 7 << 20, Bytes: 8 << 30, Offered: 9 << 30}
+	want.Limits = LimitsConfig{Jobs: 5, Processes: 6, Groups: 7, GroupJobs: 8, SweepJobs: 100_000, SweepWindow: 1000, Documents: 7 << 20, Bytes: 8 << 30, Offered: 9 << 30}
 	want.DefaultWalltime = 36 * time.Hour
 	want.Reevaluation = ReevaluationConfig{
 		Interval: 2 * time.Minute, Settle: time.Second, Margin: 2 * time.Second, Cooldown: 3 * time.Second, Soon: 4 * time.Second,
