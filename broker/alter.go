@@ -2,6 +2,8 @@ package broker
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"gbroker/broker/core"
 	"gbroker/grid"
@@ -25,4 +27,13 @@ func settled(r *grid.Record, to grid.Alteration) bool {
 	}
 	back := to.Held != nil && *to.Held || to.NotBefore != nil
 	return !back || r.Role == grid.Owning && (r.State == grid.Ready || r.State < grid.Ready)
+}
+
+// notify sends a notice once.
+func (b *Broker) notify(ctx context.Context, e core.Notify) {
+	err := fmt.Errorf("%w: this broker sends no notices", grid.ErrInvalid)
+	if b.ports.Notifier != nil {
+		err = b.ports.Notifier.Notify(ctx, &e.Record, e.Owed)
+	}
+	b.Post(core.Notified{Job: e.Record.Job.ID, Owed: e.Owed, Err: text(err), Final: errors.Is(err, grid.ErrInvalid)})
 }

@@ -123,7 +123,11 @@ type Ports struct {
 	// Changed sees each change of a job once it is durable, with its record of before, nil if there
 	// was none. It must not wait, and may keep neither. It may be nil.
 	Changed func(before *grid.Record, change grid.Change)
-	Log     *zap.Logger
+	// Notifier tells users of their jobs; an error that wraps grid.ErrInvalid is final. It may be nil.
+	Notifier interface {
+		Notify(ctx context.Context, r *grid.Record, owed grid.Owed) error
+	}
+	Log *zap.Logger
 }
 
 // Broker drives one Core by the rules of [core.Host]: it feeds it events, makes durable what is to

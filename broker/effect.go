@@ -89,6 +89,8 @@ func (b *Broker) work(ctx, work context.Context, e core.Effect, pauses uint64) {
 		b.weigh(work, e)
 	case core.Export:
 		b.export(work, e)
+	case core.Notify:
+		b.notify(work, e)
 	case core.Check:
 		b.check(e)
 	case core.Furnish:

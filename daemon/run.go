@@ -24,6 +24,7 @@ import (
 	"gbroker/broker"
 	"gbroker/broker/core"
 	"gbroker/grid"
+	"gbroker/internal/outbound"
 	"gbroker/internal/version"
 	"gbroker/netmon"
 	"gbroker/overlay"
@@ -145,6 +146,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 			return reopenJournal(ctx, cfg)
 		},
 		Clock: s.clock, Wall: wall, Log: log.Named("broker"), Changed: s.changed,
+		Notifier: newNotifier(outbound.Policy{Allow: cfg.Outbound}, service{s}.SiteName),
 	})
 	s.meter, s.feed = newMeter(s), newFeed()
 	s.server, err = api.New(api.Config{

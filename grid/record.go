@@ -141,7 +141,8 @@ type AtHome struct {
 	// Altered is what its user wants otherwise, of the job as it travels: done when it waits here
 	// without a place; nil is nothing.
 	Altered *Alteration
-	Removed bool // a tombstone; the job and its files are gone, its key still counts
+	Owed    []Owed // notices that were not sent yet
+	Removed bool   // a tombstone; the job and its files are gone, its key still counts
 	// Adopted is the older epoch whose owner's result became the job's. Zero is none.
 	Adopted Epoch
 }

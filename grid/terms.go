@@ -257,3 +257,9 @@ func CheckAccount(s string) error {
 	}
 	return nil
 }
+
+// Owed is a notice that is to be sent.
+type Owed struct {
+	Notice
+	At Tick // of what it tells
+}

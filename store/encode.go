@@ -30,6 +30,7 @@ type recordRow struct {
 	Uncertain     bool             `json:",omitempty"`
 	Anyway        bool             `json:",omitempty"`
 	Altered       *grid.Alteration `json:",omitempty"`
+	Owed          []grid.Owed      `json:",omitempty"`
 	Stay          *struct{}        `json:",omitempty"` // never set: it is among the decisions
 	Decisions     *struct{}        `json:",omitempty"` // never set: what brokers before wrote beside the journal has it, as null
 	Telling       bool             `json:",omitempty"`
@@ -164,7 +165,7 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 	return encode(recordRow{
 		Record: *r, Outputs: each(r.Outputs, toFile),
 		Candidate: present(r.Candidate), Superseded: present(r.Superseded), Adopted: present(r.Adopted),
-		Kept: r.Kept, Overdue: r.Overdue, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Altered: r.Altered,
+		Kept: r.Kept, Overdue: r.Overdue, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Altered: r.Altered, Owed: r.Owed,
 		Standing: r.Role,
 		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
 		Telling:  r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
@@ -237,6 +238,7 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing = r.Telling, r.Hops, r.HopsAt, r.Missing
 	r.Record.Queued, r.Record.ExpectedStart, r.Record.Usage = r.Queued, r.ExpectedStart, orZero(r.Usage)
 	r.Record.Obstacle, r.Record.Altered, r.Record.Overdue = r.Obstacle, r.Altered, r.Overdue
+	r.Record.Owed = r.Owed
 	return r.Record, nil
 }
 

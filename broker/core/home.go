@@ -60,6 +60,7 @@ type home struct {
 		await(j *job)
 		tooLate(j *job)
 		groupEnded(id grid.GroupID)
+		oweEnd(j *job, s grid.State)
 		word(j *job, m wire.ReportAck) wire.ReportAck
 	}
 }
@@ -362,6 +363,7 @@ func (c *home) refresh() {
 // terminal is the end of the job at its home.
 func (c *home) terminal(j *job, s grid.State) {
 	c.become(j, s)
+	c.terms.oweEnd(j, s)
 	j.rec.End = s
 	j.rec.Ended = c.now
 	j.rec.ContactLost = 0

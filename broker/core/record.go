@@ -93,6 +93,7 @@ type ofHome struct {
 	homeHeard grid.Tick // owner: last word of the home; 0 is none in this life, or since a stall
 	since     uint64    // owner: the home counts as heard by the acknowledgement of a report from this number on
 	asked     grid.Tick // home: when its owner, which does not report it, was asked last
+	notifying bool      // home: a notice is being sent
 	pulling   bool      // home: its output is being fetched
 	raised    grid.Tick // home: when it was to start again, and only once, as its site was forgotten
 	exporting bool      // home: its output is being brought where it goes
@@ -204,7 +205,7 @@ func (c *kernel) keepLive(j *job) {
 
 // isTombstone: nothing happens to the job by itself any more.
 func isTombstone(r *grid.Record) bool {
-	return r.Role == grid.Declined || (r.Role == grid.Tombstone || r.State.Terminal()) && r.Handoff.Phase == grid.NoHandoff && !r.Telling
+	return r.Role == grid.Declined || (r.Role == grid.Tombstone || r.State.Terminal()) && r.Handoff.Phase == grid.NoHandoff && !r.Telling && len(r.Owed) == 0
 }
 
 // copyOf is safe to hand out: the slices of a record are only ever appended to or replaced.

@@ -5,12 +5,13 @@ type WorkKind uint8
 
 // The kinds.
 const (
-	BatchWork WorkKind = iota // submit, withdraw, kill, probe
-	FileWork                  // prepare, look for inputs, collect
-	FetchWork                 // fetch, discard
-	HintWork                  // what nothing waits for
-	LookWork                  // of the whole batch system
-	WeighWork                 // ask what sources cost
+	BatchWork  WorkKind = iota // submit, withdraw, kill, probe
+	FileWork                   // prepare, look for inputs, collect
+	FetchWork                  // fetch, discard
+	HintWork                   // what nothing waits for
+	LookWork                   // of the whole batch system
+	WeighWork                  // ask what sources cost
+	NoticeWork                 // tell users
 )
 
 // WorkKey names a queue of slow effects: those of one key are done one after another, in
@@ -58,6 +59,8 @@ func Route(e Effect) (key WorkKey, ends []WorkKey, slow bool) {
 		return WorkKey{FetchWork, string(e.Job.ID)}, nil, true
 	case Weigh:
 		return WorkKey{WeighWork, string(e.Job.ID)}, nil, true
+	case Notify:
+		return WorkKey{NoticeWork, string(e.Record.Job.ID)}, nil, true
 	case Publish:
 		return WorkKey{HintWork, string(e.Job)}, nil, true
 	case Delivered:

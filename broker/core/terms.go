@@ -59,7 +59,9 @@ func newTerms(k *kernel) *terms {
 func (c *terms) routes(r *routes) {
 	onEvent(r, c.alter)
 	onMessage(r, c.onReportAck)
+	onEvent(r, c.notified)
 	onJob(r, onDue, c.due)
+	onJob(r, onNotice, c.noticeDue)
 	onJob(r, onDeadline, c.deadlineDue)
 	r.after = append(r.after, c.settleDependencies)
 }
@@ -91,6 +93,9 @@ func (c *terms) saved(j *job) {
 	open := r.Role == grid.Owning && !r.State.Terminal() && r.End == 0
 	c.armAt(j, onDeadline, t.Deadline, open && !r.CancelRequested)
 	c.armAt(j, onDue, t.NotBefore, open && c.isHome(j) && t.NotBefore > c.now)
+	if len(r.Owed) > 0 && j.due[onNotice] == 0 && !j.notifying {
+		c.arm(j, onNotice, 1)
+	}
 	if c.isHome(j) {
 		c.noteMoved(j)
 	}
@@ -138,6 +143,9 @@ func (c *terms) due(j *job) {
 
 // tooLate: the job has started. What was asked of it meanwhile, and would have kept it back, is over.
 func (c *terms) tooLate(j *job) {
+	if j.rec.Started == 0 {
+		c.owe(j, grid.OnBegin)
+	}
 	t := j.rec.Job.Terms
 	if !c.isHome(j) || !t.Held && t.NotBefore <= c.now && j.rec.Altered == nil {
 		return

@@ -18,6 +18,7 @@ const (
 	onUpload   // home: files that never come
 	onPull     // home: outputs
 	onDue      // home: a job that is not to start before an instant
+	onNotice   // home: what its user is to be told
 	onDeadline // owner: by when it must have ended
 	concerns
 )
