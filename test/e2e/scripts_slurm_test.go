@@ -82,7 +82,7 @@ func facts(t *testing.T, c *slurmtest.Cluster, number string) string {
 	memory := count("MinMemoryNode")*nodes + count("MinMemoryCPU")*count("NumCPUs")
 	gpus := count("TresPerNode")*nodes + count("TresPerJob")
 	said := fmt.Sprintf("memory=%dM gpus=%d", memory, gpus)
-	for _, name := range []string{"JobState", "ExitCode", "NumNodes", "NumCPUs", "NumTasks", "CPUs/Task", "TimeLimit", "Partition", "Features", "OverSubscribe"} {
+	for _, name := range []string{"JobState", "ExitCode", "NumNodes", "NumCPUs", "NumTasks", "CPUs/Task", "TimeLimit", "Partition", "Features", "OverSubscribe", "Account"} {
 		said += " " + name + "=" + words[name]
 	}
 	return said
@@ -100,7 +100,7 @@ func TestSlurmScripts(t *testing.T) {
 		Lines:      []string{"GresTypes=gpu", "SelectTypeParameters=CR_Core_Memory"},
 		Gres:       "NodeName=node[01-04] Name=gpu Type=a100 File=/dev/full,/dev/null,/dev/random,/dev/zero\n", // devices that all have
 	})
-	s := overSlurm(t, c, dir, "s", cluster.Options{})
+	s := overSlurm(t, c, dir, "s", cluster.Options{More: "each_node: {disk: 20GB}\n"})
 	start(t, s)
 	sees(t, s, map[string]int{"s": 64})
 
