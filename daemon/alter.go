@@ -24,7 +24,7 @@ func (s service) Alter(ctx context.Context, who api.Identity, id grid.JobID, to 
 	if err != nil {
 		return r, false, err
 	}
-	if to.OfJob() || to.Deadline != nil {
+	if to.OfJob() { // a deadline alone is its user's word, also where no site can make it
 		next, err := r.Job.With(to)
 		if err == nil && r.State < grid.Running && r.End == 0 {
 			err = s.possible(ctx, next, "")

@@ -205,11 +205,11 @@ func (d Demand) Cores() int {
 	return n
 }
 
-// Output is a file that is brought home after the end, or taken elsewhere by the site.
+// Output is a file that is brought home after the end, or taken elsewhere by the home.
 type Output struct {
 	Path   string // relative to the sandbox's top
 	Target string // where the user gets it, relative to the output folder; "" of one with a URI
-	URI    string // where the site takes it instead, without a password; "" brings it home
+	URI    string // where the home takes it instead, without a password; "" brings it home
 	Flag   CreationFlag
 	// Required tells that its absence is worth a word (Targets); Output and Error always exist.
 	Required bool

@@ -66,10 +66,11 @@ func (c *kernel) resultOf(r *grid.Record) grid.Result {
 func (m memberJobs) room(j *grid.Job) error { return m.c.admit([]grid.Job{*j}) }
 
 func (m memberJobs) enter(of grid.Job, anyway, recovered bool) {
-	j := m.c.makeJob(of, "", anyway)
+	j := m.c.newJob(of, "", anyway)
 	if recovered && m.c.recovery.madeAgain(j) {
-		return
+		return // its end is what is saved of it, and all that its user hears
 	}
+	m.c.accept(j)
 	if j.rec.State == grid.StageIn {
 		m.c.furnish(j)
 		return

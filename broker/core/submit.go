@@ -53,6 +53,13 @@ func (c *home) submit(e Submit) {
 
 // makeJob makes the job that was handed in. It is SUBMITTED, or STAGEIN while files are to come.
 func (c *home) makeJob(of grid.Job, key string, anyway bool) *job {
+	j := c.newJob(of, key, anyway)
+	c.accept(j)
+	return j
+}
+
+// newJob makes a job of which nothing is saved yet.
+func (c *home) newJob(of grid.Job, key string, anyway bool) *job {
 	j := &job{rec: grid.Record{
 		Job:       of,
 		Key:       key,
@@ -62,6 +69,12 @@ func (c *home) makeJob(of grid.Job, key string, anyway bool) *job {
 	}}
 	c.begins(j, grid.Submitted)
 	c.jobs[of.ID] = j
+	return j
+}
+
+// accept saves a job that is new, and waits for its files.
+func (c *home) accept(j *job) {
+	of := &j.rec.Job
 	c.save(j, "accepted from "+of.User.Name)
 	c.terms.await(j)
 	if len(of.Inputs) > 0 {
@@ -69,7 +82,6 @@ func (c *home) makeJob(of grid.Job, key string, anyway bool) *job {
 		c.save(j, fmt.Sprintf("files to come: %d", len(of.Inputs)))
 		c.arm(j, onUpload, c.cfg.UploadLimit)
 	}
-	return j
 }
 
 // alike: both ask for the same. Their files are not compared: an upload completes

@@ -137,6 +137,42 @@ func TestAnEndThatANewJournalWasNotTold(t *testing.T) {
 	}
 }
 
+// A branch that is lost had made a job of a sweep, and its user was told the end: made again it has that end from the
+// first word that readers see of it.
+func TestASweptJobThatHasEndedIsMadeWithItsEnd(t *testing.T) {
+	t.Parallel()
+	group := grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+	like := jobOf(me, "a", "1")
+	cfg := signer(me, "a")
+	cfg.Journal, cfg.Lives = in(1, 0), []grid.Life{{Number: 1}}
+	cfg.Groups = []grid.Group{{ID: group, User: like.User, Jobs: 2, Submitted: 5, Template: grid.Hash{1}}}
+	cfg.Templates = []grid.Template{{Group: group, Document: "sweep"}}
+	cfg.Window = 2
+	cfg.Expand = func(grid.Template) (Expansion, error) { return func(int) (grid.Job, error) { return like, nil }, nil }
+	cfg.Told = []grid.Record{{
+		Job: grid.Job{ID: group.Job(1)}, State: grid.Completed, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}},
+		Run: grid.Run{Attempt: 1, End: grid.Completed, ExitCode: 3, HasExit: true},
+	}}
+	c := New(cfg, nil, nil)
+	effects := c.Step(1_000_000, Boot{})
+	effects = append(effects, c.Step(1_000_000, Reconciled{All: true})...)
+	for now := grid.Tick(1_001_000); now < 1_100_000; now += grid.Second {
+		effects = append(effects, c.Step(now, Tick{})...)
+	}
+	shown := 0
+	for _, e := range effects {
+		save, is := e.(Save)
+		if _, r, of := save.Change.Job(); is && of && r != nil && r.Job.ID == group.Job(1) {
+			if shown++; r.State != grid.Completed || r.ExitCode != 3 {
+				t.Errorf("readers see it %v, exit code %d", r.State, r.ExitCode)
+			}
+		}
+	}
+	if shown == 0 || c.jobs[group.Job(2)] == nil {
+		t.Errorf("it was saved %d times; the other job: %+v", shown, c.jobs[group.Job(2)])
+	}
+}
+
 // A clock that was set back leaves instants in the records that are still to come: what ended shortly
 // before the start is written, and discarded, all the same.
 func TestTheLastEndsAreKnownAfterAClockWasSetBack(t *testing.T) {

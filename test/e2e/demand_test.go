@@ -31,7 +31,7 @@ func TestDemandsTravelAndEstimatesAreJudged(t *testing.T) {
 	introduce(t, a, b)
 
 	submit := func(name string) string {
-		text := strings.NewReplacer("<JobDefinition ", `<JobDefinition xmlns:gb="urn:gbroker:jsdl:1" `,
+		text := strings.NewReplacer(
 			"<Resources>", "<Resources><ExclusiveExecution>true</ExclusiveExecution>",
 			"</Resources>", `<gb:Resource name="gpu:a100">2</gb:Resource><gb:Property>ib</gb:Property><gb:Queue>fast</gb:Queue></Resources>`,
 		).Replace(work{script: "sleep 2", arch: "arm", walltime: 30}.document(name))

@@ -225,7 +225,7 @@ func (r *run) lying() (list []string) {
 	for _, s := range r.sites {
 		data := filepath.Join(s.Dir, "data")
 		for _, id := range entries(filepath.Join(data, "jobs")) {
-			if home := grid.JobID(id).Site(); string(home) != s.Name {
+			if home := grid.JobID(id).Site(); id != "cache" && string(home) != s.Name {
 				list = append(list, fmt.Sprintf("%s keeps files of %s: %v", s.Name, id, entries(filepath.Join(data, "jobs", id))))
 			} else if work := entries(filepath.Join(data, "jobs", id, "work")); len(work) > 0 {
 				list = append(list, fmt.Sprintf("%s keeps the working tree of %s: %v", s.Name, id, work))
