@@ -75,7 +75,19 @@ func (c *terms) keyOf(j *job, d grid.Dependency) string {
 }
 
 // nameKey is no identifier.
-func nameKey(j *job) string { return j.rec.Job.User.Name + "\x00" + j.rec.Job.Name }
+func nameKey(j *job) string { return keyOfName(&j.rec.Job) }
+
+func keyOfName(j *grid.Job) string { return j.User.Name + "\x00" + j.Name }
+
+// handedIn is when a new job was handed in: now, and after all others of its name, also where the clock
+// was set back. Singletons go by that order: a job that depends on one could be before it else, and both
+// would wait for ever.
+func (c *terms) handedIn(of *grid.Job) grid.Tick {
+	if last := c.newest[keyOfName(of)]; last > c.now {
+		return last + 1
+	}
+	return c.now
+}
 
 // noteMoved: a job of this home is saved. Those are stirred that wait for what it has done.
 func (c *terms) noteMoved(j *job) {
@@ -86,12 +98,14 @@ func (c *terms) noteMoved(j *job) {
 			c.stir(key)
 			if delete(c.named[key], r.Job.ID); len(c.named[key]) == 0 {
 				delete(c.named, key)
+				delete(c.newest, key)
 			}
 		} else if !ended {
 			if c.named[key] == nil {
 				c.named[key] = map[grid.JobID]bool{}
 			}
 			c.named[key][r.Job.ID] = true
+			c.newest[key] = max(c.newest[key], r.Submitted)
 		}
 	}
 	if r.State < grid.Running {

@@ -106,6 +106,26 @@ func TestSingletons(t *testing.T) {
 	}
 }
 
+// A clock that was set back puts nobody before a job that he depends on.
+func TestASingletonAndAClockThatWasSetBack(t *testing.T) {
+	t.Parallel()
+	c := signed()
+	runs, single, follows := withTerms("1", grid.Terms{}), withTerms("9", grid.Terms{After: []grid.Dependency{{Kind: grid.Singleton}}}), withTerms("2", grid.Terms{})
+	follows.Terms.After = []grid.Dependency{{Kind: grid.AfterAny, On: string(single.ID)}}
+	for i, j := range []*grid.Job{&runs, &single, &follows} {
+		j.Name = "night"
+		if i == 2 {
+			c.jobs[single.ID].rec.Submitted += grid.Hour // as before the clock was set back and the broker started again
+			c.terms.noteMoved(c.jobs[single.ID])
+		}
+		c.handIn(t, *j)
+	}
+	c.Step(c.now+1, CancelRequest{Token: 1, Job: runs.ID, By: "alice"})
+	if got := fateOf(c, "9") + " " + fateOf(c, "2"); got != "goes waits" {
+		t.Errorf("the singleton and who follows it: %s", got)
+	}
+}
+
 // Of groups: as a whole, and number by number.
 func TestDependenciesOnGroups(t *testing.T) {
 	t.Parallel()

@@ -58,6 +58,7 @@ type home struct {
 	terms interface {
 		admitTerms(j *grid.Job) error
 		await(j *job)
+		handedIn(of *grid.Job) grid.Tick
 		tooLate(j *job)
 		groupEnded(id grid.GroupID)
 		oweEnd(j *job, s grid.State)

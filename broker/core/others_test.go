@@ -173,6 +173,7 @@ func (o *others) heardVersion(_ grid.PeerID, _ *job, _ grid.Hash, _ []grid.Certi
 func (o *others) admitTerms(_ *grid.Job) error                 { return nil }
 func (o *others) await(_ *job)                                 {}
 func (o *others) oweEnd(_ *job, _ grid.State)                  {}
+func (o *others) handedIn(*grid.Job) grid.Tick                 { return 0 }
 func (o *others) groupEnded(_ grid.GroupID)                    {}
 func (o *others) keepsBack(_ *job) string                      { return o.why }
 func (o *others) kept(_ *job) string                           { return o.why }

@@ -63,7 +63,7 @@ func (c *home) newJob(of grid.Job, key string, anyway bool) *job {
 	j := &job{rec: grid.Record{
 		Job:       of,
 		Key:       key,
-		Submitted: c.now,
+		Submitted: c.terms.handedIn(&of),
 		Tenure:    grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self},
 		AtHome:    grid.AtHome{Anyway: anyway},
 	}}

@@ -26,6 +26,7 @@ type terms struct {
 	*kernel
 	awaited map[string]map[grid.JobID]bool // jobs that wait for a job, a group or all of a name, by that; see depend.go
 	named   map[string]map[grid.JobID]bool // jobs of a user and a name that have not ended
+	newest  map[string]grid.Tick           // the last of these was handed in
 	stirred []string                       // what of awaited has moved in this step
 	weighed []grid.JobID                   // jobs whose dependencies are to be looked at
 
@@ -53,7 +54,7 @@ type terms struct {
 }
 
 func newTerms(k *kernel) *terms {
-	return &terms{kernel: k, awaited: map[string]map[grid.JobID]bool{}, named: map[string]map[grid.JobID]bool{}}
+	return &terms{kernel: k, awaited: map[string]map[grid.JobID]bool{}, named: map[string]map[grid.JobID]bool{}, newest: map[string]grid.Tick{}}
 }
 
 func (c *terms) routes(r *routes) {
