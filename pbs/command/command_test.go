@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -138,8 +139,8 @@ func TestWhatCannotBeKilled(t *testing.T) {
 	}
 	dir := t.TempDir()
 	pipe, self := filepath.Join(dir, "pipe"), filepath.Join(dir, "self")
-	text, err := os.ReadFile(os.Args[0])
-	err = errors.Join(err, os.Chmod(filepath.Dir(dir), 0o755), os.WriteFile(self, text, 0o755),
+	// By cp: a process that another test starts meanwhile would inherit a file that is open for writing here.
+	err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), exec.Command("cp", os.Args[0], self).Run(),
 		os.Chmod(self, 0o755|os.ModeSetuid), syscall.Mkfifo(pipe, 0o600))
 	if err != nil {
 		t.Fatal(err)
