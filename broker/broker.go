@@ -111,15 +111,17 @@ type Journal interface {
 
 // Ports are what a Broker works through.
 type Ports struct {
-	Peers   Peers
-	Hints   Hints
-	Links   Links
-	Batch   Batch
-	Stager  Stager
-	Tokens  func(control string, job grid.JobID) ([]grid.AttemptID, error) // of which a control directory tells; see package pbs/control
-	Journal func(ctx context.Context) (Journal, error)                     // opens it, also anew after a failed save
-	Clock   func() grid.Tick                                               // never goes back
-	Wall    func() grid.Tick                                               // the wall clock, to notice its jumps; may be nil
+	Peers  Peers
+	Hints  Hints
+	Links  Links
+	Batch  Batch
+	Stager Stager
+	Tokens func(control string, job grid.JobID) ([]grid.AttemptID, error) // of which a control directory tells; see package pbs/control
+	// Gather tells a part of a co-allocated job in its control directory; see package pbs/control.
+	Gather  func(control string, at grid.AttemptID, begun bool, sites []grid.Gathered) error
+	Journal func(ctx context.Context) (Journal, error) // opens it, also anew after a failed save
+	Clock   func() grid.Tick                           // never goes back
+	Wall    func() grid.Tick                           // the wall clock, to notice its jumps; may be nil
 	// Changed sees each change of a job once it is durable, with its record of before, nil if there
 	// was none. It must not wait, and may keep neither. It may be nil.
 	Changed func(before *grid.Record, change grid.Change)

@@ -155,6 +155,7 @@ func (s *shell) broker() *Broker {
 		Journal: func(context.Context) (Journal, error) { return &s.journal, nil },
 		Clock:   func() grid.Tick { return grid.InstantOf(time.Now()) },
 		Tokens:  func(string, grid.JobID) ([]grid.AttemptID, error) { return nil, nil },
+		Gather:  func(string, grid.AttemptID, bool, []grid.Gathered) error { return nil },
 	})
 }
 

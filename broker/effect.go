@@ -81,6 +81,8 @@ func (b *Broker) work(ctx, work context.Context, e core.Effect, pauses uint64) {
 		b.withdraw(work, e.ID)
 	case core.Kill:
 		b.kill(work, e.ID)
+	case core.Gather:
+		b.gather(e)
 	case core.Probe:
 		b.Probe(work, e.ID)
 	case core.Fetch:
@@ -212,6 +214,14 @@ func (b *Broker) kill(ctx context.Context, id grid.AttemptID) {
 	_, control := b.ports.Stager.Paths(id.Job)
 	if err := b.ports.Batch.Kill(ctx, id, control); err != nil {
 		b.ports.Log.Warn("killing an attempt", zap.Stringer("attempt", id), zap.Error(err))
+	}
+}
+
+// gather writes what the batch system need not be asked for.
+func (b *Broker) gather(e core.Gather) {
+	_, control := b.ports.Stager.Paths(e.ID.Job)
+	if err := b.ports.Gather(control, e.ID, e.Begun, e.Sites); err != nil {
+		b.ports.Log.Warn("telling a part of a co-allocated job", zap.Stringer("attempt", e.ID), zap.Bool("begun", e.Begun), zap.Error(err))
 	}
 }
 

@@ -137,7 +137,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 	}
 	s.broker = broker.NewBroker(s.brokerConfig(key), cfg.Members, broker.Ports{
 		Peers: s.overlay, Hints: s.overlay, Links: s.monitor, Batch: s.batch, Stager: stager{s.stager},
-		Tokens: control.Attempts,
+		Tokens: control.Attempts, Gather: control.Gather,
 		Journal: func(ctx context.Context) (broker.Journal, error) {
 			if first := journal; first != nil {
 				journal = nil

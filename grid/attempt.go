@@ -43,6 +43,7 @@ const (
 	ByRequest                // a kill that the broker asked for
 	NeverRan                 // the program could not be started; Detail says why
 	Disappeared              // the supervisor vanished without a word
+	Alone                    // a part of a co-allocated job was not told in time that the others had begun
 )
 
 // Progress is what is known of one attempt.
@@ -57,6 +58,11 @@ type Progress struct {
 	Cause    Cause
 	Detail   string // for people
 	Usage    Usage
+	// Arrived tells that a part of a co-allocated job waits at its barrier, or has passed it, with
+	// what it said there: see Gathered.
+	Arrived bool
+	Hosts   []string
+	Address string
 }
 
 // Usage is what an attempt has used; zero is not known.

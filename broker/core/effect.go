@@ -65,6 +65,14 @@ type Withdraw struct{ ID grid.AttemptID }
 // Kill ends a started attempt.
 type Kill struct{ ID grid.AttemptID }
 
+// Gather tells a part of a co-allocated job at its barrier that all have arrived, with what they
+// brought, in the order of their ranks; or, if Begun, that all have begun. A Probe shows what came of it.
+type Gather struct {
+	ID    grid.AttemptID
+	Begun bool
+	Sites []grid.Gathered
+}
+
 // Probe asks the batch system and the control files about an attempt.
 type Probe struct{ ID grid.AttemptID }
 
@@ -178,6 +186,7 @@ func (Look) effect()         {}
 func (Launch) effect()       {}
 func (Withdraw) effect()     {}
 func (Kill) effect()         {}
+func (Gather) effect()       {}
 func (Probe) effect()        {}
 func (Reconcile) effect()    {}
 func (Fetch) effect()        {}

@@ -243,7 +243,7 @@ func (c *execution) running(j *job, p grid.Progress) {
 // ends maps why an attempt ended to the terminal state of its job.
 var ends = map[grid.Cause]grid.State{
 	grid.ByItself: grid.Completed, grid.ByWalltime: grid.CancelledWalltime, grid.ByRequest: grid.Killed,
-	grid.NeverRan: grid.Failed, grid.Disappeared: grid.Failed,
+	grid.NeverRan: grid.Failed, grid.Disappeared: grid.Failed, grid.Alone: grid.Failed,
 }
 
 // finished notes the end and has the output collected.

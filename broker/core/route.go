@@ -45,6 +45,8 @@ func Route(e Effect) (key WorkKey, ends []WorkKey, slow bool) {
 		return WorkKey{BatchWork, string(e.ID.Job)}, nil, true
 	case Kill:
 		return WorkKey{BatchWork, string(e.ID.Job)}, nil, true
+	case Gather: // not behind what the batch system is slow with
+		return WorkKey{FileWork, string(e.ID.Job)}, nil, true
 	case Probe:
 		return WorkKey{BatchWork, string(e.ID.Job)}, nil, true
 	case Fetch:

@@ -202,7 +202,7 @@ type handStatus struct {
 }
 
 var causes = map[grid.Cause]string{
-	grid.ByItself: "itself", grid.ByWalltime: "walltime", grid.ByRequest: "request", grid.NeverRan: "never-ran", grid.Disappeared: "disappeared",
+	grid.ByItself: "itself", grid.ByWalltime: "walltime", grid.ByRequest: "request", grid.NeverRan: "never-ran", grid.Disappeared: "disappeared", grid.Alone: "alone",
 }
 
 func statusOf(j daemon.HandJob, p grid.Progress) handStatus {

@@ -28,6 +28,7 @@ var holders = []string{Supervisor: "supervisor", Broker: "broker"}
 var causes = []string{
 	grid.ByItself: "itself", grid.ByWalltime: "walltime", grid.ByRequest: "request",
 	grid.NeverRan: "never-ran", grid.Disappeared: "disappeared",
+	grid.Alone: "alone",
 }
 
 // Token is the content of a start token.
@@ -168,7 +169,7 @@ func ReadRun(dir string, at grid.AttemptID) (run Run, there bool, err error) {
 func WriteEnd(dir string, at grid.AttemptID, end End) error {
 	content := encode([]field{
 		{"attempt", at.String()}, {"at", number(end.At)}, {"code", number(end.ExitCode)},
-		{"signal", number(end.Signal)}, {"cause", causes[end.Cause]}, {"detail", end.Detail},
+		{"signal", number(end.Signal)}, {"cause", causes[end.Cause]}, {"detail", end.Detail[:min(len(end.Detail), maxDetail)]},
 	})
 	if _, err := create(dir, path(dir, "end", at), content); err != nil {
 		return fmt.Errorf("writing the end of %s: %w", at, err)

@@ -18,11 +18,17 @@
 //	            starts nothing, so that a command which takes effect late, when the
 //	            directory was discarded and made again, finds nothing to start
 //	hosts.E.A   the host file of the program: one line for each process, a node's name
+//	arrived.E.A a part of a co-allocated job waits at the barrier, in its reservation, before its
+//	            start token is taken
+//	go.E.A      all parts have arrived: the part may take its token
+//	begun.E.A   all parts have begun: the part need not end itself any more
+//	sites.E.A   the host file of the whole co-allocated job: one line for each process, the node
+//	            and the site
 //	.tmp.*      being written; of no meaning
 //
 // # Form
 //
-// All but hosts are text of at most 8 KiB: the line "gbroker-ctl 1" (1 is the
+// All but hosts and sites are text of at most 2 MiB: the line "gbroker-ctl 1" (1 is the
 // version), then lines "key value" with exactly these keys in this order, then a
 // line with a single dot, so that a torn file is noticed. Instants are
 // milliseconds since 1970. Control characters of a value become spaces.
@@ -33,15 +39,19 @@
 //	        pid start boot   the process that took it (see Process)
 //	run     attempt at pid start boot      when, and the leader of the program's group
 //	usage   attempt cpu memory             milliseconds of processor time, bytes at the most; 0: not known
-//	end     attempt at code signal cause detail    cause: itself walltime request never-ran disappeared
+//	end     attempt at code signal cause detail    cause: itself walltime request never-ran disappeared alone
 //	kill    attempt at
 //	submit  attempt at
+//	arrived attempt at pid start boot address hosts    HOST:PORT, or nothing; NODE:PROCESSES with blanks between
+//	go      attempt at, then for each site in the order of ranks: site address hosts
+//	begun   attempt at
 //
 // # Order and atomicity
 //
 // A file is written under a temporary name and then appears whole, by link(2)
-// (start, usage, end: the first writer wins, for ever) or rename(2) (run, kill, submit). None is
-// ever changed. The token is on disk (fsync of file and directory) before Take
+// (start, usage, end, go, begun: the first writer wins, for ever) or rename(2) (run, kill, submit,
+// arrived). None is ever changed, but that arrived is written again where the batch system starts
+// again what waits at the barrier. The token is on disk (fsync of file and directory) before Take
 // returns, so that after a power cut no attempt starts again that had started, or
 // was withdrawn. The content of usage and end is on disk before it appears; if the name of end is
 // lost in a power cut, the attempt counts as disappeared.
@@ -49,6 +59,16 @@
 //	         Take by broker                  Take by supervisor
 //	(none) ───────────────► withdrawn   (none) ───► started ──► run ──► end
 //	                                                   └─────────────────▲ could not be run, or vanished
+//
+// A part of a co-allocated job has a barrier before its token. Who waits there polls for go, and
+// for the token; whoever wants it back takes the token, as from any attempt. Started, it ends itself
+// with cause alone unless begun is there in time.
+//
+//	         in its reservation        go: Take by supervisor             begun
+//	(none) ────────────────────► arrived ──────────────────► started ───────────────► as any other
+//	                                │ Take by broker              └─ not told in time: end (alone)
+//	                                ▼
+//	                            withdrawn
 //
 // A directory that is not there or cannot be read is an error: nothing is known
 // of the attempt then, least of all that it did not start. Where it is gone, or a file is not

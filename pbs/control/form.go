@@ -11,7 +11,7 @@ import (
 const (
 	firstLine = "gbroker-ctl 1"
 	lastLine  = "."
-	maxFile   = 8 << 10
+	maxFile   = 2 << 20
 	maxDetail = 2 << 10
 )
 
@@ -30,9 +30,6 @@ func encode(fields []field) []byte {
 
 // oneLine makes text fit for a line.
 func oneLine(s string) string {
-	if len(s) > maxDetail {
-		s = s[:maxDetail]
-	}
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '

@@ -2,6 +2,7 @@ package pbstest
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -21,7 +22,7 @@ func testKill(t *testing.T, k Kind) {
 		t.Errorf("ended %+v", p)
 	}
 	s.did("Kill after the end", s.Kill(context.Background(), j.ID, j.Control))
-	if again := s.progress(j); again != p {
+	if again := s.progress(j); !reflect.DeepEqual(again, p) {
 		t.Errorf("a kill after the end changed it: %+v", again)
 	}
 	s.until("its cores are free", func() bool { return len(s.snapshot().Running) == 0 })

@@ -2,6 +2,7 @@ package pbstest
 
 import (
 	"context"
+	"reflect"
 	"syscall"
 	"testing"
 	"time"
@@ -68,7 +69,7 @@ func testKillEndsTheTree(t *testing.T, k Kind) {
 	if err := s.Kill(context.Background(), j.ID, j.Control); err != nil {
 		t.Errorf("Kill after the end: %v", err)
 	}
-	if again := s.progress(j); again != p {
+	if again := s.progress(j); !reflect.DeepEqual(again, p) {
 		t.Errorf("a kill after the end changed it: %+v", again)
 	}
 	// A stopped program is ended too.

@@ -1,0 +1,66 @@
+package grid
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Gathered is what one site brings to a co-allocated job, as its part says when it arrives:
+// the nodes on which its processes run, and where programs may meet it.
+type Gathered struct {
+	Site SiteName
+	// Hosts are entries NODE:PROCESSES in the order of the processes, as in host files of MPICH.
+	Hosts []string
+	// Address is HOST:PORT, of a port that was free on the first node; "" is not known.
+	Address string
+}
+
+// Limits of what one part says.
+const (
+	MaxPartHosts  = 1024
+	MaxRendezvous = 280 // bytes
+	MaxPartSites  = 16  // of one co-allocated job
+)
+
+// Check says what is wrong with it.
+func (g Gathered) Check() error {
+	if err := CheckName(string(g.Site)); err != nil {
+		return err
+	}
+	if len(g.Hosts) > MaxPartHosts {
+		return fmt.Errorf("%d hosts of site %s: at most %d", len(g.Hosts), g.Site, MaxPartHosts)
+	}
+	for _, h := range g.Hosts {
+		if _, _, err := ParseHost(h); err != nil {
+			return err
+		}
+	}
+	return CheckAddress(g.Address)
+}
+
+// ParseHost reads an entry NODE:PROCESSES.
+func ParseHost(s string) (node string, processes int, err error) {
+	node, count, _ := strings.Cut(s, ":")
+	if CheckLabel(node) == nil {
+		processes, err = strconv.Atoi(count)
+		if err == nil && processes >= 1 && processes <= MaxProcesses && strconv.Itoa(processes) == count {
+			return node, processes, nil
+		}
+	}
+	return "", 0, fmt.Errorf("%.80q names no host: it looks like NODE:PROCESSES", s)
+}
+
+// CheckAddress says why s is no HOST:PORT; "" is fine.
+func CheckAddress(s string) error {
+	if s == "" {
+		return nil
+	}
+	host, port, _ := strings.Cut(s, ":")
+	n, err := strconv.Atoi(port)
+	if err != nil || n < 1 || n > 65535 || strconv.Itoa(n) != port || len(host) == 0 || len(s) > MaxRendezvous ||
+		strings.Trim(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != "" {
+		return fmt.Errorf("%.80q is no address: it looks like HOST:PORT", s)
+	}
+	return nil
+}
