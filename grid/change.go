@@ -5,11 +5,12 @@ type Kind uint8
 
 // Kinds.
 const (
-	KindJob      Kind = 1 + iota // *Record
-	KindSite                     // *SiteState; there is one
-	KindGroup                    // *Group
-	KindTemplate                 // *Template
-	KindResults                  // *Results
+	KindJob         Kind = 1 + iota // *Record
+	KindSite                        // *SiteState; there is one
+	KindGroup                       // *Group
+	KindTemplate                    // *Template
+	KindResults                     // *Results
+	KindReservation                 // *Reservation
 )
 
 // Entity is what a journal keeps one record of.

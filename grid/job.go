@@ -43,6 +43,7 @@ type Job struct {
 	Sources           []Source // fetched by the site where it runs
 	Outputs           []Output // comes back, or goes elsewhere
 	About             About
+	Reservation       ReservationID // of the one site that it is sent to; "" is none
 }
 
 // What the parts of a document take in memory beside their texts, in bytes.

@@ -111,6 +111,8 @@ type jobRow struct {
 	Warning warningRow  `json:",omitzero"`
 	Sources []sourceRow `json:",omitempty"`
 	About   aboutRow    `json:",omitzero"`
+
+	Reservation grid.ReservationID `json:",omitempty"`
 }
 
 // What a demand may have since the first version is left out where it is not there.
@@ -179,7 +181,7 @@ func encodeJob(j *grid.Job) ([]byte, error) {
 		Walltime: j.Walltime, WalltimeDefaulted: j.WalltimeDefaulted, Queue: j.Queue,
 		Program: toProgram(j.Program), Inputs: each(j.Inputs, toFile), Outputs: each(j.Outputs, toOutput),
 		Account: j.Account, Sites: choiceRow(j.Sites), Terms: termsRow(j.Terms), Warning: warningRow(j.Warning),
-		Sources: each(j.Sources, toSource), About: aboutRow(j.About),
+		Sources: each(j.Sources, toSource), About: aboutRow(j.About), Reservation: j.Reservation,
 	})
 }
 
@@ -214,7 +216,7 @@ func decode(record, job []byte) (grid.Record, error) {
 		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue,
 		Inputs: inputs, Outputs: each(d.Outputs, outputRow.output),
 		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: grid.Warning(d.Warning),
-		Sources: each(d.Sources, sourceRow.source), About: grid.About(d.About),
+		Sources: each(d.Sources, sourceRow.source), About: grid.About(d.About), Reservation: d.Reservation,
 	}
 	return r, nil
 }

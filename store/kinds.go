@@ -31,6 +31,8 @@ var kinds = map[grid.Kind]kind{
 	// What lies beside a group, so that it is not written again with each of its jobs.
 	grid.KindTemplate: {"template", false, encodeTemplateRow},
 	grid.KindResults:  {"results", false, encodeResultsRow},
+
+	grid.KindReservation: {"reservation", false, encodeReservationRow},
 }
 
 // withDocuments are the names of the kinds that have documents, as a list of SQL.

@@ -29,6 +29,7 @@ type jobBody struct {
 	Sites      *choiceBody  `msgpack:"si,omitempty"`
 	Warning    *warningBody `msgpack:"wn,omitempty"`
 	Sources    []sourceBody `msgpack:"sr,omitempty"`
+	Reserved   string       `msgpack:"rv,omitempty"`
 	// About is no part of the digest: a broker without it may take the job.
 	About *aboutBody `msgpack:"ab,omitempty"`
 }
@@ -45,7 +46,7 @@ func fromJob(j grid.Job) jobBody {
 		Inputs:  each(j.Inputs, fromFile),
 		Outputs: each(j.Outputs, fromOutput),
 		Account: j.Account, Sites: fromChoice(j.Sites), Warning: fromWarning(j.Warning),
-		Sources: each(j.Sources, fromSource), About: fromAbout(j.About),
+		Sources: each(j.Sources, fromSource), About: fromAbout(j.About), Reserved: string(j.Reservation),
 	}
 }
 
@@ -68,7 +69,7 @@ func (b jobBody) job(c *check) grid.Job {
 		Outputs: list(c, "outputs", b.Outputs, grid.MaxFiles, outputBody.output),
 		Account: b.Account, Sites: b.Sites.choice(), Warning: b.Warning.warning(),
 		Sources: list(c, "sources", b.Sources, grid.MaxSources, sourceBody.source),
-		About:   b.About.about(),
+		About:   b.About.about(), Reservation: c.optionalReservation("reservation", b.Reserved),
 	}
 	c.valid("account", grid.CheckAccount(j.Account))
 	c.valid("sites", j.Sites.Check())

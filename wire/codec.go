@@ -158,6 +158,20 @@ func mirror(m Message) (body, error) {
 		return &movedAckBody{string(m.Job), fromEpoch(m.Epoch)}, nil
 	case Announce:
 		return &announceBody{fromSite(m.Site)}, nil
+	case Reserve:
+		return fromReserve(m), nil
+	case Reserved:
+		return fromReserved(m), nil
+	case Confirm:
+		return &confirmBody{string(m.ID), int64(m.Lease), int64(m.Sent)}, nil
+	case Release:
+		return &releaseBody{string(m.ID), plain(m.Why, MaxWhy)}, nil
+	case Change:
+		return fromChange(m), nil
+	case ReservationWord:
+		return &wordBody{fromReservation(m.Reservation), int64(m.Clock)}, nil
+	case ReservationAck:
+		return &wordAckBody{string(m.ID), m.Seq}, nil
 	case nil:
 		return nil, errors.New("there is no message")
 	}

@@ -102,6 +102,28 @@ func examples() []Message {
 		Moved{Job: aJob, Certificates: exampleCertificates()},
 		MovedAck{Job: aJob, Epoch: handoff.Epoch},
 		Announce{Site: drainingSite},
+		exampleReserve(),
+		Reserved{Of: KindReserve, Reservation: exampleReservation(), Refusal: refused.Refusal, Slack: 12 * grid.Second, Sent: 1795000000001, Clock: 1795000000002},
+		Confirm{ID: "r1", Lease: 10 * grid.Minute, Sent: 1795000000003},
+		Release{ID: "r1", Why: "given up"},
+		Change{ID: "r1", Number: 3, For: aJob, Nodes: []grid.NodeName{"n1"}, Start: 1795000010000, End: 1795000020000, Details: []grid.Variable{{Name: "port", Value: "4711"}}, Sent: 5},
+		ReservationWord{Reservation: exampleReservation(), Clock: 1795000000004},
+		ReservationAck{ID: "r1", Seq: 7},
+	}
+}
+
+func exampleReserve() Reserve {
+	return Reserve{
+		ID: "r1", Holder: grid.User{Home: aPeer, Name: "alice"}, For: aJob, What: grid.NodesReserved, Nodes: []grid.NodeName{"n1", "N2.cluster"},
+		Queue: "long", From: 1795000010000, Until: 1795003610000, Length: grid.Hour, Limit: grid.Minute, Grace: 5 * grid.Minute, Fee: 1.5, Sent: 1795000000001,
+	}
+}
+
+func exampleReservation() grid.Reservation {
+	return grid.Reservation{
+		ID: "r1", Kind: grid.NodesReserved, Holder: grid.User{Home: aPeer, Name: "alice"}, For: aJob, Nodes: []grid.NodeName{"n1", "N2.cluster"},
+		Cores: 8, Start: 1795000010000, End: 1795003610000, State: grid.Bound, Reason: "bound", Until: 1795000060001, Grace: 5 * grid.Minute, Price: 1.5,
+		Details: []grid.Variable{{Name: "port", Value: "4711"}}, Seq: 7, Number: 3,
 	}
 }
 
@@ -160,6 +182,9 @@ func grown() map[string]Message {
 			later["offer-certificates"] = m
 			m.Journal = lived
 			later["offer-journal"] = m
+			m.Job.Reservation = "r1"
+			m.Handoff.Digest = JobDigest(m.Job)
+			later["offer-reserved"] = m
 		case Ready:
 			m.Journal = lived
 			later["ready-life"] = m
@@ -204,6 +229,14 @@ func grown() map[string]Message {
 			later["reportack-end"] = m
 			m.Back, m.Deadline = true, In{3 * grid.Hour, true}
 			later["reportack-back"] = m
+		case Reserve:
+			m.Nodes, m.Demand = nil, exampleJob().Demand
+			later["reserve-demand"] = m
+			m.What, m.Demand, m.Bandwidth = grid.DeliveryReserved, grid.Demand{}, 25_000_000
+			later["reserve-delivery"] = m
+		case Reserved:
+			m.Of, m.Reservation = KindConfirm, grid.Reservation{ID: "r1"}
+			later["reserved-none"] = m
 		case Moved:
 			m.Version = hashOf(9)
 			later["moved-version"] = m
@@ -449,6 +482,9 @@ func TestExamplesAreComplete(t *testing.T) {
 		values = append(values, m)
 		if a, ok := m.(Announce); ok {
 			values = append(values, a.Site, a.Site.Load, a.Site.Each)
+		}
+		if o, ok := m.(Offer); ok {
+			values = append(values, o.Job)
 		}
 		if r, ok := m.(Response); ok {
 			values = append(values, *r.Status)

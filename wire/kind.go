@@ -73,6 +73,14 @@ var rules = [...]rule{
 	KindSuperseded: {"Superseded", small, fewElements, func() body { return new(supersededBody) }},
 	KindRequest:    {"Request", small, fewElements, func() body { return new(requestBody) }},
 	KindResponse:   {"Response", large, manyElements, func() body { return new(responseBody) }},
+
+	KindReserve:         {"Reserve", medium, someElements, func() body { return new(reserveBody) }},
+	KindReserved:        {"Reserved", medium, someElements, func() body { return new(reservedBody) }},
+	KindConfirm:         {"Confirm", small, fewElements, func() body { return new(confirmBody) }},
+	KindRelease:         {"Release", small, fewElements, func() body { return new(releaseBody) }},
+	KindChange:          {"Change", medium, someElements, func() body { return new(changeBody) }},
+	KindReservationWord: {"ReservationWord", medium, someElements, func() body { return new(wordBody) }},
+	KindReservationAck:  {"ReservationAck", small, fewElements, func() body { return new(wordAckBody) }},
 }
 
 // Valid reports that k is a kind of this version.

@@ -25,6 +25,7 @@ const (
 	FeatureTargets    = "targets"         // Output.URI, Flag and Delete
 	FeatureDeadline   = "deadline"        // Job.Terms.Deadline
 	FeatureDialect    = "dialect"         // Program.Dialect
+	FeatureReserved   = "reserved"        // Job.Reservation
 )
 
 // demandFeatures and jobFeatures tell which jobs use a feature, in the order in which a
@@ -59,6 +60,7 @@ var (
 			return slices.ContainsFunc(j.Outputs, func(o grid.Output) bool { return o.URI != "" || o.Flag != 0 || o.Delete })
 		}},
 		{FeatureDialect, func(j *grid.Job) bool { return j.Program.Dialect != "" }},
+		{FeatureReserved, func(j *grid.Job) bool { return j.Reservation != "" }},
 	}
 )
 
@@ -103,6 +105,8 @@ func needsOf(m Message, others []string) []string {
 		for i := range m.Questions {
 			demand(&m.Questions[i].Demand)
 		}
+	case Reserve:
+		demand(&m.Demand)
 	}
 	return needs
 }

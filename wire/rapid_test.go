@@ -342,6 +342,28 @@ func (d draw) message(kind Kind) Message {
 		return MovedAck{d.jobID(), d.epoch()}
 	case KindAnnounce:
 		return Announce{d.site()}
+	case KindReserve:
+		return d.reserve()
+	case KindReserved:
+		m := Reserved{
+			Of: rapid.SampledFrom([]Kind{KindReserve, KindConfirm, KindRelease, KindChange}).Draw(d.T, "of"), Reservation: d.reservation(),
+			Slack: d.wait(), Sent: d.wait(), Clock: d.wait(),
+		}
+		if d.yes() {
+			m.Refusal = &grid.Refusal{Kind: grid.Temporary, Reason: d.word(), Again: d.wait()}
+		}
+		return m
+	case KindConfirm:
+		return Confirm{d.reservationID(), d.reserved(), d.wait()}
+	case KindRelease:
+		return Release{d.reservationID(), d.word()}
+	case KindChange:
+		from, to := d.interval()
+		return Change{d.reservationID(), d.u64()/2 + 1, d.jobID(), d.nodes(0), from, to, d.details(), d.wait()}
+	case KindReservationWord:
+		return ReservationWord{d.reservation(), d.wait()}
+	case KindReservationAck:
+		return ReservationAck{d.reservationID(), d.u64()}
 	}
 	panic(kind)
 }

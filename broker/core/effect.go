@@ -170,6 +170,19 @@ type Restart struct{}
 // since the last commit counts; another is made from the journal.
 type Fail struct{ Err error }
 
+// Reserve makes the batch system hold the nodes of a reservation, or, with Change, hold what it says now
+// instead of Was. It is read back before it counts.
+type Reserve struct {
+	Reservation grid.Reservation
+	Change      bool
+}
+
+// Unreserve ends a reservation in the batch system; one that is not there is no error.
+type Unreserve struct{ ID grid.ReservationID }
+
+// ListReservations asks which reservations of this broker the batch system holds.
+type ListReservations struct{}
+
 // Note is a line for the log: something an operator would want to know.
 type Note struct {
 	Job  grid.JobID
@@ -205,3 +218,7 @@ func (Alarm) effect()        {}
 func (Restart) effect()      {}
 func (Fail) effect()         {}
 func (Note) effect()         {}
+
+func (Reserve) effect()          {}
+func (Unreserve) effect()        {}
+func (ListReservations) effect() {}

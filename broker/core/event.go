@@ -251,6 +251,34 @@ type Forward struct {
 	Cancel        bool
 }
 
+// Reserved answers the effect Reserve: the batch system holds what was asked for, as it was read back,
+// or, with Err, what it held before. Kind tells whether the error will pass.
+type Reserved struct {
+	ID    grid.ReservationID
+	Place grid.Place // as it was asked for
+	Err   string
+	Kind  grid.RefusalKind
+}
+
+// Unreserved answers the effect Unreserve.
+type Unreserved struct {
+	ID  grid.ReservationID
+	Err string
+}
+
+// ReservationsListed answers the effect ListReservations.
+type ReservationsListed struct {
+	All []HeldReservation
+	Err string
+}
+
+// HeldReservation is a reservation of this broker as the batch system shows it.
+type HeldReservation struct {
+	ID    grid.ReservationID
+	Place grid.Place
+	Down  []grid.NodeName // of its nodes, those that are down
+}
+
 // LimitsChanged are the limits as they now are configured.
 type LimitsChanged struct {
 	User       UserLimits
@@ -295,6 +323,10 @@ func (PeerJournal) event()    {}
 func (Forward) event()        {}
 func (LimitsChanged) event()  {}
 func (Tick) event()           {}
+
+func (Reserved) event()           {}
+func (Unreserved) event()         {}
+func (ReservationsListed) event() {}
 
 func (e Submit) token() Token        { return e.Token }
 func (e SubmitGroup) token() Token   { return e.Token }

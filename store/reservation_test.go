@@ -1,0 +1,40 @@
+package store
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"gbroker/grid"
+)
+
+// Reservations are kept as they were last saved, with every field, until they are deleted.
+func TestReservationsAreKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := mustOpen(t, dir)
+	full := &grid.Reservation{
+		ID: "r1", Kind: grid.NodesReserved, Site: "here", Holder: grid.User{Home: "there", Name: "alice"}, For: idOf(3),
+		Nodes: []grid.NodeName{"n1", "n2"}, Start: 1000, End: 2000, Bandwidth: 5, Peer: "p", State: grid.Bound, Reason: "bound", Until: 6, Grace: 7,
+		Price: 1.5, Details: []grid.Variable{{Name: "port", Value: "\xff"}}, Seq: 8, Told: 7, Number: 9, Made: 10, Ended: 11, Cores: 12,
+		Holding: grid.Changing, Was: &grid.Place{Nodes: []grid.NodeName{"n1"}, Start: 1000, End: 1500},
+	}
+	v := reflect.ValueOf(*full)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("%s is not tried", v.Type().Field(i).Name)
+		}
+	}
+	mustCommit(t, j, grid.Saved(full, grid.Event{At: 1, Why: "made"}), grid.Saved(&grid.Reservation{ID: "r2"}))
+	mustCommit(t, j, grid.Deleted(grid.KindReservation, "r2"))
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j = mustOpen(t, dir)
+	if got, err := j.Reservations(context.Background()); err != nil || !reflect.DeepEqual(got, []grid.Reservation{*full}) {
+		t.Errorf("reservations %+v, %v", got, err)
+	}
+	if h, err := j.History(t.Context(), grid.KindReservation, "r1"); err != nil || len(h) != 1 || h[0].Why != "made" {
+		t.Errorf("its history: %+v, %v", h, err)
+	}
+}
