@@ -11,6 +11,7 @@ const (
 	KindTemplate                    // *Template
 	KindResults                     // *Results
 	KindReservation                 // *Reservation
+	KindAllocation                  // *Allocation
 )
 
 // Entity is what a journal keeps one record of.

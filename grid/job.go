@@ -44,6 +44,8 @@ type Job struct {
 	Outputs           []Output // comes back, or goes elsewhere
 	About             About
 	Reservation       ReservationID // of the one site that it is sent to; "" is none
+	Coallocation      *Coallocation // at its home alone; nil runs it at one site
+	Part              *Part         // of a co-allocated job; nil of a job of its own
 }
 
 // What the parts of a document take in memory beside their texts, in bytes.
@@ -70,6 +72,9 @@ func (j *Job) DocumentSize() int64 {
 	}
 	for _, s := range j.Sources {
 		n += entryBytes + int64(len(s.Path)+len(s.URI))
+	}
+	if j.Part != nil {
+		n += int64(len(j.Part.Sites) * entryBytes)
 	}
 	return n + j.Demand.size() + j.Terms.size() + j.About.size()
 }

@@ -120,7 +120,12 @@ type Run struct {
 	Queued        Tick // when it was submitted to the batch system here; 0 where it is not here
 	ExpectedStart Tick // the estimate of its start at that moment; 0 is none
 	// Missing is when a good listing of the batch system first lacked it; 0 while it is there.
-	Missing  Tick
+	Missing Tick
+	// Arrived is when a part of a co-allocated job came to its barrier; with whom it came, and where it
+	// may be met, are Hosts and Address as in Gathered.
+	Arrived  Tick
+	Hosts    []string
+	Address  string
 	Started  Tick
 	Finished Tick
 	// End is the terminal state that the job will have once its output is home; 0 before its end is known.

@@ -41,6 +41,9 @@ type recordRow struct {
 	ExpectedStart grid.Tick        `json:",omitempty"`
 	Obstacle      string           `json:",omitempty"`
 	Usage         *grid.Usage      `json:",omitempty"`
+	Arrived       grid.Tick        `json:",omitempty"`
+	Hosts         []string         `json:",omitempty"`
+	Address       string           `json:",omitempty"`
 
 	// What has another name in the journal than it has now.
 	Standing     grid.Role
@@ -112,7 +115,9 @@ type jobRow struct {
 	Sources []sourceRow `json:",omitempty"`
 	About   aboutRow    `json:",omitzero"`
 
-	Reservation grid.ReservationID `json:",omitempty"`
+	Reservation  grid.ReservationID `json:",omitempty"`
+	Coallocation *coallocationRow   `json:",omitempty"`
+	Part         *partRow           `json:",omitempty"`
 }
 
 // What a demand may have since the first version is left out where it is not there.
@@ -172,6 +177,7 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
 		Telling:  r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
 		Queued: r.Queued, ExpectedStart: r.ExpectedStart, Obstacle: r.Obstacle, Usage: present(r.Usage),
+		Arrived: r.Arrived, Hosts: r.Hosts, Address: r.Address,
 	})
 }
 
@@ -182,6 +188,7 @@ func encodeJob(j *grid.Job) ([]byte, error) {
 		Program: toProgram(j.Program), Inputs: each(j.Inputs, toFile), Outputs: each(j.Outputs, toOutput),
 		Account: j.Account, Sites: choiceRow(j.Sites), Terms: termsRow(j.Terms), Warning: warningRow(j.Warning),
 		Sources: each(j.Sources, toSource), About: aboutRow(j.About), Reservation: j.Reservation,
+		Coallocation: pointed(j.Coallocation, toCoallocation), Part: pointed(j.Part, toPart),
 	})
 }
 
@@ -217,6 +224,7 @@ func decode(record, job []byte) (grid.Record, error) {
 		Inputs: inputs, Outputs: each(d.Outputs, outputRow.output),
 		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: grid.Warning(d.Warning),
 		Sources: each(d.Sources, sourceRow.source), About: grid.About(d.About), Reservation: d.Reservation,
+		Coallocation: pointed(d.Coallocation, coallocationRow.coallocation), Part: pointed(d.Part, partRow.part),
 	}
 	return r, nil
 }
@@ -241,6 +249,7 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	r.Record.Queued, r.Record.ExpectedStart, r.Record.Usage = r.Queued, r.ExpectedStart, orZero(r.Usage)
 	r.Record.Obstacle, r.Record.Altered, r.Record.Overdue = r.Obstacle, r.Altered, r.Overdue
 	r.Record.Owed = r.Owed
+	r.Record.Arrived, r.Record.Hosts, r.Record.Address = r.Arrived, r.Hosts, r.Address
 	return r.Record, nil
 }
 
@@ -259,6 +268,9 @@ type briefRow struct {
 	Sites             choiceRow
 	Terms             termsRow
 	Warning           warningRow
+	Reservation       grid.ReservationID
+	Coallocation      *coallocationRow
+	Part              *partRow
 }
 
 // decodeBriefly leaves out of a record and its job what may be large.
@@ -279,6 +291,7 @@ func decodeBriefly(record, job []byte) (grid.Record, error) {
 		ID: d.ID, Name: d.Name, Home: d.Home, User: d.User, Rerunnable: d.Rerunnable, Demand: d.Demand.demand(),
 		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue,
 		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: grid.Warning(d.Warning),
+		Reservation: d.Reservation, Coallocation: pointed(d.Coallocation, coallocationRow.coallocation), Part: pointed(d.Part, partRow.part),
 	}
 	return r.Record, nil
 }

@@ -33,6 +33,8 @@ var kinds = map[grid.Kind]kind{
 	grid.KindResults:  {"results", false, encodeResultsRow},
 
 	grid.KindReservation: {"reservation", false, encodeReservationRow},
+	// What lies beside a co-allocated job.
+	grid.KindAllocation: {"allocation", false, encodeAllocationRow},
 }
 
 // withDocuments are the names of the kinds that have documents, as a list of SQL.

@@ -690,6 +690,10 @@ func TestGoldenJSON(t *testing.T) {
 	if got, err := decode(record, termedJob); err != nil || !reflect.DeepEqual(got.Job, later) {
 		t.Errorf("%+v\nbecomes\n%+v, %v", later, got.Job, err)
 	}
+	partJob, err := encodeJob(aPart(r.Job))
+	if err != nil {
+		t.Fatal(err)
+	}
 	estimated := *r
 	estimated.Queued, estimated.ExpectedStart = 1795000000500, 1795000000900
 	estimatedRecord, err := encodeRecord(&estimated)
@@ -702,7 +706,7 @@ func TestGoldenJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, got := range map[string][]byte{"record-estimated.json": estimatedRecord, "record-used.json": usedRecord, "record.json": record, "job.json": job, "job-demanding.json": demandingJob, "job-termed.json": termedJob} {
+	for name, got := range map[string][]byte{"record-estimated.json": estimatedRecord, "record-used.json": usedRecord, "record.json": record, "job.json": job, "job-demanding.json": demandingJob, "job-termed.json": termedJob, "job-part.json": partJob} {
 		var pretty strings.Builder
 		e := json.NewEncoder(&pretty)
 		e.SetIndent("", "  ")

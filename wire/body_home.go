@@ -22,6 +22,7 @@ type reportBody struct {
 	Certificates []certificateBody `msgpack:"o,omitempty"`
 	Usage        usageBody         `msgpack:"u,omitempty"`
 	Version      []byte            `msgpack:"d,omitempty"`
+	Arrival      *arrivalBody      `msgpack:"ar,omitempty"`
 }
 
 func fromReport(m Report) *reportBody {
@@ -35,6 +36,7 @@ func fromReport(m Report) *reportBody {
 		Certificates: each(m.Certificates, fromCertificate),
 		Usage:        fromUsage(m.Usage),
 		Version:      fromOptionalHash(m.Version),
+		Arrival:      fromArrival(&m),
 	}
 }
 
@@ -61,6 +63,7 @@ func (b *reportBody) message(c *check) Message {
 		Usage:        nested(c, "usage", b.Usage.usage),
 		Version:      c.optionalHash("version", b.Version),
 	}
+	b.Arrival.arrival(c, &m)
 	if b.End != 0 {
 		if m.End = c.state("end", b.End); !m.End.Terminal() {
 			c.fail("end", "%v is no end", m.End)

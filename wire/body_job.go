@@ -32,6 +32,7 @@ type jobBody struct {
 	Reserved   string       `msgpack:"rv,omitempty"`
 	// About is no part of the digest: a broker without it may take the job.
 	About *aboutBody `msgpack:"ab,omitempty"`
+	Part  *partBody  `msgpack:"pt,omitempty"`
 }
 
 func fromJob(j grid.Job) jobBody {
@@ -46,7 +47,7 @@ func fromJob(j grid.Job) jobBody {
 		Inputs:  each(j.Inputs, fromFile),
 		Outputs: each(j.Outputs, fromOutput),
 		Account: j.Account, Sites: fromChoice(j.Sites), Warning: fromWarning(j.Warning),
-		Sources: each(j.Sources, fromSource), About: fromAbout(j.About), Reserved: string(j.Reservation),
+		Sources: each(j.Sources, fromSource), About: fromAbout(j.About), Reserved: string(j.Reservation), Part: fromPart(j.Part),
 	}
 }
 
@@ -70,6 +71,7 @@ func (b jobBody) job(c *check) grid.Job {
 		Account: b.Account, Sites: b.Sites.choice(), Warning: b.Warning.warning(),
 		Sources: list(c, "sources", b.Sources, grid.MaxSources, sourceBody.source),
 		About:   b.About.about(), Reservation: c.optionalReservation("reservation", b.Reserved),
+		Part: nested(c, "part", b.Part.part),
 	}
 	c.valid("account", grid.CheckAccount(j.Account))
 	c.valid("sites", j.Sites.Check())

@@ -172,6 +172,12 @@ func mirror(m Message) (body, error) {
 		return &wordBody{fromReservation(m.Reservation), int64(m.Clock)}, nil
 	case ReservationAck:
 		return &wordAckBody{string(m.ID), m.Seq}, nil
+	case Slots:
+		return fromSlots(m), nil
+	case SlotsReply:
+		return fromSlotsReply(m), nil
+	case Gather:
+		return &gatherBody{string(m.Job), fromEpoch(m.Epoch), m.Begun, each(m.Sites, fromGathered)}, nil
 	case nil:
 		return nil, errors.New("there is no message")
 	}

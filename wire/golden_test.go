@@ -60,7 +60,7 @@ func examples() []Message {
 	journal := grid.JournalID{Incarnation: 1 << 63, Sequence: 4711}
 	refused := grid.Estimate{Refusal: &grid.Refusal{Reason: "too few processors", Asked: "64", Available: "16"}}
 	job := exampleJob()
-	return []Message{
+	return append([]Message{
 		Hello{Program: "gbroker 0.1", Site: site, Journal: journal, Boot: 99, Clock: 1795000000000},
 		EstimateRequest{Round: 7, Questions: []Question{{Job: aJob, Demand: job.Demand, Walltime: grid.Hour, Delivery: 1500, Queue: "long"}}},
 		EstimateReply{Round: 7, Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Wait: 42 * grid.Second}}, {Job: aJob + ".1", Estimate: refused}}},
@@ -109,7 +109,7 @@ func examples() []Message {
 		Change{ID: "r1", Number: 3, For: aJob, Nodes: []grid.NodeName{"n1"}, Start: 1795000010000, End: 1795000020000, Details: []grid.Variable{{Name: "port", Value: "4711"}}, Sent: 5},
 		ReservationWord{Reservation: exampleReservation(), Clock: 1795000000004},
 		ReservationAck{ID: "r1", Seq: 7},
-	}
+	}, coallocation()...)
 }
 
 func exampleReserve() Reserve {
@@ -152,6 +152,8 @@ func grown() map[string]Message {
 	certificates := exampleCertificates()
 	lived := grid.JournalID{Incarnation: 3, Life: 1<<63 + 1, Sequence: 17}
 	later := map[string]Message{}
+	var offer Offer
+	var report Report
 	for _, m := range examples() {
 		switch m := m.(type) {
 		case Hello:
@@ -178,6 +180,7 @@ func grown() map[string]Message {
 			m.Answers[0].Estimate.Spread = grid.Spread{Early: 5 * grid.Second, Late: grid.Minute, Of: 30}
 			later["estimatereply-spread"] = m
 		case Offer:
+			offer = m
 			m.Certificates, m.Hops = certificates[:1], 3
 			later["offer-certificates"] = m
 			m.Journal = lived
@@ -224,6 +227,7 @@ func grown() map[string]Message {
 			later["report-nodes"] = m
 			m.Version = hashOf(9)
 			later["report-version"] = m
+			report = m
 		case ReportAck:
 			m.End, m.ExitCode, m.HasExit, m.Signal = grid.Completed, 3, true, 9
 			later["reportack-end"] = m
@@ -256,6 +260,7 @@ func grown() map[string]Message {
 			later["recounted-traces"] = m
 		}
 	}
+	maps.Copy(later, coallocated(offer, report))
 	return later
 }
 
@@ -483,8 +488,14 @@ func TestExamplesAreComplete(t *testing.T) {
 		if a, ok := m.(Announce); ok {
 			values = append(values, a.Site, a.Site.Load, a.Site.Each)
 		}
+		if s, ok := m.(SlotsReply); ok {
+			values = append(values, s.Slots[0], s.Clock)
+		}
 		if o, ok := m.(Offer); ok {
 			values = append(values, o.Job)
+		}
+		if o, ok := m.(Offer); ok && o.Job.Part != nil {
+			values = append(values, *o.Job.Part)
 		}
 		if r, ok := m.(Response); ok {
 			values = append(values, *r.Status)
@@ -493,7 +504,7 @@ func TestExamplesAreComplete(t *testing.T) {
 	for _, m := range demanding() {
 		values = append(values, m)
 	}
-	set := map[string]bool{"grid.Job.Terms": true} // stay at the home
+	set := map[string]bool{"grid.Job.Terms": true, "grid.Job.Coallocation": true, "grid.Slot.Site": true} // stay at the home
 	for _, value := range values {
 		v := reflect.ValueOf(value)
 		for i := range v.NumField() {
@@ -550,6 +561,7 @@ func TestFeaturesOfJobs(t *testing.T) {
 		FeatureSources: func(j *grid.Job) { j.Sources = []grid.Source{{Path: "a", URI: "https://h/a"}} },
 		FeatureTargets: func(j *grid.Job) { j.Outputs = []grid.Output{{Path: "a", URI: "https://h/a"}} },
 		"":             func(j *grid.Job) { j.About.Projects = []string{"p"} },
+		FeaturePart:    func(j *grid.Job) { j.Part = examplePart() },
 		"terms":        func(j *grid.Job) { j.Terms = grid.Terms{NotBefore: 1, Priority: 2, Held: true, Deadline: 3} },
 	} {
 		job := exampleJob()

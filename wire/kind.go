@@ -81,6 +81,9 @@ var rules = [...]rule{
 	KindChange:          {"Change", medium, someElements, func() body { return new(changeBody) }},
 	KindReservationWord: {"ReservationWord", medium, someElements, func() body { return new(wordBody) }},
 	KindReservationAck:  {"ReservationAck", small, fewElements, func() body { return new(wordAckBody) }},
+	KindSlots:           {"Slots", small, someElements, func() body { return new(slotsBody) }},
+	KindSlotsReply:      {"SlotsReply", medium, manyElements, func() body { return new(slotsReplyBody) }},
+	KindGather:          {"Gather", large, someElements, func() body { return new(gatherBody) }},
 }
 
 // Valid reports that k is a kind of this version.

@@ -218,6 +218,10 @@ type Report struct {
 	Certificates []grid.Certificate // how the sender came to own the job
 	Usage        grid.Usage         // from the end on
 	Version      grid.Hash          // digest of the job that Certificates are about; zero is as the home knows it
+	// Of a part of a co-allocated job that has come to its barrier: since when, and what it brings.
+	Arrived Ago
+	Hosts   []string // as in grid.Gathered
+	Address string
 }
 
 // Ago is a past instant as the span before sending; Known is false if it has not happened.

@@ -26,6 +26,7 @@ const (
 	FeatureDeadline   = "deadline"        // Job.Terms.Deadline
 	FeatureDialect    = "dialect"         // Program.Dialect
 	FeatureReserved   = "reserved"        // Job.Reservation
+	FeaturePart       = "part"            // Job.Part
 )
 
 // demandFeatures and jobFeatures tell which jobs use a feature, in the order in which a
@@ -61,6 +62,7 @@ var (
 		}},
 		{FeatureDialect, func(j *grid.Job) bool { return j.Program.Dialect != "" }},
 		{FeatureReserved, func(j *grid.Job) bool { return j.Reservation != "" }},
+		{FeaturePart, func(j *grid.Job) bool { return j.Part != nil }},
 	}
 )
 
@@ -101,6 +103,8 @@ func needsOf(m Message, others []string) []string {
 		job(&m.Job, m.Deadline)
 	case Recalled:
 		job(&m.Job, m.Deadline)
+	case Slots:
+		demand(&m.Demand)
 	case EstimateRequest:
 		for i := range m.Questions {
 			demand(&m.Questions[i].Demand)

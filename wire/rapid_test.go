@@ -153,6 +153,7 @@ func (d draw) job() grid.Job {
 			return grid.Source{Path: d.path(), URI: d.uri(), Flag: grid.CreationFlag(d.n(0, 2))}
 		}),
 		About: grid.About{Description: d.word(), Application: d.word(), Version: d.word(), Annotations: many(d, 3, d.word), Projects: many(d, 3, d.word)},
+		Part:  d.part(),
 	}
 }
 
@@ -301,11 +302,11 @@ func (d draw) message(kind Kind) Message {
 	case KindUnknown:
 		return Unknown{d.handoff(), d.journal()}
 	case KindReport:
-		return Report{
+		return d.arrive(Report{
 			d.jobID(), d.epoch(), d.u64(), grid.State(d.n(1, int64(grid.Lost))), d.u32(), grid.LocalID(d.word()),
 			d.ago(), d.ago(), In(d.ago()), rapid.SampledFrom([]grid.State{0, grid.Completed, grid.Failed, grid.Lost}).Draw(d.T, "end"),
-			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)), d.word(), d.yes(), d.manifest(), d.certificates(0), d.usage(), d.version(),
-		}
+			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)), d.word(), d.yes(), d.manifest(), d.certificates(0), d.usage(), d.version(), Ago{}, nil, "",
+		})
 	case KindReportAck:
 		return ReportAck{
 			d.jobID(), d.epoch(), d.u64(), d.yes(), d.yes(), d.yes(), In(d.ago()), rapid.SampledFrom([]grid.State{0, grid.Completed, grid.Failed, grid.Lost}).Draw(d.T, "end"),
@@ -365,7 +366,7 @@ func (d draw) message(kind Kind) Message {
 	case KindReservationAck:
 		return ReservationAck{d.reservationID(), d.u64()}
 	}
-	panic(kind)
+	return d.coallocation(kind)
 }
 
 func (d draw) usage() grid.Usage {

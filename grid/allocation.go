@@ -1,0 +1,143 @@
+package grid
+
+import "strconv"
+
+// AllocationState is how far the home of a co-allocated job is with it. The diagram is in docs/protocol.md.
+type AllocationState uint8
+
+// The states. The numbers are stored: append only.
+const (
+	Planned    AllocationState = 1 + iota // nothing is reserved: sites are asked, now or at Next
+	Reserving                             // tentative reservations are made, one after the other
+	Confirming                            // all are made, and it is decided: they are confirmed
+	Staging                               // the parts are made, and handed to their sites
+	Gathering                             // all parts are where they belong; they arrive
+	Going                                 // GO: all have arrived, and may begin
+	Together                              // ALL BEGUN: nothing but its parts decides what becomes of it
+	GivingUp                              // what was begun in vain is withdrawn or ended, before anything else is tried
+	OneSite                               // it goes the ordinary way, to one site
+	Over                                  // the whole has ended; what is left is told until it is heard
+)
+
+var allocationStates = [...]string{
+	"none", "PLANNED", "RESERVING", "CONFIRMING", "STAGING", "GATHERING", "GO", "BEGUN", "GIVING_UP", "ONE_SITE", "OVER",
+}
+
+// Valid reports that s is one of the states.
+func (s AllocationState) Valid() bool { return s >= Planned && s <= Over }
+
+func (s AllocationState) String() string {
+	return allocationStates[min(int(s), len(allocationStates)-1)]
+}
+
+// allocationMoves are all changes there are, but that each may become Over.
+var allocationMoves = [...][]AllocationState{
+	Planned:    {Reserving, OneSite},
+	Reserving:  {Confirming, GivingUp},
+	Confirming: {Staging, GivingUp},
+	Staging:    {Gathering, GivingUp},
+	Gathering:  {Going, GivingUp},
+	Going:      {Together, GivingUp},
+	GivingUp:   {Planned},
+	Together:   {},
+	OneSite:    {},
+	Over:       {},
+}
+
+// CanBecome reports that there is such a change. A state may always stay.
+func (s AllocationState) CanBecome(t AllocationState) bool {
+	if s == t || t == Over {
+		return s.Valid()
+	}
+	if !s.Valid() {
+		return t == Planned
+	}
+	for _, to := range allocationMoves[s] {
+		if to == t {
+			return true
+		}
+	}
+	return false
+}
+
+// Allocation is what the home of a co-allocated job durably knows of its rounds, beside the job's record.
+// A round is one choice of sites: its reservations, its parts, its barrier.
+type Allocation struct {
+	Of    JobID
+	State AllocationState
+	Round uint32          // the last one
+	Parts []AllocatedPart // of that round by rank, then those of earlier ones that are not settled
+	Made  int             // the highest number of a part so far
+	Start Tick            // of the round, by the home's clock
+	End   Tick
+	Go    Tick // when all had arrived
+	Begun Tick // when all had begun
+	Ended Tick // of the whole
+	// Next is when sites are asked (again); Fails counts the rounds that came to nothing since one had parts.
+	Next   Tick
+	Fails  int
+	Reason string // of the state, for people
+	// Refused are the slots that sites did not give after all, since sites were last asked anew.
+	Refused []RefusedSlot
+	// Choice is what the last choice was made of.
+	Choice *SlotChoice
+}
+
+// Entity says that the record is that of an allocation.
+func (a *Allocation) Entity() (Kind, string) { return KindAllocation, string(a.Of) }
+
+// PartID is the identifier of its n-th part.
+func (a *Allocation) PartID(n int) JobID { return JobID(string(a.Of) + "." + strconv.Itoa(n)) }
+
+// AllocatedPart is what one site has of a co-allocated job in one round.
+type AllocatedPart struct {
+	Round       uint32
+	Rank        int
+	Site        SiteName
+	Peer        PeerID
+	Processes   int
+	Demand      Demand // of the part
+	Nodes       []NodeName
+	Start, End  Tick    // of the reservation, by the clock of the site
+	Offset      Tick    // how far that is ahead of the home's
+	Price       float64 // per core and hour
+	Reservation ReservationID
+	Heard       ReservationState // of the reservation; 0 before the first word
+	Asked       bool             // it was asked for: it may be there
+	Job         JobID            // "" before it is made
+	Arrived     bool
+	Begun       bool  // it took its start token, or may have
+	Fate        State // what became of the job; 0 before
+	Gathered    Gathered
+}
+
+// Settled reports that nothing of it is left anywhere.
+func (p *AllocatedPart) Settled() bool {
+	return (!p.Asked || p.Heard.Over()) && (p.Job == "" || p.Fate != 0)
+}
+
+// RefusedSlot is a time of a node that its site did not give.
+type RefusedSlot struct {
+	Peer       PeerID
+	Nodes      []NodeName
+	Start, End Tick // by the clock of the site
+	Why        string
+}
+
+// SlotChoice is what one choice of sites was made of, for people.
+type SlotChoice struct {
+	At    Tick
+	Sites []SiteSlots
+	Best  SiteName // the single site that would end it first; "" is none
+	BestEnd,
+	End Tick // by the home's clock
+	Why string // why several sites were not taken; "" where they were
+}
+
+// SiteSlots is what one site offered for a choice.
+type SiteSlots struct {
+	Site    SiteName
+	Slots   int // it told
+	Taken   []NodeName
+	Refusal *Refusal // it told none
+}
