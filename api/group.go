@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"gbroker/grid"
@@ -71,6 +72,8 @@ type GroupAccepted struct {
 	GroupStatus
 	Again  bool       `json:"again"`
 	Wanted []WantedOf `json:"wanted"` // of the jobs that bring files
+	// Warnings are what of the documents will not come true at this broker.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // WantedOf are the files of one job that are to be uploaded.
@@ -121,6 +124,7 @@ func (s *Server) submitGroup(r *request) error {
 		return err
 	}
 	answer := GroupAccepted{GroupStatus: newGroupStatus(made, s.service.SiteName, Members{}), Again: again, Wanted: []WantedOf{}}
+	answer.Warnings = s.warnings(&n)
 	for i, files := range wanted {
 		if len(files) > 0 {
 			answer.Wanted = append(answer.Wanted, WantedOf{made.Group.ID.Job(i), files})
@@ -133,6 +137,19 @@ func (s *Server) submitGroup(r *request) error {
 	r.w.Header().Set("Location", "/v1/groups/"+string(made.Group.ID))
 	s.answer(r.w, code, answer)
 	return nil
+}
+
+// warnings are those of its jobs, each once.
+func (s *Server) warnings(n *NewGroup) []string {
+	list := s.service.Warnings(&n.First.Terms)
+	for i := range n.Jobs {
+		for _, w := range s.service.Warnings(&n.Jobs[i].Job.Terms) {
+			if !slices.Contains(list, w) {
+				list = append(list, w)
+			}
+		}
+	}
+	return list
 }
 
 // newGroup makes the group of a submission; wanted are the files of its jobs by their numbers, and of its template

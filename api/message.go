@@ -50,6 +50,8 @@ type Accepted struct {
 	Status
 	Again  bool   `json:"again"` // the key was known: this is the job it made
 	Wanted []File `json:"wanted"`
+	// Warnings are what of the document will not come true at this broker.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Page is a part of the list of jobs.

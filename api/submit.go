@@ -32,6 +32,7 @@ func (s *Server) submit(r *request) error {
 		return err
 	}
 	answer.Status, answer.Again = newStatus(&record, s.service.SiteName), again
+	answer.Warnings = s.service.Warnings(&n.Job.Terms)
 	code := http.StatusCreated
 	if again {
 		code = http.StatusOK

@@ -18,7 +18,7 @@ type executor struct {
 	slots  map[core.WorkKind]chan struct{}
 }
 
-// newExecutor bounds how many of each kind work at once.
+// newExecutor bounds how many of each kind work at once. Notices are many, as they wait to be told together.
 func newExecutor() *executor {
 	return &executor{
 		queue: map[core.WorkKey][]func(){},
@@ -26,7 +26,7 @@ func newExecutor() *executor {
 		slots: map[core.WorkKind]chan struct{}{
 			core.BatchWork: make(chan struct{}, 16), core.FileWork: make(chan struct{}, 8),
 			core.FetchWork: make(chan struct{}, 16), core.HintWork: make(chan struct{}, 4),
-			core.LookWork: make(chan struct{}, 1), core.WeighWork: make(chan struct{}, 16), core.NoticeWork: make(chan struct{}, 16),
+			core.LookWork: make(chan struct{}, 1), core.WeighWork: make(chan struct{}, 16), core.NoticeWork: make(chan struct{}, 4096),
 		},
 	}
 }

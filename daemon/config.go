@@ -64,6 +64,7 @@
 //	outbound: [NETWORK, …]       that users may reach by this site (URIs of files, webhooks) although they are
 //	                             not of the public internet, such as 10.0.0.0/8 or 127.0.0.1; left out: none
 //	files: FILES                 of the URIs in jobs
+//	mail: MAIL                   to users, of their jobs; left out: none is sent
 //	log: {level: debug|info|warn|error, format: text|json}
 //	each_node: {disk: SIZE, clock: FREQUENCY, bandwidth: BITRATE}
 //	                             what every node has, for jobs that ask for it; a frequency as 2.4GHz, a rate of bits as
@@ -86,6 +87,17 @@
 //	credentials: FILE            that all users may use, of mode 0600; see package stage/transfer
 //	cache: SIZE                  of inputs from other sites, kept for other jobs of their users; left out: 10GiB
 //	patience: SPAN               how long a place is tried; left out: 2m
+//
+// MAIL says how mail is sent:
+//
+//	from: NAME@HOST              the sender; required
+//	server: HOST[:PORT]          that takes it by SMTP; left out, the port is 587, for tls: tls 465, for none 25
+//	tls: starttls|tls|none       left out: starttls; a server that does not offer it gets nothing
+//	authorities: FILE            certificates (PEM) that the server's is believed of; left out: the machine's
+//	credentials: FILE            for the server, of mode 0600: user: NAME and password: WORD; left out: none
+//	program: FILE                that takes what sendmail takes, instead of a server
+//	to: [DOMAIN, …]              mail goes to these, and what lies below them; left out: any
+//	per_hour: NUMBER             mails of one user; left out: 60. What is more is told together
 //
 // A NODE is one machine, and a QUEUE the NAME of one that has all nodes, or a
 // partition (the nodes of two may overlap):
@@ -141,6 +153,7 @@ import (
 
 	"gbroker/broker/core"
 	"gbroker/grid"
+	"gbroker/internal/mail"
 	"gbroker/overlay"
 	"gbroker/plan"
 )
@@ -221,6 +234,7 @@ type Config struct {
 	// a user speak, as the site, with what trusts it.
 	Outbound []netip.Prefix
 	Files    FilesConfig
+	Mail     MailConfig
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
 	// LogFormat is text, lines for people, or json.
@@ -327,6 +341,7 @@ func Default(dir string) Config {
 		},
 		Netmon:       NetmonConfig{TimeShare: 0.02, BytesPerHour: 256 << 20},
 		Files:        FilesConfig{Patience: 2 * time.Minute, Cache: 10 << 30},
+		Mail:         MailConfig{Security: mail.StartTLS, PerHour: 60},
 		LogLevel:     "info",
 		LogFormat:    "text",
 		Architecture: architecture(runtime.GOARCH),
@@ -482,6 +497,7 @@ func configFields(d *document, c *Config) []field {
 		{name: "netmon", read: func(n ast.Node) { d.fields(n, "netmon", netmonFields(d, &c.Netmon)) }},
 		{name: "outbound", aka: "allow networks private", list: true, read: func(n ast.Node) { d.outboundNetworks(n, &c.Outbound) }},
 		{name: "files", aka: "staging sources transfer", read: func(n ast.Node) { d.fields(n, "files", filesFields(d, c)) }},
+		{name: "mail", aka: "email smtp sendmail", read: func(n ast.Node) { d.mail(n, c) }},
 		{name: "log", aka: "logging", read: func(n ast.Node) {
 			d.fields(n, "log", []field{
 				{name: "level", read: word("log.level", &c.LogLevel, oneOf("debug", "info", "warn", "error"))},

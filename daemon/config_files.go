@@ -86,23 +86,32 @@ func readCredentials(file string) (transfer.Secrets, error) {
 	if file == "" {
 		return nil, nil
 	}
-	info, err := os.Stat(file)
+	text, err := readSecret("site", file, transfer.MaxSecrets)
 	if err != nil {
-		return nil, fmt.Errorf("reading the credentials of the site: %w", err)
-	}
-	if info.Mode().Perm()&0o077 != 0 || !info.Mode().IsRegular() || info.Size() > transfer.MaxSecrets {
-		return nil, fmt.Errorf("%w: the credentials of the site, %s, must be a file of mode 0600 and of at most %d bytes: chmod 600", grid.ErrInvalid, file, transfer.MaxSecrets)
-	}
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("reading the credentials of the site: they must belong to the user of the daemon: %w", err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the credentials of the site: %w", err)
+		return nil, err
 	}
 	secrets, err := transfer.ParseSecrets(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return secrets, nil
+}
+
+// readSecret reads a file of credentials that nobody but the daemon's user may.
+func readSecret(of, file string, most int64) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the credentials of the %s: %w", of, err)
+	}
+	if info.Mode().Perm()&0o077 != 0 || !info.Mode().IsRegular() || info.Size() > most {
+		return nil, fmt.Errorf("%w: the credentials of the %s, %s, must be a file of mode 0600 and of at most %d bytes: chmod 600", grid.ErrInvalid, of, file, most)
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("reading the credentials of the %s: they must belong to the user of the daemon: %w", of, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the credentials of the %s: %w", of, err)
+	}
+	return text, nil
 }

@@ -93,6 +93,13 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: a\nlog: {level: loud}\n", at + `2:14: log.level: "loud" is not known: write one of debug, info, warn, error`},
 		{"site: a\neach_node: {disk: 5x, clock: 2.4, bandwidth: 10GB}\n", at + `2:19: each_node.disk: "5x" has no unit of bytes: write it like 64GiB, 500MB or 1000000` + "\n" +
 			at + `2:30: each_node.clock: "2.4" is none: write it like 2.4GHz` + "\n" + at + `2:46: each_node.bandwidth: "10GB" is none: write it like 10Gbit/s`},
+		{"site: a\nmail: {server: m.org}\n", at + `2:8: mail has no field from: write from: NAME@HOST`},
+		{"site: a\nmail: {from: a@b}\n", at + "2:8: mail goes by a server or by a program: write one of them, as server: mail.example.org or program: /usr/sbin/sendmail"},
+		{"site: a\nmail: {from: a b, server: m.org:0, tls: ssl, to: [x y], per_hour: 0}\n", at + `2:14: mail.from: "a b" is no address: write NAME@HOST` + "\n" +
+			at + `2:27: mail.server: "0" is no port: write 1 to 65535, or leave it out` + "\n" + at + `2:41: mail.tls: "ssl" is not known: write one of starttls, tls, none` + "\n" +
+			at + `2:51: mail.to: "x y" is no name of a host: ' ' is not taken` + "\n" + at + `2:67: mail.per_hour: 0 is out of range: write 1 to 3600`},
+		{"site: a\nmail: {from: a@b, program: /p, credentials: c}\n", at + `2:8: credentials and authorities are for a server: remove them, or the program`},
+		{"site: a\nmail: {from: a@b, server: m, tls: none, credentials: c}\n", at + "2:8: a password is told only over TLS: write tls: starttls or tls: tls, or remove the credentials"},
 		{"site: a\narchitecture: amd64\n", at + `2:15: architecture: "amd64" is not known: write one of sparc, powerpc, x86, x86_32, x86_64, parisc, mips, ia64, arm, other`},
 		{"site: a\noperating_system: linux\n", at + `2:19: operating_system: "linux" is LINUX in JSDL's words: write LINUX`},
 		{"site: &x a\n", at + "1:7: anchors, aliases and tags are not used here: write the value itself"},
@@ -102,7 +109,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: a\nbatch:\n\tnodes: 1\n", at + "3:1: this is no YAML: found character '\t' that cannot start any token"},
 		{"site: \"\xff\"\nspeed: x\nbogus_field_here: 1\n", at + "1:7: site: the name \"\ufffd\" has 'ï' at position 1: use a-z 0-9 - _, first a letter or digit\n" +
 			at + "2:8: speed: \"x\" is no number: write it like 1.5\n" +
-			at + `3:1: unknown field "bogus_field_here": the fields here are site, listen, api, socket, data, sandboxes, speed, batch, neighbours, administrators, retention, limits, default_walltime, estimate_deadline, forget_after, reevaluation, netmon, outbound, files, log, each_node, architecture, operating_system`},
+			at + `3:1: unknown field "bogus_field_here": the fields here are site, listen, api, socket, data, sandboxes, speed, batch, neighbours, administrators, retention, limits, default_walltime, estimate_deadline, forget_after, reevaluation, netmon, outbound, files, mail, log, each_node, architecture, operating_system`},
 	} {
 		cfg := Default("/site")
 		if got := parseConfig(&cfg, "gbroker.yaml", []byte(c.text)).Error(); got != c.want {

@@ -50,6 +50,7 @@ func Examine(ctx context.Context, file string, o DoctorOptions, tell func(Findin
 		return nil
 	}
 	d.fine("configuration", "%s is right", file)
+	d.mail()
 	if cfg.Batch.System != Embedded && !d.external() {
 		return nil
 	}

@@ -8,18 +8,24 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"gbroker/api"
 	"gbroker/grid"
+	"gbroker/internal/mail"
 	"gbroker/internal/outbound"
 )
 
 // notifier tells the users of this home of their jobs, at the addresses that they name. A webhook gets a POST of
-// JSON, a [word]; any answer of 2xx is good. It goes where the site lets its users reach (`outbound`).
+// JSON, a [word]; any answer of 2xx is good. It goes where the site lets its users reach (`outbound`). Mail goes
+// through an outbox.
 type notifier struct {
 	client *http.Client
+	hooks  chan struct{} // a place for each webhook that is told now
+	mail   *outbox       // nil where none is sent
+	to     []string      // domains to which mail goes; nil is any
 	name   func(grid.PeerID) string
 }
 
@@ -36,21 +42,23 @@ type word struct {
 	At       api.Time   `json:"at"` // when that was
 }
 
-// errNoMail is final.
-var errNoMail = fmt.Errorf("%w: this site sends no mail: give an https address", grid.ErrInvalid)
+// Limits of one try at a webhook, and of how many are told at once.
+const (
+	sendLimit = 30 * time.Second
+	maxHooks  = 16
+)
 
-// sendLimit bounds the whole of one try.
-const sendLimit = 30 * time.Second
-
-func newNotifier(policy outbound.Policy, name func(grid.PeerID) string) *notifier {
-	return &notifier{policy.Client(), name}
+func newNotifier(cfg Config, name func(grid.PeerID) string) (*notifier, error) {
+	n := &notifier{client: outbound.Policy{Allow: cfg.Outbound}.Client(), hooks: make(chan struct{}, maxHooks), to: cfg.Mail.To, name: name}
+	sender, err := cfg.sender()
+	if sender != nil {
+		n.mail = newOutbox(sender, cfg.Site, cfg.Mail.PerHour)
+	}
+	return n, err
 }
 
 // Notify tries once. An error that wraps grid.ErrInvalid is final.
 func (n *notifier) Notify(ctx context.Context, r *grid.Record, owed grid.Owed) error {
-	if strings.HasPrefix(owed.To, "mailto:") {
-		return errNoMail
-	}
 	w := word{
 		Job: r.Job.ID, Name: r.Job.Name, User: r.Job.User.Name, Occasion: string(owed.When), State: r.State.String(),
 		Reason: r.Why(), Site: n.name(r.Owner), At: api.Time(owed.At),
@@ -58,13 +66,64 @@ func (n *notifier) Notify(ctx context.Context, r *grid.Record, owed grid.Owed) e
 	if r.HasExit {
 		w.ExitCode = &r.ExitCode
 	}
+	address := owed.Mail()
+	if address == "" {
+		return n.post(ctx, owed.To, w)
+	}
+	if why := n.unsent(address); why != "" {
+		return fmt.Errorf("%w: %s", grid.ErrInvalid, why)
+	}
+	err := n.mail.send(ctx, address, w)
+	if errors.Is(err, mail.ErrRefused) {
+		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
+	}
+	return err
+}
+
+// unsent says why no mail goes to an address; "" where it does.
+func (n *notifier) unsent(address string) string {
+	if n.mail == nil {
+		return "this site sends no mail"
+	}
+	_, host, _ := strings.Cut(strings.ToLower(address), "@")
+	below := func(domain string) bool { return host == domain || strings.HasSuffix(host, "."+domain) }
+	if n.to != nil && !slices.ContainsFunc(n.to, below) {
+		return "this site sends mail only to " + strings.Join(n.to, ", ")
+	}
+	return ""
+}
+
+// Unsent says of which notices of a job nothing will come here, and why.
+func (n *notifier) Unsent(terms *grid.Terms) (list []string) {
+	for _, notice := range terms.Notify {
+		address := notice.Mail()
+		if address == "" {
+			continue
+		}
+		if why := n.unsent(address); why != "" {
+			if text := fmt.Sprintf("no mail will go to %s: %s (`gclient watch` and `gclient wait` tell of jobs too)", address, why); !slices.Contains(list, text) {
+				list = append(list, text)
+			}
+		}
+	}
+	return list
+}
+
+// post tells a webhook.
+func (n *notifier) post(ctx context.Context, to string, w word) error {
+	select {
+	case n.hooks <- struct{}{}:
+		defer func() { <-n.hooks }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	body, err := json.Marshal(w)
 	if err != nil {
 		return fmt.Errorf("writing the notice as JSON: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendLimit)
 	defer cancel()
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, owed.To, bytes.NewReader(body))
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 	}

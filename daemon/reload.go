@@ -42,6 +42,7 @@ var configParts = []part{
 	{"netmon", false, func(c *Config) any { return c.Netmon }},
 	{"outbound", false, func(c *Config) any { return c.Outbound }},
 	{"files", false, func(c *Config) any { return c.Files }},
+	{"mail", false, func(c *Config) any { return c.Mail }},
 	{"log.level", true, func(c *Config) any { return c.LogLevel }},
 	{"log.format", false, func(c *Config) any { return c.LogFormat }},
 	{"each_node", false, func(c *Config) any { return c.Each }},

@@ -24,7 +24,6 @@ import (
 	"gbroker/broker"
 	"gbroker/broker/core"
 	"gbroker/grid"
-	"gbroker/internal/outbound"
 	"gbroker/internal/version"
 	"gbroker/netmon"
 	"gbroker/overlay"
@@ -51,17 +50,18 @@ type site struct {
 	ctx    context.Context // of Run: for what the parts begin by themselves
 	broker *broker.Broker
 
-	overlay *overlay.Overlay
-	monitor *netmon.Monitor
-	stager  *stage.Stager
-	batch   pbs.System
-	trouble atomic.Pointer[string] // why nothing is known of the batch system
-	full    atomic.Pointer[string] // that the disk is full
-	load    atomic.Pointer[api.BatchLoad]
-	meter   *meter
-	feed    *feed
-	server  *api.Server
-	names   *names
+	overlay  *overlay.Overlay
+	monitor  *netmon.Monitor
+	stager   *stage.Stager
+	batch    pbs.System
+	trouble  atomic.Pointer[string] // why nothing is known of the batch system
+	full     atomic.Pointer[string] // that the disk is full
+	load     atomic.Pointer[api.BatchLoad]
+	notifier *notifier
+	meter    *meter
+	feed     *feed
+	server   *api.Server
+	names    *names
 
 	mu      sync.Mutex // also of facts.Processes
 	members []grid.Member
@@ -135,6 +135,9 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 	if s.batch, err = cfg.system(s.ours()); err != nil {
 		return nil, err
 	}
+	if s.notifier, err = newNotifier(cfg, service{s}.SiteName); err != nil {
+		return nil, err
+	}
 	s.broker = broker.NewBroker(s.brokerConfig(key), cfg.Members, broker.Ports{
 		Peers: s.overlay, Hints: s.overlay, Links: s.monitor, Batch: s.batch, Stager: stager{s.stager},
 		Tokens: control.Attempts, Gather: control.Gather,
@@ -146,7 +149,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 			return reopenJournal(ctx, cfg)
 		},
 		Clock: s.clock, Wall: wall, Log: log.Named("broker"), Changed: s.changed,
-		Notifier: newNotifier(outbound.Policy{Allow: cfg.Outbound}, service{s}.SiteName),
+		Notifier: s.notifier,
 	})
 	s.meter, s.feed = newMeter(s), newFeed()
 	s.server, err = api.New(api.Config{

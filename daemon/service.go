@@ -82,6 +82,8 @@ func (s service) Submit(ctx context.Context, who api.Identity, n api.NewJob) (gr
 	return r, again, err
 }
 
+func (s service) Warnings(t *grid.Terms) []string { return s.site.notifier.Unsent(t) }
+
 func newULID() (string, error) {
 	id, err := ulid.New(ulid.Timestamp(time.Now()), rand.Reader)
 	if err != nil {

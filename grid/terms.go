@@ -219,12 +219,21 @@ func (n Notice) Check() error {
 		return fmt.Errorf("the address of a notice has %d bytes: at most %d", len(n.To), MaxAddress)
 	case strings.IndexFunc(n.To, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0:
 		return fmt.Errorf("the address of a notice has characters besides visible ASCII: encode them with %%")
-	case scheme == "mailto" && strings.Count(rest, "@") == 1 && !strings.HasPrefix(rest, "@") && !strings.HasSuffix(rest, "@") && !strings.ContainsAny(rest, "?,;"):
-		return nil
+	case scheme == "mailto":
+		return CheckMailAddress(rest)
 	case scheme == "https" || scheme == "http":
 		return CheckURI(n.To)
 	}
 	return fmt.Errorf("a notice goes to mailto:NAME@HOST or https://HOST/PATH")
+}
+
+// Mail is the address that gets the notice as a mail; "" if it goes elsewhere.
+func (n Notice) Mail() string {
+	address, is := strings.CutPrefix(n.To, "mailto:")
+	if !is {
+		return ""
+	}
+	return address
 }
 
 // Check says why a warning is none.

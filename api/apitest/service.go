@@ -211,6 +211,16 @@ func (s *Service) Self() (grid.Site, grid.PeerID) {
 	return site, Peer
 }
 
+// Warnings are about mail, which nobody sends here.
+func (s *Service) Warnings(t *grid.Terms) (list []string) {
+	for _, n := range t.Notify {
+		if to := n.Mail(); to != "" {
+			list = append(list, "no mail will go to "+to)
+		}
+	}
+	return list
+}
+
 // Submit keeps the job: SUBMITTED, STAGEIN with files to come.
 func (s *Service) Submit(_ context.Context, who api.Identity, n api.NewJob) (grid.Record, bool, error) {
 	s.mu.Lock()

@@ -13,6 +13,8 @@ import (
 //	begins, ends ─► saved with Owed ─► Notify ─► Notified: sent ─► saved without
 //	                                      ▲            └ failed ─► again, ever later, for a day at most
 //	                                      └────────────────────────┘
+//
+// One that fails lets the others of its job go first.
 
 // Notify sends a notice, and is answered by Notified.
 type Notify struct {
@@ -31,8 +33,13 @@ type Notified struct {
 func (Notify) effect()  {}
 func (Notified) event() {}
 
-// noticeLimit is how long a notice is tried to be sent.
-const noticeLimit = grid.Day
+// noticeLimit is how long a notice is tried to be sent; between two tries lie noticeFirst, and ever more up to
+// noticeLast: each is a line of the job's history.
+const (
+	noticeLimit = grid.Day
+	noticeFirst = 2 * grid.Second
+	noticeLast  = 2 * grid.Hour
+)
 
 // owe notes that its user is to be told of an occasion. The next save makes it durable.
 func (c *terms) owe(j *job, when ...grid.Occasion) {
@@ -62,6 +69,18 @@ func (c *terms) noticeDue(j *job) {
 	}
 }
 
+// tellLater puts one that failed behind the others; when all have failed, they are tried again after a while.
+func (c *terms) tellLater(j *job, k int) {
+	failed := j.rec.Owed[k]
+	j.rec.Owed = append(slices.Delete(slices.Clone(j.rec.Owed), k, k+1), failed)
+	j.tries[onNotice]++
+	if rounds, more := j.tries[onNotice]/len(j.rec.Owed), j.tries[onNotice]%len(j.rec.Owed); more == 0 {
+		c.arm(j, onNotice, min(noticeFirst<<min(rounds-1, 20), noticeLast))
+	} else {
+		c.arm(j, onNotice, 1)
+	}
+}
+
 func (c *terms) notified(e Notified) {
 	j := c.job(e.Job)
 	if j == nil {
@@ -79,7 +98,7 @@ func (c *terms) notified(e Notified) {
 		why = fmt.Sprintf("telling %s of its %s is given up: %s", e.Owed.To, e.Owed.When, clip(e.Err))
 	default:
 		c.note(e.Job, "", fmt.Sprintf("telling %s of its %s: %s", e.Owed.To, e.Owed.When, clip(e.Err)))
-		c.backoff(j, onNotice)
+		c.tellLater(j, k)
 		return
 	}
 	j.rec.Owed = slices.Delete(slices.Clone(j.rec.Owed), k, k+1)

@@ -84,6 +84,7 @@ func handInGroup(cmd *cobra.Command, c *api.Client, documents []*document, files
 	if !f.json {
 		cmd.Println(a.ID)
 	}
+	warnings(cmd, a.Warnings)
 	if sub.Sweep != nil {
 		cmd.PrintErrf("gclient: %d jobs, as one group\n", a.Jobs)
 	}

@@ -116,6 +116,7 @@ func (p *program) runCommand(cmd *cobra.Command, made *script.Script, f submissi
 // seeThrough sends the files of a job, prints what it writes, and ends as it does.
 func (p *program) seeThrough(cmd *cobra.Command, c *api.Client, d *document, a *api.Accepted, f submission) error {
 	cmd.PrintErrf("gclient: job %s is handed in\n", a.ID)
+	warnings(cmd, a.Warnings)
 	if len(a.Wanted) > 0 && wantsFiles(&a.Status) {
 		if _, err := sendFiles(cmd, c, d, a); err != nil {
 			return err

@@ -146,6 +146,7 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 	if !f.json {
 		cmd.Println(a.ID)
 	}
+	warnings(cmd, a.Warnings)
 	status := a.Status
 	if len(a.Wanted) > 0 && wantsFiles(&status) {
 		if status, err = sendFiles(cmd, c, d, &a); err != nil {

@@ -103,6 +103,13 @@ func warn(cmd *cobra.Command, d *document) {
 	}
 }
 
+// warnings tells what the broker says of what was handed in.
+func warnings(cmd *cobra.Command, list []string) {
+	for _, text := range list {
+		cmd.PrintErrf("gclient: warning: %s\n", printable(text))
+	}
+}
+
 func windowsWarnings(d *document) []string {
 	var all []string
 	for _, name := range d.windows() {

@@ -220,7 +220,7 @@ func (j *reading) notices() {
 		}{{m.begin, grid.OnBegin}, {m.end, grid.OnEnd}, {m.fail && !m.end, grid.OnFail}} {
 			n := grid.Notice{When: o.when, To: "mailto:" + strings.TrimSpace(address)}
 			if err := n.Check(); err != nil {
-				j.wrong(m.to.word, "%v: write NAME@HOST", err)
+				j.wrong(m.to.word, "%v", err)
 				return
 			}
 			if o.yes {
