@@ -62,6 +62,10 @@ type Wanted struct {
 	MaxSites   int         // at most so many sites; 0 is any number
 	MinPerSite int         // at least so many pieces at each site that takes part; 0 is 1
 	FirstStart bool        // the earliest start is asked for rather than the earliest end
+	// Held keeps the nodes for the kill limit, which is never below Walltime, and Extra more,
+	// however soon the job is believed to end.
+	Held  bool
+	Extra grid.Tick
 }
 
 // AnyFee is the fee of a job for which no slot is too dear.
@@ -96,7 +100,8 @@ func (m *Market) Select(w Wanted) (*Selection, *Lack) {
 type best struct {
 	found      bool
 	start, end grid.Tick
-	sweep      *sweep // the one that found it, of the first chunk
+	until      grid.Tick // so long the nodes are held
+	sweep      *sweep    // the one that found it, of the first chunk
 }
 
 func (o *offers) search(w *Wanted) best {
@@ -108,12 +113,12 @@ func (o *offers) search(w *Wanted) best {
 			if b.found {
 				sweeps[i].before = b.start
 				if !w.FirstStart {
-					sweeps[i].before = b.end - sweeps[i].length
+					sweeps[i].before = b.end - runTime(w.Walltime, speed)
 				}
 			}
 		}
 		if at, ok := o.run(w, sweeps); ok {
-			b = best{true, at, at + sweeps[0].length, sweeps[0]}
+			b = best{true, at, at + runTime(w.Walltime, speed), at + sweeps[0].length, sweeps[0]}
 		}
 	}
 	return b
@@ -130,6 +135,19 @@ func (o *offers) run(w *Wanted, sweeps []*sweep) (at grid.Tick, ok bool) {
 // runTime is how long a job of that walltime runs at that speed; as the broker reckons.
 func runTime(walltime grid.Tick, speed float64) grid.Tick {
 	return max(1, grid.FromSeconds(walltime.Seconds()/speed))
+}
+
+// limit is the kill limit of a job of that walltime at that speed.
+func limit(walltime grid.Tick, speed float64) grid.Tick {
+	return max(walltime, runTime(walltime, speed))
+}
+
+// length is for how long nodes are taken where the slowest has that speed.
+func (w *Wanted) length(speed float64) grid.Tick {
+	if w.Held {
+		return limit(w.Walltime, speed) + w.Extra
+	}
+	return runTime(w.Walltime, speed)
 }
 
 // usable is from when on the slots of site j can be used.

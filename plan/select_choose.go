@@ -102,14 +102,14 @@ type take struct {
 func (o *offers) choose(w *Wanted, b best) *Selection {
 	var all []take
 	if len(o.chunks) == 1 {
-		all = o.cheapest(w, o.freeNodes(b.sweep, b.start, b.end))
+		all = o.cheapest(w, o.freeNodes(b.sweep, b.start, b.until))
 	} else {
-		all, _ = o.placeChunks(b.sweep, b.start, b.end)
+		all, _ = o.placeChunks(b.sweep, b.start, b.until)
 	}
 	slices.SortFunc(all, func(x, y take) int { return x.node - y.node }) // by site and node
 	out := &Selection{Start: b.start, End: b.end, Taken: make([]Taken, 0, len(all))}
 	for _, t := range all {
-		took := o.taken(t, b.start, b.end)
+		took := o.taken(t, b.until)
 		out.Taken = append(out.Taken, took)
 		out.Cost += took.Price
 	}
@@ -117,7 +117,7 @@ func (o *offers) choose(w *Wanted, b best) *Selection {
 }
 
 // taken is a take as others see it: for the price of the cheapest level that has so much.
-func (o *offers) taken(t take, start, end grid.Tick) Taken {
+func (o *offers) taken(t take, end grid.Tick) Taken {
 	g := o.market.sites[t.of.site]
 	l := t.levels[slices.IndexFunc(t.levels, func(l level) bool { return within(t.amounts, l.room) })]
 	share := g.shares([]portion{{processes: t.processes}}, t.amounts)[0]

@@ -95,7 +95,7 @@ func (o *offers) lack(w *Wanted) *Lack {
 			out.Asked, out.Most, out.MostAt, out.Length = c.Count, s.most, s.mostAt, s.length
 		}
 		for _, a := range c.byStart {
-			length := runTime(w.Walltime, o.market.sites[a.site].site.Speed)
+			length := w.length(o.market.sites[a.site].site.Speed)
 			switch {
 			case a.end-a.start < length:
 				out.Short++

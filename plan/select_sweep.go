@@ -59,7 +59,7 @@ func (f *feed) pieces(i int) int {
 func newSweep(c *chunkOffers, m *Market, w *Wanted, speed float64) *sweep {
 	n := len(m.sites)
 	s := &sweep{
-		length: runTime(w.Walltime, speed), before: endless, wanted: c.Count,
+		length: w.length(speed), before: endless, wanted: c.Count,
 		from: make([]grid.Tick, n), order: make([]int32, n), pending: make([]int, n),
 	}
 	for j, g := range m.sites {
