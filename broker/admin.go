@@ -76,10 +76,10 @@ func (b *Broker) Resume(ctx context.Context) error {
 	return err
 }
 
-// AskElsewhere passes a user's request for a job on to another broker.
-func (b *Broker) AskElsewhere(ctx context.Context, f core.Forward) (grid.Record, error) {
-	a, err := b.request(ctx, func(t core.Token) core.Request { f.Token = t; return f })
-	return a.Record, err
+// AskElsewhere passes a user's wish on to another broker.
+func (b *Broker) AskElsewhere(ctx context.Context, to grid.PeerID, w core.Wish) (core.Found, error) {
+	a, err := b.request(ctx, func(t core.Token) core.Request { return core.Forward{Token: t, To: to, Wish: w} })
+	return a.Found, err
 }
 
 func (b *Broker) trust(members []grid.Member) {

@@ -129,7 +129,9 @@ type Ports struct {
 	Notifier interface {
 		Notify(ctx context.Context, r *grid.Record, owed grid.Owed) error
 	}
-	Log *zap.Logger
+	// Serve does what a user of another broker wishes, who may. It may be nil.
+	Serve func(ctx context.Context, e core.Serve) (core.Found, error)
+	Log   *zap.Logger
 }
 
 // Broker drives one Core by the rules of [core.Host]: it feeds it events, makes durable what is to

@@ -22,6 +22,7 @@ const (
 	prepareLimit = 6 * time.Hour
 	hintLimit    = 20 * time.Second
 	weighLimit   = 10 * time.Second
+	serveLimit   = 10 * time.Minute // also where files are copied
 )
 
 // dispatch lets one effect leave. It never blocks on the outside.
@@ -103,6 +104,8 @@ func (b *Broker) work(ctx, work context.Context, e core.Effect, pauses uint64) {
 		b.discard(e)
 	case core.SetAside:
 		b.setAside(e)
+	case core.Serve:
+		b.serve(work, e)
 	case core.Publish:
 		b.publish(work, e)
 	case core.Delivered:
@@ -312,6 +315,17 @@ func (b *Broker) weigh(ctx context.Context, e core.Weigh) {
 	ctx, cancel := context.WithTimeout(ctx, weighLimit)
 	defer cancel()
 	b.Post(core.Weighed{Job: e.Job.ID, Bytes: b.ports.Stager.Costs(ctx, e.Job)})
+}
+
+// serve does what a user of another broker wishes.
+func (b *Broker) serve(ctx context.Context, e core.Serve) {
+	ctx, cancel := context.WithTimeout(ctx, serveLimit)
+	defer cancel()
+	done := core.Served{From: e.From, Number: e.Number, Err: fmt.Errorf("%w: this broker serves its own users alone", grid.ErrUnavailable)}
+	if b.ports.Serve != nil {
+		done.Found, done.Err = b.ports.Serve(ctx, e)
+	}
+	b.Post(done)
 }
 
 func (b *Broker) export(ctx context.Context, e core.Export) {

@@ -11,6 +11,7 @@ import (
 	"gbroker/api"
 	"gbroker/broker/core"
 	"gbroker/grid"
+	"gbroker/wire"
 )
 
 // Jobs of other homes. What has a record here that can answer (this is the home, or
@@ -81,11 +82,13 @@ func (s service) ask(ctx context.Context, who api.Identity, id grid.JobID, cance
 			failed = fmt.Errorf("%w: job %s: the site %s cannot be reached now; try again later", grid.ErrUnavailable, id, s.SiteName(whom[i]))
 			continue
 		}
-		r, err := s.site.broker.AskElsewhere(ctx, core.Forward{
-			To: whom[i], Job: id, User: who.Name, Administrator: who.Administrator, Cancel: cancel,
-		})
+		w := core.Wish{Job: id, User: who.Name, Administrator: who.Administrator}
+		if cancel {
+			w.Ask = wire.WishCancel
+		}
+		f, err := s.site.broker.AskElsewhere(ctx, whom[i], w)
 		if err == nil || errors.Is(err, grid.ErrForbidden) {
-			return r, whom[i], err
+			return f.Record, whom[i], err
 		}
 		if !errors.Is(err, grid.ErrNotFound) {
 			failed = err

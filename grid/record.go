@@ -150,6 +150,8 @@ type AtHome struct {
 	Removed bool   // a tombstone; the job and its files are gone, its key still counts
 	// Adopted is the older epoch whose owner's result became the job's. Zero is none.
 	Adopted Epoch
+	// Relayed are the last alterations that other brokers have passed on, of each the last, the latest at the end.
+	Relayed []Relayed
 }
 
 // SiteState is what a broker durably knows of its own site.

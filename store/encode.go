@@ -31,6 +31,7 @@ type recordRow struct {
 	Anyway        bool             `json:",omitempty"`
 	Altered       *grid.Alteration `json:",omitempty"`
 	Owed          []grid.Owed      `json:",omitempty"`
+	Relayed       []grid.Relayed   `json:",omitempty"`
 	Stay          *struct{}        `json:",omitempty"` // never set: it is among the decisions
 	Decisions     *struct{}        `json:",omitempty"` // never set: what brokers before wrote beside the journal has it, as null
 	Telling       bool             `json:",omitempty"`
@@ -172,7 +173,7 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 	return encode(recordRow{
 		Record: *r, Outputs: each(r.Outputs, toFile),
 		Candidate: present(r.Candidate), Superseded: present(r.Superseded), Adopted: present(r.Adopted),
-		Kept: r.Kept, Overdue: r.Overdue, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Altered: r.Altered, Owed: r.Owed,
+		Kept: r.Kept, Overdue: r.Overdue, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Altered: r.Altered, Owed: r.Owed, Relayed: r.Relayed,
 		Standing: r.Role,
 		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
 		Telling:  r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
@@ -250,6 +251,7 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	r.Record.Obstacle, r.Record.Altered, r.Record.Overdue = r.Obstacle, r.Altered, r.Overdue
 	r.Record.Owed = r.Owed
 	r.Record.Arrived, r.Record.Hosts, r.Record.Address = r.Arrived, r.Hosts, r.Address
+	r.Record.Relayed = r.Relayed
 	return r.Record, nil
 }
 

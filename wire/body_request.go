@@ -3,51 +3,158 @@ package wire
 import "gbroker/grid"
 
 type requestBody struct {
-	Number        uint64 `msgpack:"n,omitempty"`
-	Job           string `msgpack:"j,omitempty"`
-	User          string `msgpack:"u,omitempty"`
-	Administrator bool   `msgpack:"a,omitempty"`
-	Cancel        bool   `msgpack:"c,omitempty"`
+	Number        uint64          `msgpack:"n,omitempty"`
+	Job           string          `msgpack:"j,omitempty"`
+	User          string          `msgpack:"u,omitempty"`
+	Administrator bool            `msgpack:"a,omitempty"`
+	Cancel        bool            `msgpack:"c,omitempty"` // WishCancel, as brokers without Wish know it
+	Group         string          `msgpack:"g,omitempty"`
+	Wish          uint64          `msgpack:"w,omitempty"`
+	Alter         *alterationBody `msgpack:"al,omitempty"`
+	Key           string          `msgpack:"k,omitempty"`
+	After         int64           `msgpack:"ma,omitempty"`
+	Limit         int64           `msgpack:"ml,omitempty"`
+}
+
+func fromRequest(m Request) *requestBody {
+	b := &requestBody{
+		Number: m.Number, Job: string(m.Job), User: m.User, Administrator: m.Administrator, Group: string(m.Group),
+		Wish: uint64(m.Wish), Alter: fromAlteration(m.Alter), Key: m.Key, After: int64(m.After), Limit: int64(m.Limit),
+	}
+	if m.Wish == WishCancel {
+		b.Cancel, b.Wish = true, 0
+	}
+	return b
 }
 
 func (b *requestBody) message(c *check) Message {
-	m := Request{b.Number, c.jobID("job", b.Job), c.word("user", b.User, MaxUser), b.Administrator, b.Cancel}
+	m := Request{
+		Number: b.Number, Job: c.optionalJobID("job", b.Job), Group: c.optionalGroupID("group", b.Group),
+		User: c.word("user", b.User, MaxUser), Administrator: b.Administrator,
+		Wish: Wish(min(b.Wish, uint64(wishes))), Key: c.word("key", b.Key, MaxKey),
+		After: c.count("after", b.After, 0, grid.MaxSweep), Limit: c.count("limit", b.Limit, 0, MaxMembers),
+	}
 	if m.User == "" {
 		c.fail("user", "it is empty")
+	}
+	if b.Alter != nil {
+		a := nested(c, "alter", b.Alter.alteration)
+		m.Alter = &a
+	}
+	if b.Cancel {
+		m.Wish = WishCancel
+	}
+	switch {
+	case b.Cancel && b.Wish != 0, m.Wish >= wishes:
+		c.fail("wish", "%d is no wish", b.Wish)
+	case (m.Job == "") == (m.Group == ""):
+		c.fail("job", "it is about either a job or a group")
+	case m.Group != "" && (m.Wish == WishAlter || m.Wish == WishResubmit || m.Wish == WishDecisions):
+		c.fail("wish", "%d is no wish for a group", m.Wish)
+	case (m.Alter != nil) != (m.Wish == WishAlter):
+		c.fail("alter", "it comes with the wish %d, and with no other", WishAlter)
+	case (m.Key != "") != (m.Wish == WishResubmit):
+		c.fail("key", "it comes with the wish %d, and with no other", WishResubmit)
 	}
 	return m
 }
 
+type alterationBody struct {
+	Held      *bool    `msgpack:"h,omitempty"`
+	NotBefore *agoBody `msgpack:"nb,omitempty"`
+	Deadline  *agoBody `msgpack:"dl,omitempty"`
+	Priority  *int64   `msgpack:"p,omitempty"`
+	Walltime  *int64   `msgpack:"w,omitempty"`
+	Processes *int64   `msgpack:"n,omitempty"`
+	Queue     *string  `msgpack:"q,omitempty"`
+}
+
+func fromAlteration(a *Alteration) *alterationBody {
+	if a == nil {
+		return nil
+	}
+	return &alterationBody{
+		Held: a.Held, NotBefore: fromOptionalIn(a.NotBefore), Deadline: fromOptionalIn(a.Deadline),
+		Priority: as(a.Priority, func(v int) int64 { return int64(v) }), Walltime: as(a.Walltime, func(v grid.Tick) int64 { return int64(v) }),
+		Processes: as(a.Processes, func(v int) int64 { return int64(v) }), Queue: as(a.Queue, func(v grid.QueueName) string { return string(v) }),
+	}
+}
+
+func (b *alterationBody) alteration(c *check) Alteration {
+	return Alteration{
+		Held: b.Held, NotBefore: optionalIn(c, "not_before", b.NotBefore), Deadline: optionalIn(c, "deadline", b.Deadline),
+		Priority:  as(b.Priority, func(v int64) int { return c.count("priority", v, -grid.MaxPriority, grid.MaxPriority) }),
+		Walltime:  as(b.Walltime, func(v int64) grid.Tick { return c.walltime("walltime", v) }),
+		Processes: as(b.Processes, func(v int64) int { return c.count("processes", v, 1, grid.MaxProcesses) }),
+		Queue:     as(b.Queue, func(v string) grid.QueueName { return c.queue("queue", v) }),
+	}
+}
+
+// as converts what may be missing.
+func as[A, B any](v *A, convert func(A) B) *B {
+	if v == nil {
+		return nil
+	}
+	to := convert(*v)
+	return &to
+}
+
 type responseBody struct {
-	Number  uint64      `msgpack:"n,omitempty"`
-	Job     string      `msgpack:"j,omitempty"`
-	Outcome uint64      `msgpack:"o,omitempty"`
-	Why     string      `msgpack:"y,omitempty"`
-	Status  *statusBody `msgpack:"s,omitempty"`
+	Number    uint64           `msgpack:"n,omitempty"`
+	Job       string           `msgpack:"j,omitempty"`
+	Outcome   uint64           `msgpack:"o,omitempty"`
+	Why       string           `msgpack:"y,omitempty"`
+	Status    *statusBody      `msgpack:"s,omitempty"`
+	Group     string           `msgpack:"g,omitempty"`
+	About     *groupStatusBody `msgpack:"gs,omitempty"`
+	New       string           `msgpack:"nj,omitempty"`
+	Certain   bool             `msgpack:"c,omitempty"`
+	Events    []eventBody      `msgpack:"h,omitempty"`
+	Decisions []decisionBody   `msgpack:"d,omitempty"`
 }
 
 func fromResponse(m Response) *responseBody {
-	b := &responseBody{Number: m.Number, Job: string(m.Job), Outcome: uint64(m.Outcome), Why: plain(m.Why, MaxWhy)}
+	b := &responseBody{
+		Number: m.Number, Job: string(m.Job), Group: string(m.Group), Outcome: uint64(m.Outcome), Why: plain(m.Why, MaxWhy),
+		New: string(m.New), Certain: m.Certain, Events: each(m.Events, fromEvent), Decisions: each(m.Decisions, fromDecision),
+	}
 	if m.Status != nil {
 		b.Status = fromStatus(*m.Status)
+	}
+	if m.About != nil {
+		b.About = fromGroupStatus(*m.About)
 	}
 	return b
 }
 
 func (b *responseBody) message(c *check) Message {
 	m := Response{
-		Number: b.Number, Job: c.jobID("job", b.Job), Outcome: Outcome(b.Outcome),
-		Why: c.word("why", b.Why, MaxWhy),
+		Number: b.Number, Job: c.optionalJobID("job", b.Job), Group: c.optionalGroupID("group", b.Group),
+		Outcome: Outcome(min(b.Outcome, uint64(outcomes))), Why: c.word("why", b.Why, MaxWhy),
+		New: c.optionalJobID("new", b.New), Certain: b.Certain,
+		Events:    list(c, "events", b.Events, MaxEvents, eventBody.event),
+		Decisions: list(c, "decisions", b.Decisions, MaxDecisions, decisionBody.decision),
 	}
-	if b.Outcome < uint64(OutcomeDone) || b.Outcome > uint64(OutcomeLater) {
+	if m.Outcome < OutcomeDone || m.Outcome >= outcomes {
 		c.fail("outcome", "%d is no outcome", b.Outcome)
 	}
-	if (m.Outcome == OutcomeDone) != (b.Status != nil) {
-		c.fail("status", "it comes with the outcome %d, and with no other", OutcomeDone)
+	if (m.Job == "") == (m.Group == "") {
+		c.fail("job", "it is about either a job or a group")
+	}
+	done := m.Outcome == OutcomeDone
+	if (done && m.Job != "") != (b.Status != nil) {
+		c.fail("status", "it comes with a job and the outcome %d, and with no other", OutcomeDone)
+	}
+	if (done && m.Group != "") != (b.About != nil) {
+		c.fail("about", "it comes with a group and the outcome %d, and with no other", OutcomeDone)
 	}
 	if b.Status != nil {
 		s := nested(c, "status", b.Status.status)
 		m.Status = &s
+	}
+	if b.About != nil {
+		s := nested(c, "about", b.About.status)
+		m.About = &s
 	}
 	return m
 }
@@ -82,9 +189,14 @@ type statusBody struct {
 	// Output and Error came later: a broker without them skips them.
 	Output string `msgpack:"so,omitempty"`
 	Error  string `msgpack:"se,omitempty"`
+	// Outline came with the wishes: a broker without them takes what stands there for known.
+	Outline bool `msgpack:"ol,omitempty"`
 }
 
 func fromStatus(m Status) *statusBody {
+	if m.Outline {
+		m.Demand, m.Walltime = grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}, 1
+	}
 	return &statusBody{
 		Name: m.Name, UserHome: string(m.User.Home), UserName: m.User.Name,
 		Home: string(m.Home), Owner: string(m.Owner), State: uint64(m.State), Epoch: fromEpoch(m.Epoch),
@@ -94,6 +206,7 @@ func fromStatus(m Status) *statusBody {
 		End: uint64(m.End), ExitCode: int64(m.ExitCode), HasExit: m.HasExit, Signal: int64(m.Signal),
 		Reason: plain(m.Reason, MaxWhy), Cancel: m.Cancel, Outputs: each(m.Outputs, fromFile), Usage: fromUsage(m.Usage),
 		Output: plain(m.Output, grid.MaxPath), Error: plain(m.Error, grid.MaxPath),
+		Outline: m.Outline,
 	}
 }
 
@@ -120,6 +233,9 @@ func (b *statusBody) status(c *check) Status {
 		if m.End = c.state("end", b.End); !m.End.Terminal() {
 			c.fail("end", "%v is no end", m.End)
 		}
+	}
+	if m.Outline = b.Outline; m.Outline {
+		m.Demand, m.Walltime = grid.Demand{}, 0
 	}
 	return m
 }

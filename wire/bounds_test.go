@@ -161,7 +161,7 @@ func TestLimitsAreInclusive(t *testing.T) {
 			return offer(func(j *grid.Job) { j.Inputs = halves(MaxSandbox, int64(n)) })
 		},
 		"verdict": func(n int) Message { return InquireReply{Handoff: handoff, Verdict: VerdictUnknown + Verdict(n)} },
-		"outcome": func(n int) Message { return Response{Job: aJob, Outcome: OutcomeLater + Outcome(n)} },
+		"outcome": func(n int) Message { return Response{Job: aJob, Outcome: OutcomeWorking + Outcome(n)} },
 		"outcome, least": func(n int) Message {
 			return Response{Job: aJob, Outcome: OutcomeDone - Outcome(n), Status: &Status{User: grid.User{Name: "u", Home: other}, Home: other, Owner: other, State: grid.Ready, Demand: exampleJob().Demand, Walltime: 1}}
 		},

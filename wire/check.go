@@ -157,6 +157,15 @@ func (c *check) optionalJobID(name, s string) grid.JobID {
 	return c.jobID(name, s)
 }
 
+func (c *check) optionalGroupID(name, s string) grid.GroupID {
+	if s == "" {
+		return ""
+	}
+	id, err := grid.ParseGroupID(s)
+	c.valid(name, err)
+	return id
+}
+
 func (c *check) site(name, s string) grid.SiteName {
 	if err := grid.CheckName(s); err != nil {
 		c.fail(name, "%w", err)

@@ -149,7 +149,7 @@ func mirror(m Message) (body, error) {
 	case Superseded:
 		return &supersededBody{string(m.Job), fromEpoch(m.Of), fromEpoch(m.Epoch), string(m.Owner), m.Keep}, nil
 	case Request:
-		return &requestBody{m.Number, string(m.Job), m.User, m.Administrator, m.Cancel}, nil
+		return fromRequest(m), nil
 	case Response:
 		return fromResponse(m), nil
 	case Moved:

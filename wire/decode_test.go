@@ -345,6 +345,22 @@ func TestValuesAreChecked(t *testing.T) {
 		{"job.inputs[2].path", offer(func(j *grid.Job) { j.Inputs = grid.Manifest{{Path: "a"}, {Path: "a-b"}, {Path: "a/b"}} })},
 		{"job.inputs: 10001", offer(func(j *grid.Job) { j.Inputs = make(grid.Manifest, grid.MaxFiles+1) })},
 		{"job", Error{Of: KindEstimateRequest, Job: "nonsense"}},
+		{"job: it is about either", Request{User: "alice"}},
+		{"job: it is about either", Request{User: "alice", Job: aJob, Group: aGroup}},
+		{"group", Request{User: "alice", Group: "nonsense"}},
+		{"wish", Request{User: "alice", Job: aJob, Wish: wishes}},
+		{"wish: 2 is no wish for a group", Request{User: "alice", Group: aGroup, Wish: WishAlter}},
+		{"alter", Request{User: "alice", Job: aJob, Wish: WishAlter}},
+		{"alter", Request{User: "alice", Job: aJob, Alter: &Alteration{}}},
+		{"key", Request{User: "alice", Job: aJob, Key: "k"}},
+		{"key: 129 bytes", Request{User: "alice", Job: aJob, Wish: WishResubmit, Key: strings.Repeat("k", MaxKey+1)}},
+		{"limit", Request{User: "alice", Group: aGroup, Limit: MaxMembers + 1}},
+		{"after", Request{User: "alice", Group: aGroup, After: -1}},
+		{"outcome", Response{Job: aJob, Outcome: outcomes}},
+		{"about", Response{Group: aGroup, Outcome: OutcomeDone}},
+		{"about.members: 1001", Response{Group: aGroup, Outcome: OutcomeDone, About: &GroupStatus{User: grid.User{Home: aPeer}, Members: make([]Member, MaxMembers+1)}}},
+		{"events: 4097", Response{Job: aJob, Outcome: OutcomeLater, Events: make([]Event, MaxEvents+1)}},
+		{"decisions: 129", Response{Job: aJob, Outcome: OutcomeLater, Decisions: make([]Decision, MaxDecisions+1)}},
 	}
 	for _, c := range cases {
 		_, err := Encode(c.m)

@@ -17,8 +17,7 @@
 // Keys that a receiver does not know are skipped, at every depth; a field left out
 // is zero. What must not be skipped is named in needs: a receiver that lacks one
 // answers by its name ([UnsupportedFeature]) and does nothing else with the
-// message. [Encode] names by itself what the jobs of a message use: named-resources,
-// properties, exclusive. A number that is no kind is answered likewise ([UnknownKind]).
+// message. [Encode] names by itself what a message uses, as the features of needs.go say. A number that is no kind is answered likewise ([UnknownKind]).
 // [Complaint] makes the [Error] message for each of these; the stream goes on.
 //
 // Times are spans in milliseconds since sending, negative where a field says so;

@@ -91,7 +91,7 @@ func examples() []Message {
 		Recount{Sequence: 4711},
 		Recounted{Claims: []Claim{{Job: aJob, Epoch: handoff.Epoch, Yours: true}, {Job: aJob + ".1"}}},
 		Superseded{Job: aJob, Of: handoff.Epoch, Epoch: grid.Epoch{Term: 2}, Owner: other, Keep: true},
-		Request{Number: 12, Job: aJob, User: "alice", Administrator: true, Cancel: true},
+		Request{Number: 12, Job: aJob, User: "alice", Administrator: true, Wish: WishCancel},
 		Response{Number: 12, Job: aJob, Outcome: OutcomeDone, Why: "it was", Status: &Status{
 			Name: job.Name, User: job.User, Home: aPeer, Owner: other, State: grid.Running, Epoch: handoff.Epoch,
 			Demand: job.Demand, Walltime: grid.Hour, WalltimeDefaulted: true, Queue: "long",
@@ -253,6 +253,9 @@ func grown() map[string]Message {
 			named.Output, named.Error = "results/out.txt", "stderr"
 			m.Status = &named
 			later["response-streams"] = m
+			growResponse(later, m)
+		case Request:
+			growRequest(later, m)
 		case Recounted:
 			m.Claims = append(slices.Clone(m.Claims), Claim{Job: aJob, Epoch: grid.Epoch{Term: 2}, Ended: true})
 			later["recounted-ended"] = m
@@ -497,9 +500,7 @@ func TestExamplesAreComplete(t *testing.T) {
 		if o, ok := m.(Offer); ok && o.Job.Part != nil {
 			values = append(values, *o.Job.Part)
 		}
-		if r, ok := m.(Response); ok {
-			values = append(values, *r.Status)
-		}
+		values = append(values, partsOf(m)...)
 	}
 	for _, m := range demanding() {
 		values = append(values, m)

@@ -351,73 +351,12 @@ type Superseded struct {
 	Keep  bool // the result that you have is kept, at your site, beside that of the job
 }
 
-// Request is a user's wish for a job of another home, passed on by the broker where
-// it was made. Repeated until Response.
-type Request struct {
-	Number        uint64
-	Job           grid.JobID
-	User          string // as the asking broker knows the user
-	Administrator bool   // of the asking broker
-	Cancel        bool   // else: tell its status
-}
-
-// Outcome of a Request.
-type Outcome uint8
-
-// Outcomes.
-const (
-	OutcomeDone      Outcome = 1 + iota // Status is set
-	OutcomeUnknown                      // there is no such job here
-	OutcomeForbidden                    // not for this user
-	OutcomeLater                        // not now
-)
-
-// Response answers Request.
-type Response struct {
-	Number  uint64
-	Job     grid.JobID
-	Outcome Outcome
-	Why     string // for people, unless done
-	Status  *Status
-}
-
-// Status is the public part of a job's record.
-type Status struct {
-	Name              string
-	User              grid.User
-	Home, Owner       grid.PeerID
-	State             grid.State
-	Epoch             grid.Epoch
-	Demand            grid.Demand
-	Walltime          grid.Tick
-	WalltimeDefaulted bool
-	Queue             grid.QueueName
-	Submitted         Ago
-	Started           Ago
-	Finished          Ago
-	Ended             Ago
-	ContactLost       Ago
-	Predicted         In
-	Estimate          In
-	End               grid.State
-	ExitCode          int
-	HasExit           bool
-	Signal            int
-	Reason            string
-	Cancel            bool
-	Outputs           grid.Manifest // where the answering broker has them
-	Output, Error     string        // under which names its standard output and error come back; "" is not said
-	Usage             grid.Usage
-}
-
 func (Recall) Kind() Kind     { return KindRecall }
 func (Recalled) Kind() Kind   { return KindRecalled }
 func (Seen) Kind() Kind       { return KindSeen }
 func (Recount) Kind() Kind    { return KindRecount }
 func (Recounted) Kind() Kind  { return KindRecounted }
 func (Superseded) Kind() Kind { return KindSuperseded }
-func (Request) Kind() Kind    { return KindRequest }
-func (Response) Kind() Kind   { return KindResponse }
 
 // Moved (former owner to home): the job is with the To of the last certificate. Repeated
 // until MovedAck.

@@ -27,6 +27,7 @@ const (
 	FeatureDialect    = "dialect"         // Program.Dialect
 	FeatureReserved   = "reserved"        // Job.Reservation
 	FeaturePart       = "part"            // Job.Part
+	FeatureWishes     = "wishes"          // of a Request, but for the status and the cancel of a job
 )
 
 // demandFeatures and jobFeatures tell which jobs use a feature, in the order in which a
@@ -68,7 +69,7 @@ var (
 
 // understood are the features that this version has.
 var understood = func() map[string]bool {
-	all := map[string]bool{FeatureDeadline: true}
+	all := map[string]bool{FeatureDeadline: true, FeatureWishes: true}
 	for _, f := range demandFeatures {
 		all[f.name] = true
 	}
@@ -111,6 +112,8 @@ func needsOf(m Message, others []string) []string {
 		}
 	case Reserve:
 		demand(&m.Demand)
+	case Request:
+		need(FeatureWishes, m.Group != "" || m.Wish > WishCancel)
 	}
 	return needs
 }

@@ -331,12 +331,9 @@ func (d draw) message(kind Kind) Message {
 	case KindSuperseded:
 		return Superseded{d.jobID(), d.epoch(), d.epoch(), d.maybePeer(), d.yes()}
 	case KindRequest:
-		return Request{d.u64(), d.jobID(), "u" + d.name(), d.yes(), d.yes()}
+		return d.request()
 	case KindResponse:
-		if d.yes() {
-			return Response{Number: d.u64(), Job: d.jobID(), Outcome: Outcome(d.n(2, 4)), Why: d.word()}
-		}
-		return Response{Number: d.u64(), Job: d.jobID(), Outcome: OutcomeDone, Status: d.status()}
+		return d.response()
 	case KindMoved:
 		return Moved{d.jobID(), d.certificates(1), d.version()}
 	case KindMovedAck:

@@ -23,6 +23,8 @@ type Alter struct {
 	Job   grid.JobID
 	To    grid.Alteration
 	By    string
+	// Relayed tells which request of which other broker it is; zero of one that was made here.
+	Relayed grid.Relayed
 }
 
 func (Alter) event()         {}
@@ -34,11 +36,18 @@ func (c *terms) alter(e Alter) {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)})
 		return
 	}
-	if err := c.mayAlter(j, e.To); err != nil {
-		c.emit(Answer{Token: e.Token, Err: err})
+	done, err := overtaken(&j.rec, e.Relayed)
+	if err == nil && !done {
+		err = c.mayAlter(j, e.To)
+	}
+	if err != nil || done {
+		c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec), Err: err})
 		return
 	}
 	r := &j.rec
+	if e.Relayed.By != "" {
+		r.Relay(e.Relayed)
+	}
 	r.Job.Terms = r.Job.Terms.With(e.To)
 	if e.To.OfJob() {
 		var before grid.Alteration

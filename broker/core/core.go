@@ -61,7 +61,7 @@ func assemble(k *kernel) *Core {
 		estimator:     &estimator{kernel: k},
 		execution:     &execution{kernel: k, strays: map[grid.AttemptID]int{}},
 		home:          &home{kernel: k},
-		relay:         &relay{kernel: k},
+		relay:         newRelay(k),
 		recovery:      newRecovery(k),
 		terms:         newTerms(k),
 	}

@@ -36,7 +36,8 @@
 //	               owner's side), cancel.go, claim.go (results of older epochs), forget.go
 //	recovery       what this broker does not know: recover.go, stall.go, lives.go, rollback.go,
 //	               recount.go, learn.go, lostpart.go, reconcile.go, traces.go, told.go, duplicate.go
-//	relay          requests of users for jobs of other homes: request.go
+//	relay          requests of users for jobs and groups of other homes: wish.go, request.go (who asks), serve.go
+//	               (who is asked), found.go (as it travels)
 //	neighbourhood  members come, go, live and die; this site drains: neighbourhood.go, drain.go
 //	gates          what has to be known before an action, by kind: gates.go, gates_job.go, gates_word.go, gates_site.go;
 //	               why a word is not believed: doubt.go

@@ -46,6 +46,7 @@ type Answer struct {
 	Spread []grid.Spread // how sure the waits of its rows are
 	Group  grid.Group    // of those of groups
 	Jobs   []grid.Record // of SubmitGroup
+	Found  Found         // of Forward
 	Err    error         // wraps a kind of grid
 }
 

@@ -240,17 +240,6 @@ type PeerJournal struct {
 	Boot    uint64
 }
 
-// Forward passes a user's request for a job of another home on to a peer. Cancel asks
-// for its end, else its status is asked for.
-type Forward struct {
-	Token         Token
-	To            grid.PeerID
-	Job           grid.JobID
-	User          string
-	Administrator bool
-	Cancel        bool
-}
-
 // Reserved answers the effect Reserve: the batch system holds what was asked for, as it was read back,
 // or, with Err, what it held before. Kind tells whether the error will pass.
 type Reserved struct {
@@ -320,7 +309,6 @@ func (Forget) event()         {}
 func (Resume) event()         {}
 func (Stall) event()          {}
 func (PeerJournal) event()    {}
-func (Forward) event()        {}
 func (LimitsChanged) event()  {}
 func (Tick) event()           {}
 
@@ -338,4 +326,3 @@ func (e RemoveRequest) token() Token { return e.Token }
 func (e DrainRequest) token() Token  { return e.Token }
 func (e Forget) token() Token        { return e.Token }
 func (e Resume) token() Token        { return e.Token }
-func (e Forward) token() Token       { return e.Token }

@@ -218,11 +218,12 @@ func TestRelayAlone(t *testing.T) {
 	j := jobOf(me, "a", "1")
 	k := kernelOf(o, grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 	k.members[her].SameUsers = true
-	m := &relay{kernel: k, gates: o, home: o}
+	m := newRelay(k)
+	m.gates, m.home = o, o
 	a := steppedAlone(t, k, o, m)
-	a.want(Message{her, wire.Request{Number: 1, Job: j.ID, User: "alice", Cancel: true}}, "Response>b, wantGone 1 alice at b")
-	a.want(Message{him, wire.Request{Number: 1, Job: j.ID, User: "alice", Cancel: true}}, "Response>c") // forbidden
-	a.want(Forward{Token: 9, To: her, Job: "b.1", User: "alice"}, "Request>b")
+	a.want(Message{her, wire.Request{Number: 1, Job: j.ID, User: "alice", Wish: wire.WishCancel}}, "Response>b, wantGone 1 alice at b")
+	a.want(Message{him, wire.Request{Number: 1, Job: j.ID, User: "alice", Wish: wire.WishCancel}}, "Response>c") // forbidden
+	a.want(Forward{Token: 9, To: her, Wish: Wish{Job: "b.1", User: "alice"}}, "Request>b")
 	a.now += requestLimit
 	a.want(Tick{}, "Answer")
 }
@@ -253,7 +254,7 @@ func TestEverythingHasAMachine(t *testing.T) {
 	}
 	for _, ev := range []Event{Boot{}, Submit{}, Where{}, Uploaded{}, CancelRequest{}, RemoveRequest{}, Looked{}, Launched{}, Withdrawn{}, Progressed{}, Reconciled{},
 		Fetched{}, Checked{}, Collected{}, PeerChanged{}, OwnSite{}, PeerSite{}, LinkChanged{}, MembersChanged{}, Folders{}, Attempts{}, DrainRequest{}, Forget{}, EndJob{}, Resume{},
-		Stall{}, PeerJournal{}, Forward{}, LimitsChanged{}, Alter{}} {
+		Stall{}, PeerJournal{}, Forward{}, Served{}, LimitsChanged{}, Alter{}} {
 		if len(c.stepper.routes.events[reflect.TypeOf(ev)]) == 0 {
 			t.Errorf("nobody takes %T", ev)
 		}

@@ -1,17 +1,20 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gbroker/grid"
 	"gbroker/wire"
 )
 
-// relay passes users' requests for jobs of other homes on, and answers those of others.
+// relay passes users' requests for jobs and groups of other homes on, and answers those of others.
 type relay struct {
 	*kernel
 	requests []passed // under way
+	served   map[servedKey]*served
 
 	gates interface {
 		beforeDenying() gate
@@ -21,65 +24,85 @@ type relay struct {
 	}
 }
 
+func newRelay(k *kernel) *relay { return &relay{kernel: k, served: map[servedKey]*served{}} }
+
 func (c *relay) routes(r *routes) {
 	onEvent(r, c.forward)
+	onEvent(r, c.onServed)
 	onMessage(r, c.onRequest)
 	onMessage(r, c.onResponse)
+	onMessage(r, c.notUnderstood)
 	onGeneral(r, requestsDue, c.requestsAgain)
 }
 
-// Requests for jobs of other homes. A user may ask any broker; one that cannot answer
-// passes the request on to the home, or to the owner where the home is gone:
+// Requests for jobs and groups of other homes. A user may ask any broker; one that cannot answer passes the
+// request on to the home, or, for the status and the cancel of a job, to the owner where the home is gone:
 //
 //	user ─► this broker ── Request ──► home: may this user? ── Response ──► user
+//	                         └─ again ─► Working, while it is under way
 //
 // Who may: a user is (home site, name), so that alice of another site is another
 // alice, unless the asked site says in its neighbours' file that the users of the
 // asking site are its own (same_users). The asking broker vouches for the name. The
 // home of a job may always ask for its own user. Where the asked site is not the home,
 // it must trust the users of the home's site likewise.
+//
+// A request is repeated until it is answered, so it may come twice, late, and after later ones. What it
+// asks for may therefore be done twice: see serve.go.
 
-// requestLimit bounds the wait for a Response.
-const requestLimit = 8 * grid.Second
+// requestLimit bounds the wait for a Response, and workLimit that for one of who says that it is working.
+const (
+	requestLimit = 8 * grid.Second
+	workLimit    = 15 * grid.Minute
+)
 
 // maxRequests bounds those under way.
 const maxRequests = 1024
 
 // passed is a request under way.
 type passed struct {
-	token Token
-	to    grid.PeerID
-	m     wire.Request
-	until grid.Tick
+	token  Token
+	to     grid.PeerID
+	number uint64
+	wish   Wish
+	until  grid.Tick
+	last   grid.Tick // it is given up then, also if it is worked at
 }
 
 func (c *relay) forward(e Forward) {
 	if c.members[e.To] == nil || len(c.requests) >= maxRequests {
-		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s cannot be asked after at %s now", grid.ErrUnavailable, e.Job, c.nameOf(e.To))})
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: %s cannot be asked after at %s now", grid.ErrUnavailable, e.Wish.name(), c.nameOf(e.To))})
 		return
 	}
 	c.rounds++
-	p := passed{token: e.Token, to: e.To, until: c.now + requestLimit, m: wire.Request{
-		Number: c.rounds, Job: e.Job, User: e.User, Administrator: e.Administrator, Cancel: e.Cancel,
-	}}
+	p := passed{token: e.Token, to: e.To, number: c.rounds, wish: e.Wish, until: c.now + requestLimit, last: c.now + workLimit}
 	c.requests = append(c.requests, p)
-	c.send(p.to, p.m)
+	c.send(p.to, c.request(p.wish, p.number))
 	c.armGeneral(requestsDue, c.cfg.Retry)
 }
 
 // requestsAgain repeats what was not answered, and gives up what is too old.
 func (c *relay) requestsAgain() {
 	c.requests = slices.DeleteFunc(c.requests, func(p passed) bool {
-		if c.now < p.until {
-			c.send(p.to, p.m)
+		if c.now < min(p.until, p.last) {
+			c.send(p.to, c.request(p.wish, p.number))
 			return false
 		}
-		c.emit(Answer{Token: p.token, Err: fmt.Errorf("%w: %s does not answer; it was asked for job %s", grid.ErrUnavailable, c.nameOf(p.to), p.m.Job)})
+		c.emit(Answer{Token: p.token, Err: fmt.Errorf("%w: %s does not answer; it was asked for %s%s", grid.ErrUnavailable, c.nameOf(p.to), p.wish.name(), p.doubt())})
 		return true
 	})
 	if len(c.requests) > 0 {
 		c.armGeneral(requestsDue, c.cfg.Retry)
 	}
+}
+
+// doubt tells of what may have been done though no answer came.
+func (p *passed) doubt() string {
+	switch p.wish.Ask {
+	case wire.WishStatus, wire.WishHistory, wire.WishDecisions:
+		return ""
+	}
+	return ", and may have done what was asked: to ask again does no harm"
 }
 
 // extendRequests gives those under way all their time again.
@@ -89,115 +112,73 @@ func (c *relay) extendRequests() {
 	}
 }
 
-// onRequest decides for a user of another broker.
-func (c *relay) onRequest(from grid.PeerID, m wire.Request) {
-	answer := wire.Response{Number: m.Number, Job: m.Job}
-	answer.Outcome, answer.Why = c.grant(from, m)
-	if answer.Outcome == wire.OutcomeDone {
-		j := c.job(m.Job)
-		if m.Cancel {
-			c.home.wantGone(j, m.User+" at "+c.nameOf(from))
-		}
-		s := c.statusOf(&j.rec)
-		answer.Status = &s
-	}
-	c.send(from, answer)
-}
-
-func (c *relay) grant(from grid.PeerID, m wire.Request) (wire.Outcome, string) {
-	j := c.job(m.Job)
-	switch {
-	case j == nil && m.Job.Site() == c.cfg.Site.Name && c.gates.beforeDenying() != open:
-		return wire.OutcomeLater, "its home has a new journal, and learns its jobs again as their sites report them"
-	case j == nil || j.rec.Removed || !c.isHome(j) && j.rec.Role != grid.Owning && !j.rec.Kept:
-		return wire.OutcomeUnknown, "it is not here"
-	case !c.mayAsk(from, m.User, m.Administrator, &j.rec):
-		return wire.OutcomeForbidden, "it belongs to another user"
-	case m.Cancel && j.rec.Role != grid.Owning && !c.isHome(j):
-		return wire.OutcomeLater, "only its home can cancel it now"
-	}
-	return wire.OutcomeDone, ""
-}
-
-// mayAsk says whether a user of another broker is the job's, as far as this site
-// trusts that broker.
-func (c *relay) mayAsk(from grid.PeerID, user string, administrator bool, r *grid.Record) bool {
-	same := func(p grid.PeerID) bool { m := c.members[p]; return m != nil && m.SameUsers }
-	home := r.Job.Home
-	switch {
-	case home == from:
-	case !same(from), home != c.cfg.Self && !same(home):
-		return false
-	}
-	return administrator || user == r.Job.User.Name
-}
-
-func (c *relay) statusOf(r *grid.Record) wire.Status {
-	s := wire.Status{
-		Name: r.Job.Name, User: r.Job.User, Home: r.Job.Home, Owner: r.Owner, State: r.State, Epoch: r.Epoch,
-		Demand: r.Job.Demand, Walltime: r.Job.Walltime, WalltimeDefaulted: r.Job.WalltimeDefaulted, Queue: r.Job.Queue,
-		Submitted: c.ago(r.Submitted), Started: c.ago(r.Started), Finished: c.ago(r.Finished), Ended: c.ago(r.Ended),
-		ContactLost: c.ago(r.ContactLost), Predicted: c.ahead(r.PredictedStart), Estimate: c.ahead(r.EstimateNow),
-		End: r.End, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal, Reason: r.Why(), Cancel: r.CancelRequested, Usage: r.Usage,
-	}
-	s.Output, s.Error = r.Job.Streams()
-	if r.End != 0 && (r.Owner == c.cfg.Self || r.State.Terminal()) {
-		s.Outputs = r.Outputs
-	}
-	return s
-}
-
 // onResponse answers the user.
 func (c *relay) onResponse(from grid.PeerID, m wire.Response) {
-	k := slices.IndexFunc(c.requests, func(p passed) bool { return p.m.Number == m.Number && p.to == from && p.m.Job == m.Job })
+	k := slices.IndexFunc(c.requests, func(p passed) bool {
+		return p.number == m.Number && p.to == from && p.wish.Job == m.Job && p.wish.Group == m.Group
+	})
 	if k < 0 {
 		return
 	}
-	a := Answer{Token: c.requests[k].token}
-	c.requests = slices.Delete(c.requests, k, k+1)
-	where := c.nameOf(from)
-	switch m.Outcome {
-	case wire.OutcomeDone:
-		a.Record = c.recordOf(m.Job, *m.Status)
-	case wire.OutcomeForbidden:
-		a.Err = fmt.Errorf("%w: job %s: %s says that %s", grid.ErrForbidden, m.Job, where, m.Why)
-	case wire.OutcomeLater:
-		a.Err = fmt.Errorf("%w: job %s: %s says that %s", grid.ErrNotYet, m.Job, where, m.Why)
-	default:
-		a.Err = fmt.Errorf("%w: job %s: %s says that %s", grid.ErrNotFound, m.Job, where, m.Why)
+	p := &c.requests[k]
+	if m.Outcome == wire.OutcomeWorking {
+		p.until = c.now + requestLimit
+		return
 	}
+	a := Answer{Token: p.token}
+	if m.Outcome == wire.OutcomeDone {
+		a.Found = c.found(m)
+		a.Record = a.Found.Record
+	} else {
+		a.Err = fmt.Errorf("%w: %s: %s says that %s", kindOf(m.Outcome), p.wish.name(), c.nameOf(from), m.Why)
+	}
+	c.requests = slices.Delete(c.requests, k, k+1)
 	c.emit(a)
 }
 
-// recordOf is what is known of a job that has no record here.
-func (c *relay) recordOf(id grid.JobID, s wire.Status) grid.Record {
-	at := func(in wire.In) grid.Tick {
-		if !in.Known {
-			return 0
+// notUnderstood ends what an older broker does not know how to do.
+func (c *relay) notUnderstood(from grid.PeerID, m wire.Error) {
+	if m.Of != wire.KindRequest {
+		return
+	}
+	c.requests = slices.DeleteFunc(c.requests, func(p passed) bool {
+		if p.to != from || p.wish.old() {
+			return false
 		}
-		return c.now + in.Span
-	}
-	streams := grid.Program{Output: s.Output, Error: s.Error}
-	var outputs []grid.Output
-	for _, name := range []string{s.Output, s.Error} {
-		if name != "" {
-			outputs = append(outputs, grid.Output{Path: name, Target: name})
+		c.emit(Answer{Token: p.token, Err: fmt.Errorf("%w: %s: the broker of %s is older than this one and cannot be asked that from another site (%s): ask it there",
+			grid.ErrInvalid, p.wish.name(), c.nameOf(from), m.Why)})
+		return true
+	})
+}
+
+// outcomes of what could not be done, by the kinds of grid.
+var outcomes = []struct {
+	outcome wire.Outcome
+	kind    error
+}{
+	{wire.OutcomeForbidden, grid.ErrForbidden},
+	{wire.OutcomeUnknown, grid.ErrNotFound},
+	{wire.OutcomeLater, grid.ErrNotYet},
+	{wire.OutcomeInvalid, grid.ErrInvalid},
+	{wire.OutcomeUnavailable, grid.ErrUnavailable}, // also of what is none of these
+}
+
+// kindOf is the kind of error that an outcome tells.
+func kindOf(o wire.Outcome) error {
+	for _, k := range outcomes {
+		if k.outcome == o {
+			return k.kind
 		}
 	}
-	return grid.Record{
-		Job: grid.Job{
-			Program: streams, Outputs: outputs,
-			ID: id, Name: s.Name, Home: s.Home, User: s.User, Demand: s.Demand,
-			Walltime: s.Walltime, WalltimeDefaulted: s.WalltimeDefaulted, Queue: s.Queue,
-		},
-		State:           s.State,
-		Submitted:       c.instant(s.Submitted),
-		Ended:           c.instant(s.Ended),
-		EstimateNow:     at(s.Estimate),
-		Reason:          s.Reason,
-		CancelRequested: s.Cancel,
-		Tenure:          grid.Tenure{Owner: s.Owner, Epoch: s.Epoch},
-		Run:             grid.Run{Started: c.instant(s.Started), Finished: c.instant(s.Finished), End: s.End, ExitCode: s.ExitCode, HasExit: s.HasExit, Signal: s.Signal, Outputs: s.Outputs, Usage: s.Usage},
-		AtHome:          grid.AtHome{ContactLost: c.instant(s.ContactLost), PredictedStart: at(s.Predicted)},
+	return grid.ErrUnavailable
+}
+
+// refusalOf is an error as it is told.
+func refusalOf(err error) (o wire.Outcome, why string) {
+	for _, k := range outcomes {
+		if o = k.outcome; errors.Is(err, k.kind) {
+			break
+		}
 	}
+	return o, strings.TrimPrefix(err.Error(), kindOf(o).Error()+": ")
 }

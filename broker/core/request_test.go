@@ -60,7 +60,7 @@ func TestWhoMayAskElsewhere(t *testing.T) {
 			t.Errorf("%s: %d (%s), want %d", k.name, got.Outcome, got.Why, k.want)
 		}
 		c := trusting(k.same, records...)
-		asked(c, k.from, wire.Request{Number: 1, Job: k.job, User: k.user, Administrator: k.admin, Cancel: true})
+		asked(c, k.from, wire.Request{Number: 1, Job: k.job, User: k.user, Administrator: k.admin, Wish: wire.WishCancel})
 		if j := c.jobs[k.job]; j != nil && j.rec.CancelRequested != (k.want == wire.OutcomeDone) {
 			t.Errorf("%s: cancel requested %t", k.name, j.rec.CancelRequested)
 		}
@@ -98,7 +98,7 @@ func TestARequestIsRepeated(t *testing.T) {
 	t.Parallel()
 	job := jobOf(her, "b", "1")
 	c := trusting(nil)
-	first := sent(c.Step(2_000_000, Forward{Token: 5, To: her, Job: job.ID, User: "alice"}))[0].(wire.Request)
+	first := sent(c.Step(2_000_000, Forward{Token: 5, To: her, Wish: Wish{Job: job.ID, User: "alice"}}))[0].(wire.Request)
 	at, _ := c.Next()
 	again := sent(c.Step(at, Tick{}))
 	if len(again) == 0 || again[0] != wire.Message(first) {
@@ -113,7 +113,7 @@ func TestARequestIsRepeated(t *testing.T) {
 	if !ok || a.Token != 5 || a.Record.State != grid.Running || a.Record.Started != 2_002_001-500 || a.Record.Owner != him {
 		t.Errorf("%+v", a)
 	}
-	c.Step(2_003_000, Forward{Token: 6, To: her, Job: job.ID, User: "alice"})
+	c.Step(2_003_000, Forward{Token: 6, To: her, Wish: Wish{Job: job.ID, User: "alice"}})
 	for now := grid.Tick(2_003_000); now < 2_003_000+2*requestLimit; {
 		now, _ = c.Next()
 		if a, ok := only[Answer](c.Step(now, Tick{})); ok {

@@ -1,5 +1,7 @@
 package core
 
+import "strconv"
+
 // WorkKind tells apart what slow effects wait for.
 type WorkKind uint8
 
@@ -12,6 +14,7 @@ const (
 	LookWork                   // of the whole batch system
 	WeighWork                  // ask what sources cost
 	NoticeWork                 // tell users
+	ServeWork                  // what users of other brokers ask for
 )
 
 // WorkKey names a queue of slow effects: those of one key are done one after another, in
@@ -63,6 +66,8 @@ func Route(e Effect) (key WorkKey, ends []WorkKey, slow bool) {
 		return WorkKey{WeighWork, string(e.Job.ID)}, nil, true
 	case Notify:
 		return WorkKey{NoticeWork, string(e.Record.Job.ID)}, nil, true
+	case Serve:
+		return WorkKey{ServeWork, string(e.From) + "/" + strconv.FormatUint(e.Number, 10)}, nil, true
 	case Publish:
 		return WorkKey{HintWork, string(e.Job)}, nil, true
 	case Delivered:

@@ -61,9 +61,9 @@ func say(m wire.Message) string {
 	case wire.Error:
 		text = fmt.Sprintf("of kind %d, %s: %s", m.Of, m.Job, m.Why)
 	case wire.Request:
-		text = fmt.Sprintf("%d, %s of %s, cancel %v", m.Number, m.Job, m.User, m.Cancel)
+		text = fmt.Sprintf("%d, %s%s of %s, wish %d", m.Number, m.Job, m.Group, m.User, m.Wish)
 	case wire.Response:
-		text = fmt.Sprintf("%d, %s, outcome %d %s", m.Number, m.Job, m.Outcome, m.Why)
+		text = fmt.Sprintf("%d, %s%s, outcome %d %s", m.Number, m.Job, m.Group, m.Outcome, m.Why)
 	case wire.Recalled:
 		text = fmt.Sprintf("%s@%s, owning %v", m.Job.ID, m.Epoch, m.Owning)
 	default:

@@ -5,6 +5,7 @@ import (
 
 	"gbroker/broker/core"
 	"gbroker/grid"
+	"gbroker/wire"
 )
 
 // load plans what users do: M jobs of the brokers' users, and jobs of local users who
@@ -254,7 +255,7 @@ func (c *customer) cancel() {
 			if at == to {
 				return core.CancelRequest{Token: t, Job: c.id, By: "alice"}
 			}
-			return core.Forward{Token: t, To: to.peer, Job: c.id, User: "alice", Cancel: true}
+			return core.Forward{Token: t, To: to.peer, Wish: core.Wish{Job: c.id, User: "alice", Ask: wire.WishCancel}}
 		}, func(a core.Answer) {
 			if a.Err == nil {
 				recorded = true

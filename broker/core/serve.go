@@ -1,0 +1,209 @@
+package core
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// What users of other brokers ask for at this one. The status and the cancel of a job are Core's own to give. All
+// else is done as if its user had asked here, by [Serve], as it needs what lies outside Core (the
+// journal's tables, files). It is done once as far as is known here: a request that comes again while it is
+// under way is told so, and one that was answered gets its answer again. What is not known any more, after
+// a restart, does no harm when it is done again:
+//
+//	alter       the record keeps the number of the last one of each broker: that one, and one before it, changes nothing
+//	resubmit    under one key there is one job
+//	cancel      stays
+//	remove      what is removed stays so
+
+// maxServing bounds those under way, maxServingEach those for one member, maxAnswered the answers that are kept.
+const (
+	maxServing     = 256
+	maxServingEach = 64
+	maxAnswered    = 1024
+	answeredFor    = grid.Minute
+)
+
+type servedKey struct {
+	from   grid.PeerID
+	number uint64
+}
+
+// served is a request that is or was served.
+type served struct {
+	wish   Wish
+	since  grid.Tick
+	answer *wire.Response // nil while it is under way
+}
+
+// onRequest decides for a user of another broker.
+func (c *relay) onRequest(from grid.PeerID, m wire.Request) {
+	w := c.wishOf(m)
+	if w.old() {
+		c.send(from, c.tell(from, m.Number, &w))
+		return
+	}
+	answer := wire.Response{Number: m.Number, Job: m.Job, Group: m.Group}
+	key := servedKey{from, m.Number}
+	if s := c.served[key]; s != nil && s.answer != nil {
+		c.send(from, *s.answer)
+		return
+	} else if s != nil {
+		answer.Outcome = wire.OutcomeWorking
+		c.send(from, answer)
+		return
+	}
+	if answer.Outcome, answer.Why = c.mayWish(from, &w); answer.Outcome != wire.OutcomeDone {
+		c.send(from, answer)
+		return
+	}
+	c.served[key] = &served{wish: w, since: c.now}
+	c.emit(Serve{From: from, Number: m.Number, Wish: w})
+}
+
+// mayWish says whether a wish is served.
+func (c *relay) mayWish(from grid.PeerID, w *Wish) (wire.Outcome, string) {
+	user, known := c.userOf(w)
+	switch {
+	case !known && w.site() == c.cfg.Site.Name && c.gates.beforeDenying() != open:
+		return wire.OutcomeLater, "its home has a new journal, and learns its jobs again as their sites report them"
+	case !known:
+		return wire.OutcomeUnknown, "it is not here, or was removed"
+	case !c.mayAsk(from, w, user):
+		return wire.OutcomeForbidden, "it belongs to another user"
+	}
+	return c.roomToServe(from)
+}
+
+// userOf is whose the job or the group is, if this is its home.
+func (c *relay) userOf(w *Wish) (of grid.User, known bool) {
+	if w.Group != "" {
+		g := c.groups.all[w.Group]
+		if g == nil || g.rec.Removed {
+			return of, false
+		}
+		return g.rec.User, true
+	}
+	if j := c.job(w.Job); j != nil {
+		return grid.User{Home: j.rec.Job.Home, Name: j.rec.Job.User.Name}, c.isHome(j) && !j.rec.Removed
+	}
+	r, known := c.groups.outline(w.Job)
+	return r.Job.User, known
+}
+
+// roomToServe forgets what was answered long ago, and bounds the rest.
+func (c *relay) roomToServe(from grid.PeerID) (wire.Outcome, string) {
+	maps.DeleteFunc(c.served, func(_ servedKey, s *served) bool { return s.answer != nil && c.now-s.since > answeredFor })
+	under, each, answered := 0, 0, 0
+	for key, s := range c.served {
+		switch {
+		case s.answer != nil:
+			answered++
+		case key.from == from:
+			each++
+			fallthrough
+		default:
+			under++
+		}
+	}
+	if under >= maxServing || each >= maxServingEach || answered >= maxAnswered {
+		return wire.OutcomeUnavailable, "too much is asked of it at once: try again"
+	}
+	return wire.OutcomeDone, ""
+}
+
+// onServed answers what was asked.
+func (c *relay) onServed(e Served) {
+	key := servedKey{e.From, e.Number}
+	s := c.served[key]
+	if s == nil || s.answer != nil {
+		return
+	}
+	m := wire.Response{Number: e.Number, Job: s.wish.Job, Group: s.wish.Group}
+	if e.Err != nil {
+		m.Outcome, m.Why = refusalOf(e.Err)
+	} else {
+		c.fill(&m, &s.wish, &e.Found)
+	}
+	c.send(e.From, m)
+	switch s.wish.Ask {
+	case wire.WishStatus, wire.WishHistory, wire.WishDecisions:
+		delete(c.served, key) // to find it again does no harm
+	default:
+		s.answer, s.since = &m, c.now
+	}
+}
+
+// tell answers for the status, or the cancel, of a job, at its home or its owner.
+func (c *relay) tell(from grid.PeerID, number uint64, w *Wish) wire.Response {
+	answer := wire.Response{Number: number, Job: w.Job}
+	j := c.job(w.Job)
+	var r grid.Record
+	known := j != nil
+	if known {
+		r = j.rec
+	} else {
+		r, known = c.groups.outline(w.Job)
+	}
+	cancel := w.Ask == wire.WishCancel
+	if answer.Outcome, answer.Why = c.grant(from, w, &r, known); answer.Outcome != wire.OutcomeDone {
+		return answer
+	}
+	switch {
+	case cancel && j != nil:
+		c.home.wantGone(j, w.User+" at "+c.nameOf(from))
+		r = j.rec
+	case cancel:
+		c.groups.cancelOne(w.Job)
+		r, _ = c.groups.outline(w.Job)
+	}
+	s := c.statusOf(&r)
+	answer.Status = &s
+	return answer
+}
+
+func (c *relay) grant(from grid.PeerID, w *Wish, r *grid.Record, known bool) (wire.Outcome, string) {
+	atHome := r.Job.Home == c.cfg.Self
+	switch {
+	case !known && w.Job.Site() == c.cfg.Site.Name && c.gates.beforeDenying() != open:
+		return wire.OutcomeLater, "its home has a new journal, and learns its jobs again as their sites report them"
+	case !known || r.Removed || !atHome && r.Role != grid.Owning && !r.Kept:
+		return wire.OutcomeUnknown, "it is not here"
+	case !c.mayAsk(from, w, grid.User{Home: r.Job.Home, Name: r.Job.User.Name}):
+		return wire.OutcomeForbidden, "it belongs to another user"
+	case w.Ask == wire.WishCancel && r.Role != grid.Owning && !atHome:
+		return wire.OutcomeLater, "only its home can cancel it now"
+	}
+	return wire.OutcomeDone, ""
+}
+
+// mayAsk says whether a user of another broker is the one whose a job or a group is, as far as this site
+// trusts that broker.
+func (c *relay) mayAsk(from grid.PeerID, w *Wish, of grid.User) bool {
+	same := func(p grid.PeerID) bool { m := c.members[p]; return m != nil && m.SameUsers }
+	switch {
+	case of.Home == from:
+	case !same(from), of.Home != c.cfg.Self && !same(of.Home):
+		return false
+	}
+	return w.Administrator || w.User == of.Name
+}
+
+// overtaken tells that a relayed alteration was done already, or refuses one that was overtaken by a later.
+func overtaken(r *grid.Record, by grid.Relayed) (done bool, err error) {
+	if by.By == "" {
+		return false, nil
+	}
+	same, older := r.Overtaken(by)
+	if older {
+		err = fmt.Errorf("%w: a later wish for job %s was heard from the same broker before", grid.ErrInvalid, r.Job.ID)
+	}
+	return same, err
+}
+
+// latest are the last n at most.
+func latest[T any](list []T, n int) []T { return slices.Clone(list[max(0, len(list)-n):]) }
