@@ -1,51 +1,104 @@
 package plan
 
 import (
-	"math"
 	"slices"
+	"time"
+
+	"gbroker/grid"
 )
 
-// Pricing is what an owner asks for the time of the site's nodes.
+// Pricing is what an owner asks of the grid for the site's nodes, as a rate per core and hour:
 //
-// What nobody waits for costs Base for a slot, however long. Time in which the plan would
-// run a waiting local job costs what Of says of that job; where several share the node, the
-// sum. Time of a running job has no price: it is not for sale.
+//	rate = Base * factor of the hour * factor of the user * (1 + Priority * priority of who is displaced)
+//
+// Time that nobody waits for displaces nobody. Where the plan would run waiting local jobs, the
+// one of the highest priority counts; a priority below 0 is 0. Time of a running job is
+// not for sale. Without prices (nil) all costs nothing, and nobody is displaced.
 type Pricing struct {
-	Base float64
-	Of   func(Displaced) float64 // nil: LinearPrice(1)
+	Base     float64
+	Priority float64 // for each point of the priority
+	Hours    []Hours // the first that holds counts; outside of them the factor is 1
+	Users    map[grid.User]float64
+	Share    float64        // the part of the site's cores that the grid may hold at once; 0 is all
+	Zone     *time.Location // of the hours; nil is UTC
 }
 
-// Displaced is a waiting local job that would lose what it has of a slot.
-type Displaced struct {
-	Priority    float64
-	CoreSeconds float64 // of the slot: what it would lose
-	Whole       float64 // core seconds of the whole job, which cannot start without this part either
+// Hours are a time of each day, from From until just before To; over midnight where To is not after From.
+type Hours struct {
+	From, To grid.Tick // since midnight
+	Factor   float64
 }
 
-// LinearPrice asks the rate for each core second, times the job's priority. A
-// priority below 0 counts as 0.
-func LinearPrice(rate float64) func(Displaced) float64 {
-	return func(d Displaced) float64 { return rate * max(d.Priority, 0) * d.CoreSeconds }
+// MaxRate bounds what a core may cost for an hour.
+const MaxRate = 1e9
+
+// Rate is what a core costs for an hour at an instant, displacing nobody.
+func (p *Pricing) Rate(at grid.Tick, user grid.User) float64 {
+	if p == nil {
+		return 0
+	}
+	return min(p.Base*p.hour(at)*p.user(user), MaxRate)
 }
 
-// price is what it costs to displace these jobs. It is never under Base, and does not
-// depend on the order of the jobs.
-func (p Pricing) price(waiting []Displaced) float64 {
-	of := p.Of
-	if of == nil {
-		of = LinearPrice(1)
+// displacing is the rate at an instant where a job of that priority gives way.
+func (p *Pricing) displacing(at grid.Tick, user grid.User, priority int64) float64 {
+	return min(p.Rate(at, user)*(1+p.Priority*float64(max(priority, 0))), MaxRate)
+}
+
+// user is the factor of a user, or of all of its site.
+func (p *Pricing) user(user grid.User) float64 {
+	if f, ok := p.Users[user]; ok {
+		return f
 	}
-	var each []float64
-	for _, d := range waiting {
-		each = append(each, of(d))
+	if f, ok := p.Users[grid.User{Home: user.Home}]; ok {
+		return f
 	}
-	slices.Sort(each) // sums of the same numbers in another order differ in the last digit
-	var sum float64
-	for _, price := range each {
-		sum += price
+	return 1
+}
+
+func (p *Pricing) hour(at grid.Tick) float64 {
+	day := p.sinceMidnight(at)
+	for _, h := range p.Hours {
+		if h.From < h.To && h.From <= day && day < h.To || h.From >= h.To && (day >= h.From || day < h.To) {
+			return h.Factor
+		}
 	}
-	if math.IsNaN(sum) {
-		return math.Inf(1) // a price that cannot be reckoned is not for sale
+	return 1
+}
+
+func (p *Pricing) sinceMidnight(at grid.Tick) grid.Tick {
+	h, m, s := p.local(at).Clock()
+	return (grid.Tick(h)*60+grid.Tick(m))*grid.Minute + grid.Tick(s)*grid.Second
+}
+
+func (p *Pricing) local(at grid.Tick) time.Time {
+	zone := p.Zone
+	if zone == nil {
+		zone = time.UTC
 	}
-	return max(sum, p.Base)
+	return time.UnixMilli(int64(at)).In(zone)
+}
+
+// changes are the instants between two at which the rate changes by the hour.
+func (p *Pricing) changes(from, to grid.Tick) (out []grid.Tick) {
+	if p == nil || len(p.Hours) == 0 {
+		return nil
+	}
+	year, month, day := p.local(from).Date()
+	for d := 0; ; d++ {
+		midnight := time.Date(year, month, day+d, 0, 0, 0, 0, p.local(from).Location())
+		if grid.Tick(midnight.UnixMilli()) >= to {
+			break
+		}
+		for _, h := range p.Hours {
+			for _, t := range []grid.Tick{h.From, h.To} {
+				at := grid.Tick(time.Date(year, month, day+d, 0, 0, int(t/grid.Second), 0, midnight.Location()).UnixMilli())
+				if from < at && at < to {
+					out = append(out, at)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

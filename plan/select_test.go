@@ -399,7 +399,7 @@ func TestSelectFromPlans(t *testing.T) {
 			Waiting: []Waiting{{Demand: demand(1, 4, 0), Limit: 50, Priority: 1}},
 		}
 		sites = append(sites, SlotSite{s.Site, s.Nodes})
-		slots = append(slots, Build(s).Slots(Pricing{}, 0, 1000)...)
+		slots = append(slots, Build(s).Slots(&Pricing{Base: 1, Priority: 1}, grid.User{}, 0, 1000)...)
 	}
 	m, err := NewMarket(sites, slots)
 	if err != nil {
@@ -410,10 +410,10 @@ func TestSelectFromPlans(t *testing.T) {
 		fee    float64
 		want   string
 	}{
-		{demand(2, 1, 0), 0, "0-10 an0=0 bn0=0 cost 0"},
-		{demand(4, 4, 0), 0, "100-110 an0=0 an1=0 bn0=0 bn1=0 cost 0"},
-		{demand(2, 4, 0), 0, "50-60 an1=0 bn1=0 cost 0"},
-		{demand(2, 4, 0), 1, "0-10 an1=0.2 bn1=0.2 cost 0.4"}, // what waits there gives way
+		{demand(2, 1, 0), 1, "0-10 an0=1 bn0=1 cost 2"},
+		{demand(4, 4, 0), 1, "100-110 an0=1 an1=1 bn0=1 bn1=1 cost 4"},
+		{demand(2, 4, 0), 1, "50-60 an1=1 bn1=1 cost 2"},
+		{demand(2, 4, 0), 2, "0-10 an1=2 bn1=2 cost 4"}, // what waits there gives way
 	} {
 		if got := saySelection(m.Select(Wanted{Demand: c.demand, Fee: c.fee, Walltime: 10})); got != c.want {
 			t.Errorf("%+v for %v: %s, want %s", c.demand, c.fee, got, c.want)

@@ -1,10 +1,10 @@
 package plan
 
 import (
-	"math"
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"gbroker/grid"
 
@@ -27,13 +27,13 @@ func TestSlotsAreWorthWhatWaitsForThem(t *testing.T) {
 	})
 	want := []grid.Slot{
 		{Site: "a", Node: "n0", Start: 0, End: 10 * second, Cores: 1, Price: 2},
-		{Site: "a", Node: "n0", Start: 10 * second, End: 30 * second, Cores: 2, Price: 120},
+		{Site: "a", Node: "n0", Start: 10 * second, End: 30 * second, Cores: 2, Price: 8},
 		{Site: "a", Node: "n0", Start: 30 * second, End: 40 * second, Cores: 2, Price: 2},
 		{Site: "a", Node: "n1", Start: 10 * second, End: 15 * second, Cores: 1, Price: 2},
-		{Site: "a", Node: "n1", Start: 10 * second, End: 15 * second, Cores: 2, Price: 50},
+		{Site: "a", Node: "n1", Start: 10 * second, End: 15 * second, Cores: 2, Price: 22},
 		{Site: "a", Node: "n1", Start: 15 * second, End: 40 * second, Cores: 2, Price: 2},
 	}
-	if got := p.Slots(Pricing{Base: 2}, 0, 40*second); !reflect.DeepEqual(got, want) {
+	if got := p.Slots(&Pricing{Base: 2, Priority: 1}, grid.User{}, 0, 40*second); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 }
@@ -46,7 +46,7 @@ func TestSlotsLeaveReservationsOut(t *testing.T) {
 		Waiting:      []Waiting{{Job: "w", Demand: demand(1, 1, 0), Limit: 20 * second, Priority: 1}},
 		Reservations: []Reservation{{Job: "w", Shares: []Share{{Node: 0, Cores: 1}}, Start: 10 * second, End: 15 * second}},
 	})
-	for _, s := range p.Slots(Pricing{}, 0, 40*second) {
+	for _, s := range p.Slots(nil, grid.User{}, 0, 40*second) {
 		want := 2
 		if s.Start >= 10*second && s.End <= 30*second {
 			want = 1
@@ -57,42 +57,43 @@ func TestSlotsLeaveReservationsOut(t *testing.T) {
 	}
 }
 
-// The owner's function decides, and sees the whole job.
-func TestOwnerDecidesThePrice(t *testing.T) {
+// The rate follows the hour, the user and who is displaced; nobody is where nothing has a price.
+func TestRates(t *testing.T) {
 	t.Parallel()
-	p := Build(Snapshot{Nodes: nodes(2, 1), Waiting: []Waiting{{Job: "w", Demand: demand(2, 1, 0), Limit: 10 * second, Priority: 3}}})
-	var asked []Displaced
-	prices := Pricing{Of: func(d Displaced) float64 { asked = append(asked, d); return d.Whole }}
-	if got := p.Slots(prices, 5*second, 10*second); len(got) != 2 || got[0].Price != 20 || got[1].Price != 20 {
-		t.Errorf("%v", got)
+	home := grid.PeerID("p")
+	alice, bob, other := grid.User{Home: home, Name: "alice"}, grid.User{Home: home, Name: "bob"}, grid.User{Home: "q", Name: "alice"}
+	p := &Pricing{
+		Base: 2, Priority: 0.5, Users: map[grid.User]float64{alice: 0, {Home: home}: 3},
+		Hours: []Hours{{22 * grid.Hour, 6 * grid.Hour, 0.5}, {12 * grid.Hour, 13 * grid.Hour, 2}},
+		Zone:  time.FixedZone("", 3600),
 	}
-	if want := []Displaced{{3, 5, 20}, {3, 5, 20}}; !reflect.DeepEqual(asked, want) {
-		t.Errorf("asked about %v, want %v", asked, want)
-	}
-	for _, price := range []float64{math.NaN(), math.Inf(1)} {
-		prices.Of = func(Displaced) float64 { return price }
-		if got := p.Slots(prices, 0, 10*second); len(got) != 0 {
-			t.Errorf("for %v it sells %v", price, got)
+	at := func(hour grid.Tick) grid.Tick { return 400*grid.Day + (hour-1)*grid.Hour }
+	for _, c := range []struct {
+		hour     grid.Tick
+		user     grid.User
+		priority int64
+		want     float64
+	}{
+		{8, other, 0, 2}, {12, other, 0, 4}, {13, other, 0, 2}, {22, other, 0, 1}, {1, other, 0, 1}, {6, other, 0, 2},
+		{8, alice, 4, 0}, {8, bob, 0, 6}, {8, bob, 4, 18}, {8, other, -3, 2},
+	} {
+		if got := p.displacing(at(c.hour), c.user, c.priority); got != c.want {
+			t.Errorf("%+v: %v", c, got)
 		}
 	}
-}
-
-// A job that is worth less than nothing takes nothing off the price of another; and in
-// which order the jobs are told does not matter, to the last digit.
-func TestPriceOfSeveralJobs(t *testing.T) {
-	t.Parallel()
-	price := func(priorities ...float64) float64 {
-		var waiting []Displaced
-		for _, p := range priorities {
-			waiting = append(waiting, Displaced{Priority: p, CoreSeconds: 1})
-		}
-		return Pricing{}.price(waiting)
+	if got, want := p.changes(at(5), at(13)), []grid.Tick{at(6), at(12)}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
-	if got := price(5, -4); got != 5 {
-		t.Errorf("jobs of priority 5 and -4: %v", got)
+	plan := Build(Snapshot{At: at(5), Nodes: nodes(1, 1), Waiting: []Waiting{{Demand: demand(1, 1, 0), Limit: 2 * grid.Hour, Priority: 4}}})
+	var got []float64
+	for _, s := range plan.Slots(p, other, at(5), at(8)) {
+		got = append(got, s.Price)
 	}
-	if a, b := price(0.1, 0.2, 0.3), price(0.3, 0.2, 0.1); a != b {
-		t.Errorf("in two orders %v and %v", a, b)
+	if want := []float64{3, 6, 2}; !slices.Equal(got, want) {
+		t.Errorf("rates of %v, want %v", got, want)
+	}
+	if got := plan.Slots(nil, other, at(5), at(8)); len(got) != 1 || got[0].Start != at(7) || got[0].Price != 0 {
+		t.Errorf("without prices %+v", got)
 	}
 }
 
@@ -118,7 +119,7 @@ func TestSlotsCoverWhatIsForSale(t *testing.T) {
 			}
 		}
 		planned := w.ran
-		slots := p.Slots(Pricing{}, s.At, s.At+300)
+		slots := p.Slots(&Pricing{Base: 1, Priority: 1}, grid.User{}, s.At, s.At+300)
 		if _, err := NewMarket([]SlotSite{{grid.Site{Name: "a", Speed: 1}, s.Nodes}}, slots); err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +132,7 @@ func TestSlotsCoverWhatIsForSale(t *testing.T) {
 				var gotAll, gotCheap grid.Slot
 				for _, x := range slots {
 					if x.Node == node.Name && x.Start <= at && at < x.End {
-						if gotAll = x; x.Price == 0 {
+						if gotAll = x; x.Price == 1 {
 							gotCheap = x
 						}
 					}
