@@ -279,7 +279,7 @@ func (b *Broker) core(ctx context.Context, cfg core.Config, journal Journal) (*c
 	if err != nil {
 		return nil, err
 	}
-	told, err := journal.Told(ctx, func(id grid.JobID) bool { return open[id] || anew || b.groups.mayHaveMade(id) })
+	told, err := journal.Told(ctx, func(id grid.JobID) bool { return open[id] || anew || b.groups.mayLack(id) })
 	if err != nil {
 		return nil, fmt.Errorf("what users were told: %w", err)
 	}

@@ -118,13 +118,18 @@ func (v *groups) outline(id grid.JobID) (r grid.Record, known bool) {
 	return r, true
 }
 
-// mayHaveMade: a lost branch of the journal may have made the job.
-func (v *groups) mayHaveMade(id grid.JobID) bool {
+// mayLack: the journal may lack what was told of a job of a group: a lost branch may have made it, or may have
+// cancelled those that were never made.
+func (v *groups) mayLack(id grid.JobID) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	name, n := id.Group()
+	of, template := id.TemplateOf()
+	if template {
+		name = of
+	}
 	g := v.all[name]
-	return g != nil && n > g.Entered
+	return g != nil && (n > g.Entered || template && g.Ended == 0)
 }
 
 // SubmitGroup takes the jobs of a group, all or none, or what they are made from; they are durable when

@@ -22,6 +22,24 @@ func toldRecord(n int, s grid.State) grid.Record {
 	return r
 }
 
+// The cancel of a group is told under the identifier of its template.
+func TestTheCancelOfAGroupStays(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), t.TempDir()
+	id := grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAV").Template()
+	j := mustOpen(t, dir)
+	if err := j.Tell(ctx, 5, []grid.Record{{Job: grid.Job{ID: id}, State: grid.Submitted, CancelRequested: true, Ended: 7}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list, err := mustOpen(t, dir).Told(ctx, func(of grid.JobID) bool { return of == id })
+	if err != nil || len(list) != 1 || list[0].Job.ID != id || !list[0].CancelRequested || list[0].Epoch != (grid.Epoch{}) {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 // What users were told outlasts the journal, the last word on each job, and no line that was
 // torn or damaged.
 func TestWhatWasToldStays(t *testing.T) {

@@ -18,7 +18,10 @@ import (
 func (c *home) cancelRequest(e CancelRequest) {
 	j := c.job(e.Job)
 	if j == nil {
-		c.groups.cancelOne(e.Job)
+		if err := c.groups.cancelOne(e.Job); err != nil {
+			c.emit(Answer{Token: e.Token, Err: err})
+			return
+		}
 		if r, known := c.groups.outline(e.Job); known {
 			c.emit(Answer{Token: e.Token, Record: r})
 			return

@@ -18,6 +18,8 @@ import (
 //	                             ├ running: Kill ─────► let go
 //	                             └ ended:   its result is reported; adopted, or kept here
 //
+// The wish to cancel that such a claim tells counts, whatever the epoch: this home may have lost it, and that its user was told KILLED.
+//
 // A job that was given up for LOST is superseded by nobody: what waits is withdrawn,
 // because its user was told and may have handed it in again; what runs may end, and
 // its result is gained.
@@ -37,6 +39,9 @@ func isResult(m wire.Report) bool {
 
 // oldClaim answers a report of an epoch that is over.
 func (c *home) oldClaim(from grid.PeerID, j *job, m wire.Report) {
+	if m.Cancel && c.gates.hadIt(j, from, m) {
+		c.wantGone(j, c.nameOf(from)+", which has had it")
+	}
 	answer := wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: j.rec.Epoch, Owner: j.rec.Owner}
 	switch c.gates.beforeAdopting(j, from, m) {
 	case open:

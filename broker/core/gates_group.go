@@ -25,10 +25,11 @@ func (c *gates) beforeCounting() gate {
 	return open
 }
 
-// beforeEndingRest is what has to be known before jobs whose turn has not come end with their group.
-func (c *gates) beforeEndingRest() gate {
+// beforeEndingRest is what has to be known before jobs whose turn has not come end before it: a lost branch of
+// this journal may have made them.
+func (c *gates) beforeEndingRest(recovered bool) gate {
 	if c.without(RestGoesOn) {
 		return untilGroup
 	}
-	return open
+	return c.beforeEntering(recovered)
 }

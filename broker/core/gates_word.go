@@ -171,8 +171,8 @@ func (c *gates) beforeAdopting(j *job, from grid.PeerID, m wire.Report) gate {
 	switch {
 	case !isResult(m) && (j.rec.Job.Rerunnable || !m.Started.Known || m.State < grid.Running):
 		return forNobody
-	case !slices.Contains(j.rec.Trail, from) && !c.provesItself(j, from, m):
-		return keptHere // nobody here knows that it had the job
+	case !c.hadIt(j, from, m):
+		return keptHere
 	case j.rec.State == grid.Lost:
 		return open
 	case !c.notStarted(j):
@@ -181,6 +181,11 @@ func (c *gates) beforeAdopting(j *job, from grid.PeerID, m wire.Report) gate {
 		return untilToken
 	}
 	return open
+}
+
+// hadIt: who reports a job of an older epoch is known here to have had it, or proves that.
+func (c *gates) hadIt(j *job, from grid.PeerID, m wire.Report) bool {
+	return slices.Contains(j.rec.Trail, from) || c.provesItself(j, from, m)
 }
 
 // provesItself: who reports a job shows certificates, the first of them signed by this home, that end with him.

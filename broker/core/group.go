@@ -62,7 +62,9 @@ type groupJobs interface {
 	// What has to be known first: see gates_group.go.
 	beforeEntering(recovered bool) gate
 	beforeCounting() gate
-	beforeEndingRest() gate
+	beforeEndingRest(recovered bool) gate
+	// tell writes beside the journal what users are about to be told of a job that has no record.
+	tell(r grid.Record)
 	// again brings [groups.due] after a while.
 	again(in grid.Tick)
 	save(e grid.Entity, why string)
@@ -301,10 +303,14 @@ func (s *groups) allEnded(g *group) {
 	}
 }
 
-// recover takes up again what was under way, and finds what ended while nobody looked.
-func (s *groups) recover() {
+// recover takes up again what was under way, and finds what ended while nobody looked. The last life may not
+// have written beside the journal what its users were told since then.
+func (s *groups) recover(since grid.Tick) {
 	for _, id := range slices.Sorted(maps.Keys(s.all)) {
 		g := s.all[id]
+		if g.rec.CancelRequested && (g.open() || g.rec.Ended >= since) {
+			s.tellWish(g)
+		}
 		for n := 1; n <= g.rec.Entered && !g.rec.Removed && (g.open() || g.rec.Ends.Sum() < g.rec.Jobs); n++ {
 			if of := s.jobs.became(id.Job(n)); of.State != 0 && g.of(n).State == 0 && (g.open() || s.jobs.has(id.Job(n))) {
 				s.jobEnded(id.Job(n), of)
@@ -336,11 +342,17 @@ func (s *groups) cancel(g *group, by string) {
 	}
 	g.rec.CancelRequested = true
 	s.save(g, "cancel requested by "+by)
+	s.tellWish(g)
 	s.reach(g, by)
 }
 
+// reach cancels the jobs that have entered, and ends the others, once all are known that a lost branch of
+// this journal had made.
 func (s *groups) reach(g *group, by string) {
-	if s.jobs.beforeEndingRest() == open {
+	switch {
+	case s.jobs.beforeEndingRest(g.recovered) != open:
+		s.jobs.again(grid.Second)
+	case g.rec.Entered >= g.seen:
 		s.endRest(g, grid.Killed, "")
 	}
 	for n := 1; n <= g.rec.Entered && g.open(); n++ {

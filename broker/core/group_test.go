@@ -23,7 +23,8 @@ type stand struct {
 	results   map[string]grid.Results
 	ends      map[grid.GroupID]int // how often the end was saved
 	told      []string
-	most      int // jobs that a user may have; 0 is no limit
+	beside    []grid.Record // the journal
+	most      int           // jobs that a user may have; 0 is no limit
 	doubtful  bool
 	due       bool
 	window    int
@@ -52,17 +53,19 @@ func (s *stand) begin() {
 	}
 }
 
-func (s *stand) instant() grid.Tick     { return s.now }
-func (s *stand) beforeCounting() gate   { return open }
-func (s *stand) beforeEndingRest() gate { return open }
+func (s *stand) instant() grid.Tick   { return s.now }
+func (s *stand) beforeCounting() gate { return open }
+
 func (s *stand) beforeEntering(recovered bool) gate {
 	if recovered && s.doubtful {
 		return untilAll
 	}
 	return open
 }
-func (s *stand) again(grid.Tick)    { s.due = true }
-func (s *stand) discard(grid.JobID) {}
+func (s *stand) beforeEndingRest(recovered bool) gate { return s.beforeEntering(recovered) }
+func (s *stand) tell(r grid.Record)                   { s.beside = append(s.beside, r) }
+func (s *stand) again(grid.Tick)                      { s.due = true }
+func (s *stand) discard(grid.JobID)                   {}
 func (s *stand) has(id grid.JobID) bool {
 	_, has := s.state[id]
 	return has
@@ -152,7 +155,7 @@ func (s *stand) make(name string, jobs int, coming ...int) grid.GroupID {
 func (s *stand) restart() {
 	s.begin()
 	s.groups.take(slices.Collect(maps.Values(s.saved)), slices.Collect(maps.Values(s.templates)), slices.Collect(maps.Values(s.results)))
-	s.groups.recover()
+	s.groups.recover(s.now - grid.Minute)
 }
 
 func (s *stand) states(id grid.GroupID) string {

@@ -34,7 +34,11 @@ func (m memberJobs) again(in grid.Tick) {
 
 func (m memberJobs) beforeEntering(recovered bool) gate { return m.c.gates.beforeEntering(recovered) }
 func (m memberJobs) beforeCounting() gate               { return m.c.gates.beforeCounting() }
-func (m memberJobs) beforeEndingRest() gate             { return m.c.gates.beforeEndingRest() }
+func (m memberJobs) beforeEndingRest(recovered bool) gate {
+	return m.c.gates.beforeEndingRest(recovered)
+}
+
+func (m memberJobs) tell(r grid.Record) { m.c.emit(Tell{r}) }
 
 func (m memberJobs) has(id grid.JobID) bool { return m.c.peek(id) != nil }
 

@@ -25,10 +25,11 @@ type home struct {
 		beforeAgain(j *job, harmless bool) gate
 		beforeCounting() gate
 		beforeDrop(j *job) gate
-		beforeEndingRest() gate
+		beforeEndingRest(recovered bool) gate
 		beforeEntering(recovered bool) gate
 		beforeObeying(j *job, at grid.Epoch) gate
 		beforeTelling(j *job) gate
+		hadIt(j *job, from grid.PeerID, m wire.Report) bool
 		claims(j *job, from grid.PeerID, m wire.Report) claimant
 	}
 	ownership interface {

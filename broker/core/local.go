@@ -108,11 +108,14 @@ func (c *execution) batchDue(j *job) {
 
 // withdraw asks for the token of the present attempt.
 func (c *execution) withdraw(j *job) {
-	if !j.killing {
-		j.killing = true
-		c.emit(Withdraw{c.attempt(j)})
+	if !c.withdraws(j) {
+		j.withdrawing = c.attempt(j)
+		c.emit(Withdraw{j.withdrawing})
 	}
 }
+
+// withdraws tells that the token of the present attempt is being asked for.
+func (c *kernel) withdraws(j *job) bool { return j.withdrawing == c.attempt(j) }
 
 // withdrawn: the token has decided.
 func (c *execution) withdrawn(e Withdrawn) {
@@ -121,7 +124,7 @@ func (c *execution) withdrawn(e Withdrawn) {
 		c.strayWithdrawn(e)
 		return
 	}
-	j.killing = false
+	j.withdrawing = grid.AttemptID{}
 	switch {
 	case e.Err != "" && e.Damaged:
 		c.untaken(j, e.Err)

@@ -121,12 +121,13 @@ func (o *others) usedByMember() (r map[grid.PeerID]*allowance) { o.did("usedByMe
 
 // what is needed of recovery
 
-func (o *others) askOwner(j *job)                { o.did("askOwner %s", j.rec.Job.ID) }
-func (o *others) awaitMembersOnly()              { o.did("awaitMembersOnly") }
-func (o *others) read() (r bool)                 { o.did("read"); return true }
-func (o *others) beforeEntering(_ bool) (r gate) { o.did("beforeEntering"); return }
-func (o *others) beforeCounting() (r gate)       { o.did("beforeCounting"); return }
-func (o *others) beforeEndingRest() (r gate)     { o.did("beforeEndingRest"); return }
+func (o *others) askOwner(j *job)                           { o.did("askOwner %s", j.rec.Job.ID) }
+func (o *others) awaitMembersOnly()                         { o.did("awaitMembersOnly") }
+func (o *others) read() (r bool)                            { o.did("read"); return true }
+func (o *others) beforeEntering(_ bool) (r gate)            { o.did("beforeEntering"); return }
+func (o *others) beforeCounting() (r gate)                  { o.did("beforeCounting"); return }
+func (o *others) beforeEndingRest(_ bool) (r gate)          { o.did("beforeEndingRest"); return }
+func (o *others) hadIt(*job, grid.PeerID, wire.Report) bool { return false }
 func (o *others) madeAgain(j *job) (r bool) {
 	o.did("madeAgain %s", j.rec.Job.ID)
 	return

@@ -246,3 +246,22 @@ func TestNoOwnerStartsBeforeTheControlDirectorySpeaks(t *testing.T) {
 		t.Error("what runs there waits for its acknowledgement")
 	}
 }
+
+// The token of an attempt is asked for while the control directory tells of a later one, which the journal
+// lacks: the answer is about the older, and that of the later is asked for all the same.
+func TestALaterAttemptIsWithdrawnWhileAnOlderOneIs(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	older := grid.AttemptID{Job: j.ID, Epoch: grid.Epoch{Term: 1}, Attempt: 1}
+	later := older
+	later.Attempt = 2
+	c, jobs := reconciling(t, grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: older.Epoch}, Run: grid.Run{Attempt: 1}})
+	if w, _ := only[Withdraw](c.Step(1_000_001, Progressed{Progress: grid.Progress{ID: older, Phase: grid.Withdrawn}})); w.ID != older {
+		t.Fatalf("%v is withdrawn", w.ID)
+	}
+	c.Step(1_000_002, Reconciled{Jobs: jobs, Attempts: []grid.AttemptID{older, later}})
+	c.Step(1_000_003, Withdrawn{ID: older, Done: true})
+	if w, _ := only[Withdraw](c.Step(1_000_004, Progressed{Progress: grid.Progress{ID: later, Phase: grid.Unknown}})); w.ID != later {
+		t.Errorf("of the later one the token is not asked for, but that of %v", w.ID)
+	}
+}

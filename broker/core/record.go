@@ -78,13 +78,13 @@ type ofSearch struct {
 
 // ofExecution is what its attempt in the batch system here needs.
 type ofExecution struct {
-	killing bool                    // a Withdraw or Kill is under way
-	reading bool                    // a Collect is under way
-	awaits  bool                    // owner: it is to be launched as soon as the gate of its start is open
-	worn    bool                    // an earlier attempt has, or may have, run in the working tree, which was not made anew since
-	misses  int                     // good listings in a row that lack the present attempt
-	refused map[grid.PeerID]refusal // sites that would not take it; see refused.go
-	damaged grid.Tick               // since when its control files cannot be believed; 0: they can. See damaged.go
+	withdrawing grid.AttemptID          // whose Withdraw is under way; of an older attempt it does not count
+	reading     bool                    // a Collect is under way
+	awaits      bool                    // owner: it is to be launched as soon as the gate of its start is open
+	worn        bool                    // an earlier attempt has, or may have, run in the working tree, which was not made anew since
+	misses      int                     // good listings in a row that lack the present attempt
+	refused     map[grid.PeerID]refusal // sites that would not take it; see refused.go
+	damaged     grid.Tick               // since when its control files cannot be believed; 0: they can. See damaged.go
 }
 
 // ofHome is what home and owner have to know of each other.

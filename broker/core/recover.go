@@ -31,7 +31,7 @@ func (c *recovery) recover() {
 	for _, j := range c.sorted() {
 		c.recoverJob(j)
 	}
-	c.groups.recover()
+	c.groups.recover(c.lastLife())
 	c.terms.recover()
 	c.witnessed()
 	c.reconcile()

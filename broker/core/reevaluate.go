@@ -176,7 +176,7 @@ func (c *search) chooseWaiting(s plan.Snapshot) (ids []grid.JobID, more bool) {
 // movable: the job waits in the local queue, and nothing else is going on with it.
 func (c *search) movable(j *job) bool {
 	r := &j.rec
-	if r.Role != grid.Owning || r.State != grid.Assigned || r.Local == "" || r.CancelRequested || j.killing ||
+	if r.Role != grid.Owning || r.State != grid.Assigned || r.Local == "" || r.CancelRequested || c.withdraws(j) ||
 		r.Missing != 0 || r.Handoff.Phase != grid.NoHandoff || j.claim != nil || c.gates.beforeStart(j) != open {
 		return false
 	}

@@ -185,7 +185,7 @@ func (c *terms) onReportAck(from grid.PeerID, m wire.ReportAck) {
 // not be able to run it.
 func (c *terms) giveBack(j *job) {
 	r := &j.rec
-	if r.CancelRequested || j.killing || j.isSuperseded() || r.Missing != 0 || !c.lives(r.Job.Home) {
+	if r.CancelRequested || c.withdraws(j) || j.isSuperseded() || r.Missing != 0 || !c.lives(r.Job.Home) {
 		return
 	}
 	if r.State == grid.Moving && r.Handoff.To != r.Job.Home && r.Handoff.Phase == grid.Offering {

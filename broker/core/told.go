@@ -49,6 +49,9 @@ func (c *recovery) recallTold() {
 	for i := range told {
 		t := &told[i]
 		j := c.job(t.Job.ID)
+		if j == nil && c.groups.recall(t) {
+			continue
+		}
 		if j == nil && t.State.Terminal() && len(c.untold) < maxUntold {
 			c.untold[t.Job.ID] = t
 			c.groups.sighted(t.Job.ID)

@@ -209,3 +209,77 @@ func TestTheLastEndsAreWrittenAgain(t *testing.T) {
 		t.Errorf("%d are written", len(got))
 	}
 }
+
+// A sweep was cancelled in a part of the journal that is lost: none of its jobs begins, and those that were never
+// made have the end that their users were told.
+func TestTheCancelOfASweepIsRecalled(t *testing.T) {
+	t.Parallel()
+	group := grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+	like := jobOf(me, "a", "1")
+	sweep := func(told []grid.Record) *Core {
+		cfg := signer(me, "a")
+		cfg.Groups = []grid.Group{{ID: group, User: like.User, Jobs: 3, Submitted: 5, Template: grid.Hash{1}}}
+		cfg.Templates = []grid.Template{{Group: group, Document: "sweep"}}
+		cfg.Window = 1
+		cfg.Expand = func(grid.Template) (Expansion, error) { return func(int) (grid.Job, error) { return like, nil }, nil }
+		cfg.Told = told
+		return New(cfg, nil, nil)
+	}
+	run := func(c *Core) (effects []Effect) {
+		effects = append(c.Step(1_000_000, Boot{}), c.Step(1_000_000, Reconciled{All: true})...)
+		for now := grid.Tick(1_001_000); now < 1_020_000; now += grid.Second {
+			effects = append(effects, c.Step(now, Tick{})...)
+		}
+		return effects
+	}
+	c := sweep(nil)
+	run(c)
+	told := tells(c.Step(1_020_000, CancelRequest{Token: 1, Job: group.Job(3)}))
+	told = append(told, tells(c.Step(1_020_001, CancelGroup{Token: 2, Group: group, By: "alice"}))...)
+	if len(told) < 2 || told[0].Job.ID != group.Job(3) || told[0].State != grid.Killed || told[1].Job.ID != group.Template() || !told[1].CancelRequested {
+		t.Fatalf("beside the journal are %d words", len(told))
+	}
+	if c = sweep(told[:1]); len(run(c)) == 0 || c.groups.all[group].of(3).State != grid.Killed || c.jobs[group.Job(1)] == nil || c.groups.all[group].rec.CancelRequested {
+		t.Errorf("of the one job: %+v", c.groups.all[group].rec)
+	}
+	c = sweep(told[1:2])
+	effects := run(c)
+	g := c.groups.all[group]
+	if g.rec.Ended == 0 || g.rec.Ends[grid.Killed] != 3 || len(c.jobs) != 0 {
+		t.Errorf("%+v, %d jobs", g.rec, len(c.jobs))
+	}
+	if list := tells(effects); len(list) == 0 || list[0].Job.ID != group.Template() {
+		t.Errorf("what the last life may not have written is not written again: %d words", len(list))
+	}
+}
+
+// An owner of an older term comes back, who knows that the job's user wanted it gone, and was perhaps told so: this home has lost
+// that. It is cancelled, wherever it is now. Who never had the job says nothing of it.
+func TestTheWishThatAnOlderOwnerKnows(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	again := grid.Epoch{Term: 9}
+	for name, k := range map[string]struct {
+		tenure grid.Tenure
+		state  grid.State
+		from   grid.PeerID
+		ends   bool
+		wanted bool
+	}{
+		"it waits at home":      {grid.Tenure{Role: grid.Owning, Owner: me, Epoch: again}, grid.Ready, her, true, true},
+		"another has it":        {grid.Tenure{Role: grid.Watching, Owner: him, Epoch: grid.Epoch{Term: 9, Hop: 4}}, grid.Assigned, her, false, true},
+		"who says so never did": {grid.Tenure{Role: grid.Owning, Owner: me, Epoch: again}, grid.Ready, it, false, false},
+	} {
+		c := signed(grid.Record{Job: j, State: k.state, Tenure: k.tenure})
+		c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
+		old := wire.Report{
+			Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 4, State: grid.StageOut, End: grid.Killed, Cancel: true,
+			Version: wire.JobDigest(j), Certificates: []grid.Certificate{certificate(j, me, 1, her)},
+		}
+		c.Step(1_000_002, Message{k.from, old})
+		r := c.jobs[j.ID].rec
+		if r.CancelRequested != k.wanted || (r.State == grid.Killed) != k.ends {
+			t.Errorf("%s: cancel %t, it is %s", name, r.CancelRequested, r.State)
+		}
+	}
+}

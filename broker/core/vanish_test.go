@@ -63,7 +63,7 @@ func TestAVanishedJobIsWithdrawnAfterAGrace(t *testing.T) {
 	t.Parallel()
 	v := newVanishing(t, grid.Record{Job: jobOf(me, "a", "1"), State: grid.Assigned})
 	first := v.now
-	for n := 0; !v.k.killing; n++ {
+	for n := 0; !v.kernel.withdraws(v.k); n++ {
 		v.probes(1, grid.Unknown, "")
 		if v.withdraws() && (n+1 < goodListings || v.now-first < v.cfg.Grace) {
 			t.Fatalf("withdrawn after %d listings and %v s", n+1, (v.now - first).Seconds())
@@ -78,7 +78,7 @@ func TestAVanishedJobIsWithdrawnAfterAGrace(t *testing.T) {
 	}
 	v = newVanishing(t, grid.Record{Job: jobOf(me, "a", "1"), State: grid.Assigned})
 	v.probes(60, grid.Unknown, "no listing")
-	if v.k.rec.Missing != 0 || v.k.killing {
+	if v.k.rec.Missing != 0 || v.kernel.withdraws(v.k) {
 		t.Errorf("listings that failed: %+v", v.k.rec)
 	}
 	v.probes(2, grid.Unknown, "")
@@ -94,15 +94,15 @@ func TestTheGraceSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	v := newVanishing(t, grid.Record{Job: jobOf(me, "a", "1"), State: grid.Assigned, Run: grid.Run{Missing: 1_000_000 - grid.Hour}})
 	v.probes(goodListings-1, grid.Unknown, "")
-	if v.k.killing {
+	if v.kernel.withdraws(v.k) {
 		t.Error("withdrawn before it was looked for")
 	}
 	v.probes(1, grid.Unknown, "")
-	if !v.k.killing {
+	if !v.kernel.withdraws(v.k) {
 		t.Error("the grace was over an hour ago")
 	}
 	v = newVanishing(t, grid.Record{Job: jobOf(me, "a", "1"), State: grid.Assigned, Run: grid.Run{Missing: 1_000_000 + grid.Day}})
-	for !v.k.killing {
+	for !v.kernel.withdraws(v.k) {
 		if v.probes(1, grid.Unknown, ""); v.now > 1_000_000+grid.Hour {
 			t.Fatal("the clock of an earlier life is waited for")
 		}

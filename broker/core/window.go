@@ -22,7 +22,7 @@ import (
 // broker has read its own control directories, and, if it was rolled back, asked all members. Who was made by a
 // branch that is lost is then known by a record that was learnt again (it is counted, and not made anew), or by a
 // trace, and is made as one that this life found in its journal: nothing of it starts before its directory
-// has spoken, and those who live.
+// has spoken, and those who live. A cancelled group makes these too, and cancels them, before it ends the others.
 
 // DefaultWindow is the window where the configuration names none.
 const DefaultWindow = 1000
@@ -72,7 +72,7 @@ func (s *groups) fill() {
 	s.hungry = false
 	budget := maxEntering
 	for _, id := range slices.Sorted(maps.Keys(s.all)) {
-		if g := s.all[id]; g.template != nil && len(g.rec.Coming) == 0 {
+		if g := s.all[id]; g.template != nil && (len(g.rec.Coming) == 0 || g.rec.CancelRequested) {
 			budget -= s.enter(g, budget)
 		}
 	}
@@ -91,9 +91,10 @@ func (s *groups) enter(g *group, most int) (entered int) {
 		s.endRest(g, grid.Failed, err.Error())
 		return 0
 	}
+	stops := g.rec.CancelRequested && s.jobs.beforeEndingRest(g.recovered) == open
 	for entered < most && g.template != nil {
 		n := g.rec.Entered + 1
-		if n > g.seen && (g.under >= s.most(g) || !s.fits(g, n)) {
+		if n > g.seen && (stops || g.under >= s.most(g) || !s.fits(g, n)) {
 			break
 		}
 		s.enterOne(g, n)
@@ -101,6 +102,9 @@ func (s *groups) enter(g *group, most int) (entered int) {
 	}
 	if entered > 0 && s.jobs.beforeCounting() == open {
 		s.save(g, "")
+	}
+	if stops {
+		s.reach(g, "its group")
 	}
 	return entered
 }
@@ -208,11 +212,39 @@ func (s *groups) endRest(g *group, as grid.State, why string) {
 	s.save(g, why)
 }
 
-// cancelOne ends a job whose turn has not come.
-func (s *groups) cancelOne(id grid.JobID) {
-	if g, n := s.of(id); g != nil && n > g.rec.Entered && !s.jobs.has(id) && g.of(n).State == 0 {
-		s.jobEnded(id, grid.Result{State: grid.Killed})
+// cancelOne ends a job whose turn has not come, if no lost branch of this journal may have made it.
+func (s *groups) cancelOne(id grid.JobID) error {
+	g, n := s.of(id)
+	if g == nil || n <= g.rec.Entered || s.jobs.has(id) || g.of(n).State != 0 {
+		return nil
 	}
+	if hold := s.jobs.beforeEndingRest(g.recovered); hold != open || n <= g.seen {
+		return fmt.Errorf("%w: job %s may have been made before this start: it %s", grid.ErrNotYet, id, hold)
+	}
+	s.jobEnded(id, grid.Result{State: grid.Killed})
+	s.jobs.tell(grid.Record{Job: grid.Job{ID: id}, State: grid.Killed, Ended: s.jobs.instant(), Run: grid.Run{End: grid.Killed}})
+	return nil
+}
+
+// tellWish has the wish to cancel a group written beside the journal, under the identifier of its template:
+// the jobs whose turn has not come have no records of their own.
+func (s *groups) tellWish(g *group) {
+	s.jobs.tell(grid.Record{Job: grid.Job{ID: g.rec.ID.Template()}, State: grid.Submitted, CancelRequested: true, Ended: s.jobs.instant()})
+}
+
+// recall brings a group up to what was told of it, or of a job of it that was never made. It tells whether
+// that was meant.
+func (s *groups) recall(t *grid.Record) bool {
+	name, is := t.Job.ID.TemplateOf()
+	if g := s.all[name]; is && g != nil && g.open() && !g.rec.CancelRequested && t.CancelRequested {
+		g.rec.CancelRequested = true
+		s.save(g, "cancel was requested before the journal was rolled back")
+	}
+	if never := t.Epoch == (grid.Epoch{}) && t.State.Terminal(); never {
+		s.jobEnded(t.Job.ID, grid.Result{State: t.State})
+		return true
+	}
+	return is
 }
 
 // sighted: a branch of this journal has made the job of that identifier.

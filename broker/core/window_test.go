@@ -210,3 +210,50 @@ func TestEachJobIsMadeOnce(t *testing.T) {
 		}
 	})
 }
+
+// A cancel while nobody knows which jobs a lost branch has made: these are made, and cancelled; the others end, and not before.
+func TestACancelAfterARollback(t *testing.T) {
+	t.Parallel()
+	for seen, made := range map[int]int{0: 2, 4: 4} {
+		s := newStand()
+		s.window = 2
+		s.begin()
+		id := s.sweep("1", 6, 0)
+		s.window, s.doubtful = 5, true
+		s.restart()
+		s.groups.cancel(s.groups.all[id], "alice")
+		if seen > 0 {
+			s.groups.sighted(id.Job(seen))
+		}
+		s.settle()
+		if err := s.groups.cancelOne(id.Job(5)); err == nil {
+			t.Error("a job is ended that may have been made")
+		}
+		if g := s.saved[id]; g.Ends.Sum() != 2 || !g.CancelRequested || len(s.entered) != 2 {
+			t.Errorf("while it is not certain: %+v, %v were made", g, s.entered)
+		}
+		if len(s.beside) != 1 || s.beside[0].Job.ID != id.Template() || !s.beside[0].CancelRequested {
+			t.Errorf("beside the journal: %+v", s.beside)
+		}
+		s.doubtful = false
+		s.groups.due()
+		s.settle()
+		if g := s.saved[id]; g.Ended == 0 || len(s.entered) != made || g.Ends[grid.Killed] != 6-made {
+			t.Errorf("then: %+v, %v were made", g, s.entered)
+		}
+	}
+}
+
+// The same at once: one that a lost branch has made is not ended in place of being made.
+func TestACancelOfWhatWasSighted(t *testing.T) {
+	t.Parallel()
+	s := newStand()
+	id := s.sweep("1", 4, 1)
+	s.restart()
+	s.groups.sighted(id.Job(3))
+	s.groups.cancel(s.groups.all[id], "alice")
+	s.settle()
+	if g := s.saved[id]; g.Ended == 0 || len(s.entered) != 3 || g.Ends[grid.Killed] != 1 {
+		t.Errorf("%+v, %v were made", g, s.entered)
+	}
+}
