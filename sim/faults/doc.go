@@ -69,6 +69,10 @@
 //	                                   the job to that site, and its
 //	                                   administrator forgot that site, or
 //	                                   removed it, since
+//	                                 the home's disk has lost in a power cut    nothing and nobody can say
+//	                                   that it gave the job to that site, and     that the journal was longer
+//	                                   no member that had seen that was heard
+//	                                   for 2 minutes, up to its submission
 //	                                 its user had it removed, and the home has  its start tokens went with it
 //	                                   lost that, likewise
 //	                                 that machine was put back to a snapshot    so did they, with all that
@@ -80,9 +84,15 @@
 //	                                   away, or is in doubt
 //	                                 the home was set back, and need not wait
 //	                                   for the word of the other
+//	                                 the home's disk has lost in a power cut    likewise
+//	                                   that it gave the job to the one, and
+//	                                   gave it to the other before a member
+//	                                   that had seen that was heard
 //	KILLED is forgotten (S2c), an    it never left its home, which has lost     nobody else was told
 //	  end is told anew (S5)            that with its journal and the file
 //	                                   beside it
+//	KILLED is forgotten (S2c)        its home has lost that, likewise, and so   both have forgotten it
+//	                                   has the site that had the job then
 //	KILLED is forgotten (S2c)        its site was fenced off before, which      each administrator said so of
 //	                                   starts it now, as it was told to           the other
 //	                                   forget the home

@@ -24,6 +24,14 @@ func (f *fact) acted(first bool) {
 	f.duplicates[k] = true
 }
 
+// madeByOther: one of two brokers under one name hears of a job that the other one has made.
+func (f *fact) madeByOther(one *site) bool {
+	if one.of == nil {
+		return f.duplicates[1]
+	}
+	return f.duplicates[0]
+}
+
 // fencedOff: an administrator of the home has said, after that start, that its site is fenced off,
 // so that all that it had, of an older term, was started again; or both have said of each
 // other that they will not come back, and now is what that site still had.
@@ -60,6 +68,23 @@ func (f *fact) untraceable(e start) bool {
 		// It has lost what it knew of the start, or that it gave the job there.
 		return (l.at >= e.at || l.covers(f.got[e.id.Epoch])) && (f.removed && (l.words || l.since == forEver) || e.where != f.home && (f.home.deaf(e.where, l.at) || slices.ContainsFunc(e.where.lapses, gone)))
 	})
+}
+
+// unheardOf: its home's disk has lost in a power cut, unnoticed there, that it gave the job away at that epoch; and what it
+// did at the instant now it did before a member that had seen that part of its journal could be heard, or at once.
+func (f *fact) unheardOf(e grid.Epoch, now grid.Tick) bool {
+	return slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
+		return l.tail && l.covers(f.given[e]) && l.at <= now && (l.heard == 0 || now <= l.heard+hearing)
+	})
+}
+
+// hearing is how long a broker waits after a start for the word of members that live.
+const hearing = 2 * grid.Minute
+
+// killForgotten: its home has lost that its user was told KILLED, and what is beside its journal with it; and so has the
+// site that had the job then.
+func (f *fact) killForgotten() bool {
+	return f.killer != f.home && f.killer != nil && slices.ContainsFunc(f.killer.lapses, func(l lapse) bool { return l.covers(f.killedAt) })
 }
 
 // unheard: the home has lost what it wrote, and its administrator has said since that it

@@ -46,7 +46,21 @@ func began(when int, where *site, term uint32) start {
 
 // lost notes that a site has lost what it wrote between two instants.
 func (s *site) lost(since, until int, files bool) {
-	s.lapses = append(s.lapses, lapse{at(since), at(until), files, files})
+	s.lapses = append(s.lapses, lapse{since: at(since), at: at(until), files: files, words: files})
+}
+
+// cutOff: a job was given away, and what its home wrote from 50 to 80 is gone after a power cut; somebody who had seen that was
+// heard at an instant, if at all; and the job is submitted again.
+func (x *scene) cutOff(given, heard, queued int) (first, second start) {
+	x.f.given[grid.Epoch{Term: 1}] = at(given)
+	l := lapse{since: at(50), at: at(80), words: true, tail: true}
+	if heard > 0 {
+		l.heard = at(heard)
+	}
+	x.a.lapses = []lapse{l}
+	second = began(950, x.a, 1)
+	second.queued = at(queued)
+	return began(100, x.b, 1), second
 }
 
 // A program that was started is started again: when is that held against the brokers?
@@ -208,6 +222,26 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 			x.f.acted(false)
 			return began(100, x.b, 1), began(900, x.c, 1)
 		}, false},
+		{"the home's disk has lost that it gave the job there, and nobody who could be heard had seen that", func(x *scene) (start, start) {
+			return x.cutOff(60, 0, 900)
+		}, false},
+		{"the same, and the home had heard for long one that had", func(x *scene) (start, start) {
+			return x.cutOff(60, 700, 900)
+		}, true},
+		{"the same, and it had only just heard him", func(x *scene) (start, start) {
+			return x.cutOff(60, 850, 900)
+		}, false},
+		{"the home's disk has lost only what came after", func(x *scene) (start, start) {
+			return x.cutOff(40, 0, 900)
+		}, true},
+		{"the second start was on its way before the power cut", func(x *scene) (start, start) {
+			return x.cutOff(60, 0, 70)
+		}, true},
+		{"the home was put back from a backup, and has lost that it gave the job there", func(x *scene) (start, start) {
+			first, second := x.cutOff(60, 0, 900)
+			x.a.lapses[0].tail = false
+			return first, second
+		}, true},
 		{"one of two brokers under one name has acted on it", func(x *scene) (start, start) {
 			x.f.acted(false)
 			return began(100, x.b, 1), began(900, x.c, 1)
@@ -392,6 +426,18 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.f.mayStart(x.w, began(900, x.a, 1))
 		}, true},
+		{"the same, and its owner has lost that too", func(x *scene) {
+			x.f.told, x.f.toldAt, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, at(200), x.b
+			x.b.lost(150, 300, false)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.f.mayStart(x.w, began(900, x.a, 1))
+		}, false},
+		{"the same, and its owner has lost only what came after", func(x *scene) {
+			x.f.told, x.f.toldAt, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, at(200), x.b
+			x.b.lost(250, 300, false)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.f.mayStart(x.w, began(900, x.a, 1))
+		}, true},
 		{"told KILLED as its site was fenced off, which starts it now and was to forget the home", func(x *scene) {
 			x.f.told, x.f.toldAt, x.a.fenced[x.b.peer], x.a.forgot[x.b.peer], x.b.forgot[x.a.peer] = grid.Killed, at(200), at(200), at(200), at(300)
 			x.f.mayStart(x.w, began(900, x.b, 1))
@@ -492,6 +538,14 @@ func TestTwoOwnersTakeAnExcuse(t *testing.T) {
 			x.w.truth.setBack(x.b, lapse{since: at(100), words: true})
 			x.w.truth.saved(x.b, owns(1, true))
 		}, false},
+		{"the home's disk has lost, in a power cut that nobody noticed, that it gave it to the other", func(x *scene) {
+			x.f.given[grid.Epoch{Term: 1, Hop: 1}], x.f.given[grid.Epoch{Term: 1, Hop: 2}] = at(60), at(900)
+			x.a.lapses = []lapse{{since: at(50), at: at(80), words: true, tail: true}}
+		}, false},
+		{"the same, and it had heard of that for long", func(x *scene) {
+			x.f.given[grid.Epoch{Term: 1, Hop: 1}], x.f.given[grid.Epoch{Term: 1, Hop: 2}] = at(60), at(900)
+			x.a.lapses = []lapse{{since: at(50), at: at(80), words: true, tail: true, heard: at(600)}}
+		}, true},
 		{"a third one was set back", func(x *scene) { x.w.truth.setBack(x.c, lapse{since: at(100), words: true}) }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

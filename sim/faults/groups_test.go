@@ -69,3 +69,34 @@ func TestTheEndOfAGroupStays(t *testing.T) {
 		t.Errorf("the violation is %+v", v)
 	}
 }
+
+// A job of a sweep whose turn has not come has a record only where a lost part of the journal, or a second broker under
+// the same name, had made it.
+func TestAJobBeforeItsTurn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		does     func(x *scene, f *fact)
+		violated bool
+	}{
+		"nothing happened":     {func(*scene, *fact) {}, true},
+		"its duplicate has it": {func(_ *scene, f *fact) { f.acted(false) }, false},
+		"it alone has it":      {func(_ *scene, f *fact) { f.acted(true) }, true},
+		"it was set back":      {func(x *scene, _ *fact) { x.a.lost(50, 80, false) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newScene(t)
+			g := grid.Group{ID: grid.NewGroupID(x.a.name(), "01JD3V0QX2M6W8T9Z4C5A7B1EF"), Jobs: 1, Template: grid.Hash{1}}
+			job := grid.Job{ID: g.ID.Job(1), Home: x.a.peer, Demand: cores(1)}
+			f := newFact(job.ID, x.a, &job)
+			x.w.truth.facts[job.ID] = f
+			c.does(x, f)
+			changes := []grid.Change{grid.Saved(&g), grid.Saved(&grid.Record{Job: job, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Watching}})}
+			x.a.disk.commit(x.w.now, changes)
+			x.w.truth.groupsSaved(x.a, changes)
+			if v := x.w.result.Violation; (v != nil) != c.violated {
+				t.Errorf("the violation is %+v", v)
+			}
+		})
+	}
+}

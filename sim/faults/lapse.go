@@ -12,9 +12,37 @@ type lapse struct {
 	since, at grid.Tick
 	files     bool // control directories and sandboxes too
 	words     bool // what is written beside the journal, of what users were told, too
+	// What its disk had confirmed, in a power cut: nobody at the site knows that anything is lost. Heard is when
+	// it first heard, since, a member that had seen the lost part.
+	tail  bool
+	heard grid.Tick
 }
 
 func (l lapse) covers(t grid.Tick) bool { return l.since < t && t <= l.at }
+
+// hearsOf: s hears a member again, which may have seen what s has lost.
+func (s *site) hearsOf(o *site) {
+	lost := func(p grid.JournalID) bool {
+		return !s.disk.reaches(p) && !slices.ContainsFunc(s.disk.state.Lost, func(l grid.JournalID) bool { return p.SameLife(l) && p.Sequence <= l.Sequence })
+	}
+	for i := range s.lapses {
+		if l := &s.lapses[i]; l.tail && l.heard == 0 && slices.ContainsFunc(o.disk.peers[s.peer], lost) {
+			l.heard = s.w.now
+		}
+	}
+}
+
+// reaches tells that a position is in the journal.
+func (d *disk) reaches(at grid.JournalID) bool {
+	k := slices.IndexFunc(d.lives, func(l grid.Life) bool { return l.Number == at.Life })
+	switch {
+	case at.Incarnation != d.incarnation || k < 0:
+		return false
+	case k+1 < len(d.lives):
+		return at.Sequence <= d.lives[k+1].First
+	}
+	return at.Sequence <= d.sequence
+}
 
 // setBack: what s wrote in its journal since then is lost. For each job it is noted
 // what nobody can know any more because of that.
@@ -50,7 +78,9 @@ func (t *truth) setBack(s *site, l lapse) {
 			}
 		}
 		if f.told != 0 && (r == nil || r.State != f.told) {
-			f.killed = f.killed || f.told == grid.Killed && f.leftHome()
+			if f.told == grid.Killed && f.leftHome() {
+				f.killed, f.killedAt, f.killer = true, f.toldAt, f.owners[f.latest()]
+			}
 			if f.elsewhere(tombstoneOf(f.told)) {
 				f.once = f.told
 			}
@@ -75,6 +105,16 @@ func (f *fact) elsewhere(says func(*grid.Record) bool) bool {
 // tombstoneOf tells tombstones that have such an end.
 func tombstoneOf(end grid.State) func(*grid.Record) bool {
 	return func(r *grid.Record) bool { return r.Role == grid.Tombstone && r.Closed && r.End == end }
+}
+
+// latest is the last epoch at which it was owned.
+func (f *fact) latest() (last grid.Epoch) {
+	for e := range f.owners {
+		if last.Before(e) {
+			last = e
+		}
+	}
+	return last
 }
 
 // leftHome reports that another site has owned the job.

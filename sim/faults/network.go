@@ -120,6 +120,7 @@ func (w *world) observe(a, b *site) {
 				h.post(core.LinkChanged{Peer: b.peer, Link: a.links[b.peer]})
 			}
 			if h.up {
+				a.hearsOf(b)
 				h.post(core.PeerJournal{Peer: b.peer, Journal: b.disk.id(), Boot: b.host.nonce})
 			}
 		}

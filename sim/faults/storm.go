@@ -79,7 +79,7 @@ func (w *world) plan() {
 			s.powerCut(down)
 			if s.disk.loseTail(w.now - span) {
 				w.tell(s, "the last %v s of its journal are lost", span.Seconds())
-				w.truth.setBack(s, lapse{since: w.now - span, words: true})
+				w.truth.setBack(s, lapse{since: w.now - span, words: true, tail: true})
 			}
 		}
 	})

@@ -11,7 +11,8 @@ import (
 // Sweeps: groups that make their jobs from a template, in a window so small that they wait for their turn.
 //
 //	S13  each number is made once: what is saved of it is one job from its beginning to its end, and none
-//	     behind those that have entered has a record, unless a lost part of the journal had made it
+//	     behind those that have entered has a record, unless a lost part of the journal, or a second broker under
+//	     the same name, had made it
 
 // sweepWindow is how many jobs of a sweep are under way at a site.
 const sweepWindow = 3
@@ -110,7 +111,7 @@ func (t *truth) sweepHolds(s *site, g *grid.Group) {
 		switch {
 		case r == nil && of.State == 0 && n <= g.Entered:
 			s.w.violate("S10", id, "%s counts %d jobs of %s as entered, and does not have its job %d", s.name(), g.Entered, g.ID, n)
-		case r != nil && n > g.Entered && len(s.lapses) == 0:
+		case r != nil && n > g.Entered && len(s.lapses) == 0 && !t.facts[id].madeByOther(s):
 			s.w.violate("S13", id, "%s has made job %d of %s, of which %d have entered", s.name(), n, g.ID, g.Entered)
 		case r != nil && r.State.Terminal() && of.State != r.State && n <= g.Entered:
 			s.w.violate("S11", id, "%s has ended as %s, and %s has it as %s", id, r.State, g.ID, of.State)

@@ -45,6 +45,7 @@ type fact struct {
 	ends       []grid.Progress
 	owners     map[grid.Epoch]*site
 	got        map[grid.Epoch]grid.Tick // when these did
+	given      map[grid.Epoch]grid.Tick // when it was given away at them
 	owning     map[*site]grid.Epoch     // who owns it now, by their journals
 	had        map[*site]bool           // who has owned it, or was to: it was handed over to them
 	cancel     grid.Tick                // when the wish was told to be recorded; 0 is not
@@ -53,6 +54,8 @@ type fact struct {
 	exit       int
 	once       grid.State // what was told before its home lost that, and others know
 	killed     bool       // that was KILLED, and others had the job
+	killedAt   grid.Tick  // when it was told
+	killer     *site      // who had the job then
 	queued     grid.Tick  // when it was last in a queue, or was given what it waits for
 	moved      bool
 	asked      asked   // what its user wants of it beside
@@ -82,7 +85,7 @@ type start struct {
 func newFact(id grid.JobID, home *site, job *grid.Job) *fact {
 	return &fact{
 		id: id, home: home, rerun: job.Rerunnable, cores: job.Demand.Cores(), stranded: !home.capable(job.Demand.Cores()),
-		owners: map[grid.Epoch]*site{}, got: map[grid.Epoch]grid.Tick{}, owning: map[*site]grid.Epoch{}, had: map[*site]bool{},
+		owners: map[grid.Epoch]*site{}, got: map[grid.Epoch]grid.Tick{}, given: map[grid.Epoch]grid.Tick{}, owning: map[*site]grid.Epoch{}, had: map[*site]bool{},
 		running: map[uint32]int{}, losses: map[uint32]int{},
 	}
 }
@@ -111,12 +114,12 @@ func (t *truth) started(s *site, l *local) {
 func (f *fact) mayStart(w *world, now start) {
 	same := 0 // starts in this term that the brokers can know of
 	for _, e := range f.starts {
-		if e.id.Epoch.Term == now.id.Epoch.Term && !f.untraceable(e) {
+		if e.id.Epoch.Term == now.id.Epoch.Term && !f.untraceable(e) && !f.unheardOf(e.id.Epoch, now.queued) {
 			same++
 		}
 	}
 	switch {
-	case (f.told == grid.Killed || f.killed) && !f.toldByFence(now.where):
+	case (f.told == grid.Killed || f.killed && !f.killForgotten()) && !f.toldByFence(now.where):
 		w.violate("S2c", f.id, "%s starts at %s after its user was told KILLED", now.id, now.where.name())
 	case f.rerun && same > f.losses[now.id.Epoch.Term]:
 		w.violate("S2b", f.id, "%s starts at %s, the %d. time in its term, after %d losses", now.id, now.where.name(), same+1, f.losses[now.id.Epoch.Term])
@@ -124,7 +127,7 @@ func (f *fact) mayStart(w *world, now start) {
 		w.violate("S5", f.id, "%s starts at %s though its user was told %.0f s ago that it is to be cancelled", now.id, now.where.name(), (w.now - f.cancel).Seconds())
 	case !f.rerun:
 		for _, e := range f.starts {
-			if !f.fencedOff(e, now) && !f.untraceable(e) {
+			if !f.fencedOff(e, now) && !f.untraceable(e) && !f.unheardOf(e.id.Epoch, now.queued) {
 				w.violate("S2b", f.id, "%s, which is not rerunnable, starts at %s, and was started at %s as %s before", now.id, now.where.name(), e.where.name(), e.id)
 				return
 			}
@@ -193,6 +196,9 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 		f.doubtful = f.doubtful || s == f.home && r.Uncertain && len(s.lapses) > 0
 		if r.Handoff.Phase == grid.Committed {
 			f.had[s.w.byPeer[r.Handoff.To]] = true
+			if e := r.Handoff.Epoch; f.given[e] == 0 {
+				f.given[e] = s.w.now
+			}
 		}
 		if r.Role != grid.Owning || r.State.Terminal() {
 			delete(f.owning, s)
@@ -219,7 +225,7 @@ func (t *truth) owned(s *site, f *fact, r *grid.Record) {
 	}
 	f.owning[s] = e
 	for o, at := range f.owning {
-		if o != s && at.Term == e.Term && !f.torn() && !f.unheard(o, s.w.now) && !f.unheard(s, s.w.now) && !f.behind(o, at) {
+		if o != s && at.Term == e.Term && !f.torn() && !f.unheard(o, s.w.now) && !f.unheard(s, s.w.now) && !f.behind(o, at) && !f.unheardOf(at, f.given[e]) && !f.unheardOf(e, f.given[at]) {
 			s.w.violate("S2a", f.id, "%s owns %s at epoch %s while %s owns it at %s", s.name(), f.id, e, o.name(), at)
 		}
 	}
