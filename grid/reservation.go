@@ -117,6 +117,8 @@ type Reservation struct {
 	Reason string  // of the state, for people
 	Until  Tick    // of a tentative one its limit; later the end of its lease; 0 is none
 	Grace  Tick    // it is released when nobody has come so long after Start
+	Came   Tick    // when its job was there, and waited in it or ran
+	Early  bool    // it is moved to begin sooner, if it can, when its job is there
 	Price  float64 // per core and hour, frozen
 	// Details are bound to it later: ports, host lists, local names.
 	Details []Variable

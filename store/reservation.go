@@ -23,6 +23,8 @@ type reservationRow struct {
 	Reason    string        `json:",omitempty"`
 	Until     grid.Tick     `json:",omitempty"`
 	Grace     grid.Tick     `json:",omitempty"`
+	Came      grid.Tick     `json:",omitempty"`
+	Early     bool          `json:",omitempty"`
 	Price     float64       `json:",omitempty"`
 	Details   []variableRow `json:",omitempty"`
 	Seq       uint64        `json:",omitempty"`
@@ -38,7 +40,7 @@ type reservationRow struct {
 func toReservationRow(r *grid.Reservation) reservationRow {
 	return reservationRow{
 		ID: r.ID, Kind: r.Kind, Site: r.Site, Holder: r.Holder, For: r.For, Nodes: r.Nodes, Start: r.Start, End: r.End,
-		Bandwidth: r.Bandwidth, Peer: r.Peer, State: r.State, Reason: r.Reason, Until: r.Until, Grace: r.Grace, Price: r.Price,
+		Bandwidth: r.Bandwidth, Peer: r.Peer, State: r.State, Reason: r.Reason, Until: r.Until, Grace: r.Grace, Came: r.Came, Early: r.Early, Price: r.Price,
 		Details: each(r.Details, func(v grid.Variable) variableRow { return variableRow{text(v.Name), text(v.Value)} }),
 		Seq:     r.Seq, Told: r.Told, Number: r.Number, Made: r.Made, Ended: r.Ended, Cores: r.Cores, Holding: r.Holding, Was: r.Was,
 	}
@@ -47,7 +49,7 @@ func toReservationRow(r *grid.Reservation) reservationRow {
 func (w reservationRow) reservation() grid.Reservation {
 	return grid.Reservation{
 		ID: w.ID, Kind: w.Kind, Site: w.Site, Holder: w.Holder, For: w.For, Nodes: w.Nodes, Start: w.Start, End: w.End,
-		Bandwidth: w.Bandwidth, Peer: w.Peer, State: w.State, Reason: w.Reason, Until: w.Until, Grace: w.Grace, Price: w.Price,
+		Bandwidth: w.Bandwidth, Peer: w.Peer, State: w.State, Reason: w.Reason, Until: w.Until, Grace: w.Grace, Came: w.Came, Early: w.Early, Price: w.Price,
 		Details: each(w.Details, func(v variableRow) grid.Variable { return grid.Variable{Name: string(v.Name), Value: string(v.Value)} }),
 		Seq:     w.Seq, Told: w.Told, Number: w.Number, Made: w.Made, Ended: w.Ended, Cores: w.Cores, Holding: w.Holding, Was: w.Was,
 	}

@@ -131,10 +131,11 @@ type questionBody struct {
 	Delivery int64      `msgpack:"z,omitempty"`
 	Queue    string     `msgpack:"q,omitempty"`
 	Home     string     `msgpack:"h,omitempty"`
+	Reserved string     `msgpack:"rv,omitempty"`
 }
 
 func fromQuestion(q Question) questionBody {
-	return questionBody{string(q.Job), fromDemand(q.Demand), int64(q.Walltime), int64(q.Delivery), string(q.Queue), string(q.Home)}
+	return questionBody{string(q.Job), fromDemand(q.Demand), int64(q.Walltime), int64(q.Delivery), string(q.Queue), string(q.Home), string(q.Reservation)}
 }
 
 func (b questionBody) question(c *check) Question {
@@ -145,6 +146,8 @@ func (b questionBody) question(c *check) Question {
 		Delivery: c.wait("delivery", b.Delivery),
 		Queue:    c.queue("queue", b.Queue),
 		Home:     c.optionalPeer("home", b.Home),
+
+		Reservation: c.optionalReservation("reservation", b.Reserved),
 	}
 }
 

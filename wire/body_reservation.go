@@ -23,6 +23,8 @@ type reservationBody struct {
 	Reason    string         `msgpack:"y,omitempty"`
 	Until     int64          `msgpack:"u,omitempty"`
 	Grace     int64          `msgpack:"g,omitempty"`
+	Came      int64          `msgpack:"ca,omitempty"`
+	Early     bool           `msgpack:"ea,omitempty"`
 	Price     float64        `msgpack:"p,omitempty"`
 	Details   []variableBody `msgpack:"d,omitempty"`
 	Seq       uint64         `msgpack:"q,omitempty"`
@@ -36,7 +38,7 @@ func fromReservation(r grid.Reservation) reservationBody {
 	return reservationBody{
 		ID: string(r.ID), What: uint64(r.Kind), UserHome: string(r.Holder.Home), UserName: r.Holder.Name, For: string(r.For),
 		Nodes: fromNodes(r.Nodes), Cores: int64(r.Cores), Start: int64(r.Start), End: int64(r.End), Bandwidth: r.Bandwidth,
-		State: uint64(r.State), Reason: plain(r.Reason, MaxWhy), Until: int64(r.Until), Grace: int64(r.Grace), Price: r.Price,
+		State: uint64(r.State), Reason: plain(r.Reason, MaxWhy), Until: int64(r.Until), Grace: int64(r.Grace), Came: int64(r.Came), Early: r.Early, Price: r.Price,
 		Details: fromDetails(r.Details), Seq: r.Seq, Number: r.Number,
 	}
 }
@@ -51,7 +53,7 @@ func (b reservationBody) reservation(c *check) grid.Reservation {
 		For:    c.optionalJobID("for", b.For), Nodes: c.nodes("nodes", b.Nodes), Cores: c.count("cores", b.Cores, 0, grid.MaxProcesses),
 		Start: c.instant("start", b.Start), End: c.instant("end", b.End), Bandwidth: c.between("bandwidth", b.Bandwidth, 0, grid.MaxReservedRate),
 		State: grid.ReservationState(min(b.State, math.MaxUint8)), Reason: c.word("reason", b.Reason, MaxWhy),
-		Until: c.wait("until", b.Until), Grace: c.reservedSpan("grace", b.Grace), Price: c.price("price", b.Price),
+		Until: c.wait("until", b.Until), Grace: c.reservedSpan("grace", b.Grace), Came: c.wait("came", b.Came), Early: b.Early, Price: c.price("price", b.Price),
 		Details: c.details("details", b.Details), Seq: b.Seq, Number: b.Number,
 	}
 	if !r.State.Valid() {

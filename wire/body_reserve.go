@@ -24,6 +24,7 @@ type reserveBody struct {
 	Bandwidth int64       `msgpack:"b,omitempty"`
 	Limit     int64       `msgpack:"t,omitempty"`
 	Grace     int64       `msgpack:"g,omitempty"`
+	Early     bool        `msgpack:"ea,omitempty"`
 	Fee       float64     `msgpack:"f,omitempty"`
 	Sent      int64       `msgpack:"c,omitempty"`
 }
@@ -32,7 +33,7 @@ func fromReserve(m Reserve) *reserveBody {
 	b := &reserveBody{
 		ID: string(m.ID), UserHome: string(m.Holder.Home), UserName: m.Holder.Name, For: string(m.For), What: uint64(m.What),
 		Nodes: fromNodes(m.Nodes), Queue: string(m.Queue), From: int64(m.From), Until: int64(m.Until), Length: int64(m.Length),
-		Bandwidth: m.Bandwidth, Limit: int64(m.Limit), Grace: int64(m.Grace), Fee: m.Fee, Sent: int64(m.Sent),
+		Bandwidth: m.Bandwidth, Limit: int64(m.Limit), Grace: int64(m.Grace), Early: m.Early, Fee: m.Fee, Sent: int64(m.Sent),
 	}
 	if len(m.Demand.Chunks) > 0 {
 		d := fromDemand(m.Demand)
@@ -48,7 +49,7 @@ func (b *reserveBody) message(c *check) Message {
 		Nodes: c.nodes("nodes", b.Nodes), Queue: c.queue("queue", b.Queue),
 		From: c.instant("from", b.From), Until: c.instant("until", b.Until), Length: grid.Tick(c.between("length", b.Length, 1, int64(grid.MaxReservation))),
 		Bandwidth: c.between("bandwidth", b.Bandwidth, 0, grid.MaxReservedRate),
-		Limit:     c.reservedSpan("limit", b.Limit), Grace: c.reservedSpan("grace", b.Grace),
+		Limit:     c.reservedSpan("limit", b.Limit), Grace: c.reservedSpan("grace", b.Grace), Early: b.Early,
 		Fee: c.price("fee", b.Fee), Sent: c.wait("sent", b.Sent),
 	}
 	if m.Holder.Name == "" {

@@ -115,14 +115,14 @@ func examples() []Message {
 func exampleReserve() Reserve {
 	return Reserve{
 		ID: "r1", Holder: grid.User{Home: aPeer, Name: "alice"}, For: aJob, What: grid.NodesReserved, Nodes: []grid.NodeName{"n1", "N2.cluster"},
-		Queue: "long", From: 1795000010000, Until: 1795003610000, Length: grid.Hour, Limit: grid.Minute, Grace: 5 * grid.Minute, Fee: 1.5, Sent: 1795000000001,
+		Queue: "long", From: 1795000010000, Until: 1795003610000, Length: grid.Hour, Limit: grid.Minute, Grace: 5 * grid.Minute, Early: true, Fee: 1.5, Sent: 1795000000001,
 	}
 }
 
 func exampleReservation() grid.Reservation {
 	return grid.Reservation{
 		ID: "r1", Kind: grid.NodesReserved, Holder: grid.User{Home: aPeer, Name: "alice"}, For: aJob, Nodes: []grid.NodeName{"n1", "N2.cluster"},
-		Cores: 8, Start: 1795000010000, End: 1795003610000, State: grid.Bound, Reason: "bound", Until: 1795000060001, Grace: 5 * grid.Minute, Price: 1.5,
+		Cores: 8, Start: 1795000010000, End: 1795003610000, State: grid.Bound, Reason: "bound", Until: 1795000060001, Grace: 5 * grid.Minute, Came: 1795000010001, Early: true, Price: 1.5,
 		Details: []grid.Variable{{Name: "port", Value: "4711"}}, Seq: 7, Number: 3,
 	}
 }
@@ -167,6 +167,9 @@ func grown() map[string]Message {
 		case EstimateRequest:
 			m.Questions[0].Home = aPeer
 			later["estimaterequest-home"] = m
+			m.Questions = slices.Clone(m.Questions)
+			m.Questions[0].Reservation = "r1"
+			later["estimaterequest-reserved"] = m
 		case EstimateReply:
 			m.Take = 8
 			later["estimatereply-take"] = m

@@ -71,6 +71,8 @@ type Question struct {
 	Delivery grid.Tick // it can start no sooner than this after sending
 	Queue    grid.QueueName
 	Home     grid.PeerID // of the job; "" where it is the one who asks
+	// Reservation of the site that the job is for; "" is none.
+	Reservation grid.ReservationID
 }
 
 // EstimateReply answers EstimateRequest.

@@ -31,6 +31,7 @@ type Reserve struct {
 
 	Limit grid.Tick // it vanishes when it was not confirmed for so long
 	Grace grid.Tick // it is released when nobody has come so long after its start
+	Early bool      // it may be moved to begin sooner, when its job is there
 	Fee   float64   // the most that it may cost per core and hour; 0 is any price
 	Sent  grid.Tick // the sender's clock
 }

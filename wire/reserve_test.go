@@ -13,6 +13,13 @@ func (d draw) reservationID() grid.ReservationID {
 	return grid.ReservationID(rapid.StringMatching(`[a-z0-9]{1,24}`).Draw(d.T, "reservation"))
 }
 
+func (d draw) maybeReservation() grid.ReservationID {
+	if d.yes() {
+		return ""
+	}
+	return d.reservationID()
+}
+
 func (d draw) interval() (from, to grid.Tick) {
 	from = grid.Tick(d.n(1, 9e11)) * grid.Second
 	return from, from + grid.Tick(d.n(1, int64(grid.MaxReservation/grid.Second)))*grid.Second
@@ -36,7 +43,7 @@ func (d draw) reserve() Reserve {
 	from, to := d.interval()
 	m := Reserve{
 		ID: d.reservationID(), Holder: grid.User{Home: d.peer(), Name: "u" + d.name()}, For: d.jobID(), From: from, Until: to, Length: grid.Tick(d.n(1, int64(to-from))),
-		Queue: d.queue(), Limit: d.reserved(), Grace: d.reserved(), Fee: float64(d.n(0, 1e9)), Sent: d.wait(), What: grid.NodesReserved,
+		Queue: d.queue(), Limit: d.reserved(), Grace: d.reserved(), Early: d.yes(), Fee: float64(d.n(0, 1e9)), Sent: d.wait(), What: grid.NodesReserved,
 	}
 	switch d.n(0, 2) {
 	case 0:
@@ -54,7 +61,7 @@ func (d draw) reservation() grid.Reservation {
 	return grid.Reservation{
 		ID: d.reservationID(), Kind: grid.ReservationKind(d.n(1, 2)), Holder: grid.User{Home: d.peer(), Name: "u" + d.name()}, For: d.jobID(),
 		Nodes: d.nodes(0), Cores: int(d.n(0, grid.MaxProcesses)), Start: from, End: to, Bandwidth: d.n(0, grid.MaxReservedRate),
-		State: grid.ReservationState(d.n(1, int64(grid.ReservationLost))), Reason: d.word(), Until: d.wait(), Grace: d.reserved(),
+		State: grid.ReservationState(d.n(1, int64(grid.ReservationLost))), Reason: d.word(), Until: d.wait(), Grace: d.reserved(), Came: d.wait(), Early: d.yes(),
 		Price: float64(d.n(0, 1e9)), Details: d.details(), Seq: d.u64(), Number: d.u64(),
 	}
 }

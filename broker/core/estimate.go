@@ -144,7 +144,7 @@ func (c *search) asking(of *job, m *member) wire.Question {
 	j := &of.rec.Job
 	_, _, delivery := c.delivery(m, sizeOf(j))
 	delivery += c.fetching(of)
-	q := wire.Question{Job: j.ID, Demand: j.Demand, Walltime: j.Walltime, Delivery: delivery, Queue: j.Queue}
+	q := wire.Question{Job: j.ID, Demand: j.Demand, Walltime: j.Walltime, Delivery: delivery, Queue: j.Queue, Reservation: j.Reservation}
 	if j.Home != c.cfg.Self {
 		q.Home = j.Home
 	}

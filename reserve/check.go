@@ -1,0 +1,70 @@
+package reserve
+
+import (
+	"errors"
+	"fmt"
+
+	"gbroker/grid"
+)
+
+// Check says which invariants do not hold at now, each by its name.
+func (b *Book) Check(now grid.Tick) error {
+	var errs []error
+	wrong := func(name, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
+	}
+	all := b.sorted()
+	for i, r := range all {
+		for _, o := range all[i+1:] {
+			if r.Kind == grid.NodesReserved && o.Kind == r.Kind && anyOverlap(places(r), places(o)) {
+				wrong("apart", "%s and %s", r.ID, o.ID)
+			}
+		}
+		if r.Kind == grid.DeliveryReserved && !r.State.Over() && b.uplinkUsed(r)+r.Bandwidth > b.rules.Uplink {
+			wrong("uplink", "%s", r.ID)
+		}
+		if why := illegal(r); why != "" {
+			wrong("legal", "%s is %v, %s", r.ID, r.State, why)
+		}
+		if r.State == grid.Tentative && (r.Until == 0 || now >= r.Until) || !r.State.Over() && now >= r.End {
+			wrong("limited", "%s is %v", r.ID, r.State)
+		}
+		if !r.State.Over() && r.State != grid.Active && b.displaced(r) != "" {
+			wrong("clear", "%s: %s", r.ID, b.displaced(r))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func anyOverlap(a, b []grid.Place) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if overlap(x, y) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// illegal says how state and holding do not fit.
+func illegal(r *grid.Reservation) string {
+	over := r.State.Over()
+	switch {
+	case !r.State.Valid():
+		return "which is no state"
+	case over && r.Holding != grid.Ending && r.Holding != grid.NotHeld:
+		return "and held"
+	case r.Kind == grid.DeliveryReserved && r.Holding != grid.NotHeld:
+		return "and a batch system holds no bandwidth"
+	case r.Kind == grid.NodesReserved && !over && (r.Holding == grid.Ending || r.Holding == grid.NotHeld):
+		return "and not held"
+	case r.Holding == grid.Making && r.State != grid.Tentative:
+		return "and being made"
+	case (r.Was != nil) != (r.Holding == grid.Changing) && !over:
+		return "and does not know what it was"
+	case (r.State == grid.Bound || r.State == grid.Active) && r.For == "":
+		return "for no job"
+	}
+	return ""
+}

@@ -1,0 +1,89 @@
+package reserve
+
+import (
+	"slices"
+
+	"gbroker/grid"
+)
+
+// Made is the word of the batch system that it has what it was asked for, as it was read back, or, with
+// why, that it has what it had before. A refusal that passes is no answer yet.
+func (b *Book) Made(now grid.Tick, id grid.ReservationID, at grid.Place, why *grid.Refusal) {
+	b.Pass(now)
+	is := b.all[id]
+	if is == nil || !same(at, is.Place()) || is.Holding != grid.Making && is.Holding != grid.Changing {
+		return
+	}
+	switch {
+	case why == nil:
+		is.Holding, is.Was = grid.Held, nil
+		is.Seq++
+		b.changed[id] = true
+	case why.MayPass():
+	case is.Holding == grid.Making:
+		b.become(is, grid.Released, now, "the batch system refuses it: "+why.Reason)
+	default:
+		is.Nodes, is.Start, is.End = is.Was.Nodes, is.Was.Start, is.Was.End
+		is.Holding, is.Was, is.Reason = grid.Held, nil, "the batch system refuses the change: "+why.Reason
+		is.Seq++
+		b.changed[id] = true
+	}
+}
+
+// Ended is the word of the batch system that it has a reservation no more.
+func (b *Book) Ended(id grid.ReservationID) {
+	if is := b.all[id]; is != nil && is.Holding == grid.Ending {
+		is.Holding, is.Was = grid.NotHeld, nil
+		b.changed[id] = true
+	}
+}
+
+// Listed compares the book with all that the batch system has for this broker: stray are those that are to
+// be ended and are in no book. What it was asked for before the listing is known to the book before this,
+// and what it is asked for later is done later.
+func (b *Book) Listed(now grid.Tick, has map[grid.ReservationID]grid.Place, down map[grid.ReservationID]string) (stray []grid.ReservationID) {
+	b.Pass(now)
+	for _, is := range b.sorted() {
+		if is.Kind != grid.NodesReserved {
+			continue
+		}
+		at, there := has[is.ID]
+		switch {
+		case is.Holding == grid.Ending && !there:
+			b.Ended(is.ID)
+		case is.Holding != grid.Held:
+		case !there && is.State == grid.Active:
+			b.become(is, grid.Released, now, "the batch system has ended it: its job has ended")
+		case !there:
+			b.become(is, grid.ReservationLost, now, "the batch system does not have it any more")
+		case !within(is.Place(), at):
+			b.become(is, grid.ReservationLost, now, "the batch system has made something else of it")
+		case down[is.ID] != "" && is.State != grid.Active:
+			b.become(is, grid.ReservationLost, now, "its node "+down[is.ID]+" is down")
+		}
+	}
+	for id := range has {
+		if b.all[id] == nil || b.all[id].Holding == grid.NotHeld {
+			stray = append(stray, id)
+		}
+	}
+	slices.Sort(stray)
+	return stray
+}
+
+// within: what the batch system has covers what was reserved.
+func within(r, has grid.Place) bool {
+	if has.End < r.End || len(has.Nodes) < len(r.Nodes) {
+		return false
+	}
+	there := make(map[grid.NodeName]bool, len(has.Nodes))
+	for _, n := range has.Nodes {
+		there[n] = true
+	}
+	for _, n := range r.Nodes {
+		if !there[n] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,101 @@
+package reserve
+
+import (
+	"slices"
+
+	"gbroker/grid"
+)
+
+// Pass does what is due.
+func (b *Book) Pass(now grid.Tick) {
+	for _, is := range b.sorted() {
+		if s, why, due := b.due(is, now); due {
+			b.become(is, s, now, why)
+		}
+		if is.State.Over() && is.Holding == grid.NotHeld && now >= is.Ended+b.rules.keep() {
+			delete(b.all, is.ID)
+			delete(b.changed, is.ID)
+			b.gone = append(b.gone, is.ID)
+		}
+	}
+}
+
+func (b *Book) sorted() []*grid.Reservation {
+	list := make([]*grid.Reservation, 0, len(b.all))
+	for _, r := range b.all {
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(x, y *grid.Reservation) int {
+		if x.ID < y.ID {
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+// due is what a reservation becomes by time alone.
+func (b *Book) due(is *grid.Reservation, now grid.Tick) (s grid.ReservationState, why string, due bool) {
+	at, s, why := b.deadline(is)
+	switch {
+	case is.State.Over():
+		return 0, "", false
+	case is.State != grid.Active && b.displaced(is) != "":
+		return grid.ReservationLost, b.displaced(is), true
+	}
+	return s, why, at != 0 && now >= at
+}
+
+// deadline is when a reservation is over by time alone, and how.
+func (b *Book) deadline(is *grid.Reservation) (at grid.Tick, s grid.ReservationState, why string) {
+	if is.State.Over() {
+		return 0, 0, ""
+	}
+	at, s, why = is.End, grid.Released, "its time is over"
+	if is.State == grid.Tentative {
+		s = grid.Expired
+	}
+	first := func(t grid.Tick, to grid.ReservationState, text string) {
+		if t < at {
+			at, s, why = t, to, text
+		}
+	}
+	switch is.State {
+	case grid.Tentative:
+		if !b.rules.Without.TentativeNeverExpires {
+			first(is.Until, grid.Expired, "it was not confirmed in time")
+		}
+	case grid.Confirmed, grid.Bound:
+		if is.Until > 0 && !b.rules.Without.LeaseNotChecked {
+			first(is.Until, grid.Released, "its lease is over: nothing was heard of its holder")
+		}
+		if is.Grace > 0 && is.Came == 0 && is.Kind == grid.NodesReserved {
+			first(is.Start+is.Grace, grid.Released, "nobody came")
+		}
+	}
+	return at, s, why
+}
+
+// displaced is the maintenance that takes the place of a reservation.
+func (b *Book) displaced(is *grid.Reservation) string {
+	for _, w := range b.rules.Maintenance {
+		if slices.ContainsFunc(places(is), func(p grid.Place) bool { return w.wants(is, p) }) {
+			return "the operator needs its place: maintenance " + w.Name + " from " + w.Start.Stamp() + " to " + w.End.Stamp()
+		}
+	}
+	return ""
+}
+
+// Next is when something is due; 0 is never.
+func (b *Book) Next() (next grid.Tick) {
+	for _, is := range b.all {
+		at, _, _ := b.deadline(is)
+		if is.State.Over() && is.Holding == grid.NotHeld {
+			at = is.Ended + b.rules.keep()
+		}
+		if at != 0 && (next == 0 || at < next) {
+			next = at
+		}
+	}
+	return next
+}
