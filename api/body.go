@@ -116,6 +116,8 @@ func readSubmission(d *json.Decoder, sub *Submission) error {
 			err = d.Decode(&sub.QueueAnyway)
 		case "rerunnable":
 			err = d.Decode(&sub.Rerunnable)
+		case "lenient":
+			err = d.Decode(&sub.Lenient)
 		case "include":
 			sub.Include, err = readFiles(d)
 		case "credentials":

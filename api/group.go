@@ -23,7 +23,9 @@ type NewGroup struct {
 	Count    int
 	AtOnce   int
 	First    grid.Job
-	Digest   grid.Hash
+	// Credentials are those of the jobs that a template makes.
+	Credentials []byte
+	Digest      grid.Hash
 	// QueueAnyway: it is taken though no known site could ever run one of its jobs.
 	QueueAnyway bool
 }
@@ -165,7 +167,11 @@ func (s *Server) newGroup(sub *GroupSubmission) (n NewGroup, wanted [][]File, er
 			return n, nil, err
 		}
 		for _, f := range n.Template.Inputs {
-			wanted[0] = append(wanted[0], File{Path: f.Path, From: f.Path, Size: f.Size, Mode: f.Mode})
+			from := f.Path
+			if slices.Contains(n.Template.Included, f.Path) {
+				from = ""
+			}
+			wanted[0] = append(wanted[0], File{Path: f.Path, From: from, Size: f.Size, Mode: f.Mode})
 		}
 	}
 	for i := range sub.Jobs {
@@ -180,7 +186,7 @@ func (s *Server) newGroup(sub *GroupSubmission) (n NewGroup, wanted [][]File, er
 		for _, u := range uploads {
 			wanted[i+1] = append(wanted[i+1], File(u))
 		}
-		n.Jobs = append(n.Jobs, NewJob{Job: job.Job})
+		n.Jobs = append(n.Jobs, NewJob{Job: job.Job, Credentials: job.Credentials})
 	}
 	n.Key, n.QueueAnyway = sub.Key, sub.QueueAnyway
 	if sub.Name != "" {

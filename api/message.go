@@ -28,6 +28,8 @@ type Submission struct {
 	Document   string `json:"document"`
 	Name       string `json:"name"` // of the document's file, for messages
 	Rerunnable bool   `json:"rerunnable"`
+	// Lenient ignores what is of namespaces that are not understood.
+	Lenient bool `json:"lenient,omitempty"`
 	// QueueAnyway takes a job that no known site could ever run: one may come.
 	QueueAnyway bool   `json:"queue_anyway"`
 	Files       []File `json:"files"` // those beside the document that it names

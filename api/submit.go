@@ -81,7 +81,7 @@ func include(uploads []jsdl.Upload, more []File, outputs []grid.Output) ([]jsdl.
 
 // readDocument makes the job of a submission.
 func (s *Server) readDocument(sub *Submission) (grid.Job, []jsdl.Upload, error) {
-	return jobOf(sub.Name, []byte(sub.Document), besideOf(sub.Files), sub.Rerunnable, s.config.DefaultWalltime)
+	return jobOf(sub.Name, []byte(sub.Document), besideOf(sub.Files), sub.Rerunnable, s.config.DefaultWalltime, modes(sub.Lenient)...)
 }
 
 // besideOf is what stands beside the document as its submitter declares it: the same rules decide
@@ -99,9 +99,16 @@ func besideOf(files []File) jsdl.Beside {
 	}
 }
 
+func modes(lenient bool) []jsdl.Mode {
+	if lenient {
+		return []jsdl.Mode{jsdl.Lenient}
+	}
+	return nil
+}
+
 // jobOf makes the job of a document, and says what it brings.
-func jobOf(name string, document []byte, beside jsdl.Beside, rerunnable bool, walltime grid.Tick) (grid.Job, []jsdl.Upload, error) {
-	doc, err := jsdl.Parse(name, document)
+func jobOf(name string, document []byte, beside jsdl.Beside, rerunnable bool, walltime grid.Tick, modes ...jsdl.Mode) (grid.Job, []jsdl.Upload, error) {
+	doc, err := jsdl.Parse(name, document, modes...)
 	if err != nil {
 		return grid.Job{}, nil, err
 	}

@@ -19,16 +19,17 @@ func (s *Server) readSweep(sub *Submission) (n NewGroup, err error) {
 		return n, err
 	case w == nil:
 		return n, fmt.Errorf("%s has no Sweep, and is one job: hand it in as a job: %w", sub.Name, grid.ErrInvalid)
-	case len(sub.Include) > 0 || sub.Credentials != "":
-		return n, fmt.Errorf("a sweep takes no files that its document does not name, and no credentials: %w", grid.ErrInvalid)
 	}
 	t := &grid.Template{
-		Name: sub.Name, Document: sub.Document, Rerunnable: sub.Rerunnable, Anyway: sub.QueueAnyway, Walltime: s.config.DefaultWalltime,
+		Name: sub.Name, Document: sub.Document, Rerunnable: sub.Rerunnable, Lenient: sub.Lenient, Anyway: sub.QueueAnyway, Walltime: s.config.DefaultWalltime,
 	}
 	brings := map[string]bool{}
 	beside := besideOf(sub.Files)
 	for i, k := range w.Checked() {
-		job, uploads, err := jobOf(sub.Name, w.Document(k), beside, t.Rerunnable, t.Walltime)
+		job, uploads, err := jobOf(sub.Name, w.Document(k), beside, t.Rerunnable, t.Walltime, modes(t.Lenient)...)
+		if err == nil {
+			_, err = include(uploads, sub.Include, job.Outputs)
+		}
 		if err != nil {
 			return n, fmt.Errorf("job %d of the sweep: %w", k, err)
 		}
@@ -45,9 +46,19 @@ func (s *Server) readSweep(sub *Submission) (n NewGroup, err error) {
 			return n, fmt.Errorf("the jobs of the sweep bring more than %d different files: %w", grid.MaxFiles, grid.ErrInvalid)
 		}
 	}
+	for _, f := range sub.Include {
+		if brings[f.Path] {
+			return n, fmt.Errorf("the file %q cannot be included: the document brings a file of that name: %w", f.Path, grid.ErrInvalid)
+		}
+		t.Inputs, t.Included = append(t.Inputs, grid.File{Path: f.Path, Size: f.Size, Mode: f.Mode}), append(t.Included, f.Path)
+	}
+	if len(t.Inputs) > grid.MaxFiles {
+		return n, fmt.Errorf("the jobs of the sweep bring more than %d different files: %w", grid.MaxFiles, grid.ErrInvalid)
+	}
 	slices.SortFunc(t.Inputs, func(a, b grid.File) int { return cmp.Compare(a.Path, b.Path) })
+	n.Credentials = []byte(sub.Credentials)
 	n.Template, n.Count, n.AtOnce = t, w.Jobs(), w.AtOnce()
-	n.Digest = sha256.Sum256(fmt.Appendf(nil, "%t %t %s", t.Rerunnable, t.Anyway, t.Document))
+	n.Digest = sha256.Sum256(fmt.Appendf(nil, "%t %t %t %q %s", t.Rerunnable, t.Anyway, t.Lenient, t.Included, t.Document))
 	return n, nil
 }
 
@@ -68,9 +79,12 @@ func Expand(t grid.Template) (func(n int) (grid.Job, error), error) {
 	}
 	beside := besideOf(files)
 	return func(n int) (grid.Job, error) {
-		job, uploads, err := jobOf(t.Name, w.Document(n), beside, t.Rerunnable, t.Walltime)
+		job, uploads, err := jobOf(t.Name, w.Document(n), beside, t.Rerunnable, t.Walltime, modes(t.Lenient)...)
 		for _, u := range uploads {
 			job.Inputs = append(job.Inputs, grid.File{Path: u.Path, Size: u.Size, Mode: u.Mode, Ranges: at[u.From].Ranges})
+		}
+		for _, path := range t.Included {
+			job.Inputs = append(job.Inputs, *at[path])
 		}
 		slices.SortFunc(job.Inputs, func(a, b grid.File) int { return cmp.Compare(a.Path, b.Path) })
 		return job, err

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gbroker/api"
@@ -39,7 +40,18 @@ func (s service) SubmitGroup(ctx context.Context, who api.Identity, n api.NewGro
 			return g, false, fmt.Errorf("job 1 of the sweep: %w", err)
 		}
 	}
+	secrets := map[grid.JobID][]byte{group.ID.Template(): n.Credentials}
+	for i := range n.Jobs {
+		secrets[jobs[i].ID] = n.Jobs[i].Credentials
+	}
+	drop, err := s.keepSecrets(secrets)
+	if err != nil {
+		return g, false, err
+	}
 	g.Group, g.Jobs, again, err = s.site.broker.SubmitGroup(ctx, group, jobs, t, n.QueueAnyway)
+	if err = errors.Join(err, drop(again, err)); err != nil {
+		return g, again, err
+	}
 	g.Counts = s.site.broker.CountsOf(g.Group)[g.Group.ID]
 	return g, again, err
 }

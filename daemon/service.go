@@ -69,17 +69,37 @@ func (s service) Submit(ctx context.Context, who api.Identity, n api.NewJob) (gr
 			return grid.Record{}, false, err
 		}
 	}
-	if len(n.Credentials) == 0 {
-		return s.site.broker.Submit(ctx, j, n.Key, n.QueueAnyway)
-	}
-	if err := s.site.stager.KeepSecrets(j.ID, n.Credentials); err != nil {
+	drop, err := s.keepSecrets(map[grid.JobID][]byte{j.ID: n.Credentials})
+	if err != nil {
 		return grid.Record{}, false, err
 	}
 	r, again, err := s.site.broker.Submit(ctx, j, n.Key, n.QueueAnyway)
-	if again || err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) { // else it may be taken yet
-		err = errors.Join(err, s.site.stager.Discard(j.ID))
+	return r, again, errors.Join(err, drop(again, err))
+}
+
+// keepSecrets keeps the credentials of jobs that are to be handed in. drop forgets them again, if these were not taken.
+func (s service) keepSecrets(of map[grid.JobID][]byte) (drop func(again bool, err error) error, err error) {
+	var kept []grid.JobID
+	drop = func(again bool, err error) error {
+		if !again && (err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) { // it is taken, or may be yet
+			return nil
+		}
+		var errs []error
+		for _, id := range kept {
+			errs = append(errs, s.site.stager.Discard(id))
+		}
+		return errors.Join(errs...)
 	}
-	return r, again, err
+	for id, text := range of {
+		if len(text) == 0 {
+			continue
+		}
+		kept = append(kept, id)
+		if err := s.site.stager.KeepSecrets(id, text); err != nil {
+			return nil, errors.Join(err, drop(true, nil))
+		}
+	}
+	return drop, nil
 }
 
 func (s service) Warnings(t *grid.Terms) []string { return s.site.notifier.Unsent(t) }

@@ -112,8 +112,12 @@ type Template struct {
 	Document string // JSDL with a sweep
 	// Inputs are the files that its jobs bring, all together, by the names that they have beside the
 	// document. They lie in the folder of [GroupID.Template].
-	Inputs     Manifest
+	Inputs Manifest
+	// Included are those of Inputs that every job has in its sandbox by the same names, though the document
+	// does not name them.
+	Included   []string
 	Rerunnable bool
+	Lenient    bool // namespaces that are not understood are ignored
 	Anyway     bool // its jobs may wait for a site that can run them
 	Walltime   Tick // of a job whose document names none
 }

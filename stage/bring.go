@@ -149,7 +149,7 @@ func (s *Stager) placeOf(root *os.Root, job grid.Job) (func(uri string) transfer
 			return nil, err
 		}
 	}
-	secrets, err := secretsOf(root)
+	secrets, err := s.secretsOf(job.ID)
 	if err != nil {
 		return nil, err
 	}

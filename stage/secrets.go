@@ -84,8 +84,8 @@ func readSecrets(root *os.Root) ([]byte, error) {
 	return text, nil
 }
 
-func secretsOf(root *os.Root) (transfer.Secrets, error) {
-	text, err := readSecrets(root)
+func (s *Stager) secretsOf(job grid.JobID) (transfer.Secrets, error) {
+	text, err := s.secretsText(job)
 	if err != nil || text == nil {
 		return nil, err
 	}
@@ -133,7 +133,16 @@ func (v *server) answerSecrets(q request, pace *pacer) error {
 	return pace.write(append(head, text...))
 }
 
+// secretsText is what a job has of them, or, at its home, the template that it was made from.
 func (s *Stager) secretsText(job grid.JobID) ([]byte, error) {
+	text, err := s.ownSecrets(job)
+	if group, n := job.Group(); err == nil && text == nil && n > 0 {
+		return s.ownSecrets(group.Template())
+	}
+	return text, err
+}
+
+func (s *Stager) ownSecrets(job grid.JobID) ([]byte, error) {
 	root, err := s.folder(job)
 	if errors.Is(err, grid.ErrNotFound) {
 		return nil, nil

@@ -51,20 +51,22 @@ type templateRow struct {
 	Name       text
 	Document   text
 	Inputs     []fileRow `json:",omitempty"`
+	Included   []text    `json:",omitempty"`
 	Rerunnable bool      `json:",omitempty"`
+	Lenient    bool      `json:",omitempty"`
 	Anyway     bool      `json:",omitempty"`
 	Walltime   grid.Tick
 }
 
 func toTemplateRow(t *grid.Template) templateRow {
-	return templateRow{t.Group, text(t.Name), text(t.Document), each(t.Inputs, toFile), t.Rerunnable, t.Anyway, t.Walltime}
+	return templateRow{t.Group, text(t.Name), text(t.Document), each(t.Inputs, toFile), each(t.Included, func(s string) text { return text(s) }), t.Rerunnable, t.Lenient, t.Anyway, t.Walltime}
 }
 
 func (w templateRow) template() (grid.Template, error) {
 	inputs, err := files(w.Inputs)
 	return grid.Template{
 		Group: w.Group, Name: string(w.Name), Document: string(w.Document), Inputs: inputs,
-		Rerunnable: w.Rerunnable, Anyway: w.Anyway, Walltime: w.Walltime,
+		Included: each(w.Included, func(t text) string { return string(t) }), Rerunnable: w.Rerunnable, Lenient: w.Lenient, Anyway: w.Anyway, Walltime: w.Walltime,
 	}, err
 }
 

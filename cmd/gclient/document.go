@@ -94,7 +94,7 @@ func (d *document) read(file string, modes []jsdl.Mode) (err error) {
 		return err
 	}
 	for _, n := range d.sweep.Checked() {
-		one, err := jsdl.Parse(file, d.sweep.Document(n))
+		one, err := jsdl.Parse(file, d.sweep.Document(n), modes...)
 		if err != nil {
 			return fmt.Errorf("job %d of the sweep: %w", n, err)
 		}

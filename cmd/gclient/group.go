@@ -38,7 +38,7 @@ func (p *program) onEither(job func(*cobra.Command, *api.Client, grid.JobID, []s
 
 // runSubmitGroup hands in the jobs of several documents as one group: all, or none.
 func (p *program) runSubmitGroup(cmd *cobra.Command, files []string, f submission) error {
-	documents, err := openDocuments(cmd, files)
+	documents, err := openDocuments(cmd, files, f)
 	defer func() {
 		for _, d := range documents {
 			d.close()
@@ -65,9 +65,21 @@ func handInGroup(cmd *cobra.Command, c *api.Client, documents []*document, files
 	if err := checkFolder(f.output, nil, f.force); err != nil {
 		return err
 	}
+	for _, d := range documents {
+		if err := d.include(f.include); err != nil {
+			return err
+		}
+	}
 	sub := api.GroupSubmission{Key: f.key, QueueAnyway: f.anyway}
 	for i, d := range documents {
-		one := api.Submission{Document: string(d.text), Name: files[i], Rerunnable: f.rerunnable, Files: d.files}
+		secrets, err := readCredentials(f.credentials, d.usesURIs())
+		if err != nil {
+			return err
+		}
+		one := api.Submission{
+			Document: string(d.text), Name: files[i], Rerunnable: f.rerunnable, Lenient: f.lenient && d.sweep != nil,
+			Files: d.files, Include: d.included, Credentials: secrets,
+		}
 		if one.Files == nil {
 			one.Files = []api.File{}
 		}
@@ -108,18 +120,16 @@ func handInGroup(cmd *cobra.Command, c *api.Client, documents []*document, files
 
 // openDocuments opens all of them; where one is wrong nothing is handed in, and the mistakes of
 // all are told.
-func openDocuments(cmd *cobra.Command, files []string) (list []*document, err error) {
+func openDocuments(cmd *cobra.Command, files []string, f submission) (list []*document, err error) {
 	var wrong []error
 	for _, file := range files {
-		d, err := openDocument(file)
+		d, err := openDocument(file, modes(f.lenient)...)
 		if err != nil {
 			wrong = append(wrong, err)
 			continue
 		}
 		list = append(list, d)
-		for _, text := range windowsWarnings(d) {
-			cmd.PrintErrf("gclient: warning: %s\n", text)
-		}
+		warn(cmd, d)
 	}
 	if len(wrong) == 0 {
 		return list, nil

@@ -80,9 +80,6 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 			if isScriptFile(args[0]) {
 				args, f.said.arguments = args[:1], args[1:]
 			}
-			if len(args) > 1 && (len(f.include) > 0 || f.credentials != "") {
-				return cli.BadUsage("--include and --credentials are for one document: submit them one by one")
-			}
 			if len(args) > 1 {
 				return p.runSubmitGroup(cmd, args, f)
 			}
@@ -119,18 +116,15 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 	}
 	defer d.close()
 	warn(cmd, d)
+	if d.sweep != nil {
+		return handInGroup(cmd, c, []*document{d}, []string{file}, f)
+	}
 	if err := d.include(f.include); err != nil {
 		return err
 	}
 	secrets, err := readCredentials(f.credentials, d.usesURIs())
 	if err != nil {
 		return err
-	}
-	if d.sweep != nil {
-		if len(f.include) > 0 || secrets != "" {
-			return cli.Exit(cli.No, errors.New("nothing was submitted: --include and --credentials are not for sweeps: name the files by DataStaging"))
-		}
-		return handInGroup(cmd, c, []*document{d}, []string{file}, f)
 	}
 	if err := checkFolder(f.output, d.outputs, f.force); err != nil {
 		return err

@@ -63,9 +63,11 @@ func TestASweepThroughKills(t *testing.T) {
 	s := newSite(t, dir, "a", cluster.Options{Nodes: 1, Cores: 4})
 	start(t, s)
 	ledger := filepath.Join(dir, "ledger")
-	must(t, os.WriteFile(filepath.Join(dir, "run.sh"), fmt.Appendf(nil, "#!/bin/sh\njob=$(printf job%%02d $(($1 - 1)))\necho start $job >> %[1]s; sleep 0.05; echo end $job >> %[1]s; echo this was $1\n", ledger), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "run.sh"), fmt.Appendf(nil, "#!/bin/sh\njob=$(printf job%%02d $(($1 - 1)))\necho start $job >> %[1]s; sleep 0.05; echo end $job >> %[1]s; echo this was $1 $(cat far/more/word)\n", ledger), 0o755))
+	must(t, os.MkdirAll(filepath.Join(dir, "far", "more"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "far", "more", "word"), []byte("included"), 0o644))
 	const parts = 40
-	args := []string{"submit", "--key", "the-sweep", sweepOf(t, dir, "run.sh", parts, 5)}
+	args := []string{"submit", "--key", "the-sweep", "--include", filepath.Join(dir, "far"), sweepOf(t, dir, "run.sh", parts, 5)}
 	for moment := range 4 {
 		cmd := s.Command(t.Context(), args...)
 		must(t, cmd.Start())
@@ -82,7 +84,7 @@ func TestASweepThroughKills(t *testing.T) {
 	}
 	out, one := filepath.Join(dir, "out"), strings.Replace(id, ".all", ".17", 1)
 	client(t, s, "output", one, out)
-	if text, err := os.ReadFile(filepath.Join(out, "out.txt")); err != nil || string(text) != "this was 17\n" {
+	if text, err := os.ReadFile(filepath.Join(out, "out.txt")); err != nil || string(text) != "this was 17 included\n" {
 		t.Errorf("output %q, %v", text, err)
 	}
 	if page := told[api.GroupStatus](t, s, "status", id, "--after", "38"); len(page.Members) != 2 || string(page.Members[0].ID) != strings.Replace(id, ".all", ".39", 1) {
