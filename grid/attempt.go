@@ -9,12 +9,16 @@ type Submission struct {
 	// Work and Control are absolute folders at the site: the sandbox's working
 	// tree, and where start token, start time and exit status are kept.
 	Work, Control string
-	Limit         Tick // kill limit: never below the walltime asked for
+	Limit         Tick // kill limit of the program: never below the walltime asked for
 	Expected      Tick // run time expected at this site's speed
 	Age           Tick // how long the job has waited since its submission at home
 	// Reservation binds it to a reservation of the site, by our identifier; "" is none.
 	Reservation string
 }
+
+// BatchLimit is how long the attempt may have its place: a part of a co-allocated job waits there
+// for the others first.
+func (s Submission) BatchLimit() Tick { return s.Limit + s.Job.Part.AtBarrier() }
 
 // Phase is how far an attempt has come, by the control files first and the batch
 // system's listing second.

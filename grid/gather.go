@@ -64,3 +64,34 @@ func CheckAddress(s string) error {
 	}
 	return nil
 }
+
+// AtBarrier is how long a part may wait in its place for the others; none where there is no part.
+func (p *Part) AtBarrier() Tick {
+	if p == nil {
+		return 0
+	}
+	return p.Grace
+}
+
+// Environment is what the program of a part is told of all the others, NAME=VALUE.
+func (p *Part) Environment() []string {
+	names := make([]string, len(p.Sites))
+	for i, s := range p.Sites {
+		names[i] = string(s.Name)
+	}
+	return []string{"GBROKER_SITES=" + strings.Join(names, " "), "GBROKER_SITE_RANK=" + strconv.Itoa(p.Rank)}
+}
+
+// Ports are those of which a site offers one to the programs of a co-allocated job, to meet at.
+type Ports struct{ First, Last int }
+
+// DefaultPorts lie below those that Linux gives to whoever asks for any.
+var DefaultPorts = Ports{20000, 29999}
+
+// Check says what is wrong with them.
+func (p Ports) Check() error {
+	if p.First < 1024 || p.Last < p.First || p.Last > 65535 {
+		return fmt.Errorf("the ports %d to %d: they must be from 1024 to 65535, the lower first", p.First, p.Last)
+	}
+	return nil
+}

@@ -49,7 +49,7 @@ func (c *execution) launch(j *job, why string) {
 	c.emit(Launch{
 		Keep: keep, Fresh: keep && j.worn,
 		Submission: grid.Submission{
-			ID: c.attempt(j), Job: j.rec.Job,
+			ID: c.attempt(j), Job: j.rec.Job, Reservation: string(j.rec.Job.Reservation),
 			Limit:    c.limit(j.rec.Job.Walltime),
 			Expected: runTime(j.rec.Job.Walltime, c.cfg.Site.Speed),
 			Age:      c.now - j.rec.Submitted,

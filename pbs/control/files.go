@@ -21,6 +21,9 @@ func path(dir, kind string, at grid.AttemptID) string {
 // HostFile is the path of the program's host file.
 func HostFile(dir string, at grid.AttemptID) string { return path(dir, "hosts", at) }
 
+// SitesFile is the path of the host file of a whole co-allocated job.
+func SitesFile(dir string, at grid.AttemptID) string { return path(dir, "sites", at) }
+
 var temporaries atomic.Uint64
 
 // temporary writes content under a name of its own in dir; with sync it is on disk.

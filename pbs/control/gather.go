@@ -44,6 +44,21 @@ func ReadArrived(dir string, at grid.AttemptID) (a Arrival, there bool, err erro
 	return a, true, r.done()
 }
 
+// beyond is how long after its start and its grace a part waits at the barrier for somebody who
+// withdraws it: where its broker is gone for longer, it gives up by itself.
+const beyond = grid.Minute
+
+// Patience is until when a part waits at the barrier.
+func Patience(p *grid.Part) grid.Tick { return p.Start + p.Grace + beyond }
+
+// AddArrival adds to the progress of an attempt what its part said at the barrier. What cannot be
+// believed was not said.
+func AddArrival(p *grid.Progress, dir string) {
+	if a, there, err := ReadArrived(dir, p.ID); there && err == nil {
+		p.Arrived, p.Hosts, p.Address = true, a.Hosts, a.Address
+	}
+}
+
 // Gather is WriteBegun or WriteGo.
 func Gather(dir string, at grid.AttemptID, begun bool, sites []grid.Gathered) error {
 	if begun {

@@ -75,7 +75,7 @@ func (s *System) specify(sub grid.Submission) *supervise.Spec {
 		Arrived: control.Now(), Sequence: s.sequence, Grace: grid.Span(s.config.Grace),
 		Site: s.config.Site.Name, Path: s.config.Path, Base: s.base,
 		Demand: sub.Job.Demand, Queue: sub.Job.Queue, Program: sub.Job.Program, Warning: sub.Job.Warning,
-		Reservation: sub.Reservation, FileLimit: s.config.FileLimit,
+		Reservation: sub.Reservation, FileLimit: s.config.FileLimit, Part: sub.Job.Part, Ports: s.config.Ports,
 	}
 }
 
@@ -165,6 +165,7 @@ func (s *System) progressByFiles(p grid.Progress, known, busy bool, dir string) 
 	if err != nil {
 		return p, fmt.Errorf("looking for %s: %w", p.ID, err)
 	}
+	control.AddArrival(&p, dir)
 	switch {
 	case !taken && known:
 		p.Phase = grid.Waiting

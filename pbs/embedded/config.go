@@ -42,7 +42,10 @@ type Config struct {
 	Path string
 	// MaxQueue bounds the jobs that wait or run; more are refused. 0 is 20,000.
 	MaxQueue int
-	Logger   *zap.Logger // nil: silent
+	// Ports are those of which one is offered to programs of co-allocated jobs to meet at; zero is
+	// grid.DefaultPorts.
+	Ports  grid.Ports
+	Logger *zap.Logger // nil: silent
 }
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -70,6 +73,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.MaxQueue == 0 {
 		c.MaxQueue = 20_000
+	}
+	if c.Ports == (grid.Ports{}) {
+		c.Ports = grid.DefaultPorts
 	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
@@ -100,6 +106,11 @@ func (c Config) Validate() error {
 		if n.Cores < 1 || n.Cores > grid.MaxProcesses || n.Memory < 0 {
 			return fmt.Errorf("%w: node %s declares %d cores and %d bytes of memory: cores are 1 to %d, memory is not negative",
 				grid.ErrInvalid, n.Name, n.Cores, n.Memory, grid.MaxProcesses)
+		}
+	}
+	if c.Ports != (grid.Ports{}) {
+		if err := c.Ports.Check(); err != nil {
+			return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 		}
 	}
 	if err := c.checkQueues(); err != nil {

@@ -59,7 +59,8 @@
 // written no end has vanished: what is left of its program is found by session and by
 // the variable GBROKER_ATTEMPT and killed, and the attempt ends with cause
 // grid.Disappeared. One that ended before it took the token is started anew, a few
-// times.
+// times. A part of a co-allocated job has its nodes before its token: it waits at the barrier, and
+// counts as waiting.
 //
 //	Submit ──► waiting ──Pass──► launching ──token──► running ──end──► (gone)
 //	              ▲                  │ no token                         ▲

@@ -161,7 +161,7 @@ func (s *System) checkRoom(r pbs.Reservation) error {
 		}
 	}
 	for _, e := range s.busy {
-		if e.spec.Reservation == r.ID || e.started+e.spec.Limit <= r.Start || e.started >= r.End {
+		if e.spec.Reservation == r.ID || e.started+e.limit() <= r.Start || e.started >= r.End {
 			continue
 		}
 		for _, h := range e.shares {
@@ -289,8 +289,8 @@ func (s *System) checkBinding(sub grid.Submission) error {
 	if !there {
 		return fmt.Errorf("%w: there is no reservation %.80q", grid.ErrInvalid, sub.Reservation)
 	}
-	if sub.Limit > r.End-r.Start {
-		return fmt.Errorf("%w: its limit is %d ms and reservation %s is for %d", grid.ErrInvalid, sub.Limit, r.ID, r.End-r.Start)
+	if limit := sub.BatchLimit(); limit > r.End-r.Start {
+		return fmt.Errorf("%w: its limit is %d ms and reservation %s is for %d", grid.ErrInvalid, limit, r.ID, r.End-r.Start)
 	}
 	if e := s.boundTo(r.ID); e != nil && e.spec.ID.Job != sub.ID.Job {
 		return fmt.Errorf("%w: reservation %s is for job %s", grid.ErrInvalid, r.ID, e.spec.ID.Job)

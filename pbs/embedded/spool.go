@@ -81,12 +81,16 @@ func (s *System) loadFile(name string) {
 		// It cannot start while that is so; if it has started, its supervisor goes on.
 		s.log.Error("nothing is known of a spooled job", zap.Stringer("attempt", spec.ID), zap.Error(err))
 	}
-	if !taken && err == nil && len(spec.Shares) > 0 { // it was given its place: all traces of its start may be lost
+	waits := !taken && err == nil && atBarrier(spec)
+	if !taken && err == nil && len(spec.Shares) > 0 && !waits { // it was given its place: all traces of its start may be lost
 		if _, any, _ := s.living(spec.ID); any {
 			e.began = control.Now()
 		}
 	}
 	switch {
+	case !taken && err == nil && waits:
+		e.started, e.shares = control.Now(), s.sharesOf(spec)
+		s.busy = append(s.busy, e)
 	case !taken && err == nil && e.began == 0:
 		e.waiting, e.spec.Shares = true, nil
 		s.queue = append(s.queue, e)
@@ -98,6 +102,19 @@ func (s *System) loadFile(name string) {
 		s.busy = append(s.busy, e)
 	}
 	s.known[spec.ID] = e
+}
+
+// atBarrier tells that the supervisor of a part waits there, which has no token yet.
+func atBarrier(spec *supervise.Spec) bool {
+	if spec.Part == nil || len(spec.Shares) == 0 {
+		return false
+	}
+	a, there, err := control.ReadArrived(spec.Control, spec.ID)
+	if !there || err != nil {
+		return false
+	}
+	alive, err := a.Process.Alive()
+	return alive && err == nil
 }
 
 // sharesOf finds a job's nodes as they are declared now.

@@ -180,7 +180,7 @@ func (s *System) giveUp(e *entry, why error) {
 	taken, _, err := control.Take(dir, at, control.Supervisor, control.Process{}) // no process stands behind it
 	if taken && err == nil {
 		err = control.WriteEnd(dir, at, control.End{
-			At: control.Now(), Cause: grid.NeverRan, Detail: fmt.Sprintf("its supervisor could not be started: %v", why),
+			At: control.Now(), Cause: grid.NeverRan, Detail: fmt.Sprintf("its supervisor could not start it: %v", why),
 		})
 	}
 	if err != nil {

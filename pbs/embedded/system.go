@@ -55,6 +55,10 @@ type entry struct {
 	pause     time.Time // not started before
 }
 
+// limit is how long it may have its place: that of its program, and of a part of a co-allocated
+// job the time at the barrier besides.
+func (e *entry) limit() grid.Tick { return e.spec.Limit + e.spec.Part.AtBarrier() }
+
 // rank orders the queue: older first.
 func (e *entry) rank(o *entry) int {
 	return cmp.Or(
@@ -164,12 +168,12 @@ func (s *System) snapshot(queue []*entry) plan.Snapshot {
 	}
 	for _, e := range s.busy {
 		shot.Running = append(shot.Running, plan.Running{
-			Job: e.spec.ID.Job, Shares: e.shares, Start: e.started, End: e.started + e.spec.Limit,
+			Job: e.spec.ID.Job, Shares: e.shares, Start: e.started, End: e.started + e.limit(),
 		})
 	}
 	for _, e := range queue {
 		shot.Waiting = append(shot.Waiting, plan.Waiting{
-			Job: e.spec.ID.Job, Demand: e.spec.Demand, Queue: e.spec.Queue, Limit: e.spec.Limit, Overtaken: e.overtaken,
+			Job: e.spec.ID.Job, Demand: e.spec.Demand, Queue: e.spec.Queue, Limit: e.limit(), Overtaken: e.overtaken,
 			Held: s.barred(e),
 		})
 	}

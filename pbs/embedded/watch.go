@@ -10,6 +10,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
+	"gbroker/pbs/embedded/supervise"
 
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
@@ -24,10 +25,7 @@ func (s *System) watch(ctx context.Context, e *entry, c *child) {
 	s.watches.Go(func() {
 		fresh := c != nil
 		if c != nil {
-			if s.awaitStart(ctx, c) {
-				s.begins(e)
-				s.config.Changed(e.spec.ID)
-			}
+			s.awaitStart(ctx, e, c)
 			s.awaitChild(ctx, c)
 		}
 		for ctx.Err() == nil {
@@ -45,12 +43,20 @@ func (s *System) watch(ctx context.Context, e *entry, c *child) {
 	})
 }
 
-// awaitStart waits for the supervisor's word that the program was started.
-func (s *System) awaitStart(ctx context.Context, c *child) bool {
+// awaitStart waits for the supervisor's word that the program was started, and before that hears
+// of its arrival at a barrier.
+func (s *System) awaitStart(ctx context.Context, e *entry, c *child) {
 	defer context.AfterFunc(ctx, func() { c.status.SetReadDeadline(time.Unix(1, 0)) })()
-	n, _ := c.status.Read(make([]byte, 1))
-	c.status.Close()
-	return n == 1
+	defer c.status.Close()
+	for word := make([]byte, 1); ; {
+		if n, _ := c.status.Read(word); n == 0 {
+			return
+		}
+		if word[0] == supervise.Started {
+			s.begins(e)
+		}
+		s.config.Changed(e.spec.ID)
+	}
 }
 
 // awaitChild waits for the end of a supervisor that is our child, and reaps it.
@@ -141,6 +147,9 @@ func (s *System) settleByFiles(e *entry, fresh bool) (next *control.Process, err
 	if err != nil {
 		return nil, err
 	}
+	if !taken && e.spec.Part != nil {
+		return s.settleAtBarrier(e)
+	}
 	if !taken {
 		s.again(e, errors.New("it ended before it took the start token (see supervise.log in the spool)"))
 		return nil, nil
@@ -173,6 +182,26 @@ func (s *System) settleByFiles(e *entry, fresh bool) (next *control.Process, err
 	}
 	s.drop(at)
 	s.config.Changed(at)
+	return nil, nil
+}
+
+// settleAtBarrier is for a part that has no token. It may wait; where its supervisor ended it is
+// started again as long as anybody may still come.
+func (s *System) settleAtBarrier(e *entry) (next *control.Process, err error) {
+	a, there, err := control.ReadArrived(e.spec.Control, e.spec.ID)
+	if err != nil && !errors.Is(err, grid.ErrDamaged) {
+		return nil, err
+	}
+	if there && err == nil {
+		if alive, err := a.Process.Alive(); alive || err != nil {
+			return &a.Process, err
+		}
+	}
+	if control.Now() >= control.Patience(e.spec.Part) {
+		s.giveUp(e, errors.New("nobody said at the barrier that the other parts of its job had arrived"))
+		return nil, nil
+	}
+	s.again(e, errors.New("it ended at the barrier (see supervise.log in the spool)"))
 	return nil, nil
 }
 

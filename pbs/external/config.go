@@ -54,6 +54,7 @@ type Config struct {
 	Path     string
 	Starters map[string][]string // see wrapper.Spec
 	Grace    time.Duration       // between TERM and KILL; 0 is 5 s
+	Ports    grid.Ports          // see wrapper.Spec; zero is grid.DefaultPorts
 	// Changed is called, from any goroutine, when the progress of an attempt may have changed.
 	// It must not wait for a method of the System. nil: nobody is told.
 	Changed func(grid.AttemptID)
@@ -87,6 +88,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Grace == 0 {
 		c.Grace = 5 * time.Second
+	}
+	if c.Ports == (grid.Ports{}) {
+		c.Ports = grid.DefaultPorts
 	}
 	if c.Own == "" {
 		u, err := user.Current()

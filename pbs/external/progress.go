@@ -34,6 +34,7 @@ func (s *System) progressByFiles(ctx context.Context, p grid.Progress, e *entry,
 	if err != nil {
 		return p, fmt.Errorf("looking for %s: %w", at, err)
 	}
+	control.AddArrival(&p, dir)
 	switch {
 	case taken && token.Holder == control.Broker:
 		p.Phase = grid.Withdrawn

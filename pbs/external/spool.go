@@ -31,6 +31,7 @@ type entry struct {
 	Demand      grid.Demand
 	Limit       grid.Tick
 	Reservation string    `json:",omitempty"`
+	Part        bool      `json:",omitempty"` // of a co-allocated job
 	Submitted   grid.Tick // by our clock, when the command left
 	Blind       bool      `json:",omitempty"`
 	Released    bool      `json:",omitempty"` // Blind: the hold it was submitted on is, or may be, gone
@@ -46,6 +47,7 @@ type entry struct {
 type memory struct {
 	answered uint64     // polls that had begun when the batch system took it
 	seen     grid.Phase // by the control files, as last told
+	arrived  bool       // at its barrier, likewise
 	held     bool       // on our hold, as far as we know
 	removed  time.Time  // when its removal was last asked for, with success
 	removal  pace       // of removals that fail

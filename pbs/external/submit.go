@@ -130,7 +130,7 @@ func (s *System) foreignAccount(user string) string {
 func (s *System) newEntry(sub grid.Submission, as string) *entry {
 	return &entry{
 		ID: sub.ID, Work: sub.Work, Control: sub.Control, As: as, Queue: s.queue(sub), Demand: sub.Job.Demand,
-		Limit: sub.Limit, Reservation: sub.Reservation, Submitted: control.Now(), Blind: s.config.Blind,
+		Limit: sub.BatchLimit(), Reservation: sub.Reservation, Part: sub.Job.Part != nil, Submitted: control.Now(), Blind: s.config.Blind,
 	}
 }
 
@@ -220,13 +220,16 @@ func (s *System) order(ctx context.Context, e *entry, sub grid.Submission) (o Or
 		}
 		as = s.foreignAccount(as)
 	}
+	if blind && sub.Job.Part != nil {
+		return o, fmt.Errorf("%w: the nodes of site %s do not see control directories, so no part of a co-allocated job can wait there", grid.ErrInvalid, s.config.Site.Name)
+	}
 	script, err := s.script(sub, blind)
 	if err != nil {
 		return o, err
 	}
 	o = Order{
 		Tag: sub.ID.Tag(), Mark: Mark(s.config.Owner, sub.ID), Script: script, Work: sub.Work,
-		Log: filepath.Join(sub.Control, "wrapper.log"), Demand: demand, Queue: s.queue(sub), Limit: sub.Limit,
+		Log: filepath.Join(sub.Control, "wrapper.log"), Demand: demand, Queue: s.queue(sub), Limit: sub.BatchLimit(),
 		Parallel: sub.Job.Program.Parallel != "" || sub.Job.Program.Dialect != "", Rerunnable: sub.Job.Rerunnable, Held: blind,
 		Account: cmp.Or(sub.Job.Account, s.config.Charge), As: as, Without: without(got.Nodes, demand.Hosts),
 	}
@@ -245,7 +248,7 @@ func (s *System) possible(l Listing, sub grid.Submission) error {
 	for i := range shot.Nodes {
 		shot.Nodes[i].Down = false
 	}
-	q := plan.Question{Demand: sub.Job.Demand, Queue: s.queue(sub), Limit: sub.Limit}
+	q := plan.Question{Demand: sub.Job.Demand, Queue: s.queue(sub), Limit: sub.BatchLimit()}
 	if r := plan.Refuse(shot, q); r != nil {
 		return fmt.Errorf("%w: site %s can never run it: %s (asked %s, available %s)",
 			grid.ErrInvalid, s.config.Site.Name, r.Reason, r.Asked, r.Available)
@@ -258,6 +261,7 @@ func (s *System) script(sub grid.Submission, blind bool) ([]byte, error) {
 		ID: sub.ID, Site: s.config.Site.Name, Work: sub.Work, Control: sub.Control, Program: sub.Job.Program, Warning: sub.Job.Warning,
 		Processes: sub.Job.Demand.Processes(), Limit: max(sub.Limit, s.config.Client.Traits().Least), Grace: s.config.Grace,
 		Environment: s.config.Environment, Path: s.config.Path, Starters: s.config.Starters,
+		Part: sub.Job.Part, Ports: s.config.Ports,
 	}
 	if blind {
 		w.Control = ""

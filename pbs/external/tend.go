@@ -75,13 +75,20 @@ func (s *System) tend() {
 			phase = s.conclude(e, phase)
 			done()
 		}
-		if phase != v.seen {
+		arrived := v.arrived || v.Part && phase == grid.Unknown && hasArrived(v)
+		if phase != v.seen || arrived != v.arrived {
 			s.mu.Lock()
-			e.seen = phase
+			e.seen, e.arrived = phase, arrived
 			s.mu.Unlock()
 			s.config.Changed(v.ID)
 		}
 	}
+}
+
+// hasArrived tells that a part of a co-allocated job waits at its barrier.
+func hasArrived(v entry) bool {
+	_, there, err := control.ReadArrived(v.Control, v.ID)
+	return there && err == nil
 }
 
 // phaseOf is how far an attempt is by its control files.

@@ -64,6 +64,11 @@ func Run(t *testing.T, k Kind) {
 		{"Backfill", supervised, testBackfill},
 		{"OlderFirst", all, testOlderFirst},
 
+		{"Barrier", all, testBarrier},
+		{"WithdrawAtBarrier", all, testWithdrawAtBarrier},
+		{"Alone", all, testAlone},
+		{"ForgottenAtBarrier", all, testForgottenAtBarrier},
+
 		{"Holds", all, testHolds},
 		{"HeldByOthers", handed, testHeldByOthers},
 		{"RemovedByOthers", handed, testRemovedByOthers},

@@ -103,6 +103,8 @@ who() {
 	ls "$ctl" >/dev/null 2>&1 # a network file system looks again
 	if [ -n "$ctl" ] && [ -e "$ctl/kill.$suffix" ]; then
 		cause=request detail='ended on request'
+	elif [ -n "$alone" ]; then
+		cause=alone detail="nobody said within $part_words that the other parts of its job had begun"
 	elif [ $(($(now) - began)) -ge "$limit" ]; then
 		cause=walltime detail="it ran for its limit of $limit_words"
 	else
@@ -117,8 +119,8 @@ stopped() {
 	finish 143 15 "$cause" "$detail, before its program was started"
 }
 
-# take: takes the start token, or goes
-take() {
+# ours: goes unless this attempt may still start out of its control directory
+ours() {
 	if [ ! -d "$ctl" ]; then
 		say "there is no control directory $ctl: nothing is started"
 		exit 75
@@ -137,6 +139,10 @@ take() {
 			exit 75
 		fi
 	done
+}
+
+# take: takes the start token, or goes
+take() {
 	self=$(name $$)
 	tries=0
 	while ! write start "holder supervisor${nl}at $began${nl}$self"; do
@@ -410,6 +416,7 @@ launch() {
 	[ -z "$refused" ] || { why=$refused; return 1; }
 	top=$(cd -P "$work" 2>/dev/null && pwd -P) || { why="the job's sandbox cannot be opened: $work"; return 1; }
 	files && into "$directory" "$what_directory" && host || return 1
+	[ -z "$part_of" ] || meet || return 1
 	case $executable in /*) program=$executable ;; *) program=./$executable ;; esac
 	explain "$program" "$label" || return 1
 	if [ -n "$parallel" ] && [ -z "$own_starter" ]; then
@@ -479,9 +486,13 @@ inherit() {
 
 # --------------------------------------------------------------------------------------
 
-began=$(now)
 if [ -n "$ctl" ]; then
 	[ -z "$told" ] || exit 143
+	ours
+	[ -z "$part_of" ] || gather
+fi
+began=$(now)
+if [ -n "$ctl" ]; then
 	take
 	stopped
 	if [ -e "$ctl/kill.$suffix" ]; then
@@ -502,6 +513,8 @@ done
 writer=$!
 countdown=
 [ "$warning" -eq 0 ] || { countdown & countdown=$!; }
+waker=
+[ -z "$part_of" ] || { trap 'told=1 alone=1' USR1; vigil & waker=$!; }
 exec 3<&- 4>&- 5>&-
 code=143
 if [ -z "$told" ]; then
@@ -511,7 +524,7 @@ if [ -z "$told" ]; then
 fi
 cause=itself detail=
 case $code in 137 | 143) [ -n "$told" ] || rest ;; esac # the batch system tells all of us to end, one by one
-trap '' TERM # the next wait is a true one
+trap '' TERM USR1 # the next wait is a true one
 if [ -n "$told" ]; then
 	who
 	if kill -0 "$child" 2>/dev/null; then
@@ -525,7 +538,7 @@ elif [ "$code" -eq 137 ] || [ "$code" -eq 143 ]; then
 	[ "$cause" != disappeared ] || cause=itself detail=
 fi
 wait "$writer"
-[ -z "$countdown" ] || kill "$countdown" 2>/dev/null
+[ -z "$countdown$waker" ] || kill $countdown $waker 2>/dev/null
 sweep
 signal=0
 if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then

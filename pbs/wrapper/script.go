@@ -3,6 +3,7 @@ package wrapper
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -34,6 +35,10 @@ type Spec struct {
 	// {hosts} the host file and {program} the program; its arguments follow. Kinds that are
 	// not named are sought on Path.
 	Starters map[string][]string
+	// Part is not nil of a part of a co-allocated job; Ports are then those of which one is offered
+	// for programs to meet at, from the first to the last.
+	Part  *grid.Part
+	Ports grid.Ports
 }
 
 // MaxScript bounds a script, in bytes: Slurm takes no more than 4 MiB.
@@ -44,6 +49,9 @@ const maxString = 128 << 10
 
 //go:embed body.sh
 var body string
+
+//go:embed barrier.sh
+var barrier string
 
 // Script is the wrapper of an attempt. What no shell could be given, and no script can hold,
 // wraps grid.ErrInvalid; what only shows that the program cannot run is left to the script,
@@ -56,7 +64,7 @@ func Script(s Spec) ([]byte, error) {
 	values := s.values(q)
 	script := "#!/bin/sh\ntold= ; trap 'told=1' TERM\n" +
 		"# " + s.ID.String() + "\n" +
-		"LC_ALL=C; export LC_ALL\nnl='\n'\n" + q.bytes() + values + "\n" + body
+		"LC_ALL=C; export LC_ALL\nnl='\n'\n" + q.bytes() + values + "\n" + barrier + body
 	if len(script) > MaxScript {
 		return nil, fmt.Errorf("%w: the wrapper of %s takes %d bytes with the program's arguments and environment: at most %d",
 			grid.ErrInvalid, s.ID, len(script), MaxScript)
@@ -70,6 +78,11 @@ func (s Spec) check() error {
 	}
 	if !path.IsAbs(s.Work) || s.Control != "" && !path.IsAbs(s.Control) {
 		return fmt.Errorf("sandbox %q and control directory %q must be absolute paths", s.Work, s.Control)
+	}
+	if s.Part != nil {
+		if err := s.checkPart(); err != nil {
+			return err
+		}
 	}
 	p := &s.Program
 	for _, v := range p.Environment {
@@ -88,11 +101,14 @@ func (s Spec) check() error {
 	return nil
 }
 
-// environment is the program's own and what gbroker says, all but the host file.
+// environment is the program's own and what gbroker says, all but what is found on the node.
 func (s Spec) environment() []string {
 	env := slices.Clone(s.Environment)
 	for _, v := range s.Program.Environment {
 		env = append(env, v.Name+"="+v.Value)
+	}
+	if s.Part != nil {
+		env = append(env, s.Part.Environment()...)
 	}
 	return lastOfEach(append(env,
 		"GBROKER_JOB="+string(s.ID.Job),
@@ -124,6 +140,7 @@ func (s Spec) values(q *quoter) string {
 	set("warn_whom", s.warned())
 	s.files(set)
 	s.parallel(q, &b, set)
+	s.part(set, number)
 	set("dialect", string(s.Program.Dialect))
 	fmt.Fprintf(&b, "started() { \"$@\"%s \"$program\"; }\n", q.words(dialect.Words(s.Program.Dialect)))
 	set("executable", s.Program.Executable)
@@ -132,8 +149,17 @@ func (s Spec) values(q *quoter) string {
 	number("memory", memory/1024)
 	set("limits", s.limits())
 	fmt.Fprintf(&b, "arguments() { \"$@\"%s; }\n", q.words(s.Program.Arguments))
-	env := slices.DeleteFunc(s.environment(), func(e string) bool { return strings.HasPrefix(e, "GBROKER_HOSTFILE=") })
-	fmt.Fprintf(&b, "variables() { before=$1; shift; \"$before\"%s \"GBROKER_HOSTFILE=$hosts\" \"$@\"; }\n", q.words(env))
+	found := s.found()
+	env := slices.DeleteFunc(s.environment(), func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		_, is := found[name]
+		return is
+	})
+	fmt.Fprintf(&b, "variables() { before=$1; shift; \"$before\"%s", q.words(env))
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		fmt.Fprintf(&b, " \"%s=$%s\"", name, found[name])
+	}
+	b.WriteString(" \"$@\"; }\n")
 	return b.String()
 }
 

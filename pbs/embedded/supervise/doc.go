@@ -8,7 +8,9 @@
 //
 // # What it does
 //
-//  1. It takes the attempt's start token. Where that is taken already it ends
+//  1. A part of a co-allocated job waits at the barrier, as package wrapper says it. It looks for a word
+//     twenty times a second. What it says there names this process, so that the daemon finds it again.
+//     It takes the attempt's start token. Where that is taken already it ends
 //     with 75 and nothing runs.
 //  2. It opens the program's files and working directory through an os.Root on the
 //     sandbox: nothing outside is touched, whatever symbolic links lie inside.

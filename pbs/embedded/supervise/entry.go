@@ -53,6 +53,11 @@ func Main(args []string) int {
 	if err != nil {
 		return complain(ExitControl, err)
 	}
+	if s.Part != nil {
+		if code, err := s.gather(self, signals, status); err != nil {
+			return complain(code, fmt.Errorf("%s at the barrier: %w", s.ID, err))
+		}
+	}
 	taken, _, err := control.Take(s.Control, s.ID, control.Supervisor, self)
 	if !taken {
 		if err != nil {
@@ -93,10 +98,7 @@ func (s *Spec) supervise(signals <-chan os.Signal, status *os.File) control.End 
 	if err != nil { // the token tells as much
 		complain(0, err)
 	}
-	if status != nil {
-		status.Write([]byte{1})
-		status.Close()
-	}
+	tellDaemon(status, Started)
 	return s.watch(leader, signals)
 }
 
@@ -160,8 +162,24 @@ func takeStatusPipe() *os.File {
 	return os.NewFile(StatusFD, "status pipe")
 }
 
-// The daemon sets StatusVariable where it gives the supervisor a pipe as StatusFD:
-// one byte is written once the program was started.
+// What a supervisor tells the daemon, a byte each: that its part of a co-allocated job is at the
+// barrier, and that the program was started, after which it says no more.
+const (
+	Started = 1 + iota
+	Arrived
+)
+
+func tellDaemon(status *os.File, what byte) {
+	if status == nil {
+		return
+	}
+	status.Write([]byte{what})
+	if what == Started {
+		status.Close()
+	}
+}
+
+// The daemon sets StatusVariable where it gives the supervisor a pipe as StatusFD.
 const (
 	StatusVariable = "GBROKER_SUPERVISE_STATUS"
 	StatusFD       = 3

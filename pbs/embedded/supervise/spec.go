@@ -35,6 +35,12 @@ import (
 //	warn-before=MS     so long before its limit
 //	warn-leader=1      its first process alone gets it; left out where false
 //	group=FOLDER       left out where there is none
+//
+// Of a part of a co-allocated job, all of them:
+//
+//	part=JOB RANK ROUND START GRACE WITHIN
+//	part-site=NAME PROCESSES    a list, in the order of ranks
+//	port=FIRST LAST    the ports of which one is offered to its programs
 type Spec struct {
 	ID            grid.AttemptID
 	Name          string
@@ -56,6 +62,10 @@ type Spec struct {
 	Group         string  // folder of its control group
 	FileLimit     int64   // the largest file it may write, in bytes; 0 is any
 	Shares        []Share // where it runs; empty while it waits
+	Part          *grid.Part
+	Ports         grid.Ports
+
+	rendezvous string // where programs of all parts meet, once that is known
 }
 
 // Share is the part of a job on one node.
@@ -129,6 +139,9 @@ func (s *Spec) Encode() ([]byte, error) {
 	}
 	w.program(&s.Program)
 	w.warning(s.Warning)
+	if s.Part != nil {
+		w.part(s.Part, s.Ports)
+	}
 	for _, h := range s.Shares {
 		w.text("share", fmt.Sprint(h.Node, " ", h.Processes, " ", h.Cores, " ", h.Memory)+words(h.Resources))
 	}
@@ -247,6 +260,11 @@ func (s *Spec) check() error {
 	if err := errors.Join(s.Program.Dialect.Check(), s.Warning.Check()); err != nil {
 		return err
 	}
+	if s.Part != nil {
+		if err := s.checkPart(); err != nil {
+			return err
+		}
+	}
 	if s.Limit <= 0 || s.Grace < 0 {
 		return fmt.Errorf("limit %d and grace %d must be positive", s.Limit, s.Grace)
 	}
@@ -289,6 +307,8 @@ func (d *decoder) set(key, value string) error {
 	}
 	p := &d.Program
 	switch key {
+	case "part", "part-site", "port":
+		return d.setPart(key, value)
 	case "argument":
 		p.Arguments = append(p.Arguments, value)
 	case "base":
@@ -462,6 +482,10 @@ func (s *Spec) environment() []string {
 	env := slices.Clone(s.Base)
 	for _, v := range s.Program.Environment {
 		env = append(env, v.Name+"="+v.Value)
+	}
+	if s.Part != nil {
+		env = append(env, s.Part.Environment()...)
+		env = append(env, "GBROKER_SITES_HOSTFILE="+s.sitesFile(), "GBROKER_RENDEZVOUS="+s.rendezvous)
 	}
 	env = append(env,
 		"GBROKER_JOB="+string(s.ID.Job),

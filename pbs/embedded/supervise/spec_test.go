@@ -23,6 +23,9 @@ func sample() *Spec {
 			Executable: "x", Arguments: []string{"", "=", "a=b\x01\xfe"}, Input: "i", Output: "o", Error: "e", Directory: "d",
 			Environment: []grid.Variable{{Name: "N", Value: "v=w"}, {Name: "E"}}, Parallel: "MPI", Limits: []grid.Limit{{Name: grid.LimitCore}, {Name: grid.LimitMemory, Value: 10}},
 		},
+		Part: &grid.Part{Of: "there.01ABCDEFGHJKMNPQRSTVWXYZ00", Round: 2, Rank: 1, Start: 1 << 40, Grace: 3, Within: 4,
+			Sites: []grid.PartSite{{Name: "there", Processes: 3}, {Name: "here", Processes: 2}}},
+		Ports: grid.DefaultPorts,
 		Shares: []Share{
 			{Node: "n1", Processes: 1, Cores: 2, Memory: 3},
 			{Node: "n2", Processes: 1, Cores: 2, Memory: 3, Resources: []grid.Resource{{Name: "gpu:a100", Amount: 4}}},
@@ -71,6 +74,10 @@ func TestSpecMistakes(t *testing.T) {
 		{"gpu:a100=2 x=1", "x=2 x=1", "named twice"},
 		{"\x00property=ssd", "\x00property=ib", "named twice"},
 		{"\x00exclusive=1", "\x00exclusive=2", "0 or 1"},
+		{"\x00part-site=here 2", "\x00part-site=here", "1 words"},
+		{"\x00part-site=here 2", "\x00part-site=here x", "expected integer"},
+		{"00 1 2 1099511627776", "00 2 2 1099511627776", "there is none"},
+		{"\x00port=20000", "\x00port=200", "1024"},
 		{"\x00job=here.", "\x00job=", "no job identifier"},
 	} {
 		bad := strings.Replace(good, c.old, c.new, 1)

@@ -21,6 +21,7 @@ func (s *Spec) watch(leader int, signals <-chan os.Signal) control.End {
 	walltime := time.NewTimer(s.Limit.Duration())
 	defer walltime.Stop()
 	warning := s.warning()
+	alone := s.vigil()
 	var grace <-chan time.Time
 	stop := func(cause grid.Cause, detail string) {
 		if grace != nil {
@@ -39,6 +40,11 @@ func (s *Spec) watch(leader int, signals <-chan os.Signal) control.End {
 			}
 		case <-walltime.C:
 			stop(grid.ByWalltime, fmt.Sprintf("it ran for its limit of %v", s.Limit.Duration()))
+		case <-alone:
+			alone = nil
+			if begun, err := control.Begun(s.Control, s.ID); err != nil || !begun {
+				stop(grid.Alone, fmt.Sprintf("nobody said within %v that the other parts of its job had begun", s.Part.Within.Duration()))
+			}
 		case <-warning:
 			warning = nil
 			s.warn(leader)

@@ -1,0 +1,183 @@
+package wrapper
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/control"
+)
+
+// atBarrier starts the wrapper of a part, and waits until it says that it is there.
+func atBarrier(t *testing.T, shell []string, p grid.Program, change func(*grid.Part)) (n *node, cmd *exec.Cmd) {
+	t.Helper()
+	n = newNode(t, shell, p)
+	n.Processes, n.Ports = 2, grid.DefaultPorts
+	n.Part = &grid.Part{
+		Of: "home.01ABCDEFGHJKMNPQRSTVWXYZ00", Round: 1, Rank: 1,
+		Sites: []grid.PartSite{{Name: "there", Processes: 3}, {Name: "here", Processes: 2}},
+		Start: control.Now(), Grace: grid.Minute, Within: grid.Minute,
+	}
+	if change != nil {
+		change(n.Part)
+	}
+	cmd = n.command()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	n.until("it arrives", func() bool {
+		_, there, err := control.ReadArrived(n.Control, n.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return there
+	})
+	return n, cmd
+}
+
+// started tells whether the start token is taken, or anything was left that says so.
+func (n *node) started() bool {
+	n.Helper()
+	_, taken, err := control.ReadToken(n.Control, n.ID)
+	if err != nil {
+		n.Fatal(err)
+	}
+	return taken
+}
+
+func code(t *testing.T, err error) int {
+	t.Helper()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		t.Fatal(err)
+	}
+	if ended == nil {
+		return 0
+	}
+	return ended.ExitCode()
+}
+
+// A part says what it brings and waits, without its token, until all are there; its program is told
+// of the others.
+func TestAPartWaitsForTheOthers(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		n, cmd := atBarrier(t, shell, sh(`echo "$GBROKER_SITES/$GBROKER_SITE_RANK/$GBROKER_RENDEZVOUS"; cat "$GBROKER_SITES_HOSTFILE"`), nil)
+		a, _, err := control.ReadArrived(n.Control, n.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := os.Hostname()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if alive, _ := a.Process.Alive(); !alive || len(a.Hosts) != 1 || a.Hosts[0] != name+":2" || !strings.HasPrefix(a.Address, name+":2") {
+			t.Errorf("it says %+v", a)
+		}
+		time.Sleep(300 * time.Millisecond) //house:allow sleep: that nothing starts has no event to wait for
+		if n.started() {
+			t.Fatal("it has its token before all have arrived")
+		}
+		said := time.Now()
+		sites := []grid.Gathered{{Site: "there", Hosts: []string{"m1:2", "m2:1"}, Address: "m1:20007"}, {Site: "here", Hosts: a.Hosts, Address: a.Address}}
+		if err := control.Gather(n.Control, n.ID, false, sites); err != nil {
+			t.Fatal(err)
+		}
+		n.until("the program is started", func() bool { _, ran, _ := control.ReadRun(n.Control, n.ID); return ran })
+		if took := time.Since(said); took > time.Second {
+			t.Logf("%v from go to the program", took)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		want := "there here/1/m1:20007\nm1 there\nm1 there\nm2 there\n" + strings.Repeat(name+" here\n", 2)
+		if got := n.read("stdout"); got != want {
+			t.Errorf("the program saw %q, and not %q", got, want)
+		}
+		if end := n.end(); end.Cause != grid.ByItself || end.ExitCode != 0 {
+			t.Errorf("%+v", end)
+		}
+	})
+}
+
+// Nothing has run of a part that is withdrawn at the barrier, told to end there, or forgotten.
+func TestAPartThatLeavesTheBarrierHasNotBegun(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		for _, c := range []struct {
+			name   string
+			code   int
+			change func(*grid.Part)
+			then   func(n *node, cmd *exec.Cmd) error
+		}{
+			{"withdrawn", 75, nil, func(n *node, _ *exec.Cmd) error {
+				_, _, err := control.Take(n.Control, n.ID, control.Broker, control.Process{})
+				return err
+			}},
+			{"told to end", 143, nil, func(_ *node, cmd *exec.Cmd) error { return cmd.Process.Signal(syscall.SIGTERM) }},
+			{"its folder thrown away", 75, nil, func(n *node, _ *exec.Cmd) error { return os.RemoveAll(n.Control) }},
+			{"forgotten", 69, func(p *grid.Part) { p.Start, p.Grace = control.Now()-grid.Minute, grid.Second }, nil},
+		} {
+			n, cmd := atBarrier(t, shell, sh("echo ran > ran"), c.change)
+			if c.then != nil {
+				if err := c.then(n, cmd); err != nil {
+					t.Fatal(err)
+				}
+			}
+			begun := time.Now()
+			if got := code(t, cmd.Wait()); got != c.code {
+				t.Errorf("%s: it ended with %d", c.name, got)
+			}
+			if took := time.Since(begun); took > 10*time.Second {
+				t.Errorf("%s: it ended after %v", c.name, took)
+			}
+			if _, err := os.Stat(filepath.Join(n.Work, "ran")); err == nil {
+				t.Errorf("%s: it ran", c.name)
+			}
+			if _, err := os.Stat(n.Control); err == nil && c.code != 75 && n.started() {
+				t.Errorf("%s: it counts as started", c.name)
+			}
+		}
+	})
+}
+
+// A part that has begun ends itself unless it hears in time that all have.
+func TestAPartDoesNotRunAlone(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		for _, told := range []bool{false, true} {
+			n, cmd := atBarrier(t, shell, sh("(sleep 1000 & echo $! > child; wait) & sleep 3"), func(p *grid.Part) { p.Within = grid.Second })
+			if err := control.Gather(n.Control, n.ID, false, nil); err != nil {
+				t.Fatal(err)
+			}
+			if told {
+				if err := control.Gather(n.Control, n.ID, true, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd.Wait()
+			end := n.end()
+			if told && (end.Cause != grid.ByItself || end.ExitCode != 0) {
+				t.Errorf("it was told that all have begun, and ended %+v", end)
+			}
+			if !told && (end.Cause != grid.Alone || !strings.Contains(end.Detail, "within 1s")) {
+				t.Errorf("it was not told that the others have begun, and ended %+v", end)
+			}
+			pid, err := strconv.Atoi(strings.TrimSpace(n.read("child")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.until("its child is ended", func() bool {
+				stat, err := control.ReadStat(pid)
+				return err != nil || stat.Ended()
+			})
+		}
+	})
+}
