@@ -65,7 +65,7 @@ type Alone struct {
 // Allocated is the answer: parts, or none and Why. It may be a part at one site alone, where reserved
 // nodes end the job sooner than the site's queue would.
 type Allocated struct {
-	Start, End grid.Tick // as it is believed to run
+	Start, End grid.Tick // as it is believed to run; End is told too where that gains too little
 	Limit      grid.Tick // the kill limit of every part: the slowest site may need so long
 	Until      grid.Tick // the end of the reservations, which begin at Start
 	Parts      []AllocatedPart
@@ -83,6 +83,7 @@ type AllocatedPart struct {
 	Processes int
 	Nodes     []Taken // all of each
 	Cost      float64 // of the reservation
+	taken     []int   // of the market
 }
 
 // Check says what makes no sense about w.
@@ -132,25 +133,30 @@ func (w *Wide) wanted(offers []Offered) Wanted {
 
 // Coallocate chooses the sites of a job from what they offer. w must have passed its Check.
 func Coallocate(w *Wide, offers []Offered, alone []Alone) Allocated {
-	var out Allocated
+	m, sound, rejected := marketOf(w, offers)
+	out := newHall(m).allocate(w, w.wanted(sound), alone)
+	out.Rejected = rejected
+	return out
+}
+
+// allocate chooses the sites of one job from what is left.
+func (h *hall) allocate(w *Wide, wanted Wanted, alone []Alone) (out Allocated) {
 	for i := range alone {
 		if out.Best == nil || alone[i].End < out.Best.End {
 			out.Best = &alone[i]
 		}
 	}
-	m, sound, rejected := marketOf(w, offers)
-	out.Rejected = rejected
-	wanted := w.wanted(sound)
-	o := m.offersFor(&wanted.Demand, wanted.Fee)
+	o := h.offersFor(&wanted.Demand, wanted.Fee)
 	b := o.search(&wanted)
+	out.End = b.end
 	switch {
 	case !b.found:
-		out.Lack = o.lack(&wanted)
+		out.End, out.Lack = 0, o.lack(&wanted)
 		out.Why = out.Lack.String()
 	case out.Best != nil && b.end > out.Best.End-max(w.Gain, 1):
 		out.Why = fmt.Sprintf("several sites would end it at %v s, site %s alone at %v s: it takes a gain of %v s", b.end.Seconds(), out.Best.Site, out.Best.End.Seconds(), w.Gain.Seconds())
 	default:
-		o.spread(w, &wanted, b.end, &out)
+		h.spread(o, w, &wanted, b.end, &out)
 	}
 	return out
 }

@@ -14,11 +14,12 @@ const mostSets = 20_000
 type roomAt struct {
 	site   int32
 	pieces int
-	units  []unit // by price for each piece
+	units  []unit // of nodes of the market, by price for each piece
 }
 
 // chooser finds the best set of sites for an end that is known.
 type chooser struct {
+	h     *hall
 	o     *offers
 	w     *Wide
 	least int // pieces at each site
@@ -29,7 +30,6 @@ type chooser struct {
 	// of the class at hand
 	class   *sweep
 	start   grid.Tick
-	nodes   []free
 	rooms   []roomAt
 	picked  []int
 	best    *spreading
@@ -43,12 +43,11 @@ type spreading struct {
 	sites              []int32 // ascending
 	rooms              []roomAt
 	pieces             map[int32][]int // by site, of each of its units
-	nodes              []free
 }
 
 // spread takes nodes of the best set of sites with which the job ends at that instant.
-func (o *offers) spread(w *Wide, wanted *Wanted, end grid.Tick, out *Allocated) {
-	c := chooser{o: o, w: w, least: max(wanted.MinPerSite, 1), all: o.chunks[0].Count}
+func (h *hall) spread(o *offers, w *Wide, wanted *Wanted, end grid.Tick, out *Allocated) {
+	c := chooser{h: h, o: o, w: w, least: max(wanted.MinPerSite, 1), all: o.chunks[0].Count}
 	c.sites = wanted.sites(c.all, len(o.market.sites))
 	for _, speed := range o.market.speeds {
 		c.enter(wanted, speed, end)
@@ -58,7 +57,7 @@ func (o *offers) spread(w *Wide, wanted *Wanted, end grid.Tick, out *Allocated) 
 		}
 	}
 	b := c.best
-	out.Start, out.End, out.Limit, out.Until, out.Cost = b.start, end, b.length-w.Extra, b.start+b.length, b.cost
+	out.Start, out.Limit, out.Until, out.Cost = b.start, b.length-w.Extra, b.start+b.length, b.cost
 	for i, site := range b.sites {
 		out.Parts = append(out.Parts, c.part(b, b.rooms[i], site))
 	}
@@ -67,22 +66,25 @@ func (o *offers) spread(w *Wide, wanted *Wanted, end grid.Tick, out *Allocated) 
 // enter finds what the sites of a speed class have for the job when it ends at that instant.
 func (c *chooser) enter(wanted *Wanted, speed float64, end grid.Tick) {
 	chunk := &c.o.chunks[0]
-	c.class = newSweep(chunk, c.o.market, wanted, speed)
+	c.class = newSweep(chunk, c.h.m, wanted, speed)
 	c.start = end - runTime(wanted.Walltime, speed)
-	c.nodes = c.o.freeNodes(c.class, c.start, c.start+c.class.length)
-	c.rooms, c.picked, c.farther = c.rooms[:0:0], c.picked[:0], append(c.farther[:0], 0)
-	for i, f := range c.nodes {
-		level := f.levels[0] // all of a node is taken: the cheapest that has all
-		k := c.o.pieces(chunk, f.of, level.room)
-		if k == 0 {
+	c.rooms, c.picked, c.farther = nil, c.picked[:0], append(c.farther[:0], 0)
+	until := c.start + c.class.length
+	for i := range c.h.m.nodes {
+		n := &c.h.m.nodes[i]
+		k := int(chunk.worth[c.h.kindOf[i]])
+		if k == 0 || c.class.from[n.site] > c.start {
 			continue
 		}
-		if n := len(c.rooms); n == 0 || c.rooms[n-1].site != f.of.site {
-			c.rooms = append(c.rooms, roomAt{site: f.of.site})
+		if _, ok := c.h.free(i, c.start, until); !ok {
+			continue
+		}
+		if n := len(c.rooms); n == 0 || c.rooms[n-1].site != c.h.m.nodes[i].site {
+			c.rooms = append(c.rooms, roomAt{site: c.h.m.nodes[i].site})
 		}
 		r := &c.rooms[len(c.rooms)-1]
 		r.pieces += k
-		r.units = append(r.units, unit{i, k, c.held(f)})
+		r.units = append(r.units, unit{i, k, c.h.rate(i, c.start, until) * float64(c.cores(i)) * (until - c.start).Seconds() / 3600})
 	}
 	c.rooms = slices.DeleteFunc(c.rooms, func(r roomAt) bool { return r.pieces < c.least })
 	slices.SortStableFunc(c.rooms, func(a, b roomAt) int { return cmp.Compare(b.pieces, a.pieces) })
@@ -93,10 +95,9 @@ func (c *chooser) enter(wanted *Wanted, speed float64, end grid.Tick) {
 	}
 }
 
-// held is what holding a node costs.
-func (c *chooser) held(f free) float64 {
-	cores := c.o.market.sites[f.of.site].nodes[f.of.node].Cores
-	return f.levels[0].price * float64(cores) * c.class.length.Seconds() / 3600
+func (c *chooser) cores(node int) int {
+	n := &c.h.m.nodes[node]
+	return c.h.m.sites[n.site].nodes[n.node].Cores
 }
 
 // fewest is how many of the sites with the most room are enough; 0 is that none are.
@@ -151,7 +152,7 @@ func (c *chooser) link(a, b int) grid.Tick {
 
 // compare keeps the picked sites if they are the best so far.
 func (c *chooser) compare() {
-	s := &spreading{start: c.start, length: c.class.length, far: c.farther[len(c.picked)], nodes: c.nodes, pieces: make(map[int32][]int)}
+	s := &spreading{start: c.start, length: c.class.length, far: c.farther[len(c.picked)], pieces: make(map[int32][]int)}
 	for _, p := range c.picked {
 		s.rooms = append(s.rooms, c.rooms[p])
 	}
@@ -217,19 +218,24 @@ func (s *spreading) each(room, i int) float64 {
 
 // part is what the chosen set takes of one site.
 func (c *chooser) part(s *spreading, r roomAt, site int32) AllocatedPart {
-	chunk := &c.o.chunks[0]
-	out := AllocatedPart{Site: c.o.market.sites[site].site.Name}
-	var takes []take
+	g, each := c.h.m.sites[site], c.o.chunks[0].Processes
+	out := AllocatedPart{Site: g.site.Name}
 	for i, n := range s.pieces[site] {
-		if n > 0 {
-			takes = append(takes, c.o.take(s.nodes[r.units[i].node], chunk, n))
-			out.Processes += n * chunk.Processes
-			out.Cost += r.units[i].price
+		if n == 0 {
+			continue
 		}
+		u := r.units[i]
+		node := int(c.h.m.nodes[u.node].node)
+		free, _ := c.h.free(u.node, s.start, s.start+s.length)
+		share := g.shares([]portion{{node: int32(node), processes: n * each}}, g.of(node))[0]
+		out.Nodes = append(out.Nodes, Taken{grid.Slot{
+			Site: g.site.Name, Node: g.nodes[node].Name, Start: free.start, End: free.end, Price: c.h.rate(u.node, s.start, s.start+s.length),
+			Cores: share.Cores, Memory: share.Memory, Resources: share.Resources,
+		}, n * each})
+		out.Processes += n * each
+		out.Cost += u.price
+		out.taken = append(out.taken, u.node)
 	}
-	slices.SortFunc(takes, func(a, b take) int { return a.node - b.node })
-	for _, t := range takes {
-		out.Nodes = append(out.Nodes, c.o.taken(t, s.start+s.length))
-	}
+	slices.SortFunc(out.Nodes, func(a, b Taken) int { return cmp.Compare(a.Node, b.Node) })
 	return out
 }

@@ -63,11 +63,12 @@ func benchOffers(n, count int, d grid.Demand) *offers {
 	for _, s := range benchSlotSites(count) {
 		m.sites = append(m.sites, &ground{site: s.Site})
 	}
-	c := chunkOffers{Chunk: d.Chunks[0], widest: (n + 20*count - 1) / (20 * count), byStart: make([]stretch, 0, n)}
+	c := chunkOffers{Chunk: d.Chunks[0], widest: (n + 20*count - 1) / (20 * count)}
+	all := make([]stretch, 0, n)
 	eachBenchSlot(n, count, func(site, _ int, start, end grid.Tick, _ float64) {
-		c.byStart = append(c.byStart, stretch{start, end, int32(site), 1})
+		all = append(all, stretch{start, end, int32(site), 1})
 	})
-	c.sort()
+	c.sort(all)
 	return &offers{market: m, fee: AnyFee, chunks: []chunkOffers{c}}
 }
 

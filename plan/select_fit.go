@@ -25,18 +25,19 @@ type chunkOffers struct {
 	grid.Chunk
 	needs          [][]int64 // by site, what a piece needs there; nil where no node may be used
 	nodes          []set     // by site, the nodes that may be used
-	byStart, byEnd []stretch
-	widest         int // the most pieces that ever have room at one site, or more
+	byStart, byEnd sorted
+	worth          []int32 // by the size of a stretch: pieces
+	widest         int     // the most pieces that ever have room at one site, or more
 }
 
-// stretch is a time for which a node has room for so many pieces, beside those of its
-// other stretches. The stretches of a node are the rows of a wall: where it has room for
+// stretch is a time for which a node has room, beside that of its other stretches: for as many
+// pieces as its size is worth. Of a market sizes are worth themselves. The stretches of a node are the rows of a wall: where it has room for
 // 3, then for 5, then for 1, there is one for 1 over all three, one for 2 more over the first
 // two, and one for 2 more over the second. So a job of any length finds as many pieces on
 // the node as the stretches together have that hold it.
 type stretch struct {
-	start, end   grid.Tick
-	site, pieces int32
+	start, end grid.Tick
+	site, size int32
 }
 
 // offersFor finds the room for a demand within a fee: the larger chunks come first.
@@ -77,7 +78,7 @@ func (o *offers) fit(c *chunkOffers, d *grid.Demand, roomy set) {
 			c.needs[j], c.nodes[j] = need, g.class("", d, false).nodes
 		}
 	}
-	c.byStart = make([]stretch, 0, len(m.parts))
+	all := make([]stretch, 0, len(m.parts))
 	var w wall
 	most := make([]int, len(m.sites)) // at once, by site
 	for i := range m.nodes {
@@ -91,23 +92,29 @@ func (o *offers) fit(c *chunkOffers, d *grid.Demand, roomy set) {
 			for q := p; pieces > 0 && q >= int(n.first) && m.parts[q].start == m.parts[p].start; q-- {
 				roomy.add(q)
 			}
-			c.byStart = w.build(c.byStart, m.parts[p].start, m.parts[p].end, int32(pieces))
+			all = w.build(all, m.parts[p].start, m.parts[p].end, int32(pieces))
 			return true
 		})
-		c.byStart = w.finish(c.byStart)
+		all = w.finish(all)
 		most[n.site] += w.top
 	}
 	for _, n := range most {
 		c.widest = max(c.widest, n)
 	}
-	c.sort()
+	c.sort(all)
 }
 
-// sort makes both lists of what byStart holds.
-func (c *chunkOffers) sort() {
-	c.byEnd = slices.Clone(c.byStart)
-	slices.SortFunc(c.byStart, func(a, b stretch) int { return cmp.Compare(a.start, b.start) })
-	slices.SortFunc(c.byEnd, func(a, b stretch) int { return cmp.Compare(a.end, b.end) })
+// sort makes both lists of stretches whose sizes are pieces.
+func (c *chunkOffers) sort(all []stretch) {
+	top := int32(0)
+	for i := range all {
+		top = max(top, all[i].size)
+	}
+	c.worth = make([]int32, top+1)
+	for i := range c.worth {
+		c.worth[i] = int32(i)
+	}
+	c.byStart, c.byEnd = newSorted(slices.Clone(all), startFirst), newSorted(all, endFirst)
 }
 
 // eachLevel goes over the parts of a node from one on, in order of time; of the cheaper and

@@ -94,7 +94,7 @@ func (o *offers) lack(w *Wanted) *Lack {
 		if s := o.nearest(w, c); i == 0 || s.most*out.Asked < out.Most*c.Count {
 			out.Asked, out.Most, out.MostAt, out.Length = c.Count, s.most, s.mostAt, s.length
 		}
-		for _, a := range c.byStart {
+		for a := range c.byStart.all {
 			length := w.length(o.market.sites[a.site].site.Speed)
 			switch {
 			case a.end-a.start < length:

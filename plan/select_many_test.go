@@ -29,7 +29,7 @@ func TestSelectOfManySlots(t *testing.T) {
 		w.MinPerSite = rapid.IntRange(0, 2).Draw(t, "least per site")
 		w.MaxSites = rapid.SampledFrom([]int{0, 0, 0, 1, 3}).Draw(t, "most sites")
 		o := m.offersFor(&w.Demand, AnyFee)
-		all := o.chunks[0].byStart
+		all := slices.Collect(o.chunks[0].byStart.all)
 		_, most := firstOf(w, all, n*cores+1)
 		if s := o.nearest(&w, &o.chunks[0]); s.most != most {
 			t.Fatalf("at most %d at once, counted %d", s.most, most)
@@ -62,7 +62,7 @@ func firstOf(w Wanted, all []stretch, wanted int) (at grid.Tick, most int) {
 		free := make([]int, len(w.Delivery))
 		for _, a := range all {
 			if a.start <= now && now+w.Walltime <= a.end && w.usable(int(a.site)) <= now {
-				free[a.site] += int(a.pieces)
+				free[a.site] += int(a.size)
 			}
 		}
 		slices.Sort(free)

@@ -27,6 +27,7 @@ type sweep struct {
 	pending []int
 
 	starts, ends feed
+	worth        []int32
 	count        int // pieces that have room
 
 	most   int // how many pieces had room at once, at best, and from when on
@@ -36,7 +37,7 @@ type sweep struct {
 // feed is the next few instants of one list at which room comes or goes, of the
 // stretches that count. The last is endless.
 type feed struct {
-	list   []stretch
+	list   [][]stretch     // blocks
 	events [feedSize]event // the first is of no time
 	used   int             // how many there are
 	next   int
@@ -73,7 +74,7 @@ func newSweep(c *chunkOffers, m *Market, w *Wanted, speed float64) *sweep {
 	if k := w.sites(c.Count, n); k < n || w.MinPerSite > 1 {
 		s.ranking = newRanking(n, c.widest, k, max(w.MinPerSite, 1))
 	}
-	s.starts.list, s.ends.list = c.byStart, c.byEnd
+	s.starts.list, s.ends.list, s.worth = c.byStart.blocks, c.byEnd.blocks, c.worth
 	return s
 }
 
@@ -196,23 +197,33 @@ func (s *sweep) fillStarts() {
 		return
 	}
 	n, sum := 1, int32(0)
-	block := f.list[:min(len(f.list), feedSize-2)]
-	f.list = f.list[len(block):]
+	block := f.block()
 	for i := range block {
 		a := &block[i]
 		from := s.from[a.site]
 		fits := 1 - less(a.end-max(a.start, from), s.length)
 		early := fits & less(a.start, from)
-		s.pending[a.site] += early * int(a.pieces)
+		pieces := s.worth[a.size]
+		s.pending[a.site] += early * int(pieces)
 		counts := fits &^ early
-		sum += a.pieces & -int32(counts)
+		sum += pieces & -int32(counts)
 		f.events[n&(feedSize-1)] = event{a.start, sum, a.site}
 		n += counts
 	}
-	if len(f.list) == 0 || f.list[0].start >= s.before {
+	if len(f.list) == 0 || f.list[0][0].start >= s.before {
 		f.list = nil
 	}
 	f.end(n, f.list == nil)
+}
+
+// block is the next one.
+func (f *feed) block() []stretch {
+	if len(f.list) == 0 {
+		return nil
+	}
+	block := f.list[0]
+	f.list = f.list[1:]
+	return block
 }
 
 // end ends what was read: with an endless one, if that is all.
@@ -231,12 +242,11 @@ func (s *sweep) fillEnds() {
 		return
 	}
 	n, sum := 1, int32(0)
-	block := f.list[:min(len(f.list), feedSize-2)]
-	f.list = f.list[len(block):]
+	block := f.block()
 	for i := range block {
 		b := &block[i]
 		fits := 1 - less(b.end-max(b.start, s.from[b.site]), s.length)
-		sum += b.pieces & -int32(fits)
+		sum += s.worth[b.size] & -int32(fits)
 		f.events[n&(feedSize-1)] = event{b.end - s.length, sum, b.site}
 		n += fits
 	}
