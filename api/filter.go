@@ -20,6 +20,8 @@ type Filter struct {
 	Since  Time   // handed in at that instant or later
 	Group  grid.GroupID
 	User   string // for administrators
+	// Unswept leaves out the jobs of sweeps. [UserService.Jobs] sees to it: a record does not say what made it.
+	Unswept bool
 }
 
 const timeText = time.RFC3339Nano
@@ -60,6 +62,9 @@ func (f *Filter) query() url.Values {
 	set("name", f.Name)
 	set("group", string(f.Group))
 	set("user", f.User)
+	if f.Unswept {
+		set("unswept", "true")
+	}
 	if f.Since != 0 {
 		set("since", f.Since.String())
 	}
@@ -84,6 +89,7 @@ func readFilter(q url.Values) (f Filter, err error) {
 			f.States = append(f.States, s)
 		}
 	}
+	f.Unswept = q.Get("unswept") == "true"
 	f.Site, f.Name, f.User = grid.SiteName(q.Get("site")), q.Get("name"), q.Get("user")
 	if _, err := path.Match(f.Name, ""); err != nil {
 		return f, fmt.Errorf("name: %.80q is no pattern: %w", f.Name, grid.ErrInvalid)

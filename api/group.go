@@ -57,6 +57,7 @@ type GroupStatus struct {
 	Name            string         `json:"name"`
 	User            string         `json:"user"`
 	Jobs            int            `json:"jobs"`    // how many it has
+	Sweep           bool           `json:"sweep"`   // they are made from one document, as their turn comes
 	States          map[string]int `json:"states"`  // how many of them are in which state
 	Over            int            `json:"over"`    // how many have ended
 	Entered         int            `json:"entered"` // how many have had their turn, or have it; those of a sweep wait for it
@@ -92,7 +93,7 @@ type GroupPage struct {
 func newGroupStatus(g GroupRecord, name func(grid.PeerID) string, page Members) GroupStatus {
 	r := &g.Group
 	s := GroupStatus{
-		ID: r.ID, Name: r.Name, User: r.User.Name, Jobs: r.Jobs, States: map[string]int{}, Coming: len(r.Coming),
+		ID: r.ID, Name: r.Name, User: r.User.Name, Jobs: r.Jobs, Sweep: r.Made(), States: map[string]int{}, Coming: len(r.Coming),
 		Over: r.Ends.Sum(), Entered: r.Entered, AtOnce: r.AtOnce,
 		Submitted: Time(r.Submitted), Ended: Time(r.Ended), CancelRequested: r.CancelRequested,
 	}

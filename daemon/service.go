@@ -249,8 +249,18 @@ func (s service) Jobs(ctx context.Context, who api.Identity, after grid.JobID, l
 		user = f.User
 	}
 	return s.site.broker.Jobs(ctx, after, limit, user, func(r *grid.Record) bool {
-		return listed(r) && s.may(who, r) && f.Passes(r, s.SiteName)
+		return listed(r) && s.may(who, r) && f.Passes(r, s.SiteName) && !(f.Unswept && s.swept(r.Job.ID))
 	})
+}
+
+// swept tells of a job that a sweep of this home has made.
+func (s service) swept(id grid.JobID) bool {
+	name, n := id.Group()
+	if n == 0 {
+		return false
+	}
+	g, known := s.site.broker.Group(name)
+	return known && g.Made()
 }
 
 // listed tells of a job that there is something to see of.

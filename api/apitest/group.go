@@ -37,7 +37,7 @@ func (s *Service) SubmitGroup(ctx context.Context, who api.Identity, n api.NewGr
 		}
 	}
 	made := grid.Group{
-		ID: grid.NewGroupID("here", fmt.Sprintf("%026d", len(s.groups)+100)), Name: n.Name, Key: key, Jobs: len(n.Jobs),
+		ID: grid.NewGroupID("here", fmt.Sprintf("%026d", len(s.groups)+100)), Name: n.Name, Key: key, Jobs: len(n.Jobs), Template: n.Digest,
 		User: grid.User{Home: Peer, Name: who.Name}, Submitted: 1_700_000_000_123,
 	}
 	for i, one := range n.Jobs {

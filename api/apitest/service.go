@@ -419,12 +419,19 @@ func (s *Service) Jobs(_ context.Context, who api.Identity, after grid.JobID, li
 	}
 	var list []grid.Record
 	for id, j := range s.jobs {
-		if id > after && (who.Administrator || j.record.Job.User.Name == who.Name) && f.Passes(&j.record, s.siteName) {
+		if id > after && (who.Administrator || j.record.Job.User.Name == who.Name) && f.Passes(&j.record, s.siteName) && !(f.Unswept && s.swept(id)) {
 			list = append(list, j.record)
 		}
 	}
 	slices.SortFunc(list, func(a, b grid.Record) int { return cmp.Compare(a.Job.ID, b.Job.ID) })
 	return list[:min(limit, len(list))], nil
+}
+
+// swept tells of a job that a sweep has made.
+func (s *Service) swept(id grid.JobID) bool {
+	group, _ := id.Group()
+	g := s.groups[group]
+	return g.Made()
 }
 
 // History is what happened to a job.

@@ -36,6 +36,26 @@ func (p *program) onEither(job func(*cobra.Command, *api.Client, grid.JobID, []s
 	}
 }
 
+// onSome makes the RunE of a command whose first argument may name jobs of a group by their numbers.
+func (p *program) onSome(one func(*cobra.Command, []string) error,
+	some func(*cobra.Command, *api.Client, []grid.JobID, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ids, is, err := members(args[0])
+		if err != nil {
+			return err
+		}
+		if !is {
+			return one(cmd, args)
+		}
+		c, err := p.client(cmd)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return some(cmd, c, ids, args[1:])
+	}
+}
+
 // runSubmitGroup hands in the jobs of several documents as one group: all, or none.
 func (p *program) runSubmitGroup(cmd *cobra.Command, files []string, f submission) error {
 	documents, err := openDocuments(cmd, files, f)
@@ -254,14 +274,27 @@ func fetchGroup(cmd *cobra.Command, c *api.Client, s *api.GroupStatus, dir strin
 	}
 	var failed error
 	err := eachMember(cmd.Context(), c, s.ID, func(m *api.Status) error {
-		folder := filepath.Join(dir, folderOf(named, m))
-		if err := fetchAll(cmd, c, m.ID, folder, force); err != nil {
-			failed = cli.Exit(cli.Code(err), fmt.Errorf("the output of job %s is not here: %w; 'gclient output %s %s' fetches it", m.ID, err, m.ID, folder))
-			cmd.PrintErrf("gclient: %v\n", failed)
-		}
+		fetchInto(cmd, c, m.ID, filepath.Join(dir, folderOf(named, m)), force, &failed)
 		return nil
 	})
 	return errors.Join(failed, err)
+}
+
+// fetchSome brings what some jobs of a group have left, each into a folder that has its number.
+func fetchSome(cmd *cobra.Command, c *api.Client, ids []grid.JobID, dir string, force bool) (failed error) {
+	for _, id := range ids {
+		_, n := id.Group()
+		fetchInto(cmd, c, id, filepath.Join(dir, strconv.Itoa(n)), force, &failed)
+	}
+	return failed
+}
+
+// fetchInto brings what one of several jobs has left; what fails is told, and the others go on.
+func fetchInto(cmd *cobra.Command, c *api.Client, id grid.JobID, folder string, force bool, failed *error) {
+	if err := fetchAll(cmd, c, id, folder, force); err != nil {
+		cmd.PrintErrf("gclient: the output of job %s is not here: %v; 'gclient output %s %s' fetches it\n", id, err, id, folder)
+		*failed = cli.Exit(cli.Code(err), errors.New("not all of the output is here"))
+	}
 }
 
 // folderOf is the name of the folder of a job.

@@ -17,33 +17,36 @@ import (
 // listing is what the flags of list say.
 type listing struct {
 	selection
-	json, groups bool
-	after, sort  string
-	columns      []string
-	limit        int
+	json, groups, jobs bool
+	after, sort        string
+	columns            []string
+	limit              int
 }
 
 func (p *program) list() *cobra.Command {
 	var l listing
 	cmd := &cobra.Command{
-		Use:   "list",
+		Use:   "list [ID...]",
 		Short: "List jobs",
 		Long: `List the jobs that were handed to this broker and are yours, the oldest first; an
 administrator sees those of all users. Flags choose jobs by how they are; those that are given
-must all fit.
+must all fit. A sweep is one line, unless --jobs, --site, --group or --json is given; 'list ID' lists its jobs, and
+'list ID[3-10,12]' some of them (between quotes where your shell has a meaning for [). In JSON a sweep is its jobs.
 
 The columns: ` + strings.Join(columnNames(), ", ") + `.
 On a terminal that is too narrow names are cut; what is piped is whole.`,
 		Example: `  gclient list --state live --since 3d
   gclient list --name 'mesh-*' --columns id,state,wait,reason --sort -wait
   gclient list --json | jq -r '.[] | select(.state=="RUNNING") | .id'
+  gclient list xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF.all[3-10]
   gclient list --limit 50 --after ID`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.runList(cmd, &l) },
+		ValidArgsFunction: p.completeAllJobs,
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.runList(cmd, args, &l) },
 	}
 	jsonFlag(cmd, &l.json)
 	p.selectionFlags(cmd, &l.selection)
 	cmd.Flags().BoolVar(&l.groups, "groups", false, "list the groups of jobs instead")
+	cmd.Flags().BoolVar(&l.jobs, "jobs", false, "list the jobs of sweeps too, instead of a line for each sweep")
 	cmd.Flags().StringVar(&l.after, "after", "", "only jobs after the job `ID`")
 	cmd.Flags().IntVar(&l.limit, "limit", 0, "at most `N` jobs; 0 lists all")
 	cmd.Flags().StringSliceVar(&l.columns, "columns", nil, "show these `COLUMNS`, in this order")
@@ -53,17 +56,21 @@ On a terminal that is too narrow names are cut; what is piped is whole.`,
 	return cmd
 }
 
-func (p *program) runList(cmd *cobra.Command, l *listing) error {
+func (p *program) runList(cmd *cobra.Command, args []string, l *listing) error {
+	if len(args) > 0 && (l.chosen() || l.groups || l.after != "") {
+		return cli.BadUsage("name jobs, or choose them by flags: not both; --group ID chooses among those of a group")
+	}
 	if l.limit < 0 {
 		return cli.BadUsage("--limit %d: give a number of jobs, 0 for all", l.limit)
 	}
 	var from grid.JobID
 	if l.after != "" {
-		id, err := jobArg(l.after)
-		if err != nil {
-			return err
+		group, err := grid.ParseGroupID(l.after)
+		if from = group.Job(grid.MaxSweep - 1); err != nil {
+			if from, err = jobArg(l.after); err != nil {
+				return err
+			}
 		}
-		from = id
 	}
 	f, err := l.filter()
 	if err != nil {
@@ -91,22 +98,51 @@ func (p *program) runList(cmd *cobra.Command, l *listing) error {
 		give = out.json
 		defer out.endJSON()
 	}
-	if order == nil {
-		return pages(cmd.Context(), c, f, from, l.limit, give)
+	see := func(limit int, give func([]api.Status) error) error {
+		return l.each(cmd, c, args, f, from, limit, give)
+	}
+	if order == nil && l.limit == 0 {
+		return see(0, give)
 	}
 	var all []api.Status // to order them all are needed
-	err = pages(cmd.Context(), c, f, from, 0, func(jobs []api.Status) error {
+	most := l.limit
+	if order != nil {
+		most = 0
+	}
+	err = see(most, func(jobs []api.Status) error {
 		all = append(all, jobs...)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(all, order)
+	if order != nil {
+		slices.SortStableFunc(all, order)
+	}
 	if l.limit > 0 {
 		all = all[:min(l.limit, len(all))]
 	}
 	return give(all)
+}
+
+// each gives the lines of the list: at least limit of them if there are so many, and all if it is 0.
+func (l *listing) each(cmd *cobra.Command, c *api.Client, args []string, f api.Filter, from grid.JobID, limit int, give func([]api.Status) error) error {
+	if len(args) > 0 {
+		return eachNamed(cmd, c, args, give)
+	}
+	if l.json || l.jobs || l.site != "" || l.group != "" {
+		return pages(cmd.Context(), c, f, from, limit, give)
+	}
+	sweeps, err := sweepLines(cmd.Context(), c, f, from)
+	if err != nil {
+		return err
+	}
+	f.Unswept = true
+	give = merged(sweeps, give)
+	if err := pages(cmd.Context(), c, f, from, limit, give); err != nil {
+		return err
+	}
+	return give(nil)
 }
 
 func listGroups(cmd *cobra.Command, c *api.Client, asJSON bool) error {

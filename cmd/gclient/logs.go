@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -28,24 +30,51 @@ alone. It waits for the start, follows the job to another site, goes on where it
 output has come home, and over a restart of the broker of up to a minute. Where a site starts the job again
 its output begins anew; that is said on stderr, as is where the job is.
 
+Of jobs of a group, as GROUP[3-10,12], it prints one after the other.
+
 Of a job that has not started it prints nothing, and ends with exit code 3 unless -f is given.`,
 		Example: `  gclient logs -f xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF
   gclient logs --stderr ID | tail
   gclient logs -f --file results/progress.csv ID`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
-		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+		RunE: p.onSome(p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
 			if failed && file != "" {
 				return cli.BadUsage("--stderr and --file: name one of them")
 			}
 			l := &reader{cmd: cmd, client: c, id: id, follow: follow, at: api.LogQuery{Error: failed, File: file}}
 			return l.run(cmd.Context())
+		}), func(cmd *cobra.Command, c *api.Client, ids []grid.JobID, _ []string) error {
+			if follow && len(ids) > 1 {
+				return cli.BadUsage("-f follows one job: name one")
+			}
+			return logsOf(cmd, c, ids, reader{follow: follow, at: api.LogQuery{Error: failed, File: file}})
 		}),
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as the job writes, until its end")
 	cmd.Flags().BoolVar(&failed, "stderr", false, "its standard error, not its output")
 	cmd.Flags().StringVar(&file, "file", "", "the file that comes back as `NAME`, not its standard output")
 	return cmd
+}
+
+// logsOf prints what several jobs write, each below its identifier.
+func logsOf(cmd *cobra.Command, c *api.Client, ids []grid.JobID, as reader) error {
+	var failed error
+	for i, id := range ids {
+		if len(ids) > 1 {
+			cmd.Printf("%s==> %s <==\n", map[bool]string{true: "\n"}[i > 0], id)
+		}
+		l := as
+		l.cmd, l.client, l.id = cmd, c, id
+		if err := l.run(cmd.Context()); err != nil {
+			if cmd.Context().Err() != nil {
+				return err
+			}
+			cmd.PrintErrf("gclient: %v\n", err)
+			failed = cmp.Or(failed, cli.Exit(cli.Code(err), errors.New("not all of the jobs have logs")))
+		}
+	}
+	return failed
 }
 
 // reader prints what a job writes.

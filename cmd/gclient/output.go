@@ -25,11 +25,13 @@ func (p *program) output() *cobra.Command {
 error and the files that its document brings back. Files that are there already are
 not overwritten, and then nothing is fetched, unless --force is given.
 
+Of a group, and of jobs of one as GROUP[3-10,12], it makes a folder for each job in DIR.
+
 Of a job that has not ended yet it fetches what there is and ends with exit code 3.`,
 		Example:           "  gclient output xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF results",
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: p.completeJobs,
-		RunE: p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, args []string) error {
+		RunE: p.onSome(p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, args []string) error {
 			if err := fetchAll(cmd, c, id, args[0], force); err != nil {
 				return err
 			}
@@ -50,6 +52,8 @@ Of a job that has not ended yet it fetches what there is and ends with exit code
 				return err
 			}
 			return eachMember(cmd.Context(), c, id, func(m *api.Status) error { return required(m, require, nil) })
+		}), func(cmd *cobra.Command, c *api.Client, ids []grid.JobID, args []string) error {
+			return fetchSome(cmd, c, ids, args[0], force)
 		}),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite files")

@@ -143,12 +143,11 @@ func (s *selection) targets(cmd *cobra.Command, c *api.Client, args []string, f 
 			ids = append(ids, id)
 		}
 	}
-	for _, a := range args {
-		if _, err := grid.ParseGroupID(a); err != nil {
-			if _, err := jobArg(a); err != nil {
-				return nil, err
-			}
-		}
+	all, err := named(args)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range all {
 		add(a)
 	}
 	if !s.chosen() {
