@@ -38,6 +38,9 @@ func (g GroupID) Site() SiteName { return JobID(g).Site() }
 func (id JobID) Group() (g GroupID, n int) {
 	site, rest, _ := strings.Cut(string(id), ".")
 	ulid, index, _ := strings.Cut(rest, ".")
+	if index == "" {
+		return "", 0
+	}
 	n, err := strconv.Atoi(index)
 	if err != nil || n < 1 || NewGroupID(SiteName(site), ulid).Job(n) != id {
 		return "", 0

@@ -54,12 +54,13 @@ func (c *estimator) looked(e Looked) {
 		return
 	}
 	b := o.batch()
-	held := c.ownership.usedByMember()
-	for _, o := range offers { // first: what comes counts in every answer
-		if held[o.from] == nil {
-			continue // removed meanwhile
+	if len(offers) > 0 { // first: what comes counts in every answer
+		held := c.ownership.usedByMember()
+		for _, o := range offers {
+			if held[o.from] != nil { // else it was removed meanwhile
+				c.ownership.considerOffer(o, b, s, held[o.from])
+			}
 		}
-		c.ownership.considerOffer(o, b, s, held[o.from])
 	}
 	for _, a := range asks {
 		c.send(a.from, c.answer(b, s, a))

@@ -75,6 +75,9 @@ func (m memberJobs) enter(of grid.Job, anyway, recovered bool) {
 		return // its end is what is saved of it, and all that its user hears
 	}
 	m.c.accept(j)
+	if j.unreconciled() {
+		m.c.recovery.reconcile()
+	}
 	if j.rec.State == grid.StageIn {
 		m.c.furnish(j)
 		return

@@ -49,6 +49,7 @@ type home struct {
 		askOwner(j *job)
 		givenAway(from grid.PeerID, j *job, m wire.Report) bool
 		madeAgain(j *job) (ended bool)
+		reconcile()
 		notAwaited(p grid.PeerID, harmless bool)
 		supplant(from grid.PeerID, j *job, certificates []grid.Certificate)
 		unknownReport(from grid.PeerID, m wire.Report)

@@ -143,7 +143,7 @@ func TestEstimatorAlone(t *testing.T) {
 	ask := wire.EstimateRequest{Round: 7, Questions: []wire.Question{{Job: j.ID, Demand: j.Demand, Walltime: j.Walltime}}}
 	a.want(Message{her, ask}, "Look")
 	a.want(Message{him, ask}, "") // the look is under way
-	a.want(shot(a.now), "EstimateReply>b, EstimateReply>c, takeOffers, stir, beginPass, usedByMember, ownAnswer, whereHere")
+	a.want(shot(a.now), "EstimateReply>b, EstimateReply>c, takeOffers, stir, beginPass, ownAnswer, whereHere")
 	a.want(Message{her, ask}, "Look")
 	a.want(Looked{Err: "it does not answer"}, "Note, EstimateReply>b, takeOffers, whereHere, noOwnAnswer, noPass")
 }

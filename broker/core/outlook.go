@@ -102,20 +102,19 @@ func (c *estimator) nextEnd(s plan.Snapshot) grid.Tick {
 
 // batch answers a row of questions, each as if the jobs of those before had come.
 type batch struct {
-	likely, safe *plan.Batch
-	whole        *plan.Plan
-	unsure       bool
+	of           outlook
+	likely, safe *plan.Batch // made for the first question: most looks have none
 }
 
-func (o outlook) batch() *batch {
-	b := &batch{likely: o.likely.Batch(), whole: o.whole, unsure: o.unsure}
-	if o.safe != o.likely {
-		b.safe = o.safe.Batch()
-	}
-	return b
-}
+func (o outlook) batch() *batch { return &batch{of: o} }
 
 func (b *batch) estimate(q plan.Question) grid.Estimate {
+	if b.likely == nil {
+		b.likely = b.of.likely.Batch()
+		if b.of.safe != b.of.likely {
+			b.safe = b.of.safe.Batch()
+		}
+	}
 	start, refusal := b.likely.Ask(q)
 	if refusal != nil {
 		return grid.Estimate{Refusal: b.passing(q, refusal)}
@@ -128,7 +127,7 @@ func (b *batch) estimate(q plan.Question) grid.Estimate {
 		}
 		e.Safe = max(0, start-q.NotBefore)
 	}
-	if b.unsure && e.Safe > 0 {
+	if b.of.unsure && e.Safe > 0 {
 		e.Safe = grid.Unsure
 	}
 	return e
@@ -136,10 +135,10 @@ func (b *batch) estimate(q plan.Question) grid.Estimate {
 
 // passing is a refusal as it is told: one that is only for nodes that are down now will pass.
 func (b *batch) passing(q plan.Question, r *grid.Refusal) *grid.Refusal {
-	if b.whole == nil || r.Kind == grid.Temporary {
+	if b.of.whole == nil || r.Kind == grid.Temporary {
 		return r
 	}
-	if _, lacks := b.whole.Ask(q); lacks != nil {
+	if _, lacks := b.of.whole.Ask(q); lacks != nil {
 		return r
 	}
 	return &grid.Refusal{Kind: grid.Temporary, Reason: nodesDown, Asked: r.Asked, Available: r.Available}

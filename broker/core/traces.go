@@ -25,7 +25,8 @@ func (c *recovery) trace(list []grid.AttemptID) {
 // read tells that all control directories of jobs without a record were read.
 func (c *recovery) read() bool { return c.traced }
 
-// madeAgain: a group has made a job that a lost branch of this journal may have made before.
+// madeAgain: a group has made a job that a lost branch of this journal may have made before. Where
+// there is a trace of it, its control directory is to be asked once it is saved.
 func (c *recovery) madeAgain(j *job) (ended bool) {
 	id := j.rec.Job.ID
 	j.recovered = true
@@ -33,12 +34,9 @@ func (c *recovery) madeAgain(j *job) (ended bool) {
 		c.endAsTold(j, t)
 		return true
 	}
-	if _, there := c.traces[id]; there {
-		delete(c.traces, id)
-		c.reconcile()
-	} else {
-		j.reconciled = true
-	}
+	_, there := c.traces[id]
+	delete(c.traces, id)
+	j.reconciled = !there
 	return false
 }
 

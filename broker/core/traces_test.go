@@ -96,3 +96,29 @@ func TestATraceEndsWithTheRecord(t *testing.T) {
 		}
 	}
 }
+
+// A job of a sweep is made again of which a trace is left: its control directory is asked for its attempts, and it
+// waits for that word no longer than it takes.
+func TestASweptJobWithATraceIsReconciled(t *testing.T) {
+	t.Parallel()
+	group := grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+	like := jobOf(me, "a", "1")
+	cfg := signer(me, "a")
+	cfg.Groups = []grid.Group{{ID: group, User: like.User, Jobs: 1, Submitted: 5, Template: grid.Hash{1}}}
+	cfg.Templates = []grid.Template{{Group: group, Document: "sweep"}}
+	cfg.Expand = func(grid.Template) (Expansion, error) { return func(int) (grid.Job, error) { return like, nil }, nil }
+	c := New(cfg, nil, nil)
+	there := grid.AttemptID{Job: group.Job(1), Epoch: grid.Epoch{Term: 1}, Attempt: 1}
+	c.Step(1_000_000, Boot{})
+	effects := c.Step(1_000_000, Reconciled{All: true, Attempts: []grid.AttemptID{there}})
+	for now := grid.Tick(1_001_000); now < 1_010_000; now += grid.Second {
+		effects = append(effects, c.Step(now, Tick{})...)
+	}
+	asks, _ := only[Reconcile](effects)
+	if len(asks.Jobs) != 1 || asks.Jobs[0] != there.Job {
+		t.Fatalf("asked for are the attempts of %v", asks.Jobs)
+	}
+	if p, _ := only[Probe](c.Step(1_010_000, Reconciled{Jobs: asks.Jobs, All: true, Attempts: []grid.AttemptID{there}})); p.ID != there {
+		t.Errorf("asked after is %v", p.ID)
+	}
+}
