@@ -115,7 +115,8 @@ func newULID() (string, error) {
 // jobOf is the job of a submission.
 func (s service) jobOf(who api.Identity, id grid.JobID, n api.NewJob) (grid.Job, error) {
 	j := n.Job
-	j.ID, j.Home = id, s.site.self
+	j.Renumber(id) // of one that is handed in again
+	j.Home = s.site.self
 	j.User = grid.User{Home: s.site.self, Name: who.Name}
 	j.Inputs = slices.SortedFunc(slices.Values(n.Job.Inputs), func(a, b grid.File) int { return strings.Compare(a.Path, b.Path) })
 	for _, f := range j.Inputs {

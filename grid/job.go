@@ -42,6 +42,7 @@ type Job struct {
 	Inputs            Manifest // travels with the job
 	Sources           []Source // fetched by the site where it runs
 	Outputs           []Output // comes back, or goes elsewhere
+	Bring             []Bring  // comes back too, of what the program makes beside them
 	About             About
 	Reservation       ReservationID // of the one site that it is sent to; "" is none
 	Coallocation      *Coallocation // at its home alone; nil runs it at one site
@@ -69,6 +70,9 @@ func (j *Job) DocumentSize() int64 {
 	}
 	for _, o := range j.Outputs {
 		n += entryBytes + int64(len(o.Path)+len(o.Target)+len(o.URI))
+	}
+	for _, b := range j.Bring {
+		n += entryBytes + int64(len(b.Pattern))
 	}
 	for _, s := range j.Sources {
 		n += entryBytes + int64(len(s.Path)+len(s.URI))

@@ -59,13 +59,14 @@ func TestGoldenDocuments(t *testing.T) {
 			Terms    grid.Terms
 			Warning  grid.Warning
 			Sources  []grid.Source
+			Bring    []grid.Bring
 			About    grid.About
 			Uploads  []Upload
 			Outputs  []grid.Output
 			Warnings []string
 		}{
 			d.Job.Name, d.Job.Program, d.Job.Demand, d.Job.Queue, d.Job.Walltime, d.Job.Account, d.Job.Sites, d.Job.Terms, d.Job.Warning,
-			d.Job.Sources, d.Job.About, uploads, outputs, strings.Split(d.Warnings.Error(), "\n"),
+			d.Job.Sources, d.Job.Bring, d.Job.About, uploads, outputs, strings.Split(d.Warnings.Error(), "\n"),
 		}, "", "  ")
 		if err != nil {
 			t.Fatal(err)

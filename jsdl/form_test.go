@@ -180,6 +180,8 @@ func TestTermsThatAreRefused(t *testing.T) {
 	checkRefusals(t, append(table,
 		refusal{"deadline before the start", needing("<g:NotBefore>2030-01-02T00:00:00Z</g:NotBefore>\n<g:Deadline>2030-01-02T00:00:00Z</g:Deadline>"),
 			"3:1: Deadline is not after the NotBefore of line 2"},
+		refusal{"patterns", needing("<g:Bring>/etc/*</g:Bring>\n<g:Bring bytes='0'>a</g:Bring>\n<g:Bring>a/[</g:Bring>"),
+			"2:1: Bring: the pattern \"/etc/*\" is absolute: write one relative to the working directory\n3:1: Bring: bytes is \"0\": write a whole number from 1 on\n4:1: Bring: the pattern \"a/[\" has a [ that is not closed well"},
 		refusal{"pieces and counts", needing(exact("TotalCPUCount", "2") + "\n<g:Piece/>"), "3:1: Piece says how many: leave out TotalCPUCount in line 2"},
 	))
 }

@@ -132,6 +132,11 @@ func checkJob(t *testing.T, d *Document) {
 	if err := errors.Join(grid.CheckHosts(d.Job.Demand.Hosts), grid.CheckMeasures(d.Job.Demand.Measures), d.Job.Terms.Check(), d.Job.Sites.Check(), d.Job.Warning.Check(), grid.CheckAccount(d.Job.Account), d.Job.About.Check()); err != nil {
 		t.Error(err)
 	}
+	for _, b := range d.Job.Bring {
+		if err := b.Check(); err != nil {
+			t.Error(err)
+		}
+	}
 	for _, s := range d.Job.Sources {
 		checkPath(t, s.Path)
 		if err := grid.CheckURI(s.URI); err != nil {

@@ -288,6 +288,13 @@ func (w *writer) after() {
 		w.always("gb:Signal", signalName(s.Signal), attributes...)
 	}
 	w.text("gb:Dialect", string(w.job.Program.Dialect))
+	for _, b := range w.job.Bring {
+		if b.Bytes == 0 {
+			w.always("gb:Bring", b.Pattern)
+			continue
+		}
+		w.always("gb:Bring", b.Pattern, attributeOf("bytes", strconv.FormatInt(b.Bytes, 10)))
+	}
 }
 
 func (w *writer) staging(s Staging) {

@@ -45,7 +45,25 @@ func (p *parser) own(found map[string][]*element, w *wishes) {
 			p.at(e.at, "Dialect is %s: write one of %v", quote(string(job.Program.Dialect)), grid.Dialects)
 		}
 	}
+	for _, e := range found["Bring"] {
+		p.bring(e)
+	}
 	p.terms(found)
+}
+
+// bring reads a pattern of files that come back.
+func (p *parser) bring(e *element) {
+	b := grid.Bring{Pattern: p.word(e)}
+	if bytes, given := e.attribute("", "bytes"); given {
+		n, err := strconv.ParseInt(strings.Trim(bytes, whiteSpace), 10, 64)
+		if err != nil || n < 1 {
+			p.at(e.at, "Bring: bytes is %s: write a whole number from 1 on", quote(bytes))
+			return
+		}
+		b.Bytes = n
+	}
+	p.told(e, b.Check())
+	p.document.Job.Bring = append(p.document.Job.Bring, b)
 }
 
 // terms reads what the home sees to.

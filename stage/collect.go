@@ -18,7 +18,7 @@ import (
 )
 
 // Collect moves what an ended job left from work/ to out/, under the names the user
-// gets, and hashes it; it is durable on return. Only regular files are taken, also
+// gets, and hashes it; it is durable on return. What it brings by patterns is looked for then, see found.go. Only regular files are taken, also
 // behind a symbolic link that stays inside work/ (then a copy). missing are the
 // required outputs that are not there or no regular files, with what stands there instead. Once done it is done:
 // called again, also after a crash at any point, it gives the same answer.
@@ -28,7 +28,14 @@ func (s *Stager) Collect(ctx context.Context, job grid.Job) (_ grid.Manifest, mi
 	if err != nil {
 		return nil, nil, fmt.Errorf("collect the outputs of %s: %w", job.ID, err)
 	}
-	return m, s.missing(job, m), nil
+	missing = s.missing(job, m)
+	if root, err := s.folder(job.ID); err == nil && len(job.Bring) > 0 {
+		defer root.Close()
+		if f, err := readFound(root); err == nil && f != nil {
+			missing = append(missing, f.Left...)
+		}
+	}
+	return m, missing, nil
 }
 
 func (s *Stager) collect(ctx context.Context, job grid.Job) (grid.Manifest, error) {
@@ -52,6 +59,9 @@ func (s *Stager) collect(ctx context.Context, job grid.Job) (grid.Manifest, erro
 	}
 	t, err := s.tenant(root)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.lookFor(ctx, root, &job, t); err != nil {
 		return nil, err
 	}
 	var failed error
@@ -214,7 +224,11 @@ func (s *Stager) bring(root *os.Root, name, target string, t tenant, wanted map[
 	id := idOf(info)
 	wanted[id]--
 	if wanted[id] > 0 || !at.Mode().IsRegular() || links(info) > 1 {
-		return true, s.copyOut(root, f, info, target)
+		if err := s.copyOut(root, f, info, target); err != nil {
+			wanted[id]++ // so that nothing it may be behind is taken away
+			return true, err
+		}
+		return true, nil
 	}
 	err = s.moveOut(root, work, f, info, name, target)
 	if errors.Is(err, unix.EXDEV) { // something is mounted in work/

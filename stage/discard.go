@@ -58,6 +58,11 @@ func (s *Stager) discard(job grid.JobID, sets []Set) error {
 		if set == Work {
 			book = marker
 		}
+		if set != Inputs {
+			if err := root.Remove(foundList); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return diskError(err)
+			}
+		}
 		if err := root.Remove(book); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return diskError(err)
 		}

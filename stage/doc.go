@@ -14,6 +14,7 @@
 //	part/     files on their way in; a whole one is renamed out of here
 //	in.log    ledger of in/     out.log  ledger of out/     prepared  see [Stager.Prepare]
 //	ctl/credentials  of the job's user for its URIs, mode 0600; see [Stager.KeepSecrets]
+//	found     what the patterns of grid.Bring found, once it was looked for; see found.go
 //	account   under which the program works, if not the daemon's own; see [Stager.Lend]
 //
 // ROOT/cache/ has inputs for other jobs of their users; see cache.go.

@@ -119,6 +119,7 @@ type jobRow struct {
 	Reservation  grid.ReservationID `json:",omitempty"`
 	Coallocation *coallocationRow   `json:",omitempty"`
 	Part         *partRow           `json:",omitempty"`
+	Bring        []grid.Bring       `json:",omitempty"`
 }
 
 // What a demand may have since the first version is left out where it is not there.
@@ -189,7 +190,7 @@ func encodeJob(j *grid.Job) ([]byte, error) {
 		Program: toProgram(j.Program), Inputs: each(j.Inputs, toFile), Outputs: each(j.Outputs, toOutput),
 		Account: j.Account, Sites: choiceRow(j.Sites), Terms: termsRow(j.Terms), Warning: warningRow(j.Warning),
 		Sources: each(j.Sources, toSource), About: aboutRow(j.About), Reservation: j.Reservation,
-		Coallocation: pointed(j.Coallocation, toCoallocation), Part: pointed(j.Part, toPart),
+		Coallocation: pointed(j.Coallocation, toCoallocation), Part: pointed(j.Part, toPart), Bring: j.Bring,
 	})
 }
 
@@ -225,7 +226,7 @@ func decode(record, job []byte) (grid.Record, error) {
 		Inputs: inputs, Outputs: each(d.Outputs, outputRow.output),
 		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: grid.Warning(d.Warning),
 		Sources: each(d.Sources, sourceRow.source), About: grid.About(d.About), Reservation: d.Reservation,
-		Coallocation: pointed(d.Coallocation, coallocationRow.coallocation), Part: pointed(d.Part, partRow.part),
+		Coallocation: pointed(d.Coallocation, coallocationRow.coallocation), Part: pointed(d.Part, partRow.part), Bring: d.Bring,
 	}
 	return r, nil
 }

@@ -38,7 +38,7 @@ func TestPages(t *testing.T) {
 				t.Fatalf("%+v %v", full, err)
 			}
 			full.Job.Program, full.Job.Inputs, full.Job.Outputs = grid.Program{}, nil, nil
-			full.Job.Sources, full.Job.About = nil, grid.About{}
+			full.Job.Sources, full.Job.Bring, full.Job.About = nil, nil, grid.About{}
 			if !reflect.DeepEqual(r.Job, full.Job) || r.State != full.State || r.Usage != full.Usage || r.ExpectedStart != full.ExpectedStart || r.ExitCode != full.ExitCode {
 				t.Errorf("listed as\n%+v\nand is\n%+v", r, full)
 			}

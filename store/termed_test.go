@@ -18,5 +18,6 @@ func term(j *grid.Job) {
 	j.Sources = []grid.Source{{Path: "work/in\xff", URI: "https://example.org/in", Flag: grid.DontOverwrite}}
 	j.Outputs = append(j.Outputs[:len(j.Outputs):len(j.Outputs)], grid.Output{Path: "work/out", URI: "https://example.org/out", Flag: grid.Append, Delete: true})
 	j.Reservation = "r1"
+	j.Bring = []grid.Bring{{Pattern: "out/*", Bytes: 5}}
 	j.About = grid.About{Description: "d", Application: "a", Version: "1", Annotations: []string{"note"}, Projects: []string{"p"}}
 }

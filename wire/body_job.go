@@ -31,8 +31,9 @@ type jobBody struct {
 	Sources    []sourceBody `msgpack:"sr,omitempty"`
 	Reserved   string       `msgpack:"rv,omitempty"`
 	// About is no part of the digest: a broker without it may take the job.
-	About *aboutBody `msgpack:"ab,omitempty"`
-	Part  *partBody  `msgpack:"pt,omitempty"`
+	About *aboutBody  `msgpack:"ab,omitempty"`
+	Part  *partBody   `msgpack:"pt,omitempty"`
+	Bring []bringBody `msgpack:"br,omitempty"`
 }
 
 func fromJob(j grid.Job) jobBody {
@@ -47,7 +48,7 @@ func fromJob(j grid.Job) jobBody {
 		Inputs:  each(j.Inputs, fromFile),
 		Outputs: each(j.Outputs, fromOutput),
 		Account: j.Account, Sites: fromChoice(j.Sites), Warning: fromWarning(j.Warning),
-		Sources: each(j.Sources, fromSource), About: fromAbout(j.About), Reserved: string(j.Reservation), Part: fromPart(j.Part),
+		Sources: each(j.Sources, fromSource), About: fromAbout(j.About), Reserved: string(j.Reservation), Part: fromPart(j.Part), Bring: each(j.Bring, fromBring),
 	}
 }
 
@@ -71,7 +72,7 @@ func (b jobBody) job(c *check) grid.Job {
 		Account: b.Account, Sites: b.Sites.choice(), Warning: b.Warning.warning(),
 		Sources: list(c, "sources", b.Sources, grid.MaxSources, sourceBody.source),
 		About:   b.About.about(), Reservation: c.optionalReservation("reservation", b.Reserved),
-		Part: nested(c, "part", b.Part.part),
+		Part: nested(c, "part", b.Part.part), Bring: list(c, "bring", b.Bring, grid.MaxBring, bringBody.bring),
 	}
 	c.valid("account", grid.CheckAccount(j.Account))
 	c.valid("sites", j.Sites.Check())

@@ -59,6 +59,18 @@ func (b sourceBody) source(c *check) grid.Source {
 	return grid.Source{Path: c.file("path", b.Path), URI: b.URI, Flag: c.flag("flag", b.Flag)}
 }
 
+type bringBody struct {
+	Pattern string `msgpack:"p,omitempty"`
+	Bytes   int64  `msgpack:"b,omitempty"`
+}
+
+func fromBring(b grid.Bring) bringBody { return bringBody(b) }
+
+func (b bringBody) bring(c *check) grid.Bring {
+	c.valid("pattern", grid.Bring(b).Check())
+	return grid.Bring(b)
+}
+
 func (c *check) flag(name string, v uint64) grid.CreationFlag {
 	f := grid.CreationFlag(min(v, 255))
 	if !f.Valid() {

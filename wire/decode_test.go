@@ -309,6 +309,7 @@ func TestValuesAreChecked(t *testing.T) {
 		{"job.sites", offer(func(j *grid.Job) { j.Sites.Only = []grid.SiteName{"../x"} })},
 		{"job.warning", offer(func(j *grid.Job) { j.Warning = grid.Warning{Signal: 65, Before: 1} })},
 		{"job.warning", offer(func(j *grid.Job) { j.Warning = grid.Warning{Signal: 9} })},
+		{"job.bring[0].pattern", offer(func(j *grid.Job) { j.Bring = []grid.Bring{{Pattern: "../x"}} })},
 		{"job.program.dialect", offer(func(j *grid.Job) { j.Program.Dialect = "lsf" })},
 		{"job.sources[0].path", offer(func(j *grid.Job) { j.Sources = []grid.Source{{Path: "../x", URI: "https://h/x"}} })},
 		{"job.sources[0].uri", offer(func(j *grid.Job) { j.Sources = []grid.Source{{Path: "x", URI: "x"}} })},

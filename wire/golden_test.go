@@ -380,11 +380,14 @@ func termedJob() grid.Job {
 // demanding are messages with that job, each with its file.
 func demanding() map[string]Message {
 	job, termed := demandingJob(), termedJob()
+	bringing := demandingJob()
+	bringing.Bring = []grid.Bring{{Pattern: "out/*.dat"}, grid.Everything}
 	deadline := In{Span: grid.Hour, Known: true}
 	return map[string]Message{
 		"offer-termed":              Offer{Handoff: HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(termed)}, Job: termed, Wait: 10, Age: 20, Deadline: deadline},
 		"recalled-termed":           Recalled{Job: termed, Epoch: grid.Epoch{Term: 1}, Age: 20, Deadline: deadline},
 		"estimaterequest-termed":    EstimateRequest{Round: 7, Questions: []Question{{Job: aJob, Demand: termed.Demand, Walltime: grid.Hour, Delivery: 1500, Queue: "long"}}},
+		"offer-bring":               Offer{Handoff: HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(bringing)}, Job: bringing, Wait: 10, Age: 20},
 		"offer-demanding":           Offer{Handoff: HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(job)}, Job: job, Wait: 10, Age: 20},
 		"estimaterequest-demanding": EstimateRequest{Round: 7, Questions: []Question{{Job: aJob, Demand: job.Demand, Walltime: grid.Hour, Delivery: 1500, Queue: "long"}}},
 	}
@@ -404,6 +407,9 @@ func TestGoldenBytesOfDemands(t *testing.T) {
 		}
 		if strings.HasSuffix(name, "-termed") && m.Kind() != KindEstimateRequest {
 			want = append(want, FeatureLimits, FeatureAccount, FeatureSites, FeatureWarning, FeatureSources, FeatureTargets, FeatureDialect, FeatureDeadline)
+		}
+		if name == "offer-bring" {
+			want = append(want, FeatureBring)
 		}
 		if e, err := unwrap(frame); err != nil || !slices.Equal(e.needs, want) {
 			t.Errorf("%s needs %v, %v", name, e.needs, err)
@@ -507,6 +513,9 @@ func TestExamplesAreComplete(t *testing.T) {
 	}
 	for _, m := range demanding() {
 		values = append(values, m)
+		if o, ok := m.(Offer); ok {
+			values = append(values, o.Job)
+		}
 	}
 	set := map[string]bool{"grid.Job.Terms": true, "grid.Job.Coallocation": true, "grid.Slot.Site": true} // stay at the home
 	for _, value := range values {
@@ -564,6 +573,7 @@ func TestFeaturesOfJobs(t *testing.T) {
 		FeatureWarning: func(j *grid.Job) { j.Warning = grid.Warning{Signal: 10, Before: 1} },
 		FeatureSources: func(j *grid.Job) { j.Sources = []grid.Source{{Path: "a", URI: "https://h/a"}} },
 		FeatureTargets: func(j *grid.Job) { j.Outputs = []grid.Output{{Path: "a", URI: "https://h/a"}} },
+		FeatureBring:   func(j *grid.Job) { j.Bring = []grid.Bring{{Pattern: "a"}} },
 		"":             func(j *grid.Job) { j.About.Projects = []string{"p"} },
 		FeaturePart:    func(j *grid.Job) { j.Part = examplePart() },
 		"terms":        func(j *grid.Job) { j.Terms = grid.Terms{NotBefore: 1, Priority: 2, Held: true, Deadline: 3} },

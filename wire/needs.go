@@ -28,6 +28,7 @@ const (
 	FeatureReserved   = "reserved"        // Job.Reservation
 	FeaturePart       = "part"            // Job.Part
 	FeatureWishes     = "wishes"          // of a Request, but for the status and the cancel of a job
+	FeatureBring      = "bring"           // Job.Bring
 )
 
 // demandFeatures and jobFeatures tell which jobs use a feature, in the order in which a
@@ -64,6 +65,7 @@ var (
 		{FeatureDialect, func(j *grid.Job) bool { return j.Program.Dialect != "" }},
 		{FeatureReserved, func(j *grid.Job) bool { return j.Reservation != "" }},
 		{FeaturePart, func(j *grid.Job) bool { return j.Part != nil }},
+		{FeatureBring, func(j *grid.Job) bool { return len(j.Bring) > 0 }},
 	}
 )
 

@@ -152,6 +152,9 @@ func (d draw) job() grid.Job {
 		Sources: many(d, 3, func() grid.Source {
 			return grid.Source{Path: d.path(), URI: d.uri(), Flag: grid.CreationFlag(d.n(0, 2))}
 		}),
+		Bring: many(d, 3, func() grid.Bring {
+			return grid.Bring{Pattern: rapid.StringMatching(`[a-z*?]{1,5}(/[a-z*]{1,4}){0,2}x`).Draw(d.T, "pattern"), Bytes: d.n(0, grid.MaxSandbox)}
+		}),
 		About: grid.About{Description: d.word(), Application: d.word(), Version: d.word(), Annotations: many(d, 3, d.word), Projects: many(d, 3, d.word)},
 		Part:  d.part(),
 	}

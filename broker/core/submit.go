@@ -60,6 +60,7 @@ func (c *home) makeJob(of grid.Job, key string, anyway bool) *job {
 
 // newJob makes a job of which nothing is saved yet.
 func (c *home) newJob(of grid.Job, key string, anyway bool) *job {
+	of.Number()
 	j := &job{rec: grid.Record{
 		Job:       of,
 		Key:       key,
@@ -85,10 +86,13 @@ func (c *home) accept(j *job) {
 }
 
 // alike: both ask for the same. Their files are not compared: an upload completes
-// the list of those.
-func alike(a, b *grid.Job) bool {
+// the list of those. known was made of what was asked for, asked not yet.
+func alike(known, asked *grid.Job) bool {
+	a, b := known, *asked
+	b.Renumber(a.ID)
+	b.Number()
 	return a.Name == b.Name && a.Queue == b.Queue && a.Walltime == b.Walltime && a.Rerunnable == b.Rerunnable &&
-		reflect.DeepEqual(a.Program, b.Program) && reflect.DeepEqual(a.Demand, b.Demand)
+		reflect.DeepEqual(a.Program, b.Program) && reflect.DeepEqual(a.Demand, b.Demand) && reflect.DeepEqual(a.Bring, b.Bring)
 }
 
 // uploaded makes the manifest final. Asked again it answers the same.

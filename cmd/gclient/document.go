@@ -54,7 +54,7 @@ func openEither(file string, said spoken, modes ...jsdl.Mode) (*document, error)
 		}
 		name += ", as JSDL"
 	case said.any():
-		return nil, cli.Exit(cli.No, fmt.Errorf("%s is no batch script: directives and arguments are for those alone", file))
+		return nil, cli.Exit(cli.No, fmt.Errorf("%s is no batch script: directives, arguments and --bring are for those alone; a document names what comes back by Target and gb:Bring", file))
 	}
 	return d, d.open(name, filepath.Dir(file), modes...)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -42,7 +43,7 @@ Of a job that has not started it prints nothing, and ends with exit code 3 unles
 			if failed && file != "" {
 				return cli.BadUsage("--stderr and --file: name one of them")
 			}
-			l := &reader{cmd: cmd, client: c, id: id, follow: follow, at: api.LogQuery{Error: failed, File: file}}
+			l := &reader{cmd: cmd, to: cmd.OutOrStdout(), client: c, id: id, follow: follow, at: api.LogQuery{Error: failed, File: file}}
 			return l.run(cmd.Context())
 		}), func(cmd *cobra.Command, c *api.Client, ids []grid.JobID, _ []string) error {
 			if follow && len(ids) > 1 {
@@ -80,6 +81,8 @@ func logsOf(cmd *cobra.Command, c *api.Client, ids []grid.JobID, as reader) erro
 // reader prints what a job writes.
 type reader struct {
 	cmd    *cobra.Command
+	to     io.Writer
+	silent bool // tells nothing besides
 	client *api.Client
 	id     grid.JobID
 	at     api.LogQuery
@@ -102,7 +105,7 @@ func (l *reader) run(ctx context.Context) error {
 		}
 		heard = time.Now()
 		l.say(&p)
-		if _, err := l.cmd.OutOrStdout().Write(p.Data); err != nil {
+		if _, err := l.to.Write(p.Data); err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}
 		l.at.Run, l.at.Offset, l.at.Follow = p.Run, p.Offset+int64(len(p.Data)), l.follow // the first answer comes at once
@@ -120,7 +123,7 @@ func (l *reader) run(ctx context.Context) error {
 
 // say tells on stderr what becomes of the job, of which the output says nothing.
 func (l *reader) say(p *api.LogPiece) {
-	if !l.follow {
+	if !l.follow || l.silent {
 		return
 	}
 	text := ""

@@ -34,7 +34,11 @@ fetches its output into files of a folder instead.`,
   gclient run --mem=4G -- python3 -c 'print(1)'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			made, err := script.Command(args, once, f.said.options())
+			o, err := f.said.options()
+			if err != nil {
+				return err
+			}
+			made, err := script.Command(args, once, o)
 			if err != nil {
 				return mistakes(cmd, err)
 			}
@@ -46,6 +50,7 @@ fetches its output into files of a folder instead.`,
 	cmd.Flags().BoolVar(&once, "once", false, "start the program once, whatever the number of processes")
 	cmd.Flags().StringVar(&f.output, "output", "", "fetch the output into `DIR` instead of printing it")
 	cmd.Flags().BoolVar(&f.force, "force", false, "let --output overwrite files")
+	bringFlag(cmd, &f.said)
 	for _, flag := range script.Flags() {
 		directiveFlag(cmd.Flags(), flag, &f.said)
 	}
@@ -125,34 +130,36 @@ func (p *program) seeThrough(cmd *cobra.Command, c *api.Client, d *document, a *
 	if f.output != "" {
 		return p.follow(cmd, c, a.ID, f)
 	}
-	l := &reader{cmd: cmd, client: c, id: a.ID, follow: true}
-	if err := l.run(cmd.Context()); err != nil {
+	if err := printBoth(cmd, c, a.ID); err != nil {
 		return err
 	}
 	status, err := waitForEnd(cmd.Context(), cmd, c, a.ID)
 	if err != nil {
 		return err
 	}
-	if err := printErrors(cmd, c, a.ID); err != nil {
-		return err
-	}
 	return jobExit(&status)
 }
 
-// printErrors prints what a job left as standard error.
-func printErrors(cmd *cobra.Command, c *api.Client, id grid.JobID) error {
-	list, err := c.Outputs(cmd.Context(), id)
-	if err != nil {
-		return err
+// printBoth prints what a job writes to standard output and error as it does, until its end.
+func printBoth(cmd *cobra.Command, c *api.Client, id grid.JobID) error {
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	both := []*reader{
+		{cmd: cmd, to: cmd.OutOrStdout(), client: c, id: id, follow: true},
+		{cmd: cmd, to: cmd.ErrOrStderr(), client: c, id: id, follow: true, silent: true, at: api.LogQuery{Error: true}},
 	}
-	for _, f := range list.Files {
-		if f.Path == grid.DefaultError {
-			if _, err := c.Output(cmd.Context(), id, f.Path, cmd.ErrOrStderr()); err != nil {
-				return fmt.Errorf("printing standard error: %w", err)
-			}
+	ended := make(chan error, len(both))
+	for _, l := range both {
+		go func() { ended <- l.run(ctx) }()
+	}
+	var failed error
+	for range both {
+		if err := <-ended; err != nil && failed == nil {
+			failed = err
+			cancel() // the other one
 		}
 	}
-	return nil
+	return failed
 }
 
 // cancelling is how long a cancel may take after Ctrl-C.

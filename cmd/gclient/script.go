@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"path"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"gbroker/grid"
 	"gbroker/internal/cli"
 	"gbroker/jsdl"
 	"gbroker/jsdl/script"
@@ -20,24 +22,61 @@ type spoken struct {
 	arguments  []string // of the script
 	directives []string // as its own
 	prefix     string   // of qsub's directives
+	bring      []string // patterns of files that come back; none is all, within bounds
 }
 
 // directiveFlags adds the flags by which directives of a script are given.
 func directiveFlags(cmd *cobra.Command, to *spoken) {
 	cmd.Flags().StringArrayVarP(&to.directives, "directive", "D", nil, "a `DIRECTIVE` of sbatch or qsub, as '--time=10' or '-l mem=4gb', which counts before those of the script; may be given several times")
+	bringFlag(cmd, to)
 	cmd.Flags().StringVarP(&to.prefix, "prefix", "C", "", "read qsub's directives with this `PREFIX` in place of #PBS, as its -C")
 }
 
+// bringFlag adds the flag by which files are named that come back.
+func bringFlag(cmd *cobra.Command, to *spoken) {
+	cmd.Flags().StringArrayVar(&to.bring, "bring", nil, "bring back what the job makes or changes and is called like this `PATTERN`, as 'out/*.dat' or results; again for more. none: standard output and error alone. Without it all comes back, up to 1 GiB")
+}
+
 // any tells that something is said.
-func (s spoken) any() bool { return len(s.arguments)+len(s.directives)+len(s.prefix) > 0 }
+func (s spoken) any() bool {
+	return len(s.arguments)+len(s.directives)+len(s.prefix)+len(s.bring) > 0
+}
+
+// nothing is the pattern that brings nothing.
+const nothing = "none"
+
+// brought are the patterns as they stand in a job.
+func (s spoken) brought() ([]grid.Bring, error) {
+	switch {
+	case len(s.bring) == 0:
+		return []grid.Bring{grid.Everything}, nil
+	case len(s.bring) == 1 && s.bring[0] == nothing:
+		return nil, nil
+	case len(s.bring) > grid.MaxBring:
+		return nil, cli.BadUsage("--bring is given %d times: at most %d", len(s.bring), grid.MaxBring)
+	}
+	var list []grid.Bring
+	for _, p := range s.bring {
+		b := grid.Bring{Pattern: path.Clean(p)}
+		if err := b.Check(); err != nil {
+			return nil, cli.BadUsage("--bring: %v", err)
+		}
+		list = append(list, b)
+	}
+	return list, nil
+}
 
 // options are what a script does not say itself.
-func (s spoken) options() script.Options {
-	o := script.Options{Arguments: s.arguments, Directives: s.directives, Prefix: s.prefix, Now: time.Now(), Environ: os.LookupEnv}
+func (s spoken) options() (script.Options, error) {
+	brought, err := s.brought()
+	if err != nil {
+		return script.Options{}, err
+	}
+	o := script.Options{Arguments: s.arguments, Directives: s.directives, Prefix: s.prefix, Now: time.Now(), Environ: os.LookupEnv, Bring: brought}
 	if u, err := user.Current(); err == nil {
 		o.User = u.Username
 	}
-	return o
+	return o, nil
 }
 
 // isScript tells a batch script from a document.
@@ -53,7 +92,11 @@ func isScriptFile(file string) bool {
 
 // translate makes a document of a batch script.
 func (d *document) translate(file string, s spoken) error {
-	made, err := script.Parse(filepath.ToSlash(file), d.text, s.options())
+	o, err := s.options()
+	if err != nil {
+		return err
+	}
+	made, err := script.Parse(filepath.ToSlash(file), d.text, o)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ type understood struct {
 	Signal      int               `json:"signal,omitempty"`
 	BeforeS     float64           `json:"signal_before_s,omitempty"`
 	Sources     []source          `json:"sources,omitempty"`
+	Bring       []bringing        `json:"bring,omitempty"`
 	Description string            `json:"description,omitempty"`
 	Application string            `json:"application,omitempty"`
 	Version     string            `json:"version,omitempty"`
@@ -46,6 +47,12 @@ type source struct {
 	Path string `json:"path"`
 	URI  string `json:"uri"`
 	Flag string `json:"creation_flag"`
+}
+
+// bringing is a pattern of files that come back.
+type bringing struct {
+	Pattern string `json:"pattern"`
+	Bytes   int64  `json:"bytes"`
 }
 
 func understand(j *grid.Job) *understood {
@@ -73,6 +80,9 @@ func understand(j *grid.Job) *understood {
 	}
 	for _, s := range j.Sources {
 		u.Sources = append(u.Sources, source{s.Path, s.URI, s.Flag.String()})
+	}
+	for _, b := range j.Bring {
+		u.Bring = append(u.Bring, bringing{b.Pattern, b.Most()})
 	}
 	return u
 }

@@ -3,7 +3,7 @@
 // be closed to the daemon, by modes and by folders, and only the account itself can open,
 // read and remove it. It runs as
 //
-//	sudo -n -u ACCOUNT -- gbroker sandbox hello|send FOLDER|part FOLDER OFFSET LENGTH|clear FOLDER...
+//	sudo -n -u ACCOUNT -- gbroker sandbox hello|send FOLDER|part FOLDER OFFSET LENGTH|list FOLDER|clear FOLDER...
 //
 // and reads no configuration. Whatever it does the kernel allows that account, or does not:
 // no link and no name that is swapped meanwhile gets at more than the account has anyway.
@@ -13,6 +13,8 @@
 //	        of FOLDER in that order; nothing is changed but the modes of what is closed even
 //	        to its owner
 //	part    as send, but OFFSET and LENGTH tell which part of the files is sent: bytes, at most 4 MiB
+//	list    lists the regular files of FOLDER, and links to such in it, with their sizes and when they were
+//	        last written; at most 200,000 entries are looked at
 //	clear   removes what is in FOLDER, as far as the account may; what is left is the daemon's
 //
 // # Form
@@ -29,6 +31,11 @@
 //	                                             file, or behind a link that leads out of FOLDER
 //	'E' | length u16 | text                      it is there, and cannot be read: why
 //
+// list answers once for each file, and at its end:
+//
+//	'L' | written, ns since 1970 i64 | size u64 | length u16 | path
+//	'D'  or  'E' | length u16 | text             all were listed; not all: why
+//
 // A file that has an access control list besides its mode (the daemon gave the folder one) is
 // sent with the rights of its owner alone: the others of its mode are those of the list.
 package handover
@@ -40,6 +47,7 @@ const (
 	kindNone   = 'N'
 	kindFailed = 'E'
 	kindDone   = 'D'
+	kindListed = 'L'
 
 	// MaxNames bounds the bytes of all names of one send.
 	MaxNames = 64 << 20

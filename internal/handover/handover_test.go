@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -123,7 +124,43 @@ func FuzzReceive(f *testing.F) {
 	f.Add([]byte(greeting + "F\x00\x00\x01\xff\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x02ab\x00\x00\x00\x00D"))
 	f.Add([]byte(greeting + "F\x00\x00\x01\xff\xff\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x02ab\x00\x00\x00\x00E\xff\xff"))
 	f.Add([]byte("sudo: a password is required\n"))
-	f.Fuzz(func(_ *testing.T, stream []byte) { received(stream) })
+	f.Add([]byte(greeting + "L\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x01aD"))
+	f.Fuzz(func(_ *testing.T, stream []byte) {
+		received(stream)
+		listed(stream)
+	})
+}
+
+// listed reads a list as far as it goes.
+func listed(stream []byte) (sizes map[string]int64, err error) {
+	sizes = map[string]int64{}
+	r, err := NewReceiver(bytes.NewReader(stream))
+	if err == nil {
+		err = r.Listed(func(f Found) error {
+			sizes[f.Path] = f.Size
+			return nil
+		})
+	}
+	return sizes, err
+}
+
+// A list has what is closed to its owner too, and nothing that leads out; one that is cut has an error.
+func TestList(t *testing.T) {
+	t.Parallel()
+	dir, long := folder(t)
+	var out bytes.Buffer
+	if err := errors.Join(os.Symlink("d", filepath.Join(dir, "into")), Serve([]string{"list", dir}, nil, &out)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := listed(out.Bytes())
+	if want := map[string]int64{"a": 1, "empty": 0, "d/long": int64(len(long)), "closed": 6, "in": 1}; err != nil || !maps.Equal(got, want) {
+		t.Errorf("listed %v, %v", got, err)
+	}
+	for n := range out.Len() {
+		if _, err := listed(out.Bytes()[:n]); err == nil {
+			t.Errorf("cut to %d of %d bytes there is no error", n, out.Len())
+		}
+	}
 }
 
 func TestClear(t *testing.T) {

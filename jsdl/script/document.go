@@ -65,7 +65,7 @@ func (s *Script) swept() []string {
 		}
 	}
 	for _, f := range []struct{ element, text string }{{"Output", p.Output}, {"Error", p.Error}} {
-		if i := strings.Index(f.text, index); i >= 0 {
+		if i := indexAt(f.text); i >= 0 {
 			list = append(list, fmt.Sprintf("substring(//posix:%s, %d, %d)", f.element, utf8.RuneCountInString(f.text[:i])+1, len(index)))
 		}
 	}
@@ -110,6 +110,14 @@ func (s *Script) Element(n int) grid.Job {
 			p.Environment[i].Value = text
 		}
 	}
-	p.Output, p.Error = strings.Replace(p.Output, index, text, 1), strings.Replace(p.Error, index, text, 1)
+	p.Output, p.Error = indexed(p.Output, text), indexed(p.Error, text)
 	return job
+}
+
+// indexed is a name with the index in it.
+func indexed(name, text string) string {
+	if i := indexAt(name); i >= 0 {
+		return name[:i] + text + name[i+len(index):]
+	}
+	return name
 }

@@ -16,7 +16,7 @@ var qsub = []directive{
 	{names: []string{"-q"}, form: "QUEUE", does: "the queue that the site must have, and into which the job goes there; QUEUE@SERVER is refused", set: setQueue},
 	{names: []string{"-A"}, form: "NAME", does: "the account of the batch system that is charged", set: setAccount},
 	{names: []string{"-P"}, form: "NAME", key: "-A", only: openPBS, does: "the project, taken as the account that is charged", set: setAccount},
-	{names: []string{"-o"}, form: "FILE", does: "standard output; without it NAME.o. A host before it is dropped; $PBS_JOBID becomes the word job, $PBS_JOBNAME the name, $PBS_ARRAYID, $PBS_ARRAY_INDEX and ^array_index^ the index", set: setStream(func(s *streams) *stream { return &s.output })},
+	{names: []string{"-o"}, form: "FILE", does: "standard output; without it NAME.o. A host before it is dropped; $PBS_JOBID becomes the job's identifier, $PBS_JOBNAME the name, $PBS_ARRAYID, $PBS_ARRAY_INDEX and ^array_index^ the index", set: setStream(func(s *streams) *stream { return &s.output })},
 	{names: []string{"-e"}, form: "FILE", does: "standard error; without it NAME.e", set: setStream(func(s *streams) *stream { return &s.errors })},
 	{names: []string{"-j"}, form: "oe|eo|n", does: "oe: standard error goes where standard output does, eo: the other way", set: setJoin},
 	{names: []string{"-v"}, form: "NAME[=VALUE],…", many: true, does: "variables; a name alone takes your value", set: setExport},
@@ -87,7 +87,7 @@ var attributes = []directive{
 	{names: []string{"run_count", "job_radix"}, form: "N", idle: oneCluster},
 	{names: []string{"group_list"}, form: "GROUP", refused: privileged},
 	{names: []string{"stagein"}, form: "FILE@HOST:FILE", refused: "name files that go along beside the script: gclient submit --include FILE job.sh"},
-	{names: []string{"stageout"}, form: "FILE@HOST:FILE", refused: "write a JSDL document: 'gclient convert' makes one of the script, to which a DataStaging with a Target is added"},
+	{names: []string{"stageout"}, form: "FILE@HOST:FILE", refused: "files come back by themselves, or by gclient submit --bring PATTERN job.sh; one that goes elsewhere is a Target in the document that 'gclient convert' makes"},
 	{names: []string{"x"}, form: "TEXT", refused: "it is for Maui or Moab of one site: leave it out"},
 	{names: []string{"any other"}, form: "VALUE", refused: "brokers do not know it: leave it out"},
 }

@@ -31,6 +31,8 @@ type Options struct {
 	// Environ is the user's environment, for variables that a script exports by their names alone; nil is
 	// an empty one.
 	Environ func(name string) (value string, set bool)
+	// Bring is what comes back beside standard output and error.
+	Bring []grid.Bring
 }
 
 // Script is a batch script as a job.
@@ -181,6 +183,7 @@ func (j *reading) finish(text string) {
 		j.wrong(word{j.base, place{1, 1}}, "%v", err)
 	}
 	j.environment()
+	j.job.Bring = j.options.Bring
 }
 
 // program makes the script the program, under the shell that its first line or -S names.

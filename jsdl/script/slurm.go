@@ -60,7 +60,7 @@ var sbatch = []directive{
 		j.job.About.Annotations = append(j.job.About.Annotations, v.text)
 		return nil
 	}},
-	{names: []string{"--output", "-o"}, form: "FILE", does: "standard output, and standard error where that has no file of its own; without it slurm-job.out. %x is the job's name, %a the index, %u you; what asks for the number of the job (%j, %A) gets the word job", set: setStream(func(s *streams) *stream { return &s.output })},
+	{names: []string{"--output", "-o"}, form: "FILE", does: "standard output, and standard error where that has no file of its own; without it slurm-%j.out, of an array slurm-%A_%a.out. %j is the job's identifier, %A that of its group, %a the index, %x the name, %u you; %N is refused", set: setStream(func(s *streams) *stream { return &s.output })},
 	{names: []string{"--error", "-e"}, form: "FILE", does: "standard error", set: setStream(func(s *streams) *stream { return &s.errors })},
 	{names: []string{"--input", "-i"}, form: "FILE", does: "standard input, a file beside the script", set: setInput},
 	{names: []string{"--chdir", "-D"}, form: "FOLDER", does: "working directory inside the sandbox; an absolute one is refused", set: setFolder},

@@ -34,8 +34,26 @@ func setStream(to func(*streams) *stream) func(*reading, value) error {
 // index stands for the index of a job of an array in the names of its files.
 const index = "%a"
 
-// number stands where a script asks for the number of its job, which is not known when it is handed in.
-const jobNumber = "job"
+// The number of a job is known when it is made: its home puts it into these names, see grid.JobID.Numbered. In them
+// a % itself is doubled.
+const (
+	jobNumber   = grid.NumberOfJob
+	arrayNumber = grid.NumberOfGroup
+)
+
+// indexAt is where the index stands in a name; -1 if it does not.
+func indexAt(name string) int {
+	for i := 0; i+1 < len(name); i++ {
+		if name[i] != '%' {
+			continue
+		}
+		if name[i:i+2] == index {
+			return i
+		}
+		i++ // of %% and the like
+	}
+	return -1
+}
 
 // files names standard output and error.
 func (j *reading) files() {
@@ -46,12 +64,12 @@ func (j *reading) files() {
 	case slurm:
 		standing := "slurm-" + jobNumber + ".out"
 		if j.array != nil {
-			standing = "slurm-" + jobNumber + "_" + index + ".out"
+			standing = "slurm-" + arrayNumber + "_" + index + ".out"
 		}
 		p.Output = j.stream(s.output, standing)
 		p.Error = j.stream(s.errors, p.Output)
 	default:
-		name := strings.ReplaceAll(j.job.Name, "/", "_")
+		name := j.nameInFiles()
 		p.Output = j.stream(s.output, name+".o")
 		p.Error = j.stream(s.errors, name+".e")
 		switch s.join {
@@ -90,10 +108,10 @@ func (j *reading) stream(s stream, standing string) string {
 	case clean == "." || clean == "/" || clean == "..":
 		j.wrong(s.word, "is the name of no file")
 		return standing
-	case len(clean) > grid.MaxPath || strings.ContainsAny(clean, "\\\x7f") || strings.IndexFunc(clean, func(r rune) bool { return r < ' ' }) >= 0:
-		j.wrong(s.word, "has a backslash or a control character, or more than %d bytes", grid.MaxPath)
+	case !grid.FitsNumbered(clean) || strings.ContainsAny(clean, "\\\x7f") || strings.IndexFunc(clean, func(r rune) bool { return r < ' ' }) >= 0:
+		j.wrong(s.word, "has a backslash or a control character, or with the number of the job more than %d bytes, or 255 between slashes", grid.MaxPath)
 		return standing
-	case strings.Count(clean, index) > 1:
+	case indexAt(clean) >= 0 && indexAt(clean[indexAt(clean)+len(index):]) >= 0:
 		j.wrong(s.word, "has the index more than once: once will do")
 		return standing
 	}
@@ -150,14 +168,22 @@ func (j *reading) expanded(text string) (string, error) {
 	return b.String(), nil
 }
 
+// nameInFiles is the job's name as a part of the names of files.
+func (j *reading) nameInFiles() string { return doubled(strings.ReplaceAll(j.job.Name, "/", "_")) }
+
+// doubled is a text in which no % means anything.
+func doubled(s string) string { return strings.ReplaceAll(s, "%", "%%") }
+
 func (j *reading) pattern(c byte) (string, error) {
 	switch c {
 	case '%':
-		return "%", nil
+		return "%%", nil
 	case 'x':
-		return strings.ReplaceAll(j.job.Name, "/", "_"), nil
-	case 'j', 'J', 'A':
+		return j.nameInFiles(), nil
+	case 'j', 'J':
 		return jobNumber, nil
+	case 'A':
+		return arrayNumber, nil
 	case 'a':
 		if j.array == nil {
 			return "0", nil
@@ -167,7 +193,9 @@ func (j *reading) pattern(c byte) (string, error) {
 		if j.options.User == "" {
 			return "user", nil
 		}
-		return j.options.User, nil
+		return doubled(j.options.User), nil
+	case 'N':
+		return "", errors.New("%N, the node, is not known when a job is handed in, and by its file you would not find it: write %j, and in the script hostname")
 	case 's', 't', 'n':
 		return "0", nil
 	case 'b':

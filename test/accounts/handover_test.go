@@ -191,6 +191,43 @@ func TestOutputsOfAnotherAccount(t *testing.T) {
 	}
 }
 
+// What a program makes under another account is found by patterns, whatever it has closed.
+func TestPatternsOfAnotherAccount(t *testing.T) {
+	for _, as := range []string{"root", "gbroker"} {
+		t.Run(as, func(t *testing.T) {
+			if !Inside(t, as) {
+				return
+			}
+			pass(t, filepath.Join(Top, as))
+			s := open(t, filepath.Join(Top, as, "jobs"))
+			if _, err := s.Receive(t.Context(), job, "in/data", 4, 0o640, 0, strings.NewReader("data")); err != nil {
+				t.Fatal(err)
+			}
+			m, err := s.Received(job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			j := grid.Job{ID: job, Inputs: m, Bring: []grid.Bring{grid.Everything}}
+			s.prepare(t, j)
+			Do(t, "alice", fmt.Sprintf(closed, s.work)+"; ln -s /etc/passwd outside")
+			got, missing, err := s.Collect(t.Context(), j)
+			var names []string
+			for _, f := range got {
+				names = append(names, f.Path)
+			}
+			if want := "deep/er/file link none other plain run.sh shut/file"; err != nil || len(missing) > 0 || strings.Join(names, " ") != want {
+				t.Errorf("%v come, missing %v, %v", names, missing, err)
+			}
+			if string(s.collected(t, "shut/file")) != "shut\n" {
+				t.Error("what it shut has come as something else")
+			}
+			if err := s.Discard(job); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // A failure of handing over leaves the only copy where it is, whatever fails, and says why; tried
 // again, all is there.
 func TestWhatCannotBeHandedOverStays(t *testing.T) {

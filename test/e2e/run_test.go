@@ -23,9 +23,19 @@ func TestCommandsAndArrays(t *testing.T) {
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, _ := cmd.Output()
-	if string(out) != "-t|a b|2\n" || !strings.HasSuffix(said.String(), "bad\n") || cmd.ProcessState.ExitCode() != 3 {
+	if string(out) != "-t|a b|2\n" || strings.Count(said.String(), "bad\n") != 1 || cmd.ProcessState.ExitCode() != 3 {
 		t.Errorf("it writes %q, says %q and ends with %d", out, said.String(), cmd.ProcessState.ExitCode())
 	}
+
+	// Both streams come while it runs: it ends only when both were seen.
+	both := s.Command(t.Context(), "run", "-t1", "sh", "-c", "echo to out; echo to err >&2; until [ -e "+dir+"/seen ]; do sleep 0.1; done")
+	both.Dir = dir
+	var output, failed streamed
+	both.Stdout, both.Stderr = &output, &failed
+	must(t, both.Start())
+	eventually(t, slow, "both streams are to come", func() bool { return output.has("to out\n") && failed.has("to err\n") })
+	must(t, os.WriteFile(filepath.Join(dir, "seen"), nil, 0o600))
+	must(t, both.Wait())
 
 	began := filepath.Join(dir, "began")
 	endless := s.Command(t.Context(), "run", "-t1", "sh", "-c", "touch "+began+"; sleep 60")
