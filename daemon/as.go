@@ -38,17 +38,17 @@ func (c Config) mayBecome() error {
 }
 
 // as runs that program in the name of accounts; nil where there are none.
-func (c Config) as() func(ctx context.Context, account string, stdin []byte, stdout io.Writer, words ...string) error {
+func (c Config) as() func(ctx context.Context, account string, stdin io.Reader, stdout io.Writer, words ...string) error {
 	if !c.Batch.External.Users.Mapped {
 		return nil
 	}
 	runner := c.runner()
-	return func(ctx context.Context, account string, stdin []byte, stdout io.Writer, words ...string) error {
+	return func(ctx context.Context, account string, stdin io.Reader, stdout io.Writer, words ...string) error {
 		call, err := sandboxCommand(words...)
 		if err != nil {
 			return err
 		}
-		call.As, call.Stdin, call.To, call.Limit = account, stdin, stdout, sandboxLimit
+		call.As, call.From, call.To, call.Limit = account, stdin, stdout, sandboxLimit
 		r, err := runner.Run(ctx, call)
 		if err == nil && r.Exit != 0 {
 			err = fmt.Errorf("%s ends with %d and says %s: `gbroker doctor` tells what sudoers must allow", call, r.Exit, r.Said())

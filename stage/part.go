@@ -43,7 +43,7 @@ const partLimit = 30 * time.Second
 func (s *Stager) partAs(t tenant, job grid.JobID, name string, offset, length int64) (f liveFile, err error) {
 	var out bytes.Buffer
 	ctx := context.Background() //house:allow context: partLimit ends it, and those who serve a stream have none
-	err = s.act(ctx, t, partLimit, append([]byte(name), 0), &atMost{&out, length + 64<<10}, "part",
+	err = s.act(ctx, t, partLimit, bytes.NewReader(append([]byte(name), 0)), &atMost{&out, length + 64<<10}, "part",
 		filepath.Join(s.cfg.Root, string(job), workDir), strconv.FormatInt(offset, 10), strconv.FormatInt(length, 10))
 	if err != nil {
 		return f, err

@@ -65,7 +65,7 @@ type Config struct {
 	Passable bool
 	// As runs gbroker/internal/handover with these words in the name of an account, under which
 	// a program worked that this process is not; nil: all programs work under the daemon's own.
-	As func(ctx context.Context, account string, stdin []byte, stdout io.Writer, words ...string) error
+	As func(ctx context.Context, account string, stdin io.Reader, stdout io.Writer, words ...string) error
 	// Authorize says what peer may read of a job, or why not (an error that wraps a
 	// kind of grid). It is asked for every request and must be quick.
 	Authorize func(peer grid.PeerID, job grid.JobID, set Set) (Grant, error)

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func (s *Stager) takeOver(ctx context.Context, root *os.Root, job grid.Job, t te
 	defer idle.Stop()
 	ended := make(chan error, 1)
 	go func() {
-		err := s.act(ctx, t, sendLimit, names, w, "send", filepath.Join(s.cfg.Root, string(job.ID), workDir))
+		err := s.act(ctx, t, sendLimit, bytes.NewReader(names), w, "send", filepath.Join(s.cfg.Root, string(job.ID), workDir))
 		w.CloseWithError(err) // nil is an end of file
 		ended <- err
 	}()

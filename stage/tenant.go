@@ -99,7 +99,7 @@ const (
 var errNoAccounts = fmt.Errorf("%w: another account has worked in this job's folder, and this broker acts for none now: map users again until the job is gone", grid.ErrUnavailable)
 
 // act runs gbroker/internal/handover as the tenant, no longer than the idle time without a byte.
-func (s *Stager) act(ctx context.Context, t tenant, limit time.Duration, stdin []byte, out io.Writer, words ...string) error {
+func (s *Stager) act(ctx context.Context, t tenant, limit time.Duration, stdin io.Reader, out io.Writer, words ...string) error {
 	if s.cfg.As == nil {
 		return errNoAccounts
 	}

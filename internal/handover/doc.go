@@ -3,7 +3,7 @@
 // be closed to the daemon, by modes and by folders, and only the account itself can open,
 // read and remove it. It runs as
 //
-//	sudo -n -u ACCOUNT -- gbroker sandbox hello|send FOLDER|part FOLDER OFFSET LENGTH|list FOLDER|clear FOLDER...
+//	sudo -n -u ACCOUNT -- gbroker sandbox hello|send FOLDER|part FOLDER OFFSET LENGTH|list FOLDER|put FOLDER FLAG SIZE|clear FOLDER...
 //
 // and reads no configuration. Whatever it does the kernel allows that account, or does not:
 // no link and no name that is swapped meanwhile gets at more than the account has anyway.
@@ -15,6 +15,9 @@
 //	part    as send, but OFFSET and LENGTH tell which part of the files is sent: bytes, at most 4 MiB
 //	list    lists the regular files of FOLDER, and links to such in it, with their sizes and when they were
 //	        last written; at most 200,000 entries are looked at
+//	put     reads a name that is ended by a zero byte, and SIZE bytes, of which it makes a file appear in
+//	        FOLDER, whole or not at all. FLAG says what becomes of one that is there: overwrite, append,
+//	        dontOverwrite
 //	clear   removes what is in FOLDER, as far as the account may; what is left is the daemon's
 //
 // # Form
@@ -36,6 +39,9 @@
 //	'L' | written, ns since 1970 i64 | size u64 | length u16 | path
 //	'D'  or  'E' | length u16 | text             all were listed; not all: why
 //
+// put answers with 'D', or 'B': a file is there already, 'N': its folder is not, 'P': the account may not, or
+// 'E' | length u16 | text.
+//
 // A file that has an access control list besides its mode (the daemon gave the folder one) is
 // sent with the rights of its owner alone: the others of its mode are those of the list.
 package handover
@@ -48,6 +54,8 @@ const (
 	kindFailed = 'E'
 	kindDone   = 'D'
 	kindListed = 'L'
+	kindThere  = 'B'
+	kindClosed = 'P'
 
 	// MaxNames bounds the bytes of all names of one send.
 	MaxNames = 64 << 20

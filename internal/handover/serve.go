@@ -37,6 +37,8 @@ func Serve(args []string, in io.Reader, out io.Writer) error {
 		return send(args[1], in, out, func(f *os.File) io.Reader { return io.NewSectionReader(f, offset, length) })
 	case len(args) == 2 && args[0] == "list":
 		return list(args[1], out)
+	case len(args) == 4 && args[0] == "put":
+		return put(args[1], args[2], args[3], in, out)
 	case len(args) > 1 && args[0] == "clear":
 		var all error
 		for _, dir := range args[1:] {
@@ -44,7 +46,7 @@ func Serve(args []string, in io.Reader, out io.Writer) error {
 		}
 		return all
 	}
-	return fmt.Errorf("%.200q: the words are hello, send FOLDER, part FOLDER OFFSET LENGTH, list FOLDER, or clear FOLDER...", args)
+	return fmt.Errorf("%.200q: the words are hello, send FOLDER, part FOLDER OFFSET LENGTH, list FOLDER, put FOLDER FLAG SIZE, or clear FOLDER...", args)
 }
 
 // partOf reads the words that say which part of a file is wanted.

@@ -42,6 +42,7 @@ type Call struct {
 	Name  string // looked for in the runner's folders; one with a slash is taken as it is
 	Args  []string
 	Stdin []byte
+	From  io.Reader // standard input as it comes, in place of Stdin
 	// To gets standard output as it comes, all of it, in place of Result.Stdout. It is not
 	// written to any more when Run has returned.
 	To    io.Writer
@@ -197,6 +198,9 @@ func (r Runner) prepare(ctx context.Context, c Call) (*exec.Cmd, error) {
 		cmd.Dir = c.Folder
 	}
 	cmd.Stdin = bytes.NewReader(c.Stdin)
+	if c.From != nil {
+		cmd.Stdin = c.From
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: who.credential}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = lingering

@@ -18,7 +18,7 @@ type Config struct {
 	// Read and Write are folders below which file: may name files.
 	Read, Write []string
 	// As runs gbroker/internal/handover in the name of an account; nil: nobody is mapped to one.
-	As func(ctx context.Context, account string, stdin []byte, stdout io.Writer, words ...string) error
+	As func(ctx context.Context, account string, stdin io.Reader, stdout io.Writer, words ...string) error
 	// KnownHosts is a file of sftp servers' keys, in the form of OpenSSH; "" knows none.
 	KnownHosts string
 	Secrets    Secrets // of the site

@@ -1,8 +1,8 @@
 package transfer
 
 import (
+	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -95,7 +96,7 @@ func (f folders) asAccount(ctx context.Context, t target, folder, name string) (
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	sent, w := io.Pipe()
-	go func() { w.CloseWithError(f.cfg.As(ctx, t.account, append([]byte(name), 0), w, "send", folder)) }()
+	go func() { w.CloseWithError(f.cfg.As(ctx, t.account, strings.NewReader(name+"\x00"), w, "send", folder)) }()
 	type opened struct {
 		size int64
 		err  error
@@ -157,56 +158,63 @@ func (f folders) open(ctx context.Context, t target, offset int64, known Facts) 
 	return r, facts, 0, nil
 }
 
-func (f folders) store(_ context.Context, t target, from *os.File, size int64, flag grid.CreationFlag) error {
+func (f folders) store(ctx context.Context, t target, from *os.File, size int64, flag grid.CreationFlag) error {
 	folder, name, err := f.find(t, f.cfg.Write, "write into")
 	if err != nil {
 		return err
 	}
-	if f.cfg.As != nil {
-		return fmt.Errorf("%w: this site maps its users to accounts, and writes no files in their name: use another scheme", grid.ErrForbidden)
+	content := io.NewSectionReader(from, 0, size)
+	switch {
+	case t.account != "":
+		err = f.putAs(ctx, t.account, folder, name, size, flag, content)
+	case f.cfg.As != nil:
+		return fmt.Errorf("%w: this site writes files in the name of accounts alone, and the user has none", grid.ErrForbidden)
+	default:
+		err = put(folder, name, size, flag, content)
 	}
+	switch {
+	case errors.Is(err, handover.ErrThere):
+		return exists()
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: there is no such folder", grid.ErrNotFound)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: it may not be written", grid.ErrForbidden)
+	}
+	return err
+}
+
+func put(folder, name string, size int64, flag grid.CreationFlag, content io.Reader) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	part := path.Join(path.Dir(name), partName(name))
-	to, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
-	if err != nil {
-		return kind(err)
-	}
-	defer root.Remove(part) // gone already if all went well
-	if flag == grid.Append {
-		err = appendOld(to, func() (io.ReadCloser, error) { return root.Open(name) })
-	}
-	if err == nil {
-		_, err = io.Copy(to, io.NewSectionReader(from, 0, size))
-	}
-	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
-		return err
-	}
-	if flag == grid.DontOverwrite {
-		if err = root.Link(part, name); errors.Is(err, fs.ErrExist) {
-			return exists()
-		}
-		return err
-	}
-	return root.Rename(part, name)
+	return handover.Put(root, name, flag.String(), size, content)
 }
 
-// partName is the name of a file that is not whole yet.
-func partName(name string) string { return "." + path.Base(name) + ".gbroker-" + rand.Text()[:12] }
-
-// appendOld begins a file with what it is appended to.
-func appendOld(to io.Writer, open func() (io.ReadCloser, error)) error {
-	old, err := open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// putAs has the file written by a process of the account.
+func (f folders) putAs(ctx context.Context, account, folder, name string, size int64, flag grid.CreationFlag, content io.Reader) error {
+	if f.cfg.As == nil {
+		return fmt.Errorf("%w: this broker acts for no accounts", grid.ErrForbidden)
 	}
-	if err != nil {
+	var said answer
+	in := io.MultiReader(strings.NewReader(name+"\x00"), content)
+	if err := f.cfg.As(ctx, account, in, &said, "put", folder, flag.String(), strconv.FormatInt(size, 10)); err != nil {
 		return err
 	}
-	defer old.Close()
-	_, err = io.Copy(to, old)
+	r, err := handover.NewReceiver(&said.Buffer)
+	if err == nil {
+		err = r.Answered()
+	}
 	return err
+}
+
+// answer keeps a short answer.
+type answer struct{ bytes.Buffer }
+
+func (a *answer) Write(p []byte) (int, error) {
+	if a.Len()+len(p) > 64<<10 {
+		return 0, errors.New("the program says too much")
+	}
+	return a.Buffer.Write(p)
 }

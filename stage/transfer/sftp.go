@@ -18,6 +18,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"gbroker/grid"
+	"gbroker/internal/handover"
 )
 
 // secure is sftp.
@@ -217,7 +218,7 @@ func (s secure) store(ctx context.Context, t target, from *os.File, size int64, 
 			return exists()
 		}
 	}
-	part := path.Join(path.Dir(t.Path), partName(t.Path))
+	part := path.Join(path.Dir(t.Path), handover.PartName(t.Path))
 	to, err := c.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return fileKind(err)
@@ -229,7 +230,7 @@ func (s secure) store(ctx context.Context, t target, from *os.File, size int64, 
 		}
 	}()
 	if flag == grid.Append {
-		err = appendOld(to, func() (io.ReadCloser, error) { return c.Open(t.Path) })
+		err = handover.AppendOld(to, func() (io.ReadCloser, error) { return c.Open(t.Path) })
 	}
 	if err == nil {
 		_, err = to.ReadFrom(io.NewSectionReader(from, 0, size))

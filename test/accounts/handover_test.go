@@ -48,14 +48,14 @@ func open(t *testing.T, root string) *site {
 	return s
 }
 
-func (s *site) as(ctx context.Context, account string, stdin []byte, out io.Writer, words ...string) error {
+func (s *site) as(ctx context.Context, account string, stdin io.Reader, out io.Writer, words ...string) error {
 	if s.broken != nil {
 		return s.broken
 	}
 	if s.cut > 0 {
 		out = &cutter{out, s.cut}
 	}
-	r, err := command.Runner{}.Run(ctx, command.Call{Name: Program, Args: append([]string{"sandbox"}, words...), As: account, Stdin: stdin, To: out})
+	r, err := command.Runner{}.Run(ctx, command.Call{Name: Program, Args: append([]string{"sandbox"}, words...), As: account, From: stdin, To: out})
 	if err == nil && r.Exit != 0 {
 		err = fmt.Errorf("it ends with %d: %s", r.Exit, r.Said())
 	}
