@@ -49,7 +49,7 @@ type Stager interface {
 	// from here now; from has the credentials for them, or is "".
 	Bring(ctx context.Context, from grid.PeerID, job grid.Job) (unavailable bool, err error)
 	// Costs is how many bytes that has, as far as it is told.
-	Costs(ctx context.Context, job grid.Job) int64
+	Costs(ctx context.Context, job grid.Job) grid.SourceCost
 	// Export brings outputs where they go: failed are those that could not be brought, gone those that are
 	// not here any more.
 	Export(ctx context.Context, job grid.Job, left grid.Manifest) (failed, gone []string, err error)

@@ -136,7 +136,7 @@ func (s *shell) Discard(grid.JobID, bool) error { return nil }
 func (s *shell) Bring(context.Context, grid.PeerID, grid.Job) (bool, error) {
 	return false, nil
 }
-func (s *shell) Costs(context.Context, grid.Job) int64 { return 0 }
+func (s *shell) Costs(context.Context, grid.Job) grid.SourceCost { return grid.SourceCost{} }
 func (s *shell) Export(context.Context, grid.Job, grid.Manifest) (failed, gone []string, err error) {
 	return nil, nil, nil
 }

@@ -312,9 +312,13 @@ func (b *Broker) fetch(ctx context.Context, e core.Fetch) {
 }
 
 func (b *Broker) weigh(ctx context.Context, e core.Weigh) {
+	b.Post(core.Weighed{Job: e.Job.ID, Cost: b.costs(ctx, e.Job)})
+}
+
+func (b *Broker) costs(ctx context.Context, j grid.Job) grid.SourceCost {
 	ctx, cancel := context.WithTimeout(ctx, weighLimit)
 	defer cancel()
-	b.Post(core.Weighed{Job: e.Job.ID, Bytes: b.ports.Stager.Costs(ctx, e.Job)})
+	return b.ports.Stager.Costs(ctx, j)
 }
 
 // serve does what a user of another broker wishes.

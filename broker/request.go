@@ -65,7 +65,8 @@ func (b *Broker) Where(ctx context.Context, j grid.Job, key string) (grid.Decisi
 
 // WhereAll is Where of every site, with the one that the job would go to, and how sure the waits are.
 func (b *Broker) WhereAll(ctx context.Context, j grid.Job) (grid.Decision, []grid.Spread, error) {
-	a, err := b.request(ctx, func(t core.Token) core.Request { return core.Where{Token: t, Job: j, All: true} })
+	cost := b.costs(ctx, j)
+	a, err := b.request(ctx, func(t core.Token) core.Request { return core.Where{Token: t, Job: j, All: true, Cost: cost} })
 	return a.Where, a.Spread, err
 }
 

@@ -35,6 +35,13 @@ type Source struct {
 	Flag CreationFlag
 }
 
+// SourceCost is what it takes to bring the inputs by URI of a job, as far as it is known.
+type SourceCost struct {
+	Bytes    int64
+	Measured int64 // of these, over ways on which files have come to this site
+	Takes    Tick  // these, by how fast those came
+}
+
 // CheckURI says why s is no absolute URI that a job may name: it has a scheme, is visible ASCII,
 // and holds no password, for it is shown to whoever sees the job. The error repeats nothing of it.
 func CheckURI(s string) error {

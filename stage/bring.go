@@ -10,6 +10,7 @@ import (
 	"path"
 	"strconv"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -55,7 +56,7 @@ func (s *Stager) bringAll(ctx context.Context, from grid.PeerID, job grid.Job) e
 	if err := s.pullSecrets(ctx, root, from, job.ID); err != nil {
 		return err
 	}
-	place, err := s.placeOf(root, job)
+	place, err := s.placeOf(job)
 	if err != nil {
 		return err
 	}
@@ -88,8 +89,10 @@ func (b *bringing) one(ctx context.Context, i int) error {
 		return err
 	}
 	defer space.release()
+	came, began := int64(0), time.Now()
 	err = b.s.appear(b.root, name, 0o600, func(to *os.File) error {
 		_, err = b.s.cfg.Places.Get(ctx, b.place(src.URI), to, func(n int64) error {
+			came += n
 			b.mu.Lock()
 			b.bytes += n
 			all := b.bytes
@@ -103,6 +106,9 @@ func (b *bringing) one(ctx context.Context, i int) error {
 			space.use(n)
 			return nil
 		})
+		if err == nil {
+			b.s.paces.learn(src.URI, came, time.Since(began))
+		}
 		return err
 	})
 	switch {
@@ -138,7 +144,7 @@ func eachOf(ctx context.Context, n int, do func(ctx context.Context, i int) erro
 }
 
 // placeOf gives the place of a URI in the name of the job's user.
-func (s *Stager) placeOf(root *os.Root, job grid.Job) (func(uri string) transfer.Place, error) {
+func (s *Stager) placeOf(job grid.Job) (func(uri string) transfer.Place, error) {
 	if s.cfg.Places == nil {
 		return nil, fmt.Errorf("%w: this broker fetches nothing by URI", grid.ErrForbidden)
 	}
@@ -156,29 +162,31 @@ func (s *Stager) placeOf(root *os.Root, job grid.Job) (func(uri string) transfer
 	return func(uri string) transfer.Place { return transfer.Place{URI: uri, Account: account, Secrets: secrets} }, nil
 }
 
-// Costs asks how many bytes these places have for a user, as far as they say it.
-func (s *Stager) Costs(ctx context.Context, job grid.Job) (bytes int64) {
+// Costs asks how many bytes these places have for a user, as far as they say it, and how long they will take to come
+// here.
+func (s *Stager) Costs(ctx context.Context, job grid.Job) (cost grid.SourceCost) {
 	if len(job.Sources) == 0 {
-		return 0
+		return cost
 	}
-	root, err := s.makeFolder(job.ID)
+	place, err := s.placeOf(job)
 	if err != nil {
-		return 0
-	}
-	defer root.Close()
-	place, err := s.placeOf(root, job)
-	if err != nil {
-		return 0
+		return cost
 	}
 	var mu sync.Mutex
 	eachOf(ctx, len(job.Sources), func(ctx context.Context, i int) error { // none ends the others
-		n := s.costs.of(ctx, s.cfg.Places, place(job.Sources[i].URI))
+		uri := job.Sources[i].URI
+		n, rate := s.costs.of(ctx, s.cfg.Places, place(uri)), s.paces.of(uri)
 		mu.Lock()
-		bytes = min(bytes+n, s.cfg.MaxBytes)
-		mu.Unlock()
+		defer mu.Unlock()
+		n = min(n, grid.MaxSandbox-min(cost.Bytes, grid.MaxSandbox))
+		cost.Bytes += n
+		if rate > 0 {
+			cost.Measured += n
+			cost.Takes += grid.FromSeconds(float64(n) / rate)
+		}
 		return nil
 	})
-	return bytes
+	return cost
 }
 
 // placeSources puts what was fetched by URI into the working tree.
@@ -216,10 +224,10 @@ func (s *Stager) placeSource(root *os.Root, job grid.Job, i int, src grid.Source
 	old, was, err := openRegular(root, name)
 	if err == nil {
 		defer old.Close()
-		if src.Flag == grid.DontOverwrite {
-			return nil
-		}
 		mode |= was.Mode().Perm()
+		if src.Flag == grid.DontOverwrite {
+			return setMode(root, name, mode)
+		}
 	}
 	return s.appear(root, name, mode, func(to *os.File) error {
 		if old != nil && src.Flag == grid.Append {

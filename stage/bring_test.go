@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -51,6 +53,50 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
+// The way from a host is believed to be as fast as files came on it, the last one counting for a quarter; small ones
+// tell nothing, and no number of hosts is too many.
+func TestThePaceOfAHost(t *testing.T) {
+	t.Parallel()
+	const size = 2 << 20
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(size))
+		if r.Method == http.MethodGet {
+			time.Sleep(100 * time.Millisecond)
+			w.Write(make([]byte, size))
+		}
+	}))
+	defer server.Close()
+	s := placed(t, t.TempDir(), nil)
+	job := grid.Job{ID: sourced, Sources: []grid.Source{{Path: "a", URI: server.URL + "/a"}}}
+	if c := s.Costs(t.Context(), job); c != (grid.SourceCost{Bytes: size}) {
+		t.Errorf("before anything came: %+v", c)
+	}
+	if _, err := os.Stat(filepath.Join(s.cfg.Root, string(sourced))); err == nil {
+		t.Error("to be asked for what it costs makes a folder for the job")
+	}
+	if err := s.Bring(t.Context(), "", job); err != nil {
+		t.Fatal(err)
+	}
+	job.Sources = append(job.Sources, grid.Source{Path: "b", URI: strings.ToUpper(server.URL[:4]) + server.URL[4:] + "/b"})
+	if c := s.Costs(t.Context(), job); c.Bytes != 2*size || c.Measured != 2*size || c.Takes < 200 || c.Takes > 60*grid.Second {
+		t.Errorf("after one came in a tenth of a second and more: %+v", c)
+	}
+	var p paces
+	p.learn("http://h/a", 4e6, time.Second)
+	p.learn("http://h:80/a", 9e9, time.Second)
+	p.learn("http://h/b", 8e6, time.Second)
+	p.learn("http://h/c", 1000, time.Second)
+	if got := p.of("HTTP://H/d"); got != 5e6 {
+		t.Errorf("4 MB/s, then 8: %v", got)
+	}
+	for i := range 2 * maxPaces {
+		p.learn(fmt.Sprintf("http://h%d/", i), 4e6, time.Second)
+	}
+	if len(p.rate) > maxPaces {
+		t.Errorf("%d hosts are remembered", len(p.rate))
+	}
+}
+
 // Sources come once, lie in work/ by their flags beside what was sent along, and go with the end.
 func TestSources(t *testing.T) {
 	var asked atomic.Int32
@@ -83,7 +129,7 @@ func TestSources(t *testing.T) {
 		if err := s.KeepSecrets(job.ID, []byte("- for: "+server.URL+"\n  token: hidden\n")); err != nil {
 			t.Fatal(err)
 		}
-		if n := s.Costs(ctx, job); n != 3*6 {
+		if n := s.Costs(ctx, job); n != (grid.SourceCost{Bytes: 3 * 6}) {
 			t.Errorf("the sources cost %d bytes", n)
 		}
 		if n := asked.Load(); n > 6 {

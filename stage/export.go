@@ -32,7 +32,7 @@ func (s *Stager) export(ctx context.Context, job grid.Job, left grid.Manifest) (
 		return nil, nil, err
 	}
 	defer root.Close()
-	place, err := s.placeOf(root, job)
+	place, err := s.placeOf(job)
 	if err != nil {
 		return []string{err.Error()}, nil, nil
 	}

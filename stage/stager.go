@@ -113,6 +113,7 @@ type Stager struct {
 	serial  atomic.Uint64
 	backoff time.Duration
 	costs   costs
+	paces   paces
 	cache   cache
 
 	mu      sync.Mutex

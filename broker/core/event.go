@@ -140,8 +140,8 @@ type Fetched struct {
 
 // Weighed answers the effect Weigh, with what is known of it by then.
 type Weighed struct {
-	Job   grid.JobID
-	Bytes int64
+	Job  grid.JobID
+	Cost grid.SourceCost
 }
 
 // Exported answers the effect Export. Failed are outputs that could not be brought, for people, Gone

@@ -8,7 +8,7 @@ type UserLimits struct {
 	Jobs      int
 	Processes int   // of those that have not started
 	Documents int64 // bytes of what their documents say
-	Bytes     int64 // of the files that they bring
+	Bytes     int64 // of the files that they bring, by URI too once that is known
 	Groups    int   // that have not ended
 	GroupJobs int   // of one group; grid.MaxGroup bounds it too
 	SweepJobs int   // of one that makes them from a template; so does grid.MaxSweep
@@ -34,6 +34,7 @@ func (c *kernel) usageOf(j *job) usage {
 		return usage{}
 	}
 	u := c.ofJob(&r.Job)
+	u.bytes += j.cost.Bytes
 	if u.jobs = 1; r.Started > 0 {
 		u.processes = 0
 	}

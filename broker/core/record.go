@@ -71,9 +71,9 @@ type ofSearch struct {
 	chosen  grid.Candidate            // by the last of them; zero after a restart
 	trait   plan.Trait                // by which its run time is believed; see traitOf
 	told    grid.Tick                 // when the home was last told of an estimate
-	// weighing and weighed: it is, and was, asked what its sources cost: elsewhere bytes; see sources.go.
+	// weighing and weighed: it is, and was, asked what its sources cost: what cost says; see sources.go.
 	weighing, weighed bool
-	elsewhere         int64
+	cost              grid.SourceCost
 }
 
 // ofExecution is what its attempt in the batch system here needs.

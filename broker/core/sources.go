@@ -15,15 +15,17 @@ import (
 //
 // A site that cannot have one of them, though it has tried for a while, refuses the job, and is believed
 // for some time (refused.go). The job goes to another; where none is left that may take it, it
-// ends with the words of all. The way from such a place to a site is not measured: it is believed
+// ends with the words of all. How fast files come from such a place is measured by those that came to
+// this site. No site knows that of another: it is believed
 // to be the same for all, so it makes no site better than another.
 
 // weight is z: what has to be brought for this job, from here and from elsewhere, in bytes.
-func (j *job) weight() int64 { return sizeOf(&j.rec.Job) + j.elsewhere }
+func (j *job) weight() int64 { return sizeOf(&j.rec.Job) + j.cost.Bytes }
 
-// fetching is how long a site will take to fetch what a job takes by URI.
+// fetching is how long a site will take to fetch what a job takes by URI: as fast as it came here, where something
+// has, else as is believed.
 func (c *search) fetching(j *job) grid.Tick {
-	return grid.FromSeconds(float64(j.elsewhere) / c.cfg.SourceRate)
+	return j.cost.Takes + grid.FromSeconds(float64(j.cost.Bytes-j.cost.Measured)/c.cfg.SourceRate)
 }
 
 // unweighed asks what the sources of a job cost; true tells that the search has to wait for that.
@@ -43,10 +45,16 @@ func (c *search) onWeighed(e Weighed) {
 	if j == nil || !j.weighing {
 		return
 	}
-	j.weighing, j.weighed, j.elsewhere = false, true, max(e.Bytes, 0)
-	if j.rec.State == grid.Ready && j.rec.Role == grid.Owning {
-		c.undecide(j)
+	j.weighing, j.weighed, j.cost = false, true, e.Cost
+	c.count(j, c.usageOf(j))
+	if j.rec.State != grid.Ready || j.rec.Role != grid.Owning {
+		return
 	}
+	if all, most := j.rec.Job.Inputs.Size()+j.cost.Bytes, c.cfg.User.Bytes; c.isHome(j) && most > 0 && all > most {
+		c.execution.end(j, grid.Failed, fmt.Sprintf("it brings %d bytes, by URI too: the limit `bytes` of its home is %d for each user", all, most))
+		return
+	}
+	c.undecide(j)
 }
 
 // Outputs that go elsewhere. All that a job leaves comes home; its home then brings to their

@@ -32,13 +32,33 @@ func TestSourcesAreWeighedBeforeTheSearch(t *testing.T) {
 	if !c.jobs[j.ID].weighing || asked { // since the journal was read
 		t.Fatalf("its sources are asked for: %t; a place was asked for before: %t", c.jobs[j.ID].weighing, asked)
 	}
-	look(c.Step(1_005_001, Weighed{Job: j.ID, Bytes: 50_000_000}))
+	look(c.Step(1_005_001, Weighed{Job: j.ID, Cost: grid.SourceCost{Bytes: 50_000_000, Measured: 25_000_000, Takes: 5 * grid.Second}}))
 	look(c.Step(1_006_000, Tick{}))
 	if !asked {
 		t.Error("no place is asked for then")
 	}
-	if k := c.jobs[j.ID]; k.weight() != documentSize+50_000_000 || c.search.fetching(k) != 2*grid.Second {
+	if k := c.jobs[j.ID]; k.weight() != documentSize+50_000_000 || c.search.fetching(k) != 6*grid.Second {
 		t.Errorf("it weighs %d, which takes %v s", k.weight(), c.search.fetching(k).Seconds())
+	}
+}
+
+// What comes by URI counts for the limits of its user, and alone may be too much.
+func TestSourcesCountForTheLimits(t *testing.T) {
+	t.Parallel()
+	for bytes, ends := range map[int64]bool{1000: false, 1001: true} {
+		j := sourceJob()
+		c := signed(grid.Record{Job: j, State: grid.Ready, Submitted: 1_000_000, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: me}})
+		c.cfg.User.Bytes = 1000
+		c.Step(1_000_001, Tick{})
+		c.Step(1_005_000, Tick{})
+		c.Step(1_005_001, Weighed{Job: j.ID, Cost: grid.SourceCost{Bytes: bytes}})
+		k := c.jobs[j.ID]
+		if ended := k.rec.State == grid.Failed; ended != ends {
+			t.Errorf("with %d bytes it is %s: %s", bytes, k.rec.State, k.rec.Reason)
+		}
+		if got := c.users[j.User.Name].bytes; !ends && got != bytes {
+			t.Errorf("%d bytes count as %d", bytes, got)
+		}
 	}
 }
 

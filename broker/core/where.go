@@ -23,7 +23,8 @@ type Where struct {
 	Token Token
 	Job   grid.Job
 	Key   string // with which it will be handed in: what was handed in with it already is not asked about
-	All   bool   // every site is asked, and the one that the job would go to is chosen
+	Cost  grid.SourceCost
+	All   bool // every site is asked, and the one that the job would go to is chosen
 }
 
 func (Where) event()         {}
@@ -53,7 +54,7 @@ func (c *search) where(e Where) {
 	c.rounds++
 	w := &where{
 		token: e.Token, until: c.now + 2*c.cfg.EstimateDeadline, all: e.All,
-		job: &job{rec: grid.Record{Job: e.Job, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self}}},
+		job: &job{ofSearch: ofSearch{cost: e.Cost}, rec: grid.Record{Job: e.Job, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self}}},
 		round: &round{
 			id: c.rounds, jobs: []grid.JobID{e.Job.ID}, waiting: 1,
 			replies: map[grid.PeerID]*reply{c.cfg.Self: {}},
