@@ -61,7 +61,6 @@ func TestThePaceOfAHost(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(size))
 		if r.Method == http.MethodGet {
-			time.Sleep(100 * time.Millisecond)
 			w.Write(make([]byte, size))
 		}
 	}))
@@ -78,8 +77,8 @@ func TestThePaceOfAHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	job.Sources = append(job.Sources, grid.Source{Path: "b", URI: strings.ToUpper(server.URL[:4]) + server.URL[4:] + "/b"})
-	if c := s.Costs(t.Context(), job); c.Bytes != 2*size || c.Measured != 2*size || c.Takes < 200 || c.Takes > 60*grid.Second {
-		t.Errorf("after one came in a tenth of a second and more: %+v", c)
+	if c := s.Costs(t.Context(), job); c.Bytes != 2*size || c.Measured != 2*size || c.Takes > 60*grid.Second {
+		t.Errorf("after one came: %+v", c)
 	}
 	var p paces
 	p.learn("http://h/a", 4e6, time.Second)
