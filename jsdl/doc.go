@@ -67,7 +67,7 @@
 // is what each piece needs, and so is each own:Resource, a whole number of something
 // that a node has besides (such as gpu:a100); a job without a node shape thus needs
 // them for each process. own:Property is a name that every node of the job must
-// carry, own:Queue one of a queue that the site must have. ExclusiveExecution true
+// carry, own:Coallocation says over how many sites the job may lie at once, own:Queue one of a queue that the site must have. ExclusiveExecution true
 // asks for nodes on which nobody else runs meanwhile.
 //
 // # Limits

@@ -168,7 +168,10 @@ func TestTermsThatAreRefused(t *testing.T) {
 		"<g:Notify>alice</g:Notify>":                            "Notify: a notice goes to mailto:NAME@HOST or https://HOST/PATH",
 		"<g:Notify>https://a:secret@h/</g:Notify>":              "Notify: the URI holds a password: give it apart",
 		"<g:Signal before='60'>KILLED</g:Signal>":               `Signal is "KILLED": give a number from 1 to 64, or a name such as USR1`,
-		"<g:Coallocation/>":                                     "Coallocation is not supported: several sites for one job are not there yet",
+		"<g:Coallocation/>":                                     "Coallocation has no sites: write over how many at most the job may lie, as in <Coallocation sites=\"2\"/>",
+		"<g:Coallocation sites='17'/>":                          "sites of Coallocation is \"17\": give a whole number from 1 to 16",
+		"<g:Coallocation sites='2' processes='0'/>":             "processes of Coallocation is \"0\": give a whole number from 1 to 1048576",
+		"<g:Coallocation sites='2' early='perhaps'/>":           "early of Coallocation is \"perhaps\": give true or false",
 		"<g:Piece count='0'/>":                                  `count of Piece is "0": give a whole number from 1 to 1048576`,
 	} {
 		at := "2:1: "

@@ -264,6 +264,16 @@ func (w *writer) terms() {
 		}
 	})
 	w.text("gb:Queue", string(j.Queue))
+	if c := j.Coallocation; c != nil {
+		text := fmt.Sprintf("<gb:Coallocation sites=\"%d\" processes=\"%d\"", c.Sites, c.PerSite)
+		if c.Early {
+			text += ` early="true"`
+		}
+		if c.Survive {
+			text += ` survive="true"`
+		}
+		w.line(text + "/>")
+	}
 }
 
 func (w *writer) instant(name string, at grid.Tick) {

@@ -77,7 +77,7 @@ func (d drawn) document() string {
 	}
 	own := d.maybe("<g:Deadline>2031-01-02T03:04:05.678+01:00</g:Deadline>", "<g:NotBefore>2030-01-02T03:04:05Z</g:NotBefore>", "<g:Fee>3</g:Fee>", "<g:Account>a.b</g:Account>",
 		"<g:Rerunnable>1</g:Rerunnable>", "<g:Hold>true</g:Hold>", "<g:Priority>-7</g:Priority>", "<g:Sites><g:Only>a</g:Only><g:Not>b</g:Not><g:Prefer>a</g:Prefer></g:Sites>", "<g:Queue>q</g:Queue>",
-		"<g:DistinctNodes>true</g:DistinctNodes>", "<g:Property>ib</g:Property>", "<g:After kind='singleton'/>", "<g:Notify>https://h/x</g:Notify>", "<g:Signal before='7' leader='true'>41</g:Signal>", "<g:Dialect>torque</g:Dialect>", "<g:Bring> out/*.d </g:Bring><g:Bring bytes='7'>**</g:Bring>", "<g:Resource name='gpu'>2</g:Resource>")
+		"<g:DistinctNodes>true</g:DistinctNodes>", "<g:Property>ib</g:Property>", "<g:After kind='singleton'/>", "<g:Notify>https://h/x</g:Notify>", "<g:Signal before='7' leader='true'>41</g:Signal>", "<g:Dialect>torque</g:Dialect>", "<g:Coallocation sites='2' processes='4' early='true' survive='1'/>", "<g:Bring> out/*.d </g:Bring><g:Bring bytes='7'>**</g:Bring>", "<g:Resource name='gpu'>2</g:Resource>")
 	resources := "<Resources>" + d.maybe("<CandidateHosts><HostName>n1</HostName><HostName>n2.x</HostName></CandidateHosts>", "<FileSystem name='S'><DiskSpace>"+d.value()+"</DiskSpace></FileSystem>", "<ExclusiveExecution>true</ExclusiveExecution>",
 		"<CPUArchitecture><CPUArchitectureName>arm</CPUArchitectureName></CPUArchitecture>") +
 		d.ranges("IndividualCPUSpeed", "IndividualCPUTime", "IndividualCPUCount", "IndividualNetworkBandwidth", "IndividualPhysicalMemory", "IndividualDiskSpace", "TotalCPUCount", "TotalPhysicalMemory", "TotalResourceCount")

@@ -110,7 +110,7 @@ var samples = map[string]string{
 	"CPUArchitecture": "<CPUArchitectureName>arm</CPUArchitectureName>", "HostName": "n2", "OperatingSystemName": "AIX", "CPUArchitectureName": "mips",
 	"WallclockTime": "<Exact>60</Exact>", "IndividualWallTime": "<a:Max>60</a:Max>", "TotalWallTime": "<a:Max>60</a:Max>", "Max": "7", "Min": "1",
 	"gb:WallTime": "60", "gb:NotBefore": "2030-01-01T00:00:00Z", "gb:Deadline": "2030-01-01T00:00:00+01:00", "gb:Fee": "7", "gb:Account": "physics", "gb:Rerunnable": "true", "gb:Hold": "1", "gb:Priority": "-5",
-	"gb:Sites": "<g:Only>alpha</g:Only>", "gb:Only": "alpha", "gb:Not": "beta", "gb:Prefer": "gamma", "gb:Queue": "long", "gb:DistinctNodes": "true", "gb:Property": "ib", "gb:Resource name": "2", "gb:Piece": "",
+	"gb:Sites": "<g:Only>alpha</g:Only>", "gb:Only": "alpha", "gb:Not": "beta", "gb:Prefer": "gamma", "gb:Queue": "long", "gb:DistinctNodes": "true", "gb:Property": "ib", "gb:Resource name": "2", "gb:Piece": "", "gb:Coallocation": "",
 	"gb:After": "xeon16.01ARZ3NDEKTSV4RRFFQ69G5FAV", "gb:Notify": "mailto:a@b.org", "gb:Signal": "USR1", "gb:Dialect": "slurm",
 	"FileName": "f", "CreationFlag": "append", "DeleteOnTermination": "true", "Source": "<URI>https://h/a</URI>", "Target": "<URI>https://h/b</URI>", "URI": "https://h/c",
 	"Executable": "/bin/true", "Argument": "a", "Input": "i", "Output": "o", "Error": "e", "WorkingDirectory": "w", "Environment": "v", "WallTimeLimit": "60",
@@ -119,7 +119,7 @@ var samples = map[string]string{
 
 // attributesOfSamples are those without which a sample is none.
 var attributesOfSamples = map[string]string{
-	"FileSystem": ` name="X"`, "Environment": ` name="V"`, "gb:Resource": ` name="gpu"`, "gb:Piece": ` count="3" processes="2"`, "gb:After": ` kind="afterany"`, "gb:Signal": ` before="60"`,
+	"FileSystem": ` name="X"`, "Environment": ` name="V"`, "gb:Resource": ` name="gpu"`, "gb:Piece": ` count="3" processes="2"`, "gb:After": ` kind="afterany"`, "gb:Signal": ` before="60"`, "gb:Coallocation": ` sites="3" processes="2" early="true"`,
 }
 
 // sampleOf is an element of a rule as it may stand in a document.

@@ -36,6 +36,9 @@ func (p *parser) own(found map[string][]*element, w *wishes) {
 	if e := first(found["Sites"]); e != nil {
 		p.sites(e)
 	}
+	if e := first(found["Coallocation"]); e != nil {
+		p.coallocation(e)
+	}
 	if e := first(found["Signal"]); e != nil {
 		p.signal(e)
 	}
@@ -146,6 +149,30 @@ func (p *parser) sites(e *element) {
 	if len(p.list) == before {
 		p.told(e, choice.Check())
 	}
+}
+
+// coallocation reads over how many sites the job may lie.
+func (p *parser) coallocation(e *element) {
+	p.content(e, e.local)
+	if _, given := e.attribute("", "sites"); !given {
+		p.at(e.at, "Coallocation has no sites: write over how many at most the job may lie, as in <Coallocation sites=\"2\"/>")
+		return
+	}
+	c := &grid.Coallocation{
+		Sites:   int(p.attributeNumber(e, "sites", 1, grid.MaxPartSites)),
+		PerSite: int(p.attributeNumber(e, "processes", 1, grid.MaxProcesses)),
+	}
+	for name, to := range map[string]*bool{"early": &c.Early, "survive": &c.Survive} {
+		text, given := e.attribute("", name)
+		if !given {
+			continue
+		}
+		var ok bool
+		if *to, ok = parseBoolean(text); !ok {
+			p.at(e.at, "%s of Coallocation is %s: give true or false", name, quote(text))
+		}
+	}
+	p.document.Job.Coallocation = c
 }
 
 // signals are those that people name.

@@ -110,6 +110,21 @@ func (d *document) read(file string, modes []jsdl.Mode) (err error) {
 	return nil
 }
 
+// spread lets the job lie over several sites; the broker gets what was understood.
+func (d *document) spread(s spread) error {
+	switch {
+	case s.sites == 0:
+		return nil
+	case d.sweep != nil:
+		return cli.BadUsage("--sites-at-most is for one job: write a Coallocation into the document of the sweep")
+	}
+	if err := s.of(&d.parsed.Job); err != nil {
+		return err
+	}
+	d.text = jsdl.Print(&d.parsed.Job, d.parsed.Staging)
+	return nil
+}
+
 // declare lists what stands beside the document, as the broker wants to know it.
 func (d *document) declare() {
 	seen := make(map[string]bool)

@@ -51,6 +51,7 @@ fetches its output into files of a folder instead.`,
 	cmd.Flags().StringVar(&f.output, "output", "", "fetch the output into `DIR` instead of printing it")
 	cmd.Flags().BoolVar(&f.force, "force", false, "let --output overwrite files")
 	bringFlag(cmd, &f.said)
+	f.spread.flags(cmd)
 	for _, flag := range script.Flags() {
 		directiveFlag(cmd.Flags(), flag, &f.said)
 	}
@@ -99,6 +100,9 @@ func (p *program) runCommand(cmd *cobra.Command, made *script.Script, f submissi
 	}
 	defer d.close()
 	warn(cmd, d)
+	if err := d.spread(f.spread); err != nil {
+		return err
+	}
 	if err := checkFolder(f.output, d.outputs, f.force); err != nil {
 		return err
 	}

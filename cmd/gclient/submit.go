@@ -31,6 +31,32 @@ type submission struct {
 	credentials string
 	json        bool
 	said        spoken // beside a batch script
+	spread      spread
+}
+
+// spread is over how many sites a job may lie, as flags say it.
+type spread struct{ sites, perSite int }
+
+func (s *spread) flags(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&s.sites, "sites-at-most", 0, "let the job run at so many sites at once, `K`, where no single one has room for it, or would only much later")
+	cmd.Flags().IntVar(&s.perSite, "per-site", 1, "with --sites-at-most, at least `M` processes at each")
+}
+
+// of is what a job says of it when the flags have been heard.
+func (s *spread) of(j *grid.Job) error {
+	if s.sites == 0 {
+		return nil
+	}
+	c := grid.Coallocation{}
+	if j.Coallocation != nil {
+		c = *j.Coallocation
+	}
+	c.Sites, c.PerSite = s.sites, s.perSite
+	if err := c.Check(); err != nil {
+		return cli.BadUsage("--sites-at-most %d --per-site %d: %v", s.sites, s.perSite, err)
+	}
+	j.Coallocation = &c
+	return nil
 }
 
 func (p *program) submit() *cobra.Command {
@@ -93,6 +119,7 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 	cmd.Flags().BoolVar(&f.anyway, "queue-anyway", false, "hand it in though no known site could ever run it: one may come")
 	cmd.Flags().StringArrayVar(&f.include, "include", nil, "send this file too, or all that is in this folder: a `PATH` from where you stand, or a pattern such as '*.dat'; again for more")
 	cmd.Flags().StringVar(&f.credentials, "credentials", "", "of the places that the document names by URI, a `FILE` of mode 0600; by default ~/.config/gbroker/credentials")
+	f.spread.flags(cmd)
 	requireFlag(cmd, &f.require)
 	lenientFlag(cmd, &f.lenient)
 	directiveFlags(cmd, &f.said)
@@ -116,6 +143,9 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 	}
 	defer d.close()
 	warn(cmd, d)
+	if err := d.spread(f.spread); err != nil {
+		return err
+	}
 	if d.sweep != nil {
 		return handInGroup(cmd, c, []*document{d}, []string{file}, f)
 	}
