@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/test/mounts"
 )
 
 // childFolder tells the test binary, run again as a process of its own, to commit
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
+	mounts.Own()
 	os.Exit(m.Run())
 }
 

@@ -16,12 +16,14 @@ import (
 
 	"gbroker/pbs/slurm/slurmtest"
 	"gbroker/test/cluster"
+	"gbroker/test/mounts"
 )
 
 // programs are the built programs, made once for all tests.
 var programs cluster.Programs
 
 func TestMain(m *testing.M) {
+	mounts.Own()
 	flag.Parse()
 	os.Exit(runAll(m))
 }
