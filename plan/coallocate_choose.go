@@ -8,7 +8,7 @@ import (
 )
 
 // mostSets bounds how many sets of sites are tried.
-const mostSets = 20_000
+const mostSets = 2_000
 
 // roomAt is what one site has for a job from an instant on.
 type roomAt struct {
