@@ -20,12 +20,6 @@ type Alteration struct {
 	Queue     *string  `json:"queue,omitempty"`
 }
 
-// Altered answers an Alteration.
-type Altered struct {
-	Confirmed bool   `json:"confirmed"` // false: recorded, but the site that has the job has not answered yet
-	Job       Status `json:"job"`
-}
-
 // Resubmission hands an ended job in again, as a new one.
 type Resubmission struct {
 	Key string `json:"key"` // as that of a Submission
@@ -74,21 +68,7 @@ func (s *Server) alter(r *request) error {
 	if err != nil {
 		return err
 	}
-	var record grid.Record
-	var confirmed bool
-	err = s.patiently(r, s.limits.Cancel, func(ctx context.Context) error {
-		record, confirmed, err = s.service.Alter(ctx, r.who, id, to)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	code := http.StatusAccepted
-	if confirmed {
-		code = http.StatusOK
-	}
-	s.answer(r.w, code, Altered{confirmed, newStatus(&record, s.service.SiteName)})
-	return nil
+	return s.untilConfirmed(r, func(ctx context.Context) (grid.Record, bool, error) { return s.service.Alter(ctx, r.who, id, to) })
 }
 
 func (s *Server) resubmit(r *request) error {
@@ -98,6 +78,9 @@ func (s *Server) resubmit(r *request) error {
 	}
 	var a Resubmission
 	if err := s.decode(r, maxAlteration, func(d *json.Decoder) error { return d.Decode(&a) }); err != nil {
+		return err
+	}
+	if err := checkKey(a.Key); err != nil {
 		return err
 	}
 	record, err := s.service.Resubmit(r.Context(), r.who, id, a.Key)
@@ -110,8 +93,8 @@ func (s *Server) resubmit(r *request) error {
 }
 
 // Alter changes a job that waits, or the deadline of one that runs.
-func (c *Client) Alter(ctx context.Context, id grid.JobID, to Alteration) (Altered, error) {
-	var done Altered
+func (c *Client) Alter(ctx context.Context, id grid.JobID, to Alteration) (Confirmation, error) {
+	var done Confirmation
 	body, err := json.Marshal(to)
 	if err != nil {
 		return done, fmt.Errorf("writing the request as JSON: %w", err)

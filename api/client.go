@@ -222,8 +222,8 @@ func (c *Client) Wait(ctx context.Context, id grid.JobID, since string) (Status,
 }
 
 // Cancel asks for the end of a job.
-func (c *Client) Cancel(ctx context.Context, id grid.JobID) (Cancellation, error) {
-	return do[Cancellation](ctx, c, http.MethodPost, jobPath(id)+"/cancel")
+func (c *Client) Cancel(ctx context.Context, id grid.JobID) (Confirmation, error) {
+	return do[Confirmation](ctx, c, http.MethodPost, jobPath(id)+"/cancel")
 }
 
 // Explain tells why a job is where it is.

@@ -36,6 +36,17 @@ type GroupRecord struct {
 	Group  grid.Group
 	Counts grid.Counts
 	Jobs   []grid.Record
+	Next   int // more of its jobs follow after that number; 0 is the end
+}
+
+// NextOf is what follows after a page that was found to the limit.
+func NextOf(g *grid.Group, jobs []grid.Record, limit int) int {
+	if n := len(jobs); n > 0 && n == limit {
+		if _, last := jobs[n-1].Job.ID.Group(); last < g.Jobs {
+			return last
+		}
+	}
+	return 0
 }
 
 // Members is which jobs of a group are asked for: up to Limit after the number After.
@@ -90,12 +101,12 @@ type GroupPage struct {
 	Groups []GroupStatus `json:"groups"`
 }
 
-func newGroupStatus(g GroupRecord, name func(grid.PeerID) string, page Members) GroupStatus {
+func newGroupStatus(g GroupRecord, name func(grid.PeerID) string) GroupStatus {
 	r := &g.Group
 	s := GroupStatus{
 		ID: r.ID, Name: r.Name, User: r.User.Name, Jobs: r.Jobs, Sweep: r.Made(), States: map[string]int{}, Coming: len(r.Coming),
 		Over: r.Ends.Sum(), Entered: r.Entered, AtOnce: r.AtOnce,
-		Submitted: Time(r.Submitted), Ended: Time(r.Ended), CancelRequested: r.CancelRequested,
+		Submitted: Time(r.Submitted), Ended: Time(r.Ended), CancelRequested: r.CancelRequested, Next: g.Next,
 	}
 	for state, n := range g.Counts {
 		if n > 0 {
@@ -104,11 +115,6 @@ func newGroupStatus(g GroupRecord, name func(grid.PeerID) string, page Members) 
 	}
 	for i := range g.Jobs {
 		s.Members = append(s.Members, newStatus(&g.Jobs[i], name))
-	}
-	if n := len(g.Jobs); n > 0 && n == page.Limit {
-		if _, last := g.Jobs[n-1].Job.ID.Group(); last < r.Jobs {
-			s.Next = last
-		}
 	}
 	return s
 }
@@ -126,7 +132,7 @@ func (s *Server) submitGroup(r *request) error {
 	if err != nil {
 		return err
 	}
-	answer := GroupAccepted{GroupStatus: newGroupStatus(made, s.service.SiteName, Members{}), Again: again, Wanted: []WantedOf{}}
+	answer := GroupAccepted{GroupStatus: newGroupStatus(made, s.service.SiteName), Again: again, Wanted: []WantedOf{}}
 	answer.Warnings = s.warnings(&n)
 	for i, files := range wanted {
 		if len(files) > 0 {
@@ -280,7 +286,7 @@ func (s *Server) onGroup(do func(*request, grid.GroupID, Members) (GroupRecord, 
 		if err != nil {
 			return err
 		}
-		s.answer(r.w, http.StatusOK, newGroupStatus(g, s.service.SiteName, page))
+		s.answer(r.w, http.StatusOK, newGroupStatus(g, s.service.SiteName))
 		return nil
 	}
 }
@@ -346,7 +352,7 @@ func (s *Server) listGroups(r *request) error {
 	}
 	page := GroupPage{Groups: make([]GroupStatus, 0, len(list))}
 	for _, g := range list {
-		page.Groups = append(page.Groups, newGroupStatus(g, s.service.SiteName, Members{}))
+		page.Groups = append(page.Groups, newGroupStatus(g, s.service.SiteName))
 	}
 	s.answer(r.w, http.StatusOK, page)
 	return nil

@@ -120,10 +120,16 @@ func (s *Server) cancel(r *request) error {
 	if err != nil {
 		return err
 	}
+	return s.untilConfirmed(r, func(ctx context.Context) (grid.Record, bool, error) { return s.service.Cancel(ctx, r.who, id) })
+}
+
+// untilConfirmed answers with what becomes of a wish that is recorded at once, and waits a while for the site that has
+// the job to confirm it.
+func (s *Server) untilConfirmed(r *request, wish func(context.Context) (grid.Record, bool, error)) error {
 	var record grid.Record
 	var confirmed bool
-	err = s.patiently(r, s.limits.Cancel, func(ctx context.Context) error {
-		record, confirmed, err = s.service.Cancel(ctx, r.who, id)
+	err := s.patiently(r, s.limits.Cancel, func(ctx context.Context) (err error) {
+		record, confirmed, err = wish(ctx)
 		return err
 	})
 	if err != nil {
@@ -133,7 +139,7 @@ func (s *Server) cancel(r *request) error {
 	if confirmed {
 		code = http.StatusOK
 	}
-	s.answer(r.w, code, Cancellation{confirmed, newStatus(&record, s.service.SiteName)})
+	s.answer(r.w, code, Confirmation{confirmed, newStatus(&record, s.service.SiteName)})
 	return nil
 }
 

@@ -62,8 +62,8 @@ type Page struct {
 	Next *grid.JobID `json:"next"` // what to give as "after" for the next part; null at the end
 }
 
-// Cancellation is the answer to a cancel.
-type Cancellation struct {
+// Confirmation is the answer to a cancel, and to an Alteration.
+type Confirmation struct {
 	Confirmed bool   `json:"confirmed"` // false: recorded, and not unsaid, but the job's owner has not answered yet
 	Job       Status `json:"job"`
 }
@@ -75,10 +75,17 @@ type Outputs struct {
 	Files    []File     `json:"files"`
 }
 
+func checkKey(key string) error {
+	if key == "" || len(key) > MaxKey || strings.IndexFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) >= 0 {
+		return fmt.Errorf("the key of a submission is 1 to %d printable ASCII characters: %w", MaxKey, grid.ErrInvalid)
+	}
+	return nil
+}
+
 // check refuses what no honest client sends.
 func (s *Submission) check() error {
-	if s.Key == "" || len(s.Key) > MaxKey || strings.IndexFunc(s.Key, func(c rune) bool { return c <= ' ' || c > '~' }) >= 0 {
-		return fmt.Errorf("the key of a submission is 1 to %d printable ASCII characters: %w", MaxKey, grid.ErrInvalid)
+	if err := checkKey(s.Key); err != nil {
+		return err
 	}
 	if len(s.Document) > MaxDocument {
 		return fmt.Errorf("the document has %d bytes, at most %d are taken: %w", len(s.Document), MaxDocument, grid.ErrInvalid)

@@ -11,12 +11,12 @@ import (
 
 // Alter changes a job of this home; it is durable when Alter returns. certain tells that it is
 // so now, wherever the job is: until ctx is done it is waited for.
-func (b *Broker) Alter(ctx context.Context, id grid.JobID, to grid.Alteration, by string) (r grid.Record, certain bool, err error) {
-	if _, err = b.request(ctx, func(t core.Token) core.Request { return core.Alter{Token: t, Job: id, To: to, By: by} }); err != nil {
+func (b *Broker) Alter(ctx context.Context, e core.Alter) (r grid.Record, certain bool, err error) {
+	if _, err = b.request(ctx, func(t core.Token) core.Request { e.Token = t; return e }); err != nil {
 		return r, false, err
 	}
-	is := func(r *grid.Record) bool { return r.State >= grid.Running || r.End != 0 || settled(r, to) }
-	r, known, err := b.view.until(ctx, id, is)
+	is := func(r *grid.Record) bool { return r.State >= grid.Running || r.End != 0 || settled(r, e.To) }
+	r, known, err := b.view.until(ctx, e.Job, is)
 	return r, !known || is(&r), err
 }
 

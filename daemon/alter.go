@@ -5,40 +5,59 @@ import (
 	"fmt"
 
 	"gbroker/api"
+	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/stage"
+	"gbroker/wire"
 )
-
-// atHome is the job if who may change it, and this is its home.
-func (s service) atHome(ctx context.Context, who api.Identity, id grid.JobID) (grid.Record, error) {
-	r, err := s.record(ctx, who, id)
-	if err == nil && r.Job.Home != s.site.self {
-		err = fmt.Errorf("%w: only its home, %s, changes job %s: ask the broker there", grid.ErrInvalid, s.SiteName(r.Job.Home), id)
-	}
-	return r, err
-}
 
 // Alter changes a job, and waits until ctx is done for that to be certain.
 func (s service) Alter(ctx context.Context, who api.Identity, id grid.JobID, to grid.Alteration) (grid.Record, bool, error) {
-	r, err := s.atHome(ctx, who, id)
+	far, err := s.isElsewhere(ctx, id)
+	if err != nil {
+		return grid.Record{}, false, err
+	}
+	if far {
+		f, err := s.askHome(ctx, who, core.Wish{Job: id, Ask: wire.WishAlter, Alter: to})
+		return f.Record, f.Certain, err
+	}
+	return s.alterHere(ctx, who, core.Alter{Job: id, To: to, By: who.Name})
+}
+
+// alterHere changes a job of this home.
+func (s service) alterHere(ctx context.Context, who api.Identity, e core.Alter) (grid.Record, bool, error) {
+	r, err := s.record(ctx, who, e.Job)
 	if err != nil {
 		return r, false, err
 	}
-	if to.OfJob() { // a deadline alone is its user's word, also where no site can make it
-		next, err := r.Job.With(to)
+	if e.To.OfJob() { // a deadline alone is its user's word, also where no site can make it
+		next, err := r.Job.With(e.To)
 		if err == nil && r.State < grid.Running && r.End == 0 {
 			err = s.possible(ctx, next, "")
 		}
 		if err != nil {
-			return r, false, fmt.Errorf("%w: job %s: %w", grid.ErrInvalid, id, err)
+			return r, false, fmt.Errorf("%w: job %s: %w", grid.ErrInvalid, e.Job, err)
 		}
 	}
-	return s.site.broker.Alter(ctx, id, to, who.Name)
+	return s.site.broker.Alter(ctx, e)
 }
 
-// Resubmit hands an ended job in again, with its files. What it waited for is over: it waits for nothing.
+// Resubmit hands an ended job in again, at its home.
 func (s service) Resubmit(ctx context.Context, who api.Identity, id grid.JobID, key string) (grid.Record, error) {
-	r, err := s.atHome(ctx, who, id)
+	far, err := s.isElsewhere(ctx, id)
+	if err != nil {
+		return grid.Record{}, err
+	}
+	if far {
+		f, err := s.askHome(ctx, who, core.Wish{Job: id, Ask: wire.WishResubmit, Key: key})
+		return f.Record, err
+	}
+	return s.resubmitHere(ctx, who, id, key)
+}
+
+// resubmitHere hands an ended job of this home in again, with its files. What it waited for is over: it waits for nothing.
+func (s service) resubmitHere(ctx context.Context, who api.Identity, id grid.JobID, key string) (grid.Record, error) {
+	r, err := s.record(ctx, who, id)
 	if err != nil {
 		return r, err
 	}
@@ -75,4 +94,28 @@ func (s service) copyInput(ctx context.Context, who api.Identity, from, to grid.
 	}
 	defer file.Close()
 	return s.Upload(ctx, who, to, f.Path, 0, file)
+}
+
+// Remove deletes an ended job, at its home, or where its result is kept.
+func (s service) Remove(ctx context.Context, who api.Identity, id grid.JobID) error {
+	if far, err := s.isElsewhere(ctx, id); err != nil {
+		return err
+	} else if r, known, err := s.site.broker.Job(ctx, id); far && err == nil && !(known && r.Kept) {
+		_, err := s.askHome(ctx, who, core.Wish{Job: id, Ask: wire.WishRemove})
+		return err
+	}
+	return s.removeHere(ctx, who, id)
+}
+
+// removeHere removes a job of this home, or whose result is kept here.
+func (s service) removeHere(ctx context.Context, who api.Identity, id grid.JobID) error {
+	r, err := s.record(ctx, who, id)
+	if err != nil {
+		return err
+	}
+	if err := s.site.broker.Remove(ctx, id); err != nil {
+		return err
+	}
+	s.site.feedOn(&r, nil) // one that lived in the journal alone is not seen to change
+	return nil
 }

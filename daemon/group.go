@@ -8,6 +8,7 @@ import (
 	"gbroker/api"
 	"gbroker/broker/core"
 	"gbroker/grid"
+	"gbroker/wire"
 )
 
 // SubmitGroup refuses the whole group where one of its jobs is refused.
@@ -60,8 +61,6 @@ func (s service) SubmitGroup(ctx context.Context, who api.Identity, n api.NewGro
 func (s service) group(who api.Identity, id grid.GroupID) (grid.Group, error) {
 	g, known := s.site.broker.Group(id)
 	switch {
-	case (!known || g.Removed) && id.Site() != s.site.facts.Name:
-		return g, fmt.Errorf("%w: the group %s is not known here; its home is the site %s: ask the broker there", grid.ErrNotFound, id, id.Site())
 	case !known || g.Removed:
 		return g, fmt.Errorf("%w: the group %s is not known here, or was removed", grid.ErrNotFound, id)
 	case !s.mayGroup(who, &g):
@@ -77,10 +76,18 @@ func (s service) mayGroup(who api.Identity, g *grid.Group) bool {
 // withJobs joins a group and some of its jobs.
 func (s service) withJobs(ctx context.Context, g grid.Group, page api.Members) (api.GroupRecord, error) {
 	jobs, err := s.site.broker.JobsOf(ctx, g, page.After, page.Limit)
-	return api.GroupRecord{Group: g, Counts: s.site.broker.CountsOf(g)[g.ID], Jobs: jobs}, err
+	return api.GroupRecord{Group: g, Counts: s.site.broker.CountsOf(g)[g.ID], Jobs: jobs, Next: api.NextOf(&g, jobs, page.Limit)}, err
 }
 
 func (s service) Group(ctx context.Context, who api.Identity, id grid.GroupID, page api.Members) (api.GroupRecord, error) {
+	if s.isGroupElsewhere(id) {
+		return s.askGroup(ctx, who, id, wire.WishStatus, page)
+	}
+	return s.groupHere(ctx, who, id, page)
+}
+
+// groupHere is a group of this home.
+func (s service) groupHere(ctx context.Context, who api.Identity, id grid.GroupID, page api.Members) (api.GroupRecord, error) {
 	g, err := s.group(who, id)
 	if err != nil {
 		return api.GroupRecord{}, err
@@ -89,6 +96,10 @@ func (s service) Group(ctx context.Context, who api.Identity, id grid.GroupID, p
 }
 
 func (s service) GroupHistory(ctx context.Context, who api.Identity, id grid.GroupID) ([]grid.Event, error) {
+	if s.isGroupElsewhere(id) {
+		f, err := s.askHome(ctx, who, core.Wish{Group: id, Ask: wire.WishHistory})
+		return f.Events, err
+	}
 	if _, err := s.group(who, id); err != nil {
 		return nil, err
 	}
@@ -106,18 +117,28 @@ func (s service) Groups(_ context.Context, who api.Identity) ([]api.GroupRecord,
 }
 
 func (s service) WaitGroup(ctx context.Context, who api.Identity, id grid.GroupID, page api.Members) (api.GroupRecord, error) {
+	if s.isGroupElsewhere(id) {
+		return s.watchGroup(ctx, who, id, page)
+	}
 	if _, err := s.group(who, id); err != nil {
 		return api.GroupRecord{}, err
 	}
 	s.site.broker.WaitGroup(ctx, id)
-	return s.Group(context.WithoutCancel(ctx), who, id, page) // at the end of the wait it is told as it is
+	return s.groupHere(context.WithoutCancel(ctx), who, id, page) // at the end of the wait it is told as it is
 }
 
 func (s service) CancelGroup(ctx context.Context, who api.Identity, id grid.GroupID, page api.Members) (api.GroupRecord, error) {
+	if s.isGroupElsewhere(id) {
+		return s.askGroup(ctx, who, id, wire.WishCancel, page)
+	}
 	if _, err := s.group(who, id); err != nil {
 		return api.GroupRecord{}, err
 	}
-	g, err := s.site.broker.CancelGroup(ctx, id, who.Name)
+	return s.cancelGroupHere(ctx, id, page, who.Name)
+}
+
+func (s service) cancelGroupHere(ctx context.Context, id grid.GroupID, page api.Members, by string) (api.GroupRecord, error) {
+	g, err := s.site.broker.CancelGroup(ctx, id, by)
 	if err != nil {
 		return api.GroupRecord{}, err
 	}
@@ -125,6 +146,10 @@ func (s service) CancelGroup(ctx context.Context, who api.Identity, id grid.Grou
 }
 
 func (s service) RemoveGroup(ctx context.Context, who api.Identity, id grid.GroupID) error {
+	if s.isGroupElsewhere(id) {
+		_, err := s.askGroup(ctx, who, id, wire.WishRemove, api.Members{})
+		return err
+	}
 	if _, err := s.group(who, id); err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 			return reopenJournal(ctx, cfg)
 		},
 		Clock: s.clock, Wall: wall, Log: log.Named("broker"), Changed: s.changed,
-		Notifier: s.notifier,
+		Notifier: s.notifier, Serve: service{s}.serve,
 	})
 	s.meter, s.feed = newMeter(s), newFeed()
 	s.server, err = api.New(api.Config{

@@ -245,6 +245,9 @@ func (s service) Job(ctx context.Context, who api.Identity, id grid.JobID) (grid
 }
 
 func (s service) Jobs(ctx context.Context, who api.Identity, after grid.JobID, limit int, f api.Filter) ([]grid.Record, error) {
+	if f.Group != "" && s.isGroupElsewhere(f.Group) {
+		return s.jobsElsewhere(ctx, who, after, limit, f)
+	}
 	user := who.Name
 	if who.Administrator {
 		user = f.User
@@ -267,20 +270,6 @@ func (s service) swept(id grid.JobID) bool {
 // listed tells of a job that there is something to see of.
 func listed(r *grid.Record) bool {
 	return r.Role != grid.Declined && !r.Removed && (r.Role != grid.Tombstone || r.Started > 0)
-}
-
-func (s service) History(ctx context.Context, who api.Identity, id grid.JobID) ([]grid.Event, error) {
-	if _, err := s.record(ctx, who, id); err != nil {
-		return nil, err
-	}
-	return s.site.broker.History(ctx, id)
-}
-
-func (s service) Decisions(ctx context.Context, who api.Identity, id grid.JobID) ([]grid.Decision, error) {
-	if _, at, err := s.find(ctx, who, id, false); err != nil || at != s.site.self {
-		return nil, err
-	}
-	return s.site.broker.Decisions(ctx, id)
 }
 
 func (s service) Wait(ctx context.Context, who api.Identity, id grid.JobID, since grid.State) (grid.Record, error) {
@@ -312,18 +301,6 @@ func (s service) Cancel(ctx context.Context, who api.Identity, id grid.JobID) (g
 	}
 	r = s.watchElsewhere(ctx, who, r, func(r *grid.Record) bool { return r.State.Terminal() || r.End != 0 })
 	return r, r.State.Terminal() || r.End != 0, nil
-}
-
-func (s service) Remove(ctx context.Context, who api.Identity, id grid.JobID) error {
-	r, err := s.record(ctx, who, id)
-	if err != nil {
-		return err
-	}
-	if err := s.site.broker.Remove(ctx, id); err != nil {
-		return err
-	}
-	s.site.feedOn(&r, nil) // one that lived in the journal alone is not seen to change
-	return nil
 }
 
 // liveLimit bounds a look at another site at what a job is writing.

@@ -79,6 +79,7 @@ func (s *Service) view(g grid.Group, page api.Members) api.GroupRecord {
 	if over == g.Jobs && r.Group.Ended == 0 {
 		r.Group.Ended = g.Submitted + grid.Minute
 	}
+	r.Next = api.NextOf(&r.Group, r.Jobs, page.Limit)
 	return r
 }
 

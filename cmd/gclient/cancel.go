@@ -119,7 +119,7 @@ func cancelOne(cmd *cobra.Command, c *api.Client, id string, asJSON bool) error 
 }
 
 // recorded is what to say of a job whose cancel is not confirmed.
-func recorded(r *api.Cancellation) error {
+func recorded(r *api.Confirmation) error {
 	if r.Confirmed {
 		return nil
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/rand"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +29,7 @@ end by, or depended on, is over.`,
 				return err
 			}
 			defer c.Close()
-			s, err := c.Resubmit(cmd.Context(), id, fmt.Sprintf("again-%s-%s", id, rand.Text()))
+			s, err := c.Resubmit(cmd.Context(), id, "again-"+rand.Text())
 			if err != nil {
 				return err
 			}
