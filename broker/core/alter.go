@@ -36,12 +36,17 @@ func (c *terms) alter(e Alter) {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)})
 		return
 	}
-	done, err := overtaken(&j.rec, e.Relayed)
-	if err == nil && !done {
-		err = c.mayAlter(j, e.To)
+	switch g := c.gates.beforeChanging(j, e.Relayed); g {
+	case open:
+	case itIsDone:
+		c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
+		return
+	default:
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: the change of job %s %s", grid.ErrInvalid, e.Job, g)})
+		return
 	}
-	if err != nil || done {
-		c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec), Err: err})
+	if err := c.mayAlter(j, e.To); err != nil {
+		c.emit(Answer{Token: e.Token, Err: err})
 		return
 	}
 	r := &j.rec

@@ -55,6 +55,8 @@ const (
 	keptHere                    // what it left is kept here for its user
 	journalBehind               // the other has dealt with a later journal of this broker
 	untilDue                    // its home keeps it back; see terms.go
+	itIsDone                    // the word was heard before
+	overtaken                   // a later word of the same broker was heard before
 )
 
 // String is for people.
@@ -70,6 +72,7 @@ func (g gate) String() string {
 		"waits for others of its group", "waits for who may have got it from the site that was forgotten", "superseded",
 		"is not what there is here", "has started", "may still run", "has ended",
 		"its result is kept here", "this journal was rolled back", "is kept back at its home",
+		"was done before", "was overtaken by a later wish of the same broker",
 	}[g]
 }
 

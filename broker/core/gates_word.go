@@ -206,3 +206,18 @@ func (c *gates) notStarted(j *job) bool {
 	}
 	return false
 }
+
+// beforeChanging is what has to be known before a change is made that another broker has passed on: that it was not
+// made, and is not late.
+func (c *gates) beforeChanging(j *job, by grid.Relayed) gate {
+	if by.By == "" {
+		return open
+	}
+	switch same, older := j.rec.Overtaken(by); {
+	case same:
+		return itIsDone
+	case older:
+		return overtaken
+	}
+	return open
+}

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -191,18 +190,6 @@ func (c *relay) mayAsk(from grid.PeerID, w *Wish, of grid.User) bool {
 		return false
 	}
 	return w.Administrator || w.User == of.Name
-}
-
-// overtaken tells that a relayed alteration was done already, or refuses one that was overtaken by a later.
-func overtaken(r *grid.Record, by grid.Relayed) (done bool, err error) {
-	if by.By == "" {
-		return false, nil
-	}
-	same, older := r.Overtaken(by)
-	if older {
-		err = fmt.Errorf("%w: a later wish for job %s was heard from the same broker before", grid.ErrInvalid, r.Job.ID)
-	}
-	return same, err
 }
 
 // latest are the last n at most.

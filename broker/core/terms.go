@@ -35,6 +35,7 @@ type terms struct {
 		withdraw(j *job)
 	}
 	gates interface {
+		beforeChanging(j *job, by grid.Relayed) gate
 		beforeDepending(v verdict) verdict
 		beforeOverdue(j *job) gate
 		kept(j *job) string

@@ -80,6 +80,8 @@ func (h *host) work(key core.WorkKey, e core.Effect, pauses uint64) {
 		h.discard(key, e)
 	case core.SetAside:
 		h.setAside(key, e)
+	case core.Serve:
+		h.serve(key, e)
 	}
 }
 

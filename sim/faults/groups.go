@@ -7,6 +7,7 @@ import (
 
 	"gbroker/broker/core"
 	"gbroker/grid"
+	"gbroker/wire"
 )
 
 // Groups of jobs, and what must hold of them:
@@ -23,6 +24,7 @@ import (
 type patron struct {
 	w        *world
 	s        *site
+	at       *site // that is asked for its end
 	rnd      *rand.Rand
 	n, tries int
 	sweep    bool // its jobs are made from a template: all are as the first, but for their walltime
@@ -38,7 +40,7 @@ func (w *world) loadGroups() {
 	}
 	for n := range 1 + r.IntN(2) {
 		s := w.sites[r.IntN(len(w.sites))]
-		p := &patron{w: w, s: s, rnd: r, n: n}
+		p := &patron{w: w, s: s, at: w.asker(s), rnd: r, n: n}
 		for range 2 + r.IntN(4) {
 			j := grid.Job{
 				Home: s.peer, User: grid.User{Home: s.peer, Name: "carol"}, Program: grid.Program{Executable: "/bin/true"},
@@ -56,19 +58,13 @@ func (w *world) loadGroups() {
 	}
 }
 
-// reaches tells that the patron's broker takes requests.
-func (p *patron) reaches() bool {
-	h := &p.s.host
-	return h.up && h.Core() != nil && !h.frozen
-}
-
 // submit hands the group in, under one key, until that is answered.
 func (p *patron) submit() {
 	if p.id != "" || p.s.gone || p.tries > 200 {
 		return
 	}
 	p.tries++
-	if p.reaches() && !p.s.disk.full {
+	if p.s.reaches() && !p.s.disk.full {
 		e := core.SubmitGroup{Group: grid.Group{
 			ID:   grid.NewGroupID(p.s.name(), fmt.Sprintf("G%015d%010d", p.n, p.tries)),
 			User: p.jobs[0].User, Key: fmt.Sprint("group", p.n),
@@ -108,7 +104,7 @@ func (p *patron) upload() {
 	if p.s.gone {
 		return
 	}
-	if g := p.s.disk.groups[p.id]; p.sweep && g != nil && slices.Contains(g.Coming, 0) && p.reaches() {
+	if g := p.s.disk.groups[p.id]; p.sweep && g != nil && slices.Contains(g.Coming, 0) && p.s.reaches() {
 		id, files := p.id.Template(), p.jobs[0].Inputs
 		p.s.disk.folder(id).inputs = true
 		p.s.host.request(func(t core.Token) core.Request { return core.Uploaded{Token: t, Job: id, Inputs: files} }, func(core.Answer) {})
@@ -119,7 +115,7 @@ func (p *patron) upload() {
 		if p.sweep {
 			break
 		}
-		if len(j.Inputs) == 0 || !p.reaches() || r == nil || r.State != grid.StageIn {
+		if len(j.Inputs) == 0 || !p.s.reaches() || r == nil || r.State != grid.StageIn {
 			continue
 		}
 		p.s.disk.folder(id).inputs = true
@@ -138,16 +134,20 @@ func (p *patron) cancel() {
 	}
 	p.tries++
 	recorded := false
-	if p.id != "" && p.reaches() {
+	p.at = p.at.orHome(p.s)
+	if p.id != "" && p.at.reaches() {
 		for n := range p.jobs {
 			w.truth.facts[p.id.Job(n+1)].wished = true
 		}
-		w.tell(p.s, "a user cancels the group %s", p.id)
-		p.s.host.request(func(t core.Token) core.Request { return core.CancelGroup{Token: t, Group: p.id, By: "carol"} }, func(a core.Answer) {
-			if recorded = a.Err == nil; recorded {
-				w.truth.groupCancelled(p.s, p.id, len(p.jobs))
-			}
-		})
+		w.tell(p.at, "a user cancels the group %s", p.id)
+		p.s.ask(p.at, func(t core.Token) core.Request { return core.CancelGroup{Token: t, Group: p.id, By: "carol"} },
+			core.Wish{Group: p.id, User: "carol", Ask: wire.WishCancel},
+			func(a core.Answer) {
+				// A home may have lost what it has said by the time that it is heard elsewhere.
+				if recorded = a.Err == nil; recorded && (p.at == p.s || len(p.s.lapses) == 0 && p.s.copied == 0) {
+					w.truth.groupCancelled(p.s, p.id, len(p.jobs))
+				}
+			})
 	}
 	w.after(between(p.rnd, 3*grid.Second, 20*grid.Second), func() {
 		if !recorded {

@@ -34,7 +34,7 @@ func (w *world) loadSweeps() {
 		return
 	}
 	s := w.sites[r.IntN(len(w.sites))]
-	p := &patron{w: w, s: s, rnd: r, n: sweepers, sweep: true}
+	p := &patron{w: w, s: s, at: w.asker(s), rnd: r, n: sweepers, sweep: true}
 	j := grid.Job{
 		Home: s.peer, User: grid.User{Home: s.peer, Name: "carol"}, Walltime: between(r, 5*grid.Second, grid.Minute), Rerunnable: r.IntN(4) == 0, Demand: cores(1),
 	}

@@ -7,6 +7,7 @@ import (
 
 	"gbroker/broker/core"
 	"gbroker/grid"
+	"gbroker/wire"
 )
 
 // Users who want their jobs kept back, altered or ended in time, and what must hold of these:
@@ -28,12 +29,15 @@ type asked struct {
 	held     bool       // by the home's journal, at home, and nobody has asked for its release since
 	walltime grid.Tick  // of its version, by the home's journal
 	latest   grid.Tick  // that its home's clock has shown at a save of the job
+	letGo    bool       // its user wants it released, and does not want it held any more
+	released bool       // and was told that it is
 }
 
 // exacting is a user with a chain of jobs.
 type exacting struct {
 	w     *world
 	s     *site
+	at    *site // that is asked for changes
 	rnd   *rand.Rand
 	n     int
 	jobs  []grid.JobID // that are accepted
@@ -48,13 +52,9 @@ func (w *world) loadTerms() {
 	}
 	for n := range 1 + r.IntN(2) {
 		u := &exacting{w: w, s: w.sites[r.IntN(len(w.sites))], rnd: r, n: n}
+		u.at = w.asker(u.s)
 		w.after(between(r, grid.Second, arrivals/2), func() { u.submit(2 + r.IntN(4)) })
 	}
-}
-
-func (u *exacting) reaches() bool {
-	h := &u.s.host
-	return h.up && h.Core() != nil && !h.frozen && !u.s.gone
 }
 
 // submit hands in the next of so many jobs, once the one before is accepted.
@@ -65,7 +65,7 @@ func (u *exacting) submit(more int) {
 	u.tries++
 	w, r := u.w, u.rnd
 	again := between(r, 5*grid.Second, 30*grid.Second)
-	if !u.reaches() || u.s.disk.full {
+	if !u.s.reaches() || u.s.disk.full {
 		w.after(again, func() { u.submit(more) })
 		return
 	}
@@ -145,19 +145,26 @@ func (u *exacting) plan(id grid.JobID) {
 // alter asks for a change until that is answered.
 func (u *exacting) alter(id grid.JobID, to grid.Alteration, tries int) {
 	f := u.w.truth.facts[id]
-	if tries == 0 || u.s.gone || f.told != 0 {
+	if tries == 0 || u.s.gone || f.told != 0 || to.Held != nil && f.asked.letGo {
 		return
 	}
 	answered := false
-	if u.reaches() {
-		u.w.tell(u.s, "an exacting user wants %s to be %s", id, to)
-		u.s.host.request(func(t core.Token) core.Request { return core.Alter{Token: t, Job: id, To: to, By: "dave"} }, func(core.Answer) { answered = true })
+	u.at = u.at.orHome(u.s)
+	if u.at.reaches() {
+		u.w.tell(u.at, "an exacting user wants %s to be %s", id, to)
+		u.ask(id, to, func(core.Answer) { answered = true })
 	}
 	u.w.after(between(u.rnd, 5*grid.Second, 20*grid.Second), func() {
 		if !answered {
 			u.alter(id, to, tries-1)
 		}
 	})
+}
+
+// ask asks for a change of a job, at the broker that this user asks.
+func (u *exacting) ask(id grid.JobID, to grid.Alteration, answered func(core.Answer)) {
+	u.s.ask(u.at, func(t core.Token) core.Request { return core.Alter{Token: t, Job: id, To: to, By: "dave"} },
+		core.Wish{Job: id, User: "dave", Ask: wire.WishAlter, Alter: to}, answered)
 }
 
 // release asks for it again and again: a home may be set back to when the job was held.
@@ -167,12 +174,12 @@ func (u *exacting) release(id grid.JobID) {
 	if u.s.gone || f.told != 0 {
 		return
 	}
-	if r := u.s.disk.records[id]; u.reaches() && r != nil && r.Job.Terms.Held {
+	f.asked.letGo = true
+	u.at = u.at.orHome(u.s)
+	if r := u.s.disk.records[id]; u.at.reaches() && r != nil && r.Job.Terms.Held {
 		f.asked.held = false
-		u.w.tell(u.s, "an exacting user releases %s", id)
-		u.s.host.request(func(t core.Token) core.Request {
-			return core.Alter{Token: t, Job: id, To: grid.Alteration{Held: &no}, By: "dave"}
-		}, func(core.Answer) {})
+		u.w.tell(u.at, "an exacting user releases %s", id)
+		u.ask(id, grid.Alteration{Held: &no}, func(a core.Answer) { f.asked.released = f.asked.released || a.Err == nil })
 	}
 	u.w.after(between(u.rnd, 20*grid.Second, grid.Minute), func() { u.release(id) })
 }
@@ -183,6 +190,7 @@ func (t *truth) termsSaved(s *site, f *fact, r *grid.Record) {
 		return
 	}
 	f.asked.latest = max(f.asked.latest, s.host.now())
+	t.releasedSaved(s, f, r)
 	atHome := r.Role == grid.Owning && r.State == grid.Ready
 	f.asked.held = atHome && r.Job.Terms.Held || f.asked.held && r.Job.Terms.Held
 	if atHome {

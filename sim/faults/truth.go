@@ -22,6 +22,7 @@ import (
 //	S9   no waiting job is out of every queue for long
 //	S10  a group is whole or absent (and S11, S12: groups.go)
 //	S13  none starts that its home keeps back (and S14: terms.go)
+//	S15  what is wished for at another broker is done once (asker.go)
 //
 // Programs and owners are here, what users are told in told.go, and what is not held
 // against the brokers in excuse.go.
