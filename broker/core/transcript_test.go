@@ -139,8 +139,20 @@ func spoken(m wire.Message) string {
 		return about(m.Epoch, "")
 	case wire.Recounted:
 		return fmt.Sprintf("Recounted %d", len(m.Claims))
+	case wire.Request:
+		return fmt.Sprintf("Request of %s: %s", m.User, wished(m))
+	case wire.Response:
+		return strings.TrimSpace("Response " + [...]string{"", "done", "unknown", "forbidden", "later", "invalid", "unavailable", "working"}[m.Outcome] + " " + m.Why)
 	case wire.Error:
 		return fmt.Sprintf("Error (%s)", m.Why)
 	}
 	return m.Kind().String()
+}
+
+// wished is what a request asks for.
+func wished(m wire.Request) string {
+	if m.Alter != nil && m.Alter.Held != nil {
+		return map[bool]string{true: "hold", false: "release"}[*m.Alter.Held]
+	}
+	return fmt.Sprintf("wish %d", m.Wish)
 }

@@ -25,6 +25,7 @@ type site struct {
 	local   []*localJob
 	members []grid.Member
 	answers map[Token]Answer
+	serving map[Token]Serve // what of others' wishes is being done, by the tokens of the requests
 	links   map[grid.PeerID]grid.Link
 	id      grid.JournalID // of the journal, as it is
 	seen    map[grid.PeerID][]grid.JournalID
@@ -163,6 +164,13 @@ func (s *site) do(e Effect) {
 		w.send(s, e)
 	case Answer:
 		s.answers[e.Token] = e
+		if of, is := s.serving[e.Token]; is {
+			s.later(1, Served{From: of.From, Number: of.Number, Found: Found{Record: e.Record}, Err: e.Err})
+		}
+	case Serve: // an alteration
+		token := Token(1000 + len(s.serving))
+		s.serving[token] = e
+		s.later(2, Alter{Token: token, Job: e.Wish.Job, To: e.Wish.Alter, By: e.Wish.User, Relayed: grid.Relayed{By: e.From, Number: e.Number}})
 	case Look:
 		s.later(1, Looked{Snapshot: s.snapshot()})
 	case Launch:

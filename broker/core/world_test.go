@@ -82,7 +82,7 @@ func newWorld(t testing.TB, seed uint64, f faults, cores ...int) *world {
 		name := string(rune('a' + i))
 		s := &site{
 			w: w, peer: grid.PeerID("peer-" + name), name: grid.SiteName(name), cores: n, speed: 1,
-			journal: map[grid.JobID]grid.Record{}, tokens: map[grid.AttemptID]string{}, answers: map[Token]Answer{},
+			journal: map[grid.JobID]grid.Record{}, tokens: map[grid.AttemptID]string{}, answers: map[Token]Answer{}, serving: map[Token]Serve{},
 			links: map[grid.PeerID]grid.Link{}, seen: map[grid.PeerID][]grid.JournalID{}, outputs: map[grid.JobID]bool{}, told: map[grid.JobID]grid.Record{},
 			id: grid.JournalID{Incarnation: uint64(i + 1)},
 		}
