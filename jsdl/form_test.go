@@ -204,6 +204,36 @@ func TestTerms(t *testing.T) {
 	}
 }
 
+// Virtual memory is asked for as physical, and the greater one holds; the disk of the whole job is asked of each node;
+// files on a declared file system lie at the top of the sandbox.
+func TestWhatTheSandboxStandsInFor(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string][2]int64{
+		"<IndividualVirtualMemory><LowerBoundedRange>2048</LowerBoundedRange></IndividualVirtualMemory>":                                                                {2048, 0},
+		"<IndividualPhysicalMemory><Exact>4096</Exact></IndividualPhysicalMemory><IndividualVirtualMemory><Exact>2048</Exact></IndividualVirtualMemory>":                {4096, 0},
+		"<IndividualPhysicalMemory><Exact>1024</Exact></IndividualPhysicalMemory><IndividualVirtualMemory><Exact>2048</Exact></IndividualVirtualMemory>":                {2048, 0},
+		"<TotalCPUCount><Exact>2</Exact></TotalCPUCount><TotalVirtualMemory><Exact>4096</Exact></TotalVirtualMemory><TotalDiskSpace><Exact>10</Exact></TotalDiskSpace>": {2048, 10},
+		"<IndividualDiskSpace><Exact>20</Exact></IndividualDiskSpace><TotalDiskSpace><Exact>10</Exact></TotalDiskSpace>":                                                {0, 20},
+	} {
+		d := mustParse(t, needing(body)).Job.Demand
+		if d.Chunks[0].Memory != want[0] || d.Disk != want[1] {
+			t.Errorf("%s: %d bytes of memory, %d of disk", body, d.Chunks[0].Memory, d.Disk)
+		}
+	}
+	on := func(name, declared string) string {
+		return open + "<JobDescription><Application><p:POSIXApplication><p:Executable>/bin/date</p:Executable><p:WorkingDirectory>w</p:WorkingDirectory></p:POSIXApplication></Application><Resources><FileSystem name='" + declared + "'/></Resources>\n" +
+			"<DataStaging><FileName>a</FileName><FilesystemName>" + name + "</FilesystemName><CreationFlag>overwrite</CreationFlag><Source><URI>https://h/a</URI></Source></DataStaging></JobDescription>" + close
+	}
+	if d := mustParse(t, on("SCRATCH", "SCRATCH")); d.Job.Sources[0].Path != "a" {
+		t.Errorf("it lies at %q", d.Job.Sources[0].Path)
+	}
+	for _, c := range [][3]string{{"SCRATCH", "TMP", "declares no FileSystem of that name"}, {"HOME", "HOME", "a job has a sandbox only"}} {
+		if _, err := Parse("job.jsdl", []byte(on(c[0], c[1]))); err == nil || !strings.Contains(err.Error(), "2:36: FilesystemName is") || !strings.Contains(err.Error(), c[2]) {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+}
+
 // The profile of HPC has a namespace of its own, and its arguments keep their line ends.
 func TestProfileOfHPC(t *testing.T) {
 	t.Parallel()

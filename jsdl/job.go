@@ -27,6 +27,7 @@ type Staging struct {
 	// Source is a file beside the document, Target where it comes back below the
 	// output folder; "" where there is none. Both are clean relative paths.
 	Source, Target string
+	FileSystem     string // to whose root Name is relative, which is the top of the sandbox; "" is the working directory
 	// From and To are URIs instead, from which the site fetches it and to which it takes it.
 	From, To            string
 	DeleteOnTermination bool
@@ -52,9 +53,10 @@ const Lenient Mode = 1
 // parser turns the tree of elements into a Document.
 type parser struct {
 	*reporter
-	document *Document
-	lenient  bool
-	unsure   bool // a path was refused, so that conflicts of paths cannot be told
+	document    *Document
+	lenient     bool
+	fileSystems []string // that the document declares
+	unsure      bool     // a path was refused, so that conflicts of paths cannot be told
 }
 
 // Parse reads a document. file is its name in messages. The error is an [Errors]

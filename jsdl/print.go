@@ -14,7 +14,7 @@ import (
 // job and the same staging. Of a job that no document gave, the Inputs and the Outputs without a
 // Staging are left out, and pieces that no counts of the standard make are written as Piece.
 func Print(job *grid.Job, staging []Staging) []byte {
-	w := &writer{job: job}
+	w := &writer{job: job, files: staging}
 	w.b.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
 	w.shape = shapeOf(job)
 	w.open("JobDefinition", `xmlns="`+Core+`"`, `xmlns:posix="`+POSIX+`"`, `xmlns:spmd="`+SPMD+`"`, `xmlns:gb="`+Own+`"`)
@@ -33,6 +33,7 @@ func Print(job *grid.Job, staging []Staging) []byte {
 type writer struct {
 	b     strings.Builder
 	job   *grid.Job
+	files []Staging
 	shape shape
 	depth int
 }
@@ -173,6 +174,7 @@ func (w *writer) resources() {
 				w.always("HostName", h)
 			}
 		})
+		w.fileSystems()
 		w.yes("ExclusiveExecution", d.Exclusive)
 		w.part("OperatingSystem", func() {
 			w.part("OperatingSystemType", func() { w.text("OperatingSystemName", d.System) })
@@ -196,6 +198,17 @@ func (w *writer) resources() {
 		}
 		w.after()
 	})
+}
+
+// fileSystems declares those that files are on.
+func (w *writer) fileSystems() {
+	seen := map[string]bool{"": true}
+	for _, s := range w.files {
+		if !seen[s.FileSystem] {
+			seen[s.FileSystem] = true
+			w.part("FileSystem", func() {}, attributeOf("name", s.FileSystem))
+		}
+	}
 }
 
 func (w *writer) named(list []grid.Resource) {
@@ -310,6 +323,7 @@ func (w *writer) after() {
 func (w *writer) staging(s Staging) {
 	w.open("DataStaging")
 	w.always("FileName", s.Name)
+	w.text("FilesystemName", s.FileSystem)
 	w.always("CreationFlag", s.CreationFlag.String())
 	w.yes("DeleteOnTermination", s.DeleteOnTermination)
 	where := func(name, path, uri string) {

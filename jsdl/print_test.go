@@ -84,7 +84,11 @@ func (d drawn) document() string {
 	if d.n(0, 4) == 0 {
 		own += "<g:Piece count='2' processes='3' cores='5'><g:Resource name='fpga'>1</g:Resource></g:Piece><g:Piece memory='7'/>"
 	}
-	staged := d.maybe(entry(plain()+"1", path(), ""), entry(plain()+"2", "", path()+"2"), entry(plain()+"3", "https://h/a?b=c", "sftp://u@h/x"), "<DataStaging><FileName>"+plain()+"4</FileName><DeleteOnTermination>true</DeleteOnTermination></DataStaging>",
+	onDisk := "<DataStaging><FileName>" + plain() + "9</FileName><FilesystemName>S</FilesystemName><CreationFlag>overwrite</CreationFlag><Target><URI>on/s</URI></Target></DataStaging>"
+	if !strings.Contains(resources, "name='S'") {
+		onDisk = ""
+	}
+	staged := d.maybe(onDisk, entry(plain()+"1", path(), ""), entry(plain()+"2", "", path()+"2"), entry(plain()+"3", "https://h/a?b=c", "sftp://u@h/x"), "<DataStaging><FileName>"+plain()+"4</FileName><DeleteOnTermination>true</DeleteOnTermination></DataStaging>",
 		"<DataStaging><FileName>z5</FileName><CreationFlag>append</CreationFlag><Target><URI>s3://b/k</URI></Target></DataStaging>")
 	about := d.maybe("<JobName>"+d.word()+"</JobName>", "<Description>"+d.text()+"</Description>", "<JobAnnotation>"+d.text()+"</JobAnnotation>", "<JobProject>p</JobProject>")
 	return open + "<JobDescription><JobIdentification>" + about + "</JobIdentification><Application>" + d.maybe("<ApplicationName>n</ApplicationName>") + application + "</Application>" + resources + own + "</Resources>" + staged + "</JobDescription>" + close

@@ -52,7 +52,7 @@ var verdicts = map[string]verdict{
 	"073-gridsam-wrong-executable-ictcondor.jsdl": {refused: append([]string{"11:17: Executable is \"/bin/catxx $ENV1 $ENV2\"*is for a shell"}, uris(noFTP, 3, 22)[0], uris(noFTP, 3, 29)[0], uris(noFTP, 17, 36)[0])},
 	"079-gridsam-examples-sleep.jsdl":             {runs: "/bin/sleep 5 project gridsam"},
 	"085-gridsam-posix.jsdl":                      {refused: []string{"23:17: URI has the attribute class=", "23:17: the URI of Target*" + noFTP, "31:17: URI has the attribute class=", "31:17: the URI of Target*" + noFTP}},
-	"091-geclipse-basicTestJsdl.jsdl":             refusedFor("16:7: FilesystemName is not supported"),
+	"091-geclipse-basicTestJsdl.jsdl":             refusedFor("16:7: FilesystemName is \"output\": Resources declares no FileSystem of that name"),
 	"097-airavata-resources-sleep.jsdl":           {runs: "/bin/sleep 10000"},
 	// Wrappers of other languages.
 	"103-xenbee-example.jsdl":          refusedFor("5:1: this is a {http://www.example.com/schemas/isdl/2007/01/isdl}Message with 1 JobDefinition in it, the first in line 38"),
@@ -75,7 +75,7 @@ var verdicts = map[string]verdict{
 	"211-genii-stage-1-file-5GB.jsdl":       {refused: uris(noRNS, 17, 26, 34, 42)},
 	"163-genii-gorp-returns.jsdl":           {refused: archives(19, 28, 37, 46, 55)},
 	"205-genii-simple-scratcher.jsdl": refusedFor("12:17: Argument has filesystemName=\"SCRATCH\"*declare no file systems", "18:13: FileSystem has the attribute*unique-id",
-		"26:13: HandleAsArchive", "27:13: AlwaysStageOut", "29:17: the URI of Source*"+noRNS, "34:13: FilesystemName is not supported",
+		"26:13: HandleAsArchive", "27:13: AlwaysStageOut", "29:17: the URI of Source*"+noRNS,
 		"37:13: HandleAsArchive", "38:13: AlwaysStageOut", "40:17: the URI of Source*"+noRNS, "47:13: HandleAsArchive", "48:13: AlwaysStageOut",
 		"50:17: the URI of Target*"+noRNS, "57:13: HandleAsArchive", "58:13: AlwaysStageOut", "60:17: the URI of Target*"+noRNS),
 }

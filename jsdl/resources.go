@@ -55,6 +55,8 @@ func (p *parser) counts(found map[string][]*element, w *wishes) {
 	w.individual, w.total, w.resources = count("IndividualCPUCount"), count("TotalCPUCount"), count("TotalResourceCount")
 	w.memory = p.bytes(first(found["IndividualPhysicalMemory"]), grid.MaxMemory)
 	w.totalMemory = p.bytes(first(found["TotalPhysicalMemory"]), maxTotalMemory)
+	w.memory = p.virtual(w.memory, first(found["IndividualVirtualMemory"]), grid.MaxMemory)
+	w.totalMemory = p.virtual(w.totalMemory, first(found["TotalVirtualMemory"]), maxTotalMemory)
 	w.broken = w.broken || len(p.list) > before
 }
 
@@ -68,6 +70,17 @@ func (p *parser) bytes(e *element, most int64) *allowed {
 		p.at(e.at, "%s has no lower bound: write a LowerBoundedRange with the bytes that are needed", e.local)
 		return nil
 	}
+	return set
+}
+
+// virtual is the physical memory that is asked for, or the virtual one, whichever is more: who has so much of the former
+// has so much of the latter.
+func (p *parser) virtual(physical *allowed, e *element, most int64) *allowed {
+	set := p.bytes(e, most)
+	if set == nil || physical != nil && physical.least(1, 1) >= set.least(1, 1) {
+		return physical
+	}
+	p.warn(e.at, "%s is taken for physical memory: sites count no swap", e.local)
 	return set
 }
 
@@ -88,6 +101,12 @@ func (p *parser) declared(found map[string][]*element) {
 	if set := p.bytes(first(found["IndividualDiskSpace"]), grid.MaxDisk); set != nil {
 		demand.Disk = set.least(1, 1)
 	}
+	if e := first(found["TotalDiskSpace"]); e != nil {
+		if set := p.bytes(e, grid.MaxDisk); set != nil {
+			p.warn(e.at, "TotalDiskSpace is asked of each node: the whole job may lie on one")
+			demand.Disk = max(demand.Disk, set.least(1, 1))
+		}
+	}
 	names := map[string]int{}
 	for _, e := range found["FileSystem"] {
 		p.fileSystem(e, names)
@@ -105,6 +124,7 @@ func (p *parser) fileSystem(e *element, names map[string]int) {
 		p.at(e.at, "FileSystem %s is given twice (first in line %d): once only", quote(name), names[name])
 	}
 	names[name] = e.at.line
+	p.fileSystems = append(p.fileSystems, name)
 	if c := first(found["Description"]); c != nil {
 		p.text(c)
 	}

@@ -2,6 +2,7 @@ package jsdl
 
 import (
 	"path"
+	"slices"
 
 	"gbroker/grid"
 )
@@ -29,7 +30,11 @@ func (p *parser) staging(e *element) {
 	name := p.word(f)
 	var why string
 	if s.Name, why = cleanPath(name); why == "" {
-		s.Path, why = inside(p.document.Job.Program.Directory, s.Name)
+		folder := p.document.Job.Program.Directory
+		if e := first(found["FilesystemName"]); e != nil {
+			folder, s.FileSystem = "", p.fileSystemOf(e)
+		}
+		s.Path, why = inside(folder, s.Name)
 	}
 	if why != "" {
 		p.at(f.at, "FileName is %s: %s", quote(name), why)
@@ -43,6 +48,18 @@ func (p *parser) staging(e *element) {
 		p.document.Job.Sources = append(p.document.Job.Sources, grid.Source{Path: s.Path, URI: s.From, Flag: s.CreationFlag})
 	}
 	p.document.Staging = append(p.document.Staging, s)
+}
+
+// fileSystemOf reads the name of a FileSystem, for which the sandbox stands in.
+func (p *parser) fileSystemOf(e *element) string {
+	name := p.word(e)
+	switch {
+	case name == "HOME" || name == "ROOT":
+		p.at(e.at, "FilesystemName is %s: a job has a sandbox only, which stands in for file systems of its own such as SCRATCH and TMP, not for that one: it would need a site that shows it to jobs", name)
+	case !slices.Contains(p.fileSystems, name):
+		p.at(e.at, "FilesystemName is %s: Resources declares no FileSystem of that name; write <FileSystem name=\"SCRATCH\"/> there, or leave FilesystemName out", quote(name))
+	}
+	return name
 }
 
 // creationFlag reads the CreationFlag f of the DataStaging e; nil is overwrite.

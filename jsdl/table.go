@@ -148,7 +148,6 @@ var spmdRules = slices.Concat([]rule{
 const (
 	noCatalogue = "sites keep no catalogue of applications: name the program in Executable"
 	noMount     = "a job sees its sandbox only: sites declare no file systems"
-	noVirtual   = "sites declare physical memory only: ask with IndividualPhysicalMemory, or limit with VirtualMemoryLimit"
 )
 
 var resourceRules = []rule{
@@ -162,13 +161,13 @@ var resourceRules = []rule{
 	{in: "Resources", space: Core, local: "IndividualCPUCount", most: 1, holds: "range", says: "cores on each node"},
 	{in: "Resources", space: Core, local: "IndividualNetworkBandwidth", most: 1, holds: "range, bits per second", says: "of a node, as the site declares it"},
 	{in: "Resources", space: Core, local: "IndividualPhysicalMemory", most: 1, holds: "range, bytes", says: "for each node, or process where no nodes are asked for"},
-	{in: "Resources", space: Core, local: "IndividualVirtualMemory", most: 1, effect: refused, says: noVirtual},
+	{in: "Resources", space: Core, local: "IndividualVirtualMemory", most: 1, holds: "range, bytes", says: "the same as IndividualPhysicalMemory, with a warning, as sites count no swap; beside that the greater one holds. To limit the address space write VirtualMemoryLimit"},
 	{in: "Resources", space: Core, local: "IndividualDiskSpace", most: 1, holds: "range, bytes", says: "that each node must have, as the site declares it"},
 	{in: "Resources", space: Core, local: "TotalCPUTime", most: 1, holds: "range, seconds", says: "what wall time × cores must make; it gives the wall time, with a warning, where nothing else names one"},
 	{in: "Resources", space: Core, local: "TotalCPUCount", most: 1, holds: "range", says: "cores of the whole job"},
 	{in: "Resources", space: Core, local: "TotalPhysicalMemory", most: 1, holds: "range, bytes", says: "of the whole job, shared out over its pieces"},
-	{in: "Resources", space: Core, local: "TotalVirtualMemory", most: 1, effect: refused, says: noVirtual},
-	{in: "Resources", space: Core, local: "TotalDiskSpace", most: 1, effect: refused, says: "sites count the disk of each node: ask with IndividualDiskSpace"},
+	{in: "Resources", space: Core, local: "TotalVirtualMemory", most: 1, holds: "range, bytes", says: "the same as TotalPhysicalMemory, likewise"},
+	{in: "Resources", space: Core, local: "TotalDiskSpace", most: 1, holds: "range, bytes", says: "that each node must have, with a warning: sites count the disk of each node, and the whole job may lie on one"},
 	{in: "Resources", space: Core, local: "TotalResourceCount", most: 1, holds: "range", says: "nodes: into so many pieces the job is cut"},
 	{in: "Resources", space: Genesis, local: "WallclockTime", most: 1, free: true, holds: "range, seconds", says: "the wall time, as Genesis II writes it"},
 	{in: "Resources", space: ARC, local: "IndividualWallTime", most: 1, free: true, says: "the wall time, as ARC writes it"},
@@ -235,7 +234,7 @@ var ownRules = []rule{
 
 var stagingRules = []rule{
 	{in: "DataStaging", space: Core, local: "FileName", most: 1, needed: "write <FileName>NAME</FileName>", holds: "relative path", says: "the file, in the working directory"},
-	{in: "DataStaging", space: Core, local: "FilesystemName", most: 1, effect: refused, says: noMount + ", and a FileName is relative to the working directory"},
+	{in: "DataStaging", space: Core, local: "FilesystemName", most: 1, holds: "name of a FileSystem of Resources", says: "FileName is relative to the top of the sandbox, which stands in for it, and not to the working directory. HOME and ROOT are refused"},
 	{in: "DataStaging", space: Core, local: "CreationFlag", most: 1, holds: "overwrite, append or dontOverwrite", says: "what becomes of a file that is there; `overwrite`, with a warning, without it"},
 	{in: "DataStaging", space: Core, local: "DeleteOnTermination", most: 1, holds: "boolean", says: "`true`: the site does not keep it after the end. The sandbox goes anyway, after what comes back has come back"},
 	{in: "DataStaging", space: Core, local: "Source", most: 1, says: "where it comes from"},

@@ -112,7 +112,7 @@ var samples = map[string]string{
 	"gb:WallTime": "60", "gb:NotBefore": "2030-01-01T00:00:00Z", "gb:Deadline": "2030-01-01T00:00:00+01:00", "gb:Fee": "7", "gb:Account": "physics", "gb:Rerunnable": "true", "gb:Hold": "1", "gb:Priority": "-5",
 	"gb:Sites": "<g:Only>alpha</g:Only>", "gb:Only": "alpha", "gb:Not": "beta", "gb:Prefer": "gamma", "gb:Queue": "long", "gb:DistinctNodes": "true", "gb:Property": "ib", "gb:Resource name": "2", "gb:Piece": "", "gb:Coallocation": "",
 	"gb:After": "xeon16.01ARZ3NDEKTSV4RRFFQ69G5FAV", "gb:Notify": "mailto:a@b.org", "gb:Signal": "USR1", "gb:Dialect": "slurm",
-	"FileName": "f", "CreationFlag": "append", "DeleteOnTermination": "true", "Source": "<URI>https://h/a</URI>", "Target": "<URI>https://h/b</URI>", "URI": "https://h/c",
+	"FileName": "f", "FilesystemName": "D", "IndividualVirtualMemory": "<Exact>2048</Exact>", "TotalVirtualMemory": "<Exact>2048</Exact>", "TotalDiskSpace": "<Exact>2048</Exact>", "CreationFlag": "append", "DeleteOnTermination": "true", "Source": "<URI>https://h/a</URI>", "Target": "<URI>https://h/b</URI>", "URI": "https://h/c",
 	"Executable": "/bin/true", "Argument": "a", "Input": "i", "Output": "o", "Error": "e", "WorkingDirectory": "w", "Environment": "v", "WallTimeLimit": "60",
 	"NumberOfProcesses": "4", "ProcessesPerHost": "2", "OperatingSystemType": "<OperatingSystemName>LINUX</OperatingSystemName>", "ThreadsPerProcess": "2", "SPMDVariation": variationBase + "OpenMPI",
 }
@@ -162,7 +162,7 @@ func around(place, inside string) (with, without string) {
 	case "Resources":
 		return resources("", "")
 	case "DataStaging":
-		return document(date, "<DataStaging><FileName>x</FileName><Source><URI>x</URI></Source>", "</DataStaging>", "")
+		return document(date+`<Resources><FileSystem name="D"/></Resources>`, "<DataStaging><FileName>x</FileName><Source><URI>x</URI></Source>", "</DataStaging>", "")
 	case "FileSystem":
 		return resources(`<FileSystem name="X">`, "</FileSystem>")
 	case "OperatingSystem", "CandidateHosts":
