@@ -28,7 +28,7 @@ import (
 )
 
 // tool finds a daemon's program, which is not on every user's PATH.
-func tool(t *testing.T, name, pkg string) string {
+func tool(t testing.TB, name, pkg string) string {
 	t.Helper()
 	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin") {
 		p := filepath.Join(dir, name)
@@ -41,7 +41,7 @@ func tool(t *testing.T, name, pkg string) string {
 }
 
 // port is one that is free now.
-func port(t *testing.T) string {
+func port(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,7 +53,7 @@ func port(t *testing.T) string {
 }
 
 // daemon runs a program until the test ends, and waits until it listens.
-func daemon(t *testing.T, address, program string, args ...string) {
+func daemon(t testing.TB, address, program string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
 	said, err := os.Create(filepath.Join(t.TempDir(), "said"))
@@ -98,7 +98,7 @@ func daemon(t *testing.T, address, program string, args ...string) {
 }
 
 // sshd is a real server of sftp, and the credentials for it.
-func sshd(t *testing.T) (address string, secret Secret) {
+func sshd(t testing.TB) (address string, secret Secret) {
 	t.Helper()
 	program := tool(t, "sshd", "openssh-server")
 	me, err := user.Current()
