@@ -88,6 +88,8 @@ type Journal interface {
 	// Templates and Results are what lies beside them.
 	Templates(ctx context.Context) ([]grid.Template, error)
 	Results(ctx context.Context) ([]grid.Results, error)
+	// Allocations are how far all co-allocated jobs are.
+	Allocations(ctx context.Context) ([]grid.Allocation, error)
 	Commit(ctx context.Context, changes []grid.Change) error
 	History(ctx context.Context, kind grid.Kind, key string) ([]grid.Event, error)
 	// Decisions are what was decided of a job, the oldest first: the first, and the latest.
@@ -240,6 +242,9 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 		return fmt.Errorf("loading the journal: %w", err)
 	}
 	if cfg.Results, err = journal.Results(ctx); err != nil {
+		return fmt.Errorf("loading the journal: %w", err)
+	}
+	if cfg.Allocations, err = journal.Allocations(ctx); err != nil {
 		return fmt.Errorf("loading the journal: %w", err)
 	}
 	b.groups.reset(cfg.Groups, cfg.Templates, cfg.Results)

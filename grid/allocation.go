@@ -1,6 +1,9 @@
 package grid
 
-import "strconv"
+import (
+	"crypto/sha256"
+	"strconv"
+)
 
 // AllocationState is how far the home of a co-allocated job is with it. The diagram is in docs/protocol.md.
 type AllocationState uint8
@@ -67,7 +70,7 @@ type Allocation struct {
 	State AllocationState
 	Round uint32          // the last one
 	Parts []AllocatedPart // of that round by rank, then those of earlier ones that are not settled
-	Made  int             // the highest number of a part so far
+	Last  int             // the highest number of a part so far
 	Start Tick            // of the round, by the home's clock
 	End   Tick
 	Go    Tick // when all had arrived
@@ -100,11 +103,13 @@ type AllocatedPart struct {
 	Nodes       []NodeName
 	Start, End  Tick    // of the reservation, by the clock of the site
 	Offset      Tick    // how far that is ahead of the home's
+	Limit       Tick    // kill limit of the part
 	Price       float64 // per core and hour
 	Reservation ReservationID
 	Heard       ReservationState // of the reservation; 0 before the first word
 	Asked       bool             // it was asked for: it may be there
-	Job         JobID            // "" before it is made
+	Job         JobID
+	Made        bool // the job
 	Arrived     bool
 	Begun       bool  // it took its start token, or may have
 	Fate        State // what became of the job; 0 before
@@ -113,7 +118,7 @@ type AllocatedPart struct {
 
 // Settled reports that nothing of it is left anywhere.
 func (p *AllocatedPart) Settled() bool {
-	return (!p.Asked || p.Heard.Over()) && (p.Job == "" || p.Fate != 0)
+	return (!p.Asked || p.Heard.Over()) && (!p.Made || p.Fate != 0)
 }
 
 // RefusedSlot is a time of a node that its site did not give.
@@ -121,6 +126,7 @@ type RefusedSlot struct {
 	Peer       PeerID
 	Nodes      []NodeName
 	Start, End Tick // by the clock of the site
+	At         Tick // when it refused, by the home's
 	Why        string
 }
 
@@ -140,4 +146,16 @@ type SiteSlots struct {
 	Slots   int // it told
 	Taken   []NodeName
 	Refusal *Refusal // it told none
+}
+
+// ReservationFor is the identifier of the reservation of a part: random as its job's is, and never used twice, as
+// a part's number is not.
+func ReservationFor(part JobID) ReservationID {
+	sum := sha256.Sum256([]byte("reservation of " + part))
+	return ReservationID(tagEncoding.EncodeToString(sum[:15]))
+}
+
+// PartFolder is where the output of a part lies among that of the whole.
+func PartFolder(rank int, site SiteName) string {
+	return "part" + strconv.Itoa(rank+1) + "-" + string(site)
 }

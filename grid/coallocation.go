@@ -35,6 +35,7 @@ type Part struct {
 	Sites  []PartSite
 	Start  Tick // by the clock of its site
 	Grace  Tick // how long it waits after that for the others
+	Limit  Tick // its kill limit, beside the grace: that of the slowest of the sites
 	Within Tick // it ends itself unless it hears so long after its begin that all have begun
 }
 
@@ -69,7 +70,7 @@ func (p *Part) Check() error {
 			return fmt.Errorf("%d processes at site %s: from 1 to %d", s.Processes, s.Name, MaxProcesses)
 		}
 	}
-	if p.Start <= 0 || p.Grace < 0 || p.Grace > MaxGrace || p.Within <= 0 || p.Within > MaxWithin {
+	if p.Start <= 0 || p.Grace < 0 || p.Grace > MaxGrace || p.Within <= 0 || p.Within > MaxWithin || p.Limit <= 0 {
 		return fmt.Errorf("it starts at %d, waits %d ms and needs word within %d ms: some instant, and at most an hour each", p.Start, p.Grace, p.Within)
 	}
 	return nil

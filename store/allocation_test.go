@@ -13,7 +13,7 @@ func aPart(j grid.Job) *grid.Job {
 	j.Coallocation = &grid.Coallocation{Sites: 2, PerSite: 3, Early: true, Survive: true}
 	j.Part = &grid.Part{
 		Of: idOf(6), Round: 2, Rank: 1, Sites: []grid.PartSite{{Name: "xeon16", Processes: 4}, {Name: "xeon32", Processes: 8}},
-		Start: 1795000060000, Grace: 5, Within: 6,
+		Start: 1795000060000, Grace: 5, Within: 6, Limit: 7,
 	}
 	return &j
 }

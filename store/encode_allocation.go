@@ -16,6 +16,7 @@ type partRow struct {
 	Sites  []grid.PartSite
 	Start  grid.Tick
 	Grace  grid.Tick `json:",omitempty"`
+	Limit  grid.Tick
 	Within grid.Tick
 }
 
@@ -48,7 +49,7 @@ type allocationRow struct {
 	State   grid.AllocationState
 	Round   uint32             `json:",omitempty"`
 	Parts   []allocatedRow     `json:",omitempty"`
-	Made    int                `json:",omitempty"`
+	Last    int                `json:",omitempty"`
 	Start   grid.Tick          `json:",omitempty"`
 	End     grid.Tick          `json:",omitempty"`
 	Go      grid.Tick          `json:",omitempty"`
@@ -71,21 +72,23 @@ type allocatedRow struct {
 	Nodes       []grid.NodeName
 	Start, End  grid.Tick
 	Offset      grid.Tick `json:",omitempty"`
+	Limit       grid.Tick `json:",omitempty"`
 	Price       float64   `json:",omitempty"`
 	Reservation grid.ReservationID
 	Heard       grid.ReservationState `json:",omitempty"`
 	Asked       bool                  `json:",omitempty"`
-	Job         grid.JobID            `json:",omitempty"`
-	Arrived     bool                  `json:",omitempty"`
-	Begun       bool                  `json:",omitempty"`
-	Fate        grid.State            `json:",omitempty"`
-	Gathered    *grid.Gathered        `json:",omitempty"`
+	Job         grid.JobID
+	Made        bool           `json:",omitempty"`
+	Arrived     bool           `json:",omitempty"`
+	Begun       bool           `json:",omitempty"`
+	Fate        grid.State     `json:",omitempty"`
+	Gathered    *grid.Gathered `json:",omitempty"`
 }
 
 func toAllocated(p grid.AllocatedPart) allocatedRow {
 	r := allocatedRow{
-		p.Round, p.Rank, p.Site, p.Peer, p.Processes, toDemand(p.Demand), p.Nodes, p.Start, p.End, p.Offset, p.Price,
-		p.Reservation, p.Heard, p.Asked, p.Job, p.Arrived, p.Begun, p.Fate, nil,
+		p.Round, p.Rank, p.Site, p.Peer, p.Processes, toDemand(p.Demand), p.Nodes, p.Start, p.End, p.Offset, p.Limit, p.Price,
+		p.Reservation, p.Heard, p.Asked, p.Job, p.Made, p.Arrived, p.Begun, p.Fate, nil,
 	}
 	if p.Gathered.Site != "" {
 		r.Gathered = &p.Gathered
@@ -96,7 +99,7 @@ func toAllocated(p grid.AllocatedPart) allocatedRow {
 func (r allocatedRow) allocated() grid.AllocatedPart {
 	return grid.AllocatedPart{
 		Round: r.Round, Rank: r.Rank, Site: r.Site, Peer: r.Peer, Processes: r.Processes, Demand: r.Demand.demand(), Nodes: r.Nodes,
-		Start: r.Start, End: r.End, Offset: r.Offset, Price: r.Price, Reservation: r.Reservation, Heard: r.Heard, Asked: r.Asked, Job: r.Job,
+		Start: r.Start, End: r.End, Offset: r.Offset, Limit: r.Limit, Price: r.Price, Reservation: r.Reservation, Heard: r.Heard, Asked: r.Asked, Job: r.Job, Made: r.Made,
 		Arrived: r.Arrived, Begun: r.Begun, Fate: r.Fate, Gathered: gathered(r.Gathered),
 	}
 }
@@ -110,14 +113,14 @@ func gathered(g *grid.Gathered) grid.Gathered {
 
 func toAllocationRow(a *grid.Allocation) allocationRow {
 	return allocationRow{
-		a.Of, a.State, a.Round, each(a.Parts, toAllocated), a.Made, a.Start, a.End, a.Go, a.Begun, a.Ended,
+		a.Of, a.State, a.Round, each(a.Parts, toAllocated), a.Last, a.Start, a.End, a.Go, a.Begun, a.Ended,
 		a.Next, a.Fails, a.Reason, a.Refused, a.Choice,
 	}
 }
 
 func (r allocationRow) allocation() grid.Allocation {
 	return grid.Allocation{
-		Of: r.Of, State: r.State, Round: r.Round, Parts: each(r.Parts, allocatedRow.allocated), Made: r.Made, Start: r.Start, End: r.End,
+		Of: r.Of, State: r.State, Round: r.Round, Parts: each(r.Parts, allocatedRow.allocated), Last: r.Last, Start: r.Start, End: r.End,
 		Go: r.Go, Begun: r.Begun, Ended: r.Ended, Next: r.Next, Fails: r.Fails, Reason: r.Reason, Refused: r.Refused, Choice: r.Choice,
 	}
 }

@@ -11,6 +11,7 @@ type partBody struct {
 	Start  int64          `msgpack:"t,omitempty"`
 	Grace  int64          `msgpack:"g,omitempty"`
 	Within int64          `msgpack:"w,omitempty"`
+	Limit  int64          `msgpack:"l,omitempty"`
 }
 
 type partSiteBody struct {
@@ -25,7 +26,7 @@ func fromPart(p *grid.Part) *partBody {
 	return &partBody{
 		string(p.Of), uint64(p.Round), int64(p.Rank),
 		each(p.Sites, func(s grid.PartSite) partSiteBody { return partSiteBody{string(s.Name), int64(s.Processes)} }),
-		int64(p.Start), int64(p.Grace), int64(p.Within),
+		int64(p.Start), int64(p.Grace), int64(p.Within), int64(p.Limit),
 	}
 }
 
@@ -38,7 +39,7 @@ func (b *partBody) part(c *check) *grid.Part {
 		Sites: list(c, "sites", b.Sites, grid.MaxPartSites, func(s partSiteBody, c *check) grid.PartSite {
 			return grid.PartSite{Name: c.site("name", s.Name), Processes: c.count("processes", s.Processes, 1, grid.MaxProcesses)}
 		}),
-		Start: c.wait("start", b.Start), Grace: c.wait("grace", b.Grace), Within: c.wait("within", b.Within),
+		Start: c.wait("start", b.Start), Grace: c.wait("grace", b.Grace), Within: c.wait("within", b.Within), Limit: c.walltime("limit", b.Limit),
 	}
 	if c.err == nil {
 		c.valid("rank", p.Check())
@@ -56,7 +57,7 @@ type slotsBody struct {
 	UserName string     `msgpack:"un,omitempty"`
 	From     int64      `msgpack:"s,omitempty"`
 	To       int64      `msgpack:"e,omitempty"`
-	Fee      int64      `msgpack:"f,omitempty"`
+	Fee      float64    `msgpack:"f,omitempty"`
 	Sent     int64      `msgpack:"c,omitempty"`
 }
 
@@ -71,7 +72,7 @@ func (b *slotsBody) message(c *check) Message {
 	m := Slots{
 		Of: c.jobID("of", b.Of), Round: b.Round, Demand: nested(c, "demand", b.Demand.demand), Walltime: c.walltime("walltime", b.Walltime),
 		Queue: c.queue("queue", b.Queue), User: grid.User{Home: c.peer("user.home", b.UserHome), Name: c.word("user.name", b.UserName, MaxUser)},
-		From: c.wait("from", b.From), To: c.wait("to", b.To), Fee: c.between("fee", b.Fee, 0, grid.MaxFee), Sent: c.wait("sent", b.Sent),
+		From: c.wait("from", b.From), To: c.wait("to", b.To), Fee: c.price("fee", b.Fee), Sent: c.wait("sent", b.Sent),
 	}
 	if m.To <= m.From || m.To-m.From > grid.MaxWalltime {
 		c.fail("to", "from %d to %d: it is some time, and at most %d", m.From, m.To, grid.MaxWalltime)
@@ -124,15 +125,15 @@ type slotsReplyBody struct {
 	Round   uint64       `msgpack:"r,omitempty"`
 	Site    siteBody     `msgpack:"s,omitempty"`
 	Slots   []slotBody   `msgpack:"l,omitempty"`
-	Most    int64        `msgpack:"m,omitempty"`
 	Slack   int64        `msgpack:"k,omitempty"`
+	Wait    estimateBody `msgpack:"e,omitempty"`
 	Refusal *refusalBody `msgpack:"f,omitempty"`
 	Clock   clocksBody   `msgpack:"c,omitempty"`
 }
 
 func fromSlotsReply(m SlotsReply) *slotsReplyBody {
 	b := &slotsReplyBody{
-		Of: string(m.Of), Round: m.Round, Site: fromSite(m.Site), Slots: each(m.Slots, fromSlot), Most: int64(m.Most), Slack: int64(m.Slack),
+		Of: string(m.Of), Round: m.Round, Site: fromSite(m.Site), Slots: each(m.Slots, fromSlot), Slack: int64(m.Slack), Wait: fromEstimate(m.Estimate),
 		Clock: clocksBody{int64(m.Clock.Asked), int64(m.Clock.Received), int64(m.Clock.Answered)},
 	}
 	if m.Refusal != nil {
@@ -144,7 +145,7 @@ func fromSlotsReply(m SlotsReply) *slotsReplyBody {
 func (b *slotsReplyBody) message(c *check) Message {
 	m := SlotsReply{
 		Of: c.jobID("of", b.Of), Round: b.Round, Site: nested(c, "site", b.Site.site), Slots: list(c, "slots", b.Slots, MaxSlots, slotBody.slot),
-		Most: c.count("most", b.Most, 0, grid.MaxProcesses), Slack: c.wait("slack", b.Slack), Clock: nested(c, "clock", b.Clock.clocks),
+		Slack: c.wait("slack", b.Slack), Estimate: nested(c, "estimate", b.Wait.estimate), Clock: nested(c, "clock", b.Clock.clocks),
 	}
 	if b.Refusal != nil {
 		r := nested(c, "refusal", b.Refusal.refusal)

@@ -21,7 +21,7 @@ type Slots struct {
 	Queue    grid.QueueName
 	User     grid.User
 	From, To grid.Tick // spans after sending
-	Fee      int64     // the most that is paid for a core and hour; 0 is no word
+	Fee      float64   // the most that is paid for a core and hour; 0 is no word
 	Sent     grid.Tick // the sender's clock
 }
 
@@ -32,10 +32,11 @@ type SlotsReply struct {
 	Site  grid.Site
 	// Slots are whole nodes, one after the other, by the clock of the site; Price is per core and hour.
 	Slots   []grid.Slot
-	Most    int       // processes that the site could ever run of it
-	Slack   grid.Tick // a reservation must be so much longer than its job's limit and grace
-	Refusal *grid.Refusal
-	Clock   Clocks
+	Refusal *grid.Refusal // there are none
+	Slack   grid.Tick     // a reservation must be so much longer than its job's limit and grace
+	// Estimate is when the whole job would start here the ordinary way, From having passed.
+	Estimate grid.Estimate
+	Clock    Clocks
 }
 
 // Clocks tell how far the clock of who answers is ahead, after Cristian: between Answered less when the

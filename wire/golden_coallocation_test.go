@@ -6,7 +6,7 @@ import "gbroker/grid"
 func examplePart() *grid.Part {
 	return &grid.Part{
 		Of: aJob, Round: 3, Rank: 1, Sites: []grid.PartSite{{Name: "xeon16", Processes: 4}, {Name: "xeon32", Processes: 8}},
-		Start: 1795000060000, Grace: 2 * grid.Minute, Within: grid.Minute,
+		Start: 1795000060000, Grace: 2 * grid.Minute, Within: grid.Minute, Limit: grid.Hour,
 	}
 }
 
@@ -28,7 +28,7 @@ func coallocation() []Message {
 				Node: "n1", Start: 1795000060000, End: 1795000960000, Cores: 8, Memory: 1 << 34,
 				Resources: []grid.Resource{{Name: "gpu:a100", Amount: 2}}, Price: 0.5,
 			}},
-			Most: 16, Slack: grid.Minute, Refusal: &grid.Refusal{Kind: grid.Temporary, Reason: "it is drained"},
+			Slack: grid.Minute, Refusal: &grid.Refusal{Kind: grid.Temporary, Reason: "it is drained"}, Estimate: grid.Estimate{Wait: grid.Hour, Safe: 2 * grid.Hour},
 			Clock: Clocks{Asked: 1795000000000, Received: 1795000000040, Answered: 1795000000900},
 		},
 		Gather{Job: aJob + ".2", Epoch: grid.Epoch{Term: 1, Hop: 300}, Sites: []grid.Gathered{exampleGathered()}},

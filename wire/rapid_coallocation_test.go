@@ -13,6 +13,7 @@ func (d draw) part() *grid.Part {
 	p := &grid.Part{
 		Of: d.jobID(), Round: d.u32(), Start: 1 + grid.Tick(d.n(0, int64(MaxSpan-1))),
 		Grace: grid.Tick(d.n(0, int64(grid.MaxGrace))), Within: grid.Tick(d.n(1, int64(grid.MaxWithin))),
+		Limit: grid.Tick(d.n(1, int64(grid.MaxWalltime))),
 	}
 	for i := range d.n(1, grid.MaxPartSites) {
 		p.Sites = append(p.Sites, grid.PartSite{Name: grid.SiteName(string(rune('a'+i)) + d.name()), Processes: int(d.n(1, grid.MaxProcesses))})
@@ -49,11 +50,11 @@ func (d draw) coallocation(kind Kind) Message {
 		from := d.n(0, int64(grid.MaxWalltime))
 		return Slots{
 			d.jobID(), d.u64(), d.demand(), grid.Tick(d.n(1, int64(grid.MaxWalltime))), d.queue(), grid.User{Home: d.peer(), Name: d.name()},
-			grid.Tick(from), grid.Tick(d.n(from+1, from+int64(grid.MaxWalltime))), d.n(0, grid.MaxFee), d.wait(),
+			grid.Tick(from), grid.Tick(d.n(from+1, from+int64(grid.MaxWalltime))), rapid.Float64Range(0, MaxPrice).Draw(d.T, "fee"), d.wait(),
 		}
 	case KindSlotsReply:
 		return SlotsReply{
-			d.jobID(), d.u64(), d.site(), many(d, 4, d.slot), int(d.n(0, grid.MaxProcesses)), d.wait(), d.estimate().Refusal,
+			d.jobID(), d.u64(), d.site(), many(d, 4, d.slot), d.estimate().Refusal, d.wait(), d.estimate(),
 			Clocks{d.wait(), d.wait(), d.wait()},
 		}
 	case KindGather:

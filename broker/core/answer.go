@@ -40,6 +40,7 @@ func (c *estimator) looked(e Looked) {
 	if e.Err != "" {
 		c.note("", "", "no snapshot of the batch system: "+e.Err)
 		c.unseen(asks, offers, forNow(noLook))
+		c.answerSlots(nil, outlook{}, e.Snapshot, forNow(noLook))
 		c.search.noPass()
 		return
 	}
@@ -51,6 +52,7 @@ func (c *estimator) looked(e Looked) {
 	c.search.beginPass(s, o)
 	if e.Full {
 		c.unseen(asks, offers, forNow(diskFull))
+		c.answerSlots(nil, o, s, forNow(diskFull))
 		return
 	}
 	b := o.batch()
@@ -65,6 +67,7 @@ func (c *estimator) looked(e Looked) {
 	for _, a := range asks {
 		c.send(a.from, c.answer(b, s, a))
 	}
+	c.answerSlots(b, o, s, nil)
 	c.search.ownAnswer(b, s)
 	c.search.whereHere(func(j *grid.Job) grid.Estimate { return c.withSpread(b.estimate(c.question(j, s.At))) }, nil)
 }

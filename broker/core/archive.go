@@ -179,6 +179,7 @@ func (c *kernel) take(r grid.Record) {
 	if r.Job.Home == c.cfg.Self && r.Key != "" {
 		c.keys[keyOf(r.Job.User, r.Key)] = grid.JobID(strings.Clone(string(r.Job.ID)))
 	}
+	c.countPart(&r)
 	if c.cfg.Load != nil && IsArchived(&r) {
 		c.putArchive(&r)
 		return

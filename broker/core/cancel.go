@@ -45,6 +45,9 @@ func (c *home) wantGone(j *job, by string) {
 
 // enforceCancel does what the flag asks, as far as this site can.
 func (c *home) enforceCancel(j *job) {
+	if c.wholes.has(j.rec.Job.ID) {
+		return // its parts are cancelled, which end it
+	}
 	if j.rec.Role != grid.Owning {
 		c.pursueCancel(j)
 		return

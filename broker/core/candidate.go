@@ -137,7 +137,12 @@ func (c *ownership) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, hel
 		return // it came twice while the snapshot was taken
 	}
 	e := grid.Estimate{Refusal: cmp.Or(c.estimator.unwelcome(o.offer.Job.Home), c.execution.refusedHere(o.offer.Handoff.Job))}
-	if e.Refusal == nil {
+	part := o.offer.Job.Part
+	switch {
+	case e.Refusal != nil:
+	case part != nil: // its nodes are reserved
+		e.Wait = max(0, part.Start-c.now)
+	default:
 		e = b.estimate(c.estimator.question(&o.offer.Job, s.At))
 	}
 	if e.Refusal == nil && len(c.accepted) >= maxAccepted {
@@ -146,7 +151,7 @@ func (c *ownership) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, hel
 	if e.Refusal == nil {
 		e.Refusal = c.beyond(held, &o.offer.Job)
 	}
-	if e.Refusal != nil || e.Wait > o.offer.Wait+slack(o.offer.Wait) {
+	if e.Refusal != nil || part == nil && e.Wait > o.offer.Wait+slack(o.offer.Wait) {
 		c.send(o.from, wire.Refuse{Handoff: o.offer.Handoff, Estimate: e})
 		return
 	}

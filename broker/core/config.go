@@ -1,6 +1,9 @@
 package core
 
-import "gbroker/grid"
+import (
+	"gbroker/grid"
+	"gbroker/plan"
+)
 
 // Config is what a Core is told once. Zero fields take the defaults of Defaults.
 type Config struct {
@@ -88,6 +91,14 @@ type Config struct {
 	Groups    []grid.Group
 	Templates []grid.Template
 	Results   []grid.Results
+	// Reserves tells that the batch system makes reservations; they must be so much longer than what is
+	// to run in them. Pricing is what its nodes cost.
+	Reserves bool
+	Slack    grid.Tick
+	Pricing  *plan.Pricing
+	// Allocations are what it says of co-allocated jobs.
+	Allocations  []grid.Allocation
+	Coallocating Coallocating
 	// Window is how many jobs of one group that makes them from a template are under way at most: more
 	// keeps more sites busy, and takes more memory and more of what a user may have.
 	Window int

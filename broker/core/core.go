@@ -47,6 +47,8 @@ func NewFrom(cfg Config, members []grid.Member, records iter.Seq[grid.Record]) *
 	c.search.random = rand.New(rand.NewPCG(cfg.Seed, count))
 	c.estimator.remember(ran)
 	c.groups.take(c.cfg.Groups, c.cfg.Templates, c.cfg.Results)
+	c.wholes.take(c.cfg.Allocations)
+	c.cfg.Allocations = nil
 	c.cfg.Groups, c.cfg.Templates, c.cfg.Results = nil, nil, nil
 	return c
 }
@@ -89,6 +91,7 @@ func assemble(k *kernel) *Core {
 	k.reporter, k.watcher = c.home, c.terms
 	k.groups.limit = k.cfg.UploadLimit
 	k.groups.jobs, k.groups.window, k.groups.expand = memberJobs{c.home}, k.cfg.Window, k.cfg.Expand
+	k.wholes.wholes = &wholeJobs{kernel: k, execution: c.execution, gates: c.gates, home: c.home, ownership: c.ownership, search: c.search, terms: c.terms}
 	c.neighbourhood.home = c.home
 	c.neighbourhood.ownership = c.ownership
 	c.neighbourhood.recovery = c.recovery
@@ -120,7 +123,7 @@ func assemble(k *kernel) *Core {
 	c.terms.home = c.home
 	c.terms.ownership = c.ownership
 	c.terms.search = c.search
-	c.stepper = stepper{k, routesOf(k.groups, c.neighbourhood, c.ownership, c.terms, c.search, c.estimator, c.execution, c.home, c.relay, c.recovery)}
+	c.stepper = stepper{k, routesOf(k.groups, k.wholes, c.neighbourhood, c.ownership, c.terms, c.search, c.estimator, c.execution, c.home, c.relay, c.recovery)}
 	return c
 }
 

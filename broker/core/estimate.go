@@ -62,9 +62,20 @@ type reply struct {
 
 // undecide has a place searched for the job, unless its home keeps it back.
 func (c *search) undecide(j *job) {
+	if j.rec.Job.Part != nil {
+		c.unplaced(j)
+		return
+	}
 	if c.gates.kept(j) == "" && !c.unweighed(j) && !j.queued {
 		j.queued = true
 		c.undecided = append(c.undecided, j.rec.Job.ID)
+	}
+}
+
+// unplaced: a part has no place. At its home it is handed to its site again; its site has nothing else to do with it.
+func (c *search) unplaced(j *job) {
+	if !c.isHome(j) && j.rec.Role == grid.Owning && !j.isSuperseded() {
+		c.execution.end(j, grid.Failed, "its site does not run it: "+j.rec.Why())
 	}
 }
 

@@ -9,10 +9,11 @@ import (
 // from a plan of what the batch system shows, what is coming, and what was learned of run times.
 type estimator struct {
 	*kernel
-	estimates []pendingEstimate // questions of others that wait for a snapshot
-	looking   bool              // a snapshot is being taken
-	seen      grid.Tick         // when the last good one came
-	planned   planned
+	estimates  []pendingEstimate // questions of others that wait for a snapshot
+	slotsAsked []pendingSlots    // so do these
+	looking    bool              // a snapshot is being taken
+	seen       grid.Tick         // when the last good one came
+	planned    planned
 
 	// What is learned from the jobs that ran here.
 	runTimes plan.RunTimes
@@ -46,4 +47,5 @@ type estimator struct {
 func (c *estimator) routes(r *routes) {
 	onEvent(r, c.looked)
 	onMessage(r, c.estimateRequest)
+	onMessage(r, c.onSlots)
 }

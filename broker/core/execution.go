@@ -19,6 +19,7 @@ type execution struct {
 		beforeEnd(j *job) gate
 		beforeStrays() gate
 		beforeSweep() gate
+		beforePassing(told bool) gate
 	}
 	home interface {
 		adopt(j *job, k claim)
@@ -52,5 +53,6 @@ func (c *execution) routes(r *routes) {
 	onEvent(r, c.strayed)
 	onEvent(r, c.sweep)
 	onEvent(r, c.endJob)
+	onMessage(r, c.onGather)
 	onJob(r, onBatch, c.batchDue)
 }

@@ -1,6 +1,10 @@
 package core
 
-import "gbroker/grid"
+import (
+	"cmp"
+
+	"gbroker/grid"
+)
 
 // beforeStart is what has to be known before an attempt of the job may be handed to the batch system, or
 // the job to another site.
@@ -33,6 +37,9 @@ func (c *gates) beforeStart(j *job) gate {
 
 // kept says why a job of this home is not to be started, nor a place searched for it, yet; "" is no reason.
 func (c *gates) kept(j *job) string {
+	if why := c.wholes.keepsBack(&j.rec.Job); why != "" {
+		return cmp.Or(c.terms.keepsBack(j), why)
+	}
 	if c.without(KeptBackStarts) {
 		return ""
 	}

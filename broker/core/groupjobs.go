@@ -110,17 +110,21 @@ func (m memberJobs) removeJob(id grid.JobID) {
 	}
 }
 
-// furnish gives a job that was made from a template its files, which are those of its group.
+// furnish gives a job that was made from a template its files, which are those of its group, or a part those of its whole.
 func (c *home) furnish(j *job) {
 	name, _ := j.rec.Job.ID.Group()
-	c.emit(Furnish{Job: j.rec.Job.ID, From: name.Template(), Files: j.rec.Job.Inputs})
+	from := name.Template()
+	if of := j.rec.Job.Part; of != nil {
+		from = of.Of
+	}
+	c.emit(Furnish{Job: j.rec.Job.ID, From: from, Files: j.rec.Job.Inputs})
 }
 
 // furnished: its files are here, or they could not be brought.
 func (c *home) furnished(e Furnished) {
 	j := c.job(e.Job)
 	switch {
-	case j == nil || j.rec.State != grid.StageIn || !c.groups.shares(e.Job):
+	case j == nil || j.rec.State != grid.StageIn || !c.groups.shares(e.Job) && j.rec.Job.Part == nil:
 	case e.Err == "":
 		c.disarm(j, onUpload)
 		c.search.ready(j, "its turn in its group has come")

@@ -229,6 +229,7 @@ func (c *home) apply(j *job, from grid.PeerID, m wire.Report) {
 		r.Finished = r.Started + max(0, m.Started.Span-m.Finished.Span)
 	}
 	r.End, r.ExitCode, r.HasExit, r.Signal, r.Reason, r.Usage = m.End, m.ExitCode, m.HasExit, m.Signal, m.Reason, m.Usage
+	r.Arrived, r.Hosts, r.Address = c.keepInstant(r.Arrived, m.Arrived), m.Hosts, m.Address
 	r.CancelRequested = r.CancelRequested || m.Cancel
 	r.ContactLost = 0
 	c.estimateOf(r, m)

@@ -25,10 +25,13 @@ type kernel struct {
 	ended    Ended                      // of archived
 	accepted map[grid.JobID]*acceptance // those that will need capacity here, and are not on disk
 	keys     map[submissionKey]grid.JobID
-	users    map[string]usage // of this site, by name
-	groups   *groups          // of this site; see group.go
-	latest   grid.Tick        // the latest instant in the records that this life began with
-	ageFrom  grid.Tick        // nothing is too old before
+	users    map[string]usage            // of this site, by name
+	groups   *groups                     // of this site; see group.go
+	wholes   *coallocation               // so are these
+	parts    map[grid.JobID]map[int]bool // numbers of the parts of co-allocated jobs that have records
+	inner    []wire.Message              // said to this site itself in this step
+	latest   grid.Tick                   // the latest instant in the records that this life began with
+	ageFrom  grid.Tick                   // nothing is too old before
 
 	members map[grid.PeerID]*member
 	unnamed map[grid.PeerID]member // what was heard of peers that are no members (yet)
@@ -55,6 +58,8 @@ func newKernel(cfg Config, members []grid.Member) *kernel {
 		rounds:   cfg.Seed,
 		jobs:     map[grid.JobID]*job{},
 		groups:   newGroups(nil),
+		wholes:   newCoallocation(cfg.Coallocating),
+		parts:    map[grid.JobID]map[int]bool{},
 		live:     map[grid.JobID]*job{},
 		archive:  map[grid.JobID]archived{},
 		ending:   map[grid.JobID]bool{},
@@ -72,7 +77,14 @@ func newKernel(cfg Config, members []grid.Member) *kernel {
 
 func (c *kernel) emit(e Effect) { c.out = append(c.out, e) }
 
-func (c *kernel) send(to grid.PeerID, m wire.Message) { c.emit(Send{To: to, Message: m}) }
+// send says m to a member, or to this site itself, which hears it in the same step.
+func (c *kernel) send(to grid.PeerID, m wire.Message) {
+	if to == c.cfg.Self {
+		c.inner = append(c.inner, m)
+		return
+	}
+	c.emit(Send{To: to, Message: m})
+}
 
 func (c *kernel) note(id grid.JobID, p grid.PeerID, text string) {
 	c.emit(Note{Job: id, Peer: p, Text: text})
@@ -126,6 +138,14 @@ func (c *kernel) until(in wire.In) grid.Tick {
 		return 0
 	}
 	return max(1, c.now+in.Span)
+}
+
+// limitOf is what a job gets at this site before it is killed: parts of one job get the same.
+func (c *kernel) limitOf(j *grid.Job) grid.Tick {
+	if j.Part != nil {
+		return j.Part.Limit
+	}
+	return c.limit(j.Walltime)
 }
 
 // limit is what a job gets at this site before it is killed.

@@ -50,7 +50,7 @@ func (c *execution) launch(j *job, why string) {
 		Keep: keep, Fresh: keep && j.worn,
 		Submission: grid.Submission{
 			ID: c.attempt(j), Job: j.rec.Job, Reservation: string(j.rec.Job.Reservation),
-			Limit:    c.limit(j.rec.Job.Walltime),
+			Limit:    c.limitOf(&j.rec.Job),
 			Expected: runTime(j.rec.Job.Walltime, c.cfg.Site.Speed),
 			Age:      c.now - j.rec.Submitted,
 		},
@@ -210,6 +210,7 @@ func (c *execution) progressed(e Progressed) {
 			j.rec.Local = p.Local
 			c.save(j, "")
 		}
+		c.arrived(j, p)
 		c.arm(j, onBatch, 6*c.cfg.Refresh)
 	case grid.Withdrawn, grid.Unknown:
 		c.unseenAttempt(j, p.Phase)

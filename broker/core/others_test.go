@@ -129,6 +129,7 @@ func (o *others) beforeCounting() (r gate)                  { o.did("beforeCount
 func (o *others) beforeEndingRest(_ bool) (r gate)          { o.did("beforeEndingRest"); return }
 func (o *others) hadIt(*job, grid.PeerID, wire.Report) bool { return false }
 func (o *others) reconcile()                                { o.did("reconcile") }
+func (o *others) beforePassing(_ bool) (r gate)             { return untilHome }
 func (o *others) madeAgain(j *job) (r bool) {
 	o.did("madeAgain %s", j.rec.Job.ID)
 	return

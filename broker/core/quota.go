@@ -30,7 +30,7 @@ func (u *usage) add(o usage, sign int) {
 // usageOf is what a job of a user of this site counts.
 func (c *kernel) usageOf(j *job) usage {
 	r := &j.rec
-	if !c.isHome(j) || r.State.Terminal() {
+	if !c.isHome(j) || r.State.Terminal() || r.Job.Part != nil { // the whole counts
 		return usage{}
 	}
 	u := c.ofJob(&r.Job)

@@ -160,6 +160,7 @@ func (c *kernel) save(j *job, why string) {
 	if c.isHome(j) && j.rec.State.Terminal() {
 		c.groups.jobEnded(j.rec.Job.ID, c.resultOf(&j.rec))
 	}
+	c.ofWhole(j)
 	c.watcher.saved(j)
 	if report {
 		c.disarm(j, onReport)
@@ -225,6 +226,31 @@ func (c *kernel) drop(j *job) {
 	c.emit(Save{grid.Deleted(grid.KindJob, string(id))})
 	c.groups.jobEnded(id, c.resultOf(&j.rec))
 	c.discard(id)
+	if of := j.rec.Job.Part; of != nil {
+		_, n := id.Group()
+		delete(c.parts[of.Of], n)
+	}
+	c.wholes.dropped(id)
+}
+
+// ofWhole has what changes of a co-allocated job and of its parts looked at, at their home.
+func (c *kernel) ofWhole(j *job) {
+	if !c.isHome(j) {
+		return
+	}
+	c.countPart(&j.rec)
+	c.wholes.saved(&j.rec.Job)
+}
+
+// countPart keeps the numbers of parts.
+func (c *kernel) countPart(r *grid.Record) {
+	if of := r.Job.Part; of != nil && r.Job.Home == c.cfg.Self {
+		if c.parts[of.Of] == nil {
+			c.parts[of.Of] = map[int]bool{}
+		}
+		_, n := r.Job.ID.Group()
+		c.parts[of.Of][n] = true
+	}
 }
 
 // discard drops all files of a job, unless a newer offer is bringing them anew.

@@ -32,6 +32,7 @@ func (c *recovery) recover() {
 		c.recoverJob(j)
 	}
 	c.groups.recover(c.lastLife())
+	c.wholes.recover(c.sorted())
 	c.terms.recover()
 	c.witnessed()
 	c.reconcile()
@@ -75,8 +76,8 @@ func (c *recovery) recoverOwned(j *job) {
 	switch j.rec.State {
 	case grid.Submitted, grid.StageIn:
 		in := c.cfg.UploadLimit
-		if c.groups.shares(j.rec.Job.ID) {
-			in = 1 // its files lie with its group
+		if c.groups.shares(j.rec.Job.ID) || j.rec.Job.Part != nil {
+			in = 1 // its files lie with its group, or its whole
 		}
 		c.arm(j, onUpload, in)
 	case grid.Ready:
@@ -94,6 +95,9 @@ func (c *recovery) recoverOwned(j *job) {
 	case grid.Moving:
 		c.recoverMoving(j)
 	case grid.Assigned, grid.Running:
+		if c.wholes.has(j.rec.Job.ID) {
+			break
+		}
 		c.emit(Probe{c.attempt(j)})
 		c.arm(j, onBatch, c.cfg.Refresh)
 	case grid.Finished:

@@ -90,9 +90,10 @@ func (c *search) passSoon() {
 }
 
 // jitter is up to a tenth of a span, so that brokers do not keep step.
-func (c *search) jitter(span grid.Tick) grid.Tick {
-	return grid.Tick(c.random.Int64N(int64(span/10) + 1))
-}
+func (c *search) jitter(span grid.Tick) grid.Tick { return c.upTo(span / 10) }
+
+// upTo is a random span.
+func (c *search) upTo(span grid.Tick) grid.Tick { return grid.Tick(c.random.Int64N(int64(span) + 1)) }
 
 // startPass has a look taken for a pass that is wanted; looked goes on.
 func (c *search) startPass() {
@@ -177,7 +178,7 @@ func (c *search) chooseWaiting(s plan.Snapshot) (ids []grid.JobID, more bool) {
 func (c *search) movable(j *job) bool {
 	r := &j.rec
 	if r.Role != grid.Owning || r.State != grid.Assigned || r.Local == "" || r.CancelRequested || c.withdraws(j) ||
-		r.Missing != 0 || r.Handoff.Phase != grid.NoHandoff || j.claim != nil || c.gates.beforeStart(j) != open {
+		r.Missing != 0 || r.Job.Part != nil || r.Handoff.Phase != grid.NoHandoff || j.claim != nil || c.gates.beforeStart(j) != open {
 		return false
 	}
 	if c.draining {

@@ -34,6 +34,9 @@ func (c *home) reportOf(j *job) wire.Report {
 	if r.EstimateNow != 0 && r.State == grid.Assigned {
 		m.Estimate = wire.In{Span: r.EstimateNow - c.now, Known: true}
 	}
+	if r.Arrived > 0 {
+		m.Arrived, m.Hosts, m.Address = c.ago(r.Arrived), r.Hosts, r.Address
+	}
 	if r.State == grid.StageOut {
 		m.Outputs = r.Outputs
 	}

@@ -65,14 +65,26 @@ func (s *stepper) step(now grid.Tick, ev Event) []Effect {
 		s.event(ev)
 		if s.duplicate == "" {
 			s.fire()
-			for _, do := range s.routes.after {
-				do()
-			}
+			s.settle()
 		}
 	} else {
 		s.routes.stopped(ev)
 	}
 	return s.out
+}
+
+// settle ends a step: what this site said to itself is heard, which may bring more.
+func (s *stepper) settle() {
+	for again := true; again; again = len(s.inner) > 0 || len(s.wholes.stale) > 0 {
+		for len(s.inner) > 0 {
+			m := s.inner[0]
+			s.inner = s.inner[1:]
+			s.hear(s.cfg.Self, m)
+		}
+		for _, do := range s.routes.after {
+			do()
+		}
+	}
 }
 
 func (s *stepper) event(ev Event) {
@@ -90,6 +102,10 @@ func (s *stepper) message(from grid.PeerID, m wire.Message) {
 	if s.members[from] == nil {
 		return
 	}
+	s.hear(from, m)
+}
+
+func (s *stepper) hear(from grid.PeerID, m wire.Message) {
 	for _, take := range s.routes.messages[m.Kind()] {
 		take(from, m)
 	}

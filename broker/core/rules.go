@@ -4,7 +4,7 @@ package core
 // checker can prove that it would see them missing (gsim faults --break). The zero
 // value, all rules in force, is the only one that a daemon uses. They stand at the gates (gates*.go), those of
 // stamps and positions in stamp.go and position.go, and those of the order of effects in host.go.
-type Rules uint32
+type Rules uint64
 
 // The rules, each with what happens without it.
 const (
@@ -59,6 +59,20 @@ const (
 	DependenciesIgnored
 	// DeadlineUnseen: an owner does not end a job by its deadline.
 	DeadlineUnseen
+	// ConfirmBeforeAllTentative: reservations of a round are confirmed as soon as one is made.
+	ConfirmBeforeAllTentative
+	// GoBeforeAllThere: parts are told to go when one of them has arrived.
+	GoBeforeAllThere
+	// GoUnsaved: GO is said, and not on disk.
+	GoUnsaved
+	// TokenBeforeGo: a part is told to go when it arrives, by its own site.
+	TokenBeforeGo
+	// BegunWithoutOthers: parts are told that all have begun when one has.
+	BegunWithoutOthers
+	// ReleaseNotRepeated: the release of a reservation is said once.
+	ReleaseNotRepeated
+	// ClockOffsetIgnored: the clocks of other sites count as this one.
+	ClockOffsetIgnored
 )
 
 // Without tells that a rule, or one of several, is switched off.

@@ -77,6 +77,9 @@ func (c *home) newJob(of grid.Job, key string, anyway bool) *job {
 func (c *home) accept(j *job) {
 	of := &j.rec.Job
 	c.save(j, "accepted from "+of.User.Name)
+	if of.Coallocation != nil {
+		c.wholes.accepted(of.ID)
+	}
 	c.terms.await(j)
 	if len(of.Inputs) > 0 {
 		c.become(j, grid.StageIn)
@@ -154,7 +157,7 @@ func (c *home) unclaimed(j *job) bool {
 }
 
 func (c *home) uploadDue(j *job) {
-	if j.rec.State == grid.StageIn && c.groups.shares(j.rec.Job.ID) {
+	if j.rec.State == grid.StageIn && (c.groups.shares(j.rec.Job.ID) || j.rec.Job.Part != nil) {
 		c.furnish(j)
 		return
 	}

@@ -38,6 +38,7 @@ const (
 	reconcileDue
 	whereDeadline
 	groupsDue // more jobs may enter, or are to be removed
+	allocationsDue
 	generals
 	// acceptedDue belongs to an acceptance, which has no record yet.
 	acceptedDue

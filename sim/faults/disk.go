@@ -149,7 +149,7 @@ type besideKey struct {
 }
 
 func isBeside(c grid.Change) (besideKey, bool) {
-	return besideKey{c.Kind, c.Key}, c.Kind == grid.KindTemplate || c.Kind == grid.KindResults
+	return besideKey{c.Kind, c.Key}, c.Kind == grid.KindTemplate || c.Kind == grid.KindResults || c.Kind == grid.KindAllocation || c.Kind == grid.KindReservation
 }
 
 func (d *disk) putBeside(k besideKey, e grid.Entity) {
@@ -245,7 +245,7 @@ func (d *disk) loadGroups() []grid.Group {
 }
 
 // loadBeside is what lies beside them.
-func (d *disk) loadBeside() (templates []grid.Template, results []grid.Results) {
+func (d *disk) loadBeside() (templates []grid.Template, results []grid.Results, allocations []grid.Allocation) {
 	for _, e := range d.beside { // in any order: they go to their groups
 		switch e := e.(type) {
 		case *grid.Template:
@@ -254,9 +254,11 @@ func (d *disk) loadBeside() (templates []grid.Template, results []grid.Results) 
 			r := *e
 			r.Of = slices.Clone(r.Of)
 			results = append(results, r)
+		case *grid.Allocation:
+			allocations = append(allocations, *e)
 		}
 	}
-	return templates, results
+	return templates, results, allocations
 }
 
 // loseJournal leaves an empty one, of a new incarnation.

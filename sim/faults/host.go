@@ -93,9 +93,10 @@ func (h *host) begin() {
 
 // config is what the Core of a site is told.
 func (w *world) config(s *site) core.Config {
-	templates, results := s.disk.loadBeside()
+	templates, results, allocations := s.disk.loadBeside()
 	return core.Config{
-		Templates: templates, Results: results, Window: sweepWindow, Expand: w.expand,
+		Allocations: allocations,
+		Templates:   templates, Results: results, Window: sweepWindow, Expand: w.expand,
 		Self: s.peer, Site: s.facts, Seed: uint64(s.i)<<48 | s.host.cores<<32, Broken: w.broken.core,
 		Journal: s.disk.id(), Boot: s.host.nonce, Seen: maps.Clone(s.disk.peers),
 		Lives: s.disk.lives, Witness: s.disk.witness.last, Told: s.disk.said(),

@@ -1,0 +1,234 @@
+package core
+
+import (
+	"maps"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// wholeJobs are the jobs of co-allocation: what is done to them, the other machines do.
+type wholeJobs struct {
+	*kernel
+	execution interface {
+		launch(j *job, why string)
+	}
+	gates interface {
+		beforeAllBegun(begun, of int) gate
+		beforeConfirming(tentative, of int) gate
+		beforeGo(arrived, of int) gate
+		beforeReleasingAgain() gate
+		beforeRound(j *job) gate
+		beforeStart(j *job) gate
+		offset(t grid.Tick) grid.Tick
+		savesGo() bool
+	}
+	home interface {
+		accept(of *job)
+		furnish(j *job)
+		newJob(of grid.Job, key string, anyway bool) *job
+		terminal(j *job, s grid.State)
+		wantGone(j *job, by string)
+	}
+	ownership interface {
+		makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32)
+	}
+	search interface {
+		delivery(m *member, size int64) (bandwidth float64, measured bool, delivery grid.Tick)
+		fetching(j *job) grid.Tick
+		predicted(j *job)
+		ready(j *job, why string)
+		unwanted(j *job, p grid.PeerID) *grid.Refusal
+		upTo(span grid.Tick) grid.Tick
+	}
+	terms interface {
+		keepsBack(j *job) string
+		tooLate(j *job)
+	}
+}
+
+func (w *wholeJobs) instant() grid.Tick { return w.now }
+
+func (w *wholeJobs) retry(tries int) grid.Tick {
+	return min(w.cfg.Retry<<min(tries, 20), w.cfg.RetryMax)
+}
+
+func (w *wholeJobs) jitter(span grid.Tick) grid.Tick { return w.search.upTo(span) }
+
+func (w *wholeJobs) round() uint64 {
+	w.rounds++
+	return w.rounds
+}
+
+func (w *wholeJobs) again(at grid.Tick) {
+	if due := w.timers.general[allocationsDue-concerns]; due == 0 || at < due {
+		w.armGeneral(allocationsDue, at-w.now)
+	}
+}
+
+func (w *wholeJobs) say(to grid.PeerID, m wire.Message) { w.send(to, m) }
+
+func (w *wholeJobs) save(a *grid.Allocation, why string) {
+	ch := grid.Saved(a)
+	if why != "" {
+		ch.Events = []grid.Event{{At: w.now, Site: w.cfg.Site.Name, Why: why}}
+	}
+	w.emit(Save{ch})
+}
+
+func (w *wholeJobs) drop(of grid.JobID) {
+	w.emit(Save{grid.Deleted(grid.KindAllocation, string(of))})
+	for _, r := range w.parts(of, 0) {
+		if j := w.job(r.Job.ID); j != nil && j.rec.State.Terminal() {
+			w.kernel.drop(j)
+		}
+	}
+}
+
+func (w *wholeJobs) whole(id grid.JobID) (*grid.Record, string) {
+	j := w.job(id)
+	if j == nil {
+		return nil, ""
+	}
+	return &j.rec, w.terms.keepsBack(j)
+}
+
+func (w *wholeJobs) tell(id grid.JobID, why string, start grid.Tick) {
+	if j := w.job(id); j != nil && !j.rec.State.Terminal() {
+		j.rec.Reason, j.rec.EstimateNow = why, start
+		if start > 0 {
+			w.search.predicted(j)
+		}
+		w.show(j)
+	}
+}
+
+func (w *wholeJobs) alone(id grid.JobID, why string) {
+	if j := w.job(id); j != nil && j.rec.State == grid.Ready && j.rec.Role == grid.Owning {
+		w.search.ready(j, why)
+	}
+}
+
+func (w *wholeJobs) begun(id grid.JobID) {
+	if j := w.job(id); j != nil && j.rec.State == grid.Ready {
+		w.terms.tooLate(j)
+		w.become(j, grid.Running)
+		j.rec.Started, j.rec.Reason = w.now, ""
+		w.kernel.save(j, "all parts have begun")
+	}
+}
+
+func (w *wholeJobs) end(id grid.JobID, of ending) {
+	j := w.job(id)
+	if j == nil || j.rec.State.Terminal() {
+		return
+	}
+	r := &j.rec
+	r.HasExit, r.ExitCode, r.Signal, r.Usage, r.Finished = of.hasExit, of.exitCode, of.signal, of.usage, of.finished
+	r.Outputs, r.Reason, r.End = of.outputs, of.why, of.state
+	if of.state == grid.Completed || of.state == grid.CancelledWalltime {
+		w.become(j, grid.StageOut)
+	}
+	w.home.terminal(j, of.state)
+}
+
+func (w *wholeJobs) sites(id grid.JobID) (list []reachable) {
+	j := w.job(id)
+	if j == nil {
+		return nil
+	}
+	add := func(p grid.PeerID, why *grid.Refusal, link float64) {
+		if no := w.search.unwanted(j, p); no != nil {
+			why = no
+		}
+		list = append(list, reachable{p, w.siteName(p), why, link})
+	}
+	var own *grid.Refusal
+	if w.draining {
+		own = forNow(drained)
+	}
+	add(w.cfg.Self, own, 0)
+	for _, p := range w.targets {
+		m := w.members[p]
+		var why *grid.Refusal
+		if m.live != grid.Alive {
+			why = forNow(notAlive)
+		}
+		add(p, why, m.link.RTT.Seconds())
+	}
+	return list
+}
+
+func (w *wholeJobs) bytes(id grid.JobID, to grid.PeerID) grid.Tick {
+	j, m := w.job(id), w.members[to]
+	if j == nil || m == nil {
+		return 0
+	}
+	_, _, delivery := w.search.delivery(m, sizeOf(&j.rec.Job))
+	return delivery + w.search.fetching(j)
+}
+
+func (w *wholeJobs) part(id grid.JobID) *grid.Record {
+	if j := w.job(id); j != nil {
+		return &j.rec
+	}
+	return nil
+}
+
+func (w *wholeJobs) parts(of grid.JobID, after int) (list []*grid.Record) {
+	for _, n := range slices.Sorted(maps.Keys(w.kernel.parts[of])) {
+		if j := w.job(partID(of, n)); n > after && j != nil {
+			list = append(list, &j.rec)
+		}
+	}
+	return list
+}
+
+func partID(of grid.JobID, n int) grid.JobID { return (&grid.Allocation{Of: of}).PartID(n) }
+
+func (w *wholeJobs) makePart(of grid.Job) {
+	if w.peek(of.ID) != nil {
+		return
+	}
+	j := w.home.newJob(of, "", false)
+	w.home.accept(j)
+	if j.rec.State == grid.StageIn {
+		w.home.furnish(j)
+		return
+	}
+	w.become(j, grid.Ready)
+	w.kernel.save(j, "made")
+}
+
+func (w *wholeJobs) place(id grid.JobID, to grid.PeerID, wait grid.Tick) {
+	j := w.job(id)
+	if j == nil || j.rec.State != grid.Ready || j.rec.Role != grid.Owning || j.rec.CancelRequested || w.gates.beforeStart(j) != open {
+		return
+	}
+	if to == w.cfg.Self {
+		w.execution.launch(j, "its place is here")
+	} else if j.blocked[to] <= w.now && w.lives(to) {
+		w.ownership.makeOffer(j, to, wait, 0)
+	}
+}
+
+func (w *wholeJobs) cancel(id grid.JobID, why string) {
+	if j := w.job(id); j != nil {
+		w.home.wantGone(j, why)
+	}
+}
+
+func (w *wholeJobs) beforeRound(id grid.JobID) gate {
+	if j := w.job(id); j != nil {
+		return w.gates.beforeRound(j)
+	}
+	return forNobody
+}
+
+func (w *wholeJobs) beforeConfirming(n, of int) gate { return w.gates.beforeConfirming(n, of) }
+func (w *wholeJobs) beforeGo(n, of int) gate         { return w.gates.beforeGo(n, of) }
+func (w *wholeJobs) beforeAllBegun(n, of int) gate   { return w.gates.beforeAllBegun(n, of) }
+func (w *wholeJobs) beforeReleasingAgain() gate      { return w.gates.beforeReleasingAgain() }
+func (w *wholeJobs) offset(t grid.Tick) grid.Tick    { return w.gates.offset(t) }
+func (w *wholeJobs) savesGo() bool                   { return w.gates.savesGo() }

@@ -1,0 +1,67 @@
+package core
+
+import "gbroker/grid"
+
+// beforeRound is what has to be known before sites are asked for a whole: what an attempt of it would need.
+func (c *gates) beforeRound(j *job) gate {
+	switch {
+	case c.recovery.recounting():
+		return untilAll
+	case j.unreconciled() && j.recovered && !c.recovery.read():
+		return untilDirectory
+	case j.recovered && c.silent(unspoken):
+		return untilNeighbours
+	}
+	return open
+}
+
+// beforeConfirming is what has to be known before it is decided to keep the reservations of a round.
+func (c *gates) beforeConfirming(tentative, of int) gate {
+	if tentative == of || tentative > 0 && c.without(ConfirmBeforeAllTentative) {
+		return open
+	}
+	return untilSites
+}
+
+// beforeGo is what has to be known before parts are told to go.
+func (c *gates) beforeGo(arrived, of int) gate {
+	if arrived == of || arrived > 0 && c.without(GoBeforeAllThere) {
+		return open
+	}
+	return untilSites
+}
+
+// beforeAllBegun is what has to be known before parts are told that all have begun.
+func (c *gates) beforeAllBegun(begun, of int) gate {
+	if begun == of || begun > 0 && c.without(BegunWithoutOthers) {
+		return open
+	}
+	return untilSites
+}
+
+// beforeReleasingAgain is what has to be known before the release of a reservation is said again.
+func (c *gates) beforeReleasingAgain() gate {
+	if c.without(ReleaseNotRepeated) {
+		return forNobody
+	}
+	return open
+}
+
+// beforePassing is what has to be known before a part at its barrier may take its start token.
+func (c *gates) beforePassing(told bool) gate {
+	if told || c.without(TokenBeforeGo) {
+		return open
+	}
+	return untilHome
+}
+
+// offset is how far another clock counts as ahead of this one.
+func (c *gates) offset(t grid.Tick) grid.Tick {
+	if c.without(ClockOffsetIgnored) {
+		return 0
+	}
+	return t
+}
+
+// savesGo tells that GO is on disk before it is said.
+func (c *gates) savesGo() bool { return !c.without(GoUnsaved) }

@@ -1,0 +1,66 @@
+package core
+
+import (
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// pendingSlots is a home's question for slots, which waits for a snapshot.
+type pendingSlots struct {
+	from grid.PeerID
+	at   grid.Tick
+	asks wire.Slots
+}
+
+// maxSlotsAsked bounds the questions of one home that wait; the oldest is over.
+const maxSlotsAsked = 256
+
+func (c *estimator) onSlots(from grid.PeerID, m wire.Slots) {
+	n := 0
+	for i := len(c.slotsAsked) - 1; i >= 0; i-- {
+		if p := &c.slotsAsked[i]; p.from != from {
+			continue
+		} else if n++; n >= maxSlotsAsked || p.asks.Of == m.Of {
+			c.slotsAsked = append(c.slotsAsked[:i:i], c.slotsAsked[i+1:]...)
+		}
+	}
+	c.slotsAsked = append(c.slotsAsked, pendingSlots{from, c.now, m})
+	c.look()
+}
+
+// answerSlots answers all questions for slots; without a snapshot why says so.
+func (c *estimator) answerSlots(b *batch, o outlook, s plan.Snapshot, why *grid.Refusal) {
+	asked := c.slotsAsked
+	c.slotsAsked = nil
+	for _, p := range asked {
+		m := wire.SlotsReply{
+			Of: p.asks.Of, Round: p.asks.Round, Site: c.facts(), Refusal: why, Estimate: grid.Estimate{Refusal: why},
+			Slack: c.cfg.Slack, Clock: wire.Clocks{Asked: p.asks.Sent, Received: p.at, Answered: c.now},
+		}
+		if m.Refusal == nil {
+			m.Refusal = c.unwelcome(p.asks.User.Home)
+			m.Estimate.Refusal = m.Refusal
+		}
+		if m.Refusal == nil {
+			c.offerSlots(&m, &p.asks, b, o, s)
+		}
+		c.send(p.from, m)
+	}
+}
+
+// offerSlots has whole nodes that the job may use, from the safe plan: what runs may run to its limit.
+func (c *estimator) offerSlots(m *wire.SlotsReply, q *wire.Slots, b *batch, o outlook, s plan.Snapshot) {
+	asked := c.asked(wire.Question{Demand: q.Demand, Walltime: q.Walltime, Queue: q.Queue, Delivery: q.From}, s.At)
+	m.Estimate = b.estimate(asked)
+	if !c.cfg.Reserves {
+		m.Refusal = &grid.Refusal{Kind: grid.Permanent, Reason: "its batch system makes no reservations"}
+		return
+	}
+	asked.Limit += m.Slack
+	whole := o.safe.WholeNodes(asked, c.cfg.Pricing, q.User, s.At+q.To, wire.MaxSlots, c.grided())
+	m.Slots, m.Refusal = whole.Slots, whole.Refusal
+}
+
+// grided is how many cores the grid holds here by reservations.
+func (c *estimator) grided() int { return 0 }
