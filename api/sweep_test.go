@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -102,5 +103,37 @@ func TestSweepsThatAreRefused(t *testing.T) {
 		t.Error(err)
 	} else if _, err := job(2); err != nil {
 		t.Errorf("its jobs are not: %v", err)
+	}
+}
+
+// A sweep is accepted for what its document takes, however many jobs it stands for.
+func TestSweepsAreAcceptedWhole(t *testing.T) {
+	s := &Server{config: Config{DefaultWalltime: grid.Hour}}
+	bytes := func(n int) uint64 {
+		sub := aSweep(n, "")
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := s.readSweep(&sub)
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	bytes(10_000) // what is made once
+	if few, many := bytes(10_000), bytes(grid.MaxSweep); many > few+few/4 {
+		t.Errorf("a sweep of 10,000 jobs takes %d bytes to accept, one of %d %d", few, grid.MaxSweep, many)
+	}
+}
+
+// The time for that: 5 s are the goal.
+func BenchmarkSweepOf100000(b *testing.B) {
+	s := &Server{config: Config{DefaultWalltime: grid.Hour}}
+	b.ReportAllocs()
+	for b.Loop() {
+		sub := aSweep(grid.MaxSweep, "")
+		if _, err := s.readSweep(&sub); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -49,6 +49,7 @@ func (c *estimator) looked(e Looked) {
 	o := c.outlookOf(s)
 	c.seen = c.now
 	c.showEstimates(s, o.likely)
+	c.missStarts()
 	c.search.beginPass(s, o)
 	if e.Full {
 		c.unseen(asks, offers, forNow(diskFull))

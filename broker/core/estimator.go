@@ -20,6 +20,7 @@ type estimator struct {
 	learned  int                    // how many run times
 	outcomes []outcome              // in the order of their starts; at most 2*keptStarts
 	judged   bool                   // readers know their sum
+	waiting  []outcome              // jobs that should have started here and have not; their Start is now, or later
 	spreads  [waitClasses]*spreadOf // made from them; nil: not yet
 
 	execution interface {

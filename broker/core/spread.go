@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 // How far off an estimate may be, told from how far off those were of like waits. Jobs are put
@@ -49,6 +50,22 @@ func (c *estimator) spread(e grid.Estimate) grid.Spread {
 	return grid.Spread{Early: min(e.Wait, grid.Tick(s.early*scale)+atLeast), Late: min(horizon, grid.Tick(s.late*scale)+atLeast), Of: s.of}
 }
 
+// missStarts takes the jobs into account that still wait though an earlier start was told: they are late by so
+// much at least. Without them the longest waits would be missing, as a job is judged when it has started.
+func (c *estimator) missStarts() {
+	before := len(c.waiting)
+	c.waiting = c.waiting[:0]
+	for _, j := range c.live {
+		r := &j.rec
+		if r.Role == grid.Owning && r.State == grid.Assigned && r.Local != "" && r.ExpectedStart > 0 && c.now-r.ExpectedStart > atOnce {
+			c.waiting = append(c.waiting, outcome{Outcome: plan.Outcome{Expected: r.ExpectedStart, Start: c.now}, queued: r.Queued})
+		}
+	}
+	if before+len(c.waiting) > 0 {
+		clear(c.spreads[:])
+	}
+}
+
 // withSpread is the estimate with its spread.
 func (c *estimator) withSpread(e grid.Estimate) grid.Estimate {
 	e.Spread = c.spread(e)
@@ -59,7 +76,7 @@ func (c *estimator) withSpread(e grid.Estimate) grid.Estimate {
 func (c *estimator) spreadFrom(class int) spreadOf {
 	var errors [waitClasses][]float64
 	n := 0
-	for _, o := range c.latest() {
+	for _, o := range slices.Concat(c.latest(), c.waiting) {
 		if o.Expected == 0 {
 			continue // nothing was told
 		}

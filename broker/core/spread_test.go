@@ -96,3 +96,29 @@ func TestWhereAll(t *testing.T) {
 		t.Error("something is kept")
 	}
 }
+
+// Jobs that were to start at once and still wait are as late as that, before they have started.
+func TestSpreadKnowsWhoStillWaits(t *testing.T) {
+	t.Parallel()
+	c := &estimator{kernel: &kernel{now: 1e12, live: map[grid.JobID]*job{}}}
+	account(c, 0, make([]grid.Tick, enoughOf)...)
+	of := func() grid.Tick { c.missStarts(); return c.spread(grid.Estimate{}).Late }
+	if late := of(); late > grid.Second {
+		t.Fatalf("with nobody waiting it is %v", late)
+	}
+	for n := range 5 {
+		id := grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAV").Job(n + 1)
+		c.live[id] = &job{rec: grid.Record{
+			State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning}, Run: grid.Run{Local: "1", Queued: 1e12 - grid.Minute, ExpectedStart: 1e12 - grid.Minute},
+		}}
+	}
+	if late := of(); late < grid.Minute {
+		t.Errorf("five that wait for a minute make it %v", late)
+	}
+	for _, j := range c.live {
+		j.rec.State = grid.Running
+	}
+	if late := of(); late > grid.Second {
+		t.Errorf("after their start, which is another's to tell, it is %v", late)
+	}
+}

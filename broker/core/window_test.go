@@ -257,3 +257,13 @@ func TestACancelOfWhatWasSighted(t *testing.T) {
 		t.Errorf("%+v, %v were made", g, s.entered)
 	}
 }
+
+// Of a sweep of 100,000 jobs no more than the window are made, and of the others nothing is kept.
+func TestALargeSweepIsANumber(t *testing.T) {
+	t.Parallel()
+	s := newStand()
+	id := s.sweep("1", grid.MaxSweep, 0)
+	if g := s.saved[id]; g.Entered != DefaultWindow || len(s.state) != DefaultWindow || len(s.results) != 0 {
+		t.Errorf("%d have entered, %d were made, %d pages of ends are kept", g.Entered, len(s.state), len(s.results))
+	}
+}
