@@ -44,6 +44,9 @@
 //	  command_limit: SPAN        after which a command is killed; left out: 30s
 //	  queue: LABEL               of jobs that name none; left out: its default
 //	  account: LABEL             that is charged; left out: the user's default
+//	  reach: [SITE, …]           sites whose nodes and those of this one reach each other by TCP; left out: none
+//	  ports: FIRST-LAST          of which one is offered to the programs of a job over several sites; left
+//	                             out: 20000-29999
 //	  nodes_see_jobs: true|false whether the nodes see the folder of the jobs; left out: true
 //	  users: USERS               left out: all jobs run under the daemon's own account
 //	  as: sudo|root              how other accounts are taken on; left out: root if the daemon is

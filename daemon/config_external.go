@@ -55,6 +55,11 @@ type ExternalConfig struct {
 	// Resources gives OpenPBS's name of a resource by ours.
 	Resources map[string]string
 	Users     UsersConfig
+	// Reach are the sites whose nodes and those of this one reach each other: over them a program of
+	// MPICH is one. Declared where they do not, such a program does not begin.
+	Reach []grid.SiteName
+	// Ports are those of which one is offered to the programs of co-allocated jobs.
+	Ports grid.Ports
 	// As is how accounts are taken on: root (the daemon is), sudo, or "" as the daemon can.
 	As string
 }
@@ -112,6 +117,14 @@ func (d *document) of(c *Config, systems []string, why string, f field) field {
 	return f
 }
 
+// readPorts reads FIRST-LAST.
+func readPorts(s string) (p grid.Ports, err error) {
+	if _, err := fmt.Sscanf(s, "%d-%d", &p.First, &p.Last); err != nil || fmt.Sprintf("%d-%d", p.First, p.Last) != s {
+		return p, fmt.Errorf("%q is no range of ports: write it as 20000-29999", s)
+	}
+	return p, p.Check()
+}
+
 func externalFields(d *document, c *Config) []field {
 	x := &c.Batch.External
 	word := func(what string, to *string, read func(string) (string, error)) func(ast.Node) {
@@ -128,6 +141,11 @@ func externalFields(d *document, c *Config) []field {
 		{name: "queue", aka: "partition default_queue", read: func(n ast.Node) {
 			parsed(d, n, "batch.queue", &x.Queue, func(s string) (grid.QueueName, error) { return grid.QueueName(s), grid.CheckLabel(s) })
 		}},
+		{name: "reach", aka: "reaches", list: true, read: func(n ast.Node) {
+			x.Reach = nil
+			d.unique(n, "batch.reach", grid.MaxChoice, readName[string], func(s string) { x.Reach = append(x.Reach, grid.SiteName(s)) })
+		}},
+		{name: "ports", aka: "port", read: func(n ast.Node) { parsed(d, n, "batch.ports", &x.Ports, readPorts) }},
 		{name: "account", aka: "project charge", read: word("account", &x.Account, readLabel)},
 		{name: "nodes_see_jobs", aka: "shared", read: func(n ast.Node) {
 			if sees, ok := d.yes(n, "batch.nodes_see_jobs"); ok {

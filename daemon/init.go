@@ -263,6 +263,10 @@ const externalRest = `  # how often it is polled if nothing happens, and after h
   # of jobs that name none; what is charged
   # queue: batch
   # account: physics
+  # sites whose nodes and those of this one reach each other by TCP; a port of which is offered to
+  # the programs of a job over several sites
+  # reach: [beta, gamma]
+  # ports: 20000-29999
   # under whose account jobs run; left out, all under the daemon's own
   # users: {same: true, map: {alice: a123}, otherwise: refuse}
   # how these are taken on: sudo or root

@@ -30,10 +30,19 @@ free() {
 	return 1
 }
 
-# arrive: says that this part is here, with its nodes and where programs may meet it
+# spans: whether the program can be one of MPI over all sites. Only Hydra, of MPICH, can be started so
+# without a way from one cluster into the other.
+spans() {
+	[ -n "$reach" ] && [ -z "$own_starter" ] && mpi && [ "$kind" = mpich ] && proxy=$(find_command hydra_pmi_proxy)
+}
+
+# arrive: says that this part is here, with its nodes and where programs may meet it; a program
+# of MPI that stays within its site meets nobody
 arrive() {
 	address=
-	free && address=$(uname -n):$port
+	if [ -z "$parallel" ] || spans; then
+		free && address=$(uname -n):$port
+	fi
 	entries=$(slots | spread | awk '$1 != last { if (n) printf "%s:%d ", last, n; last = $1; n = 0 }
 		{ n++ } END { if (n) printf "%s:%d", last, n }')
 	write arrived "at $(now)$nl$(name $$)${nl}address $address${nl}hosts $entries" &&
@@ -83,6 +92,72 @@ meet() {
 		$1 == "hosts" { for (i = 2; i <= NF; i++) { split($i, h, ":"); for (k = 0; k < h[2]; k++) print h[1], site } }' \
 		"$ctl/go.$suffix" >"$tmp" && mv -f "$tmp" "$all_hosts" || return 1
 	rendezvous=$(awk '$1 == "address" { print $2; exit }' "$ctl/go.$suffix")
+	if [ -n "$parallel" ] && awk '$1 == "address" && $2 == "" { exit 1 }' "$ctl/go.$suffix"; then
+		one_world=yes
+	fi
+}
+
+# members: the hosts of all sites: their numbers from 0, site, node, processes
+members() {
+	awk '$1 == "site" { site = $2 }
+		$1 == "hosts" { for (i = 2; i <= NF; i++) { split($i, h, ":"); print n++, site, h[1], h[2] } }' "$ctl/go.$suffix"
+}
+
+# toward NODE: what starts a command on another node of this job, in $via
+toward() {
+	if [ -n "$SLURM_JOB_ID" ]; then
+		via="srun --overlap --nodes=1 --ntasks=1 --nodelist=$1 --mpi=none --input=none"
+	elif command -v pbs_tmrsh >/dev/null; then
+		via="pbs_tmrsh $1"
+	elif command -v pbsdsh >/dev/null; then
+		via="pbsdsh -h $1"
+	else
+		via="ssh -o BatchMode=yes $1"
+	fi
+}
+
+# join NUMBER: Hydra's proxy for one host. It goes at once where the first site's mpirun does not
+# listen yet, and is started again.
+join() {
+	tries=0 said=$ctl/.tmp.join.$1.$here
+	while :; do
+		(execute env "GBROKER_DIRECTORY=$PWD" "$proxy" --control-port "$rendezvous" --rmk user --launcher manual --demux poll \
+			--pgid 0 --retries 10 --usize -2 --proxy-id "$1") 2>"$said"
+		status=$?
+		tries=$((tries + 1))
+		if [ $status -eq 0 ] || [ $tries -ge 300 ] || ! grep -q 'unable to connect to server' "$said"; then
+			cat "$said" >&2
+			rm -f "$said"
+			return $status
+		fi
+		rest
+	done
+}
+
+# span: this process becomes what starts the program of MPI over all sites: at the first of them mpirun,
+# which starts nothing itself (its way to other nodes is true), and a proxy for each host of this one.
+span() {
+	joined=
+	for member in $(members | awk -v site="$part_site" '$2 == site { print $1 ":" $3 }'); do
+		via=
+		[ -z "$joined" ] || toward "${member#*:}"
+		join "${member%%:*}" &
+		joined="$joined $!"
+	done
+	code=0
+	if [ "$part_rank" -eq 0 ]; then
+		machines=$ctl/.tmp.machines.$here
+		members | awk '{ print "g" $1 ":" $4 }' >"$machines"
+		via=
+		(arguments execute env "MPIEXEC_PORT_RANGE=${rendezvous##*:}:${rendezvous##*:}" "$starter" -launcher ssh -launcher-exec /bin/true \
+			-f "$machines" -n "$(awk 'END { print NR }' "$all_hosts")" -genvnone -wdir / /bin/sh -c 'cd "$GBROKER_DIRECTORY" && exec "$@"' sh "$program")
+		code=$?
+		rm -f "$machines"
+	fi
+	for member in $joined; do
+		wait "$member" || [ $code -ne 0 ] || code=$?
+	done
+	exit $code
 }
 
 # vigil: tells this shell to end the program unless all have begun in time; in the background

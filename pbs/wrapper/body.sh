@@ -459,6 +459,8 @@ become() {
 		started arguments execute
 	elif [ -n "$own_starter" ]; then
 		own arguments execute
+	elif [ -n "$one_world" ]; then
+		span
 	elif [ "$kind" = openmpi ]; then
 		root=
 		[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
@@ -481,7 +483,8 @@ inherit() {
 	for variable in $(inherited); do
 		eval "[ -z \"\${$variable+x}\" ] || set -- \"$variable=\$$variable\" \"\$@\""
 	done
-	exec env -i $default -- "$@"
+	# What leads to another node is words.
+	exec $via env -i $default -- "$@"
 }
 
 # --------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@ package wrapper
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	"gbroker/grid"
@@ -17,18 +18,37 @@ func (s Spec) checkPart() error {
 
 // part sets what the barrier needs to know.
 func (s Spec) part(set func(name, value string), number func(name string, n int64)) {
-	set("alone", "")
+	for _, unset := range []string{"alone", "rendezvous", "one_world", "via"} {
+		set(unset, "")
+	}
 	if s.Part == nil {
 		set("part_of", "")
 		return
 	}
 	set("part_of", string(s.Part.Of))
+	set("part_site", string(s.Part.Site()))
+	number("part_rank", int64(s.Part.Rank))
+	if s.reached() {
+		set("reach", "yes")
+	} else {
+		set("reach", "")
+	}
 	number("part_until", int64(control.Patience(s.Part)))
 	number("part_within", int64((s.Part.Within+grid.Second-1)/grid.Second))
 	set("part_words", s.Part.Within.Duration().String())
 	number("port_first", int64(s.Ports.First))
 	number("port_count", int64(s.Ports.Last-s.Ports.First+1))
 	set("all_hosts", s.Control+"/sites."+s.ID.Epoch.String()+"."+strconv.FormatUint(uint64(s.ID.Attempt), 10))
+}
+
+// reached tells that the nodes of this site and of all others of the part reach each other.
+func (s Spec) reached() bool {
+	for _, other := range s.Part.Sites {
+		if other.Name != s.Part.Site() && !slices.Contains(s.Reach, other.Name) {
+			return false
+		}
+	}
+	return true
 }
 
 // found are the variables of the program that are known only on the node, and those of the
