@@ -109,7 +109,7 @@ func TestReplayRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{path}, cli.Usage, "--policy is needed"},
-		{[]string{"--policy", "easy"}, cli.Usage, "accepts 1 arg"},
+		{[]string{"--policy", "easy"}, cli.Usage, "nothing is given"},
 		{[]string{"--policy", "slurm", path}, cli.Usage, `policy "slurm": there are fcfs, firstfit[:N]`},
 		{[]string{"--policy", "easy:1:fast", path}, cli.Usage, `there is no order "fast"`},
 		{[]string{"--policy", "easy", "--procs", "0", path}, cli.Usage, "--procs 0"},

@@ -21,6 +21,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -105,10 +106,23 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	}
 	var ran *ranError
 	if !errors.As(err, &ran) {
-		err = &exitError{Usage, err}
+		err = &exitError{Usage, counted(cmd, err)}
 	}
 	report(stderr, root.Name(), cmd, err)
 	return Code(err)
+}
+
+// counted says what a command takes, in place of cobra's word on the number of its arguments.
+func counted(cmd *cobra.Command, err error) error {
+	_, takes, named := strings.Cut(cmd.Use, " ")
+	switch n := cmd.Flags().NArg(); {
+	case !named || !strings.Contains(err.Error(), "arg(s)"):
+		return err
+	case n == 0:
+		return fmt.Errorf("'%s' takes %s, and nothing is given", cmd.CommandPath(), takes)
+	default:
+		return fmt.Errorf("'%s' takes %s, and %d words are given: %s", cmd.CommandPath(), takes, n, strings.Join(cmd.Flags().Args(), " "))
+	}
 }
 
 // report prints err in one go, and for an error of usage where help is.
