@@ -69,7 +69,7 @@ func uniform(chunks []grid.Chunk) (grid.Chunk, error) {
 	all := chunks[0]
 	for _, c := range chunks[1:] {
 		if c.Processes != all.Processes || c.Cores != all.Cores || c.Memory != all.Memory || !slices.Equal(c.Resources, all.Resources) {
-			return all, errors.New("its chunks are of different sizes, which a job of Slurm cannot have")
+			return all, errors.New("its pieces are of different sizes, which a job of Slurm cannot have (it rounds them up): make the processes a multiple of the nodes")
 		}
 		all.Count += c.Count
 	}

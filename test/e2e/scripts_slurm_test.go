@@ -17,8 +17,8 @@ import (
 // scripts are the scripts of package jsdl/script, whose jobs its golden files have.
 const scripts = "../../jsdl/script/testdata/"
 
-// compared are those that a cluster of Slurm is given by sbatch and by gclient. Left out are arrays, what
-// waits at its home for something, and those that write into a home folder, or ask for what a stand-in lacks.
+// compared are those that a cluster of Slurm is given by sbatch and by gclient. Left out are arrays, which are
+// compared apart, what waits at its home for something, and those that write into a home folder, or ask for what a stand-in lacks.
 func compared(t *testing.T, dialect string) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob(scripts + dialect + "-*.sh")
@@ -154,4 +154,71 @@ func TestSlurmScripts(t *testing.T) {
 			t.Errorf("%s writes by sbatch\n%q\nand by gclient\n%q", name, d, o)
 		}
 	}
+	compareArrays(t, c, s, dir)
+	compareOrder(t, c, s, dir)
+}
+
+// batched runs a command of Slurm in a folder.
+func batched(t *testing.T, c *slurmtest.Cluster, folder string, words ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), slow)
+	defer cancel()
+	cmd := c.Command(ctx, words[0], words[1:]...)
+	cmd.Dir = folder
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v: %s", words, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// compareArrays: an array has as many jobs, which write the same into files of the same names.
+func compareArrays(t *testing.T, c *slurmtest.Cluster, s site, dir string) {
+	for _, name := range []string{"slurm-array", "slurm-array-throttle"} {
+		folder := laid(t, filepath.Join(dir, "direct"), name)
+		must(t, os.MkdirAll(filepath.Join(folder, "logs"), 0o755)) // sbatch makes no folders
+		number := batched(t, c, folder, "sbatch", "--parsable", name+".sh")
+		all := filepath.Join(dir, "came", name)
+		client(t, s, "submit", filepath.Join(laid(t, filepath.Join(dir, "ours"), name), name+".sh"), "--output", all)
+		eventually(t, slow, name+" is to end", func() bool { return c.Run(t, "squeue", "-h", "-j", number, "-t", "PD,R,CG") == "" })
+		jobs := len(strings.Fields(c.Run(t, "squeue", "-h", "-r", "-j", number, "-t", "all", "-o", "%i")))
+		ours, err := os.ReadDir(all)
+		must(t, err)
+		if d, o := written(t, folder), written(t, all); jobs != len(ours) || d != o {
+			t.Errorf("%s is %d jobs by sbatch, which write\n%q\nand %d by gclient\n%q", name, jobs, d, len(ours), o)
+		}
+	}
+}
+
+// compareOrder: a job that depends on another, and one that is held, start when sbatch's do.
+func compareOrder(t *testing.T, c *slurmtest.Cluster, s site, dir string) {
+	told := func(way string) string { return filepath.Join(dir, "order-"+way) }
+	file := func(way, word string) string {
+		name := filepath.Join(dir, way+"-"+word+".sh")
+		must(t, os.WriteFile(name, []byte("#!/bin/sh\n#SBATCH -t 5\nsleep 1\necho "+word+" >>"+told(way)+"\n"), 0o600))
+		return name
+	}
+	held := batched(t, c, dir, "sbatch", "--parsable", "-H", file("sbatch", "held"))
+	first := batched(t, c, dir, "sbatch", "--parsable", file("sbatch", "first"))
+	batched(t, c, dir, "sbatch", "--parsable", "-d", "afterok:"+first, file("sbatch", "second"))
+	holds := strings.TrimSpace(client(t, s, "submit", "-D", "--hold", file("gclient", "held")))
+	begins := strings.TrimSpace(client(t, s, "submit", file("gclient", "first")))
+	client(t, s, "submit", "-D", "--dependency=afterok:"+begins, file("gclient", "second"))
+	for _, way := range []string{"sbatch", "gclient"} {
+		eventually(t, slow, "two jobs are to run by "+way, func() bool { return count(told(way)) == 2 })
+	}
+	batched(t, c, dir, "scontrol", "release", held)
+	client(t, s, "release", holds)
+	for _, way := range []string{"sbatch", "gclient"} {
+		eventually(t, slow, "the held one is to run by "+way, func() bool { return count(told(way)) == 3 })
+		if text, _ := os.ReadFile(told(way)); string(text) != "first\nsecond\nheld\n" {
+			t.Errorf("by %s the order is %q", way, text)
+		}
+	}
+}
+
+// count is how many lines a file has.
+func count(name string) int {
+	text, _ := os.ReadFile(name)
+	return strings.Count(string(text), "\n")
 }
