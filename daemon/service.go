@@ -17,6 +17,7 @@ import (
 	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/internal/version"
+	"gbroker/plan"
 	"gbroker/stage"
 )
 
@@ -127,10 +128,18 @@ func (s service) jobOf(who api.Identity, id grid.JobID, n api.NewJob) (grid.Job,
 	return j, nil
 }
 
+// severalSites is the way out for a job that is wider than every site.
+func severalSites(d grid.Decision) string {
+	if len(d.Candidates) > 1 && slices.ContainsFunc(d.Candidates, func(c grid.Candidate) bool { return c.Refusal != nil && c.Refusal.Reason == plan.TooFew }) {
+		return "let it have several sites (--sites-at-most, or Coallocation in the document), "
+	}
+	return ""
+}
+
 // possible refuses a job that no known site could ever run. One that asks for no more than
-// some single cores need not be asked about.
+// some single cores need not be asked about; of one that may have several sites its home finds out.
 func (s service) possible(ctx context.Context, j grid.Job, key string) error {
-	if simple(j, s.site.factsNow()) {
+	if j.Coallocation != nil || simple(j, s.site.factsNow()) {
 		return nil
 	}
 	d, err := s.site.broker.Where(ctx, j, key)
@@ -138,7 +147,7 @@ func (s service) possible(ctx context.Context, j grid.Job, key string) error {
 		return err
 	}
 	if core.Never(d) {
-		return fmt.Errorf("%w: no site that is known here could ever run it: %s; correct the document, or submit it with --queue-anyway to wait for a site that can", grid.ErrInvalid, core.Reasons(d))
+		return fmt.Errorf("%w: no site that is known here could ever run it: %s; correct the document, %sor submit it with --queue-anyway to wait for a site that can", grid.ErrInvalid, core.Reasons(d), severalSites(d))
 	}
 	return nil
 }

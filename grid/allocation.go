@@ -154,8 +154,3 @@ func ReservationFor(part JobID) ReservationID {
 	sum := sha256.Sum256([]byte("reservation of " + part))
 	return ReservationID(tagEncoding.EncodeToString(sum[:15]))
 }
-
-// PartFolder is where the output of a part lies among that of the whole.
-func PartFolder(rank int, site SiteName) string {
-	return "part" + strconv.Itoa(rank+1) + "-" + string(site)
-}

@@ -9,6 +9,9 @@ import (
 	"gbroker/grid"
 )
 
+// TooFew is the reason of a refusal for want of processors.
+const TooFew = "too few processors"
+
 // Refuse says why the job of a question can never start at a site, or nil. Nodes that
 // are down do not count, nor does what runs or waits, nor that nothing is started now. Asked and Available are decimal
 // numbers (cores, bytes of memory, seconds of a limit, or amounts of a resource) or
@@ -90,7 +93,7 @@ func (g *ground) refuseKind(w *work, d *grid.Demand, queue grid.QueueName) *grid
 	}
 	switch {
 	case in.next(0) < 0:
-		return lack("too few processors", w.cores, 0)
+		return lack(TooFew, w.cores, 0)
 	case !arch:
 		return &grid.Refusal{Kind: grid.Permanent, Reason: "wrong architecture", Asked: d.Architecture, Available: g.words(in, g.architecture)}
 	case !system:
@@ -161,7 +164,7 @@ func (g *ground) refuseSize(w *work, d *grid.Demand, l *placer) *grid.Refusal {
 		has += g.of(n)[0]
 	}
 	if w.cores > has {
-		return lack("too few processors", w.cores, has)
+		return lack(TooFew, w.cores, has)
 	}
 	for i := range w.pieces {
 		if r := g.refusePiece(w, &w.pieces[i]); r != nil {
@@ -203,7 +206,7 @@ func (g *ground) refuseAbsent(d *grid.Demand) *grid.Refusal {
 func (g *ground) shortOf(r int) string {
 	switch {
 	case r == 0:
-		return "too few processors"
+		return TooFew
 	case r == g.memory:
 		return "not enough memory"
 	}

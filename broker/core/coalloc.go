@@ -130,7 +130,6 @@ type ending struct {
 	signal   int
 	usage    grid.Usage
 	finished grid.Tick
-	outputs  grid.Manifest
 }
 
 // allocation is what is known of a whole: on disk, and of what was said.

@@ -93,7 +93,7 @@ func (s *coallocation) conclude(a *allocation, list []*grid.AllocatedPart) {
 			of.state = grid.Lost
 			continue
 		}
-		of.add(p, r)
+		of.add(r)
 		if r.State != grid.Completed || r.Reason != "" {
 			whys = append(whys, fmt.Sprintf("part %d at %s: %s %s", p.Rank+1, p.Site, r.State, r.Reason))
 		}
@@ -110,7 +110,7 @@ var severity = []grid.State{grid.Completed, grid.Killed, grid.CancelledDeadline,
 
 // add takes the end of a part into that of the whole. The exit status is that of the first part that went wrong
 // by itself, else of the first.
-func (of *ending) add(p *grid.AllocatedPart, r *grid.Record) {
+func (of *ending) add(r *grid.Record) {
 	if slices.Index(severity, r.State) > slices.Index(severity, of.state) {
 		of.state = r.State
 	}
@@ -120,10 +120,6 @@ func (of *ending) add(p *grid.AllocatedPart, r *grid.Record) {
 	of.usage.CPU += r.Usage.CPU
 	of.usage.Memory += r.Usage.Memory
 	of.finished = max(of.finished, r.Finished)
-	for _, f := range r.Outputs {
-		f.Path = grid.PartFolder(p.Rank, p.Site) + "/" + f.Path
-		of.outputs = append(of.outputs, f)
-	}
 	if r.Usage.Nodes != "" {
 		of.usage.Nodes = strings.TrimPrefix(of.usage.Nodes+","+r.Usage.Nodes, ",")
 	}

@@ -126,7 +126,7 @@ func (w *wholeJobs) end(id grid.JobID, of ending) {
 	}
 	r := &j.rec
 	r.HasExit, r.ExitCode, r.Signal, r.Usage, r.Finished = of.hasExit, of.exitCode, of.signal, of.usage, of.finished
-	r.Outputs, r.Reason, r.End = of.outputs, of.why, of.state
+	r.Reason, r.End = of.why, of.state
 	if of.state == grid.Completed || of.state == grid.CancelledWalltime {
 		w.become(j, grid.StageOut)
 	}
