@@ -22,11 +22,12 @@ type world struct {
 func (w *world) n(low, high int, what string) int { return rapid.IntRange(low, high).Draw(w.T, what) }
 
 func (w *world) id() grid.ReservationID {
-	return grid.ReservationID(fmt.Sprintf("r%d", w.n(0, 9, "id")))
+	return grid.ReservationID(fmt.Sprintf("r%d", w.n(0, 3, "id")))
 }
 
 func (w *world) user() grid.User {
-	return grid.User{Home: grid.PeerID(fmt.Sprintf("m%d", w.n(0, 1, "member"))), Name: fmt.Sprintf("u%d", w.n(0, 1, "user"))}
+	n := max(0, w.n(-4, 3, "user"))
+	return grid.User{Home: grid.PeerID(fmt.Sprintf("m%d", n/2)), Name: fmt.Sprintf("u%d", n%2)}
 }
 
 func (w *world) place() grid.Place {
@@ -138,7 +139,7 @@ func (w *world) release() {
 }
 
 func (w *world) bind() {
-	id, user, job := w.id(), w.user(), grid.JobID(fmt.Sprint("j", w.n(0, 1, "job")))
+	id, user, job := w.id(), w.user(), grid.JobID(fmt.Sprint("j", max(0, w.n(-3, 1, "job"))))
 	_, e := w.of(id)
 	r, why := w.book.Bind(w.now, id, job, user)
 	may := e != nil && e.Kind == grid.NodesReserved && e.Holder == user && (e.State == grid.Confirmed || e.State == grid.Bound || e.State == grid.Active) && (e.For == "" || e.For == job)
@@ -158,7 +159,7 @@ func (w *world) bind() {
 }
 
 func (w *world) job() {
-	id, job := w.id(), grid.JobID(fmt.Sprint("j", w.n(0, 1, "job")))
+	id, job := w.id(), grid.JobID(fmt.Sprint("j", max(0, w.n(-3, 1, "job"))))
 	_, e := w.of(id)
 	mine := e != nil && e.For == job
 	switch w.n(0, 2, "word") {
@@ -269,11 +270,12 @@ func TestBookAndTwin(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rules := Rules{
-			Limit: span(12), Member: Quota{Number: 4, NodeSeconds: 200, Horizon: span(100)}, User: Quota{Number: 3, NodeSeconds: 120, Horizon: span(80)},
+			Offered: true,
+			Limit:   span(12), Member: Quota{Number: 4, NodeSeconds: 200, Horizon: span(100)}, User: Quota{Number: 3, NodeSeconds: 120, Horizon: span(80)},
 			Uplink: 8, Keep: grid.Day,
 		}
 		w := &world{T: t, book: New(rules, nil), twin: &twin{rules: rules, all: map[grid.ReservationID]*entry{}}}
-		words := []func(){w.reserve, w.reserve, w.made, w.made, w.confirm, w.confirm, w.bind, w.job, w.release, w.change, w.ended, w.pass, w.maintain}
+		words := []func(){w.reserve, w.reserve, w.made, w.made, w.confirm, w.confirm, w.bind, w.bind, w.job, w.job, w.release, w.change, w.ended, w.pass, w.maintain}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			words[w.n(0, len(words)-1, "word")]()
 			w.compare()

@@ -39,12 +39,12 @@ func (b *Book) Ended(id grid.ReservationID) {
 }
 
 // Listed compares the book with all that the batch system has for this broker: stray are those that are to
-// be ended and are in no book. What it was asked for before the listing is known to the book before this,
-// and what it is asked for later is done later.
-func (b *Book) Listed(now grid.Tick, has map[grid.ReservationID]grid.Place, down map[grid.ReservationID]string) (stray []grid.ReservationID) {
+// be ended and are in no book. Those at which the batch system is under way are left out: whether the list is
+// older than that is not known.
+func (b *Book) Listed(now grid.Tick, has map[grid.ReservationID]grid.Place, down map[grid.ReservationID]string, underWay func(grid.ReservationID) bool) (stray []grid.ReservationID) {
 	b.Pass(now)
 	for _, is := range b.sorted() {
-		if is.Kind != grid.NodesReserved {
+		if is.Kind != grid.NodesReserved || underWay(is.ID) {
 			continue
 		}
 		at, there := has[is.ID]
@@ -63,7 +63,7 @@ func (b *Book) Listed(now grid.Tick, has map[grid.ReservationID]grid.Place, down
 		}
 	}
 	for id := range has {
-		if b.all[id] == nil || b.all[id].Holding == grid.NotHeld {
+		if (b.all[id] == nil || b.all[id].Holding == grid.NotHeld) && !underWay(id) {
 			stray = append(stray, id)
 		}
 	}

@@ -70,7 +70,7 @@ func (b *Book) refuse(now grid.Tick, a Ask) *grid.Refusal {
 	switch {
 	case b.remembered(a.Holder.Home) >= maxRemembered:
 		return &grid.Refusal{Kind: grid.Temporary, Reason: "its site has asked for too many in a short time", Again: b.rules.keep()}
-	case b.rules.Off:
+	case !b.rules.Offered:
 		return refused("this site makes no reservations")
 	case a.Place.Start%grid.Second != 0 || a.Place.End%grid.Second != 0:
 		return refused("it is not from one whole second to another")

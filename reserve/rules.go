@@ -4,7 +4,7 @@ import "gbroker/grid"
 
 // Rules are what the operator has said of reservations at the site.
 type Rules struct {
-	Off         bool      // none is made
+	Offered     bool      // reservations are made
 	Limit       grid.Tick // the longest that one may be tentative; 0 is DefaultLimit
 	Member      Quota     // for all that one member's users hold together
 	User        Quota     // for each user

@@ -40,14 +40,17 @@ func TestListed(t *testing.T) {
 		down   map[grid.ReservationID]string
 		want   grid.ReservationState
 		stray  []grid.ReservationID
+		at     grid.ReservationID // the batch system is under way
 	}{
 		"as it is": {has: map[grid.ReservationID]grid.Place{"a": at}, want: grid.Confirmed},
 		"begun a little earlier": {
 			has: map[grid.ReservationID]grid.Place{"a": {Nodes: at.Nodes, Start: span(99), End: at.End}}, want: grid.Confirmed,
 		},
-		"gone":    {want: grid.ReservationLost},
-		"shorter": {has: map[grid.ReservationID]grid.Place{"a": {Nodes: at.Nodes, Start: at.Start, End: span(150)}}, want: grid.ReservationLost},
-		"fewer":   {has: map[grid.ReservationID]grid.Place{"a": {Nodes: at.Nodes[:1], Start: at.Start, End: at.End}}, want: grid.ReservationLost},
+		"under way":         {at: "a", want: grid.Confirmed},
+		"a stray under way": {at: "b", has: map[grid.ReservationID]grid.Place{"a": at, "b": at}, want: grid.Confirmed},
+		"gone":              {want: grid.ReservationLost},
+		"shorter":           {has: map[grid.ReservationID]grid.Place{"a": {Nodes: at.Nodes, Start: at.Start, End: span(150)}}, want: grid.ReservationLost},
+		"fewer":             {has: map[grid.ReservationID]grid.Place{"a": {Nodes: at.Nodes[:1], Start: at.Start, End: at.End}}, want: grid.ReservationLost},
 		"others": {
 			has: map[grid.ReservationID]grid.Place{"a": {Nodes: []grid.NodeName{"n1", "n3"}, Start: at.Start, End: at.End}}, want: grid.ReservationLost,
 		},
@@ -64,11 +67,11 @@ func TestListed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := held(t, Rules{})
+			b := held(t, Rules{Offered: true})
 			if c.before != nil {
 				c.before(b)
 			}
-			if stray := b.Listed(span(10), c.has, c.down); !slices.Equal(stray, c.stray) {
+			if stray := b.Listed(span(10), c.has, c.down, func(id grid.ReservationID) bool { return id == c.at }); !slices.Equal(stray, c.stray) {
 				t.Errorf("strays %v, want %v", stray, c.stray)
 			}
 			if got := state(b, "a"); got != c.want {
@@ -90,10 +93,10 @@ func TestOverIsEnded(t *testing.T) {
 	ask := Ask{ID: "b", Holder: alice, Kind: grid.NodesReserved, Place: grid.Place{Nodes: []grid.NodeName{"n2"}, Start: span(150), End: span(160)}}
 	for name, end := range map[string]func(*Book){
 		"its word": func(b *Book) { b.Ended("a") },
-		"a list":   func(b *Book) { b.Listed(span(10), nil, nil) },
+		"a list":   func(b *Book) { b.Listed(span(10), nil, nil, func(grid.ReservationID) bool { return false }) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := held(t, Rules{})
+			b := held(t, Rules{Offered: true})
 			b.Ended("a") // not yet
 			b.Release(span(5), "a", "m", "given up")
 			if _, why := b.Reserve(span(5), "site", ask); why == nil || !why.MayPass() {
@@ -119,7 +122,7 @@ func TestOverIsEnded(t *testing.T) {
 // What a holder has heard is no more than there is, and nobody else hears it.
 func TestAcknowledged(t *testing.T) {
 	t.Parallel()
-	b := held(t, Rules{})
+	b := held(t, Rules{Offered: true})
 	r, _ := b.Get("a")
 	for _, c := range []struct {
 		by   grid.PeerID
@@ -136,7 +139,7 @@ func TestAcknowledged(t *testing.T) {
 // A member that asks and gives up again and again is bounded, and so is one that gives up what is not there.
 func TestRemembered(t *testing.T) {
 	t.Parallel()
-	b := New(Rules{}, nil)
+	b := New(Rules{Offered: true}, nil)
 	for i := range 2 * maxRemembered {
 		b.Release(1, grid.ReservationID(fmt.Sprint("x", i)), "m", "")
 	}

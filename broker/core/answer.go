@@ -70,7 +70,9 @@ func (c *estimator) looked(e Looked) {
 	}
 	c.answerSlots(b, o, s, nil)
 	c.search.ownAnswer(b, s)
-	c.search.whereHere(func(j *grid.Job) grid.Estimate { return c.withSpread(b.estimate(c.question(j, s.At))) }, nil)
+	c.search.whereHere(func(j *grid.Job) grid.Estimate {
+		return c.withSpread(c.estimate(b, c.question(j, s.At), j.Reservation))
+	}, nil)
 }
 
 // unseen: without a snapshot, or with a full disk, there is no estimate.
@@ -103,11 +105,19 @@ func (c *estimator) answer(b *batch, s plan.Snapshot, a pendingEstimate) wire.Es
 	for _, q := range a.request.Questions {
 		e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(q.Home), c.execution.refusedHere(q.Job))}
 		if e.Refusal == nil {
-			e = c.withSpread(b.estimate(c.asked(q, s.At)))
+			e = c.withSpread(c.estimate(b, c.asked(q, s.At), q.Reservation))
 		}
 		t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: e})
 	}
 	return t
+}
+
+// estimate is when a job would start: by the plan, or in its reservation.
+func (c *estimator) estimate(b *batch, q plan.Question, reservation grid.ReservationID) grid.Estimate {
+	if reservation != "" {
+		return c.reservations.reserved(reservation, q.NotBefore)
+	}
+	return b.estimate(q)
 }
 
 // unwelcome says why no job of that home is taken here; "" is one of who asks.
@@ -162,7 +172,7 @@ func (c *estimator) withComing(s plan.Snapshot) plan.Snapshot {
 	}
 	var more []plan.Waiting
 	add := func(j *grid.Job) {
-		if !shown[j.ID] {
+		if !shown[j.ID] && j.Reservation == "" { // whose nodes are kept for it
 			shown[j.ID] = true
 			queue := cmp.Or(j.Queue, s.Default)
 			more = append(more, plan.Waiting{Job: j.ID, Demand: j.Demand, Queue: queue, Limit: c.limit(j.Walltime), Caps: s.CapsOf(queue)})

@@ -143,7 +143,7 @@ func (c *ownership) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, hel
 	case part != nil: // its nodes are reserved
 		e.Wait = max(0, part.Start-c.now)
 	default:
-		e = b.estimate(c.estimator.question(&o.offer.Job, s.At))
+		e = c.estimator.estimate(b, c.estimator.question(&o.offer.Job, s.At), o.offer.Job.Reservation)
 	}
 	if e.Refusal == nil && len(c.accepted) >= maxAccepted {
 		e.Refusal = forNow(tooMany)

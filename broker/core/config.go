@@ -3,6 +3,7 @@ package core
 import (
 	"gbroker/grid"
 	"gbroker/plan"
+	"gbroker/reserve"
 )
 
 // Config is what a Core is told once. Zero fields take the defaults of Defaults.
@@ -86,6 +87,11 @@ type Config struct {
 	Draining bool
 	// State is the rest of what the journal says of this site.
 	State grid.SiteState
+
+	// Reservations are those of the journal: of the nodes here, and what users here hold elsewhere. Reserving are the
+	// operator's rules of those here.
+	Reservations []grid.Reservation
+	Reserving    reserve.Rules
 
 	// Groups are what the journal says of the groups of this home, with what lies beside them.
 	Groups    []grid.Group

@@ -25,6 +25,8 @@ type Core struct {
 	relay         *relay
 	recovery      *recovery
 	terms         *terms
+	reservations  *reservations
+	holdings      *holdings
 }
 
 // New makes a Core from what its journal holds. The first event must be Boot.
@@ -49,6 +51,9 @@ func NewFrom(cfg Config, members []grid.Member, records iter.Seq[grid.Record]) *
 	c.groups.take(c.cfg.Groups, c.cfg.Templates, c.cfg.Results)
 	c.wholes.take(c.cfg.Allocations)
 	c.cfg.Allocations = nil
+	c.reservations.take(c.cfg.Reservations)
+	c.holdings.take(c.cfg.Reservations)
+	c.cfg.Reservations = nil
 	c.cfg.Groups, c.cfg.Templates, c.cfg.Results = nil, nil, nil
 	return c
 }
@@ -66,7 +71,15 @@ func assemble(k *kernel) *Core {
 		relay:         newRelay(k),
 		recovery:      newRecovery(k),
 		terms:         newTerms(k),
+		reservations:  newReservations(k),
+		holdings:      newHoldings(k),
 	}
+	c.reservations.estimator = c.estimator
+	c.holdings.reservations = c.reservations
+	c.reservations.execution = c.execution
+	c.reservations.gates = c.gates
+	c.estimator.reservations = c.reservations
+	c.execution.reservations = c.reservations
 	c.estimator.execution = c.execution
 	c.estimator.home = c.home
 	c.estimator.ownership = c.ownership
@@ -123,7 +136,7 @@ func assemble(k *kernel) *Core {
 	c.terms.home = c.home
 	c.terms.ownership = c.ownership
 	c.terms.search = c.search
-	c.stepper = stepper{k, routesOf(k.groups, k.wholes, c.neighbourhood, c.ownership, c.terms, c.search, c.estimator, c.execution, c.home, c.relay, c.recovery)}
+	c.stepper = stepper{k, routesOf(k.groups, k.wholes, c.neighbourhood, c.ownership, c.terms, c.search, c.estimator, c.execution, c.home, c.relay, c.recovery, c.reservations, c.holdings)}
 	return c
 }
 

@@ -45,9 +45,12 @@ type Answer struct {
 	Where  grid.Decision // of Where
 	Spread []grid.Spread // how sure the waits of its rows are
 	Group  grid.Group    // of those of groups
-	Jobs   []grid.Record // of SubmitGroup
-	Found  Found         // of Forward
-	Err    error         // wraps a kind of grid
+
+	Reservation grid.Reservation // of ReserveRequest and ReleaseRequest
+	Slack       grid.Tick        // it must be so much longer than its job's limit
+	Jobs        []grid.Record    // of SubmitGroup
+	Found       Found            // of Forward
+	Err         error            // wraps a kind of grid
 }
 
 // Look takes a snapshot of the batch system.

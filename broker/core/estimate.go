@@ -261,7 +261,7 @@ func (c *search) ownAnswer(b *batch, s plan.Snapshot) {
 	for _, id := range r.jobs {
 		var e grid.Estimate
 		if j := c.jobs[id]; j != nil {
-			e = b.estimate(c.estimator.question(&j.rec.Job, s.At))
+			e = c.estimator.estimate(b, c.estimator.question(&j.rec.Job, s.At), j.rec.Job.Reservation)
 		}
 		own.answers = append(own.answers, e)
 	}

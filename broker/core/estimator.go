@@ -35,6 +35,9 @@ type estimator struct {
 		usedBy(p grid.PeerID) (a allowance)
 		usedByMember() map[grid.PeerID]*allowance
 	}
+	reservations interface {
+		reserved(id grid.ReservationID, from grid.Tick) grid.Estimate
+	}
 	search interface {
 		beginPass(s plan.Snapshot, o outlook)
 		noOwnAnswer(why *grid.Refusal)

@@ -3,6 +3,7 @@ package core
 import (
 	"gbroker/grid"
 	"gbroker/plan"
+	"gbroker/reserve"
 	"gbroker/wire"
 )
 
@@ -312,6 +313,10 @@ func (PeerJournal) event()    {}
 func (LimitsChanged) event()  {}
 func (Tick) event()           {}
 
+// ReservingChanged are other rules of the operator for reservations here.
+type ReservingChanged struct{ Rules reserve.Rules }
+
+func (ReservingChanged) event()   {}
 func (Reserved) event()           {}
 func (Unreserved) event()         {}
 func (ReservationsListed) event() {}

@@ -35,6 +35,10 @@ type execution struct {
 	recovery interface {
 		isHere(j *job)
 	}
+	reservations interface {
+		arrived(j *job)
+		bind(j *job) (binding, *grid.Refusal)
+	}
 	search interface {
 		predicted(j *job)
 		ready(j *job, why string)

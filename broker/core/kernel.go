@@ -50,6 +50,10 @@ type kernel struct {
 	watcher interface {
 		saved(j *job)
 	}
+	// And the book of reservations follows one that is for such.
+	booker interface {
+		jobSaved(j *job)
+	}
 }
 
 func newKernel(cfg Config, members []grid.Member) *kernel {

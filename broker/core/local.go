@@ -36,6 +36,12 @@ func (c *execution) launch(j *job, why string) {
 		return
 	}
 	j.awaits = false
+	bound, lacks := c.bound(j)
+	if lacks != nil {
+		c.refuses(j, c.cfg.Self, words(lacks))
+		c.search.ready(j, words(lacks))
+		return
+	}
 	if c.isHome(j) {
 		c.search.predicted(j)
 	}
@@ -49,10 +55,10 @@ func (c *execution) launch(j *job, why string) {
 	c.emit(Launch{
 		Keep: keep, Fresh: keep && j.worn,
 		Submission: grid.Submission{
-			ID: c.attempt(j), Job: j.rec.Job, Reservation: string(j.rec.Job.Reservation),
-			Limit:    c.limitOf(&j.rec.Job),
+			ID: c.attempt(j), Job: j.rec.Job,
+			Limit:    c.limitOf(&j.rec.Job) + bound.grace,
 			Expected: runTime(j.rec.Job.Walltime, c.cfg.Site.Speed),
-			Age:      c.now - j.rec.Submitted,
+			Age:      c.now - j.rec.Submitted, Reservation: string(bound.id),
 		},
 	})
 }

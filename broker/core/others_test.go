@@ -30,11 +30,14 @@ func (o *others) take() []string {
 
 // what is needed of estimator
 
-func (o *others) began(_ *grid.Record)                                { o.did("began") }
-func (o *others) expect(j *job)                                       { o.did("expect %s", j.rec.Job.ID) }
-func (o *others) judge()                                              { o.did("judge") }
-func (o *others) learn(_ *grid.Record)                                { o.did("learn") }
-func (o *others) look()                                               { o.did("look") }
+func (o *others) began(_ *grid.Record) { o.did("began") }
+func (o *others) expect(j *job)        { o.did("expect %s", j.rec.Job.ID) }
+func (o *others) judge()               { o.did("judge") }
+func (o *others) learn(_ *grid.Record) { o.did("learn") }
+func (o *others) look()                { o.did("look") }
+func (o *others) estimate(b *batch, q plan.Question, _ grid.ReservationID) grid.Estimate {
+	return b.estimate(q)
+}
 func (o *others) lookAgain()                                          { o.did("lookAgain") }
 func (o *others) newOutlook(_ plan.Snapshot) (r outlook)              { o.did("newOutlook"); return }
 func (o *others) question(_ *grid.Job, _ grid.Tick) (r plan.Question) { o.did("question"); return }

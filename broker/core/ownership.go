@@ -15,6 +15,7 @@ type ownership struct {
 	offers []pendingOffer // that wait for a snapshot
 
 	estimator interface {
+		estimate(b *batch, q plan.Question, reservation grid.ReservationID) grid.Estimate
 		look()
 		question(j *grid.Job, now grid.Tick) plan.Question
 		unwelcome(home grid.PeerID) *grid.Refusal

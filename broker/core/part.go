@@ -16,6 +16,9 @@ func (c *execution) arrived(j *job, p grid.Progress) {
 	}
 	j.rec.Arrived, j.rec.Hosts, j.rec.Address = c.now, p.Hosts, p.Address
 	c.save(j, "arrived at the barrier")
+	if j.rec.Job.Reservation != "" {
+		c.reservations.arrived(j)
+	}
 	if c.gates.beforePassing(false) == open {
 		c.emit(Gather{ID: c.attempt(j), Sites: []grid.Gathered{{Site: c.cfg.Site.Name, Hosts: p.Hosts, Address: p.Address}}})
 	}

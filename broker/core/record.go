@@ -162,6 +162,9 @@ func (c *kernel) save(j *job, why string) {
 	}
 	c.ofWhole(j)
 	c.watcher.saved(j)
+	if j.rec.Job.Reservation != "" {
+		c.booker.jobSaved(j)
+	}
 	if report {
 		c.disarm(j, onReport)
 		c.reporter.report(j)

@@ -7,14 +7,15 @@ type WorkKind uint8
 
 // The kinds.
 const (
-	BatchWork  WorkKind = iota // submit, withdraw, kill, probe
-	FileWork                   // prepare, look for inputs, collect
-	FetchWork                  // fetch, discard
-	HintWork                   // what nothing waits for
-	LookWork                   // of the whole batch system
-	WeighWork                  // ask what sources cost
-	NoticeWork                 // tell users
-	ServeWork                  // what users of other brokers ask for
+	BatchWork   WorkKind = iota // submit, withdraw, kill, probe
+	FileWork                    // prepare, look for inputs, collect
+	FetchWork                   // fetch, discard
+	HintWork                    // what nothing waits for
+	LookWork                    // of the whole batch system
+	WeighWork                   // ask what sources cost
+	NoticeWork                  // tell users
+	ReserveWork                 // reservations in the batch system
+	ServeWork                   // what users of other brokers ask for
 )
 
 // WorkKey names a queue of slow effects: those of one key are done one after another, in
@@ -68,6 +69,8 @@ func Route(e Effect) (key WorkKey, ends []WorkKey, slow bool) {
 		return WorkKey{NoticeWork, string(e.Record.Job.ID)}, nil, true
 	case Serve:
 		return WorkKey{ServeWork, string(e.From) + "/" + strconv.FormatUint(e.Number, 10)}, nil, true
+	case Reserve, Unreserve, ListReservations: // in their order: what a list lacks was not there when it was made
+		return WorkKey{ReserveWork, ""}, nil, true
 	case Publish:
 		return WorkKey{HintWork, string(e.Job)}, nil, true
 	case Delivered:

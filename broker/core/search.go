@@ -18,6 +18,7 @@ type search struct {
 	random    *rand.Rand   // for jitter alone
 
 	estimator interface {
+		estimate(b *batch, q plan.Question, reservation grid.ReservationID) grid.Estimate
 		look()
 		newOutlook(s plan.Snapshot) outlook
 		question(j *grid.Job, now grid.Tick) plan.Question

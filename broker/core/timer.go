@@ -39,6 +39,8 @@ const (
 	whereDeadline
 	groupsDue // more jobs may enter, or are to be removed
 	allocationsDue
+	bookDue // reservations: limits, leases, words, tries
+	holdingsDue
 	generals
 	// acceptedDue belongs to an acceptance, which has no record yet.
 	acceptedDue

@@ -1,0 +1,98 @@
+package core
+
+import (
+	"fmt"
+
+	"gbroker/grid"
+)
+
+// A job that names a reservation of this site is bound to it before its first attempt, and runs in it or not
+// at all: where the reservation is over the attempt is withdrawn by its token.
+
+// binding is what an attempt gets of its reservation.
+type binding struct {
+	id    grid.ReservationID
+	grace grid.Tick // that its limit gets too
+}
+
+// bind gives a job its reservation, or says why not.
+func (c *reservations) bind(j *job) (b binding, why *grid.Refusal) {
+	job := &j.rec.Job
+	defer c.settle()
+	r, why := c.book.Bind(c.now, job.Reservation, job.ID, job.User)
+	if why == nil {
+		limit := c.limitOf(job) + graceOf(job)
+		if need := limit + c.cfg.Slack; need > r.End-r.Start {
+			why = &grid.Refusal{
+				Kind: grid.Permanent, Reason: fmt.Sprintf("reservation %s is too short for it: with what its start and end take it needs", r.ID),
+				Asked: need.Duration().String(), Available: (r.End - r.Start).Duration().String(),
+			}
+		}
+	}
+	if why != nil {
+		return b, why
+	}
+	return binding{r.ID, graceOf(job)}, nil
+}
+
+// bound is what the batch system is told of the reservation of a job that names one.
+func (c *execution) bound(j *job) (b binding, why *grid.Refusal) {
+	if j.rec.Job.Reservation == "" {
+		return b, nil
+	}
+	return c.reservations.bind(j)
+}
+
+// graceOf is how long a job waits for others in its reservation.
+func graceOf(job *grid.Job) grid.Tick {
+	if job.Part == nil {
+		return 0
+	}
+	return job.Part.Grace
+}
+
+// reserved is when a job that names a reservation would start here, after its delivery: nil where there is
+// no such.
+func (c *reservations) reserved(id grid.ReservationID, from grid.Tick) grid.Estimate {
+	r, known := c.book.Get(id)
+	if !known || r.State.Over() {
+		return grid.Estimate{Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "reservation " + string(id) + " is not there, or over"}}
+	}
+	wait := max(0, r.Start-from)
+	return grid.Estimate{Wait: wait, Safe: wait}
+}
+
+// jobSaved follows a job that names a reservation here.
+func (c *reservations) jobSaved(j *job) {
+	id, job := j.rec.Job.Reservation, j.rec.Job.ID
+	if r, known := c.book.Get(id); !known || r.For != job || r.State.Over() {
+		return
+	}
+	switch {
+	case j.rec.State.Terminal() || j.rec.State == grid.Finished || j.rec.State == grid.StageOut:
+		c.book.Left(c.now, id, job, "its job has ended")
+	case j.rec.Role == grid.Tombstone || j.rec.Role == grid.Declined:
+		c.book.Left(c.now, id, job, "its job is not here")
+	case j.rec.Role == grid.Owning && j.rec.State == grid.Running:
+		c.book.Started(c.now, id, job)
+	}
+	c.settle()
+}
+
+// arrived tells that a part waits in its reservation.
+func (c *reservations) arrived(j *job) {
+	c.book.Arrived(c.now, j.rec.Job.Reservation, j.rec.Job.ID)
+	c.settle()
+}
+
+// unreserved: a job waits for a reservation that is over. It never starts.
+func (c *execution) unreserved(id grid.JobID, why string) {
+	j := c.job(id)
+	if j == nil || j.rec.Role != grid.Owning || j.rec.Job.Reservation == "" {
+		return
+	}
+	c.refuses(j, c.cfg.Self, why)
+	if j.rec.State == grid.Assigned {
+		c.withdraw(j)
+	}
+}

@@ -1,0 +1,274 @@
+package core
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// holdings are the reservations that users here hold, at this site and at others. For a user a reservation
+// is asked for and confirmed in one go:
+//
+//	ReserveRequest ─► Reserve … Reserved TENTATIVE ─► Confirm … Reserved CONFIRMED ─► Answer
+//	                       └► refused, or no answer in time: Release, and Answer with why
+//
+// What was heard of those at other sites is kept, so that it can be listed and the site's words are
+// acknowledged by what is on disk. Until the user has the answer nothing is promised: after a crash
+// the tentative one vanishes by itself, and a confirmed one of which no answer was given is given up.
+type holdings struct {
+	*kernel
+	all  map[grid.ReservationID]*grid.Reservation // at other sites
+	asks map[grid.ReservationID]*holdingAsk
+
+	reservations interface {
+		get(id grid.ReservationID) (grid.Reservation, bool)
+	}
+}
+
+// holdingAsk is a user's wish under way.
+type holdingAsk struct {
+	token Token
+	to    grid.PeerID
+	m     wire.Message // repeated until it is answered
+	again grid.Tick
+	until grid.Tick
+	last  string // why it is not done yet
+}
+
+// ReserveRequest asks a site for a reservation of a user here.
+type ReserveRequest struct {
+	Token   Token
+	To      grid.PeerID
+	Reserve wire.Reserve
+}
+
+// ReleaseRequest gives one up, already authorised.
+type ReleaseRequest struct {
+	Token Token
+	ID    grid.ReservationID
+	By    string
+}
+
+func (ReserveRequest) event()         {}
+func (ReleaseRequest) event()         {}
+func (e ReserveRequest) token() Token { return e.Token }
+func (e ReleaseRequest) token() Token { return e.Token }
+
+const (
+	// holdingLimit bounds the wait of a user for a site; maxHoldingAsks those under way.
+	holdingLimit   = grid.Minute
+	maxHoldingAsks = 256
+	// keepHolding is how long one that is over is listed.
+	keepHolding = grid.Day
+)
+
+func newHoldings(k *kernel) *holdings {
+	return &holdings{kernel: k, all: map[grid.ReservationID]*grid.Reservation{}, asks: map[grid.ReservationID]*holdingAsk{}}
+}
+
+func (c *holdings) take(list []grid.Reservation) {
+	for i := range list {
+		if r := list[i]; r.Site != c.cfg.Self {
+			c.all[r.ID] = &r
+		}
+	}
+}
+
+func (c *holdings) routes(r *routes) {
+	onEvent(r, c.boot)
+	onEvent(r, c.reserve)
+	onEvent(r, c.release)
+	onMessage(r, c.reserved)
+	onMessage(r, c.word)
+	onGeneral(r, holdingsDue, c.due)
+}
+
+// boot gives up what was asked for by the last life and not confirmed: nobody had an answer.
+func (c *holdings) boot(Boot) {
+	for _, id := range slices.Sorted(maps.Keys(c.all)) {
+		if r := c.all[id]; r.State == grid.Tentative {
+			c.askFor(r.ID, &holdingAsk{to: r.Site, m: wire.Release{ID: r.ID, Why: "its broker ended before it was confirmed"}})
+		}
+	}
+	c.armGeneral(holdingsDue, grid.Second)
+}
+
+func (c *holdings) reserve(e ReserveRequest) {
+	id := e.Reserve.ID
+	switch {
+	case e.To != c.cfg.Self && c.members[e.To] == nil:
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: that site is no member", grid.ErrNotFound)})
+	case len(c.asks) >= maxHoldingAsks:
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: %d reservations are being asked for", grid.ErrUnavailable, len(c.asks))})
+	case c.asks[id] != nil || c.all[id] != nil:
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: there is a reservation %s", grid.ErrInvalid, id)})
+	default:
+		m := e.Reserve
+		m.Holder.Home, m.Sent = c.cfg.Self, c.now
+		c.askFor(id, &holdingAsk{token: e.Token, to: e.To, m: m})
+	}
+}
+
+func (c *holdings) askFor(id grid.ReservationID, a *holdingAsk) {
+	a.until = c.now + holdingLimit
+	c.asks[id] = a
+	c.repeat(a)
+	c.armGeneral(holdingsDue, c.cfg.Retry)
+}
+
+func (c *holdings) repeat(a *holdingAsk) {
+	a.again = c.now + c.cfg.Retry
+	c.send(a.to, a.m)
+}
+
+func (c *holdings) release(e ReleaseRequest) {
+	site := c.cfg.Self
+	if r := c.all[e.ID]; r != nil {
+		site = r.Site
+	} else if _, known := c.reservations.get(e.ID); !known {
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: reservation %s", grid.ErrNotFound, e.ID)})
+		return
+	}
+	if c.asks[e.ID] != nil {
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: reservation %s is being asked for", grid.ErrNotYet, e.ID)})
+		return
+	}
+	c.askFor(e.ID, &holdingAsk{token: e.Token, to: site, m: wire.Release{ID: e.ID, Why: "given up by " + e.By}})
+}
+
+// reserved is the answer of a site.
+func (c *holdings) reserved(from grid.PeerID, m wire.Reserved) {
+	id := m.Reservation.ID
+	a := c.asks[id]
+	if a == nil || a.to != from || a.m.Kind() != m.Of {
+		return
+	}
+	r := m.Reservation
+	switch {
+	case m.Of == wire.KindRelease:
+		c.heard(from, r)
+		c.done(id, Answer{Reservation: r})
+	case m.Refusal != nil && m.Of == wire.KindConfirm && m.Refusal.MayPass():
+		a.last = m.Refusal.Reason
+	case m.Refusal != nil:
+		kind := grid.ErrInvalid
+		if m.Refusal.MayPass() {
+			kind = grid.ErrNotYet
+		}
+		c.heard(from, r)
+		c.done(id, Answer{Err: fmt.Errorf("%w: %s says: %s", kind, c.nameOf(from), words(m.Refusal))})
+	case m.Of == wire.KindReserve && r.State == grid.Tentative:
+		c.heard(from, r)
+		a.m = wire.Confirm{ID: id, Sent: c.now}
+		c.repeat(a)
+	case r.State == grid.Confirmed || r.State == grid.Bound || r.State == grid.Active:
+		c.heard(from, r)
+		c.done(id, Answer{Reservation: r, Slack: m.Slack})
+	default:
+		c.heard(from, r)
+		c.done(id, Answer{Err: fmt.Errorf("%w: it is %v%s", grid.ErrNotYet, r.State, because(r.Reason))})
+	}
+}
+
+// words are those of a refusal, with its numbers.
+func words(r *grid.Refusal) string {
+	text := r.Reason
+	if r.Asked != "" || r.Available != "" {
+		text += " (asked " + cmp.Or(r.Asked, "-") + ", available " + cmp.Or(r.Available, "-") + ")"
+	}
+	if r.Again > 0 {
+		text += ", perhaps " + r.Again.Duration().String() + " later"
+	}
+	return text
+}
+
+func (c *holdings) done(id grid.ReservationID, w Answer) {
+	a := c.asks[id]
+	delete(c.asks, id)
+	if a.token != 0 {
+		w.Token = a.token
+		c.emit(w)
+	}
+}
+
+// heard keeps what a site said of a reservation there.
+func (c *holdings) heard(from grid.PeerID, r grid.Reservation) {
+	if from == c.cfg.Self || r.State == 0 {
+		return
+	}
+	if is := c.all[r.ID]; is != nil {
+		if is.Site != from || r.Seq <= is.Seq {
+			return
+		}
+		r.Made = is.Made
+	} else {
+		r.Made = c.now
+	}
+	r.Site = from
+	if r.State.Over() {
+		r.Ended = c.now
+	}
+	c.all[r.ID] = &r
+	saved := r
+	c.emit(Save{grid.Saved(&saved, grid.Event{At: c.now, Site: c.siteName(from), Why: r.State.String() + because(r.Reason)})})
+}
+
+// word is what a reservation has become. One that nobody here knows of is given up; one for a job is left to
+// whoever holds it for that.
+func (c *holdings) word(from grid.PeerID, m wire.ReservationWord) {
+	r := m.Reservation
+	if r.Holder.Home != c.cfg.Self {
+		return
+	}
+	switch {
+	case from == c.cfg.Self && r.For == "", c.asks[r.ID] != nil && c.asks[r.ID].to == from:
+		c.heard(from, r)
+	case c.all[r.ID] != nil && c.all[r.ID].Site == from:
+		c.heard(from, r)
+	case r.For != "":
+		return
+	case !r.State.Over():
+		c.send(from, wire.Release{ID: r.ID, Why: "its holder does not know it"})
+	}
+	c.send(from, wire.ReservationAck{ID: r.ID, Seq: r.Seq})
+}
+
+// due repeats what was not answered, and forgets what is long over.
+func (c *holdings) due() {
+	for _, id := range slices.Sorted(maps.Keys(c.asks)) {
+		a := c.asks[id]
+		switch {
+		case c.now >= a.until:
+			if a.m.Kind() != wire.KindRelease {
+				c.send(a.to, wire.Release{ID: id, Why: "its user has waited too long"})
+			}
+			c.done(id, Answer{Err: fmt.Errorf("%w: %s did not answer in %s%s", grid.ErrUnavailable, c.nameOf(a.to), holdingLimit.Duration(), because(a.last))})
+		case c.now >= a.again:
+			c.repeat(a)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.all)) {
+		r := c.all[id]
+		if !r.State.Over() && c.now > r.End+grid.Hour {
+			r.State, r.Reason, r.Ended = grid.Released, "its time is over, and its site is silent", c.now
+			saved := *r
+			c.emit(Save{grid.Saved(&saved)})
+		}
+		if r.State.Over() && c.now >= r.Ended+keepHolding {
+			delete(c.all, id)
+			c.emit(Save{grid.Deleted(grid.KindReservation, string(id))})
+		}
+	}
+	if len(c.asks) > 0 {
+		c.armGeneral(holdingsDue, c.cfg.Retry)
+	} else if len(c.all) > 0 {
+		c.armGeneral(holdingsDue, 10*grid.Minute)
+	}
+}
+
+// get is what the book here has.
+func (c *reservations) get(id grid.ReservationID) (grid.Reservation, bool) { return c.book.Get(id) }
