@@ -118,6 +118,10 @@ func readSubmission(d *json.Decoder, sub *Submission) error {
 			err = d.Decode(&sub.Rerunnable)
 		case "lenient":
 			err = d.Decode(&sub.Lenient)
+		case "reservation":
+			err = d.Decode(&sub.Reservation)
+		case "guaranteed":
+			err = d.Decode(&sub.Guaranteed)
 		case "include":
 			sub.Include, err = readFiles(d)
 		case "credentials":

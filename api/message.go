@@ -35,6 +35,10 @@ type Submission struct {
 	Files       []File `json:"files"` // those beside the document that it names
 	// Include are files that go into the sandbox too, by their paths there; the document does not name them.
 	Include []File `json:"include,omitempty"`
+	// Reservation is one of the user's, for which the job is.
+	Reservation grid.ReservationID `json:"reservation,omitempty"`
+	// Guaranteed has a reservation made for it at the site where it would end first, so that it begins as is estimated.
+	Guaranteed bool `json:"guaranteed,omitempty"`
 	// Credentials is a file of credentials for the URIs of the job, at most 64 KiB.
 	Credentials string `json:"credentials,omitempty"`
 }

@@ -18,6 +18,8 @@ type NewJob struct {
 	Credentials []byte
 	// QueueAnyway: it is taken though no known site could ever run it.
 	QueueAnyway bool
+	// Guaranteed: a reservation is made for it where it would end first.
+	Guaranteed bool
 }
 
 // SiteView is one line of `gclient sites`.
@@ -50,6 +52,11 @@ type UserService interface {
 	ReadLog(ctx context.Context, who Identity, id grid.JobID, q LogQuery) (LogPiece, error)
 	// Where is what would be decided now about a job that is not handed in, of every site, and how sure its waits are.
 	Where(ctx context.Context, who Identity, n NewJob) (grid.Decision, []grid.Spread, error)
+	// Reserve has nodes reserved for a user and confirmed; Reservations are those that the user may see; Release gives
+	// one up.
+	Reserve(ctx context.Context, who Identity, n NewReservation) (grid.Reservation, error)
+	Reservations(ctx context.Context, who Identity) ([]grid.Reservation, error)
+	Release(ctx context.Context, who Identity, id grid.ReservationID) (grid.Reservation, error)
 	// Self is the broker's own site and peer.
 	Self() (grid.Site, grid.PeerID)
 	// Submit takes a job; it is durable when Submit returns. again tells that the key was known.

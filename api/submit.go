@@ -54,7 +54,13 @@ func (s *Server) newJob(sub *Submission) (NewJob, []jsdl.Upload, error) {
 	for _, u := range uploads {
 		job.Inputs = append(job.Inputs, grid.File{Path: u.Path, Size: u.Size, Mode: u.Mode})
 	}
-	return NewJob{Key: sub.Key, Job: job, QueueAnyway: sub.QueueAnyway, Credentials: []byte(sub.Credentials)}, uploads, nil
+	if sub.Reservation != "" {
+		if err := grid.CheckReservationID(string(sub.Reservation)); err != nil {
+			return NewJob{}, nil, fmt.Errorf("%w: reservation: %w", grid.ErrInvalid, err)
+		}
+		job.Reservation = sub.Reservation
+	}
+	return NewJob{Key: sub.Key, Job: job, Guaranteed: sub.Guaranteed, QueueAnyway: sub.QueueAnyway, Credentials: []byte(sub.Credentials)}, uploads, nil
 }
 
 // include adds files that the document does not name.

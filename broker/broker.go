@@ -90,6 +90,8 @@ type Journal interface {
 	Results(ctx context.Context) ([]grid.Results, error)
 	// Allocations are how far all co-allocated jobs are.
 	Allocations(ctx context.Context) ([]grid.Allocation, error)
+	// Reservations are those of the nodes here, and those that users here hold elsewhere.
+	Reservations(ctx context.Context) ([]grid.Reservation, error)
 	Commit(ctx context.Context, changes []grid.Change) error
 	History(ctx context.Context, kind grid.Kind, key string) ([]grid.Event, error)
 	// Decisions are what was decided of a job, the oldest first: the first, and the latest.
@@ -128,6 +130,7 @@ type Ports struct {
 	// was none. It must not wait, and may keep neither. It may be nil.
 	Changed func(before *grid.Record, change grid.Change)
 	// Notifier tells users of their jobs; an error that wraps grid.ErrInvalid is final. It may be nil.
+	Reserver Reserver // nil where the batch system makes no reservations
 	Notifier interface {
 		Notify(ctx context.Context, r *grid.Record, owed grid.Owed) error
 	}
@@ -139,22 +142,24 @@ type Ports struct {
 // Broker drives one Core by the rules of [core.Host]: it feeds it events, makes durable what is to
 // be, and does what it decides.
 type Broker struct {
-	cfg      core.Config
-	ports    Ports
-	events   chan core.Event
-	view     *view
-	groups   *groups
-	executor *executor
-	journal  atomic.Pointer[Journal]
-	accuracy atomic.Pointer[core.Accuracy]
-	ended    atomic.Pointer[core.Ended]
-	state    atomic.Pointer[grid.SiteState] // as last made durable
-	members  []grid.Member
-	host     core.Host
-	trusted  atomic.Pointer[map[grid.PeerID]bool] // members whose users are ours
-	boot     atomic.Uint64                        // nonce of this life; see Boot
-	alarm    atomic.Pointer[string]
-	pulse    *pulse
+	cfg    core.Config
+	ports  Ports
+	events chan core.Event
+	view   *view
+	groups *groups
+
+	reservations reservations
+	executor     *executor
+	journal      atomic.Pointer[Journal]
+	accuracy     atomic.Pointer[core.Accuracy]
+	ended        atomic.Pointer[core.Ended]
+	state        atomic.Pointer[grid.SiteState] // as last made durable
+	members      []grid.Member
+	host         core.Host
+	trusted      atomic.Pointer[map[grid.PeerID]bool] // members whose users are ours
+	boot         atomic.Uint64                        // nonce of this life; see Boot
+	alarm        atomic.Pointer[string]
+	pulse        *pulse
 
 	tokens  atomic.Uint64
 	answers sync.Map // Token -> chan Answer
@@ -247,6 +252,10 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	if cfg.Allocations, err = journal.Allocations(ctx); err != nil {
 		return fmt.Errorf("loading the journal: %w", err)
 	}
+	if cfg.Reservations, err = journal.Reservations(ctx); err != nil {
+		return fmt.Errorf("loading the journal: %w", err)
+	}
+	b.reservations.reset(cfg.Reservations)
 	b.groups.reset(cfg.Groups, cfg.Templates, cfg.Results)
 	cfg.Boot = b.boot.Load()
 	cfg.Draining, cfg.State = state.Draining, state
@@ -340,6 +349,8 @@ func (b *Broker) post(ev core.Event) {
 		b.cfg.Site = e.Site
 	case core.LimitsChanged:
 		b.cfg.User, b.cfg.OfferFiles = e.User, e.OfferFiles
+	case core.ReservingChanged:
+		b.cfg.Reserving = e.Rules
 	}
 	b.host.Post(ev)
 }

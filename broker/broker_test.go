@@ -65,11 +65,12 @@ func (j *journalStub) Record(_ context.Context, id grid.JobID) (grid.Record, err
 func (j *journalStub) Page(context.Context, grid.JobID, string, int) ([]grid.Record, error) {
 	return j.recs, nil
 }
-func (j *journalStub) Groups(context.Context) ([]grid.Group, error)           { return nil, nil }
-func (j *journalStub) Allocations(context.Context) ([]grid.Allocation, error) { return nil, nil }
-func (j *journalStub) Templates(context.Context) ([]grid.Template, error)     { return nil, nil }
-func (j *journalStub) Results(context.Context) ([]grid.Results, error)        { return nil, nil }
-func (j *journalStub) Site(context.Context) (grid.SiteState, error)           { return grid.SiteState{}, nil }
+func (j *journalStub) Groups(context.Context) ([]grid.Group, error)             { return nil, nil }
+func (j *journalStub) Allocations(context.Context) ([]grid.Allocation, error)   { return nil, nil }
+func (j *journalStub) Templates(context.Context) ([]grid.Template, error)       { return nil, nil }
+func (j *journalStub) Results(context.Context) ([]grid.Results, error)          { return nil, nil }
+func (j *journalStub) Site(context.Context) (grid.SiteState, error)             { return grid.SiteState{}, nil }
+func (j *journalStub) Reservations(context.Context) ([]grid.Reservation, error) { return nil, nil }
 func (j *journalStub) History(context.Context, grid.Kind, string) ([]grid.Event, error) {
 	return nil, nil
 }

@@ -61,6 +61,7 @@ func (b *Broker) saved(c grid.Change) {
 		b.state.Store(state)
 	}
 	b.groups.change(c)
+	b.reservations.change(c)
 	if id, r, is := c.Job(); is {
 		before := b.view.change(id, r)
 		if b.ports.Changed != nil {
@@ -100,6 +101,12 @@ func (b *Broker) work(ctx, work context.Context, e core.Effect, pauses uint64) {
 		b.furnish(e)
 	case core.Collect:
 		b.collect(work, e)
+	case core.Reserve:
+		b.reserve(work, e)
+	case core.Unreserve:
+		b.unreserve(work, e.ID)
+	case core.ListReservations:
+		b.listReservations(work)
 	case core.Discard:
 		b.discard(e)
 	case core.SetAside:

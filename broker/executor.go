@@ -26,7 +26,7 @@ func newExecutor() *executor {
 		slots: map[core.WorkKind]chan struct{}{
 			core.BatchWork: make(chan struct{}, 16), core.FileWork: make(chan struct{}, 8),
 			core.FetchWork: make(chan struct{}, 16), core.HintWork: make(chan struct{}, 4),
-			core.LookWork: make(chan struct{}, 1), core.WeighWork: make(chan struct{}, 16), core.NoticeWork: make(chan struct{}, 4096),
+			core.LookWork: make(chan struct{}, 1), core.ReserveWork: make(chan struct{}, 1), core.WeighWork: make(chan struct{}, 16), core.NoticeWork: make(chan struct{}, 4096),
 			core.ServeWork: make(chan struct{}, 32),
 		},
 	}

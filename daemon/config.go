@@ -235,9 +235,10 @@ type Config struct {
 	Netmon       NetmonConfig
 	// Outbound are networks that users may reach by this site although they are not public. One too many lets
 	// a user speak, as the site, with what trusts it.
-	Outbound []netip.Prefix
-	Files    FilesConfig
-	Mail     MailConfig
+	Outbound     []netip.Prefix
+	Files        FilesConfig
+	Mail         MailConfig
+	Reservations ReservationsConfig
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
 	// LogFormat is text, lines for people, or json.
@@ -345,6 +346,7 @@ func Default(dir string) Config {
 		Netmon:       NetmonConfig{TimeShare: 0.02, BytesPerHour: 256 << 20},
 		Files:        FilesConfig{Patience: 2 * time.Minute, Cache: 10 << 30},
 		Mail:         MailConfig{Security: mail.StartTLS, PerHour: 60},
+		Reservations: defaultReservations(),
 		LogLevel:     "info",
 		LogFormat:    "text",
 		Architecture: architecture(runtime.GOARCH),
@@ -491,6 +493,7 @@ func configFields(d *document, c *Config) []field {
 		}},
 		{name: "retention", aka: "keep", read: func(n ast.Node) { d.fields(n, "retention", retentionFields(d, &c.Retention)) }},
 		{name: "limits", aka: "limit quota quotas user_limits", read: func(n ast.Node) { d.fields(n, "limits", limitsFields(d, &c.Limits)) }},
+		{name: "reservations", aka: "reservation booking", read: func(n ast.Node) { d.reservations(n, &c.Reservations) }},
 		{name: "default_walltime", aka: "walltime", read: span("default_walltime", &c.DefaultWalltime, time.Second, grid.MaxWalltime.Duration())},
 		{name: "estimate_deadline", aka: "deadline", read: span("estimate_deadline", &c.EstimateDeadline, 50*time.Millisecond, time.Minute)},
 		{name: "forget_after", aka: "auto_forget forget", read: span("forget_after", &c.ForgetAfter, time.Minute, grid.MaxWalltime.Duration())},

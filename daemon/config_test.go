@@ -109,7 +109,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: a\nbatch:\n\tnodes: 1\n", at + "3:1: this is no YAML: found character '\t' that cannot start any token"},
 		{"site: \"\xff\"\nspeed: x\nbogus_field_here: 1\n", at + "1:7: site: the name \"\ufffd\" has 'ï' at position 1: use a-z 0-9 - _, first a letter or digit\n" +
 			at + "2:8: speed: \"x\" is no number: write it like 1.5\n" +
-			at + `3:1: unknown field "bogus_field_here": the fields here are site, listen, api, socket, data, sandboxes, speed, batch, neighbours, administrators, retention, limits, default_walltime, estimate_deadline, forget_after, reevaluation, netmon, outbound, files, mail, log, each_node, architecture, operating_system`},
+			at + `3:1: unknown field "bogus_field_here": the fields here are site, listen, api, socket, data, sandboxes, speed, batch, neighbours, administrators, retention, limits, reservations, default_walltime, estimate_deadline, forget_after, reevaluation, netmon, outbound, files, mail, log, each_node, architecture, operating_system`},
 	} {
 		cfg := Default("/site")
 		if got := parseConfig(&cfg, "gbroker.yaml", []byte(c.text)).Error(); got != c.want {

@@ -35,6 +35,7 @@ var configParts = []part{
 	{"administrators", false, func(c *Config) any { return c.Administrators }},
 	{"retention", false, func(c *Config) any { return c.Retention }},
 	{"limits", true, func(c *Config) any { return c.Limits }},
+	{"reservations", true, func(c *Config) any { return c.Reservations }},
 	{"default_walltime", false, func(c *Config) any { return c.DefaultWalltime }},
 	{"estimate_deadline", false, func(c *Config) any { return c.EstimateDeadline }},
 	{"forget_after", false, func(c *Config) any { return c.ForgetAfter }},
@@ -106,7 +107,10 @@ func (s *site) reloaded(now Config) Config {
 	if next.Limits != now.Limits {
 		s.broker.Post(core.LimitsChanged{User: next.Limits.user(), OfferFiles: next.Limits.Offered})
 	}
-	now.LogLevel, now.Limits = next.LogLevel, next.Limits
+	if !reflect.DeepEqual(next.Reservations, now.Reservations) {
+		s.broker.SetReserving(next.Reservations.rules(s.broker.Reserves()))
+	}
+	now.LogLevel, now.Limits, now.Reservations = next.LogLevel, next.Limits, next.Reservations
 	switch {
 	case len(live)+len(later) == 0:
 		s.log.Info("configuration unchanged")

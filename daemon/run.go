@@ -149,7 +149,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 			return reopenJournal(ctx, cfg)
 		},
 		Clock: s.clock, Wall: wall, Log: log.Named("broker"), Changed: s.changed,
-		Notifier: s.notifier, Serve: service{s}.serve,
+		Notifier: s.notifier, Serve: service{s}.serve, Reserver: s.portReserver(),
 	})
 	s.meter, s.feed = newMeter(s), newFeed()
 	s.server, err = api.New(api.Config{
@@ -308,6 +308,7 @@ func (s *site) brokerConfig(key overlay.Key) core.Config {
 		User:       s.cfg.Limits.user(),
 		OfferFiles: s.cfg.Limits.Offered,
 		Window:     s.cfg.Limits.SweepWindow, Expand: expand,
+		Reserving: s.cfg.Reservations.rules(s.reserver() != nil), Slack: s.slack(), Reserves: s.reserver() != nil,
 	}
 }
 

@@ -65,6 +65,18 @@ func (s service) Submit(ctx context.Context, who api.Identity, n api.NewJob) (gr
 	if err != nil {
 		return grid.Record{}, false, err
 	}
+	giveUp, err := s.reserved(ctx, who, &j, n.Guaranteed)
+	if err != nil {
+		return grid.Record{}, false, err
+	}
+	r, again, err := s.handIn(ctx, j, n)
+	if err != nil || again {
+		giveUp()
+	}
+	return r, again, err
+}
+
+func (s service) handIn(ctx context.Context, j grid.Job, n api.NewJob) (grid.Record, bool, error) {
 	if !n.QueueAnyway {
 		if err := s.possible(ctx, j, n.Key); err != nil {
 			return grid.Record{}, false, err

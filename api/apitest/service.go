@@ -22,6 +22,7 @@ const Peer = grid.PeerID("12D3KooWHere")
 
 // Service is all of the API's services in memory. Its zero value is not ready: use New.
 type Service struct {
+	reserved []grid.Reservation
 	mu       sync.Mutex
 	changed  chan struct{} // closed and made anew at each change
 	jobs     map[grid.JobID]*job

@@ -148,6 +148,7 @@ func (c *holdings) reserved(from grid.PeerID, m wire.Reserved) {
 		return
 	}
 	r := m.Reservation
+	r.Site = from
 	switch {
 	case m.Of == wire.KindRelease:
 		c.heard(from, r)

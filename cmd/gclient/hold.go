@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +21,44 @@ answered yet, and may still start it.`)
 }
 
 func (p *program) release() *cobra.Command {
-	return p.holding("release", false, "Let held jobs go",
-		`Let jobs go that are held, by 'gclient hold' or as their documents say: a place is searched for them.`)
+	cmd := p.holding("release", false, "Let held jobs go, or give reservations up",
+		`Let jobs go that are held, by 'gclient hold' or as their documents say: a place is searched for them.
+Reservations are given up: their identifiers have no dot.`)
+	jobs := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		isJob := func(s string) bool { return strings.Contains(s, ".") }
+		ids := slices.DeleteFunc(slices.Clone(args), isJob)
+		if err := p.giveUp(cmd, ids); err != nil || len(ids) == len(args) {
+			return err
+		}
+		return jobs(cmd, slices.DeleteFunc(slices.Clone(args), func(s string) bool { return !isJob(s) }))
+	}
+	return cmd
+}
+
+// giveUp releases reservations.
+func (p *program) giveUp(cmd *cobra.Command, ids []string) error {
+	for _, id := range ids {
+		if err := grid.CheckReservationID(id); err != nil {
+			return cli.BadUsage("%v", err)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	c, err := p.client(cmd)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for _, id := range ids {
+		h, err := c.ReleaseReservation(cmd.Context(), grid.ReservationID(id))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", h.ID, h.State)
+	}
+	return nil
 }
 
 func (p *program) holding(use string, held bool, short, long string) *cobra.Command {

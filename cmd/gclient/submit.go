@@ -26,6 +26,8 @@ type submission struct {
 	lenient     bool
 	require     bool
 	anyway      bool
+	reservation string
+	guaranteed  bool
 	key         string
 	include     []string
 	credentials string
@@ -117,6 +119,8 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 	cmd.Flags().BoolVar(&f.force, "force", false, "let --output overwrite files")
 	cmd.Flags().BoolVar(&f.rerunnable, "rerunnable", false, "the job may be started again if the site that runs it is lost")
 	cmd.Flags().BoolVar(&f.anyway, "queue-anyway", false, "hand it in though no known site could ever run it: one may come")
+	cmd.Flags().StringVar(&f.reservation, "reservation", "", "run it in this reservation of yours, by `ID`, and in no other place")
+	cmd.Flags().BoolVar(&f.guaranteed, "guaranteed", false, "reserve at the site where it would end first, so that it begins as is estimated")
 	cmd.Flags().StringArrayVar(&f.include, "include", nil, "send this file too, or all that is in this folder: a `PATH` from where you stand, or a pattern such as '*.dat'; again for more")
 	cmd.Flags().StringVar(&f.credentials, "credentials", "", "of the places that the document names by URI, a `FILE` of mode 0600; by default ~/.config/gbroker/credentials")
 	f.spread.flags(cmd)
@@ -162,7 +166,7 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 	ctx := cmd.Context()
 	a, err := c.Submit(ctx, api.Submission{
 		Key: f.key, Document: string(d.text), Name: file, Rerunnable: f.rerunnable, QueueAnyway: f.anyway, Files: d.files,
-		Include: d.included, Credentials: secrets,
+		Include: d.included, Credentials: secrets, Reservation: grid.ReservationID(f.reservation), Guaranteed: f.guaranteed,
 	})
 	if err != nil {
 		return notAccepted(ctx, file, f.key, err)

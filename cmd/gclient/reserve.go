@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+func (p *program) reserve() *cobra.Command {
+	var site, at, queue string
+	var nodes, cores int
+	var span, within time.Duration
+	var asJSON, early bool
+	cmd := &cobra.Command{
+		Use:   "reserve --nodes N --for SPAN",
+		Short: "Reserve whole nodes of a site for a time",
+		Long: `Have nodes of a site kept for one job of yours, and print the identifier of the reservation. It is made in the batch
+system of the site, read back there and confirmed before this ends. 'gclient submit --reservation ID' hands in the job
+for it: the reservation is that job's from then on, and ends with it. If no job has come five minutes after its start it
+is given up by itself.
+
+The reservation must be a little longer than the job may run: its start and its end take some seconds. --at is the
+earliest start, as 18:00, 2027-01-31T18:00 or a span from now, as 30m; with --within it may begin so much later.`,
+		Example: `  gclient reserve --site xeon80 --nodes 4 --at 18:00 --for 2h
+  gclient reserve --nodes 1 --for 30m --within 6h
+  ID=$(gclient reserve --nodes 2 --for 1h) && gclient submit --reservation $ID job.jsdl`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			from, err := instantOf(at, time.Now())
+			if err != nil {
+				return cli.BadUsage("--at %v", err)
+			}
+			c, err := p.client(cmd)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			q := api.ReservationRequest{
+				Site: grid.SiteName(site), Nodes: nodes, Cores: cores, Queue: grid.QueueName(queue), Early: early,
+				From: api.Time(grid.InstantOf(from)), Until: api.Time(grid.InstantOf(from.Add(span + within + time.Second))), Span: span.Seconds(),
+			}
+			h, err := c.Reserve(cmd.Context(), q)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), h)
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), h.ID)
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s at %s from %s to %s\n", nodesOf(h), printable(string(h.Site)), clockOf(h.Start), clockOf(h.End))
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&site, "site", "", "of this site (default: the broker's own)")
+	f.IntVar(&nodes, "nodes", 0, "so many whole nodes")
+	f.IntVar(&cores, "cores", 0, "each with at least so many cores")
+	f.StringVar(&queue, "queue", "", "of this queue")
+	f.StringVar(&at, "at", "10s", "the earliest start")
+	f.DurationVar(&span, "for", 0, "so long")
+	f.DurationVar(&within, "within", 0, "it may begin so much later")
+	f.BoolVar(&early, "early", false, "it may begin sooner, when its job is there and the nodes are free")
+	cmd.MarkFlagRequired("nodes")
+	cmd.MarkFlagRequired("for")
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+// instantOf reads an instant of today or tomorrow, a date, or a span from now.
+func instantOf(text string, now time.Time) (time.Time, error) {
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(d), nil
+	}
+	if t, err := time.ParseInLocation("15:04", text, now.Location()); err == nil {
+		at := time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, now.Location())
+		if at.Before(now) {
+			at = at.AddDate(0, 0, 1)
+		}
+		return at, nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	return now, fmt.Errorf("%.40q is no instant: write 18:00, 2027-01-31T18:00 or 30m", text)
+}
+
+func nodesOf(h api.HeldReservation) string {
+	names := make([]string, len(h.Nodes))
+	for i, n := range h.Nodes {
+		names[i] = printable(string(n))
+	}
+	return strings.Join(names, ",")
+}
+
+func clockOf(t api.Time) string { return time.UnixMilli(int64(t)).Format("2006-01-02 15:04:05") }
+
+func (p *program) reservations() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "reservations",
+		Short: "List your reservations",
+		Long: `List the reservations that you hold, at this site and at others, and for a while those that are over. STATE is
+TENTATIVE, CONFIRMED, BOUND (to a job), ACTIVE (its job runs), RELEASED, EXPIRED, or LOST, with why.`,
+		Example: "  gclient reservations\n  gclient reservations --json | jq '.[] | select(.state == \"CONFIRMED\") | .id'",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := p.client(cmd)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			list, err := c.Reservations(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), list)
+			}
+			return printReservations(cmd.OutOrStdout(), list)
+		},
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func printReservations(w io.Writer, list []api.HeldReservation) error {
+	t := cli.Fitted(w, 6)
+	fmt.Fprintln(t, "ID\tSITE\tSTATE\tSTART\tEND\tJOB\tNODES\t")
+	for _, h := range list {
+		job := "-"
+		if h.Job != nil {
+			job = printable(string(*h.Job))
+		}
+		state := h.State
+		if h.Reason != "" {
+			state += " (" + printable(h.Reason) + ")"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", h.ID, printable(string(h.Site)), state, clockOf(h.Start), clockOf(h.End), job, nodesOf(h))
+	}
+	return flush(t)
+}

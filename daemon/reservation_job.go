@@ -1,0 +1,89 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+const (
+	// reservedMore is what a reservation for a job is longer than its limit there: its start and its end take some time.
+	reservedMore = 2 * grid.Minute
+	// keptWithin is how much later than estimated a guaranteed job may begin.
+	keptWithin = grid.Minute
+)
+
+// reserved binds a job to the reservation that it names, or to one that is made for it; giveUp releases that, if the
+// job is not handed in after all.
+func (s service) reserved(ctx context.Context, who api.Identity, j *grid.Job, guaranteed bool) (giveUp func(), err error) {
+	giveUp = func() {}
+	switch {
+	case guaranteed && j.Reservation != "":
+		return giveUp, fmt.Errorf("%w: a job is guaranteed by a reservation that is made for it, or for one that there is: not both", grid.ErrInvalid)
+	case guaranteed:
+		made, err := s.guarantee(ctx, j)
+		if err != nil {
+			return giveUp, fmt.Errorf("a reservation for the job: %w", err)
+		}
+		giveUp = func() {
+			if _, err := s.site.broker.Release(context.WithoutCancel(ctx), made.ID, who.Name); err != nil {
+				s.site.log.Warn("giving up the reservation of a job that was not handed in", zap.String("reservation", string(made.ID)), zap.Error(err))
+			}
+		}
+		return giveUp, s.bind(j, made)
+	case j.Reservation == "":
+		return giveUp, nil
+	}
+	for _, r := range s.site.broker.Reservations() {
+		if r.ID == j.Reservation && r.Holder == j.User {
+			return giveUp, s.bind(j, r)
+		}
+	}
+	return giveUp, fmt.Errorf("%w: reservation %s is none of yours that this site knows", grid.ErrNotFound, j.Reservation)
+}
+
+// bind pins a job to a reservation and its site.
+func (s service) bind(j *grid.Job, r grid.Reservation) error {
+	if r.State.Over() || r.For != "" {
+		return fmt.Errorf("%w: reservation %s is %v %s %s", grid.ErrInvalid, r.ID, r.State, r.Reason, r.For)
+	}
+	site := r.Site
+	if site == "" {
+		site = s.site.self
+	}
+	j.Reservation = r.ID
+	j.Sites = grid.Choice{Only: []grid.SiteName{grid.SiteName(s.SiteName(site))}}
+	return nil
+}
+
+// guarantee reserves what a job needs, where it would end first, so that it begins when that was estimated.
+func (s service) guarantee(ctx context.Context, j *grid.Job) (grid.Reservation, error) {
+	d, _, err := s.site.broker.WhereAll(ctx, *j)
+	if err != nil {
+		return grid.Reservation{}, err
+	}
+	for _, c := range d.Candidates {
+		if c.Site != d.Chosen || c.Refusal != nil {
+			continue
+		}
+		second := func(t grid.Tick) grid.Tick { return (t + grid.Second - 1) / grid.Second * grid.Second }
+		length := second(max(j.Walltime, c.Run) + reservedMore)
+		from := second(s.site.clock() + c.Delivery + 10*grid.Second)
+		r, _, err := s.site.broker.Reserve(ctx, c.Peer, wire.Reserve{
+			ID: grid.ReservationID("r" + strings.ToLower(rand.Text()[:20])), Holder: j.User, What: grid.NodesReserved, Demand: j.Demand, Queue: j.Queue,
+			From: from, Until: second(from+c.Wait+keptWithin) + length, Length: length, Early: true, Limit: tentativeLimit, Grace: defaultGrace,
+		})
+		if r.Site == "" {
+			r.Site = c.Peer
+		}
+		return r, err
+	}
+	return grid.Reservation{}, fmt.Errorf("%w: no site can run it now", grid.ErrNotYet)
+}
