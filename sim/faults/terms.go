@@ -167,11 +167,11 @@ func (u *exacting) ask(id grid.JobID, to grid.Alteration, answered func(core.Ans
 		core.Wish{Job: id, User: "dave", Ask: wire.WishAlter, Alter: to}, answered)
 }
 
-// release asks for it again and again: a home may be set back to when the job was held.
+// release asks for it again and again: a home may be set back to when the job was held, also when its end was told.
 func (u *exacting) release(id grid.JobID) {
 	no := false
 	f := u.w.truth.facts[id]
-	if u.s.gone || f.told != 0 {
+	if u.s.gone || f.told != 0 && !u.w.storm {
 		return
 	}
 	f.asked.letGo = true
