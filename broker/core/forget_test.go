@@ -283,3 +283,38 @@ func TestAnAttemptWaitsForTheHome(t *testing.T) {
 		t.Error("its home is forgotten, and it waits for it")
 	}
 }
+
+// The home's word that a job is superseded answers an older report, and it has adopted since what has started here: it
+// acknowledges what was reported after that word. The end is told as ever, where the job may run once.
+func TestSupersededAndAdopted(t *testing.T) {
+	t.Parallel()
+	of, by := grid.Epoch{Term: 1, Hop: 1}, grid.Epoch{Term: 2}
+	for name, k := range map[string]struct {
+		state      grid.State
+		epoch      grid.Epoch
+		rerunnable bool
+		late       uint64 // how much older the report is that is acknowledged
+		adopted    bool
+	}{
+		"it runs":                    {state: grid.Running, epoch: by, adopted: true},
+		"an older report":            {state: grid.Running, epoch: by, late: 1},
+		"it waits":                   {state: grid.Assigned, epoch: by},
+		"it may run again":           {state: grid.Running, epoch: by, rerunnable: true},
+		"it was given up, not moved": {state: grid.Running, epoch: of},
+	} {
+		j := jobOf(her, "b", "1")
+		j.Rerunnable = k.rerunnable
+		c := bare(grid.Record{Job: j, State: k.state, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: of, Report: 2}, Run: grid.Run{Attempt: 1, Local: "l"}})
+		c.Step(1_000_001, Message{her, wire.Superseded{Job: j.ID, Of: of, Epoch: k.epoch}})
+		c.Step(1_000_002, Message{her, wire.ReportAck{Job: j.ID, Epoch: of, Number: c.jobs[j.ID].rec.Report - k.late}})
+		if is := c.jobs[j.ID].isSuperseded(); is == k.adopted {
+			t.Errorf("%s: superseded %t", name, is)
+			continue
+		}
+		at := grid.AttemptID{Job: j.ID, Epoch: of, Attempt: 1}
+		c.Step(1_000_003, Progressed{Progress: grid.Progress{ID: at, Phase: grid.Ended, Cause: grid.Disappeared}})
+		if r := c.jobs[j.ID].rec; k.adopted && (r.Role != grid.Owning || r.End != grid.Failed) {
+			t.Errorf("%s: at its end it is %s, %s", name, r.Role, r.End)
+		}
+	}
+}

@@ -34,6 +34,7 @@ type home struct {
 	}
 	ownership interface {
 		abandon(j *job, why string)
+		adopted(j *job)
 		believe(j *job, certificates []grid.Certificate) doubt
 		decline(j *job, why string)
 		handedOver(j *job)

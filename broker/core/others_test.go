@@ -133,6 +133,7 @@ func (o *others) beforeEndingRest(_ bool) (r gate)          { o.did("beforeEndin
 func (o *others) hadIt(*job, grid.PeerID, wire.Report) bool { return false }
 func (o *others) reconcile()                                { o.did("reconcile") }
 func (o *others) beforePassing(_ bool) (r gate)             { return untilHome }
+func (o *others) adopted(j *job)                            { o.did("adopted %s", j.rec.Job.ID) }
 func (o *others) madeAgain(j *job) (r bool) {
 	o.did("madeAgain %s", j.rec.Job.ID)
 	return

@@ -65,6 +65,7 @@ func (c *home) onReportAck(from grid.PeerID, m wire.ReportAck) {
 	}
 	if m.Number == j.rec.Report {
 		j.acked, j.known = true, true
+		c.ownership.adopted(j)
 		if j.rec.State != grid.StageOut {
 			c.arm(j, onReport, c.cfg.Digest)
 		}

@@ -27,6 +27,16 @@ func (c *ownership) superseded(from grid.PeerID, m wire.Superseded) {
 	// Else it answers an older report: to a result the home says Keep, or Closed when it has it.
 }
 
+// adopted: the home has acknowledged what was reported since it said so. It said so of an older report, when nothing of the
+// job had started here as far as it knew, and has adopted since what may run once. So its end is
+// reported as ever: to let it go would leave the home waiting for one that knows nothing.
+func (c *ownership) adopted(j *job) {
+	if j.isSuperseded() && !j.givenUp() && !j.rec.Job.Rerunnable && j.rec.State >= grid.Running {
+		j.rec.Superseded = grid.Epoch{}
+		c.save(j, "its home takes what has started here after all")
+	}
+}
+
 // relinquish ends what this site still has of a superseded job.
 func (c *ownership) relinquish(j *job) {
 	switch {
