@@ -25,7 +25,7 @@ var moves = [...]struct {
 }{
 	{Own, []State{Submitted}, []State{StageIn, Ready}},
 	{Own, []State{StageIn}, []State{Ready}},
-	{Own, []State{Ready}, []State{Assigned, Moving}},
+	{Own, []State{Ready}, []State{Assigned, Moving, Running}}, // running: one that lies in parts at several sites
 	{Own, []State{Assigned}, []State{Ready, Moving, Running, Finished}},
 	{Own, []State{Moving}, []State{Ready, Assigned, Running, Finished}},
 	{Own, []State{Running}, []State{Ready, Finished}},

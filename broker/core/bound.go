@@ -11,8 +11,7 @@ import (
 
 // binding is what an attempt gets of its reservation.
 type binding struct {
-	id    grid.ReservationID
-	grace grid.Tick // that its limit gets too
+	id grid.ReservationID
 }
 
 // bind gives a job its reservation, or says why not.
@@ -21,7 +20,7 @@ func (c *reservations) bind(j *job) (b binding, why *grid.Refusal) {
 	defer c.settle()
 	r, why := c.book.Bind(c.now, job.Reservation, job.ID, job.User)
 	if why == nil {
-		limit := c.limitOf(job) + graceOf(job)
+		limit := c.limitOf(job) + job.Part.AtBarrier()
 		if need := limit + c.cfg.Slack; need > r.End-r.Start {
 			why = &grid.Refusal{
 				Kind: grid.Permanent, Reason: fmt.Sprintf("reservation %s is too short for it: with what its start and end take it needs", r.ID),
@@ -32,7 +31,7 @@ func (c *reservations) bind(j *job) (b binding, why *grid.Refusal) {
 	if why != nil {
 		return b, why
 	}
-	return binding{r.ID, graceOf(job)}, nil
+	return binding{r.ID}, nil
 }
 
 // bound is what the batch system is told of the reservation of a job that names one.
@@ -41,14 +40,6 @@ func (c *execution) bound(j *job) (b binding, why *grid.Refusal) {
 		return b, nil
 	}
 	return c.reservations.bind(j)
-}
-
-// graceOf is how long a job waits for others in its reservation.
-func graceOf(job *grid.Job) grid.Tick {
-	if job.Part == nil {
-		return 0
-	}
-	return job.Part.Grace
 }
 
 // reserved is when a job that names a reservation would start here, after its delivery: nil where there is

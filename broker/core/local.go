@@ -56,7 +56,7 @@ func (c *execution) launch(j *job, why string) {
 		Keep: keep, Fresh: keep && j.worn,
 		Submission: grid.Submission{
 			ID: c.attempt(j), Job: j.rec.Job,
-			Limit:    c.limitOf(&j.rec.Job) + bound.grace,
+			Limit:    c.limitOf(&j.rec.Job),
 			Expected: runTime(j.rec.Job.Walltime, c.cfg.Site.Speed),
 			Age:      c.now - j.rec.Submitted, Reservation: string(bound.id),
 		},
