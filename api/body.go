@@ -77,8 +77,9 @@ func (s *Server) decode(r *request, limit int64, read func(*json.Decoder) error)
 	return fmt.Errorf("reading the request as JSON: %w: %w", err, grid.ErrInvalid)
 }
 
-// fields reads an object field by field: one takes the value of the field of a name. None may come twice.
-func fields(d *json.Decoder, one func(name string) error) error {
+// fields reads an object field by field into what the table has for the names: a pointer to the value, or a function
+// that reads it. None may come twice, and no other.
+func fields(d *json.Decoder, table map[string]any) error {
 	if err := open(d, '{'); err != nil {
 		return err
 	}
@@ -93,7 +94,16 @@ func fields(d *json.Decoder, one func(name string) error) error {
 			return fmt.Errorf("the field %.40q stands there twice", name)
 		}
 		seen[name] = true
-		if err := one(name); err != nil {
+		into, known := table[name]
+		if !known {
+			return fmt.Errorf("unknown field %.40q", name)
+		}
+		if read, is := into.(func() error); is {
+			err = read()
+		} else {
+			err = d.Decode(into)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -104,34 +114,11 @@ func fields(d *json.Decoder, one func(name string) error) error {
 // readSubmission reads a submission field by field: the list of files is counted while it
 // comes, for a list of empty ones takes eleven times the memory of its text.
 func readSubmission(d *json.Decoder, sub *Submission) error {
-	return fields(d, func(name string) (err error) {
-		switch name {
-		case "key":
-			err = d.Decode(&sub.Key)
-		case "document":
-			err = d.Decode(&sub.Document)
-		case "name":
-			err = d.Decode(&sub.Name)
-		case "queue_anyway":
-			err = d.Decode(&sub.QueueAnyway)
-		case "rerunnable":
-			err = d.Decode(&sub.Rerunnable)
-		case "lenient":
-			err = d.Decode(&sub.Lenient)
-		case "reservation":
-			err = d.Decode(&sub.Reservation)
-		case "guaranteed":
-			err = d.Decode(&sub.Guaranteed)
-		case "include":
-			sub.Include, err = readFiles(d)
-		case "credentials":
-			err = d.Decode(&sub.Credentials)
-		case "files":
-			sub.Files, err = readFiles(d)
-		default:
-			err = fmt.Errorf("unknown field %.40q", name)
-		}
-		return err
+	return fields(d, map[string]any{
+		"key": &sub.Key, "document": &sub.Document, "name": &sub.Name, "queue_anyway": &sub.QueueAnyway, "rerunnable": &sub.Rerunnable,
+		"credentials": &sub.Credentials, "lenient": &sub.Lenient, "reservation": &sub.Reservation, "guaranteed": &sub.Guaranteed,
+		"include": func() (err error) { sub.Include, err = readFiles(d); return err },
+		"files":   func() (err error) { sub.Files, err = readFiles(d); return err },
 	})
 }
 

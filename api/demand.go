@@ -22,6 +22,15 @@ type Measure struct {
 	Within []Interval    `json:"within"`
 }
 
+// String is for people: its intervals, as in "from 2e+09 below 3e+09, or from 4e+09".
+func (m Measure) String() string {
+	of := grid.Measure{Of: m.Of}
+	for _, i := range m.Within {
+		of.Within = append(of.Within, grid.Interval(i))
+	}
+	return of.String()
+}
+
 // Interval is a range of values; high 0 is no bound.
 type Interval struct {
 	Low      float64 `json:"low"`

@@ -216,23 +216,13 @@ func (sub *GroupSubmission) checkOne(one *Submission, what string) error {
 
 // readGroup reads the submission of a group; its jobs are counted while they come.
 func readGroup(d *json.Decoder, sub *GroupSubmission) error {
-	err := fields(d, func(name string) (err error) {
-		switch name {
-		case "key":
-			err = d.Decode(&sub.Key)
-		case "name":
-			err = d.Decode(&sub.Name)
-		case "queue_anyway":
-			err = d.Decode(&sub.QueueAnyway)
-		case "jobs":
-			sub.Jobs, err = readJobs(d)
-		case "sweep":
+	err := fields(d, map[string]any{
+		"key": &sub.Key, "name": &sub.Name, "queue_anyway": &sub.QueueAnyway,
+		"jobs": func() (err error) { sub.Jobs, err = readJobs(d); return err },
+		"sweep": func() error {
 			sub.Sweep = &Submission{}
-			err = readSubmission(d, sub.Sweep)
-		default:
-			err = fmt.Errorf("unknown field %.40q", name)
-		}
-		return err
+			return readSubmission(d, sub.Sweep)
+		},
 	})
 	if err == nil && (len(sub.Jobs) == 0) == (sub.Sweep == nil) {
 		err = errors.New("it has either jobs or a sweep")

@@ -157,9 +157,9 @@ type Saw struct {
 	Journal grid.JournalID
 }
 
-// Tell writes beside the journal what the user of a job is about to be told, durably. It
+// KeepTold writes beside the journal what the user of a job is about to be told, durably. It
 // comes after the saves, and before any other effect.
-type Tell struct{ Record grid.Record }
+type KeepTold struct{ Record grid.Record }
 
 // Alarm tells what is wrong with this broker as a whole, and what to do; "" is over.
 type Alarm struct {
@@ -217,7 +217,7 @@ func (SetAside) effect()     {}
 func (Publish) effect()      {}
 func (Delivered) effect()    {}
 func (Saw) effect()          {}
-func (Tell) effect()         {}
+func (KeepTold) effect()     {}
 func (Alarm) effect()        {}
 func (Restart) effect()      {}
 func (Fail) effect()         {}

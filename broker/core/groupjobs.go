@@ -38,7 +38,7 @@ func (m memberJobs) beforeEndingRest(recovered bool) gate {
 	return m.c.gates.beforeEndingRest(recovered)
 }
 
-func (m memberJobs) tell(r grid.Record) { m.c.emit(Tell{r}) }
+func (m memberJobs) tell(r grid.Record) { m.c.emit(KeepTold{r}) }
 
 func (m memberJobs) has(id grid.JobID) bool { return m.c.peek(id) != nil }
 

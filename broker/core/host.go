@@ -164,7 +164,7 @@ func (w *Write) take(effects []Effect) {
 			w.merge(e.Change)
 		case Saw:
 			w.Seen = append(w.Seen, e)
-		case Tell:
+		case KeepTold:
 			w.Told = append(w.Told, e.Record)
 		case Restart:
 			w.Restart = true

@@ -267,6 +267,6 @@ func (c *kernel) discard(id grid.JobID) {
 func (c *kernel) tellUser(j *job) {
 	if now := saidOf(&j.rec); c.isHome(j) && now != j.said {
 		j.said = now
-		c.emit(Tell{*toldOf(&j.rec)})
+		c.emit(KeepTold{*toldOf(&j.rec)})
 	}
 }

@@ -33,7 +33,7 @@ func Route(e Effect) (key WorkKey, ends []WorkKey, slow bool) {
 	case Look:
 		return WorkKey{Kind: LookWork}, nil, true
 	case Reconcile:
-		return WorkKey{LookWork, "recollect"}, nil, true
+		return WorkKey{LookWork, "reconcile"}, nil, true
 	case Launch:
 		if len(e.Submission.Job.Sources) > 0 { // which may take long to come
 			return WorkKey{FetchWork, string(e.Submission.ID.Job)}, nil, true

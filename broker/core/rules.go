@@ -31,7 +31,7 @@ const (
 	CancelFenced
 	// ForgetStartsAll: forgetting a site starts jobs again that may have started there unseen.
 	ForgetStartsAll
-	// AbsenceOverGap: absence counts also while this broker did not listen, and a home's word
+	// AbsenceOverStall: absence counts also while this broker did not listen, and a home's word
 	// from before counts as fresh.
 	AbsenceOverStall
 	// EndsUntold: what the file beside the journal says of the ends that users were told does not count.

@@ -232,7 +232,7 @@ func TestWhatIsFoundTravels(t *testing.T) {
 		Events: []grid.Event{{At: 1_500_000, State: grid.Ready, Site: "a", Epoch: grid.Epoch{Term: 1}, Why: "because"}},
 	}
 	found.Jobs[1].Job.ID = group.Job(2)
-	found.Jobs[1].Outputs = grid.Manifest{{Path: "large"}}
+	found.Jobs[1].State, found.Jobs[1].End, found.Jobs[1].Outputs = grid.Completed, grid.Completed, grid.Manifest{{Path: "large"}}
 	hears(c, 2_000_000, her, wire.Request{Number: 1, Group: group, User: "alice"})
 	sent, _ := only[Send](c.Step(2_000_000, Served{From: her, Number: 1, Found: found}))
 	frame, err := wire.Encode(sent.Message)
@@ -260,7 +260,7 @@ func TestWhatIsFoundTravels(t *testing.T) {
 		t.Errorf("its history is %+v", got.Events)
 	}
 	if len(got.Jobs) != 2 || got.Jobs[0].State != grid.Completed || got.Jobs[0].Job.ID != group.Job(1) || len(got.Jobs[0].Job.Demand.Chunks) != 0 ||
-		got.Jobs[1].State != grid.Ready || got.Jobs[1].Outputs != nil || !reflect.DeepEqual(got.Jobs[1].Job.Demand, found.Jobs[1].Job.Demand) {
+		got.Jobs[1].State != grid.Completed || got.Jobs[1].Outputs != nil || !reflect.DeepEqual(got.Jobs[1].Job.Demand, found.Jobs[1].Job.Demand) {
 		t.Errorf("its jobs are %+v", got.Jobs)
 	}
 }

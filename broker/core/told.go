@@ -113,7 +113,7 @@ func (c *recovery) tellAgain() {
 		j.said = saidOf(&j.rec)
 		recent := j.said.state != 0 && j.rec.Ended >= since
 		if c.isHome(j) && (recent || j.said.state == 0 && j.said.cancel) {
-			c.emit(Tell{*toldOf(&j.rec)})
+			c.emit(KeepTold{*toldOf(&j.rec)})
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 // tells lists what is written beside the journal.
 func tells(effects []Effect) (list []grid.Record) {
 	for _, e := range effects {
-		if t, is := e.(Tell); is {
+		if t, is := e.(KeepTold); is {
 			list = append(list, t.Record)
 		}
 	}

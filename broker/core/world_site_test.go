@@ -140,7 +140,7 @@ func (s *site) dies(e Effect) bool {
 // isWrite tells of an effect that is to be on disk before any other leaves.
 func isWrite(e Effect) bool {
 	switch e.(type) {
-	case Save, Saw, Tell:
+	case Save, Saw, KeepTold:
 		return true
 	}
 	return false
@@ -154,7 +154,7 @@ func (s *site) do(e Effect) {
 		s.id.Sequence++
 	case Saw:
 		s.saw(e)
-	case Tell:
+	case KeepTold:
 		s.told[e.Record.Job.ID] = e.Record
 	case Fail:
 		w.t.Fatalf("%s: %v\n%s", s.name, e.Err, w.story(""))

@@ -29,7 +29,7 @@ func demandLines(d api.Demand, line func(name, value string)) {
 		line("disk", cli.Size(d.DiskBytes)+" on each node")
 	}
 	for _, m := range d.Measures {
-		line(string(m.Of), measured(m))
+		line(string(m.Of), m.String())
 	}
 }
 
@@ -54,24 +54,4 @@ func pieces(c api.Chunk) string {
 		text += fmt.Sprintf(", %d %s", c.Resources[name], name)
 	}
 	return text
-}
-
-// measured is a measure as in "from 2e+09 below 3e+09, or from 4e+09".
-func measured(m api.Measure) string {
-	var terms []string
-	for _, i := range m.Within {
-		text := "from "
-		if i.LowOpen {
-			text = "above "
-		}
-		text += fmt.Sprint(i.Low)
-		switch {
-		case i.HighOpen:
-			text += fmt.Sprint(" below ", i.High)
-		case i.High > 0:
-			text += fmt.Sprint(" to ", i.High)
-		}
-		terms = append(terms, text)
-	}
-	return strings.Join(terms, ", or ")
 }
