@@ -22,7 +22,7 @@ SHELL       := bash
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
 
-.PHONY: build test test-openpbs test-torque tools check soak torture demo bench bench-estimate bench-sweep bench-where man mutate fmt
+.PHONY: build test test-openpbs test-torque tools check soak soak-coallocation torture demo bench bench-estimate bench-sweep bench-where man mutate fmt
 
 build:
 	@mkdir -p bin
@@ -58,6 +58,10 @@ test-torque:
 
 soak: build
 	bin/gsim faults $(if $(SEEDS),--seeds $(SEEDS),--fresh 1000000000 --for $(or $(FOR),10m)) --all --profile $(or $(PROFILE),all)
+
+# A job over two clusters twenty times, and over two sites of which one is killed at every step.
+soak-coallocation:
+	GBROKER_ROUNDS=$(or $(ROUNDS),20) go test ./test/e2e -run '^Test(OneJobOverTwoClusters|KillsOfOneJobOverTwoSites)$$' -v -count 1 -timeout 2h
 
 # Networks and disks are in namespaces of the kernel: nothing of this machine is touched.
 torture: build

@@ -154,12 +154,14 @@ type errand struct {
 	state  string
 	exit   int
 	cancel bool
+	parts  int // at how many sites at once; 0 is one alone
 	id     string
 	ended  cluster.Status
 }
 
 func (d *demo) show(ctx context.Context) error {
 	errands := []*errand{
+		{at: 0, file: "wide", state: "COMPLETED", parts: 2},
 		{at: 0, file: "fill", state: "COMPLETED"},
 		{at: 0, file: "integral16", state: "COMPLETED"},
 		{at: 0, file: "integral64", state: "COMPLETED"},
@@ -174,7 +176,7 @@ func (d *demo) show(ctx context.Context) error {
 		{at: 2, file: "overruns", state: "CANCELLED_WALLTIME"},
 		{at: 0, file: "patience", state: "KILLED", cancel: true},
 	}
-	say("A baker's dozen of jobs", "handed to the three brokers, one after another")
+	say("Fourteen jobs", "handed to the three brokers, one after another")
 	for _, e := range errands {
 		if err := d.submit(ctx, e); err != nil {
 			return err
@@ -267,22 +269,39 @@ func (d *demo) outputs(ctx context.Context, errands []*errand) error {
 		if e.state != "COMPLETED" || e.file == "fill" {
 			continue
 		}
-		dir := filepath.Join(d.dir, "out", e.file)
-		if r := d.sites[e.at].Client(ctx, "output", e.id, dir); r.Code != 0 {
-			return fmt.Errorf("fetching the output of %s: exit code %d: %s", e.file, r.Code, r.Stderr)
+		ids := []string{e.id}
+		if e.parts > 0 {
+			ids = nil
 		}
-		entries, err := os.ReadDir(dir)
+		for n := range e.parts { // each comes home by itself
+			ids = append(ids, fmt.Sprintf("%s.%d", e.id, n+1))
+		}
+		for _, id := range ids {
+			if err := d.outputOf(ctx, e, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// outputOf fetches what one job, or a part of it, wrote.
+func (d *demo) outputOf(ctx context.Context, e *errand, id string) error {
+	dir := filepath.Join(d.dir, "out", id)
+	if r := d.sites[e.at].Client(ctx, "output", id, dir); r.Code != 0 {
+		return fmt.Errorf("fetching the output of %s: exit code %d: %s", e.file, r.Code, r.Stderr)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, f.Name()))
 		if err != nil {
 			return err
 		}
-		for _, f := range entries {
-			b, err := os.ReadFile(filepath.Join(dir, f.Name()))
-			if err != nil {
-				return err
-			}
-			if len(b) > 0 {
-				fmt.Printf("  %-12s %-11s %s\n", e.file, f.Name(), firstLines(string(b)))
-			}
+		if len(b) > 0 {
+			fmt.Printf("  %-12s %-11s %s\n", e.file, f.Name(), firstLines(string(b)))
 		}
 	}
 	return nil
@@ -296,10 +315,10 @@ func firstLines(s string) string {
 	return strings.Join(lines, " | ")
 }
 
-// explain shows why two of the jobs went where they went.
+// explain shows why three of the jobs went where they went.
 func (d *demo) explain(ctx context.Context, errands []*errand) error {
-	for _, e := range errands[1:3] {
-		say("Why "+e.file+" went to "+e.ended.Owner, "")
+	for _, e := range []*errand{errands[0], errands[2], errands[3]} {
+		say("Why "+e.file+" went "+where(e), "")
 		r := d.sites[e.at].Client(ctx, "explain", e.id)
 		if r.Code != 0 {
 			return fmt.Errorf("explaining %s: %s", e.file, r.Stderr)
@@ -349,4 +368,11 @@ func say(title, more string) {
 
 func indent(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ") + "\n"
+}
+
+func where(e *errand) string {
+	if e.parts > 0 {
+		return fmt.Sprintf("to %d sites at once", e.parts)
+	}
+	return "to " + e.ended.Owner
 }

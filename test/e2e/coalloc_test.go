@@ -1,0 +1,260 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gbroker/pbs/slurm/slurmtest"
+	"gbroker/test/cluster"
+)
+
+// together is a job that lies over two sites, and notes in a ledger where and when each of its parts begins
+// and ends.
+func together(ledger string, cpus int) work {
+	return work{
+		cpus: cpus, terms: `<gb:Coallocation sites="2" processes="1"/>`,
+		script: fmt.Sprintf(`echo "begin $GBROKER_SITE $GBROKER_SITE_RANK $(date +%%s%%3N) $(wc -l < "$GBROKER_SITES_HOSTFILE") $GBROKER_SITES" >> %[1]s; sleep 2; echo "end $GBROKER_SITE" >> %[1]s`, ledger),
+	}
+}
+
+// beginning is a line of the ledger.
+type beginning struct {
+	site  string
+	at    int64 // milliseconds since 1970
+	hosts int   // lines of the host file of all sites
+}
+
+func beginnings(t *testing.T, ledger string) (list []beginning, ends int) {
+	t.Helper()
+	data, err := os.ReadFile(ledger)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		f := strings.Fields(line)
+		if f[0] == "end" {
+			ends++
+			continue
+		}
+		at, err := strconv.ParseInt(f[3], 10, 64)
+		must(t, err)
+		hosts, err := strconv.Atoi(f[4])
+		must(t, err)
+		list = append(list, beginning{f[1], at, hosts})
+	}
+	return list, ends
+}
+
+// begunTogether tells that each of the sites began once, within a second of each other, and knows of all.
+func begunTogether(t *testing.T, ledger string, processes int, sites ...string) time.Duration {
+	t.Helper()
+	list, ends := beginnings(t, ledger)
+	var at []string
+	first, last := int64(1<<62), int64(0)
+	for _, b := range list {
+		at = append(at, b.site)
+		first, last = min(first, b.at), max(last, b.at)
+		if b.hosts != processes {
+			t.Errorf("at %s the host file of all sites has %d lines, and not %d", b.site, b.hosts, processes)
+		}
+	}
+	slices.Sort(at)
+	if !slices.Equal(at, sites) || ends != len(sites) {
+		t.Errorf("it began at %v, and ended %d times", at, ends)
+	}
+	apart := time.Duration(last-first) * time.Millisecond
+	if apart > time.Second {
+		t.Errorf("its parts began %v apart", apart)
+	}
+	return apart
+}
+
+// A job that no site alone can hold runs at two at once: its parts begin together, and know of each other.
+func TestOneJobOverTwoSites(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	a := newSite(t, dir, "alpha", cluster.Options{Nodes: 1, Cores: 4})
+	b := newSite(t, dir, "beta", cluster.Options{Nodes: 2, Cores: 2})
+	start(t, a, b)
+	introduce(t, a, b)
+	ledger := filepath.Join(dir, "ledger")
+	id := together(ledger, 8).submit(t, a, dir, "wide")
+	completes(t, a, id)
+	t.Logf("the parts began %v apart", begunTogether(t, ledger, 8, "alpha", "beta"))
+}
+
+// The same over two clusters of Slurm, of which each has a broker: again and again in the long form. Nobody
+// else's job enters a reservation, and none is left of it.
+func TestOneJobOverTwoClusters(t *testing.T) {
+	t.Parallel()
+	clusters := take(t, "busy", "free")
+	dir := place(t)
+	a := overSlurm(t, clusters["busy"], dir, "alpha", cluster.Options{})
+	b := overSlurm(t, clusters["free"], dir, "beta", cluster.Options{})
+	start(t, a, b)
+	introduce(t, a, b)
+	sees(t, a, map[string]int{"alpha": 4, "beta": 6})
+	for i := range rounds() {
+		ledger := filepath.Join(dir, fmt.Sprint("ledger", i))
+		must(t, os.WriteFile(ledger, nil, 0o666))
+		id := together(ledger, 10).submit(t, a, dir, "wide")
+		var reserved []string
+		eventually(t, slow, "both clusters hold a reservation for "+id, func() bool {
+			reserved = nil
+			for _, c := range clusters {
+				if _, rest, is := strings.Cut(c.Run(t, "scontrol", "show", "res"), "ReservationName="); is {
+					reserved = append(reserved, strings.Fields(rest)[0])
+				}
+			}
+			return len(reserved) == len(clusters)
+		})
+		if os.Geteuid() == 0 {
+			for _, c := range clusters {
+				for _, name := range reserved {
+					if out, err := intruder(t, c, name); err == nil {
+						t.Errorf("the job %s of another account is let into reservation %s", out, name)
+					}
+				}
+			}
+		}
+		completes(t, a, id)
+		t.Logf("the parts began %v apart", begunTogether(t, ledger, 10, "alpha", "beta"))
+		for name, c := range clusters {
+			eventually(t, 10*time.Second, "no reservation is left at "+name, func() bool { return !strings.Contains(c.Run(t, "scontrol", "show", "res"), "ReservationName") })
+		}
+	}
+}
+
+// intruder submits a job of another account into a reservation, by its name.
+func intruder(t *testing.T, c *slurmtest.Cluster, reservation string) (string, error) {
+	t.Helper()
+	cmd := c.Command(t.Context(), "sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--export=PATH", "--reservation="+reservation)
+	cmd.Dir, cmd.Stdin = "/", strings.NewReader("#!/bin/sh\nexit 0\n")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// rounds is how often what is shown is shown: GBROKER_ROUNDS of the long form, else once.
+func rounds() int {
+	n, err := strconv.Atoi(os.Getenv("GBROKER_ROUNDS"))
+	if err != nil {
+		return 1
+	}
+	return n
+}
+
+func completes(t *testing.T, home site, id string) {
+	t.Helper()
+	eventually(t, slow, id+" is to end", func() bool {
+		st, ok := asked(t, home, id)
+		if ok && st.Ended != 0 && st.State != "COMPLETED" {
+			t.Fatalf("%s ended %s: %s", id, st.State, st.Reason)
+		}
+		return ok && st.State == "COMPLETED"
+	})
+}
+
+// A program of MPI is one over two clusters whose nodes reach each other.
+func TestOneProgramOverTwoClusters(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"mpicc.mpich", "hydra_pmi_proxy"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("no %s on this machine: programs of MPICH over clusters are not tested", name)
+		}
+	}
+	clusters := take(t, "busy", "free")
+	dir := place(t)
+	must(t, os.WriteFile(filepath.Join(dir, "sum.c"), []byte(`#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int main(int argc, char **argv) {
+	int rank, size, one = 1, sum = 0;
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	double at = t.tv_sec + t.tv_nsec / 1e9, first, last;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Reduce(&at, &first, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
+	MPI_Reduce(&at, &last, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+	printf("rank %d at %s\n", rank, getenv("GBROKER_SITE"));
+	if (rank == 0) printf("%d processes, sum %d, apart %d ms\n", size, sum, (int)((last - first) * 1000));
+	return MPI_Finalize();
+}
+`), 0o644))
+	if out, err := exec.CommandContext(t.Context(), "mpicc.mpich", "-o", filepath.Join(dir, "sum"), filepath.Join(dir, "sum.c")).CombinedOutput(); err != nil {
+		t.Fatalf("mpicc: %v\n%s", err, out)
+	}
+	a := overSlurm(t, clusters["busy"], dir, "alpha", cluster.Options{})
+	b := overSlurm(t, clusters["free"], dir, "beta", cluster.Options{})
+	for _, s := range []site{a, b} {
+		configure(t, s, "  # reach: [beta, gamma]\n", "  reach: [alpha, beta]\n")
+	}
+	start(t, a, b)
+	introduce(t, a, b)
+	sees(t, a, map[string]int{"alpha": 4, "beta": 6})
+	id := work{program: "sum", mpi: 10, brings: []string{"sum"}, output: "sum.txt", terms: `<gb:Coallocation sites="2"/>`}.submit(t, a, dir, "mpi")
+	completes(t, a, id)
+	text := ""
+	for _, part := range []string{id + ".1", id + ".2"} {
+		text += output(t, a, dir, part, "sum.txt")
+	}
+	if !strings.Contains(text, "10 processes, sum 10") || strings.Count(text, "at alpha") != 4 || strings.Count(text, "at beta") != 6 {
+		t.Errorf("it says %q", text)
+	}
+	t.Log(text)
+}
+
+// Whoever is killed, at whatever step: all parts begin, or none; none runs alone, nor twice.
+func TestKillsOfOneJobOverTwoSites(t *testing.T) {
+	if os.Getenv("GBROKER_ROUNDS") == "" {
+		t.Skip("it takes minutes: make soak-coallocation")
+	}
+	for _, who := range []string{"alpha", "beta"} {
+		// It is asked and reserved at once, handed over within a second, and the parts arrive and go after 20 s.
+		for _, after := range []time.Duration{0, 50, 100, 300, 1000, 10_000, 20_000, 20_300, 20_600, 21_000, 22_000, 24_000} {
+			t.Run(fmt.Sprint(who, after), func(t *testing.T) {
+				t.Parallel()
+				dir := place(t)
+				a := newSite(t, dir, "alpha", cluster.Options{Nodes: 1, Cores: 4})
+				b := newSite(t, dir, "beta", cluster.Options{Nodes: 2, Cores: 2})
+				start(t, a, b)
+				introduce(t, a, b)
+				ledger := filepath.Join(dir, "ledger")
+				id := together(ledger, 8).submit(t, a, dir, "wide")
+				time.Sleep(after * time.Millisecond) //house:allow sleep: the kill is to come at any step
+				killed := map[string]site{"alpha": a, "beta": b}[who]
+				killed.Kill()
+				time.Sleep(3 * time.Second) //house:allow sleep: it is away for a while
+				start(t, killed)
+				state := ""
+				eventually(t, 8*time.Minute, id+" is to end", func() bool {
+					st, ok := asked(t, a, id)
+					state = st.State
+					return ok && st.Ended != 0
+				})
+				list, ends := beginnings(t, ledger)
+				t.Logf("%s: %v, %d ends", state, list, ends)
+				if state == "COMPLETED" {
+					begunTogether(t, ledger, 8, "alpha", "beta")
+				}
+				for _, s := range []string{"alpha", "beta"} {
+					if n := len(slices.DeleteFunc(slices.Clone(list), func(b beginning) bool { return b.site != s })); n > 1 {
+						t.Errorf("it began %d times at %s", n, s)
+					}
+				}
+			})
+		}
+	}
+}
