@@ -31,8 +31,9 @@ type reservationBody struct {
 	Number    uint64         `msgpack:"m,omitempty"`
 }
 
+// fromReservation tells of one that was given up before it was made that there is none.
 func fromReservation(r grid.Reservation) reservationBody {
-	if r.State == 0 {
+	if r.State == 0 || r.State.Over() && r.Start == 0 {
 		return reservationBody{ID: string(r.ID)}
 	}
 	return reservationBody{

@@ -171,7 +171,9 @@ func (s *coallocation) goOn(a *allocation) {
 	list := a.current()
 	var all []grid.Gathered
 	for _, p := range list {
-		all = append(all, p.Gathered)
+		g := p.Gathered
+		g.Site = p.Site
+		all = append(all, g)
 	}
 	if s.wholes.beforeAllBegun(count(list, hasBegun), len(list)) == open {
 		a.rec.Begun = s.wholes.instant()

@@ -12,6 +12,7 @@ type localJob struct {
 	started  grid.Tick
 	ended    bool
 	progress grid.Progress
+	arrived  bool // at the barrier of a co-allocated job
 	deleted  bool
 	held     bool
 	hidden   grid.Tick // until then no listing shows it
@@ -20,6 +21,9 @@ type localJob struct {
 // The batch system: FIFO over the declared cores; tokens decide starts.
 
 func (s *site) snapshot() plan.Snapshot {
+	if s.parts != nil {
+		return s.parts.snapshot()
+	}
 	p := plan.Snapshot{At: s.w.now, Policy: plan.Policy{Kind: plan.EASY}, Site: s.facts(), Nodes: []plan.Node{{Name: "n", Cores: s.cores}}}
 	for _, l := range s.local {
 		switch {
@@ -82,6 +86,10 @@ func (s *site) operate(l *localJob) {
 
 // schedule starts what fits, in order; it goes on while the broker is down.
 func (s *site) schedule() {
+	if s.parts != nil {
+		s.parts.schedule()
+		return
+	}
 	free := s.cores
 	for _, l := range s.local {
 		n := l.s.Job.Demand.Cores()
@@ -101,6 +109,7 @@ func (s *site) schedule() {
 func (s *site) start(l *localJob) {
 	w := s.w
 	s.tokens[l.s.ID] = "started"
+	s.parts.started(l)
 	id := l.s.ID.Job
 	w.starts[id] = append(w.starts[id], fmt.Sprintf("%s %s at %d", s.name, l.s.ID, w.now))
 	w.logf("%s STARTS %s", s.name, l.s.ID)
@@ -111,7 +120,7 @@ func (s *site) start(l *localJob) {
 	if w.told[id] {
 		w.t.Fatalf("%s started after its user was told KILLED\n%s", id, w.story(id))
 	}
-	l.started = w.now
+	l.started = w.now + s.ahead
 	s.word(s.progress(l.s.ID))
 	run := grid.Tick(float64(l.s.Job.Walltime) / s.speed * (0.3 + 0.7*w.rnd.Float64()))
 	if w.tell != nil { // a transcript rests on no chance
@@ -129,7 +138,7 @@ func (s *site) endLocal(l *localJob, why grid.Cause) {
 		return
 	}
 	l.ended = true
-	l.progress = grid.Progress{ID: l.s.ID, Phase: grid.Ended, Started: l.started, Finished: s.w.now, Cause: why}
+	l.progress = grid.Progress{ID: l.s.ID, Phase: grid.Ended, Started: l.started, Finished: s.w.now + s.ahead, Cause: why}
 	s.word(l.progress)
 	s.schedule()
 }
@@ -183,5 +192,5 @@ func (s *site) progress(id grid.AttemptID) grid.Progress {
 	case l.started > 0:
 		return grid.Progress{ID: id, Phase: grid.Started, Started: l.started, Local: "l"}
 	}
-	return grid.Progress{ID: id, Phase: grid.Waiting, Local: "l"}
+	return grid.Progress{ID: id, Phase: grid.Waiting, Local: "l", Arrived: l.arrived, Hosts: []string{string(s.name) + "0:1"}}
 }

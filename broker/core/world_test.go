@@ -137,7 +137,7 @@ func (s *site) boot() {
 	s.id.Life = s.nonce<<8 | s.id.Incarnation
 	s.lives = append(slices.Clip(s.lives), grid.Life{Number: s.id.Life, First: s.id.Sequence})
 	s.host = Host{}
-	s.host.Begin(New(s.config(), s.members, records), Reading{Now: s.w.now})
+	s.host.Begin(New(s.config(), s.members, records), Reading{Now: s.w.now + s.ahead})
 	s.up, s.wake = true, 0
 	s.turn()
 	for _, o := range s.w.sites {
