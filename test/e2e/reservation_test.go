@@ -1,0 +1,81 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gbroker/api"
+	"gbroker/test/cluster"
+)
+
+// holding is a reservation as its holder's broker lists it.
+func holding(t *testing.T, s site, id string) (h api.HeldReservation) {
+	t.Helper()
+	for _, h := range told[[]api.HeldReservation](t, s, "reservations") {
+		if string(h.ID) == id {
+			return h
+		}
+	}
+	return h
+}
+
+// A user reserves nodes at another site by the broker at home, and runs a job there in them: the
+// reservation ends with the job, and what was not used is given up.
+func TestAReservationAtAnotherSite(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	home, other := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 2}), newSite(t, dir, "other", cluster.Options{Nodes: 3, Cores: 2})
+	start(t, home, other)
+	introduce(t, home, other)
+	id := strings.TrimSpace(client(t, home, "reserve", "--site", "other", "--nodes", "2", "--at", "4s", "--for", "4m"))
+	if h := holding(t, home, id); h.State != "CONFIRMED" || string(h.Site) != "other" || len(h.Nodes) != 2 {
+		t.Fatalf("it is %+v", h)
+	}
+	if r := home.Client(t.Context(), "reserve", "--site", "other", "--nodes", "2", "--at", "4s", "--for", "4m"); r.Code == 0 {
+		t.Errorf("more nodes are reserved than there are: %s", r.Stdout)
+	}
+	job := work{script: `echo "$GBROKER_SITE"`, cpus: 4, walltime: 60, output: "out.txt"}.write(t, dir, "in")
+	one := strings.TrimSpace(client(t, home, "submit", "--reservation", id, job))
+	if second := home.Client(t.Context(), "submit", "--reservation", id, "--queue-anyway", "--wait", job); second.Code == 0 {
+		t.Errorf("a second job ran in it: %s", second.Stdout)
+	}
+	completed(t, home, one, "other")
+	eventually(t, 20*time.Second, "the reservation is to end with its job", func() bool { return holding(t, home, id).State == "RELEASED" })
+	guaranteed := strings.TrimSpace(client(t, home, "submit", "--guaranteed", "--wait", job))
+	if !strings.HasPrefix(guaranteed, "home.") {
+		t.Errorf("the guaranteed job is %q", guaranteed)
+	}
+	unused := strings.TrimSpace(client(t, home, "reserve", "--site", "other", "--nodes", "1", "--at", "1h", "--for", "1m"))
+	client(t, home, "release", unused)
+	if h := holding(t, other, unused); h.State != "RELEASED" {
+		t.Errorf("at its site it is %+v", h)
+	}
+}
+
+// Maintenance that the operator enters takes the place of a reservation, at once, and its holder is told.
+func TestMaintenanceComesFirst(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	home, other := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 2}), newSite(t, dir, "other", cluster.Options{Nodes: 1, Cores: 2})
+	start(t, home, other)
+	introduce(t, home, other)
+	id := strings.TrimSpace(client(t, home, "reserve", "--site", "other", "--nodes", "1", "--at", "2h", "--for", "1h"))
+	from := time.Now().Add(time.Hour).UTC()
+	text, err := os.ReadFile(filepath.Join(other.Dir, "gbroker.yaml"))
+	must(t, err)
+	text = fmt.Appendf(text, "\nreservations:\n  maintenance:\n    - {name: pump, from: %s, until: %s}\n", from.Format(time.RFC3339), from.Add(5*time.Hour).Format(time.RFC3339))
+	must(t, os.WriteFile(filepath.Join(other.Dir, "gbroker.yaml"), text, 0o600))
+	must(t, other.Signal(syscall.SIGHUP))
+	eventually(t, 30*time.Second, "its holder is to be told", func() bool {
+		h := holding(t, home, id)
+		return h.State == "LOST" && strings.Contains(h.Reason, "pump")
+	})
+	if r := home.Client(t.Context(), "reserve", "--site", "other", "--nodes", "1", "--at", "2h", "--for", "1h"); !strings.Contains(r.Stderr, "pump") {
+		t.Errorf("within the window: %s%s", r.Stdout, r.Stderr)
+	}
+}
