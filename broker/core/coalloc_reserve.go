@@ -204,6 +204,12 @@ func (s *coallocation) onReservationWord(from grid.PeerID, m wire.ReservationWor
 	}
 }
 
+// holds tells that a reservation of a site is one of a part.
+func (s *coallocation) holds(site grid.PeerID, id grid.ReservationID) bool {
+	_, p := s.holder(site, id)
+	return p != nil
+}
+
 func (s *coallocation) holder(from grid.PeerID, id grid.ReservationID) (*allocation, *grid.AllocatedPart) {
 	a := s.all[s.booked[id]]
 	if a == nil {

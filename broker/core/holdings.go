@@ -230,7 +230,8 @@ func (c *holdings) word(from grid.PeerID, m wire.ReservationWord) {
 		c.heard(from, r)
 	case c.all[r.ID] != nil && c.all[r.ID].Site == from:
 		c.heard(from, r)
-	case r.For != "":
+	case c.wholes != nil && c.wholes.holds(from, r.ID): // which has heard it in this step
+	case r.For != "" && !r.State.Over():
 		return
 	case !r.State.Over():
 		c.send(from, wire.Release{ID: r.ID, Why: "its holder does not know it"})

@@ -76,11 +76,20 @@ func newReservations(k *kernel) *reservations {
 
 // take takes up the reservations of the journal: those of this site.
 func (c *reservations) take(list []grid.Reservation) {
+	rules := c.operator(c.cfg.Reserving)
 	own := slices.DeleteFunc(slices.Clone(list), func(r grid.Reservation) bool { return r.Site != c.cfg.Self })
-	c.book = reserve.New(c.cfg.Reserving, own)
+	c.book = reserve.New(rules, own)
 	for _, r := range own {
 		c.work(r.ID).state = r.State
 	}
+}
+
+// operator are the operator's rules, less those that are switched off to prove a checker.
+func (c *reservations) operator(r reserve.Rules) reserve.Rules {
+	r.Without = reserve.Broken{
+		TentativeNeverExpires: c.without(TentativeNeverExpires), OverlapAllowed: c.without(OverlapAllowed), LeaseNotChecked: c.without(LeaseNotChecked),
+	}
+	return r
 }
 
 func (c *reservations) routes(r *routes) {
@@ -121,7 +130,7 @@ func (c *reservations) boot(Boot) {
 
 // rules are other rules of the operator.
 func (c *reservations) rules(e ReservingChanged) {
-	c.book.SetRules(c.now, e.Rules)
+	c.book.SetRules(c.now, c.operator(e.Rules))
 	c.settle()
 }
 
@@ -272,6 +281,9 @@ func (c *reservations) ask(from grid.PeerID, m wire.Reserve, at grid.Place) {
 
 // answer tells the holder what a reservation is now; that is word of it too.
 func (c *reservations) answer(to grid.PeerID, of wire.Kind, sent grid.Tick, r grid.Reservation, why *grid.Refusal) {
+	if r.Start == 0 { // it was given up, and never was
+		r = grid.Reservation{ID: r.ID}
+	}
 	if w := c.at[r.ID]; w != nil && r.Seq > 0 {
 		w.seq, w.word = r.Seq, c.now+c.cfg.Retry
 	}

@@ -242,6 +242,21 @@ func TestReservationsOfOthers(t *testing.T) {
 	}
 }
 
+// What is given up before it was asked for is never made, and the answer can be sent.
+func TestReleasedBeforeItIsReserved(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, 1)
+	for _, m := range []wire.Message{wire.Release{ID: "r1"}, d.reserveFor("r1", 2_000_000, 60_000, "n1")} {
+		answer := d.says(m)
+		if len(answer) != 1 || answer[0].(wire.Reserved).Reservation.State != 0 || len(d.holds) > 0 {
+			t.Fatalf("%T is answered %+v, held are %v", m, answer, d.holds)
+		}
+		if _, err := wire.Encode(answer[0]); err != nil {
+			t.Errorf("%T: %v", m, err)
+		}
+	}
+}
+
 // What is in no book is ended, and what the batch system has lost is LOST.
 func TestReservationsReconciled(t *testing.T) {
 	t.Parallel()

@@ -71,6 +71,12 @@ const (
 	BegunWithoutOthers
 	// ReleaseNotRepeated: the release of a reservation is said once.
 	ReleaseNotRepeated
+	// TentativeNeverExpires: a reservation that is not confirmed stays until its end.
+	TentativeNeverExpires
+	// OverlapAllowed: neither the book nor the batch system refuses reservations that overlap.
+	OverlapAllowed
+	// LeaseNotChecked: a reservation stays though its lease is over.
+	LeaseNotChecked
 	// ClockOffsetIgnored: the clocks of other sites count as this one.
 	ClockOffsetIgnored
 )

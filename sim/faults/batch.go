@@ -21,6 +21,8 @@ type batch struct {
 	off    bool // nothing starts, and no command is answered
 	// emptied counts how often its administrator has emptied it: what it had accepted is void.
 	emptied int
+	holds   map[grid.ReservationID]grid.Place // by the wall clock of the site
+	since   grid.Tick                         // all has worked at the site
 }
 
 // account is what a blind site remembers of a job that is gone.

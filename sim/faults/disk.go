@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -259,6 +260,17 @@ func (d *disk) loadBeside() (templates []grid.Template, results []grid.Results, 
 		}
 	}
 	return templates, results, allocations
+}
+
+// loadReservations is what a new Core is told of reservations.
+func (d *disk) loadReservations() (list []grid.Reservation) {
+	for _, e := range d.beside {
+		if r, is := e.(*grid.Reservation); is {
+			list = append(list, *r)
+		}
+	}
+	slices.SortFunc(list, func(a, b grid.Reservation) int { return cmp.Compare(a.ID, b.ID) })
+	return list
 }
 
 // loseJournal leaves an empty one, of a new incarnation.

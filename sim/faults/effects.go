@@ -62,6 +62,12 @@ func (h *host) work(key core.WorkKey, e core.Effect, pauses uint64) {
 		h.reconcile(key, e.Jobs)
 	case core.Launch:
 		h.launch(key, e, pauses)
+	case core.Reserve:
+		h.reserve(key, e)
+	case core.Unreserve:
+		h.unreserve(key, e.ID)
+	case core.ListReservations:
+		h.listReservations(key)
 	case core.Withdraw:
 		h.command(key, func() { h.withdraw(e.ID) })
 	case core.Kill:

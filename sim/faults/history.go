@@ -57,6 +57,7 @@ func Run(o Options) Result {
 	w.loadGroups()
 	w.loadTerms()
 	w.loadSweeps()
+	w.loadBookers()
 	w.plan()
 	w.storm = true
 	w.until(genesis+stormLength, nil)

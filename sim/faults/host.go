@@ -95,8 +95,8 @@ func (h *host) begin() {
 func (w *world) config(s *site) core.Config {
 	templates, results, allocations := s.disk.loadBeside()
 	return core.Config{
-		Allocations: allocations,
-		Templates:   templates, Results: results, Window: sweepWindow, Expand: w.expand,
+		Allocations: allocations, Reservations: s.disk.loadReservations(), Reserving: w.reserveRules(),
+		Templates: templates, Results: results, Window: sweepWindow, Expand: w.expand,
 		Self: s.peer, Site: s.facts, Seed: uint64(s.i)<<48 | s.host.cores<<32, Broken: w.broken.core,
 		Journal: s.disk.id(), Boot: s.host.nonce, Seen: maps.Clone(s.disk.peers),
 		Lives: s.disk.lives, Witness: s.disk.witness.last, Told: s.disk.said(),

@@ -135,6 +135,7 @@ func Profiles() []Profile {
 		{"cancel", "users who cancel and remove at all times, at any broker; crashes", cancelRates.plus(rates{UserCancels: 0.4, UserRemoves: 0.3, Crash: 2, CrashAtPoint: 0.0005, Loss: 0.02})},
 		{"members", "sites that are removed from the neighbours' files, also with handoffs open, and join (again)", memberRates.plus(rates{MemberRemoved: 4, MemberJoins: 1, Drain: 1, Crash: 1, Loss: 0.02})},
 		{"late", "messages and commands that arrive when nobody expects them any more", lateRates.plus(rates{VeryLate: 0.02, Delay: 0.05, Forgotten: 1, Crash: 2})},
+		{reserving, "nodes are reserved by holders who fall silent; brokers crash, batch systems fail", crashRates.plus(batchRates)},
 		{"clock", "clocks that jump, pauses", clockRates},
 	}
 }

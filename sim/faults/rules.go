@@ -66,6 +66,9 @@ func Rules() []Rule {
 		{Name: "ends-untold", core: core.EndsUntold, Without: "what that file says of the ends that users were told does not count"},
 		{Name: "kept-back-starts", core: core.KeptBackStarts, Without: "a job goes that is held, not due, altered or depends on another"},
 		{Name: "dependencies-ignored", core: core.DependenciesIgnored, Without: "every dependency counts as come true"},
+		{Name: "tentative-never-expires", core: core.TentativeNeverExpires, Without: "a reservation that is not confirmed stays until its end"},
+		{Name: "overlap-allowed", core: core.OverlapAllowed, Without: "neither the book nor the batch system refuses reservations that overlap"},
+		{Name: "lease-not-checked", core: core.LeaseNotChecked, Without: "a reservation stays though its lease is over"},
 		{Name: "deadline-unseen", core: core.DeadlineUnseen, Without: "an owner does not end a job by its deadline"},
 	}
 	for i := range list {
@@ -103,6 +106,9 @@ var shows = map[string]struct {
 	"kept-back-starts":           {"calm", 5},
 	"dependencies-ignored":       {"calm", 7},
 	"deadline-unseen":            {"calm", 35},
+	"tentative-never-expires":    {reserving, 0},
+	"overlap-allowed":            {reserving, 0},
+	"lease-not-checked":          {reserving, 0},
 }
 
 // switched are the rules that are off.
