@@ -125,6 +125,23 @@ func (d *doctor) reservation(h *Hand, shot plan.Snapshot, as string) {
 		return
 	}
 	d.fine(name, "%s was reserved for ten minutes in a week, read back, and released", node)
+	d.fine("reservations", "%s; %s", vanishing(d.cfg.Batch.System), entering(as))
+}
+
+// vanishing tells what becomes of a reservation when the broker never returns.
+func vanishing(system string) string {
+	if system == "slurm" {
+		return "should the broker never return, one ends by itself five minutes after its start, if no job is in it"
+	}
+	return "should the broker never return, one ends by itself at its end, and not before"
+}
+
+// entering tells who could enter one by its name.
+func entering(as string) string {
+	if as == "" {
+		return "no users are mapped: all jobs run under the daemon's account, which no user can submit by"
+	}
+	return "access is by account: another job of the same account can enter one by its name, beside the one that it is for"
 }
 
 func upNode(shot plan.Snapshot) (grid.NodeName, bool) {
