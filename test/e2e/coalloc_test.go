@@ -224,7 +224,7 @@ func TestKillsOfOneJobOverTwoSites(t *testing.T) {
 	for _, who := range []string{"alpha", "beta"} {
 		// It is asked and reserved at once, handed over within a second, and the parts arrive and go after 20 s.
 		for _, after := range []time.Duration{0, 50, 100, 300, 1000, 10_000, 20_000, 20_300, 20_600, 21_000, 22_000, 24_000} {
-			t.Run(fmt.Sprint(who, after), func(t *testing.T) {
+			t.Run(fmt.Sprint(who, after*time.Millisecond), func(t *testing.T) {
 				t.Parallel()
 				dir := place(t)
 				a := newSite(t, dir, "alpha", cluster.Options{Nodes: 1, Cores: 4})
