@@ -190,6 +190,7 @@ type Candidate struct {
 	TotalS    *float64      `json:"total_s"`
 	// UnpreferredS is what the total has more because the user prefers other sites.
 	UnpreferredS float64  `json:"unpreferred_s,omitempty"`
+	Price        float64  `json:"price,omitempty"` // of a core for an hour; left out where the site has none
 	Chosen       bool     `json:"chosen"`
 	Refusal      *Refusal `json:"refusal"`
 }
@@ -262,6 +263,7 @@ func newCandidate(c grid.Candidate) Candidate {
 		RunS:         c.Run.Seconds(),
 		Chosen:       c.Chosen,
 		UnpreferredS: c.Unpreferred.Seconds(),
+		Price:        c.Price,
 	}
 	if c.Bandwidth > 0 {
 		v.Bandwidth = finite(c.Bandwidth)

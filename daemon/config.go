@@ -69,6 +69,7 @@
 //	files: FILES                 of the URIs in jobs
 //	mail: MAIL                   to users, of their jobs; left out: none is sent
 //	log: {level: debug|info|warn|error, format: text|json}
+//	prices: PRICES               that jobs of other sites pay; left out: none, and nothing is decided by fees
 //	each_node: {disk: SIZE, clock: FREQUENCY, bandwidth: BITRATE}
 //	                             what every node has, for jobs that ask for it; a frequency as 2.4GHz, a rate of bits as
 //	                             10Gbit/s; left out: not declared
@@ -90,6 +91,15 @@
 //	credentials: FILE            that all users may use, of mode 0600; see package stage/transfer
 //	cache: SIZE                  of inputs from other sites, kept for other jobs of their users; left out: 10GiB
 //	patience: SPAN               how long a place is tried; left out: 2m
+//
+// PRICES are a rate per core and hour, in the unit of the users' fees:
+//
+//	base: NUMBER                 required
+//	priority: NUMBER             what is added to the factor of 1 for each point of the priority of a local job
+//	                             that gives way to a reservation; left out: 0
+//	hours: [{from: HH:MM, to: HH:MM, factor: NUMBER}, …]
+//	                             of the day, in this machine's time; the first that holds counts
+//	share: NUMBER                the part of the cores that reservations of the grid may have; left out: all
 //
 // MAIL says how mail is sent:
 //
@@ -246,6 +256,8 @@ type Config struct {
 	// Each is what every node of the site has, for jobs that ask for it. It is believed, not measured: what
 	// is not declared meets no such job.
 	Each grid.Each
+	// Prices are what jobs of other sites pay; nil is nothing.
+	Prices *plan.Pricing
 	// Architecture and System are told to jobs that ask for one, in JSDL's words.
 	Architecture, System string
 }
@@ -509,6 +521,10 @@ func configFields(d *document, c *Config) []field {
 				{name: "level", read: word("log.level", &c.LogLevel, oneOf("debug", "info", "warn", "error"))},
 				{name: "format", read: word("log.format", &c.LogFormat, oneOf("text", "json"))},
 			})
+		}},
+		{name: "prices", read: func(n ast.Node) {
+			c.Prices = &plan.Pricing{Zone: time.Local}
+			d.fields(n, "prices", priceFields(d, c.Prices))
 		}},
 		{name: "each_node", aka: "node nodes_have", read: func(n ast.Node) { d.fields(n, "each_node", eachFields(d, &c.Each)) }},
 		{name: "architecture", aka: "arch cpu", read: word("architecture", &c.Architecture, oneOf(architectures...))},

@@ -46,6 +46,7 @@ var configParts = []part{
 	{"mail", false, func(c *Config) any { return c.Mail }},
 	{"log.level", true, func(c *Config) any { return c.LogLevel }},
 	{"log.format", false, func(c *Config) any { return c.LogFormat }},
+	{"prices", false, func(c *Config) any { return c.Prices }},
 	{"each_node", false, func(c *Config) any { return c.Each }},
 	{"architecture", false, func(c *Config) any { return c.Architecture }},
 	{"operating_system", false, func(c *Config) any { return c.System }},

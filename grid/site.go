@@ -153,6 +153,7 @@ type Estimate struct {
 	Wait    Tick // after the delivery, as run times are believed; valid if Refusal is nil
 	Safe    Tick // the same if every job runs to its limit: how sure Wait is
 	Spread  Spread
+	Price   float64 // of a core for an hour, when it would start; 0 where the site has no prices
 	Refusal *Refusal
 }
 
@@ -177,7 +178,8 @@ type Candidate struct {
 	Run       Tick // walltime / speed_j
 	Total     Tick // the sum; valid if Refusal is nil
 	// Unpreferred is what it counts more, as the job's user prefers other sites.
-	Unpreferred Tick `json:",omitempty"`
+	Unpreferred Tick    `json:",omitempty"`
+	Price       float64 `json:",omitempty"` // of a core for an hour; decides only where it is more than the job's fee
 	Chosen      bool
 	Refusal     *Refusal
 }

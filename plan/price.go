@@ -7,6 +7,9 @@ import (
 	"gbroker/grid"
 )
 
+// maxRate bounds what a core may cost for an hour.
+const maxRate = 1e9
+
 // Pricing is what an owner asks of the grid for the site's nodes, as a rate per core and hour:
 //
 //	rate = Base * factor of the hour * factor of the user * (1 + Priority * priority of who is displaced)
@@ -29,20 +32,17 @@ type Hours struct {
 	Factor   float64
 }
 
-// MaxRate bounds what a core may cost for an hour.
-const MaxRate = 1e9
-
 // Rate is what a core costs for an hour at an instant, displacing nobody.
 func (p *Pricing) Rate(at grid.Tick, user grid.User) float64 {
 	if p == nil {
 		return 0
 	}
-	return min(p.Base*p.hour(at)*p.user(user), MaxRate)
+	return min(p.Base*p.hour(at)*p.user(user), maxRate)
 }
 
 // displacing is the rate at an instant where a job of that priority gives way.
 func (p *Pricing) displacing(at grid.Tick, user grid.User, priority int64) float64 {
-	return min(p.Rate(at, user)*(1+p.Priority*float64(max(priority, 0))), MaxRate)
+	return min(p.Rate(at, user)*(1+p.Priority*float64(max(priority, 0))), maxRate)
 }
 
 // user is the factor of a user, or of all of its site.

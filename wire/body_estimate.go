@@ -188,6 +188,7 @@ type estimateBody struct {
 	Refusal *refusalBody `msgpack:"r,omitempty"`
 	// Spread came later: a broker without it skips it.
 	Spread *spreadBody `msgpack:"p,omitempty"`
+	Price  float64     `msgpack:"c,omitempty"` // so did Price
 }
 
 type spreadBody struct {
@@ -201,7 +202,7 @@ func (b *spreadBody) spread(c *check) grid.Spread {
 }
 
 func fromEstimate(e grid.Estimate) estimateBody {
-	b := estimateBody{Wait: int64(e.Wait), Safe: int64(e.Safe)}
+	b := estimateBody{Wait: int64(e.Wait), Safe: int64(e.Safe), Price: e.Price}
 	if r := e.Refusal; r != nil {
 		b.Refusal = fromRefusal(r)
 	}
@@ -212,7 +213,7 @@ func fromEstimate(e grid.Estimate) estimateBody {
 }
 
 func (b estimateBody) estimate(c *check) grid.Estimate {
-	e := grid.Estimate{Wait: c.wait("wait", b.Wait), Safe: c.wait("safe wait", b.Safe)}
+	e := grid.Estimate{Wait: c.wait("wait", b.Wait), Safe: c.wait("safe wait", b.Safe), Price: c.price("price", b.Price)}
 	if r := b.Refusal; r != nil {
 		refusal := nested(c, "refusal", r.refusal)
 		e.Refusal = &refusal

@@ -35,6 +35,9 @@ func growResponse(later map[string]Message, m Response) {
 		},
 	}}
 	later["response-found"] = m
+	priced := m
+	priced.Decisions = []Decision{{Candidates: []grid.Candidate{{Site: "xeon32", Price: 2.5}, {Site: "xeon16"}}}}
+	later["response-priced"] = priced
 	later["response-refused"] = Response{Number: 12, Job: aJob, Outcome: OutcomeInvalid, Why: "it has ended"}
 	member := *m.Status
 	member.Outputs = nil

@@ -182,6 +182,9 @@ func grown() map[string]Message {
 			m.Answers = slices.Clone(m.Answers)
 			m.Answers[0].Estimate.Spread = grid.Spread{Early: 5 * grid.Second, Late: grid.Minute, Of: 30}
 			later["estimatereply-spread"] = m
+			m.Answers = slices.Clone(m.Answers)
+			m.Answers[0].Estimate.Price = 2.5
+			later["estimatereply-price"] = m
 		case Offer:
 			offer = m
 			m.Certificates, m.Hops = certificates[:1], 3

@@ -106,6 +106,7 @@ func (c *estimator) answer(b *batch, s plan.Snapshot, a pendingEstimate) wire.Es
 		e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(q.Home), c.execution.refusedHere(q.Job))}
 		if e.Refusal == nil {
 			e = c.withSpread(c.estimate(b, c.asked(q, s.At), q.Reservation))
+			e.Price = c.cfg.Prices.Rate(c.now+q.Delivery+e.Wait, grid.User{Home: cmp.Or(q.Home, a.from)})
 		}
 		t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: e})
 	}

@@ -16,7 +16,9 @@ type Config struct {
 	// last word on each (see also [Core.SetTold]).
 	Witness grid.Witness
 	Told    []grid.Record
-	Seed    uint64 // first round number: random, so that answers to an earlier life are not taken
+	// Prices are what this site asks of jobs of other sites; nil: nothing.
+	Prices *plan.Pricing
+	Seed   uint64 // first round number: random, so that answers to an earlier life are not taken
 
 	// AskDeadline bounds the wait for estimates: longer hears slow sites, shorter decides sooner.
 	EstimateDeadline grid.Tick

@@ -40,7 +40,7 @@ func (c *search) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidat
 		return row
 	}
 	a := r.replies[p]
-	row.Wait, row.Safe = a.answers[i].Wait, a.answers[i].Safe
+	row.Wait, row.Safe, row.Price = a.answers[i].Wait, a.answers[i].Safe, a.answers[i].Price
 	row.Run = runTime(j.rec.Job.Walltime, site.Speed)
 	row.Total = row.Delivery + row.Wait + row.Run
 	c.wished(j, &row)

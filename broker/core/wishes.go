@@ -2,6 +2,7 @@ package core
 
 import (
 	"slices"
+	"strconv"
 
 	"gbroker/grid"
 )
@@ -12,6 +13,7 @@ import (
 const (
 	unwantedSite = "its user does not want it there"
 	tooLate      = "it would end after its deadline"
+	tooDear      = "it costs more for a core and hour than is paid for the job"
 )
 
 // unwanted is that the user of a job wants it elsewhere. A site is meant by the name that it gives itself, and
@@ -44,6 +46,13 @@ func (c *search) wished(j *job, row *grid.Candidate) {
 		row.Total += row.Unpreferred
 	}
 	t := &j.rec.Job.Terms
+	if t.Fee > 0 && row.Price > float64(t.Fee) {
+		row.Refusal = &grid.Refusal{
+			Kind: grid.Temporary, Reason: tooDear,
+			Asked: strconv.FormatInt(t.Fee, 10), Available: strconv.FormatFloat(row.Price, 'f', -1, 64),
+		}
+		return
+	}
 	earliest := max(c.now+row.Delivery, t.NotBefore) + row.Run
 	end := max(c.now+row.Delivery+row.Wait, t.NotBefore) + row.Run
 	if t.Deadline == 0 || end <= t.Deadline {

@@ -25,7 +25,7 @@ func rowsOf(t *testing.T, j grid.Job) (end grid.State, chosen string, rows []gri
 	}
 	c.Step(c.now+1, Looked{Err: "nothing is listed"})
 	for p, wait := range map[grid.PeerID]grid.Tick{her: grid.Hour, him: grid.Hour + 30*grid.Second, it: 2 * grid.Hour} {
-		effects = append(effects, c.Step(c.now+1, Message{p, wire.EstimateReply{Round: round, Site: grid.Site{Speed: 1, Processes: 64}, Answers: []wire.Answer{{Job: j.ID, Estimate: grid.Estimate{Wait: wait}}}}})...)
+		effects = append(effects, c.Step(c.now+1, Message{p, wire.EstimateReply{Round: round, Site: grid.Site{Speed: 1, Processes: 64}, Answers: []wire.Answer{{Job: j.ID, Estimate: grid.Estimate{Wait: wait, Price: map[grid.PeerID]float64{her: 5, him: 2.5}[p]}}}}})...)
 	}
 	for _, e := range effects {
 		if s, is := e.(Save); is && len(s.Change.Decisions) > 0 {
@@ -42,6 +42,7 @@ func TestWishesOfPlaces(t *testing.T) {
 	for name, k := range map[string]struct {
 		sites    grid.Choice
 		deadline grid.Tick
+		fee      int64
 		chosen   string
 		end      grid.State
 		refused  string // by c
@@ -51,12 +52,15 @@ func TestWishesOfPlaces(t *testing.T) {
 		"only":            {sites: grid.Choice{Only: []grid.SiteName{"d"}}, chosen: "d", refused: unwantedSite},
 		"prefer a little": {sites: grid.Choice{Prefer: []grid.SiteName{"c"}}, chosen: "c"},
 		"prefer too much": {sites: grid.Choice{Prefer: []grid.SiteName{"d"}}, chosen: "b"},
+		"for 5":           {fee: 5, chosen: "b"},
+		"for 3":           {fee: 3, chosen: "c"},
+		"for 2":           {fee: 2, chosen: "d", refused: tooDear},
 		"in time":         {deadline: 90 * grid.Minute, chosen: "b"},
 		"too late":        {deadline: 10 * grid.Minute, chosen: "", end: grid.Ready, refused: tooLate},
 		"never":           {deadline: grid.Millisecond, sites: grid.Choice{Only: []grid.SiteName{"b", "c", "d"}}, chosen: "", end: grid.CancelledDeadline, refused: tooLate},
 	} {
 		j := jobOf(me, "a", "1")
-		j.Sites = k.sites
+		j.Sites, j.Terms.Fee = k.sites, k.fee
 		if k.deadline != 0 {
 			j.Terms.Deadline = 1_000_000 + k.deadline + 100
 			if name == "never" {

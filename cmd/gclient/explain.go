@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -91,6 +92,9 @@ func printCandidates(w io.Writer, list []api.Candidate) error {
 		why := ""
 		if c.UnpreferredS > 0 {
 			why = fmt.Sprintf("of which %s as others are preferred", seconds(&c.UnpreferredS))
+		}
+		if c.Price > 0 {
+			why = strings.TrimPrefix(why+fmt.Sprintf(", %g for a core and hour", c.Price), ", ")
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, printable(string(c.Site)), cli.Size(c.SizeBytes), bandwidth,
 			seconds(&c.DeliveryS), seconds(c.WaitS), seconds(c.SafeWaitS), seconds(&c.RunS), seconds(c.TotalS), why)
