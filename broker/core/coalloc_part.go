@@ -60,7 +60,7 @@ func (s *coallocation) learn(a *allocation) {
 		}
 		if p.Round >= a.rec.Round {
 			a.rec.Round = p.Round
-			if a.rec.State != grid.Planned && a.rec.State != grid.GivingUp && a.rec.State != grid.Over {
+			if a.rec.State.CanBecome(grid.GivingUp) {
 				s.abandon(a, "a later round is known than this journal has")
 			}
 			a.rec.Round++

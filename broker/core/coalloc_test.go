@@ -21,6 +21,7 @@ type fakeWholes struct {
 	kept    string
 	shut    gate
 	rounds  uint64
+	learnt  []*grid.Record  // parts that are known again
 	changed func(*grid.Job) // what a save of a job brings
 }
 
@@ -52,15 +53,19 @@ func (f *fakeWholes) begun(grid.JobID)                           { f.did("begun"
 func (f *fakeWholes) sites(grid.JobID) []reachable               { return f.at }
 func (f *fakeWholes) bytes(grid.JobID, grid.PeerID) grid.Tick    { return 0 }
 func (f *fakeWholes) part(id grid.JobID) *grid.Record            { return f.records[id] }
-func (f *fakeWholes) parts(grid.JobID, int) []*grid.Record       { return nil }
-func (f *fakeWholes) cancel(id grid.JobID, _ string)             { f.did("cancel %s", id[len(theWhole)+1:]) }
-func (f *fakeWholes) beforeRound(grid.JobID) gate                { return f.shut }
-func (f *fakeWholes) beforeConfirming(n, of int) gate            { return f.rules.beforeConfirming(n, of) }
-func (f *fakeWholes) beforeGo(n, of int) gate                    { return f.rules.beforeGo(n, of) }
-func (f *fakeWholes) beforeAllBegun(n, of int) gate              { return f.rules.beforeAllBegun(n, of) }
-func (f *fakeWholes) beforeReleasingAgain() gate                 { return f.rules.beforeReleasingAgain() }
-func (f *fakeWholes) offset(t grid.Tick) grid.Tick               { return f.rules.offset(t) }
-func (f *fakeWholes) savesGo() bool                              { return f.rules.savesGo() }
+func (f *fakeWholes) parts(grid.JobID, int) []*grid.Record {
+	list := f.learnt
+	f.learnt = nil
+	return list
+}
+func (f *fakeWholes) cancel(id grid.JobID, _ string)  { f.did("cancel %s", id[len(theWhole)+1:]) }
+func (f *fakeWholes) beforeRound(grid.JobID) gate     { return f.shut }
+func (f *fakeWholes) beforeConfirming(n, of int) gate { return f.rules.beforeConfirming(n, of) }
+func (f *fakeWholes) beforeGo(n, of int) gate         { return f.rules.beforeGo(n, of) }
+func (f *fakeWholes) beforeAllBegun(n, of int) gate   { return f.rules.beforeAllBegun(n, of) }
+func (f *fakeWholes) beforeReleasingAgain() gate      { return f.rules.beforeReleasingAgain() }
+func (f *fakeWholes) offset(t grid.Tick) grid.Tick    { return f.rules.offset(t) }
+func (f *fakeWholes) savesGo() bool                   { return f.rules.savesGo() }
 func (f *fakeWholes) makePart(j grid.Job) {
 	f.did("make %s", j.ID[len(theWhole)+1:])
 	f.records[j.ID] = &grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: "a"}}
@@ -322,6 +327,21 @@ func TestBegunInVain(t *testing.T) {
 			if c.rec().State != want || want == grid.Over && c.f.records[theWhole].State != grid.Failed {
 				t.Fatalf("rerunnable %t, begun %t: %v, %v", rerunnable, begun, c.rec().State, c.f.records[theWhole].State)
 			}
+		}
+	}
+}
+
+// A part that this journal did not know, and that has begun, keeps its program from another round.
+func TestLearntPartHasBegun(t *testing.T) {
+	t.Parallel()
+	for _, rerunnable := range []bool{false, true} {
+		c := newCoallocated(t, 0, func(j *grid.Job) { j.Rerunnable = rerunnable })
+		j := grid.Job{ID: c.rec().PartID(3), Reservation: "r3", Part: &grid.Part{Of: theWhole, Round: 2, Sites: []grid.PartSite{{Name: "bb", Processes: 4}}}}
+		c.f.records[j.ID] = &grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: "b"}, Run: grid.Run{Started: 1}}
+		c.f.learnt = []*grid.Record{c.f.records[j.ID]}
+		got := c.settled()
+		if over := c.rec().State == grid.Over; over == rerunnable || !strings.Contains(got, "cancel 3") || c.rec().Round != 3 || c.rec().Last != 3 {
+			t.Errorf("rerunnable %t: %v in round %d: %s", rerunnable, c.rec().State, c.rec().Round, got)
 		}
 	}
 }

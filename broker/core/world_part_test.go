@@ -252,7 +252,10 @@ func partHistory(t testing.TB, seed uint64, off Rules) {
 func TestWideJobsUnderFaults(t *testing.T) {
 	t.Parallel()
 	for range 10 {
-		partHistory(t, rand.Uint64(), 0)
+		seed := rand.Uint64()
+		if text := failsOf(t, seed, 0); text != "" {
+			t.Fatalf("seed %d: %s", seed, text)
+		}
 	}
 }
 
