@@ -14,6 +14,8 @@ import (
 
 	"gbroker/pbs/slurm/slurmtest"
 	"gbroker/test/cluster"
+	"gbroker/test/fakebatch"
+	"gbroker/test/fakebatch/batch"
 )
 
 // together is a job that lies over two sites, and notes in a ledger where and when each of its parts begins
@@ -131,6 +133,23 @@ func TestOneJobOverTwoClusters(t *testing.T) {
 			eventually(t, 10*time.Second, "no reservation is left at "+name, func() bool { return !strings.Contains(c.Run(t, "scontrol", "show", "res"), "ReservationName") })
 		}
 	}
+}
+
+// The same over a stand-in of TORQUE with Maui and an embedded site.
+func TestOneJobOverMaui(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	srv := fakebatch.Start(t, batch.Config{Face: "torque", Nodes: fakebatch.Nodes("torque", 3, 2)})
+	a := newSite(t, dir, "alpha", cluster.Options{Nodes: 1, Cores: 4})
+	b := newSite(t, dir, "beta", cluster.Options{Batch: "torque", Env: []string{"PATH=" + srv.Path()}})
+	configure(t, b, "  # refresh: 10s\n", "  refresh: 2s\n")
+	start(t, a, b)
+	introduce(t, a, b)
+	sees(t, a, map[string]int{"alpha": 4, "beta": 6})
+	ledger := filepath.Join(dir, "ledger")
+	id := together(ledger, 10).submit(t, a, dir, "wide")
+	completes(t, a, id)
+	t.Logf("the parts began %v apart", begunTogether(t, ledger, 10, "alpha", "beta"))
 }
 
 // intruder submits a job of another account into a reservation, by its name.
