@@ -184,7 +184,7 @@ func TestRoutesOfSlowEffects(t *testing.T) {
 		{Launch{Submission: grid.Submission{ID: id}}, files, nil}, {Collect{Job: grid.Job{ID: "a.1"}}, files, nil}, {Check{Job: "a.1"}, files, nil},
 		{Fetch{Job: "a.1"}, fetches, nil},
 		{Discard{Job: "a.1"}, fetches, []WorkKey{fetches, files}}, {SetAside{Job: "a.1"}, fetches, []WorkKey{fetches, files}},
-		{Look{}, WorkKey{LookWork, ""}, nil}, {Reconcile{}, WorkKey{LookWork, "recollect"}, nil},
+		{Look{}, WorkKey{LookWork, ""}, nil}, {Reconcile{}, WorkKey{LookWork, "reconcile"}, nil},
 		{Publish{Job: "a.1"}, WorkKey{HintWork, "a.1"}, nil}, {Delivered{}, WorkKey{HintWork, "deliveries"}, nil},
 	} {
 		key, ends, slow := Route(c.effect)
