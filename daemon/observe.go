@@ -10,7 +10,7 @@ import (
 // accepted, placed, started or ended here, and the counters of the metrics.
 func (s *site) changed(before *grid.Record, change grid.Change) {
 	_, after, _ := change.Job()
-	s.feedOn(before, after)
+	defer s.feedOn(before, after) // who is woken by it finds the counters as they are now
 	if after == nil || after.Removed {
 		return
 	}
