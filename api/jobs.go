@@ -27,7 +27,11 @@ func (s *Server) explain(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.answer(r.w, http.StatusOK, newExplanation(&record, decisions))
+	allocation, err := s.service.Allocation(r.Context(), r.who, record.Job.ID)
+	if err != nil {
+		return err
+	}
+	s.answer(r.w, http.StatusOK, newExplanation(&record, decisions, allocation))
 	return nil
 }
 

@@ -79,6 +79,9 @@ type UserService interface {
 	// Decisions are what was decided of a job's place, the oldest first: the first, and the latest; none
 	// where its home is another.
 	Decisions(ctx context.Context, who Identity, id grid.JobID) ([]grid.Decision, error)
+	// Allocation is how far a job that who may see, and that may run at several sites at once, is with that; nil where
+	// it is none, or its home is another.
+	Allocation(ctx context.Context, who Identity, id grid.JobID) (*grid.Allocation, error)
 	// Wait returns when the job's state is no longer since, or has ended, or ctx is done (then the record as it is).
 	Wait(ctx context.Context, who Identity, id grid.JobID, since grid.State) (grid.Record, error)
 	// Changes are the jobs that who may see and that have changed behind a position, as they are now; from the zero one

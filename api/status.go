@@ -161,6 +161,8 @@ type Explanation struct {
 	Demand    Demand     `json:"demand"` // what every site was asked for
 	Decisions []Decision `json:"decisions"`
 	Stay      *Stay      `json:"stay"` // null unless the latest search left the waiting job where it is
+	// Allocation is null unless the job may run at several sites at once, and this broker is its home.
+	Allocation *Allocation `json:"allocation"`
 }
 
 // Stay is a search for a waiting job that moved nothing.
@@ -231,7 +233,7 @@ func (q *Quantity) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*string)(q))
 }
 
-func newExplanation(r *grid.Record, decisions []grid.Decision) Explanation {
+func newExplanation(r *grid.Record, decisions []grid.Decision, a *grid.Allocation) Explanation {
 	e := Explanation{ID: r.Job.ID, Demand: NewDemand(r.Job.Demand), Decisions: make([]Decision, 0, len(decisions))}
 	for _, d := range decisions {
 		if d.Stays != "" {
@@ -239,6 +241,9 @@ func newExplanation(r *grid.Record, decisions []grid.Decision) Explanation {
 			continue
 		}
 		e.Decisions, e.Stay = append(e.Decisions, newDecision(d)), nil
+	}
+	if a != nil {
+		e.Allocation = newAllocation(a)
 	}
 	return e
 }

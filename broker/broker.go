@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -148,7 +149,8 @@ type Broker struct {
 	view   *view
 	groups *groups
 
-	reservations reservations
+	reservations beside[*grid.Reservation]
+	allocations  beside[*grid.Allocation]
 	executor     *executor
 	journal      atomic.Pointer[Journal]
 	accuracy     atomic.Pointer[core.Accuracy]
@@ -178,6 +180,7 @@ func NewBroker(cfg core.Config, members []grid.Member, ports Ports) *Broker {
 		done:     make(chan struct{}),
 	}
 	b.view, b.groups = newView(b.record), newGroups()
+	b.reservations.kind, b.allocations.kind = grid.KindReservation, grid.KindAllocation
 	b.boot.Store(cfg.Boot)
 	b.trust(members)
 	return b
@@ -255,7 +258,12 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	if cfg.Reservations, err = journal.Reservations(ctx); err != nil {
 		return fmt.Errorf("loading the journal: %w", err)
 	}
-	b.reservations.reset(cfg.Reservations)
+	b.reservations.reset(copies(cfg.Reservations))
+	shown := copies(cfg.Allocations)
+	for _, a := range shown {
+		a.Parts = slices.Clone(a.Parts)
+	}
+	b.allocations.reset(shown)
 	b.groups.reset(cfg.Groups, cfg.Templates, cfg.Results)
 	cfg.Boot = b.boot.Load()
 	cfg.Draining, cfg.State = state.Draining, state

@@ -62,6 +62,7 @@ func (b *Broker) saved(c grid.Change) {
 	}
 	b.groups.change(c)
 	b.reservations.change(c)
+	b.allocations.change(c)
 	if id, r, is := c.Job(); is {
 		before := b.view.change(id, r)
 		if b.ports.Changed != nil {

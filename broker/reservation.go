@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -91,43 +90,16 @@ func (b *Broker) Reserves() bool { return b.ports.Reserver != nil }
 func (b *Broker) SetReserving(rules reserve.Rules) { b.Post(core.ReservingChanged{Rules: rules}) }
 
 // Reservations are those of the nodes here, and those that users here hold elsewhere, as they were last made durable.
-func (b *Broker) Reservations() []grid.Reservation { return b.reservations.list() }
-
-// reservations are those that readers see.
-type reservations struct {
-	mu  sync.Mutex
-	all map[grid.ReservationID]grid.Reservation
-}
-
-func (v *reservations) reset(list []grid.Reservation) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.all = map[grid.ReservationID]grid.Reservation{}
-	for _, r := range list {
-		v.all[r.ID] = r
-	}
-}
-
-func (v *reservations) change(c grid.Change) {
-	if c.Kind != grid.KindReservation {
-		return
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if r, is := c.Record.(*grid.Reservation); is {
-		v.all[r.ID] = *r
-	} else {
-		delete(v.all, grid.ReservationID(c.Key))
-	}
-}
-
-func (v *reservations) list() []grid.Reservation {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	list := make([]grid.Reservation, 0, len(v.all))
-	for _, r := range v.all {
-		list = append(list, r)
+func (b *Broker) Reservations() []grid.Reservation {
+	var list []grid.Reservation
+	for _, r := range b.reservations.list() {
+		list = append(list, *r)
 	}
 	slices.SortFunc(list, func(a, b grid.Reservation) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID)) })
 	return list
+}
+
+// Allocation is how far a co-allocated job of this home is, if it is one.
+func (b *Broker) Allocation(id grid.JobID) (*grid.Allocation, bool) {
+	return b.allocations.get(string(id))
 }

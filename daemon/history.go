@@ -50,3 +50,13 @@ func (s service) Decisions(ctx context.Context, who api.Identity, id grid.JobID)
 	slices.SortStableFunc(list, func(a, b grid.Decision) int { return cmp.Compare(a.At, b.At) })
 	return list, err
 }
+
+// Allocation is how far a job over several sites is whose home is here.
+func (s service) Allocation(ctx context.Context, who api.Identity, id grid.JobID) (*grid.Allocation, error) {
+	a, is := s.site.broker.Allocation(id)
+	if !is {
+		return nil, nil
+	}
+	_, err := s.record(ctx, who, id)
+	return a, err
+}

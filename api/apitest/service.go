@@ -40,15 +40,16 @@ type Service struct {
 }
 
 type job struct {
-	record   grid.Record
-	wanted   grid.Manifest
-	uploads  map[string][]byte
-	begun    map[string][]byte
-	outputs  grid.Manifest
-	content  map[string][]byte
-	complete bool
-	events   []grid.Event
-	decided  []grid.Decision
+	record    grid.Record
+	wanted    grid.Manifest
+	uploads   map[string][]byte
+	begun     map[string][]byte
+	outputs   grid.Manifest
+	content   map[string][]byte
+	complete  bool
+	events    []grid.Event
+	decided   []grid.Decision
+	allocated *grid.Allocation
 }
 
 var (
@@ -409,6 +410,29 @@ func (s *Service) Decisions(_ context.Context, who api.Identity, id grid.JobID) 
 		return nil, err
 	}
 	return j.decided, nil
+}
+
+// Allocation is what was set.
+func (s *Service) Allocation(_ context.Context, who api.Identity, id grid.JobID) (*grid.Allocation, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, err := s.find(who, id)
+	if err != nil {
+		return nil, err
+	}
+	return j.allocated, nil
+}
+
+// SetAllocation sets how far a job over several sites is.
+func (s *Service) SetAllocation(a *grid.Allocation) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, ok := s.jobs[a.Of]
+	if !ok {
+		return fmt.Errorf("job %s: %w", a.Of, grid.ErrNotFound)
+	}
+	j.allocated = a
+	return nil
 }
 
 // Jobs lists jobs by their identifiers.

@@ -210,7 +210,7 @@ func (s *coallocation) recover(jobs []*job) {
 func (s *coallocation) accepted(id grid.JobID) {
 	if s.all[id] == nil {
 		a := s.add(grid.Allocation{Of: id, State: grid.Planned})
-		s.wholes.save(&a.rec, "it may have several sites")
+		s.save(a, "it may have several sites")
 	}
 }
 

@@ -27,7 +27,10 @@ job there ran to its limit, which it will not exceed unless other jobs are put b
 A bandwidth with a "?" was not measured yet: the configured default was believed.
 
 A job that waits in the local queue is searched a place for again and again; the latest
-of these searches is shown last, if it left the job where it is.`,
+of these searches is shown last, if it left the job where it is.
+
+For a job that may run at several sites at once its home also tells what free nodes every site offered,
+which were taken, and how far each part is: reserved, arrived at its site, begun, ended.`,
 		Example:           "  gclient explain ID\n  gclient explain --json ID | jq '.decisions[0].candidates[] | {site, total_s}'",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
@@ -49,6 +52,12 @@ of these searches is shown last, if it left the job where it is.`,
 }
 
 func printExplanation(w io.Writer, e api.Explanation) error {
+	if e.Allocation != nil {
+		if err := printAllocation(w, e.Allocation); err != nil || len(e.Decisions) == 0 {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
 	if len(e.Decisions) == 0 {
 		_, err := fmt.Fprintln(w, "no place was chosen yet")
 		return err

@@ -109,7 +109,7 @@ func interrupts(ts *testscript.TestScript, _ bool, _ []string) {
 func becomes(ts *testscript.TestScript, _ bool, args []string) {
 	state, err := grid.ParseState(args[1])
 	ts.Check(err)
-	decided := false
+	decided, allocated := false, false
 	ts.Check(service(ts).Change(grid.JobID(args[0]), func(r *grid.Record) {
 		r.State = state
 		for _, a := range args[2:] {
@@ -140,6 +140,8 @@ func becomes(ts *testscript.TestScript, _ bool, args []string) {
 				r.Reason = value
 			case "decided":
 				decided = true
+			case "allocated":
+				allocated = true
 			default:
 				ts.Fatalf("becomes: %s?", name)
 			}
@@ -147,6 +149,26 @@ func becomes(ts *testscript.TestScript, _ bool, args []string) {
 	}))
 	if decided {
 		ts.Check(service(ts).Decide(grid.JobID(args[0]), decisions()))
+	}
+	if allocated {
+		ts.Check(service(ts).SetAllocation(allocation(grid.JobID(args[0]))))
+	}
+}
+
+// allocation is that of a job that gathers at two sites, of three that were asked.
+func allocation(of grid.JobID) *grid.Allocation {
+	const at = 1_700_000_000_000
+	return &grid.Allocation{
+		Of: of, State: grid.Gathering, Round: 2, Start: at, End: at + grid.Minute,
+		Parts: []grid.AllocatedPart{
+			{Round: 2, Site: "here", Processes: 6, Nodes: []grid.NodeName{"n1", "n2"}, Reservation: "abc", Heard: grid.Bound, Job: of + ".3", Arrived: true},
+			{Round: 2, Rank: 1, Site: "there", Processes: 2, Nodes: []grid.NodeName{"m1"}, Reservation: "def", Heard: grid.Confirmed, Job: of + ".4"},
+			{Round: 1, Site: "small", Processes: 2, Reservation: "old", Heard: grid.Released, Job: of + ".1", Fate: grid.Killed},
+		},
+		Choice: &grid.SlotChoice{At: at, End: at + grid.Minute, Best: "there", BestEnd: at + grid.Hour, Sites: []grid.SiteSlots{
+			{Site: "here", Slots: 5, Taken: []grid.NodeName{"n1", "n2"}}, {Site: "there", Slots: 1, Taken: []grid.NodeName{"m1"}},
+			{Site: "small", Refusal: &grid.Refusal{Reason: "it makes no reservations"}},
+		}},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gbroker/api"
 	"gbroker/pbs/slurm/slurmtest"
 	"gbroker/test/cluster"
 	"gbroker/test/fakebatch"
@@ -91,6 +92,9 @@ func TestOneJobOverTwoSites(t *testing.T) {
 	id := together(ledger, 8).submit(t, a, dir, "wide")
 	completes(t, a, id)
 	t.Logf("the parts began %v apart", begunTogether(t, ledger, 8, "alpha", "beta"))
+	if a := told[api.Explanation](t, a, "explain", id).Allocation; a == nil || len(a.Parts) != 2 || a.Go == 0 || a.Begun == 0 || a.Choice == nil || len(a.Choice.Sites) != 2 {
+		t.Errorf("explained is %+v", a)
+	}
 }
 
 // The same over two clusters of Slurm, of which each has a broker: again and again in the long form. Nobody

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+)
+
+// printAllocation tells how a job over several sites was planned, and how far its parts are.
+func printAllocation(w io.Writer, a *api.Allocation) error {
+	fmt.Fprintf(w, "several sites: %s", a.State)
+	if a.Round > 0 {
+		fmt.Fprintf(w, ", round %d", a.Round)
+	}
+	if a.Reason != "" {
+		fmt.Fprintf(w, ": %s", printable(a.Reason))
+	}
+	fmt.Fprintln(w)
+	if a.Choice != nil {
+		if err := printChoice(w, a.Choice); err != nil {
+			return err
+		}
+	}
+	if len(a.Parts) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\nparts, from %s to %s", clock(a.Start), clock(a.End))
+	for _, when := range []struct {
+		what string
+		at   api.Time
+	}{{"all arrived", a.Go}, {"all begun", a.Begun}} {
+		if when.at != 0 {
+			fmt.Fprintf(w, ", %s %s", when.what, clock(when.at))
+		}
+	}
+	fmt.Fprintln(w)
+	t := cli.Table(w)
+	fmt.Fprintln(t, "\tROUND\tSITE\tJOB\tPROCESSES\tNODES\tRESERVATION\tIT IS")
+	for _, p := range a.Parts {
+		fmt.Fprintf(t, "\t%d\t%s\t%s\t%d\t%s\t%s\t%s\n", p.Round, printable(string(p.Site)), printable(string(p.Job)), p.Processes,
+			nodeNames(p.Nodes), strings.TrimSpace(string(p.Reservation)+" "+p.Reserved), progressOf(p))
+	}
+	return flush(t)
+}
+
+func printChoice(w io.Writer, c *api.SlotChoice) error {
+	fmt.Fprintf(w, "\n%s, free nodes that sites offered", clock(c.At))
+	if c.End != 0 {
+		fmt.Fprintf(w, "; several would end it at %s", clock(c.End))
+	}
+	if c.Best != "" {
+		fmt.Fprintf(w, "; %s alone at %s", printable(string(c.Best)), clock(c.BestEnd))
+	}
+	if c.Why != "" {
+		fmt.Fprintf(w, "; not several: %s", printable(c.Why))
+	}
+	fmt.Fprintln(w)
+	t := cli.Table(w)
+	fmt.Fprintln(t, "\tSITE\tSLOTS\tTAKEN\t")
+	for _, s := range c.Sites {
+		mark, why := "", ""
+		if len(s.Taken) > 0 {
+			mark = "*"
+		}
+		if s.Refusal != nil {
+			why = refusal(s.Refusal)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n", mark, printable(string(s.Site)), s.Slots, nodeNames(s.Taken), why)
+	}
+	return flush(t)
+}
+
+// progressOf is how far a part is, in one word.
+func progressOf(p api.Part) string {
+	switch {
+	case p.End != "":
+		return p.End
+	case p.Begun:
+		return "begun"
+	case p.Arrived:
+		return "arrived"
+	case p.Job != "":
+		return "on its way"
+	}
+	return "reserved only"
+}
+
+// nodeNames are names of nodes, the first few of many.
+func nodeNames(nodes []grid.NodeName) string {
+	const shown = 6
+	var names []string
+	for i, n := range nodes {
+		if i == shown {
+			names = append(names, fmt.Sprintf("… (%d)", len(nodes)))
+			break
+		}
+		names = append(names, printable(string(n)))
+	}
+	if len(names) == 0 {
+		return "-"
+	}
+	return strings.Join(names, ",")
+}
