@@ -161,7 +161,6 @@ type errand struct {
 
 func (d *demo) show(ctx context.Context) error {
 	errands := []*errand{
-		{at: 0, file: "wide", state: "COMPLETED", parts: 2},
 		{at: 0, file: "fill", state: "COMPLETED"},
 		{at: 0, file: "integral16", state: "COMPLETED"},
 		{at: 0, file: "integral64", state: "COMPLETED"},
@@ -176,20 +175,33 @@ func (d *demo) show(ctx context.Context) error {
 		{at: 2, file: "overruns", state: "CANCELLED_WALLTIME"},
 		{at: 0, file: "patience", state: "KILLED", cancel: true},
 	}
-	say("Fourteen jobs", "handed to the three brokers, one after another")
+	wide := []*errand{{at: 0, file: "wide", state: "COMPLETED", parts: 2}}
+	say("A baker's dozen of jobs", "handed to the three brokers, one after another")
+	if err := d.see(ctx, errands); err != nil {
+		return err
+	}
+	if err := d.explain(ctx, errands[1:3]); err != nil {
+		return err
+	}
+	say("A job of 100 processes", "which no site has: nodes of two are reserved for one interval, and its parts begin together")
+	if err := d.see(ctx, wide); err != nil {
+		return err
+	}
+	return d.explain(ctx, wide)
+}
+
+// see hands jobs in, waits for their ends, and fetches what they wrote.
+func (d *demo) see(ctx context.Context, errands []*errand) error {
 	for _, e := range errands {
 		if err := d.submit(ctx, e); err != nil {
 			return err
 		}
 	}
-	say("Their ends", "each user's broker brings the output home")
+	say("Ended", "each user's broker brings the output home")
 	if err := d.await(ctx, errands); err != nil {
 		return err
 	}
-	if err := d.outputs(ctx, errands); err != nil {
-		return err
-	}
-	return d.explain(ctx, errands)
+	return d.outputs(ctx, errands)
 }
 
 func (d *demo) submit(ctx context.Context, e *errand) error {
@@ -315,9 +327,9 @@ func firstLines(s string) string {
 	return strings.Join(lines, " | ")
 }
 
-// explain shows why three of the jobs went where they went.
+// explain shows why jobs went where they went.
 func (d *demo) explain(ctx context.Context, errands []*errand) error {
-	for _, e := range []*errand{errands[0], errands[2], errands[3]} {
+	for _, e := range errands {
 		say("Why "+e.file+" went "+where(e), "")
 		r := d.sites[e.at].Client(ctx, "explain", e.id)
 		if r.Code != 0 {
