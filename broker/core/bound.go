@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 
 	"gbroker/grid"
 )
@@ -51,6 +52,16 @@ func (c *reservations) reserved(id grid.ReservationID, from grid.Tick) grid.Esti
 	}
 	wait := max(0, r.Start-from)
 	return grid.Estimate{Wait: wait, Safe: wait}
+}
+
+// grace is that of the reservation that has a node until then; 0 where the book has none.
+func (c *reservations) grace(node grid.NodeName, end grid.Tick) grid.Tick {
+	for _, r := range c.book.All() {
+		if r.Live() && r.End == end && slices.Contains(r.Nodes, node) {
+			return r.Grace
+		}
+	}
+	return 0
 }
 
 // jobSaved follows a job that names a reservation here.

@@ -37,6 +37,7 @@ type estimator struct {
 	}
 	reservations interface {
 		reserved(id grid.ReservationID, from grid.Tick) grid.Estimate
+		grace(node grid.NodeName, end grid.Tick) grid.Tick
 	}
 	search interface {
 		beginPass(s plan.Snapshot, o outlook)

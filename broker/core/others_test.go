@@ -39,6 +39,7 @@ func (o *others) estimate(b *batch, q plan.Question, _ grid.ReservationID) grid.
 	return b.estimate(q)
 }
 func (o *others) lookAgain()                                          { o.did("lookAgain") }
+func (o *others) grace(grid.NodeName, grid.Tick) grid.Tick            { return 0 }
 func (o *others) newOutlook(_ plan.Snapshot) (r outlook)              { o.did("newOutlook"); return }
 func (o *others) question(_ *grid.Job, _ grid.Tick) (r plan.Question) { o.did("question"); return }
 func (o *others) unwelcome(home grid.PeerID) (r *grid.Refusal)        { o.did("unwelcome %v", home); return }

@@ -20,13 +20,49 @@ type outlook struct {
 func (c *estimator) newOutlook(s plan.Snapshot) outlook {
 	safe := plan.Build(s)
 	likely := safe
+	hoped, sooner := c.withoutGrace(s)
 	switch {
 	case !c.runTimes.Empty():
-		likely = plan.Likely(s, c.Believe)
-	case s.Lag.Usual != s.Lag.Most:
-		likely = plan.Likely(s, nil)
+		likely = plan.Likely(hoped, c.Believe)
+	case sooner || s.Lag.Usual != s.Lag.Most:
+		likely = plan.Likely(hoped, nil)
 	}
 	return outlook{likely, safe, s.Policy.Overtaken(), whole(s)}
+}
+
+// withoutGrace is a snapshot as it will be if those come in time who have reserved: a reservation of this site's book
+// ends with its job, and a part of a job does not use what it may wait for the others.
+func (c *estimator) withoutGrace(s plan.Snapshot) (hoped plan.Snapshot, sooner bool) {
+	hoped = s
+	hoped.Reservations, hoped.Running = slices.Clone(s.Reservations), slices.Clone(s.Running)
+	cut := func(start, end, grace grid.Tick) grid.Tick {
+		if grace <= 0 {
+			return end
+		}
+		to := min(end, max(end-grace, start+1, s.At+1))
+		sooner = sooner || to < end
+		return to
+	}
+	for i := range hoped.Reservations {
+		r := &hoped.Reservations[i]
+		r.End = cut(r.Start, r.End, c.graceOf(&s, r))
+	}
+	for i := range hoped.Running {
+		r := &hoped.Running[i]
+		if j := c.jobs[r.Job]; j != nil && j.rec.Job.Part != nil {
+			r.End = cut(r.Start, r.End, j.rec.Job.Part.Grace)
+		}
+	}
+	return hoped, sooner
+}
+
+// graceOf is the grace of a reservation that is in the book of this site, whatever the batch system calls it: nothing
+// else ends there and then.
+func (c *estimator) graceOf(s *plan.Snapshot, r *plan.Reservation) grid.Tick {
+	if len(r.Shares) == 0 || r.Shares[0].Node >= len(s.Nodes) {
+		return 0
+	}
+	return c.reservations.grace(s.Nodes[r.Shares[0].Node].Name, r.End)
 }
 
 // whole is the plan of what the site has: what only lacks because nodes are down comes back.
@@ -57,7 +93,8 @@ func (c *estimator) outlookOf(s plan.Snapshot) outlook {
 	k := &c.planned
 	if k.safe == nil || k.learned != c.learned || s.At < k.snapshot.At || s.At >= k.until || !alikeButForTime(k.snapshot, s) {
 		*k = planned{s, c.newOutlook(s), c.learned, 0}
-		k.until = min(nextChange(s, k.safe), nextChange(s, k.likely), c.nextEnd(s))
+		hoped, _ := c.withoutGrace(s)
+		k.until = min(nextChange(s, k.safe), nextChange(hoped, k.likely), c.nextEnd(s))
 	}
 	return k.outlook
 }

@@ -56,3 +56,35 @@ func TestNoBoundUnderFirstFit(t *testing.T) {
 		}
 	}
 }
+
+// What is expected counts on those who reserved: the reservation ends with its job. What is safe does not.
+func TestGraceIsNotExpected(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		end  grid.Tick // of the reservation that the batch system shows
+		wait grid.Tick
+	}{
+		{1_000_000 + 10*grid.Minute, 5*grid.Minute - 4},
+		{1_000_000 + 11*grid.Minute, 11*grid.Minute - 4}, // it is none of the book
+	} {
+		cfg := signer(me, "a")
+		cfg.Reservations = []grid.Reservation{{
+			ID: "r", Kind: grid.NodesReserved, Site: me, Holder: grid.User{Name: "u", Home: her}, For: "b.1", Nodes: []grid.NodeName{"n"}, Start: 1_000_000,
+			End: 1_000_000 + 10*grid.Minute, State: grid.Confirmed, Grace: 5 * grid.Minute, Holding: grid.Held, Cores: 4, Made: 1, Until: 1_000_000 + grid.Hour,
+		}}
+		core := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}}, nil)
+		core.Step(1_000_001, Boot{})
+		core.Step(1_000_002, PeerChanged{him, grid.Alive})
+		job := jobOf(her, "b", "1")
+		core.Step(1_000_003, Message{him, wire.EstimateRequest{Round: 1, Questions: []wire.Question{{Job: job.ID, Demand: job.Demand, Walltime: grid.Minute}}}})
+		look := shot(1_000_004)
+		look.Snapshot.Reservations = []plan.Reservation{{ID: "native", Shares: []plan.Share{{Cores: look.Snapshot.Nodes[0].Cores}}, Start: 1_000_000, End: c.end}}
+		m, ok := sentTo(core.Step(1_000_004, look), him)[0].(wire.EstimateReply)
+		if !ok || len(m.Answers) != 1 || m.Answers[0].Estimate.Refusal != nil {
+			t.Fatalf("answered %+v", m)
+		}
+		if e := m.Answers[0].Estimate; e.Wait != c.wait || e.Safe != c.end-1_000_004 {
+			t.Errorf("until %v: %+v, and not %v", c.end, e, c.wait)
+		}
+	}
+}
