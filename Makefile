@@ -41,7 +41,7 @@ check:
 # The last line is "N passed, N failed, N skipped". The house rules and the import
 # test are tests too: test/house. What is pure has no goroutines, so the race detector has
 # nothing to find there; what waits for real daemons and clusters is begun first.
-PURE = ./grid/... ./jsdl/... ./plan/... ./wire/... ./broker/core/... ./sim/faults/... ./sim/replay/counted/...
+PURE = ./grid/... ./jsdl/... ./plan/... ./wire/... ./broker/core/... ./sim/faults/... ./sim/replay/counted/... ./sim/workload/...
 
 test: tools check
 	@mkdir -p bin

@@ -19,7 +19,7 @@ var layer = map[string]int{
 }
 
 // pure are the folders of which every package is pure.
-var pure = []string{"grid", "jsdl", "plan", "reserve", "flow", "wire", "broker/core", "sim/faults", "sim/replay/counted"}
+var pure = []string{"grid", "jsdl", "plan", "reserve", "flow", "wire", "broker/core", "sim/faults", "sim/replay/counted", "sim/workload", "sim/brokers"}
 
 // isPure tells whether a package is in one of them.
 func isPure(inside string) bool {
