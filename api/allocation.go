@@ -70,10 +70,42 @@ func newAllocation(a *grid.Allocation) *Allocation {
 	return v
 }
 
+// shown is what a user sees of a job, with the parts of one that lies over several sites.
+func (s *Server) shown(r *request, record *grid.Record) Status {
+	v := newStatus(record, s.service.SiteName)
+	if record.Job.Coallocation == nil {
+		return v
+	}
+	a, err := s.service.Allocation(r.Context(), r.who, record.Job.ID)
+	if err != nil || a == nil || a.State == grid.OneSite {
+		return v
+	}
+	v.MissingOutputs = []string{}
+	for i := range a.Parts {
+		p := &a.Parts[i]
+		if p.Round != a.Round {
+			continue
+		}
+		v.Parts = append(v.Parts, newPart(p))
+		if record.State != grid.Completed || !p.Made {
+			continue
+		}
+		if part, err := s.service.Job(r.Context(), r.who, p.Job); err == nil {
+			for _, name := range grid.MissingOutputs(part.Job.Outputs, part.Outputs) {
+				v.MissingOutputs = append(v.MissingOutputs, string(p.Site)+"/"+name)
+			}
+		}
+	}
+	return v
+}
+
 func newPart(p *grid.AllocatedPart) Part {
 	v := Part{
-		Round: p.Round, Rank: p.Rank, Site: p.Site, Job: p.Job, Processes: p.Processes, Nodes: p.Nodes,
+		Round: p.Round, Rank: p.Rank, Site: p.Site, Processes: p.Processes, Nodes: p.Nodes,
 		Start: Time(p.Start - p.Offset), Reservation: p.Reservation, Arrived: p.Arrived, Begun: p.Begun,
+	}
+	if p.Made {
+		v.Job = p.Job
 	}
 	if p.Heard.Valid() {
 		v.Reserved = p.Heard.String()

@@ -22,6 +22,9 @@ type Filter struct {
 	User   string // for administrators
 	// Unswept leaves out the jobs of sweeps. [UserService.Jobs] sees to it: a record does not say what made it.
 	Unswept bool
+	// Folded leaves out the parts of jobs over several sites whose home this is: their lines are in that of the whole.
+	// [UserService.Jobs] sees to it.
+	Folded bool
 }
 
 const timeText = time.RFC3339Nano
@@ -65,6 +68,9 @@ func (f *Filter) query() url.Values {
 	if f.Unswept {
 		set("unswept", "true")
 	}
+	if f.Folded {
+		set("folded", "true")
+	}
 	if f.Since != 0 {
 		set("since", f.Since.String())
 	}
@@ -89,7 +95,7 @@ func readFilter(q url.Values) (f Filter, err error) {
 			f.States = append(f.States, s)
 		}
 	}
-	f.Unswept = q.Get("unswept") == "true"
+	f.Unswept, f.Folded = q.Get("unswept") == "true", q.Get("folded") == "true"
 	f.Site, f.Name, f.User = grid.SiteName(q.Get("site")), q.Get("name"), q.Get("user")
 	if _, err := path.Match(f.Name, ""); err != nil {
 		return f, fmt.Errorf("name: %.80q is no pattern: %w", f.Name, grid.ErrInvalid)

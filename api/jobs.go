@@ -14,7 +14,7 @@ func (s *Server) status(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.answer(r.w, http.StatusOK, newStatus(&record, s.service.SiteName))
+	s.answer(r.w, http.StatusOK, s.shown(r, &record))
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (s *Server) list(r *request) error {
 	}
 	page := Page{Jobs: make([]Status, 0, min(limit, len(records)))}
 	for i := range records[:min(limit, len(records))] {
-		page.Jobs = append(page.Jobs, newStatus(&records[i], s.service.SiteName))
+		page.Jobs = append(page.Jobs, s.shown(r, &records[i]))
 	}
 	if len(records) > limit {
 		page.Next = &page.Jobs[limit-1].ID
@@ -115,7 +115,7 @@ func (s *Server) wait(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.answer(r.w, http.StatusOK, newStatus(&record, s.service.SiteName))
+	s.answer(r.w, http.StatusOK, s.shown(r, &record))
 	return nil
 }
 
@@ -143,7 +143,7 @@ func (s *Server) untilConfirmed(r *request, wish func(context.Context) (grid.Rec
 	if confirmed {
 		code = http.StatusOK
 	}
-	s.answer(r.w, code, Confirmation{confirmed, newStatus(&record, s.service.SiteName)})
+	s.answer(r.w, code, Confirmation{confirmed, s.shown(r, &record)})
 	return nil
 }
 

@@ -84,6 +84,10 @@ type Status struct {
 	// MissingOutputs are those that the document declares and the job did not leave, once it has ended.
 	MissingOutputs []string `json:"missing_outputs"`
 	Used           *Used    `json:"used"` // null until known
+	// PartOf is the job over several sites that this is a part of. Parts are those of such a job, in its last round,
+	// where its home was asked.
+	PartOf grid.JobID `json:"part_of,omitempty"`
+	Parts  []Part     `json:"parts,omitempty"`
 }
 
 // Used is what a job has used at the site where it ended, as far as that could tell.
@@ -151,6 +155,9 @@ func newStatus(r *grid.Record, name func(grid.PeerID) string) Status {
 	}
 	if r.Usage != (grid.Usage{}) {
 		s.Used = newUsed(r.Usage)
+	}
+	if r.Job.Part != nil {
+		s.PartOf = r.Job.Part.Of
 	}
 	return s
 }

@@ -274,7 +274,8 @@ func (s service) Jobs(ctx context.Context, who api.Identity, after grid.JobID, l
 		user = f.User
 	}
 	return s.site.broker.Jobs(ctx, after, limit, user, func(r *grid.Record) bool {
-		return listed(r) && s.may(who, r) && f.Passes(r, s.SiteName) && !(f.Unswept && s.swept(r.Job.ID))
+		return listed(r) && s.may(who, r) && f.Passes(r, s.SiteName) && !(f.Unswept && s.swept(r.Job.ID)) &&
+			!(f.Folded && r.Job.Part != nil && r.Job.Home == s.site.self)
 	})
 }
 

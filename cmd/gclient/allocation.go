@@ -3,7 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"gbroker/api"
 	"gbroker/grid"
@@ -38,9 +41,13 @@ func printAllocation(w io.Writer, a *api.Allocation) error {
 		}
 	}
 	fmt.Fprintln(w)
+	return printParts(w, a.Parts)
+}
+
+func printParts(w io.Writer, parts []api.Part) error {
 	t := cli.Table(w)
 	fmt.Fprintln(t, "\tROUND\tSITE\tJOB\tPROCESSES\tNODES\tRESERVATION\tIT IS")
-	for _, p := range a.Parts {
+	for _, p := range parts {
 		fmt.Fprintf(t, "\t%d\t%s\t%s\t%d\t%s\t%s\t%s\n", p.Round, printable(string(p.Site)), printable(string(p.Job)), p.Processes,
 			nodeNames(p.Nodes), strings.TrimSpace(string(p.Reservation)+" "+p.Reserved), progressOf(p))
 	}
@@ -72,6 +79,47 @@ func printChoice(w io.Writer, c *api.SlotChoice) error {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n", mark, printable(string(s.Site)), s.Slots, nodeNames(s.Taken), why)
 	}
 	return flush(t)
+}
+
+// sitesOf is where a job is: of one over several sites all of them.
+func sitesOf(s *api.Status) string {
+	if len(s.Parts) == 0 {
+		return string(s.Owner)
+	}
+	var names []string
+	for _, p := range s.Parts {
+		names = append(names, string(p.Site))
+	}
+	return strings.Join(names, "+")
+}
+
+// partsOf are the parts of a job over several sites that are made, the first first.
+func partsOf(s *api.Status) (ids []grid.JobID) {
+	for _, p := range s.Parts {
+		if p.Job != "" {
+			ids = append(ids, p.Job)
+		}
+	}
+	return ids
+}
+
+// fetchJob brings what a job has left into dir: of one over several sites what each part has left into a folder that is
+// called as its site.
+func fetchJob(cmd *cobra.Command, c *api.Client, s *api.Status, dir string, force bool) error {
+	if len(s.Parts) == 0 {
+		return fetchAll(cmd, c, s.ID, dir, force)
+	}
+	var failed error
+	for _, p := range s.Parts {
+		if p.Job == "" {
+			continue
+		}
+		if err := grid.CheckName(string(p.Site)); err != nil {
+			return fmt.Errorf("the broker names a site: %w", err)
+		}
+		fetchInto(cmd, c, p.Job, filepath.Join(dir, string(p.Site)), force, &failed)
+	}
+	return failed
 }
 
 // progressOf is how far a part is, in one word.

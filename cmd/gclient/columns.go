@@ -23,7 +23,7 @@ var columns = []column{
 	{name: "name", head: "NAME", text: func(s *api.Status) string { return dash(s.Name) }},
 	{name: "user", head: "USER", text: func(s *api.Status) string { return dash(s.User) }},
 	{name: "state", head: "STATE", text: func(s *api.Status) string { return s.State }},
-	{name: "site", head: "AT", text: func(s *api.Status) string { return dash(string(s.Owner)) }},
+	{name: "site", head: "AT", text: func(s *api.Status) string { return dash(sitesOf(s)) }},
 	{name: "home", head: "HOME", text: func(s *api.Status) string { return dash(string(s.Home)) }},
 	{name: "processes", head: "PROCESSES", text: func(s *api.Status) string { return strconv.Itoa(s.Processes) }, value: func(s *api.Status) float64 { return float64(s.Processes) }},
 	{name: "walltime", head: "WALLTIME", text: func(s *api.Status) string { return span(s.WalltimeS) }, value: func(s *api.Status) float64 { return s.WalltimeS }},

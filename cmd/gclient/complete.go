@@ -50,7 +50,7 @@ func (p *program) completeAllJobs(cmd *cobra.Command, args []string, begun strin
 		}
 	}
 	_ = p.asked(cmd, func(ctx context.Context, c *api.Client) error {
-		page, err := c.Jobs(ctx, "", api.MaxPage)
+		page, err := c.List(ctx, api.Filter{Folded: true}, "", api.MaxPage)
 		for _, j := range page.Jobs {
 			add(string(j.ID), fmt.Sprintf("%s %s", j.State, printable(j.Name)))
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -109,7 +110,7 @@ func interrupts(ts *testscript.TestScript, _ bool, _ []string) {
 func becomes(ts *testscript.TestScript, _ bool, args []string) {
 	state, err := grid.ParseState(args[1])
 	ts.Check(err)
-	decided, allocated := false, false
+	decided, allocated := false, ""
 	ts.Check(service(ts).Change(grid.JobID(args[0]), func(r *grid.Record) {
 		r.State = state
 		for _, a := range args[2:] {
@@ -141,7 +142,9 @@ func becomes(ts *testscript.TestScript, _ bool, args []string) {
 			case "decided":
 				decided = true
 			case "allocated":
-				allocated = true
+				allocated, r.Job.Coallocation = value+",", &grid.Coallocation{Sites: 2, PerSite: 1}
+			case "part":
+				r.Job.Part = &grid.Part{Of: grid.JobID(value)}
 			default:
 				ts.Fatalf("becomes: %s?", name)
 			}
@@ -150,20 +153,21 @@ func becomes(ts *testscript.TestScript, _ bool, args []string) {
 	if decided {
 		ts.Check(service(ts).Decide(grid.JobID(args[0]), decisions()))
 	}
-	if allocated {
-		ts.Check(service(ts).SetAllocation(allocation(grid.JobID(args[0]))))
+	if allocated != "" {
+		parts := strings.Split(allocated, ",")
+		ts.Check(service(ts).SetAllocation(allocation(grid.JobID(args[0]), grid.JobID(parts[0]), grid.JobID(parts[1]))))
 	}
 }
 
 // allocation is that of a job that gathers at two sites, of three that were asked.
-func allocation(of grid.JobID) *grid.Allocation {
+func allocation(of, first, second grid.JobID) *grid.Allocation {
 	const at = 1_700_000_000_000
 	return &grid.Allocation{
 		Of: of, State: grid.Gathering, Round: 2, Start: at, End: at + grid.Minute,
 		Parts: []grid.AllocatedPart{
-			{Round: 2, Site: "here", Processes: 6, Nodes: []grid.NodeName{"n1", "n2"}, Reservation: "abc", Heard: grid.Bound, Job: of + ".3", Arrived: true},
-			{Round: 2, Rank: 1, Site: "there", Processes: 2, Nodes: []grid.NodeName{"m1"}, Reservation: "def", Heard: grid.Confirmed, Job: of + ".4"},
-			{Round: 1, Site: "small", Processes: 2, Reservation: "old", Heard: grid.Released, Job: of + ".1", Fate: grid.Killed},
+			{Round: 2, Site: "here", Processes: 6, Nodes: []grid.NodeName{"n1", "n2"}, Reservation: "abc", Heard: grid.Bound, Job: cmp.Or(first, of+".3"), Made: true, Arrived: true},
+			{Round: 2, Rank: 1, Site: "there", Processes: 2, Nodes: []grid.NodeName{"m1"}, Reservation: "def", Heard: grid.Confirmed, Job: cmp.Or(second, of+".4"), Made: true},
+			{Round: 1, Site: "small", Processes: 2, Reservation: "old", Heard: grid.Released, Job: of + ".1", Made: true, Fate: grid.Killed},
 		},
 		Choice: &grid.SlotChoice{At: at, End: at + grid.Minute, Best: "there", BestEnd: at + grid.Hour, Sites: []grid.SiteSlots{
 			{Site: "here", Slots: 5, Taken: []grid.NodeName{"n1", "n2"}}, {Site: "there", Slots: 1, Taken: []grid.NodeName{"m1"}},

@@ -17,10 +17,10 @@ import (
 // listing is what the flags of list say.
 type listing struct {
 	selection
-	json, groups, jobs bool
-	after, sort        string
-	columns            []string
-	limit              int
+	json, groups, jobs, parts bool
+	after, sort               string
+	columns                   []string
+	limit                     int
 }
 
 func (p *program) list() *cobra.Command {
@@ -31,7 +31,8 @@ func (p *program) list() *cobra.Command {
 		Long: `List the jobs that were handed to this broker and are yours, the oldest first; an
 administrator sees those of all users. Flags choose jobs by how they are; those that are given
 must all fit. A sweep is one line, unless --jobs, --site, --group or --json is given; 'list ID' lists its jobs, and
-'list ID[3-10,12]' some of them (between quotes where your shell has a meaning for [). In JSON a sweep is its jobs.
+'list ID[3-10,12]' some of them (between quotes where your shell has a meaning for [). In JSON a sweep is its jobs. A job over several
+sites is one line, with all of its sites under AT; --parts lists its parts too, and --site S the part at that site.
 
 The columns: ` + strings.Join(columnNames(), ", ") + `.
 On a terminal that is too narrow names are cut; what is piped is whole.`,
@@ -47,6 +48,7 @@ On a terminal that is too narrow names are cut; what is piped is whole.`,
 	p.selectionFlags(cmd, &l.selection)
 	cmd.Flags().BoolVar(&l.groups, "groups", false, "list the groups of jobs instead")
 	cmd.Flags().BoolVar(&l.jobs, "jobs", false, "list the jobs of sweeps too, instead of a line for each sweep")
+	cmd.Flags().BoolVar(&l.parts, "parts", false, "list the parts of jobs over several sites too")
 	cmd.Flags().StringVar(&l.after, "after", "", "only jobs after the job `ID`")
 	cmd.Flags().IntVar(&l.limit, "limit", 0, "at most `N` jobs; 0 lists all")
 	cmd.Flags().StringSliceVar(&l.columns, "columns", nil, "show these `COLUMNS`, in this order")
@@ -76,6 +78,7 @@ func (p *program) runList(cmd *cobra.Command, args []string, l *listing) error {
 	if err != nil {
 		return err
 	}
+	f.Folded = f.Folded && !l.parts
 	shown, err := columnsOf(l.columns)
 	if err != nil {
 		return err

@@ -31,7 +31,8 @@ alone. It waits for the start, follows the job to another site, goes on where it
 output has come home, and over a restart of the broker of up to a minute. Where a site starts the job again
 its output begins anew; that is said on stderr, as is where the job is.
 
-Of jobs of a group, as GROUP[3-10,12], it prints one after the other.
+Of jobs of a group, as GROUP[3-10,12], and of the parts of a job over several sites, it prints one after the other;
+-f follows the first part.
 
 Of a job that has not started it prints nothing, and ends with exit code 3 unless -f is given.`,
 		Example: `  gclient logs -f xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF
@@ -44,6 +45,17 @@ Of a job that has not started it prints nothing, and ends with exit code 3 unles
 				return cli.BadUsage("--stderr and --file: name one of them")
 			}
 			l := &reader{cmd: cmd, to: cmd.OutOrStdout(), client: c, id: id, follow: follow, at: api.LogQuery{Error: failed, File: file}}
+			s, err := c.Job(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			parts := partsOf(&s)
+			if !follow && len(parts) > 0 {
+				return logsOf(cmd, c, parts, *l)
+			}
+			if len(parts) > 0 {
+				l.id = parts[0]
+			}
 			return l.run(cmd.Context())
 		}), func(cmd *cobra.Command, c *api.Client, ids []grid.JobID, _ []string) error {
 			if follow && len(ids) > 1 {
@@ -66,7 +78,7 @@ func logsOf(cmd *cobra.Command, c *api.Client, ids []grid.JobID, as reader) erro
 			cmd.Printf("%s==> %s <==\n", map[bool]string{true: "\n"}[i > 0], id)
 		}
 		l := as
-		l.cmd, l.client, l.id = cmd, c, id
+		l.cmd, l.to, l.client, l.id = cmd, cmd.OutOrStdout(), c, id
 		if err := l.run(cmd.Context()); err != nil {
 			if cmd.Context().Err() != nil {
 				return err

@@ -27,16 +27,18 @@ not overwritten, and then nothing is fetched, unless --force is given.
 
 Of a group, and of jobs of one as GROUP[3-10,12], it makes a folder for each job in DIR.
 
+Of a job over several sites it makes a folder for each part, called as the site where it ran.
+
 Of a job that has not ended yet it fetches what there is and ends with exit code 3.`,
 		Example:           "  gclient output xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF results",
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: p.completeJobs,
 		RunE: p.onSome(p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, args []string) error {
-			if err := fetchAll(cmd, c, id, args[0], force); err != nil {
-				return err
-			}
 			s, err := c.Job(cmd.Context(), id)
 			if err != nil {
+				return err
+			}
+			if err := fetchJob(cmd, c, &s, args[0], force); err != nil {
 				return err
 			}
 			if len(s.MissingOutputs) > 0 {

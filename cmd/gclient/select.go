@@ -52,6 +52,7 @@ func (s *selection) filter() (f api.Filter, err error) {
 		}
 	}
 	f.Site, f.Name, f.User = grid.SiteName(s.site), s.name, s.user
+	f.Folded = s.site == "" // of a job over several sites a part is at each
 	return f, nil
 }
 

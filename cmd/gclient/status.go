@@ -73,7 +73,7 @@ func printStatus(w io.Writer, s *api.Status) error {
 	line("reason", s.Reason)
 	line("user", s.User)
 	line("home", string(s.Home))
-	line("at", string(s.Owner))
+	line("at", sitesOf(s))
 	line("queue", string(s.Queue))
 	line("processes", strconv.Itoa(s.Processes))
 	demandLines(s.Demand, line)
@@ -102,7 +102,12 @@ func printStatus(w io.Writer, s *api.Status) error {
 	if s.ContactLostSince != 0 {
 		line("contact lost", "since "+clock(s.ContactLostSince))
 	}
-	return flush(t)
+	line("part of", string(s.PartOf))
+	if err := flush(t); err != nil || len(s.Parts) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	return printParts(w, s.Parts)
 }
 
 func flush(t interface{ Flush() error }) error {

@@ -202,7 +202,7 @@ func (p *program) follow(cmd *cobra.Command, c *api.Client, id grid.JobID, f sub
 		}
 	}
 	if f.output != "" {
-		if err := fetchAll(cmd, c, id, f.output, f.force); err != nil {
+		if err := fetchJob(cmd, c, &status, f.output, f.force); err != nil {
 			return fmt.Errorf("job %s has ended (%s), but its output is not here: %w; 'gclient output %s DIR' fetches it", id, status.State, err, id)
 		}
 	}
