@@ -19,7 +19,7 @@
 //
 // # Purity
 //
-// grid, jsdl, plan, reserve, flow, wire, broker/core, sim/faults and sim/replay/counted decide and never act: time,
+// grid, jsdl, plan, reserve, flow, wire, broker/core, sim/brokers, sim/faults, sim/replay/counted and sim/workload decide and never act: time,
 // identifiers and randomness are inputs, which makes every decision repeatable. They have no network, no operating system, no context, no clock, no
 // goroutine, no global randomness. Of ours they import only what is pure too,
 // of others what is on a list. It is the package that counts, with all that lies below it, whatever its files are called

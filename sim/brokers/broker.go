@@ -1,0 +1,178 @@
+package brokers
+
+import (
+	"bytes"
+	"fmt"
+
+	"gbroker/broker/core"
+	"gbroker/grid"
+)
+
+// broker is the daemon of a site: [core.Host] in a calm world, in which each write is durable at once and nothing fails.
+type broker struct {
+	n        *neighbourhood
+	r        *run
+	site     int
+	peer     grid.PeerID
+	prefix   string // of the identifiers of its jobs
+	batch    *batch
+	sequence uint64
+	core.Host
+	turning bool
+	wake    grid.Tick // the next Tick; 0 is none
+	journal map[grid.JobID]*grid.Record
+	ended   []parting
+}
+
+// parting is a record that nobody asks for any more after a while.
+type parting struct {
+	at grid.Tick
+	id grid.JobID
+}
+
+// begin makes the Core of an empty journal.
+func (h *broker) begin() {
+	h.Begin(core.New(h.config(), h.neighbours(), nil), h.clocks())
+	h.turn()
+}
+
+func (h *broker) neighbours() []grid.Member {
+	var list []grid.Member
+	for _, m := range h.r.members(h.site) {
+		list = append(list, grid.Member{Name: grid.SiteName(h.r.w.Sites[m].Name), Peer: h.n.brokers[m].peer, Send: true})
+	}
+	return list
+}
+
+// meet tells what overlay and netmon would say of the members at the start.
+func (h *broker) meet() {
+	for _, m := range h.r.members(h.site) {
+		o := h.n.brokers[m]
+		h.Post(core.PeerSite{Peer: o.peer, Site: h.r.facts(m)})
+		h.Post(core.LinkChanged{Peer: o.peer, Link: h.n.link(h.site, m)})
+		h.Post(core.PeerJournal{Peer: o.peer, Journal: o.position(), Boot: uint64(m) + 1})
+		h.Post(core.PeerChanged{Peer: o.peer, Liveness: grid.Alive})
+	}
+	h.turn()
+}
+
+// position of its journal.
+func (h *broker) position() grid.JournalID {
+	return grid.JournalID{Incarnation: uint64(h.site) + 1, Sequence: h.sequence, Life: uint64(h.site) + 1}
+}
+
+// config is what the Core of a site is told: the daemon's defaults, but for what is said again at intervals in case it
+// was lost, or the batch system had not told it: here nothing is lost, and the batch system tells all.
+func (h *broker) config() core.Config {
+	const seldom = grid.Hour
+	b := &h.r.w.Brokering
+	cfg := core.Config{
+		Self: h.peer, Site: h.r.facts(h.site), Journal: h.position(), Boot: uint64(h.site) + 1,
+		Lives:  []grid.Life{{Number: uint64(h.site) + 1}},
+		Seed:   h.r.w.Seed<<32 ^ uint64(h.site)<<8,
+		Sign:   func(text []byte) []byte { return signature(h.peer, text) },
+		Verify: func(by grid.PeerID, text, s []byte) bool { return bytes.Equal(signature(by, text), s) },
+		Load:   h.load, Refresh: seldom, Digest: seldom,
+	}
+	cfg.Delta, cfg.Settle = b.Reevaluate, b.Reevaluate
+	if b.Reevaluate == 0 {
+		cfg.Delta, cfg.Settle = never, never
+	}
+	return cfg
+}
+
+// never is longer than any run.
+const never = 1 << 20 * grid.Day
+
+func (h *broker) load(id grid.JobID) (grid.Record, error) {
+	if r := h.journal[id]; r != nil {
+		return *r, nil
+	}
+	return grid.Record{}, fmt.Errorf("%w: the record of job %s was let go, and is asked for", grid.ErrNotFound, id)
+}
+
+func (h *broker) clocks() core.Reading { return core.Reading{Now: h.r.now} }
+
+// post hands an event to the Core.
+func (h *broker) post(ev core.Event) {
+	h.Post(ev)
+	h.turn()
+}
+
+// turn steps the Core through what has come, and does what it says.
+func (h *broker) turn() {
+	if h.turning {
+		return
+	}
+	h.turning = true
+	for h.Ready() && h.r.err == nil {
+		w, _ := h.Turn(h.step)
+		h.perform(&w)
+	}
+	h.turning = false
+	h.setTimer()
+}
+
+func (h *broker) step() core.Reading {
+	h.r.result.Steps++
+	return h.clocks()
+}
+
+func (h *broker) perform(w *core.Write) {
+	if w.Failed != nil {
+		h.r.fail(fmt.Errorf("the broker of %s cannot go on: %w", h.prefix, w.Failed))
+	}
+	if len(w.Changes) > 0 {
+		h.sequence++
+	}
+	for i := range w.Changes {
+		h.commit(&w.Changes[i])
+	}
+	h.Written(h.sequence)
+	for _, e := range w.Effects {
+		h.do(e)
+	}
+}
+
+// commit keeps what the journal would, until nobody asks for it any more.
+func (h *broker) commit(c *grid.Change) {
+	id, r, is := c.Job()
+	switch {
+	case !is:
+	case r == nil:
+		delete(h.journal, id)
+	default:
+		h.journal[id] = r
+		if core.IsArchived(r) {
+			h.ended = append(h.ended, parting{h.r.now + lingers, id})
+		}
+	}
+	for len(h.ended) > 0 && h.ended[0].at <= h.r.now {
+		p := h.ended[0]
+		h.ended = h.ended[1:]
+		switch r := h.journal[p.id]; {
+		case r == nil || !core.IsArchived(r):
+		case h.r.result.Jobs[number(p.id)].End == 0: // it was here, and runs elsewhere
+			h.ended = append(h.ended, parting{h.r.now + lingers, p.id})
+		default:
+			delete(h.journal, p.id)
+		}
+	}
+}
+
+// lingers is how long the record of a job that has ended may be asked for: all that is said is heard by then.
+const lingers = grid.Minute
+
+func (h *broker) setTimer() {
+	at, ok := h.Next()
+	if !ok || at == h.wake {
+		return
+	}
+	h.wake = at
+	h.r.at(at, func() {
+		if h.wake == at {
+			h.wake = 0
+			h.post(core.Tick{})
+		}
+	})
+}
