@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -82,6 +83,8 @@ func (f *coallocateFlags) check() error {
 		return cli.BadUsage("--use %v, --giants %v: 0.01 to 2, and 0 to 1", f.use, f.giants)
 	case f.sites < 1 || f.window < 0 || f.gain < 0:
 		return cli.BadUsage("--max-sites, --window and --gain: at least 1, 0 and 0")
+	case f.plot != "" && !strings.HasSuffix(f.plot, ".svg") && !strings.HasSuffix(f.plot, ".png"):
+		return cli.BadUsage("--plot %s: its name ends with .svg or .png", f.plot)
 	}
 	return nil
 }

@@ -47,9 +47,13 @@ func TestCoallocateTellsAndDraws(t *testing.T) {
 
 func TestCoallocateRefuses(t *testing.T) {
 	t.Parallel()
-	for _, args := range []string{"--jobs 0", "--seeds 0", "--use NaN", "--giants 2", "--max-sites 0", "--window -1s", "--policy x", "--log /nowhere", "--jobs 5 --seeds 1 --plot /nowhere/a.svg", "--jobs 5 --seeds 1 --plot a.xyz"} {
+	other := filepath.Join(t.TempDir(), "a.xyz")
+	for _, args := range []string{"--jobs 0", "--seeds 0", "--use NaN", "--giants 2", "--max-sites 0", "--window -1s", "--policy x", "--log /nowhere", "--jobs 5 --seeds 1 --plot /nowhere/a.svg", "--jobs 5 --seeds 1 --plot " + other} {
 		if code, _, errs := runCoallocate(t, args); code == 0 || errs == "" {
 			t.Errorf("gsim coallocate %s: exit code %d, %s", args, code, errs)
 		}
+	}
+	if _, err := os.Stat(other); err == nil {
+		t.Error("a drawing that cannot be made leaves a file")
 	}
 }
