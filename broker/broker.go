@@ -52,8 +52,8 @@ type Stager interface {
 	// Costs is how many bytes that has, as far as it is told.
 	Costs(ctx context.Context, job grid.Job) grid.SourceCost
 	// Export brings outputs where they go: failed are those that could not be brought, gone those that are
-	// not here any more.
-	Export(ctx context.Context, job grid.Job, left grid.Manifest) (failed, gone []string, err error)
+	// not here any more. tell is called with why one is brought again.
+	Export(ctx context.Context, job grid.Job, left grid.Manifest, tell func(why string)) (failed, gone []string, err error)
 	// End drops what only a job that has not ended needs.
 	End(job grid.JobID) error
 	// HasInputs tells whether the inputs of a job are here: grid.ErrNotFound where one is not.

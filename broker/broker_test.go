@@ -139,7 +139,7 @@ func (s *shell) Bring(context.Context, grid.PeerID, grid.Job) (bool, error) {
 	return false, nil
 }
 func (s *shell) Costs(context.Context, grid.Job) grid.SourceCost { return grid.SourceCost{} }
-func (s *shell) Export(context.Context, grid.Job, grid.Manifest) (failed, gone []string, err error) {
+func (s *shell) Export(context.Context, grid.Job, grid.Manifest, func(string)) (failed, gone []string, err error) {
 	return nil, nil, nil
 }
 func (s *shell) End(grid.JobID) error                              { return nil }

@@ -343,7 +343,9 @@ func (b *Broker) serve(ctx context.Context, e core.Serve) {
 func (b *Broker) export(ctx context.Context, e core.Export) {
 	ctx, cancel := context.WithTimeout(ctx, prepareLimit)
 	defer cancel()
-	failed, gone, err := b.ports.Stager.Export(ctx, e.Job, e.Left)
+	failed, gone, err := b.ports.Stager.Export(ctx, e.Job, e.Left, func(why string) {
+		b.Post(core.ExportedAgain{Job: e.Job.ID, Epoch: e.Epoch, Why: why})
+	})
 	b.Post(core.Exported{Job: e.Job.ID, Epoch: e.Epoch, Failed: failed, Gone: gone, Err: text(err)})
 }
 

@@ -228,7 +228,7 @@ func TestExport(t *testing.T) {
 		t.Fatal(missing, err)
 	}
 	for range 2 { // again, as after a crash
-		failed, gone, err := s.Export(ctx, job, left)
+		failed, gone, err := s.Export(ctx, job, left, func(string) {})
 		if err != nil || len(failed) != 1 || !strings.Contains(failed[0], `"c" to file:///etc/c`) || len(gone) != 1 || gone[0] != grid.ElsewhereDir+"/b" {
 			t.Errorf("%q %q %v", failed, gone, err)
 		}

@@ -13,15 +13,16 @@ import (
 // Export brings the outputs of an ended job that go elsewhere, which are here, to their places. One that the
 // job did not make is none to bring. It may be repeated: a place that must not be overwritten
 // and has the file by then is the only that notices. failed tells people of those that could not be
-// brought, gone of those that are not here any more, as was wished; err that it is to be tried again.
-func (s *Stager) Export(ctx context.Context, job grid.Job, left grid.Manifest) (failed, gone []string, err error) {
-	if failed, gone, err = s.export(ctx, job, left); err != nil {
+// brought, gone of those that are not here any more, as was wished; err that it is to be tried again. tell is
+// called, from any goroutine, with why one is brought again, each time.
+func (s *Stager) Export(ctx context.Context, job grid.Job, left grid.Manifest, tell func(why string)) (failed, gone []string, err error) {
+	if failed, gone, err = s.export(ctx, job, left, tell); err != nil {
 		return nil, nil, fmt.Errorf("bring the outputs of %s to their places: %w", job.ID, err)
 	}
 	return failed, gone, nil
 }
 
-func (s *Stager) export(ctx context.Context, job grid.Job, left grid.Manifest) (failed, gone []string, err error) {
+func (s *Stager) export(ctx context.Context, job grid.Job, left grid.Manifest, tell func(why string)) (failed, gone []string, err error) {
 	ctx, end, err := s.begin(ctx, job.ID)
 	if err != nil {
 		return nil, nil, err
@@ -55,7 +56,9 @@ func (s *Stager) export(ctx context.Context, job grid.Job, left grid.Manifest) (
 		if info.Size() != want.Size {
 			return fmt.Errorf("%w: %q has %d bytes instead of %d", grid.ErrUnavailable, o.Path, info.Size(), want.Size)
 		}
-		if err := s.cfg.Places.Put(ctx, place(o.URI), f, want.Size, o.Flag); err != nil {
+		to := place(o.URI)
+		to.Failed = func(err error) { tell(fmt.Sprintf("%q to %v", o.Path, err)) }
+		if err := s.cfg.Places.Put(ctx, to, f, want.Size, o.Flag); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}

@@ -154,6 +154,13 @@ type Exported struct {
 	Err          string
 }
 
+// ExportedAgain tells, before Exported, why an output is brought again.
+type ExportedAgain struct {
+	Job   grid.JobID
+	Epoch grid.Epoch
+	Why   string // for people
+}
+
 // Checked answers the effect Check. Missing is the input that is not here, "" where all are or that is
 // not known.
 type Checked struct {
@@ -296,6 +303,7 @@ func (Fetched) event()        {}
 func (Checked) event()        {}
 func (Weighed) event()        {}
 func (Exported) event()       {}
+func (ExportedAgain) event()  {}
 func (Furnished) event()      {}
 func (Collected) event()      {}
 func (PeerChanged) event()    {}

@@ -81,6 +81,7 @@ func (c *home) routes(r *routes) {
 	onEvent(r, c.forget)
 	onEvent(r, c.fetched)
 	onEvent(r, c.exported)
+	onEvent(r, c.exportedAgain)
 	onMessage(r, c.onReport)
 	onMessage(r, c.onReportAck)
 	onMessage(r, c.onCancel)

@@ -95,6 +95,15 @@ func left(j *job, o grid.Output) bool {
 	return slices.ContainsFunc(j.rec.Outputs, func(f grid.File) bool { return f.Path == o.Stored() })
 }
 
+// exportedAgain shows users why a job whose program has ended does not end.
+func (c *home) exportedAgain(e ExportedAgain) {
+	if j := c.job(e.Job); j != nil && j.exporting && j.rec.Epoch == e.Epoch {
+		shown := copyOf(&j.rec)
+		shown.Reason = "it is brought again, as it failed: " + clip(e.Why)
+		c.emit(Show{*shown})
+	}
+}
+
 func (c *home) exported(e Exported) {
 	j := c.job(e.Job)
 	if j == nil {

@@ -131,7 +131,10 @@ func (c *Client) Put(ctx context.Context, p Place, from *os.File, size int64, fl
 		if took := time.Since(tried); took > c.cfg.Idle { // it has moved
 			began = tried.Add(took / 2)
 		}
-		if time.Since(began) > c.cfg.Patience || !sleep(ctx, delay) {
+		if time.Since(began) > c.cfg.Patience {
+			return err
+		}
+		if p.failed(err); !sleep(ctx, delay) {
 			return err
 		}
 	}

@@ -14,8 +14,16 @@ const MaxURI = 4096
 // Place is where a file is, or is to be brought, and in whose name.
 type Place struct {
 	URI     string
-	Account string  // under which file: is read; "" is this process' own
-	Secrets Secrets // of the user; those of the site come after
+	Account string      // under which file: is read; "" is this process' own
+	Secrets Secrets     // of the user; those of the site come after
+	Failed  func(error) // is told of each try that failed and is followed by another; nil: nobody is
+}
+
+// failed tells of a try that is followed by another.
+func (p Place) failed(err error) {
+	if p.Failed != nil {
+		p.Failed(err)
+	}
 }
 
 // target is a place as read.

@@ -3,6 +3,7 @@ package servers
 import (
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -15,7 +16,9 @@ type Proxy struct {
 	to      string
 	after   atomic.Int64
 	cuts    atomic.Int64
-	closed  atomic.Bool
+	mu      sync.Mutex
+	closed  bool
+	open    map[net.Conn]bool
 }
 
 // StartProxy stands before an address until the test ends.
@@ -24,7 +27,7 @@ func StartProxy(t testing.TB, to string) *Proxy {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	t.Cleanup(func() { l.Close() })
-	p := &Proxy{Address: l.Addr().String(), to: to}
+	p := &Proxy{Address: l.Addr().String(), to: to, open: map[net.Conn]bool{}}
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -44,15 +47,41 @@ func (p *Proxy) Cut(connections int, after int64) {
 	p.cuts.Store(int64(connections))
 }
 
-// Close breaks all new connections at once, until Open.
-func (p *Proxy) Close() { p.closed.Store(true) }
+// Close breaks all connections, and new ones at once, until Open.
+func (p *Proxy) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for c := range p.open {
+		c.Close()
+	}
+}
 
 // Open lets new connections pass.
-func (p *Proxy) Open() { p.closed.Store(false) }
+func (p *Proxy) Open() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = false
+}
+
+// admit counts a connection among those that pass, unless none does.
+func (p *Proxy) admit(c net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open[c] = true
+	return !p.closed
+}
+
+func (p *Proxy) leave(c net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, c)
+	c.Close()
+}
 
 func (p *Proxy) pass(c net.Conn) {
-	defer c.Close()
-	if p.closed.Load() {
+	defer p.leave(c)
+	if !p.admit(c) {
 		return
 	}
 	up, err := net.Dial("tcp", p.to)
