@@ -109,7 +109,7 @@ func (c *terms) pursue(j *job) {
 	case r.State == grid.Ready:
 		c.renew(j)
 		c.due(j)
-	case c.gates.kept(j) == "":
+	case c.gates.kept(j) == notKept:
 	case r.State == grid.Moving && r.Handoff.Phase == grid.Offering:
 		c.ownership.withdrawOffer(j, "it is kept at home")
 		if r.State == grid.Assigned {

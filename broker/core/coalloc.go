@@ -85,7 +85,7 @@ type wholes interface {
 	drop(of grid.JobID)
 
 	// whole is the record of a co-allocated job, and why its terms keep it back.
-	whole(id grid.JobID) (r *grid.Record, kept string)
+	whole(id grid.JobID) (r *grid.Record, by keeping)
 	// tell shows the user what is done for a whole, and when it is to start.
 	tell(id grid.JobID, why string, start grid.Tick)
 	// alone has a place searched for a whole at one site.
@@ -214,15 +214,10 @@ func (s *coallocation) accepted(id grid.JobID) {
 	}
 }
 
-// keepsBack says why a whole is not searched a place for; "" is no reason.
-func (s *coallocation) keepsBack(j *grid.Job) string {
-	if j.Coallocation == nil {
-		return ""
-	}
-	if a := s.all[j.ID]; a != nil && a.rec.State == grid.OneSite {
-		return ""
-	}
-	return "its sites are being chosen"
+// choosing tells of a whole that is not searched a place for: its sites are chosen here.
+func (s *coallocation) choosing(j *grid.Job) bool {
+	a := s.all[j.ID]
+	return j.Coallocation != nil && (a == nil || a.rec.State != grid.OneSite)
 }
 
 // has tells of a whole that is not one site's alone.

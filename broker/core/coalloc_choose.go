@@ -43,7 +43,7 @@ func (s *coallocation) plan(a *allocation) {
 	case !r.Job.Rerunnable && slices.ContainsFunc(a.rec.Parts, func(p grid.AllocatedPart) bool { return p.Begun }):
 		s.endWhole(a, ending{state: grid.Failed, why: "a part of an earlier round has begun, and the program may not run twice"})
 		return
-	case kept != "":
+	case kept != notKept:
 		a.asking = nil
 		return // it is saved when that is over
 	case s.wholes.beforeRound(a.rec.Of) != open:

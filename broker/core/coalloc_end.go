@@ -54,8 +54,8 @@ func (s *coallocation) ends(a *allocation) bool {
 	case r.CancelRequested:
 		s.endCancelled(a, r)
 		return true
-	case kept != "" && a.rec.State != grid.Planned && a.rec.State < grid.Going:
-		s.abandon(a, kept)
+	case kept != notKept && a.rec.State != grid.Planned && a.rec.State < grid.Going:
+		s.abandon(a, kept.because(r))
 	}
 	return false
 }

@@ -43,7 +43,7 @@ type wholeJobs struct {
 		upTo(span grid.Tick) grid.Tick
 	}
 	terms interface {
-		keepsBack(j *job) string
+		keepsBack(j *job) keeping
 		tooLate(j *job)
 	}
 }
@@ -86,10 +86,10 @@ func (w *wholeJobs) drop(of grid.JobID) {
 	}
 }
 
-func (w *wholeJobs) whole(id grid.JobID) (*grid.Record, string) {
+func (w *wholeJobs) whole(id grid.JobID) (*grid.Record, keeping) {
 	j := w.job(id)
 	if j == nil {
-		return nil, ""
+		return nil, notKept
 	}
 	return &j.rec, w.terms.keepsBack(j)
 }

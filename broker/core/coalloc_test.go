@@ -18,7 +18,7 @@ type fakeWholes struct {
 	log     []string
 	saved   grid.Allocation
 	rules   gates
-	kept    string
+	kept    keeping
 	shut    gate
 	rounds  uint64
 	learnt  []*grid.Record  // parts that are known again
@@ -46,13 +46,13 @@ func (f *fakeWholes) say(to grid.PeerID, m wire.Message) {
 	f.did("%v>%s%s", m.Kind(), to, more)
 }
 
-func (f *fakeWholes) whole(id grid.JobID) (*grid.Record, string) { return f.records[id], f.kept }
-func (f *fakeWholes) tell(grid.JobID, string, grid.Tick)         {}
-func (f *fakeWholes) alone(grid.JobID, string)                   { f.did("alone") }
-func (f *fakeWholes) begun(grid.JobID)                           { f.did("begun") }
-func (f *fakeWholes) sites(grid.JobID) []reachable               { return f.at }
-func (f *fakeWholes) bytes(grid.JobID, grid.PeerID) grid.Tick    { return 0 }
-func (f *fakeWholes) part(id grid.JobID) *grid.Record            { return f.records[id] }
+func (f *fakeWholes) whole(id grid.JobID) (*grid.Record, keeping) { return f.records[id], f.kept }
+func (f *fakeWholes) tell(grid.JobID, string, grid.Tick)          {}
+func (f *fakeWholes) alone(grid.JobID, string)                    { f.did("alone") }
+func (f *fakeWholes) begun(grid.JobID)                            { f.did("begun") }
+func (f *fakeWholes) sites(grid.JobID) []reachable                { return f.at }
+func (f *fakeWholes) bytes(grid.JobID, grid.PeerID) grid.Tick     { return 0 }
+func (f *fakeWholes) part(id grid.JobID) *grid.Record             { return f.records[id] }
 func (f *fakeWholes) parts(grid.JobID, int) []*grid.Record {
 	list := f.learnt
 	f.learnt = nil

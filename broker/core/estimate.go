@@ -66,7 +66,7 @@ func (c *search) undecide(j *job) {
 		c.unplaced(j)
 		return
 	}
-	if c.gates.kept(j) == "" && !c.unweighed(j) && !j.queued {
+	if c.gates.kept(j) == notKept && !c.unweighed(j) && !j.queued {
 		j.queued = true
 		c.undecided = append(c.undecided, j.rec.Job.ID)
 	}
@@ -287,8 +287,8 @@ func (c *search) ownReplied(r *round) {
 func (c *search) ready(j *job, why string) {
 	c.become(j, grid.Ready)
 	c.terms.renew(j)
-	if kept := c.gates.kept(j); kept != "" {
-		j.rec.Reason = kept
+	if kept := c.gates.kept(j); kept != notKept {
+		j.rec.Reason = kept.because(&j.rec)
 	}
 	c.save(j, why)
 	c.undecide(j)

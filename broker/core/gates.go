@@ -23,7 +23,7 @@ type gates struct {
 		recounting() bool
 	}
 	terms interface {
-		keepsBack(j *job) string
+		keepsBack(j *job) keeping
 	}
 }
 

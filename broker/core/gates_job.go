@@ -1,10 +1,6 @@
 package core
 
-import (
-	"cmp"
-
-	"gbroker/grid"
-)
+import "gbroker/grid"
 
 // beforeStart is what has to be known before an attempt of the job may be handed to the batch system, or
 // the job to another site.
@@ -18,7 +14,7 @@ func (c *gates) beforeStart(j *job) gate {
 		return untilDirectory
 	case j.recovered && c.silent(unspoken):
 		return untilNeighbours
-	case c.kept(j) != "":
+	case c.kept(j) != notKept:
 		return untilDue
 	case c.isHome(j) && j.raised != 0 && c.now-j.raised < silence*c.cfg.Digest:
 		return untilReported
@@ -35,15 +31,16 @@ func (c *gates) beforeStart(j *job) gate {
 	return open
 }
 
-// kept says why a job of this home is not to be started, nor a place searched for it, yet; "" is no reason.
-func (c *gates) kept(j *job) string {
-	if why := c.wholes.keepsBack(&j.rec.Job); why != "" {
-		return cmp.Or(c.terms.keepsBack(j), why)
+// kept says what keeps a job of this home back: its terms, then the sites of a co-allocated one.
+func (c *gates) kept(j *job) keeping {
+	choosing := c.wholes.choosing(&j.rec.Job)
+	if k := c.terms.keepsBack(j); k != notKept && (choosing || !c.without(KeptBackStarts)) {
+		return k
 	}
-	if c.without(KeptBackStarts) {
-		return ""
+	if choosing {
+		return untilChosen
 	}
-	return c.terms.keepsBack(j)
+	return notKept
 }
 
 // beforeDepending is what is to be said of a dependency of which that is known.

@@ -13,8 +13,8 @@ import (
 type others struct {
 	*gates
 	asked  []string
-	closed gate   // of the start of every job
-	why    string // every job is kept back at home
+	closed gate    // of the start of every job
+	keeps  keeping // every job is kept back at home
 }
 
 func (o *others) did(format string, args ...any) {
@@ -183,13 +183,13 @@ func (o *others) await(_ *job)                                 {}
 func (o *others) oweEnd(_ *job, _ grid.State)                  {}
 func (o *others) handedIn(*grid.Job) grid.Tick                 { return 0 }
 func (o *others) groupEnded(_ grid.GroupID)                    {}
-func (o *others) keepsBack(_ *job) string                      { return o.why }
-func (o *others) kept(_ *job) string                           { return o.why }
+func (o *others) keepsBack(_ *job) keeping                     { return o.keeps }
+func (o *others) kept(_ *job) keeping                          { return o.keeps }
 func (o *others) recover()                                     {}
 func (o *others) renew(_ *job)                                 {}
 func (o *others) saved(_ *job)                                 {}
 func (o *others) tooLate(_ *job)                               {}
-func (o *others) wantsBack(_ *job) bool                        { return o.why != "" }
+func (o *others) wantsBack(_ *job) bool                        { return o.keeps != notKept }
 func (o *others) withdrawOffer(j *job, why string)             { o.did("withdrawOffer %s %v", j.rec.Job.ID, why) }
 func (o *others) word(_ *job, m wire.ReportAck) wire.ReportAck { return m }
 

@@ -30,7 +30,7 @@ type search struct {
 	gates interface {
 		beforeStart(j *job) gate
 		beforeSearch() gate
-		kept(j *job) string
+		kept(j *job) keeping
 	}
 	ownership interface {
 		makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32)

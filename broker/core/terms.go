@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 
 	"gbroker/grid"
@@ -38,7 +39,7 @@ type terms struct {
 		beforeChanging(j *job, by grid.Relayed) gate
 		beforeDepending(v verdict) verdict
 		beforeOverdue(j *job) gate
-		kept(j *job) string
+		kept(j *job) keeping
 	}
 	home interface {
 		wantGone(j *job, by string)
@@ -68,25 +69,24 @@ func (c *terms) routes(r *routes) {
 	r.after = append(r.after, c.settleDependencies)
 }
 
-// keepsBack says why a job of this home is not to be started, nor a place searched for it; "" is
-// no reason.
-func (c *terms) keepsBack(j *job) string {
+// keepsBack says what of its terms keeps a job of this home back.
+func (c *terms) keepsBack(j *job) keeping {
 	t := &j.rec.Job.Terms
 	switch {
 	case !c.isHome(j):
-		return ""
+		return notKept
 	case c.groups.keepsBack(j.rec.Job.ID):
-		return "it waits for the files of other jobs of its group"
+		return untilFiles
 	case j.rec.Altered != nil:
-		return "it is altered: " + j.rec.Altered.String()
+		return untilAltered
 	case t.Held:
-		return "held by its user until it is released"
+		return untilReleased
 	case t.NotBefore > c.now:
-		return "not to start before " + t.NotBefore.Stamp()
+		return untilInstant
 	case len(t.After) > 0:
-		return waitsFor(t.After)
+		return untilOthers
 	}
-	return ""
+	return notKept
 }
 
 // saved: whoever saves a job has its timers set as its terms are, and those told that wait for it.
@@ -129,16 +129,12 @@ func (c *terms) due(j *job) {
 	if !c.isHome(j) || r.Role != grid.Owning || r.State != grid.Ready || r.CancelRequested {
 		return
 	}
-	why := c.gates.kept(j)
-	if r.Reason != why {
+	kept := c.gates.kept(j)
+	if why := kept.because(r); r.Reason != why {
 		r.Reason = why
-		if why == "" {
-			c.save(j, "nothing keeps it back any more")
-		} else {
-			c.save(j, why)
-		}
+		c.save(j, cmp.Or(why, "nothing keeps it back any more"))
 	}
-	if why == "" {
+	if kept == notKept {
 		c.search.undecide(j)
 	}
 }
@@ -160,7 +156,7 @@ func (c *terms) tooLate(j *job) {
 // wantsBack tells that the home wants a job that waits elsewhere.
 func (c *terms) wantsBack(j *job) bool {
 	r := &j.rec
-	return c.isHome(j) && r.Role != grid.Owning && r.State < grid.Running && r.End == 0 && !r.CancelRequested && c.gates.kept(j) != ""
+	return c.isHome(j) && r.Role != grid.Owning && r.State < grid.Running && r.End == 0 && !r.CancelRequested && c.gates.kept(j) != notKept
 }
 
 // word is what the home says to the owner of a job with each acknowledgement.
