@@ -89,9 +89,16 @@ func (b *bringing) one(ctx context.Context, i int) error {
 		return err
 	}
 	defer space.release()
+	place := b.place(src.URI)
+	kept, done, err := b.s.recallSource(ctx, place, b.job, name)
+	if kept || err != nil {
+		return err
+	}
+	defer done()
 	came, began := int64(0), time.Now()
+	var facts transfer.Facts
 	err = b.s.appear(b.root, name, 0o600, func(to *os.File) error {
-		_, err = b.s.cfg.Places.Get(ctx, b.place(src.URI), to, func(n int64) error {
+		facts, err = b.s.cfg.Places.Get(ctx, place, to, func(n int64) error {
 			came += n
 			b.mu.Lock()
 			b.bytes += n
@@ -113,6 +120,7 @@ func (b *bringing) one(ctx context.Context, i int) error {
 	})
 	switch {
 	case err == nil:
+		b.s.rememberSource(b.job, src.URI, facts, name, came)
 		b.s.log.Debug("an input was fetched", zap.String("job", string(b.job.ID)), zap.String("path", src.Path), zap.String("from", transfer.Shown(src.URI)))
 		return nil
 	case ctx.Err() != nil:

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -17,11 +18,12 @@ import (
 	"gbroker/grid"
 )
 
-// Inputs that came from a peer stay for other jobs of the same user, up to Config.Cache bytes:
+// Inputs that came from a peer, and those by URI of which the place tells a checksum, stay for other jobs of the
+// same user, up to Config.Cache bytes:
 //
-//	ROOT/cache/<hash of the user>/<hash of size, mode and ranges>
+//	ROOT/cache/<hash of the user>/<hash of size, mode and ranges, or of what a place tells>
 //
-// An entry and the file in in/ are one, by a hard link; so it costs nothing while that is there, and
+// One that several jobs wait for comes for the first of them alone. An entry and the file in in/ are one, by a hard link; so it costs nothing while that is there, and
 // Prepare copies it where it else would move it. It is hashed before each use. What was used
 // longest ago goes first, and all where space is needed for files. Each user has entries of his own:
 // nobody learns from the time that a file takes what others have.
@@ -29,6 +31,7 @@ type cache struct {
 	mu      sync.Mutex
 	entries map[string]*cached // by their names below cacheDir
 	bytes   int64
+	coming  map[string]chan struct{} // closed when it has come, or will not
 }
 
 type cached struct {
@@ -43,18 +46,75 @@ const (
 
 // cacheName is that of a file of a user.
 func cacheName(user grid.User, f grid.File) string {
-	of := blake3.Sum256(fmt.Appendf(nil, "%q %q", user.Home, user.Name))
 	h := blake3.New(32, nil)
 	fmt.Fprintf(h, "%d %o", f.Size, f.Mode)
 	for _, r := range f.Ranges {
 		h.Write(r[:])
 	}
-	return hex.EncodeToString(of[:16]) + "/" + hex.EncodeToString(h.Sum(nil))
+	return cacheFolder(user) + "/" + hex.EncodeToString(h.Sum(nil))
+}
+
+func cacheFolder(user grid.User) string {
+	of := blake3.Sum256(fmt.Appendf(nil, "%q %q", user.Home, user.Name))
+	return hex.EncodeToString(of[:16])
+}
+
+// keeps tells whether a file of so many bytes is worth an entry, and fits.
+func (s *Stager) keeps(size int64) bool { return size >= worthCache && size <= s.cfg.Cache }
+
+// alone waits until nobody else brings one of the entries, and lets nobody before done is called.
+func (c *cache) alone(ctx context.Context, names []string) (done func(), err error) {
+	names = slices.Compact(slices.Sorted(slices.Values(names))) // in one order, so that no two wait for each other
+	var mine []string
+	done = sync.OnceFunc(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, n := range mine {
+			close(c.coming[n])
+			delete(c.coming, n)
+		}
+	})
+	for len(mine) < len(names) {
+		other := c.claim(names[len(mine)])
+		if other == nil {
+			mine = append(mine, names[len(mine)])
+			continue
+		}
+		select {
+		case <-other:
+		case <-ctx.Done():
+			done()
+			return nil, context.Cause(ctx)
+		}
+	}
+	return done, nil
+}
+
+// claim notes that an entry comes; if it comes already, it gives what is closed then.
+func (c *cache) claim(name string) chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if other := c.coming[name]; other != nil {
+		return other
+	}
+	c.coming[name] = make(chan struct{})
+	return nil
+}
+
+// aloneWith is alone with the files of a job that are worth it.
+func (s *Stager) aloneWith(ctx context.Context, user grid.User, m grid.Manifest) (done func(), err error) {
+	var names []string
+	for _, f := range m {
+		if s.keeps(f.Size) {
+			names = append(names, cacheName(user, f))
+		}
+	}
+	return s.cache.alone(ctx, names)
 }
 
 // openCache finds what an earlier process kept.
 func (s *Stager) openCache() error {
-	s.cache.entries = map[string]*cached{}
+	s.cache.entries, s.cache.coming = map[string]*cached{}, map[string]chan struct{}{}
 	err := fs.WalkDir(s.root.FS(), cacheDir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
@@ -98,11 +158,16 @@ func (s *Stager) recall(root *os.Root, job grid.JobID, user grid.User, m grid.Ma
 		case err != nil:
 			return diskError(fmt.Errorf("take %q from the cache: %w", f.Path, err))
 		default:
-			e.used = time.Now()
-			s.root.Chtimes(path.Join(cacheDir, name), e.used, e.used) // for the next process; a copy of it is kept here
+			s.touch(name, e)
 		}
 	}
 	return nil
+}
+
+// touch notes that an entry was used.
+func (s *Stager) touch(name string, e *cached) {
+	e.used = time.Now()
+	s.root.Chtimes(path.Join(cacheDir, name), e.used, e.used) // for the next process; a copy of it is kept here
 }
 
 // remember keeps the inputs of a job, which are in in/, for others of its user.
@@ -110,23 +175,23 @@ func (s *Stager) remember(job grid.JobID, user grid.User, m grid.Manifest) {
 	s.cache.mu.Lock()
 	defer s.cache.mu.Unlock()
 	for _, f := range m {
-		if f.Size < worthCache || f.Size > s.cfg.Cache {
-			continue
-		}
-		name := cacheName(user, f)
-		s.drop(name) // perhaps it was damaged
-		s.evict(s.cfg.Cache - f.Size)
-		to := path.Join(cacheDir, name)
-		err := s.root.MkdirAll(path.Dir(to), 0o700)
-		if err == nil {
-			err = s.root.Link(path.Join(string(job), inDir, f.Path), to)
-		}
-		if err != nil {
+		if s.keeps(f.Size) && !s.keep(cacheName(user, f), path.Join(string(job), inDir, f.Path), f.Size) {
 			return // a file system without links has no cache
 		}
-		s.cache.entries[name] = &cached{f.Size, time.Now()}
-		s.cache.bytes += f.Size
 	}
+}
+
+// keep makes an entry of a file.
+func (s *Stager) keep(name, file string, size int64) bool {
+	s.drop(name) // perhaps it was damaged
+	s.evict(s.cfg.Cache - size)
+	to := path.Join(cacheDir, name)
+	if s.root.MkdirAll(path.Dir(to), 0o700) != nil || s.root.Link(file, to) != nil {
+		return false
+	}
+	s.cache.entries[name] = &cached{size, time.Now()}
+	s.cache.bytes += size
+	return true
 }
 
 // evict removes what was used longest ago, until no more than most bytes are left.

@@ -51,7 +51,12 @@ func (s *Stager) fetch(ctx context.Context, from grid.PeerID, job grid.JobID, se
 	if done, err := arrange(root, set, m); err != nil || done {
 		return err
 	}
+	came := func() {}
 	if set == Inputs {
+		if came, err = s.aloneWith(ctx, user, m); err != nil {
+			return err
+		}
+		defer came()
 		if err := s.recall(root, job, user, m); err != nil {
 			return err
 		}
@@ -60,6 +65,9 @@ func (s *Stager) fetch(ctx context.Context, from grid.PeerID, job grid.JobID, se
 	defer p.close()
 	if err := p.survey(ctx, m); err != nil {
 		return err
+	}
+	if p.missing == 0 {
+		came()
 	}
 	if p.space, err = s.claim(p.missing); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"hash"
 	"hash/crc32"
+	"io"
 	"strings"
 )
 
@@ -51,6 +52,26 @@ func (f *Facts) digests(field string) {
 		value, _, _ = strings.Cut(value, ";")
 		f.add(name, strings.Trim(value, ":"))
 	}
+}
+
+// Checksum is the best by which the place tells a file from others, as NAME:BASE64; "" is none. At one place
+// any will do, which who keeps it could change together with the file; of several places only those of SHA-2.
+func (f Facts) Checksum() (sum string, anywhere bool) {
+	for _, name := range []string{"sha-512", "sha-256", "sha", "md5"} {
+		for _, c := range f.sums {
+			if c.name == name {
+				return name + ":" + base64.StdEncoding.EncodeToString(c.want), strings.HasPrefix(name, "sha-")
+			}
+		}
+	}
+	return "", false
+}
+
+// Fits tells whether a file has the checksums that the place tells.
+func (f Facts) Fits(r io.Reader) (bool, error) {
+	s := newSumming(f)
+	n, err := io.Copy(s, r)
+	return (f.Size < 0 || n == f.Size) && s.differs() == "", err
 }
 
 // summing computes what a file is to be compared by.

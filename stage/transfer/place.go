@@ -94,3 +94,13 @@ func (c *Client) Check(uri string) error {
 	_, _, err := c.read(Place{URI: uri})
 	return err
 }
+
+// TellsChecksums reports that places of a URI's scheme may tell the checksum of a file.
+func TellsChecksums(uri string) bool {
+	scheme, _, _ := strings.Cut(uri, ":")
+	switch strings.ToLower(scheme) {
+	case "http", "https", "s3":
+		return true
+	}
+	return false
+}

@@ -91,6 +91,7 @@ func (w web) stat(ctx context.Context, t target) (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
+	r.Header.Set("Want-Repr-Digest", "sha-256=9")
 	a, err := w.do(r)
 	if err != nil {
 		return Facts{}, err

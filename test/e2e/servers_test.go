@@ -180,6 +180,52 @@ func TestInputsThatOneSiteCanHave(t *testing.T) {
 	}
 }
 
+// What several jobs of a user bring to a site, by themselves and by URI, travels there once, also when they go there together.
+func TestInputsTravelOnce(t *testing.T) {
+	t.Parallel()
+	s := openStores(t, 32<<20)
+	dir := place(t)
+	home := s.at(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1})
+	away := s.at(t, dir, "away", cluster.Options{Nodes: 4, Cores: 2})
+	start(t, home, away)
+	introduce(t, home, away)
+	must(t, os.WriteFile(filepath.Join(dir, "big"), s.content[:16<<20], 0o600))
+	gate := filepath.Join(dir, "go")
+	file := staged(t, dir, "job", "while [ ! -e "+gate+" ]; do sleep 0.05; done; cat big d | cksum", 2, from("big", "big"), from("d", s.sources[3]))
+	const jobs = 4
+	var ids []string
+	for range jobs {
+		ids = append(ids, strings.TrimSpace(client(t, home, "submit", "--credentials", s.credentials, file)))
+	}
+	var first os.FileInfo
+	for _, id := range ids {
+		reaches(t, home, id, "RUNNING")
+		info, err := os.Stat(filepath.Join(away.Dir, "data", "jobs", id, "in", "big"))
+		must(t, err)
+		if first == nil {
+			first = info
+		}
+		if !os.SameFile(info, first) {
+			t.Errorf("the input of %s came again", id)
+		}
+	}
+	if n := s.s3.Got.Load(); n != 1 {
+		t.Errorf("the object was sent %d times", n)
+	}
+	must(t, os.WriteFile(gate, nil, 0o600))
+	sums := map[string]bool{}
+	for _, id := range ids {
+		completed(t, home, id, "away")
+		client(t, home, "output", id, filepath.Join(dir, id))
+		sum, err := os.ReadFile(filepath.Join(dir, id, "stdout"))
+		must(t, err)
+		sums[string(sum)] = true
+	}
+	if len(sums) != 1 {
+		t.Errorf("the jobs have read different bytes: %v", sums)
+	}
+}
+
 // An output whose place does not answer is brought again, later and later, and its user sees why his job does not end; it ends well when
 // the place answers, and where that takes too long FAILED, with the place and its error, and the file at home.
 func TestOutputsThatWait(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
@@ -23,12 +24,13 @@ type S3 struct {
 	Endpoint             string
 	AccessKey, SecretKey string
 	Region               string
+	Got                  *atomic.Int64 // times that an object was sent, or a range of one
 }
 
 // StartS3 runs one.
 func StartS3(t testing.TB) S3 {
 	t.Helper()
-	s := S3{Objects: s3mem.New(), Bucket: "bucket", AccessKey: "key", SecretKey: "secret-" + word(t), Region: "us-east-1"}
+	s := S3{Objects: s3mem.New(), Bucket: "bucket", AccessKey: "key", SecretKey: "secret-" + word(t), Region: "us-east-1", Got: new(atomic.Int64)}
 	must(t, s.Objects.CreateBucket(s.Bucket))
 	inner := gofakes3.New(s.Objects).Server()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,6 +38,9 @@ func StartS3(t testing.TB) S3 {
 			w.WriteHeader(http.StatusForbidden)
 			fmt.Fprint(w, "<Error><Code>SignatureDoesNotMatch</Code><Message>who are you</Message></Error>")
 			return
+		}
+		if r.Method == http.MethodGet && strings.Count(strings.Trim(r.URL.Path, "/"), "/") > 0 {
+			s.Got.Add(1)
 		}
 		inner.ServeHTTP(w, r)
 	}))
