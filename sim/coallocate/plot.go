@@ -1,45 +1,19 @@
 package coallocate
 
-import (
-	"fmt"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
-	"gonum.org/v1/plot/vg"
-)
+import "gbroker/sim/chart"
 
 // Plot draws comparisons into a file, by its ending: what wide jobs need with co-allocation, and what the others do, as parts
 // of what they need without, by the share of wide jobs. A grid is a colour.
 func Plot(file string, all []Comparison) error {
-	p := plot.New()
-	p.Title.Text = "Jobs over several sites"
-	p.X.Label.Text = "wide jobs, % of all"
-	p.Y.Label.Text = "mean response, % of that at one site each"
-	p.Y.Min = 0
-	p.Legend.Top = false
-	p.Add(plotter.NewGrid())
-	for i := 0; i < len(all); {
+	c := chart.Chart{Title: "Jobs over several sites", X: "wide jobs, % of all", Y: "mean response, % of that at one site each", FromZero: true}
+	for i, colour := 0, 0; i < len(all); colour++ {
 		first := i
-		var wide, others plotter.XYs
+		wide, others := chart.Line{Name: all[i].Grid + ", wide jobs", Colour: colour}, chart.Line{Name: all[i].Grid + ", the others", Colour: colour, Mark: 1}
 		for ; i < len(all) && all[i].Grid == all[first].Grid; i++ {
-			wide = append(wide, plotter.XY{X: 100 * all[i].Share, Y: 100 * all[i].Wide()})
-			others = append(others, plotter.XY{X: 100 * all[i].Share, Y: 100 * (1 + all[i].Harm())})
+			wide.Points = append(wide.Points, chart.Point{X: 100 * all[i].Share, Y: 100 * all[i].Wide()})
+			others.Points = append(others.Points, chart.Point{X: 100 * all[i].Share, Y: 100 * (1 + all[i].Harm())})
 		}
-		for n, points := range []plotter.XYs{wide, others} {
-			line, marks, err := plotter.NewLinePoints(points)
-			if err != nil {
-				return fmt.Errorf("drawing %s: %w", all[first].Grid, err)
-			}
-			colour := plotutil.Color(first / max(1, i-first))
-			line.Color, marks.Color, marks.Shape = colour, colour, plotutil.Shape(n)
-			line.Dashes = [][]vg.Length{nil, {vg.Points(4), vg.Points(3)}}[n]
-			p.Add(line, marks)
-			p.Legend.Add(all[first].Grid+[]string{", wide jobs", ", the others"}[n], line, marks)
-		}
+		c.Lines = append(c.Lines, wide, others)
 	}
-	if err := p.Save(18*vg.Centimeter, 12*vg.Centimeter, file); err != nil {
-		return fmt.Errorf("drawing into %s: %w", file, err)
-	}
-	return nil
+	return c.Save(file)
 }

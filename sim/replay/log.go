@@ -17,6 +17,7 @@ type Job struct {
 	Limit            int64 // the requested time; at least Run, and 1
 	Procs            int32
 	User, Group, App int32 // or Unknown
+	Partition        int32 // or Unknown
 }
 
 // Log is a log that can be replayed.
@@ -101,6 +102,7 @@ func (r *reader) add(rec *record) error {
 	j := Job{
 		ID: rec[fieldID], Submit: rec[fieldSubmit], Run: rec[fieldRun], Limit: rec[fieldReqTime],
 		Procs: int32(min(procs, MostProcs+1)), User: small(rec[fieldUser]), Group: small(rec[fieldGroup]), App: small(rec[fieldApp]),
+		Partition: small(rec[fieldPartition]),
 	}
 	if procs > MostProcs && !r.Normalise {
 		return bad(line, "the job has %d processors, and a machine at most %d", procs, MostProcs)

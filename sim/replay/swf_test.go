@@ -120,9 +120,9 @@ func TestRead(t *testing.T) {
 		"2 5 -1 4 -1 3.75 -1.5 2 9 -1 1 7 8 9 -1 3 -1 -1\r\n\r\n" +
 		"\t 1 5 -1 0 2 -1 -1 8 9 -1 1 -1 -1 -1 -1 4 -1 -1 \n" +
 		"3 1 0 9 2 1. 0 8 9 -1 1 -1 -1 -1 -1 -1 -1 -1"
-	first := Job{ID: 1, Submit: 5, Run: 0, Limit: 9, Procs: 2, User: -1, Group: -1, App: -1}
-	second := Job{ID: 2, Submit: 5, Run: 4, Limit: 9, Procs: 2, User: 7, Group: 8, App: 9}
-	third := Job{ID: 3, Submit: 1, Run: 9, Limit: 9, Procs: 2, User: -1, Group: -1, App: -1}
+	first := Job{ID: 1, Submit: 5, Run: 0, Limit: 9, Procs: 2, User: -1, Group: -1, App: -1, Partition: 4}
+	second := Job{ID: 2, Submit: 5, Run: 4, Limit: 9, Procs: 2, User: 7, Group: 8, App: 9, Partition: 3}
+	third := Job{ID: 3, Submit: 1, Run: 9, Limit: 9, Procs: 2, User: -1, Group: -1, App: -1, Partition: -1}
 	for _, c := range []struct {
 		name string
 		o    Options
@@ -166,7 +166,7 @@ func TestNormalise(t *testing.T) {
 		swfLine("5", "10", "0", "2", "9") + // no run time
 		swfLine("6", "20", "5", "2", "-1") + // no estimate
 		swfLine("6", "20", "5", "8", "4") // cut
-	who := Job{User: 7, Group: 8, App: 9}
+	who := Job{User: 7, Group: 8, App: 9, Partition: 3}
 	job := func(id, submit, run, limit int64, procs int32) Job {
 		j := who
 		j.ID, j.Submit, j.Run, j.Limit, j.Procs = id, submit, run, limit, procs
