@@ -12,6 +12,7 @@ type Trait struct {
 	Who   int64 // the caller's number for the user, or the user and the application
 	Cores int32
 	Limit grid.Tick
+	Known grid.Tick // its run time, where somebody knows it (in experiments); 0: nobody does
 }
 
 // RunTimes believes how long jobs really run, by what ended. Requested times are

@@ -116,6 +116,11 @@ type Config struct {
 	// ended are not kept in memory; without, all are.
 	Load func(grid.JobID) (grid.Record, error)
 
+	// Unlearned has nothing learned of run times: jobs are expected to run to their limits. Known tells, in
+	// experiments, how long a job will run at speed 1; nil knows nothing.
+	Unlearned bool
+	Known     func(*grid.Job) grid.Tick
+
 	// Broken are rules switched off to prove a checker; never in a daemon.
 	Broken Rules
 }

@@ -22,7 +22,7 @@ func (c *estimator) newOutlook(s plan.Snapshot) outlook {
 	likely := safe
 	hoped, sooner := c.withoutGrace(s)
 	switch {
-	case !c.runTimes.Empty():
+	case !c.runTimes.Empty() || c.cfg.Known != nil:
 		likely = plan.Likely(hoped, c.Believe)
 	case sooner || s.Lag.Usual != s.Lag.Most:
 		likely = plan.Likely(hoped, nil)

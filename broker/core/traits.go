@@ -18,6 +18,9 @@ import (
 func (c *estimator) trait(j *grid.Job) plan.Trait {
 	t := c.shape(j.Demand, j.Walltime)
 	t.Who = who(j)
+	if c.cfg.Known != nil {
+		t.Known = runTime(c.cfg.Known(j), c.cfg.Site.Speed)
+	}
 	return t
 }
 
@@ -61,7 +64,7 @@ func (c *estimator) learn(r *grid.Record) {
 }
 
 func (c *estimator) learnRun(x run) {
-	if x.finish > 0 && slices.Contains(learnable, x.end) {
+	if !c.cfg.Unlearned && x.finish > 0 && slices.Contains(learnable, x.end) {
 		c.learned++
 		c.runTimes.Ended(x.trait, max(0, x.finish-x.started))
 	}
@@ -71,6 +74,9 @@ func (c *estimator) learnRun(x run) {
 // is not yet): as long as half of what ended and is like it. It is more than elapsed,
 // and never beyond the limit unless elapsed is.
 func (c *estimator) Believe(t plan.Trait, elapsed grid.Tick) grid.Tick {
+	if t.Known > 0 {
+		return max(t.Known, elapsed+1)
+	}
 	var median [1]grid.Tick
 	c.runTimes.Believe(t, elapsed, median[:])
 	return median[0]

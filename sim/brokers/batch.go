@@ -25,8 +25,9 @@ type batch struct {
 	due       bool             // a pass is
 	wake      grid.Tick        // when the scheduler wants one though nothing happens; 0 is none
 	shot      plan.Snapshot
-	shown     bool // shot is what there is
-	tell      func(l *local)
+	shown     bool           // shot is what there is
+	tell      func(l *local) // of a start or an end; may be nil
+	passed    func()         // the scheduler has looked; may be nil
 }
 
 // local is a job that waits or runs in a batch system.
@@ -109,6 +110,9 @@ func (b *batch) pass() {
 	b.due = false
 	for _, h := range b.scheduler.Pass(b.r.now) {
 		b.start(h)
+	}
+	if b.passed != nil {
+		b.passed()
 	}
 	if at, ok := b.scheduler.Wake(); ok && at != b.wake && at > b.r.now {
 		b.wake = at

@@ -21,6 +21,9 @@ type broker struct {
 	turning bool
 	wake    grid.Tick // the next Tick; 0 is none
 	journal map[grid.JobID]*grid.Record
+	coming  []int32 // jobs whose files are being fetched
+	views   views
+	away    bool
 	ended   []parting
 }
 
@@ -53,6 +56,7 @@ func (h *broker) meet() {
 		h.Post(core.PeerJournal{Peer: o.peer, Journal: o.position(), Boot: uint64(m) + 1})
 		h.Post(core.PeerChanged{Peer: o.peer, Liveness: grid.Alive})
 	}
+	h.noted()
 	h.turn()
 }
 
@@ -77,6 +81,13 @@ func (h *broker) config() core.Config {
 	cfg.Delta, cfg.Settle = b.Reevaluate, b.Reevaluate
 	if b.Reevaluate == 0 {
 		cfg.Delta, cfg.Settle = never, never
+	}
+	if b.Rule == Published { // whatever is gained is gained
+		cfg.Margin, cfg.MarginShare, cfg.Cooldown, cfg.Soon, cfg.MaxHops = 1, 1e-9, 1, 1, 1<<30
+	}
+	cfg.Unlearned = b.Knowledge != Learned
+	if b.Knowledge == True {
+		cfg.Known = func(j *grid.Job) grid.Tick { return h.r.w.Jobs[number(j.ID)].Run }
 	}
 	return cfg
 }
@@ -144,7 +155,7 @@ func (h *broker) commit(c *grid.Change) {
 	default:
 		h.journal[id] = r
 		if core.IsArchived(r) {
-			h.ended = append(h.ended, parting{h.r.now + lingers, id})
+			h.ended = append(h.ended, parting{h.r.now + h.r.lingers, id})
 		}
 	}
 	for len(h.ended) > 0 && h.ended[0].at <= h.r.now {
@@ -153,15 +164,23 @@ func (h *broker) commit(c *grid.Change) {
 		switch r := h.journal[p.id]; {
 		case r == nil || !core.IsArchived(r):
 		case h.r.result.Jobs[number(p.id)].End == 0: // it was here, and runs elsewhere
-			h.ended = append(h.ended, parting{h.r.now + lingers, p.id})
+			h.ended = append(h.ended, parting{h.r.now + h.r.lingers, p.id})
 		default:
 			delete(h.journal, p.id)
 		}
 	}
 }
 
-// lingers is how long the record of a job that has ended may be asked for: all that is said is heard by then.
-const lingers = grid.Minute
+// lingers is how long the record of a job that has ended may be asked for: all that is said is heard by then, or said
+// to sites that are away, which hear it when they are back.
+func (w *World) lingers() grid.Tick {
+	for i := range w.Sites {
+		if len(w.Sites[i].Away) > 0 {
+			return never
+		}
+	}
+	return grid.Minute
+}
 
 func (h *broker) setTimer() {
 	at, ok := h.Next()

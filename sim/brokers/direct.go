@@ -97,9 +97,9 @@ func (d *direct) able(n int32) []int {
 	if j.Cores <= w.Sites[j.Home].Cores {
 		list = append(list, j.Home)
 	}
-	if len(w.Members) > 0 {
+	if len(w.Members) > 0 && (!d.r.away[j.Home] || len(list) == 0) {
 		for _, m := range w.Members[j.Home] {
-			if j.Cores <= w.Sites[m].Cores {
+			if j.Cores <= w.Sites[m].Cores && !(d.r.away[m] && len(list) > 0) {
 				list = append(list, m)
 			}
 		}

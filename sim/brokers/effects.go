@@ -2,6 +2,7 @@ package brokers
 
 import (
 	"fmt"
+	"slices"
 
 	"gbroker/broker/core"
 	"gbroker/grid"
@@ -48,6 +49,7 @@ func (h *broker) launch(e core.Launch) {
 	if r := h.journal[id.Job]; r != nil {
 		l.expected = r.ExpectedStart
 	}
+	h.coming = slices.DeleteFunc(h.coming, func(k int32) bool { return k == l.n })
 	h.batch.arrive(l)
 	h.Post(core.Launched{ID: id, Local: grid.LocalID(id.Job)})
 }
@@ -86,7 +88,17 @@ func (h *broker) fetch(e core.Fetch) {
 		return
 	}
 	k := number(e.Job)
-	h.r.result.Moves++
-	h.r.result.Jobs[k].Moves++
-	h.r.at(h.r.now+h.r.delivery(h.n.byPeer[e.From].site, h.site, h.r.w.Jobs[k].Bytes), func() { h.post(done) })
+	from := h.n.byPeer[e.From]
+	h.coming = append(h.coming, k)
+	h.noted()
+	h.r.at(h.r.now+h.r.delivery(from.site, h.site, h.r.w.Jobs[k].Bytes), func() {
+		if h.away || from.away {
+			done.Err = "the other site has left"
+			h.coming = slices.DeleteFunc(h.coming, func(o int32) bool { return o == k })
+		} else {
+			h.r.result.Moves++
+			h.r.result.Jobs[k].Moves++
+		}
+		h.post(done)
+	})
 }

@@ -25,7 +25,7 @@ func newNeighbourhood(r *run) *neighbourhood {
 			n: n, r: r, site: i, peer: grid.PeerID("peer-" + strconv.Itoa(i)), batch: r.sites[i],
 			prefix: r.w.Sites[i].Name + ".", journal: map[grid.JobID]*grid.Record{},
 		}
-		h.batch.tell = h.changed
+		h.batch.tell, h.batch.passed = h.changed, h.noted
 		n.brokers = append(n.brokers, h)
 		n.byPeer[h.peer] = h
 	}
@@ -59,7 +59,7 @@ func (r *run) members(i int) []int {
 func (n *neighbourhood) arrive(k int32) {
 	h, j := n.brokers[n.r.w.Jobs[k].Home], &n.r.w.Jobs[k]
 	job := grid.Job{
-		ID: h.jobID(k), Name: j.Application, Home: h.peer, User: grid.User{Home: h.peer, Name: j.User}, Walltime: j.Limit,
+		ID: n.jobID(k), Name: j.Application, Home: h.peer, User: grid.User{Home: h.peer, Name: j.User}, Walltime: j.Limit,
 		Program: grid.Program{Executable: "/bin/true"}, Demand: demand(int32(j.Cores)),
 	}
 	inputs := grid.Manifest{{Path: "data", Size: n.size(j.Bytes), Mode: 0o644}}
@@ -81,9 +81,10 @@ func (n *neighbourhood) size(bytes int64) int64 {
 	return max(1, bytes)
 }
 
-func (h *broker) jobID(k int32) grid.JobID {
+// jobID is its identifier.
+func (n *neighbourhood) jobID(k int32) grid.JobID {
 	digits := strconv.Itoa(int(k))
-	return grid.JobID(h.prefix + "00000000000000000000000000"[len(digits):] + digits)
+	return grid.JobID(n.brokers[n.r.w.Jobs[k].Home].prefix + "00000000000000000000000000"[len(digits):] + digits)
 }
 
 // number of a job by its identifier.
@@ -113,6 +114,12 @@ func (n *neighbourhood) link(from, to int) grid.Link {
 // send says a message, which comes at once or after the latency of the link.
 func (n *neighbourhood) send(from *broker, e core.Send) {
 	to := n.byPeer[e.To]
+	if from.away || to.away {
+		return
+	}
+	if m, asks := e.Message.(wire.EstimateRequest); asks && n.byOldView(from, to, m) {
+		return
+	}
 	n.r.result.Messages++
 	deliver := func() { to.hear(from, e.Message) }
 	if n.r.w.Link != nil && n.r.w.Delivery == 0 {
@@ -125,7 +132,9 @@ func (n *neighbourhood) send(from *broker, e core.Send) {
 }
 
 func (h *broker) hear(from *broker, m wire.Message) {
-	h.post(core.Message{From: from.peer, Message: m})
+	if !h.away && !from.away {
+		h.post(core.Message{From: from.peer, Message: m})
+	}
 }
 
 // signature stands for one by the key behind a peer ID: nobody here forges.

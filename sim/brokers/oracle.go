@@ -34,7 +34,7 @@ func (o *oracle) choose(n int32) int {
 	best, least := -1, grid.Tick(0)
 	consider := func(i int) {
 		b := r.sites[i]
-		if int32(j.Cores) > b.cores {
+		if int32(j.Cores) > b.cores || i != j.Home && best >= 0 && (r.away[i] || r.away[j.Home]) {
 			return
 		}
 		at := r.now

@@ -12,18 +12,20 @@ const epoch = grid.Tick(1_767_225_600_000)
 
 // run is one run under way.
 type run struct {
-	w      World
-	now    grid.Tick
-	later  agenda
-	soon   row
-	due    []*batch // whose schedulers look at their queues at the end of this instant
-	came   int      // of World.Jobs
-	nodes  [][]plan.Node
-	sites  []*batch
-	rule   brokering
-	result Result
-	alive  grid.Tick // when a job ended last
-	err    error
+	w       World
+	now     grid.Tick
+	later   agenda
+	soon    row
+	due     []*batch // whose schedulers look at their queues at the end of this instant
+	came    int      // of World.Jobs
+	nodes   [][]plan.Node
+	sites   []*batch
+	rule    brokering
+	result  Result
+	alive   grid.Tick // when a job ended last
+	away    []bool    // by site
+	lingers grid.Tick // for how long records of ended jobs are kept
+	err     error
 }
 
 // brokering finds sites for jobs that arrive.
@@ -71,11 +73,15 @@ func newRun(w World) *run {
 		r.nodes = append(r.nodes, []plan.Node{{Name: "node", Cores: w.Sites[i].Cores}})
 		r.sites = append(r.sites, newBatch(r, i))
 	}
+	r.away, r.lingers = make([]bool, len(w.Sites)), w.lingers()
 	switch w.Brokering.Rule {
 	case Core, Published:
-		r.rule = newNeighbourhood(r)
+		n := newNeighbourhood(r)
+		r.rule = n
+		r.planAbsences(n.left)
 	default:
 		r.rule = newDirect(r)
+		r.planAbsences(func(int, bool) {})
 	}
 	return r
 }

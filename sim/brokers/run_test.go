@@ -55,13 +55,20 @@ func TestThreeJobsByHand(t *testing.T) {
 
 // someWorld is small and full.
 func someWorld(random *rand.Rand, rule Rule) World {
-	w := World{Brokering: Brokering{Rule: rule, Reevaluate: grid.Tick(random.IntN(3)) * 5 * second}, Seed: random.Uint64()}
+	w := World{Brokering: Brokering{
+		Rule: rule, Reevaluate: grid.Tick(random.IntN(3)) * 5 * second, Knowledge: Knowledge(random.IntN(3)),
+		ViewAge: grid.Tick(max(0, random.IntN(4)-1)) * 15 * second, OldForAll: random.IntN(2) == 0,
+	}, Seed: random.Uint64()}
 	kinds := []plan.Kind{plan.FCFS, plan.EASY, plan.FirstFit, plan.EASYSJBF, plan.ConsRebuild, plan.ConsCompress}
 	n := 2 + random.IntN(5)
 	for i := range n {
 		s := Site{Name: string(rune('a' + i)), Cores: 8 + random.IntN(24), Speed: 1, Policy: plan.Policy{Kind: kinds[random.IntN(len(kinds))]}}
 		if random.IntN(4) == 0 {
 			s.Speed = 2
+		}
+		if random.IntN(4) == 0 {
+			from := grid.Tick(random.IntN(200)) * second
+			s.Away = []Interval{{from, from + 100*second}}
 		}
 		w.Sites = append(w.Sites, s)
 		var others []int

@@ -30,7 +30,7 @@ type Site struct {
 	PerNode int     // cores of a node; 0 is nodes of one core, on which nothing fragments
 	Speed   float64 // 0 is 1
 	Policy  plan.Policy
-	Away    []Interval // its broker and its batch system take nothing and answer nobody; what runs goes on
+	Away    []Interval // nobody hears its broker, nor does it hear others; its own users and its batch system go on
 }
 
 // Interval is from one instant until just before another.

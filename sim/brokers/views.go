@@ -1,0 +1,83 @@
+package brokers
+
+import (
+	"gbroker/broker/core"
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// views are what a site was at the instants at which something changed there. With Brokering.ViewAge an estimate rests on
+// what its site was so long ago, with all that was on its way there then, run forward to its end; the own site is
+// always seen as it is. Who sees so costs no messages.
+type views struct {
+	list []view // the oldest first
+	plan *plan.Plan
+	of   grid.Tick // plan is of the view of that instant
+}
+
+type view struct {
+	at   grid.Tick
+	shot plan.Snapshot
+}
+
+// note keeps what the site is now, and drops what nobody will ask for.
+func (v *views) note(now, age grid.Tick, shot plan.Snapshot) {
+	if n := len(v.list); n > 0 && v.list[n-1].at == now {
+		v.list = v.list[:n-1]
+	}
+	v.list = append(v.list, view{now, shot})
+	k := 0
+	for k+1 < len(v.list) && v.list[k+1].at <= now-age {
+		k++
+	}
+	v.list = v.list[k:]
+}
+
+// old is the plan of what the site was at an instant.
+func (v *views) old(at grid.Tick) *plan.Plan {
+	k := len(v.list) - 1
+	for k > 0 && v.list[k].at > at {
+		k--
+	}
+	if v.plan == nil || v.of != v.list[k].at {
+		v.plan, v.of = plan.Build(v.list[k].shot), v.list[k].at
+	}
+	return v.plan
+}
+
+// noted has the view kept of a site that has changed.
+func (h *broker) noted() {
+	age := h.r.w.Brokering.ViewAge
+	if age == 0 {
+		return
+	}
+	s := h.batch.snapshot()
+	s.Waiting = append([]plan.Waiting(nil), s.Waiting...)
+	for _, k := range h.coming {
+		s.Waiting = append(s.Waiting, plan.Waiting{Job: h.n.jobID(k), Demand: demand(int32(h.r.w.Jobs[k].Cores)), Limit: limit(&h.r.w.Jobs[k], h.batch.speed)})
+	}
+	h.views.note(h.r.now, age, s)
+}
+
+// byOldView answers questions by what the site was, if that is how they are to be answered.
+func (n *neighbourhood) byOldView(from, to *broker, m wire.EstimateRequest) bool {
+	b := &n.r.w.Brokering
+	if b.ViewAge == 0 || !b.OldForAll && len(m.Questions) > 0 && from.batch.held[number(m.Questions[0].Job)] != nil {
+		return false
+	}
+	reply := wire.EstimateReply{Round: m.Round, Site: n.r.facts(to.site), Take: 16}
+	rows := to.views.old(n.r.now - b.ViewAge).Batch()
+	for _, q := range m.Questions {
+		notBefore := n.r.now + q.Delivery
+		start, refusal := rows.Ask(plan.Question{Demand: q.Demand, Limit: max(q.Walltime, span(q.Walltime, to.batch.speed)), NotBefore: notBefore})
+		e := grid.Estimate{Refusal: refusal, Wait: max(0, start-notBefore)}
+		e.Safe = e.Wait
+		if refusal != nil {
+			e = grid.Estimate{Refusal: refusal}
+		}
+		reply.Answers = append(reply.Answers, wire.Answer{Job: q.Job, Estimate: e})
+	}
+	n.r.soon.push(func() { from.post(core.Message{From: to.peer, Message: reply}) })
+	return true
+}
