@@ -122,6 +122,8 @@ func TestPBSScripts(t *testing.T) {
 					t.Errorf("%s writes by qsub\n%q\nand by gclient\n%q", name, d, o)
 				}
 			}
+			byHand := byQsub(t, srv, dir)
+			compareOrder(t, dir, byHand, byGclient(t, s, byHand))
 		})
 	}
 }

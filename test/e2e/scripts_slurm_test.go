@@ -155,7 +155,9 @@ func TestSlurmScripts(t *testing.T) {
 		}
 	}
 	compareArrays(t, c, s, dir)
-	compareOrder(t, c, s, dir)
+	byHand := bySbatch(t, c, dir)
+	compareOrder(t, dir, byHand, byGclient(t, s, byHand))
+	compareThrottle(t, dir, byHand, byGclient(t, s, byHand))
 }
 
 // batched runs a command of Slurm in a folder.
@@ -186,33 +188,6 @@ func compareArrays(t *testing.T, c *slurmtest.Cluster, s site, dir string) {
 		must(t, err)
 		if d, o := written(t, folder), written(t, all); jobs != len(ours) || d != o {
 			t.Errorf("%s is %d jobs by sbatch, which write\n%q\nand %d by gclient\n%q", name, jobs, d, len(ours), o)
-		}
-	}
-}
-
-// compareOrder: a job that depends on another, and one that is held, start when sbatch's do.
-func compareOrder(t *testing.T, c *slurmtest.Cluster, s site, dir string) {
-	told := func(way string) string { return filepath.Join(dir, "order-"+way) }
-	file := func(way, word string) string {
-		name := filepath.Join(dir, way+"-"+word+".sh")
-		must(t, os.WriteFile(name, []byte("#!/bin/sh\n#SBATCH -t 5\nsleep 1\necho "+word+" >>"+told(way)+"\n"), 0o600))
-		return name
-	}
-	held := batched(t, c, dir, "sbatch", "--parsable", "-H", file("sbatch", "held"))
-	first := batched(t, c, dir, "sbatch", "--parsable", file("sbatch", "first"))
-	batched(t, c, dir, "sbatch", "--parsable", "-d", "afterok:"+first, file("sbatch", "second"))
-	holds := strings.TrimSpace(client(t, s, "submit", "-D", "--hold", file("gclient", "held")))
-	begins := strings.TrimSpace(client(t, s, "submit", file("gclient", "first")))
-	client(t, s, "submit", "-D", "--dependency=afterok:"+begins, file("gclient", "second"))
-	for _, way := range []string{"sbatch", "gclient"} {
-		eventually(t, slow, "two jobs are to run by "+way, func() bool { return count(told(way)) == 2 })
-	}
-	batched(t, c, dir, "scontrol", "release", held)
-	client(t, s, "release", holds)
-	for _, way := range []string{"sbatch", "gclient"} {
-		eventually(t, slow, "the held one is to run by "+way, func() bool { return count(told(way)) == 3 })
-		if text, _ := os.ReadFile(told(way)); string(text) != "first\nsecond\nheld\n" {
-			t.Errorf("by %s the order is %q", way, text)
 		}
 	}
 }
