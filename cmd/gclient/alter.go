@@ -28,7 +28,8 @@ comes home first, and a place is searched for it anew; so a job is never started
 that runs only the deadline can be changed. Instants are written as 2026-12-01T08:00 (in your zone), with a zone as
 2026-12-01T08:00:00Z, or as a span from now, such as +2h.`,
 		Example: `  gclient alter xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF --walltime 2:30:00
-  gclient alter xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF --deadline +6h --priority 10`,
+  gclient alter xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF --deadline +6h --priority 10
+  gclient alter 'xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF[3-10]' --walltime 4h`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: p.completeAllJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {

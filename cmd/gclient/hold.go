@@ -64,7 +64,8 @@ func (p *program) giveUp(cmd *cobra.Command, ids []string) error {
 func (p *program) holding(use string, held bool, short, long string) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " ID...", Short: short, Long: long,
-		Example:           "  gclient " + use + " xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF",
+		Example: "  gclient " + use + " xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF\n" +
+			"  gclient " + use + " 'xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF[3-10,12]'    # jobs of a group",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: p.completeAllJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,13 +76,18 @@ func (p *program) holding(use string, held bool, short, long string) *cobra.Comm
 
 // alterAll changes jobs one after the other, also where some cannot be.
 func (p *program) alterAll(cmd *cobra.Command, args []string, to api.Alteration) error {
-	ids := make([]grid.JobID, len(args))
-	for i, text := range args {
-		id, err := grid.ParseJobID(text)
-		if err != nil {
+	names, err := named(args)
+	if err != nil {
+		return err
+	}
+	ids := make([]grid.JobID, len(names))
+	for i, text := range names {
+		if _, err := grid.ParseGroupID(text); err == nil {
+			return cli.BadUsage("%s is a group: write which of its jobs, as %s[1-10]", text, strings.TrimSuffix(text, ".all"))
+		}
+		if ids[i], err = grid.ParseJobID(text); err != nil {
 			return cli.BadUsage("%v", err)
 		}
-		ids[i] = id
 	}
 	c, err := p.client(cmd)
 	if err != nil {

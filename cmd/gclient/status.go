@@ -30,10 +30,11 @@ ASSIGNED (in the queue of a site), MOVING (on the way to another), RUNNING, FINI
 STAGEOUT (its output comes home); and at the end COMPLETED (it ended by itself, with
 any exit code), FAILED (it could not be run), KILLED, CANCELLED_WALLTIME,
 CANCELLED_DEADLINE or LOST.`,
-		Example:           "  gclient status xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF\n  gclient status --json ID | jq .exit_code",
+		Example: "  gclient status xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF\n  gclient status --json ID | jq .exit_code\n" +
+			"  gclient status 'GROUP[3-10,12]'    # some jobs of a group, one after the other",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
-		RunE: p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+		RunE: p.onSome(p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
 			s, err := c.Job(cmd.Context(), id)
 			if err != nil {
 				return err
@@ -51,12 +52,39 @@ CANCELLED_DEADLINE or LOST.`,
 				return cli.PrintJSON(cmd.OutOrStdout(), s)
 			}
 			return printGroup(cmd.OutOrStdout(), &s)
+		}), func(cmd *cobra.Command, c *api.Client, ids []grid.JobID, _ []string) error {
+			return statusOfSome(cmd, c, ids, asJSON)
 		}),
 	}
 	jsonFlag(cmd, &asJSON)
 	cmd.Flags().IntVar(&page.After, "after", 0, "of a group: the jobs behind number `N`")
 	cmd.Flags().IntVar(&page.Limit, "limit", 100, "of a group: at most so many jobs; 0 is the group alone")
 	return cmd
+}
+
+// statusOfSome tells of jobs of a group, one after the other.
+func statusOfSome(cmd *cobra.Command, c *api.Client, ids []grid.JobID, asJSON bool) error {
+	all := []api.Status{}
+	for i, id := range ids {
+		s, err := c.Job(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			all = append(all, s)
+			continue
+		}
+		if i > 0 {
+			cmd.Println()
+		}
+		if err := printStatus(cmd.OutOrStdout(), &s); err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		return cli.PrintJSON(cmd.OutOrStdout(), all)
+	}
+	return nil
 }
 
 // printStatus prints what there is to say of a job, one line each.
