@@ -275,7 +275,7 @@ func TestLimitsOfProcesses(t *testing.T) {
 		t.Errorf("%v, want %v", job.Program.Limits, want)
 	}
 	checkRefusals(t, []refusal{
-		{"pipes", running("<p:PipeSizeLimit>1</p:PipeSizeLimit>"), "2:1: PipeSizeLimit is not supported: Linux has no such limit"},
+		{"pipes", running("<p:PipeSizeLimit>1</p:PipeSizeLimit>"), "2:1: PipeSizeLimit is not supported: Linux has no such limit, so no site can keep it: leave it out"},
 		{"beyond counting", running("<p:StackSizeLimit>99999999999999999999</p:StackSizeLimit>"), `2:1: StackSizeLimit is "99999999999999999999": give bytes from 0 to 1152921504606846976`},
 	})
 }

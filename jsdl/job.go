@@ -55,8 +55,9 @@ type parser struct {
 	*reporter
 	document    *Document
 	lenient     bool
-	fileSystems []string // that the document declares
-	unsure      bool     // a path was refused, so that conflicts of paths cannot be told
+	fileSystems []string   // that the document declares
+	mounted     []*element // of the application, that name one
+	unsure      bool       // a path was refused, so that conflicts of paths cannot be told
 }
 
 // Parse reads a document. file is its name in messages. The error is an [Errors]
@@ -99,6 +100,10 @@ func (p *parser) definition(root *element) {
 	}
 	if e := first(parts["Resources"]); e != nil {
 		p.resources(e, &w)
+	}
+	for _, e := range p.mounted {
+		name, _ := e.attribute("", onFileSystem)
+		p.standsIn(e, onFileSystem+" of "+e.local, name)
 	}
 	before := len(p.list)
 	for _, e := range parts["DataStaging"] {

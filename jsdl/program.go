@@ -37,7 +37,7 @@ func (p *parser) application(e *element, w *wishes) {
 	case name != nil:
 		p.at(name.at, "ApplicationName stands alone: %s", noCatalogue)
 	case len(e.children) == len(found["ApplicationVersion"])+len(found["Description"]): // of anything else there was a word
-		p.at(e.at, "Application holds neither a POSIXApplication (in the namespace %s) nor an HPCProfileApplication (%s) nor an SPMDApplication (%s): there is nothing to run", POSIX, HPCProfile, SPMD)
+		p.at(e.at, "Application holds neither a POSIXApplication (in the namespace %s) nor an HPCProfileApplication (%s) nor an SPMDApplication (%s): %s", POSIX, HPCProfile, SPMD, nothing)
 	}
 }
 
@@ -62,6 +62,9 @@ func (p *parser) program(found map[string][]*element, before int) {
 	if e := first(found["WorkingDirectory"]); e != nil {
 		at.directory = e.at
 		program.Directory = p.directory(e)
+		if _, is := e.attribute("", onFileSystem); is && e.space != HPCProfile {
+			p.mounted = append(p.mounted, e)
+		}
 	}
 	if e := first(found["Executable"]); e != nil {
 		at.executable = e.at
@@ -118,13 +121,42 @@ func (p *parser) directory(e *element) string {
 	return clean
 }
 
+// fromTop is a path of an element as one relative to the working directory: with the attribute filesystemName it is relative to the
+// top of the sandbox. up tells that it may lead out of the working directory.
+func (p *parser) fromTop(e *element, s string, up bool) string {
+	name, is := e.attribute("", onFileSystem)
+	if !is || e.space == HPCProfile {
+		return s
+	}
+	p.mounted = append(p.mounted, e)
+	folder := p.document.Job.Program.Directory
+	if strings.HasPrefix(s, "/") {
+		p.at(e.at, "%s is %s: with filesystemName=%s it is a path relative to that", e.local, quote(s), quote(name))
+		return ""
+	}
+	if s == "" && up {
+		s = "." // the place of the file system itself
+	}
+	if folder == "" {
+		return s
+	}
+	if rest, inside := strings.CutPrefix(s, folder+"/"); inside {
+		return rest
+	}
+	if !up {
+		p.at(e.at, "%s is %s on %s, whose place is the top of the sandbox, outside of the working directory %s: let it lie in there, or leave WorkingDirectory out", e.local, quote(s), quote(name), quote(folder))
+		return ""
+	}
+	return strings.Repeat("../", strings.Count(folder, "/")+1) + s
+}
+
 // shellSyntax are characters by which people expect a shell, which there is not.
 const shellSyntax = "$`;|&<>*\"'(){}"
 
 // executable reads the Executable: an absolute path at the site, or one relative
 // to the working directory.
 func (p *parser) executable(e *element) string {
-	s := p.word(e)
+	s := p.fromTop(e, p.word(e), false)
 	if i := strings.IndexAny(s, shellSyntax); i >= 0 {
 		p.at(e.at, "Executable is %s: %q is for a shell, but none is started; give the path of one program, and Arguments", quote(s), s[i])
 		return ""
@@ -148,7 +180,7 @@ func (p *parser) stream(e *element) (clean string, at position) {
 	if e == nil {
 		return "", position{}
 	}
-	s := p.word(e)
+	s := p.fromTop(e, p.word(e), false)
 	clean, why := cleanPath(s)
 	if why == "" {
 		_, why = inside(p.document.Job.Program.Directory, clean)
@@ -169,7 +201,7 @@ func (p *parser) arguments(list []*element) {
 	for _, e := range list {
 		s := p.text(e)
 		if e.space != HPCProfile { // there it is a string, elsewhere a normalized one
-			s = normalize.Replace(s)
+			s = p.fromTop(e, normalize.Replace(s), true)
 		}
 		if len(s) > maxString {
 			p.at(e.at, "Argument has %d bytes: at most %d", len(s), maxString)

@@ -74,7 +74,7 @@ var verdicts = map[string]verdict{
 	"193-genii-hostname-sleep-60s.jsdl":     {refused: uris(noRNS, 17, 18)},
 	"211-genii-stage-1-file-5GB.jsdl":       {refused: uris(noRNS, 17, 26, 34, 42)},
 	"163-genii-gorp-returns.jsdl":           {refused: archives(19, 28, 37, 46, 55)},
-	"205-genii-simple-scratcher.jsdl": refusedFor("12:17: Argument has filesystemName=\"SCRATCH\"*declare no file systems", "18:13: FileSystem has the attribute*unique-id",
+	"205-genii-simple-scratcher.jsdl": refusedFor("18:13: FileSystem has the attribute*unique-id",
 		"26:13: HandleAsArchive", "27:13: AlwaysStageOut", "29:17: the URI of Source*"+noRNS,
 		"37:13: HandleAsArchive", "38:13: AlwaysStageOut", "40:17: the URI of Source*"+noRNS, "47:13: HandleAsArchive", "48:13: AlwaysStageOut",
 		"50:17: the URI of Target*"+noRNS, "57:13: HandleAsArchive", "58:13: AlwaysStageOut", "60:17: the URI of Target*"+noRNS),

@@ -196,8 +196,8 @@ func (p *parser) attributes(e *element) {
 		case slices.Contains(e.allowed, name):
 		case name == "id":
 			p.warn(e.at, "%s has the attribute id=%s, which has no effect", e.name(), quote(a.value))
-		case name == "filesystemName":
-			p.at(e.at, "%s has filesystemName=%s: %s; give a path relative to the working directory", e.name(), quote(a.value), noMount)
+		case name == onFileSystem:
+			p.at(e.at, "%s has filesystemName=%s: where a job's sandbox lies is not known before it runs; let the program take a path relative to its working directory", e.name(), quote(a.value))
 		case p.lenient && a.space != "" && a.space != xsiNamespace && a.space != xmlNamespace:
 			p.warn(e.at, "%s has the attribute %s, which is not understood, and ignored", e.name(), name)
 		default:

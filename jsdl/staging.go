@@ -32,7 +32,8 @@ func (p *parser) staging(e *element) {
 	if s.Name, why = cleanPath(name); why == "" {
 		folder := p.document.Job.Program.Directory
 		if e := first(found["FilesystemName"]); e != nil {
-			folder, s.FileSystem = "", p.fileSystemOf(e)
+			folder, s.FileSystem = "", p.word(e)
+			p.standsIn(e, "FilesystemName", s.FileSystem)
 		}
 		s.Path, why = inside(folder, s.Name)
 	}
@@ -50,16 +51,14 @@ func (p *parser) staging(e *element) {
 	p.document.Staging = append(p.document.Staging, s)
 }
 
-// fileSystemOf reads the name of a FileSystem, for which the sandbox stands in.
-func (p *parser) fileSystemOf(e *element) string {
-	name := p.word(e)
+// standsIn checks that the sandbox stands in for the file system that e names.
+func (p *parser) standsIn(e *element, what, name string) {
 	switch {
 	case name == "HOME" || name == "ROOT":
-		p.at(e.at, "FilesystemName is %s: a job has a sandbox only, which stands in for file systems of its own such as SCRATCH and TMP, not for that one: it would need a site that shows it to jobs", name)
+		p.at(e.at, "%s is %s: a job has a sandbox only, which stands in for file systems of its own such as SCRATCH and TMP, not for that one: it would need a site that shows it to jobs", what, name)
 	case !slices.Contains(p.fileSystems, name):
-		p.at(e.at, "FilesystemName is %s: Resources declares no FileSystem of that name; write <FileSystem name=\"SCRATCH\"/> there, or leave FilesystemName out", quote(name))
+		p.at(e.at, "%s is %s: Resources declares no FileSystem of that name; write <FileSystem name=\"SCRATCH\"/> there, or leave %s out", what, quote(name), what)
 	}
-	return name
 }
 
 // creationFlag reads the CreationFlag f of the DataStaging e; nil is overwrite.

@@ -54,7 +54,7 @@ var coreRules = []rule{
 	{in: "JobDefinition", space: Core, local: "JobDescription", most: 1, needed: "it describes the job", says: "the job"},
 
 	{in: "JobDescription", space: Core, local: "JobIdentification", most: 1, says: "its name, and what describes it"},
-	{in: "JobDescription", space: Core, local: "Application", most: 1, needed: "there is nothing to run", says: "what is run"},
+	{in: "JobDescription", space: Core, local: "Application", most: 1, needed: nothing, says: "what is run"},
 	{in: "JobDescription", space: Core, local: "Resources", most: 1, says: "what it needs, and how it is treated"},
 	{in: "JobDescription", space: Core, local: "DataStaging", most: grid.MaxFiles, attributes: []string{"name"}, says: "a file that goes in or out"},
 
@@ -82,7 +82,7 @@ func programRules(space string) []rule {
 		space = POSIX
 	}
 	rules := []rule{
-		{local: "Executable", most: 1, needed: "there is nothing to run", holds: "path, absolute or relative", says: "the program, started without a shell"},
+		{local: "Executable", most: 1, needed: nothing, holds: "path, absolute or relative", says: "the program, started without a shell"},
 		{local: "Argument", most: grid.MaxArguments, holds: "text", says: "tabs and line ends become blanks"},
 		{local: "Input", most: 1, holds: "relative path", says: "standard input; nothing without it"},
 		{local: "Output", most: 1, holds: "relative path", says: "standard output; `stdout` without it"},
@@ -92,9 +92,15 @@ func programRules(space string) []rule {
 	}
 	for i := range rules {
 		rules[i].in, rules[i].space = in, space
+		if in != "HPCProfileApplication" && rules[i].local != "Environment" {
+			rules[i].attributes = []string{onFileSystem}
+		}
 	}
 	return rules
 }
+
+// onFileSystem is the attribute by which a path is relative to a FileSystem of Resources, for which the sandbox stands in.
+const onFileSystem = "filesystemName"
 
 const siteAccount = "jobs run under the account that the site maps their user to"
 
@@ -124,7 +130,7 @@ func limitsIn(place string, free bool) []rule {
 		{local: "LockedMemoryLimit", holds: "bytes", says: "of memory that it locks (`ulimit -l`)"},
 		{local: "MemoryLimit", holds: "bytes, at least 1", says: "of its own memory (`ulimit -d`: Linux limits no resident memory)"},
 		{local: "OpenDescriptorsLimit", holds: "number", says: "of files open at once (`ulimit -n`)"},
-		{local: "PipeSizeLimit", effect: refused, says: "Linux has no such limit"},
+		{local: "PipeSizeLimit", effect: refused, says: "Linux has no such limit, so no site can keep it: leave it out"},
 		{local: "StackSizeLimit", holds: "bytes", says: "of its stack (`ulimit -s`)"},
 		{local: "CPUTimeLimit", holds: "seconds", says: "of processor time (`ulimit -t`)"},
 		{local: "ProcessCountLimit", holds: "number", says: "of processes and threads of its user on the node (`ulimit -u`)"},
@@ -147,7 +153,8 @@ var spmdRules = slices.Concat([]rule{
 
 const (
 	noCatalogue = "sites keep no catalogue of applications: name the program in Executable"
-	noMount     = "a job sees its sandbox only: sites declare no file systems"
+	noMount     = "a job sees its sandbox only: sites declare no file systems, and show none at a path of the document's choice. Leave it out, and the sandbox stands in"
+	nothing     = "there is nothing to run (to move files alone, let /bin/true be the Executable)"
 )
 
 var resourceRules = []rule{

@@ -72,7 +72,7 @@ func TestNamespacesThatAreRefused(t *testing.T) {
 		{"undeclared prefix inside text", running(`<p:Argument><x:y/></p:Argument>`),
 			`2:13: the prefix "x" is declared nowhere: add xmlns:x="` + Core + `" to the first element`},
 		{"prefix out of scope", describing(`<Description xmlns:q="` + POSIX + `"/>` + `<q:Executable/>`),
-			`1:261: JobDescription has no Application: there is nothing to run
+			`1:261: JobDescription has no Application: ` + nothing + `
 2:1: Description does not belong in JobDescription, which holds JobIdentification, Application, Resources, DataStaging
 2:72: the prefix "q" is declared nowhere: add xmlns:q="` + Core + `" to the first element`},
 		{"empty declaration", `<a xmlns:p=""/>`, `1:1: xmlns:p="" declares nothing that XML allows
