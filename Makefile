@@ -14,6 +14,8 @@
 # make bench-sweep      a sweep of JOBS=10000 jobs of no work over three sites of this machine, to its end
 # make bench-where      what where tells against what then happens, on three real Slurm clusters whose brokers are
 #               neighbours, with local jobs beside, about 6 minutes on a quiet machine (SEED=1, JOBS=200; JSON=FILE)
+# make bench-grid       jobs that sleep on three real daemons against the simulation of the same jobs, about 5 minutes
+#               (SEED=1, JOBS=100); it ends with 1 where mean wait or response differ by more than a tenth
 # make man      the manual pages of all commands, into bin/man
 # make mutate   changes single places of PACKAGES="./store ./wire" at random, N=20 of each, and tells which no test noticed (SEED=N repeats)
 # make fmt      format the code
@@ -22,7 +24,7 @@ SHELL       := bash
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
 
-.PHONY: build test test-openpbs test-torque tools check soak soak-coallocation torture demo bench bench-estimate bench-sweep bench-where man mutate fmt
+.PHONY: build test test-openpbs test-torque tools check soak soak-coallocation torture demo bench bench-estimate bench-sweep bench-where bench-grid man mutate fmt
 
 build:
 	@mkdir -p bin
@@ -93,6 +95,9 @@ bench-where: tools
 	@mkdir -p bin
 	go build -o bin/ ./test/estimate
 	bin/estimate -where $(if $(SEED),-seed $(SEED)) $(if $(JOBS),-jobs $(JOBS)) $(if $(JSON),-json $(JSON))
+
+bench-grid: build
+	go run ./test/grid -bin bin $(if $(SEED),-seed $(SEED)) $(if $(JOBS),-jobs $(JOBS))
 
 man: build
 	for p in gclient gbroker gsim; do bin/$$p man bin/man; done
