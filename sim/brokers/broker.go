@@ -78,6 +78,7 @@ func (h *broker) config() core.Config {
 		Verify: func(by grid.PeerID, text, s []byte) bool { return bytes.Equal(signature(by, text), s) },
 		Load:   h.load, Refresh: seldom, Digest: seldom,
 	}
+	cfg.Keep = never // what has ended is let go here when nobody asks for it any more, not by the days of a log
 	cfg.Delta, cfg.Settle = b.Reevaluate, b.Reevaluate
 	if b.Reevaluate == 0 {
 		cfg.Delta, cfg.Settle = never, never
