@@ -87,6 +87,20 @@ func (c *reservations) arrived(j *job) {
 	c.settle()
 }
 
+// waitsInVain withdraws a job that waits for a reservation that is over, as long as it is seen to: the first word of
+// that end may have been lost in a crash.
+func (c *execution) waitsInVain(j *job) {
+	if id := j.rec.Job.Reservation; id != "" && c.reservations.isOver(id) {
+		c.unreserved(j.rec.Job.ID, "its reservation "+string(id)+" is over")
+	}
+}
+
+// isOver tells that a reservation here is over, or was never there.
+func (c *reservations) isOver(id grid.ReservationID) bool {
+	r, known := c.book.Get(id)
+	return known && r.State.Over() || !known && c.gates.beforeStrays() == open
+}
+
 // unreserved: a job waits for a reservation that is over. It never starts.
 func (c *execution) unreserved(id grid.JobID, why string) {
 	j := c.job(id)

@@ -83,22 +83,25 @@ func (s *coallocation) endCancelled(a *allocation, r *grid.Record) {
 	s.endWhole(a, of)
 }
 
-// conclude makes the end of the whole of those of its parts.
+// conclude makes the end of the whole of those of its parts. A part that was ended because of another has no
+// say in it.
 func (s *coallocation) conclude(a *allocation, list []*grid.AllocatedPart) {
 	of := ending{state: grid.Completed}
 	var whys []string
+	whole, _ := s.wholes.whole(a.rec.Of)
+	wished := whole != nil && whole.CancelRequested || count(list, func(p *grid.AllocatedPart) bool { return p.Fate == grid.Killed }) == len(list)
 	for _, p := range list {
 		r := s.wholes.part(p.Job)
 		if r == nil {
 			of.state = grid.Lost
 			continue
 		}
-		of.add(r)
+		of.add(r, wished || r.State != grid.Killed)
 		if r.State != grid.Completed || r.Reason != "" {
 			whys = append(whys, fmt.Sprintf("part %d at %s: %s %s", p.Rank+1, p.Site, r.State, r.Reason))
 		}
 	}
-	if whole, _ := s.wholes.whole(a.rec.Of); whole != nil && whole.CancelRequested && of.state == grid.Killed && whole.Overdue {
+	if whole != nil && whole.CancelRequested && of.state == grid.Killed && whole.Overdue {
 		of.state = grid.CancelledDeadline
 	}
 	of.why = clip(strings.Join(whys, "; "))
@@ -110,8 +113,8 @@ var severity = []grid.State{grid.Completed, grid.Killed, grid.CancelledDeadline,
 
 // add takes the end of a part into that of the whole. The exit status is that of the first part that went wrong
 // by itself, else of the first.
-func (of *ending) add(r *grid.Record) {
-	if slices.Index(severity, r.State) > slices.Index(severity, of.state) {
+func (of *ending) add(r *grid.Record, counts bool) {
+	if counts && slices.Index(severity, r.State) > slices.Index(severity, of.state) {
 		of.state = r.State
 	}
 	if r.HasExit && (!of.hasExit || of.exitCode == 0 && of.signal == 0 && r.State == grid.Completed) {

@@ -399,7 +399,11 @@ func TestPartFails(t *testing.T) {
 		if got := c.settled(); strings.Contains(got, "cancel 1") == survive {
 			t.Errorf("survive %t: %s", survive, got)
 		}
-		c.part("b", func(r *grid.Record) { r.State, r.End, r.HasExit = grid.Completed, grid.Completed, true })
+		c.part("b", func(r *grid.Record) {
+			if r.State, r.End = grid.Killed, grid.Killed; survive {
+				r.State, r.End, r.HasExit = grid.Completed, grid.Completed, true
+			}
+		})
 		if got := c.settled(); !strings.Contains(got, "end COMPLETED") {
 			t.Errorf("survive %t: %s", survive, got)
 		}

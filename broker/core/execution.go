@@ -37,6 +37,7 @@ type execution struct {
 	}
 	reservations interface {
 		arrived(j *job)
+		isOver(id grid.ReservationID) bool
 		bind(j *job) (binding, *grid.Refusal)
 	}
 	search interface {

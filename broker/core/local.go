@@ -217,6 +217,7 @@ func (c *execution) progressed(e Progressed) {
 			c.save(j, "")
 		}
 		c.arrived(j, p)
+		c.waitsInVain(j)
 		c.arm(j, onBatch, 6*c.cfg.Refresh)
 	case grid.Withdrawn, grid.Unknown:
 		c.unseenAttempt(j, p.Phase)

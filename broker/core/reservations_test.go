@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gbroker/grid"
@@ -39,14 +40,17 @@ func newDesk(t *testing.T, seed uint64) *desk {
 	return d
 }
 
-// begin is a life: the batch system forgets no reservation, and gives no answer of before.
-func (d *desk) begin() {
+// begin is a life.
+func (d *desk) begin() { d.life() }
+
+// life is one with such jobs: the batch system forgets no reservation, and gives no answer of before.
+func (d *desk) life(jobs ...grid.Record) {
 	d.queue = nil
 	cfg := d.cfg
 	for _, r := range d.disk {
 		cfg.Reservations = append(cfg.Reservations, r)
 	}
-	d.core = New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}}, nil)
+	d.core = New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}}, jobs)
 	d.step(Boot{})
 	d.step(PeerChanged{her, grid.Alive})
 }
@@ -353,5 +357,28 @@ func (d *desk) anything() {
 	}
 	if m != nil {
 		d.step(Message{her, m})
+	}
+}
+
+// A job whose reservation is over is withdrawn as long as it is seen to wait: what was to be done at once may have been
+// lost in a crash. One whose reservation stands waits.
+func TestWaitsForNothing(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[grid.ReservationState]bool{grid.Released: true, grid.Bound: false, 0: true} {
+		d := newDesk(t, 1)
+		j := jobOf(her, "b", "1")
+		j.Reservation, j.Part = "r1", &grid.Part{Of: "b.0", Sites: []grid.PartSite{{Name: "a", Processes: 1}}}
+		at := grid.AttemptID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Attempt: 1}
+		if state != 0 {
+			d.disk["r1"] = grid.Reservation{
+				ID: "r1", Kind: grid.NodesReserved, Site: me, Holder: j.User, For: j.ID, Nodes: []grid.NodeName{"n1"}, Start: d.now, End: d.now + grid.Hour,
+				State: state, Holding: map[bool]grid.Holding{true: grid.NotHeld, false: grid.Held}[state.Over()], Ended: d.now,
+			}
+			d.holds["r1"] = grid.Place{Nodes: []grid.NodeName{"n1"}, Start: d.now, End: d.now + grid.Hour}
+		}
+		d.life(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: at.Epoch}, Run: grid.Run{Attempt: 1, Local: "l"}})
+		if got := slices.Contains(d.step(Progressed{Progress: grid.Progress{ID: at, Phase: grid.Waiting, Local: "l"}}), Effect(Withdraw{at})); got != want {
+			t.Errorf("%v: withdrawn %t", state, got)
+		}
 	}
 }

@@ -5,7 +5,8 @@ import "gbroker/grid"
 // Strays are attempts that the batch system holds and that no live record has: left
 // behind by a crash, a lost journal, or a submission that took effect late. One of
 // a record that says it must not run goes at once; one of a job that is not known
-// here only when it was seen strayLooks times, which are minutes apart.
+// here, or has ended, only when it was seen strayLooks times, which are minutes apart. What has ended leaves
+// by itself when its turn comes, but for what waits for a reservation that is gone.
 
 const strayLooks = 2
 
@@ -18,11 +19,12 @@ func (c *execution) strayed(e Attempts) {
 	}
 	seen := map[grid.AttemptID]int{}
 	for _, id := range e.IDs {
-		if c.current(id) != nil || len(seen) >= maxStrays {
+		j := c.current(id)
+		if j != nil && j.rec.End == 0 && !j.rec.State.Terminal() || len(seen) >= maxStrays {
 			continue
 		}
 		seen[id] = c.strays[id] + 1
-		if c.peek(id.Job) != nil || seen[id] >= strayLooks {
+		if j == nil && c.peek(id.Job) != nil || seen[id] >= strayLooks {
 			c.note(id.Job, "", "removing "+id.String()+" from the batch system: no job here has that attempt")
 			c.emit(Withdraw{id})
 		}

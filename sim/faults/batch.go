@@ -39,6 +39,8 @@ type local struct {
 	cores    int
 	span     grid.Tick // how long it runs, in true time
 	queued   grid.Tick // in true time
+	entered  grid.Tick // in true time, into its reservation: its wrapper waits at the barrier
+	leaves   grid.Tick // in true time, when its wrapper waits no longer
 	started  grid.Tick // in true time; 0: it waits
 	clock    grid.Tick // the same by the site's wall clock
 	shares   []plan.Share
@@ -96,6 +98,12 @@ func (b *batch) schedule() {
 		if !l.waits() || l.ours || l.theirs {
 			continue
 		}
+		if l.inReservation() {
+			if b.mayEnter(l) {
+				b.enter(l)
+			}
+			continue
+		}
 		if !b.place(l) {
 			return
 		}
@@ -107,7 +115,9 @@ func (b *batch) schedule() {
 func (b *batch) place(l *local) bool {
 	room := make([]int, len(b.s.nodes))
 	for i, n := range b.s.nodes {
-		room[i] = n.Cores
+		if !b.keptFree(n.Name, l.sub.Limit) {
+			room[i] = n.Cores
+		}
 	}
 	for _, o := range b.jobs {
 		for _, sh := range o.shares {
@@ -131,7 +141,15 @@ func (b *batch) place(l *local) bool {
 // early has the scheduler start a job at this very moment, out of turn, if it fits.
 func (b *batch) early(l *local) {
 	w := b.s.w
-	if l != nil && !b.off && l.waits() && w.strikes(EarlyStart, w.rnd.batch) && b.place(l) {
+	if l == nil || b.off || !l.waits() || !w.strikes(EarlyStart, w.rnd.batch) {
+		return
+	}
+	switch {
+	case l.waitsThere():
+		b.atBarrier(l)
+	case l.inReservation():
+		b.pass()
+	case b.place(l):
 		b.start(l)
 	}
 }
@@ -145,9 +163,13 @@ func (b *batch) start(l *local) {
 		return
 	}
 	l.started, l.clock, l.ever = w.now, b.s.clock.wall(w.now), true
+	if l.entered > 0 {
+		l.span = min(l.span, max(1, l.entered+l.sub.BatchLimit()-w.now))
+	}
 	if !l.foreign {
 		w.truth.started(b.s, l)
 		b.trouble(l)
+		b.vigil(l)
 		b.s.changedAttempt(l.sub.ID)
 	}
 	started := l.started
@@ -217,7 +239,7 @@ func (b *batch) requeue(l *local) {
 	w := b.s.w
 	w.tell(b.s, "the batch system requeues %s", l.sub.ID)
 	w.truth.lost(b.s, l)
-	l.started, l.shares = 0, nil
+	l.started, l.entered, l.shares = 0, 0, nil
 	b.pass()
 }
 

@@ -14,7 +14,7 @@ import (
 func newWorld(o Options) *world {
 	w := &world{
 		o: o, rates: o.Profile.rates, now: genesis, byPeer: map[grid.PeerID]*site{}, rnd: newStreams(o.Seed),
-		truth: truth{facts: map[grid.JobID]*fact{}}, broken: o.Broken.off,
+		truth: truth{facts: map[grid.JobID]*fact{}, pieces: map[grid.ReservationID][]*piece{}}, broken: o.Broken.off,
 	}
 	w.result = Result{Seed: o.Seed, Coverage: map[string]int{}}
 	w.aim = points[int(o.Seed%uint64(len(points)))]
@@ -37,6 +37,8 @@ func newWorld(o Options) *world {
 		s.clock = clock{rate: 1}
 		if o.Profile.rates[ClockStep] > 0 {
 			s.clock = clock{rate: 1 + (r.Float64()-0.5)/500, offset: between(r, -grid.Hour, grid.Hour)}
+		} else if far := o.Profile.apart; far > 0 {
+			s.clock = clock{rate: 1 + (w.rnd.part.Float64()-0.5)/5000, offset: between(w.rnd.part, -far, far)}
 		}
 		s.batch = &batch{s: s, blind: r.IntN(5) == 0}
 		s.host = host{s: s}

@@ -44,6 +44,7 @@ type folder struct {
 	known           map[token]bool   // written before an attempt is submitted
 	tokens          map[token]holder // start.EPOCH.ATTEMPT
 	ends            map[token]grid.Progress
+	words           map[token]barrier // of parts of co-allocated jobs
 }
 
 // attempts lists those of which the control directory of a job tells.
@@ -86,7 +87,7 @@ func newDisk() disk {
 func (d *disk) folder(id grid.JobID) *folder {
 	f := d.folders[id]
 	if f == nil {
-		f = &folder{known: map[token]bool{}, tokens: map[token]holder{}, ends: map[token]grid.Progress{}}
+		f = &folder{known: map[token]bool{}, tokens: map[token]holder{}, ends: map[token]grid.Progress{}, words: map[token]barrier{}}
 		d.folders[id] = f
 	}
 	return f
@@ -199,7 +200,7 @@ func (d *disk) copy(at grid.Tick, folders bool) *backup {
 func cloneFolders(all map[grid.JobID]*folder) map[grid.JobID]*folder {
 	list := make(map[grid.JobID]*folder, len(all))
 	for id, f := range all {
-		list[id] = &folder{f.inputs, f.outputs, maps.Clone(f.known), maps.Clone(f.tokens), maps.Clone(f.ends)}
+		list[id] = &folder{f.inputs, f.outputs, maps.Clone(f.known), maps.Clone(f.tokens), maps.Clone(f.ends), maps.Clone(f.words)}
 	}
 	return list
 }

@@ -25,6 +25,8 @@
 //	users.go     users and administrators
 //	members.go   neighbours' files that change
 //	duplicate.go      a second broker under one name
+//	reservations.go   reservations in the batch system; bookers.go: holders who fall silent
+//	barrier.go   wrappers of parts of jobs over several sites; wide.go: users of such jobs
 //	terms.go     users whose jobs are kept back, altered, and end in time
 //	storm.go     the faults that befall a site
 //

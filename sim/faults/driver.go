@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -38,13 +39,15 @@ func (b *batch) snapshot(h *host) (plan.Snapshot, error) {
 	for _, l := range b.jobs {
 		switch {
 		case l.hidden:
-		case l.started > 0:
-			start := p.At - (w.now - l.started)
-			p.Running = append(p.Running, plan.Running{Job: l.sub.ID.Job, Shares: l.shares, Start: start, End: max(start+l.sub.Limit, p.At+1)})
+		case l.started > 0, l.entered > 0:
+			start := p.At - (w.now - cmp.Or(l.entered, l.started))
+			p.Running = append(p.Running, plan.Running{Job: l.sub.ID.Job, Shares: l.shares, Start: start, End: max(start+l.sub.BatchLimit(), p.At+1)})
+		case l.inReservation():
 		default:
 			p.Waiting = append(p.Waiting, plan.Waiting{Job: l.sub.ID.Job, Demand: l.sub.Job.Demand, Limit: l.sub.Limit, Held: l.ours || l.theirs})
 		}
 	}
+	p.Reservations = b.reservedNodes()
 	return p, nil
 }
 
@@ -290,7 +293,7 @@ func (b *batch) progress(id grid.AttemptID) (grid.Progress, error) {
 	case !l.waits(): // without start tokens
 		return grid.Progress{Phase: grid.Started, Started: l.clock, Local: localID(l)}, nil
 	}
-	return grid.Progress{Phase: grid.Waiting, Local: localID(l)}, nil
+	return grid.Progress{Phase: grid.Waiting, Local: localID(l), Arrived: f.words[b.tokenOf(id)].arrived}, nil
 }
 
 // progressByListing is for an attempt whose control directory is not there.

@@ -68,6 +68,8 @@ func (h *host) work(key core.WorkKey, e core.Effect, pauses uint64) {
 		h.unreserve(key, e.ID)
 	case core.ListReservations:
 		h.listReservations(key)
+	case core.Gather:
+		h.gather(key, e)
 	case core.Withdraw:
 		h.command(key, func() { h.withdraw(e.ID) })
 	case core.Kill:

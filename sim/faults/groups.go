@@ -197,7 +197,7 @@ func (t *truth) groupsHold(s *site) {
 	}
 	for id := range s.disk.records {
 		name, n := id.Group()
-		if f := t.facts[id]; n > 0 && f != nil && f.home == s && s.disk.groups[name] == nil && len(s.lapses) == 0 {
+		if f := t.facts[id]; n > 0 && f != nil && !f.isPart() && f.home == s && s.disk.groups[name] == nil && len(s.lapses) == 0 {
 			s.w.violate("S10", id, "%s has the job %s of a group, and not the group", s.name(), id)
 		}
 	}
@@ -206,11 +206,17 @@ func (t *truth) groupsHold(s *site) {
 // groupsSaved checks the groups of which something was saved.
 func (t *truth) groupsSaved(s *site, changes []grid.Change) {
 	for _, c := range changes {
-		if _, n := grid.JobID(c.Key).Group(); n > 0 || c.Kind == grid.KindGroup || c.Kind == grid.KindResults {
+		if _, n := grid.JobID(c.Key).Group(); n > 0 && !partOf(c) || c.Kind == grid.KindGroup || c.Kind == grid.KindResults {
 			t.groupsHold(s)
 			return
 		}
 	}
+}
+
+// partOf tells a change of a part of a job over several sites, whose name is as that of a job of a group.
+func partOf(c grid.Change) bool {
+	_, r, is := c.Job()
+	return is && r != nil && r.Job.Part != nil
 }
 
 // changesGroup checks S11 before a change is durable: an end that was told stays as it is.

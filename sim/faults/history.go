@@ -58,6 +58,7 @@ func Run(o Options) Result {
 	w.loadTerms()
 	w.loadSweeps()
 	w.loadBookers()
+	w.loadWide()
 	w.plan()
 	w.storm = true
 	w.until(genesis+stormLength, nil)
@@ -127,7 +128,7 @@ func (w *world) queued() {
 		}
 	}
 	for _, f := range w.truth.sorted() {
-		if f.keptBack() {
+		if f.keptBack() || f.isWhole() && !f.inOneSite() {
 			f.queued = w.now
 		}
 		if f.accepted && !f.removed && f.told == 0 && len(f.starts) == 0 && !w.excused(f) && w.now-max(f.queued, w.storms) > queueBound {

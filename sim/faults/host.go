@@ -95,7 +95,7 @@ func (h *host) begin() {
 func (w *world) config(s *site) core.Config {
 	templates, results, allocations := s.disk.loadBeside()
 	return core.Config{
-		Allocations: allocations, Reservations: s.disk.loadReservations(), Reserving: w.reserveRules(),
+		Allocations: allocations, Reservations: s.disk.loadReservations(), Reserving: s.reserveRules(), Reserves: s.reserves(), Coallocating: coallocating,
 		Templates: templates, Results: results, Window: sweepWindow, Expand: w.expand,
 		Self: s.peer, Site: s.facts, Seed: uint64(s.i)<<48 | s.host.cores<<32, Broken: w.broken.core,
 		Journal: s.disk.id(), Boot: s.host.nonce, Seen: maps.Clone(s.disk.peers),
@@ -115,6 +115,9 @@ func signature(by grid.PeerID, text []byte) []byte {
 	h.Write(text)
 	return h.Sum(nil)
 }
+
+// coallocating is what homes do for jobs over several sites.
+var coallocating = core.Coallocating{Grace: grid.Minute, Within: 30 * grid.Second, Lease: 2 * grid.Minute, Rest: grid.Minute}
 
 // decline is how long a candidate waits that hears nothing: longer than all that heals.
 const decline = 30 * grid.Minute

@@ -1,5 +1,7 @@
 package faults
 
+import "gbroker/grid"
+
 // Kind is a kind of fault.
 type Kind uint8
 
@@ -116,26 +118,36 @@ var (
 type Profile struct {
 	Name, About string
 	rates       rates
+	booked      bool      // holders reserve nodes, and fall silent
+	wide        int       // users hand in so many jobs that may have several sites
+	apart       grid.Tick // clocks are wrong by up to so much
 }
 
 // Profiles lists the profiles, the one that is taken if none is named first.
 func Profiles() []Profile {
 	return []Profile{
-		{"all", "everything at once", networkRates.plus(diskRates).plus(crashRates).plus(batchRates).plus(clockRates).plus(cancelRates).plus(memberRates).plus(lateRates).plus(rates{DuplicateInstance: 0.1})},
-		{"calm", "nothing fails; sites are drained", calmRates},
-		{"network", "messages lost, doubled, late; partitions, also one-way; wrong words of who lives; broken fetches", networkRates},
-		{"crash", "brokers crash, at chosen points too, stop and go on; power cuts; sites that never return", crashRates},
-		{"disk", "saves that fail, full and slow disks, journals lost, restored, cut short; machines put back", diskRates},
-		{"batch", "batch systems that fail, lie, forget, requeue and act late", batchRates},
-		{"forget", "sites forgotten by mistake, or fenced off; they come back", rates{Forgotten: 3, Fenced: 1, Crash: 1}},
-		{"rollback", "journals restored from backups, and nothing else", rates{JournalRestored: 2}},
-		{"tail", "disks that lie: the last seconds of a journal are gone after a power cut, and nobody knows", rates{TailLost: 2}},
-		{"machine", "whole machines put back to snapshots, control directories too", rates{MachineRestored: 1.5}},
-		{"duplicate-instance", "journals copied to a second machine and started there, and nothing else", rates{DuplicateInstance: 2}},
-		{"cancel", "users who cancel and remove at all times, at any broker; crashes", cancelRates.plus(rates{UserCancels: 0.4, UserRemoves: 0.3, Crash: 2, CrashAtPoint: 0.0005, Loss: 0.02})},
-		{"members", "sites that are removed from the neighbours' files, also with handoffs open, and join (again)", memberRates.plus(rates{MemberRemoved: 4, MemberJoins: 1, Drain: 1, Crash: 1, Loss: 0.02})},
-		{"late", "messages and commands that arrive when nobody expects them any more", lateRates.plus(rates{VeryLate: 0.02, Delay: 0.05, Forgotten: 1, Crash: 2})},
-		{reserving, "nodes are reserved by holders who fall silent; brokers crash, batch systems fail", crashRates.plus(batchRates)},
-		{"clock", "clocks that jump, pauses", clockRates},
+		{Name: "all", About: "everything at once", rates: networkRates.plus(diskRates).plus(crashRates).plus(batchRates).plus(clockRates).plus(cancelRates).plus(memberRates).plus(lateRates).plus(rates{DuplicateInstance: 0.1})},
+		{Name: "calm", About: "nothing fails; sites are drained", rates: calmRates},
+		{Name: "network", About: "messages lost, doubled, late; partitions, also one-way; wrong words of who lives; broken fetches", rates: networkRates},
+		{Name: "crash", About: "brokers crash, at chosen points too, stop and go on; power cuts; sites that never return", rates: crashRates},
+		{Name: "disk", About: "saves that fail, full and slow disks, journals lost, restored, cut short; machines put back", rates: diskRates},
+		{Name: "batch", About: "batch systems that fail, lie, forget, requeue and act late", rates: batchRates},
+		{Name: "forget", About: "sites forgotten by mistake, or fenced off; they come back", rates: rates{Forgotten: 3, Fenced: 1, Crash: 1}},
+		{Name: "rollback", About: "journals restored from backups, and nothing else", rates: rates{JournalRestored: 2}},
+		{Name: "tail", About: "disks that lie: the last seconds of a journal are gone after a power cut, and nobody knows", rates: rates{TailLost: 2}},
+		{Name: "machine", About: "whole machines put back to snapshots, control directories too", rates: rates{MachineRestored: 1.5}},
+		{Name: "duplicate-instance", About: "journals copied to a second machine and started there, and nothing else", rates: rates{DuplicateInstance: 2}},
+		{Name: "cancel", About: "users who cancel and remove at all times, at any broker; crashes", rates: cancelRates.plus(rates{UserCancels: 0.4, UserRemoves: 0.3, Crash: 2, CrashAtPoint: 0.0005, Loss: 0.02})},
+		{Name: "members", About: "sites that are removed from the neighbours' files, also with handoffs open, and join (again)", rates: memberRates.plus(rates{MemberRemoved: 4, MemberJoins: 1, Drain: 1, Crash: 1, Loss: 0.02})},
+		{Name: "late", About: "messages and commands that arrive when nobody expects them any more", rates: lateRates.plus(rates{VeryLate: 0.02, Delay: 0.05, Forgotten: 1, Crash: 2})},
+		{Name: "reserve", About: "nodes are reserved by holders who fall silent; brokers crash, batch systems fail", rates: crashRates.plus(batchRates), booked: true},
+		{
+			Name: coallocate, About: "jobs over several sites, whose homes may die for ever or are set back; clocks apart, late words, batch systems that fail",
+			rates: networkRates.plus(batchRates).plus(lateRates).plus(cancelRates).plus(rates{
+				SaveFails: 0.002, JournalRestored: 0.3, TailLost: 0.2, Crash: 4, CrashAtPoint: 0.002, Pause: 2, PauseInside: 0.0004, SiteGone: 0.4,
+			}),
+			wide: 6, apart: 30 * grid.Second,
+		},
+		{Name: "clock", About: "clocks that jump, pauses", rates: clockRates},
 	}
 }

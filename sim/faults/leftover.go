@@ -67,7 +67,7 @@ func (w *world) leftFolders(s *site) {
 // leftCapacity: a site that holds nothing says that it could start a job on all of its
 // nodes at once.
 func (w *world) leftCapacity(s *site) {
-	if len(s.batch.jobs) > 0 || len(s.members) == 0 || s.host.Core() == nil || s.host.busy {
+	if len(s.batch.jobs) > 0 || len(s.batch.holds) > 0 || len(s.members) == 0 || s.host.Core() == nil || s.host.busy {
 		return
 	}
 	h := &s.host

@@ -80,6 +80,7 @@ var messageNames = func() map[wire.Kind]string {
 		wire.InquireReply{}, wire.Declined{}, wire.Unknown{}, wire.Report{}, wire.ReportAck{}, wire.Cancel{}, wire.Closed{}, wire.Error{},
 		wire.Moved{}, wire.MovedAck{}, wire.Announce{}, wire.Superseded{}, wire.Recall{}, wire.Recalled{}, wire.Request{}, wire.Response{},
 		wire.Seen{}, wire.Recount{}, wire.Recounted{},
+		wire.Slots{}, wire.SlotsReply{}, wire.Reserve{}, wire.Reserved{}, wire.Confirm{}, wire.Release{}, wire.ReservationWord{}, wire.ReservationAck{}, wire.Gather{},
 	} {
 		names[m.Kind()] = kindOf(m)
 	}

@@ -1,15 +1,14 @@
 package faults
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
-	"math/rand/v2"
 	"slices"
 
 	"gbroker/broker/core"
 	"gbroker/grid"
+	"gbroker/plan"
 	"gbroker/reserve"
-	"gbroker/wire"
 )
 
 // Reservations in the batch system, and what must hold of them:
@@ -20,17 +19,16 @@ import (
 // Holders are other sites, whose word may be the last that was heard of them. The batch system refuses what
 // overlaps, as its drivers do, fails, loses answers, and is down at times.
 
-// outlives is how long what is over may be held while all works: commands may take half a minute each.
-const outlives = 3 * grid.Minute
-
 // offering tells that sites make reservations in histories of this profile.
-func (w *world) offering() bool { return w.o.Profile.Name == reserving }
+func (w *world) offering() bool { return w.o.Profile.booked || w.o.Profile.wide > 0 }
 
-const reserving = "reserve"
+// reserves tells that the batch system of s makes reservations; where nodes do not see the control directory no
+// part could wait at a barrier.
+func (s *site) reserves() bool { return s.w.offering() && !s.batch.blind }
 
-// reserveRules are the operator's at every site.
-func (w *world) reserveRules() reserve.Rules {
-	return reserve.Rules{Offered: w.offering(), Limit: grid.Minute}
+// reserveRules are the operator's.
+func (s *site) reserveRules() reserve.Rules {
+	return reserve.Rules{Offered: s.reserves(), Limit: grid.Minute}
 }
 
 // command about reservations: what it does is done at its end, unless the client died.
@@ -58,12 +56,13 @@ func (h *host) reserve(key core.WorkKey, e core.Reserve) {
 	r := e.Reservation
 	h.reservations(key, func(failed bool) core.Event {
 		ev := core.Reserved{ID: r.ID, Place: r.Place(), Kind: grid.Temporary}
-		if other := b.reservedOver(r.ID, r.Place()); other != "" && !failed && !b.s.w.broken.core.Without(core.OverlapAllowed) {
-			ev.Err, ev.Kind = "it overlaps "+string(other), grid.Permanent
+		why := b.mayNotHold(r.ID, r.Place())
+		if why != "" && !failed {
+			ev.Err, ev.Kind = why, grid.Permanent
 			return ev
 		}
 		var done bool
-		if done, ev.Err = b.unsaid(failed); done && (b.reservedOver(r.ID, r.Place()) == "" || b.s.w.broken.core.Without(core.OverlapAllowed)) {
+		if done, ev.Err = b.unsaid(failed); done && why == "" {
 			b.hold(r.ID, r.Place())
 		}
 		return ev
@@ -76,6 +75,7 @@ func (h *host) unreserve(key core.WorkKey, id grid.ReservationID) {
 		done, err := b.unsaid(failed)
 		if done {
 			delete(b.holds, id)
+			b.pass()
 		}
 		return core.Unreserved{ID: id, Err: err}
 	})
@@ -114,6 +114,55 @@ func (b *batch) reservedOver(but grid.ReservationID, at grid.Place) grid.Reserva
 	return ""
 }
 
+// mayNotHold is why the batch system refuses a reservation: another one, or jobs whose limits reach into it.
+func (b *batch) mayNotHold(id grid.ReservationID, at grid.Place) string {
+	w := b.s.w
+	if _, held := b.holds[id]; held || w.broken.core.Without(core.OverlapAllowed) {
+		return ""
+	}
+	if other := b.reservedOver(id, at); other != "" {
+		return "it overlaps " + string(other)
+	}
+	into := func(l *local) bool {
+		left := cmp.Or(l.entered, l.started) + l.sub.BatchLimit() - w.now
+		return b.s.clock.wall(w.now)+left > at.Start
+	}
+	if l := b.occupied(at.Nodes, into); l != nil {
+		return "a job that runs may use its nodes then"
+	}
+	return ""
+}
+
+// keptFree tells that a node is reserved for others before a job of that limit would have ended.
+func (b *batch) keptFree(n grid.NodeName, limit grid.Tick) bool {
+	now := b.s.clock.wall(b.s.w.now)
+	for _, p := range b.holds {
+		if p.Start < now+limit && now < p.End && slices.Contains(p.Nodes, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// reservedNodes are the reservations as a listing shows them.
+func (b *batch) reservedNodes() (list []plan.Reservation) {
+	if len(b.holds) == 0 {
+		return nil
+	}
+	b.lapse()
+	for _, id := range slices.Sorted(maps.Keys(b.holds)) {
+		at := b.holds[id]
+		r := plan.Reservation{ID: string(id), Start: at.Start, End: at.End}
+		for i, n := range b.s.nodes {
+			if slices.Contains(at.Nodes, n.Name) {
+				r.Shares = append(r.Shares, plan.Share{Node: i, Processes: n.Cores, Cores: n.Cores})
+			}
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
 // hold takes a reservation up, and checks the first part of S3.
 func (b *batch) hold(id grid.ReservationID, at grid.Place) {
 	w := b.s.w
@@ -123,90 +172,10 @@ func (b *batch) hold(id grid.ReservationID, at grid.Place) {
 	if other := b.reservedOver(id, at); other != "" {
 		w.violate("S3", "", "%s holds %s and %s on a node at one time", b.s.name(), id, other)
 	}
+	if _, held := b.holds[id]; !held {
+		w.result.Coverage["reserved"]++
+	}
 	b.holds[id] = at
-	w.result.Coverage["reserved"]++
-}
-
-// booker is a holder who may fall silent after each of its words: a coordinator that is gone. What it holds is for a
-// job, of which no broker knows.
-type booker struct {
-	w        *world
-	from, at *site
-	id       grid.ReservationID
-	rnd      *rand.Rand
-	lease    grid.Tick
-}
-
-// loadBookers plans them, and looks at what they hold.
-func (w *world) loadBookers() {
-	if !w.offering() {
-		return
-	}
-	r := rand.New(rand.NewPCG(w.o.Seed, 13))
-	for n := range 30 {
-		b := &booker{w: w, rnd: r, id: grid.ReservationID(fmt.Sprint("b", n)), lease: between(r, 20*grid.Second, 4*grid.Minute)}
-		b.from, b.at = w.sites[r.IntN(len(w.sites))], w.sites[r.IntN(len(w.sites))]
-		w.after(between(r, grid.Second, arrivals), b.ask)
-	}
-	w.every(20*grid.Second, w.lookAtHolds)
-}
-
-// every does something again and again, until the world ends.
-func (w *world) every(span grid.Tick, do func()) {
-	w.after(span, func() {
-		do()
-		w.every(span, do)
-	})
-}
-
-func (b *booker) says(m wire.Message) {
-	if h := &b.at.host; b.from != b.at && h.up && h.Core() != nil && !b.at.gone {
-		h.post(core.Message{From: b.from.peer, Message: m})
-	}
-}
-
-// ask asks for nodes, and mostly says something more.
-func (b *booker) ask() {
-	now := b.at.clock.wall(b.w.now) / grid.Second * grid.Second
-	start := now + between(b.rnd, 10*grid.Second, 10*grid.Minute)/grid.Second*grid.Second
-	length := between(b.rnd, 5*grid.Minute, 20*grid.Minute) / grid.Second * grid.Second
-	b.says(wire.Reserve{
-		ID: b.id, Holder: grid.User{Home: b.from.peer, Name: "dora"}, For: grid.NewJobID(b.from.name(), "B0000000000000000000000000"), What: grid.NodesReserved, Nodes: []grid.NodeName{b.at.nodes[b.rnd.IntN(len(b.at.nodes))].Name},
-		From: start, Until: start + length, Length: length, Limit: between(b.rnd, 5*grid.Second, grid.Minute), Sent: now,
-	})
-	for range b.rnd.IntN(4) {
-		b.w.after(between(b.rnd, grid.Second, 3*grid.Minute), func() { b.says(wire.Confirm{ID: b.id, Lease: b.lease}) })
-	}
-	if b.rnd.IntN(4) == 0 {
-		b.w.after(between(b.rnd, grid.Second, 5*grid.Minute), func() { b.says(wire.Release{ID: b.id}) })
-	}
-}
-
-// lookAtHolds is the rest of S3: at a site where all has worked for a while nothing is held that is over.
-
-func (w *world) lookAtHolds() {
-	for _, s := range w.sites {
-		s.batch.lapse()
-		works := s.host.up && s.host.Core() != nil && !s.host.frozen && !s.batch.off && !s.gone && s.duplicate == nil
-		if !works {
-			s.batch.since = w.now
-		}
-		for _, id := range slices.Sorted(maps.Keys(s.batch.holds)) {
-			r, _ := s.disk.beside[besideKey{grid.KindReservation, string(id)}].(*grid.Reservation)
-			over := grid.Tick(0) // by the clock of Core
-			switch {
-			case r == nil:
-				over = 1
-			case r.State.Over():
-				over = r.Ended
-			case r.State == grid.Tentative, r.Until > 0 && r.State != grid.Active:
-				over = r.Until
-			default:
-				continue
-			}
-			if over > 0 && s.host.now() > over+outlives && w.now > s.batch.since+outlives {
-				w.violate("S3", "", "%s still holds %s: %+v", s.name(), id, r)
-			}
-		}
-	}
+	w.truth.held(b.s, id, at)
+	w.after(b.s.clock.truly(max(0, at.Start-b.s.clock.wall(w.now))), b.pass)
 }

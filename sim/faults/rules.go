@@ -69,6 +69,11 @@ func Rules() []Rule {
 		{Name: "tentative-never-expires", core: core.TentativeNeverExpires, Without: "a reservation that is not confirmed stays until its end"},
 		{Name: "overlap-allowed", core: core.OverlapAllowed, Without: "neither the book nor the batch system refuses reservations that overlap"},
 		{Name: "lease-not-checked", core: core.LeaseNotChecked, Without: "a reservation stays though its lease is over"},
+		{Name: "confirm-before-all-tentative", core: core.ConfirmBeforeAllTentative, Without: "reservations of a job over several sites are confirmed as soon as one is made"},
+		{Name: "go-before-all-there", core: core.GoBeforeAllThere, Without: "its parts are told to go when one of them has arrived"},
+		{Name: "go-unsaved", core: core.GoUnsaved, Without: "GO is said, and not on disk"},
+		{Name: "token-before-go", core: core.TokenBeforeGo, Without: "a part is told to go when it arrives, by its own site"},
+		{Name: "clock-offset-ignored", core: core.ClockOffsetIgnored, Without: "the clocks of other sites count as that of the home"},
 		{Name: "deadline-unseen", core: core.DeadlineUnseen, Without: "an owner does not end a job by its deadline"},
 	}
 	for i := range list {
@@ -79,6 +84,9 @@ func Rules() []Rule {
 	}
 	return list
 }
+
+// coallocate is the profile of jobs over several sites.
+const coallocate = "coallocate"
 
 // shows tells where the absence of a rule shows soonest, if that is not at once in the
 // first profile.
@@ -106,9 +114,15 @@ var shows = map[string]struct {
 	"kept-back-starts":           {"calm", 5},
 	"dependencies-ignored":       {"calm", 7},
 	"deadline-unseen":            {"calm", 35},
-	"tentative-never-expires":    {reserving, 0},
-	"overlap-allowed":            {reserving, 0},
-	"lease-not-checked":          {reserving, 0},
+	"tentative-never-expires":    {"reserve", 0},
+	"overlap-allowed":            {"reserve", 0},
+	"lease-not-checked":          {"reserve", 0},
+
+	"confirm-before-all-tentative": {coallocate, 0},
+	"go-before-all-there":          {coallocate, 0},
+	"go-unsaved":                   {coallocate, 0},
+	"token-before-go":              {coallocate, 0},
+	"clock-offset-ignored":         {coallocate, 0},
 }
 
 // switched are the rules that are off.

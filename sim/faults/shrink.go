@@ -32,7 +32,7 @@ func with(o *Options, change func()) Options {
 // fewerJobs leaves jobs out: halves, then quarters, down to single ones.
 func fewerJobs(o *Options, bad func(Options) bool, more func() bool) bool {
 	list := make([]int, 0, o.Jobs)
-	for n := range o.Jobs {
+	for n := range o.Jobs + wides {
 		if o.Keep == nil || o.Keep[n] {
 			list = append(list, n)
 		}

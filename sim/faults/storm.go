@@ -186,7 +186,7 @@ func (w *world) during(k Kind, s *site, span grid.Tick, set func(on bool)) {
 func (s *site) powerCut(down grid.Tick) {
 	s.host.crash(down, "power cut")
 	for _, l := range append([]*local(nil), s.batch.jobs...) {
-		if l.started > 0 && !l.foreign {
+		if (l.started > 0 || l.entered > 0) && !l.foreign {
 			s.batch.vanish(l)
 		}
 	}
@@ -200,7 +200,7 @@ func (s *site) perish() {
 		s.duplicate.gone = true
 		s.duplicate.host.crash(0, "with it")
 	}
-	s.batch.jobs = nil
+	s.batch.jobs, s.batch.holds = nil, nil
 }
 
 // fence stops a broker for a while; its batch system is emptied and off, and the

@@ -18,6 +18,13 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 		f.removed = true
 		return
 	}
+	if f.isPart() { // of which nobody is told
+		if r.State.Terminal() && f.told != r.State {
+			f.told, f.toldAt = r.State, w.now
+			t.judge(s, f, r)
+		}
+		return
+	}
 	if f.told != 0 && f.told != grid.Lost && (r.State != f.told || r.ExitCode != f.exit) && !f.torn() {
 		w.violate("S5", id, "%s was told to be %s (exit code %d) and is told to be %s (%d) now", id, f.told, f.exit, r.State, r.ExitCode)
 	}
@@ -37,6 +44,10 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 // judge checks that a final state is true.
 func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	w := s.w
+	if f.isWhole() && len(f.rounds) > 0 && len(f.starts) == 0 {
+		t.judgeWhole(s, f, r)
+		return
+	}
 	// What still runs of an older term, at a site that was forgotten, is not this job any more.
 	if r.State != grid.Lost && f.running[r.Epoch.Term] > 0 && !slices.ContainsFunc(f.starts, f.untraceable) {
 		w.violate("S5", f.id, "%s is told to be %s while its program runs", f.id, r.State)
@@ -48,7 +59,7 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 			w.violate("S1", f.id, "%s is LOST (%s), and what is known of it was not lost in truth", f.id, r.Reason)
 		}
 	case grid.Killed:
-		if !f.wished {
+		if !f.wished && !f.isPart() {
 			w.violate("S5", f.id, "%s is told to be KILLED, and nobody asked for that", f.id)
 		}
 	case grid.Completed, grid.CancelledWalltime:
@@ -61,7 +72,7 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 			w.violate("S14", f.id, "%s is told to be %s, and has no deadline", f.id, r.State)
 		}
 	case grid.Failed:
-		if len(f.starts) == 0 && !f.inVain() && !f.refused && !f.stranded && !f.unsupplied && !f.removed && !f.swept() {
+		if len(f.starts) == 0 && !f.inVain() && !f.refused && !f.stranded && !f.unsupplied && !f.removed && !f.swept() && !f.isPart() {
 			w.violate("S5", f.id, "%s is told to be FAILED (%s), and nothing of that kind happened", f.id, r.Reason)
 		}
 	}

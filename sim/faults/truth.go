@@ -16,6 +16,7 @@ import (
 //	S2a  two sites never own a job at one epoch, nor at one term at the same time
 //	S2b  a program is started once; a rerunnable one once per term and loss of it
 //	S2c  none is started after its user was told KILLED
+//	S4   a job over several sites has all of them or none (and S3: reservations; together.go)
 //	S5   what a user was told stays true, and was true
 //	S6   no message is sent that the codec refuses
 //	S8   nothing is left over
@@ -27,7 +28,8 @@ import (
 // Programs and owners are here, what users are told in told.go, and what is not held
 // against the brokers in excuse.go.
 type truth struct {
-	facts map[grid.JobID]*fact
+	facts  map[grid.JobID]*fact
+	pieces map[grid.ReservationID][]*piece // of jobs over several sites; see together.go
 }
 
 // fact is the truth about one job.
@@ -59,9 +61,12 @@ type fact struct {
 	killer     *site      // who had the job then
 	queued     grid.Tick  // when it was last in a queue, or was given what it waits for
 	moved      bool
-	asked      asked   // what its user wants of it beside
-	refused    bool    // a batch system has refused to take it
-	stranded   bool    // since it was handed in, no site of its home's file had enough processors for it
+	asked      asked // what its user wants of it beside
+	refused    bool  // a batch system has refused to take it
+	stranded   bool  // since it was handed in, no site of its home's file had enough processors for it
+	sites      int   // that it may have at one time; 0 is one
+	rounds     []*round
+	whole      *fact   // of which it is a part
 	duplicates [2]bool // the first one, and its duplicate, have changed a record of it while both ran
 
 	// What its home has lost the knowledge of, with its journal; see lapse.go.
@@ -84,8 +89,13 @@ type start struct {
 }
 
 func newFact(id grid.JobID, home *site, job *grid.Job) *fact {
+	sites := 0
+	if job.Coallocation != nil {
+		sites = job.Coallocation.Sites
+	}
 	return &fact{
-		id: id, home: home, rerun: job.Rerunnable, cores: job.Demand.Cores(), stranded: !home.capable(job.Demand.Cores()),
+		sites: sites,
+		id:    id, home: home, rerun: job.Rerunnable, cores: job.Demand.Cores(), stranded: !home.capable(job.Demand.Cores()),
 		owners: map[grid.Epoch]*site{}, got: map[grid.Epoch]grid.Tick{}, given: map[grid.Epoch]grid.Tick{}, owning: map[*site]grid.Epoch{}, had: map[*site]bool{},
 		running: map[uint32]int{}, losses: map[uint32]int{},
 	}
@@ -104,6 +114,7 @@ func (t *truth) started(s *site, l *local) {
 	f.running[id.Epoch.Term]++
 	f.moved = f.moved || s != f.home
 	w.tell(s, "STARTS %s", id)
+	t.mayBegin(s, l)
 	if !f.torn() {
 		f.mayStart(w, now)
 		f.mayGo(w, now, &l.sub.Job)
@@ -171,11 +182,23 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 			s.w.tell(s, "saves that it is drained: %v", site.Draining)
 			continue
 		}
+		if a, is := c.Record.(*grid.Allocation); is {
+			t.roundSaved(s, a)
+		}
+		if r, is := c.Record.(*grid.Reservation); is && r.Site == s.peer {
+			t.reservationSaved(s, r)
+		}
 		id, r, is := c.Job()
 		if !is {
 			continue
 		}
 		f := t.facts[id]
+		if f == nil && r != nil && r.Job.Part != nil {
+			f = t.newPart(s.w.byPeer[r.Job.Home], &r.Job)
+		}
+		if f == nil {
+			continue
+		}
 		if s.duplicate != nil {
 			f.acted(first)
 		}

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"gbroker/broker/core"
 	"gbroker/grid"
@@ -66,6 +67,7 @@ func (w *world) most(s *site) int {
 type customer struct {
 	w        *world
 	s        *site
+	rnd      *rand.Rand
 	n, tries int
 	asked    int // for its end, and its removal
 	job      grid.Job
@@ -85,7 +87,13 @@ func (w *world) customer(s *site, n int) *customer {
 	if r.IntN(4) == 0 {
 		j.Inputs = grid.Manifest{{Path: "data", Size: 1 + r.Int64N(4<<20), Mode: 0o644, Ranges: make([]grid.Hash, 1)}}
 	}
-	c := &customer{w: w, s: s, n: n, job: j, key: fmt.Sprint("key", n)}
+	return w.plans(&customer{w: w, s: s, n: n, job: j, rnd: r})
+}
+
+// plans plans what a user does beside handing his job in.
+func (w *world) plans(c *customer) *customer {
+	r := c.rnd
+	c.key = fmt.Sprint("key", c.n)
 	if r.Float64() < max(0.1, w.rates[UserCancels]) {
 		w.after(between(r, grid.Second, arrivals+5*grid.Minute), c.cancel)
 	}
@@ -102,9 +110,9 @@ func (c *customer) submit() {
 	if c.id != "" || c.s.gone || c.tries > 200 {
 		return
 	}
-	again := between(w.rnd.user, 5*grid.Second, 30*grid.Second)
+	again := between(c.rnd, 5*grid.Second, 30*grid.Second)
 	times := 1
-	if w.rnd.user.IntN(12) == 0 {
+	if c.rnd.IntN(12) == 0 {
 		times = 2
 	}
 	for range times {
@@ -115,7 +123,7 @@ func (c *customer) submit() {
 			continue
 		}
 		w.truth.facts[job.ID] = newFact(job.ID, c.s, &job)
-		w.after(between(w.rnd.user, 0, 30), func() { c.hand(job) })
+		w.after(between(c.rnd, 0, 30), func() { c.hand(job) })
 	}
 	w.after(again, c.submit)
 }
@@ -152,7 +160,7 @@ func (c *customer) accepted(a core.Answer) {
 	c.id = id
 	f.accepted = true
 	if first && len(c.job.Inputs) > 0 {
-		w.after(between(w.rnd.user, 10, 5*grid.Second), c.upload)
+		w.after(between(c.rnd, 10, 5*grid.Second), c.upload)
 	}
 }
 
@@ -163,7 +171,7 @@ func (c *customer) upload() {
 	if c.s.gone || f.told != 0 || f.unknown {
 		return
 	}
-	retry := between(w.rnd.user, 5*grid.Second, 20*grid.Second)
+	retry := between(c.rnd, 5*grid.Second, 20*grid.Second)
 	again := func() { w.after(retry, c.upload) }
 	if !h.up || h.Core() == nil || h.frozen {
 		again()
@@ -228,7 +236,7 @@ func (s *site) drain(on bool) {
 // home is not asked, it hears of it from the owner, and the promise is the home's from
 // then on: an owner that is gone for ever takes the wish along.
 func (c *customer) cancel() {
-	w, r := c.w, c.w.rnd.user
+	w, r := c.w, c.rnd
 	at, to := c.s, c.s
 	if n := len(c.s.members); n > 0 && r.IntN(3) == 0 {
 		at = w.byPeer[c.s.members[r.IntN(n)].Peer]
@@ -306,7 +314,7 @@ func (c *customer) remove() {
 			}
 		})
 	}
-	w.after(between(w.rnd.user, 5*grid.Second, grid.Minute), func() {
+	w.after(between(c.rnd, 5*grid.Second, grid.Minute), func() {
 		if !removed {
 			c.remove()
 		}
