@@ -37,7 +37,8 @@ type SlotChoice struct {
 	Sites   []SiteSlots   `json:"sites"`
 	Best    grid.SiteName `json:"best"` // the one site that would end the job first; "" is none
 	BestEnd Time          `json:"best_end"`
-	End     Time          `json:"end"` // where several sites run it
+	Start   Time          `json:"start"` // where several sites run it
+	End     Time          `json:"end"`
 	Why     string        `json:"why"` // why several sites were not taken; "" where they were
 }
 
@@ -58,7 +59,7 @@ func newAllocation(a *grid.Allocation) *Allocation {
 		v.Parts = append(v.Parts, newPart(&a.Parts[i]))
 	}
 	if c := a.Choice; c != nil {
-		v.Choice = &SlotChoice{At: Time(c.At), Sites: make([]SiteSlots, 0, len(c.Sites)), Best: c.Best, BestEnd: Time(c.BestEnd), End: Time(c.End), Why: c.Why}
+		v.Choice = &SlotChoice{At: Time(c.At), Sites: make([]SiteSlots, 0, len(c.Sites)), Best: c.Best, BestEnd: Time(c.BestEnd), Start: Time(c.Start), End: Time(c.End), Why: c.Why}
 		for _, s := range c.Sites {
 			slots := SiteSlots{Site: s.Site, Slots: s.Slots, Taken: s.Taken}
 			if s.Refusal != nil {

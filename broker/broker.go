@@ -130,6 +130,8 @@ type Ports struct {
 	// Changed sees each change of a job once it is durable, with its record of before, nil if there
 	// was none. It must not wait, and may keep neither. It may be nil.
 	Changed func(before *grid.Record, change grid.Change)
+	// Displaced hears of local jobs that give way to a reservation, and what they lose; it may be nil.
+	Displaced func(jobs int, coreSeconds float64)
 	// Notifier tells users of their jobs; an error that wraps grid.ErrInvalid is final. It may be nil.
 	Reserver Reserver // nil where the batch system makes no reservations
 	Notifier interface {
@@ -355,6 +357,8 @@ func (b *Broker) post(ev core.Event) {
 		b.trust(e.Members)
 	case core.OwnSite:
 		b.cfg.Site = e.Site
+	case core.PricesChanged:
+		b.cfg.Prices = e.Prices
 	case core.LimitsChanged:
 		b.cfg.User, b.cfg.OfferFiles = e.User, e.OfferFiles
 	case core.ReservingChanged:

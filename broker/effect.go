@@ -48,6 +48,8 @@ func (b *Broker) dispatch(ctx context.Context, e core.Effect, pauses uint64) {
 		}
 	case core.Answer:
 		b.answer(e)
+	case core.Displace:
+		b.displaced(e)
 	case core.Alarm:
 		b.raise(e)
 	case core.Note:
@@ -68,6 +70,19 @@ func (b *Broker) saved(c grid.Change) {
 		if b.ports.Changed != nil {
 			b.ports.Changed(before, c)
 		}
+	}
+}
+
+// displaced tells the operator of local jobs that give way to the grid.
+func (b *Broker) displaced(e core.Displace) {
+	r, seconds := &e.Reservation, 0.0
+	for _, d := range e.Jobs {
+		seconds += d.CoreSeconds
+	}
+	b.ports.Log.Info("local jobs give way to a reservation", zap.String("reservation", string(r.ID)), zap.String("user", r.Holder.Name),
+		zap.String("of", string(r.Holder.Home)), zap.Float64("rate", r.Price), zap.Int("jobs", len(e.Jobs)), zap.Float64("core seconds", seconds), zap.Any("each", e.Jobs))
+	if b.ports.Displaced != nil {
+		b.ports.Displaced(len(e.Jobs), seconds)
 	}
 }
 

@@ -99,7 +99,9 @@
 //	                             that gives way to a reservation; left out: 0
 //	hours: [{from: HH:MM, to: HH:MM, factor: NUMBER}, …]
 //	                             of the day, in this machine's time; the first that holds counts
-//	share: NUMBER                the part of the cores that reservations of the grid may have; left out: all
+//	users: [{site: NAME, user: NAME, factor: NUMBER}, …]
+//	                             of a neighbour; without user, of all who have none of their own
+//	share: NUMBER                the part of the cores that reservations of other sites may have at one time; left out: all
 //
 // MAIL says how mail is sent:
 //
@@ -257,7 +259,8 @@ type Config struct {
 	// is not declared meets no such job.
 	Each grid.Each
 	// Prices are what jobs of other sites pay; nil is nothing.
-	Prices *plan.Pricing
+	Prices      *plan.Pricing
+	PricedUsers []PricedUser
 	// Architecture and System are told to jobs that ask for one, in JSDL's words.
 	Architecture, System string
 }
@@ -524,7 +527,7 @@ func configFields(d *document, c *Config) []field {
 		}},
 		{name: "prices", read: func(n ast.Node) {
 			c.Prices = &plan.Pricing{Zone: time.Local}
-			d.fields(n, "prices", priceFields(d, c.Prices))
+			d.fields(n, "prices", priceFields(d, c))
 		}},
 		{name: "each_node", aka: "node nodes_have", read: func(n ast.Node) { d.fields(n, "each_node", eachFields(d, &c.Each)) }},
 		{name: "architecture", aka: "arch cpu", read: word("architecture", &c.Architecture, oneOf(architectures...))},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/plan"
 )
@@ -14,7 +15,53 @@ import (
 // maxHours bounds the times of day that have a price of their own.
 const maxHours = 24
 
-func priceFields(d *document, p *plan.Pricing) []field {
+// maxPricedUsers bounds those who have a factor of their own.
+const maxPricedUsers = 1000
+
+// PricedUser is a user of a neighbour, or all of them, whose rate is another. The neighbour is meant by the name that it has
+// here, so that what it is worth is known with the neighbours.
+type PricedUser struct {
+	Site   grid.SiteName
+	User   string // "" is all
+	Factor float64
+}
+
+// prices are those of the file, for the neighbours as they are.
+func (c *Config) prices(members []grid.Member) *plan.Pricing {
+	if c.Prices == nil {
+		return nil
+	}
+	p := *c.Prices
+	p.Users = map[grid.User]float64{}
+	for _, u := range c.PricedUsers {
+		for _, m := range members {
+			if m.Name == u.Site {
+				p.Users[grid.User{Home: m.Peer, Name: u.User}] = u.Factor
+			}
+		}
+	}
+	return &p
+}
+
+// repriced tells what the prices are, for the neighbours as they are.
+func (s *site) repriced() {
+	s.broker.Post(core.PricesChanged{Prices: s.pricing.Load().prices(s.memberList())})
+}
+
+func (d *document) pricedUser(n ast.Node) (u PricedUser) {
+	const what = "prices.users"
+	d.fields(n, what, []field{
+		{name: "site", aka: "neighbour", required: "site: NAME", read: func(n ast.Node) { parsed(d, n, what+".site", &u.Site, readName[grid.SiteName]) }},
+		{name: "user", aka: "name", read: func(n ast.Node) { parsed(d, n, what+".user", &u.User, userName) }},
+		{name: "factor", required: "factor: 0.5", read: func(n ast.Node) {
+			parsed(d, n, what+".factor", &u.Factor, within(0, 1000, formatNumber, number))
+		}},
+	})
+	return u
+}
+
+func priceFields(d *document, c *Config) []field {
+	p := c.Prices
 	amount := func(name string, to *float64, low, high float64) func(ast.Node) {
 		return func(n ast.Node) { parsed(d, n, "prices."+name, to, within(low, high, formatNumber, number)) }
 	}
@@ -31,6 +78,9 @@ func priceFields(d *document, p *plan.Pricing) []field {
 				})
 				p.Hours = append(p.Hours, h)
 			})
+		}},
+		{name: "users", aka: "factors", read: func(n ast.Node) {
+			d.list(n, "prices.users", maxPricedUsers, false, func(n ast.Node) { c.PricedUsers = append(c.PricedUsers, d.pricedUser(n)) })
 		}},
 		{name: "share", read: amount("share", &p.Share, 0.001, 1)},
 	}

@@ -24,6 +24,8 @@ type meter struct {
 	handoffs  *prometheus.CounterVec // by direction
 	decisions *prometheus.CounterVec // by cause
 	polls     *prometheus.CounterVec // by result
+	displaced prometheus.Counter     // local jobs
+	lost      prometheus.Counter     // core-seconds of them
 	wait      prometheus.Histogram
 	off       *prometheus.HistogramVec // by whether the job started early or late
 }
@@ -40,18 +42,26 @@ func newMeter(s *site) *meter {
 		handoffs:  vec("gbroker_handoffs_total", "Jobs that changed their owner, in from and out to neighbours.", "direction"),
 		decisions: vec("gbroker_decisions_total", "Searches for a place that decided, by cause.", "cause"),
 		polls:     vec("gbroker_batch_polls_total", "Looks at the batch system, by result.", "result"),
+		displaced: prometheus.NewCounter(prometheus.CounterOpts{Name: "gbroker_jobs_displaced_total", Help: "Waiting local jobs that gave way to a reservation of another site's user."}),
+		lost:      prometheus.NewCounter(prometheus.CounterOpts{Name: "gbroker_displaced_core_seconds_total", Help: "What these would have had of the nodes meanwhile."}),
 		wait: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gbroker_job_wait_seconds", Buckets: spans,
 			Help: "From the submission of a job to its start, of jobs that started here."}),
 		off: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "gbroker_start_estimate_error_seconds", Buckets: spans,
 			Help: "How far the start of a job was from the estimate at its queueing here; late: after it."}, []string{"start"}),
 	}
-	m.registry.MustRegister(m.accepted, m.ended, m.handoffs, m.decisions, m.polls, m.wait, m.off, moment{m},
+	m.registry.MustRegister(m.accepted, m.ended, m.handoffs, m.decisions, m.polls, m.displaced, m.lost, m.wait, m.off, moment{m},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 func (m *meter) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+}
+
+// displace takes local jobs that give way to a reservation.
+func (m *meter) displace(jobs int, coreSeconds float64) {
+	m.displaced.Add(float64(jobs))
+	m.lost.Add(coreSeconds)
 }
 
 // started takes the start of a job here.

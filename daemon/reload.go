@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -46,7 +47,7 @@ var configParts = []part{
 	{"mail", false, func(c *Config) any { return c.Mail }},
 	{"log.level", true, func(c *Config) any { return c.LogLevel }},
 	{"log.format", false, func(c *Config) any { return c.LogFormat }},
-	{"prices", false, func(c *Config) any { return c.Prices }},
+	{"prices", true, func(c *Config) any { return []any{c.Prices, c.PricedUsers} }},
 	{"each_node", false, func(c *Config) any { return c.Each }},
 	{"architecture", false, func(c *Config) any { return c.Architecture }},
 	{"operating_system", false, func(c *Config) any { return c.System }},
@@ -112,6 +113,10 @@ func (s *site) reloaded(now Config) Config {
 		s.broker.SetReserving(next.Reservations.rules(s.broker.Reserves()))
 	}
 	now.LogLevel, now.Limits, now.Reservations = next.LogLevel, next.Limits, next.Reservations
+	if now.Prices, now.PricedUsers = next.Prices, next.PricedUsers; slices.Contains(live, "prices") {
+		s.pricing.Store(&next)
+		s.repriced()
+	}
 	switch {
 	case len(live)+len(later) == 0:
 		s.log.Info("configuration unchanged")

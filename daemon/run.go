@@ -59,6 +59,7 @@ type site struct {
 	load     atomic.Pointer[api.BatchLoad]
 	notifier *notifier
 	meter    *meter
+	pricing  atomic.Pointer[Config] // whose prices hold
 	feed     *feed
 	server   *api.Server
 	names    *names
@@ -114,6 +115,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 	if s.names, err = loadNames(filepath.Join(cfg.Data, "names.json")); err != nil {
 		log.Warn("former neighbours are shown by their peer IDs", zap.Error(err))
 	}
+	s.pricing.Store(&cfg)
 	s.keepNames(cfg.Members)
 	if s.overlay, err = overlay.New(s.overlayConfig(key)); err != nil {
 		return nil, err
@@ -148,7 +150,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 			}
 			return reopenJournal(ctx, cfg)
 		},
-		Clock: s.clock, Wall: wall, Log: log.Named("broker"), Changed: s.changed,
+		Clock: s.clock, Wall: wall, Log: log.Named("broker"), Changed: s.changed, Displaced: func(jobs int, coreSeconds float64) { s.meter.displace(jobs, coreSeconds) },
 		Notifier: s.notifier, Serve: service{s}.serve, Reserver: s.portReserver(),
 	})
 	s.meter, s.feed = newMeter(s), newFeed()
@@ -299,7 +301,7 @@ func (s *site) brokerConfig(key overlay.Key) core.Config {
 		Self:   s.self, Site: s.facts, Seed: s.boot,
 		Boot:   s.boot,
 		Grace:  s.cfg.grace(),
-		Prices: s.cfg.Prices, EstimateDeadline: grid.Span(s.cfg.EstimateDeadline), AutoForget: grid.Span(s.cfg.ForgetAfter),
+		Prices: s.cfg.prices(s.memberList()), EstimateDeadline: grid.Span(s.cfg.EstimateDeadline), AutoForget: grid.Span(s.cfg.ForgetAfter),
 		// a refused pair is blocked for one interval
 		Delta: grid.Span(s.cfg.Reevaluation.Interval), Block: grid.Span(s.cfg.Reevaluation.Interval), Settle: grid.Span(s.cfg.Reevaluation.Settle),
 		Margin: grid.Span(s.cfg.Reevaluation.Margin), Cooldown: grid.Span(s.cfg.Reevaluation.Cooldown),
@@ -396,6 +398,7 @@ func (s *site) watch(ctx context.Context) error {
 		s.keepNames(members)
 		s.monitor.SetPeers(members)
 		s.broker.Post(core.MembersChanged{Members: members})
+		s.repriced()
 		return nil
 	})
 }

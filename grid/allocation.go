@@ -136,7 +136,7 @@ type SlotChoice struct {
 	Sites []SiteSlots
 	Best  SiteName // the single site that would end it first; "" is none
 	BestEnd,
-	End Tick // by the home's clock
+	Start, End Tick // of several sites, by the home's clock
 	Why string // why several sites were not taken; "" where they were
 }
 

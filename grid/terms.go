@@ -45,7 +45,7 @@ type Terms struct {
 	Priority  int          // among the waiting jobs of its user; greater goes first
 	Held      bool         // it waits at home until it is released
 	After     []Dependency // all of them must hold
-	Fee       int64        // the most that its user pays for it, in the unit of the sites' prices; 0 is no word
+	Fee       int64        // the most that its user pays for a core and hour, in the unit of the sites' prices; 0 is no word
 	Notify    []Notice
 }
 

@@ -214,7 +214,7 @@ var ownRules = []rule{
 	{in: "Resources", space: Own, local: "WallTime", most: 1, holds: "seconds, up to 31622400", says: "how long it may run, on the reference machine"},
 	{in: "Resources", space: Own, local: "NotBefore", most: 1, holds: "xsd:dateTime with a zone", says: "it waits at its home until then"},
 	{in: "Resources", space: Own, local: "Deadline", most: 1, holds: "xsd:dateTime with a zone", says: "by when it must have ended"},
-	{in: "Resources", space: Own, local: "Fee", most: 1, holds: "whole number", says: "the most that its user pays for it, in the unit of the sites' prices"},
+	{in: "Resources", space: Own, local: "Fee", most: 1, holds: "whole number", says: "the most that its user pays for a core and hour, in the unit of the sites' prices"},
 	{in: "Resources", space: Own, local: "Account", most: 1, holds: "name", says: "of the batch system, to be charged"},
 	{in: "Resources", space: Own, local: "Rerunnable", most: 1, holds: "boolean", says: "its program may be started again after a loss"},
 	{in: "Resources", space: Own, local: "Hold", most: 1, holds: "boolean", says: "it waits at its home until it is released"},

@@ -84,7 +84,7 @@ func (c *chooser) enter(wanted *Wanted, speed float64, end grid.Tick) {
 		}
 		r := &c.rooms[len(c.rooms)-1]
 		r.pieces += k
-		r.units = append(r.units, unit{i, k, c.h.rate(i, c.start, until) * float64(c.cores(i)) * (until - c.start).Seconds() / 3600})
+		r.units = append(r.units, unit{i, k, Cost(c.h.rate(i, c.start, until), c.cores(i), until-c.start)})
 	}
 	c.rooms = slices.DeleteFunc(c.rooms, func(r roomAt) bool { return r.pieces < c.least })
 	slices.SortStableFunc(c.rooms, func(a, b roomAt) int { return cmp.Compare(b.pieces, a.pieces) })

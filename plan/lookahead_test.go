@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -13,39 +14,66 @@ import (
 )
 
 // naiveLookahead asks for one job after the other, each time of offers from which all that was taken is cut by hand.
-func naiveLookahead(jobs []Waits, offers []Offered) []Allocated {
+func naiveLookahead(jobs []Waits, offers ...[]Offered) []Allocated {
 	out := make([]Allocated, len(jobs))
-	left := slices.Clone(offers)
+	var left [][]Offered
+	for _, list := range offers {
+		left = append(left, slices.Clone(list))
+	}
+	pays := func(i int) float64 {
+		if jobs[i].Fee == AnyFee {
+			return 0
+		}
+		return jobs[i].Fee
+	}
 	done := make([]bool, len(jobs))
 	for range jobs {
 		next := -1
 		for i := range jobs {
-			if !done[i] && (next < 0 || jobs[i].Fee > jobs[next].Fee || jobs[i].Fee == jobs[next].Fee && jobs[i].Priority > jobs[next].Priority) {
+			if !done[i] && (next < 0 || pays(i) > pays(next) || pays(i) == pays(next) && jobs[i].Priority > jobs[next].Priority) {
 				next = i
 			}
 		}
 		done[next] = true
-		out[next] = Coallocate(&jobs[next].Wide, left, jobs[next].Alone)
-		for _, p := range out[next].Parts {
-			j := slices.IndexFunc(left, func(o Offered) bool { return o.Site.Name == p.Site })
-			var slots []grid.Slot
-			for _, s := range left[j].Slots {
-				if !slices.ContainsFunc(p.Nodes, func(n Taken) bool { return n.Node == s.Node }) {
-					slots = append(slots, s)
-					continue
-				}
-				before, after := s, s
-				before.End, after.Start = min(s.End, out[next].Start), max(s.Start, out[next].Until)
-				for _, x := range []grid.Slot{before, after} {
-					if x.Start < x.End {
-						slots = append(slots, x)
-					}
+		out[next] = Coallocate(&jobs[next].Wide, left[jobs[next].Offers], jobs[next].Alone)
+		for _, list := range left {
+			for _, p := range out[next].Parts {
+				if j := slices.IndexFunc(list, func(o Offered) bool { return o.Site.Name == p.Site }); j >= 0 {
+					list[j].Slots = cutByHand(list[j].Slots, p.Nodes, out[next].Start, out[next].Until)
 				}
 			}
-			left[j].Slots = slots
 		}
 	}
 	return out
+}
+
+func cutByHand(slots []grid.Slot, nodes []Taken, from, to grid.Tick) (left []grid.Slot) {
+	for _, s := range slots {
+		if !slices.ContainsFunc(nodes, func(n Taken) bool { return n.Node == s.Node }) {
+			left = append(left, s)
+			continue
+		}
+		before, after := s, s
+		before.End, after.Start = min(s.End, from), max(s.Start, to)
+		for _, x := range []grid.Slot{before, after} {
+			if x.Start < x.End {
+				left = append(left, x)
+			}
+		}
+	}
+	return left
+}
+
+// offeredToOthers is what the same sites offer to other jobs: not every node, nor at the same price.
+func offeredToOthers(t *rapid.T, offers []Offered) (other []Offered) {
+	for _, o := range offers {
+		o.Slots = slices.DeleteFunc(slices.Clone(o.Slots), func(grid.Slot) bool { return rapid.IntRange(0, 4).Draw(t, "not offered") == 0 })
+		for i := range o.Slots {
+			o.Slots[i].Price = float64(rapid.IntRange(0, 4).Draw(t, "price"))
+		}
+		other = append(other, o)
+	}
+	return other
 }
 
 // What is kept from job to job changes nothing: each gets what it would of offers made anew.
@@ -54,15 +82,19 @@ func TestLookaheadEqualsTheNaive(t *testing.T) {
 	for range 10 {
 		rapid.Check(t, func(t *rapid.T) {
 			x := drawWide(t)
+			offers := [][]Offered{x.offers, offeredToOthers(t, x.offers)}
 			var jobs []Waits
 			for i := range rapid.IntRange(1, 5).Draw(t, "jobs") {
-				w := Waits{Wide: drawWide(t).w, Job: grid.JobID(fmt.Sprint(i)), Priority: rapid.IntRange(0, 2).Draw(t, "priority")}
+				w := Waits{Wide: drawWide(t).w, Job: grid.JobID(fmt.Sprint(i)), Priority: rapid.IntRange(0, 2).Draw(t, "priority"), Offers: max(0, rapid.IntRange(-2, 1).Draw(t, "offers"))}
+				if rapid.IntRange(0, 3).Draw(t, "any price") == 0 {
+					w.Fee = AnyFee
+				}
 				w.Now, w.Link = x.w.Now, x.w.Link
 				jobs = append(jobs, w)
 			}
-			want := naiveLookahead(jobs, x.offers)
-			for i, got := range Lookahead(jobs, x.offers, 3) {
-				if got.Job != jobs[i].Job || got.Start != want[i].Start || got.End != want[i].End || got.Until != want[i].Until || got.Cost != want[i].Cost {
+			want := naiveLookahead(jobs, offers...)
+			for i, got := range Lookahead(jobs, 3, offers...) {
+				if got.Job != jobs[i].Job || got.Start != want[i].Start || got.End != want[i].End || got.Until != want[i].Until || math.Abs(got.Cost-want[i].Cost) > 1e-12 {
 					t.Fatalf("job %d: %+v, want %+v", i, got.Allocated, want[i])
 				}
 				if sites(got.Allocated) != sites(want[i]) || (got.Why == "") != (want[i].Why == "") {
@@ -84,7 +116,7 @@ func sites(a Allocated) (s string) {
 }
 
 // Two jobs want the same two nodes: who pays more goes first, then who has the higher priority, then who came
-// first. Only what starts within the window is reserved.
+// first; who says no fee goes after all. Only what starts within the window is reserved.
 func TestOrderOfACycle(t *testing.T) {
 	t.Parallel()
 	var offers []Offered
@@ -94,10 +126,10 @@ func TestOrderOfACycle(t *testing.T) {
 	job := func(id grid.JobID, fee float64, priority int) Waits {
 		return Waits{Wide: Wide{Demand: demand(2, 1, 0), Walltime: 10, Fee: fee}, Job: id, Priority: priority}
 	}
-	jobs := []Waits{job("first", 2, 0), job("poor", 0.5, 9), job("second", 2, 0), job("keen", 2, 1), job("rich", 3, 0)}
+	jobs := []Waits{job("unsaid", AnyFee, 9), job("first", 2, 0), job("poor", 0.5, 9), job("second", 2, 0), job("keen", 2, 1), job("rich", 3, 0)}
 	got := map[grid.JobID]grid.Tick{}
 	var reserved []grid.JobID
-	for _, a := range Lookahead(jobs, offers, 15) {
+	for _, a := range Lookahead(jobs, 15, offers) {
 		if got[a.Job] = a.Start; a.Parts == nil {
 			got[a.Job] = -1
 		}
@@ -105,7 +137,7 @@ func TestOrderOfACycle(t *testing.T) {
 			reserved = append(reserved, a.Job)
 		}
 	}
-	if want := map[grid.JobID]grid.Tick{"rich": 0, "keen": 10, "first": 20, "second": 30, "poor": -1}; !reflect.DeepEqual(got, want) {
+	if want := map[grid.JobID]grid.Tick{"rich": 0, "keen": 10, "first": 20, "second": 30, "unsaid": 40, "poor": -1}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	if want := []grid.JobID{"keen", "rich"}; !slices.Equal(reserved, want) {
@@ -142,8 +174,8 @@ func BenchmarkLookahead(b *testing.B) {
 		slots, jobs int
 		do          func([]Waits, []Offered)
 	}{
-		{"cycle", 1_000_000, 1_000, func(w []Waits, o []Offered) { Lookahead(w, o, 0) }},
-		{"cycle", 20_000, 50, func(w []Waits, o []Offered) { Lookahead(w, o, 0) }},
+		{"cycle", 1_000_000, 1_000, func(w []Waits, o []Offered) { Lookahead(w, 0, o) }},
+		{"cycle", 20_000, 50, func(w []Waits, o []Offered) { Lookahead(w, 0, o) }},
 		{"naive", 20_000, 50, func(w []Waits, o []Offered) { naiveLookahead(w, o) }},
 	} {
 		jobs, offers := benchCycle(c.slots, c.jobs)

@@ -40,6 +40,11 @@ func (p *Pricing) Rate(at grid.Tick, user grid.User) float64 {
 	return min(p.Base*p.hour(at)*p.user(user), maxRate)
 }
 
+// Cost is that of so many cores at a rate per core and hour, for so long.
+func Cost(rate float64, cores int, span grid.Tick) float64 {
+	return rate * float64(cores) * span.Seconds() / 3600
+}
+
 // displacing is the rate at an instant where a job of that priority gives way.
 func (p *Pricing) displacing(at grid.Tick, user grid.User, priority int64) float64 {
 	return min(p.Rate(at, user)*(1+p.Priority*float64(max(priority, 0))), maxRate)

@@ -75,7 +75,7 @@ var AnyFee = math.Inf(1)
 type Selection struct {
 	Start, End grid.Tick
 	Taken      []Taken // by site and node
-	Cost       float64 // the sum of their prices
+	Cost       float64 // of all cores that are held, for as long as they are
 }
 
 // Taken is what the job takes of one node: so many processes with so much. The times of the

@@ -111,7 +111,7 @@ func (o *offers) choose(w *Wanted, b best) *Selection {
 	for _, t := range all {
 		took := o.taken(t, b.until)
 		out.Taken = append(out.Taken, took)
-		out.Cost += took.Price
+		out.Cost += Cost(took.Price, took.Cores, b.until-b.start)
 	}
 	return out
 }
@@ -166,7 +166,7 @@ func (o *offers) cheapest(w *Wanted, nodes []free) []take {
 		before := 0
 		for _, l := range f.levels {
 			if k := o.pieces(c, f.of, l.room); c.mayUse(f.of) && k > before {
-				bySite[f.of.site] = append(bySite[f.of.site], unit{i, k - before, l.price})
+				bySite[f.of.site] = append(bySite[f.of.site], unit{i, k - before, o.eachPiece(f, l.price, k)})
 				before = k
 			}
 		}
@@ -199,6 +199,15 @@ func (o *offers) cheapest(w *Wanted, nodes []free) []take {
 		}
 	}
 	return out
+}
+
+// eachPiece is what one of so many pieces on a node costs, but for what is the same for all: the rate, and the cores
+// where all of the node is taken.
+func (o *offers) eachPiece(f free, rate float64, pieces int) float64 {
+	if !o.whole {
+		return rate
+	}
+	return rate * float64(o.market.sites[f.of.site].nodes[f.of.node].Cores) / float64(pieces)
 }
 
 func piecesOf(units []unit) (n int) {

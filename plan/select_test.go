@@ -230,7 +230,8 @@ func TestSelectTakesTheCheapest(t *testing.T) {
 		for _, p := range prices[:w.w.Demand.Cores()] {
 			least += p
 		}
-		if got.Cost != least {
+		least *= (got.End - got.Start).Seconds() / 3600
+		if math.Abs(got.Cost-least) > 1e-12 {
 			t.Fatalf("%+v; the cheapest cost %v", got, least)
 		}
 	})
@@ -274,12 +275,12 @@ func TestSelectByHand(t *testing.T) {
 		w      Wanted
 		want   string
 	}{
-		{1, Wanted{Walltime: 100, Fee: 9}, "5-105 a1=3 cost 3"},
-		{2, Wanted{Walltime: 100, Fee: 9}, "10-110 a1=3 a2=1 cost 4"},
-		{1, Wanted{Walltime: 40, Fee: 9}, "20-40 b1=2 cost 2"},
-		{1, Wanted{Walltime: 40, Fee: 9, FirstStart: true}, "5-45 a1=1 cost 1"},
-		{3, Wanted{Walltime: 40, Fee: 9}, "20-60 a1=3 a2=1 b1=2 cost 6"},
-		{2, Wanted{Walltime: 40, Fee: 9, MaxSites: 1}, "10-50 a1=1 a2=1 cost 2"},
+		{1, Wanted{Walltime: 100, Fee: 9}, "5-105 a1=3 cost 300"},
+		{2, Wanted{Walltime: 100, Fee: 9}, "10-110 a1=3 a2=1 cost 400"},
+		{1, Wanted{Walltime: 40, Fee: 9}, "20-40 b1=2 cost 40"},
+		{1, Wanted{Walltime: 40, Fee: 9, FirstStart: true}, "5-45 a1=1 cost 40"},
+		{3, Wanted{Walltime: 40, Fee: 9}, "20-60 a1=3 a2=1 b1=2 cost 240"},
+		{2, Wanted{Walltime: 40, Fee: 9, MaxSites: 1}, "10-50 a1=1 a2=1 cost 80"},
 		{3, Wanted{Walltime: 40, Fee: 2}, "at most 2 of the 3 pieces have room at once for 0.04 s, first at 0.01 s; " +
 			"of 6 slots 1 cost too much, 0 have no room for any piece, 1 are too short, 0 end too soon after the files are there; " +
 			"without the limit of the price it would start at 0.02 s; without delivery time and margin it would start at 0.01 s"},
@@ -304,7 +305,7 @@ func saySelection(s *Selection, lack *Lack) string {
 	for _, x := range s.Taken {
 		text += fmt.Sprintf(" %s%s=%v", x.Site, x.Node, x.Price)
 	}
-	return text + fmt.Sprintf(" cost %v", s.Cost)
+	return text + fmt.Sprintf(" cost %.4g", s.Cost*3.6e6) // of cores and milliseconds
 }
 
 // One site of two nodes of 8 cores and 16 bytes, by hand. Of n1 three cores are in use until
@@ -330,17 +331,17 @@ func TestSelectOnADemandByHand(t *testing.T) {
 		fee    float64
 		want   string
 	}{
-		{"five cores are left beside the others", demand(5, 1, 0), 5, "0-30 an1=1 cost 1"},
-		{"for a fee it has seven", demand(7, 1, 0), 9, "0-30 an1=6 cost 6"},
-		{"memory binds before cores", demand(3, 1, 4), 5, "20-50 an1=1 an2=1 cost 2"},
-		{"a piece lies on one node", demand(1, 8, 0), 5, "20-50 an2=1 cost 1"},
-		{"two of them", demand(2, 8, 0), 5, "50-80 an1=2 an2=1 cost 3"},
-		{"whole nodes", grid.Demand{Chunks: demand(2, 1, 0).Chunks, Exclusive: true}, 9, "20-50 an2=1 cost 1"},
-		{"nine pieces on whole nodes", grid.Demand{Chunks: demand(9, 1, 0).Chunks, Exclusive: true}, 9, "50-80 an1=2 an2=1 cost 3"},
-		{"a resource", grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1, Resources: gpu}}}, 5, "20-50 an2=1 cost 1"},
-		{"a property", grid.Demand{Chunks: demand(1, 1, 0).Chunks, Properties: []string{"big"}}, 5, "20-50 an2=1 cost 1"},
-		{"two kinds of pieces", grid.Demand{Chunks: []grid.Chunk{{Count: 3, Processes: 1, Cores: 2}, {Count: 1, Processes: 1, Cores: 5}}}, 5, "20-50 an1=1 an2=1 cost 2"},
-		{"and three", grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1, Resources: gpu}, {Count: 2, Processes: 1, Cores: 7}}}, 5, "50-80 an1=2 an2=1 cost 3"},
+		{"five cores are left beside the others", demand(5, 1, 0), 5, "0-30 an1=1 cost 150"},
+		{"for a fee it has seven", demand(7, 1, 0), 9, "0-30 an1=6 cost 1260"},
+		{"memory binds before cores", demand(3, 1, 4), 5, "20-50 an1=1 an2=1 cost 90"},
+		{"a piece lies on one node", demand(1, 8, 0), 5, "20-50 an2=1 cost 240"},
+		{"two of them", demand(2, 8, 0), 5, "50-80 an1=2 an2=1 cost 720"},
+		{"whole nodes", grid.Demand{Chunks: demand(2, 1, 0).Chunks, Exclusive: true}, 9, "20-50 an2=1 cost 240"},
+		{"nine pieces on whole nodes", grid.Demand{Chunks: demand(9, 1, 0).Chunks, Exclusive: true}, 9, "50-80 an1=2 an2=1 cost 720"},
+		{"a resource", grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1, Resources: gpu}}}, 5, "20-50 an2=1 cost 30"},
+		{"a property", grid.Demand{Chunks: demand(1, 1, 0).Chunks, Properties: []string{"big"}}, 5, "20-50 an2=1 cost 30"},
+		{"two kinds of pieces", grid.Demand{Chunks: []grid.Chunk{{Count: 3, Processes: 1, Cores: 2}, {Count: 1, Processes: 1, Cores: 5}}}, 5, "20-50 an1=1 an2=1 cost 330"},
+		{"and three", grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1, Resources: gpu}, {Count: 2, Processes: 1, Cores: 7}}}, 5, "50-80 an1=2 an2=1 cost 660"},
 		{"another architecture", grid.Demand{Chunks: demand(1, 1, 0).Chunks, Architecture: "powerpc"}, 9, "none of the 1 pieces has room; " +
 			"of 4 slots 0 cost too much, 4 have no room for any piece, 0 are too short, 0 end too soon after the files are there"},
 		{"what no site has", grid.Demand{Chunks: []grid.Chunk{{Count: 1, Cores: 1, Resources: []grid.Resource{{Name: "fpga", Amount: 1}}}}}, 9, "none of the 1 pieces has room; " +
@@ -410,10 +411,10 @@ func TestSelectFromPlans(t *testing.T) {
 		fee    float64
 		want   string
 	}{
-		{demand(2, 1, 0), 1, "0-10 an0=1 bn0=1 cost 2"},
-		{demand(4, 4, 0), 1, "100-110 an0=1 an1=1 bn0=1 bn1=1 cost 4"},
-		{demand(2, 4, 0), 1, "50-60 an1=1 bn1=1 cost 2"},
-		{demand(2, 4, 0), 2, "0-10 an1=2 bn1=2 cost 4"}, // what waits there gives way
+		{demand(2, 1, 0), 1, "0-10 an0=1 bn0=1 cost 20"},
+		{demand(4, 4, 0), 1, "100-110 an0=1 an1=1 bn0=1 bn1=1 cost 160"},
+		{demand(2, 4, 0), 1, "50-60 an1=1 bn1=1 cost 80"},
+		{demand(2, 4, 0), 2, "0-10 an1=2 bn1=2 cost 160"}, // what waits there gives way
 	} {
 		if got := saySelection(m.Select(Wanted{Demand: c.demand, Fee: c.fee, Walltime: 10})); got != c.want {
 			t.Errorf("%+v for %v: %s, want %s", c.demand, c.fee, got, c.want)

@@ -221,7 +221,7 @@ func (t twin) valid(s *Selection) error {
 		}
 		seen = append(seen, n)
 		per[n.site] += x.Processes
-		cores, processes, cost = cores+x.Cores, processes+x.Processes, cost+x.Price
+		cores, processes, cost = cores+x.Cores, processes+x.Processes, cost+x.Price*float64(x.Cores)*(s.End-s.Start).Seconds()/3600
 	}
 	switch {
 	case processes != d.Processes():

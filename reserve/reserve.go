@@ -124,18 +124,38 @@ func (b *Book) roomOnUplink(r *grid.Reservation) *grid.Refusal {
 	return nil
 }
 
-func (b *Book) uplinkUsed(r *grid.Reservation) (most int64) {
+func (b *Book) uplinkUsed(r *grid.Reservation) int64 {
+	return b.most(r.Start, r.End, func(o *grid.Reservation) int64 {
+		if o.ID == r.ID || o.Kind != grid.DeliveryReserved {
+			return 0
+		}
+		return o.Bandwidth
+	})
+}
+
+// Away is how many cores the users of other sites have here, at most at any time of an interval.
+func (b *Book) Away(from, to grid.Tick) int {
+	return int(b.most(from, to, func(o *grid.Reservation) int64 {
+		if o.Kind != grid.NodesReserved || o.Holder.Home == o.Site {
+			return 0
+		}
+		return int64(o.Cores)
+	}))
+}
+
+// most is the most that live reservations have together at any time of an interval: at its start, or that of one.
+func (b *Book) most(from, to grid.Tick, has func(*grid.Reservation) int64) (most int64) {
 	at := func(t grid.Tick) (sum int64) {
 		for _, o := range b.all {
-			if o.ID != r.ID && o.Kind == grid.DeliveryReserved && !o.State.Over() && o.Start <= t && t < o.End {
-				sum += o.Bandwidth
+			if !o.State.Over() && o.Start <= t && t < o.End {
+				sum += has(o)
 			}
 		}
 		return sum
 	}
-	most = at(r.Start)
+	most = at(from)
 	for _, o := range b.all {
-		if o.Start > r.Start && o.Start < r.End {
+		if o.Start > from && o.Start < to {
 			most = max(most, at(o.Start))
 		}
 	}

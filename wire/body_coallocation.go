@@ -59,12 +59,13 @@ type slotsBody struct {
 	To       int64      `msgpack:"e,omitempty"`
 	Fee      float64    `msgpack:"f,omitempty"`
 	Sent     int64      `msgpack:"c,omitempty"`
+	Brief    bool       `msgpack:"b,omitempty"`
 }
 
 func fromSlots(m Slots) *slotsBody {
 	return &slotsBody{
 		string(m.Of), m.Round, fromDemand(m.Demand), int64(m.Walltime), string(m.Queue), string(m.User.Home), m.User.Name,
-		int64(m.From), int64(m.To), m.Fee, int64(m.Sent),
+		int64(m.From), int64(m.To), m.Fee, int64(m.Sent), m.Brief,
 	}
 }
 
@@ -72,7 +73,7 @@ func (b *slotsBody) message(c *check) Message {
 	m := Slots{
 		Of: c.jobID("of", b.Of), Round: b.Round, Demand: nested(c, "demand", b.Demand.demand), Walltime: c.walltime("walltime", b.Walltime),
 		Queue: c.queue("queue", b.Queue), User: grid.User{Home: c.peer("user.home", b.UserHome), Name: c.word("user.name", b.UserName, MaxUser)},
-		From: c.wait("from", b.From), To: c.wait("to", b.To), Fee: c.price("fee", b.Fee), Sent: c.wait("sent", b.Sent),
+		From: c.wait("from", b.From), To: c.wait("to", b.To), Fee: c.price("fee", b.Fee), Brief: b.Brief, Sent: c.wait("sent", b.Sent),
 	}
 	if m.To <= m.From || m.To-m.From > grid.MaxWalltime {
 		c.fail("to", "from %d to %d: it is some time, and at most %d", m.From, m.To, grid.MaxWalltime)

@@ -22,6 +22,7 @@ type Slots struct {
 	User     grid.User
 	From, To grid.Tick // spans after sending
 	Fee      float64   // the most that is paid for a core and hour; 0 is no word
+	Brief    bool      // no slots are to be told: those of another question of the round count
 	Sent     grid.Tick // the sender's clock
 }
 

@@ -44,6 +44,7 @@ func coallocated(offer Offer, report Report) map[string]Message {
 	report.Arrived, report.Hosts, report.Address = Ago{12, true}, g.Hosts, g.Address
 	return map[string]Message{
 		"offer-part": offer, "report-arrived": report,
+		"slots-brief":  Slots{Of: aJob, Round: 9, Demand: exampleJob().Demand, Walltime: grid.Hour, User: exampleJob().User, To: grid.Day, Brief: true},
 		"gather-begun": Gather{Job: aJob + ".2", Epoch: grid.Epoch{Term: 1, Hop: 300}, Begun: true},
 	}
 }

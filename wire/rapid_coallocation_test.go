@@ -50,7 +50,7 @@ func (d draw) coallocation(kind Kind) Message {
 		from := d.n(0, int64(grid.MaxWalltime))
 		return Slots{
 			d.jobID(), d.u64(), d.demand(), grid.Tick(d.n(1, int64(grid.MaxWalltime))), d.queue(), grid.User{Home: d.peer(), Name: d.name()},
-			grid.Tick(from), grid.Tick(d.n(from+1, from+int64(grid.MaxWalltime))), rapid.Float64Range(0, MaxPrice).Draw(d.T, "fee"), d.wait(),
+			grid.Tick(from), grid.Tick(d.n(from+1, from+int64(grid.MaxWalltime))), rapid.Float64Range(0, MaxPrice).Draw(d.T, "fee"), d.yes(), d.wait(),
 		}
 	case KindSlotsReply:
 		return SlotsReply{

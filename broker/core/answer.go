@@ -106,7 +106,7 @@ func (c *estimator) answer(b *batch, s plan.Snapshot, a pendingEstimate) wire.Es
 		e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(q.Home), c.execution.refusedHere(q.Job))}
 		if e.Refusal == nil {
 			e = c.withSpread(c.estimate(b, c.asked(q, s.At), q.Reservation))
-			e.Price = c.cfg.Prices.Rate(c.now+q.Delivery+e.Wait, grid.User{Home: cmp.Or(q.Home, a.from)})
+			e.Price = c.rateOf(grid.User{Home: cmp.Or(q.Home, a.from)}, c.now+q.Delivery+e.Wait)
 		}
 		t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: e})
 	}

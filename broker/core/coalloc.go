@@ -28,6 +28,7 @@ import (
 // took its start token; another round follows only if none has begun, or the program may run twice.
 //
 //	coalloc.go          the machine: routes, states, timers
+//	coalloc_cycle.go    all that wait are planned together
 //	coalloc_choose.go   sites are asked and chosen
 //	coalloc_reserve.go  reservations, at their holder
 //	coalloc_part.go     parts: made, handed over, gathered; what became of them
@@ -40,6 +41,9 @@ type coallocation struct {
 	all    map[grid.JobID]*allocation
 	booked map[grid.ReservationID]grid.JobID // whose reservations they are
 	stale  map[grid.JobID]bool               // to be looked at in this step
+	cycle  *planning                         // under way
+	wanted bool                              // another is to follow
+	next   grid.Tick                         // and not before
 }
 
 // Coallocating is what a home does for its co-allocated jobs; zero fields take defaults.
@@ -54,6 +58,7 @@ type Coallocating struct {
 	Within  grid.Tick // a part ends itself unless it hears so long after its begin that all have begun
 	Again   grid.Tick // between rounds that came to nothing, twice as long each time, up to Rest
 	Rest    grid.Tick
+	Cycle   grid.Tick // between two plannings of all that wait
 	Bound   grid.Tick // clocks that are not known so well are not reckoned with
 }
 
@@ -64,7 +69,7 @@ func (c Coallocating) withDefaults() Coallocating {
 	}{
 		{&c.Horizon, 7 * grid.Day}, {&c.Window, 6 * grid.Hour}, {&c.Gain, grid.Minute}, {&c.Lead, 20 * grid.Second},
 		{&c.Limit, grid.Minute}, {&c.Lease, 10 * grid.Minute}, {&c.Grace, 5 * grid.Minute}, {&c.Within, 2 * grid.Minute},
-		{&c.Again, 5 * grid.Second}, {&c.Rest, 10 * grid.Minute}, {&c.Bound, 10 * grid.Second},
+		{&c.Again, 5 * grid.Second}, {&c.Rest, 10 * grid.Minute}, {&c.Cycle, 2 * grid.Second}, {&c.Bound, 10 * grid.Second},
 	} {
 		if *f.v == 0 {
 			*f.v = f.d
@@ -134,10 +139,9 @@ type ending struct {
 
 // allocation is what is known of a whole: on disk, and of what was said.
 type allocation struct {
-	rec    grid.Allocation
-	asking *asking
-	said   map[saying]repeated
-	due    grid.Tick // when it is looked at again
+	rec  grid.Allocation
+	said map[saying]repeated
+	due  grid.Tick // when it is looked at again
 }
 
 // saying is something that is repeated, by what it is about.
@@ -249,12 +253,14 @@ func (s *coallocation) dropped(id grid.JobID) {
 
 // settle looks at all of which something has changed, until nothing changes any more.
 func (s *coallocation) settle() {
-	for len(s.stale) > 0 {
-		ids := slices.Sorted(maps.Keys(s.stale))
-		clear(s.stale)
-		for _, id := range ids {
-			if a := s.all[id]; a != nil {
-				s.advance(a)
+	for again := true; again; again = s.turn() {
+		for len(s.stale) > 0 {
+			ids := slices.Sorted(maps.Keys(s.stale))
+			clear(s.stale)
+			for _, id := range ids {
+				if a := s.all[id]; a != nil {
+					s.advance(a)
+				}
 			}
 		}
 	}

@@ -14,11 +14,10 @@ import (
 
 // asking is one question to the sites, under way.
 type asking struct {
-	round   uint64
-	until   grid.Tick
+	offers  int                       // which of the cycle's questions for slots is for it
 	sent    map[grid.PeerID]grid.Tick // who has not answered
 	sites   []reachable
-	offers  map[grid.PeerID]offered
+	told    map[grid.PeerID]offered
 	rejects map[grid.PeerID]*grid.Refusal
 }
 
@@ -32,56 +31,50 @@ type offered struct {
 // answerWithin bounds the wait for slots: a look at a batch system is taken for them.
 const answerWithin = 5 * grid.Second
 
-// plan asks for slots when it is time to, and chooses when they are there.
+// plan has the whole planned when it is time to.
 func (s *coallocation) plan(a *allocation) {
 	r, kept := s.wholes.whole(a.rec.Of)
 	now := s.wholes.instant()
 	switch {
 	case r == nil || r.State != grid.Ready || r.CancelRequested:
-		a.asking = nil
-		return
 	case !r.Job.Rerunnable && slices.ContainsFunc(a.rec.Parts, func(p grid.AllocatedPart) bool { return p.Begun }):
 		s.endWhole(a, ending{state: grid.Failed, why: "a part of an earlier round has begun, and the program may not run twice"})
-		return
-	case kept != notKept:
-		a.asking = nil
-		return // it is saved when that is over
+	case kept != notKept: // it is saved when that is over
 	case s.wholes.beforeRound(a.rec.Of) != open:
 		s.wake(a, now+grid.Second)
-		return
-	case a.asking == nil && now < a.rec.Next:
+	case s.cycle.has(a.rec.Of):
+	case now < a.rec.Next:
 		s.wake(a, a.rec.Next)
-		return
-	case a.asking == nil:
-		s.ask(a, r)
+	default:
+		s.wanted = true
 	}
-	if q := a.asking; len(q.sent) > 0 && now < q.until {
-		s.wake(a, q.until)
-		return
-	}
-	q := a.asking
-	a.asking = nil
-	s.choose(a, r, q)
 }
 
-// ask asks all sites.
-func (s *coallocation) ask(a *allocation, r *grid.Record) {
-	now := s.wholes.instant()
-	q := &asking{
-		round: s.wholes.round(), until: now + answerWithin, sent: map[grid.PeerID]grid.Tick{}, sites: s.wholes.sites(a.rec.Of),
-		offers: map[grid.PeerID]offered{}, rejects: map[grid.PeerID]*grid.Refusal{},
+// mayPlan is the record of a whole that waits for a place at several sites.
+func (s *coallocation) mayPlan(a *allocation) *grid.Record {
+	r, kept := s.wholes.whole(a.rec.Of)
+	if a.rec.State != grid.Planned || r == nil || r.State != grid.Ready || r.CancelRequested || kept != notKept || s.wholes.beforeRound(a.rec.Of) != open {
+		return nil
 	}
-	a.asking = q
+	return r
+}
+
+// ask asks all sites. Those of which another whole of the cycle hears the slots tell this one no more than when they
+// would run it.
+func (s *coallocation) ask(q *asking, r *grid.Record, round uint64, brief bool) {
+	now := s.wholes.instant()
+	q.sent, q.sites = map[grid.PeerID]grid.Tick{}, s.wholes.sites(r.Job.ID)
+	q.told, q.rejects = map[grid.PeerID]offered{}, map[grid.PeerID]*grid.Refusal{}
 	for _, site := range q.sites {
 		if site.refusal != nil {
 			q.rejects[site.peer] = site.refusal
 			continue
 		}
 		q.sent[site.peer] = now
-		from := s.wholes.bytes(a.rec.Of, site.peer)
+		from := s.wholes.bytes(r.Job.ID, site.peer)
 		s.wholes.say(site.peer, wire.Slots{
-			Of: a.rec.Of, Round: q.round, Demand: r.Job.Demand, Walltime: r.Job.Walltime, Queue: r.Job.Queue, User: r.Job.User,
-			From: from, To: from + s.cfg.Horizon, Fee: feeOf(&r.Job), Sent: now,
+			Of: r.Job.ID, Round: round, Demand: r.Job.Demand, Walltime: r.Job.Walltime, Queue: r.Job.Queue, User: r.Job.User,
+			From: from, To: from + s.cfg.Horizon, Fee: feeOf(&r.Job), Brief: brief, Sent: now,
 		})
 	}
 }
@@ -89,17 +82,16 @@ func (s *coallocation) ask(a *allocation, r *grid.Record) {
 func feeOf(j *grid.Job) float64 { return float64(j.Terms.Fee) }
 
 func (s *coallocation) onSlotsReply(from grid.PeerID, m wire.SlotsReply) {
-	a := s.all[m.Of]
-	if a == nil || a.asking == nil || a.asking.round != m.Round {
+	if s.cycle == nil || s.cycle.round != m.Round || s.cycle.asked[m.Of] == nil {
 		return
 	}
-	q := a.asking
+	q := s.cycle.asked[m.Of]
 	sent, waits := q.sent[from]
 	if !waits {
 		return
 	}
 	delete(q.sent, from)
-	s.stale[m.Of] = true
+	s.cycle.missing--
 	offset, bound := clockOf(m.Clock, s.wholes.instant())
 	switch {
 	case m.Clock.Asked != sent:
@@ -107,7 +99,7 @@ func (s *coallocation) onSlotsReply(from grid.PeerID, m wire.SlotsReply) {
 	case bound > s.cfg.Bound:
 		q.rejects[from] = forNow(fmt.Sprintf("its clock is known to %.1f s only", bound.Seconds()))
 	default:
-		q.offers[from] = offered{m, s.wholes.offset(offset), bound}
+		q.told[from] = offered{m, s.wholes.offset(offset), bound}
 	}
 }
 
@@ -120,50 +112,45 @@ func clockOf(c wire.Clocks, now grid.Tick) (offset, bound grid.Tick) {
 	return low + (high-low)/2, (high - low + 1) / 2
 }
 
-// choose takes the best of what was told.
-func (s *coallocation) choose(a *allocation, r *grid.Record, q *asking) {
+// nowhere is the delivery to a site that has nothing for a whole.
+const nowhere = horizon
+
+// waits is what the cycle plans for a whole, and what there is to tell of it.
+func (s *coallocation) waits(r *grid.Record, q, slots *asking) (w plan.Waits, choice grid.SlotChoice) {
 	now := s.wholes.instant()
-	w := s.wideOf(r, q)
-	choice := grid.SlotChoice{At: now}
-	var offers []plan.Offered
-	var alone []plan.Alone
+	co := r.Job.Coallocation
+	w = plan.Waits{Job: r.Job.ID, Priority: r.Job.Terms.Priority, Offers: q.offers, Wide: plan.Wide{
+		Demand: r.Job.Demand, Now: now, Walltime: r.Job.Walltime, MaxSites: co.Sites, PerSite: co.PerSite,
+		Fee: plan.AnyFee, Margin: s.cfg.Lead, Gain: s.cfg.Gain, Link: linkOf(q.sites),
+	}}
+	if fee := feeOf(&r.Job); fee > 0 {
+		w.Fee = fee
+	}
+	choice.At = now
+	delivery := map[grid.SiteName]grid.Tick{}
 	for _, site := range q.sites {
-		o, told := q.offers[site.peer]
-		row := grid.SiteSlots{Site: site.name, Slots: len(o.reply.Slots), Refusal: o.reply.Refusal}
+		o, told := q.told[site.peer]
+		row := grid.SiteSlots{Site: site.name, Slots: len(slots.told[site.peer].reply.Slots), Refusal: o.reply.Refusal}
+		delivery[site.name] = s.wholes.bytes(r.Job.ID, site.peer)
 		switch {
 		case !told && q.rejects[site.peer] == nil:
 			row.Refusal = forNow(noAnswer)
 		case !told:
 			row.Refusal = q.rejects[site.peer]
 		default:
-			offers = append(offers, s.offerOf(a, site, o))
 			w.Extra = max(w.Extra, s.cfg.Grace+o.reply.Slack+2*grid.Second+2*o.bound)
 		}
 		if e := o.reply.Estimate; told && e.Refusal == nil {
-			start := now + s.wholes.bytes(a.rec.Of, site.peer) + e.Wait
-			alone = append(alone, plan.Alone{Site: site.name, Start: start, End: start + runTime(r.Job.Walltime, o.reply.Site.Speed)})
+			start := now + delivery[site.name] + e.Wait
+			w.Alone = append(w.Alone, plan.Alone{Site: site.name, Start: start, End: start + runTime(r.Job.Walltime, o.reply.Site.Speed)})
+		}
+		if row.Refusal != nil {
+			row.Slots, delivery[site.name] = 0, nowhere
 		}
 		choice.Sites = append(choice.Sites, row)
 	}
-	got := plan.Allocated{}
-	if err := w.Check(); err != nil {
-		got.Why = err.Error()
-	} else {
-		got = plan.Coallocate(&w, offers, alone)
-	}
-	s.chosen(a, r, q, got, choice)
-}
-
-func (s *coallocation) wideOf(r *grid.Record, q *asking) plan.Wide {
-	co := r.Job.Coallocation
-	w := plan.Wide{
-		Demand: r.Job.Demand, Now: s.wholes.instant(), Walltime: r.Job.Walltime, MaxSites: co.Sites, PerSite: co.PerSite,
-		Fee: plan.AnyFee, Margin: s.cfg.Lead, Gain: s.cfg.Gain, Link: linkOf(q.sites),
-	}
-	if fee := feeOf(&r.Job); fee > 0 {
-		w.Fee = fee
-	}
-	return w
+	w.Delivery = func(site grid.SiteName) grid.Tick { return delivery[site] }
+	return w, choice
 }
 
 // linkOf is how far two sites are from one another, as far as it is known here: by their ways to this one.
@@ -175,30 +162,56 @@ func linkOf(sites []reachable) func(a, b grid.SiteName) grid.Tick {
 	return func(a, b grid.SiteName) grid.Tick { return grid.FromSeconds(way[a] + way[b]) }
 }
 
-// offerOf is what a site told, by the clock of this one and without what it refused since.
-func (s *coallocation) offerOf(a *allocation, site reachable, o offered) plan.Offered {
-	facts := o.reply.Site
-	facts.Name = site.name
-	out := plan.Offered{Site: facts, Delivery: s.wholes.bytes(a.rec.Of, site.peer)}
-	for _, slot := range o.reply.Slots {
-		if slices.ContainsFunc(a.rec.Refused, func(r grid.RefusedSlot) bool {
-			return r.Peer == site.peer && slices.Contains(r.Nodes, slot.Node) && r.Start < slot.End && slot.Start < r.End
-		}) {
+// offersOf are what the sites told for a question, by the clock of this one and without what they refused since to
+// any of the wholes that it is for, or hold already for this home.
+func (s *coallocation) offersOf(q *asking, wholes []*allocation) (list []plan.Offered) {
+	for _, site := range q.sites {
+		o, told := q.told[site.peer]
+		if !told {
 			continue
 		}
-		slot.Site, slot.Start, slot.End = site.name, slot.Start-o.offset, slot.End-o.offset
-		out.Slots = append(out.Slots, slot)
+		facts := o.reply.Site
+		facts.Name = site.name
+		out := plan.Offered{Site: facts}
+		for _, slot := range o.reply.Slots {
+			for _, left := range s.notHeld(site.peer, slot) {
+				if !refusedTo(wholes, site.peer, left) {
+					left.Site, left.Start, left.End = site.name, left.Start-o.offset, left.End-o.offset
+					out.Slots = append(out.Slots, left)
+				}
+			}
+		}
+		list = append(list, out)
 	}
-	return out
+	return list
 }
 
-// chosen begins a round, waits, or goes the ordinary way.
-func (s *coallocation) chosen(a *allocation, r *grid.Record, q *asking, got plan.Allocated, choice grid.SlotChoice) {
+func refusedTo(wholes []*allocation, at grid.PeerID, slot grid.Slot) bool {
+	return slices.ContainsFunc(wholes, func(a *allocation) bool {
+		return slices.ContainsFunc(a.rec.Refused, func(r grid.RefusedSlot) bool {
+			return r.Peer == at && slices.Contains(r.Nodes, slot.Node) && r.Start < slot.End && slot.Start < r.End
+		})
+	})
+}
+
+// notHeld is a slot without what rounds of this home hold of it: the site may not have seen that yet when it answered.
+func (s *coallocation) notHeld(at grid.PeerID, slot grid.Slot) []grid.Slot {
+	left := []grid.Slot{slot}
+	for _, p := range s.cycle.held[at] {
+		if slices.Contains(p.Nodes, slot.Node) {
+			left = outside(left, grid.Place{Start: p.Start, End: p.End})
+		}
+	}
+	return left
+}
+
+// chosen begins a round, waits, or goes the ordinary way. Before its time a whole only has its place in the plan.
+func (s *coallocation) chosen(a *allocation, r *grid.Record, q *asking, got plan.Ahead, choice grid.SlotChoice) {
 	now := s.wholes.instant()
 	if got.Best != nil {
 		choice.Best, choice.BestEnd = got.Best.Site, got.Best.End
 	}
-	choice.End, choice.Why = got.End, got.Why
+	choice.Start, choice.End, choice.Why = got.Start, got.End, got.Why
 	for _, p := range got.Parts {
 		for i := range choice.Sites {
 			for _, n := range p.Nodes {
@@ -208,6 +221,10 @@ func (s *coallocation) chosen(a *allocation, r *grid.Record, q *asking, got plan
 			}
 		}
 	}
+	before := now < a.rec.Next
+	if before && (len(got.Parts) == 0 || got.Reserve) {
+		return
+	}
 	a.rec.Choice = &choice
 	switch {
 	case len(got.Parts) == 0 && got.Best != nil:
@@ -215,13 +232,15 @@ func (s *coallocation) chosen(a *allocation, r *grid.Record, q *asking, got plan
 		s.wholes.alone(a.rec.Of, a.rec.Reason)
 	case len(got.Parts) == 0:
 		s.vain(a, "no sites have it together: "+got.Why)
-	case got.Start-now > s.cfg.Window:
-		a.rec.Next = now + min(s.cfg.Rest, got.Start-now-s.cfg.Window)
-		s.save(a, "")
+	case !got.Reserve:
+		if !before {
+			a.rec.Next = min(now+s.cfg.Rest, max(got.Near, now+grid.Second))
+			s.save(a, "")
+		}
 		s.wholes.tell(a.rec.Of, "its start is planned, and not near enough to reserve", got.Start)
 		s.wake(a, a.rec.Next)
 	default:
-		s.begin(a, r, q, got)
+		s.begin(a, r, q, got.Allocated)
 	}
 }
 

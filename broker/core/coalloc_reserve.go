@@ -24,7 +24,7 @@ func (s *coallocation) begin(a *allocation, r *grid.Record, q *asking, got plan.
 	var sites []string
 	for rank, part := range got.Parts {
 		at := slices.IndexFunc(q.sites, func(x reachable) bool { return x.name == part.Site })
-		o := q.offers[q.sites[at].peer]
+		o := q.told[q.sites[at].peer]
 		a.rec.Last++
 		id := a.rec.PartID(a.rec.Last)
 		p := grid.AllocatedPart{

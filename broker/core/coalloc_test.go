@@ -21,6 +21,7 @@ type fakeWholes struct {
 	kept    keeping
 	shut    gate
 	rounds  uint64
+	said    []wire.Message
 	learnt  []*grid.Record  // parts that are known again
 	changed func(*grid.Job) // what a save of a job brings
 }
@@ -43,6 +44,7 @@ func (f *fakeWholes) say(to grid.PeerID, m wire.Message) {
 	if g, is := m.(wire.Gather); is && g.Begun {
 		more = " begun"
 	}
+	f.said = append(f.said, m)
 	f.did("%v>%s%s", m.Kind(), to, more)
 }
 
@@ -135,8 +137,12 @@ func (c *coallocated) pass(span grid.Tick) {
 
 // slots answers for a site whose clock is so far ahead.
 func (c *coallocated) slots(from grid.PeerID, ahead grid.Tick, nodes int) {
+	c.slotsOf(theWhole, from, ahead, nodes)
+}
+
+func (c *coallocated) slotsOf(id grid.JobID, from grid.PeerID, ahead grid.Tick, nodes int) {
 	m := wire.SlotsReply{
-		Of: theWhole, Round: c.f.rounds, Site: grid.Site{Name: grid.SiteName(from + from), Processes: 16, Speed: 1},
+		Of: id, Round: c.f.rounds, Site: grid.Site{Name: grid.SiteName(from + from), Processes: 16, Speed: 1},
 		Clock: wire.Clocks{Asked: c.f.now, Received: c.f.now + ahead, Answered: c.f.now + ahead}, Estimate: grid.Estimate{Refusal: forNow("too wide")},
 	}
 	for n := range nodes {

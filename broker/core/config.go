@@ -100,10 +100,9 @@ type Config struct {
 	Templates []grid.Template
 	Results   []grid.Results
 	// Reserves tells that the batch system makes reservations; they must be so much longer than what is
-	// to run in them. Pricing is what its nodes cost.
+	// to run in them.
 	Reserves bool
 	Slack    grid.Tick
-	Pricing  *plan.Pricing
 	// Allocations are what it says of co-allocated jobs.
 	Allocations  []grid.Allocation
 	Coallocating Coallocating

@@ -38,6 +38,7 @@ type estimator struct {
 	reservations interface {
 		reserved(id grid.ReservationID, from grid.Tick) grid.Estimate
 		grace(node grid.NodeName, end grid.Tick) grid.Tick
+		grided(from, to grid.Tick) int
 	}
 	search interface {
 		beginPass(s plan.Snapshot, o outlook)
@@ -48,6 +49,9 @@ type estimator struct {
 		whereHere(estimate func(*grid.Job) grid.Estimate, missing *grid.Refusal)
 	}
 }
+
+// safe is the plan of the last look, in which all may run to their limits.
+func (c *estimator) safe() *plan.Plan { return c.planned.safe }
 
 func (c *estimator) routes(r *routes) {
 	onEvent(r, c.looked)

@@ -34,7 +34,10 @@ type reservations struct {
 	listing bool      // the batch system is being asked for its list
 	listed  grid.Tick // when it was last known
 
-	estimator interface{ look() }
+	estimator interface {
+		look()
+		safe() *plan.Plan
+	}
 	execution interface {
 		unreserved(job grid.JobID, why string)
 	}
@@ -51,6 +54,7 @@ type bookWork struct {
 	word    grid.Tick     // when it is repeated
 	repeats int
 	state   grid.ReservationState // as it was saved last
+	gives   []plan.Displaced      // who gives way to it
 }
 
 // pendingReserve asks for nodes that are to be found.
@@ -99,6 +103,7 @@ func (c *reservations) routes(r *routes) {
 	onEvent(r, c.compare)
 	onEvent(r, c.looked)
 	onEvent(r, c.rules)
+	onEvent(r, c.pricesChanged)
 	onMessage(r, c.reserve)
 	onMessage(r, c.confirm)
 	onMessage(r, c.release)
@@ -161,6 +166,9 @@ func (c *reservations) settle() {
 		var events []grid.Event
 		if r.State != w.state {
 			events = []grid.Event{{At: c.now, Site: c.siteName(c.cfg.Self), Why: r.State.String() + because(r.Reason)}}
+			if r.State == grid.Confirmed {
+				c.displaces(r, w)
+			}
 			if r.State.Over() && r.For != "" {
 				c.execution.unreserved(r.For, "its reservation "+string(r.ID)+" is "+r.State.String()+because(r.Reason))
 			}
@@ -251,25 +259,29 @@ func (c *reservations) reserve(from grid.PeerID, m wire.Reserve) {
 		c.answer(from, wire.KindReserve, m.Sent, grid.Reservation{ID: m.ID}, &grid.Refusal{Kind: grid.Permanent, Reason: "its holder is not of the site that asks"})
 	case c.draining && !known:
 		c.answer(from, wire.KindReserve, m.Sent, grid.Reservation{ID: m.ID}, forNow(drained))
-	case m.What == grid.NodesReserved && len(m.Nodes) == 0 && !known:
+	case m.What == grid.NodesReserved && (len(m.Nodes) == 0 || c.pricesFor(m.Holder) != nil) && !known:
 		mine := func(p pendingReserve) bool { return p.m.ID == m.ID && p.from == from }
 		if !slices.ContainsFunc(c.pending, mine) && len(c.pending) < maxPendingReserves {
 			c.pending = append(c.pending, pendingReserve{from, m})
 		}
 		c.estimator.look()
 	default:
-		c.ask(from, m, grid.Place{Nodes: m.Nodes, Start: m.From, End: m.From + m.Length})
+		c.ask(from, m, grid.Place{Nodes: m.Nodes, Start: m.From, End: m.From + m.Length}, 0)
 	}
 }
 
-// ask has the book decide on a place.
-func (c *reservations) ask(from grid.PeerID, m wire.Reserve, at grid.Place) {
+// ask has the book decide on a place, at a rate.
+func (c *reservations) ask(from grid.PeerID, m wire.Reserve, at grid.Place, rate float64) {
 	cores := 0
 	for _, n := range at.Nodes {
 		cores += c.cores[n]
 	}
+	if why := c.beyondShare(m.Holder, at, cores); why != nil {
+		c.answer(from, wire.KindReserve, m.Sent, grid.Reservation{ID: m.ID}, why)
+		return
+	}
 	r, why := c.book.Reserve(c.now, c.cfg.Self, reserve.Ask{
-		ID: m.ID, Holder: m.Holder, For: m.For, Kind: m.What, Place: at, Cores: cores, Bandwidth: m.Bandwidth, Limit: m.Limit, Grace: m.Grace, Early: m.Early,
+		ID: m.ID, Holder: m.Holder, For: m.For, Kind: m.What, Place: at, Cores: cores, Bandwidth: m.Bandwidth, Limit: m.Limit, Grace: m.Grace, Early: m.Early, Price: rate,
 	})
 	if why == nil && r.Holding == grid.Making {
 		c.work(m.ID).wants = &m
@@ -414,12 +426,19 @@ func (c *reservations) looked(e Looked) {
 			c.answer(p.from, wire.KindReserve, p.m.Sent, grid.Reservation{ID: p.m.ID}, forNow(noLook))
 			continue
 		}
-		at, why := c.find(e.Snapshot, p.m)
+		at, why := grid.Place{Nodes: p.m.Nodes, Start: p.m.From, End: p.m.From + p.m.Length}, (*grid.Refusal)(nil)
+		if len(at.Nodes) == 0 {
+			at, why = c.find(e.Snapshot, p.m)
+		}
+		rate := 0.0
+		if why == nil {
+			rate, why = c.price(&p.m, at)
+		}
 		if why != nil {
 			c.answer(p.from, wire.KindReserve, p.m.Sent, grid.Reservation{ID: p.m.ID}, why)
 			continue
 		}
-		c.ask(p.from, p.m, at)
+		c.ask(p.from, p.m, at, rate)
 	}
 }
 

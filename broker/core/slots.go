@@ -14,7 +14,7 @@ type pendingSlots struct {
 }
 
 // maxSlotsAsked bounds the questions of one home that wait; the oldest is over.
-const maxSlotsAsked = 256
+const maxSlotsAsked = 1024
 
 func (c *estimator) onSlots(from grid.PeerID, m wire.Slots) {
 	n := 0
@@ -58,9 +58,11 @@ func (c *estimator) offerSlots(m *wire.SlotsReply, q *wire.Slots, b *batch, o ou
 		return
 	}
 	asked.Limit += m.Slack
-	whole := o.safe.WholeNodes(asked, c.cfg.Pricing, q.User, s.At+q.To, wire.MaxSlots, c.grided())
+	asked.NotBefore = s.At // what comes too soon for the files of one may do for another
+	to := s.At + q.To
+	whole := o.safe.WholeNodes(asked, c.pricesFor(q.User), q.User, to, wire.MaxSlots, c.reservations.grided(c.now, to))
 	m.Slots, m.Refusal = whole.Slots, whole.Refusal
+	if q.Brief {
+		m.Slots = nil
+	}
 }
-
-// grided is how many cores the grid holds here by reservations.
-func (c *estimator) grided() int { return 0 }

@@ -2,7 +2,6 @@ package core
 
 import (
 	"slices"
-	"strconv"
 
 	"gbroker/grid"
 )
@@ -47,10 +46,7 @@ func (c *search) wished(j *job, row *grid.Candidate) {
 	}
 	t := &j.rec.Job.Terms
 	if t.Fee > 0 && row.Price > float64(t.Fee) {
-		row.Refusal = &grid.Refusal{
-			Kind: grid.Temporary, Reason: tooDear,
-			Asked: strconv.FormatInt(t.Fee, 10), Available: strconv.FormatFloat(row.Price, 'f', -1, 64),
-		}
+		row.Refusal = dearer(float64(t.Fee), row.Price)
 		return
 	}
 	earliest := max(c.now+row.Delivery, t.NotBefore) + row.Run

@@ -20,6 +20,7 @@ type partSite struct {
 	told   map[grid.AttemptID]bool              // to go
 	begun  map[grid.AttemptID]bool              // that all have begun
 	off    Rules
+	window grid.Tick // of its planning; 0 is the usual
 }
 
 // forParts gives the sites of a world what they need for parts, and clocks that are apart.
@@ -40,7 +41,7 @@ func (p *partSite) config(c Config) Config {
 	}
 	c.Broken = p.off
 	c.Reserves, c.Reserving = true, reserve.Rules{Offered: true}
-	c.Coallocating = Coallocating{Grace: grid.Minute, Within: 30 * grid.Second, Lease: 2 * grid.Minute, Rest: grid.Minute}
+	c.Coallocating = Coallocating{Grace: grid.Minute, Within: 30 * grid.Second, Lease: 2 * grid.Minute, Rest: grid.Minute, Window: p.window}
 	for _, e := range p.beside[grid.KindAllocation] {
 		c.Allocations = append(c.Allocations, *e.(*grid.Allocation))
 	}
@@ -183,11 +184,14 @@ func (p *partSite) started(l *localJob) {
 }
 
 // wide hands in a job of so many processes at a site, which may have several.
-func (w *world) wide(s *site, n string, processes int, rerunnable bool) grid.JobID {
+func (w *world) wide(s *site, n string, processes int, rerunnable bool, more ...func(*grid.Job)) grid.JobID {
 	j := jobOf(s.peer, s.name, n)
 	j.Rerunnable, j.Walltime = rerunnable, 5*grid.Minute
 	j.Demand.Chunks[0].Count = processes
 	j.Coallocation = &grid.Coallocation{Sites: 3, PerSite: 1}
+	for _, do := range more {
+		do(&j)
+	}
 	var try func()
 	try = func() {
 		if _, saved := s.journal[j.ID]; saved {

@@ -57,7 +57,7 @@ func printParts(w io.Writer, parts []api.Part) error {
 func printChoice(w io.Writer, c *api.SlotChoice) error {
 	fmt.Fprintf(w, "\n%s, free nodes that sites offered", clock(c.At))
 	if c.End != 0 {
-		fmt.Fprintf(w, "; several would end it at %s", clock(c.End))
+		fmt.Fprintf(w, "; several would run it from %s to %s", clock(c.Start), clock(c.End))
 	}
 	if c.Best != "" {
 		fmt.Fprintf(w, "; %s alone at %s", printable(string(c.Best)), clock(c.BestEnd))

@@ -42,10 +42,10 @@ A slot of a site is usable from now + delivery_s + margin on: the job's files ar
 there sooner. On a site of speed 2 the job runs half as long; over several sites, as
 long as the slowest needs. Slots of one node that touch count as one, whose price is
 that of the dearest part the job takes; slots that overlap are an error, but for a dearer
-one of the same time that has more. A slot's price must not exceed the fee.
+one of the same time that has more. A price is that of a core for an hour, and must not exceed the fee.
 
 The answer is {start, end, slots, cost}, with what is taken of each node, for as long as
-it could be had, and with the sum of their prices; or {reason} and the exit code 1, with the
+it could be had, and the cost of the cores, for as long as the job has them; or {reason} and the exit code 1, with the
 numbers and the rules that alone stand in the way. What is free at that time is taken
 from the cheapest slot on; with --max-sites or --min-per-site at the sites with the most room.`
 

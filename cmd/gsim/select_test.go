@@ -41,13 +41,13 @@ func TestSelectAnswers(t *testing.T) {
 		want string // with all space taken away
 	}{
 		{"--slots FILE --processes 2 --walltime 100", 0, `{"start":10,"end":110,"slots":[
-			{"site":"a","node":"1","start":0,"end":120,"price":3,"processes":1,"cores":1},{"site":"a","node":"2","start":10,"end":200.5,"price":1,"processes":1,"cores":1}],"cost":4}`},
-		{"--slots - --processes 1 --walltime 40", 0, `{"start":20,"end":40,"slots":[{"site":"b","node":"1","start":0,"end":60,"price":2,"processes":1,"cores":1}],"cost":2}`},
-		{"--slots - --processes 1 --walltime 40 --first start", 0, `{"start":5,"end":45,"slots":[{"site":"a","node":"1","start":0,"end":120,"price":1,"processes":1,"cores":1}],"cost":1}`},
-		{"--slots - --processes 1 --walltime 40 --margin 10.25", 0, `{"start":30.25,"end":50.25,"slots":[{"site":"b","node":"1","start":0,"end":60,"price":2,"processes":1,"cores":1}],"cost":2}`},
-		{"--slots - --processes 1 --walltime 40 --fee 1", 0, `{"start":5,"end":45,"slots":[{"site":"a","node":"1","start":0,"end":50,"price":1,"processes":1,"cores":1}],"cost":1}`},
+			{"site":"a","node":"1","start":0,"end":120,"price":3,"processes":1,"cores":1},{"site":"a","node":"2","start":10,"end":200.5,"price":1,"processes":1,"cores":1}],"cost":0.1111111111111111}`},
+		{"--slots - --processes 1 --walltime 40", 0, `{"start":20,"end":40,"slots":[{"site":"b","node":"1","start":0,"end":60,"price":2,"processes":1,"cores":1}],"cost":0.011111111111111112}`},
+		{"--slots - --processes 1 --walltime 40 --first start", 0, `{"start":5,"end":45,"slots":[{"site":"a","node":"1","start":0,"end":120,"price":1,"processes":1,"cores":1}],"cost":0.011111111111111112}`},
+		{"--slots - --processes 1 --walltime 40 --margin 10.25", 0, `{"start":30.25,"end":50.25,"slots":[{"site":"b","node":"1","start":0,"end":60,"price":2,"processes":1,"cores":1}],"cost":0.011111111111111112}`},
+		{"--slots - --processes 1 --walltime 40 --fee 1", 0, `{"start":5,"end":45,"slots":[{"site":"a","node":"1","start":0,"end":50,"price":1,"processes":1,"cores":1}],"cost":0.011111111111111112}`},
 		{"--slots - --processes 3 --walltime 40", 0, `{"start":20,"end":60,"slots":[{"site":"a","node":"1","start":0,"end":120,"price":3,"processes":1,"cores":1},
-			{"site":"a","node":"2","start":10,"end":200.5,"price":1,"processes":1,"cores":1},{"site":"b","node":"1","start":0,"end":60,"price":2,"processes":1,"cores":1}],"cost":6}`},
+			{"site":"a","node":"2","start":10,"end":200.5,"price":1,"processes":1,"cores":1},{"site":"b","node":"1","start":0,"end":60,"price":2,"processes":1,"cores":1}],"cost":0.06666666666666667}`},
 		{"--slots - --processes 3 --walltime 40 --max-sites 1", 1, `{"reason":"at most 2 of the 3 pieces have room at once for 40 s, first at 10 s; 
 			of 4 slots 0 cost too much, 0 have no room for any piece, 0 are too short, 0 end too soon after the files are there; without the limit of sites it would start at 20 s"}`},
 		{"--slots - --processes 3 --walltime 40 --min-per-site 2", 1, `{"reason":"at most 2 of the 3 pieces have room at once for 40 s, first at 10 s; 
@@ -148,7 +148,7 @@ func TestSelectForADocument(t *testing.T) {
  {"site":"a","node":"2","start":0,"end":50,"price":1,"cores":8,"memory":1500},
  {"site":"a","node":"2","start":50,"end":500,"price":1}]}`
 	code, out, errs := runGsim(t, slots, "--slots FILE --job "+job)
-	want := `{"start":50,"end":150,"slots":[{"site":"a","node":"2","start":50,"end":500,"price":1,"processes":8,"cores":8,"memory":2000}],"cost":1}`
+	want := `{"start":50,"end":150,"slots":[{"site":"a","node":"2","start":50,"end":500,"price":1,"processes":8,"cores":8,"memory":2000}],"cost":0.2222222222222222}`
 	if plain := strings.NewReplacer(" ", "", "\n", ""); code != 0 || errs != "" || plain.Replace(out) != want {
 		t.Errorf("exit code %d, %s%s\nwant %s", code, out, errs, want)
 	}

@@ -28,7 +28,7 @@ func (r *run) plan() {
 		offers = append(offers, plan.Offered{Site: s.Site, Slots: o.Slots})
 	}
 	var left []int
-	for i, a := range plan.Lookahead(jobs, offers, r.Window) {
+	for i, a := range plan.Lookahead(jobs, r.Window, offers) {
 		job := r.home[i]
 		switch {
 		case a.Reserve:
