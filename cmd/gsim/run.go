@@ -41,7 +41,7 @@ const runExample = `  gsim run configs/experiments/gbroker-2010.yaml --plots fig
 
 type runFlags struct {
 	json, quick, time bool
-	plots             string
+	plots, plotsAs    string
 	workers           int
 	seed              uint64
 }
@@ -60,6 +60,7 @@ func newRun() *cobra.Command {
 	flags.BoolVar(&f.json, "json", false, "answer in JSON: a list of runs")
 	flags.String("csv", "", "write the results into `FILE` too")
 	flags.StringVar(&f.plots, "plots", "", "draw the experiment's figures into the folder `DIR`")
+	flags.StringVar(&f.plotsAs, "plots-as", "svg", "what the figures are: svg or png (`KIND`)")
 	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "how many runs at once (`N`); it changes no result")
 	flags.Uint64Var(&f.seed, "seed", 0, "of the first replication (`SEED`); 0 is the file's")
 	flags.BoolVar(&f.quick, "quick", false, "with the fields of the file's section quick")
@@ -70,6 +71,9 @@ func newRun() *cobra.Command {
 func (f *runFlags) run(cmd *cobra.Command, path string) error {
 	if f.workers < 1 || f.workers > 1024 {
 		return cli.BadUsage("--workers %d: from 1 to 1024", f.workers)
+	}
+	if f.plotsAs != "svg" && f.plotsAs != "png" {
+		return cli.BadUsage("--plots-as %q: svg or png", f.plotsAs)
 	}
 	data, err := readSmall(path)
 	if err != nil {
@@ -97,7 +101,7 @@ func (f *runFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	if f.plots != "" {
-		if _, err := e.Draw(results, f.plots); err != nil {
+		if _, err := e.Draw(results, f.plots, f.plotsAs); err != nil {
 			return err
 		}
 	}

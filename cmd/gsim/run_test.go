@@ -64,6 +64,7 @@ func TestRunRefuses(t *testing.T) {
 	}{
 		{[]string{"run", file}, `e.yaml:2:6: unknown field "cout"`, 1},
 		{[]string{"run", file, "--workers", "0"}, "--workers 0: from 1 to 1024", 2},
+		{[]string{"run", file, "--plots-as", "gif"}, `--plots-as "gif": svg or png`, 2},
 		{[]string{"run", file + ".not"}, "opening the experiment", 3},
 		{[]string{"run"}, "takes EXPERIMENT.yaml", 2},
 	} {

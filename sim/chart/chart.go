@@ -52,6 +52,9 @@ func (c *Chart) Save(file string) error {
 	if c.LogY {
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
+	at := c.free(p)
+	p.Legend.Top, p.Legend.Left = at.top, at.left
+	p.Legend.Padding = vg.Points(2)
 	if err := p.Save(18*vg.Centimeter, 12*vg.Centimeter, file); err != nil {
 		return fmt.Errorf("drawing into %s: %w", file, err)
 	}
@@ -73,4 +76,48 @@ func (c *Chart) add(p *plot.Plot, l Line) error {
 	p.Add(line, marks)
 	p.Legend.Add(l.Name, line, marks)
 	return nil
+}
+
+// corner is a place of the legend, which lies over a part of the figure.
+type corner struct{ top, left bool }
+
+// free is the corner in which the legend hides the fewest points.
+func (c *Chart) free(p *plot.Plot) (best corner) {
+	for _, at := range []corner{{true, false}, {true, true}, {false, true}} {
+		if at.hides(c.Lines, p) < best.hides(c.Lines, p) {
+			best = at
+		}
+	}
+	return best
+}
+
+// hides counts the points that lie under the legend.
+func (c corner) hides(lines []Line, p *plot.Plot) (n int) {
+	const width, line = 0.45, 0.06 // parts of the figure
+	height := line * float64(len(lines)+1)
+	for _, l := range lines {
+		for k := range l.Points {
+			for _, q := range between(l.Points, k) {
+				x, y := p.X.Norm(q.X), p.Y.Norm(q.Y)
+				if (c.left && x < width || !c.left && x > 1-width) && (c.top && y > 1-height || !c.top && y < height) {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// between are a point of a line and some on the way to the next.
+func between(points []Point, k int) (out []Point) {
+	const steps = 8
+	if k+1 == len(points) {
+		return points[k:]
+	}
+	a, b := points[k], points[k+1]
+	for i := range steps {
+		part := float64(i) / steps
+		out = append(out, Point{a.X + part*(b.X-a.X), a.Y + part*(b.Y-a.Y)})
+	}
+	return out
 }

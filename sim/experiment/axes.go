@@ -75,7 +75,7 @@ func paths(axes []*axis) (out []string) {
 
 // shown is a value as the results tell it.
 func (a *axis) shown(i int) string {
-	return strings.Trim(strings.TrimSpace(a.values[i].String()), "{}")
+	return strings.Trim(strings.TrimSpace(a.values[i].String()), `{}"'`)
 }
 
 // choices are the points, each as the indices of its values: all combinations, or one axis at a time beside

@@ -11,14 +11,14 @@ import (
 	"gbroker/sim/chart"
 )
 
-// Draw draws the figures of an experiment into a folder, and tells their files. One without points is left out.
-func (e *Experiment) Draw(r *Results, folder string) (files []string, err error) {
+// Draw draws the figures of an experiment into a folder, as svg or png, and tells their files. One without points is left out.
+func (e *Experiment) Draw(r *Results, folder, kind string) (files []string, err error) {
 	for _, p := range e.Plots {
 		c := r.chart(p)
 		if len(c.Lines) == 0 {
 			continue
 		}
-		file := filepath.Join(folder, p.File+".svg")
+		file := filepath.Join(folder, p.File+"."+kind)
 		if err := c.Save(file); err != nil {
 			return files, err
 		}
@@ -125,7 +125,10 @@ func (r *Row) first(x string) (float64, bool) {
 
 // nameOf names the line of a row, by all that varies beside what the figure says already.
 func (r *Results) nameOf(row *Row, p Plot) string {
-	words := []string{row.Rule}
+	var words []string
+	if _, said := p.Where["brokering.rule"]; !said && slices.Contains(r.Axes, "brokering.rule") {
+		words = append(words, row.Rule)
+	}
 	for _, path := range r.otherAxes() {
 		if _, said := p.Where[path]; said || path == p.X || metricOf(p.X) != nil && strings.HasPrefix(path, "topology") {
 			continue
@@ -133,6 +136,9 @@ func (r *Results) nameOf(row *Row, p Plot) string {
 		if v, ok := row.Values[path]; ok {
 			words = append(words, fmt.Sprintf("%s %s", shortName(path), v))
 		}
+	}
+	if len(words) == 0 {
+		return row.Rule
 	}
 	return strings.Join(words, ", ")
 }
