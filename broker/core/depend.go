@@ -111,6 +111,7 @@ func (c *terms) noteMoved(j *job) {
 	if r.State < grid.Running {
 		return
 	}
+	clear(c.said)
 	c.stir(string(r.Job.ID))
 	if g, n := r.Job.ID.Group(); n > 0 {
 		c.stir(string(g))
@@ -124,10 +125,17 @@ func (c *terms) stir(key string) {
 }
 
 // groupEnded: all jobs of a group have.
-func (c *terms) groupEnded(id grid.GroupID) { c.stir(string(id)) }
+func (c *terms) groupEnded(id grid.GroupID) {
+	clear(c.said)
+	c.stir(string(id))
+}
 
 // settleDependencies weighs the jobs that wait for what has moved in this step, and so on.
 func (c *terms) settleDependencies() {
+	if len(c.stirred)+len(c.weighed) == 0 {
+		return
+	}
+	c.said = map[grid.Dependency]judgement{}
 	for len(c.stirred)+len(c.weighed) > 0 {
 		list := c.weighed
 		for _, key := range c.stirred {
@@ -197,11 +205,29 @@ func listOf(list []grid.Dependency) string {
 	return strings.Join(texts, ", ")
 }
 
-// verdict says what is known of a dependency now, and why it can never come true.
+// judgement is a verdict, and why one can never come true.
+type judgement struct {
+	verdict
+	why string
+}
+
+// verdict says what is known of a dependency now. Many jobs may wait for one group of many.
 func (c *terms) verdict(j *job, d grid.Dependency) (verdict, string) {
-	if d.Kind == grid.Singleton {
+	switch d.Kind {
+	case grid.Singleton:
 		return c.alone(j), ""
+	case grid.AfterCorr:
+		return c.judge(j, d)
 	}
+	s, known := c.said[d]
+	if !known {
+		s.verdict, s.why = c.judge(j, d)
+		c.said[d] = s
+	}
+	return s.verdict, s.why
+}
+
+func (c *terms) judge(j *job, d grid.Dependency) (verdict, string) {
 	ends, ended, begun := c.othersOf(j, d)
 	well := !slices.ContainsFunc(ends, func(e outcomeOf) bool { return !e.well })
 	switch d.Kind {

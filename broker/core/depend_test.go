@@ -1,6 +1,8 @@
 package core
 
 import (
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -172,5 +174,28 @@ func TestDependenciesThatAreRefused(t *testing.T) {
 	}
 	if a, _ := only[Answer](c.Step(c.now+1, Submit{Token: 1, Job: withTerms("1", grid.Terms{Deadline: c.now})})); a.Err == nil {
 		t.Error("a deadline that has passed is taken")
+	}
+}
+
+// Of many that wait for one group of many, an end costs as much as there are, not as there are pairs. It counts
+// allocations of the whole process: not parallel.
+func TestManyThatWait(t *testing.T) {
+	const n = 300
+	costs := func(c *Core, id grid.JobID) int {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		c.Step(c.now+1, CancelRequest{Token: 1, Job: id, By: "alice"})
+		runtime.ReadMemStats(&after)
+		return int(after.Mallocs - before.Mallocs)
+	}
+	id := func(i int) string { return strconv.Itoa(1000 + i) }
+	c := signed()
+	g := groupOf(n, "K", false)
+	c.Step(c.now+1, g)
+	for i := range n {
+		c.handIn(t, withTerms(id(i), grid.Terms{After: []grid.Dependency{{Kind: grid.AfterAny, On: string(g.Group.ID)}}}))
+	}
+	if k := costs(c, g.Group.ID.Job(1)); k > 40*n {
+		t.Errorf("an end of a group of %d, for which %d wait, allocates %d times", n, n, k)
 	}
 }

@@ -30,6 +30,7 @@ type terms struct {
 	newest  map[string]grid.Tick           // the last of these was handed in
 	stirred []string                       // what of awaited has moved in this step
 	weighed []grid.JobID                   // jobs whose dependencies are to be looked at
+	said    map[grid.Dependency]judgement  // of dependencies that mean the same for all jobs, until something moves
 
 	execution interface {
 		end(j *job, state grid.State, reason string)
