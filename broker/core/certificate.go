@@ -231,8 +231,9 @@ func (c *ownership) onMoved(from grid.PeerID, m wire.Moved) {
 		return // its Commit makes the owner
 	}
 	if j.rec.Epoch.Before(last.Epoch) && (last.To == c.cfg.Self || j.rec.Role == grid.Owning) && c.unproven(&j.rec.Job, j.sum(), m.Certificates) == believed {
-		c.recovery.forgotten(from, j, m.Certificates)
-		c.send(from, ack)
+		if hold := c.recovery.forgotten(from, j, m.Certificates); hold == open || hold == itStarted {
+			c.send(from, ack)
+		}
 		return
 	}
 	if why := c.believe(j, m.Certificates); why != believed {

@@ -24,7 +24,21 @@ import (
 // because its user was told and may have handed it in again; what runs may end, and
 // its result is gained.
 
-// claimed is the epoch at which the present owner of a job reports.
+// # Two sites with traces of a start
+//
+// A handoff is committed when the tokens of all attempts before it are taken, and no run is handed on. So where a home
+// whose journal is older than what it did finds, by certificates, that another owns the job at a later hop, one of the
+// two has begun in a branch that did not know of the other. Invariant, within a term:
+//
+//   - The home alone decides; the other is not acknowledged, and so does not start, before that.
+//   - It decides by its own start token, never by its record: what can still be taken is taken, and the job is the other's.
+//   - What has started keeps the job against what has not been seen to start: the home raises the term above both. The
+//     other is superseded; the run goes on at the epoch at which it began.
+//   - Where both have started, that of the later hop keeps it: nothing can be saved, and all but the home know of that alone.
+//
+// The gate is beforeYielding; reports, the word of former owners (Moved) and what is learnt again pass it.
+
+// claimed is the epoch of the run: that at which the present owner of a job reports.
 func claimed(r *grid.Record) grid.Epoch {
 	if r.Adopted != (grid.Epoch{}) {
 		return r.Adopted
@@ -62,6 +76,20 @@ func (c *home) oldClaim(from grid.PeerID, j *job, m wire.Report) {
 	c.send(from, answer)
 }
 
+// claimOfEnded answers who claims a job that has ended, at an epoch that this home does not know: it was given to him in
+// a part of the journal that is lost. Nothing of it may start.
+func (c *home) claimOfEnded(from grid.PeerID, j *job, m wire.Report) {
+	over := wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: grid.Epoch{Term: m.Epoch.Term + 1}}
+	switch {
+	case m.State == grid.StageOut:
+		c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true})
+		return
+	case j.rec.State == grid.Lost:
+		over.Epoch = m.Epoch // what runs may end
+	}
+	c.send(from, over)
+}
+
 // claim is a result of an older epoch that may become the job's.
 type claim struct {
 	from grid.PeerID
@@ -86,6 +114,16 @@ func (c *home) adopt(j *job, k claim) {
 	j.heard = c.now
 	c.apply(j, k.from, k.m)
 	c.pull(j)
+}
+
+// keepRun raises the term above that of whoever claims a job that runs here. Its attempt stays that of the epoch at
+// which it was submitted.
+func (c *home) keepRun(j *job) {
+	r := &j.rec
+	r.Adopted = claimed(r)
+	r.Epoch = grid.Epoch{Term: c.nextStamp(max(r.Epoch.Term, 1))}
+	r.Handoff.Epoch = r.Epoch
+	c.save(j, "another was to start it, by a part of the journal that is lost: what runs here goes on at a new term")
 }
 
 // refuseClaim: the new attempt had started before the claim could be adopted.

@@ -15,6 +15,7 @@ type execution struct {
 		learn(r *grid.Record)
 	}
 	gates interface {
+		beforeCancel(j *job) gate
 		beforeStart(j *job) gate
 		beforeEnd(j *job) gate
 		beforeStrays() gate

@@ -183,6 +183,22 @@ func (c *gates) beforeAdopting(j *job, from grid.PeerID, m wire.Report) gate {
 	return open
 }
 
+// beforeYielding is what has to be known before this home lets another have a job that it owns by its journal, and has
+// given away in a part of that which is lost. Started tells that the other's has.
+func (c *gates) beforeYielding(j *job, started bool) gate {
+	switch {
+	case started:
+		return open
+	case j.unreconciled() && c.recovery.mayLack(j):
+		return untilDirectory
+	case j.rec.State == grid.Running || j.rec.State == grid.Finished || j.rec.State == grid.StageOut:
+		return itStarted
+	case j.rec.Attempt > 0 && j.rec.State != grid.Ready:
+		return untilToken
+	}
+	return open
+}
+
 // hadIt: who reports a job of an older epoch is known here to have had it, or proves that.
 func (c *gates) hadIt(j *job, from grid.PeerID, m wire.Report) bool {
 	return slices.Contains(j.rec.Trail, from) || c.provesItself(j, from, m)

@@ -264,7 +264,7 @@ func (c *ownership) leaves(j *job) {
 	if !c.isHome(j) {
 		run.Started = j.rec.Started
 	}
-	j.rec.Run = run
+	j.rec.Run, j.rec.Adopted = run, grid.Epoch{}
 }
 
 func (c *ownership) commitOf(j *job) wire.Commit {

@@ -52,7 +52,7 @@ type home struct {
 		madeAgain(j *job) (ended bool)
 		reconcile()
 		notAwaited(p grid.PeerID, harmless bool)
-		supplant(from grid.PeerID, j *job, certificates []grid.Certificate)
+		supplant(from grid.PeerID, j *job, certificates []grid.Certificate, started bool) gate
 		unknownReport(from grid.PeerID, m wire.Report)
 	}
 	search interface {
@@ -128,10 +128,17 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 		c.oldClaim(from, j, m)
 		return
 	case j.rec.State.Terminal():
-		c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true})
+		c.claimOfEnded(from, j, m)
 		return
 	case j.rec.Role == grid.Owning && c.recovery.givenAway(from, j, m):
-		c.recovery.supplant(from, j, m.Certificates)
+		switch c.recovery.supplant(from, j, m.Certificates, m.Started.Known) {
+		case open:
+		case itStarted:
+			c.oldClaim(from, j, m)
+			return
+		default:
+			return // he says it again
+		}
 	case j.rec.Role == grid.Owning && j.unsupplied() && len(m.Certificates) > 0:
 		c.send(from, wire.Recall{Job: m.Job}) // its certificates are of the job with its files
 		return

@@ -95,7 +95,7 @@ func (c *kernel) note(id grid.JobID, p grid.PeerID, text string) {
 }
 
 func (c *kernel) attempt(j *job) grid.AttemptID {
-	return grid.AttemptID{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Attempt: j.rec.Attempt}
+	return grid.AttemptID{Job: j.rec.Job.ID, Epoch: claimed(&j.rec), Attempt: j.rec.Attempt}
 }
 
 // current finds the job that id is the present attempt of, if it is ours to run.

@@ -47,7 +47,7 @@ func (c *execution) launch(j *job, why string) {
 	}
 	j.worn = j.worn || j.rec.Started > 0
 	keep := c.isHome(j) || j.rec.Job.Rerunnable
-	j.rec.Run = grid.Run{Attempt: j.rec.Attempt + 1}
+	j.rec.Run, j.rec.Adopted = grid.Run{Attempt: j.rec.Attempt + 1}, grid.Epoch{}
 	j.misses = 0
 	c.estimator.expect(j)
 	c.become(j, grid.Assigned)
@@ -146,6 +146,12 @@ func (c *execution) withdrawn(e Withdrawn) {
 		c.ownership.letGo(j)
 	case j.claim != nil && !j.rec.CancelRequested:
 		c.home.adopt(j, *j.claim)
+	case j.rec.CancelRequested && c.gates.beforeCancel(j) != open:
+		j.rec.Local = ""
+		c.ownership.abandon(j, "cancelled")
+		c.become(j, grid.Ready)
+		c.save(j, "withdrawn, to be cancelled: "+c.gates.beforeCancel(j).String())
+		c.backoff(j, onCancelling)
 	case j.rec.CancelRequested:
 		c.ownership.abandon(j, "cancelled")
 		end, why := c.cancelled(j)

@@ -18,18 +18,36 @@ func (c *recovery) givenAway(from grid.PeerID, j *job, m wire.Report) bool {
 
 // forgotten: certificates tell the home that the job has changed hands in a part of its journal
 // that is lost: it is with another, or has come back; then its control directory is asked
-// for the attempts of that time.
-func (c *recovery) forgotten(from grid.PeerID, j *job, certificates []grid.Certificate) {
+// for the attempts of that time. What is not open is not believed: see yields.
+func (c *recovery) forgotten(from grid.PeerID, j *job, certificates []grid.Certificate) gate {
 	last := certificates[len(certificates)-1]
 	if last.To != c.cfg.Self {
-		c.supplant(last.To, j, certificates)
-		return
+		return c.supplant(last.To, j, certificates, false)
 	}
 	c.rolledBack(c.hasSeen(from), grid.JournalID{})
+	if hold := c.yields(j, false); hold != open {
+		return hold
+	}
 	c.ownedAt(j, last.Epoch)
 	j.recovered, j.reconciled = true, false
 	c.save(j, "it came back here before the journal was rolled back")
 	c.reconcile()
+	return open
+}
+
+// yields tells whether this home gives up its own attempt at a job for that of another, and does what is
+// needed to know that: the other says it again. Where its own has started, that goes on at a new term.
+func (c *recovery) yields(j *job, started bool) gate {
+	hold := c.gates.beforeYielding(j, started)
+	switch hold {
+	case untilToken:
+		c.execution.withdraw(j)
+	case untilDirectory:
+		c.reconcile()
+	case itStarted:
+		c.home.keepRun(j)
+	}
+	return hold
 }
 
 // gaveAway: an owner that is not the home has given the job away in a part of its journal
@@ -52,9 +70,13 @@ func (c *recovery) gaveAway(j *job, m wire.Owned) {
 	c.discard(r.Job.ID)
 }
 
-// supplant believes that. It also shows that this journal was rolled back.
-func (c *recovery) supplant(from grid.PeerID, j *job, certificates []grid.Certificate) {
+// supplant believes that, as soon as no attempt of this home can have started; with started, the
+// other's has. It also shows that this journal was rolled back.
+func (c *recovery) supplant(from grid.PeerID, j *job, certificates []grid.Certificate, started bool) gate {
 	c.rolledBack(c.hasSeen(from), grid.JournalID{})
+	if hold := c.yields(j, started); hold != open {
+		return hold
+	}
 	if j.rec.Role == grid.Owning && j.rec.Attempt > 0 {
 		c.emit(Withdraw{c.attempt(j)}) // it was, before the handoff: the token makes sure
 	}
@@ -66,7 +88,6 @@ func (c *recovery) supplant(from grid.PeerID, j *job, certificates []grid.Certif
 	r.Tenure = r.Next(grid.Watching, from, certificates[len(certificates)-1].Epoch)
 	r.Certificates = certificates
 	r.Handoff.Phase = grid.NoHandoff
-	r.Adopted = grid.Epoch{}
 	c.ownership.leaves(j)
 	for _, d := range certificates {
 		if d.To != c.cfg.Self && !slices.Contains(r.Trail, d.To) {
@@ -75,6 +96,7 @@ func (c *recovery) supplant(from grid.PeerID, j *job, certificates []grid.Certif
 	}
 	j.heard = c.now
 	c.save(j, "owned by "+c.nameOf(from)+" since before the journal was rolled back")
+	return open
 }
 
 // unsupplied: this home waits for the files of the job.
@@ -95,5 +117,5 @@ func (c *recovery) supplied(from grid.PeerID, j *job, m wire.Recalled) {
 		return
 	}
 	j.takeVersion(m.Job)
-	c.supplant(from, j, m.Certificates)
+	c.supplant(from, j, m.Certificates, false)
 }

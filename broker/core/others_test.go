@@ -74,6 +74,7 @@ func (o *others) pull(j *job)                       { o.did("pull %s", j.rec.Job
 func (o *others) pursueCancel(j *job)               { o.did("pursueCancel %s", j.rec.Job.ID) }
 func (o *others) refuseClaim(j *job)                { o.did("refuseClaim %s", j.rec.Job.ID) }
 func (o *others) reportOf(j *job) (r wire.Report)   { o.did("reportOf %s", j.rec.Job.ID); return }
+func (o *others) keepRun(j *job)                    { o.did("keepRun %s", j.rec.Job.ID) }
 func (o *others) runAgain(j *job, why string)       { o.did("runAgain %s %v", j.rec.Job.ID, why) }
 func (o *others) sendClosed(to grid.PeerID, j *job) { o.did("sendClosed %v %s", to, j.rec.Job.ID) }
 func (o *others) terminal(j *job, s grid.State)     { o.did("terminal %s %v", j.rec.Job.ID, s) }
@@ -140,8 +141,9 @@ func (o *others) madeAgain(j *job) (r bool) {
 	return
 }
 func (o *others) begunAnew() (r bool) { o.did("begunAnew"); return }
-func (o *others) forgotten(from grid.PeerID, j *job, _ []grid.Certificate) {
+func (o *others) forgotten(from grid.PeerID, j *job, _ []grid.Certificate) (r gate) {
 	o.did("forgotten %v %s", from, j.rec.Job.ID)
+	return
 }
 func (o *others) gaveAway(j *job, _ wire.Owned) { o.did("gaveAway %s", j.rec.Job.ID) }
 func (o *others) givenAway(from grid.PeerID, j *job, _ wire.Report) (r bool) {
@@ -160,8 +162,9 @@ func (o *others) rolledBack(how string, _ grid.JournalID)         { o.did("rolle
 func (o *others) rolledBackTo(from grid.PeerID, _ grid.JournalID) { o.did("rolledBackTo %v", from) }
 func (o *others) saveState()                                      { o.did("saveState") }
 func (o *others) saw(from grid.PeerID, _ grid.JournalID)          { o.did("saw %v", from) }
-func (o *others) supplant(from grid.PeerID, j *job, _ []grid.Certificate) {
+func (o *others) supplant(from grid.PeerID, j *job, _ []grid.Certificate, _ bool) (r gate) {
 	o.did("supplant %v %s", from, j.rec.Job.ID)
+	return
 }
 func (o *others) tellSeen(p grid.PeerID)                        { o.did("tellSeen %v", p) }
 func (o *others) unknownReport(from grid.PeerID, _ wire.Report) { o.did("unknownReport %v", from) }

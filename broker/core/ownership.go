@@ -47,7 +47,7 @@ type ownership struct {
 		sendClosed(to grid.PeerID, j *job)
 	}
 	recovery interface {
-		forgotten(from grid.PeerID, j *job, certificates []grid.Certificate)
+		forgotten(from grid.PeerID, j *job, certificates []grid.Certificate) gate
 		gaveAway(j *job, m wire.Owned)
 		growthSoon()
 		hasSeen(p grid.PeerID) string

@@ -39,12 +39,14 @@ type recovery struct {
 		beforeDismissing(owner grid.PeerID) gate
 		beforeDrop(j *job) gate
 		beforeGoingOn() gate
+		beforeYielding(j *job, started bool) gate
 		provesItself(j *job, from grid.PeerID, m wire.Report) bool
 		toldBefore() []grid.Record
 		witness() grid.Witness
 	}
 	home interface {
 		awaitHome(j *job)
+		keepRun(j *job)
 		letOffer(j *job)
 		pull(j *job)
 		pursueCancel(j *job)

@@ -51,7 +51,7 @@ func (c *home) onReportAck(from grid.PeerID, m wire.ReportAck) {
 	if j == nil || j.rec.Job.Home != from || j.rec.Role != grid.Owning || j.rec.Epoch != m.Epoch {
 		return
 	}
-	if m.Number >= j.since {
+	if m.Number >= j.since && !m.Closed { // who says that it has ended lets nothing start
 		j.homeHeard = c.now
 		if j.rec.Uncertain {
 			j.rec.Uncertain = false
