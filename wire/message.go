@@ -280,7 +280,7 @@ type Error struct {
 // its journal learns its jobs again.
 type Recall struct{ Job grid.JobID }
 
-// Recalled (owner or candidate to home) answers Recall.
+// Recalled (owner or candidate to home) answers Recall. From home to owner it is the version of the job that the owner is to have.
 type Recalled struct {
 	Job          grid.Job
 	Epoch        grid.Epoch

@@ -76,6 +76,23 @@ func (c *home) oldClaim(from grid.PeerID, j *job, m wire.Report) {
 	c.send(from, answer)
 }
 
+// afterItsEnd answers the owner of a job that has ended.
+func (c *home) afterItsEnd(from grid.PeerID, j *job, m wire.Report) {
+	switch {
+	case j.rec.State == grid.Lost:
+		c.lostHeard(from, j, m)
+	case m.State != grid.StageOut && j.rec.Finished > 0: // it has reported its end
+		c.send(from, wire.ReportAck{
+			Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true,
+			End: j.rec.State, ExitCode: j.rec.ExitCode, HasExit: j.rec.HasExit, Signal: j.rec.Signal,
+		})
+	case m.State != grid.StageOut: // it was ended here, as by forget: nothing of it may start
+		c.lostHeard(from, j, m)
+	default:
+		c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true})
+	}
+}
+
 // claimOfEnded answers who claims a job that has ended, at an epoch that this home does not know: it was given to him in
 // a part of the journal that is lost. Nothing of it may start.
 func (c *home) claimOfEnded(from grid.PeerID, j *job, m wire.Report) {

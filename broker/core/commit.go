@@ -151,7 +151,10 @@ func (c *ownership) onInquire(from grid.PeerID, m wire.Inquire) {
 			answer.Verdict = wire.VerdictAborted // it was ours, and has ended and gone
 		}
 	}
-	if j := c.job(m.Handoff.Job); j != nil && c.gates.beforeVerdict() == open {
+	if j := c.job(m.Handoff.Job); j != nil {
+		if c.gates.beforeVerdict() != open {
+			return // it asks again
+		}
 		answer.Owner, answer.Cancel = j.rec.Owner, j.rec.CancelRequested
 		h := j.rec.Handoff
 		mine := h.To == from && h.Epoch == m.Handoff.Epoch

@@ -58,6 +58,7 @@ const (
 	itIsDone                    // the word was heard before
 	overtaken                   // a later word of the same broker was heard before
 	untilSites                  // not all sites of a co-allocated job have said so
+	untilVersion                // the other has an older version of the job
 )
 
 // String is for people.
@@ -74,7 +75,7 @@ func (g gate) String() string {
 		"is not what there is here", "has started", "may still run", "has ended",
 		"its result is kept here", "this journal was rolled back", "is kept back at its home",
 		"was done before", "was overtaken by a later wish of the same broker",
-		"waits for the word of all its sites",
+		"waits for the word of all its sites", "waits until its owner has its version",
 	}[g]
 }
 

@@ -161,6 +161,8 @@ func (c *gates) beforeAcknowledging(j *job, m wire.Report) gate {
 		return untilOutput
 	case m.State < grid.Running && j.unreconciled() && c.recovery.mayLack(j):
 		return untilDirectory
+	case m.State < grid.Running && m.Version != (grid.Hash{}) && m.Version != j.sum():
+		return untilVersion
 	}
 	return open
 }

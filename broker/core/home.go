@@ -168,25 +168,11 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 		return
 	case untilDirectory:
 		return
+	case untilVersion:
+		c.tellVersion(from, j)
+		return
 	}
 	c.send(from, c.terms.word(j, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Cancel: j.rec.CancelRequested}))
-}
-
-// afterItsEnd answers the owner of a job that has ended.
-func (c *home) afterItsEnd(from grid.PeerID, j *job, m wire.Report) {
-	switch {
-	case j.rec.State == grid.Lost:
-		c.lostHeard(from, j, m)
-	case m.State != grid.StageOut && j.rec.Finished > 0: // it has reported its end
-		c.send(from, wire.ReportAck{
-			Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true,
-			End: j.rec.State, ExitCode: j.rec.ExitCode, HasExit: j.rec.HasExit, Signal: j.rec.Signal,
-		})
-	case m.State != grid.StageOut: // it was ended here, as by forget: nothing of it may start
-		c.lostHeard(from, j, m)
-	default:
-		c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true})
-	}
 }
 
 // newOwner says why the one who reports is not the owner. One that the home does not

@@ -104,9 +104,10 @@ func (j *job) unsupplied() bool {
 	return j.rec.State == grid.Submitted || j.rec.State == grid.StageIn
 }
 
-// supplied: this journal was put back to a time before the files of the job had come. Its owner
+// supplied: a job that is known is told: by its home, see learnVersion; or this journal was put back to a time before the files of the job had come. Its owner
 // tells the whole job, and by certificates over that, the first of them signed here, that it is his.
 func (c *recovery) supplied(from grid.PeerID, j *job, m wire.Recalled) {
+	c.learnVersion(from, j, m)
 	whole := m.Job.Home == c.cfg.Self && m.Job.User == j.rec.Job.User && m.Owning
 	if whole && c.isHome(j) && j.rec.Role != grid.Owning && wire.JobDigest(m.Job) == j.sum() && wire.JobDigest(j.rec.Job) != j.sum() && c.proven(from, m) {
 		j.takeVersion(m.Job)

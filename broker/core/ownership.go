@@ -47,6 +47,7 @@ type ownership struct {
 		sendClosed(to grid.PeerID, j *job)
 	}
 	recovery interface {
+		askOwner(j *job)
 		forgotten(from grid.PeerID, j *job, certificates []grid.Certificate) gate
 		gaveAway(j *job, m wire.Owned)
 		growthSoon()

@@ -94,6 +94,12 @@ func (c *ownership) onInquireReply(from grid.PeerID, m wire.InquireReply) {
 		// later epoch: who offered it has given it to another since, and may have forgotten.
 		c.unprepare(j)
 	case wire.VerdictUnknown:
+		if from != j.rec.Owner {
+			return
+		}
+		// It has lost its journal, or what it did with the offer: it can neither commit nor withdraw it any more.
+		c.decline(j, "its owner does not know it any more")
+		c.recovery.askOwner(j)
 	}
 }
 

@@ -12,6 +12,12 @@ import (
 //
 //	owner: Report, Moved, Offer{certificates, version} ─► home: it is mine ─► Recall
 //	owner: Recalled{job} ─► the record has that version
+//
+// An owner whose journal was put back may know an older one too: its control directory tells it at what epoch it has owned
+// the job, and not what that was. So until its report is acknowledged it says by its digest which version it has. A home that
+// has given it another does not acknowledge one that has not started, and tells it the job:
+//
+//	owner: Report{version} ─► home: Recalled{job} ─► owner: its attempt is withdrawn, and made anew of that version
 
 // heardVersion takes the digest of such a version for the job's.
 func (c *ownership) heardVersion(from grid.PeerID, j *job, version grid.Hash, certificates []grid.Certificate) {
@@ -23,6 +29,33 @@ func (c *ownership) heardVersion(from grid.PeerID, j *job, version grid.Hash, ce
 	j.digest = version
 	if certificates[n-1].To == from {
 		c.send(from, wire.Recall{Job: j.rec.Job.ID})
+	}
+}
+
+// tellVersion has an owner that knows an older version of the job learn the one that this home has given away.
+func (c *home) tellVersion(from grid.PeerID, j *job) {
+	if wire.JobDigest(j.rec.Job) != j.sum() {
+		return // this home has asked for it itself
+	}
+	c.send(from, wire.Recalled{Job: j.rec.Job, Epoch: claimed(&j.rec), Age: max(0, c.now-j.rec.Submitted), Deadline: c.ahead(j.rec.Job.Terms.Deadline)})
+}
+
+// learnVersion: the home of a job that is owned here, and has not started, says what it is.
+func (c *recovery) learnVersion(from grid.PeerID, j *job, m wire.Recalled) {
+	r := &j.rec
+	if from != r.Job.Home || m.Job.Home != from || m.Job.User != r.Job.User || c.isHome(j) || r.Role != grid.Owning || r.Epoch != m.Epoch || r.State >= grid.Running ||
+		wire.JobDigest(m.Job) == j.sum() {
+		return
+	}
+	if r.State == grid.Moving {
+		c.ownership.sendAbort(c.ownership.handoffID(j), "it is of an older version")
+		c.ownership.dropOffer(j, "the offer died: it is of an older version")
+	}
+	r.Job, j.digest, r.Certificates = m.Job, grid.Hash{}, nil // they are over another
+	r.Job.Terms.Deadline = c.until(m.Deadline)
+	c.save(j, "the version that its home has: this journal did not have it")
+	if r.State == grid.Assigned {
+		c.execution.withdraw(j)
 	}
 }
 

@@ -90,9 +90,8 @@
 //	                                   that it gave the job to the one, and
 //	                                   gave it to the other before a member
 //	                                   that had seen that was heard
-//	KILLED is forgotten (S2c), an    it never left its home, which has lost     nobody else was told
-//	  end is told anew (S5)            that with its journal and the file
-//	                                   beside it
+//	KILLED is forgotten (S2c), an    its home had it then, and has lost that    nobody else was told: a site that
+//	  end is told anew (S5)            with its journal and the file beside it    had it before may forget it then
 //	KILLED is forgotten (S2c)        its home has lost that, likewise, and so   both have forgotten it
 //	                                   has the site that had the job then
 //	KILLED is forgotten (S2c)        its site was fenced off before, which      each administrator said so of

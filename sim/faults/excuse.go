@@ -84,7 +84,7 @@ const hearing = 2 * grid.Minute
 // killForgotten: its home has lost that its user was told KILLED, and what is beside its journal with it; and so has the
 // site that had the job then.
 func (f *fact) killForgotten() bool {
-	return f.killer != f.home && f.killer != nil && slices.ContainsFunc(f.killer.lapses, func(l lapse) bool { return l.covers(f.killedAt) })
+	return slices.ContainsFunc(f.killer.lapses, func(l lapse) bool { return l.covers(f.killedAt) })
 }
 
 // unheard: the home has lost what it wrote, and its administrator has said since that it

@@ -128,7 +128,7 @@ func (w *world) queued() {
 		}
 	}
 	for _, f := range w.truth.sorted() {
-		if f.keptBack() || f.isWhole() && !f.inOneSite() {
+		if f.keptBack() || f.turnToCome() || f.isWhole() && !f.inOneSite() {
 			f.queued = w.now
 		}
 		if f.accepted && !f.removed && f.told == 0 && len(f.starts) == 0 && !w.excused(f) && w.now-max(f.queued, w.storms) > queueBound {

@@ -109,3 +109,43 @@ func TestAnEndThatThoseKnowWhoAreAsked(t *testing.T) {
 		t.Error("b was removed since, and need not be waited for")
 	}
 }
+
+// A home has lost that it told KILLED, and all that is beside its journal. Others know of it only where another had the job then.
+func TestWhoKnowsOfAKill(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		last  func(x *scene) *site
+		known bool
+	}{
+		"its home had it then, after another": {func(x *scene) *site { return x.a }, false},
+		"another had it then":                 {func(x *scene) *site { return x.b }, true},
+	} {
+		x := newScene(t)
+		x.f.told, x.f.toldAt = grid.Killed, at(150)
+		x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = x.b
+		x.f.owners[grid.Epoch{Term: 1, Hop: 2}] = c.last(x)
+		x.w.truth.setBack(x.a, lapse{since: at(100), files: true, words: true})
+		if x.f.killed != c.known {
+			t.Errorf("%s: known %t", name, x.f.killed)
+		}
+	}
+}
+
+// A job of a sweep whose turn has not come is in no queue, while those before it are under way.
+func TestAJobWhoseTurnHasNotCome(t *testing.T) {
+	t.Parallel()
+	x := newScene(t)
+	g := &grid.Group{ID: "a.G1.all", Jobs: 4, Entered: 2}
+	x.a.disk.groups[g.ID] = g
+	for n, state := range []grid.State{grid.Completed, grid.Assigned} {
+		x.a.disk.records[g.ID.Job(n+1)] = &grid.Record{State: state}
+	}
+	turn := func(n int) bool { return newFact(g.ID.Job(n), x.a, &grid.Job{Demand: cores(1)}).turnToCome() }
+	if !turn(3) || turn(2) {
+		t.Errorf("the third waits for its turn %t, the second %t", turn(3), turn(2))
+	}
+	x.a.disk.records[g.ID.Job(2)].State = grid.Completed
+	if turn(3) {
+		t.Error("it waits for its turn, and nothing is under way")
+	}
+}

@@ -78,8 +78,8 @@ func (t *truth) setBack(s *site, l lapse) {
 			}
 		}
 		if f.told != 0 && (r == nil || r.State != f.told) {
-			if f.told == grid.Killed && f.leftHome() {
-				f.killed, f.killedAt, f.killer = true, f.toldAt, f.owners[f.latest()]
+			if o := f.owners[f.latest()]; f.told == grid.Killed && o != nil && o != s {
+				f.killed, f.killedAt, f.killer = true, f.toldAt, o
 			}
 			if f.elsewhere(tombstoneOf(f.told)) {
 				f.once = f.told
@@ -115,14 +115,4 @@ func (f *fact) latest() (last grid.Epoch) {
 		}
 	}
 	return last
-}
-
-// leftHome reports that another site has owned the job.
-func (f *fact) leftHome() bool {
-	for _, s := range f.owners {
-		if s != f.home {
-			return true
-		}
-	}
-	return false
 }

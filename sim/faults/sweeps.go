@@ -80,6 +80,22 @@ func (d *disk) recordOf(id grid.JobID) *grid.Record {
 	return nil
 }
 
+// turnToCome: the job is one of a sweep that its home makes when others have ended, which are under way.
+func (f *fact) turnToCome() bool {
+	d := &f.home.disk
+	name, n := f.id.Group()
+	g := d.groups[name]
+	if g == nil || n <= g.Entered {
+		return false
+	}
+	for k := 1; k <= g.Entered; k++ {
+		if r := d.records[name.Job(k)]; r != nil && !r.State.Terminal() {
+			return true
+		}
+	}
+	return false
+}
+
 // page has what became of the n-th job of a group; nil is nothing of any in it.
 func (d *disk) page(g grid.GroupID, n int) *grid.Results {
 	r, _ := d.beside[besideKey{grid.KindResults, grid.ResultsKey(g, (n-1)/grid.ResultsPage)}].(*grid.Results)

@@ -42,6 +42,7 @@ type exacting struct {
 	n     int
 	jobs  []grid.JobID // that are accepted
 	tries int
+	said  *grid.Job // that was handed in, and was not answered
 }
 
 // loadTerms plans such users, in one history of three.
@@ -69,16 +70,20 @@ func (u *exacting) submit(more int) {
 		w.after(again, func() { u.submit(more) })
 		return
 	}
-	j := u.next()
-	f := newFact(j.ID, u.s, &j)
-	f.asked = asked{is: true, terms: j.Terms, walltime: j.Walltime}
-	w.truth.facts[j.ID] = f
+	if u.said == nil {
+		j := u.next()
+		u.said = &j
+		f := newFact(j.ID, u.s, &j)
+		f.asked = asked{is: true, terms: j.Terms, walltime: j.Walltime}
+		w.truth.facts[j.ID] = f
+	}
+	j := *u.said
 	w.tell(u.s, "an exacting user submits %s: %+v", j.ID, j.Terms)
 	answered := false
 	u.s.host.request(func(t core.Token) core.Request {
 		return core.Submit{Token: t, Job: j, Key: fmt.Sprint("terms", u.n, "-", more)}
 	}, func(a core.Answer) {
-		answered = true
+		answered, u.said = true, nil
 		if a.Err != nil {
 			u.w.after(again, func() { u.submit(more) })
 			return
@@ -234,7 +239,7 @@ func (f *fact) met(d grid.Dependency) bool {
 	case grid.AfterOK:
 		return well
 	case grid.AfterNotOK:
-		return other.told != 0 && !well
+		return other.told != 0 && !well || other.lost // also where it has gained a result since
 	}
 	return other.told != 0
 }

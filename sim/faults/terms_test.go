@@ -29,3 +29,40 @@ func TestAUserReleasesAgain(t *testing.T) {
 		}
 	}
 }
+
+// Who waits for a job to fail goes when that is LOST, also where it has gained a result since.
+func TestWhatWasLostHasFailed(t *testing.T) {
+	t.Parallel()
+	x := newScene(t)
+	d := grid.Dependency{Kind: grid.AfterNotOK, On: "job"}
+	if x.f.met(d) {
+		t.Error("met before it has ended")
+	}
+	x.f.learnt = true // so it may be LOST
+	for _, state := range []grid.State{grid.Lost, grid.Completed} {
+		x.f.ends = []grid.Progress{{Cause: grid.ByItself}}
+		x.w.truth.shown(x.a, "job", &grid.Record{Job: grid.Job{ID: "job"}, State: state})
+		if !x.f.met(d) {
+			t.Errorf("not met by %s", state)
+		}
+	}
+	x.f.lost = false
+	if x.f.met(d) {
+		t.Error("met by a job that has ended well, and never was LOST")
+	}
+}
+
+// A user who was not answered hands the same job in again: it may be in the journal.
+func TestAUserHandsTheSameJobInAgain(t *testing.T) {
+	t.Parallel()
+	x := newScene(t)
+	u := &exacting{w: x.w, s: x.a, at: x.a, rnd: rand.New(rand.NewPCG(1, 1))}
+	x.a.host.boot()
+	before := len(x.w.truth.facts)
+	u.submit(3)
+	first := u.said
+	u.submit(3)
+	if first == nil || u.said != first || len(x.w.truth.facts) != before+1 {
+		t.Errorf("another is handed in: %d jobs", len(x.w.truth.facts)-before)
+	}
+}

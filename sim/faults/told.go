@@ -35,6 +35,7 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 		w.violate("S5", id, "%s was told to be %s, which others know, and is told to be %s now", id, f.once, r.State)
 	}
 	f.told, f.exit, f.toldAt = r.State, r.ExitCode, w.now
+	f.lost = f.lost || r.State == grid.Lost
 	w.tell(s, "TELLS that %s is %s: %s", id, r.State, r.Reason)
 	if !f.torn() {
 		t.judge(s, f, r)
@@ -49,7 +50,8 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 		return
 	}
 	// What still runs of an older term, at a site that was forgotten, is not this job any more.
-	if r.State != grid.Lost && f.running[r.Epoch.Term] > 0 && !slices.ContainsFunc(f.starts, f.untraceable) {
+	runs := f.running[r.Epoch.Term] > 0 || r.Adopted != (grid.Epoch{}) && f.running[r.Adopted.Term] > 0
+	if r.State != grid.Lost && runs && !slices.ContainsFunc(f.starts, f.untraceable) {
 		w.violate("S5", f.id, "%s is told to be %s while its program runs", f.id, r.State)
 		return
 	}

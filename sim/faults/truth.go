@@ -54,6 +54,7 @@ type fact struct {
 	cancel     grid.Tick                // when the wish was told to be recorded; 0 is not
 	told       grid.State               // the final state that was told
 	toldAt     grid.Tick
+	lost       bool // that was LOST, once
 	exit       int
 	once       grid.State // what was told before its home lost that, and others know
 	killed     bool       // that was KILLED, and others had the job
