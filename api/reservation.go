@@ -18,6 +18,7 @@ type NewReservation struct {
 	From, Until grid.Tick
 	Length      grid.Tick
 	Early       bool
+	Bandwidth   int64 // instead of a demand: bytes per second between the site and the broker's
 }
 
 // ReservationRequest is its form. Nodes is how many whole nodes, of at least so many cores each.
@@ -30,6 +31,8 @@ type ReservationRequest struct {
 	Until Time           `json:"until"`    // null: From and Length
 	Span  float64        `json:"length_s"` // seconds
 	Early bool           `json:"early"`
+	// Bandwidth is bytes per second between that site and the broker's, instead of nodes.
+	Bandwidth int64 `json:"bandwidth,omitempty"`
 }
 
 // HeldReservation is a reservation as its holder sees it.
@@ -48,6 +51,8 @@ type HeldReservation struct {
 	End    Time               `json:"end"`
 	Until  Time               `json:"until"` // of a tentative one its limit, later the end of its lease; null is none
 	Price  float64            `json:"price"`
+	// Bandwidth is that of a delivery, in bytes per second.
+	Bandwidth int64 `json:"bandwidth,omitempty"`
 }
 
 func (q *ReservationRequest) reservation() (n NewReservation, err error) {
@@ -58,8 +63,15 @@ func (q *ReservationRequest) reservation() (n NewReservation, err error) {
 	}
 	cores := max(1, q.Cores)
 	n.Demand = grid.Demand{Chunks: []grid.Chunk{{Count: q.Nodes, Processes: 1, Cores: cores}}, Exclusive: true, DistinctNodes: true}
+	if q.Bandwidth != 0 {
+		n.Bandwidth, n.Demand = q.Bandwidth, grid.Demand{}
+	}
 	switch {
-	case q.Nodes < 1 || q.Nodes > grid.MaxReservedNodes:
+	case q.Bandwidth != 0 && (q.Nodes != 0 || q.Cores != 0 || q.Queue != "" || q.Early):
+		err = fmt.Errorf("bandwidth: nodes are reserved by a reservation of their own")
+	case q.Bandwidth < 0 || q.Bandwidth > grid.MaxReservedRate:
+		err = fmt.Errorf("bandwidth: %d: from 1 to %d bytes per second", q.Bandwidth, grid.MaxReservedRate)
+	case q.Bandwidth == 0 && q.Nodes < 1 || q.Nodes > grid.MaxReservedNodes:
 		err = fmt.Errorf("nodes: %d: from 1 to %d", q.Nodes, grid.MaxReservedNodes)
 	case cores > grid.MaxProcesses:
 		err = fmt.Errorf("cores: %d: at most %d", cores, grid.MaxProcesses)
@@ -86,7 +98,7 @@ func (s *Server) heldReservation(r *grid.Reservation) HeldReservation {
 	h := HeldReservation{
 		ID: r.ID, Site: grid.SiteName(s.service.SiteName(r.Site)), User: r.Holder.Name, Home: grid.SiteName(s.service.SiteName(r.Holder.Home)),
 		Kind: r.Kind.String(), State: r.State.String(), Reason: r.Reason, Nodes: r.Nodes, Cores: r.Cores,
-		Start: Time(r.Start), End: Time(r.End), Until: Time(r.Until), Price: r.Price,
+		Start: Time(r.Start), End: Time(r.End), Until: Time(r.Until), Price: r.Price, Bandwidth: r.Bandwidth,
 	}
 	if h.Nodes == nil {
 		h.Nodes = []grid.NodeName{}

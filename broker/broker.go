@@ -130,6 +130,8 @@ type Ports struct {
 	// Changed sees each change of a job once it is durable, with its record of before, nil if there
 	// was none. It must not wait, and may keep neither. It may be nil.
 	Changed func(before *grid.Record, change grid.Change)
+	// Share gives peers their rates of the uplink, in bytes per second, and all others the rest, 0 being no limit; it may be nil.
+	Share func(reserved map[grid.PeerID]int64, rest int64)
 	// Displaced hears of local jobs that give way to a reservation, and what they lose; it may be nil.
 	Displaced func(jobs int, coreSeconds float64)
 	// Notifier tells users of their jobs; an error that wraps grid.ErrInvalid is final. It may be nil.

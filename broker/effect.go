@@ -48,6 +48,10 @@ func (b *Broker) dispatch(ctx context.Context, e core.Effect, pauses uint64) {
 		}
 	case core.Answer:
 		b.answer(e)
+	case core.Uplink:
+		if b.ports.Share != nil {
+			b.ports.Share(e.Reserved, e.Rest)
+		}
 	case core.Displace:
 		b.displaced(e)
 	case core.Alarm:

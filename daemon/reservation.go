@@ -107,11 +107,15 @@ func (s service) Reserve(ctx context.Context, who api.Identity, n api.NewReserva
 	}
 	// None begins with the mark of what is made by hand.
 	id := "r" + strings.ToLower(rand.Text()[:20])
-	r, _, err := s.site.broker.Reserve(ctx, at, wire.Reserve{
+	m := wire.Reserve{
 		ID: grid.ReservationID(id), Holder: grid.User{Home: s.site.self, Name: who.Name}, What: grid.NodesReserved,
 		Demand: n.Demand, Queue: n.Queue, From: n.From, Until: n.Until, Length: n.Length, Early: n.Early,
 		Limit: tentativeLimit, Grace: defaultGrace,
-	})
+	}
+	if n.Bandwidth > 0 {
+		m.What, m.Bandwidth, m.Grace = grid.DeliveryReserved, n.Bandwidth, 0
+	}
+	r, _, err := s.site.broker.Reserve(ctx, at, m)
 	return r, err
 }
 

@@ -150,7 +150,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 			}
 			return reopenJournal(ctx, cfg)
 		},
-		Clock: s.clock, Wall: wall, Log: log.Named("broker"), Changed: s.changed, Displaced: func(jobs int, coreSeconds float64) { s.meter.displace(jobs, coreSeconds) },
+		Clock: s.clock, Wall: wall, Log: log.Named("broker"), Changed: s.changed, Share: s.overlay.Share, Displaced: func(jobs int, coreSeconds float64) { s.meter.displace(jobs, coreSeconds) },
 		Notifier: s.notifier, Serve: service{s}.serve, Reserver: s.portReserver(),
 	})
 	s.meter, s.feed = newMeter(s), newFeed()

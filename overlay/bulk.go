@@ -11,6 +11,8 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"golang.org/x/time/rate"
+
+	"gbroker/grid"
 )
 
 // streamConn is a libp2p stream as a net.Conn. Close lets the other side read to
@@ -47,10 +49,12 @@ func setRate(l *rate.Limiter, bytesPerSecond int64) {
 	l.SetLimit(rate.Limit(bytesPerSecond))
 }
 
-// bulkConn holds one stream to the limits that all bulk streams with a peer share.
+// bulkConn holds one stream to the limits that all bulk streams with a peer share, and to its share of the uplink.
 type bulkConn struct {
 	streamConn
 	readRate, writeRate *rate.Limiter
+	uplink              *uplink
+	peer                grid.PeerID
 	ctx                 context.Context // ends with Close
 	cancel              context.CancelFunc
 
@@ -60,22 +64,21 @@ type bulkConn struct {
 
 func newBulkConn(ctx context.Context, stream network.Stream, n *neighbour) *bulkConn {
 	ctx, cancel := context.WithCancel(ctx)
-	return &bulkConn{streamConn: streamConn{stream}, readRate: n.read, writeRate: n.write, ctx: ctx, cancel: cancel}
+	return &bulkConn{streamConn: streamConn{stream}, readRate: n.read, writeRate: n.write, uplink: n.uplink, peer: n.peer, ctx: ctx, cancel: cancel}
 }
 
 // Read takes what is there and then waits until the rate allows for it, so that
 // the other side is slowed down by its window.
 func (c *bulkConn) Read(b []byte) (int, error) {
-	if most := share(c.readRate); len(b) > most {
-		b = b[:most]
-	}
+	limits := []*rate.Limiter{c.readRate, c.uplink.of(c.peer).read}
+	b = b[:min(len(b), share(limits))]
 	n, err := c.streamConn.Read(b)
 	if n > 0 {
 		c.mu.Lock()
 		deadline := c.readDeadline
 		c.mu.Unlock()
 		// The bytes are ours whatever the wait says; the next call meets the deadline.
-		if waitErr := c.wait(c.readRate, n, deadline); waitErr != nil && err == nil && c.ctx.Err() != nil {
+		if waitErr := c.wait(limits, n, deadline); waitErr != nil && err == nil && c.ctx.Err() != nil {
 			err = net.ErrClosed
 		}
 	}
@@ -86,14 +89,13 @@ func (c *bulkConn) Read(b []byte) (int, error) {
 func (c *bulkConn) Write(b []byte) (int, error) {
 	written := 0
 	for {
+		limits := []*rate.Limiter{c.writeRate, c.uplink.of(c.peer).write}
 		piece := b[written:]
-		if most := share(c.writeRate); len(piece) > most {
-			piece = piece[:most]
-		}
+		piece = piece[:min(len(piece), share(limits))]
 		c.mu.Lock()
 		deadline := c.writeDeadline
 		c.mu.Unlock()
-		if err := c.wait(c.writeRate, len(piece), deadline); err != nil {
+		if err := c.wait(limits, len(piece), deadline); err != nil {
 			return written, err
 		}
 		n, err := c.streamConn.Write(piece)
@@ -104,16 +106,32 @@ func (c *bulkConn) Write(b []byte) (int, error) {
 	}
 }
 
+// mostFree is how much is moved at once where nothing limits it: a limit that comes meanwhile is met soon.
+const mostFree = 1 << 20
+
 // share is how much may be moved between two waits.
-func share(l *rate.Limiter) int {
-	if l.Limit() == rate.Inf {
-		return 1 << 30
+func share(limits []*rate.Limiter) int {
+	most := mostFree
+	for _, l := range limits {
+		if l.Limit() != rate.Inf {
+			most = min(most, l.Burst())
+		}
 	}
-	return l.Burst()
+	return most
 }
 
-// wait takes n bytes of the rate, in pieces of the burst, which may change meanwhile.
-func (c *bulkConn) wait(l *rate.Limiter, n int, deadline time.Time) error {
+// wait takes n bytes of each limit.
+func (c *bulkConn) wait(limits []*rate.Limiter, n int, deadline time.Time) error {
+	for _, l := range limits {
+		if err := c.waitFor(l, n, deadline); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitFor takes n bytes of the rate, in pieces of the burst, which may change meanwhile.
+func (c *bulkConn) waitFor(l *rate.Limiter, n int, deadline time.Time) error {
 	for n > 0 {
 		if l.Limit() == rate.Inf {
 			return nil

@@ -33,6 +33,7 @@ type neighbour struct {
 	packets  chan packet
 
 	read, write *rate.Limiter // of all bulk streams together
+	uplink      *uplink       // of all neighbours
 
 	inbound sync.Mutex // held by the one stream of messages that is read
 
@@ -58,12 +59,12 @@ type packet struct {
 	b  []byte
 }
 
-func newNeighbour(id peer.ID, m grid.Member, s settings) *neighbour {
+func newNeighbour(id peer.ID, m grid.Member, s settings, u *uplink) *neighbour {
 	n := &neighbour{
 		id: id, peer: m.Peer, grace: s.grace, member: m,
 		wake: make(chan struct{}, 1), look: make(chan struct{}, 1), greet: make(chan struct{}, 1),
 		messages: make(chan message, maxMessages), packets: make(chan packet, maxPackets),
-		read: rate.NewLimiter(rate.Inf, 0), write: rate.NewLimiter(rate.Inf, 0),
+		read: rate.NewLimiter(rate.Inf, 0), write: rate.NewLimiter(rate.Inf, 0), uplink: u,
 	}
 	n.setMember(m)
 	return n

@@ -26,6 +26,8 @@ type Overlay struct {
 	gate     *gate
 	traffic  *metrics.BandwidthCounter
 
+	uplink *uplink
+
 	ready   chan struct{}
 	started atomic.Bool
 	current atomic.Pointer[session] // while Run serves
@@ -56,7 +58,7 @@ func New(c Config) (*Overlay, error) {
 		return nil, err
 	}
 	o := &Overlay{
-		config: c, self: self, settings: s, log: c.Logger, gate: &gate{}, traffic: metrics.NewBandwidthCounter(), members: members,
+		config: c, self: self, settings: s, log: c.Logger, gate: &gate{}, traffic: metrics.NewBandwidthCounter(), members: members, uplink: newUplink(),
 		ready: make(chan struct{}), handlers: map[string]func(grid.PeerID, net.Conn){},
 	}
 	o.gate.setMembers(members)
@@ -176,6 +178,10 @@ func (o *Overlay) SetMembers(members []grid.Member) error {
 	}
 	return nil
 }
+
+// Share gives the bulk streams with each of some peers a rate, in bytes per second each way, and those with all others the rest;
+// a rest of 0 is no limit.
+func (o *Overlay) Share(reserved map[grid.PeerID]int64, rest int64) { o.uplink.share(reserved, rest) }
 
 // Liveness is what is known of a peer now; Dead for one that is no member.
 func (o *Overlay) Liveness(p grid.PeerID) grid.Liveness {

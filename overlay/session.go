@@ -32,6 +32,7 @@ type session struct {
 	log      *zap.Logger
 	gate     *gate
 	traffic  *metrics.BandwidthCounter
+	uplink   *uplink
 	door     *door
 	memory   *memory
 
@@ -60,7 +61,7 @@ type session struct {
 // newSession opens everything; on an error it closes what was open.
 func newSession(ctx context.Context, o *Overlay) (*session, error) {
 	s := &session{
-		config: o.config, self: o.self, settings: o.settings, log: o.log, gate: o.gate, traffic: o.traffic,
+		config: o.config, self: o.self, settings: o.settings, log: o.log, gate: o.gate, traffic: o.traffic, uplink: o.uplink,
 		door:       newDoor(o.settings.handshake, o.gate.knows),
 		complaints: newSparing(complainEvery, 4*maxMembers), strangers: newSparing(complainEvery, 256), strangersAt: newSparing(complainEvery/10, 64),
 		arrived:    make(chan struct{}, 1),
@@ -261,7 +262,7 @@ func (s *session) setMembers(r *roster) {
 			n.setMember(m)
 			continue
 		}
-		n := newNeighbour(id, m, s.settings)
+		n := newNeighbour(id, m, s.settings, s.uplink)
 		n.contact.ever = s.memory.knows(n.peer)
 		s.neighbours[id] = n
 		s.start(n)

@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"cmp"
 	"fmt"
 
 	"gbroker/grid"
@@ -15,7 +16,8 @@ type Ask struct {
 	Place     grid.Place
 	Cores     int // of its nodes
 	Bandwidth int64
-	Limit     grid.Tick // how long it may be tentative; 0 is as long as the site allows
+	Peer      grid.PeerID // of a delivery: with whom; "" is the holder's site
+	Limit     grid.Tick   // how long it may be tentative; 0 is as long as the site allows
 	Grace     grid.Tick
 	Early     bool
 	Price     float64
@@ -46,7 +48,7 @@ func (b *Book) Reserve(now grid.Tick, site grid.PeerID, a Ask) (r grid.Reservati
 		Bandwidth: a.Bandwidth, Grace: a.Grace, Early: a.Early, Price: a.Price, Cores: a.Cores, Made: now, Until: now + limit, Holding: grid.Making,
 	}
 	if a.Kind == grid.DeliveryReserved {
-		is.Peer, is.Holding = a.Holder.Home, grid.NotHeld
+		is.Peer, is.Holding = cmp.Or(a.Peer, a.Holder.Home), grid.NotHeld
 	}
 	b.all[a.ID] = is
 	b.become(is, grid.Tentative, now, "")

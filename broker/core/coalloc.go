@@ -107,6 +107,9 @@ type wholes interface {
 	// place hands a part to its site, if it has no place yet.
 	place(id grid.JobID, to grid.PeerID, wait grid.Tick)
 	cancel(id grid.JobID, why string)
+	// deliver has a rate kept for the inputs of a part until then, where this site offers that; delivered gives it up.
+	deliver(of, part grid.JobID, to grid.PeerID, until grid.Tick) *grid.Refusal
+	delivered(part grid.JobID)
 
 	// What has to be known first: see gates_coalloc.go.
 	beforeRound(id grid.JobID) gate
@@ -314,6 +317,11 @@ func (s *coallocation) become(a *allocation, to grid.AllocationState, why string
 		panic(fmt.Sprintf("allocation of %s: %v does not become %v", a.rec.Of, a.rec.State, to))
 	}
 	a.rec.State, a.rec.Reason = to, why
+	if to >= grid.Gathering { // the files are there, or are not to come
+		for _, p := range a.current() {
+			s.wholes.delivered(p.Job)
+		}
+	}
 	s.save(a, why)
 }
 

@@ -34,6 +34,10 @@ type wholeJobs struct {
 	ownership interface {
 		makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32)
 	}
+	reservations interface {
+		delivered(part grid.JobID)
+		delivers(part grid.JobID, user grid.User, to grid.PeerID, bytes int64, until grid.Tick) *grid.Refusal
+	}
 	search interface {
 		delivery(m *member, size int64) (bandwidth float64, measured bool, delivery grid.Tick)
 		fetching(j *job) grid.Tick
@@ -218,6 +222,16 @@ func (w *wholeJobs) cancel(id grid.JobID, why string) {
 		w.home.wantGone(j, why)
 	}
 }
+
+func (w *wholeJobs) deliver(of, part grid.JobID, to grid.PeerID, until grid.Tick) *grid.Refusal {
+	j := w.job(of)
+	if j == nil {
+		return nil
+	}
+	return w.reservations.delivers(part, j.rec.Job.User, to, sizeOf(&j.rec.Job), until)
+}
+
+func (w *wholeJobs) delivered(part grid.JobID) { w.reservations.delivered(part) }
 
 func (w *wholeJobs) beforeRound(id grid.JobID) gate {
 	if j := w.job(id); j != nil {

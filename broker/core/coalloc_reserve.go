@@ -42,6 +42,12 @@ func (s *coallocation) begin(a *allocation, r *grid.Record, q *asking, got plan.
 	}
 	why := "reserving: " + strings.Join(sites, ", ")
 	s.become(a, grid.Reserving, why)
+	for _, p := range a.current() {
+		if no := s.wholes.deliver(a.rec.Of, p.Job, p.Peer, got.Start); no != nil {
+			s.abandon(a, words(no))
+			return
+		}
+	}
 	s.wholes.tell(a.rec.Of, why, a.rec.Start)
 }
 

@@ -22,8 +22,9 @@ type fakeWholes struct {
 	shut    gate
 	rounds  uint64
 	said    []wire.Message
-	learnt  []*grid.Record  // parts that are known again
-	changed func(*grid.Job) // what a save of a job brings
+	slow    map[grid.PeerID]*grid.Refusal // of deliveries; nil: none is reserved
+	learnt  []*grid.Record                // parts that are known again
+	changed func(*grid.Job)               // what a save of a job brings
 }
 
 const theWhole = grid.JobID("a.01ARZ3NDEKTSV4RRFFQ69G5FAV")
@@ -60,7 +61,20 @@ func (f *fakeWholes) parts(grid.JobID, int) []*grid.Record {
 	f.learnt = nil
 	return list
 }
-func (f *fakeWholes) cancel(id grid.JobID, _ string)  { f.did("cancel %s", id[len(theWhole)+1:]) }
+func (f *fakeWholes) cancel(id grid.JobID, _ string) { f.did("cancel %s", id[len(theWhole)+1:]) }
+func (f *fakeWholes) delivered(part grid.JobID) {
+	if f.slow != nil {
+		f.did("delivered %s", part[len(theWhole)+1:])
+	}
+}
+
+func (f *fakeWholes) deliver(_, part grid.JobID, to grid.PeerID, _ grid.Tick) *grid.Refusal {
+	if f.slow != nil {
+		f.did("deliver %s>%s", part[len(theWhole)+1:], to)
+	}
+	return f.slow[to]
+}
+
 func (f *fakeWholes) beforeRound(grid.JobID) gate     { return f.shut }
 func (f *fakeWholes) beforeConfirming(n, of int) gate { return f.rules.beforeConfirming(n, of) }
 func (f *fakeWholes) beforeGo(n, of int) gate         { return f.rules.beforeGo(n, of) }

@@ -104,7 +104,7 @@ func assemble(k *kernel) *Core {
 	k.reporter, k.watcher = c.home, c.terms
 	k.groups.limit = k.cfg.UploadLimit
 	k.groups.jobs, k.groups.window, k.groups.expand = memberJobs{c.home}, k.cfg.Window, k.cfg.Expand
-	k.wholes.wholes = &wholeJobs{kernel: k, execution: c.execution, gates: c.gates, home: c.home, ownership: c.ownership, search: c.search, terms: c.terms}
+	k.wholes.wholes = &wholeJobs{kernel: k, execution: c.execution, gates: c.gates, home: c.home, ownership: c.ownership, reservations: c.reservations, search: c.search, terms: c.terms}
 	c.neighbourhood.home = c.home
 	c.neighbourhood.ownership = c.ownership
 	c.neighbourhood.recovery = c.recovery

@@ -34,6 +34,9 @@ type reservations struct {
 	listing bool      // the batch system is being asked for its list
 	listed  grid.Tick // when it was last known
 
+	uplink     map[grid.PeerID]int64 // what is reserved of it, as it was told
+	uplinkTold bool
+
 	estimator interface {
 		look()
 		safe() *plan.Plan
@@ -184,6 +187,7 @@ func (c *reservations) settle() {
 		c.drive(&r)
 		c.tell(&r)
 	}
+	c.shareUplink()
 	c.rearm()
 }
 
@@ -239,6 +243,9 @@ func (c *reservations) rearm() {
 	for _, r := range c.book.All() {
 		w := c.work(r.ID)
 		first(w.word)
+		if r.Kind == grid.DeliveryReserved && r.Live() && r.Start > c.now {
+			first(r.Start)
+		}
 		if w.asked == 0 && w.again > c.now {
 			first(w.again)
 		}
@@ -257,6 +264,8 @@ func (c *reservations) reserve(from grid.PeerID, m wire.Reserve) {
 	switch {
 	case m.Holder.Home != from:
 		c.answer(from, wire.KindReserve, m.Sent, grid.Reservation{ID: m.ID}, &grid.Refusal{Kind: grid.Permanent, Reason: "its holder is not of the site that asks"})
+	case m.What == grid.DeliveryReserved && from == c.cfg.Self:
+		c.answer(from, wire.KindReserve, m.Sent, grid.Reservation{ID: m.ID}, &grid.Refusal{Kind: grid.Permanent, Reason: "a delivery is between two sites"})
 	case c.draining && !known:
 		c.answer(from, wire.KindReserve, m.Sent, grid.Reservation{ID: m.ID}, forNow(drained))
 	case m.What == grid.NodesReserved && (len(m.Nodes) == 0 || c.pricesFor(m.Holder) != nil) && !known:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"gbroker/api"
@@ -14,22 +15,26 @@ import (
 )
 
 func (p *program) reserve() *cobra.Command {
-	var site, at, queue string
+	var site, at, queue, bandwidth string
 	var nodes, cores int
 	var span, within time.Duration
 	var asJSON, early bool
 	cmd := &cobra.Command{
-		Use:   "reserve --nodes N --for SPAN",
-		Short: "Reserve whole nodes of a site for a time",
+		Use:   "reserve (--nodes N | --bandwidth RATE) --for SPAN",
+		Short: "Reserve whole nodes of a site, or its uplink, for a time",
 		Long: `Have nodes of a site kept for one job of yours, and print the identifier of the reservation. It is made in the batch
 system of the site, read back there and confirmed before this ends. 'gclient submit --reservation ID' hands in the job
 for it: the reservation is that job's from then on, and ends with it. If no job has come five minutes after its start it
 is given up by itself.
 
 The reservation must be a little longer than the job may run: its start and its end take some seconds. --at is the
-earliest start, as 18:00, 2027-01-31T18:00 or a span from now, as 30m; with --within it may begin so much later.`,
+earliest start, as 18:00, 2027-01-31T18:00 or a span from now, as 30m; with --within it may begin so much later.
+
+With --bandwidth it is a part of the uplink of another site, as far as its operator leaves any: from its start on all transfers
+of files between that site and yours have that rate there, and those with all others share the rest.`,
 		Example: `  gclient reserve --site xeon80 --nodes 4 --at 18:00 --for 2h
   gclient reserve --nodes 1 --for 30m --within 6h
+  gclient reserve --site xeon80 --bandwidth 20MB/s --at 17:00 --for 1h
   ID=$(gclient reserve --nodes 2 --for 1h) && gclient submit --reservation $ID job.jsdl`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,6 +50,11 @@ earliest start, as 18:00, 2027-01-31T18:00 or a span from now, as 30m; with --wi
 			q := api.ReservationRequest{
 				Site: grid.SiteName(site), Nodes: nodes, Cores: cores, Queue: grid.QueueName(queue), Early: early,
 				From: api.Time(grid.InstantOf(from)), Until: api.Time(grid.InstantOf(from.Add(span + within + time.Second))), Span: span.Seconds(),
+			}
+			if bandwidth != "" {
+				if q.Bandwidth, err = rateOf(bandwidth); err != nil {
+					return cli.BadUsage("--bandwidth %w", err)
+				}
 			}
 			h, err := c.Reserve(cmd.Context(), q)
 			if err != nil {
@@ -67,10 +77,21 @@ earliest start, as 18:00, 2027-01-31T18:00 or a span from now, as 30m; with --wi
 	f.DurationVar(&span, "for", 0, "so long")
 	f.DurationVar(&within, "within", 0, "it may begin so much later")
 	f.BoolVar(&early, "early", false, "it may begin sooner, when its job is there and the nodes are free")
-	cmd.MarkFlagRequired("nodes")
+	f.StringVar(&bandwidth, "bandwidth", "", "so much of its uplink instead, as 20MB/s")
+	cmd.MarkFlagsOneRequired("nodes", "bandwidth")
+	cmd.MarkFlagsMutuallyExclusive("nodes", "bandwidth")
 	cmd.MarkFlagRequired("for")
 	jsonFlag(cmd, &asJSON)
 	return cmd
+}
+
+// rateOf reads bytes per second, as 20MB/s.
+func rateOf(text string) (int64, error) {
+	n, err := humanize.ParseBytes(strings.TrimSuffix(text, "/s"))
+	if err != nil || n == 0 || n > uint64(grid.MaxReservedRate) {
+		return 0, fmt.Errorf("%.40q is no rate: write bytes per second, as 20MB/s", text)
+	}
+	return int64(n), nil
 }
 
 // instantOf reads an instant of today or tomorrow, a date, or a span from now.
@@ -94,6 +115,9 @@ func instantOf(text string, now time.Time) (time.Time, error) {
 }
 
 func nodesOf(h api.HeldReservation) string {
+	if h.Bandwidth > 0 {
+		return cli.Size(h.Bandwidth) + "/s"
+	}
 	names := make([]string, len(h.Nodes))
 	for i, n := range h.Nodes {
 		names[i] = printable(string(n))
