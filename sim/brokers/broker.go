@@ -172,9 +172,15 @@ func (h *broker) commit(c *grid.Change) {
 	}
 }
 
+// keepAll is for how many jobs the records of all are kept to the end: they come back to sites where they were long ago.
+const keepAll = 1 << 17
+
 // lingers is how long the record of a job that has ended may be asked for: all that is said is heard by then, or said
 // to sites that are away, which hear it when they are back.
 func (w *World) lingers() grid.Tick {
+	if len(w.Jobs) <= keepAll {
+		return never
+	}
 	for i := range w.Sites {
 		if len(w.Sites[i].Away) > 0 {
 			return never

@@ -52,7 +52,8 @@ func (s *spec) check(root ast.Node) error {
 	}
 	if w.Log.File == "" {
 		limits = append(limits,
-			limit{"workload.jobs", one(float64(w.Jobs)), 1, mostJobs},
+			limit{"workload.jobs", one(float64(w.Jobs)), 0, mostJobs},
+			limit{"workload.jobs_per_site", one(float64(w.PerSite)), 0, mostJobs / mostSites},
 			limit{"workload.cores", w.Cores, 0, mostCores},
 			limit{"workload.run_s", w.Run, 0, mostSeconds},
 			limit{"workload.rate_per_s", one(w.Rate), 0, 1e6},
@@ -134,11 +135,13 @@ func (s *spec) checkWhole(root ast.Node) error {
 		return at("topology", "all of %d sites are neighbours of each other: at most 5000, or take {random: 8}", sites)
 	case s.Links.Delivery > 0 && (s.Links.Bandwidth.Drawn() || s.Links.Bandwidth.Mean > 0 || s.Links.Latency.Drawn() || s.Links.Latency.Mean > 0):
 		return at("links", "links have either a delivery time or bandwidth and latency")
+	case w.Log.File == "" && (w.Jobs > 0) == (w.PerSite > 0):
+		return at("workload", "how many jobs come is missing: write jobs, or jobs_per_site")
 	case w.Log.File == "" && (w.Rate > 0) == (w.Load > 0):
 		return at("workload", "jobs come at a rate (rate_per_s) or ask for a part of the grid (load): say one of them")
 	case w.Log.File == "" && !w.Run.Drawn() && w.Run.Mean == 0:
 		return at("workload", "the run time of the jobs is missing: write run_s, as {lognormal: 30, cv: 1}")
-	case w.Log.File != "" && (w.Jobs > 0 || w.Rate > 0 || w.Load > 0):
+	case w.Log.File != "" && (w.Jobs > 0 || w.PerSite > 0 || w.Rate > 0 || w.Load > 0):
 		return at("workload", "jobs are taken from a log, or made: jobs, rate_per_s and load are of made ones")
 	case (w.Skew.Jobs > 0) != (w.Skew.Sites > 0):
 		return at("workload.skew", "skew: so many of the jobs come to so many of the sites: say both")

@@ -19,7 +19,7 @@
 //	topology: full              # or ring, grid, {random: 8} (a graph in which each site has 8), {members: {a: [b, c]}} (both ways)
 //	links: {delivery_s: 0.5}    # or bandwidth_mb_s and latency_s
 //	workload:
-//	  jobs: 500
+//	  jobs: 500                 # or jobs_per_site
 //	  rate_per_s: 0.1           # or load: 0.95, as a part of all cores
 //	  gaps_cv: 0                # 0: a Poisson process; else the time between arrivals is lognormal
 //	  cores: {poisson: 8, from: 1, to: 16}

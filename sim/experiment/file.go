@@ -48,6 +48,7 @@ type links struct {
 
 type jobs struct {
 	Jobs        int     `yaml:"jobs"`
+	PerSite     int     `yaml:"jobs_per_site"`
 	Rate        float64 `yaml:"rate_per_s"`
 	Load        float64 `yaml:"load"`
 	Gaps        float64 `yaml:"gaps_cv"`

@@ -57,6 +57,7 @@ func TestMistakes(t *testing.T) {
 		{strings.Replace(base, "load: 0.8", "load: 0.8\n  home: nowhere", 1), `e.yaml:8:9: there is no site "nowhere"`},
 		{strings.Replace(base, "load: 0.8", "load: 0.8\n  skew: {jobs: 0.5}", 1), "say both"},
 		{strings.Replace(base, "load: 0.8", "load: 0.8\n  log: {file: a.swf}", 1), "jobs are taken from a log, or made"},
+		{strings.Replace(base, "jobs: 50", "users: 2", 1), "e.yaml:4:3: how many jobs come is missing"},
 		{base + "plots: [{file: ../up, x: workload.load, y: mean_wait_s}]\n", "a name without a folder"},
 		{base + "plots: [{file: up, x: workload.load, y: mean_wait_s}]\n", `"workload.load" is neither a field with several values`},
 		{base + "plots: [{file: up, x: degree, y: fun}]\n", `"fun" is no result`},

@@ -108,7 +108,7 @@ func (s *spec) jobs(seed uint64, sites []brokers.Site, parts []part, logs *logs)
 		bytes.Of[i] *= 1e6
 	}
 	m := workload.Model{
-		Jobs: w.Jobs, Rate: w.Rate, Load: w.Load, Gaps: w.Gaps, Cores: w.Cores.Numbers, Run: w.Run.Numbers, Over: w.Over.Numbers, Bytes: bytes,
+		Jobs: w.Jobs + w.PerSite*len(sites), Rate: w.Rate, Load: w.Load, Gaps: w.Gaps, Cores: w.Cores.Numbers, Run: w.Run.Numbers, Over: w.Over.Numbers, Bytes: bytes,
 		Home: slices.Index(s.siteNames(), w.Home), JobsShare: w.Skew.Jobs, SitesShare: w.Skew.Sites, LocalShare: w.LocalShare, Users: w.Users,
 		Strategists: workload.Strategists{Share: w.Strategists.Share, Over: w.Strategists.Over.Numbers}, Seed: seed,
 	}
