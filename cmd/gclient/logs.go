@@ -126,7 +126,7 @@ func (l *reader) run(ctx context.Context) error {
 			return nil
 		case l.follow || len(p.Data) == api.MaxLogPiece:
 		case p.Run == "":
-			return fmt.Errorf("job %s is %s and has written nothing yet; 'gclient logs -f %s' waits: %w", l.id, p.State, l.id, grid.ErrNotYet)
+			return cli.Exit(cli.Failed, fmt.Errorf("job %s is %s and has written nothing yet; 'gclient logs -f %s' waits", l.id, p.State, l.id))
 		default:
 			return nil
 		}
