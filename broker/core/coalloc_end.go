@@ -35,7 +35,6 @@ func (s *coallocation) giveUp(a *allocation) {
 		}
 	}
 	why := a.rec.Reason
-	a.rec.Go, a.rec.Begun = 0, 0
 	s.become(a, grid.Planned, why)
 	s.vain(a, why)
 }

@@ -344,6 +344,9 @@ func TestBegunInVain(t *testing.T) {
 			if begun && !rerunnable {
 				want = grid.Over
 			}
+			if c.f.saved.Go == 0 { // what leaves with that save may tell a part to go
+				t.Errorf("rerunnable %t, begun %t: it is not on disk that it went", rerunnable, begun)
+			}
 			if c.rec().State != want || want == grid.Over && c.f.records[theWhole].State != grid.Failed {
 				t.Fatalf("rerunnable %t, begun %t: %v, %v", rerunnable, begun, c.rec().State, c.f.records[theWhole].State)
 			}

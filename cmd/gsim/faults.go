@@ -67,7 +67,7 @@ func faultsHelp() string {
 	b.WriteString(`Faults runs whole histories of many brokers in virtual time: the code that decides in
 the daemon, over networks, batch systems, disks and clocks that fail in every way that
 the profile has. Each step is checked against what happened in truth: no job is lost,
-none runs twice, what users were told stays true (S1, S2, S5, S8, S9 of the design),
+none runs twice, what users were told stays true (S1 to S5, S8, S9 of the design),
 and groups of jobs are made, cancelled and ended whole (S10, S11, S12).
 One seed is one history, always the same. The answer tells which seeds were run, also of
 --fresh: --seeds repeats them.

@@ -28,7 +28,8 @@ func (l *local) inReservation() bool { return l.sub.Reservation != "" }
 func (b *batch) mayEnter(l *local) bool {
 	at, held := b.holds[grid.ReservationID(l.sub.Reservation)]
 	now := b.s.clock.wall(b.s.w.now)
-	return held && l.entered == 0 && at.Start <= now && now < at.End && b.occupied(at.Nodes, nil) == nil
+	down := slices.ContainsFunc(at.Nodes, func(n grid.NodeName) bool { return b.down[n] })
+	return held && !down && l.entered == 0 && at.Start <= now && now < at.End && b.occupied(at.Nodes, nil) == nil
 }
 
 // occupied is a job on one of these nodes, of those that count.
@@ -62,7 +63,30 @@ func (b *batch) enter(l *local) {
 	part := l.sub.Job.Part
 	l.leaves = min(w.now+b.s.clock.truly(l.sub.BatchLimit()), w.now+b.s.clock.truly(max(0, part.Start+part.Grace+patience-b.s.clock.wall(w.now))))
 	w.tell(b.s, "the wrapper of %s is in its reservation", l.sub.ID)
+	b.troubleThere(l)
 	b.atBarrier(l)
+}
+
+// troubleThere is what may befall a part at its barrier.
+func (b *batch) troubleThere(l *local) {
+	w, entered := b.s.w, l.entered
+	r := w.rnd.part
+	at := between(r, 0, 20*grid.Second)
+	again := w.strikes(Requeue, r)
+	if !again && !w.strikes(JobLost, r) && !w.strikes(OperatorDelete, r) {
+		return
+	}
+	w.after(at, func() {
+		switch {
+		case l.entered != entered || !l.waitsThere():
+		case again:
+			w.tell(b.s, "the batch system requeues %s, which waits at its barrier", l.sub.ID)
+			l.entered, l.shares = 0, nil
+			b.pass()
+		default:
+			b.vanish(l)
+		}
+	})
 }
 
 // waitsThere tells that a part is at its barrier.

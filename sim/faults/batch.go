@@ -22,7 +22,9 @@ type batch struct {
 	// emptied counts how often its administrator has emptied it: what it had accepted is void.
 	emptied int
 	holds   map[grid.ReservationID]grid.Place // by the wall clock of the site
-	since   grid.Tick                         // all has worked at the site
+	since   grid.Tick                         // all has worked at the site, with reservations too
+	spared  map[grid.ReservationID]grid.Tick  // until when its home could not have said that it is given up
+	down    map[grid.NodeName]bool
 }
 
 // account is what a blind site remembers of a job that is gone.
@@ -115,7 +117,7 @@ func (b *batch) schedule() {
 func (b *batch) place(l *local) bool {
 	room := make([]int, len(b.s.nodes))
 	for i, n := range b.s.nodes {
-		if !b.keptFree(n.Name, l.sub.Limit) {
+		if !b.down[n.Name] && !b.keptFree(n.Name, l.sub.Limit) {
 			room[i] = n.Cores
 		}
 	}

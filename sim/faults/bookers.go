@@ -24,7 +24,7 @@ type booker struct {
 // loadBookers plans them, and looks at what they hold.
 func (w *world) loadBookers() {
 	if w.offering() {
-		w.every(20*grid.Second, w.lookAtHolds)
+		w.every(10*grid.Second, w.lookAtHolds)
 	}
 	if !w.o.Profile.booked {
 		return
@@ -68,36 +68,90 @@ func (b *booker) ask() {
 	}
 }
 
-// outlives is how long what is over may be held while all works: commands may take half a minute each.
-const outlives = 3 * grid.Minute
+// What is held too long. While all works, and the batch system answers at once, what is past its limit is gone within
+// outlives; what is in no book, within strayed; what its home has given up, and could have said so, within untold.
+const (
+	outlives = 10 * grid.Second
+	strayed  = 3 * grid.Minute
+	untold   = 45 * grid.Second
+)
 
-// lookAtHolds is the rest of S3: at a site where all has worked for a while nothing is held that is over.
+// lookAtHolds is the rest of S3.
 func (w *world) lookAtHolds() {
 	for _, s := range w.sites {
+		if len(s.batch.holds) == 0 {
+			continue
+		}
 		s.batch.lapse()
-		works := s.host.up && s.host.Core() != nil && !s.host.frozen && !s.batch.off && !s.gone && s.duplicate == nil
-		if !works {
+		if !s.works() {
 			s.batch.since = w.now
 		}
 		for _, id := range slices.Sorted(maps.Keys(s.batch.holds)) {
 			r, _ := s.disk.beside[besideKey{grid.KindReservation, string(id)}].(*grid.Reservation)
-			over := grid.Tick(0) // by the clock of Core
 			switch {
 			case r == nil || r.Start == 0:
-				if len(s.lapses) > 0 && (w.storms == 0 || w.now < w.storms+2*faultLength) {
-					continue // it may not know what it is for before it has asked all
+				// A journal that was set back does not say what it is for before all were asked.
+				if told := len(s.lapses) == 0 || w.storms > 0 && w.now > w.storms+2*faultLength; told && w.now > s.batch.since+strayed {
+					w.violate("S3", "", "%s still holds %s, which is in no book", s.name(), id)
 				}
-				over = 1
-			case r.State.Over():
-				over = r.Ended
-			case r.State == grid.Tentative, r.Until > 0 && r.State != grid.Active:
-				over = r.Until
-			default:
-				continue
-			}
-			if over > 0 && s.host.now() > over+outlives && w.now > s.batch.since+outlives {
-				w.violate("S3", "", "%s still holds %s: %+v", s.name(), id, r)
+			case limitOf(r) > 0 && s.host.now() > limitOf(r)+outlives && w.now > s.batch.since+outlives:
+				w.violate("S3", r.For, "%s still holds %s: %+v", s.name(), id, r)
+			case !r.State.Over():
+				w.untold(s, id)
 			}
 		}
 	}
+}
+
+// works tells that broker and batch system are up, and there is one broker.
+func (s *site) works() bool {
+	return s.host.up && s.host.Core() != nil && !s.host.frozen && !s.batch.off && !s.gone && s.copied == 0
+}
+
+// limitOf is when a reservation is over, by the clock of its site; 0 is not before its end.
+func limitOf(r *grid.Reservation) grid.Tick {
+	switch {
+	case r.State.Over():
+		return r.Ended
+	case r.State == grid.Active:
+		return 0
+	case r.State != grid.Tentative && r.Grace > 0 && r.Came == 0 && (r.Until == 0 || r.Start+r.Grace < r.Until):
+		return r.Start + r.Grace
+	}
+	return r.Until
+}
+
+// untold: what the home of a job over several sites has given up does not wait for the end of its lease.
+func (w *world) untold(s *site, id grid.ReservationID) {
+	p, b := w.truth.pieceOf(s, id), s.batch
+	if b.spared == nil {
+		b.spared = map[grid.ReservationID]grid.Tick{}
+	}
+	if p == nil {
+		return
+	}
+	home := p.of.of.home
+	could := home.works() && s.works() && len(home.lapses) == 0 && len(s.lapses) == 0 && (home == s || w.hears(home, s))
+	if !could || !home.gaveUp(p) {
+		b.spared[id] = w.now
+	}
+	since := max(b.spared[id], s.awake, home.awake, w.unheard[home.i][s.i])
+	if w.now > since+untold {
+		w.violate("S3", p.of.of.id, "%s still holds %s, which %s has given up", s.name(), id, home.name())
+	}
+}
+
+// gaveUp: by its journal the home of a part has given its reservation up, and nothing runs in it.
+func (s *site) gaveUp(p *piece) bool {
+	a, _ := s.disk.beside[besideKey{grid.KindAllocation, string(p.of.of.id)}].(*grid.Allocation)
+	if a == nil {
+		return false
+	}
+	k := slices.IndexFunc(a.Parts, func(o grid.AllocatedPart) bool { return o.Reservation == p.reservation })
+	if k < 0 {
+		return false
+	}
+	o := &a.Parts[k]
+	over := o.Round < a.Round || a.State == grid.Planned || a.State == grid.Over
+	return over && o.Asked && !o.Heard.Over() && (!o.Made || o.Fate != 0)
 }

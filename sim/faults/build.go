@@ -21,6 +21,7 @@ func newWorld(o Options) *world {
 	if o.aim != nil {
 		w.aim = *o.aim
 	}
+	w.wide = w.wideUsers()
 	r := w.rnd.build
 	for i := range o.Brokers {
 		s := &site{w: w, i: i, disk: newDisk(), links: map[grid.PeerID]grid.Link{}, forgot: map[grid.PeerID]grid.Tick{}, fenced: map[grid.PeerID]grid.Tick{}, dropped: map[grid.PeerID]grid.Tick{}}
@@ -62,9 +63,9 @@ func siteName(i int) string {
 // whom is not. A ring keeps everybody in touch.
 func (w *world) connect() {
 	r, n := w.rnd.build, len(w.sites)
-	w.cut, w.lag = make([][]int, n), make([][]grid.Tick, n)
+	w.cut, w.lag, w.unheard = make([][]int, n), make([][]grid.Tick, n), make([][]grid.Tick, n)
 	for i := range n {
-		w.cut[i], w.lag[i] = make([]int, n), make([]grid.Tick, n)
+		w.cut[i], w.lag[i], w.unheard[i] = make([]int, n), make([]grid.Tick, n), make([]grid.Tick, n)
 	}
 	dense := 0.4 + 0.6*r.Float64()
 	for i, a := range w.sites {

@@ -51,6 +51,8 @@
 //	                                 its home has lost its files, or that       its user was told that they had
 //	                                   they came
 //	                                 only sites that are gone could run it
+//	                                 it may have several sites, and those that
+//	                                   are left have no room for it together
 //	LOST (S1)                        its home's administrator forgot a site     he need not wait for it
 //	                                   that had it
 //	                                 its home was set back to owning it, or     that site may have got it
@@ -112,6 +114,10 @@
 //	                                   had it had a duplicate, or was put back
 //	an end without output (S5)       its home, or the site that ran it, has     it may have been swept
 //	                                   lost what it wrote since
+//	a part that starts though one of   as a start after a start                  likewise
+//	  another round had (S4)
+//	a reservation in no book (S3)    the site was set back, and has not asked   it may be what a part needs
+//	                                   all, or been told whom it need not
 //	what is done with it             two brokers under one name have both       neither can know of the other
 //	                                   changed it while both ran                  before it is told
 //

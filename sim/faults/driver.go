@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gbroker/grid"
 	"gbroker/plan"
@@ -28,7 +29,7 @@ func (b *batch) snapshot(h *host) (plan.Snapshot, error) {
 	if w.strikes(ListingFails, w.rnd.batch) || b.off {
 		return plan.Snapshot{}, errBusy
 	}
-	p := plan.Snapshot{At: h.now(), Site: b.s.facts, Nodes: b.s.nodes}
+	p := plan.Snapshot{At: h.now(), Site: b.s.facts, Nodes: b.nodes()}
 	if w.strikes(ListingEmpty, w.rnd.batch) {
 		if w.broken.shell[emptyListingMeansGone] {
 			return p, nil
@@ -49,6 +50,18 @@ func (b *batch) snapshot(h *host) (plan.Snapshot, error) {
 	}
 	p.Reservations = b.reservedNodes()
 	return p, nil
+}
+
+// nodes are as a listing shows them.
+func (b *batch) nodes() []plan.Node {
+	if len(b.down) == 0 {
+		return b.s.nodes
+	}
+	list := slices.Clone(b.s.nodes)
+	for i := range list {
+		list[i].Down = b.down[list[i].Name]
+	}
+	return list
 }
 
 // attempts lists what of ours waits or runs.

@@ -122,13 +122,18 @@ func TestEveryCrashPointIsHit(t *testing.T) {
 	}
 }
 
-// Every kind of fault happens.
+// Every kind of fault happens, those of reservations where jobs have several sites.
 func TestEveryKindHappens(t *testing.T) {
 	t.Parallel()
 	var all [kinds]int
 	for seed := uint64(0); seed < 60 && slices.Contains(all[:], 0); seed++ {
 		for k, n := range Run(usual(seed, profile(t, "all"))).Faults {
 			all[k] += n
+		}
+		if all[ReservationLost] == 0 || all[NodeDown] == 0 {
+			for k, n := range Run(usual(seed, profile(t, coallocate))).Faults {
+				all[k] += n
+			}
 		}
 	}
 	for k, n := range all {

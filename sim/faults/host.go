@@ -87,6 +87,7 @@ func (h *host) begin() {
 	h.view = maps.Clone(s.disk.records)
 	s.w.truth.loaded(s)
 	h.cores++
+	s.batch.since, s.awake = s.w.now, s.w.now
 	h.Begin(core.NewFrom(s.w.config(s), s.members, s.disk.load()), h.clocks())
 	h.turn()
 }
@@ -117,7 +118,7 @@ func signature(by grid.PeerID, text []byte) []byte {
 }
 
 // coallocating is what homes do for jobs over several sites.
-var coallocating = core.Coallocating{Grace: grid.Minute, Within: 30 * grid.Second, Lease: 2 * grid.Minute, Rest: grid.Minute}
+var coallocating = core.Coallocating{Limit: 2 * grid.Minute, Grace: grid.Minute, Within: 30 * grid.Second, Lease: 2 * grid.Minute, Rest: grid.Minute}
 
 // decline is how long a candidate waits that hears nothing: longer than all that heals.
 const decline = 30 * grid.Minute
@@ -349,7 +350,7 @@ func (h *host) pause(span grid.Tick) {
 			return
 		}
 		s.w.tell(s, "goes on")
-		h.frozen = false
+		h.frozen, s.batch.since, s.awake = false, s.w.now, s.w.now
 		if span >= core.StallAfter {
 			h.pauses++
 		}

@@ -48,6 +48,8 @@ const (
 	ControlUnreadable
 	OperatorHold
 	OperatorDelete
+	ReservationLost
+	NodeDown
 	CollectFails
 
 	ClockStep
@@ -73,7 +75,7 @@ var kindNames = [kinds]string{
 	SubmitFails: "submit-fails", SubmitUnanswered: "submit-unanswered", SubmitLate: "submit-late", SubmitForgotten: "submit-forgotten",
 	CommandFails: "command-fails", CommandSlow: "command-slow", ListingFails: "listing-fails", ListingEmpty: "listing-empty",
 	JobHidden: "job-hidden", JobLost: "job-lost", Requeue: "requeue", IDReused: "id-reused", EarlyStart: "early-start",
-	ControlUnreadable: "control-unreadable", OperatorHold: "operator-hold", OperatorDelete: "operator-delete", CollectFails: "collect-fails",
+	ControlUnreadable: "control-unreadable", OperatorHold: "operator-hold", OperatorDelete: "operator-delete", ReservationLost: "reservation-lost", NodeDown: "node-down", CollectFails: "collect-fails",
 	ClockStep: "clock-step", Drain: "drain", Forgotten: "forgotten", Fenced: "forgotten-fenced",
 	MemberRemoved: "member-removed", MemberJoins: "member-joins", UserCancels: "user-cancels", UserRemoves: "user-removes",
 }
@@ -119,7 +121,7 @@ type Profile struct {
 	Name, About string
 	rates       rates
 	booked      bool      // holders reserve nodes, and fall silent
-	wide        int       // users hand in so many jobs that may have several sites
+	wide        float64   // so many users are to be expected who hand in a job that may have several sites
 	apart       grid.Tick // clocks are wrong by up to so much
 }
 
@@ -144,7 +146,7 @@ func Profiles() []Profile {
 		{
 			Name: coallocate, About: "jobs over several sites, whose homes may die for ever or are set back; clocks apart, late words, batch systems that fail",
 			rates: networkRates.plus(batchRates).plus(lateRates).plus(cancelRates).plus(rates{
-				SaveFails: 0.002, JournalRestored: 0.3, TailLost: 0.2, Crash: 4, CrashAtPoint: 0.002, Pause: 2, PauseInside: 0.0004, SiteGone: 0.4,
+				ReservationLost: 0.03, NodeDown: 0.03, SaveFails: 0.002, JournalRestored: 0.3, TailLost: 0.2, Crash: 4, CrashAtPoint: 0.002, Pause: 2, PauseInside: 0.0004, SiteGone: 0.4,
 			}),
 			wide: 6, apart: 30 * grid.Second,
 		},

@@ -59,6 +59,9 @@ func (t *truth) setBack(s *site, l lapse) {
 		if f.once != 0 && !f.elsewhere(tombstoneOf(f.once)) {
 			f.once = 0 // the last one who knew it has lost it
 		}
+		if f.home == s && f.isPart() && (r == nil || !r.State.Terminal()) {
+			f.told = 0 // nobody was told of it
+		}
 		if f.home != s || !f.accepted {
 			continue
 		}

@@ -29,6 +29,7 @@ func (w *world) send(from *site, to grid.PeerID, m wire.Message) {
 	copies := 1
 	if w.strikes(Loss, r) {
 		w.tell(from, "message lost: %s to %s", kindOf(m), there.name())
+		w.releaseLate(from, there, m, w.now)
 		copies = 0
 	} else if w.strikes(Duplicate, r) {
 		copies = 2
@@ -37,11 +38,19 @@ func (w *world) send(from *site, to grid.PeerID, m wire.Message) {
 		d := w.lag[from.i][there.i] + between(r, 0, 20)
 		if w.strikes(Delay, r) {
 			d += between(r, grid.Second, 3*grid.Minute)
+			w.releaseLate(from, there, m, w.now+d)
 		}
 		if w.rates[VeryLate] > 0 && w.strikes(VeryLate, r) { // but all have come when the faults are mended
 			d += min(between(r, grid.Minute, 15*grid.Minute), genesis+stormLength+faultLength-w.now-grid.Minute)
 		}
 		w.after(d, func() { w.deliver(from, there, m) })
+	}
+}
+
+// releaseLate notes that the word that a reservation is given up does not come at once.
+func (w *world) releaseLate(from, to *site, m wire.Message, until grid.Tick) {
+	if _, is := m.(wire.Release); is {
+		w.unheard[from.i][to.i] = max(w.unheard[from.i][to.i], until)
 	}
 }
 

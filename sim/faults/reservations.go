@@ -20,7 +20,7 @@ import (
 // overlaps, as its drivers do, fails, loses answers, and is down at times.
 
 // offering tells that sites make reservations in histories of this profile.
-func (w *world) offering() bool { return w.o.Profile.booked || w.o.Profile.wide > 0 }
+func (w *world) offering() bool { return w.o.Profile.booked || w.wide > 0 }
 
 // reserves tells that the batch system of s makes reservations; where nodes do not see the control directory no
 // part could wait at a barrier.
@@ -28,16 +28,25 @@ func (s *site) reserves() bool { return s.w.offering() && !s.batch.blind }
 
 // reserveRules are the operator's.
 func (s *site) reserveRules() reserve.Rules {
-	return reserve.Rules{Offered: s.reserves(), Limit: grid.Minute}
+	return reserve.Rules{Offered: s.reserves(), Limit: 2 * grid.Minute}
 }
 
 // command about reservations: what it does is done at its end, unless the client died.
 func (h *host) reservations(key core.WorkKey, run func(failed bool) core.Event) {
 	b := h.s.batch
 	h.do(key, &work{
-		begin: func() grid.Tick { return b.pace(30) },
+		begin: func() grid.Tick {
+			span := b.pace(30)
+			if span >= grid.Second {
+				b.since = b.s.w.now + span
+			}
+			return span
+		},
 		end: func(bool) {
 			failed := b.off || b.s.w.strikes(CommandFails, b.s.w.rnd.batch)
+			if failed {
+				b.since = b.s.w.now
+			}
 			h.post(run(failed))
 		},
 	})
@@ -90,7 +99,13 @@ func (h *host) listReservations(key core.WorkKey) {
 		}
 		var ev core.ReservationsListed
 		for _, id := range slices.Sorted(maps.Keys(b.holds)) {
-			ev.All = append(ev.All, core.HeldReservation{ID: id, Place: b.holds[id]})
+			held := core.HeldReservation{ID: id, Place: b.holds[id]}
+			for _, n := range held.Place.Nodes {
+				if b.down[n] {
+					held.Down = append(held.Down, n)
+				}
+			}
+			ev.All = append(ev.All, held)
 		}
 		return ev
 	})
@@ -112,6 +127,48 @@ func (b *batch) reservedOver(but grid.ReservationID, at grid.Place) grid.Reserva
 		}
 	}
 	return ""
+}
+
+// mayLose has the batch system lose a reservation, or a node of it, some time.
+func (b *batch) mayLose(id grid.ReservationID, at grid.Place) {
+	w := b.s.w
+	r := w.rnd.part
+	when, span := between(r, 0, 3*grid.Minute), between(r, 10*grid.Second, 4*grid.Minute)
+	if w.strikes(ReservationLost, r) {
+		w.after(when, func() {
+			w.tell(b.s, "the batch system loses the reservation %s", id)
+			delete(b.holds, id)
+			b.pass()
+		})
+	}
+	if w.strikes(NodeDown, r) && len(at.Nodes) > 0 {
+		n := at.Nodes[r.IntN(len(at.Nodes))]
+		w.after(when, func() { b.failNode(n, span) })
+	}
+}
+
+// failNode takes a node out for a while, with what runs there.
+func (b *batch) failNode(n grid.NodeName, span grid.Tick) {
+	w := b.s.w
+	if b.down[n] || b.s.gone {
+		return
+	}
+	if b.down == nil {
+		b.down = map[grid.NodeName]bool{}
+	}
+	w.tell(b.s, "node %s is down for %v s", n, span.Seconds())
+	b.down[n] = true
+	for l := b.occupied([]grid.NodeName{n}, nil); l != nil; l = b.occupied([]grid.NodeName{n}, nil) {
+		if l.foreign {
+			b.remove(l)
+		} else {
+			b.vanish(l)
+		}
+	}
+	w.after(span, func() {
+		delete(b.down, n)
+		b.pass()
+	})
 }
 
 // mayNotHold is why the batch system refuses a reservation: another one, or jobs whose limits reach into it.
@@ -174,6 +231,7 @@ func (b *batch) hold(id grid.ReservationID, at grid.Place) {
 	}
 	if _, held := b.holds[id]; !held {
 		w.result.Coverage["reserved"]++
+		b.mayLose(id, at)
 	}
 	b.holds[id] = at
 	w.truth.held(b.s, id, at)

@@ -73,6 +73,8 @@ func Rules() []Rule {
 		{Name: "go-before-all-there", core: core.GoBeforeAllThere, Without: "its parts are told to go when one of them has arrived"},
 		{Name: "go-unsaved", core: core.GoUnsaved, Without: "GO is said, and not on disk"},
 		{Name: "token-before-go", core: core.TokenBeforeGo, Without: "a part is told to go when it arrives, by its own site"},
+		{Name: "begun-without-others", core: core.BegunWithoutOthers, Without: "parts are told that all have begun when one has"},
+		{Name: "release-not-repeated", core: core.ReleaseNotRepeated, Without: "the release of a reservation is said once"},
 		{Name: "clock-offset-ignored", core: core.ClockOffsetIgnored, Without: "the clocks of other sites count as that of the home"},
 		{Name: "deadline-unseen", core: core.DeadlineUnseen, Without: "an owner does not end a job by its deadline"},
 	}
@@ -119,10 +121,12 @@ var shows = map[string]struct {
 	"lease-not-checked":          {"reserve", 0},
 
 	"confirm-before-all-tentative": {coallocate, 0},
-	"go-before-all-there":          {coallocate, 0},
-	"go-unsaved":                   {coallocate, 0},
+	"go-before-all-there":          {coallocate, 1},
+	"go-unsaved":                   {coallocate, 1},
 	"token-before-go":              {coallocate, 0},
-	"clock-offset-ignored":         {coallocate, 0},
+	"clock-offset-ignored":         {coallocate, 2},
+	"begun-without-others":         {coallocate, 38},
+	"release-not-repeated":         {coallocate, 60},
 }
 
 // switched are the rules that are off.

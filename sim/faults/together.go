@@ -65,9 +65,7 @@ func (t *truth) roundSaved(s *site, a *grid.Allocation) {
 		}
 		f.rounds, k = append(f.rounds, r), len(f.rounds)
 	}
-	if a.State == grid.Going || a.State == grid.Together {
-		f.rounds[k].goes = true
-	}
+	f.rounds[k].goes = f.rounds[k].goes || a.Go > 0
 }
 
 // pieceOf is the part of a round that a site has a reservation of; the last one of that name.

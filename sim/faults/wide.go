@@ -9,10 +9,19 @@ import (
 // wides is how many users at most hand in a job over several sites in one history; they have numbers behind the others.
 const wides = 8
 
+// wideUsers is how many of them a history has.
+func (w *world) wideUsers() int {
+	n := int(w.o.Profile.wide)
+	if w.rnd.part.Float64() < w.o.Profile.wide-float64(n) {
+		n++
+	}
+	return n
+}
+
 // loadWide plans users of jobs that may have several sites.
 func (w *world) loadWide() {
 	r := w.rnd.part
-	for n := range w.o.Profile.wide {
+	for n := range w.wide {
 		s := w.sites[r.IntN(len(w.sites))]
 		c := w.wideCustomer(s, w.o.Jobs+n)
 		at := between(r, grid.Second, arrivals)

@@ -15,18 +15,21 @@ type world struct {
 	now    grid.Tick // true time
 	events queue
 	seq    uint64
+	wide   int  // users of jobs over several sites
 	storm  bool // faults may happen
 	storms grid.Tick
 	sites  []*site
 	byPeer map[grid.PeerID]*site
 	cut    [][]int // cut[i][j]: how many partitions keep all from coming from i to j
 	lag    [][]grid.Tick
-	rnd    streams
-	aim    point // crashes are likelier there
-	aims   int   // of them so far
-	truth  truth
-	result Result
-	broken switched
+	// unheard[i][j]: until when a Release from i to j was lost, or late
+	unheard [][]grid.Tick
+	rnd     streams
+	aim     point // crashes are likelier there
+	aims    int   // of them so far
+	truth   truth
+	result  Result
+	broken  switched
 }
 
 // streams are the sources of chance, one for each subject, so that a history with one
@@ -53,6 +56,7 @@ type site struct {
 	disk      disk
 	batch     *batch
 	host      host
+	awake     grid.Tick                 // since when its broker has worked
 	gone      bool                      // for ever
 	duplicate *site                     // a second broker under this name, as long as there is one; see duplicate.go
 	copied    grid.Tick                 // when its duplicate was made
