@@ -93,7 +93,7 @@ func (c *ownership) notTheirs(from grid.PeerID, o wire.Offer) doubt {
 	if why := c.notOwner(from, o); why != believed || o.Job.Home != c.cfg.Self {
 		return why
 	}
-	if why := c.believe(j, o.Certificates); why != believed {
+	if why := c.believe(j, o.Certificates, false); why != believed {
 		return why
 	}
 	if j.rec.Role != grid.Owning && j.rec.Owner != from { // it was one, and its certificates are still good

@@ -110,9 +110,10 @@ func (c *ownership) given(j *job, d grid.Certificate) []grid.Certificate {
 // believe takes, at the home, the word that the job is with the To of the last
 // certificate, or says why not: the first certificate later than what the home knows must be
 // signed by the owner that it knows; or, while that one has not said a word, by the
-// one who gave it the job: it has declined, then, and the job was taken back. A certificate of
+// one who gave it the job: it has declined, then, and the job was taken back. Started tells that the run of who
+// has it now has started. A certificate of
 // this home itself that its journal lacks shows that the journal was rolled back.
-func (c *ownership) believe(j *job, certificates []grid.Certificate) doubt {
+func (c *ownership) believe(j *job, certificates []grid.Certificate, started bool) doubt {
 	if len(certificates) == 0 {
 		return showsNoCertificates
 	}
@@ -141,6 +142,10 @@ func (c *ownership) believe(j *job, certificates []grid.Certificate) doubt {
 	}
 	if own {
 		c.recovery.rolledBack(c.recovery.hasSeen(last.To), grid.JournalID{})
+	}
+	if c.gates.beforeYielding(j, started) == itStarted {
+		c.home.keepRun(j)
+		return runsAlready // a claim of an older epoch, when it is said again
 	}
 	if h := j.rec.Handoff; h.Phase == grid.Committed { // who gave it on has owned it
 		j.rec.Handoff.Phase = grid.NoHandoff
@@ -236,7 +241,7 @@ func (c *ownership) onMoved(from grid.PeerID, m wire.Moved) {
 		}
 		return
 	}
-	if why := c.believe(j, m.Certificates); why != believed {
+	if why := c.believe(j, m.Certificates, false); why != believed {
 		c.send(from, wire.Error{Of: wire.KindMoved, Job: m.Job, Why: why.String()})
 		return
 	}

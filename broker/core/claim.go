@@ -36,7 +36,8 @@ import (
 //     other is superseded; the run goes on at the epoch at which it began.
 //   - Where both have started, that of the later hop keeps it: nothing can be saved, and all but the home know of that alone.
 //
-// The gate is beforeYielding; reports, the word of former owners (Moved) and what is learnt again pass it.
+// The same goes for an owner elsewhere whose run the home knows, of a job that may run once, against whom that owner has given it to in
+// a part of its own journal that is lost. The gate is beforeYielding; reports, the word of former owners (Moved) and what is learnt again pass it.
 
 // claimed is the epoch of the run: that at which the present owner of a job reports.
 func claimed(r *grid.Record) grid.Epoch {
@@ -133,14 +134,14 @@ func (c *home) adopt(j *job, k claim) {
 	c.pull(j)
 }
 
-// keepRun raises the term above that of whoever claims a job that runs here. Its attempt stays that of the epoch at
+// keepRun raises the term above that of whoever claims a job that runs, here or with the owner that this home knows. Its attempt stays that of the epoch at
 // which it was submitted.
 func (c *home) keepRun(j *job) {
 	r := &j.rec
 	r.Adopted = claimed(r)
 	r.Epoch = grid.Epoch{Term: c.nextStamp(max(r.Epoch.Term, 1))}
 	r.Handoff.Epoch = r.Epoch
-	c.save(j, "another was to start it, by a part of the journal that is lost: what runs here goes on at a new term")
+	c.save(j, "another was to start it, by a part of a journal that is lost: what runs goes on at a new term")
 }
 
 // refuseClaim: the new attempt had started before the claim could be adopted.

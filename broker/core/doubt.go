@@ -23,6 +23,7 @@ const (
 	unknownAtHome     // this site is its home, and does not know it
 	hasEnded          // as its home knows
 	otherJob          // it is not the one that was handed in here
+	runsAlready       // with another, as the home knows
 )
 
 // String is for people.
@@ -36,6 +37,6 @@ func (d doubt) String() string {
 		"another site owns it at that epoch", "its home knows a later owner",
 		"no clock shows the stamps of its epoch: set the clocks of its owner and its home", "the user of a job is one of its home",
 		"a job of that identifier has another home", "this site is its home, and does not know it", "it has ended",
-		"it is not the job that was handed in here",
+		"it is not the job that was handed in here", "it has started with another, who may have forgotten that he gave it away",
 	}[d]
 }

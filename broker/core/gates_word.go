@@ -185,15 +185,21 @@ func (c *gates) beforeAdopting(j *job, from grid.PeerID, m wire.Report) gate {
 	return open
 }
 
-// beforeYielding is what has to be known before this home lets another have a job that it owns by its journal, and has
-// given away in a part of that which is lost. Started tells that the other's has.
+// beforeYielding is what has to be known before this home lets another have a job, of whom certificates show it that it is his: it
+// owns the job by its journal, and has given it away in a part of that which is lost; or the owner that it knows may have. Started
+// tells that the other's has.
 func (c *gates) beforeYielding(j *job, started bool) gate {
+	ran := j.rec.State == grid.Running || j.rec.State == grid.Finished || j.rec.State == grid.StageOut
 	switch {
 	case started:
 		return open
+	case j.rec.Role != grid.Owning && ran && j.rec.Started > 0 && !j.rec.Job.Rerunnable:
+		return itStarted // a run is never handed on; of one that may run again, another may be
+	case j.rec.Role != grid.Owning:
+		return open
 	case j.unreconciled() && c.recovery.mayLack(j):
 		return untilDirectory
-	case j.rec.State == grid.Running || j.rec.State == grid.Finished || j.rec.State == grid.StageOut:
+	case ran:
 		return itStarted
 	case j.rec.Attempt > 0 && j.rec.State != grid.Ready:
 		return untilToken

@@ -35,7 +35,7 @@ type home struct {
 	ownership interface {
 		abandon(j *job, why string)
 		adopted(j *job)
-		believe(j *job, certificates []grid.Certificate) doubt
+		believe(j *job, certificates []grid.Certificate, started bool) doubt
 		decline(j *job, why string)
 		handedOver(j *job)
 		handoffDue(j *job)
@@ -181,7 +181,7 @@ func (c *home) newOwner(j *job, from grid.PeerID, m wire.Report) doubt {
 	if n := len(m.Certificates); n == 0 || m.Certificates[n-1].To != from || m.Certificates[n-1].Epoch != m.Epoch {
 		return ownedByAnother
 	}
-	if why := c.ownership.believe(j, m.Certificates); why != believed {
+	if why := c.ownership.believe(j, m.Certificates, m.Started.Known); why != believed {
 		return why
 	}
 	if from != j.rec.Owner { // at the same epoch: nothing of its certificates was looked at

@@ -84,7 +84,7 @@ func (o *others) wantGone(j *job, by string)        { o.did("wantGone %s %v", j.
 // what is needed of ownership
 
 func (o *others) abandon(j *job, why string) { o.did("abandon %s %v", j.rec.Job.ID, why) }
-func (o *others) believe(j *job, _ []grid.Certificate) (r doubt) {
+func (o *others) believe(j *job, _ []grid.Certificate, _ bool) (r doubt) {
 	o.did("believe %s", j.rec.Job.ID)
 	return
 }

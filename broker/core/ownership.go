@@ -40,9 +40,11 @@ type ownership struct {
 		beforeTaking(j *job, chain []grid.Certificate) gate
 		beforeTakingBack(j *job, m wire.Declined) gate
 		beforeVerdict() gate
+		beforeYielding(j *job, started bool) gate
 		carried(wish bool) bool
 	}
 	home interface {
+		keepRun(j *job)
 		pursueCancel(j *job)
 		sendClosed(to grid.PeerID, j *job)
 	}

@@ -159,3 +159,69 @@ func TestWhoClaimsAJobThatHasEndedStartsNothing(t *testing.T) {
 		t.Errorf("its home says that it has ended, and it %s", c.gates.beforeStart(k))
 	}
 }
+
+// An owner elsewhere has lost that it gave the job away, and has run it, as the home knows. Who has it is not acknowledged,
+// and superseded.
+func TestARunElsewhereIsKept(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		known, his grid.State
+		rerunnable bool
+		kept       bool
+	}{
+		"it runs with b":                     {known: grid.Running, his: grid.Assigned, kept: true},
+		"it has ended with b":                {known: grid.StageOut, his: grid.Assigned, kept: true},
+		"it waits with b":                    {known: grid.Assigned, his: grid.Assigned},
+		"it runs with b, and with c":         {known: grid.Running, his: grid.Running},
+		"it runs with b, and may do so anew": {known: grid.Running, his: grid.Assigned, rerunnable: true},
+	} {
+		j := jobOf(me, "a", "1")
+		j.Rerunnable = k.rerunnable
+		was := grid.Record{
+			Job: j, State: k.known, AtHome: grid.AtHome{Trail: []grid.PeerID{her}},
+			Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 4, Certificates: []grid.Certificate{certificate(j, me, 1, her)}},
+		}
+		if k.known >= grid.Running {
+			was.Started = 900_000
+		}
+		if k.known == grid.StageOut {
+			was.End, was.Outputs = grid.Completed, grid.Manifest{{Path: "out", Size: 1}}
+		}
+		c := signed(was)
+		r := &c.jobs[j.ID].rec
+		m := hers(j, k.his)
+		m.Epoch.Hop, m.Certificates = 2, append(m.Certificates, certificate(j, her, 2, him))
+		var acknowledged, superseded bool
+		for range 2 {
+			for _, m := range sentTo(c.Step(c.now+1, Message{him, m}), him) {
+				_, is := m.(wire.ReportAck)
+				acknowledged = acknowledged || is
+				_, is = m.(wire.Superseded)
+				superseded = superseded || is
+			}
+		}
+		if acknowledged == k.kept || superseded != k.kept || (r.Owner == her) != k.kept {
+			t.Errorf("%s: of %s at %s, c is acknowledged %t, superseded %t", name, r.Owner, r.Epoch, acknowledged, superseded)
+		}
+		mine := hers(j, grid.Running)
+		mine.Number = 9
+		if acknowledged, superseded, _ := heardOf(c, mine); k.kept && (superseded || !acknowledged) {
+			t.Errorf("%s: b is acknowledged %t, superseded %t", name, acknowledged, superseded)
+		}
+	}
+}
+
+// A home has lost that the job came back to it. The attempt of its record is the owner's, and no token of this home's.
+func TestAJobThatCameBackIsTaken(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	was := grid.Record{
+		Job: j, State: grid.Assigned, AtHome: grid.AtHome{Trail: []grid.PeerID{her}}, Run: grid.Run{Attempt: 1},
+		Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 4, Certificates: []grid.Certificate{certificate(j, me, 1, her)}},
+	}
+	c := signed(was)
+	back := wire.Moved{Job: j.ID, Certificates: []grid.Certificate{certificate(j, me, 1, her), certificate(j, her, 2, me)}, Version: wire.JobDigest(j)}
+	if acknowledged, _, _ := heardOf(c, back); !acknowledged || c.jobs[j.ID].rec.Role != grid.Owning {
+		t.Errorf("acknowledged %t, %s of %s", acknowledged, c.jobs[j.ID].rec.Role, c.jobs[j.ID].rec.Owner)
+	}
+}
