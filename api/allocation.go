@@ -37,17 +37,19 @@ type SlotChoice struct {
 	Sites   []SiteSlots   `json:"sites"`
 	Best    grid.SiteName `json:"best"` // the one site that would end the job first; "" is none
 	BestEnd Time          `json:"best_end"`
-	Start   Time          `json:"start"` // where several sites run it
+	Start   Time          `json:"start"` // where several sites run it; null where they do not
 	End     Time          `json:"end"`
 	Why     string        `json:"why"` // why several sites were not taken; "" where they were
 }
 
 // SiteSlots is what one site offered.
 type SiteSlots struct {
-	Site    grid.SiteName   `json:"site"`
-	Slots   int             `json:"slots"`
-	Taken   []grid.NodeName `json:"taken"`
-	Refusal *Refusal        `json:"refusal,omitempty"`
+	Site  grid.SiteName   `json:"site"`
+	Slots int             `json:"slots"`
+	Taken []grid.NodeName `json:"taken"`
+	// Processes are those that its nodes that were taken would have.
+	Processes int      `json:"processes"`
+	Refusal   *Refusal `json:"refusal,omitempty"`
 }
 
 func newAllocation(a *grid.Allocation) *Allocation {
@@ -58,15 +60,23 @@ func newAllocation(a *grid.Allocation) *Allocation {
 	for i := range a.Parts {
 		v.Parts = append(v.Parts, newPart(&a.Parts[i]))
 	}
-	if c := a.Choice; c != nil {
-		v.Choice = &SlotChoice{At: Time(c.At), Sites: make([]SiteSlots, 0, len(c.Sites)), Best: c.Best, BestEnd: Time(c.BestEnd), Start: Time(c.Start), End: Time(c.End), Why: c.Why}
-		for _, s := range c.Sites {
-			slots := SiteSlots{Site: s.Site, Slots: s.Slots, Taken: s.Taken}
-			if s.Refusal != nil {
-				slots.Refusal = newRefusal(s.Refusal)
-			}
-			v.Choice.Sites = append(v.Choice.Sites, slots)
+	v.Choice = newChoice(a.Choice)
+	return v
+}
+
+func newChoice(c *grid.SlotChoice) *SlotChoice {
+	if c == nil {
+		return nil
+	}
+	v := &SlotChoice{
+		At: Time(c.At), Sites: make([]SiteSlots, 0, len(c.Sites)), Best: c.Best, BestEnd: Time(c.BestEnd), Start: Time(c.Start), End: Time(c.End), Why: c.Why,
+	}
+	for _, s := range c.Sites {
+		slots := SiteSlots{Site: s.Site, Slots: s.Slots, Taken: s.Taken, Processes: s.Processes}
+		if s.Refusal != nil {
+			slots.Refusal = newRefusal(s.Refusal)
 		}
+		v.Sites = append(v.Sites, slots)
 	}
 	return v
 }

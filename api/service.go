@@ -51,7 +51,7 @@ type UserService interface {
 	// ctx is done, if q says so, and then tells how the job is.
 	ReadLog(ctx context.Context, who Identity, id grid.JobID, q LogQuery) (LogPiece, error)
 	// Where is what would be decided now about a job that is not handed in, of every site, and how sure its waits are.
-	Where(ctx context.Context, who Identity, n NewJob) (grid.Decision, []grid.Spread, error)
+	Where(ctx context.Context, who Identity, n NewJob) (Foreseen, error)
 	// Reserve has nodes reserved for a user and confirmed; Reservations are those that the user may see; Release gives
 	// one up.
 	Reserve(ctx context.Context, who Identity, n NewReservation) (grid.Reservation, error)

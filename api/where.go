@@ -16,6 +16,15 @@ type Prospects struct {
 	At     Time           `json:"at"`
 	Chosen *grid.SiteName `json:"chosen"` // null where nobody can run it
 	Sites  []Prospect     `json:"sites"`  // by end, the first first; then those that cannot run it
+	// Several is the choice of sites that would run it together; null unless the job may have several.
+	Several *SlotChoice `json:"several"`
+}
+
+// Foreseen is what would become of a job that nobody has handed in.
+type Foreseen struct {
+	grid.Decision
+	Spreads []grid.Spread    // how sure its waits are, by candidate
+	Several *grid.SlotChoice // what would be chosen of several sites, of a job that may have them
 }
 
 // Prospect is what a site says. Instants and waits are null where it refuses.
@@ -46,23 +55,23 @@ func (s *Server) where(r *request) error {
 	if err != nil {
 		return err
 	}
-	d, spreads, err := s.service.Where(r.Context(), r.who, n)
+	f, err := s.service.Where(r.Context(), r.who, n)
 	if err != nil {
 		return err
 	}
-	s.answer(r.w, http.StatusOK, newProspects(d, spreads))
+	s.answer(r.w, http.StatusOK, newProspects(f))
 	return nil
 }
 
-func newProspects(d grid.Decision, spreads []grid.Spread) Prospects {
-	p := Prospects{At: Time(d.At), Sites: make([]Prospect, 0, len(d.Candidates))}
+func newProspects(d Foreseen) Prospects {
+	p := Prospects{At: Time(d.At), Sites: make([]Prospect, 0, len(d.Candidates)), Several: newChoice(d.Several)}
 	if d.Chosen != "" {
 		p.Chosen = &d.Chosen
 	}
 	for i, c := range d.Candidates {
 		var spread grid.Spread
-		if i < len(spreads) {
-			spread = spreads[i]
+		if i < len(d.Spreads) {
+			spread = d.Spreads[i]
 		}
 		p.Sites = append(p.Sites, newProspect(d.At, c, spread))
 	}

@@ -63,11 +63,12 @@ func (b *Broker) Where(ctx context.Context, j grid.Job, key string) (grid.Decisi
 	return a.Where, err
 }
 
-// WhereAll is Where of every site, with the one that the job would go to, and how sure the waits are.
-func (b *Broker) WhereAll(ctx context.Context, j grid.Job) (grid.Decision, []grid.Spread, error) {
+// WhereAll is Where of every site, with the one that the job would go to, and how sure the waits are; of a job that may
+// have several sites also what would be chosen of those.
+func (b *Broker) WhereAll(ctx context.Context, j grid.Job) (grid.Decision, []grid.Spread, *grid.SlotChoice, error) {
 	cost := b.costs(ctx, j)
 	a, err := b.request(ctx, func(t core.Token) core.Request { return core.Where{Token: t, Job: j, All: true, Cost: cost} })
-	return a.Where, a.Spread, err
+	return a.Where, a.Spread, a.Several, err
 }
 
 // Uploaded tells that the files of a job are all here.

@@ -65,7 +65,7 @@ func (s service) bind(j *grid.Job, r grid.Reservation) error {
 
 // guarantee reserves what a job needs, where it would end first, so that it begins when that was estimated.
 func (s service) guarantee(ctx context.Context, j *grid.Job) (grid.Reservation, error) {
-	d, _, err := s.site.broker.WhereAll(ctx, *j)
+	d, _, _, err := s.site.broker.WhereAll(ctx, *j)
 	if err != nil {
 		return grid.Reservation{}, err
 	}

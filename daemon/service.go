@@ -165,16 +165,17 @@ func (s service) possible(ctx context.Context, j grid.Job, key string) error {
 }
 
 // Where asks every site, as if the job had been handed in now.
-func (s service) Where(ctx context.Context, who api.Identity, n api.NewJob) (grid.Decision, []grid.Spread, error) {
+func (s service) Where(ctx context.Context, who api.Identity, n api.NewJob) (f api.Foreseen, err error) {
 	id, err := newULID()
 	if err != nil {
-		return grid.Decision{}, nil, err
+		return f, err
 	}
 	j, err := s.jobOf(who, grid.NewJobID(s.site.facts.Name, id), n)
 	if err != nil {
-		return grid.Decision{}, nil, err
+		return f, err
 	}
-	return s.site.broker.WhereAll(ctx, j)
+	f.Decision, f.Spreads, f.Several, err = s.site.broker.WhereAll(ctx, j)
+	return f, err
 }
 
 // simple tells of a job that any site of enough cores can run, and that this one has enough.

@@ -136,16 +136,18 @@ type SlotChoice struct {
 	Sites []SiteSlots
 	Best  SiteName // the single site that would end it first; "" is none
 	BestEnd,
-	Start, End Tick // of several sites, by the home's clock
+	Start, End Tick // where several run it, by the home's clock
 	Why string // why several sites were not taken; "" where they were
 }
 
 // SiteSlots is what one site offered for a choice.
 type SiteSlots struct {
-	Site    SiteName
-	Slots   int // it told
-	Taken   []NodeName
-	Refusal *Refusal // it told none
+	Site  SiteName
+	Slots int // it told
+	Taken []NodeName
+	// Processes are those that would run, or run, on the nodes that were taken.
+	Processes int
+	Refusal   *Refusal // it told none
 }
 
 // ReservationFor is the identifier of the reservation of a part: random as its job's is, and never used twice, as

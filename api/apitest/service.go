@@ -34,8 +34,7 @@ type Service struct {
 	moving   map[grid.SiteName][]api.Handoff
 	notified int
 	moves    []grid.JobID // the jobs in the order in which they changed
-	foreseen grid.Decision
-	spreads  []grid.Spread
+	foreseen api.Foreseen
 	forgets  int // how many of those are not known any more
 }
 
@@ -297,17 +296,17 @@ func (j *job) log(q api.LogQuery) api.LogPiece {
 }
 
 // Foresee sets what Where answers.
-func (s *Service) Foresee(d grid.Decision, spreads []grid.Spread) {
+func (s *Service) Foresee(f api.Foreseen) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.foreseen, s.spreads = d, spreads
+	s.foreseen = f
 }
 
 // Where is what was set.
-func (s *Service) Where(context.Context, api.Identity, api.NewJob) (grid.Decision, []grid.Spread, error) {
+func (s *Service) Where(context.Context, api.Identity, api.NewJob) (api.Foreseen, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.foreseen, s.spreads, s.fail
+	return s.foreseen, s.fail
 }
 
 // Upload keeps a wanted file.

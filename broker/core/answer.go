@@ -44,6 +44,9 @@ func (c *estimator) looked(e Looked) {
 		c.search.noPass()
 		return
 	}
+	if len(e.Snapshot.Reservations) > 0 {
+		e.Snapshot.Reservations = c.reservations.held(e.Snapshot.Reservations)
+	}
 	c.search.stir(e.Snapshot)
 	s := c.withTraits(c.withComing(e.Snapshot))
 	o := c.outlookOf(s)

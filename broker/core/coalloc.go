@@ -30,6 +30,7 @@ import (
 //	coalloc.go          the machine: routes, states, timers
 //	coalloc_cycle.go    all that wait are planned together
 //	coalloc_choose.go   sites are asked and chosen
+//	coalloc_draft.go    the choice for a job that nobody has handed in
 //	coalloc_reserve.go  reservations, at their holder
 //	coalloc_part.go     parts: made, handed over, gathered; what became of them
 //	coalloc_end.go      giving up, the end of the whole, what is left
@@ -39,6 +40,7 @@ type coallocation struct {
 	wholes wholes
 	cfg    Coallocating
 	all    map[grid.JobID]*allocation
+	drafts map[grid.JobID]*draft
 	booked map[grid.ReservationID]grid.JobID // whose reservations they are
 	stale  map[grid.JobID]bool               // to be looked at in this step
 	cycle  *planning                         // under way
@@ -172,7 +174,7 @@ type repeated struct {
 
 func newCoallocation(cfg Coallocating) *coallocation {
 	return &coallocation{
-		cfg: cfg.withDefaults(), all: map[grid.JobID]*allocation{}, booked: map[grid.ReservationID]grid.JobID{}, stale: map[grid.JobID]bool{},
+		cfg: cfg.withDefaults(), all: map[grid.JobID]*allocation{}, drafts: map[grid.JobID]*draft{}, booked: map[grid.ReservationID]grid.JobID{}, stale: map[grid.JobID]bool{},
 	}
 }
 
@@ -263,6 +265,8 @@ func (s *coallocation) settle() {
 			for _, id := range ids {
 				if a := s.all[id]; a != nil {
 					s.advance(a)
+				} else if d := s.drafts[id]; d != nil {
+					s.weighDraft(d)
 				}
 			}
 		}
@@ -278,6 +282,9 @@ func (s *coallocation) dueNow() {
 		} else if a.due != 0 {
 			s.wholes.again(a.due)
 		}
+	}
+	for id := range s.drafts {
+		s.stale[id] = true
 	}
 }
 

@@ -82,16 +82,26 @@ func (s *coallocation) ask(q *asking, r *grid.Record, round uint64, brief bool) 
 func feeOf(j *grid.Job) float64 { return float64(j.Terms.Fee) }
 
 func (s *coallocation) onSlotsReply(from grid.PeerID, m wire.SlotsReply) {
-	if s.cycle == nil || s.cycle.round != m.Round || s.cycle.asked[m.Of] == nil {
+	var q *asking
+	d := s.drafts[m.Of]
+	switch {
+	case d != nil && d.round == m.Round:
+		q = &d.asking
+	case s.cycle != nil && s.cycle.round == m.Round && s.cycle.asked[m.Of] != nil:
+		q = s.cycle.asked[m.Of]
+	default:
 		return
 	}
-	q := s.cycle.asked[m.Of]
 	sent, waits := q.sent[from]
 	if !waits {
 		return
 	}
 	delete(q.sent, from)
-	s.cycle.missing--
+	if d != nil {
+		s.stale[m.Of] = true
+	} else {
+		s.cycle.missing--
+	}
 	offset, bound := clockOf(m.Clock, s.wholes.instant())
 	switch {
 	case m.Clock.Asked != sent:
@@ -164,7 +174,7 @@ func linkOf(sites []reachable) func(a, b grid.SiteName) grid.Tick {
 
 // offersOf are what the sites told for a question, by the clock of this one and without what they refused since to
 // any of the wholes that it is for, or hold already for this home.
-func (s *coallocation) offersOf(q *asking, wholes []*allocation) (list []plan.Offered) {
+func (s *coallocation) offersOf(q *asking, wholes []*allocation, held map[grid.PeerID][]grid.AllocatedPart) (list []plan.Offered) {
 	for _, site := range q.sites {
 		o, told := q.told[site.peer]
 		if !told {
@@ -174,7 +184,7 @@ func (s *coallocation) offersOf(q *asking, wholes []*allocation) (list []plan.Of
 		facts.Name = site.name
 		out := plan.Offered{Site: facts}
 		for _, slot := range o.reply.Slots {
-			for _, left := range s.notHeld(site.peer, slot) {
+			for _, left := range notHeld(held[site.peer], slot) {
 				if !refusedTo(wholes, site.peer, left) {
 					left.Site, left.Start, left.End = site.name, left.Start-o.offset, left.End-o.offset
 					out.Slots = append(out.Slots, left)
@@ -195,9 +205,9 @@ func refusedTo(wholes []*allocation, at grid.PeerID, slot grid.Slot) bool {
 }
 
 // notHeld is a slot without what rounds of this home hold of it: the site may not have seen that yet when it answered.
-func (s *coallocation) notHeld(at grid.PeerID, slot grid.Slot) []grid.Slot {
+func notHeld(held []grid.AllocatedPart, slot grid.Slot) []grid.Slot {
 	left := []grid.Slot{slot}
-	for _, p := range s.cycle.held[at] {
+	for _, p := range held {
 		if slices.Contains(p.Nodes, slot.Node) {
 			left = outside(left, grid.Place{Start: p.Start, End: p.End})
 		}
@@ -205,22 +215,25 @@ func (s *coallocation) notHeld(at grid.PeerID, slot grid.Slot) []grid.Slot {
 	return left
 }
 
-// chosen begins a round, waits, or goes the ordinary way. Before its time a whole only has its place in the plan.
-func (s *coallocation) chosen(a *allocation, r *grid.Record, q *asking, got plan.Ahead, choice grid.SlotChoice) {
-	now := s.wholes.instant()
+// became notes what a choice came to.
+func became(choice *grid.SlotChoice, got *plan.Allocated) {
 	if got.Best != nil {
 		choice.Best, choice.BestEnd = got.Best.Site, got.Best.End
 	}
 	choice.Start, choice.End, choice.Why = got.Start, got.End, got.Why
 	for _, p := range got.Parts {
-		for i := range choice.Sites {
-			for _, n := range p.Nodes {
-				if choice.Sites[i].Site == p.Site {
-					choice.Sites[i].Taken = append(choice.Sites[i].Taken, n.Node)
-				}
-			}
+		row := &choice.Sites[slices.IndexFunc(choice.Sites, func(row grid.SiteSlots) bool { return row.Site == p.Site })]
+		row.Processes = p.Processes
+		for _, n := range p.Nodes {
+			row.Taken = append(row.Taken, n.Node)
 		}
 	}
+}
+
+// chosen begins a round, waits, or goes the ordinary way. Before its time a whole only has its place in the plan.
+func (s *coallocation) chosen(a *allocation, r *grid.Record, q *asking, got plan.Ahead, choice grid.SlotChoice) {
+	now := s.wholes.instant()
+	became(&choice, &got.Allocated)
 	before := now < a.rec.Next
 	if before && (len(got.Parts) == 0 || got.Reserve) {
 		return

@@ -28,7 +28,6 @@ type planning struct {
 	asked   map[grid.JobID]*asking
 	slots   []grid.JobID // whose questions bring slots: each is for all that ask alike
 	missing int          // answers
-	held    map[grid.PeerID][]grid.AllocatedPart
 }
 
 // mostPlanned bounds the wholes of a cycle: the first by fee and priority.
@@ -116,7 +115,7 @@ func (s *coallocation) waiting() (list []*grid.Record) {
 // endCycle plans with what was told.
 func (s *coallocation) endCycle() {
 	c := s.cycle
-	c.held = s.holding()
+	held := s.holding()
 	var jobs []plan.Waits
 	var choices []grid.SlotChoice
 	offers := make([][]plan.Offered, len(c.slots))
@@ -140,7 +139,7 @@ func (s *coallocation) endCycle() {
 		wholes[q.offers] = append(wholes[q.offers], a)
 	}
 	for i, id := range c.slots {
-		offers[i] = s.offersOf(c.asked[id], wholes[i])
+		offers[i] = s.offersOf(c.asked[id], wholes[i], held)
 	}
 	ahead := plan.Lookahead(jobs, s.cfg.Window, offers...)
 	s.cycle = nil

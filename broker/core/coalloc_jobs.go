@@ -40,6 +40,7 @@ type wholeJobs struct {
 	}
 	search interface {
 		delivery(m *member, size int64) (bandwidth float64, measured bool, delivery grid.Tick)
+		draft(id grid.JobID) *job
 		fetching(j *job) grid.Tick
 		predicted(j *job)
 		ready(j *job, why string)
@@ -137,8 +138,16 @@ func (w *wholeJobs) end(id grid.JobID, of ending) {
 	w.home.terminal(j, of.state)
 }
 
+// drawn is a job of this home, or one that nobody has handed in.
+func (w *wholeJobs) drawn(id grid.JobID) *job {
+	if j := w.search.draft(id); j != nil {
+		return j
+	}
+	return w.job(id)
+}
+
 func (w *wholeJobs) sites(id grid.JobID) (list []reachable) {
-	j := w.job(id)
+	j := w.drawn(id)
 	if j == nil {
 		return nil
 	}
@@ -165,7 +174,7 @@ func (w *wholeJobs) sites(id grid.JobID) (list []reachable) {
 }
 
 func (w *wholeJobs) bytes(id grid.JobID, to grid.PeerID) grid.Tick {
-	j, m := w.job(id), w.members[to]
+	j, m := w.drawn(id), w.members[to]
 	if j == nil || m == nil {
 		return 0
 	}

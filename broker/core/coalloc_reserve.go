@@ -202,11 +202,11 @@ func (s *coallocation) onReserved(from grid.PeerID, m wire.Reserved) {
 	s.heardOf(a, p, state, m.Reservation.Reason)
 }
 
-// onReservationWord is a site's word on what became of one; what was heard is saved in the same step.
+// onReservationWord is a site's word on what became of one; what was heard is saved in the same step, in which the
+// machine of holdings acknowledges it.
 func (s *coallocation) onReservationWord(from grid.PeerID, m wire.ReservationWord) {
 	if a, p := s.holder(from, m.Reservation.ID); p != nil {
 		s.heardOf(a, p, m.Reservation.State, m.Reservation.Reason)
-		s.wholes.say(from, wire.ReservationAck{ID: p.Reservation, Seq: m.Reservation.Seq})
 	}
 }
 

@@ -44,7 +44,9 @@ type Answer struct {
 	Fates  []Fate        // of Forget
 	Where  grid.Decision // of Where
 	Spread []grid.Spread // how sure the waits of its rows are
-	Group  grid.Group    // of those of groups
+	// Several is what would be chosen of several sites; nil for a job that may not have them.
+	Several *grid.SlotChoice
+	Group   grid.Group // of those of groups
 
 	Reservation grid.Reservation // of ReserveRequest and ReleaseRequest
 	Slack       grid.Tick        // it must be so much longer than its job's limit

@@ -37,8 +37,10 @@ type estimator struct {
 	}
 	reservations interface {
 		reserved(id grid.ReservationID, from grid.Tick) grid.Estimate
+		free(slots []grid.Slot) []grid.Slot
 		grace(node grid.NodeName, end grid.Tick) grid.Tick
 		grided(from, to grid.Tick) int
+		held(list []plan.Reservation) []plan.Reservation
 	}
 	search interface {
 		beginPass(s plan.Snapshot, o outlook)

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"slices"
+
 	"gbroker/grid"
 	"gbroker/plan"
 	"gbroker/wire"
@@ -61,8 +63,17 @@ func (c *estimator) offerSlots(m *wire.SlotsReply, q *wire.Slots, b *batch, o ou
 	asked.NotBefore = s.At // what comes too soon for the files of one may do for another
 	to := s.At + q.To
 	whole := o.safe.WholeNodes(asked, c.pricesFor(q.User), q.User, to, wire.MaxSlots, c.reservations.grided(c.now, to))
-	m.Slots, m.Refusal = whole.Slots, whole.Refusal
+	m.Slots, m.Refusal = c.reservations.free(whole.Slots), whole.Refusal
 	if q.Brief {
 		m.Slots = nil
 	}
+}
+
+// held are the reservations of a snapshot less those that the book has given up: the snapshot may be older, and the batch
+// system may be about to end them.
+func (c *reservations) held(list []plan.Reservation) []plan.Reservation {
+	return slices.DeleteFunc(slices.Clone(list), func(r plan.Reservation) bool {
+		b, known := c.book.Get(grid.ReservationID(r.ID))
+		return known && b.State.Over()
+	})
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,6 +17,9 @@ import (
 //	Where ─► Look here ─► this site may run it ─► answered
 //	                  └─► never: EstimateRequest to every target ─► all answered, or deadline ─► answered
 //	Where{All} ─► Look here, EstimateRequest to every target ─► all answered, or deadline ─► answered
+//
+// Of a job that may have several sites all are asked for their slots too, and what would be chosen of them is
+// answered beside: see coalloc_draft.go.
 
 // Where asks where a job could run. The answer's Where is one decision, whose rows are the
 // sites; it has only the row of this site where that may run the job, unless all are asked.
@@ -40,6 +44,8 @@ type where struct {
 	round *round
 	until grid.Tick
 	all   bool
+	// several is what would be chosen of several sites, for a job that may have them.
+	several *grid.SlotChoice
 }
 
 func (c *search) where(e Where) {
@@ -64,8 +70,32 @@ func (c *search) where(e Where) {
 	if w.all {
 		c.whereElse(w)
 	}
+	if w.all && e.Job.Coallocation != nil {
+		c.whereTogether(w)
+	}
 	c.estimator.look()
-	c.armGeneral(whereDeadline, 2*c.cfg.EstimateDeadline)
+	c.armGeneral(whereDeadline, w.until-c.now)
+}
+
+// whereTogether has several sites chosen for a job that may have them.
+func (c *search) whereTogether(w *where) {
+	w.until = c.now + answerWithin + c.cfg.EstimateDeadline
+	w.round.waiting++
+	c.wholes.foresee(&w.job.rec, func(choice grid.SlotChoice) {
+		w.several = &choice
+		w.round.waiting--
+		c.whereAnswered(w)
+	})
+}
+
+// draft is a job of a dry run.
+func (c *search) draft(id grid.JobID) *job {
+	for _, w := range c.wheres {
+		if w.job.rec.Job.ID == id {
+			return w.job
+		}
+	}
+	return nil
 }
 
 // whereOf finds the dry run that a number belongs to.
@@ -122,11 +152,11 @@ func (c *search) whereAnswered(w *where) {
 }
 
 func (c *search) whereIs(w *where, rows []grid.Candidate) {
-	for i, x := range c.wheres {
-		if x == w {
-			c.wheres = append(c.wheres[:i:i], c.wheres[i+1:]...)
-		}
+	at := slices.Index(c.wheres, w)
+	if at < 0 {
+		return // answered, at its deadline
 	}
+	c.wheres = slices.Delete(slices.Clone(c.wheres), at, at+1)
 	d := grid.Decision{At: c.now, Epoch: w.job.rec.Epoch, Candidates: rows}
 	if best := leastTotal(rows); w.all && best >= 0 {
 		rows[best].Chosen, d.Chosen = true, rows[best].Site
@@ -137,7 +167,7 @@ func (c *search) whereIs(w *where, rows []grid.Candidate) {
 			spreads[i] = a.answers[0].Spread
 		}
 	}
-	c.emit(Answer{Token: w.token, Record: w.job.rec, Where: d, Spread: spreads})
+	c.emit(Answer{Token: w.token, Record: w.job.rec, Where: d, Spread: spreads, Several: w.several})
 }
 
 // whereDue ends those that have waited long enough, with what there is.
@@ -148,7 +178,8 @@ func (c *search) whereDue() {
 		}
 	}
 	if len(c.wheres) > 0 {
-		c.armGeneral(whereDeadline, max(1, c.wheres[0].until-c.now))
+		first := slices.MinFunc(c.wheres, func(a, b *where) int { return cmp.Compare(a.until, b.until) })
+		c.armGeneral(whereDeadline, max(1, first.until-c.now))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -120,6 +121,34 @@ func fetchJob(cmd *cobra.Command, c *api.Client, s *api.Status, dir string, forc
 		fetchInto(cmd, c, p.Job, filepath.Join(dir, string(p.Site)), force, &failed)
 	}
 	return failed
+}
+
+// together tells that several sites would be chosen.
+func together(c *api.SlotChoice) bool { return c != nil && c.Start != 0 && c.Why == "" }
+
+// printTogether tells of a job that may have several sites which would be chosen, or why they would not.
+func printTogether(w io.Writer, now api.Time, c *api.SlotChoice) error {
+	t := cli.Table(w)
+	fmt.Fprintln(t, "\tTOGETHER\tPROCESSES\tNODES\tSLOTS\t")
+	for _, s := range c.Sites {
+		mark, why, processes := "", "", "-"
+		if len(s.Taken) > 0 {
+			mark, processes = "*", strconv.Itoa(s.Processes)
+		}
+		if s.Refusal != nil {
+			why = refusal(s.Refusal)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", mark, printable(string(s.Site)), processes, nodeNames(s.Taken), s.Slots, why)
+	}
+	if err := flush(t); err != nil {
+		return err
+	}
+	if together(c) {
+		_, err := fmt.Fprintf(w, "It would lie over several sites, begin at %s, and end %s.\n", soon(now, c.Start), within(now, c.End))
+		return err
+	}
+	_, err := fmt.Fprintf(w, "It would not lie over several sites: %s\n", printable(c.Why))
+	return err
 }
 
 // progressOf is how far a part is, in one word.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -169,8 +170,8 @@ func allocation(of, first, second grid.JobID) *grid.Allocation {
 			{Round: 2, Rank: 1, Site: "there", Processes: 2, Nodes: []grid.NodeName{"m1"}, Reservation: "def", Heard: grid.Confirmed, Job: cmp.Or(second, of+".4"), Made: true},
 			{Round: 1, Site: "small", Processes: 2, Reservation: "old", Heard: grid.Released, Job: of + ".1", Made: true, Fate: grid.Killed},
 		},
-		Choice: &grid.SlotChoice{At: at, End: at + grid.Minute, Best: "there", BestEnd: at + grid.Hour, Sites: []grid.SiteSlots{
-			{Site: "here", Slots: 5, Taken: []grid.NodeName{"n1", "n2"}}, {Site: "there", Slots: 1, Taken: []grid.NodeName{"m1"}},
+		Choice: &grid.SlotChoice{At: at, Start: at + grid.Second, End: at + grid.Minute, Best: "there", BestEnd: at + grid.Hour, Sites: []grid.SiteSlots{
+			{Site: "here", Slots: 5, Taken: []grid.NodeName{"n1", "n2"}, Processes: 6}, {Site: "there", Slots: 1, Taken: []grid.NodeName{"m1"}, Processes: 2},
 			{Site: "small", Refusal: &grid.Refusal{Reason: "it makes no reservations"}},
 		}},
 	}
@@ -195,11 +196,18 @@ func foresees(ts *testscript.TestScript, _ bool, args []string) {
 		{Site: "here", Wait: 1500, Safe: 2500, Run: 60_000, Total: 61_500}, few,
 		{Site: "there", Size: 2048, Bandwidth: 1e6, Delivery: 2, Wait: 10_000, Safe: grid.Unsure, Run: 20_000, Total: 30_002, Chosen: true},
 	}}
-	if len(args) > 0 {
+	var several *grid.SlotChoice
+	if slices.Contains(args, "nobody") {
 		few.Site = "here"
 		d.Chosen, d.Candidates = "", []grid.Candidate{few, {Site: "mute", Refusal: &grid.Refusal{Kind: grid.Temporary, Reason: "busy", Again: 90_000}}}
 	}
-	service(ts).Foresee(d, []grid.Spread{{}, {}, {Early: 5000, Late: 12_000, Of: 30}})
+	switch {
+	case slices.Contains(args, "together"):
+		several = allocation("", "", "").Choice
+	case slices.Contains(args, "apart"):
+		several = &grid.SlotChoice{At: d.At, Why: "no slots within the horizon", Sites: []grid.SiteSlots{{Site: "here", Slots: 1}}}
+	}
+	service(ts).Foresee(api.Foreseen{Decision: d, Spreads: []grid.Spread{{}, {}, {Early: 5000, Late: 12_000, Of: 30}}, Several: several})
 }
 
 func leaves(ts *testscript.TestScript, _ bool, args []string) {

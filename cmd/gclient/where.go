@@ -27,7 +27,10 @@ as long as such jobs really did. EARLIEST and LATEST are around it: of ten such 
 start between the two, going by how far off earlier words of that site were; where too few jobs
 tell, they are the first possible start and that by limits. BY LIMITS is the start if every job there runs to its limit, as the batch
 system itself reckons ("-" where later jobs may overtake it, so that no bound holds). END is
-START and the walltime at that site's speed. The job would go to the site marked *.`,
+START and the walltime at that site's speed. The job would go to the site marked *.
+
+Of a job that may run at several sites at once it also tells the sites that would have parts of it, the processes and nodes
+at each and when all begin and end; or why one site would have it, or none.`,
 		Example: `  gclient where job.jsdl
   gclient where job.sh
   gclient where --json job.jsdl | jq -r '.sites[0] | .site, .start'`,
@@ -62,7 +65,7 @@ START and the walltime at that site's speed. The job would go to the site marked
 			} else if err := printProspects(cmd.OutOrStdout(), found); err != nil {
 				return err
 			}
-			if found.Chosen == nil {
+			if found.Chosen == nil && !together(found.Several) {
 				return cli.Exit(cli.No, fmt.Errorf("no site can run it now"))
 			}
 			return nil
@@ -93,6 +96,11 @@ func printProspects(w io.Writer, p api.Prospects) error {
 	}
 	for _, s := range refused {
 		fmt.Fprintf(w, "%s cannot run it%s: %s\n", printable(string(s.Site)), passing(s.Refusal), refusal(s.Refusal))
+	}
+	if p.Several != nil {
+		if err := printTogether(w, p.At, p.Several); err != nil || together(p.Several) {
+			return err
+		}
 	}
 	for _, s := range p.Sites {
 		if s.Chosen {

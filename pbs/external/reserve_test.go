@@ -39,12 +39,40 @@ func TestReserve(t *testing.T) {
 			t.Errorf("the plan sees %+v, %v", shot.Reservations, err)
 		}
 		b.begins(j, id)
+		b.later(time.Minute)
 		control.WriteEnd(j.Control, j.ID, control.End{At: control.Now()})
+		b.later(time.Minute)
+		if shot, err := b.Snapshot(b.Context()); err != nil || len(shot.Running) != 1 || shot.Running[0].End > shot.At+leaving {
+			t.Errorf("its program has ended, and the plan sees it run: %+v, %v", shot.Running, err)
+		}
 		b.far.change(id, func(k *Job) { k.State = Done })
 		b.later(time.Minute)
 		if len(b.far.held()) > 0 {
 			t.Errorf("its job has ended, and it is there: %+v", b.far.held())
 		}
+	})
+}
+
+// The plan sees no reservation that was ended since the listing.
+func TestReleasedIsNotPlannedAround(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		r := b.reservation("abcdefghijklmnopqrstuvwx", "n1")
+		if err := b.Reserve(b.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		b.later(time.Minute)
+		if shot, err := b.Snapshot(b.Context()); err != nil || len(shot.Reservations) != 1 {
+			t.Errorf("the plan sees %+v, %v", shot.Reservations, err)
+		}
+		b.far.set(func() { b.far.slow = time.Second })
+		if err := b.Release(b.Context(), r.ID); err != nil {
+			t.Fatal(err)
+		}
+		if shot, err := b.Snapshot(b.Context()); err != nil || len(shot.Reservations) != 0 {
+			t.Errorf("it is released, and the plan sees %+v, %v", shot.Reservations, err)
+		}
+		b.far.set(func() { b.far.slow = 0 })
+		b.later(time.Minute)
 	})
 }
 

@@ -39,7 +39,11 @@ func (s *System) Snapshot(ctx context.Context) (plan.Snapshot, error) {
 		switch {
 		case j.State == Done:
 		case j.State == Running || j.State == Odd && len(j.Places) > 0:
-			shot.Running = append(shot.Running, running(got.Listing, j, at.Job))
+			r := running(got.Listing, j, at.Job)
+			if ours && s.leaves(at) { // its control files tell of its end sooner than a listing does
+				r.End = min(r.End, max(r.Start+1, got.At+leaving))
+			}
+			shot.Running = append(shot.Running, r)
 		default:
 			shot.Waiting = append(shot.Waiting, waiting(got.Listing, j, at.Job)...)
 		}
@@ -53,9 +57,23 @@ func (s *System) Snapshot(ctx context.Context) (plan.Snapshot, error) {
 		}
 	}
 	for _, b := range got.Reservations {
+		if s.released(b) {
+			continue
+		}
 		shot.Reservations = append(shot.Reservations, s.planned(got.Listing, b))
 	}
 	return shot, nil
+}
+
+// leaving is how long a program that has ended is believed to hold its nodes.
+const leaving = 2 * grid.Second
+
+// released tells of a reservation of ours that was ended, after a listing or before it.
+func (s *System) released(b Reservation) bool {
+	id, is := s.ourReservation(b)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return is && s.reserved[id] == nil
 }
 
 // waiting is a job that waits, with all alike that it stands for.

@@ -89,11 +89,32 @@ func TestOneJobOverTwoSites(t *testing.T) {
 	start(t, a, b)
 	introduce(t, a, b)
 	ledger := filepath.Join(dir, "ledger")
-	id := together(ledger, 8).submit(t, a, dir, "wide")
+	sees(t, a, map[string]int{"alpha": 4, "beta": 4})
+	wide := together(ledger, 8)
+	foreseen(t, a, wide.write(t, dir, "wide"))
+	id := wide.submit(t, a, dir, "wide")
 	completes(t, a, id)
 	t.Logf("the parts began %v apart", begunTogether(t, ledger, 8, "alpha", "beta"))
 	if a := told[api.Explanation](t, a, "explain", id).Allocation; a == nil || len(a.Parts) != 2 || a.Go == 0 || a.Begun == 0 || a.Choice == nil || len(a.Choice.Sites) != 2 {
 		t.Errorf("explained is %+v", a)
+	}
+	if list := told[[]api.Status](t, a, "list"); len(list) != 1 || string(list[0].ID) != id || len(list[0].Parts) != 2 {
+		t.Errorf("the list has %+v", list)
+	}
+	if list := told[[]api.Status](t, a, "list", "--parts"); len(list) != 3 || string(list[1].PartOf) != id {
+		t.Errorf("the list with parts has %+v", list)
+	}
+}
+
+// foreseen tells that where has the plan of a job over all sites, before it is handed in.
+func foreseen(t *testing.T, home site, document string) {
+	t.Helper()
+	where := told[api.Prospects](t, home, "where", document)
+	if s := where.Several; s == nil || s.Start == 0 || s.End <= s.Start || s.Why != "" || len(s.Sites) != 2 || s.Sites[0].Processes != 4 || s.Sites[1].Processes != 4 {
+		t.Errorf("where tells %+v", s)
+	}
+	if list := told[[]api.Status](t, home, "list"); len(list) != 0 {
+		t.Errorf("where has handed in %v", list)
 	}
 }
 

@@ -1,0 +1,42 @@
+package core
+
+import (
+	"gbroker/grid"
+	"gbroker/plan"
+)
+
+// A draft is the plan of a job over several sites that nobody has handed in ([Where]): the same question to the same
+// sites, and the choice that would be made if it alone waited, of which nothing is kept.
+type draft struct {
+	asking
+	job   *grid.Record
+	round uint64
+	until grid.Tick
+	tell  func(grid.SlotChoice)
+}
+
+// foresee has told what would be chosen for a job.
+func (s *coallocation) foresee(r *grid.Record, tell func(grid.SlotChoice)) {
+	d := &draft{job: r, round: s.wholes.round(), until: s.wholes.instant() + answerWithin, tell: tell}
+	s.drafts[r.Job.ID] = d
+	s.stale[r.Job.ID] = true
+	s.ask(&d.asking, r, d.round, false)
+}
+
+// weighDraft tells what would be chosen when all have answered, or the deadline has passed.
+func (s *coallocation) weighDraft(d *draft) {
+	if len(d.sent) > 0 && s.wholes.instant() < d.until {
+		s.wholes.again(d.until)
+		return
+	}
+	delete(s.drafts, d.job.Job.ID)
+	w, choice := s.waits(d.job, &d.asking, &d.asking)
+	got := plan.Allocated{}
+	if err := w.Check(); err != nil {
+		got.Why = err.Error()
+	} else {
+		got = plan.Lookahead([]plan.Waits{w}, s.cfg.Window, s.offersOf(&d.asking, nil, s.holding()))[0].Allocated
+	}
+	became(&choice, &got)
+	d.tell(choice)
+}

@@ -1,0 +1,37 @@
+package core
+
+import (
+	"testing"
+
+	"gbroker/grid"
+)
+
+// What would be chosen for a job is told when all have answered, or when they have had their time; nothing is kept of it.
+func TestADraftOfAWhole(t *testing.T) {
+	t.Parallel()
+	for _, silent := range []bool{false, true} {
+		c := newCoallocated(t, 0, nil)
+		c.f.shut = untilAll // the whole itself is not planned
+		c.settled()
+		const id = theWhole + "0"
+		j := c.f.records[theWhole].Job
+		j.ID = id
+		var got *grid.SlotChoice
+		c.m.foresee(&grid.Record{Job: j}, func(choice grid.SlotChoice) { got = &choice })
+		c.want("Slots>b, Slots>c")
+		c.slotsOf(id, "b", 0, 4)
+		if !silent {
+			c.slotsOf(id, "c", 0, 4)
+		} else if c.settled(); got != nil {
+			t.Fatalf("told before all have answered: %+v", got)
+		}
+		c.pass(answerWithin)
+		c.want("")
+		if got == nil || (got.Why == "") == silent || (got.Start == 0) != silent || len(got.Sites) != 2 || silent == (got.Sites[0].Processes > 0) {
+			t.Errorf("silent %v: told is %+v", silent, got)
+		}
+		if len(c.m.drafts) > 0 || len(c.m.all) != 1 {
+			t.Errorf("kept are %v, %v", c.m.drafts, c.m.all)
+		}
+	}
+}
