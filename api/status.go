@@ -198,10 +198,12 @@ type Candidate struct {
 	RunS      float64       `json:"run_s"`
 	TotalS    *float64      `json:"total_s"`
 	// UnpreferredS is what the total has more because the user prefers other sites.
-	UnpreferredS float64  `json:"unpreferred_s,omitempty"`
-	Price        float64  `json:"price,omitempty"` // of a core for an hour; left out where the site has none
-	Chosen       bool     `json:"chosen"`
-	Refusal      *Refusal `json:"refusal"`
+	UnpreferredS float64 `json:"unpreferred_s,omitempty"`
+	// CrowdedS is what the total has more because the site is nearly full.
+	CrowdedS float64  `json:"crowded_s,omitempty"`
+	Price    float64  `json:"price,omitempty"` // of a core for an hour; left out where the site has none
+	Chosen   bool     `json:"chosen"`
+	Refusal  *Refusal `json:"refusal"`
 }
 
 // Refusal is why a site cannot run the job. Programs go by its kind; the reason is for people.
@@ -275,6 +277,7 @@ func newCandidate(c grid.Candidate) Candidate {
 		RunS:         c.Run.Seconds(),
 		Chosen:       c.Chosen,
 		UnpreferredS: c.Unpreferred.Seconds(),
+		CrowdedS:     c.Crowded.Seconds(),
 		Price:        c.Price,
 	}
 	if c.Bandwidth > 0 {

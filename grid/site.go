@@ -179,6 +179,7 @@ type Candidate struct {
 	Total     Tick // the sum; valid if Refusal is nil
 	// Unpreferred is what it counts more, as the job's user prefers other sites.
 	Unpreferred Tick    `json:",omitempty"`
+	Crowded     Tick    `json:",omitempty"` // what it counts more, as the site is nearly full
 	Price       float64 `json:",omitempty"` // of a core for an hour; decides only where it is more than the job's fee
 	Chosen      bool
 	Refusal     *Refusal

@@ -126,6 +126,7 @@ type candidateBody struct {
 	Run         int64        `msgpack:"r,omitempty"`
 	Total       int64        `msgpack:"t,omitempty"`
 	Unpreferred int64        `msgpack:"u,omitempty"`
+	Crowded     int64        `msgpack:"k,omitempty"`
 	Price       float64      `msgpack:"x,omitempty"`
 	Chosen      bool         `msgpack:"c,omitempty"`
 	Refusal     *refusalBody `msgpack:"n,omitempty"`
@@ -135,7 +136,7 @@ func fromCandidate(k grid.Candidate) candidateBody {
 	b := candidateBody{
 		Site: plain(string(k.Site), MaxPeer), Peer: string(k.Peer), Size: k.Size, Bandwidth: min(k.Bandwidth, math.MaxFloat64), Measured: k.Measured,
 		Delivery: int64(k.Delivery), Wait: int64(k.Wait), Safe: int64(k.Safe), Run: int64(k.Run), Total: int64(k.Total),
-		Unpreferred: int64(k.Unpreferred), Price: k.Price, Chosen: k.Chosen,
+		Unpreferred: int64(k.Unpreferred), Crowded: int64(k.Crowded), Price: k.Price, Chosen: k.Chosen,
 	}
 	if k.Refusal != nil {
 		b.Refusal = fromRefusal(k.Refusal)
@@ -148,7 +149,7 @@ func (b candidateBody) candidate(c *check) grid.Candidate {
 		Site: grid.SiteName(c.word("site", b.Site, MaxPeer)), Peer: c.optionalPeer("peer", b.Peer),
 		Size: c.between("size", b.Size, 0, math.MaxInt64), Bandwidth: b.Bandwidth, Measured: b.Measured,
 		Delivery: c.span("delivery", b.Delivery), Wait: c.span("wait", b.Wait), Safe: c.span("safe wait", b.Safe), Run: c.span("run", b.Run),
-		Total: c.span("total", b.Total), Unpreferred: c.span("unpreferred", b.Unpreferred), Price: c.price("price", b.Price), Chosen: b.Chosen,
+		Total: c.span("total", b.Total), Unpreferred: c.span("unpreferred", b.Unpreferred), Crowded: c.span("crowded", b.Crowded), Price: c.price("price", b.Price), Chosen: b.Chosen,
 	}
 	if !(b.Bandwidth >= 0 && b.Bandwidth <= math.MaxFloat64) { // NaN fails both
 		c.fail("bandwidth", "%v is no bandwidth", b.Bandwidth)

@@ -38,6 +38,9 @@ func growResponse(later map[string]Message, m Response) {
 	priced := m
 	priced.Decisions = []Decision{{Candidates: []grid.Candidate{{Site: "xeon32", Price: 2.5}, {Site: "xeon16"}}}}
 	later["response-priced"] = priced
+	crowded := m
+	crowded.Decisions = []Decision{{Candidates: []grid.Candidate{{Site: "xeon32", Run: 150, Total: 160, Crowded: 10}, {Site: "xeon16"}}}}
+	later["response-crowded"] = crowded
 	later["response-refused"] = Response{Number: 12, Job: aJob, Outcome: OutcomeInvalid, Why: "it has ended"}
 	member := *m.Status
 	member.Outputs = nil

@@ -48,8 +48,7 @@ func (c *estimator) looked(e Looked) {
 		e.Snapshot.Reservations = c.reservations.held(e.Snapshot.Reservations)
 	}
 	c.search.stir(e.Snapshot)
-	s := c.withTraits(c.withComing(e.Snapshot))
-	o := c.outlookOf(s)
+	s, o := c.foreseen(e.Snapshot)
 	c.seen = c.now
 	c.showEstimates(s, o.likely)
 	c.missStarts()
@@ -101,7 +100,7 @@ const maxTake = 16
 // answer estimates for a neighbour. What this site holds for a job that is asked
 // about does not count against it.
 func (c *estimator) answer(b *batch, s plan.Snapshot, a pendingEstimate) wire.EstimateReply {
-	t := wire.EstimateReply{Round: a.request.Round, Site: c.facts(), Take: uint32(max(0, min(maxTake, maxAccepted-len(c.accepted), maxFetchingOf-c.ownership.usedBy(a.from).fetching)))}
+	t := wire.EstimateReply{Round: a.request.Round, Site: c.factsOf(s), Take: uint32(max(0, min(maxTake, maxAccepted-len(c.accepted), maxFetchingOf-c.ownership.usedBy(a.from).fetching)))}
 	if held := c.occupying(a.request.Questions); len(held) > 0 {
 		b = c.newOutlook(without(s, held)).batch()
 	}

@@ -157,6 +157,7 @@ func (c *ownership) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, hel
 	}
 	a := &acceptance{from: o.from, offer: o.offer, start: s.At + e.Wait}
 	c.accepted[o.offer.Handoff.Job] = a
+	c.changes++
 	if j := c.job(o.offer.Handoff.Job); j != nil && j.rec.Kept {
 		j.rec.Kept = false
 		c.save(j, "its older result is put aside: it comes here again")
@@ -192,6 +193,7 @@ func (c *ownership) keepalive(a *acceptance) {
 // release forgets an acceptance and what was pulled for it.
 func (c *ownership) release(a *acceptance) {
 	delete(c.accepted, a.offer.Handoff.Job)
+	c.changes++
 	if c.peek(a.offer.Handoff.Job) == nil {
 		c.emit(Discard{Job: a.offer.Handoff.Job})
 	}
@@ -219,6 +221,7 @@ func (c *ownership) inputsFetched(e Fetched) {
 func (c *ownership) prepare(a *acceptance) {
 	b := a.offer.Handoff
 	delete(c.accepted, b.Job)
+	c.changes++
 	j := c.job(b.Job)
 	if j == nil {
 		j = &job{rec: grid.Record{Job: a.offer.Job, Submitted: c.now - a.offer.Age}}

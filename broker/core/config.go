@@ -115,6 +115,9 @@ type Config struct {
 	// ended are not kept in memory; without, all are.
 	Load func(grid.JobID) (grid.Record, error)
 
+	// Published searches as it was published first: by the least total alone, of which the crowding of a site
+	// (crowded.go) is no part.
+	Published bool
 	// Unlearned has nothing learned of run times: jobs are expected to run to their limits. Known tells, in
 	// experiments, how long a job will run at speed 1; nil knows nothing.
 	Unlearned bool

@@ -44,6 +44,9 @@ func (c *search) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidat
 	row.Run = runTime(j.rec.Job.Walltime, site.Speed)
 	row.Total = row.Delivery + row.Wait + row.Run
 	c.wished(j, &row)
+	if !r.waits {
+		c.crowded(&row, a.site.Load)
+	}
 	return row
 }
 

@@ -49,7 +49,8 @@ type round struct {
 	id      uint64
 	jobs    []grid.JobID
 	replies map[grid.PeerID]*reply
-	waiting int // replies that have not come; this site's own is one
+	waiting int  // replies that have not come; this site's own is one
+	waits   bool // its jobs have a place, in the local queue
 }
 
 // reply is one site's answers, or why there are none.
@@ -265,6 +266,7 @@ func (c *search) ownAnswer(b *batch, s plan.Snapshot) {
 		}
 		own.answers = append(own.answers, e)
 	}
+	own.site.Load = loadOf(s)
 	c.ownReplied(r)
 }
 

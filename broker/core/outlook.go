@@ -82,7 +82,9 @@ func whole(s plan.Snapshot) *plan.Plan {
 // than all else of a step. It holds until the batch system shows something else, or
 // a run time is learned, or an instant comes at which a plan expects a change.
 type planned struct {
-	snapshot plan.Snapshot
+	shown    plan.Snapshot // by the batch system
+	changes  uint64        // of the jobs here, when that was taken up
+	snapshot plan.Snapshot // with what is coming, and what is known of all
 	outlook
 	learned int
 	until   grid.Tick
@@ -92,16 +94,45 @@ type planned struct {
 func (c *estimator) outlookOf(s plan.Snapshot) outlook {
 	k := &c.planned
 	if k.safe == nil || k.learned != c.learned || s.At < k.snapshot.At || s.At >= k.until || !alikeButForTime(k.snapshot, s) {
-		*k = planned{s, c.newOutlook(s), c.learned, 0}
+		*k = planned{snapshot: s, outlook: c.newOutlook(s), learned: c.learned}
 		hoped, _ := c.withoutGrace(s)
 		k.until = min(nextChange(s, k.safe), nextChange(hoped, k.likely), c.nextEnd(s))
 	}
 	return k.outlook
 }
 
+// foreseen is a snapshot of the batch system with what is coming, and its outlook. One that was taken up already, of the
+// same lists, is not looked at again.
+func (c *estimator) foreseen(shown plan.Snapshot) (plan.Snapshot, outlook) {
+	k := &c.planned
+	if k.safe != nil && k.learned == c.learned && k.changes == c.changes && shown.At >= k.snapshot.At && shown.At < k.until && sameLists(&k.shown, &shown) &&
+		alikeButForTime(k.shown, shown) {
+		s := k.snapshot
+		s.At = shown.At
+		return s, k.outlook
+	}
+	s := c.withTraits(c.withComing(shown))
+	o := c.outlookOf(s)
+	k.shown, k.changes = shown, c.changes
+	return s, o
+}
+
+// sameLists tells that what may be long are the same lists in memory.
+func sameLists(a, b *plan.Snapshot) bool {
+	return same(a.Running, b.Running) && same(a.Waiting, b.Waiting) && same(a.Nodes, b.Nodes)
+}
+
+func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
 func alikeButForTime(a, b plan.Snapshot) bool {
+	if same(a.Running, b.Running) && same(a.Waiting, b.Waiting) {
+		a.Running, a.Waiting, b.Running, b.Waiting = nil, nil, nil, nil
+	}
+	if same(a.Nodes, b.Nodes) {
+		a.Nodes, b.Nodes = nil, nil
+	}
 	a.At, b.At = 0, 0
-	return reflect.DeepEqual(a, b)
+	return len(a.Running) == len(b.Running) && len(a.Waiting) == len(b.Waiting) && reflect.DeepEqual(a, b)
 }
 
 // nextChange is the first instant after the snapshot at which something of its plan

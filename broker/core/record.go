@@ -144,6 +144,7 @@ func (c *kernel) save(j *job, why string) {
 		c.failed = fmt.Errorf("%w: job %s is to be saved by what is in memory of it alone", grid.ErrInvalid, j.rec.Job.ID)
 		return
 	}
+	c.changes++
 	report := j.rec.Role == grid.Owning && !c.isHome(j)
 	if report {
 		j.rec.Report++
@@ -221,6 +222,7 @@ func copyOf(r *grid.Record) *grid.Record {
 // drop forgets a job altogether.
 func (c *kernel) drop(j *job) {
 	id := j.rec.Job.ID
+	c.changes++
 	c.count(j, usage{})
 	delete(c.jobs, id)
 	delete(c.live, id)

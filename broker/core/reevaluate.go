@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"hash/fnv"
 	"slices"
 
 	"gbroker/grid"
@@ -60,22 +59,27 @@ func (o *ownPlan) start(job grid.JobID) (grid.Tick, bool) {
 
 // stir wants a pass if the batch system's content is not what it was.
 func (c *search) stir(s plan.Snapshot) {
-	h := fnv.New64a()
-	for _, r := range s.Running {
-		fmt.Fprintf(h, "%s@%d,", r.Job, len(r.Shares))
+	h := newFingerprint()
+	for i := range s.Running {
+		h.text(string(s.Running[i].Job))
+		h.number(len(s.Running[i].Shares))
 	}
-	h.Write([]byte{';'})
-	for _, w := range s.Waiting {
-		fmt.Fprintf(h, "%s*%d/%t,", w.Job, w.Demand.Cores(), w.Held)
+	h.number(len(s.Running))
+	for i := range s.Waiting {
+		w := &s.Waiting[i]
+		h.text(string(w.Job))
+		h.number(w.Demand.Cores())
+		h.truth(w.Held)
 	}
-	for _, n := range s.Nodes {
-		fmt.Fprintf(h, "%t", n.Down)
+	for i := range s.Nodes {
+		h.truth(s.Nodes[i].Down)
 	}
-	fmt.Fprintf(h, ";%t", s.Stopped)
-	for _, q := range s.Queues {
-		fmt.Fprintf(h, ",%t%t", q.Stopped, q.Closed)
+	h.truth(s.Stopped)
+	for i := range s.Queues {
+		h.truth(s.Queues[i].Stopped)
+		h.truth(s.Queues[i].Closed)
 	}
-	if sum := h.Sum64(); sum != c.passes.queue {
+	if sum := uint64(h); sum != c.passes.queue {
 		c.passes.queue = sum
 		c.passSoon()
 	}
@@ -148,7 +152,7 @@ func (c *search) beginPass(s plan.Snapshot, o outlook) {
 		c.nextPass(c.cfg.Delta)
 	}
 	c.rounds++
-	p.round = &round{id: c.rounds, jobs: jobs, replies: map[grid.PeerID]*reply{c.cfg.Self: {}}}
+	p.round = &round{id: c.rounds, waits: true, jobs: jobs, replies: map[grid.PeerID]*reply{c.cfg.Self: {}}}
 	c.askTargets(p.round)
 	c.armGeneral(passDeadline, c.cfg.EstimateDeadline)
 }

@@ -224,17 +224,21 @@ func (c *home) retain() {
 	c.armGeneral(retentionDue, grid.Hour)
 }
 
-// latestFirst are all jobs by when they ended.
+// latestFirst are the jobs that may have to go, by when they ended: where files take no more than they may, those
+// archived ones do not that are new enough.
 func (c *home) latestFirst() []grid.JobID {
 	type entry struct {
 		id   grid.JobID
 		last grid.Tick
 	}
-	list := make([]entry, 0, len(c.jobs)+len(c.archive))
+	list := make([]entry, 0, len(c.jobs))
 	for id, j := range c.jobs {
 		list = append(list, entry{id, j.last()})
 	}
 	for id, p := range c.archive {
+		if c.cfg.KeepBytes == 0 && !p.removed && !c.old(p.ended) {
+			continue
+		}
 		list = append(list, entry{id, p.ended})
 	}
 	slices.SortFunc(list, func(a, b entry) int { return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(a.id, b.id)) })

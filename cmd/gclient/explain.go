@@ -102,6 +102,9 @@ func printCandidates(w io.Writer, list []api.Candidate) error {
 		if c.UnpreferredS > 0 {
 			why = fmt.Sprintf("of which %s as others are preferred", seconds(&c.UnpreferredS))
 		}
+		if c.CrowdedS > 0 {
+			why = strings.TrimPrefix(why+fmt.Sprintf(", of which %s as it is nearly full", seconds(&c.CrowdedS)), ", ")
+		}
 		if c.Price > 0 {
 			why = strings.TrimPrefix(why+fmt.Sprintf(", %g for a core and hour", c.Price), ", ")
 		}

@@ -23,6 +23,7 @@ type broker struct {
 	journal map[grid.JobID]*grid.Record
 	coming  []int32 // jobs whose files are being fetched
 	views   views
+	sent    map[int][]coming // by site: what was offered there lately
 	away    bool
 	ended   []parting
 }
@@ -83,8 +84,14 @@ func (h *broker) config() core.Config {
 	if b.Reevaluate == 0 {
 		cfg.Delta, cfg.Settle = never, never
 	}
+	// What a waiting job must gain follows the interval, as an operator would have it. One that has come stays until
+	// others can see that it did.
+	cfg.Margin, cfg.MarginShare, cfg.Soon, cfg.Cooldown = max(b.Reevaluate/8, 1), 1e-9, 1, 1
+	if b.OldForAll {
+		cfg.Cooldown = max(b.ViewAge, 1)
+	}
 	if b.Rule == Published { // whatever is gained is gained
-		cfg.Margin, cfg.MarginShare, cfg.Cooldown, cfg.Soon, cfg.MaxHops = 1, 1e-9, 1, 1, 1<<30
+		cfg.Published, cfg.Margin, cfg.Cooldown, cfg.MaxHops = true, 1, 1, 1<<30
 	}
 	cfg.Unlearned = b.Knowledge != Learned
 	if b.Knowledge == True {

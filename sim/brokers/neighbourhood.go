@@ -120,6 +120,9 @@ func (n *neighbourhood) send(from *broker, e core.Send) {
 	if m, asks := e.Message.(wire.EstimateRequest); asks && n.byOldView(from, to, m) {
 		return
 	}
+	if m, offers := e.Message.(wire.Offer); offers {
+		from.sends(to.site, number(m.Job.ID))
+	}
 	n.r.result.Messages++
 	deliver := func() { to.hear(from, e.Message) }
 	if n.r.w.Link != nil && n.r.w.Delivery == 0 {

@@ -114,3 +114,96 @@ func TestAllRules(t *testing.T) {
 		}
 	}
 }
+
+// The freer of two that would start a job at once gets it, unless the rule is the published one: then it is the first by name.
+func TestNearlyFullSitesAreSpared(t *testing.T) {
+	t.Parallel()
+	for rule, want := range map[Rule]int32{Published: 1, Core: 2} {
+		w := threeJobs(rule)
+		w.Sites = append(w.Sites, Site{Name: "c", Cores: 4})
+		w.Members = [][]int{{1, 2}, {0}, {0}}
+		w.Jobs = []workload.Job{
+			{Cores: 4, Run: 100 * second, Limit: 100 * second},
+			{Home: 1, Cores: 4, Run: 5 * second, Limit: 5 * second, Local: true}, // b is full until 5
+			{Arrival: 4600, Cores: 1, Run: 30 * second, Limit: 30 * second},      // at b at 5.1, b being empty then
+		}
+		r, err := Run(w, nil, nil)
+		if err != nil || r.Jobs[2].Site != want {
+			t.Errorf("%s: the job ran at %d, not %d (%v)", rule, r.Jobs[2].Site, want, err)
+		}
+	}
+}
+
+// Without brokers every site is a machine of its own, whose FCFS schedule a few lines reckon as well.
+func TestNoneIsFirstComeFirstServed(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	w := someWorld(random, None)
+	for i := range w.Sites {
+		w.Sites[i].Policy = plan.Policy{Kind: plan.FCFS}
+	}
+	r, err := Run(w, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := make([]grid.Tick, len(w.Sites)) // when the one before started
+	ran := make([][]int, len(w.Sites))
+	for i, j := range w.Jobs {
+		at := max(last[j.Home], j.Arrival)
+		for !room(&w, &r, ran[j.Home], j, at) {
+			at = nextEnd(&r, ran[j.Home], at)
+		}
+		if last[j.Home] = at; r.Jobs[i].Start != at {
+			t.Fatalf("job %d starts at %d, by the few lines at %d", i, r.Jobs[i].Start, at)
+		}
+		ran[j.Home] = append(ran[j.Home], i)
+	}
+}
+
+func room(w *World, r *Result, ran []int, j workload.Job, at grid.Tick) bool {
+	free := w.Sites[j.Home].Cores
+	for _, k := range ran {
+		if r.Jobs[k].End > at {
+			free -= w.Jobs[k].Cores
+		}
+	}
+	return free >= j.Cores
+}
+
+func nextEnd(r *Result, ran []int, after grid.Tick) grid.Tick {
+	next := grid.Tick(1) << 60
+	for _, k := range ran {
+		if e := r.Jobs[k].End; e > after {
+			next = min(next, e)
+		}
+	}
+	return next
+}
+
+// A small run gives what it gave when it was written down, on any machine. Where the daemon decides otherwise since, and
+// that is wanted, the numbers are written down anew.
+func TestStoredResults(t *testing.T) {
+	t.Parallel()
+	w := scaleWorld(11, 20, 400, 4, 0.9, true, plan.FCFS)
+	for rule, want := range map[Rule][3]int64{None: storedNone, Oracle: storedOracle, Core: storedCore, Published: storedPublished} {
+		w.Brokering = Brokering{Rule: rule, Reevaluate: 5 * second}
+		r, err := Run(w, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := int64(0)
+		for _, e := range r.Jobs {
+			sum += int64(e.End - e.Arrival)
+		}
+		if got := [3]int64{sum, r.Moves, int64(r.End)}; got != want {
+			t.Errorf("%s: response in all, moves and the last end are %v, stored %v", rule, got, want)
+		}
+	}
+}
+
+var (
+	storedNone      = [3]int64{28109338, 0, 408214}
+	storedOracle    = [3]int64{11209107, 203, 268397}
+	storedCore      = [3]int64{11342680, 185, 270402}
+	storedPublished = [3]int64{11427912, 186, 271996}
+)

@@ -157,3 +157,26 @@ func contains(list, name string) bool {
 	}
 	return false
 }
+
+// BenchmarkJob tells what a job costs among ever more sites of the same degree: steps are of all brokers.
+//
+//	go test ./sim/brokers -run - -bench Job -benchtime 1x
+func BenchmarkJob(b *testing.B) {
+	for _, n := range []int{100, 1000, 10000} {
+		b.Run(fmt.Sprintf("sites=%d", n), func(b *testing.B) {
+			var steps, jobs int64
+			for k := range b.N {
+				w := scaleWorld(uint64(k)+1, n, max(n, 2000), 8, 0.95, true, plan.FCFS)
+				w.Brokering = Brokering{Rule: Core, Reevaluate: 5 * second}
+				r, err := Run(w, nil, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				steps, jobs = steps+r.Steps, jobs+int64(len(w.Jobs))
+			}
+			b.ReportMetric(float64(steps)/float64(jobs), "steps/job")
+			b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(jobs), "us/job")
+		})
+	}
+}

@@ -8,12 +8,13 @@ import (
 )
 
 // views are what a site was at the instants at which something changed there. With Brokering.ViewAge an estimate rests on
-// what its site was so long ago, with all that was on its way there then, run forward to its end; the own site is
-// always seen as it is. Who sees so costs no messages.
+// what its site was so long ago with all that was on its way there then, and with what the asking broker has sent there
+// since, run forward to its end; the own site is always seen as it is. Who sees so costs no messages.
 type views struct {
 	list []view // the oldest first
 	plan *plan.Plan
 	of   grid.Tick // plan is of the view of that instant
+	load grid.Load // so is this
 }
 
 type view struct {
@@ -41,9 +42,24 @@ func (v *views) old(at grid.Tick) *plan.Plan {
 		k--
 	}
 	if v.plan == nil || v.of != v.list[k].at {
-		v.plan, v.of = plan.Build(v.list[k].shot), v.list[k].at
+		v.plan, v.of, v.load = plan.Build(v.list[k].shot), v.list[k].at, loadOf(&v.list[k].shot)
 	}
 	return v.plan
+}
+
+// sends notes that a job is offered to a site, which is not in the views of it yet.
+func (h *broker) sends(to int, n int32) {
+	if h.r.w.Brokering.ViewAge == 0 {
+		return
+	}
+	if h.sent == nil {
+		h.sent = map[int][]coming{}
+	}
+	list := h.sent[to]
+	for len(list) > 0 && list[0].at <= h.r.now-h.r.w.Brokering.ViewAge {
+		list = list[1:]
+	}
+	h.sent[to] = append(list, coming{h.r.now, n})
 }
 
 // noted has the view kept of a site that has changed.
@@ -67,7 +83,16 @@ func (n *neighbourhood) byOldView(from, to *broker, m wire.EstimateRequest) bool
 		return false
 	}
 	reply := wire.EstimateReply{Round: m.Round, Site: n.r.facts(to.site), Take: 16}
-	rows := to.views.old(n.r.now - b.ViewAge).Batch()
+	old := to.views.old(n.r.now - b.ViewAge)
+	reply.Site.Load = to.views.load
+	rows := old.Batch()
+	for _, s := range from.sent[to.site] { // which it knows itself
+		if s.at > to.views.of {
+			j := &n.r.w.Jobs[s.n]
+			rows.Ask(plan.Question{Demand: demand(int32(j.Cores)), Limit: limit(j, to.batch.speed), NotBefore: max(n.r.now, s.at+n.r.delivery(from.site, to.site, j.Bytes))})
+			reply.Site.Load.Busy = min(reply.Site.Load.Busy+j.Cores, reply.Site.Load.Cores)
+		}
+	}
 	for _, q := range m.Questions {
 		notBefore := n.r.now + q.Delivery
 		start, refusal := rows.Ask(plan.Question{Demand: q.Demand, Limit: max(q.Walltime, span(q.Walltime, to.batch.speed)), NotBefore: notBefore})
@@ -80,4 +105,17 @@ func (n *neighbourhood) byOldView(from, to *broker, m wire.EstimateRequest) bool
 	}
 	n.r.soon.push(func() { from.post(core.Message{From: to.peer, Message: reply}) })
 	return true
+}
+
+// loadOf is the load of a site as its broker tells it.
+func loadOf(s *plan.Snapshot) (l grid.Load) {
+	l.Cores, l.Waiting = s.Nodes[0].Cores, len(s.Waiting)
+	for i := range s.Running {
+		l.Busy += s.Running[i].Shares[0].Cores
+	}
+	for i := range s.Waiting {
+		l.Busy += s.Waiting[i].Demand.Cores()
+	}
+	l.Busy = min(l.Busy, l.Cores)
+	return l
 }
