@@ -22,7 +22,7 @@ real policies of gsim replay, in virtual time, on jobs that are made or come fro
 varied; what a file may say is told by go doc gbroker/sim/experiment, and configs/experiments has some.
 
 The same file and seed give the same numbers, on any machine and with any number of workers. Ctrl-C gives the results so far, marked
-as partial, and exits with 1.
+as partial, and the exit status is not 0.
 
 The table, each with its deviation over the seeds:
   response    from the arrival to the end, of the jobs that entered the grid; mean

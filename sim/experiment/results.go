@@ -63,7 +63,7 @@ func newRow(p *point, tasks, oracle []*task) *Row {
 	}
 	samples := make(map[string][]float64)
 	for i, t := range tasks {
-		if t.got == nil || whole && t.got.partial {
+		if t.got == nil || t.got.partial && (whole || t.got.values["jobs"] == 0) {
 			row.Partial = true
 			continue
 		}
