@@ -11,7 +11,9 @@ import (
 
 func believe(r *RunTimes, t Trait, elapsed grid.Tick, n int) []grid.Tick {
 	into := make([]grid.Tick, n)
-	r.Believe(t, elapsed, into)
+	all := make([]grid.Tick, n*Views)
+	r.At(0, nil).Believe(t, elapsed, all)
+	copy(into, all) // by the first view
 	return into
 }
 
@@ -22,8 +24,8 @@ func TestRunTimesByHand(t *testing.T) {
 	if got := believe(&r, job, 0, 2); !slices.Equal(got, []grid.Tick{100, 100}) {
 		t.Errorf("knowing nothing: %v, want the limit", got)
 	}
-	r.Ended(job, 30)
-	r.Ended(job, 10)
+	r.Ended(job, 0, 30)
+	r.Ended(job, 0, 10)
 	// 10 weighs 1, and 30 weighs 0.8: of nine draws five are 10.
 	if got := believe(&r, job, 0, 9); !slices.Equal(got, []grid.Tick{10, 10, 10, 10, 10, 30, 30, 30, 30}) {
 		t.Errorf("of one user: %v", got)
@@ -48,12 +50,12 @@ func TestRunTimesForgetUsers(t *testing.T) {
 	t.Parallel()
 	var r RunTimes
 	job := func(who int64) Trait { return Trait{Who: who, Cores: 1, Limit: 100} }
-	r.Ended(job(-1), 70)
+	r.Ended(job(-1), 0, 70)
 	const n = 3 * keptUsers
 	for who := range int64(n) {
-		r.Ended(job(who), 10)
+		r.Ended(job(who), 0, 10)
 		if who == keptUsers-2 {
-			r.Ended(job(-1), 70)
+			r.Ended(job(-1), 0, 70)
 		}
 	}
 	if len(r.by) > keptUsers {
@@ -67,10 +69,10 @@ func TestRunTimesForgetUsers(t *testing.T) {
 	}
 	var kept RunTimes
 	for who := range int64(keptUsers) {
-		kept.Ended(job(who), 10)
+		kept.Ended(job(who), 0, 10)
 	}
-	kept.Ended(job(0), 20)
-	kept.Ended(job(-1), 10)
+	kept.Ended(job(0), 0, 20)
+	kept.Ended(job(-1), 0, 10)
 	if kept.of(0) == nil || kept.of(1) != nil || len(kept.by) != keptUsers/2+1 {
 		t.Errorf("%d users are left, 0 with %v and 1 with %v", len(kept.by), kept.of(0), kept.of(1))
 	}
@@ -85,7 +87,7 @@ func TestRunTimesHoldTheirBounds(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 200).Draw(t, "ended") {
 			j := draw()
-			r.Ended(j, grid.Tick(rapid.IntRange(0, int(j.Limit)).Draw(t, "run")))
+			r.Ended(j, 0, grid.Tick(rapid.IntRange(0, int(j.Limit)).Draw(t, "run")))
 		}
 		j := draw()
 		elapsed := grid.Tick(rapid.IntRange(0, 60).Draw(t, "elapsed"))

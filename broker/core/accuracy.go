@@ -63,6 +63,7 @@ func (c *estimator) began(r *grid.Record) {
 }
 
 func (c *estimator) tally(x run) {
+	c.judgeSpread(x)
 	if len(c.outcomes) >= 2*keptStarts {
 		c.outcomes = slices.Delete(c.outcomes, 0, keptStarts)
 	}

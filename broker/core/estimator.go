@@ -16,12 +16,13 @@ type estimator struct {
 	planned    planned
 
 	// What is learned from the jobs that ran here.
-	runTimes plan.RunTimes
-	learned  int                    // how many run times
-	outcomes []outcome              // in the order of their starts; at most 2*keptStarts
-	judged   bool                   // readers know their sum
-	waiting  []outcome              // jobs that should have started here and have not; their Start is now, or later
-	spreads  [waitClasses]*spreadOf // made from them; nil: not yet
+	runTimes            plan.RunTimes
+	learned             int                    // how many run times
+	outcomes            []outcome              // in the order of their starts; at most 2*keptStarts
+	judged              bool                   // readers know their sum
+	waiting             []outcome              // jobs that should have started here and have not; their Start is now, or later
+	spreads             [waitClasses]*spreadOf // made from them; nil: not yet
+	earlyRank, lateRank plan.Rank              // of the errors that are told
 
 	execution interface {
 		refusedHere(id grid.JobID) *grid.Refusal

@@ -13,7 +13,8 @@ import (
 // learned the two are one.
 type outlook struct {
 	likely, safe *plan.Plan
-	unsure       bool       // who waits may be overtaken by any number of later jobs
+	unsure       bool // who waits may be overtaken by any number of later jobs
+	believe      func(t plan.Trait, elapsed grid.Tick) grid.Tick
 	whole        *plan.Plan // of the site without jobs and with all its nodes up; nil: none is down
 }
 
@@ -21,13 +22,14 @@ func (c *estimator) newOutlook(s plan.Snapshot) outlook {
 	safe := plan.Build(s)
 	likely := safe
 	hoped, sooner := c.withoutGrace(s)
+	believe := c.believing(s)
 	switch {
 	case !c.runTimes.Empty() || c.cfg.Known != nil:
-		likely = plan.Likely(hoped, c.Believe)
+		likely = plan.Likely(hoped, believe)
 	case sooner || s.Lag.Usual != s.Lag.Most:
 		likely = plan.Likely(hoped, nil)
 	}
-	return outlook{likely, safe, s.Policy.Overtaken(), whole(s)}
+	return outlook{likely, safe, s.Policy.Overtaken(), believe, whole(s)}
 }
 
 // withoutGrace is a snapshot as it will be if those come in time who have reserved: a reservation of this site's book
@@ -96,7 +98,7 @@ func (c *estimator) outlookOf(s plan.Snapshot) outlook {
 	if k.safe == nil || k.learned != c.learned || s.At < k.snapshot.At || s.At >= k.until || !alikeButForTime(k.snapshot, s) {
 		*k = planned{snapshot: s, outlook: c.newOutlook(s), learned: c.learned}
 		hoped, _ := c.withoutGrace(s)
-		k.until = min(nextChange(s, k.safe), nextChange(hoped, k.likely), c.nextEnd(s))
+		k.until = min(nextChange(s, k.safe), nextChange(hoped, k.likely), nextEnd(s, k.believe))
 	}
 	return k.outlook
 }
@@ -159,11 +161,11 @@ func nextChange(s plan.Snapshot, p *plan.Plan) grid.Tick {
 
 // nextEnd is the first instant at which a running job is believed to end: if it does
 // not, the belief is raised.
-func (c *estimator) nextEnd(s plan.Snapshot) grid.Tick {
+func nextEnd(s plan.Snapshot, believe func(t plan.Trait, elapsed grid.Tick) grid.Tick) grid.Tick {
 	first := s.At + grid.Day
 	for i := range s.Running {
 		r := &s.Running[i]
-		first = min(first, max(s.At, r.Start+c.Believe(r.Trait, max(0, s.At-r.Start))))
+		first = min(first, max(s.At, r.Start+believe(r.Trait, max(0, s.At-r.Start))))
 	}
 	return first
 }

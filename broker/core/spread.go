@@ -11,7 +11,8 @@ import (
 // How far off an estimate may be, told from how far off those were of like waits. Jobs are put
 // into classes by the wait that was told them, each twice as long as the one before; a class that
 // has seen too few takes in its neighbours. Errors count in parts of that wait, so that those of
-// shorter waits speak for longer ones.
+// shorter waits speak for longer ones. Of the starts a tenth is to come later than told, and a tenth sooner: which ranks
+// among the errors hold that is learned too.
 const (
 	waitClasses = 24                     // the last begins at about 48 days
 	enoughOf    = 20                     // jobs that a spread is told by
@@ -98,7 +99,24 @@ func (c *estimator) spreadFrom(class int) spreadOf {
 		}
 	}
 	slices.Sort(list)
-	// Of n+1 places that the next error may take among n, eight tenths are between these two.
-	first, last := (len(list)+1)/10, (9*(len(list)+1)+9)/10
-	return spreadOf{early: max(0, -list[max(0, first-1)]), late: max(0, list[min(last, len(list))-1]), of: len(list)}
+	s := spreadOf{late: max(0, c.lateRank.Of(list)), of: len(list)}
+	for i := range list {
+		list[i] = -list[i]
+	}
+	slices.Reverse(list)
+	s.early = max(0, c.earlyRank.Of(list))
+	return s
+}
+
+// judgeSpread learns from a start whether the spread that those before would have told of it held.
+func (c *estimator) judgeSpread(x run) {
+	if x.expected == 0 {
+		return
+	}
+	s := c.spread(grid.Estimate{Wait: max(0, x.expected-x.queued)})
+	if s.Of == 0 {
+		return
+	}
+	c.lateRank.Judge(x.started > x.expected+s.Late)
+	c.earlyRank.Judge(x.started < x.expected-s.Early)
 }

@@ -122,3 +122,20 @@ func TestSpreadKnowsWhoStillWaits(t *testing.T) {
 		t.Errorf("after their start, which is another's to tell, it is %v", late)
 	}
 }
+
+// Where errors grow from start to start, the ranks that are told move until nine of ten starts are not later.
+func TestSpreadFollowsWhatGrows(t *testing.T) {
+	t.Parallel()
+	c := &estimator{}
+	late := 0
+	for i := range 1500 {
+		e := grid.Tick(i) * grid.Second
+		if i >= 500 && e > c.spread(grid.Estimate{Wait: grid.Hour}).Late {
+			late++
+		}
+		account(c, grid.Hour, e)
+	}
+	if late > 150 {
+		t.Errorf("%d of 1000 starts are later than told", late)
+	}
+}

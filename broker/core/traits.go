@@ -66,20 +66,25 @@ func (c *estimator) learn(r *grid.Record) {
 func (c *estimator) learnRun(x run) {
 	if !c.cfg.Unlearned && x.finish > 0 && slices.Contains(learnable, x.end) {
 		c.learned++
-		c.runTimes.Ended(x.trait, max(0, x.finish-x.started))
+		c.runTimes.Ended(x.trait, x.started, max(0, x.finish-x.started))
 	}
 }
 
-// Believe is how long a job is likely to run in all, when it has run for elapsed (0
-// is not yet): as long as half of what ended and is like it. It is more than elapsed,
-// and never beyond the limit unless elapsed is.
-func (c *estimator) Believe(t plan.Trait, elapsed grid.Tick) grid.Tick {
-	if t.Known > 0 {
-		return max(t.Known, elapsed+1)
+// believing tells how long a job is likely to run in all, when it has run for elapsed (0
+// is not yet): as long as half of what ended and is like it, if the jobs of a snapshot run
+// beside it. It is more than elapsed, and never beyond the limit unless elapsed is.
+func (c *estimator) believing(s plan.Snapshot) func(t plan.Trait, elapsed grid.Tick) grid.Tick {
+	alive := make([]plan.Alive, len(s.Running))
+	for i := range s.Running {
+		alive[i] = plan.Alive{Trait: s.Running[i].Trait, Start: s.Running[i].Start}
 	}
-	var median [1]grid.Tick
-	c.runTimes.Believe(t, elapsed, median[:])
-	return median[0]
+	b := c.runTimes.At(s.At, alive)
+	return func(t plan.Trait, elapsed grid.Tick) grid.Tick {
+		if t.Known > 0 {
+			return max(t.Known, elapsed+1)
+		}
+		return b.Median(t, elapsed)
+	}
 }
 
 // withTraits says of the jobs of a snapshot by what their run times are believed:

@@ -75,7 +75,7 @@ func TestRunTimesAreLearned(t *testing.T) {
 	trait := core.estimator.trait(&job)
 	// Weights 1, 0.8 and 0.64 from the latest: the median is 20 s.
 	for elapsed, want := range map[grid.Tick]grid.Tick{0: 20, 10: 30, 25: 30, 30: 100, 200: 200} {
-		got := core.estimator.Believe(trait, elapsed*grid.Second)
+		got := core.estimator.believing(plan.Snapshot{})(trait, elapsed*grid.Second)
 		if elapsed == 200 {
 			got-- // the next instant
 		}
@@ -87,7 +87,7 @@ func TestRunTimesAreLearned(t *testing.T) {
 	later.Started, later.Finished = 5*grid.Hour, 5*grid.Hour+50*grid.Second
 	core.estimator.learn(&later)
 	core.estimator.learn(&later)
-	if got := core.estimator.Believe(trait, 0); got != 50*grid.Second {
+	if got := core.estimator.believing(plan.Snapshot{})(trait, 0); got != 50*grid.Second {
 		t.Errorf("after two that ran 50 s it is believed to run %v s", got.Seconds())
 	}
 }

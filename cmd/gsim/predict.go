@@ -21,9 +21,10 @@ What run times are believed in (--runtime):
   requested    those that were requested
   last2        the mean of the user's last two jobs that ended
   ratio        the part of the requested times that the user's jobs used
-  best         a spread of run times, of the user's jobs that ended and are most like
-               the one in question; the policy is run forward with each of them, and
-               the median of the starts is the estimate
+  best         a spread of run times, by the user's jobs that ended, those that still run
+               and what others did; the policy is run forward with many of them, among
+               arrivals like those of the last days, and the median of the starts is the
+               estimate
   actual       the run times that will come: what an oracle would say
 A belief that a job outlives is raised. None is beyond the requested time. The jobs of
 users that the log does not name count as one user's.
@@ -32,7 +33,9 @@ The answer:
   waited               jobs that had to wait, and have an estimate
   absolute error       of the start; median and p90 by nearest rank
   within 60 s, 600 s   share of jobs whose error is no more
-  too early            share of jobs that started later than estimated`
+  too early            share of jobs that started later than estimated
+  after p90            share of jobs that started after the p90 told with the estimate, which
+                       is learned from the errors before and should be a tenth`
 
 const predictExample = `  gsim predict --policy easy --runtime best SDSC-SP2-5000.swf.gz
   gsim predict --policy fcfs --runtime requested --estimates e.tsv --json KTH-SP2-5000.swf.gz`
@@ -57,7 +60,7 @@ func newPredict() *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.method, "runtime", "", "believe in the run times of `HOW`: "+strings.Join(replay.Methods, ", "))
-	cmd.Flags().String("estimates", "", "write the estimates to `FILE`, as \"job<TAB>time<TAB>estimate<TAB>start\" lines")
+	cmd.Flags().String("estimates", "", "write the estimates to `FILE`, as \"job<TAB>time<TAB>estimate<TAB>start<TAB>p90\" lines")
 	cmd.Flags().BoolVar(&f.json, "json", false, "answer in JSON")
 	return cmd
 }
@@ -68,6 +71,7 @@ type accuracy struct {
 	RunTime string `json:"runtime"`
 	Jobs    int    `json:"jobs"`
 	replay.Accuracy
+	AfterP90   float64         `json:"after_p90"` // share: the job started after the time told for nine of ten
 	Normalised *replay.Changes `json:"normalised,omitempty"`
 }
 
@@ -96,7 +100,7 @@ func (f *predictFlags) run(cmd *cobra.Command, path string) error {
 	if err := file.write(func(w io.Writer) error { return replay.WriteEstimates(w, log, all) }); err != nil {
 		return err
 	}
-	a := accuracy{Policy: p.String(), RunTime: f.method, Jobs: len(log.Jobs), Accuracy: replay.Judge(all), Normalised: changes}
+	a := accuracy{Policy: p.String(), RunTime: f.method, Jobs: len(log.Jobs), Accuracy: replay.Judge(all), AfterP90: replay.AfterP90(all), Normalised: changes}
 	if f.json {
 		return cli.PrintJSON(cmd.OutOrStdout(), a)
 	}
@@ -115,5 +119,6 @@ func (a accuracy) print(w io.Writer) error {
 		{"within 60 s", fmt.Sprintf("%.2f %%", 100*a.Within60)},
 		{"within 600 s", fmt.Sprintf("%.2f %%", 100*a.Within600)},
 		{"too early", fmt.Sprintf("%.2f %%", 100*a.TooEarly)},
+		{"after p90", fmt.Sprintf("%.2f %%", 100*a.AfterP90)},
 	})
 }

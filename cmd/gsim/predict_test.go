@@ -26,12 +26,12 @@ func TestPredictAnswers(t *testing.T) {
 	}
 	want := map[string]any{
 		"policy": "fcfs", "runtime": "requested", "jobs": 3., "waited": 2., "mean_absolute_error_s": 2., "median_absolute_error_s": 2.,
-		"p90_absolute_error_s": 2., "within_60s": 1., "within_600s": 1., "too_early": 0.,
+		"p90_absolute_error_s": 2., "within_60s": 1., "within_600s": 1., "too_early": 0., "after_p90": 0.,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if text, err := os.ReadFile(file); err != nil || string(text) != "#job\ttime\testimate\tstart\n2\t12\t20\t18\n7\t13\t40\t38\n" {
+	if text, err := os.ReadFile(file); err != nil || string(text) != "#job\ttime\testimate\tstart\tp90\n2\t12\t20\t18\t21\n7\t13\t40\t38\t43\n" {
 		t.Errorf("estimates %q, %v", text, err)
 	}
 	for _, method := range []string{"last2", "ratio", "best", "actual"} {

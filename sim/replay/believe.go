@@ -2,7 +2,6 @@ package replay
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"gbroker/grid"
@@ -14,7 +13,7 @@ import (
 //	requested  jobs run for the time that was requested
 //	last2      as the mean of the last two of the user that ended
 //	ratio      as the user's jobs that ended made use of what they requested
-//	best       a spread, by likeness to what ended: see plan.RunTimes
+//	best       a spread, by likeness to what ended and what runs, among arrivals as of late: see plan.Beliefs
 //	actual     as they will: what an oracle would say
 //
 // The jobs of users that the log does not name count as one user's.
@@ -22,34 +21,42 @@ var Methods = []string{"requested", "last2", "ratio", "best", "actual"}
 
 // believer believes in run times. It learns from what ended.
 type believer interface {
-	// ended tells of a job that ran to its end.
-	ended(j *Job)
-	// believe fills into with equally likely run times of a job that has run for
-	// elapsed (0 is not yet), all of them more.
+	// ended tells of a job that began at start and ran to its end.
+	ended(j *Job, start int64)
+	// at tells which jobs run now. What is believed rests on it until it is told again.
+	at(now grid.Tick, running []plan.Alive)
+	// believe fills into with run times of a job that has run for elapsed (0 is not
+	// yet), all of them more: in as many parts as there are views.
 	believe(j *Job, elapsed int64, into []grid.Tick)
 }
 
-// spread is how many run times are drawn for each job by a method that knows more
-// than one; a prime, so that draws of two jobs can be matched in any way.
+// spread is how many run times are drawn for each job and view by a method that knows
+// more than one; a prime, so that draws of two jobs can be matched in any way.
 const spread = 31
 
-// newBeliever is a method, and how many run times it should be asked for.
-func newBeliever(method string) (b believer, draws int, err error) {
+// way is a method: what it believes, and in how many views of how many draws.
+type way struct {
+	believer
+	views, draws int
+	later        bool // arrivals are foreseen
+}
+
+func newWay(method string) (way, error) {
 	switch method {
 	case "requested":
-		return guesser{func(j *Job) int64 { return j.Limit }, nil}, 1, nil
+		return way{guesser{func(j *Job) int64 { return j.Limit }, nil}, 1, 1, false}, nil
 	case "actual":
-		return guesser{func(j *Job) int64 { return j.Run }, nil}, 1, nil
+		return way{guesser{func(j *Job) int64 { return j.Run }, nil}, 1, 1, false}, nil
 	case "last2":
 		l := make(lastTwo)
-		return guesser{l.guess, l.ended}, 1, nil
+		return way{guesser{l.guess, l.ended}, 1, 1, false}, nil
 	case "ratio":
 		r := make(ratios)
-		return guesser{r.guess, r.ended}, 1, nil
+		return way{guesser{r.guess, r.ended}, 1, 1, false}, nil
 	case "best":
-		return &likeness{}, spread, nil
+		return way{&likeness{}, plan.Views, spread, true}, nil
 	}
-	return nil, 0, fmt.Errorf("there is no way %q to believe in run times; there are %s", method, strings.Join(Methods, ", "))
+	return way{}, fmt.Errorf("there is no way %q to believe in run times; there are %s", method, strings.Join(Methods, ", "))
 }
 
 // NeedsLimits tells whether a method looks at requested times.
@@ -57,7 +64,7 @@ func NeedsLimits(method string) bool { return method != "actual" }
 
 // CheckMethod tells whether method is one of Methods.
 func CheckMethod(method string) error {
-	_, _, err := newBeliever(method)
+	_, err := newWay(method)
 	return err
 }
 
@@ -68,7 +75,9 @@ type guesser struct {
 	learn func(j *Job)
 }
 
-func (g guesser) ended(j *Job) {
+func (g guesser) at(grid.Tick, []plan.Alive) {}
+
+func (g guesser) ended(j *Job, _ int64) {
 	if g.learn != nil {
 		g.learn(j)
 	}
@@ -122,21 +131,22 @@ func (r ratios) guess(j *Job) int64 {
 	return int64(sum.run / sum.limit * float64(j.Limit))
 }
 
-// likeness is plan.RunTimes.
-type likeness struct{ plan.RunTimes }
+// likeness is plan.RunTimes, and what it believes now.
+type likeness struct {
+	times plan.RunTimes
+	now   *plan.Beliefs
+}
 
-func (l *likeness) ended(j *Job) { l.Ended(trait(j), grid.Tick(j.Run)) }
+func (l *likeness) ended(j *Job, start int64) {
+	l.times.Ended(trait(j), grid.Tick(start), grid.Tick(j.Run))
+}
+
+func (l *likeness) at(now grid.Tick, running []plan.Alive) { l.now = l.times.At(now, running) }
 
 func (l *likeness) believe(j *Job, elapsed int64, into []grid.Tick) {
-	l.Believe(trait(j), grid.Tick(elapsed), into)
+	l.now.Believe(trait(j), grid.Tick(elapsed), into)
 }
 
 func trait(j *Job) plan.Trait {
 	return plan.Trait{Who: int64(j.User), Cores: j.Procs, Limit: grid.Tick(j.Limit)}
-}
-
-// median is the middle one of some values, which it sorts.
-func median(values []int64) int64 {
-	slices.Sort(values)
-	return values[len(values)/2]
 }

@@ -19,15 +19,16 @@ import (
 type Estimate struct {
 	Job                 int // of Log.Jobs
 	At, Expected, Start int64
+	Late                int64 // one of ten starts is to come after it
 }
 
 // predictor makes estimates while it replays a log: it runs the policy forward with
 // the run times that it believes in. Where these are a spread it does so several
-// times, each time with other run times, and takes the median.
+// times, each time with other run times and other arrivals, and takes the median.
 type predictor struct {
 	machine  *machine
-	believer believer
-	draws    int
+	way      way
+	late     lateness
 	forecast counted.Forecast
 	out      []Estimate
 
@@ -40,11 +41,11 @@ type predictor struct {
 // Predict replays a log, and estimates the start of each job that must wait. The
 // method is one of Methods.
 func Predict(ctx context.Context, log *Log, p plan.Policy, method string, progress func(came int)) ([]Estimate, error) {
-	b, draws, err := newBeliever(method)
+	w, err := newWay(method)
 	if err != nil {
 		return nil, err
 	}
-	r := &predictor{machine: newMachine(log, p), believer: b, draws: draws, believed: make(map[int32][]grid.Tick)}
+	r := &predictor{machine: newMachine(log, p), way: w, believed: make(map[int32][]grid.Tick)}
 	m := r.machine
 	for i := range m.starts {
 		m.starts[i] = Unknown
@@ -84,7 +85,7 @@ func (r *predictor) learn(now grid.Tick) {
 	}
 	slices.Sort(ended)
 	for _, ref := range ended {
-		r.believer.ended(&r.machine.jobs[ref])
+		r.way.ended(&r.machine.jobs[ref], r.machine.starts[ref])
 	}
 }
 
@@ -101,14 +102,28 @@ func (r *predictor) estimate(now grid.Tick, came int) {
 	if len(asked) == 0 {
 		return
 	}
+	r.late.learn(r.out[:first], m.starts, int64(now))
 	clear(r.believed)
+	r.way.at(now, r.alive())
 	r.starts = append(r.starts[:0], make([][]int64, len(asked))...)
-	for draw := range r.draws {
+	for draw := range r.way.draws {
 		r.run(now, draw, asked)
 	}
 	for i := range asked {
-		asked[i].Expected = median(r.starts[i])
+		starts := r.starts[i]
+		slices.Sort(starts)
+		asked[i].Expected = starts[len(starts)/2]
+		r.late.tell(r.out, first+i, starts[len(starts)*9/10])
 	}
+}
+
+// alive are the jobs that run.
+func (r *predictor) alive() []plan.Alive {
+	var alive []plan.Alive
+	for _, e := range r.machine.ends {
+		alive = append(alive, plan.Alive{Trait: trait(&r.machine.jobs[e.Job.Ref]), Start: grid.Tick(r.machine.starts[e.Job.Ref])})
+	}
+	return alive
 }
 
 // run runs the policy forward once.
@@ -117,33 +132,54 @@ func (r *predictor) run(now grid.Tick, draw int, asked []Estimate) {
 	r.running = r.running[:0]
 	for _, e := range m.ends {
 		start := grid.Tick(m.starts[e.Job.Ref])
-		r.running = append(r.running, counted.Ending{At: start + r.runTime(e.Job.Ref, int64(now-start), draw), Job: e.Job})
+		r.running = append(r.running, counted.Ending{At: start + r.runTime(now, e.Job.Ref, draw), Job: e.Job})
+	}
+	var arrivals counted.Arrivals
+	if r.way.later {
+		l := come(m.jobs[:m.came], now, draw)
+		arrivals = &l
 	}
 	missing := len(asked)
-	r.forecast.Run(now, m.scheduler, r.running, func(at grid.Tick, h counted.Running) (grid.Tick, bool) {
+	r.forecast.Run(now, m.scheduler, r.running, arrivals, func(at grid.Tick, h counted.Running) (grid.Tick, bool) {
+		if h.Ref < 0 {
+			return r.laterRun(now, -1-h.Ref, draw), false
+		}
 		if k, ok := slices.BinarySearchFunc(asked, int(h.Ref), func(e Estimate, job int) int { return cmp.Compare(e.Job, job) }); ok {
 			r.starts[k] = append(r.starts[k], int64(at))
 			missing--
 		}
-		return r.runTime(h.Ref, 0, draw), missing == 0
+		return r.runTime(now, h.Ref, draw), missing == 0
 	})
 }
 
-// runTime is the run time of a job in a draw. Each of its run times comes in one of
-// the draws; in which order is hashed from the job, so that it depends on no other.
-func (r *predictor) runTime(ref int32, elapsed int64, draw int) grid.Tick {
+// laterRun is how long a job runs that is like one that came: as long as that one.
+func (r *predictor) laterRun(now grid.Tick, ref int32, draw int) grid.Tick {
+	if start, run := r.machine.starts[ref], r.machine.jobs[ref].Run; start != Unknown && start+run <= int64(now) {
+		return grid.Tick(run)
+	}
+	return r.runTime(now, ref, draw)
+}
+
+// runTime is the run time of a job in a draw. The draws take the views in turn; each
+// of a view's run times comes in some of its draws, in which is hashed from the job, so
+// that it depends on no other.
+func (r *predictor) runTime(now grid.Tick, ref int32, draw int) grid.Tick {
 	runs, ok := r.believed[ref]
 	if !ok {
-		runs = make([]grid.Tick, r.draws)
-		r.believer.believe(&r.machine.jobs[ref], elapsed, runs)
+		elapsed := int64(0)
+		if start := r.machine.starts[ref]; start != Unknown {
+			elapsed = int64(now) - start
+		}
+		runs = make([]grid.Tick, r.way.views*r.way.draws)
+		r.way.believe(&r.machine.jobs[ref], elapsed, runs)
 		r.believed[ref] = runs
 	}
-	if r.draws == 1 {
+	n := uint64(r.way.draws)
+	if n == 1 {
 		return runs[0]
 	}
 	h := mix(uint64(ref))
-	n := uint64(r.draws)
-	return runs[(uint64(draw)*(h%(n-1)+1)+h>>32%n)%n]
+	return runs[uint64(draw%r.way.views)*n+(uint64(draw)*(h%(n-1)+1)+h>>32%n)%n]
 }
 
 // mix hashes a number (the end of SplitMix64).
@@ -165,6 +201,17 @@ type Accuracy struct {
 	TooEarly  float64 `json:"too_early"`               // share: the job started later than expected
 }
 
+// AfterP90 is the share of the jobs that started after their Late.
+func AfterP90(all []Estimate) float64 {
+	n := 0
+	for _, e := range all {
+		if e.Start > e.Late {
+			n++
+		}
+	}
+	return float64(n) / float64(max(len(all), 1))
+}
+
 // Judge compares estimates with what came.
 func Judge(all []Estimate) Accuracy {
 	list := make([]plan.Outcome, len(all))
@@ -174,15 +221,15 @@ func Judge(all []Estimate) Accuracy {
 	return Accuracy(plan.Judge(list))
 }
 
-// WriteEstimates writes "job<TAB>time<TAB>estimate<TAB>start" lines below a line that
+// WriteEstimates writes "job<TAB>time<TAB>estimate<TAB>start<TAB>p90" lines below a line that
 // names the columns.
 func WriteEstimates(w io.Writer, log *Log, all []Estimate) error {
 	out := bufio.NewWriter(w)
-	if _, err := out.WriteString("#job\ttime\testimate\tstart\n"); err != nil {
+	if _, err := out.WriteString("#job\ttime\testimate\tstart\tp90\n"); err != nil {
 		return err
 	}
 	for _, e := range all {
-		if _, err := fmt.Fprintf(out, "%d\t%d\t%d\t%d\n", log.Jobs[e.Job].ID, e.At, e.Expected, e.Start); err != nil {
+		if _, err := fmt.Fprintf(out, "%d\t%d\t%d\t%d\t%d\n", log.Jobs[e.Job].ID, e.At, e.Expected, e.Start, e.Late); err != nil {
 			return err
 		}
 	}

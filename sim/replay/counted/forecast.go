@@ -12,19 +12,39 @@ type Forecast struct {
 	ends      Ends
 }
 
+// Arrivals are jobs that are foreseen to come. Next is the one to come next; false
+// after the last.
+type Arrivals interface {
+	Next() (at grid.Tick, e Job, ok bool)
+}
+
 // Run starts from the state of c after its pass at now, and the jobs that run with
 // their believed ends. Who starts at an instant is told, and for how long it is
 // believed to run is asked (at most its limit counts), until started says that it knows enough, or nobody waits.
-func (f *Forecast) Run(now grid.Tick, c *Scheduler, running []Ending, started func(at grid.Tick, h Running) (run grid.Tick, enough bool)) {
+// Later arrivals come besides, if they are not nil.
+func (f *Forecast) Run(now grid.Tick, c *Scheduler, running []Ending, later Arrivals, started func(at grid.Tick, h Running) (run grid.Tick, enough bool)) {
 	f.scheduler.CopyFrom(c)
 	f.ends = f.ends[:0]
 	for _, e := range running {
 		e.At = max(min(e.At, e.Job.Until), now+1)
 		f.ends.Push(e)
 	}
+	var came grid.Tick
+	var job Job
+	more := false
+	if later != nil {
+		came, job, more = later.Next()
+	}
 	for f.scheduler.Waiting() > 0 {
-		at, _ := f.next()
-		if f.step(at, started) {
+		at, ok := f.next()
+		if more && (!ok || came < at) {
+			at = came
+		}
+		f.release(at)
+		for ; more && came <= at; came, job, more = later.Next() {
+			f.scheduler.Arrive(job)
+		}
+		if f.pass(at, started) {
 			return
 		}
 	}
@@ -39,11 +59,15 @@ func (f *Forecast) next() (grid.Tick, bool) {
 	return at, ok
 }
 
-// step does all that happens at an instant, and tells whether started knows enough.
-func (f *Forecast) step(at grid.Tick, started func(at grid.Tick, h Running) (run grid.Tick, enough bool)) bool {
+// release ends what ends by an instant.
+func (f *Forecast) release(at grid.Tick) {
 	for len(f.ends) > 0 && f.ends[0].At <= at {
 		f.scheduler.End(at, f.ends.Pop())
 	}
+}
+
+// pass starts what starts at an instant, and tells whether started knows enough.
+func (f *Forecast) pass(at grid.Tick, started func(at grid.Tick, h Running) (run grid.Tick, enough bool)) bool {
 	enough := false
 	for _, h := range f.scheduler.Pass(at) {
 		run, last := started(at, h)

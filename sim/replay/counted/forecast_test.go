@@ -47,7 +47,7 @@ func BenchmarkForecast(b *testing.B) {
 			b.ReportAllocs()
 			began := processorTime(b)
 			for b.Loop() {
-				f.Run(1, c, ends, func(_ grid.Tick, h Running) (grid.Tick, bool) { return never, false })
+				f.Run(1, c, ends, nil, func(_ grid.Tick, h Running) (grid.Tick, bool) { return never, false })
 			}
 			b.ReportMetric((processorTime(b)-began)/float64(b.N)*1000, "cpu-ms/op")
 		})
@@ -86,7 +86,7 @@ func TestForecastComesTrue(t *testing.T) {
 		waiting := c.Waiting()
 		var f Forecast
 		for range 2 { // the state of c stays as it is
-			f.Run(0, c, running, func(at grid.Tick, h Running) (grid.Tick, bool) {
+			f.Run(0, c, running, nil, func(at grid.Tick, h Running) (grid.Tick, bool) {
 				got[h.Ref] = at
 				return jobs[h.Ref].run, false
 			})
@@ -108,7 +108,7 @@ func TestBeliefsStayWithinLimits(t *testing.T) {
 			}
 			running := []Ending{{c.believed, one.Pass(0)[0]}}
 			var got []grid.Tick
-			new(Forecast).Run(0, one, running, func(at grid.Tick, _ Running) (grid.Tick, bool) {
+			new(Forecast).Run(0, one, running, nil, func(at grid.Tick, _ Running) (grid.Tick, bool) {
 				got = append(got, at)
 				return c.believed, false
 			})
