@@ -84,7 +84,7 @@ func (w *world) lookAtHolds() {
 		}
 		s.batch.lapse()
 		if !s.works() {
-			s.batch.since = w.now
+			s.batch.since = max(s.batch.since, w.now)
 		}
 		for _, id := range slices.Sorted(maps.Keys(s.batch.holds)) {
 			r, _ := s.disk.beside[besideKey{grid.KindReservation, string(id)}].(*grid.Reservation)

@@ -87,7 +87,7 @@ func (h *host) begin() {
 	h.view = maps.Clone(s.disk.records)
 	s.w.truth.loaded(s)
 	h.cores++
-	s.batch.since, s.awake = s.w.now, s.w.now
+	s.batch.since, s.awake = max(s.batch.since, s.w.now), s.w.now
 	h.Begin(core.NewFrom(s.w.config(s), s.members, s.disk.load()), h.clocks())
 	h.turn()
 }
@@ -350,7 +350,7 @@ func (h *host) pause(span grid.Tick) {
 			return
 		}
 		s.w.tell(s, "goes on")
-		h.frozen, s.batch.since, s.awake = false, s.w.now, s.w.now
+		h.frozen, s.batch.since, s.awake = false, max(s.batch.since, s.w.now), s.w.now
 		if span >= core.StallAfter {
 			h.pauses++
 		}

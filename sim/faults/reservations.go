@@ -38,14 +38,14 @@ func (h *host) reservations(key core.WorkKey, run func(failed bool) core.Event) 
 		begin: func() grid.Tick {
 			span := b.pace(30)
 			if span >= grid.Second {
-				b.since = b.s.w.now + span
+				b.since = max(b.since, b.s.w.now+span)
 			}
 			return span
 		},
 		end: func(bool) {
 			failed := b.off || b.s.w.strikes(CommandFails, b.s.w.rnd.batch)
 			if failed {
-				b.since = b.s.w.now
+				b.since = max(b.since, b.s.w.now)
 			}
 			h.post(run(failed))
 		},
