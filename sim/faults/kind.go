@@ -135,6 +135,12 @@ func Profiles() []Profile {
 		{Name: "disk", About: "saves that fail, full and slow disks, journals lost, restored, cut short; machines put back", rates: diskRates},
 		{Name: "batch", About: "batch systems that fail, lie, forget, requeue and act late", rates: batchRates},
 		{Name: "forget", About: "sites forgotten by mistake, or fenced off; they come back", rates: rates{Forgotten: 3, Fenced: 1, Crash: 1}},
+		{
+			Name: "fence", About: "sites that are fenced off, most of them as they are about to start a job of another home; they come back",
+			rates: rates{Fenced: 12, PauseInside: 0.002},
+		},
+		{Name: "handoff", About: "handoffs that are slow, lost and broken, between sites that are drained", rates: rates{Delay: 0.5, FetchBreak: 0.4, Drain: 3, Loss: 0.1}},
+		{Name: "lost", About: "journals that are lost while jobs change hands", rates: rates{JournalLost: 2, Loss: 0.2, Drain: 3, Delay: 0.3}},
 		{Name: "rollback", About: "journals restored from backups, and nothing else", rates: rates{JournalRestored: 2}},
 		{Name: "tail", About: "disks that lie: the last seconds of a journal are gone after a power cut, and nobody knows", rates: rates{TailLost: 2}},
 		{Name: "machine", About: "whole machines put back to snapshots, control directories too", rates: rates{MachineRestored: 1.5}},
