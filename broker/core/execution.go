@@ -18,6 +18,7 @@ type execution struct {
 		beforeCancel(j *job) gate
 		beforeStart(j *job) gate
 		beforeEnd(j *job) gate
+		beforeLettingGo(j *job) gate
 		beforeStrays() gate
 		beforeSweep() gate
 		beforePassing(told bool) gate

@@ -212,7 +212,9 @@ func TestSuperseded(t *testing.T) {
 		t.Errorf("withdrawn: %s %s", r.Role, r.State)
 	}
 
-	c = bare(record(grid.Running))
+	rerunnable := record(grid.Running)
+	rerunnable.Job.Rerunnable = true // of what may run once the home is told the end
+	c = bare(rerunnable)
 	if _, ok := only[Kill](c.Step(1_000_001, word(by))); !ok {
 		t.Error("what runs goes on")
 	}
@@ -314,6 +316,34 @@ func TestSupersededAndAdopted(t *testing.T) {
 		at := grid.AttemptID{Job: j.ID, Epoch: of, Attempt: 1}
 		c.Step(1_000_003, Progressed{Progress: grid.Progress{ID: at, Phase: grid.Ended, Cause: grid.Disappeared}})
 		if r := c.jobs[j.ID].rec; k.adopted && (r.Role != grid.Owning || r.End != grid.Failed) {
+			t.Errorf("%s: at its end it is %s, %s", name, r.Role, r.End)
+		}
+	}
+}
+
+// What may run once has started, and its end is seen before its home has said anything of that start: the home, which may have
+// adopted it, is told the end and says what becomes of it. All else that is superseded is let go.
+func TestSupersededAndEnded(t *testing.T) {
+	t.Parallel()
+	of, by := grid.Epoch{Term: 1, Hop: 1}, grid.Epoch{Term: 2}
+	for name, k := range map[string]struct {
+		epoch      grid.Epoch
+		rerunnable bool
+		cause      grid.Cause
+		told       bool
+	}{
+		"it has started":             {epoch: by, cause: grid.Alone, told: true},
+		"it has never started":       {epoch: by, cause: grid.NeverRan},
+		"it may run again":           {epoch: by, cause: grid.Alone, rerunnable: true},
+		"it was given up, not moved": {epoch: of, cause: grid.Alone},
+	} {
+		j := jobOf(her, "b", "1")
+		j.Rerunnable = k.rerunnable
+		c := bare(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: of, Report: 2}, Run: grid.Run{Attempt: 1, Local: "l"}})
+		c.Step(1_000_001, Message{her, wire.Superseded{Job: j.ID, Of: of, Epoch: k.epoch}})
+		at := grid.AttemptID{Job: j.ID, Epoch: of, Attempt: 1}
+		c.Step(1_000_002, Progressed{Progress: grid.Progress{ID: at, Phase: grid.Ended, Cause: k.cause}})
+		if r := c.jobs[j.ID].rec; (r.Role == grid.Owning && r.End == grid.Failed) != k.told {
 			t.Errorf("%s: at its end it is %s, %s", name, r.Role, r.End)
 		}
 	}

@@ -138,6 +138,15 @@ func (c *gates) beforeAgain(j *job, harmless bool) gate {
 	return itMayRun
 }
 
+// beforeLettingGo is what has to be known before a superseded job whose attempt has ended without a result is let go: its home may
+// have heard since that what may run once has started here, and wait for its end.
+func (c *gates) beforeLettingGo(j *job) gate {
+	if j.rec.State >= grid.Running && !j.rec.Job.Rerunnable && !j.givenUp() {
+		return untilHome
+	}
+	return open
+}
+
 // beforeDrop is what has to be known before what a job has left here is dropped.
 func (c *gates) beforeDrop(j *job) gate {
 	switch {

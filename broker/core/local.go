@@ -268,7 +268,7 @@ func (c *execution) finished(j *job, p grid.Progress) {
 	if p.Cause == grid.Disappeared && c.again(j, "its supervisor vanished: "+p.Detail) {
 		return
 	}
-	if j.isSuperseded() && p.Cause != grid.ByItself && p.Cause != grid.ByWalltime {
+	if j.isSuperseded() && c.gates.beforeLettingGo(j) == open && p.Cause != grid.ByItself && p.Cause != grid.ByWalltime {
 		c.ownership.letGo(j)
 		return
 	}
