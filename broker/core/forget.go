@@ -136,8 +136,9 @@ func (c *home) meet(j *job, f Fate, by string) {
 		c.terminal(j, grid.Lost)
 	case EndKilled:
 		c.letOffer(j)
+		end, _ := c.cancelled(j)
 		j.rec.Reason = why
-		c.terminal(j, grid.Killed)
+		c.terminal(j, end)
 	case GoOn:
 		j.rec.HomeForgotten = true
 		c.save(j, why)

@@ -37,6 +37,7 @@ func TestFates(t *testing.T) {
 			rerunnable(r)
 		}), RunAgain, RunAgain},
 		{"cancelled", watching(her, func(r *grid.Record) { r.CancelRequested = true }), GiveUp, EndKilled},
+		{"overdue", watching(her, func(r *grid.Record) { r.CancelRequested, r.Overdue = true, true }), GiveUp, EndKilled},
 		{"cancelled, rerunnable", watching(her, func(r *grid.Record) { r.CancelRequested = true; rerunnable(r) }), GiveUp, EndKilled},
 		{"committed, not yet owned", watching(her, func(r *grid.Record) {
 			r.State, r.Handoff = grid.Moving, grid.Handoff{Phase: grid.Committed, To: her, Epoch: r.Epoch}
@@ -81,7 +82,7 @@ func checkFate(t *testing.T, name string, c *Core, before grid.Record, v Verdict
 	case GiveUp:
 		ok = r.State == grid.Lost && r.Epoch == before.Epoch && r.Handoff.Phase == grid.NoHandoff && r.Reason != ""
 	case EndKilled:
-		ok = r.State == grid.Killed
+		ok = r.State == map[bool]grid.State{false: grid.Killed, true: grid.CancelledDeadline}[before.Overdue]
 	case Decline:
 		ok = r.Role == grid.Declined
 	case GoOn:

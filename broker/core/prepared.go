@@ -116,8 +116,9 @@ func (c *ownership) own(j *job, chain []grid.Certificate, cancel bool) {
 	c.disarm(j, onPrepared)
 	j.known, j.homeHeard, j.since = false, c.now, 0
 	if j.stalled || giver != j.rec.Job.Home && (j.recovered || c.now-j.began > c.cfg.Lease) {
-		// The Commit may be older than what the home has done since: it speaks first.
-		j.homeHeard, j.stalled = 0, false
+		// The Commit may be older than what the home has done since, and so may what it has said of the job: it
+		// acknowledges a report first.
+		j.homeHeard, j.stalled, j.since = 0, false, j.rec.Report+1
 	}
 	c.emit(Publish{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
 	if j.rec.CancelRequested {

@@ -113,6 +113,17 @@ func TestACommitAfterAStallWaitsForTheHome(t *testing.T) {
 		if launched == stall {
 			t.Errorf("stall %t: launched %t", stall, launched)
 		}
+		if !stall {
+			continue
+		}
+		ack := wire.ReportAck{Job: j.ID, Epoch: o.Handoff.Epoch} // of no report: said when the job was held, or altered
+		if _, launched := only[Launch](c.Step(c.now+1, Message{her, ack})); launched {
+			t.Error("launched at a word that the home may have said before the stall")
+		}
+		ack.Number = c.jobs[j.ID].rec.Report
+		if _, launched := only[Launch](c.Step(c.now+1, Message{her, ack})); !launched {
+			t.Error("the home acknowledges its report, and it does not go on")
+		}
 	}
 }
 
