@@ -22,6 +22,9 @@ func (c *recovery) stall(e Stall) {
 		if j.heard != 0 {
 			j.heard = c.now
 		}
+		if j.raised != 0 {
+			j.raised = c.now
+		}
 		switch {
 		case j.rec.State == grid.StageIn:
 			c.arm(j, onUpload, c.cfg.UploadLimit)

@@ -47,6 +47,32 @@ func TestAbsenceDoesNotCountOverAStall(t *testing.T) {
 	}
 }
 
+// A job that is to start again as its site was forgotten waits for those who may have got it from there: that they were silent
+// counts only while this broker listened.
+func TestWhoMayHaveItIsHeardAfterAStall(t *testing.T) {
+	t.Parallel()
+	r := watching(her, nil)
+	c := bare(r)
+	c.cfg.Digest = grid.Minute
+	for _, m := range c.members {
+		m.heard, m.told = true, true
+	}
+	c.Step(1_000_001, Forget{Token: 1, Site: her, Fenced: true, By: "root"})
+	j := c.jobs[r.Job.ID]
+	if got := c.gates.beforeStart(j); got != untilReported {
+		t.Fatalf("forgotten: %s", got)
+	}
+	now := grid.Tick(1_000_002) + grid.Hour
+	c.Step(now, Stall{grid.Hour})
+	if got := c.gates.beforeStart(j); got != untilReported {
+		t.Errorf("after a stall: %s", got)
+	}
+	c.Step(now+silence*c.cfg.Digest, Tick{})
+	if got := c.gates.beforeStart(j); got == untilReported {
+		t.Errorf("after the silence of those who were listened to: %s", got)
+	}
+}
+
 // After a stall, or a start, the home of a job may have given it to another.
 func TestAfterAStallTheHomeIsAsked(t *testing.T) {
 	t.Parallel()
