@@ -58,7 +58,7 @@ func (s *coallocation) beginCycle() {
 	c := &planning{round: s.wholes.round(), until: now + answerWithin, asked: map[grid.JobID]*asking{}}
 	s.cycle, s.wanted, s.next = c, false, now+s.cfg.Cycle
 	first := map[string]int{} // by what is asked, which of the questions
-	records := s.waiting()
+	records := s.waiting()    // and wanted, if some are left out
 	for _, r := range records {
 		c.of = append(c.of, r.Job.ID)
 		key := question(&r.Job)
@@ -98,6 +98,12 @@ func (s *coallocation) waiting() (list []*grid.Record) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b *grid.Record) int { return cmp.Compare(a.Submitted, b.Submitted) })
+	if len(list) <= mostPlanned {
+		return list
+	}
+	s.wanted = true // the others' turn comes
+	now := s.wholes.instant()
+	list = slices.DeleteFunc(list, func(r *grid.Record) bool { return s.all[r.Job.ID].rec.Next > now })
 	if len(list) <= mostPlanned {
 		return list
 	}
@@ -143,11 +149,13 @@ func (s *coallocation) endCycle() {
 	}
 	ahead := plan.Lookahead(jobs, s.cfg.Window, offers...)
 	s.cycle = nil
+	for _, id := range c.of {
+		s.stale[id] = true
+	}
 	for _, i := range plan.Turns(jobs) {
 		a := s.all[jobs[i].Job]
 		r, _ := s.wholes.whole(jobs[i].Job)
 		s.chosen(a, r, c.asked[jobs[i].Job], ahead[i], choices[i])
-		s.stale[jobs[i].Job] = true
 	}
 }
 

@@ -41,13 +41,13 @@ func (s *coallocation) begin(a *allocation, r *grid.Record, q *asking, got plan.
 		sites = append(sites, fmt.Sprintf("%s %d", part.Site, part.Processes))
 	}
 	why := "reserving: " + strings.Join(sites, ", ")
-	s.become(a, grid.Reserving, why)
 	for _, p := range a.current() {
+		// To wait for the uplink would hold nodes up that are free, round after round: inputs that come late have the grace.
 		if no := s.wholes.deliver(a.rec.Of, p.Job, p.Peer, got.Start); no != nil {
-			s.abandon(a, words(no))
-			return
+			why += "; its inputs have no rate of their own: " + words(no)
 		}
 	}
+	s.become(a, grid.Reserving, why)
 	s.wholes.tell(a.rec.Of, why, a.rec.Start)
 }
 

@@ -49,7 +49,9 @@ func loadOf(s plan.Snapshot) (l grid.Load) {
 	}
 	l.Waiting = len(s.Waiting)
 	for i := range s.Waiting {
-		l.Busy += s.Waiting[i].Demand.Cores()
+		if !s.Waiting[i].Held {
+			l.Busy += s.Waiting[i].Demand.Cores()
+		}
 	}
 	l.Busy = min(l.Busy, l.Cores)
 	return l

@@ -35,6 +35,7 @@ type reservations struct {
 	listed  grid.Tick // when it was last known
 
 	uplink     map[grid.PeerID]int64 // what is reserved of it, as it was told
+	uplinkRest int64
 	uplinkTold bool
 
 	estimator interface {
@@ -307,6 +308,9 @@ func (c *reservations) answer(to grid.PeerID, of wire.Kind, sent grid.Tick, r gr
 	}
 	if w := c.at[r.ID]; w != nil && r.Seq > 0 {
 		w.seq, w.word = r.Seq, c.now+c.cfg.Retry
+	}
+	if _, known := c.book.Get(r.ID); !known {
+		delete(c.at, r.ID) // it was refused: nothing is kept of it
 	}
 	c.send(to, wire.Reserved{Of: of, Reservation: r, Refusal: why, Slack: c.cfg.Slack, Sent: sent, Clock: c.now})
 }

@@ -33,14 +33,14 @@ func (c *reservations) shareUplink() {
 			sum += r.Bandwidth
 		}
 	}
-	if c.uplinkTold && maps.Equal(is, c.uplink) {
-		return
-	}
-	c.uplink, c.uplinkTold = is, true
 	rest := int64(0)
 	if len(is) > 0 {
 		rest = max(c.book.Rules().Uplink-sum, leastRest)
 	}
+	if c.uplinkTold && rest == c.uplinkRest && maps.Equal(is, c.uplink) {
+		return
+	}
+	c.uplink, c.uplinkRest, c.uplinkTold = is, rest, true
 	c.emit(Uplink{maps.Clone(is), rest})
 }
 
