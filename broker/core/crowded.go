@@ -9,8 +9,8 @@ import (
 
 // A site that is nearly full counts a little more for a job that has no place yet, by how long the job would keep its
 // cores: those who come there next would have to wait for them, or to go elsewhere. Among a hundred sites under load,
-// where each job may go to few of them, that shortens the waits of all by a third (docs/experiments.md); the job itself
-// is later by that share of its run at most. [Config.Published] is without it, and so is the search for jobs that wait.
+// where each job may go to few of them, that shortens the waits of all (docs/experiments.md says by how much); the job
+// itself is later by that share of its run at most. [Config.Published] is without it, and so is the search for jobs that wait.
 
 const (
 	crowdedFrom  = 0.8      // of its cores are taken, or waited for

@@ -51,11 +51,18 @@ func TestUplinkIsShared(t *testing.T) {
 	if !refused {
 		t.Error("more than the uplink is reserved")
 	}
+	if c.reservations.at["r2"] != nil {
+		t.Error("something is kept of what was refused")
+	}
 	if at, ok := c.Next(); !ok || at > 1_010_000 {
 		t.Errorf("it looks again at %v", at)
 	}
 	if list := shares(step(1_010_000, Tick{})); len(list) != 1 || list[0].Reserved[her] != 7_000_000 || list[0].Rest != 3_000_000 {
 		t.Errorf("at its start %+v", list)
+	}
+	c.reservations.book.SetRules(now, reserve.Rules{Offered: true, Uplink: 8_000_000})
+	if list := shares(step(1_020_000, ask("r3", him, 9_000_000))); len(list) != 1 || list[0].Rest != 1_000_000 {
+		t.Errorf("with another uplink %+v", list)
 	}
 	if list := shares(step(1_070_000, Tick{})); len(list) != 1 || len(list[0].Reserved) != 0 || list[0].Rest != 0 {
 		t.Errorf("at its end %+v", list)
