@@ -183,7 +183,8 @@ func (c *search) whereDue() {
 	}
 }
 
-// Never tells that no site of a decision will ever run the job; [Reasons] says why.
+// Never tells that no site of a decision will ever run the job; [Reasons] says why. A decision for which nobody was asked, as
+// of a job that is here already, denies nothing.
 func Never(d grid.Decision) bool {
-	return !slices.ContainsFunc(d.Candidates, func(row grid.Candidate) bool { return row.Refusal == nil || row.Refusal.MayPass() })
+	return len(d.Candidates) > 0 && !slices.ContainsFunc(d.Candidates, func(row grid.Candidate) bool { return row.Refusal == nil || row.Refusal.MayPass() })
 }

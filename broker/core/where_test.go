@@ -163,3 +163,15 @@ func TestWhereOfKnownKey(t *testing.T) {
 		t.Errorf("answered %+v", a)
 	}
 }
+
+// A job that is handed in again, as its first answer was lost, is known by its key: nobody is asked, and nothing is denied.
+func TestNobodyAskedDeniesNothing(t *testing.T) {
+	t.Parallel()
+	if Never(grid.Decision{}) {
+		t.Error("nobody was asked, and no site could ever run it")
+	}
+	no := grid.Candidate{Refusal: &grid.Refusal{Kind: grid.Permanent}}
+	if !Never(grid.Decision{Candidates: []grid.Candidate{no}}) {
+		t.Error("the only site could never run it")
+	}
+}
