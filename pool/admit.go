@@ -1,0 +1,124 @@
+package pool
+
+import (
+	"fmt"
+	"time"
+
+	"gbroker/grid"
+)
+
+// Place is where and when a job would run.
+type Place struct {
+	Computer   int
+	Start, End grid.Tick
+}
+
+// Refusal is why a pool does not take a job. It is an error whose words are for its user, in UTC; Words has them for another zone.
+type Refusal struct {
+	Cause    Cause
+	Lacking  string    // what no computer does, such as "has 64 cores"
+	Now      grid.Tick // when it was asked
+	Deadline grid.Tick
+	Earliest grid.Tick // the earliest end, with the margin of safety; [Never] where there is none
+}
+
+func (r *Refusal) Error() string { return r.Words(time.UTC) }
+
+// Words say it with the clock of a zone.
+func (r *Refusal) Words(zone *time.Location) string {
+	if r.Cause != NoTime {
+		return "no computer of this pool " + r.Lacking
+	}
+	clock := func(t grid.Tick) string {
+		at, now := t.Time().In(zone), r.Now.Time().In(zone)
+		if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
+			return at.Format("15:04")
+		}
+		return at.Format("2006-01-02 15:04")
+	}
+	if r.Earliest >= Never {
+		return fmt.Sprintf("no computer of this pool can make %s, nor any later time: none that could run the job is foreseen to have processor left", clock(r.Deadline))
+	}
+	// An end is told as the first whole minute that it makes, a deadline as the last that it leaves.
+	return fmt.Sprintf("no computer of this pool can make %s; the earliest end is %s", clock(r.Deadline), clock((r.Earliest+grid.Minute-1)/grid.Minute*grid.Minute))
+}
+
+// Admit plans the jobs that wait, then one more, and tells where it would run. The error is a [*Refusal].
+// Those that wait keep what they were promised: the new job gets what they leave.
+func (r Rule) Admit(now grid.Tick, computers []Computer, waiting []Job, j *Job) (Place, error) {
+	if cause := whyNone(computers, j); cause != "" {
+		return Place{}, &Refusal{Cause: cause, Lacking: j.ask(cause), Now: now, Deadline: j.Deadline, Earliest: Never}
+	}
+	free := r.foresee(now, computers, waiting)
+	best, inTime := r.weakest(computers, free, j)
+	if !inTime {
+		return best, &Refusal{Cause: NoTime, Now: now, Deadline: j.Deadline, Earliest: r.earliest(computers, free, j)}
+	}
+	return best, nil
+}
+
+// earliest is the first deadline that would be admitted: the earliest end, with the margin.
+func (r *Rule) earliest(computers []Computer, free []grid.Tick, j *Job) grid.Tick {
+	end := Never
+	for i := range computers {
+		if c := &computers[i]; c.Lacks(j) == "" {
+			end = min(end, c.Forecast.End(free[i], j.Work*(1+r.Margin)))
+		}
+	}
+	return end
+}
+
+// whyNone is the cause for which no computer can run j: of all causes the last that some computer comes to.
+func whyNone(computers []Computer, j *Job) Cause {
+	rank := map[Cause]int{NoArchitecture: 1, NoSystem: 2, NoUser: 3, NoCores: 4, NoMemory: 5, NoDisk: 6, NoSpeed: 7}
+	worst := NoArchitecture
+	for i := range computers {
+		cause := computers[i].Lacks(j)
+		if cause == "" {
+			return ""
+		}
+		if rank[cause] > rank[worst] {
+			worst = cause
+		}
+	}
+	return worst
+}
+
+// foresee is when each computer comes free of its present job and of those that wait.
+func (r *Rule) foresee(now grid.Tick, computers []Computer, waiting []Job) []grid.Tick {
+	free := make([]grid.Tick, len(computers))
+	for i := range computers {
+		free[i] = max(now, computers[i].Free)
+	}
+	for _, j := range r.order(now, computers, waiting) {
+		if whyNone(computers, &waiting[j]) != "" {
+			continue
+		}
+		if p, inTime := r.weakest(computers, free, &waiting[j]); p.End < Never && (inTime || !r.InTime) {
+			free[p.Computer] = p.End
+		}
+	}
+	return free
+}
+
+// weakest is the place of j on the weakest computer that ends it in time, with the time since which each is free; where there
+// is none, or the rule is for any computer, that which ends it first.
+func (r *Rule) weakest(computers []Computer, free []grid.Tick, j *Job) (best Place, inTime bool) {
+	best = Place{-1, 0, Never}
+	mean := 0.0
+	for i := range computers {
+		c := &computers[i]
+		if c.Lacks(j) != "" {
+			continue
+		}
+		end, ok := r.ends(c, j, free[i])
+		better := end < best.End
+		if r.Fit == BestFit && ok && inTime && j.Deadline != 0 {
+			better = c.Forecast.mean < mean
+		}
+		if ok && !inTime || ok == inTime && better || best.Computer < 0 {
+			best, inTime, mean = Place{i, free[i], end}, ok, c.Forecast.mean
+		}
+	}
+	return best, inTime
+}
