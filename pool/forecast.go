@@ -125,7 +125,7 @@ func (f *Forecast) End(from grid.Tick, work float64) grid.Tick {
 	from = max(from, f.origin)
 	const far = 1 << 53 // ticks that are exact
 	if len(f.steps) == 1 {
-		if span := math.Ceil(work * 1000 / f.steps[0].H); span < far { // not where H is 0
+		if span := ticks(work * 1000 / f.steps[0].H); span < far { // not where H is 0
 			return from + grid.Tick(span)
 		}
 		return Never
@@ -146,9 +146,12 @@ func (f *Forecast) End(from grid.Tick, work float64) grid.Tick {
 	}
 	i := sort.Search(len(f.sums), func(i int) bool { return f.sums[i] >= target }) - 1
 	i = max(i, 0)
-	span := math.Ceil((target - f.sums[i]) / f.steps[i].H)
+	span := ticks((target - f.sums[i]) / f.steps[i].H)
 	if !(span < far) {
 		return Never
 	}
 	return max(from, f.origin+grid.Tick(periods)*f.period+f.steps[i].From+grid.Tick(span))
 }
+
+// ticks rounds a span up to whole ticks, but not where it is beyond one by no more than floats round.
+func ticks(span float64) float64 { return math.Ceil(span - 1e-6) }
