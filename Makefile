@@ -41,16 +41,16 @@ check:
 	go vet ./...
 
 # The last line is "N passed, N failed, N skipped". The house rules and the import
-# test are tests too: test/house. What is pure has no goroutines, so the race detector has
+# test are tests too: test/house. What is in ALONE has no goroutines, so the race detector has
 # nothing to find there; what waits for real daemons and clusters is begun first.
-PURE = ./grid/... ./jsdl/... ./plan/... ./wire/... ./broker/core/... ./sim/faults/... ./sim/replay/counted/... ./sim/workload/...
+ALONE = ./grid/... ./jsdl/... ./plan/... ./reserve/... ./wire/... ./broker/core/... ./sim/brokers/... ./sim/faults/... ./sim/replay ./sim/replay/counted/... ./sim/workload/...
 
 test: tools check
 	@mkdir -p bin
 	@go build -o bin/count ./test/house/count
 	@race=-race; command -v "$${CC:-gcc}" >/dev/null || race=; \
-	rest=$$(go list ./test/... ./pbs/... ./... | grep -vxF "$$(go list $(PURE))"); \
-	bin/count go test $$race -p 3 -timeout 10m -json : $$rest -- go test -p 1 -timeout 10m -json : $(PURE)
+	rest=$$(go list ./test/... ./pbs/... ./... | grep -vxF "$$(go list $(ALONE))"); \
+	bin/count go test $$race -p 3 -timeout 10m -json : $$rest -- go test -p 1 -timeout 10m -json : $(ALONE)
 
 test-openpbs:
 	GBROKER_LIVE_OPENPBS=1 $(if $(FOLDER),TMPDIR=$(FOLDER)) go test ./pbs/openpbs -run '^TestLive$$' -v -count 1 -timeout 4h

@@ -85,7 +85,7 @@ func aGroup(ulid string) *grid.Group {
 // do either; no flip may change what is read without a word.
 func TestATurnedBitIsNeverTakenSilently(t *testing.T) {
 	t.Parallel()
-	const jobs, flips = 4, 400
+	const jobs, flips = 4, 100
 	dir := t.TempDir()
 	want := sample(t, dir, jobs)
 	whole, err := os.ReadFile(filepath.Join(dir, "journal.db"))

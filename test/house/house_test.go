@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -131,22 +132,61 @@ func TestBreachesAreFound(t *testing.T) {
 	}
 }
 
-// Only what is held to be pure is tested without the race detector.
+// Only what is pure, or has no goroutines, is tested without the race detector.
 func TestWithoutRace(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(text), "\nPURE = ")
+	_, rest, found := strings.Cut(string(text), "\nALONE = ")
 	line, _, _ := strings.Cut(rest, "\n")
 	if !found || line == "" {
-		t.Fatal("the Makefile has no list PURE")
+		t.Fatal("the Makefile has no list ALONE")
+	}
+	list, err := List(t.Context(), "../..")
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, name := range strings.Fields(line) {
 		in := strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/...")
-		if !isPure(in) {
-			t.Errorf("%s is tested without the race detector, and is not held to be pure", name)
+		if isPure(in) {
+			continue
+		}
+		k := slices.IndexFunc(list, func(p Package) bool { return p.inside() == in })
+		if k < 0 {
+			t.Errorf("%s is tested without the race detector: there is no such package", name)
+			continue
+		}
+		breaches, err := Concurrent(list[k])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range breaches {
+			t.Errorf("%s is tested without the race detector: %s", name, b)
+		}
+	}
+}
+
+// A package that has goroutines is known by each of its signs.
+func TestConcurrent(t *testing.T) {
+	t.Parallel()
+	list, err := List(t.Context(), "testdata/broken")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := slices.IndexFunc(list, func(p Package) bool { return p.inside() == "broker/core" })
+	breaches, err := Concurrent(list[k])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, b := range breaches {
+		got = append(got, b.String())
+	}
+	for _, want := range []string{"broker/core/core.go:4: imports sync", "broker/core/core.go:9: starts a goroutine"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("not found: %s, but %q", want, got)
 		}
 	}
 }
