@@ -61,6 +61,8 @@ func (c *search) refusal(j *job, a *reply, i int, p grid.PeerID) *grid.Refusal {
 		return c.refusedBy(j, p)
 	case !own && p != j.rec.Job.Home && !c.ownership.mayHandOn(j):
 		return forNow(unprovable)
+	case !own && c.gates.beforeHandingOn(j) == untilHome:
+		return forNow(homeSilent)
 	case a == nil:
 		return forNow(notAlive) // became a target during the round
 	case a.missing != nil:

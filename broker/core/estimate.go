@@ -35,6 +35,8 @@ const (
 	nodesDown = "nodes that it needs are down"
 	drained   = "it is drained: it takes no jobs from elsewhere, and starts none of its users"
 	stranger  = "the home of the job is no neighbour of that site"
+	// homeSilent: an administrator's word lets it start here; see beforeHandingOn.
+	homeSilent = "its home is not heard, so it may run here alone"
 	// unprovable: the job came here without a certificate, or with too many.
 	unprovable = "this site cannot prove that it owns the job, so only its home can take it"
 )

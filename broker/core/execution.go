@@ -16,6 +16,7 @@ type execution struct {
 	}
 	gates interface {
 		beforeCancel(j *job) gate
+		beforeHandingOn(j *job) gate
 		beforeStart(j *job) gate
 		beforeEnd(j *job) gate
 		beforeLettingGo(j *job) gate

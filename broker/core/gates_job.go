@@ -25,10 +25,25 @@ func (c *gates) beforeStart(j *job) gate {
 			return untilCertain
 		}
 		return open
-	case j.homeHeard == 0 || c.now-j.homeHeard > silence*c.cfg.Digest:
+	case !c.hearsHome(j):
 		return untilHome
 	}
 	return open
+}
+
+// beforeHandingOn is what has to be known before the job is given to another site. That the home will not come
+// back is the word of this site's administrator, and lets it start here alone: the next owner takes the commit for the
+// word of one who has heard the home.
+func (c *gates) beforeHandingOn(j *job) gate {
+	if hold := c.beforeStart(j); hold != open || c.isHome(j) || c.hearsHome(j) {
+		return hold
+	}
+	return untilHome
+}
+
+// hearsHome: the home of a job owned here was heard lately.
+func (c *gates) hearsHome(j *job) bool {
+	return j.homeHeard != 0 && c.now-j.homeHeard <= silence*c.cfg.Digest
 }
 
 // kept says what keeps a job of this home back: its terms, then the sites of a co-allocated one.

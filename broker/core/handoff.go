@@ -225,7 +225,7 @@ func (c *ownership) onReady(from grid.PeerID, m wire.Ready) {
 		return
 	}
 	switch {
-	case j.rec.Handoff.Phase == grid.Offering && c.gates.beforeStart(j) != open:
+	case j.rec.Handoff.Phase == grid.Offering && c.gates.beforeHandingOn(j) != open:
 		return // the candidate repeats it
 	case m.Handoff.Digest != j.sum():
 		c.giveUp(j, "it is ready for another job than the one offered")

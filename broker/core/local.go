@@ -156,9 +156,9 @@ func (c *execution) withdrawn(e Withdrawn) {
 		c.ownership.abandon(j, "cancelled")
 		end, why := c.cancelled(j)
 		c.end(j, end, why)
-	case j.rec.Handoff.Phase == grid.Withdrawing && c.gates.beforeStart(j) != open:
+	case j.rec.Handoff.Phase == grid.Withdrawing && c.gates.beforeHandingOn(j) != open:
 		j.rec.Local = ""
-		c.ownership.dropOffer(j, "the offer died: the job "+c.gates.beforeStart(j).String())
+		c.ownership.dropOffer(j, "the offer died: the job "+c.gates.beforeHandingOn(j).String())
 	case j.rec.Handoff.Phase == grid.Withdrawing:
 		c.ownership.commit(j)
 	case j.rec.State == grid.Assigned && c.refusedHere(e.ID.Job) != nil:

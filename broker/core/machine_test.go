@@ -53,7 +53,7 @@ func (a *alone) step(ev Event) string {
 	}
 	for _, s := range a.take() {
 		word, _, _ := strings.Cut(s, " ")
-		if !slices.Contains([]string{"beforeStart", "beforeCancel", "saw", "mark", "unsure", "recounting", "refusedHere", "mayHandOn", "question", "starting", "unwelcome", "usedBy", "mayLack", "whole", "hasSeen"}, word) {
+		if !slices.Contains([]string{"beforeStart", "beforeHandingOn", "beforeCancel", "saw", "mark", "unsure", "recounting", "refusedHere", "mayHandOn", "question", "starting", "unwelcome", "usedBy", "mayLack", "whole", "hasSeen"}, word) {
 			did = append(did, strings.NewReplacer("a.0000000000000000000000000", "", "b.0000000000000000000000000", "").Replace(s))
 		}
 	}

@@ -59,6 +59,10 @@ func (o *others) withdraw(j *job)                            { o.did("withdraw %
 // what is needed of gates
 
 func (o *others) beforeStart(j *job) (r gate) { o.did("beforeStart %s", j.rec.Job.ID); return o.closed }
+func (o *others) beforeHandingOn(j *job) (r gate) {
+	o.did("beforeHandingOn %s", j.rec.Job.ID)
+	return o.closed
+}
 func (o *others) beforeCancel(j *job) (r gate) {
 	o.did("beforeCancel %s", j.rec.Job.ID)
 	return o.closed

@@ -36,7 +36,7 @@ type ownership struct {
 		beforeOwning(j *job, from grid.PeerID, m wire.Commit, last grid.JournalID) gate
 		beforeReclaiming() gate
 		beforeRepeating(j *job) gate
-		beforeStart(j *job) gate
+		beforeHandingOn(j *job) gate
 		beforeTaking(j *job, chain []grid.Certificate) gate
 		beforeTakingBack(j *job, m wire.Declined) gate
 		beforeVerdict() gate

@@ -182,7 +182,7 @@ func (c *search) chooseWaiting(s plan.Snapshot) (ids []grid.JobID, more bool) {
 func (c *search) movable(j *job) bool {
 	r := &j.rec
 	if r.Role != grid.Owning || r.State != grid.Assigned || r.Local == "" || r.CancelRequested || c.withdraws(j) ||
-		r.Missing != 0 || r.Job.Part != nil || r.Handoff.Phase != grid.NoHandoff || j.claim != nil || c.gates.beforeStart(j) != open {
+		r.Missing != 0 || r.Job.Part != nil || r.Handoff.Phase != grid.NoHandoff || j.claim != nil || c.gates.beforeHandingOn(j) != open {
 		return false
 	}
 	if c.draining {

@@ -28,6 +28,7 @@ type search struct {
 		launch(j *job, why string)
 	}
 	gates interface {
+		beforeHandingOn(j *job) gate
 		beforeStart(j *job) gate
 		beforeSearch() gate
 		kept(j *job) keeping

@@ -78,6 +78,14 @@ func (f *fact) unheardOf(e grid.Epoch, now grid.Tick) bool {
 	})
 }
 
+// toldUnheard: its home has lost that its user was told an end, with its whole machine or in a power cut, and what it did at
+// the instant now it did before a member that had seen that part of its journal could be heard, or at once.
+func (f *fact) toldUnheard(now grid.Tick) bool {
+	return slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
+		return l.words && l.covers(f.toldAt) && (l.heard == 0 || now <= l.heard+hearing)
+	})
+}
+
 // hearing is how long a broker waits after a start for the word of members that live.
 const hearing = 2 * grid.Minute
 

@@ -421,6 +421,27 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.w.truth.shown(x.a, "job", ended(grid.Killed))
 		}, true},
+		{"the same, whose home has lost that with its machine and heard nobody who had seen it", func(x *scene) {
+			x.f.wished, x.f.told, x.f.toldAt = true, grid.Failed, at(200)
+			x.b.disk.records["job"] = &grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{End: grid.Failed}}
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, false},
+		{"the same, and such a one was heard long ago", func(x *scene) {
+			x.f.wished, x.f.told, x.f.toldAt = true, grid.Failed, at(200)
+			x.b.disk.records["job"] = &grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{End: grid.Failed}}
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.a.lapses[0].heard = at(800)
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, true},
+		{"the same, whose home has what is beside its journal", func(x *scene) {
+			x.f.wished, x.f.told, x.f.toldAt = true, grid.Failed, at(200)
+			x.b.disk.records["job"] = &grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{End: grid.Failed}}
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
+			x.w.truth.setBack(x.a, lapse{since: at(100)})
+			x.w.truth.loaded(x.a)
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, true},
 		{"told KILLED before, and started now: it had left its home", func(x *scene) {
 			x.f.told, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, x.b
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
@@ -436,7 +457,10 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 			x.f.told, x.f.toldAt, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, at(200), x.b
 			x.b.lost(250, 300, false)
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
-			x.f.mayStart(x.w, began(900, x.a, 1))
+			x.a.lapses[0].heard = at(500)
+			again := began(900, x.a, 1)
+			again.queued = at(890)
+			x.f.mayStart(x.w, again)
 		}, true},
 		{"told KILLED as its site was fenced off, which starts it now and was to forget the home", func(x *scene) {
 			x.f.told, x.f.toldAt, x.a.fenced[x.b.peer], x.a.forgot[x.b.peer], x.b.forgot[x.a.peer] = grid.Killed, at(200), at(200), at(200), at(300)
@@ -474,6 +498,11 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 			x.w.truth.setBack(x.a, lapse{since: at(100)})
 			x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}})})
 		}, true},
+		{"the same, and nobody who had seen what its home has lost was heard", func(x *scene) {
+			x.f.told, x.f.toldAt, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, at(200), x.b
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.f.mayStart(x.w, began(900, x.a, 1))
+		}, false},
 		{"its home drops a job", func(x *scene) {
 			x.w.truth.saved(x.a, []grid.Change{grid.Deleted(grid.KindJob, "job")})
 		}, true},

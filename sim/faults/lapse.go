@@ -12,9 +12,9 @@ type lapse struct {
 	since, at grid.Tick
 	files     bool // control directories and sandboxes too
 	words     bool // what is written beside the journal, of what users were told, too
-	// What its disk had confirmed, in a power cut: nobody at the site knows that anything is lost. Heard is when
-	// it first heard, since, a member that had seen the lost part.
-	tail  bool
+	tail      bool // what its disk had confirmed, in a power cut
+	// When it first heard, since, a member that had seen the lost part. Where what is beside the journal is lost too,
+	// nobody at the site knows that anything is, before that.
 	heard grid.Tick
 }
 
@@ -26,7 +26,7 @@ func (s *site) hearsOf(o *site) {
 		return !s.disk.reaches(p) && !slices.ContainsFunc(s.disk.state.Lost, func(l grid.JournalID) bool { return p.SameLife(l) && p.Sequence <= l.Sequence })
 	}
 	for i := range s.lapses {
-		if l := &s.lapses[i]; l.tail && l.heard == 0 && slices.ContainsFunc(o.disk.peers[s.peer], lost) {
+		if l := &s.lapses[i]; l.words && l.heard == 0 && slices.ContainsFunc(o.disk.peers[s.peer], lost) {
 			l.heard = s.w.now
 		}
 	}

@@ -31,7 +31,7 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 	if !r.State.Terminal() || f.told == r.State {
 		return
 	}
-	if f.once != 0 && r.State != f.once && f.askedKnow(f.once) && r.State != grid.Lost && !f.torn() {
+	if f.once != 0 && r.State != f.once && f.askedKnow(f.once) && r.State != grid.Lost && !f.toldUnheard(w.now) && !f.torn() {
 		w.violate("S5", id, "%s was told to be %s, which others know, and is told to be %s now", id, f.once, r.State)
 	}
 	f.told, f.exit, f.toldAt = r.State, r.ExitCode, w.now
