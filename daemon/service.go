@@ -290,9 +290,10 @@ func (s service) swept(id grid.JobID) bool {
 	return known && g.Made()
 }
 
-// listed tells of a job that there is something to see of.
+// listed tells of a job that there is something to see of. Of one that this site has let go that is a run which ended here:
+// what becomes of any other, its owner and its home know.
 func listed(r *grid.Record) bool {
-	return r.Role != grid.Declined && !r.Removed && (r.Role != grid.Tombstone || r.Started > 0)
+	return r.Role != grid.Declined && !r.Removed && (r.Role != grid.Tombstone || r.Started > 0 && r.State.Terminal())
 }
 
 func (s service) Wait(ctx context.Context, who api.Identity, id grid.JobID, since grid.State) (grid.Record, error) {

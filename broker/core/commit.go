@@ -89,6 +89,7 @@ func (c *ownership) onDeclined(from grid.PeerID, m wire.Declined) {
 		j.rec.Tenure = j.rec.Next(grid.Owning, c.cfg.Self, at)
 		j.rec.Handoff.Epoch = at
 		c.takeBack(j)
+		j.worn = true // an attempt of before the handoff may have run here
 		c.endOffer(j, "declined after the commit by "+string(c.siteName(from)))
 	}
 }

@@ -257,15 +257,8 @@ func (c *ownership) onReady(from grid.PeerID, m wire.Ready) {
 	}
 }
 
-// leaves forgets the run of a job that others own now. That it has started here, in an attempt
-// that was lost, is kept for the accounts.
-func (c *ownership) leaves(j *job) {
-	var run grid.Run
-	if !c.isHome(j) {
-		run.Started = j.rec.Started
-	}
-	j.rec.Run, j.rec.Adopted = run, grid.Epoch{}
-}
+// leaves forgets the run of a job that others own now: nobody tells a former owner what becomes of it.
+func (c *ownership) leaves(j *job) { j.rec.Run, j.rec.Adopted = grid.Run{}, grid.Epoch{} }
 
 func (c *ownership) commitOf(j *job) wire.Commit {
 	return wire.Commit{Handoff: c.handoffID(j), Cancel: j.rec.CancelRequested, Certificate: j.lastCertificate(), Journal: c.committing(), Ready: j.rec.Candidate}

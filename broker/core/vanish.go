@@ -84,6 +84,7 @@ func (c *execution) again(j *job, why string) bool {
 		return false
 	}
 	c.become(j, grid.Ready)
+	j.rec.Run, j.worn = grid.Run{Attempt: j.rec.Attempt}, true // it may wait, and be handed on, before it is launched
 	j.rec.Reason = why
 	c.save(j, "to be started again: "+why)
 	c.launch(j, "submitted again: "+why)
