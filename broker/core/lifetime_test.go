@@ -33,8 +33,8 @@ func TestAStartIsOfTheRunThatIsTold(t *testing.T) {
 	}
 }
 
-// The account of what ran here keeps an attempt that was lost here before the job was given away.
-func TestAnOwnerKeepsThatAJobHasStarted(t *testing.T) {
+// Who gives a job away keeps its way, and nothing of a run of his own.
+func TestWhoGivesAJobAwayKeepsItsWay(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
 	at := grid.Epoch{Term: 1, Hop: 1}
@@ -45,7 +45,7 @@ func TestAnOwnerKeepsThatAJobHasStarted(t *testing.T) {
 	})
 	k := c.jobs[j.ID]
 	c.ownership.commit(k)
-	if k.rec.Started != 500_000 || k.rec.Attempt != 0 || k.rec.Local != "" || k.rec.Missing != 0 {
+	if k.rec.Started != 0 || k.rec.Attempt != 0 || k.rec.Local != "" || k.rec.Missing != 0 {
 		t.Errorf("the run is %+v", k.rec.Run)
 	}
 	n := k.rec.Tenure

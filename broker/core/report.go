@@ -143,7 +143,7 @@ func (c *home) onClosed(from grid.PeerID, m wire.Closed) {
 		c.awaitHome(j) // it may have given the job up: that word may also be of a branch of its journal that is lost
 		return
 	}
-	// What ran here is kept for the accounts, and what ended here for a home that is restored from a
+	// What ran here is kept to be listed, and what ended here for a home that is restored from a
 	// backup, until its retention ends.
 	if j.rec.Started == 0 && !j.ended() && (j.rec.Role == grid.Tombstone || j.rec.Role == grid.Declined) { // also one that still says Commit: whom it says that to is told by the home
 		c.drop(j)
