@@ -43,7 +43,7 @@ check:
 # The last line is "N passed, N failed, N skipped". The house rules and the import
 # test are tests too: test/house. What is in ALONE has no goroutines, so the race detector has
 # nothing to find there; what waits for real daemons and clusters is begun first.
-ALONE = ./grid/... ./jsdl/... ./plan/... ./reserve/... ./wire/... ./broker/core/... ./sim/brokers/... ./sim/faults/... ./sim/replay ./sim/replay/counted/... ./sim/workload/...
+ALONE = ./grid/... ./steps/... ./jsdl/... ./plan/... ./flow/... ./reserve/... ./wire/... ./broker/core/... ./sim/brokers/... ./sim/faults/... ./sim/replay ./sim/replay/counted/... ./sim/workload/...
 
 test: tools check
 	@mkdir -p bin

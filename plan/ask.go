@@ -111,8 +111,8 @@ func (f *finder) fitsAt(w *work, t grid.Tick, m *moment) bool {
 	for n := f.look.next(0); n >= 0; n = f.look.next(n + 1) {
 		l := &f.lines[n]
 		room := f.placer.room
-		first := l.holding(t, 0)
-		copy(room, l.free[first*f.width:])
+		first := l.Holding(t, 0)
+		copy(room, l.Free[first*f.width:])
 		for g < m.hi && int(f.guards[g].node) < n {
 			g++
 		}
@@ -121,7 +121,7 @@ func (f *finder) fitsAt(w *work, t grid.Tick, m *moment) bool {
 		}
 		for _, start := range f.starts[n] {
 			if t < start && start < t+w.limit {
-				narrow(room, l.free[l.holding(start, first)*f.width:])
+				narrow(room, l.Free[l.Holding(start, first)*f.width:])
 			}
 		}
 		if f.placer.offer(n, room) {

@@ -47,11 +47,11 @@ func (b *Batch) allocate(start, end grid.Tick) {
 		l := &f.lines[n]
 		if !b.owned.has(n) {
 			b.owned.add(n)
-			*l = line{at: slices.Clone(l.at), free: slices.Clone(l.free)}
+			*l = line{At: slices.Clone(l.At), Free: slices.Clone(l.Free)}
 		}
 		amounts := f.placer.amounts[i*f.width : (i+1)*f.width]
-		first, last := l.change(start, end, amounts, -1)
-		l.settle(first, last, f.width)
+		first, last := l.Change(start, end, amounts, -1)
+		l.Settle(first, last, f.width)
 		cores += amounts[0]
 		if start > f.at {
 			f.starts[n] = append(f.starts[n], start)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gbroker/grid"
+	"gbroker/steps"
 )
 
 const (
@@ -12,7 +13,7 @@ const (
 	// muchAsked bounds sums of what is asked, so that no product overflows.
 	muchAsked = 1 << 40
 	// never is later than any instant.
-	never = grid.Tick(1) << 62
+	never = grid.Tick(steps.Never)
 )
 
 // ground is a site in numbers. What a node has, what is free there and what a piece

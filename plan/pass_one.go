@@ -43,7 +43,7 @@ func (e *schedule) placeAsReserved(job int32) bool {
 	}
 	for i, p := range r.parts {
 		l := &e.lines[p.node]
-		if l.least(e.now, e.now+r.limit, r.amounts[i*e.width:(i+1)*e.width], e.placer.room) != 0 {
+		if l.Least(e.now, e.now+r.limit, r.amounts[i*e.width:(i+1)*e.width], e.placer.room) != 0 {
 			return false
 		}
 	}
@@ -138,8 +138,8 @@ func (e *schedule) showHeadReservation(sign int64) {
 	r := &e.one
 	for i, p := range r.parts {
 		l := &e.lines[p.node]
-		first, end := l.change(r.shadow, r.shadow+r.limit, r.amounts[i*e.width:(i+1)*e.width], sign)
-		l.settle(first, end, e.width)
+		first, end := l.Change(r.shadow, r.shadow+r.limit, r.amounts[i*e.width:(i+1)*e.width], sign)
+		l.Settle(first, end, e.width)
 		n := int(p.node)
 		if e.count[n] -= int32(sign); e.count[n] > 0 {
 			e.ahead.add(n)
@@ -193,8 +193,8 @@ func (e *schedule) lostToHead() int64 {
 	var lost int64
 	for _, p := range e.one.parts {
 		l := &e.lines[p.node]
-		then := l.free[l.holding(e.one.shadow, l.head)*e.width]
-		lost += max(max(l.free[l.head*e.width], 0)-max(then, 0), 0)
+		then := l.Free[l.Holding(e.one.shadow, l.Head)*e.width]
+		lost += max(max(l.Free[l.Head*e.width], 0)-max(then, 0), 0)
 	}
 	return lost
 }

@@ -78,7 +78,7 @@ func forward(s *Snapshot, believe belief, lag grid.Tick) *Plan {
 	e.makeBuckets()
 	p.free = e.vacancy
 	for n := range p.free.lines {
-		p.free.lines[n].head = 0
+		p.free.lines[n].Head = 0
 	}
 	p.jobs = make(map[grid.JobID]int32, len(s.Waiting))
 	for i := range s.Waiting {
@@ -128,18 +128,18 @@ func (p *Plan) record(e *schedule) {
 // guard notes where less of a node will be free than is now.
 func (p *Plan) guard(l *line, n int) {
 	width := p.width
-	least := l.free[l.head*width : (l.head+1)*width]
-	for i := l.head + 1; i < len(l.at); i++ {
+	least := l.Free[l.Head*width : (l.Head+1)*width]
+	for i := l.Head + 1; i < len(l.At); i++ {
 		less := false
-		for r, f := range l.free[i*width : (i+1)*width] {
+		for r, f := range l.Free[i*width : (i+1)*width] {
 			less = less || f < least[r]
 		}
 		if !less {
 			continue
 		}
-		p.guards = append(p.guards, guard{int32(n), l.at[i]})
+		p.guards = append(p.guards, guard{int32(n), l.At[i]})
 		at := len(p.guarded)
-		p.guarded = append(p.guarded, l.free[i*width:(i+1)*width]...)
+		p.guarded = append(p.guarded, l.Free[i*width:(i+1)*width]...)
 		for r, f := range least {
 			p.guarded[at+r] = min(p.guarded[at+r], f)
 		}

@@ -25,8 +25,8 @@ func (e *schedule) sharesOf(b *allocation) []Share {
 func (e *schedule) takeAtFirst(lo, hi int32, from, to grid.Tick) {
 	for k := lo; k < hi; k++ {
 		l := &e.lines[e.parts[k].node]
-		first, end := l.change(from, to, e.amountsOf(k), -1)
-		l.settle(first, end, e.width)
+		first, end := l.Change(from, to, e.amountsOf(k), -1)
+		l.Settle(first, end, e.width)
 	}
 }
 
@@ -34,17 +34,17 @@ func (e *schedule) takeAtFirst(lo, hi int32, from, to grid.Tick) {
 func (e *schedule) makeProfile() {
 	parts := 0
 	for n := range e.lines {
-		parts += len(e.lines[n].at) - 1
+		parts += len(e.lines[n].At) - 1
 	}
 	steps := make([]profileStep, 0, parts)
 	var sum int64
 	for n := range e.lines {
 		l := &e.lines[n]
-		before := max(l.free[0], 0)
+		before := max(l.Free[0], 0)
 		sum += before
-		for i := 1; i < len(l.at); i++ {
-			free := max(l.free[i*e.width], 0)
-			steps = append(steps, profileStep{l.at[i], free - before, true})
+		for i := 1; i < len(l.At); i++ {
+			free := max(l.Free[i*e.width], 0)
+			steps = append(steps, profileStep{l.At[i], free - before, true})
 			before = free
 		}
 	}
@@ -77,9 +77,9 @@ func (e *schedule) makeBuckets() {
 		}
 		width = max(sum/bucketsEach, 1)
 	}
-	e.busy = &buckets{origin: e.lines[0].at[0], width: width, words: len(e.open)}
+	e.busy = &buckets{origin: e.lines[0].At[0], width: width, words: len(e.open)}
 	for n := range e.lines {
-		e.noteBusy(n, 0, len(e.lines[n].at)-1)
+		e.noteBusy(n, 0, len(e.lines[n].At)-1)
 	}
 }
 
@@ -90,8 +90,8 @@ const bucketsEach = 16
 func (e *schedule) noteBusy(n, first, end int) {
 	l := &e.lines[n]
 	for i := first; i < end; i++ {
-		if l.free[i*e.width] <= 0 && i+1 < len(l.at) {
-			e.busy.busy(n, l.at[i], l.at[i+1])
+		if l.Free[i*e.width] <= 0 && i+1 < len(l.At) {
+			e.busy.busy(n, l.At[i], l.At[i+1])
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (e *schedule) shift(lo, hi int32, from, to grid.Tick, sign int64) {
 		n := int(e.parts[k].node)
 		l := &e.lines[n]
 		amounts := e.amountsOf(k)
-		first, end := l.change(from, to, amounts, sign)
+		first, end := l.Change(from, to, amounts, sign)
 		if e.shiftsEvenly(n, first, end, sign*amounts[0]) {
 			cores += amounts[0]
 		}
@@ -117,7 +117,7 @@ func (e *schedule) shift(lo, hi int32, from, to grid.Tick, sign int64) {
 			}
 			e.noteBusy(n, first, end)
 		}
-		l.settle(first, end, e.width)
+		l.Settle(first, end, e.width)
 	}
 	if cores > 0 {
 		e.profile.change(from, to, sign*cores)
@@ -130,15 +130,15 @@ func (e *schedule) shiftsEvenly(n, first, end int, more int64) bool {
 	l := &e.lines[n]
 	even := true
 	for i := first; i < end; i++ {
-		free := l.free[i*e.width]
+		free := l.Free[i*e.width]
 		even = even && min(free, free-more) >= 0
 	}
 	if even {
 		return true
 	}
 	for i := first; i < end; i++ {
-		free := l.free[i*e.width]
-		e.profile.change(l.at[i], l.at[i+1], max(free, 0)-max(free-more, 0))
+		free := l.Free[i*e.width]
+		e.profile.change(l.At[i], l.At[i+1], max(free, 0)-max(free-more, 0))
 	}
 	return false
 }
@@ -146,8 +146,8 @@ func (e *schedule) shiftsEvenly(n, first, end int, more int64) bool {
 // refresh brings a node to now.
 func (e *schedule) refresh(n int) {
 	l := &e.lines[n]
-	l.advance(e.now)
-	copy(e.free[n*e.width:(n+1)*e.width], l.free[l.head*e.width:])
+	l.Advance(e.now)
+	copy(e.free[n*e.width:(n+1)*e.width], l.Free[l.Head*e.width:])
 	if e.free[n*e.width] > 0 && e.up(n) {
 		e.open.add(n)
 	} else {

@@ -119,10 +119,10 @@ func (e *schedule) makeLines() {
 	e.lines = make([]line, n)
 	for i := range e.lines {
 		k := i * roomOfLine
-		e.lines[i].at = at[k : k+1 : k+roomOfLine]
-		e.lines[i].at[0] = e.now
-		e.lines[i].free = free[k*e.width : (k+1)*e.width : (k+roomOfLine)*e.width]
-		copy(e.lines[i].free, e.of(i))
+		e.lines[i].At = at[k : k+1 : k+roomOfLine]
+		e.lines[i].At[0] = e.now
+		e.lines[i].Free = free[k*e.width : (k+1)*e.width : (k+roomOfLine)*e.width]
+		copy(e.lines[i].Free, e.of(i))
 	}
 }
 

@@ -1,6 +1,12 @@
 package plan
 
-import "gbroker/grid"
+import (
+	"gbroker/grid"
+	"gbroker/steps"
+)
+
+// line is what is free on one node over time.
+type line = steps.Line[grid.Tick]
 
 // vacancy is what is free over time: of each node, and of the whole site.
 type vacancy struct {
@@ -56,7 +62,7 @@ func (s *seeker) placeAt(w *work, t grid.Tick) bool {
 	}
 	s.placer.begin(w)
 	for n := s.look.next(0); n >= 0; n = s.look.next(n + 1) {
-		until := s.lines[n].least(t, t+w.limit, s.placer.needs(n), s.placer.room)
+		until := s.lines[n].Least(t, t+w.limit, s.placer.needs(n), s.placer.room)
 		if until != 0 {
 			s.maybe.drop(n)
 			s.blocked.push(due{until, int32(n)})
@@ -69,5 +75,5 @@ func (s *seeker) placeAt(w *work, t grid.Tick) bool {
 
 // offer shows a node to the placer with what is free there throughout an interval.
 func (s *seeker) offer(n int, from, to grid.Tick) bool {
-	return s.lines[n].least(from, to, s.placer.needs(n), s.placer.room) == 0 && s.placer.offer(n, s.placer.room)
+	return s.lines[n].Least(from, to, s.placer.needs(n), s.placer.room) == 0 && s.placer.offer(n, s.placer.room)
 }

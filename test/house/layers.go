@@ -9,7 +9,7 @@ import (
 // layer of each family. A package that is not here is a breach itself: new packages
 // get their place first.
 var layer = map[string]int{
-	"grid": 0,
+	"grid": 0, "steps": 0,
 	"plan": 1, "pool": 1, "reserve": 1, "flow": 1, "jsdl": 1,
 	"wire":   2,
 	"broker": 3, "overlay": 3, "netmon": 3, "pbs": 3, "stage": 3, "store": 3,
@@ -19,7 +19,7 @@ var layer = map[string]int{
 }
 
 // pure are the folders of which every package is pure.
-var pure = []string{"grid", "jsdl", "plan", "pool", "reserve", "flow", "wire", "broker/core", "sim/faults", "sim/replay/counted", "sim/workload", "sim/brokers"}
+var pure = []string{"grid", "steps", "jsdl", "plan", "pool", "reserve", "flow", "wire", "broker/core", "sim/faults", "sim/replay/counted", "sim/workload", "sim/brokers"}
 
 // isPure tells whether a package is in one of them.
 func isPure(inside string) bool {
