@@ -187,7 +187,7 @@ func (c *ownership) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, hel
 func (c *ownership) keepalive(a *acceptance) {
 	c.send(a.from, wire.Accept{Handoff: a.offer.Handoff, Journal: c.cfg.Journal})
 	a.due = c.now + c.cfg.Keepalive
-	c.timers.push(a.due, acceptedDue, a.offer.Handoff.Job)
+	c.pushTimer(a.due, acceptedDue, a.offer.Handoff.Job)
 }
 
 // release forgets an acceptance and what was pulled for it.

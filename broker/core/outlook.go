@@ -1,7 +1,6 @@
 package core
 
 import (
-	"reflect"
 	"slices"
 
 	"gbroker/grid"
@@ -117,24 +116,6 @@ func (c *estimator) foreseen(shown plan.Snapshot) (plan.Snapshot, outlook) {
 	o := c.outlookOf(s)
 	k.shown, k.changes = shown, c.changes
 	return s, o
-}
-
-// sameLists tells that what may be long are the same lists in memory.
-func sameLists(a, b *plan.Snapshot) bool {
-	return same(a.Running, b.Running) && same(a.Waiting, b.Waiting) && same(a.Nodes, b.Nodes)
-}
-
-func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
-
-func alikeButForTime(a, b plan.Snapshot) bool {
-	if same(a.Running, b.Running) && same(a.Waiting, b.Waiting) {
-		a.Running, a.Waiting, b.Running, b.Waiting = nil, nil, nil, nil
-	}
-	if same(a.Nodes, b.Nodes) {
-		a.Nodes, b.Nodes = nil, nil
-	}
-	a.At, b.At = 0, 0
-	return len(a.Running) == len(b.Running) && len(a.Waiting) == len(b.Waiting) && reflect.DeepEqual(a, b)
 }
 
 // nextChange is the first instant after the snapshot at which something of its plan

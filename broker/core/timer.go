@@ -2,6 +2,7 @@ package core
 
 import (
 	"container/heap"
+	"slices"
 
 	"gbroker/grid"
 )
@@ -61,10 +62,23 @@ type timers struct {
 	general [generals - concerns]grid.Tick
 }
 
-func (t *timers) push(at grid.Tick, kind concern, job grid.JobID) {
+// pushTimer puts a timer into the heap. One that is full lets its void timers go before it grows: some are armed for
+// days, and disarmed at once.
+func (c *kernel) pushTimer(at grid.Tick, kind concern, job grid.JobID) {
+	t := &c.timers
+	if len(t.heap) == cap(t.heap) && len(t.heap) >= fewTimers {
+		t.heap = slices.DeleteFunc(t.heap, func(o timer) bool { return !c.counts(o) })
+		heap.Init(&t.heap)
+		if kept := len(t.heap); kept > cap(t.heap)/2 { // else the next time would come too soon
+			t.heap = slices.Grow(t.heap, kept)
+		}
+	}
 	t.seq++
 	heap.Push(&t.heap, timer{at, t.seq, kind, job})
 }
+
+// fewTimers are not worth to be looked through.
+const fewTimers = 64
 
 func (t *timers) next() (grid.Tick, bool) {
 	if len(t.heap) == 0 {
@@ -76,7 +90,7 @@ func (t *timers) next() (grid.Tick, bool) {
 // arm sets the timer of a job's concern; an earlier setting is void.
 func (c *kernel) arm(j *job, k concern, in grid.Tick) {
 	j.due[k] = c.now + max(in, 1)
-	c.timers.push(j.due[k], k, j.rec.Job.ID)
+	c.pushTimer(j.due[k], k, j.rec.Job.ID)
 }
 
 // backoff again after the n-th try: twice as long each time, up to RetryMax.
@@ -94,7 +108,7 @@ func (c *kernel) disarm(j *job, k concern) {
 func (c *kernel) armGeneral(k concern, in grid.Tick) {
 	at := c.now + max(in, 1)
 	c.timers.general[k-concerns] = at
-	c.timers.push(at, k, "")
+	c.pushTimer(at, k, "")
 }
 
 func (c *kernel) disarmGeneral(k concern) { c.timers.general[k-concerns] = 0 }

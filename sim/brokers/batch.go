@@ -35,6 +35,8 @@ type local struct {
 	n        int32 // of World.Jobs
 	attempt  grid.AttemptID
 	cores    int32
+	demand   grid.Demand // of which nothing is written to, so that snapshots share it
+	shares   []plan.Share
 	limit    grid.Tick
 	expected grid.Tick // start, when it came; 0 is not known
 	started  grid.Tick // 0: it waits
@@ -68,7 +70,8 @@ func limit(j *workload.Job, speed float64) grid.Tick { return max(j.Limit, span(
 // arrive puts a job into the queue.
 func (b *batch) arrive(l *local) {
 	j := &b.r.w.Jobs[l.n]
-	l.cores = int32(j.Cores)
+	l.cores, l.demand = int32(j.Cores), demand(int32(j.Cores))
+	l.shares = []plan.Share{{Processes: j.Cores, Cores: j.Cores}}
 	if b.held[l.n] != nil || !b.scheduler.Arrive(counted.Job{Ref: l.n, Cores: l.cores, Limit: l.limit}) {
 		b.r.fail(fmt.Errorf("job %d is handed to %s, which has it already or can never run it", l.n, b.r.w.Sites[b.site].Name))
 		return
@@ -164,11 +167,11 @@ func (b *batch) snapshot() plan.Snapshot {
 		for i, l := range b.running {
 			b.shot.Running[i] = plan.Running{
 				Job: l.attempt.Job, Start: l.started, End: l.started + l.limit,
-				Shares: []plan.Share{{Processes: int(l.cores), Cores: int(l.cores)}},
+				Shares: l.shares,
 			}
 		}
 		for i, l := range b.waiting {
-			b.shot.Waiting[i] = plan.Waiting{Job: l.attempt.Job, Demand: demand(l.cores), Limit: l.limit}
+			b.shot.Waiting[i] = plan.Waiting{Job: l.attempt.Job, Demand: l.demand, Limit: l.limit}
 		}
 	}
 	b.shot.At = b.r.now

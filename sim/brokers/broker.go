@@ -193,7 +193,7 @@ func (w *World) lingers() grid.Tick {
 			return never
 		}
 	}
-	return grid.Minute
+	return 2 * grid.Second
 }
 
 func (h *broker) setTimer() {
