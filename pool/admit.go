@@ -7,12 +7,6 @@ import (
 	"gbroker/grid"
 )
 
-// Place is where and when a job would run.
-type Place struct {
-	Computer   int
-	Start, End grid.Tick
-}
-
 // Refusal is why a pool does not take a job. It is an error whose words are for its user, in UTC; Words has them for another zone.
 type Refusal struct {
 	Cause    Cause
@@ -49,12 +43,17 @@ func (r Rule) Admit(now grid.Tick, computers []Computer, waiting []Job, j *Job) 
 	if cause := whyNone(computers, j); cause != "" {
 		return Place{}, &Refusal{Cause: cause, Lacking: j.ask(cause), Now: now, Deadline: j.Deadline, Earliest: Never}
 	}
-	free := r.foresee(now, computers, waiting)
-	best, inTime := r.weakest(computers, free, j)
-	if !inTime {
-		return best, &Refusal{Cause: NoTime, Now: now, Deadline: j.Deadline, Earliest: r.earliest(computers, free, j)}
+	s := newShelf(now, &r, computers)
+	for _, i := range r.order(now, computers, waiting) {
+		if p, ok := s.find(&waiting[i], false); ok {
+			s.free[p.Computer] = p.End
+		}
 	}
-	return best, nil
+	p, ok := s.find(j, false)
+	if ok = ok && (j.Deadline == 0 || s.inTime(j, p)); !ok {
+		return Place{}, &Refusal{Cause: NoTime, Now: now, Deadline: j.Deadline, Earliest: r.earliest(computers, s.free, j)}
+	}
+	return p, nil
 }
 
 // earliest is the first deadline that would be admitted: the earliest end, with the margin.
@@ -82,43 +81,4 @@ func whyNone(computers []Computer, j *Job) Cause {
 		}
 	}
 	return worst
-}
-
-// foresee is when each computer comes free of its present job and of those that wait.
-func (r *Rule) foresee(now grid.Tick, computers []Computer, waiting []Job) []grid.Tick {
-	free := make([]grid.Tick, len(computers))
-	for i := range computers {
-		free[i] = max(now, computers[i].Free)
-	}
-	for _, j := range r.order(now, computers, waiting) {
-		if whyNone(computers, &waiting[j]) != "" {
-			continue
-		}
-		if p, inTime := r.weakest(computers, free, &waiting[j]); p.End < Never && (inTime || !r.InTime) {
-			free[p.Computer] = p.End
-		}
-	}
-	return free
-}
-
-// weakest is the place of j on the weakest computer that ends it in time, with the time since which each is free; where there
-// is none, or the rule is for any computer, that which ends it first.
-func (r *Rule) weakest(computers []Computer, free []grid.Tick, j *Job) (best Place, inTime bool) {
-	best = Place{-1, 0, Never}
-	mean := 0.0
-	for i := range computers {
-		c := &computers[i]
-		if c.Lacks(j) != "" {
-			continue
-		}
-		end, ok := r.ends(c, j, free[i])
-		better := end < best.End
-		if r.Fit == BestFit && ok && inTime && j.Deadline != 0 {
-			better = c.Forecast.mean < mean
-		}
-		if ok && !inTime || ok == inTime && better || best.Computer < 0 {
-			best, inTime, mean = Place{i, free[i], end}, ok, c.Forecast.mean
-		}
-	}
-	return best, inTime
 }

@@ -115,19 +115,22 @@ func TestAssignAgainstTwin(t *testing.T) {
 
 // twin is the next assignment. Where chance draws the computer, that is taken from what is to be checked.
 func (r Rule) twin(now grid.Tick, computers []Computer, jobs []Job, order []int, taken, gone map[int]bool, is Assignment) Assignment {
-	weaker := func(a, b *Computer) bool {
-		if a.Dedicated != b.Dedicated {
-			return b.Dedicated
-		}
-		return a.Forecast.Mean() < b.Forecast.Mean()
-	}
 	for _, j := range order {
+		better := func(a, b *Computer) bool {
+			switch {
+			case a.Dedicated != b.Dedicated:
+				return b.Dedicated
+			case jobs[j].Deadline == 0 && a.Forecast.End(now, jobs[j].Work) != b.Forecast.End(now, jobs[j].Work):
+				return a.Forecast.End(now, jobs[j].Work) < b.Forecast.End(now, jobs[j].Work)
+			}
+			return a.Forecast.Mean() < b.Forecast.Mean()
+		}
 		best := -1
 		for c := range computers {
 			if gone[j] || taken[c] || !will(r, now, &computers[c], &jobs[j]) || r.Fit == AnyFit && c != is.Computer {
 				continue
 			}
-			if best < 0 || weaker(&computers[c], &computers[best]) {
+			if best < 0 || better(&computers[c], &computers[best]) {
 				best = c
 			}
 		}

@@ -3,6 +3,7 @@ package pool
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"gbroker/grid"
@@ -16,6 +17,7 @@ const (
 	ByArrival  Order = iota
 	ByDeadline       // those without one last
 	BySlack          // deadline less the shortest run that is left, in the pool
+	ByNeed           // the performance that would still make the deadline, the highest first
 )
 
 // Fit is which computer a job gets.
@@ -33,6 +35,11 @@ type Rule struct {
 	Fit    Fit
 	InTime bool    // a job is given only to a computer that ends it in time
 	Margin float64 // of safety: a job is in time if it would be with so much more work, as a part of it
+	// Wait makes a rule of best fit plan ahead: a job waits for a computer that is busy, where that is the weakest which ends it
+	// in time and the weakest of those that are free is stronger by more than this factor. 0 looks at what is free alone.
+	Wait float64
+	// Crowded is the order instead of Order when a plan leaves a job late that could be in time in an empty pool.
+	Crowded Order
 }
 
 // Rules by their names.
@@ -41,12 +48,13 @@ var (
 	ECPFCFS = Rule{InTime: true}
 	EDF     = Rule{Order: ByDeadline, Fit: BestFit, InTime: true}
 	Slack   = Rule{Order: BySlack, Fit: BestFit, InTime: true}
+	Best    = Rule{Order: ByNeed, Fit: BestFit, InTime: true, Wait: 1.5, Crowded: ByDeadline}
 )
 
 var named = []struct {
 	name string
 	rule Rule
-}{{"fcfs", FCFS}, {"ecp-fcfs", ECPFCFS}, {"edf", EDF}, {"slack", Slack}}
+}{{"fcfs", FCFS}, {"ecp-fcfs", ECPFCFS}, {"edf", EDF}, {"slack", Slack}, {"best", Best}}
 
 // Rules are the names of the rules, for people.
 func Rules() (out []string) {
@@ -77,13 +85,10 @@ func (r *Rule) ends(c *Computer, j *Job, from grid.Tick) (end grid.Tick, inTime 
 
 // order sorts jobs for a rule.
 func (r *Rule) order(now grid.Tick, computers []Computer, jobs []Job) []int {
-	keys := make([]grid.Tick, len(jobs))
+	keys, out := make([]float64, len(jobs)), make([]int, len(jobs))
+	ends := newEnds(now, computers)
 	for i := range jobs {
-		keys[i] = r.key(now, computers, &jobs[i])
-	}
-	out := make([]int, len(jobs))
-	for i := range out {
-		out[i] = i
+		keys[i], out[i] = r.key(now, ends, &jobs[i]), i
 	}
 	slices.SortFunc(out, func(a, b int) int {
 		return cmp.Or(cmp.Compare(jobs[b].Priority, jobs[a].Priority), cmp.Compare(keys[a], keys[b]), cmp.Compare(a, b))
@@ -91,25 +96,19 @@ func (r *Rule) order(now grid.Tick, computers []Computer, jobs []Job) []int {
 	return out
 }
 
-func (r *Rule) key(now grid.Tick, computers []Computer, j *Job) grid.Tick {
+// key is by what a rule sorts.
+func (r *Rule) key(now grid.Tick, ends *ends, j *Job) float64 {
 	switch {
 	case r.Order == ByArrival:
-		return j.Arrival
+		return float64(j.Arrival)
 	case j.Deadline == 0:
-		return Never
+		return math.Inf(1)
 	case r.Order == ByDeadline:
-		return j.Deadline
+		return float64(j.Deadline)
+	case r.Order == BySlack:
+		return float64(j.Deadline) - float64(ends.first(j))
+	case j.Deadline <= now:
+		return math.Inf(-1)
 	}
-	return j.Deadline - shortest(now, computers, j)
-}
-
-// shortest is when j would end on the computer of the pool that is best for it, were all free.
-func shortest(now grid.Tick, computers []Computer, j *Job) grid.Tick {
-	end := Never
-	for i := range computers {
-		if c := &computers[i]; c.Lacks(j) == "" {
-			end = min(end, c.Forecast.End(now, j.Work))
-		}
-	}
-	return end
+	return -j.Work / float64(j.Deadline-now)
 }

@@ -1,0 +1,101 @@
+package pool
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"gbroker/grid"
+)
+
+// Place is where and when a job would run.
+type Place struct {
+	Computer   int
+	Start, End grid.Tick
+}
+
+// shelf is computers from the weakest to the strongest, the dedicated ones last, and when each comes free in a plan.
+type shelf struct {
+	rule      *Rule
+	now       grid.Tick
+	computers []Computer
+	order     []int
+	peaks     []float64   // the highest peak up to there
+	free      []grid.Tick // by computer
+}
+
+func newShelf(now grid.Tick, r *Rule, computers []Computer) *shelf {
+	n := len(computers)
+	s := &shelf{rule: r, now: now, computers: computers, order: make([]int, n), peaks: make([]float64, n), free: make([]grid.Tick, n)}
+	for i := range computers {
+		s.order[i], s.free[i] = i, max(now, computers[i].Free)
+	}
+	slices.SortFunc(s.order, func(a, b int) int {
+		x, y := &computers[a], &computers[b]
+		if x.Dedicated != y.Dedicated {
+			if y.Dedicated {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(x.Forecast.mean, y.Forecast.mean), cmp.Compare(a, b))
+	})
+	peak := 0.0
+	for i, c := range s.order {
+		peak = max(peak, computers[c].Forecast.peak)
+		s.peaks[i] = peak
+	}
+	return s
+}
+
+// find is where a job runs in time: for a rule of best fit the weakest computer, else, and for a job without a deadline,
+// the one that ends it first. With present only those are looked at that are free now.
+func (s *shelf) find(j *Job, present bool) (Place, bool) {
+	if j.Deadline == 0 || s.rule.Fit == AnyFit {
+		p := s.soonest(j, present)
+		return p, p.End < Never && (j.Deadline == 0 || !s.rule.InTime || s.inTime(j, p))
+	}
+	need := 1000 * j.Work / float64(max(j.Deadline-s.now+slop, 1))
+	for at := sort.SearchFloat64s(s.peaks, need); at < len(s.order); at++ {
+		i := s.order[at]
+		c := &s.computers[i]
+		if present && s.free[i] > s.now || !reaches(c, s.free[i], j) || c.Lacks(j) != "" {
+			continue
+		}
+		if end, ok := s.rule.ends(c, j, s.free[i]); ok {
+			return Place{i, s.free[i], end}, true
+		}
+	}
+	return Place{}, false
+}
+
+func (s *shelf) inTime(j *Job, p Place) bool {
+	_, ok := s.rule.ends(&s.computers[p.Computer], j, p.Start)
+	return ok
+}
+
+// soonest is where a job ends first; on a dedicated computer only if it ends on no other.
+func (s *shelf) soonest(j *Job, present bool) Place {
+	best := Place{End: Never}
+	for _, i := range s.order {
+		c := &s.computers[i]
+		if c.Dedicated && best.End < Never {
+			break
+		}
+		if present && s.free[i] > s.now || c.Lacks(j) != "" {
+			continue
+		}
+		if end := c.Forecast.End(s.free[i], j.Work); end < best.End {
+			best = Place{i, s.free[i], end}
+		}
+	}
+	return best
+}
+
+// slop is for what floats round, in ticks.
+const slop = 2
+
+// reaches tells, at little cost, whether c could end j in time if it always had the best performance foreseen.
+func reaches(c *Computer, from grid.Tick, j *Job) bool {
+	return j.Deadline == 0 || c.Forecast.peak*float64(j.Deadline-from+slop) >= 1000*j.Work
+}
