@@ -25,7 +25,7 @@ func (r *run) planAbsences(left func(site int, away bool)) {
 func (n *neighbourhood) left(site int, away bool) {
 	h := n.brokers[site]
 	h.away = away
-	for _, m := range n.r.members(site) {
+	for _, m := range h.hears() {
 		o := n.brokers[m]
 		if o.away {
 			continue

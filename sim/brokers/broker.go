@@ -3,6 +3,7 @@ package brokers
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"gbroker/broker/core"
 	"gbroker/grid"
@@ -42,15 +43,30 @@ func (h *broker) begin() {
 
 func (h *broker) neighbours() []grid.Member {
 	var list []grid.Member
-	for _, m := range h.r.members(h.site) {
-		list = append(list, grid.Member{Name: grid.SiteName(h.r.w.Sites[m].Name), Peer: h.n.brokers[m].peer, Send: true})
+	for _, m := range h.hears() {
+		sends := slices.Contains(h.r.members(h.site), m)
+		list = append(list, grid.Member{Name: grid.SiteName(h.r.w.Sites[m].Name), Peer: h.n.brokers[m].peer, Send: sends})
 	}
 	return list
 }
 
+// hears are the sites that the broker knows.
+func (h *broker) hears() []int {
+	if !h.r.w.Known {
+		return h.r.members(h.site)
+	}
+	var all []int
+	for i := range h.r.w.Sites {
+		if i != h.site {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
 // meet tells what overlay and netmon would say of the members at the start.
 func (h *broker) meet() {
-	for _, m := range h.r.members(h.site) {
+	for _, m := range h.hears() {
 		o := h.n.brokers[m]
 		h.Post(core.PeerSite{Peer: o.peer, Site: h.r.facts(m)})
 		h.Post(core.LinkChanged{Peer: o.peer, Link: h.n.link(h.site, m)})

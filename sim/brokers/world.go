@@ -12,6 +12,9 @@ type World struct {
 	// Members are, for each site, those that it asks and may send jobs to, as indices into Sites; if i is one of j's,
 	// j must be one of i's.
 	Members [][]int
+	// Known tells that each site knows all others, so that it takes jobs of any home from its members; it sends jobs to
+	// its Members alone. Else it takes none whose home is not among them.
+	Known bool
 	// Link is the way from a site to one of its members; nil is one without delay.
 	Link func(from, to int) Link
 	// Jobs are in the order of arrival.

@@ -99,6 +99,7 @@ func (s *spec) checkWords(root ast.Node) error {
 		{"brokering.rule", s.Brokering.Rule, "none core published random least-loaded oracle"},
 		{"brokering.views", s.Brokering.Views, "first all"},
 		{"brokering.knowledge", s.Brokering.Knowledge, "requested learned true"},
+		{"brokering.homes", s.Brokering.Homes, "neighbours all"},
 		{"workload.log.deal", s.Workload.Log.Deal, "partitions users turn"},
 	} {
 		if !slices.Contains(strings.Fields(w.known), w.value) {
@@ -133,6 +134,8 @@ func (s *spec) checkWhole(root ast.Node) error {
 		return at("topology", "no graph of %d sites gives each %d neighbours: fewer than there are sites, and one of both numbers even", sites, s.Topology.Random)
 	case s.Topology.Kind == "full" && sites > 5000 && s.Brokering.Rule != "none" && s.Brokering.Rule != "oracle":
 		return at("topology", "all of %d sites are neighbours of each other: at most 5000, or take {random: 8}", sites)
+	case s.Brokering.Homes == "all" && sites > 500:
+		return at("brokering.homes", "each of %d sites knows all others: at most 500", sites)
 	case s.Links.Delivery > 0 && (s.Links.Bandwidth.Drawn() || s.Links.Bandwidth.Mean > 0 || s.Links.Latency.Drawn() || s.Links.Latency.Mean > 0):
 		return at("links", "links have either a delivery time or bandwidth and latency")
 	case w.Log.File == "" && (w.Jobs > 0) == (w.PerSite > 0):

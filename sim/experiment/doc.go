@@ -38,6 +38,7 @@
 //	  view_age_s: 0
 //	  views: first              # what is that old: the views of the first choice, or all
 //	  knowledge: requested      # or learned, true: what run times sites plan by
+//	  homes: neighbours         # of which a site takes jobs: those it has for neighbours, or all, if each knows all and sends to its neighbours
 //	seed: 1
 //	replications: 20            # with seed, seed+1, ...
 //

@@ -85,6 +85,7 @@ type brokering struct {
 	ViewAge    float64 `yaml:"view_age_s"`
 	Views      string  `yaml:"views"`
 	Knowledge  string  `yaml:"knowledge"`
+	Homes      string  `yaml:"homes"`
 }
 
 // Plot is a figure that is drawn of the results.
@@ -104,7 +105,7 @@ func defaults() spec {
 	s.Workload.Cores, s.Workload.Over = number{workload.Value(1)}, number{workload.Value(1)}
 	s.Workload.Strategists.Over = number{workload.Value(1)}
 	s.Workload.Log = log{Deal: "partitions", SpeedUp: 1}
-	s.Brokering = brokering{Rule: "core", Views: "first", Knowledge: "requested"}
+	s.Brokering = brokering{Rule: "core", Views: "first", Knowledge: "requested", Homes: "neighbours"}
 	return s
 }
 

@@ -24,7 +24,7 @@ func stream(seed uint64, of uint64) *rand.Rand { return rand.New(rand.NewPCG(see
 
 // world makes what one run is made of. All that chance decides comes from the seed and is the same for each rule.
 func (s *spec) world(seed uint64, logs *logs) (brokers.World, error) {
-	w := brokers.World{Seed: seed, Brokering: s.Brokering.built(), Delivery: ticks(s.Links.Delivery)}
+	w := brokers.World{Seed: seed, Known: s.Brokering.Homes == "all", Brokering: s.Brokering.built(), Delivery: ticks(s.Links.Delivery)}
 	parts, err := s.sites(&w, stream(seed, streamSites))
 	if err != nil {
 		return w, err
