@@ -28,6 +28,8 @@ type Config struct {
 	Site   grid.Site
 	// Members are the peers that are heard.
 	Members []grid.Member
+	// GridKey lets brokers that have it too speak the DHT here; the zero key is none.
+	GridKey GridKey
 
 	// Hello is what is said first on every stream of messages; asked for each time.
 	Hello func() wire.Hello

@@ -28,8 +28,8 @@ const maxLookups = 16
 // recordAge is how long a record is kept that nobody writes again.
 const recordAge = 48 * time.Hour
 
-// startDirectory starts the DHT among the members: it asks and answers them alone.
-func startDirectory(h host.Host, g *gate) (*dht.IpfsDHT, error) {
+// startDirectory starts the DHT: it asks and answers members and guests.
+func startDirectory(h host.Host, g *gate, s settings) (*dht.IpfsDHT, error) {
 	d, err := dht.New(h,
 		dht.ProtocolPrefix("/gbroker"),
 		dht.Mode(dht.ModeServer),
@@ -38,8 +38,9 @@ func startDirectory(h host.Host, g *gate) (*dht.IpfsDHT, error) {
 		dht.DisableProviders(),
 		dht.MaxRecordAge(recordAge),
 		dht.ValueGCInterval(time.Hour),
-		dht.QueryFilter(func(_ any, p peer.AddrInfo) bool { return g.has(p.ID) }),
-		dht.RoutingTableFilter(func(_ any, p peer.ID) bool { return g.has(p) }),
+		dht.BucketSize(s.replicas),
+		dht.QueryFilter(func(_ any, p peer.AddrInfo) bool { return g.mayDial(p.ID) }),
+		dht.RoutingTableFilter(func(_ any, p peer.ID) bool { return g.lets(p) }),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("starting the DHT: %w", err)
@@ -75,14 +76,49 @@ func (s *session) get(ctx context.Context, key string) ([]byte, error) {
 	return value, nil
 }
 
+// publishSite writes this site's record, under its peer ID and its name. Where a newer one of its own is about, as after its
+// clock was set back, it goes on from there.
 func (s *session) publishSite(ctx context.Context) error {
+	site := s.config.Hello().Site
 	r := &SiteRecord{
-		Site: s.config.Site.Name, Peer: grid.PeerID(s.self.String()),
-		Addresses: dialable(s.host), Sequence: time.Now().UnixMilli(),
+		Site: s.config.Site.Name, Peer: grid.PeerID(s.self.String()), Addresses: dialable(s.host),
+		Cores: min(site.Processes, maxTellable), Speed: site.Speed, Busy: site.Load.Busy, Waiting: site.Load.Waiting, Draining: site.Draining,
 	}
-	return errors.Join(
-		s.put(ctx, siteKey(string(r.Peer)), r),
-		s.put(ctx, siteKey(string(r.Site)), r))
+	if s.gate.key() != (GridKey{}) {
+		r.Members = s.within(maxTold)
+	}
+	s.sequenceMu.Lock()
+	defer s.sequenceMu.Unlock()
+	write := func() error {
+		s.sequence = max(time.Now().UnixMilli(), s.sequence+1)
+		r.Sequence = s.sequence
+		return errors.Join(
+			s.put(ctx, siteKey(string(r.Peer)), r),
+			s.put(ctx, siteKey(string(r.Site)), r))
+	}
+	err := write()
+	if err == nil {
+		return nil
+	}
+	if own, e := s.findSite(ctx, string(r.Peer)); e == nil && own.Sequence > s.sequence {
+		s.sequence = own.Sequence
+		return write()
+	}
+	return err
+}
+
+// within are some of the members that are connected now, in the order of their IDs.
+func (s *session) within(most int) []grid.PeerID {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var list []grid.PeerID
+	for _, n := range s.neighbours {
+		if n.livenessNow() == grid.Alive {
+			list = append(list, n.peer)
+		}
+	}
+	slices.Sort(list)
+	return list[:min(len(list), most)]
 }
 
 // findSite looks a site up by its name or its peer ID.
@@ -95,21 +131,16 @@ func (s *session) findSite(ctx context.Context, subject string) (SiteRecord, err
 	return judge{s.gate}.site(key, value)
 }
 
-func (s *session) publishOwner(ctx context.Context, job grid.JobID, epoch grid.Epoch) error {
-	if _, err := grid.ParseJobID(string(job)); err != nil {
-		return err
-	}
-	return s.put(ctx, ownerKey(job), &OwnerRecord{
-		Job: job, Owner: grid.PeerID(s.self.String()),
+func (s *session) publishOwner(ctx context.Context, kind, subject string, epoch grid.Epoch) error {
+	hash := s.gate.key().hash(kind, subject)
+	return s.put(ctx, ownerKey(hash), &OwnerRecord{
+		Subject: hash, Owner: grid.PeerID(s.self.String()),
 		Term: epoch.Term, Hop: epoch.Hop, Sequence: time.Now().UnixMilli(),
 	})
 }
 
-func (s *session) findOwner(ctx context.Context, job grid.JobID) (OwnerRecord, error) {
-	if _, err := grid.ParseJobID(string(job)); err != nil {
-		return OwnerRecord{}, err
-	}
-	key := ownerKey(job)
+func (s *session) findOwner(ctx context.Context, kind, subject string) (OwnerRecord, error) {
+	key := ownerKey(s.gate.key().hash(kind, subject))
 	value, err := s.get(ctx, key)
 	if err != nil {
 		return OwnerRecord{}, err

@@ -120,7 +120,10 @@ func TestForgedRecords(t *testing.T) {
 	good := site("far", nil)
 	damaged := slices.Clone(good)
 	damaged[len(damaged)/2] ^= 1
-	job := &OwnerRecord{Job: someJob, Owner: PeerIDOf(mine), Term: 1}
+	subject := GridKey{}.hash(jobSubject, string(someJob))
+	job := &OwnerRecord{Subject: subject, Owner: PeerIDOf(mine), Term: 1}
+	noHash := *job
+	noHash.Subject = string(someJob)
 	stolen := *job
 	stolen.Owner = PeerIDOf(other)
 	many := func(r *SiteRecord) {
@@ -135,7 +138,8 @@ func TestForgedRecords(t *testing.T) {
 	}{
 		{"good, by name", "/gbroker-site/far", good, true},
 		{"good, by peer", "/gbroker-site/" + string(PeerIDOf(mine)), good, true},
-		{"good owner", "/gbroker-job/" + string(someJob), seal(t, job, mine), true},
+		{"good owner", ownerKey(subject), seal(t, job, mine), true},
+		{"an owner of what is no hash", ownerKey(string(someJob)), seal(t, &noHash, mine), false},
 		{"another name", "/gbroker-site/near", good, false},
 		{"another peer's place", "/gbroker-site/" + string(PeerIDOf(other)), good, false},
 		{"a name of the member file", "/gbroker-site/known", site("known", nil), false},
@@ -145,10 +149,13 @@ func TestForgedRecords(t *testing.T) {
 		{"signed by another", "/gbroker-site/far", site("far", func(r *SiteRecord) { r.Peer = PeerIDOf(other) }), false},
 		{"bad address", "/gbroker-site/far", site("far", func(r *SiteRecord) { r.Addresses = []string{"/ip4/192.0.2.1/udp/1"} }), false},
 		{"too many addresses", "/gbroker-site/far", site("far", many), false},
+		{"too many members", "/gbroker-site/far", site("far", func(r *SiteRecord) { r.Members = slices.Repeat([]grid.PeerID{PeerIDOf(other)}, maxTold+1) }), false},
+		{"no peer as a member", "/gbroker-site/far", site("far", func(r *SiteRecord) { r.Members = []grid.PeerID{"x"} }), false},
+		{"fewer cores than none", "/gbroker-site/far", site("far", func(r *SiteRecord) { r.Cores = -1 }), false},
 		{"too large", "/gbroker-site/far", site("far", func(r *SiteRecord) { r.Addresses = []string{strings.Repeat("x", maxRecord)} }), false},
-		{"owner signed by another", "/gbroker-job/" + string(someJob), seal(t, &stolen, mine), false},
-		{"another job", "/gbroker-job/site0.01ARZ3NDEKTSV4RRFFQ69G5FAW", seal(t, job, mine), false},
-		{"a site as an owner", "/gbroker-job/far", good, false},
+		{"owner signed by another", ownerKey(subject), seal(t, &stolen, mine), false},
+		{"another job", ownerKey(GridKey{}.hash(jobSubject, "site0.01ARZ3NDEKTSV4RRFFQ69G5FAW")), seal(t, job, mine), false},
+		{"a site as an owner", ownerKey("far"), good, false},
 		{"another namespace", "/pk/far", good, false},
 	} {
 		if err := v.Validate(c.key, c.value); (err == nil) != c.ok {
@@ -162,7 +169,7 @@ func TestForgedRecords(t *testing.T) {
 	late := *job
 	late.Hop = 1
 	late.Sequence = -1
-	if i, err := v.Select("/gbroker-job/"+string(someJob), [][]byte{seal(t, job, mine), seal(t, &late, mine)}); err != nil || i != 1 {
+	if i, err := v.Select(ownerKey(subject), [][]byte{seal(t, job, mine), seal(t, &late, mine)}); err != nil || i != 1 {
 		t.Errorf("of two epochs %d was selected, %v", i, err)
 	}
 	if _, err := v.Select("/gbroker-site/far", [][]byte{damaged}); err == nil {

@@ -77,14 +77,17 @@ func checkMember(self grid.PeerID, m grid.Member) (peer.ID, error) {
 	return decodePeer(m.Peer)
 }
 
-// gate lets members in and nobody else. libp2p asks it before every dial and
-// after every handshake.
+// gate lets members in, guests for the DHT alone, and nobody else. libp2p asks it
+// before every dial and after every handshake.
 type gate struct {
 	members atomic.Pointer[roster]
+	gridKey atomic.Pointer[GridKey]
+	guests  atomic.Int64 // how many are connected
 
-	mu   sync.Mutex
-	seen map[peer.ID]netip.Prefix                  // where members were last connected from or to
-	told func(p peer.ID, c network.ConnMultiaddrs) // of who has come in and is refused
+	mu     sync.Mutex
+	seen   map[peer.ID]netip.Prefix                  // where members were last connected from or to
+	proven map[peer.ID]GridKey                       // which key those have shown that are not members
+	told   func(p peer.ID, c network.ConnMultiaddrs) // of who has come in and is refused
 }
 
 // tell says who is to be told of those that are refused.
@@ -123,13 +126,25 @@ func (g *gate) knows(at netip.Prefix) bool {
 	return false
 }
 
-func (g *gate) InterceptPeerDial(p peer.ID) bool                 { return g.has(p) }
-func (g *gate) InterceptAddrDial(p peer.ID, _ ma.Multiaddr) bool { return g.has(p) }
+func (g *gate) InterceptPeerDial(p peer.ID) bool                 { return g.mayDial(p) }
+func (g *gate) InterceptAddrDial(p peer.ID, _ ma.Multiaddr) bool { return g.mayDial(p) }
 func (g *gate) InterceptAccept(network.ConnMultiaddrs) bool      { return true } // who it is is not known yet
 
 // InterceptSecured decides when the handshake has shown who it is.
 func (g *gate) InterceptSecured(d network.Direction, p peer.ID, c network.ConnMultiaddrs) bool {
-	if !g.has(p) {
+	switch {
+	case g.has(p):
+		g.mu.Lock()
+		if g.seen == nil {
+			g.seen = map[peer.ID]netip.Prefix{}
+		}
+		g.seen[p] = neighbourhood(c.RemoteMultiaddr())
+		g.mu.Unlock()
+	case g.guest(p) && (d == network.DirOutbound || !g.full()):
+		g.guests.Add(1) // about; it is counted again at intervals
+	case g.guest(p):
+		return false
+	default:
 		g.mu.Lock()
 		told := g.told
 		g.mu.Unlock()
@@ -138,12 +153,6 @@ func (g *gate) InterceptSecured(d network.Direction, p peer.ID, c network.ConnMu
 		}
 		return false
 	}
-	g.mu.Lock()
-	if g.seen == nil {
-		g.seen = map[peer.ID]netip.Prefix{}
-	}
-	g.seen[p] = neighbourhood(c.RemoteMultiaddr())
-	g.mu.Unlock()
 	if waiting, ok := c.(*caller); ok {
 		waiting.leave()
 	}
@@ -152,5 +161,5 @@ func (g *gate) InterceptSecured(d network.Direction, p peer.ID, c network.ConnMu
 
 // InterceptUpgraded asks again: the list may have changed during the handshake.
 func (g *gate) InterceptUpgraded(c network.Conn) (bool, control.DisconnectReason) {
-	return g.has(c.RemotePeer()), 0
+	return g.lets(c.RemotePeer()), 0
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/metrics"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/core/transport"
 	"github.com/libp2p/go-libp2p/p2p/host/resource-manager"
@@ -36,7 +37,7 @@ const maxWindow = 4 << 20
 // newHost makes the one libp2p host: TCP, TLS and yamux, and none of libp2p's
 // helpers against NAT, which are dead weight behind a site's fixed firewall.
 func newHost(key Key, listen []string, g *gate, d *door, t metrics.Reporter, s settings) (host.Host, error) {
-	limits, err := newLimits()
+	limits, err := newLimits(g)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,8 @@ func newHost(key Key, listen []string, g *gate, d *door, t metrics.Reporter, s s
 			t, err := tcp.NewTCPTransport(u, m, nil, tcp.DisableReuseport(), tcp.WithConnectionTimeout(s.dialTimeout))
 			return &guarded{t, u, d}, err
 		}),
-		libp2p.Security(libp2ptls.ID, libp2ptls.New),
+		libp2p.Security(string(gridSecurity), newSecurity(g)),
+		libp2p.Security(libp2ptls.ID, libp2ptls.New), // for brokers that know no grid keys
 		libp2p.Muxer(yamux.ID, &mux),
 		libp2p.ConnectionGater(g),
 		libp2p.BandwidthReporter(t),
@@ -94,7 +96,7 @@ func listenAt(h host.Host, address string) error {
 }
 
 // newLimits bounds what all peers, one peer and those still unknown may hold.
-func newLimits() (network.ResourceManager, error) {
+func newLimits(g *gate) (network.ResourceManager, error) {
 	all := rcmgr.ResourceLimits{
 		Streams: 32768, StreamsInbound: 16384, StreamsOutbound: 16384,
 		Conns: 4096, ConnsInbound: 2048, ConnsOutbound: 2048, FD: 4096,
@@ -118,7 +120,7 @@ func newLimits() (network.ResourceManager, error) {
 	// Sites may stand behind one address; strangers are bounded by the door.
 	// The limit of new connections a second holds per address and over all.
 	manager, err := rcmgr.NewResourceManager(
-		rcmgr.NewFixedLimiter(config.Build(rcmgr.InfiniteLimits)),
+		&limiter{rcmgr.NewFixedLimiter(config.Build(rcmgr.InfiniteLimits)), g, guestLimits},
 		rcmgr.WithLimitPerSubnet(
 			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: 256}},
 			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 64, ConnCount: 256}}),
@@ -137,6 +139,44 @@ func newLimits() (network.ResourceManager, error) {
 	}
 	return manager, nil
 }
+
+// guestLimits are those of one guest: what a few look-ups at a time need.
+var guestLimits = &rcmgr.BaseLimit{
+	Streams: 2 * maxLookups, StreamsInbound: maxLookups, StreamsOutbound: maxLookups,
+	Conns: 4, ConnsInbound: 2, ConnsOutbound: 2, FD: 4, Memory: 4 << 20,
+}
+
+// limiter gives members the limits of members, and all others those of guests.
+type limiter struct {
+	rcmgr.Limiter
+	gate  *gate
+	guest rcmgr.Limit
+}
+
+// GetPeerLimits are limits that change when the peer becomes a member, or is one no more.
+func (l *limiter) GetPeerLimits(p peer.ID) rcmgr.Limit {
+	return &peerLimit{l, l.Limiter.GetPeerLimits(p), p}
+}
+
+type peerLimit struct {
+	of     *limiter
+	member rcmgr.Limit
+	peer   peer.ID
+}
+
+func (l *peerLimit) now() rcmgr.Limit {
+	if l.of.gate.has(l.peer) {
+		return l.member
+	}
+	return l.of.guest
+}
+
+func (l *peerLimit) GetMemoryLimit() int64                  { return l.now().GetMemoryLimit() }
+func (l *peerLimit) GetStreamLimit(d network.Direction) int { return l.now().GetStreamLimit(d) }
+func (l *peerLimit) GetStreamTotalLimit() int               { return l.now().GetStreamTotalLimit() }
+func (l *peerLimit) GetConnLimit(d network.Direction) int   { return l.now().GetConnLimit(d) }
+func (l *peerLimit) GetConnTotalLimit() int                 { return l.now().GetConnTotalLimit() }
+func (l *peerLimit) GetFDLimit() int                        { return l.now().GetFDLimit() }
 
 // dialable are the addresses others can dial the host at: those of the interfaces
 // where it listens on all, without loopback if there is anything else.

@@ -35,6 +35,7 @@ type Overlay struct {
 	mu       sync.Mutex // changes of members and handlers, one at a time
 	members  *roster
 	handlers map[string]func(from grid.PeerID, c net.Conn)
+	far      map[string]func(from grid.PeerID, c net.Conn) // of lines
 }
 
 // New checks c and starts nothing.
@@ -59,9 +60,10 @@ func New(c Config) (*Overlay, error) {
 	}
 	o := &Overlay{
 		config: c, self: self, settings: s, log: c.Logger, gate: &gate{}, traffic: metrics.NewBandwidthCounter(), members: members, uplink: newUplink(),
-		ready: make(chan struct{}), handlers: map[string]func(grid.PeerID, net.Conn){},
+		ready: make(chan struct{}), handlers: map[string]func(grid.PeerID, net.Conn){}, far: map[string]func(grid.PeerID, net.Conn){},
 	}
 	o.gate.setMembers(members)
+	o.gate.gridKey.Store(&c.GridKey)
 	return o, nil
 }
 
@@ -239,7 +241,22 @@ func (o *Overlay) PublishOwner(ctx context.Context, job grid.JobID, epoch grid.E
 	if s == nil {
 		return errStopped
 	}
-	return s.publishOwner(ctx, job, epoch)
+	if _, err := grid.ParseJobID(string(job)); err != nil {
+		return err
+	}
+	return s.publishOwner(ctx, jobSubject, string(job), epoch)
+}
+
+// PublishGroup tells the DHT that a group's home is this broker.
+func (o *Overlay) PublishGroup(ctx context.Context, group grid.GroupID) error {
+	s := o.current.Load()
+	if s == nil {
+		return errStopped
+	}
+	if _, err := grid.ParseGroupID(string(group)); err != nil {
+		return err
+	}
+	return s.publishOwner(ctx, groupSubject, string(group), grid.Epoch{})
 }
 
 // FindOwner looks up who said last that it owns job. It is a hint.
@@ -248,5 +265,20 @@ func (o *Overlay) FindOwner(ctx context.Context, job grid.JobID) (OwnerRecord, e
 	if s == nil {
 		return OwnerRecord{}, errStopped
 	}
-	return s.findOwner(ctx, job)
+	if _, err := grid.ParseJobID(string(job)); err != nil {
+		return OwnerRecord{}, err
+	}
+	return s.findOwner(ctx, jobSubject, string(job))
+}
+
+// FindGroup looks up who says that it is a group's home. It is a hint.
+func (o *Overlay) FindGroup(ctx context.Context, group grid.GroupID) (OwnerRecord, error) {
+	s := o.current.Load()
+	if s == nil {
+		return OwnerRecord{}, errStopped
+	}
+	if _, err := grid.ParseGroupID(string(group)); err != nil {
+		return OwnerRecord{}, err
+	}
+	return s.findOwner(ctx, groupSubject, string(group))
 }

@@ -38,6 +38,8 @@ type settings struct {
 
 	republish time.Duration // of the site record
 	lookup    time.Duration // limit of one question to the DHT
+	replicas  int           // how many brokers keep a record
+	guestIdle time.Duration // connections with guests end that were idle for one to two times this
 }
 
 func (p Profile) settings() (settings, error) {
@@ -49,7 +51,7 @@ func (p Profile) settings() (settings, error) {
 		retry: 500 * time.Millisecond, retryMost: 5 * time.Second,
 		settled: 10 * time.Second, grace: 2 * time.Second, keepAlive: 15 * time.Second,
 		messageAge: 5 * time.Second, write: 5 * time.Second, hello: 15 * time.Second,
-		republish: 10 * time.Minute, lookup: 10 * time.Second,
+		republish: 10 * time.Minute, lookup: 10 * time.Second, replicas: 20, guestIdle: time.Minute,
 	}
 	switch p {
 	case WAN, "":
@@ -67,6 +69,7 @@ func (p Profile) settings() (settings, error) {
 		s.retry, s.retryMost = 40*time.Millisecond, 400*time.Millisecond
 		s.settled, s.grace = time.Second, 500*time.Millisecond
 		s.republish, s.lookup = 2*time.Second, 3*time.Second
+		s.guestIdle = time.Second
 	default:
 		return s, fmt.Errorf("unknown profile %q: use wan, lan or test", p)
 	}

@@ -3,10 +3,12 @@ package overlay
 import (
 	"bytes"
 	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	kadrecord "github.com/libp2p/go-libp2p-record"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -19,24 +21,40 @@ import (
 // broker uses for itself, and under its peer ID (which is no possible name).
 const (
 	siteNamespace  = "gbroker-site"
-	ownerNamespace = "gbroker-job"
+	ownerNamespace = "gbroker-owner"
 )
+
+// maxTold bounds the members that a site record names.
+const maxTold = 40
+
+// maxTellable bounds the numbers of a site record.
+const maxTellable = 1e9
 
 // maxRecord bounds a record with its signature, in bytes.
 const maxRecord = 4096
 
-// SiteRecord says where a site's broker is. It is signed by that broker.
+// SiteRecord says where a site's broker is, and how the site was. It is signed by that broker.
 type SiteRecord struct {
 	Site      grid.SiteName `json:"site"` // as it calls itself
 	Peer      grid.PeerID   `json:"peer"`
 	Addresses []string      `json:"addresses"` // multiaddresses without /p2p
-	Sequence  int64         `json:"sequence"`  // milliseconds since the Unix epoch at its making; the highest wins
+	Sequence  int64         `json:"sequence"`  // milliseconds since the Unix epoch at its making, or one more than the last; the highest wins
+	Cores     int           `json:"cores,omitempty"`
+	Speed     float64       `json:"speed,omitempty"`
+	Busy      int           `json:"busy,omitempty"`    // cores
+	Waiting   int           `json:"waiting,omitempty"` // jobs
+	Draining  bool          `json:"draining,omitempty"`
+	Members   []grid.PeerID `json:"members,omitempty"` // some of those that were alive; only where there is a grid key
 }
 
-// OwnerRecord says who owns a job. It is signed by that owner; the highest epoch
-// wins, then the highest sequence.
+// Made is when the record was made, by its maker's clock.
+func (r SiteRecord) Made() time.Time { return time.UnixMilli(r.Sequence) }
+
+// OwnerRecord says who owns a job, or whose a group is. It is signed by that owner; the highest epoch
+// wins, then the highest sequence. Subject is a hash under the grid key: who does not know the
+// identifier learns nothing of it.
 type OwnerRecord struct {
-	Job      grid.JobID  `json:"job"`
+	Subject  string      `json:"subject"` // 32 hexadecimal digits
 	Owner    grid.PeerID `json:"owner"`
 	Term     uint32      `json:"term"`
 	Hop      uint32      `json:"hop"`
@@ -55,7 +73,7 @@ func (r *SiteRecord) MarshalRecord() ([]byte, error) { return json.Marshal(r) }
 func (r *SiteRecord) UnmarshalRecord(b []byte) error { return strictJSON(b, r) }
 
 func (r *OwnerRecord) Domain() string                 { return ownerNamespace }
-func (r *OwnerRecord) Codec() []byte                  { return []byte("/gbroker/owner-record/1") }
+func (r *OwnerRecord) Codec() []byte                  { return []byte("/gbroker/owner-record/2") }
 func (r *OwnerRecord) MarshalRecord() ([]byte, error) { return json.Marshal(r) }
 func (r *OwnerRecord) UnmarshalRecord(b []byte) error { return strictJSON(b, r) }
 
@@ -100,7 +118,13 @@ func openRecord(value []byte, r record.Record) (grid.PeerID, error) {
 }
 
 func siteKey(subject string) string  { return "/" + siteNamespace + "/" + subject }
-func ownerKey(job grid.JobID) string { return "/" + ownerNamespace + "/" + string(job) }
+func ownerKey(subject string) string { return "/" + ownerNamespace + "/" + subject }
+
+// Kinds of what has an owner.
+const (
+	jobSubject   = "job"
+	groupSubject = "group"
+)
 
 // rank orders the records under one key: the highest is the newest.
 type rank struct {
@@ -177,6 +201,17 @@ func (j judge) site(key string, value []byte) (SiteRecord, error) {
 			return r, err
 		}
 	}
+	if len(r.Members) > maxTold {
+		return r, fmt.Errorf("the record of site %s names %d members: at most %d are taken", r.Site, len(r.Members), maxTold)
+	}
+	for _, p := range r.Members {
+		if err := CheckPeerID(p); err != nil {
+			return r, err
+		}
+	}
+	if min(r.Cores, r.Busy, r.Waiting) < 0 || !(r.Speed >= 0 && r.Speed <= maxTellable) || max(r.Cores, r.Busy, r.Waiting) > maxTellable {
+		return r, fmt.Errorf("the record of site %s has numbers that no site has", r.Site)
+	}
 	if member, known := j.gate.members.Load().byName[grid.SiteName(subject)]; known && member.String() != string(r.Peer) {
 		return r, fmt.Errorf("site %s is %s by the member file, and not %s", subject, member, r.Peer)
 	}
@@ -190,12 +225,14 @@ func (judge) owner(key string, value []byte) (OwnerRecord, error) {
 	if err != nil {
 		return r, err
 	}
-	if key != ownerKey(r.Job) {
-		return r, fmt.Errorf("the record of job %.80q is filed under %.80q", r.Job, key)
+	if key != ownerKey(r.Subject) {
+		return r, fmt.Errorf("the record of %.80q is filed under %.80q", r.Subject, key)
 	}
 	if signer != r.Owner {
-		return r, fmt.Errorf("the record of job %.80q was not signed by the owner it names", r.Job)
+		return r, fmt.Errorf("the record of %.80q was not signed by the owner it names", r.Subject)
 	}
-	_, err = grid.ParseJobID(string(r.Job))
-	return r, err
+	if b, err := hex.DecodeString(r.Subject); err != nil || len(b) != 16 {
+		return r, fmt.Errorf("%.80q is no hash of what has an owner", r.Subject)
+	}
+	return r, nil
 }

@@ -48,6 +48,13 @@ type session struct {
 
 	arrived chan struct{} // a member came: publish the site record
 
+	atlas      atlas
+	through    through
+	farHandler func(protocol string) func(grid.PeerID, net.Conn)
+
+	sequenceMu sync.Mutex
+	sequence   int64 // of the site record last made
+
 	mu         sync.RWMutex
 	neighbours map[peer.ID]*neighbour
 	stop       map[peer.ID]context.CancelFunc
@@ -64,7 +71,8 @@ func newSession(ctx context.Context, o *Overlay) (*session, error) {
 		config: o.config, self: o.self, settings: o.settings, log: o.log, gate: o.gate, traffic: o.traffic, uplink: o.uplink,
 		door:       newDoor(o.settings.handshake, o.gate.knows),
 		complaints: newSparing(complainEvery, 4*maxMembers), strangers: newSparing(complainEvery, 256), strangersAt: newSparing(complainEvery/10, 64),
-		arrived:    make(chan struct{}, 1),
+		arrived: make(chan struct{}, 1),
+		atlas:   atlas{sites: map[grid.PeerID]charted{}}, through: through{of: map[grid.PeerID]int{}}, farHandler: o.farHandler,
 		neighbours: map[peer.ID]*neighbour{}, stop: map[peer.ID]context.CancelFunc{},
 		watched: map[peer.ID]chan struct{}{},
 	}
@@ -93,7 +101,7 @@ func (s *session) begin() error {
 	if s.gossip, err = startGossip(s); err != nil {
 		return err
 	}
-	if s.dht, err = startDirectory(s.host, s.gate); err != nil {
+	if s.dht, err = startDirectory(s.host, s.gate, s.settings); err != nil {
 		return err
 	}
 	identified, err := s.host.EventBus().Subscribe(new(event.EvtPeerIdentificationCompleted), eventbus.BufSize(256))
@@ -102,9 +110,11 @@ func (s *session) begin() error {
 	}
 	s.spawn(func() { s.learn(identified) })
 	s.spawn(func() { s.announce(s.ctx) })
+	s.spawn(func() { s.sweepGuests(s.ctx) })
 	s.host.SetStreamHandler(messageProtocol, s.serve(s.receive))
 	s.host.SetStreamHandler(gossipProtocol, s.serve(s.gossip.links.receive))
 	s.host.SetStreamHandler(syncProtocol, s.serve(s.gossip.links.accept))
+	s.handleWith(string(reachProtocol), s.passOn)
 	s.host.Network().Notify(&network.NotifyBundle{
 		ConnectedF:    func(_ network.Network, c network.Conn) { s.connection(c.RemotePeer()) },
 		DisconnectedF: func(_ network.Network, c network.Conn) { s.disconnected(c) },
@@ -324,6 +334,11 @@ func (s *session) openBulk(ctx context.Context, to grid.PeerID, name string) (ne
 }
 
 func (s *session) handle(name string, f func(from grid.PeerID, c net.Conn)) {
+	s.handleWith(name, func(n *neighbour, c *bulkConn) { f(n.peer, c) })
+}
+
+// handleWith serves the streams that members open for a protocol.
+func (s *session) handleWith(name string, f func(*neighbour, *bulkConn)) {
 	s.host.SetStreamHandler(protocol.ID(name), s.serve(func(stream network.Stream) {
 		n := s.neighbour(stream.Conn().RemotePeer())
 		if n == nil {
@@ -332,6 +347,6 @@ func (s *session) handle(name string, f func(from grid.PeerID, c net.Conn)) {
 		}
 		c := newBulkConn(s.ctx, stream, n)
 		defer c.Close()
-		f(n.peer, c)
+		f(n, c)
 	}))
 }

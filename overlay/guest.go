@@ -1,0 +1,241 @@
+package overlay
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/core/sec"
+	tptu "github.com/libp2p/go-libp2p/p2p/net/upgrader"
+	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
+	"go.uber.org/zap"
+
+	"gbroker/grid"
+)
+
+// GridKey is what the brokers of one grid share: 32 random bytes. Who shows that it has the key is a guest: it
+// may speak the DHT, and nothing else. The zero key is none.
+type GridKey [32]byte
+
+// NewGridKey makes a key.
+func NewGridKey() (k GridKey) {
+	rand.Read(k[:]) // never fails
+	return k
+}
+
+// ParseGridKey reads the one line of a key's file.
+func ParseGridKey(text string) (k GridKey, err error) {
+	text = strings.TrimSpace(text)
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != len(k) {
+		return k, fmt.Errorf("a grid key is %d hexadecimal digits, as `gbroker grid` writes them: %w", 2*len(k), grid.ErrInvalid)
+	}
+	if copy(k[:], b); k == (GridKey{}) {
+		return k, fmt.Errorf("a grid key of zeros is none: make one with `gbroker grid`: %w", grid.ErrInvalid)
+	}
+	return k, nil
+}
+
+// Text is the key as its file has it.
+func (k GridKey) Text() string { return hex.EncodeToString(k[:]) }
+
+// hash is what the DHT sees of a subject that it is not to know.
+func (k GridKey) hash(kind, subject string) string {
+	h := hmac.New(sha256.New, k[:])
+	io.WriteString(h, "gbroker "+kind+" "+subject)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// gridSecurity is the protocol of connections between brokers that know of grid keys.
+const gridSecurity = protocol.ID("/gbroker/tls/1")
+
+// maxGuests is how many guests are connected at once.
+const maxGuests = 256
+
+// security is TLS as libp2p has it, after which each side shows what it knows of the grid key:
+//
+//	proof = HMAC-SHA256(key, "gbroker grid " + role + exported)
+//
+// role is "dials" or "listens", and exported 32 bytes of keying material of this very TLS session (RFC 5705), so that a
+// proof is worth nothing on another. Who has no key sends 32 random bytes. Members need no proof; brokers of before,
+// which do not know this protocol, are met by libp2p's own.
+type security struct {
+	*libp2ptls.Transport
+	gate *gate
+}
+
+func newSecurity(g *gate) func(protocol.ID, crypto.PrivKey, []tptu.StreamMuxer) (*security, error) {
+	return func(id protocol.ID, key crypto.PrivKey, muxers []tptu.StreamMuxer) (*security, error) {
+		t, err := libp2ptls.New(id, key, muxers)
+		return &security{t, g}, err
+	}
+}
+
+// SecureInbound secures a connection that came in.
+func (s *security) SecureInbound(ctx context.Context, insecure net.Conn, p peer.ID) (sec.SecureConn, error) {
+	c, err := s.Transport.SecureInbound(ctx, insecure, p)
+	if err != nil {
+		return nil, err
+	}
+	return s.prove(ctx, c, "listens", "dials")
+}
+
+// SecureOutbound secures a connection that was dialled.
+func (s *security) SecureOutbound(ctx context.Context, insecure net.Conn, p peer.ID) (sec.SecureConn, error) {
+	c, err := s.Transport.SecureOutbound(ctx, insecure, p)
+	if err != nil {
+		return nil, err
+	}
+	return s.prove(ctx, c, "dials", "listens")
+}
+
+// prove exchanges the proofs. The gate decides what follows of the other's.
+func (s *security) prove(ctx context.Context, c sec.SecureConn, mine, theirs string) (_ sec.SecureConn, err error) {
+	defer func() {
+		if err != nil {
+			c.Close()
+			err = fmt.Errorf("showing that this is a broker of the grid: %w", err)
+		}
+	}()
+	defer context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })()
+	session, ok := c.(interface{ ConnectionState() tls.ConnectionState })
+	if !ok {
+		return nil, errors.New("the TLS session cannot be read")
+	}
+	state := session.ConnectionState()
+	exported, err := state.ExportKeyingMaterial("EXPORTER-gbroker-grid", nil, sha256.Size)
+	if err != nil {
+		return nil, err
+	}
+	key := s.gate.key()
+	if _, err := c.Write(proof(key, mine, exported)); err != nil {
+		return nil, err
+	}
+	shown := make([]byte, sha256.Size)
+	if _, err := io.ReadFull(c, shown); err != nil {
+		return nil, err
+	}
+	if key != (GridKey{}) && hmac.Equal(shown, proof(key, theirs, exported)) {
+		s.gate.prove(c.RemotePeer(), key)
+	}
+	return c, nil
+}
+
+func proof(key GridKey, role string, exported []byte) []byte {
+	if key == (GridKey{}) {
+		random := NewGridKey()
+		return random[:]
+	}
+	h := hmac.New(sha256.New, key[:])
+	io.WriteString(h, "gbroker grid "+role)
+	h.Write(exported)
+	return h.Sum(nil)
+}
+
+// key is the grid's; the zero key is none.
+func (g *gate) key() GridKey {
+	if k := g.gridKey.Load(); k != nil {
+		return *k
+	}
+	return GridKey{}
+}
+
+// prove notes that p has shown that it has the key. What is kept of those that never come in is bounded.
+func (g *gate) prove(p peer.ID, k GridKey) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.proven == nil || len(g.proven) >= 4*maxGuests {
+		g.proven = map[peer.ID]GridKey{}
+	}
+	g.proven[p] = k
+}
+
+// guest tells that p may speak the DHT though it is no member.
+func (g *gate) guest(p peer.ID) bool {
+	k := g.key()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	shown, ok := g.proven[p]
+	return ok && k != (GridKey{}) && shown == k
+}
+
+// lets tells that p may be connected at all.
+func (g *gate) lets(p peer.ID) bool { return g.has(p) || g.guest(p) }
+
+// mayDial tells that p may be asked who it is.
+func (g *gate) mayDial(p peer.ID) bool { return g.has(p) || g.key() != GridKey{} }
+
+// full tells that no more guests are let in.
+func (g *gate) full() bool { return g.guests.Load() >= maxGuests }
+
+// SetGridKey replaces the grid's key; the zero key is none. Guests that have shown another are cut off.
+func (o *Overlay) SetGridKey(k GridKey) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.gate.key() == k {
+		return
+	}
+	o.gate.gridKey.Store(&k)
+	if s := o.current.Load(); s != nil {
+		s.dropGuests(func(network.Conn) bool { return true })
+		poke(s.arrived)
+	}
+}
+
+// Grid tells that there is a grid key.
+func (o *Overlay) Grid() bool { return o.gate.key() != GridKey{} }
+
+// dropGuests closes the connections of guests that some rule names, and counts the others.
+func (s *session) dropGuests(which func(network.Conn) bool) {
+	left := map[peer.ID]bool{}
+	for _, c := range s.host.Network().Conns() {
+		p := c.RemotePeer()
+		if s.gate.has(p) {
+			continue
+		}
+		if which(c) || !s.gate.guest(p) {
+			if err := c.Close(); err != nil {
+				s.log.Debug("closing a guest's connection", zap.Error(err))
+			}
+			continue
+		}
+		left[p] = true
+	}
+	s.gate.guests.Store(int64(len(left)))
+}
+
+// sweepGuests closes connections with guests over which nothing has gone for a while.
+func (s *session) sweepGuests(ctx context.Context) {
+	tick := time.NewTicker(s.settings.guestIdle)
+	defer tick.Stop()
+	idle := map[network.Conn]bool{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		before := idle
+		idle = map[network.Conn]bool{}
+		s.dropGuests(func(c network.Conn) bool {
+			if len(c.GetStreams()) > 0 {
+				return false
+			}
+			idle[c] = true
+			return before[c]
+		})
+	}
+}
