@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,6 +29,9 @@ type ClientConfig struct {
 
 	Answer time.Duration // for an answer, beside what the broker itself waits; 0 is 30 s
 	Stall  time.Duration // for the next piece of a file; 0 is 60 s
+	// Show is the header with the user's pass for a request; "" or nil is none.
+	Show func(method, uri string) (string, error)
+
 	Resend time.Duration // how long a submission is sent again after a lost answer; 0 is 5 s
 }
 
@@ -277,6 +281,24 @@ func (c *Client) Sites(ctx context.Context) ([]Site, error) {
 	return do[[]Site](ctx, c, http.MethodGet, "/v1/sites")
 }
 
+// Pass asks for a pass for the user, who holds the private key of key.
+func (c *Client) Pass(ctx context.Context, key ed25519.PublicKey) (Pass, error) {
+	var p Pass
+	body, err := json.Marshal(PassRequest{key})
+	if err != nil {
+		return p, fmt.Errorf("writing the request as JSON: %w", err)
+	}
+	err = c.do(ctx, http.MethodPost, "/v1/pass", body, &p, c.config.Answer)
+	return p, err
+}
+
+// AllSites lists the sites of the whole grid, as far as they are known.
+func (c *Client) AllSites(ctx context.Context) ([]Site, error) {
+	var list []Site
+	err := c.do(ctx, http.MethodGet, "/v1/sites?all=yes", nil, &list, 2*c.config.Answer)
+	return list, err
+}
+
 // Overview tells how the broker is.
 func (c *Client) Overview(ctx context.Context) (Overview, error) {
 	return do[Overview](ctx, c, http.MethodGet, "/v1/broker")
@@ -376,6 +398,15 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 	}
 	if c.config.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.config.Token)
+	}
+	if c.config.Show != nil {
+		pass, err := c.config.Show(method, r.URL.RequestURI())
+		if err != nil {
+			return nil, err
+		}
+		if pass != "" {
+			r.Header.Set(PassHeader, pass)
+		}
 	}
 	return r, nil
 }

@@ -18,6 +18,8 @@ type Identity struct {
 	Administrator bool
 	// Hook: he speaks for the batch system, and may say that something has changed there.
 	Hook bool
+	// Home is set for one who has shown a pass of another site: he is a user there, and nobody else here.
+	Home grid.PeerID
 }
 
 // way is one way to find out who makes a request: by what the kernel says of the socket, by a token. Proofs of other

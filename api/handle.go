@@ -65,6 +65,7 @@ func (s *Server) userTable() table {
 		"POST /v1/reservations":               s.reserve,
 		"GET /v1/reservations":                s.reservations,
 		"DELETE /v1/reservations/{id}":        s.releaseReservation,
+		"POST /v1/pass":                       s.pass,
 		"GET /v1/usage":                       s.usage,
 		"GET /v1/sites":                       s.sites,
 		"GET /v1/site":                        s.self,
@@ -102,7 +103,13 @@ func (s *Server) routes(admin AdminService, batch HookService) http.Handler {
 				if !may(r.who) {
 					return fmt.Errorf("%w: only %s may do that (%s)", grid.ErrForbidden, whom, pattern)
 				}
-				return handle(r)
+				err := handle(r)
+				if err != nil && passable[pattern] && r.Header.Get(PassHeader) != "" && nobodyHere(err) {
+					if served, bad := s.passed(r, handle); served || bad != nil {
+						return bad
+					}
+				}
+				return err
 			}))
 		}
 	}
@@ -111,6 +118,11 @@ func (s *Server) routes(admin AdminService, batch HookService) http.Handler {
 	add(hook{s, batch}.table(), func(who Identity) bool { return who.Hook }, "administrators and the hooks of the batch system")
 	mux.HandleFunc("/", s.handle(func(r *request) error { return noRoute(mux, r.Request) }))
 	return s.admit(mux)
+}
+
+// nobodyHere tells that a job may be known to others, or its user by another name.
+func nobodyHere(err error) bool {
+	return errors.Is(err, grid.ErrNotFound) || errors.Is(err, grid.ErrForbidden) || errors.Is(err, grid.ErrUnavailable)
 }
 
 // identityKey is the context key of who makes a request.

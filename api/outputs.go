@@ -54,7 +54,11 @@ func (s *Server) output(r *request) error {
 }
 
 func (s *Server) sites(r *request) error {
-	views, err := s.service.Sites(r.Context())
+	list := s.service.Sites
+	if r.URL.Query().Get("all") != "" {
+		list = s.service.AllSites
+	}
+	views, err := list(r.Context())
 	if err != nil {
 		return fmt.Errorf("listing the sites: %w", err)
 	}

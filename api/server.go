@@ -110,13 +110,16 @@ type Config struct {
 	Logger          *slog.Logger // nil is silent
 	// Metrics answers GET /metrics; nil is none.
 	Metrics http.Handler
-	Limits  Limits
+	// Elsewhere answers what is not known here; nil where there is no grid.
+	Elsewhere Elsewhere
+	Limits    Limits
 }
 
 // Server serves one broker's API. New makes it, Run runs it, once.
 type Server struct {
 	config         Config
 	service        UserService
+	elsewhere      Elsewhere
 	ways           []way
 	log            *slog.Logger
 	limits         Limits
@@ -155,6 +158,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		config:         known,
 		service:        c.Users,
+		elsewhere:      c.Elsewhere,
 		log:            c.Logger,
 		limits:         c.Limits,
 		administrators: make(map[string]bool),

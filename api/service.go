@@ -40,6 +40,9 @@ type SiteView struct {
 	// starts are judged by, and how good those were of the jobs that had to wait.
 	Started  int
 	Accuracy plan.Accuracy
+	// Far is a site beyond the neighbours, of which Age ago its own record was made.
+	Far bool
+	Age grid.Tick
 }
 
 // What the API needs of a broker is three services, each with a table of routes of its own: what one may not do is not
@@ -117,6 +120,8 @@ type UserService interface {
 	RemoveGroup(ctx context.Context, who Identity, id grid.GroupID) error
 	// Sites lists this site and the members.
 	Sites(ctx context.Context) ([]SiteView, error)
+	// AllSites lists also those beyond the neighbours, where there is a grid key.
+	AllSites(ctx context.Context) ([]SiteView, error)
 	// SiteName is the alias of a peer: its name in the member file, this site's own, else the peer ID.
 	SiteName(p grid.PeerID) string
 }

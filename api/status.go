@@ -350,10 +350,13 @@ type Site struct {
 	Load      *Load    `json:"load"`     // as the site last told; null while it is not known
 	Version   string   `json:"version"`  // "" until heard
 	// ClockOffsetS is how far its clock is ahead of this broker's, within ClockBoundS; null until measured.
-	ClockOffsetS *float64   `json:"clock_offset_s"`
-	ClockBoundS  *float64   `json:"clock_bound_s"`
-	Alarm        string     `json:"alarm"`     // of this broker alone: what is wrong with it, and what to do; "" is nothing
-	Estimates    *Estimates `json:"estimates"` // null but for the site itself
+	ClockOffsetS *float64 `json:"clock_offset_s"`
+	ClockBoundS  *float64 `json:"clock_bound_s"`
+	// Far is a site beyond the neighbours: what is told of it was in its own record, AgeS seconds old. State is "far".
+	Far       bool       `json:"far,omitempty"`
+	AgeS      *float64   `json:"age_s,omitempty"`
+	Alarm     string     `json:"alarm"`     // of this broker alone: what is wrong with it, and what to do; "" is nothing
+	Estimates *Estimates `json:"estimates"` // null but for the site itself
 }
 
 // Estimates is how good a site's estimates of starts were, for the latest jobs that
@@ -400,6 +403,9 @@ func newSite(v SiteView) Site {
 	}
 	if v.Bound > 0 {
 		s.ClockOffsetS, s.ClockBoundS = finite(v.Offset.Seconds()), finite(v.Bound.Seconds())
+	}
+	if v.Far {
+		s.State, s.Far, s.AgeS = "far", true, finite(v.Age.Seconds())
 	}
 	switch {
 	case v.Self:

@@ -30,14 +30,14 @@ func Check(file string) (Config, Mistakes, error) {
 	default:
 		own = overlay.PeerIDOf(key)
 	}
-	members, more, err := loadNeighbours(c, shown(file, c.Neighbours), own)
+	n, more, err := loadNeighbours(c, shown(file, c.Neighbours), own)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		more = Mistakes{{File: shown(file, c.Neighbours), Text: "there is no file of neighbours: write one that says members: []"}}
 	case err != nil:
 		return c, nil, err
 	}
-	c.Members = members
+	c.Neighbourhood = n
 	wrong = append(wrong, more...)
 	return c, append(wrong, checkFiles(c, file)...), nil
 }

@@ -226,9 +226,9 @@ type Config struct {
 	// draws jobs here that would end sooner elsewhere.
 	Speed float64
 	Batch BatchConfig
-	// Neighbours is the file of the members, and Members what it held when it was read.
+	// Neighbours is the file of the members, and Neighbourhood what it held when it was read.
 	Neighbours string
-	Members    []grid.Member
+	Neighbourhood
 	// Administrators are users of this machine who may see, cancel and remove every
 	// job; root and the daemon's own user are always among them.
 	Administrators []string
@@ -408,11 +408,11 @@ func Load(file string) (Config, error) {
 	if err != nil {
 		return c, err
 	}
-	members, more, err := loadNeighbours(c, shown(file, c.Neighbours), overlay.PeerIDOf(key))
+	n, more, err := loadNeighbours(c, shown(file, c.Neighbours), overlay.PeerIDOf(key))
 	if err != nil {
 		return c, err
 	}
-	c.Members = members
+	c.Neighbourhood = n
 	return c, append(wrong, more...).orNil()
 }
 

@@ -27,6 +27,13 @@ func (s service) find(ctx context.Context, who api.Identity, id grid.JobID, canc
 		return r, s.site.self, err
 	}
 	known = known && r.Role != grid.Declined && !r.Removed
+	if who.Home != "" { // a user of another site is believed by his pass alone, and only here
+		if known && (r.Role == grid.Owning || r.Kept) {
+			r, err := s.record(ctx, who, id)
+			return r, s.site.self, err
+		}
+		return r, s.site.self, s.unknown(id)
+	}
 	if known && (r.Job.Home == s.site.self || r.Role == grid.Owning || r.Kept) {
 		r, err := s.record(ctx, who, id)
 		return r, s.site.self, err

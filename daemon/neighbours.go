@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -18,34 +20,67 @@ const (
 	maxAddresses = 16 // of one member
 )
 
-// LoadNeighbours reads the members again, for a site whose configuration is loaded.
+// Neighbourhood is what the file of the neighbours says.
+type Neighbourhood struct {
+	Members []grid.Member
+	GridKey overlay.GridKey // what the brokers of the grid share; the zero key is none
+}
+
+func (n Neighbourhood) same(m Neighbourhood) bool {
+	return n.GridKey == m.GridKey && sameMembers(n.Members, m.Members)
+}
+
+// LoadNeighbours reads the neighbours again, for a site whose configuration is loaded.
 // Where the file is wrong the error is Mistakes.
-func LoadNeighbours(c Config) ([]grid.Member, error) {
+func LoadNeighbours(c Config) (Neighbourhood, error) {
 	key, err := overlay.LoadKey(c.IdentityFile())
 	if err != nil {
-		return nil, err
+		return Neighbourhood{}, err
 	}
-	members, wrong, err := loadNeighbours(c, c.Neighbours, overlay.PeerIDOf(key))
+	n, wrong, err := loadNeighbours(c, c.Neighbours, overlay.PeerIDOf(key))
 	if err != nil {
-		return nil, err
+		return n, err
 	}
-	return members, wrong.orNil()
+	return n, wrong.orNil()
 }
 
 // loadNeighbours reads the file of the members; own is this site's peer, "" if not known.
-func loadNeighbours(c Config, name string, own grid.PeerID) ([]grid.Member, Mistakes, error) {
+func loadNeighbours(c Config, name string, own grid.PeerID) (Neighbourhood, Mistakes, error) {
+	var none Neighbourhood
 	data, err := readBounded(c.Neighbours)
 	var big Mistakes
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, fmt.Errorf("there is no file of neighbours %s: write one that says members: []: %w", name, fs.ErrNotExist)
+		return none, nil, fmt.Errorf("there is no file of neighbours %s: write one that says members: []: %w", name, fs.ErrNotExist)
 	case errors.As(err, &big):
-		return nil, big, nil
+		return none, big, nil
 	case err != nil:
-		return nil, nil, err
+		return none, nil, err
 	}
 	r := parseNeighbours(name, data, c.Site, own)
-	return r.members, r.sorted(), nil
+	n := Neighbourhood{Members: r.members}
+	if r.gridKey != "" {
+		if n.GridKey, err = readGridKey(filepath.Join(filepath.Dir(c.Neighbours), r.gridKey)); err != nil {
+			r.note(r.gridKeyAt, "grid_key: %v", err)
+		}
+	}
+	return n, r.sorted(), nil
+}
+
+// readGridKey reads the file of the grid's key, which its owner alone may read.
+func readGridKey(file string) (k overlay.GridKey, err error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return k, fmt.Errorf("%w: `gbroker grid` makes a key, or put the grid's there", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return k, fmt.Errorf("%s has mode %04o and can be read by others: chmod 600 it", file, info.Mode().Perm())
+	}
+	text, err := readBounded(file)
+	if err != nil {
+		return k, err
+	}
+	return overlay.ParseGridKey(string(text))
 }
 
 // neighbours reads the members of one file.
@@ -59,6 +94,9 @@ type neighbours struct {
 	at      []*ast.SequenceEntryNode // of each member, for editing
 	list    *ast.SequenceNode        // nil if there is none, or no list
 	key     ast.MapKeyNode           // "members"; nil if there is none
+
+	gridKey   string // a file, as it is written; "" is none
+	gridKeyAt ast.Node
 }
 
 func parseNeighbours(name string, data []byte, site grid.SiteName, own grid.PeerID) *neighbours {
@@ -70,7 +108,18 @@ func parseNeighbours(name string, data []byte, site grid.SiteName, own grid.Peer
 	if root == nil {
 		return r
 	}
-	r.fields(root, "the file", []field{{name: "members", aka: "neighbours neighbors", list: true, read: r.readMembers}})
+	r.fields(root, "the file", []field{
+		{name: "members", aka: "neighbours neighbors", list: true, read: r.readMembers},
+		{name: "grid_key", aka: "grid gridkey key", read: func(n ast.Node) {
+			if text, ok := r.text(n, "grid_key"); ok {
+				if filepath.IsAbs(text) || text != filepath.Base(text) {
+					r.note(n, "grid_key: %q is no name of a file beside this one: write grid.key", clip(text))
+					return
+				}
+				r.gridKey, r.gridKeyAt = text, n
+			}
+		}},
+	})
 	if m, ok := root.(ast.MapNode); ok {
 		for iter := m.MapRange(); iter.Next(); {
 			if iter.Key().GetToken().Value == "members" {

@@ -53,6 +53,23 @@ func RemoveNeighbour(ctx context.Context, c Config, name grid.SiteName) error {
 	})
 }
 
+// SetGridKey writes the grid's key to its file, and the file's name into that of the neighbours.
+func SetGridKey(ctx context.Context, c Config, k overlay.GridKey) error {
+	key := filepath.Join(filepath.Dir(c.Neighbours), "grid.key")
+	if c.GridKey != (overlay.GridKey{}) && c.GridKey != k {
+		return fmt.Errorf("this broker has another grid key: remove the line grid_key from %s first: %w", c.Neighbours, grid.ErrInvalid)
+	}
+	if err := localfs.Replace(key, []byte(k.Text()+"\n"), 0o600); err != nil {
+		return err
+	}
+	return editNeighbours(ctx, c, func(r *neighbours, lines []string) ([]string, []grid.Member, error) {
+		if r.gridKey != "" {
+			return nil, nil, nil
+		}
+		return append([]string{"grid_key: grid.key"}, lines...), r.members, nil
+	})
+}
+
 // editNeighbours runs one edit under the folder's lock. edit gives the new lines
 // and the members they must hold; no lines is no change.
 func editNeighbours(ctx context.Context, c Config, edit func(*neighbours, []string) ([]string, []grid.Member, error)) error {

@@ -167,7 +167,7 @@ func TestEditsAtOnce(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if got, err := LoadNeighbours(c); err != nil || len(got) != 2 {
+	if got, err := LoadNeighbours(c); err != nil || len(got.Members) != 2 {
 		t.Errorf("the file holds %v, %v", got, err)
 	}
 }

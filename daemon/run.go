@@ -44,6 +44,7 @@ type site struct {
 	log    *zap.Logger
 	level  zap.AtomicLevel
 	self   grid.PeerID
+	sign   func(text []byte) ([]byte, error)
 	facts  grid.Site
 	boot   uint64
 	start  time.Time
@@ -108,7 +109,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 		return nil, err
 	}
 	s := &site{
-		cfg: cfg, log: log, level: level, self: overlay.PeerIDOf(key), boot: randomNumber(), start: time.Now(), ctx: ctx,
+		cfg: cfg, log: log, level: level, self: overlay.PeerIDOf(key), sign: key.Sign, boot: randomNumber(), start: time.Now(), ctx: ctx,
 		members: cfg.Members, sites: map[grid.PeerID]grid.Site{}, clocks: map[grid.PeerID]grid.Tick{}, versions: map[grid.PeerID]string{},
 		facts: cfg.facts(),
 	}
@@ -158,6 +159,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 		Users: service{s}, Admin: administration{service{s}}, Hook: batchHook{s}, Hooks: cfg.hooks(), SocketPath: cfg.Socket, TCPAddress: cfg.API, TokenFile: cfg.TokenFile(),
 		Administrators: cfg.Administrators, DefaultWalltime: grid.Span(cfg.DefaultWalltime),
 		Logger: slog.New(zapslog.NewHandler(log.Named("api").Core())), Metrics: s.meter.handler(),
+		Elsewhere: elsewhere{s},
 	})
 	return s, err
 }
@@ -192,7 +194,7 @@ func (s *site) offset(p grid.PeerID) (offset, bound grid.Tick) {
 
 func (s *site) overlayConfig(key overlay.Key) overlay.Config {
 	return overlay.Config{
-		Key: key, Listen: s.cfg.Listen, Site: s.facts, Members: s.cfg.Members,
+		Key: key, Listen: s.cfg.Listen, Site: s.facts, Members: s.cfg.Members, GridKey: s.cfg.GridKey,
 		Hello: func() wire.Hello {
 			return wire.Hello{
 				Program: "gbroker " + version.Version, Site: s.factsNow(), Journal: s.broker.JournalID(),
@@ -337,6 +339,7 @@ func (s *site) run(ctx context.Context) error {
 	); err != nil {
 		return err
 	}
+	s.overlay.HandleFar(farProtocol, elsewhere{s}.serveFar(s.server.Far()))
 	s.monitor.SetPeers(s.cfg.Members)
 	parts := newParts(ctx, cancel)
 	parts.start("batch system", s.batch.Run)
@@ -388,10 +391,12 @@ func (s *site) readyNow() Ready {
 
 // watch takes up changes of the neighbours' file: verified by all, then applied.
 func (s *site) watch(ctx context.Context) error {
-	return WatchNeighbours(ctx, s.cfg, s.log, func(members []grid.Member) error {
+	return WatchNeighbours(ctx, s.cfg, s.log, func(n Neighbourhood) error {
+		members := n.Members
 		if err := s.overlay.SetMembers(members); err != nil {
 			return err
 		}
+		s.overlay.SetGridKey(n.GridKey)
 		s.mu.Lock()
 		s.members = members
 		s.mu.Unlock()

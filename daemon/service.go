@@ -214,6 +214,9 @@ func (s service) unknown(id grid.JobID) error {
 }
 
 func (s service) may(who api.Identity, r *grid.Record) bool {
+	if who.Home != "" {
+		return r.Job.User == grid.User{Home: who.Home, Name: who.Name}
+	}
 	return who.Administrator || r.Job.User.Name == who.Name && s.site.broker.SameUsers(r.Job.User.Home)
 }
 

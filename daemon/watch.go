@@ -12,8 +12,6 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
-
-	"gbroker/grid"
 )
 
 // settle is how long a change must be over before the file is read: an editor
@@ -22,17 +20,17 @@ const settle = 100 * time.Millisecond
 
 // WatchNeighbours takes up changes of the file of neighbours until ctx is done: when
 // the file changes, and at SIGHUP (which serves where the file is a link into
-// another folder). All of the file is verified first; then apply gets the members,
-// if they differ from those it had. A file with mistakes, or members that apply
+// another folder). All of the file is verified first; then apply gets what it says,
+// if that differs from what it had. A file with mistakes, or members that apply
 // refuses, change nothing and are logged.
-func WatchNeighbours(ctx context.Context, c Config, log *zap.Logger, apply func([]grid.Member) error) error {
+func WatchNeighbours(ctx context.Context, c Config, log *zap.Logger, apply func(Neighbourhood) error) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, unix.SIGHUP)
 	defer signal.Stop(hangup)
 	return watchNeighbours(ctx, c, hangup, log, apply)
 }
 
-func watchNeighbours(ctx context.Context, c Config, again <-chan os.Signal, log *zap.Logger, apply func([]grid.Member) error) error {
+func watchNeighbours(ctx context.Context, c Config, again <-chan os.Signal, log *zap.Logger, apply func(Neighbourhood) error) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", c.Neighbours, err)
@@ -42,7 +40,7 @@ func watchNeighbours(ctx context.Context, c Config, again <-chan os.Signal, log 
 	if err := watcher.Add(filepath.Dir(c.Neighbours)); err != nil {
 		return fmt.Errorf("watching %s: %w", c.Neighbours, err)
 	}
-	w := &neighbourWatch{config: c, log: log, apply: apply, now: c.Members}
+	w := &neighbourWatch{config: c, log: log, apply: apply, now: c.Neighbourhood}
 	w.take(false) // what changed between Load and the watch
 	quiet := time.NewTimer(settle)
 	quiet.Stop()
@@ -73,13 +71,13 @@ func watchNeighbours(ctx context.Context, c Config, again <-chan os.Signal, log 
 type neighbourWatch struct {
 	config Config
 	log    *zap.Logger
-	apply  func([]grid.Member) error
-	now    []grid.Member
+	apply  func(Neighbourhood) error
+	now    Neighbourhood
 }
 
 // take reads the file and applies it; asked tells that a person wants an answer in the log.
 func (w *neighbourWatch) take(asked bool) {
-	members, err := LoadNeighbours(w.config)
+	n, err := LoadNeighbours(w.config)
 	var wrong Mistakes
 	switch {
 	case errors.As(err, &wrong):
@@ -92,16 +90,16 @@ func (w *neighbourWatch) take(asked bool) {
 	case err != nil:
 		w.log.Error("neighbours not read, the old ones stay", zap.Error(err))
 		return
-	case sameMembers(members, w.now):
+	case n.same(w.now):
 		if asked {
-			w.log.Info("neighbours unchanged", zap.Int("members", len(members)))
+			w.log.Info("neighbours unchanged", zap.Int("members", len(n.Members)))
 		}
 		return
 	}
-	if err := w.apply(members); err != nil {
+	if err := w.apply(n); err != nil {
 		w.log.Error("neighbours refused, the old ones stay", zap.Error(err))
 		return
 	}
-	w.now = members
-	w.log.Info("neighbours taken up", zap.Int("members", len(members)))
+	w.now = n
+	w.log.Info("neighbours taken up", zap.Int("members", len(n.Members)))
 }

@@ -34,6 +34,9 @@ func (s service) isGroupElsewhere(id grid.GroupID) bool {
 
 // askHome asks the home of a job or a group.
 func (s service) askHome(ctx context.Context, who api.Identity, w core.Wish) (core.Found, error) {
+	if who.Home != "" {
+		return core.Found{}, fmt.Errorf("%w: only the home of a job or a group tells that of it", grid.ErrNotFound)
+	}
 	w.User, w.Administrator = who.Name, who.Administrator
 	site, what, homes := w.Job.Site(), "job "+string(w.Job), s.homes(w.Job.Site())
 	if w.Group != "" {

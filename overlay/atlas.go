@@ -13,9 +13,10 @@ import (
 
 // Bounds of a look over the whole grid.
 const (
-	maxSites  = 1000
-	atOnce    = 16 // look-ups at a time
-	atlasAges = 10 // a record is asked for again after republish/atlasAges
+	maxSites = 1000
+	atOnce   = 16          // look-ups at a time
+	known    = time.Minute // a record is believed for so long where it leads somewhere
+	fresh    = 2 * time.Second
 )
 
 // atlas is what the records of the sites tell of the grid: who is there, and who is whose member. It is a hint.
@@ -30,39 +31,39 @@ type charted struct {
 	at     time.Time
 }
 
-// look is the record of a peer, from the atlas if that is fresh.
-func (s *session) look(ctx context.Context, p grid.PeerID) (SiteRecord, bool) {
+// look is the record of a peer, asked for again if it was before since.
+func (s *session) look(ctx context.Context, p grid.PeerID, since time.Time) (SiteRecord, bool) {
 	s.atlas.mu.Lock()
-	known, ok := s.atlas.sites[p]
+	c, ok := s.atlas.sites[p]
 	s.atlas.mu.Unlock()
-	if !ok || time.Since(known.at) > s.settings.republish/atlasAges {
+	if !ok || c.at.Before(since) {
 		r, err := s.findSite(ctx, string(p))
 		switch {
 		case err == nil:
-			known = charted{r, time.Now()}
+			c = charted{r, time.Now()}
 		case ctx.Err() != nil:
-			return known.record, known.record.Peer != ""
+			return c.record, c.record.Peer != ""
 		default:
-			known.at = time.Now()
+			c.at = time.Now()
 		}
 		s.atlas.mu.Lock()
 		if len(s.atlas.sites) >= 2*maxSites {
 			clear(s.atlas.sites)
 		}
-		s.atlas.sites[p] = known
+		s.atlas.sites[p] = c
 		s.atlas.mu.Unlock()
 	}
-	return known.record, known.record.Peer != ""
+	return c.record, c.record.Peer != ""
 }
 
 // survey looks at the sites of the grid, the near ones first, until enough says that it is enough, or all are seen.
-func (s *session) survey(ctx context.Context, enough func(SiteRecord) bool) []SiteRecord {
+func (s *session) survey(ctx context.Context, since time.Time, enough func(SiteRecord) bool) []SiteRecord {
 	var found []SiteRecord
 	seen := map[grid.PeerID]bool{grid.PeerID(s.self.String()): true}
 	wave := s.within(maxMembers)
 	for len(wave) > 0 && ctx.Err() == nil {
 		var next []grid.PeerID
-		for _, r := range s.lookAll(ctx, wave, seen) {
+		for _, r := range s.lookAll(ctx, wave, seen, since) {
 			found = append(found, r)
 			if enough(r) || len(found) >= maxSites {
 				return found
@@ -76,7 +77,7 @@ func (s *session) survey(ctx context.Context, enough func(SiteRecord) bool) []Si
 }
 
 // lookAll looks at several sites at a time, in the order of a wave.
-func (s *session) lookAll(ctx context.Context, wave []grid.PeerID, seen map[grid.PeerID]bool) []SiteRecord {
+func (s *session) lookAll(ctx context.Context, wave []grid.PeerID, seen map[grid.PeerID]bool, since time.Time) []SiteRecord {
 	records := make([]SiteRecord, len(wave))
 	turns := make(chan struct{}, atOnce)
 	var looking sync.WaitGroup
@@ -85,7 +86,7 @@ func (s *session) lookAll(ctx context.Context, wave []grid.PeerID, seen map[grid
 		turns <- struct{}{}
 		looking.Go(func() {
 			defer func() { <-turns }()
-			if r, ok := s.look(ctx, p); ok {
+			if r, ok := s.look(ctx, p, since); ok {
 				records[i] = r
 			}
 		})
@@ -138,7 +139,7 @@ func (o *Overlay) Sites(ctx context.Context) ([]SiteRecord, error) {
 	if !o.Grid() {
 		return nil, fmt.Errorf("%w: no site beyond the neighbours can be known without a grid key (grid_key in neighbours.yaml)", grid.ErrInvalid)
 	}
-	found := s.survey(ctx, func(SiteRecord) bool { return false })
+	found := s.survey(ctx, time.Now().Add(-fresh), func(SiteRecord) bool { return false })
 	slices.SortFunc(found, func(a, b SiteRecord) int { return strings.Compare(string(a.Site), string(b.Site)) })
 	return found, nil
 }

@@ -170,6 +170,9 @@ func (s *session) announce(ctx context.Context) {
 			s.log.Warn("ports and addresses are not remembered", zap.Error(err))
 		}
 		now := dialable(s.host)
+		for _, p := range s.within(maxTold) {
+			now = append(now, string(p))
+		}
 		if !arrived && slices.Equal(now, published) && time.Since(at) < s.settings.republish {
 			continue
 		}

@@ -3,10 +3,17 @@
 //
 // # Members
 //
-// A member is a peer ID of the member file. Only members are let in: the gate
-// refuses every other connection after its TLS handshake, before a stream of any
-// protocol can be opened, and never dials one. Membership is mutual; where only
-// one side names the other there is no connection, and the other is never alive.
+// A member is a peer ID of the member file. Membership is mutual; where only one
+// side names the other, the other is never alive. There are three classes of peers:
+//
+//	member      all protocols
+//	guest       the DHT alone, within limits of the resource manager; only where there is a grid key
+//	stranger    nothing: refused after the TLS handshake, before a stream of any protocol, and never dialled
+//
+// A guest is who shows, bound to the TLS session, that it has the grid's key; see [security]. A key, and no certificates
+// by members: it is also what the subjects of records are hashed with, it needs no clocks, no chains and no renewal, and what it opens
+// is small enough for one secret. Who is to lose it is left out when the others change it. It is no private network of
+// libp2p, since those let nobody in who lacks the key, members neither.
 //
 // # Connections
 //
@@ -21,6 +28,7 @@
 //	/gbroker/gossip/1   the sender    memberlist packets, one way: length (2 bytes, big endian), bytes
 //	/gbroker/sync/1     memberlist    one push/pull or one ping of memberlist, both ways
 //	/gbroker/kad/1.0.0  kad-dht       the records below
+//	/gbroker/reach/1    Reach         lines from member to member to a broker that is none; see [reach]
 //	others              Open          bulk streams of stage and netmon, held to the rate limit
 //
 // Who has dialled in and not yet proven who it is holds one of 192 places, 64 of them at
@@ -58,17 +66,18 @@
 //
 // # Records
 //
-// A DHT among the members (go-libp2p-kad-dht under a prefix of its own) holds two
+// A DHT (go-libp2p-kad-dht under a prefix of its own) holds two
 // kinds of signed hints; see [SiteRecord] and [OwnerRecord]. They are never a reason
 // to start, drop, kill or refuse a job.
 //
-// A key is /gbroker-site/NAME, /gbroker-site/PEER or /gbroker-job/JOB. Each broker
-// asks, answers and routes by its own members alone, so a record is put to the 20 of
-// them nearest to its key, and found by whoever shares one of these with its writer.
-// Of several valid records the newest counts: the highest epoch, then the highest
+// A key is /gbroker-site/NAME, /gbroker-site/PEER or /gbroker-owner/HASH, the first half of HMAC-SHA256(grid key, "gbroker job " + its
+// identifier), or "gbroker group ". With a grid key the DHT goes over all brokers of the grid, and a record lies with the 20 nearest to
+// its key; without one each broker asks, answers and routes by its members alone, and a record is found by whoever shares one of
+// them with its writer. Of several valid records the newest counts: the highest epoch, then the highest
 // sequence. A put of an older one is refused.
 //
 // A broker keeps 16384 records of at most 4096 bytes in memory, for 48 hours since
-// they were last written; where there is no room, what was written longest ago goes.
-// A member is answered on 16 streams at once.
+// they were last written; where there is no room, who has written the most of them loses his oldest.
+// A peer is answered on 16 streams at once, and 256 guests are connected at most; a connection with one that is idle for a
+// minute or two ends.
 package overlay

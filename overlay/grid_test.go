@@ -95,13 +95,13 @@ func TestWholeGrid(t *testing.T) {
 					t.Errorf("a site is known as %+v", r)
 				}
 			}
-			if err := last.over.PublishOwner(ctx, someJob, grid.Epoch{Term: 1}); err != nil {
-				t.Fatal(err)
-			}
-			owner, err := first.over.FindOwner(ctx, someJob)
-			if err != nil || owner.Owner != last.peer() {
-				t.Fatalf("the owner is found as %+v, %v", owner, err)
-			}
+			eventually(t, "the owner is told", func() bool { return last.over.PublishOwner(ctx, someJob, grid.Epoch{Term: 1}) == nil })
+			var owner OwnerRecord
+			eventually(t, "the owner is found", func() (found bool) {
+				var err error
+				owner, err = first.over.FindOwner(ctx, someJob)
+				return err == nil && owner.Owner == last.peer()
+			})
 			c, err := first.over.Reach(ctx, owner.Owner, "/test/echo/1")
 			if err != nil {
 				t.Fatal(err)

@@ -149,6 +149,9 @@ func (s *session) watch(ctx context.Context, n *neighbour) {
 		n.mu.Unlock()
 		if l != told && (removed || ctx.Err() == nil) {
 			told = l
+			if l == grid.Alive {
+				poke(s.arrived) // the record of this site names it from now on
+			}
 			s.log.Info("a member's liveness changed", zap.String("peer", string(n.peer)), zap.Stringer("liveness", l))
 			if s.config.PeerChanged != nil {
 				s.config.PeerChanged(n.peer, l)

@@ -155,12 +155,18 @@ func (s *session) way(ctx context.Context, to grid.PeerID, closed map[[2]grid.Pe
 	if slices.Contains(first, to) && !closed[[2]grid.PeerID{"", to}] {
 		return []grid.PeerID{to}
 	}
-	members := map[grid.PeerID][]grid.PeerID{}
-	s.survey(ctx, func(r SiteRecord) bool {
-		members[r.Peer] = r.Members
-		return slices.Contains(r.Members, to) && route(first, func(p grid.PeerID) []grid.PeerID { return members[p] }, to, closed) != nil
-	})
-	return route(first, func(p grid.PeerID) []grid.PeerID { return members[p] }, to, closed)
+	for _, age := range []time.Duration{known, fresh} {
+		members := map[grid.PeerID][]grid.PeerID{}
+		of := func(p grid.PeerID) []grid.PeerID { return members[p] }
+		s.survey(ctx, time.Now().Add(-age), func(r SiteRecord) bool {
+			members[r.Peer] = r.Members
+			return slices.Contains(r.Members, to) && route(first, of, to, closed) != nil
+		})
+		if way := route(first, of, to, closed); way != nil {
+			return way
+		}
+	}
+	return nil
 }
 
 // step opens the rest of a line at the first of its route; closed tells, on an error, how many of the route it is from its end to

@@ -658,6 +658,9 @@ func (s *Service) Handoffs(_ context.Context, neighbour grid.SiteName) ([]api.Ha
 	return list, nil
 }
 
+// AllSites are those that Sites lists.
+func (s *Service) AllSites(ctx context.Context) ([]api.SiteView, error) { return s.Sites(ctx) }
+
 // Sites lists this site and what AddSite added.
 func (s *Service) Sites(context.Context) ([]api.SiteView, error) {
 	s.mu.Lock()

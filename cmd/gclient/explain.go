@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -171,7 +172,7 @@ func (p *program) history() *cobra.Command {
 }
 
 func (p *program) sites() *cobra.Command {
-	var asJSON bool
+	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use:   "sites",
 		Short: "List the sites that this broker knows",
@@ -179,8 +180,11 @@ func (p *program) sites() *cobra.Command {
 to them and the bandwidth measured with the largest messages ("?": not measured
 yet), their cores and their speed, 1 being the reference. Jobs are sent only to
 those with "yes" under SEND. A site that is "drained" takes no grid jobs now. Below: how far the estimates of starts at this site were
-off, for the latest jobs that started here.`,
-		Example: "  gclient sites\n  gclient sites --json | jq '.[] | {name, rtt_s}'",
+off, for the latest jobs that started here.
+
+With --all also the sites of the grid beyond the neighbours are listed, where the brokers share a grid key: what their own
+records told when they were last written, and how long ago that was.`,
+		Example: "  gclient sites\n  gclient sites --all\n  gclient sites --json | jq '.[] | {name, rtt_s}'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := p.client(cmd)
@@ -188,7 +192,11 @@ off, for the latest jobs that started here.`,
 				return err
 			}
 			defer c.Close()
-			list, err := c.Sites(cmd.Context())
+			look := c.Sites
+			if all {
+				look = c.AllSites
+			}
+			list, err := look(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -199,11 +207,15 @@ off, for the latest jobs that started here.`,
 		},
 	}
 	jsonFlag(cmd, &asJSON)
+	cmd.Flags().BoolVar(&all, "all", false, "also the sites of the grid beyond the neighbours")
 	return cmd
 }
 
 // stateOf is a site's state in words.
 func stateOf(s api.Site) string {
+	if s.Far && s.AgeS != nil {
+		return fmt.Sprintf("far, %s ago", (time.Duration(*s.AgeS) * time.Second).Round(time.Second))
+	}
 	switch s.Contact {
 	case grid.NeverHeard.String():
 		return "never heard"

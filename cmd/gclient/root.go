@@ -47,7 +47,7 @@ Exit codes: 0 done; 1 the answer is no (refused, invalid, not found, not allowed
 	f.StringVar(&p.broker, "broker", "", "the broker's `ADDRESS`: unix:///path or http://127.0.0.1:PORT")
 	f.StringVar(&p.tokenFile, "token-file", "", "the `FILE` with the broker's token, for http")
 	root.AddCommand(p.submit(), p.where(), p.reserve(), p.reservations(), p.status(), p.logs(), p.list(), p.wait(), p.watch(), p.top(), p.cancel(), p.output(),
-		p.hold(), p.release(), p.alter(), p.resubmit(), p.explain(), p.run(), convert(), p.history(), p.sites(), p.usage(), p.remove(), validate(), printDocument())
+		p.hold(), p.release(), p.alter(), p.resubmit(), p.explain(), p.run(), convert(), p.history(), p.sites(), p.usage(), p.pass(), p.remove(), validate(), printDocument())
 	return root
 }
 
@@ -64,7 +64,7 @@ func (p *program) client(cmd *cobra.Command) (*api.Client, error) {
 		}
 		address = "unix://" + socket
 	}
-	config := api.ClientConfig{Address: address}
+	config := api.ClientConfig{Address: address, Show: show}
 	if strings.HasPrefix(address, "http:") {
 		file := p.tokenFile
 		if file == "" {

@@ -1,0 +1,182 @@
+package daemon
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/overlay"
+)
+
+// farProtocol carries one HTTP request of a user, who shows a pass, over a line through the grid.
+const farProtocol = "/gbroker/api/1"
+
+// elsewhere answers for jobs that are known at other sites of the grid; see api/pass.go.
+type elsewhere struct{ site *site }
+
+var _ api.Elsewhere = elsewhere{}
+
+// Pass makes a pass for a user of here.
+func (e elsewhere) Pass(who api.Identity, key ed25519.PublicKey) (api.Pass, error) {
+	p := api.Pass{User: who.Name, Home: e.site.self, Site: e.site.facts.Name, Key: key, Until: time.Now().AddDate(0, 0, api.PassDays).Unix()}
+	var err error
+	p.Signature, err = e.site.sign(p.Text())
+	return p, err
+}
+
+// ReadPass is the pass that a request shows.
+func (e elsewhere) ReadPass(r *http.Request) (api.Pass, bool, error) {
+	return api.ReadPass(r, time.Now(), overlay.Verify)
+}
+
+// Forward asks the home that has signed the pass, or, where that cannot be reached, the owner that the DHT names.
+func (e elsewhere) Forward(w http.ResponseWriter, r *http.Request, p api.Pass) (known bool, err error) {
+	if p.Home == e.site.self || !e.site.overlay.Grid() {
+		return false, nil
+	}
+	c, err := e.site.overlay.Reach(r.Context(), p.Home, farProtocol)
+	if err != nil {
+		e.site.log.Debug("the home of a job was not reached", zap.String("home", string(p.Home)), zap.Error(err))
+		owner, found := e.owner(r, p.Home)
+		if !found {
+			return true, fmt.Errorf("%w: the home of %s, %s, cannot be reached through the grid now: %w", grid.ErrUnavailable, r.PathValue("id"), p.Site, err)
+		}
+		if c, err = e.site.overlay.Reach(r.Context(), owner, farProtocol); err != nil {
+			return true, fmt.Errorf("%w: neither the home of %s nor its owner can be reached through the grid now: %w", grid.ErrUnavailable, r.PathValue("id"), err)
+		}
+	}
+	defer c.Close()
+	return true, e.relay(w, r, c)
+}
+
+// owner is who owns a job beside its home, by the DHT.
+func (e elsewhere) owner(r *http.Request, home grid.PeerID) (grid.PeerID, bool) {
+	id, err := grid.ParseJobID(r.PathValue("id"))
+	if err != nil || !strings.HasPrefix(r.URL.Path, "/v1/jobs/") {
+		return "", false
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), hintLimit)
+	defer cancel()
+	hint, err := e.site.overlay.FindOwner(ctx, id)
+	return hint.Owner, err == nil && hint.Owner != home && hint.Owner != e.site.self
+}
+
+// relay passes one request on over a line, and its answer back. The line has time limits of its own.
+func (e elsewhere) relay(w http.ResponseWriter, r *http.Request, line net.Conn) error {
+	once := &http.Transport{
+		DialContext:       func(context.Context, string, string) (net.Conn, error) { return line, nil },
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
+	}
+	defer once.CloseIdleConnections()
+	out, err := http.NewRequestWithContext(r.Context(), r.Method, "http://grid"+r.URL.RequestURI(), http.NoBody)
+	if err != nil {
+		return err
+	}
+	out.Header.Set(api.PassHeader, r.Header.Get(api.PassHeader))
+	answer, err := once.RoundTrip(out)
+	if err != nil {
+		return fmt.Errorf("%w: the line through the grid broke: %w", grid.ErrUnavailable, err)
+	}
+	defer answer.Body.Close()
+	for _, name := range []string{"Content-Type", "Retry-After"} {
+		if v := answer.Header.Get(name); v != "" {
+			w.Header().Set(name, v)
+		}
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(answer.StatusCode)
+	rc := http.NewResponseController(w)
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := answer.Body.Read(buffer)
+		if n > 0 {
+			rc.SetWriteDeadline(time.Now().Add(time.Minute))
+			if _, bad := w.Write(buffer[:n]); bad != nil {
+				return nil // who asked is gone
+			}
+			rc.Flush()
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil { // the length is not sent before: only a broken connection tells that this is not all
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// serveFar serves the one request of a line.
+func (e elsewhere) serveFar(far http.Handler) func(grid.PeerID, net.Conn) {
+	return func(_ grid.PeerID, c net.Conn) {
+		ended := make(chan struct{})
+		over := sync.OnceFunc(func() { close(ended) })
+		srv := &http.Server{
+			Handler: far, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 32 << 10,
+			ConnState: func(_ net.Conn, s http.ConnState) {
+				if s == http.StateClosed || s == http.StateHijacked {
+					over()
+				}
+			},
+		}
+		srv.SetKeepAlivesEnabled(false)
+		if err := srv.Serve(&single{conn: c, ended: ended}); !errors.Is(err, io.EOF) {
+			e.site.log.Debug("serving a line", zap.Error(err))
+		}
+	}
+}
+
+// single is a listener with one connection.
+type single struct {
+	conn  net.Conn
+	ended chan struct{}
+	given bool
+}
+
+func (l *single) Accept() (net.Conn, error) {
+	if !l.given {
+		l.given = true
+		return l.conn, nil
+	}
+	<-l.ended
+	return nil, io.EOF
+}
+
+func (l *single) Close() error   { return nil }
+func (l *single) Addr() net.Addr { return l.conn.LocalAddr() }
+
+// AllSites lists the neighbours, and the sites of the grid beyond them by what their records tell.
+func (s service) AllSites(ctx context.Context) ([]api.SiteView, error) {
+	list, err := s.Sites(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	records, err := s.site.overlay.Sites(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		if _, member := s.site.member(r.Peer); member || r.Peer == s.site.self {
+			continue
+		}
+		list = append(list, api.SiteView{
+			Far: true, Peer: r.Peer, Age: max(0, grid.Span(time.Since(r.Made()))),
+			Site: grid.Site{Name: r.Site, Processes: r.Cores, Speed: r.Speed, Draining: r.Draining,
+				Load: grid.Load{Cores: r.Cores, Busy: r.Busy, Waiting: r.Waiting}},
+		})
+	}
+	return list, nil
+}

@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gbroker/api"
+	"gbroker/test/cluster"
+)
+
+// passing runs gclient at a site with the passes of a folder.
+func passing(ctx context.Context, s *cluster.Site, folder string, args ...string) (stdout, stderr string, err error) {
+	cmd := s.Command(ctx, args...)
+	cmd.Env = append(cmd.Env, "XDG_CONFIG_HOME="+folder)
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	return out.String(), errs.String(), err
+}
+
+// Over a chain of eight sites with one grid key, a user asks at the end for a job of the beginning: how it is, what it wrote, and for
+// its end. Who has no pass of his own, or one that its home has not signed, learns nothing. The last site shows all eight.
+func TestAJobSevenMembersAway(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	var sites []*cluster.Site
+	key := ""
+	for i := range 8 {
+		s := newSite(t, dir, fmt.Sprintf("s%d", i), cluster.Options{Nodes: 1, Cores: 2 + i})
+		args := []string{"grid", "--config", s.Config()}
+		if key != "" {
+			args = append(args, "--key", key)
+		}
+		r := s.Admin(t.Context(), args...)
+		if r.Code != 0 {
+			t.Fatal(r.Stderr)
+		}
+		key = strings.TrimSpace(r.Stdout)
+		sites = append(sites, s)
+	}
+	start(t, sites...)
+	for i, s := range sites[1:] {
+		must(t, s.Know(t.Context(), sites[i], "--send=false"))
+		must(t, sites[i].Know(t.Context(), s, "--send=false"))
+	}
+	for i, s := range sites[1:] {
+		must(t, s.Sees(t.Context(), 30*time.Second, sites[i].Name))
+	}
+	home, far := sites[0], sites[7]
+	mine, nobody, forged := filepath.Join(dir, "mine"), filepath.Join(dir, "nobody"), filepath.Join(dir, "forged")
+	if _, text, err := passing(t.Context(), home, mine, "pass"); err != nil {
+		t.Fatal(text)
+	}
+	id := work{script: "echo far away; " + waits(dir, "go"), output: "out.txt", walltime: 60}.submit(t, home, dir, "far")
+	reaches(t, home, id, "RUNNING")
+
+	var seen api.Status
+	eventually(t, 60*time.Second, "the job is seen from the other end", func() bool {
+		text, why, err := passing(t.Context(), far, mine, "status", "--json", id)
+		if err != nil {
+			t.Log(why)
+			return false
+		}
+		must(t, json.Unmarshal([]byte(text), &seen))
+		return seen.State == "RUNNING"
+	})
+	if string(seen.ID) != id {
+		t.Errorf("another job is seen: %+v", seen)
+	}
+	if _, why, err := passing(t.Context(), far, nobody, "status", id); err == nil || !strings.Contains(why, "not known here") {
+		t.Errorf("without a pass: %v, %q", err, why)
+	}
+	must(t, os.CopyFS(forged, os.DirFS(mine)))
+	pass := filepath.Join(forged, "gbroker", "passes", "s0.json")
+	text, err := os.ReadFile(pass)
+	must(t, err)
+	must(t, os.WriteFile(pass, []byte(strings.Replace(string(text), seen.User, "mallory", 1)), 0o600))
+	if _, why, err := passing(t.Context(), far, forged, "cancel", id); err == nil || !strings.Contains(why, "has not signed it") {
+		t.Errorf("with a forged pass: %v, %q", err, why)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o644))
+	if _, why, err := passing(t.Context(), far, mine, "wait", id); err != nil {
+		t.Errorf("waiting from the other end: %v, %q", err, why)
+	}
+	if _, why, err := passing(t.Context(), far, mine, "output", id, filepath.Join(dir, "fetched")); err != nil {
+		t.Errorf("fetching from the other end: %v, %q", err, why)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "fetched", "out.txt")); err != nil || !strings.HasPrefix(string(text), "far away\n") {
+		t.Errorf("it has fetched %q, %v", text, err)
+	}
+
+	second := work{script: "sleep 300", walltime: 600}.submit(t, home, dir, "second")
+	reaches(t, home, second, "RUNNING")
+	if _, why, err := passing(t.Context(), far, mine, "cancel", second); err != nil {
+		t.Errorf("cancelling from the other end: %v, %q", err, why)
+	}
+	eventually(t, 30*time.Second, "the job is cancelled", func() bool {
+		return strings.HasPrefix(status(t, home, second).State, "CANCELLED") || status(t, home, second).State == "KILLED"
+	})
+
+	eventually(t, 60*time.Second, "all eight sites are listed", func() bool {
+		r := far.Client(t.Context(), "sites", "--all", "--json")
+		var list []api.Site
+		if r.Code != 0 || json.Unmarshal([]byte(r.Stdout), &list) != nil || len(list) != 8 {
+			return false
+		}
+		cores := 0
+		for _, s := range list {
+			cores += s.Processes
+			if s.Far && (s.AgeS == nil || *s.AgeS > 600 || s.Load == nil) {
+				t.Errorf("a far site is listed as %+v", s)
+			}
+		}
+		return cores == 2+3+4+5+6+7+8+9
+	})
+}
