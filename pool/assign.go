@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -41,9 +42,12 @@ func (r Rule) Assign(now grid.Tick, computers []Computer, jobs []Job, chance *ra
 
 // byComputer gives each computer that is free, in an order drawn by chance, the first job that is for it.
 func (r *Rule) byComputer(now grid.Tick, computers []Computer, jobs []Job, chance *rand.Rand) (out []Assignment) {
-	order := r.order(now, computers, jobs)
+	order, least := r.order(now, computers, jobs), 0.0
+	if r.InTime {
+		least = leastNeed(now, jobs)
+	}
 	for _, c := range chance.Perm(len(computers)) {
-		if computers[c].Free > now {
+		if computers[c].Free > now || computers[c].Forecast.peak < least {
 			continue
 		}
 		at := slices.IndexFunc(order, func(j int) bool { return r.takes(now, &computers[c], &jobs[j]) })
@@ -57,6 +61,19 @@ func (r *Rule) byComputer(now grid.Tick, computers []Computer, jobs []Job, chanc
 		}
 	}
 	return out
+}
+
+// leastNeed is the least performance that ends any of the jobs in time..
+func leastNeed(now grid.Tick, jobs []Job) float64 {
+	least := math.Inf(1)
+	for i := range jobs {
+		if j := &jobs[i]; j.Deadline == 0 {
+			return 0
+		} else if j.Deadline > now {
+			least = min(least, j.need(now))
+		}
+	}
+	return least
 }
 
 // takes tells whether a rule would begin j on c now.

@@ -29,10 +29,10 @@ func (e *ends) soonest(j *Job, preferred int) (at int, end grid.Tick) {
 	if e.order == nil {
 		e.order = make([]int, len(e.computers))
 		for i := range e.order {
-			e.order[i] = i
+			e.order[i] = len(e.order) - 1 - i // pools that are sorted from the weakest on are sorted then
 		}
-		slices.SortStableFunc(e.order, func(a, b int) int {
-			return cmp.Compare(e.computers[b].Forecast.peak, e.computers[a].Forecast.peak)
+		slices.SortFunc(e.order, func(a, b int) int {
+			return cmp.Or(cmp.Compare(e.computers[b].Forecast.peak, e.computers[a].Forecast.peak), b-a)
 		})
 	}
 	at, end = -1, Never

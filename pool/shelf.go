@@ -55,8 +55,7 @@ func (s *shelf) find(j *Job, present bool) (Place, bool) {
 		p := s.soonest(j, present)
 		return p, p.End < Never && (j.Deadline == 0 || !s.rule.InTime || s.inTime(j, p))
 	}
-	need := 1000 * j.Work / float64(max(j.Deadline-s.now+slop, 1))
-	for at := sort.SearchFloat64s(s.peaks, need); at < len(s.order); at++ {
+	for at := sort.SearchFloat64s(s.peaks, j.need(s.now)); at < len(s.order); at++ {
 		i := s.order[at]
 		c := &s.computers[i]
 		if present && s.free[i] > s.now || !reaches(c, s.free[i], j) || c.Lacks(j) != "" {
@@ -79,7 +78,7 @@ func (s *shelf) soonest(j *Job, present bool) Place {
 	best := Place{End: Never}
 	for _, i := range s.order {
 		c := &s.computers[i]
-		if c.Dedicated && best.End < Never {
+		if c.Dedicated && best.End < Never && !s.computers[best.Computer].Dedicated {
 			break
 		}
 		if present && s.free[i] > s.now || c.Lacks(j) != "" {
@@ -94,6 +93,11 @@ func (s *shelf) soonest(j *Job, present bool) Place {
 
 // slop is for what floats round, in ticks.
 const slop = 2
+
+// need is the performance that would still end j in time.
+func (j *Job) need(now grid.Tick) float64 {
+	return 1000 * j.Work / float64(max(j.Deadline-now+slop, 1))
+}
 
 // reaches tells, at little cost, whether c could end j in time if it always had the best performance foreseen.
 func reaches(c *Computer, from grid.Tick, j *Job) bool {

@@ -100,6 +100,7 @@ func (m *Model) make(seed uint64) world {
 	for range m.Weak {
 		w.h = append(w.h, m.WeakH)
 	}
+	slices.Sort(w.h)
 	w.jobs = make([]pool.Job, m.Jobs)
 	for i := range w.jobs {
 		w.jobs[i].Work = uniform(r, 150, 750)
