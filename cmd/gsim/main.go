@@ -20,6 +20,6 @@ func newRoot() *cobra.Command {
 		Long: `gsim runs what gbroker knows about local schedulers in virtual time, and whole
 neighbourhoods of brokers in a world in which everything breaks.`,
 	}
-	root.AddCommand(newRun(), newReplay(), newPredict(), newSelect(), newCoallocate(), newFaults(), newPool())
+	root.AddCommand(newRun(), newReplay(), newPredict(), newSelect(), newCoallocate(), newFlow(), newFaults(), newPool())
 	return root
 }
