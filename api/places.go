@@ -1,0 +1,30 @@
+package api
+
+import (
+	"time"
+
+	"gbroker/api/workflow"
+	"gbroker/grid"
+)
+
+// Places are the sites over which a workflow of this home can be planned, the home first: those that live, take jobs and
+// may be sent them.
+func Places(sites []Site) (list []workflow.Place) {
+	for i := range sites {
+		s := &sites[i]
+		place := workflow.Place{Name: string(s.Name), Cores: s.Processes, Speed: s.Speed, Rate: grid.DefaultBandwidth}
+		if s.RTTS != nil {
+			place.Delay = time.Duration(*s.RTTS * float64(time.Second))
+		}
+		if n := len(s.Bandwidth); n > 0 && s.Bandwidth[n-1].BytesPerS != nil {
+			place.Rate = *s.Bandwidth[n-1].BytesPerS
+		}
+		switch {
+		case s.Self:
+			list = append([]workflow.Place{place}, list...)
+		case s.Send && s.State == grid.Alive.String() && !s.Draining && s.Processes > 0 && s.Speed > 0:
+			list = append(list, place)
+		}
+	}
+	return list
+}

@@ -1,0 +1,194 @@
+package workflow
+
+import (
+	"fmt"
+	"time"
+
+	"gbroker/flow"
+)
+
+// Place is a site where tasks can run, as it is seen from the home of the workflow.
+type Place struct {
+	Name  string
+	Cores int
+	Speed float64
+	Rate  float64       // bytes a second between it and the home
+	Delay time.Duration // before a transfer begins
+}
+
+// Standing is how far a task has come, where a plan begins in the middle.
+type Standing struct {
+	Done  bool          // its outputs are at the home
+	Runs  bool          // at the place At, for Left yet
+	At    int           // index of a place
+	Left  time.Duration // expected
+	Needs time.Duration // about, at speed 1: what was learned; 0 is what the task says
+}
+
+// DefaultRuntime is how long a task of which nothing is known is taken to run.
+const DefaultRuntime = time.Minute
+
+// Expected is how long a task runs on a machine of speed 1, as far as it says.
+func (t *Task) Expected() time.Duration {
+	switch {
+	case t.Runtime > 0:
+		return t.Runtime
+	case t.Walltime > 0:
+		return t.Walltime
+	}
+	return DefaultRuntime
+}
+
+// Graph is the workflow as package flow plans it; the home is the first place. The first vertices are the tasks. Whatever
+// a task leaves goes home when it ends, and from there to who needs it, so that is the way of a transfer. Files that no task
+// makes lie at the home, and what no task needs is awaited there.
+func (w *Workflow) Graph(places []Place, standing []Standing) (*flow.Graph, *flow.Platform) {
+	p := platform(places)
+	g := &flow.Graph{}
+	for i := range w.Tasks {
+		s := Standing{}
+		if i < len(standing) {
+			s = standing[i]
+		}
+		g.Vertices = append(g.Vertices, w.vertex(i, s, places))
+		if s.Runs {
+			e := &p.Executors[s.At]
+			e.Taken = append(e.Taken, flow.Taken{To: max(micro(s.Left), 1), Amounts: []int64{int64(min(max(w.Tasks[i].Cores, 1), places[s.At].Cores))}})
+		}
+	}
+	files, end := len(g.Vertices), len(g.Vertices)+1
+	g.Vertices = append(g.Vertices, flow.Vertex{Name: "files", Kind: flow.Source}, flow.Vertex{Name: "home", Kind: flow.Destination})
+	last := make([]bool, len(w.Tasks))
+	for i := range last {
+		last[i] = true
+	}
+	brought := w.brought()
+	for _, e := range w.Edges() {
+		last[e.From] = false
+		if g.Vertices[e.To].Kind == flow.Job {
+			g.Edges = append(g.Edges, flow.Edge{From: e.From, To: e.To, Size: e.Size})
+		}
+	}
+	for i := range w.Tasks {
+		if g.Vertices[i].Kind == flow.Job && brought[i] > 0 {
+			g.Edges = append(g.Edges, flow.Edge{From: files, To: i, Size: brought[i]})
+		}
+		if last[i] {
+			size := int64(0)
+			for _, d := range w.Tasks[i].Outputs {
+				size += max(d.Size, 1)
+			}
+			g.Edges = append(g.Edges, flow.Edge{From: i, To: end, Size: size})
+		}
+	}
+	return g, p
+}
+
+// brought is how much each task needs of what no task makes.
+func (w *Workflow) brought() []int64 {
+	made := map[string]bool{}
+	for i := range w.Tasks {
+		for _, d := range w.Tasks[i].Outputs {
+			made[d.Name] = true
+		}
+	}
+	out := make([]int64, len(w.Tasks))
+	for i := range w.Tasks {
+		for _, d := range w.Tasks[i].Inputs {
+			if !made[d.Name] {
+				out[i] += max(d.Size, 1)
+			}
+		}
+	}
+	return out
+}
+
+// vertex is a task; one that has run or runs is a source of its data. None is rerunnable for the plan: in the grid a task
+// is not run twice to save a transfer.
+func (w *Workflow) vertex(i int, s Standing, places []Place) flow.Vertex {
+	t := &w.Tasks[i]
+	switch {
+	case s.Done:
+		return flow.Vertex{Name: t.Name, Kind: flow.Source}
+	case s.Runs:
+		return flow.Vertex{Name: t.Name, Kind: flow.Source, At: s.At, Release: max(micro(s.Left), 1)}
+	}
+	need := s.Needs
+	if need <= 0 {
+		need = t.Expected()
+	}
+	c := flow.Configuration{Needs: []int64{int64(max(t.Cores, 1))}, Run: make([]flow.Time, len(places))}
+	for e, at := range places {
+		c.Run[e] = min(flow.Time(float64(micro(need))/at.Speed), flow.MaxTime)
+	}
+	return flow.Vertex{Name: t.Name, Configurations: []flow.Configuration{c}}
+}
+
+func platform(places []Place) *flow.Platform {
+	p := &flow.Platform{Resources: []string{"cores"}}
+	for i, from := range places {
+		p.Executors = append(p.Executors, flow.Executor{Name: from.Name, Capacity: []int64{int64(from.Cores)}, Latency: micro(from.Delay)})
+		row := make([]int64, len(places))
+		for j, to := range places {
+			switch {
+			case i == j:
+				row[j] = 1
+			case i == 0:
+				row[j] = int64(max(to.Rate, 1))
+			case j == 0:
+				row[j] = int64(max(from.Rate, 1))
+			default: // by way of home
+				row[j] = int64(max(1/(1/max(from.Rate, 1)+1/max(to.Rate, 1)), 1))
+			}
+		}
+		p.Bandwidth = append(p.Bandwidth, row)
+	}
+	return p
+}
+
+func micro(d time.Duration) flow.Time { return flow.Time(d.Microseconds()) }
+
+// Planned is a plan of a workflow.
+type Planned struct {
+	Makespan time.Duration `json:"makespan"`
+	Path     time.Duration `json:"critical_path"`
+	Work     time.Duration `json:"work_over_capacity"`
+	Rule     flow.Rule     `json:"rule"`
+	Tasks    []PlannedTask `json:"tasks"`
+}
+
+// PlannedTask is where and when a task is to run.
+type PlannedTask struct {
+	Name  string        `json:"name"`
+	Site  string        `json:"site"`
+	Start time.Duration `json:"start"`
+	End   time.Duration `json:"end"`
+}
+
+// maxSearched is how many tasks a workflow has at most of which local search looks for a better plan.
+const maxSearched = 2000
+
+// Plan plans the workflow over some places.
+func (w *Workflow) Plan(places []Place, standing []Standing) (*Planned, error) {
+	g, p := w.Graph(places, standing)
+	rule := flow.Search
+	if len(w.Tasks) > maxSearched {
+		rule = flow.HEFT
+	}
+	s, err := flow.Plan(g, p, rule, flow.Options{Steps: min(flow.DefaultSteps, 200_000/max(len(w.Tasks), 1))})
+	if err != nil {
+		return nil, fmt.Errorf("planning: %w", err)
+	}
+	bounds, err := flow.LowerBounds(g, p)
+	if err != nil {
+		return nil, fmt.Errorf("planning: %w", err)
+	}
+	out := &Planned{Makespan: spanOf(s.Makespan), Path: spanOf(bounds.Path), Work: spanOf(bounds.Work), Rule: rule}
+	for i := range w.Tasks {
+		at := s.Placements[i]
+		out.Tasks = append(out.Tasks, PlannedTask{Name: w.Tasks[i].Name, Site: places[at.Executor].Name, Start: spanOf(at.Start), End: spanOf(at.End)})
+	}
+	return out, nil
+}
+
+func spanOf(t flow.Time) time.Duration { return time.Duration(t) * time.Microsecond }

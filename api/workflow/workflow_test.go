@@ -1,0 +1,135 @@
+package workflow
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+)
+
+func read(t *testing.T, name string) *Workflow {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Read(name, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestYAML(t *testing.T) {
+	t.Parallel()
+	w := read(t, "words.yaml")
+	if w.Name != "words" || w.Retries != 2 || len(w.Tasks) != 4 {
+		t.Fatalf("%+v", w)
+	}
+	count := w.Tasks[1]
+	if count.Cores != 2 || count.Memory != 1e9 || count.Walltime != 10*time.Minute || !count.Rerunnable || count.Outputs[0].Size != 10e6 || count.Script != "count.sh" {
+		t.Errorf("%+v", count)
+	}
+	want := []Edge{{0, 1, 1}, {0, 2, 1}, {1, 3, 10e6}, {2, 3, 1}}
+	if got := w.Edges(); !reflect.DeepEqual(got, want) {
+		t.Errorf("the edges are %v, not %v", got, want)
+	}
+}
+
+// Both versions of WfCommons say the same.
+func TestWfCommons(t *testing.T) {
+	t.Parallel()
+	a, b := read(t, "diamond-1.4.json"), read(t, "diamond-1.5.json")
+	if !reflect.DeepEqual(a.Edges(), b.Edges()) || len(a.Edges()) != 4 || a.Edges()[3] != (Edge{2, 3, 70}) {
+		t.Errorf("the edges are %v and %v", a.Edges(), b.Edges())
+	}
+	for i := range a.Tasks {
+		if !reflect.DeepEqual(a.Tasks[i], b.Tasks[i]) {
+			t.Errorf("task %d is %+v and %+v", i, a.Tasks[i], b.Tasks[i])
+		}
+	}
+	if j := a.Tasks[3]; j.Cores != 2 || j.Memory != 1<<20 || j.Runtime != 5*time.Second || len(j.After) != 0 {
+		t.Errorf("%+v", j)
+	}
+}
+
+// Each mistake is told by line and column.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	head := "workflow: 1\ntasks:\n"
+	for text, want := range map[string]string{
+		head + "  - name: a\n    comand: [x]\n":                                                                 `f:4:5: unknown field "comand"`,
+		head + "  - name: a\n    command: [x]\n    runtime: soon\n":                                             `"soon" is no span`,
+		head + "  - name: a\n    command: [x]\n    memory: much\n":                                              `"much" is no amount`,
+		head + "  - name: a\n    command: [x]\n    script: y\n":                                                 `f:3:5: task "a" has one of`,
+		head + "  - name: a\n    command: [x]\n    after: [b]\n":                                                `f:5:12: task a comes after "b"`,
+		head + "  - name: a\n    command: [x]\n  - name: a\n    command: [x]\n":                                 `f:5:11: the name "a" is`,
+		head + "  - name: a\n    command: [x]\n    after: [b]\n  - name: b\n    command: [x]\n    after: [a]\n": `f:3:5: task a needs itself`,
+		"workflow: 2\ntasks: []\n":                                                                              `f:1:1: it does not say workflow: 1`,
+		"workflow: 1\n":                                                                                         "it has 0 tasks",
+		"{\n\"schemaVersion\": \"1.4\",\n\"workflow\": 3}":                                                      "f:3:",
+		"{\"schemaVersion\": \"1.3\"}":                                                                          "1.4 and 1.5 are read",
+		"{\"schemaVersion\": \"1.4\",\n\"workflow\": {\"tasks\": [\n{\"id\": \"a\", \"parents\": [\"z\"]}]}}":   `f:3:8: task a comes after "z"`,
+		"{":    "f:1:",
+		"a: [": "f:1:",
+	} {
+		_, err := Read("f", []byte(text))
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, grid.ErrInvalid) {
+			t.Errorf("%q: the error is %v, not %q", text, err, want)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"words.yaml", "diamond-1.4.json", "diamond-1.5.json"} {
+		text, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if w, err := Read("f", text); err == nil && w.cycle() >= 0 {
+			t.Error("a cycle was read")
+		}
+	})
+}
+
+// A plan keeps the order, counts run times by speed, and counts from where the tasks stand.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	w := read(t, "diamond-1.4.json")
+	places := []Place{{Name: "home", Cores: 2, Speed: 1, Rate: 1e6}, {Name: "fast", Cores: 2, Speed: 2, Rate: 1e6}}
+	p, err := w.Plan(places, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 22750 * time.Millisecond; p.Path != want || p.Makespan < want || p.Makespan > want+10*time.Millisecond {
+		t.Errorf("the makespan is %v, the critical path %v, not about %v", p.Makespan, p.Path, want)
+	}
+	late, err := w.Plan(places, []Standing{{Done: true}, {Done: true}, {Runs: true, At: 1, Left: 90 * time.Second}, {}})
+	if err != nil || late.Tasks[3].Start < 90*time.Second || late.Makespan > 93*time.Second {
+		t.Errorf("%+v (%v)", late, err)
+	}
+	var text, svg bytes.Buffer
+	if err := p.Text(&text, 60); err != nil || !strings.Contains(text.String(), "|right_3=") || strings.Count(text.String(), "fast ") != 2 {
+		t.Errorf("the chart (%v):\n%s", err, text.String())
+	}
+	if err := p.SVG(&svg); err != nil || strings.Count(svg.String(), "<rect ") != 4 {
+		t.Errorf("the drawing (%v):\n%s", err, svg.String())
+	}
+	for d := xml.NewDecoder(&svg); ; {
+		if _, err := d.Token(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

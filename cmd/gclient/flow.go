@@ -1,0 +1,164 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/api/workflow"
+	"gbroker/internal/cli"
+)
+
+func (p *program) flow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "flow",
+		Short: "Run workflows: tasks with data between them",
+		Long: `Run workflows. A workflow file names tasks (commands, scripts or JSDL jobs), and the files that they need and leave: a task
+begins when all it needs is there. Files are in YAML, or in the JSON of WfCommons, versions 1.4 and 1.5. The form is in
+docs/workflows.md.`,
+	}
+	cmd.AddCommand(p.flowPlan())
+	return cmd
+}
+
+// planning is what the flags of flow plan say.
+type planning struct {
+	sites []string
+	svg   string
+	width int
+	json  bool
+}
+
+func (p *program) flowPlan() *cobra.Command {
+	var f planning
+	cmd := &cobra.Command{
+		Use:   "plan FILE",
+		Short: "Plan a workflow: where each task would run, and when",
+		Long: `Plan a workflow over the sites that the broker knows, or over those that --sites names: makespan, lower bounds, and a Gantt
+chart with a line for each task that a site runs at a time. The plan counts run times as the file says them (for a site of speed s
+one part in s), cores, and the time to bring data by way of the home. What others run at the sites is not in it.
+
+The lower bounds are the critical path, each task at its fastest and without transfers, and the work of all tasks over the
+capacity of all sites.`,
+		Example: `  gclient flow plan words.yaml
+  gclient flow plan montage.json --sites home:4:1,big:64:0.8:20MB --svg plan.svg`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return p.runFlowPlan(cmd, args[0], &f) },
+	}
+	jsonFlag(cmd, &f.json)
+	cmd.Flags().StringSliceVar(&f.sites, "sites", nil, "plan over these, as `NAME:CORES:SPEED[:RATE]` with bytes a second to the home, which is the first")
+	cmd.Flags().StringVar(&f.svg, "svg", "", "draw the plan into this `FILE`")
+	cmd.Flags().IntVar(&f.width, "width", 100, "of the chart, in characters (`N`)")
+	return cmd
+}
+
+func (p *program) runFlowPlan(cmd *cobra.Command, file string, f *planning) error {
+	if f.width < 10 || f.width > 10_000 {
+		return cli.BadUsage("--width %d: 10 to 10,000", f.width)
+	}
+	w, err := readWorkflow(file)
+	if err != nil {
+		return err
+	}
+	places, err := p.places(cmd, f.sites)
+	if err != nil {
+		return err
+	}
+	planned, err := w.Plan(places, nil)
+	if err != nil {
+		return cli.Exit(cli.No, err)
+	}
+	if f.svg != "" {
+		if err := drawInto(f.svg, planned); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return cli.PrintJSON(cmd.OutOrStdout(), planned)
+	}
+	cmd.Printf("%d tasks, makespan %s; lower bounds: critical path %s, work over capacity %s\n", len(w.Tasks),
+		planned.Makespan.Round(time.Millisecond), planned.Path.Round(time.Millisecond), planned.Work.Round(time.Millisecond))
+	return planned.Text(cmd.OutOrStdout(), f.width)
+}
+
+func drawInto(file string, planned *workflow.Planned) (err error) {
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	return planned.SVG(out)
+}
+
+// readWorkflow reads a file; what is wrong in it is told with its place.
+func readWorkflow(file string) (*workflow.Workflow, error) {
+	info, err := os.Stat(file)
+	if err == nil && info.Size() > workflow.MaxFile {
+		err = fmt.Errorf("%s has %d bytes: at most %d", file, info.Size(), workflow.MaxFile)
+	}
+	if err != nil {
+		return nil, cli.Exit(cli.No, err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, cli.Exit(cli.No, err)
+	}
+	w, err := workflow.Read(file, text)
+	if err != nil {
+		return nil, cli.Exit(cli.No, err)
+	}
+	return w, nil
+}
+
+// places are the sites to plan over: those that are named, or those of the broker.
+func (p *program) places(cmd *cobra.Command, named []string) (list []workflow.Place, err error) {
+	if len(named) > 0 {
+		for _, text := range named {
+			place, err := placeOf(text)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, place)
+		}
+		return list, nil
+	}
+	c, err := p.client(cmd)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	sites, err := c.Sites(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	return api.Places(sites), nil
+}
+
+func placeOf(text string) (workflow.Place, error) {
+	parts := strings.Split(text, ":")
+	place := workflow.Place{Name: parts[0], Rate: 100e6}
+	wrong := cli.BadUsage("--sites %.60q: write NAME:CORES:SPEED or NAME:CORES:SPEED:RATE, as big:64:0.8:20MB", text)
+	if len(parts) < 3 || len(parts) > 4 || place.Name == "" {
+		return place, wrong
+	}
+	var bad, worse error
+	place.Cores, bad = strconv.Atoi(parts[1])
+	place.Speed, worse = strconv.ParseFloat(parts[2], 64)
+	if bad != nil || worse != nil || place.Cores < 1 || !(place.Speed > 0 && place.Speed < 1e6) {
+		return place, wrong
+	}
+	if len(parts) == 4 {
+		bytes, err := workflow.ParseAmount(parts[3])
+		if err != nil || bytes < 1 {
+			return place, wrong
+		}
+		place.Rate = float64(bytes)
+	}
+	return place, nil
+}
