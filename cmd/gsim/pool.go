@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,7 +45,8 @@ The table, means over the seeds with their deviations:
 
 type poolFlags struct {
 	rules, weak, arrivals, sigma, errors, knows string
-	computers, jobs, seeds, workers, parts      int
+	parts, plot, measure, title                 string
+	computers, jobs, seeds, workers             int
 	weakH, margin, delivery                     float64
 	seed                                        uint64
 	json                                        bool
@@ -66,8 +68,10 @@ func newPool() *cobra.Command {
 	flags.StringVar(&f.weak, "weak", "0", "so many weak computers are added: `N[,N]`")
 	flags.StringVar(&f.arrivals, "arrivals", "first", "by which pool TS is reckoned: first, enlarged or both with a comma (`POOL`)")
 	flags.StringVar(&f.sigma, "sigma", "0", "error of the forecast: `S[,S]`")
-	flags.StringVar(&f.errors, "errors", "run", "it is drawn for each run or each computer: run, computer (`EACH`)")
-	flags.StringVar(&f.knows, "knows", "forecast", "what rules know of computers: forecast, full, none (`WHAT`)")
+	flags.StringVar(&f.errors, "errors", "run", "it is drawn for each run or each computer: run, computer or both with a comma (`EACH`)")
+	flags.StringVar(&f.knows, "knows", "forecast", "what rules know of computers: forecast, full, none, or several with commas (`WHAT`)")
+	flags.StringVar(&f.parts, "parts", "1", "jobs may be cut into so many parts: `N[,N]`; for the rules edf and slack")
+	flags.Float64Var(&f.delivery, "delivery", 0, "of a whole job, in `SECONDS`; a part has its part of it; with --parts above 1")
 	flags.IntVar(&f.computers, "computers", m.Computers, "in the first pool (`N`)")
 	flags.Float64Var(&f.weakH, "weak-h", m.WeakH, "performance of a weak computer (`H`)")
 	flags.IntVar(&f.jobs, "jobs", m.Jobs, "how many jobs come (`N`)")
@@ -75,6 +79,9 @@ func newPool() *cobra.Command {
 	flags.IntVar(&f.seeds, "seeds", 100, "how many worlds are made of each kind (`N`)")
 	flags.Uint64Var(&f.seed, "seed", 0, "of the first world (`SEED`); 0 draws one")
 	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "how many runs at once (`N`); it changes no result")
+	flags.StringVar(&f.plot, "plot", "", "draw what varies along --sigma, --weak or --parts into `FILE`.svg or .png")
+	flags.StringVar(&f.measure, "measure", "failures", "what is drawn: `COLUMN[,COLUMN]` of the table")
+	flags.StringVar(&f.title, "title", "A pool of shared desktops", "of the figure: `TEXT`")
 	flags.BoolVar(&f.json, "json", false, "answer in JSON: a list")
 	return cmd
 }
@@ -93,36 +100,83 @@ func (f *poolFlags) tasks() ([]pool.Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	parts, err := numbersOf("parts", f.parts, 1, 100, true)
+	if err != nil {
+		return nil, err
+	}
 	m := pool.Published()
-	m.Computers, m.Jobs, m.WeakH, m.Margin = f.computers, f.jobs, f.weakH, f.margin
-	m.Errors, m.Knows = pool.Errors(f.errors), pool.Information(f.knows)
-	switch {
-	case f.computers < 1 || f.computers > 10_000 || f.jobs < 1 || f.jobs > 100_000:
-		return nil, cli.BadUsage("--computers %d, --jobs %d: from 1 to 10,000 and 100,000", f.computers, f.jobs)
-	case !(f.weakH > 0 && f.weakH <= 1) || !(f.margin >= 0 && f.margin <= 10):
-		return nil, cli.BadUsage("--weak-h %v, --margin %v: above 0 to 1, and 0 to 10", f.weakH, f.margin)
-	case f.seeds < 1 || f.seeds > 100_000 || f.workers < 1 || f.workers > 1024:
-		return nil, cli.BadUsage("--seeds %d, --workers %d: from 1 to 100,000 and 1,024", f.seeds, f.workers)
-	case m.Errors != pool.PerRun && m.Errors != pool.PerComputer:
-		return nil, cli.BadUsage("--errors %q: run or computer", f.errors)
-	case m.Knows != pool.Forecast && m.Knows != pool.Full && m.Knows != pool.None:
-		return nil, cli.BadUsage("--knows %q: forecast, full or none", f.knows)
+	m.Computers, m.Jobs, m.WeakH, m.Margin, m.Delivery = f.computers, f.jobs, f.weakH, f.margin, f.delivery
+	var models []pool.Model
+	for arrivals := range strings.SplitSeq(f.arrivals, ",") {
+		for each := range strings.SplitSeq(f.errors, ",") {
+			for knows := range strings.SplitSeq(f.knows, ",") {
+				m.Arrivals, m.Errors, m.Knows = pool.Arrivals(arrivals), pool.Errors(each), pool.Information(knows)
+				models = append(models, m)
+			}
+		}
+	}
+	if err := f.check(models); err != nil {
+		return nil, err
 	}
 	var tasks []pool.Task
-	for arrivals := range strings.SplitSeq(f.arrivals, ",") {
-		if m.Arrivals = pool.Arrivals(arrivals); m.Arrivals != pool.First && m.Arrivals != pool.Enlarged {
-			return nil, cli.BadUsage("--arrivals %q: first or enlarged", arrivals)
-		}
+	for _, m := range models {
 		for _, n := range weak {
 			for _, sigma := range sigmas {
-				m.Weak, m.Sigma = int(n), sigma
-				for _, r := range rules {
-					tasks = append(tasks, pool.Task{Rule: r, Model: m})
+				for _, k := range parts {
+					m.Weak, m.Sigma, m.Parts = int(n), sigma, int(k)
+					for _, r := range rules {
+						if k > 1 && r.Name != "edf" && r.Name != "slack" {
+							return nil, cli.BadUsage("--parts %s: the rule %s cuts no jobs; edf and slack do", f.parts, r.Name)
+						}
+						tasks = append(tasks, pool.Task{Rule: r, Model: m})
+					}
 				}
 			}
 		}
 	}
+	if len(tasks)*f.seeds > mostPoolRuns {
+		return nil, cli.BadUsage("these are %d runs: at most %d", len(tasks)*f.seeds, mostPoolRuns)
+	}
 	return tasks, nil
+}
+
+// mostPoolRuns bounds what one command simulates.
+const mostPoolRuns = 10_000_000
+
+func (f *poolFlags) check(models []pool.Model) error {
+	switch {
+	case f.computers < 1 || f.computers > 10_000 || f.jobs < 1 || f.jobs > 100_000:
+		return cli.BadUsage("--computers %d, --jobs %d: from 1 to 10,000 and 100,000", f.computers, f.jobs)
+	case !(f.weakH > 0 && f.weakH <= 1) || !(f.margin >= 0 && f.margin <= 10) || !(f.delivery >= 0 && f.delivery <= 1e6):
+		return cli.BadUsage("--weak-h %v, --margin %v, --delivery %v: above 0 to 1, 0 to 10, and 0 to 1,000,000", f.weakH, f.margin, f.delivery)
+	case f.seeds < 1 || f.seeds > 100_000 || f.workers < 1 || f.workers > 1024:
+		return cli.BadUsage("--seeds %d, --workers %d: from 1 to 100,000 and 1,024", f.seeds, f.workers)
+	case f.plot != "" && !strings.HasSuffix(f.plot, ".svg") && !strings.HasSuffix(f.plot, ".png"):
+		return cli.BadUsage("--plot %s: its name ends with .svg or .png", f.plot)
+	}
+	for _, m := range models {
+		switch {
+		case m.Arrivals != pool.First && m.Arrivals != pool.Enlarged:
+			return cli.BadUsage("--arrivals %q: first or enlarged", m.Arrivals)
+		case m.Errors != pool.PerRun && m.Errors != pool.PerComputer:
+			return cli.BadUsage("--errors %q: run or computer", m.Errors)
+		case m.Knows != pool.Forecast && m.Knows != pool.Full && m.Knows != pool.None:
+			return cli.BadUsage("--knows %q: forecast, full or none", m.Knows)
+		}
+	}
+	return nil
+}
+
+// measures are the columns that are drawn.
+func (f *poolFlags) measures() (out []pool.Measure, err error) {
+	for name := range strings.SplitSeq(f.measure, ",") {
+		i := slices.IndexFunc(pool.Measures, func(m pool.Measure) bool { return m.Name == name })
+		if i < 0 {
+			return nil, cli.BadUsage("--measure %q: failures, refused, waited, late or useful", name)
+		}
+		out = append(out, pool.Measures[i])
+	}
+	return out, nil
 }
 
 // numbersOf reads numbers with commas between them.
@@ -142,6 +196,15 @@ func (f *poolFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	measures, err := f.measures()
+	if err != nil {
+		return err
+	}
+	if f.plot != "" {
+		if err := pool.Drawable(tasks); err != nil {
+			return cli.BadUsage("--plot: %w", err)
+		}
+	}
 	if f.seed == 0 {
 		f.seed = rand.Uint64() >> 16
 	}
@@ -151,6 +214,11 @@ func (f *poolFlags) run(cmd *cobra.Command) error {
 	bar.done()
 	if err := f.print(cmd.OutOrStdout(), rows); err != nil {
 		return err
+	}
+	if f.plot != "" && !partial {
+		if err := pool.Draw(f.plot, f.title, rows, measures); err != nil {
+			return err
+		}
 	}
 	if partial {
 		return errors.New("interrupted: the results are partial")
@@ -179,14 +247,17 @@ func (f *poolFlags) print(out io.Writer, rows []pool.Row) error {
 		return cli.PrintJSON(out, list)
 	}
 	t := cli.Table(out)
-	fmt.Fprintf(t, "RULE\tWEAK\tARRIVALS\tSIGMA\tSEEDS\tFAILURES\tREFUSED\tWAITED\tLATE\tUSEFUL\n")
+	fmt.Fprintf(t, "RULE\tWEAK\tARRIVALS\tSIGMA\tERRORS\tKNOWS\tPARTS\tSEEDS\tFAILURES\tREFUSED\tWAITED\tLATE\tUSEFUL\n")
 	for _, r := range rows {
-		mean, sd := r.Mean(pool.Failures)
-		refused, _ := r.Mean(func(o *pool.Outcome) float64 { return float64(o.Refused) })
-		waited, _ := r.Mean(func(o *pool.Outcome) float64 { return float64(o.Waited) })
-		late, _ := r.Mean(func(o *pool.Outcome) float64 { return float64(o.Late) })
-		useful, _ := r.Mean(func(o *pool.Outcome) float64 { return o.Useful })
-		fmt.Fprintf(t, "%s\t%d\t%s\t%g\t%d\t%.1f +- %.1f\t%.1f\t%.1f\t%.1f\t%.1f %%\n", r.Rule, r.Model.Weak, r.Model.Arrivals, r.Model.Sigma, len(r.Outcomes), mean, sd, refused, waited, late, 100*useful)
+		_, sd := r.Mean(pool.Failures)
+		var means []any
+		for _, m := range pool.Measures {
+			mean, _ := r.Mean(m.Of)
+			means = append(means, mean)
+		}
+		m := r.Model
+		fmt.Fprintf(t, "%s\t%d\t%s\t%g\t%s\t%s\t%d\t%d\t%.1f +- %.1f\t%.1f\t%.1f\t%.1f\t%.1f %%\n",
+			append([]any{r.Rule, m.Weak, m.Arrivals, m.Sigma, m.Errors, m.Knows, m.Parts, len(r.Outcomes), means[0], sd}, means[1:]...)...)
 	}
 	if err := t.Flush(); err != nil {
 		return err

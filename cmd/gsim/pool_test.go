@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -25,7 +28,13 @@ func TestPoolTells(t *testing.T) {
 	if _, again, _ := gsim(t.Context(), append(args, "--workers", "5")...); again != out {
 		t.Errorf("one seed, two answers:\n%s\n%s", out, again)
 	}
-	_, table, _ := gsim(t.Context(), "pool", "--jobs", "20", "--seeds", "1")
+	plot := filepath.Join(t.TempDir(), "a.svg")
+	code, table, errs := gsim(t.Context(), "pool", "--jobs", "40", "--computers", "5", "--seeds", "2", "--rule", "edf,slack", "--parts", "1,2", "--plot", plot)
+	drawn, err := os.ReadFile(plot)
+	if err != nil || code != 0 || !bytes.Contains(drawn, []byte("parts of a job, at most")) || !bytes.Contains(drawn, []byte("slack")) {
+		t.Errorf("exit code %d, %s: no figure with a named axis: %v\n%s", code, errs, err, table)
+	}
+	_, table, _ = gsim(t.Context(), "pool", "--jobs", "20", "--seeds", "1")
 	if !strings.Contains(table, "fcfs-killed") || !strings.Contains(table, "--seed ") {
 		t.Error(table)
 	}
@@ -46,6 +55,8 @@ func TestPoolRefuses(t *testing.T) {
 		"--rule sjf": `there is no rule "sjf"; there are fcfs`, "--rule edf,": `no rule ""`, "--weak -1": "--weak", "--weak 1.5": "--weak", "--weak 1e9": "--weak",
 		"--arrivals later": `--arrivals "later": first or enlarged`, "--sigma NaN": "--sigma", "--sigma x": "--sigma", "--errors job": `--errors "job": run or computer`,
 		"--knows all": "--knows", "--jobs 0": "--jobs 0", "--computers 0": "--computers 0", "--seeds 0": "--seeds 0", "--workers 0": "--workers 0", "--weak-h 0": "--weak-h",
+		"--parts 0": "--parts", "--parts 2": "the rule fcfs cuts no jobs", "--delivery -1": "--delivery", "--plot a.gif": "--plot a.gif", "--plot a.svg": "a figure needs one of",
+		"--plot a.svg --weak 0,1 --sigma 0,1": "a figure needs one of", "--measure joy": "--measure", "--seeds 100000 --jobs 9 --weak 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15": "runs: at most",
 		"--margin NaN": "--margin", "--seed -1": "--seed", "--what": "unknown flag", "more": "pool",
 	} {
 		if code, _, errs := gsim(t.Context(), append([]string{"pool"}, strings.Fields(args)...)...); code != 2 || !strings.Contains(errs, want) {

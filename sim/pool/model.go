@@ -14,6 +14,11 @@
 //	                  │                                           ├── late: fails when it ends (fcfs)
 //	                  └── no computer could end it in time        └── killed at its deadline (all others)
 //
+// # Jobs that can be cut
+//
+// With parts each job is a range of 100 units, which a rule of best fit cuts for computers that are free ([gbroker/pool.Rule.AssignParts]):
+// there weak computers help. A job is done when all of its parts are.
+//
 // # Errors of the forecast
 //
 // With an error sigma the computer has in truth H (1 + sigma z), z from the normal distribution, at least a
@@ -69,8 +74,8 @@ type Model struct {
 	Errors    Errors
 	Knows     Information
 	Margin    float64 // of safety, for the rule
-	Parts     int     // into how many equal parts each job may be cut; 0 and 1 cut none
-	Delivery  float64 // seconds that each part needs beside its work
+	Parts     int     // into how many parts each job may be cut; 0 and 1 cut none
+	Delivery  float64 // seconds that a whole job needs before its work; a part has its part of it
 }
 
 // Published is the published model.

@@ -55,6 +55,7 @@ type run struct {
 	running   agenda
 	next      int // of the jobs, to arrive
 	out       Outcome
+	power     float64 // of all computers
 	worth     float64 // ticks of the reference in jobs that ended in time, until the last arrival
 }
 
@@ -63,6 +64,9 @@ func (m Model) Run(rule Rule, seed uint64, stop func() bool) (out Outcome, ok bo
 	r := &run{world: m.make(seed), model: &m, rule: rule, errs: rand.New(rand.NewPCG(seed, 17)), chance: rand.New(rand.NewPCG(seed, 18))}
 	r.rule.Margin = m.Margin
 	r.computers, r.truth = make([]pool.Computer, len(r.h)), make([]float64, len(r.h))
+	for _, h := range r.h {
+		r.power += h
+	}
 	for i := range r.h {
 		r.truth[i] = r.h[i] * r.factor()
 		r.show(i)
@@ -95,10 +99,7 @@ func (r *run) show(i int) {
 	case Full:
 		h = r.truth[i]
 	case None:
-		h = 0
-		for _, one := range r.h {
-			h += one / float64(len(r.h))
-		}
+		h = r.power / float64(len(r.h))
 	}
 	r.computers[i].Forecast = pool.Constant(h)
 }
@@ -130,13 +131,11 @@ func (r *run) advance() {
 
 func (r *run) ended(b begun) {
 	r.computers[b.computer].Free = r.now
+	r.worth += r.work(b)
 	if r.model.Errors == PerRun {
-		r.worth += r.work(b)
 		r.truth[b.computer] = r.h[b.computer] * r.factor()
 		r.show(b.computer)
-		return
 	}
-	r.worth += r.work(b)
 }
 
 // work is what a job that ended in time got until the last arrival.
@@ -148,7 +147,7 @@ func (r *run) work(b begun) float64 {
 }
 
 func (r *run) arrive(j pool.Job) {
-	if r.rule.InTime && len(pool.Hopeless(r.now, r.computers, []pool.Job{j})) > 0 {
+	if r.rule.InTime && len(r.hopeless([]pool.Job{j})) > 0 {
 		r.out.Refused++
 		return
 	}
@@ -159,7 +158,7 @@ func (r *run) arrive(j pool.Job) {
 func (r *run) drop() {
 	gone := make(map[int]bool)
 	if r.rule.InTime {
-		for _, i := range pool.Hopeless(r.now, r.computers, r.waiting) {
+		for _, i := range r.hopeless(r.waiting) {
 			gone[i] = true
 		}
 	}
@@ -180,30 +179,44 @@ func (r *run) remove(gone map[int]bool) {
 
 // assign begins what the rule says.
 func (r *run) assign() {
+	if r.model.Parts > 1 {
+		r.assignParts()
+		return
+	}
 	gone := make(map[int]bool)
 	for _, a := range r.rule.Assign(r.now, r.computers, r.waiting, r.chance) {
 		j := r.waiting[a.Job]
 		gone[a.Job] = true
-		b := begun{job: j, computer: a.Computer, from: r.now, end: r.now + grid.Tick(max(1, 1000*j.Work/r.truth[a.Computer]))}
-		if b.inTime = b.end <= j.Deadline; !b.inTime {
-			r.out.Late++
-			if r.rule.InTime || r.rule.kills {
-				b.end = max(j.Deadline, r.now+1)
-			}
-		}
-		r.computers[a.Computer].Free = a.End
-		heap.Push(&r.running, b)
+		r.begin(j, []begun{r.truly(j, a, 0)})
 	}
 	r.remove(gone)
 }
 
-func (r *run) finish() Outcome {
-	power := 0.0
-	for _, h := range r.h {
-		power += h
+// truly is what will become of a job or a part of one, whose delivery takes a while.
+func (r *run) truly(j pool.Job, a pool.Assignment, delivery grid.Tick) begun {
+	span := delivery + grid.Tick(max(1, 1000*j.Work/r.truth[a.Computer]))
+	r.computers[a.Computer].Free = max(a.End, r.now+1)
+	return begun{job: j, computer: a.Computer, from: r.now + delivery, end: r.now + span}
+}
+
+// begin begins a job in its parts: it is in time if all are.
+func (r *run) begin(j pool.Job, parts []begun) {
+	late := slices.ContainsFunc(parts, func(b begun) bool { return b.end > j.Deadline })
+	if late {
+		r.out.Late++
 	}
+	for _, b := range parts {
+		b.inTime = !late
+		if late && (r.rule.InTime || r.rule.kills) {
+			b.end = min(b.end, max(j.Deadline, r.now+1))
+		}
+		heap.Push(&r.running, b)
+	}
+}
+
+func (r *run) finish() Outcome {
 	r.out.Waited += len(r.waiting)
 	r.out.Failures = r.out.Refused + r.out.Waited + r.out.Late
-	r.out.Useful = r.worth / (power * float64(r.span))
+	r.out.Useful = r.worth / (r.power * float64(r.span))
 	return r.out
 }
