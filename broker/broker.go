@@ -91,6 +91,7 @@ type Journal interface {
 	Results(ctx context.Context) ([]grid.Results, error)
 	// Allocations are how far all co-allocated jobs are.
 	Allocations(ctx context.Context) ([]grid.Allocation, error)
+	Budgets(ctx context.Context) ([]grid.Budget, error)
 	// Reservations are those of the nodes here, and those that users here hold elsewhere.
 	Reservations(ctx context.Context) ([]grid.Reservation, error)
 	Commit(ctx context.Context, changes []grid.Change) error
@@ -155,6 +156,7 @@ type Broker struct {
 
 	reservations beside[*grid.Reservation]
 	allocations  beside[*grid.Allocation]
+	budgets      beside[*grid.Budget]
 	executor     *executor
 	journal      atomic.Pointer[Journal]
 	accuracy     atomic.Pointer[core.Accuracy]
@@ -184,7 +186,7 @@ func NewBroker(cfg core.Config, members []grid.Member, ports Ports) *Broker {
 		done:     make(chan struct{}),
 	}
 	b.view, b.groups = newView(b.record), newGroups()
-	b.reservations.kind, b.allocations.kind = grid.KindReservation, grid.KindAllocation
+	b.reservations.kind, b.allocations.kind, b.budgets.kind = grid.KindReservation, grid.KindAllocation, grid.KindBudget
 	b.boot.Store(cfg.Boot)
 	b.trust(members)
 	return b
@@ -259,6 +261,10 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	if cfg.Allocations, err = journal.Allocations(ctx); err != nil {
 		return fmt.Errorf("loading the journal: %w", err)
 	}
+	if cfg.Budgets, err = journal.Budgets(ctx); err != nil {
+		return fmt.Errorf("loading the journal: %w", err)
+	}
+	b.budgets.reset(copies(cfg.Budgets))
 	if cfg.Reservations, err = journal.Reservations(ctx); err != nil {
 		return fmt.Errorf("loading the journal: %w", err)
 	}
@@ -359,6 +365,8 @@ func (b *Broker) post(ev core.Event) {
 		b.trust(e.Members)
 	case core.OwnSite:
 		b.cfg.Site = e.Site
+	case core.BudgetsChanged:
+		b.cfg.Granted = e.Granted
 	case core.PricesChanged:
 		b.cfg.Prices = e.Prices
 	case core.LimitsChanged:

@@ -66,6 +66,7 @@ func (j *journalStub) Page(context.Context, grid.JobID, string, int) ([]grid.Rec
 	return j.recs, nil
 }
 func (j *journalStub) Groups(context.Context) ([]grid.Group, error)             { return nil, nil }
+func (j *journalStub) Budgets(context.Context) ([]grid.Budget, error)           { return nil, nil }
 func (j *journalStub) Allocations(context.Context) ([]grid.Allocation, error)   { return nil, nil }
 func (j *journalStub) Templates(context.Context) ([]grid.Template, error)       { return nil, nil }
 func (j *journalStub) Results(context.Context) ([]grid.Results, error)          { return nil, nil }

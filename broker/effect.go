@@ -69,6 +69,7 @@ func (b *Broker) saved(c grid.Change) {
 	b.groups.change(c)
 	b.reservations.change(c)
 	b.allocations.change(c)
+	b.budgets.change(c)
 	if id, r, is := c.Job(); is {
 		before := b.view.change(id, r)
 		if b.ports.Changed != nil {

@@ -105,6 +105,7 @@ type AllocatedPart struct {
 	Offset      Tick    // how far that is ahead of the home's
 	Limit       Tick    // kill limit of the part
 	Price       float64 // per core and hour
+	Cores       int     // of its nodes, together
 	Reservation ReservationID
 	Heard       ReservationState // of the reservation; 0 before the first word
 	Asked       bool             // it was asked for: it may be there

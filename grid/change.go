@@ -12,6 +12,7 @@ const (
 	KindResults                     // *Results
 	KindReservation                 // *Reservation
 	KindAllocation                  // *Allocation
+	KindBudget                      // *Budget
 )
 
 // Entity is what a journal keeps one record of.

@@ -83,12 +83,13 @@ type allocatedRow struct {
 	Begun       bool           `json:",omitempty"`
 	Fate        grid.State     `json:",omitempty"`
 	Gathered    *grid.Gathered `json:",omitempty"`
+	Cores       int            `json:",omitempty"`
 }
 
 func toAllocated(p grid.AllocatedPart) allocatedRow {
 	r := allocatedRow{
 		p.Round, p.Rank, p.Site, p.Peer, p.Processes, toDemand(p.Demand), p.Nodes, p.Start, p.End, p.Offset, p.Limit, p.Price,
-		p.Reservation, p.Heard, p.Asked, p.Job, p.Made, p.Arrived, p.Begun, p.Fate, nil,
+		p.Reservation, p.Heard, p.Asked, p.Job, p.Made, p.Arrived, p.Begun, p.Fate, nil, p.Cores,
 	}
 	if p.Gathered.Site != "" {
 		r.Gathered = &p.Gathered
@@ -100,7 +101,7 @@ func (r allocatedRow) allocated() grid.AllocatedPart {
 	return grid.AllocatedPart{
 		Round: r.Round, Rank: r.Rank, Site: r.Site, Peer: r.Peer, Processes: r.Processes, Demand: r.Demand.demand(), Nodes: r.Nodes,
 		Start: r.Start, End: r.End, Offset: r.Offset, Limit: r.Limit, Price: r.Price, Reservation: r.Reservation, Heard: r.Heard, Asked: r.Asked, Job: r.Job, Made: r.Made,
-		Arrived: r.Arrived, Begun: r.Begun, Fate: r.Fate, Gathered: gathered(r.Gathered),
+		Arrived: r.Arrived, Begun: r.Begun, Fate: r.Fate, Cores: r.Cores, Gathered: gathered(r.Gathered),
 	}
 }
 

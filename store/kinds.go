@@ -35,6 +35,7 @@ var kinds = map[grid.Kind]kind{
 	grid.KindReservation: {"reservation", false, encodeReservationRow},
 	// What lies beside a co-allocated job.
 	grid.KindAllocation: {"allocation", false, encodeAllocationRow},
+	grid.KindBudget:     {"budget", false, encodeBudgetRow},
 }
 
 // withDocuments are the names of the kinds that have documents, as a list of SQL.

@@ -112,6 +112,9 @@ type wholes interface {
 	// deliver has a rate kept for the inputs of a part until then, where this site offers that; delivered gives it up.
 	deliver(of, part grid.JobID, to grid.PeerID, until grid.Tick) *grid.Refusal
 	delivered(part grid.JobID)
+	// hold keeps back what a part can cost, of the budget of its user; unhold frees that of one that is not made.
+	hold(of grid.JobID, p *grid.AllocatedPart) *grid.Refusal
+	unhold(of, part grid.JobID)
 
 	// What has to be known first: see gates_coalloc.go.
 	beforeRound(id grid.JobID) gate
@@ -327,6 +330,9 @@ func (s *coallocation) become(a *allocation, to grid.AllocationState, why string
 	if to >= grid.Gathering { // the files are there, or are not to come
 		for _, p := range a.current() {
 			s.wholes.delivered(p.Job)
+			if to >= grid.GivingUp && !p.Made {
+				s.wholes.unhold(a.rec.Of, p.Job)
+			}
 		}
 	}
 	s.save(a, why)

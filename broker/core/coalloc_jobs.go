@@ -11,6 +11,10 @@ import (
 // wholeJobs are the jobs of co-allocation: what is done to them, the other machines do.
 type wholeJobs struct {
 	*kernel
+	budgets interface {
+		hold(j *grid.Job, id grid.JobID, rate float64, cores int, limit grid.Tick) *grid.Refusal
+		release(user string, part grid.JobID)
+	}
 	execution interface {
 		launch(j *job, why string)
 	}
@@ -241,6 +245,20 @@ func (w *wholeJobs) deliver(of, part grid.JobID, to grid.PeerID, until grid.Tick
 }
 
 func (w *wholeJobs) delivered(part grid.JobID) { w.reservations.delivered(part) }
+
+func (w *wholeJobs) hold(of grid.JobID, p *grid.AllocatedPart) *grid.Refusal {
+	j := w.job(of)
+	if j == nil {
+		return nil
+	}
+	return w.budgets.hold(&j.rec.Job, p.Job, p.Price, p.Cores, p.Limit)
+}
+
+func (w *wholeJobs) unhold(of, part grid.JobID) {
+	if j := w.job(of); j != nil {
+		w.budgets.release(j.rec.Job.User.Name, part)
+	}
+}
 
 func (w *wholeJobs) beforeRound(id grid.JobID) gate {
 	if j := w.job(id); j != nil {

@@ -71,6 +71,18 @@ func (s *coallocation) learn(a *allocation) {
 	}
 }
 
+// makes tells of a part that is decided on, and has no record yet.
+func (s *coallocation) makes(part grid.JobID) bool {
+	for _, a := range s.all {
+		for _, p := range a.current() {
+			if p.Job == part && !p.Made && a.rec.State >= grid.Confirming && a.rec.State < grid.GivingUp {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // failed tells of a part that has come to its end, or is to, without having begun or before the others have.
 func (s *coallocation) failed(p *grid.AllocatedPart) (why string, is bool) {
 	r := s.wholes.part(p.Job)

@@ -35,6 +35,7 @@ func (s *coallocation) begin(a *allocation, r *grid.Record, q *asking, got plan.
 		for _, n := range part.Nodes {
 			p.Nodes = append(p.Nodes, n.Node)
 			p.Price = max(p.Price, n.Price)
+			p.Cores += n.Cores
 		}
 		s.booked[p.Reservation] = a.rec.Of
 		a.rec.Parts = append(a.rec.Parts, p)
@@ -77,6 +78,12 @@ func isConfirmed(p *grid.AllocatedPart) bool { return p.Heard >= grid.Confirmed 
 func (s *coallocation) reserve(a *allocation) {
 	list := a.inOrder()
 	if s.wholes.beforeConfirming(count(list, isTentative), len(list)) == open {
+		for _, p := range list {
+			if no := s.wholes.hold(a.rec.Of, p); no != nil {
+				s.abandon(a, fmt.Sprintf("%s: %s", p.Site, words(no)))
+				return
+			}
+		}
 		s.become(a, grid.Confirming, "all are reserved: confirming")
 		return
 	}
@@ -194,6 +201,9 @@ func (s *coallocation) onReserved(from grid.PeerID, m wire.Reserved) {
 		}
 		s.stale[a.rec.Of] = true
 		return
+	}
+	if m.Of == wire.KindReserve && m.Reservation.State == grid.Tentative {
+		p.Price = m.Reservation.Price // the frozen one
 	}
 	state := m.Reservation.State
 	if state == 0 && (m.Of == wire.KindRelease || m.Of == wire.KindConfirm) {

@@ -22,6 +22,8 @@ type fakeWholes struct {
 	shut    gate
 	rounds  uint64
 	said    []wire.Message
+	poor    *grid.Refusal // by the budget of the user
+	holds   float64
 	slow    map[grid.PeerID]*grid.Refusal // of deliveries; nil: none is reserved
 	learnt  []*grid.Record                // parts that are known again
 	changed func(*grid.Job)               // what a save of a job brings
@@ -73,6 +75,13 @@ func (f *fakeWholes) deliver(_, part grid.JobID, to grid.PeerID, _ grid.Tick) *g
 		f.did("deliver %s>%s", part[len(theWhole)+1:], to)
 	}
 	return f.slow[to]
+}
+
+func (f *fakeWholes) unhold(grid.JobID, grid.JobID) {}
+
+func (f *fakeWholes) hold(_ grid.JobID, p *grid.AllocatedPart) *grid.Refusal {
+	f.holds += float64(p.Cores) * p.Price
+	return f.poor
 }
 
 func (f *fakeWholes) beforeRound(grid.JobID) gate     { return f.shut }

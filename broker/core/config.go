@@ -103,6 +103,10 @@ type Config struct {
 	// to run in them.
 	Reserves bool
 	Slack    grid.Tick
+	// Budgets are what the journal says of those of users here, Granted what each is granted in all; who is not named may pay
+	// anything.
+	Budgets []grid.Budget
+	Granted map[string]grid.Amount
 	// Allocations are what it says of co-allocated jobs.
 	Allocations  []grid.Allocation
 	Coallocating Coallocating

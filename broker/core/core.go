@@ -27,6 +27,7 @@ type Core struct {
 	terms         *terms
 	reservations  *reservations
 	holdings      *holdings
+	budgets       *budgets
 }
 
 // New makes a Core from what its journal holds. The first event must be Boot.
@@ -73,6 +74,7 @@ func assemble(k *kernel) *Core {
 		terms:         newTerms(k),
 		reservations:  newReservations(k),
 		holdings:      newHoldings(k),
+		budgets:       newBudgets(k),
 	}
 	c.reservations.estimator = c.estimator
 	c.holdings.reservations = c.reservations
@@ -94,6 +96,7 @@ func assemble(k *kernel) *Core {
 	c.gates.ownership = c.ownership
 	c.gates.recovery = c.recovery
 	c.gates.terms = c.terms
+	c.home.budgets = c.budgets
 	c.home.estimator = c.estimator
 	c.home.execution = c.execution
 	c.home.gates = c.gates
@@ -104,7 +107,7 @@ func assemble(k *kernel) *Core {
 	k.reporter, k.watcher = c.home, c.terms
 	k.groups.limit = k.cfg.UploadLimit
 	k.groups.jobs, k.groups.window, k.groups.expand = memberJobs{c.home}, k.cfg.Window, k.cfg.Expand
-	k.wholes.wholes = &wholeJobs{kernel: k, execution: c.execution, gates: c.gates, home: c.home, ownership: c.ownership, reservations: c.reservations, search: c.search, terms: c.terms}
+	k.wholes.wholes = &wholeJobs{kernel: k, budgets: c.budgets, execution: c.execution, gates: c.gates, home: c.home, ownership: c.ownership, reservations: c.reservations, search: c.search, terms: c.terms}
 	c.neighbourhood.home = c.home
 	c.neighbourhood.ownership = c.ownership
 	c.neighbourhood.recovery = c.recovery
@@ -126,6 +129,7 @@ func assemble(k *kernel) *Core {
 	c.recovery.terms = c.terms
 	c.relay.gates = c.gates
 	c.relay.home = c.home
+	c.search.budgets = c.budgets
 	c.search.estimator = c.estimator
 	c.search.execution = c.execution
 	c.search.gates = c.gates
@@ -136,7 +140,7 @@ func assemble(k *kernel) *Core {
 	c.terms.home = c.home
 	c.terms.ownership = c.ownership
 	c.terms.search = c.search
-	c.stepper = stepper{k, routesOf(k.groups, k.wholes, c.neighbourhood, c.ownership, c.terms, c.search, c.estimator, c.execution, c.home, c.relay, c.recovery, c.reservations, c.holdings)}
+	c.stepper = stepper{k, routesOf(k.groups, k.wholes, c.neighbourhood, c.ownership, c.terms, c.search, c.estimator, c.execution, c.home, c.relay, c.recovery, c.reservations, c.holdings, c.budgets)}
 	return c
 }
 

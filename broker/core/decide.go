@@ -102,6 +102,12 @@ func leastTotal(rows []grid.Candidate) int {
 // decide sends the job to the least total, or says why it cannot be run.
 func (c *search) decide(j *job, rows []grid.Candidate) {
 	best := leastTotal(rows)
+	for best >= 0 {
+		if rows[best].Refusal = c.budgets.holdFor(j, &rows[best]); rows[best].Refusal == nil {
+			break
+		}
+		best = leastTotal(rows)
+	}
 	d := grid.Decision{At: c.now, Epoch: j.rec.Epoch, Candidates: rows}
 	if best < 0 {
 		c.nobody(j, d)

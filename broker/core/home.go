@@ -9,6 +9,9 @@ import (
 // owned; and reports those owned here to their homes.
 type home struct {
 	*kernel
+	budgets interface {
+		admit(j *grid.Job) error
+	}
 	estimator interface {
 		judge()
 		lookAgain()

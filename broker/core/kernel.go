@@ -55,6 +55,10 @@ type kernel struct {
 	booker interface {
 		jobSaved(j *job)
 	}
+	// So do the budgets of users, of all.
+	purse interface {
+		jobSaved(j *job)
+	}
 }
 
 func newKernel(cfg Config, members []grid.Member) *kernel {

@@ -166,6 +166,7 @@ func (c *kernel) save(j *job, why string) {
 	if j.rec.Job.Reservation != "" {
 		c.booker.jobSaved(j)
 	}
+	c.purse.jobSaved(j)
 	if report {
 		c.disarm(j, onReport)
 		c.reporter.report(j)

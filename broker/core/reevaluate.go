@@ -239,6 +239,12 @@ func (c *search) weigh(j *job, r *round, i int, open map[grid.PeerID]int) {
 		rows = c.waitingRows(j, r, i, open)
 		to, why = c.better(rows)
 	}
+	for to > 0 {
+		if rows[to].Refusal = c.budgets.holdFor(j, &rows[to]); rows[to].Refusal == nil {
+			break
+		}
+		to, why = c.better(rows)
+	}
 	d := grid.Decision{At: c.now, Epoch: j.rec.Epoch, Candidates: rows}
 	if to == 0 {
 		rows[0].Chosen = true

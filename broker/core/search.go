@@ -17,6 +17,9 @@ type search struct {
 	wheres    []*where     // dry runs
 	random    *rand.Rand   // for jitter alone
 
+	budgets interface {
+		holdFor(j *job, row *grid.Candidate) *grid.Refusal
+	}
 	estimator interface {
 		estimate(b *batch, q plan.Question, reservation grid.ReservationID) grid.Estimate
 		look()

@@ -296,6 +296,9 @@ func (c *home) admit(jobs []grid.Job) error {
 		if err := c.terms.admitTerms(&jobs[i]); err != nil {
 			return err
 		}
+		if err := c.budgets.admit(&jobs[i]); err != nil {
+			return err
+		}
 		more.add(c.ofJob(&jobs[i]), 1)
 	}
 	this, smaller := "this job is", "make the job smaller"

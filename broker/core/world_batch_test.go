@@ -16,6 +16,7 @@ type localJob struct {
 	deleted  bool
 	held     bool
 	hidden   grid.Tick // until then no listing shows it
+	nodes    []int     // that it runs on, where nodes are told apart
 }
 
 // The batch system: FIFO over the declared cores; tokens decide starts.

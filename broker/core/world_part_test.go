@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,13 +15,15 @@ import (
 // partSite is what a site of the world has to run parts of co-allocated jobs: nodes of one core, reservations,
 // and a barrier before each start token. It goes on while the broker is down.
 type partSite struct {
-	s      *site
-	beside map[grid.Kind]map[string]grid.Entity // of its journal
-	holds  map[grid.ReservationID]grid.Place    // in the batch system
-	told   map[grid.AttemptID]bool              // to go
-	begun  map[grid.AttemptID]bool              // that all have begun
-	off    Rules
-	window grid.Tick // of its planning; 0 is the usual
+	s       *site
+	beside  map[grid.Kind]map[string]grid.Entity // of its journal
+	holds   map[grid.ReservationID]grid.Place    // in the batch system
+	told    map[grid.AttemptID]bool              // to go
+	begun   map[grid.AttemptID]bool              // that all have begun
+	off     Rules
+	window  grid.Tick // of its planning; 0 is the usual
+	prices  *plan.Pricing
+	granted map[string]grid.Amount
 }
 
 // forParts gives the sites of a world what they need for parts, and clocks that are apart.
@@ -29,7 +32,7 @@ func (w *world) forParts(ahead ...grid.Tick) {
 	for i, s := range w.sites {
 		s.ahead = ahead[i]
 		s.parts = &partSite{
-			s: s, beside: map[grid.Kind]map[string]grid.Entity{grid.KindAllocation: {}, grid.KindReservation: {}},
+			s: s, beside: map[grid.Kind]map[string]grid.Entity{grid.KindAllocation: {}, grid.KindReservation: {}, grid.KindBudget: {}},
 			holds: map[grid.ReservationID]grid.Place{}, told: map[grid.AttemptID]bool{}, begun: map[grid.AttemptID]bool{},
 		}
 	}
@@ -42,6 +45,10 @@ func (p *partSite) config(c Config) Config {
 	c.Broken = p.off
 	c.Reserves, c.Reserving = true, reserve.Rules{Offered: true}
 	c.Coallocating = Coallocating{Grace: grid.Minute, Within: 30 * grid.Second, Lease: 2 * grid.Minute, Rest: grid.Minute, Window: p.window}
+	c.Prices, c.Granted = p.prices, p.granted
+	for _, e := range p.beside[grid.KindBudget] {
+		c.Budgets = append(c.Budgets, *e.(*grid.Budget))
+	}
 	for _, e := range p.beside[grid.KindAllocation] {
 		c.Allocations = append(c.Allocations, *e.(*grid.Allocation))
 	}
@@ -58,6 +65,9 @@ func (p *partSite) save(c grid.Change) {
 		delete(p.beside[c.Kind], c.Key)
 	default:
 		p.beside[c.Kind][c.Key] = c.Record
+		if b, is := c.Record.(*grid.Budget); is && (b.Free() < 0 || b.Granted != b.Free()+b.Held()+b.Spent) {
+			p.s.w.t.Fatalf("%s: %+v\n%s", p.s.name, *b, p.s.w.story(""))
+		}
 		if a, is := c.Record.(*grid.Allocation); is {
 			p.s.w.logf("%s: allocation %s round %d %v: %s", p.s.name, a.Of, a.Round, a.State, a.Reason)
 		}
@@ -71,11 +81,16 @@ func (p *partSite) do(e Effect) {
 	text := map[bool]string{true: "the answer was lost"}[failed]
 	switch e := e.(type) {
 	case Reserve:
+		if p.inWay(e.Reservation.Place()) {
+			s.later(50, Reserved{ID: e.Reservation.ID, Err: "a job runs there", Kind: grid.Permanent})
+			return
+		}
 		p.holds[e.Reservation.ID] = e.Reservation.Place()
 		s.w.after(e.Reservation.Start-s.ahead-s.w.now, s.schedule)
 		s.later(50, Reserved{ID: e.Reservation.ID, Place: e.Reservation.Place(), Err: text, Kind: grid.Temporary})
 	case Unreserve:
 		delete(p.holds, e.ID)
+		s.w.after(1, s.schedule)
 		s.later(50, Unreserved{ID: e.ID, Err: text})
 	case ListReservations:
 		ev := ReservationsListed{Err: text}
@@ -97,7 +112,17 @@ func (p *partSite) snapshot() plan.Snapshot {
 	s := p.s
 	at := plan.Snapshot{At: s.w.now + s.ahead, Policy: plan.Policy{Kind: plan.EASY}, Site: s.facts()}
 	for n := range s.cores {
-		at.Nodes = append(at.Nodes, plan.Node{Name: grid.NodeName(fmt.Sprint("n", n)), Cores: 1})
+		at.Nodes = append(at.Nodes, plan.Node{Name: nodeNamed(n), Cores: 1})
+	}
+	for _, l := range s.local {
+		if len(l.nodes) == 0 || l.ended {
+			continue
+		}
+		run := plan.Running{Job: l.s.ID.Job, Start: l.started, End: max(at.At+1, l.started+l.s.Limit)}
+		for _, n := range l.nodes {
+			run.Shares = append(run.Shares, plan.Share{Node: n, Processes: 1, Cores: 1})
+		}
+		at.Running = append(at.Running, run)
 	}
 	for id, place := range p.holds {
 		r := plan.Reservation{ID: string(id), Start: place.Start, End: place.End}
@@ -113,7 +138,46 @@ func (p *partSite) snapshot() plan.Snapshot {
 	return at
 }
 
-// schedule has parts arrive in their reservations, and begin when they were told to.
+func nodeNamed(n int) grid.NodeName { return grid.NodeName(fmt.Sprint("n", n)) }
+
+// free are nodes that neither a running job has, nor a reservation until then; nil are too few.
+func (p *partSite) free(n int, until grid.Tick) (nodes []int) {
+	now := p.s.w.now + p.s.ahead
+	taken := map[grid.NodeName]bool{}
+	for _, at := range p.holds {
+		for _, name := range at.Nodes {
+			taken[name] = taken[name] || at.Start < until && now < at.End
+		}
+	}
+	for _, l := range p.s.local {
+		for _, o := range l.nodes {
+			taken[nodeNamed(o)] = taken[nodeNamed(o)] || !l.ended
+		}
+	}
+	for o := 0; o < p.s.cores && len(nodes) < n; o++ {
+		if !taken[nodeNamed(o)] {
+			nodes = append(nodes, o)
+		}
+	}
+	if len(nodes) < n {
+		return nil
+	}
+	return nodes
+}
+
+// inWay tells that a running job is on a node of a place.
+func (p *partSite) inWay(at grid.Place) bool {
+	for _, l := range p.s.local {
+		for _, n := range l.nodes {
+			if !l.ended && l.started+l.s.Limit > at.Start && slices.Contains(at.Nodes, nodeNamed(n)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// schedule has parts arrive in their reservations, and begin when they were told to; all else runs on the nodes that are left.
 func (p *partSite) schedule() {
 	s := p.s
 	for _, l := range s.local {
@@ -121,7 +185,14 @@ func (p *partSite) schedule() {
 		if l.ended || l.started > 0 || l.deleted || s.tokens[l.s.ID] != "" {
 			continue
 		}
-		if now := s.w.now + s.ahead; !held || now < at.Start || now >= at.End {
+		now := s.w.now + s.ahead
+		if l.s.Reservation == "" {
+			if l.nodes = p.free(l.s.Job.Demand.Cores(), now+l.s.Limit); l.nodes != nil {
+				s.start(l)
+			}
+			continue
+		}
+		if !held || now < at.Start || now >= at.End {
 			continue
 		}
 		if !l.arrived {

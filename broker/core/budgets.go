@@ -1,0 +1,122 @@
+package core
+
+import (
+	"fmt"
+
+	"gbroker/budget"
+	"gbroker/grid"
+)
+
+// budgets are what users here may pay at sites with prices (package budget). What a job can cost is held in the step that gives it away, or
+// that decides to confirm the reservations of a whole, and settled in the step that saves its end; so that both are
+// in one commit with what they are for. What no record is of after a start is free again.
+//
+// A job that one site has pays the rate that was told when its home gave it away, also where it moves on from there, and nothing
+// where it runs at home. A part pays the rate of its reservation. Who is LOST pays nothing.
+type budgets struct {
+	*kernel
+	book *budget.Book
+}
+
+// BudgetsChanged are what the users of this site are granted in all, as it now is configured; who is not named may pay anything.
+type BudgetsChanged struct{ Granted map[string]grid.Amount }
+
+func (BudgetsChanged) event() {}
+
+func newBudgets(k *kernel) *budgets {
+	c := &budgets{kernel: k, book: budget.New(k.cfg.Budgets)}
+	k.purse = c
+	return c
+}
+
+func (c *budgets) routes(r *routes) {
+	onEvent(r, c.boot)
+	onEvent(r, c.changed)
+}
+
+// boot settles what has ended without a word.
+func (c *budgets) boot(Boot) {
+	c.book.Grant(c.cfg.Granted)
+	for _, user := range c.book.Users() {
+		is, _ := c.book.Get(user)
+		for _, h := range is.Holds {
+			if j := c.job(h.Job); j == nil && !c.wholes.makes(h.Job) {
+				c.book.Settle(user, h.Job, 0)
+			} else if j != nil {
+				c.settle(j)
+			}
+		}
+	}
+	c.save()
+}
+
+func (c *budgets) changed(e BudgetsChanged) {
+	c.book.Grant(e.Granted)
+	c.save()
+}
+
+// save makes durable what has changed, with the step.
+func (c *budgets) save() {
+	changed, gone := c.book.Changed()
+	for i := range changed {
+		c.emit(Save{grid.Saved(&changed[i])})
+	}
+	for _, user := range gone {
+		c.emit(Save{grid.Deleted(grid.KindBudget, user)})
+	}
+}
+
+// hold keeps back what a job of this home can cost, or says that its user has not got that.
+func (c *budgets) hold(j *grid.Job, id grid.JobID, rate float64, cores int, limit grid.Tick) *grid.Refusal {
+	if j.Home != c.cfg.Self {
+		return nil
+	}
+	why := c.book.Hold(j.User.Name, id, rate, cores, limit)
+	c.save()
+	return why
+}
+
+// holdFor keeps back what a job costs at the site of a row.
+func (c *budgets) holdFor(j *job, row *grid.Candidate) *grid.Refusal {
+	rate := row.Price
+	if row.Peer == c.cfg.Self {
+		rate = 0
+	}
+	return c.hold(&j.rec.Job, j.rec.Job.ID, rate, j.rec.Job.Demand.Cores(), max(j.rec.Job.Walltime, row.Run))
+}
+
+// jobSaved follows the jobs of this home to their ends.
+func (c *budgets) jobSaved(j *job) {
+	c.settle(j)
+	c.save()
+}
+
+func (c *budgets) settle(j *job) {
+	r := &j.rec
+	if r.Job.Home != c.cfg.Self || !r.State.Terminal() {
+		return
+	}
+	ran := grid.Tick(0)
+	if r.State != grid.Lost && r.Started > 0 && r.Owner != c.cfg.Self {
+		ran = r.Finished - r.Started
+	}
+	c.book.Settle(r.Job.User.Name, r.Job.ID, ran)
+}
+
+// admit refuses a job that would pay more, by its fee, than its user has free.
+func (c *budgets) admit(j *grid.Job) error {
+	is, _ := c.book.Get(j.User.Name)
+	cost := budget.CostOf(feeOf(j), j.Demand.Cores(), j.Walltime)
+	if free := max(is.Free(), 0); c.book.Limited(j.User.Name) && cost > free {
+		return fmt.Errorf("%w: it may cost %v (fee %v for a core and hour, %d cores, %v), and %s has %v free of a budget of %v (%v spent, %v held): "+
+			"lower its fee or its walltime, wait until what is held is free, or ask the administrator of this site for more",
+			grid.ErrNotYet, cost, feeOf(j), j.Demand.Cores(), j.Walltime, j.User.Name, free, is.Granted, is.Spent, is.Held())
+	}
+	return nil
+}
+
+// release gives back what was held for a part that is not made.
+func (c *budgets) release(user string, part grid.JobID) {
+	c.book.Settle(user, part, 0)
+	c.save()
+}

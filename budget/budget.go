@@ -1,0 +1,177 @@
+// Package budget keeps what the users of a site may pay at sites with prices. It is pure.
+//
+//	granted = free + held + spent
+//
+// What a job can cost is held before it goes to a site that costs anything: its rate, times its cores, times its limit. When it has ended
+// it is charged for what it has run, never more than was held, and the rest is free again. A user without a budget may pay
+// anything, and nothing is held of his.
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"gbroker/grid"
+)
+
+// Book holds the budgets of the users of a site. It is not safe for concurrent use.
+type Book struct {
+	all     map[string]*grid.Budget
+	changed map[string]bool // since Changed was asked
+}
+
+// New is a book with the budgets of the journal.
+func New(list []grid.Budget) *Book {
+	b := &Book{all: map[string]*grid.Budget{}, changed: map[string]bool{}}
+	for _, is := range list {
+		b.all[is.User] = &is
+	}
+	return b
+}
+
+// Grant says what each user has been granted in all. Who is not named has no budget any more; what he has spent is kept for the
+// time when he is named again.
+func (b *Book) Grant(granted map[string]grid.Amount) {
+	for user, amount := range granted {
+		is := b.all[user]
+		if is == nil {
+			is = &grid.Budget{User: user}
+			b.all[user] = is
+		} else if is.Granted == amount && !is.Lapsed {
+			continue
+		}
+		is.Granted, is.Lapsed, b.changed[user] = amount, false, true
+	}
+	for user, is := range b.all {
+		if _, named := granted[user]; !named && !is.Lapsed {
+			is.Granted, is.Lapsed, b.changed[user] = 0, true, true
+			b.tidy(is)
+		}
+	}
+}
+
+// tidy forgets who has no budget and has spent nothing.
+func (b *Book) tidy(is *grid.Budget) {
+	if is.Lapsed && is.Spent == 0 && len(is.Holds) == 0 {
+		delete(b.all, is.User)
+		b.changed[is.User] = true
+	}
+}
+
+// Limited tells that a user has a budget; all others may pay anything.
+func (b *Book) Limited(user string) bool {
+	is := b.all[user]
+	return is != nil && !is.Lapsed
+}
+
+// Get is a copy of the budget of a user.
+func (b *Book) Get(user string) (is grid.Budget, known bool) {
+	if of := b.all[user]; of != nil {
+		is = *of
+		is.Holds = slices.Clone(of.Holds)
+		return is, true
+	}
+	return is, false
+}
+
+// Users are those of whom the book knows something.
+func (b *Book) Users() []string { return slices.Sorted(maps.Keys(b.all)) }
+
+// Changed are the budgets that have changed since it was asked last, and those that are gone.
+func (b *Book) Changed() (changed []grid.Budget, gone []string) {
+	for _, user := range slices.Sorted(maps.Keys(b.changed)) {
+		if is, known := b.Get(user); known {
+			changed = append(changed, is)
+		} else {
+			gone = append(gone, user)
+		}
+	}
+	clear(b.changed)
+	return changed, gone
+}
+
+// MaxHolds bounds the jobs of one user for which something is held at a time: the record of a budget has them all.
+const MaxHolds = 1000
+
+// Short is the refusal of what costs more than is free.
+func Short(cost, free grid.Amount) *grid.Refusal {
+	return &grid.Refusal{Kind: grid.Temporary, Reason: "the budget of its user does not cover it", Asked: cost.String(), Available: free.String()}
+}
+
+// CostOf is what so many cores cost at a rate for so long, rounded up.
+func CostOf(rate float64, cores int, span grid.Tick) grid.Amount {
+	cost := math.Ceil(rate * float64(cores) * span.Seconds() / 3600 * 1e6)
+	return grid.Amount(min(max(cost, 0), math.MaxInt64/4))
+}
+
+// Hold keeps back what a job can cost, instead of what was held for it before; or says that this is not there.
+func (b *Book) Hold(user string, job grid.JobID, rate float64, cores int, span grid.Tick) *grid.Refusal {
+	is := b.all[user]
+	if is == nil || is.Lapsed {
+		return nil
+	}
+	cost, i := CostOf(rate, cores, span), index(is, job)
+	free := is.Free()
+	if i >= 0 {
+		free += is.Holds[i].Amount
+	}
+	if cost > max(free, 0) {
+		return Short(cost, max(free, 0))
+	}
+	switch {
+	case i < 0 && cost == 0:
+		return nil
+	case i < 0 && len(is.Holds) == MaxHolds:
+		return &grid.Refusal{Kind: grid.Temporary, Reason: "the budget of its user holds for as many jobs as it may", Asked: "1", Available: "0"}
+	}
+	holds := slices.Clone(is.Holds) // records that were saved share it
+	switch hold := (grid.BudgetHold{Job: job, Amount: cost, Rate: rate, Cores: cores}); {
+	case cost == 0:
+		holds = slices.Delete(holds, i, i+1)
+	case i < 0:
+		holds = append(holds, hold)
+	default:
+		holds[i] = hold
+	}
+	is.Holds, b.changed[user] = holds, true
+	return nil
+}
+
+// Settle charges a job for what it has run, once; the rest of what was held for it is free again.
+func (b *Book) Settle(user string, job grid.JobID, ran grid.Tick) {
+	is := b.all[user]
+	if is == nil {
+		return
+	}
+	if i := index(is, job); i >= 0 {
+		h := is.Holds[i]
+		is.Spent += min(h.Amount, CostOf(h.Rate, h.Cores, max(ran, 0)))
+		is.Holds, b.changed[user] = slices.Delete(slices.Clone(is.Holds), i, i+1), true
+		b.tidy(is)
+	}
+}
+
+func index(is *grid.Budget, job grid.JobID) int {
+	return slices.IndexFunc(is.Holds, func(h grid.BudgetHold) bool { return h.Job == job })
+}
+
+// Check says which invariants do not hold.
+func (b *Book) Check() error {
+	var errs []error
+	for user, is := range b.all {
+		seen := map[grid.JobID]bool{}
+		for _, h := range is.Holds {
+			if seen[h.Job] || h.Amount <= 0 {
+				errs = append(errs, fmt.Errorf("%s: %v for %s", user, h.Amount, h.Job))
+			}
+			seen[h.Job] = true
+		}
+		if is.Spent < 0 || is.Granted != is.Free()+is.Held()+is.Spent {
+			errs = append(errs, fmt.Errorf("%s: %+v", user, *is))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"gbroker/grid"
+)
+
+// budgetRow is grid.Budget; what is not set is left out.
+type budgetRow struct {
+	User    string
+	Granted grid.Amount `json:",omitempty"`
+	Spent   grid.Amount `json:",omitempty"`
+	Holds   []holdRow   `json:",omitempty"`
+	Lapsed  bool        `json:",omitempty"`
+}
+
+type holdRow struct {
+	Job    grid.JobID
+	Amount grid.Amount
+	Rate   float64
+	Cores  int
+}
+
+func toBudgetRow(b *grid.Budget) budgetRow {
+	return budgetRow{b.User, b.Granted, b.Spent, each(b.Holds, func(h grid.BudgetHold) holdRow { return holdRow(h) }), b.Lapsed}
+}
+
+func (w budgetRow) budget() grid.Budget {
+	return grid.Budget{User: w.User, Granted: w.Granted, Spent: w.Spent, Holds: each(w.Holds, func(h holdRow) grid.BudgetHold { return grid.BudgetHold(h) }), Lapsed: w.Lapsed}
+}
+
+func encodeBudgetRow(_ *Journal, e grid.Entity) (w row, err error) {
+	b, is := e.(*grid.Budget)
+	if !is {
+		return w, fmt.Errorf("a budget's record is no %T", e)
+	}
+	w.user = b.User
+	w.record, err = encode(toBudgetRow(b))
+	return w, err
+}
+
+// Budgets reads what the users here may pay.
+func (j *Journal) Budgets(ctx context.Context) (list []grid.Budget, err error) {
+	err = entities(ctx, j, "budget", func(key string, w budgetRow) error {
+		b := w.budget()
+		list = append(list, b)
+		return belongs(&b, key)
+	})
+	return list, err
+}
