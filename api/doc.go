@@ -54,6 +54,7 @@
 //	GET    /v1/groups/{id}/wait         the same, as soon as all have ended or after 30 s
 //	POST   /v1/groups/{id}/cancel       the same; the cancel of all its jobs is recorded
 //	DELETE /v1/groups/{id}              removes an ended group, its jobs and their files; 204
+//	GET    /v1/budgets                  what the user may pay at sites with prices, as Budget; for administrators all
 //	GET    /v1/usage                    what ended jobs have used, by user, site, month or day: see usage.go
 //	GET    /v1/sites                    [site] ([Site]); that of the broker tells how good its estimates are
 //	GET    /v1/sites/{name}/handoffs    the jobs on their way to or from a neighbour ([Handoff]); administrators

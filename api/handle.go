@@ -66,6 +66,7 @@ func (s *Server) userTable() table {
 		"GET /v1/reservations":                s.reservations,
 		"DELETE /v1/reservations/{id}":        s.releaseReservation,
 		"POST /v1/pass":                       s.pass,
+		"GET /v1/budgets":                     s.budgets,
 		"GET /v1/usage":                       s.usage,
 		"GET /v1/sites":                       s.sites,
 		"GET /v1/site":                        s.self,

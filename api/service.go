@@ -60,6 +60,8 @@ type UserService interface {
 	Reserve(ctx context.Context, who Identity, n NewReservation) (grid.Reservation, error)
 	Reservations(ctx context.Context, who Identity) ([]grid.Reservation, error)
 	Release(ctx context.Context, who Identity, id grid.ReservationID) (grid.Reservation, error)
+	// Budgets are what users here may pay at sites with prices: that of the user; for administrators those of all.
+	Budgets(ctx context.Context, who Identity) ([]grid.Budget, error)
 	// Self is the broker's own site and peer.
 	Self() (grid.Site, grid.PeerID)
 	// Submit takes a job; it is durable when Submit returns. again tells that the key was known.

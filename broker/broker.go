@@ -91,6 +91,7 @@ type Journal interface {
 	Results(ctx context.Context) ([]grid.Results, error)
 	// Allocations are how far all co-allocated jobs are.
 	Allocations(ctx context.Context) ([]grid.Allocation, error)
+	// Budgets are what users here may pay.
 	Budgets(ctx context.Context) ([]grid.Budget, error)
 	// Reservations are those of the nodes here, and those that users here hold elsewhere.
 	Reservations(ctx context.Context) ([]grid.Reservation, error)

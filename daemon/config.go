@@ -69,6 +69,8 @@
 //	files: FILES                 of the URIs in jobs
 //	mail: MAIL                   to users, of their jobs; left out: none is sent
 //	log: {level: debug|info|warn|error, format: text|json}
+//	budgets: {USER: NUMBER, …}   what users of this site may pay at others that have prices, in all, in the unit of the
+//	                             prices; who is left out may pay anything
 //	prices: PRICES               that jobs of other sites pay; left out: none, and nothing is decided by fees
 //	each_node: {disk: SIZE, clock: FREQUENCY, bandwidth: BITRATE}
 //	                             what every node has, for jobs that ask for it; a frequency as 2.4GHz, a rate of bits as
@@ -258,6 +260,8 @@ type Config struct {
 	// Each is what every node of the site has, for jobs that ask for it. It is believed, not measured: what
 	// is not declared meets no such job.
 	Each grid.Each
+	// Budgets are what users of this site may pay at others, in all; who is not named may pay anything.
+	Budgets map[string]grid.Amount
 	// Prices are what jobs of other sites pay; nil is nothing.
 	Prices      *plan.Pricing
 	PricedUsers []PricedUser
@@ -525,6 +529,7 @@ func configFields(d *document, c *Config) []field {
 				{name: "format", read: word("log.format", &c.LogFormat, oneOf("text", "json"))},
 			})
 		}},
+		{name: "budgets", aka: "budget", read: func(n ast.Node) { d.budgets(n, c) }},
 		{name: "prices", read: func(n ast.Node) {
 			c.Prices = &plan.Pricing{Zone: time.Local}
 			d.fields(n, "prices", priceFields(d, c))

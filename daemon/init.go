@@ -228,6 +228,9 @@ neighbours: neighbours.yaml
 # What jobs of other sites pay for a core and hour; left out, nothing.
 # prices: {base: 1, hours: [{from: "22:00", to: "6:00", factor: 0.5}]}
 
+# What users of this site may pay at others that have prices, in all; who is left out may pay anything.
+# budgets: {alice: 1000}
+
 # What every node has, for jobs that ask for it; left out, such jobs go elsewhere.
 # each_node: {disk: 400GB, clock: 2.4GHz, bandwidth: 10Gbit/s}
 

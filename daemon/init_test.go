@@ -81,7 +81,7 @@ func TestInitComments(t *testing.T) {
 	}
 	want := Default("/site")
 	want.Site, want.API, c.Architecture, c.System = "here", "127.0.0.1:4080", want.Architecture, want.System
-	c.Administrators, c.Each, c.Prices = nil, grid.Each{}, nil // examples, not defaults
+	c.Administrators, c.Each, c.Prices, c.Budgets = nil, grid.Each{}, nil, nil // examples, not defaults
 	want.Sandboxes = want.JobsFolder()
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("\n got %+v\nwant %+v", c, want)

@@ -47,6 +47,7 @@ var configParts = []part{
 	{"mail", false, func(c *Config) any { return c.Mail }},
 	{"log.level", true, func(c *Config) any { return c.LogLevel }},
 	{"log.format", false, func(c *Config) any { return c.LogFormat }},
+	{"budgets", true, func(c *Config) any { return c.Budgets }},
 	{"prices", true, func(c *Config) any { return []any{c.Prices, c.PricedUsers} }},
 	{"each_node", false, func(c *Config) any { return c.Each }},
 	{"architecture", false, func(c *Config) any { return c.Architecture }},
@@ -112,7 +113,10 @@ func (s *site) reloaded(now Config) Config {
 	if !reflect.DeepEqual(next.Reservations, now.Reservations) {
 		s.broker.SetReserving(next.Reservations.rules(s.broker.Reserves()))
 	}
-	now.LogLevel, now.Limits, now.Reservations = next.LogLevel, next.Limits, next.Reservations
+	if !reflect.DeepEqual(next.Budgets, now.Budgets) {
+		s.broker.SetBudgets(next.Budgets)
+	}
+	now.LogLevel, now.Limits, now.Reservations, now.Budgets = next.LogLevel, next.Limits, next.Reservations, next.Budgets
 	if now.Prices, now.PricedUsers = next.Prices, next.PricedUsers; slices.Contains(live, "prices") {
 		s.pricing.Store(&next)
 		s.repriced()

@@ -303,7 +303,7 @@ func (s *site) brokerConfig(key overlay.Key) core.Config {
 		Self:   s.self, Site: s.facts, Seed: s.boot,
 		Boot:   s.boot,
 		Grace:  s.cfg.grace(),
-		Prices: s.cfg.prices(s.memberList()), EstimateDeadline: grid.Span(s.cfg.EstimateDeadline), AutoForget: grid.Span(s.cfg.ForgetAfter),
+		Prices: s.cfg.prices(s.memberList()), Granted: s.cfg.Budgets, EstimateDeadline: grid.Span(s.cfg.EstimateDeadline), AutoForget: grid.Span(s.cfg.ForgetAfter),
 		// a refused pair is blocked for one interval
 		Delta: grid.Span(s.cfg.Reevaluation.Interval), Block: grid.Span(s.cfg.Reevaluation.Interval), Settle: grid.Span(s.cfg.Reevaluation.Settle),
 		Margin: grid.Span(s.cfg.Reevaluation.Margin), Cooldown: grid.Span(s.cfg.Reevaluation.Cooldown),

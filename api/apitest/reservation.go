@@ -26,6 +26,11 @@ func (s *Service) Reserve(_ context.Context, who api.Identity, n api.NewReservat
 	return r, s.fail
 }
 
+// Budgets are none.
+func (s *Service) Budgets(context.Context, api.Identity) ([]grid.Budget, error) {
+	return nil, nil
+}
+
 // Reservations lists them.
 func (s *Service) Reservations(context.Context, api.Identity) ([]grid.Reservation, error) {
 	s.mu.Lock()

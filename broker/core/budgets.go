@@ -110,7 +110,7 @@ func (c *budgets) admit(j *grid.Job) error {
 	if free := max(is.Free(), 0); c.book.Limited(j.User.Name) && cost > free {
 		return fmt.Errorf("%w: it may cost %v (fee %v for a core and hour, %d cores, %v), and %s has %v free of a budget of %v (%v spent, %v held): "+
 			"lower its fee or its walltime, wait until what is held is free, or ask the administrator of this site for more",
-			grid.ErrNotYet, cost, feeOf(j), j.Demand.Cores(), j.Walltime, j.User.Name, free, is.Granted, is.Spent, is.Held())
+			grid.ErrNotYet, cost, feeOf(j), j.Demand.Cores(), j.Walltime.Duration(), j.User.Name, free, is.Granted, is.Spent, is.Held())
 	}
 	return nil
 }

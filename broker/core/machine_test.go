@@ -23,7 +23,7 @@ type alone struct {
 func kernelOf(o *others, records ...grid.Record) *kernel {
 	k := newKernel(Config{Self: me, Site: grid.Site{Name: "a", Processes: 4, Speed: 1}},
 		[]grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}})
-	k.reporter, k.watcher, k.now = o, o, 1_000_000
+	k.reporter, k.watcher, k.purse, k.now = o, o, o, 1_000_000
 	o.gates = &gates{kernel: k, ownership: o, recovery: o, terms: o}
 	for _, m := range k.members {
 		m.live, m.heard, m.told = grid.Alive, true, true
@@ -120,7 +120,7 @@ func TestSearchAlone(t *testing.T) {
 	o := &others{}
 	j := jobOf(me, "a", "1")
 	k := kernelOf(o, grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
-	m := &search{kernel: k, estimator: o, execution: o, gates: o, ownership: o, terms: o}
+	m := &search{kernel: k, budgets: o, estimator: o, execution: o, gates: o, ownership: o, terms: o}
 	a := steppedAlone(t, k, o, m)
 	m.undecide(k.jobs[j.ID])
 	a.want(Tick{}, "EstimateRequest>b, EstimateRequest>c, look")
@@ -178,7 +178,7 @@ func TestHomeAlone(t *testing.T) {
 	j := jobOf(me, "a", "1")
 	epoch := grid.Epoch{Term: 1, Hop: 1}
 	k := kernelOf(o, grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: epoch}})
-	m := &home{kernel: k, estimator: o, execution: o, gates: o, ownership: o, recovery: o, search: o, terms: o}
+	m := &home{kernel: k, budgets: o, estimator: o, execution: o, gates: o, ownership: o, recovery: o, search: o, terms: o}
 	a := steppedAlone(t, k, o, m)
 	end := wire.Report{Job: j.ID, Epoch: epoch, Number: 3, State: grid.StageOut, End: grid.Completed, Outputs: grid.Manifest{{Path: "out", Size: 1}}}
 	a.want(Message{him, end}, "Error>c") // he does not own it

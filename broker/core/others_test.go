@@ -28,6 +28,12 @@ func (o *others) take() []string {
 	return list
 }
 
+// what is needed of budgets
+
+func (o *others) admit(_ *grid.Job) error                         { return nil }
+func (o *others) holdFor(_ *job, _ *grid.Candidate) *grid.Refusal { return nil }
+func (o *others) jobSaved(_ *job)                                 {}
+
 // what is needed of estimator
 
 func (o *others) began(_ *grid.Record) { o.did("began") }

@@ -46,7 +46,7 @@ Exit codes: 0 done; 1 the answer is no (refused, invalid, not found, not allowed
 	f := root.PersistentFlags()
 	f.StringVar(&p.broker, "broker", "", "the broker's `ADDRESS`: unix:///path or http://127.0.0.1:PORT")
 	f.StringVar(&p.tokenFile, "token-file", "", "the `FILE` with the broker's token, for http")
-	root.AddCommand(p.submit(), p.where(), p.flow(), p.reserve(), p.reservations(), p.status(), p.logs(), p.list(), p.wait(), p.watch(), p.top(), p.cancel(), p.output(),
+	root.AddCommand(p.submit(), p.where(), p.flow(), p.reserve(), p.reservations(), p.budget(), p.status(), p.logs(), p.list(), p.wait(), p.watch(), p.top(), p.cancel(), p.output(),
 		p.hold(), p.release(), p.alter(), p.resubmit(), p.explain(), p.run(), convert(), p.history(), p.sites(), p.usage(), p.pass(), p.remove(), validate(), printDocument())
 	return root
 }

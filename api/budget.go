@@ -1,0 +1,58 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"gbroker/grid"
+)
+
+// Budget is what a user may pay at sites with prices, in their unit: granted is free, held and spent.
+type Budget struct {
+	User    string       `json:"user"`
+	Granted *float64     `json:"granted"` // null: nothing is granted any more, and he may pay anything
+	Free    *float64     `json:"free"`    // below 0 where less was granted afterwards
+	Held    float64      `json:"held"`
+	Spent   float64      `json:"spent"`
+	Holds   []BudgetHold `json:"holds"`
+}
+
+// BudgetHold is kept back for one job, or one part of a job over several sites.
+type BudgetHold struct {
+	Job    grid.JobID `json:"job"`
+	Amount float64    `json:"amount"`
+	Rate   float64    `json:"rate"` // per core and hour
+	Cores  int        `json:"cores"`
+}
+
+func budgetOf(b *grid.Budget) Budget {
+	w := Budget{User: b.User, Held: b.Held().Units(), Spent: b.Spent.Units(), Holds: make([]BudgetHold, len(b.Holds))}
+	if !b.Lapsed {
+		granted, free := b.Granted.Units(), b.Free().Units()
+		w.Granted, w.Free = &granted, &free
+	}
+	for i, h := range b.Holds {
+		w.Holds[i] = BudgetHold{h.Job, h.Amount.Units(), h.Rate, h.Cores}
+	}
+	return w
+}
+
+func (s *Server) budgets(r *request) error {
+	all, err := s.service.Budgets(r.Context(), r.who)
+	if err != nil {
+		return fmt.Errorf("listing the budgets: %w", err)
+	}
+	list := make([]Budget, len(all))
+	for i := range all {
+		list[i] = budgetOf(&all[i])
+	}
+	s.answer(r.w, http.StatusOK, list)
+	return nil
+}
+
+// Budgets lists that of the user, if he has one; for administrators those of all.
+func (c *Client) Budgets(ctx context.Context) (list []Budget, err error) {
+	err = c.do(ctx, http.MethodGet, "/v1/budgets", nil, &list, c.config.Answer)
+	return list, err
+}

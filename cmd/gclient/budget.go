@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/internal/cli"
+)
+
+func (p *program) budget() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "budget",
+		Short: "Show what you may pay at sites with prices",
+		Long: `Show what the administrator of your site has granted you to pay at sites with prices, in their unit: what you have spent, what
+is held for your jobs that are there or go there (the most that each can cost), and what is free. When a job has ended it is charged for what it
+has run, and the rest of what was held is free again; a job that is LOST costs nothing.`,
+		Example: "  gclient budget\n  gclient budget --json | jq '.[0].free'",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := p.client(cmd)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			list, err := c.Budgets(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), list)
+			}
+			return printBudgets(cmd.OutOrStdout(), list)
+		},
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func printBudgets(w io.Writer, list []api.Budget) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "you have no budget: you may pay anything")
+		return err
+	}
+	t := cli.Fitted(w, 0)
+	for _, b := range list {
+		if b.Granted == nil || b.Free == nil {
+			fmt.Fprintf(t, "%s\tmay pay anything; %v spent, %v held\t\n", printable(b.User), b.Spent, b.Held)
+		} else {
+			fmt.Fprintf(t, "%s\tgranted %v = %v spent + %v held + %v free\t\n", printable(b.User), *b.Granted, b.Spent, b.Held, *b.Free)
+		}
+		for _, h := range b.Holds {
+			fmt.Fprintf(t, "  %v for %s\t%d cores at %v for a core and hour\t\n", h.Amount, printable(string(h.Job)), h.Cores, h.Rate)
+		}
+	}
+	return flush(t)
+}
