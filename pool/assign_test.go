@@ -42,6 +42,25 @@ func before(r Rule, now grid.Tick, computers []Computer, a, b *Job) bool {
 	if a.Priority != b.Priority {
 		return a.Priority > b.Priority
 	}
+	least := func(j *Job) grid.Tick {
+		ends := []grid.Tick{Never}
+		for _, c := range computers {
+			if c.Lacks(j) == "" {
+				ends = append(ends, c.Forecast.End(now, j.Work))
+			}
+		}
+		return slices.Min(ends)
+	}
+	endangered := func(j *Job) bool {
+		end := least(j)
+		return r.Endangered > 0 && j.Deadline != 0 && end <= j.Deadline && float64(j.Deadline-end)/float64(end-now) <= r.Endangered
+	}
+	switch x, y := endangered(a), endangered(b); {
+	case x != y:
+		return x
+	case x:
+		return a.Work < b.Work
+	}
 	if r.Order == ByArrival {
 		return a.Arrival < b.Arrival
 	}
@@ -51,16 +70,11 @@ func before(r Rule, now grid.Tick, computers []Computer, a, b *Job) bool {
 	if r.Order == ByDeadline {
 		return a.Deadline < b.Deadline
 	}
-	least := func(j *Job) grid.Tick {
-		ends := []grid.Tick{Never}
-		for _, c := range computers {
-			if c.Lacks(j) == "" {
-				ends = append(ends, c.Forecast.End(now, j.Work))
-			}
-		}
-		return j.Deadline - slices.Min(ends)
+	if r.Order == ByNeed {
+		need := func(j *Job) float64 { return j.Work / max(float64(j.Deadline-now), 0) }
+		return need(a) > need(b)
 	}
-	return least(a) < least(b)
+	return a.Deadline-least(a) < b.Deadline-least(b)
 }
 
 // will tells whether a rule may begin a job on a computer now.
@@ -78,16 +92,10 @@ func TestAssignAgainstTwin(t *testing.T) {
 		const now = 100
 		r := named[rapid.IntRange(0, 3).Draw(t, "rule")].rule
 		r.Margin = rapid.SampledFrom([]float64{0, 0.25}).Draw(t, "margin")
+		r.Endangered = rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "endangered")
 		computers, jobs, seed := drawComputers(t), drawJobs.Draw(t, "jobs"), rapid.Uint64().Draw(t, "seed")
 		got := r.Assign(now, computers, jobs, rand.New(rand.NewPCG(seed, 0)))
-		order := []int{}
-		for i := range jobs {
-			at := 0
-			for at < len(order) && !before(r, now, computers, &jobs[i], &jobs[order[at]]) {
-				at++
-			}
-			order = slices.Insert(order, at, i)
-		}
+		order := inOrder(r, now, computers, jobs)
 		taken := make(map[int]bool) // computers
 		gone := make(map[int]bool)  // jobs
 		for _, a := range got {
@@ -111,6 +119,18 @@ func TestAssignAgainstTwin(t *testing.T) {
 			}
 		}
 	})
+}
+
+// inOrder sorts jobs by insertion.
+func inOrder(r Rule, now grid.Tick, computers []Computer, jobs []Job) (order []int) {
+	for i := range jobs {
+		at := 0
+		for at < len(order) && !before(r, now, computers, &jobs[i], &jobs[order[at]]) {
+			at++
+		}
+		order = slices.Insert(order, at, i)
+	}
+	return order
 }
 
 // twin is the next assignment. Where chance draws the computer, that is taken from what is to be checked.

@@ -40,6 +40,8 @@ type Rule struct {
 	Wait float64
 	// Crowded is the order instead of Order when a plan leaves a job late that could be in time in an empty pool.
 	Crowded Order
+	// Endangered makes jobs whose slack is no more than this part of their shortest run go before all others of their priority, the shortest first. 0 is off.
+	Endangered float64
 }
 
 // Rules by their names.
@@ -85,15 +87,27 @@ func (r *Rule) ends(c *Computer, j *Job, from grid.Tick) (end grid.Tick, inTime 
 
 // order sorts jobs for a rule.
 func (r *Rule) order(now grid.Tick, computers []Computer, jobs []Job) []int {
-	keys, out := make([]float64, len(jobs)), make([]int, len(jobs))
+	keys, safe, out := make([]float64, len(jobs)), make([]int8, len(jobs)), make([]int, len(jobs))
 	ends := newEnds(now, computers)
 	for i := range jobs {
-		keys[i], out[i] = r.key(now, ends, &jobs[i]), i
+		keys[i], safe[i], out[i] = r.key(now, ends, &jobs[i]), 1, i
+		if r.endangered(now, ends, &jobs[i]) {
+			keys[i], safe[i] = jobs[i].Work, 0
+		}
 	}
 	slices.SortFunc(out, func(a, b int) int {
-		return cmp.Or(cmp.Compare(jobs[b].Priority, jobs[a].Priority), cmp.Compare(keys[a], keys[b]), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(jobs[b].Priority, jobs[a].Priority), cmp.Compare(safe[a], safe[b]), cmp.Compare(keys[a], keys[b]), cmp.Compare(a, b))
 	})
 	return out
+}
+
+// endangered tells whether a job must begin soon.
+func (r *Rule) endangered(now grid.Tick, ends *ends, j *Job) bool {
+	if r.Endangered == 0 || j.Deadline == 0 {
+		return false
+	}
+	end := ends.first(j)
+	return end <= j.Deadline && float64(j.Deadline-end) <= r.Endangered*float64(end-now)
 }
 
 // key is by what a rule sorts.

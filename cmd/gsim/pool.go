@@ -47,7 +47,7 @@ type poolFlags struct {
 	rules, weak, arrivals, sigma, errors, knows string
 	parts, plot, measure, title                 string
 	computers, jobs, seeds, workers             int
-	weakH, margin, delivery                     float64
+	weakH, margin, delivery, endangered         float64
 	seed                                        uint64
 	json                                        bool
 }
@@ -76,6 +76,7 @@ func newPool() *cobra.Command {
 	flags.Float64Var(&f.weakH, "weak-h", m.WeakH, "performance of a weak computer (`H`)")
 	flags.IntVar(&f.jobs, "jobs", m.Jobs, "how many jobs come (`N`)")
 	flags.Float64Var(&f.margin, "margin", 0, "of safety: in time is what would be with more work by this `PART`")
+	flags.Float64Var(&f.endangered, "endangered", 0, "jobs with slack of no more than this `PART` of their shortest run go first, the shortest first")
 	flags.IntVar(&f.seeds, "seeds", 100, "how many worlds are made of each kind (`N`)")
 	flags.Uint64Var(&f.seed, "seed", 0, "of the first world (`SEED`); 0 draws one")
 	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "how many runs at once (`N`); it changes no result")
@@ -105,7 +106,7 @@ func (f *poolFlags) tasks() ([]pool.Task, error) {
 		return nil, err
 	}
 	m := pool.Published()
-	m.Computers, m.Jobs, m.WeakH, m.Margin, m.Delivery = f.computers, f.jobs, f.weakH, f.margin, f.delivery
+	m.Computers, m.Jobs, m.WeakH, m.Margin, m.Endangered, m.Delivery = f.computers, f.jobs, f.weakH, f.margin, f.endangered, f.delivery
 	var models []pool.Model
 	for arrivals := range strings.SplitSeq(f.arrivals, ",") {
 		for each := range strings.SplitSeq(f.errors, ",") {
@@ -149,6 +150,8 @@ func (f *poolFlags) check(models []pool.Model) error {
 		return cli.BadUsage("--computers %d, --jobs %d: from 1 to 10,000 and 100,000", f.computers, f.jobs)
 	case !(f.weakH > 0 && f.weakH <= 1) || !(f.margin >= 0 && f.margin <= 10) || !(f.delivery >= 0 && f.delivery <= 1e6):
 		return cli.BadUsage("--weak-h %v, --margin %v, --delivery %v: above 0 to 1, 0 to 10, and 0 to 1,000,000", f.weakH, f.margin, f.delivery)
+	case !(f.endangered >= 0 && f.endangered <= 10):
+		return cli.BadUsage("--endangered %v: from 0 to 10", f.endangered)
 	case f.seeds < 1 || f.seeds > 100_000 || f.workers < 1 || f.workers > 1024:
 		return cli.BadUsage("--seeds %d, --workers %d: from 1 to 100,000 and 1,024", f.seeds, f.workers)
 	case f.plot != "" && !strings.HasSuffix(f.plot, ".svg") && !strings.HasSuffix(f.plot, ".png"):

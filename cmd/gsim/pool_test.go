@@ -57,7 +57,7 @@ func TestPoolRefuses(t *testing.T) {
 		"--knows all": "--knows", "--jobs 0": "--jobs 0", "--computers 0": "--computers 0", "--seeds 0": "--seeds 0", "--workers 0": "--workers 0", "--weak-h 0": "--weak-h",
 		"--parts 0": "--parts", "--parts 2": "the rule fcfs cuts no jobs", "--delivery -1": "--delivery", "--plot a.gif": "--plot a.gif", "--plot a.svg": "a figure needs one of",
 		"--plot a.svg --weak 0,1 --sigma 0,1": "a figure needs one of", "--measure joy": "--measure", "--seeds 100000 --jobs 9 --weak 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15": "runs: at most",
-		"--margin NaN": "--margin", "--seed -1": "--seed", "--what": "unknown flag", "more": "pool",
+		"--margin NaN": "--margin", "--endangered -1": "--endangered", "--seed -1": "--seed", "--what": "unknown flag", "more": "pool",
 	} {
 		if code, _, errs := gsim(t.Context(), append([]string{"pool"}, strings.Fields(args)...)...); code != 2 || !strings.Contains(errs, want) {
 			t.Errorf("gsim pool %s: exit code %d, %s", args, code, errs)

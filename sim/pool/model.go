@@ -74,8 +74,10 @@ type Model struct {
 	Errors    Errors
 	Knows     Information
 	Margin    float64 // of safety, for the rule
-	Parts     int     // into how many parts each job may be cut; 0 and 1 cut none
-	Delivery  float64 // seconds that a whole job needs before its work; a part has its part of it
+	// Endangered is as in the rule: the part of their shortest run up to which the slack of jobs makes them go first.
+	Endangered float64
+	Parts      int     // into how many parts each job may be cut; 0 and 1 cut none
+	Delivery   float64 // seconds that a whole job needs before its work; a part has its part of it
 }
 
 // Published is the published model.

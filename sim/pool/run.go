@@ -62,7 +62,7 @@ type run struct {
 // Run simulates the world of a seed. It ends early if stop says so; ok is false then.
 func (m Model) Run(rule Rule, seed uint64, stop func() bool) (out Outcome, ok bool) {
 	r := &run{world: m.make(seed), model: &m, rule: rule, errs: rand.New(rand.NewPCG(seed, 17)), chance: rand.New(rand.NewPCG(seed, 18))}
-	r.rule.Margin = m.Margin
+	r.rule.Margin, r.rule.Endangered = m.Margin, m.Endangered
 	r.computers, r.truth = make([]pool.Computer, len(r.h)), make([]float64, len(r.h))
 	for _, h := range r.h {
 		r.power += h
