@@ -329,11 +329,11 @@ type ReevaluationConfig struct {
 	// Settle is the least time between two searches, however much changes.
 	Settle time.Duration
 	// Margin is what a job must gain at least. A small one moves jobs, with their
-	// files, for differences that may be gone when they arrive.
+	// files, for differences that may be gone when they arrive. 0 is an eighth of Settle.
 	Margin time.Duration
-	// Cooldown is how long a job stays where it has come to.
+	// Cooldown is how long a job stays where it has come to; 0 is Margin.
 	Cooldown time.Duration
-	// Soon: a job that is to start within it stays.
+	// Soon: a job that is to start within it stays; 0 is Margin.
 	Soon time.Duration
 }
 
@@ -358,18 +358,15 @@ func Default(dir string) Config {
 		Limits:           LimitsConfig{Jobs: 10000, Processes: 100_000, Documents: 256 << 20, Bytes: grid.MaxSandbox, Groups: 1000, GroupJobs: grid.MaxGroup, SweepJobs: grid.MaxSweep, SweepWindow: core.DefaultWindow, Offered: grid.MaxSandbox},
 		DefaultWalltime:  time.Hour,
 		EstimateDeadline: 2 * time.Second,
-		Reevaluation: ReevaluationConfig{
-			Interval: time.Minute, Settle: 5 * time.Second, Margin: 30 * time.Second,
-			Cooldown: 2 * time.Minute, Soon: 15 * time.Second,
-		},
-		Netmon:       NetmonConfig{TimeShare: 0.02, BytesPerHour: 256 << 20},
-		Files:        FilesConfig{Patience: 2 * time.Minute, Cache: 10 << 30},
-		Mail:         MailConfig{Security: mail.StartTLS, PerHour: 60},
-		Reservations: defaultReservations(),
-		LogLevel:     "info",
-		LogFormat:    "text",
-		Architecture: architecture(runtime.GOARCH),
-		System:       operatingSystem(runtime.GOOS),
+		Reevaluation:     ReevaluationConfig{Interval: time.Minute, Settle: 5 * time.Second},
+		Netmon:           NetmonConfig{TimeShare: 0.02, BytesPerHour: 256 << 20},
+		Files:            FilesConfig{Patience: 2 * time.Minute, Cache: 10 << 30},
+		Mail:             MailConfig{Security: mail.StartTLS, PerHour: 60},
+		Reservations:     defaultReservations(),
+		LogLevel:         "info",
+		LogFormat:        "text",
+		Architecture:     architecture(runtime.GOARCH),
+		System:           operatingSystem(runtime.GOOS),
 	}
 }
 

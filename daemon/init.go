@@ -216,8 +216,9 @@ neighbours: neighbours.yaml
 # estimate_deadline: 2s
 
 # When a job that waits here moves on: how often that is looked into if nothing changes,
-# and at most; the least gain; how long it then stays; when it starts too soon to move.
-# reevaluation: {interval: 1m, settle: 5s, margin: 30s, cooldown: 2m, soon: 15s}
+# and at most; margin, the least gain, is an eighth of settle where it is not said; so
+# are cooldown, how long it then stays, and soon: what starts within it stays.
+# reevaluation: {interval: 1m, settle: 5s}
 
 # What measuring the network may cost: a share of the time, and bytes to each neighbour.
 # netmon: {time_share: 0.02, bytes_per_hour: 256MiB}

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"cmp"
+
 	"gbroker/grid"
 	"gbroker/plan"
 	"gbroker/reserve"
@@ -58,12 +60,14 @@ type Config struct {
 	// changes; Settle is the least time between two passes of that search.
 	Delta, Settle grid.Tick
 	// Margin and MarginShare (of the time to its end here) are what a waiting job must
-	// gain at least to move: less follows every difference, more moves fewer jobs.
+	// gain at least to move: less follows every difference, more moves fewer jobs. By default
+	// Margin is an eighth of Settle, so that it is small beside jobs for which such passes are worth their cost.
 	Margin      grid.Tick
 	MarginShare float64
-	// Cooldown is how long a job stays where it has come to.
+	// Cooldown is how long a job stays where it has come to, by default for Margin: a place that was chosen by an old
+	// view is wrong at once, and every pass asks anew. MaxHops bounds the moves.
 	Cooldown grid.Tick
-	// Soon: a job that is to start within it stays.
+	// Soon: a job that is to start within it stays; by default Margin, for it can hardly gain more.
 	Soon grid.Tick
 	// MaxHops bounds the moves of one job for a gain; one comes back after each HopBack.
 	MaxHops uint32
@@ -138,8 +142,8 @@ func Defaults() Config {
 		AcceptDeadline: 5 * grid.Second, Lease: 30 * grid.Second, PullGrace: 10 * grid.Minute, Keepalive: 5 * grid.Second,
 		Block: grid.Minute, Refresh: 5 * grid.Second, Digest: 30 * grid.Second,
 		UploadLimit: grid.Day, Keep: 30 * grid.Day, Decline: 7 * grid.Day,
-		Delta: grid.Minute, Settle: 5 * grid.Second, Margin: 30 * grid.Second, MarginShare: 0.1,
-		Cooldown: 2 * grid.Minute, Soon: 15 * grid.Second, MaxHops: 8, HopBack: grid.Hour, Grace: grid.Minute,
+		Delta: grid.Minute, Settle: 5 * grid.Second, MarginShare: 0.03,
+		MaxHops: 8, HopBack: grid.Hour, Grace: grid.Minute,
 		OfferFiles: grid.MaxSandbox, SourceRate: 25e6,
 	}
 }
@@ -151,8 +155,8 @@ func (c Config) WithDefaults() Config {
 		{&c.AcceptDeadline, &d.AcceptDeadline}, {&c.Lease, &d.Lease}, {&c.PullGrace, &d.PullGrace}, {&c.Keepalive, &d.Keepalive},
 		{&c.Block, &d.Block}, {&c.Refresh, &d.Refresh}, {&c.Digest, &d.Digest},
 		{&c.UploadLimit, &d.UploadLimit}, {&c.Keep, &d.Keep}, {&c.Decline, &d.Decline},
-		{&c.Delta, &d.Delta}, {&c.Settle, &d.Settle}, {&c.Margin, &d.Margin}, {&c.Cooldown, &d.Cooldown},
-		{&c.Soon, &d.Soon}, {&c.HopBack, &d.HopBack}, {&c.Grace, &d.Grace},
+		{&c.Delta, &d.Delta}, {&c.Settle, &d.Settle}, {&c.HopBack, &d.HopBack}, {&c.Grace, &d.Grace},
+		{&c.Margin, new(max(1, cmp.Or(c.Settle, d.Settle)/8))}, {&c.Cooldown, &c.Margin}, {&c.Soon, &c.Margin}, // which follow that
 	} {
 		if *f.v == 0 {
 			*f.v = *f.d

@@ -42,7 +42,9 @@ func newQueue(t *testing.T, n int, change func(*grid.Record), members ...grid.Pe
 	for i, p := range members {
 		list = append(list, grid.Member{Name: grid.SiteName(rune('b' + i)), Peer: p, Send: true})
 	}
-	q := &queue{Core: New(signer(me, "a"), list, records), t: t, now: 1_000_000, shot: shot, tells: map[grid.PeerID]wire.EstimateReply{}}
+	cfg := signer(me, "a") // with margins that are told apart
+	cfg.Margin, cfg.MarginShare, cfg.Cooldown, cfg.Soon = 30*grid.Second, 0.1, 2*grid.Minute, 15*grid.Second
+	q := &queue{Core: New(cfg, list, records), t: t, now: 1_000_000, shot: shot, tells: map[grid.PeerID]wire.EstimateReply{}}
 	for _, p := range members {
 		q.tells[p] = wire.EstimateReply{Site: grid.Site{Name: "x", Speed: 1}, Take: 8, Answers: []wire.Answer{{}}}
 	}

@@ -100,14 +100,11 @@ func (h *broker) config() core.Config {
 	if b.Reevaluate == 0 {
 		cfg.Delta, cfg.Settle = never, never
 	}
-	// What a waiting job must gain follows the interval, as an operator would have it. One that has come stays until
-	// others can see that it did.
-	cfg.Margin, cfg.MarginShare, cfg.Soon, cfg.Cooldown = max(b.Reevaluate/8, 1), 1e-9, 1, 1
-	if b.OldForAll {
+	if b.OldForAll { // one that has come stays until others can see that it did
 		cfg.Cooldown = max(b.ViewAge, 1)
 	}
 	if b.Rule == Published { // whatever is gained is gained
-		cfg.Published, cfg.Margin, cfg.Cooldown, cfg.MaxHops = true, 1, 1, 1<<30
+		cfg.Published, cfg.Margin, cfg.MarginShare, cfg.Soon, cfg.Cooldown, cfg.MaxHops = true, 1, 1e-9, 1, 1, 1<<30
 	}
 	cfg.Unlearned = b.Knowledge != Learned
 	if b.Knowledge == True {
