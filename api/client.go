@@ -165,11 +165,16 @@ func (c *Client) uploadFrom(ctx context.Context, id grid.JobID, path string, off
 	if err := checkPath(path); err != nil {
 		return err
 	}
+	return c.put(ctx, jobPath(id)+"/files/"+escaped(path), offset, size, body)
+}
+
+// put sends a file of the given size, from an offset on.
+func (c *Client) put(ctx context.Context, to string, offset, size int64, body io.Reader) error {
 	ctx, stalled := c.whileMoving(ctx)
 	defer stalled.stop()
 	size -= offset
 	source := &stalledReader{Reader: io.LimitReader(body, size), stall: stalled}
-	r, err := c.request(ctx, http.MethodPut, jobPath(id)+"/files/"+escaped(path), source)
+	r, err := c.request(ctx, http.MethodPut, to, source)
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func (s hook) table() table {
 }
 
 // routes joins the tables of the package comment: each route leads on only whom it is for.
-func (s *Server) routes(admin AdminService, batch HookService) http.Handler {
+func (s *Server) routes(admin AdminService, batch HookService, workflows FlowService) http.Handler {
 	mux := http.NewServeMux()
 	add := func(t table, may func(Identity) bool, whom string) {
 		for pattern, handle := range t {
@@ -115,6 +115,9 @@ func (s *Server) routes(admin AdminService, batch HookService) http.Handler {
 		}
 	}
 	add(s.userTable(), func(Identity) bool { return true }, "everybody")
+	if workflows != nil {
+		add(flows{s, workflows}.table(), func(Identity) bool { return true }, "everybody")
+	}
 	add(administration{s, admin}.table(), func(who Identity) bool { return who.Administrator }, "administrators")
 	add(hook{s, batch}.table(), func(who Identity) bool { return who.Hook }, "administrators and the hooks of the batch system")
 	mux.HandleFunc("/", s.handle(func(r *request) error { return noRoute(mux, r.Request) }))

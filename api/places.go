@@ -7,6 +7,15 @@ import (
 	"gbroker/grid"
 )
 
+// PlacesOf are those of a broker's own view.
+func PlacesOf(views []SiteView) []workflow.Place {
+	sites := make([]Site, len(views))
+	for i, v := range views {
+		sites[i] = newSite(v)
+	}
+	return Places(sites)
+}
+
 // Places are the sites over which a workflow of this home can be planned, the home first: those that live, take jobs and
 // may be sent them.
 func Places(sites []Site) (list []workflow.Place) {

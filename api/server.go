@@ -95,6 +95,7 @@ type Config struct {
 	Users UserService
 	Admin AdminService
 	Hook  HookService
+	Flows FlowService // nil serves no workflows
 	// SocketPath is where the unix socket is made; its folder is made if needed.
 	SocketPath string
 	// TCPAddress is a loopback host:port, port 0 chooses one; "" is off.
@@ -154,7 +155,7 @@ func New(c Config) (*Server, error) {
 	}
 	c.Limits.fill()
 	known := c
-	known.Admin, known.Hook = nil, nil // only their routes reach them
+	known.Admin, known.Hook, known.Flows = nil, nil, nil // only their routes reach them
 	s := &Server{
 		config:         known,
 		service:        c.Users,
@@ -188,7 +189,7 @@ func New(c Config) (*Server, error) {
 		}
 		s.token = sha256.Sum256([]byte(token))
 	}
-	s.handler = s.routes(c.Admin, c.Hook)
+	s.handler = s.routes(c.Admin, c.Hook, c.Flows)
 	return s, nil
 }
 

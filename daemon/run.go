@@ -23,6 +23,7 @@ import (
 	"gbroker/api"
 	"gbroker/broker"
 	"gbroker/broker/core"
+	"gbroker/daemon/flows"
 	"gbroker/grid"
 	"gbroker/internal/version"
 	"gbroker/netmon"
@@ -63,6 +64,7 @@ type site struct {
 	pricing  atomic.Pointer[Config] // whose prices hold
 	feed     *feed
 	server   *api.Server
+	flows    *flows.Keeper
 	names    *names
 
 	mu      sync.Mutex // also of facts.Processes
@@ -155,8 +157,11 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 		Notifier: s.notifier, Serve: service{s}.serve, Reserver: s.portReserver(),
 	})
 	s.meter, s.feed = newMeter(s), newFeed()
+	if s.flows, err = s.newFlows(); err != nil {
+		return nil, err
+	}
 	s.server, err = api.New(api.Config{
-		Users: service{s}, Admin: administration{service{s}}, Hook: batchHook{s}, Hooks: cfg.hooks(), SocketPath: cfg.Socket, TCPAddress: cfg.API, TokenFile: cfg.TokenFile(),
+		Users: service{s}, Admin: administration{service{s}}, Hook: batchHook{s}, Flows: s.flows, Hooks: cfg.hooks(), SocketPath: cfg.Socket, TCPAddress: cfg.API, TokenFile: cfg.TokenFile(),
 		Administrators: cfg.Administrators, DefaultWalltime: grid.Span(cfg.DefaultWalltime),
 		Logger: slog.New(zapslog.NewHandler(log.Named("api").Core())), Metrics: s.meter.handler(),
 		Elsewhere: elsewhere{s},
@@ -354,6 +359,7 @@ func (s *site) run(ctx context.Context) error {
 		}
 	}
 	if parts.await(s.server.Ready()) {
+		parts.start("workflows", s.flows.Run)
 		parts.start("neighbours", s.watch)
 		parts.start("configuration", s.reload)
 		s.serve(ctx)

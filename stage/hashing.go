@@ -48,6 +48,13 @@ func (r *rangeHasher) finish() []grid.Hash {
 	return r.sums
 }
 
+// Hash hashes what a reader gives, range by range.
+func Hash(from io.Reader) (sums []grid.Hash, size int64, err error) {
+	h := newRangeHasher()
+	size, err = io.Copy(h, from)
+	return h.finish(), size, err
+}
+
 // hashRange hashes length bytes of f at offset through buf; false if there are fewer.
 func hashRange(f io.ReaderAt, h *blake3.Hasher, buf []byte, offset, length int64) (sum grid.Hash, ok bool, err error) {
 	h.Reset()

@@ -165,17 +165,23 @@ type PlannedTask struct {
 	End   time.Duration `json:"end"`
 }
 
+// Efforts: of a plan that somebody waits for, and of one that is made again and again.
+const (
+	Thorough = 500_000
+	Quick    = 20_000
+)
+
 // maxSearched is how many tasks a workflow has at most of which local search looks for a better plan.
 const maxSearched = 2000
 
-// Plan plans the workflow over some places.
-func (w *Workflow) Plan(places []Place, standing []Standing) (*Planned, error) {
+// Plan plans the workflow over some places. Effort is how many tasks local search may place in all.
+func (w *Workflow) Plan(places []Place, standing []Standing, effort int) (*Planned, error) {
 	g, p := w.Graph(places, standing)
 	rule := flow.Search
 	if len(w.Tasks) > maxSearched {
 		rule = flow.HEFT
 	}
-	s, err := flow.Plan(g, p, rule, flow.Options{Steps: min(flow.DefaultSteps, 200_000/max(len(w.Tasks), 1))})
+	s, err := flow.Plan(g, p, rule, flow.Options{Steps: min(flow.DefaultSteps, effort/len(w.Tasks)+1)})
 	if err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}

@@ -107,14 +107,14 @@ func TestPlan(t *testing.T) {
 	t.Parallel()
 	w := read(t, "diamond-1.4.json")
 	places := []Place{{Name: "home", Cores: 2, Speed: 1, Rate: 1e6}, {Name: "fast", Cores: 2, Speed: 2, Rate: 1e6}}
-	p, err := w.Plan(places, nil)
+	p, err := w.Plan(places, nil, Thorough)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := 22750 * time.Millisecond; p.Path != want || p.Makespan < want || p.Makespan > want+10*time.Millisecond {
 		t.Errorf("the makespan is %v, the critical path %v, not about %v", p.Makespan, p.Path, want)
 	}
-	late, err := w.Plan(places, []Standing{{Done: true}, {Done: true}, {Runs: true, At: 1, Left: 90 * time.Second}, {}})
+	late, err := w.Plan(places, []Standing{{Done: true}, {Done: true}, {Runs: true, At: 1, Left: 90 * time.Second}, {}}, Quick)
 	if err != nil || late.Tasks[3].Start < 90*time.Second || late.Makespan > 93*time.Second {
 		t.Errorf("%+v (%v)", late, err)
 	}

@@ -23,7 +23,7 @@ func (p *program) flow() *cobra.Command {
 begins when all it needs is there. Files are in YAML, or in the JSON of WfCommons, versions 1.4 and 1.5. The form is in
 docs/workflows.md.`,
 	}
-	cmd.AddCommand(p.flowPlan())
+	cmd.AddCommand(p.flowPlan(), p.flowSubmit(), p.flowStatus(), p.flowGraph(), p.flowWait(), p.flowCancel(), p.flowResume())
 	return cmd
 }
 
@@ -70,7 +70,7 @@ func (p *program) runFlowPlan(cmd *cobra.Command, file string, f *planning) erro
 	if err != nil {
 		return err
 	}
-	planned, err := w.Plan(places, nil)
+	planned, err := w.Plan(places, nil, workflow.Thorough)
 	if err != nil {
 		return cli.Exit(cli.No, err)
 	}

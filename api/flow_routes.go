@@ -1,0 +1,195 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"gbroker/grid"
+)
+
+// FlowService is what the API needs for workflows. Every method checks that a workflow is who's, or that who is an
+// administrator.
+type FlowService interface {
+	// SubmitFlow takes a workflow; it is durable when it returns, and begins once its files are here.
+	SubmitFlow(ctx context.Context, who Identity, s FlowSubmission) (f FlowStatus, again bool, err error)
+	// UploadFlow takes one of its files, whole.
+	UploadFlow(ctx context.Context, who Identity, id FlowID, path string, body io.Reader) error
+	// StartFlow begins it: all of its files were sent.
+	StartFlow(ctx context.Context, who Identity, id FlowID) (FlowStatus, error)
+	// Flow tells how it is; Flows are all that the user may see, without their tasks.
+	Flow(ctx context.Context, who Identity, id FlowID) (FlowStatus, error)
+	Flows(ctx context.Context, who Identity) ([]FlowStatus, error)
+	// WaitFlow returns when it has ended, or ctx is done.
+	WaitFlow(ctx context.Context, who Identity, id FlowID) (FlowStatus, error)
+	// CancelFlow ends it: what runs is cancelled, and nothing more begins.
+	CancelFlow(ctx context.Context, who Identity, id FlowID) (FlowStatus, error)
+	// ResumeFlow runs what of an ended one has no valid output.
+	ResumeFlow(ctx context.Context, who Identity, id FlowID) (FlowStatus, error)
+}
+
+// flows serves workflows.
+type flows struct {
+	*Server
+	service FlowService
+}
+
+func (s flows) table() table {
+	return table{
+		"POST /v1/flows":                     s.submit,
+		"GET /v1/flows":                      s.list,
+		"GET /v1/flows/{id}":                 s.on(s.service.Flow),
+		"GET /v1/flows/{id}/wait":            s.wait,
+		"PUT /v1/flows/{id}/files/{path...}": s.upload,
+		"POST /v1/flows/{id}/start":          s.on(s.service.StartFlow),
+		"POST /v1/flows/{id}/cancel":         s.on(s.service.CancelFlow),
+		"POST /v1/flows/{id}/resume":         s.on(s.service.ResumeFlow),
+	}
+}
+
+func (s flows) submit(r *request) error {
+	var sub FlowSubmission
+	if err := s.decode(r, MaxSubmission, func(d *json.Decoder) error { return d.Decode(&sub) }); err != nil {
+		return err
+	}
+	if err := checkKey(sub.Key); err != nil {
+		return err
+	}
+	if len(sub.Files) > grid.MaxFiles {
+		return fmt.Errorf("%w: the workflow brings %d files: at most %d", grid.ErrInvalid, len(sub.Files), grid.MaxFiles)
+	}
+	for _, f := range sub.Files {
+		if err := checkPath(f.Path); err != nil {
+			return err
+		}
+		if f.Size < 0 || f.Size > grid.MaxSandbox || f.Mode > 0o777 {
+			return fmt.Errorf("%w: the file %q has %d bytes and mode %o", grid.ErrInvalid, f.Path, f.Size, f.Mode)
+		}
+	}
+	status, again, err := s.service.SubmitFlow(r.Context(), r.who, sub)
+	if err != nil {
+		return err
+	}
+	code := http.StatusCreated
+	if again {
+		code = http.StatusOK
+	}
+	wanted := sub.Files
+	if status.State != "coming" || wanted == nil {
+		wanted = []File{}
+	}
+	s.answer(r.w, code, FlowAccepted{status, again, wanted})
+	return nil
+}
+
+func (s flows) id(r *request) (FlowID, error) { return ParseFlowID(r.PathValue("id")) }
+
+func (s flows) on(do func(context.Context, Identity, FlowID) (FlowStatus, error)) func(*request) error {
+	return func(r *request) error {
+		id, err := s.id(r)
+		if err != nil {
+			return err
+		}
+		status, err := do(r.Context(), r.who, id)
+		if err != nil {
+			return err
+		}
+		s.answer(r.w, http.StatusOK, status)
+		return nil
+	}
+}
+
+func (s flows) wait(r *request) error {
+	id, err := s.id(r)
+	if err != nil {
+		return err
+	}
+	var status FlowStatus
+	err = s.patiently(r, s.limits.LongPoll, func(ctx context.Context) (err error) {
+		status, err = s.service.WaitFlow(ctx, r.who, id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.answer(r.w, http.StatusOK, status)
+	return nil
+}
+
+func (s flows) list(r *request) error {
+	list, err := s.service.Flows(r.Context(), r.who)
+	if err != nil {
+		return err
+	}
+	s.answer(r.w, http.StatusOK, append([]FlowStatus{}, list...))
+	return nil
+}
+
+func (s flows) upload(r *request) error {
+	id, err := s.id(r)
+	if err != nil {
+		return err
+	}
+	path, err := r.path()
+	if err != nil {
+		return err
+	}
+	body := &movingReader{Reader: r.Body, moving: moving{set: r.rc.SetReadDeadline, d: s.limits.Stall}}
+	if err := s.service.UploadFlow(r.Context(), r.who, id, path, body); err != nil {
+		return err
+	}
+	r.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// SubmitFlow hands in a workflow.
+func (c *Client) SubmitFlow(ctx context.Context, s FlowSubmission) (FlowAccepted, error) {
+	if s.Files == nil {
+		s.Files = []File{}
+	}
+	return resend[FlowAccepted](ctx, c, "/v1/flows", s)
+}
+
+// UploadFlow sends one of its files.
+func (c *Client) UploadFlow(ctx context.Context, id FlowID, path string, size int64, body io.Reader) error {
+	return c.put(ctx, flowPath(id)+"/files/"+escaped(path), 0, size, body)
+}
+
+// StartFlow tells that all of its files were sent.
+func (c *Client) StartFlow(ctx context.Context, id FlowID) (FlowStatus, error) {
+	return do[FlowStatus](ctx, c, http.MethodPost, flowPath(id)+"/start")
+}
+
+// Flow tells how a workflow is.
+func (c *Client) Flow(ctx context.Context, id FlowID) (FlowStatus, error) {
+	return do[FlowStatus](ctx, c, http.MethodGet, flowPath(id))
+}
+
+// Flows are the user's.
+func (c *Client) Flows(ctx context.Context) ([]FlowStatus, error) {
+	return do[[]FlowStatus](ctx, c, http.MethodGet, "/v1/flows")
+}
+
+// WaitFlow returns once the workflow has ended, or after the broker's long poll.
+func (c *Client) WaitFlow(ctx context.Context, id FlowID) (FlowStatus, error) {
+	var s FlowStatus
+	err := c.do(ctx, http.MethodGet, flowPath(id)+"/wait", nil, &s, c.config.Answer+DefaultLimits().LongPoll)
+	return s, err
+}
+
+// CancelFlow ends a workflow.
+func (c *Client) CancelFlow(ctx context.Context, id FlowID) (FlowStatus, error) {
+	return do[FlowStatus](ctx, c, http.MethodPost, flowPath(id)+"/cancel")
+}
+
+// ResumeFlow runs what of an ended workflow has no valid output.
+func (c *Client) ResumeFlow(ctx context.Context, id FlowID) (FlowStatus, error) {
+	return do[FlowStatus](ctx, c, http.MethodPost, flowPath(id)+"/resume")
+}
+
+func flowPath(id FlowID) string { return "/v1/flows/" + string(id) }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,0 +1,257 @@
+package flows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/stage"
+)
+
+// outcome is what came of a task that was handed in.
+type outcome struct {
+	task   int
+	digest string
+	record grid.Record
+	reused bool
+	err    error // why it has not ended well
+}
+
+// input is a file that a task brings: of the workflow, or what another task left.
+type input struct {
+	file grid.File  // by its path in the sandbox
+	from string     // its name
+	job  grid.JobID // that left it; "" is of the workflow
+	is   string     // its contents
+}
+
+// attempt hands a task in, if it was not, and waits for its end. What the broker cannot do now is tried again.
+func (f *flow) attempt(ctx context.Context, i int) outcome {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 30*time.Second) {
+		o := f.once(ctx, i)
+		o.task = i
+		again := errors.Is(o.err, grid.ErrUnavailable) || errors.Is(o.err, grid.ErrNotYet) || errors.Is(o.err, context.DeadlineExceeded)
+		if !again || ctx.Err() != nil {
+			return o
+		}
+		f.keeper.config.Log.Info("a task of a workflow cannot go on now", "workflow", f.spec.ID, "task", f.parts[i].Name, "error", o.err)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return o
+		}
+	}
+}
+
+func (f *flow) once(ctx context.Context, i int) (o outcome) {
+	f.mu.Lock()
+	id, cancelled := grid.JobID(""), f.rec.Cancelled
+	if t := &f.rec.Tasks[i]; t.State == api.FlowGiven {
+		id, o.digest = t.Job, t.Digest
+	}
+	f.mu.Unlock()
+	if id == "" {
+		if cancelled {
+			o.err = errors.New("the workflow was cancelled")
+			return o
+		}
+		inputs, err := f.inputs(ctx, i)
+		if err != nil {
+			o.err = err
+			return o
+		}
+		o.digest = f.digest(i, inputs)
+		if r, has := f.remembered(ctx, i, o.digest); has {
+			o.record, o.reused = r, true
+			return o
+		}
+		if id, o.err = f.handIn(ctx, i, o.digest, inputs); o.err != nil {
+			return o
+		}
+	}
+	o.record, o.err = f.end(ctx, id)
+	if o.err == nil {
+		o.err = f.judge(i, &o.record)
+	}
+	return o
+}
+
+// inputs are the files of a task as they are now.
+func (f *flow) inputs(ctx context.Context, i int) (list []input, err error) {
+	for _, u := range f.parts[i].Uploads {
+		in := input{file: grid.File{Path: u.Path, Size: u.Size, Mode: u.Mode}, from: u.From}
+		if k, made := f.parts[i].Maker[u.From]; made {
+			f.mu.Lock()
+			in.job = f.rec.Tasks[k].Job
+			f.mu.Unlock()
+			r, err := f.keeper.config.Jobs.Job(ctx, f.who(), in.job)
+			if err != nil {
+				return nil, fmt.Errorf("what task %s left: %w", f.parts[k].Name, err)
+			}
+			n := slices.IndexFunc(r.Outputs, func(o grid.File) bool { return o.Path == u.From })
+			if n < 0 {
+				return nil, fmt.Errorf("%w: task %s has not left %s", grid.ErrInvalid, f.parts[k].Name, u.From)
+			}
+			in.file.Size, in.file.Mode, in.is = r.Outputs[n].Size, r.Outputs[n].Mode, contents(&r.Outputs[n])
+		} else {
+			f.mu.Lock()
+			in.is = f.rec.Files[u.From]
+			f.mu.Unlock()
+		}
+		list = append(list, in)
+	}
+	return list, nil
+}
+
+func (f *flow) digest(i int, inputs []input) string {
+	var words []string
+	for _, in := range inputs {
+		words = append(words, fmt.Sprintf("%q %o %s", in.file.Path, in.file.Mode, in.is))
+	}
+	slices.Sort(words)
+	return digestOf(f.parts[i].Document, words)
+}
+
+// remembered is a job that has done the same with the same, if all that it left for others is there yet.
+func (f *flow) remembered(ctx context.Context, i int, digest string) (r grid.Record, has bool) {
+	f.mu.Lock()
+	id := f.rec.Memo[digest]
+	f.mu.Unlock()
+	if id == "" {
+		return r, false
+	}
+	r, err := f.keeper.config.Jobs.Job(ctx, f.who(), id)
+	if err != nil || f.judge(i, &r) != nil {
+		return r, false
+	}
+	for _, file := range r.Outputs {
+		if !f.readable(ctx, id, &file) {
+			return r, false
+		}
+	}
+	return r, true
+}
+
+// readable tells that an output has the contents that it had.
+func (f *flow) readable(ctx context.Context, id grid.JobID, file *grid.File) bool {
+	body, err := f.keeper.config.Jobs.Output(ctx, f.who(), id, file.Path)
+	if err != nil {
+		return false
+	}
+	defer body.Close()
+	ranges, n, err := stage.Hash(body)
+	return err == nil && n == file.Size && slices.Equal(ranges, file.Ranges)
+}
+
+// handIn hands a task in under the key of its attempt, with its files.
+func (f *flow) handIn(ctx context.Context, i int, digest string, inputs []input) (grid.JobID, error) {
+	f.mu.Lock()
+	t := &f.rec.Tasks[i]
+	prefer, attempt, run := t.Prefer, t.Attempt+1, f.rec.Run
+	f.mu.Unlock()
+	jobs, who := f.keeper.config.Jobs, f.who()
+	j := f.parts[i].Job
+	j.Inputs = nil
+	for _, in := range inputs {
+		j.Inputs = append(j.Inputs, in.file)
+	}
+	if len(j.Sites.Only)+len(j.Sites.Prefer) == 0 && prefer != "" && !slices.Contains(j.Sites.Not, grid.SiteName(prefer)) {
+		j.Sites.Prefer = []grid.SiteName{grid.SiteName(prefer)}
+	}
+	key := fmt.Sprintf("%s/%d/%d/%d", f.spec.ID, run, i, attempt)
+	r, _, err := jobs.Submit(ctx, who, api.NewJob{Key: key, Job: j})
+	if err != nil {
+		return "", fmt.Errorf("handing in task %s: %w", f.parts[i].Name, err)
+	}
+	id := r.Job.ID
+	if r.State == grid.StageIn {
+		for _, in := range inputs {
+			if err := f.send(ctx, id, &in); err != nil {
+				return "", fmt.Errorf("giving %s to task %s: %w", in.from, f.parts[i].Name, err)
+			}
+		}
+		if _, err := jobs.Uploaded(ctx, who, id); err != nil {
+			return "", fmt.Errorf("giving its files to task %s: %w", f.parts[i].Name, err)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t = &f.rec.Tasks[i]
+	t.State, t.Job, t.Attempt, t.Digest, t.Reason, t.Started, t.Ended, t.Site = api.FlowGiven, id, attempt, digest, "", 0, 0, ""
+	f.keep()
+	if f.rec.Cancelled {
+		f.stir()
+	}
+	return id, nil
+}
+
+// send gives a job one of its files.
+func (f *flow) send(ctx context.Context, id grid.JobID, in *input) error {
+	body, err := f.open(ctx, in)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	return f.keeper.config.Jobs.Upload(ctx, f.who(), id, in.file.Path, 0, body)
+}
+
+func (f *flow) open(ctx context.Context, in *input) (io.ReadCloser, error) {
+	if in.job != "" {
+		return f.keeper.config.Jobs.Output(ctx, f.who(), in.job, in.from)
+	}
+	file, err := os.OpenInRoot(filepath.Join(f.folder, "in"), filepath.FromSlash(in.from))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: the file %s of the workflow is gone", grid.ErrInvalid, in.from)
+	}
+	return file, err
+}
+
+// end waits until a job has ended.
+func (f *flow) end(ctx context.Context, id grid.JobID) (grid.Record, error) {
+	jobs, who := f.keeper.config.Jobs, f.who()
+	r, err := jobs.Job(ctx, who, id)
+	for err == nil && !r.State.Terminal() {
+		f.saw(id, &r)
+		r, err = jobs.Wait(ctx, who, id, r.State)
+		if err == nil && ctx.Err() != nil {
+			err = ctx.Err()
+		}
+	}
+	return r, err
+}
+
+// saw notes where a job is, for those who ask.
+func (f *flow) saw(id grid.JobID, r *grid.Record) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.rec.Tasks {
+		if t := &f.rec.Tasks[i]; t.Job == id && t.State == api.FlowGiven {
+			t.Site, t.Started = f.keeper.config.Jobs.SiteName(r.Owner), r.Started
+		}
+	}
+}
+
+// judge says why a job has not ended well.
+func (f *flow) judge(i int, r *grid.Record) error {
+	switch {
+	case r.State != grid.Completed:
+		return fmt.Errorf("job %s is %s: %s", r.Job.ID, r.State, r.Reason)
+	case r.ExitCode != 0 || r.Signal != 0:
+		return fmt.Errorf("job %s ended with status %d, signal %d", r.Job.ID, r.ExitCode, r.Signal)
+	}
+	for _, o := range f.parts[i].Job.Outputs {
+		left := slices.ContainsFunc(r.Outputs, func(x grid.File) bool { return x.Path == o.Target })
+		if o.Target != "" && o.Required && !left {
+			return fmt.Errorf("job %s has not left %s", r.Job.ID, o.Target)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,296 @@
+package flows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"gbroker/api"
+	"gbroker/grid"
+)
+
+// flow is a workflow.
+type flow struct {
+	keeper *Keeper
+	folder string
+	spec   spec
+	parts  []api.FlowPart
+	leaves []map[string]int64 // by task: sizes of what it left, or leaves about
+
+	wake chan struct{} // something has changed that the run has to look at
+
+	mu   sync.Mutex
+	rec  record
+	over chan struct{} // closed when the run has ended
+}
+
+// identify has the sizes that are said of what tasks leave.
+func (f *flow) identify() {
+	f.leaves = make([]map[string]int64, len(f.parts))
+	for i := range f.parts {
+		f.leaves[i] = maps.Clone(f.parts[i].Sizes)
+		if f.leaves[i] == nil {
+			f.leaves[i] = map[string]int64{}
+		}
+	}
+}
+
+// reset makes all tasks wait.
+func (f *flow) reset() {
+	f.rec.Tasks = make([]task, len(f.parts))
+	for i := range f.rec.Tasks {
+		f.rec.Tasks[i].State = api.FlowWaiting
+	}
+}
+
+func (f *flow) memo() map[string]grid.JobID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.rec.Memo)
+}
+
+// save makes the record durable; f.mu is held.
+func (f *flow) save() error { return write(f.folder, "state.json", &f.rec) }
+
+// start begins a run, where all files are here.
+func (f *flow) start() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, file := range f.spec.Submission.Files {
+		if f.rec.Files[file.Path] == "" {
+			return fmt.Errorf("%w: the file %q of the workflow %s has not been sent", grid.ErrInvalid, file.Path, f.spec.ID)
+		}
+	}
+	before := f.rec
+	f.reset()
+	f.rec.State, f.rec.Cancelled, f.rec.Begun, f.rec.Ended, f.rec.Plans, f.rec.Planned = running, false, f.keeper.config.Now(), 0, 0, 0
+	f.rec.Run++
+	if err := f.save(); err != nil {
+		f.rec = before
+		return err
+	}
+	f.over = make(chan struct{})
+	return nil
+}
+
+// cancel ends what runs, and lets nothing more begin.
+func (f *flow) cancel() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rec.State == ended || f.rec.Cancelled {
+		return nil
+	}
+	f.rec.Cancelled = true
+	if f.rec.State == coming {
+		f.finish()
+	}
+	f.stir()
+	return f.save()
+}
+
+// stir has the run look again.
+func (f *flow) stir() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run sees a run through.
+func (f *flow) run(ctx context.Context) {
+	ctx, stop := context.WithCancel(ctx)
+	var under sync.WaitGroup
+	defer under.Wait()
+	defer stop()
+	given := map[int]bool{} // tasks that are seen through by an attempt of this process
+	ends := make(chan outcome)
+	look := time.NewTicker(lookAtSites)
+	defer look.Stop()
+	f.plan(ctx)
+	for {
+		for _, i := range f.due() {
+			if !given[i] {
+				given[i] = true
+				under.Go(func() {
+					o := f.attempt(ctx, i)
+					select {
+					case ends <- o:
+					case <-ctx.Done():
+					}
+				})
+			}
+		}
+		if f.settled() {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case o := <-ends:
+			delete(given, o.task)
+			if f.take(o) {
+				f.plan(ctx)
+			}
+		case <-f.wake:
+			f.cancelJobs(ctx)
+		case <-look.C:
+			f.replan(ctx)
+		}
+	}
+}
+
+// lookAtSites is how often a run looks whether other sites can be had.
+const lookAtSites = 5 * time.Second
+
+// maxGiven bounds the tasks of one workflow that are handed in at a time.
+const maxGiven = 128
+
+// due are the tasks that can be handed in, or were when this process did not run. What can never be is cancelled.
+func (f *flow) due() (list []int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	changed, given := false, 0
+	for moved := true; moved; {
+		moved = false
+		for i := range f.rec.Tasks {
+			t := &f.rec.Tasks[i]
+			if t.State != api.FlowWaiting {
+				continue
+			}
+			why := ""
+			if f.rec.Cancelled {
+				why = "the workflow was cancelled"
+			}
+			for _, k := range f.parts[i].Needs {
+				if o := &f.rec.Tasks[k]; o.over() && !o.well() {
+					why = fmt.Sprintf("task %s, which it needs, is %s", f.parts[k].Name, o.State)
+				}
+			}
+			if why != "" {
+				t.State, t.Reason = api.FlowCancelled, why
+				moved, changed = true, true
+			}
+		}
+	}
+	for i := range f.rec.Tasks {
+		t := &f.rec.Tasks[i]
+		ready := t.State == api.FlowWaiting && !slices.ContainsFunc(f.parts[i].Needs, func(k int) bool { return !f.rec.Tasks[k].well() })
+		if (ready || t.State == api.FlowGiven) && given < maxGiven {
+			list = append(list, i)
+			given++
+		}
+	}
+	if changed {
+		f.keep()
+	}
+	return list
+}
+
+// keep saves, and tells the log where that fails: what is not on disk is found again by the keys of jobs.
+func (f *flow) keep() {
+	if err := f.save(); err != nil {
+		f.keeper.config.Log.Error("how far a workflow is cannot be written", "workflow", f.spec.ID, "error", err)
+	}
+}
+
+// settled ends the run when nothing waits any more.
+func (f *flow) settled() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.rec.Tasks {
+		if !f.rec.Tasks[i].over() {
+			return false
+		}
+	}
+	f.finish()
+	f.keep()
+	return true
+}
+
+func (f *flow) finish() {
+	f.rec.State, f.rec.Ended = ended, f.keeper.config.Now()
+	close(f.over)
+}
+
+// take notes what came of an attempt; it tells whether to plan again.
+func (f *flow) take(o outcome) (replan bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := &f.rec.Tasks[o.task]
+	if t.Digest = o.digest; o.record.Job.ID != "" {
+		t.Job, t.Started, t.Ended = o.record.Job.ID, o.record.Started, o.record.Finished
+		t.Site = f.keeper.config.Jobs.SiteName(o.record.Owner)
+	}
+	switch {
+	case o.err == nil:
+		t.State, t.Reason = api.FlowDone, ""
+		if o.reused {
+			t.State = api.FlowReused
+		}
+		f.rec.Memo[o.digest] = t.Job
+		for _, file := range o.record.Outputs {
+			f.leaves[o.task][file.Path] = file.Size
+		}
+		replan = !o.reused && f.strays(t)
+	case f.rec.Cancelled:
+		t.State, t.Reason = api.FlowCancelled, o.err.Error()
+	case f.parts[o.task].Rerunnable && t.Attempt <= f.spec.Submission.Retries && !errors.Is(o.err, grid.ErrInvalid):
+		t.State, t.Reason, replan = api.FlowWaiting, o.err.Error(), true
+	default:
+		t.State, t.Reason, replan = api.FlowFailed, o.err.Error(), true
+	}
+	f.keep()
+	return replan
+}
+
+// cancelJobs asks for the end of the jobs of a workflow that was cancelled.
+func (f *flow) cancelJobs(ctx context.Context) {
+	f.mu.Lock()
+	var list []grid.JobID
+	for i := range f.rec.Tasks {
+		if t := &f.rec.Tasks[i]; f.rec.Cancelled && t.State == api.FlowGiven && t.Job != "" {
+			list = append(list, t.Job)
+		}
+	}
+	f.mu.Unlock()
+	for _, id := range list {
+		ctx, done := context.WithTimeout(ctx, time.Second)
+		if _, _, err := f.keeper.config.Jobs.Cancel(ctx, f.who(), id); err != nil {
+			f.keeper.config.Log.Warn("a job of a cancelled workflow is not yet cancelled", "job", id, "error", err)
+		}
+		done()
+	}
+}
+
+// who is the user, as who asks the broker.
+func (f *flow) who() api.Identity { return api.Identity{Name: f.spec.User} }
+
+// status is how it is.
+func (f *flow) status() api.FlowStatus {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := &f.rec
+	s := api.FlowStatus{
+		ID: f.spec.ID, Name: f.spec.Submission.Name, User: f.spec.User, State: r.State, Cancelled: r.Cancelled, Run: r.Run, States: map[string]int{},
+		Submitted: api.Time(f.spec.At), Begun: api.Time(r.Begun), Ended: api.Time(r.Ended), PlannedS: r.Planned.Seconds(), BoundS: r.Bound.Seconds(), PlansMade: r.Plans,
+	}
+	if r.Ended != 0 && r.Begun != 0 {
+		s.MakespanS = (r.Ended - r.Begun).Seconds()
+	}
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		s.States[t.State]++
+		s.Tasks = append(s.Tasks, api.FlowTaskView{
+			Name: f.parts[i].Name, State: t.State, Attempt: t.Attempt, Job: t.Job, Site: t.Site, Planned: t.Prefer,
+			Started: api.Time(t.Started), Ended: api.Time(t.Ended), Reason: t.Reason,
+		})
+		for _, k := range f.parts[i].Needs {
+			s.Edges = append(s.Edges, [2]int{k, i})
+		}
+	}
+	return s
+}

@@ -1,0 +1,353 @@
+package flows
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/stage"
+)
+
+// Jobs is what a Keeper needs of the broker.
+type Jobs interface {
+	Submit(ctx context.Context, who api.Identity, j api.NewJob) (r grid.Record, again bool, err error)
+	Upload(ctx context.Context, who api.Identity, id grid.JobID, path string, offset int64, body io.Reader) error
+	Uploaded(ctx context.Context, who api.Identity, id grid.JobID) (grid.Record, error)
+	Job(ctx context.Context, who api.Identity, id grid.JobID) (grid.Record, error)
+	Wait(ctx context.Context, who api.Identity, id grid.JobID, since grid.State) (grid.Record, error)
+	Cancel(ctx context.Context, who api.Identity, id grid.JobID) (r grid.Record, confirmed bool, err error)
+	Output(ctx context.Context, who api.Identity, id grid.JobID, path string) (io.ReadCloser, error)
+	Sites(ctx context.Context) ([]api.SiteView, error)
+	SiteName(p grid.PeerID) string
+}
+
+// Config is what a Keeper is made of.
+type Config struct {
+	Folder   string // of all workflows
+	Jobs     Jobs
+	Site     grid.SiteName
+	Walltime grid.Tick // of a task that names none
+	Now      func() grid.Tick
+	NewID    func() (string, error) // a ULID
+	Log      *slog.Logger
+	Most     int       // workflows of a user that have not ended; 0 is [DefaultMost]
+	Keep     grid.Tick // how long an ended one is kept
+}
+
+// DefaultMost is how many workflows a user may have that have not ended.
+const DefaultMost = 100
+
+// Keeper has the workflows of a home.
+type Keeper struct {
+	config Config
+
+	mu      sync.Mutex
+	flows   map[api.FlowID]*flow
+	ctx     context.Context // of Run; nil before
+	running sync.WaitGroup
+}
+
+// New reads the workflows of a folder; they go on when it runs.
+func New(c Config) (*Keeper, error) {
+	if c.Most == 0 {
+		c.Most = DefaultMost
+	}
+	k := &Keeper{config: c, flows: map[api.FlowID]*flow{}}
+	return k, k.load()
+}
+
+func (k *Keeper) add(f *flow) { k.flows[f.spec.ID] = f }
+
+// Run sees the workflows through until ctx is done.
+func (k *Keeper) Run(ctx context.Context) error {
+	k.mu.Lock()
+	k.ctx = ctx
+	for _, f := range k.flows {
+		if f.status().State == running {
+			k.begin(f)
+		}
+	}
+	k.mu.Unlock()
+	k.retain(ctx)
+	k.mu.Lock()
+	k.ctx = nil
+	k.mu.Unlock()
+	k.running.Wait()
+	return ctx.Err()
+}
+
+// retain removes workflows that were kept long enough, until ctx is done.
+func (k *Keeper) retain(ctx context.Context) {
+	hourly := time.NewTicker(time.Hour)
+	defer hourly.Stop()
+	for {
+		k.removeOld()
+		select {
+		case <-hourly.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (k *Keeper) removeOld() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for id, f := range k.flows {
+		if s := f.status(); k.config.Keep <= 0 || s.State != ended || k.config.Now()-grid.Tick(s.Ended) <= k.config.Keep {
+			continue
+		}
+		if err := os.RemoveAll(f.folder); err != nil {
+			k.config.Log.Error("a workflow that was kept long enough is not removed", "workflow", id, "error", err)
+			continue
+		}
+		delete(k.flows, id)
+	}
+}
+
+// begin sees a workflow through; k.mu is held.
+func (k *Keeper) begin(f *flow) {
+	if ctx := k.ctx; ctx != nil && ctx.Err() == nil {
+		k.running.Go(func() { f.run(ctx) })
+	}
+}
+
+// SubmitFlow takes a workflow.
+func (k *Keeper) SubmitFlow(_ context.Context, who api.Identity, s api.FlowSubmission) (api.FlowStatus, bool, error) {
+	parts, err := s.Parts(k.config.Walltime)
+	if err != nil {
+		return api.FlowStatus{}, false, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	open := 0
+	for _, f := range k.flows {
+		if f.spec.User != who.Name {
+			continue
+		}
+		if f.spec.Submission.Key == s.Key {
+			if !reflect.DeepEqual(f.spec.Submission.Tasks, s.Tasks) {
+				return api.FlowStatus{}, false, fmt.Errorf("%w: the key is that of the workflow %s, which has other tasks: use another key", grid.ErrInvalid, f.spec.ID)
+			}
+			return f.status(), true, nil
+		}
+		if f.status().State != ended {
+			open++
+		}
+	}
+	if open >= k.config.Most {
+		return api.FlowStatus{}, false, fmt.Errorf("%w: %s has %d workflows that have not ended: wait until some have, or cancel some", grid.ErrNotYet, who.Name, open)
+	}
+	f, err := k.make(who, s, parts)
+	if err != nil {
+		return api.FlowStatus{}, false, err
+	}
+	k.add(f)
+	if len(s.Files) == 0 {
+		err = f.start()
+		if err == nil {
+			k.begin(f)
+		}
+	}
+	return f.status(), false, err
+}
+
+// make writes a new workflow.
+func (k *Keeper) make(who api.Identity, s api.FlowSubmission, parts []api.FlowPart) (*flow, error) {
+	ulid, err := k.config.NewID()
+	if err != nil {
+		return nil, err
+	}
+	f := &flow{keeper: k, parts: parts, wake: make(chan struct{}, 1), over: make(chan struct{})}
+	f.spec = spec{ID: api.NewFlowID(k.config.Site, ulid), User: who.Name, Submission: s, At: k.config.Now()}
+	f.rec = record{State: coming, Memo: map[string]grid.JobID{}, Files: map[string]string{}}
+	if s.Resumes != "" {
+		old, err := k.find(who, s.Resumes)
+		if err != nil {
+			return nil, err
+		}
+		f.rec.Memo = old.memo()
+	}
+	f.reset()
+	f.identify()
+	f.folder = k.folder(f.spec.ID)
+	if err := os.MkdirAll(filepath.Join(f.folder, "in"), 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of a workflow: %w", err)
+	}
+	if err := write(f.folder, "state.json", &f.rec); err != nil {
+		return nil, err
+	}
+	return f, write(f.folder, "spec.json", &f.spec) // the last: what has it is whole
+}
+
+// find is a workflow that who may see; k.mu is held.
+func (k *Keeper) find(who api.Identity, id api.FlowID) (*flow, error) {
+	f := k.flows[id]
+	switch {
+	case f == nil:
+		return nil, fmt.Errorf("%w: the workflow %s is not known here; it is known at its home, the site %s", grid.ErrNotFound, id, grid.JobID(id).Site())
+	case !who.Administrator && f.spec.User != who.Name:
+		return nil, fmt.Errorf("%w: the workflow %s belongs to another user", grid.ErrForbidden, id)
+	}
+	return f, nil
+}
+
+func (k *Keeper) flow(who api.Identity, id api.FlowID) (*flow, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.find(who, id)
+}
+
+// UploadFlow takes one file of a workflow.
+func (k *Keeper) UploadFlow(_ context.Context, who api.Identity, id api.FlowID, path string, body io.Reader) error {
+	f, err := k.flow(who, id)
+	if err != nil {
+		return err
+	}
+	n := slices.IndexFunc(f.spec.Submission.Files, func(x api.File) bool { return x.Path == path })
+	if n < 0 || f.status().State != coming {
+		return fmt.Errorf("%w: the workflow %s was not to bring a file %q, or has all of its files", grid.ErrInvalid, id, path)
+	}
+	return f.receive(f.spec.Submission.Files[n], body)
+}
+
+// receive writes a file into the folder of the workflow, whole or not at all.
+func (f *flow) receive(file api.File, body io.Reader) error {
+	root, err := os.OpenRoot(filepath.Join(f.folder, "in"))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	name := filepath.FromSlash(file.Path)
+	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return fmt.Errorf("taking the file %s: %w", file.Path, err)
+	}
+	part := name + ".part"
+	out, err := root.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("taking the file %s: %w", file.Path, err)
+	}
+	sums, n, err := stage.Hash(io.TeeReader(io.LimitReader(body, file.Size+1), out))
+	if err == nil && n != file.Size {
+		err = fmt.Errorf("%w: it has %d bytes, not %d", grid.ErrInvalid, n, file.Size)
+	}
+	if err == nil {
+		err = out.Sync()
+	}
+	if bad := out.Close(); err == nil {
+		err = bad
+	}
+	if err == nil {
+		err = root.Rename(part, name)
+	}
+	if err != nil {
+		return fmt.Errorf("taking the file %s: %w", file.Path, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rec.Files[file.Path] = contents(&grid.File{Size: n, Ranges: sums})
+	return f.save()
+}
+
+// StartFlow begins a workflow.
+func (k *Keeper) StartFlow(_ context.Context, who api.Identity, id api.FlowID) (api.FlowStatus, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f, err := k.find(who, id)
+	if err != nil || f.status().State != coming {
+		if err != nil {
+			return api.FlowStatus{}, err
+		}
+		return f.status(), nil
+	}
+	if err := f.start(); err != nil {
+		return api.FlowStatus{}, err
+	}
+	k.begin(f)
+	return f.status(), nil
+}
+
+// Flow tells how a workflow is.
+func (k *Keeper) Flow(_ context.Context, who api.Identity, id api.FlowID) (api.FlowStatus, error) {
+	f, err := k.flow(who, id)
+	if err != nil {
+		return api.FlowStatus{}, err
+	}
+	return f.status(), nil
+}
+
+// Flows are those that who may see, the oldest first.
+func (k *Keeper) Flows(_ context.Context, who api.Identity) (list []api.FlowStatus, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, f := range k.flows {
+		if who.Administrator || f.spec.User == who.Name {
+			s := f.status()
+			s.Tasks, s.Edges = nil, nil
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b api.FlowStatus) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return list, nil
+}
+
+// WaitFlow returns when a workflow has ended, or ctx is done.
+func (k *Keeper) WaitFlow(ctx context.Context, who api.Identity, id api.FlowID) (api.FlowStatus, error) {
+	f, err := k.flow(who, id)
+	if err != nil {
+		return api.FlowStatus{}, err
+	}
+	f.mu.Lock()
+	over := f.over
+	if f.rec.State == ended {
+		over = nil
+	}
+	f.mu.Unlock()
+	if over != nil {
+		select {
+		case <-over:
+		case <-ctx.Done():
+		}
+	}
+	return f.status(), nil
+}
+
+// CancelFlow ends a workflow.
+func (k *Keeper) CancelFlow(_ context.Context, who api.Identity, id api.FlowID) (api.FlowStatus, error) {
+	f, err := k.flow(who, id)
+	if err != nil {
+		return api.FlowStatus{}, err
+	}
+	if err := f.cancel(); err != nil {
+		return api.FlowStatus{}, err
+	}
+	return f.status(), nil
+}
+
+// ResumeFlow runs what of an ended workflow has no valid output.
+func (k *Keeper) ResumeFlow(_ context.Context, who api.Identity, id api.FlowID) (api.FlowStatus, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f, err := k.find(who, id)
+	if err != nil {
+		return api.FlowStatus{}, err
+	}
+	if s := f.status(); s.State != ended {
+		return s, fmt.Errorf("%w: the workflow %s has not ended: cancel it first, or wait", grid.ErrNotYet, id)
+	}
+	if err := f.start(); err != nil {
+		return api.FlowStatus{}, err
+	}
+	k.begin(f)
+	return f.status(), nil
+}

@@ -1,0 +1,148 @@
+package flows
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"gbroker/api"
+	"gbroker/api/workflow"
+	"gbroker/grid"
+)
+
+// margin is by how much a task may end beside the plan before the rest is planned again: a second, and a tenth of
+// what has gone of the run.
+const margin = time.Second
+
+// strays tells that a task has ended off its plan; f.mu is held.
+func (f *flow) strays(t *task) bool {
+	if t.Ended == 0 || t.PlanEnd == 0 {
+		return false
+	}
+	off := spanOf(t.Ended-f.rec.Begun) - t.PlanEnd
+	return off.Abs() > margin+spanOf(t.Ended-f.rec.Begun)/10
+}
+
+func spanOf(t grid.Tick) time.Duration { return time.Duration(t) * time.Millisecond }
+
+// replan plans again where the sites that can be had are not those of the plan.
+func (f *flow) replan(ctx context.Context) {
+	places := f.places(ctx)
+	f.mu.Lock()
+	gone := slices.ContainsFunc(f.rec.Tasks, func(t task) bool {
+		return t.State == api.FlowWaiting && t.Prefer != "" && !slices.ContainsFunc(places, func(p workflow.Place) bool { return p.Name == t.Prefer })
+	})
+	f.mu.Unlock()
+	if gone {
+		f.plan(ctx)
+	}
+}
+
+func (f *flow) places(ctx context.Context) []workflow.Place {
+	views, err := f.keeper.config.Jobs.Sites(ctx)
+	if err != nil {
+		return nil
+	}
+	return api.PlacesOf(views)
+}
+
+// plan says of all tasks that wait where they had best run.
+func (f *flow) plan(ctx context.Context) {
+	places := f.places(ctx)
+	learned := f.keeper.learned(ctx, f.spec.User)
+	f.mu.Lock()
+	w := api.Workflow(f.spec.Submission.Name, f.parts, func(i int, name string) int64 { return f.leaves[i][name] })
+	now := spanOf(f.keeper.config.Now() - f.rec.Begun)
+	standing := make([]workflow.Standing, len(f.parts))
+	for i := range f.rec.Tasks {
+		standing[i] = f.standing(i, places, learned)
+	}
+	f.mu.Unlock()
+	if len(places) == 0 {
+		return
+	}
+	planned, err := w.Plan(places, standing, workflow.Quick)
+	if err != nil {
+		f.keeper.config.Log.Info("a workflow has no plan, and goes on without one", "workflow", f.spec.ID, "error", err)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.rec.Tasks {
+		if t := &f.rec.Tasks[i]; t.State == api.FlowWaiting {
+			t.Prefer, t.PlanEnd = planned.Tasks[i].Site, now+planned.Tasks[i].End
+		}
+	}
+	if f.rec.Plans++; f.rec.Plans == 1 {
+		f.rec.Planned, f.rec.Bound = planned.Makespan, max(planned.Path, planned.Work)
+	}
+	f.keep()
+}
+
+// standing is how far a task is; f.mu is held.
+func (f *flow) standing(i int, places []workflow.Place, learned map[string]time.Duration) workflow.Standing {
+	t := &f.rec.Tasks[i]
+	s := workflow.Standing{Done: t.over(), Needs: learned[kindOf(f.parts[i].Name)]}
+	if t.State != api.FlowGiven {
+		return s
+	}
+	at := slices.IndexFunc(places, func(p workflow.Place) bool { return p.Name == t.Site })
+	if at < 0 {
+		return s
+	}
+	whole := s.Needs
+	if whole == 0 {
+		one := workflow.Task{Runtime: time.Duration(f.parts[i].RuntimeS * float64(time.Second)), Walltime: spanOf(f.parts[i].Job.Walltime)}
+		whole = one.Expected()
+	}
+	s.Runs, s.At, s.Left = true, at, time.Duration(float64(whole)/places[at].Speed)
+	if t.Started > 0 {
+		s.Left = max(s.Left-spanOf(f.keeper.config.Now()-t.Started), time.Millisecond)
+	}
+	return s
+}
+
+// kindOf is a name without digits.
+func kindOf(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, name)
+}
+
+// learned are the mean run times of a user's tasks at speed 1, by kind.
+func (k *Keeper) learned(ctx context.Context, user string) map[string]time.Duration {
+	speed := map[string]float64{}
+	if views, err := k.config.Jobs.Sites(ctx); err == nil {
+		for _, p := range api.PlacesOf(views) {
+			speed[p.Name] = p.Speed
+		}
+	}
+	k.mu.Lock()
+	list := make([]*flow, 0, len(k.flows))
+	for _, f := range k.flows {
+		if f.spec.User == user {
+			list = append(list, f)
+		}
+	}
+	k.mu.Unlock()
+	sum, n := map[string]time.Duration{}, map[string]time.Duration{}
+	for _, f := range list {
+		f.mu.Lock()
+		for i := range f.rec.Tasks {
+			if t := &f.rec.Tasks[i]; t.State == api.FlowDone && t.Ended > t.Started && t.Started > 0 && speed[t.Site] > 0 {
+				kind := kindOf(f.parts[i].Name)
+				sum[kind] += time.Duration(float64(spanOf(t.Ended-t.Started)) * speed[t.Site])
+				n[kind]++
+			}
+		}
+		f.mu.Unlock()
+	}
+	for kind := range sum {
+		sum[kind] /= n[kind]
+	}
+	return sum
+}

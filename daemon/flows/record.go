@@ -1,0 +1,138 @@
+package flows
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"lukechampine.com/blake3"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/internal/localfs"
+)
+
+// spec is a workflow as it was handed in.
+type spec struct {
+	ID         api.FlowID
+	User       string
+	Submission api.FlowSubmission
+	At         grid.Tick
+}
+
+// record is how far a workflow is.
+type record struct {
+	State     string
+	Run       int // from 1
+	Cancelled bool
+	Begun     grid.Tick
+	Ended     grid.Tick
+	Planned   time.Duration // of this run, first
+	Bound     time.Duration
+	Plans     int
+	Tasks     []task
+	Memo      map[string]grid.JobID // by digest: a job that has ended well
+	Files     map[string]string     // hashes, by name
+}
+
+// States of a workflow.
+const (
+	coming  = "coming"
+	running = "running"
+	ended   = "ended"
+)
+
+// task is how far one is.
+type task struct {
+	State   string
+	Attempt int
+	Job     grid.JobID
+	Site    string
+	Prefer  string        // site of the plan
+	PlanEnd time.Duration // after the beginning of the run
+	Digest  string
+	Reason  string
+	Started grid.Tick
+	Ended   grid.Tick
+}
+
+func (t *task) over() bool { return t.State != api.FlowWaiting && t.State != api.FlowGiven }
+func (t *task) well() bool { return t.State == api.FlowDone || t.State == api.FlowReused }
+
+// folder is where a workflow lies.
+func (k *Keeper) folder(id api.FlowID) string {
+	return filepath.Join(k.config.Folder, strings.TrimSuffix(strings.TrimPrefix(string(id), string(grid.JobID(id).Site())+"."), ".flow"))
+}
+
+func write(folder, name string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return localfs.Replace(filepath.Join(folder, name), text, 0o600)
+}
+
+func read(folder, name string, v any) error {
+	text, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("reading %s: %w", filepath.Join(folder, name), err)
+	}
+	return nil
+}
+
+// load reads all workflows that were handed in whole.
+func (k *Keeper) load() error {
+	list, err := os.ReadDir(k.config.Folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the workflows: %w", err)
+	}
+	for _, e := range list {
+		folder := filepath.Join(k.config.Folder, e.Name())
+		f := &flow{keeper: k, folder: folder, wake: make(chan struct{}, 1), over: make(chan struct{})}
+		err := errors.Join(read(folder, "spec.json", &f.spec), read(folder, "state.json", &f.rec))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was not answered for
+		}
+		if err == nil {
+			f.parts, err = f.spec.Submission.Parts(k.config.Walltime)
+		}
+		if err != nil || len(f.parts) != len(f.rec.Tasks) {
+			k.config.Log.Error("a workflow cannot be read, and is left as it is", "folder", folder, "error", err)
+			continue
+		}
+		f.identify()
+		k.add(f)
+	}
+	return nil
+}
+
+// digestOf is that of a document and its inputs, in the order of their paths.
+func digestOf(document string, inputs []string) string {
+	h := blake3.New(32, nil)
+	fmt.Fprintf(h, "%d\n%s", len(document), document)
+	for _, in := range inputs {
+		fmt.Fprintf(h, "\n%d\n%s", len(in), in)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// contents is a word for what a file holds.
+func contents(f *grid.File) string {
+	h := blake3.New(32, nil)
+	for _, r := range f.Ranges {
+		h.Write(r[:])
+	}
+	return fmt.Sprintf("%d %s", f.Size, hex.EncodeToString(h.Sum(nil)))
+}

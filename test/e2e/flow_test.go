@@ -1,0 +1,166 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gbroker/api"
+	"gbroker/test/cluster"
+)
+
+// flowTask is a task of a workflow file; it writes its beginning and end into a ledger.
+func flowTask(ledger, name, does string, inputs, outputs []string) string {
+	script := fmt.Sprintf("echo start %[1]s >> %[2]s; %[3]s; e=$?; echo end %[1]s >> %[2]s; exit $e", name, ledger, does)
+	return fmt.Sprintf("  - {name: %s, command: [sh, -c, %q], inputs: [%s], outputs: [%s], runtime: 500ms, walltime: 1m}\n", name, script, strings.Join(inputs, ", "), strings.Join(outputs, ", "))
+}
+
+// twentyFive is a workflow with a fan-out, a diamond, a second fan-out and a fan-in, and what its last file holds.
+func twentyFive(ledger string) (file, want string) {
+	var b strings.Builder
+	b.WriteString("workflow: 1\nname: twenty-five\nretries: 1\ntasks:\n")
+	b.WriteString(flowTask(ledger, "seed", "sleep 0.3; cat text.txt text.txt > seed", []string{"text.txt"}, []string{"seed"}))
+	var parts, squares []string
+	for i := range 10 {
+		part := fmt.Sprintf("part%d", i)
+		parts = append(parts, part)
+		b.WriteString(flowTask(ledger, part, fmt.Sprintf("sleep 0.5; { cat seed; echo %d; } > %s", i, part), []string{"seed"}, []string{part}))
+	}
+	b.WriteString(flowTask(ledger, "left", "sleep 0.4; cat part0 part1 > left", parts[:2], []string{"left"}))
+	b.WriteString(flowTask(ledger, "right", "sleep 0.4; cat part2 part3 > right", parts[2:4], []string{"right"}))
+	for i := range 10 {
+		square := fmt.Sprintf("square%d", i)
+		squares = append(squares, square)
+		b.WriteString(flowTask(ledger, square, fmt.Sprintf("sleep 0.5; cat part%d left right > %s", i, square), []string{parts[i], "left", "right"}, []string{square}))
+	}
+	b.WriteString(flowTask(ledger, "join", "cat "+strings.Join(squares, " ")+" > join", squares, []string{"join"}))
+	b.WriteString(flowTask(ledger, "last", "cat join left > result", []string{"join", "left"}, []string{"result"}))
+	part := func(i int) string { return fmt.Sprintf("bytes\nbytes\n%d\n", i) }
+	left, right := part(0)+part(1), part(2)+part(3)
+	for i := range 10 {
+		want += part(i) + left + right
+	}
+	return b.String(), want + left
+}
+
+// flowOf waits for the end of a workflow.
+func flowOf(t *testing.T, s *cluster.Site, id string, limit time.Duration) api.FlowStatus {
+	t.Helper()
+	var f api.FlowStatus
+	eventually(t, limit, "the workflow has ended", func() bool {
+		f = told[api.FlowStatus](t, s, "flow", "status", id)
+		return f.State == "ended"
+	})
+	return f
+}
+
+// A workflow of 25 tasks over three sites, whose home is killed twice and one of whose sites is killed in the middle: each task
+// runs once, and the bytes are right. Resumed, nothing of it runs again; with an edit, what needs that.
+func TestAWorkflowThroughKills(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	a := newSite(t, dir, "a", cluster.Options{Nodes: 1, Cores: 2})
+	b := newSite(t, dir, "b", cluster.Options{Nodes: 1, Cores: 3})
+	c := newSite(t, dir, "c", cluster.Options{Nodes: 1, Cores: 3})
+	start(t, a, b, c)
+	introduce(t, a, b, c)
+	ledger := filepath.Join(dir, "ledger")
+	text, want := twentyFive(ledger)
+	must(t, os.WriteFile(filepath.Join(dir, "text.txt"), []byte("bytes\n"), 0o644))
+	file := filepath.Join(dir, "flow.yaml")
+	must(t, os.WriteFile(file, []byte(text), 0o644))
+	id := strings.TrimSpace(client(t, a, "flow", "submit", file))
+	lines := func() int {
+		text, _ := os.ReadFile(ledger)
+		return strings.Count(string(text), "\n")
+	}
+	for i, moment := range []int{6, 24} {
+		eventually(t, 60*time.Second, "the workflow goes on", func() bool { return lines() >= moment })
+		a.Kill()
+		if i == 1 {
+			b.Kill()
+			start(t, b)
+		}
+		start(t, a)
+	}
+	f := flowOf(t, a, id, 120*time.Second)
+	if f.States[api.FlowDone] != 25 || f.PlannedS <= 0 || f.MakespanS < f.BoundS {
+		t.Errorf("the workflow is %+v", f)
+	}
+	t.Logf("makespan %.1f s, planned %.1f s, lower bound %.1f s, %d plans, through three kills", f.MakespanS, f.PlannedS, f.BoundS, f.PlansMade)
+	said, err := os.ReadFile(ledger)
+	must(t, err)
+	for _, task := range f.Tasks {
+		for _, word := range []string{"start ", "end "} {
+			if n := strings.Count(string(said), word+task.Name+"\n"); n != 1 {
+				t.Errorf("%s%s is %d times in the ledger", word, task.Name, n)
+			}
+		}
+	}
+	out := filepath.Join(dir, "out")
+	client(t, a, "flow", "wait", id, "--output", out)
+	if got, err := os.ReadFile(filepath.Join(out, "last", "result")); err != nil || string(got) != want {
+		t.Errorf("the result has %d bytes, not %d (%v)", len(got), len(want), err)
+	}
+	must(t, os.Remove(ledger))
+	client(t, a, "flow", "resume", id, "--wait")
+	if n := lines(); n != 0 {
+		t.Errorf("a resumed workflow that was done ran %d lines", n)
+	}
+	must(t, os.WriteFile(file, []byte(strings.Replace(text, "cat join left > result", "cat left join > result", 1)), 0o644))
+	client(t, a, "flow", "resume", id, file, "--wait")
+	if n := lines(); n != 2 {
+		t.Errorf("after an edit of the last task %d lines were run, not 2", n)
+	}
+}
+
+// A task that fails is tried again if it is rerunnable; then what needs it is cancelled, and the rest goes on. What failed
+// runs when the workflow is resumed, and nothing else.
+func TestAWorkflowWithAFailure(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	s := newSite(t, dir, "a", cluster.Options{Nodes: 1, Cores: 4})
+	start(t, s)
+	ledger, cure := filepath.Join(dir, "ledger"), filepath.Join(dir, "cure")
+	sick := strings.Replace(flowTask(ledger, "sick", "test -e "+cure+" && echo well > sick", []string{"good"}, []string{"sick"}), "{name", "{rerunnable: true, name", 1)
+	text := "workflow: 1\nretries: 2\ntasks:\n" + flowTask(ledger, "good", "echo good > good", nil, []string{"good"}) + sick +
+		flowTask(ledger, "behind", "cat sick > behind", []string{"sick"}, []string{"behind"}) + flowTask(ledger, "beside", "cat good > beside", []string{"good"}, []string{"beside"})
+	file := filepath.Join(dir, "flow.yaml")
+	must(t, os.WriteFile(file, []byte(text), 0o644))
+	id := strings.TrimSpace(client(t, s, "flow", "submit", file))
+	f := flowOf(t, s, id, 60*time.Second)
+	states := map[string]string{}
+	for _, x := range f.Tasks {
+		states[x.Name] = x.State
+	}
+	if states["good"] != api.FlowDone || states["beside"] != api.FlowDone || states["sick"] != api.FlowFailed || states["behind"] != api.FlowCancelled {
+		t.Errorf("the tasks are %v", states)
+	}
+	begun := func(name string) int {
+		text, _ := os.ReadFile(ledger)
+		return strings.Count(string(text), "start "+name+"\n")
+	}
+	if n := begun("sick"); n != 3 {
+		t.Errorf("the task that fails was begun %d times, not 3", n)
+	}
+	must(t, os.WriteFile(cure, nil, 0o644))
+	client(t, s, "flow", "resume", id, "--wait")
+	if begun("good") != 1 || begun("beside") != 1 || begun("sick") != 4 || begun("behind") != 1 {
+		t.Error("what had ended well ran again, or what had not did not")
+	}
+	graph := client(t, s, "flow", "graph", id)
+	if strings.Count(graph, "->") != 3 || !strings.Contains(graph, "reused") {
+		t.Errorf("the graph is\n%s", graph)
+	}
+	long := filepath.Join(dir, "long.yaml")
+	must(t, os.WriteFile(long, []byte("workflow: 1\ntasks:\n"+flowTask(ledger, "long", "sleep 300; touch x", nil, []string{"x"})+flowTask(ledger, "never", "cat x", []string{"x"}, nil)), 0o644))
+	id = strings.TrimSpace(client(t, s, "flow", "submit", long))
+	eventually(t, 30*time.Second, "the long task runs", func() bool { return begun("long") == 1 })
+	client(t, s, "flow", "cancel", id)
+	if f := flowOf(t, s, id, 60*time.Second); f.States[api.FlowCancelled] != 2 || begun("never") != 0 {
+		t.Errorf("after a cancel the workflow is %+v", f)
+	}
+}
