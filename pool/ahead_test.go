@@ -160,7 +160,7 @@ func TestRearrange(t *testing.T) {
 // A job that comes with less time takes the only strong computer from one that can go on elsewhere.
 func TestRearrangeMovesForTheUrgent(t *testing.T) {
 	t.Parallel()
-	computers := []Computer{{Forecast: Constant(1)}, {Forecast: Constant(0.5)}}
+	computers := []Computer{{Forecast: Constant(1), Free: 100 * grid.Second}, {Forecast: Constant(0.5)}}
 	running := []Running{{Job{Work: 100, Deadline: 1000 * grid.Second, Checkpoints: true}, 0}}
 	urgent := []Job{{Work: 100, Deadline: 110 * grid.Second}}
 	at := make(map[int]int)
@@ -175,5 +175,15 @@ func TestRearrangeMovesForTheUrgent(t *testing.T) {
 		if a.Job == 0 && a.Computer != 0 {
 			t.Errorf("a job without checkpoints is moved: %+v", a)
 		}
+	}
+}
+
+// Who is in time where it runs is not moved to a stronger computer that is idle.
+func TestRearrangeKeepsStrongComputersFree(t *testing.T) {
+	t.Parallel()
+	computers := []Computer{{Forecast: Constant(1)}, {Forecast: Constant(0.5), Free: 100 * grid.Second}}
+	running := []Running{{Job{Work: 100, Deadline: 1000 * grid.Second, Checkpoints: true}, 1}}
+	if got := Rearrange(1, computers, running, nil); len(got) != 1 || got[0].Computer != 1 {
+		t.Errorf("%+v", got)
 	}
 }

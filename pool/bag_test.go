@@ -80,6 +80,15 @@ func TestCutAgainstTwin(t *testing.T) {
 			}
 			can = append(can, n)
 		}
+		if ok { // no part could be left out
+			used, least := 0, of.Units
+			for c := range on {
+				used, least = used+can[c], min(least, can[c])
+			}
+			if used-least >= of.Units {
+				t.Fatalf("%d units of %d could be done without the weakest of %v: %v", used-least, of.Units, on, can)
+			}
+		}
 		slices.Sort(can)
 		slices.Reverse(can)
 		if of.MostParts > 0 {

@@ -67,3 +67,22 @@ func TestForecastAgainstTicks(t *testing.T) {
 		}
 	})
 }
+
+// Where there is performance in each period all work ends, also where sums round.
+func TestAllWorkEnds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var steps []Step
+		for i := range grid.Tick(5) {
+			steps = append(steps, Step{i * 1000, rapid.Float64Range(0.01, 3).Draw(t, "H")})
+		}
+		f := NewForecast(0, 6000, append(steps, Step{5000, 0})...)
+		from := grid.Tick(rapid.IntRange(0, 20_000).Draw(t, "from"))
+		n := grid.Tick(rapid.IntRange(1, 50).Draw(t, "periods"))
+		work := f.Done(from, (from/6000+n)*6000) * (1 + 1e-15*float64(rapid.IntRange(-9, 9).Draw(t, "off")))
+		end := f.End(from, work)
+		if end == Never || end < from || work > 0 && 1000*f.Done(from, end) < 1000*work-1e-3 {
+			t.Fatalf("work %v from %d ends at %d, when %v are done", work, from, end, f.Done(from, end))
+		}
+	})
+}
