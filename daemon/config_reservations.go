@@ -18,6 +18,8 @@ type ReservationsConfig struct {
 	Offered bool
 	// Member bounds what the users of one neighbour, or of this site, hold together; User what each holds.
 	Member, User QuotaConfig
+	// Deliveries bounds what the users of one neighbour reserve of the uplink, beside the nodes.
+	Deliveries QuotaConfig
 	// Uplink is how much of the site's uplink deliveries may reserve together, in bytes per second; 0 is none.
 	Uplink int64
 	// Maintenance are times in which the operator needs nodes: what is reserved then is cancelled, at once.
@@ -35,6 +37,7 @@ func defaultReservations() ReservationsConfig {
 	return ReservationsConfig{
 		Offered: true,
 		Member:  QuotaConfig{Number: 200, Horizon: 14 * 24 * time.Hour}, User: QuotaConfig{Number: 20, Horizon: 14 * 24 * time.Hour},
+		Deliveries: QuotaConfig{Number: 100, Horizon: 14 * 24 * time.Hour},
 	}
 }
 
@@ -43,7 +46,7 @@ func (q QuotaConfig) quota() reserve.Quota {
 }
 
 func (c ReservationsConfig) rules(can bool) reserve.Rules {
-	return reserve.Rules{Offered: c.Offered && can, Member: c.Member.quota(), User: c.User.quota(), Uplink: c.Uplink, Maintenance: c.Maintenance}
+	return reserve.Rules{Offered: c.Offered && can, Member: c.Member.quota(), User: c.User.quota(), Deliveries: c.Deliveries.quota(), Uplink: c.Uplink, Maintenance: c.Maintenance}
 }
 
 // maxWindows bounds the maintenance windows of a file.
@@ -74,6 +77,7 @@ func (d *document) reservations(n ast.Node, c *ReservationsConfig) {
 			}
 		}},
 		quota("member", "neighbour site", &c.Member), quota("user", "users", &c.User),
+		quota("deliveries", "transfers", &c.Deliveries),
 		{name: "uplink", aka: "bandwidth delivery", read: func(n ast.Node) { parsed(d, n, "reservations.uplink", &c.Uplink, ParseRate) }},
 		{name: "maintenance", aka: "windows downtime", list: true, read: func(n ast.Node) {
 			c.Maintenance = nil

@@ -70,7 +70,8 @@ func newBulkConn(ctx context.Context, stream network.Stream, n *neighbour) *bulk
 // Read takes what is there and then waits until the rate allows for it, so that
 // the other side is slowed down by its window.
 func (c *bulkConn) Read(b []byte) (int, error) {
-	limits := []*rate.Limiter{c.readRate, c.uplink.of(c.peer).read}
+	uplink, _ := c.uplink.of(c.peer)
+	limits := []limit{{own: c.readRate}, uplink}
 	b = b[:min(len(b), share(limits))]
 	n, err := c.streamConn.Read(b)
 	if n > 0 {
@@ -89,7 +90,8 @@ func (c *bulkConn) Read(b []byte) (int, error) {
 func (c *bulkConn) Write(b []byte) (int, error) {
 	written := 0
 	for {
-		limits := []*rate.Limiter{c.writeRate, c.uplink.of(c.peer).write}
+		_, uplink := c.uplink.of(c.peer)
+		limits := []limit{{own: c.writeRate}, uplink}
 		piece := b[written:]
 		piece = piece[:min(len(piece), share(limits))]
 		c.mu.Lock()
@@ -110,18 +112,18 @@ func (c *bulkConn) Write(b []byte) (int, error) {
 const mostFree = 1 << 20
 
 // share is how much may be moved between two waits.
-func share(limits []*rate.Limiter) int {
+func share(limits []limit) int {
 	most := mostFree
 	for _, l := range limits {
-		if l.Limit() != rate.Inf {
-			most = min(most, l.Burst())
+		if l.own.Limit() != rate.Inf {
+			most = min(most, l.own.Burst())
 		}
 	}
 	return most
 }
 
 // wait takes n bytes of each limit.
-func (c *bulkConn) wait(limits []*rate.Limiter, n int, deadline time.Time) error {
+func (c *bulkConn) wait(limits []limit, n int, deadline time.Time) error {
 	for _, l := range limits {
 		if err := c.waitFor(l, n, deadline); err != nil {
 			return err
@@ -131,13 +133,17 @@ func (c *bulkConn) wait(limits []*rate.Limiter, n int, deadline time.Time) error
 }
 
 // waitFor takes n bytes of the rate, in pieces of the burst, which may change meanwhile.
-func (c *bulkConn) waitFor(l *rate.Limiter, n int, deadline time.Time) error {
+func (c *bulkConn) waitFor(l limit, n int, deadline time.Time) error {
 	for n > 0 {
-		if l.Limit() == rate.Inf {
+		if l.own.Limit() == rate.Inf {
 			return nil
 		}
-		piece := min(n, l.Burst())
-		r := l.ReserveN(time.Now(), piece)
+		piece := min(n, l.own.Burst())
+		if took := l.spare(piece); took > 0 {
+			n -= took
+			continue
+		}
+		r := l.own.ReserveN(time.Now(), piece)
 		if !r.OK() {
 			continue // the burst was lowered just now
 		}

@@ -2,6 +2,7 @@ package overlay
 
 import (
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -9,14 +10,29 @@ import (
 )
 
 // uplink shares what this site has for bulk streams while some of it is reserved: the streams with a peer that has
-// reserved get that rate, each way, and all others share the rest. While nothing is reserved it holds nobody up.
+// reserved have that rate for themselves, each way, and all others share the rest. What a reservation leaves of it nobody else takes;
+// what nobody takes of the rest goes to those that have reserved. While nothing is reserved it holds nobody up.
 //
 //	uplink ──┬── reserved for b ──► all bulk streams with b
-//	         └── the rest ────────► those with all others
+//	         └── the rest ────────► those with all others ── what is left ──► those with b
 type uplink struct {
 	mu       sync.Mutex
 	reserved map[grid.PeerID]*bothWays
 	rest     *bothWays
+}
+
+// limit is what holds for one way of the streams with a peer: a rate of its own, and another of which it has what is left.
+type limit struct{ own, left *rate.Limiter }
+
+// spare takes up to n bytes of what is left.
+func (l limit) spare(n int) int {
+	if l.left == nil {
+		return 0
+	}
+	if n = min(n, l.left.Burst()); !l.left.AllowN(time.Now(), n) {
+		return 0
+	}
+	return n
 }
 
 // bothWays are the limits of what is read and what is written.
@@ -58,11 +74,11 @@ func (u *uplink) share(reserved map[grid.PeerID]int64, rest int64) {
 }
 
 // of are the limits that hold for streams with a peer now.
-func (u *uplink) of(p grid.PeerID) *bothWays {
+func (u *uplink) of(p grid.PeerID) (read, write limit) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if b := u.reserved[p]; b != nil {
-		return b
+		return limit{b.read, u.rest.read}, limit{b.write, u.rest.write}
 	}
-	return u.rest
+	return limit{own: u.rest.read}, limit{own: u.rest.write}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Two peers are sent as much as goes: one has reserved three quarters of the uplink, and gets three times what the other
-// gets; without the reservation both get alike, and more. What came is counted where it came.
+// gets; while the other takes nothing it gets all; without the reservation both get alike, and more. What came is counted where it came.
 func TestReservedRateIsKept(t *testing.T) {
 	t.Parallel()
 	all := several(t, 3)
@@ -37,13 +37,14 @@ func TestReservedRateIsKept(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	for _, to := range []*broker{b, c} {
+	var idle atomic.Bool
+	for i, to := range []*broker{b, c} {
 		conn, err := a.over.Open(ctx, to.peer(), "/gbroker/sink/1")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		go io.Copy(conn, endlessly{ctx})
+		go io.Copy(conn, endlessly{ctx, func() bool { return i == 1 && idle.Load() }})
 	}
 	// between is what came to each until so much had come to the first.
 	between := func(enough int64) (x, y int64) {
@@ -62,7 +63,15 @@ func TestReservedRateIsKept(t *testing.T) {
 	if ratio := float64(x) / float64(y); ratio < 2.4 || ratio > 3.6 {
 		t.Errorf("%d and %d bytes: %.2f times as much, not 3", x, y, ratio)
 	}
+	// What is reserved is no cap: c is sent nothing more, and b gets what that leaves.
+	idle.Store(true)
+	a.over.Share(map[grid.PeerID]int64{b.peer(): 64 << 10}, 64<<20)
 	begin := time.Now()
+	between(4 << 20)
+	if took := time.Since(begin); took > 20*time.Second { // at the reserved rate alone it would be 64 s
+		t.Errorf("4 MiB took %v while nobody else sent anything", took)
+	}
+	begin = time.Now()
 	a.over.Share(nil, 0)
 	between(64 << 20)
 	if took := time.Since(begin); took > 15*time.Second { // at the reserved rate it would be 21 s
@@ -71,10 +80,13 @@ func TestReservedRateIsKept(t *testing.T) {
 }
 
 // endlessly has zeroes until its context is done.
-type endlessly struct{ ctx context.Context }
+type endlessly struct {
+	ctx  context.Context
+	ends func() bool
+}
 
 func (e endlessly) Read(b []byte) (int, error) {
-	if e.ctx.Err() != nil {
+	if e.ctx.Err() != nil || e.ends() {
 		return 0, io.EOF
 	}
 	return len(b), nil

@@ -272,7 +272,8 @@ func TestBookAndTwin(t *testing.T) {
 		rules := Rules{
 			Offered: true,
 			Limit:   span(12), Member: Quota{Number: 4, NodeSeconds: 200, Horizon: span(100)}, User: Quota{Number: 3, NodeSeconds: 120, Horizon: span(80)},
-			Uplink: 8, Keep: grid.Day,
+			Deliveries: Quota{Number: 2, NodeSeconds: 1, Horizon: span(90)},
+			Uplink:     8, Keep: grid.Day,
 		}
 		w := &world{T: t, book: New(rules, nil), twin: &twin{rules: rules, all: map[grid.ReservationID]*entry{}}}
 		words := []func(){w.reserve, w.reserve, w.made, w.made, w.confirm, w.confirm, w.bind, w.bind, w.job, w.job, w.release, w.change, w.ended, w.pass, w.maintain}

@@ -36,7 +36,7 @@ func (b *Book) Reserve(now grid.Tick, site grid.PeerID, a Ask) (r grid.Reservati
 		}
 		return *is, why
 	}
-	if why := b.refuse(now, a); why != nil {
+	if why := b.refuse(now, site, a); why != nil {
 		return grid.Reservation{ID: a.ID}, why
 	}
 	limit := b.rules.limit()
@@ -68,10 +68,10 @@ func (b *Book) remembered(member grid.PeerID) (n int) {
 }
 
 // refuse says why something is not reserved.
-func (b *Book) refuse(now grid.Tick, a Ask) *grid.Refusal {
+func (b *Book) refuse(now grid.Tick, site grid.PeerID, a Ask) *grid.Refusal {
 	switch {
 	case b.remembered(a.Holder.Home) >= maxRemembered:
-		return &grid.Refusal{Kind: grid.Temporary, Reason: "its site has asked for too many in a short time", Again: b.rules.keep()}
+		return &grid.Refusal{Kind: grid.Temporary, Reason: "its site has asked for too many in a short time", Again: DefaultKeep}
 	case !b.rules.Offered:
 		return refused("this site makes no reservations")
 	case a.Place.Start%grid.Second != 0 || a.Place.End%grid.Second != 0:
@@ -83,7 +83,7 @@ func (b *Book) refuse(now grid.Tick, a Ask) *grid.Refusal {
 	case a.Kind == grid.NodesReserved && len(a.Place.Nodes) == 0:
 		return refused("it names no node")
 	}
-	r := &grid.Reservation{ID: a.ID, Kind: a.Kind, Holder: a.Holder, Nodes: a.Place.Nodes, Start: a.Place.Start, End: a.Place.End, Bandwidth: a.Bandwidth}
+	r := &grid.Reservation{ID: a.ID, Kind: a.Kind, Site: site, Holder: a.Holder, Nodes: a.Place.Nodes, Start: a.Place.Start, End: a.Place.End, Bandwidth: a.Bandwidth}
 	if why := b.beyondQuota(now, r); why != nil {
 		return why
 	}
@@ -166,13 +166,21 @@ func (b *Book) most(from, to grid.Tick, has func(*grid.Reservation) int64) (most
 
 // beyondQuota says why a holder may not have this too.
 func (b *Book) beyondQuota(now grid.Tick, r *grid.Reservation) *grid.Refusal {
-	member := func(o *grid.Reservation) bool { return o.Holder.Home == r.Holder.Home }
-	user := func(o *grid.Reservation) bool { return o.Holder == r.Holder }
-	for _, q := range []struct {
+	type quotaOf struct {
 		of     string
 		quota  Quota
 		counts func(*grid.Reservation) bool
-	}{{"its site", b.rules.Member, member}, {"its user", b.rules.User, user}} {
+	}
+	member := func(o *grid.Reservation) bool { return o.Kind == r.Kind && o.Holder.Home == r.Holder.Home }
+	user := func(o *grid.Reservation) bool { return o.Kind == r.Kind && o.Holder == r.Holder }
+	quotas := []quotaOf{{"its site", b.rules.Member, member}, {"its user", b.rules.User, user}}
+	switch {
+	case r.Kind == grid.DeliveryReserved && r.Holder.Home == r.Site:
+		return nil // for its own parts, as many as there are: the uplink bounds them
+	case r.Kind == grid.DeliveryReserved:
+		quotas = []quotaOf{{"its site", b.rules.Deliveries, member}}
+	}
+	for _, q := range quotas {
 		number, seconds := 1, nodeSeconds(r)
 		for _, o := range b.all {
 			if o.ID != r.ID && !o.State.Over() && q.counts(o) {

@@ -8,6 +8,7 @@ type Rules struct {
 	Limit       grid.Tick // the longest that one may be tentative; 0 is DefaultLimit
 	Member      Quota     // for all that one member's users hold together
 	User        Quota     // for each user
+	Deliveries  Quota     // for what one member's users hold of the uplink, beside the nodes; not what the site has reserved for itself
 	Maintenance []Window
 	Uplink      int64 // bytes per second that deliveries may have together; 0 is none
 	Keep        grid.Tick
@@ -28,7 +29,11 @@ func (r Rules) limit() grid.Tick {
 	return DefaultLimit
 }
 
-func (r Rules) keep() grid.Tick {
+// keep is how long one that is over is remembered. Of a delivery that the site has reserved for itself no word can come late.
+func (r Rules) keep(is *grid.Reservation) grid.Tick {
+	if is.Kind == grid.DeliveryReserved && is.Holder.Home == is.Site {
+		return 0
+	}
 	if r.Keep > 0 {
 		return r.Keep
 	}

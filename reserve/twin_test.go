@@ -118,8 +118,14 @@ func (t *twin) within(e *entry) bool {
 		}
 		return number < q.Number && seconds <= q.NodeSeconds && e.End-t.now <= q.Horizon
 	}
-	return fits(t.rules.Member, func(o *entry) bool { return o.Holder.Home == e.Holder.Home }) &&
-		fits(t.rules.User, func(o *entry) bool { return o.Holder == e.Holder })
+	switch {
+	case e.Kind == grid.DeliveryReserved && e.Holder.Home == e.Site:
+		return true
+	case e.Kind == grid.DeliveryReserved:
+		return fits(t.rules.Deliveries, func(o *entry) bool { return o.Kind == e.Kind && o.Holder.Home == e.Holder.Home })
+	}
+	return fits(t.rules.Member, func(o *entry) bool { return o.Kind == e.Kind && o.Holder.Home == e.Holder.Home }) &&
+		fits(t.rules.User, func(o *entry) bool { return o.Kind == e.Kind && o.Holder == e.Holder })
 }
 
 func (t *twin) reserve(a Ask) bool {
