@@ -168,6 +168,11 @@ func inOurTime(s plan.Snapshot, now grid.Tick) plan.Snapshot {
 		s.Running[i].Start += shift
 		s.Running[i].End += shift
 	}
+	s.Reservations = slices.Clone(s.Reservations)
+	for i := range s.Reservations {
+		s.Reservations[i].Start += shift
+		s.Reservations[i].End += shift
+	}
 	return s
 }
 

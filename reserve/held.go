@@ -56,7 +56,7 @@ func (b *Book) Listed(now grid.Tick, has map[grid.ReservationID]grid.Place, down
 			b.become(is, grid.Released, now, "the batch system has ended it: its job has ended")
 		case !there:
 			b.become(is, grid.ReservationLost, now, "the batch system does not have it any more")
-		case !within(is.Place(), at):
+		case !within(is.Place(), at), is.State != grid.Active && at.Start > max(is.Start, now):
 			b.become(is, grid.ReservationLost, now, "the batch system has made something else of it")
 		case down[is.ID] != "" && is.State != grid.Active:
 			b.become(is, grid.ReservationLost, now, "its node "+down[is.ID]+" is down")

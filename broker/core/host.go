@@ -30,6 +30,7 @@ type Host struct {
 	writing bool
 	peers   map[grid.PeerID]*heard
 	drift   grid.Tick // as the clocks said last
+	ahead   grid.Tick // so far the wall clock is, in whole seconds
 	pauses  uint64    // that Core was told of
 	off     Rules     // rules of the host's that are switched off
 }
@@ -69,7 +70,8 @@ type Write struct {
 // Begin gives the host a Core that was made from the journal.
 func (h *Host) Begin(c *Core, now Reading) {
 	h.core, h.writing, h.off = c, false, c.cfg.Broken
-	h.drift, h.pauses = now.Drift, now.Pauses
+	h.drift, h.ahead, h.pauses = now.Drift, 0, now.Pauses
+	h.feelWall(now.Drift)
 	h.inbox = slices.Concat([]Event{Boot{}}, h.remembered(), h.inbox)
 }
 
@@ -117,11 +119,11 @@ func (h *Host) step(now Reading, ev Event) []Effect {
 	if span := h.stall(now); span >= StallAfter {
 		stall = h.core.Step(now.Now, Stall{span})
 	}
-	effects := h.core.Step(now.Now, ev)
-	if stall == nil {
-		return effects
+	effects := h.core.Step(now.Now, h.byCore(ev))
+	if stall != nil {
+		effects = append(stall, effects...)
 	}
-	return append(stall, effects...)
+	return h.byWall(effects)
 }
 
 // stall is how long nobody listened: timers are late, a clock jumped, or the process was found
@@ -133,6 +135,7 @@ func (h *Host) stall(now Reading) grid.Tick {
 	}
 	span = max(span, now.Drift-h.drift, h.drift-now.Drift)
 	h.drift = now.Drift
+	h.feelWall(now.Drift)
 	if now.Pauses != h.pauses {
 		h.pauses, span = now.Pauses, max(span, now.Pause)
 	}

@@ -49,6 +49,10 @@ func (b *batch) snapshot(h *host) (plan.Snapshot, error) {
 		}
 	}
 	p.Reservations = b.reservedNodes()
+	for i, ahead := 0, b.s.clock.wall(w.now)-p.At; i < len(p.Reservations); i++ { // as package broker does
+		p.Reservations[i].Start -= ahead
+		p.Reservations[i].End -= ahead
+	}
 	return p, nil
 }
 

@@ -128,7 +128,7 @@ type Profile struct {
 // Profiles lists the profiles, the one that is taken if none is named first.
 func Profiles() []Profile {
 	return []Profile{
-		{Name: "all", About: "everything at once", rates: networkRates.plus(diskRates).plus(crashRates).plus(batchRates).plus(clockRates).plus(cancelRates).plus(memberRates).plus(lateRates).plus(rates{DuplicateInstance: 0.1})},
+		{Name: "all", About: "everything at once", rates: networkRates.plus(diskRates).plus(crashRates).plus(batchRates).plus(clockRates).plus(cancelRates).plus(memberRates).plus(lateRates).plus(rates{DuplicateInstance: 0.1, ReservationLost: 0.03, NodeDown: 0.03}), wide: 1},
 		{Name: "calm", About: "nothing fails; sites are drained", rates: calmRates},
 		{Name: "network", About: "messages lost, doubled, late; partitions, also one-way; wrong words of who lives; broken fetches", rates: networkRates},
 		{Name: "crash", About: "brokers crash, at chosen points too, stop and go on; power cuts; sites that never return", rates: crashRates},
