@@ -37,7 +37,10 @@ func (s service) reserved(ctx context.Context, who api.Identity, j *grid.Job, gu
 				s.site.log.Warn("giving up the reservation of a job that was not handed in", zap.String("reservation", string(made.ID)), zap.Error(err))
 			}
 		}
-		return giveUp, s.bind(j, made)
+		sites := j.Sites
+		err = s.bind(j, made)
+		j.Guaranteed = &sites
+		return giveUp, err
 	case j.Reservation == "":
 		return giveUp, nil
 	}

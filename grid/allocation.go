@@ -3,6 +3,7 @@ package grid
 import (
 	"crypto/sha256"
 	"strconv"
+	"strings"
 )
 
 // AllocationState is how far the home of a co-allocated job is with it. The diagram is in docs/protocol.md.
@@ -89,8 +90,22 @@ type Allocation struct {
 // Entity says that the record is that of an allocation.
 func (a *Allocation) Entity() (Kind, string) { return KindAllocation, string(a.Of) }
 
-// PartID is the identifier of its n-th part.
-func (a *Allocation) PartID(n int) JobID { return JobID(string(a.Of) + "." + strconv.Itoa(n)) }
+// PartID is the identifier of its n-th part. One of the k-th job of a group has the number k*100000+n, which no job of a group has.
+func (a *Allocation) PartID(n int) JobID {
+	if g, k := a.Of.Group(); k > 0 {
+		return g.Job(k*MaxSweep + n)
+	}
+	return JobID(string(a.Of) + "." + strconv.Itoa(n))
+}
+
+// PartNumber is the n of a part with this identifier.
+func (id JobID) PartNumber() int {
+	n, err := strconv.Atoi(string(id[strings.LastIndexByte(string(id), '.')+1:]))
+	if err != nil {
+		return 0
+	}
+	return n % MaxSweep
+}
 
 // AllocatedPart is what one site has of a co-allocated job in one round.
 type AllocatedPart struct {

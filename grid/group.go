@@ -34,7 +34,8 @@ func (g GroupID) Job(n int) JobID {
 // Site is the site part of the identifier: the group's home by name.
 func (g GroupID) Site() SiteName { return JobID(g).Site() }
 
-// Group is the group whose job of number n has this identifier; n is 0 of a job that stands alone.
+// Group is the group whose job of number n has this identifier; n is 0 of a job that stands alone, and of a part of a job of a
+// group.
 func (id JobID) Group() (g GroupID, n int) {
 	site, rest, _ := strings.Cut(string(id), ".")
 	ulid, index, _ := strings.Cut(rest, ".")
@@ -42,7 +43,7 @@ func (id JobID) Group() (g GroupID, n int) {
 		return "", 0
 	}
 	n, err := strconv.Atoi(index)
-	if err != nil || n < 1 || NewGroupID(SiteName(site), ulid).Job(n) != id {
+	if err != nil || n < 1 || n > MaxSweep || NewGroupID(SiteName(site), ulid).Job(n) != id {
 		return "", 0
 	}
 	return NewGroupID(SiteName(site), ulid), n

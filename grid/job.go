@@ -45,8 +45,15 @@ type Job struct {
 	Bring             []Bring  // comes back too, of what the program makes beside them
 	About             About
 	Reservation       ReservationID // of the one site that it is sent to; "" is none
+	Guaranteed        *Choice       // at its home alone: the reservation was made for it, and these are its sites without that
 	Coallocation      *Coallocation // at its home alone; nil runs it at one site
 	Part              *Part         // of a co-allocated job; nil of a job of its own
+}
+
+// Abroad is what of the job other sites are told.
+func (j Job) Abroad() Job {
+	j.Guaranteed, j.Coallocation = nil, nil
+	return j
 }
 
 // What the parts of a document take in memory beside their texts, in bytes.

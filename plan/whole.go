@@ -19,8 +19,8 @@ type WholeNodes struct {
 
 // WholeNodes offers at most so many slots, the earliest; what one part of a node's time costs another may not.
 // Of a demand of pieces of several sizes a node must hold the largest. What the grid may hold at
-// once is bounded by the prices' Share: grid is what it holds already, in cores, at most at any time.
-func (p *Plan) WholeNodes(q Question, prices *Pricing, user grid.User, to grid.Tick, most, grided int) (out WholeNodes) {
+// once is bounded by the prices' Share: grided is what it holds already.
+func (p *Plan) WholeNodes(q Question, prices *Pricing, user grid.User, to grid.Tick, most int, grided []Grided) (out WholeNodes) {
 	queue := cmp.Or(q.Queue, p.standard)
 	if r := cmp.Or(p.refuseQueue(queue, q.Limit), p.refuseNow(queue)); r != nil {
 		return WholeNodes{Refusal: r}
@@ -28,9 +28,9 @@ func (p *Plan) WholeNodes(q Question, prices *Pricing, user grid.User, to grid.T
 	class := p.class(queue, &q.Demand, false)
 	from := max(q.NotBefore, p.at)
 	on, changes := p.byNode(from, to), prices.changes(from, to)
-	cores := 0
+	cores, shared := 0, false
 	var left []grid.Slot
-	room := p.gridMay(prices) - grided
+	may := p.gridMay(prices)
 	for n := class.nodes.next(0); n >= 0; n = class.nodes.next(n + 1) {
 		k := p.processes(n, &q.Demand)
 		if k == 0 {
@@ -38,20 +38,55 @@ func (p *Plan) WholeNodes(q Question, prices *Pricing, user grid.User, to grid.T
 		}
 		out.Most = min(out.Most+k, grid.MaxProcesses)
 		times := p.wholeTimes(n, p.times(n, on[n], changes, prices, user, from, to), prices, q.Limit)
-		if len(times) > 0 && cores+p.nodes[n].Cores <= room {
+		free := len(times)
+		if times = withinShare(times, grided, may-cores-p.nodes[n].Cores); len(times) > 0 {
 			cores += p.nodes[n].Cores
 			left = append(left, times...)
 		}
+		shared = shared || free > 0 && len(times) == 0
 	}
 	out.Slots = earliest(left, most)
 	switch {
 	case len(out.Slots) > 0:
 	case out.Most == 0:
 		out.Refusal = &grid.Refusal{Kind: grid.Permanent, Reason: "no node holds a piece of it", Asked: strconv.Itoa(q.Demand.Processes()), Available: "0"}
-	case room <= 0:
+	case shared:
 		out.Refusal = &grid.Refusal{Kind: grid.Temporary, Reason: "the grid has its share of this site"}
 	default:
 		out.Refusal = &grid.Refusal{Kind: grid.Temporary, Reason: "no whole node is free for so long", Asked: seconds(q.Limit)}
+	}
+	return out
+}
+
+// Grided is how many cores the grid holds from an instant on, until the next.
+type Grided struct {
+	From  grid.Tick
+	Cores int
+}
+
+// withinShare is what is left of slots when the grid may hold no more than so many cores beside what it holds.
+func withinShare(slots []grid.Slot, grided []Grided, room int) (out []grid.Slot) {
+	for _, s := range slots {
+		end := s.End
+		for i, g := range grided {
+			s.End = end
+			if i+1 < len(grided) {
+				s.End = min(end, grided[i+1].From)
+			}
+			if begin := max(s.Start, g.From); begin >= s.End {
+				continue
+			} else if g.Cores > room {
+				s.Start = s.End
+			} else if n := len(out) - 1; n >= 0 && out[n].End == begin && out[n].Node == s.Node && out[n].Price == s.Price {
+				out[n].End = s.End
+			} else {
+				out = append(out, s)
+				out[n+1].Start = begin
+			}
+		}
+		if len(grided) == 0 && room >= 0 {
+			out = append(out, s)
+		}
 	}
 	return out
 }

@@ -24,7 +24,7 @@ func TestWholeNodesAreFreeThroughout(t *testing.T) {
 				prices = &Pricing{Base: 1, Priority: 1}
 			}
 			to := s.At + 200
-			got := p.WholeNodes(Question{Demand: d, Limit: length, NotBefore: s.At}, prices, grid.User{}, to, 1000, 0)
+			got := p.WholeNodes(Question{Demand: d, Limit: length, NotBefore: s.At}, prices, grid.User{}, to, 1000, nil)
 			if (got.Refusal == nil) != (len(got.Slots) > 0) {
 				t.Fatalf("%+v", got)
 			}
@@ -53,7 +53,7 @@ func TestWholeNodesAreFreeThroughout(t *testing.T) {
 			if got.Most != most {
 				t.Fatalf("at most %d processes, counted %d", got.Most, most)
 			}
-			few := p.WholeNodes(Question{Demand: d, Limit: length, NotBefore: s.At}, prices, grid.User{}, to, 2, 0)
+			few := p.WholeNodes(Question{Demand: d, Limit: length, NotBefore: s.At}, prices, grid.User{}, to, 2, nil)
 			if len(few.Slots) != min(2, len(got.Slots)) {
 				t.Fatalf("%d slots of %d, asked for 2", len(few.Slots), len(got.Slots))
 			}
@@ -71,6 +71,22 @@ func freeOf(p *Plan, n int, at grid.Tick, prices *Pricing) bool {
 	return true
 }
 
+// What the grid holds counts while it holds it, and not before and after.
+func TestShareOfTheGridByTime(t *testing.T) {
+	t.Parallel()
+	p := Build(Snapshot{Nodes: nodes(2, 4)})
+	got := p.WholeNodes(Question{Demand: demand(8, 1, 0), Limit: 10}, &Pricing{Share: 0.5}, grid.User{}, 100, 100, []Grided{{0, 0}, {20, 1}, {40, 0}, {50, 0}})
+	want := [][2]grid.Tick{{0, 20}, {40, 100}}
+	if len(got.Slots) != len(want) {
+		t.Fatalf("%+v", got)
+	}
+	for i, s := range got.Slots {
+		if s.Start != want[i][0] || s.End != want[i][1] {
+			t.Errorf("slot %d is %+v", i, s)
+		}
+	}
+}
+
 // The grid gets no more than its share.
 func TestShareOfTheGrid(t *testing.T) {
 	t.Parallel()
@@ -81,7 +97,7 @@ func TestShareOfTheGrid(t *testing.T) {
 		grided int
 		want   int
 	}{{0, 0, 10}, {0.5, 0, 5}, {0.5, 4, 4}, {0.5, 17, 0}, {0.5, 20, 0}, {0.01, 0, 0}} {
-		got := p.WholeNodes(q, &Pricing{Share: c.share}, grid.User{}, 100, 100, c.grided)
+		got := p.WholeNodes(q, &Pricing{Share: c.share}, grid.User{}, 100, 100, []Grided{{0, c.grided}})
 		if len(got.Slots) != c.want || got.Most != 40 || (got.Refusal != nil) != (c.want == 0) {
 			t.Errorf("%+v: %+v", c, got)
 		}

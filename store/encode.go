@@ -117,6 +117,7 @@ type jobRow struct {
 	About   aboutRow    `json:",omitzero"`
 
 	Reservation  grid.ReservationID `json:",omitempty"`
+	Guaranteed   *choiceRow         `json:",omitempty"`
 	Coallocation *coallocationRow   `json:",omitempty"`
 	Part         *partRow           `json:",omitempty"`
 	Bring        []grid.Bring       `json:",omitempty"`
@@ -190,7 +191,7 @@ func encodeJob(j *grid.Job) ([]byte, error) {
 		Program: toProgram(j.Program), Inputs: each(j.Inputs, toFile), Outputs: each(j.Outputs, toOutput),
 		Account: j.Account, Sites: choiceRow(j.Sites), Terms: termsRow(j.Terms), Warning: warningRow(j.Warning),
 		Sources: each(j.Sources, toSource), About: aboutRow(j.About), Reservation: j.Reservation,
-		Coallocation: pointed(j.Coallocation, toCoallocation), Part: pointed(j.Part, toPart), Bring: j.Bring,
+		Guaranteed: pointed(j.Guaranteed, toChoice), Coallocation: pointed(j.Coallocation, toCoallocation), Part: pointed(j.Part, toPart), Bring: j.Bring,
 	})
 }
 
@@ -226,7 +227,7 @@ func decode(record, job []byte) (grid.Record, error) {
 		Inputs: inputs, Outputs: each(d.Outputs, outputRow.output),
 		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: grid.Warning(d.Warning),
 		Sources: each(d.Sources, sourceRow.source), About: grid.About(d.About), Reservation: d.Reservation,
-		Coallocation: pointed(d.Coallocation, coallocationRow.coallocation), Part: pointed(d.Part, partRow.part), Bring: d.Bring,
+		Guaranteed: pointed(d.Guaranteed, choiceRow.choice), Coallocation: pointed(d.Coallocation, coallocationRow.coallocation), Part: pointed(d.Part, partRow.part), Bring: d.Bring,
 	}
 	return r, nil
 }
@@ -272,6 +273,7 @@ type briefRow struct {
 	Terms             termsRow
 	Warning           warningRow
 	Reservation       grid.ReservationID
+	Guaranteed        *choiceRow
 	Coallocation      *coallocationRow
 	Part              *partRow
 }
@@ -294,7 +296,7 @@ func decodeBriefly(record, job []byte) (grid.Record, error) {
 		ID: d.ID, Name: d.Name, Home: d.Home, User: d.User, Rerunnable: d.Rerunnable, Demand: d.Demand.demand(),
 		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue,
 		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: grid.Warning(d.Warning),
-		Reservation: d.Reservation, Coallocation: pointed(d.Coallocation, coallocationRow.coallocation), Part: pointed(d.Part, partRow.part),
+		Reservation: d.Reservation, Guaranteed: pointed(d.Guaranteed, choiceRow.choice), Coallocation: pointed(d.Coallocation, coallocationRow.coallocation), Part: pointed(d.Part, partRow.part),
 	}
 	return r.Record, nil
 }

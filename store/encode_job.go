@@ -11,6 +11,10 @@ type choiceRow struct {
 	Prefer []grid.SiteName `json:",omitempty"`
 }
 
+func toChoice(c grid.Choice) choiceRow { return choiceRow(c) }
+
+func (r choiceRow) choice() grid.Choice { return grid.Choice(r) }
+
 type termsRow struct {
 	NotBefore grid.Tick         `json:",omitempty"`
 	Deadline  grid.Tick         `json:",omitempty"`

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 // A job that names a reservation of this site is bound to it before its first attempt, and runs in it or not
@@ -101,7 +102,8 @@ func (c *reservations) isOver(id grid.ReservationID) bool {
 	return known && r.State.Over() || !known && c.gates.beforeStrays() == open
 }
 
-// unreserved: a job waits for a reservation that is over. It never starts.
+// unreserved: a job waits for a reservation that is over. It never starts in it: its attempt is withdrawn, and its home
+// has it back ([search.unreserved]).
 func (c *execution) unreserved(id grid.JobID, why string) {
 	j := c.job(id)
 	if j == nil || j.rec.Role != grid.Owning || j.rec.Job.Reservation == "" {
@@ -111,4 +113,32 @@ func (c *execution) unreserved(id grid.JobID, why string) {
 	if j.rec.State == grid.Assigned {
 		c.withdraw(j)
 	}
+}
+
+// unreserved: no site can run a job that names a reservation, as that is over. Elsewhere it goes back to its home, by a
+// handoff like any other. At its home a job whose reservation was made for it is queued again without one, as an
+// alteration makes a job anew (alter.go); of any other there is nothing to do.
+func (c *search) unreserved(j *job) bool {
+	r := &j.rec
+	switch {
+	case r.Role != grid.Owning || r.Job.Part != nil:
+		return false
+	case !c.isHome(j):
+		c.backoff(j, onHandoff) // while its home is not there
+		c.terms.giveBack(j)
+		return true
+	case r.Job.Guaranteed == nil:
+		return false
+	}
+	r.Job.Reservation, r.Job.Sites, r.Job.Guaranteed, j.digest = "", *r.Job.Guaranteed, nil, grid.Hash{}
+	r.Stay, j.blocked, j.refused, j.trait = nil, nil, nil, plan.Trait{}
+	c.save(j, "its reservation is lost: it is queued without one")
+	c.undecide(j)
+	return true
+}
+
+// lostReservation tells that a job which is offered to its home has lost its reservation: it goes to one site alone, which
+// has no other reason to let it go.
+func (c *ownership) lostReservation(j *job) bool {
+	return c.isHome(j) && j.rec.Job.Reservation != "" && j.rec.Job.Part == nil
 }

@@ -61,7 +61,7 @@ func (c *ownership) offer(from grid.PeerID, o wire.Offer) {
 		return
 	}
 	o.Job.Terms.Deadline = c.until(o.Deadline)
-	if j := c.job(o.Handoff.Job); j != nil && c.terms.wantsBack(j) {
+	if j := c.job(o.Handoff.Job); j != nil && (c.terms.wantsBack(j) || c.lostReservation(j)) {
 		c.prepare(&acceptance{from: from, offer: o, start: c.now}) // to wait at home, whatever there is to run it on
 		return
 	}

@@ -36,6 +36,9 @@ func (s *coallocation) giveUp(a *allocation) {
 	}
 	why := a.rec.Reason
 	s.become(a, grid.Planned, why)
+	if _, kept := s.wholes.whole(a.rec.Of); kept != notKept {
+		return // its user or its terms have ended the round: it has not failed
+	}
 	s.vain(a, why)
 }
 

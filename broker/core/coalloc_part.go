@@ -52,7 +52,7 @@ func (s *coallocation) hearPart(a *allocation, p *grid.AllocatedPart, r *grid.Re
 func (s *coallocation) learn(a *allocation) {
 	for _, r := range s.wholes.parts(a.rec.Of, a.rec.Last) {
 		part := r.Job.Part
-		_, a.rec.Last = r.Job.ID.Group()
+		a.rec.Last = r.Job.ID.PartNumber()
 		p := grid.AllocatedPart{
 			Round: part.Round, Rank: part.Rank, Site: part.Site(), Peer: r.Owner, Processes: part.Sites[part.Rank].Processes,
 			Demand: r.Job.Demand, Start: part.Start, End: part.Start + part.Grace + part.Limit, Limit: part.Limit,

@@ -57,6 +57,9 @@ func TestWholeHeldAndReleased(t *testing.T) {
 		if asked := state > grid.Planned; c.rec().State != grid.Planned || asked != strings.Contains(got, "Release>b") {
 			t.Errorf("held in %v, it is %v: %s", state, c.rec().State, got)
 		}
+		if c.rec().Fails != 0 || c.rec().Next > c.f.now {
+			t.Errorf("held in %v: %d rounds have failed, and the next is at %d", state, c.rec().Fails, c.rec().Next)
+		}
 		for range 3 { // also the answers that were on their way begin nothing
 			c.slots("b", 0, 4)
 			c.slots("c", 0, 4)

@@ -144,6 +144,9 @@ func (c *search) nobody(j *job, d grid.Decision) {
 		}
 	}
 	j.decided(d)
+	if j.rec.Job.Reservation != "" && c.unreserved(j) {
+		return
+	}
 	c.execution.end(j, inVain(d.Candidates), "no site can run it: "+Reasons(d))
 }
 

@@ -40,7 +40,7 @@ type estimator struct {
 		reserved(id grid.ReservationID, from grid.Tick) grid.Estimate
 		free(slots []grid.Slot) []grid.Slot
 		grace(node grid.NodeName, end grid.Tick) grid.Tick
-		grided(from, to grid.Tick) int
+		gridedBy(from, to grid.Tick) []plan.Grided
 		held(list []plan.Reservation) []plan.Reservation
 	}
 	search interface {

@@ -106,9 +106,6 @@ func (c *home) mayMake(e SubmitGroup) error {
 	}
 	for i := range e.Jobs {
 		id := e.Group.ID.Job(i + 1)
-		if e.Jobs[i].Coallocation != nil {
-			return fmt.Errorf("%w: job %d may have several sites: hand such a job in by itself", grid.ErrInvalid, i+1)
-		}
 		if e.Jobs[i].ID != id || c.peek(id) != nil {
 			return fmt.Errorf("%w: the identifier %s is taken, or is not that of job %d", grid.ErrInvalid, id, i+1)
 		}

@@ -200,6 +200,7 @@ func (o *others) keepsBack(_ *job) keeping                     { return o.keeps 
 func (o *others) kept(_ *job) keeping                          { return o.keeps }
 func (o *others) recover()                                     {}
 func (o *others) renew(_ *job)                                 {}
+func (o *others) giveBack(_ *job)                              {}
 func (o *others) saved(_ *job)                                 {}
 func (o *others) tooLate(_ *job)                               {}
 func (o *others) wantsBack(_ *job) bool                        { return o.keeps != notKept }

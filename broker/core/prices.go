@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"gbroker/grid"
@@ -62,6 +63,24 @@ func dearer(fee, rate float64) *grid.Refusal {
 
 // grided is how many cores the users of other sites have reserved here, at most at any time of an interval.
 func (c *reservations) grided(from, to grid.Tick) int { return c.book.Away(from, to) }
+
+// gridedBy is that over an interval, from each instant at which it changes.
+func (c *reservations) gridedBy(from, to grid.Tick) []plan.Grided {
+	at := []grid.Tick{from}
+	for _, r := range c.book.All() {
+		for _, t := range []grid.Tick{r.Start, r.End} {
+			if r.Live() && from < t && t < to {
+				at = append(at, t)
+			}
+		}
+	}
+	slices.Sort(at)
+	var list []plan.Grided
+	for _, t := range slices.Compact(at) {
+		list = append(list, plan.Grided{From: t, Cores: c.grided(t, t+1)})
+	}
+	return list
+}
 
 // beyondShare tells that the users of other sites would have more than the operator leaves them.
 func (c *reservations) beyondShare(holder grid.User, at grid.Place, cores int) *grid.Refusal {

@@ -233,8 +233,7 @@ func (c *kernel) drop(j *job) {
 	c.groups.jobEnded(id, c.resultOf(&j.rec))
 	c.discard(id)
 	if of := j.rec.Job.Part; of != nil {
-		_, n := id.Group()
-		delete(c.parts[of.Of], n)
+		delete(c.parts[of.Of], id.PartNumber())
 	}
 	c.wholes.dropped(id)
 }
@@ -254,8 +253,7 @@ func (c *kernel) countPart(r *grid.Record) {
 		if c.parts[of.Of] == nil {
 			c.parts[of.Of] = map[int]bool{}
 		}
-		_, n := r.Job.ID.Group()
-		c.parts[of.Of][n] = true
+		c.parts[of.Of][r.Job.ID.PartNumber()] = true
 	}
 }
 

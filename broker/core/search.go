@@ -41,6 +41,7 @@ type search struct {
 		mayHandOn(j *job) bool
 	}
 	terms interface {
+		giveBack(j *job)
 		renew(j *job)
 	}
 }

@@ -15,8 +15,8 @@ type pendingSlots struct {
 	asks wire.Slots
 }
 
-// maxSlotsAsked bounds the questions of one home that wait; the oldest is over.
-const maxSlotsAsked = 1024
+// maxSlotsAsked bounds the questions of one home that wait, of a whole cycle and its dry runs; the oldest is over.
+const maxSlotsAsked = mostPlanned + 64
 
 func (c *estimator) onSlots(from grid.PeerID, m wire.Slots) {
 	n := 0
@@ -62,7 +62,7 @@ func (c *estimator) offerSlots(m *wire.SlotsReply, q *wire.Slots, b *batch, o ou
 	asked.Limit += m.Slack
 	asked.NotBefore = s.At // what comes too soon for the files of one may do for another
 	to := s.At + q.To
-	whole := o.safe.WholeNodes(asked, c.pricesFor(q.User), q.User, to, wire.MaxSlots, c.reservations.grided(c.now, to))
+	whole := o.safe.WholeNodes(asked, c.pricesFor(q.User), q.User, to, wire.MaxSlots, c.reservations.gridedBy(c.now, to))
 	m.Slots, m.Refusal = c.reservations.free(whole.Slots), whole.Refusal
 	if q.Brief {
 		m.Slots = nil

@@ -37,7 +37,7 @@ func (c *home) tellVersion(from grid.PeerID, j *job) {
 	if wire.JobDigest(j.rec.Job) != j.sum() {
 		return // this home has asked for it itself
 	}
-	c.send(from, wire.Recalled{Job: j.rec.Job, Epoch: claimed(&j.rec), Age: max(0, c.now-j.rec.Submitted), Deadline: c.ahead(j.rec.Job.Terms.Deadline)})
+	c.send(from, wire.Recalled{Job: j.rec.Job.Abroad(), Epoch: claimed(&j.rec), Age: max(0, c.now-j.rec.Submitted), Deadline: c.ahead(j.rec.Job.Terms.Deadline)})
 }
 
 // learnVersion: the home of a job that is owned here, and has not started, says what it is.
@@ -62,6 +62,6 @@ func (c *recovery) learnVersion(from grid.PeerID, j *job, m wire.Recalled) {
 // takeVersion makes what another site has of a job of this home its record's. What only the home
 // sees to stays.
 func (j *job) takeVersion(of grid.Job) {
-	of.Terms = j.rec.Job.Terms
+	of.Terms, of.Guaranteed, of.Coallocation = j.rec.Job.Terms, j.rec.Job.Guaranteed, j.rec.Job.Coallocation
 	j.rec.Job, j.digest, j.rec.Altered = of, grid.Hash{}, nil
 }

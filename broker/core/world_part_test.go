@@ -199,7 +199,9 @@ func (p *partSite) schedule() {
 			l.arrived = true
 			s.word(s.progress(l.s.ID))
 		}
-		if p.told[l.s.ID] {
+		if l.s.Job.Part == nil {
+			s.start(l)
+		} else if p.told[l.s.ID] {
 			s.start(l)
 			s.w.after(l.s.Job.Part.Within, func() { p.alone(l) })
 		}

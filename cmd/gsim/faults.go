@@ -68,7 +68,9 @@ func faultsHelp() string {
 the daemon, over networks, batch systems, disks and clocks that fail in every way that
 the profile has. Each step is checked against what happened in truth: no job is lost,
 none runs twice, what users were told stays true (S1 to S5, S8, S9 of the design),
-and groups of jobs are made, cancelled and ended whole (S10, S11, S12).
+groups of jobs are made, cancelled and ended whole (S10 to S13), reservations never
+overlap and go when they are over (S3), and the parts of a job over several sites begin
+together or not at all (S4).
 One seed is one history, always the same. The answer tells which seeds were run, also of
 --fresh: --seeds repeats them.
 

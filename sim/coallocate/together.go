@@ -24,7 +24,7 @@ func (r *run) plan() {
 	}
 	for i, s := range r.sites {
 		q := plan.Question{Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}, Limit: length, NotBefore: r.now}
-		o := plans[i].WholeNodes(q, nil, grid.User{}, r.now+r.Horizon, 4096, 0)
+		o := plans[i].WholeNodes(q, nil, grid.User{}, r.now+r.Horizon, 4096, nil)
 		offers = append(offers, plan.Offered{Site: s.Site, Slots: o.Slots})
 	}
 	var left []int

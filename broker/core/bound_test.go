@@ -1,0 +1,55 @@
+package core
+
+import (
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// A job whose reservation the batch system loses never starts in it. Was that made for it, it is queued again without one;
+// else it has failed. Its reservation may be at its home, or elsewhere.
+func TestALostReservation(t *testing.T) {
+	t.Parallel()
+	for _, guaranteed := range []bool{true, false} {
+		for at := range 2 {
+			for _, waits := range []bool{true, false} {
+				w := newWorld(t, 1, faults{}, 4, 4, 4)
+				w.forParts(0, 0, 0)
+				w.boot()
+				a, b := w.sites[0], w.sites[at]
+				id := grid.ReservationID("r1")
+				w.run(w.now+grid.Minute, func() bool { return false })
+				start := up(w.now + 10*grid.Minute)
+				a.step(ReserveRequest{Token: 1, To: b.peer, Reserve: wire.Reserve{
+					ID: id, Holder: grid.User{Home: a.peer, Name: "alice"}, What: grid.NodesReserved, Nodes: []grid.NodeName{"n0"}, From: start, Until: start + grid.Hour,
+					Length: grid.Hour, Limit: grid.Minute, Grace: grid.Minute,
+				}})
+				w.until("it is reserved", func() bool {
+					r, is := b.parts.beside[grid.KindReservation][string(id)].(*grid.Reservation)
+					return is && r.State == grid.Confirmed
+				})
+				w.run(w.now+grid.Second, func() bool { return false })
+				if !waits { // it is lost before the job comes
+					delete(b.parts.holds, id)
+				}
+				j := jobOf(a.peer, a.name, "1")
+				j.User, j.Walltime, j.Reservation, j.Sites = grid.User{Home: a.peer, Name: "alice"}, grid.Minute, id, grid.Choice{Only: []grid.SiteName{b.name}}
+				if guaranteed {
+					j.Guaranteed = &grid.Choice{Not: []grid.SiteName{"nowhere"}}
+				}
+				a.step(Submit{Token: 2, Job: j, Key: "1"})
+				w.run(w.now+20*grid.Second, func() bool { return false })
+				delete(b.parts.holds, id)
+				w.until("it ends", func() bool { return w.allEnded([]grid.JobID{j.ID}) })
+				r := w.home(j.ID)
+				switch {
+				case guaranteed && (r.State != grid.Completed || r.Job.Reservation != "" || r.Job.Guaranteed != nil || len(r.Job.Sites.Only) > 0 || len(r.Job.Sites.Not) != 1 || len(w.starts[j.ID]) != 1):
+					t.Errorf("at site %d, waits %t: it is %v: %s, %+v, started %v\n%s", at, waits, r.State, r.Reason, r.Job, w.starts[j.ID], w.story(j.ID))
+				case !guaranteed && (r.State != grid.Failed || len(w.starts[j.ID]) > 0):
+					t.Errorf("at site %d, waits %t, not made for it: it is %v: %s", at, waits, r.State, r.Reason)
+				}
+			}
+		}
+	}
+}
