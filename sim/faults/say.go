@@ -66,10 +66,31 @@ func say(m wire.Message) string {
 		text = fmt.Sprintf("%d, %s%s, outcome %d %s", m.Number, m.Job, m.Group, m.Outcome, m.Why)
 	case wire.Recalled:
 		text = fmt.Sprintf("%s@%s, owning %v", m.Job.ID, m.Epoch, m.Owning)
+	case wire.Slots:
+		text = fmt.Sprintf("%s, round %d, from %d to %d, brief %v", m.Of, m.Round, m.From, m.To, m.Brief)
+	case wire.SlotsReply:
+		text = fmt.Sprintf("%s, round %d, %d slots%s", m.Of, m.Round, len(m.Slots), sayRefusal(m.Refusal))
+	case wire.Reserve:
+		text = fmt.Sprintf("%s for %s, %v from %d to %d", m.ID, m.For, m.Nodes, m.From, m.Until)
+	case wire.Reserved:
+		text = fmt.Sprintf("of kind %d, %s%s", m.Of, sayReservation(&m.Reservation), sayRefusal(m.Refusal))
+	case wire.ReservationWord:
+		text = sayReservation(&m.Reservation)
 	default:
 		text = fmt.Sprintf("%+v", m)
 	}
 	return kindOf(m) + " " + text
+}
+
+func sayRefusal(r *grid.Refusal) string {
+	if r == nil {
+		return ""
+	}
+	return ": " + r.Reason
+}
+
+func sayReservation(r *grid.Reservation) string {
+	return fmt.Sprintf("%s for %s, %v from %d to %d, until %d: number %d, %v %s", r.ID, r.For, r.Nodes, r.Start, r.End, r.Until, r.Seq, r.State, r.Reason)
 }
 
 // sayRecord is a record in a line of the trace.
