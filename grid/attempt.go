@@ -48,6 +48,7 @@ const (
 	NeverRan                 // the program could not be started; Detail says why
 	Disappeared              // the supervisor vanished without a word
 	Alone                    // a part of a co-allocated job was not told in time that the others had begun
+	CutOff                   // the machine that ran it is out of reach, or has lost it: Detail says how
 )
 
 // Progress is what is known of one attempt.

@@ -28,7 +28,7 @@ var holders = []string{Supervisor: "supervisor", Broker: "broker"}
 var causes = []string{
 	grid.ByItself: "itself", grid.ByWalltime: "walltime", grid.ByRequest: "request",
 	grid.NeverRan: "never-ran", grid.Disappeared: "disappeared",
-	grid.Alone: "alone",
+	grid.Alone: "alone", grid.CutOff: "cut-off",
 }
 
 // Token is the content of a start token.

@@ -12,7 +12,7 @@ import (
 // no attempt is taken for one that never started, and runs a second time.
 
 // traces are the kinds of files that are written only for an attempt that has started.
-var traces = []string{"run", "usage", "end", "hosts", "kill"}
+var traces = []string{"run", "usage", "end", "hosts", "kill", "grant"}
 
 // inferred is the token of an attempt that has left a trace of its start; there is false
 // where it has left none.

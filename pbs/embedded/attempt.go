@@ -176,42 +176,11 @@ func (s *System) progressByFiles(p grid.Progress, known, busy bool, dir string) 
 		p.Phase = grid.Withdrawn
 		return p, nil
 	}
-	ended, err := readStarted(&p, dir, token)
+	ended, err := control.ReadStarted(&p, dir, token)
 	if ended || err != nil || busy {
 		return p, err
 	}
 	return s.progressOfStray(p, dir, token)
-}
-
-// readStarted reads run and end of an attempt that has started.
-func readStarted(p *grid.Progress, dir string, token control.Token) (ended bool, err error) {
-	end, ended, err := control.ReadEnd(dir, p.ID)
-	if err != nil {
-		return false, fmt.Errorf("looking for the end of %s: %w", p.ID, err)
-	}
-	run, ran, err := control.ReadRun(dir, p.ID)
-	if err != nil && !errors.Is(err, grid.ErrDamaged) { // the token tells nearly as much
-		return false, fmt.Errorf("looking for the start of %s: %w", p.ID, err)
-	}
-	ran = ran && err == nil
-	p.Phase, p.Started = grid.Started, token.At
-	if ran {
-		p.Started = run.At
-	}
-	if !ended {
-		return false, nil
-	}
-	if p.Usage, err = control.ReadUsage(dir, p.ID); errors.Is(err, grid.ErrDamaged) {
-		p.Usage = grid.Usage{} // not known
-	} else if err != nil {
-		return false, fmt.Errorf("looking for the usage of %s: %w", p.ID, err)
-	}
-	p.Phase, p.Finished = grid.Ended, end.At
-	p.ExitCode, p.Signal, p.Cause, p.Detail = end.ExitCode, end.Signal, end.Cause, end.Detail
-	if end.Cause == grid.NeverRan {
-		p.Started = 0
-	}
-	return true, nil
 }
 
 // progressOfStray is for an attempt that has started and is not in the spool.
@@ -226,6 +195,6 @@ func (s *System) progressOfStray(p grid.Progress, dir string, token control.Toke
 	if err := s.disappeared(p.ID, dir, token, false); err != nil {
 		return p, err
 	}
-	_, err = readStarted(&p, dir, token)
+	_, err = control.ReadStarted(&p, dir, token)
 	return p, err
 }

@@ -11,6 +11,7 @@ import (
 	"gbroker/grid"
 	"gbroker/pbs/control"
 	"gbroker/pbs/embedded/supervise"
+	"gbroker/pbs/embedded/sweep"
 
 	"go.uber.org/zap"
 )
@@ -34,7 +35,7 @@ func (s *System) living(at grid.AttemptID) (supervisor control.Process, any bool
 			if p, err := control.Describe(pid); err == nil && s.supervises(pid, at) {
 				supervisor = p
 			}
-		case isOf(pid, mark, 0):
+		case sweep.IsOf(pid, mark, 0):
 			any = true
 		}
 	}
@@ -143,7 +144,7 @@ func (s *System) killByProcesses(at grid.AttemptID) error {
 			return err
 		}
 	case any:
-		sweep(at, control.Process{}, false)
+		sweep.Attempt(at, control.Process{}, false)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 // part makes a job the part of a co-allocated one.
 func (s *site) part(j grid.Submission, change func(*grid.Part)) grid.Submission {
 	s.Helper()
+	s.need(!s.kind.Narrow, "it takes no part of a co-allocated job")
 	j.Job.Part = &grid.Part{
 		Of: "home.01ABCDEFGHJKMNPQRSTVWXYZ00", Round: 1,
 		Sites: []grid.PartSite{{Name: "here", Processes: j.Job.Demand.Processes()}, {Name: "there", Processes: 1}},
@@ -60,7 +61,7 @@ func testBarrier(t *testing.T, k Kind) {
 	if again := s.progress(j); again.Phase != grid.Waiting || !again.Arrived || again.Address != p.Address {
 		t.Errorf("after a restart it is %+v", again)
 	}
-	if exists(j, "began") {
+	if s.exists(j, "began") {
 		t.Fatal("its program runs before all have arrived")
 	}
 	said := grid.InstantOf(time.Now())
@@ -113,7 +114,7 @@ func testWithdrawAtBarrier(t *testing.T, k Kind) {
 		})
 		s.end(s.submit(s.wholly(s.shell("exit 0"))))
 		t.Logf("after %v its nodes had been used again", time.Since(begun).Round(time.Millisecond))
-		if exists(j, "ran") {
+		if s.exists(j, "ran") {
 			t.Error("it ran")
 		}
 	}
@@ -143,7 +144,7 @@ func testForgottenAtBarrier(t *testing.T, k Kind) {
 	if p.Cause != grid.NeverRan || p.Started != 0 || p.Detail == "" {
 		t.Errorf("ended %+v", p)
 	}
-	if _, err := os.Stat(j.Control); err != nil || exists(j, "ran") {
+	if _, err := os.Stat(j.Control); err != nil || s.exists(j, "ran") {
 		t.Errorf("it ran, or its folder is gone: %v", err)
 	}
 }

@@ -90,7 +90,7 @@ func testJobsOfOthers(t *testing.T, k Kind) {
 		o.await()
 	}
 	s.end(l)
-	if exists(j, "ran") {
+	if s.exists(j, "ran") {
 		t.Error("the withdrawn attempt ran")
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs"
+	"gbroker/pbs/control"
 	"gbroker/plan"
 )
 
@@ -22,6 +23,8 @@ type Kind struct {
 	// Supervised: programs stand under our own supervisor (package supervise), which sees
 	// all of their processes, keeps them in their sandbox and explains what cannot be run.
 	Supervised bool
+	// Narrow: no job is wider than one node.
+	Narrow bool
 	// Whole: instants are told in whole seconds.
 	Whole bool
 	// Least is the shortest limit that the system keeps.
@@ -48,6 +51,13 @@ type Bench struct {
 	// Open makes our side of it, not yet running; the same Spool again is a restart.
 	Open func(t testing.TB, s Setup) pbs.System
 	Hand Hand
+	// Ready tells that a system which runs takes jobs; nil: at once.
+	Ready func() bool
+	// Private is the folder in which the program of an attempt runs, where that is not its sandbox: what lies
+	// in the sandbox is brought there before, and what the program makes is brought back at its end.
+	Private func(at grid.AttemptID) string
+	// Supervisor is the process that supervises an attempt; nil: that which took its start token.
+	Supervisor func(at grid.AttemptID, dir string) (control.Process, error)
 }
 
 // Setup is what a test wants of our side.

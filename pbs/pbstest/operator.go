@@ -40,12 +40,12 @@ func testHolds(t *testing.T, k Kind) {
 	s.release(holder)
 	s.end(plain)
 	s.until("all cores are free", func() bool { return len(s.snapshot().Running) == 0 })
-	if p := s.progress(j); p.Phase != grid.Waiting || exists(j, "ran") {
-		t.Errorf("the held job is %s; it ran: %v", p.Phase, exists(j, "ran"))
+	if p := s.progress(j); p.Phase != grid.Waiting || s.exists(j, "ran") {
+		t.Errorf("the held job is %s; it ran: %v", p.Phase, s.exists(j, "ran"))
 	}
 	s.did("Unhold", h.Unhold(context.Background(), j.ID, j.Control))
-	if p := s.end(j); p.Cause != grid.ByItself || count(j, "ran") != 1 {
-		t.Errorf("ended %+v; it ran %d times", p, count(j, "ran"))
+	if p := s.end(j); p.Cause != grid.ByItself || s.count(j, "ran") != 1 {
+		t.Errorf("ended %+v; it ran %d times", p, s.count(j, "ran"))
 	}
 	if err := h.Hold(context.Background(), j.ID, j.Control); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("Hold after the end: %v", err)
@@ -70,12 +70,12 @@ func testHeldByOthers(t *testing.T, k Kind) {
 	s.until("the job is shown as held", func() bool { return s.held(j) })
 	s.release(holder)
 	s.end(holder)
-	if p := s.progress(j); p.Phase != grid.Waiting || exists(j, "ran") {
-		t.Errorf("the held job is %s; it ran: %v", p.Phase, exists(j, "ran"))
+	if p := s.progress(j); p.Phase != grid.Waiting || s.exists(j, "ran") {
+		t.Errorf("the held job is %s; it ran: %v", p.Phase, s.exists(j, "ran"))
 	}
 	s.did("an operator's release", s.hand.Release(s.local(j)))
-	if p := s.end(j); p.Cause != grid.ByItself || count(j, "ran") != 1 {
-		t.Errorf("ended %+v; it ran %d times", p, count(j, "ran"))
+	if p := s.end(j); p.Cause != grid.ByItself || s.count(j, "ran") != 1 {
+		t.Errorf("ended %+v; it ran %d times", p, s.count(j, "ran"))
 	}
 }
 
@@ -97,7 +97,7 @@ func testRemovedByOthers(t *testing.T, k Kind) {
 	}
 	s.release(holder)
 	s.end(s.submit(s.wholly(s.shell("exit 0"))))
-	if exists(j, "ran") {
+	if s.exists(j, "ran") {
 		t.Error("the removed job ran")
 	}
 }
@@ -119,7 +119,7 @@ func testRequeuedByOthers(t *testing.T, k Kind) {
 		shot := s.snapshot()
 		return len(shot.Running)+len(shot.Waiting) == 0
 	})
-	if n := count(j, "ran"); n != 1 {
+	if n := s.count(j, "ran"); n != 1 {
 		t.Errorf("it ran %d times", n)
 	}
 }

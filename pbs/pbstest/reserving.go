@@ -307,7 +307,7 @@ func testReservationEnds(t *testing.T, k Kind) {
 	} else if !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("Submit to a reservation that is gone: %v", err)
 	}
-	if exists(late, "ran") {
+	if s.exists(late, "ran") {
 		t.Error("a job ran whose reservation was gone")
 	}
 }

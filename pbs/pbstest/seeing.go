@@ -74,7 +74,7 @@ func testSnapshotOfOthers(t *testing.T, k Kind) {
 func testNodeDrained(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.need(s.hand.Drain != nil && s.hand.Undrain != nil, "no node can be drained")
-	name := s.nodes[1].Name
+	name := s.nodes[len(s.nodes)-1].Name
 	down := func() bool {
 		return slices.ContainsFunc(s.snapshot().Nodes, func(n plan.Node) bool { return n.Name == name && n.Down })
 	}

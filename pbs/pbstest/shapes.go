@@ -16,7 +16,7 @@ func testHostFile(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.need(k.HostFile, "programs are not told their nodes")
 	j := s.shell(`cat "$GBROKER_HOSTFILE"; echo $GBROKER_PROCESSES`)
-	j.Job.Demand = s.whole(2)
+	j.Job.Demand = s.whole(min(2, len(s.nodes)))
 	s.end(s.submit(j))
 	lines := strings.Fields(s.read(j, "stdout"))
 	processes := j.Job.Demand.Processes()
@@ -67,6 +67,9 @@ func testShapes(t *testing.T, k Kind) {
 		{"a process of a whole node", grid.Chunk{Count: 1, Processes: 1, Cores: full}, 1, full},
 		{"two whole nodes", grid.Chunk{Count: 2, Processes: full, Cores: full}, 2, 2 * full},
 	} {
+		if k.Narrow && c.nodes != 1 {
+			continue
+		}
 		j := s.shell(untilGo)
 		j.Job.Demand = grid.Demand{Chunks: []grid.Chunk{c.chunk}}
 		s.submit(j)
@@ -94,7 +97,7 @@ func testShapes(t *testing.T, k Kind) {
 
 // Jobs that ask for a property or a named resource lie where there is one.
 func testProperties(t *testing.T, k Kind) {
-	s := newSite(t, k)
+	s := newSite(t, k, standard...)
 	some := false
 	for _, n := range s.nodes {
 		for _, p := range n.Properties {
@@ -164,7 +167,7 @@ func testParallel(t *testing.T, k Kind) {
 	j := s.job(grid.Program{
 		Executable: "/bin/sh", Arguments: []string{"-c", together}, Parallel: "MPICH",
 	})
-	j.Job.Demand = s.whole(2)
+	j.Job.Demand = s.whole(min(2, len(s.nodes)))
 	if p := s.end(s.submit(j)); p.Cause != grid.ByItself || p.ExitCode != 0 {
 		t.Fatalf("ended %+v", p)
 	}
@@ -174,7 +177,7 @@ func testParallel(t *testing.T, k Kind) {
 		t.Errorf("ranks that ran: %v, %v", made, err)
 	}
 	for i := range n {
-		if !exists(j, "rank."+strconv.Itoa(i)+"."+strconv.Itoa(n)) {
+		if !s.exists(j, "rank."+strconv.Itoa(i)+"."+strconv.Itoa(n)) {
 			t.Errorf("rank %d of %d did not run", i, n)
 		}
 	}

@@ -60,9 +60,15 @@ var standard = []plan.Node{
 	{Name: "n3", Cores: 2, Resources: []grid.Resource{{Name: "gpu", Amount: 2}}},
 }
 
+// narrow is the same for a kind of which no job has several nodes.
+var narrow = []plan.Node{{Name: "n1", Cores: 4, Properties: []string{"fast"}, Resources: []grid.Resource{{Name: "gpu", Amount: 2}}}}
+
 // newSite opens a system of the kind and runs it; only supervised kinds heed nodes.
 func newSite(t testing.TB, k Kind, nodes ...plan.Node) *site {
-	if k.Supervised && len(nodes) == 0 {
+	switch {
+	case k.Narrow && len(nodes) == 0:
+		nodes = narrow
+	case k.Supervised && len(nodes) == 0:
 		nodes = standard
 	}
 	bench := k.Take(t, nodes)
@@ -122,6 +128,9 @@ func (s *site) start() {
 			s.Fatal("Run does not return after its context is done")
 		}
 		s.stop = func() {}
+	}
+	if s.bench.Ready != nil {
+		s.until("it takes jobs", s.bench.Ready)
 	}
 }
 
@@ -290,7 +299,7 @@ func (s *site) until(what string, is func() bool) {
 
 func (s *site) write(j grid.Submission, name, content string, mode os.FileMode) {
 	s.Helper()
-	name = filepath.Join(j.Work, name)
+	name = s.path(j, name)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), writeFile(name, []byte(content), mode)); err != nil {
 		s.Fatal(err)
 	}
@@ -306,27 +315,43 @@ func writeFile(name string, content []byte, mode os.FileMode) error {
 
 func (s *site) read(j grid.Submission, name string) string {
 	s.Helper()
-	data, err := os.ReadFile(filepath.Join(j.Work, name))
+	data, err := os.ReadFile(s.path(j, name))
 	if err != nil {
 		s.Fatal(err)
 	}
 	return string(data)
 }
 
-func exists(j grid.Submission, name string) bool {
-	_, err := os.Lstat(filepath.Join(j.Work, name))
+// home is the folder in which its program runs.
+func (s *site) home(j grid.Submission) string {
+	if s.bench.Private != nil {
+		return s.bench.Private(j.ID)
+	}
+	return j.Work
+}
+
+// path is where a file of a job lies now.
+func (s *site) path(j grid.Submission, name string) string {
+	if _, err := os.Stat(s.home(j)); err == nil {
+		return filepath.Join(s.home(j), name)
+	}
+	return filepath.Join(j.Work, name)
+}
+
+func (s *site) exists(j grid.Submission, name string) bool {
+	_, err := os.Lstat(s.path(j, name))
 	return err == nil
 }
 
 // awaitFile waits for a file that the program makes.
 func (s *site) awaitFile(j grid.Submission, name string) {
 	s.Helper()
-	s.until("the program writes "+name, func() bool { return exists(j, name) })
+	s.until("the program writes "+name, func() bool { return s.exists(j, name) })
 }
 
 // count is how many lines a file of the sandbox has; 0 where it is not there.
-func count(j grid.Submission, name string) int {
-	data, _ := os.ReadFile(filepath.Join(j.Work, name))
+func (s *site) count(j grid.Submission, name string) int {
+	data, _ := os.ReadFile(s.path(j, name))
 	return strings.Count(string(data), "\n")
 }
 

@@ -54,8 +54,8 @@ func testWithdraw(t *testing.T, k Kind) {
 	s.release(holder)
 	s.end(last) // came after both
 	for _, j := range []grid.Submission{j, unknown} {
-		if p := s.progress(j); p.Phase != grid.Withdrawn || exists(j, "ran") {
-			t.Errorf("a withdrawn job is %s; it ran: %v", p.Phase, exists(j, "ran"))
+		if p := s.progress(j); p.Phase != grid.Withdrawn || s.exists(j, "ran") {
+			t.Errorf("a withdrawn job is %s; it ran: %v", p.Phase, s.exists(j, "ran"))
 		}
 	}
 }
@@ -80,7 +80,7 @@ func testWithdrawRacesStart(t *testing.T, k Kind) {
 				t.Fatalf("withdrawn, and yet %s", p.Phase)
 			}
 			defer func() {
-				if exists(j, "ran") {
+				if s.exists(j, "ran") {
 					t.Errorf("round %d: withdrawn, and yet it ran", i)
 				}
 			}()
@@ -225,7 +225,7 @@ func testControlDirectoryLost(t *testing.T, k Kind) {
 	after := s.submit(s.shell("exit 0"))
 	s.release(holder)
 	s.end(after)
-	if exists(j, "ran") || exists(torn, "ran") {
+	if s.exists(j, "ran") || s.exists(torn, "ran") {
 		t.Error("it ran without a readable start token")
 	}
 }
@@ -252,6 +252,9 @@ func testRestart(t *testing.T, k Kind) {
 	s.stop()
 	s.release(holder)
 	s.until("the end is written", func() bool {
+		if s.bench.Private != nil { // it ends at its computer, which cannot tell it now
+			return true
+		}
 		_, ended, err := control.ReadEnd(holder.Control, holder.ID)
 		return ended && err == nil
 	})

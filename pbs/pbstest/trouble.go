@@ -53,7 +53,7 @@ func (s *site) onceOnly(j grid.Submission) {
 		shot, err := s.Snapshot(context.Background())
 		return err == nil && len(shot.Running)+len(shot.Waiting) == 0
 	})
-	if n := count(j, "ran"); n != 1 {
+	if n := s.count(j, "ran"); n != 1 {
 		s.Errorf("it ran %d times", n)
 	}
 }
@@ -132,7 +132,7 @@ func testLateSubmission(t *testing.T, k Kind) {
 		return err == nil && len(shot.Running)+len(shot.Waiting) == 0
 	})
 	for _, j := range []grid.Submission{withdrawn, remade} {
-		if exists(j, "ran") {
+		if s.exists(j, "ran") {
 			t.Error("a withdrawn attempt ran")
 		}
 	}
@@ -155,7 +155,7 @@ func testControlDirectoryRemade(t *testing.T, k Kind) {
 		shot := s.snapshot()
 		return len(shot.Running)+len(shot.Waiting) == 0
 	})
-	if exists(j, "ran") {
+	if s.exists(j, "ran") {
 		t.Error("it ran")
 	}
 }

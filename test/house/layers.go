@@ -15,7 +15,7 @@ var layer = map[string]int{
 	"broker": 3, "overlay": 3, "netmon": 3, "pbs": 3, "stage": 3, "store": 3,
 	"api": 4, "sim": 4,
 	"daemon":      5,
-	"cmd/gbroker": 6, "cmd/gclient": 6, "cmd/gsim": 6,
+	"cmd/gbroker": 6, "cmd/gbroker-agent": 6, "cmd/gclient": 6, "cmd/gsim": 6,
 }
 
 // pure are the folders of which every package is pure.

@@ -43,7 +43,7 @@ func Main(args []string) int {
 		return complain(ExitSpec, err)
 	}
 	signals := make(chan os.Signal, 64)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGCHLD, syscall.SIGHUP, syscall.SIGINT)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGCHLD, syscall.SIGHUP, syscall.SIGINT, Suspend, Resume)
 	keepFilesToOurselves()
 	status := takeStatusPipe()
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0); errno != 0 {

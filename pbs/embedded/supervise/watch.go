@@ -18,9 +18,10 @@ const lingering = 10 * time.Second
 // watch waits for the leader's end, enforces the limits and clears up.
 func (s *Spec) watch(leader int, signals <-chan os.Signal) control.End {
 	end := control.End{Cause: grid.ByItself}
-	walltime := time.NewTimer(s.Limit.Duration())
+	clock := newMeter()
+	walltime := clock.timer(s.Limit.Duration())
 	defer walltime.Stop()
-	warning := s.warning()
+	warning := s.warning(clock)
 	alone := s.vigil()
 	var grace <-chan time.Time
 	stop := func(cause grid.Cause, detail string) {
@@ -35,8 +36,17 @@ func (s *Spec) watch(leader int, signals <-chan os.Signal) control.End {
 	for !reapOthers(leader) {
 		select {
 		case got := <-signals:
-			if got == syscall.SIGTERM {
+			switch got {
+			case syscall.SIGTERM:
 				stop(s.whoStops())
+			case Suspend:
+				if grace == nil {
+					clock.pause()
+					freeze()
+				}
+			case Resume:
+				thaw()
+				clock.resume()
 			}
 		case <-walltime.C:
 			stop(grid.ByWalltime, fmt.Sprintf("it ran for its limit of %v", s.Limit.Duration()))
@@ -46,7 +56,6 @@ func (s *Spec) watch(leader int, signals <-chan os.Signal) control.End {
 				stop(grid.Alone, fmt.Sprintf("nobody said within %v that the other parts of its job had begun", s.Part.Within.Duration()))
 			}
 		case <-warning:
-			warning = nil
 			s.warn(leader)
 		case <-grace:
 			syscall.Kill(-leader, syscall.SIGKILL)
@@ -71,11 +80,11 @@ func (s *Spec) watch(leader int, signals <-chan os.Signal) control.End {
 }
 
 // warning tells when the program is to be warned, never where it is not to be.
-func (s *Spec) warning() <-chan time.Time {
+func (s *Spec) warning(clock *meter) <-chan time.Time {
 	if s.Warning.Signal == 0 {
 		return nil
 	}
-	return time.After(max(s.Limit-s.Warning.Before, 0).Duration())
+	return clock.timer(max(s.Limit-s.Warning.Before, 0).Duration()).C
 }
 
 // warn sends the signal by which a program asked to be warned.

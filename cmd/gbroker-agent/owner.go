@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/pbs/pool/agent"
+)
+
+func joinCommand() *cobra.Command {
+	var dir, name string
+	cmd := &cobra.Command{
+		Use:   "join --dir DIR CODE",
+		Short: "Make this computer one of a pool, by a code of its operator",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if name == "" {
+				host, err := os.Hostname()
+				if err != nil {
+					return err
+				}
+				name, _, _ = strings.Cut(strings.ToLower(host), ".")
+			}
+			if err := os.MkdirAll(dir, 0o711); err != nil {
+				return err
+			}
+			if err := agent.Join(cmd.Context(), dir, name, args[0]); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is of the pool now: gbroker-agent run --dir %s\n", name, dir)
+			return nil
+		},
+	}
+	folder(cmd, &dir)
+	cmd.Flags().StringVar(&name, "name", "", "name of the computer in the pool; its host name if left out")
+	return cmd
+}
+
+func statusCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "status --dir DIR",
+		Short: "Say what the agent does",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := agent.ReadState(dir)
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			fmt.Fprintf(out, "pool %s, connected %v, %s %s(told %s ago)\n", s.Pool, s.Connected, s.Availability, space(s.Why), time.Since(s.At).Round(time.Second))
+			for _, j := range s.Jobs {
+				fmt.Fprintf(out, "job %s: %s, ran %v, processor time %v\n", j.Tag, j.State, time.Duration(j.Wall)*time.Millisecond, time.Duration(j.CPU)*time.Millisecond)
+			}
+			return nil
+		},
+	}
+	folder(cmd, &dir)
+	return cmd
+}
+
+func space(text string) string {
+	if text == "" {
+		return ""
+	}
+	return text + " "
+}
+
+func pauseCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use: "pause --dir DIR", Short: "Let nothing run until resume: jobs are suspended at once", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return os.WriteFile(agent.PauseFile(dir), nil, 0o644) },
+	}
+	folder(cmd, &dir)
+	return cmd
+}
+
+func resumeCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use: "resume --dir DIR", Short: "End a pause", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := os.Remove(agent.PauseFile(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			return nil
+		},
+	}
+	folder(cmd, &dir)
+	return cmd
+}
+
+func leaveCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use: "leave --dir DIR", Short: "Leave the pool for good", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return agent.Leave(cmd.Context(), dir) },
+	}
+	folder(cmd, &dir)
+	return cmd
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"gbroker/internal/cli"
+	"gbroker/pbs/pool/agent"
+	"gbroker/pbs/pool/line"
+)
+
+// settings are the flags of run.
+type settings struct {
+	dir, account, hours, scripted string
+	cores                         int
+	memory, disk                  int64
+	speed                         float64
+	users, properties             []string
+	network, dedicated            bool
+	rules                         agent.Rules
+}
+
+func folder(cmd *cobra.Command, to *string) {
+	cmd.Flags().StringVar(to, "dir", "", "folder of the agent (required)")
+	cmd.MarkFlagRequired("dir")
+}
+
+func runCommand() *cobra.Command {
+	var s settings
+	cmd := &cobra.Command{
+		Use:   "run --dir DIR",
+		Short: "Run jobs of the pool while the owner does not need the computer",
+		Long: `run serves the pool until it gets SIGTERM or SIGINT; then what runs is ended. All that
+the flags leave out is measured, or as little as the owner would give unasked.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
+	}
+	folder(cmd, &s.dir)
+	f := cmd.Flags()
+	f.IntVar(&s.cores, "cores", 0, "cores for jobs; 0: all but one")
+	f.Int64Var(&s.memory, "memory", 0, "bytes of memory for jobs; 0: half")
+	f.Int64Var(&s.disk, "disk", 0, "bytes of disk that one job may take; 0: a tenth of what is free")
+	f.Float64Var(&s.speed, "speed", 0, "speed of a core relative to the reference; 0: measured")
+	f.StringSliceVar(&s.users, "user", nil, "USER@SITE whose jobs may run; none: everybody's")
+	f.StringSliceVar(&s.properties, "property", nil, "a property that jobs may ask for")
+	f.BoolVar(&s.network, "network", false, "jobs that ask for it may use the network")
+	f.BoolVar(&s.dedicated, "dedicated", false, "nobody sits at this computer")
+	f.StringVar(&s.account, "account", "nobody", "local account of the jobs, where the agent runs as root")
+	f.StringVar(&s.hours, "hours", "0-24", "hours of the day in which jobs may run, such as 18-8")
+	cli.SpanVar(cmd, &s.rules.Quiet, "quiet", 5*time.Minute, "how long after the owner's last activity jobs wait")
+	f.Float64Var(&s.rules.Load, "load", 0, "load average for each core, with the jobs', above which jobs are suspended; 0: any")
+	f.BoolVar(&s.rules.Battery, "battery", false, "jobs may run on battery")
+	f.StringVar(&s.scripted, "owner-file", "", "file that says free, active or paused, in place of the owner (for tests)")
+	return cmd
+}
+
+func (s *settings) run(cmd *cobra.Command) error {
+	if _, err := fmt.Sscanf(s.hours, "%d-%d", &s.rules.From, &s.rules.To); err != nil || s.rules.From < 0 || s.rules.From > 24 || s.rules.To < 0 || s.rules.To > 24 {
+		return cli.BadUsage("--hours %q: write two hours, such as 18-8", s.hours)
+	}
+	s.rules.From, s.rules.To = s.rules.From%24, s.rules.To%24
+	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		return err
+	}
+	account := s.account
+	if os.Geteuid() != 0 {
+		account = "" // it cannot be chosen
+	}
+	runner, err := agent.NewRunner(agent.Linux{Account: account, Apart: true})
+	if err != nil {
+		return err
+	}
+	log, err := zap.NewProduction()
+	if err != nil {
+		return err
+	}
+	defer log.Sync()
+	a, err := agent.New(agent.Config{
+		Dir: dir, Computer: s.computer(dir), Disk: s.disk, Runner: runner, Owner: s.owner(dir), Logger: log,
+	})
+	if err != nil {
+		return err
+	}
+	return a.Run(cmd.Context())
+}
+
+func (s *settings) owner(dir string) agent.Owner {
+	if s.scripted != "" {
+		return agent.Scripted(s.scripted)
+	}
+	senses := agent.NewSenses()
+	if s.dedicated {
+		s.rules.Quiet, s.rules.Load = 0, 0
+	}
+	return &agent.Desk{Senses: senses, Rules: s.rules, Pause: agent.PauseFile(dir)}
+}
+
+// systems and architectures in JSDL's words.
+var (
+	systems       = map[string]string{"linux": "LINUX", "windows": "WINNT", "darwin": "MACOS"}
+	architectures = map[string]string{"amd64": "x86_64", "arm64": "arm64", "386": "x86_32", "ppc64le": "powerpc"}
+)
+
+// computer is what this computer has for the pool.
+func (s *settings) computer(dir string) line.Computer {
+	memory, disk := agent.Capacity(dir)
+	if s.cores == 0 {
+		s.cores = max(runtime.NumCPU()-1, 1)
+	}
+	if s.memory == 0 {
+		s.memory = memory / 2
+	}
+	if s.disk == 0 {
+		s.disk = disk / 10
+	}
+	if s.speed == 0 {
+		s.speed = agent.Measure(agent.ProcessorTime)
+	}
+	system := systems[runtime.GOOS]
+	if system == "" {
+		system = strings.ToUpper(runtime.GOOS)
+	}
+	return line.Computer{
+		Architecture: architectures[runtime.GOARCH], System: system, Cores: s.cores, Memory: s.memory, Disk: s.disk, Speed: s.speed,
+		Users: s.users, Properties: s.properties, Network: s.network, Dedicated: s.dedicated,
+	}
+}

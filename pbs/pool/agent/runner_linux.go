@@ -1,0 +1,338 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/control"
+	"gbroker/pbs/embedded/supervise"
+	"gbroker/pbs/embedded/sweep"
+	"gbroker/pbs/pool/line"
+)
+
+// Linux runs programs under the supervisor of the embedded batch system.
+type Linux struct {
+	// Supervisor is the command before the SPECFILE; nil is this program and "supervise".
+	Supervisor []string
+	// Account runs the programs, where this process may choose; "" is its own.
+	Account string
+	// Apart gives programs that do not ask for the network none.
+	Apart bool
+	Log   io.Writer // what supervisors say
+
+	forks chan func()
+}
+
+// NewRunner is how programs are run on this system. The thread that starts them lives as long as the process:
+// by its end they end.
+func NewRunner(l Linux) (Runner, error) {
+	if len(l.Supervisor) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("finding this program, which is to supervise jobs: %w", err)
+		}
+		l.Supervisor = []string{self, supervise.Command}
+	}
+	l.forks = make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for fork := range l.forks {
+			fork()
+		}
+	}()
+	return &l, nil
+}
+
+func (f Folder) work() string { return filepath.Join(string(f), "work") }
+func (f Folder) ctl() string  { return filepath.Join(string(f), "ctl") }
+
+// account is the one that runs programs; nil is this process's own.
+func (l *Linux) account() (*syscall.Credential, *user.User, error) {
+	if l.Account == "" {
+		return nil, nil, nil
+	}
+	u, err := user.Lookup(l.Account)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the account that runs jobs: %w", err)
+	}
+	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, u, errors.Join(err1, err2)
+}
+
+// Prepare gives the folders of a job to the account that runs it.
+func (l *Linux) Prepare(f Folder) error {
+	c, _, err := l.account()
+	if c == nil || err != nil {
+		return err
+	}
+	if err := os.Chmod(string(f), 0o711); err != nil { // of its name nobody else knows
+		return err
+	}
+	for _, top := range []string{f.work(), f.ctl()} {
+		err := filepath.WalkDir(top, func(name string, _ os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return os.Lchown(name, int(c.Uid), int(c.Gid))
+		})
+		if err != nil {
+			return fmt.Errorf("giving the folder of a job to account %s: %w", l.Account, err)
+		}
+	}
+	return nil
+}
+
+// spec is the job as its supervisor gets it.
+func (l *Linux) spec(f Folder, j Job) *supervise.Spec {
+	s := &supervise.Spec{
+		ID: j.ID(), Work: f.work(), Control: f.ctl(), Limit: grid.Tick(j.Limit), Grace: grid.Tick(j.Grace), Site: grid.SiteName(j.Site),
+		Path: searchPath, Base: []string{"PATH=" + searchPath, "HOME=" + f.work(), "TMPDIR=" + f.work(), "LANG=C.UTF-8"},
+		Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: j.Processes, Cores: j.Cores, Memory: j.Memory}}},
+		Program: grid.Program{
+			Executable: string(j.Executable), Input: string(j.Input), Output: string(j.Output), Error: string(j.Error),
+			Directory: string(j.Directory), Parallel: j.Parallel, Dialect: grid.Dialect(j.Dialect),
+		},
+		Warning: grid.Warning{Signal: j.Warning.Signal, Before: grid.Tick(j.Warning.Before), Leader: j.Warning.Leader},
+		Shares:  []supervise.Share{{Node: grid.NodeName(j.Node), Processes: j.Processes, Cores: j.Cores, Memory: j.Memory}},
+		Ports:   grid.DefaultPorts,
+	}
+	for _, a := range j.Arguments {
+		s.Program.Arguments = append(s.Program.Arguments, string(a))
+	}
+	for _, v := range j.Environment {
+		name, value, _ := strings.Cut(string(v), "=")
+		s.Program.Environment = append(s.Program.Environment, grid.Variable{Name: name, Value: value})
+	}
+	for _, l := range j.Limits {
+		s.Program.SetLimit(grid.LimitName(l.Name), l.Value)
+	}
+	return s
+}
+
+const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Start starts the supervisor of a job; its start token at this computer lets it run once.
+func (l *Linux) Start(f Folder, j Job) (Process, error) {
+	data, err := l.spec(f, j).Encode()
+	if err != nil {
+		return nil, err
+	}
+	specFile := filepath.Join(f.ctl(), "spec")
+	if err := os.WriteFile(specFile, data, 0o644); err != nil {
+		return nil, fmt.Errorf("writing what is to be run: %w", err)
+	}
+	credential, _, err := l.account()
+	if err != nil {
+		return nil, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	defer null.Close()
+	p := &linuxProcess{folder: f, job: j, status: r, began: make(chan struct{}), ended: make(chan struct{})}
+	attr := &os.ProcAttr{
+		Dir: f.work(), Env: []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=" + strconv.Itoa(32<<20), supervise.StatusVariable + "=1"},
+		Files: []*os.File{null, null, os.Stderr, w},
+		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM, Credential: credential},
+	}
+	if l.Apart && !j.Network {
+		apart(attr.Sys)
+	}
+	done := make(chan error)
+	l.forks <- func() {
+		var err error
+		p.supervisor, err = os.StartProcess(l.Supervisor[0], append(append([]string{}, l.Supervisor...), specFile), attr)
+		done <- err
+	}
+	if err := <-done; err != nil {
+		r.Close()
+		return nil, fmt.Errorf("starting the supervisor of a job: %w", err)
+	}
+	go p.listen()
+	go p.reap()
+	return p, nil
+}
+
+// apart puts a process into a network of its own, which reaches nothing.
+func apart(attr *syscall.SysProcAttr) {
+	attr.Cloneflags |= syscall.CLONE_NEWNET
+	if os.Geteuid() != 0 {
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+	}
+}
+
+// Settle ends what is left of a job and tells what became of it.
+func (l *Linux) Settle(f Folder, j Job) (o Outcome, started bool, err error) {
+	at := j.ID()
+	_, taken, err := control.ReadToken(f.ctl(), at)
+	if err != nil || !taken {
+		return o, false, err
+	}
+	run, ran, err := control.ReadRun(f.ctl(), at)
+	if err != nil {
+		return o, true, err
+	}
+	sweep.Attempt(at, run.Leader, false)
+	if o, err = outcome(f, at); err != nil || o.Cause != line.Killed {
+		return o, true, err
+	}
+	o.Cause, o.Detail = line.CutOff, "the agent of its computer, or the computer itself, ended while it ran"
+	if !ran {
+		o.Began = 0
+	}
+	return o, true, nil
+}
+
+var causes = map[grid.Cause]string{
+	grid.ByItself: line.ByItself, grid.ByWalltime: line.ByWalltime, grid.ByRequest: line.ByRequest, grid.NeverRan: line.NeverRan,
+	grid.Disappeared: line.Killed,
+}
+
+// outcome reads how a job ended that runs no more; without an end its supervisor was killed.
+func outcome(f Folder, at grid.AttemptID) (o Outcome, err error) {
+	run, ran, err := control.ReadRun(f.ctl(), at)
+	if err != nil {
+		return o, err
+	}
+	if ran {
+		o.On = run.At
+	}
+	end, ended, err := control.ReadEnd(f.ctl(), at)
+	if err != nil {
+		return o, err
+	}
+	if !ended {
+		o.Cause, o.Detail, o.At = line.Killed, "its supervisor ended without a word: it was killed", control.Now()
+		return o, nil
+	}
+	used, err := control.ReadUsage(f.ctl(), at)
+	if err != nil {
+		return o, err
+	}
+	o.At, o.ExitCode, o.Signal, o.Cause, o.Detail = end.At, end.ExitCode, end.Signal, causes[end.Cause], end.Detail
+	o.CPU, o.Memory = int64(used.CPU), used.Memory
+	return o, nil
+}
+
+// linuxProcess is a supervisor with its program.
+type linuxProcess struct {
+	folder     Folder
+	job        Job
+	supervisor *os.Process
+	status     *os.File
+	began      chan struct{}
+	ended      chan struct{}
+}
+
+// listen waits for the word that the program runs.
+func (p *linuxProcess) listen() {
+	defer p.status.Close()
+	if n, _ := p.status.Read(make([]byte, 1)); n > 0 {
+		close(p.began)
+	}
+}
+
+func (p *linuxProcess) reap() {
+	p.supervisor.Wait()
+	close(p.ended)
+}
+
+func (p *linuxProcess) Began() <-chan struct{} { return p.began }
+
+func (p *linuxProcess) Wait(ctx context.Context) (Outcome, error) {
+	select {
+	case <-p.ended:
+	case <-ctx.Done():
+		return Outcome{}, ctx.Err()
+	}
+	at := p.job.ID()
+	_, taken, err := control.ReadToken(p.folder.ctl(), at)
+	switch {
+	case err != nil:
+		return Outcome{}, err
+	case !taken:
+		return Outcome{End: line.End{Cause: line.NeverRan, Detail: "its supervisor ended before it began"}, At: control.Now()}, nil
+	}
+	run, _, err := control.ReadRun(p.folder.ctl(), at)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if o, err := outcome(p.folder, at); err != nil || o.Cause != line.Killed {
+		return o, err
+	}
+	sweep.Attempt(at, run.Leader, true)
+	return outcome(p.folder, at)
+}
+
+func (p *linuxProcess) Suspend(stop bool) error {
+	if stop {
+		return p.supervisor.Signal(supervise.Suspend)
+	}
+	return p.supervisor.Signal(supervise.Resume)
+}
+
+func (p *linuxProcess) Kill() error {
+	if err := control.AskKill(p.folder.ctl(), p.job.ID()); err != nil {
+		return err
+	}
+	return p.Abandon()
+}
+
+func (p *linuxProcess) Abandon() error {
+	if err := p.supervisor.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// ticks are what /proc counts in a second.
+const ticks = 100
+
+func (p *linuxProcess) Used() (used grid.Tick) {
+	for _, pid := range supervise.Descendants(p.supervisor.Pid) {
+		used += cpuOf(pid)
+	}
+	return used
+}
+
+// cpuOf is the processor time of a process and of its children that have ended.
+func cpuOf(pid int) grid.Tick {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	text := string(data)
+	f := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	if len(f) < 15 {
+		return 0
+	}
+	sum := int64(0)
+	for _, one := range f[11:15] {
+		n, err := strconv.ParseInt(one, 10, 64)
+		if err != nil {
+			return 0
+		}
+		sum += n
+	}
+	return grid.Span(time.Duration(sum) * time.Second / ticks)
+}

@@ -1,0 +1,132 @@
+package pool
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/plan"
+
+	"go.uber.org/zap"
+)
+
+// pass gives computers the jobs whose turn it is.
+func (s *System) pass() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		return
+	}
+	ready := slices.DeleteFunc(slices.Clone(s.queue), func(e *entry) bool { return e.killed })
+	shot := s.snapshot(ready)
+	computers := s.sorted()
+	for _, p := range plan.Pass(shot) {
+		e := ready[p.Index]
+		if len(p.Shares) != 1 { // narrow leaves no other
+			continue
+		}
+		s.give(e, computers[p.Shares[0].Node])
+		s.queue = slices.DeleteFunc(s.queue, func(o *entry) bool { return o == e })
+	}
+}
+
+// whole is the demand of a job as one piece: no job is wider than a computer.
+func (e *entry) whole() grid.Demand {
+	d := e.Demand
+	one := grid.Chunk{Count: 1}
+	for _, c := range d.Chunks {
+		one.Processes += c.Count * c.Processes
+		one.Cores += c.Count * c.Cores
+		one.Memory += int64(c.Count) * c.Memory
+		for _, r := range c.Resources {
+			i := slices.IndexFunc(one.Resources, func(o grid.Resource) bool { return o.Name == r.Name })
+			if i < 0 {
+				one.Resources = append(one.Resources, grid.Resource{Name: r.Name})
+				i = len(one.Resources) - 1
+			}
+			one.Resources[i].Amount += int64(c.Count) * r.Amount
+		}
+	}
+	one.Processes = max(one.Processes, 1)
+	d.Chunks = []grid.Chunk{one}
+	return d
+}
+
+// narrow is the demand as one piece, on the computers that may have it now.
+func (s *System) narrow(e *entry, computers []*computer) grid.Demand {
+	d := e.whole()
+	var may []string
+	for _, c := range computers {
+		if c.admits(e) && !e.refusals[c.name].After(time.Now()) {
+			may = append(may, c.name)
+		}
+	}
+	if len(may) == len(computers) {
+		return d
+	}
+	if len(d.Hosts) > 0 {
+		may = slices.DeleteFunc(may, func(name string) bool {
+			n := plan.Node{Name: grid.NodeName(name)}
+			return !slices.ContainsFunc(d.Hosts, n.Called)
+		})
+	}
+	if len(may) == 0 {
+		may = []string{"-"} // no computer's name
+	}
+	d.Hosts = may
+	return d
+}
+
+// refuse says why the job can never run on any computer of the pool.
+func (s *System) refuse(e *entry) error {
+	computers := s.sorted()
+	shot := s.snapshot(nil)
+	for i := range shot.Nodes {
+		shot.Nodes[i].Down = false
+	}
+	if _, r := plan.Form(shot, e.Demand); r != nil || e.Demand.DistinctNodes && e.pieces() > 1 {
+		return fmt.Errorf("%w: it asks for several nodes, and a job of a pool runs on one computer", grid.ErrInvalid)
+	}
+	if r := plan.Refuse(shot, plan.Question{Demand: s.narrow(e, computers), Queue: e.Queue, Limit: grid.Tick(e.Assignment.Limit)}); r != nil {
+		return fmt.Errorf("%w: no computer of pool %s can run it: %s (asked %s, available %s)", grid.ErrInvalid, s.config.Site.Name, r.Reason, r.Asked, r.Available)
+	}
+	return nil
+}
+
+// mind looks after jobs whose computers are silent.
+func (s *System) mind() {
+	s.mu.Lock()
+	var lost []*entry
+	for _, c := range s.computers {
+		silent := time.Since(c.seen)
+		for _, e := range c.jobs {
+			switch {
+			case e.stint == "" && silent > s.absent():
+				s.log.Info("a job waits again: its computer is silent", zap.Stringer("attempt", e.id), zap.String("computer", c.name))
+				s.again(e)
+			case e.stint != "" && silent > s.config.Silence:
+				lost = append(lost, e)
+			}
+		}
+	}
+	s.mu.Unlock()
+	for _, e := range lost {
+		s.cutOff(e, fmt.Sprintf("its computer has not been heard for %v", s.config.Silence))
+	}
+}
+
+// again puts a job back into the queue; s.mu is held.
+func (s *System) again(e *entry) {
+	s.take(e)
+	at, _ := slices.BinarySearchFunc(s.queue, e, (*entry).rank)
+	s.queue = slices.Insert(s.queue, at, e)
+	s.kick()
+}
+
+func (e *entry) pieces() (n int) {
+	for _, c := range e.Demand.Chunks {
+		n += c.Count
+	}
+	return n
+}

@@ -1,0 +1,125 @@
+package pool
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/pool/line"
+	"gbroker/plan"
+
+	"go.uber.org/zap"
+)
+
+// computer is one of the pool.
+type computer struct {
+	name       string
+	facts      line.Computer
+	registered bool
+	session    string
+	seen       time.Time // its last word, or when the pool was opened
+	status     line.Status
+	jobs       map[string]*entry
+	version    uint64        // of its orders
+	news       chan struct{} // closed when the orders change
+}
+
+// computerOf is the computer of a name, which need not have said anything yet; s.mu is held.
+func (s *System) computerOf(name string) *computer {
+	c := s.computers[name]
+	if c == nil {
+		c = &computer{name: name, seen: time.Now(), jobs: map[string]*entry{}, news: make(chan struct{})}
+		s.computers[name] = c
+	}
+	return c
+}
+
+// order tells a computer that its orders have changed; s.mu is held.
+func (c *computer) order() {
+	c.version++
+	close(c.news)
+	c.news = make(chan struct{})
+}
+
+// ready tells that it takes jobs now.
+func (s *System) ready(c *computer) bool {
+	return c.registered && c.session != "" && c.status.Availability == line.Free && time.Since(c.seen) < s.absent()
+}
+
+// absent is after how long without a word a computer gets no more jobs.
+func (s *System) absent() time.Duration { return 3*s.config.Interval + 2*time.Second }
+
+// sorted are all registered computers by their names; s.mu is held.
+func (s *System) sorted() (list []*computer) {
+	for _, name := range slices.Sorted(maps.Keys(s.computers)) {
+		if c := s.computers[name]; c.registered {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (s *System) node(c *computer) plan.Node {
+	return plan.Node{
+		Name: grid.NodeName(c.name), Cores: c.facts.Cores, Memory: c.facts.Memory, Resources: c.facts.Named(), Speed: c.facts.Speed,
+		Architecture: c.facts.Architecture, System: c.facts.System, Properties: c.facts.Properties, Down: !s.ready(c),
+	}
+}
+
+// admits tells whether the owner of a computer lets a job onto it.
+func (c *computer) admits(e *entry) bool {
+	if len(c.facts.Users) > 0 && !slices.Contains(c.facts.Users, e.Assignment.Owner) {
+		return false
+	}
+	return (!e.Assignment.Network || c.facts.Network) && e.Demand.Disk <= c.facts.Disk
+}
+
+func (s *System) computerFile(name string) string {
+	return filepath.Join(s.config.Spool, "computers", name+recordSuffix)
+}
+
+func (s *System) saveComputer(c *computer) error {
+	data, err := json.Marshal(&c.facts)
+	if err == nil {
+		err = line.WriteFile(s.computerFile(c.name), data)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: keeping what computer %s is: %w", grid.ErrUnavailable, c.name, err)
+	}
+	return nil
+}
+
+// loadComputers takes up the computers that have registered.
+func (s *System) loadComputers() error {
+	names, err := os.ReadDir(filepath.Join(s.config.Spool, "computers"))
+	if err != nil {
+		return fmt.Errorf("reading the computers of the pool: %w", err)
+	}
+	for _, n := range names {
+		name, is := strings.CutSuffix(n.Name(), recordSuffix)
+		if !is || grid.CheckName(name) != nil {
+			continue
+		}
+		data, err := os.ReadFile(s.computerFile(name))
+		var facts line.Computer
+		if err == nil {
+			err = json.Unmarshal(data, &facts)
+		}
+		if err == nil {
+			err = facts.Check()
+		}
+		if err != nil {
+			s.log.Error("what a computer is cannot be read: it will register again", zap.String("computer", name), zap.Error(err))
+			continue
+		}
+		c := s.computerOf(name)
+		c.facts, c.registered = facts, true
+	}
+	return nil
+}

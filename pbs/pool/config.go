@@ -1,0 +1,80 @@
+package pool
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/plan"
+
+	"go.uber.org/zap"
+)
+
+// Config is all that a pool needs to know.
+type Config struct {
+	Site grid.Site
+	// Policy decides who starts.
+	Policy plan.Policy
+	Spool  string // absolute folder, made if absent; one pool at a time uses it
+	// Listen is where agents call, HOST:PORT. Address is how they call it, where that is not the same.
+	Listen, Address string
+	// Interval is how often each computer reports; 0 is 30 s.
+	Interval time.Duration
+	// Hold is for how long a computer's request for orders is held until there are some; 0 is 30 s,
+	// below 0 no computer asks between its reports.
+	Hold time.Duration
+	// Silence is after how long without a word from its computer a job counts as cut off; 0 is
+	// 10 min. Longer spares jobs that a network cuts off, shorter finds lost ones sooner.
+	Silence time.Duration
+	// Grace is what a program gets between SIGTERM and SIGKILL; 0 is 5 s.
+	Grace time.Duration
+	// MaxQueue bounds the jobs that wait or run; more are refused. 0 is 20,000.
+	MaxQueue int
+	// Changed is called, from any goroutine, whenever the progress of an attempt may have changed.
+	// It must not wait for a method of the System. nil: nobody is told.
+	Changed func(grid.AttemptID)
+	Logger  *zap.Logger // nil: silent
+}
+
+func (c Config) withDefaults() Config {
+	if c.Interval == 0 {
+		c.Interval = 30 * time.Second
+	}
+	if c.Hold == 0 {
+		c.Hold = 30 * time.Second
+	}
+	c.Hold = max(c.Hold, 0)
+	if c.Silence == 0 {
+		c.Silence = 10 * time.Minute
+	}
+	if c.Grace == 0 {
+		c.Grace = 5 * time.Second
+	}
+	if c.MaxQueue == 0 {
+		c.MaxQueue = 20_000
+	}
+	if c.Changed == nil {
+		c.Changed = func(grid.AttemptID) {}
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c
+}
+
+// Validate says what is wrong with c and what to write instead.
+func (c Config) Validate() error {
+	if !filepath.IsAbs(c.Spool) {
+		return fmt.Errorf("%w: the spool folder %q must be an absolute path", grid.ErrInvalid, c.Spool)
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		return fmt.Errorf("%w: the pool listens at %q, which is not HOST:PORT: %w", grid.ErrInvalid, c.Listen, err)
+	}
+	if c.Interval < 0 || c.Interval > time.Hour || c.Hold > time.Hour || c.Silence < 0 || c.Grace < 0 || c.MaxQueue < 0 {
+		return fmt.Errorf("%w: interval %v and hold %v must be at most an hour; silence %v, grace %v and max queue %d not negative",
+			grid.ErrInvalid, c.Interval, c.Hold, c.Silence, c.Grace, c.MaxQueue)
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package pool
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/control"
+	"gbroker/pbs/pool/line"
+)
+
+// assigned is the job of a tag that a computer has, told to start it or not.
+func (s *System) assigned(name, tag string) (*entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.computers[name]
+	if c == nil || c.jobs[tag] == nil {
+		return nil, fmt.Errorf("%w: job %.20q is not this computer's", grid.ErrForbidden, tag)
+	}
+	return c.jobs[tag], nil
+}
+
+// inputs lists what lies in the sandbox of a job.
+func (s *System) inputs(name, tag string) (files line.Files, err error) {
+	e, err := s.assigned(name, tag)
+	if err != nil {
+		return files, err
+	}
+	err = filepath.WalkDir(e.Work, func(at string, d fs.DirEntry, err error) error {
+		if err != nil || at == e.Work {
+			return err
+		}
+		inside, err := filepath.Rel(e.Work, at)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if isIncoming(inside) {
+			return nil
+		}
+		f := line.File{Path: []byte(inside), Mode: uint32(info.Mode().Perm())}
+		switch {
+		case d.IsDir():
+			f.Folder = true
+		case info.Mode().IsRegular():
+			f.Size = info.Size()
+		case info.Mode()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(at)
+			if err != nil {
+				return err
+			}
+			f.Link = []byte(to)
+			if path.IsAbs(to) || line.CheckPath(path.Join(path.Dir(inside), to)) != nil {
+				return s.giveUp(e, fmt.Sprintf("%q leads out of the job's sandbox by a symbolic link", inside))
+			}
+		default:
+			return nil // a pipe or a socket
+		}
+		if len(files.Files) >= grid.MaxFiles {
+			return s.giveUp(e, fmt.Sprintf("its sandbox has more than %d files", grid.MaxFiles))
+		}
+		files.Files = append(files.Files, f)
+		return nil
+	})
+	if err != nil && !errors.Is(err, grid.ErrForbidden) {
+		err = fmt.Errorf("%w: reading the sandbox of %s: %w", grid.ErrUnavailable, e.id, err)
+	}
+	return files, err
+}
+
+// giveUp ends an attempt that cannot be started, and says so as an error.
+func (s *System) giveUp(e *entry, why string) error {
+	taken, held, err := control.Take(e.Control, e.id, control.Supervisor, control.Process{}) // no process stands behind it
+	if err == nil && (taken || held.Holder == control.Supervisor) {
+		err = s.finish(e, control.End{At: control.Now(), Cause: grid.NeverRan, Detail: why}, grid.Usage{})
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s", grid.ErrForbidden, why)
+}
+
+// cannot takes a computer's word that no computer can start a job as it is.
+func (s *System) cannot(c *computer, tag, why string) error {
+	e, err := s.assigned(c.name, tag)
+	if err != nil {
+		return err
+	}
+	if err := s.giveUp(e, why); !errors.Is(err, grid.ErrForbidden) {
+		return err
+	}
+	return nil
+}
+
+// pathOf is the file of a request about one.
+func pathOf(r *http.Request) (string, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(r.URL.Query().Get("path"))
+	if err != nil {
+		return "", fmt.Errorf("%w: the path of a file is no base64", line.ErrLimit)
+	}
+	return string(raw), line.CheckPath(string(raw))
+}
+
+// sendFile sends one input.
+func (s *System) sendFile(w http.ResponseWriter, r *http.Request) {
+	if err := s.sendIt(w, r); err != nil {
+		s.fail(w, r, err)
+	}
+}
+
+func (s *System) sendIt(w http.ResponseWriter, r *http.Request) error {
+	name := s.caller(r)
+	if name == "" {
+		return errStranger
+	}
+	e, err := s.assigned(name, r.PathValue("tag"))
+	if err != nil {
+		return err
+	}
+	inside, err := pathOf(r)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(e.Work)
+	if err != nil {
+		return fmt.Errorf("%w: the sandbox of %s: %w", grid.ErrUnavailable, e.id, err)
+	}
+	defer root.Close()
+	f, err := root.Open(inside)
+	if err != nil {
+		return fmt.Errorf("%w: %w", grid.ErrNotFound, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return fmt.Errorf("%w: %q is no regular file", grid.ErrNotFound, inside)
+	}
+	w.Header().Set("Content-Length", strconv.FormatInt(info.Size(), 10))
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(fileLimit))
+	io.CopyN(w, f, info.Size()) // who gets less than was announced knows it
+	return nil
+}
+
+// takeFile takes one file that a job has left.
+func (s *System) takeFile(w http.ResponseWriter, r *http.Request) {
+	if err := s.takeIt(w, r); err != nil {
+		s.fail(w, r, err)
+	}
+}
+
+func (s *System) takeIt(w http.ResponseWriter, r *http.Request) error {
+	name := s.caller(r)
+	if name == "" {
+		return errStranger
+	}
+	s.mu.Lock()
+	c := s.computers[name]
+	s.mu.Unlock()
+	if c == nil {
+		return fmt.Errorf("%w: this computer is not registered", errUnknown)
+	}
+	q := r.URL.Query()
+	e, err := s.held(c, r.PathValue("tag"), q.Get("stint"))
+	if err != nil {
+		return err
+	}
+	inside, err := pathOf(r)
+	if err != nil {
+		return err
+	}
+	mode, err := strconv.ParseUint(q.Get("mode"), 8, 32)
+	if err != nil || mode > 0o777 {
+		return fmt.Errorf("%w: the mode %.20q", line.ErrLimit, q.Get("mode"))
+	}
+	if err := s.charge(e, r.ContentLength); err != nil {
+		return err
+	}
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(fileLimit))
+	defer http.NewResponseController(w).SetReadDeadline(time.Time{})
+	return s.write(e, inside, fs.FileMode(mode), r, q.Get("sha256"))
+}
+
+// charge counts what a job brings back.
+func (s *System) charge(e *entry, size int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if size < 0 || e.bytes+size > grid.MaxSandbox || e.files >= 8*grid.MaxFiles {
+		return fmt.Errorf("%w: what %s leaves is more than a sandbox holds", line.ErrLimit, e.id)
+	}
+	e.bytes, e.files = e.bytes+size, e.files+1
+	return nil
+}
+
+// write makes a file appear whole in the sandbox.
+func (s *System) write(e *entry, inside string, mode fs.FileMode, r *http.Request, sum string) error {
+	root, err := os.OpenRoot(e.Work)
+	if err != nil {
+		return fmt.Errorf("%w: the sandbox of %s: %w", grid.ErrUnavailable, e.id, err)
+	}
+	defer root.Close()
+	tmp := incoming + e.tag + "." + line.Nonce()
+	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
+	}
+	defer root.Remove(tmp)
+	h := sha256.New()
+	_, err = io.Copy(io.MultiWriter(f, h), io.LimitReader(r.Body, r.ContentLength))
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("%w: taking %q of %s: %w", grid.ErrUnavailable, inside, e.id, err)
+	}
+	if hex.EncodeToString(h.Sum(nil)) != sum {
+		return fmt.Errorf("%w: %q came otherwise than it was sent", line.ErrLimit, inside)
+	}
+	if dir := path.Dir(inside); dir != "." {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("%w: making the folder of %q: %w", grid.ErrInvalid, inside, err)
+		}
+	}
+	if err := root.Rename(tmp, inside); err != nil {
+		return fmt.Errorf("%w: taking %q of %s: %w", grid.ErrInvalid, inside, e.id, err)
+	}
+	return nil
+}
+
+// incoming begins the names of files that are being brought back.
+const incoming = ".gbroker-incoming."
+
+// isIncoming tells that a file is the rest of one that was being brought.
+func isIncoming(name string) bool { return strings.HasPrefix(path.Base(name), incoming) }

@@ -1,0 +1,163 @@
+package pool
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/control"
+	"gbroker/pbs/pool/line"
+
+	"go.uber.org/zap"
+)
+
+// record is a job in the spool, SPOOL/jobs/TAG.json.
+type record struct {
+	Assignment    line.Assignment
+	Work, Control string
+	Expected, Age grid.Tick
+	Arrived       grid.Tick
+	Sequence      uint64
+	Demand        grid.Demand
+	Queue         grid.QueueName
+	Deadline      grid.Tick
+	Rerunnable    bool
+	Held          bool
+}
+
+// entry is a job that waits or runs.
+type entry struct {
+	record
+	id       grid.AttemptID
+	tag      string
+	computer *computer // whose it is; nil of one that waits
+	known    bool      // the computer has said that it holds it
+	stint    string    // of the computer's hold, once that has the start token
+	count    int       // computers that had the token
+	assigned time.Time
+	started  grid.Tick // when it was assigned, then when its program was started
+	killed   bool      // its end is wanted
+	report   line.Report
+	refusals map[string]time.Time // computers that would not have it, until when
+	files    int                  // that were brought back
+	bytes    int64
+}
+
+// waiting tells that no computer has it.
+func (e *entry) waiting() bool { return e.computer == nil }
+
+// rank orders the queue: older first.
+func (e *entry) rank(o *entry) int {
+	return cmp.Or(cmp.Compare(e.Arrived-e.Age, o.Arrived-o.Age), cmp.Compare(e.Sequence, o.Sequence))
+}
+
+func newEntry(r record) *entry {
+	id := r.Assignment.ID()
+	return &entry{record: r, id: id, tag: id.Tag()}
+}
+
+const recordSuffix = ".json"
+
+func (s *System) jobFile(tag string) string { return filepath.Join(s.jobs, tag+recordSuffix) }
+
+// spool writes a job's file.
+func (s *System) spool(e *entry) error {
+	data, err := json.Marshal(&e.record)
+	if err == nil {
+		name := s.jobFile(e.tag)
+		if err = os.WriteFile(name+".tmp", data, 0o600); err == nil {
+			err = os.Rename(name+".tmp", name)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: spooling %s: %w", grid.ErrUnavailable, e.id, err)
+	}
+	return nil
+}
+
+func (s *System) unspool(e *entry) {
+	if err := os.Remove(s.jobFile(e.tag)); err != nil && !os.IsNotExist(err) {
+		s.log.Warn("a spooled job cannot be removed", zap.Stringer("attempt", e.id), zap.Error(err))
+	}
+}
+
+// load takes up the spool.
+func (s *System) load() error {
+	names, err := os.ReadDir(s.jobs)
+	if err != nil {
+		return fmt.Errorf("reading the spool: %w", err)
+	}
+	for _, n := range names {
+		name := filepath.Join(s.jobs, n.Name())
+		switch {
+		case strings.HasSuffix(n.Name(), ".tmp"):
+			os.Remove(name)
+		case strings.HasSuffix(n.Name(), recordSuffix):
+			if err := s.loadJob(name); err != nil {
+				s.log.Error("a spooled job cannot be read and is moved aside; the broker will submit it again",
+					zap.String("file", name), zap.Error(err), zap.NamedError("moving", os.Rename(name, name+".corrupt")))
+			}
+		}
+	}
+	slices.SortFunc(s.queue, (*entry).rank)
+	return nil
+}
+
+func (s *System) loadJob(name string) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	var r record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return err
+	}
+	e := newEntry(r)
+	if filepath.Base(name) != e.tag+recordSuffix || !filepath.IsAbs(r.Control) || !filepath.IsAbs(r.Work) || r.Assignment.Limit < 1 {
+		return fmt.Errorf("it is of %s and belongs to another file, or is not whole", e.id)
+	}
+	s.sequence = max(s.sequence, r.Sequence)
+	token, taken, err := control.ReadToken(r.Control, e.id)
+	if err != nil {
+		// It cannot start while that is so.
+		s.log.Error("nothing is known of a spooled job", zap.Stringer("attempt", e.id), zap.Error(err))
+	}
+	if taken && token.Holder == control.Broker {
+		s.unspool(e)
+		return nil
+	}
+	if _, ended, err := control.ReadEnd(r.Control, e.id); ended && err == nil {
+		s.unspool(e)
+		return nil
+	}
+	if taken {
+		s.resume(e)
+	}
+	s.known[e.id], s.byTag[e.tag] = e, e
+	if e.waiting() {
+		s.queue = append(s.queue, e)
+	}
+	return nil
+}
+
+// resume finds out, of a job whose token is taken, which computer has it. s.mu is held, or not needed.
+func (s *System) resume(e *entry) {
+	if asked, err := control.KillAsked(e.Control, e.id); asked || err != nil {
+		e.killed = true
+	}
+	g, there, err := control.ReadGrant(e.Control, e.id)
+	if err != nil || !there {
+		return // nobody was told to start: it waits on
+	}
+	s.give(e, s.computerOf(g.Computer))
+	e.known, e.stint, e.count, e.started = true, g.Stint, g.Count, g.At
+	if run, ran, err := control.ReadRun(e.Control, e.id); ran && err == nil {
+		e.started = run.At
+	}
+}

@@ -1,0 +1,179 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/pool/line"
+
+	"go.uber.org/zap"
+)
+
+// errUnknown tells a computer to begin again: to register, or to connect.
+var errUnknown = errors.New("begin again")
+
+// register keeps what a computer is.
+func (s *System) register(name string, r line.Register) error {
+	if err := r.Computer.Check(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.computerOf(name)
+	c.facts, c.registered, c.seen = r.Computer, true, time.Now()
+	s.kick()
+	return s.saveComputer(c)
+}
+
+// connect begins a session: what the computer does not hold of what it was given is lost.
+func (s *System) connect(name string, hello line.Connect) (line.Orders, error) {
+	if err := hello.Check(); err != nil {
+		return line.Orders{}, err
+	}
+	s.mu.Lock()
+	c := s.computers[name]
+	if c == nil || !c.registered {
+		s.mu.Unlock()
+		return line.Orders{}, fmt.Errorf("%w: this computer is not registered", errUnknown)
+	}
+	c.session, c.seen = hello.Session, time.Now()
+	c.status = line.Status{Availability: line.Paused}
+	var lost []*entry
+	for _, e := range c.jobs {
+		holds := slices.ContainsFunc(hello.Jobs, func(r line.Report) bool { return r.Tag == e.tag && (e.stint == "" || r.Stint == e.stint) })
+		switch {
+		case holds:
+			e.known = true
+		case e.stint != "":
+			lost = append(lost, e)
+		default:
+			s.again(e)
+		}
+	}
+	s.mu.Unlock()
+	for _, e := range lost {
+		s.cutOff(e, fmt.Sprintf("its computer %s has lost it", name))
+	}
+	s.log.Info("a computer has connected", zap.String("computer", name), zap.Int("jobs", len(hello.Jobs)))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.orders(c), nil
+}
+
+// session is the computer of a name whose session this is; s.mu is held.
+func (s *System) session(name, session string) (*computer, error) {
+	c := s.computers[name]
+	if c == nil || !c.registered || c.session != session || session == "" {
+		return nil, fmt.Errorf("%w: this is no session of computer %s", errUnknown, name)
+	}
+	c.seen = time.Now()
+	return c, nil
+}
+
+// hear takes a report.
+func (s *System) hear(name string, r line.Status) (line.Orders, error) {
+	if err := r.Check(); err != nil {
+		return line.Orders{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.session(name, r.Session)
+	if err != nil {
+		return line.Orders{}, err
+	}
+	if c.status.Availability != r.Availability {
+		s.kick()
+	}
+	for _, j := range r.Jobs {
+		if e := c.jobs[j.Tag]; e != nil && (e.stint == "" || e.stint == j.Stint) {
+			e.known, e.report = true, j
+		}
+	}
+	r.Jobs = nil // they are with the entries
+	c.status = r
+	if len(s.queue) > 0 {
+		s.kick()
+	}
+	return s.orders(c), nil
+}
+
+// orders are all that a computer is to do; s.mu is held.
+func (s *System) orders(c *computer) line.Orders {
+	o := line.Orders{Interval: s.config.Interval.Milliseconds(), Hold: s.config.Hold.Milliseconds(), Version: c.version, Jobs: []line.Order{}}
+	for _, e := range c.jobs {
+		job := line.Order{Tag: e.tag, Kill: e.killed}
+		if !e.known && !e.killed {
+			job.Assignment = &e.Assignment
+		}
+		o.Jobs = append(o.Jobs, job)
+	}
+	return o
+}
+
+// await gives a computer its orders once they are newer than a version, or after the hold.
+func (s *System) await(ctx context.Context, name, session string, version uint64) (line.Orders, error) {
+	over := time.NewTimer(s.config.Hold)
+	defer over.Stop()
+	for held := true; ; {
+		s.mu.Lock()
+		c, err := s.session(name, session)
+		if err != nil || !held || c.version != version {
+			defer s.mu.Unlock()
+			if err != nil {
+				return line.Orders{}, err
+			}
+			return s.orders(c), nil
+		}
+		news := c.news
+		s.mu.Unlock()
+		select {
+		case <-news:
+		case <-over.C:
+			held = false
+		case <-ctx.Done():
+			return line.Orders{}, ctx.Err()
+		}
+	}
+}
+
+// disconnect ends a session; jobs that run go on.
+func (s *System) disconnect(name, session string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.session(name, session)
+	if err != nil {
+		return err
+	}
+	c.session = ""
+	for _, e := range c.jobs {
+		if e.stint == "" {
+			s.again(e)
+		}
+	}
+	return nil
+}
+
+// refuses notes that a computer will not have a job, and gives that to another.
+func (s *System) refuses(name, tag, why string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.computers[name]
+	if c == nil || c.jobs[tag] == nil || c.jobs[tag].stint != "" {
+		return fmt.Errorf("%w: job %s is not this computer's to refuse", grid.ErrForbidden, tag)
+	}
+	e := c.jobs[tag]
+	if e.refusals == nil {
+		e.refusals = map[string]time.Time{}
+	}
+	e.refusals[name] = time.Now().Add(refused)
+	s.log.Info("a computer will not have a job", zap.String("computer", name), zap.Stringer("attempt", e.id), zap.String("why", why))
+	s.again(e)
+	return nil
+}
+
+// refused is for how long a computer is not asked again about a job that it would not have.
+const refused = 10 * time.Minute
