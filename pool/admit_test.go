@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"gbroker/grid"
 )
 
@@ -76,4 +78,33 @@ func TestAdmissionMindsThoseWhoWait(t *testing.T) {
 	if p, err := safe.Admit(now, computers, waiting, &j); err == nil || err.Error() != "no computer of this pool can make 11:00; the earliest end is 11:06" {
 		t.Errorf("with a margin: %+v, %v", p, err)
 	}
+}
+
+// The earliest end that a refusal tells is the first deadline with which the job is taken at that moment, and what is taken ends in time.
+func TestRefusedUntilTheEarliestEnd(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		const now = 100
+		computers, waiting, j := drawComputers(t), drawJobs.Draw(t, "waiting"), drawJob(t)
+		r := named[rapid.IntRange(0, len(named)-1).Draw(t, "rule")].rule
+		r.Margin = rapid.SampledFrom([]float64{0, 0.25}).Draw(t, "margin")
+		j.Deadline = now
+		_, err := r.Admit(now, computers, waiting, &j)
+		var refusal *Refusal
+		if !errors.As(err, &refusal) {
+			t.Fatalf("a job that would have to be done is admitted: %v", err)
+		}
+		if refusal.Earliest == Never {
+			return
+		}
+		j.Deadline = refusal.Earliest
+		p, err := r.Admit(now, computers, waiting, &j)
+		if err != nil || p.End > j.Deadline || p.Start < max(now, computers[p.Computer].Free) || computers[p.Computer].Lacks(&j) != "" {
+			t.Fatalf("refused until %d: %v, %+v", j.Deadline, err, p)
+		}
+		j.Deadline--
+		if _, err := r.Admit(now, computers, waiting, &j); err == nil {
+			t.Fatalf("%d was said to be the earliest, and %d is taken", refusal.Earliest, j.Deadline)
+		}
+	})
 }

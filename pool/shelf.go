@@ -73,19 +73,24 @@ func (s *shelf) inTime(j *Job, p Place) bool {
 	return ok
 }
 
-// soonest is where a job ends first; on a dedicated computer only if it ends on no other.
+// soonest is where a job ends first, one with a deadline with the margin of safety; under a rule of best fit on a dedicated computer
+// only if it ends on no other.
 func (s *shelf) soonest(j *Job, present bool) Place {
-	best := Place{End: Never}
+	best, safe := Place{End: Never}, Never
+	work := j.Work
+	if j.Deadline != 0 {
+		work *= 1 + s.rule.Margin
+	}
 	for _, i := range s.order {
 		c := &s.computers[i]
-		if c.Dedicated && best.End < Never && !s.computers[best.Computer].Dedicated {
+		if s.rule.Fit == BestFit && c.Dedicated && best.End < Never && !s.computers[best.Computer].Dedicated {
 			break
 		}
 		if present && s.free[i] > s.now || c.Lacks(j) != "" {
 			continue
 		}
-		if end := c.Forecast.End(s.free[i], j.Work); end < best.End {
-			best = Place{i, s.free[i], end}
+		if end := c.Forecast.End(s.free[i], work); end < safe {
+			best, safe = Place{i, s.free[i], c.Forecast.End(s.free[i], j.Work)}, end
 		}
 	}
 	return best

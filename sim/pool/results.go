@@ -27,8 +27,8 @@ type Options struct {
 	Seen    func(done, all int) // one call at a time
 }
 
-// Run runs each task with each seed. Results are the same with any number of workers. When the context ends, they are those so far, and
-// partial is true; then the rows have the same seeds for all tasks as far as these came, the first ones.
+// Run runs each task with each seed, the first seed of all tasks before the second. Results are the same with any number of workers. When the context
+// ends, they are those so far, which may be a few seeds more for some tasks than for others, and partial is true.
 func Run(ctx context.Context, tasks []Task, o Options) (rows []Row, partial bool) {
 	got := make([]*Outcome, len(tasks)*o.Seeds) // by seed, then task
 	queue := make(chan int)
