@@ -41,8 +41,10 @@ type SiteView struct {
 	Started  int
 	Accuracy plan.Accuracy
 	// Far is a site beyond the neighbours, of which Age ago its own record was made.
-	Far bool
-	Age grid.Tick
+	Far        bool
+	Age        grid.Tick
+	Addresses  []string
+	ProposedBy []string // how the neighbours are called here that have it as a member
 }
 
 // What the API needs of a broker is three services, each with a table of routes of its own: what one may not do is not

@@ -353,10 +353,12 @@ type Site struct {
 	ClockOffsetS *float64 `json:"clock_offset_s"`
 	ClockBoundS  *float64 `json:"clock_bound_s"`
 	// Far is a site beyond the neighbours: what is told of it was in its own record, AgeS seconds old. State is "far".
-	Far       bool       `json:"far,omitempty"`
-	AgeS      *float64   `json:"age_s,omitempty"`
-	Alarm     string     `json:"alarm"`     // of this broker alone: what is wrong with it, and what to do; "" is nothing
-	Estimates *Estimates `json:"estimates"` // null but for the site itself
+	Far        bool       `json:"far,omitempty"`
+	AgeS       *float64   `json:"age_s,omitempty"`
+	Addresses  []string   `json:"addresses,omitempty"`   // of a far one
+	ProposedBy []string   `json:"proposed_by,omitempty"` // neighbours that have it as a member
+	Alarm      string     `json:"alarm"`                 // of this broker alone: what is wrong with it, and what to do; "" is nothing
+	Estimates  *Estimates `json:"estimates"`             // null but for the site itself
 }
 
 // Estimates is how good a site's estimates of starts were, for the latest jobs that
@@ -406,6 +408,7 @@ func newSite(v SiteView) Site {
 	}
 	if v.Far {
 		s.State, s.Far, s.AgeS = "far", true, finite(v.Age.Seconds())
+		s.Addresses, s.ProposedBy = v.Addresses, v.ProposedBy
 	}
 	switch {
 	case v.Self:

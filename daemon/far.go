@@ -164,19 +164,50 @@ func (s service) AllSites(ctx context.Context) ([]api.SiteView, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	records, err := s.site.overlay.Sites(ctx)
+	offers, err := s.site.offers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range records {
-		if _, member := s.site.member(r.Peer); member || r.Peer == s.site.self {
-			continue
-		}
-		list = append(list, api.SiteView{
-			Far: true, Peer: r.Peer, Age: max(0, grid.Span(time.Since(r.Made()))),
+	for _, o := range offers {
+		r := o.record
+		view := api.SiteView{
+			Far: true, Peer: r.Peer, Age: max(0, grid.Span(time.Since(r.Made()))), Addresses: r.Addresses,
 			Site: grid.Site{Name: r.Site, Processes: r.Cores, Speed: r.Speed, Draining: r.Draining,
 				Load: grid.Load{Cores: r.Cores, Busy: r.Busy, Waiting: r.Waiting}},
-		})
+		}
+		for _, p := range o.by {
+			view.ProposedBy = append(view.ProposedBy, s.SiteName(p))
+		}
+		list = append(list, view)
+	}
+	return list, nil
+}
+
+// offer is a site of the grid that is no neighbour, and the neighbours that have it as a member: those propose it.
+type offer struct {
+	record overlay.SiteRecord
+	by     []grid.PeerID
+}
+
+// offers are the sites of the grid beyond the neighbours.
+func (s *site) offers(ctx context.Context) (list []offer, err error) {
+	records, err := s.overlay.Sites(ctx)
+	if err != nil {
+		return nil, err
+	}
+	by := map[grid.PeerID][]grid.PeerID{}
+	for _, r := range records {
+		if _, member := s.member(r.Peer); !member {
+			continue
+		}
+		for _, p := range r.Members {
+			by[p] = append(by[p], r.Peer)
+		}
+	}
+	for _, r := range records {
+		if _, member := s.member(r.Peer); !member && r.Peer != s.self {
+			list = append(list, offer{r, by[r.Peer]})
+		}
 	}
 	return list, nil
 }

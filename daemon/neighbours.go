@@ -6,12 +6,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
 	"gbroker/grid"
 	"gbroker/overlay"
+	"gbroker/overlay/topology"
 )
 
 // Limits of neighbours.yaml.
@@ -24,10 +26,12 @@ const (
 type Neighbourhood struct {
 	Members []grid.Member
 	GridKey overlay.GridKey // what the brokers of the grid share; the zero key is none
+	Rule    topology.Rule   // which of the members are neighbours
+	Accept  bool            // sites that a neighbour proposes are known as if they were in the file
 }
 
 func (n Neighbourhood) same(m Neighbourhood) bool {
-	return n.GridKey == m.GridKey && sameMembers(n.Members, m.Members)
+	return n.GridKey == m.GridKey && n.Accept == m.Accept && reflect.DeepEqual(n.Rule, m.Rule) && sameMembers(n.Members, m.Members)
 }
 
 // LoadNeighbours reads the neighbours again, for a site whose configuration is loaded.
@@ -58,7 +62,7 @@ func loadNeighbours(c Config, name string, own grid.PeerID) (Neighbourhood, Mist
 		return none, nil, err
 	}
 	r := parseNeighbours(name, data, c.Site, own)
-	n := Neighbourhood{Members: r.members}
+	n := Neighbourhood{Members: r.members, Rule: r.rule, Accept: r.accept}
 	if r.gridKey != "" {
 		if n.GridKey, err = readGridKey(filepath.Join(filepath.Dir(c.Neighbours), r.gridKey)); err != nil {
 			r.note(r.gridKeyAt, "grid_key: %v", err)
@@ -97,6 +101,8 @@ type neighbours struct {
 
 	gridKey   string // a file, as it is written; "" is none
 	gridKeyAt ast.Node
+	rule      topology.Rule
+	accept    bool
 }
 
 func parseNeighbours(name string, data []byte, site grid.SiteName, own grid.PeerID) *neighbours {
@@ -119,6 +125,7 @@ func parseNeighbours(name string, data []byte, site grid.SiteName, own grid.Peer
 				r.gridKey, r.gridKeyAt = text, n
 			}
 		}},
+		{name: "topology", aka: "rule", read: r.readRule},
 	})
 	if m, ok := root.(ast.MapNode); ok {
 		for iter := m.MapRange(); iter.Next(); {
@@ -177,6 +184,12 @@ func (r *neighbours) readMember(n ast.Node) {
 		{name: "same_users", aka: "users trust", read: func(n ast.Node) {
 			if v, ok := r.yes(n, "same_users"); ok {
 				m.SameUsers = v
+			}
+		}},
+		{name: "tags", aka: "tag", list: true, read: func(n ast.Node) { m.Tags = r.words(n, "tags") }},
+		{name: "organisation", aka: "organization", read: func(n ast.Node) {
+			if v := r.words(n, "organisation"); len(v) == 1 {
+				m.Organisation = v[0]
 			}
 		}},
 		{name: "rate_limit", aka: "limit rate", read: func(n ast.Node) {

@@ -207,6 +207,12 @@ func optional(m grid.Member) []string {
 	if m.SameUsers {
 		fields = append(fields, "same_users: true")
 	}
+	if len(m.Tags) > 0 {
+		fields = append(fields, "tags: ["+strings.Join(m.Tags, ", ")+"]")
+	}
+	if m.Organisation != "" {
+		fields = append(fields, "organisation: "+m.Organisation)
+	}
 	return fields
 }
 

@@ -28,6 +28,7 @@ import (
 	"gbroker/internal/version"
 	"gbroker/netmon"
 	"gbroker/overlay"
+	"gbroker/overlay/topology"
 	"gbroker/pbs"
 	"gbroker/pbs/control"
 	"gbroker/stage"
@@ -66,6 +67,9 @@ type site struct {
 	server   *api.Server
 	flows    *flows.Keeper
 	names    *names
+
+	ruleMu sync.Mutex
+	rule   ruling
 
 	mu      sync.Mutex // also of facts.Processes
 	members []grid.Member
@@ -114,7 +118,10 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 		cfg: cfg, log: log, level: level, self: overlay.PeerIDOf(key), sign: key.Sign, boot: randomNumber(), start: time.Now(), ctx: ctx,
 		members: cfg.Members, sites: map[grid.PeerID]grid.Site{}, clocks: map[grid.PeerID]grid.Tick{}, versions: map[grid.PeerID]string{},
 		facts: cfg.facts(),
+		rule:  ruling{file: cfg.Neighbourhood, measured: map[grid.PeerID]topology.Known{}, at: time.Now(), open: true},
 	}
+	cfg.Members = cfg.Chosen(s.self, nil)
+	s.members, s.cfg.Members = cfg.Members, cfg.Members
 	if s.names, err = loadNames(filepath.Join(cfg.Data, "names.json")); err != nil {
 		log.Warn("former neighbours are shown by their peer IDs", zap.Error(err))
 	}
@@ -361,6 +368,7 @@ func (s *site) run(ctx context.Context) error {
 	if parts.await(s.server.Ready()) {
 		parts.start("workflows", s.flows.Run)
 		parts.start("neighbours", s.watch)
+		parts.start("rule of the neighbours", s.keepRule)
 		parts.start("configuration", s.reload)
 		s.serve(ctx)
 	}
@@ -397,21 +405,7 @@ func (s *site) readyNow() Ready {
 
 // watch takes up changes of the neighbours' file: verified by all, then applied.
 func (s *site) watch(ctx context.Context) error {
-	return WatchNeighbours(ctx, s.cfg, s.log, func(n Neighbourhood) error {
-		members := n.Members
-		if err := s.overlay.SetMembers(members); err != nil {
-			return err
-		}
-		s.overlay.SetGridKey(n.GridKey)
-		s.mu.Lock()
-		s.members = members
-		s.mu.Unlock()
-		s.keepNames(members)
-		s.monitor.SetPeers(members)
-		s.broker.Post(core.MembersChanged{Members: members})
-		s.repriced()
-		return nil
-	})
+	return WatchNeighbours(ctx, s.cfg, s.log, s.takeNeighbours)
 }
 
 // keepNames remembers how the members are called, for when they are none any more.

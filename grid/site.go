@@ -17,6 +17,9 @@ type Member struct {
 	// SameUsers: a user of that site is the user of the same name here, and its
 	// administrators are administrators here: they may ask there for jobs of here.
 	SameUsers bool
+	// Tags and Organisation are the administrator's words for the site, by which rules choose.
+	Tags         []string
+	Organisation string
 	// DefaultBandwidth is believed until the first measurement, in bytes per second.
 	DefaultBandwidth int64
 }

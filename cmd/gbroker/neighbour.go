@@ -32,7 +32,7 @@ Two sites know each other when each has added the line that the other's
   gbroker neighbour remove --config FILE xeon32`,
 	}
 	file := configFlag(cmd)
-	cmd.AddCommand(neighbourAdd(file), neighbourRemove(file), neighbourList(file))
+	cmd.AddCommand(neighbourAdd(file), neighbourRemove(file), neighbourList(file), neighbourPlan(file), neighbourOffers(file), neighbourAccept(file))
 	return cmd
 }
 

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/daemon"
+	"gbroker/grid"
+	"gbroker/internal/cli"
+	"gbroker/overlay"
+	"gbroker/overlay/topology"
+)
+
+// planView is a site that a rule looks at, as JSON.
+type planView struct {
+	Name   grid.SiteName `json:"name"`
+	Peer   grid.PeerID   `json:"peer"`
+	Chosen bool          `json:"chosen"`
+	Why    string        `json:"why"`
+}
+
+func neighbourPlan(file *string) *cobra.Command {
+	var rule, by string
+	var degree, most int
+	var tags, organisations []string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "plan --config FILE",
+		Short: "Show which neighbours a rule would choose, and why",
+		Long: `plan shows which sites of the neighbours' file the rule in it chooses, and why; with --rule what another
+rule would choose. It changes nothing. Round trips and bandwidths are those that the running daemon has measured;
+where none runs nothing is measured.
+
+The rules: explicit and full choose all; ring and grid by the order of the peer IDs; random by a hash that both
+ends see alike; nearest by what is measured.`,
+		Example: `  gbroker neighbour plan --config FILE
+  gbroker neighbour plan --config FILE --rule nearest --degree 4 --by bandwidth --tags gpu`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := daemon.Load(*file)
+			if err != nil {
+				return err
+			}
+			r := cfg.Rule
+			if rule != "" {
+				r = topology.Rule{Kind: topology.Kind(rule), Degree: degree, Bandwidth: by == "bandwidth", Tags: tags, Organisations: organisations, AtMost: most, Always: r.Always}
+			}
+			if by != "" && by != "round_trip" && by != "bandwidth" {
+				return cli.BadUsage("--by: %q is no measure: write round_trip or bandwidth", by)
+			}
+			if err := r.Validate(); err != nil {
+				return cli.Exit(cli.Usage, err)
+			}
+			key, err := overlay.LoadKey(cfg.IdentityFile())
+			if err != nil {
+				return err
+			}
+			plan := r.Plan(overlay.PeerIDOf(key), cfg.Known(measured(cmd, cfg)))
+			if asJSON {
+				views := make([]planView, len(plan))
+				for i, c := range plan {
+					views[i] = planView{c.Name, c.Peer, c.Chosen, c.Why}
+				}
+				return cli.PrintJSON(cmd.OutOrStdout(), views)
+			}
+			t := cli.Table(cmd.OutOrStdout())
+			fmt.Fprintln(t, "NAME\tCHOSEN\tWHY")
+			for _, c := range plan {
+				fmt.Fprintf(t, "%s\t%t\t%s\n", c.Name, c.Chosen, c.Why)
+			}
+			return t.Flush()
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&rule, "rule", "", "the `RULE` to try: explicit, full, ring, grid, random, nearest (that of the file)")
+	f.IntVar(&degree, "degree", 0, "how many neighbours a ring (2), random and nearest (8) choose")
+	f.IntVar(&most, "at-most", 0, "no more neighbours than this (no bound)")
+	f.StringVar(&by, "by", "", "what nearest goes by: round_trip or bandwidth (round_trip)")
+	f.StringSliceVar(&tags, "tags", nil, "only sites with one of these tags")
+	f.StringSliceVar(&organisations, "organisations", nil, "only sites of these organisations")
+	f.BoolVar(&asJSON, "json", false, "print a JSON array")
+	return cmd
+}
+
+// measured is what the running daemon has measured; nothing where none runs.
+func measured(cmd *cobra.Command, cfg daemon.Config) map[grid.PeerID]topology.Known {
+	of := map[grid.PeerID]topology.Known{}
+	client, err := dial(cmd.Context(), cfg)
+	if err != nil {
+		return of
+	}
+	defer client.Close()
+	sites, err := client.Sites(cmd.Context())
+	if err != nil {
+		return of
+	}
+	for _, s := range sites {
+		k := topology.Known{}
+		if s.RTTS != nil {
+			k.RTT = *s.RTTS
+		}
+		if n := len(s.Bandwidth); n > 0 && s.Bandwidth[n-1].Measured && s.Bandwidth[n-1].BytesPerS != nil {
+			k.Bandwidth = *s.Bandwidth[n-1].BytesPerS
+		}
+		of[s.Peer] = k
+	}
+	return of
+}
+
+func neighbourOffers(file *string) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "offers --config FILE",
+		Short: "List the sites that neighbours propose",
+		Long: `offers lists the sites of the grid that are members of neighbours, and none here: those propose them. It
+asks the running daemon, and needs a grid key. "gbroker neighbour accept NAME" adds one; both sides have to.
+With "accept: true" under topology in the neighbours' file all that are proposed are known to the rule.`,
+		Example: `  gbroker neighbour offers --config FILE`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			offers, _, err := proposals(cmd, *file)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), offers)
+			}
+			for _, s := range offers {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s proposes %s (%d cores, %s)\n", strings.Join(s.ProposedBy, ", "), s.Name, s.Processes, s.Peer)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	return cmd
+}
+
+func neighbourAccept(file *string) *cobra.Command {
+	var send bool
+	cmd := &cobra.Command{
+		Use:   "accept --config FILE NAME",
+		Short: "Add a site that a neighbour proposes",
+		Long: `accept writes a site that neighbours propose into the neighbours' file, by the name, peer ID and addresses of
+its own signed record. NAME may be its peer ID, where several call themselves alike.`,
+		Example: `  gbroker neighbour accept --config FILE xeon32`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			offers, cfg, err := proposals(cmd, *file)
+			if err != nil {
+				return err
+			}
+			offers = slices.DeleteFunc(offers, func(s api.Site) bool { return string(s.Name) != args[0] && string(s.Peer) != args[0] })
+			if len(offers) != 1 {
+				return fmt.Errorf("%w: %d sites that neighbours propose are %q: `gbroker neighbour offers` lists them, and a peer ID names one", grid.ErrNotFound, len(offers), args[0])
+			}
+			m, err := daemon.ParseLine(fmt.Sprintf("%s %s %s", offers[0].Name, offers[0].Peer, strings.Join(offers[0].Addresses, ",")))
+			if err != nil {
+				return err
+			}
+			m.Send = send
+			if _, err := daemon.AddNeighbour(cmd.Context(), cfg, m); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is a neighbour now, as %s proposed.\n", m.Name, strings.Join(offers[0].ProposedBy, ", "))
+			awaitTaken(cmd, cfg, m)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&send, "send", true, "send jobs there, not only hear it")
+	return cmd
+}
+
+// proposals are the sites that neighbours propose.
+func proposals(cmd *cobra.Command, file string) ([]api.Site, daemon.Config, error) {
+	cfg, err := daemon.Load(file)
+	if err != nil {
+		return nil, cfg, err
+	}
+	client, err := dial(cmd.Context(), cfg)
+	if err != nil {
+		return nil, cfg, err
+	}
+	defer client.Close()
+	sites, err := client.AllSites(cmd.Context())
+	return slices.DeleteFunc(sites, func(s api.Site) bool { return len(s.ProposedBy) == 0 }), cfg, err
+}

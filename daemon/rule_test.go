@@ -1,0 +1,45 @@
+package daemon
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/overlay/topology"
+)
+
+// The rule of the file is read with all it may say, chooses of the members, and a mistake in it is told with its place.
+func TestRuleOfTheFile(t *testing.T) {
+	t.Parallel()
+	const members = "members:\n  - {name: b, peer: " + peerA + ", tags: [gpu, big], organisation: x}\n  - {name: c, peer: " + peerB + "}\n"
+	r := parseNeighbours("f", []byte("topology: {rule: nearest, degree: 3, by: bandwidth, tags: [gpu], at_most: 5, always: [c], organisations: [x], accept: true}\n"+members), "a", "")
+	want := topology.Rule{Kind: topology.Nearest, Degree: 3, Bandwidth: true, Tags: []string{"gpu"}, Organisations: []string{"x"}, Always: []grid.SiteName{"c"}, AtMost: 5}
+	if len(r.mistakes) > 0 || !reflect.DeepEqual(r.rule, want) || !r.accept {
+		t.Errorf("%v, %+v", r.mistakes, r.rule)
+	}
+	n := Neighbourhood{Members: r.members, Rule: topology.Rule{Tags: []string{"gpu"}}}
+	if got := n.Chosen("self", nil); len(got) != 1 || got[0].Name != "b" || got[0].Organisation != "x" {
+		t.Errorf("of the members %+v are chosen", got)
+	}
+	for text, why := range map[string]string{
+		"topology: {rule: star}":                    "topology: there is no rule",
+		"topology: {rule: ring, degree: 3}":         "even",
+		"topology: {rule: random, degree: 5000}":    "out of range",
+		"topology: {rule: nearest, by: colour}":     "no measure",
+		"topology: {degree: 3}":                     "has no field rule",
+		"topology: {rule: full, tags: [Not A Tag]}": "f:1:",
+		"grid_key: ../grid.key":                     "no name of a file beside this one",
+	} {
+		r := parseNeighbours("f", []byte(text+"\nmembers: []\n"), "a", "")
+		if err := r.sorted().orNil(); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v, want %q", text, err, why)
+		}
+	}
+	for _, m := range r.members { // what an edit writes is read as the same again
+		again := parseNeighbours("f", []byte("members:\n"+strings.Join(memberLines(m, "  "), "\n")+"\n"), "a", "")
+		if len(again.members) != 1 || !sameMember(m, again.members[0]) {
+			t.Errorf("%+v became %+v", m, again.members)
+		}
+	}
+}
