@@ -207,6 +207,7 @@ func (s *site) offset(p grid.PeerID) (offset, bound grid.Tick) {
 func (s *site) overlayConfig(key overlay.Key) overlay.Config {
 	return overlay.Config{
 		Key: key, Listen: s.cfg.Listen, Site: s.facts, Members: s.cfg.Members, GridKey: s.cfg.GridKey,
+		Invitations: s.secrets, Admit: s.admit,
 		Hello: func() wire.Hello {
 			return wire.Hello{
 				Program: "gbroker " + version.Version, Site: s.factsNow(), Journal: s.broker.JournalID(),

@@ -42,6 +42,11 @@ type Config struct {
 	// PeerChanged gets transitions only; a quick there and back may be left out. May be nil.
 	PeerChanged func(peer grid.PeerID, l grid.Liveness)
 
+	// Invitations are the secrets of the invitations that stand, and Admit takes in the one that has shown such a secret: it
+	// uses it up. May be nil.
+	Invitations func() []GridKey
+	Admit       func(secret GridKey, m grid.Member) error
+
 	Profile Profile // "" is WAN
 	Logger  *zap.Logger
 	// StateDir keeps what was learned: the last ports and the members' addresses. ""

@@ -9,6 +9,7 @@ import (
 
 	dht "github.com/libp2p/go-libp2p-kad-dht"
 	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/core/record"
@@ -30,7 +31,7 @@ const recordAge = 48 * time.Hour
 
 // startDirectory starts the DHT: it asks and answers members and guests.
 func startDirectory(h host.Host, g *gate, s settings) (*dht.IpfsDHT, error) {
-	d, err := dht.New(h,
+	d, err := dht.New(lookupHost{h, g},
 		dht.ProtocolPrefix("/gbroker"),
 		dht.Mode(dht.ModeServer),
 		dht.Validator(validators(g)),
@@ -40,12 +41,29 @@ func startDirectory(h host.Host, g *gate, s settings) (*dht.IpfsDHT, error) {
 		dht.ValueGCInterval(time.Hour),
 		dht.BucketSize(s.replicas),
 		dht.QueryFilter(func(_ any, p peer.AddrInfo) bool { return g.mayDial(p.ID) }),
-		dht.RoutingTableFilter(func(_ any, p peer.ID) bool { return g.lets(p) }),
+		dht.RoutingTableFilter(func(_ any, p peer.ID) bool { return g.has(p) || g.guest(p) }),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("starting the DHT: %w", err)
 	}
 	return d, nil
+}
+
+// lookupHost lets only members and guests speak the DHT: who is invited may join, and no more.
+type lookupHost struct {
+	host.Host
+	gate *gate
+}
+
+// SetStreamHandler stands before the handler of the DHT.
+func (h lookupHost) SetStreamHandler(id protocol.ID, f network.StreamHandler) {
+	h.Host.SetStreamHandler(id, func(stream network.Stream) {
+		if p := stream.Conn().RemotePeer(); !h.gate.has(p) && !h.gate.guest(p) {
+			stream.Reset()
+			return
+		}
+		f(stream)
+	})
 }
 
 // put writes a signed record. Where no member could be asked it is kept here alone,

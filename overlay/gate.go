@@ -84,6 +84,8 @@ type gate struct {
 	gridKey atomic.Pointer[GridKey]
 	guests  atomic.Int64 // how many are connected
 
+	invitations func() []GridKey // secrets of those that stand; may be nil
+
 	mu     sync.Mutex
 	seen   map[peer.ID]netip.Prefix                  // where members were last connected from or to
 	proven map[peer.ID]GridKey                       // which key those have shown that are not members
@@ -140,9 +142,9 @@ func (g *gate) InterceptSecured(d network.Direction, p peer.ID, c network.ConnMu
 		}
 		g.seen[p] = neighbourhood(c.RemoteMultiaddr())
 		g.mu.Unlock()
-	case g.guest(p) && (d == network.DirOutbound || !g.full()):
+	case g.lets(p) && (d == network.DirOutbound || !g.full()):
 		g.guests.Add(1) // about; it is counted again at intervals
-	case g.guest(p):
+	case g.lets(p):
 		return false
 	default:
 		g.mu.Lock()

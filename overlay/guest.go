@@ -128,8 +128,11 @@ func (s *security) prove(ctx context.Context, c sec.SecureConn, mine, theirs str
 	if _, err := io.ReadFull(c, shown); err != nil {
 		return nil, err
 	}
-	if key != (GridKey{}) && hmac.Equal(shown, proof(key, theirs, exported)) {
-		s.gate.prove(c.RemotePeer(), key)
+	for _, k := range s.gate.keys() {
+		if hmac.Equal(shown, proof(k, theirs, exported)) {
+			s.gate.prove(c.RemotePeer(), k)
+			break
+		}
 	}
 	return c, nil
 }
@@ -153,6 +156,17 @@ func (g *gate) key() GridKey {
 	return GridKey{}
 }
 
+// keys are all that may be shown here: the grid's, and the secrets of invitations.
+func (g *gate) keys() (list []GridKey) {
+	if k := g.key(); k != (GridKey{}) {
+		list = append(list, k)
+	}
+	if g.invitations != nil {
+		list = append(list, g.invitations()...)
+	}
+	return list
+}
+
 // prove notes that p has shown that it has the key. What is kept of those that never come in is bounded.
 func (g *gate) prove(p peer.ID, k GridKey) {
 	g.mu.Lock()
@@ -173,7 +187,13 @@ func (g *gate) guest(p peer.ID) bool {
 }
 
 // lets tells that p may be connected at all.
-func (g *gate) lets(p peer.ID) bool { return g.has(p) || g.guest(p) }
+func (g *gate) lets(p peer.ID) bool {
+	if g.has(p) || g.guest(p) {
+		return true
+	}
+	_, invited := g.invited(p)
+	return invited
+}
 
 // mayDial tells that p may be asked who it is.
 func (g *gate) mayDial(p peer.ID) bool { return g.has(p) || g.key() != GridKey{} }
@@ -206,7 +226,7 @@ func (s *session) dropGuests(which func(network.Conn) bool) {
 		if s.gate.has(p) {
 			continue
 		}
-		if which(c) || !s.gate.guest(p) {
+		if which(c) || !s.gate.lets(p) {
 			if err := c.Close(); err != nil {
 				s.log.Debug("closing a guest's connection", zap.Error(err))
 			}

@@ -147,7 +147,7 @@ func TestGraphs(t *testing.T) {
 			}
 			for i, b := range all {
 				for _, m := range b.movesSince(0) {
-					if !joined(edges, i, index(all, m.peer)) {
+					if !beside(edges, i, index(all, m.peer)) {
 						t.Errorf("%s was told of %s, which it does not know", b.name, m.peer)
 					}
 				}
@@ -177,7 +177,7 @@ func randomGraph(r *rand.Rand, n int) (edges [][2]int) {
 	for i := 1; i < n; i++ {
 		edges = append(edges, [2]int{r.IntN(i), i})
 		for j := range i {
-			if !joined(edges, i, j) && r.IntN(3) == 0 {
+			if !beside(edges, i, j) && r.IntN(3) == 0 {
 				edges = append(edges, [2]int{j, i})
 			}
 		}
@@ -185,7 +185,7 @@ func randomGraph(r *rand.Rand, n int) (edges [][2]int) {
 	return edges
 }
 
-func joined(edges [][2]int, i, j int) bool {
+func beside(edges [][2]int, i, j int) bool {
 	for _, e := range edges {
 		if e == [2]int{i, j} || e == [2]int{j, i} {
 			return true

@@ -64,6 +64,7 @@ func New(c Config) (*Overlay, error) {
 	}
 	o.gate.setMembers(members)
 	o.gate.gridKey.Store(&c.GridKey)
+	o.gate.invitations = c.Invitations
 	return o, nil
 }
 

@@ -115,6 +115,14 @@ func (s *session) begin() error {
 	s.host.SetStreamHandler(gossipProtocol, s.serve(s.gossip.links.receive))
 	s.host.SetStreamHandler(syncProtocol, s.serve(s.gossip.links.accept))
 	s.handleWith(string(reachProtocol), s.passOn)
+	s.host.SetStreamHandler(joinProtocol, func(stream network.Stream) {
+		if !s.enter() {
+			stream.Reset()
+			return
+		}
+		defer s.tasks.Done()
+		s.admit(stream)
+	})
 	s.host.Network().Notify(&network.NotifyBundle{
 		ConnectedF:    func(_ network.Network, c network.Conn) { s.connection(c.RemotePeer()) },
 		DisconnectedF: func(_ network.Network, c network.Conn) { s.disconnected(c) },

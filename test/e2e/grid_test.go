@@ -120,3 +120,30 @@ func TestAJobSevenMembersAway(t *testing.T) {
 		return cores == 2+3+4+5+6+7+8+9
 	})
 }
+
+// One site makes a code, the other joins by it: each has the other in its file, and both are alive. The code works once.
+func TestInviteAndJoin(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	a, b, c := newSite(t, dir, "a", cluster.Options{}), newSite(t, dir, "b", cluster.Options{}), newSite(t, dir, "c", cluster.Options{})
+	start(t, a, b, c)
+	r := a.Admin(t.Context(), "invite", "--config", a.Config())
+	if r.Code != 0 {
+		t.Fatal(r.Stderr)
+	}
+	code := strings.TrimSpace(r.Stdout)
+	if r := b.Admin(t.Context(), "join", "--config", b.Config(), code); r.Code != 0 || strings.Contains(r.Stderr, "firewall") {
+		t.Fatalf("join: %d, %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	must(t, a.Sees(t.Context(), 30*time.Second, "b"))
+	must(t, b.Sees(t.Context(), 30*time.Second, "a"))
+	if r := c.Admin(t.Context(), "join", "--config", c.Config(), code); r.Code == 0 || !strings.Contains(r.Stderr, "gbroker invite") {
+		t.Errorf("a used code: %d, %s", r.Code, r.Stderr)
+	}
+	if r := c.Admin(t.Context(), "neighbour", "list", "--config", c.Config()); strings.Contains(r.Stdout, "12D3KooW") {
+		t.Errorf("who was refused has a neighbour: %s", r.Stdout)
+	}
+	if r := a.Admin(t.Context(), "neighbour", "plan", "--config", a.Config(), "--rule", "nearest", "--degree", "1"); r.Code != 0 || !strings.Contains(r.Stdout, "near") {
+		t.Errorf("the plan: %d, %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+}

@@ -1,0 +1,236 @@
+package overlay
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/metrics"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/core/sec"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+	"go.uber.org/zap"
+
+	"gbroker/grid"
+)
+
+// joinProtocol is what one who shows the secret of an invitation may speak, once: length and JSON each way, [joining] and [welcome].
+const joinProtocol = protocol.ID("/gbroker/join/1")
+
+const (
+	joinLimit = 20 * time.Second
+	portLimit = 3 * time.Second
+	// clockLimit is how far two clocks may be apart before a person is told.
+	clockLimit = 5 * time.Second
+)
+
+// Invitation lets one broker that is not known yet become a neighbour of the one that has made it.
+type Invitation struct {
+	Site      grid.SiteName `json:"site"`
+	Peer      grid.PeerID   `json:"peer"`
+	Addresses []string      `json:"addresses"`
+	Secret    GridKey       `json:"secret"` // shown in the handshake as a grid key is
+	Until     int64         `json:"until"`  // seconds since the Unix epoch
+}
+
+// NewInvitation makes an invitation to a site.
+func NewInvitation(site grid.SiteName, p grid.PeerID, addresses []string, until time.Time) Invitation {
+	i := Invitation{Site: site, Peer: p, Addresses: addresses, Until: until.Unix()}
+	rand.Read(i.Secret[:]) // never fails
+	return i
+}
+
+// Code is the invitation as it is sent to the other administrator.
+func (i Invitation) Code() (string, error) {
+	b, err := json.Marshal(i)
+	return base64.RawURLEncoding.EncodeToString(b), err
+}
+
+// ParseInvitation reads a code.
+func ParseInvitation(code string) (i Invitation, err error) {
+	b, err := base64.RawURLEncoding.DecodeString(strings.TrimSpace(code))
+	if err == nil && len(b) <= maxRecord {
+		err = json.Unmarshal(b, &i)
+	}
+	if err != nil || len(b) > maxRecord || i.Secret == (GridKey{}) {
+		return i, fmt.Errorf("%w: this is no code of an invitation: copy the whole line that `gbroker invite` prints", grid.ErrInvalid)
+	}
+	return i, errors.Join(grid.CheckName(string(i.Site)), CheckPeerID(i.Peer))
+}
+
+// joining is what the one who is invited says.
+type joining struct {
+	Site      grid.SiteName `json:"site"`
+	Addresses []string      `json:"addresses"`
+	Clock     int64         `json:"clock"` // milliseconds since the Unix epoch
+}
+
+// welcome answers it.
+type welcome struct {
+	Why   string `json:"why,omitempty"`   // it was refused
+	Port  string `json:"port,omitempty"`  // why the joining site's addresses cannot be dialled; "" if one can
+	Clock int64  `json:"clock,omitempty"` // milliseconds since the Unix epoch
+}
+
+// Joined tells how a join went.
+type Joined struct {
+	Port  string        // why the inviting side cannot dial this one; "" if it can, or nothing is to be dialled
+	Ahead time.Duration // of the clock over there
+}
+
+// Trouble is what an administrator should know of it; "" is nothing.
+func (j Joined) Trouble() string {
+	var list []string
+	if j.Port != "" {
+		list = append(list, "firewall: this site cannot be dialled from there ("+j.Port+"); it works as long as this site can dial the other")
+	}
+	if j.Ahead.Abs() > clockLimit {
+		list = append(list, fmt.Sprintf("clock: the one over there is %s ahead of this one: set both by NTP", j.Ahead.Round(time.Millisecond)))
+	}
+	return strings.Join(list, "\n")
+}
+
+// Join accepts an invitation: the other side takes this one in. The error names what is at fault: firewall, key or code.
+func Join(ctx context.Context, key Key, i Invitation, site grid.SiteName, addresses []string) (Joined, error) {
+	ctx, cancel := context.WithTimeout(ctx, joinLimit)
+	defer cancel()
+	if len(i.Addresses) == 0 {
+		return Joined{}, fmt.Errorf("%w: the invitation has no address: the other site only dials out; make the invitation here instead, for it to join", grid.ErrInvalid)
+	}
+	members, err := checkMembers(PeerIDOf(key), []grid.Member{{Name: i.Site, Peer: i.Peer, Addresses: i.Addresses}})
+	if err != nil {
+		return Joined{}, err
+	}
+	g := &gate{}
+	g.setMembers(members)
+	g.gridKey.Store(&i.Secret)
+	s, err := WAN.settings()
+	if err != nil {
+		return Joined{}, err
+	}
+	h, err := newHost(key, nil, g, newDoor(s.handshake, g.knows), metrics.NewBandwidthCounter(), s)
+	if err != nil {
+		return Joined{}, err
+	}
+	defer h.Close()
+	to := members.byName[i.Site]
+	info := peer.AddrInfo{ID: to}
+	for _, a := range i.Addresses {
+		if m, err := ma.NewMultiaddr(a); err == nil {
+			info.Addrs = append(info.Addrs, m)
+		}
+	}
+	if err := h.Connect(ctx, info); err != nil {
+		return Joined{}, atFault(err, i)
+	}
+	stream, err := h.NewStream(ctx, to, joinProtocol)
+	if err != nil {
+		return Joined{}, fmt.Errorf("%w: the site %s ends the connection: is the code used, or older than it says? Ask for a new one (`gbroker invite` there): %w", grid.ErrForbidden, i.Site, err)
+	}
+	defer stream.Reset()
+	stream.SetDeadline(time.Now().Add(joinLimit))
+	sent := time.Now()
+	if err := writeLine(stream, joining{site, addresses, sent.UnixMilli()}); err != nil {
+		return Joined{}, fmt.Errorf("joining %s: %w", i.Site, err)
+	}
+	var answer welcome
+	if err := readLine(stream, &answer); err != nil {
+		return Joined{}, fmt.Errorf("%w: the site %s ends the connection: is the code used, or older than it says? Ask for a new one (`gbroker invite` there): %w", grid.ErrForbidden, i.Site, err)
+	}
+	if answer.Why != "" {
+		return Joined{}, fmt.Errorf("%w: the site %s refuses: %.300s", grid.ErrForbidden, i.Site, answer.Why)
+	}
+	trip := time.Since(sent)
+	ahead := time.UnixMilli(answer.Clock).Sub(sent.Add(trip))
+	if ahead < 0 && ahead > -trip { // it said its time somewhere in the round trip
+		ahead = 0
+	}
+	return Joined{Port: answer.Port, Ahead: ahead}, nil
+}
+
+// atFault says what keeps the inviting site from being reached.
+func atFault(err error, i Invitation) error {
+	var other sec.ErrPeerIDMismatch
+	switch text := err.Error(); {
+	case errors.As(err, &other):
+		return fmt.Errorf("%w: key: at %v answers the broker %s, and not %s, which has made the code: was it made at another site, or has that a new identity?", grid.ErrInvalid, i.Addresses, other.Actual, i.Peer)
+	case strings.Contains(text, "refused"):
+		return fmt.Errorf("%w: nothing listens at %v: is the broker of %s up, and are these its addresses? %w", grid.ErrUnavailable, i.Addresses, i.Site, err)
+	case strings.Contains(text, "deadline") || strings.Contains(text, "timeout") || strings.Contains(text, "timed out"):
+		return fmt.Errorf("%w: firewall: nothing answers at %v: open that TCP port for this site: %w", grid.ErrUnavailable, i.Addresses, err)
+	}
+	return fmt.Errorf("%w: reaching %s: %w", grid.ErrUnavailable, i.Site, err)
+}
+
+// admit serves one who has shown the secret of an invitation.
+func (s *session) admit(stream network.Stream) {
+	defer stream.Close()
+	p := stream.Conn().RemotePeer()
+	secret, invited := s.gate.invited(p)
+	if !invited || s.config.Admit == nil {
+		stream.Reset()
+		return
+	}
+	stream.SetDeadline(time.Now().Add(joinLimit))
+	var j joining
+	if err := readLine(stream, &j); err != nil {
+		return
+	}
+	answer := welcome{Clock: time.Now().UnixMilli()}
+	m := grid.Member{Name: j.Site, Peer: grid.PeerID(p.String()), Addresses: usable(j.Addresses), Send: true, DefaultBandwidth: grid.DefaultBandwidth}
+	if err := s.config.Admit(secret, m); err != nil {
+		answer.Why = err.Error()
+		answer.Why = answer.Why[:min(len(answer.Why), 500)]
+	} else {
+		s.log.Info("a site has joined by an invitation", zap.String("site", string(m.Name)), zap.String("peer", string(m.Peer)))
+		answer.Port = tryPorts(s.ctx, m.Addresses)
+	}
+	if err := writeLine(stream, answer); err != nil {
+		s.log.Debug("answering one who joins", zap.Error(err))
+	}
+}
+
+// tryPorts tells why none of some addresses takes a connection; "" where one does, or there are none.
+func tryPorts(ctx context.Context, addresses []string) string {
+	why := ""
+	for _, a := range addresses {
+		m, err := ma.NewMultiaddr(a)
+		if err != nil {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, portLimit)
+		c, err := (&manet.Dialer{Dialer: net.Dialer{}}).DialContext(ctx, m)
+		cancel()
+		if err == nil {
+			c.Close()
+			return ""
+		}
+		why = err.Error()
+	}
+	return why
+}
+
+// invited is the secret that p has shown, while that invitation stands.
+func (g *gate) invited(p peer.ID) (GridKey, bool) {
+	g.mu.Lock()
+	shown, ok := g.proven[p]
+	g.mu.Unlock()
+	if !ok || g.invitations == nil || shown == g.key() {
+		return GridKey{}, false
+	}
+	for _, secret := range g.invitations() {
+		if secret == shown {
+			return secret, true
+		}
+	}
+	return GridKey{}, false
+}

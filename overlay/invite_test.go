@@ -1,0 +1,90 @@
+package overlay
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+)
+
+// A code works once: it makes its bearer known with name and addresses, whose port is tried. A used code, one of another
+// key, and a port where nobody listens are told apart.
+func TestInvitation(t *testing.T) {
+	t.Parallel()
+	host, guest := newBroker(t, "host"), newBroker(t, "guest")
+	var mu sync.Mutex
+	var standing []GridKey
+	var came []grid.Member
+	c := host.config()
+	c.Invitations = func() []GridKey {
+		mu.Lock()
+		defer mu.Unlock()
+		return standing
+	}
+	c.Admit = func(secret GridKey, m grid.Member) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(standing) == 0 || standing[0] != secret {
+			return errors.New("the code was used already")
+		}
+		standing, came = nil, append(came, m)
+		return nil
+	}
+	host.run(c)
+	i := NewInvitation("host", host.peer(), host.where, time.Now().Add(time.Hour))
+	standing = []GridKey{i.Secret}
+	code, err := i.Code()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i, err = ParseInvitation(code); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", l.Addr().(*net.TCPAddr).Port)
+	joined, err := Join(t.Context(), guest.key, i, "guest", []string{here})
+	if err != nil || joined.Port != "" || joined.Ahead.Abs() > 5*time.Second {
+		t.Fatalf("joining: %+v, %v", joined, err)
+	}
+	if len(came) != 1 || came[0].Name != "guest" || came[0].Peer != guest.peer() || came[0].Addresses[0] != here {
+		t.Fatalf("who came is %+v", came)
+	}
+	if _, err := Join(t.Context(), newBroker(t, "second").key, i, "second", nil); err == nil || len(came) != 1 {
+		t.Errorf("a used code: %v, %+v", err, came)
+	}
+
+	again := NewInvitation("host", host.peer(), host.where, time.Now().Add(time.Hour))
+	mu.Lock()
+	standing = []GridKey{again.Secret}
+	mu.Unlock()
+	l.Close()
+	if joined, err = Join(t.Context(), newBroker(t, "shut").key, again, "shut", []string{here}); err != nil || !strings.Contains(joined.Trouble(), "firewall") {
+		t.Errorf("a site that cannot be dialled: %+v, %v", joined, err)
+	}
+	other := again
+	other.Peer = guest.peer()
+	if _, err := Join(t.Context(), newBroker(t, "third").key, other, "third", nil); err == nil || !strings.Contains(err.Error(), "key: ") {
+		t.Errorf("another key answers: %v", err)
+	}
+	other = again
+	other.Addresses = []string{here}
+	if _, err := Join(t.Context(), newBroker(t, "fourth").key, other, "fourth", nil); err == nil || !strings.Contains(err.Error(), "nothing listens") {
+		t.Errorf("nobody listens: %v", err)
+	}
+	if text := (Joined{Ahead: time.Minute}).Trouble(); !strings.Contains(text, "clock: ") {
+		t.Errorf("a clock that is a minute ahead: %q", text)
+	}
+	for _, bad := range []string{"", "x", "e30"} {
+		if _, err := ParseInvitation(bad); !errors.Is(err, grid.ErrInvalid) {
+			t.Errorf("%q is taken for a code: %v", bad, err)
+		}
+	}
+}
