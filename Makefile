@@ -16,6 +16,8 @@
 #               neighbours, with local jobs beside, about 6 minutes on a quiet machine (SEED=1, JOBS=200; JSON=FILE)
 # make bench-grid       jobs that sleep on three real daemons against the simulation of the same jobs, about 5 minutes
 #               (SEED=1, JOBS=100); it ends with 1 where mean wait or response differ by more than a tenth
+# make wan      brokers in network namespaces over links with delay, loss, rates and cuts: meshes of 2, 3 and 8 have to
+#               rejoin after each trouble; about 15 minutes, as root; it prints the lines of a table
 # make man      the manual pages of all commands, into bin/man
 # make mutate   changes single places of PACKAGES="./store ./wire" at random, N=20 of each, and tells which no test noticed (SEED=N repeats)
 # make fmt      format the code
@@ -24,7 +26,7 @@ SHELL       := bash
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
 
-.PHONY: build test test-openpbs test-torque tools check soak soak-coallocation torture demo bench bench-estimate bench-sweep bench-where bench-grid man mutate fmt
+.PHONY: build test test-openpbs test-torque tools check soak soak-coallocation torture demo bench bench-estimate bench-sweep bench-where bench-grid wan man mutate fmt
 
 build:
 	@mkdir -p bin
@@ -98,6 +100,9 @@ bench-where: tools
 
 bench-grid: build
 	go run ./test/grid -bin bin $(if $(SEED),-seed $(SEED)) $(if $(JOBS),-jobs $(JOBS))
+
+wan:
+	GBROKER_WAN=1 go test -count=1 -timeout 40m -v ./test/wan
 
 man: build
 	for p in gclient gbroker gsim; do bin/$$p man bin/man; done
