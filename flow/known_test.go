@@ -138,3 +138,17 @@ func TestInstants(t *testing.T) {
 		t.Errorf("the 24th hour is at %d", got)
 	}
 }
+
+// What is taken for ever leaves no room: that is said, by every rule.
+func TestNoRoomForEver(t *testing.T) {
+	t.Parallel()
+	g, p := topcuoglu()
+	for e := range p.Executors {
+		p.Executors[e].Taken = []Taken{{From: 20, To: Forever, Amounts: []int64{1}}}
+	}
+	for _, rule := range Rules {
+		if s, err := Plan(g, p, rule, Options{Steps: 5}); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s makes a plan that ends at %v (%v)", rule, s, err)
+		}
+	}
+}

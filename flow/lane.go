@@ -8,10 +8,12 @@ type lane struct {
 	line       steps.Line[Time]
 	named      int // amounts before the GPUs
 	need, room []int64
+	desert     desert
 }
 
 func (l *lane) reset(x *Executor) {
 	l.named = len(x.Capacity)
+	l.desert.forget()
 	width := l.named + len(x.GPUs)
 	if l.need == nil {
 		l.need, l.room = make([]int64, width), make([]int64, width)
@@ -36,23 +38,27 @@ func (l *lane) change(from, to Time, sign int64) {
 	l.line.Settle(first, end, len(l.need))
 }
 
-// find is the earliest instant from which all that a configuration needs is free for its time.
-func (l *lane) find(ready, run Time, c *Configuration) Time {
+// find is the earliest instant from which all that a configuration needs is free for its time; Forever where it would
+// not end before a limit.
+func (l *lane) find(ready, run Time, c *Configuration, limit Time) Time {
 	if run == 0 {
 		return ready
 	}
 	clear(l.need)
 	copy(l.need[:l.named], c.Needs)
-	for t := ready; t < Forever; {
+	t := l.desert.after(ready, run, l.need, c.GPUs)
+	for last := min(limit-run, Forever); t < last; t = l.desert.after(t, run, l.need, c.GPUs) {
 		blocked := l.line.Least(t, t+run, l.need, l.room)
 		if blocked == 0 {
 			if l.gpus() >= c.GPUs {
+				l.desert.note(ready, t, run, l.need, c.GPUs)
 				return t
 			}
 			blocked = l.line.End(l.line.Holding(t, l.line.Head))
 		}
 		t = blocked
 	}
+	l.desert.note(ready, t, run, l.need, c.GPUs)
 	return Forever
 }
 
@@ -95,4 +101,5 @@ func (l *lane) release(start, end Time, c *Configuration, gpus []int) {
 		l.need[l.named+g] = 1
 	}
 	l.change(start, end, 1)
+	l.desert.forget()
 }

@@ -256,7 +256,8 @@ func (q *problem) lookahead() *Schedule {
 	for _, v := range q.byRank(q.upward()) {
 		var best candidate
 		least, any := Forever, false
-		p.each(int(v), func(x candidate) {
+		limit := unlimited
+		p.each(int(v), &limit, func(x candidate) {
 			if end := p.afterwards(x); !any || end < least || end == least && x.End < best.End {
 				best, least, any = x, end, true
 			}
@@ -284,7 +285,7 @@ func (p *planner) afterwards(x candidate) (last Time) {
 				if ready < 0 {
 					ready = p.ready(to, e)
 				}
-				first = min(first, p.lanes[e].find(ready, way.Run[e], way)+way.Run[e])
+				first = min(first, p.lanes[e].find(ready, way.Run[e], way, first)+way.Run[e])
 			}
 		}
 		last = max(last, first)

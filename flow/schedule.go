@@ -1,6 +1,9 @@
 package flow
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Placement is where and when a vertex runs, and how.
 type Placement struct {
@@ -85,8 +88,11 @@ type candidate struct {
 	copy Placement
 }
 
-// each gives all placements of a vertex that could be.
-func (p *planner) each(v int, see func(candidate)) {
+// unlimited is later than the end of what never begins.
+const unlimited = Time(math.MaxInt64)
+
+// each gives all placements of a vertex that could be, and would end before a limit that see may lower.
+func (p *planner) each(v int, limit *Time, see func(candidate)) {
 	for e := range p.on.Executors {
 		p.arrival[e] = -1
 		for c := range p.ways(v) {
@@ -94,20 +100,22 @@ func (p *planner) each(v int, see func(candidate)) {
 				if p.arrival[e] < 0 {
 					p.arrival[e] = p.ready(v, e)
 				}
-				see(p.candidate(v, e, c, p.arrival[e]))
+				if x := p.candidate(v, e, c, p.arrival[e], *limit); x.End < *limit {
+					see(x)
+				}
 			}
 		}
 	}
 }
 
 // candidate is the earliest placement of a vertex in one way.
-func (p *planner) candidate(v, e, c int, ready Time) candidate {
+func (p *planner) candidate(v, e, c int, ready, limit Time) candidate {
 	way := &p.ways(v)[c]
 	x := candidate{copy: Placement{Vertex: -1}}
 	if p.again {
 		ready, x.copy = p.replica(v, e, ready)
 	}
-	start := p.lanes[e].find(ready, way.Run[e], way)
+	start := p.lanes[e].find(ready, way.Run[e], way, limit)
 	x.Placement = Placement{Vertex: v, Executor: e, Configuration: c, Start: start, End: start + way.Run[e]}
 	return x
 }
@@ -134,7 +142,7 @@ func (p *planner) replica(v, e int, ready Time) (Time, Placement) {
 		if !p.can(last, way, e) {
 			continue
 		}
-		start := p.lanes[e].find(p.ready(last, e), way.Run[e], way)
+		start := p.lanes[e].find(p.ready(last, e), way.Run[e], way, ready)
 		if end := start + way.Run[e]; end < ready && (best.Vertex < 0 || end < best.End) {
 			best = Placement{Vertex: last, Executor: e, Configuration: c, Start: start, End: end, Copy: true}
 		}
@@ -160,14 +168,16 @@ func (p *planner) place(x candidate) {
 // what a rule counts besides.
 func (p *planner) earliest(v int, besides func(candidate) float64) candidate {
 	var best candidate
-	least, any := 0.0, false
-	p.each(v, func(x candidate) {
+	least, limit := math.Inf(1), unlimited
+	p.each(v, &limit, func(x candidate) {
 		cost := float64(x.End)
-		if besides != nil {
+		if besides == nil {
+			limit = x.End
+		} else {
 			cost += besides(x)
 		}
-		if !any || cost < least {
-			best, least, any = x, cost, true
+		if cost < least {
+			best, least = x, cost
 		}
 	})
 	return best

@@ -127,7 +127,7 @@ func (p *planner) decode(order []int32, ways []way) (end Time) {
 		if w.executor < 0 {
 			x = p.earliest(int(v), nil)
 		} else {
-			x = p.candidate(int(v), w.executor, w.configuration, p.ready(int(v), w.executor))
+			x = p.candidate(int(v), w.executor, w.configuration, p.ready(int(v), w.executor), unlimited)
 		}
 		p.place(x)
 		end = max(end, x.End)
