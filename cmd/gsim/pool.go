@@ -16,7 +16,7 @@ import (
 	"gbroker/sim/pool"
 )
 
-const poolHelp = `Pool simulates a pool of shared desktops in virtual time, with the code that decides in a real one. Jobs have deadlines; a job that
+const poolHelp = `Pool simulates a pool of shared desktops in virtual time, with the code of package pool. Jobs have deadlines; a job that
 does not end by its own is a failure. The published model: 100 computers of effective performance H uniform in [0.1, 1], 1,000 jobs of work W uniform in
 [150, 750], arrivals uniform in [0, TS] with TS = sum W / sum H, deadlines a W after the arrival with a uniform in [1.1, 5], drawn for each job.
 

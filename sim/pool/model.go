@@ -1,5 +1,5 @@
 // Package pool simulates pools of shared desktops in virtual time. Which job runs where is decided by the
-// code of package [gbroker/pool], as in a real pool; here are the worlds, and the reckoning.
+// code of package [gbroker/pool]; here are the worlds, and the reckoning.
 //
 // # The published model
 //
