@@ -99,11 +99,27 @@ func (c *search) jitter(span grid.Tick) grid.Tick { return c.upTo(span / 10) }
 // upTo is a random span.
 func (c *search) upTo(span grid.Tick) grid.Tick { return grid.Tick(c.random.Int64N(int64(span) + 1)) }
 
-// startPass has a look taken for a pass that is wanted; looked goes on.
+// startPass has a look taken for a pass that is wanted; looked goes on. Where no job of this broker waits none is needed:
+// most brokers of a quiet grid are there for the answers that they give.
 func (c *search) startPass() {
-	if c.passes.wanted && c.passes.round == nil && c.gates.beforeSearch() == open {
+	p := &c.passes
+	switch {
+	case !p.wanted || p.round != nil || c.gates.beforeSearch() != open:
+	case c.anyAssigned():
 		c.estimator.look()
+	default:
+		p.wanted, p.last = false, c.now
+		c.nextPass(c.cfg.Delta)
 	}
+}
+
+func (c *search) anyAssigned() bool {
+	for _, j := range c.live {
+		if j.rec.Role == grid.Owning && j.rec.State == grid.Assigned {
+			return true
+		}
+	}
+	return false
 }
 
 // wantPass wants one with the next look.

@@ -136,3 +136,43 @@ func told(p *queue, of grid.PeerID, estimates ...grid.Estimate) {
 	}
 	p.tells[of] = tell
 }
+
+// A broker of which no job waits does not look into its batch system for a pass, and does again when one does.
+func TestNoLookForNobody(t *testing.T) {
+	t.Parallel()
+	looks := func(state grid.State) (n int) {
+		q := newQueue(t, 1, func(r *grid.Record) {
+			if r.State = state; state == grid.Running {
+				r.Started = 5
+			}
+		}, her)
+		q.estimator.seen = q.now
+		for range 5 { // passes are a minute apart
+			q.now += grid.Minute + 6*grid.Second
+			for _, e := range q.Step(q.now, passTick(q)) {
+				if _, is := e.(Look); is {
+					n++
+					s := q.shot
+					s.At = q.now
+					q.Step(q.now, Looked{Snapshot: s})
+				}
+			}
+		}
+		return n
+	}
+	if n := looks(grid.Running); n > 0 {
+		t.Errorf("%d looks though nothing waits", n)
+	}
+	if looks(grid.Assigned) == 0 {
+		t.Error("no look though a job waits")
+	}
+}
+
+// passTick is a Tick of a Core whose timers but that of passes are off.
+func passTick(q *queue) Event {
+	q.disarmGeneral(refreshDue)
+	for _, j := range q.live {
+		j.due = [concerns]grid.Tick{}
+	}
+	return Tick{}
+}
