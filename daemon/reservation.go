@@ -78,7 +78,7 @@ func (v *reserver) Reservations(ctx context.Context) ([]core.HeldReservation, er
 		if strings.HasPrefix(r.ID, handOwner) {
 			continue // made by hand, and to be ended by hand
 		}
-		h := core.HeldReservation{ID: grid.ReservationID(r.ID), Place: grid.Place{Nodes: r.Nodes, Start: r.Start, End: r.End}}
+		h := core.HeldReservation{ID: grid.ReservationID(r.ID), Place: grid.Place{Nodes: r.Nodes, Start: r.Start, End: r.End}, Others: r.Others}
 		for _, n := range r.Nodes {
 			if down[n] {
 				h.Down = append(h.Down, n)

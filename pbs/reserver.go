@@ -38,4 +38,7 @@ type Reservation struct {
 	Nodes      []grid.NodeName
 	Start, End grid.Tick // instants, milliseconds since 1970; systems keep whole seconds
 	Account    string    // the local account whose jobs may use it; "" is the daemon's own
+	// Others are the local jobs in it that are none of ours, where it is listed: access is by account, and another job of the
+	// same may name it.
+	Others []string
 }

@@ -71,6 +71,18 @@ func (b *Book) Listed(now grid.Tick, has map[grid.ReservationID]grid.Place, down
 	return stray
 }
 
+// Entered tells that others than its holder are in a reservation by its name, of which the holder is told; false is no news.
+func (b *Book) Entered(id grid.ReservationID, why string) bool {
+	is := b.all[id]
+	if is == nil || !is.Live() || is.Reason == why {
+		return false
+	}
+	is.Reason = why
+	is.Seq++
+	b.changed[id] = true
+	return true
+}
+
 // within: what the batch system has covers what was reserved.
 func within(r, has grid.Place) bool {
 	if has.End < r.End || len(has.Nodes) < len(r.Nodes) {

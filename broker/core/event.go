@@ -274,6 +274,8 @@ type HeldReservation struct {
 	ID    grid.ReservationID
 	Place grid.Place
 	Down  []grid.NodeName // of its nodes, those that are down
+	// Others are the local jobs in it that are no broker's.
+	Others []string
 }
 
 // LimitsChanged are the limits as they now are configured.

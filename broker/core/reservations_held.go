@@ -1,6 +1,8 @@
 package core
 
 import (
+	"strings"
+
 	"gbroker/grid"
 	"gbroker/wire"
 )
@@ -59,6 +61,19 @@ func (c *reservations) ended(e Unreserved) {
 	c.settle()
 }
 
+// entered tells of others' jobs that name a reservation, where that is news.
+func (c *reservations) entered(all []HeldReservation) {
+	for _, h := range all {
+		if len(h.Others) == 0 {
+			continue
+		}
+		why := clip("another local job names it, and can take its nodes: " + strings.Join(h.Others, ", "))
+		if r, known := c.book.Get(h.ID); known && c.book.Entered(h.ID, why) {
+			c.note(r.For, r.Holder.Home, "reservation "+string(h.ID)+": "+why)
+		}
+	}
+}
+
 // compare takes the list of the batch system. What was asked for before it was made has been answered.
 func (c *reservations) compare(e ReservationsListed) {
 	c.listing = false
@@ -84,5 +99,6 @@ func (c *reservations) compare(e ReservationsListed) {
 			c.emit(Unreserve{id})
 		}
 	}
+	c.entered(e.All)
 	c.settle()
 }

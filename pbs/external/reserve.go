@@ -81,13 +81,32 @@ func (s *System) Reservations(ctx context.Context) ([]pbs.Reservation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the reservations: %w", err)
 	}
+	got, err := s.poller.cached(ctx)
+	if err != nil {
+		return nil, err
+	}
+	others := s.entered(got.Jobs)
 	var ours []pbs.Reservation
 	for _, x := range all {
 		if id, is := s.ourReservation(x); is {
-			ours = append(ours, pbs.Reservation{ID: id, Nodes: x.Nodes, Start: x.Start, End: x.End, Account: s.foreignAccount(x.User)})
+			ours = append(ours, pbs.Reservation{ID: id, Nodes: x.Nodes, Start: x.Start, End: x.End, Account: s.foreignAccount(x.User), Others: others[x.Native]})
 		}
 	}
 	return ours, nil
+}
+
+// entered are the jobs in each reservation that are none of ours.
+func (s *System) entered(jobs []Job) map[string][]string {
+	in := map[string][]string{}
+	for _, j := range jobs {
+		if j.Reservation == "" || j.State == Done {
+			continue
+		}
+		if _, is := parseMark(s.config.Owner, j.Mark); !is {
+			in[j.Reservation] = append(in[j.Reservation], fmt.Sprintf("%s of %s", j.Local, j.User))
+		}
+	}
+	return in
 }
 
 // Reserve makes a reservation, and reads it back.

@@ -122,20 +122,17 @@ func foreseen(t *testing.T, home site, document string) {
 // else's job enters a reservation, and none is left of it.
 func TestOneJobOverTwoClusters(t *testing.T) {
 	t.Parallel()
-	clusters := take(t, "busy", "free")
+	clusters := take(t, "wide", "free")
 	dir := place(t)
-	a := overSlurm(t, clusters["busy"], dir, "alpha", cluster.Options{})
+	a := overSlurm(t, clusters["wide"], dir, "alpha", cluster.Options{})
 	b := overSlurm(t, clusters["free"], dir, "beta", cluster.Options{})
 	start(t, a, b)
 	introduce(t, a, b)
-	sees(t, a, map[string]int{"alpha": 4, "beta": 6})
+	sees(t, a, map[string]int{"alpha": 6, "beta": 6})
 	for i := range rounds() {
-		if i > 0 {
-			time.Sleep(5 * time.Second) //house:allow sleep: both sites are to see that the nodes of the last round are free, which is no event here
-		}
 		ledger := filepath.Join(dir, fmt.Sprint("ledger", i))
 		must(t, os.WriteFile(ledger, nil, 0o666))
-		id := together(ledger, 10).submit(t, a, dir, "wide")
+		id := together(ledger, 12).submit(t, a, dir, "wide")
 		var reserved []string
 		eventually(t, slow, "both clusters hold a reservation for "+id, func() bool {
 			reserved = nil
@@ -156,7 +153,7 @@ func TestOneJobOverTwoClusters(t *testing.T) {
 			}
 		}
 		completes(t, a, id)
-		t.Logf("the parts began %v apart", begunTogether(t, ledger, 10, "alpha", "beta"))
+		t.Logf("round %d: the parts of 12 processes began %v apart", i+1, begunTogether(t, ledger, 12, "alpha", "beta"))
 		for name, c := range clusters {
 			eventually(t, 10*time.Second, "no reservation is left at "+name, func() bool { return !strings.Contains(c.Run(t, "scontrol", "show", "res"), "ReservationName") })
 		}

@@ -65,6 +65,33 @@ func TestSlurmReservationOfAUser(t *testing.T) {
 	eventually(t, slow, "the job of another account is to run after it", func() bool { return stateOf(t, c, outside) == "" || stateOf(t, c, outside) == "R" })
 }
 
+// A job of the account that a reservation is for enters it by its name: its holder is told, and so is the log.
+func TestSlurmReservationEnteredByName(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	c := take(t, "small")["small"]
+	s := overSlurm(t, c, dir, "small", cluster.Options{})
+	start(t, s)
+	sees(t, s, map[string]int{"small": 2})
+	id := strings.TrimSpace(client(t, s, "reserve", "--nodes", "1", "--at", "20m", "--for", "10m"))
+	names := reservedIn(t, c)
+	if len(names) != 1 {
+		t.Fatalf("Slurm shows %v", names)
+	}
+	intruding := strings.TrimSpace(c.Run(t, "sbatch", "--parsable", "--reservation="+names[0], "--chdir=/", "--output=/dev/null", "--wrap", "true"))
+	s.Kill() // the book is compared at the start, and then at intervals
+	start(t, s)
+	eventually(t, slow, "the holder is told", func() bool {
+		return strings.Contains(holding(t, s, id).Reason, "another local job names it, and can take its nodes: "+intruding+" of ")
+	})
+	if h := holding(t, s, id); h.State != "CONFIRMED" {
+		t.Errorf("it is %+v", h)
+	}
+	c.Run(t, "scancel", intruding)
+	client(t, s, "release", id)
+	eventually(t, slow, "nothing is to be left in Slurm", func() bool { return len(reservedIn(t, c)) == 0 })
+}
+
 // The broker is killed while a reservation is made, confirmed and given up, each time a little later: the book
 // and Slurm come to agree, and what nobody wants is gone.
 func TestSlurmReservationThroughKills(t *testing.T) {

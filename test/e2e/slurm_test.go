@@ -26,7 +26,7 @@ type slurmSite struct {
 }
 
 // Names in the order in which a test takes them: so no two wait for each other.
-var slurms = []*slurmSite{{name: "busy", nodes: 2}, {name: "free", nodes: 3}, {name: "small", nodes: 1}}
+var slurms = []*slurmSite{{name: "busy", nodes: 2}, {name: "free", nodes: 3}, {name: "small", nodes: 1}, {name: "wide", nodes: 3}}
 
 // take gives a test the clusters of these names for itself. They are idle, and have no
 // reservations; they are left so.
