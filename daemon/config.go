@@ -271,7 +271,7 @@ type Config struct {
 
 // BatchConfig is the local batch system.
 type BatchConfig struct {
-	// System is Embedded, where jobs run on this machine under the daemon's user, or one of External.
+	// System is Embedded, where jobs run on this machine under the daemon's user, Pool, or one of External.
 	System string
 	// Nodes and Cores (of each) are declared, and may exceed the real ones: jobs then share them.
 	Nodes, Cores int
@@ -296,6 +296,7 @@ type BatchConfig struct {
 	// sooner of what others do there, and asks its controller more.
 	Refresh  time.Duration
 	External ExternalConfig
+	Pool     PoolConfig
 }
 
 // RetentionConfig is how long ended jobs and their files are kept: a job goes when
@@ -573,13 +574,13 @@ func batchFields(d *document, c *Config) []field {
 	}
 	return slices.Concat([]field{
 		{name: "system", aka: "type", read: func(n ast.Node) {
-			parsed(d, n, "batch.system", &b.System, oneOf(slices.Concat([]string{Embedded}, External)...))
+			parsed(d, n, "batch.system", &b.System, oneOf(slices.Concat([]string{Embedded, Pool}, External)...))
 		}},
 		{name: "policy", aka: "scheduler backfill", read: func(n ast.Node) {
 			parsed(d, n, "batch.policy", &b.Policy, plan.ParsePolicy)
 			b.Ruled = true
 		}},
-	}, declared, limits, externalFields(d, c))
+	}, declared, limits, poolFields(d, c), externalFields(d, c))
 }
 
 func retentionFields(d *document, r *RetentionConfig) []field {

@@ -15,6 +15,7 @@ import (
 // Names of the batch systems.
 const (
 	Embedded = "embedded"
+	Pool     = "pool" // of shared desktops, whose agents call the daemon
 	Slurm    = "slurm"
 	Torque   = "torque"
 	OpenPBS  = "openpbs"

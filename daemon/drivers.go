@@ -13,6 +13,7 @@ import (
 	"gbroker/pbs/embedded"
 	"gbroker/pbs/external"
 	"gbroker/pbs/openpbs"
+	"gbroker/pbs/pool"
 	"gbroker/pbs/slurm"
 	"gbroker/pbs/torque"
 	"gbroker/plan"
@@ -74,6 +75,11 @@ func (c Config) system(o ours) (pbs.System, error) {
 			Spool: o.Spool, Changed: o.Changed, Logger: o.Log,
 		})
 	}
+	if c.Batch.System == Pool {
+		p := c.pool(o.Site, o.Spool)
+		p.Changed, p.Logger = o.Changed, o.Log
+		return pool.New(p)
+	}
 	client, err := c.client()
 	if err != nil {
 		return nil, err
@@ -100,7 +106,7 @@ func (c Config) facts() grid.Site {
 // grace is how long good listings must lack an attempt before it counts as vanished. The
 // embedded system's listing is its own memory; others are polled, and may be told late.
 func (c Config) grace() grid.Tick {
-	if c.Batch.System == Embedded {
+	if c.Batch.System == Embedded || c.Batch.System == Pool {
 		return 10 * grid.Second
 	}
 	return max(2*grid.Minute, 6*grid.Span(c.Batch.Refresh))

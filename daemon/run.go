@@ -296,7 +296,7 @@ func (s *site) fileAccount(u grid.User) (string, error) {
 
 func (s *site) ours() ours {
 	return ours{
-		Owner: owner(s.self), Site: s.facts, Spool: filepath.Join(s.cfg.Data, "batch"),
+		Owner: owner(s.self), Site: s.facts, Spool: s.cfg.batchSpool(),
 		Accounts: s.account, Lend: s.stager.Lend,
 		Changed: func(id grid.AttemptID) { s.broker.Changed(s.ctx, id) },
 		Log:     s.log.Named("batch"),

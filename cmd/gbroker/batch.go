@@ -49,7 +49,7 @@ func (h *byHand) run(do func(ctx context.Context, cmd *cobra.Command, cfg daemon
 
 // look asks the driver; where jobs run inside of the daemon, the daemon.
 func look(ctx context.Context, cfg daemon.Config) (api.Batch, error) {
-	if cfg.Batch.System != daemon.Embedded {
+	if cfg.Batch.System != daemon.Embedded && cfg.Batch.System != daemon.Pool {
 		return daemon.ViewBatch(ctx, cfg)
 	}
 	client, err := dial(ctx, cfg)

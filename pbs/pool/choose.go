@@ -81,6 +81,9 @@ func (s *System) narrow(e *entry, computers []*computer) grid.Demand {
 // refuse says why the job can never run on any computer of the pool.
 func (s *System) refuse(e *entry) error {
 	computers := s.sorted()
+	if len(computers) == 0 {
+		return fmt.Errorf("%w: no computer of pool %s has registered yet", grid.ErrUnavailable, s.config.Site.Name)
+	}
 	shot := s.snapshot(nil)
 	for i := range shot.Nodes {
 		shot.Nodes[i].Down = false
@@ -110,7 +113,16 @@ func (s *System) mind() {
 			}
 		}
 	}
+	var gone []*computer
+	for _, c := range s.computers {
+		if s.revoked(c.name) {
+			gone = append(gone, c)
+		}
+	}
 	s.mu.Unlock()
+	for _, c := range gone {
+		s.remove(c, "its computer was removed from the pool")
+	}
 	for _, e := range lost {
 		s.cutOff(e, fmt.Sprintf("its computer has not been heard for %v", s.config.Silence))
 	}

@@ -123,3 +123,33 @@ func (s *System) loadComputers() error {
 	}
 	return nil
 }
+
+// Listed is a computer with its name.
+type Listed struct {
+	Name string
+	line.Computer
+}
+
+// List gives the computers that are registered with the pool of a spool. It may be called while the pool runs.
+func List(spool string) (list []Listed, err error) {
+	names, err := os.ReadDir(filepath.Join(spool, "computers"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the computers of the pool: %w", err)
+	}
+	for _, n := range names {
+		name, is := strings.CutSuffix(n.Name(), recordSuffix)
+		if !is || isRevoked(spool, name) {
+			continue
+		}
+		l := Listed{Name: name}
+		data, err := os.ReadFile(filepath.Join(spool, "computers", n.Name()))
+		if err == nil {
+			err = json.Unmarshal(data, &l.Computer)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading computer %s of the pool: %w", name, err)
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}

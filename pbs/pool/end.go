@@ -91,7 +91,7 @@ func (s *System) grant(c *computer, tag, stint string) (line.Granted, error) {
 	if e.computer != c { // it was taken away meanwhile: nobody else was told
 		return line.Granted{Why: "the job is not this computer's any more"}, nil
 	}
-	e.known, e.stint, e.started = true, stint, g.At
+	e.stint, e.started = stint, g.At
 	return line.Granted{Granted: true}, nil
 }
 

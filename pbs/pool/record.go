@@ -37,10 +37,8 @@ type entry struct {
 	id       grid.AttemptID
 	tag      string
 	computer *computer // whose it is; nil of one that waits
-	known    bool      // the computer has said that it holds it
 	stint    string    // of the computer's hold, once that has the start token
 	count    int       // computers that had the token
-	assigned time.Time
 	started  grid.Tick // when it was assigned, then when its program was started
 	killed   bool      // its end is wanted
 	report   line.Report
@@ -156,7 +154,7 @@ func (s *System) resume(e *entry) {
 		return // nobody was told to start: it waits on
 	}
 	s.give(e, s.computerOf(g.Computer))
-	e.known, e.stint, e.count, e.started = true, g.Stint, g.Count, g.At
+	e.stint, e.count, e.started = g.Stint, g.Count, g.At
 	if run, ran, err := control.ReadRun(e.Control, e.id); ran && err == nil {
 		e.started = run.At
 	}

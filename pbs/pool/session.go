@@ -47,7 +47,6 @@ func (s *System) connect(name string, hello line.Connect) (line.Orders, error) {
 		holds := slices.ContainsFunc(hello.Jobs, func(r line.Report) bool { return r.Tag == e.tag && (e.stint == "" || r.Stint == e.stint) })
 		switch {
 		case holds:
-			e.known = true
 		case e.stint != "":
 			lost = append(lost, e)
 		default:
@@ -90,7 +89,7 @@ func (s *System) hear(name string, r line.Status) (line.Orders, error) {
 	}
 	for _, j := range r.Jobs {
 		if e := c.jobs[j.Tag]; e != nil && (e.stint == "" || e.stint == j.Stint) {
-			e.known, e.report = true, j
+			e.report = j
 		}
 	}
 	r.Jobs = nil // they are with the entries
@@ -106,7 +105,7 @@ func (s *System) orders(c *computer) line.Orders {
 	o := line.Orders{Interval: s.config.Interval.Milliseconds(), Hold: s.config.Hold.Milliseconds(), Version: c.version, Jobs: []line.Order{}}
 	for _, e := range c.jobs {
 		job := line.Order{Tag: e.tag, Kill: e.killed}
-		if !e.known && !e.killed {
+		if e.stint == "" && !e.killed { // said again until it asks for the token
 			job.Assignment = &e.Assignment
 		}
 		o.Jobs = append(o.Jobs, job)

@@ -165,7 +165,7 @@ func (s *System) drop(e *entry) {
 
 // give makes a job a computer's; s.mu is held.
 func (s *System) give(e *entry, c *computer) {
-	e.computer, e.known, e.stint, e.assigned, e.started = c, false, "", time.Now(), control.Now()
+	e.computer, e.stint, e.started = c, "", control.Now()
 	e.report = line.Report{}
 	c.jobs[e.tag] = e
 	c.order()
