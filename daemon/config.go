@@ -574,7 +574,7 @@ func batchFields(d *document, c *Config) []field {
 	}
 	return slices.Concat([]field{
 		{name: "system", aka: "type", read: func(n ast.Node) {
-			parsed(d, n, "batch.system", &b.System, oneOf(slices.Concat([]string{Embedded, Pool}, External)...))
+			parsed(d, n, "batch.system", &b.System, oneOf(slices.Concat([]string{Embedded}, External, []string{Pool})...))
 		}},
 		{name: "policy", aka: "scheduler backfill", read: func(n ast.Node) {
 			parsed(d, n, "batch.policy", &b.Policy, plan.ParsePolicy)

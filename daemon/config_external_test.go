@@ -14,7 +14,7 @@ func TestExternalMistakes(t *testing.T) {
 	t.Parallel()
 	const at = "gbroker.yaml:2:"
 	for _, c := range []struct{ batch, want string }{
-		{"{system: slrm}", at + `17: batch.system: "slrm" is not known: write one of embedded, slurm, torque, openpbs`},
+		{"{system: slrm}", at + `17: batch.system: "slrm" is not known: write one of embedded, slurm, torque, openpbs, pool`},
 		{"{system: slurm, nodes: 4}", at + `31: batch.nodes: this batch system tells its nodes and queues itself: remove this`},
 		{"{nodes: [{name: n, cores: 1}], system: torque}", at + `16: batch.nodes: this batch system tells its nodes and queues itself: remove this`},
 		{"{system: slurm, cores: 4}", at + `31: batch.cores: this batch system tells its nodes and queues itself: remove this`},

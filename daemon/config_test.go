@@ -49,7 +49,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: a\nspeed: 0\n", at + "2:8: speed: 0 is out of range: write a number above 0, at most 1000, where 1 is the reference machine"},
 		{"site: a\nspeed: fast\n", at + `2:8: speed: "fast" is no number: write it like 1.5`},
 		{"site: a\nspeed: .nan\n", at + "2:8: speed is the number .nan: write a text"},
-		{"site: a\nbatch: {system: pbs}\n", at + `2:17: batch.system: "pbs" is not known: write one of embedded, slurm, torque, openpbs`},
+		{"site: a\nbatch: {system: pbs}\n", at + `2:17: batch.system: "pbs" is not known: write one of embedded, slurm, torque, openpbs, pool`},
 		{"site: a\nbatch:\n  nodes: 0\n  cores: x\n", at + "3:10: batch.nodes: 0 is out of range: write 1 to 65536\n" + at + `4:10: batch.cores: "x" is no whole number: write it like 4`},
 		{"site: a\nbatch: {cores: 65536, nodes: 65536}\n", at + "2:9: batch: 65536 nodes of 65536 cores are more than 1048576: declare fewer"},
 		{"site: a\nbatch: {memory: 64G}\n", at + `2:17: batch.memory: "64G" has no unit of bytes: write it like 64GiB, 500MB or 1000000 (here 64GiB or 64GB)`},

@@ -3,6 +3,7 @@
 // specified in package control, and one behavioural suite, pbstest.
 //
 //	embedded                    schedules and runs processes on this machine
+//	pool                        gives jobs to computers of their owners, whose agents call
 //	external                    one System over the commands of any batch system
 //	├─ slurm, torque, openpbs   its Clients: translations without memory
 //	├─ wrapper                  the script that is handed over in place of the program

@@ -18,6 +18,7 @@
 //	            starts nothing, so that a command which takes effect late, when the
 //	            directory was discarded and made again, finds nothing to start
 //	hosts.E.A   the host file of the program: one line for each process, a node's name
+//	grant.E.A   which computer of a pool has the start token
 //	arrived.E.A a part of a co-allocated job waits at the barrier, in its reservation, before its
 //	            start token is taken
 //	go.E.A      all parts have arrived: the part may take its token
@@ -39,9 +40,10 @@
 //	        pid start boot   the process that took it (see Process)
 //	run     attempt at pid start boot      when, and the leader of the program's group
 //	usage   attempt cpu memory             milliseconds of processor time, bytes at the most; 0: not known
-//	end     attempt at code signal cause detail    cause: itself walltime request never-ran disappeared alone
+//	end     attempt at code signal cause detail    cause: itself walltime request never-ran disappeared alone cut-off
 //	kill    attempt at
 //	submit  attempt at
+//	grant   attempt at computer stint count work limit rerunnable    see Grant; written anew for each computer
 //	arrived attempt at pid start boot address hosts    HOST:PORT, or nothing; NODE:PROCESSES with blanks between
 //	go      attempt at, then for each site in the order of ranks: site address hosts
 //	begun   attempt at
@@ -74,7 +76,7 @@
 // of the attempt then, least of all that it did not start. Where it is gone, or a file is not
 // as it was written, that is grid.ErrDamaged: it will not mend by itself.
 //
-// Where the token is lost or damaged, run, usage, end, hosts and kill show that the attempt
+// Where the token is lost or damaged, run, usage, end, hosts, kill and grant show that the attempt
 // had started: they are written after the token is taken. It is never started again then, nor
 // withdrawn.
 //
