@@ -316,6 +316,9 @@ func writeFile(name string, content []byte, mode os.FileMode) error {
 func (s *site) read(j grid.Submission, name string) string {
 	s.Helper()
 	data, err := os.ReadFile(s.path(j, name))
+	if errors.Is(err, os.ErrNotExist) { // it was brought back meanwhile
+		data, err = os.ReadFile(filepath.Join(j.Work, name))
+	}
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -340,6 +343,9 @@ func (s *site) path(j grid.Submission, name string) string {
 
 func (s *site) exists(j grid.Submission, name string) bool {
 	_, err := os.Lstat(s.path(j, name))
+	if err != nil {
+		_, err = os.Lstat(filepath.Join(j.Work, name))
+	}
 	return err == nil
 }
 
