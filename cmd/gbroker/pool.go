@@ -64,7 +64,7 @@ func poolList(file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list --config FILE",
 		Short: "List the computers that have joined, and what they have",
-		Long:  `list tells what each computer said of itself. Whether it takes jobs now, "gbroker batch" tells.`,
+		Long:  `list tells what each computer said of itself. Whether it takes jobs now, "gbroker batch snapshot" tells.`,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := ofPool(*file)
