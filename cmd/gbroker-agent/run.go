@@ -74,7 +74,7 @@ func (s *settings) run(cmd *cobra.Command) error {
 	if os.Geteuid() != 0 {
 		account = "" // it cannot be chosen
 	}
-	runner, err := agent.NewRunner(agent.Linux{Account: account, Apart: true})
+	runner, err := agent.NewRunner(agent.Linux{Account: account, Apart: true, Idle: true})
 	if err != nil {
 		return err
 	}

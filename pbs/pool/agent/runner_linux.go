@@ -19,6 +19,8 @@ import (
 	"gbroker/pbs/embedded/supervise"
 	"gbroker/pbs/embedded/sweep"
 	"gbroker/pbs/pool/line"
+
+	"golang.org/x/sys/unix"
 )
 
 // Linux runs programs under the supervisor of the embedded batch system.
@@ -29,7 +31,9 @@ type Linux struct {
 	Account string
 	// Apart gives programs that do not ask for the network none.
 	Apart bool
-	Log   io.Writer // what supervisors say
+	// Idle lets programs have only the processor time that nobody else wants (SCHED_IDLE, nice 19).
+	Idle bool
+	Log  io.Writer // what supervisors say
 
 	forks chan func()
 }
@@ -160,6 +164,9 @@ func (l *Linux) Start(f Folder, j Job) (Process, error) {
 	l.forks <- func() {
 		var err error
 		p.supervisor, err = os.StartProcess(l.Supervisor[0], append(append([]string{}, l.Supervisor...), specFile), attr)
+		if err == nil && l.Idle {
+			err = giveWay(p.supervisor)
+		}
 		done <- err
 	}
 	if err := <-done; err != nil {
@@ -179,6 +186,19 @@ func apart(attr *syscall.SysProcAttr) {
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
 	}
+}
+
+// giveWay lets a process, before it starts any, have only the time that nobody else wants.
+func giveWay(p *os.Process) error {
+	err := syscall.Setpriority(syscall.PRIO_PROCESS, p.Pid, 19)
+	if err == nil {
+		err = unix.SchedSetAttr(p.Pid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE, Nice: 19}, 0)
+	}
+	if err != nil {
+		p.Kill()
+		return fmt.Errorf("letting a job give way to the owner: %w", err)
+	}
+	return nil
 }
 
 // Settle ends what is left of a job and tells what became of it.

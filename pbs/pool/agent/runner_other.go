@@ -16,6 +16,7 @@ type Linux struct {
 	Supervisor []string
 	Account    string
 	Apart      bool
+	Idle       bool
 	Log        io.Writer
 }
 
