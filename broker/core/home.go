@@ -226,7 +226,10 @@ func (c *home) apply(j *job, from grid.PeerID, m wire.Report) {
 	if m.Started.Known && m.Finished.Known { // its run time is exact, however long the reports took
 		r.Finished = r.Started + max(0, m.Started.Span-m.Finished.Span)
 	}
-	r.End, r.ExitCode, r.HasExit, r.Signal, r.Reason, r.Usage = m.End, m.ExitCode, m.HasExit, m.Signal, m.Reason, m.Usage
+	if r.State != grid.Lost || m.State == grid.StageOut { // it stays LOST until what it left is known
+		r.End = m.End
+	}
+	r.ExitCode, r.HasExit, r.Signal, r.Reason, r.Usage = m.ExitCode, m.HasExit, m.Signal, m.Reason, m.Usage
 	r.Arrived, r.Hosts, r.Address = c.keepInstant(r.Arrived, m.Arrived), m.Hosts, m.Address
 	r.CancelRequested = r.CancelRequested || m.Cancel
 	r.ContactLost = 0
