@@ -128,7 +128,8 @@ func (c *home) onCancel(from grid.PeerID, m wire.Cancel) {
 			c.enforceCancel(j)
 		}
 	}
-	if j.rec.Role == grid.Tombstone && j.rec.Handoff.Phase == grid.NoHandoff {
+	// Who was superseded has let go without a word of who owns the job now.
+	if j.rec.Role == grid.Tombstone && j.rec.Owner != c.cfg.Self && j.rec.Handoff.Phase == grid.NoHandoff {
 		c.send(j.rec.Owner, m) // an open Commit carries the flag itself; the home repeats until it hears the end
 	}
 }
