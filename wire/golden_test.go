@@ -520,7 +520,7 @@ func TestExamplesAreComplete(t *testing.T) {
 			values = append(values, o.Job)
 		}
 	}
-	set := map[string]bool{"grid.Job.Terms": true, "grid.Job.Coallocation": true, "grid.Slot.Site": true} // stay at the home
+	set := map[string]bool{"grid.Job.Terms": true, "grid.Job.Coallocation": true, "grid.Job.Guaranteed": true, "grid.Slot.Site": true} // stay at the home
 	for _, value := range values {
 		v := reflect.ValueOf(value)
 		for i := range v.NumField() {

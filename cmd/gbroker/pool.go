@@ -42,7 +42,9 @@ func poolInvite(file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "invite --config FILE",
 		Short: "Print a code with which one computer may join",
-		Args:  cobra.NoArgs,
+		Example: `  gbroker pool invite --config FILE
+  gbroker pool invite --config FILE --good-for 15m`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := ofPool(*file)
 			if err != nil {
@@ -62,10 +64,11 @@ func poolInvite(file *string) *cobra.Command {
 
 func poolList(file *string) *cobra.Command {
 	return &cobra.Command{
-		Use:   "list --config FILE",
-		Short: "List the computers that have joined, and what they have",
-		Long:  `list tells what each computer said of itself. Whether it takes jobs now, "gbroker batch snapshot" tells.`,
-		Args:  cobra.NoArgs,
+		Use:     "list --config FILE",
+		Short:   "List the computers that have joined, and what they have",
+		Long:    `list tells what each computer said of itself. Whether it takes jobs now, "gbroker batch snapshot" tells.`,
+		Example: `  gbroker pool list --config FILE`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := ofPool(*file)
 			if err != nil {
@@ -95,7 +98,8 @@ func poolRemove(file *string) *cobra.Command {
 		Short: "Remove a computer for good",
 		Long: `remove makes the certificate of a computer worth nothing. What runs there counts as
 cut off. The name is not given again.`,
-		Args: cobra.ExactArgs(1),
+		Example: `  gbroker pool remove --config FILE desk17`,
+		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := ofPool(*file)
 			if err != nil {

@@ -27,6 +27,8 @@ type Kind struct {
 	Narrow bool
 	// Whole: instants are told in whole seconds.
 	Whole bool
+	// Told: instants are told over a network, and so a moment late.
+	Told bool
 	// Least is the shortest limit that the system keeps.
 	Least grid.Tick
 	// Ages: the age of a job orders the queue.

@@ -218,8 +218,11 @@ func (s *site) local(j grid.Submission) grid.LocalID {
 
 // fuzz is by how much an instant may be told too early or too late.
 func (s *site) fuzz() grid.Tick {
-	if s.kind.Whole {
+	switch {
+	case s.kind.Whole:
 		return grid.Second
+	case s.kind.Told:
+		return grid.Second / 2
 	}
 	return 0
 }

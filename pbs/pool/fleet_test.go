@@ -262,7 +262,7 @@ func (f *fleet) owner(n grid.NodeName, does string) error {
 // kind is the pool as the suite knows it.
 func kind() pbstest.Kind {
 	return pbstest.Kind{
-		Name: "pool", Supervised: true, Narrow: true, Ages: true, MemoryLimits: true, HostFile: true, Rounds: 20, Least: 1, Lasting: true,
+		Name: "pool", Told: true, Supervised: true, Narrow: true, Ages: true, MemoryLimits: true, HostFile: true, Rounds: 20, Least: 1, Lasting: true,
 		Patience: time.Minute,
 		Take: func(t testing.TB, nodes []plan.Node) pbstest.Bench {
 			f := newFleet(t, nodes)
