@@ -113,6 +113,9 @@ func (h *History) cells(now grid.Tick, p *Policy) []cell {
 	at := from
 	for i := range h.Facts {
 		f := &h.Facts[i]
+		if f.To <= at {
+			continue // all of it was told before
+		}
 		begins := max(f.From, at, quiet)
 		if part := p.part(f); part > 0 {
 			each(begins, min(f.To, now), h.Offset, func(hour int, span grid.Tick) {
@@ -124,7 +127,7 @@ func (h *History) cells(now grid.Tick, p *Policy) []cell {
 		if f.Active {
 			quiet = max(quiet, f.To+p.Quiet)
 		}
-		at = max(at, f.To) // what is told twice counts once
+		at = f.To // what is told twice counts once
 	}
 	return cells
 }

@@ -50,8 +50,12 @@ func minuteByMinute(h *History, p *Policy, now grid.Tick) (out [hours]float64) {
 		hour := int(owner.Weekday())*24 + owner.Hour()
 		cells[hour].minutes++
 		open := p.Hours == nil || p.Hours[owner.Weekday()]>>owner.Hour()&1 == 1
-		idle, told := 0.0, false
+		idle, told, last := 0.0, false, grid.Tick(0)
 		for _, f := range h.Facts {
+			if f.To <= last {
+				continue // all of it was told before
+			}
+			last = f.To
 			if f.Active && f.To <= at && at < f.To+p.Quiet {
 				open = false
 			}

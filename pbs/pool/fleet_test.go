@@ -123,17 +123,31 @@ func newFleet(t testing.TB, nodes []plan.Node) *fleet {
 func (f *fleet) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	for name := range f.agents {
+		f.awaitEmpty(name)
+	}
 	for _, a := range f.agents {
 		a.Process.Signal(syscall.SIGTERM)
-	}
-	for name, a := range f.agents {
 		a.Wait()
-		if left, _ := filepath.Glob(filepath.Join(f.dir, name, "jobs", "*")); len(left) > 0 {
-			f.t.Errorf("computer %s still holds %v", name, left)
-		}
 	}
 	if err := os.RemoveAll(f.dir); err != nil {
 		f.t.Error(err)
+	}
+}
+
+// awaitEmpty waits until a computer has no folder of a job: it removes one a moment after the pool has heard the end.
+func (f *fleet) awaitEmpty(name string) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); ; <-tick.C {
+		left, _ := filepath.Glob(filepath.Join(f.dir, name, "jobs", "*"))
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			f.t.Errorf("computer %s still holds %v", name, left)
+			return
+		}
 	}
 }
 
