@@ -38,10 +38,11 @@ func (f *flow) attempt(ctx context.Context, i int) outcome {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 30*time.Second) {
 		o := f.once(ctx, i)
 		o.task = i
-		again := errors.Is(o.err, grid.ErrUnavailable) || errors.Is(o.err, grid.ErrNotYet) || errors.Is(o.err, context.DeadlineExceeded)
-		if !again || ctx.Err() != nil {
+		refused := f.cancelled() && errors.Is(o.err, grid.ErrNotYet) // there is no job of it
+		if refused || passing(o.err) == nil || ctx.Err() != nil {
 			return o
 		}
+		f.note(i, o.err)
 		f.keeper.config.Log.Info("a task of a workflow cannot go on now", "workflow", f.spec.ID, "task", f.parts[i].Name, "error", o.err)
 		select {
 		case <-time.After(pause):
@@ -51,26 +52,37 @@ func (f *flow) attempt(ctx context.Context, i int) outcome {
 	}
 }
 
+func (f *flow) cancelled() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.rec.Cancelled
+}
+
+// note tells those who ask why a task does not go on.
+func (f *flow) note(i int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t := &f.rec.Tasks[i]; !t.over() {
+		t.Reason = err.Error()
+	}
+}
+
 func (f *flow) once(ctx context.Context, i int) (o outcome) {
 	f.mu.Lock()
-	id, cancelled := grid.JobID(""), f.rec.Cancelled
+	id := grid.JobID("")
 	if t := &f.rec.Tasks[i]; t.State == api.FlowGiven {
 		id, o.digest = t.Job, t.Digest
 	}
 	f.mu.Unlock()
 	if id == "" {
-		if cancelled {
-			o.err = errors.New("the workflow was cancelled")
-			return o
-		}
 		inputs, err := f.inputs(ctx, i)
 		if err != nil {
 			o.err = err
 			return o
 		}
 		o.digest = f.digest(i, inputs)
-		if r, has := f.remembered(ctx, i, o.digest); has {
-			o.record, o.reused = r, true
+		if r, has, err := f.remembered(ctx, i, o.digest); has || err != nil {
+			o.record, o.reused, o.err = r, has, err
 			return o
 		}
 		if id, o.err = f.handIn(ctx, i, o.digest, inputs); o.err != nil {
@@ -120,43 +132,75 @@ func (f *flow) digest(i int, inputs []input) string {
 	return digestOf(f.parts[i].Document, words)
 }
 
-// remembered is a job that has done the same with the same, if all that it left for others is there yet.
-func (f *flow) remembered(ctx context.Context, i int, digest string) (r grid.Record, has bool) {
+// remembered is a job that has done the same with the same, if all that it left for others is there yet. What cannot be
+// known now is an error, and asked again.
+func (f *flow) remembered(ctx context.Context, i int, digest string) (r grid.Record, has bool, err error) {
 	f.mu.Lock()
 	id := f.rec.Memo[digest]
+	given := f.rec.Tasks[i].State == api.FlowGiven
 	f.mu.Unlock()
-	if id == "" {
-		return r, false
+	if id == "" || given {
+		return r, false, nil
 	}
-	r, err := f.keeper.config.Jobs.Job(ctx, f.who(), id)
+	r, err = f.keeper.config.Jobs.Job(ctx, f.who(), id)
 	if err != nil || f.judge(i, &r) != nil {
-		return r, false
+		return grid.Record{}, false, passing(err)
 	}
 	for _, file := range r.Outputs {
-		if !f.readable(ctx, id, &file) {
-			return r, false
+		if same, err := f.readable(ctx, id, &file); !same {
+			return grid.Record{}, false, err
 		}
 	}
-	return r, true
+	return r, true, nil
+}
+
+// passing is an error that may pass, else nil.
+func passing(err error) error {
+	if errors.Is(err, grid.ErrUnavailable) || errors.Is(err, grid.ErrNotYet) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
 }
 
 // readable tells that an output has the contents that it had.
-func (f *flow) readable(ctx context.Context, id grid.JobID, file *grid.File) bool {
+func (f *flow) readable(ctx context.Context, id grid.JobID, file *grid.File) (bool, error) {
 	body, err := f.keeper.config.Jobs.Output(ctx, f.who(), id, file.Path)
 	if err != nil {
-		return false
+		return false, passing(err)
 	}
 	defer body.Close()
 	ranges, n, err := stage.Hash(body)
-	return err == nil && n == file.Size && slices.Equal(ranges, file.Ranges)
+	return err == nil && n == file.Size && slices.Equal(ranges, file.Ranges), passing(err)
+}
+
+// begin notes, on disk, that a task is being handed in: from then on it ends only with its job, whose key is that of the attempt,
+// so that a cancel or a kill between this and the job's identifier loses no job.
+func (f *flow) begin(i int, digest string) (t task, run int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := &f.rec.Tasks[i]
+	switch {
+	case at.over():
+		return t, 0, fmt.Errorf("task %s is %s", f.parts[i].Name, at.State)
+	case at.State == api.FlowGiven:
+		return *at, f.rec.Run, nil
+	}
+	before := *at
+	at.State, at.Job, at.Attempt, at.Digest, at.Started, at.Ended, at.Site = api.FlowGiven, "", at.Attempt+1, digest, 0, 0, ""
+	if err := f.save(); err != nil {
+		*at = before
+		return t, 0, fmt.Errorf("%w: noting that task %s is handed in: %w", grid.ErrUnavailable, f.parts[i].Name, err)
+	}
+	return *at, f.rec.Run, nil
 }
 
 // handIn hands a task in under the key of its attempt, with its files.
 func (f *flow) handIn(ctx context.Context, i int, digest string, inputs []input) (grid.JobID, error) {
-	f.mu.Lock()
-	t := &f.rec.Tasks[i]
-	prefer, attempt, run := t.Prefer, t.Attempt+1, f.rec.Run
-	f.mu.Unlock()
+	begun, run, err := f.begin(i, digest)
+	if err != nil {
+		return "", err
+	}
+	prefer, attempt := begun.Prefer, begun.Attempt
 	jobs, who := f.keeper.config.Jobs, f.who()
 	j := f.parts[i].Job
 	j.Inputs = nil
@@ -184,8 +228,7 @@ func (f *flow) handIn(ctx context.Context, i int, digest string, inputs []input)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	t = &f.rec.Tasks[i]
-	t.State, t.Job, t.Attempt, t.Digest, t.Reason, t.Started, t.Ended, t.Site = api.FlowGiven, id, attempt, digest, "", 0, 0, ""
+	f.rec.Tasks[i].Job, f.rec.Tasks[i].Reason = id, ""
 	f.keep()
 	if f.rec.Cancelled {
 		f.stir()

@@ -56,13 +56,16 @@ func (f *flow) memo() map[string]grid.JobID {
 // save makes the record durable; f.mu is held.
 func (f *flow) save() error { return write(f.folder, "state.json", &f.rec) }
 
-// start begins a run, where all files are here.
-func (f *flow) start() error {
+// start begins a run of a workflow in the state from, where all files are here. In another state it does nothing.
+func (f *flow) start(from string) (begun bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.rec.State != from {
+		return false, nil
+	}
 	for _, file := range f.spec.Submission.Files {
 		if f.rec.Files[file.Path] == "" {
-			return fmt.Errorf("%w: the file %q of the workflow %s has not been sent", grid.ErrInvalid, file.Path, f.spec.ID)
+			return false, fmt.Errorf("%w: the file %q of the workflow %s has not been sent", grid.ErrInvalid, file.Path, f.spec.ID)
 		}
 	}
 	before := f.rec
@@ -71,16 +74,17 @@ func (f *flow) start() error {
 	f.rec.Run++
 	if err := f.save(); err != nil {
 		f.rec = before
-		return err
+		return false, err
 	}
 	f.over = make(chan struct{})
-	return nil
+	return true, nil
 }
 
 // cancel ends what runs, and lets nothing more begin.
 func (f *flow) cancel() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.stir() // also where it was asked before: the jobs are asked again
 	if f.rec.State == ended || f.rec.Cancelled {
 		return nil
 	}
@@ -88,7 +92,6 @@ func (f *flow) cancel() error {
 	if f.rec.State == coming {
 		f.finish()
 	}
-	f.stir()
 	return f.save()
 }
 
@@ -111,6 +114,7 @@ func (f *flow) run(ctx context.Context) {
 	look := time.NewTicker(lookAtSites)
 	defer look.Stop()
 	f.plan(ctx)
+	f.cancelJobs(ctx)
 	for {
 		for _, i := range f.due() {
 			if !given[i] {
@@ -138,6 +142,7 @@ func (f *flow) run(ctx context.Context) {
 		case <-f.wake:
 			f.cancelJobs(ctx)
 		case <-look.C:
+			f.cancelJobs(ctx)
 			f.replan(ctx)
 		}
 	}
@@ -221,6 +226,12 @@ func (f *flow) take(o outcome) (replan bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := &f.rec.Tasks[o.task]
+	if t.over() {
+		return false // cancelled before it was handed in
+	}
+	if t.State == api.FlowWaiting && o.err != nil {
+		t.Attempt++ // it did not come as far as the broker, and counts all the same
+	}
 	if t.Digest = o.digest; o.record.Job.ID != "" {
 		t.Job, t.Started, t.Ended = o.record.Job.ID, o.record.Started, o.record.Finished
 		t.Site = f.keeper.config.Jobs.SiteName(o.record.Owner)
@@ -238,7 +249,7 @@ func (f *flow) take(o outcome) (replan bool) {
 		replan = !o.reused && f.strays(t)
 	case f.rec.Cancelled:
 		t.State, t.Reason = api.FlowCancelled, o.err.Error()
-	case f.parts[o.task].Rerunnable && t.Attempt <= f.spec.Submission.Retries && !errors.Is(o.err, grid.ErrInvalid):
+	case f.parts[o.task].Rerunnable && t.Attempt <= f.spec.Submission.Retries && !errors.Is(o.err, grid.ErrInvalid) && !o.record.CancelRequested:
 		t.State, t.Reason, replan = api.FlowWaiting, o.err.Error(), true
 	default:
 		t.State, t.Reason, replan = api.FlowFailed, o.err.Error(), true
@@ -247,7 +258,10 @@ func (f *flow) take(o outcome) (replan bool) {
 	return replan
 }
 
-// cancelJobs asks for the end of the jobs of a workflow that was cancelled.
+// cancelLimit is how long the cancel of a job may take; what is not done then is asked again.
+const cancelLimit = 2 * time.Second
+
+// cancelJobs asks for the end of the jobs of a workflow that was cancelled, again and again until they have ended.
 func (f *flow) cancelJobs(ctx context.Context) {
 	f.mu.Lock()
 	var list []grid.JobID
@@ -257,13 +271,17 @@ func (f *flow) cancelJobs(ctx context.Context) {
 		}
 	}
 	f.mu.Unlock()
+	var all sync.WaitGroup
 	for _, id := range list {
-		ctx, done := context.WithTimeout(ctx, time.Second)
-		if _, _, err := f.keeper.config.Jobs.Cancel(ctx, f.who(), id); err != nil {
-			f.keeper.config.Log.Warn("a job of a cancelled workflow is not yet cancelled", "job", id, "error", err)
-		}
-		done()
+		all.Go(func() {
+			ctx, done := context.WithTimeout(ctx, cancelLimit)
+			defer done()
+			if _, _, err := f.keeper.config.Jobs.Cancel(ctx, f.who(), id); err != nil {
+				f.keeper.config.Log.Info("a job of a cancelled workflow is not yet cancelled", "job", id, "error", err)
+			}
+		})
 	}
+	all.Wait()
 }
 
 // who is the user, as who asks the broker.

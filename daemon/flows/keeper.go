@@ -2,6 +2,7 @@ package flows
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -104,7 +105,7 @@ func (k *Keeper) removeOld() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for id, f := range k.flows {
-		if s := f.status(); k.config.Keep <= 0 || s.State != ended || k.config.Now()-grid.Tick(s.Ended) <= k.config.Keep {
+		if !f.old(k.config.Now(), k.config.Keep) {
 			continue
 		}
 		if err := os.RemoveAll(f.folder); err != nil {
@@ -113,6 +114,22 @@ func (k *Keeper) removeOld() {
 		}
 		delete(k.flows, id)
 	}
+}
+
+// comingLimit is how long a workflow may wait for its files.
+const comingLimit = grid.Day
+
+// old: it has ended and was kept long enough, or waits for files that do not come.
+func (f *flow) old(now, keep grid.Tick) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch f.rec.State {
+	case coming:
+		return now-f.spec.At > comingLimit
+	case ended:
+		return keep > 0 && now-f.rec.Ended > keep
+	}
+	return false
 }
 
 // begin sees a workflow through; k.mu is held.
@@ -154,8 +171,8 @@ func (k *Keeper) SubmitFlow(_ context.Context, who api.Identity, s api.FlowSubmi
 	}
 	k.add(f)
 	if len(s.Files) == 0 {
-		err = f.start()
-		if err == nil {
+		var begun bool
+		if begun, err = f.start(coming); begun {
 			k.begin(f)
 		}
 	}
@@ -223,17 +240,13 @@ func (k *Keeper) UploadFlow(_ context.Context, who api.Identity, id api.FlowID, 
 
 // receive writes a file into the folder of the workflow, whole or not at all.
 func (f *flow) receive(file api.File, body io.Reader) error {
-	root, err := os.OpenRoot(filepath.Join(f.folder, "in"))
+	root, err := os.OpenRoot(f.folder)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	name := filepath.FromSlash(file.Path)
-	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return fmt.Errorf("taking the file %s: %w", file.Path, err)
-	}
-	part := name + ".part"
-	out, err := root.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	part := "part-" + rand.Text() // of this request alone, and no name that a file may have
+	out, err := root.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("taking the file %s: %w", file.Path, err)
 	}
@@ -248,14 +261,30 @@ func (f *flow) receive(file api.File, body io.Reader) error {
 		err = bad
 	}
 	if err == nil {
-		err = root.Rename(part, name)
+		err = f.received(root, part, file, contents(&grid.File{Size: n, Ranges: sums}))
 	}
 	if err != nil {
+		root.Remove(part)
 		return fmt.Errorf("taking the file %s: %w", file.Path, err)
 	}
+	return nil
+}
+
+// received gives a file that has come its name, while the workflow waits for it.
+func (f *flow) received(root *os.Root, part string, file api.File, is string) error {
+	name := filepath.Join("in", filepath.FromSlash(file.Path))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.rec.Files[file.Path] = contents(&grid.File{Size: n, Ranges: sums})
+	if f.rec.State != coming {
+		return fmt.Errorf("%w: the workflow %s waits for no files any more", grid.ErrInvalid, f.spec.ID)
+	}
+	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	if err := root.Rename(part, name); err != nil {
+		return err
+	}
+	f.rec.Files[file.Path] = is
 	return f.save()
 }
 
@@ -264,16 +293,16 @@ func (k *Keeper) StartFlow(_ context.Context, who api.Identity, id api.FlowID) (
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f, err := k.find(who, id)
-	if err != nil || f.status().State != coming {
-		if err != nil {
-			return api.FlowStatus{}, err
-		}
-		return f.status(), nil
-	}
-	if err := f.start(); err != nil {
+	if err != nil {
 		return api.FlowStatus{}, err
 	}
-	k.begin(f)
+	begun, err := f.start(coming)
+	if err != nil {
+		return api.FlowStatus{}, err
+	}
+	if begun {
+		k.begin(f)
+	}
 	return f.status(), nil
 }
 
@@ -342,11 +371,12 @@ func (k *Keeper) ResumeFlow(_ context.Context, who api.Identity, id api.FlowID) 
 	if err != nil {
 		return api.FlowStatus{}, err
 	}
-	if s := f.status(); s.State != ended {
-		return s, fmt.Errorf("%w: the workflow %s has not ended: cancel it first, or wait", grid.ErrNotYet, id)
-	}
-	if err := f.start(); err != nil {
+	begun, err := f.start(ended)
+	if err != nil {
 		return api.FlowStatus{}, err
+	}
+	if !begun {
+		return f.status(), fmt.Errorf("%w: the workflow %s has not ended: cancel it first, or wait", grid.ErrNotYet, id)
 	}
 	k.begin(f)
 	return f.status(), nil

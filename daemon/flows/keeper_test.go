@@ -156,6 +156,11 @@ var bob = api.Identity{Name: "bob"}
 // keeper is one life of a Keeper in a folder; stop ends it as abruptly as one can within a process.
 func keeper(t *testing.T, folder string, b *broker) (k *Keeper, stop func()) {
 	t.Helper()
+	return keeperOf(t, folder, b)
+}
+
+func keeperOf(t *testing.T, folder string, b Jobs) (k *Keeper, stop func()) {
+	t.Helper()
 	n := 0
 	k, err := New(Config{
 		Folder: folder, Jobs: b, Site: "home", Walltime: grid.Minute, Now: func() grid.Tick { return grid.InstantOf(time.Now()) },

@@ -85,10 +85,13 @@ func New(n int) (*Network, error) {
 	}
 	for i := range n {
 		for j := range n {
-			d := &direction{queue: make(chan packet, 4096)}
-			w.links[[2]int{i, j}] = d
-			w.all.Go(func() { w.deliver(d, w.Hosts[j]) })
+			w.links[[2]int{i, j}] = &direction{queue: make(chan packet, 4096)}
 		}
+	}
+	for between, d := range w.links { // all are there before one of them is used
+		w.all.Go(func() { w.deliver(d, w.Hosts[between[1]]) })
+	}
+	for i := range n {
 		w.all.Go(func() { w.read(i) })
 	}
 	return w, nil

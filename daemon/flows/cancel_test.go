@@ -1,0 +1,132 @@
+package flows
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gbroker/api"
+	"gbroker/grid"
+)
+
+// slow takes its time to answer a submission, and refuses the first cancels.
+type slow struct {
+	*broker
+	answer  time.Duration
+	refuses int
+	refusal error // of submissions
+}
+
+func (s *slow) Submit(ctx context.Context, who api.Identity, n api.NewJob) (grid.Record, bool, error) {
+	if s.refusal != nil {
+		return grid.Record{}, false, s.refusal
+	}
+	r, again, err := s.broker.Submit(ctx, who, n)
+	time.Sleep(s.answer) //house:allow sleep: virtual time
+	return r, again, err
+}
+
+func (s *slow) Cancel(ctx context.Context, who api.Identity, id grid.JobID) (grid.Record, bool, error) {
+	if s.refuses--; s.refuses >= 0 {
+		return grid.Record{}, false, grid.ErrUnavailable
+	}
+	return s.broker.Cancel(ctx, who, id)
+}
+
+// alone is a workflow of one task.
+func alone() api.FlowSubmission {
+	return api.FlowSubmission{Key: "k", Name: "alone", Tasks: []api.FlowTask{made("only", "", "x")}}
+}
+
+// A workflow that is cancelled while a task is being handed in ends only with that task's job, which is cancelled too; also where
+// the first cancel of the job is refused, and where its home is killed in between.
+func TestCancelWhileATaskIsHandedIn(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		refuses int
+		kill    bool
+	}{"": {}, "the first cancels are refused": {refuses: 3}, "the home is killed": {kill: true}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &slow{broker: newBroker(), answer: time.Second, refuses: k.refuses}
+				folder := t.TempDir()
+				keeper, stop := keeperOf(t, folder, b)
+				f, _, err := keeper.SubmitFlow(t.Context(), bob, alone())
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(500 * time.Millisecond) //house:allow sleep: virtual time
+				if _, err := keeper.CancelFlow(t.Context(), bob, f.ID); err != nil {
+					t.Fatal(err)
+				}
+				if k.kill {
+					stop()
+					keeper, stop = keeperOf(t, folder, b)
+				}
+				s := await(t, keeper, f.ID)
+				stop()
+				for id, r := range b.jobs {
+					if !r.State.Terminal() || k.refuses == 0 && !k.kill && r.State != grid.Killed {
+						t.Errorf("%s is %s", id, r.State)
+					}
+				}
+				if len(b.jobs) != 1 || s.States[api.FlowWaiting]+s.States[api.FlowGiven] != 0 {
+					t.Errorf("%d jobs, tasks %v", len(b.jobs), s.States)
+				}
+			})
+		})
+	}
+}
+
+// A task that the broker does not take now says why it waits, and ends when its workflow is cancelled.
+func TestATaskThatIsNotTakenSaysWhy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &slow{broker: newBroker(), refusal: fmt.Errorf("%w: the budget does not cover it", grid.ErrNotYet)}
+		k, stop := keeperOf(t, t.TempDir(), b)
+		defer stop()
+		f, _, err := k.SubmitFlow(t.Context(), bob, alone())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute) //house:allow sleep: virtual time
+		if s, _ := k.Flow(t.Context(), bob, f.ID); s.Tasks[0].Reason == "" {
+			t.Errorf("the task is %+v", s.Tasks[0])
+		}
+		if _, err := k.CancelFlow(t.Context(), bob, f.ID); err != nil {
+			t.Fatal(err)
+		}
+		await(t, k, f.ID)
+	})
+}
+
+// What another task left is gone when it is wanted: that is no endless loop, but a failure as often as it is retried.
+func TestInputsThatAreGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &forgetful{broker: newBroker()}
+		k, stop := keeperOf(t, t.TempDir(), b)
+		defer stop()
+		s := api.FlowSubmission{Key: "k", Retries: 2, Tasks: []api.FlowTask{made("first", "", "x"), made("second", "x", "y")}}
+		f, _, err := k.SubmitFlow(t.Context(), bob, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := await(t, k, f.ID); s.States[api.FlowFailed] != 1 || s.Tasks[1].Attempt != 3 {
+			t.Errorf("%v, attempts %d", s.States, s.Tasks[1].Attempt)
+		}
+	})
+}
+
+// forgetful knows no job that has ended, but for who waits for it.
+type forgetful struct{ *broker }
+
+func (b *forgetful) Job(ctx context.Context, who api.Identity, id grid.JobID) (grid.Record, error) {
+	r, err := b.broker.Job(ctx, who, id)
+	if err == nil && r.State.Terminal() {
+		return grid.Record{}, grid.ErrNotFound
+	}
+	return r, err
+}
