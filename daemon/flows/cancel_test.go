@@ -2,7 +2,9 @@ package flows
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,4 +131,45 @@ func (b *forgetful) Job(ctx context.Context, who api.Identity, id grid.JobID) (g
 		return grid.Record{}, grid.ErrNotFound
 	}
 	return r, err
+}
+
+// What a user has here is bounded: his oldest workflows that have ended go first, and what has not ended stays.
+func TestRoomOfAUser(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		folder := t.TempDir()
+		k, stop := keeperOf(t, folder, newBroker())
+		defer stop()
+		k.config.Bytes = 12
+		submit := func(key string) (api.FlowID, error) {
+			s := diamond()
+			s.Key = key
+			f, _, err := k.SubmitFlow(t.Context(), bob, s)
+			time.Sleep(time.Second) //house:allow sleep: virtual time
+			return f.ID, err
+		}
+		first, err := submit("1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := submit("2"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := submit("3"); !errors.Is(err, grid.ErrNotYet) {
+			t.Errorf("a third of 5 bytes within 12: %v", err)
+		}
+		if _, err := k.CancelFlow(t.Context(), bob, first); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := submit("3"); err != nil {
+			t.Errorf("where one has ended: %v", err)
+		}
+		if _, err := k.Flow(t.Context(), bob, first); !errors.Is(err, grid.ErrNotFound) {
+			t.Errorf("the first: %v", err)
+		}
+		left, _ := os.ReadDir(folder)
+		if len(left) != 2 {
+			t.Errorf("%d folders", len(left))
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -41,8 +42,10 @@ type Config struct {
 	Now      func() grid.Tick
 	NewID    func() (string, error) // a ULID
 	Log      *slog.Logger
-	Most     int       // workflows of a user that have not ended; 0 is [DefaultMost]
-	Keep     grid.Tick // how long an ended one is kept
+	Most     int // workflows of a user that have not ended; 0 is [DefaultMost]
+	// Documents and Bytes bound those of a user that are kept, by their documents and by their files; 0 is without a bound.
+	Documents, Bytes int64
+	Keep             grid.Tick // how long an ended one is kept
 }
 
 // DefaultMost is how many workflows a user may have that have not ended.
@@ -165,6 +168,9 @@ func (k *Keeper) SubmitFlow(_ context.Context, who api.Identity, s api.FlowSubmi
 	if open >= k.config.Most {
 		return api.FlowStatus{}, false, fmt.Errorf("%w: %s has %d workflows that have not ended: wait until some have, or cancel some", grid.ErrNotYet, who.Name, open)
 	}
+	if err := k.room(who.Name, s); err != nil {
+		return api.FlowStatus{}, false, err
+	}
 	f, err := k.make(who, s, parts)
 	if err != nil {
 		return api.FlowStatus{}, false, err
@@ -177,6 +183,55 @@ func (k *Keeper) SubmitFlow(_ context.Context, who api.Identity, s api.FlowSubmi
 		}
 	}
 	return f.status(), false, err
+}
+
+// sizes are the bytes of the documents of a workflow, and of the files beside it.
+func sizes(s *api.FlowSubmission) (documents, files int64) {
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		documents += int64(len(t.Document) + len(t.Name))
+		for _, name := range t.After {
+			documents += int64(len(name))
+		}
+	}
+	for _, f := range s.Files {
+		documents += int64(len(f.Path))
+		files = min(files+min(f.Size, 1<<60), 1<<60)
+	}
+	return documents, files
+}
+
+// room makes room for a workflow of a user within the bounds: his oldest that have ended go first. k.mu is held.
+func (k *Keeper) room(user string, s api.FlowSubmission) error {
+	documents, files := sizes(&s)
+	var over []*flow // that have ended
+	for _, f := range k.flows {
+		if f.spec.User != user {
+			continue
+		}
+		d, b := sizes(&f.spec.Submission)
+		documents, files = documents+d, min(files+b, 1<<60)
+		if f.status().State == ended && f.spec.ID != s.Resumes {
+			over = append(over, f)
+		}
+	}
+	fits := func() bool {
+		return (k.config.Documents == 0 || documents <= k.config.Documents) && (k.config.Bytes == 0 || files <= k.config.Bytes)
+	}
+	slices.SortFunc(over, func(a, b *flow) int { return cmp.Compare(a.spec.At, b.spec.At) })
+	for ; !fits() && len(over) > 0; over = over[1:] {
+		if err := os.RemoveAll(over[0].folder); err != nil {
+			return fmt.Errorf("removing an old workflow: %w", err)
+		}
+		delete(k.flows, over[0].spec.ID)
+		d, b := sizes(&over[0].spec.Submission)
+		documents, files = documents-d, files-b
+	}
+	if !fits() {
+		return fmt.Errorf("%w: with this one the workflows of %s that have not ended have %d bytes of documents, of which %d are allowed, and %d bytes of files, of which %d are: wait until some have ended",
+			grid.ErrNotYet, user, documents, k.config.Documents, files, k.config.Bytes)
+	}
+	return nil
 }
 
 // make writes a new workflow.

@@ -102,8 +102,11 @@ func (k *Keeper) load() error {
 		folder := filepath.Join(k.config.Folder, e.Name())
 		f := &flow{keeper: k, folder: folder, wake: make(chan struct{}, 1), over: make(chan struct{})}
 		err := errors.Join(read(folder, "spec.json", &f.spec), read(folder, "state.json", &f.rec))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was not answered for
+		if _, bad := os.Stat(filepath.Join(folder, "spec.json")); errors.Is(bad, fs.ErrNotExist) {
+			if err := os.RemoveAll(folder); err != nil { // it was not answered for
+				k.config.Log.Error("what is left of a workflow that was not taken is not removed", "folder", folder, "error", err)
+			}
+			continue
 		}
 		if err == nil {
 			f.parts, err = f.spec.Submission.Parts(k.config.Walltime)
