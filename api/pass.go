@@ -178,7 +178,14 @@ func (s *Server) Far() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, fmt.Errorf("%w: from another site only jobs and groups are asked for, by their users", grid.ErrForbidden))
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 { // none of these has a body; what does not come is not waited for
+			extend(http.NewResponseController(w).SetReadDeadline, time.Second)
+			s.refuse(w, r, fmt.Errorf("%w: a request from another site has no body", grid.ErrInvalid))
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // pass makes a pass for who asks.

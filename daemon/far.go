@@ -19,6 +19,9 @@ import (
 	"gbroker/overlay"
 )
 
+// answerLimit is how long the other end of a line may take to begin its answer, which may wait for a job for a while.
+const answerLimit = 5 * time.Minute
+
 // farProtocol carries one HTTP request of a user, who shows a pass, over a line through the grid.
 const farProtocol = "/gbroker/api/1"
 
@@ -76,7 +79,7 @@ func (e elsewhere) owner(r *http.Request, home grid.PeerID) (grid.PeerID, bool) 
 func (e elsewhere) relay(w http.ResponseWriter, r *http.Request, line net.Conn) error {
 	once := &http.Transport{
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return line, nil },
-		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10, ResponseHeaderTimeout: answerLimit,
 	}
 	defer once.CloseIdleConnections()
 	out, err := http.NewRequestWithContext(r.Context(), r.Method, "http://grid"+r.URL.RequestURI(), http.NoBody)

@@ -104,6 +104,7 @@ const (
 type ruling struct {
 	file     Neighbourhood
 	measured map[grid.PeerID]topology.Known // also of those that are not chosen now
+	accepted map[grid.PeerID]bool           // those that members proposed and the rule took
 	at       time.Time                      // of the last choice
 	open     bool                           // some that were chosen were not measured then
 }
@@ -157,7 +158,17 @@ func (s *site) chooseNeighbours() error {
 	}
 	n := s.rule.file
 	if n.Accept {
-		n.Members = append(slices.Clone(n.Members), s.proposed(n.Members)...)
+		known := slices.Clone(n.Members)
+		for _, m := range s.memberList() { // those accepted before stay, also where their records are not found now
+			if s.rule.accepted[m.Peer] && !slices.ContainsFunc(known, func(k grid.Member) bool { return k.Peer == m.Peer }) {
+				known = append(known, m)
+			}
+		}
+		offered := s.proposed(known)
+		for _, m := range offered {
+			s.rule.accepted[m.Peer] = true
+		}
+		n.Members = append(known, offered...)
 	}
 	members := n.Chosen(s.self, s.rule.measured)
 	s.rule.at, s.rule.open = time.Now(), false

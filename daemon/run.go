@@ -118,7 +118,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 		cfg: cfg, log: log, level: level, self: overlay.PeerIDOf(key), sign: key.Sign, boot: randomNumber(), start: time.Now(), ctx: ctx,
 		members: cfg.Members, sites: map[grid.PeerID]grid.Site{}, clocks: map[grid.PeerID]grid.Tick{}, versions: map[grid.PeerID]string{},
 		facts: cfg.facts(),
-		rule:  ruling{file: cfg.Neighbourhood, measured: map[grid.PeerID]topology.Known{}, at: time.Now(), open: true},
+		rule:  ruling{file: cfg.Neighbourhood, measured: map[grid.PeerID]topology.Known{}, accepted: map[grid.PeerID]bool{}, at: time.Now(), open: true},
 	}
 	cfg.Members = cfg.Chosen(s.self, nil)
 	s.members, s.cfg.Members = cfg.Members, cfg.Members

@@ -18,7 +18,8 @@ import (
 
 // Limits of a connection.
 const (
-	headerLimit = 8 << 10 // bytes
+	headerLimit = 8 << 10  // bytes
+	joinLimit   = 16 << 10 // bytes
 	idleLimit   = 3 * time.Minute
 	fileLimit   = time.Hour // for one file
 	talkLimit   = time.Minute
@@ -27,7 +28,8 @@ const (
 // server is the pool's side of the line.
 func (s *System) server(ctx context.Context) *http.Server {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+line.JoinPath, answer(s, func(_ *http.Request, j line.Join) (line.Joined, error) { return s.join(j) }))
+	join := answer(s, func(_ *http.Request, j line.Join) (line.Joined, error) { return s.join(j) })
+	mux.Handle("POST "+line.JoinPath, http.MaxBytesHandler(join, joinLimit)) // of strangers too
 	mux.HandleFunc("POST "+line.RegisterPath, known(s, func(_ *http.Request, name string, r line.Register) (struct{}, error) {
 		if r.Version != line.Version {
 			return struct{}{}, fmt.Errorf("%w: the agent speaks version %d, and this pool %d", grid.ErrInvalid, r.Version, line.Version)

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -84,14 +86,18 @@ func (l *Linux) Prepare(f Folder) error {
 	if err := os.Chmod(string(f), 0o711); err != nil { // of its name nobody else knows
 		return err
 	}
+	var names []string
 	for _, top := range []string{f.work(), f.ctl()} {
 		err := filepath.WalkDir(top, func(name string, _ os.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			return os.Lchown(name, int(c.Uid), int(c.Gid))
+			names = append(names, name)
+			return err
 		})
 		if err != nil {
+			return fmt.Errorf("giving the folder of a job to account %s: %w", l.Account, err)
+		}
+	}
+	for _, name := range slices.Backward(names) { // what is inside first: a folder that is given away may be another by then
+		if err := os.Lchown(name, int(c.Uid), int(c.Gid)); err != nil {
 			return fmt.Errorf("giving the folder of a job to account %s: %w", l.Account, err)
 		}
 	}
@@ -125,6 +131,19 @@ func (l *Linux) spec(f Folder, j Job) *supervise.Spec {
 	return s
 }
 
+// writeNew writes a file anew into a folder that others can write to: it follows no link that one of them has put there.
+func writeNew(name string, data []byte) error {
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Close())
+}
+
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // Start starts the supervisor of a job; its start token at this computer lets it run once.
@@ -134,7 +153,7 @@ func (l *Linux) Start(f Folder, j Job) (Process, error) {
 		return nil, err
 	}
 	specFile := filepath.Join(f.ctl(), "spec")
-	if err := os.WriteFile(specFile, data, 0o644); err != nil {
+	if err := writeNew(specFile, data); err != nil {
 		return nil, fmt.Errorf("writing what is to be run: %w", err)
 	}
 	credential, _, err := l.account()
