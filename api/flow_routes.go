@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
+	"gbroker/api/workflow"
 	"gbroker/grid"
 )
 
@@ -29,6 +32,8 @@ type FlowService interface {
 	CancelFlow(ctx context.Context, who Identity, id FlowID) (FlowStatus, error)
 	// ResumeFlow runs what of an ended one has no valid output.
 	ResumeFlow(ctx context.Context, who Identity, id FlowID) (FlowStatus, error)
+	// PlacesFlow are the sites as a plan sees them, asked when so many cores could be had by a job of this walltime (0: the default).
+	PlacesFlow(ctx context.Context, who Identity, cores []int, walltime grid.Tick) ([]workflow.Place, error)
 }
 
 // flows serves workflows.
@@ -41,6 +46,7 @@ func (s flows) table() table {
 	return table{
 		"POST /v1/flows":                     s.submit,
 		"GET /v1/flows":                      s.list,
+		"GET /v1/flows/places":               s.places,
 		"GET /v1/flows/{id}":                 s.on(s.service.Flow),
 		"GET /v1/flows/{id}/wait":            s.wait,
 		"PUT /v1/flows/{id}/files/{path...}": s.upload,
@@ -128,6 +134,26 @@ func (s flows) list(r *request) error {
 	return nil
 }
 
+// maxAsked bounds the numbers of cores of one question.
+const maxAsked = 32
+
+func (s flows) places(r *request) error {
+	var cores []int
+	for _, text := range r.URL.Query()["cores"] {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > grid.MaxProcesses || len(cores) == maxAsked {
+			return fmt.Errorf("%w: cores=%.20q: %d numbers at most, from 1 to %d", grid.ErrInvalid, text, maxAsked, grid.MaxProcesses)
+		}
+		cores = append(cores, n)
+	}
+	list, err := s.service.PlacesFlow(r.Context(), r.who, cores, 0)
+	if err != nil {
+		return err
+	}
+	s.answer(r.w, http.StatusOK, append([]workflow.Place{}, list...))
+	return nil
+}
+
 func (s flows) upload(r *request) error {
 	id, err := s.id(r)
 	if err != nil {
@@ -188,6 +214,15 @@ func (c *Client) CancelFlow(ctx context.Context, id FlowID) (FlowStatus, error) 
 // ResumeFlow runs what of an ended workflow has no valid output.
 func (c *Client) ResumeFlow(ctx context.Context, id FlowID) (FlowStatus, error) {
 	return do[FlowStatus](ctx, c, http.MethodPost, flowPath(id)+"/resume")
+}
+
+// FlowPlaces are the sites as the broker plans workflows over them; cores are what tasks need.
+func (c *Client) FlowPlaces(ctx context.Context, cores []int) ([]workflow.Place, error) {
+	query := url.Values{}
+	for _, n := range cores[:min(len(cores), maxAsked)] {
+		query.Add("cores", strconv.Itoa(n))
+	}
+	return do[[]workflow.Place](ctx, c, http.MethodGet, "/v1/flows/places?"+query.Encode())
 }
 
 func flowPath(id FlowID) string { return "/v1/flows/" + string(id) }

@@ -9,11 +9,13 @@ import (
 
 // Place is a site where tasks can run, as it is seen from the home of the workflow.
 type Place struct {
-	Name  string
-	Cores int
-	Speed float64
-	Rate  float64       // bytes a second between it and the home
-	Delay time.Duration // before a transfer begins
+	Name  string        `json:"name"`
+	Cores int           `json:"cores"`
+	Speed float64       `json:"speed"`
+	Rate  float64       `json:"rate"`  // bytes a second between it and the home
+	Delay time.Duration `json:"delay"` // before a transfer begins
+	// Openings are when cores of it can be had; none is that all are free, but for what tasks of the workflow have.
+	Openings []Opening `json:"openings,omitempty"`
 }
 
 // Standing is how far a task has come, where a plan begins in the middle.
@@ -51,7 +53,7 @@ func (w *Workflow) Graph(places []Place, standing []Standing) (*flow.Graph, *flo
 			s = standing[i]
 		}
 		g.Vertices = append(g.Vertices, w.vertex(i, s, places))
-		if s.Runs {
+		if s.Runs && len(places[s.At].Openings) == 0 { // else the site has reckoned with it
 			e := &p.Executors[s.At]
 			e.Taken = append(e.Taken, flow.Taken{To: max(micro(s.Left), 1), Amounts: []int64{int64(min(max(w.Tasks[i].Cores, 1), places[s.At].Cores))}})
 		}
@@ -127,7 +129,7 @@ func (w *Workflow) vertex(i int, s Standing, places []Place) flow.Vertex {
 func platform(places []Place) *flow.Platform {
 	p := &flow.Platform{Resources: []string{"cores"}}
 	for i, from := range places {
-		p.Executors = append(p.Executors, flow.Executor{Name: from.Name, Capacity: []int64{int64(from.Cores)}, Latency: micro(from.Delay)})
+		p.Executors = append(p.Executors, flow.Executor{Name: from.Name, Capacity: []int64{int64(from.Cores)}, Latency: micro(from.Delay), Taken: from.taken()})
 		row := make([]int64, len(places))
 		for j, to := range places {
 			switch {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,5 +132,34 @@ func TestPlan(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Between what a site says of when cores can be had, so many are free as the last word says; a plan waits for them.
+func TestOpenings(t *testing.T) {
+	t.Parallel()
+	w := &Workflow{Name: "three", Tasks: []Task{
+		{Name: "small", Cores: 1, Runtime: 10 * time.Second, Command: []string{"a"}},
+		{Name: "middle", Cores: 3, Runtime: 10 * time.Second, Command: []string{"a"}},
+		{Name: "large", Cores: 8, Runtime: 10 * time.Second, Command: []string{"a"}},
+	}}
+	busy := Place{Name: "home", Cores: 8, Speed: 1, Rate: 1e6, Openings: []Opening{{8, 100 * time.Second}, {1, 5 * time.Second}, {2, 5 * time.Second}, {4, 60 * time.Second}}}
+	p, err := w.Plan([]Place{busy}, nil, Quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []time.Duration{5, 60, 100} {
+		if got := p.Tasks[i].Start; got != want*time.Second {
+			t.Errorf("%s starts at %v, not %v s", p.Tasks[i].Name, got, want)
+		}
+	}
+	if p, err = w.Plan([]Place{busy, {Name: "idle", Cores: 8, Speed: 1, Rate: 1e6}}, nil, Quick); err != nil || p.Makespan > 21*time.Second {
+		t.Errorf("beside an idle site the makespan is %v (%v)", p.Makespan, err)
+	}
+	if got := Probes([]int{3, 1, 99}, []Place{{Cores: 20}, {Cores: 6}}, 10); !slices.Equal(got, []int{1, 2, 3, 4, 6, 8, 16, 20}) {
+		t.Errorf("the sites are asked about %v", got)
+	}
+	if got := Probes(nil, []Place{{Cores: 1000}}, 4); len(got) != 4 || got[0] != 1 || got[3] != 1000 {
+		t.Errorf("the sites are asked about %v", got)
 	}
 }

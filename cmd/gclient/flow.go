@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"gbroker/api"
 	"gbroker/api/workflow"
 	"gbroker/internal/cli"
 )
@@ -42,7 +42,8 @@ func (p *program) flowPlan() *cobra.Command {
 		Short: "Plan a workflow: where each task would run, and when",
 		Long: `Plan a workflow over the sites that the broker knows, or over those that --sites names: makespan, lower bounds, and a Gantt
 chart with a line for each task that a site runs at a time. The plan counts run times as the file says them (for a site of speed s
-one part in s), cores, and the time to bring data by way of the home. What others run at the sites is not in it.
+one part in s), cores, and the time to bring data by way of the home. The sites of the broker are asked when they could have
+cores, so what others run and have queued there is in the plan; those of --sites are taken to be empty.
 
 The lower bounds are the critical path, each task at its fastest and without transfers, and the work of all tasks over the
 capacity of all sites.`,
@@ -66,7 +67,7 @@ func (p *program) runFlowPlan(cmd *cobra.Command, file string, f *planning) erro
 	if err != nil {
 		return err
 	}
-	places, err := p.places(cmd, f.sites)
+	places, err := p.places(cmd, f.sites, w)
 	if err != nil {
 		return err
 	}
@@ -116,8 +117,8 @@ func readWorkflow(file string) (*workflow.Workflow, error) {
 	return w, nil
 }
 
-// places are the sites to plan over: those that are named, or those of the broker.
-func (p *program) places(cmd *cobra.Command, named []string) (list []workflow.Place, err error) {
+// places are the sites to plan over: those that are named, or those of the broker with what runs there.
+func (p *program) places(cmd *cobra.Command, named []string, w *workflow.Workflow) (list []workflow.Place, err error) {
 	if len(named) > 0 {
 		for _, text := range named {
 			place, err := placeOf(text)
@@ -133,11 +134,12 @@ func (p *program) places(cmd *cobra.Command, named []string) (list []workflow.Pl
 		return nil, err
 	}
 	defer c.Close()
-	sites, err := c.Sites(cmd.Context())
-	if err != nil {
-		return nil, err
+	var cores []int
+	for i := range w.Tasks {
+		cores = append(cores, max(w.Tasks[i].Cores, 1))
 	}
-	return api.Places(sites), nil
+	slices.Sort(cores)
+	return c.FlowPlaces(cmd.Context(), slices.Compact(cores))
 }
 
 func placeOf(text string) (workflow.Place, error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gbroker/api"
+	"gbroker/api/workflow"
 	"gbroker/grid"
 )
 
@@ -21,11 +22,15 @@ type flow struct {
 	parts  []api.FlowPart
 	leaves []map[string]int64 // by task: sizes of what it left, or leaves about
 
-	wake chan struct{} // something has changed that the run has to look at
+	wake  chan struct{} // something has changed that the run has to look at
+	stray chan struct{} // a task has ended beside the plan
 
 	mu   sync.Mutex
 	rec  record
 	over chan struct{} // closed when the run has ended
+
+	planned   []workflow.Place // the sites as the last plan saw them
+	plannedAt time.Duration    // after the beginning of the run
 }
 
 // identify has the sizes that are said of what tasks leave.
@@ -96,9 +101,12 @@ func (f *flow) cancel() error {
 }
 
 // stir has the run look again.
-func (f *flow) stir() {
+func (f *flow) stir() { raise(f.wake) }
+
+// raise puts a sign into a channel of one place.
+func raise(sign chan struct{}) {
 	select {
-	case f.wake <- struct{}{}:
+	case sign <- struct{}{}:
 	default:
 	}
 }
@@ -115,6 +123,7 @@ func (f *flow) run(ctx context.Context) {
 	defer look.Stop()
 	f.plan(ctx)
 	f.cancelJobs(ctx)
+	under.Go(func() { f.replans(ctx) })
 	for {
 		for _, i := range f.due() {
 			if !given[i] {
@@ -137,19 +146,21 @@ func (f *flow) run(ctx context.Context) {
 		case o := <-ends:
 			delete(given, o.task)
 			if f.take(o) {
-				f.plan(ctx)
+				raise(f.stray)
 			}
 		case <-f.wake:
 			f.cancelJobs(ctx)
 		case <-look.C:
 			f.cancelJobs(ctx)
-			f.replan(ctx)
 		}
 	}
 }
 
-// lookAtSites is how often a run looks whether other sites can be had.
-const lookAtSites = 5 * time.Second
+// How often a run looks which sites can be had and what is late, and asks the sites for estimates.
+const (
+	lookAtSites = 5 * time.Second
+	askSites    = 30 * time.Second
+)
 
 // maxGiven bounds the tasks of one workflow that are handed in at a time.
 const maxGiven = 128

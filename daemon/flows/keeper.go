@@ -3,7 +3,6 @@ package flows
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,7 +16,6 @@ import (
 
 	"gbroker/api"
 	"gbroker/grid"
-	"gbroker/stage"
 )
 
 // Jobs is what a Keeper needs of the broker.
@@ -30,6 +28,7 @@ type Jobs interface {
 	Cancel(ctx context.Context, who api.Identity, id grid.JobID) (r grid.Record, confirmed bool, err error)
 	Output(ctx context.Context, who api.Identity, id grid.JobID, path string) (io.ReadCloser, error)
 	Sites(ctx context.Context) ([]api.SiteView, error)
+	Where(ctx context.Context, who api.Identity, j api.NewJob) (api.Foreseen, error)
 	SiteName(p grid.PeerID) string
 }
 
@@ -240,7 +239,7 @@ func (k *Keeper) make(who api.Identity, s api.FlowSubmission, parts []api.FlowPa
 	if err != nil {
 		return nil, err
 	}
-	f := &flow{keeper: k, parts: parts, wake: make(chan struct{}, 1), over: make(chan struct{})}
+	f := &flow{keeper: k, parts: parts, wake: make(chan struct{}, 1), stray: make(chan struct{}, 1), over: make(chan struct{})}
 	f.spec = spec{ID: api.NewFlowID(k.config.Site, ulid), User: who.Name, Submission: s, At: k.config.Now()}
 	f.rec = record{State: coming, Memo: map[string]grid.JobID{}, Files: map[string]string{}}
 	if s.Resumes != "" {
@@ -278,69 +277,6 @@ func (k *Keeper) flow(who api.Identity, id api.FlowID) (*flow, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.find(who, id)
-}
-
-// UploadFlow takes one file of a workflow.
-func (k *Keeper) UploadFlow(_ context.Context, who api.Identity, id api.FlowID, path string, body io.Reader) error {
-	f, err := k.flow(who, id)
-	if err != nil {
-		return err
-	}
-	n := slices.IndexFunc(f.spec.Submission.Files, func(x api.File) bool { return x.Path == path })
-	if n < 0 || f.status().State != coming {
-		return fmt.Errorf("%w: the workflow %s was not to bring a file %q, or has all of its files", grid.ErrInvalid, id, path)
-	}
-	return f.receive(f.spec.Submission.Files[n], body)
-}
-
-// receive writes a file into the folder of the workflow, whole or not at all.
-func (f *flow) receive(file api.File, body io.Reader) error {
-	root, err := os.OpenRoot(f.folder)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	part := "part-" + rand.Text() // of this request alone, and no name that a file may have
-	out, err := root.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("taking the file %s: %w", file.Path, err)
-	}
-	sums, n, err := stage.Hash(io.TeeReader(io.LimitReader(body, file.Size+1), out))
-	if err == nil && n != file.Size {
-		err = fmt.Errorf("%w: it has %d bytes, not %d", grid.ErrInvalid, n, file.Size)
-	}
-	if err == nil {
-		err = out.Sync()
-	}
-	if bad := out.Close(); err == nil {
-		err = bad
-	}
-	if err == nil {
-		err = f.received(root, part, file, contents(&grid.File{Size: n, Ranges: sums}))
-	}
-	if err != nil {
-		root.Remove(part)
-		return fmt.Errorf("taking the file %s: %w", file.Path, err)
-	}
-	return nil
-}
-
-// received gives a file that has come its name, while the workflow waits for it.
-func (f *flow) received(root *os.Root, part string, file api.File, is string) error {
-	name := filepath.Join("in", filepath.FromSlash(file.Path))
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.rec.State != coming {
-		return fmt.Errorf("%w: the workflow %s waits for no files any more", grid.ErrInvalid, f.spec.ID)
-	}
-	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return err
-	}
-	if err := root.Rename(part, name); err != nil {
-		return err
-	}
-	f.rec.Files[file.Path] = is
-	return f.save()
 }
 
 // StartFlow begins a workflow.

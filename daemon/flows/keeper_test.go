@@ -31,16 +31,35 @@ type broker struct {
 	fail  map[string]bool
 	moved chan struct{}
 	site  string
+	waits map[string]time.Duration // that the sites estimate, by name
+	sites []string                 // beside home
+	runs  time.Duration            // how long each job runs
 }
 
 func newBroker() *broker {
-	return &broker{jobs: map[grid.JobID]*grid.Record{}, keys: map[string]grid.JobID{}, files: map[string][]byte{}, begun: map[string]int{}, fail: map[string]bool{}, moved: make(chan struct{}), site: "home"}
+	return &broker{jobs: map[grid.JobID]*grid.Record{}, keys: map[string]grid.JobID{}, files: map[string][]byte{}, begun: map[string]int{}, fail: map[string]bool{}, moved: make(chan struct{}), site: "home", runs: 2 * time.Second}
 }
 
 func (b *broker) SiteName(grid.PeerID) string { return b.site }
 
 func (b *broker) Sites(context.Context) ([]api.SiteView, error) {
-	return []api.SiteView{{Self: true, Send: true, State: grid.Alive, Site: grid.Site{Name: "home", Processes: 2, Speed: 1}}}, nil
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := []api.SiteView{{Self: true, Send: true, State: grid.Alive, Site: grid.Site{Name: "home", Processes: 2, Speed: 1}}}
+	for _, name := range b.sites {
+		list = append(list, api.SiteView{Send: true, State: grid.Alive, Site: grid.Site{Name: grid.SiteName(name), Processes: 2, Speed: 1}})
+	}
+	return list, nil
+}
+
+// Where says what waits has, and of other sites that all is free.
+func (b *broker) Where(_ context.Context, _ api.Identity, n api.NewJob) (f api.Foreseen, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for site, wait := range b.waits {
+		f.Candidates = append(f.Candidates, grid.Candidate{Site: grid.SiteName(site), Wait: grid.Span(wait)})
+	}
+	return f, nil
 }
 
 func (b *broker) Submit(_ context.Context, who api.Identity, n api.NewJob) (grid.Record, bool, error) {
@@ -63,7 +82,7 @@ func (b *broker) Submit(_ context.Context, who api.Identity, n api.NewJob) (grid
 func (b *broker) start(r *grid.Record) {
 	b.begun[r.Job.Name]++
 	r.State, r.Started = grid.Running, grid.InstantOf(time.Now())
-	time.AfterFunc(2*time.Second, func() {
+	time.AfterFunc(b.runs, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if r.State.Terminal() {

@@ -26,30 +26,67 @@ func (f *flow) strays(t *task) bool {
 
 func spanOf(t grid.Tick) time.Duration { return time.Duration(t) * time.Millisecond }
 
-// replan plans again where the sites that can be had are not those of the plan.
-func (f *flow) replan(ctx context.Context) {
-	places := f.places(ctx)
-	f.mu.Lock()
-	gone := slices.ContainsFunc(f.rec.Tasks, func(t task) bool {
-		return t.State == api.FlowWaiting && t.Prefer != "" && !slices.ContainsFunc(places, func(p workflow.Place) bool { return p.Name == t.Prefer })
-	})
-	f.mu.Unlock()
-	if gone {
-		f.plan(ctx)
+// replans plans again whenever it is worth it, beside the run: sites take their time to answer.
+func (f *flow) replans(ctx context.Context) {
+	look, ask := time.NewTicker(lookAtSites), time.NewTicker(askSites)
+	defer look.Stop()
+	defer ask.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.stray:
+			f.plan(ctx)
+		case <-look.C:
+			if f.off(ctx) {
+				f.plan(ctx)
+			}
+		case <-ask.C:
+			f.askAgain(ctx)
+		}
 	}
 }
 
-func (f *flow) places(ctx context.Context) []workflow.Place {
+// off tells that a site of a task that waits can no longer be had, or that a task is late.
+func (f *flow) off(ctx context.Context) bool {
 	views, err := f.keeper.config.Jobs.Sites(ctx)
 	if err != nil {
-		return nil
+		return false
 	}
-	return api.PlacesOf(views)
+	places := api.PlacesOf(views)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := spanOf(f.keeper.config.Now() - f.rec.Begun)
+	gone, late, waits := false, false, false
+	for i := range f.rec.Tasks {
+		t := &f.rec.Tasks[i]
+		waits = waits || t.State == api.FlowWaiting
+		gone = gone || t.State == api.FlowWaiting && t.Prefer != "" && !slices.ContainsFunc(places, func(p workflow.Place) bool { return p.Name == t.Prefer })
+		late = late || t.State == api.FlowGiven && t.PlanEnd > 0 && now-t.PlanEnd > margin+now/10
+	}
+	return waits && (gone || late)
+}
+
+// askAgain plans again where the estimates of the sites have moved.
+func (f *flow) askAgain(ctx context.Context) {
+	cores, _ := f.waiting()
+	if len(cores) == 0 {
+		return
+	}
+	places := f.places(ctx)
+	f.mu.Lock()
+	ago := spanOf(f.keeper.config.Now()-f.rec.Begun) - f.plannedAt
+	again := moved(f.planned, places, cores[len(cores)-1], ago)
+	f.mu.Unlock()
+	if again {
+		f.planOver(ctx, places)
+	}
 }
 
 // plan says of all tasks that wait where they had best run.
-func (f *flow) plan(ctx context.Context) {
-	places := f.places(ctx)
+func (f *flow) plan(ctx context.Context) { f.planOver(ctx, f.places(ctx)) }
+
+func (f *flow) planOver(ctx context.Context, places []workflow.Place) {
 	learned := f.keeper.learned(ctx, f.spec.User)
 	f.mu.Lock()
 	w := api.Workflow(f.spec.Submission.Name, f.parts, func(i int, name string) int64 { return f.leaves[i][name] })
@@ -69,9 +106,13 @@ func (f *flow) plan(ctx context.Context) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.planned, f.plannedAt = places, now
 	for i := range f.rec.Tasks {
-		if t := &f.rec.Tasks[i]; t.State == api.FlowWaiting {
+		switch t := &f.rec.Tasks[i]; t.State {
+		case api.FlowWaiting:
 			t.Prefer, t.PlanEnd = planned.Tasks[i].Site, now+planned.Tasks[i].End
+		case api.FlowGiven:
+			t.PlanEnd = max(t.PlanEnd, now+standing[i].Left) // one that is late is expected later now
 		}
 	}
 	if f.rec.Plans++; f.rec.Plans == 1 {
@@ -97,8 +138,9 @@ func (f *flow) standing(i int, places []workflow.Place, learned map[string]time.
 		whole = one.Expected()
 	}
 	s.Runs, s.At, s.Left = true, at, time.Duration(float64(whole)/places[at].Speed)
-	if t.Started > 0 {
-		s.Left = max(s.Left-spanOf(f.keeper.config.Now()-t.Started), time.Millisecond)
+	if t.Started > 0 { // one that has run longer than it was to is expected to run a tenth of that more
+		ran := spanOf(f.keeper.config.Now() - t.Started)
+		s.Left = max(s.Left-ran, ran/10, time.Millisecond)
 	}
 	return s
 }

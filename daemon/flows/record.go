@@ -100,7 +100,7 @@ func (k *Keeper) load() error {
 	}
 	for _, e := range list {
 		folder := filepath.Join(k.config.Folder, e.Name())
-		f := &flow{keeper: k, folder: folder, wake: make(chan struct{}, 1), over: make(chan struct{})}
+		f := &flow{keeper: k, folder: folder, wake: make(chan struct{}, 1), stray: make(chan struct{}, 1), over: make(chan struct{})}
 		err := errors.Join(read(folder, "spec.json", &f.spec), read(folder, "state.json", &f.rec))
 		if _, bad := os.Stat(filepath.Join(folder, "spec.json")); errors.Is(bad, fs.ErrNotExist) {
 			if err := os.RemoveAll(folder); err != nil { // it was not answered for

@@ -1,0 +1,53 @@
+package workflow
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"gbroker/flow"
+)
+
+// Opening is that so many cores of a place can be had together after a wait, as the site itself estimates it: what others, and
+// earlier tasks, run and have queued there is in it.
+type Opening struct {
+	Cores int           `json:"cores"`
+	After time.Duration `json:"after"`
+}
+
+// taken is what the openings of a place leave closed. Between two openings so many cores are free as the one before says; before the
+// first none is, and after the last all are.
+func (p *Place) taken() (list []flow.Taken) {
+	openings := slices.Clone(p.Openings)
+	slices.SortFunc(openings, func(a, b Opening) int { return cmp.Compare(a.Cores, b.Cores) })
+	free, from := 0, time.Duration(0)
+	for _, o := range openings {
+		if closed := p.Cores - free; o.After > from && closed > 0 {
+			list = append(list, flow.Taken{From: micro(from), To: min(micro(o.After), flow.MaxTime), Amounts: []int64{int64(closed)}})
+			from = o.After
+		}
+		free = min(o.Cores, p.Cores)
+	}
+	return list
+}
+
+// Probes are the numbers of cores about which the sites are asked before a plan: what tasks need, what places have, and
+// powers of two between, n at most.
+func Probes(needs []int, places []Place, n int) []int {
+	most := 1
+	list := slices.Clone(needs)
+	for _, p := range places {
+		most = max(most, p.Cores)
+		list = append(list, p.Cores)
+	}
+	for c := 1; c < most; c *= 2 {
+		list = append(list, c)
+	}
+	list = slices.DeleteFunc(list, func(c int) bool { return c < 1 || c > most })
+	slices.Sort(list)
+	list = slices.Compact(list)
+	for len(list) > n { // evenly fewer: the least and the most stay
+		list = slices.Delete(list, len(list)/2, len(list)/2+1)
+	}
+	return list
+}

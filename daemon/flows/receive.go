@@ -1,0 +1,78 @@
+package flows
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gbroker/api"
+	"gbroker/grid"
+	"gbroker/stage"
+)
+
+// UploadFlow takes one file of a workflow.
+func (k *Keeper) UploadFlow(_ context.Context, who api.Identity, id api.FlowID, path string, body io.Reader) error {
+	f, err := k.flow(who, id)
+	if err != nil {
+		return err
+	}
+	n := slices.IndexFunc(f.spec.Submission.Files, func(x api.File) bool { return x.Path == path })
+	if n < 0 || f.status().State != coming {
+		return fmt.Errorf("%w: the workflow %s was not to bring a file %q, or has all of its files", grid.ErrInvalid, id, path)
+	}
+	return f.receive(f.spec.Submission.Files[n], body)
+}
+
+// receive writes a file into the folder of the workflow, whole or not at all.
+func (f *flow) receive(file api.File, body io.Reader) error {
+	root, err := os.OpenRoot(f.folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	part := "part-" + rand.Text() // of this request alone, and no name that a file may have
+	out, err := root.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("taking the file %s: %w", file.Path, err)
+	}
+	sums, n, err := stage.Hash(io.TeeReader(io.LimitReader(body, file.Size+1), out))
+	if err == nil && n != file.Size {
+		err = fmt.Errorf("%w: it has %d bytes, not %d", grid.ErrInvalid, n, file.Size)
+	}
+	if err == nil {
+		err = out.Sync()
+	}
+	if bad := out.Close(); err == nil {
+		err = bad
+	}
+	if err == nil {
+		err = f.received(root, part, file, contents(&grid.File{Size: n, Ranges: sums}))
+	}
+	if err != nil {
+		root.Remove(part)
+		return fmt.Errorf("taking the file %s: %w", file.Path, err)
+	}
+	return nil
+}
+
+// received gives a file that has come its name, while the workflow waits for it.
+func (f *flow) received(root *os.Root, part string, file api.File, is string) error {
+	name := filepath.Join("in", filepath.FromSlash(file.Path))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rec.State != coming {
+		return fmt.Errorf("%w: the workflow %s waits for no files any more", grid.ErrInvalid, f.spec.ID)
+	}
+	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	if err := root.Rename(part, name); err != nil {
+		return err
+	}
+	f.rec.Files[file.Path] = is
+	return f.save()
+}
