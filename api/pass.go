@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
@@ -22,6 +23,9 @@ import (
 //	signed by the home: "gbroker pass\n" USER "\n" KEY "\n" UNTIL
 //
 // A request is believed for ten minutes around AT, by the clock of who answers.
+
+// ProofHeader carries, in an answer from another broker than the home, what proves that it was given the job: see [Elsewhere].
+const ProofHeader = "Gbroker-Owner"
 
 // PassHeader carries a pass with the proof of who shows it.
 const PassHeader = "Gbroker-Pass"
@@ -111,6 +115,8 @@ type Elsewhere interface {
 	Pass(who Identity, key ed25519.PublicKey) (Pass, error)
 	// ReadPass is the pass that a request shows, verified.
 	ReadPass(r *http.Request) (p Pass, shown bool, err error)
+	// Proof proves that this broker was given a job of the user of a pass, whose home is another; "" where it cannot.
+	Proof(ctx context.Context, p Pass, id grid.JobID) string
 	// Forward has a request that shows a pass answered by who knows the job: known is false where nobody does.
 	Forward(w http.ResponseWriter, r *http.Request, p Pass) (known bool, err error)
 }
@@ -167,6 +173,9 @@ func (s *Server) Far() http.Handler {
 			}
 			if _, self := s.service.Self(); p.Home == self {
 				who.Home = ""
+			}
+			if who.Home != "" {
+				w.Header().Set(ProofHeader, s.elsewhere.Proof(hr.Context(), p, grid.JobID(hr.PathValue("id"))))
 			}
 			rc := http.NewResponseController(w)
 			extend(rc.SetWriteDeadline, s.limits.LongPoll+s.limits.Cancel+s.limits.Body)

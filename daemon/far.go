@@ -48,19 +48,21 @@ func (e elsewhere) Forward(w http.ResponseWriter, r *http.Request, p api.Pass) (
 	if p.Home == e.site.self || !e.site.overlay.Grid() {
 		return false, nil
 	}
-	c, err := e.site.overlay.Reach(r.Context(), p.Home, farProtocol)
+	at := p.Home
+	c, err := e.site.overlay.Reach(r.Context(), at, farProtocol)
 	if err != nil {
 		e.site.log.Debug("the home of a job was not reached", zap.String("home", string(p.Home)), zap.Error(err))
 		owner, found := e.owner(r, p.Home)
 		if !found {
 			return true, fmt.Errorf("%w: the home of %s, %s, cannot be reached through the grid now: %w", grid.ErrUnavailable, r.PathValue("id"), p.Site, err)
 		}
-		if c, err = e.site.overlay.Reach(r.Context(), owner, farProtocol); err != nil {
+		at = owner
+		if c, err = e.site.overlay.Reach(r.Context(), at, farProtocol); err != nil {
 			return true, fmt.Errorf("%w: neither the home of %s nor its owner can be reached through the grid now: %w", grid.ErrUnavailable, r.PathValue("id"), err)
 		}
 	}
 	defer c.Close()
-	return true, e.relay(w, r, c)
+	return true, e.relay(w, r, p.Home, at, c)
 }
 
 // owner is who owns a job beside its home, by the DHT.
@@ -75,8 +77,9 @@ func (e elsewhere) owner(r *http.Request, home grid.PeerID) (grid.PeerID, bool) 
 	return hint.Owner, err == nil && hint.Owner != home && hint.Owner != e.site.self
 }
 
-// relay passes one request on over a line, and its answer back. The line has time limits of its own.
-func (e elsewhere) relay(w http.ResponseWriter, r *http.Request, line net.Conn) error {
+// relay passes one request on over a line to a broker, and its answer back, if that is the home or proves to own the job. The
+// line has time limits of its own.
+func (e elsewhere) relay(w http.ResponseWriter, r *http.Request, home, at grid.PeerID, line net.Conn) error {
 	once := &http.Transport{
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return line, nil },
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10, ResponseHeaderTimeout: answerLimit,
@@ -92,6 +95,10 @@ func (e elsewhere) relay(w http.ResponseWriter, r *http.Request, line net.Conn) 
 		return fmt.Errorf("%w: the line through the grid broke: %w", grid.ErrUnavailable, err)
 	}
 	defer answer.Body.Close()
+	if id := grid.JobID(r.PathValue("id")); at != home && !proves(answer.Header.Get(api.ProofHeader), id, home, at) {
+		return fmt.Errorf("%w: the home of %s cannot be reached through the grid now, and %s, which the directory names as its owner, does not prove that it is",
+			grid.ErrUnavailable, id, at)
+	}
 	for _, name := range []string{"Content-Type", "Retry-After"} {
 		if v := answer.Header.Get(name); v != "" {
 			w.Header().Set(name, v)

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"gbroker/grid"
@@ -72,33 +74,63 @@ func Invite(ctx context.Context, c Config, i overlay.Invitation) error {
 	})
 }
 
+// invited is what the file of the invitations says. Every handshake asks for it, also those of strangers, so the file is read again
+// only where it is another.
+type invited struct {
+	mu   sync.Mutex
+	file fs.FileInfo // of what was read; nil where there was none
+	list []overlay.Invitation
+}
+
 // secrets are those of the invitations that stand.
-func (s *site) secrets() (list []overlay.GridKey) {
-	invitations, err := s.cfg.Invitations()
+func (v *invited) secrets(c *Config) (list []overlay.GridKey) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	file, err := os.Stat(c.invitationsFile())
 	if err != nil {
-		return nil // the command says so
+		v.file, v.list = nil, nil
+		return nil
 	}
-	for _, i := range invitations {
-		list = append(list, i.Secret)
+	if v.file == nil || !os.SameFile(v.file, file) || !v.file.ModTime().Equal(file.ModTime()) || v.file.Size() != file.Size() {
+		if v.list, err = c.Invitations(); err != nil {
+			v.list = nil // the command says so
+		}
+		v.file = file
+	}
+	now := time.Now().Unix()
+	for _, i := range v.list {
+		if i.Until >= now {
+			list = append(list, i.Secret)
+		}
 	}
 	return list
 }
 
-// admit takes in who has shown the secret of an invitation, which is used up by that.
+// admit takes in who has shown the secret of an invitation. That is used up once he is written down, so that a file that cannot be
+// changed costs nobody his code; one joins at a time, so that two do not by the same.
 func (s *site) admit(secret overlay.GridKey, m grid.Member) error {
+	s.admitMu.Lock()
+	defer s.admitMu.Unlock()
 	if err := grid.CheckName(string(m.Name)); err != nil {
 		return err
 	}
-	err := editInvitations(s.ctx, &s.cfg, func(list []overlay.Invitation) ([]overlay.Invitation, error) {
-		k := slices.IndexFunc(list, func(i overlay.Invitation) bool { return i.Secret == secret })
-		if k < 0 {
-			return nil, fmt.Errorf("%w: the code was used already", grid.ErrForbidden)
-		}
-		return slices.Delete(list, k, k+1), nil
-	})
+	of := func(i overlay.Invitation) bool { return i.Secret == secret }
+	standing, err := s.cfg.Invitations()
 	if err != nil {
 		return err
 	}
-	_, err = AddNeighbour(s.ctx, s.cfg, m)
+	if !slices.ContainsFunc(standing, of) {
+		return fmt.Errorf("%w: the code was used already", grid.ErrForbidden)
+	}
+	again, err := AddNeighbour(s.ctx, s.cfg, m)
+	if err != nil {
+		return err
+	}
+	err = editInvitations(s.ctx, &s.cfg, func(list []overlay.Invitation) ([]overlay.Invitation, error) {
+		return slices.DeleteFunc(list, of), nil
+	})
+	if err != nil && !again {
+		err = errors.Join(err, RemoveNeighbour(s.ctx, s.cfg, m.Name))
+	}
 	return err
 }

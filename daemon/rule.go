@@ -109,6 +109,18 @@ type ruling struct {
 	open     bool                           // some that were chosen were not measured then
 }
 
+// known are the members of the file, and those of now that were accepted before: they stay, also where their records are not
+// found now.
+func (r *ruling) known(now []grid.Member) []grid.Member {
+	list := slices.Clone(r.file.Members)
+	for _, m := range now {
+		if r.accepted[m.Peer] && !slices.ContainsFunc(list, func(k grid.Member) bool { return k.Peer == m.Peer }) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
 // takeNeighbours takes up what the file says now.
 func (s *site) takeNeighbours(n Neighbourhood) error {
 	s.ruleMu.Lock()
@@ -158,12 +170,7 @@ func (s *site) chooseNeighbours() error {
 	}
 	n := s.rule.file
 	if n.Accept {
-		known := slices.Clone(n.Members)
-		for _, m := range s.memberList() { // those accepted before stay, also where their records are not found now
-			if s.rule.accepted[m.Peer] && !slices.ContainsFunc(known, func(k grid.Member) bool { return k.Peer == m.Peer }) {
-				known = append(known, m)
-			}
-		}
+		known := s.rule.known(s.memberList())
 		offered := s.proposed(known)
 		for _, m := range offered {
 			s.rule.accepted[m.Peer] = true

@@ -43,3 +43,13 @@ func TestRuleOfTheFile(t *testing.T) {
 		}
 	}
 }
+
+// Neighbours that the rule has accepted stay, whether or not they are proposed now; those of the file are there once.
+func TestAcceptedStay(t *testing.T) {
+	t.Parallel()
+	b, c, d := grid.Member{Name: "b", Peer: peerA}, grid.Member{Name: "c", Peer: peerB}, grid.Member{Name: "d", Peer: "d"}
+	r := ruling{file: Neighbourhood{Members: []grid.Member{b}}, accepted: map[grid.PeerID]bool{peerA: true, peerB: true}}
+	if got := r.known([]grid.Member{b, c, d}); !reflect.DeepEqual(got, []grid.Member{b, c}) {
+		t.Errorf("the rule chooses of %+v", got)
+	}
+}

@@ -68,6 +68,9 @@ type site struct {
 	flows    *flows.Keeper
 	names    *names
 
+	invited invited
+	admitMu sync.Mutex // of what follows an invitation
+
 	ruleMu sync.Mutex
 	rule   ruling
 
@@ -207,7 +210,7 @@ func (s *site) offset(p grid.PeerID) (offset, bound grid.Tick) {
 func (s *site) overlayConfig(key overlay.Key) overlay.Config {
 	return overlay.Config{
 		Key: key, Listen: s.cfg.Listen, Site: s.facts, Members: s.cfg.Members, GridKey: s.cfg.GridKey,
-		Invitations: s.secrets, Admit: s.admit,
+		Invitations: func() []overlay.GridKey { return s.invited.secrets(&s.cfg) }, Admit: s.admit,
 		Hello: func() wire.Hello {
 			return wire.Hello{
 				Program: "gbroker " + version.Version, Site: s.factsNow(), Journal: s.broker.JournalID(),

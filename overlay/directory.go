@@ -149,16 +149,16 @@ func (s *session) findSite(ctx context.Context, subject string) (SiteRecord, err
 	return judge{s.gate}.site(key, value)
 }
 
-func (s *session) publishOwner(ctx context.Context, kind, subject string, epoch grid.Epoch) error {
-	hash := s.gate.key().hash(kind, subject)
+func (s *session) publishOwner(ctx context.Context, job grid.JobID, epoch grid.Epoch) error {
+	hash := s.gate.key().hash(job)
 	return s.put(ctx, ownerKey(hash), &OwnerRecord{
 		Subject: hash, Owner: grid.PeerID(s.self.String()),
 		Term: epoch.Term, Hop: epoch.Hop, Sequence: time.Now().UnixMilli(),
 	})
 }
 
-func (s *session) findOwner(ctx context.Context, kind, subject string) (OwnerRecord, error) {
-	key := ownerKey(s.gate.key().hash(kind, subject))
+func (s *session) findOwner(ctx context.Context, job grid.JobID) (OwnerRecord, error) {
+	key := ownerKey(s.gate.key().hash(job))
 	value, err := s.get(ctx, key)
 	if err != nil {
 		return OwnerRecord{}, err

@@ -120,7 +120,7 @@ func TestForgedRecords(t *testing.T) {
 	good := site("far", nil)
 	damaged := slices.Clone(good)
 	damaged[len(damaged)/2] ^= 1
-	subject := GridKey{}.hash(jobSubject, string(someJob))
+	subject := GridKey{}.hash(someJob)
 	job := &OwnerRecord{Subject: subject, Owner: PeerIDOf(mine), Term: 1}
 	noHash := *job
 	noHash.Subject = string(someJob)
@@ -154,7 +154,7 @@ func TestForgedRecords(t *testing.T) {
 		{"fewer cores than none", "/gbroker-site/far", site("far", func(r *SiteRecord) { r.Cores = -1 }), false},
 		{"too large", "/gbroker-site/far", site("far", func(r *SiteRecord) { r.Addresses = []string{strings.Repeat("x", maxRecord)} }), false},
 		{"owner signed by another", ownerKey(subject), seal(t, &stolen, mine), false},
-		{"another job", ownerKey(GridKey{}.hash(jobSubject, "site0.01ARZ3NDEKTSV4RRFFQ69G5FAW")), seal(t, job, mine), false},
+		{"another job", ownerKey(GridKey{}.hash("site0.01ARZ3NDEKTSV4RRFFQ69G5FAW")), seal(t, job, mine), false},
 		{"a site as an owner", ownerKey("far"), good, false},
 		{"another namespace", "/pk/far", good, false},
 	} {

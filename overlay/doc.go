@@ -71,13 +71,13 @@
 // to start, drop, kill or refuse a job.
 //
 // A key is /gbroker-site/NAME, /gbroker-site/PEER or /gbroker-owner/HASH, the first half of HMAC-SHA256(grid key, "gbroker job " + its
-// identifier), or "gbroker group ". With a grid key the DHT goes over all brokers of the grid, and a record lies with the 20 nearest to
+// identifier). With a grid key the DHT goes over all brokers of the grid, and a record lies with the 20 nearest to
 // its key; without one each broker asks, answers and routes by its members alone, and a record is found by whoever shares one of
 // them with its writer. Of several valid records the newest counts: the highest epoch, then the highest
 // sequence. A put of an older one is refused.
 //
 // A broker keeps 16384 records of at most 4096 bytes in memory, for 48 hours since
 // they were last written; where there is no room, who has written the most of them loses his oldest.
-// A peer is answered on 16 streams at once, and 256 guests are connected at most; a connection with one that is idle for a
+// A peer is answered on 16 streams at once, and 256 guests are connected at most, 64 of one address; a connection with one that is idle for a
 // minute or two ends.
 package overlay

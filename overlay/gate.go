@@ -82,13 +82,12 @@ func checkMember(self grid.PeerID, m grid.Member) (peer.ID, error) {
 type gate struct {
 	members atomic.Pointer[roster]
 	gridKey atomic.Pointer[GridKey]
-	guests  atomic.Int64 // how many are connected
 
 	invitations func() []GridKey // secrets of those that stand; may be nil
 
 	mu     sync.Mutex
 	seen   map[peer.ID]netip.Prefix                  // where members were last connected from or to
-	proven map[peer.ID]GridKey                       // which key those have shown that are not members
+	proven map[peer.ID]shown                         // of those that are not members
 	told   func(p peer.ID, c network.ConnMultiaddrs) // of who has come in and is refused
 }
 
@@ -142,10 +141,10 @@ func (g *gate) InterceptSecured(d network.Direction, p peer.ID, c network.ConnMu
 		}
 		g.seen[p] = neighbourhood(c.RemoteMultiaddr())
 		g.mu.Unlock()
-	case g.lets(p) && (d == network.DirOutbound || !g.full()):
-		g.guests.Add(1) // about; it is counted again at intervals
 	case g.lets(p):
-		return false
+		if !g.seat(p, neighbourhood(c.RemoteMultiaddr()), d == network.DirInbound) {
+			return false
+		}
 	default:
 		g.mu.Lock()
 		told := g.told

@@ -7,7 +7,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -246,5 +248,71 @@ func TestNoLineWithoutKey(t *testing.T) {
 	}
 	if _, err := a.over.Sites(t.Context()); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("sites without a key: %v", err)
+	}
+}
+
+// Who comes with many identities drops no guest that is in, and takes no more than the places of one address.
+func TestManyGuestsOfOne(t *testing.T) {
+	t.Parallel()
+	key := NewGridKey()
+	g := &gate{}
+	g.members.Store(&roster{})
+	g.gridKey.Store(&key)
+	at := func(host string) netip.Prefix { return netip.PrefixFrom(netip.MustParseAddr(host), 32) }
+	g.prove("guest", key)
+	if !g.seat("guest", at("192.0.2.1"), true) {
+		t.Fatal("the first guest is not let in")
+	}
+	in := 0
+	for i := range 3 * maxStrangers {
+		p := peer.ID(fmt.Sprint("identity ", i))
+		g.prove(p, key)
+		if g.seat(p, at("192.0.2.2"), true) {
+			in++
+		}
+	}
+	if !g.lets("guest") {
+		t.Error("a guest was dropped by others that came")
+	}
+	if in != maxGuestsOf || len(g.proven) > maxGuests+maxStrangers {
+		t.Errorf("%d of one address are in, and %d proofs are kept", in, len(g.proven))
+	}
+	g.prove("late", key)
+	if !g.lets("late") || !g.seat("late", at("192.0.2.3"), true) {
+		t.Error("there is no place for a guest of another address")
+	}
+	for i := range 2 * maxGuests {
+		p := peer.ID(fmt.Sprint("far ", i))
+		g.prove(p, key)
+		g.seat(p, at(fmt.Sprintf("198.51.%d.%d", i/250, i%250)), true)
+	}
+	if g.prove("last", key); g.seat("last", at("192.0.2.4"), true) || !g.seat("last", at("192.0.2.4"), false) {
+		t.Error("where all places are taken one who comes is let in, or one who is dialled is not")
+	}
+	g.unseat(map[peer.ID]bool{"guest": true})
+	if g.prove("again", key); !g.seat("again", at("192.0.2.4"), true) {
+		t.Error("the places of those that left are not free")
+	}
+}
+
+// A way that comes by a broker twice is passed on by nobody: one line would take many places.
+func TestCrookedWay(t *testing.T) {
+	t.Parallel()
+	all := graph(t, 3, chain(3), nil)
+	a, b, c := all[0], all[1], all[2]
+	s := a.over.current.Load()
+	for _, way := range [][]grid.PeerID{
+		{b.peer(), a.peer()}, {b.peer(), c.peer(), b.peer()}, {b.peer(), b.peer()}, {b.peer(), c.peer(), c.peer()},
+		{b.peer(), c.peer(), b.peer(), a.peer(), b.peer(), c.peer()},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		line, _, err := s.step(ctx, reach{way, "/test/echo/1"})
+		cancel()
+		if err == nil {
+			line.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "twice") {
+			t.Errorf("the way %v: %v", way, err)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -52,18 +53,28 @@ func ParseGridKey(text string) (k GridKey, err error) {
 // Text is the key as its file has it.
 func (k GridKey) Text() string { return hex.EncodeToString(k[:]) }
 
-// hash is what the DHT sees of a subject that it is not to know.
-func (k GridKey) hash(kind, subject string) string {
+// hash is what the DHT sees of a job, whose identifier it is not to know.
+func (k GridKey) hash(job grid.JobID) string {
 	h := hmac.New(sha256.New, k[:])
-	io.WriteString(h, "gbroker "+kind+" "+subject)
+	io.WriteString(h, "gbroker job "+string(job))
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // gridSecurity is the protocol of connections between brokers that know of grid keys.
 const gridSecurity = protocol.ID("/gbroker/tls/1")
 
-// maxGuests is how many guests are connected at once.
-const maxGuests = 256
+// Bounds of guests.
+const (
+	maxGuests    = 256           // connected at once
+	maxGuestsOf  = 64            // of them, at one address
+	maxStrangers = 4 * maxGuests // proofs of those that are not connected
+)
+
+// shown is what a peer that is no member has shown, and where it is connected; not valid where it is not.
+type shown struct {
+	key GridKey
+	at  netip.Prefix
+}
 
 // security is TLS as libp2p has it, after which each side shows what it knows of the grid key:
 //
@@ -167,14 +178,54 @@ func (g *gate) keys() (list []GridKey) {
 	return list
 }
 
-// prove notes that p has shown that it has the key. What is kept of those that never come in is bounded.
+// prove notes that p has shown that it has the key. What is kept of those that are not connected is bounded, and costs
+// nobody who is.
 func (g *gate) prove(p peer.ID, k GridKey) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.proven == nil || len(g.proven) >= 4*maxGuests {
-		g.proven = map[peer.ID]GridKey{}
+	if g.proven == nil {
+		g.proven = map[peer.ID]shown{}
 	}
-	g.proven[p] = k
+	if len(g.proven) >= maxGuests+maxStrangers {
+		for o, s := range g.proven {
+			if !s.at.IsValid() {
+				delete(g.proven, o)
+				break
+			}
+		}
+	}
+	g.proven[p] = shown{k, g.proven[p].at}
+}
+
+// seat takes a guest in at an address, unless he came by himself and too many are in: of all, or of that address.
+func (g *gate) seat(p peer.ID, at netip.Prefix, came bool) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all, of := 0, 0
+	for o, s := range g.proven {
+		if o == p || !s.at.IsValid() {
+			continue
+		}
+		if all++; s.at == at {
+			of++
+		}
+	}
+	if came && (all >= maxGuests || of >= maxGuestsOf) {
+		return false
+	}
+	g.proven[p] = shown{g.proven[p].key, at}
+	return true
+}
+
+// unseat frees the places of guests that are not connected any more.
+func (g *gate) unseat(connected map[peer.ID]bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for p, s := range g.proven {
+		if s.at.IsValid() && !connected[p] {
+			g.proven[p] = shown{key: s.key}
+		}
+	}
 }
 
 // guest tells that p may speak the DHT though it is no member.
@@ -182,8 +233,8 @@ func (g *gate) guest(p peer.ID) bool {
 	k := g.key()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	shown, ok := g.proven[p]
-	return ok && k != (GridKey{}) && shown == k
+	s, ok := g.proven[p]
+	return ok && k != (GridKey{}) && s.key == k
 }
 
 // lets tells that p may be connected at all.
@@ -197,9 +248,6 @@ func (g *gate) lets(p peer.ID) bool {
 
 // mayDial tells that p may be asked who it is.
 func (g *gate) mayDial(p peer.ID) bool { return g.has(p) || g.key() != GridKey{} }
-
-// full tells that no more guests are let in.
-func (g *gate) full() bool { return g.guests.Load() >= maxGuests }
 
 // SetGridKey replaces the grid's key; the zero key is none. Guests that have shown another are cut off.
 func (o *Overlay) SetGridKey(k GridKey) {
@@ -218,7 +266,7 @@ func (o *Overlay) SetGridKey(k GridKey) {
 // Grid tells that there is a grid key.
 func (o *Overlay) Grid() bool { return o.gate.key() != GridKey{} }
 
-// dropGuests closes the connections of guests that some rule names, and counts the others.
+// dropGuests closes the connections of guests that some rule names, and keeps the places of the others.
 func (s *session) dropGuests(which func(network.Conn) bool) {
 	left := map[peer.ID]bool{}
 	for _, c := range s.host.Network().Conns() {
@@ -234,7 +282,7 @@ func (s *session) dropGuests(which func(network.Conn) bool) {
 		}
 		left[p] = true
 	}
-	s.gate.guests.Store(int64(len(left)))
+	s.gate.unseat(left)
 }
 
 // sweepGuests closes connections with guests over which nothing has gone for a while.

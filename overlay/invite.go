@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/core/sec"
 	ma "github.com/multiformats/go-multiaddr"
+	madns "github.com/multiformats/go-multiaddr-dns"
 	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
 
@@ -28,7 +30,8 @@ const joinProtocol = protocol.ID("/gbroker/join/1")
 
 const (
 	joinLimit = 20 * time.Second
-	portLimit = 3 * time.Second
+	portLimit = 3 * time.Second // for each port that is tried
+	maxPorts  = 3
 	// clockLimit is how far two clocks may be apart before a person is told.
 	clockLimit = 5 * time.Second
 )
@@ -192,23 +195,34 @@ func (s *session) admit(stream network.Stream) {
 		answer.Why = answer.Why[:min(len(answer.Why), 500)]
 	} else {
 		s.log.Info("a site has joined by an invitation", zap.String("site", string(m.Name)), zap.String("peer", string(m.Peer)))
-		answer.Port = tryPorts(s.ctx, m.Addresses)
+		answer.Port = tryPorts(s.ctx, m.Addresses, neighbourhood(stream.Conn().RemoteMultiaddr()))
 	}
 	if err := writeLine(stream, answer); err != nil {
 		s.log.Debug("answering one who joins", zap.Error(err))
 	}
 }
 
-// tryPorts tells why none of some addresses takes a connection; "" where one does, or there are none.
-func tryPorts(ctx context.Context, addresses []string) string {
-	why := ""
+// tryPorts tells why none of some addresses takes a connection; "" where one does, or there are none. Who is invited chooses
+// the addresses, so only a few are tried, and those alone at which he is himself: nobody else's ports are shown to him.
+func tryPorts(ctx context.Context, addresses []string, at netip.Prefix) string {
+	why, tried := "", 0
 	for _, a := range addresses {
 		m, err := ma.NewMultiaddr(a)
 		if err != nil {
 			continue
 		}
+		there, err := resolved(ctx, m, at)
+		if err != nil {
+			if why == "" {
+				why = err.Error()
+			}
+			continue
+		}
+		if tried++; tried > maxPorts {
+			break
+		}
 		ctx, cancel := context.WithTimeout(ctx, portLimit)
-		c, err := (&manet.Dialer{Dialer: net.Dialer{}}).DialContext(ctx, m)
+		c, err := (&manet.Dialer{Dialer: net.Dialer{}}).DialContext(ctx, there)
 		cancel()
 		if err == nil {
 			c.Close()
@@ -219,16 +233,32 @@ func tryPorts(ctx context.Context, addresses []string) string {
 	return why
 }
 
+// resolved is an address with the name in it looked up, if it is one of those that a connection has come from.
+func resolved(ctx context.Context, m ma.Multiaddr, at netip.Prefix) (ma.Multiaddr, error) {
+	ctx, cancel := context.WithTimeout(ctx, portLimit)
+	defer cancel()
+	found, err := madns.DefaultResolver.Resolve(ctx, m)
+	if err != nil {
+		return nil, fmt.Errorf("looking up %s: %w", m, err)
+	}
+	for _, f := range found {
+		if neighbourhood(f) == at {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf("%s is not tried: this site comes from %s", m, at)
+}
+
 // invited is the secret that p has shown, while that invitation stands.
 func (g *gate) invited(p peer.ID) (GridKey, bool) {
 	g.mu.Lock()
-	shown, ok := g.proven[p]
+	s, ok := g.proven[p]
 	g.mu.Unlock()
-	if !ok || g.invitations == nil || shown == g.key() {
+	if !ok || g.invitations == nil || s.key == g.key() {
 		return GridKey{}, false
 	}
 	for _, secret := range g.invitations() {
-		if secret == shown {
+		if secret == s.key {
 			return secret, true
 		}
 	}

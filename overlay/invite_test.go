@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,6 +87,37 @@ func TestInvitation(t *testing.T) {
 	for _, bad := range []string{"", "x", "e30"} {
 		if _, err := ParseInvitation(bad); !errors.Is(err, grid.ErrInvalid) {
 			t.Errorf("%q is taken for a code: %v", bad, err)
+		}
+	}
+}
+
+// Who is invited has no ports of others looked at: only his own are tried, and few of them.
+func TestPortsOfTheInvited(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	open := fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", l.Addr().(*net.TCPAddr).Port)
+	const shut = "/ip4/127.0.0.1/tcp/1"
+	own, other := netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("192.0.2.1/32")
+	for _, c := range []struct {
+		addresses []string
+		at        netip.Prefix
+		why       string
+	}{
+		{nil, own, ""},
+		{[]string{open}, own, ""},
+		{[]string{shut, open}, own, ""},
+		{[]string{"/ip4/192.0.2.1/tcp/1", open}, own, ""},
+		{[]string{open}, other, "is not tried"},
+		{slices.Repeat([]string{shut}, maxPorts+1), own, "refused"},
+		{append(slices.Repeat([]string{shut}, maxPorts), open), own, "refused"},
+	} {
+		why := tryPorts(t.Context(), c.addresses, c.at)
+		if c.why == "" && why != "" || !strings.Contains(why, c.why) {
+			t.Errorf("%v from %v: %q, want %q", c.addresses, c.at, why, c.why)
 		}
 	}
 }

@@ -245,19 +245,7 @@ func (o *Overlay) PublishOwner(ctx context.Context, job grid.JobID, epoch grid.E
 	if _, err := grid.ParseJobID(string(job)); err != nil {
 		return err
 	}
-	return s.publishOwner(ctx, jobSubject, string(job), epoch)
-}
-
-// PublishGroup tells the DHT that a group's home is this broker.
-func (o *Overlay) PublishGroup(ctx context.Context, group grid.GroupID) error {
-	s := o.current.Load()
-	if s == nil {
-		return errStopped
-	}
-	if _, err := grid.ParseGroupID(string(group)); err != nil {
-		return err
-	}
-	return s.publishOwner(ctx, groupSubject, string(group), grid.Epoch{})
+	return s.publishOwner(ctx, job, epoch)
 }
 
 // FindOwner looks up who said last that it owns job. It is a hint.
@@ -269,17 +257,5 @@ func (o *Overlay) FindOwner(ctx context.Context, job grid.JobID) (OwnerRecord, e
 	if _, err := grid.ParseJobID(string(job)); err != nil {
 		return OwnerRecord{}, err
 	}
-	return s.findOwner(ctx, jobSubject, string(job))
-}
-
-// FindGroup looks up who says that it is a group's home. It is a hint.
-func (o *Overlay) FindGroup(ctx context.Context, group grid.GroupID) (OwnerRecord, error) {
-	s := o.current.Load()
-	if s == nil {
-		return OwnerRecord{}, errStopped
-	}
-	if _, err := grid.ParseGroupID(string(group)); err != nil {
-		return OwnerRecord{}, err
-	}
-	return s.findOwner(ctx, groupSubject, string(group))
+	return s.findOwner(ctx, job)
 }

@@ -171,15 +171,15 @@ func (s *session) way(ctx context.Context, to grid.PeerID, closed map[[2]grid.Pe
 
 // step opens the rest of a line at the first of its route; closed tells, on an error, how many of the route it is from its end to
 // what could not be reached.
-func (s *session) step(ctx context.Context, r reach) (c net.Conn, closed int, err error) {
+func (s *session) step(ctx context.Context, r reach) (_ net.Conn, closed int, err error) {
 	all := len(r.Route)
-	c, err = s.openTo(ctx, r.Route[0])
+	c, err := s.openTo(ctx, r.Route[0])
 	if err != nil {
 		return nil, all, err
 	}
 	defer func() {
 		if err != nil {
-			c.(Conn).Reset()
+			c.Reset()
 		}
 	}()
 	defer context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })()
@@ -198,7 +198,7 @@ func (s *session) step(ctx context.Context, r reach) (c net.Conn, closed int, er
 }
 
 // openTo opens a stream of the protocol to a member.
-func (s *session) openTo(ctx context.Context, p grid.PeerID) (net.Conn, error) {
+func (s *session) openTo(ctx context.Context, p grid.PeerID) (*bulkConn, error) {
 	n, err := s.member(p)
 	if err != nil {
 		return nil, err
@@ -222,6 +222,8 @@ func (s *session) passOn(from *neighbour, c *bulkConn) {
 	switch {
 	case s.gate.key() == GridKey{}:
 		answer(reached{Closed: len(r.Route) + 1, Why: "this broker has no grid key, and passes nothing on"})
+	case !straight(from.peer, grid.PeerID(s.self.String()), r.Route):
+		answer(reached{Closed: len(r.Route) + 1, Why: "the way comes by a broker twice"})
 	case len(r.Route) >= maxHops:
 		answer(reached{Closed: len(r.Route) + 1, Why: fmt.Sprintf("a way of more than %d members is not taken", maxHops)})
 	case !s.through.enter(from.peer):
@@ -244,6 +246,18 @@ func (s *session) passOn(from *neighbour, c *bulkConn) {
 			s.pipe(c, next)
 		}
 	}
+}
+
+// straight tells that a way comes by no broker twice: neither by who asks, nor by this one.
+func straight(from, self grid.PeerID, route []grid.PeerID) bool {
+	seen := map[grid.PeerID]bool{from: true, self: true}
+	for _, p := range route {
+		if seen[p] {
+			return false
+		}
+		seen[p] = true
+	}
+	return from != self
 }
 
 // terminate serves the end of a line.

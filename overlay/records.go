@@ -50,7 +50,7 @@ type SiteRecord struct {
 // Made is when the record was made, by its maker's clock.
 func (r SiteRecord) Made() time.Time { return time.UnixMilli(r.Sequence) }
 
-// OwnerRecord says who owns a job, or whose a group is. It is signed by that owner; the highest epoch
+// OwnerRecord says who owns a job. (A group is its home's always, and needs none.) It is signed by that owner; the highest epoch
 // wins, then the highest sequence. Subject is a hash under the grid key: who does not know the
 // identifier learns nothing of it.
 type OwnerRecord struct {
@@ -119,12 +119,6 @@ func openRecord(value []byte, r record.Record) (grid.PeerID, error) {
 
 func siteKey(subject string) string  { return "/" + siteNamespace + "/" + subject }
 func ownerKey(subject string) string { return "/" + ownerNamespace + "/" + subject }
-
-// Kinds of what has an owner.
-const (
-	jobSubject   = "job"
-	groupSubject = "group"
-)
 
 // rank orders the records under one key: the highest is the newest.
 type rank struct {
@@ -232,7 +226,7 @@ func (judge) owner(key string, value []byte) (OwnerRecord, error) {
 		return r, fmt.Errorf("the record of %.80q was not signed by the owner it names", r.Subject)
 	}
 	if b, err := hex.DecodeString(r.Subject); err != nil || len(b) != 16 {
-		return r, fmt.Errorf("%.80q is no hash of what has an owner", r.Subject)
+		return r, fmt.Errorf("%.80q is no hash of a job", r.Subject)
 	}
 	return r, nil
 }

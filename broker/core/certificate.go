@@ -63,19 +63,31 @@ func (c *ownership) mayHandOn(j *job) bool {
 
 // unproven says why a chain proves nothing about the job of that content.
 func (c *ownership) unproven(job *grid.Job, digest grid.Hash, certificates []grid.Certificate) doubt {
-	by, last := job.Home, grid.Epoch{}
+	if len(certificates) > 0 && c.cfg.Verify == nil {
+		return cannotVerify
+	}
+	return chain(c.cfg.Verify, job.ID, job.Home, digest, certificates)
+}
+
+// chain says why certificates prove nothing about a job of a home.
+func chain(verify func(by grid.PeerID, text, signature []byte) bool, job grid.JobID, home grid.PeerID, digest grid.Hash, certificates []grid.Certificate) doubt {
+	by, last := home, grid.Epoch{}
 	for i, d := range certificates {
 		switch {
-		case c.cfg.Verify == nil:
-			return cannotVerify
 		case i > 0 && (!last.Before(d.Epoch) || last.Term != d.Epoch.Term):
 			return notAscending
-		case !c.cfg.Verify(by, wire.CertificateText(job.ID, digest, d.Epoch, d.To), d.Signature):
+		case !verify(by, wire.CertificateText(job, digest, d.Epoch, d.To), d.Signature):
 			return notSigned
 		}
 		by, last = d.To, d.Epoch
 	}
 	return believed
+}
+
+// Owned tells that certificates prove, from the home of a job on, that a peer was given it.
+func Owned(verify func(by grid.PeerID, text, signature []byte) bool, job grid.JobID, home, by grid.PeerID, digest grid.Hash, certificates []grid.Certificate) bool {
+	n := len(certificates)
+	return n > 0 && n <= grid.MaxCertificates && certificates[n-1].To == by && chain(verify, job, home, digest, certificates) == believed
 }
 
 // notOwner says why from is not shown to own a job, before the epoch of its offer.

@@ -17,6 +17,7 @@ import (
 
 	"gbroker/api"
 	"gbroker/grid"
+	"gbroker/internal/localfs"
 )
 
 // Passes of a user are kept in $XDG_CONFIG_HOME/gbroker: key, the private key (0600), and passes/SITE.json, one for each
@@ -50,6 +51,34 @@ func userKey(folder string, create bool) (ed25519.PrivateKey, error) {
 		return nil, fmt.Errorf("the key of your passes, %s, is damaged: remove it and run `gclient pass` again", file)
 	}
 	return ed25519.NewKeyFromSeed(seed), nil
+}
+
+// keepPass writes a pass beside the others. One that another broker has given is not replaced: a broker may call itself as it likes.
+func keepPass(folder string, pass api.Pass) (file string, err error) {
+	if err := grid.CheckName(string(pass.Site)); err != nil {
+		return "", err
+	}
+	file = filepath.Join(folder, "passes", string(pass.Site)+".json")
+	var old api.Pass
+	switch text, err := os.ReadFile(file); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return "", fmt.Errorf("keeping the pass: %w", err)
+	case json.Unmarshal(text, &old) == nil && old.Home != pass.Home && time.Now().Unix() <= old.Until:
+		return "", fmt.Errorf("%w: your pass of %s was given by the broker %s, and the one here, which calls itself so too, is %s: remove %s if that is the one you mean now",
+			grid.ErrInvalid, pass.Site, old.Home, pass.Home, file)
+	}
+	text, err := json.MarshalIndent(pass, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	if err = os.MkdirAll(filepath.Dir(file), 0o700); err == nil {
+		err = localfs.Replace(file, append(text, '\n'), 0o600)
+	}
+	if err != nil {
+		return "", fmt.Errorf("keeping the pass: %w", err)
+	}
+	return file, nil
 }
 
 // show makes the header for a request about a job or a group whose site has given a pass.
@@ -109,19 +138,9 @@ The brokers must share a grid key (grid_key in neighbours.yaml).`,
 			if err != nil {
 				return err
 			}
-			if err := grid.CheckName(string(pass.Site)); err != nil {
-				return err
-			}
-			text, err := json.MarshalIndent(pass, "", "  ")
+			file, err := keepPass(folder, pass)
 			if err != nil {
 				return err
-			}
-			file := filepath.Join(folder, "passes", string(pass.Site)+".json")
-			if err = os.MkdirAll(filepath.Dir(file), 0o700); err == nil {
-				err = os.WriteFile(file, append(text, '\n'), 0o600)
-			}
-			if err != nil {
-				return fmt.Errorf("keeping the pass: %w", err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: you are %s of %s, until %s\n", file, printable(pass.User), pass.Site, time.Unix(pass.Until, 0).Format(time.DateOnly))
 			return nil

@@ -1,0 +1,64 @@
+package daemon
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/overlay"
+	"gbroker/wire"
+)
+
+// A peer owns a job only by certificates that lead from its home to that peer.
+func TestOwnershipIsProven(t *testing.T) {
+	t.Parallel()
+	key := func() (overlay.Key, grid.PeerID) {
+		k, err := overlay.NewKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k, overlay.PeerIDOf(k)
+	}
+	homeKey, home := key()
+	middleKey, middle := key()
+	liarKey, liar := key()
+	const id = grid.JobID("a.01ARZ3NDEKTSV4RRFFQ69G5FAV")
+	digest := grid.Hash{1, 2, 3}
+	give := func(by overlay.Key, job grid.JobID, hop uint32, to grid.PeerID) grid.Certificate {
+		e := grid.Epoch{Term: 1, Hop: hop}
+		signature, err := by.Sign(wire.CertificateText(job, digest, e, to))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return grid.Certificate{Epoch: e, To: to, Signature: signature}
+	}
+	good := []grid.Certificate{give(homeKey, id, 1, middle)}
+	for name, c := range map[string]struct {
+		chain []grid.Certificate
+		at    grid.PeerID
+		ok    bool
+	}{
+		"from home":              {good, middle, true},
+		"from home over another": {append(good[:1:1], give(middleKey, id, 2, liar)), liar, true},
+		"of another":             {good, liar, false},
+		"none":                   {nil, liar, false},
+		"by himself":             {[]grid.Certificate{give(liarKey, id, 1, liar)}, liar, false},
+		"behind that of another": {append(good[:1:1], give(liarKey, id, 2, liar)), liar, false},
+		"older":                  {append(good[:1:1], give(middleKey, id, 1, liar)), liar, false},
+		"of another job":         {[]grid.Certificate{give(homeKey, "a.01ARZ3NDEKTSV4RRFFQ69G5FAW", 1, liar)}, liar, false},
+	} {
+		text, err := json.Marshal(ownership{digest, c.chain})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := proves(base64.RawURLEncoding.EncodeToString(text), id, home, c.at); got != c.ok {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	for _, bad := range []string{"", "!", "e30"} {
+		if proves(bad, id, home, middle) {
+			t.Errorf("%q proves something", bad)
+		}
+	}
+}
