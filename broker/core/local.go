@@ -132,6 +132,8 @@ func (c *execution) withdrawn(e Withdrawn) {
 	}
 	j.withdrawing = grid.AttemptID{}
 	switch {
+	case j.over():
+		c.strayWithdrawn(e)
 	case e.Err != "" && e.Damaged:
 		c.untaken(j, e.Err)
 	case e.Err != "":

@@ -20,7 +20,7 @@ func (c *execution) strayed(e Attempts) {
 	seen := map[grid.AttemptID]int{}
 	for _, id := range e.IDs {
 		j := c.current(id)
-		if j != nil && j.rec.End == 0 && !j.rec.State.Terminal() || len(seen) >= maxStrays {
+		if j != nil && !j.over() || len(seen) >= maxStrays {
 			continue
 		}
 		seen[id] = c.strays[id] + 1
@@ -31,6 +31,9 @@ func (c *execution) strayed(e Attempts) {
 	}
 	c.strays = seen
 }
+
+// over reports that nothing of a job is to run any more: its end is known, and perhaps not yet told.
+func (j *job) over() bool { return j.rec.End != 0 || j.rec.State.Terminal() }
 
 // hasStray reports that the batch system holds an attempt of a job.
 func (c *execution) hasStray(id grid.JobID) bool {

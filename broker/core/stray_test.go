@@ -47,6 +47,31 @@ func TestStraysAreRemoved(t *testing.T) {
 	}
 }
 
+// The end of a job stands when the attempt of it that the batch system still has is removed, whatever else the
+// job was in the middle of.
+func TestAStrayOfAnEndedJobLeavesItsEnd(t *testing.T) {
+	t.Parallel()
+	for _, done := range []bool{true, false} {
+		j := jobOf(her, "b", "1")
+		c := signed(grid.Record{
+			Job: j, State: grid.StageOut, CancelRequested: true, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}},
+			Run: grid.Run{Attempt: 1, Local: "l", End: grid.Killed},
+		})
+		before := c.jobs[j.ID].rec
+		at := grid.AttemptID{Job: j.ID, Epoch: before.Epoch, Attempt: 1}
+		for range strayLooks {
+			c.Step(c.now+1, Attempts{[]grid.AttemptID{at}})
+		}
+		k, kills := only[Kill](c.Step(c.now+1, Withdrawn{ID: at, Done: done}))
+		if kills == done || kills && k.ID != at {
+			t.Errorf("withdrawn %t: ended %t", done, kills)
+		}
+		if got := c.jobs[j.ID].rec; got.State != grid.StageOut || got.End != grid.Killed || got.Local != before.Local {
+			t.Errorf("withdrawn %t: it is %s, its end %s, %q", done, got.State, got.End, got.Local)
+		}
+	}
+}
+
 // The folder of a job that the journal does not know is put aside, not deleted, and not while the
 // batch system has an attempt of it; its attempt is ended also where its token cannot be read.
 func TestAnUnknownFolderIsPutAside(t *testing.T) {
