@@ -196,7 +196,10 @@ func (s *coallocation) take(list []grid.Allocation) {
 	}
 }
 
+// add takes up an allocation. Its parts change where they lie, so they are its own: what the journal has changes by a
+// save alone.
 func (s *coallocation) add(rec grid.Allocation) *allocation {
+	rec.Parts = slices.Clone(rec.Parts)
 	a := &allocation{rec: rec, said: map[saying]repeated{}}
 	s.all[rec.Of] = a
 	s.stale[rec.Of] = true

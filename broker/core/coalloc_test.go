@@ -134,6 +134,18 @@ func newCoallocated(t *testing.T, off Rules, job func(*grid.Job)) *coallocated {
 	return &coallocated{t, f, m}
 }
 
+// What the journal has said changes by a save alone, though the parts of it change where they lie.
+func TestTheJournalsAllocationIsLeft(t *testing.T) {
+	t.Parallel()
+	c := newCoallocated(t, 0, nil)
+	journal := []grid.Allocation{{Of: theWhole, Parts: []grid.AllocatedPart{{Job: "p", Reservation: "r"}}}}
+	c.m.take(journal)
+	c.rec().Parts[0].Fate = grid.Completed
+	if journal[0].Parts[0].Fate != 0 {
+		t.Error("it says what was not saved")
+	}
+}
+
 // settled is what was done since.
 func (c *coallocated) settled() string {
 	c.m.settle()

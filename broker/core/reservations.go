@@ -31,6 +31,7 @@ type reservations struct {
 	cores   map[grid.NodeName]int
 	listing bool      // the batch system is being asked for its list
 	listed  grid.Tick // when it was last known
+	unsure  bool      // whether it still has what is in no book
 
 	uplink     map[grid.PeerID]int64 // what is reserved of it, as it was told
 	uplinkRest int64
@@ -66,7 +67,7 @@ type pendingReserve struct {
 }
 
 const (
-	// listEvery is how often the batch system is asked what it holds, while the book has anything.
+	// listEvery is how often the batch system is asked what it holds, while the book has anything, or it what is in no book.
 	listEvery = 30 * grid.Second
 	// reserveAhead is how long making a reservation may take: it begins no sooner.
 	reserveAhead = 5 * grid.Second
@@ -251,6 +252,9 @@ func (c *reservations) rearm() {
 		if r.Holding != grid.NotHeld {
 			first(max(c.listed+listEvery, c.now+grid.Second))
 		}
+	}
+	if c.unsure {
+		first(max(c.listed+listEvery, c.now+grid.Second))
 	}
 	if next > 0 {
 		c.armGeneral(bookDue, next-c.now)

@@ -76,7 +76,7 @@ func (c *reservations) entered(all []HeldReservation) {
 
 // compare takes the list of the batch system. What was asked for before it was made has been answered.
 func (c *reservations) compare(e ReservationsListed) {
-	c.listing = false
+	c.listing, c.unsure = false, true
 	if e.Err != "" {
 		c.note("", "", "the reservations of the batch system are not known: "+e.Err)
 		c.listed = c.now - listEvery + endAtMost
@@ -92,7 +92,9 @@ func (c *reservations) compare(e ReservationsListed) {
 		}
 	}
 	underWay := func(id grid.ReservationID) bool { return c.at[id] != nil && c.at[id].asked > 0 }
-	for _, id := range c.book.Listed(c.now, has, down, underWay) {
+	strays := c.book.Listed(c.now, has, down, underWay)
+	c.unsure = len(strays) > 0
+	for _, id := range strays {
 		if c.gates.beforeStrays() == open {
 			c.note("", "", "reservation "+string(id)+" is in no book: it is ended")
 			c.work(id).asked++

@@ -281,6 +281,40 @@ func TestReservationsReconciled(t *testing.T) {
 	}
 }
 
+// Also where the book is empty, the batch system does not answer at once, and its answer comes before all were asked.
+func TestAStrayReservationIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, 1)
+	d.taken = true
+	d.holds["stray"] = grid.Place{Nodes: []grid.NodeName{"n9"}, Start: 1, End: 9_000_000}
+	d.down = true
+	d.begin()
+	d.work()
+	d.pass(2 * listEvery)
+	known := d.core.reservations.gates
+	d.down, d.core.reservations.gates = false, rolledBack{}
+	d.pass(2 * listEvery)
+	if _, there := d.holds["stray"]; !there {
+		t.Fatal("it is ended though the journal was rolled back")
+	}
+	d.core.reservations.gates = known
+	d.errs = 1
+	d.pass(2 * listEvery)
+	d.errs = 0
+	d.pass(2 * listEvery)
+	if _, there := d.holds["stray"]; there {
+		t.Error("it is held for ever")
+	}
+	if d.core.reservations.unsure {
+		t.Error("what is gone is still looked for")
+	}
+}
+
+// rolledBack is the gate of a broker that has not asked all.
+type rolledBack struct{}
+
+func (rolledBack) beforeStrays() gate { return untilAll }
+
 // A demand is met by whole nodes, beside what is reserved already.
 func TestNodesAreFound(t *testing.T) {
 	t.Parallel()
