@@ -19,11 +19,11 @@ import (
 	"gbroker/test/fakebatch/batch"
 )
 
-// together is a job that lies over two sites, and notes in a ledger where and when each of its parts begins
-// and ends.
-func together(ledger string, cpus int) work {
+// together is a job that lies over at most so many sites, and notes in a ledger where and when each of its parts
+// begins and ends.
+func together(ledger string, cpus, sites int) work {
 	return work{
-		cpus: cpus, terms: `<gb:Coallocation sites="2" processes="1"/>`,
+		cpus: cpus, terms: fmt.Sprintf(`<gb:Coallocation sites="%d" processes="1"/>`, sites),
 		script: fmt.Sprintf(`echo "begin $GBROKER_SITE $GBROKER_SITE_RANK $(date +%%s%%3N) $(wc -l < "$GBROKER_SITES_HOSTFILE") $GBROKER_SITES" >> %[1]s; sleep 2; echo "end $GBROKER_SITE" >> %[1]s`, ledger),
 	}
 }
@@ -90,7 +90,7 @@ func TestOneJobOverTwoSites(t *testing.T) {
 	introduce(t, a, b)
 	ledger := filepath.Join(dir, "ledger")
 	sees(t, a, map[string]int{"alpha": 4, "beta": 4})
-	wide := together(ledger, 8)
+	wide := together(ledger, 8, 2)
 	foreseen(t, a, wide.write(t, dir, "wide"))
 	id := wide.submit(t, a, dir, "wide")
 	completes(t, a, id)
@@ -132,7 +132,7 @@ func TestOneJobOverTwoClusters(t *testing.T) {
 	for i := range rounds() {
 		ledger := filepath.Join(dir, fmt.Sprint("ledger", i))
 		must(t, os.WriteFile(ledger, nil, 0o666))
-		id := together(ledger, 12).submit(t, a, dir, "wide")
+		id := together(ledger, 12, 2).submit(t, a, dir, "wide")
 		var reserved []string
 		eventually(t, slow, "both clusters hold a reservation for "+id, func() bool {
 			reserved = nil
@@ -172,7 +172,7 @@ func TestOneJobOverMaui(t *testing.T) {
 	introduce(t, a, b)
 	sees(t, a, map[string]int{"alpha": 4, "beta": 6})
 	ledger := filepath.Join(dir, "ledger")
-	id := together(ledger, 10).submit(t, a, dir, "wide")
+	id := together(ledger, 10, 2).submit(t, a, dir, "wide")
 	completes(t, a, id)
 	t.Logf("the parts began %v apart", begunTogether(t, ledger, 10, "alpha", "beta"))
 }
@@ -276,7 +276,7 @@ func TestKillsOfOneJobOverTwoSites(t *testing.T) {
 				start(t, a, b)
 				introduce(t, a, b)
 				ledger := filepath.Join(dir, "ledger")
-				id := together(ledger, 8).submit(t, a, dir, "wide")
+				id := together(ledger, 8, 2).submit(t, a, dir, "wide")
 				time.Sleep(after * time.Millisecond) //house:allow sleep: the kill is to come at any step
 				killed := map[string]site{"alpha": a, "beta": b}[who]
 				killed.Kill()
