@@ -31,7 +31,7 @@ func (v *view) reset(records []*grid.Record) {
 	defer v.mu.Unlock()
 	clear(v.records)
 	for _, r := range records {
-		v.records[r.Job.ID] = r
+		v.records[r.Job.ID] = brief(r)
 	}
 	for id := range v.waiters {
 		v.wake(id)
@@ -80,9 +80,19 @@ func (v *view) put(id grid.JobID, r *grid.Record) {
 	if r == nil || core.IsArchived(r) {
 		delete(v.records, id)
 	} else {
-		v.records[id] = r
+		v.records[id] = brief(r)
 	}
 	v.wake(id)
+}
+
+// brief is a record without the texts of its program, which may be long, and which readers do not see.
+func brief(r *grid.Record) *grid.Record {
+	if r.Job.Program.TextSize() == 0 {
+		return r
+	}
+	k := *r
+	k.Job.Program = r.Job.Program.Brief()
+	return &k
 }
 
 func (v *view) wake(id grid.JobID) {

@@ -37,6 +37,8 @@ type Change struct {
 	Decisions []Decision
 	// Undecided: the decisions of before are deleted.
 	Undecided bool
+	// Brief: the record of a job lacks the texts of its program, which are as the journal has them.
+	Brief bool
 }
 
 // Event is one line of the history of an entity.
@@ -67,6 +69,17 @@ func (c Change) Job() (id JobID, r *Record, is bool) {
 	return JobID(c.Key), r, true
 }
 
+// Whole is the record that the change saves of a job, with the texts of its program, which the journal had in that of before.
+func (c Change) Whole(before *Record) *Record {
+	_, r, _ := c.Job()
+	if r == nil || !c.Brief || before == nil {
+		return r
+	}
+	whole := *r
+	whole.Job.Program = r.Job.Program.With(before.Job.Program)
+	return &whole
+}
+
 // Then is this change and a later one of the same entity in one, where it saves a record.
 func (c Change) Then(next Change) Change {
 	if next.Record == nil {
@@ -75,7 +88,7 @@ func (c Change) Then(next Change) Change {
 	if next.Undecided {
 		c.Decisions, c.Undecided = nil, true
 	}
-	c.Record = next.Record
+	c.Record, c.Brief = next.Record, next.Brief
 	c.Events = append(c.Events[:len(c.Events):len(c.Events)], next.Events...)
 	c.Decisions = append(c.Decisions[:len(c.Decisions):len(c.Decisions)], next.Decisions...)
 	return c

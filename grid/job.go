@@ -65,13 +65,7 @@ const (
 // DocumentSize is about how many bytes the job takes in memory: what its document says,
 // without the contents of its files.
 func (j *Job) DocumentSize() int64 {
-	n := int64(jobBytes + len(j.Name) + len(j.User.Name) + len(j.Program.Executable))
-	for _, a := range j.Program.Arguments {
-		n += entryBytes + int64(len(a))
-	}
-	for _, v := range j.Program.Environment {
-		n += entryBytes + int64(len(v.Name)+len(v.Value))
-	}
+	n := int64(jobBytes+len(j.Name)+len(j.User.Name)+len(j.Program.Executable)) + j.Program.TextSize()
 	for _, f := range j.Inputs {
 		n += entryBytes + int64(len(f.Path)+len(f.Ranges)*len(Hash{}))
 	}
@@ -141,6 +135,26 @@ type Program struct {
 	Parallel string
 	Dialect  Dialect // of the batch scripts, if the program is one; "" is none
 	Limits   []Limit // of each process, in the order of LimitNames
+}
+
+// TextSize is how many bytes the texts of a program take: its arguments and its environment, which may be long.
+func (p *Program) TextSize() (n int64) {
+	for _, a := range p.Arguments {
+		n += entryBytes + int64(len(a))
+	}
+	for _, v := range p.Environment {
+		n += entryBytes + int64(len(v.Name)+len(v.Value))
+	}
+	return n
+}
+
+// Brief is the program without its texts, and With has those of another.
+func (p Program) Brief() Program { return p.With(Program{}) }
+
+// With is the program with the texts of another.
+func (p Program) With(texts Program) Program {
+	p.Arguments, p.Environment = texts.Arguments, texts.Environment
+	return p
 }
 
 // Names of the files that take standard output and error where the document names none.

@@ -116,6 +116,10 @@ func (j *Journal) same(r *grid.Record) bool {
 	return ok && reflect.DeepEqual(known, r.Job)
 }
 
+// longTexts is how many bytes the texts of a program take that are not kept to compare by: the document is written again,
+// unless the change leaves them out too.
+const longTexts = 16 << 10
+
 // remember keeps what was written of a job's document.
 func (j *Journal) remember(c grid.Change) {
 	id, r, is := c.Job()
@@ -125,13 +129,18 @@ func (j *Journal) remember(c grid.Change) {
 		delete(j.written, id) // it hardly changes any more, and there are many
 	default:
 		j.written[id] = r.Job
+		if r.Job.Program.TextSize() >= longTexts { // else this would be what keeps them in memory
+			known := r.Job
+			known.Program = known.Program.Brief()
+			j.written[id] = known
+		}
 	}
 }
 
 func (j *Journal) commit(ctx context.Context, changes []grid.Change) (sequence uint64, err error) {
 	lines := make([]line, len(changes))
 	for i, c := range changes {
-		if lines[i], err = j.line(c); err != nil {
+		if lines[i], err = j.line(ctx, c); err != nil {
 			return 0, fmt.Errorf("%s: %w", lines[i], err)
 		}
 	}
@@ -156,7 +165,14 @@ func (j *Journal) commit(ctx context.Context, changes []grid.Change) (sequence u
 func (l line) String() string { return l.kind + " " + l.Key }
 
 // line encodes one change.
-func (j *Journal) line(c grid.Change) (l line, err error) {
+func (j *Journal) line(ctx context.Context, c grid.Change) (l line, err error) {
+	if id, r, is := c.Job(); is && r != nil && c.Brief && !j.same(r) {
+		before, err := j.Record(ctx, id)
+		if err != nil {
+			return l, fmt.Errorf("the texts of job %s: %w", id, err)
+		}
+		c.Record = c.Whole(&before)
+	}
 	l.Change = c
 	if l.kind, err = nameOf(c.Kind); err != nil || c.Record == nil {
 		return l, err

@@ -67,6 +67,7 @@ func (c *ownership) usedByMember() map[grid.PeerID]*allowance {
 	for _, j := range c.live {
 		if j.rec.Role == grid.Prepared && !c.isHome(j) {
 			of(j.rec.Owner).add(&j.rec.Job)
+			of(j.rec.Owner).documents += j.brief
 		}
 	}
 	return held

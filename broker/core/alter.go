@@ -127,8 +127,8 @@ func (c *terms) renew(j *job) {
 		return
 	}
 	what := r.Altered.String()
-	if next, err := r.Job.With(*r.Altered); err == nil { // it was looked at when it was asked for
-		r.Job, j.digest = next, grid.Hash{}
+	if next, err := c.whole(j).With(*r.Altered); err == nil { // it was looked at when it was asked for
+		j.replace(next, grid.Hash{})
 	}
 	r.Altered, r.Stay = nil, nil
 	j.blocked, j.trait = nil, plan.Trait{}

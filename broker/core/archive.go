@@ -186,6 +186,10 @@ func (c *kernel) take(r grid.Record) {
 	}
 	j := &job{rec: r}
 	c.jobs[r.Job.ID] = j
+	if c.isLong(j) {
+		c.long[r.Job.ID] = true
+		c.shorten() // what is read is durable: not all of them are in memory at once
+	}
 	c.keepLive(j)
 }
 

@@ -67,11 +67,16 @@ func journaled(n int, record func(int) grid.Record) func() any {
 				for i := range n {
 					r := record(i)
 					if !IsArchived(&r) {
-						shown[r.Job.ID] = &r
+						seen := r
+						seen.Job.Program = r.Job.Program.Brief() // as package broker shows it
+						if shown[r.Job.ID] = &seen; r.Job.Program.TextSize() < Defaults().LongDocument {
+							shown[r.Job.ID] = &r
+						}
 					}
 					yield(r)
 				}
 			})
+		c.Durable(1)
 		return []any{c, shown}
 	}
 }
@@ -94,10 +99,17 @@ func TestMemoryOfAJob(t *testing.T) {
 		most  int64
 	}{
 		{"a job that waits", me, grid.Assigned, perWaiting},
+		{"a job that waits, with 64 KiB of arguments", me, grid.Assigned, perWaiting},
 		{"a job that has ended", me, grid.Completed, perEnded},
 		{"a job of another home that has ended here", her, grid.Completed, perTomb},
 	} {
-		each := heapOf(journaled(n, func(i int) grid.Record { return longRecord(i, k.home, k.state) })) / n
+		each := heapOf(journaled(n, func(i int) grid.Record {
+			r := longRecord(i, k.home, k.state)
+			if strings.Contains(k.what, "64 KiB") {
+				r.Job.Program.Arguments = []string{strings.Repeat("x", 64<<10)}
+			}
+			return r
+		})) / n
 		t.Logf("%s takes %d bytes", k.what, each)
 		if each > k.most {
 			t.Errorf("%s takes %d bytes of memory, and %d were measured and allowed", k.what, each, k.most)
@@ -150,7 +162,8 @@ func commit(c *Core, journal map[grid.JobID]grid.Record, effects []Effect) []Eff
 		case r == nil:
 			delete(journal, id)
 		default:
-			journal[id] = *r
+			old := journal[id]
+			journal[id] = *ch.Whole(&old)
 		}
 	}
 	c.Durable(2)

@@ -230,8 +230,8 @@ func (c *ownership) prepare(a *acceptance) {
 	j.rec.Role = grid.Prepared
 	if !c.isHome(j) { // a home knows the state from the owner's reports
 		c.begins(j, grid.Moving)
-		j.rec.Job, j.digest = a.offer.Job, b.Digest // a tombstone keeps no more of the job than that it was here
-	} else if b.Digest != wire.JobDigest(j.rec.Job) {
+		j.replace(a.offer.Job, b.Digest) // a tombstone keeps no more of the job than that it was here
+	} else if b.Digest != j.digestHere() {
 		j.takeVersion(a.offer.Job)
 	}
 	j.rec.Owner = a.from

@@ -123,6 +123,10 @@ type Config struct {
 	// ended are not kept in memory; without, all are.
 	Load func(grid.JobID) (grid.Record, error)
 
+	// LongDocument is how many bytes the arguments and the environment of a job take at least that are not kept in
+	// memory; see document.go. Without Load all are.
+	LongDocument int64
+
 	// Published searches as it was published first: by the least total alone, of which the crowding of a site
 	// (crowded.go) is no part.
 	Published bool
@@ -144,7 +148,7 @@ func Defaults() Config {
 		UploadLimit: grid.Day, Keep: 30 * grid.Day, Decline: 7 * grid.Day,
 		Delta: grid.Minute, Settle: 5 * grid.Second, MarginShare: 0.03,
 		MaxHops: 8, HopBack: grid.Hour, Grace: grid.Minute,
-		OfferFiles: grid.MaxSandbox, SourceRate: 25e6,
+		OfferFiles: grid.MaxSandbox, LongDocument: 16 << 10, SourceRate: 25e6,
 	}
 }
 
@@ -170,6 +174,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.OfferFiles == 0 {
 		c.OfferFiles = d.OfferFiles
+	}
+	if c.LongDocument == 0 {
+		c.LongDocument = d.LongDocument
 	}
 	if c.Window == 0 {
 		c.Window = DefaultWindow

@@ -37,6 +37,7 @@
 //	recovery       what this broker does not know: recover.go, stall.go, lives.go, rollback.go,
 //	               recount.go, learn.go, lostpart.go, reconcile.go, traces.go, told.go, duplicate.go
 //	budgets        what users here may pay at sites with prices: budgets.go (package budget has the book)
+//	kernel         archive.go (jobs that ended) and document.go (long documents) tell what is in the journal alone
 //	relay          requests of users for jobs and groups of other homes: wish.go, request.go (who asks), serve.go
 //	               (who is asked), found.go (as it travels)
 //	neighbourhood  members come, go, live and die; this site drains: neighbourhood.go, drain.go

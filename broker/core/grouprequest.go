@@ -90,7 +90,10 @@ func (c *home) sameJobs(g *group, jobs []grid.Job) bool {
 	}
 	for i := range jobs {
 		j := c.job(g.rec.ID.Job(i + 1))
-		if j != nil && !j.rec.Removed && !alike(&j.rec.Job, &jobs[i]) {
+		if j == nil || j.rec.Removed {
+			continue
+		}
+		if known := c.whole(j); !alike(&known, &jobs[i]) {
 			return false
 		}
 	}

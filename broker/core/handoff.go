@@ -30,8 +30,9 @@ func (c *ownership) makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint3
 }
 
 func (c *ownership) sendOffer(j *job, wait grid.Tick) {
+	of := c.whole(j)
 	c.send(j.rec.Handoff.To, wire.Offer{
-		Handoff: c.handoffID(j), Job: j.rec.Job.Abroad(), Wait: wait, Age: c.now - j.rec.Submitted,
+		Handoff: c.handoffID(j), Job: of.Abroad(), Wait: wait, Age: c.now - j.rec.Submitted,
 		Certificates: j.rec.Certificates, Hops: j.hops, Journal: c.committing(), Deadline: c.ahead(j.rec.Job.Terms.Deadline),
 	})
 	c.backoff(j, onHandoff)

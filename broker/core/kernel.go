@@ -23,6 +23,7 @@ type kernel struct {
 	live     map[grid.JobID]*job        // those that something may still happen to
 	archive  map[grid.JobID]archived    // those that live in the journal alone
 	ending   map[grid.JobID]bool        // of jobs: those that may go there
+	long     map[grid.JobID]bool        // of jobs: those with long documents that may not be durable
 	ended    Ended                      // of archived
 	accepted map[grid.JobID]*acceptance // those that will need capacity here, and are not on disk
 	keys     map[submissionKey]grid.JobID
@@ -72,6 +73,7 @@ func newKernel(cfg Config, members []grid.Member) *kernel {
 		live:     map[grid.JobID]*job{},
 		archive:  map[grid.JobID]archived{},
 		ending:   map[grid.JobID]bool{},
+		long:     map[grid.JobID]bool{},
 		accepted: map[grid.JobID]*acceptance{},
 		keys:     map[submissionKey]grid.JobID{},
 		users:    map[string]usage{},

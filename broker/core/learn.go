@@ -76,7 +76,7 @@ func (c *recovery) recall(from grid.PeerID, m wire.Recall) {
 		return
 	}
 	answer := wire.Recalled{
-		Job: j.rec.Job, Epoch: j.rec.Epoch, Owning: j.rec.Role != grid.Prepared,
+		Job: c.whole(j), Epoch: j.rec.Epoch, Owning: j.rec.Role != grid.Prepared,
 		Age: max(0, c.now-j.rec.Submitted), Cancel: j.rec.CancelRequested, Certificates: j.rec.Certificates,
 		Deadline: c.ahead(j.rec.Job.Terms.Deadline),
 	}

@@ -36,6 +36,7 @@ func (c *Core) Durable(sequence uint64) {
 	c.cfg.Journal.Sequence = max(c.cfg.Journal.Sequence, sequence)
 	if !c.within {
 		c.retire()
+		c.shorten()
 	}
 }
 

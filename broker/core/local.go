@@ -55,7 +55,7 @@ func (c *execution) launch(j *job, why string) {
 	c.emit(Launch{
 		Keep: keep, Fresh: keep && j.worn,
 		Submission: grid.Submission{
-			ID: c.attempt(j), Job: j.rec.Job,
+			ID: c.attempt(j), Job: c.whole(j),
 			Limit:    c.limitOf(&j.rec.Job),
 			Expected: runTime(j.rec.Job.Walltime, c.cfg.Site.Speed),
 			Age:      c.now - j.rec.Submitted, Reservation: string(bound.id),

@@ -109,7 +109,7 @@ func (j *job) unsupplied() bool {
 func (c *recovery) supplied(from grid.PeerID, j *job, m wire.Recalled) {
 	c.learnVersion(from, j, m)
 	whole := m.Job.Home == c.cfg.Self && m.Job.User == j.rec.Job.User && m.Owning
-	if whole && c.isHome(j) && j.rec.Role != grid.Owning && wire.JobDigest(m.Job) == j.sum() && wire.JobDigest(j.rec.Job) != j.sum() && c.proven(from, m) {
+	if whole && c.isHome(j) && j.rec.Role != grid.Owning && wire.JobDigest(m.Job) == j.sum() && j.digestHere() != j.sum() && c.proven(from, m) {
 		j.takeVersion(m.Job)
 		c.save(j, "the version that "+c.nameOf(from)+" has: this journal did not have it")
 		return

@@ -34,6 +34,7 @@ func (c *kernel) usageOf(j *job) usage {
 		return usage{}
 	}
 	u := c.ofJob(&r.Job)
+	u.documents += j.brief
 	u.bytes += j.cost.Bytes
 	if u.jobs = 1; r.Started > 0 {
 		u.processes = 0

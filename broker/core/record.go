@@ -11,7 +11,6 @@ import (
 
 	"gbroker/grid"
 	"gbroker/plan"
-	"gbroker/wire"
 )
 
 // submissionKey stands for a user and a key: their hash, for there are as many as jobs.
@@ -41,6 +40,8 @@ type job struct {
 	size      int64               // of its files, of a stub
 	said      said                // what its user was told; see told.go
 	counted   usage               // home: what it counts for its user
+	brief     int64               // bytes of the texts of its document that are in the journal alone; see document.go
+	ownSum    grid.Hash           // then, the digest of the record's version
 	decisions []grid.Decision     // made since the last save
 	stay      *grid.Decision      // of rec, as the journal has it
 	ofOwnership
@@ -151,6 +152,9 @@ func (c *kernel) save(j *job, why string) {
 		j.acked = false
 	}
 	ch := grid.Saved(copyOf(&j.rec))
+	if ch.Brief = j.brief > 0; c.isLong(j) {
+		c.long[j.rec.Job.ID] = true
+	}
 	if why != "" {
 		ch.Events = []grid.Event{{At: c.now, State: j.rec.State, Site: c.siteName(j.rec.Owner), Epoch: j.rec.Epoch, Why: why}}
 	}
@@ -182,15 +186,6 @@ func (j *job) unsaved() []grid.Decision {
 	}
 	j.decisions, j.stay = nil, j.rec.Stay
 	return list
-}
-
-// sum is the digest of the job as it travels, reckoned once: a job does not change
-// after its files are here.
-func (j *job) sum() grid.Hash {
-	if j.digest == (grid.Hash{}) {
-		j.digest = wire.JobDigest(j.rec.Job)
-	}
-	return j.digest
 }
 
 func (c *kernel) show(j *job) { c.emit(Show{*copyOf(&j.rec)}) }

@@ -22,7 +22,7 @@ func (c *home) submit(e Submit) {
 			return // it could not be loaded
 		}
 		known := &j.rec
-		if !known.Removed && !alike(&known.Job, &e.Job) {
+		if of := c.whole(j); !known.Removed && !alike(&of, &e.Job) {
 			c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: the key is that of job %s, which another document asked for: use another key", grid.ErrInvalid, id)})
 			return
 		}
@@ -201,7 +201,7 @@ func (c *home) remove(j *job) {
 // strip leaves of a record what a tombstone needs.
 func (j *job) strip() {
 	j.rec.Outputs, j.rec.Stay, j.rec.Job.Inputs = nil, nil, nil
-	j.rec.Job.Program, j.rec.Job.Outputs = grid.Program{}, nil
+	j.rec.Job.Program, j.rec.Job.Outputs, j.brief = grid.Program{}, nil, 0
 }
 
 // retain drops what has been kept long enough, or is too much.

@@ -91,7 +91,7 @@ func (c *recovery) endAsTold(j *job, t *grid.Record) {
 		}
 	}
 	if r.Removed {
-		r.Job.Inputs, r.Job.Program = nil, grid.Program{}
+		r.Job.Inputs, r.Job.Program, j.brief = nil, grid.Program{}, 0
 	}
 	j.said = saidOf(r)
 	c.save(j, "its end was told before the journal was rolled back")

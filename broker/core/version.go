@@ -34,10 +34,11 @@ func (c *ownership) heardVersion(from grid.PeerID, j *job, version grid.Hash, ce
 
 // tellVersion has an owner that knows an older version of the job learn the one that this home has given away.
 func (c *home) tellVersion(from grid.PeerID, j *job) {
-	if wire.JobDigest(j.rec.Job) != j.sum() {
+	if j.digestHere() != j.sum() {
 		return // this home has asked for it itself
 	}
-	c.send(from, wire.Recalled{Job: j.rec.Job.Abroad(), Epoch: claimed(&j.rec), Age: max(0, c.now-j.rec.Submitted), Deadline: c.ahead(j.rec.Job.Terms.Deadline)})
+	of := c.whole(j)
+	c.send(from, wire.Recalled{Job: of.Abroad(), Epoch: claimed(&j.rec), Age: max(0, c.now-j.rec.Submitted), Deadline: c.ahead(j.rec.Job.Terms.Deadline)})
 }
 
 // learnVersion: the home of a job that is owned here, and has not started, says what it is.
@@ -51,7 +52,8 @@ func (c *recovery) learnVersion(from grid.PeerID, j *job, m wire.Recalled) {
 		c.ownership.sendAbort(c.ownership.handoffID(j), "it is of an older version")
 		c.ownership.dropOffer(j, "the offer died: it is of an older version")
 	}
-	r.Job, j.digest, r.Certificates = m.Job, grid.Hash{}, nil // they are over another
+	j.replace(m.Job, grid.Hash{})
+	r.Certificates = nil // they are over another
 	r.Job.Terms.Deadline = c.until(m.Deadline)
 	c.save(j, "the version that its home has: this journal did not have it")
 	if r.State == grid.Assigned {
@@ -63,5 +65,6 @@ func (c *recovery) learnVersion(from grid.PeerID, j *job, m wire.Recalled) {
 // sees to stays.
 func (j *job) takeVersion(of grid.Job) {
 	of.Terms, of.Guaranteed, of.Coallocation = j.rec.Job.Terms, j.rec.Job.Guaranteed, j.rec.Job.Coallocation
-	j.rec.Job, j.digest, j.rec.Altered = of, grid.Hash{}, nil
+	j.replace(of, grid.Hash{})
+	j.rec.Altered = nil
 }

@@ -43,7 +43,7 @@ func (s *site) config() Config {
 		Sign:   func(text []byte) []byte { return signature(s.peer, text) },
 		Verify: func(by grid.PeerID, text, sig []byte) bool { return string(signature(by, text)) == string(sig) },
 		Margin: grid.Second, Cooldown: 5 * grid.Second, Soon: grid.Second, Settle: 2 * grid.Second, Delta: 20 * grid.Second,
-		Grace: 5 * grid.Second, Refresh: grid.Second, Draining: s.state.Draining, State: s.state, Load: s.load,
+		Grace: 5 * grid.Second, Refresh: grid.Second, Draining: s.state.Draining, State: s.state, Load: s.load, LongDocument: 1,
 	})
 }
 
@@ -258,7 +258,7 @@ func (s *site) save(c grid.Change) {
 		return
 	}
 	old, known := s.journal[id]
-	r := *saved
+	r := *c.Whole(&old)
 	s.w.logf("%s saves %s %s %s owner=%s epoch=%s handoff=%d/%s attempt=%d %v", s.name, r.Job.ID, r.Role, r.State, r.Owner, r.Epoch, r.Handoff.Phase, r.Handoff.Epoch, r.Attempt, c.Events)
 	if known && old.State.Terminal() && old.State != grid.Lost && r.State != old.State {
 		s.w.t.Fatalf("%s: %s left the terminal state %s for %s\n%s", s.name, id, old.State, r.State, s.w.story(id))

@@ -174,7 +174,7 @@ func (h *broker) commit(c *grid.Change) {
 	case r == nil:
 		delete(h.journal, id)
 	default:
-		h.journal[id] = r
+		h.journal[id] = c.Whole(h.journal[id])
 		if core.IsArchived(r) {
 			h.ended = append(h.ended, parting{h.r.now + h.r.lingers, id})
 		}

@@ -108,8 +108,8 @@ func (d *disk) commit(now grid.Tick, changes []grid.Change) {
 		if s, is := c.Record.(*grid.SiteState); is {
 			d.state = *s
 		}
-		if id, r, is := c.Job(); is {
-			d.put(id, r)
+		if id, _, is := c.Job(); is {
+			d.put(id, c.Whole(d.records[id]))
 		}
 		if c.Kind == grid.KindGroup {
 			g, _ := c.Record.(*grid.Group)

@@ -81,6 +81,7 @@
 //	                                   lost that, likewise
 //	                                 that machine was put back to a snapshot    so did they, with all that
 //	                                   of before that start, or its submission,   knew of it there
+//	                                   or the withdrawal of that attempt,
 //	                                   or the end of a rerunnable program, and is the
 //	                                   home, or its home is gone or had heard
 //	                                   of no end (LOST is none)

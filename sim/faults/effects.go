@@ -203,6 +203,9 @@ func (h *host) withdraw(id grid.AttemptID) {
 	h.makeFolder(id)
 	done, err := h.s.batch.withdraw(id)
 	h.s.w.tell(h.s, "withdraws %s: %v %s", id, done, textOf(err))
+	if done {
+		h.s.w.truth.withdrawn(h.s, id)
+	}
 	h.post(core.Withdrawn{ID: id, Done: done, Err: textOf(err), Damaged: errors.Is(err, grid.ErrDamaged)})
 }
 

@@ -53,13 +53,13 @@ func (f *fact) toldByFence(s *site) bool {
 
 // untraceable: nobody who is asked knows any more of an earlier start. Its home has lost what
 // it wrote since, and the user had the job removed, and with it its start tokens; or the
-// site that started it need not be asked, or has lost the same. Or its start token, or
+// site that started it need not be asked, or has lost the same. Or its start token, which may have said that it never starts, or
 // the end of a rerunnable one, is gone with all of the machine on which it ran, and that is
 // the home, or its home is gone or had heard of no end.
 func (f *fact) untraceable(e start) bool {
 	gone := func(l lapse) bool { return l.covers(e.at) }
 	inFiles := func(l lapse) bool {
-		return l.files && (gone(l) || l.covers(e.queued) || f.rerun && e.ended > 0 && l.covers(e.ended))
+		return l.files && (gone(l) || l.covers(e.queued) || l.covers(f.never[e.id]) || f.rerun && e.ended > 0 && l.covers(e.ended))
 	}
 	if slices.ContainsFunc(e.where.lapses, inFiles) && (e.where == f.home || f.home.gone || f.told == 0 || f.told == grid.Lost) {
 		return true

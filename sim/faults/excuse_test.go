@@ -101,6 +101,18 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 			x.a.dropped[x.b.peer] = at(95)
 			return began(100, x.b, 1), began(900, x.a, 1)
 		}, true},
+		{"its machine was put back to a time before that attempt was withdrawn", func(x *scene) (start, start) {
+			first := began(600, x.a, 1)
+			first.queued, x.f.never[first.id] = at(40), at(60)
+			x.a.lost(50, 500, true)
+			return first, began(900, x.b, 1)
+		}, false},
+		{"the same, and it was withdrawn before", func(x *scene) (start, start) {
+			first := began(600, x.a, 1)
+			first.queued, x.f.never[first.id] = at(30), at(40)
+			x.a.lost(50, 500, true)
+			return first, began(900, x.b, 1)
+		}, true},
 		{"its site was fenced off before it started there", func(x *scene) (start, start) {
 			x.a.fenced[x.b.peer] = at(50)
 			return began(100, x.b, 1), began(900, x.a, 2)

@@ -43,7 +43,7 @@ func (w *world) loadGroups() {
 		p := &patron{w: w, s: s, at: w.asker(s), rnd: r, n: n}
 		for range 2 + r.IntN(4) {
 			j := grid.Job{
-				Home: s.peer, User: grid.User{Home: s.peer, Name: "carol"}, Program: grid.Program{Executable: "/bin/true"},
+				Home: s.peer, User: grid.User{Home: s.peer, Name: "carol"}, Program: grid.Program{Executable: "/bin/true", Arguments: arguments},
 				Walltime: between(r, 5*grid.Second, grid.Minute), Rerunnable: r.IntN(4) == 0, Demand: cores(1),
 			}
 			if r.IntN(3) == 0 {

@@ -103,7 +103,7 @@ func (w *world) config(s *site) core.Config {
 		Lives: s.disk.lives, Witness: s.disk.witness.last, Told: s.disk.said(),
 		Refresh: 30 * grid.Second, Digest: grid.Minute, Decline: decline,
 		Delta: 3 * grid.Minute, Settle: 20 * grid.Second,
-		Draining: s.disk.state.Draining, State: s.disk.state, Load: s.disk.record, Groups: s.disk.loadGroups(),
+		Draining: s.disk.state.Draining, State: s.disk.state, Load: s.disk.record, LongDocument: 1, Groups: s.disk.loadGroups(),
 		Sign:   func(text []byte) []byte { return signature(s.peer, text) },
 		Verify: func(by grid.PeerID, text, got []byte) bool { return string(signature(by, text)) == string(got) },
 	}

@@ -58,7 +58,7 @@ func (w *world) expand(t grid.Template) (core.Expansion, error) {
 	}
 	return func(n int) (grid.Job, error) {
 		j := grid.Job{
-			Program: grid.Program{Executable: "/bin/true"}, Walltime: d.Walltime + grid.Tick(n)*grid.Second, Rerunnable: d.Rerunnable, Demand: cores(1),
+			Program: grid.Program{Executable: "/bin/true", Arguments: arguments}, Walltime: d.Walltime + grid.Tick(n)*grid.Second, Rerunnable: d.Rerunnable, Demand: cores(1),
 		}
 		if d.Files {
 			j.Inputs = t.Inputs

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -83,7 +84,10 @@ func (u *exacting) submit(more int) {
 	u.s.host.request(func(t core.Token) core.Request {
 		return core.Submit{Token: t, Job: j, Key: fmt.Sprint("terms", u.n, "-", more)}
 	}, func(a core.Answer) {
-		answered, u.said = true, nil
+		answered = true
+		if a.Err == nil || errors.Is(a.Err, grid.ErrInvalid) { // else it may have been taken all the same: it is handed in again
+			u.said = nil
+		}
 		if a.Err != nil {
 			u.w.after(again, func() { u.submit(more) })
 			return
@@ -109,7 +113,7 @@ func (u *exacting) next() grid.Job {
 	r, now := u.rnd, u.s.host.now()
 	j := grid.Job{
 		ID:   grid.NewJobID(u.s.name(), fmt.Sprintf("T%015d%010d", u.n, u.tries)),
-		Home: u.s.peer, User: grid.User{Home: u.s.peer, Name: "dave"}, Program: grid.Program{Executable: "/bin/true"}, Name: "chain",
+		Home: u.s.peer, User: grid.User{Home: u.s.peer, Name: "dave"}, Program: grid.Program{Executable: "/bin/true", Arguments: arguments}, Name: "chain",
 		Walltime: between(r, 5*grid.Second, 2*grid.Minute), Rerunnable: r.IntN(4) == 0, Demand: cores(1),
 	}
 	if r.IntN(3) == 0 {

@@ -56,11 +56,12 @@ type fact struct {
 	toldAt     grid.Tick
 	lost       bool // that was LOST, once
 	exit       int
-	once       grid.State // what was told before its home lost that, and others know
-	killed     bool       // that was KILLED, and others had the job
-	killedAt   grid.Tick  // when it was told
-	killer     *site      // who had the job then
-	queued     grid.Tick  // when it was last in a queue, or was given what it waits for
+	once       grid.State                   // what was told before its home lost that, and others know
+	killed     bool                         // that was KILLED, and others had the job
+	killedAt   grid.Tick                    // when it was told
+	killer     *site                        // who had the job then
+	never      map[grid.AttemptID]grid.Tick // attempts that were withdrawn: they never start
+	queued     grid.Tick                    // when it was last in a queue, or was given what it waits for
 	moved      bool
 	asked      asked // what its user wants of it beside
 	refused    bool  // a batch system has refused to take it
@@ -98,7 +99,7 @@ func newFact(id grid.JobID, home *site, job *grid.Job) *fact {
 		sites: sites,
 		id:    id, home: home, rerun: job.Rerunnable, cores: job.Demand.Cores(), stranded: !home.capable(job.Demand.Cores()),
 		owners: map[grid.Epoch]*site{}, got: map[grid.Epoch]grid.Tick{}, given: map[grid.Epoch]grid.Tick{}, owning: map[*site]grid.Epoch{}, had: map[*site]bool{},
-		running: map[uint32]int{}, losses: map[uint32]int{},
+		running: map[uint32]int{}, losses: map[uint32]int{}, never: map[grid.AttemptID]grid.Tick{},
 	}
 }
 
@@ -106,6 +107,9 @@ func newFact(id grid.JobID, home *site, job *grid.Job) *fact {
 func (t *truth) sorted() []*fact {
 	return slices.SortedFunc(maps.Values(t.facts), func(a, b *fact) int { return cmp.Compare(a.id, b.id) })
 }
+
+// arguments are those of each job at one site: brokers keep them in their journals alone.
+var arguments = []string{"as", "handed", "in"}
 
 // started: the program of a local job runs.
 func (t *truth) started(s *site, l *local) {
@@ -115,6 +119,9 @@ func (t *truth) started(s *site, l *local) {
 	f.running[id.Epoch.Term]++
 	f.moved = f.moved || s != f.home
 	w.tell(s, "STARTS %s", id)
+	if !f.isPart() && !f.isWhole() && !slices.Equal(l.sub.Job.Program.Arguments, arguments) {
+		w.violate("S5", f.id, "%s starts with the arguments %q, and was handed in with %q", id, l.sub.Job.Program.Arguments, arguments)
+	}
 	t.mayBegin(s, l)
 	if !f.torn() {
 		f.mayStart(w, now)
@@ -150,6 +157,13 @@ func (f *fact) mayStart(w *world, now start) {
 
 // cancelBound is how long after the last fault a cancel may take to be everywhere.
 const cancelBound = 20 * grid.Minute
+
+// withdrawn: the token of an attempt says that it never starts.
+func (t *truth) withdrawn(s *site, id grid.AttemptID) {
+	if f := t.facts[id.Job]; f != nil && f.never[id] == 0 {
+		f.never[id] = s.w.now
+	}
+}
 
 // lost: the program of a local job is no more, and nobody writes down its end.
 func (t *truth) lost(_ *site, l *local) {

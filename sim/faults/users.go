@@ -80,7 +80,7 @@ func (w *world) customer(s *site, n int) *customer {
 	r := w.rnd.user
 	most := w.most(s)
 	j := grid.Job{
-		Home: s.peer, User: grid.User{Home: s.peer, Name: "alice"}, Program: grid.Program{Executable: "/bin/true"},
+		Home: s.peer, User: grid.User{Home: s.peer, Name: "alice"}, Program: grid.Program{Executable: "/bin/true", Arguments: arguments},
 		Walltime: between(r, 5*grid.Second, 2*grid.Minute), Rerunnable: r.IntN(4) == 0,
 		Demand: cores(1 + r.IntN(min(most, 4))),
 	}

@@ -1,0 +1,46 @@
+package store
+
+import (
+	"strings"
+	"testing"
+
+	"gbroker/grid"
+)
+
+// A record without the texts of its program is saved, and they stay as they are: also where the document changes, and after
+// the journal was opened again. They are not kept in memory.
+func TestBriefRecordsKeepTheirTexts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := mustOpen(t, dir)
+	c := save(1)
+	r := of(c)
+	r.State = grid.Ready
+	r.Job.Program.Arguments = []string{strings.Repeat("x", longTexts)}
+	r.Job.Program.Environment = []grid.Variable{{Name: "A", Value: "b"}}
+	mustCommit(t, j, c)
+	want := r.Job.Program
+	brief := func(change func(*grid.Record)) {
+		t.Helper()
+		k := *r
+		k.Job.Program = k.Job.Program.Brief()
+		change(&k)
+		b := grid.Saved(&k)
+		b.Brief = true
+		mustCommit(t, j, b)
+		got, err := j.Record(t.Context(), r.Job.ID)
+		if err != nil || got.State != k.State || got.Job.Name != k.Job.Name || len(got.Job.Program.Arguments) != 1 || got.Job.Program.Arguments[0] != want.Arguments[0] || len(got.Job.Program.Environment) != 1 {
+			t.Errorf("read again: %v, %s, %q, %d bytes of its texts", err, got.State, got.Job.Name, got.Job.Program.TextSize())
+		}
+		if known := j.written[r.Job.ID]; known.Program.TextSize() != 0 {
+			t.Errorf("%d bytes of its texts are kept", known.Program.TextSize())
+		}
+	}
+	brief(func(k *grid.Record) { k.State = grid.Assigned })
+	brief(func(k *grid.Record) { k.Job.Name = "another" })
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j = mustOpen(t, dir)
+	brief(func(k *grid.Record) { k.State = grid.Running })
+}
