@@ -45,7 +45,7 @@ type Batch interface {
 // Stager moves and keeps files; see package stage.
 type Stager interface {
 	Paths(job grid.JobID) (work, control string)
-	Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set core.FileSet, files grid.Manifest, user grid.User) error
+	Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set core.FileSet, files grid.Manifest, user grid.User, grants []grid.Grant) error
 	// Bring fetches what a job takes by URI. unavailable tells of an error that one of these cannot be had
 	// from here now; from has the credentials for them, or is "".
 	Bring(ctx context.Context, from grid.PeerID, job grid.Job) (unavailable bool, err error)

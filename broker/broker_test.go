@@ -124,7 +124,7 @@ func (s *shell) Progress(_ context.Context, a grid.AttemptID, _ string) (grid.Pr
 }
 func (s *shell) Attempts(context.Context) ([]grid.AttemptID, error) { return nil, nil }
 func (s *shell) Paths(grid.JobID) (string, string)                  { return "", "" }
-func (s *shell) Fetch(ctx context.Context, _ grid.PeerID, _ grid.JobID, _ core.FileSet, _ grid.Manifest, _ grid.User) error {
+func (s *shell) Fetch(ctx context.Context, _ grid.PeerID, _ grid.JobID, _ core.FileSet, _ grid.Manifest, _ grid.User, _ []grid.Grant) error {
 	s.fetching.Add(1)
 	<-ctx.Done() // as stage: a peer that is not reached is tried again until ctx is done
 	return ctx.Err()

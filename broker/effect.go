@@ -331,7 +331,7 @@ func (b *Broker) fetch(ctx context.Context, e core.Fetch) {
 	var err error
 	var unavailable bool
 	if len(e.Files) > 0 {
-		err = b.ports.Stager.Fetch(ctx, e.From, e.Job, e.Set, e.Files, e.User)
+		err = b.ports.Stager.Fetch(ctx, e.From, e.Job, e.Set, e.Files, e.User, e.Grants)
 	}
 	if err == nil && e.With != nil {
 		from := e.From

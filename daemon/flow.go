@@ -13,7 +13,7 @@ import (
 // newFlows are the workflows of this home.
 func (s *site) newFlows() (*flows.Keeper, error) {
 	return flows.New(flows.Config{
-		Folder: filepath.Join(s.cfg.Data, "flows"), Jobs: service{s}, Site: s.facts.Name, Walltime: grid.Span(s.cfg.DefaultWalltime),
+		Folder: filepath.Join(s.cfg.Data, "flows"), Jobs: service{s}, Site: s.facts.Name, Self: s.self, Sign: s.sign, Walltime: grid.Span(s.cfg.DefaultWalltime),
 		Now: wall, NewID: newULID, Log: slog.New(zapslog.NewHandler(s.log.Named("flows").Core())), Most: s.cfg.Limits.Groups,
 		Keep: grid.Tick(s.cfg.Retention.Days) * grid.Day, Documents: s.cfg.Limits.Documents, Bytes: s.cfg.Limits.Bytes,
 	})

@@ -139,7 +139,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 	}
 	if s.stager, err = stage.New(stage.Config{
 		Cache: cfg.Files.Cache, Places: places, Account: s.fileAccount,
-		Root: cfg.JobsFolder(), Passable: cfg.Batch.External.Users.Mapped, As: cfg.as(), Dialer: s.overlay, Authorize: s.authorize,
+		Root: cfg.JobsFolder(), Passable: cfg.Batch.External.Users.Mapped, As: cfg.as(), Dialer: s.overlay, Authorize: s.authorize, Self: s.self, Verify: overlay.Verify,
 		Reserve: broker.Reserve, Logger: log.Named("stage"),
 	}); err != nil {
 		return nil, err

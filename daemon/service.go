@@ -459,7 +459,8 @@ type stager struct{ *stage.Stager }
 
 var _ broker.Stager = stager{}
 
-func (s stager) Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set core.FileSet, files grid.Manifest, user grid.User) error {
+func (s stager) Fetch(ctx context.Context, from grid.PeerID, job grid.JobID, set core.FileSet, files grid.Manifest, user grid.User, grants []grid.Grant) error {
+	s.Stager.Borrow(ctx, job, files, user, grants)
 	return s.Stager.Fetch(ctx, from, job, fileSets[set], files, user)
 }
 

@@ -44,6 +44,7 @@ type Job struct {
 	Outputs           []Output // comes back, or goes elsewhere
 	Bring             []Bring  // comes back too, of what the program makes beside them
 	About             About
+	Sharing           Sharing
 	Reservation       ReservationID // of the one site that it is sent to; "" is none
 	Guaranteed        *Choice       // at its home alone: the reservation was made for it, and these are its sites without that
 	Coallocation      *Coallocation // at its home alone; nil runs it at one site
@@ -81,7 +82,7 @@ func (j *Job) DocumentSize() int64 {
 	if j.Part != nil {
 		n += int64(len(j.Part.Sites) * entryBytes)
 	}
-	return n + j.Demand.size() + j.Terms.size() + j.About.size()
+	return n + j.Demand.size() + j.Terms.size() + j.About.size() + j.Sharing.size()
 }
 
 func (d *Demand) size() int64 {

@@ -18,8 +18,8 @@ import (
 	"gbroker/grid"
 )
 
-// Inputs that came from a peer, and those by URI of which the place tells a checksum, stay for other jobs of the
-// same user, up to Config.Cache bytes:
+// Inputs that came from a peer, those by URI of which the place tells a checksum, and outputs of jobs that keep them (grid.Sharing), stay for
+// other jobs of the same user, up to Config.Cache bytes:
 //
 //	ROOT/cache/<hash of the user>/<hash of size, mode and ranges, or of what a place tells>
 //
@@ -45,13 +45,21 @@ const (
 )
 
 // cacheName is that of a file of a user.
-func cacheName(user grid.User, f grid.File) string {
+func cacheName(user grid.User, f grid.File) string { return contentName(user, Content(f)) }
+
+func contentName(user grid.User, of grid.Hash) string {
+	return cacheFolder(user) + "/" + hex.EncodeToString(of[:])
+}
+
+// Content is the hash by which the cache knows a file: of size, mode and ranges.
+func Content(f grid.File) (sum grid.Hash) {
 	h := blake3.New(32, nil)
 	fmt.Fprintf(h, "%d %o", f.Size, f.Mode)
 	for _, r := range f.Ranges {
 		h.Write(r[:])
 	}
-	return cacheFolder(user) + "/" + hex.EncodeToString(h.Sum(nil))
+	h.Sum(sum[:0])
+	return sum
 }
 
 func cacheFolder(user grid.User) string {
@@ -170,12 +178,12 @@ func (s *Stager) touch(name string, e *cached) {
 	s.root.Chtimes(path.Join(cacheDir, name), e.used, e.used) // for the next process; a copy of it is kept here
 }
 
-// remember keeps the inputs of a job, which are in in/, for others of its user.
-func (s *Stager) remember(job grid.JobID, user grid.User, m grid.Manifest) {
+// remember keeps the inputs or outputs of a job, which are in their folder, for others of its user.
+func (s *Stager) remember(job grid.JobID, set Set, user grid.User, m grid.Manifest) {
 	s.cache.mu.Lock()
 	defer s.cache.mu.Unlock()
 	for _, f := range m {
-		if s.keeps(f.Size) && !s.keep(cacheName(user, f), path.Join(string(job), inDir, f.Path), f.Size) {
+		if s.keeps(f.Size) && !s.keep(cacheName(user, f), path.Join(string(job), set.dir(), f.Path), f.Size) {
 			return // a file system without links has no cache
 		}
 	}

@@ -91,7 +91,13 @@ func (s *Stager) collect(ctx context.Context, job grid.Job) (grid.Manifest, erro
 	if err := settle(root, names); err != nil {
 		return nil, diskError(err)
 	}
-	return m, seal(root, Outputs, m)
+	if err := seal(root, Outputs, m); err != nil {
+		return m, err
+	}
+	if job.Sharing.Keep {
+		s.remember(job.ID, Outputs, job.User, m)
+	}
+	return m, nil
 }
 
 // manifestOrNil is the manifest of a ledger that could be read.

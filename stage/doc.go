@@ -56,6 +56,7 @@
 //	            a job answers about set 3 also while the job is elsewhere: it asks there
 //	          4 credentials: those of the job's user, at most 64 KiB, for the candidate whose
 //	            right is that to the inputs; path is "credentials". No bytes are none
+//	          5 lent: a content of the cache; path is a token, see borrow.go
 //	status    0 done: the bytes asked for
 //	          1 invalid   2 not found   3 not allowed   4 not yet   5 unavailable:
 //	            the bytes are the reason, for people, at most 1024

@@ -86,7 +86,7 @@ func (s *Stager) fetch(ctx context.Context, from grid.PeerID, job grid.JobID, se
 	if err := seal(root, set, m); err != nil || set != Inputs {
 		return err
 	}
-	s.remember(job, user, m)
+	s.remember(job, Inputs, user, m)
 	return nil
 }
 
@@ -129,6 +129,7 @@ type pull struct {
 	set     Set
 	space   *claim
 	missing int64        // bytes to come, as surveyed
+	token   string       // asks another for what it lends, in place of from for a file of the set; "" does not
 	good    atomic.Int64 // ranges that came
 
 	mu    sync.Mutex
@@ -255,6 +256,9 @@ func (p *pull) run(ctx context.Context) error {
 		if p.good.Load() > before {
 			delay, moved = p.s.backoff, time.Now()
 		}
+		if p.token != "" && p.good.Load() == before {
+			return fmt.Errorf("%w: %s does not give it (%w)", grid.ErrUnavailable, p.from, err)
+		}
 		if time.Since(moved) > p.s.cfg.Patience {
 			return fmt.Errorf("%w: nothing came for %s with %d ranges to come; what came is kept (%w)", grid.ErrUnavailable, p.s.cfg.Patience, len(p.todo), err)
 		}
@@ -338,7 +342,7 @@ func (p *pull) stream(ctx context.Context) error {
 		var asks []byte
 		for _, sp := range more {
 			room -= sp.length()
-			asks = request{kind: kindRead, set: p.set, job: p.job, path: sp.file.Path, offset: sp.offset(), length: sp.length()}.append(asks)
+			asks = p.request(sp).append(asks)
 		}
 		if len(under) == 0 {
 			return nil
@@ -362,6 +366,15 @@ func (p *pull) stream(ctx context.Context) error {
 			p.putBack([]*span{sp})
 		}
 	}
+}
+
+// request asks for one range.
+func (p *pull) request(sp *span) request {
+	q := request{kind: kindRead, set: p.set, job: p.job, path: sp.file.Path, offset: sp.offset(), length: sp.length()}
+	if p.token != "" {
+		q.set, q.path = lent, p.token
+	}
+	return q
 }
 
 // receive takes one answer into its place; false if its bytes are wrong.

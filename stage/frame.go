@@ -61,7 +61,7 @@ func readRequest(r io.Reader) (request, error) {
 	if job > maxJobName || name > grid.MaxPath || offset > 1<<62 || length > grid.RangeSize {
 		return request{}, fmt.Errorf("%w: a request is beyond its limits", errProtocol)
 	}
-	if q.kind != kindRead && q.kind != kindList || q.set < Inputs || q.set > credentials {
+	if q.kind != kindRead && q.kind != kindList || q.set < Inputs || q.set > lent {
 		return request{}, fmt.Errorf("%w: request kind %d for set %d", errProtocol, q.kind, q.set)
 	}
 	text := make([]byte, job+name)
@@ -73,7 +73,7 @@ func readRequest(r io.Reader) (request, error) {
 	if _, err := grid.ParseJobID(string(q.job)); err != nil {
 		return request{}, fmt.Errorf("%w: %w", errProtocol, err)
 	}
-	if q.kind == kindRead && (CheckPath(q.path) != nil || q.length == 0) {
+	if q.kind == kindRead && (q.set != lent && CheckPath(q.path) != nil || q.length == 0) {
 		return request{}, fmt.Errorf("%w: a read of %.40q, %d bytes", errProtocol, q.path, q.length)
 	}
 	return q, nil

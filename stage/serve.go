@@ -132,6 +132,9 @@ func (v *server) answer() error {
 }
 
 func (v *server) one(q request, buf []byte, pace *pacer) error {
+	if q.set == lent {
+		return v.lend(q, buf, pace)
+	}
 	of := q.set
 	if of == credentials {
 		of = Inputs // who may have these needs those

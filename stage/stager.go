@@ -39,10 +39,11 @@ const (
 	Work                   // work/, of which a running job's outputs can be read
 
 	credentials // of the job's user, of which a candidate's sources need some
+	lent        // a content of the cache, by a grant
 )
 
 func (s Set) String() string {
-	return [...]string{"no set", "inputs", "outputs", "work", "credentials"}[min(int(s), 4)]
+	return [...]string{"no set", "inputs", "outputs", "work", "credentials", "what is lent"}[min(int(s), 5)]
 }
 
 // dir is the set's folder in a job's folder.
@@ -69,6 +70,9 @@ type Config struct {
 	// Authorize says what peer may read of a job, or why not (an error that wraps a
 	// kind of grid). It is asked for every request and must be quick.
 	Authorize func(peer grid.PeerID, job grid.JobID, set Set) (Grant, error)
+	// Self is this site, and Verify tells whether a signature is by's of a text: of grants, by which others read from the cache. Nil lends nothing.
+	Self   grid.PeerID
+	Verify func(by grid.PeerID, text, signature []byte) bool
 	// Streams of one Fetch: more help on long ways and cost 256 KiB each; 4, at most 16.
 	Streams int
 	// MaxBytes bounds the inputs, and the outputs, of one job; 1 TiB.

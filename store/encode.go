@@ -121,6 +121,23 @@ type jobRow struct {
 	Coallocation *coallocationRow   `json:",omitempty"`
 	Part         *partRow           `json:",omitempty"`
 	Bring        []grid.Bring       `json:",omitempty"`
+	Sharing      sharingRow         `json:",omitzero"`
+}
+
+// sharingRow is a grid.Sharing.
+type sharingRow struct {
+	Keep   bool       `json:",omitempty"`
+	Grants []grantRow `json:",omitempty"`
+}
+
+type grantRow grid.Grant
+
+func toSharing(s grid.Sharing) sharingRow {
+	return sharingRow{s.Keep, each(s.Grants, func(g grid.Grant) grantRow { return grantRow(g) })}
+}
+
+func (r sharingRow) sharing() grid.Sharing {
+	return grid.Sharing{Keep: r.Keep, Grants: each(r.Grants, func(g grantRow) grid.Grant { return grid.Grant(g) })}
 }
 
 // What a demand may have since the first version is left out where it is not there.
@@ -191,7 +208,7 @@ func encodeJob(j *grid.Job) ([]byte, error) {
 		Program: toProgram(j.Program), Inputs: each(j.Inputs, toFile), Outputs: each(j.Outputs, toOutput),
 		Account: j.Account, Sites: choiceRow(j.Sites), Terms: termsRow(j.Terms), Warning: warningRow(j.Warning),
 		Sources: each(j.Sources, toSource), About: aboutRow(j.About), Reservation: j.Reservation,
-		Guaranteed: pointed(j.Guaranteed, toChoice), Coallocation: pointed(j.Coallocation, toCoallocation), Part: pointed(j.Part, toPart), Bring: j.Bring,
+		Guaranteed: pointed(j.Guaranteed, toChoice), Coallocation: pointed(j.Coallocation, toCoallocation), Part: pointed(j.Part, toPart), Bring: j.Bring, Sharing: toSharing(j.Sharing),
 	})
 }
 
@@ -227,7 +244,7 @@ func decode(record, job []byte) (grid.Record, error) {
 		Inputs: inputs, Outputs: each(d.Outputs, outputRow.output),
 		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: grid.Warning(d.Warning),
 		Sources: each(d.Sources, sourceRow.source), About: grid.About(d.About), Reservation: d.Reservation,
-		Guaranteed: pointed(d.Guaranteed, choiceRow.choice), Coallocation: pointed(d.Coallocation, coallocationRow.coallocation), Part: pointed(d.Part, partRow.part), Bring: d.Bring,
+		Guaranteed: pointed(d.Guaranteed, choiceRow.choice), Coallocation: pointed(d.Coallocation, coallocationRow.coallocation), Part: pointed(d.Part, partRow.part), Bring: d.Bring, Sharing: d.Sharing.sharing(),
 	}
 	return r, nil
 }

@@ -34,6 +34,8 @@ type jobBody struct {
 	About *aboutBody  `msgpack:"ab,omitempty"`
 	Part  *partBody   `msgpack:"pt,omitempty"`
 	Bring []bringBody `msgpack:"br,omitempty"`
+	// Sharing is no part of the digest either.
+	Sharing *sharingBody `msgpack:"sh,omitempty"`
 }
 
 func fromJob(j grid.Job) jobBody {
@@ -48,7 +50,7 @@ func fromJob(j grid.Job) jobBody {
 		Inputs:  each(j.Inputs, fromFile),
 		Outputs: each(j.Outputs, fromOutput),
 		Account: j.Account, Sites: fromChoice(j.Sites), Warning: fromWarning(j.Warning),
-		Sources: each(j.Sources, fromSource), About: fromAbout(j.About), Reserved: string(j.Reservation), Part: fromPart(j.Part), Bring: each(j.Bring, fromBring),
+		Sources: each(j.Sources, fromSource), About: fromAbout(j.About), Reserved: string(j.Reservation), Part: fromPart(j.Part), Bring: each(j.Bring, fromBring), Sharing: fromSharing(j.Sharing),
 	}
 }
 
@@ -73,6 +75,7 @@ func (b jobBody) job(c *check) grid.Job {
 		Sources: list(c, "sources", b.Sources, grid.MaxSources, sourceBody.source),
 		About:   b.About.about(), Reservation: c.optionalReservation("reservation", b.Reserved),
 		Part: nested(c, "part", b.Part.part), Bring: list(c, "bring", b.Bring, grid.MaxBring, bringBody.bring),
+		Sharing: nested(c, "sharing", b.Sharing.sharing),
 	}
 	c.valid("account", grid.CheckAccount(j.Account))
 	c.valid("sites", j.Sites.Check())

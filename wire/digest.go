@@ -19,7 +19,7 @@ const digestSalt = "gbroker job 1\n"
 func JobDigest(j grid.Job) grid.Hash {
 	var b bytes.Buffer
 	b.WriteString(digestSalt)
-	j.About = grid.About{}
+	j.About, j.Sharing = grid.About{}, grid.Sharing{}
 	write(&b, fromJob(j))
 	return grid.Hash(blake3.Sum256(b.Bytes()))
 }

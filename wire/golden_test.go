@@ -385,12 +385,15 @@ func demanding() map[string]Message {
 	job, termed := demandingJob(), termedJob()
 	bringing := demandingJob()
 	bringing.Bring = []grid.Bring{{Pattern: "out/*.dat"}, grid.Everything}
+	sharing := demandingJob()
+	sharing.Sharing = grid.Sharing{Keep: true, Grants: []grid.Grant{{Holder: other, Content: grid.Hash{1, 2}, Until: 1795400000000, Signature: []byte("signed")}}}
 	deadline := In{Span: grid.Hour, Known: true}
 	return map[string]Message{
 		"offer-termed":              Offer{Handoff: HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(termed)}, Job: termed, Wait: 10, Age: 20, Deadline: deadline},
 		"recalled-termed":           Recalled{Job: termed, Epoch: grid.Epoch{Term: 1}, Age: 20, Deadline: deadline},
 		"estimaterequest-termed":    EstimateRequest{Round: 7, Questions: []Question{{Job: aJob, Demand: termed.Demand, Walltime: grid.Hour, Delivery: 1500, Queue: "long"}}},
 		"offer-bring":               Offer{Handoff: HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(bringing)}, Job: bringing, Wait: 10, Age: 20},
+		"offer-sharing":             Offer{Handoff: HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(job)}, Job: sharing, Wait: 10, Age: 20}, // of the same digest
 		"offer-demanding":           Offer{Handoff: HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(job)}, Job: job, Wait: 10, Age: 20},
 		"estimaterequest-demanding": EstimateRequest{Round: 7, Questions: []Question{{Job: aJob, Demand: job.Demand, Walltime: grid.Hour, Delivery: 1500, Queue: "long"}}},
 	}

@@ -157,6 +157,9 @@ func (d draw) job() grid.Job {
 		}),
 		About: grid.About{Description: d.word(), Application: d.word(), Version: d.word(), Annotations: many(d, 3, d.word), Projects: many(d, 3, d.word)},
 		Part:  d.part(),
+		Sharing: grid.Sharing{Keep: d.yes(), Grants: many(d, 3, func() grid.Grant {
+			return grid.Grant{Holder: d.peer(), Content: d.hash(), Until: grid.Tick(d.n(0, int64(MaxSpan))), Signature: []byte("s" + d.word())}
+		})},
 	}
 }
 

@@ -166,7 +166,7 @@ func (c *ownership) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, hel
 	held.add(&o.offer.Job)
 	fetch := Fetch{
 		Job: o.offer.Handoff.Job, Epoch: o.offer.Handoff.Epoch, From: o.from,
-		Set: InputFiles, Files: o.offer.Job.Inputs, User: o.offer.Job.User,
+		Set: InputFiles, Files: o.offer.Job.Inputs, User: o.offer.Job.User, Grants: o.offer.Job.Sharing.Grants,
 	}
 	if o.offer.Job.Home == c.cfg.Self {
 		fetch.Files = nil // a home has kept them

@@ -94,7 +94,9 @@ type Fetch struct {
 	Set   FileSet
 	Files grid.Manifest
 	User  grid.User
-	With  *grid.Job // not nil: what this job takes by URI is fetched too
+	// Grants are of inputs that other sites may have: those are asked first.
+	Grants []grid.Grant
+	With   *grid.Job // not nil: what this job takes by URI is fetched too
 }
 
 // Weigh asks what the sources of a job cost.

@@ -30,7 +30,9 @@ type input struct {
 	file grid.File  // by its path in the sandbox
 	from string     // its name
 	job  grid.JobID // that left it; "" is of the workflow
-	is   string     // its contents
+	left grid.File  // as that job left it
+	ran  grid.PeerID
+	is   string // its contents
 }
 
 // attempt hands a task in, if it was not, and waits for its end. What the broker cannot do now is tried again.
@@ -112,7 +114,8 @@ func (f *flow) inputs(ctx context.Context, i int) (list []input, err error) {
 			if n < 0 {
 				return nil, fmt.Errorf("%w: task %s has not left %s", grid.ErrInvalid, f.parts[k].Name, u.From)
 			}
-			in.file.Size, in.file.Mode, in.is = r.Outputs[n].Size, r.Outputs[n].Mode, contents(&r.Outputs[n])
+			in.left, in.ran = r.Outputs[n], r.Owner
+			in.file.Size, in.file.Mode, in.is = in.left.Size, in.left.Mode, contents(&in.left)
 		} else {
 			f.mu.Lock()
 			in.is = f.rec.Files[u.From]
@@ -210,6 +213,7 @@ func (f *flow) handIn(ctx context.Context, i int, digest string, inputs []input)
 	if len(j.Sites.Only)+len(j.Sites.Prefer) == 0 && prefer != "" && !slices.Contains(j.Sites.Not, grid.SiteName(prefer)) {
 		j.Sites.Prefer = []grid.SiteName{grid.SiteName(prefer)}
 	}
+	j.Sharing = grid.Sharing{Keep: f.shares(i), Grants: f.grants(inputs)}
 	key := fmt.Sprintf("%s/%d/%d/%d", f.spec.ID, run, i, attempt)
 	r, _, err := jobs.Submit(ctx, who, api.NewJob{Key: key, Job: j})
 	if err != nil {

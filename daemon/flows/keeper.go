@@ -37,7 +37,9 @@ type Config struct {
 	Folder   string // of all workflows
 	Jobs     Jobs
 	Site     grid.SiteName
-	Walltime grid.Tick // of a task that names none
+	Self     grid.PeerID
+	Sign     func(text []byte) ([]byte, error) // by the key of Self; nil signs no grants
+	Walltime grid.Tick                         // of a task that names none
 	Now      func() grid.Tick
 	NewID    func() (string, error) // a ULID
 	Log      *slog.Logger

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,5 +163,46 @@ func TestAWorkflowWithAFailure(t *testing.T) {
 	client(t, s, "flow", "cancel", id)
 	if f := flowOf(t, s, id, 60*time.Second); f.States[api.FlowCancelled] != 2 || begun("never") != 0 {
 		t.Errorf("after a cancel the workflow is %+v", f)
+	}
+}
+
+// What a task leaves at one site goes from there to the site where the next one runs, by a grant of the home; the second
+// time it is not sent at all.
+func TestDataBetweenSites(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	a := newSite(t, dir, "a", cluster.Options{Nodes: 1, Cores: 1})
+	b := newSite(t, dir, "b", cluster.Options{Nodes: 1, Cores: 2})
+	c := newSite(t, dir, "c", cluster.Options{Nodes: 1, Cores: 3, Speed: 0.01})
+	start(t, a, b, c)
+	introduce(t, a, b, c)
+	text := `workflow: 1
+tasks:
+  - {name: make, command: [sh, -c, "head -c 300000 /dev/urandom > data"], outputs: [data], cores: 2, runtime: 2s, walltime: 1m}
+  - {name: use, command: [sh, -c, "cksum < data > sum"], inputs: [data], outputs: [sum], cores: 3, walltime: 1m}
+  - {name: again, command: [sh, -c, "cksum < data | cmp - sum && cp sum more"], inputs: [data, sum], outputs: [more], cores: 3, walltime: 1m}
+`
+	file, out := filepath.Join(dir, "flow.yaml"), filepath.Join(dir, "out")
+	must(t, os.WriteFile(file, []byte(text), 0o644))
+	id := strings.TrimSpace(client(t, a, "flow", "submit", file))
+	f := flowOf(t, a, id, 60*time.Second)
+	if f.States[api.FlowDone] != 3 || f.Tasks[0].Site != "b" || f.Tasks[1].Site != "c" || f.Tasks[2].Site != "c" {
+		t.Fatalf("the workflow is %+v", f)
+	}
+	log, err := os.ReadFile(c.Log)
+	must(t, err)
+	for i, want := range []string{`"bytes": 300000`, `"bytes": 0`} {
+		said := slices.DeleteFunc(strings.Split(string(log), "\n"), func(line string) bool {
+			return !strings.Contains(line, "borrowed from where it was made") || !strings.Contains(line, string(f.Tasks[1+i].Job))
+		})
+		if len(said) != 1 || !strings.Contains(said[0], want) && !strings.Contains(said[0], strings.ReplaceAll(want, " ", "")) {
+			t.Errorf("task %s: %q, not %s", f.Tasks[1+i].Name, said, want)
+		}
+	}
+	client(t, a, "flow", "wait", id, "--output", out)
+	sum, err := os.ReadFile(filepath.Join(out, "again", "more"))
+	must(t, err)
+	if !strings.Contains(string(sum), " 300000") {
+		t.Errorf("the sum is %q", sum)
 	}
 }
