@@ -36,6 +36,7 @@ type execution struct {
 		letGo(j *job)
 	}
 	recovery interface {
+		behind(j *job, a grid.AttemptID)
 		isHere(j *job)
 	}
 	reservations interface {

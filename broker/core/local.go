@@ -141,7 +141,12 @@ func (c *execution) withdrawn(e Withdrawn) {
 		if j.rec.Handoff.Phase != grid.Withdrawing {
 			c.arm(j, onBatch, c.cfg.Refresh)
 		}
+	case j.later != (grid.AttemptID{}) && e.Done:
+		c.recovery.behind(j, j.later)
 	case !e.Done:
+		if j.later != (grid.AttemptID{}) {
+			j.reconciled, j.later = true, grid.AttemptID{}
+		}
 		c.home.refuseClaim(j)
 		c.startedAfterAll(j)
 	case j.isSuperseded():

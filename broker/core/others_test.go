@@ -163,6 +163,7 @@ func (o *others) givenAway(from grid.PeerID, j *job, _ wire.Report) (r bool) {
 func (o *others) growthSoon()                                     { o.did("growthSoon") }
 func (o *others) hasSeen(p grid.PeerID) (r string)                { o.did("hasSeen %v", p); return }
 func (o *others) isHere(j *job)                                   { o.did("isHere %s", j.rec.Job.ID) }
+func (o *others) behind(j *job, a grid.AttemptID)                 { o.did("behind %s", a) }
 func (o *others) joined(_ map[grid.PeerID]*member)                { o.did("joined") }
 func (o *others) mark(p grid.PeerID) (r grid.JournalID)           { o.did("mark %v", p); return }
 func (o *others) mayLack(j *job) (r bool)                         { o.did("mayLack %s", j.rec.Job.ID); return }

@@ -14,6 +14,10 @@ import (
 //	Boot ─► Reconcile ─► none that the journal lacks ─► as the journal says
 //	                  └► a later one ─► the journal was rolled back; that attempt is asked after
 //
+// The directory may have been put back too, so that it does not say that the attempt of the journal was withdrawn: where
+// that waits, its token is asked for first. If it never starts, the later one counts; if it has started, it is the one:
+// nothing of what was submitted after it stands in that directory, and so does not start.
+//
 // What is submitted is written down in the directory first (pbs/control), and no number is
 // used before the one before it is withdrawn: behind the last one that is written down
 // there is none. An attempt of a later epoch shows that this site owned the job at that
@@ -74,10 +78,17 @@ func (c *recovery) reconciled(e Reconciled) {
 		if j == nil || j.reconciled {
 			continue
 		}
-		j.reconciled = true
+		j.later = grid.AttemptID{}
 		if a, any := last[id]; any && c.mayLack(j) && (j.rec.Epoch.Before(a.Epoch) || j.rec.Epoch == a.Epoch && j.rec.Attempt < a.Attempt) {
+			c.rolledBack("its own control directories tell of attempts that it lacks", grid.JournalID{})
+			if j.rec.Role == grid.Owning && j.rec.State == grid.Assigned && j.rec.Attempt > 0 {
+				j.later = a
+				c.execution.withdraw(j)
+				continue
+			}
 			c.behind(j, a)
 		}
+		j.reconciled = true
 		if j.rec.Role == grid.Owning && j.rec.State == grid.Ready {
 			c.ownership.handoffDue(j)
 		}
@@ -89,7 +100,7 @@ func (c *recovery) reconciled(e Reconciled) {
 
 // behind: this site has submitted an attempt that its journal lacks.
 func (c *recovery) behind(j *job, a grid.AttemptID) {
-	c.rolledBack("its own control directories tell of attempts that it lacks", grid.JournalID{})
+	j.reconciled, j.later = true, grid.AttemptID{}
 	if j.rec.Epoch.Before(a.Epoch) {
 		c.ownedAt(j, a.Epoch)
 	}

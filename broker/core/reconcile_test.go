@@ -265,3 +265,32 @@ func TestALaterAttemptIsWithdrawnWhileAnOlderOneIs(t *testing.T) {
 		t.Errorf("of the later one the token is not asked for, but that of %v", w.ID)
 	}
 }
+
+// The machine was put back with its control directories, and the batch system has both attempts: the older may start
+// by the token that was put back, and then it is the job's.
+func TestAnOlderAttemptIsTheJobsIfItHasStarted(t *testing.T) {
+	t.Parallel()
+	for _, never := range []bool{true, false} {
+		j := jobOf(me, "a", "1")
+		older := grid.AttemptID{Job: j.ID, Epoch: grid.Epoch{Term: 1}, Attempt: 1}
+		later := older
+		later.Attempt = 2
+		c, jobs := reconciling(t, grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: older.Epoch}, Run: grid.Run{Attempt: 1}})
+		if w, _ := only[Withdraw](c.Step(1_000_001, Reconciled{Jobs: jobs, Attempts: []grid.AttemptID{older, later}})); w.ID != older {
+			t.Fatalf("withdrawn is %v", w.ID)
+		}
+		if got := c.jobs[j.ID].rec; got.Attempt != 1 || c.recovery.rolled == nil || c.gates.beforeStart(c.jobs[j.ID]) == open {
+			t.Errorf("before the token has spoken it is at attempt %d, and may start", got.Attempt)
+		}
+		want := later
+		if !never {
+			want = older
+		}
+		if p, _ := only[Probe](c.Step(1_000_002, Withdrawn{ID: older, Done: never})); p.ID != want {
+			t.Errorf("never starts %t: asked after is %v", never, p.ID)
+		}
+		if got := c.jobs[j.ID]; got.rec.Attempt != want.Attempt || got.unreconciled() {
+			t.Errorf("never starts %t: it is at attempt %d", never, got.rec.Attempt)
+		}
+	}
+}

@@ -103,9 +103,10 @@ type ofHome struct {
 
 // ofRecovery is what may be lacking in its record.
 type ofRecovery struct {
-	reconciled bool        // its control directory has said which attempts there were; see reconcile.go
-	traceAt    grid.Epoch  // home: a site that has forgotten the job had it at that epoch; see recount.go
-	traceOf    grid.PeerID // and which
+	reconciled bool           // its control directory has said which attempts there were; see reconcile.go
+	later      grid.AttemptID // submitted here after the present one, whose token is asked for first; see reconcile.go
+	traceAt    grid.Epoch     // home: a site that has forgotten the job had it at that epoch; see recount.go
+	traceOf    grid.PeerID    // and which
 }
 
 // A state changes by one of three words, each with its moves in the table of package grid: of the

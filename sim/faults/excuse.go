@@ -36,8 +36,13 @@ func (f *fact) madeByOther(one *site) bool {
 // so that all that it had, of an older term, was started again; or both have said of each
 // other that they will not come back, and now is what that site still had.
 func (f *fact) fencedOff(e, now start) bool {
-	return f.home.fenced[e.where.peer] >= e.at && e.id.Epoch.Term < now.id.Epoch.Term ||
-		f.home.fenced[now.where.peer] > 0 && now.id.Epoch.Term < e.id.Epoch.Term && f.estranged(now.where)
+	return f.home.fenced[e.where.peer] >= e.at && e.id.Epoch.Term < now.id.Epoch.Term || f.onItsOwn(now, e.id.Epoch.Term)
+}
+
+// onItsOwn: the start is of an older term than that one, at a site that the home's administrator has fenced off, and whose
+// own has said that the home will not come back.
+func (f *fact) onItsOwn(now start, term uint32) bool {
+	return f.home.fenced[now.where.peer] > 0 && now.id.Epoch.Term < term && f.estranged(now.where)
 }
 
 // estranged: the administrators of the home and of that site have each said that the other

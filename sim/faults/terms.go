@@ -218,12 +218,14 @@ func (f *fact) mayGo(w *world, now start, job *grid.Job) {
 		return
 	}
 	t := &f.asked.terms
+	kept := f.home.disk.records[f.id]
+	apart := kept != nil && f.onItsOwn(now, kept.Epoch.Term) // what its user has wished since does not reach that site
 	switch latest := max(f.asked.latest, f.home.host.now()); {
-	case f.asked.held:
+	case f.asked.held && !apart:
 		w.violate("S13", f.id, "%s starts at %s, and is held at its home", now.id, now.where.name())
 	case latest < t.NotBefore:
 		w.violate("S13", f.id, "%s starts at %s, %.0f s before it may", now.id, now.where.name(), (t.NotBefore - latest).Seconds())
-	case job.Walltime != f.asked.walltime:
+	case job.Walltime != f.asked.walltime && !apart:
 		w.violate("S13", f.id, "%s starts at %s with a walltime of %.0f s, which was altered to %.0f s", now.id, now.where.name(), job.Walltime.Seconds(), f.asked.walltime.Seconds())
 	}
 	for _, d := range t.After {

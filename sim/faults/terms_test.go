@@ -66,3 +66,34 @@ func TestAUserHandsTheSameJobInAgain(t *testing.T) {
 		t.Errorf("another is handed in: %d jobs", len(x.w.truth.facts)-before)
 	}
 }
+
+// What is held starts: at a site that was fenced off and told to forget the home that is held against nobody.
+func TestAStartOfWhatIsHeldTakesAnExcuse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name            string
+		fenced, forgets bool
+		term            uint32 // of the start
+		violated        bool
+	}{
+		{"nothing happened", false, false, 1, true},
+		{"fenced off, and it forgot the home", true, true, 1, false},
+		{"fenced off, and it could ask", true, false, 1, true},
+		{"both forgot each other, and nothing was fenced off", false, true, 1, true},
+		{"fenced off, it forgot the home, and was given the job since", true, true, 2, true},
+	} {
+		x := newScene(t)
+		x.f.asked = asked{is: true, held: true}
+		x.a.disk.records[x.f.id] = &grid.Record{Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 2}}}
+		if x.a.forgot[x.b.peer] = at(200); c.fenced {
+			x.a.fenced[x.b.peer] = at(200)
+		}
+		if c.forgets {
+			x.b.forgot[x.a.peer] = at(300)
+		}
+		x.f.mayGo(x.w, began(400, x.b, c.term), &grid.Job{})
+		if got := x.w.result.Violation != nil; got != c.violated {
+			t.Errorf("%s: violated %t", c.name, got)
+		}
+	}
+}
