@@ -103,6 +103,9 @@
 //	KILLED is forgotten (S2c)        its site was fenced off before, which      each administrator said so of
 //	                                   starts it now, as it was told to           the other
 //	                                   forget the home
+//	what is held, or was altered,      its site was fenced off before, which       likewise
+//	  starts (S13)                       starts it now, as it was told to
+//	                                     forget the home
 //	an end is told anew (S5)         who knows that end was forgotten or        its home need not wait for his
 //	                                   removed at its home since                  word
 //	a wish to cancel is forgotten    its home has lost that, likewise, and      its user has to say it again
