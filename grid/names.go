@@ -66,6 +66,9 @@ func ParseJobID(s string) (JobID, error) {
 	if len(ulid) != 26 || strings.Trim(ulid, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != "" {
 		return "", fmt.Errorf("%.80q is no job identifier: after the site come 26 characters 0-9 A-Z", s)
 	}
+	if hasIndex && "."+index == groupMark {
+		return "", fmt.Errorf("%.80q is a group of jobs: name one of them, as %s.%s.1", s, site, ulid)
+	}
 	if hasIndex && (index == "" || len(index) > 9 || strings.Trim(index, "0123456789") != "") {
 		return "", fmt.Errorf("%.80q is no job identifier: its index is no number", s)
 	}

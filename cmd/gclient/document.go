@@ -110,6 +110,14 @@ func (d *document) read(file string, modes []jsdl.Mode) (err error) {
 	return nil
 }
 
+// first is the document of the job, or of a sweep's first.
+func (d *document) first() []byte {
+	if d.sweep != nil {
+		return d.sweep.Document(1)
+	}
+	return d.text
+}
+
 // spread lets the job lie over several sites; the broker gets what was understood.
 func (d *document) spread(s spread) error {
 	switch {

@@ -30,7 +30,7 @@ system itself reckons ("-" where later jobs may overtake it, so that no bound ho
 START and the walltime at that site's speed. The job would go to the site marked *.
 
 Of a job that may run at several sites at once it also tells the sites that would have parts of it, the processes and nodes
-at each and when all begin and end; or why one site would have it, or none.`,
+at each and when all begin and end; or why one site would have it, or none. Of a sweep it tells the first job.`,
 		Example: `  gclient where job.jsdl
   gclient where job.sh
   gclient where --json job.jsdl | jq -r '.sites[0] | .site, .start'`,
@@ -53,10 +53,13 @@ at each and when all begin and end; or why one site would have it, or none.`,
 			defer c.Close()
 			bar := newCount(cmd.ErrOrStderr())
 			bar.show("asking all sites")
-			found, err := c.Where(cmd.Context(), api.Submission{Document: string(d.text), Name: args[0], Files: d.files})
+			found, err := c.Where(cmd.Context(), api.Submission{Document: string(d.first()), Name: args[0], Files: d.files})
 			bar.end()
 			if err != nil {
 				return err
+			}
+			if d.sweep != nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "gclient: a sweep of %d jobs: this is the first of them\n", d.sweep.Jobs())
 			}
 			if asJSON {
 				if err := cli.PrintJSON(cmd.OutOrStdout(), found); err != nil {

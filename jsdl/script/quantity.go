@@ -59,6 +59,11 @@ func pbsSize(s string) (int64, error) { return size(s, 1, "bw") }
 // maxSeconds bounds what is added up, far below overflow.
 const maxSeconds = int64(10) * 366 * 86400
 
+// noSpan is the error of a text that is no span of time, with one that both dialects know.
+func noSpan(s string) error {
+	return fmt.Errorf("%s is no span of time: write it as HOURS:MINUTES:SECONDS", short(s))
+}
+
 // clock adds up fields between colons, the last counting in units of the last of scales.
 func clock(s string, scales ...int64) (int64, error) {
 	fields := strings.Split(s, ":")
@@ -69,7 +74,7 @@ func clock(s string, scales ...int64) (int64, error) {
 	for i, f := range fields {
 		n, err := count(f, 0, maxSeconds)
 		if err != nil {
-			return 0, fmt.Errorf("%s is no span of time", short(s))
+			return 0, noSpan(s)
 		}
 		sum += min(n*scales[len(scales)-len(fields)+i], maxSeconds)
 	}
@@ -88,7 +93,7 @@ func slurmSpan(s string) (int64, error) {
 	if days, rest, is := strings.Cut(s, "-"); is {
 		n, err := count(days, 0, maxSeconds/86400)
 		if err != nil {
-			return 0, fmt.Errorf("%s is no span of time", short(s))
+			return 0, noSpan(s)
 		}
 		var sum int64
 		scales := []int64{3600, 60, 1}
@@ -111,7 +116,7 @@ func slurmSpan(s string) (int64, error) {
 func pbsSpan(s string, torque bool) (int64, error) {
 	whole, fraction, _ := strings.Cut(s, ".")
 	if strings.Trim(fraction, "0123456789") != "" {
-		return 0, fmt.Errorf("%s is no span of time", short(s))
+		return 0, noSpan(s)
 	}
 	if torque {
 		return clock(whole, 86400, 3600, 60, 1)
