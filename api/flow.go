@@ -13,16 +13,17 @@ import (
 // FlowID is SITE.ULID.flow: a workflow, and its home.
 type FlowID string
 
-const flowMark = ".flow"
+// FlowSuffix ends the identifier of a workflow.
+const FlowSuffix = ".flow"
 
 // NewFlowID joins the parts of an identifier.
 func NewFlowID(home grid.SiteName, ulid string) FlowID {
-	return FlowID(string(home) + "." + ulid + flowMark)
+	return FlowID(string(home) + "." + ulid + FlowSuffix)
 }
 
 // ParseFlowID checks s to be SITE.ULID.flow.
 func ParseFlowID(s string) (FlowID, error) {
-	stem, is := strings.CutSuffix(s, flowMark)
+	stem, is := strings.CutSuffix(s, FlowSuffix)
 	if id, err := grid.ParseJobID(stem); !is || err != nil || strings.Count(string(id), ".") != 1 {
 		return "", fmt.Errorf("%.80q is no identifier of a workflow: it looks like SITE.01ABCDEFGHJKMNPQRSTVWXYZ00.flow: %w", s, grid.ErrInvalid)
 	}

@@ -35,13 +35,13 @@ job that waits at a site which is down may start for a moment when the site retu
 before it hears of the wish.) Exit code 1: one of them is not known, or not yours; the others are cancelled.
 
 Jobs can be chosen by flags too, of those that have not ended; then it asks first, on a terminal,
-and --yes answers.`,
+and --yes answers. A workflow (ID.flow) is named alone.`,
 		Example: `  gclient cancel xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF
   gclient cancel --state READY,ASSIGNED --name 'mesh-*'
   gclient cancel --state live --since 2h --yes`,
 		Args:              idsOrFlags(&f.selection),
 		ValidArgsFunction: p.completeAllJobs,
-		RunE:              func(cmd *cobra.Command, args []string) error { return p.runCancel(cmd, args, &f) },
+		RunE:              p.orFlow(cancelFlow(&f.json), func(cmd *cobra.Command, args []string) error { return p.runCancel(cmd, args, &f) }),
 	}
 	jsonFlag(cmd, &f.json)
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")

@@ -31,11 +31,13 @@ A job that waits in the local queue is searched a place for again and again; the
 of these searches is shown last, if it left the job where it is.
 
 For a job that may run at several sites at once its home also tells what free nodes every site offered,
-which were taken, and how far each part is: reserved, arrived at its site, begun, ended.`,
+which were taken, and how far each part is: reserved, arrived at its site, begun, ended.
+
+Of a workflow (ID.flow) it tells what each task waits for, where it was planned and where it is.`,
 		Example:           "  gclient explain ID\n  gclient explain --json ID | jq '.decisions[0].candidates[] | {site, total_s}'",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
-		RunE: p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+		RunE: p.orFlow(explainFlow(&asJSON), p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
 			e, err := c.Explain(cmd.Context(), id)
 			if err != nil {
 				return err
@@ -46,7 +48,7 @@ which were taken, and how far each part is: reserved, arrived at its site, begun
 			return printExplanation(cmd.OutOrStdout(), e)
 		}, func(cmd *cobra.Command, c *api.Client, id grid.GroupID, _ []string) error {
 			return explainGroup(cmd, c, id, asJSON)
-		}),
+		})),
 	}
 	jsonFlag(cmd, &asJSON)
 	return cmd

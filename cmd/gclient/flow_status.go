@@ -48,16 +48,7 @@ its job, the site where it runs or ran, and why it failed. Without an ID the wor
 			if len(args) == 0 {
 				return p.listFlows(cmd, asJSON)
 			}
-			return p.onFlow(func(cmd *cobra.Command, c *api.Client, id api.FlowID, _ []string) error {
-				s, err := c.Flow(cmd.Context(), id)
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return cli.PrintJSON(cmd.OutOrStdout(), s)
-				}
-				return printFlow(cmd.OutOrStdout(), &s)
-			})(cmd, args)
+			return p.orFlow(statusOfFlow(&asJSON), p.noFlow)(cmd, args)
 		},
 	}
 	jsonFlag(cmd, &asJSON)
@@ -77,15 +68,7 @@ func (p *program) listFlows(cmd *cobra.Command, asJSON bool) error {
 	if asJSON {
 		return cli.PrintJSON(cmd.OutOrStdout(), list)
 	}
-	t := cli.Table(cmd.OutOrStdout())
-	if len(list) > 0 {
-		fmt.Fprintln(t, "WORKFLOW\tNAME\tUSER\tSTATE\tTASKS\tSUBMITTED\tENDED")
-	}
-	for i := range list {
-		s := &list[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, dash(printable(s.Name)), s.User, s.State, tasksText(s), clock(s.Submitted), clock(s.Ended))
-	}
-	return flush(t)
+	return printFlows(cmd.OutOrStdout(), list)
 }
 
 // tasksText is how many tasks are in which state.
@@ -157,17 +140,7 @@ func (p *program) flowCancel() *cobra.Command {
 'gclient flow resume' goes on from there.`,
 		Example: "  gclient flow cancel xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF.flow",
 		Args:    cobra.ExactArgs(1),
-		RunE: p.onFlow(func(cmd *cobra.Command, c *api.Client, id api.FlowID, _ []string) error {
-			s, err := c.CancelFlow(cmd.Context(), id)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), s)
-			}
-			cmd.Printf("%s: cancelled; %s\n", id, tasksText(&s))
-			return nil
-		}),
+		RunE:    p.orFlow(cancelFlow(&asJSON), p.noFlow),
 	}
 	jsonFlag(cmd, &asJSON)
 	return cmd
@@ -207,14 +180,7 @@ func (p *program) flowWait() *cobra.Command {
 		Long:    `Wait until a workflow has ended. Exit code 0: all of its tasks have ended well; 1: not all.`,
 		Example: "  gclient flow wait xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF.flow --output results",
 		Args:    cobra.ExactArgs(1),
-		RunE: p.onFlow(func(cmd *cobra.Command, c *api.Client, id api.FlowID, _ []string) error {
-			s, err := c.Flow(cmd.Context(), id)
-			if err != nil {
-				return err
-			}
-			f.wait = true
-			return followFlow(cmd, c, s, &f)
-		}),
+		RunE:    p.orFlow(waitFlow(&f), p.noFlow),
 	}
 	cmd.Flags().StringVar(&f.output, "output", "", "wait, and fetch what the last tasks left into a folder of `DIR` each")
 	jsonFlag(cmd, &f.json)

@@ -46,7 +46,7 @@ On a terminal that is too narrow names are cut; what is piped is whole.`,
 	}
 	jsonFlag(cmd, &l.json)
 	p.selectionFlags(cmd, &l.selection)
-	cmd.Flags().BoolVar(&l.groups, "groups", false, "list the groups of jobs instead")
+	cmd.Flags().BoolVar(&l.groups, "groups", false, "list the groups of jobs instead, and the workflows")
 	cmd.Flags().BoolVar(&l.jobs, "jobs", false, "list the jobs of sweeps too, instead of a line for each sweep")
 	cmd.Flags().BoolVar(&l.parts, "parts", false, "list the parts of jobs over several sites too")
 	cmd.Flags().StringVar(&l.after, "after", "", "only jobs after the job `ID`")
@@ -156,7 +156,17 @@ func listGroups(cmd *cobra.Command, c *api.Client, asJSON bool) error {
 	if asJSON {
 		return cli.PrintJSON(cmd.OutOrStdout(), page.Groups)
 	}
-	return printGroups(cmd.OutOrStdout(), page.Groups)
+	if err := printGroups(cmd.OutOrStdout(), page.Groups); err != nil {
+		return err
+	}
+	flows, err := c.Flows(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if len(page.Groups) > 0 && len(flows) > 0 {
+		cmd.Println()
+	}
+	return printFlows(cmd.OutOrStdout(), flows)
 }
 
 // jobPrinter prints jobs page by page.

@@ -29,12 +29,12 @@ The states: SUBMITTED, STAGEIN (its files come), READY (a place is being chosen)
 ASSIGNED (in the queue of a site), MOVING (on the way to another), RUNNING, FINISHED,
 STAGEOUT (its output comes home); and at the end COMPLETED (it ended by itself, with
 any exit code), FAILED (it could not be run), KILLED, CANCELLED_WALLTIME,
-CANCELLED_DEADLINE or LOST.`,
+CANCELLED_DEADLINE or LOST. Of a workflow (ID.flow) it shows each task.`,
 		Example: "  gclient status xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF\n  gclient status --json ID | jq .exit_code\n" +
 			"  gclient status 'GROUP[3-10,12]'    # some jobs of a group, one after the other",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
-		RunE: p.onSome(p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+		RunE: p.orFlow(statusOfFlow(&asJSON), p.onSome(p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
 			s, err := c.Job(cmd.Context(), id)
 			if err != nil {
 				return err
@@ -54,7 +54,7 @@ CANCELLED_DEADLINE or LOST.`,
 			return printGroup(cmd.OutOrStdout(), &s)
 		}), func(cmd *cobra.Command, c *api.Client, ids []grid.JobID, _ []string) error {
 			return statusOfSome(cmd, c, ids, asJSON)
-		}),
+		})),
 	}
 	jsonFlag(cmd, &asJSON)
 	cmd.Flags().IntVar(&page.After, "after", 0, "of a group: the jobs behind number `N`")

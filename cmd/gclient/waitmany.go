@@ -36,6 +36,8 @@ group, it waits for the end of all, and ends with 0 if all did so, else with wha
 that did not. With --any it waits for the first that ends, prints its identifier, and ends with its status.
 Jobs can be chosen by flags too: those that fit at the start are waited for.
 
+A workflow (ID.flow) is named alone; exit code 0: all of its tasks have ended well, 1: not all.
+
 Ctrl-C ends only the waiting: the jobs go on. While the broker is restarted
 the waiting goes on, for up to a minute.`,
 		Example: `  gclient wait ID && echo it worked
@@ -45,7 +47,7 @@ the waiting goes on, for up to a minute.`,
 		Annotations:       map[string]string{cli.ExitCodes: jobCodes},
 		Args:              idsOrFlags(&w.selection),
 		ValidArgsFunction: p.completeAllJobs,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: p.orFlow(w.flow, func(cmd *cobra.Command, args []string) error {
 			f, err := w.filter()
 			if err != nil {
 				return err
@@ -71,7 +73,7 @@ the waiting goes on, for up to a minute.`,
 				return w.first(ctx, cmd, c, ids)
 			}
 			return w.all(ctx, cmd, c, ids)
-		},
+		}),
 	}
 	jsonFlag(cmd, &w.json)
 	requireFlag(cmd, &w.require)
@@ -215,4 +217,14 @@ func hasEnded(ctx context.Context, c *api.Client, id string) (bool, error) {
 	}
 	s, err := c.Job(ctx, grid.JobID(id))
 	return s.Terminal(), err
+}
+
+// flow waits for the end of a workflow.
+func (w *waiting) flow(cmd *cobra.Command, c *api.Client, id api.FlowID) error {
+	if w.timeout > 0 {
+		ctx, cancel := context.WithTimeout(cmd.Context(), w.timeout)
+		defer cancel()
+		cmd.SetContext(ctx)
+	}
+	return waitFlow(&flowSubmission{json: w.json})(cmd, c, id)
 }

@@ -15,7 +15,7 @@ func (p *program) watch() *cobra.Command {
 	var asJSON bool
 	var after string
 	cmd := &cobra.Command{
-		Use:   "watch",
+		Use:   "watch [WORKFLOW]",
 		Short: "Tell what becomes of jobs, as it happens",
 		Long: `Tell what becomes of the jobs that are yours, a line for each change, until Ctrl-C; an
 administrator sees those of all users. What changed several times at once is told once,
@@ -23,10 +23,15 @@ as it is then. While the broker is restarted the watching goes on, for up to a m
 
 With --json each line is an event: "job" with the job's status, "removed" with its id,
 "here" and "reset" with a position. --after POSITION goes on behind one of an earlier
-watch. "reset" says that what came behind it is not known any more: list the jobs.`,
+watch. "reset" says that what came behind it is not known any more: list the jobs.
+
+With a workflow (ID.flow) it tells of each change of its tasks, until that has ended.`,
 		Example: "  gclient watch\n  gclient watch --json | jq -r 'select(.event==\"job\") | .job.state'",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return p.orFlow(watchFlow, p.noFlow)(cmd, args)
+			}
 			from, err := api.ParsePosition(after)
 			if err != nil {
 				return cli.BadUsage("--after: %v", err)

@@ -173,3 +173,82 @@ func TestRoomOfAUser(t *testing.T) {
 		}
 	})
 }
+
+// While how far one workflow is, is being written, others are told of, handed in and listed: nobody waits for another's disk.
+func TestOneDiskHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k, stop := keeper(t, t.TempDir(), newBroker())
+		defer stop()
+		first, second := diamond(), diamond()
+		second.Key = "another"
+		slow := begin(t, k, first)
+		other := begin(t, k, second)
+		f, err := k.flow(bob, slow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.mu.Lock() // as while it is written
+		done := make(chan error, 1)
+		go func() {
+			_, err := k.Flow(t.Context(), bob, other)
+			third := diamond()
+			third.Key = "third"
+			_, _, bad := k.SubmitFlow(t.Context(), bob, third)
+			k.mu.Lock()
+			k.mu.Unlock() //nolint:staticcheck // it is free
+			done <- errors.Join(err, bad)
+		}()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("others wait for the disk of one workflow")
+		}
+		f.mu.Unlock()
+		await(t, k, slow)
+		await(t, k, other)
+	})
+}
+
+// The folder of workflows is put back to what it was, as from a backup: what ran since is found by the keys of its jobs, and what was handed
+// in since is not known. The journal alone is put back: the jobs that it lacks run again when the workflow is resumed, and no others.
+func TestPutBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		folder, backup, b := t.TempDir(), t.TempDir(), newBroker()
+		k, stop := keeper(t, folder, b)
+		id := begin(t, k, diamond())
+		time.Sleep(500 * time.Millisecond) //house:allow sleep: virtual time
+		if err := os.CopyFS(backup, os.DirFS(folder)); err != nil {
+			t.Fatal(err)
+		}
+		await(t, k, id)
+		later := diamond()
+		later.Key = "later"
+		await(t, k, begin(t, k, later))
+		stop()
+		k, stop = keeper(t, backup, b)
+		s := await(t, k, id)
+		list, err := k.Flows(t.Context(), bob)
+		if err != nil || s.States[api.FlowDone] != 4 || len(b.jobs) != 8 || len(list) != 1 {
+			t.Errorf("with an older folder %v, %d jobs, %d workflows (%v)", s.States, len(b.jobs), len(list), err)
+		}
+		stop()
+		for job, r := range b.jobs {
+			if r.Job.Name == "left" {
+				delete(b.jobs, job)
+			}
+		}
+		k, stop = keeper(t, folder, b)
+		defer stop()
+		if _, err := k.ResumeFlow(t.Context(), bob, id); err != nil {
+			t.Fatal(err)
+		}
+		if s := await(t, k, id); s.States[api.FlowReused] != 3 || s.States[api.FlowDone] != 1 || b.begun["left"] != 3 || b.begun["right"] != 2 {
+			t.Errorf("with an older journal %v, begun %v", s.States, b.begun)
+		}
+	})
+}

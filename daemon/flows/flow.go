@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gbroker/api"
@@ -28,6 +29,11 @@ type flow struct {
 	mu   sync.Mutex
 	rec  record
 	over chan struct{} // closed when the run has ended
+
+	state   atomic.Pointer[string] // that of rec, for who may not wait for the disk
+	runs    atomic.Int64           // that of rec
+	begun   int                    // the last run that was seen through; of Keeper.mu
+	retired bool                   // it is being removed
 
 	planned   []workflow.Place // the sites as the last plan saw them
 	plannedAt time.Duration    // after the beginning of the run
@@ -58,6 +64,16 @@ func (f *flow) memo() map[string]grid.JobID {
 	return maps.Clone(f.rec.Memo)
 }
 
+// show lets others see which state it has; f.mu is held.
+func (f *flow) show() {
+	state := f.rec.State
+	f.state.Store(&state)
+	f.runs.Store(int64(f.rec.Run))
+}
+
+// phase is the state, without waiting for a write that is under way.
+func (f *flow) phase() string { return *f.state.Load() }
+
 // save makes the record durable; f.mu is held.
 func (f *flow) save() error { return write(f.folder, "state.json", &f.rec) }
 
@@ -65,6 +81,9 @@ func (f *flow) save() error { return write(f.folder, "state.json", &f.rec) }
 func (f *flow) start(from string) (begun bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.retired {
+		return false, fmt.Errorf("%w: the workflow %s was kept long enough, and is removed", grid.ErrNotFound, f.spec.ID)
+	}
 	if f.rec.State != from {
 		return false, nil
 	}
@@ -82,6 +101,7 @@ func (f *flow) start(from string) (begun bool, err error) {
 		return false, err
 	}
 	f.over = make(chan struct{})
+	f.show()
 	return true, nil
 }
 
@@ -229,6 +249,7 @@ func (f *flow) settled() bool {
 
 func (f *flow) finish() {
 	f.rec.State, f.rec.Ended = ended, f.keeper.config.Now()
+	f.show()
 	close(f.over)
 }
 

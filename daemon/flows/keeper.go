@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"gbroker/api"
 	"gbroker/grid"
@@ -56,7 +55,9 @@ const DefaultMost = 100
 type Keeper struct {
 	config Config
 
-	mu      sync.Mutex
+	taking sync.Mutex // held while a workflow is taken or removed, over the writing; before mu
+
+	mu      sync.Mutex // never held over the disk
 	flows   map[api.FlowID]*flow
 	ctx     context.Context // of Run; nil before
 	running sync.WaitGroup
@@ -71,14 +72,18 @@ func New(c Config) (*Keeper, error) {
 	return k, k.load()
 }
 
-func (k *Keeper) add(f *flow) { k.flows[f.spec.ID] = f }
+// add makes a workflow known; k.mu is held.
+func (k *Keeper) add(f *flow) {
+	f.show()
+	k.flows[f.spec.ID] = f
+}
 
 // Run sees the workflows through until ctx is done.
 func (k *Keeper) Run(ctx context.Context) error {
 	k.mu.Lock()
 	k.ctx = ctx
 	for _, f := range k.flows {
-		if f.status().State == running {
+		if f.phase() == running {
 			k.begin(f)
 		}
 	}
@@ -91,56 +96,20 @@ func (k *Keeper) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// retain removes workflows that were kept long enough, until ctx is done.
-func (k *Keeper) retain(ctx context.Context) {
-	hourly := time.NewTicker(time.Hour)
-	defer hourly.Stop()
-	for {
-		k.removeOld()
-		select {
-		case <-hourly.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func (k *Keeper) removeOld() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for id, f := range k.flows {
-		if !f.old(k.config.Now(), k.config.Keep) {
-			continue
-		}
-		if err := os.RemoveAll(f.folder); err != nil {
-			k.config.Log.Error("a workflow that was kept long enough is not removed", "workflow", id, "error", err)
-			continue
-		}
-		delete(k.flows, id)
-	}
-}
-
-// comingLimit is how long a workflow may wait for its files.
-const comingLimit = grid.Day
-
-// old: it has ended and was kept long enough, or waits for files that do not come.
-func (f *flow) old(now, keep grid.Tick) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch f.rec.State {
-	case coming:
-		return now-f.spec.At > comingLimit
-	case ended:
-		return keep > 0 && now-f.rec.Ended > keep
-	}
-	return false
-}
-
-// begin sees a workflow through; k.mu is held.
+// begin sees a run of a workflow through, once; k.mu is held.
 func (k *Keeper) begin(f *flow) {
-	if ctx := k.ctx; ctx != nil && ctx.Err() == nil {
+	n := int(f.runs.Load())
+	if ctx := k.ctx; ctx != nil && ctx.Err() == nil && f.begun != n {
+		f.begun = n
 		k.running.Go(func() { f.run(ctx) })
 	}
+}
+
+// see begins a run that f.start made.
+func (k *Keeper) see(f *flow) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.begin(f)
 }
 
 // SubmitFlow takes a workflow.
@@ -149,10 +118,10 @@ func (k *Keeper) SubmitFlow(_ context.Context, who api.Identity, s api.FlowSubmi
 	if err != nil {
 		return api.FlowStatus{}, false, err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.taking.Lock()
+	defer k.taking.Unlock()
 	open := 0
-	for _, f := range k.flows {
+	for _, f := range k.all() {
 		if f.spec.User != who.Name {
 			continue
 		}
@@ -162,7 +131,7 @@ func (k *Keeper) SubmitFlow(_ context.Context, who api.Identity, s api.FlowSubmi
 			}
 			return f.status(), true, nil
 		}
-		if f.status().State != ended {
+		if f.phase() != ended {
 			open++
 		}
 	}
@@ -176,11 +145,13 @@ func (k *Keeper) SubmitFlow(_ context.Context, who api.Identity, s api.FlowSubmi
 	if err != nil {
 		return api.FlowStatus{}, false, err
 	}
+	k.mu.Lock()
 	k.add(f)
+	k.mu.Unlock()
 	if len(s.Files) == 0 {
 		var begun bool
 		if begun, err = f.start(coming); begun {
-			k.begin(f)
+			k.see(f)
 		}
 	}
 	return f.status(), false, err
@@ -202,17 +173,17 @@ func sizes(s *api.FlowSubmission) (documents, files int64) {
 	return documents, files
 }
 
-// room makes room for a workflow of a user within the bounds: his oldest that have ended go first. k.mu is held.
+// room makes room for a workflow of a user within the bounds: his oldest that have ended go first. k.taking is held.
 func (k *Keeper) room(user string, s api.FlowSubmission) error {
 	documents, files := sizes(&s)
 	var over []*flow // that have ended
-	for _, f := range k.flows {
+	for _, f := range k.all() {
 		if f.spec.User != user {
 			continue
 		}
 		d, b := sizes(&f.spec.Submission)
 		documents, files = documents+d, min(files+b, 1<<60)
-		if f.status().State == ended && f.spec.ID != s.Resumes {
+		if f.phase() == ended && f.spec.ID != s.Resumes {
 			over = append(over, f)
 		}
 	}
@@ -221,10 +192,12 @@ func (k *Keeper) room(user string, s api.FlowSubmission) error {
 	}
 	slices.SortFunc(over, func(a, b *flow) int { return cmp.Compare(a.spec.At, b.spec.At) })
 	for ; !fits() && len(over) > 0; over = over[1:] {
-		if err := os.RemoveAll(over[0].folder); err != nil {
+		if !over[0].retire(func() bool { return over[0].rec.State == ended }) {
+			continue // resumed
+		}
+		if err := k.remove(over[0]); err != nil {
 			return fmt.Errorf("removing an old workflow: %w", err)
 		}
-		delete(k.flows, over[0].spec.ID)
 		d, b := sizes(&over[0].spec.Submission)
 		documents, files = documents-d, files-b
 	}
@@ -245,7 +218,7 @@ func (k *Keeper) make(who api.Identity, s api.FlowSubmission, parts []api.FlowPa
 	f.spec = spec{ID: api.NewFlowID(k.config.Site, ulid), User: who.Name, Submission: s, At: k.config.Now()}
 	f.rec = record{State: coming, Memo: map[string]grid.JobID{}, Files: map[string]string{}}
 	if s.Resumes != "" {
-		old, err := k.find(who, s.Resumes)
+		old, err := k.flow(who, s.Resumes)
 		if err != nil {
 			return nil, err
 		}
@@ -283,9 +256,7 @@ func (k *Keeper) flow(who api.Identity, id api.FlowID) (*flow, error) {
 
 // StartFlow begins a workflow.
 func (k *Keeper) StartFlow(_ context.Context, who api.Identity, id api.FlowID) (api.FlowStatus, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	f, err := k.find(who, id)
+	f, err := k.flow(who, id)
 	if err != nil {
 		return api.FlowStatus{}, err
 	}
@@ -294,7 +265,7 @@ func (k *Keeper) StartFlow(_ context.Context, who api.Identity, id api.FlowID) (
 		return api.FlowStatus{}, err
 	}
 	if begun {
-		k.begin(f)
+		k.see(f)
 	}
 	return f.status(), nil
 }
@@ -310,9 +281,7 @@ func (k *Keeper) Flow(_ context.Context, who api.Identity, id api.FlowID) (api.F
 
 // Flows are those that who may see, the oldest first.
 func (k *Keeper) Flows(_ context.Context, who api.Identity) (list []api.FlowStatus, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, f := range k.flows {
+	for _, f := range k.all() {
 		if who.Administrator || f.spec.User == who.Name {
 			s := f.status()
 			s.Tasks, s.Edges = nil, nil
@@ -358,9 +327,7 @@ func (k *Keeper) CancelFlow(_ context.Context, who api.Identity, id api.FlowID) 
 
 // ResumeFlow runs what of an ended workflow has no valid output.
 func (k *Keeper) ResumeFlow(_ context.Context, who api.Identity, id api.FlowID) (api.FlowStatus, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	f, err := k.find(who, id)
+	f, err := k.flow(who, id)
 	if err != nil {
 		return api.FlowStatus{}, err
 	}
@@ -371,6 +338,6 @@ func (k *Keeper) ResumeFlow(_ context.Context, who api.Identity, id api.FlowID) 
 	if !begun {
 		return f.status(), fmt.Errorf("%w: the workflow %s has not ended: cancel it first, or wait", grid.ErrNotYet, id)
 	}
-	k.begin(f)
+	k.see(f)
 	return f.status(), nil
 }

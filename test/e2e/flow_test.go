@@ -160,7 +160,22 @@ func TestAWorkflowWithAFailure(t *testing.T) {
 	must(t, os.WriteFile(long, []byte("workflow: 1\ntasks:\n"+flowTask(ledger, "long", "sleep 300; touch x", nil, []string{"x"})+flowTask(ledger, "never", "cat x", []string{"x"}, nil)), 0o644))
 	id = strings.TrimSpace(client(t, s, "flow", "submit", long))
 	eventually(t, 30*time.Second, "the long task runs", func() bool { return begun("long") == 1 })
-	client(t, s, "flow", "cancel", id)
+	if text := client(t, s, "list", "--groups"); strings.Count(text, ".flow") != 2 || !strings.Contains(text, id) {
+		t.Errorf("the list of groups is\n%s", text)
+	}
+	if text := client(t, s, "explain", id); !strings.Contains(text, "it needs long") {
+		t.Errorf("the explanation is\n%s", text)
+	}
+	client(t, s, "cancel", id)
+	if text := client(t, s, "watch", id); !strings.Contains(text, "ended: 2 cancelled") {
+		t.Errorf("the changes are\n%s", text)
+	}
+	if r := s.Client(t.Context(), "wait", id); r.Code != 1 {
+		t.Errorf("waiting for a cancelled workflow ends with %d", r.Code)
+	}
+	if text := client(t, s, "status", id); !strings.Contains(text, "2 cancelled") {
+		t.Errorf("the status is\n%s", text)
+	}
 	if f := flowOf(t, s, id, 60*time.Second); f.States[api.FlowCancelled] != 2 || begun("never") != 0 {
 		t.Errorf("after a cancel the workflow is %+v", f)
 	}

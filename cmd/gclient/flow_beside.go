@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/internal/cli"
+)
+
+// orFlow makes the RunE of a command for jobs that takes a workflow too, alone.
+func (p *program) orFlow(flow func(*cobra.Command, *api.Client, api.FlowID) error, jobs func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	single := p.onFlow(func(cmd *cobra.Command, c *api.Client, id api.FlowID, _ []string) error { return flow(cmd, c, id) })
+	return func(cmd *cobra.Command, args []string) error {
+		for _, a := range args {
+			if !strings.HasSuffix(a, api.FlowSuffix) {
+				continue
+			}
+			if len(args) > 1 {
+				return cli.BadUsage("%.80q is a workflow: name it alone", a)
+			}
+			return single(cmd, args)
+		}
+		return jobs(cmd, args)
+	}
+}
+
+// noFlow says that an argument is no workflow.
+func (p *program) noFlow(_ *cobra.Command, args []string) error {
+	_, err := api.ParseFlowID(args[0])
+	return cli.Exit(cli.No, err)
+}
+
+// statusOfFlow tells how a workflow is.
+func statusOfFlow(asJSON *bool) func(*cobra.Command, *api.Client, api.FlowID) error {
+	return func(cmd *cobra.Command, c *api.Client, id api.FlowID) error {
+		s, err := c.Flow(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return cli.PrintJSON(cmd.OutOrStdout(), s)
+		}
+		return printFlow(cmd.OutOrStdout(), &s)
+	}
+}
+
+// cancelFlow ends a workflow.
+func cancelFlow(asJSON *bool) func(*cobra.Command, *api.Client, api.FlowID) error {
+	return func(cmd *cobra.Command, c *api.Client, id api.FlowID) error {
+		s, err := c.CancelFlow(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return cli.PrintJSON(cmd.OutOrStdout(), s)
+		}
+		cmd.Printf("%s: cancelled; %s\n", id, tasksText(&s))
+		return nil
+	}
+}
+
+// waitFlow waits for the end of a workflow, and fetches what f says.
+func waitFlow(f *flowSubmission) func(*cobra.Command, *api.Client, api.FlowID) error {
+	return func(cmd *cobra.Command, c *api.Client, id api.FlowID) error {
+		s, err := c.Flow(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		f.wait = true
+		return followFlow(cmd, c, s, f)
+	}
+}
+
+// explainFlow tells why each task of a workflow is where it is.
+func explainFlow(asJSON *bool) func(*cobra.Command, *api.Client, api.FlowID) error {
+	return func(cmd *cobra.Command, c *api.Client, id api.FlowID) error {
+		s, err := c.Flow(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return cli.PrintJSON(cmd.OutOrStdout(), s)
+		}
+		return printWhy(cmd.OutOrStdout(), &s)
+	}
+}
+
+func printWhy(w io.Writer, s *api.FlowStatus) error {
+	fmt.Fprintf(w, "%s is %s: %s\n", s.ID, s.State, tasksText(s))
+	if s.PlannedS > 0 {
+		fmt.Fprintf(w, "planned for %.1f s, %d plans made; no plan can be shorter than %.1f s\n", s.PlannedS, s.PlansMade, s.BoundS)
+	}
+	t := cli.Table(w)
+	fmt.Fprintln(t, "TASK\tSTATE\tPLANNED\tSITE\tJOB\tWHY")
+	for i, x := range s.Tasks {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", printable(x.Name), x.State, dash(x.Planned), dash(x.Site), dash(string(x.Job)), dash(printable(whyTask(s, i))))
+	}
+	return flush(t)
+}
+
+// whyTask is what a task waits for, or why it is as it is.
+func whyTask(s *api.FlowStatus, i int) string {
+	x := &s.Tasks[i]
+	switch {
+	case x.Reason != "":
+		return x.Reason
+	case x.State == api.FlowWaiting:
+		var waits []string
+		for _, e := range s.Edges {
+			if k := &s.Tasks[e[0]]; e[1] == i && k.State != api.FlowDone && k.State != api.FlowReused {
+				waits = append(waits, k.Name)
+			}
+		}
+		if len(waits) > 0 {
+			return "it needs " + strings.Join(waits, ", ")
+		}
+	case x.State == api.FlowReused:
+		return "done before, with the same inputs"
+	case x.State == api.FlowGiven && x.Planned != "" && x.Site != "" && x.Planned != x.Site:
+		return "the brokers found that it ends earlier there: 'gclient explain' of its job shows by what"
+	}
+	return ""
+}
+
+// lookAtFlow is how often a workflow that is watched is looked at.
+const lookAtFlow = time.Second
+
+// watchFlow tells of each change of a task, until the workflow has ended.
+func watchFlow(cmd *cobra.Command, c *api.Client, id api.FlowID) error {
+	ctx := cmd.Context()
+	told, heard := map[string]string{}, time.Now()
+	for {
+		s, err := c.Flow(ctx, id)
+		switch {
+		case interrupted(ctx, err):
+			return nil
+		case err != nil && (!api.Interrupted(err) || time.Since(heard) > patience+30*time.Second):
+			return err
+		case err == nil:
+			heard = time.Now()
+			if tellTasks(cmd, &s, told); s.State == "ended" {
+				cmd.Printf("%s  %s  ended: %s\n", time.Now().Format(time.TimeOnly), id, tasksText(&s))
+				return nil
+			}
+		}
+		if !pause(ctx, lookAtFlow) {
+			return interruptedOnly(ctx)
+		}
+	}
+}
+
+func interruptedOnly(ctx context.Context) error {
+	if interrupted(ctx, ctx.Err()) {
+		return nil
+	}
+	return ctx.Err()
+}
+
+// tellTasks tells of those that are not as they were told to be.
+func tellTasks(cmd *cobra.Command, s *api.FlowStatus, told map[string]string) {
+	for _, x := range s.Tasks {
+		line := fmt.Sprintf("%s  %-9s  %s  %s", dash(string(x.Job)), x.State, dash(x.Site), printable(x.Name))
+		if x.Reason != "" {
+			line += "  " + printable(x.Reason)
+		}
+		if told[x.Name] != line {
+			told[x.Name] = line
+			cmd.Printf("%s  %s\n", time.Now().Format(time.TimeOnly), line)
+		}
+	}
+}
+
+// printFlows lists workflows.
+func printFlows(w io.Writer, list []api.FlowStatus) error {
+	t := cli.Table(w)
+	if len(list) > 0 {
+		fmt.Fprintln(t, "WORKFLOW\tNAME\tUSER\tSTATE\tTASKS\tSUBMITTED\tENDED")
+	}
+	for i := range list {
+		s := &list[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, dash(printable(s.Name)), s.User, s.State, tasksText(s), clock(s.Submitted), clock(s.Ended))
+	}
+	return flush(t)
+}

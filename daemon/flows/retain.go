@@ -1,0 +1,75 @@
+package flows
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"gbroker/grid"
+)
+
+// retain removes workflows that were kept long enough, until ctx is done.
+func (k *Keeper) retain(ctx context.Context) {
+	hourly := time.NewTicker(time.Hour)
+	defer hourly.Stop()
+	for {
+		k.removeOld()
+		select {
+		case <-hourly.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (k *Keeper) removeOld() {
+	k.taking.Lock()
+	defer k.taking.Unlock()
+	for _, f := range k.all() {
+		if !f.retire(func() bool { return f.old(k.config.Now(), k.config.Keep) }) {
+			continue
+		}
+		if err := k.remove(f); err != nil {
+			k.config.Log.Error("a workflow that was kept long enough is not removed", "workflow", f.spec.ID, "error", err)
+		}
+	}
+}
+
+// all are the workflows that there are.
+func (k *Keeper) all() []*flow {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Collect(maps.Values(k.flows))
+}
+
+// remove forgets a workflow that was retired. What of it cannot be removed from the disk is found again at the next start.
+func (k *Keeper) remove(f *flow) error {
+	k.mu.Lock()
+	delete(k.flows, f.spec.ID)
+	k.mu.Unlock()
+	return os.RemoveAll(f.folder)
+}
+
+// retire ends all use of a workflow, if may says so.
+func (f *flow) retire(may func() bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.retired = f.retired || may()
+	return f.retired
+}
+
+// comingLimit is how long a workflow may wait for its files.
+const comingLimit = grid.Day
+
+// old: it has ended and was kept long enough, or waits for files that do not come. f.mu is held.
+func (f *flow) old(now, keep grid.Tick) bool {
+	switch f.rec.State {
+	case coming:
+		return now-f.spec.At > comingLimit
+	case ended:
+		return keep > 0 && now-f.rec.Ended > keep
+	}
+	return false
+}
