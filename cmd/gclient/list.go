@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -160,7 +161,7 @@ func listGroups(cmd *cobra.Command, c *api.Client, asJSON bool) error {
 		return err
 	}
 	flows, err := c.Flows(cmd.Context())
-	if err != nil {
+	if err != nil && !errors.Is(err, grid.ErrNotFound) { // an older broker has none
 		return err
 	}
 	if len(page.Groups) > 0 && len(flows) > 0 {
