@@ -242,7 +242,8 @@ func (n *naive) rank(v int) float64 {
 	return sum/count + far
 }
 
-func (n *naive) plan() Time {
+// clear makes the board empty, but for what others have.
+func (n *naive) clear() {
 	n.free, n.at = make([][][]int64, len(n.p.Executors)), make([]Placement, len(n.g.Vertices))
 	for e := range n.free {
 		x := &n.p.Executors[e]
@@ -257,6 +258,10 @@ func (n *naive) plan() Time {
 			n.take(e, k.From, k.To, k.Amounts, k.GPUs)
 		}
 	}
+}
+
+func (n *naive) plan() Time {
+	n.clear()
 	ranks, left, last := make([]float64, len(n.g.Vertices)), map[int]bool{}, Time(0)
 	for v := range ranks {
 		ranks[v], left[v] = n.rank(v), true
