@@ -125,7 +125,7 @@ func (d *doctor) reservation(h *Hand, shot plan.Snapshot, as string) {
 		return
 	}
 	d.fine(name, "%s was reserved for ten minutes in a week, read back, and released", node)
-	d.fine("reservations", "%s; %s", vanishing(d.cfg.Batch.System), entering(as))
+	d.fine("reservations", "%s; %s", vanishing(d.cfg.Batch.System), entering(d.cfg.Batch.System, as))
 }
 
 // vanishing tells what becomes of a reservation when the broker never returns.
@@ -137,9 +137,15 @@ func vanishing(system string) string {
 }
 
 // entering tells who could enter one by its name.
-func entering(as string) string {
-	if as == "" {
+func entering(system, as string) string {
+	switch {
+	case as == "":
 		return "no users are mapped: all jobs run under the daemon's account, which no user can submit by"
+	case system == Slurm:
+		return "each is for an account of its own, if Slurm lets in accounts that its database does not have: " +
+			"another job of the same user enters it only by naming that too, and is then told to its holder"
+	case system == Torque:
+		return "each is for an account of its own: another job enters it only by naming that, and is then told to its holder"
 	}
 	return "access is by account: another job of the same account can enter one by its name, beside the one that it is for"
 }

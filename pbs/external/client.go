@@ -202,6 +202,7 @@ type Reservation struct {
 	Nodes      []grid.NodeName
 	Start, End grid.Tick
 	User       string // who may use it, where the system tells
+	Account    string // whose jobs alone may, where the system has an account for each reservation
 	// Cores reserved on each of Nodes; nil is all of each.
 	Cores []int
 }

@@ -2,9 +2,11 @@ package slurm
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os/user"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +36,7 @@ type Client struct {
 	down    atomic.Bool  // the last command has found no controller
 	limits  external.Limits
 	self    func() (string, error)
+	invent  func() string // an account's name that nobody has
 }
 
 var (
@@ -52,7 +55,7 @@ func New(config Config) *Client {
 	if config.Prefix == "" {
 		config.Prefix = "gbroker_"
 	}
-	return &Client{config: config, self: sync.OnceValues(func() (string, error) {
+	return &Client{config: config, invent: func() string { return "gb" + strings.ToLower(rand.Text()[:16]) }, self: sync.OnceValues(func() (string, error) {
 		u, err := user.Current()
 		if err != nil {
 			return "", fmt.Errorf("the daemon's own account: %w", err)

@@ -90,7 +90,10 @@
 //
 //	gbroker ALL=(slurm) NOPASSWD:SETENV: /usr/bin/scontrol
 //
-// and slurm as its operator. They are of named nodes for one user, called gbroker_ID, and
+// and slurm as its operator. They are of named nodes for one user and one account, whose name is
+// made up for it (gb and 16 letters and digits), and called gbroker_ID; the job that is bound to one is
+// submitted under that account (sbatch --account), in place of its own. A Slurm that enforces associations
+// refuses accounts that its database does not have: there they are for the user alone. They
 // release themselves after five minutes without a job (PURGE_COMP). Slurm refuses one that
 // overlaps another; it accepts nodes that are down, which is refused here, and cuts a
 // NodeCnt, which is never used; each is read back. A job's limit must end before its

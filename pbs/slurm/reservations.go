@@ -36,8 +36,11 @@ func (l line) reservation(prefix string, limit int) (external.Reservation, error
 	if err != nil {
 		return external.Reservation{}, err
 	}
-	b := external.Reservation{Native: v["ReservationName"], User: v["Users"]}
-	if b.Native == "" || len(b.Native) > maxName || len(b.User) > maxText {
+	b := external.Reservation{Native: v["ReservationName"], User: v["Users"], Account: v["Accounts"]}
+	if b.Account == "(null)" {
+		b.Account = ""
+	}
+	if b.Native == "" || len(b.Native) > maxName || len(b.User) > maxText || len(b.Account) > maxText {
 		return b, fmt.Errorf("ReservationName=%.40q of Users=%.40q", b.Native, b.User)
 	}
 	switch v["State"] {

@@ -17,6 +17,22 @@ import (
 // broker has died releases its nodes by itself.
 const vanishes = "PURGE_COMP=00:05:00"
 
+// unknownAccount is said by a Slurm that enforces associations: it lets only accounts of its database in.
+const unknownAccount = "Invalid account"
+
+// accountOf is the account of a reservation, whose jobs alone it takes.
+func (c *Client) accountOf(ctx context.Context, native string) (string, error) {
+	all, _, err := c.reservations(ctx)
+	if err != nil {
+		return "", err
+	}
+	at := slices.IndexFunc(all, func(b external.Reservation) bool { return b.Native == native })
+	if at < 0 {
+		return "", fmt.Errorf("%w: Slurm has no reservation %.60q", grid.ErrInvalid, native)
+	}
+	return all[at].Account, nil
+}
+
 // Reservations lists the reservations of all.
 func (c *Client) Reservations(ctx context.Context) ([]external.Reservation, error) {
 	reservations, _, err := c.reservations(ctx)
@@ -70,8 +86,14 @@ func (c *Client) MakeReservation(ctx context.Context, b external.Reservation) (s
 	if b.Start > grid.InstantOf(time.Now()) {
 		start = "StartTime=" + printInstant(b.Start)
 	}
-	err = c.operate(ctx, "create", "reservation", "ReservationName="+b.Native, start, "EndTime="+printInstant(roundUp(b.End)),
-		"Nodes="+names(b.Nodes), "Users="+b.User, "Flags="+vanishes)
+	b.Account = c.invent()
+	args := []string{"create", "reservation", "ReservationName=" + b.Native, start, "EndTime=" + printInstant(roundUp(b.End)),
+		"Nodes=" + names(b.Nodes), "Users=" + b.User, "Flags=" + vanishes}
+	err = c.operate(ctx, append(args, "Accounts="+b.Account)...)
+	if err != nil && strings.Contains(err.Error(), unknownAccount) {
+		b.Account = ""
+		err = c.operate(ctx, args...)
+	}
 	if err != nil {
 		return "", fmt.Errorf("reserve %s: %w", b.ID, err)
 	}
@@ -92,9 +114,9 @@ func (c *Client) confirm(ctx context.Context, want external.Reservation) error {
 			continue
 		}
 		late := got.Start > max(want.Start, grid.InstantOf(time.Now()))
-		if !sameNodes(got.Nodes, want.Nodes) || got.Cores != nil || late || got.End < want.End || got.User != want.User {
-			return fmt.Errorf("%w: Slurm has made of it %d nodes from %s to %s for %s", grid.ErrInvalid,
-				len(got.Nodes), printInstant(got.Start), printInstant(got.End), got.User)
+		if !sameNodes(got.Nodes, want.Nodes) || got.Cores != nil || late || got.End < want.End || got.User != want.User || got.Account != want.Account {
+			return fmt.Errorf("%w: Slurm has made of it %d nodes from %s to %s for %s (account %s)", grid.ErrInvalid,
+				len(got.Nodes), printInstant(got.Start), printInstant(got.End), got.User, got.Account)
 		}
 		return free(got, all, nil)
 	}
@@ -161,7 +183,7 @@ func (c *Client) ChangeReservation(ctx context.Context, b external.Reservation) 
 	if err := c.operate(ctx, append([]string{"update", "ReservationName=" + b.Native}, changes...)...); err != nil {
 		return fmt.Errorf("change reservation %s: %w", b.ID, err)
 	}
-	b.User = all[at].User
+	b.User, b.Account = all[at].User, all[at].Account
 	if err := c.confirm(ctx, b); err != nil {
 		return fmt.Errorf("change reservation %s: %w", b.ID, err)
 	}

@@ -186,3 +186,44 @@ func TestOnlyOperatorsReserve(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Each reservation has an account of its own: who does not submit under it cannot come in, also as the same user.
+func TestReservationHasAnAccount(t *testing.T) {
+	t.Parallel()
+	cluster, c := reservable(t)
+	var accounts []string
+	for i, id := range []string{"r1", "r2"} {
+		native, err := c.MakeReservation(t.Context(), external.Reservation{ID: id, Nodes: []grid.NodeName{grid.NodeName([]string{"node01", "node02"}[i])}, Start: after(0), End: after(grid.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := reservationOf(t, c, id)
+		if b == nil || !strings.HasPrefix(b.Account, "gb") || slices.Contains(accounts, b.Account) {
+			t.Fatalf("%+v beside %v", b, accounts)
+		}
+		for _, account := range append([]string{"physics"}, accounts...) {
+			out, err := cluster.Command(t.Context(), "sbatch", "--reservation="+native, "--account="+account, "-D", "/", "-o", "/dev/null", "--wrap", "true").CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "Access denied") {
+				t.Errorf("a job of account %s is let in: %s", account, out)
+			}
+		}
+		if out, err := cluster.Command(t.Context(), "sbatch", "--reservation="+native, "-D", "/", "-o", "/dev/null", "--wrap", "true").CombinedOutput(); err == nil {
+			t.Errorf("a job of no account is let in: %s", out)
+		}
+		accounts = append(accounts, b.Account)
+		o := order(t, "sleep 1000")
+		o.Reservation, o.Account = native, "physics"
+		ours := submit(t, c, o)
+		if job := awaitState(t, c, ours, external.Running); job.Reservation != native {
+			t.Errorf("it runs as %+v", job)
+		}
+		if err := c.Remove(t.Context(), "", ours); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := order(t, "true")
+	o.Reservation = "gbroker_r9"
+	if _, err := c.Submit(t.Context(), o); !errors.Is(err, grid.ErrInvalid) {
+		t.Errorf("for one that is not there: %v", err)
+	}
+}

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,13 @@ import (
 
 // Submit runs sbatch, and reads back whether Slurm may requeue the job.
 func (c *Client) Submit(ctx context.Context, o external.Order) (grid.LocalID, error) {
+	if o.Reservation != "" {
+		account, err := c.accountOf(ctx, o.Reservation)
+		if err != nil {
+			return "", fmt.Errorf("submit %s to Slurm: %w", o.Tag, err)
+		}
+		o.Account = cmp.Or(account, o.Account)
+	}
 	args, err := arguments(o)
 	if err != nil {
 		return "", fmt.Errorf("submit %s to Slurm: %w", o.Tag, err)

@@ -65,7 +65,8 @@ func TestSlurmReservationOfAUser(t *testing.T) {
 	eventually(t, slow, "the job of another account is to run after it", func() bool { return stateOf(t, c, outside) == "" || stateOf(t, c, outside) == "R" })
 }
 
-// A job of the account that a reservation is for enters it by its name: its holder is told, and so is the log.
+// A job of the user that a reservation is for enters it by its name and that of its account, and not without: its holder
+// is told, and so is the log.
 func TestSlurmReservationEnteredByName(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
@@ -78,7 +79,12 @@ func TestSlurmReservationEnteredByName(t *testing.T) {
 	if len(names) != 1 {
 		t.Fatalf("Slurm shows %v", names)
 	}
-	intruding := strings.TrimSpace(c.Run(t, "sbatch", "--parsable", "--reservation="+names[0], "--chdir=/", "--output=/dev/null", "--wrap", "true"))
+	if out, err := c.Command(t.Context(), "sbatch", "--reservation="+names[0], "--chdir=/", "--output=/dev/null", "--wrap", "true").CombinedOutput(); err == nil {
+		t.Errorf("by the name alone it is let in: %s", out)
+	}
+	_, account, _ := strings.Cut(c.Run(t, "scontrol", "show", "res", names[0]), "Accounts=")
+	account, _, _ = strings.Cut(account, " ")
+	intruding := strings.TrimSpace(c.Run(t, "sbatch", "--parsable", "--reservation="+names[0], "--account="+account, "--chdir=/", "--output=/dev/null", "--wrap", "true"))
 	s.Kill() // the book is compared at the start, and then at intervals
 	start(t, s)
 	eventually(t, slow, "the holder is told", func() bool {
