@@ -45,6 +45,35 @@ type FlowSubmission struct {
 	Files   []File     `json:"files"` // beside the workflow: those that its tasks need and no task makes
 	// Resumes is a workflow of this home that has ended: what is as it was there is not run again.
 	Resumes FlowID `json:"resumes,omitempty"`
+	// Periodic runs it again and again; null runs it once.
+	Periodic *FlowPeriodic `json:"periodic,omitempty"`
+}
+
+// FlowPeriodic is how often a workflow runs; see workflow.Periodic.
+type FlowPeriodic struct {
+	Rate      int64   `json:"rate"`
+	PerS      float64 `json:"per_s"`
+	Count     int     `json:"count"` // 0: until it is cancelled
+	DeadlineS float64 `json:"deadline_s"`
+}
+
+// Every is what it says.
+func (p *FlowPeriodic) Every() workflow.Periodic {
+	return workflow.Periodic{Rate: p.Rate, Per: seconds(p.PerS), Count: p.Count, Deadline: seconds(p.DeadlineS)}
+}
+
+// FlowPeriods is how a periodic workflow is: instances that have begun, that are under way, have ended well or not, periods that
+// were missed, instances that ended after their deadline, and the ages of what the last thousand left: from the beginning of an instance to its end.
+type FlowPeriods struct {
+	Begun    int     `json:"begun"`
+	Open     int     `json:"open"`
+	Done     int     `json:"done"`
+	Failed   int     `json:"failed"`
+	Missed   int     `json:"missed"`
+	Late     int     `json:"late"`
+	AgeP50S  float64 `json:"age_p50_s"`
+	AgeP99S  float64 `json:"age_p99_s"`
+	AgeMostS float64 `json:"age_most_s"`
 }
 
 // FlowTask is one job of a workflow. A Source in its document is the Target of another task, or one of the files.
@@ -70,6 +99,15 @@ type FlowPart struct {
 func (s *FlowSubmission) Parts(walltime grid.Tick) ([]FlowPart, error) {
 	if len(s.Tasks) < 1 || len(s.Tasks) > MaxFlowTasks || s.Retries < 0 || s.Retries > MaxFlowRetries {
 		return nil, fmt.Errorf("%w: a workflow of %d tasks and %d retries: 1 to %d tasks, at most %d retries", grid.ErrInvalid, len(s.Tasks), s.Retries, MaxFlowTasks, MaxFlowRetries)
+	}
+	if s.Periodic != nil {
+		every := s.Periodic.Every()
+		if err := every.Check(); err != nil {
+			return nil, fmt.Errorf("%w: periodic: %w", grid.ErrInvalid, err)
+		}
+		if s.Resumes != "" {
+			return nil, fmt.Errorf("%w: a periodic workflow goes on from no other", grid.ErrInvalid)
+		}
 	}
 	made, twice, err := s.made()
 	if err != nil {
@@ -167,10 +205,11 @@ type FlowStatus struct {
 	Submitted Time           `json:"submitted"`
 	Begun     Time           `json:"begun"` // of this run
 	Ended     Time           `json:"ended"`
-	PlannedS  float64        `json:"planned_s"`  // makespan of this run, as it was planned first
-	BoundS    float64        `json:"bound_s"`    // lower bound of that
-	MakespanS float64        `json:"makespan_s"` // as it was; 0 before the end
-	PlansMade int            `json:"plans_made"` // in this run
+	PlannedS  float64        `json:"planned_s"`         // makespan of this run, as it was planned first
+	BoundS    float64        `json:"bound_s"`           // lower bound of that
+	MakespanS float64        `json:"makespan_s"`        // as it was; 0 before the end
+	PlansMade int            `json:"plans_made"`        // in this run
+	Periods   *FlowPeriods   `json:"periods,omitempty"` // of a periodic one, whose tasks are those of the last instance that ended
 	Tasks     []FlowTaskView `json:"tasks,omitempty"`
 	Edges     [][2]int       `json:"edges,omitempty"` // from task, to task
 }

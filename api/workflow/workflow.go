@@ -5,6 +5,7 @@
 //	workflow: 1                    # the version of this form
 //	name: words
 //	retries: 2                     # of a rerunnable task that has failed; 0 if it is not said
+//	periodic: {rate: 2, per: 1s, count: 240, deadline: 3s}   # again and again; per, count and deadline may be left out
 //	tasks:
 //	  - name: split
 //	    command: [sh, -c, "split -n 2 text.txt part."]
@@ -51,6 +52,7 @@ type Workflow struct {
 	Name    string
 	Retries int
 	Tasks   []Task
+	Every   *Periodic // nil runs once
 }
 
 // Task is one of a workflow.

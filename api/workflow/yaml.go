@@ -20,6 +20,12 @@ type written struct {
 	Name     string        `yaml:"name"`
 	Retries  int           `yaml:"retries"`
 	Tasks    []writtenTask `yaml:"tasks"`
+	Periodic *struct {
+		Rate     int64 `yaml:"rate"`
+		Per      span  `yaml:"per"`
+		Count    int   `yaml:"count"`
+		Deadline span  `yaml:"deadline"`
+	} `yaml:"periodic"`
 }
 
 type writtenTask struct {
@@ -125,6 +131,12 @@ func readYAML(file string, text []byte) (*Workflow, where, error) {
 		return nil, nil, &Mistake{File: file, Text: fmt.Sprintf("retries: %d: 0 to 100", form.Retries)}
 	}
 	w := &Workflow{Name: form.Name, Retries: form.Retries}
+	if p := form.Periodic; p != nil {
+		w.Every = &Periodic{p.Rate, time.Duration(p.Per), p.Count, time.Duration(p.Deadline)}
+		if err := w.Every.Check(); err != nil {
+			return nil, nil, &Mistake{File: file, Text: "periodic: " + err.Error()}
+		}
+	}
 	for i, t := range form.Tasks {
 		n := 0
 		for _, is := range []bool{len(t.Command) > 0, t.Script != "", t.JSDL != ""} {

@@ -82,6 +82,10 @@ func tasksText(s *api.FlowStatus) string {
 
 func printFlow(w io.Writer, s *api.FlowStatus) error {
 	fmt.Fprintf(w, "workflow  %s\nname      %s\nstate     %s\ntasks     %s\n", s.ID, dash(printable(s.Name)), s.State, tasksText(s))
+	if p := s.Periods; p != nil {
+		fmt.Fprintf(w, "periods   %d begun, %d under way, %d well, %d failed, %d missed, %d after their deadline\n", p.Begun, p.Open, p.Done, p.Failed, p.Missed, p.Late)
+		fmt.Fprintf(w, "age       median %.3f s, p99 %.3f s, most %.3f s\n", p.AgeP50S, p.AgeP99S, p.AgeMostS)
+	}
 	if s.PlannedS > 0 {
 		fmt.Fprintf(w, "planned   %.1f s, lower bound %.1f s, %d plans made\n", s.PlannedS, s.BoundS, s.PlansMade)
 	}

@@ -97,6 +97,9 @@ func handInFlow(cmd *cobra.Command, c *api.Client, file string, resumes api.Flow
 // submissionOf makes documents of the tasks, and finds the files beside the workflow.
 func submissionOf(w *workflow.Workflow, folder *os.Root) (api.FlowSubmission, error) {
 	sub := api.FlowSubmission{Name: w.Name, Retries: w.Retries}
+	if e := w.Every; e != nil {
+		sub.Periodic = &api.FlowPeriodic{Rate: e.Rate, PerS: e.Per.Seconds(), Count: e.Count, DeadlineS: e.Deadline.Seconds()}
+	}
 	made := map[string]bool{}
 	for i := range w.Tasks {
 		t := &w.Tasks[i]

@@ -254,7 +254,7 @@ func (f *flow) open(ctx context.Context, in *input) (io.ReadCloser, error) {
 	if in.job != "" {
 		return f.keeper.config.Jobs.Output(ctx, f.who(), in.job, in.from)
 	}
-	file, err := os.OpenInRoot(filepath.Join(f.folder, "in"), filepath.FromSlash(in.from))
+	file, err := os.OpenInRoot(f.inputsFolder(), filepath.FromSlash(in.from))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: the file %s of the workflow is gone", grid.ErrInvalid, in.from)
 	}

@@ -39,6 +39,10 @@ type flow struct {
 	plannedAt time.Duration    // after the beginning of the run
 }
 
+func newFlow(k *Keeper, parts []api.FlowPart) *flow {
+	return &flow{keeper: k, parts: parts, wake: make(chan struct{}, 1), stray: make(chan struct{}, 1), over: make(chan struct{})}
+}
+
 // identify has the sizes that are said of what tasks leave.
 func (f *flow) identify() {
 	f.leaves = make([]map[string]int64, len(f.parts))
@@ -96,6 +100,9 @@ func (f *flow) start(from string) (begun bool, err error) {
 	f.reset()
 	f.rec.State, f.rec.Cancelled, f.rec.Begun, f.rec.Ended, f.rec.Plans, f.rec.Planned = running, false, f.keeper.config.Now(), 0, 0, 0
 	f.rec.Run++
+	if f.rec.Periods != nil {
+		f.rec.Periods = &periods{Open: map[int]bool{}}
+	}
 	if err := f.save(); err != nil {
 		f.rec = before
 		return false, err
@@ -141,9 +148,20 @@ func (f *flow) run(ctx context.Context) {
 	ends := make(chan outcome)
 	look := time.NewTicker(lookAtSites)
 	defer look.Stop()
-	f.plan(ctx)
+	if f.spec.Parent == "" { // that of a periodic workflow plans for its instances
+		planned := make(chan struct{})
+		under.Go(func() {
+			f.plan(ctx)
+			close(planned)
+			f.replans(ctx)
+		})
+		select {
+		case <-planned:
+		case <-time.After(planLimit): // a site does not answer: what can begin does not wait for that
+		case <-ctx.Done():
+		}
+	}
 	f.cancelJobs(ctx)
-	under.Go(func() { f.replans(ctx) })
 	for {
 		for _, i := range f.due() {
 			if !given[i] {
@@ -179,6 +197,7 @@ func (f *flow) run(ctx context.Context) {
 // How often a run looks which sites can be had and what is late, and asks the sites for estimates.
 const (
 	lookAtSites = 5 * time.Second
+	planLimit   = time.Second // for which the beginning of a run waits for its plan
 	askSites    = 30 * time.Second
 )
 
@@ -326,7 +345,7 @@ func (f *flow) status() api.FlowStatus {
 	r := &f.rec
 	s := api.FlowStatus{
 		ID: f.spec.ID, Name: f.spec.Submission.Name, User: f.spec.User, State: r.State, Cancelled: r.Cancelled, Run: r.Run, States: map[string]int{},
-		Submitted: api.Time(f.spec.At), Begun: api.Time(r.Begun), Ended: api.Time(r.Ended), PlannedS: r.Planned.Seconds(), BoundS: r.Bound.Seconds(), PlansMade: r.Plans,
+		Submitted: api.Time(f.spec.At), Begun: api.Time(r.Begun), Ended: api.Time(r.Ended), PlannedS: r.Planned.Seconds(), BoundS: r.Bound.Seconds(), PlansMade: r.Plans, Periods: r.Periods.view(),
 	}
 	if r.Ended != 0 && r.Begun != 0 {
 		s.MakespanS = (r.Ended - r.Begun).Seconds()

@@ -101,7 +101,11 @@ func (k *Keeper) begin(f *flow) {
 	n := int(f.runs.Load())
 	if ctx := k.ctx; ctx != nil && ctx.Err() == nil && f.begun != n {
 		f.begun = n
-		k.running.Go(func() { f.run(ctx) })
+		run := f.run
+		if f.spec.Submission.Periodic != nil {
+			run = f.runPeriods
+		}
+		k.running.Go(func() { run(ctx) })
 	}
 }
 
@@ -122,7 +126,7 @@ func (k *Keeper) SubmitFlow(_ context.Context, who api.Identity, s api.FlowSubmi
 	defer k.taking.Unlock()
 	open := 0
 	for _, f := range k.all() {
-		if f.spec.User != who.Name {
+		if f.spec.User != who.Name || f.spec.Parent != "" {
 			continue
 		}
 		if f.spec.Submission.Key == s.Key {
@@ -178,7 +182,7 @@ func (k *Keeper) room(user string, s api.FlowSubmission) error {
 	documents, files := sizes(&s)
 	var over []*flow // that have ended
 	for _, f := range k.all() {
-		if f.spec.User != user {
+		if f.spec.User != user || f.spec.Parent != "" {
 			continue
 		}
 		d, b := sizes(&f.spec.Submission)
@@ -214,9 +218,12 @@ func (k *Keeper) make(who api.Identity, s api.FlowSubmission, parts []api.FlowPa
 	if err != nil {
 		return nil, err
 	}
-	f := &flow{keeper: k, parts: parts, wake: make(chan struct{}, 1), stray: make(chan struct{}, 1), over: make(chan struct{})}
+	f := newFlow(k, parts)
 	f.spec = spec{ID: api.NewFlowID(k.config.Site, ulid), User: who.Name, Submission: s, At: k.config.Now()}
 	f.rec = record{State: coming, Memo: map[string]grid.JobID{}, Files: map[string]string{}}
+	if s.Periodic != nil {
+		f.rec.Periods = &periods{Open: map[int]bool{}}
+	}
 	if s.Resumes != "" {
 		old, err := k.flow(who, s.Resumes)
 		if err != nil {
@@ -282,7 +289,7 @@ func (k *Keeper) Flow(_ context.Context, who api.Identity, id api.FlowID) (api.F
 // Flows are those that who may see, the oldest first.
 func (k *Keeper) Flows(_ context.Context, who api.Identity) (list []api.FlowStatus, err error) {
 	for _, f := range k.all() {
-		if who.Administrator || f.spec.User == who.Name {
+		if f.spec.Parent == "" && (who.Administrator || f.spec.User == who.Name) {
 			s := f.status()
 			s.Tasks, s.Edges = nil, nil
 			list = append(list, s)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -170,6 +171,9 @@ func (b *broker) Output(_ context.Context, _ api.Identity, id grid.JobID, path s
 	return io.NopCloser(bytes.NewReader(text)), nil
 }
 
+// serial numbers the workflows of all keepers.
+var serial atomic.Int64
+
 var bob = api.Identity{Name: "bob"}
 
 // keeper is one life of a Keeper in a folder; stop ends it as abruptly as one can within a process.
@@ -180,10 +184,9 @@ func keeper(t *testing.T, folder string, b *broker) (k *Keeper, stop func()) {
 
 func keeperOf(t *testing.T, folder string, b Jobs) (k *Keeper, stop func()) {
 	t.Helper()
-	n := 0
 	k, err := New(Config{
 		Folder: folder, Jobs: b, Site: "home", Walltime: grid.Minute, Now: func() grid.Tick { return grid.InstantOf(time.Now()) },
-		NewID: func() (string, error) { n++; return fmt.Sprintf("01ABCDEFGHJKMNPQRSTVWX%04d", n+1000), nil }, Log: slog.New(slog.DiscardHandler), Keep: grid.Day,
+		NewID: func() (string, error) { return fmt.Sprintf("01ABCDEFGHJKMNPQRS%08d", serial.Add(1)), nil }, Log: slog.New(slog.DiscardHandler), Keep: grid.Day,
 	})
 	if err != nil {
 		t.Fatal(err)

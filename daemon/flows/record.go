@@ -24,6 +24,9 @@ type spec struct {
 	User       string
 	Submission api.FlowSubmission
 	At         grid.Tick
+	// Of an instance of a periodic workflow.
+	Parent api.FlowID `json:",omitempty"`
+	Number int        `json:",omitempty"`
 }
 
 // record is how far a workflow is.
@@ -39,6 +42,7 @@ type record struct {
 	Tasks     []task
 	Memo      map[string]grid.JobID // by digest: a job that has ended well
 	Files     map[string]string     // hashes, by name
+	Periods   *periods              `json:",omitempty"` // of a periodic one
 }
 
 // States of a workflow.
@@ -100,7 +104,8 @@ func (k *Keeper) load() error {
 	}
 	for _, e := range list {
 		folder := filepath.Join(k.config.Folder, e.Name())
-		f := &flow{keeper: k, folder: folder, wake: make(chan struct{}, 1), stray: make(chan struct{}, 1), over: make(chan struct{})}
+		f := newFlow(k, nil)
+		f.folder = folder
 		err := errors.Join(read(folder, "spec.json", &f.spec), read(folder, "state.json", &f.rec))
 		if _, bad := os.Stat(filepath.Join(folder, "spec.json")); errors.Is(bad, fs.ErrNotExist) {
 			if err := os.RemoveAll(folder); err != nil { // it was not answered for

@@ -1,0 +1,85 @@
+package workflow
+
+import (
+	"fmt"
+	"time"
+
+	"gbroker/flow"
+)
+
+// Periodic is how often a workflow runs: instance k begins floor(k Per / Rate) microseconds after the first, so that no period drifts.
+type Periodic struct {
+	Rate     int64         // times in each Per
+	Per      time.Duration // 0 is a second
+	Count    int           // instances in all; 0 is until it is cancelled
+	Deadline time.Duration // of each, from its beginning; 0 is none
+}
+
+// Bounds of a periodic workflow: the least time between two instances, and how many there may be.
+const (
+	LeastPeriod  = 100 * time.Millisecond
+	MaxInstances = flow.MaxInstances
+)
+
+// Check says what is wrong.
+func (p *Periodic) Check() error {
+	switch {
+	case p.Rate < 1 || p.Rate > 1e6 || p.Per < 0 || p.Per > 366*24*time.Hour || p.Period() < LeastPeriod:
+		return fmt.Errorf("%d times in %s: at most once in %s", p.Rate, p.per(), LeastPeriod)
+	case p.Count < 0 || p.Count > MaxInstances || p.Deadline < 0:
+		return fmt.Errorf("%d instances with a deadline of %s: 0 to %d", p.Count, p.Deadline, MaxInstances)
+	}
+	return nil
+}
+
+func (p *Periodic) per() time.Duration {
+	if p.Per == 0 {
+		return time.Second
+	}
+	return p.Per
+}
+
+// Period is the mean time between two instances.
+func (p *Periodic) Period() time.Duration { return p.per() / time.Duration(max(p.Rate, 1)) }
+
+// Instant is when an instance begins, after the first.
+func (p *Periodic) Instant(k int) time.Duration {
+	v := flow.Vertex{Rate: p.Rate, Per: micro(p.per())}
+	return spanOf(v.Instant(k))
+}
+
+// plannedInstances is how many instances are planned to see whether the sites sustain the rate.
+const plannedInstances = 40
+
+// PlanPeriodic plans the instances of a workflow beside each other: by instance and task, the site. An error that wraps
+// flow.ErrOverload names what is short.
+func (w *Workflow) PlanPeriodic(places []Place, every *Periodic) (sites [][]string, err error) {
+	g, p := w.Graph(places, nil)
+	source := len(w.Tasks) // the files: what a task that needs no other waits for, is its period
+	g.Vertices[source].Rate, g.Vertices[source].Per = every.Rate, micro(every.per())
+	fed := make([]bool, len(g.Vertices))
+	for _, e := range g.Edges {
+		fed[e.To] = true
+	}
+	for i := range w.Tasks {
+		if !fed[i] {
+			g.Edges = append(g.Edges, flow.Edge{From: source, To: i})
+		}
+	}
+	n := plannedInstances
+	if every.Count > 0 {
+		n = min(n, every.Count)
+	}
+	list, err := flow.PlanPeriodic(g, p, flow.Pipeline{Count: n, Deadline: micro(every.Deadline)})
+	if err != nil {
+		return nil, fmt.Errorf("planning: %w", err)
+	}
+	for _, i := range list {
+		row := make([]string, len(w.Tasks))
+		for k := range row {
+			row[k] = places[i.Placements[k].Executor].Name
+		}
+		sites = append(sites, row)
+	}
+	return sites, nil
+}
