@@ -124,13 +124,23 @@ func (b *Broker) Accuracy() core.Accuracy {
 	return core.Accuracy{}
 }
 
-// Job is the durable record of a job, or what its group knows of it; known is false where there is neither.
+// Job is the durable record of a job, or what its group knows of it; known is false where there is neither. The texts of its
+// program may be missing: see Whole.
 func (b *Broker) Job(ctx context.Context, id grid.JobID) (r grid.Record, known bool, err error) {
 	if r, known, err = b.view.get(ctx, id); err != nil || known {
 		return r, known, err
 	}
 	r, known = b.groups.outline(id)
 	return r, known, nil
+}
+
+// Whole is the durable record of a job with the texts of its program, its arguments and environment.
+func (b *Broker) Whole(ctx context.Context, id grid.JobID) (grid.Record, error) {
+	r, err := b.view.load(ctx, id)
+	if err != nil {
+		return r, fmt.Errorf("reading the document of job %s: %w", id, err)
+	}
+	return r, nil
 }
 
 // Count gives how many records, of jobs that are not archived, what says something of, by what it says.

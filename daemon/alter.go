@@ -67,6 +67,9 @@ func (s service) resubmitHere(ctx context.Context, who api.Identity, id grid.Job
 	if err := s.site.stager.HasInputs(id, r.Job.Inputs); err != nil {
 		return r, fmt.Errorf("%w: the files of job %s are not here any more (%w): hand its document in with `gclient submit`", grid.ErrNotFound, id, err)
 	}
+	if r, err = s.site.broker.Whole(ctx, id); err != nil {
+		return r, err
+	}
 	n := api.NewJob{Key: key, Job: r.Job, QueueAnyway: r.Anyway}
 	t := &n.Job.Terms
 	t.NotBefore, t.Deadline, t.Held, t.After = 0, 0, false, nil
