@@ -32,7 +32,7 @@ output has come home, and over a restart of the broker of up to a minute. Where 
 its output begins anew; that is said on stderr, as is where the job is.
 
 Of jobs of a group, as GROUP[3-10,12], and of the parts of a job over several sites, it prints one after the other;
--f follows the first part.
+-f prints the lines of all parts as they come, each behind the name of its site.
 
 Of a job that has not started it prints nothing, and ends with exit code 3 unless -f is given.`,
 		Example: `  gclient logs -f xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF
@@ -45,16 +45,15 @@ Of a job that has not started it prints nothing, and ends with exit code 3 unles
 				return cli.BadUsage("--stderr and --file: name one of them")
 			}
 			l := &reader{cmd: cmd, to: cmd.OutOrStdout(), client: c, id: id, follow: follow, at: api.LogQuery{Error: failed, File: file}}
+			if follow {
+				return l.all(cmd.Context())
+			}
 			s, err := c.Job(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
-			parts := partsOf(&s)
-			if !follow && len(parts) > 0 {
+			if parts := partsOf(&s); len(parts) > 0 {
 				return logsOf(cmd, c, parts, *l)
-			}
-			if len(parts) > 0 {
-				l.id = parts[0]
 			}
 			return l.run(cmd.Context())
 		}), func(cmd *cobra.Command, c *api.Client, ids []grid.JobID, _ []string) error {

@@ -154,7 +154,7 @@ func printBoth(cmd *cobra.Command, c *api.Client, id grid.JobID) error {
 	}
 	ended := make(chan error, len(both))
 	for _, l := range both {
-		go func() { ended <- l.run(ctx) }()
+		go func() { ended <- l.all(ctx) }()
 	}
 	var failed error
 	for range both {
