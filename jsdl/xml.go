@@ -261,8 +261,10 @@ func (x *xmlReader) characters(t *token) error {
 	return nil
 }
 
-// add takes more text directly inside the element.
+// add takes more text directly inside the element. It is copied: a job that has a name of its document is not to keep all of
+// that in memory.
 func (e *element) add(text string) {
+	text = strings.Clone(text)
 	switch {
 	case e.text == "":
 		e.text = text
@@ -386,7 +388,7 @@ func (x *xmlReader) readAttributes(e *element, attributes []tagAttribute) {
 		}
 		seen = append(seen, expanded{space, a.name.local})
 		if !declares {
-			e.attributes = append(e.attributes, attribute{space, a.name.local, a.value})
+			e.attributes = append(e.attributes, attribute{space, a.name.local, strings.Clone(a.value)})
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (s *System) Submit(_ context.Context, sub grid.Submission) (grid.LocalID, e
 		return "", fmt.Errorf("%w: submitting %s: the queue holds %d jobs already", grid.ErrUnavailable, sub.ID, len(s.known))
 	}
 	e := &entry{spec: s.specify(sub)}
-	if err := s.spool(e.spec); err != nil {
+	if err := s.spool(e); err != nil {
 		return "", fmt.Errorf("submitting %s: %w", sub.ID, err)
 	}
 	s.known[sub.ID] = e

@@ -38,7 +38,7 @@ func (s *System) setHeld(at grid.AttemptID, held bool) error {
 		return nil
 	}
 	e.spec.Held = held
-	if err := s.spool(e.spec); err != nil {
+	if err := s.spool(e); err != nil {
 		e.spec.Held = !held
 		return err
 	}

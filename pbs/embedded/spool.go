@@ -1,7 +1,9 @@
 package embedded
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,8 +23,35 @@ func (s *System) spoolFile(at grid.AttemptID) string {
 	return filepath.Join(s.jobs, at.Tag()+spoolSuffix)
 }
 
-// spool writes a job's file.
-func (s *System) spool(spec *supervise.Spec) error {
+// errLost is of a job whose file is gone or damaged: nobody here has its program any more.
+var errLost = errors.New("it cannot be read in the spool")
+
+// spool writes a job's file, which alone has what its program is given from then on: that may be a mebibyte, and is
+// needed by its supervisor only. s.mu is held.
+func (s *System) spool(e *entry) error {
+	whole := *e.spec
+	if e.spooled {
+		was, err := supervise.Read(s.spoolFile(whole.ID))
+		switch passing := new(fs.PathError); {
+		case errors.As(err, &passing) && !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("%w: spooling %s again: %w", grid.ErrUnavailable, whole.ID, err)
+		case err != nil:
+			return fmt.Errorf("spooling %s again: %w: %w", whole.ID, errLost, err)
+		}
+		whole.Program, whole.Base = was.Program, was.Base
+	}
+	if err := s.write(&whole); err != nil {
+		return err
+	}
+	e.shorten()
+	return nil
+}
+
+func (e *entry) shorten() {
+	e.spec.Program, e.spec.Base, e.spooled = grid.Program{}, nil, true
+}
+
+func (s *System) write(spec *supervise.Spec) error {
 	data, err := spec.Encode()
 	if err != nil {
 		return err
@@ -76,6 +105,7 @@ func (s *System) loadFile(name string) {
 	}
 	s.sequence = max(s.sequence, spec.Sequence)
 	e := &entry{spec: spec}
+	e.shorten()
 	token, taken, err := control.ReadToken(spec.Control, spec.ID)
 	if err != nil {
 		// It cannot start while that is so; if it has started, its supervisor goes on.

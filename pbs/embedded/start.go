@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,6 +40,12 @@ func (s *System) pass(ctx context.Context) (next grid.Tick) {
 	chosen, next := s.choose()
 	for _, e := range chosen {
 		child, err := s.launch(e)
+		if errors.Is(err, errLost) {
+			s.log.Error("a waiting job is gone from the spool; the broker will submit it again", zap.Stringer("attempt", e.spec.ID), zap.Error(err))
+			s.drop(e.spec.ID)
+			s.config.Changed(e.spec.ID)
+			continue
+		}
 		if err != nil {
 			s.log.Error("a job's supervisor cannot be started", zap.Stringer("attempt", e.spec.ID), zap.Error(err))
 			s.again(e, err)
@@ -139,7 +146,7 @@ func (s *System) respool(e *entry, group string) error {
 		}
 		return nil // the supervisor will find no file, and nothing is lost by that
 	}
-	return s.spool(e.spec)
+	return s.spool(e)
 }
 
 // again puts a job back into the queue whose supervisor did not get as far as the

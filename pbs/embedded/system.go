@@ -44,7 +44,8 @@ var _ pbs.System = (*System)(nil)
 
 // entry is a job that waits or runs.
 type entry struct {
-	spec    *supervise.Spec
+	spec    *supervise.Spec // once it is spooled, without what its program is given (spool.go)
+	spooled bool
 	waiting bool
 	// overtaken is how many that stood behind it were started while it waited.
 	overtaken int

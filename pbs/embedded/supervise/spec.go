@@ -237,7 +237,7 @@ func Decode(data []byte) (*Spec, error) {
 		if !ok {
 			return nil, fmt.Errorf("%.40q is no record", record)
 		}
-		if err := d.set(key, value); err != nil {
+		if err := d.set(key, strings.Clone(value)); err != nil { // who keeps one value does not keep the file
 			return nil, fmt.Errorf("record %q: %w", key, err)
 		}
 	}
