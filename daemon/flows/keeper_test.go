@@ -35,6 +35,8 @@ type broker struct {
 	waits map[string]time.Duration // that the sites estimate, by name
 	sites []string                 // beside home
 	runs  time.Duration            // how long each job runs
+
+	breaks func() bool // a job that ends has failed
 }
 
 func newBroker() *broker {
@@ -90,7 +92,7 @@ func (b *broker) start(r *grid.Record) {
 			return
 		}
 		r.State, r.Finished = grid.Completed, grid.InstantOf(time.Now())
-		if b.fail[r.Job.Name] {
+		if b.fail[r.Job.Name] || b.breaks != nil && b.breaks() {
 			r.ExitCode = 1
 		}
 		for _, o := range r.Job.Outputs {
