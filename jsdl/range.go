@@ -18,11 +18,6 @@ type interval struct {
 	lowOpen, highOpen bool
 }
 
-// has tells that v lies in it.
-func (i interval) has(v float64) bool {
-	return (v > i.low || v == i.low && !i.lowOpen) && (v < i.high || v == i.high && !i.highOpen)
-}
-
 // maxTerms bounds the terms of one RangeValue.
 const maxTerms = 16
 
@@ -217,9 +212,6 @@ func (a *allowed) limit(most int64) int64 {
 	}
 	return lower
 }
-
-// bounded tells that the set asks for more than nothing.
-func (a *allowed) asks() bool { return a.least(1, 1) > 1 }
 
 // String shows the set as in "4", "4 to 8" or "4 or 8".
 func (a *allowed) String() string {

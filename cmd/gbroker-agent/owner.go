@@ -16,9 +16,10 @@ import (
 func joinCommand() *cobra.Command {
 	var dir, name string
 	cmd := &cobra.Command{
-		Use:   "join --dir DIR CODE",
-		Short: "Make this computer one of a pool, by a code of its operator",
-		Args:  cobra.ExactArgs(1),
+		Use:     "join --dir DIR CODE",
+		Example: "  gbroker-agent join --dir ~/agent \"$(cat code)\"",
+		Short:   "Make this computer one of a pool, by a code of its operator",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if name == "" {
 				host, err := os.Hostname()
@@ -45,9 +46,10 @@ func joinCommand() *cobra.Command {
 func statusCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
-		Use:   "status --dir DIR",
-		Short: "Say what the agent does",
-		Args:  cobra.NoArgs,
+		Use:     "status --dir DIR",
+		Example: "  gbroker-agent status --dir ~/agent",
+		Short:   "Say what the agent does",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := agent.ReadState(dir)
 			if err != nil {
@@ -76,7 +78,8 @@ func pauseCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use: "pause --dir DIR", Short: "Let nothing run until resume: jobs are suspended at once", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return os.WriteFile(agent.PauseFile(dir), nil, 0o644) },
+		Example: "  gbroker-agent pause --dir ~/agent",
+		RunE:    func(*cobra.Command, []string) error { return os.WriteFile(agent.PauseFile(dir), nil, 0o644) },
 	}
 	folder(cmd, &dir)
 	return cmd
@@ -86,6 +89,7 @@ func resumeCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use: "resume --dir DIR", Short: "End a pause", Args: cobra.NoArgs,
+		Example: "  gbroker-agent resume --dir ~/agent",
 		RunE: func(*cobra.Command, []string) error {
 			if err := os.Remove(agent.PauseFile(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
@@ -101,7 +105,8 @@ func leaveCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use: "leave --dir DIR", Short: "Leave the pool for good", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return agent.Leave(cmd.Context(), dir) },
+		Example: "  gbroker-agent leave --dir ~/agent",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return agent.Leave(cmd.Context(), dir) },
 	}
 	folder(cmd, &dir)
 	return cmd

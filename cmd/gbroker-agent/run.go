@@ -35,8 +35,9 @@ func folder(cmd *cobra.Command, to *string) {
 func runCommand() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
-		Use:   "run --dir DIR",
-		Short: "Run jobs of the pool while the owner does not need the computer",
+		Use:     "run --dir DIR",
+		Example: "  gbroker-agent run --dir ~/agent",
+		Short:   "Run jobs of the pool while the owner does not need the computer",
 		Long: `run serves the pool until it gets SIGTERM or SIGINT; then what runs is ended. All that
 the flags leave out is measured, or as little as the owner would give unasked.`,
 		Args: cobra.NoArgs,

@@ -82,9 +82,6 @@ var kindNames = [kinds]string{
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Kinds lists the names of all kinds.
-func Kinds() []string { return kindNames[:] }
-
 // rates says how much of each kind there is. Of Partition, OneWay, FalseWord, DiskFull,
 // SlowDisk, Crash, PowerCut, Pause, SiteGone, JournalLost, JournalRestored, TailLost, MachineRestored, DuplicateInstance, ControlUnreadable, ClockStep,
 // Drain, Forgotten, Fenced, MemberRemoved and MemberJoins

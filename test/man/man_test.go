@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-var least = map[string]int{"gclient": 14, "gbroker": 15, "gsim": 5}
+var least = map[string]int{"gclient": 14, "gbroker": 15, "gsim": 5, "gbroker-agent": 6}
 
 // sources reads what the programs' commands are made of: so go test knows what a kept result depends on.
 func sources(t *testing.T) {
@@ -36,22 +36,31 @@ func TestEveryCommandHasAPage(t *testing.T) {
 	for program, n := range least {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
-			dir, exe := t.TempDir(), filepath.Join(t.TempDir(), program)
-			if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", exe, "gbroker/cmd/"+program).CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			if out, err := exec.CommandContext(t.Context(), exe, "man", dir).CombinedOutput(); err != nil || len(out) > 0 {
-				t.Fatalf("%v: %s", err, out)
-			}
-			pages, err := filepath.Glob(filepath.Join(dir, program+"*.1"))
-			if err != nil || len(pages) < n {
-				t.Fatalf("%d pages, %v", len(pages), err)
+			pages := manual(t, program)
+			if len(pages) < n {
+				t.Fatalf("%d pages", len(pages))
 			}
 			for _, p := range pages {
 				check(t, p)
 			}
 		})
 	}
+}
+
+// manual builds a program and has it write its pages.
+func manual(t *testing.T, program string) []string {
+	dir, exe := t.TempDir(), filepath.Join(t.TempDir(), program)
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", exe, "gbroker/cmd/"+program).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if out, err := exec.CommandContext(t.Context(), exe, "man", dir).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	pages, err := filepath.Glob(filepath.Join(dir, program+"*.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages
 }
 
 var codes = regexp.MustCompile(`(?m)^\.SH EXIT STATUS\n.*[0-9]`)
