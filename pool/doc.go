@@ -31,6 +31,9 @@
 //	ecp-fcfs  a computer, drawn by chance, takes the oldest job that it ends in time
 //	edf       the job with the earliest deadline first, to the weakest computer that ends it in time
 //	slack     the same, the least slack first
+//	best      the same, the job first that needs the highest performance from now on; also of computers that are
+//	          busy: the job then waits, if the weakest that is free is more than half as strong again. Where that
+//	          leaves a job late that could be in time, edf
 //
 // A higher priority goes before all of these. In time means: with the work longer by the safety margin.
 // A job without a deadline is in time everywhere. A dedicated computer belongs to nobody; the rules of

@@ -26,7 +26,12 @@ func (s *System) pass() {
 		if len(p.Shares) != 1 { // narrow leaves no other
 			continue
 		}
-		s.give(e, computers[p.Shares[0].Node])
+		c := computers[p.Shares[0].Node]
+		if !c.alone(e) { // another was given it in this pass
+			s.kick()
+			continue
+		}
+		s.give(e, c)
 		s.queue = slices.DeleteFunc(s.queue, func(o *entry) bool { return o == e })
 	}
 }
@@ -53,12 +58,12 @@ func (e *entry) whole() grid.Demand {
 	return d
 }
 
-// narrow is the demand as one piece, on the computers that may have it now.
-func (s *System) narrow(e *entry, computers []*computer) grid.Demand {
+// narrow is the demand as one piece, on the computers that may have it now, or ever.
+func (s *System) narrow(e *entry, computers []*computer, ever bool) grid.Demand {
 	d := e.whole()
 	var may []string
 	for _, c := range computers {
-		if c.admits(e) && !e.refusals[c.name].After(time.Now()) {
+		if c.admits(e) && (ever || c.alone(e)) && !e.refusals[c.name].After(time.Now()) {
 			may = append(may, c.name)
 		}
 	}
@@ -91,7 +96,7 @@ func (s *System) refuse(e *entry) error {
 	if _, r := plan.Form(shot, e.Demand); r != nil || e.Demand.DistinctNodes && e.pieces() > 1 {
 		return fmt.Errorf("%w: it asks for several nodes, and a job of a pool runs on one computer", grid.ErrInvalid)
 	}
-	if r := plan.Refuse(shot, plan.Question{Demand: s.narrow(e, computers), Queue: e.Queue, Limit: grid.Tick(e.Assignment.Limit)}); r != nil {
+	if r := plan.Refuse(shot, plan.Question{Demand: s.narrow(e, computers, true), Queue: e.Queue, Limit: grid.Tick(e.Assignment.Limit)}); r != nil {
 		return fmt.Errorf("%w: no computer of pool %s can run it: %s (asked %s, available %s)", grid.ErrInvalid, s.config.Site.Name, r.Reason, r.Asked, r.Available)
 	}
 	return nil

@@ -80,6 +80,16 @@ func (c *computer) admits(e *entry) bool {
 	return (!e.Assignment.Network || c.facts.Network) && e.Demand.Disk <= c.facts.Disk
 }
 
+// alone tells that nobody else's jobs are on a computer: all that run at a time do so under one account.
+func (c *computer) alone(e *entry) bool {
+	for _, o := range c.jobs {
+		if o.Assignment.Owner != e.Assignment.Owner {
+			return false
+		}
+	}
+	return true
+}
+
 func (s *System) computerFile(name string) string {
 	return filepath.Join(s.config.Spool, "computers", name+recordSuffix)
 }

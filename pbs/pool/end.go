@@ -18,7 +18,13 @@ func (s *System) finish(e *entry, end control.End, used grid.Usage) error {
 			s.log.Warn("the usage of a job cannot be written", zap.Stringer("attempt", e.id), zap.Error(err))
 		}
 	}
+	s.mu.Lock()
+	e.ending = true
+	s.mu.Unlock()
 	if err := control.WriteEnd(e.Control, e.id, end); err != nil {
+		s.mu.Lock()
+		e.ending = false
+		s.mu.Unlock()
 		return err
 	}
 	s.mu.Lock()
@@ -60,7 +66,14 @@ func (s *System) close(e *entry, end control.End) {
 func (s *System) grant(c *computer, tag, stint string) (line.Granted, error) {
 	s.mu.Lock()
 	e := c.jobs[tag]
-	if e == nil || e.killed {
+	s.mu.Unlock()
+	if e == nil {
+		return line.Granted{Why: "the job is not this computer's"}, nil
+	}
+	e.granting.Lock() // else the grant of a computer that was too late may be written over another's
+	defer e.granting.Unlock()
+	s.mu.Lock()
+	if c.jobs[tag] != e || e.killed {
 		s.mu.Unlock()
 		return line.Granted{Why: "the job is not this computer's"}, nil
 	}
@@ -122,8 +135,13 @@ func clamp(at, earliest grid.Tick) grid.Tick { return min(max(at, earliest), con
 func (s *System) held(c *computer, tag, stint string) (*entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.holds(c, tag, stint)
+}
+
+// holds is held, with s.mu.
+func (s *System) holds(c *computer, tag, stint string) (*entry, error) {
 	e := c.jobs[tag]
-	if e == nil || e.stint == "" || e.stint != stint {
+	if e == nil || e.ending || e.stint == "" || e.stint != stint {
 		return nil, fmt.Errorf("%w: job %s is not this computer's", grid.ErrForbidden, tag)
 	}
 	return e, nil
@@ -131,7 +149,7 @@ func (s *System) held(c *computer, tag, stint string) (*entry, error) {
 
 var causes = map[string]grid.Cause{
 	line.ByItself: grid.ByItself, line.ByWalltime: grid.ByWalltime, line.ByRequest: grid.ByRequest, line.NeverRan: grid.NeverRan,
-	line.Killed: grid.Disappeared,
+	line.Killed: grid.Disappeared, line.Unbrought: grid.Disappeared,
 }
 
 // ended takes the word of a computer that its job has ended; its output has come before.

@@ -1,9 +1,7 @@
 package pool
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -65,7 +63,7 @@ func (s *System) inputs(name, tag string) (files line.Files, err error) {
 				return err
 			}
 			f.Link = []byte(to)
-			if path.IsAbs(to) || line.CheckPath(path.Join(path.Dir(inside), to)) != nil {
+			if !line.IsInside(inside, to) {
 				return s.giveUp(e, fmt.Sprintf("%q leads out of the job's sandbox by a symbolic link", inside))
 			}
 		default:
@@ -153,91 +151,6 @@ func (s *System) sendIt(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Length", strconv.FormatInt(info.Size(), 10))
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(fileLimit))
 	io.CopyN(w, f, info.Size()) // who gets less than was announced knows it
-	return nil
-}
-
-// takeFile takes one file that a job has left.
-func (s *System) takeFile(w http.ResponseWriter, r *http.Request) {
-	if err := s.takeIt(w, r); err != nil {
-		s.fail(w, r, err)
-	}
-}
-
-func (s *System) takeIt(w http.ResponseWriter, r *http.Request) error {
-	name := s.caller(r)
-	if name == "" {
-		return errStranger
-	}
-	s.mu.Lock()
-	c := s.computers[name]
-	s.mu.Unlock()
-	if c == nil {
-		return fmt.Errorf("%w: this computer is not registered", errUnknown)
-	}
-	q := r.URL.Query()
-	e, err := s.held(c, r.PathValue("tag"), q.Get("stint"))
-	if err != nil {
-		return err
-	}
-	inside, err := pathOf(r)
-	if err != nil {
-		return err
-	}
-	mode, err := strconv.ParseUint(q.Get("mode"), 8, 32)
-	if err != nil || mode > 0o777 {
-		return fmt.Errorf("%w: the mode %.20q", line.ErrLimit, q.Get("mode"))
-	}
-	if err := s.charge(e, r.ContentLength); err != nil {
-		return err
-	}
-	http.NewResponseController(w).SetReadDeadline(time.Now().Add(fileLimit))
-	defer http.NewResponseController(w).SetReadDeadline(time.Time{})
-	return s.write(e, inside, fs.FileMode(mode), r, q.Get("sha256"))
-}
-
-// charge counts what a job brings back.
-func (s *System) charge(e *entry, size int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if size < 0 || e.bytes+size > grid.MaxSandbox || e.files >= 8*grid.MaxFiles {
-		return fmt.Errorf("%w: what %s leaves is more than a sandbox holds", line.ErrLimit, e.id)
-	}
-	e.bytes, e.files = e.bytes+size, e.files+1
-	return nil
-}
-
-// write makes a file appear whole in the sandbox.
-func (s *System) write(e *entry, inside string, mode fs.FileMode, r *http.Request, sum string) error {
-	root, err := os.OpenRoot(e.Work)
-	if err != nil {
-		return fmt.Errorf("%w: the sandbox of %s: %w", grid.ErrUnavailable, e.id, err)
-	}
-	defer root.Close()
-	tmp := incoming + e.tag + "." + line.Nonce()
-	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
-	}
-	defer root.Remove(tmp)
-	h := sha256.New()
-	_, err = io.Copy(io.MultiWriter(f, h), io.LimitReader(r.Body, r.ContentLength))
-	if err == nil {
-		err = f.Chmod(mode)
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("%w: taking %q of %s: %w", grid.ErrUnavailable, inside, e.id, err)
-	}
-	if hex.EncodeToString(h.Sum(nil)) != sum {
-		return fmt.Errorf("%w: %q came otherwise than it was sent", line.ErrLimit, inside)
-	}
-	if dir := path.Dir(inside); dir != "." {
-		if err := root.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("%w: making the folder of %q: %w", grid.ErrInvalid, inside, err)
-		}
-	}
-	if err := root.Rename(tmp, inside); err != nil {
-		return fmt.Errorf("%w: taking %q of %s: %w", grid.ErrInvalid, inside, e.id, err)
-	}
 	return nil
 }
 

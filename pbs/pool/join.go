@@ -17,6 +17,7 @@ import (
 const (
 	codesFolder   = "codes"
 	revokedFolder = "identity/revoked"
+	namesFolder   = "identity/names" // of all certificates that were given
 )
 
 // invitation is what is kept of a join code, under the hash of its secret.
@@ -72,7 +73,7 @@ func (s *System) join(j line.Join) (line.Joined, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.computers[j.Name]; c != nil {
-		return line.Joined{}, fmt.Errorf("%w: there is a computer called %s in the pool: choose another name with --name", grid.ErrInvalid, j.Name)
+		return line.Joined{}, taken(j.Name)
 	}
 	if s.revoked(j.Name) {
 		return line.Joined{}, fmt.Errorf("%w: a computer called %s was removed from the pool: choose another name with --name", grid.ErrInvalid, j.Name)
@@ -81,11 +82,38 @@ func (s *System) join(j line.Join) (line.Joined, error) {
 	if err != nil {
 		return line.Joined{}, err
 	}
+	if err := s.nameFor(j.Name); err != nil {
+		return line.Joined{}, err
+	}
 	if err := os.Remove(name); err != nil { // who removes it has used it
+		os.Remove(s.nameFile(j.Name))
 		return line.Joined{}, fmt.Errorf("%w: the join code was used", grid.ErrForbidden)
 	}
 	s.computerOf(j.Name)
 	return line.Joined{Certificate: der}, nil
+}
+
+func (s *System) nameFile(name string) string {
+	return filepath.Join(s.config.Spool, namesFolder, name)
+}
+
+// nameFor keeps a name for one computer, also of a pool that ends before that has registered.
+func (s *System) nameFor(name string) error {
+	f, err := os.OpenFile(s.nameFile(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return taken(name)
+	}
+	if err == nil {
+		err = errors.Join(f.Sync(), f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("%w: keeping the name of computer %s: %w", grid.ErrUnavailable, name, err)
+	}
+	return nil
+}
+
+func taken(name string) error {
+	return fmt.Errorf("%w: there is a computer called %s in the pool: choose another name with --name", grid.ErrInvalid, name)
 }
 
 func (s *System) revoked(name string) bool { return isRevoked(s.config.Spool, name) }

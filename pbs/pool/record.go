@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gbroker/grid"
@@ -42,9 +43,11 @@ type entry struct {
 	started  grid.Tick // when it was assigned, then when its program was started
 	killed   bool      // its end is wanted
 	report   line.Report
+	absent   int                  // reports of its computer in a row that do not name it
 	refusals map[string]time.Time // computers that would not have it, until when
-	files    int                  // that were brought back
-	bytes    int64
+	ending   bool                 // its end is being written: nothing more of it is taken
+	granting sync.Mutex           // one asks for its token at a time
+	brought  brought
 }
 
 // waiting tells that no computer has it.

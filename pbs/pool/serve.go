@@ -163,8 +163,8 @@ func (s *System) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, grid.ErrNotFound):
 		status = http.StatusNotFound
 	}
-	if status != http.StatusConflict {
-		s.log.Info("a request of a computer is refused", zap.String("path", r.URL.Path), zap.String("computer", s.caller(r)), zap.Error(err))
+	if name := s.caller(r); status != http.StatusConflict && name != "" { // strangers are many
+		s.log.Info("a request of a computer is refused", zap.String("path", r.URL.Path), zap.String("computer", name), zap.Error(err))
 	}
 	text := err.Error()
 	w.WriteHeader(status)

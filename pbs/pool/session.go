@@ -78,18 +78,43 @@ func (s *System) hear(name string, r line.Status) (line.Orders, error) {
 	if err := r.Check(); err != nil {
 		return line.Orders{}, err
 	}
+	lost, err := s.note(name, r)
+	if err != nil {
+		return line.Orders{}, err
+	}
+	for _, e := range lost {
+		s.cutOff(e, fmt.Sprintf("its computer %s has lost it", name))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.session(name, r.Session)
 	if err != nil {
 		return line.Orders{}, err
 	}
+	return s.orders(c), nil
+}
+
+// note keeps what a report says, and gives the jobs that its computer was told to start and does not hold. A report that was written
+// before the computer had a job may come after the start token: the second without it was not.
+func (s *System) note(name string, r line.Status) (lost []*entry, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.session(name, r.Session)
+	if err != nil {
+		return nil, err
+	}
 	if c.status.Availability != r.Availability {
 		s.kick()
 	}
-	for _, j := range r.Jobs {
-		if e := c.jobs[j.Tag]; e != nil && (e.stint == "" || e.stint == j.Stint) {
-			e.report = j
+	for _, e := range c.jobs {
+		i := slices.IndexFunc(r.Jobs, func(j line.Report) bool { return j.Tag == e.tag && (e.stint == "" || e.stint == j.Stint) })
+		switch {
+		case i >= 0:
+			e.report, e.absent = r.Jobs[i], 0
+		case e.stint != "":
+			if e.absent++; e.absent > 1 {
+				lost = append(lost, e)
+			}
 		}
 	}
 	r.Jobs = nil // they are with the entries
@@ -97,7 +122,7 @@ func (s *System) hear(name string, r line.Status) (line.Orders, error) {
 	if len(s.queue) > 0 {
 		s.kick()
 	}
-	return s.orders(c), nil
+	return lost, nil
 }
 
 // orders are all that a computer is to do; s.mu is held.

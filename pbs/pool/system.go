@@ -52,7 +52,7 @@ func New(config Config) (*System, error) {
 		known: map[grid.AttemptID]*entry{}, byTag: map[string]*entry{}, computers: map[string]*computer{},
 	}
 	s.log = s.config.Logger
-	for _, dir := range []string{s.jobs, filepath.Join(config.Spool, "computers"), filepath.Join(config.Spool, codesFolder)} {
+	for _, dir := range []string{s.jobs, filepath.Join(config.Spool, "computers"), filepath.Join(config.Spool, codesFolder), filepath.Join(config.Spool, namesFolder)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("making the spool of the pool: %w", err)
 		}
@@ -138,7 +138,7 @@ func (s *System) snapshot(queue []*entry) plan.Snapshot {
 	slices.SortFunc(shot.Running, func(a, b plan.Running) int { return int(a.Start - b.Start) })
 	for _, e := range queue {
 		shot.Waiting = append(shot.Waiting, plan.Waiting{
-			Job: e.id.Job, Demand: s.narrow(e, computers), Queue: e.Queue, Limit: grid.Tick(e.Assignment.Limit), Held: e.Held,
+			Job: e.id.Job, Demand: s.narrow(e, computers, false), Queue: e.Queue, Limit: grid.Tick(e.Assignment.Limit), Held: e.Held,
 		})
 	}
 	return shot
@@ -166,7 +166,7 @@ func (s *System) drop(e *entry) {
 // give makes a job a computer's; s.mu is held.
 func (s *System) give(e *entry, c *computer) {
 	e.computer, e.stint, e.started = c, "", control.Now()
-	e.report = line.Report{}
+	e.report, e.absent = line.Report{}, 0
 	c.jobs[e.tag] = e
 	c.order()
 }

@@ -41,6 +41,8 @@ type Agent struct {
 	over  atomic.Bool
 	lives sync.WaitGroup
 
+	tenants tenants
+
 	obeying sync.Mutex
 	mu      sync.Mutex
 	jobs    map[string]*job
@@ -155,7 +157,7 @@ func (a *Agent) resume(ctx context.Context) {
 // adopt begins, or goes on with, the life of a job here.
 func (a *Agent) adopt(ctx context.Context, what Job, folder Folder) {
 	ctx, drop := context.WithCancel(ctx)
-	j := &job{Job: what, tag: what.ID().Tag(), folder: folder, agent: a, drop: drop, done: make(chan struct{}), state: line.Fetching, given: map[string]stamp{}}
+	j := &job{Job: what, tag: what.ID().Tag(), folder: folder, agent: a, drop: drop, done: make(chan struct{}), state: line.Fetching, given: map[string]stamp{}, killing: make(chan struct{})}
 	if j.granted() {
 		j.state = line.Running
 	}

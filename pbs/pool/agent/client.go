@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -137,12 +138,34 @@ func (c *client) fetch(ctx context.Context, tag string, f line.File, into io.Wri
 	return err
 }
 
-// bring sends one file that a job has left.
-func (c *client) bring(ctx context.Context, tag, stint string, f line.File, sum string, from io.Reader) error {
+// piece is a file, a folder or a link that a job has left.
+type piece struct {
+	path   string
+	mode   fs.FileMode
+	size   int64
+	sum    string
+	folder bool
+	link   string
+}
+
+// bring sends a piece of what a job has left.
+func (c *client) bring(ctx context.Context, tag, stint string, p piece, from io.Reader) error {
 	ctx, cancel := context.WithTimeout(ctx, fileLimit)
 	defer cancel()
-	more := url.Values{"stint": {stint}, "mode": {strconv.FormatUint(uint64(f.Mode), 8)}, "sha256": {sum}}
-	body, err := c.send(ctx, http.MethodPut, filePath(tag, string(f.Path), more), io.LimitReader(from, f.Size), f.Size)
+	more := url.Values{"stint": {stint}, "mode": {strconv.FormatUint(uint64(p.mode), 8)}}
+	switch {
+	case p.folder:
+		more.Set("folder", "1")
+	case p.link != "":
+		more.Set("link", base64.RawURLEncoding.EncodeToString([]byte(p.link)))
+	default:
+		more.Set("sha256", p.sum)
+	}
+	var content io.Reader = http.NoBody
+	if p.size > 0 {
+		content = io.LimitReader(from, p.size)
+	}
+	body, err := c.send(ctx, http.MethodPut, filePath(tag, p.path, more), content, p.size)
 	if err != nil {
 		return err
 	}

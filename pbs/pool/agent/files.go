@@ -2,19 +2,13 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
-	"strings"
 	"time"
 
-	"gbroker/grid"
 	"gbroker/pbs/pool/line"
 )
 
@@ -25,7 +19,12 @@ type stamp struct {
 	at   time.Time
 }
 
-func stampOf(info fs.FileInfo) stamp { return stamp{info.Size(), info.Mode(), info.ModTime()} }
+func stampOf(info fs.FileInfo) stamp {
+	if info.IsDir() { // its other marks tell what was done in it
+		return stamp{mode: info.Mode()}
+	}
+	return stamp{info.Size(), info.Mode(), info.ModTime()}
+}
 
 // fetch makes the sandbox of a job; all of it is there when it returns without an error.
 func (j *job) fetch(ctx context.Context) error {
@@ -99,76 +98,4 @@ func (j *job) remember() error {
 		j.given[inside] = stampOf(info)
 		return nil
 	})
-}
-
-// walk visits the regular files of the sandbox.
-func (j *job) walk(visit func(inside string, info fs.FileInfo) error) error {
-	top := j.folder.work()
-	return filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !d.Type().IsRegular() {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if errors.Is(err, fs.ErrNotExist) { // the program may still run
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		inside, err := filepath.Rel(top, name)
-		if err != nil {
-			return err
-		}
-		return visit(filepath.ToSlash(inside), info)
-	})
-}
-
-// bring brings back what the program made or changed, below the top or of one name.
-func (j *job) bring(ctx context.Context, below string) error {
-	root, err := os.OpenRoot(j.folder.work())
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	count, total := 0, int64(0)
-	return j.walk(func(inside string, info fs.FileInfo) error {
-		if below != "" && inside != below && !strings.HasPrefix(inside, below+"/") || j.given[inside] == stampOf(info) {
-			return nil
-		}
-		if count, total = count+1, total+info.Size(); count > grid.MaxFiles || total > grid.MaxSandbox {
-			return fmt.Errorf("%w: it leaves more than a sandbox holds: %d files, %d bytes", errForbidden, count, total)
-		}
-		if err := j.bringOne(ctx, root, inside); err != nil {
-			return fmt.Errorf("bringing %q: %w", inside, err)
-		}
-		j.given[inside] = stampOf(info)
-		return nil
-	})
-}
-
-func (j *job) bringOne(ctx context.Context, root *os.Root, inside string) error {
-	f, err := root.Open(inside)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	h := sha256.New()
-	size, err := io.Copy(h, f)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	return j.agent.client.bring(ctx, j.tag, j.Stint, line.File{Path: []byte(inside), Size: size, Mode: uint32(info.Mode().Perm())}, hex.EncodeToString(h.Sum(nil)), f)
 }

@@ -33,6 +33,7 @@ type job struct {
 	state     line.JobState
 	process   Process
 	killed    bool
+	killing   chan struct{} // closed when the pool wants its end
 	suspended bool
 	clock     stopwatch
 	over      string // the limit of the owner for which it was ended
@@ -101,7 +102,11 @@ func (j *job) save() error {
 // live is the life of a job at this computer, until it is not this computer's any more.
 func (j *job) live(ctx context.Context) {
 	defer close(j.done)
-	err := j.pass(ctx)
+	err := j.agent.tenants.enter(ctx, j.Owner)
+	if err == nil {
+		defer j.agent.tenants.leave()
+		err = j.pass(ctx)
+	}
 	if why := err; errors.Is(err, errRefuse) {
 		err = j.insist(ctx, func() error {
 			return j.agent.client.ask(ctx, talkLimit, jobPath(j.tag, "refuse"), line.Refused{Why: clip(why.Error())}, &struct{}{})
@@ -195,9 +200,13 @@ func (j *job) follow(ctx context.Context, p Process) (Outcome, error) {
 	j.obey(j.agent.owner.active())
 	ended, over := context.WithCancel(ctx)
 	defer over()
-	go j.begin(ended, p)
-	go j.tend(ended, p)
+	var beside sync.WaitGroup
+	beside.Go(func() { j.begin(ended, p) })
+	beside.Go(func() { j.tend(ended, p) })
+	beside.Go(func() { j.checkpoint(ended) })
 	o, err := p.Wait(ctx)
+	over()
+	beside.Wait()                       // what they brought is known before the rest is brought
 	if err != nil && ctx.Err() != nil { // dropped, or this agent ends
 		p.Abandon()
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), grid.Tick(j.Grace).Duration()+20*time.Second)
@@ -226,11 +235,10 @@ func (j *job) begin(ctx context.Context, p Process) {
 	})
 }
 
-// tend brings checkpoints back and looks at the owner's limits while the program runs.
+// tend looks at the owner's limits while the program runs.
 func (j *job) tend(ctx context.Context, p Process) {
 	tick := time.NewTicker(j.agent.config.Look)
 	defer tick.Stop()
-	checkpoint := time.Now()
 	for {
 		select {
 		case <-tick.C:
@@ -241,11 +249,18 @@ func (j *job) tend(ctx context.Context, p Process) {
 			j.end(p, why)
 			return
 		}
-		if len(j.Checkpoint) > 0 && time.Since(checkpoint) > j.agent.interval() {
-			checkpoint = time.Now()
-			if err := j.bring(ctx, string(j.Checkpoint)); err != nil && ctx.Err() == nil {
-				j.agent.log.Info("a checkpoint does not reach the pool", zap.String("tag", j.tag), zap.Error(err))
-			}
+	}
+}
+
+// checkpoint brings checkpoints back while the program runs.
+func (j *job) checkpoint(ctx context.Context) {
+	for len(j.Checkpoint) > 0 {
+		rest(ctx, j.agent.interval())
+		if ctx.Err() != nil {
+			return
+		}
+		if err := j.bring(ctx, string(j.Checkpoint), false); err != nil && ctx.Err() == nil {
+			j.agent.log.Info("a checkpoint does not reach the pool", zap.String("tag", j.tag), zap.Error(err))
 		}
 	}
 }
@@ -254,7 +269,12 @@ func (j *job) tend(ctx context.Context, p Process) {
 func (j *job) excess() string {
 	if most := j.agent.config.Disk; most > 0 {
 		total := int64(0)
-		j.walk(func(_ string, info os.FileInfo) error { total += info.Size(); return nil })
+		j.walk(func(_ string, info os.FileInfo) error {
+			if info.Mode().IsRegular() {
+				total += info.Size()
+			}
+			return nil
+		})
 		if total > most {
 			return fmt.Sprintf("it took %d bytes of disk, and the owner of its computer gives %d", total, most)
 		}
@@ -295,6 +315,7 @@ func (j *job) kill() {
 		return
 	}
 	j.killed = true
+	close(j.killing)
 	if j.process != nil {
 		if err := j.process.Kill(); err != nil {
 			j.agent.log.Warn("a job cannot be ended", zap.String("tag", j.tag), zap.Error(err))
@@ -304,10 +325,16 @@ func (j *job) kill() {
 
 // back brings what the program left, and then its end.
 func (j *job) back(ctx context.Context, o Outcome) error {
-	if o.Cause != line.NeverRan {
-		if err := j.insist(ctx, func() error { return j.bring(ctx, "") }); err != nil {
+	if err := j.output(ctx, o); err != nil {
+		switch {
+		case ctx.Err() != nil:
 			return err
+		case errors.Is(err, errKilled):
+			o.Cause, o.Detail = line.ByRequest, err.Error()
+		default:
+			o.Cause, o.Detail = line.Unbrought, err.Error()
 		}
+		o.ExitCode, o.Signal = 0, 0
 	}
 	return j.insist(ctx, func() error {
 		now := grid.InstantOf(time.Now())
@@ -321,12 +348,39 @@ func (j *job) back(ctx context.Context, o Outcome) error {
 	})
 }
 
+// errKilled tells of output that nobody waits for any more.
+var errKilled = errors.New("its end was asked for while its output was brought back")
+
+// output brings what the program left. A program that ended at the pool's wish is heard to the end; what came to its end otherwise is
+// not waited for once the pool wants its end.
+func (j *job) output(ctx context.Context, o Outcome) error {
+	if o.Cause == line.NeverRan {
+		return nil
+	}
+	bringing, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if o.Cause != line.ByRequest {
+		go func() {
+			select {
+			case <-j.killing:
+				stop(errKilled)
+			case <-bringing.Done():
+			}
+		}()
+	}
+	err := j.insist(bringing, func() error { return j.bring(bringing, "", true) })
+	if err != nil && ctx.Err() == nil && bringing.Err() != nil {
+		return context.Cause(bringing)
+	}
+	return err
+}
+
 // insist repeats what the network or the pool hinders.
 func (j *job) insist(ctx context.Context, try func() error) error {
 	pause := 100 * time.Millisecond
 	for {
 		err := try()
-		if err == nil || errors.Is(err, errForbidden) || errors.Is(err, errRefuse) || ctx.Err() != nil {
+		if err == nil || errors.Is(err, errForbidden) || errors.Is(err, errRefuse) || errors.Is(err, errUnreadable) || ctx.Err() != nil {
 			return err
 		}
 		j.agent.log.Info("trying again", zap.String("tag", j.tag), zap.Error(err))

@@ -27,7 +27,8 @@
 //	POST /v1/jobs/T/start  Start      → Granted   the start token, asked for just before the program is executed
 //	POST /v1/jobs/T/refuse Refused    → {}        this computer will not have it
 //	POST /v1/jobs/T/began  Began      → {}
-//	PUT  /v1/jobs/T/file?path=&stint=&mode=&sha256=    a file that the program made or changed
+//	PUT  /v1/jobs/T/file?path=&stint=&mode=&sha256=    a file that the program made or changed; with folder= a folder,
+//	                                                   with link=TARGET a symbolic link inside the sandbox
 //	POST /v1/jobs/T/end    End        → {}        after all files; the agent forgets the job with the answer
 //
 // An answer that is no success is Refused: 409 asks for a new session, 400, 403 and 404 are final, all else
@@ -55,6 +56,9 @@
 //	agent cut off          it goes on with its jobs. Heard again within the pool's silence all is as it was; after it
 //	                       jobs count as cut off, and what it brings then is refused
 //	agent lost its folder  connect shows what it does not hold any more: cut off at once
+//	agent lost a job       two reports in a row do not name it: cut off. One may have been written before the agent had it
+//	output that the pool   the agent says so as the end of the job; a kill is obeyed also while output is on its way,
+//	cannot take            and what comes after the end is refused
 //	pool restarted         agents try again with pauses that grow and differ by chance; jobs go on and what ends is
 //	                       kept until the pool has it
 //	pool lost its database the broker asks for its jobs by their control directories, whose grants say which

@@ -142,7 +142,7 @@ func (e *End) Check() error {
 		return err
 	}
 	switch e.Cause {
-	case ByItself, ByWalltime, ByRequest, NeverRan, CutOff, Killed:
+	case ByItself, ByWalltime, ByRequest, NeverRan, CutOff, Killed, Unbrought:
 	default:
 		return fmt.Errorf("%w: %.40q is no cause of an end", ErrLimit, e.Cause)
 	}
@@ -192,6 +192,15 @@ func (f *Files) Check() error {
 		}
 	}
 	return nil
+}
+
+// IsInside tells that a symbolic link leads to something in the sandbox in which it lies.
+func IsInside(at, to string) bool {
+	if to == "" || path.IsAbs(to) {
+		return false
+	}
+	end := path.Join(path.Dir(at), to)
+	return end == "." || CheckPath(end) == nil
 }
 
 // CheckPath says why a path is none inside a sandbox.

@@ -206,8 +206,9 @@ const (
 	ByWalltime = "walltime"
 	ByRequest  = "request"
 	NeverRan   = "never-ran"
-	CutOff     = "cut-off"  // the computer, the agent or its owner ended it before its time
-	Killed     = "vanished" // its supervisor was killed by somebody
+	CutOff     = "cut-off"   // the computer, the agent or its owner ended it before its time
+	Killed     = "vanished"  // its supervisor was killed by somebody
+	Unbrought  = "unbrought" // what it left cannot be read, or is more than the pool takes
 )
 
 // Refused is the body of every answer that is no success.

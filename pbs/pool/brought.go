@@ -1,0 +1,188 @@
+package pool
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strconv"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/pool/line"
+)
+
+// brought is what a job has brought back: each path counts with what lies there now, however often it was sent.
+type brought struct {
+	sizes map[[16]byte]int64 // by the hash of the path
+	bytes int64
+}
+
+func keyOf(inside string) (key [16]byte) {
+	sum := sha256.Sum256([]byte(inside))
+	copy(key[:], sum[:])
+	return key
+}
+
+// charge makes room for a file, beside what lies in its place until it has come.
+func (b *brought) charge(inside string, size int64) error {
+	key := keyOf(inside)
+	old, is := b.sizes[key]
+	more := max(size-old, 0)
+	if size < 0 || more > grid.MaxSandbox-b.bytes || !is && len(b.sizes) >= 8*grid.MaxFiles {
+		return fmt.Errorf("%w: it leaves more than a sandbox holds", line.ErrLimit)
+	}
+	b.set(key, old+more)
+	return nil
+}
+
+func (b *brought) set(key [16]byte, size int64) {
+	if b.sizes == nil {
+		b.sizes = map[[16]byte]int64{}
+	}
+	b.bytes += size - b.sizes[key]
+	b.sizes[key] = size
+}
+
+// piece is a file, a folder or a link that a job has left.
+type piece struct {
+	path   string
+	mode   fs.FileMode
+	sum    string
+	folder bool
+	link   string
+}
+
+func pieceOf(r *http.Request) (p piece, err error) {
+	if p.path, err = pathOf(r); err != nil {
+		return p, err
+	}
+	q := r.URL.Query()
+	mode, err := strconv.ParseUint(q.Get("mode"), 8, 32)
+	if err != nil || mode > 0o777 {
+		return p, fmt.Errorf("%w: the mode %.20q", line.ErrLimit, q.Get("mode"))
+	}
+	p.mode, p.sum, p.folder = fs.FileMode(mode), q.Get("sha256"), q.Has("folder")
+	p.link, err = linkOf(q, p.path)
+	return p, err
+}
+
+// linkOf is where a link leads, inside the sandbox.
+func linkOf(q url.Values, at string) (string, error) {
+	if !q.Has("link") {
+		return "", nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(q.Get("link"))
+	if err != nil || !line.IsInside(at, string(raw)) {
+		return "", fmt.Errorf("%w: %.80q is no link inside a sandbox", line.ErrLimit, raw)
+	}
+	return string(raw), nil
+}
+
+// takeFile takes one file that a job has left.
+func (s *System) takeFile(w http.ResponseWriter, r *http.Request) {
+	if err := s.takeIt(w, r); err != nil {
+		s.fail(w, r, err)
+	}
+}
+
+func (s *System) takeIt(w http.ResponseWriter, r *http.Request) error {
+	name := s.caller(r)
+	if name == "" {
+		return errStranger
+	}
+	p, err := pieceOf(r)
+	if err != nil {
+		return err
+	}
+	tag, stint := r.PathValue("tag"), r.URL.Query().Get("stint")
+	s.mu.Lock()
+	c := s.computers[name]
+	if c == nil {
+		s.mu.Unlock()
+		return fmt.Errorf("%w: this computer is not registered", errUnknown)
+	}
+	e, err := s.holds(c, tag, stint)
+	if err == nil {
+		err = e.brought.charge(p.path, r.ContentLength)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(fileLimit))
+	defer http.NewResponseController(w).SetReadDeadline(time.Time{})
+	return s.write(e, p, r, func(appear func() error) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if _, err := s.holds(c, tag, stint); err != nil { // it has ended, or was taken away, while this came
+			return err
+		}
+		if err := appear(); err != nil {
+			return fmt.Errorf("%w: taking %q of %s: %w", grid.ErrInvalid, p.path, e.id, err)
+		}
+		e.brought.set(keyOf(p.path), r.ContentLength)
+		return nil
+	})
+}
+
+// write makes a piece appear whole in the sandbox, at the moment that may gives it.
+func (s *System) write(e *entry, p piece, r *http.Request, may func(appear func() error) error) error {
+	root, err := os.OpenRoot(e.Work)
+	if err != nil {
+		return fmt.Errorf("%w: the sandbox of %s: %w", grid.ErrUnavailable, e.id, err)
+	}
+	defer root.Close()
+	parents := func() error {
+		if dir := path.Dir(p.path); dir != "." {
+			return root.MkdirAll(dir, 0o755)
+		}
+		return nil
+	}
+	if p.folder {
+		return may(func() error {
+			if err := root.MkdirAll(p.path, 0o755); err != nil {
+				return err
+			}
+			return root.Chmod(p.path, p.mode|0o700)
+		})
+	}
+	tmp := incoming + e.tag + "." + line.Nonce()
+	defer root.Remove(tmp)
+	if p.link != "" {
+		err = root.Symlink(p.link, tmp)
+	} else {
+		err = receive(root, tmp, p, r)
+	}
+	if err != nil {
+		return fmt.Errorf("taking %q of %s: %w", p.path, e.id, err)
+	}
+	return may(func() error { return errors.Join(parents(), root.Rename(tmp, p.path)) })
+}
+
+// receive writes what comes to a file beside its place.
+func receive(root *os.Root, tmp string, p piece, r *http.Request) error {
+	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
+	}
+	h := sha256.New()
+	_, err = io.Copy(io.MultiWriter(f, h), io.LimitReader(r.Body, r.ContentLength))
+	if err == nil {
+		err = f.Chmod(p.mode)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
+	}
+	if hex.EncodeToString(h.Sum(nil)) != p.sum {
+		return fmt.Errorf("%w: it came otherwise than it was sent", line.ErrLimit)
+	}
+	return nil
+}
