@@ -34,7 +34,8 @@
 // # Output
 //
 // The JSON guesses types by value: a name 12345 may be a number, a comment an object. Every
-// value is read by its text. The bytes need not be UTF-8, and the keys of Variable_List may
+// value is read by its text. timestamp is "" in each second whose number is a multiple of 256: it is taken
+// for a text of white space. The bytes need not be UTF-8, and the keys of Variable_List may
 // occur twice: it is searched for GBROKER_ATTEMPT only, and two different ones are none.
 // What follows "Resv ID:" of pbs_rstat are lines of "key = value" up to an empty line.
 //

@@ -17,7 +17,7 @@ const (
 
 // head is what stands above every list of qstat and pbsnodes.
 type head struct {
-	at      grid.Tick // by the server's clock
+	at      grid.Tick // by the clock of this machine; 0: not told
 	version string
 	server  string
 }
@@ -48,7 +48,9 @@ func envelope(text []byte, list string, each func(name string, s *scanner) error
 		}
 		switch key {
 		case "timestamp":
-			h.at, err = epoch(v.text())
+			if text := v.text(); text != "" { // so it is told in one second of 256, the lowest byte of whose number is 0
+				h.at, err = epoch(text)
+			}
 			return cmp.Or(once(&seen.timestamp), err)
 		case "pbs_version":
 			h.version = v.text()

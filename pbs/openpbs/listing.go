@@ -10,6 +10,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs/command"
+	"gbroker/pbs/control"
 	"gbroker/pbs/external"
 	"gbroker/plan"
 )
@@ -27,7 +28,7 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 		return l, err
 	}
 	c.learn(h, sv)
-	l.At, l.Default = h.at, sv.standard
+	l.At, l.Default = cmp.Or(h.at, control.Now()), sv.standard
 	l.Shapes = plan.Shapes{Nameless: true} // a chunk names one node, and not several of which one will do
 	if l.Stopped = sv.stopped; l.Stopped {
 		l.Why = "the server's attribute scheduling is False"

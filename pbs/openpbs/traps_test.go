@@ -8,6 +8,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs/command"
+	"gbroker/pbs/control"
 	"gbroker/pbs/external"
 )
 
@@ -280,6 +281,19 @@ func TestTrap8JSONIsReadLoosely(t *testing.T) {
 		if _, list, err := w.jobs([]byte(job(`{}`, `,"comment":`+comment))); err != nil || list[0].Reason == "" {
 			t.Errorf("comment %s: %+v, %v", comment, list, err)
 		}
+	}
+}
+
+// The instant is told as "" in each second whose number is a multiple of 256: it is now, and all else is read as ever.
+func TestInstantThatIsNotTold(t *testing.T) {
+	t.Parallel()
+	server := recorded(t, "qstat", "-B -f -F json", "37-no-timestamp.qstat-B-json")
+	nodes := recorded(t, "pbsnodes", "*", "37-no-timestamp.pbsnodes-json")
+	c, _ := replay(t, Config{}, idleSystem(t, server, nodes, answer{"qstat", "-f -F json", strings.Replace(emptyJSON, "1795216542", `""`, 1), "", 0})...)
+	before := control.Now()
+	l, err := c.Listing(t.Context())
+	if err != nil || l.At < before || l.At > control.Now() || len(l.Nodes) != 4 {
+		t.Errorf("listed %v at %v: %v", l.Nodes, l.At, err)
 	}
 }
 

@@ -235,7 +235,11 @@ func document(s *batch.System, c *batch.Call, member string, entries []attr) str
 	if now.IsZero() {
 		now = time.Now()
 	}
-	top := []attr{number("timestamp", int(now.Unix())), text("pbs_version", "23.06.06"), text("pbs_server", "%s", s.Host)}
+	stamp := number("timestamp", int(now.Unix()))
+	if now.Unix()%256 == 0 { // the bytes of the number are looked at as a text, which is empty
+		stamp = text("timestamp", "")
+	}
+	top := []attr{stamp, text("pbs_version", "23.06.06"), text("pbs_server", "%s", s.Host)}
 	if len(entries) > 0 {
 		top = append(top, attr{name: member, parts: entries})
 	}
