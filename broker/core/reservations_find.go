@@ -46,6 +46,7 @@ func (c *reservations) looked(e Looked) {
 func (c *reservations) find(s plan.Snapshot, m wire.Reserve) (at grid.Place, why *grid.Refusal) {
 	d := m.Demand
 	d.Exclusive = true
+	s.Shapes = plan.Shapes{} // those of jobs: the nodes of a reservation are chosen here, and reserved by name
 	if lacks := plan.Refuse(s, plan.Question{Demand: d, Queue: cmp.Or(m.Queue, s.Default), Limit: m.Length}); lacks != nil {
 		return at, lacks
 	}

@@ -315,12 +315,13 @@ type rolledBack struct{}
 
 func (rolledBack) beforeStrays() gate { return untilAll }
 
-// A demand is met by whole nodes, beside what is reserved already.
+// A demand is met by whole nodes, beside what is reserved already; also where no job can ask for nodes of its own.
 func TestNodesAreFound(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, 1)
 	look := shot(d.now)
 	look.Snapshot.Nodes = []plan.Node{{Name: "n1", Cores: 4}, {Name: "n2", Cores: 4}, {Name: "n3", Cores: 4}}
+	look.Snapshot.Shapes = plan.Shapes{Mingles: true, Nameless: true}
 	ask := func(id grid.ReservationID) grid.Reservation {
 		m := d.reserveFor(id, 1_100_000, 60_000)
 		m.Until += 60_000
