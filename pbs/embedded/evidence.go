@@ -64,11 +64,24 @@ func (s *System) token(at grid.AttemptID, dir string) (control.Token, bool, erro
 		return t, taken, err
 	}
 	s.mu.Lock()
+	e := s.known[at]
+	placed := e != nil && !e.waiting && e.began == 0
+	s.mu.Unlock()
+	if placed && programOf(at) { // its supervisor has not yet told, or we have not yet read that
+		s.begins(e)
+	}
+	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.known[at]; e != nil && e.began > 0 {
+	if e != nil && e.began > 0 {
 		return control.Token{Holder: control.Supervisor, At: e.began, Inferred: true}, true, nil
 	}
 	return t, false, nil
+}
+
+// programOf tells whether a process of an attempt's program runs, which is more than that its supervisor does.
+func programOf(at grid.AttemptID) bool {
+	mark := append([]byte(supervise.Mark(at)), 0)
+	return slices.ContainsFunc(supervise.Processes(), func(pid int) bool { return sweep.IsOf(pid, mark, 0) })
 }
 
 // begins notes that the program of an attempt was started.
