@@ -1,0 +1,43 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gbroker/api"
+)
+
+// A workflow of 25 tasks over three real Slurm clusters: each task runs once, at more than one of them, and the bytes are right.
+func TestAWorkflowOverThreeClusters(t *testing.T) {
+	t.Parallel()
+	_, sites, ledger := overThree(t)
+	home := sites["busy"]
+	dir := place(t)
+	text, want := twentyFive(ledger)
+	must(t, os.WriteFile(filepath.Join(dir, "text.txt"), []byte("bytes\n"), 0o644))
+	file := filepath.Join(dir, "flow.yaml")
+	must(t, os.WriteFile(file, []byte(text), 0o644))
+	id := strings.TrimSpace(client(t, home, "flow", "submit", file))
+	f := flowOf(t, home, id, 5*time.Minute)
+	at := map[string]int{}
+	said, err := os.ReadFile(ledger)
+	must(t, err)
+	for _, task := range f.Tasks {
+		at[task.Site]++
+		if n := strings.Count(string(said), "start "+task.Name+"\n"); n != 1 {
+			t.Errorf("%s was begun %d times", task.Name, n)
+		}
+	}
+	if f.States[api.FlowDone] != 25 || len(at) < 2 {
+		t.Errorf("the workflow is %v, at %v", f.States, at)
+	}
+	t.Logf("makespan %.1f s, planned %.1f s, lower bound %.1f s, %d plans, tasks by site %v", f.MakespanS, f.PlannedS, f.BoundS, f.PlansMade, at)
+	out := filepath.Join(dir, "out")
+	client(t, home, "flow", "wait", id, "--output", out)
+	if got, err := os.ReadFile(filepath.Join(out, "last", "result")); err != nil || string(got) != want {
+		t.Errorf("the result has %d bytes, not %d (%v)", len(got), len(want), err)
+	}
+}
