@@ -95,7 +95,7 @@ func TestOneUserAtATime(t *testing.T) {
 	s.process(first, "pid")
 	s.process(second, "pid")
 	time.Sleep(500 * time.Millisecond) //house:allow sleep: nothing tells that a job will not begin
-	if there(s.at(other, "pid")) {
+	if there(s.fleet.job(other.ID)) {
 		t.Fatal("the jobs of two users run on one computer")
 	}
 	for _, j := range []grid.Submission{first, second} {
