@@ -2,6 +2,7 @@ package grid
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -166,9 +167,9 @@ type SiteSlots struct {
 	Refusal   *Refusal // it told none
 }
 
-// ReservationFor is the identifier of the reservation of a part: random as its job's is, and never used twice, as
-// a part's number is not.
-func ReservationFor(part JobID) ReservationID {
-	sum := sha256.Sum256([]byte("reservation of " + part))
+// ReservationFor is the identifier of the reservation of a part: random as its job's is, and never used twice. A home whose
+// journal was rolled back may use a part's number again, and not the stamp.
+func ReservationFor(part JobID, stamp uint32) ReservationID {
+	sum := sha256.Sum256(fmt.Appendf(nil, "reservation of %s at %d", part, stamp))
 	return ReservationID(tagEncoding.EncodeToString(sum[:15]))
 }

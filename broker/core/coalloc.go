@@ -86,6 +86,7 @@ type wholes interface {
 	retry(tries int) grid.Tick       // how soon what is not answered is said again
 	jitter(span grid.Tick) grid.Tick // up to that
 	round() uint64                   // a number of questions
+	newStamp() uint32                // used by no branch of this journal
 	again(at grid.Tick)              // brings [coallocation.due]
 	say(to grid.PeerID, m wire.Message)
 	save(a *grid.Allocation, why string)
@@ -104,7 +105,7 @@ type wholes interface {
 	bytes(id grid.JobID, to grid.PeerID) grid.Tick // how long its files take there
 
 	part(id grid.JobID) *grid.Record
-	parts(of grid.JobID, after int) []*grid.Record // those of higher numbers
+	parts(of grid.JobID, after int) []*grid.Record // those of higher numbers, and those that have not ended
 	makePart(j grid.Job)
 	// place hands a part to its site, if it has no place yet.
 	place(id grid.JobID, to grid.PeerID, wait grid.Tick)

@@ -38,6 +38,9 @@ func (s *coallocation) plan(a *allocation) {
 	switch {
 	case r == nil || r.State != grid.Ready || r.CancelRequested:
 	case !r.Job.Rerunnable && slices.ContainsFunc(a.rec.Parts, func(p grid.AllocatedPart) bool { return p.Begun }):
+		if slices.ContainsFunc(a.rec.Parts, func(p grid.AllocatedPart) bool { return p.Made && p.Fate == 0 }) {
+			return // they are being ended: see clear
+		}
 		s.endWhole(a, ending{state: grid.Failed, why: "a part of an earlier round has begun, and the program may not run twice"})
 	case kept != notKept: // it is saved when that is over
 	case s.wholes.beforeRound(a.rec.Of) != open:

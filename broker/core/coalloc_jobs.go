@@ -70,6 +70,8 @@ func (w *wholeJobs) round() uint64 {
 	return w.rounds
 }
 
+func (w *wholeJobs) newStamp() uint32 { return w.nextStamp(0) }
+
 func (w *wholeJobs) again(at grid.Tick) {
 	if due := w.timers.general[allocationsDue-concerns]; due == 0 || at < due {
 		w.armGeneral(allocationsDue, at-w.now)
@@ -195,7 +197,11 @@ func (w *wholeJobs) part(id grid.JobID) *grid.Record {
 
 func (w *wholeJobs) parts(of grid.JobID, after int) (list []*grid.Record) {
 	for _, n := range slices.Sorted(maps.Keys(w.kernel.parts[of])) {
-		if j := w.job(partID(of, n)); n > after && j != nil {
+		id := partID(of, n)
+		if n <= after && w.live[id] == nil {
+			continue
+		}
+		if j := w.job(id); j != nil {
 			list = append(list, &j.rec)
 		}
 	}

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 
 	"gbroker/grid"
 	"gbroker/wire"
@@ -51,8 +52,11 @@ func (s *coallocation) hearPart(a *allocation, p *grid.AllocatedPart, r *grid.Re
 // learn takes up parts that this journal does not know, as it was put back: they are of an earlier round.
 func (s *coallocation) learn(a *allocation) {
 	for _, r := range s.wholes.parts(a.rec.Of, a.rec.Last) {
+		if slices.ContainsFunc(a.rec.Parts, func(p grid.AllocatedPart) bool { return p.Job == r.Job.ID }) {
+			continue
+		}
 		part := r.Job.Part
-		a.rec.Last = r.Job.ID.PartNumber()
+		a.rec.Last = max(a.rec.Last, r.Job.ID.PartNumber())
 		p := grid.AllocatedPart{
 			Round: part.Round, Rank: part.Rank, Site: part.Site(), Peer: r.Owner, Processes: part.Sites[part.Rank].Processes,
 			Demand: r.Job.Demand, Start: part.Start, End: part.Start + part.Grace + part.Limit, Limit: part.Limit,

@@ -22,6 +22,7 @@ func (s *coallocation) begin(a *allocation, r *grid.Record, q *asking, got plan.
 	a.rec.Start, a.rec.End, a.rec.Go, a.rec.Begun = got.Start, got.Until, 0, 0
 	a.rec.Parts = slices.DeleteFunc(slices.Clone(a.rec.Parts), func(p grid.AllocatedPart) bool { return p.Settled() })
 	var sites []string
+	stamp := s.wholes.newStamp()
 	for rank, part := range got.Parts {
 		at := slices.IndexFunc(q.sites, func(x reachable) bool { return x.name == part.Site })
 		o := q.told[q.sites[at].peer]
@@ -30,7 +31,7 @@ func (s *coallocation) begin(a *allocation, r *grid.Record, q *asking, got plan.
 		p := grid.AllocatedPart{
 			Round: a.rec.Round, Rank: rank, Site: part.Site, Peer: q.sites[at].peer, Processes: part.Processes,
 			Demand: demandOf(&r.Job, part.Processes), Start: up(got.Start + o.offset), End: up(got.Until + o.offset), Offset: o.offset,
-			Job: id, Reservation: grid.ReservationFor(id), Limit: got.Limit,
+			Job: id, Reservation: grid.ReservationFor(id, stamp), Limit: got.Limit,
 		}
 		for _, n := range part.Nodes {
 			p.Nodes = append(p.Nodes, n.Node)

@@ -39,6 +39,7 @@ func (f *fakeWholes) instant() grid.Tick                { return f.now }
 func (f *fakeWholes) retry(int) grid.Tick               { return grid.Second }
 func (f *fakeWholes) jitter(grid.Tick) grid.Tick        { return 0 }
 func (f *fakeWholes) round() uint64                     { f.rounds++; return f.rounds }
+func (f *fakeWholes) newStamp() uint32                  { return uint32(f.now / grid.Second) }
 func (f *fakeWholes) again(grid.Tick)                   {}
 func (f *fakeWholes) save(a *grid.Allocation, _ string) { f.saved = *a; f.did("save %v", a.State) }
 func (f *fakeWholes) drop(grid.JobID)                   { f.did("drop") }
@@ -384,8 +385,13 @@ func TestLearntPartHasBegun(t *testing.T) {
 		c.f.records[j.ID] = &grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: "b"}, Run: grid.Run{Started: 1}}
 		c.f.learnt = []*grid.Record{c.f.records[j.ID]}
 		got := c.settled()
-		if over := c.rec().State == grid.Over; over == rerunnable || !strings.Contains(got, "cancel 3") || c.rec().Round != 3 || c.rec().Last != 3 {
+		if c.rec().State != grid.Planned || !strings.Contains(got, "cancel 3") || c.rec().Round != 3 || c.rec().Last != 3 {
 			t.Errorf("rerunnable %t: %v in round %d: %s", rerunnable, c.rec().State, c.rec().Round, got)
+		}
+		c.f.records[j.ID].State = grid.Killed
+		c.m.saved(&j)
+		if c.settled(); (c.rec().State == grid.Over) == rerunnable {
+			t.Errorf("rerunnable %t: %v when it has ended", rerunnable, c.rec().State)
 		}
 	}
 }

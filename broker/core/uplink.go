@@ -77,4 +77,4 @@ func (c *reservations) delivered(part grid.JobID) {
 	}
 }
 
-func deliveryOf(part grid.JobID) grid.ReservationID { return grid.ReservationFor(part + " inputs") }
+func deliveryOf(part grid.JobID) grid.ReservationID { return grid.ReservationFor(part+" inputs", 0) }
