@@ -91,8 +91,10 @@ func (b *batch) pass() {
 	}
 }
 
-// schedule starts what fits, in order.
+// schedule starts what fits, in order. A job that finds no room keeps back those behind it, but for what has a
+// reservation: its nodes are nobody else's.
 func (b *batch) schedule() {
+	full := false
 	for _, l := range slices.Clone(b.jobs) {
 		if b.off {
 			return
@@ -106,10 +108,9 @@ func (b *batch) schedule() {
 			}
 			continue
 		}
-		if !b.place(l) {
-			return
+		if full = full || !b.place(l); !full {
+			b.start(l)
 		}
-		b.start(l)
 	}
 }
 

@@ -132,7 +132,7 @@ func (w *world) untold(s *site, id grid.ReservationID) {
 	}
 	home := p.of.of.home
 	could := home.works() && s.works() && len(home.lapses) == 0 && len(s.lapses) == 0 && (home == s || w.hears(home, s))
-	if !could || !home.gaveUp(p) {
+	if _, seen := b.spared[id]; !seen || !could || !home.gaveUp(p) { // it may have been held for no time yet
 		b.spared[id] = w.now
 	}
 	since := max(b.spared[id], s.awake, home.awake, w.unheard[home.i][s.i])

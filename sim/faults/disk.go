@@ -151,7 +151,7 @@ type besideKey struct {
 }
 
 func isBeside(c grid.Change) (besideKey, bool) {
-	return besideKey{c.Kind, c.Key}, c.Kind == grid.KindTemplate || c.Kind == grid.KindResults || c.Kind == grid.KindAllocation || c.Kind == grid.KindReservation
+	return besideKey{c.Kind, c.Key}, c.Kind == grid.KindTemplate || c.Kind == grid.KindResults || c.Kind == grid.KindAllocation || c.Kind == grid.KindReservation || c.Kind == grid.KindBudget
 }
 
 func (d *disk) putBeside(k besideKey, e grid.Entity) {

@@ -27,6 +27,7 @@
 //	duplicate.go      a second broker under one name
 //	reservations.go   reservations in the batch system; bookers.go: holders who fall silent
 //	barrier.go   wrappers of parts of jobs over several sites; wide.go: users of such jobs
+//	budgets.go   prices, and what users may pay, in a third of the histories with jobs over several sites
 //	terms.go     users whose jobs are kept back, altered, and end in time
 //	storm.go     the faults that befall a site
 //

@@ -97,6 +97,7 @@ func (w *world) config(s *site) core.Config {
 	templates, results, allocations := s.disk.loadBeside()
 	return core.Config{
 		Allocations: allocations, Reservations: s.disk.loadReservations(), Reserving: s.reserveRules(), Reserves: s.reserves(), Coallocating: coallocating,
+		Budgets: s.disk.loadBudgets(), Granted: w.granted(), Prices: w.prices(),
 		Templates: templates, Results: results, Window: sweepWindow, Expand: w.expand,
 		Self: s.peer, Site: s.facts, Seed: uint64(s.i)<<48 | s.host.cores<<32, Broken: w.broken.core,
 		Journal: s.disk.id(), Boot: s.host.nonce, Seen: maps.Clone(s.disk.peers),

@@ -22,6 +22,7 @@ func (w *world) settle() {
 			w.leftJobs(s)
 			w.leftFolders(s)
 			w.leftCapacity(s)
+			w.leftBudgets(s)
 		}
 	}
 }

@@ -108,7 +108,7 @@ var shows = map[string]struct {
 	"rollback-unseen":            {"machine", 19},
 	"cancel-fenced":              {"all", 126},
 	"forget-starts-all":          {"forget", 160},
-	"absence-over-stall":         {"fence", 0},
+	"absence-over-stall":         {"fence", 233},
 	"submit-after-pause":         {"fence", 0},
 	"ends-untold":                {"rollback", 0},
 	"entered-uncounted":          {"all", 2},
@@ -126,7 +126,7 @@ var shows = map[string]struct {
 	"token-before-go":              {coallocate, 0},
 	"clock-offset-ignored":         {coallocate, 2},
 	"begun-without-others":         {coallocate, 38},
-	"release-not-repeated":         {coallocate, 60},
+	"release-not-repeated":         {coallocate, 3},
 }
 
 // switched are the rules that are off.

@@ -24,6 +24,7 @@ import (
 //	S10  a group is whole or absent (and S11, S12: groups.go)
 //	S13  none starts that its home keeps back (and S14: terms.go)
 //	S15  what is wished for at another broker is done once (asker.go)
+//	S16  a budget is what is free, held and spent of it (budgets.go)
 //
 // Programs and owners are here, what users are told in told.go, and what is not held
 // against the brokers in excuse.go.
@@ -196,6 +197,9 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 		if site, is := c.Record.(*grid.SiteState); is {
 			s.w.tell(s, "saves that it is drained: %v", site.Draining)
 			continue
+		}
+		if b, is := c.Record.(*grid.Budget); is {
+			t.budgetSaved(s, b)
 		}
 		if a, is := c.Record.(*grid.Allocation); is {
 			t.roundSaved(s, a)
