@@ -8,7 +8,7 @@ import (
 )
 
 // budgets are what users here may pay at sites with prices (package budget). What a job can cost is held in the step that gives it away, or
-// that decides to confirm the reservations of a whole, and settled in the step that saves its end; so that both are
+// that decides to confirm the reservations of a whole, and settled in the step that saves its end, or that it stays at home; so that both are
 // in one commit with what they are for. What no record is of after a start is free again.
 //
 // A job that one site has pays the rate that was told when its home gave it away, also where it moves on from there, and nothing
@@ -93,11 +93,12 @@ func (c *budgets) jobSaved(j *job) {
 
 func (c *budgets) settle(j *job) {
 	r := &j.rec
-	if r.Job.Home != c.cfg.Self || !r.State.Terminal() {
+	stays := r.Role == grid.Owning && r.Job.Part == nil && r.Handoff.Phase != grid.Offering && r.Handoff.Phase != grid.Withdrawing
+	if r.Job.Home != c.cfg.Self || !r.State.Terminal() && !stays {
 		return
 	}
 	ran := grid.Tick(0)
-	if r.State != grid.Lost && r.Started > 0 && r.Owner != c.cfg.Self {
+	if r.State.Terminal() && r.State != grid.Lost && r.Started > 0 && r.Owner != c.cfg.Self {
 		ran = r.Finished - r.Started
 	}
 	c.book.Settle(r.Job.User.Name, r.Job.ID, ran)
