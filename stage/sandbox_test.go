@@ -64,6 +64,21 @@ func TestReceive(t *testing.T) {
 	}
 }
 
+// A file as large as a sandbox may be is taken, and one with a byte more is not.
+func TestReceiveUpToTheLimit(t *testing.T) {
+	t.Parallel()
+	s := newNetwork(t).site("a", func(c *Config) { c.MaxBytes = 4 })
+	if _, err := s.Receive(t.Context(), job, "x", 4, 0o777, 0, strings.NewReader("1234")); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Receive(t.Context(), job, "y", 5, 0o600, 0, strings.NewReader("12345")); !errors.Is(err, grid.ErrInvalid) {
+		t.Errorf("five bytes of four: %v", err)
+	}
+	if _, err := s.Receive(t.Context(), job, "y", 1, 0o1777, 0, strings.NewReader("1")); !errors.Is(err, grid.ErrInvalid) {
+		t.Errorf("a mode that is none: %v", err)
+	}
+}
+
 func TestReceivedSurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t)

@@ -189,3 +189,20 @@ func halves(total, over int64) grid.Manifest {
 	}
 	return m
 }
+
+// A hash is as long as hashes are; only where none may be there it may be empty.
+func TestHashesHaveOneLength(t *testing.T) {
+	t.Parallel()
+	for size := range 2 * len(grid.Hash{}) {
+		b := bytes.Repeat([]byte{7}, size)
+		var needed, optional check
+		h, o := needed.hash("h", b), optional.optionalHash("h", b)
+		whole := size == len(h)
+		if (needed.err == nil) != whole || (optional.err == nil) != (whole || size == 0) {
+			t.Errorf("%d bytes: %v, and where none may be there %v", size, needed.err, optional.err)
+		}
+		if whole && (!bytes.Equal(h[:], b) || h != o) {
+			t.Errorf("%d bytes are read as %x and %x", size, h, o)
+		}
+	}
+}

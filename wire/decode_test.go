@@ -350,6 +350,7 @@ func TestValuesAreChecked(t *testing.T) {
 		{"job.inputs[2].path", offer(func(j *grid.Job) { j.Inputs = grid.Manifest{{Path: "a"}, {Path: "a-b"}, {Path: "a/b"}} })},
 		{"job.inputs: 10001", offer(func(j *grid.Job) { j.Inputs = make(grid.Manifest, grid.MaxFiles+1) })},
 		{"job", Error{Of: KindEstimateRequest, Job: "nonsense"}},
+		{"user: it is empty", Request{Job: aJob}},
 		{"job: it is about either", Request{User: "alice"}},
 		{"job: it is about either", Request{User: "alice", Job: aJob, Group: aGroup}},
 		{"group", Request{User: "alice", Group: "nonsense"}},
