@@ -1,6 +1,6 @@
 // # Co-allocation
 //
-// [Coallocate] chooses the sites of one job that runs at several of them at once. Each site
+// [Lookahead] chooses the sites of jobs that run at several sites at once. Each site
 // offers whole nodes that the job may use, and when; on these the job's pieces are packed.
 //
 //	offers of sites ──► Market ──► the earliest end E (Select) ──► all speed classes that reach E
@@ -128,14 +128,6 @@ func (w *Wide) wanted(offers []Offered) Wanted {
 	for _, o := range offers {
 		out.Delivery = append(out.Delivery, o.Delivery)
 	}
-	return out
-}
-
-// Coallocate chooses the sites of a job from what they offer. w must have passed its Check.
-func Coallocate(w *Wide, offers []Offered, alone []Alone) Allocated {
-	m, sound, rejected := marketOf(w, offers)
-	out := newHall(m).allocate(w, w.wanted(sound), alone)
-	out.Rejected = rejected
 	return out
 }
 

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// wideTwin is the naive twin of Coallocate: it tries every instant and every set of sites.
+// wideTwin is the naive twin of coallocate: it tries every instant and every set of sites.
 type wideTwin struct {
 	w      Wide
 	offers []Offered
@@ -187,6 +187,14 @@ func (x wideTwin) alike() bool {
 	return true
 }
 
+// coallocate chooses the sites of one job alone, as Lookahead does for each. w must have passed its Check.
+func coallocate(w *Wide, offers []Offered, alone []Alone) Allocated {
+	m, sound, rejected := marketOf(w, offers)
+	out := newHall(m).allocate(w, w.wanted(sound), alone)
+	out.Rejected = rejected
+	return out
+}
+
 func TestCoallocateEqualsTheTwin(t *testing.T) {
 	t.Parallel()
 	for range 50 {
@@ -195,7 +203,7 @@ func TestCoallocateEqualsTheTwin(t *testing.T) {
 			if err := x.w.Check(); err != nil {
 				t.Fatal(err)
 			}
-			got := Coallocate(&x.w, x.offers, x.alone)
+			got := coallocate(&x.w, x.offers, x.alone)
 			want, found := x.best()
 			sooner := true
 			for _, a := range x.alone {
@@ -280,7 +288,7 @@ func TestOffersThatMakeNoSense(t *testing.T) {
 		{Site: grid.Site{Name: "c", Speed: 1}, Slots: []grid.Slot{{Node: "1", Start: 5, End: 5, Cores: 1}}},
 		{Site: grid.Site{Name: "c", Speed: 1}, Slots: []grid.Slot{{Site: "a", Node: "3", Start: 5, End: 50, Cores: 1}}},
 	} {
-		got := Coallocate(&w, append(slices.Clone(good), bad), nil)
+		got := coallocate(&w, append(slices.Clone(good), bad), nil)
 		if len(got.Parts) != 2 || got.End != 10 || len(got.Rejected) != 1 || !strings.Contains(got.Rejected[0], string(bad.Site.Name)) {
 			t.Errorf("%+v: %+v", bad, got)
 		}

@@ -3,7 +3,7 @@
 // [Lookahead] plans all jobs of a home that wait for several sites, in the order of fee and priority,
 // each beside those before it:
 //
-//	waiting ──by fee, priority──► Coallocate ──► planned ── it must be reserved by now ──► reserve
+//	waiting ──by fee, priority──► sites chosen ─► planned ── it must be reserved by now ──► reserve
 //	   ▲                             │ slots taken                │ not yet
 //	   └── what came meanwhile       ▼                            ▼
 //	                          cut from the offers         the next cycle plans it anew

@@ -35,7 +35,7 @@ func naiveLookahead(jobs []Waits, offers ...[]Offered) []Allocated {
 			}
 		}
 		done[next] = true
-		out[next] = Coallocate(&jobs[next].Wide, left[jobs[next].Offers], jobs[next].Alone)
+		out[next] = coallocate(&jobs[next].Wide, left[jobs[next].Offers], jobs[next].Alone)
 		for _, list := range left {
 			for _, p := range out[next].Parts {
 				if j := slices.IndexFunc(list, func(o Offered) bool { return o.Site.Name == p.Site }); j >= 0 {

@@ -18,8 +18,8 @@ type Place struct {
 	Openings []Opening `json:"openings,omitempty"`
 }
 
-// Standing is how far a task has come, where a plan begins in the middle.
-type Standing struct {
+// Progress is how far a task has come, where a plan begins in the middle.
+type Progress struct {
 	Done  bool          // its outputs are at the home
 	Runs  bool          // at the place At, for Left yet
 	At    int           // index of a place
@@ -44,13 +44,13 @@ func (t *Task) Expected() time.Duration {
 // Graph is the workflow as package flow plans it; the home is the first place. The first vertices are the tasks. Whatever
 // a task leaves goes home when it ends, and from there to who needs it, so that is the way of a transfer. Files that no task
 // makes lie at the home, and what no task needs is awaited there.
-func (w *Workflow) Graph(places []Place, standing []Standing) (*flow.Graph, *flow.Platform) {
+func (w *Workflow) Graph(places []Place, progress []Progress) (*flow.Graph, *flow.Platform) {
 	p := platform(places)
 	g := &flow.Graph{}
 	for i := range w.Tasks {
-		s := Standing{}
-		if i < len(standing) {
-			s = standing[i]
+		s := Progress{}
+		if i < len(progress) {
+			s = progress[i]
 		}
 		g.Vertices = append(g.Vertices, w.vertex(i, s, places))
 		if s.Runs && len(places[s.At].Openings) == 0 { // else the site has reckoned with it
@@ -107,7 +107,7 @@ func (w *Workflow) brought() []int64 {
 
 // vertex is a task; one that has run or runs is a source of its data. None is rerunnable for the plan: in the grid a task
 // is not run twice to save a transfer.
-func (w *Workflow) vertex(i int, s Standing, places []Place) flow.Vertex {
+func (w *Workflow) vertex(i int, s Progress, places []Place) flow.Vertex {
 	t := &w.Tasks[i]
 	switch {
 	case s.Done:
@@ -177,8 +177,8 @@ const (
 const maxSearched = 2000
 
 // Plan plans the workflow over some places. Effort is how many tasks local search may place in all.
-func (w *Workflow) Plan(places []Place, standing []Standing, effort int) (*Planned, error) {
-	g, p := w.Graph(places, standing)
+func (w *Workflow) Plan(places []Place, progress []Progress, effort int) (*Planned, error) {
+	g, p := w.Graph(places, progress)
 	rule := flow.Search
 	if len(w.Tasks) > maxSearched {
 		rule = flow.HEFT

@@ -115,7 +115,7 @@ func TestPlan(t *testing.T) {
 	if want := 22750 * time.Millisecond; p.Path != want || p.Makespan < want || p.Makespan > want+10*time.Millisecond {
 		t.Errorf("the makespan is %v, the critical path %v, not about %v", p.Makespan, p.Path, want)
 	}
-	late, err := w.Plan(places, []Standing{{Done: true}, {Done: true}, {Runs: true, At: 1, Left: 90 * time.Second}, {}}, Quick)
+	late, err := w.Plan(places, []Progress{{Done: true}, {Done: true}, {Runs: true, At: 1, Left: 90 * time.Second}, {}}, Quick)
 	if err != nil || late.Tasks[3].Start < 90*time.Second || late.Makespan > 93*time.Second {
 		t.Errorf("%+v (%v)", late, err)
 	}

@@ -40,7 +40,7 @@ func (c *estimator) looked(e Looked) {
 	if e.Err != "" {
 		c.note("", "", "no snapshot of the batch system: "+e.Err)
 		c.unseen(asks, offers, forNow(noLook))
-		c.answerSlots(nil, outlook{}, e.Snapshot, forNow(noLook))
+		c.answerSlots(nil, forecast{}, e.Snapshot, forNow(noLook))
 		c.search.noPass()
 		return
 	}
@@ -102,7 +102,7 @@ const maxTake = 16
 func (c *estimator) answer(b *batch, s plan.Snapshot, a pendingEstimate) wire.EstimateReply {
 	t := wire.EstimateReply{Round: a.request.Round, Site: c.factsOf(s), Take: uint32(max(0, min(maxTake, maxAccepted-len(c.accepted), maxFetchingOf-c.ownership.usedBy(a.from).fetching)))}
 	if held := c.occupying(a.request.Questions); len(held) > 0 {
-		b = c.newOutlook(without(s, held)).batch()
+		b = c.newForecast(without(s, held)).batch()
 	}
 	for _, q := range a.request.Questions {
 		e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(q.Home), c.execution.refusedHere(q.Job))}

@@ -32,7 +32,7 @@ type Config struct {
 	Lease grid.Tick
 	// PullGrace is how long fetching files may take beside what was reckoned with.
 	PullGrace grid.Tick
-	// Beat is how often a pulling candidate says so.
+	// Keepalive is how often a pulling candidate says so.
 	Keepalive grid.Tick
 	// SourceRate is how fast inputs by URI are believed to come to any site, in bytes a second.
 	SourceRate float64

@@ -25,7 +25,7 @@
 //	               it), allowance.go (what one member may make this site hold), superseded.go
 //	search         the place of each job: estimate.go, decide.go, reevaluate.go (jobs that wait in
 //	               the local queue), where.go (dry runs)
-//	estimator      when a job would start here: answer.go, outlook.go (from a plan), expected.go,
+//	estimator      when a job would start here: answer.go, forecast.go (from a plan), expected.go,
 //	               traits.go, accuracy.go (what is learned)
 //	execution      attempts in the local batch system: local.go, refused.go, vanish.go,
 //	               damaged.go, inputs.go, stray.go, end.go (an administrator's word)

@@ -44,7 +44,7 @@ type estimator struct {
 		held(list []plan.Reservation) []plan.Reservation
 	}
 	search interface {
-		beginPass(s plan.Snapshot, o outlook)
+		beginPass(s plan.Snapshot, o forecast)
 		noOwnAnswer(why *grid.Refusal)
 		noPass()
 		ownAnswer(b *batch, s plan.Snapshot)

@@ -69,7 +69,7 @@ func (a *alone) want(ev Event, want string) {
 
 // planOf is a plan of the site with four idle cores.
 func planOf(k *kernel, now grid.Tick) *batch {
-	return (&estimator{kernel: k}).newOutlook(shot(now).Snapshot).batch()
+	return (&estimator{kernel: k}).newForecast(shot(now).Snapshot).batch()
 }
 
 // A candidate takes a job, and launches it when it is its own.

@@ -46,7 +46,7 @@ func (o *others) estimate(b *batch, q plan.Question, _ grid.ReservationID) grid.
 }
 func (o *others) lookAgain()                                          { o.did("lookAgain") }
 func (o *others) grace(grid.NodeName, grid.Tick) grid.Tick            { return 0 }
-func (o *others) newOutlook(_ plan.Snapshot) (r outlook)              { o.did("newOutlook"); return }
+func (o *others) newForecast(_ plan.Snapshot) (r forecast)            { o.did("newForecast"); return }
 func (o *others) question(_ *grid.Job, _ grid.Tick) (r plan.Question) { o.did("question"); return }
 func (o *others) unwelcome(home grid.PeerID) (r *grid.Refusal)        { o.did("unwelcome %v", home); return }
 
@@ -212,7 +212,7 @@ func (o *others) word(_ *job, m wire.ReportAck) wire.ReportAck { return m }
 
 func (o *others) hopsOf(_ *job) uint32 { return 0 }
 
-func (o *others) beginPass(_ plan.Snapshot, _ outlook)                       { o.did("beginPass") }
+func (o *others) beginPass(_ plan.Snapshot, _ forecast)                      { o.did("beginPass") }
 func (o *others) extendRound()                                               { o.did("extendRound") }
 func (o *others) noOwnAnswer(_ *grid.Refusal)                                { o.did("noOwnAnswer") }
 func (o *others) noPass()                                                    { o.did("noPass") }

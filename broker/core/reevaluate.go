@@ -42,7 +42,7 @@ type passes struct {
 // ownPlan is the plan that the jobs of a pass are weighed against.
 type ownPlan struct {
 	snapshot plan.Snapshot
-	outlook
+	forecast
 	held    map[grid.JobID]bool // an operator keeps them from starting
 	moved   map[grid.JobID]bool // offered in this pass: the plan still has them
 	stale   bool
@@ -141,14 +141,14 @@ func (c *search) nextPass(in grid.Tick) {
 }
 
 // beginPass chooses the jobs and asks about them.
-func (c *search) beginPass(s plan.Snapshot, o outlook) {
+func (c *search) beginPass(s plan.Snapshot, o forecast) {
 	p := &c.passes
 	if !p.wanted || p.round != nil {
 		return
 	}
 	p.wanted, p.last = false, c.now
 	c.disarmGeneral(passDue) // what this look showed to be new is what it is about
-	p.own = ownPlan{snapshot: s, outlook: o, held: map[grid.JobID]bool{}, moved: map[grid.JobID]bool{}}
+	p.own = ownPlan{snapshot: s, forecast: o, held: map[grid.JobID]bool{}, moved: map[grid.JobID]bool{}}
 	for _, w := range s.Waiting {
 		if w.Held {
 			p.own.held[w.Job] = true
@@ -354,6 +354,6 @@ func (c *search) replan() bool {
 	own.replans++
 	own.stale = false
 	own.snapshot = without(own.snapshot, own.moved)
-	own.outlook = c.estimator.newOutlook(own.snapshot)
+	own.forecast = c.estimator.newForecast(own.snapshot)
 	return true
 }

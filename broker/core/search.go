@@ -23,7 +23,7 @@ type search struct {
 	estimator interface {
 		estimate(b *batch, q plan.Question, reservation grid.ReservationID) grid.Estimate
 		look()
-		newOutlook(s plan.Snapshot) outlook
+		newForecast(s plan.Snapshot) forecast
 		question(j *grid.Job, now grid.Tick) plan.Question
 	}
 	execution interface {

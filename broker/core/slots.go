@@ -32,7 +32,7 @@ func (c *estimator) onSlots(from grid.PeerID, m wire.Slots) {
 }
 
 // answerSlots answers all questions for slots; without a snapshot why says so.
-func (c *estimator) answerSlots(b *batch, o outlook, s plan.Snapshot, why *grid.Refusal) {
+func (c *estimator) answerSlots(b *batch, o forecast, s plan.Snapshot, why *grid.Refusal) {
 	asked := c.slotsAsked
 	c.slotsAsked = nil
 	for _, p := range asked {
@@ -52,7 +52,7 @@ func (c *estimator) answerSlots(b *batch, o outlook, s plan.Snapshot, why *grid.
 }
 
 // offerSlots has whole nodes that the job may use, from the safe plan: what runs may run to its limit.
-func (c *estimator) offerSlots(m *wire.SlotsReply, q *wire.Slots, b *batch, o outlook, s plan.Snapshot) {
+func (c *estimator) offerSlots(m *wire.SlotsReply, q *wire.Slots, b *batch, o forecast, s plan.Snapshot) {
 	asked := c.asked(wire.Question{Demand: q.Demand, Walltime: q.Walltime, Queue: q.Queue, Delivery: q.From}, s.At)
 	m.Estimate = b.estimate(asked)
 	if !c.cfg.Reserves {

@@ -91,15 +91,15 @@ func (f *flow) planOver(ctx context.Context, places []workflow.Place) {
 	f.mu.Lock()
 	w := api.Workflow(f.spec.Submission.Name, f.parts, func(i int, name string) int64 { return f.leaves[i][name] })
 	now := spanOf(f.keeper.config.Now() - f.rec.Begun)
-	standing := make([]workflow.Standing, len(f.parts))
+	progress := make([]workflow.Progress, len(f.parts))
 	for i := range f.rec.Tasks {
-		standing[i] = f.standing(i, places, learned)
+		progress[i] = f.progress(i, places, learned)
 	}
 	f.mu.Unlock()
 	if len(places) == 0 {
 		return
 	}
-	planned, err := w.Plan(places, standing, workflow.Quick)
+	planned, err := w.Plan(places, progress, workflow.Quick)
 	if err != nil {
 		f.keeper.config.Log.Info("a workflow has no plan, and goes on without one", "workflow", f.spec.ID, "error", err)
 		return
@@ -112,7 +112,7 @@ func (f *flow) planOver(ctx context.Context, places []workflow.Place) {
 		case api.FlowWaiting:
 			t.Prefer, t.PlanEnd = planned.Tasks[i].Site, now+planned.Tasks[i].End
 		case api.FlowGiven:
-			t.PlanEnd = max(t.PlanEnd, now+standing[i].Left) // one that is late is expected later now
+			t.PlanEnd = max(t.PlanEnd, now+progress[i].Left) // one that is late is expected later now
 		}
 	}
 	if f.rec.Plans++; f.rec.Plans == 1 {
@@ -121,10 +121,10 @@ func (f *flow) planOver(ctx context.Context, places []workflow.Place) {
 	f.keep()
 }
 
-// standing is how far a task is; f.mu is held.
-func (f *flow) standing(i int, places []workflow.Place, learned map[string]time.Duration) workflow.Standing {
+// progress is how far a task is; f.mu is held.
+func (f *flow) progress(i int, places []workflow.Place, learned map[string]time.Duration) workflow.Progress {
 	t := &f.rec.Tasks[i]
-	s := workflow.Standing{Done: t.over(), Needs: learned[kindOf(f.parts[i].Name)]}
+	s := workflow.Progress{Done: t.over(), Needs: learned[kindOf(f.parts[i].Name)]}
 	if t.State != api.FlowGiven {
 		return s
 	}

@@ -202,7 +202,7 @@ func (s *site) need(has bool, what string) {
 	}
 }
 
-// did fails the test where a deed of the hand fails.
+// did fails the test where what is done by hand fails.
 func (s *site) did(what string, err error) {
 	s.Helper()
 	if err != nil {

@@ -4,13 +4,13 @@
 //
 // # Layers
 //
-//	6  cmd/gbroker   cmd/gclient   cmd/gsim
+//	6  cmd/gbroker   cmd/gbroker-agent   cmd/gclient   cmd/gsim
 //	5  daemon
 //	4  api   sim
 //	3  broker   overlay   netmon   pbs   stage   store
 //	2  wire
-//	1  plan   pool   reserve   flow   jsdl
-//	0  grid
+//	1  plan   pool   reserve   budget   flow   jsdl
+//	0  grid   steps
 //
 // A package imports only from layers below its own, and from its own family (pbs and
 // what lies in its folder). internal/ holds no concept of the domain: any package that is
@@ -19,7 +19,7 @@
 //
 // # Purity
 //
-// grid, jsdl, plan, pool, reserve, flow, wire, broker/core, sim/brokers, sim/faults, sim/replay/counted and sim/workload decide and never act: time,
+// grid, steps, jsdl, plan, pool, reserve, budget, flow, wire, broker/core, sim/brokers, sim/faults, sim/replay/counted and sim/workload decide and never act: time,
 // identifiers and randomness are inputs, which makes every decision repeatable. They have no network, no operating system, no context, no clock, no
 // goroutine, no global randomness. Of ours they import only what is pure too,
 // of others what is on a list. It is the package that counts, with all that lies below it, whatever its files are called

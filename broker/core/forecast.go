@@ -7,17 +7,17 @@ import (
 	"gbroker/plan"
 )
 
-// outlook is what this site will run when: by run times as they are believed, which
+// forecast is what this site will run when: by run times as they are believed, which
 // is what is expected, and by limits, which is what is safe. As long as nothing was
 // learned the two are one.
-type outlook struct {
+type forecast struct {
 	likely, safe *plan.Plan
 	unsure       bool // who waits may be overtaken by any number of later jobs
 	believe      func(t plan.Trait, elapsed grid.Tick) grid.Tick
 	whole        *plan.Plan // of the site without jobs and with all its nodes up; nil: none is down
 }
 
-func (c *estimator) newOutlook(s plan.Snapshot) outlook {
+func (c *estimator) newForecast(s plan.Snapshot) forecast {
 	safe := plan.Build(s)
 	likely := safe
 	hoped, sooner := c.withoutGrace(s)
@@ -28,7 +28,7 @@ func (c *estimator) newOutlook(s plan.Snapshot) outlook {
 	case sooner || s.Lag.Usual != s.Lag.Most:
 		likely = plan.Likely(hoped, nil)
 	}
-	return outlook{likely, safe, s.Policy.Overtaken(), believe, whole(s)}
+	return forecast{likely, safe, s.Policy.Overtaken(), believe, whole(s)}
 }
 
 // withoutGrace is a snapshot as it will be if those come in time who have reserved: a reservation of this site's book
@@ -79,41 +79,41 @@ func whole(s plan.Snapshot) *plan.Plan {
 	return plan.Build(plan.Snapshot{At: s.At, Site: s.Site, Policy: s.Policy, Nodes: nodes, Queues: s.Queues, Default: s.Default, Caps: s.Caps, Ours: s.Ours})
 }
 
-// planned keeps the outlook of the last look: to make one of a long queue costs more
+// planned keeps the forecast of the last look: to make one of a long queue costs more
 // than all else of a step. It holds until the batch system shows something else, or
 // a run time is learned, or an instant comes at which a plan expects a change.
 type planned struct {
 	shown    plan.Snapshot // by the batch system
 	changes  uint64        // of the jobs here, when that was taken up
 	snapshot plan.Snapshot // with what is coming, and what is known of all
-	outlook
+	forecast
 	learned int
 	until   grid.Tick
 }
 
-// outlookOf is the outlook of a snapshot, the kept one if it holds.
-func (c *estimator) outlookOf(s plan.Snapshot) outlook {
+// forecastOf is the forecast of a snapshot, the kept one if it holds.
+func (c *estimator) forecastOf(s plan.Snapshot) forecast {
 	k := &c.planned
 	if k.safe == nil || k.learned != c.learned || s.At < k.snapshot.At || s.At >= k.until || !alikeButForTime(k.snapshot, s) {
-		*k = planned{snapshot: s, outlook: c.newOutlook(s), learned: c.learned}
+		*k = planned{snapshot: s, forecast: c.newForecast(s), learned: c.learned}
 		hoped, _ := c.withoutGrace(s)
 		k.until = min(nextChange(s, k.safe), nextChange(hoped, k.likely), nextEnd(s, k.believe))
 	}
-	return k.outlook
+	return k.forecast
 }
 
-// foreseen is a snapshot of the batch system with what is coming, and its outlook. One that was taken up already, of the
+// foreseen is a snapshot of the batch system with what is coming, and its forecast. One that was taken up already, of the
 // same lists, is not looked at again.
-func (c *estimator) foreseen(shown plan.Snapshot) (plan.Snapshot, outlook) {
+func (c *estimator) foreseen(shown plan.Snapshot) (plan.Snapshot, forecast) {
 	k := &c.planned
 	if k.safe != nil && k.learned == c.learned && k.changes == c.changes && shown.At >= k.snapshot.At && shown.At < k.until && sameLists(&k.shown, &shown) &&
 		alikeButForTime(k.shown, shown) {
 		s := k.snapshot
 		s.At = shown.At
-		return s, k.outlook
+		return s, k.forecast
 	}
 	s := c.withTraits(c.withComing(shown))
-	o := c.outlookOf(s)
+	o := c.forecastOf(s)
 	k.shown, k.changes = shown, c.changes
 	return s, o
 }
@@ -153,11 +153,11 @@ func nextEnd(s plan.Snapshot, believe func(t plan.Trait, elapsed grid.Tick) grid
 
 // batch answers a row of questions, each as if the jobs of those before had come.
 type batch struct {
-	of           outlook
+	of           forecast
 	likely, safe *plan.Batch // made for the first question: most looks have none
 }
 
-func (o outlook) batch() *batch { return &batch{of: o} }
+func (o forecast) batch() *batch { return &batch{of: o} }
 
 func (b *batch) estimate(q plan.Question) grid.Estimate {
 	if b.likely == nil {
