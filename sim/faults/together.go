@@ -54,7 +54,7 @@ func (t *truth) roundSaved(s *site, a *grid.Allocation) {
 		return
 	}
 	same := func(r *round) bool {
-		return r.n == a.Round && slices.EqualFunc(r.parts, parts, func(x, y *piece) bool { return x.id == y.id && x.at == y.at })
+		return r.n == a.Round && slices.EqualFunc(r.parts, parts, func(x, y *piece) bool { return x.id == y.id && x.at == y.at && x.reservation == y.reservation })
 	}
 	k := slices.IndexFunc(f.rounds, same)
 	if k < 0 {
