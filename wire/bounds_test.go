@@ -206,3 +206,17 @@ func TestHashesHaveOneLength(t *testing.T) {
 		}
 	}
 }
+
+// A peer is told of which kind the message was that it should not have sent; where that cannot be read, that it was one.
+func TestMalformedNamesItsKind(t *testing.T) {
+	t.Parallel()
+	_, err := Decode([]byte{0x80})
+	if err == nil || !strings.HasPrefix(err.Error(), "malformed message: ") {
+		t.Errorf("what is no array: %v", err)
+	}
+	for kind := KindHello; kind <= KindHello+1; kind++ {
+		if got, want := (&Malformed{Of: kind, Err: err}).Error(), fmt.Sprintf("malformed %v: ", kind); !strings.HasPrefix(got, want) {
+			t.Errorf("%q does not begin with %q", got, want)
+		}
+	}
+}

@@ -101,3 +101,22 @@ func TestWhatIsNoArrivalIsDamaged(t *testing.T) {
 		t.Errorf("go with a site that has no name: %v", err)
 	}
 }
+
+// A part starts by no word that is not whole: each site of a go has a name and hosts.
+func TestWhatIsNoGoIsDamaged(t *testing.T) {
+	t.Parallel()
+	good := "site alpha\naddress n1:20001\nhosts n1:2"
+	for lines, damaged := range map[string]bool{
+		good: false, good + "\n" + strings.Replace(good, "alpha", "A b", 1): true, strings.Replace(good, "n1:2", "n1:0", 1): true,
+		good + "\nsite beta": true, good + "\nsite beta\naddress n2:0\nhosts n2:1": true,
+	} {
+		dir := t.TempDir()
+		content := fmt.Sprintf("gbroker-ctl 1\nattempt %s\nat 1\n%s\n.\n", at, lines)
+		if err := os.WriteFile(path(dir, "go", at), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if sites, there, err := ReadGo(dir, at); errors.Is(err, grid.ErrDamaged) != damaged || !damaged && (err != nil || !there || len(sites) != 1) {
+			t.Errorf("%q: %+v, %v, %v", lines, sites, there, err)
+		}
+	}
+}
