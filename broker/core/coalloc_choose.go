@@ -188,7 +188,7 @@ func (s *coallocation) offersOf(q *asking, wholes []*allocation, held map[grid.P
 		out := plan.Offered{Site: facts}
 		for _, slot := range o.reply.Slots {
 			for _, left := range notHeld(held[site.peer], slot) {
-				if !refusedTo(wholes, site.peer, left) {
+				if !s.refusedTo(wholes, site.peer, left) {
 					left.Site, left.Start, left.End = site.name, left.Start-o.offset, left.End-o.offset
 					out.Slots = append(out.Slots, left)
 				}
@@ -199,12 +199,18 @@ func (s *coallocation) offersOf(q *asking, wholes []*allocation, held map[grid.P
 	return list
 }
 
-func refusedTo(wholes []*allocation, at grid.PeerID, slot grid.Slot) bool {
+func (s *coallocation) refusedTo(wholes []*allocation, at grid.PeerID, slot grid.Slot) bool {
 	return slices.ContainsFunc(wholes, func(a *allocation) bool {
 		return slices.ContainsFunc(a.rec.Refused, func(r grid.RefusedSlot) bool {
-			return r.Peer == at && slices.Contains(r.Nodes, slot.Node) && r.Start < slot.End && slot.Start < r.End
+			return !s.outdated(r) && r.Peer == at && slices.Contains(r.Nodes, slot.Node) && r.Start < slot.End && slot.Start < r.End
 		})
 	})
+}
+
+// outdated: a refusal speaks for the next choice or two. What a site refuses now, as a job has only just ended there, say, it
+// may have in a minute; whoever refuses again and again is asked ever more seldom, as all that comes to nothing.
+func (s *coallocation) outdated(r grid.RefusedSlot) bool {
+	return r.At+2*s.cfg.Again < s.wholes.instant()
 }
 
 // notHeld is a slot without what rounds of this home hold of it: the site may not have seen that yet when it answered.
@@ -267,7 +273,7 @@ func (s *coallocation) vain(a *allocation, why string) {
 	span := min(s.cfg.Rest, s.cfg.Again<<min(a.rec.Fails, 16))
 	a.rec.Next = now + span/2 + s.wholes.jitter(span)
 	a.rec.Fails++
-	a.rec.Refused = slices.DeleteFunc(slices.Clone(a.rec.Refused), func(r grid.RefusedSlot) bool { return r.At+s.cfg.Rest < now })
+	a.rec.Refused = slices.DeleteFunc(slices.Clone(a.rec.Refused), s.outdated)
 	s.save(a, why)
 	s.wholes.tell(a.rec.Of, why, 0)
 	s.wake(a, a.rec.Next)

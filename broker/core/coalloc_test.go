@@ -323,7 +323,7 @@ func TestRoundGivenUp(t *testing.T) {
 	}
 }
 
-// A site that refuses is not asked for that again; what was reserved is released.
+// A site that refuses is not asked for that again so soon; what was reserved is released.
 func TestRefusedReservation(t *testing.T) {
 	t.Parallel()
 	c := newCoallocated(t, 0, nil)
@@ -335,13 +335,37 @@ func TestRefusedReservation(t *testing.T) {
 	if got := c.settled(); c.rec().State != grid.Planned || !strings.Contains(got, "Release>b") || strings.Contains(got, "Release>c") {
 		t.Fatalf("%v: %s", c.rec().State, got)
 	}
-	c.pass(grid.Minute)
+	c.pass(8 * grid.Second)
 	c.settled()
 	c.slots("b", 0, 4)
 	c.slots("c", 0, 6)
 	c.settled()
 	if c.rec().State != grid.Reserving || slices.ContainsFunc(c.of("c").Nodes, func(n grid.NodeName) bool { return slices.Contains(nodes, n) }) {
 		t.Fatalf("%v: %v again after %v", c.rec().State, c.of("c").Nodes, nodes)
+	}
+}
+
+// What a site has refused may be free soon after: a job that has ended may be in its list for a moment. Where nothing else is left it is
+// asked for again.
+func TestRefusedForAMoment(t *testing.T) {
+	t.Parallel()
+	c := newCoallocated(t, 0, nil)
+	c.upTo(grid.Reserving)
+	c.reserved("b", wire.KindReserve, grid.Tentative)
+	c.settled()
+	nodes := len(c.of("c").Nodes)
+	c.m.onReserved("c", wire.Reserved{Of: wire.KindReserve, Reservation: grid.Reservation{ID: c.of("c").Reservation}, Refusal: forNow("taken")})
+	c.settled()
+	for _, state := range []grid.AllocationState{grid.Planned, grid.Reserving} {
+		c.pass(8 * grid.Second)
+		c.settled()
+		c.slots("b", 0, 4)
+		c.slots("c", 0, nodes)
+		c.settled()
+		if c.rec().State != state {
+			t.Fatalf("%v where %v should be", c.rec().State, state)
+		}
+		c.pass(12 * grid.Second)
 	}
 }
 

@@ -146,7 +146,7 @@ func Defaults() Config {
 		AcceptDeadline: 5 * grid.Second, Lease: 30 * grid.Second, PullGrace: 10 * grid.Minute, Keepalive: 5 * grid.Second,
 		Block: grid.Minute, Refresh: 5 * grid.Second, Digest: 30 * grid.Second,
 		UploadLimit: grid.Day, Keep: 30 * grid.Day, Decline: 7 * grid.Day,
-		Delta: grid.Minute, Settle: 5 * grid.Second, MarginShare: 0.03,
+		Delta: grid.Minute, Settle: 5 * grid.Second, MarginShare: 0.005,
 		MaxHops: 8, HopBack: grid.Hour, Grace: grid.Minute,
 		OfferFiles: grid.MaxSandbox, LongDocument: 16 << 10, SourceRate: 25e6,
 	}

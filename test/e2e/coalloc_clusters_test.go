@@ -60,6 +60,7 @@ func TestOneJobOverThreeClusters(t *testing.T) {
 // The controller of a cluster is killed when all three hold a reservation, as its site is to confirm, and comes back when
 // its broker has noticed: the job begins everywhere at once, then or planned again, and nothing stays reserved.
 func TestControllerDownDuringConfirm(t *testing.T) {
+	long(t)
 	t.Parallel()
 	clusters, sites, ledger := overThree(t)
 	home := sites["busy"]
@@ -78,6 +79,7 @@ func TestControllerDownDuringConfirm(t *testing.T) {
 // A node of a reservation dies before the job starts there: none of its parts begins, and it is planned again, over
 // the clusters that are whole.
 func TestNodeOfReservationDies(t *testing.T) {
+	long(t)
 	t.Parallel()
 	clusters, sites, ledger := overThree(t)
 	home := sites["busy"]

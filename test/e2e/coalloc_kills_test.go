@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -21,9 +20,7 @@ var steps = []grid.AllocationState{
 // Whoever is killed, the coordinator or a participant, at whatever step: all parts begin, or none; none runs
 // alone, nor twice; and no reservation is left.
 func TestKillsOfOneJobOverTwoSites(t *testing.T) {
-	if os.Getenv("GBROKER_ROUNDS") == "" {
-		t.Skip("it takes minutes: make soak-coallocation")
-	}
+	long(t)
 	for _, who := range []string{"alpha", "beta"} {
 		for _, step := range steps {
 			t.Run(who+" at "+step.String(), func(t *testing.T) {

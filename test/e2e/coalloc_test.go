@@ -196,6 +196,14 @@ func rounds() int {
 	return n
 }
 
+// long skips what takes minutes without that.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("GBROKER_ROUNDS") == "" {
+		t.Skip("it takes minutes: make soak-coallocation")
+	}
+}
+
 func completes(t *testing.T, home site, id string) {
 	t.Helper()
 	eventually(t, slow, id+" is to end", func() bool {
