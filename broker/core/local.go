@@ -256,6 +256,9 @@ func (c *execution) running(j *job, p grid.Progress) {
 			j.rec.Local = p.Local
 		}
 		c.estimator.began(&j.rec)
+		if p.Started == 0 {
+			j.rec.Started = c.now // its token was taken and nobody has seen when: a part of a job over several sites counts as begun
+		}
 		c.save(j, "started")
 	}
 	c.arm(j, onBatch, 6*c.cfg.Refresh)
