@@ -93,7 +93,8 @@ func (v *invited) secrets(c *Config) (list []overlay.GridKey) {
 	}
 	if v.file == nil || !os.SameFile(v.file, file) || !v.file.ModTime().Equal(file.ModTime()) || v.file.Size() != file.Size() {
 		if v.list, err = c.Invitations(); err != nil {
-			v.list = nil // the command says so
+			v.file, v.list = nil, nil // the command says so; it is read again
+			return nil
 		}
 		v.file = file
 	}

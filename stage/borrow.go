@@ -109,9 +109,21 @@ func (s *Stager) Borrow(ctx context.Context, job grid.JobID, m grid.Manifest, us
 	if len(grants) == 0 {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience(m))
+	defer cancel()
 	if err := s.borrow(ctx, job, m, user, grants); err != nil {
 		s.log.Info("not all could be borrowed: it is fetched from who offers the job", zap.String("job", string(job)), zap.Error(err))
 	}
+}
+
+// patience is how long files are waited for that who offers the job has too: for 10 MB in a second, and never longer than a
+// candidate may take. What came until then is kept.
+func patience(m grid.Manifest) time.Duration {
+	bytes := int64(0)
+	for _, f := range m {
+		bytes += f.Size
+	}
+	return min(30*time.Second+time.Duration(bytes/10e6)*time.Second, 5*time.Minute)
 }
 
 func (s *Stager) borrow(ctx context.Context, job grid.JobID, m grid.Manifest, user grid.User, grants []grid.Grant) error {

@@ -130,7 +130,9 @@ func (c *search) unreserved(j *job) bool {
 	case r.Job.Guaranteed == nil:
 		return false
 	}
-	r.Job.Reservation, r.Job.Sites, r.Job.Guaranteed, j.digest = "", *r.Job.Guaranteed, nil, grid.Hash{}
+	of := c.whole(j)
+	of.Reservation, of.Sites, of.Guaranteed = "", *of.Guaranteed, nil
+	j.replace(of, grid.Hash{})
 	r.Stay, j.blocked, j.refused, j.trait = nil, nil, nil, plan.Trait{}
 	c.save(j, "its reservation is lost: it is queued without one")
 	c.undecide(j)

@@ -85,6 +85,26 @@ func TestANewVersionOfALongDocumentIsWhole(t *testing.T) {
 	}
 }
 
+// A job that loses the reservation that was made for it is another version, with all of its texts.
+func TestALongDocumentWithoutItsReservationIsWhole(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	j.Program.Arguments = []string{strings.Repeat("x", 20<<10)}
+	j.Reservation, j.Guaranteed = "lsgikn5g4v7g4wr55uikav5o", &grid.Choice{}
+	c, journal := kept(t, grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+	k := c.jobs[j.ID]
+	if k.brief == 0 {
+		t.Fatal("its texts are in memory")
+	}
+	c.out = nil
+	c.search.unreserved(k)
+	commit(c, journal, c.out)
+	r := journal[j.ID]
+	if r.Job.Reservation != "" || len(r.Job.Program.Arguments) != 1 || k.brief == 0 || k.sum() != wire.JobDigest(r.Job) {
+		t.Errorf("reservation %q, %d bytes of texts in the journal, %d not in memory, its digest %t", r.Job.Reservation, r.Job.Program.TextSize(), k.brief, k.sum() == wire.JobDigest(r.Job))
+	}
+}
+
 // While files come the job changes: it stays as it is.
 func TestAJobWhoseFilesComeIsNotBrief(t *testing.T) {
 	t.Parallel()
