@@ -126,7 +126,11 @@ func (s *System) takeIt(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if err := appear(); err != nil {
-			return fmt.Errorf("%w: taking %q of %s: %w", grid.ErrInvalid, p.path, e.id, err)
+			kind := grid.ErrInvalid // for good
+			if line.Passes(err) {
+				kind = grid.ErrUnavailable
+			}
+			return fmt.Errorf("%w: taking %q of %s: %w", kind, p.path, e.id, err)
 		}
 		e.brought.set(keyOf(p.path), r.ContentLength)
 		return nil

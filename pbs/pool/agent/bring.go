@@ -72,8 +72,7 @@ func (j *job) bring(ctx context.Context, below string, ended bool) error {
 		j.given[inside] = stampOf(info)
 		return nil
 	})
-	short := errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) // that passes
-	if path := (*fs.PathError)(nil); errors.As(err, &path) && !short {
+	if path := (*fs.PathError)(nil); errors.As(err, &path) && !line.Passes(err) {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	return err
