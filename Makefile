@@ -5,6 +5,7 @@
 # make test-torque    the same against the TORQUE, with Maui where showq is found, whose commands are on PATH: as a
 #               user whom maui.cfg names in ADMIN1 or ADMIN2, on an idle cluster of three or more equal nodes; FOLDER=DIR likewise
 # make soak     histories of faults on fresh seeds, for FOR=10m (PROFILE=all; SEEDS=A-B repeats those that it tells)
+# make soak-flows   histories of workflows through kills, lost answers and full disks on fresh seeds (HISTORIES=1000)
 # make torture  five brokers through kills, stops, cuts and full disks, about 4 minutes (SEED=N repeats a run)
 # make demo     three sites on this machine, a dozen jobs (KEEP=1 leaves the sites up)
 # make bench    the benchmarks, as benchstat reads them (COUNT=10 runs of each; BENCH=REGEXP
@@ -20,14 +21,15 @@
 # make wan      brokers in network namespaces over links with delay, loss, rates and cuts: meshes of 2, 3 and 8 have to
 #               rejoin after each trouble; about 15 minutes, as root; it prints the lines of a table
 # make man      the manual pages of all commands, into bin/man
-# make mutate   changes single places of PACKAGES="./store ./wire" at random, N=20 of each, and tells which no test noticed (SEED=N repeats)
+# make mutate   changes single places of PACKAGES="./store ./wire" at random, N=20 of each, and tells which no test noticed (SEED=N repeats;
+#               FILES=REGEXP only those of such files, RUN=REGEXP only by such tests)
 # make fmt      format the code
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
 
-.PHONY: build test test-openpbs test-torque tools check soak soak-coallocation torture demo bench bench-estimate bench-sweep bench-where bench-grid bench-pool wan man mutate fmt
+.PHONY: build test test-openpbs test-torque tools check soak soak-coallocation soak-flows torture demo bench bench-estimate bench-sweep bench-where bench-grid bench-pool wan man mutate fmt
 
 build:
 	@mkdir -p bin
@@ -45,15 +47,18 @@ check:
 
 # The last line is "N passed, N failed, N skipped". The house rules and the import
 # test are tests too: test/house. What is in ALONE has no goroutines, so the race detector has
-# nothing to find there; what waits for real daemons and clusters is begun first.
+# nothing to find there, and makes it some ten times slower; so has what is called TestSerial in the other
+# packages. What waits for real daemons and clusters is begun first. Tests of the programs take those in bin/.
 ALONE = ./grid/... ./steps/... ./jsdl/... ./plan/... ./flow/... ./reserve/... ./wire/... ./broker/core/... ./sim/brokers/... ./sim/faults/... ./sim/replay ./sim/replay/counted/... ./sim/workload/...
+SERIAL = $(addprefix ./,$(sort $(dir $(shell git grep -l '^func TestSerial' -- '*_test.go'))))
 
-test: tools check
-	@mkdir -p bin
+test: export GBROKER_PROGRAMS = $(CURDIR)/bin
+test: tools check build
 	@go build -o bin/count ./test/house/count
 	@race=-race; command -v "$${CC:-gcc}" >/dev/null || race=; \
 	rest=$$(go list ./test/... ./pbs/... ./... | grep -vxF "$$(go list $(ALONE))"); \
-	bin/count go test $$race -p 3 -timeout 10m -json : $$rest -- go test -p 1 -timeout 10m -json : $(ALONE)
+	bin/count go test $$race -p 3 -timeout 10m -json -skip '^TestSerial' : $$rest \
+	-- go test -p 1 -timeout 10m -json : $(ALONE) -- go test -p 1 -timeout 10m -json -run '^TestSerial' : $(SERIAL)
 
 test-openpbs:
 	GBROKER_LIVE_OPENPBS=1 $(if $(FOLDER),TMPDIR=$(FOLDER)) go test ./pbs/openpbs -run '^TestLive$$' -v -count 1 -timeout 4h
@@ -67,6 +72,10 @@ soak: build
 # A job over two clusters twenty times, over two sites of which one is killed at every step, and over three clusters of which one loses its controller or a node.
 soak-coallocation:
 	GBROKER_ROUNDS=$(or $(ROUNDS),20) go test ./test/e2e -run '^Test(OneJobOverTwoClusters|KillsOfOneJobOverTwoSites|ControllerDownDuringConfirm|NodeOfReservationDies)$$' -v -count 1 -timeout 2h
+
+# Workflows and their keeper through kills, lost answers, failed tasks and full disks, with seeds from the clock.
+soak-flows:
+	go test ./daemon/flows -run '^Test(FlowsThroughFaults|WatchedFolderThroughFaults|PeriodicThroughKills)$$' -histories $(or $(HISTORIES),1000) -count 1 -timeout 2h
 
 # Networks and disks are in namespaces of the kernel: nothing of this machine is touched.
 torture: build
@@ -113,7 +122,7 @@ man: build
 	for p in gclient gbroker gsim; do bin/$$p man bin/man; done
 
 mutate:
-	@go run ./test/mutate -n $(or $(N),20) $(if $(SEED),-seed $(SEED)) $(or $(PACKAGES),./store ./wire ./grid)
+	@go run ./test/mutate -n $(or $(N),20) $(if $(SEED),-seed $(SEED)) $(if $(FILES),-files '$(FILES)') $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./store ./wire ./grid)
 
 fmt:
 	gofmt -w $$(git ls-files '*.go')

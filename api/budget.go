@@ -24,6 +24,7 @@ type BudgetHold struct {
 	Amount float64    `json:"amount"`
 	Rate   float64    `json:"rate"` // per core and hour
 	Cores  int        `json:"cores"`
+	Back   bool       `json:"given_back,omitempty"` // the job is LOST: nothing is held, and it is charged if its result comes after all
 }
 
 func budgetOf(b *grid.Budget) Budget {
@@ -33,7 +34,7 @@ func budgetOf(b *grid.Budget) Budget {
 		w.Granted, w.Free = &granted, &free
 	}
 	for i, h := range b.Holds {
-		w.Holds[i] = BudgetHold{h.Job, h.Amount.Units(), h.Rate, h.Cores}
+		w.Holds[i] = BudgetHold{h.Job, h.Amount.Units(), h.Rate, h.Cores, h.Back}
 	}
 	return w
 }

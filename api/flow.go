@@ -55,11 +55,13 @@ type FlowPeriodic struct {
 	PerS      float64 `json:"per_s"`
 	Count     int     `json:"count"` // 0: until it is cancelled
 	DeadlineS float64 `json:"deadline_s"`
+	Folder    string  `json:"folder,omitempty"` // that is watched, in place of a rate
+	As        string  `json:"as,omitempty"`
 }
 
 // Every is what it says.
 func (p *FlowPeriodic) Every() workflow.Periodic {
-	return workflow.Periodic{Rate: p.Rate, Per: seconds(p.PerS), Count: p.Count, Deadline: seconds(p.DeadlineS)}
+	return workflow.Periodic{Rate: p.Rate, Per: seconds(p.PerS), Count: p.Count, Deadline: seconds(p.DeadlineS), Folder: p.Folder, As: p.As}
 }
 
 // FlowPeriods is how a periodic workflow is: instances that have begun, that are under way, have ended well or not, periods that
@@ -74,6 +76,7 @@ type FlowPeriods struct {
 	AgeP50S  float64 `json:"age_p50_s"`
 	AgeP99S  float64 `json:"age_p99_s"`
 	AgeMostS float64 `json:"age_most_s"`
+	Waits    string  `json:"waits,omitempty"` // why no instance begins though files have appeared, or the folder cannot be read
 }
 
 // FlowTask is one job of a workflow. A Source in its document is the Target of another task, or one of the files.
@@ -113,7 +116,10 @@ func (s *FlowSubmission) Parts(walltime grid.Tick) ([]FlowPart, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := besideOf(s.Files)
+	known, err := s.beside(made)
+	if err != nil {
+		return nil, err
+	}
 	list := make([]FlowPart, len(s.Tasks))
 	for i, t := range s.Tasks {
 		p := FlowPart{FlowTask: t, Maker: map[string]int{}}
@@ -148,6 +154,24 @@ func (s *FlowSubmission) Parts(walltime grid.Tick) ([]FlowPart, error) {
 		list[i] = p
 	}
 	return list, s.acyclic(list)
+}
+
+// beside are the files that come with a workflow, or by its folder.
+func (s *FlowSubmission) beside(made map[string]int) (jsdl.Beside, error) {
+	known := besideOf(s.Files)
+	if s.Periodic == nil || s.Periodic.As == "" {
+		return known, nil
+	}
+	as := s.Periodic.As
+	if _, is := made[as]; is || slices.ContainsFunc(s.Files, func(f File) bool { return f.Path == as }) {
+		return nil, fmt.Errorf("%w: what appears in the folder %s is known as %s, which a task leaves or which comes with the workflow: give it a name of its own", grid.ErrInvalid, s.Periodic.Folder, as)
+	}
+	return func(path string) (int64, uint32, error) {
+		if path == as {
+			return 0, 0o644, nil
+		}
+		return known(path)
+	}, nil
 }
 
 // made are the tasks by what they leave; twice has what several leave.

@@ -65,6 +65,7 @@ func (s *Server) userTable() table {
 		"POST /v1/reservations":               s.reserve,
 		"GET /v1/reservations":                s.reservations,
 		"DELETE /v1/reservations/{id}":        s.releaseReservation,
+		"PATCH /v1/reservations/{id}":         s.changeReservation,
 		"POST /v1/pass":                       s.pass,
 		"GET /v1/budgets":                     s.budgets,
 		"GET /v1/usage":                       s.usage,

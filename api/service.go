@@ -58,10 +58,11 @@ type UserService interface {
 	// Where is what would be decided now about a job that is not handed in, of every site, and how sure its waits are.
 	Where(ctx context.Context, who Identity, n NewJob) (Foreseen, error)
 	// Reserve has nodes reserved for a user and confirmed; Reservations are those that the user may see; Release gives
-	// one up.
+	// one up; ChangeReservation gives one another place.
 	Reserve(ctx context.Context, who Identity, n NewReservation) (grid.Reservation, error)
 	Reservations(ctx context.Context, who Identity) ([]grid.Reservation, error)
 	Release(ctx context.Context, who Identity, id grid.ReservationID) (grid.Reservation, error)
+	ChangeReservation(ctx context.Context, who Identity, id grid.ReservationID, to NewPlace) (grid.Reservation, error)
 	// Budgets are what users here may pay at sites with prices: that of the user; for administrators those of all.
 	Budgets(ctx context.Context, who Identity) ([]grid.Budget, error)
 	// Self is the broker's own site and peer.

@@ -38,6 +38,7 @@ type journalStub struct {
 	mu        sync.Mutex
 	recs      []grid.Record
 	decisions []grid.Decision // of all jobs
+	reads     int             // of records, single or some
 }
 
 func (j *journalStub) ID() grid.JournalID { return grid.JournalID{} }
@@ -57,10 +58,22 @@ func (j *journalStub) find(id grid.JobID) int {
 func (j *journalStub) Record(_ context.Context, id grid.JobID) (grid.Record, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.reads++
 	if k := j.find(id); k >= 0 {
 		return j.recs[k], nil
 	}
 	return grid.Record{}, grid.ErrNotFound
+}
+func (j *journalStub) Records(_ context.Context, ids []grid.JobID) (list []grid.Record, _ error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.reads++
+	for _, id := range ids {
+		if k := j.find(id); k >= 0 {
+			list = append(list, j.recs[k])
+		}
+	}
+	return list, nil
 }
 func (j *journalStub) Page(context.Context, grid.JobID, string, int) ([]grid.Record, error) {
 	return j.recs, nil

@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -201,16 +202,58 @@ func (b *Broker) Groups(keep func(*grid.Group) bool) []grid.Group {
 // JobsOf are up to limit jobs of a group after a number, without those that are removed.
 func (b *Broker) JobsOf(ctx context.Context, g grid.Group, after, limit int) ([]grid.Record, error) {
 	list := make([]grid.Record, 0, min(limit, max(0, g.Jobs-after)))
-	for n := after + 1; n <= g.Jobs && len(list) < limit; n++ {
-		r, known, err := b.Job(ctx, g.ID.Job(n))
+	for after < g.Jobs && len(list) < limit {
+		ids := make([]grid.JobID, min(limit-len(list), g.Jobs-after))
+		for i := range ids {
+			after++
+			ids[i] = g.ID.Job(after)
+		}
+		read, err := b.archived(ctx, ids)
 		if err != nil {
 			return nil, err
 		}
-		if known && !r.Removed {
-			list = append(list, r)
+		for _, id := range ids {
+			r, known := b.view.shown(id)
+			if !known {
+				r, known = read[id]
+			}
+			if !known {
+				r, known = b.groups.outline(id)
+			}
+			if known && !r.Removed {
+				list = append(list, r)
+			}
 		}
 	}
 	return list, nil
+}
+
+// archived are, of some jobs, the records that the journal alone has, read at once.
+func (b *Broker) archived(ctx context.Context, ids []grid.JobID) (map[grid.JobID]grid.Record, error) {
+	var unseen []grid.JobID
+	for _, id := range ids {
+		if _, is := b.view.shown(id); !is {
+			unseen = append(unseen, id)
+		}
+	}
+	journal := b.journal.Load()
+	switch {
+	case len(unseen) == 0:
+		return nil, nil
+	case journal == nil:
+		return nil, fmt.Errorf("%w: the broker is starting", grid.ErrUnavailable)
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordLimit)
+	defer cancel()
+	list, err := (*journal).Records(ctx, unseen)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
+	}
+	read := make(map[grid.JobID]grid.Record, len(list))
+	for _, r := range list {
+		read[r.Job.ID] = r
+	}
+	return read, nil
 }
 
 // CountsOf are the jobs of some groups that have not ended, by group and state.

@@ -1,7 +1,10 @@
 package broker
 
 import (
+	"math/rand/v2"
+	"reflect"
 	"testing"
+	"time"
 
 	"gbroker/grid"
 )
@@ -20,6 +23,51 @@ func TestWhatIsAskedOfWhatWasTold(t *testing.T) {
 	} {
 		if got := v.mayLack(of); got != want {
 			t.Errorf("%s: %t", of, got)
+		}
+	}
+}
+
+// A page of the jobs of a group costs one reading of the journal, and is what each of its jobs is alone.
+func TestAPageOfAGroupIsReadAtOnce(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 1))
+	of := grid.Group{ID: grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAV"), Jobs: 60}
+	stub := &journalStub{}
+	b := &Broker{groups: newGroups()}
+	b.view = newView(b.record)
+	var journal Journal = stub
+	b.journal.Store(&journal)
+	b.groups.all[of.ID] = &group{Group: of}
+	for n := 1; n <= of.Jobs; n++ {
+		r := grid.Record{Job: grid.Job{ID: of.ID.Job(n)}}
+		r.Removed = random.IntN(5) == 0
+		switch random.IntN(3) {
+		case 0:
+			r.State = grid.Running
+			b.view.records[r.Job.ID] = &r
+		case 1:
+			r.State = grid.Completed
+			stub.recs = append(stub.recs, r)
+		}
+	}
+	for range 20 {
+		after, limit := random.IntN(70), random.IntN(70)
+		var want []grid.Record
+		for n := after + 1; n <= of.Jobs && len(want) < limit; n++ {
+			if r, known, err := b.Job(t.Context(), of.ID.Job(n)); err != nil {
+				t.Fatal(err)
+			} else if known && !r.Removed {
+				want = append(want, r)
+			}
+		}
+		stub.reads = 0
+		got, err := b.JobsOf(t.Context(), of, after, limit)
+		if err != nil || len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
+			t.Fatalf("seed %d: behind %d, at most %d: %d jobs, not %d: %v", seed, after, limit, len(got), len(want), err)
+		}
+		if stub.reads > 6 { // one, and more for the places of what was removed
+			t.Fatalf("seed %d: %d jobs took %d readings", seed, len(got), stub.reads)
 		}
 	}
 }

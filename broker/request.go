@@ -221,7 +221,7 @@ func (b *Broker) record(ctx context.Context, id grid.JobID) (grid.Record, error)
 	return (*journal).Record(ctx, id)
 }
 
-// recordLimit bounds how long one record is read.
+// recordLimit bounds how long one record is read, or those of a page.
 const recordLimit = 10 * time.Second
 
 // History is the append-only table of a job's events.

@@ -83,6 +83,17 @@ func (b *Broker) Release(ctx context.Context, id grid.ReservationID, by string) 
 	return a.Reservation, err
 }
 
+// ChangeReservation gives a reservation another place, which the caller may do; what is 0 stays.
+func (b *Broker) ChangeReservation(ctx context.Context, id grid.ReservationID, start, length grid.Tick, nodes int) (grid.Reservation, error) {
+	a, err := b.request(ctx, func(t core.Token) core.Request {
+		return core.ChangeRequest{Token: t, ID: id, Start: start, Length: length, Nodes: nodes}
+	})
+	if err == nil {
+		err = a.Err
+	}
+	return a.Reservation, err
+}
+
 // Reserves tells whether the batch system makes reservations for this broker.
 func (b *Broker) Reserves() bool { return b.ports.Reserver != nil }
 

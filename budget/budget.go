@@ -3,7 +3,8 @@
 //	granted = free + held + spent
 //
 // What a job can cost is held before it goes to a site that costs anything: its rate, times its cores, times its limit. When it has ended
-// it is charged for what it has run, never more than was held, and the rest is free again. A user without a budget may pay
+// it is charged for what it has run, never more than was held, and the rest is free again. For one that is lost it is given back, and
+// remembered: if the job comes to an end after all it is charged, though nothing may be free by then. A user without a budget may pay
 // anything, and nothing is held of his.
 package budget
 
@@ -115,7 +116,7 @@ func (b *Book) Hold(user string, job grid.JobID, rate float64, cores int, span g
 	}
 	cost, i := CostOf(rate, cores, span), index(is, job)
 	free := is.Free()
-	if i >= 0 {
+	if i >= 0 && !is.Holds[i].Back {
 		free += is.Holds[i].Amount
 	}
 	if cost > max(free, 0) {
@@ -124,10 +125,13 @@ func (b *Book) Hold(user string, job grid.JobID, rate float64, cores int, span g
 	switch {
 	case i < 0 && cost == 0:
 		return nil
-	case i < 0 && len(is.Holds) == MaxHolds:
+	case i < 0 && len(is.Holds) == MaxHolds && !is.Holds[0].Back:
 		return &grid.Refusal{Kind: grid.Temporary, Reason: "the budget of its user holds for as many jobs as it may", Asked: "1", Available: "0"}
 	}
 	holds := slices.Clone(is.Holds) // records that were saved share it
+	if i < 0 && len(holds) == MaxHolds {
+		holds = holds[1:] // what was given back the longest ago
+	}
 	switch hold := (grid.BudgetHold{Job: job, Amount: cost, Rate: rate, Cores: cores}); {
 	case cost == 0:
 		holds = slices.Delete(holds, i, i+1)
@@ -138,6 +142,26 @@ func (b *Book) Hold(user string, job grid.JobID, rate float64, cores int, span g
 	}
 	is.Holds, b.changed[user] = holds, true
 	return nil
+}
+
+// GiveBack frees what is held for a job that is lost, and remembers what it could cost until it is settled. Those come first, in the order
+// in which they were lost.
+func (b *Book) GiveBack(user string, job grid.JobID) {
+	is := b.all[user]
+	if is == nil {
+		return
+	}
+	i := index(is, job)
+	if i < 0 || is.Holds[i].Back {
+		return
+	}
+	h, holds := is.Holds[i], slices.Delete(slices.Clone(is.Holds), i, i+1)
+	h.Back = true
+	first := slices.IndexFunc(holds, func(h grid.BudgetHold) bool { return !h.Back })
+	if first < 0 {
+		first = len(holds)
+	}
+	is.Holds, b.changed[user] = slices.Insert(holds, first, h), true
 }
 
 // Settle charges a job for what it has run, once; the rest of what was held for it is free again.

@@ -18,7 +18,9 @@ type ledger struct {
 
 func (l *ledger) held(user string) (sum grid.Amount) {
 	for _, h := range l.holds[user] {
-		sum += h.Amount
+		if !h.Back {
+			sum += h.Amount
+		}
 	}
 	return sum
 }
@@ -61,7 +63,10 @@ func TestBudgetsAreExact(t *testing.T) {
 				saved()
 				granted, has := twin.granted[u]
 				cost := grid.Amount(rate * float64(cores) * span.Seconds() / 3600 * 1e6)
-				free := granted - twin.spent[u] - twin.held(u) + twin.holds[u][j].Amount
+				free := granted - twin.spent[u] - twin.held(u)
+				if before := twin.holds[u][j]; !before.Back {
+					free += before.Amount
+				}
 				if refused := has && cost > max(free, 0); refused != (why != nil) {
 					t.Fatalf("%s holds %v of %v: %v", u, cost, free, why)
 				}
@@ -84,6 +89,15 @@ func TestBudgetsAreExact(t *testing.T) {
 					delete(twin.holds[u], j)
 				}
 			},
+			"lost": func(*rapid.T) {
+				u, j := user(), job()
+				book.GiveBack(u, j)
+				saved()
+				if h, is := twin.holds[u][j]; is {
+					h.Back = true
+					twin.holds[u][j] = h
+				}
+			},
 			"crash": func(*rapid.T) {
 				var list []grid.Budget
 				for _, is := range disk {
@@ -98,7 +112,7 @@ func TestBudgetsAreExact(t *testing.T) {
 				for _, u := range []string{"ann", "bob"} {
 					is, known := book.Get(u)
 					granted, has := twin.granted[u]
-					if book.Limited(u) != has || known != (has || twin.spent[u]+twin.held(u) > 0) {
+					if book.Limited(u) != has || known != (has || twin.spent[u] > 0 || len(twin.holds[u]) > 0) {
 						t.Fatalf("%s: limited %v, known %v", u, book.Limited(u), known)
 					}
 					if is.Granted != granted || is.Spent != twin.spent[u] || is.Held() != twin.held(u) || is.Free() != granted-twin.spent[u]-twin.held(u) {
@@ -108,4 +122,22 @@ func TestBudgetsAreExact(t *testing.T) {
 			},
 		})
 	})
+}
+
+// Of jobs that are lost no more is remembered than fits: the oldest make room.
+func TestLostJobsMakeRoom(t *testing.T) {
+	t.Parallel()
+	book := New(nil)
+	book.Grant(map[string]grid.Amount{"ann": 1e12})
+	for n := range MaxHolds + 2 {
+		id := grid.JobID(fmt.Sprint(n))
+		if no := book.Hold("ann", id, 1, 1, grid.Hour); no != nil {
+			t.Fatal(no)
+		}
+		book.GiveBack("ann", id)
+	}
+	is, _ := book.Get("ann")
+	if len(is.Holds) != MaxHolds || is.Holds[0].Job != "2" || is.Held() != 0 {
+		t.Errorf("%d, the first for %s, %v held", len(is.Holds), is.Holds[0].Job, is.Held())
+	}
 }

@@ -32,11 +32,13 @@ func (s service) alterHere(ctx context.Context, who api.Identity, e core.Alter) 
 	}
 	if e.To.OfJob() { // a deadline alone is its user's word, also where no site can make it
 		next, err := r.Job.With(e.To)
-		if err == nil && r.State < grid.Running && r.End == 0 {
-			err = s.possible(ctx, next, "")
-		}
 		if err != nil {
 			return r, false, fmt.Errorf("%w: job %s: %w", grid.ErrInvalid, e.Job, err)
+		}
+		if r.State < grid.Running && r.End == 0 {
+			if err := s.possible(ctx, next, ""); err != nil {
+				return r, false, fmt.Errorf("job %s: %w", e.Job, err)
+			}
 		}
 	}
 	return s.site.broker.Alter(ctx, e)

@@ -20,6 +20,8 @@ type FilesConfig struct {
 	// Read and Write are folders below which file: may name files. Users read there what the daemon
 	// can read; where they are mapped to accounts, what theirs can.
 	Read, Write []string
+	// Watch is the folder below which the workflows of users of this site may watch others, each user in Watch/USER; "" is none.
+	Watch string
 	// KnownHosts has the keys of sftp servers, as OpenSSH writes them; "" leaves those to the users.
 	KnownHosts string
 	// Credentials is a file of those that all users of this site may use, of mode 0600; "" is none.
@@ -47,6 +49,7 @@ func filesFields(d *document, c *Config) []field {
 	return []field{
 		{name: "read", aka: "folders allow sources", list: true, read: folders("files.read", &f.Read)},
 		{name: "write", aka: "targets writable", list: true, read: folders("files.write", &f.Write)},
+		{name: "watch", aka: "incoming", read: func(n ast.Node) { parsed(d, n, "files.watch", &f.Watch, c.path) }},
 		{name: "known_hosts", aka: "hosts keys", read: func(n ast.Node) { parsed(d, n, "files.known_hosts", &f.KnownHosts, c.path) }},
 		{name: "credentials", aka: "secrets passwords", read: func(n ast.Node) { parsed(d, n, "files.credentials", &f.Credentials, c.path) }},
 		{name: "cache", aka: "keep", read: func(n ast.Node) {

@@ -48,38 +48,38 @@ func (e elsewhere) Forward(w http.ResponseWriter, r *http.Request, p api.Pass) (
 	if p.Home == e.site.self || !e.site.overlay.Grid() {
 		return false, nil
 	}
-	at := p.Home
-	c, err := e.site.overlay.Reach(r.Context(), at, farProtocol)
+	believed := func(string) error { return nil } // the home needs no proof
+	c, err := e.site.overlay.Reach(r.Context(), p.Home, farProtocol)
 	if err != nil {
 		e.site.log.Debug("the home of a job was not reached", zap.String("home", string(p.Home)), zap.Error(err))
-		owner, found := e.owner(r, p.Home)
+		hint, found := e.owner(r, p.Home)
 		if !found {
 			return true, fmt.Errorf("%w: the home of %s, %s, cannot be reached through the grid now: %w", grid.ErrUnavailable, r.PathValue("id"), p.Site, err)
 		}
-		at = owner
-		if c, err = e.site.overlay.Reach(r.Context(), at, farProtocol); err != nil {
+		if c, err = e.site.overlay.Reach(r.Context(), hint.Owner, farProtocol); err != nil {
 			return true, fmt.Errorf("%w: neither the home of %s nor its owner can be reached through the grid now: %w", grid.ErrUnavailable, r.PathValue("id"), err)
 		}
+		believed = ofOwner(grid.JobID(r.PathValue("id")), p.Home, hint)
 	}
 	defer c.Close()
-	return true, e.relay(w, r, p.Home, at, c)
+	return true, e.relay(w, r, believed, c)
 }
 
 // owner is who owns a job beside its home, by the DHT.
-func (e elsewhere) owner(r *http.Request, home grid.PeerID) (grid.PeerID, bool) {
+func (e elsewhere) owner(r *http.Request, home grid.PeerID) (overlay.OwnerRecord, bool) {
 	id, err := grid.ParseJobID(r.PathValue("id"))
 	if err != nil || !strings.HasPrefix(r.URL.Path, "/v1/jobs/") {
-		return "", false
+		return overlay.OwnerRecord{}, false
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), hintLimit)
 	defer cancel()
 	hint, err := e.site.overlay.FindOwner(ctx, id)
-	return hint.Owner, err == nil && hint.Owner != home && hint.Owner != e.site.self
+	return hint, err == nil && hint.Owner != home && hint.Owner != e.site.self
 }
 
-// relay passes one request on over a line to a broker, and its answer back, if that is the home or proves to own the job. The
-// line has time limits of its own.
-func (e elsewhere) relay(w http.ResponseWriter, r *http.Request, home, at grid.PeerID, line net.Conn) error {
+// relay passes one request on over a line to a broker, and its answer back, if that broker is believed by the proof that it sends.
+// The line has time limits of its own.
+func (e elsewhere) relay(w http.ResponseWriter, r *http.Request, believed func(proof string) error, line net.Conn) error {
 	once := &http.Transport{
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return line, nil },
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10, ResponseHeaderTimeout: answerLimit,
@@ -95,9 +95,8 @@ func (e elsewhere) relay(w http.ResponseWriter, r *http.Request, home, at grid.P
 		return fmt.Errorf("%w: the line through the grid broke: %w", grid.ErrUnavailable, err)
 	}
 	defer answer.Body.Close()
-	if id := grid.JobID(r.PathValue("id")); at != home && !proves(answer.Header.Get(api.ProofHeader), id, home, at) {
-		return fmt.Errorf("%w: the home of %s cannot be reached through the grid now, and %s, which the directory names as its owner, does not prove that it is",
-			grid.ErrUnavailable, id, at)
+	if err := believed(answer.Header.Get(api.ProofHeader)); err != nil {
+		return err
 	}
 	for _, name := range []string{"Content-Type", "Retry-After"} {
 		if v := answer.Header.Get(name); v != "" {

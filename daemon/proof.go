@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 
 	"gbroker/api"
 	"gbroker/broker/core"
@@ -33,12 +34,25 @@ func (e elsewhere) Proof(ctx context.Context, p api.Pass, id grid.JobID) string 
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// proves tells that a proof shows that a job of home was given to a peer.
-func proves(proof string, id grid.JobID, home, at grid.PeerID) bool {
+// ofOwner believes an answer about a job whose home cannot be asked, if its proof is that of the owner whom a hint names.
+func ofOwner(id grid.JobID, home grid.PeerID, hint overlay.OwnerRecord) func(proof string) error {
+	return func(proof string) error {
+		if !proves(proof, id, home, hint) {
+			return fmt.Errorf("%w: the home of %s cannot be reached through the grid now, and %s, which the directory names as its owner, does not prove that it is",
+				grid.ErrUnavailable, id, hint.Owner)
+		}
+		return nil
+	}
+}
+
+// proves tells that a proof shows that a job of home was given to whom a hint names, at the epoch that it names: without the epoch
+// one who had the job once could name himself at a later one.
+func proves(proof string, id grid.JobID, home grid.PeerID, hint overlay.OwnerRecord) bool {
 	var o ownership
 	text, err := base64.RawURLEncoding.DecodeString(proof)
 	if err != nil || json.Unmarshal(text, &o) != nil {
 		return false
 	}
-	return core.Owned(overlay.Verify, id, home, at, o.Digest, o.Certificates)
+	n := len(o.Certificates)
+	return n > 0 && o.Certificates[n-1].Epoch == hint.Epoch() && core.Owned(overlay.Verify, id, home, hint.Owner, o.Digest, o.Certificates)
 }

@@ -37,27 +37,29 @@ func TestOwnershipIsProven(t *testing.T) {
 	for name, c := range map[string]struct {
 		chain []grid.Certificate
 		at    grid.PeerID
+		named uint32 // the hop at which the directory names him
 		ok    bool
 	}{
-		"from home":              {good, middle, true},
-		"from home over another": {append(good[:1:1], give(middleKey, id, 2, liar)), liar, true},
-		"of another":             {good, liar, false},
-		"none":                   {nil, liar, false},
-		"by himself":             {[]grid.Certificate{give(liarKey, id, 1, liar)}, liar, false},
-		"behind that of another": {append(good[:1:1], give(liarKey, id, 2, liar)), liar, false},
-		"older":                  {append(good[:1:1], give(middleKey, id, 1, liar)), liar, false},
-		"of another job":         {[]grid.Certificate{give(homeKey, "a.01ARZ3NDEKTSV4RRFFQ69G5FAW", 1, liar)}, liar, false},
+		"from home":                        {good, middle, 1, true},
+		"from home over another":           {append(good[:1:1], give(middleKey, id, 2, liar)), liar, 2, true},
+		"once, and named by himself later": {good, middle, 3, false},
+		"of another":                       {good, liar, 1, false},
+		"none":                             {nil, liar, 0, false},
+		"by himself":                       {[]grid.Certificate{give(liarKey, id, 1, liar)}, liar, 1, false},
+		"behind that of another":           {append(good[:1:1], give(liarKey, id, 2, liar)), liar, 2, false},
+		"older":                            {append(good[:1:1], give(middleKey, id, 1, liar)), liar, 1, false},
+		"of another job":                   {[]grid.Certificate{give(homeKey, "a.01ARZ3NDEKTSV4RRFFQ69G5FAW", 1, liar)}, liar, 1, false},
 	} {
 		text, err := json.Marshal(ownership{digest, c.chain})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := proves(base64.RawURLEncoding.EncodeToString(text), id, home, c.at); got != c.ok {
+		if got := proves(base64.RawURLEncoding.EncodeToString(text), id, home, overlay.OwnerRecord{Owner: c.at, Term: 1, Hop: c.named}); got != c.ok {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	for _, bad := range []string{"", "!", "e30"} {
-		if proves(bad, id, home, middle) {
+		if proves(bad, id, home, overlay.OwnerRecord{Owner: middle, Term: 1, Hop: 1}) {
 			t.Errorf("%q proves something", bad)
 		}
 	}

@@ -143,16 +143,32 @@ func (s service) mayRelease(who api.Identity, r grid.Reservation) bool {
 	return r.Holder == grid.User{Home: s.site.self, Name: who.Name}
 }
 
-// Release gives a reservation up.
-func (s service) Release(ctx context.Context, who api.Identity, id grid.ReservationID) (grid.Reservation, error) {
+// mine finds a reservation that one may change or give up: his own, and for administrators all that are held from here.
+func (s service) mine(who api.Identity, id grid.ReservationID) error {
 	for _, r := range s.site.broker.Reservations() {
 		switch {
 		case r.ID != id:
 		case s.mayRelease(who, r), who.Administrator && r.Holder.Home == s.site.self:
-			return s.site.broker.Release(ctx, id, who.Name)
+			return nil
 		case who.Administrator:
-			return r, fmt.Errorf("%w: reservation %s is held at %s: only that site gives it up; a maintenance window takes its place", grid.ErrForbidden, id, s.SiteName(r.Holder.Home))
+			return fmt.Errorf("%w: reservation %s is held at %s: only that site changes it or gives it up; a maintenance window takes its place", grid.ErrForbidden, id, s.SiteName(r.Holder.Home))
 		}
 	}
-	return grid.Reservation{}, fmt.Errorf("%w: reservation %.30s", grid.ErrNotFound, id)
+	return fmt.Errorf("%w: reservation %.30s", grid.ErrNotFound, id)
+}
+
+// Release gives a reservation up.
+func (s service) Release(ctx context.Context, who api.Identity, id grid.ReservationID) (grid.Reservation, error) {
+	if err := s.mine(who, id); err != nil {
+		return grid.Reservation{}, err
+	}
+	return s.site.broker.Release(ctx, id, who.Name)
+}
+
+// ChangeReservation gives one another place.
+func (s service) ChangeReservation(ctx context.Context, who api.Identity, id grid.ReservationID, to api.NewPlace) (grid.Reservation, error) {
+	if err := s.mine(who, id); err != nil {
+		return grid.Reservation{}, err
+	}
+	return s.site.broker.ChangeReservation(ctx, id, to.Start, to.Length, to.Nodes)
 }

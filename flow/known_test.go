@@ -29,7 +29,7 @@ func topcuoglu() (*Graph, *Platform) {
 func TestTopcuoglu(t *testing.T) {
 	t.Parallel()
 	g, p := topcuoglu()
-	ranks, err := UpwardRanks(g, p)
+	ranks, err := upwardRanks(g, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func published() (*Graph, *Platform) {
 func TestPublishedPeriodicExample(t *testing.T) {
 	t.Parallel()
 	g, p := published()
-	ranks, err := UpwardRanks(g, p)
+	ranks, err := upwardRanks(g, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,4 +151,12 @@ func TestNoRoomForEver(t *testing.T) {
 			t.Errorf("%s makes a plan that ends at %v (%v)", rule, s, err)
 		}
 	}
+}
+
+func upwardRanks(g *Graph, p *Platform) ([]float64, error) {
+	q, err := newProblem(g, p)
+	if err != nil {
+		return nil, err
+	}
+	return q.upward(), nil
 }

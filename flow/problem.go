@@ -136,16 +136,8 @@ func (p *Platform) transfer(from, to int, size int64) Time {
 	return p.Executors[from].Latency + Time(whole)*Second + Time(part)
 }
 
-// UpwardRanks are the mean times from the beginning of each vertex to the end of all that needs it, on the
+// upward are the mean times from the beginning of each vertex to the end of all that needs it, on the
 // longest way.
-func UpwardRanks(g *Graph, p *Platform) ([]float64, error) {
-	q, err := newProblem(g, p)
-	if err != nil {
-		return nil, err
-	}
-	return q.upward(), nil
-}
-
 func (q *problem) upward() []float64 {
 	rank := make([]float64, len(q.Vertices))
 	for _, v := range slices.Backward(q.order) {

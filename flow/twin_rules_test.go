@@ -263,7 +263,7 @@ func (b *board) lookahead() Time {
 func TestOtherRulesBesideNaiveTwins(t *testing.T) {
 	t.Parallel()
 	compared := map[Rule]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	check := func(t *rapid.T) {
 		g, p := drawn(t)
 		if _, err := LowerBounds(g, p); err != nil {
 			return // some job can run nowhere
@@ -288,7 +288,11 @@ func TestOtherRulesBesideNaiveTwins(t *testing.T) {
 				t.Fatalf("%s ends at %d, on a board at %d", rule, s.Makespan, want)
 			}
 		}
-	})
+	}
+	few := func() bool { return min(compared[PEFT], compared[CPOP], compared[Lookahead]) < 10 }
+	for tries := 0; few() && tries < 20; tries++ { // what is near a tie is not compared, and chance may draw much of it
+		rapid.Check(t, check)
+	}
 	for _, rule := range []Rule{PEFT, CPOP, Lookahead} {
 		if compared[rule] < 10 {
 			t.Errorf("%s was compared %d times", rule, compared[rule])

@@ -108,6 +108,23 @@ func (id JobID) PartNumber() int {
 	return n % MaxSweep
 }
 
+// Whole is the job of which one with this identifier would be a part; "" is none.
+func (id JobID) Whole() JobID {
+	dot := strings.LastIndexByte(string(id), '.')
+	if dot < 0 {
+		return ""
+	}
+	stem := string(id[:dot])
+	n, err := strconv.Atoi(string(id[dot+1:]))
+	switch {
+	case err != nil || !strings.Contains(stem, "."):
+		return ""
+	case n >= MaxSweep:
+		return JobID(stem + "." + strconv.Itoa(n/MaxSweep))
+	}
+	return JobID(stem)
+}
+
 // AllocatedPart is what one site has of a co-allocated job in one round.
 type AllocatedPart struct {
 	Round       uint32

@@ -49,7 +49,20 @@ const (
 	Disappeared              // the supervisor vanished without a word
 	Alone                    // a part of a co-allocated job was not told in time that the others had begun
 	CutOff                   // the machine that ran it is out of reach, or has lost it: Detail says how
+	Unbrought                // it has ended, and what it left cannot be taken from where it ran: Detail says why
 )
+
+var causeNames = [...]string{"itself", "walltime", "request", "never-ran", "disappeared", "alone", "cut-off", "unbrought"}
+
+func (c Cause) String() string {
+	if int(c) >= len(causeNames) {
+		return ""
+	}
+	return causeNames[c]
+}
+
+// CauseNames are the names of all causes, by number.
+func CauseNames() []string { return causeNames[:] }
 
 // Progress is what is known of one attempt.
 type Progress struct {

@@ -29,6 +29,7 @@ type BudgetHold struct {
 	Amount Amount
 	Rate   float64 // per core and hour
 	Cores  int
+	Back   bool // given back, as its job is LOST: it is charged all the same if that gains a result
 }
 
 // Entity says that the record is that of a budget.
@@ -37,7 +38,9 @@ func (b *Budget) Entity() (Kind, string) { return KindBudget, b.User }
 // Held is what is kept back.
 func (b *Budget) Held() (sum Amount) {
 	for _, h := range b.Holds {
-		sum += h.Amount
+		if !h.Back {
+			sum += h.Amount
+		}
 	}
 	return sum
 }

@@ -132,8 +132,10 @@ type Reservation struct {
 	Cores  int  // of its nodes, together
 
 	Holding Holding // at the site
-	// Was is what the batch system has, while it is asked to change that.
-	Was *Place
+	// Was is what the batch system has, while it is asked to change that; WasCores and WasPrice were of it.
+	Was      *Place
+	WasCores int
+	WasPrice float64
 }
 
 // Place is where and when something is reserved.

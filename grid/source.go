@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -42,6 +43,9 @@ type SourceCost struct {
 	Takes    Tick  // these, by how fast those came
 }
 
+// ErrPassword is a URI that holds a password.
+var ErrPassword = errors.New("the URI holds a password, which others may see: take it out")
+
 // CheckURI says why s is no absolute URI that a job may name: it has a scheme, is visible ASCII,
 // and holds no password, for it is shown to whoever sees the job. The error repeats nothing of it.
 func CheckURI(s string) error {
@@ -54,7 +58,7 @@ func CheckURI(s string) error {
 	case strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"<>\\^`{|}", r) }) >= 0:
 		return fmt.Errorf("the URI has characters that no URI has: encode them with %%")
 	case hasPassword(rest):
-		return fmt.Errorf("the URI holds a password: give it apart")
+		return ErrPassword
 	}
 	return nil
 }

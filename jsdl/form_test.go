@@ -166,7 +166,7 @@ func TestTermsThatAreRefused(t *testing.T) {
 		"<g:Sites><g:Only>A</g:Only></g:Sites>":                 `Only: the name "A" has 'A' at position 1: use a-z 0-9 - _, first a letter or digit`,
 		"<g:After kind='soon'>x</g:After>":                      `After: "soon" is no kind of dependency: use one of [after afterok afternotok afterany aftercorr singleton]`,
 		"<g:Notify>alice</g:Notify>":                            "Notify: a notice goes to mailto:NAME@HOST or https://HOST/PATH",
-		"<g:Notify>https://a:secret@h/</g:Notify>":              "Notify: the URI holds a password: give it apart",
+		"<g:Notify>https://a:secret@h/</g:Notify>":              "Notify: the URI holds a password, which others may see: take it out",
 		"<g:Signal before='60'>KILLED</g:Signal>":               `Signal is "KILLED": give a number from 1 to 64, or a name such as USR1`,
 		"<g:Coallocation/>":                                     "Coallocation has no sites: write over how many at most the job may lie, as in <Coallocation sites=\"2\"/>",
 		"<g:Coallocation sites='17'/>":                          "sites of Coallocation is \"17\": give a whole number from 1 to 16",

@@ -1,6 +1,7 @@
 package jsdl
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -96,7 +97,10 @@ func absoluteURI(scheme, uri string) (clean, why string) {
 		return "", fmt.Sprintf("sites do not know the scheme %s: of URIs they know %s", cut(scheme, 20), strings.Join(schemes, ", "))
 	}
 	clean = lower + uri[len(scheme):]
-	if err := grid.CheckURI(clean); err != nil {
+	switch err := grid.CheckURI(clean); {
+	case errors.Is(err, grid.ErrPassword):
+		return "", err.Error() + ", and give it by 'gclient submit --credentials FILE'"
+	case err != nil:
 		return "", err.Error()
 	}
 	return clean, ""

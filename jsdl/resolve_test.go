@@ -36,7 +36,7 @@ func TestStagingThatIsRefused(t *testing.T) {
 	long := strings.Repeat("a/", 300)
 	checkRefusals(t, []refusal{
 		{"another scheme", uri("ftp://user:secret@h/a"), at + "sites do not know the scheme ftp" + known},
-		{"password is not shown", uri("https://user:secret@h/a"), at + "the URI holds a password: give it apart"},
+		{"password is not shown", uri("https://user:secret@h/a"), at + "the URI holds a password, which others may see: take it out, and give it by 'gclient submit --credentials FILE'"},
 		{"characters of no URI", uri("https://h/a b"), at + "the URI has characters that no URI has: encode them with %"},
 		{"one place for two files", staging(entry("a", "", "https://h/x") + "\n" + entry("b", "", "https://h/x")),
 			`3:1: two files would go to "https://h/x" (the other: line 2): give each a Target of its own`},

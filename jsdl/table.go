@@ -246,7 +246,7 @@ var stagingRules = []rule{
 	{in: "DataStaging", space: Core, local: "DeleteOnTermination", most: 1, holds: "boolean", says: "`true`: the site does not keep it after the end. The sandbox goes anyway, after what comes back has come back"},
 	{in: "DataStaging", space: Core, local: "Source", most: 1, says: "where it comes from"},
 	{in: "DataStaging", space: Core, local: "Target", most: 1, says: "where it goes"},
-	{in: "DataStaging", space: Credentials, local: "Credential", most: 1, free: true, effect: refused, says: "give it apart from the document, which others may see"},
+	{in: "DataStaging", space: Credentials, local: "Credential", most: 1, free: true, effect: refused, says: "others may see the document: give it by 'gclient submit --credentials FILE'"},
 	{in: "Source", space: Core, local: "URI", most: 1, needed: "write <URI>NAME</URI>, a path relative to the document", holds: "path beside the document, or file:, http:, https:, s3: or sftp: URI"},
 	{in: "Target", space: Core, local: "URI", most: 1, needed: "write <URI>NAME</URI>, a path relative to the output folder", holds: "path in the output folder, or a URI as of Source"},
 }

@@ -39,6 +39,16 @@ func graph(t *testing.T, n int, edges [][2]int, change func(*Config)) []*broker 
 
 func join(t *testing.T, all []*broker, edges [][2]int) {
 	t.Helper()
+	introduce(t, all, edges)
+	for _, e := range edges {
+		all[e[0]].sees(all[e[1]], grid.Alive)
+		all[e[1]].sees(all[e[0]], grid.Alive)
+	}
+}
+
+// introduce gives brokers the members that edges join them with.
+func introduce(t *testing.T, all []*broker, edges [][2]int) {
+	t.Helper()
 	members := make([][]grid.Member, len(all))
 	for _, e := range edges {
 		members[e[0]] = append(members[e[0]], all[e[1]].as())
@@ -48,10 +58,6 @@ func join(t *testing.T, all []*broker, edges [][2]int) {
 		if err := b.over.SetMembers(members[i]); err != nil {
 			t.Fatal(err)
 		}
-	}
-	for _, e := range edges {
-		all[e[0]].sees(all[e[1]], grid.Alive)
-		all[e[1]].sees(all[e[0]], grid.Alive)
 	}
 }
 
@@ -288,6 +294,10 @@ func TestManyGuestsOfOne(t *testing.T) {
 	}
 	if g.prove("last", key); g.seat("last", at("192.0.2.4"), true) || !g.seat("last", at("192.0.2.4"), false) {
 		t.Error("where all places are taken one who comes is let in, or one who is dialled is not")
+	}
+	g.unseat(map[peer.ID]bool{"guest": true})
+	if g.prove("soon", key); g.seat("soon", at("192.0.2.4"), true) {
+		t.Error("who was seated while connections were listed has lost its place to another")
 	}
 	g.unseat(map[peer.ID]bool{"guest": true})
 	if g.prove("again", key); !g.seat("again", at("192.0.2.4"), true) {

@@ -72,8 +72,9 @@ const (
 
 // shown is what a peer that is no member has shown, and where it is connected; not valid where it is not.
 type shown struct {
-	key GridKey
-	at  netip.Prefix
+	key  GridKey
+	at   netip.Prefix
+	gone bool // no connection of it was found when somebody last looked
 }
 
 // security is TLS as libp2p has it, after which each side shows what it knows of the grid key:
@@ -194,7 +195,9 @@ func (g *gate) prove(p peer.ID, k GridKey) {
 			}
 		}
 	}
-	g.proven[p] = shown{k, g.proven[p].at}
+	s := g.proven[p]
+	s.key = k
+	g.proven[p] = s
 }
 
 // seat takes a guest in at an address, unless he came by himself and too many are in: of all, or of that address.
@@ -213,17 +216,26 @@ func (g *gate) seat(p peer.ID, at netip.Prefix, came bool) bool {
 	if came && (all >= maxGuests || of >= maxGuestsOf) {
 		return false
 	}
-	g.proven[p] = shown{g.proven[p].key, at}
+	g.proven[p] = shown{key: g.proven[p].key, at: at}
 	return true
 }
 
-// unseat frees the places of guests that are not connected any more.
+// unseat frees the places of guests that were found not to be connected twice running: one that was seated while somebody looked is not yet among the
+// connections, and keeps its place.
 func (g *gate) unseat(connected map[peer.ID]bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for p, s := range g.proven {
-		if s.at.IsValid() && !connected[p] {
+		switch {
+		case !s.at.IsValid():
+		case connected[p]:
+			s.gone = false
+			g.proven[p] = s
+		case s.gone:
 			g.proven[p] = shown{key: s.key}
+		default:
+			s.gone = true
+			g.proven[p] = s
 		}
 	}
 }

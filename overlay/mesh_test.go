@@ -53,6 +53,7 @@ type broker struct {
 	refuse   error // what HelloFrom answers
 	onGet    func(from grid.PeerID, m wire.Message)
 	stopping func()
+	replicas int // brokers that keep a record; 0 is as the profile has it
 }
 
 type received struct {
@@ -127,6 +128,9 @@ func (b *broker) run(c Config) {
 	o, err := New(c)
 	if err != nil {
 		b.t.Fatal(err)
+	}
+	if b.replicas > 0 {
+		o.settings.replicas = b.replicas
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

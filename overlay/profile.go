@@ -68,7 +68,7 @@ func (p Profile) settings() (settings, error) {
 		s.dialTimeout, s.handshake = 2*time.Second, 2*time.Second
 		s.retry, s.retryMost = 40*time.Millisecond, 400*time.Millisecond
 		s.settled, s.grace = time.Second, 500*time.Millisecond
-		s.republish, s.lookup = 2*time.Second, 3*time.Second
+		s.republish, s.lookup = 2*time.Second, 10*time.Second
 		s.guestIdle = time.Second
 	default:
 		return s, fmt.Errorf("unknown profile %q: use wan, lan or test", p)

@@ -132,7 +132,7 @@ func (w *Wide) wanted(offers []Offered) Wanted {
 }
 
 // allocate chooses the sites of one job from what is left.
-func (h *hall) allocate(w *Wide, wanted Wanted, alone []Alone) (out Allocated) {
+func (h *hall) allocate(w *Wide, wanted Wanted, alone []Alone, quiet bool) (out Allocated) {
 	for i := range alone {
 		if out.Best == nil || alone[i].End < out.Best.End {
 			out.Best = &alone[i]
@@ -142,6 +142,8 @@ func (h *hall) allocate(w *Wide, wanted Wanted, alone []Alone) (out Allocated) {
 	b := o.search(&wanted)
 	out.End = b.end
 	switch {
+	case !b.found && quiet:
+		out.End = 0
 	case !b.found:
 		out.End, out.Lack = 0, o.lack(&wanted)
 		out.Why = out.Lack.String()

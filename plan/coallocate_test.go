@@ -190,7 +190,7 @@ func (x wideTwin) alike() bool {
 // coallocate chooses the sites of one job alone, as Lookahead does for each. w must have passed its Check.
 func coallocate(w *Wide, offers []Offered, alone []Alone) Allocated {
 	m, sound, rejected := marketOf(w, offers)
-	out := newHall(m).allocate(w, w.wanted(sound), alone)
+	out := newHall(m).allocate(w, w.wanted(sound), alone, false)
 	out.Rejected = rejected
 	return out
 }
@@ -307,5 +307,19 @@ func TestOffersThatMakeNoSense(t *testing.T) {
 		if change(&bad); bad.Check() == nil {
 			t.Errorf("%+v is accepted", bad)
 		}
+	}
+}
+
+// Of single sites that would end a job at the same time the first is told, so that one question has one answer.
+func TestTheFirstOfEqualSitesIsTold(t *testing.T) {
+	t.Parallel()
+	m, err := NewMarket(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := []Alone{{"late", 0, 20}, {"first", 0, 10}, {"second", 0, 10}}
+	w := Wide{Demand: demand(2, 1, 0), Walltime: 10}
+	if got := newHall(m).allocate(&w, w.wanted(nil), alone, false); got.Best == nil || got.Best.Site != "first" {
+		t.Errorf("it tells %+v", got.Best)
 	}
 }

@@ -23,6 +23,7 @@ type hall struct {
 	byStart, byEnd sorted
 	dear           []int32 // parts by falling price; those before cut are cut out
 	cut            int
+	whole          *hall // as it was before anything was cut out; made when it is asked for
 }
 
 // run is a time in which all of a node is free.
@@ -113,10 +114,18 @@ func (h *hall) lower(fee float64) {
 	}
 }
 
+// untouched is the hall before anything was taken of it or was too dear: made once, however many jobs are to be told what they lack.
+func (h *hall) untouched() *hall {
+	if h.whole == nil {
+		h.whole = newHall(h.m)
+	}
+	return h.whole
+}
+
 // offersFor is what the hall has for a demand of one kind of pieces.
 func (h *hall) offersFor(d *grid.Demand, fee float64) *offers {
 	h.lower(fee)
-	o := &offers{market: h.m, fee: fee, whole: true, apart: d.DistinctNodes, slots: len(h.m.parts), dear: h.cut}
+	o := &offers{market: h.m, hall: h, fee: fee, whole: true, apart: d.DistinctNodes, slots: len(h.m.parts), dear: h.cut}
 	c := chunkOffers{Chunk: d.Chunks[0], byStart: h.byStart, byEnd: h.byEnd, worth: make([]int32, len(h.kinds))}
 	c.needs = make([][]int64, len(h.m.sites))
 	for j, g := range h.m.sites {

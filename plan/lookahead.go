@@ -32,6 +32,7 @@ type Waits struct {
 	Offers   int                           // which list of offers is for it
 	Delivery func(grid.SiteName) grid.Tick // how long its files take to a site; nil is that of the offer
 	Alone    []Alone
+	Quiet    bool // nobody is told why it finds no place: that is not looked into
 }
 
 // Ahead is what a cycle says of one job, in the order in which it was given.
@@ -56,7 +57,7 @@ func Lookahead(jobs []Waits, window grid.Tick, offers ...[]Offered) []Ahead {
 				wanted.Delivery[j] = min(max(w.Delivery(o.Site.Name), 0), maxInstant)
 			}
 		}
-		out[i] = Ahead{Job: w.Job, Allocated: h.allocate(&w.Wide, wanted, w.Alone)}
+		out[i] = Ahead{Job: w.Job, Allocated: h.allocate(&w.Wide, wanted, w.Alone, w.Quiet)}
 		out[i].Rejected = h.rejected
 		late := grid.Tick(0) // the longest delivery
 		for _, p := range out[i].Parts {

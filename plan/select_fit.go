@@ -11,6 +11,7 @@ import (
 // pieces of it have room.
 type offers struct {
 	market *Market
+	hall   *hall // that it is of; nil is the market itself
 	fee    float64
 	whole  bool // the demand takes whole nodes
 	apart  bool // no two of its pieces share a node

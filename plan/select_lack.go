@@ -138,12 +138,20 @@ func (o *offers) without(w *Wanted) []Without {
 		}
 	}
 	if o.dear > 0 {
-		try(RuleFee, o.market.offersFor(&w.Demand, AnyFee), true, func(*Wanted) {})
+		try(RuleFee, o.priceless(&w.Demand), true, func(*Wanted) {})
 	}
 	try(RuleMaxSites, o, w.MaxSites > 0, func(w *Wanted) { w.MaxSites = 0 })
 	try(RuleMinPerSite, o, w.MinPerSite > 1, func(w *Wanted) { w.MinPerSite = 0 })
 	try(RuleDelivery, o, true, func(w *Wanted) { w.Delivery, w.Margin = nil, 0 })
 	return out
+}
+
+// priceless is what there is at any price.
+func (o *offers) priceless(d *grid.Demand) *offers {
+	if o.hall != nil {
+		return o.hall.untouched().offersFor(d, AnyFee)
+	}
+	return o.market.offersFor(d, AnyFee)
 }
 
 func (k *Lack) String() string {

@@ -111,3 +111,28 @@ func TestWantedAtItsBounds(t *testing.T) {
 		}
 	}
 }
+
+// What a node sells more dearly is what it has beyond the cheaper: nine pieces do not all go where eight have room.
+func TestANodeSellsEachPieceOnce(t *testing.T) {
+	t.Parallel()
+	sites := []SlotSite{{grid.Site{Name: "a", Speed: 1}, []Node{{Name: "n1", Cores: 8}, {Name: "n2", Cores: 8}}}}
+	m, err := NewMarket(sites, []grid.Slot{
+		{Site: "a", Node: "n1", Start: 0, End: 50, Cores: 2, Price: 1},
+		{Site: "a", Node: "n1", Start: 0, End: 50, Cores: 8, Price: 3},
+		{Site: "a", Node: "n2", Start: 0, End: 50, Cores: 8, Price: 4},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, lack := m.Select(Wanted{Demand: demand(9, 1, 0), Walltime: 10, Fee: 9})
+	if lack != nil {
+		t.Fatal(lack)
+	}
+	pieces := map[grid.NodeName]int{}
+	for _, x := range got.Taken {
+		pieces[x.Node] += x.Processes
+	}
+	if pieces["n1"] != 8 || pieces["n2"] != 1 {
+		t.Errorf("it takes %v, and n1 has room for 8", pieces)
+	}
+}

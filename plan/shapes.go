@@ -16,6 +16,8 @@ type Shapes struct {
 	Apart bool
 	// Alike tells that all pieces of a job must be of one size.
 	Alike bool
+	// WholeAlike tells that they must be also where they are whole nodes.
+	WholeAlike bool
 	// Mingles tells that it may lay several pieces of a job on one node, and cannot be asked not to.
 	Mingles bool
 	// Nameless tells that it cannot be asked for nodes by their names.
@@ -26,7 +28,7 @@ type Shapes struct {
 
 // Form is the demand as the batch system takes it, with the same processes on as many cores: where there would be too
 // many pieces, several become one. A refusal says why there is no such form. Pieces of whole
-// nodes (Exclusive) are left to the batch system's driver.
+// nodes (Exclusive) are left to the batch system's driver, unless they must be alike too.
 func Form(s Snapshot, d grid.Demand) (grid.Demand, *grid.Refusal) {
 	return s.Shapes.form(s.Nodes, d)
 }
@@ -35,7 +37,7 @@ func (f *Shapes) form(nodes []Node, d grid.Demand) (grid.Demand, *grid.Refusal) 
 	if *f == (Shapes{}) || len(d.Chunks) == 0 {
 		return d, nil
 	}
-	if r := f.cannot(&d); r != nil || d.Exclusive || f.Pieces == 0 && !f.Apart && !f.Alike {
+	if r := f.cannot(&d); r != nil || d.Exclusive && !f.WholeAlike || f.Pieces == 0 && !f.Apart && !f.Alike {
 		return d, r
 	}
 	d.Chunks = merged(d.Chunks)

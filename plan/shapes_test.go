@@ -74,6 +74,9 @@ func TestForm(t *testing.T) {
 	if d, r := Form(Snapshot{Nodes: four, Shapes: Shapes{Pieces: 4, Alike: true}}, whole); r != nil || say(d) != "9x1+1x2" {
 		t.Errorf("whole nodes: %s, %+v", say(d), r)
 	}
+	if d, r := Form(Snapshot{Nodes: four, Shapes: Shapes{Alike: true, WholeAlike: true}}, whole); r == nil || r.Kind != grid.Permanent {
+		t.Errorf("whole nodes that must be alike: %s", say(d))
+	}
 }
 
 // Questions are answered for the form, and refused where there is none.

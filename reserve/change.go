@@ -51,13 +51,18 @@ type Wish struct {
 	For     grid.JobID
 	Place   grid.Place
 	Cores   int
+	Price   float64
 	Details []grid.Variable
+	Move    bool // nothing but its place changes: For and Details say nothing
 }
 
 // Change does all of a wish, or nothing of it; an older one than the last does nothing. What is moved
 // counts where it was too, until the batch system has moved it.
 func (b *Book) Change(now grid.Tick, id grid.ReservationID, holder grid.PeerID, w Wish) (r grid.Reservation, why *grid.Refusal) {
 	is := b.found(now, id, holder)
+	if is != nil && w.Move {
+		w.For, w.Details = is.For, is.Details
+	}
 	switch {
 	case is == nil:
 		return grid.Reservation{ID: id}, unknown()
@@ -79,7 +84,7 @@ func (b *Book) Change(now grid.Tick, id grid.ReservationID, holder grid.PeerID, 
 		if why := b.mayMove(now, is, w.Place); why != nil {
 			return *is, why
 		}
-		b.move(is, w.Place, w.Cores)
+		b.move(is, w.Place, w.Cores, w.Price)
 	}
 	is.Number, is.Details = w.Number, slices.Clone(w.Details)
 	is.Seq++
@@ -105,12 +110,12 @@ func (b *Book) mayMove(now grid.Tick, is *grid.Reservation, to grid.Place) *grid
 	return b.refuse(now, is.Site, Ask{ID: is.ID, Holder: is.Holder, Kind: is.Kind, Place: to, Bandwidth: is.Bandwidth})
 }
 
-func (b *Book) move(is *grid.Reservation, to grid.Place, cores int) {
+func (b *Book) move(is *grid.Reservation, to grid.Place, cores int, price float64) {
 	if is.Holding == grid.Held {
 		was := is.Place()
-		is.Was, is.Holding = &was, grid.Changing
+		is.Was, is.WasCores, is.WasPrice, is.Holding = &was, is.Cores, is.Price, grid.Changing
 	}
-	is.Nodes, is.Start, is.End, is.Cores = to.Nodes, to.Start, to.End, cores
+	is.Nodes, is.Start, is.End, is.Cores, is.Price = to.Nodes, to.Start, to.End, cores, price
 	b.changed[is.ID] = true
 }
 
@@ -148,7 +153,7 @@ func (b *Book) hasten(now grid.Tick, is *grid.Reservation) {
 	start := (now + soon + grid.Second - 1) / grid.Second * grid.Second
 	to := grid.Place{Nodes: is.Nodes, Start: start, End: start + is.End - is.Start}
 	if is.Early && is.Holding == grid.Held && start < is.Start && b.mayMove(now, is, to) == nil {
-		b.move(is, to, is.Cores)
+		b.move(is, to, is.Cores, is.Price)
 	}
 }
 

@@ -16,15 +16,16 @@ func (b *Book) Made(now grid.Tick, id grid.ReservationID, at grid.Place, why *gr
 	}
 	switch {
 	case why == nil:
-		is.Holding, is.Was = grid.Held, nil
+		is.Holding, is.Was, is.WasCores, is.WasPrice = grid.Held, nil, 0, 0
 		is.Seq++
 		b.changed[id] = true
 	case why.MayPass():
 	case is.Holding == grid.Making:
 		b.become(is, grid.Released, now, "the batch system refuses it: "+why.Reason)
 	default:
-		is.Nodes, is.Start, is.End = is.Was.Nodes, is.Was.Start, is.Was.End
-		is.Holding, is.Was, is.Reason = grid.Held, nil, "the batch system refuses the change: "+why.Reason
+		is.Nodes, is.Start, is.End, is.Cores, is.Price = is.Was.Nodes, is.Was.Start, is.Was.End, is.WasCores, is.WasPrice
+		is.Holding, is.Was, is.WasCores, is.WasPrice = grid.Held, nil, 0, 0
+		is.Reason = "the batch system refuses the change: " + why.Reason
 		is.Seq++
 		b.changed[id] = true
 	}
@@ -33,7 +34,7 @@ func (b *Book) Made(now grid.Tick, id grid.ReservationID, at grid.Place, why *gr
 // Ended is the word of the batch system that it has a reservation no more.
 func (b *Book) Ended(id grid.ReservationID) {
 	if is := b.all[id]; is != nil && is.Holding == grid.Ending {
-		is.Holding, is.Was = grid.NotHeld, nil
+		is.Holding, is.Was, is.WasCores, is.WasPrice = grid.NotHeld, nil, 0, 0
 		b.changed[id] = true
 	}
 }

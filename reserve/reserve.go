@@ -135,10 +135,10 @@ func (b *Book) uplinkUsed(r *grid.Reservation) int64 {
 	})
 }
 
-// Away is how many cores the users of other sites have here, at most at any time of an interval.
-func (b *Book) Away(from, to grid.Tick) int {
+// Away is how many cores the users of other sites have here, but for one reservation, at most at any time of an interval.
+func (b *Book) Away(but grid.ReservationID, from, to grid.Tick) int {
 	return int(b.most(from, to, func(o *grid.Reservation) int64 {
-		if o.Kind != grid.NodesReserved || o.Holder.Home == o.Site {
+		if o.ID == but || o.Kind != grid.NodesReserved || o.Holder.Home == o.Site {
 			return 0
 		}
 		return int64(o.Cores)

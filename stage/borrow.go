@@ -130,16 +130,11 @@ func (s *Stager) borrow(ctx context.Context, job grid.JobID, m grid.Manifest, us
 	if err := CheckManifest(m, s.cfg.MaxBytes); err != nil {
 		return err
 	}
-	ctx, end, err := s.begin(ctx, job)
+	ctx, root, end, err := s.beginIn(ctx, job)
 	if err != nil {
 		return err
 	}
 	defer end()
-	root, err := s.makeFolder(job)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	if done, err := arrange(root, Inputs, m); err != nil || done {
 		return err
 	}

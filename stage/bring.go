@@ -40,16 +40,11 @@ func (s *Stager) Bring(ctx context.Context, from grid.PeerID, job grid.Job) erro
 }
 
 func (s *Stager) bringAll(ctx context.Context, from grid.PeerID, job grid.Job) error {
-	ctx, end, err := s.begin(ctx, job.ID)
+	ctx, root, end, err := s.beginIn(ctx, job.ID)
 	if err != nil {
 		return err
 	}
 	defer end()
-	root, err := s.makeFolder(job.ID)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	if mark, err := root.ReadFile(marker); err == nil && string(mark) == bootID() {
 		return nil
 	}

@@ -43,16 +43,11 @@ func (s *Stager) collect(ctx context.Context, job grid.Job) (grid.Manifest, erro
 	if err := checkOutputs(job.Outputs); err != nil {
 		return nil, err
 	}
-	ctx, end, err := s.begin(ctx, job.ID)
+	ctx, root, end, err := s.beginIn(ctx, job.ID)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	root, err := s.makeFolder(job.ID)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
 	l, err := readLedger(root, Outputs)
 	if err != nil || l.whole {
 		return l.manifestOrNil(), err

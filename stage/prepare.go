@@ -38,16 +38,11 @@ func (s *Stager) prepare(ctx context.Context, job grid.Job, keep bool) error {
 	if err := CheckManifest(job.Inputs, s.cfg.MaxBytes); err != nil {
 		return err
 	}
-	ctx, end, err := s.begin(ctx, job.ID)
+	ctx, root, end, err := s.beginIn(ctx, job.ID)
 	if err != nil {
 		return err
 	}
 	defer end()
-	root, err := s.makeFolder(job.ID)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	boot := bootID()
 	if mark, err := root.ReadFile(marker); err == nil && string(mark) == boot {
 		return nil

@@ -329,6 +329,19 @@ func (s *Stager) begin(ctx context.Context, id grid.JobID) (_ context.Context, e
 	}, nil
 }
 
+// beginIn is begin, with the job's folder, which end closes.
+func (s *Stager) beginIn(ctx context.Context, id grid.JobID) (_ context.Context, root *os.Root, end func(), err error) {
+	ctx, leave, err := s.begin(ctx, id)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if root, err = s.makeFolder(id); err != nil {
+		leave()
+		return nil, nil, nil, err
+	}
+	return ctx, root, func() { root.Close(); leave() }, nil
+}
+
 // interrupt cancels what has the turn now.
 func (d *desk) interrupt() {
 	d.mu.Lock()

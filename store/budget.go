@@ -21,6 +21,7 @@ type holdRow struct {
 	Amount grid.Amount
 	Rate   float64
 	Cores  int
+	Back   bool `json:",omitempty"`
 }
 
 func toBudgetRow(b *grid.Budget) budgetRow {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
-	"unicode/utf8"
 
 	"gbroker/grid"
 )
@@ -51,22 +49,6 @@ type recordRow struct {
 	Role         *struct{}        `json:",omitempty"` // never set
 	Deeds        []certificateRow `json:",omitempty"`
 	Certificates *struct{}        `json:",omitempty"` // never set
-}
-
-// present is nil for a zero value, which a row leaves out.
-func present[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
-}
-
-func orZero[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
 }
 
 type certificateRow struct {
@@ -157,35 +139,6 @@ type chunkRow struct {
 	Count, Processes, Cores int
 	Memory                  int64
 	Resources               []grid.Resource `json:",omitempty"`
-}
-
-type programRow struct {
-	Executable           text
-	Arguments            []text `json:",omitempty"`
-	Input, Output, Error text
-	Directory            text
-	Environment          []variableRow `json:",omitempty"`
-	Parallel             string
-	MemoryLimit          int64        // the limit of this name; 0 is none
-	Limits               []grid.Limit `json:",omitempty"` // the others
-	Dialect              grid.Dialect `json:",omitempty"`
-}
-
-type variableRow struct{ Name, Value text }
-
-type outputRow struct {
-	Path, Target text
-	Required     bool
-	URI          string            `json:",omitempty"`
-	Flag         grid.CreationFlag `json:",omitempty"`
-	Delete       bool              `json:",omitempty"`
-}
-
-type fileRow struct {
-	Path   text
-	Size   int64
-	Mode   uint32
-	Ranges []byte `json:",omitempty"` // the hashes one after the other
 }
 
 func encodeRecord(r *grid.Record) ([]byte, error) {
@@ -347,65 +300,6 @@ func (r demandRow) demand() grid.Demand {
 
 func toChunk(c grid.Chunk) chunkRow { return chunkRow(c) }
 
-func toProgram(p grid.Program) programRow {
-	memory, limits := toLimits(p)
-	return programRow{
-		Executable:  text(p.Executable),
-		Arguments:   each(p.Arguments, func(s string) text { return text(s) }),
-		Input:       text(p.Input),
-		Output:      text(p.Output),
-		Error:       text(p.Error),
-		Directory:   text(p.Directory),
-		Environment: each(p.Environment, func(v grid.Variable) variableRow { return variableRow{text(v.Name), text(v.Value)} }),
-		Parallel:    p.Parallel,
-		MemoryLimit: memory,
-		Limits:      limits,
-		Dialect:     p.Dialect,
-	}
-}
-
-func (r programRow) program() grid.Program {
-	return grid.Program{
-		Executable:  string(r.Executable),
-		Arguments:   each(r.Arguments, func(s text) string { return string(s) }),
-		Input:       string(r.Input),
-		Output:      string(r.Output),
-		Error:       string(r.Error),
-		Directory:   string(r.Directory),
-		Environment: each(r.Environment, func(v variableRow) grid.Variable { return grid.Variable{Name: string(v.Name), Value: string(v.Value)} }),
-		Parallel:    r.Parallel,
-		Limits:      r.limits(),
-		Dialect:     r.Dialect,
-	}
-}
-
-func toFile(f grid.File) fileRow {
-	ranges := make([]byte, 0, len(f.Ranges)*len(grid.Hash{}))
-	for i := range f.Ranges {
-		ranges = append(ranges, f.Ranges[i][:]...)
-	}
-	return fileRow{text(f.Path), f.Size, f.Mode, ranges}
-}
-
-func files(rows []fileRow) (grid.Manifest, error) {
-	const width = len(grid.Hash{})
-	var m grid.Manifest
-	for _, r := range rows {
-		f := grid.File{Path: string(r.Path), Size: r.Size, Mode: r.Mode}
-		if len(r.Ranges)%width != 0 {
-			return nil, fmt.Errorf("the hashes of %q are cut off", r.Path)
-		}
-		if n := len(r.Ranges) / width; n > 0 {
-			f.Ranges = make([]grid.Hash, n)
-		}
-		for i := range f.Ranges {
-			copy(f.Ranges[i][:], r.Ranges[i*width:])
-		}
-		m = append(m, f)
-	}
-	return m, nil
-}
-
 // each converts a list; an empty one becomes none.
 func each[T, R any](list []T, convert func(T) R) []R {
 	if len(list) == 0 {
@@ -417,56 +311,3 @@ func each[T, R any](list []T, convert func(T) R) []R {
 	}
 	return out
 }
-
-// text is a string of any bytes. JSON holds only UTF-8, and would replace the rest:
-// each byte that is not part of a character is written as a character of its own, from
-// a range that nobody uses. Characters of that range are written byte by byte too.
-type text string
-
-// The bytes 0x80 to 0xff as characters of the private use area.
-const (
-	firstByte = 0xf780
-	lastByte  = 0xf7ff
-	byteBase  = 0xf700
-)
-
-// MarshalText writes the text as UTF-8.
-func (t text) MarshalText() ([]byte, error) {
-	s := string(t)
-	if utf8.ValidString(s) && strings.IndexFunc(s, standsForByte) < 0 {
-		return []byte(s), nil
-	}
-	b := make([]byte, 0, 2*len(s))
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 || standsForByte(r) {
-			for _, c := range []byte(s[i : i+n]) {
-				b = utf8.AppendRune(b, byteBase+rune(c))
-			}
-		} else {
-			b = append(b, s[i:i+n]...)
-		}
-		i += n
-	}
-	return b, nil
-}
-
-// UnmarshalText is the inverse of MarshalText.
-func (t *text) UnmarshalText(b []byte) error {
-	if bytes.IndexFunc(b, standsForByte) < 0 {
-		*t = text(b)
-		return nil
-	}
-	out := make([]byte, 0, len(b))
-	for _, r := range string(b) {
-		if standsForByte(r) {
-			out = append(out, byte(r-byteBase))
-		} else {
-			out = utf8.AppendRune(out, r)
-		}
-	}
-	*t = text(out)
-	return nil
-}
-
-func standsForByte(r rune) bool { return r >= firstByte && r <= lastByte }

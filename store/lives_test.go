@@ -50,7 +50,7 @@ func TestLives(t *testing.T) {
 }
 
 // The list of lives does not grow for ever.
-func TestLivesAreBounded(t *testing.T) {
+func TestSerialLivesAreBounded(t *testing.T) {
 	t.Parallel()
 	j := mustOpen(t, t.TempDir())
 	for range 3 {

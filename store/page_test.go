@@ -90,6 +90,45 @@ func TestPagesAreIndexed(t *testing.T) {
 	}
 }
 
+// Some records are read at once: those that there are, by an index.
+func TestSomeRecords(t *testing.T) {
+	t.Parallel()
+	j := mustOpen(t, t.TempDir())
+	ids := []grid.JobID{"nobody"}
+	for n := range 5 {
+		c := save(n)
+		mustCommit(t, j, c)
+		ids = append(ids, of(c).Job.ID)
+	}
+	got, err := j.Records(t.Context(), ids[:4])
+	if err != nil || len(got) != 3 {
+		t.Fatalf("%d records, %v", len(got), err)
+	}
+	for _, r := range got {
+		if one, err := j.Record(t.Context(), r.Job.ID); err != nil || !reflect.DeepEqual(r, one) {
+			t.Errorf("%+v is alone %+v, %v", r, one, err)
+		}
+	}
+	if none, err := j.Records(t.Context(), nil); err != nil || len(none) > 0 {
+		t.Errorf("of none %d, %v", len(none), err)
+	}
+	rows, err := j.reader.Query(`EXPLAIN QUERY PLAN SELECT record, text FROM entity LEFT JOIN document USING (kind, key) WHERE entity.kind = 'job' AND entity.key IN (SELECT value FROM json_each(?))`, `["a"]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var a, b, c int
+		var text string
+		if err := rows.Scan(&a, &b, &c, &text); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(text, "SCAN entity") || strings.HasPrefix(text, "SCAN document") {
+			t.Error(text)
+		}
+	}
+}
+
 // What was written of jobs that ended is not kept in memory.
 func TestNothingIsKeptOfTheEnded(t *testing.T) {
 	t.Parallel()

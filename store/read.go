@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -42,6 +43,23 @@ func (j *Journal) Record(ctx context.Context, id grid.JobID) (r grid.Record, err
 		return r, fmt.Errorf("read the record of job %s: %w", id, err)
 	}
 	return r, nil
+}
+
+// Records reads those that there are of some records, in any order.
+func (j *Journal) Records(ctx context.Context, ids []grid.JobID) ([]grid.Record, error) {
+	names, err := json.Marshal(ids)
+	if err != nil {
+		return nil, fmt.Errorf("read %d records: %w", len(ids), err)
+	}
+	records := make([]grid.Record, 0, len(ids))
+	err = j.records(ctx, `AND entity.key IN (SELECT value FROM json_each(?))`, []any{string(names)}, decode, func(r grid.Record) error {
+		records = append(records, r)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read %d records: %w", len(ids), err)
+	}
+	return records, nil
 }
 
 // Page reads up to limit records after an identifier, of the users of one name or of all

@@ -17,7 +17,7 @@ func TestReservationsAreKept(t *testing.T) {
 		ID: "r1", Kind: grid.NodesReserved, Site: "here", Holder: grid.User{Home: "there", Name: "alice"}, For: idOf(3),
 		Nodes: []grid.NodeName{"n1", "n2"}, Start: 1000, End: 2000, Bandwidth: 5, Peer: "p", State: grid.Bound, Reason: "bound", Until: 6, Grace: 7, Came: 8, Early: true,
 		Price: 1.5, Details: []grid.Variable{{Name: "port", Value: "\xff"}}, Seq: 8, Told: 7, Number: 9, Made: 10, Ended: 11, Cores: 12,
-		Holding: grid.Changing, Was: &grid.Place{Nodes: []grid.NodeName{"n1"}, Start: 1000, End: 1500},
+		Holding: grid.Changing, WasCores: 4, WasPrice: 0.5, Was: &grid.Place{Nodes: []grid.NodeName{"n1"}, Start: 1000, End: 1500},
 	}
 	v := reflect.ValueOf(*full)
 	for i := range v.NumField() {

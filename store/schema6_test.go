@@ -106,7 +106,7 @@ func TestWhatWasToldBeforeIsRead(t *testing.T) {
 
 // The first decision stays, and the latest; one that leaves the job where it is goes when
 // another follows.
-func TestDecisionsAreBounded(t *testing.T) {
+func TestSerialDecisionsAreBounded(t *testing.T) {
 	t.Parallel()
 	j := mustOpen(t, t.TempDir())
 	at := func(n int, stays string) grid.Change {

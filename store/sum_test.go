@@ -83,7 +83,7 @@ func aGroup(ulid string) *grid.Group {
 
 // A bit that has turned, wherever, is told or changes nothing. In the text of the schema it may
 // do either; no flip may change what is read without a word.
-func TestATurnedBitIsNeverTakenSilently(t *testing.T) {
+func TestSerialATurnedBitIsNeverTakenSilently(t *testing.T) {
 	t.Parallel()
 	const jobs, flips = 4, 100
 	dir := t.TempDir()
@@ -112,7 +112,7 @@ func TestATurnedBitIsNeverTakenSilently(t *testing.T) {
 }
 
 // Each bit of what is written about a job, of a peer and of the site is under a checksum.
-func TestEachBitOfARecordCounts(t *testing.T) {
+func TestSerialEachBitOfARecordCounts(t *testing.T) {
 	t.Parallel()
 	const jobs = 2
 	dir := t.TempDir()
@@ -156,7 +156,7 @@ func difference(got, want all) string {
 }
 
 // The error names the line, and a statement that gives up that line alone.
-func TestADamagedLineCanBeGivenUpAlone(t *testing.T) {
+func TestSerialADamagedLineCanBeGivenUpAlone(t *testing.T) {
 	t.Parallel()
 	for harm, way := range map[string]string{
 		`UPDATE entity SET record = replace(record, '12D3KooWother', '12D3KooWothes') WHERE key LIKE '%1'`:                            "DELETE FROM entity WHERE kind = 'job' AND key = '" + string(idOf(1)) + "'",

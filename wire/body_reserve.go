@@ -99,16 +99,22 @@ type changeBody struct {
 	End     int64          `msgpack:"e,omitempty"`
 	Details []variableBody `msgpack:"d,omitempty"`
 	Sent    int64          `msgpack:"c,omitempty"`
+	Move    bool           `msgpack:"o,omitempty"`
+	Count   int64          `msgpack:"w,omitempty"`
 }
 
 func fromChange(m Change) *changeBody {
-	return &changeBody{string(m.ID), m.Number, string(m.For), fromNodes(m.Nodes), int64(m.Start), int64(m.End), fromDetails(m.Details), int64(m.Sent)}
+	return &changeBody{string(m.ID), m.Number, string(m.For), fromNodes(m.Nodes), int64(m.Start), int64(m.End), fromDetails(m.Details), int64(m.Sent), m.Move, int64(m.Count)}
 }
 
 func (b *changeBody) message(c *check) Message {
 	m := Change{
 		ID: c.reservation("id", b.ID), Number: b.Number, For: c.optionalJobID("for", b.For), Nodes: c.nodes("nodes", b.Nodes),
 		Start: c.instant("start", b.Start), End: c.instant("end", b.End), Details: c.details("details", b.Details), Sent: c.wait("sent", b.Sent),
+		Move: b.Move, Count: c.count("count", b.Count, 0, grid.MaxReservedNodes),
+	}
+	if m.Count > 0 && len(m.Nodes) > 0 {
+		c.fail("count", "either nodes are named, or how many there are to be")
 	}
 	if m.Number == 0 {
 		c.fail("number", "they are counted from 1 on")

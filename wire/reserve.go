@@ -59,6 +59,10 @@ type Change struct {
 	Start, End grid.Tick
 	Details    []grid.Variable
 	Sent       grid.Tick
+	// Move: nothing but its place changes; For and Details say nothing.
+	Move bool
+	// Count is how many nodes it shall have, where they are not named: as many as can be of those that it has. 0 is those.
+	Count int
 }
 
 // Reserved answers all of them: what the reservation is now, and why what was asked was not done, if it

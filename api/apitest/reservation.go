@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -46,6 +47,24 @@ func (s *Service) Release(_ context.Context, _ api.Identity, id grid.Reservation
 		if s.reserved[i].ID == id {
 			s.reserved[i].State = grid.Released
 			return s.reserved[i], s.fail
+		}
+	}
+	return grid.Reservation{}, fmt.Errorf("%w: reservation %s", grid.ErrNotFound, id)
+}
+
+// ChangeReservation gives one another place, all that is asked for.
+func (s *Service) ChangeReservation(_ context.Context, _ api.Identity, id grid.ReservationID, to api.NewPlace) (grid.Reservation, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.reserved {
+		if r := &s.reserved[i]; r.ID == id {
+			length := cmp.Or(to.Length, r.End-r.Start)
+			r.Start = cmp.Or(to.Start, r.Start)
+			r.End = r.Start + length
+			for n := len(r.Nodes); n < to.Nodes; n++ {
+				r.Nodes = append(r.Nodes, grid.NodeName(fmt.Sprint("n", n+1)))
+			}
+			return *r, s.fail
 		}
 	}
 	return grid.Reservation{}, fmt.Errorf("%w: reservation %s", grid.ErrNotFound, id)

@@ -3,12 +3,9 @@
 package apitest
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"maps"
 	"slices"
 	"sync"
 
@@ -160,34 +157,6 @@ func (s *Service) Changes(ctx context.Context, who api.Identity, after api.Posit
 	}
 }
 
-// Leave sets what a job has left.
-func (s *Service) Leave(id grid.JobID, complete bool, files grid.Manifest, content map[string][]byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	j, ok := s.jobs[id]
-	if !ok {
-		return fmt.Errorf("job %s: %w", id, grid.ErrNotFound)
-	}
-	j.outputs, j.content, j.complete = files, content, complete
-	s.wake()
-	return nil
-}
-
-// Uploads are the files that were uploaded for a job.
-func (s *Service) Uploads(id grid.JobID) map[string][]byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if j, ok := s.jobs[id]; ok {
-		return j.uploads
-	}
-	return nil
-}
-
-func (s *Service) wake() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
 // find is the job if who may see it. Callers hold mu.
 func (s *Service) find(who api.Identity, id grid.JobID) (*job, error) {
 	if s.fail != nil {
@@ -255,46 +224,6 @@ func (s *Service) Submit(_ context.Context, who api.Identity, n api.NewJob) (gri
 	return r, false, nil
 }
 
-// ReadLog reads what Leave set; a job has run since it is RUNNING, and its epoch names the run.
-func (s *Service) ReadLog(ctx context.Context, who api.Identity, id grid.JobID, q api.LogQuery) (api.LogPiece, error) {
-	for {
-		s.mu.Lock()
-		j, err := s.find(who, id)
-		if err != nil {
-			s.mu.Unlock()
-			return api.LogPiece{}, err
-		}
-		p, changed := j.log(q), s.changed
-		s.mu.Unlock()
-		if !q.Follow || len(p.Data) > 0 || p.End || p.Run != q.Run {
-			return p, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return p, nil
-		}
-	}
-}
-
-func (j *job) log(q api.LogQuery) api.LogPiece {
-	name := cmp.Or(q.File, grid.DefaultOutput)
-	if q.Error {
-		name = grid.DefaultError
-	}
-	p := api.LogPiece{Offset: q.Offset, State: j.record.State.String(), Site: "here"}
-	if j.record.State < grid.Running {
-		return p
-	}
-	p.Run = j.record.Epoch.String()
-	data := j.content[name]
-	if p.Run != q.Run || p.Offset > int64(len(data)) {
-		p.Offset = 0
-	}
-	p.Data, p.End = data[p.Offset:], j.record.State.Terminal()
-	return p
-}
-
 // Foresee sets what Where answers.
 func (s *Service) Foresee(f api.Foreseen) {
 	s.mu.Lock()
@@ -307,74 +236,6 @@ func (s *Service) Where(context.Context, api.Identity, api.NewJob) (api.Foreseen
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.foreseen, s.fail
-}
-
-// Upload keeps a wanted file.
-func (s *Service) Upload(_ context.Context, who api.Identity, id grid.JobID, path string, offset int64, body io.Reader) error {
-	s.mu.Lock()
-	j, err := s.find(who, id)
-	if err != nil {
-		s.mu.Unlock()
-		return err
-	}
-	i := slices.IndexFunc(j.wanted, func(w grid.File) bool { return w.Path == path })
-	have, there := j.uploads[path]
-	s.mu.Unlock()
-	if i < 0 {
-		return fmt.Errorf("job %s wants no file %q: %w", id, path, grid.ErrNotFound)
-	}
-	if there && int64(len(have)) == j.wanted[i].Size {
-		return nil
-	}
-	b, err := io.ReadAll(io.LimitReader(body, j.wanted[i].Size+1))
-	s.mu.Lock()
-	if begun := j.begun[path]; offset <= int64(len(begun)) {
-		b = append(begun[:offset:offset], b...)
-	}
-	if j.begun == nil {
-		j.begun = map[string][]byte{}
-	}
-	j.begun[path] = b
-	s.mu.Unlock()
-	if err != nil {
-		return fmt.Errorf("receiving %q: %w", path, err)
-	}
-	if int64(len(b)) != j.wanted[i].Size {
-		return fmt.Errorf("file %q has not the declared %d bytes: %w", path, j.wanted[i].Size, grid.ErrInvalid)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	j.uploads[path] = b
-	return nil
-}
-
-// Begun is how much of a file has come.
-func (s *Service) Begun(_ context.Context, who api.Identity, id grid.JobID, path string) (int64, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	j, err := s.find(who, id)
-	if err != nil {
-		return 0, err
-	}
-	return int64(len(j.begun[path])), nil
-}
-
-// Uploaded makes the job READY.
-func (s *Service) Uploaded(_ context.Context, who api.Identity, id grid.JobID) (grid.Record, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	j, err := s.find(who, id)
-	if err != nil {
-		return grid.Record{}, err
-	}
-	for _, w := range j.wanted {
-		if _, ok := j.uploads[w.Path]; !ok {
-			return grid.Record{}, fmt.Errorf("job %s: file %q is missing: %w", id, w.Path, grid.ErrInvalid)
-		}
-	}
-	j.record.State = grid.Ready
-	s.wake()
-	return j.record, nil
 }
 
 // Job is the record of a job.
@@ -470,32 +331,6 @@ func (s *Service) History(_ context.Context, who api.Identity, id grid.JobID) ([
 	return slices.Clone(j.events), nil
 }
 
-// Wait waits for a change of state.
-func (s *Service) Wait(ctx context.Context, who api.Identity, id grid.JobID, since grid.State) (grid.Record, error) {
-	return s.until(ctx, who, id, func(r *grid.Record) bool { return r.State != since || r.State.Terminal() })
-}
-
-func (s *Service) until(ctx context.Context, who api.Identity, id grid.JobID, done func(*grid.Record) bool) (grid.Record, error) {
-	for {
-		s.mu.Lock()
-		j, err := s.find(who, id)
-		if err != nil {
-			s.mu.Unlock()
-			return grid.Record{}, err
-		}
-		r, changed := j.record, s.changed
-		s.mu.Unlock()
-		if done(&r) {
-			return r, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return r, nil
-		}
-	}
-}
-
 // Cancel ends a job that runs nowhere; one that has a handoff open is only marked,
 // and confirmed when the test ends it.
 func (s *Service) Cancel(ctx context.Context, who api.Identity, id grid.JobID) (grid.Record, bool, error) {
@@ -537,166 +372,4 @@ func (s *Service) Remove(_ context.Context, who api.Identity, id grid.JobID) err
 	s.moves = append(s.moves, id)
 	s.wake()
 	return nil
-}
-
-// Outputs lists what Leave was given.
-func (s *Service) Outputs(_ context.Context, who api.Identity, id grid.JobID) (grid.Manifest, bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	j, err := s.find(who, id)
-	if err != nil {
-		return nil, false, err
-	}
-	return slices.Clone(j.outputs), j.complete, nil
-}
-
-// Output opens one of them.
-func (s *Service) Output(_ context.Context, who api.Identity, id grid.JobID, path string) (io.ReadCloser, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	j, err := s.find(who, id)
-	if err != nil {
-		return nil, err
-	}
-	b, ok := j.content[path]
-	if !ok {
-		return nil, fmt.Errorf("job %s has no output %q: %w", id, path, grid.ErrNotFound)
-	}
-	return io.NopCloser(bytes.NewReader(b)), nil
-}
-
-// Drain notes it.
-func (s *Service) Drain(_ context.Context, on bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fail != nil {
-		return s.fail
-	}
-	s.sites[0].Site.Draining = on
-	return nil
-}
-
-// Forget lists every job that has not ended as lost.
-func (s *Service) Forget(_ context.Context, _ api.Identity, f api.Forgetting) (api.Forgotten, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fail != nil {
-		return api.Forgotten{}, s.fail
-	}
-	done := api.Forgotten{Peer: grid.PeerID(f.Site)}
-	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
-		r := &s.jobs[id].record
-		if r.State.Terminal() {
-			continue
-		}
-		done.Jobs = append(done.Jobs, api.Fate{ID: id, State: r.State.String(), Verdict: "lost", Why: "the test said so"})
-		if !f.DryRun {
-			r.State = grid.Lost
-		}
-	}
-	s.wake()
-	return done, nil
-}
-
-// End ends a job as FAILED or LOST.
-func (s *Service) End(_ context.Context, _ api.Identity, id grid.JobID, e api.Ending) (grid.Record, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	j := s.jobs[id]
-	switch {
-	case s.fail != nil:
-		return grid.Record{}, s.fail
-	case j == nil:
-		return grid.Record{}, fmt.Errorf("job %s: %w", id, grid.ErrNotFound)
-	case !e.DryRun:
-		j.record.State = map[string]grid.State{api.AsDead: grid.Failed, api.AsLost: grid.Lost}[e.As]
-		j.record.End = j.record.State
-		s.wake()
-	}
-	return j.record, nil
-}
-
-// Resume ends the alarm of the first site.
-func (s *Service) Resume(context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sites[0].Alarm = ""
-	return s.fail
-}
-
-// Batch is a batch system without jobs.
-func (s *Service) Batch(context.Context) (api.Batch, error) {
-	return api.Batch{System: "embedded", Policy: "easy", Nodes: []api.BatchNode{{Name: "n1", Cores: 16}}}, nil
-}
-
-// Notify counts itself in Notified.
-func (s *Service) Notify(context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.notified++
-	return s.fail
-}
-
-// Notified is how often Notify was called.
-func (s *Service) Notified() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.notified
-}
-
-// Handoffs is what Move has set.
-func (s *Service) Handoffs(_ context.Context, neighbour grid.SiteName) ([]api.Handoff, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fail != nil {
-		return nil, s.fail
-	}
-	list, ok := s.moving[neighbour]
-	if !ok {
-		return nil, fmt.Errorf("no neighbour is called %q: %w", neighbour, grid.ErrNotFound)
-	}
-	return list, nil
-}
-
-// AllSites are those that Sites lists.
-func (s *Service) AllSites(ctx context.Context) ([]api.SiteView, error) { return s.Sites(ctx) }
-
-// Sites lists this site and what AddSite added.
-func (s *Service) Sites(context.Context) ([]api.SiteView, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fail != nil {
-		return nil, s.fail
-	}
-	return slices.Clone(s.sites), nil
-}
-
-// Overview tells the jobs by state, and the alarm of the first site.
-func (s *Service) Overview(context.Context) (api.Overview, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fail != nil {
-		return api.Overview{}, s.fail
-	}
-	o := api.Overview{Site: "here", Peer: Peer, Jobs: map[string]int{}, Alarms: []string{}, Members: []api.MemberAtGlance{}}
-	for _, j := range s.jobs {
-		o.Jobs[j.record.State.String()]++
-	}
-	return o, nil
-}
-
-// SiteName knows this site and those that AddSite added.
-func (s *Service) SiteName(p grid.PeerID) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.siteName(p)
-}
-
-func (s *Service) siteName(p grid.PeerID) string {
-	for _, v := range s.sites {
-		if v.Peer == p {
-			return string(v.Site.Name)
-		}
-	}
-	return string(p)
 }

@@ -16,15 +16,16 @@ type Opening struct {
 }
 
 // taken is what the openings of a place leave closed. Between two openings so many cores are free as the one before says; before the
-// first none is, and after the last all are.
+// first none is, and after the last all are. One after more than [flow.MaxTime] is after that: a site that says so is late, and spoils nothing.
 func (p *Place) taken() (list []flow.Taken) {
 	openings := slices.Clone(p.Openings)
 	slices.SortFunc(openings, func(a, b Opening) int { return cmp.Compare(a.Cores, b.Cores) })
-	free, from := 0, time.Duration(0)
+	free, from := 0, flow.Time(0)
 	for _, o := range openings {
-		if closed := p.Cores - free; o.After > from && closed > 0 {
-			list = append(list, flow.Taken{From: micro(from), To: min(micro(o.After), flow.MaxTime), Amounts: []int64{int64(closed)}})
-			from = o.After
+		after := min(micro(o.After), flow.MaxTime)
+		if closed := p.Cores - free; after > from && closed > 0 {
+			list = append(list, flow.Taken{From: from, To: after, Amounts: []int64{int64(closed)}})
+			from = after
 		}
 		free = min(o.Cores, p.Cores)
 	}

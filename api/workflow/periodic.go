@@ -2,9 +2,11 @@ package workflow
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"gbroker/flow"
+	"gbroker/grid"
 )
 
 // Periodic is how often a workflow runs: instance k begins floor(k Per / Rate) microseconds after the first, so that no period drifts.
@@ -13,6 +15,8 @@ type Periodic struct {
 	Per      time.Duration // 0 is a second
 	Count    int           // instances in all; 0 is until it is cancelled
 	Deadline time.Duration // of each, from its beginning; 0 is none
+	// Folder, at the home, is watched in place of a rate: each file that appears in it begins an instance, whose tasks know it As an input.
+	Folder, As string
 }
 
 // Bounds of a periodic workflow: the least time between two instances, and how many there may be.
@@ -24,8 +28,22 @@ const (
 // Check says what is wrong.
 func (p *Periodic) Check() error {
 	switch {
+	case p.Folder != "" || p.As != "":
+		return p.checkFolder()
 	case p.Rate < 1 || p.Rate > 1e6 || p.Per < 0 || p.Per > 366*24*time.Hour || p.Period() < LeastPeriod:
 		return fmt.Errorf("%d times in %s: at most once in %s", p.Rate, p.per(), LeastPeriod)
+	case p.Count < 0 || p.Count > MaxInstances || p.Deadline < 0:
+		return fmt.Errorf("%d instances with a deadline of %s: 0 to %d", p.Count, p.Deadline, MaxInstances)
+	}
+	return nil
+}
+
+func (p *Periodic) checkFolder() error {
+	switch {
+	case !filepath.IsLocal(p.Folder) || !filepath.IsLocal(p.As) || len(p.Folder) > grid.MaxPath || len(p.As) > grid.MaxPath:
+		return fmt.Errorf("the folder %.80q, whose files are known as %.80q: relative paths, without .., both", p.Folder, p.As)
+	case p.Rate != 0 || p.Per != 0:
+		return fmt.Errorf("a folder is watched, and there are %d times in %s: one of the two", p.Rate, p.per())
 	case p.Count < 0 || p.Count > MaxInstances || p.Deadline < 0:
 		return fmt.Errorf("%d instances with a deadline of %s: 0 to %d", p.Count, p.Deadline, MaxInstances)
 	}

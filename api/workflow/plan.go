@@ -55,7 +55,7 @@ func (w *Workflow) Graph(places []Place, progress []Progress) (*flow.Graph, *flo
 		g.Vertices = append(g.Vertices, w.vertex(i, s, places))
 		if s.Runs && len(places[s.At].Openings) == 0 { // else the site has reckoned with it
 			e := &p.Executors[s.At]
-			e.Taken = append(e.Taken, flow.Taken{To: max(micro(s.Left), 1), Amounts: []int64{int64(min(max(w.Tasks[i].Cores, 1), places[s.At].Cores))}})
+			e.Taken = append(e.Taken, flow.Taken{To: lasts(s.Left, 1), Amounts: []int64{int64(min(max(w.Tasks[i].Cores, 1), places[s.At].Cores))}})
 		}
 	}
 	files, end := len(g.Vertices), len(g.Vertices)+1
@@ -113,7 +113,7 @@ func (w *Workflow) vertex(i int, s Progress, places []Place) flow.Vertex {
 	case s.Done:
 		return flow.Vertex{Name: t.Name, Kind: flow.Source}
 	case s.Runs:
-		return flow.Vertex{Name: t.Name, Kind: flow.Source, At: s.At, Release: max(micro(s.Left), 1)}
+		return flow.Vertex{Name: t.Name, Kind: flow.Source, At: s.At, Release: lasts(s.Left, 1)}
 	}
 	need := s.Needs
 	if need <= 0 {
@@ -121,15 +121,20 @@ func (w *Workflow) vertex(i int, s Progress, places []Place) flow.Vertex {
 	}
 	c := flow.Configuration{Needs: []int64{int64(max(t.Cores, 1))}, Run: make([]flow.Time, len(places))}
 	for e, at := range places {
-		c.Run[e] = min(flow.Time(float64(micro(need))/at.Speed), flow.MaxTime)
+		c.Run[e] = lasts(need, at.Speed)
 	}
 	return flow.Vertex{Name: t.Name, Configurations: []flow.Configuration{c}}
+}
+
+// lasts is how long something takes at a speed, within what is planned: sites say their speeds themselves.
+func lasts(need time.Duration, speed float64) flow.Time {
+	return max(flow.Time(min(float64(micro(need))/speed, float64(flow.MaxTime))), 1)
 }
 
 func platform(places []Place) *flow.Platform {
 	p := &flow.Platform{Resources: []string{"cores"}}
 	for i, from := range places {
-		p.Executors = append(p.Executors, flow.Executor{Name: from.Name, Capacity: []int64{int64(from.Cores)}, Latency: micro(from.Delay), Taken: from.taken()})
+		p.Executors = append(p.Executors, flow.Executor{Name: from.Name, Capacity: []int64{int64(from.Cores)}, Latency: min(max(micro(from.Delay), 0), flow.MaxTime), Taken: from.taken()})
 		row := make([]int64, len(places))
 		for j, to := range places {
 			switch {

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -161,5 +162,27 @@ func TestOpenings(t *testing.T) {
 	}
 	if got := Probes(nil, []Place{{Cores: 1000}}, 4); len(got) != 4 || got[0] != 1 || got[3] != 1000 {
 		t.Errorf("the sites are asked about %v", got)
+	}
+}
+
+// What a neighbour says of itself, however far off, takes no plan from anybody.
+func TestLyingNeighbour(t *testing.T) {
+	t.Parallel()
+	w := read(t, "words.yaml")
+	for _, liar := range []Place{
+		{Name: "later", Cores: 64, Speed: 1, Rate: 1e9, Openings: []Opening{{1, math.MaxInt64}, {64, math.MaxInt64}}},
+		{Name: "two", Cores: 64, Speed: 1, Rate: 1e9, Openings: []Opening{{1, 126 * 365 * 24 * time.Hour}, {2, 127 * 365 * 24 * time.Hour}, {64, 128 * 365 * 24 * time.Hour}}},
+		{Name: "before", Cores: 64, Speed: 1e-300, Rate: 1e9, Openings: []Opening{{1, math.MinInt64}}},
+		{Name: "slow", Cores: 64, Speed: 1e-300, Rate: 1e-300, Delay: math.MinInt64},
+	} {
+		home := Place{Name: "home", Cores: 4, Speed: 1, Rate: 1e9}
+		p, err := w.Plan([]Place{home, liar}, []Progress{{Runs: true, At: 1, Left: math.MaxInt64 / 2}}, Quick)
+		if err != nil {
+			t.Errorf("%s: %v", liar.Name, err)
+			continue
+		}
+		if p, err = w.Plan([]Place{home, liar}, nil, Quick); err != nil || p.Makespan > time.Hour {
+			t.Errorf("%s: a makespan of %v (%v)", liar.Name, p.Makespan, err)
+		}
 	}
 }

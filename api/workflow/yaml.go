@@ -25,6 +25,9 @@ type written struct {
 		Per      span  `yaml:"per"`
 		Count    int   `yaml:"count"`
 		Deadline span  `yaml:"deadline"`
+
+		Folder string `yaml:"folder"`
+		As     string `yaml:"as"`
 	} `yaml:"periodic"`
 }
 
@@ -132,7 +135,7 @@ func readYAML(file string, text []byte) (*Workflow, where, error) {
 	}
 	w := &Workflow{Name: form.Name, Retries: form.Retries}
 	if p := form.Periodic; p != nil {
-		w.Every = &Periodic{p.Rate, time.Duration(p.Per), p.Count, time.Duration(p.Deadline)}
+		w.Every = &Periodic{p.Rate, time.Duration(p.Per), p.Count, time.Duration(p.Deadline), p.Folder, p.As}
 		if err := w.Every.Check(); err != nil {
 			return nil, nil, &Mistake{File: file, Text: "periodic: " + err.Error()}
 		}

@@ -14,18 +14,18 @@ func sameLists(a, b *plan.Snapshot) bool {
 
 func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// alikeButForTime tells that two snapshots show the same. Most are told apart, or are not, by a look at the jobs, of which
-// there may be thousands; the rest is short.
-func alikeButForTime(a, b plan.Snapshot) bool {
-	if a.Site != b.Site || !alikeLists(a.Running, b.Running, alikeRunning) || !alikeLists(a.Waiting, b.Waiting, alikeWaiting) {
-		return false
-	}
-	if same(a.Nodes, b.Nodes) {
-		a.Nodes, b.Nodes = nil, nil
-	}
-	a.Running, a.Waiting, b.Running, b.Waiting = nil, nil, nil, nil
-	a.At, b.At = 0, 0
-	return reflect.DeepEqual(&a, &b)
+// alikeButForTime tells that two snapshots show the same. It is asked at every look, of queues of thousands: lists of which
+// one is the other are not gone through.
+func alikeButForTime(a, b *plan.Snapshot) bool {
+	return a.Site == b.Site && a.Stopped == b.Stopped && a.Why == b.Why && a.Default == b.Default && a.Policy == b.Policy && a.Lag == b.Lag &&
+		alikeLists(a.Running, b.Running, alikeRunning) && alikeLists(a.Waiting, b.Waiting, alikeWaiting) &&
+		a.Shapes == b.Shapes && deepAlike(a.Nodes, b.Nodes) && deepAlike(a.Queues, b.Queues) && deepAlike(a.Reservations, b.Reservations) &&
+		deepAlike(a.Caps, b.Caps) && deepAlike(a.Ours, b.Ours) && deepAlike(a.Unusable, b.Unusable)
+}
+
+// deepAlike tells that two lists are, all the way down.
+func deepAlike[T any](a, b []T) bool {
+	return same(a, b) || len(a) == len(b) && reflect.DeepEqual(a, b)
 }
 
 // alikeLists tells that two lists are, element by element.
@@ -46,7 +46,7 @@ func alikeLists[T any](a, b []T, each func(a, b *T) bool) bool {
 
 func alikeRunning(a, b *plan.Running) bool {
 	return a.Job == b.Job && a.Start == b.Start && a.End == b.End && a.Trait == b.Trait && slices.Equal(a.Caps, b.Caps) &&
-		(same(a.Shares, b.Shares) || reflect.DeepEqual(a.Shares, b.Shares))
+		deepAlike(a.Shares, b.Shares)
 }
 
 func alikeWaiting(a, b *plan.Waiting) bool {
@@ -54,11 +54,10 @@ func alikeWaiting(a, b *plan.Waiting) bool {
 		a.Trait == b.Trait && a.Overtaken == b.Overtaken && slices.Equal(a.Caps, b.Caps) && alikeDemand(a, b)
 }
 
+// alikeDemand goes through what may be long only where it is not one in memory.
 func alikeDemand(a, b *plan.Waiting) bool {
-	if !same(a.Demand.Chunks, b.Demand.Chunks) {
-		return reflect.DeepEqual(a.Demand, b.Demand)
-	}
-	x, y := a.Demand, b.Demand
-	x.Chunks, y.Chunks = nil, nil
-	return reflect.DeepEqual(x, y)
+	x, y := &a.Demand, &b.Demand
+	return x.Architecture == y.Architecture && x.System == y.System && x.Exclusive == y.Exclusive && x.DistinctNodes == y.DistinctNodes &&
+		x.Disk == y.Disk && deepAlike(x.Chunks, y.Chunks) && slices.Equal(x.Properties, y.Properties) && slices.Equal(x.Hosts, y.Hosts) &&
+		deepAlike(x.Measures, y.Measures)
 }

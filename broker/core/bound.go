@@ -22,18 +22,24 @@ func (c *reservations) bind(j *job) (b binding, why *grid.Refusal) {
 	defer c.settle()
 	r, why := c.book.Bind(c.now, job.Reservation, job.ID, job.User)
 	if why == nil {
-		limit := c.limitOf(job) + job.Part.AtBarrier()
-		if need := limit + c.cfg.Slack; need > r.End-r.Start {
-			why = &grid.Refusal{
-				Kind: grid.Permanent, Reason: fmt.Sprintf("reservation %s is too short for it: with what its start and end take it needs", r.ID),
-				Asked: need.Duration().String(), Available: (r.End - r.Start).Duration().String(),
-			}
-		}
+		why = c.tooShort(job, r.ID, r.End-r.Start)
 	}
 	if why != nil {
 		return b, why
 	}
 	return binding{r.ID}, nil
+}
+
+// tooShort tells that a job may take longer than a reservation is.
+func (c *reservations) tooShort(job *grid.Job, id grid.ReservationID, length grid.Tick) *grid.Refusal {
+	need := c.limitOf(job) + job.Part.AtBarrier() + c.cfg.Slack
+	if need <= length {
+		return nil
+	}
+	return &grid.Refusal{
+		Kind: grid.Permanent, Reason: fmt.Sprintf("reservation %s is too short for job %s: with what its start and end take it needs", id, job.ID),
+		Asked: need.Duration().String(), Available: length.Duration().String(),
+	}
 }
 
 // bound is what the batch system is told of the reservation of a job that names one.

@@ -12,7 +12,7 @@ import (
 // in one commit with what they are for. What no record is of after a start is free again.
 //
 // A job that one site has pays the rate that was told when its home gave it away, also where it moves on from there, and nothing
-// where it runs at home. A part pays the rate of its reservation. Who is LOST pays nothing.
+// where it runs at home. A part pays the rate of its reservation. Who is LOST pays nothing, unless its result comes after all, while its record is kept.
 type budgets struct {
 	*kernel
 	book *budget.Book
@@ -91,14 +91,25 @@ func (c *budgets) jobSaved(j *job) {
 	c.save()
 }
 
+// dropped: of a job that is forgotten no result comes any more.
+func (c *budgets) dropped(j *job) {
+	if c.isHome(j) {
+		c.release(j.rec.Job.User.Name, j.rec.Job.ID)
+	}
+}
+
 func (c *budgets) settle(j *job) {
 	r := &j.rec
 	stays := r.Role == grid.Owning && r.Job.Part == nil && r.Handoff.Phase != grid.Offering && r.Handoff.Phase != grid.Withdrawing
 	if r.Job.Home != c.cfg.Self || !r.State.Terminal() && !stays {
 		return
 	}
+	if r.State == grid.Lost {
+		c.book.GiveBack(r.Job.User.Name, r.Job.ID)
+		return
+	}
 	ran := grid.Tick(0)
-	if r.State.Terminal() && r.State != grid.Lost && r.Started > 0 && r.Owner != c.cfg.Self {
+	if r.State.Terminal() && r.Started > 0 && r.Owner != c.cfg.Self {
 		ran = r.Finished - r.Started
 	}
 	c.book.Settle(r.Job.User.Name, r.Job.ID, ran)
@@ -116,8 +127,8 @@ func (c *budgets) admit(j *grid.Job) error {
 	return nil
 }
 
-// release gives back what was held for a part that is not made.
-func (c *budgets) release(user string, part grid.JobID) {
-	c.book.Settle(user, part, 0)
+// release gives back what was held for a part that is not made, or a job that is no more.
+func (c *budgets) release(user string, id grid.JobID) {
+	c.book.Settle(user, id, 0)
 	c.save()
 }

@@ -32,3 +32,45 @@ func TestADeclinedOfferHoldsNothing(t *testing.T) {
 		}
 	}
 }
+
+// What was held for a job that is LOST is given back; a result that comes after all is charged, once, also by the next life; of a
+// job that is forgotten nothing is kept.
+func TestALostJobIsChargedForItsResult(t *testing.T) {
+	t.Parallel()
+	for _, comes := range []bool{true, false} {
+		j := jobOf(me, "a", "1")
+		rec := grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}}}
+		hold := grid.BudgetHold{Job: j.ID, Amount: 1_000_000, Rate: 360, Cores: 1}
+		saved := grid.Budget{User: j.User.Name, Granted: 2_000_000, Holds: []grid.BudgetHold{hold}}
+		life := func() *Core {
+			cfg := signer(me, "a")
+			cfg.Granted, cfg.Budgets = map[string]grid.Amount{j.User.Name: 2_000_000}, []grid.Budget{saved}
+			c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{rec})
+			begin(c)
+			return c
+		}
+		save := func(c *Core) { rec, saved = c.jobs[j.ID].rec, first(c.budgets.book.Get(j.User.Name)) }
+		c := life()
+		c.home.terminal(c.jobs[j.ID], grid.Lost)
+		if save(c); saved.Held() != 0 || saved.Spent != 0 || saved.Free() != 2_000_000 {
+			t.Fatalf("LOST: %+v", saved)
+		}
+		c = life()
+		if comes {
+			k := c.jobs[j.ID]
+			k.rec.Started, k.rec.Finished = 1_000_000, 1_000_000+5*grid.Second
+			c.home.terminal(k, grid.Completed)
+			c.kernel.save(k, "again")
+			save(c)
+		} else {
+			c.kernel.drop(c.jobs[j.ID])
+			saved = first(c.budgets.book.Get(j.User.Name))
+		}
+		want := map[bool]grid.Amount{true: 500_000, false: 0}[comes]
+		if saved.Spent != want || len(saved.Holds) != 0 {
+			t.Errorf("a result came: %t: %+v", comes, saved)
+		}
+	}
+}
+
+func first[A, B any](a A, _ B) A { return a }

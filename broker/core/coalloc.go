@@ -33,6 +33,7 @@ import (
 //	coalloc_draft.go    the choice for a job that nobody has handed in
 //	coalloc_reserve.go  reservations, at their holder
 //	coalloc_part.go     parts: made, handed over, gathered; what became of them
+//	coalloc_lost.go     parts that a journal which was put back does not know
 //	coalloc_end.go      giving up, the end of the whole, what is left
 //	slots.go            the site's side: which slots there are
 //	coalloc_jobs.go     what all this needs of the jobs
@@ -217,7 +218,8 @@ func (s *coallocation) recover(jobs []*job) {
 			s.accepted(r.Job.ID)
 		}
 	}
-	for id := range s.all {
+	for id, a := range s.all {
+		s.fromNow(a)
 		s.stale[id] = true
 	}
 }

@@ -137,6 +137,7 @@ func (s *coallocation) endCycle() {
 		}
 		q := c.asked[id]
 		w, choice := s.waits(r, q, c.asked[c.slots[q.offers]])
+		w.Quiet = s.wholes.instant() < a.rec.Next // it was told already
 		if err := w.Check(); err != nil {
 			s.chosen(a, r, q, plan.Ahead{Allocated: plan.Allocated{Why: err.Error()}}, choice)
 			continue

@@ -70,7 +70,7 @@ func TestPartsOfJobsOfGroups(t *testing.T) {
 					t.Errorf("%s is job %d of a group", id, is)
 				}
 			}
-			if id.PartNumber() != n || id == of {
+			if id.PartNumber() != n || id == of || id.Whole() != of {
 				t.Errorf("part %d of %s is %s, number %d", n, of, id, id.PartNumber())
 			}
 		}

@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"slices"
 
 	"gbroker/grid"
 	"gbroker/wire"
@@ -49,32 +48,6 @@ func (s *coallocation) hearPart(a *allocation, p *grid.AllocatedPart, r *grid.Re
 	}
 }
 
-// learn takes up parts that this journal does not know, as it was put back: they are of an earlier round.
-func (s *coallocation) learn(a *allocation) {
-	for _, r := range s.wholes.parts(a.rec.Of, a.rec.Last) {
-		if slices.ContainsFunc(a.rec.Parts, func(p grid.AllocatedPart) bool { return p.Job == r.Job.ID }) {
-			continue
-		}
-		part := r.Job.Part
-		a.rec.Last = max(a.rec.Last, r.Job.ID.PartNumber())
-		p := grid.AllocatedPart{
-			Round: part.Round, Rank: part.Rank, Site: part.Site(), Peer: r.Owner, Processes: part.Sites[part.Rank].Processes,
-			Demand: r.Job.Demand, Start: part.Start, End: part.Start + part.Grace + part.Limit, Limit: part.Limit,
-			Job: r.Job.ID, Made: true, Reservation: r.Job.Reservation, Asked: true,
-		}
-		if p.Round >= a.rec.Round {
-			a.rec.Round = p.Round
-			if a.rec.State.CanBecome(grid.GivingUp) {
-				s.abandon(a, "a later round is known than this journal has")
-			}
-			a.rec.Round++
-		}
-		s.booked[p.Reservation] = a.rec.Of
-		a.rec.Parts = append(a.rec.Parts, p)
-		s.save(a, fmt.Sprintf("part %s is known again", p.Job))
-	}
-}
-
 // makes tells of a part that is decided on, and has no record yet.
 func (s *coallocation) makes(part grid.JobID) bool {
 	for _, a := range s.all {
@@ -109,11 +82,7 @@ func (s *coallocation) stage(a *allocation) {
 	if whole == nil {
 		return
 	}
-	list := a.current()
-	sites := make([]grid.PartSite, len(list))
-	for _, p := range list {
-		sites[p.Rank] = grid.PartSite{Name: p.Site, Processes: p.Processes}
-	}
+	list, sites := a.current(), a.sites()
 	there := 0
 	for _, p := range list {
 		if !p.Made {
@@ -137,6 +106,16 @@ func (s *coallocation) stage(a *allocation) {
 		return
 	}
 	s.lateAt(a, "not all parts came to their sites in time")
+}
+
+// sites are those of the round, by rank.
+func (a *allocation) sites() []grid.PartSite {
+	list := a.current()
+	sites := make([]grid.PartSite, len(list))
+	for _, p := range list {
+		sites[p.Rank] = grid.PartSite{Name: p.Site, Processes: p.Processes}
+	}
+	return sites
 }
 
 // isThere tells that its site has the part in its batch system, or is about to.

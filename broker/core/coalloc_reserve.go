@@ -20,6 +20,7 @@ import (
 func (s *coallocation) begin(a *allocation, r *grid.Record, q *asking, got plan.Allocated) {
 	a.rec.Round++
 	a.rec.Start, a.rec.End, a.rec.Go, a.rec.Begun = got.Start, got.Until, 0, 0
+	a.rec.Last = s.lastNumber(a)
 	a.rec.Parts = slices.DeleteFunc(slices.Clone(a.rec.Parts), func(p grid.AllocatedPart) bool { return p.Settled() })
 	var sites []string
 	stamp := s.wholes.newStamp()

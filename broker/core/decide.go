@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 
 	"gbroker/grid"
@@ -185,7 +186,7 @@ func Reasons(d grid.Decision) string {
 		}
 		text += string(r.Site) + ": " + r.Refusal.Reason
 		if r.Refusal.Asked != "" {
-			text += fmt.Sprintf(" (asked %s, available %s)", r.Refusal.Asked, r.Refusal.Available)
+			text += fmt.Sprintf(" (asked %s, available %s)", r.Refusal.Asked, cmp.Or(r.Refusal.Available, "none"))
 		}
 	}
 	return text

@@ -38,7 +38,7 @@ type estimator struct {
 	}
 	reservations interface {
 		reserved(id grid.ReservationID, from grid.Tick) grid.Estimate
-		free(slots []grid.Slot) []grid.Slot
+		free(slots []grid.Slot, but grid.ReservationID) []grid.Slot
 		grace(node grid.NodeName, end grid.Tick) grid.Tick
 		gridedBy(from, to grid.Tick) []plan.Grided
 		held(list []plan.Reservation) []plan.Reservation

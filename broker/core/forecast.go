@@ -18,43 +18,57 @@ type forecast struct {
 }
 
 func (c *estimator) newForecast(s plan.Snapshot) forecast {
+	return c.forecastBy(s, c.withoutGrace(s))
+}
+
+// forecastBy is the forecast of a snapshot, and of the same as it is hoped for.
+func (c *estimator) forecastBy(s, hoped plan.Snapshot) forecast {
 	safe := plan.Build(s)
 	likely := safe
-	hoped, sooner := c.withoutGrace(s)
 	believe := c.believing(s)
 	switch {
 	case !c.runTimes.Empty() || c.cfg.Known != nil:
 		likely = plan.Likely(hoped, believe)
-	case sooner || s.Lag.Usual != s.Lag.Most:
+	case !sameLists(&hoped, &s) || !same(hoped.Reservations, s.Reservations) || s.Lag.Usual != s.Lag.Most:
 		likely = plan.Likely(hoped, nil)
 	}
 	return forecast{likely, safe, s.Policy.Overtaken(), believe, whole(s)}
 }
 
 // withoutGrace is a snapshot as it will be if those come in time who have reserved: a reservation of this site's book
-// ends with its job, and a part of a job does not use what it may wait for the others.
-func (c *estimator) withoutGrace(s plan.Snapshot) (hoped plan.Snapshot, sooner bool) {
-	hoped = s
-	hoped.Reservations, hoped.Running = slices.Clone(s.Reservations), slices.Clone(s.Running)
-	cut := func(start, end, grace grid.Tick) grid.Tick {
-		if grace <= 0 {
-			return end
-		}
+// ends with its job, and a part of a job does not use what it may wait for the others. Lists of which nothing ends sooner
+// are those of the snapshot.
+func (c *estimator) withoutGrace(s plan.Snapshot) plan.Snapshot {
+	hoped := s
+	sooner := func(start, end, grace grid.Tick) (grid.Tick, bool) {
 		to := min(end, max(end-grace, start+1, s.At+1))
-		sooner = sooner || to < end
-		return to
+		return to, grace > 0 && to < end
 	}
-	for i := range hoped.Reservations {
-		r := &hoped.Reservations[i]
-		r.End = cut(r.Start, r.End, c.graceOf(&s, r))
-	}
-	for i := range hoped.Running {
-		r := &hoped.Running[i]
-		if j := c.jobs[r.Job]; j != nil && j.rec.Job.Part != nil {
-			r.End = cut(r.Start, r.End, j.rec.Job.Part.Grace)
+	for i := range s.Reservations {
+		r := &s.Reservations[i]
+		if end, ok := sooner(r.Start, r.End, c.graceOf(&s, r)); ok {
+			hoped.Reservations = ownList(hoped.Reservations, s.Reservations)
+			hoped.Reservations[i].End = end
 		}
 	}
-	return hoped, sooner
+	for i := range s.Running {
+		r := &s.Running[i]
+		if j := c.jobs[r.Job]; j != nil && j.rec.Job.Part != nil {
+			if end, ok := sooner(r.Start, r.End, j.rec.Job.Part.Grace); ok {
+				hoped.Running = ownList(hoped.Running, s.Running)
+				hoped.Running[i].End = end
+			}
+		}
+	}
+	return hoped
+}
+
+// ownList is a list that may be written: itself, or a copy where it is still that of others.
+func ownList[T any](list, others []T) []T {
+	if same(list, others) {
+		return slices.Clone(others)
+	}
+	return list
 }
 
 // graceOf is the grace of a reservation that is in the book of this site, whatever the batch system calls it: nothing
@@ -94,9 +108,10 @@ type planned struct {
 // forecastOf is the forecast of a snapshot, the kept one if it holds.
 func (c *estimator) forecastOf(s plan.Snapshot) forecast {
 	k := &c.planned
-	if k.safe == nil || k.learned != c.learned || s.At < k.snapshot.At || s.At >= k.until || !alikeButForTime(k.snapshot, s) {
-		*k = planned{snapshot: s, forecast: c.newForecast(s), learned: c.learned}
-		hoped, _ := c.withoutGrace(s)
+	if k.safe == nil || k.learned != c.learned || s.At < k.snapshot.At || s.At >= k.until || !alikeButForTime(&k.snapshot, &s) {
+		*k = planned{snapshot: s, learned: c.learned}
+		hoped := c.withoutGrace(s)
+		k.forecast = c.forecastBy(s, hoped)
 		k.until = min(nextChange(s, k.safe), nextChange(hoped, k.likely), nextEnd(s, k.believe))
 	}
 	return k.forecast
@@ -107,7 +122,7 @@ func (c *estimator) forecastOf(s plan.Snapshot) forecast {
 func (c *estimator) foreseen(shown plan.Snapshot) (plan.Snapshot, forecast) {
 	k := &c.planned
 	if k.safe != nil && k.learned == c.learned && k.changes == c.changes && shown.At >= k.snapshot.At && shown.At < k.until && sameLists(&k.shown, &shown) &&
-		alikeButForTime(k.shown, shown) {
+		alikeButForTime(&k.shown, &shown) {
 		s := k.snapshot
 		s.At = shown.At
 		return s, k.forecast

@@ -54,3 +54,18 @@ func TestATreeOfBeforeADeclinedHandoffIsWorn(t *testing.T) {
 		t.Errorf("%s, worn %t", k.rec.Role, k.worn)
 	}
 }
+
+// What has run to its end and cannot be brought back is no program that vanished: it is told, and not run again.
+func TestOutputThatCannotBeBroughtFailsTheJob(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	j.Rerunnable = true
+	c := signed(grid.Record{
+		Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{Attempt: 1, Local: "l", Started: 5},
+	})
+	k := c.jobs[j.ID]
+	c.Step(1_000_001, Progressed{Progress: grid.Progress{ID: c.attempt(k), Phase: grid.Ended, Started: 5, Finished: 6, Cause: grid.Unbrought, Detail: "its disk is broken"}})
+	if k.rec.State != grid.Finished || k.rec.End != grid.Failed || k.rec.Reason != "its disk is broken" {
+		t.Errorf("it is %s, %s, as %q", k.rec.State, k.rec.End, k.rec.Reason)
+	}
+}

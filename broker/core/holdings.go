@@ -82,6 +82,7 @@ func (c *holdings) routes(r *routes) {
 	onEvent(r, c.boot)
 	onEvent(r, c.reserve)
 	onEvent(r, c.release)
+	onEvent(r, c.change)
 	onMessage(r, c.reserved)
 	onMessage(r, c.word)
 	onGeneral(r, holdingsDue, c.due)
@@ -153,15 +154,14 @@ func (c *holdings) reserved(from grid.PeerID, m wire.Reserved) {
 	case m.Of == wire.KindRelease:
 		c.heard(from, r)
 		c.done(id, Answer{Reservation: r})
+	case m.Of == wire.KindChange:
+		c.heard(from, r)
+		c.done(id, c.changed(a, from, m))
 	case m.Refusal != nil && m.Of == wire.KindConfirm && m.Refusal.MayPass():
 		a.last = m.Refusal.Reason
 	case m.Refusal != nil:
-		kind := grid.ErrInvalid
-		if m.Refusal.MayPass() {
-			kind = grid.ErrNotYet
-		}
 		c.heard(from, r)
-		c.done(id, Answer{Err: fmt.Errorf("%w: %s says: %s", kind, c.nameOf(from), words(m.Refusal))})
+		c.done(id, Answer{Err: c.refusedBy(from, m.Refusal)})
 	case m.Of == wire.KindReserve && r.State == grid.Tentative:
 		c.heard(from, r)
 		a.m = wire.Confirm{ID: id, Sent: c.now}
@@ -173,6 +173,14 @@ func (c *holdings) reserved(from grid.PeerID, m wire.Reserved) {
 		c.heard(from, r)
 		c.done(id, Answer{Err: fmt.Errorf("%w: it is %v%s", grid.ErrNotYet, r.State, because(r.Reason))})
 	}
+}
+
+func (c *holdings) refusedBy(site grid.PeerID, why *grid.Refusal) error {
+	kind := grid.ErrInvalid
+	if why.MayPass() {
+		kind = grid.ErrNotYet
+	}
+	return fmt.Errorf("%w: %s says: %s", kind, c.nameOf(site), words(why))
 }
 
 // words are those of a refusal, with its numbers.
@@ -245,7 +253,7 @@ func (c *holdings) due() {
 		a := c.asks[id]
 		switch {
 		case c.now >= a.until:
-			if a.m.Kind() != wire.KindRelease {
+			if k := a.m.Kind(); k == wire.KindReserve || k == wire.KindConfirm {
 				c.send(a.to, wire.Release{ID: id, Why: "its user has waited too long"})
 			}
 			c.done(id, Answer{Err: fmt.Errorf("%w: %s did not answer in %s%s", grid.ErrUnavailable, c.nameOf(a.to), holdingLimit.Duration(), because(a.last))})

@@ -59,6 +59,7 @@ type kernel struct {
 	// So do the budgets of users, of all.
 	purse interface {
 		jobSaved(j *job)
+		dropped(j *job)
 	}
 }
 

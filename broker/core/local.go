@@ -271,7 +271,7 @@ func (c *execution) running(j *job, p grid.Progress) {
 var ends = map[grid.Cause]grid.State{
 	grid.ByItself: grid.Completed, grid.ByWalltime: grid.CancelledWalltime, grid.ByRequest: grid.Killed,
 	grid.NeverRan: grid.Failed, grid.Disappeared: grid.Failed, grid.Alone: grid.Failed,
-	grid.CutOff: grid.Lost,
+	grid.CutOff: grid.Lost, grid.Unbrought: grid.Failed,
 }
 
 // finished notes the end and has the output collected.

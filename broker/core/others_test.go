@@ -33,6 +33,7 @@ func (o *others) take() []string {
 func (o *others) admit(_ *grid.Job) error                         { return nil }
 func (o *others) holdFor(_ *job, _ *grid.Candidate) *grid.Refusal { return nil }
 func (o *others) jobSaved(_ *job)                                 {}
+func (o *others) dropped(_ *job)                                  {}
 
 // what is needed of estimator
 
@@ -76,8 +77,12 @@ func (o *others) beforeCancel(j *job) (r gate) {
 
 // what is needed of home
 
-func (o *others) adopt(j *job, _ claim)             { o.did("adopt %s", j.rec.Job.ID) }
-func (o *others) awaitHome(j *job)                  { o.did("awaitHome %s", j.rec.Job.ID) }
+func (o *others) adopt(j *job, _ claim) { o.did("adopt %s", j.rec.Job.ID) }
+func (o *others) awaitHome(j *job)      { o.did("awaitHome %s", j.rec.Job.ID) }
+func (o *others) newJob(of grid.Job, _ string, _ bool) *job {
+	o.did("newJob %s", of.ID)
+	return &job{rec: grid.Record{Job: of}}
+}
 func (o *others) letOffer(j *job)                   { o.did("letOffer %s", j.rec.Job.ID) }
 func (o *others) loseContact(j *job)                { o.did("loseContact %s", j.rec.Job.ID) }
 func (o *others) pull(j *job)                       { o.did("pull %s", j.rec.Job.ID) }

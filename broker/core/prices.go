@@ -62,7 +62,7 @@ func dearer(fee, rate float64) *grid.Refusal {
 }
 
 // grided is how many cores the users of other sites have reserved here, at most at any time of an interval.
-func (c *reservations) grided(from, to grid.Tick) int { return c.book.Away(from, to) }
+func (c *reservations) grided(from, to grid.Tick) int { return c.book.Away("", from, to) }
 
 // gridedBy is that over an interval, from each instant at which it changes.
 func (c *reservations) gridedBy(from, to grid.Tick) []plan.Grided {
@@ -82,8 +82,8 @@ func (c *reservations) gridedBy(from, to grid.Tick) []plan.Grided {
 	return list
 }
 
-// beyondShare tells that the users of other sites would have more than the operator leaves them.
-func (c *reservations) beyondShare(holder grid.User, at grid.Place, cores int) *grid.Refusal {
+// beyondShare tells that the users of other sites would have more than the operator leaves them, with that of a reservation.
+func (c *reservations) beyondShare(id grid.ReservationID, holder grid.User, at grid.Place, cores int) *grid.Refusal {
 	prices := c.pricesFor(holder)
 	if prices == nil || prices.Share == 0 {
 		return nil
@@ -92,7 +92,7 @@ func (c *reservations) beyondShare(holder grid.User, at grid.Place, cores int) *
 	for _, n := range c.cores {
 		all += n
 	}
-	most, has := int(prices.Share*float64(all)), c.grided(at.Start, at.End)
+	most, has := int(prices.Share*float64(all)), c.book.Away(id, at.Start, at.End)
 	if has+cores <= most {
 		return nil
 	}

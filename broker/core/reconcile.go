@@ -68,6 +68,7 @@ func (c *recovery) reconciled(e Reconciled) {
 			last[a.Job] = a
 		}
 	}
+	c.ownParts(last)
 	for _, id := range e.Damaged {
 		if j := c.jobs[id]; j != nil && !j.reconciled {
 			c.execution.unreadable(j)

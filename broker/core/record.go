@@ -232,6 +232,7 @@ func (c *kernel) drop(j *job) {
 		delete(c.parts[of.Of], id.PartNumber())
 	}
 	c.wholes.dropped(id)
+	c.purse.dropped(j)
 }
 
 // ofWhole has what changes of a co-allocated job and of its parts looked at, at their home.

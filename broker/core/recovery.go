@@ -48,6 +48,7 @@ type recovery struct {
 		awaitHome(j *job)
 		keepRun(j *job)
 		letOffer(j *job)
+		newJob(of grid.Job, key string, anyway bool) *job
 		pull(j *job)
 		pursueCancel(j *job)
 		report(j *job)

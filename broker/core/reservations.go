@@ -28,6 +28,7 @@ type reservations struct {
 	book    *reserve.Book
 	at      map[grid.ReservationID]*bookWork
 	pending []pendingReserve // that wait for a snapshot
+	moving  []pendingChange
 	cores   map[grid.NodeName]int
 	listing bool      // the batch system is being asked for its list
 	listed  grid.Tick // when it was last known
@@ -53,6 +54,7 @@ type bookWork struct {
 	again   grid.Tick     // when it is asked again; 0 is at once
 	tries   int           // that came to nothing
 	wants   *wire.Reserve // whose answer its holder waits for
+	changes *wire.Change  // likewise
 	seq     uint64        // of the last word that was sent or answered
 	word    grid.Tick     // when it is repeated
 	repeats int

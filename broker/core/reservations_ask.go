@@ -37,7 +37,7 @@ func (c *reservations) ask(from grid.PeerID, m wire.Reserve, at grid.Place, rate
 	for _, n := range at.Nodes {
 		cores += c.cores[n]
 	}
-	if why := c.beyondShare(m.Holder, at, cores); why != nil {
+	if why := c.beyondShare(m.ID, m.Holder, at, cores); why != nil {
 		c.answer(from, wire.KindReserve, m.Sent, grid.Reservation{ID: m.ID}, why)
 		return
 	}
@@ -75,18 +75,6 @@ func (c *reservations) confirm(from grid.PeerID, m wire.Confirm) {
 func (c *reservations) release(from grid.PeerID, m wire.Release) {
 	r := c.book.Release(c.now, m.ID, from, cmp.Or(m.Why, "given up"))
 	c.answer(from, wire.KindRelease, 0, r, nil)
-	c.settle()
-}
-
-func (c *reservations) change(from grid.PeerID, m wire.Change) {
-	cores := 0
-	for _, n := range m.Nodes {
-		cores += c.cores[n]
-	}
-	r, why := c.book.Change(c.now, m.ID, from, reserve.Wish{
-		Number: m.Number, For: m.For, Place: grid.Place{Nodes: m.Nodes, Start: m.Start, End: m.End}, Cores: cores, Details: m.Details,
-	})
-	c.answer(from, wire.KindChange, m.Sent, r, why)
 	c.settle()
 }
 

@@ -19,6 +19,7 @@ func (c *reservations) looked(e Looked) {
 			c.cores[n.Name] = n.Cores
 		}
 	}
+	c.lookedToMove(e)
 	pending := c.pending
 	c.pending = nil
 	for _, p := range pending {
@@ -51,7 +52,7 @@ func (c *reservations) find(s plan.Snapshot, m wire.Reserve) (at grid.Place, why
 		return at, lacks
 	}
 	from := up(max(m.From, s.At+reserveAhead))
-	slots := c.free(plan.Build(s).Slots(nil, m.Holder, from, m.Until))
+	slots := c.free(plan.Build(s).Slots(nil, m.Holder, from, m.Until), "")
 	market, err := plan.NewMarket([]plan.SlotSite{{Site: s.Site, Nodes: s.Nodes}}, slots)
 	if err != nil {
 		return at, &grid.Refusal{Kind: grid.Temporary, Reason: clip(err.Error())}
@@ -71,10 +72,10 @@ func (c *reservations) find(s plan.Snapshot, m wire.Reserve) (at grid.Place, why
 	return at, nil
 }
 
-// free are the slots that the book has not given to anybody: the snapshot may be older.
-func (c *reservations) free(slots []grid.Slot) (list []grid.Slot) {
+// free are the slots that the book has not given to anybody, but for one: the snapshot may be older.
+func (c *reservations) free(slots []grid.Slot, but grid.ReservationID) (list []grid.Slot) {
 	busy := map[grid.NodeName][]grid.Place{}
-	for _, p := range c.book.Busy("") {
+	for _, p := range c.book.Busy(but) {
 		for _, n := range p.Nodes {
 			busy[n] = append(busy[n], p)
 		}

@@ -29,6 +29,9 @@ func (c *reservations) made(e Reserved) {
 		}
 		c.answer(r.Holder.Home, wire.KindReserve, m.Sent, r, why)
 	}
+	if known {
+		c.changed(&r, w, why)
+	}
 	c.settle()
 }
 

@@ -236,6 +236,7 @@ func (c *recovery) settle() {
 		c.home.pursueCancel(j)
 	}
 	c.settleTraces()
+	c.settleParts()
 	c.emit(Alarm{})
 	c.disarmGeneral(recountDue)
 	c.note("", "", "the journal was rolled back, and all neighbours were asked: going on")

@@ -18,16 +18,16 @@ type machine interface {
 // which they said so.
 type routes struct {
 	events   map[reflect.Type][]func(Event)
-	messages map[wire.Kind][]func(grid.PeerID, wire.Message)
-	jobs     [concerns]func(*job)        // timers of a job
-	general  [generals - concerns]func() // timers of no job
-	accepted func(*acceptance)           // timers of acceptances
-	after    []func()                    // at the end of each step
-	stopped  func(Event)                 // takes all events once there is a duplicate
+	messages [][]func(grid.PeerID, wire.Message) // by kind
+	jobs     [concerns]func(*job)                // timers of a job
+	general  [generals - concerns]func()         // timers of no job
+	accepted func(*acceptance)                   // timers of acceptances
+	after    []func()                            // at the end of each step
+	stopped  func(Event)                         // takes all events once there is a duplicate
 }
 
 func routesOf(machines ...machine) routes {
-	r := routes{events: map[reflect.Type][]func(Event){}, messages: map[wire.Kind][]func(grid.PeerID, wire.Message){}}
+	r := routes{events: map[reflect.Type][]func(Event){}}
 	for _, m := range machines {
 		m.routes(&r)
 	}
@@ -43,7 +43,9 @@ func onEvent[E Event](r *routes, take func(E)) {
 // onMessage sends messages of a kind to a machine.
 func onMessage[M wire.Message](r *routes, take func(grid.PeerID, M)) {
 	var m M
-	r.messages[m.Kind()] = append(r.messages[m.Kind()], func(from grid.PeerID, m wire.Message) { take(from, m.(M)) })
+	kind := int(m.Kind())
+	r.messages = append(r.messages, make([][]func(grid.PeerID, wire.Message), max(0, kind+1-len(r.messages)))...)
+	r.messages[kind] = append(r.messages[kind], func(from grid.PeerID, m wire.Message) { take(from, m.(M)) })
 }
 
 // onJob sends the timers of a concern to a machine.
@@ -106,8 +108,10 @@ func (s *stepper) message(from grid.PeerID, m wire.Message) {
 }
 
 func (s *stepper) hear(from grid.PeerID, m wire.Message) {
-	for _, take := range s.routes.messages[m.Kind()] {
-		take(from, m)
+	if kind := int(m.Kind()); kind < len(s.routes.messages) {
+		for _, take := range s.routes.messages[kind] {
+			take(from, m)
+		}
 	}
 }
 

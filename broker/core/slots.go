@@ -63,7 +63,7 @@ func (c *estimator) offerSlots(m *wire.SlotsReply, q *wire.Slots, b *batch, o fo
 	asked.NotBefore = s.At // what comes too soon for the files of one may do for another
 	to := s.At + q.To
 	whole := o.safe.WholeNodes(asked, c.pricesFor(q.User), q.User, to, wire.MaxSlots, c.reservations.gridedBy(c.now, to))
-	m.Slots, m.Refusal = c.reservations.free(whole.Slots), whole.Refusal
+	m.Slots, m.Refusal = c.reservations.free(whole.Slots, ""), whole.Refusal
 	if q.Brief {
 		m.Slots = nil
 	}

@@ -40,6 +40,47 @@ func (c *recovery) madeAgain(j *job) (ended bool) {
 	return false
 }
 
+// part makes the record of a part of a job over several sites that a lost branch of this journal had made, and which was at a
+// site; nil if it is none. Its whole has it ended.
+func (c *recovery) part(id grid.JobID, site grid.PeerID) *job {
+	of, is := c.wholes.remade(id, c.siteName(site))
+	if !is {
+		return nil
+	}
+	j := c.home.newJob(of, "", false)
+	if t := c.untold[id]; t != nil {
+		delete(c.untold, id)
+		c.endAsTold(j, t)
+	}
+	return j
+}
+
+// ownParts are those of which a control directory here has an attempt.
+func (c *recovery) ownParts(last map[grid.JobID]grid.AttemptID) {
+	for _, id := range slices.Sorted(maps.Keys(c.traces)) {
+		a, read := last[id]
+		if !read {
+			continue
+		}
+		j := c.part(id, c.cfg.Self)
+		if j == nil {
+			continue
+		}
+		delete(c.traces, id)
+		c.rolledBack("its own control directories tell of parts that it lacks", grid.JournalID{})
+		if !j.rec.State.Terminal() {
+			c.behind(j, a)
+		}
+	}
+}
+
+// settleParts: all were asked, and nobody has the record of a part of which there is a word here.
+func (c *recovery) settleParts() {
+	for _, id := range slices.Sorted(maps.Keys(c.untold)) {
+		c.part(id, c.cfg.Self)
+	}
+}
+
 // maxTraces bounds what is remembered of them.
 const maxTraces = 10_000
 
@@ -64,6 +105,10 @@ func (c *recovery) tracesFor(home grid.PeerID) (list []wire.Trace) {
 func (c *recovery) traceAt(from grid.PeerID, k wire.Trace) {
 	j := c.jobs[k.Job]
 	switch {
+	case c.peek(k.Job) == nil:
+		if j := c.part(k.Job, from); j != nil && !j.rec.State.Terminal() {
+			c.lostPart(j, from, k.Epoch)
+		}
 	case j == nil || !c.isHome(j) || j.rec.State.Terminal():
 	case j.rec.Role == grid.Watching && j.rec.Owner == from && claimed(&j.rec) == k.Epoch:
 		c.ownership.ownerLost(j, from)
@@ -73,6 +118,15 @@ func (c *recovery) traceAt(from grid.PeerID, k wire.Trace) {
 			c.execution.withdraw(j) // it was, before the handoff: the token makes sure
 		}
 	}
+}
+
+// lostPart: a part was with a member, and both journals have lost what became of it there.
+func (c *recovery) lostPart(j *job, from grid.PeerID, epoch grid.Epoch) {
+	j.rec.Tenure = grid.Tenure{Role: grid.Watching, Epoch: epoch, Owner: from}
+	j.rec.Trail = []grid.PeerID{from}
+	c.begins(j, grid.Assigned)
+	j.rec.Reason = "the journal was rolled back, and " + c.nameOf(from) + " had the part, and has forgotten it too"
+	c.home.terminal(j, grid.Lost)
 }
 
 // settleTraces decides about the jobs of which a trace is all that is left of a later epoch.

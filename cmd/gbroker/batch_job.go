@@ -195,14 +195,10 @@ type handStatus struct {
 	Finished api.Time     `json:"finished"`
 	ExitCode int          `json:"exit_code"`
 	Signal   int          `json:"signal"`
-	Cause    string       `json:"cause"` // itself, walltime, request, never-ran, disappeared; "" before the end
+	Cause    string       `json:"cause"` // as grid.Cause has it; "" before the end
 	Detail   string       `json:"detail"`
 	Folder   string       `json:"folder"`
 	Command  []string     `json:"command"`
-}
-
-var causes = map[grid.Cause]string{
-	grid.ByItself: "itself", grid.ByWalltime: "walltime", grid.ByRequest: "request", grid.NeverRan: "never-ran", grid.Disappeared: "disappeared", grid.Alone: "alone",
 }
 
 func statusOf(j daemon.HandJob, p grid.Progress) handStatus {
@@ -211,7 +207,7 @@ func statusOf(j daemon.HandJob, p grid.Progress) handStatus {
 		ExitCode: p.ExitCode, Signal: p.Signal, Detail: p.Detail, Folder: j.Folder, Command: j.Command,
 	}
 	if p.Phase == grid.Ended {
-		s.Cause = causes[p.Cause]
+		s.Cause = p.Cause.String()
 	}
 	return s
 }
@@ -224,7 +220,7 @@ func printHand(w io.Writer, list []handStatus) error {
 	fmt.Fprintln(t, strings.Join([]string{"ID", "LOCAL", "PHASE", "STARTED", "FINISHED", "COMMAND", "END"}, "\t"))
 	for _, s := range list {
 		end := s.Cause
-		if s.Cause == causes[grid.ByItself] {
+		if s.Cause == grid.ByItself.String() {
 			end = "exit " + strconv.Itoa(s.ExitCode)
 		}
 		if s.Detail != "" {

@@ -22,10 +22,10 @@ var kinds = map[string]func(t *testing.T) (environment []string){
 		return append(slurmtest.Start(t, slurmtest.Config{}).Environment(), "PATH="+os.Getenv("PATH"))
 	},
 	daemon.Torque: func(t *testing.T) []string {
-		return []string{"PATH=" + fakebatch.Start(t, batch.Config{Face: "torque"}).Path()}
+		return []string{"PATH=" + fakebatch.Start(t, batch.Config{Face: "torque", Accounts: true}).Path()}
 	},
 	daemon.OpenPBS: func(t *testing.T) []string {
-		return []string{"PATH=" + fakebatch.Start(t, batch.Config{Face: "openpbs"}).Path()}
+		return []string{"PATH=" + fakebatch.Start(t, batch.Config{Face: "openpbs", Accounts: true}).Path()}
 	},
 }
 

@@ -8,6 +8,8 @@ import (
 	"gbroker/api"
 	"gbroker/daemon"
 	"gbroker/grid"
+	"gbroker/test/fakebatch"
+	"gbroker/test/fakebatch/batch"
 )
 
 const spoken = `<JobDefinition xmlns="http://schemas.ggf.org/jsdl/2005/11/jsdl" xmlns:p="http://schemas.ggf.org/jsdl/2005/11/jsdl-posix">
@@ -87,4 +89,30 @@ func TestBrokerOverBatchSystems(t *testing.T) {
 			t.Errorf("notify ends with %d: %s", code, errs)
 		}
 	})
+}
+
+// A whole broker tells the next job that it waits for its user's limit.
+func TestBrokerReckonsWithLimits(t *testing.T) {
+	t.Parallel()
+	path := fakebatch.Start(t, batch.Config{Face: "openpbs", MaxRun: 1}).Path()
+	c := serve(t, made(t, daemon.OpenPBS, []string{"PATH=" + path}))
+	submit := func(key, state string) api.Status {
+		a, err := c.Submit(t.Context(), api.Submission{Key: key, Document: strings.Replace(spoken, "exit 3", "sleep 600", 1), Name: "job.jsdl"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := c.Wait(t.Context(), a.ID, "")
+		for err == nil && s.State != state {
+			s, err = c.Wait(t.Context(), a.ID, s.State)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	submit("1", grid.Running.String())
+	s := submit("2", grid.Assigned.String())
+	if wait := s.StartEstimateAtSubmit - s.Submitted; grid.Tick(wait) < grid.Minute {
+		t.Errorf("the second job of a user who may run one is told a wait of %v ms", wait)
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -106,6 +107,9 @@ func readSpan(text string) (time.Duration, error) {
 			return 0, cli.BadUsage("%.40q is no span: write 1:30:00, 90m or seconds", text)
 		}
 		seconds = 60*seconds + n
+	}
+	if seconds > int64(math.MaxInt64/time.Second) {
+		return 0, cli.BadUsage("%.40q is longer than any job", text)
 	}
 	return time.Duration(seconds) * time.Second, nil
 }

@@ -17,7 +17,7 @@ func (p *program) budget() *cobra.Command {
 		Short: "Show what you may pay at sites with prices",
 		Long: `Show what the administrator of your site has granted you to pay at sites with prices, in their unit: what you have spent, what
 is held for your jobs that are there or go there (the most that each can cost), and what is free. When a job has ended it is charged for what it
-has run, and the rest of what was held is free again; a job that is LOST costs nothing.`,
+has run, and the rest of what was held is free again; a job that is LOST costs nothing, unless its result comes after all.`,
 		Example: "  gclient budget\n  gclient budget --json | jq '.[0].free'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,7 +53,11 @@ func printBudgets(w io.Writer, list []api.Budget) error {
 			fmt.Fprintf(t, "%s\tgranted %v = %v spent + %v held + %v free\t\n", printable(b.User), *b.Granted, b.Spent, b.Held, *b.Free)
 		}
 		for _, h := range b.Holds {
-			fmt.Fprintf(t, "  %v for %s\t%d cores at %v for a core and hour\t\n", h.Amount, printable(string(h.Job)), h.Cores, h.Rate)
+			note := ""
+			if h.Back {
+				note = ", LOST: given back"
+			}
+			fmt.Fprintf(t, "  %v for %s\t%d cores at %v for a core and hour%s\t\n", h.Amount, printable(string(h.Job)), h.Cores, h.Rate, note)
 		}
 	}
 	return flush(t)

@@ -93,6 +93,7 @@ func (d *document) read(file string, modes []jsdl.Mode) (err error) {
 		d.uploads, d.outputs, err = d.parsed.Resolve(d.stat)
 		return err
 	}
+	seen := map[jsdl.Upload]bool{}
 	for _, n := range d.sweep.Checked() {
 		one, err := jsdl.Parse(file, d.sweep.Document(n), modes...)
 		if err != nil {
@@ -105,7 +106,12 @@ func (d *document) read(file string, modes []jsdl.Mode) (err error) {
 		if d.parsed == nil {
 			d.parsed, d.outputs = one, outputs
 		}
-		d.uploads = append(d.uploads, uploads...)
+		for _, u := range uploads {
+			if !seen[u] {
+				seen[u] = true
+				d.uploads = append(d.uploads, u)
+			}
+		}
 	}
 	return nil
 }

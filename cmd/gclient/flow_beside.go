@@ -1,13 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"gbroker/api"
 	"gbroker/internal/cli"
@@ -24,10 +24,23 @@ func (p *program) orFlow(flow func(*cobra.Command, *api.Client, api.FlowID) erro
 			if len(args) > 1 {
 				return cli.BadUsage("%.80q is a workflow: name it alone", a)
 			}
+			if f := notOfFlows(cmd); f != "" {
+				return cli.BadUsage("--%s is for jobs, and %.80q is a workflow: leave it out", f, a)
+			}
 			return single(cmd, args)
 		}
 		return jobs(cmd, args)
 	}
+}
+
+// notOfFlows is a flag that is given and means nothing to workflows.
+func notOfFlows(cmd *cobra.Command) (name string) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if cmd.InheritedFlags().Lookup(f.Name) == nil && !slices.Contains([]string{"json", "timeout", "yes", "output"}, f.Name) {
+			name = f.Name
+		}
+	})
+	return name
 }
 
 // noFlow says that an argument is no workflow.
@@ -38,6 +51,15 @@ func (p *program) noFlow(_ *cobra.Command, args []string) error {
 
 // statusOfFlow tells how a workflow is.
 func statusOfFlow(asJSON *bool) func(*cobra.Command, *api.Client, api.FlowID) error {
+	return tellFlow(asJSON, printFlow)
+}
+
+// explainFlow tells why each task of a workflow is where it is.
+func explainFlow(asJSON *bool) func(*cobra.Command, *api.Client, api.FlowID) error {
+	return tellFlow(asJSON, printWhy)
+}
+
+func tellFlow(asJSON *bool, text func(io.Writer, *api.FlowStatus) error) func(*cobra.Command, *api.Client, api.FlowID) error {
 	return func(cmd *cobra.Command, c *api.Client, id api.FlowID) error {
 		s, err := c.Flow(cmd.Context(), id)
 		if err != nil {
@@ -46,7 +68,7 @@ func statusOfFlow(asJSON *bool) func(*cobra.Command, *api.Client, api.FlowID) er
 		if *asJSON {
 			return cli.PrintJSON(cmd.OutOrStdout(), s)
 		}
-		return printFlow(cmd.OutOrStdout(), &s)
+		return text(cmd.OutOrStdout(), &s)
 	}
 }
 
@@ -74,20 +96,6 @@ func waitFlow(f *flowSubmission) func(*cobra.Command, *api.Client, api.FlowID) e
 		}
 		f.wait = true
 		return followFlow(cmd, c, s, f)
-	}
-}
-
-// explainFlow tells why each task of a workflow is where it is.
-func explainFlow(asJSON *bool) func(*cobra.Command, *api.Client, api.FlowID) error {
-	return func(cmd *cobra.Command, c *api.Client, id api.FlowID) error {
-		s, err := c.Flow(cmd.Context(), id)
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return cli.PrintJSON(cmd.OutOrStdout(), s)
-		}
-		return printWhy(cmd.OutOrStdout(), &s)
 	}
 }
 
@@ -126,54 +134,6 @@ func whyTask(s *api.FlowStatus, i int) string {
 		return "the brokers found that it ends earlier there: 'gclient explain' of its job shows by what"
 	}
 	return ""
-}
-
-// lookAtFlow is how often a workflow that is watched is looked at.
-const lookAtFlow = time.Second
-
-// watchFlow tells of each change of a task, until the workflow has ended.
-func watchFlow(cmd *cobra.Command, c *api.Client, id api.FlowID) error {
-	ctx := cmd.Context()
-	told, heard := map[string]string{}, time.Now()
-	for {
-		s, err := c.Flow(ctx, id)
-		switch {
-		case interrupted(ctx, err):
-			return nil
-		case err != nil && (!api.Interrupted(err) || time.Since(heard) > patience+30*time.Second):
-			return err
-		case err == nil:
-			heard = time.Now()
-			if tellTasks(cmd, &s, told); s.State == "ended" {
-				cmd.Printf("%s  %s  ended: %s\n", time.Now().Format(time.TimeOnly), id, tasksText(&s))
-				return nil
-			}
-		}
-		if !pause(ctx, lookAtFlow) {
-			return interruptedOnly(ctx)
-		}
-	}
-}
-
-func interruptedOnly(ctx context.Context) error {
-	if interrupted(ctx, ctx.Err()) {
-		return nil
-	}
-	return ctx.Err()
-}
-
-// tellTasks tells of those that are not as they were told to be.
-func tellTasks(cmd *cobra.Command, s *api.FlowStatus, told map[string]string) {
-	for _, x := range s.Tasks {
-		line := fmt.Sprintf("%s  %-9s  %s  %s", dash(string(x.Job)), x.State, dash(x.Site), printable(x.Name))
-		if x.Reason != "" {
-			line += "  " + printable(x.Reason)
-		}
-		if told[x.Name] != line {
-			told[x.Name] = line
-			cmd.Printf("%s  %s\n", time.Now().Format(time.TimeOnly), line)
-		}
-	}
 }
 
 // printFlows lists workflows.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -85,6 +83,9 @@ func printFlow(w io.Writer, s *api.FlowStatus) error {
 	if p := s.Periods; p != nil {
 		fmt.Fprintf(w, "periods   %d begun, %d under way, %d well, %d failed, %d missed, %d after their deadline\n", p.Begun, p.Open, p.Done, p.Failed, p.Missed, p.Late)
 		fmt.Fprintf(w, "age       median %.3f s, p99 %.3f s, most %.3f s\n", p.AgeP50S, p.AgeP99S, p.AgeMostS)
+		if p.Waits != "" {
+			fmt.Fprintf(w, "waits     %s\n", printable(p.Waits))
+		}
 	}
 	if s.PlannedS > 0 {
 		fmt.Fprintf(w, "planned   %.1f s, lower bound %.1f s, %d plans made\n", s.PlannedS, s.BoundS, s.PlansMade)
@@ -231,8 +232,8 @@ func waitForFlow(cmd *cobra.Command, c *api.Client, s api.FlowStatus) (api.FlowS
 		case err == nil:
 			s, heard = next, time.Now()
 			bar.show(tasksText(&s))
-		case errors.Is(ctx.Err(), context.Canceled):
-			return s, cli.Exit(cli.Failed, fmt.Errorf("interrupted; the workflow %s goes on: 'gclient flow wait %s' waits again", s.ID, s.ID))
+		case ctx.Err() != nil:
+			return s, stillGoing(ctx, "the workflow", s.ID, err)
 		case !api.Interrupted(err) || time.Since(heard) > patience+30*time.Second:
 			return s, err
 		default:

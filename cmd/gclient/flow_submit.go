@@ -98,7 +98,7 @@ func handInFlow(cmd *cobra.Command, c *api.Client, file string, resumes api.Flow
 func submissionOf(w *workflow.Workflow, folder *os.Root) (api.FlowSubmission, error) {
 	sub := api.FlowSubmission{Name: w.Name, Retries: w.Retries}
 	if e := w.Every; e != nil {
-		sub.Periodic = &api.FlowPeriodic{Rate: e.Rate, PerS: e.Per.Seconds(), Count: e.Count, DeadlineS: e.Deadline.Seconds()}
+		sub.Periodic = &api.FlowPeriodic{Rate: e.Rate, PerS: e.Per.Seconds(), Count: e.Count, DeadlineS: e.Deadline.Seconds(), Folder: e.Folder, As: e.As}
 	}
 	made := map[string]bool{}
 	for i := range w.Tasks {
@@ -123,6 +123,9 @@ func submissionOf(w *workflow.Workflow, folder *os.Root) (api.FlowSubmission, er
 			}
 		}
 		sub.Tasks = append(sub.Tasks, one)
+	}
+	if sub.Periodic != nil && sub.Periodic.As != "" {
+		made[sub.Periodic.As] = true
 	}
 	seen := map[string]bool{}
 	for i := range sub.Tasks {

@@ -108,7 +108,10 @@ func (p *program) alterAll(cmd *cobra.Command, args []string, to api.Alteration)
 
 func alterOne(cmd *cobra.Command, c *api.Client, id grid.JobID, to api.Alteration) error {
 	a, err := c.Alter(cmd.Context(), id, to)
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(err.Error(), string(id)):
+		return err
+	case err != nil:
 		return fmt.Errorf("job %s: %w", id, err)
 	}
 	if state, err := grid.ParseState(a.Job.State); err == nil && state >= grid.Running && (to.Deadline == nil || to != api.Alteration{Deadline: to.Deadline}) {

@@ -132,7 +132,7 @@ func (p *program) runList(cmd *cobra.Command, args []string, l *listing) error {
 // each gives the lines of the list: at least limit of them if there are so many, and all if it is 0.
 func (l *listing) each(cmd *cobra.Command, c *api.Client, args []string, f api.Filter, from grid.JobID, limit int, give func([]api.Status) error) error {
 	if len(args) > 0 {
-		return eachNamed(cmd, c, args, give)
+		return inPages(give, func(give func([]api.Status) error) error { return eachNamed(cmd, c, args, give) })
 	}
 	if l.json || l.jobs || l.site != "" || l.group != "" {
 		return pages(cmd.Context(), c, f, from, limit, give)
@@ -147,6 +147,20 @@ func (l *listing) each(cmd *cobra.Command, c *api.Client, args []string, f api.F
 		return err
 	}
 	return give(nil)
+}
+
+// inPages gives in pages what see gives one by one: the lines of a page are alike.
+func inPages(give func([]api.Status) error, see func(func([]api.Status) error) error) error {
+	var page []api.Status
+	failed := see(func(jobs []api.Status) error {
+		if page = append(page, jobs...); len(page) < api.MaxPage {
+			return nil
+		}
+		full := page
+		page = nil
+		return give(full)
+	})
+	return errors.Join(give(page), failed)
 }
 
 func listGroups(cmd *cobra.Command, c *api.Client, asJSON bool) error {

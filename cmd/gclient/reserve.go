@@ -15,12 +15,12 @@ import (
 )
 
 func (p *program) reserve() *cobra.Command {
-	var site, at, queue, bandwidth string
+	var site, at, queue, bandwidth, modify string
 	var nodes, cores int
 	var span, within time.Duration
 	var asJSON, early bool
 	cmd := &cobra.Command{
-		Use:   "reserve (--nodes N | --bandwidth RATE) --for SPAN",
+		Use:   "reserve (--nodes N | --bandwidth RATE) --for SPAN | --modify ID",
 		Short: "Reserve whole nodes of a site, or its uplink, for a time",
 		Long: `Have nodes of a site kept for one job of yours, and print the identifier of the reservation. It is made in the batch
 system of the site, read back there and confirmed before this ends. 'gclient submit --reservation ID' hands in the job
@@ -31,13 +31,22 @@ The reservation must be a little longer than the job may run: its start and its 
 earliest start, as 18:00, 2027-01-31T18:00 or a span from now, as 30m; with --within it may begin so much later.
 
 With --bandwidth it is a part of the uplink of another site, as far as its operator leaves any: from its start on all transfers
-of files between that site and yours have that rate there, and those with all others share the rest.`,
+of files between that site and yours have that rate there, and those with all others share the rest.
+
+With --modify one that you have is changed: --at moves it, --for makes it shorter or longer, --nodes gives it more nodes or fewer; what
+is not said stays. It is done in the batch system and read back before this ends, all of it or nothing: what is refused stays as it
+was, with the reason. One whose job runs can only be made longer, and none becomes too short for the job that is bound to it.`,
 		Example: `  gclient reserve --site xeon80 --nodes 4 --at 18:00 --for 2h
   gclient reserve --nodes 1 --for 30m --within 6h
   gclient reserve --site xeon80 --bandwidth 20MB/s --at 17:00 --for 1h
+  gclient reserve --modify r5xk2 --at 20:00 --for 3h --nodes 6
   ID=$(gclient reserve --nodes 2 --for 1h) && gclient submit --reservation $ID job.jsdl`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			given := cmd.Flags().Changed
+			if modify == "" && !given("for") {
+				return cli.BadUsage("--for is missing: how long, as 2h")
+			}
 			from, err := instantOf(at, time.Now())
 			if err != nil {
 				return cli.BadUsage("--at %v", err)
@@ -47,6 +56,17 @@ of files between that site and yours have that rate there, and those with all ot
 				return err
 			}
 			defer c.Close()
+			if modify != "" {
+				to := api.PlaceRequest{Span: span.Seconds(), Nodes: nodes}
+				if given("at") {
+					to.At = api.Time(grid.InstantOf(from))
+				}
+				h, err := c.ChangeReservation(cmd.Context(), grid.ReservationID(modify), to)
+				if err != nil {
+					return err
+				}
+				return reserved(cmd, h, asJSON)
+			}
 			q := api.ReservationRequest{
 				Site: grid.SiteName(site), Nodes: nodes, Cores: cores, Queue: grid.QueueName(queue), Early: early,
 				From: api.Time(grid.InstantOf(from)), Until: api.Time(grid.InstantOf(from.Add(span + within + time.Second))), Span: span.Seconds(),
@@ -60,12 +80,7 @@ of files between that site and yours have that rate there, and those with all ot
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), h)
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), h.ID)
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s at %s from %s to %s\n", nodesOf(h), printable(string(h.Site)), clockOf(h.Start), clockOf(h.End))
-			return nil
+			return reserved(cmd, h, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -78,11 +93,24 @@ of files between that site and yours have that rate there, and those with all ot
 	f.DurationVar(&within, "within", 0, "it may begin so much later")
 	f.BoolVar(&early, "early", false, "it may begin sooner, when its job is there and the nodes are free")
 	f.StringVar(&bandwidth, "bandwidth", "", "so much of its uplink instead, as 20MB/s")
-	cmd.MarkFlagsOneRequired("nodes", "bandwidth")
+	f.StringVar(&modify, "modify", "", "change this reservation of yours instead: what --at, --for and --nodes say")
+	cmd.MarkFlagsOneRequired("nodes", "bandwidth", "modify")
 	cmd.MarkFlagsMutuallyExclusive("nodes", "bandwidth")
-	cmd.MarkFlagRequired("for")
+	for _, other := range []string{"site", "cores", "queue", "within", "early", "bandwidth"} {
+		cmd.MarkFlagsMutuallyExclusive("modify", other)
+	}
 	jsonFlag(cmd, &asJSON)
 	return cmd
+}
+
+// reserved shows what is held now.
+func reserved(cmd *cobra.Command, h api.HeldReservation, asJSON bool) error {
+	if asJSON {
+		return cli.PrintJSON(cmd.OutOrStdout(), h)
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), h.ID)
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s at %s from %s to %s\n", nodesOf(h), printable(string(h.Site)), clockOf(h.Start), clockOf(h.End))
+	return nil
 }
 
 // rateOf reads bytes per second, as 20MB/s.

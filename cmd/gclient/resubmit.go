@@ -4,9 +4,6 @@ import (
 	"crypto/rand"
 
 	"github.com/spf13/cobra"
-
-	"gbroker/grid"
-	"gbroker/internal/cli"
 )
 
 func (p *program) resubmit() *cobra.Command {
@@ -20,9 +17,9 @@ end by, or depended on, is over.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := grid.ParseJobID(args[0])
+			id, err := jobArg(args[0])
 			if err != nil {
-				return cli.BadUsage("%v", err)
+				return err
 			}
 			c, err := p.client(cmd)
 			if err != nil {

@@ -22,7 +22,9 @@ type verdict struct {
 	Warnings  []string       `json:"warnings"` // what will probably not do what is meant
 	Name      string         `json:"name"`
 	Processes int            `json:"processes"`
-	Demand    *api.Demand    `json:"demand"` // null if it is not valid
+	Jobs      int            `json:"jobs,omitempty"`    // of a sweep; the rest is of its first job
+	AtOnce    int            `json:"at_once,omitempty"` // of these; 0 is any number
+	Demand    *api.Demand    `json:"demand"`            // null if it is not valid
 	Queue     grid.QueueName `json:"queue"`
 	WalltimeS *float64       `json:"walltime_s"` // null: the site's default
 	Uploads   []api.File     `json:"uploads"`
@@ -47,7 +49,7 @@ func validate() *cobra.Command {
 FILE:LINE:COL: MESSAGE, exit code 1; what is not understood is a mistake, never
 ignored, but for elements of other namespaces with --lenient. If there is none, it says
 what the job would ask for, which files go with it and which come back, and warns of what
-is certain in its meaning but not as it should be.`,
+is certain in its meaning but not as it should be. Of a sweep it says how many jobs that are.`,
 		Example:           "  gclient validate job.jsdl",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeDocuments,
@@ -129,6 +131,9 @@ func (v *verdict) fill(d *document) {
 	v.Valid = true
 	v.Name = job.Name
 	v.Processes = job.Demand.Processes()
+	if d.sweep != nil {
+		v.Jobs, v.AtOnce = d.sweep.Jobs(), d.sweep.AtOnce()
+	}
 	demand := api.NewDemand(job.Demand)
 	v.Demand, v.Queue = &demand, job.Queue
 	if job.Walltime > 0 {
@@ -158,6 +163,13 @@ func (v *verdict) print(w io.Writer) error {
 		}
 	}
 	line("name", v.Name)
+	if v.Jobs > 0 {
+		atOnce := ""
+		if v.AtOnce > 0 {
+			atOnce = fmt.Sprintf(", at most %d at once", v.AtOnce)
+		}
+		fmt.Fprintf(t, "jobs\t%d%s; of the first:\n", v.Jobs, atOnce)
+	}
 	line("queue", string(v.Queue))
 	fmt.Fprintf(t, "processes\t%d\n", v.Processes)
 	if v.Demand != nil {

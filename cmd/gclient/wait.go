@@ -21,7 +21,7 @@ const patience = time.Minute
 func waitForEnd(ctx context.Context, cmd *cobra.Command, c *api.Client, id grid.JobID) (api.Status, error) {
 	s, err := c.Job(ctx, id)
 	if err != nil {
-		return s, stillGoing(ctx, id, err)
+		return s, stillGoing(ctx, "job", id, err)
 	}
 	defer func() {
 		if s.State == grid.Completed.String() && s.Reason != "" {
@@ -35,10 +35,10 @@ func waitForEnd(ctx context.Context, cmd *cobra.Command, c *api.Client, id grid.
 		case err == nil:
 			s, heard = next, time.Now()
 		case ctx.Err() != nil || !api.Interrupted(err) || time.Since(heard) > patience+30*time.Second:
-			return s, stillGoing(ctx, id, err)
+			return s, stillGoing(ctx, "job", id, err)
 		default:
 			if !pause(ctx, time.Second) {
-				return s, stillGoing(ctx, id, ctx.Err())
+				return s, stillGoing(ctx, "job", id, ctx.Err())
 			}
 		}
 	}
@@ -57,13 +57,13 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// stillGoing is what to say where the waiting ends before the job.
-func stillGoing(ctx context.Context, id grid.JobID, err error) error {
+// stillGoing is what to say where the waiting ends before what is waited for.
+func stillGoing[T ~string](ctx context.Context, what string, id T, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("job %s has not ended in time; it goes on: 'gclient wait %s' waits again: %w", id, id, grid.ErrNotYet)
+		return fmt.Errorf("%s %s has not ended in time; it goes on: 'gclient wait %s' waits again: %w", what, id, id, grid.ErrNotYet)
 	case ctx.Err() != nil:
-		return cli.Exit(cli.Failed, fmt.Errorf("interrupted; job %s goes on: 'gclient wait %s' waits again, 'gclient cancel %s' ends it", id, id, id))
+		return cli.Exit(cli.Failed, fmt.Errorf("interrupted; %s %s goes on: 'gclient wait %s' waits again, 'gclient cancel %s' ends it", what, id, id, id))
 	}
 	return err
 }

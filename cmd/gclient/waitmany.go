@@ -205,7 +205,7 @@ func (w *waiting) first(ctx context.Context, cmd *cobra.Command, c *api.Client, 
 		}
 		return w.one(ctx, cmd, c, id)
 	case ctx.Err() != nil:
-		return stillGoing(ctx, grid.JobID(ids[0]), err)
+		return stillGoing(ctx, "job", ids[0], err)
 	}
 	return err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -25,12 +24,13 @@ With --json each line is an event: "job" with the job's status, "removed" with i
 "here" and "reset" with a position. --after POSITION goes on behind one of an earlier
 watch. "reset" says that what came behind it is not known any more: list the jobs.
 
-With a workflow (ID.flow) it tells of each change of its tasks, until that has ended.`,
+With a workflow (ID.flow) it tells of each change of its tasks, until that has ended;
+with --json by events "task", and "ended" with the status of the workflow.`,
 		Example: "  gclient watch\n  gclient watch --json | jq -r 'select(.event==\"job\") | .job.state'",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return p.orFlow(watchFlow, p.noFlow)(cmd, args)
+				return p.orFlow(watchFlow(&asJSON), p.noFlow)(cmd, args)
 			}
 			from, err := api.ParsePosition(after)
 			if err != nil {
@@ -56,12 +56,7 @@ With a workflow (ID.flow) it tells of each change of its tasks, until that has e
 func printEvent(cmd *cobra.Command, e api.FeedEvent, asJSON bool) error {
 	out := cmd.OutOrStdout()
 	if asJSON {
-		line, err := json.Marshal(e)
-		if err != nil {
-			return fmt.Errorf("printing: %w", err)
-		}
-		_, err = fmt.Fprintf(out, "%s\n", line)
-		return err
+		return cli.PrintLine(out, e)
 	}
 	var err error
 	now := time.Now().Format("15:04:05")

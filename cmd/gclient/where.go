@@ -69,7 +69,7 @@ at each and when all begin and end; or why one site would have it, or none. Of a
 				return err
 			}
 			if found.Chosen == nil && !together(found.Several) {
-				return cli.Exit(cli.No, fmt.Errorf("no site can run it now"))
+				return cli.Exit(cli.No, nobody(&found))
 			}
 			return nil
 		},
@@ -78,13 +78,29 @@ at each and when all begin and end; or why one site would have it, or none. Of a
 	return cmd
 }
 
+// nobody says that no site can run a job: now, or at all.
+func nobody(p *api.Prospects) error {
+	for _, s := range p.Sites {
+		if s.Refusal != nil && s.Refusal.Kind != grid.Permanent.String() {
+			return errors.New("no site can run it now")
+		}
+	}
+	return errors.New("no site can run it")
+}
+
 func printProspects(w io.Writer, p api.Prospects) error {
 	t := cli.Fitted(w, 1)
-	fmt.Fprintln(t, "\tSITE\tSTART\tEARLIEST\tLATEST\tBY LIMITS\tEND\t")
 	var refused []api.Prospect
 	for _, s := range p.Sites {
 		if s.Refusal != nil {
 			refused = append(refused, s)
+		}
+	}
+	if len(refused) < len(p.Sites) {
+		fmt.Fprintln(t, "\tSITE\tSTART\tEARLIEST\tLATEST\tBY LIMITS\tEND\t")
+	}
+	for _, s := range p.Sites {
+		if s.Refusal != nil {
 			continue
 		}
 		mark := ""

@@ -117,9 +117,9 @@ func (f *flow) inputs(ctx context.Context, i int) (list []input, err error) {
 			in.left, in.ran = r.Outputs[n], r.Owner
 			in.file.Size, in.file.Mode, in.is = in.left.Size, in.left.Mode, contents(&in.left)
 		} else {
-			f.mu.Lock()
-			in.is = f.rec.Files[u.From]
-			f.mu.Unlock()
+			if in.is = f.hash(u.From); f.spec.Came.is(u.From) {
+				in.file.Size = f.spec.Came.Size
+			}
 		}
 		list = append(list, in)
 	}
@@ -254,7 +254,7 @@ func (f *flow) open(ctx context.Context, in *input) (io.ReadCloser, error) {
 	if in.job != "" {
 		return f.keeper.config.Jobs.Output(ctx, f.who(), in.job, in.from)
 	}
-	file, err := os.OpenInRoot(f.inputsFolder(), filepath.FromSlash(in.from))
+	file, err := os.OpenInRoot(f.inputsFolder(in.from), filepath.FromSlash(in.from))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: the file %s of the workflow is gone", grid.ErrInvalid, in.from)
 	}

@@ -8,6 +8,9 @@
 //	DATA/flows/ULID/state.json   how far it is; replaced whole, synced, before what it says is acted on
 //	DATA/flows/ULID/in/          its files
 //
+// An instance of a periodic workflow is one too, with a spec.json that names its parent in place of what was handed in. A folder without a spec.json
+// is none, and is removed at a start.
+//
 // # What holds
 //
 //   - A task is handed in under a key of workflow, run, task and attempt, which makes a repeated request the same job. So a

@@ -35,6 +35,12 @@ type flow struct {
 	begun   int                    // the last run that was seen through; of Keeper.mu
 	retired bool                   // it is being removed
 
+	parent *flow  // of an instance
+	found  bool   // on disk, at a start
+	read   clocks // when the run of a periodic one last looked
+	folderSeen
+	counted []*flow // instances whose removal waits for the disk; of the run
+
 	planned   []workflow.Place // the sites as the last plan saw them
 	plannedAt time.Duration    // after the beginning of the run
 }
@@ -79,7 +85,7 @@ func (f *flow) show() {
 func (f *flow) phase() string { return *f.state.Load() }
 
 // save makes the record durable; f.mu is held.
-func (f *flow) save() error { return write(f.folder, "state.json", &f.rec) }
+func (f *flow) save() error { return f.keeper.write(f.folder, "state.json", &f.rec) }
 
 // start begins a run of a workflow in the state from, where all files are here. In another state it does nothing.
 func (f *flow) start(from string) (begun bool, err error) {
@@ -107,7 +113,7 @@ func (f *flow) start(from string) (begun bool, err error) {
 		f.rec = before
 		return false, err
 	}
-	f.over = make(chan struct{})
+	f.over, f.found = make(chan struct{}), false
 	f.show()
 	return true, nil
 }

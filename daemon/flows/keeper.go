@@ -3,18 +3,20 @@ package flows
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
 	"gbroker/api"
 	"gbroker/grid"
+	"gbroker/internal/localfs"
 )
 
 // Jobs is what a Keeper needs of the broker.
@@ -46,6 +48,9 @@ type Config struct {
 	// Documents and Bytes bound those of a user that are kept, by their documents and by their files; 0 is without a bound.
 	Documents, Bytes int64
 	Keep             grid.Tick // how long an ended one is kept
+	Watch            string    // the folder below which users' workflows may watch others: Watch/USER; "" is none
+	// Replace writes a file whole or not at all; nil is [localfs.Replace].
+	Replace func(path string, text []byte, mode fs.FileMode) error
 }
 
 // DefaultMost is how many workflows a user may have that have not ended.
@@ -67,6 +72,9 @@ type Keeper struct {
 func New(c Config) (*Keeper, error) {
 	if c.Most == 0 {
 		c.Most = DefaultMost
+	}
+	if c.Replace == nil {
+		c.Replace = localfs.Replace
 	}
 	k := &Keeper{config: c, flows: map[api.FlowID]*flow{}}
 	return k, k.load()
@@ -122,6 +130,34 @@ func (k *Keeper) SubmitFlow(_ context.Context, who api.Identity, s api.FlowSubmi
 	if err != nil {
 		return api.FlowStatus{}, false, err
 	}
+	f, again, gone, err := k.take(who, s, parts)
+	for _, old := range gone { // after others may take and remove again: folders can be large
+		if err := remains(old); err != nil {
+			k.config.Log.Error("what is left of an old workflow is not removed", "workflow", old.spec.ID, "error", err)
+		}
+	}
+	if err != nil || again {
+		return f.answer(), again, err
+	}
+	if len(s.Files) == 0 {
+		var begun bool
+		if begun, err = f.start(coming); begun {
+			k.see(f)
+		}
+	}
+	return f.status(), false, err
+}
+
+// answer is how a workflow is; nil is none.
+func (f *flow) answer() api.FlowStatus {
+	if f == nil {
+		return api.FlowStatus{}
+	}
+	return f.status()
+}
+
+// take writes a workflow that is new, and forgets those that have to go for it.
+func (k *Keeper) take(who api.Identity, s api.FlowSubmission, parts []api.FlowPart) (f *flow, again bool, gone []*flow, err error) {
 	k.taking.Lock()
 	defer k.taking.Unlock()
 	open := 0
@@ -130,35 +166,33 @@ func (k *Keeper) SubmitFlow(_ context.Context, who api.Identity, s api.FlowSubmi
 			continue
 		}
 		if f.spec.Submission.Key == s.Key {
-			if !reflect.DeepEqual(f.spec.Submission.Tasks, s.Tasks) {
-				return api.FlowStatus{}, false, fmt.Errorf("%w: the key is that of the workflow %s, which has other tasks: use another key", grid.ErrInvalid, f.spec.ID)
+			if what := differs(&f.spec.Submission, &s); what != "" {
+				return nil, false, nil, fmt.Errorf("%w: the key is that of the workflow %s, which differs in %s: use another key", grid.ErrInvalid, f.spec.ID, what)
 			}
-			return f.status(), true, nil
+			return f, true, nil, nil
 		}
 		if f.phase() != ended {
 			open++
 		}
 	}
 	if open >= k.config.Most {
-		return api.FlowStatus{}, false, fmt.Errorf("%w: %s has %d workflows that have not ended: wait until some have, or cancel some", grid.ErrNotYet, who.Name, open)
+		return nil, false, nil, fmt.Errorf("%w: %s has %d workflows that have not ended: wait until some have, or cancel some", grid.ErrNotYet, who.Name, open)
 	}
-	if err := k.room(who.Name, s); err != nil {
-		return api.FlowStatus{}, false, err
+	if s.Periodic != nil && s.Periodic.Folder != "" {
+		if _, err := k.present(who.Name, s.Periodic.Folder); err != nil {
+			return nil, false, nil, fmt.Errorf("%w: %w", grid.ErrInvalid, err)
+		}
 	}
-	f, err := k.make(who, s, parts)
-	if err != nil {
-		return api.FlowStatus{}, false, err
+	if gone, err = k.room(who.Name, s); err != nil {
+		return nil, false, gone, err
+	}
+	if f, err = k.make(who, s, parts); err != nil {
+		return nil, false, gone, err
 	}
 	k.mu.Lock()
 	k.add(f)
 	k.mu.Unlock()
-	if len(s.Files) == 0 {
-		var begun bool
-		if begun, err = f.start(coming); begun {
-			k.see(f)
-		}
-	}
-	return f.status(), false, err
+	return f, false, gone, nil
 }
 
 // sizes are the bytes of the documents of a workflow, and of the files beside it.
@@ -178,7 +212,7 @@ func sizes(s *api.FlowSubmission) (documents, files int64) {
 }
 
 // room makes room for a workflow of a user within the bounds: his oldest that have ended go first. k.taking is held.
-func (k *Keeper) room(user string, s api.FlowSubmission) error {
+func (k *Keeper) room(user string, s api.FlowSubmission) (gone []*flow, err error) {
 	documents, files := sizes(&s)
 	var over []*flow // that have ended
 	for _, f := range k.all() {
@@ -199,17 +233,18 @@ func (k *Keeper) room(user string, s api.FlowSubmission) error {
 		if !over[0].retire(func() bool { return over[0].rec.State == ended }) {
 			continue // resumed
 		}
-		if err := k.remove(over[0]); err != nil {
-			return fmt.Errorf("removing an old workflow: %w", err)
+		if err := k.forget(over[0]); err != nil {
+			return gone, fmt.Errorf("removing an old workflow: %w", err)
 		}
+		gone = append(gone, over[0])
 		d, b := sizes(&over[0].spec.Submission)
 		documents, files = documents-d, files-b
 	}
 	if !fits() {
-		return fmt.Errorf("%w: with this one the workflows of %s that have not ended have %d bytes of documents, of which %d are allowed, and %d bytes of files, of which %d are: wait until some have ended",
+		return gone, fmt.Errorf("%w: with this one the workflows of %s that have not ended have %d bytes of documents, of which %d are allowed, and %d bytes of files, of which %d are: wait until some have ended",
 			grid.ErrNotYet, user, documents, k.config.Documents, files, k.config.Bytes)
 	}
-	return nil
+	return gone, nil
 }
 
 // make writes a new workflow.
@@ -237,10 +272,10 @@ func (k *Keeper) make(who api.Identity, s api.FlowSubmission, parts []api.FlowPa
 	if err := os.MkdirAll(filepath.Join(f.folder, "in"), 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of a workflow: %w", err)
 	}
-	if err := write(f.folder, "state.json", &f.rec); err != nil {
-		return nil, err
+	if err := f.create(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(f.folder))
 	}
-	return f, write(f.folder, "spec.json", &f.spec) // the last: what has it is whole
+	return f, nil
 }
 
 // find is a workflow that who may see; k.mu is held.

@@ -36,7 +36,8 @@ type broker struct {
 	sites []string                 // beside home
 	runs  time.Duration            // how long each job runs
 
-	breaks func() bool // a job that ends has failed
+	breaks func() bool   // a job that ends has failed
+	asked  time.Duration // how long the sites take for their answers
 }
 
 func newBroker() *broker {
@@ -56,7 +57,14 @@ func (b *broker) Sites(context.Context) ([]api.SiteView, error) {
 }
 
 // Where says what waits has, and of other sites that all is free.
-func (b *broker) Where(_ context.Context, _ api.Identity, n api.NewJob) (f api.Foreseen, err error) {
+func (b *broker) Where(ctx context.Context, _ api.Identity, n api.NewJob) (f api.Foreseen, err error) {
+	if b.asked > 0 {
+		select {
+		case <-time.After(b.asked):
+		case <-ctx.Done():
+			return f, ctx.Err()
+		}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for site, wait := range b.waits {
@@ -186,10 +194,18 @@ func keeper(t *testing.T, folder string, b *broker) (k *Keeper, stop func()) {
 
 func keeperOf(t *testing.T, folder string, b Jobs) (k *Keeper, stop func()) {
 	t.Helper()
-	k, err := New(Config{
+	return keeperWith(t, folder, b, func(*Config) {})
+}
+
+// keeperWith is one with other settings.
+func keeperWith(t *testing.T, folder string, b Jobs, other func(*Config)) (k *Keeper, stop func()) {
+	t.Helper()
+	c := Config{
 		Folder: folder, Jobs: b, Site: "home", Walltime: grid.Minute, Now: func() grid.Tick { return grid.InstantOf(time.Now()) },
 		NewID: func() (string, error) { return fmt.Sprintf("01ABCDEFGHJKMNPQRS%08d", serial.Add(1)), nil }, Log: slog.New(slog.DiscardHandler), Keep: grid.Day,
-	})
+	}
+	other(&c)
+	k, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

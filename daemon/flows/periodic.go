@@ -3,10 +3,6 @@ package flows
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -16,16 +12,28 @@ import (
 	"gbroker/grid"
 )
 
-// A periodic workflow is the parent of its instances, each of which is a workflow of one run in a folder of its own, with the
-// parent's files. The parent notes on disk that an instance is open, makes it, and counts it when it has ended; then its folder
-// is removed. So an instance is counted once, whenever the process was killed; one that was noted and not made, and each whose
-// time passed meanwhile, is a missed period.
+// A periodic workflow is the parent of its instances. It notes on disk that an instance is open, makes it, and counts it when it
+// has ended; once that is on disk too the instance's folder is removed. So an instance is counted once, whenever the process was killed; one
+// that was noted and not made, and each whose time passed meanwhile, is a missed period.
+//
+// # Clocks
+//
+// Periods go by the home's wall clock, as a restart has no other. While the process runs a clock that is set, or that goes on while the machine
+// sleeps, moves the whole schedule with it: no period is lost or doubled. One that was set back while no process ran is found by its being
+// earlier than an instance that has begun: the next instance begins at once, and the schedule goes on from there. One that was set forward then cannot be told
+// from time that went by: those periods are missed.
 
 const (
 	// maxOpen is how many instances are under way at most; the period of one more is missed.
 	maxOpen = 32
 	// maxAges is of how many instances the ages are kept.
 	maxAges = 1000
+	// maxWait is how long a wait for the next period is at most before the clocks are compared again.
+	maxWait = 30 * time.Second
+	// leastJump is by how much the wall clock has to be off the monotonic one meanwhile to have been set; less is followed.
+	leastJump = 100 * time.Millisecond
+	// settling is how long a workflow that was found at a start, and was not judged before, waits for the sites to be known.
+	settling = 30 * time.Second
 )
 
 // periods is how far a periodic workflow is.
@@ -33,18 +41,24 @@ type periods struct {
 	Next                       int // number of the next instance, from 0
 	Open                       map[int]bool
 	Done, Failed, Missed, Late int
-	Ages                       []grid.Tick // from the beginning of an instance to its end: of the last that ended well
+	Ages                       []grid.Tick      // from the beginning of an instance to its end: of the last that ended well
+	Taken                      map[string]taken `json:",omitempty"` // files of the folder that is watched, by name
+	Waits                      string           `json:",omitempty"` // why nothing begins
+	Accepted                   bool             // the sites sustain it, or nobody could say: it is not refused any more
 }
 
 // runPeriods sees a periodic workflow through.
 func (f *flow) runPeriods(ctx context.Context) {
 	every := f.spec.Submission.Periodic.Every()
+	f.settle(ctx)
 	sites, err := f.sustained(ctx, &every)
-	if err != nil && f.first() {
-		f.refuse(err)
+	if ctx.Err() != nil {
+		return // what was planned with sites that did not come to answer is no judgement
+	}
+	if err != nil && f.refuse(err) {
 		return
 	}
-	f.rebase()
+	f.accept()
 	f.cancelInstances()
 	ended := make(chan *flow)
 	watch := func(child *flow) {
@@ -60,26 +74,48 @@ func (f *flow) runPeriods(ctx context.Context) {
 	for _, child := range f.reopen() {
 		watch(child)
 	}
+	next := f.next
+	if every.Folder != "" {
+		next = f.appears
+	}
 	for {
-		next, more := f.next(&every)
+		wait, more := next(&every)
+		f.forget()
 		if !more && f.closed() {
 			return
 		}
-		var due <-chan time.Time
-		if more {
-			due = time.After(next)
+		if more && wait <= 0 {
+			if child := f.instance(&every, sites); child != nil {
+				watch(child)
+			}
+			continue
 		}
+		again := time.NewTimer(min(wait, maxWait))
 		select {
 		case <-ctx.Done():
-			return
 		case child := <-ended:
 			f.count(child, &every)
 		case <-f.wake:
 			f.cancelInstances()
-		case <-due:
-			if child := f.instance(&every, sites); child != nil {
-				watch(child)
-			}
+		case <-again.C:
+		}
+		again.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// settle waits for the sites to be known, where the process that took the workflow ended before it was judged.
+func (f *flow) settle(ctx context.Context) {
+	f.mu.Lock()
+	wait := f.found && !f.rec.Periods.Accepted
+	f.mu.Unlock()
+	if wait {
+		select {
+		case <-time.After(settling):
+		case <-f.wake: // cancelled
+		case <-ctx.Done():
 		}
 	}
 }
@@ -89,6 +125,9 @@ func (f *flow) sustained(ctx context.Context, every *workflow.Periodic) ([][]str
 	places := f.places(ctx)
 	if len(places) == 0 {
 		return nil, nil
+	}
+	if every.Folder != "" { // nobody knows how often
+		return f.likeOne(places), nil
 	}
 	w := api.Workflow(f.spec.Submission.Name, f.parts, func(i int, name string) int64 { return f.leaves[i][name] })
 	sites, err := w.PlanPeriodic(places, every)
@@ -101,87 +140,54 @@ func (f *flow) sustained(ctx context.Context, every *workflow.Periodic) ([][]str
 	return sites, nil
 }
 
-// rebase has the first instance begin now.
-func (f *flow) rebase() {
+// accept notes that the workflow goes on whatever the sites become. The first instance begins now.
+func (f *flow) accept() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.rec.Periods.Accepted = true
 	if f.rec.Periods.Next == 0 {
 		f.rec.Begun = f.keeper.config.Now()
-		f.keep()
 	}
+	f.keep()
 }
 
-// first tells that no instance has begun.
-func (f *flow) first() bool {
+// refuse ends a workflow that the sites cannot sustain, unless it was accepted before.
+func (f *flow) refuse(why error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.rec.Periods.Next == 0
-}
-
-// refuse ends a workflow that the sites cannot sustain, unless it goes on already.
-func (f *flow) refuse(why error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	if f.rec.Periods.Accepted || f.rec.Periods.Next > 0 {
+		return false
+	}
 	for i := range f.rec.Tasks {
 		f.rec.Tasks[i].State, f.rec.Tasks[i].Reason = api.FlowCancelled, why.Error()
 	}
 	f.finish()
 	f.keep()
+	return true
 }
 
-// finished waits for the end of an instance; false if ctx is done before.
-func (f *flow) finished(ctx context.Context) bool {
-	f.mu.Lock()
-	over := f.over
-	if f.rec.State == ended {
-		over = nil
-	}
-	f.mu.Unlock()
-	if over == nil {
-		return true
-	}
-	select {
-	case <-over:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+// clocks are the wall clock and the monotonic one, read together.
+type clocks struct {
+	wall grid.Tick
+	mono time.Time
 }
 
-// reopen finds the instances that were open when the process ended. What was counted is removed, and what was noted and never made is missed.
-func (f *flow) reopen() (list []*flow) {
-	made := map[int]bool{}
-	for _, child := range f.keeper.all() {
-		if child.spec.Parent != f.spec.ID {
-			continue
-		}
-		f.mu.Lock()
-		open := f.rec.Periods.Open[child.spec.Number]
-		f.mu.Unlock()
-		if open {
-			made[child.spec.Number] = true
-			list = append(list, child)
-		} else {
-			f.keeper.drop(child)
-		}
+// since is how long ago the first instance began, by a schedule that is moved where the wall clock was set; f.mu is held.
+func (f *flow) since(every *workflow.Periodic) time.Duration {
+	now, p := clocks{f.keeper.config.Now(), time.Now()}, f.rec.Periods
+	jump := grid.Tick(0)
+	if before := f.read; !before.mono.IsZero() {
+		jump = now.wall - before.wall - grid.Span(now.mono.Sub(before.mono))
+	} else if behind := now.wall - f.rec.Begun; p.Next > 0 && spanOf(behind)+leastJump < every.Instant(p.Next-1) {
+		jump = behind - grid.Span(every.Instant(p.Next)) // set back while no process ran
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for n := range f.rec.Periods.Open {
-		if !made[n] {
-			delete(f.rec.Periods.Open, n)
-			f.rec.Periods.Missed++
-		}
+	f.read = now
+	if spanOf(jump).Abs() > leastJump {
+		f.rec.Begun += jump
+		f.keep()
+		f.keeper.config.Log.Warn("the clock was set, and the periods of a workflow move with it", "workflow", f.spec.ID, "by", spanOf(jump))
 	}
-	return list
-}
-
-// drop removes an instance that was counted.
-func (k *Keeper) drop(child *flow) {
-	child.retire(func() bool { return true })
-	if err := k.remove(child); err != nil {
-		k.config.Log.Error("an instance of a periodic workflow is not removed", "workflow", child.spec.ID, "error", err)
-	}
+	return spanOf(now.wall - f.rec.Begun)
 }
 
 // next is how long until the next instance; more tells that there is one. Periods whose time is over are missed.
@@ -189,7 +195,7 @@ func (f *flow) next(every *workflow.Periodic) (in time.Duration, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p, missed := f.rec.Periods, 0
-	since := spanOf(f.keeper.config.Now() - f.rec.Begun)
+	since := f.since(every)
 	more = func() bool { return !f.rec.Cancelled && (every.Count == 0 || p.Next < every.Count) }()
 	for more && since >= every.Instant(p.Next+1) {
 		p.Next, p.Missed, missed = p.Next+1, p.Missed+1, missed+1
@@ -199,14 +205,17 @@ func (f *flow) next(every *workflow.Periodic) (in time.Duration, more bool) {
 		f.keep()
 		f.keeper.config.Log.Warn("periods of a workflow were missed", "workflow", f.spec.ID, "periods", missed)
 	}
-	return max(every.Instant(p.Next)-since, 0), more
+	if !more {
+		return maxWait, false
+	}
+	return max(every.Instant(p.Next)-since, 0), true
 }
 
 // closed ends the workflow if no instance is open.
 func (f *flow) closed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.rec.Periods.Open) > 0 {
+	if len(f.rec.Periods.Open)+len(f.counted) > 0 {
 		return false
 	}
 	for i := range f.rec.Tasks {
@@ -219,142 +228,17 @@ func (f *flow) closed() bool {
 	return true
 }
 
-// instance begins the next one; nil if its period is missed.
-func (f *flow) instance(every *workflow.Periodic, sites [][]string) *flow {
-	f.mu.Lock()
-	p := f.rec.Periods
-	n := p.Next
-	p.Next++
-	if len(p.Open) >= maxOpen {
-		p.Missed++
-		f.keep()
-		f.mu.Unlock()
-		f.keeper.config.Log.Warn("a period of a workflow is missed: too many instances are under way", "workflow", f.spec.ID, "number", n)
-		return nil
-	}
-	p.Open[n] = true
-	err := f.save()
-	f.mu.Unlock()
-	var child *flow
-	if err == nil {
-		child, err = f.make(n, every, sites)
-	}
-	if err != nil {
-		f.keeper.config.Log.Error("a period of a workflow is missed", "workflow", f.spec.ID, "number", n, "error", err)
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		delete(p.Open, n)
-		p.Missed++
-		f.keep()
-		return nil
-	}
-	return child
-}
-
-// make writes an instance and begins it.
-func (f *flow) make(n int, every *workflow.Periodic, sites [][]string) (*flow, error) {
-	k := f.keeper
-	ulid, err := k.config.NewID()
-	if err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	begun, files := f.rec.Begun+grid.Tick(every.Instant(n).Milliseconds()), maps.Clone(f.rec.Files)
-	f.mu.Unlock()
-	child := newFlow(k, f.parts)
-	child.spec = spec{ID: api.NewFlowID(k.config.Site, ulid), User: f.spec.User, Submission: f.spec.Submission, At: begun, Parent: f.spec.ID, Number: n}
-	child.spec.Submission.Periodic = nil
-	child.rec = record{State: running, Run: 1, Begun: begun, Memo: map[string]grid.JobID{}, Files: files}
-	child.reset()
-	child.identify()
-	for i := range child.rec.Tasks {
-		if len(sites) > 0 { // a pipeline that is sustained repeats itself: its later half is as good for all that follow
-			child.rec.Tasks[i].Prefer = sites[row(n, len(sites))][i]
-		}
-	}
-	child.folder = k.folder(child.spec.ID)
-	if err := os.MkdirAll(child.folder, 0o700); err != nil {
-		return nil, fmt.Errorf("making the folder of an instance: %w", err)
-	}
-	if err := errors.Join(write(child.folder, "state.json", &child.rec), write(child.folder, "spec.json", &child.spec)); err != nil {
-		return nil, err
-	}
-	k.mu.Lock()
-	k.add(child)
-	k.begin(child)
-	k.mu.Unlock()
-	return child, nil
-}
-
-// row is which of some planned instances another one is like.
-func row(n, planned int) int {
-	if n < planned {
-		return n
-	}
-	half := max(planned/2, 1)
-	return planned - half + (n-planned)%half
-}
-
-// count takes what an instance came to, and removes it.
-func (f *flow) count(child *flow, every *workflow.Periodic) {
-	child.mu.Lock()
-	tasks, age := slices.Clone(child.rec.Tasks), child.rec.Ended-child.rec.Begun
-	child.mu.Unlock()
-	f.mu.Lock()
-	p := f.rec.Periods
-	if p.Open[child.spec.Number] {
-		delete(p.Open, child.spec.Number)
-		f.rec.Tasks = tasks
-		if slices.ContainsFunc(tasks, func(t task) bool { return !t.well() }) {
-			p.Failed++
-		} else {
-			p.Done++
-			p.Ages = append(p.Ages, age)
-			p.Ages = p.Ages[max(0, len(p.Ages)-maxAges):]
-		}
-		if every.Deadline > 0 && spanOf(age) > every.Deadline {
-			p.Late++
-			f.keeper.config.Log.Warn("an instance of a workflow missed its deadline", "workflow", f.spec.ID, "number", child.spec.Number, "age", spanOf(age))
-		}
-		f.keep()
-	}
-	f.mu.Unlock()
-	f.keeper.drop(child)
-}
-
-// cancelInstances ends those of a workflow that was cancelled.
-func (f *flow) cancelInstances() {
-	f.mu.Lock()
-	cancelled := f.rec.Cancelled
-	f.mu.Unlock()
-	if !cancelled {
-		return
-	}
-	for _, child := range f.keeper.all() {
-		if child.spec.Parent == f.spec.ID {
-			if err := child.cancel(); err != nil {
-				f.keeper.config.Log.Error("an instance of a cancelled workflow is not cancelled", "workflow", child.spec.ID, "error", err)
-			}
-		}
-	}
-}
-
 // view is how the periods are; f.mu is held.
 func (p *periods) view() *api.FlowPeriods {
 	if p == nil {
 		return nil
 	}
-	v := &api.FlowPeriods{Begun: p.Next - p.Missed, Open: len(p.Open), Done: p.Done, Failed: p.Failed, Missed: p.Missed, Late: p.Late}
+	v := &api.FlowPeriods{Begun: p.Next - p.Missed, Open: len(p.Open), Done: p.Done, Failed: p.Failed, Missed: p.Missed, Late: p.Late, Waits: p.Waits}
+	if p.Taken != nil {
+		v.Begun = p.Next // what was left out has no number
+	}
 	if ages := slices.Sorted(slices.Values(p.Ages)); len(ages) > 0 {
 		v.AgeP50S, v.AgeP99S, v.AgeMostS = ages[len(ages)/2].Seconds(), ages[len(ages)*99/100].Seconds(), ages[len(ages)-1].Seconds()
 	}
 	return v
-}
-
-// inputsFolder has the files of the workflow.
-func (f *flow) inputsFolder() string {
-	if f.spec.Parent != "" {
-		return filepath.Join(f.keeper.folder(f.spec.Parent), "in")
-	}
-	return filepath.Join(f.folder, "in")
 }

@@ -2,6 +2,7 @@ package flows
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +25,11 @@ func (f *flow) strays(t *task) bool {
 	return off.Abs() > margin+spanOf(t.Ended-f.rec.Begun)/10
 }
 
-func spanOf(t grid.Tick) time.Duration { return time.Duration(t) * time.Millisecond }
+// spanOf is a time as others may say it, cut to what a Duration holds.
+func spanOf(t grid.Tick) time.Duration {
+	const most = grid.Tick(math.MaxInt64 / time.Millisecond)
+	return time.Duration(min(max(t, -most), most)) * time.Millisecond
+}
 
 // replans plans again whenever it is worth it, beside the run: sites take their time to answer.
 func (f *flow) replans(ctx context.Context) {
@@ -137,7 +142,7 @@ func (f *flow) progress(i int, places []workflow.Place, learned map[string]time.
 		one := workflow.Task{Runtime: time.Duration(f.parts[i].RuntimeS * float64(time.Second)), Walltime: spanOf(f.parts[i].Job.Walltime)}
 		whole = one.Expected()
 	}
-	s.Runs, s.At, s.Left = true, at, time.Duration(float64(whole)/places[at].Speed)
+	s.Runs, s.At, s.Left = true, at, time.Duration(min(float64(whole)/places[at].Speed, float64(math.MaxInt64/2)))
 	if t.Started > 0 { // one that has run longer than it was to is expected to run a tenth of that more
 		ran := spanOf(f.keeper.config.Now() - t.Started)
 		s.Left = max(s.Left-ran, ran/10, time.Millisecond)

@@ -1,11 +1,10 @@
 package flows
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,18 +14,18 @@ import (
 
 	"gbroker/api"
 	"gbroker/grid"
-	"gbroker/internal/localfs"
 )
 
 // spec is a workflow as it was handed in.
 type spec struct {
 	ID         api.FlowID
 	User       string
-	Submission api.FlowSubmission
+	Submission api.FlowSubmission // of an instance that of its parent, and empty on disk
 	At         grid.Tick
 	// Of an instance of a periodic workflow.
 	Parent api.FlowID `json:",omitempty"`
 	Number int        `json:",omitempty"`
+	Came   *came      `json:",omitempty"` // the file that began it
 }
 
 // record is how far a workflow is.
@@ -74,12 +73,19 @@ func (k *Keeper) folder(id api.FlowID) string {
 	return filepath.Join(k.config.Folder, strings.TrimSuffix(strings.TrimPrefix(string(id), string(grid.JobID(id).Site())+"."), ".flow"))
 }
 
-func write(folder, name string, v any) error {
+func (k *Keeper) write(folder, name string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	return localfs.Replace(filepath.Join(folder, name), text, 0o600)
+	return k.config.Replace(filepath.Join(folder, name), text, 0o600)
+}
+
+// same: as they are on disk.
+func same(a, b any) bool {
+	x, err := json.Marshal(a)
+	y, bad := json.Marshal(b)
+	return err == nil && bad == nil && bytes.Equal(x, y)
 }
 
 func read(folder, name string, v any) error {
@@ -89,39 +95,6 @@ func read(folder, name string, v any) error {
 	}
 	if err := json.Unmarshal(text, v); err != nil {
 		return fmt.Errorf("reading %s: %w", filepath.Join(folder, name), err)
-	}
-	return nil
-}
-
-// load reads all workflows that were handed in whole.
-func (k *Keeper) load() error {
-	list, err := os.ReadDir(k.config.Folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading the workflows: %w", err)
-	}
-	for _, e := range list {
-		folder := filepath.Join(k.config.Folder, e.Name())
-		f := newFlow(k, nil)
-		f.folder = folder
-		err := errors.Join(read(folder, "spec.json", &f.spec), read(folder, "state.json", &f.rec))
-		if _, bad := os.Stat(filepath.Join(folder, "spec.json")); errors.Is(bad, fs.ErrNotExist) {
-			if err := os.RemoveAll(folder); err != nil { // it was not answered for
-				k.config.Log.Error("what is left of a workflow that was not taken is not removed", "folder", folder, "error", err)
-			}
-			continue
-		}
-		if err == nil {
-			f.parts, err = f.spec.Submission.Parts(k.config.Walltime)
-		}
-		if err != nil || len(f.parts) != len(f.rec.Tasks) {
-			k.config.Log.Error("a workflow cannot be read, and is left as it is", "folder", folder, "error", err)
-			continue
-		}
-		f.identify()
-		k.add(f)
 	}
 	return nil
 }

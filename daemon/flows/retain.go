@@ -2,8 +2,11 @@ package flows
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -25,16 +28,25 @@ func (k *Keeper) retain(ctx context.Context) {
 }
 
 func (k *Keeper) removeOld() {
-	k.taking.Lock()
-	defer k.taking.Unlock()
 	for _, f := range k.all() {
-		if !f.retire(func() bool { return f.old(k.config.Now(), k.config.Keep) }) {
-			continue
-		}
-		if err := k.remove(f); err != nil {
+		if err := k.removeIfOld(f); err != nil {
 			k.config.Log.Error("a workflow that was kept long enough is not removed", "workflow", f.spec.ID, "error", err)
 		}
 	}
+}
+
+func (k *Keeper) removeIfOld(f *flow) error {
+	k.taking.Lock()
+	old := f.parent == nil && f.retire(func() bool { return f.old(k.config.Now(), k.config.Keep) })
+	err := error(nil)
+	if old {
+		err = k.forget(f)
+	}
+	k.taking.Unlock()
+	if old && err == nil {
+		err = remains(f)
+	}
+	return err
 }
 
 // all are the workflows that there are.
@@ -44,13 +56,19 @@ func (k *Keeper) all() []*flow {
 	return slices.Collect(maps.Values(k.flows))
 }
 
-// remove forgets a workflow that was retired. What of it cannot be removed from the disk is found again at the next start.
-func (k *Keeper) remove(f *flow) error {
+// forget has no workflow any more that was retired, also after a restart: without a spec.json a folder is none.
+func (k *Keeper) forget(f *flow) error {
 	k.mu.Lock()
 	delete(k.flows, f.spec.ID)
 	k.mu.Unlock()
-	return os.RemoveAll(f.folder)
+	if err := os.Remove(filepath.Join(f.folder, "spec.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
+
+// remains removes what is left of a workflow that is forgotten; what cannot be removed now is at the next start.
+func remains(f *flow) error { return os.RemoveAll(f.folder) }
 
 // retire ends all use of a workflow, if may says so.
 func (f *flow) retire(may func() bool) bool {

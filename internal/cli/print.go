@@ -17,6 +17,16 @@ func PrintJSON(w io.Writer, v any) error {
 	return nil
 }
 
+// PrintLine writes v as one line of JSON.
+func PrintLine(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("printing a line of JSON: %w", err)
+	}
+	return nil
+}
+
 // Size is a number of bytes for people, in powers of 1024.
 func Size(n int64) string {
 	if n < 1024 {

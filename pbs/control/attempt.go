@@ -25,12 +25,6 @@ const (
 
 var holders = []string{Supervisor: "supervisor", Broker: "broker"}
 
-var causes = []string{
-	grid.ByItself: "itself", grid.ByWalltime: "walltime", grid.ByRequest: "request",
-	grid.NeverRan: "never-ran", grid.Disappeared: "disappeared",
-	grid.Alone: "alone", grid.CutOff: "cut-off",
-}
-
 // Token is the content of a start token.
 type Token struct {
 	Holder  Holder
@@ -169,7 +163,7 @@ func ReadRun(dir string, at grid.AttemptID) (run Run, there bool, err error) {
 func WriteEnd(dir string, at grid.AttemptID, end End) error {
 	content := encode([]field{
 		{"attempt", at.String()}, {"at", number(end.At)}, {"code", number(end.ExitCode)},
-		{"signal", number(end.Signal)}, {"cause", causes[end.Cause]}, {"detail", end.Detail[:min(len(end.Detail), maxDetail)]},
+		{"signal", number(end.Signal)}, {"cause", end.Cause.String()}, {"detail", end.Detail[:min(len(end.Detail), maxDetail)]},
 	})
 	if _, err := create(dir, path(dir, "end", at), content); err != nil {
 		return fmt.Errorf("writing the end of %s: %w", at, err)
@@ -187,7 +181,7 @@ func ReadEnd(dir string, at grid.AttemptID) (end End, there bool, err error) {
 	end.At = r.instant("at")
 	end.ExitCode = int(r.number("code", 0, 255))
 	end.Signal = int(r.number("signal", 0, 127))
-	end.Cause = grid.Cause(r.word("cause", causes))
+	end.Cause = grid.Cause(r.word("cause", grid.CauseNames()))
 	end.Detail = r.text("detail")
 	return end, true, r.done()
 }

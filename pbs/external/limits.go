@@ -110,16 +110,20 @@ func (l *Listing) cap(key LimitKey, most int64, own string) {
 // under is what runs and counts for a limit.
 func (l *Listing) under(key LimitKey) (n int64) {
 	for i := range l.Jobs {
-		j := &l.Jobs[i]
-		switch {
-		case j.State != Running || !key.counts(j):
-		case key.Cores:
-			for _, p := range j.Places {
-				n += int64(p.Cores)
-			}
-		default:
-			n++
+		if j := &l.Jobs[i]; j.State == Running && key.counts(j) {
+			n += j.weight(key.Cores)
 		}
+	}
+	return n
+}
+
+// weight is what a job that runs counts for a limit of cores, or of jobs.
+func (j *Job) weight(cores bool) (n int64) {
+	if !cores {
+		return 1
+	}
+	for _, p := range j.Places {
+		n += int64(p.Cores)
 	}
 	return n
 }

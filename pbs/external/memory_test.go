@@ -42,6 +42,7 @@ type batch struct {
 	silent     []grid.NodeName
 	shapes     plan.Shapes
 	looks      grid.Tick
+	caps       []plan.Cap
 	dead       bool // removals get no answer of the job's node
 }
 
@@ -72,6 +73,7 @@ func (b *batch) Listing(ctx context.Context) (Listing, error) {
 		}
 	}
 	l.Reservations, l.Silent, l.Shapes, l.Looks = slices.Clone(b.reservations), b.silent, b.shapes, b.looks
+	l.Caps = slices.Clone(b.caps)
 	return l, nil
 }
 

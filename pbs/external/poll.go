@@ -23,6 +23,7 @@ type poller struct {
 	flight *flight
 	good   *poll // the last that succeeded
 	cycle  plan.Cycle
+	passed passed
 	pace
 }
 
@@ -106,13 +107,14 @@ func (p *poller) fly(ctx context.Context, f *flight) {
 	f.left = err != nil && ctx.Err() != nil
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err == nil && p.good != nil { // before others have it
+		p.cycle.See(endsSince(p.good.Listing, listing), startsSince(p.good.Listing, listing)...)
+		p.passed.see(&p.good.Listing, &f.Listing, time.Now())
+	}
 	p.flight = nil
 	close(f.done)
 	switch {
 	case err == nil:
-		if p.good != nil {
-			p.cycle.See(endsSince(p.good.Listing, listing), startsSince(p.good.Listing, listing)...)
-		}
 		p.good, p.pace = &f.poll, pace{}
 	case f.left: // that says nothing of the system
 	default:

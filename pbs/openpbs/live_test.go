@@ -40,7 +40,7 @@ func TestLive(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Fatal("OpenPBS takes no jobs of root: run this as a user")
 	}
-	pbstest.Run(t, kind("a live openpbs", func(t testing.TB, _ []plan.Node) pbstest.Bench {
+	k := kind("a live openpbs", func(t testing.TB, _ []plan.Node) pbstest.Bench {
 		turn <- struct{}{}
 		t.Cleanup(func() { <-turn })
 		shims := pbstest.NewShims(t, paths...)
@@ -57,7 +57,9 @@ func TestLive(t *testing.T) {
 			return errors.Join(err, client.Remove(t.Context(), "", l))
 		}
 		return bench(t, c, pbstest.Hand{Stall: shims.Stall, Deafen: shims.Deafen, Delete: remove})
-	}))
+	})
+	k.Live = true
+	pbstest.Run(t, k)
 }
 
 // fit says what a live complex lacks: the suite counts what runs and waits there.

@@ -51,7 +51,7 @@ func inside(list, member string) string {
 const tinyJob = `"#.p":{"Job_Name":"","Job_Owner":"a@p","job_state":"Q","queue":"q","substate":1,"ctime":"Fri Nov 20 23:07:12 2026"`
 
 // No output makes a parser take more than eight times its size.
-func TestMemoryIsBounded(t *testing.T) {
+func TestSerialMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	w := plain(t)
 	const many = 1 << 19
@@ -90,7 +90,7 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 // The same with what a real system has printed, as often as in a busy one.
-func TestMemoryOfRecordings(t *testing.T) {
+func TestSerialMemoryOfRecordings(t *testing.T) {
 	t.Parallel()
 	w := plain(t)
 	var jobs []string

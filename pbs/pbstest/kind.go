@@ -20,6 +20,8 @@ type Kind struct {
 	// or a resource that another has not. Nothing runs or waits there.
 	Take func(t testing.TB, nodes []plan.Node) Bench
 
+	// Live: it is a real one that somebody wants to know of, so that a run which skips most tests has failed.
+	Live bool
 	// Supervised: programs stand under our own supervisor (package supervise), which sees
 	// all of their processes, keeps them in their sandbox and explains what cannot be run.
 	Supervised bool

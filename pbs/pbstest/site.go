@@ -284,16 +284,14 @@ func (s *site) end(j grid.Submission) grid.Progress {
 // until waits for a condition that no event tells.
 func (s *site) until(what string, is func() bool) {
 	s.Helper()
-	deadline := time.After(s.patience)
+	begun, deadline := time.Now(), time.After(s.patience)
 	pause := 2 * time.Millisecond
 	if !s.kind.Supervised {
 		pause = 50 * time.Millisecond // each look may be a command
 	}
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
 	for !is() {
 		select {
-		case <-tick.C:
+		case <-time.After(min(max(pause, time.Since(begun)/10), 150*time.Millisecond)): // what is long in coming is looked for more seldom
 		case <-deadline:
 			s.Fatalf("it never comes that %s", what)
 		}
@@ -360,7 +358,10 @@ func (s *site) awaitFile(j grid.Submission, name string) {
 
 // count is how many lines a file of the sandbox has; 0 where it is not there.
 func (s *site) count(j grid.Submission, name string) int {
-	data, _ := os.ReadFile(s.path(j, name))
+	data, err := os.ReadFile(s.path(j, name))
+	if err != nil { // it may have been brought back just now
+		data, _ = os.ReadFile(filepath.Join(j.Work, name))
+	}
 	return strings.Count(string(data), "\n")
 }
 

@@ -14,6 +14,12 @@ const (
 
 // Run runs the suite over a kind of batch system.
 func Run(t *testing.T, k Kind) {
+	var ran tally
+	t.Cleanup(func() {
+		if err := ran.judge(); k.Live && err != nil && !t.Skipped() {
+			t.Error(err)
+		}
+	})
 	for _, c := range []struct {
 		name  string
 		scope scope
@@ -92,6 +98,7 @@ func Run(t *testing.T, k Kind) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			defer ran.note(t)
 			if c.scope == slow && k.Least >= minute && testing.Short() {
 				t.Skip("it takes the shortest limit of this system, and longer")
 			}

@@ -21,8 +21,22 @@ import (
 
 // brought is what a job has brought back: each path counts with what lies there now, however often it was sent.
 type brought struct {
-	sizes map[[16]byte]int64 // by the hash of the path
-	bytes int64
+	sizes  map[[16]byte]int64 // by the hash of the path
+	bytes  int64
+	coming map[[16]byte]bool // on their way: each path once, for each has room for one
+}
+
+// begin notes that a path is on its way, until end.
+func (b *brought) begin(inside string) (end func(), err error) {
+	key := keyOf(inside)
+	if b.coming[key] {
+		return nil, fmt.Errorf("%w: %.80q is on its way already", grid.ErrUnavailable, inside)
+	}
+	if b.coming == nil {
+		b.coming = map[[16]byte]bool{}
+	}
+	b.coming[key] = true
+	return func() { delete(b.coming, key) }, nil
 }
 
 func keyOf(inside string) (key [16]byte) {
@@ -110,7 +124,16 @@ func (s *System) takeIt(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("%w: this computer is not registered", errUnknown)
 	}
 	e, err := s.holds(c, tag, stint)
+	var end func()
 	if err == nil {
+		end, err = e.brought.begin(p.path)
+	}
+	if err == nil {
+		defer func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			end()
+		}()
 		err = e.brought.charge(p.path, r.ContentLength)
 	}
 	s.mu.Unlock()
@@ -152,10 +175,7 @@ func (s *System) write(e *entry, p piece, r *http.Request, may func(appear func(
 	}
 	if p.folder {
 		return may(func() error {
-			if err := root.MkdirAll(p.path, 0o755); err != nil {
-				return err
-			}
-			return root.Chmod(p.path, p.mode|0o700)
+			return errors.Join(makeWay(root, p), root.MkdirAll(p.path, 0o755), root.Chmod(p.path, p.mode|0o700))
 		})
 	}
 	tmp := incoming + e.tag + "." + line.Nonce()
@@ -168,7 +188,20 @@ func (s *System) write(e *entry, p piece, r *http.Request, may func(appear func(
 	if err != nil {
 		return fmt.Errorf("taking %q of %s: %w", p.path, e.id, err)
 	}
-	return may(func() error { return errors.Join(parents(), root.Rename(tmp, p.path)) })
+	return may(func() error { return errors.Join(parents(), makeWay(root, p), root.Rename(tmp, p.path)) })
+}
+
+// makeWay removes what lies in the place of a piece and is of another kind: the job has put a file where a folder was, or the other
+// way round.
+func makeWay(root *os.Root, p piece) error {
+	info, err := root.Lstat(p.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || info.IsDir() == p.folder {
+		return err
+	}
+	return root.RemoveAll(p.path)
 }
 
 // receive writes what comes to a file beside its place.

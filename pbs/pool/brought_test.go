@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"gbroker/grid"
+	"gbroker/pbs/control"
 	"gbroker/pbs/pool/line"
 )
 
@@ -52,5 +54,43 @@ func TestStrangersAreNotLogged(t *testing.T) {
 	known(s, func(*http.Request, string, struct{}) (struct{}, error) { return struct{}{}, nil })(w, httptest.NewRequest(http.MethodPost, line.ReportPath, strings.NewReader("{}")))
 	if w.Code != http.StatusForbidden || logs.Len() > 0 {
 		t.Errorf("a stranger is answered with %d and leaves %v", w.Code, logs.All())
+	}
+}
+
+// While the end of a job is being written its computer may say it again, for that may fail; and nobody else is given the job.
+func TestWhileAnEndIsWritten(t *testing.T) {
+	t.Parallel()
+	e := &entry{tag: "t", stint: "s", ending: true, record: record{Rerunnable: true, Control: t.TempDir()}}
+	c := &computer{name: "a", jobs: map[string]*entry{"t": e}}
+	e.computer = c
+	s := &System{log: zap.NewNop(), known: map[grid.AttemptID]*entry{e.id: e}, computers: map[string]*computer{"a": c}}
+	if err := s.ended(c, "t", line.End{Stint: "s"}); !errors.Is(err, grid.ErrUnavailable) {
+		t.Errorf("its end, said again: %v", err)
+	}
+	if err := s.ended(c, "t", line.End{Stint: "another"}); !errors.Is(err, grid.ErrForbidden) {
+		t.Errorf("the end of another hold: %v", err)
+	}
+	if s.cutOff(e, "it is silent"); e.computer != c || len(s.queue) > 0 {
+		t.Error("it is started again")
+	}
+	if err := s.finish(e, control.End{}, grid.Usage{}); !errors.Is(err, grid.ErrUnavailable) {
+		t.Errorf("its end is written twice: %v", err)
+	}
+}
+
+// A path is taken once at a time: there is room for one.
+func TestOnePathAtATime(t *testing.T) {
+	t.Parallel()
+	var b brought
+	end, err := b.begin("out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.begin("out"); !errors.Is(err, grid.ErrUnavailable) {
+		t.Errorf("the same at the same time: %v", err)
+	}
+	end()
+	if _, err := b.begin("out"); err != nil {
+		t.Errorf("the same later: %v", err)
 	}
 }

@@ -11,7 +11,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// finish writes the end of an attempt and forgets it.
+// errEnding is for what comes while the end of a job is being written: its computer says it again, and learns then what became of it.
+var errEnding = fmt.Errorf("%w: the end of the job is being written", grid.ErrUnavailable)
+
+// finish writes the end of an attempt, once, and forgets it.
 func (s *System) finish(e *entry, end control.End, used grid.Usage) error {
 	if used != (grid.Usage{}) {
 		if err := control.WriteUsage(e.Control, e.id, used); err != nil {
@@ -19,6 +22,10 @@ func (s *System) finish(e *entry, end control.End, used grid.Usage) error {
 		}
 	}
 	s.mu.Lock()
+	if e.ending {
+		s.mu.Unlock()
+		return errEnding
+	}
 	e.ending = true
 	s.mu.Unlock()
 	if err := control.WriteEnd(e.Control, e.id, end); err != nil {
@@ -49,7 +56,7 @@ func (s *System) cutOff(e *entry, why string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known[e.id] != e || e.waiting() {
+	if s.known[e.id] != e || e.ending || e.waiting() {
 		return
 	}
 	s.log.Info("a job is started again elsewhere", zap.Stringer("attempt", e.id), zap.String("computer", e.computer.name), zap.String("why", why))
@@ -141,7 +148,10 @@ func (s *System) held(c *computer, tag, stint string) (*entry, error) {
 // holds is held, with s.mu.
 func (s *System) holds(c *computer, tag, stint string) (*entry, error) {
 	e := c.jobs[tag]
-	if e == nil || e.ending || e.stint == "" || e.stint != stint {
+	if e != nil && e.ending && e.stint == stint {
+		return nil, errEnding
+	}
+	if e == nil || e.stint == "" || e.stint != stint {
 		return nil, fmt.Errorf("%w: job %s is not this computer's", grid.ErrForbidden, tag)
 	}
 	return e, nil
@@ -149,7 +159,7 @@ func (s *System) holds(c *computer, tag, stint string) (*entry, error) {
 
 var causes = map[string]grid.Cause{
 	line.ByItself: grid.ByItself, line.ByWalltime: grid.ByWalltime, line.ByRequest: grid.ByRequest, line.NeverRan: grid.NeverRan,
-	line.Killed: grid.Disappeared, line.Unbrought: grid.Disappeared,
+	line.Killed: grid.Disappeared, line.Unbrought: grid.Unbrought,
 }
 
 // ended takes the word of a computer that its job has ended; its output has come before.

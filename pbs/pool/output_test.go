@@ -41,21 +41,40 @@ func TestAllComesBack(t *testing.T) {
 	}
 }
 
-// A job whose output the pool cannot take has an end, which says why.
-func TestOutputIsRefused(t *testing.T) {
+// A job may put a file where a folder was, and a folder where a file was.
+func TestFileInPlaceOfAFolder(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, plan.Node{Name: "a", Cores: 1})
-	j := s.submit(`while [ ! -e go ]; do sleep 0.05; done; rmdir thing && echo x > thing`, func(j *grid.Submission) {
-		if err := os.MkdirAll(filepath.Join(j.Work, "thing"), 0o755); err != nil {
-			t.Fatal(err)
+	j := s.submit(`rm -r thing && echo x > thing && rm file && mkdir file && echo y > file/inside`, func(j *grid.Submission) {
+		for name, write := range map[string]func(string) error{
+			"thing/inner": func(at string) error { return os.MkdirAll(at, 0o755) },
+			"file":        func(at string) error { return os.WriteFile(at, nil, 0o644) },
+		} {
+			if err := write(filepath.Join(j.Work, name)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
-	s.until("it has begun", func() bool { return there(s.at(j, "thing")) })
-	if err := os.WriteFile(s.at(j, "go"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if p := s.end(j); p.Cause != grid.Disappeared || !strings.Contains(p.Detail, "thing") {
+	if p := s.end(j); p.Cause != grid.ByItself || p.ExitCode != 0 {
 		t.Errorf("it ended %+v", p)
+	}
+	for name, want := range map[string]string{"thing": "x\n", "file/inside": "y\n"} {
+		if data, err := os.ReadFile(filepath.Join(j.Work, name)); err != nil || string(data) != want {
+			t.Errorf("%s has come back as %q, %v", name, data, err)
+		}
+	}
+}
+
+// A job whose output cannot be taken has an end of its own, which says why, and which is taken once.
+func TestOutputIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.puppet("a")
+	j := s.submit("true", nil)
+	r := p.start(j)
+	p.must(line.JobsPath+r.Tag+"/end", line.End{Stint: r.Stint, Cause: line.Unbrought, Detail: "its disk is broken"}, nil)
+	if e := s.end(j); e.Cause != grid.Unbrought || e.Detail != "its disk is broken" {
+		t.Errorf("it ended %+v", e)
 	}
 }
 

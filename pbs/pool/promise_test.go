@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -51,6 +52,13 @@ func (s *site) start() {
 		}
 		s.stop = func() {}
 	}
+	s.until("it listens", func() bool {
+		c, err := net.Dial("tcp", s.conf.Listen)
+		if err != nil {
+			return false
+		}
+		return c.Close() == nil
+	})
 	s.until("all computers are there", s.fleet.ready)
 }
 

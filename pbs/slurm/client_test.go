@@ -299,6 +299,28 @@ func TestWhatSlurmRefuses(t *testing.T) {
 	}
 }
 
+// Pieces of different sizes are refused when a site is asked, before a job is handed to it.
+func TestDifferentSizesAreRefusedEarly(t *testing.T) {
+	t.Parallel()
+	_, c := mixed(t)
+	l, err := c.Listing(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shot := plan.Snapshot{Site: grid.Site{Processes: 12, Speed: 1}, Nodes: l.Nodes, Queues: l.Queues, Default: l.Default, Shapes: l.Shapes}
+	q := plan.Question{Limit: grid.Minute, Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 2, Cores: 2}, {Count: 1, Processes: 1, Cores: 1}}}}
+	for _, whole := range []bool{false, true} {
+		q.Demand.Exclusive = whole
+		if r := plan.Refuse(shot, q); r == nil || r.Kind != grid.Permanent || !strings.Contains(r.Reason, "a multiple of the nodes") {
+			t.Errorf("whole nodes %v: %+v", whole, r)
+		}
+	}
+	q.Demand.Chunks[1] = q.Demand.Chunks[0]
+	if r := plan.Refuse(shot, q); r != nil {
+		t.Errorf("two alike: %+v", r)
+	}
+}
+
 // Pieces are placed as they were asked for, and srun starts a task for each process.
 func TestDemands(t *testing.T) {
 	t.Parallel()

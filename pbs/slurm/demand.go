@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 // demanded is a demand in sbatch's words: see the package comment.
@@ -60,8 +61,12 @@ func demanded(d grid.Demand, parallel bool) ([]string, error) {
 	return args, nil
 }
 
-// uniform is all chunks as one: Slurm's jobs have tasks of one size. (Its heterogeneous
-// jobs are several jobs, of which only one would run the wrapper.)
+// shapes: Slurm's jobs have tasks of one size. Its heterogeneous jobs are several jobs, which are held, listed and started
+// apart, only by its backfill, and of which only one would run the wrapper. Without them --ntasks-per-node is but the most
+// of a node: 4+2 may become 3+3.
+var shapes = plan.Shapes{Alike: true, WholeAlike: true, Why: "a job of Slurm has pieces of one size; make the processes a multiple of the nodes"}
+
+// uniform is all chunks as one.
 func uniform(chunks []grid.Chunk) (grid.Chunk, error) {
 	if len(chunks) == 0 {
 		return grid.Chunk{}, errors.New("it demands nothing")
@@ -69,7 +74,7 @@ func uniform(chunks []grid.Chunk) (grid.Chunk, error) {
 	all := chunks[0]
 	for _, c := range chunks[1:] {
 		if c.Processes != all.Processes || c.Cores != all.Cores || c.Memory != all.Memory || !slices.Equal(c.Resources, all.Resources) {
-			return all, errors.New("its pieces are of different sizes, which a job of Slurm cannot have (it rounds them up): make the processes a multiple of the nodes")
+			return all, errors.New("its pieces are of different sizes: " + shapes.Why)
 		}
 		all.Count += c.Count
 	}

@@ -110,7 +110,7 @@ func allocated(f func()) uint64 {
 
 // What is read takes no more than 8 times its size, and that counts also what was freed
 // meanwhile. Other tests run beside this one: the least of several measures counts.
-func TestMemory(t *testing.T) {
+func TestSerialMemory(t *testing.T) {
 	inputs := hostile(1 << 18)
 	for _, r := range recordings(t, kept) {
 		parser := map[string]string{"squeue": "queue", "sinfo": "nodes"}[strings.Fields(r.command)[0]]

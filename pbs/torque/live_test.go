@@ -1,11 +1,13 @@
 package torque
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,12 +38,12 @@ func TestLive(t *testing.T) {
 		t.Skip("this is for a live TORQUE: make test-torque")
 	}
 	if os.Getuid() == 0 {
-		t.Skip("TORQUE takes no jobs of root: run this as a user")
+		t.Fatal("TORQUE takes no jobs of root: run this as a user")
 	}
 	paths, maui := found(t)
 	turn := make(chan struct{}, 1)
 	pbstest.Run(t, pbstest.Kind{
-		Name: "a live torque", Whole: true, Least: grid.Second, HostFile: true, MemoryLimits: true, Rounds: 5, Patience: 5 * time.Minute, Ahead: 15 * grid.Second,
+		Name: "a live torque", Live: true, Whole: true, Least: grid.Second, HostFile: true, MemoryLimits: true, Rounds: 5, Patience: 5 * time.Minute, Ahead: 15 * grid.Second,
 		Take: func(t testing.TB, _ []plan.Node) pbstest.Bench {
 			turn <- struct{}{}
 			t.Cleanup(func() { <-turn })
@@ -54,10 +56,11 @@ func TestLive(t *testing.T) {
 			b := pbstest.Bench{Hand: pbstest.Hand{Stall: shims.Stall, Deafen: shims.Deafen}}
 			b.Hand.Delete = func(l grid.LocalID) error { return client.Remove(t.Context(), "", l) }
 			b.Open = func(t testing.TB, s pbstest.Setup) pbs.System { return opened(t, client, config.Runner, s) }
-			var err error
-			if b.Nodes, err = clean(t, client); err != nil {
-				t.Fatalf("this cluster is not fit: %v", err)
-			}
+			pbstest.AwaitFit(t, func() error {
+				l, err := client.Listing(t.Context())
+				b.Nodes = l.Nodes
+				return cmp.Or(err, fit(l))
+			})
 			t.Cleanup(func() { sweep(t, client) })
 			return b
 		},
@@ -76,40 +79,11 @@ func found(t *testing.T) (paths []string, maui bool) {
 	for _, name := range names {
 		path, err := exec.LookPath(name)
 		if err != nil {
-			t.Skipf("the commands of TORQUE, and of Maui where it is there, must be on PATH: %v", err)
+			t.Fatalf("the commands of TORQUE, and of Maui where it is there, must be on PATH: %v", err)
 		}
 		paths = append(paths, path)
 	}
 	return paths, maui
-}
-
-// settles bounds how long a cluster may take to be as a test needs it: a server holds a node down for five minutes
-// that it could not reach three times.
-const settles = 10 * time.Minute
-
-// clean waits until nothing is on a live cluster, and gives its nodes: the suite counts what runs and waits there. A test
-// leaves jobs that end and nodes that come back a little later.
-func clean(t testing.TB, c external.Client) (nodes []plan.Node, err error) {
-	t.Helper()
-	told := ""
-	for end := time.Now().Add(settles); ; {
-		l, lists := c.Listing(t.Context())
-		if err = lists; err == nil {
-			err = fit(l)
-		}
-		if err == nil || time.Now().After(end) {
-			return l.Nodes, err
-		}
-		if told != err.Error() {
-			told = err.Error()
-			t.Logf("waiting: %v", err)
-		}
-		select {
-		case <-time.After(time.Second):
-		case <-t.Context().Done():
-			return nil, err
-		}
-	}
 }
 
 // fit says what a cluster lacks.
@@ -157,38 +131,28 @@ func sweep(t testing.TB, c external.Client) {
 	}
 }
 
-// The suite waits until a cluster is as it needs it, and does not go on before.
-func TestCleanWaits(t *testing.T) {
+// A cluster on which something runs, or of which a node is down, is not fit for a test; one that was swept is.
+func TestFit(t *testing.T) {
 	t.Parallel()
 	s := onStage(t, batch.Config{Nodes: fakebatch.Nodes("torque", 3, 2)})
-	id := s.submit(s.client, s.order("while [ ! -e go ]; do sleep 0.1; done"))
-	j := s.awaitState(id, external.Running)
-	s.Node(batch.Node{Name: "node01", Down: true})
-	done := make(chan error, 1)
-	go func() {
-		_, err := clean(t, s.maui)
-		done <- err
-	}()
-	before := s.Calls()
-	until := time.Now().Add(time.Minute)
-	for s.Calls() < before+8 && time.Now().Before(until) { // it has looked
-		<-time.After(10 * time.Millisecond)
+	fits := func() error {
+		l, err := s.maui.Listing(t.Context())
+		return cmp.Or(err, fit(l))
 	}
-	select {
-	case err := <-done:
-		t.Fatalf("it goes on while job %s runs: %v", j.Local, err)
-	default:
+	j := s.awaitState(s.submit(s.client, s.order("while [ ! -e go ]; do sleep 0.1; done")), external.Running)
+	if err := fits(); err == nil || !strings.Contains(err.Error(), string(j.Local)) {
+		t.Errorf("while job %s runs: %v", j.Local, err)
 	}
 	sweep(t, s.maui)
-	s.Node(batch.Node{Name: "node01"})
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
+	s.Node(batch.Node{Name: "node01", Down: true})
+	pbstest.AwaitFit(t, func() error {
+		if err := fits(); err == nil || !strings.Contains(err.Error(), "node01") {
+			return fmt.Errorf("that node01 is down is not told: %w", err)
 		}
-	case <-time.After(time.Minute):
-		t.Error("it waits on though the cluster is clean")
-	}
+		return nil
+	})
+	s.Node(batch.Node{Name: "node01"})
+	pbstest.AwaitFit(t, fits)
 }
 
 // opened is our side of a system.

@@ -91,12 +91,12 @@ const measuring = "GBROKER_TORQUE_MEASURES"
 
 // Reading never takes more memory than eight times what is read. It is measured by a process of its own, where nothing
 // else runs.
-func TestMemory(t *testing.T) {
+func TestSerialMemory(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(measuring) == "" {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestMemory$", "-test.count=1")
+		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestSerialMemory$", "-test.count=1")
 		cmd.Env = append(os.Environ(), measuring+"=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)

@@ -10,7 +10,7 @@ import (
 // Budgets, and what must hold of them, in a third of the histories that have jobs over several sites; there all sites have prices:
 //
 //	S16  by each journal, at each save, what a user was granted is what is free, held and spent; nothing is free below 0,
-//	     and nothing is held twice for one job, or for one that has ended
+//	     and nothing is held twice for one job, or for one that has ended; what was given back is of one that is LOST
 
 // grantedTo is what each user of these histories may pay: enough for all that he has.
 const grantedTo grid.Amount = 1e15
@@ -61,8 +61,8 @@ func (t *truth) budgetSaved(s *site, b *grid.Budget) {
 func (w *world) leftBudgets(s *site) {
 	for _, b := range s.disk.loadBudgets() {
 		for _, h := range b.Holds {
-			if r := s.disk.records[h.Job]; r == nil || r.State.Terminal() {
-				w.violate("S16", h.Job, "%s has ended, and %s still holds %v for it", h.Job, s.name(), h.Amount)
+			if r := s.disk.records[h.Job]; r == nil || r.State.Terminal() && !(h.Back && r.State == grid.Lost) {
+				w.violate("S16", h.Job, "%s has ended, and %s still holds %v for it (given back: %t)", h.Job, s.name(), h.Amount, h.Back)
 			}
 		}
 	}

@@ -162,13 +162,14 @@ func (f *fact) swept() bool {
 }
 
 // excused: the job's home is gone for ever, or has lost the knowledge of the job, and nobody
-// who has it could tell, or of its files, or the only sites that could have run it are gone.
+// who has it could tell, or of its files, or the only sites that could have run it are gone. A part is taken back by its site,
+// whatever its home knows.
 func (w *world) excused(f *fact) bool {
 	fits := f.cores <= w.most(f.home)
 	if f.isWhole() && !f.inOneSite() {
 		fits = f.roomy(w)
 	}
-	return f.home.gone || f.unsupplied || f.unknown && !w.taught(f) || !fits
+	return f.home.gone || f.unsupplied || f.unknown && !f.isPart() && !w.taught(f) || !fits
 }
 
 // taught: somebody whom the home hears owns the job, and tells it.

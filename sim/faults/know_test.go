@@ -149,3 +149,25 @@ func TestAJobWhoseTurnHasNotCome(t *testing.T) {
 		t.Error("it waits for its turn, and nothing is under way")
 	}
 }
+
+// A part of which its home has lost all is learnt from who was to get it, as LOST; one that its home knows is not.
+func TestAPartThatItsHomeHasLostIsLearnt(t *testing.T) {
+	t.Parallel()
+	for _, known := range []bool{false, true} {
+		x := newScene(t)
+		x.f.whole, x.f.accepted = &fact{}, false
+		if known {
+			x.a.disk.records["job"] = &grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
+		}
+		x.w.truth.setBack(x.a, lapse{since: at(100)})
+		lost := &grid.Record{Job: grid.Job{ID: "job"}, State: grid.Lost, Tenure: grid.Tenure{Role: grid.Watching}}
+		x.w.truth.saved(x.a, []grid.Change{grid.Saved(lost)})
+		x.w.truth.shown(x.a, "job", lost)
+		if bad := x.w.result.Violation != nil; bad != known {
+			t.Errorf("its home knew it: %t, a violation: %t", known, bad)
+		}
+		if x.w.excused(x.f) {
+			t.Error("it may stay for ever")
+		}
+	}
+}

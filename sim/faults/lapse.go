@@ -62,6 +62,9 @@ func (t *truth) setBack(s *site, l lapse) {
 		if f.home == s && f.isPart() && (r == nil || !r.State.Terminal()) {
 			f.told = 0 // nobody was told of it
 		}
+		if f.home == s && f.isPart() {
+			f.unknown = r == nil
+		}
 		if f.home != s || !f.accepted {
 			continue
 		}

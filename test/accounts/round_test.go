@@ -54,7 +54,7 @@ func (w *world) says(account string, words ...string) string {
 func begin(t *testing.T, face string) *world {
 	t.Helper()
 	t.Setenv("TMPDIR", Top+"/batch")
-	w := &world{T: t, batch: fakebatch.Start(t, batch.Config{Face: face})}
+	w := &world{T: t, batch: fakebatch.Start(t, batch.Config{Face: face, Accounts: true})}
 	if err := os.Remove(filepath.Join(w.batch.Bin, "sudo")); err != nil { // the real one is to be met
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,14 +22,33 @@ import (
 // Programs are the built programs.
 type Programs struct{ Gbroker, Gclient, Gsim string }
 
-// Build builds the programs of the module at root into dir.
+// built names a folder in which the programs are already; make test says it, so that each package need not link them.
+const built = "GBROKER_PROGRAMS"
+
+// Build builds the programs of the module at root into dir, unless somebody has built them.
 func Build(ctx context.Context, root, dir string) (Programs, error) {
+	if there := os.Getenv(built); there != "" {
+		return In(there), touch(there)
+	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", dir+"/", "./cmd/...")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return Programs{}, fmt.Errorf("building the programs: %w\n%s", err, out)
 	}
 	return In(dir), nil
+}
+
+// touch opens the programs: a result of go test is not taken for that of other programs than these.
+func touch(dir string) error {
+	p := In(dir)
+	for _, name := range []string{p.Gbroker, p.Gclient, p.Gsim} {
+		f, err := os.Open(name)
+		if err != nil {
+			return fmt.Errorf("%s names a folder without the programs: %w", built, err)
+		}
+		f.Close()
+	}
+	return nil
 }
 
 // In names the programs of a folder.
@@ -234,52 +252,6 @@ func (s *Site) EndJobs() int {
 	return ended
 }
 
-// process is one of those that run on this machine.
-type process struct {
-	pid  int
-	line []byte // its command line, words ended by zeros
-}
-
-func (p process) supervisor() bool { return bytes.Contains(p.line, []byte("supervise")) }
-
-// processesIn finds the processes that work in dir or name a file of it on their
-// command line: those of its sites' daemons, their supervisors and programs.
-func processesIn(dir string) []process {
-	var list []process
-	for _, pid := range processes() {
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err != nil || len(line) == 0 || pid == os.Getpid() {
-			continue
-		}
-		cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
-		if bytes.Contains(line, []byte(dir+"/")) || strings.HasPrefix(cwd, dir+"/") {
-			list = append(list, process{pid, line})
-		}
-	}
-	return list
-}
-
-func processes() []int {
-	var pids []int
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		var pid int
-		if _, err := fmt.Sscanf(e.Name(), "%d", &pid); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// Leftovers lists the processes that belong to dir; see processesIn.
-func Leftovers(dir string) []string {
-	var list []string
-	for _, p := range processesIn(dir) {
-		list = append(list, fmt.Sprintf("%d %s", p.pid, bytes.ReplaceAll(p.line, []byte{0}, []byte{' '})))
-	}
-	return list
-}
-
 // Result is what a command said.
 type Result struct {
 	Stdout, Stderr string
@@ -335,124 +307,4 @@ func (s *Site) Know(ctx context.Context, other *Site, options ...string) error {
 		return fmt.Errorf("gbroker neighbour add at %s: %s", s.Name, add.Stderr)
 	}
 	return nil
-}
-
-// ErrTimeout is what Until gives when its condition does not come true.
-var ErrTimeout = errors.New("it did not come true in time")
-
-// Until polls ok until it holds.
-func Until(ctx context.Context, limit time.Duration, ok func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w (%s)", ErrTimeout, limit)
-		case <-tick.C:
-		}
-	}
-	return nil
-}
-
-// Status is what is read of `gclient status --json`.
-type Status struct {
-	State     string  `json:"state"`
-	Owner     string  `json:"owner"`
-	Reason    string  `json:"reason"`
-	Exit      *int    `json:"exit_code"`
-	Predicted *string `json:"start_estimate_at_submit"`
-	Started   *string `json:"started"`
-	Processes int     `json:"processes"`
-}
-
-// Status asks for the status of a job.
-func (s *Site) Status(ctx context.Context, id string) (Status, error) {
-	var st Status
-	r := s.Client(ctx, "status", id, "--json")
-	if r.Code != 0 {
-		return st, fmt.Errorf("gclient status %s: exit code %d: %s", id, r.Code, r.Stderr)
-	}
-	return st, json.Unmarshal([]byte(r.Stdout), &st)
-}
-
-// SiteView is a line of `gclient sites --json`.
-type SiteView struct {
-	Name      string   `json:"name"`
-	State     string   `json:"state"`
-	RTT       *float64 `json:"rtt_s"`
-	Processes int      `json:"processes"`
-	Bandwidth []struct {
-		Size     int64    `json:"size_bytes"`
-		Rate     *float64 `json:"bytes_per_s"`
-		Measured bool     `json:"measured"`
-	} `json:"bandwidth"`
-}
-
-// Sites is what the site says of its neighbourhood.
-func (s *Site) Sites(ctx context.Context) ([]SiteView, error) {
-	var list []SiteView
-	r := s.Client(ctx, "sites", "--json")
-	if r.Code != 0 {
-		return nil, fmt.Errorf("gclient sites: %s", r.Stderr)
-	}
-	return list, json.Unmarshal([]byte(r.Stdout), &list)
-}
-
-// Sees waits until the site sees all the named others alive.
-func (s *Site) Sees(ctx context.Context, limit time.Duration, names ...string) error {
-	return s.sites(ctx, limit, "alive", names, func(v SiteView) bool { return v.State == "alive" })
-}
-
-// Measured waits until the bandwidth to all the named others is measured for a size.
-func (s *Site) Measured(ctx context.Context, limit time.Duration, size int64, names ...string) error {
-	return s.sites(ctx, limit, "measured", names, func(v SiteView) bool {
-		for _, b := range v.Bandwidth {
-			if b.Size >= size {
-				return b.Measured
-			}
-		}
-		return false
-	})
-}
-
-func (s *Site) sites(ctx context.Context, limit time.Duration, what string, names []string, ok func(SiteView) bool) error {
-	var last []SiteView
-	err := Until(ctx, limit, func() bool {
-		last, _ = s.Sites(ctx)
-		n := 0
-		for _, v := range last {
-			for _, name := range names {
-				if v.Name == name && ok(v) {
-					n++
-				}
-			}
-		}
-		return n == len(names)
-	})
-	if err != nil {
-		return fmt.Errorf("%s: not all of %v are %s: %w: %+v", s.Name, names, what, err, last)
-	}
-	return nil
-}
-
-// Mesh makes every site a member of every other.
-func Mesh(ctx context.Context, sites ...*Site) error {
-	for _, a := range sites {
-		for _, b := range sites {
-			if a != b {
-				if err := a.Know(ctx, b); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// Exists reports that a file is there.
-func Exists(path string) bool {
-	_, err := os.Lstat(path)
-	return !errors.Is(err, fs.ErrNotExist)
 }

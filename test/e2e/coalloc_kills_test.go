@@ -17,6 +17,9 @@ var steps = []grid.AllocationState{
 	grid.Planned, grid.Reserving, grid.Confirming, grid.Staging, grid.Gathering, grid.Going, grid.Together, grid.Over,
 }
 
+// alone is how long a part may run without the others.
+const alone = 2 * time.Minute
+
 // Whoever is killed, the coordinator or a participant, at whatever step: all parts begin, or none; none runs
 // alone, nor twice; and no reservation is left.
 func TestKillsOfOneJobOverTwoSites(t *testing.T) {
@@ -47,7 +50,9 @@ func TestKillsOfOneJobOverTwoSites(t *testing.T) {
 				list, ends := beginnings(t, ledger)
 				t.Logf("killed at %s: %s: %v, %d ends", seen, state, list, ends)
 				if state == "COMPLETED" {
-					begunTogether(t, ledger, 8, "alpha", "beta")
+					begunWithin(t, alone, ledger, 8, "alpha", "beta") // who is away hears of GO later
+				} else {
+					begunInVain(t, a, id, list)
 				}
 				for _, s := range []string{"alpha", "beta"} {
 					if n := len(slices.DeleteFunc(slices.Clone(list), func(b beginning) bool { return b.site != s })); n > 1 {
@@ -57,8 +62,44 @@ func TestKillsOfOneJobOverTwoSites(t *testing.T) {
 				for _, s := range []site{a, b} {
 					eventually(t, 10*time.Second+slow, "no reservation is left at "+s.Name, func() bool { return booked(t, s) == 0 })
 				}
+				nothingLeft(t, a, id)
+				if again, _ := beginnings(t, ledger); len(again) != len(list) {
+					t.Errorf("after its end it began again: %v, then %v", list, again)
+				}
 			})
 		}
+	}
+}
+
+// begunInVain tells that a job that did not complete has failed because a part of it had begun, as nothing else keeps it from another
+// round; and that it says so.
+func begunInVain(t *testing.T, home site, id string, list []beginning) {
+	t.Helper()
+	st, _ := asked(t, home, id)
+	if st.State != "FAILED" && st.State != "LOST" || st.Reason == "" {
+		t.Errorf("it ended %s: %q", st.State, st.Reason)
+	}
+	if len(list) == 0 {
+		t.Errorf("it ended %s (%s), though no part of it has begun", st.State, st.Reason)
+	}
+}
+
+// nothingLeft tells that each part that was made has come to an end, and that its home holds no reservation for it.
+func nothingLeft(t *testing.T, home site, id string) {
+	t.Helper()
+	var left []api.Part
+	eventually(t, 10*time.Second+slow, "every part of "+id+" is to end", func() bool {
+		a := told[api.Explanation](t, home, "explain", id).Allocation
+		if a == nil {
+			return false
+		}
+		left = slices.DeleteFunc(slices.Clone(a.Parts), func(p api.Part) bool {
+			return (p.Job == "" || p.End != "") && !slices.Contains([]string{"TENTATIVE", "CONFIRMED", "BOUND", "ACTIVE"}, p.Reserved)
+		})
+		return len(left) == 0
+	})
+	for _, p := range left {
+		t.Errorf("left of round %d: %+v", p.Round, p)
 	}
 }
 

@@ -59,6 +59,12 @@ func beginnings(t *testing.T, ledger string) (list []beginning, ends int) {
 // begunTogether tells that each of the sites began once, within a second of each other, and knows of all.
 func begunTogether(t *testing.T, ledger string, processes int, sites ...string) time.Duration {
 	t.Helper()
+	return begunWithin(t, time.Second, ledger, processes, sites...)
+}
+
+// begunWithin is that with another span.
+func begunWithin(t *testing.T, span time.Duration, ledger string, processes int, sites ...string) time.Duration {
+	t.Helper()
 	list, ends := beginnings(t, ledger)
 	var at []string
 	first, last := int64(1<<62), int64(0)
@@ -74,7 +80,7 @@ func begunTogether(t *testing.T, ledger string, processes int, sites ...string) 
 		t.Errorf("it began at %v, and ended %d times", at, ends)
 	}
 	apart := time.Duration(last-first) * time.Millisecond
-	if apart > time.Second {
+	if apart > span {
 		t.Errorf("its parts began %v apart", apart)
 	}
 	return apart
@@ -157,6 +163,27 @@ func TestOneJobOverTwoClusters(t *testing.T) {
 		for name, c := range clusters {
 			eventually(t, 10*time.Second, "no reservation is left at "+name, func() bool { return !strings.Contains(c.Run(t, "scontrol", "show", "res"), "ReservationName") })
 		}
+	}
+}
+
+// The same over a cluster of Slurm and an embedded site, of which either is the home.
+func TestOneJobOverSlurmAndEmbedded(t *testing.T) {
+	t.Parallel()
+	c := take(t, "free")["free"]
+	dir := place(t)
+	a := overSlurm(t, c, dir, "alpha", cluster.Options{})
+	b := newSite(t, dir, "beta", cluster.Options{Nodes: 2, Cores: 2})
+	start(t, a, b)
+	introduce(t, a, b)
+	sees(t, a, map[string]int{"alpha": 6, "beta": 4})
+	for _, home := range []site{a, b} {
+		ledger := filepath.Join(dir, "ledger"+home.Name)
+		must(t, os.WriteFile(ledger, nil, 0o666))
+		id := together(ledger, 10, 2).submit(t, home, dir, "wide"+home.Name)
+		completes(t, home, id)
+		t.Logf("from %s the parts began %v apart", home.Name, begunTogether(t, ledger, 10, "alpha", "beta"))
+		eventually(t, 10*time.Second, "no reservation is left in Slurm", func() bool { return len(reservedIn(t, c)) == 0 })
+		eventually(t, 10*time.Second, "no reservation is left in the book of beta", func() bool { return booked(t, b) == 0 })
 	}
 }
 

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -166,7 +167,26 @@ func TestAWorkflowWithAFailure(t *testing.T) {
 	if text := client(t, s, "explain", id); !strings.Contains(text, "it needs long") {
 		t.Errorf("the explanation is\n%s", text)
 	}
+	for _, impatient := range [][]string{{"wait", id, "--timeout", "100ms"}, {"wait", id, "--timeout", "1500ms", "--json"}} {
+		if r := s.Client(t.Context(), impatient...); r.Code != 3 || !strings.Contains(r.Stderr, "the workflow "+id+" has not ended in time") {
+			t.Errorf("%v ends with %d: %s", impatient, r.Code, r.Stderr)
+		}
+	}
+	for _, f := range [][]string{{"wait", "--any"}, {"wait", "--require-outputs"}, {"wait", "--state", "live"}, {"cancel", "--name", "x"}, {"watch", "--after", "1-1"}, {"status", "--limit", "3"}} {
+		if r := s.Client(t.Context(), append(f, id)...); r.Code != 2 || !strings.Contains(r.Stderr, f[1]+" is for jobs") {
+			t.Errorf("%v of a workflow ends with %d: %s", f, r.Code, r.Stderr)
+		}
+	}
 	client(t, s, "cancel", id)
+	events := client(t, s, "watch", "--json", id)
+	for line := range strings.Lines(events) {
+		if e := map[string]any{}; json.Unmarshal([]byte(line), &e) != nil || e["task"] == nil && e["flow"] == nil {
+			t.Errorf("an event is %q", line)
+		}
+	}
+	if strings.Count(events, `"event":"task"`) < 2 || strings.Count(events, `"event":"ended"`) != 1 {
+		t.Errorf("the events are\n%s", events)
+	}
 	if text := client(t, s, "watch", id); !strings.Contains(text, "ended: 2 cancelled") {
 		t.Errorf("the changes are\n%s", text)
 	}

@@ -58,14 +58,17 @@ func TestMemory(t *testing.T) {
 }
 
 // peak is the most memory that a daemon has held, in bytes.
-func peak(t *testing.T, s *cluster.Site) int64 {
+func peak(t *testing.T, s *cluster.Site) int64 { return ofStatus(t, s, "VmHWM:") }
+
+// ofStatus is a number of bytes that the kernel tells of a daemon.
+func ofStatus(t *testing.T, s *cluster.Site, field string) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
 	must(t, err)
-	_, rest, found := strings.Cut(string(text), "VmHWM:")
+	_, rest, found := strings.Cut(string(text), field)
 	var kib int64
 	if _, err := fmt.Sscan(rest, &kib); !found || err != nil {
-		t.Fatalf("the peak of the memory of %s is not told: %v", s.Name, err)
+		t.Fatalf("%s of %s is not told: %v", field, s.Name, err)
 	}
 	return kib << 10
 }

@@ -57,6 +57,37 @@ func TestAReservationAtAnotherSite(t *testing.T) {
 	}
 }
 
+// A reservation is moved, made shorter and given another node by the command; what does not fit is refused, and stays as it was.
+func TestAReservationIsModified(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	home, other := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 2}), newSite(t, dir, "other", cluster.Options{Nodes: 3, Cores: 2})
+	start(t, home, other)
+	introduce(t, home, other)
+	id := strings.TrimSpace(client(t, home, "reserve", "--site", "other", "--nodes", "1", "--at", "1h", "--for", "1h"))
+	before := holding(t, home, id)
+	client(t, home, "reserve", "--modify", id, "--for", "30m", "--nodes", "2")
+	for _, s := range []site{home, other} {
+		if h := holding(t, s, id); h.State != "CONFIRMED" || len(h.Nodes) != 2 || h.Start != before.Start || h.End != before.Start+api.Time(30*time.Minute/time.Millisecond) {
+			t.Errorf("%s has it as %+v, before %+v", s.Name, h, before)
+		}
+	}
+	client(t, home, "reserve", "--modify", id, "--at", "3h")
+	moved := holding(t, other, id)
+	if moved.Start < before.Start+api.Time(time.Hour/time.Millisecond) || moved.End-moved.Start != api.Time(30*time.Minute/time.Millisecond) {
+		t.Errorf("it is moved to %+v", moved)
+	}
+	client(t, home, "reserve", "--site", "other", "--nodes", "3", "--at", "1h", "--for", "1h")
+	for _, args := range [][]string{{"--at", "90m"}, {"--nodes", "4"}} {
+		if r := home.Client(t.Context(), append([]string{"reserve", "--modify", id}, args...)...); r.Code == 0 || !strings.Contains(r.Stderr, "other says") {
+			t.Errorf("%v: %s%s", args, r.Stdout, r.Stderr)
+		}
+	}
+	if h := holding(t, other, id); h.Start != moved.Start || len(h.Nodes) != 2 {
+		t.Errorf("what was refused has made it %+v", h)
+	}
+}
+
 // Maintenance that the operator enters takes the place of a reservation, at once, and its holder is told.
 func TestMaintenanceComesFirst(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,6 @@
 // Package house checks how the code is laid out: which package may import which
 // ([Layers]), what the pure packages may not touch ([Purity]), what programs do without
-// ([Links]), and a short list of bans, each with its reason ([Bans]).
+// ([Links]), how long a file may be ([Lengths]), and a short list of bans, each with its reason ([Bans]).
 //
 // # Layers
 //

@@ -25,7 +25,7 @@ func list(t *testing.T, dir string) []Package {
 func breaches(t *testing.T, packages []Package) []string {
 	t.Helper()
 	all := append(Layers(packages), Links(packages)...)
-	for _, check := range []func([]Package) ([]Breach, error){Purity, Bans} {
+	for _, check := range []func([]Package) ([]Breach, error){Purity, Bans, Lengths} {
 		more, err := check(packages)
 		if err != nil {
 			t.Fatal(err)

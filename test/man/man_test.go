@@ -3,12 +3,15 @@
 package man
 
 import (
+	"context"
+	"gbroker/test/cluster"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -47,12 +50,32 @@ func TestEveryCommandHasAPage(t *testing.T) {
 	}
 }
 
-// manual builds a program and has it write its pages.
-func manual(t *testing.T, program string) []string {
-	dir, exe := t.TempDir(), filepath.Join(t.TempDir(), program)
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", exe, "gbroker/cmd/"+program).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+func TestMain(m *testing.M) {
+	code := m.Run()
+	os.RemoveAll(own)
+	os.Exit(code)
+}
+
+// own is a folder for programs that are built here.
+var own string
+
+// built is the folder of the programs, once for all tests.
+var built = sync.OnceValues(func() (string, error) {
+	var err error
+	if own, err = os.MkdirTemp("", "gb-man-"); err != nil {
+		return "", err
 	}
+	p, err := cluster.Build(context.Background(), "../..", own)
+	return filepath.Dir(p.Gbroker), err
+})
+
+// manual has a program write its pages.
+func manual(t *testing.T, program string) []string {
+	programs, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, exe := t.TempDir(), filepath.Join(programs, program)
 	if out, err := exec.CommandContext(t.Context(), exe, "man", dir).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -3,7 +3,7 @@
 // noticed. A survivor is a rule that nobody tests, or a change that changes nothing: a
 // person has to look.
 //
-//	mutate [-C FOLDER] [-n 20] [-seed N] [-limit 2m] [-run REGEXP] PACKAGE...
+//	mutate [-C FOLDER] [-n 20] [-seed N] [-limit 2m] [-run REGEXP] [-files REGEXP] PACKAGE...
 //
 // # Mutants
 //
@@ -39,6 +39,7 @@ func main() {
 	flag.Uint64Var(&s.seed, "seed", uint64(time.Now().UnixNano()), "repeats a sample")
 	flag.DurationVar(&s.limit, "limit", 2*time.Minute, "for the tests of one mutant")
 	flag.StringVar(&s.run, "run", "", "only these tests, as go test takes it")
+	flag.StringVar(&s.files, "files", "", "only what is in files of these names")
 	flag.Parse()
 	s.packages = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

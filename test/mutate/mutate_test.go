@@ -23,6 +23,10 @@ func TestSurvivorIsTold(t *testing.T) {
 	if err := s.all(context.Background(), &out); err != nil {
 		t.Fatal(err, out.String())
 	}
+	s.files = "^none"
+	if err := s.all(context.Background(), &out); err != nil || !strings.Contains(out.String(), "0 of 0 killed") {
+		t.Error("of files that there are not: ", err, out.String())
+	}
 	if !strings.Contains(out.String(), "1 of 2 killed (50 %)") || !strings.Contains(out.String(), ". weak.go:6: compare: <= instead of <") {
 		t.Error(out.String())
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -22,6 +23,7 @@ type sample struct {
 	seed     uint64
 	limit    time.Duration
 	run      string
+	files    string
 }
 
 // outcome of one mutant.
@@ -101,10 +103,14 @@ func (s sample) sources(ctx context.Context, name string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the files of %s: %w", name, err)
 	}
+	named, err := regexp.Compile(s.files)
+	if err != nil {
+		return nil, fmt.Errorf("the names of files: %w", err)
+	}
 	rows := strings.Split(strings.TrimSpace(string(text)), "\n")
 	var all []string
 	for _, f := range rows[1:] {
-		if ext := filepath.Ext(f); ext == ".go" || ext == ".sh" {
+		if ext := filepath.Ext(f); named.MatchString(f) && (ext == ".go" || ext == ".sh") {
 			all = append(all, filepath.Join(rows[0], f))
 		}
 	}

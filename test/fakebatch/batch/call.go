@@ -56,10 +56,13 @@ func (c *Call) Path(p string) string {
 
 // Home is the caller's folder.
 func (c *Call) Home() string {
+	if home := c.Env("HOME"); home != "" {
+		return home
+	}
 	if u, err := user.Lookup(c.User); err == nil && u.HomeDir != "" {
 		return u.HomeDir
 	}
-	return first(c.Env("HOME"), "/")
+	return "/"
 }
 
 // Out, Say and End build an answer.

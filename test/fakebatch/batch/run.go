@@ -71,13 +71,13 @@ func (s *System) command(j *Job) (*exec.Cmd, []*os.File, error) {
 	cmd.Dir = first(j.Start, j.Home, "/")
 	cmd.Stdout, cmd.Stderr = out, bad
 	cmd.Env = s.environment(j, nodes)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: credential(j.User)}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: s.credential(j.User)}
 	return cmd, files, nil
 }
 
-// credential is that of another account, where this process may take it; else nil.
-func credential(name string) *syscall.Credential {
-	if os.Geteuid() != 0 || name == "root" {
+// credential is that of another account, where jobs run as accounts of this machine and this process may take it; else nil.
+func (s *System) credential(name string) *syscall.Credential {
+	if !s.Accounts || os.Geteuid() != 0 || name == "root" {
 		return nil
 	}
 	u, err := user.Lookup(name)
@@ -248,7 +248,7 @@ func (s *System) deliver(j *Job) {
 			suffix := map[string]string{"out": ".OU", "err": ".ER"}[kind]
 			to = filepath.Join(to, j.ID+suffix)
 		}
-		deliver(s.path(kind, j.ID), to, credential(j.User))
+		deliver(s.path(kind, j.ID), to, s.credential(j.User))
 	}
 }
 

@@ -35,6 +35,8 @@ type Config struct {
 	Managers, Operators, Schedulers []string
 	// Private shows jobs to their owners, operators and managers alone (query_other_jobs = False).
 	Private bool
+	// Accounts are this machine's: jobs run as them, where this process is root. Else users are names alone.
+	Accounts bool
 	// NoRoot refuses submissions by root, as the real ones do.
 	NoRoot bool
 	// Loopback writes localhost into the nodes' file of a job, so that an MPI start works.

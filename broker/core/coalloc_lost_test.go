@@ -1,0 +1,120 @@
+package core
+
+import (
+	"slices"
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// A clock that was set back between two lives of a broker puts nothing off: sites are asked again as soon as ever.
+func TestAClockSetBackPutsNoRoundOff(t *testing.T) {
+	t.Parallel()
+	c := newCoallocated(t, 0, nil)
+	later := c.f.now + 5*grid.Hour
+	c.rec().Next, c.rec().Go, c.rec().Begun = later, later, later
+	c.rec().Refused = []grid.RefusedSlot{{Peer: "b", At: c.f.now - 1}, {Peer: "c", At: later}}
+	c.m.recover(nil)
+	if r := c.rec(); r.Next > c.f.now+c.m.cfg.Rest || r.Go > c.f.now || r.Begun > c.f.now || len(r.Refused) != 1 || r.Refused[0].Peer != "b" {
+		t.Errorf("next %d, go %d, begun %d at %d, refused %v", r.Next, r.Go, r.Begun, c.f.now, r.Refused)
+	}
+}
+
+// Of a round that the journal has lost one part is known again, the first of three: the numbers of the others are not used
+// again, as who had them may be silent.
+func TestThePartsOfALostRoundHadNumbers(t *testing.T) {
+	t.Parallel()
+	c := newCoallocated(t, 0, func(j *grid.Job) { j.Rerunnable = true })
+	sites := []grid.PartSite{{Name: "bb", Processes: 4}, {Name: "cc", Processes: 4}, {Name: "dd", Processes: 4}}
+	j := grid.Job{ID: c.rec().PartID(4), Reservation: "r4", Part: &grid.Part{Of: theWhole, Round: 2, Rank: 0, Sites: sites}}
+	c.f.records[j.ID] = &grid.Record{Job: j, State: grid.Completed, Run: grid.Run{End: grid.Completed}}
+	c.f.learnt = []*grid.Record{c.f.records[j.ID]}
+	c.upTo(grid.Reserving)
+	if b, d := c.of("b").Job, c.of("c").Job; b != c.rec().PartID(7) || d != c.rec().PartID(8) {
+		t.Errorf("the parts of the next round are %s and %s", b, d)
+	}
+}
+
+// A part was made by a branch that is lost of a round that this journal has still to confirm: the round is given up, and
+// what has begun is seen.
+func TestARoundThatWentFurther(t *testing.T) {
+	t.Parallel()
+	for _, begun := range []grid.Tick{0, 1} {
+		c := newCoallocated(t, 0, nil)
+		c.upTo(grid.Confirming)
+		p := *c.of("c")
+		r := &grid.Record{Job: grid.Job{ID: p.Job, Part: &grid.Part{Of: theWhole, Round: 1}}, State: grid.Running, Run: grid.Run{Started: begun}}
+		c.f.records[p.Job] = r
+		c.m.saved(&r.Job)
+		if c.settled(); c.rec().State != grid.Planned {
+			t.Fatalf("begun at %d: %v", begun, c.rec().State)
+		}
+		r.State, r.End = grid.Killed, grid.Killed
+		c.m.saved(&r.Job)
+		if c.settled(); c.f.records[theWhole].State.Terminal() != (begun > 0) {
+			t.Errorf("begun at %d: it is %v when the part has ended", begun, c.f.records[theWhole].State)
+		}
+	}
+}
+
+// wholeRecord is a job of this home over several sites, which waits.
+func wholeRecord() grid.Record {
+	j := jobOf(me, "a", "1")
+	j.Walltime = grid.Hour
+	j.Coallocation = &grid.Coallocation{Sites: 2, PerSite: 1}
+	return grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}
+}
+
+// What is left of a part that the journal has lost is a control directory here, a word beside the journal, or a trace at a
+// member that has lost it too: it counts as begun until it is known that it did not, and what may not run twice has ended.
+func TestAPartThatOnlyTracesTellOf(t *testing.T) {
+	t.Parallel()
+	whole := wholeRecord()
+	id := partID(whole.Job.ID, 3)
+	attempt := grid.AttemptID{Job: id, Epoch: grid.Epoch{Term: 1}, Attempt: 2}
+	start := func(told ...grid.Record) *Core {
+		cfg := signer(me, "a")
+		cfg.Allocations = []grid.Allocation{{Of: whole.Job.ID, State: grid.Planned, Round: 1, Last: 2}}
+		c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{whole})
+		c.SetTold(told)
+		begin(c)
+		c.Step(1_000_000, PeerChanged{her, grid.Alive})
+		c.Step(1_000_000, Message{her, wire.Seen{}})
+		return c
+	}
+	reconciled := func(c *Core, attempts ...grid.AttemptID) []Effect {
+		return c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{whole.Job.ID}, Attempts: attempts, All: true})
+	}
+	end := func(c *Core) grid.State { return c.job(whole.Job.ID).rec.State }
+
+	c := start()
+	if effects := reconciled(c, attempt); !slices.Contains(effects, Effect(Probe{attempt})) || c.recovery.rolled == nil {
+		t.Fatalf("rolled back %t, %v", c.recovery.rolled != nil, effects)
+	}
+	if r := c.job(id).rec; r.Attempt != 2 || !r.CancelRequested {
+		t.Errorf("%+v", r)
+	}
+	c.Step(1_000_002, Progressed{Progress: grid.Progress{ID: attempt, Phase: grid.Ended, Started: 5}})
+	c.Step(1_000_003, Collected{Job: id, Epoch: attempt.Epoch})
+	c.Step(1_000_004, Message{her, wire.Recounted{}})
+	if end(c) != grid.Failed {
+		t.Errorf("its own directory: the whole is %v, the part %v", end(c), c.job(id).rec.State)
+	}
+
+	c = start()
+	reconciled(c)
+	c.Step(1_000_002, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+	c.Step(1_000_003, Message{her, wire.Recounted{Traces: []wire.Trace{{Job: id, Epoch: grid.Epoch{Term: 1, Hop: 9}}}}})
+	if j := c.job(id); j == nil || j.rec.State != grid.Lost || end(c) != grid.Failed {
+		t.Errorf("a trace at a member: the whole is %v", end(c))
+	}
+
+	c = start(grid.Record{Job: grid.Job{ID: id}, State: grid.Completed, Ended: 9, Run: grid.Run{Started: 5, End: grid.Completed}, Tenure: grid.Tenure{Owner: me, Role: grid.Owning, Epoch: attempt.Epoch}})
+	reconciled(c)
+	c.Step(1_000_002, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+	c.Step(1_000_003, Message{her, wire.Recounted{}})
+	if j := c.job(id); j == nil || j.rec.State != grid.Completed || end(c) != grid.Failed {
+		t.Errorf("a word beside the journal: the whole is %v", end(c))
+	}
+}

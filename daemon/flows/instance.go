@@ -1,0 +1,268 @@
+package flows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gbroker/api"
+	"gbroker/api/workflow"
+	"gbroker/grid"
+)
+
+// An instance is a workflow of one run in a folder of its own, with what its parent was handed in and the parent's files, which stand on disk
+// once. Only one that its parent has noted as open is begun or counted: what else is found at a start was counted, or its making failed.
+
+// instance begins the next one; nil if its period is missed.
+func (f *flow) instance(every *workflow.Periodic, sites [][]string) *flow {
+	f.mu.Lock()
+	p := f.rec.Periods
+	n := p.Next
+	p.Next++
+	if len(p.Open) >= maxOpen {
+		p.Missed++
+		f.keep()
+		f.mu.Unlock()
+		f.keeper.config.Log.Warn("a period of a workflow is missed: too many instances are under way", "workflow", f.spec.ID, "number", n)
+		return nil
+	}
+	p.Open[n] = true
+	file := f.pick(n)
+	err := f.save()
+	f.mu.Unlock()
+	var child *flow
+	if err == nil {
+		child, err = f.make(n, every, sites, file)
+	}
+	if err != nil && file != nil {
+		f.putBack(file, n, err)
+		return nil
+	}
+	if err != nil {
+		f.keeper.config.Log.Error("a period of a workflow is missed", "workflow", f.spec.ID, "number", n, "error", err)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(p.Open, n)
+		p.Missed++
+		f.keep()
+		return nil
+	}
+	return child
+}
+
+// make writes an instance and begins it. What is left of one that cannot be made is removed, now or at the next start.
+func (f *flow) make(n int, every *workflow.Periodic, sites [][]string, file *appeared) (*flow, error) {
+	k := f.keeper
+	ulid, err := k.config.NewID()
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	begun := k.config.Now()
+	if file == nil {
+		begun = f.rec.Begun + grid.Tick(every.Instant(n).Milliseconds())
+	}
+	f.mu.Unlock()
+	child := newFlow(k, f.parts)
+	child.spec = spec{ID: api.NewFlowID(k.config.Site, ulid), User: f.spec.User, At: begun, Parent: f.spec.ID, Number: n}
+	child.rec = record{State: running, Run: 1, Begun: begun, Memo: map[string]grid.JobID{}}
+	child.of(f)
+	child.reset()
+	child.identify()
+	for i := range child.rec.Tasks {
+		if len(sites) > 0 { // a pipeline that is sustained repeats itself: its later half is as good for all that follow
+			child.rec.Tasks[i].Prefer = sites[row(n, len(sites))][i]
+		}
+	}
+	child.folder = k.folder(child.spec.ID)
+	err = nil
+	if file != nil {
+		child.spec.Came, err = child.bring(file, every)
+	}
+	if err == nil {
+		err = child.create()
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(child.folder))
+	}
+	k.mu.Lock()
+	k.add(child)
+	k.begin(child)
+	k.mu.Unlock()
+	return child, nil
+}
+
+// of makes an instance that of a parent: what the parent was handed in is not written again.
+func (f *flow) of(parent *flow) {
+	f.parent, f.parts = parent, parent.parts
+	f.spec.Submission = parent.spec.Submission
+	f.spec.Submission.Periodic = nil
+}
+
+// create writes a new workflow into a folder of its own. What has a spec.json is whole.
+func (f *flow) create() error {
+	if err := os.MkdirAll(f.folder, 0o700); err != nil {
+		return fmt.Errorf("making the folder of a workflow: %w", err)
+	}
+	kept := f.spec
+	if f.parent != nil {
+		kept.Submission = api.FlowSubmission{}
+	}
+	if err := f.keeper.write(f.folder, "state.json", &f.rec); err != nil {
+		return err
+	}
+	return f.keeper.write(f.folder, "spec.json", &kept)
+}
+
+// row is which of some planned instances another one is like.
+func row(n, planned int) int {
+	if n < planned {
+		return n
+	}
+	half := max(planned/2, 1)
+	return planned - half + (n-planned)%half
+}
+
+// count takes what an instance came to; it is removed once that is on disk. Its age is by the schedule as it is now, as its end is by the clock of now.
+func (f *flow) count(child *flow, every *workflow.Periodic) {
+	child.mu.Lock()
+	tasks, end := slices.Clone(child.rec.Tasks), child.rec.Ended
+	child.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, n := f.rec.Periods, child.spec.Number
+	f.counted = append(f.counted, child)
+	if !p.Open[n] {
+		return
+	}
+	begun := child.spec.At
+	if every.Folder == "" {
+		f.since(every)
+		begun = f.rec.Begun + grid.Span(every.Instant(n))
+	}
+	age := max(end-begun, 0)
+	delete(p.Open, n)
+	f.rec.Tasks = tasks
+	if slices.ContainsFunc(tasks, func(t task) bool { return !t.well() }) {
+		p.Failed++
+	} else {
+		p.Done++
+		p.Ages = append(p.Ages, age)
+		p.Ages = p.Ages[max(0, len(p.Ages)-maxAges):]
+	}
+	if every.Deadline > 0 && spanOf(age) > every.Deadline {
+		p.Late++
+		f.keeper.config.Log.Warn("an instance of a workflow missed its deadline", "workflow", f.spec.ID, "number", n, "age", spanOf(age))
+	}
+}
+
+// forget removes the instances that were counted, once that is on disk: one whose folder is gone before would count as missed after a restart.
+func (f *flow) forget() {
+	if len(f.counted) == 0 {
+		return
+	}
+	f.mu.Lock()
+	err := f.save()
+	f.mu.Unlock()
+	if err != nil {
+		f.keeper.config.Log.Error("what instances of a periodic workflow came to cannot be written, and is tried again", "workflow", f.spec.ID, "error", err)
+		return
+	}
+	for _, child := range f.counted {
+		f.keeper.drop(child)
+	}
+	f.counted = nil
+}
+
+// cancelInstances ends those of a workflow that was cancelled.
+func (f *flow) cancelInstances() {
+	f.mu.Lock()
+	cancelled := f.rec.Cancelled
+	f.mu.Unlock()
+	if !cancelled {
+		return
+	}
+	for _, child := range f.keeper.all() {
+		if child.spec.Parent == f.spec.ID {
+			if err := child.cancel(); err != nil {
+				f.keeper.config.Log.Error("an instance of a cancelled workflow is not cancelled", "workflow", child.spec.ID, "error", err)
+			}
+		}
+	}
+}
+
+// finished waits for the end of an instance; false if ctx is done before.
+func (f *flow) finished(ctx context.Context) bool {
+	f.mu.Lock()
+	over := f.over
+	if f.rec.State == ended {
+		over = nil
+	}
+	f.mu.Unlock()
+	if over == nil {
+		return true
+	}
+	select {
+	case <-over:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// reopen finds the instances that were open when the process ended. What was noted and never made is missed.
+func (f *flow) reopen() (list []*flow) {
+	made := map[int]bool{}
+	k := f.keeper
+	k.mu.Lock()
+	for _, child := range k.flows {
+		if child.parent == f {
+			made[child.spec.Number] = true
+			list = append(list, child)
+		}
+	}
+	k.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for n := range f.rec.Periods.Open {
+		if !made[n] {
+			delete(f.rec.Periods.Open, n)
+			if !f.again(n) {
+				f.rec.Periods.Missed++
+			}
+		}
+	}
+	return list
+}
+
+// drop removes an instance that was counted.
+func (k *Keeper) drop(child *flow) {
+	child.retire(func() bool { return true })
+	if err := errors.Join(k.forget(child), remains(child)); err != nil {
+		k.config.Log.Error("an instance of a periodic workflow is not removed", "workflow", child.spec.ID, "error", err)
+	}
+}
+
+// inputsFolder has a file of the workflow.
+func (f *flow) inputsFolder(name string) string {
+	if f.parent != nil && !f.spec.Came.is(name) {
+		return f.parent.inputsFolder(name)
+	}
+	return filepath.Join(f.folder, "in")
+}
+
+// hash is that of a file of the workflow.
+func (f *flow) hash(name string) string {
+	if f.spec.Came.is(name) {
+		return f.spec.Came.Contents
+	}
+	if f.parent != nil {
+		return f.parent.hash(name)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.rec.Files[name]
+}

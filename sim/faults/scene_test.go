@@ -1,0 +1,64 @@
+package faults
+
+import (
+	"testing"
+
+	"gbroker/grid"
+)
+
+// scene is a world of three sites that know each other, a job of the first one, and a
+// clock at 1000 s.
+type scene struct {
+	w       *world
+	a, b, c *site
+	f       *fact
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	w := newWorld(Options{Seed: 1, Brokers: 3, Profile: profile(t, "calm")})
+	w.now = genesis + 1000*grid.Second
+	x := &scene{w: w, a: w.sites[0], b: w.sites[1], c: w.sites[2]}
+	for _, s := range w.sites {
+		s.members = nil
+		s.facts.Processes = 4
+	}
+	for _, s := range w.sites {
+		for _, o := range w.sites {
+			if o != s {
+				w.join(s, o, true)
+			}
+		}
+	}
+	x.f = newFact("job", x.a, &grid.Job{Demand: cores(1)})
+	x.f.accepted = true
+	w.truth.facts["job"] = x.f
+	return x
+}
+
+// at is an instant, in seconds since the beginning.
+func at(s int) grid.Tick { return genesis + grid.Tick(s)*grid.Second }
+
+// began is a start at a site, in some term.
+func began(when int, where *site, term uint32) start {
+	return start{at: at(when), where: where, id: grid.AttemptID{Job: "job", Epoch: grid.Epoch{Term: term}, Attempt: 1}}
+}
+
+// lost notes that a site has lost what it wrote between two instants.
+func (s *site) lost(since, until int, files bool) {
+	s.lapses = append(s.lapses, lapse{since: at(since), at: at(until), files: files, words: files})
+}
+
+// cutOff: a job was given away, and what its home wrote from 50 to 80 is gone after a power cut; somebody who had seen that was
+// heard at an instant, if at all; and the job is submitted again.
+func (x *scene) cutOff(given, heard, queued int) (first, second start) {
+	x.f.given[grid.Epoch{Term: 1}] = at(given)
+	l := lapse{since: at(50), at: at(80), words: true, tail: true}
+	if heard > 0 {
+		l.heard = at(heard)
+	}
+	x.a.lapses = []lapse{l}
+	second = began(950, x.a, 1)
+	second.queued = at(queued)
+	return began(100, x.b, 1), second
+}

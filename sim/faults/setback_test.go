@@ -1,0 +1,243 @@
+package faults
+
+import (
+	"testing"
+
+	"gbroker/grid"
+)
+
+// learn has the home save the job as one of which it does not know who owns it.
+func (x *scene) learn() {
+	x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Lost, Tenure: grid.Tenure{Role: grid.Watching}})})
+}
+
+// Which jobs need not end, once their home was set back?
+func TestASetBackHomeEndsWhatItKnows(t *testing.T) {
+	t.Parallel()
+	record := func(s grid.State) *grid.Record {
+		return &grid.Record{State: s, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}}}
+	}
+	for _, c := range []struct {
+		name    string
+		does    func(x *scene)
+		excused bool
+	}{
+		{"its journal has it", func(x *scene) { x.a.disk.records["job"] = record(grid.Ready) }, false},
+		{"its journal has not", func(*scene) {}, true},
+		{"its journal has not, and its owner tells", func(x *scene) { x.b.disk.records["job"] = record(grid.Running) }, false},
+		{"its journal has not, and its owner is gone", func(x *scene) { x.b.disk.records["job"] = record(grid.Running); x.b.gone = true }, true},
+		{"its journal has it without the files that came", func(x *scene) { x.f.uploaded = true; x.a.disk.records["job"] = record(grid.Submitted) }, true},
+		{"its journal has it, and no files came", func(x *scene) { x.a.disk.records["job"] = record(grid.Submitted) }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := newScene(t)
+			c.does(x)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			if open := x.w.open() == nil; open != c.excused {
+				t.Errorf("excused: %v", open)
+			}
+			x.w.storms = x.w.now
+			x.w.now += queueBound + 2
+			if x.w.queued(); (x.w.result.Violation == nil) != c.excused {
+				t.Errorf("out of every queue: %+v", x.w.result.Violation)
+			}
+		})
+	}
+}
+
+// What is told after a home was set back counts, and what others know of before too.
+func TestWordsAfterASetBackCount(t *testing.T) {
+	t.Parallel()
+	ended := func(s grid.State) *grid.Record { return &grid.Record{State: s, CancelRequested: true} }
+	for _, c := range []struct {
+		name     string
+		does     func(x *scene)
+		violated bool
+	}{
+		{"told COMPLETED that never ran", func(x *scene) { x.w.truth.shown(x.a, "job", ended(grid.Completed)) }, true},
+		{"told FAILED, then KILLED", func(x *scene) {
+			x.f.refused, x.f.wished = true, true
+			x.w.truth.shown(x.a, "job", ended(grid.Failed))
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, true},
+		{"told KILLED that nobody cancelled", func(x *scene) { x.w.truth.shown(x.a, "job", ended(grid.Killed)) }, true},
+		{"told FAILED before, and KILLED now: only its home knew", func(x *scene) {
+			x.f.wished, x.f.told = true, grid.Failed
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, false},
+		{"told FAILED before, and KILLED now: its owner's tombstone knew", func(x *scene) {
+			x.f.wished, x.f.told = true, grid.Failed
+			x.b.disk.records["job"] = &grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{End: grid.Failed}}
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, true},
+		{"the same, whose home has lost that with its machine and heard nobody who had seen it", func(x *scene) {
+			x.f.wished, x.f.told, x.f.toldAt = true, grid.Failed, at(200)
+			x.b.disk.records["job"] = &grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{End: grid.Failed}}
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, false},
+		{"the same, and such a one was heard long ago", func(x *scene) {
+			x.f.wished, x.f.told, x.f.toldAt = true, grid.Failed, at(200)
+			x.b.disk.records["job"] = &grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{End: grid.Failed}}
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.a.lapses[0].heard = at(800)
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, true},
+		{"the same, whose home has what is beside its journal", func(x *scene) {
+			x.f.wished, x.f.told, x.f.toldAt = true, grid.Failed, at(200)
+			x.b.disk.records["job"] = &grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{End: grid.Failed}}
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
+			x.w.truth.setBack(x.a, lapse{since: at(100)})
+			x.w.truth.loaded(x.a)
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, true},
+		{"told KILLED before, and started now: it had left its home", func(x *scene) {
+			x.f.told, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, x.b
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.f.mayStart(x.w, began(900, x.a, 1))
+		}, true},
+		{"the same, and its owner has lost that too", func(x *scene) {
+			x.f.told, x.f.toldAt, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, at(200), x.b
+			x.b.lost(150, 300, false)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.f.mayStart(x.w, began(900, x.a, 1))
+		}, false},
+		{"the same, and its owner has lost only what came after", func(x *scene) {
+			x.f.told, x.f.toldAt, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, at(200), x.b
+			x.b.lost(250, 300, false)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.a.lapses[0].heard = at(500)
+			again := began(900, x.a, 1)
+			again.queued = at(890)
+			x.f.mayStart(x.w, again)
+		}, true},
+		{"told KILLED as its site was fenced off, which starts it now and was to forget the home", func(x *scene) {
+			x.f.told, x.f.toldAt, x.a.fenced[x.b.peer], x.a.forgot[x.b.peer], x.b.forgot[x.a.peer] = grid.Killed, at(200), at(200), at(200), at(300)
+			x.f.mayStart(x.w, began(900, x.b, 1))
+		}, false},
+		{"the same, and it was not to forget the home", func(x *scene) {
+			x.f.told, x.f.toldAt, x.a.fenced[x.b.peer], x.a.forgot[x.b.peer] = grid.Killed, at(200), at(200), at(200)
+			x.f.mayStart(x.w, began(900, x.b, 1))
+		}, true},
+		{"the same, and it was fenced off only later", func(x *scene) {
+			x.f.told, x.f.toldAt, x.a.fenced[x.b.peer], x.a.forgot[x.b.peer], x.b.forgot[x.a.peer] = grid.Killed, at(200), at(250), at(250), at(300)
+			x.f.mayStart(x.w, began(900, x.b, 1))
+		}, true},
+		{"told KILLED before, and started now: only its home knew", func(x *scene) {
+			x.f.told = grid.Killed
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.f.mayStart(x.w, began(900, x.a, 1))
+		}, false},
+		{"told FAILED before, which stands beside the journal, and KILLED now", func(x *scene) {
+			x.f.wished, x.f.told = true, grid.Failed
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
+			x.w.truth.setBack(x.a, lapse{since: at(100)})
+			x.w.truth.loaded(x.a)
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, true},
+		{"told KILLED before, which stands beside the journal, and started now", func(x *scene) {
+			x.f.told = grid.Killed
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
+			x.w.truth.setBack(x.a, lapse{since: at(100)})
+			x.f.mayStart(x.w, began(900, x.a, 1))
+		}, true},
+		{"cancelled before, which stands beside the journal, and not any more", func(x *scene) {
+			x.f.cancel = at(50)
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
+			x.w.truth.setBack(x.a, lapse{since: at(100)})
+			x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}})})
+		}, true},
+		{"the same, and nobody who had seen what its home has lost was heard", func(x *scene) {
+			x.f.told, x.f.toldAt, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, at(200), x.b
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.f.mayStart(x.w, began(900, x.a, 1))
+		}, false},
+		{"its home drops a job", func(x *scene) {
+			x.w.truth.saved(x.a, []grid.Change{grid.Deleted(grid.KindJob, "job")})
+		}, true},
+		{"its home does not know it after another start", func(x *scene) {
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			delete(x.a.disk.records, "job")
+			x.w.truth.loaded(x.a)
+		}, true},
+		{"cancelled since, and not any more", func(x *scene) {
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.f.cancel = at(950)
+			x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}})})
+		}, true},
+		{"cancelled before, which nobody else knows", func(x *scene) {
+			x.f.cancel = at(50)
+			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}})})
+		}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := newScene(t)
+			c.does(x)
+			if v := x.w.result.Violation; (v != nil) != c.violated {
+				t.Errorf("the violation is %+v", v)
+			}
+		})
+	}
+}
+
+// Two owners: a broker that says it is in doubt is none, one that was set back and has
+// no doubt is one.
+func TestTwoOwnersTakeAnExcuse(t *testing.T) {
+	t.Parallel()
+	owns := func(hop uint32, doubt bool) []grid.Change {
+		return []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1, Hop: hop}, Uncertain: doubt}})}
+	}
+	for _, c := range []struct {
+		name     string
+		does     func(x *scene)
+		violated bool
+	}{
+		{"two at once", func(*scene) {}, true},
+		{"the other one was set back, and does not own it by its journal", func(x *scene) { x.w.truth.setBack(x.b, lapse{since: at(100), words: true}) }, false},
+		{"the other one was set back, and has said again that it owns it", func(x *scene) {
+			x.w.truth.setBack(x.b, lapse{since: at(100), words: true})
+			x.w.truth.saved(x.b, owns(3, false))
+		}, true},
+		{"the other one was set back, and has lost that it gave it away", func(x *scene) {
+			x.w.truth.setBack(x.b, lapse{since: at(100), words: true})
+			x.w.truth.saved(x.b, owns(1, false))
+		}, false},
+		{"one that was set back gets it, as a third one does", func(x *scene) {
+			x.w.truth.setBack(x.b, lapse{since: at(100), words: true})
+			x.w.truth.saved(x.b, owns(3, false))
+			x.w.truth.saved(x.c, owns(4, false))
+		}, true},
+		{"the other one was set back, and is in doubt", func(x *scene) {
+			x.w.truth.setBack(x.b, lapse{since: at(100), words: true})
+			x.w.truth.saved(x.b, owns(1, true))
+		}, false},
+		{"the home's disk has lost, in a power cut that nobody noticed, that it gave it to the other", func(x *scene) {
+			x.f.given[grid.Epoch{Term: 1, Hop: 1}], x.f.given[grid.Epoch{Term: 1, Hop: 2}] = at(60), at(900)
+			x.a.lapses = []lapse{{since: at(50), at: at(80), words: true, tail: true}}
+		}, false},
+		{"the same, and it had heard of that for long", func(x *scene) {
+			x.f.given[grid.Epoch{Term: 1, Hop: 1}], x.f.given[grid.Epoch{Term: 1, Hop: 2}] = at(60), at(900)
+			x.a.lapses = []lapse{{since: at(50), at: at(80), words: true, tail: true, heard: at(600)}}
+		}, true},
+		{"a third one was set back", func(x *scene) { x.w.truth.setBack(x.c, lapse{since: at(100), words: true}) }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := newScene(t)
+			x.w.truth.saved(x.b, owns(1, false))
+			c.does(x)
+			x.w.truth.saved(x.a, owns(2, false))
+			if v := x.w.result.Violation; (v != nil) != c.violated {
+				t.Errorf("the violation is %+v", v)
+			}
+		})
+	}
+}
