@@ -57,8 +57,8 @@ test: tools check build
 	@go build -o bin/count ./test/house/count
 	@race=-race; command -v "$${CC:-gcc}" >/dev/null || race=; \
 	rest=$$(go list ./test/... ./pbs/... ./... | grep -vxF "$$(go list $(ALONE))"); \
-	bin/count go test $$race -p 3 -timeout 10m -json -skip '^TestSerial' : $$rest \
-	-- go test -p 1 -timeout 10m -json : $(ALONE) -- go test -p 1 -timeout 10m -json -run '^TestSerial' : $(SERIAL)
+	bin/count go test $$race -p 3 -timeout 20m -json -skip '^TestSerial' : $$rest \
+	-- go test -p 1 -timeout 20m -json : $(ALONE) -- go test -p 1 -timeout 20m -json -run '^TestSerial' : $(SERIAL)
 
 test-openpbs:
 	GBROKER_LIVE_OPENPBS=1 $(if $(FOLDER),TMPDIR=$(FOLDER)) go test ./pbs/openpbs -run '^TestLive$$' -v -count 1 -timeout 4h

@@ -128,10 +128,11 @@ func (c *search) decide(j *job, rows []grid.Candidate) {
 }
 
 // nobody can run the job. If only for now, or its user wants to wait for a site that can, it
-// stays READY and is tried again.
+// stays READY and is tried again. No site but one has the reservation that a job names: it is not waited for.
 func (c *search) nobody(j *job, d grid.Decision) {
+	anyway := j.rec.Anyway && j.rec.Job.Reservation == ""
 	for _, r := range d.Candidates {
-		if r.Refusal.MayPass() || j.rec.Anyway {
+		if r.Refusal.MayPass() || anyway {
 			j.rec.Reason = "no site can take it now: " + Reasons(d)
 			if j.tries[onHandoff] == 0 { // the first of a row of vain searches is kept
 				j.decided(d)

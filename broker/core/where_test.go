@@ -153,6 +153,26 @@ func TestAnywayWaits(t *testing.T) {
 	}
 }
 
+// A job that names a reservation does not wait for another site: where that is over or another's, it ends, whatever its user said.
+func TestReservationIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []grid.RefusalKind{grid.Permanent, grid.Temporary} {
+		c, e, shot := wherever(4)
+		e.Job.Reservation = "r1"
+		for _, p := range []grid.PeerID{"a", "b"} {
+			c.Step(1000, Message{From: p, Message: wire.Seen{}})
+		}
+		effects := c.Step(100_000, Submit{Token: 1, Job: e.Job, Key: "k", Anyway: true})
+		effects = append(effects, c.Step(100_000, Looked{Snapshot: shot})...)
+		over := grid.Estimate{Refusal: &grid.Refusal{Kind: kind, Reason: "it is for job b.1"}}
+		replied(c, effects, map[grid.PeerID]grid.Estimate{"a": never(), "b": over})
+		r := c.jobs[e.Job.ID].rec
+		if want := map[grid.RefusalKind]grid.State{grid.Permanent: grid.Failed, grid.Temporary: grid.Ready}[kind]; r.State != want || !strings.Contains(r.Reason, "it is for job b.1") {
+			t.Errorf("refused so (%v): it is %s: %s", kind, r.State, r.Reason)
+		}
+	}
+}
+
 // What was handed in with a key is not asked about again.
 func TestWhereOfKnownKey(t *testing.T) {
 	t.Parallel()

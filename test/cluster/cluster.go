@@ -275,9 +275,17 @@ func (s *Site) Admin(ctx context.Context, args ...string) Result {
 	return run(ctx, "", nil, s.programs.Gbroker, args...)
 }
 
+// longest is what a program may take whose caller has no limit: a test that hangs fails, and the others go on.
+const longest = 5 * time.Minute
+
 // run runs a program; a code of -1 means that it could not be started or was killed.
 func run(ctx context.Context, dir string, env []string, name string, args ...string) Result {
 	var out, errs bytes.Buffer
+	if _, limited := ctx.Deadline(); !limited {
+		limit, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("it did not end in %v", longest))
+		defer cancel()
+		ctx = limit
+	}
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
 	cmd.Env = append(os.Environ(), env...)
@@ -287,6 +295,9 @@ func run(ctx context.Context, dir string, env []string, name string, args ...str
 	switch {
 	case errors.As(err, &exit):
 		code = exit.ExitCode()
+		if ctx.Err() != nil {
+			fmt.Fprintf(&errs, "killed: %v", context.Cause(ctx))
+		}
 	case err != nil:
 		code = -1
 		errs.WriteString(err.Error())
