@@ -16,8 +16,8 @@ import (
 // An instance is a workflow of one run in a folder of its own, with what its parent was handed in and the parent's files, which stand on disk
 // once. Only one that its parent has noted as open is begun or counted: what else is found at a start was counted, or its making failed.
 
-// instance begins the next one; nil if its period is missed.
-func (f *flow) instance(every *workflow.Periodic, sites [][]string) *flow {
+// instance begins the next one, of a copied file where a folder is watched; nil if its period is missed.
+func (f *flow) instance(every *workflow.Periodic, sites [][]string, file *copied) *flow {
 	f.mu.Lock()
 	p := f.rec.Periods
 	n := p.Next
@@ -30,7 +30,9 @@ func (f *flow) instance(every *workflow.Periodic, sites [][]string) *flow {
 		return nil
 	}
 	p.Open[n] = true
-	file := f.pick(n)
+	if file != nil {
+		p.Taken[file.file.name] = taken{file.file.stamp, n}
+	}
 	err := f.save()
 	f.mu.Unlock()
 	var child *flow
@@ -54,21 +56,22 @@ func (f *flow) instance(every *workflow.Periodic, sites [][]string) *flow {
 }
 
 // make writes an instance and begins it. What is left of one that cannot be made is removed, now or at the next start.
-func (f *flow) make(n int, every *workflow.Periodic, sites [][]string, file *appeared) (*flow, error) {
+func (f *flow) make(n int, every *workflow.Periodic, sites [][]string, file *copied) (*flow, error) {
 	k := f.keeper
-	ulid, err := k.config.NewID()
-	if err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	begun := k.config.Now()
-	if file == nil {
-		begun = f.rec.Begun + grid.Tick(every.Instant(n).Milliseconds())
-	}
-	f.mu.Unlock()
 	child := newFlow(k, f.parts)
-	child.spec = spec{ID: api.NewFlowID(k.config.Site, ulid), User: f.spec.User, At: begun, Parent: f.spec.ID, Number: n}
-	child.rec = record{State: running, Run: 1, Begun: begun, Memo: map[string]grid.JobID{}}
+	if file != nil {
+		child.spec = spec{ID: file.id, At: file.at, Came: file.came}
+	} else {
+		ulid, err := k.config.NewID()
+		if err != nil {
+			return nil, err
+		}
+		f.mu.Lock()
+		child.spec = spec{ID: api.NewFlowID(k.config.Site, ulid), At: f.rec.Begun + grid.Tick(every.Instant(n).Milliseconds())}
+		f.mu.Unlock()
+	}
+	child.spec.User, child.spec.Parent, child.spec.Number = f.spec.User, f.spec.ID, n
+	child.rec = record{State: running, Run: 1, Begun: child.spec.At, Memo: map[string]grid.JobID{}}
 	child.of(f)
 	child.reset()
 	child.identify()
@@ -78,14 +81,7 @@ func (f *flow) make(n int, every *workflow.Periodic, sites [][]string, file *app
 		}
 	}
 	child.folder = k.folder(child.spec.ID)
-	err = nil
-	if file != nil {
-		child.spec.Came, err = child.bring(file, every)
-	}
-	if err == nil {
-		err = child.create()
-	}
-	if err != nil {
+	if err := child.create(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(child.folder))
 	}
 	k.mu.Lock()

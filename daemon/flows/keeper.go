@@ -49,6 +49,8 @@ type Config struct {
 	Documents, Bytes int64
 	Keep             grid.Tick // how long an ended one is kept
 	Watch            string    // the folder below which users' workflows may watch others: Watch/USER; "" is none
+	// OpenRoot opens Watch; nil is [os.OpenRoot].
+	OpenRoot func(name string) (*os.Root, error)
 	// Replace writes a file whole or not at all; nil is [localfs.Replace].
 	Replace func(path string, text []byte, mode fs.FileMode) error
 }
@@ -64,7 +66,8 @@ type Keeper struct {
 
 	mu      sync.Mutex // never held over the disk
 	flows   map[api.FlowID]*flow
-	ctx     context.Context // of Run; nil before
+	turns   map[string]chan struct{} // of users who ask for folders to be watched
+	ctx     context.Context          // of Run; nil before
 	running sync.WaitGroup
 }
 
@@ -76,7 +79,10 @@ func New(c Config) (*Keeper, error) {
 	if c.Replace == nil {
 		c.Replace = localfs.Replace
 	}
-	k := &Keeper{config: c, flows: map[api.FlowID]*flow{}}
+	if c.OpenRoot == nil {
+		c.OpenRoot = os.OpenRoot
+	}
+	k := &Keeper{config: c, flows: map[api.FlowID]*flow{}, turns: map[string]chan struct{}{}}
 	return k, k.load()
 }
 
@@ -130,7 +136,11 @@ func (k *Keeper) SubmitFlow(_ context.Context, who api.Identity, s api.FlowSubmi
 	if err != nil {
 		return api.FlowStatus{}, false, err
 	}
-	f, again, gone, err := k.take(who, s, parts)
+	var unwatched error
+	if s.Periodic != nil && s.Periodic.Folder != "" {
+		unwatched = k.mayWatch(who.Name, s.Periodic.Folder)
+	}
+	f, again, gone, err := k.take(who, s, parts, unwatched)
 	for _, old := range gone { // after others may take and remove again: folders can be large
 		if err := remains(old); err != nil {
 			k.config.Log.Error("what is left of an old workflow is not removed", "workflow", old.spec.ID, "error", err)
@@ -156,8 +166,8 @@ func (f *flow) answer() api.FlowStatus {
 	return f.status()
 }
 
-// take writes a workflow that is new, and forgets those that have to go for it.
-func (k *Keeper) take(who api.Identity, s api.FlowSubmission, parts []api.FlowPart) (f *flow, again bool, gone []*flow, err error) {
+// take writes a workflow that is new, unless its folder cannot be watched, and forgets those that have to go for it.
+func (k *Keeper) take(who api.Identity, s api.FlowSubmission, parts []api.FlowPart, unwatched error) (f *flow, again bool, gone []*flow, err error) {
 	k.taking.Lock()
 	defer k.taking.Unlock()
 	open := 0
@@ -178,10 +188,8 @@ func (k *Keeper) take(who api.Identity, s api.FlowSubmission, parts []api.FlowPa
 	if open >= k.config.Most {
 		return nil, false, nil, fmt.Errorf("%w: %s has %d workflows that have not ended: wait until some have, or cancel some", grid.ErrNotYet, who.Name, open)
 	}
-	if s.Periodic != nil && s.Periodic.Folder != "" {
-		if _, err := k.present(who.Name, s.Periodic.Folder); err != nil {
-			return nil, false, nil, fmt.Errorf("%w: %w", grid.ErrInvalid, err)
-		}
+	if unwatched != nil {
+		return nil, false, nil, unwatched
 	}
 	if gone, err = k.room(who.Name, s); err != nil {
 		return nil, false, gone, err

@@ -49,6 +49,8 @@ type periods struct {
 
 // runPeriods sees a periodic workflow through.
 func (f *flow) runPeriods(ctx context.Context) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	every := f.spec.Submission.Periodic.Every()
 	f.settle(ctx)
 	sites, err := f.sustained(ctx, &every)
@@ -74,18 +76,14 @@ func (f *flow) runPeriods(ctx context.Context) {
 	for _, child := range f.reopen() {
 		watch(child)
 	}
-	next := f.next
-	if every.Folder != "" {
-		next = f.appears
-	}
 	for {
-		wait, more := next(&every)
+		wait, more := f.next(ctx, &every)
 		f.forget()
 		if !more && f.closed() {
 			return
 		}
 		if more && wait <= 0 {
-			if child := f.instance(&every, sites); child != nil {
+			if child := f.instance(&every, sites, nil); child != nil {
 				watch(child)
 			}
 			continue
@@ -95,6 +93,10 @@ func (f *flow) runPeriods(ctx context.Context) {
 		case <-ctx.Done():
 		case child := <-ended:
 			f.count(child, &every)
+		case a := <-f.asked:
+			if child := f.answered(a, &every, sites); child != nil {
+				watch(child)
+			}
 		case <-f.wake:
 			f.cancelInstances()
 		case <-again.C:
@@ -191,7 +193,10 @@ func (f *flow) since(every *workflow.Periodic) time.Duration {
 }
 
 // next is how long until the next instance; more tells that there is one. Periods whose time is over are missed.
-func (f *flow) next(every *workflow.Periodic) (in time.Duration, more bool) {
+func (f *flow) next(ctx context.Context, every *workflow.Periodic) (in time.Duration, more bool) {
+	if every.Folder != "" {
+		return f.appears(ctx, every)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p, missed := f.rec.Periods, 0

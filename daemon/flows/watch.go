@@ -1,21 +1,13 @@
 package flows
 
 import (
-	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
-	"syscall"
 	"time"
 
 	"gbroker/api"
 	"gbroker/api/workflow"
-	"gbroker/grid"
-	"gbroker/stage"
 )
 
 // A workflow that watches a folder has an instance for each file that appears there: a regular file of one link, whose name begins with no dot,
@@ -54,9 +46,11 @@ func (c *came) is(name string) bool { return c != nil && c.As == name }
 
 // folderSeen is what a process has seen of a folder that is watched; of the run.
 type folderSeen struct {
-	looked time.Time
-	known  map[string]seen
-	ready  []appeared
+	known   map[string]seen
+	ready   []appeared
+	asked   chan answer // nil: nothing is asked
+	askedAt time.Time   // when it was asked last
+	slow    string      // what to say of that when it takes long
 }
 
 type seen struct {
@@ -64,72 +58,9 @@ type seen struct {
 	at time.Time
 }
 
-// openFolder opens a folder of a user that may be watched.
-func (k *Keeper) openFolder(user, folder string) (*os.Root, error) {
-	if k.config.Watch == "" {
-		return nil, errors.New("this site lets no folders be watched: its operator names one as files.watch in the configuration")
-	}
-	if !filepath.IsLocal(user) || user == "." || strings.ContainsRune(user, filepath.Separator) {
-		return nil, fmt.Errorf("%q is no name of a folder", user)
-	}
-	all, err := os.OpenRoot(k.config.Watch)
-	if err != nil {
-		return nil, fmt.Errorf("watching folders: %w", err)
-	}
-	defer all.Close()
-	own, err := all.OpenRoot(user)
-	if err != nil {
-		return nil, fmt.Errorf("the folder %s, below which %s may watch others: %w", filepath.Join(k.config.Watch, user), user, err)
-	}
-	defer own.Close()
-	root, err := own.OpenRoot(folder)
-	if err != nil {
-		return nil, fmt.Errorf("the folder %s of %s: %w", folder, own.Name(), err)
-	}
-	return root, nil
-}
-
-// present are the files in a folder that may count, the oldest first.
-func (k *Keeper) present(user, folder string) (list []appeared, err error) {
-	root, err := k.openFolder(user, folder)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	dir, err := root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	entries, err := dir.ReadDir(maxWatched + 1)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("reading the folder %s: %w", folder, err)
-	}
-	if len(entries) > maxWatched {
-		return nil, fmt.Errorf("the folder %s has more than %d files: remove those that are done with", folder, maxWatched)
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err == nil && mayCount(info) {
-			list = append(list, appeared{e.Name(), stampOf(info)})
-		}
-	}
-	slices.SortFunc(list, func(a, b appeared) int {
-		return cmp.Or(cmp.Compare(a.Modified, b.Modified), cmp.Compare(a.name, b.name))
-	})
-	return list, nil
-}
-
-// mayCount: a name for a file that somebody else keeps would let the daemon read it for whoever made the link.
-func mayCount(info os.FileInfo) bool {
-	s, is := info.Sys().(*syscall.Stat_t)
-	return info.Mode().IsRegular() && is && s.Nlink == 1 && !strings.HasPrefix(info.Name(), ".")
-}
-
-func stampOf(info os.FileInfo) stamp { return stamp{info.Size(), info.ModTime().UnixNano()} }
-
-// appears is how long until the folder is looked at again, 0 if a file is ready; more tells that there may be another instance.
-func (f *flow) appears(every *workflow.Periodic) (wait time.Duration, more bool) {
+// appears asks the folder for what is to be known next, and is how long until that has to be looked after; more tells that there may be
+// another instance.
+func (f *flow) appears(ctx context.Context, every *workflow.Periodic) (wait time.Duration, more bool) {
 	f.mu.Lock()
 	p := f.rec.Periods
 	more = !f.rec.Cancelled && (every.Count == 0 || p.Next < every.Count)
@@ -137,35 +68,56 @@ func (f *flow) appears(every *workflow.Periodic) (wait time.Duration, more bool)
 	if !more {
 		return maxWait, false
 	}
-	if wait := lookAtFolder - time.Since(f.looked); wait > 0 && len(f.ready) == 0 {
-		return wait, true
+	passed := time.Since(f.askedAt)
+	if f.asked != nil && passed >= folderLimit {
+		f.waits(f.slow)
+		return maxWait, true
 	}
-	if len(f.ready) == 0 {
-		f.looked = time.Now()
-		list, err := f.keeper.present(f.spec.User, every.Folder)
-		if err != nil {
-			f.waits(err.Error())
+	if f.asked != nil {
+		return folderLimit - passed, true
+	}
+	if len(f.ready) > 0 {
+		if why := f.noRoom(); why != "" {
+			f.waits(why)
 			return lookAtFolder, true
 		}
-		f.look(list)
+		x := f.ready[0]
+		f.ready = f.ready[1:]
+		f.ask(ctx, fmt.Sprintf("the file %s is being copied since %s", x.name, f.keeper.config.Now().Stamp()), func() answer { return f.fetch(x, every) })
+		return folderLimit, true
 	}
-	if len(f.ready) == 0 {
+	if passed < lookAtFolder {
+		return lookAtFolder - passed, true
+	}
+	f.ask(ctx, errHangs(every.Folder).Error(), func() answer {
+		list, err := f.keeper.present(f.spec.User, every.Folder)
+		return answer{list: list, err: err}
+	})
+	return folderLimit, true
+}
+
+// answered takes what a folder has answered: an instance, if it is a file that was copied.
+func (f *flow) answered(a answer, every *workflow.Periodic, sites [][]string) *flow {
+	f.asked = nil
+	switch {
+	case a.err != nil:
+		f.waits(a.err.Error())
+	case a.copy != nil:
 		f.waits("")
-		return lookAtFolder, true
+		return f.instance(every, sites, a.copy)
+	default:
+		if f.look(a.list); len(f.ready) == 0 {
+			f.waits("")
+		}
 	}
-	if why := f.noRoom(); why != "" {
-		f.waits(why)
-		return lookAtFolder, true
-	}
-	f.waits("")
-	return 0, true
+	return nil
 }
 
 // look finds the files that are new and have not changed for a while.
 func (f *flow) look(list []appeared) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	before, p := f.known, f.rec.Periods
+	before, p, now := f.known, f.rec.Periods, time.Now()
 	was := p.Taken
 	f.known, p.Taken = map[string]seen{}, map[string]taken{}
 	for _, x := range list {
@@ -176,9 +128,9 @@ func (f *flow) look(list []appeared) {
 		}
 		s, is := before[x.name]
 		if !is || s.stamp != x.stamp {
-			s = seen{x.stamp, f.looked}
+			s = seen{x.stamp, now}
 		}
-		if f.known[x.name] = s; f.looked.Sub(s.at) >= stable {
+		if f.known[x.name] = s; f.askedAt.Sub(s.at) >= stable {
 			f.ready = append(f.ready, x)
 		}
 	}
@@ -223,20 +175,9 @@ func (f *flow) waits(why string) {
 	}
 }
 
-// pick takes the file that is ready for an instance; nil where no folder is watched. f.mu is held.
-func (f *flow) pick(n int) *appeared {
-	if len(f.ready) == 0 {
-		return nil
-	}
-	x := f.ready[0]
-	f.ready = f.ready[1:]
-	f.rec.Periods.Taken[x.name] = taken{x.stamp, n}
-	return &x
-}
-
-// putBack undoes pick, where no instance could be made: the file is looked at again.
-func (f *flow) putBack(x *appeared, n int, why error) {
-	f.waits(fmt.Sprintf("the file %s: %v", x.name, why))
+// putBack undoes that a file is taken, where no instance could be made: the file is looked at again.
+func (f *flow) putBack(c *copied, n int, why error) {
+	f.waits(fmt.Sprintf("the file %s: %v", c.file.name, errors.Join(why, c.discard())))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.rec.Periods.Open, n)
@@ -255,42 +196,6 @@ func (f *flow) again(n int) bool {
 		}
 	}
 	return false
-}
-
-// bring copies a file into the folder of an instance, if it is still what it was.
-func (f *flow) bring(x *appeared, every *workflow.Periodic) (*came, error) {
-	root, err := f.keeper.openFolder(f.spec.User, every.Folder)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	from, err := root.OpenFile(x.name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer from.Close()
-	same := func() error {
-		if info, err := from.Stat(); err != nil || !mayCount(info) || stampOf(info) != x.stamp {
-			return fmt.Errorf("%w: it changes", grid.ErrNotYet)
-		}
-		return nil
-	}
-	if err := same(); err != nil {
-		return nil, err
-	}
-	name := filepath.Join(f.folder, "in", every.As)
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return nil, err
-	}
-	to, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	sums, n, err := stage.Hash(io.TeeReader(io.LimitReader(from, x.Size+1), to))
-	if err = errors.Join(err, to.Sync(), to.Close(), same()); err == nil && n != x.Size {
-		err = fmt.Errorf("%w: it changes", grid.ErrNotYet)
-	}
-	return &came{As: every.As, Name: x.name, Size: n, Contents: contents(&grid.File{Size: n, Ranges: sums})}, err
 }
 
 // likeOne plans all instances as if each ran alone.

@@ -1,0 +1,223 @@
+package flows
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gbroker/api"
+	"gbroker/api/workflow"
+	"gbroker/grid"
+	"gbroker/stage"
+)
+
+// A folder that is watched may lie in a file system that hangs, where a system call may never come back. So nobody who has anything else
+// to do waits for one: a run asks a goroutine, one at a time, and goes on; a user who hands a workflow in is answered within
+// [folderLimit]. Nothing can end a goroutine that is stuck, and nobody waits for it; one that comes back too late removes what it has made.
+
+// folderLimit is how long a folder has for its answer before it counts as one that hangs.
+const folderLimit = 5 * time.Second
+
+func errHangs(folder string) error {
+	return fmt.Errorf("%w: the folder %s has not answered for %s: its file system hangs, or is very slow", grid.ErrUnavailable, folder, folderLimit)
+}
+
+// openFolder opens a folder of a user that may be watched.
+func (k *Keeper) openFolder(user, folder string) (*os.Root, error) {
+	if k.config.Watch == "" {
+		return nil, errors.New("this site lets no folders be watched: its operator names one as files.watch in the configuration")
+	}
+	if !filepath.IsLocal(user) || user == "." || strings.ContainsRune(user, filepath.Separator) {
+		return nil, fmt.Errorf("%q is no name of a folder", user)
+	}
+	all, err := k.config.OpenRoot(k.config.Watch)
+	if err != nil {
+		return nil, fmt.Errorf("watching folders: %w", err)
+	}
+	defer all.Close()
+	own, err := all.OpenRoot(user)
+	if err != nil {
+		return nil, fmt.Errorf("the folder %s, below which %s may watch others: %w", filepath.Join(k.config.Watch, user), user, err)
+	}
+	defer own.Close()
+	root, err := own.OpenRoot(folder)
+	if err != nil {
+		return nil, fmt.Errorf("the folder %s of %s: %w", folder, own.Name(), err)
+	}
+	return root, nil
+}
+
+// present are the files in a folder that may count, the oldest first.
+func (k *Keeper) present(user, folder string) (list []appeared, err error) {
+	root, err := k.openFolder(user, folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	dir, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(maxWatched + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading the folder %s: %w", folder, err)
+	}
+	if len(entries) > maxWatched {
+		return nil, fmt.Errorf("the folder %s has more than %d files: remove those that are done with", folder, maxWatched)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && mayCount(info) {
+			list = append(list, appeared{e.Name(), stampOf(info)})
+		}
+	}
+	slices.SortFunc(list, func(a, b appeared) int {
+		return cmp.Or(cmp.Compare(a.Modified, b.Modified), cmp.Compare(a.name, b.name))
+	})
+	return list, nil
+}
+
+// mayCount: a name for a file that somebody else keeps would let the daemon read it for whoever made the link.
+func mayCount(info os.FileInfo) bool {
+	s, is := info.Sys().(*syscall.Stat_t)
+	return info.Mode().IsRegular() && is && s.Nlink == 1 && !strings.HasPrefix(info.Name(), ".")
+}
+
+func stampOf(info os.FileInfo) stamp { return stamp{info.Size(), info.ModTime().UnixNano()} }
+
+// mayWatch says why a user's folder cannot be watched. One question of a user is under way at a time, so that those that are stuck do not
+// become more.
+func (k *Keeper) mayWatch(user, folder string) error {
+	limit := time.After(folderLimit)
+	turn := k.turn(user)
+	select {
+	case turn <- struct{}{}:
+	case <-limit:
+		return errHangs(folder)
+	}
+	answer := make(chan error, 1)
+	go func() {
+		_, err := k.present(user, folder)
+		<-turn
+		answer <- err
+	}()
+	select {
+	case err := <-answer:
+		if err != nil {
+			return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
+		}
+		return nil
+	case <-limit:
+		return errHangs(folder)
+	}
+}
+
+// turn is a channel of one place, of a user.
+func (k *Keeper) turn(user string) chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.turns[user] == nil {
+		k.turns[user] = make(chan struct{}, 1)
+	}
+	return k.turns[user]
+}
+
+// answer is what a folder was asked for: what was found, or a file that was copied.
+type answer struct {
+	list []appeared
+	copy *copied
+	err  error
+}
+
+// copied is a file that appeared, in the folder of an instance that is to be.
+type copied struct {
+	file   appeared
+	came   *came
+	id     api.FlowID
+	folder string
+	at     grid.Tick // when it was found
+}
+
+// discard removes a copy of which there is to be no instance.
+func (c *copied) discard() error {
+	if c == nil {
+		return nil
+	}
+	return os.RemoveAll(c.folder)
+}
+
+// ask has the folder asked; slow is what to say where that takes long. Once ctx is done nobody hears the answer.
+func (f *flow) ask(ctx context.Context, slow string, do func() answer) {
+	f.asked, f.askedAt, f.slow = make(chan answer), time.Now(), slow
+	asked := f.asked
+	go func() {
+		a := do()
+		select {
+		case asked <- a:
+		case <-ctx.Done():
+			if err := a.copy.discard(); err != nil {
+				f.keeper.config.Log.Error("the copy of a file that appeared is not removed", "workflow", f.spec.ID, "error", err)
+			}
+		}
+	}()
+}
+
+// fetch copies a file into a folder for an instance.
+func (f *flow) fetch(x appeared, every *workflow.Periodic) answer {
+	k := f.keeper
+	ulid, err := k.config.NewID()
+	if err != nil {
+		return answer{err: err}
+	}
+	c := &copied{file: x, id: api.NewFlowID(k.config.Site, ulid), at: k.config.Now()}
+	c.folder = k.folder(c.id)
+	if c.came, err = f.bring(&x, c.folder, every); err != nil {
+		return answer{err: fmt.Errorf("the file %s: %w", x.name, errors.Join(err, c.discard()))}
+	}
+	return answer{copy: c}
+}
+
+// bring copies a file into a folder for an instance, if it is still what it was.
+func (f *flow) bring(x *appeared, folder string, every *workflow.Periodic) (*came, error) {
+	root, err := f.keeper.openFolder(f.spec.User, every.Folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	from, err := root.OpenFile(x.name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	same := func() error {
+		if info, err := from.Stat(); err != nil || !mayCount(info) || stampOf(info) != x.stamp {
+			return fmt.Errorf("%w: it changes", grid.ErrNotYet)
+		}
+		return nil
+	}
+	if err := same(); err != nil {
+		return nil, err
+	}
+	name := filepath.Join(folder, "in", every.As)
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return nil, err
+	}
+	to, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	sums, n, err := stage.Hash(io.TeeReader(io.LimitReader(from, x.Size+1), to))
+	if err = errors.Join(err, to.Sync(), to.Close(), same()); err == nil && n != x.Size {
+		err = fmt.Errorf("%w: it changes", grid.ErrNotYet)
+	}
+	return &came{As: every.As, Name: x.name, Size: n, Contents: contents(&grid.File{Size: n, Ranges: sums})}, err
+}
