@@ -46,22 +46,22 @@ func (r Rule) Admit(now grid.Tick, computers []Computer, waiting []Job, j *Job) 
 	s := newShelf(now, &r, computers)
 	for _, i := range r.order(now, computers, waiting) {
 		if p, ok := s.find(&waiting[i], false); ok {
-			s.free[p.Computer] = p.End
+			s.take(p.Computer, &waiting[i], p.End)
 		}
 	}
 	p, ok := s.find(j, false)
 	if ok = ok && (j.Deadline == 0 || s.inTime(j, p)); !ok {
-		return Place{}, &Refusal{Cause: NoTime, Now: now, Deadline: j.Deadline, Earliest: r.earliest(computers, s.free, j)}
+		return Place{}, &Refusal{Cause: NoTime, Now: now, Deadline: j.Deadline, Earliest: s.earliest(j)}
 	}
 	return p, nil
 }
 
 // earliest is the first deadline that would be admitted: the earliest end, with the margin.
-func (r *Rule) earliest(computers []Computer, free []grid.Tick, j *Job) grid.Tick {
+func (s *shelf) earliest(j *Job) grid.Tick {
 	end := Never
-	for i := range computers {
-		if c := &computers[i]; c.Lacks(j) == "" {
-			end = min(end, c.Forecast.End(free[i], j.Work*(1+r.Margin)))
+	for i := range s.computers {
+		if c := &s.computers[i]; c.Lacks(j) == "" {
+			end = min(end, c.Forecast.End(s.start(i, j), j.Work*(1+s.rule.Margin)))
 		}
 	}
 	return end
@@ -69,7 +69,7 @@ func (r *Rule) earliest(computers []Computer, free []grid.Tick, j *Job) grid.Tic
 
 // whyNone is the cause for which no computer can run j: of all causes the last that some computer comes to.
 func whyNone(computers []Computer, j *Job) Cause {
-	rank := map[Cause]int{NoArchitecture: 1, NoSystem: 2, NoUser: 3, NoCores: 4, NoMemory: 5, NoDisk: 6, NoSpeed: 7}
+	rank := map[Cause]int{NoArchitecture: 1, NoSystem: 2, NoUser: 3, NoCores: 4, NoMemory: 5, NoDisk: 6, NoSpeed: 7, NoRest: 8}
 	worst := NoArchitecture
 	for i := range computers {
 		cause := computers[i].Lacks(j)

@@ -19,9 +19,7 @@ type Assignment struct {
 func (r Rule) Assign(now grid.Tick, computers []Computer, jobs []Job, chance *rand.Rand) []Assignment {
 	free := 0
 	for i := range computers {
-		if computers[i].Free <= now {
-			free++
-		}
+		free += computers[i].rooms(now)
 	}
 	switch {
 	case free == 0 || len(jobs) == 0:
@@ -103,7 +101,7 @@ func (r *Rule) byJob(now grid.Tick, computers []Computer, jobs []Job, left int) 
 				p = q
 			}
 		}
-		s.free[p.Computer] = p.End
+		s.take(p.Computer, &jobs[j], p.End)
 		if p.Start <= now {
 			out = append(out, Assignment{j, p.Computer, p.End})
 		}

@@ -18,6 +18,10 @@ type Computer struct {
 	Dedicated            bool     // it has no owner
 	Forecast             Forecast
 	Free                 grid.Tick // when its present job will have ended; 0, or what is past, is free
+	// Lanes are its cores where it runs several jobs at a time: when each comes free, the first first, and Free is the first of them.
+	// nil runs one job at a time. Tenant is whose jobs it runs then: others wait until all lanes are free.
+	Lanes  []grid.Tick
+	Tenant string
 }
 
 // Job is one that asks for a computer.
@@ -34,6 +38,9 @@ type Job struct {
 	Rerunnable           bool // it may be started again from its beginning
 	Checkpoints          bool // it may be stopped, and goes on from its checkpoint
 	Twice                bool // two of it may run at once
+	Whole                bool // nobody else runs on its computer meanwhile
+	// Suits tells, by its name, whether a computer has what else the job asks for; nil is that each has.
+	Suits func(computer string) bool
 }
 
 // Cause is why a computer cannot run a job, or why a pool refuses one.
@@ -48,6 +55,7 @@ const (
 	NoMemory       Cause = "memory"
 	NoDisk         Cause = "disk"
 	NoSpeed        Cause = "speed"
+	NoRest         Cause = "rest"
 	NoTime         Cause = "deadline"
 )
 
@@ -68,6 +76,8 @@ func (c *Computer) Lacks(j *Job) Cause {
 		return NoDisk
 	case j.LeastSpeed > c.Speed:
 		return NoSpeed
+	case j.Suits != nil && !j.Suits(c.Name):
+		return NoRest
 	}
 	return ""
 }
@@ -90,6 +100,8 @@ func (j *Job) ask(c Cause) string {
 		return fmt.Sprintf("has %.4g GiB of disk", float64(j.Disk)/gib)
 	case NoSpeed:
 		return fmt.Sprintf("has the speed %.4g", j.LeastSpeed)
+	case NoRest:
+		return "has, and gives its user, all else that it asks for"
 	}
 	return "is free in time"
 }

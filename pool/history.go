@@ -46,11 +46,15 @@ func (p *Policy) part(f *Fact) float64 {
 type History struct {
 	Facts   []Fact
 	Since   grid.Tick // the pool has watched since then
+	Gaps    []Gap     // but not in these
 	Offset  grid.Tick // of the owner's clock from UTC
 	Speed   float64   // of the computer with all of its processor, relative to the reference
 	Window  grid.Tick // how far back is looked
 	Presume float64   // H of hours of which nothing was seen, as a part of the speed
 }
+
+// Gap is an interval in which the pool did not watch: nothing is known of the computer.
+type Gap struct{ From, To grid.Tick }
 
 // hours is how many there are in a week.
 const hours = int(Week / grid.Hour)
@@ -109,6 +113,9 @@ func (h *History) cells(now grid.Tick, p *Policy) []cell {
 	cells := make([]cell, hours)
 	from := max(h.Since, now-h.Window)
 	each(from, now, h.Offset, func(hour int, span grid.Tick) { cells[hour].seen += float64(span) })
+	for _, g := range h.Gaps {
+		each(max(g.From, from), min(g.To, now), h.Offset, func(hour int, span grid.Tick) { cells[hour].seen -= float64(span) })
+	}
 	quiet := grid.Tick(0) // until then the owner counts as being there
 	at := from
 	for i := range h.Facts {

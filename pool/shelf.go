@@ -22,6 +22,7 @@ type shelf struct {
 	order     []int
 	peaks     []float64   // the highest peak up to there
 	free      []grid.Tick // by computer
+	lanes     []*lanes    // by computer; nil of one that runs a job at a time
 }
 
 func newShelf(now grid.Tick, r *Rule, computers []Computer) *shelf {
@@ -29,6 +30,12 @@ func newShelf(now grid.Tick, r *Rule, computers []Computer) *shelf {
 	s := &shelf{rule: r, now: now, computers: computers, order: make([]int, n), peaks: make([]float64, n), free: make([]grid.Tick, n)}
 	for i := range computers {
 		s.order[i], s.free[i] = i, max(now, computers[i].Free)
+		if computers[i].Lanes != nil {
+			if s.lanes == nil {
+				s.lanes = make([]*lanes, n)
+			}
+			s.lanes[i] = newLanes(now, &computers[i])
+		}
 	}
 	slices.SortFunc(s.order, func(a, b int) int {
 		x, y := &computers[a], &computers[b]
@@ -58,11 +65,12 @@ func (s *shelf) find(j *Job, present bool) (Place, bool) {
 	for at := sort.SearchFloat64s(s.peaks, j.need(s.now)); at < len(s.order); at++ {
 		i := s.order[at]
 		c := &s.computers[i]
-		if present && s.free[i] > s.now || !reaches(c, s.free[i], j) || c.Lacks(j) != "" {
+		start := s.start(i, j)
+		if present && start > s.now || !reaches(c, start, j) || c.Lacks(j) != "" {
 			continue
 		}
-		if end, ok := s.rule.ends(c, j, s.free[i]); ok {
-			return Place{i, s.free[i], end}, true
+		if end, ok := s.rule.ends(c, j, start); ok {
+			return Place{i, start, end}, true
 		}
 	}
 	return Place{}, false
@@ -86,11 +94,12 @@ func (s *shelf) soonest(j *Job, present bool) Place {
 		if s.rule.Fit == BestFit && c.Dedicated && best.End < Never && !s.computers[best.Computer].Dedicated {
 			break
 		}
-		if present && s.free[i] > s.now || c.Lacks(j) != "" {
+		start := s.start(i, j)
+		if present && start > s.now || c.Lacks(j) != "" {
 			continue
 		}
-		if end := c.Forecast.End(s.free[i], work); end < safe {
-			best, safe = Place{i, s.free[i], c.Forecast.End(s.free[i], j.Work)}, end
+		if end := c.Forecast.End(start, work); end < safe {
+			best, safe = Place{i, start, c.Forecast.End(start, j.Work)}, end
 		}
 	}
 	return best
