@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
 
 	"gbroker/grid"
 	"gbroker/pbs/pool"
+	desks "gbroker/pool"
 )
 
 // PoolConfig is how a pool of shared desktops is served.
@@ -20,6 +22,11 @@ type PoolConfig struct {
 	// Interval is how often a computer reports, Silence after how long without a word its jobs count as cut
 	// off; 0 is the pool's own.
 	Interval, Silence time.Duration
+	// Rule says which job with a deadline goes first to which computer, Presume is the part of a computer that a job is presumed to have
+	// in hours of which nothing was seen yet; 0 is the pool's own.
+	Rule    desks.Rule
+	Margin  float64
+	Presume float64
 }
 
 func poolFields(d *document, c *Config) []field {
@@ -27,7 +34,13 @@ func poolFields(d *document, c *Config) []field {
 	span := func(name string, to *time.Duration, least, most time.Duration) func(ast.Node) {
 		return func(n ast.Node) { parsed(d, n, "batch."+name, to, within(least, most, spanText, ParseSpan)) }
 	}
+	part := func(name string, to *float64, least, most float64) func(ast.Node) {
+		return func(n ast.Node) { parsed(d, n, "batch."+name, to, within(least, most, partText, readPart)) }
+	}
 	fields := []field{
+		{name: "rule", read: func(n ast.Node) { parsed(d, n, "batch.rule", &p.Rule, readRule) }},
+		{name: "margin", read: part("margin", &p.Margin, 0, 10)},
+		{name: "presume", read: part("presume", &p.Presume, 0.01, 1)},
 		{name: "listen", read: func(n ast.Node) { parsed(d, n, "batch.listen", &p.Listen, readHostPort) }},
 		{name: "address", read: func(n ast.Node) { parsed(d, n, "batch.address", &p.Address, readHostPort) }},
 		{name: "interval", read: span("interval", &p.Interval, time.Second, time.Hour)},
@@ -41,6 +54,25 @@ func poolFields(d *document, c *Config) []field {
 
 // defaultListen is where the agents of a pool call that names no other place.
 const defaultListen = "0.0.0.0:4050"
+
+// readRule reads the rule for jobs with deadlines: those that give each the weakest computer that ends it in time.
+func readRule(s string) (desks.Rule, error) {
+	r, err := desks.ParseRule(s)
+	if err != nil || r.Fit != desks.BestFit {
+		return r, fmt.Errorf("%q is no rule for deadlines: write edf, slack or best", s)
+	}
+	return r, nil
+}
+
+func readPart(s string) (float64, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s is no number: write it as 0.5", clip(s))
+	}
+	return v, nil
+}
+
+func partText(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 func readHostPort(s string) (string, error) {
 	if _, _, err := net.SplitHostPort(s); err != nil {
@@ -65,7 +97,9 @@ func (c Config) pool(site grid.Site, spool string) pool.Config {
 	if p.Listen == "" {
 		p.Listen = defaultListen
 	}
+	p.Rule.Margin = p.Margin
 	return pool.Config{
+		Rule: p.Rule, Presume: p.Presume,
 		Site: site, Policy: c.Batch.Policy, Spool: spool, Listen: p.Listen, Address: p.Address, Interval: p.Interval, Silence: p.Silence,
 	}
 }

@@ -23,7 +23,7 @@
 //	                             system where jobs run on other nodes; the data folder stays on a local disk
 //	speed: NUMBER                above 0, at most 1000; 1 is the reference machine
 //	batch:
-//	  system: embedded|slurm|torque|openpbs
+//	  system: embedded|slurm|torque|openpbs|pool
 //	  policy: POLICY             fcfs, firstfit[:N], easy[:K[:ORDER]], easysjbf, cons-rebuild or
 //	                             cons-compress; left out: easy, or what the system says of itself. See [plan.ParsePolicy]
 //
@@ -47,6 +47,18 @@
 //	  reach: [SITE, …]           sites whose nodes and those of this one reach each other by TCP; left out: none
 //	  ports: FIRST-LAST          of which one is offered to the programs of a job over several sites; left
 //	                             out: 20000-29999
+//
+//	                             of a pool of desktops (system: pool):
+//	  listen: HOST:PORT          where the agents call; left out: 0.0.0.0:4050
+//	  address: HOST:PORT         how they call it, where that is not the same
+//	  interval: SPAN             how often each computer reports; left out: 30s
+//	  silence: SPAN              after how long without a word a job counts as cut off; left out: 10m
+//	  rule: edf|slack|best       which job with a deadline goes first to which computer; left out: edf
+//	  margin: NUMBER             a job is in time if it would be with so much more work, as a part of it; left out: 0
+//	  presume: NUMBER            the part of a computer that a job is presumed to have in hours of which nothing is known yet,
+//	                             0.01 to 1; left out: 0.5
+//
+//	                             of the others again:
 //	  nodes_see_jobs: true|false whether the nodes see the folder of the jobs; left out: true
 //	  users: USERS               left out: all jobs run under the daemon's own account
 //	  as: sudo|root              how other accounts are taken on; left out: root if the daemon is

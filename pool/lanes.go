@@ -21,8 +21,8 @@ func newLanes(now grid.Tick, c *Computer) *lanes {
 	return l
 }
 
-// width is how many lanes of a computer a job takes: one for each core, and as many as have the memory that it asks for.
-func (c *Computer) width(j *Job) int {
+// Width is how many lanes of a computer a job takes: one for each core, and as many as have the memory that it asks for.
+func (c *Computer) Width(j *Job) int {
 	all := len(c.Lanes)
 	if j.Whole {
 		return all
@@ -59,7 +59,7 @@ func (s *shelf) start(i int, j *Job) grid.Tick {
 	if all := len(l.free); l.tenant != j.User {
 		return l.free[all-1]
 	}
-	return l.free[s.computers[i].width(j)-1]
+	return l.free[s.computers[i].Width(j)-1]
 }
 
 // take puts a job onto a computer of the plan, from its start there to an end.
@@ -72,7 +72,7 @@ func (s *shelf) take(i int, j *Job, end grid.Tick) {
 	l.tenant = j.User
 	for k := range l.free {
 		l.free[k] = max(l.free[k], start) // what was free before is of no use any more
-		if k < s.computers[i].width(j) {
+		if k < s.computers[i].Width(j) {
 			l.free[k] = max(start, end)
 		}
 	}

@@ -131,6 +131,6 @@ func (s *settings) computer(dir string) line.Computer {
 	}
 	return line.Computer{
 		Architecture: architectures[runtime.GOARCH], System: system, Cores: s.cores, Memory: s.memory, Disk: s.disk, Speed: s.speed,
-		Users: s.users, Properties: s.properties, Network: s.network, Dedicated: s.dedicated,
+		Users: s.users, Properties: s.properties, Network: s.network, Dedicated: s.dedicated, Policy: s.rules.Policy(time.Now()),
 	}
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gbroker/daemon"
+	"gbroker/grid"
 	"gbroker/internal/cli"
 	"gbroker/pbs/pool"
 )
@@ -16,16 +19,17 @@ import (
 func poolCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pool",
-		Short: "Invite, list and remove the computers of a pool of desktops",
+		Short: "Invite, list, foresee and remove the computers of a pool of desktops",
 		Long: `A pool of desktops (batch.system: pool) has computers that stay their owners'. Each
 joins with a code that is good once. A running daemon takes up all that these
 commands do at once.`,
 		Example: `  gbroker pool invite --config FILE      prints a code; at the computer: gbroker-agent join --dir DIR CODE
   gbroker pool list --config FILE
+  gbroker pool forecast --config FILE desk17
   gbroker pool remove --config FILE desk17`,
 	}
 	file := configFlag(cmd)
-	cmd.AddCommand(poolInvite(file), poolList(file), poolRemove(file))
+	cmd.AddCommand(poolInvite(file), poolList(file), poolForecast(file), poolRemove(file))
 	return cmd
 }
 
@@ -64,9 +68,13 @@ func poolInvite(file *string) *cobra.Command {
 
 func poolList(file *string) *cobra.Command {
 	return &cobra.Command{
-		Use:     "list --config FILE",
-		Short:   "List the computers that have joined, and what they have",
-		Long:    `list tells what each computer said of itself. Whether it takes jobs now, "gbroker batch snapshot" tells.`,
+		Use:   "list --config FILE",
+		Short: "List the computers that have joined, and what they have",
+		Long: `list tells what each computer said of itself, and what a job on one of its cores may
+expect beside a computer that is the reference and has no owner: H is the part of the
+reference that it would have in the present hour, DAY and WEEK are means of the next
+day and week, SEEN is how long the pool watched the computer in the last four weeks.
+Whether it takes jobs now, "gbroker batch snapshot" tells.`,
 		Example: `  gbroker pool list --config FILE`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,22 +82,81 @@ func poolList(file *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := pool.List(c.Spool)
+			list, err := pool.List(c)
 			if err != nil {
 				return err
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "NAME\tCORES\tMEMORY\tSPEED\tARCHITECTURE\tSYSTEM\tUSERS")
+			fmt.Fprintln(w, "NAME\tCORES\tMEMORY\tSPEED\tH\tDAY\tWEEK\tSEEN\tARCHITECTURE\tSYSTEM\tUSERS")
 			for _, l := range list {
 				users := strings.Join(l.Users, ",")
 				if users == "" {
 					users = "all"
 				}
-				fmt.Fprintf(w, "%s\t%d\t%s\t%.2f\t%s\t%s\t%s\n", l.Name, l.Cores, daemon.FormatSize(l.Memory), l.Speed, l.Architecture, l.System, users)
+				now := grid.InstantOf(time.Now())
+				fmt.Fprintf(w, "%s\t%d\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f h\t%s\t%s\t%s\n", l.Name, l.Cores, daemon.FormatSize(l.Memory), l.Speed,
+					l.Forecast.At(now), mean(&l, now, grid.Day), mean(&l, now, 7*grid.Day), l.Seen.Seconds()/3600, l.Architecture, l.System, users)
 			}
 			return w.Flush()
 		},
 	}
+}
+
+// mean is H on average from now on.
+func mean(l *pool.Listed, now, span grid.Tick) float64 {
+	return l.Forecast.Done(now, now+span) / span.Seconds()
+}
+
+func poolForecast(file *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "forecast --config FILE NAME",
+		Short: "Say what is expected of a computer in each hour of the week",
+		Long: `forecast prints H for each hour of the week, by the clock of the computer's owner: the
+part of the reference processor that a job on one core may expect under the policy of
+the owner. It is learned from the last four weeks.`,
+		Example: `  gbroker pool forecast --config FILE desk17`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := ofPool(*file)
+			if err != nil {
+				return err
+			}
+			list, err := pool.List(c)
+			if err != nil {
+				return err
+			}
+			at := slices.IndexFunc(list, func(l pool.Listed) bool { return l.Name == args[0] })
+			if at < 0 {
+				return fmt.Errorf("%w: no computer %q has joined", grid.ErrNotFound, args[0])
+			}
+			return writeForecast(cmd.OutOrStdout(), &list[at], grid.InstantOf(time.Now()))
+		},
+	}
+}
+
+// writeForecast writes a line for each day from today on, a number for each hour.
+func writeForecast(out io.Writer, l *pool.Listed, now grid.Tick) error {
+	w := tabwriter.NewWriter(out, 0, 0, 1, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "hour\t")
+	for hour := range 24 {
+		fmt.Fprintf(w, "%d\t", hour)
+	}
+	fmt.Fprintln(w)
+	offset := grid.Tick(l.Policy.Offset)
+	today := (now+offset)/grid.Day*grid.Day - offset
+	for day := range grid.Tick(7) {
+		begin := today + day*grid.Day
+		fmt.Fprintf(w, "%s\t", (begin + offset).Time().UTC().Format("Mon"))
+		for hour := range grid.Tick(24) {
+			at := begin + hour*grid.Hour
+			if at < now { // the same hour of the week to come
+				at += 7 * grid.Day
+			}
+			fmt.Fprintf(w, "%.2f\t", l.Forecast.Done(at, at+grid.Hour)/3600)
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
 }
 
 func poolRemove(file *string) *cobra.Command {

@@ -48,6 +48,9 @@ func (s *System) submit(sub grid.Submission) (grid.LocalID, error) {
 	if err := s.refuse(e); err != nil {
 		return "", err
 	}
+	if err := s.late(e); err != nil {
+		return "", err
+	}
 	if len(s.known) >= s.config.MaxQueue {
 		return "", fmt.Errorf("%w: the queue holds %d jobs already", grid.ErrUnavailable, len(s.known))
 	}
@@ -116,6 +119,7 @@ func (s *System) specify(sub grid.Submission) record {
 	r := record{
 		Assignment: a, Work: sub.Work, Control: sub.Control, Expected: max(sub.Expected, 0), Age: sub.Age, Arrived: control.Now(),
 		Sequence: s.sequence, Demand: sub.Job.Demand, Queue: sub.Job.Queue, Deadline: sub.Job.Terms.Deadline, Rerunnable: sub.Job.Rerunnable,
+		Walltime: sub.Job.Walltime, Priority: int32(sub.Job.Terms.Priority),
 	}
 	piece := (&entry{record: r}).whole().Chunks[0]
 	r.Assignment.Processes, r.Assignment.Cores, r.Assignment.Memory = piece.Processes, piece.Cores, piece.Memory

@@ -18,7 +18,8 @@ func (s *System) pass() {
 	if len(s.queue) == 0 {
 		return
 	}
-	ready := slices.DeleteFunc(slices.Clone(s.queue), func(e *entry) bool { return e.killed })
+	late := s.passDeadlines()
+	ready := slices.DeleteFunc(slices.Clone(s.queue), func(e *entry) bool { return e.killed || e.Deadline != 0 && !late[e] })
 	shot := s.snapshot(ready)
 	computers := s.sorted()
 	for _, p := range plan.Pass(shot) {

@@ -11,8 +11,11 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/pbs/control"
 	"gbroker/pbs/pool/line"
+	"gbroker/pbs/pool/tape"
 	"gbroker/plan"
+	desks "gbroker/pool"
 
 	"go.uber.org/zap"
 )
@@ -26,15 +29,18 @@ type computer struct {
 	seen       time.Time // its last word, or when the pool was opened
 	status     line.Status
 	jobs       map[string]*entry
-	version    uint64        // of its orders
-	news       chan struct{} // closed when the orders change
+	tallies    tallies        // of what was seen of it
+	forecast   desks.Forecast // of one of its cores
+	learned    grid.Tick      // when that was made
+	version    uint64         // of its orders
+	news       chan struct{}  // closed when the orders change
 }
 
 // computerOf is the computer of a name, which need not have said anything yet; s.mu is held.
 func (s *System) computerOf(name string) *computer {
 	c := s.computers[name]
 	if c == nil {
-		c = &computer{name: name, seen: time.Now(), jobs: map[string]*entry{}, news: make(chan struct{})}
+		c = &computer{name: name, seen: time.Now(), jobs: map[string]*entry{}, news: make(chan struct{}), tallies: tallies{next: tape.Number(control.Now())}}
 		s.computers[name] = c
 	}
 	return c
@@ -94,13 +100,13 @@ func (s *System) computerFile(name string) string {
 	return filepath.Join(s.config.Spool, "computers", name+recordSuffix)
 }
 
-func (s *System) saveComputer(c *computer) error {
-	data, err := json.Marshal(&c.facts)
+func (s *System) saveComputer(name string, facts *line.Computer) error {
+	data, err := json.Marshal(facts)
 	if err == nil {
-		err = line.WriteFile(s.computerFile(c.name), data)
+		err = line.WriteFile(s.computerFile(name), data)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: keeping what computer %s is: %w", grid.ErrUnavailable, c.name, err)
+		return fmt.Errorf("%w: keeping what computer %s is: %w", grid.ErrUnavailable, name, err)
 	}
 	return nil
 }
@@ -111,6 +117,7 @@ func (s *System) loadComputers() error {
 	if err != nil {
 		return fmt.Errorf("reading the computers of the pool: %w", err)
 	}
+	now := control.Now()
 	for _, n := range names {
 		name, is := strings.CutSuffix(n.Name(), recordSuffix)
 		if !is || grid.CheckName(name) != nil {
@@ -129,19 +136,24 @@ func (s *System) loadComputers() error {
 			continue
 		}
 		c := s.computerOf(name)
-		c.facts, c.registered = facts, true
+		c.facts, c.registered, c.learned = facts, true, now
+		c.forecast = s.foresee(name, &facts, now)
 	}
 	return nil
 }
 
-// Listed is a computer with its name.
+// Listed is a computer with its name, and what is expected of one of its cores.
 type Listed struct {
 	Name string
 	line.Computer
+	Forecast desks.Forecast
+	Seen     grid.Tick // of the last four weeks, how long the pool watched it
 }
 
-// List gives the computers that are registered with the pool of a spool. It may be called while the pool runs.
-func List(spool string) (list []Listed, err error) {
+// List gives the computers that are registered with a pool. It may be called while the pool runs.
+func List(config Config) (list []Listed, err error) {
+	config = config.withDefaults()
+	spool, now := config.Spool, control.Now()
 	names, err := os.ReadDir(filepath.Join(spool, "computers"))
 	if err != nil {
 		return nil, fmt.Errorf("reading the computers of the pool: %w", err)
@@ -158,6 +170,9 @@ func List(spool string) (list []Listed, err error) {
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading computer %s of the pool: %w", name, err)
+		}
+		if l.Forecast, l.Seen, err = foresee(filepath.Join(spool, tapesFolder, name), &l.Computer, config.Presume, now); err != nil {
+			return nil, err
 		}
 		list = append(list, l)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/plan"
+	desks "gbroker/pool"
 
 	"go.uber.org/zap"
 )
@@ -30,6 +31,11 @@ type Config struct {
 	Silence time.Duration
 	// Grace is what a program gets between SIGTERM and SIGKILL; 0 is 5 s.
 	Grace time.Duration
+	// Rule says which job with a deadline goes first to which computer; the zero value is desks.EDF.
+	Rule desks.Rule
+	// Presume is which part of a computer a job is presumed to have in hours of which nothing is known yet, from
+	// above 0 to 1; 0 is a half. Of a computer that has no owner it is all.
+	Presume float64
 	// MaxQueue bounds the jobs that wait or run; more are refused. 0 is 20,000.
 	MaxQueue int
 	// Changed is called, from any goroutine, whenever the progress of an attempt may have changed.
@@ -51,6 +57,13 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Grace == 0 {
 		c.Grace = 5 * time.Second
+	}
+	if margin := c.Rule.Margin; c.Rule == (desks.Rule{Margin: margin}) {
+		c.Rule = desks.EDF
+		c.Rule.Margin = margin
+	}
+	if c.Presume == 0 {
+		c.Presume = 0.5
 	}
 	if c.MaxQueue == 0 {
 		c.MaxQueue = 20_000
@@ -75,6 +88,9 @@ func (c Config) Validate() error {
 	if c.Interval < 0 || c.Interval > time.Hour || c.Hold > time.Hour || c.Silence < 0 || c.Grace < 0 || c.MaxQueue < 0 {
 		return fmt.Errorf("%w: interval %v and hold %v must be at most an hour; silence %v, grace %v and max queue %d not negative",
 			grid.ErrInvalid, c.Interval, c.Hold, c.Silence, c.Grace, c.MaxQueue)
+	}
+	if !(c.Presume >= 0 && c.Presume <= 1) || !(c.Rule.Margin >= 0) {
+		return fmt.Errorf("%w: presume %v must be from 0 to 1, and the margin %v not negative", grid.ErrInvalid, c.Presume, c.Rule.Margin)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func (s *System) grant(c *computer, tag, stint string) (line.Granted, error) {
 	if err != nil || held.Holder != control.Supervisor {
 		return line.Granted{Why: "it was withdrawn"}, err
 	}
-	g := control.Grant{At: control.Now(), Computer: c.name, Stint: stint, Count: count, Work: e.Work, Limit: grid.Tick(e.Assignment.Limit), Rerunnable: e.Rerunnable}
+	g := control.Grant{At: control.Now(), Computer: c.name, Stint: stint, Count: count, Work: e.Work, Limit: e.limitOn(c), Rerunnable: e.Rerunnable}
 	if err := control.WriteGrant(e.Control, e.id, g); err != nil {
 		return line.Granted{}, err
 	}

@@ -78,6 +78,16 @@ func (s *site) until(what string, is func() bool) {
 // submit hands in a script.
 func (s *site) submit(script string, change func(*grid.Submission)) grid.Submission {
 	s.Helper()
+	j := s.draft(script, change)
+	if _, err := s.Submit(s.Context(), j); err != nil {
+		s.Fatal(err)
+	}
+	return j
+}
+
+// draft is a script with its folders, to be handed in.
+func (s *site) draft(script string, change func(*grid.Submission)) grid.Submission {
+	s.Helper()
 	id := grid.NewJobID("here", fmt.Sprintf("%026d", time.Now().UnixNano()))
 	dir := s.TempDir()
 	j := grid.Submission{
@@ -95,9 +105,6 @@ func (s *site) submit(script string, change func(*grid.Submission)) grid.Submiss
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			s.Fatal(err)
 		}
-	}
-	if _, err := s.Submit(s.Context(), j); err != nil {
-		s.Fatal(err)
 	}
 	return j
 }

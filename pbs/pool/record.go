@@ -23,6 +23,8 @@ type record struct {
 	Assignment    line.Assignment
 	Work, Control string
 	Expected, Age grid.Tick
+	Walltime      grid.Tick // asked for, on the reference; 0: the limit
+	Priority      int32
 	Arrived       grid.Tick
 	Sequence      uint64
 	Demand        grid.Demand
@@ -40,6 +42,7 @@ type entry struct {
 	computer *computer // whose it is; nil of one that waits
 	stint    string    // of the computer's hold, once that has the start token
 	count    int       // computers that had the token
+	foreseen grid.Tick // when it is to end, as was foreseen when its program was started
 	started  grid.Tick // when it was assigned, then when its program was started
 	killed   bool      // its end is wanted
 	report   line.Report

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/pbs/control"
 	"gbroker/pbs/pool/line"
 
 	"go.uber.org/zap"
@@ -21,12 +22,18 @@ func (s *System) register(name string, r line.Register) error {
 	if err := r.Computer.Check(); err != nil {
 		return err
 	}
+	if err := s.saveComputer(name, &r.Computer); err != nil {
+		return err
+	}
+	now := control.Now()
+	forecast := s.foresee(name, &r.Computer, now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.computerOf(name)
 	c.facts, c.registered, c.seen = r.Computer, true, time.Now()
+	c.forecast, c.learned = forecast, now
 	s.kick()
-	return s.saveComputer(c)
+	return nil
 }
 
 // connect begins a session: what the computer does not hold of what it was given is lost.
@@ -117,6 +124,7 @@ func (s *System) note(name string, r line.Status) (lost []*entry, err error) {
 			}
 		}
 	}
+	c.tallies.book(control.Now(), r.Seen, grid.Span(s.absent()))
 	r.Jobs = nil // they are with the entries
 	c.status = r
 	if len(s.queue) > 0 {
@@ -131,7 +139,9 @@ func (s *System) orders(c *computer) line.Orders {
 	for _, e := range c.jobs {
 		job := line.Order{Tag: e.tag, Kill: e.killed}
 		if e.stint == "" && !e.killed { // said again until it asks for the token
-			job.Assignment = &e.Assignment
+			a := e.Assignment
+			a.Limit = int64(e.limitOn(c))
+			job.Assignment = &a
 		}
 		o.Jobs = append(o.Jobs, job)
 	}

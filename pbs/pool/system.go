@@ -35,6 +35,7 @@ type System struct {
 	queue     []*entry // waiting, in order
 	computers map[string]*computer
 	sequence  uint64
+	watching  grid.Tick // since when what computers do is seen
 }
 
 var (
@@ -52,7 +53,7 @@ func New(config Config) (*System, error) {
 		known: map[grid.AttemptID]*entry{}, byTag: map[string]*entry{}, computers: map[string]*computer{},
 	}
 	s.log = s.config.Logger
-	for _, dir := range []string{s.jobs, filepath.Join(config.Spool, "computers"), filepath.Join(config.Spool, codesFolder), filepath.Join(config.Spool, namesFolder)} {
+	for _, dir := range []string{s.jobs, filepath.Join(config.Spool, "computers"), filepath.Join(config.Spool, codesFolder), filepath.Join(config.Spool, namesFolder), filepath.Join(config.Spool, tapesFolder)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("making the spool of the pool: %w", err)
 		}
@@ -73,6 +74,10 @@ func (s *System) Run(ctx context.Context) error {
 	server := s.server(ctx)
 	served := make(chan error, 1)
 	go func() { served <- server.ServeTLS(listener, "", "") }()
+	watching, stop := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() { defer close(watched); s.watch(watching) }()
+	defer func() { stop(); <-watched }()
 	s.kick()
 	tick := time.NewTicker(max(s.config.Interval/2, 100*time.Millisecond))
 	defer tick.Stop()
@@ -131,7 +136,7 @@ func (s *System) snapshot(queue []*entry) plan.Snapshot {
 	for i, c := range computers {
 		for _, e := range c.jobs {
 			shot.Running = append(shot.Running, plan.Running{
-				Job: e.id.Job, Shares: []plan.Share{e.share(i)}, Start: e.started, End: e.started + grid.Tick(e.Assignment.Limit),
+				Job: e.id.Job, Shares: []plan.Share{e.share(i)}, Start: e.started, End: e.started + e.limitOn(c),
 			})
 		}
 	}

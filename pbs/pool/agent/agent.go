@@ -41,7 +41,8 @@ type Agent struct {
 	over  atomic.Bool
 	lives sync.WaitGroup
 
-	tenants tenants
+	tenants    tenants
+	registered bool // by this process; of serve alone
 
 	obeying sync.Mutex
 	mu      sync.Mutex

@@ -19,7 +19,9 @@ type Sight struct {
 	Active bool   // the owner is at work: nothing of the pool may run
 	Barred string // why no job may begin or go on now, in words: hours, battery, pause; "" is none
 	Paused bool   // that is the owner's own word
-	Idle   float64
+	// Battery tells that the computer has no other power.
+	Battery bool
+	Idle    float64 // part of the processors that nobody but jobs of the pool uses
 }
 
 // watcher keeps what the owner does.
@@ -27,13 +29,15 @@ type watcher struct {
 	owner Owner
 	mu    sync.Mutex
 	sight Sight
+	since time.Time // until when seen tells
+	seen  line.Seen // since the last report; its Idle is in milliseconds
 }
 
 // look is how often the owner is looked for: what runs is suspended within a second.
 const look = 200 * time.Millisecond
 
 func newWatcher(o Owner) *watcher {
-	w := &watcher{owner: o, sight: Sight{Idle: 1}}
+	w := &watcher{owner: o, sight: Sight{Idle: 1}, since: time.Now()}
 	if o != nil {
 		w.sight = o.Look(time.Now())
 	}
@@ -53,6 +57,7 @@ func (w *watcher) run(ctx context.Context, changed func(stopped bool)) {
 			before := w.active()
 			s := w.owner.Look(now)
 			w.mu.Lock()
+			w.book(now)
 			w.sight = s
 			w.mu.Unlock()
 			if after := w.active(); after != before {
@@ -62,6 +67,40 @@ func (w *watcher) run(ctx context.Context, changed func(stopped bool)) {
 			return
 		}
 	}
+}
+
+// book counts the time since it was last called as the last look showed it; w.mu is held. A computer that slept saw nothing.
+func (w *watcher) book(now time.Time) {
+	span := now.Sub(w.since)
+	w.since = now
+	if w.owner != nil && span > stale || span < 0 {
+		return
+	}
+	ms := span.Milliseconds()
+	w.since = now.Add(time.Duration(ms)*time.Millisecond - span) // the rest of a millisecond counts next time
+	w.seen.Span += ms
+	switch {
+	case w.sight.Active || w.sight.Paused:
+		w.seen.Active += ms
+		return
+	case w.sight.Battery:
+		w.seen.Battery += ms
+	}
+	w.seen.Idle += w.sight.Idle * float64(ms)
+}
+
+// stale is after how long a look tells nothing of the time that has passed.
+const stale = 10 * look
+
+// report gives what was seen since it was last called.
+func (w *watcher) report() line.Seen {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.book(time.Now())
+	s := w.seen
+	w.seen = line.Seen{}
+	s.Idle = min(max(s.Idle/max(1, float64(s.Span-s.Active)), 0), 1)
+	return s
 }
 
 // active tells that nothing may run.

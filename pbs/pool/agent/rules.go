@@ -27,8 +27,10 @@ type Senses interface {
 	Touched() (count uint64, ok bool)
 	// Idle tells that the desktop says that nobody is there.
 	Idle() (idle, ok bool)
-	// Load is the number of processes of others that want to run, for each core.
+	// Load is the number of processes that want to run, jobs of the pool too, for each core.
 	Load() float64
+	// Spare is the part of the processors that nobody but jobs of the pool used since it was last asked.
+	Spare() (part float64, ok bool)
 	// OnBattery tells that there is no other power.
 	OnBattery() bool
 }
@@ -56,29 +58,46 @@ func (d *Desk) Look(now time.Time) Sight {
 	if idle, ok := d.Senses.Idle(); ok && !idle {
 		d.last = now
 	}
-	load := d.Senses.Load()
-	if d.Rules.Load > 0 && load > d.Rules.Load {
+	if d.Rules.Load > 0 && d.Senses.Load() > d.Rules.Load {
 		d.last = now
 	}
-	s.Idle = max(0, min(1, 1-load))
+	if part, ok := d.Senses.Spare(); ok {
+		s.Idle = max(0, min(1, part))
+	}
+	s.Battery = d.Senses.OnBattery()
 	s.Active = !d.last.IsZero() && now.Sub(d.last) < d.Rules.Quiet
-	s.Barred = d.barred(now)
+	s.Barred = d.barred(now, s.Battery)
 	if _, err := os.Stat(d.Pause); !errors.Is(err, fs.ErrNotExist) {
 		s.Barred, s.Paused = "its owner said pause", true
 	}
 	return s
 }
 
-func (d *Desk) barred(now time.Time) string {
-	r, hour := d.Rules, now.Hour()
-	in := r.From == r.To || r.From < r.To && hour >= r.From && hour < r.To || r.From > r.To && (hour >= r.From || hour < r.To)
+func (d *Desk) barred(now time.Time, battery bool) string {
+	r := d.Rules
 	switch {
-	case !in:
+	case !r.in(now.Hour()):
 		return fmt.Sprintf("its owner gives the hours from %d to %d", r.From, r.To)
-	case !r.Battery && d.Senses.OnBattery():
+	case !r.Battery && battery:
 		return "it runs on battery"
 	}
 	return ""
+}
+
+func (r *Rules) in(hour int) bool {
+	return r.From == r.To || r.From < r.To && hour >= r.From && hour < r.To || r.From > r.To && (hour >= r.From || hour < r.To)
+}
+
+// Policy is what the pool is told of the rules, by the clock of this computer.
+func (r *Rules) Policy(now time.Time) line.Policy {
+	_, offset := now.Zone()
+	p := line.Policy{Battery: r.Battery, Offset: int64(offset) * 1000}
+	for hour := range 24 {
+		if r.in(hour) {
+			p.Hours |= 1 << hour
+		}
+	}
+	return p
 }
 
 // PauseFile is there while the owner of an agent's computer says pause.

@@ -34,6 +34,7 @@ func NewSenses() Senses { return noSenses{} }
 func (noSenses) Touched() (uint64, bool) { return 0, false }
 func (noSenses) Idle() (bool, bool)      { return false, true }
 func (noSenses) Load() float64           { return 1 }
+func (noSenses) Spare() (float64, bool)  { return 0, true }
 func (noSenses) OnBattery() bool         { return true }
 
 var born = time.Now()

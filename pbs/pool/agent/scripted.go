@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Scripted is an owner whose doings stand in a file: free, active or paused. Without the file nobody sits here.
+// Scripted is an owner whose doings stand in a file: free, active, battery or paused. Without the file nobody sits here.
 type Scripted string
 
 // Look reads the file.
@@ -18,6 +18,8 @@ func (s Scripted) Look(time.Time) Sight {
 	switch strings.TrimSpace(string(data)) {
 	case "active":
 		return Sight{Active: true}
+	case "battery":
+		return Sight{Barred: "it runs on battery", Battery: true, Idle: 1}
 	case "paused":
 		return Sight{Barred: "its owner said pause", Paused: true}
 	}

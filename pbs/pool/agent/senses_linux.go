@@ -14,12 +14,15 @@ import (
 
 // linuxSenses read /proc, /sys and what logind keeps in /run.
 type linuxSenses struct {
-	interrupts, loadavg, sessions, power string
+	interrupts, loadavg, sessions, power, stat string
+	spare, all                                 uint64 // processor time when Spare was last asked
 }
 
 // NewSenses are those of this computer.
 func NewSenses() Senses {
-	return &linuxSenses{"/proc/interrupts", "/proc/loadavg", "/run/systemd/sessions", "/sys/class/power_supply"}
+	return &linuxSenses{
+		interrupts: "/proc/interrupts", loadavg: "/proc/loadavg", sessions: "/run/systemd/sessions", power: "/sys/class/power_supply", stat: "/proc/stat",
+	}
 }
 
 // inputs are words by which a line of /proc/interrupts is of an input device.
@@ -87,6 +90,30 @@ func (l *linuxSenses) Load() float64 {
 		return 0
 	}
 	return n / float64(runtime.NumCPU())
+}
+
+// Spare counts what was idle, waited for a disk, or was used by who gives way to others, as jobs of the pool do.
+func (l *linuxSenses) Spare() (part float64, ok bool) {
+	data, err := os.ReadFile(l.stat)
+	if err != nil {
+		return 0, false
+	}
+	first, _, _ := strings.Cut(string(data), "\n")
+	var spare, all uint64
+	for i, f := range strings.Fields(first) {
+		if n, err := strconv.ParseUint(f, 10, 64); err == nil && i <= 8 { // what guests use is in user and nice already
+			all += n
+			if i == 2 || i == 4 || i == 5 { // nice, idle, iowait
+				spare += n
+			}
+		}
+	}
+	part = float64(spare-l.spare) / float64(all-l.all)
+	ok = all > l.all && l.all > 0 && spare >= l.spare
+	if all > l.all {
+		l.spare, l.all = spare, all
+	}
+	return part, ok
 }
 
 // OnBattery tells that a battery discharges.

@@ -42,13 +42,10 @@ func (a *Agent) serve(ctx, work context.Context) error {
 func (a *Agent) converse(ctx, work context.Context) error {
 	session := line.Nonce()
 	hello := line.Connect{Version: line.Version, Session: session, Jobs: a.reports()}
-	var orders line.Orders
-	err := a.client.ask(ctx, talkLimit, line.ConnectPath, hello, &orders)
-	if errors.Is(err, errBegin) {
-		err = a.client.ask(ctx, talkLimit, line.RegisterPath, line.Register{Version: line.Version, Computer: a.config.Computer}, &struct{}{})
-		if err == nil {
-			err = a.client.ask(ctx, talkLimit, line.ConnectPath, hello, &orders)
-		}
+	orders, err := a.connect(ctx, hello)
+	if errors.Is(err, errBegin) && a.registered {
+		a.registered = false // the pool has lost what it knew
+		orders, err = a.connect(ctx, hello)
 	}
 	if err == nil {
 		err = orders.Check()
@@ -73,6 +70,18 @@ func (a *Agent) converse(ctx, work context.Context) error {
 	return context.Cause(ctx)
 }
 
+// connect begins a session. An agent registers first when it was started: its owner may have changed what the computer gives.
+func (a *Agent) connect(ctx context.Context, hello line.Connect) (orders line.Orders, err error) {
+	if !a.registered {
+		what := line.Register{Version: line.Version, Computer: a.config.Computer}
+		if err := a.client.ask(ctx, talkLimit, line.RegisterPath, what, &struct{}{}); err != nil {
+			return orders, fmt.Errorf("registering: %w", err)
+		}
+		a.registered = true
+	}
+	return orders, a.client.ask(ctx, talkLimit, line.ConnectPath, hello, &orders)
+}
+
 // reports are what the pool is told of the jobs.
 func (a *Agent) reports() []line.Report {
 	list := []line.Report{}
@@ -85,7 +94,7 @@ func (a *Agent) reports() []line.Report {
 // report reports at the interval that the pool sets, and whenever there is news.
 func (a *Agent) report(ctx, work context.Context, session string) error {
 	for {
-		status := line.Status{Session: session, Jobs: a.reports(), Speed: a.config.Computer.Speed, Disk: a.config.Disk}
+		status := line.Status{Session: session, Jobs: a.reports(), Speed: a.config.Computer.Speed, Disk: a.config.Disk, Seen: a.owner.report()}
 		status.Availability, status.Why, status.Idle = a.owner.status()
 		var o line.Orders
 		if err := a.client.ask(ctx, talkLimit, line.ReportPath, status, &o); err != nil {

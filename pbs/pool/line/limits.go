@@ -72,6 +72,8 @@ func (c *Computer) Check() error {
 		return fmt.Errorf("%w: its speed is %v", ErrLimit, c.Speed)
 	case len(c.Architecture) > grid.MaxName || len(c.System) > grid.MaxName:
 		return fmt.Errorf("%w: its architecture is %.80q and its system %.80q", ErrLimit, c.Architecture, c.System)
+	case c.Policy.Hours >= 1<<24 || c.Policy.Offset < -int64(grid.Day) || c.Policy.Offset > int64(grid.Day):
+		return fmt.Errorf("%w: its hours are %x, and its clock is %d ms from UTC", ErrLimit, c.Policy.Hours, c.Policy.Offset)
 	case len(c.Users) > MaxJobs:
 		return fmt.Errorf("%w: it admits %d users", ErrLimit, len(c.Users))
 	}
@@ -99,6 +101,8 @@ func (s *Status) Check() error {
 	switch {
 	case !(s.Idle >= 0 && s.Idle <= 1) || !(s.Speed >= 0 && s.Speed <= MaxSpeed) || s.Disk < 0 || s.Disk > grid.MaxDisk:
 		return fmt.Errorf("%w: idle %v, speed %v, disk %d", ErrLimit, s.Idle, s.Speed, s.Disk)
+	case s.Seen.Active < 0 || s.Seen.Battery < 0 || s.Seen.Span > maxSpan || s.Seen.Battery > s.Seen.Span-s.Seen.Active || !(s.Seen.Idle >= 0 && s.Seen.Idle <= 1):
+		return fmt.Errorf("%w: it saw %+v", ErrLimit, s.Seen)
 	case len(s.Why) > MaxDetail:
 		return fmt.Errorf("%w: the reason has %d bytes", ErrLimit, len(s.Why))
 	}

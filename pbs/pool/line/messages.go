@@ -47,6 +47,14 @@ type Computer struct {
 	Users        []string         `json:"users,omitempty"` // whom the owner admits; none is everybody
 	Network      bool             `json:"network"`         // jobs that ask for it may use the network
 	Dedicated    bool             `json:"dedicated"`       // nobody sits at it
+	Policy       Policy           `json:"policy"`
+}
+
+// Policy is when the owner lets jobs run, and what the owner's clock shows.
+type Policy struct {
+	Hours   uint32 `json:"hours,omitempty"`   // a bit for each hour of the day, from 0; 0 is all of them
+	Battery bool   `json:"battery,omitempty"` // also on battery
+	Offset  int64  `json:"offset,omitempty"`  // milliseconds of the clock from UTC
 }
 
 // Connect begins a session.
@@ -75,7 +83,18 @@ type Status struct {
 	Idle         float64      `json:"idle"`          // part of the processor that a job would get now
 	Speed        float64      `json:"speed"`         // as last measured
 	Disk         int64        `json:"disk"`          // bytes that are free for jobs now
+	Seen         Seen         `json:"seen"`
 	Jobs         []Report     `json:"jobs"`
+}
+
+// Seen is what an agent saw of its computer since its report before, whatever the policy says: of Span, which ends now, the owner was there
+// or said pause for Active, and of the rest it ran on battery for Battery. Idle is the part of all processors that nobody but the
+// pool's jobs used in the rest, on average.
+type Seen struct {
+	Span    int64   `json:"span"` // milliseconds, as all of these
+	Active  int64   `json:"active"`
+	Battery int64   `json:"battery"`
+	Idle    float64 `json:"idle"`
 }
 
 // JobState is how far a job has come at the computer.
