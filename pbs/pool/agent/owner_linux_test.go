@@ -55,7 +55,9 @@ func TestWhatAWatcherSaw(t *testing.T) {
 		go w.run(t.Context(), func(bool) {})
 		time.Sleep(50*time.Second + 100*time.Millisecond) //house:allow sleep: virtual time
 		s := w.report()
-		near := func(got int64, want time.Duration) bool { return math.Abs(float64(got)-float64(want.Milliseconds())) < 500 }
+		near := func(got int64, want time.Duration) bool {
+			return math.Abs(float64(got)-float64(want.Milliseconds())) < 500
+		}
 		if !near(s.Span, 50*time.Second) || !near(s.Active, 10*time.Second) || !near(s.Battery, 20*time.Second) || math.Abs(s.Idle-0.75) > 0.02 {
 			t.Errorf("it saw %+v", s)
 		}
