@@ -72,7 +72,7 @@ func (c *estimator) looked(e Looked) {
 	}
 	c.answerSlots(b, o, s, nil)
 	c.search.ownAnswer(b, s)
-	c.search.whereHere(func(j *grid.Job) grid.Estimate {
+	c.search.whereHere(loadOf(s), func(j *grid.Job) grid.Estimate {
 		return c.withSpread(c.estimate(b, c.question(j, s.At), j.Reservation))
 	}, nil)
 }
@@ -90,7 +90,7 @@ func (c *estimator) unseen(asks []pendingEstimate, offers []pendingOffer, why *g
 	for _, o := range offers {
 		c.send(o.from, wire.Refuse{Handoff: o.offer.Handoff, Estimate: none})
 	}
-	c.search.whereHere(nil, why)
+	c.search.whereHere(grid.Load{}, nil, why)
 	c.search.noOwnAnswer(why)
 }
 

@@ -49,7 +49,7 @@ type estimator struct {
 		noPass()
 		ownAnswer(b *batch, s plan.Snapshot)
 		stir(s plan.Snapshot)
-		whereHere(estimate func(*grid.Job) grid.Estimate, missing *grid.Refusal)
+		whereHere(l grid.Load, estimate func(*grid.Job) grid.Estimate, missing *grid.Refusal)
 	}
 }
 

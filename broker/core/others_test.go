@@ -217,14 +217,16 @@ func (o *others) word(_ *job, m wire.ReportAck) wire.ReportAck { return m }
 
 func (o *others) hopsOf(_ *job) uint32 { return 0 }
 
-func (o *others) beginPass(_ plan.Snapshot, _ forecast)                      { o.did("beginPass") }
-func (o *others) extendRound()                                               { o.did("extendRound") }
-func (o *others) noOwnAnswer(_ *grid.Refusal)                                { o.did("noOwnAnswer") }
-func (o *others) noPass()                                                    { o.did("noPass") }
-func (o *others) ownAnswer(_ *batch, _ plan.Snapshot)                        { o.did("ownAnswer") }
-func (o *others) passSoon()                                                  { o.did("passSoon") }
-func (o *others) predicted(j *job)                                           { o.did("predicted %s", j.rec.Job.ID) }
-func (o *others) ready(j *job, why string)                                   { o.did("ready %s %v", j.rec.Job.ID, why) }
-func (o *others) stir(_ plan.Snapshot)                                       { o.did("stir") }
-func (o *others) undecide(j *job)                                            { o.did("undecide %s", j.rec.Job.ID) }
-func (o *others) whereHere(_ func(*grid.Job) grid.Estimate, _ *grid.Refusal) { o.did("whereHere") }
+func (o *others) beginPass(_ plan.Snapshot, _ forecast) { o.did("beginPass") }
+func (o *others) extendRound()                          { o.did("extendRound") }
+func (o *others) noOwnAnswer(_ *grid.Refusal)           { o.did("noOwnAnswer") }
+func (o *others) noPass()                               { o.did("noPass") }
+func (o *others) ownAnswer(_ *batch, _ plan.Snapshot)   { o.did("ownAnswer") }
+func (o *others) passSoon()                             { o.did("passSoon") }
+func (o *others) predicted(j *job)                      { o.did("predicted %s", j.rec.Job.ID) }
+func (o *others) ready(j *job, why string)              { o.did("ready %s %v", j.rec.Job.ID, why) }
+func (o *others) stir(_ plan.Snapshot)                  { o.did("stir") }
+func (o *others) undecide(j *job)                       { o.did("undecide %s", j.rec.Job.ID) }
+func (o *others) whereHere(_ grid.Load, _ func(*grid.Job) grid.Estimate, _ *grid.Refusal) {
+	o.did("whereHere")
+}

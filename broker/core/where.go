@@ -108,15 +108,15 @@ func (c *search) whereOf(id uint64) *where {
 	return nil
 }
 
-// whereHere takes this site's own word: missing says why there is none.
-func (c *search) whereHere(estimate func(*grid.Job) grid.Estimate, missing *grid.Refusal) {
+// whereHere takes this site's own word, with its load: missing says why there is none.
+func (c *search) whereHere(l grid.Load, estimate func(*grid.Job) grid.Estimate, missing *grid.Refusal) {
 	for _, w := range append([]*where(nil), c.wheres...) {
 		own := w.round.replies[c.cfg.Self]
 		if own.answers != nil || own.missing != nil {
 			continue
 		}
 		if own.missing = missing; missing == nil {
-			own.answers = []grid.Estimate{estimate(&w.job.rec.Job)}
+			own.answers, own.site.Load = []grid.Estimate{estimate(&w.job.rec.Job)}, l
 		}
 		w.round.waiting--
 		if row := c.candidate(w.job, w.round, 0, c.cfg.Self); !w.all && (row.Refusal == nil || row.Refusal.MayPass()) {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -106,6 +107,33 @@ func TestWhereElse(t *testing.T) {
 		if len(c.search.wheres) != 0 {
 			t.Errorf("%s: %d are kept", name, len(c.search.wheres))
 		}
+	}
+}
+
+// What a dry run tells is what the search then decides by: site for site the same times, that of a nearly full site as well.
+func TestWhereTellsWhatIsDecided(t *testing.T) {
+	t.Parallel()
+	c, e, shot := wherever(1)
+	shot.Nodes[0].Cores = 10
+	shot.Running = []plan.Running{{End: grid.Hour, Shares: []plan.Share{{Node: 0, Cores: 9}}}}
+	words := map[grid.PeerID]grid.Estimate{"a": {Wait: 5}, "b": {Wait: 700}}
+	e.All = true
+	asked := c.Step(100_000, e)
+	asked = append(asked, c.Step(100_000, Looked{Snapshot: shot})...)
+	told := decided(replied(c, asked, words))
+	handed := c.Step(100_000, Submit{Token: 1, Job: e.Job})
+	handed = append(handed, c.Step(100_000, Looked{Snapshot: shot})...)
+	var decided []grid.Decision
+	for _, e := range replied(c, handed, words) {
+		if s, saved := e.(Save); saved {
+			decided = append(decided, s.Change.Decisions...)
+		}
+	}
+	if told == nil || len(decided) != 1 {
+		t.Fatalf("told %+v, decided %+v", told, decided)
+	}
+	if told.Candidates[0].Crowded == 0 || !reflect.DeepEqual(told.Candidates, decided[0].Candidates) {
+		t.Errorf("told    %+v\ndecided %+v", told.Candidates, decided[0].Candidates)
 	}
 }
 
