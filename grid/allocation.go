@@ -75,7 +75,7 @@ type Allocation struct {
 	Last  int             // the highest number of a part so far
 	Start Tick            // of the round, by the home's clock
 	End   Tick
-	Go    Tick // when all had arrived
+	Go    Tick // when all had arrived, or when it was found that a lost branch of the journal may have said so
 	Begun Tick // when all had begun
 	Ended Tick // of the whole
 	// Next is when sites are asked (again); Fails counts the rounds that came to nothing since one had parts.

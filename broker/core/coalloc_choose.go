@@ -37,10 +37,8 @@ func (s *coallocation) plan(a *allocation) {
 	now := s.wholes.instant()
 	switch {
 	case r == nil || r.State != grid.Ready || r.CancelRequested:
-	case !r.Job.Rerunnable && slices.ContainsFunc(a.rec.Parts, func(p grid.AllocatedPart) bool { return p.Begun }):
-		if slices.ContainsFunc(a.rec.Parts, func(p grid.AllocatedPart) bool { return p.Made && p.Fate == 0 }) {
-			return // they are being ended: see clear
-		}
+	case a.awaits(r): // they are being ended: see clear
+	case !r.Job.Rerunnable && a.begun():
 		s.endWhole(a, ending{state: grid.Failed, why: "a part of an earlier round has begun, and the program may not run twice"})
 	case kept != notKept: // it is saved when that is over
 	case s.wholes.beforeRound(a.rec.Of) != open:
@@ -57,6 +55,9 @@ func (s *coallocation) plan(a *allocation) {
 func (s *coallocation) mayPlan(a *allocation) *grid.Record {
 	r, kept := s.wholes.whole(a.rec.Of)
 	if a.rec.State != grid.Planned || r == nil || r.State != grid.Ready || r.CancelRequested || kept != notKept || s.wholes.beforeRound(a.rec.Of) != open {
+		return nil
+	}
+	if a.awaits(r) || !r.Job.Rerunnable && a.begun() {
 		return nil
 	}
 	return r

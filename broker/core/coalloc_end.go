@@ -22,17 +22,14 @@ func (s *coallocation) giveUp(a *allocation) {
 	if whole == nil {
 		return
 	}
-	if a.rec.Go > 0 && !whole.Job.Rerunnable {
-		for _, p := range a.current() {
-			if p.Made && p.Fate == 0 {
-				s.wake(a, s.wholes.instant()+s.cfg.Rest)
-				return // what is left is cleared away meanwhile
-			}
-		}
-		if begun := slices.ContainsFunc(a.rec.Parts, func(p grid.AllocatedPart) bool { return p.Begun }); begun {
-			s.endWhole(a, ending{state: grid.Failed, why: "a part began without the others, and the program may not run twice: " + a.rec.Reason})
-			return
-		}
+	switch {
+	case a.rec.Go == 0 || whole.Job.Rerunnable:
+	case a.awaits(whole):
+		s.wake(a, s.wholes.instant()+s.cfg.Rest)
+		return // what is left is cleared away meanwhile
+	case a.begun():
+		s.endWhole(a, ending{state: grid.Failed, why: "a part began without the others, and the program may not run twice: " + a.rec.Reason})
+		return
 	}
 	why := a.rec.Reason
 	s.become(a, grid.Planned, why)

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"gbroker/grid"
@@ -12,7 +13,39 @@ import (
 // the file beside the journal do (traces.go, told.go). Each is a part of an earlier round then: it is ended, and what may
 // not run twice is over once one of them has begun.
 //
+// A round that this journal has before GO the lost branch may have told to go. So it counts as told: what is LOST of it
+// counts as begun, and what may not run twice waits until its parts have come to their ends ([coallocation.awaits]).
+//
 // Invariant: no number of a part is used again for which there may be a start token.
+
+// branchLost: there was a later branch of this journal, which may have said GO.
+func (s *coallocation) branchLost() {
+	for _, id := range slices.Sorted(maps.Keys(s.all)) {
+		a := s.all[id]
+		if a.rec.Go == 0 && len(a.rec.Parts) > 0 && a.rec.State != grid.Over && a.rec.State != grid.OneSite {
+			s.mayHaveGone(a)
+			s.save(a, "")
+			s.stale[id] = true
+		}
+	}
+}
+
+func (s *coallocation) mayHaveGone(a *allocation) {
+	if a.rec.Go == 0 {
+		a.rec.Go = s.wholes.instant()
+	}
+}
+
+// begun tells that a part has begun, or may have.
+func (a *allocation) begun() bool {
+	return slices.ContainsFunc(a.rec.Parts, func(p grid.AllocatedPart) bool { return p.Begun })
+}
+
+// awaits tells that parts which may have begun have not come to their ends, which what may not run twice waits for.
+func (a *allocation) awaits(whole *grid.Record) bool {
+	return !whole.Job.Rerunnable && (a.rec.Go > 0 || a.begun()) &&
+		slices.ContainsFunc(a.rec.Parts, func(p grid.AllocatedPart) bool { return p.Made && p.Fate == 0 })
+}
 
 // learn takes up parts that have records and are not known here: they are of an earlier round, or of this one, which the
 // journal has not come to make.
@@ -37,13 +70,16 @@ func (s *coallocation) learnPart(a *allocation, r *grid.Record) {
 		Demand: r.Job.Demand, Start: part.Start, End: part.Start + part.Grace + part.Limit, Limit: part.Limit,
 		Job: r.Job.ID, Made: true, Reservation: r.Job.Reservation, Asked: r.Job.Reservation != "",
 	}
-	if p.Round >= a.rec.Round {
-		a.rec.Round = p.Round
-		if a.rec.State.CanBecome(grid.GivingUp) {
-			s.abandon(a, "a later round is known than this journal has")
-		}
-		a.rec.Round++
+	whole, _ := s.wholes.whole(a.rec.Of)
+	later := p.Round >= a.rec.Round
+	beside := a.rec.State < grid.Going && whole != nil && !whole.Job.Rerunnable // what may not run twice
+	if (later || beside) && a.rec.State.CanBecome(grid.GivingUp) {
+		s.abandon(a, "a part of a round is known that this journal does not have")
 	}
+	if later {
+		a.rec.Round = p.Round + 1
+	}
+	s.mayHaveGone(a)
 	if p.Asked {
 		s.booked[p.Reservation] = a.rec.Of
 	}
@@ -54,6 +90,7 @@ func (s *coallocation) learnPart(a *allocation, r *grid.Record) {
 // learnMade: the part was made by the branch of the journal that is lost.
 func (s *coallocation) learnMade(a *allocation, p *grid.AllocatedPart) {
 	p.Made = true
+	s.mayHaveGone(a)
 	if p.Round == a.rec.Round && a.rec.State < grid.Staging && a.rec.State.CanBecome(grid.GivingUp) {
 		s.abandon(a, fmt.Sprintf("part %s is known again: this round has come further than this journal", p.Job))
 		return

@@ -47,7 +47,7 @@ func TestARoundThatWentFurther(t *testing.T) {
 		r := &grid.Record{Job: grid.Job{ID: p.Job, Part: &grid.Part{Of: theWhole, Round: 1}}, State: grid.Running, Run: grid.Run{Started: begun}}
 		c.f.records[p.Job] = r
 		c.m.saved(&r.Job)
-		if c.settled(); c.rec().State != grid.Planned {
+		if c.settled(); c.rec().State != grid.GivingUp {
 			t.Fatalf("begun at %d: %v", begun, c.rec().State)
 		}
 		r.State, r.End = grid.Killed, grid.Killed
@@ -116,5 +116,102 @@ func TestAPartThatOnlyTracesTellOf(t *testing.T) {
 	c.Step(1_000_003, Message{her, wire.Recounted{}})
 	if j := c.job(id); j == nil || j.rec.State != grid.Completed || end(c) != grid.Failed {
 		t.Errorf("a word beside the journal: the whole is %v", end(c))
+	}
+}
+
+// A round that the journal has before GO, as it was put back, may have been told to go by the branch that is lost. Its part was
+// with a member that has lost it too: it counts as begun, and the whole runs no second time.
+func TestALostBranchMayHaveSaidGo(t *testing.T) {
+	t.Parallel()
+	whole := wholeRecord()
+	id := partID(whole.Job.ID, 1)
+	at := grid.Epoch{Term: 1, Hop: 9}
+	for name, k := range map[string]struct {
+		state  grid.AllocationState
+		made   bool
+		record bool // the journal has the part at a site, which is forgotten at last
+	}{
+		"reserving":                {state: grid.Reserving},
+		"confirming":               {state: grid.Confirming},
+		"staging":                  {state: grid.Staging},
+		"staging, made, no record": {state: grid.Staging, made: true},
+		"staging, made":            {state: grid.Staging, made: true, record: true},
+		"gathering":                {state: grid.Gathering, made: true, record: true},
+	} {
+		p := grid.AllocatedPart{Round: 1, Site: "b", Peer: her, Processes: 1, Job: id, Made: k.made, Asked: true, Reservation: "r1", Demand: whole.Job.Demand, Limit: grid.Hour}
+		cfg := signer(me, "a")
+		cfg.Allocations = []grid.Allocation{{Of: whole.Job.ID, State: k.state, Round: 1, Last: 1, Start: 1_100_000, End: 9_000_000, Parts: []grid.AllocatedPart{p}}}
+		records := []grid.Record{whole}
+		if k.record {
+			j := whole.Job
+			j.ID, j.Coallocation, j.Rerunnable = id, nil, false
+			j.Part = &grid.Part{Of: whole.Job.ID, Round: 1, Sites: []grid.PartSite{{Name: "b", Processes: 1}}}
+			records = append(records, grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at}})
+		}
+		c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}}, records)
+		begin(c)
+		c.Step(1_000_000, PeerChanged{her, grid.Alive})
+		c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{whole.Job.ID}, All: true})
+		c.Step(1_000_002, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+		c.Step(1_000_003, Message{her, wire.Recounted{Traces: []wire.Trace{{Job: id, Epoch: at}}}})
+		if c.recovery.rolled != nil {
+			t.Fatalf("%s: it asks on", name)
+		}
+		asked := false
+		for now := grid.Tick(1_001_000); now < 2_000_000; now += 5 * grid.Second {
+			for _, m := range sentTo(c.Step(now, Tick{}), her) {
+				asked = asked || m.Kind() == wire.KindSlots
+			}
+		}
+		if asked {
+			t.Errorf("%s: it is planned again: %v", name, c.wholes.all[whole.Job.ID].rec)
+		}
+		if k.record {
+			c.Step(2_000_000, Forget{Token: 1, Site: her})
+		}
+		if s := c.job(whole.Job.ID).rec.State; s != grid.Failed {
+			t.Errorf("%s: the whole is %v, %v", name, s, c.wholes.all[whole.Job.ID].rec.State)
+		}
+	}
+}
+
+// A part of a round that the journal has lost is known again when the next round has come far: that is given up, unless the
+// program may run twice.
+func TestAPartOfALostRoundComesLate(t *testing.T) {
+	t.Parallel()
+	for _, twice := range []bool{false, true} {
+		c := newCoallocated(t, 0, func(j *grid.Job) { j.Rerunnable = twice })
+		c.rec().Round = 1
+		c.upTo(grid.Gathering)
+		r := &grid.Record{Job: grid.Job{ID: c.rec().PartID(7), Part: &grid.Part{Of: theWhole, Round: 1, Sites: []grid.PartSite{{Name: "bb", Processes: 4}}}}, State: grid.Running, Run: grid.Run{Started: 1}}
+		c.f.records[r.Job.ID], c.f.learnt = r, []*grid.Record{r}
+		c.m.saved(&r.Job)
+		c.settled()
+		if went := c.rec().State == grid.Gathering; went != twice {
+			t.Errorf("may run twice %t: %v", twice, c.rec().State)
+		}
+	}
+}
+
+// Of a round that the journal has lost a part is known again that has not come to its end: nothing is planned for what may
+// not run twice before it has, whoever else is planned; nor once it has begun.
+func TestNoRoundBesideAPartOfALostOne(t *testing.T) {
+	t.Parallel()
+	for _, begun := range []grid.Tick{0, 1} {
+		c := newCoallocated(t, 0, nil)
+		r := &grid.Record{Job: grid.Job{ID: c.rec().PartID(4), Part: &grid.Part{Of: theWhole, Round: 2, Sites: []grid.PartSite{{Name: "bb", Processes: 4}}}}, State: grid.Running, Run: grid.Run{Started: begun}}
+		c.f.records[r.Job.ID], c.f.learnt = r, []*grid.Record{r}
+		other := *c.f.records[theWhole]
+		other.Job.ID = "a.01ARZ3NDEKTSV4RRFFQ69G5FAW"
+		c.f.records[other.Job.ID] = &other
+		c.m.accepted(other.Job.ID)
+		if c.settled(); c.m.cycle == nil || c.m.cycle.has(theWhole) || !c.m.cycle.has(other.Job.ID) {
+			t.Errorf("begun at %d: planned are %+v", begun, c.m.cycle)
+		}
+		r.State, r.End = grid.Killed, grid.Killed
+		c.m.saved(&r.Job)
+		if c.settled(); c.f.records[theWhole].State.Terminal() != (begun > 0) {
+			t.Errorf("begun at %d: it is %v when the part has ended", begun, c.f.records[theWhole].State)
+		}
 	}
 }

@@ -23,7 +23,7 @@ func (s *coallocation) hear(a *allocation) {
 		r := s.wholes.part(p.Job)
 		switch {
 		case r == nil && p.Fate == 0:
-			p.Fate, p.Begun = grid.Lost, p.Begun || p.Round < a.rec.Round || a.rec.Go > 0
+			p.Fate, p.Begun = grid.Lost, true // a journal that was put back has lost it
 		case r == nil:
 		default:
 			s.hearPart(a, p, r)

@@ -87,6 +87,7 @@ func (c *recovery) rolledBack(how string, at grid.JournalID) {
 // second time, to an instant at which it was asking about the first.
 func (c *recovery) doubtAll() {
 	c.saveState()
+	c.wholes.branchLost()
 	for _, j := range c.sorted() {
 		if j.rec.Handoff.Phase == grid.Offering || j.rec.Handoff.Phase == grid.Withdrawing {
 			c.ownership.sendAbort(c.ownership.handoffID(j), "its journal was rolled back")
