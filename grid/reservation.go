@@ -144,6 +144,15 @@ type Place struct {
 	Start, End Tick
 }
 
+// Held is what there is to tell of it: while the batch system is asked to change it, it is where it was.
+func (r Reservation) Held() Reservation {
+	if r.Was != nil {
+		r.Nodes, r.Start, r.End, r.Cores, r.Price = r.Was.Nodes, r.Was.Start, r.Was.End, r.WasCores, r.WasPrice
+		r.Was, r.WasCores, r.WasPrice = nil, 0, 0
+	}
+	return r
+}
+
 // Place is where and when it is.
 func (r *Reservation) Place() Place { return Place{r.Nodes, r.Start, r.End} }
 

@@ -87,7 +87,9 @@ func (b *Book) Change(now grid.Tick, id grid.ReservationID, holder grid.PeerID, 
 		b.move(is, w.Place, w.Cores, w.Price)
 	}
 	is.Number, is.Details = w.Number, slices.Clone(w.Details)
-	is.Seq++
+	if is.Holding != grid.Changing { // else it is told of when the batch system has it
+		is.Seq++
+	}
 	b.changed[id] = true
 	if is.State != grid.Tentative && is.State != grid.Active {
 		is.For = w.For

@@ -24,6 +24,16 @@ func TestWhatIsSavedAndTold(t *testing.T) {
 	if r := get(b); r.Seq != is.Seq+1 || len(r.Details) != 1 || r.Holding != grid.Held {
 		t.Errorf("with details it is %+v", r)
 	}
+	at := is.Place()
+	at.End += grid.Second
+	seq := get(b).Seq
+	b.Change(span(62), "r", alice.Home, Wish{Number: 2, Place: at, Move: true})
+	if r := get(b); r.Seq != seq || r.Holding != grid.Changing {
+		t.Errorf("its new place is told before the batch system has it: %+v", r)
+	}
+	if b.Made(span(63), "r", at, nil); get(b).Seq != seq+1 {
+		t.Error("its new place is not told")
+	}
 	b = deep(grid.Tentative, func(r *grid.Reservation) { r.Until, r.Holding = span(90), grid.Making })
 	is = get(b)
 	other := is.Place()
@@ -34,7 +44,7 @@ func TestWhatIsSavedAndTold(t *testing.T) {
 	if b.Made(span(51), "r", is.Place(), nil); get(b).Seq != is.Seq+1 || get(b).Holding != grid.Held {
 		t.Errorf("made it is %+v", get(b))
 	}
-	seq := get(b).Seq
+	seq = get(b).Seq
 	if b.Made(span(52), "r", is.Place(), nil); get(b).Seq != seq {
 		t.Error("made again it is told again")
 	}
@@ -73,5 +83,21 @@ func TestWhatStays(t *testing.T) {
 	b.Pass(span(50) + DefaultKeep)
 	if _, known := b.Get("r"); known {
 		t.Error("it is remembered for ever")
+	}
+}
+
+// One that was being changed when it was saved without what it had: it keeps the cores and the price that it has, whatever the
+// batch system says.
+func TestAChangeThatWasSavedWithoutWhatItHad(t *testing.T) {
+	t.Parallel()
+	b := deep(grid.Confirmed, func(r *grid.Reservation) {
+		was := r.Place()
+		was.End += grid.Second
+		r.Cores, r.Price, r.Holding, r.Was = 8, 2.5, grid.Changing, &was
+	})
+	is := get(b)
+	b.Made(span(50), "r", is.Place(), &grid.Refusal{Kind: grid.Permanent, Reason: "no"})
+	if r := get(b); r.End != is.End+grid.Second || r.Cores != 8 || r.Price != 2.5 {
+		t.Errorf("it is %v with %d cores at %g", r.Place(), r.Cores, r.Price)
 	}
 }

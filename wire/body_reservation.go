@@ -29,6 +29,7 @@ type reservationBody struct {
 	Details   []variableBody `msgpack:"d,omitempty"`
 	Seq       uint64         `msgpack:"q,omitempty"`
 	Number    uint64         `msgpack:"m,omitempty"`
+	Changing  bool           `msgpack:"h,omitempty"`
 }
 
 // fromReservation tells of one that was given up before it was made that there is none.
@@ -40,7 +41,7 @@ func fromReservation(r grid.Reservation) reservationBody {
 		ID: string(r.ID), What: uint64(r.Kind), UserHome: string(r.Holder.Home), UserName: r.Holder.Name, For: string(r.For),
 		Nodes: fromNodes(r.Nodes), Cores: int64(r.Cores), Start: int64(r.Start), End: int64(r.End), Bandwidth: r.Bandwidth,
 		State: uint64(r.State), Reason: plain(r.Reason, MaxWhy), Until: int64(r.Until), Grace: int64(r.Grace), Came: int64(r.Came), Early: r.Early, Price: r.Price,
-		Details: fromDetails(r.Details), Seq: r.Seq, Number: r.Number,
+		Details: fromDetails(r.Details), Seq: r.Seq, Number: r.Number, Changing: r.Holding == grid.Changing,
 	}
 }
 
@@ -56,6 +57,9 @@ func (b reservationBody) reservation(c *check) grid.Reservation {
 		State: grid.ReservationState(min(b.State, math.MaxUint8)), Reason: c.word("reason", b.Reason, MaxWhy),
 		Until: c.wait("until", b.Until), Grace: c.reservedSpan("grace", b.Grace), Came: c.wait("came", b.Came), Early: b.Early, Price: c.price("price", b.Price),
 		Details: c.details("details", b.Details), Seq: b.Seq, Number: b.Number,
+	}
+	if b.Changing {
+		r.Holding = grid.Changing
 	}
 	if !r.State.Valid() {
 		c.fail("state", "%d is no state of a reservation", b.State)

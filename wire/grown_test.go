@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vmihailenco/msgpack/v5"
+
 	"gbroker/grid"
 )
 
@@ -112,8 +114,12 @@ func grown() map[string]Message {
 			m.What, m.Demand, m.Bandwidth = grid.DeliveryReserved, grid.Demand{}, 25_000_000
 			later["reserve-delivery"] = m
 		case Reserved:
+			changing := m.Reservation
+			changing.Holding = grid.Changing
 			m.Of, m.Reservation = KindConfirm, grid.Reservation{ID: "r1"}
 			later["reserved-none"] = m
+			m.Of, m.Reservation, m.Refusal = KindChange, changing, &grid.Refusal{Kind: grid.Temporary, Reason: "the batch system does not answer"}
+			later["reserved-changing"] = m
 		case Moved:
 			m.Version = hashOf(9)
 			later["moved-version"] = m
@@ -228,5 +234,36 @@ func TestNeedsOfJobs(t *testing.T) {
 				t.Errorf("%v with %s: %v", m.Kind(), feature, err)
 			}
 		}
+	}
+}
+
+// A site that knows neither Move nor Count, as it was released, reads a move as a change of all that it knows: so its holder says
+// for which job it is, and with which details.
+func TestAMoveForWhoKnowsNoMoves(t *testing.T) {
+	t.Parallel()
+	m := Change{ID: "r1", Number: 2, For: aJob, Start: 2_000_000, End: 2_600_000, Details: []grid.Variable{{Name: "port", Value: "7"}}, Move: true, Count: 3}
+	frame, err := Encode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := unwrap(frame)
+	if err != nil || len(e.needs) > 0 {
+		t.Fatalf("it needs %v, %v", e.needs, err)
+	}
+	var b struct {
+		ID      string         `msgpack:"i,omitempty"`
+		Number  uint64         `msgpack:"m,omitempty"`
+		For     string         `msgpack:"j,omitempty"`
+		Nodes   []string       `msgpack:"n,omitempty"`
+		Start   int64          `msgpack:"s,omitempty"`
+		End     int64          `msgpack:"e,omitempty"`
+		Details []variableBody `msgpack:"d,omitempty"`
+		Sent    int64          `msgpack:"c,omitempty"`
+	}
+	if err := msgpack.Unmarshal(e.body, &b); err != nil {
+		t.Fatal(err)
+	}
+	if b.ID != "r1" || b.Number != 2 || b.For != string(aJob) || len(b.Nodes) > 0 || b.Start != 2_000_000 || b.End != 2_600_000 || len(b.Details) != 1 {
+		t.Errorf("it reads %+v", b)
 	}
 }

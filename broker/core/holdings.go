@@ -154,6 +154,8 @@ func (c *holdings) reserved(from grid.PeerID, m wire.Reserved) {
 	case m.Of == wire.KindRelease:
 		c.heard(from, r)
 		c.done(id, Answer{Reservation: r})
+	case m.Of == wire.KindChange && r.Holding == grid.Changing && m.Refusal != nil && m.Refusal.MayPass():
+		a.last = m.Refusal.Reason // its batch system is asked again
 	case m.Of == wire.KindChange:
 		c.heard(from, r)
 		c.done(id, c.changed(a, from, m))
@@ -217,7 +219,7 @@ func (c *holdings) heard(from grid.PeerID, r grid.Reservation) {
 	} else {
 		r.Made = c.now
 	}
-	r.Site = from
+	r.Site, r.Holding = from, grid.NotHeld // that is its site's
 	if r.State.Over() {
 		r.Ended = c.now
 	}
@@ -256,7 +258,11 @@ func (c *holdings) due() {
 			if k := a.m.Kind(); k == wire.KindReserve || k == wire.KindConfirm {
 				c.send(a.to, wire.Release{ID: id, Why: "its user has waited too long"})
 			}
-			c.done(id, Answer{Err: fmt.Errorf("%w: %s did not answer in %s%s", grid.ErrUnavailable, c.nameOf(a.to), holdingLimit.Duration(), because(a.last))})
+			said := "did not answer"
+			if a.last != "" {
+				said = "has not done it"
+			}
+			c.done(id, Answer{Err: fmt.Errorf("%w: %s %s in %s%s", grid.ErrUnavailable, c.nameOf(a.to), said, holdingLimit.Duration(), because(a.last))})
 		case c.now >= a.again:
 			c.repeat(a)
 		}

@@ -30,8 +30,9 @@ func (c *holdings) find(id grid.ReservationID) (r grid.Reservation, site grid.Pe
 	return r, c.cfg.Self, known && r.Holder.Home == c.cfg.Self
 }
 
-// change asks the site of a reservation for another place. A refused one stays as it is, and so does one of which nothing is heard
-// in time, as far as is known here.
+// change asks the site of a reservation for another place. One that is refused stays as it is. One of which nothing is heard in time
+// may be changed all the same: its site sends word of it. A site of the version before takes For and Details for what there is
+// to be.
 func (c *holdings) change(e ChangeRequest) {
 	r, site, known := c.find(e.ID)
 	switch {
@@ -46,7 +47,9 @@ func (c *holdings) change(e ChangeRequest) {
 	case c.asks[e.ID] != nil || len(c.asks) >= maxHoldingAsks:
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: reservation %s is being asked for", grid.ErrNotYet, e.ID)})
 	default:
-		m := wire.Change{ID: e.ID, Number: r.Number + 1, Start: cmp.Or(e.Start, r.Start), Sent: c.now, Move: true, Count: e.Nodes}
+		m := wire.Change{
+			ID: e.ID, Number: r.Number + 1, For: r.For, Details: r.Details, Start: cmp.Or(e.Start, r.Start), Sent: c.now, Move: true, Count: e.Nodes,
+		}
 		m.End = m.Start + cmp.Or(e.Length, r.End-r.Start)
 		c.askFor(e.ID, &holdingAsk{token: e.Token, to: site, m: m})
 	}

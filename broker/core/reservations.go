@@ -229,7 +229,7 @@ func (c *reservations) tell(r *grid.Reservation) {
 	if c.now < w.word {
 		return
 	}
-	c.send(r.Holder.Home, wire.ReservationWord{Reservation: *r, Clock: c.now})
+	c.send(r.Holder.Home, wire.ReservationWord{Reservation: r.Held(), Clock: c.now})
 	w.word = c.now + max(1, min(c.cfg.Retry<<min(w.repeats, 20), c.cfg.RetryMax))
 	w.repeats++
 }

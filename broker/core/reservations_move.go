@@ -16,7 +16,7 @@ import (
 //	Change ─► nodes and rate, where they are to be found ─► book: Changing ─► the batch system ─► read back ─► Reserved to the holder
 //	             └► refused: Reserved with why, and all is as it was ◄────────────┘
 //
-// The holder hears what it is now, when the batch system has it; until then it says the same again.
+// The holder hears what it is now, when the batch system has it; until then it says the same again, and hears why it is not yet so.
 
 // pendingChange asks for another place, whose nodes or rate are to be found.
 type pendingChange struct {
@@ -162,10 +162,12 @@ func (c *reservations) changedBy(from grid.PeerID, m wire.Change, rate float64) 
 // changed answers who waits for a change, when the batch system has done it, or will not.
 func (c *reservations) changed(r *grid.Reservation, w *bookWork, why *grid.Refusal) {
 	m := w.changes
-	if m == nil || r.Holding == grid.Changing {
+	if m == nil || r.Holding == grid.Changing && why == nil {
 		return
 	}
-	w.changes = nil
+	if r.Holding != grid.Changing {
+		w.changes = nil
+	}
 	if why == nil {
 		c.displaces(r, w)
 	}
