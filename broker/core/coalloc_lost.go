@@ -87,6 +87,18 @@ func (s *coallocation) learnPart(a *allocation, r *grid.Record) {
 	s.save(a, fmt.Sprintf("part %s is known again", p.Job))
 }
 
+// mostLost is how many parts and rounds a lost branch is believed to have had, where nothing proves it.
+const mostLost = 1000
+
+// mayBe tells whether that part may be one of a lost branch, by its number and its round.
+func (s *coallocation) mayBe(id grid.JobID, p *grid.Part) bool {
+	last, round := 0, uint32(0)
+	if a := s.all[id.Whole()]; a != nil {
+		last, round = a.rec.Last, a.rec.Round
+	}
+	return id.PartNumber() <= last+mostLost && (p == nil || p.Of == id.Whole() && p.Round <= round+mostLost)
+}
+
 // learnMade: the part was made by the branch of the journal that is lost.
 func (s *coallocation) learnMade(a *allocation, p *grid.AllocatedPart) {
 	p.Made = true

@@ -215,3 +215,36 @@ func TestNoRoundBesideAPartOfALostOne(t *testing.T) {
 		}
 	}
 }
+
+// A member that lies, or is damaged, tells traces of parts without end, or of a far number: no more is believed than of other
+// jobs that nobody can prove, and the numbers of parts do not run out.
+func TestTracesOfPartsAreBounded(t *testing.T) {
+	t.Parallel()
+	whole := wholeRecord()
+	cfg := signer(me, "a")
+	cfg.Allocations = []grid.Allocation{{Of: whole.Job.ID, State: grid.Planned, Round: 1, Last: 2}}
+	c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{whole})
+	begin(c)
+	c.Step(1_000_000, PeerChanged{her, grid.Alive})
+	c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{whole.Job.ID}, All: true})
+	c.Step(1_000_002, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+	far := partID(whole.Job.ID, grid.MaxSweep-1)
+	c.Step(1_000_003, Message{her, wire.Recalled{Job: grid.Job{
+		ID: far, Home: me, User: whole.Job.User, Walltime: grid.Hour, Demand: whole.Job.Demand, Program: whole.Job.Program,
+		Part: &grid.Part{Of: whole.Job.ID, Round: 2, Sites: []grid.PartSite{{Name: "b", Processes: 1}}},
+	}}})
+	traces := []wire.Trace{{Job: far, Epoch: grid.Epoch{Term: 1, Hop: 9}}}
+	for n := 3; n < 3+2*maxLearnt; n++ {
+		traces = append(traces, wire.Trace{Job: partID(whole.Job.ID, n), Epoch: grid.Epoch{Term: 1, Hop: 9}})
+	}
+	c.Step(1_000_004, Message{her, wire.Recounted{Traces: traces}})
+	if c.job(far) != nil || c.wholes.all[whole.Job.ID].rec.Last > 2+maxLearnt {
+		t.Errorf("the last number is %d", c.wholes.all[whole.Job.ID].rec.Last)
+	}
+	if n := len(c.jobs); n > 2+maxLearnt {
+		t.Errorf("%d jobs are made", n)
+	}
+	if s := c.job(whole.Job.ID).rec.State; s != grid.Failed {
+		t.Errorf("the whole is %v", s)
+	}
+}

@@ -152,6 +152,9 @@ func (c *recovery) onRecounted(from grid.PeerID, m wire.Recounted) {
 	for _, k := range m.Traces {
 		c.traceAt(from, k)
 	}
+	if c.learnt >= maxLearnt {
+		c.note("", from, "it tells of more that this journal lacks than is believed without proof")
+	}
 	delete(c.rolled.waiting, from)
 	c.settle()
 }
