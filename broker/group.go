@@ -208,15 +208,12 @@ func (b *Broker) JobsOf(ctx context.Context, g grid.Group, after, limit int) ([]
 			after++
 			ids[i] = g.ID.Job(after)
 		}
-		read, err := b.archived(ctx, ids)
+		all, err := b.records(ctx, ids)
 		if err != nil {
 			return nil, err
 		}
 		for _, id := range ids {
-			r, known := b.view.shown(id)
-			if !known {
-				r, known = read[id]
-			}
+			r, known := all[id]
 			if !known {
 				r, known = b.groups.outline(id)
 			}
@@ -228,18 +225,22 @@ func (b *Broker) JobsOf(ctx context.Context, g grid.Group, after, limit int) ([]
 	return list, nil
 }
 
-// archived are, of some jobs, the records that the journal alone has, read at once.
-func (b *Broker) archived(ctx context.Context, ids []grid.JobID) (map[grid.JobID]grid.Record, error) {
+// records are those of some jobs: as they are shown, the others read from the journal at once. What is archived meanwhile is as it
+// was shown.
+func (b *Broker) records(ctx context.Context, ids []grid.JobID) (map[grid.JobID]grid.Record, error) {
+	all := make(map[grid.JobID]grid.Record, len(ids))
 	var unseen []grid.JobID
 	for _, id := range ids {
-		if _, is := b.view.shown(id); !is {
+		if r, is := b.view.shown(id); is {
+			all[id] = r
+		} else {
 			unseen = append(unseen, id)
 		}
 	}
 	journal := b.journal.Load()
 	switch {
 	case len(unseen) == 0:
-		return nil, nil
+		return all, nil
 	case journal == nil:
 		return nil, fmt.Errorf("%w: the broker is starting", grid.ErrUnavailable)
 	}
@@ -249,11 +250,10 @@ func (b *Broker) archived(ctx context.Context, ids []grid.JobID) (map[grid.JobID
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
 	}
-	read := make(map[grid.JobID]grid.Record, len(list))
 	for _, r := range list {
-		read[r.Job.ID] = r
+		all[r.Job.ID] = r
 	}
-	return read, nil
+	return all, nil
 }
 
 // CountsOf are the jobs of some groups that have not ended, by group and state.

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -69,5 +70,34 @@ func TestAPageOfAGroupIsReadAtOnce(t *testing.T) {
 		if stub.reads > 6 { // one, and more for the places of what was removed
 			t.Fatalf("seed %d: %d jobs took %d readings", seed, len(got), stub.reads)
 		}
+	}
+}
+
+// busyJournal has something happen while it is read.
+type busyJournal struct {
+	*journalStub
+	meanwhile func()
+}
+
+func (j busyJournal) Records(ctx context.Context, ids []grid.JobID) ([]grid.Record, error) {
+	defer j.meanwhile()
+	return j.journalStub.Records(ctx, ids)
+}
+
+// A job that is archived while a page of its group is read is in it as it was shown before.
+func TestAPageOfAGroupKeepsWhatIsArchivedMeanwhile(t *testing.T) {
+	t.Parallel()
+	of := grid.Group{ID: grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAV"), Jobs: 3, Entered: 2}
+	b := &Broker{groups: newGroups()}
+	b.view = newView(b.record)
+	b.groups.all[of.ID] = &group{Group: of}
+	var journal Journal = busyJournal{&journalStub{}, func() { b.view.change(of.ID.Job(1), nil) }}
+	b.journal.Store(&journal)
+	for n := 1; n <= 2; n++ {
+		b.view.change(of.ID.Job(n), &grid.Record{Job: grid.Job{ID: of.ID.Job(n), Home: "h"}, State: grid.Running})
+	}
+	list, err := b.JobsOf(t.Context(), of, 0, 3)
+	if err != nil || len(list) != 3 || list[0].State != grid.Running || list[0].Job.Home != "h" || list[1].State != grid.Running || list[2].State != grid.Submitted {
+		t.Errorf("%+v, %v", list, err)
 	}
 }
