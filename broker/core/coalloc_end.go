@@ -87,6 +87,7 @@ func (s *coallocation) endCancelled(a *allocation, r *grid.Record) {
 func (s *coallocation) conclude(a *allocation, list []*grid.AllocatedPart) {
 	of := ending{state: grid.Completed}
 	var whys []string
+	var cut, lost bool
 	whole, _ := s.wholes.whole(a.rec.Of)
 	wished := whole != nil && whole.CancelRequested || count(list, func(p *grid.AllocatedPart) bool { return p.Fate == grid.Killed }) == len(list)
 	for _, p := range list {
@@ -96,9 +97,14 @@ func (s *coallocation) conclude(a *allocation, list []*grid.AllocatedPart) {
 			continue
 		}
 		of.add(r, wished || r.State != grid.Killed)
+		cut = cut || !wished && r.State == grid.Killed
+		lost = lost || p.Fate == grid.Lost
 		if r.State != grid.Completed || r.Reason != "" {
 			whys = append(whys, fmt.Sprintf("part %d at %s: %s %s", p.Rank+1, p.Site, r.State, r.Reason))
 		}
+	}
+	if cut && lost && of.state == grid.Completed {
+		of.state = grid.Lost // others were ended because of one that was given up, and whose result has come after all
 	}
 	if whole != nil && whole.CancelRequested && of.state == grid.Killed && whole.Overdue {
 		of.state = grid.CancelledDeadline

@@ -55,3 +55,61 @@ func TestStepsOfAWholeAreTold(t *testing.T) {
 		}
 	}
 }
+
+// A part that was given up for lost has ended the others, and its result comes after all: the job has not gone well.
+func TestAPartThatWasLostAndComesBack(t *testing.T) {
+	t.Parallel()
+	for _, survive := range []bool{false, true} {
+		c := newCoallocated(t, 0, func(j *grid.Job) { j.Coallocation.Survive = survive })
+		c.upTo(grid.Together)
+		c.part("b", func(r *grid.Record) { r.State, r.End = grid.Lost, grid.Lost })
+		c.settled()
+		end := grid.Killed
+		if survive {
+			end = grid.Completed
+		}
+		c.part("b", func(r *grid.Record) { r.State, r.End, r.HasExit = grid.Completed, grid.Completed, true })
+		c.part("c", func(r *grid.Record) { r.State, r.End, r.HasExit = end, end, survive })
+		c.settled()
+		want := grid.Lost
+		if survive {
+			want = grid.Completed
+		}
+		if r := c.f.records[theWhole]; r.State != want {
+			t.Errorf("survive %t: it is %v: %s", survive, r.State, r.Reason)
+		}
+	}
+}
+
+// The site of a part is fenced off: a part does not begin again by itself, and the job that it is a part of ends.
+func TestAPartAtAFencedSite(t *testing.T) {
+	t.Parallel()
+	whole := wholeRecord()
+	whole.State = grid.Running
+	job := func(n int) grid.Job {
+		j := whole.Job
+		j.ID, j.Coallocation = partID(whole.Job.ID, n), nil
+		j.Part = &grid.Part{Of: whole.Job.ID, Round: 1, Rank: n - 1, Sites: []grid.PartSite{{Name: "b", Processes: 1}, {Name: "c", Processes: 1}}}
+		return j
+	}
+	for _, at := range []grid.AllocationState{grid.Going, grid.Together} {
+		cfg := signer(me, "a")
+		a := grid.Allocation{Of: whole.Job.ID, State: at, Round: 1, Last: 2, Start: 900_000, Go: 950_000, Begun: 950_000}
+		records := []grid.Record{whole}
+		for n, p := range []grid.PeerID{her, him} {
+			a.Parts = append(a.Parts, grid.AllocatedPart{Round: 1, Rank: n, Site: job(1).Part.Sites[n].Name, Peer: p, Job: partID(whole.Job.ID, n+1), Made: true, Begun: true})
+			records = append(records, grid.Record{Job: job(n + 1), State: grid.Running, Run: grid.Run{Started: 960_000}, Tenure: grid.Tenure{Role: grid.Watching, Owner: p, Epoch: grid.Epoch{Term: 1, Hop: 1}}})
+		}
+		cfg.Allocations = []grid.Allocation{a}
+		c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}}, records)
+		begin(c)
+		c.Step(1_000_001, Forget{Token: 1, Site: her, Fenced: true})
+		if r := c.job(partID(whole.Job.ID, 1)).rec; r.State != grid.Lost {
+			t.Errorf("%v: the part is %v with %s", at, r.State, r.Owner)
+		}
+		c.Step(1_000_002, Forget{Token: 2, Site: him, Fenced: true})
+		if r := c.job(whole.Job.ID).rec; r.State != grid.Lost {
+			t.Errorf("%v: the job is %v: %s", at, r.State, r.Reason)
+		}
+	}
+}

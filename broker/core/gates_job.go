@@ -145,7 +145,7 @@ func (c *gates) beforeAgain(j *job, harmless bool) gate {
 		return open
 	case j.rec.End != 0:
 		return itEnded
-	case harmless:
+	case harmless && j.rec.Job.Part == nil: // a part does not begin again without the others
 		return open
 	case j.rec.Started > 0:
 		return itStarted
