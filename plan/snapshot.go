@@ -109,6 +109,8 @@ type Snapshot struct {
 	// in whatever queue.
 	Caps []Cap
 	Ours []int
+	// Outlook is the site's own; nil is that jobs end when they are believed to.
+	Outlook Outlook
 	// Unusable says, for people, what of the batch system is left out as it could not be read.
 	Unusable []string
 }

@@ -30,6 +30,9 @@ func (r *Refusal) Words(zone *time.Location) string {
 		}
 		return at.Format("2006-01-02 15:04")
 	}
+	if r.Deadline == 0 {
+		return "no computer of this pool that could run it is foreseen to have processor left"
+	}
 	if r.Earliest >= Never {
 		return fmt.Sprintf("no computer of this pool can make %s, nor any later time: none that could run the job is foreseen to have processor left", clock(r.Deadline))
 	}
@@ -40,21 +43,48 @@ func (r *Refusal) Words(zone *time.Location) string {
 // Admit plans the jobs that wait, then one more, and tells where it would run. The error is a [*Refusal].
 // Those that wait keep what they were promised: the new job gets what they leave.
 func (r Rule) Admit(now grid.Tick, computers []Computer, waiting []Job, j *Job) (Place, error) {
-	if cause := whyNone(computers, j); cause != "" {
-		return Place{}, &Refusal{Cause: cause, Lacking: j.ask(cause), Now: now, Deadline: j.Deadline, Earliest: Never}
-	}
-	s := newShelf(now, &r, computers)
+	return r.Plan(now, computers, waiting).Admit(j)
+}
+
+// Planned is where and when jobs that wait would run.
+type Planned struct {
+	shelf  *shelf
+	places map[int]Place // by the place of the job
+}
+
+// Plan plans jobs that wait, each as early as the computers come free. Who would end late is left out.
+func (r Rule) Plan(now grid.Tick, computers []Computer, waiting []Job) *Planned {
+	p := &Planned{shelf: newShelf(now, &r, computers), places: map[int]Place{}}
 	for _, i := range r.order(now, computers, waiting) {
-		if p, ok := s.find(&waiting[i], false); ok {
-			s.take(p.Computer, &waiting[i], p.End)
+		if place, ok := p.shelf.find(&waiting[i], false); ok {
+			p.places[i] = place
+			p.Take(&waiting[i], place)
 		}
 	}
-	p, ok := s.find(j, false)
-	if ok = ok && (j.Deadline == 0 || s.inTime(j, p)); !ok {
-		return Place{}, &Refusal{Cause: NoTime, Now: now, Deadline: j.Deadline, Earliest: s.earliest(j)}
-	}
-	return p, nil
+	return p
 }
+
+// Place is that of one of those that wait, by its place among them.
+func (p *Planned) Place(i int) (Place, bool) {
+	place, ok := p.places[i]
+	return place, ok
+}
+
+// Admit tells where one more job would run, or refuses it as [Rule.Admit].
+func (p *Planned) Admit(j *Job) (Place, error) {
+	s := p.shelf
+	if cause := whyNone(s.computers, j); cause != "" {
+		return Place{}, &Refusal{Cause: cause, Lacking: j.ask(cause), Now: s.now, Deadline: j.Deadline, Earliest: Never}
+	}
+	place, ok := s.find(j, false)
+	if ok = ok && (j.Deadline == 0 || s.inTime(j, place)); !ok {
+		return Place{}, &Refusal{Cause: NoTime, Now: s.now, Deadline: j.Deadline, Earliest: s.earliest(j)}
+	}
+	return place, nil
+}
+
+// Take puts a job where it would run: what is asked about later comes behind it.
+func (p *Planned) Take(j *Job, place Place) { p.shelf.take(place.Computer, j, place.End) }
 
 // earliest is the first deadline that would be admitted: the earliest end, with the margin.
 func (s *shelf) earliest(j *Job) grid.Tick {

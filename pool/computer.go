@@ -40,7 +40,8 @@ type Job struct {
 	Twice                bool // two of it may run at once
 	Whole                bool // nobody else runs on its computer meanwhile
 	// Suits tells, by its name, whether a computer has what else the job asks for; nil is that each has.
-	Suits func(computer string) bool
+	Suits     func(computer string) bool
+	NotBefore grid.Tick // in a plan it begins no sooner
 }
 
 // Cause is why a computer cannot run a job, or why a pool refuses one.

@@ -53,13 +53,13 @@ func (c *Computer) rooms(now grid.Tick) (n int) {
 // start is when a job can begin on a computer of the plan.
 func (s *shelf) start(i int, j *Job) grid.Tick {
 	if s.lanes == nil || s.lanes[i] == nil {
-		return s.free[i]
+		return max(s.free[i], j.NotBefore)
 	}
 	l := s.lanes[i]
 	if all := len(l.free); l.tenant != j.User {
-		return l.free[all-1]
+		return max(l.free[all-1], j.NotBefore)
 	}
-	return l.free[s.computers[i].Width(j)-1]
+	return max(l.free[s.computers[i].Width(j)-1], j.NotBefore)
 }
 
 // take puts a job onto a computer of the plan, from its start there to an end.

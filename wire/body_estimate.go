@@ -189,6 +189,7 @@ type estimateBody struct {
 	// Spread came later: a broker without it skips it.
 	Spread *spreadBody `msgpack:"p,omitempty"`
 	Price  float64     `msgpack:"c,omitempty"` // so did Price
+	Run    int64       `msgpack:"u,omitempty"` // and Run
 }
 
 type spreadBody struct {
@@ -202,7 +203,7 @@ func (b *spreadBody) spread(c *check) grid.Spread {
 }
 
 func fromEstimate(e grid.Estimate) estimateBody {
-	b := estimateBody{Wait: int64(e.Wait), Safe: int64(e.Safe), Price: e.Price}
+	b := estimateBody{Wait: int64(e.Wait), Safe: int64(e.Safe), Price: e.Price, Run: int64(e.Run)}
 	if r := e.Refusal; r != nil {
 		b.Refusal = fromRefusal(r)
 	}
@@ -213,7 +214,7 @@ func fromEstimate(e grid.Estimate) estimateBody {
 }
 
 func (b estimateBody) estimate(c *check) grid.Estimate {
-	e := grid.Estimate{Wait: c.wait("wait", b.Wait), Safe: c.wait("safe wait", b.Safe), Price: c.price("price", b.Price)}
+	e := grid.Estimate{Wait: c.wait("wait", b.Wait), Safe: c.wait("safe wait", b.Safe), Price: c.price("price", b.Price), Run: c.wait("run", b.Run)}
 	if r := b.Refusal; r != nil {
 		refusal := nested(c, "refusal", r.refusal)
 		e.Refusal = &refusal

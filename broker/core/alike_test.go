@@ -30,7 +30,8 @@ func TestEveryFieldOfAJobTellsLooksApart(t *testing.T) {
 		tellApart(t, waiting(), s, reflect.ValueOf(&s.Waiting[0].Demand).Elem(), i)
 	}
 	for i := range reflect.TypeFor[plan.Snapshot]().NumField() {
-		if s := (plan.Snapshot{}); reflect.TypeOf(s).Field(i).Name != "At" {
+		s := plan.Snapshot{}
+		if name := reflect.TypeOf(s).Field(i).Name; name != "At" && name != "Outlook" {
 			v := reflect.ValueOf(&s).Elem()
 			v.Field(i).Set(other(v.Field(i).Type()))
 			if looksAlike(plan.Snapshot{}, s) {

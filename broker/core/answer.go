@@ -50,7 +50,7 @@ func (c *estimator) looked(e Looked) {
 	c.search.stir(e.Snapshot)
 	s, o := c.foreseen(e.Snapshot)
 	c.seen = c.now
-	c.showEstimates(s, o.likely)
+	c.showEstimates(s, &o)
 	c.missStarts()
 	c.search.beginPass(s, o)
 	if e.Full {

@@ -42,7 +42,7 @@ func (c *search) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidat
 	}
 	a := r.replies[p]
 	row.Wait, row.Safe, row.Price = a.answers[i].Wait, a.answers[i].Safe, a.answers[i].Price
-	row.Run = runTime(j.rec.Job.Walltime, site.Speed)
+	row.Run = cmp.Or(a.answers[i].Run, runTime(j.rec.Job.Walltime, site.Speed))
 	row.Total = row.Delivery + row.Wait + row.Run
 	c.wished(j, &row)
 	if !r.waits {

@@ -9,14 +9,14 @@ import (
 
 // showEstimates tells readers, and the homes, when their waiting jobs will start, or why
 // nobody can say.
-func (c *estimator) showEstimates(s plan.Snapshot, p *plan.Plan) {
+func (c *estimator) showEstimates(s plan.Snapshot, o *forecast) {
 	for i := range s.Waiting {
 		w := &s.Waiting[i]
 		a, j := c.accepted[w.Job], c.jobs[w.Job]
 		if w.Job == "" || a == nil && j == nil {
 			continue
 		}
-		start, planned := p.Start(w.Job)
+		start, _, planned := o.runs(w.Job)
 		switch {
 		case planned && a != nil:
 			a.start = start
@@ -42,6 +42,9 @@ func unplanned(s *plan.Snapshot, w *plan.Waiting) string {
 		}
 	}
 	text := "waits in the batch system, and cannot start as the site is now"
+	if s.Outlook != nil {
+		text = "waits in the pool, where no computer is foreseen to end it in time"
+	}
 	if w.Held {
 		text = "held in the batch system"
 	}

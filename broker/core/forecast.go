@@ -14,6 +14,7 @@ type forecast struct {
 	likely, safe *plan.Plan
 	unsure       bool // who waits may be overtaken by any number of later jobs
 	believe      func(t plan.Trait, elapsed grid.Tick) grid.Tick
+	ahead        *ahead     // what the site itself foresees; nil: nothing
 	whole        *plan.Plan // of the site without jobs and with all its nodes up; nil: none is down
 }
 
@@ -32,7 +33,7 @@ func (c *estimator) forecastBy(s, hoped plan.Snapshot) forecast {
 	case !sameLists(&hoped, &s) || !same(hoped.Reservations, s.Reservations) || s.Lag.Usual != s.Lag.Most:
 		likely = plan.Likely(hoped, nil)
 	}
-	return forecast{likely, safe, s.Policy.Overtaken(), believe, whole(s)}
+	return forecast{likely, safe, s.Policy.Overtaken(), believe, newAhead(&s), whole(s)}
 }
 
 // withoutGrace is a snapshot as it will be if those come in time who have reserved: a reservation of this site's book
@@ -114,7 +115,14 @@ func (c *estimator) forecastOf(s plan.Snapshot) forecast {
 		k.forecast = c.forecastBy(s, hoped)
 		k.until = min(nextChange(s, k.safe), nextChange(hoped, k.likely), nextEnd(s, k.believe))
 	}
-	return k.forecast
+	return k.at(&s)
+}
+
+// at is the kept forecast with what the site foresees at a look of now.
+func (k *planned) at(s *plan.Snapshot) forecast {
+	o := k.forecast
+	o.ahead = newAhead(s)
+	return o
 }
 
 // foreseen is a snapshot of the batch system with what is coming, and its forecast. One that was taken up already, of the
@@ -124,8 +132,8 @@ func (c *estimator) foreseen(shown plan.Snapshot) (plan.Snapshot, forecast) {
 	if k.safe != nil && k.learned == c.learned && k.changes == c.changes && shown.At >= k.snapshot.At && shown.At < k.until && sameLists(&k.shown, &shown) &&
 		alikeButForTime(&k.shown, &shown) {
 		s := k.snapshot
-		s.At = shown.At
-		return s, k.forecast
+		s.At, s.Outlook = shown.At, shown.Outlook
+		return s, k.at(&s)
 	}
 	s := c.withTraits(c.withComing(shown))
 	o := c.forecastOf(s)
@@ -170,11 +178,15 @@ func nextEnd(s plan.Snapshot, believe func(t plan.Trait, elapsed grid.Tick) grid
 type batch struct {
 	of           forecast
 	likely, safe *plan.Batch // made for the first question: most looks have none
+	foresight    plan.Foresight
 }
 
 func (o forecast) batch() *batch { return &batch{of: o} }
 
 func (b *batch) estimate(q plan.Question) grid.Estimate {
+	if b.of.ahead != nil {
+		return b.foresee(q)
+	}
 	if b.likely == nil {
 		b.likely = b.of.likely.Batch()
 		if b.of.safe != b.of.likely {
@@ -197,6 +209,60 @@ func (b *batch) estimate(q plan.Question) grid.Estimate {
 		e.Safe = grid.Unsure
 	}
 	return e
+}
+
+// foresee is an estimate by what the site itself foresees, also of nodes that are down now.
+func (b *batch) foresee(q plan.Question) grid.Estimate {
+	every := b.of.whole
+	if every == nil {
+		every = b.of.likely
+	}
+	if _, refusal := every.Ask(q); refusal != nil {
+		return grid.Estimate{Refusal: refusal}
+	}
+	if b.foresight == nil {
+		b.foresight = b.of.ahead.outlook.Foresee(b.of.ahead.waiting)
+	}
+	stay, refusal := b.foresight.Ask(q)
+	if refusal != nil {
+		return grid.Estimate{Refusal: refusal}
+	}
+	wait := max(0, stay.Start-q.NotBefore)
+	return grid.Estimate{Wait: wait, Run: max(1, stay.End-stay.Start), Safe: min(wait+max(0, stay.Latest-stay.End), grid.Unsure)}
+}
+
+// ahead is what a site foresees of those that wait there.
+type ahead struct {
+	outlook plan.Outlook
+	waiting []plan.Waiting
+	stays   map[grid.JobID]plan.Stay // made when it is needed
+}
+
+func newAhead(s *plan.Snapshot) *ahead {
+	if s.Outlook == nil {
+		return nil
+	}
+	return &ahead{outlook: s.Outlook, waiting: s.Waiting}
+}
+
+// runs is when a job that waits here starts, and for how long it runs where that is foreseen; false if it is not going to.
+func (o *forecast) runs(job grid.JobID) (start, run grid.Tick, planned bool) {
+	a := o.ahead
+	if a == nil {
+		start, planned = o.likely.Start(job)
+		return start, 0, planned
+	}
+	if a.stays == nil {
+		a.stays = map[grid.JobID]plan.Stay{}
+		foresight := a.outlook.Foresee(a.waiting)
+		for i := range a.waiting {
+			if stay, ok := foresight.Waiting(i); ok {
+				a.stays[a.waiting[i].Job] = stay
+			}
+		}
+	}
+	stay, planned := a.stays[job]
+	return stay.Start, stay.End - stay.Start, planned
 }
 
 // passing is a refusal as it is told: one that is only for nodes that are down now will pass.

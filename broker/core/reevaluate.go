@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -54,7 +55,8 @@ func (o *ownPlan) start(job grid.JobID) (grid.Tick, bool) {
 	if o.held[job] {
 		return 0, false
 	}
-	return o.likely.Start(job)
+	start, _, planned := o.runs(job)
+	return start, planned
 }
 
 // stir wants a pass if the batch system's content is not what it was.
@@ -309,7 +311,8 @@ func (c *search) waitingRows(j *job, r *round, i int, open map[grid.PeerID]int) 
 		if c.passes.own.unsure && own.Safe > 0 {
 			own.Safe = grid.Unsure
 		}
-		own.Run = runTime(j.rec.Job.Walltime, c.cfg.Site.Speed)
+		_, run, _ := c.passes.own.runs(j.rec.Job.ID)
+		own.Run = cmp.Or(run, runTime(j.rec.Job.Walltime, c.cfg.Site.Speed))
 		own.Total = own.Wait + own.Run
 		c.wished(j, &own)
 	}

@@ -38,8 +38,9 @@ func (s *System) pass() {
 }
 
 // whole is the demand of a job as one piece: no job is wider than a computer.
-func (e *entry) whole() grid.Demand {
-	d := e.Demand
+func (e *entry) whole() grid.Demand { return whole(e.Demand) }
+
+func whole(d grid.Demand) grid.Demand {
 	one := grid.Chunk{Count: 1}
 	for _, c := range d.Chunks {
 		one.Processes += c.Count * c.Processes

@@ -23,7 +23,7 @@ import (
 // computer is one of the pool.
 type computer struct {
 	name       string
-	facts      line.Computer
+	facts      *line.Computer // never changed: another takes its place
 	registered bool
 	session    string
 	seen       time.Time // its last word, or when the pool was opened
@@ -40,7 +40,7 @@ type computer struct {
 func (s *System) computerOf(name string) *computer {
 	c := s.computers[name]
 	if c == nil {
-		c = &computer{name: name, seen: time.Now(), jobs: map[string]*entry{}, news: make(chan struct{}), tallies: tallies{next: tape.Number(control.Now())}}
+		c = &computer{name: name, facts: &line.Computer{}, seen: time.Now(), jobs: map[string]*entry{}, news: make(chan struct{}), tallies: tallies{next: tape.Number(control.Now())}}
 		s.computers[name] = c
 	}
 	return c
@@ -136,7 +136,7 @@ func (s *System) loadComputers() error {
 			continue
 		}
 		c := s.computerOf(name)
-		c.facts, c.registered, c.learned = facts, true, now
+		c.facts, c.registered, c.learned = &facts, true, now
 		c.forecast = s.foresee(name, &facts, now)
 	}
 	return nil

@@ -3,12 +3,15 @@ package pool
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
+	"gbroker/pbs/pool/line"
+	"gbroker/plan"
 	desks "gbroker/pool"
 )
 
@@ -41,48 +44,70 @@ func (e *entry) work() float64 {
 	return max(work-grid.Tick(e.report.Wall).Seconds()*e.computer.facts.Speed, 1)
 }
 
-// asked is a job as package gbroker/pool sees it; s.mu is held as long as it is used.
-func (s *System) asked(e *entry) desks.Job {
-	piece := e.whole().Chunks[0]
-	return desks.Job{
-		Name: e.tag, User: e.Assignment.Owner, Work: e.work(), Architecture: e.Demand.Architecture, System: e.Demand.System,
-		Cores: int32(max(piece.Cores, 1)), Memory: piece.Memory, Disk: e.Demand.Disk, Deadline: e.Deadline, Priority: e.Priority,
-		Arrival: e.Arrived - e.Age, Rerunnable: e.Rerunnable, Whole: e.Demand.Exclusive,
-		Suits: func(name string) bool { return s.suits(e, s.computers[name]) },
-	}
+// offers are what computers have, by their names in order.
+type offers struct {
+	names []string
+	facts []*line.Computer
 }
 
-// suits tells whether a computer is what a job asks for besides what package gbroker/pool looks at.
-func (s *System) suits(e *entry, c *computer) bool {
-	if c == nil || !c.admits(e) || e.refusals[c.name].After(time.Now()) {
-		return false
+func offersOf(computers []*computer) (o offers) {
+	for _, c := range computers {
+		o.names, o.facts = append(o.names, c.name), append(o.facts, c.facts)
 	}
-	for _, p := range e.Demand.Properties {
-		if !slices.Contains(c.facts.Properties, p) {
-			return false
-		}
+	return o
+}
+
+// of is what a computer has; nil where there is none of that name.
+func (o *offers) of(name string) *line.Computer {
+	if i, is := slices.BinarySearch(o.names, name); is {
+		return o.facts[i]
 	}
-	for _, r := range e.whole().Chunks[0].Resources {
-		if c.facts.Resources[r.Name] < r.Amount {
-			return false
-		}
+	return nil
+}
+
+// asked is a job as package gbroker/pool sees it, also when it and the computers have changed; s.mu is held.
+func (s *System) asked(e *entry, o offers) desks.Job {
+	j := o.wanted(e.Demand)
+	j.Name, j.User, j.Work, j.Deadline, j.Priority = e.tag, e.Assignment.Owner, e.work(), e.Deadline, e.Priority
+	j.Arrival, j.Rerunnable = e.Arrived-e.Age, e.Rerunnable
+	now, matches, network := time.Now(), j.Suits, e.Assignment.Network
+	refusals := maps.Clone(e.refusals)
+	maps.DeleteFunc(refusals, func(_ string, until time.Time) bool { return !until.After(now) })
+	j.Suits = func(name string) bool {
+		_, refused := refusals[name]
+		return !refused && matches(name) && (!network || o.of(name).Network)
 	}
-	n := s.node(c)
-	return len(e.Demand.Hosts) == 0 || slices.ContainsFunc(e.Demand.Hosts, n.Called)
+	return j
+}
+
+// wanted is a demand as package gbroker/pool sees it.
+func (o offers) wanted(d grid.Demand) desks.Job {
+	piece := whole(d).Chunks[0]
+	return desks.Job{
+		Architecture: d.Architecture, System: d.System, Cores: int32(max(piece.Cores, 1)), Memory: piece.Memory, Disk: d.Disk, Whole: d.Exclusive,
+		Suits: func(name string) bool {
+			f, n := o.of(name), plan.Node{Name: grid.NodeName(name)}
+			lacks := func(p string) bool { return !slices.Contains(f.Properties, p) }
+			few := func(r grid.Resource) bool { return f.Resources[r.Name] < r.Amount }
+			return f != nil && !slices.ContainsFunc(d.Properties, lacks) && !slices.ContainsFunc(piece.Resources, few) &&
+				(len(d.Hosts) == 0 || slices.ContainsFunc(d.Hosts, n.Called))
+		},
+	}
 }
 
 // desks are the computers as package gbroker/pool sees them; without what they run where empty. One that takes no job now may in a moment, as far as its
 // forecast says. s.mu is held.
 func (s *System) desks(now grid.Tick, computers []*computer, empty bool) []desks.Computer {
+	o := offersOf(computers)
 	out := make([]desks.Computer, len(computers))
 	for i, c := range computers {
-		f := &c.facts
+		f := c.facts
 		d := desks.Computer{
 			Name: c.name, Architecture: f.Architecture, System: f.System, Cores: int32(f.Cores), Memory: f.Memory, Disk: f.Disk, Speed: f.Speed,
 			Users: f.Users, Dedicated: f.Dedicated, Forecast: c.forecast, Lanes: make([]grid.Tick, f.Cores),
 		}
 		if !empty {
-			s.occupy(&d, c, now)
+			s.occupy(&d, c, o, now)
 			if !s.ready(c) {
 				for k := range d.Lanes {
 					d.Lanes[k] = max(d.Lanes[k], now+1)
@@ -97,10 +122,10 @@ func (s *System) desks(now grid.Tick, computers []*computer, empty bool) []desks
 }
 
 // occupy lets the jobs that a computer has take lanes until they are foreseen to end.
-func (s *System) occupy(d *desks.Computer, c *computer, now grid.Tick) {
+func (s *System) occupy(d *desks.Computer, c *computer, o offers, now grid.Tick) {
 	at := 0
 	for _, e := range c.jobs {
-		j := s.asked(e)
+		j := s.asked(e, o)
 		end := c.forecast.End(now, j.Work)
 		if limit := now + e.limitOn(c); end > limit && j.Deadline == 0 { // its H is 0 as far as is known
 			end = limit
@@ -116,10 +141,10 @@ func (s *System) occupy(d *desks.Computer, c *computer, now grid.Tick) {
 }
 
 // dated are those of the queue that have a deadline and may start; s.mu is held.
-func (s *System) dated() (list []*entry, jobs []desks.Job) {
+func (s *System) dated(o offers) (list []*entry, jobs []desks.Job) {
 	for _, e := range s.queue {
 		if e.Deadline != 0 && !e.killed && !e.Held {
-			list, jobs = append(list, e), append(jobs, s.asked(e))
+			list, jobs = append(list, e), append(jobs, s.asked(e, o))
 		}
 	}
 	return list, jobs
@@ -129,11 +154,11 @@ func (s *System) dated() (list []*entry, jobs []desks.Job) {
 func (s *System) passDeadlines() (late map[*entry]bool) {
 	late = map[*entry]bool{}
 	for {
-		list, jobs := s.dated()
+		now, computers := control.Now(), s.sorted()
+		list, jobs := s.dated(offersOf(computers))
 		if len(list) == 0 {
 			return late
 		}
-		now, computers := control.Now(), s.sorted()
 		all := s.desks(now, computers, false)
 		given := 0
 		for _, a := range s.config.Rule.Assign(now, all, jobs, rand.New(rand.NewPCG(0, 0))) {
@@ -176,8 +201,10 @@ func (s *System) late(e *entry) error {
 	if e.Deadline == 0 {
 		return nil
 	}
-	now, computers, j := control.Now(), s.sorted(), s.asked(e)
-	_, waiting := s.dated()
+	now, computers := control.Now(), s.sorted()
+	o := offersOf(computers)
+	j := s.asked(e, o)
+	_, waiting := s.dated(o)
 	_, err := s.config.Rule.Admit(now, s.desks(now, computers, false), waiting, &j)
 	var r *desks.Refusal
 	if !errors.As(err, &r) {

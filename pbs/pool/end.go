@@ -7,6 +7,7 @@ import (
 	"gbroker/grid"
 	"gbroker/pbs/control"
 	"gbroker/pbs/pool/line"
+	desks "gbroker/pool"
 
 	"go.uber.org/zap"
 )
@@ -123,7 +124,10 @@ func (s *System) began(c *computer, tag string, b line.Began) error {
 	}
 	s.mu.Lock()
 	at := clamp(control.Now()-grid.Tick(b.Ago), e.started)
-	e.started = at
+	e.started, e.began, e.foreseen = at, at, c.forecast.End(at, e.work())
+	if e.foreseen == desks.Never {
+		e.foreseen = 0
+	}
 	s.mu.Unlock()
 	if err := os.WriteFile(control.HostFile(e.Control, e.id), []byte(c.name+"\n"), 0o644); err != nil {
 		return fmt.Errorf("%w: writing the host file of %s: %w", grid.ErrUnavailable, e.id, err)
@@ -180,6 +184,9 @@ func (s *System) ended(c *computer, tag string, told line.End) error {
 	}
 	s.mu.Lock()
 	end.At = clamp(control.Now()-grid.Tick(told.Ended), e.started)
+	if end.Cause == grid.ByItself {
+		s.noteEnd(e, end.At)
+	}
 	s.mu.Unlock()
 	used := grid.Usage{CPU: grid.Tick(told.CPU), Memory: told.Memory}
 	if end.Cause == grid.NeverRan {

@@ -42,7 +42,8 @@ type entry struct {
 	computer *computer // whose it is; nil of one that waits
 	stint    string    // of the computer's hold, once that has the start token
 	count    int       // computers that had the token
-	foreseen grid.Tick // when it is to end, as was foreseen when its program was started
+	began    grid.Tick // when its program was started; 0 is not yet, or not known
+	foreseen grid.Tick // when it was to end, by the forecast of then
 	started  grid.Tick // when it was assigned, then when its program was started
 	killed   bool      // its end is wanted
 	report   line.Report

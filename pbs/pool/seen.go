@@ -160,9 +160,9 @@ func (s *System) learn(now grid.Tick) {
 		}
 		facts := c.facts
 		s.mu.Unlock()
-		f := s.foresee(name, &facts, now)
+		f := s.foresee(name, facts, now)
 		s.mu.Lock()
-		if c.learned <= now && c.facts.Policy == facts.Policy && c.facts.Speed == facts.Speed {
+		if c.facts == facts {
 			c.forecast, c.learned = f, now
 		}
 		s.mu.Unlock()

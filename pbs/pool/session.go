@@ -30,7 +30,7 @@ func (s *System) register(name string, r line.Register) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.computerOf(name)
-	c.facts, c.registered, c.seen = r.Computer, true, time.Now()
+	c.facts, c.registered, c.seen = &r.Computer, true, time.Now()
 	c.forecast, c.learned = forecast, now
 	s.kick()
 	return nil

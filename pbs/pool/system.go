@@ -35,6 +35,7 @@ type System struct {
 	queue     []*entry // waiting, in order
 	computers map[string]*computer
 	sequence  uint64
+	errors    []float64 // of forecasts
 	watching  grid.Tick // since when what computers do is seen
 }
 
@@ -112,7 +113,9 @@ func (s *System) kick() {
 func (s *System) Snapshot(context.Context) (plan.Snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.snapshot(s.queue), nil
+	shot := s.snapshot(s.queue)
+	shot.Outlook = s.outlook(s.sorted(), shot.At)
+	return shot, nil
 }
 
 // Attempts lists what waits and runs.

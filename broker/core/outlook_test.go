@@ -1,0 +1,94 @@
+package core
+
+import (
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/plan"
+	"gbroker/wire"
+)
+
+// byTurns foresees that jobs run one after the other, each twice as long as its limit, from an instant on.
+type byTurns grid.Tick
+
+func (b byTurns) Foresee(waiting []plan.Waiting) plan.Foresight {
+	t := &turns{free: grid.Tick(b)}
+	for _, w := range waiting {
+		t.stays = append(t.stays, t.next(w.Limit))
+	}
+	return t
+}
+
+type turns struct {
+	free  grid.Tick
+	stays []plan.Stay
+}
+
+func (t *turns) next(limit grid.Tick) plan.Stay {
+	s := plan.Stay{Start: t.free, End: t.free + 2*limit, Latest: t.free + 3*limit}
+	t.free = s.End
+	return s
+}
+
+func (t *turns) Waiting(i int) (plan.Stay, bool) { return t.stays[i], true }
+
+func (t *turns) Ask(q plan.Question) (plan.Stay, *grid.Refusal) { return t.next(q.Limit), nil }
+
+// What a site foresees itself is what it answers, also of nodes that are down now; what no node of it has it refuses for good. The next look has
+// the next outlook, also if it shows the same otherwise.
+func TestAnswersByTheOutlookOfTheSite(t *testing.T) {
+	t.Parallel()
+	c := New(Config{Self: "j", Site: grid.Site{Name: "j", Processes: 1, Speed: 1}}, []grid.Member{{Name: "i", Peer: "i", Send: true}}, nil)
+	demand := func(cores int) grid.Demand {
+		return grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: cores}}}
+	}
+	c.Step(1000, Boot{})
+	ask := func(now, free grid.Tick) []wire.Answer {
+		c.Step(now, Message{From: "i", Message: wire.EstimateRequest{Round: 7, Questions: []wire.Question{
+			{Job: "i.01M7XVNVT1HF2GHP4JW23GK3FV", Demand: demand(1), Walltime: 10 * grid.Second},
+			{Job: "i.01M7XVNVT1HF2GHP4JW23GK3FW", Demand: demand(1), Walltime: 20 * grid.Second},
+			{Job: "i.01M7XVNVT1HF2GHP4JW23GK3FX", Demand: demand(2), Walltime: 20 * grid.Second},
+		}}})
+		s := plan.Snapshot{At: now, Policy: plan.Policy{Kind: plan.EASY}, Nodes: []plan.Node{{Name: "n", Cores: 1, Down: true}}, Outlook: byTurns(free)}
+		s.Waiting = []plan.Waiting{{Demand: demand(1), Limit: 5 * grid.Second}}
+		for _, e := range c.Step(now, Looked{Snapshot: s}) {
+			if s, ok := e.(Send); ok {
+				if tell, ok := s.Message.(wire.EstimateReply); ok {
+					return tell.Answers
+				}
+			}
+		}
+		t.Fatal("the question was not answered")
+		return nil
+	}
+	check := func(e grid.Estimate, wait, run, safe grid.Tick) {
+		t.Helper()
+		if e.Refusal != nil || e.Wait != wait || e.Run != run || e.Safe != safe {
+			t.Errorf("%+v, want a wait of %v, safe %v, and a run of %v", e, wait, safe, run)
+		}
+	}
+	for _, later := range []grid.Tick{0, 100 * grid.Second} {
+		a := ask(2000, 2000+later)
+		check(a[0].Estimate, 10*grid.Second+later, 20*grid.Second, 20*grid.Second+later)
+		check(a[1].Estimate, 30*grid.Second+later, 40*grid.Second, 50*grid.Second+later)
+		if r := a[2].Estimate.Refusal; r == nil || r.Kind != grid.Permanent {
+			t.Errorf("what no node has is answered %+v", a[2].Estimate)
+		}
+	}
+}
+
+// The end that a site foresees decides whether a deadline can be met there, not its speed.
+func TestRunThatASiteForesees(t *testing.T) {
+	t.Parallel()
+	c := New(Config{Self: "i", Site: grid.Site{Name: "i", Processes: 1, Speed: 1}}, nil, nil)
+	c.now = 1000
+	j := &job{rec: grid.Record{Job: grid.Job{ID: "i.01M7XVNVT1HF2GHP4JW23GK3FV", Home: "i", Walltime: grid.Hour}}}
+	j.rec.Submitted = 500
+	r := &round{jobs: []grid.JobID{j.rec.Job.ID}, replies: map[grid.PeerID]*reply{"i": {answers: []grid.Estimate{{Wait: grid.Minute, Run: 3 * grid.Hour}}}}}
+	for span, fits := range map[grid.Tick]bool{2 * grid.Hour: false, 3*grid.Hour + grid.Minute: true} {
+		j.rec.Job.Terms.Deadline = c.now + span
+		if row := c.search.candidate(j, r, 0, "i"); row.Run != 3*grid.Hour || (row.Refusal == nil) != fits {
+			t.Errorf("with %v left: %+v, %+v", span.Duration(), row, row.Refusal)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package pool
+
+import (
+	"errors"
+
+	"gbroker/grid"
+	"gbroker/plan"
+	desks "gbroker/pool"
+)
+
+// outlook is what the pool foresees of its jobs, at the instant of a snapshot.
+type outlook struct {
+	at        grid.Tick
+	rule      desks.Rule
+	offers    offers
+	computers []desks.Computer
+	jobs      map[grid.JobID]desks.Job // those that wait
+	errors    []float64                // of what was foreseen before, as desks.Sure takes them
+}
+
+// outlook is that of this moment; s.mu is held.
+func (s *System) outlook(computers []*computer, at grid.Tick) *outlook {
+	o := &outlook{at: at, rule: s.config.Rule, offers: offersOf(computers), jobs: map[grid.JobID]desks.Job{}, errors: s.errors}
+	o.computers = s.desks(at, computers, false)
+	for _, e := range s.queue {
+		if !e.killed {
+			o.jobs[e.id.Job] = s.asked(e, o.offers)
+		}
+	}
+	return o
+}
+
+// Foresee plans those that wait. What is on its way here has the work of its limit.
+func (o *outlook) Foresee(waiting []plan.Waiting) plan.Foresight {
+	f := &foresight{outlook: o, at: make(map[int]int)}
+	var jobs []desks.Job
+	for i, w := range waiting {
+		if w.Held {
+			continue
+		}
+		j, here := o.jobs[w.Job]
+		if !here {
+			j = o.offers.wanted(w.Demand)
+			j.Work, j.Arrival = w.Limit.Seconds(), o.at
+		}
+		f.at[i] = len(jobs)
+		jobs = append(jobs, j)
+	}
+	f.planned = o.rule.Plan(o.at, o.computers, jobs)
+	return f
+}
+
+// foresight is an outlook with those planned that wait.
+type foresight struct {
+	*outlook
+	planned *desks.Planned
+	at      map[int]int // of those that wait, in the plan
+}
+
+func (f *foresight) Waiting(index int) (plan.Stay, bool) {
+	at, there := f.at[index]
+	place, ok := f.planned.Place(at)
+	return f.stay(place), there && ok
+}
+
+func (f *foresight) Ask(q plan.Question) (plan.Stay, *grid.Refusal) {
+	j := f.offers.wanted(q.Demand)
+	j.Work, j.NotBefore = q.Limit.Seconds(), q.NotBefore
+	place, err := f.planned.Admit(&j)
+	var r *desks.Refusal
+	if errors.As(err, &r) {
+		kind := grid.Permanent
+		if r.Cause == desks.NoTime { // an owner may give more
+			kind = grid.Temporary
+		}
+		return plan.Stay{}, &grid.Refusal{Kind: kind, Reason: r.Error()}
+	}
+	f.planned.Take(&j, place)
+	return f.stay(place), nil
+}
+
+func (f *foresight) stay(p desks.Place) plan.Stay {
+	return plan.Stay{Start: p.Start, End: p.End, Latest: desks.Sure(p, 0, f.errors).Latest}
+}
+
+// keptErrors is of how many ended jobs the pool remembers how they ended beside what was foreseen.
+const keptErrors = 100
+
+// noteEnd keeps how long a job ran beside what was foreseen; s.mu is held.
+func (s *System) noteEnd(e *entry, at grid.Tick) {
+	if e.foreseen <= e.began || e.began == 0 {
+		return
+	}
+	x := float64(at-e.began) / float64(e.foreseen-e.began)
+	s.errors = append(append([]float64{}, s.errors[max(0, len(s.errors)-keptErrors+1):]...), x) // those of outlooks do not change
+}

@@ -1,0 +1,21 @@
+package plan
+
+import "gbroker/grid"
+
+// Outlook is what a site foresees of its jobs where more than limits and speeds decides when they end, as where its computers
+// belong to others. It is of the instant of its snapshot, and does not change.
+type Outlook interface {
+	// Foresee plans jobs that wait there.
+	Foresee(waiting []Waiting) Foresight
+}
+
+// Foresight is an outlook in which those that wait are planned. It is of one goroutine.
+type Foresight interface {
+	// Waiting is when the one with an index runs; false where that cannot be told.
+	Waiting(index int) (Stay, bool)
+	// Ask is when one more job would run, which counts in what is asked later.
+	Ask(q Question) (Stay, *grid.Refusal)
+}
+
+// Stay is when a job is foreseen to run; it ends by Latest in nine cases of ten.
+type Stay struct{ Start, End, Latest grid.Tick }
