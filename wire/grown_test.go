@@ -54,6 +54,9 @@ func grown() map[string]Message {
 			m.Answers = slices.Clone(m.Answers)
 			m.Answers[0].Estimate.Price = 2.5
 			later["estimatereply-price"] = m
+			m.Answers = slices.Clone(m.Answers)
+			m.Answers[0].Estimate.Run = 3 * grid.Hour
+			later["estimatereply-run"] = m
 		case Offer:
 			offer = m
 			m.Certificates, m.Hops = certificates[:1], 3

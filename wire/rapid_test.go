@@ -254,7 +254,7 @@ func (d draw) certificates(least int64) []grid.Certificate {
 }
 
 func (d draw) estimate() grid.Estimate {
-	e := grid.Estimate{Wait: d.wait(), Safe: d.wait(), Price: rapid.Float64Range(0, MaxPrice).Draw(d.T, "price")}
+	e := grid.Estimate{Wait: d.wait(), Safe: d.wait(), Run: d.wait(), Price: rapid.Float64Range(0, MaxPrice).Draw(d.T, "price")}
 	if d.yes() {
 		e.Spread = grid.Spread{Early: d.wait(), Late: d.wait(), Of: int(d.n(1, MaxOutcomes))}
 	}
