@@ -49,9 +49,17 @@ func TestWhatThePoolForesees(t *testing.T) {
 	if _, refusal := f.Ask(plan.Question{Demand: only, Limit: grid.Hour, NotBefore: now}); refusal == nil || refusal.Kind != grid.Permanent || !strings.HasPrefix(refusal.Reason, "no computer of this pool has") {
 		t.Errorf("what no computer has: %+v", refusal)
 	}
-	j := s.submit(lives, func(j *grid.Submission) { by(20*grid.Hour, grid.Hour)(j); j.Job.Demand.Hosts = []string{"b"}; j.Job.Demand.Exclusive = true })
+	j := s.submit(lives, func(j *grid.Submission) {
+		by(20*grid.Hour, grid.Hour)(j)
+		j.Job.Demand.Hosts = []string{"b"}
+		j.Job.Demand.Exclusive = true
+	})
 	s.process(j, "pid")
-	next := s.submit("exit 0", func(j *grid.Submission) { by(20*grid.Hour, grid.Hour)(j); j.Job.Demand.Hosts = []string{"b"}; j.Job.Demand.Exclusive = true })
+	next := s.submit("exit 0", func(j *grid.Submission) {
+		by(20*grid.Hour, grid.Hour)(j)
+		j.Job.Demand.Hosts = []string{"b"}
+		j.Job.Demand.Exclusive = true
+	})
 	f, now = foresight()
 	if stay, ok := f.Waiting(0); !ok {
 		t.Error("of the job that waits nothing is foreseen")
