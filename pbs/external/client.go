@@ -70,13 +70,16 @@ type Traits struct {
 
 // Listing is one poll.
 type Listing struct {
-	At           grid.Tick // by the system's clock when the poll began
-	Policy       plan.Policy
-	Nodes        []plan.Node
-	Silent       []grid.NodeName // of those that are down: they do not answer, as far as the system tells that apart
-	Queues       []plan.Queue
-	Default      grid.QueueName // of jobs that name no queue
-	Jobs         []Job          // the waiting ones in the order in which the scheduler will take them
+	At      grid.Tick // by the system's clock when the poll began
+	Policy  plan.Policy
+	Nodes   []plan.Node
+	Silent  []grid.NodeName // of those that are down: they do not answer, as far as the system tells that apart
+	Queues  []plan.Queue
+	Default grid.QueueName // of jobs that name no queue
+	Jobs    []Job          // the waiting ones in the order in which the scheduler will take them
+	// Ranked tells that Priority is what the scheduler itself has computed, with all that counts, such as what each user
+	// has used lately. Else who of several users goes first is not known.
+	Ranked       bool
 	Reservations []Reservation
 	Shapes       plan.Shapes // what the system can be asked for, beside what nodes there are
 	// Caps bound what runs at one time; Ours are those that one more job of the daemon's own
@@ -140,11 +143,13 @@ type Job struct {
 	Limit  grid.Tick // its walltime
 	// Instants by the system's clock; 0 is not known.
 	Submitted, Started, Finished grid.Tick
+	Eligible                     grid.Tick // since when it could be started: later than Submitted where it was held
 	Priority                     int64
 	NeverStarted                 bool // evidence that it has never started: see the driver's package comment
 	End                          *End // of a job that is Done
 	Usage                        Usage
 	Reservation                  string // what it is bound to, by the system's name
+	PassedOver                   bool   // it is Queued, but jobs that came later were started before it: it counts as not considered
 	Caps                         []int  // limits that it falls under, by index into Listing.Caps
 	Reason                       string // why it waits, or what is wrong, in the system's words
 }

@@ -43,8 +43,8 @@ const (
 // Unknown is the bound of a limit of which the system tells only that it was met: it is what runs under it.
 const Unknown = -1
 
-// Meet notes that a job waits for a limit. What runs under one that is Unknown is counted in the listing.
-func (l *Limits) Meet(key LimitKey, most int64, in *Listing, now time.Time) {
+// Meet notes that a job waits for a limit. What runs under one that is Unknown is counted in the listings that it is put into.
+func (l *Limits) Meet(key LimitKey, most int64, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old, known := l.met[key]
@@ -54,7 +54,7 @@ func (l *Limits) Meet(key LimitKey, most int64, in *Listing, now time.Time) {
 	if most == Unknown {
 		// The reason is as old as the scheduler's last pass, and something may have ended since: the most
 		// that was seen to run is what may run.
-		most = max(1, old.most, in.under(key))
+		most = max(1, old.most)
 	}
 	if l.met == nil {
 		l.met = make(map[LimitKey]met)
@@ -66,34 +66,86 @@ func (l *Limits) Meet(key LimitKey, most int64, in *Listing, now time.Time) {
 func (l *Limits) Put(to *Listing, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(l.met) == 0 {
+		return
+	}
 	own := ""
 	if me, err := user.Current(); err == nil {
 		own = me.Username
 	}
+	all := to.owners()
 	for key, m := range l.met {
 		if now.Sub(m.at) > believed {
 			delete(l.met, key)
 			continue
 		}
-		if under := to.under(key); under > m.most { // more runs than was thought to be allowed
+		if under := all.under(key); under > m.most { // more runs than was thought to be allowed
 			m.most = under
 			l.met[key] = m
 		}
-		to.cap(key, m.most, own)
+		to.cap(key, m.most, own, all)
+	}
+	for i := range to.Jobs {
+		j := &to.Jobs[i]
+		j.Caps = append(j.Caps, all[keyOf(j)].caps...)
 	}
 }
 
-// cap adds a limit, and the jobs that fall under it.
-func (l *Listing) cap(key LimitKey, most int64, own string) {
+// owners are the jobs of a listing by whose they are: all of one user, account, quality of service and queue count for the same limits.
+type owners map[LimitKey]*owned
+
+// owned is what runs of them, and the limits that they fall under.
+type owned struct {
+	jobs, cores int64
+	caps        []int
+}
+
+// keyOf is whose a job is.
+func keyOf(j *Job) LimitKey {
+	return LimitKey{User: j.User, Account: j.Account, QOS: j.QOS, Queue: j.Queue}
+}
+
+func (l *Listing) owners() owners {
+	all := make(owners)
+	for i := range l.Jobs {
+		j := &l.Jobs[i]
+		of := all[keyOf(j)]
+		if of == nil {
+			of = &owned{}
+			all[keyOf(j)] = of
+		}
+		if j.State == Running {
+			of.jobs += j.weight(false)
+			of.cores += j.weight(true)
+		}
+	}
+	return all
+}
+
+// under is what runs and counts for a limit.
+func (all owners) under(key LimitKey) (n int64) {
+	for who, of := range all {
+		switch {
+		case !key.counts(who):
+		case key.Cores:
+			n += of.cores
+		default:
+			n += of.jobs
+		}
+	}
+	return n
+}
+
+// cap adds a limit, to those who fall under it.
+func (l *Listing) cap(key LimitKey, most int64, own string, all owners) {
 	at := len(l.Caps)
 	l.Caps = append(l.Caps, plan.Cap{Most: most, Cores: key.Cores, All: key.User == "" && key.Account == "" && key.QOS == "", Why: key.String()})
 	mine := false
-	for i := range l.Jobs {
-		j := &l.Jobs[i]
-		if key.counts(j) {
-			j.Caps = append(j.Caps, at)
+	for who, of := range all {
+		if key.counts(who) {
+			of.caps = append(of.caps, at)
 		}
-		mine = mine || j.User == own && key.Account == j.Account && key.QOS == j.QOS
+		mine = mine || who.User == own && key.Account == who.Account && key.QOS == who.QOS
 	}
 	if key.User != "" && key.User != own || key.Account+key.QOS != "" && !mine {
 		return
@@ -107,16 +159,6 @@ func (l *Listing) cap(key LimitKey, most int64, own string) {
 	}
 }
 
-// under is what runs and counts for a limit.
-func (l *Listing) under(key LimitKey) (n int64) {
-	for i := range l.Jobs {
-		if j := &l.Jobs[i]; j.State == Running && key.counts(j) {
-			n += j.weight(key.Cores)
-		}
-	}
-	return n
-}
-
 // weight is what a job that runs counts for a limit of cores, or of jobs.
 func (j *Job) weight(cores bool) (n int64) {
 	if !cores {
@@ -128,7 +170,8 @@ func (j *Job) weight(cores bool) (n int64) {
 	return n
 }
 
-func (k LimitKey) counts(j *Job) bool {
+// counts tells that the jobs of somebody count for the limit.
+func (k LimitKey) counts(j LimitKey) bool {
 	return (k.User == "" || k.User == j.User) && (k.Account == "" || k.Account == j.Account) && (k.QOS == "" || k.QOS == j.QOS) &&
 		(k.Queue == "" || k.Queue == j.Queue)
 }

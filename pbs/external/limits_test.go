@@ -34,8 +34,8 @@ func TestLimitsAreLearnedFromWhatRuns(t *testing.T) {
 		return -1
 	}
 	first := listing()
-	l.Meet(jobs, Unknown, first, now)
-	l.Meet(cores, Unknown, first, now)
+	l.Meet(jobs, Unknown, now)
+	l.Meet(cores, Unknown, now)
 	l.Put(first, now)
 	if a, b := most(first, jobs), most(first, cores); a != 1 || b != 6 {
 		t.Errorf("one of alice's jobs and six cores of ocean run: %d, %d", a, b)
@@ -48,7 +48,7 @@ func TestLimitsAreLearnedFromWhatRuns(t *testing.T) {
 	more := listing(runs("alice", "ocean", "fast", 1))
 	l.Put(more, now)
 	fewer := &Listing{Jobs: []Job{{User: "alice", Account: "ocean", QOS: "fast", State: Queued}}}
-	l.Meet(jobs, Unknown, fewer, now) // its reason is older than the ends
+	l.Meet(jobs, Unknown, now) // its reason is older than the ends
 	l.Put(fewer, now)
 	if a, b := most(more, jobs), most(fewer, jobs); a != 2 || b != 2 {
 		t.Errorf("two were seen to run: %d, and after their ends %d", a, b)
@@ -83,7 +83,7 @@ func TestLimitsOfOurs(t *testing.T) {
 	} {
 		in := Listing{Queues: []plan.Queue{{Name: "batch"}}, Jobs: []Job{{User: me.Username, Account: "ocean"}, {User: me.Username, QOS: "fast"}, {User: "x", Account: "ice"}}}
 		var l Limits
-		l.Meet(k.key, 4, &in, time.Now())
+		l.Meet(k.key, 4, time.Now())
 		l.Put(&in, time.Now())
 		if len(in.Ours) != k.ours || len(in.Queues[0].Ours) != k.queue || in.Caps[0].All != k.all || in.Caps[0].Most != 4 {
 			t.Errorf("%+v: %+v", k, in)

@@ -24,6 +24,7 @@ type batch struct {
 	reservations []Reservation
 	next         int
 	listings     int
+	ranked       bool
 	removals     []grid.LocalID
 	orders       []Order
 
@@ -73,7 +74,7 @@ func (b *batch) Listing(ctx context.Context) (Listing, error) {
 		}
 	}
 	l.Reservations, l.Silent, l.Shapes, l.Looks = slices.Clone(b.reservations), b.silent, b.shapes, b.looks
-	l.Caps = slices.Clone(b.caps)
+	l.Caps, l.Ranked = slices.Clone(b.caps), b.ranked
 	return l, nil
 }
 

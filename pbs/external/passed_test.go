@@ -1,7 +1,9 @@
 package external
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +18,7 @@ func (b *bench) stranger(id grid.LocalID, user string, cores int) {
 	b.Helper()
 	b.far.set(func() {
 		b.far.jobs = append(b.far.jobs, &Job{
-			Local: id, User: user, State: Queued, NeverStarted: true, Submitted: control.Now(), Limit: grid.Hour,
+			Local: id, User: user, State: Queued, NeverStarted: true, Submitted: control.Now(), Limit: grid.Hour, Priority: 100,
 			Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: cores, Cores: cores}}},
 		})
 	})
@@ -56,6 +58,7 @@ func (b *bench) shot() plan.Snapshot {
 // and asked for the same.
 func TestPassedOver(t *testing.T) {
 	inBubble(t, func(b *bench) {
+		b.far.set(func() { b.far.ranked = true })
 		b.stranger("a1", "alice", 1)
 		b.starts("a1")
 		b.stranger("a2", "alice", 1)
@@ -88,6 +91,7 @@ func TestPassedOver(t *testing.T) {
 // A job that is passed over though nothing of its user runs is not considered by the scheduler.
 func TestPassedOverAlone(t *testing.T) {
 	inBubble(t, func(b *bench) {
+		b.far.set(func() { b.far.ranked = true })
 		b.stranger("a1", "alice", 1)
 		b.stranger("b1", "bob", 1)
 		b.stranger("b2", "bob", 1)
@@ -130,6 +134,7 @@ func TestPassedOverByItsOwn(t *testing.T) {
 // A limit that was learned so is believed as long as jobs are passed over.
 func TestPassedOverAgain(t *testing.T) {
 	inBubble(t, func(b *bench) {
+		b.far.set(func() { b.far.ranked = true })
 		b.stranger("a1", "alice", 1)
 		b.starts("a1")
 		b.stranger("a2", "alice", 1)
@@ -142,6 +147,113 @@ func TestPassedOverAgain(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Where what each user has used lately may count, the start of a fresh user's jobs says nothing of who has used much.
+func TestPassedOverByFairshare(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.stranger("a1", "alice", 1)
+		b.starts("a1")
+		b.stranger("a2", "alice", 1)
+		for _, id := range []grid.LocalID{"b1", "b2"} {
+			b.startsAtOnce(id, "bob")
+			b.stranger(id+"later", "bob", 1)
+			b.starts(id + "later")
+		}
+		if s := b.shot(); len(s.Caps) != 0 || s.Waiting[0].Held {
+			t.Errorf("learned from a fresh user: %+v, %+v", s.Caps, s.Waiting[0])
+		}
+	})
+}
+
+// A job that goes on being passed over is not considered all that time; an hour after the last start it is, and one start more is
+// not enough then.
+func TestPassedOverAllTheTime(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.far.set(func() { b.far.ranked = true })
+		b.stranger("a1", "alice", 1)
+		pass := func() {
+			b.startsAtOnce("b", "bob")
+			b.far.set(func() { b.far.jobs = b.far.jobs[:1] })
+			b.later(time.Minute)
+		}
+		pass()
+		pass()
+		for n := range 100 {
+			if w := b.shot().Waiting[0]; !w.Held || w.Why != passedOver {
+				t.Fatalf("passed over %d times: %+v", n+2, w)
+			}
+			pass()
+		}
+		b.later(2 * time.Hour)
+		pass()
+		if w := b.shot().Waiting[0]; w.Held {
+			t.Errorf("passed over once in two hours: %+v", w)
+		}
+		pass()
+		if w := b.shot().Waiting[0]; !w.Held {
+			t.Errorf("passed over twice again: %+v", w)
+		}
+	})
+}
+
+// Limits that are told count from the first listing after a start.
+func TestNotPassedOverAfterAStart(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.stranger("a1", "alice", 1)
+		b.stranger("b1", "bob", 1)
+		b.stranger("b2", "bob", 1)
+		b.far.set(func() { b.far.ranked, b.far.caps, b.far.jobs[0].Caps = true, []plan.Cap{{Most: 0}}, []int{0} })
+		b.restart()
+		b.later(time.Second)
+		b.starts("b1", "b2")
+		if w := b.shot().Waiting[0]; w.Held {
+			t.Errorf("a job at a limit that is told: %+v", w)
+		}
+	})
+}
+
+// A pair of listings costs what they hold, not how many jobs wait times how many run: compare the time for each job.
+func BenchmarkPassed(b *testing.B) {
+	for _, c := range []struct{ waiting, free int }{{5_000, 0}, {20_000, 0}, {40_000, 0}, {5_000, 1}, {20_000, 1}, {40_000, 1}} {
+		b.Run(fmt.Sprintf("%d waiting, limits with %d free", c.waiting, c.free), func(b *testing.B) {
+			before, now := crowd(c.waiting, 4_000, c.free)
+			for b.Loop() {
+				var p passed
+				p.see(nil, before, time.Now())
+				p.see(before, now, time.Now())
+				for _, l := range []*Listing{before, now} {
+					l.Caps = l.Caps[:2]
+					for i := range l.Jobs {
+						l.Jobs[i].Caps = l.Jobs[i].Caps[:2]
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(c.waiting), "ns/job")
+		})
+	}
+}
+
+// crowd is a queue of many users under two limits, and the same after as many as ran have ended and others have started at once.
+func crowd(waiting, running, free int) (before, now *Listing) {
+	demand := grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}
+	job := func(n int, id string, s State) Job {
+		return Job{Local: grid.LocalID(id + strconv.Itoa(n)), User: "u" + strconv.Itoa(n%100), State: s, Demand: demand, Limit: grid.Hour, Priority: 1,
+			NeverStarted: s == Queued, Submitted: grid.Tick(n), Caps: []int{0, 1}, Places: []Place{{Node: "n", Cores: 1}}}
+	}
+	before, now = &Listing{Ranked: true}, &Listing{Ranked: true}
+	for n := range running {
+		before.Jobs = append(before.Jobs, job(n, "old", Running))
+		fresh := job(waiting+n, "new", Running)
+		fresh.Started = 1
+		now.Jobs = append(now.Jobs, fresh)
+	}
+	for n := range waiting {
+		before.Jobs, now.Jobs = append(before.Jobs, job(n, "w", Queued)), append(now.Jobs, job(n, "w", Queued))
+	}
+	before.Caps = []plan.Cap{{Most: int64(running + free)}, {Most: int64(running + free), Cores: true}}
+	now.Caps = slices.Clone(before.Caps)
+	return before, now
 }
 
 // What comes later may go first where it asks for less, is held dearer, or a limit that is told keeps the other back.
@@ -165,10 +277,21 @@ func TestNotPassedOver(t *testing.T) {
 					Submitted: control.Now(), Limit: grid.Hour, Demand: b.far.jobs[0].Demand, End: &End{}})
 			}
 		}},
+		{"who goes first is not known", func(b *bench, _ *Job) { b.far.ranked = false }},
+		{"its priority is not told any more", func(b *bench, j *Job) { j.Priority = 0 }},
+		{"that of the others is not told", func(b *bench, _ *Job) { b.far.jobs[1].Priority, b.far.jobs[2].Priority = 0, 0 }},
+		{"it was held, and the others are of its user too", func(b *bench, j *Job) {
+			j.Eligible = control.Now() + grid.Minute
+			b.far.ranked, b.far.jobs[1].User, b.far.jobs[2].User = false, "alice", "alice"
+		}},
+		{"its user's others are charged to another account", func(b *bench, j *Job) {
+			b.far.ranked, j.Account, b.far.jobs[1].User, b.far.jobs[2].User = false, "ice", "alice", "alice"
+		}},
 		{"its limit is full", func(b *bench, j *Job) { b.far.caps, j.Caps = []plan.Cap{{Most: 0}}, []int{0} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, func(b *bench) {
+				b.far.set(func() { b.far.ranked = true })
 				b.stranger("a1", "alice", 1)
 				b.stranger("b1", "bob", 1)
 				b.stranger("b2", "bob", 1)

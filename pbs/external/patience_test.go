@@ -137,9 +137,9 @@ func TestLimitsAreBounded(t *testing.T) {
 	now := time.Now()
 	key := func(n int) LimitKey { return LimitKey{Name: "jobs", User: strings.Repeat("u", n+1)} }
 	for n := range maxLimits + 1 {
-		l.Meet(key(n), 5, &Listing{}, now)
+		l.Meet(key(n), 5, now)
 	}
-	l.Meet(key(0), 7, &Listing{}, now)
+	l.Meet(key(0), 7, now)
 	var in Listing
 	if l.Put(&in, now); len(in.Caps) != maxLimits {
 		t.Errorf("%d limits", len(in.Caps))

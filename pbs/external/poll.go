@@ -23,7 +23,7 @@ type poller struct {
 	flight *flight
 	good   *poll // the last that succeeded
 	cycle  plan.Cycle
-	passed passed
+	passed passed // of the flight under way: without the lock
 	pace
 }
 
@@ -105,12 +105,11 @@ func (p *poller) fly(ctx context.Context, f *flight) {
 		}
 	}
 	f.left = err != nil && ctx.Err() != nil
+	if err == nil { // before others have it
+		p.compare(f)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err == nil && p.good != nil { // before others have it
-		p.cycle.See(endsSince(p.good.Listing, listing), startsSince(p.good.Listing, listing)...)
-		p.passed.see(&p.good.Listing, &f.Listing, time.Now())
-	}
 	p.flight = nil
 	close(f.done)
 	switch {
@@ -120,6 +119,20 @@ func (p *poller) fly(ctx context.Context, f *flight) {
 	default:
 		p.failed(f.err)
 	}
+}
+
+// compare learns from what has changed since the last good listing. That may take a while, and estimates are not to wait for it.
+func (p *poller) compare(f *flight) {
+	old := p.last()
+	if old == nil {
+		p.passed.see(nil, &f.Listing, time.Now())
+		return
+	}
+	p.passed.see(&old.Listing, &f.Listing, time.Now())
+	ends, starts := endsSince(old.Listing, f.Listing), startsSince(old.Listing, f.Listing)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cycle.See(ends, starts...)
 }
 
 // last is the last good listing, however old; nil is none yet.

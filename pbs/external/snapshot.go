@@ -80,7 +80,7 @@ func (s *System) released(b Reservation) bool {
 func waiting(l Listing, j Job, id grid.JobID) []plan.Waiting {
 	w := plan.Waiting{
 		Demand: j.Demand, Queue: queueOf(j.Queue, l), Limit: limitOf(j.Limit),
-		Priority: j.Priority, Held: j.State != Queued, Why: whyHeld(j), Caps: j.Caps,
+		Priority: j.Priority, Held: j.State != Queued || j.PassedOver, Why: whyHeld(j), Caps: j.Caps,
 	}
 	list := slices.Repeat([]plan.Waiting{w}, 1+min(j.More, mostAlike))
 	list[0].Job = id
@@ -101,7 +101,10 @@ func (s *System) ours(l Listing, caps []int) []int {
 
 // whyHeld is why a job is not considered, in the system's words.
 func whyHeld(j Job) string {
-	if j.State == Queued {
+	switch {
+	case j.PassedOver:
+		return passedOver
+	case j.State == Queued:
 		return ""
 	}
 	return j.Reason

@@ -115,7 +115,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add([]byte(delivered))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if c, err := config(text); err == nil {
-			c.order([]job{{queued: 2}, {queued: 1}}, nil)
+			c.order([]job{{Job: external.Job{Eligible: 2}}, {Job: external.Job{Eligible: 1}}}, nil)
 			_ = c.policy(1).String()
 		}
 	})

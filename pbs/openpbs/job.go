@@ -97,8 +97,8 @@ func (j *job) instants(a *attributes) error {
 	var history grid.Tick
 	err := cmp.Or(
 		when("ctime", a.created, &j.Submitted, date),
-		when("qtime", a.queued, &j.queued, date),
-		when("etime", a.eligible, &j.queued, date),
+		when("qtime", a.queued, &j.Eligible, date),
+		when("etime", a.eligible, &j.Eligible, date),
 		when("stime", a.started, &j.Started, date),
 		when("obittime", a.died, &j.Finished, date),
 		when("history_timestamp", a.history, &history, epoch),

@@ -102,7 +102,7 @@ func (c scheduler) order(jobs []job, queues []queue) {
 				by = -by
 			}
 		}
-		return cmp.Or(by, cmp.Compare(a.queued, b.queued), cmp.Compare(sequence(a), sequence(b)))
+		return cmp.Or(by, cmp.Compare(a.Eligible, b.Eligible), cmp.Compare(sequence(a), sequence(b)))
 	})
 	if c.roundRobin {
 		alternate(jobs, priority)

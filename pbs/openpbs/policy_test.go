@@ -64,8 +64,8 @@ func TestOrderOfJobs(t *testing.T) {
 			limit    grid.Tick
 			priority int64
 		}{{"low", 3, 1, 10, 0}, {"low", 1, 8, 30, 5}, {"high", 5, 2, 20, 0}, {"low", 1, 4, 10, 1}, {"high", 4, 2, 5, 9}} {
-			list = append(list, job{queued: j.queued, Job: external.Job{
-				Local: grid.LocalID([]string{"10.p", "9.p", "12.p", "11.p", "13.p"}[i]), State: external.Queued, Queue: j.queue, Limit: j.limit, Priority: j.priority,
+			list = append(list, job{Job: external.Job{
+				Eligible: j.queued, Local: grid.LocalID([]string{"10.p", "9.p", "12.p", "11.p", "13.p"}[i]), State: external.Queued, Queue: j.queue, Limit: j.limit, Priority: j.priority,
 				Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Cores: j.cores}}},
 			}})
 		}

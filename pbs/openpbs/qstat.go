@@ -25,7 +25,6 @@ type job struct {
 	atOnce     int64 // of an array: how many parts may run at a time; below 0 is any number
 	group      string
 	project    string
-	queued     grid.Tick // since when it has been eligible
 }
 
 // attributes are those of a job that we read.

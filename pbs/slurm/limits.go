@@ -41,7 +41,7 @@ func (c *Client) limit(l *external.Listing, now time.Time) {
 	for i := range l.Jobs {
 		if j := &l.Jobs[i]; j.State == external.Queued {
 			if key, is := limitOf(j); is {
-				c.limits.Meet(key, external.Unknown, l, now)
+				c.limits.Meet(key, external.Unknown, now)
 			}
 		}
 	}

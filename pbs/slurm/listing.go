@@ -40,7 +40,7 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 	c.version.Store(s.version)
 	c.age.Store(int64(s.minJobAge))
 	// The controller tells whole seconds; where our clock agrees, it tells more.
-	listing := external.Listing{At: min(max(began, s.at), s.at+grid.Second-1), Policy: s.policy, Shapes: shapes}
+	listing := external.Listing{At: min(max(began, s.at), s.at+grid.Second-1), Policy: s.policy, Shapes: shapes, Ranked: true}
 	if err := join(&listing, s, nodes, partitions, jobs, reservations); err != nil {
 		return external.Listing{}, fmt.Errorf("list what Slurm holds: %w: %w", grid.ErrUnavailable, err)
 	}

@@ -15,7 +15,7 @@ import (
 var violation = regexp.MustCompile(`^violates active (?:HARD|SOFT) (MAXJOB|MAXPROC) limit of (\d{1,9}) for (user|class) (\S+)`)
 
 // meet notes the limit that is told in the reason of a job; false where that is another reason.
-func (m *Maui) meet(reason string, in *external.Listing, now time.Time) bool {
+func (m *Maui) meet(reason string, now time.Time) bool {
 	told := violation.FindStringSubmatch(reason)
 	if told == nil {
 		return false
@@ -30,6 +30,6 @@ func (m *Maui) meet(reason string, in *external.Listing, now time.Time) bool {
 	} else {
 		key.Queue = grid.QueueName(told[4])
 	}
-	m.limits.Meet(key, most, in, now)
+	m.limits.Meet(key, most, now)
 	return true
 }

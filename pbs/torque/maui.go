@@ -101,7 +101,7 @@ func (m *Maui) reasons(ctx context.Context, l *external.Listing, order map[strin
 		switch {
 		case !is || at.blocked == "":
 			continue
-		case m.meet(text, l, m.now()): // it waits for jobs like any other, but those of its own user
+		case m.meet(text, m.now()): // it waits for jobs like any other, but those of its own user
 			at.blocked = ""
 		default:
 			at.blocked += ": " + text

@@ -23,7 +23,7 @@ func TestMauiLimitsAreLearned(t *testing.T) {
 	var m Maui
 	now := time.Now()
 	for text, is := range map[string]bool{why["583"]: true, "violates active HARD MAXPROC limit of 6 for class batch (R: 4, U: 4)": true, "state 'Deferred'": false, "active": false} {
-		if m.meet(text, &external.Listing{}, now) != is {
+		if m.meet(text, now) != is {
 			t.Errorf("%q is a limit: %v", text, !is)
 		}
 	}

@@ -146,6 +146,8 @@ func (r *record) set(name, text string) (known int, err error) {
 	case "ctime":
 		known = hasTime
 		j.Submitted, err = seconds(text)
+	case "etime": // not while it is held
+		j.Eligible, err = seconds(text)
 	case "start_time":
 		j.Started, err = seconds(text)
 	case "comp_time":
