@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gbroker/api/workflow"
+	"gbroker/flow/enact"
 	"gbroker/grid"
 	"gbroker/jsdl"
 )
@@ -240,12 +241,12 @@ type FlowStatus struct {
 
 // Words of tasks of a workflow.
 const (
-	FlowWaiting   = "waiting"
-	FlowGiven     = "handed in"
-	FlowDone      = "done"
-	FlowReused    = "reused" // done in an earlier run, with the same inputs
-	FlowFailed    = "failed"
-	FlowCancelled = "cancelled" // or what it needs has failed
+	FlowWaiting   = enact.Waiting
+	FlowGiven     = enact.Given
+	FlowDone      = enact.Done
+	FlowReused    = enact.Reused // done in an earlier run, with the same inputs
+	FlowFailed    = enact.Failed
+	FlowCancelled = enact.Cancelled // or what it needs has failed
 )
 
 // FlowTaskView is how a task is.

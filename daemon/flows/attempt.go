@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gbroker/api"
+	"gbroker/flow/enact"
 	"gbroker/grid"
 	"gbroker/stage"
 )
@@ -64,7 +65,7 @@ func (f *flow) cancelled() bool {
 func (f *flow) note(i int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if t := &f.rec.Tasks[i]; !t.over() {
+	if t := &f.rec.Tasks[i]; !t.Over() {
 		t.Reason = err.Error()
 	}
 }
@@ -178,32 +179,27 @@ func (f *flow) readable(ctx context.Context, id grid.JobID, file *grid.File) (bo
 
 // begin notes, on disk, that a task is being handed in: from then on it ends only with its job, whose key is that of the attempt,
 // so that a cancel or a kill between this and the job's identifier loses no job.
-func (f *flow) begin(i int, digest string) (t task, run int, err error) {
+func (f *flow) begin(i int, digest string) (t enact.Task, key string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	at := &f.rec.Tasks[i]
-	switch {
-	case at.over():
-		return t, 0, fmt.Errorf("task %s is %s", f.parts[i].Name, at.State)
-	case at.State == api.FlowGiven:
-		return *at, f.rec.Run, nil
+	r, before := f.enacted(), f.rec.Tasks[i]
+	t, changed, err := r.Begin(i, digest)
+	if err == nil && changed {
+		if err = f.save(); err != nil {
+			f.rec.Tasks[i] = before
+			err = fmt.Errorf("%w: noting that task %s is handed in: %w", grid.ErrUnavailable, f.parts[i].Name, err)
+		}
 	}
-	before := *at
-	at.State, at.Job, at.Attempt, at.Digest, at.Started, at.Ended, at.Site = api.FlowGiven, "", at.Attempt+1, digest, 0, 0, ""
-	if err := f.save(); err != nil {
-		*at = before
-		return t, 0, fmt.Errorf("%w: noting that task %s is handed in: %w", grid.ErrUnavailable, f.parts[i].Name, err)
-	}
-	return *at, f.rec.Run, nil
+	return t, r.Key(string(f.spec.ID), f.rec.Run, i, t.Attempt), err
 }
 
 // handIn hands a task in under the key of its attempt, with its files.
 func (f *flow) handIn(ctx context.Context, i int, digest string, inputs []input) (grid.JobID, error) {
-	begun, run, err := f.begin(i, digest)
+	begun, key, err := f.begin(i, digest)
 	if err != nil {
 		return "", err
 	}
-	prefer, attempt := begun.Prefer, begun.Attempt
+	prefer := begun.Prefer
 	jobs, who := f.keeper.config.Jobs, f.who()
 	j := f.parts[i].Job
 	j.Inputs = nil
@@ -214,7 +210,6 @@ func (f *flow) handIn(ctx context.Context, i int, digest string, inputs []input)
 		j.Sites.Prefer = []grid.SiteName{grid.SiteName(prefer)}
 	}
 	j.Sharing = grid.Sharing{Keep: f.shares(i), Grants: f.grants(inputs)}
-	key := fmt.Sprintf("%s/%d/%d/%d", f.spec.ID, run, i, attempt)
 	r, _, err := jobs.Submit(ctx, who, api.NewJob{Key: key, Job: j})
 	if err != nil {
 		return "", fmt.Errorf("handing in task %s: %w", f.parts[i].Name, err)

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"gbroker/api"
 	"gbroker/api/workflow"
+	"gbroker/flow/enact"
 	"gbroker/grid"
 )
 
@@ -21,6 +21,7 @@ type flow struct {
 	folder string
 	spec   spec
 	parts  []api.FlowPart
+	graph  []enact.Vertex     // of parts
 	leaves []map[string]int64 // by task: sizes of what it left, or leaves about
 
 	wake  chan struct{} // something has changed that the run has to look at
@@ -49,8 +50,12 @@ func newFlow(k *Keeper, parts []api.FlowPart) *flow {
 	return &flow{keeper: k, parts: parts, wake: make(chan struct{}, 1), stray: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
-// identify has the sizes that are said of what tasks leave.
+// identify has the graph, and the sizes that are said of what tasks leave.
 func (f *flow) identify() {
+	f.graph = make([]enact.Vertex, len(f.parts))
+	for i := range f.parts {
+		f.graph[i] = enact.Vertex{Name: f.parts[i].Name, Needs: f.parts[i].Needs, Rerunnable: f.parts[i].Rerunnable}
+	}
 	f.leaves = make([]map[string]int64, len(f.parts))
 	for i := range f.parts {
 		f.leaves[i] = maps.Clone(f.parts[i].Sizes)
@@ -62,7 +67,7 @@ func (f *flow) identify() {
 
 // reset makes all tasks wait.
 func (f *flow) reset() {
-	f.rec.Tasks = make([]task, len(f.parts))
+	f.rec.Tasks = make([]enact.Task, len(f.parts))
 	for i := range f.rec.Tasks {
 		f.rec.Tasks[i].State = api.FlowWaiting
 	}
@@ -210,41 +215,16 @@ const (
 // maxGiven bounds the tasks of one workflow that are handed in at a time.
 const maxGiven = 128
 
-// due are the tasks that can be handed in, or were when this process did not run. What can never be is cancelled.
-func (f *flow) due() (list []int) {
+// enacted is the run as package enact sees it; it shares the tasks. f.mu is held.
+func (f *flow) enacted() *enact.Run {
+	return &enact.Run{Graph: f.graph, Tasks: f.rec.Tasks, Retries: f.spec.Submission.Retries, Cancelled: f.rec.Cancelled}
+}
+
+// due are the tasks that can be handed in, or were when this process did not run.
+func (f *flow) due() []int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	changed, given := false, 0
-	for moved := true; moved; {
-		moved = false
-		for i := range f.rec.Tasks {
-			t := &f.rec.Tasks[i]
-			if t.State != api.FlowWaiting {
-				continue
-			}
-			why := ""
-			if f.rec.Cancelled {
-				why = "the workflow was cancelled"
-			}
-			for _, k := range f.parts[i].Needs {
-				if o := &f.rec.Tasks[k]; o.over() && !o.well() {
-					why = fmt.Sprintf("task %s, which it needs, is %s", f.parts[k].Name, o.State)
-				}
-			}
-			if why != "" {
-				t.State, t.Reason = api.FlowCancelled, why
-				moved, changed = true, true
-			}
-		}
-	}
-	for i := range f.rec.Tasks {
-		t := &f.rec.Tasks[i]
-		ready := t.State == api.FlowWaiting && !slices.ContainsFunc(f.parts[i].Needs, func(k int) bool { return !f.rec.Tasks[k].well() })
-		if (ready || t.State == api.FlowGiven) && given < maxGiven {
-			list = append(list, i)
-			given++
-		}
-	}
+	list, changed := f.enacted().Due(maxGiven)
 	if changed {
 		f.keep()
 	}
@@ -262,10 +242,8 @@ func (f *flow) keep() {
 func (f *flow) settled() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := range f.rec.Tasks {
-		if !f.rec.Tasks[i].over() {
-			return false
-		}
+	if !f.enacted().Over() {
+		return false
 	}
 	f.finish()
 	f.keep()
@@ -282,34 +260,20 @@ func (f *flow) finish() {
 func (f *flow) take(o outcome) (replan bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	came := enact.Outcome{Digest: o.digest, Reused: o.reused, Err: o.err, Final: errors.Is(o.err, grid.ErrInvalid) || o.record.CancelRequested}
+	if came.Job = o.record.Job.ID; came.Job != "" {
+		came.Started, came.Ended, came.Site = o.record.Started, o.record.Finished, f.keeper.config.Jobs.SiteName(o.record.Owner)
+	}
+	if !f.enacted().Take(o.task, &came) {
+		return false
+	}
 	t := &f.rec.Tasks[o.task]
-	if t.over() {
-		return false // cancelled before it was handed in
-	}
-	if t.State == api.FlowWaiting && o.err != nil {
-		t.Attempt++ // it did not come as far as the broker, and counts all the same
-	}
-	if t.Digest = o.digest; o.record.Job.ID != "" {
-		t.Job, t.Started, t.Ended = o.record.Job.ID, o.record.Started, o.record.Finished
-		t.Site = f.keeper.config.Jobs.SiteName(o.record.Owner)
-	}
-	switch {
-	case o.err == nil:
-		t.State, t.Reason = api.FlowDone, ""
-		if o.reused {
-			t.State = api.FlowReused
-		}
+	if replan = t.State == enact.Waiting || t.State == enact.Failed; o.err == nil {
 		f.rec.Memo[o.digest] = t.Job
 		for _, file := range o.record.Outputs {
 			f.leaves[o.task][file.Path] = file.Size
 		}
 		replan = !o.reused && f.strays(t)
-	case f.rec.Cancelled:
-		t.State, t.Reason = api.FlowCancelled, o.err.Error()
-	case f.parts[o.task].Rerunnable && t.Attempt <= f.spec.Submission.Retries && !errors.Is(o.err, grid.ErrInvalid) && !o.record.CancelRequested:
-		t.State, t.Reason, replan = api.FlowWaiting, o.err.Error(), true
-	default:
-		t.State, t.Reason, replan = api.FlowFailed, o.err.Error(), true
 	}
 	f.keep()
 	return replan

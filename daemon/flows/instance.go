@@ -10,6 +10,7 @@ import (
 
 	"gbroker/api"
 	"gbroker/api/workflow"
+	"gbroker/flow/enact"
 	"gbroker/grid"
 )
 
@@ -142,7 +143,7 @@ func (f *flow) count(child *flow, every *workflow.Periodic) {
 	age := max(end-begun, 0)
 	delete(p.Open, n)
 	f.rec.Tasks = tasks
-	if slices.ContainsFunc(tasks, func(t task) bool { return !t.well() }) {
+	if slices.ContainsFunc(tasks, func(t enact.Task) bool { return !t.Well() }) {
 		p.Failed++
 	} else {
 		p.Done++

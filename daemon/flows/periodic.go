@@ -224,7 +224,7 @@ func (f *flow) closed() bool {
 		return false
 	}
 	for i := range f.rec.Tasks {
-		if t := &f.rec.Tasks[i]; !t.over() {
+		if t := &f.rec.Tasks[i]; !t.Over() {
 			t.State, t.Reason = api.FlowCancelled, "no instance has run it"
 		}
 	}

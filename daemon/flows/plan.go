@@ -9,6 +9,7 @@ import (
 
 	"gbroker/api"
 	"gbroker/api/workflow"
+	"gbroker/flow/enact"
 	"gbroker/grid"
 )
 
@@ -17,7 +18,7 @@ import (
 const margin = time.Second
 
 // strays tells that a task has ended off its plan; f.mu is held.
-func (f *flow) strays(t *task) bool {
+func (f *flow) strays(t *enact.Task) bool {
 	if t.Ended == 0 || t.PlanEnd == 0 {
 		return false
 	}
@@ -129,7 +130,7 @@ func (f *flow) planOver(ctx context.Context, places []workflow.Place) {
 // progress is how far a task is; f.mu is held.
 func (f *flow) progress(i int, places []workflow.Place, learned map[string]time.Duration) workflow.Progress {
 	t := &f.rec.Tasks[i]
-	s := workflow.Progress{Done: t.over(), Needs: learned[kindOf(f.parts[i].Name)]}
+	s := workflow.Progress{Done: t.Over(), Needs: learned[kindOf(f.parts[i].Name)]}
 	if t.State != api.FlowGiven {
 		return s
 	}

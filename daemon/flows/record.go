@@ -13,6 +13,7 @@ import (
 	"lukechampine.com/blake3"
 
 	"gbroker/api"
+	"gbroker/flow/enact"
 	"gbroker/grid"
 )
 
@@ -38,7 +39,7 @@ type record struct {
 	Planned   time.Duration // of this run, first
 	Bound     time.Duration
 	Plans     int
-	Tasks     []task
+	Tasks     []enact.Task
 	Memo      map[string]grid.JobID // by digest: a job that has ended well
 	Files     map[string]string     // hashes, by name
 	Periods   *periods              `json:",omitempty"` // of a periodic one
@@ -50,23 +51,6 @@ const (
 	running = "running"
 	ended   = "ended"
 )
-
-// task is how far one is.
-type task struct {
-	State   string
-	Attempt int
-	Job     grid.JobID
-	Site    string
-	Prefer  string        // site of the plan
-	PlanEnd time.Duration // after the beginning of the run
-	Digest  string
-	Reason  string
-	Started grid.Tick
-	Ended   grid.Tick
-}
-
-func (t *task) over() bool { return t.State != api.FlowWaiting && t.State != api.FlowGiven }
-func (t *task) well() bool { return t.State == api.FlowDone || t.State == api.FlowReused }
 
 // folder is where a workflow lies.
 func (k *Keeper) folder(id api.FlowID) string {
