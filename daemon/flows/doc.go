@@ -24,9 +24,7 @@
 //
 //	coming ─ all files are here ─► running ─ no task waits or is handed in ─► ended ─ resume ─► running
 //
-//	task:  waiting ─► handed in ─► done            waiting ─► reused (done before, with the same inputs)
-//	          ▲           └──────► failed          waiting ─► cancelled (what it needs failed, or the workflow was cancelled)
-//	          └─ retry ───┘
+// Package enact decides which tasks are due, and what becomes of each; what that promises is in its comment.
 //
 // # The plan
 //

@@ -9,7 +9,7 @@ const (
 	AttemptAnew                         // a task that was handed in is handed in as another attempt after a kill
 	GivenUnnoted                        // a task is handed in before that is noted
 	GivenNotResumed                     // after a kill nobody looks after what was handed in
-	EndIsEnough                         // a task is due once what it needs has ended, well or not
+	NeedsUnheeded                       // a task is due whatever becomes of what it needs
 	FailureStaysAlone                   // what needs a task that has failed is not cancelled
 	AllRetried                          // tasks that are not rerunnable are tried again too
 	RetriesUnbounded                    // tasks are tried again without a limit

@@ -103,11 +103,8 @@ func (r *Run) due(i int) bool {
 	case Given:
 		return r.Broken&GivenNotResumed == 0
 	case Waiting:
-		lacks := func(k int) bool {
-			t := &r.Tasks[k]
-			return !t.Well() && !(r.Broken&EndIsEnough != 0 && t.Over())
-		}
-		return !slices.ContainsFunc(r.Graph[i].Needs, lacks)
+		lacks := func(k int) bool { return !r.Tasks[k].Well() }
+		return r.Broken&NeedsUnheeded != 0 || !slices.ContainsFunc(r.Graph[i].Needs, lacks)
 	}
 	return false
 }

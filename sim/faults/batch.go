@@ -275,6 +275,9 @@ func (b *batch) account(l *local, cause grid.Cause) grid.Progress {
 	p := grid.Progress{ID: l.sub.ID, Phase: grid.Ended, Started: l.clock, Finished: b.s.clock.wall(b.s.w.now), Cause: cause}
 	if cause == grid.ByItself {
 		p.ExitCode = int(l.span % 3)
+		if f := b.s.w.truth.facts[l.sub.ID.Job]; f != nil && f.task != nil {
+			p.ExitCode = int(l.span % 8 / 7)
+		}
 	}
 	if b.blind && !l.foreign {
 		if b.ended == nil {

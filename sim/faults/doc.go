@@ -28,6 +28,7 @@
 //	reservations.go   reservations in the batch system; bookers.go: holders who fall silent
 //	barrier.go   wrappers of parts of jobs over several sites; wide.go: users of such jobs
 //	budgets.go   prices, and what users may pay, in a third of the histories with jobs over several sites
+//	flows.go     workflows, enacted by package enact at their homes
 //	terms.go     users whose jobs are kept back, altered, and end in time
 //	storm.go     the faults that befall a site
 //

@@ -49,6 +49,11 @@ func (r Result) Struck() int { return r.struck }
 
 // Run runs one history to its end, or to the first violation.
 func Run(o Options) Result {
+	r, _ := run(o)
+	return r
+}
+
+func run(o Options) (Result, *world) {
 	w := newWorld(o)
 	for _, s := range w.sites {
 		w.after(between(w.rnd.build, 0, 2*grid.Second), s.host.boot)
@@ -59,6 +64,7 @@ func Run(o Options) Result {
 	w.loadSweeps()
 	w.loadBookers()
 	w.loadWide()
+	w.loadFlows()
 	w.plan()
 	w.storm = true
 	w.until(genesis+stormLength, nil)
@@ -78,7 +84,7 @@ func Run(o Options) Result {
 			w.result.Moved++
 		}
 	}
-	return w.result
+	return w.result, w
 }
 
 // Bounds of what may still take time when the faults are over.
@@ -94,9 +100,12 @@ func (w *world) calm() {
 	for w.result.Violation == nil && w.now < end {
 		w.until(w.now+grid.Minute, nil)
 		w.queued()
-		if w.open() == nil {
+		if w.open() == nil && w.openFlow() == nil {
 			return
 		}
+	}
+	if e := w.openFlow(); e != nil && w.open() == nil && w.result.Violation == nil {
+		w.violate("S18", "", "%s has not ended %v s after the last fault", e.id, endBound.Seconds())
 	}
 	if f := w.open(); f != nil && w.result.Violation == nil {
 		r := f.home.disk.recordOf(f.id)

@@ -119,6 +119,7 @@ type Profile struct {
 	rates       rates
 	booked      bool      // holders reserve nodes, and fall silent
 	wide        float64   // so many users are to be expected who hand in a job that may have several sites
+	flows       int       // workflows
 	apart       grid.Tick // clocks are wrong by up to so much
 }
 
@@ -152,6 +153,10 @@ func Profiles() []Profile {
 				ReservationLost: 0.03, NodeDown: 0.03, SaveFails: 0.002, JournalRestored: 0.3, TailLost: 0.2, Crash: 4, CrashAtPoint: 0.002, Pause: 2, PauseInside: 0.0004, SiteGone: 0.4,
 			}),
 			wide: 6, apart: 30 * grid.Second,
+		},
+		{
+			Name: "flow", About: "workflows of tasks with data between them; brokers crash, at each write of how far one is too, disks are full, networks and batch systems fail, users cancel",
+			rates: networkRates.plus(batchRates).plus(rates{SaveFails: 0.01, DiskFull: 1, Crash: 5, CrashAtPoint: 0.002, Pause: 1, UserCancels: 0.05}), flows: 4,
 		},
 		{Name: "clock", About: "clocks that jump, pauses", rates: clockRates},
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gbroker/broker/core"
+	"gbroker/flow/enact"
 	"gbroker/grid"
 )
 
@@ -30,8 +31,10 @@ type Rule struct {
 	Profile string
 	Seed    uint64
 	core    core.Rules
+	flow    enact.Rules
 	shell   shellRule
 	inShell bool
+	inFlows bool
 }
 
 // Rules lists what --break takes.
@@ -78,11 +81,33 @@ func Rules() []Rule {
 		{Name: "clock-offset-ignored", core: core.ClockOffsetIgnored, Without: "the clocks of other sites count as that of the home"},
 		{Name: "deadline-unseen", core: core.DeadlineUnseen, Without: "an owner does not end a job by its deadline"},
 	}
+	list = append(list, flowRules()...)
 	for i := range list {
 		list[i].Profile = Profiles()[0].Name
+		if list[i].inFlows {
+			list[i].Profile = "flow"
+		}
 		if at, ok := shows[list[i].Name]; ok {
 			list[i].Profile, list[i].Seed = at.profile, at.seed
 		}
+	}
+	return list
+}
+
+// flowRules are those of workflows.
+func flowRules() []Rule {
+	list := []Rule{
+		{Name: "key-without-attempt", flow: enact.KeyWithoutAttempt, Without: "a task that is tried again is handed in under the key of its first attempt"},
+		{Name: "attempt-anew", flow: enact.AttemptAnew, Without: "a task that was handed in is another attempt after a kill"},
+		{Name: "given-unnoted", flow: enact.GivenUnnoted, Without: "a task is handed in before that is noted"},
+		{Name: "given-not-resumed", flow: enact.GivenNotResumed, Without: "nobody looks after a task that was handed in before a kill"},
+		{Name: "needs-unheeded", flow: enact.NeedsUnheeded, Without: "a task is due whatever becomes of what it needs"},
+		{Name: "failure-stays-alone", flow: enact.FailureStaysAlone, Without: "what needs a task that has failed is not cancelled"},
+		{Name: "all-retried", flow: enact.AllRetried, Without: "tasks that are not rerunnable are tried again too"},
+		{Name: "retries-unbounded", flow: enact.RetriesUnbounded, Without: "tasks are tried again without a limit"},
+	}
+	for i := range list {
+		list[i].inFlows = true
 	}
 	return list
 }
@@ -132,6 +157,7 @@ var shows = map[string]struct {
 // switched are the rules that are off.
 type switched struct {
 	core  core.Rules
+	flow  enact.Rules
 	shell [shellRules]bool
 }
 
@@ -154,6 +180,7 @@ func ParseRules(text string) (Broken, error) {
 			b.off.shell[all[k].shell] = true
 		} else {
 			b.off.core |= all[k].core
+			b.off.flow |= all[k].flow
 		}
 	}
 	return b, nil

@@ -25,6 +25,7 @@ import (
 //	S13  none starts that its home keeps back (and S14: terms.go)
 //	S15  what is wished for at another broker is done once (asker.go)
 //	S16  a budget is what is free, held and spent of it (budgets.go)
+//	S17  a task of a workflow begins when it may, with what it needs, and as often as it may (and S18: flows_truth.go)
 //
 // Programs and owners are here, what users are told in told.go, and what is not held
 // against the brokers in excuse.go.
@@ -70,6 +71,7 @@ type fact struct {
 	sites      int   // that it may have at one time; 0 is one
 	rounds     []*round
 	whole      *fact   // of which it is a part
+	task       *task   // of a workflow, that it is
 	duplicates [2]bool // the first one, and its duplicate, have changed a record of it while both ran
 
 	// What its home has lost the knowledge of, with its journal; see lapse.go.
@@ -124,6 +126,9 @@ func (t *truth) started(s *site, l *local) {
 		w.violate("S5", f.id, "%s starts with the arguments %q, and was handed in with %q", id, l.sub.Job.Program.Arguments, arguments)
 	}
 	t.mayBegin(s, l)
+	if f.task != nil {
+		t.taskBegins(f, l.sub.Job.Inputs)
+	}
 	if !f.torn() {
 		f.mayStart(w, now)
 		f.mayGo(w, now, &l.sub.Job)

@@ -9,7 +9,7 @@
 //	4  api   sim
 //	3  broker   overlay   netmon   pbs   stage   store
 //	2  wire
-//	1  plan   pool   reserve   budget   flow   jsdl
+//	1  plan   pool   reserve   budget   flow (flow/enact)   jsdl
 //	0  grid   steps
 //
 // A package imports only from layers below its own, and from its own family (pbs and
@@ -19,7 +19,7 @@
 //
 // # Purity
 //
-// grid, steps, jsdl, plan, pool, reserve, budget, flow, wire, broker/core, sim/brokers, sim/faults, sim/replay/counted and sim/workload decide and never act: time,
+// grid, steps, jsdl, plan, pool, reserve, budget, flow, flow/enact, wire, broker/core, sim/brokers, sim/faults, sim/replay/counted and sim/workload decide and never act: time,
 // identifiers and randomness are inputs, which makes every decision repeatable. They have no network, no operating system, no context, no clock, no
 // goroutine, no global randomness. Of ours they import only what is pure too,
 // of others what is on a list. It is the package that counts, with all that lies below it, whatever its files are called
