@@ -2,13 +2,16 @@ package e2e
 
 import (
 	"cmp"
+	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"gbroker/api"
 	"gbroker/test/cluster"
 )
 
@@ -43,4 +46,59 @@ tasks:
 	if n >= 200 && p.Missed*100 > n {
 		t.Errorf("%d of %d periods were missed, more than a hundredth", p.Missed, n)
 	}
+}
+
+// Files that appear in a folder that is watched begin an instance each, at another site too, over a kill of their home; each is seen once,
+// and its tasks have its bytes.
+func TestAWatchedFolder(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	me, err := user.Current()
+	must(t, err)
+	incoming, ledger := filepath.Join(dir, "watched", me.Username, "incoming"), filepath.Join(dir, "ledger")
+	must(t, os.MkdirAll(incoming, 0o755))
+	a := newSite(t, dir, "a", cluster.Options{Nodes: 1, Cores: 1, More: "files: {watch: " + filepath.Join(dir, "watched") + "}\n"})
+	b := newSite(t, dir, "b", cluster.Options{Nodes: 1, Cores: 4})
+	start(t, a, b)
+	introduce(t, a, b)
+	const n = 3
+	text := fmt.Sprintf(`workflow: 1
+name: watching
+periodic: {folder: incoming, as: picture, count: %d, deadline: 1m}
+tasks:
+  - {name: look, command: [sh, -c, "cat picture >> %s; cat picture picture > seen"], inputs: [picture], outputs: [seen], runtime: 100ms, walltime: 1m}
+  - {name: tell, command: [sh, -c, "cat seen picture > told"], inputs: [seen, picture], outputs: [told], runtime: 100ms, walltime: 1m}
+`, n, ledger)
+	file := filepath.Join(dir, "watching.yaml")
+	must(t, os.WriteFile(file, []byte(text), 0o644))
+	for i := range n {
+		part := filepath.Join(dir, "part")
+		must(t, os.WriteFile(part, fmt.Appendf(nil, "picture %d\n", i), 0o644))
+		must(t, os.Rename(part, filepath.Join(incoming, fmt.Sprint("p", i))))
+	}
+	id := strings.TrimSpace(client(t, a, "flow", "submit", file))
+	eventually(t, slow, "the first file is seen", func() bool { _, err := os.Stat(ledger); return err == nil })
+	a.Kill()
+	start(t, a)
+	f := flowOf(t, a, id, time.Minute)
+	if p := f.Periods; p.Done != n || p.Failed+p.Missed+p.Open > 0 {
+		t.Errorf("the instances are %+v", p)
+	}
+	said, err := os.ReadFile(ledger)
+	must(t, err)
+	for i := range n {
+		if k := strings.Count(string(said), fmt.Sprintf("picture %d\n", i)); k != 1 {
+			t.Errorf("the file %d was seen %d times", i, k)
+		}
+	}
+	if f.Tasks[1].State != api.FlowDone {
+		t.Fatalf("the last instance is %+v", f.Tasks)
+	}
+	out := filepath.Join(dir, "out")
+	client(t, a, "output", string(f.Tasks[1].Job), out)
+	told, err := os.ReadFile(filepath.Join(out, "told"))
+	if line, _, _ := strings.Cut(string(told), "\n"); err != nil || len(line) != len("picture 0") || string(told) != strings.Repeat(line+"\n", 3) {
+		t.Errorf("the last task left %q (%v)", told, err)
+	}
+	t.Logf("begun %v after it was handed in; ages: median %.1f s, most %.1f s", time.Duration(f.Begun-f.Submitted)*time.Millisecond, f.Periods.AgeP50S, f.Periods.AgeMostS)
 }
