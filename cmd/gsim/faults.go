@@ -70,7 +70,8 @@ the profile has. Each step is checked against what happened in truth: no job is 
 none runs twice, what users were told stays true (S1 to S5, S8, S9 of the design),
 groups of jobs are made, cancelled and ended whole (S10 to S13), reservations never
 overlap and go when they are over (S3), and the parts of a job over several sites begin
-together or not at all (S4).
+together or not at all (S4); tasks of workflows run when and as often as they may, with
+what they need (S17, S18).
 One seed is one history, always the same. The answer tells which seeds were run, also of
 --fresh: --seeds repeats them.
 
