@@ -36,10 +36,9 @@ type flow struct {
 	begun   int                    // the last run that was seen through; of Keeper.mu
 	retired bool                   // it is being removed
 
-	parent *flow  // of an instance
-	found  bool   // on disk, at a start
-	read   clocks // when the run of a periodic one last looked
-	folderSeen
+	parent  *flow   // of an instance
+	found   bool    // on disk, at a start
+	read    clocks  // when the run of a periodic one last looked
 	counted []*flow // instances whose removal waits for the disk; of the run
 
 	planned   []workflow.Place // the sites as the last plan saw them
@@ -111,8 +110,8 @@ func (f *flow) start(from string) (begun bool, err error) {
 	f.reset()
 	f.rec.State, f.rec.Cancelled, f.rec.Begun, f.rec.Ended, f.rec.Plans, f.rec.Planned = running, false, f.keeper.config.Now(), 0, 0, 0
 	f.rec.Run++
-	if f.rec.Periods != nil {
-		f.rec.Periods = &periods{Open: map[int]bool{}}
+	if p := f.rec.Periods; p != nil {
+		f.rec.Periods = &periods{Open: map[int]bool{}, Taken: p.wellTaken()}
 	}
 	if err := f.save(); err != nil {
 		f.rec = before

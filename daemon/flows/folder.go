@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"gbroker/api"
-	"gbroker/api/workflow"
 	"gbroker/grid"
 	"gbroker/stage"
 )
@@ -43,17 +42,20 @@ func (k *Keeper) openFolder(user, folder string) (*os.Root, error) {
 		return nil, fmt.Errorf("watching folders: %w", err)
 	}
 	defer all.Close()
-	own, err := all.OpenRoot(user)
+	own, err := all.OpenRoot(folderOnly(user))
 	if err != nil {
 		return nil, fmt.Errorf("the folder %s, below which %s may watch others: %w", filepath.Join(k.config.Watch, user), user, err)
 	}
 	defer own.Close()
-	root, err := own.OpenRoot(folder)
+	root, err := own.OpenRoot(folderOnly(folder))
 	if err != nil {
-		return nil, fmt.Errorf("the folder %s of %s: %w", folder, own.Name(), err)
+		return nil, fmt.Errorf("the folder %s of %s: %w", folder, filepath.Join(k.config.Watch, user), err)
 	}
 	return root, nil
 }
+
+// folderOnly is the name of a folder which nothing else has: a pipe that is opened waits for its writer.
+func folderOnly(name string) string { return name + "/." }
 
 // present are the files in a folder that may count, the oldest first.
 func (k *Keeper) present(user, folder string) (list []appeared, err error) {
@@ -156,39 +158,39 @@ func (c *copied) discard() error {
 }
 
 // ask has the folder asked; slow is what to say where that takes long. Once ctx is done nobody hears the answer.
-func (f *flow) ask(ctx context.Context, slow string, do func() answer) {
-	f.asked, f.askedAt, f.slow = make(chan answer), time.Now(), slow
-	asked := f.asked
+func (w *watcher) ask(ctx context.Context, slow string, do func() answer) {
+	w.asked, w.askedAt, w.slow = make(chan answer), time.Now(), slow
+	asked := w.asked
 	go func() {
 		a := do()
 		select {
 		case asked <- a:
 		case <-ctx.Done():
 			if err := a.copy.discard(); err != nil {
-				f.keeper.config.Log.Error("the copy of a file that appeared is not removed", "workflow", f.spec.ID, "error", err)
+				w.f.keeper.config.Log.Error("the copy of a file that appeared is not removed", "workflow", w.f.spec.ID, "error", err)
 			}
 		}
 	}()
 }
 
 // fetch copies a file into a folder for an instance.
-func (f *flow) fetch(x appeared, every *workflow.Periodic) answer {
-	k := f.keeper
+func (w *watcher) fetch(x appeared) answer {
+	k := w.f.keeper
 	ulid, err := k.config.NewID()
 	if err != nil {
 		return answer{err: err}
 	}
 	c := &copied{file: x, id: api.NewFlowID(k.config.Site, ulid), at: k.config.Now()}
 	c.folder = k.folder(c.id)
-	if c.came, err = f.bring(&x, c.folder, every); err != nil {
-		return answer{err: fmt.Errorf("the file %s: %w", x.name, errors.Join(err, c.discard()))}
+	if c.came, err = w.bring(&x, c.folder); err != nil {
+		return answer{err: fmt.Errorf("the file %q: %w", x.name, errors.Join(err, c.discard()))}
 	}
 	return answer{copy: c}
 }
 
 // bring copies a file into a folder for an instance, if it is still what it was.
-func (f *flow) bring(x *appeared, folder string, every *workflow.Periodic) (*came, error) {
-	root, err := f.keeper.openFolder(f.spec.User, every.Folder)
+func (w *watcher) bring(x *appeared, folder string) (*came, error) {
+	root, err := w.f.keeper.openFolder(w.f.spec.User, w.every.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +209,7 @@ func (f *flow) bring(x *appeared, folder string, every *workflow.Periodic) (*cam
 	if err := same(); err != nil {
 		return nil, err
 	}
-	name := filepath.Join(folder, "in", every.As)
+	name := filepath.Join(folder, "in", w.every.As)
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return nil, err
 	}
@@ -219,5 +221,5 @@ func (f *flow) bring(x *appeared, folder string, every *workflow.Periodic) (*cam
 	if err = errors.Join(err, to.Sync(), to.Close(), same()); err == nil && n != x.Size {
 		err = fmt.Errorf("%w: it changes", grid.ErrNotYet)
 	}
-	return &came{As: every.As, Name: x.name, Size: n, Contents: contents(&grid.File{Size: n, Ranges: sums})}, err
+	return &came{As: w.every.As, Name: x.name, Size: n, Contents: contents(&grid.File{Size: n, Ranges: sums})}, err
 }

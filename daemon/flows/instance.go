@@ -17,43 +17,39 @@ import (
 // An instance is a workflow of one run in a folder of its own, with what its parent was handed in and the parent's files, which stand on disk
 // once. Only one that its parent has noted as open is begun or counted: what else is found at a start was counted, or its making failed.
 
-// instance begins the next one, of a copied file where a folder is watched; nil if its period is missed.
-func (f *flow) instance(every *workflow.Periodic, sites [][]string, file *copied) *flow {
+// instance begins the next one, of a copied file where a folder is watched. Where it cannot, its period is missed, or the file has not counted.
+func (f *flow) instance(every *workflow.Periodic, sites [][]string, file *copied) (*flow, error) {
+	n, err := f.noteOpen(file)
+	if err == nil {
+		var child *flow
+		if child, err = f.make(n, every, sites, file); err == nil {
+			return child, nil
+		}
+	}
 	f.mu.Lock()
+	defer f.mu.Unlock()
+	if delete(f.rec.Periods.Open, n); !f.again(n) {
+		f.rec.Periods.Missed++
+	}
+	f.keep()
+	return nil, fmt.Errorf("instance %d: %w", n, err)
+}
+
+// noteOpen notes, on disk, that the next instance is open.
+func (f *flow) noteOpen(file *copied) (n int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	p := f.rec.Periods
-	n := p.Next
+	n = p.Next
 	p.Next++
 	if len(p.Open) >= maxOpen {
-		p.Missed++
-		f.keep()
-		f.mu.Unlock()
-		f.keeper.config.Log.Warn("a period of a workflow is missed: too many instances are under way", "workflow", f.spec.ID, "number", n)
-		return nil
+		return n, fmt.Errorf("%d instances are under way", len(p.Open))
 	}
 	p.Open[n] = true
 	if file != nil {
-		p.Taken[file.file.name] = taken{file.file.stamp, n}
+		p.Taken[file.file.name] = taken{stamp: file.file.stamp, Number: n}
 	}
-	err := f.save()
-	f.mu.Unlock()
-	var child *flow
-	if err == nil {
-		child, err = f.make(n, every, sites, file)
-	}
-	if err != nil && file != nil {
-		f.putBack(file, n, err)
-		return nil
-	}
-	if err != nil {
-		f.keeper.config.Log.Error("a period of a workflow is missed", "workflow", f.spec.ID, "number", n, "error", err)
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		delete(p.Open, n)
-		p.Missed++
-		f.keep()
-		return nil
-	}
-	return child
+	return n, f.save()
 }
 
 // make writes an instance and begins it. What is left of one that cannot be made is removed, now or at the next start.
@@ -145,6 +141,7 @@ func (f *flow) count(child *flow, every *workflow.Periodic) {
 	f.rec.Tasks = tasks
 	if slices.ContainsFunc(tasks, func(t enact.Task) bool { return !t.Well() }) {
 		p.Failed++
+		p.failed(child)
 	} else {
 		p.Done++
 		p.Ages = append(p.Ages, age)

@@ -76,25 +76,31 @@ func (f *flow) runPeriods(ctx context.Context) {
 	for _, child := range f.reopen() {
 		watch(child)
 	}
+	folder := &watcher{f: f, every: &every}
+	next := func() (time.Duration, bool) { return f.next(&every) }
+	if every.Folder != "" {
+		next = func() (time.Duration, bool) { return folder.next(ctx) }
+	}
 	for {
-		wait, more := f.next(ctx, &every)
+		wait, more := next()
 		f.forget()
 		if !more && f.closed() {
 			return
 		}
 		if more && wait <= 0 {
-			if child := f.instance(&every, sites, nil); child != nil {
+			if child, err := f.instance(&every, sites, nil); err == nil {
 				watch(child)
+			} else {
+				f.keeper.config.Log.Warn("a period of a workflow is missed", "workflow", f.spec.ID, "error", err)
 			}
-			continue
 		}
 		again := time.NewTimer(min(wait, maxWait))
 		select {
 		case <-ctx.Done():
 		case child := <-ended:
 			f.count(child, &every)
-		case a := <-f.asked:
-			if child := f.answered(a, &every, sites); child != nil {
+		case a := <-folder.asked:
+			if child := folder.answered(a, sites); child != nil {
 				watch(child)
 			}
 		case <-f.wake:
@@ -193,10 +199,7 @@ func (f *flow) since(every *workflow.Periodic) time.Duration {
 }
 
 // next is how long until the next instance; more tells that there is one. Periods whose time is over are missed.
-func (f *flow) next(ctx context.Context, every *workflow.Periodic) (in time.Duration, more bool) {
-	if every.Folder != "" {
-		return f.appears(ctx, every)
-	}
+func (f *flow) next(every *workflow.Periodic) (in time.Duration, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p, missed := f.rec.Periods, 0

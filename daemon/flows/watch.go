@@ -27,7 +27,8 @@ type stamp struct{ Size, Modified int64 }
 // taken is a file for which there is or was an instance.
 type taken struct {
 	stamp
-	Number int
+	Number int  // of that; below 0 there is none in this run
+	Failed bool `json:",omitempty"` // it has not ended well, or the file was left out: a run that is resumed takes it again
 }
 
 // appeared is a file in the folder.
@@ -44,13 +45,15 @@ type came struct {
 
 func (c *came) is(name string) bool { return c != nil && c.As == name }
 
-// folderSeen is what a process has seen of a folder that is watched; of the run.
-type folderSeen struct {
-	known   map[string]seen
-	ready   []appeared
-	asked   chan answer // nil: nothing is asked
-	askedAt time.Time   // when it was asked last
-	slow    string      // what to say of that when it takes long
+// watcher is what a run knows of the folder that it watches, and goes with it; what has to be known later is in [periods].
+type watcher struct {
+	f       *flow
+	every   *workflow.Periodic
+	known   map[string]seen // files that have not counted, by name
+	ready   []appeared      // those of them that are next
+	asked   chan answer     // nil: nothing is asked
+	askedAt time.Time       // when it was asked last
+	slow    string          // what to say of that when it takes long
 }
 
 type seen struct {
@@ -58,68 +61,77 @@ type seen struct {
 	at time.Time
 }
 
-// appears asks the folder for what is to be known next, and is how long until that has to be looked after; more tells that there may be
+// next asks the folder for what is to be known next, and is how long until that has to be looked after; more tells that there may be
 // another instance.
-func (f *flow) appears(ctx context.Context, every *workflow.Periodic) (wait time.Duration, more bool) {
-	f.mu.Lock()
-	p := f.rec.Periods
-	more = !f.rec.Cancelled && (every.Count == 0 || p.Next < every.Count)
-	f.mu.Unlock()
-	if !more {
+func (w *watcher) next(ctx context.Context) (wait time.Duration, more bool) {
+	if !w.more() {
 		return maxWait, false
 	}
-	passed := time.Since(f.askedAt)
-	if f.asked != nil && passed >= folderLimit {
-		f.waits(f.slow)
+	passed := time.Since(w.askedAt)
+	switch {
+	case w.asked != nil && passed >= folderLimit:
+		w.waits(w.slow)
 		return maxWait, true
-	}
-	if f.asked != nil {
+	case w.asked != nil:
 		return folderLimit - passed, true
-	}
-	if len(f.ready) > 0 {
-		if why := f.noRoom(); why != "" {
-			f.waits(why)
+	case len(w.ready) > 0:
+		if why := w.noRoom(); why != "" {
+			w.waits(why)
 			return lookAtFolder, true
 		}
-		x := f.ready[0]
-		f.ready = f.ready[1:]
-		f.ask(ctx, fmt.Sprintf("the file %s is being copied since %s", x.name, f.keeper.config.Now().Stamp()), func() answer { return f.fetch(x, every) })
+		w.take(ctx)
 		return folderLimit, true
-	}
-	if passed < lookAtFolder {
+	case passed < lookAtFolder:
 		return lookAtFolder - passed, true
 	}
-	f.ask(ctx, errHangs(every.Folder).Error(), func() answer {
-		list, err := f.keeper.present(f.spec.User, every.Folder)
+	w.ask(ctx, errHangs(w.every.Folder).Error(), func() answer {
+		list, err := w.f.keeper.present(w.f.spec.User, w.every.Folder)
 		return answer{list: list, err: err}
 	})
 	return folderLimit, true
 }
 
+func (w *watcher) more() bool {
+	w.f.mu.Lock()
+	defer w.f.mu.Unlock()
+	return !w.f.rec.Cancelled && (w.every.Count == 0 || w.f.rec.Periods.Next < w.every.Count)
+}
+
+// take has the next file copied.
+func (w *watcher) take(ctx context.Context) {
+	x := w.ready[0]
+	w.ready = w.ready[1:]
+	w.ask(ctx, fmt.Sprintf("the file %q is being copied since %s", x.name, w.f.keeper.config.Now().Stamp()), func() answer { return w.fetch(x) })
+}
+
 // answered takes what a folder has answered: an instance, if it is a file that was copied.
-func (f *flow) answered(a answer, every *workflow.Periodic, sites [][]string) *flow {
-	f.asked = nil
+func (w *watcher) answered(a answer, sites [][]string) *flow {
+	w.asked = nil
 	switch {
 	case a.err != nil:
-		f.waits(a.err.Error())
+		w.waits(a.err.Error())
 	case a.copy != nil:
-		f.waits("")
-		return f.instance(every, sites, a.copy)
+		w.waits("")
+		child, err := w.f.instance(w.every, sites, a.copy)
+		if err != nil {
+			w.waits(fmt.Sprintf("the file %q: %v", a.copy.file.name, errors.Join(err, a.copy.discard())))
+		}
+		return child
 	default:
-		if f.look(a.list); len(f.ready) == 0 {
-			f.waits("")
+		if w.look(a.list); len(w.ready) == 0 {
+			w.waits("")
 		}
 	}
 	return nil
 }
 
 // look finds the files that are new and have not changed for a while.
-func (f *flow) look(list []appeared) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	before, p, now := f.known, f.rec.Periods, time.Now()
+func (w *watcher) look(list []appeared) {
+	w.f.mu.Lock()
+	defer w.f.mu.Unlock()
+	before, p, now := w.known, w.f.rec.Periods, time.Now()
 	was := p.Taken
-	f.known, p.Taken = map[string]seen{}, map[string]taken{}
+	w.known, p.Taken = map[string]seen{}, map[string]taken{}
 	for _, x := range list {
 		if t, is := was[x.name]; is {
 			if p.Taken[x.name] = t; t.stamp == x.stamp {
@@ -130,17 +142,18 @@ func (f *flow) look(list []appeared) {
 		if !is || s.stamp != x.stamp {
 			s = seen{x.stamp, now}
 		}
-		if f.known[x.name] = s; f.askedAt.Sub(s.at) >= stable {
-			f.ready = append(f.ready, x)
+		if w.known[x.name] = s; w.askedAt.Sub(s.at) >= stable {
+			w.ready = append(w.ready, x)
 		}
 	}
 }
 
 // noRoom tells why the next file has to wait. One that is too large for any is given up.
-func (f *flow) noRoom() string {
+func (w *watcher) noRoom() string {
+	f := w.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	p, most, x := f.rec.Periods, f.keeper.config.Bytes, f.ready[0]
+	p, most, x := f.rec.Periods, f.keeper.config.Bytes, w.ready[0]
 	if len(p.Open) >= maxOpen {
 		return fmt.Sprintf("%d instances are under way", len(p.Open))
 	}
@@ -154,35 +167,25 @@ func (f *flow) noRoom() string {
 		return fmt.Sprintf("the files of the instances that are under way have %d bytes with the next, of which %d are allowed", held, most)
 	}
 	if most > 0 && held > most {
-		f.ready = f.ready[1:]
-		p.Taken[x.name] = taken{x.stamp, -1}
+		w.ready = w.ready[1:]
+		p.Taken[x.name] = taken{x.stamp, -1, true}
 		p.Missed++
 		f.keep()
-		return fmt.Sprintf("the file %s has %d bytes, of which %d are allowed, and is left out", x.name, x.Size, most)
+		return fmt.Sprintf("the file %q has %d bytes, of which %d are allowed, and is left out", x.name, x.Size, most)
 	}
 	return ""
 }
 
 // waits notes why nothing begins.
-func (f *flow) waits(why string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if p := f.rec.Periods; p.Waits != why {
+func (w *watcher) waits(why string) {
+	w.f.mu.Lock()
+	defer w.f.mu.Unlock()
+	if p := w.f.rec.Periods; p.Waits != why {
 		p.Waits = why
 		if why != "" {
-			f.keeper.config.Log.Warn("files that appear begin no instance", "workflow", f.spec.ID, "error", why)
+			w.f.keeper.config.Log.Warn("files that appear begin no instance", "workflow", w.f.spec.ID, "error", why)
 		}
 	}
-}
-
-// putBack undoes that a file is taken, where no instance could be made: the file is looked at again.
-func (f *flow) putBack(c *copied, n int, why error) {
-	f.waits(fmt.Sprintf("the file %s: %v", c.file.name, errors.Join(why, c.discard())))
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.rec.Periods.Open, n)
-	f.again(n)
-	f.keep()
 }
 
 // again has a file counted again whose instance was noted and not made; false if there is none. It was the last one. f.mu is held.
@@ -196,6 +199,29 @@ func (f *flow) again(n int) bool {
 		}
 	}
 	return false
+}
+
+// failed notes that the instance of a file has not ended well.
+func (p *periods) failed(child *flow) {
+	if child.spec.Came == nil {
+		return
+	}
+	name := child.spec.Came.Name
+	if t, is := p.Taken[name]; is && t.Number == child.spec.Number {
+		t.Failed = true
+		p.Taken[name] = t
+	}
+}
+
+// wellTaken are the files that a run that is resumed does not take: those whose instance ended well. f.mu is held.
+func (p *periods) wellTaken() map[string]taken {
+	kept := map[string]taken{}
+	for name, t := range p.Taken {
+		if t.Number = -1; !t.Failed {
+			kept[name] = t
+		}
+	}
+	return kept
 }
 
 // likeOne plans all instances as if each ran alone.
