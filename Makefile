@@ -48,16 +48,18 @@ check:
 # The last line is "N passed, N failed, N skipped". The house rules and the import
 # test are tests too: test/house. What is in ALONE has no goroutines, so the race detector has
 # nothing to find there, and makes it some ten times slower; so has what is called TestSerial in the other
-# packages. What waits for real daemons and clusters is begun first. Tests of the programs take those in bin/.
-ALONE = ./grid/... ./steps/... ./jsdl/... ./plan/... ./flow/... ./reserve/... ./wire/... ./broker/core/... ./sim/brokers/... ./sim/faults/... ./sim/replay ./sim/replay/counted/... ./sim/workload/...
+# packages. What waits for real daemons and clusters is begun first; the longest, WHOLE, by itself: it has nothing but
+# tests of the programs in bin/, in which there is no detector.
+ALONE = ./grid/... ./steps/... ./jsdl/... ./plan/... ./flow/... ./reserve/... ./wire/... ./broker/core/... ./pool/... ./budget/... ./sim/brokers/... ./sim/faults/... ./sim/replay ./sim/replay/counted/... ./sim/workload/... ./sim/chart ./overlay/topology ./api/workflow ./pbs/dialect ./test/house ./test/man ./test/mutate
+WHOLE = ./test/e2e
 SERIAL = $(addprefix ./,$(sort $(dir $(shell git grep -l '^func TestSerial' -- '*_test.go'))))
 
 test: export GBROKER_PROGRAMS = $(CURDIR)/bin
 test: tools check build
 	@go build -o bin/count ./test/house/count
 	@race=-race; command -v "$${CC:-gcc}" >/dev/null || race=; \
-	rest=$$(go list ./test/... ./pbs/... ./... | grep -vxF "$$(go list $(ALONE))"); \
-	bin/count go test $$race -p 3 -timeout 20m -json -skip '^TestSerial' : $$rest \
+	rest=$$(go list ./test/... ./pbs/... ./... | grep -vxF "$$(go list $(ALONE) $(WHOLE))"); \
+	bin/count go test -timeout 20m -json : $(WHOLE) -- go test $$race -p 2 -timeout 20m -json -skip '^TestSerial' : $$rest \
 	-- go test -p 1 -timeout 20m -json : $(ALONE) -- go test -p 1 -timeout 20m -json -run '^TestSerial' : $(SERIAL)
 
 test-openpbs:

@@ -73,7 +73,7 @@ func TestFaultsFresh(t *testing.T) {
 }
 
 // One seed is one history, to the byte, also where many run at once.
-func TestFaultsTrace(t *testing.T) {
+func TestSerialFaultsTrace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var texts []string

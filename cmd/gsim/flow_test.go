@@ -8,7 +8,7 @@ import (
 )
 
 // The same seed tells the same, and the JSON has every workflow.
-func TestFlow(t *testing.T) {
+func TestSerialFlow(t *testing.T) {
 	t.Parallel()
 	run := func() []byte {
 		cmd := newRoot()

@@ -141,7 +141,7 @@ func TestPartialAndFailed(t *testing.T) {
 }
 
 // The real engine gives the numbers that are stored, with one worker as with four.
-func TestStoredResults(t *testing.T) {
+func TestSerialStoredResults(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/small.yaml")
 	if err != nil {

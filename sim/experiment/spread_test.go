@@ -8,7 +8,7 @@ import (
 )
 
 // Up to its bound a spread is exact, and then right to a thousandth.
-func TestSpreadAgainstSorting(t *testing.T) {
+func TestSerialSpreadAgainstSorting(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))

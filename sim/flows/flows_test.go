@@ -71,7 +71,7 @@ func heft(g *flow.Graph, p *flow.Platform) (last float64) {
 
 // HEFT is no worse than an independent one by more than a hundredth on any workflow, and the best rule is at least three
 // hundredths better than HEFT in the mean.
-func TestRulesOnKnownShapes(t *testing.T) {
+func TestSerialRulesOnKnownShapes(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	var list []Outcome

@@ -34,7 +34,7 @@ func failures(t *testing.T, m Model, seeds int, rules string) (mean []float64) {
 }
 
 // The figures that others have published are met within one deviation, on fresh seeds; a mean of few may be off by more than that of many.
-func TestPublishedFigures(t *testing.T) {
+func TestSerialPublishedFigures(t *testing.T) {
 	t.Parallel()
 	const seeds = 5
 	got := append(failures(t, Published(), seeds, "fcfs,fcfs-killed,ecp-fcfs,edf,slack,best"), failures(t, Published(), 1, "moving")...)
