@@ -44,6 +44,18 @@ func WriteGrant(dir string, at grid.AttemptID, g Grant) error {
 	return nil
 }
 
+// RemoveGrant takes back, durably, a grant of which nobody was told.
+func RemoveGrant(dir string, at grid.AttemptID) error {
+	err := os.Remove(path(dir, "grant", at))
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		err = syncDirectory(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: taking back who may start %s: %w", grid.ErrUnavailable, at, err)
+	}
+	return nil
+}
+
 // ReadGrant reads what WriteGrant wrote last; there is false if nobody was told to start.
 func ReadGrant(dir string, at grid.AttemptID) (g Grant, there bool, err error) {
 	r, err := open(dir, "grant", at)

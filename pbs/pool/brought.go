@@ -35,9 +35,13 @@ func (b *brought) begin(inside string) (end func(), err error) {
 	if b.coming == nil {
 		b.coming = map[[16]byte]bool{}
 	}
-	b.coming[key] = true
-	return func() { delete(b.coming, key) }, nil
+	coming := b.coming
+	coming[key] = true
+	return func() { delete(coming, key) }, nil
 }
+
+// drop forgets what was on its way from a computer that does not have the job any more: nobody waits for that.
+func (b *brought) drop() { b.coming = nil }
 
 func keyOf(inside string) (key [16]byte) {
 	sum := sha256.Sum256([]byte(inside))
@@ -173,9 +177,11 @@ func (s *System) write(e *entry, p piece, r *http.Request, may func(appear func(
 		}
 		return nil
 	}
+	aside := incoming + e.tag + "." + line.Nonce()
+	defer root.RemoveAll(aside) // that may take long, and nobody waits for it
 	if p.folder {
 		return may(func() error {
-			return errors.Join(makeWay(root, p), root.MkdirAll(p.path, 0o755), root.Chmod(p.path, p.mode|0o700))
+			return errors.Join(makeWay(root, p, aside), root.MkdirAll(p.path, 0o755), root.Chmod(p.path, p.mode|0o700))
 		})
 	}
 	tmp := incoming + e.tag + "." + line.Nonce()
@@ -188,12 +194,24 @@ func (s *System) write(e *entry, p piece, r *http.Request, may func(appear func(
 	if err != nil {
 		return fmt.Errorf("taking %q of %s: %w", p.path, e.id, err)
 	}
-	return may(func() error { return errors.Join(parents(), makeWay(root, p), root.Rename(tmp, p.path)) })
+	return may(func() error {
+		return errors.Join(parents(), p.straight(root), makeWay(root, p, aside), root.Rename(tmp, p.path))
+	})
 }
 
-// makeWay removes what lies in the place of a piece and is of another kind: the job has put a file where a folder was, or the other
+// straight refuses a link whose own folder lies behind a link: where it leads is known only from where it lies.
+func (p *piece) straight(root *os.Root) error {
+	for dir := path.Dir(p.path); p.link != "" && dir != "."; dir = path.Dir(dir) {
+		if info, err := root.Lstat(dir); err != nil || !info.IsDir() {
+			return errors.Join(err, fmt.Errorf("%w: %q lies behind a link", line.ErrLimit, p.path))
+		}
+	}
+	return nil
+}
+
+// makeWay puts aside what lies in the place of a piece and is of another kind: the job has put a file where a folder was, or the other
 // way round.
-func makeWay(root *os.Root, p piece) error {
+func makeWay(root *os.Root, p piece, aside string) error {
 	info, err := root.Lstat(p.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -201,7 +219,7 @@ func makeWay(root *os.Root, p piece) error {
 	if err != nil || info.IsDir() == p.folder {
 		return err
 	}
-	return root.RemoveAll(p.path)
+	return root.Rename(p.path, aside)
 }
 
 // receive writes what comes to a file beside its place.

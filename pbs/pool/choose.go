@@ -61,11 +61,11 @@ func whole(d grid.Demand) grid.Demand {
 }
 
 // narrow is the demand as one piece, on the computers that may have it now, or ever.
-func (s *System) narrow(e *entry, computers []*computer, ever bool) grid.Demand {
+func (s *System) narrow(e *entry, computers []*computer, kept map[*computer]*entry, ever bool) grid.Demand {
 	d := e.whole()
 	var may []string
 	for _, c := range computers {
-		if c.admits(e) && (ever || c.alone(e)) && !e.refusals[c.name].After(time.Now()) {
+		if c.admits(e) && (ever || c.open(e, kept)) && !e.refusals[c.name].After(time.Now()) {
 			may = append(may, c.name)
 		}
 	}
@@ -98,7 +98,7 @@ func (s *System) refuse(e *entry) error {
 	if _, r := plan.Form(shot, e.Demand); r != nil || e.Demand.DistinctNodes && e.pieces() > 1 {
 		return fmt.Errorf("%w: it asks for several nodes, and a job of a pool runs on one computer", grid.ErrInvalid)
 	}
-	if r := plan.Refuse(shot, plan.Question{Demand: s.narrow(e, computers, true), Queue: e.Queue, Limit: grid.Tick(e.Assignment.Limit)}); r != nil {
+	if r := plan.Refuse(shot, plan.Question{Demand: s.narrow(e, computers, nil, true), Queue: e.Queue, Limit: grid.Tick(e.Assignment.Limit)}); r != nil {
 		return fmt.Errorf("%w: no computer of pool %s can run it: %s (asked %s, available %s)", grid.ErrInvalid, s.config.Site.Name, r.Reason, r.Asked, r.Available)
 	}
 	return nil
@@ -106,6 +106,7 @@ func (s *System) refuse(e *entry) error {
 
 // mind looks after jobs whose computers are silent.
 func (s *System) mind() {
+	revoked := s.allRevoked()
 	s.mu.Lock()
 	var lost []*entry
 	for _, c := range s.computers {
@@ -122,7 +123,7 @@ func (s *System) mind() {
 	}
 	var gone []*computer
 	for _, c := range s.computers {
-		if s.revoked(c.name) {
+		if revoked[c.name] {
 			gone = append(gone, c)
 		}
 	}

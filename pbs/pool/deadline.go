@@ -101,11 +101,8 @@ func (s *System) desks(now grid.Tick, computers []*computer, empty bool) []desks
 	o := offersOf(computers)
 	out := make([]desks.Computer, len(computers))
 	for i, c := range computers {
-		f := c.facts
-		d := desks.Computer{
-			Name: c.name, Architecture: f.Architecture, System: f.System, Cores: int32(f.Cores), Memory: f.Memory, Disk: f.Disk, Speed: f.Speed,
-			Users: f.Users, Dedicated: f.Dedicated, Forecast: c.forecast, Lanes: make([]grid.Tick, f.Cores),
-		}
+		d := c.desk()
+		d.Lanes = make([]grid.Tick, d.Cores)
 		if !empty {
 			s.occupy(&d, c, o, now)
 			if !s.ready(c) {
@@ -119,6 +116,15 @@ func (s *System) desks(now grid.Tick, computers []*computer, empty bool) []desks
 		out[i] = d
 	}
 	return out
+}
+
+// desk is a computer as package gbroker/pool sees it, without what it runs.
+func (c *computer) desk() desks.Computer {
+	f := c.facts
+	return desks.Computer{
+		Name: c.name, Architecture: f.Architecture, System: f.System, Cores: int32(f.Cores), Memory: f.Memory, Disk: f.Disk, Speed: f.Speed,
+		Users: f.Users, Dedicated: f.Dedicated, Forecast: c.forecast,
+	}
 }
 
 // occupy lets the jobs that a computer has take lanes until they are foreseen to end.
@@ -155,6 +161,7 @@ func (s *System) passDeadlines() (late map[*entry]bool) {
 	late = map[*entry]bool{}
 	for {
 		now, computers := control.Now(), s.sorted()
+		kept := s.turns(computers)
 		list, jobs := s.dated(offersOf(computers))
 		if len(list) == 0 {
 			return late
@@ -162,7 +169,7 @@ func (s *System) passDeadlines() (late map[*entry]bool) {
 		all := s.desks(now, computers, false)
 		given := 0
 		for _, a := range s.config.Rule.Assign(now, all, jobs, rand.New(rand.NewPCG(0, 0))) {
-			if e, c := list[a.Job], computers[a.Computer]; c.alone(e) && c.hasRoom(e) {
+			if e, c := list[a.Job], computers[a.Computer]; c.open(e, kept) && c.hasRoom(e) {
 				s.give(e, c)
 				s.queue = slices.DeleteFunc(s.queue, func(o *entry) bool { return o == e })
 				given++

@@ -107,13 +107,14 @@ func (s *System) grant(c *computer, tag, stint string) (line.Granted, error) {
 		return line.Granted{}, err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	e.count = count
-	if e.computer != c { // it was taken away meanwhile: nobody else was told
-		return line.Granted{Why: "the job is not this computer's any more"}, nil
+	if e.computer == c {
+		defer s.mu.Unlock()
+		e.stint, e.started = stint, g.At
+		return line.Granted{Granted: true}, nil
 	}
-	e.stint, e.started = stint, g.At
-	return line.Granted{Granted: true}, nil
+	s.mu.Unlock() // it was taken away meanwhile: nobody was told, and a pool that is started again must not believe it
+	return line.Granted{Why: "the job is not this computer's any more"}, control.RemoveGrant(e.Control, e.id)
 }
 
 // began notes that a program was started.

@@ -12,6 +12,8 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs/pool/line"
+
+	"go.uber.org/zap"
 )
 
 const (
@@ -53,13 +55,21 @@ func Invite(config Config, until time.Time) (line.Code, error) {
 	return code, nil
 }
 
-// join gives a certificate for a secret that is good, once.
+// join gives a certificate for a secret that is good, once; to who had it already with the same key and name, and did not hear of that, again.
 func (s *System) join(j line.Join) (line.Joined, error) {
 	if err := line.CheckNonce(j.Secret); err != nil {
 		return line.Joined{}, err
 	}
 	if err := grid.CheckName(j.Name); err != nil {
 		return line.Joined{}, fmt.Errorf("%w: the computer: %w", grid.ErrInvalid, err)
+	}
+	proof, err := line.Proof(j.Secret, j.Request)
+	if err != nil {
+		return line.Joined{}, err
+	}
+	if s.isProven(j.Name, proof) {
+		der, err := s.identity.Certify(j.Name, j.Request)
+		return line.Joined{Certificate: der}, err
 	}
 	name := codeFile(s.config.Spool, j.Secret)
 	data, err := os.ReadFile(name)
@@ -82,7 +92,7 @@ func (s *System) join(j line.Join) (line.Joined, error) {
 	if err != nil {
 		return line.Joined{}, err
 	}
-	if err := s.nameFor(j.Name); err != nil {
+	if err := s.nameFor(j.Name, proof); err != nil {
 		return line.Joined{}, err
 	}
 	if err := os.Remove(name); err != nil { // who removes it has used it
@@ -97,14 +107,21 @@ func (s *System) nameFile(name string) string {
 	return filepath.Join(s.config.Spool, namesFolder, name)
 }
 
-// nameFor keeps a name for one computer, also of a pool that ends before that has registered.
-func (s *System) nameFor(name string) error {
+// isProven tells that a name was given for a proof, and not taken away since.
+func (s *System) isProven(name, proof string) bool {
+	data, err := os.ReadFile(s.nameFile(name))
+	return err == nil && string(data) == proof && !s.revoked(name)
+}
+
+// nameFor keeps a name for one computer, with the proof that it gave, also of a pool that ends before that has registered.
+func (s *System) nameFor(name, proof string) error {
 	f, err := os.OpenFile(s.nameFile(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		return taken(name)
 	}
 	if err == nil {
-		err = errors.Join(f.Sync(), f.Close())
+		_, err = f.WriteString(proof)
+		err = errors.Join(err, f.Sync(), f.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("%w: keeping the name of computer %s: %w", grid.ErrUnavailable, name, err)
@@ -114,6 +131,19 @@ func (s *System) nameFor(name string) error {
 
 func taken(name string) error {
 	return fmt.Errorf("%w: there is a computer called %s in the pool: choose another name with --name", grid.ErrInvalid, name)
+}
+
+// allRevoked are the computers that were removed.
+func (s *System) allRevoked() map[string]bool {
+	out := map[string]bool{}
+	list, err := os.ReadDir(filepath.Join(s.config.Spool, revokedFolder))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.log.Warn("the computers that were removed cannot be listed", zap.Error(err))
+	}
+	for _, e := range list {
+		out[e.Name()] = true
+	}
+	return out
 }
 
 func (s *System) revoked(name string) bool { return isRevoked(s.config.Spool, name) }

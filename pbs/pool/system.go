@@ -144,9 +144,10 @@ func (s *System) snapshot(queue []*entry) plan.Snapshot {
 		}
 	}
 	slices.SortFunc(shot.Running, func(a, b plan.Running) int { return int(a.Start - b.Start) })
+	kept := s.turns(computers)
 	for _, e := range queue {
 		shot.Waiting = append(shot.Waiting, plan.Waiting{
-			Job: e.id.Job, Demand: s.narrow(e, computers, false), Queue: e.Queue, Limit: grid.Tick(e.Assignment.Limit), Held: e.Held,
+			Job: e.id.Job, Demand: s.narrow(e, computers, kept, false), Queue: e.Queue, Limit: grid.Tick(e.Assignment.Limit), Held: e.Held,
 		})
 	}
 	return shot
@@ -187,4 +188,5 @@ func (s *System) take(e *entry) {
 	delete(e.computer.jobs, e.tag)
 	e.computer.order()
 	e.computer, e.stint = nil, ""
+	e.brought.drop()
 }

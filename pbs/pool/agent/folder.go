@@ -31,7 +31,7 @@ func Join(ctx context.Context, dir, name, code string) error {
 	if _, err := os.Stat(poolFile(dir)); err == nil {
 		return fmt.Errorf("%s has joined a pool already: `gbroker-agent leave` ends that", dir)
 	}
-	key, err := line.NewKey()
+	key, err := line.KeepKey(identityFolder(dir))
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -71,14 +72,33 @@ func Request(key *ecdsa.PrivateKey) ([]byte, error) {
 	return x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
 }
 
-// Certify makes the certificate of a computer for the key of its request.
-func (id *Identity) Certify(name string, request []byte) (der []byte, err error) {
+// readRequest reads a request that is signed with its own key.
+func readRequest(request []byte) (*x509.CertificateRequest, error) {
 	r, err := x509.ParseCertificateRequest(request)
 	if err == nil {
 		err = r.CheckSignature()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: the request for a certificate: %w", ErrLimit, err)
+	}
+	return r, nil
+}
+
+// Proof is the same for every request with a secret and a key, and for no other.
+func Proof(secret string, request []byte) (string, error) {
+	r, err := readRequest(request)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(append([]byte(secret+"\n"), r.RawSubjectPublicKeyInfo...))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Certify makes the certificate of a computer for the key of its request.
+func (id *Identity) Certify(name string, request []byte) (der []byte, err error) {
+	r, err := readRequest(request)
+	if err != nil {
+		return nil, err
 	}
 	key, is := r.PublicKey.(*ecdsa.PublicKey)
 	if !is || key.Curve != elliptic.P256() {
@@ -111,6 +131,26 @@ func LoadIdentity(dir string) (*Identity, error) {
 		return nil, fmt.Errorf("the key and the certificate in %s do not belong together", dir)
 	}
 	return &Identity{k, c}, nil
+}
+
+// KeepKey is the key in a folder; there is one afterwards. Who joins has it before it asks: an answer that is lost can be asked for again.
+func KeepKey(dir string) (*ecdsa.PrivateKey, error) {
+	name := filepath.Join(dir, keyFile)
+	data, err := readPEM(name)
+	if err == nil {
+		return x509.ParseECPrivateKey(data)
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	key, err := NewKey()
+	if err != nil {
+		return nil, err
+	}
+	if data, err = x509.MarshalECPrivateKey(key); err != nil {
+		return nil, err
+	}
+	return key, errors.Join(os.MkdirAll(dir, 0o700), WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: data})))
 }
 
 // SaveIdentity writes an identity, the key for this account alone.
