@@ -28,6 +28,9 @@ type ClientConfig struct {
 	// Show is the header with the user's pass for a request; "" or nil is none.
 	Show func(method, uri string) (string, error)
 
+	// Unconfirmed is told why an answer may not be true; nil is not told.
+	Unconfirmed func(why string)
+
 	Resend time.Duration // how long a submission is sent again after a lost answer; 0 is 5 s
 }
 
@@ -277,12 +280,24 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte, v any
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	answer, err := c.http.Do(r)
+	answer, err := c.send(r)
 	if err != nil {
 		return c.transportError(err)
 	}
 	defer answer.Body.Close()
 	return readAnswer(answer, v)
+}
+
+// send makes a request, and tells what its answer says of itself.
+func (c *Client) send(r *http.Request) (*http.Response, error) {
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	if why := answer.Header.Get(UnconfirmedHeader); why != "" && c.config.Unconfirmed != nil {
+		c.config.Unconfirmed(why)
+	}
+	return answer, nil
 }
 
 func (c *Client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {

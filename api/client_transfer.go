@@ -48,7 +48,7 @@ func (c *Client) begun(ctx context.Context, id grid.JobID, path string) (int64, 
 	if err != nil {
 		return 0, err
 	}
-	answer, err := c.http.Do(r)
+	answer, err := c.send(r)
 	if err != nil {
 		return 0, c.transportError(err)
 	}
@@ -83,7 +83,7 @@ func (c *Client) put(ctx context.Context, to string, offset, size int64, body io
 	}
 	r.Header.Set("Content-Type", "application/octet-stream")
 	r.Header.Set("Expect", "100-continue")
-	answer, err := c.http.Do(r)
+	answer, err := c.send(r)
 	if err != nil {
 		if n := source.read.Load(); source.ended.Load() && n < size {
 			return fmt.Errorf("the file has only %d bytes of the declared %d: was it changed meanwhile? %w", n, size, grid.ErrInvalid)
@@ -105,7 +105,7 @@ func (c *Client) Output(ctx context.Context, id grid.JobID, path string, w io.Wr
 	if err != nil {
 		return 0, err
 	}
-	answer, err := c.http.Do(r)
+	answer, err := c.send(r)
 	if err != nil {
 		return 0, c.transportError(stalled.cause(err))
 	}

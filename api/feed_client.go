@@ -31,7 +31,7 @@ func (c *Client) Changes(ctx context.Context, after Position, give func(FeedEven
 	if err != nil {
 		return err
 	}
-	answer, err := c.http.Do(r)
+	answer, err := c.send(r)
 	if err != nil {
 		return c.transportError(stalled.cause(err))
 	}

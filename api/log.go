@@ -137,7 +137,7 @@ func (c *Client) ReadLog(ctx context.Context, id grid.JobID, q LogQuery) (p LogP
 	if err != nil {
 		return p, err
 	}
-	answer, err := c.http.Do(r)
+	answer, err := c.send(r)
 	if err != nil {
 		return p, c.transportError(err)
 	}

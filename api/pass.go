@@ -27,6 +27,9 @@ import (
 // ProofHeader carries, in an answer from another broker than the home, what proves that it was given the job: see [Elsewhere].
 const ProofHeader = "Gbroker-Owner"
 
+// UnconfirmedHeader says, in words, why an answer may not be true: another broker than the home has given it.
+const UnconfirmedHeader = "Gbroker-Unconfirmed"
+
 // PassHeader carries a pass with the proof of who shows it.
 const PassHeader = "Gbroker-Pass"
 
@@ -117,7 +120,8 @@ type Elsewhere interface {
 	ReadPass(r *http.Request) (p Pass, shown bool, err error)
 	// Proof proves that this broker was given a job of the user of a pass, whose home is another; "" where it cannot.
 	Proof(ctx context.Context, p Pass, id grid.JobID) string
-	// Forward has a request that shows a pass answered by who knows the job: known is false where nobody does.
+	// Forward has a request that shows a pass answered by who knows the job: known is false where nobody does. What another than
+	// the home answers has the [UnconfirmedHeader].
 	Forward(w http.ResponseWriter, r *http.Request, p Pass) (known bool, err error)
 }
 

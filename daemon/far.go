@@ -48,7 +48,7 @@ func (e elsewhere) Forward(w http.ResponseWriter, r *http.Request, p api.Pass) (
 	if p.Home == e.site.self || !e.site.overlay.Grid() {
 		return false, nil
 	}
-	believed := func(string) error { return nil } // the home needs no proof
+	believed := belief(ofHome)
 	c, err := e.site.overlay.Reach(r.Context(), p.Home, farProtocol)
 	if err != nil {
 		e.site.log.Debug("the home of a job was not reached", zap.String("home", string(p.Home)), zap.Error(err))
@@ -77,9 +77,9 @@ func (e elsewhere) owner(r *http.Request, home grid.PeerID) (overlay.OwnerRecord
 	return hint, err == nil && hint.Owner != home && hint.Owner != e.site.self
 }
 
-// relay passes one request on over a line to a broker, and its answer back, if that broker is believed by the proof that it sends.
-// The line has time limits of its own.
-func (e elsewhere) relay(w http.ResponseWriter, r *http.Request, believed func(proof string) error, line net.Conn) error {
+// relay passes one request on over a line to a broker, and its answer back, if that broker is believed by the proof that it sends,
+// marked as unconfirmed where it is. The line has time limits of its own.
+func (e elsewhere) relay(w http.ResponseWriter, r *http.Request, believed belief, line net.Conn) error {
 	once := &http.Transport{
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return line, nil },
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10, ResponseHeaderTimeout: answerLimit,
@@ -95,8 +95,12 @@ func (e elsewhere) relay(w http.ResponseWriter, r *http.Request, believed func(p
 		return fmt.Errorf("%w: the line through the grid broke: %w", grid.ErrUnavailable, err)
 	}
 	defer answer.Body.Close()
-	if err := believed(answer.Header.Get(api.ProofHeader)); err != nil {
+	unconfirmed, err := believed(answer.Header.Get(api.ProofHeader))
+	if err != nil {
 		return err
+	}
+	if unconfirmed != "" {
+		w.Header().Set(api.UnconfirmedHeader, unconfirmed)
 	}
 	for _, name := range []string{"Content-Type", "Retry-After"} {
 		if v := answer.Header.Get(name); v != "" {

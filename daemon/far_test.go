@@ -1,6 +1,9 @@
 package daemon
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -10,8 +13,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gbroker/api"
 	"gbroker/grid"
 	"gbroker/overlay"
+	"gbroker/wire"
 )
 
 // What comes over a line is passed on where it is the home's; where another answers, only with a proof; and one who does not
@@ -46,11 +51,14 @@ func TestRelay(t *testing.T) {
 				began := time.Now()
 				w := httptest.NewRecorder()
 				r := httptest.NewRequest(http.MethodGet, "/v1/jobs/a.1", nil)
-				believed := func(string) error { return nil }
+				believed := belief(ofHome)
 				if c.at != "home" {
 					believed = ofOwner("a.1", "home", overlay.OwnerRecord{Owner: c.at})
 				}
 				err := elsewhere{}.relay(w, r, believed, here)
+				if w.Header().Get(api.UnconfirmedHeader) != "" {
+					t.Error("it is marked as unconfirmed")
+				}
 				if c.why == "" && (err != nil || w.Body.String() != "{}") || c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why) || w.Body.Len() > 0) {
 					t.Errorf("%v, %q", err, w.Body)
 				}
@@ -59,5 +67,54 @@ func TestRelay(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// What one answers who has had a job, in the place of its home, is passed on with the word that nobody confirms it: he may have handed
+// the job on, and goes on signing. His own header for that does not count.
+func TestAnswerInPlaceOfTheHomeIsUnconfirmed(t *testing.T) {
+	t.Parallel()
+	key := func() (overlay.Key, grid.PeerID) {
+		k, err := overlay.NewKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k, overlay.PeerIDOf(k)
+	}
+	homeKey, home := key()
+	formerKey, former := key()
+	const id = grid.JobID("a.01ARZ3NDEKTSV4RRFFQ69G5FAV")
+	o := ownership{Digest: grid.Hash{1}}
+	for _, by := range []struct {
+		key overlay.Key
+		at  grid.Epoch
+	}{{homeKey, grid.Epoch{Term: 1, Hop: 1}}, {formerKey, grid.Epoch{Term: 1, Hop: 1000}}} {
+		signature, err := by.key.Sign(wire.CertificateText(id, o.Digest, by.at, former))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Certificates = append(o.Certificates, grid.Certificate{Epoch: by.at, To: former, Signature: signature})
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, there := net.Pipe()
+	defer there.Close()
+	go func() {
+		b := make([]byte, 4096)
+		if _, err := there.Read(b); err == nil {
+			fmt.Fprintf(there, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n%s: all is well\r\n%s: %s\r\n\r\n{}", api.UnconfirmedHeader, api.ProofHeader,
+				base64.RawURLEncoding.EncodeToString(text))
+		}
+	}()
+	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/v1/jobs/"+string(id), nil)
+	believed := ofOwner(id, home, overlay.OwnerRecord{Owner: former, Term: 1, Hop: 1000})
+	if err := (elsewhere{}).relay(w, r, believed, here); err != nil || w.Body.String() != "{}" {
+		t.Fatalf("%v, %q", err, w.Body)
+	}
+	why := w.Header().Get(api.UnconfirmedHeader)
+	if !strings.Contains(why, "has, or once had, the job") || !strings.Contains(why, string(former)) {
+		t.Errorf("the answer says of itself: %q", why)
 	}
 }

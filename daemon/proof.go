@@ -15,6 +15,8 @@ import (
 
 // ownership is how an owner proves, to who cannot ask the home, that a job was given to it: the certificates of the handoffs, of
 // which the home has signed the first. What the DHT says of owners is a hint, which any broker of the grid may write.
+// Certificates do not prove that it has the job still: one who has handed it on can sign another one, to himself too, and no
+// later one is known here that would show it. What is answered so is unconfirmed, and marked as such.
 // It is sent in the header [api.ProofHeader], as base64url of JSON.
 type ownership struct {
 	Digest       grid.Hash          `json:"digest"`
@@ -34,19 +36,25 @@ func (e elsewhere) Proof(ctx context.Context, p api.Pass, id grid.JobID) string 
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// ofOwner believes an answer about a job whose home cannot be asked, if its proof is that of the owner whom a hint names.
-func ofOwner(id grid.JobID, home grid.PeerID, hint overlay.OwnerRecord) func(proof string) error {
-	return func(proof string) error {
+// belief tells whether an answer with this proof is passed on, and what is to be said with it: why it may not be true.
+type belief func(proof string) (unconfirmed string, err error)
+
+// ofHome believes the home: it knows who owns the job, and needs no proof.
+func ofHome(string) (string, error) { return "", nil }
+
+// ofOwner passes on an answer about a job whose home cannot be asked, as unconfirmed, if its proof is of whom a hint names.
+func ofOwner(id grid.JobID, home grid.PeerID, hint overlay.OwnerRecord) belief {
+	return func(proof string) (string, error) {
 		if !proves(proof, id, home, hint) {
-			return fmt.Errorf("%w: the home of %s cannot be reached through the grid now, and %s, which the directory names as its owner, does not prove that it is",
+			return "", fmt.Errorf("%w: the home of %s cannot be reached through the grid now, and %s, which the directory names as its owner, does not prove that it was given the job",
 				grid.ErrUnavailable, id, hint.Owner)
 		}
-		return nil
+		return fmt.Sprintf("unconfirmed, as the home of %s cannot be reached through the grid now: this is what %s says, which has, or once had, the job", id, hint.Owner), nil
 	}
 }
 
-// proves tells that a proof shows that a job of home was given to whom a hint names, at the epoch that it names: without the epoch
-// one who had the job once could name himself at a later one.
+// proves tells that a proof shows that a job of home was given to whom a hint names, and that its last certificate is of the epoch that
+// the hint names: a hint and a proof that do not fit are not of one time.
 func proves(proof string, id grid.JobID, home grid.PeerID, hint overlay.OwnerRecord) bool {
 	var o ownership
 	text, err := base64.RawURLEncoding.DecodeString(proof)

@@ -10,7 +10,8 @@ import (
 	"gbroker/wire"
 )
 
-// A peer owns a job only by certificates that lead from its home to that peer.
+// A peer was given a job only by certificates that lead from its home to that peer. One who has handed it on can go on signing: that
+// he has it still is proven by none.
 func TestOwnershipIsProven(t *testing.T) {
 	t.Parallel()
 	key := func() (overlay.Key, grid.PeerID) {
@@ -43,6 +44,7 @@ func TestOwnershipIsProven(t *testing.T) {
 		"from home":                        {good, middle, 1, true},
 		"from home over another":           {append(good[:1:1], give(middleKey, id, 2, liar)), liar, 2, true},
 		"once, and named by himself later": {good, middle, 3, false},
+		"once, and by himself later":       {append(good[:1:1], give(middleKey, id, 1000, middle)), middle, 1000, true},
 		"of another":                       {good, liar, 1, false},
 		"none":                             {nil, liar, 0, false},
 		"by himself":                       {[]grid.Certificate{give(liarKey, id, 1, liar)}, liar, 1, false},

@@ -114,7 +114,8 @@ func (p *program) pass() *cobra.Command {
 		Long: `Get a pass from this broker: its word, signed, that you are its user of that name. It is kept
 in $XDG_CONFIG_HOME/gbroker/passes, beside the private key that it names. From then on status, wait, cancel,
 output, logs, explain and history of jobs that were handed in here work at any broker of the grid; each request is signed with that
-key, and answered by this site, or by the one that has the job. A pass holds for 90 days; who has key and pass is
+key, and answered by this site; while it is down, by one that has, or once had, the job, with a warning that it is
+unconfirmed. A pass holds for 90 days; who has key and pass is
 you: keep them.
 
 The brokers must share a grid key (grid_key in neighbours.yaml).`,

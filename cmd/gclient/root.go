@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -64,7 +65,7 @@ func (p *program) client(cmd *cobra.Command) (*api.Client, error) {
 		}
 		address = "unix://" + socket
 	}
-	config := api.ClientConfig{Address: address, Show: show}
+	config := api.ClientConfig{Address: address, Show: show, Unconfirmed: unconfirmed(cmd)}
 	if strings.HasPrefix(address, "http:") {
 		file := p.tokenFile
 		if file == "" {
@@ -87,6 +88,16 @@ func (p *program) client(cmd *cobra.Command) (*api.Client, error) {
 		return nil, cli.Exit(cli.Usage, err)
 	}
 	return c, nil
+}
+
+// unconfirmed tells, once for each, why answers may not be true.
+func unconfirmed(cmd *cobra.Command) func(why string) {
+	var told sync.Map
+	return func(why string) {
+		if _, again := told.LoadOrStore(why, true); !again {
+			warnings(cmd, []string{why})
+		}
+	}
 }
 
 // jobArg checks an argument that is to be a job's identifier.
