@@ -97,6 +97,11 @@ func sizeHere(r *grid.Record) int64 { return r.Outputs.Size() + r.Job.Inputs.Siz
 
 // stub is an archived job as far as it is known without its record: to look at, never to save.
 func (p archived) stub(id grid.JobID) *job {
+	return &job{rec: p.outline(id), stub: true, size: p.size}
+}
+
+// outline is what is known of its record.
+func (p archived) outline(id grid.JobID) grid.Record {
 	r := grid.Record{
 		Job:       grid.Job{ID: id, Home: p.home},
 		State:     p.state,
@@ -112,7 +117,7 @@ func (p archived) stub(id grid.JobID) *job {
 	if f := p.foreign; f != nil {
 		r.Owner, r.Epoch, r.Certificates, r.Closed, r.End = f.owner, f.epoch, f.certificates, f.closed, f.end
 	}
-	return &job{rec: r, stub: true, size: p.size}
+	return r
 }
 
 // job finds the job of an identifier; nil is none that is known here.

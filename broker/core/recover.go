@@ -126,8 +126,10 @@ func (c *recovery) recoverMoving(j *job) {
 }
 
 // gone tells that a record is all that is kept of the job here.
-func (j *job) gone() bool {
-	return !j.rec.Kept && (j.rec.Removed || j.rec.Role == grid.Declined || j.rec.Role == grid.Tombstone && j.rec.Handoff.Phase == grid.NoHandoff)
+func (j *job) gone() bool { return isGone(&j.rec) }
+
+func isGone(r *grid.Record) bool {
+	return !r.Kept && (r.Removed || r.Role == grid.Declined || r.Role == grid.Tombstone && r.Handoff.Phase == grid.NoHandoff)
 }
 
 // justEnded is how long, in truth, the Discard of an ended job may take to be done.

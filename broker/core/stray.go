@@ -52,6 +52,19 @@ func (c *execution) strayWithdrawn(e Withdrawn) {
 	}
 }
 
+// isGone tells that nothing here needs the files of a job.
+func (c *execution) isGone(id grid.JobID) (known, gone bool) {
+	if j := c.jobs[id]; j != nil {
+		return true, j.gone()
+	}
+	p, known := c.archive[id]
+	if !known {
+		return false, false
+	}
+	r := p.outline(id)
+	return true, isGone(&r)
+}
+
 // sweep drops folders that nothing needs: what a crash left behind between the save
 // of an end and its Discard. One that is being accepted is needed. A journal that was
 // rolled back does not know what is needed, and start tokens lie there; nor does one that has
@@ -64,16 +77,16 @@ func (c *execution) sweep(e Folders) {
 	}
 	seen := map[grid.JobID]int{}
 	for _, id := range e.Jobs {
-		j := c.peek(id)
+		known, gone := c.isGone(id)
 		if c.groups.keeps(id) {
 			continue
 		}
-		if j == nil && c.accepted[id] == nil && len(seen) < maxStrays {
+		if !known && c.accepted[id] == nil && len(seen) < maxStrays {
 			seen[id] = c.orphans[id] + 1
 		}
 		switch {
-		case c.accepted[id] != nil || j != nil && !j.gone():
-		case j != nil:
+		case c.accepted[id] != nil || known && !gone:
+		case known:
 			c.note(id, "", "removing the folder of a job that is not here")
 			c.emit(Discard{Job: id})
 		case seen[id] >= strayLooks && !c.hasStray(id):

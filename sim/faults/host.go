@@ -24,8 +24,9 @@ type host struct {
 	cores uint64
 	nonce uint64 // random number of this life
 	core.Host
-	busy   bool // a write is under way, or its effects wait
-	frozen bool // stopped: nothing happens here until it is thawed
+	write  core.Write // of this turn
+	busy   bool       // a write is under way, or its effects wait
+	frozen bool       // stopped: nothing happens here until it is thawed
 	thaw   []func()
 	ambush grid.Tick // it is fenced off for so long as soon as an attempt for another home is to be submitted; 0 is not so
 	pauses uint64    // that were long enough to be felt (pulse.go of package broker)
@@ -179,12 +180,12 @@ func (h *host) turn() {
 	w := h.s.w
 	clocks := func() core.Reading { w.result.Steps++; return h.clocks() }
 	for h.up && !h.busy && !h.frozen && h.Ready() && w.result.Violation == nil {
-		wr, _ := h.Turn(clocks)
-		h.perform(&wr)
+		h.write, _ = h.Turn(clocks)
+		h.perform(&h.write)
 	}
 }
 
-// perform makes a write durable, then lets the effects leave.
+// perform makes a write durable, then lets the effects leave. It is of this turn alone.
 func (h *host) perform(wr *core.Write) {
 	h.s.disk.pending = append(h.s.disk.pending, wr.Seen...)
 	if len(wr.Changes) == 0 {
@@ -192,11 +193,12 @@ func (h *host) perform(wr *core.Write) {
 		h.finish(wr)
 		return
 	}
-	if h.leave(wr.Early, wr.Pauses); !h.up || h.at(beforeSave, wr.Changes) {
+	kept := *wr
+	if h.leave(kept.Early, kept.Pauses); !h.up || h.at(beforeSave, kept.Changes) {
 		return
 	}
 	h.busy = true
-	h.later(h.syncTime(), func() { h.commit(wr) })
+	h.later(h.syncTime(), func() { h.commit(&kept) })
 }
 
 // written: what is told to users goes beside the journal.
@@ -265,9 +267,10 @@ func (h *host) finish(wr *core.Write) {
 	}
 	if stopped {
 		h.busy = true
+		kept := *wr
 		h.later(0, func() {
 			h.busy = false
-			h.goOn(wr)
+			h.goOn(&kept)
 			h.turn()
 		})
 		return

@@ -36,7 +36,8 @@ func (w witness) toldOther(id grid.JobID, end grid.State) bool {
 }
 
 // said lists what users were told, in a fixed order.
-func (d *disk) said() (list []grid.Record) {
+func (d *disk) said() []grid.Record {
+	list := make([]grid.Record, 0, len(d.witness.told))
 	for _, id := range slices.Sorted(maps.Keys(d.witness.told)) {
 		list = append(list, d.witness.told[id].record)
 	}
