@@ -43,41 +43,66 @@ func toldOf(r *grid.Record) *grid.Record {
 // each. It comes before Boot.
 func (c *Core) SetTold(records []grid.Record) { c.cfg.Told = records }
 
-// recallTold brings the records up to what was told. A journal that lacks it was rolled back.
+// recallTold brings the records up to what was told. A journal that lacks it was rolled back. All records are brought up before
+// any is saved: an end lets other jobs go, which may have ended too.
 func (c *recovery) recallTold() {
 	told := c.gates.toldBefore()
+	var lacked []*job
 	for i := range told {
-		t := &told[i]
-		j := c.job(t.Job.ID)
-		if j == nil && c.groups.recall(t) {
-			continue
+		if j := c.job(told[i].Job.ID); j != nil && c.isHome(j) && !j.rec.Removed && c.lacks(j, &told[i]) {
+			lacked = append(lacked, j)
 		}
-		if j == nil && t.State.Terminal() && len(c.untold) < maxUntold {
+	}
+	for i := range told {
+		if t := &told[i]; c.peek(t.Job.ID) == nil && !c.groups.recall(t) && t.State.Terminal() && len(c.untold) < maxUntold {
 			c.untold[t.Job.ID] = t
 			c.groups.sighted(t.Job.ID)
 		}
-		if j == nil || !c.isHome(j) || j.rec.Removed {
-			continue
-		}
-		ended := t.State.Terminal() && t.State != j.rec.State && (t.State != grid.Lost || !j.rec.State.Terminal())
-		switch {
-		case ended, t.Removed:
-			c.endAsTold(j, t)
-		case t.CancelRequested && !j.rec.CancelRequested && !j.rec.State.Terminal():
-			j.rec.CancelRequested = true
-			j.said.cancel = true
-			c.save(j, "cancel was requested before the journal was rolled back")
-		}
+	}
+	for _, j := range lacked {
+		c.saveTold(j)
 	}
 	c.cfg.Told = nil
+}
+
+// lacks brings a record up to what was told; false is that it has that.
+func (c *recovery) lacks(j *job, t *grid.Record) bool {
+	ended := t.State.Terminal() && t.State != j.rec.State && (t.State != grid.Lost || !j.rec.State.Terminal())
+	switch {
+	case ended, t.Removed:
+		c.becomeAsTold(j, t)
+		return true
+	case t.CancelRequested && !j.rec.CancelRequested && !j.rec.State.Terminal():
+		j.rec.CancelRequested = true
+		j.said.cancel = true
+		return true
+	}
+	return false
+}
+
+func (c *recovery) saveTold(j *job) {
+	if !j.rec.State.Terminal() {
+		c.save(j, "cancel was requested before the journal was rolled back")
+		return
+	}
+	c.save(j, "its end was told before the journal was rolled back")
+	for _, p := range j.rec.Trail {
+		c.home.sendClosed(p, j)
+	}
 }
 
 // maxUntold bounds the ends that are remembered of jobs which a journal that was made anew does
 // not know: should another site tell such a job, it has ended.
 const maxUntold = 100_000
 
-// endAsTold makes the record that of the end that was told.
+// endAsTold ends a job as it was told.
 func (c *recovery) endAsTold(j *job, t *grid.Record) {
+	c.becomeAsTold(j, t)
+	c.saveTold(j)
+}
+
+// becomeAsTold makes the record that of the end that was told.
+func (c *recovery) becomeAsTold(j *job, t *grid.Record) {
 	old := j.rec
 	j.rec = *t
 	r := &j.rec
@@ -94,10 +119,6 @@ func (c *recovery) endAsTold(j *job, t *grid.Record) {
 		r.Job.Inputs, r.Job.Program, j.brief = nil, grid.Program{}, 0
 	}
 	j.said = saidOf(r)
-	c.save(j, "its end was told before the journal was rolled back")
-	for _, p := range r.Trail {
-		c.home.sendClosed(p, j)
-	}
 }
 
 // tellAgain writes what may have been told by readers of this journal, and not written

@@ -283,3 +283,33 @@ func TestTheWishThatAnOlderOwnerKnows(t *testing.T) {
 		}
 	}
 }
+
+// The end of one job lets others go, of its group or that wait for it: of those whose end was told too nothing else is told
+// first.
+func TestEndsThatWereToldComeTogether(t *testing.T) {
+	t.Parallel()
+	group := grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+	cfg := signer(me, "a")
+	cfg.Groups = []grid.Group{{ID: group, User: grid.User{Home: me, Name: "alice"}, Jobs: 3, Entered: 3, Coming: []int{1}, Submitted: 5}}
+	var records []grid.Record
+	for n := 1; n <= 3; n++ {
+		j := jobOf(me, "a", "1")
+		j.ID = group.Job(n)
+		records = append(records, grid.Record{Job: j, State: grid.Submitted, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+		told := grid.Record{Job: grid.Job{ID: j.ID}, State: grid.Completed, Ended: 5, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{End: grid.Completed}}
+		if n == 3 {
+			told.State, told.End, told.CancelRequested = grid.Submitted, 0, true
+		}
+		cfg.Told = append(cfg.Told, told)
+	}
+	c := New(cfg, nil, records)
+	for _, e := range c.Step(1_000_000, Boot{}) {
+		s, is := e.(Save)
+		if r, job := s.Change.Record.(*grid.Record); is && job && !r.State.Terminal() && !r.CancelRequested {
+			t.Errorf("%s is saved as %v", r.Job.ID, r.State)
+		}
+	}
+	if r := c.jobs[group.Job(2)].rec; r.State != grid.Completed {
+		t.Errorf("it is %v", r.State)
+	}
+}
