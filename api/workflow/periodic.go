@@ -3,6 +3,7 @@ package workflow
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"gbroker/flow"
@@ -72,6 +73,10 @@ const plannedInstances = 40
 // PlanPeriodic plans the instances of a workflow beside each other: by instance and task, the site. An error that wraps
 // flow.ErrOverload names what is short.
 func (w *Workflow) PlanPeriodic(places []Place, every *Periodic) (sites [][]string, err error) {
+	places = slices.Clone(places)
+	for i := range places {
+		places[i].Overhead = 0 // it delays an instance, and takes no cores
+	}
 	g, p := w.Graph(places, nil)
 	source := len(w.Tasks) // the files: what a task that needs no other waits for, is its period
 	g.Vertices[source].Rate, g.Vertices[source].Per = every.Rate, micro(every.per())

@@ -14,6 +14,8 @@ type Place struct {
 	Speed float64       `json:"speed"`
 	Rate  float64       `json:"rate"`  // bytes a second between it and the home
 	Delay time.Duration `json:"delay"` // before a transfer begins
+	// Overhead is how long it takes beside the run of a task, from when that is handed in until its end is known; 0 is not known.
+	Overhead time.Duration `json:"overhead,omitempty"`
 	// Openings are when cores of it can be had; none is that all are free, but for what tasks of the workflow have.
 	Openings []Opening `json:"openings,omitempty"`
 }
@@ -121,7 +123,7 @@ func (w *Workflow) vertex(i int, s Progress, places []Place) flow.Vertex {
 	}
 	c := flow.Configuration{Needs: []int64{int64(max(t.Cores, 1))}, Run: make([]flow.Time, len(places))}
 	for e, at := range places {
-		c.Run[e] = lasts(need, at.Speed)
+		c.Run[e] = min(lasts(need, at.Speed)+max(micro(at.Overhead), 0), flow.MaxTime)
 	}
 	return flow.Vertex{Name: t.Name, Configurations: []flow.Configuration{c}}
 }

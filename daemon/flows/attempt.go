@@ -183,7 +183,7 @@ func (f *flow) begin(i int, digest string) (t enact.Task, key string, err error)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r, before := f.enacted(), f.rec.Tasks[i]
-	t, changed, err := r.Begin(i, digest)
+	t, changed, err := r.Begin(i, digest, f.keeper.config.Now())
 	if err == nil && changed {
 		if err = f.save(); err != nil {
 			f.rec.Tasks[i] = before

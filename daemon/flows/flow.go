@@ -259,7 +259,7 @@ func (f *flow) finish() {
 func (f *flow) take(o outcome) (replan bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	came := enact.Outcome{Digest: o.digest, Reused: o.reused, Err: o.err, Final: errors.Is(o.err, grid.ErrInvalid) || o.record.CancelRequested}
+	came := enact.Outcome{Known: f.keeper.config.Now(), Digest: o.digest, Reused: o.reused, Err: o.err, Final: errors.Is(o.err, grid.ErrInvalid) || o.record.CancelRequested}
 	if came.Job = o.record.Job.ID; came.Job != "" {
 		came.Started, came.Ended, came.Site = o.record.Started, o.record.Finished, f.keeper.config.Jobs.SiteName(o.record.Owner)
 	}
@@ -267,6 +267,7 @@ func (f *flow) take(o outcome) (replan bool) {
 		return false
 	}
 	t := &f.rec.Tasks[o.task]
+	f.keeper.overheads.saw(t)
 	if replan = t.State == enact.Waiting || t.State == enact.Failed; o.err == nil {
 		f.rec.Memo[o.digest] = t.Job
 		for _, file := range o.record.Outputs {

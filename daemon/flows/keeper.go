@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"gbroker/api"
 	"gbroker/grid"
@@ -60,7 +61,8 @@ const DefaultMost = 100
 
 // Keeper has the workflows of a home.
 type Keeper struct {
-	config Config
+	config    Config
+	overheads overheads
 
 	taking sync.Mutex // held while a workflow is taken or removed, over the writing; before mu
 
@@ -82,7 +84,7 @@ func New(c Config) (*Keeper, error) {
 	if c.OpenRoot == nil {
 		c.OpenRoot = os.OpenRoot
 	}
-	k := &Keeper{config: c, flows: map[api.FlowID]*flow{}, turns: map[string]chan struct{}{}}
+	k := &Keeper{config: c, flows: map[api.FlowID]*flow{}, turns: map[string]chan struct{}{}, overheads: overheads{seen: map[string][]time.Duration{}}}
 	return k, k.load()
 }
 

@@ -35,6 +35,7 @@ type broker struct {
 	waits map[string]time.Duration // that the sites estimate, by name
 	sites []string                 // beside home
 	runs  time.Duration            // how long each job runs
+	lag   time.Duration            // how long before it starts, and until its end is known
 
 	breaks func() bool   // a job that ends has failed
 	asked  time.Duration // how long the sites take for their answers
@@ -92,14 +93,15 @@ func (b *broker) Submit(_ context.Context, who api.Identity, n api.NewJob) (grid
 // start runs a job; the lock is held.
 func (b *broker) start(r *grid.Record) {
 	b.begun[r.Job.Name]++
-	r.State, r.Started = grid.Running, grid.InstantOf(time.Now())
-	time.AfterFunc(b.runs, func() {
+	started := time.Now().Add(b.lag)
+	r.State, r.Started = grid.Running, grid.InstantOf(started)
+	time.AfterFunc(b.runs+2*b.lag, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if r.State.Terminal() {
 			return
 		}
-		r.State, r.Finished = grid.Completed, grid.InstantOf(time.Now())
+		r.State, r.Finished = grid.Completed, grid.InstantOf(started.Add(b.runs))
 		if b.fail[r.Job.Name] || b.breaks != nil && b.breaks() {
 			r.ExitCode = 1
 		}

@@ -32,6 +32,9 @@ func (k *Keeper) PlacesFlow(ctx context.Context, who api.Identity, cores []int, 
 	}
 	places := api.PlacesOf(views)
 	k.probe(ctx, who, places, cores, walltime)
+	for i := range places {
+		places[i].Overhead = k.overheads.of(places[i].Name)
+	}
 	return places, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"gbroker/api"
@@ -128,9 +127,10 @@ func (f *flow) planOver(ctx context.Context, places []workflow.Place) {
 }
 
 // progress is how far a task is; f.mu is held.
-func (f *flow) progress(i int, places []workflow.Place, learned map[string]time.Duration) workflow.Progress {
+func (f *flow) progress(i int, places []workflow.Place, learned map[string]*experience) workflow.Progress {
 	t := &f.rec.Tasks[i]
-	s := workflow.Progress{Done: t.Over(), Needs: learned[kindOf(f.parts[i].Name)]}
+	said := time.Duration(f.parts[i].RuntimeS * float64(time.Second))
+	s := workflow.Progress{Done: t.Over(), Needs: learned[kindOf(f.parts[i].Name)].expects(said)}
 	if t.State != api.FlowGiven {
 		return s
 	}
@@ -140,7 +140,7 @@ func (f *flow) progress(i int, places []workflow.Place, learned map[string]time.
 	}
 	whole := s.Needs
 	if whole == 0 {
-		one := workflow.Task{Runtime: time.Duration(f.parts[i].RuntimeS * float64(time.Second)), Walltime: spanOf(f.parts[i].Job.Walltime)}
+		one := workflow.Task{Runtime: said, Walltime: spanOf(f.parts[i].Job.Walltime)}
 		whole = one.Expected()
 	}
 	s.Runs, s.At, s.Left = true, at, time.Duration(min(float64(whole)/places[at].Speed, float64(math.MaxInt64/2)))
@@ -148,49 +148,6 @@ func (f *flow) progress(i int, places []workflow.Place, learned map[string]time.
 		ran := spanOf(f.keeper.config.Now() - t.Started)
 		s.Left = max(s.Left-ran, ran/10, time.Millisecond)
 	}
+	s.Left += places[at].Overhead
 	return s
-}
-
-// kindOf is a name without digits.
-func kindOf(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return -1
-		}
-		return r
-	}, name)
-}
-
-// learned are the mean run times of a user's tasks at speed 1, by kind.
-func (k *Keeper) learned(ctx context.Context, user string) map[string]time.Duration {
-	speed := map[string]float64{}
-	if views, err := k.config.Jobs.Sites(ctx); err == nil {
-		for _, p := range api.PlacesOf(views) {
-			speed[p.Name] = p.Speed
-		}
-	}
-	k.mu.Lock()
-	list := make([]*flow, 0, len(k.flows))
-	for _, f := range k.flows {
-		if f.spec.User == user {
-			list = append(list, f)
-		}
-	}
-	k.mu.Unlock()
-	sum, n := map[string]time.Duration{}, map[string]time.Duration{}
-	for _, f := range list {
-		f.mu.Lock()
-		for i := range f.rec.Tasks {
-			if t := &f.rec.Tasks[i]; t.State == api.FlowDone && t.Ended > t.Started && t.Started > 0 && speed[t.Site] > 0 {
-				kind := kindOf(f.parts[i].Name)
-				sum[kind] += time.Duration(float64(spanOf(t.Ended-t.Started)) * speed[t.Site])
-				n[kind]++
-			}
-		}
-		f.mu.Unlock()
-	}
-	for kind := range sum {
-		sum[kind] /= n[kind]
-	}
-	return sum
 }

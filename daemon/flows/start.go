@@ -40,6 +40,9 @@ func (k *Keeper) load() error {
 			continue
 		}
 		f.identify()
+		for i := range f.rec.Tasks {
+			k.overheads.saw(&f.rec.Tasks[i])
+		}
 		k.add(f)
 	}
 	for _, f := range instances {

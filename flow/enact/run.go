@@ -30,6 +30,8 @@ type Task struct {
 	Reason  string
 	Started grid.Tick
 	Ended   grid.Tick
+	// By the clock of who enacts it: when it was handed in, and when its end was known.
+	Handed, Known grid.Tick
 }
 
 // Over tells that nothing more becomes of it in this run.
@@ -110,7 +112,7 @@ func (r *Run) due(i int) bool {
 }
 
 // Begin notes that a task is being handed in; changed tells that this has to be durable first.
-func (r *Run) Begin(i int, digest string) (begun Task, changed bool, err error) {
+func (r *Run) Begin(i int, digest string, now grid.Tick) (begun Task, changed bool, err error) {
 	t := &r.Tasks[i]
 	switch {
 	case t.Over():
@@ -121,7 +123,7 @@ func (r *Run) Begin(i int, digest string) (begun Task, changed bool, err error) 
 		return *t, false, nil
 	}
 	begun = *t
-	begun.State, begun.Job, begun.Attempt, begun.Digest, begun.Started, begun.Ended, begun.Site = Given, "", t.Attempt+1, digest, 0, 0, ""
+	begun.State, begun.Job, begun.Attempt, begun.Digest, begun.Started, begun.Ended, begun.Handed, begun.Known, begun.Site = Given, "", t.Attempt+1, digest, 0, 0, now, 0, ""
 	if r.Broken&GivenUnnoted == 0 {
 		*t = begun
 	}
@@ -134,6 +136,7 @@ type Outcome struct {
 	Job            grid.JobID // "" is none
 	Site           string
 	Started, Ended grid.Tick
+	Known          grid.Tick // when that was known
 	Reused         bool
 	Err            error // why it has not ended well
 	Final          bool  // another attempt is of no use, or not wanted
@@ -149,7 +152,7 @@ func (r *Run) Take(i int, o *Outcome) bool {
 		t.Attempt++ // it did not come as far as the broker, and counts all the same
 	}
 	if t.Digest = o.Digest; o.Job != "" {
-		t.Job, t.Started, t.Ended, t.Site = o.Job, o.Started, o.Ended, o.Site
+		t.Job, t.Started, t.Ended, t.Known, t.Site = o.Job, o.Started, o.Ended, o.Known, o.Site
 	}
 	switch {
 	case o.Err == nil && o.Reused:

@@ -189,7 +189,7 @@ func (e *enactor) attempt(i int) {
 	}
 	e.soon(200, func() {
 		before, r := e.mem.tasks[i], e.run()
-		begun, changed, err := r.Begin(i, "")
+		begun, changed, err := r.Begin(i, "", e.s.host.now())
 		if err != nil {
 			e.under[i] = false
 			return
@@ -305,7 +305,7 @@ func (e *enactor) await(i int, id grid.JobID) {
 
 // take notes what came of an attempt.
 func (e *enactor) take(i int, r *grid.Record, err error) {
-	o := enact.Outcome{Err: err, Final: errors.Is(err, grid.ErrInvalid)}
+	o := enact.Outcome{Known: e.s.host.now(), Err: err, Final: errors.Is(err, grid.ErrInvalid)}
 	if r != nil {
 		o.Job, o.Final = r.Job.ID, r.CancelRequested
 	}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -53,11 +54,19 @@ func lag(f *api.FlowStatus) (sum time.Duration) {
 	return sum / max(n, 1)
 }
 
+// makespans is how many workflows are to be measured.
+func makespans(t *testing.T) int {
+	t.Helper()
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("GBROKER_MAKESPAN"), "0"))
+	must(t, err)
+	return n
+}
+
 // Makespan against the first plan, over three embedded sites, one of which another job has half of: GBROKER_MAKESPAN is how many
 // workflows. docs/experiments.md has figures.
 func TestMakespanAgainstPlan(t *testing.T) {
-	n, err := strconv.Atoi(os.Getenv("GBROKER_MAKESPAN"))
-	if err != nil {
+	n := makespans(t)
+	if n == 0 {
 		t.Skip("GBROKER_MAKESPAN is how many workflows")
 	}
 	dir := place(t)

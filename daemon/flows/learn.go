@@ -1,0 +1,108 @@
+package flows
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gbroker/api"
+	"gbroker/flow/enact"
+)
+
+// What a Keeper learns of the tasks that have ended: how long those of a kind run, and how long a site takes beside that, from when a task is
+// handed in until its end is known at home.
+
+// experience is how a user's tasks of one kind ran, at speed 1.
+type experience struct {
+	ran, n time.Duration // in all, and how many they were
+	// Of those that had said how long they take: how long they ran, and what they had said.
+	told, said time.Duration
+}
+
+// expects is how long another one runs, which has said how long, or 0; 0 is not known.
+func (x *experience) expects(said time.Duration) time.Duration {
+	switch {
+	case x == nil || x.n == 0:
+		return 0
+	case said > 0 && x.said > 0:
+		return time.Duration(float64(said) * float64(x.told) / float64(x.said))
+	}
+	return x.ran / x.n
+}
+
+func (x *experience) add(ran, said time.Duration) {
+	x.ran, x.n = x.ran+ran, x.n+1
+	if said > 0 {
+		x.told, x.said = x.told+ran, x.said+said
+	}
+}
+
+// kindOf is a name without digits.
+func kindOf(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, name)
+}
+
+// learned is how a user's tasks ran, by kind.
+func (k *Keeper) learned(ctx context.Context, user string) map[string]*experience {
+	speed, all := map[string]float64{}, map[string]*experience{}
+	if views, err := k.config.Jobs.Sites(ctx); err == nil {
+		for _, p := range api.PlacesOf(views) {
+			speed[p.Name] = p.Speed
+		}
+	}
+	for _, f := range k.all() {
+		if f.spec.User != user {
+			continue
+		}
+		f.mu.Lock()
+		for i := range f.rec.Tasks {
+			if t := &f.rec.Tasks[i]; t.State == enact.Done && t.Ended > t.Started && t.Started > 0 && speed[t.Site] > 0 {
+				kind := kindOf(f.parts[i].Name)
+				if all[kind] == nil {
+					all[kind] = &experience{}
+				}
+				all[kind].add(time.Duration(float64(spanOf(t.Ended-t.Started))*speed[t.Site]), time.Duration(f.parts[i].RuntimeS*float64(time.Second)))
+			}
+		}
+		f.mu.Unlock()
+	}
+	return all
+}
+
+// overheads are the last that were seen of each site, the oldest first.
+type overheads struct {
+	mu   sync.Mutex
+	seen map[string][]time.Duration
+}
+
+// maxOverheads is how many are kept of a site.
+const maxOverheads = 40
+
+// saw takes in a task that has ended. Its spans are each by one clock: those of two machines are not compared.
+func (o *overheads) saw(t *enact.Task) {
+	if t.State != enact.Done || t.Handed == 0 || t.Known == 0 || t.Started == 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	list := append(o.seen[t.Site], max(spanOf(t.Known-t.Handed)-spanOf(t.Ended-t.Started), 0))
+	o.seen[t.Site] = list[max(0, len(list)-maxOverheads):]
+}
+
+// of is the overhead of a site: the least, but for a tenth, as most have a wait for cores in them. 0 is not known.
+func (o *overheads) of(site string) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	list := slices.Sorted(slices.Values(o.seen[site]))
+	if len(list) == 0 {
+		return 0
+	}
+	return list[len(list)/10]
+}
