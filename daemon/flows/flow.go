@@ -267,6 +267,7 @@ func (f *flow) take(o outcome) (replan bool) {
 		return false
 	}
 	t := &f.rec.Tasks[o.task]
+	t.Overhead = f.overhead(o.task)
 	f.keeper.overheads.saw(t)
 	if replan = t.State == enact.Waiting || t.State == enact.Failed; o.err == nil {
 		f.rec.Memo[o.digest] = t.Job

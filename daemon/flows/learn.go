@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gbroker/api"
+	"gbroker/api/workflow"
 	"gbroker/flow/enact"
 )
 
@@ -76,6 +77,26 @@ func (k *Keeper) learned(ctx context.Context, user string) map[string]*experienc
 	return all
 }
 
+// overhead is what a site took beside the run of a task that has ended; 0 is not known, as it may have waited for cores: of this workflow's
+// tasks that came before it, or of others by the estimates that the plan was made with. Its spans are each by one clock. f.mu is held.
+func (f *flow) overhead(i int) time.Duration {
+	t := &f.rec.Tasks[i]
+	at := slices.IndexFunc(f.planned, func(p workflow.Place) bool { return p.Name == t.Site })
+	if at < 0 || t.State != enact.Done || t.Handed == 0 || t.Started == 0 {
+		return 0
+	}
+	cores := 0
+	for k := range f.rec.Tasks {
+		if x := &f.rec.Tasks[k]; x.Site == t.Site && x.Handed != 0 && x.Handed <= t.Handed && (x.State == enact.Given || x.Known > t.Handed) {
+			cores += max(f.parts[k].Job.Demand.Cores(), 1)
+		}
+	}
+	if cores > f.planned[at].Cores || wait(&f.planned[at], cores) > 0 {
+		return 0
+	}
+	return max(spanOf(t.Known-t.Handed)-spanOf(t.Ended-t.Started), 0)
+}
+
 // overheads are the last that were seen of each site, the oldest first.
 type overheads struct {
 	mu   sync.Mutex
@@ -85,18 +106,18 @@ type overheads struct {
 // maxOverheads is how many are kept of a site.
 const maxOverheads = 40
 
-// saw takes in a task that has ended. Its spans are each by one clock: those of two machines are not compared.
+// saw takes in a task.
 func (o *overheads) saw(t *enact.Task) {
-	if t.State != enact.Done || t.Handed == 0 || t.Known == 0 || t.Started == 0 {
+	if t.Overhead == 0 {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	list := append(o.seen[t.Site], max(spanOf(t.Known-t.Handed)-spanOf(t.Ended-t.Started), 0))
+	list := append(o.seen[t.Site], t.Overhead)
 	o.seen[t.Site] = list[max(0, len(list)-maxOverheads):]
 }
 
-// of is the overhead of a site: the least, but for a tenth, as most have a wait for cores in them. 0 is not known.
+// of is the overhead of a site, in the median; 0 is not known.
 func (o *overheads) of(site string) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -104,5 +125,5 @@ func (o *overheads) of(site string) time.Duration {
 	if len(list) == 0 {
 		return 0
 	}
-	return list[len(list)/10]
+	return list[len(list)/2]
 }

@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gbroker/api"
+	"gbroker/api/workflow"
 	"gbroker/flow/enact"
 	"gbroker/grid"
 )
@@ -35,26 +37,30 @@ func TestOverheadsAreLearned(t *testing.T) {
 	}
 }
 
-// seenTask is one that has ended at home, with so much beside its run.
-func seenTask(ran, beside time.Duration) enact.Task {
-	end := grid.Hour + grid.Span(ran)
-	return enact.Task{State: enact.Done, Site: "home", Handed: grid.Day, Known: grid.Day + grid.Span(ran+beside), Started: grid.Hour, Ended: end}
-}
-
-// A wait for cores is no overhead, as long as some tasks had none; and a site that was not seen has none.
-func TestOverheadOfASite(t *testing.T) {
+// A wait for cores is no overhead: on one core the second of two tasks waits for the first.
+func TestAWaitIsNoOverhead(t *testing.T) {
 	t.Parallel()
-	o := overheads{seen: map[string][]time.Duration{}}
-	for i := range 50 {
-		task := seenTask(10*time.Second, time.Second)
-		if i%3 > 0 {
-			task = seenTask(10*time.Second, time.Hour)
-		}
-		o.saw(&task)
+	at := func(s int) grid.Tick { return grid.Day + grid.Tick(s)*grid.Second }
+	ended := func(handed, started, over, known int) enact.Task {
+		ahead := grid.Hour // of the site's clock
+		return enact.Task{State: enact.Done, Site: "home", Handed: at(handed), Started: at(started) + ahead, Ended: at(over) + ahead, Known: at(known)}
 	}
-	backwards := seenTask(10*time.Second, -time.Minute) // its home's clock was set back
-	o.saw(&backwards)
-	if got := o.of("home"); got != time.Second || o.of("elsewhere") != 0 || len(o.seen["home"]) != maxOverheads {
+	f := &flow{parts: make([]api.FlowPart, 3), planned: []workflow.Place{{Name: "home", Cores: 1}}}
+	f.rec.Tasks = []enact.Task{ended(0, 1, 11, 12), ended(2, 11, 21, 22), ended(30, 31, 41, 42)}
+	for i, want := range []time.Duration{2 * time.Second, 0, 2 * time.Second} {
+		if got := f.overhead(i); got != want {
+			t.Errorf("of task %d: %v, not %v", i, got, want)
+		}
+	}
+	f.planned[0].Openings = []workflow.Opening{{Cores: 1, After: time.Minute}} // others have the core
+	if got := f.overhead(2); got != 0 {
+		t.Errorf("where others have the cores: %v", got)
+	}
+	o := overheads{seen: map[string][]time.Duration{}}
+	for i := range 2 * maxOverheads {
+		o.saw(&enact.Task{Site: "home", Overhead: time.Duration(1+i/maxOverheads) * time.Second})
+	}
+	if got := o.of("home"); got != 2*time.Second || o.of("elsewhere") != 0 || len(o.seen["home"]) != maxOverheads {
 		t.Errorf("%v, of %d", got, len(o.seen["home"]))
 	}
 }

@@ -32,6 +32,7 @@ type Task struct {
 	Ended   grid.Tick
 	// By the clock of who enacts it: when it was handed in, and when its end was known.
 	Handed, Known grid.Tick
+	Overhead      time.Duration // that its site took beside its run; 0 is not known
 }
 
 // Over tells that nothing more becomes of it in this run.
@@ -123,7 +124,7 @@ func (r *Run) Begin(i int, digest string, now grid.Tick) (begun Task, changed bo
 		return *t, false, nil
 	}
 	begun = *t
-	begun.State, begun.Job, begun.Attempt, begun.Digest, begun.Started, begun.Ended, begun.Handed, begun.Known, begun.Site = Given, "", t.Attempt+1, digest, 0, 0, now, 0, ""
+	begun.State, begun.Job, begun.Attempt, begun.Digest, begun.Started, begun.Ended, begun.Handed, begun.Known, begun.Overhead, begun.Site = Given, "", t.Attempt+1, digest, 0, 0, now, 0, 0, ""
 	if r.Broken&GivenUnnoted == 0 {
 		*t = begun
 	}
