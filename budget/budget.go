@@ -28,6 +28,8 @@ type Book struct {
 func New(list []grid.Budget) *Book {
 	b := &Book{all: map[string]*grid.Budget{}, changed: map[string]bool{}}
 	for _, is := range list {
+		is.Holds = slices.Clone(is.Holds)
+		slices.SortStableFunc(is.Holds, func(x, y grid.BudgetHold) int { return rank(x) - rank(y) }) // older versions mixed them
 		b.all[is.User] = &is
 	}
 	return b
@@ -129,16 +131,14 @@ func (b *Book) Hold(user string, job grid.JobID, rate float64, cores int, span g
 		return &grid.Refusal{Kind: grid.Temporary, Reason: "the budget of its user holds for as many jobs as it may", Asked: "1", Available: "0"}
 	}
 	holds := slices.Clone(is.Holds) // records that were saved share it
-	if i < 0 && len(holds) == MaxHolds {
+	switch {
+	case i >= 0:
+		holds = slices.Delete(holds, i, i+1)
+	case len(holds) == MaxHolds:
 		holds = holds[1:] // what was given back the longest ago
 	}
-	switch hold := (grid.BudgetHold{Job: job, Amount: cost, Rate: rate, Cores: cores}); {
-	case cost == 0:
-		holds = slices.Delete(holds, i, i+1)
-	case i < 0:
-		holds = append(holds, hold)
-	default:
-		holds[i] = hold
+	if cost > 0 {
+		holds = append(holds, grid.BudgetHold{Job: job, Amount: cost, Rate: rate, Cores: cores}) // behind all that was given back
 	}
 	is.Holds, b.changed[user] = holds, true
 	return nil
@@ -178,6 +178,14 @@ func (b *Book) Settle(user string, job grid.JobID, ran grid.Tick) {
 	}
 }
 
+// rank puts what was given back first: it makes room when there is none.
+func rank(h grid.BudgetHold) int {
+	if h.Back {
+		return 0
+	}
+	return 1
+}
+
 func index(is *grid.Budget, job grid.JobID) int {
 	return slices.IndexFunc(is.Holds, func(h grid.BudgetHold) bool { return h.Job == job })
 }
@@ -186,12 +194,15 @@ func index(is *grid.Budget, job grid.JobID) int {
 func (b *Book) Check() error {
 	var errs []error
 	for user, is := range b.all {
-		seen := map[grid.JobID]bool{}
+		seen, back := map[grid.JobID]bool{}, true
 		for _, h := range is.Holds {
 			if seen[h.Job] || h.Amount <= 0 {
 				errs = append(errs, fmt.Errorf("%s: %v for %s", user, h.Amount, h.Job))
 			}
-			seen[h.Job] = true
+			if h.Back && !back {
+				errs = append(errs, fmt.Errorf("%s: what was given back for %s is not first", user, h.Job))
+			}
+			seen[h.Job], back = true, back && h.Back
 		}
 		if is.Spent < 0 || is.Granted != is.Free()+is.Held()+is.Spent {
 			errs = append(errs, fmt.Errorf("%s: %+v", user, *is))

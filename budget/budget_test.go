@@ -124,6 +124,27 @@ func TestBudgetsAreExact(t *testing.T) {
 	})
 }
 
+// A lost job for which something is held again takes no room from others: what was given back makes room as before.
+func TestFoundAgainMakesRoom(t *testing.T) {
+	t.Parallel()
+	book := New(nil)
+	book.Grant(map[string]grid.Amount{"ann": 1e12})
+	hold := func(n int) {
+		if no := book.Hold("ann", grid.JobID(fmt.Sprint(n)), 1, 1, grid.Hour); no != nil {
+			t.Fatalf("for job %d: %v", n, no)
+		}
+	}
+	for n := range MaxHolds {
+		hold(n)
+		book.GiveBack("ann", grid.JobID(fmt.Sprint(n)))
+	}
+	hold(0)
+	hold(MaxHolds)
+	if is, _ := book.Get("ann"); len(is.Holds) != MaxHolds || is.Holds[0].Job != "2" || is.Held() != 2e6 {
+		t.Errorf("%d, the first for %s, %v held", len(is.Holds), is.Holds[0].Job, is.Held())
+	}
+}
+
 // Of jobs that are lost no more is remembered than fits: the oldest make room.
 func TestLostJobsMakeRoom(t *testing.T) {
 	t.Parallel()
