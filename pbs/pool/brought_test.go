@@ -1,10 +1,15 @@
 package pool
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -92,5 +97,59 @@ func TestOnePathAtATime(t *testing.T) {
 	end()
 	if _, err := b.begin("out"); err != nil {
 		t.Errorf("the same later: %v", err)
+	}
+}
+
+// What lay in the place of a piece is removed when the pool goes on already: it may be a hundred thousand files.
+func TestWhatLayThereIsRemovedLater(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.MkdirAll(filepath.Join(dir, "out", "deep"), 0o755))
+	must(os.WriteFile(filepath.Join(dir, "out", "deep", "file"), nil, 0o644))
+	files := func(all bool) (n int) {
+		must(filepath.WalkDir(dir, func(at string, d fs.DirEntry, err error) error {
+			if !d.IsDir() && (all || d.Name() == "file") {
+				n++
+			}
+			return err
+		}))
+		return n
+	}
+	s, e := &System{log: zap.NewNop()}, &entry{tag: "t", record: record{Work: dir}}
+	sum := sha256.Sum256(nil)
+	r := httptest.NewRequest(http.MethodPut, "/", http.NoBody)
+	must(s.write(e, piece{path: "out", mode: 0o644, sum: hex.EncodeToString(sum[:])}, r, func(appear func() error) error {
+		must(appear())
+		if files(false) != 1 {
+			t.Error("it is removed while the pool stands still")
+		}
+		return nil
+	}))
+	if info, err := os.Stat(filepath.Join(dir, "out")); err != nil || !info.Mode().IsRegular() || files(true) != 1 {
+		t.Errorf("%v, %d files: %v", info, files(true), err)
+	}
+}
+
+// What was put aside, or was on its way, when the pool was killed is nothing that a job has left.
+func TestWhatIsOnItsWayIsNotInTheSandbox(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"mine", incoming + "t.a/deep/file", incoming + "t.b"} {
+		at := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := &entry{tag: "t", record: record{Work: dir}}
+	s := &System{log: zap.NewNop(), computers: map[string]*computer{"a": {name: "a", jobs: map[string]*entry{"t": e}}}}
+	got, err := s.inputs("a", "t")
+	if err != nil || len(got.Files) != 1 || string(got.Files[0].Path) != "mine" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -44,12 +44,15 @@ func (s *System) inputs(name, tag string) (files line.Files, err error) {
 		if err != nil {
 			return err
 		}
+		switch {
+		case isIncoming(inside) && d.IsDir(): // put aside, and being removed
+			return fs.SkipDir
+		case isIncoming(inside):
+			return nil
+		}
 		info, err := d.Info()
 		if err != nil {
 			return err
-		}
-		if isIncoming(inside) {
-			return nil
 		}
 		f := line.File{Path: []byte(inside), Mode: uint32(info.Mode().Perm())}
 		switch {
@@ -154,8 +157,8 @@ func (s *System) sendIt(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// incoming begins the names of files that are being brought back.
+// incoming begins the names of files that are being brought back, and of what has made way for them.
 const incoming = ".gbroker-incoming."
 
-// isIncoming tells that a file is the rest of one that was being brought.
+// isIncoming tells that something is of those, or was left of them.
 func isIncoming(name string) bool { return strings.HasPrefix(path.Base(name), incoming) }
