@@ -19,7 +19,8 @@ import (
 	"gbroker/pbs/pool/line"
 )
 
-// brought is what a job has brought back: each path counts with what lies there now, however often it was sent.
+// brought is what a job has brought back: each path counts with what lies there now, however often it was sent. What lay in a folder that
+// has made way for a file counts on.
 type brought struct {
 	sizes  map[[16]byte]int64 // by the hash of the path
 	bytes  int64
