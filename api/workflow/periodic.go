@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"gbroker/flow"
 	"gbroker/grid"
@@ -41,14 +43,20 @@ func (p *Periodic) Check() error {
 
 func (p *Periodic) checkFolder() error {
 	switch {
-	case !filepath.IsLocal(p.Folder) || !filepath.IsLocal(p.As) || len(p.Folder) > grid.MaxPath || len(p.As) > grid.MaxPath:
-		return fmt.Errorf("the folder %.80q, whose files are known as %.80q: relative paths, without .., both", p.Folder, p.As)
+	case !isPath(p.Folder) || !isPath(p.As):
+		return fmt.Errorf("the folder %.80q, whose files are known as %.80q: relative paths, without .. or control characters, of at most %d bytes and 255 between two slashes, both", p.Folder, p.As, grid.MaxPath)
 	case p.Rate != 0 || p.Per != 0:
 		return fmt.Errorf("a folder is watched, and there are %d times in %s: one of the two", p.Rate, p.per())
 	case p.Count < 0 || p.Count > MaxInstances || p.Deadline < 0:
 		return fmt.Errorf("%d instances with a deadline of %s: 0 to %d", p.Count, p.Deadline, MaxInstances)
 	}
 	return nil
+}
+
+// isPath tells whether a file system takes a name, below a folder.
+func isPath(name string) bool {
+	long := func(part string) bool { return len(part) > 255 }
+	return filepath.IsLocal(name) && len(name) <= grid.MaxPath && strings.IndexFunc(name, unicode.IsControl) < 0 && !slices.ContainsFunc(strings.Split(name, "/"), long)
 }
 
 func (p *Periodic) per() time.Duration {

@@ -15,7 +15,6 @@ import (
 
 	"gbroker/api"
 	"gbroker/grid"
-	"gbroker/stage"
 )
 
 // A folder that is watched may lie in a file system that hangs, where a system call may never come back. So nobody who has anything else
@@ -136,6 +135,7 @@ func (k *Keeper) turn(user string) chan struct{} {
 // answer is what a folder was asked for: what was found, or a file that was copied.
 type answer struct {
 	list []appeared
+	file *appeared // nil: the folder was looked at
 	copy *copied
 	err  error
 }
@@ -174,22 +174,22 @@ func (w *watcher) ask(ctx context.Context, slow string, do func() answer) {
 }
 
 // fetch copies a file into a folder for an instance.
-func (w *watcher) fetch(x appeared) answer {
+func (w *watcher) fetch(ctx context.Context, x appeared) answer {
 	k := w.f.keeper
 	ulid, err := k.config.NewID()
 	if err != nil {
-		return answer{err: err}
+		return answer{file: &x, err: err}
 	}
 	c := &copied{file: x, id: api.NewFlowID(k.config.Site, ulid), at: k.config.Now()}
 	c.folder = k.folder(c.id)
-	if c.came, err = w.bring(&x, c.folder); err != nil {
-		return answer{err: fmt.Errorf("the file %q: %w", x.name, errors.Join(err, c.discard()))}
+	if c.came, err = w.bring(ctx, &x, c.folder); err != nil {
+		return answer{file: &x, err: errors.Join(err, c.discard())}
 	}
-	return answer{copy: c}
+	return answer{file: &x, copy: c}
 }
 
 // bring copies a file into a folder for an instance, if it is still what it was.
-func (w *watcher) bring(x *appeared, folder string) (*came, error) {
+func (w *watcher) bring(ctx context.Context, x *appeared, folder string) (*came, error) {
 	root, err := w.f.keeper.openFolder(w.f.spec.User, w.every.Folder)
 	if err != nil {
 		return nil, err
@@ -217,9 +217,9 @@ func (w *watcher) bring(x *appeared, folder string) (*came, error) {
 	if err != nil {
 		return nil, err
 	}
-	sums, n, err := stage.Hash(io.TeeReader(io.LimitReader(from, x.Size+1), to))
-	if err = errors.Join(err, to.Sync(), to.Close(), same()); err == nil && n != x.Size {
+	n, is, err := w.f.keeper.store(ctx, to, from, x.Size)
+	if err = errors.Join(err, same()); err == nil && n != x.Size {
 		err = fmt.Errorf("%w: it changes", grid.ErrNotYet)
 	}
-	return &came{As: w.every.As, Name: x.name, Size: n, Contents: contents(&grid.File{Size: n, Ranges: sums})}, err
+	return &came{As: w.every.As, Name: x.name, Size: n, Contents: is}, err
 }

@@ -76,7 +76,7 @@ func (f *flow) runPeriods(ctx context.Context) {
 	for _, child := range f.reopen() {
 		watch(child)
 	}
-	folder := &watcher{f: f, every: &every}
+	folder := newWatcher(f, &every)
 	next := func() (time.Duration, bool) { return f.next(&every) }
 	if every.Folder != "" {
 		next = func() (time.Duration, bool) { return folder.next(ctx) }

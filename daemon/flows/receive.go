@@ -11,11 +11,10 @@ import (
 
 	"gbroker/api"
 	"gbroker/grid"
-	"gbroker/stage"
 )
 
 // UploadFlow takes one file of a workflow.
-func (k *Keeper) UploadFlow(_ context.Context, who api.Identity, id api.FlowID, path string, body io.Reader) error {
+func (k *Keeper) UploadFlow(ctx context.Context, who api.Identity, id api.FlowID, path string, body io.Reader) error {
 	f, err := k.flow(who, id)
 	if err != nil {
 		return err
@@ -24,11 +23,14 @@ func (k *Keeper) UploadFlow(_ context.Context, who api.Identity, id api.FlowID, 
 	if n < 0 || f.status().State != coming {
 		return fmt.Errorf("%w: the workflow %s was not to bring a file %q, or has all of its files", grid.ErrInvalid, id, path)
 	}
-	return f.receive(f.spec.Submission.Files[n], body)
+	return f.receive(ctx, f.spec.Submission.Files[n], body)
 }
 
 // receive writes a file into the folder of the workflow, whole or not at all.
-func (f *flow) receive(file api.File, body io.Reader) error {
+func (f *flow) receive(ctx context.Context, file api.File, body io.Reader) error {
+	if err := f.keeper.roomFor(file.Size); err != nil {
+		return err
+	}
 	root, err := os.OpenRoot(f.folder)
 	if err != nil {
 		return err
@@ -39,18 +41,12 @@ func (f *flow) receive(file api.File, body io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("taking the file %s: %w", file.Path, err)
 	}
-	sums, n, err := stage.Hash(io.TeeReader(io.LimitReader(body, file.Size+1), out))
+	n, is, err := f.keeper.store(ctx, out, body, file.Size)
 	if err == nil && n != file.Size {
 		err = fmt.Errorf("%w: it has %d bytes, not %d", grid.ErrInvalid, n, file.Size)
 	}
 	if err == nil {
-		err = out.Sync()
-	}
-	if bad := out.Close(); err == nil {
-		err = bad
-	}
-	if err == nil {
-		err = f.received(root, part, file, contents(&grid.File{Size: n, Ranges: sums}))
+		err = f.received(root, part, file, is)
 	}
 	if err != nil {
 		root.Remove(part)

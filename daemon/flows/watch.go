@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"gbroker/api"
@@ -54,6 +56,25 @@ type watcher struct {
 	asked   chan answer     // nil: nothing is asked
 	askedAt time.Time       // when it was asked last
 	slow    string          // what to say of that when it takes long
+	tried   map[string]trial
+}
+
+// Files of which no instance can be made are tried again after a pause that doubles.
+const (
+	leastPause = 2 * time.Second
+	maxPause   = 10 * time.Minute
+)
+
+// trial is how a file was tried of which no instance could be made.
+type trial struct {
+	stamp
+	why   string
+	pause time.Duration
+	until time.Time
+}
+
+func newWatcher(f *flow, every *workflow.Periodic) *watcher {
+	return &watcher{f: f, every: every, tried: map[string]trial{}}
 }
 
 type seen struct {
@@ -76,7 +97,7 @@ func (w *watcher) next(ctx context.Context) (wait time.Duration, more bool) {
 		return folderLimit - passed, true
 	case len(w.ready) > 0:
 		if why := w.noRoom(); why != "" {
-			w.waits(why)
+			w.tell(why)
 			return lookAtFolder, true
 		}
 		w.take(ctx)
@@ -101,28 +122,69 @@ func (w *watcher) more() bool {
 func (w *watcher) take(ctx context.Context) {
 	x := w.ready[0]
 	w.ready = w.ready[1:]
-	w.ask(ctx, fmt.Sprintf("the file %q is being copied since %s", x.name, w.f.keeper.config.Now().Stamp()), func() answer { return w.fetch(x) })
+	w.ask(ctx, fmt.Sprintf("the file %q is being copied since %s", x.name, w.f.keeper.config.Now().Stamp()), func() answer { return w.fetch(ctx, x) })
 }
 
 // answered takes what a folder has answered: an instance, if it is a file that was copied.
 func (w *watcher) answered(a answer, sites [][]string) *flow {
 	w.asked = nil
 	switch {
+	case a.file != nil:
+		return w.begin(a, sites)
 	case a.err != nil:
 		w.waits(a.err.Error())
-	case a.copy != nil:
-		w.waits("")
-		child, err := w.f.instance(w.every, sites, a.copy)
-		if err != nil {
-			w.waits(fmt.Sprintf("the file %q: %v", a.copy.file.name, errors.Join(err, a.copy.discard())))
-		}
-		return child
 	default:
 		if w.look(a.list); len(w.ready) == 0 {
-			w.waits("")
+			w.tell(w.hindered())
 		}
 	}
 	return nil
+}
+
+// begin makes an instance of a file that was copied; nil if that cannot be.
+func (w *watcher) begin(a answer, sites [][]string) *flow {
+	child, err := (*flow)(nil), a.err
+	if err == nil {
+		if child, err = w.f.instance(w.every, sites, a.copy); err != nil {
+			err = errors.Join(err, a.copy.discard())
+		}
+	}
+	if err != nil {
+		w.fails(a.file, err)
+		return nil
+	}
+	delete(w.tried, a.file.name)
+	w.tell("")
+	return child
+}
+
+// fails has a file tried again later.
+func (w *watcher) fails(x *appeared, err error) {
+	t := w.tried[x.name]
+	if t.stamp != x.stamp {
+		t = trial{stamp: x.stamp}
+	}
+	if why := err.Error(); t.why != why {
+		t.why = why
+		w.f.keeper.config.Log.Warn("a file that appeared begins no instance, and is tried again", "workflow", w.f.spec.ID, "file", x.name, "error", err)
+	}
+	t.pause = min(max(2*t.pause, leastPause), maxPause)
+	t.until = time.Now().Add(t.pause)
+	w.tried[x.name] = t
+	w.tell(w.hindered())
+}
+
+// hindered tells of the files of which no instance can be made.
+func (w *watcher) hindered() string {
+	if len(w.tried) == 0 {
+		return ""
+	}
+	first := slices.Min(slices.Collect(maps.Keys(w.tried)))
+	why := fmt.Sprintf("the file %q: %s", first, w.tried[first].why)
+	if n := len(w.tried) - 1; n > 0 {
+		why += fmt.Sprintf("; and %d other files", n)
+	}
+	return why
 }
 
 // look finds the files that are new and have not changed for a while.
@@ -131,7 +193,8 @@ func (w *watcher) look(list []appeared) {
 	defer w.f.mu.Unlock()
 	before, p, now := w.known, w.f.rec.Periods, time.Now()
 	was := p.Taken
-	w.known, p.Taken = map[string]seen{}, map[string]taken{}
+	tried := w.tried
+	w.known, p.Taken, w.tried = map[string]seen{}, map[string]taken{}, map[string]trial{}
 	for _, x := range list {
 		if t, is := was[x.name]; is {
 			if p.Taken[x.name] = t; t.stamp == x.stamp {
@@ -142,7 +205,12 @@ func (w *watcher) look(list []appeared) {
 		if !is || s.stamp != x.stamp {
 			s = seen{x.stamp, now}
 		}
-		if w.known[x.name] = s; w.askedAt.Sub(s.at) >= stable {
+		w.known[x.name] = s
+		t := tried[x.name]
+		if t.stamp == x.stamp && t.why != "" {
+			w.tried[x.name] = t
+		}
+		if w.askedAt.Sub(s.at) >= stable && !now.Before(w.tried[x.name].until) {
 			w.ready = append(w.ready, x)
 		}
 	}
@@ -151,6 +219,9 @@ func (w *watcher) look(list []appeared) {
 // noRoom tells why the next file has to wait. One that is too large for any is given up.
 func (w *watcher) noRoom() string {
 	f := w.f
+	if err := f.keeper.roomFor(w.ready[0].Size); err != nil {
+		return err.Error()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p, most, x := f.rec.Periods, f.keeper.config.Bytes, w.ready[0]
@@ -176,15 +247,20 @@ func (w *watcher) noRoom() string {
 	return ""
 }
 
-// waits notes why nothing begins.
-func (w *watcher) waits(why string) {
+// tell notes, for those who ask, why nothing begins; it is whether that is new.
+func (w *watcher) tell(why string) bool {
 	w.f.mu.Lock()
 	defer w.f.mu.Unlock()
-	if p := w.f.rec.Periods; p.Waits != why {
-		p.Waits = why
-		if why != "" {
-			w.f.keeper.config.Log.Warn("files that appear begin no instance", "workflow", w.f.spec.ID, "error", why)
-		}
+	p := w.f.rec.Periods
+	is := p.Waits != why
+	p.Waits = why
+	return is
+}
+
+// waits tells the log too.
+func (w *watcher) waits(why string) {
+	if w.tell(why) {
+		w.f.keeper.config.Log.Warn("files that appear begin no instance", "workflow", w.f.spec.ID, "error", why)
 	}
 }
 
