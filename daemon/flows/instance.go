@@ -47,7 +47,7 @@ func (f *flow) noteOpen(file *copied) (n int, err error) {
 	}
 	p.Open[n] = true
 	if file != nil {
-		p.Taken[file.file.name] = taken{stamp: file.file.stamp, Number: n}
+		p.Taken[file.file.key()] = taken{stamp: file.file.stamp, Number: n}
 	}
 	return n, f.save()
 }
