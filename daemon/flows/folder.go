@@ -83,7 +83,7 @@ func (k *Keeper) present(user, folder string) (list []appeared, err error) {
 			continue
 		}
 		if err == nil && mayCount(info) {
-			x.stamp, x.may = stampOf(info), true
+			x.stamp, x.put, x.may = stampOf(info), info.Sys().(*syscall.Stat_t).Ctim.Nano(), true
 		}
 		list = append(list, x)
 	}

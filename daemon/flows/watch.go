@@ -40,7 +40,8 @@ type taken struct {
 type appeared struct {
 	name string
 	stamp
-	may bool // it may count
+	put int64 // when it got its name, or another such change
+	may bool  // it may count
 }
 
 // key is its name as text: what is no UTF-8 would not come back from the disk as it was.
@@ -312,26 +313,31 @@ func (w *watcher) waits(why string) {
 	}
 }
 
-// again has a file counted again whose instance was noted and not made; false if there is none. It was the last one. f.mu is held.
-func (f *flow) again(n int) bool {
-	p := f.rec.Periods
+// fileOf is the file of an instance, by its key.
+func (p *periods) fileOf(n int) (name string, is bool) {
 	for name, t := range p.Taken {
 		if t.Number == n {
-			delete(p.Taken, name)
-			p.Next = n
-			return true
+			return name, true
 		}
 	}
-	return false
+	return "", false
 }
 
-// failed notes that the instance of a file has not ended well.
-func (p *periods) failed(child *flow) {
-	if child.spec.Came == nil {
-		return
+// again has a file counted again whose instance was noted last and not made; false if there is none.
+func (p *periods) again(n int) bool {
+	name, is := p.fileOf(n)
+	if is = is && n == p.Next-1; is {
+		delete(p.Taken, name)
+		p.Next = n
 	}
-	name := child.spec.Came.Name
-	if t, is := p.Taken[name]; is && t.Number == child.spec.Number {
+	return is
+}
+
+// failed counts an instance that has not ended well.
+func (p *periods) failed(n int) {
+	p.Failed++
+	if name, is := p.fileOf(n); is {
+		t := p.Taken[name]
 		t.Failed = true
 		p.Taken[name] = t
 	}
