@@ -35,6 +35,7 @@ type broker struct {
 	waits map[string]time.Duration // that the sites estimate, by name
 	sites []string                 // beside home
 	runs  time.Duration            // how long each job runs
+	limit time.Duration            // that home takes the jobs that run to have, one core each; 0 is that it does not reckon with them
 	lag   time.Duration            // how long before it starts, and until its end is known
 
 	breaks func() bool   // a job that ends has failed
@@ -68,6 +69,16 @@ func (b *broker) Where(ctx context.Context, _ api.Identity, n api.NewJob) (f api
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	running := 0
+	for _, r := range b.jobs {
+		if r.State == grid.Running {
+			running++
+		}
+	}
+	if free := 2 - running; b.limit > 0 && n.Job.Demand.Cores() > free {
+		f.Candidates = append(f.Candidates, grid.Candidate{Site: "home", Wait: grid.Span(b.limit)})
+		return f, nil
+	}
 	for site, wait := range b.waits {
 		f.Candidates = append(f.Candidates, grid.Candidate{Site: grid.SiteName(site), Wait: grid.Span(wait)})
 	}
