@@ -122,7 +122,7 @@ func (f *flow) planOver(ctx context.Context, places []workflow.Place) {
 		}
 	}
 	if f.rec.Plans++; f.rec.Plans == 1 {
-		f.rec.Planned, f.rec.Bound = now+planned.Makespan, now+max(planned.Path, planned.Work)
+		f.rec.Planned, f.rec.Bound = now+planned.Makespan, max(planned.Path, planned.Work)
 	}
 	f.keep()
 }
