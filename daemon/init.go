@@ -216,9 +216,9 @@ neighbours: neighbours.yaml
 # estimate_deadline: 2s
 
 # When a job that waits here moves on: how often that is looked into if nothing changes,
-# and at most; margin, the least gain, is an eighth of settle where it is not said; so
-# are cooldown, how long it then stays, and soon: what starts within it stays.
-# reevaluation: {interval: 1m, settle: 5s}
+# and at most; the least gain, beside 0.5 %% of the time to its end; how long it then stays;
+# when it starts too soon to move. 0s for the last three is an eighth of settle: for jobs of seconds.
+# reevaluation: {interval: 1m, settle: 5s, margin: 30s, cooldown: 5s, soon: 15s}
 
 # What measuring the network may cost: a share of the time, and bytes to each neighbour.
 # netmon: {time_share: 0.02, bytes_per_hour: 256MiB}

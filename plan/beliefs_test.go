@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -53,9 +54,16 @@ func TestCrowdForgets(t *testing.T) {
 	}
 }
 
-// One of ten errors is beyond the rank, whether they stay alike, grow, or come in crowds.
+// One of ten errors is beyond the rank, or the share that is asked for, whether they stay alike, grow, or come in crowds.
 func TestRankHoldsItsShare(t *testing.T) {
 	t.Parallel()
+	for asked, share := range map[float64]float64{0: 0.1, 0.05: 0.05, 0.2: 0.2} {
+		holdsItsShare(t, asked, share)
+	}
+}
+
+func holdsItsShare(t *testing.T, asked, share float64) {
+	t.Helper()
 	draw := rand.New(rand.NewPCG(uint64(rand.Int64()), 1))
 	crowd := 1.0
 	for name, next := range map[string]func(i int) float64{
@@ -68,7 +76,7 @@ func TestRankHoldsItsShare(t *testing.T) {
 			return crowd * draw.Float64()
 		},
 	} {
-		var r Rank
+		r := Rank{Beyond: asked}
 		var w Window
 		beyond := 0
 		for i := range 3000 {
@@ -82,8 +90,8 @@ func TestRankHoldsItsShare(t *testing.T) {
 			}
 			w.Add(e)
 		}
-		if beyond < 240 || beyond > 360 {
-			t.Errorf("%s: %d of 3000 are beyond", name, beyond)
+		if want := 3000 * share; math.Abs(float64(beyond)-want) > 0.2*want {
+			t.Errorf("%s: %d of 3000 are beyond, and not %.0f", name, beyond, want)
 		}
 		if len(w.sorted) != keptErrors || !slices.IsSorted(w.sorted) {
 			t.Errorf("%s: %d errors are kept, or out of order", name, len(w.sorted))

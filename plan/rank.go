@@ -1,16 +1,21 @@
 package plan
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// Rank learns which rank among the errors of before the next error will exceed in one of ten times. Were the next like those
+// Rank learns which rank among the errors of before the next error will exceed in one of ten times, or as often as Beyond says. Were the next like those
 // before, it would be nine tenths; where it is more often beyond, as errors grow or come in crowds, the rank rises, and else it
-// falls, until it is one of ten (adaptive conformal inference). The zero value has learned nothing.
+// falls, until it is that (adaptive conformal inference). The zero value has learned nothing.
 type Rank struct {
-	moved float64 // the rank, from nine tenths
+	// Beyond is the share that is to exceed it; 0 is a tenth.
+	Beyond float64
+	moved  float64 // the rank, from where Beyond would have it
 }
 
 const (
-	beyond   = 0.1
+	aTenth   = 0.1
 	rankStep = 0.02 // how far a rank moves at most in one step
 	lowest   = 0.5
 	highest  = 1.5 // beyond 1 the largest error is exceeded
@@ -18,6 +23,7 @@ const (
 
 // Judge takes one outcome: whether it was beyond what had been told by the rank.
 func (r *Rank) Judge(out bool) {
+	beyond := r.beyond()
 	step := -beyond
 	if out {
 		step = 1 - beyond
@@ -25,11 +31,13 @@ func (r *Rank) Judge(out bool) {
 	r.moved = min(max(r.moved+rankStep*step, lowest-(1-beyond)), highest-(1-beyond))
 }
 
+func (r *Rank) beyond() float64 { return cmp.Or(r.Beyond, aTenth) }
+
 // Of is the error of that rank among sorted ones, of which there is one at least. A rank beyond 1 is as far beyond the
 // largest as that is from the middle, for each tenth of it.
 func (r *Rank) Of(sorted []float64) float64 {
 	n := len(sorted)
-	rank := 1 - beyond + r.moved
+	rank := 1 - r.beyond() + r.moved
 	last := sorted[n-1]
 	if rank >= 1 {
 		return last + (last-sorted[n/2])*(rank-1)*10

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 // Core decides. It is pure: no goroutine, clock, disk or network; the same events
@@ -66,7 +67,7 @@ func assemble(k *kernel) *Core {
 		neighbourhood: &neighbourhood{kernel: k},
 		ownership:     &ownership{kernel: k},
 		search:        &search{kernel: k},
-		estimator:     &estimator{kernel: k},
+		estimator:     &estimator{kernel: k, earlyRank: plan.Rank{Beyond: tooSoon}},
 		execution:     &execution{kernel: k, strays: map[grid.AttemptID]int{}},
 		home:          &home{kernel: k},
 		relay:         newRelay(k),

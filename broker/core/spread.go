@@ -11,12 +11,13 @@ import (
 // How far off an estimate may be, told from how far off those were of like waits. Jobs are put
 // into classes by the wait that was told them, each twice as long as the one before; a class that
 // has seen too few takes in its neighbours. Errors count in parts of that wait, so that those of
-// shorter waits speak for longer ones. Of the starts a tenth is to come later than told, and a tenth sooner: which ranks
-// among the errors hold that is learned too.
+// shorter waits speak for longer ones. Of the starts a tenth is to come later than told, and a twentieth sooner: which ranks
+// among the errors hold that is learned too. So there is room for jobs that move, as they are judged where they start.
 const (
 	waitClasses = 24                     // the last begins at about 48 days
 	enoughOf    = 20                     // jobs that a spread is told by
 	leastOf     = 8                      // with fewer than these in all, nothing is
+	tooSoon     = 0.05                   // of the starts
 	atLeast     = 500 * grid.Millisecond // added to both sides: what telling and starting take
 )
 

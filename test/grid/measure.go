@@ -69,7 +69,7 @@ func daemons(ctx context.Context, p cluster.Programs, dir string) (list []*clust
 		}
 	}
 	for _, s := range sites {
-		more := fmt.Sprintf("reevaluation: {interval: %s, settle: %s}\n", each, each)
+		more := fmt.Sprintf("reevaluation: {interval: %s, settle: %s, margin: 0s, cooldown: 0s, soon: 0s}\n", each, each)
 		site, err := cluster.Init(ctx, p, dir, s.Name, cluster.Options{Nodes: 1, Cores: s.Cores, More: more})
 		if err != nil {
 			return list, stop, err
