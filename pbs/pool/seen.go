@@ -22,8 +22,8 @@ import (
 
 // tallies is what is seen of a computer in slots that are not on its tape yet.
 type tallies struct {
-	next  int64 // the first of them
-	slots map[int64]tally
+	next  int64   // the first of them
+	slots []tally // from that on
 }
 
 // tally is what is seen in a slot, in milliseconds.
@@ -38,13 +38,12 @@ func (t *tallies) book(now grid.Tick, seen line.Seen, most grid.Tick) {
 	active, battery := float64(seen.Active)/float64(seen.Span), float64(seen.Battery)/float64(seen.Span)
 	for n := max(tape.Number(now-span), t.next); n <= tape.Number(now); n++ {
 		part := float64(min(now, tape.Begin(n+1)) - max(now-span, tape.Begin(n)))
-		if t.slots == nil {
-			t.slots = map[int64]tally{}
+		for int64(len(t.slots)) <= n-t.next {
+			t.slots = append(t.slots, tally{})
 		}
-		s := t.slots[n]
+		s := &t.slots[n-t.next]
 		s.reached, s.active, s.battery = s.reached+part, s.active+part*active, s.battery+part*battery
 		s.idle += part * (1 - active) * seen.Idle
-		t.slots[n] = s
 	}
 }
 
@@ -63,8 +62,10 @@ func (t tally) entry(watched grid.Tick) tape.Entry {
 func (t *tallies) close(before int64) map[int64]tally {
 	done := map[int64]tally{}
 	for ; t.next < before; t.next++ {
-		done[t.next] = t.slots[t.next]
-		delete(t.slots, t.next)
+		done[t.next] = tally{}
+		if len(t.slots) > 0 {
+			done[t.next], t.slots = t.slots[0], t.slots[1:]
+		}
 	}
 	return done
 }
