@@ -5,8 +5,8 @@
 //
 // A pool has one key and a certificate that it signed itself. A join code, HOST:PORT/FINGERPRINT/SECRET,
 // carries the fingerprint of that key, and the agent trusts no other, for ever: no authority is asked. With the
-// secret, which is good once, an agent gets a certificate of the pool for its own key and a name. From then
-// on that certificate is all it needs, also when the pool has lost all but its identity. Whoever shows none gets
+// secret, which is good once, an agent gets a certificate of the pool for its own key and a name; if it does not hear the
+// answer it asks again with the same secret, key and name. From then on that certificate is all it needs, also when the pool has lost all but its identity. Whoever shows none gets
 // 403 for everything but join; so does a computer that was removed.
 //
 // # Messages
@@ -16,9 +16,9 @@
 // milliseconds, and instants are told as spans since then, for clocks of desktops lie.
 //
 //	POST /v1/join         Join        → Joined    by anybody who has a code
-//	POST /v1/register     Register    → {}        what the computer is
+//	POST /v1/register     Register    → {}        what the computer is, at each start of its agent
 //	POST /v1/connect      Connect     → Orders    a session begins, with all that the computer holds
-//	POST /v1/report       Status      → Orders    each interval, which the pool sets, and at each change
+//	POST /v1/report       Status      → Orders    each interval, which the pool sets, and at each change; with what was seen since
 //	POST /v1/orders       Ask         → Orders    held until there are newer ones
 //	POST /v1/disconnect   Ask         → {}        the agent ends
 //	POST /v1/unregister   Ask         → {}        for good
@@ -52,7 +52,7 @@
 //
 //	agent killed           its jobs end with it. Restarted, it tells which were cut off and brings what ended
 //	                       before. A rerunnable one starts again, from the checkpoint that was brought last;
-//	                       another is LOST, with the reason
+//	                       another is LOST, with the reason. It waits for supervisors of before, which end the programs
 //	agent cut off          it goes on with its jobs. Heard again within the pool's silence all is as it was; after it
 //	                       jobs count as cut off, and what it brings then is refused
 //	agent lost its folder  connect shows what it does not hold any more: cut off at once
