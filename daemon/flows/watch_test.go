@@ -3,12 +3,9 @@ package flows
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -16,7 +13,6 @@ import (
 
 	"gbroker/api"
 	"gbroker/grid"
-	"gbroker/internal/localfs"
 )
 
 // watching is a workflow of two tasks for each file that appears in a folder.
@@ -84,51 +80,6 @@ func TestWatchedFolder(t *testing.T) {
 			t.Errorf("%d folders are left (%v)", len(list), err)
 		}
 	})
-}
-
-// The home is killed anywhere, and its disk is full now and then: each file is seen once.
-func TestWatchedFolderThroughFaults(t *testing.T) {
-	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	for n := range uint64(*histories/2 + 1) {
-		synctest.Test(t, func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, n))
-			var full atomic.Bool
-			b := newBroker()
-			all, folder := incoming(t)
-			set := func(c *Config) {
-				c.Watch = all
-				c.Replace = func(path string, text []byte, mode fs.FileMode) error {
-					if full.Load() {
-						return syscall.ENOSPC
-					}
-					return localfs.Replace(path, text, mode)
-				}
-			}
-			home := t.TempDir()
-			k, stop := keeperWith(t, home, b, set)
-			id := begin(t, k, watching(8))
-			for i := range 8 {
-				put(t, folder, fmt.Sprint("f", i), fmt.Sprint("text ", i))
-				full.Store(r.IntN(3) == 0)
-				time.Sleep(time.Duration(r.IntN(6000)) * time.Millisecond) //house:allow sleep: virtual time
-				if r.IntN(2) == 0 {
-					stop()
-					k, stop = keeperWith(t, home, b, set)
-				}
-			}
-			full.Store(false)
-			s := await(t, k, id)
-			stop()
-			got := looks(b)
-			for i := range 8 {
-				if got[fmt.Sprint("text ", i)] != 1 {
-					t.Errorf("seed %d, %d: %v, the instances %+v", seed, n, got, s.Periods)
-					break
-				}
-			}
-		})
-	}
 }
 
 // What is not under the folder of the user that the site names is watched by nobody, and what is no plain file of his does not count.
