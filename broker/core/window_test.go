@@ -63,6 +63,28 @@ func TestAWindow(t *testing.T) {
 	}
 }
 
+// A group is removed to its last job, however many are left after a step.
+func TestRemovedToTheLastJob(t *testing.T) {
+	t.Parallel()
+	for n := maxRemoved - 1; n <= maxRemoved+2; n++ {
+		s := newStand()
+		s.window = n
+		s.begin()
+		id := s.sweep("1", n, n)
+		for k := range n {
+			s.end(id.Job(k + 1))
+			s.settle()
+		}
+		s.due = false
+		for s.groups.remove(s.groups.all[id]); s.due; s.groups.due() {
+			s.due = false
+		}
+		if len(s.state) != 0 || s.saved[id].Entered != 0 {
+			t.Errorf("of %d jobs %d are left, and the group has %d", n, len(s.state), s.saved[id].Entered)
+		}
+	}
+}
+
 // The limits of the user hold jobs back too, until some end.
 func TestAWindowWithinLimits(t *testing.T) {
 	t.Parallel()
