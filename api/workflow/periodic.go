@@ -2,6 +2,8 @@ package workflow
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,6 +75,19 @@ func (p *Periodic) Period() time.Duration { return p.per() / time.Duration(max(p
 func (p *Periodic) Instant(k int) time.Duration {
 	v := flow.Vertex{Rate: p.Rate, Per: micro(p.per())}
 	return spanOf(v.Instant(k))
+}
+
+// Last is the number of the last instance that has begun so long after the first.
+func (p *Periodic) Last(since time.Duration) int {
+	per := max(uint64(micro(p.per())), 1)
+	high, low := bits.Mul64(uint64(max(since, 0)/time.Microsecond)+1, uint64(p.Rate))
+	low, carry := bits.Sub64(low, 1, 0)
+	high -= carry
+	if high >= per {
+		return math.MaxInt - 1 // more than any count
+	}
+	n, _ := bits.Div64(high, low, per)
+	return int(min(n, math.MaxInt-1))
 }
 
 // plannedInstances is how many instances are planned to see whether the sites sustain the rate.

@@ -1,8 +1,10 @@
 package workflow
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A folder that is watched, and what its files are known as, are names that a file system takes.
@@ -19,5 +21,19 @@ func TestWatchedNames(t *testing.T) {
 	good := Periodic{Folder: "in/" + long[1:], As: "Müller's/" + long[1:]}
 	if err := good.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The last instance that has begun by a time is that whose instant is not after it, for any rate and as long as there is time.
+func TestLastBegun(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range 100_000 {
+		p := Periodic{Rate: 1 + r.Int64N(1000), Per: time.Duration(1+r.Int64N(1<<uint(1+r.IntN(30)))) * time.Microsecond}
+		since := time.Duration(r.Int64N(1 << uint(1+r.IntN(62))))
+		if k := p.Last(since); k < 0 || p.Instant(k) > since || p.Instant(k+1) <= since {
+			t.Fatalf("seed %d: %d times in %v: after %v the last is %d, at %v, and the next at %v", seed, p.Rate, p.Per, since, k, p.Instant(k), p.Instant(k+1))
+		}
 	}
 }

@@ -204,11 +204,14 @@ func (f *flow) next(every *workflow.Periodic) (in time.Duration, more bool) {
 	defer f.mu.Unlock()
 	p, missed := f.rec.Periods, 0
 	since := f.since(every)
-	more = func() bool { return !f.rec.Cancelled && (every.Count == 0 || p.Next < every.Count) }()
-	for more && since >= every.Instant(p.Next+1) {
-		p.Next, p.Missed, missed = p.Next+1, p.Missed+1, missed+1
-		more = every.Count == 0 || p.Next < every.Count
+	if last := every.Last(since); !f.rec.Cancelled && last > p.Next {
+		if every.Count > 0 {
+			last = min(last, every.Count)
+		}
+		missed = last - p.Next
+		p.Next, p.Missed = last, p.Missed+missed
 	}
+	more = !f.rec.Cancelled && (every.Count == 0 || p.Next < every.Count)
 	if missed > 0 {
 		f.keep()
 		f.keeper.config.Log.Warn("periods of a workflow were missed", "workflow", f.spec.ID, "periods", missed)
