@@ -5,6 +5,7 @@
 # make test-torque    the same against the TORQUE, with Maui where showq is found, whose commands are on PATH: as a
 #               user whom maui.cfg names in ADMIN1 or ADMIN2, on an idle cluster of three or more equal nodes; FOLDER=DIR likewise
 # make soak     histories of faults on fresh seeds, for FOR=10m (PROFILE=all; SEEDS=A-B repeats those that it tells)
+# make soak-pool   20 agents with owners that come and go, 300 jobs with deadlines, kills of agents and of the daemon, for FOR=5m (SEED=N repeats one)
 # make soak-flows   histories of workflows through kills, lost answers and full disks on fresh seeds (HISTORIES=1000)
 # make torture  five brokers through kills, stops, cuts and full disks, about 4 minutes (SEED=N repeats a run)
 # make demo     three sites on this machine, a dozen jobs (KEEP=1 leaves the sites up)
@@ -29,7 +30,7 @@ SHELL       := bash
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
 
-.PHONY: build test test-openpbs test-torque tools check soak soak-coallocation soak-flows torture demo bench bench-estimate bench-sweep bench-where bench-grid bench-pool wan man mutate fmt
+.PHONY: build test test-openpbs test-torque tools check soak soak-coallocation soak-flows soak-pool torture demo bench bench-estimate bench-sweep bench-where bench-grid bench-pool wan man mutate fmt
 
 build:
 	@mkdir -p bin
@@ -78,6 +79,10 @@ soak-coallocation:
 # Workflows and their keeper through kills, lost answers, failed tasks and full disks, with seeds from the clock.
 soak-flows:
 	go test ./daemon/flows -run '^Test(FlowsThroughFaults|WatchedFolderThroughFaults|PeriodicThroughKills)$$' -histories $(or $(HISTORIES),1000) -count 1 -timeout 2h
+
+# Processes of this machine: agents, their owners as files, and a broker with its pool.
+soak-pool:
+	GBROKER_SOAK_POOL=$(or $(FOR),5m) $(if $(SEED),GBROKER_SEED=$(SEED)) go test ./test/e2e -run '^TestSoakPool$$' -v -count 1 -timeout 1h
 
 # Networks and disks are in namespaces of the kernel: nothing of this machine is touched.
 torture: build

@@ -6,9 +6,6 @@ import (
 	"gbroker/grid"
 )
 
-// reserved is how the broker's own environment variables start.
-const reserved = "GBROKER_"
-
 func (p *parser) environment(list []*element) {
 	seen := map[string]int{}
 	for _, e := range list {
@@ -20,8 +17,8 @@ func (p *parser) environment(list []*element) {
 			p.at(e.at, "Environment has no name: write <Environment name=\"NAME\">")
 		case !variableName(name):
 			p.at(e.at, "Environment is named %s: use letters, digits and _, first no digit", quote(name))
-		case strings.HasPrefix(name, reserved):
-			p.at(e.at, "Environment is named %s: names that start with %s are the broker's", quote(name), reserved)
+		case grid.IsReserved(name):
+			p.at(e.at, "Environment is named %s: names that start with %s are the broker's", quote(name), grid.ReservedPrefix)
 		case seen[name] != 0:
 			p.at(e.at, "Environment %s is given twice (first in line %d): once only", quote(name), seen[name])
 		case len(name)+1+len(value) > maxString:

@@ -75,14 +75,14 @@ func TestWholeGrid(t *testing.T) {
 	for name, edges := range map[string][][2]int{
 		"chain of 8": chain(8), "ring": append(chain(12), [2]int{0, 11}), "random": randomGraph(rand.New(rand.NewPCG(rand.Uint64(), 0)), 12),
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, func(t *testing.T) { // one after the other: thirty brokers side by side take each other's time
+			begun := time.Now().Truncate(time.Second)
 			n := 0
 			for _, e := range edges {
 				n = max(n, e[0]+1, e[1]+1)
 			}
 			all := graph(t, n, edges, nil)
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), 4*patience) // more than all waits below together
 			defer cancel()
 			for _, b := range all {
 				b.over.HandleFar("/test/echo/1", func(from grid.PeerID, c net.Conn) {
@@ -99,7 +99,7 @@ func TestWholeGrid(t *testing.T) {
 			})
 			found, _ := first.over.Sites(ctx)
 			for _, r := range found {
-				if r.Cores != 4 || r.Speed != 1 || time.Since(r.Made()) > time.Minute {
+				if r.Cores != 4 || r.Speed != 1 || r.Made().Before(begun) {
 					t.Errorf("a site is known as %+v", r)
 				}
 			}
@@ -110,10 +110,12 @@ func TestWholeGrid(t *testing.T) {
 				owner, err = first.over.FindOwner(ctx, someJob)
 				return err == nil && owner.Owner == last.peer()
 			})
-			c, err := first.over.Reach(ctx, owner.Owner, "/test/echo/1")
-			if err != nil {
-				t.Fatal(err)
-			}
+			var c net.Conn
+			eventually(t, "a line reaches the owner", func() bool { // where a member is doubted for a moment, there is none
+				var err error
+				c, err = first.over.Reach(ctx, owner.Owner, "/test/echo/1")
+				return err == nil
+			})
 			defer c.Close()
 			text, err := io.ReadAll(c)
 			if want := fmt.Sprintf("%s hears %s", last.name, first.peer()); string(text) != want {

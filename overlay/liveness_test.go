@@ -198,7 +198,10 @@ func index(all []*broker, p grid.PeerID) int {
 // Does false word of a death, while the connection stands, end in Alive again and never in Dead?
 func TestFalseDeath(t *testing.T) {
 	t.Parallel()
-	a, b := pair(t)
+	all := several(t, 2)
+	a, b := all[0], all[1]
+	a.grace = time.Hour // however busy this machine is
+	connect(t, all, mesh(2))
 	n, err := a.over.current.Load().member(b.peer())
 	if err != nil {
 		t.Fatal(err)
@@ -211,6 +214,31 @@ func TestFalseDeath(t *testing.T) {
 	for _, m := range a.movesSince(mark) {
 		if m.l == grid.Dead {
 			t.Error("word of a death was believed at once while the connection stood")
+		}
+	}
+}
+
+// Of a member that is told dead while the connection stands the death is believed at the end of the grace, not before.
+func TestLivenessOfAMember(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	const grace = time.Second
+	for _, c := range []struct {
+		connected, heard, removed bool
+		ago                       time.Duration // of the word that it is dead
+		want                      grid.Liveness
+	}{
+		{connected: true, heard: true, want: grid.Alive},
+		{heard: true, want: grid.Doubtful},
+		{connected: true, ago: 0, want: grid.Doubtful},
+		{connected: true, ago: grace - 1, want: grid.Doubtful},
+		{connected: true, ago: grace, want: grid.Dead},
+		{ago: 0, want: grid.Dead},
+		{connected: true, heard: true, removed: true, want: grid.Dead},
+	} {
+		n := &neighbour{grace: grace, connected: c.connected, heard: c.heard, removed: c.removed, verdict: now.Add(-c.ago)}
+		if got := n.liveness(now); got != c.want {
+			t.Errorf("%+v: it is %v", c, got)
 		}
 	}
 }

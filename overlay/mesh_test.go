@@ -53,7 +53,8 @@ type broker struct {
 	refuse   error // what HelloFrom answers
 	onGet    func(from grid.PeerID, m wire.Message)
 	stopping func()
-	replicas int // brokers that keep a record; 0 is as the profile has it
+	replicas int           // brokers that keep a record; 0 is as the profile has it
+	grace    time.Duration // before a death is believed while connected; 0 is as the profile has it
 }
 
 type received struct {
@@ -131,6 +132,9 @@ func (b *broker) run(c Config) {
 	}
 	if b.replicas > 0 {
 		o.settings.replicas = b.replicas
+	}
+	if b.grace > 0 {
+		o.settings.grace = b.grace
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

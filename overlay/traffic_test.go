@@ -261,13 +261,24 @@ func TestRateLimit(t *testing.T) {
 		}
 		return time.Since(begin)
 	}
-	free := move(1)
+	// A busy machine makes one try slow, and none fast.
+	fastest := func(streams int, enough time.Duration) time.Duration {
+		t.Helper()
+		best := move(streams)
+		for range 9 {
+			if best > enough {
+				best = min(best, move(streams))
+			}
+		}
+		return best
+	}
+	const least, most = 400 * time.Millisecond, 1200 * time.Millisecond
+	free := fastest(1, least)
 	// 256 KiB there and back, less the burst of 16 KiB each way, at 1 MB/s.
 	if err := a.over.SetMembers([]grid.Member{limited(1_000_000)}); err != nil {
 		t.Fatal(err)
 	}
-	const least, most = 400 * time.Millisecond, 1200 * time.Millisecond
-	one, four := move(1), move(4)
+	one, four := fastest(1, most), fastest(4, most)
 	t.Logf("free %v, one stream %v, four streams %v", free, one, four)
 	if one < least || one > most || four < 200*time.Millisecond || four > most {
 		t.Errorf("512 KiB at 1 MB/s took %v, and over four streams %v", one, four)
@@ -278,7 +289,7 @@ func TestRateLimit(t *testing.T) {
 	if err := a.over.SetMembers([]grid.Member{limited(0)}); err != nil {
 		t.Fatal(err)
 	}
-	if again := move(1); again > least {
+	if again := fastest(1, least); again > least {
 		t.Errorf("after the limit was taken away it took %v", again)
 	}
 }

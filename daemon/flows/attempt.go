@@ -190,7 +190,7 @@ func (f *flow) begin(i int, digest string) (t enact.Task, key string, err error)
 			err = fmt.Errorf("%w: noting that task %s is handed in: %w", grid.ErrUnavailable, f.parts[i].Name, err)
 		}
 	}
-	return t, r.Key(string(f.spec.ID), f.rec.Run, i, t.Attempt), err
+	return t, r.Key(f.key(), f.rec.Run, i, t.Attempt), err
 }
 
 // handIn hands a task in under the key of its attempt, with its files.

@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ type flow struct {
 	parent  *flow   // of an instance
 	found   bool    // on disk, at a start
 	read    clocks  // when the run of a periodic one last looked
+	lost    []int   // numbers of instances that could not be read at a start
 	counted []*flow // instances whose removal waits for the disk; of the run
 
 	planned   []workflow.Place // the sites as the last plan saw them
@@ -305,6 +307,9 @@ func (f *flow) cancelJobs(ctx context.Context) {
 	}
 	all.Wait()
 }
+
+// key is what the keys of its jobs begin with.
+func (f *flow) key() string { return cmp.Or(f.spec.Key, string(f.spec.ID)) }
 
 // who is the user, as who asks the broker.
 func (f *flow) who() api.Identity { return api.Identity{Name: f.spec.User} }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,7 +57,7 @@ func (k *Keeper) openFolder(user, folder string) (*os.Root, error) {
 // folderOnly is the name of a folder which nothing else has: a pipe that is opened waits for its writer.
 func folderOnly(name string) string { return name + "/." }
 
-// present are the files in a folder that may count, the oldest first.
+// present is what lies in a folder, the oldest first.
 func (k *Keeper) present(user, folder string) (list []appeared, err error) {
 	root, err := k.openFolder(user, folder)
 	if err != nil {
@@ -76,10 +77,15 @@ func (k *Keeper) present(user, folder string) (list []appeared, err error) {
 		return nil, fmt.Errorf("the folder %s has more than %d files: remove those that are done with", folder, maxWatched)
 	}
 	for _, e := range entries {
+		x := appeared{name: e.Name()}
 		info, err := e.Info()
-		if err == nil && mayCount(info) {
-			list = append(list, appeared{e.Name(), stampOf(info)})
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
+		if err == nil && mayCount(info) {
+			x.stamp, x.put, x.may = stampOf(info), info.Sys().(*syscall.Stat_t).Ctim.Nano(), true
+		}
+		list = append(list, x)
 	}
 	slices.SortFunc(list, func(a, b appeared) int {
 		return cmp.Or(cmp.Compare(a.Modified, b.Modified), cmp.Compare(a.name, b.name))
@@ -221,5 +227,5 @@ func (w *watcher) bring(ctx context.Context, x *appeared, folder string) (*came,
 	if err = errors.Join(err, same()); err == nil && n != x.Size {
 		err = fmt.Errorf("%w: it changes", grid.ErrNotYet)
 	}
-	return &came{As: w.every.As, Name: x.name, Size: n, Contents: is}, err
+	return &came{As: w.every.As, Name: x.key(), Size: n, Contents: is}, err
 }

@@ -28,8 +28,9 @@ func (f *flow) instance(every *workflow.Periodic, sites [][]string, file *copied
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if delete(f.rec.Periods.Open, n); !f.again(n) {
-		f.rec.Periods.Missed++
+	p := f.rec.Periods
+	if delete(p.Open, n); !p.again(n) {
+		p.Missed++
 	}
 	f.keep()
 	return nil, fmt.Errorf("instance %d: %w", n, err)
@@ -47,7 +48,7 @@ func (f *flow) noteOpen(file *copied) (n int, err error) {
 	}
 	p.Open[n] = true
 	if file != nil {
-		p.Taken[file.file.name] = taken{stamp: file.file.stamp, Number: n}
+		p.Taken[file.file.key()] = taken{stamp: file.file.stamp, Number: n}
 	}
 	return n, f.save()
 }
@@ -68,6 +69,9 @@ func (f *flow) make(n int, every *workflow.Periodic, sites [][]string, file *cop
 		f.mu.Unlock()
 	}
 	child.spec.User, child.spec.Parent, child.spec.Number = f.spec.User, f.spec.ID, n
+	f.mu.Lock()
+	child.spec.Key = keyOf(f.spec.ID, f.rec.Run, n, file)
+	f.mu.Unlock()
 	child.rec = record{State: running, Run: 1, Begun: child.spec.At, Memo: map[string]grid.JobID{}}
 	child.of(f)
 	child.reset()
@@ -140,8 +144,7 @@ func (f *flow) count(child *flow, every *workflow.Periodic) {
 	delete(p.Open, n)
 	f.rec.Tasks = tasks
 	if slices.ContainsFunc(tasks, func(t enact.Task) bool { return !t.Well() }) {
-		p.Failed++
-		p.failed(child)
+		p.failed(n)
 	} else {
 		p.Done++
 		p.Ages = append(p.Ages, age)
@@ -207,26 +210,29 @@ func (f *flow) finished(ctx context.Context) bool {
 	}
 }
 
-// reopen finds the instances that were open when the process ended. What was noted and never made is missed.
+// reopen finds the instances that were open when the process ended. What was noted and never made is missed, or its file counts again; what
+// cannot be read any more has failed.
 func (f *flow) reopen() (list []*flow) {
 	made := map[int]bool{}
-	k := f.keeper
-	k.mu.Lock()
-	for _, child := range k.flows {
+	for _, child := range f.keeper.all() {
 		if child.parent == f {
 			made[child.spec.Number] = true
 			list = append(list, child)
 		}
 	}
-	k.mu.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for n := range f.rec.Periods.Open {
-		if !made[n] {
-			delete(f.rec.Periods.Open, n)
-			if !f.again(n) {
-				f.rec.Periods.Missed++
-			}
+	p := f.rec.Periods
+	for n := range p.Open {
+		if made[n] {
+			continue
+		}
+		delete(p.Open, n)
+		switch _, file := p.fileOf(n); {
+		case slices.Contains(f.lost, n), file && n != p.Next-1:
+			p.failed(n)
+		case !p.again(n):
+			p.Missed++
 		}
 	}
 	return list

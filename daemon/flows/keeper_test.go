@@ -1,17 +1,14 @@
 package flows
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -19,169 +16,7 @@ import (
 
 	"gbroker/api"
 	"gbroker/grid"
-	"gbroker/stage"
 )
-
-// broker is a broker in memory, whose jobs run as long as their names say: it outlives the keepers that use it.
-type broker struct {
-	mu    sync.Mutex
-	jobs  map[grid.JobID]*grid.Record
-	keys  map[string]grid.JobID
-	files map[string][]byte // by job and path
-	begun map[string]int    // by name
-	fail  map[string]bool
-	moved chan struct{}
-	site  string
-	waits map[string]time.Duration // that the sites estimate, by name
-	sites []string                 // beside home
-	runs  time.Duration            // how long each job runs
-	lag   time.Duration            // how long before it starts, and until its end is known
-
-	breaks func() bool   // a job that ends has failed
-	asked  time.Duration // how long the sites take for their answers
-}
-
-func newBroker() *broker {
-	return &broker{jobs: map[grid.JobID]*grid.Record{}, keys: map[string]grid.JobID{}, files: map[string][]byte{}, begun: map[string]int{}, fail: map[string]bool{}, moved: make(chan struct{}), site: "home", runs: 2 * time.Second}
-}
-
-func (b *broker) SiteName(grid.PeerID) string { return b.site }
-
-func (b *broker) Sites(context.Context) ([]api.SiteView, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	list := []api.SiteView{{Self: true, Send: true, State: grid.Alive, Site: grid.Site{Name: "home", Processes: 2, Speed: 1}}}
-	for _, name := range b.sites {
-		list = append(list, api.SiteView{Send: true, State: grid.Alive, Site: grid.Site{Name: grid.SiteName(name), Processes: 2, Speed: 1}})
-	}
-	return list, nil
-}
-
-// Where says what waits has, and of other sites that all is free.
-func (b *broker) Where(ctx context.Context, _ api.Identity, n api.NewJob) (f api.Foreseen, err error) {
-	if b.asked > 0 {
-		select {
-		case <-time.After(b.asked):
-		case <-ctx.Done():
-			return f, ctx.Err()
-		}
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for site, wait := range b.waits {
-		f.Candidates = append(f.Candidates, grid.Candidate{Site: grid.SiteName(site), Wait: grid.Span(wait)})
-	}
-	return f, nil
-}
-
-func (b *broker) Submit(_ context.Context, who api.Identity, n api.NewJob) (grid.Record, bool, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if id, known := b.keys[n.Key]; known {
-		return *b.jobs[id], true, nil
-	}
-	id := grid.JobID(fmt.Sprintf("home.%026d", len(b.jobs)+1))
-	r := &grid.Record{Job: n.Job, State: grid.StageIn}
-	r.Job.ID, r.Job.User.Name = id, who.Name
-	b.jobs[id], b.keys[n.Key] = r, id
-	if len(n.Job.Inputs) == 0 {
-		b.start(r)
-	}
-	return *r, false, nil
-}
-
-// start runs a job; the lock is held.
-func (b *broker) start(r *grid.Record) {
-	b.begun[r.Job.Name]++
-	started := time.Now().Add(b.lag)
-	r.State, r.Started = grid.Running, grid.InstantOf(started)
-	time.AfterFunc(b.runs+2*b.lag, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if r.State.Terminal() {
-			return
-		}
-		r.State, r.Finished = grid.Completed, grid.InstantOf(started.Add(b.runs))
-		if b.fail[r.Job.Name] || b.breaks != nil && b.breaks() {
-			r.ExitCode = 1
-		}
-		for _, o := range r.Job.Outputs {
-			if o.Target == "" {
-				continue
-			}
-			text := []byte(o.Target + " of")
-			for _, in := range r.Job.Inputs {
-				text = append(text, b.files[string(r.Job.ID)+"/in/"+in.Path]...)
-			}
-			sums, n, _ := stage.Hash(bytes.NewReader(text))
-			b.files[string(r.Job.ID)+"/"+o.Target] = text
-			r.Outputs = append(r.Outputs, grid.File{Path: o.Target, Size: n, Mode: 0o644, Ranges: sums})
-		}
-		b.stir()
-	})
-}
-
-func (b *broker) stir() { close(b.moved); b.moved = make(chan struct{}) }
-
-func (b *broker) Upload(_ context.Context, _ api.Identity, id grid.JobID, path string, _ int64, body io.Reader) error {
-	text, err := io.ReadAll(body)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.files[string(id)+"/in/"+path] = text
-	return err
-}
-
-func (b *broker) Uploaded(_ context.Context, _ api.Identity, id grid.JobID) (grid.Record, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if r := b.jobs[id]; r.State == grid.StageIn {
-		b.start(r)
-	}
-	return *b.jobs[id], nil
-}
-
-func (b *broker) Job(_ context.Context, _ api.Identity, id grid.JobID) (grid.Record, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.jobs[id] == nil {
-		return grid.Record{}, grid.ErrNotFound
-	}
-	return *b.jobs[id], nil
-}
-
-func (b *broker) Wait(ctx context.Context, who api.Identity, id grid.JobID, since grid.State) (grid.Record, error) {
-	for {
-		b.mu.Lock()
-		moved, r := b.moved, *b.jobs[id]
-		b.mu.Unlock()
-		if r.State != since {
-			return r, nil
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return r, nil
-		}
-	}
-}
-
-func (b *broker) Cancel(_ context.Context, _ api.Identity, id grid.JobID) (grid.Record, bool, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.jobs[id].State = grid.Killed
-	b.stir()
-	return *b.jobs[id], true, nil
-}
-
-func (b *broker) Output(_ context.Context, _ api.Identity, id grid.JobID, path string) (io.ReadCloser, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	text, has := b.files[string(id)+"/"+path]
-	if !has {
-		return nil, grid.ErrNotFound
-	}
-	return io.NopCloser(bytes.NewReader(text)), nil
-}
 
 // serial numbers the workflows of all keepers.
 var serial atomic.Int64

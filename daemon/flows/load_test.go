@@ -108,3 +108,29 @@ func TestNote(t *testing.T) {
 		t.Error("a site that came has not moved")
 	}
 }
+
+// A site takes the tasks of a workflow to run to their limits; its home knows better, and plans by that. The plan counts from the beginning of the run,
+// also where the sites take their time to answer.
+func TestOwnTasksEndBeforeTheirLimits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker()
+		b.asked, b.waits = 3*time.Second, map[string]time.Duration{"home": 0}
+		b.runs = 10 * time.Second
+		k, stop := keeper(t, t.TempDir(), b)
+		defer stop()
+		s := diamond()
+		for i := range s.Tasks {
+			s.Tasks[i].RuntimeS = 10
+		}
+		b.limit = time.Hour
+		f := await(t, k, begin(t, k, s))
+		if f.PlannedS < 0.9*f.MakespanS || f.PlannedS > 1.1*f.MakespanS || f.BoundS > f.MakespanS+1 {
+			t.Errorf("planned %v s, bound %v s, took %v s", f.PlannedS, f.BoundS, f.MakespanS)
+		}
+	})
+	openings := []workflow.Opening{{Cores: 1}, {Cores: 2, After: time.Hour}, {Cores: 4, After: 2 * time.Hour}}
+	if got := giveBack(openings, 1, time.Minute); got[1].After != time.Minute || got[2].After != 2*time.Hour || openings[1].After != time.Hour {
+		t.Errorf("%v", got)
+	}
+}

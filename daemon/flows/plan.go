@@ -100,11 +100,12 @@ func (f *flow) planOver(ctx context.Context, places []workflow.Place) {
 	for i := range f.rec.Tasks {
 		progress[i] = f.progress(i, places, learned)
 	}
+	freed := f.freed(places, progress)
 	f.mu.Unlock()
 	if len(places) == 0 {
 		return
 	}
-	planned, err := w.Plan(places, progress, workflow.Quick)
+	planned, err := w.Plan(freed, progress, workflow.Quick)
 	if err != nil {
 		f.keeper.config.Log.Info("a workflow has no plan, and goes on without one", "workflow", f.spec.ID, "error", err)
 		return
@@ -121,9 +122,42 @@ func (f *flow) planOver(ctx context.Context, places []workflow.Place) {
 		}
 	}
 	if f.rec.Plans++; f.rec.Plans == 1 {
-		f.rec.Planned, f.rec.Bound = planned.Makespan, max(planned.Path, planned.Work)
+		f.rec.Planned, f.rec.Bound = now+planned.Makespan, max(planned.Path, planned.Work)
 	}
 	f.keep()
+}
+
+// freed are the places, where what tasks of this workflow have is free again when the home expects them to end: the sites may take them to
+// run to their limits. f.mu is held.
+func (f *flow) freed(places []workflow.Place, progress []workflow.Progress) []workflow.Place {
+	places = slices.Clone(places)
+	for at := range places {
+		cores, last := 0, time.Duration(0)
+		for i := range progress {
+			if s := &progress[i]; s.Runs && s.At == at && f.rec.Tasks[i].Started > 0 {
+				cores, last = cores+max(f.parts[i].Job.Demand.Cores(), 1), max(last, s.Left)
+			}
+		}
+		places[at].Openings = giveBack(places[at].Openings, cores, last)
+	}
+	return places
+}
+
+// giveBack has so many cores free after a time, beside those that are now.
+func giveBack(openings []workflow.Opening, cores int, after time.Duration) []workflow.Opening {
+	free := 0
+	for _, o := range openings {
+		if o.After < time.Second {
+			free = max(free, o.Cores)
+		}
+	}
+	openings = slices.Clone(openings)
+	for i := range openings {
+		if o := &openings[i]; o.Cores <= free+cores {
+			o.After = min(o.After, after)
+		}
+	}
+	return openings
 }
 
 // progress is how far a task is; f.mu is held.

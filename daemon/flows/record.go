@@ -27,6 +27,7 @@ type spec struct {
 	Parent api.FlowID `json:",omitempty"`
 	Number int        `json:",omitempty"`
 	Came   *came      `json:",omitempty"` // the file that began it
+	Key    string     `json:",omitempty"` // that the keys of its jobs begin with, in place of its ID
 }
 
 // record is how far a workflow is.
@@ -91,6 +92,18 @@ func digestOf(document string, inputs []string) string {
 		fmt.Fprintf(h, "\n%d\n%s", len(in), in)
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// keyOf is what the keys of the jobs of an instance begin with. It is by what makes the instance and not by its ID, so that the same one is found
+// by a home that was put back to a time before it.
+func keyOf(parent api.FlowID, run, number int, file *copied) string {
+	what := fmt.Sprintf("%d period %d", run, number)
+	if file != nil {
+		x := &file.file
+		what = fmt.Sprintf("%d file %d %d %d %s", run, x.Size, x.Modified, x.put, x.name)
+	}
+	sum := blake3.Sum256([]byte(what))
+	return string(parent) + "/" + hex.EncodeToString(sum[:8])
 }
 
 // contents is a word for what a file holds.

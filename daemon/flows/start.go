@@ -19,7 +19,7 @@ func (k *Keeper) load() error {
 	if err != nil {
 		return fmt.Errorf("reading the workflows: %w", err)
 	}
-	var instances []*flow
+	var instances, lost []*flow
 	for _, e := range list {
 		f := newFlow(k, nil)
 		f.folder, f.found = filepath.Join(k.config.Folder, e.Name()), true
@@ -27,8 +27,13 @@ func (k *Keeper) load() error {
 			k.sweep(f) // it was not answered for, or is being removed
 			continue
 		}
-		if err := errors.Join(read(f.folder, "spec.json", &f.spec), read(f.folder, "state.json", &f.rec)); err != nil {
+		if err := read(f.folder, "spec.json", &f.spec); err != nil {
 			k.unreadable(f, err)
+			continue
+		}
+		if err := read(f.folder, "state.json", &f.rec); err != nil {
+			k.unreadable(f, err)
+			lost = append(lost, f)
 			continue
 		}
 		if f.spec.Parent != "" {
@@ -58,6 +63,11 @@ func (k *Keeper) load() error {
 		f.of(parent)
 		f.identify()
 		k.add(f)
+	}
+	for _, f := range lost {
+		if parent := k.flows[f.spec.Parent]; parent != nil {
+			parent.lost = append(parent.lost, f.spec.Number)
+		}
 	}
 	return nil
 }

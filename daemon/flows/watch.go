@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gbroker/api"
 	"gbroker/api/workflow"
@@ -37,11 +40,21 @@ type taken struct {
 type appeared struct {
 	name string
 	stamp
+	put int64 // when it got its name, or another such change
+	may bool  // it may count
+}
+
+// key is its name as text: what is no UTF-8 would not come back from the disk as it was.
+func (x *appeared) key() string {
+	if utf8.ValidString(x.name) && !strings.HasPrefix(x.name, `"`) {
+		return x.name
+	}
+	return strconv.QuoteToASCII(x.name)
 }
 
 // came is the file that began an instance, as its tasks know it.
 type came struct {
-	As, Name, Contents string
+	As, Name, Contents string // Name is its key
 	Size               int64
 }
 
@@ -51,12 +64,25 @@ func (c *came) is(name string) bool { return c != nil && c.As == name }
 type watcher struct {
 	f       *flow
 	every   *workflow.Periodic
-	known   map[string]seen // files that have not counted, by name
-	ready   []appeared      // those of them that are next
-	asked   chan answer     // nil: nothing is asked
-	askedAt time.Time       // when it was asked last
-	slow    string          // what to say of that when it takes long
-	tried   map[string]trial
+	known   map[string]seen   // files that have not counted, by name
+	ready   []appeared        // those of them that are next
+	asked   chan answer       // nil: nothing is asked
+	askedAt time.Time         // when it was asked last
+	slow    string            // what to say of that when it takes long
+	tried   map[string]trial  // files of which no instance could be made
+	away    map[string]absent // files that have counted and are not seen
+}
+
+// A file that has counted is forgotten when it was not there in several looks, over a while: one look may find a mount point empty.
+const (
+	forgetAfter = time.Minute
+	forgetLooks = 3
+)
+
+// absent is how long a file was not seen.
+type absent struct {
+	since time.Time
+	looks int
 }
 
 // Files of which no instance can be made are tried again after a pause that doubles.
@@ -74,7 +100,7 @@ type trial struct {
 }
 
 func newWatcher(f *flow, every *workflow.Periodic) *watcher {
-	return &watcher{f: f, every: every, tried: map[string]trial{}}
+	return &watcher{f: f, every: every, tried: map[string]trial{}, away: map[string]absent{}}
 }
 
 type seen struct {
@@ -153,14 +179,14 @@ func (w *watcher) begin(a answer, sites [][]string) *flow {
 		w.fails(a.file, err)
 		return nil
 	}
-	delete(w.tried, a.file.name)
+	delete(w.tried, a.file.key())
 	w.tell("")
 	return child
 }
 
 // fails has a file tried again later.
 func (w *watcher) fails(x *appeared, err error) {
-	t := w.tried[x.name]
+	t := w.tried[x.key()]
 	if t.stamp != x.stamp {
 		t = trial{stamp: x.stamp}
 	}
@@ -170,7 +196,7 @@ func (w *watcher) fails(x *appeared, err error) {
 	}
 	t.pause = min(max(2*t.pause, leastPause), maxPause)
 	t.until = time.Now().Add(t.pause)
-	w.tried[x.name] = t
+	w.tried[x.key()] = t
 	w.tell(w.hindered())
 }
 
@@ -191,27 +217,50 @@ func (w *watcher) hindered() string {
 func (w *watcher) look(list []appeared) {
 	w.f.mu.Lock()
 	defer w.f.mu.Unlock()
-	before, p, now := w.known, w.f.rec.Periods, time.Now()
-	was := p.Taken
-	tried := w.tried
-	w.known, p.Taken, w.tried = map[string]seen{}, map[string]taken{}, map[string]trial{}
+	p, before, tried := w.f.rec.Periods, w.known, w.tried
+	w.known, w.tried = map[string]seen{}, map[string]trial{}
+	there := map[string]bool{}
 	for _, x := range list {
-		if t, is := was[x.name]; is {
-			if p.Taken[x.name] = t; t.stamp == x.stamp {
-				continue
-			}
+		name := x.key()
+		there[name] = true
+		if t, is := p.Taken[name]; !x.may || is && t.stamp == x.stamp {
+			continue
 		}
-		s, is := before[x.name]
+		s, is := before[name]
 		if !is || s.stamp != x.stamp {
-			s = seen{x.stamp, now}
+			s = seen{x.stamp, time.Now()}
 		}
-		w.known[x.name] = s
-		t := tried[x.name]
-		if t.stamp == x.stamp && t.why != "" {
-			w.tried[x.name] = t
+		w.known[name] = s
+		t, is := tried[name]
+		if is = is && t.stamp == x.stamp; is {
+			w.tried[name] = t
 		}
-		if w.askedAt.Sub(s.at) >= stable && !now.Before(w.tried[x.name].until) {
+		if w.askedAt.Sub(s.at) >= stable && (!is || !time.Now().Before(t.until)) {
 			w.ready = append(w.ready, x)
+		}
+	}
+	w.forget(p, there)
+}
+
+// forget drops the files that have counted and are gone; f.mu is held.
+func (w *watcher) forget(p *periods, there map[string]bool) {
+	if p.Taken == nil {
+		p.Taken = map[string]taken{}
+	}
+	before := w.away
+	w.away = map[string]absent{}
+	for name := range p.Taken {
+		if there[name] {
+			continue
+		}
+		a, is := before[name]
+		if !is {
+			a.since = w.askedAt
+		}
+		if a.looks++; a.looks >= forgetLooks && w.askedAt.Sub(a.since) >= forgetAfter {
+			delete(p.Taken, name)
+		} else {
+			w.away[name] = a
 		}
 	}
 }
@@ -239,7 +288,7 @@ func (w *watcher) noRoom() string {
 	}
 	if most > 0 && held > most {
 		w.ready = w.ready[1:]
-		p.Taken[x.name] = taken{x.stamp, -1, true}
+		p.Taken[x.key()] = taken{x.stamp, -1, true}
 		p.Missed++
 		f.keep()
 		return fmt.Sprintf("the file %q has %d bytes, of which %d are allowed, and is left out", x.name, x.Size, most)
@@ -264,26 +313,31 @@ func (w *watcher) waits(why string) {
 	}
 }
 
-// again has a file counted again whose instance was noted and not made; false if there is none. It was the last one. f.mu is held.
-func (f *flow) again(n int) bool {
-	p := f.rec.Periods
+// fileOf is the file of an instance, by its key.
+func (p *periods) fileOf(n int) (name string, is bool) {
 	for name, t := range p.Taken {
 		if t.Number == n {
-			delete(p.Taken, name)
-			p.Next = n
-			return true
+			return name, true
 		}
 	}
-	return false
+	return "", false
 }
 
-// failed notes that the instance of a file has not ended well.
-func (p *periods) failed(child *flow) {
-	if child.spec.Came == nil {
-		return
+// again has a file counted again whose instance was noted last and not made; false if there is none.
+func (p *periods) again(n int) bool {
+	name, is := p.fileOf(n)
+	if is = is && n == p.Next-1; is {
+		delete(p.Taken, name)
+		p.Next = n
 	}
-	name := child.spec.Came.Name
-	if t, is := p.Taken[name]; is && t.Number == child.spec.Number {
+	return is
+}
+
+// failed counts an instance that has not ended well.
+func (p *periods) failed(n int) {
+	p.Failed++
+	if name, is := p.fileOf(n); is {
+		t := p.Taken[name]
 		t.Failed = true
 		p.Taken[name] = t
 	}

@@ -3,6 +3,7 @@ package flows
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -107,4 +108,67 @@ func TestWatchedFolderIsAPipe(t *testing.T) {
 	if _, _, err := k.SubmitFlow(t.Context(), bob, s); !errors.Is(err, grid.ErrInvalid) || !errors.Is(err, syscall.ENOTDIR) || time.Since(began) > folderLimit/2 {
 		t.Errorf("after %v: %v", time.Since(began), err)
 	}
+}
+
+// The name of a file is no UTF-8, and looks like what is written for another: each counts once, also after restarts.
+func TestWatchedFileOfAnyName(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker()
+		all, folder := incoming(t)
+		home := t.TempDir()
+		set := func(c *Config) { c.Watch = all }
+		k, stop := keeperWith(t, home, b, set)
+		names := []string{"M\xfcller", "M\xfdller", "M\ufffdller", "Müller", `"M\xfcller"`, "<&>\u2028"}
+		for i, name := range names {
+			put(t, folder, name, fmt.Sprint(i))
+		}
+		begin(t, k, watching(0))
+		for range 3 {
+			time.Sleep(20 * time.Second) //house:allow sleep: virtual time
+			stop()
+			k, stop = keeperWith(t, home, b, set)
+		}
+		time.Sleep(20 * time.Second) //house:allow sleep: virtual time
+		stop()
+		got := looks(b)
+		for i, name := range names {
+			if n := got[fmt.Sprint(i)]; n != 1 {
+				t.Errorf("the file %q ran %d times", name, n)
+			}
+		}
+	})
+}
+
+// A file has a second name for a moment, or the folder is seen empty, as a mount point is: what has counted does not count again. It
+// does when it was away for long.
+func TestWatchedFileIsNotSeen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker()
+		all, folder := incoming(t)
+		k, stop := keeperWith(t, t.TempDir(), b, func(c *Config) { c.Watch = all })
+		defer stop()
+		put(t, folder, "one", "1")
+		put(t, folder, "two", "2")
+		begin(t, k, watching(0))
+		time.Sleep(20 * time.Second) //house:allow sleep: virtual time
+		away := filepath.Join(all, "away")
+		for _, c := range []struct {
+			long          time.Duration
+			first, second int // how often each has run
+		}{{2 * time.Second, 1, 1}, {forgetAfter / 2, 1, 1}, {forgetAfter / 2, 1, 1}, {2 * forgetAfter, 1, 2}} {
+			if err := errors.Join(os.Link(filepath.Join(folder, "one"), away), os.Rename(filepath.Join(folder, "two"), away+"2")); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(c.long) //house:allow sleep: virtual time
+			if err := errors.Join(os.Remove(away), os.Rename(away+"2", filepath.Join(folder, "two"))); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(20 * time.Second) //house:allow sleep: virtual time
+			if got := looks(b); got["1"] != c.first || got["2"] != c.second {
+				t.Errorf("after %v out of sight: %v", c.long, got)
+			}
+		}
+	})
 }

@@ -10,9 +10,6 @@ import (
 	"gbroker/grid"
 )
 
-// reserved is how the broker's own variables begin.
-const reserved = "GBROKER_"
-
 // setExport reads NAME[=VALUE],….
 func setExport(j *reading, v value) error {
 	for _, part := range strings.Split(v.text, ",") {
@@ -26,8 +23,8 @@ func setExport(j *reading, v value) error {
 			continue
 		case !variableName(name):
 			return fmt.Errorf("%s names no variable: use letters, digits and _, first no digit", short(name))
-		case strings.HasPrefix(name, reserved):
-			return fmt.Errorf("names that start with %s are the broker's", reserved)
+		case grid.IsReserved(name):
+			return fmt.Errorf("names that start with %s are the broker's", grid.ReservedPrefix)
 		}
 		if !is {
 			if j.options.Environ != nil {

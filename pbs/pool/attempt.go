@@ -15,10 +15,10 @@ import (
 
 // Checkpoint is the environment variable by which a job says that it writes a checkpoint, and which file
 // or folder that is, relative to its sandbox.
-const Checkpoint = "GBROKER_CHECKPOINT"
+const Checkpoint = grid.CheckpointVariable
 
 // Network is the environment variable by which a job asks for the network, with any value but "" and "0".
-const Network = "GBROKER_NETWORK"
+const Network = grid.NetworkVariable
 
 // Submit spools an attempt; its LocalID is its tag. What no computer of the pool can ever run is refused
 // with grid.ErrInvalid.

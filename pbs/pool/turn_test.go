@@ -111,3 +111,28 @@ func TestFileOfWhoLostTheJob(t *testing.T) {
 		t.Error("who lost the job has brought the file")
 	}
 }
+
+// What ends since its agent was killed was cut off, also where the agent is back before the supervisor of the job has heard of that: it once swept the
+// program away first, which then counted as having ended by itself.
+func TestAgentIsBackAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, plan.Node{Name: "a", Cores: 12})
+	var jobs []grid.Submission
+	for range 12 {
+		jobs = append(jobs, s.submit(lives, nil))
+	}
+	for _, j := range jobs {
+		s.process(j, "pid")
+	}
+	if err := s.fleet.crash("a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.fleet.revive("a"); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range jobs {
+		if p := s.end(j); p.Cause != grid.CutOff {
+			t.Errorf("it ended %+v", p)
+		}
+	}
+}

@@ -108,6 +108,9 @@ func listed(t *testing.T, c *slurm.Client, id grid.LocalID) (external.Job, exter
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !l.Ranked {
+		t.Error("priorities are not taken to be Slurm's own")
+	}
 	at := slices.IndexFunc(l.Jobs, func(j external.Job) bool { return j.Local == id })
 	if at < 0 {
 		t.Fatalf("job %s is not listed among %d", id, len(l.Jobs))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gbroker/grid"
 	"gbroker/pbs/command"
 )
 
@@ -53,4 +54,16 @@ func all(t testing.TB, root string) []recording {
 		list = append(list, read(t, root, name))
 	}
 	return list
+}
+
+// Since when a job may be started is told; not while it is held.
+func TestJobsAreEligibleSince(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]grid.Tick{"02-running/31-serial-qstat-x": 1795216436 * grid.Second, "04-held/23-userheld-qstat-x": 0} {
+		r := read(t, "testdata", name)
+		list, err := parseJobs(r.command, r.stdout)
+		if err != nil || len(list.jobs) != 1 || list.jobs[0].Eligible != want {
+			t.Errorf("%s: %+v, %v", name, list.jobs, err)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"net"
 	"os"
 	"os/exec"
@@ -14,7 +15,7 @@ import (
 	"gbroker/test/cluster"
 )
 
-// desktops makes a site a pool, and starts the agent of one computer of it.
+// desktops makes a site a pool, and starts its daemon.
 func desktops(t *testing.T, dir string) *cluster.Site {
 	t.Helper()
 	s := newSite(t, dir, "desks", cluster.Options{})
@@ -25,37 +26,73 @@ func desktops(t *testing.T, dir string) *cluster.Site {
 	must(t, err)
 	at := strings.Index(string(text), "batch:\n")
 	end := strings.Index(string(text), "# The other sites")
-	pool := "batch: {system: pool, listen: " + l.Addr().String() + ", interval: 1s}\n\n"
+	pool := "batch: {system: pool, listen: " + l.Addr().String() + ", interval: 1s, silence: 10s}\n\n"
 	must(t, os.WriteFile(s.Config(), []byte(string(text[:at])+pool+string(text[end:])), 0o600))
 	start(t, s)
-	agent := filepath.Join(filepath.Dir(programs.Gbroker), "gbroker-agent")
-	home := filepath.Join(dir, "agent")
-	run := func(program string, args ...string) string {
-		out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s %v: %v\n%s", program, args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	run(agent, "join", "--dir", home, "--name", "desk1", run(programs.Gbroker, "pool", "invite", "--config", s.Config()))
-	a := exec.Command(agent, "run", "--dir", home, "--cores", "1", "--speed", "1", "--account", run("id", "-un"), "--owner-file", filepath.Join(home, "owner"))
-	log, err := os.Create(filepath.Join(dir, "agent.log"))
-	must(t, err)
-	defer log.Close()
-	a.Stderr = log
-	a.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	must(t, a.Start())
-	t.Cleanup(func() {
-		a.Process.Signal(syscall.SIGTERM)
-		a.Wait()
-	})
-	eventually(t, 30*time.Second, "the computer has joined", func() bool {
-		return strings.Contains(run(programs.Gbroker, "pool", "list", "--config", s.Config()), "desk1")
-	})
-	if out := run(programs.Gbroker, "pool", "forecast", "--config", s.Config(), "desk1"); strings.Count(out, "0.50") != 7*24 {
-		t.Errorf("of a computer that was never seen half is presumed, in each hour of the week: %s", out)
-	}
 	return s
+}
+
+// desk is a computer of a pool: its agent, as a process of its own.
+type desk struct {
+	t    *testing.T
+	name string
+	home string
+	args []string
+	cmd  *exec.Cmd // nil while none runs
+}
+
+// newDesk joins a computer to a pool and starts its agent.
+func newDesk(t *testing.T, s *cluster.Site, dir, name string, args ...string) *desk {
+	t.Helper()
+	d := &desk{t: t, name: name, home: filepath.Join(dir, name)}
+	d.args = append([]string{"run", "--dir", d.home, "--cores", "1", "--account", printed(t, "id", "-un"), "--owner-file", d.owner()}, args...)
+	printed(t, agentProgram(), "join", "--dir", d.home, "--name", name, printed(t, programs.Gbroker, "pool", "invite", "--config", s.Config()))
+	t.Cleanup(func() { d.end(syscall.SIGTERM) })
+	d.start()
+	return d
+}
+
+func (d *desk) owner() string { return filepath.Join(d.home, "owner") }
+
+func agentProgram() string { return filepath.Join(filepath.Dir(programs.Gbroker), "gbroker-agent") }
+
+func (d *desk) start() {
+	d.t.Helper()
+	log, err := os.OpenFile(d.home+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	must(d.t, err)
+	defer log.Close()
+	d.cmd = exec.Command(agentProgram(), d.args...)
+	d.cmd.Stderr = log
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	must(d.t, d.cmd.Start())
+}
+
+// end ends the agent by a signal; what it ran ends with it.
+func (d *desk) end(by syscall.Signal) {
+	if d.cmd == nil {
+		return
+	}
+	d.cmd.Process.Signal(by)
+	d.cmd.Wait()
+	d.cmd = nil
+	if cluster.Until(context.Background(), 30*time.Second, func() bool { return len(cluster.Leftovers(d.home)) == 0 }) != nil {
+		d.t.Errorf("the agent of %s has ended, and these have not: %v", d.name, cluster.Leftovers(d.home))
+	}
+}
+
+// printed runs a command and gives what it printed.
+func printed(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", program, args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// within is the deadline after a span from now, for a document.
+func within(span time.Duration) string {
+	return "<gb:Deadline>" + time.Now().Add(span).UTC().Format(time.RFC3339) + "</gb:Deadline>"
 }
 
 // A user of a pool is told at once that a deadline cannot be met there, when it could be, and of a job that runs, when it is foreseen to end.
@@ -63,15 +100,20 @@ func TestDeadlineAtAPool(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
 	s := desktops(t, dir)
-	by := func(span time.Duration) string {
-		return "<gb:Deadline>" + time.Now().Add(span).UTC().Format(time.RFC3339) + "</gb:Deadline>"
+	newDesk(t, s, dir, "desk1", "--speed", "1")
+	list := func(what ...string) string {
+		return printed(t, programs.Gbroker, append([]string{"pool", what[0], "--config", s.Config()}, what[1:]...)...)
 	}
-	late := work{script: "true", walltime: 3600, terms: by(90 * time.Minute)}
+	eventually(t, 30*time.Second, "the computer has joined", func() bool { return strings.Contains(list("list"), "desk1") })
+	if out := list("forecast", "desk1"); strings.Count(out, "0.50") != 7*24 {
+		t.Errorf("of a computer that was never seen half is presumed, in each hour of the week: %s", out)
+	}
+	late := work{script: "true", walltime: 3600, terms: within(90 * time.Minute)}
 	r := s.Client(t.Context(), "submit", late.write(t, dir, "late"))
 	if r.Code == 0 || !strings.Contains(r.Stderr, "it would end after its deadline (asked ") || !strings.Contains(r.Stderr, "available ") {
 		t.Errorf("an hour of work on half a computer, in one and a half: exit code %d, %s", r.Code, r.Stderr)
 	}
-	id := work{script: "true", walltime: 3600, terms: by(3 * time.Hour)}.submit(t, s, dir, "good")
+	id := work{script: "true", walltime: 3600, terms: within(3 * time.Hour)}.submit(t, s, dir, "good")
 	exits(t, s, id, 0)
 	text := client(t, s, "explain", id)
 	if !regexp.MustCompile(`(?m)^\S*\s*desks\s.*\s(2h|7200|2:00:00)`).MatchString(text) {

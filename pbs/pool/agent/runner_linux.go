@@ -223,10 +223,11 @@ func giveWay(p *os.Process) error {
 // Settle ends what is left of a job and tells what became of it.
 func (l *Linux) Settle(f Folder, j Job) (o Outcome, started bool, err error) {
 	at := j.ID()
-	_, taken, err := control.ReadToken(f.ctl(), at)
+	token, taken, err := control.ReadToken(f.ctl(), at)
 	if err != nil || !taken {
 		return o, false, err
 	}
+	dismiss(token.Process, grid.Tick(j.Grace).Duration()+lingering)
 	run, ran, err := control.ReadRun(f.ctl(), at)
 	if err != nil {
 		return o, true, err
@@ -240,6 +241,20 @@ func (l *Linux) Settle(f Folder, j Job) (o Outcome, started bool, err error) {
 		o.Began = 0
 	}
 	return o, true, nil
+}
+
+// lingering is how long after the grace time of its program a supervisor may take to end.
+const lingering = 10 * time.Second
+
+// dismiss waits until the supervisor of an agent that is no more has ended: were its program swept away first, that would seem to have ended
+// by itself.
+func dismiss(supervisor control.Process, patience time.Duration) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if alive, err := supervisor.Alive(); !alive || err != nil {
+			return
+		}
+		syscall.Kill(supervisor.PID, syscall.SIGTERM) // again: it had one when the agent ended
+	}
 }
 
 var causes = map[grid.Cause]string{

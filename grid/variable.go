@@ -1,0 +1,19 @@
+package grid
+
+import "strings"
+
+// Variables of its environment by which a job asks something of a pool of desktops.
+const (
+	// CheckpointVariable says that the job writes a checkpoint, and which file or folder that is, relative to its sandbox.
+	CheckpointVariable = "GBROKER_CHECKPOINT"
+	// NetworkVariable asks for the network, with any value but "" and "0".
+	NetworkVariable = "GBROKER_NETWORK"
+)
+
+// ReservedPrefix is how the broker's own variables begin.
+const ReservedPrefix = "GBROKER_"
+
+// IsReserved tells that a job may not set a variable itself.
+func IsReserved(variable string) bool {
+	return strings.HasPrefix(variable, ReservedPrefix) && variable != CheckpointVariable && variable != NetworkVariable
+}

@@ -1,0 +1,163 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/test/cluster"
+)
+
+// soak is a pool under kills: what was handed in, and what became of it.
+type soak struct {
+	*testing.T
+	chance *rand.Rand
+	dir    string
+	site   *cluster.Site
+	desks  []*desk
+	jobs   []soaked
+	late   int // refused for their deadlines
+}
+
+// soaked is a job of it.
+type soaked struct {
+	name, id   string
+	rerunnable bool
+}
+
+// TestSoakPool: 20 computers with owners that come and go, 300 jobs with deadlines, kills of agents and of the daemon, which is broker and pool. What may not be
+// started twice is not, what is COMPLETED has its output, what is LOST says why and was not rerunnable, and no process is left of an agent that was killed.
+func TestSoakPool(t *testing.T) {
+	span, err := time.ParseDuration(os.Getenv("GBROKER_SOAK_POOL"))
+	if err != nil {
+		t.Skip("GBROKER_SOAK_POOL is no span: make soak-pool sets it")
+	}
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("GBROKER_SEED"); text != "" {
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("GBROKER_SEED=%d", seed)
+	s := &soak{T: t, chance: rand.New(rand.NewPCG(seed, 0)), dir: place(t)}
+	s.site = desktops(t, s.dir)
+	for i := range 20 {
+		s.desks = append(s.desks, newDesk(t, s.site, s.dir, fmt.Sprintf("desk%02d", i), "--speed", fmt.Sprintf("%.2f", 0.5+s.chance.Float64())))
+	}
+	const jobs = 300
+	begun := time.Now()
+	for n := 0; n < jobs || time.Since(begun) < span; {
+		if handed := time.Duration(n) * span / jobs; n < jobs && time.Since(begun) >= handed {
+			s.submit(n)
+			n++
+			continue
+		}
+		s.trouble()
+		time.Sleep(time.Duration(s.chance.Int64N(int64(span / 200)))) //house:allow sleep: trouble comes when it comes
+	}
+	s.settle()
+	s.check()
+}
+
+func (s *soak) submit(n int) {
+	j := soaked{name: fmt.Sprintf("job%03d", n), rerunnable: s.chance.IntN(3) > 0}
+	w := work{walltime: 20, output: "out.txt", terms: within(time.Duration(30+s.chance.IntN(300)) * time.Second)}
+	w.script = fmt.Sprintf("echo %s >> %s; sleep %.1f; echo %s", j.name, filepath.Join(s.dir, "ledger"), s.chance.Float64()*5, j.name)
+	if j.rerunnable {
+		w.terms += "<gb:Rerunnable>true</gb:Rerunnable>"
+		if s.chance.IntN(2) == 0 {
+			w.env = [][2]string{{"GBROKER_CHECKPOINT", "state"}}
+			w.script = "[ -e state ] || echo begun > state; " + w.script
+		}
+	}
+	r := s.site.Client(s.Context(), "submit", w.write(s.T, s.dir, j.name))
+	switch {
+	case r.Code == 0:
+		j.id = strings.TrimSpace(r.Stdout)
+		s.jobs = append(s.jobs, j)
+	case strings.Contains(r.Stderr, "deadline"):
+		s.late++
+	default:
+		s.Errorf("%s is not taken: %s", j.name, r.Stderr)
+	}
+}
+
+// trouble is one thing that happens.
+func (s *soak) trouble() {
+	d := s.desks[s.chance.IntN(len(s.desks))]
+	switch x := s.chance.IntN(40); {
+	case x == 0:
+		s.site.Kill()
+		must(s.T, s.site.Start(s.Context()))
+	case x < 6:
+		d.end(syscall.SIGKILL)
+	case x < 16 && d.cmd == nil:
+		d.start()
+	case x < 26:
+		must(s.T, os.WriteFile(d.owner(), []byte([]string{"active", "free", "free", "battery"}[s.chance.IntN(4)]), 0o600))
+	}
+}
+
+// settle ends all trouble and waits for the end of all jobs.
+func (s *soak) settle() {
+	for _, d := range s.desks {
+		must(s.T, os.WriteFile(d.owner(), []byte("free"), 0o600))
+		if d.cmd == nil {
+			d.start()
+		}
+	}
+	for _, j := range s.jobs {
+		eventually(s.T, 8*time.Minute, "job "+j.name+" ends", func() bool {
+			st, ok := asked(s.T, s.site, j.id)
+			return ok && st.Terminal()
+		})
+	}
+}
+
+// check holds what was told against what happened.
+func (s *soak) check() {
+	ledger, err := os.ReadFile(filepath.Join(s.dir, "ledger"))
+	must(s.T, err)
+	starts, ends, twice := map[string]int{}, map[string]int{}, 0
+	for name := range strings.FieldsSeq(string(ledger)) {
+		starts[name]++
+	}
+	for _, j := range s.jobs {
+		st := status(s.T, s.site, j.id)
+		ends[st.State]++
+		if starts[j.name] > 1 {
+			twice++
+		}
+		switch {
+		case !j.rerunnable && starts[j.name] > 1:
+			s.Errorf("%s was started %d times, and is not rerunnable", j.name, starts[j.name])
+		case st.State == grid.Completed.String() && (st.ExitCode == nil || *st.ExitCode != 0):
+			s.Errorf("%s is COMPLETED with %v: %s\n%s", j.name, deref(st.ExitCode), st.Reason, s.site.Client(s.Context(), "history", j.id).Stdout)
+		case st.State == grid.Completed.String():
+			s.checkOutput(j)
+		case st.State == grid.Lost.String() && (j.rerunnable || st.Reason == ""):
+			s.Errorf("%s is LOST, rerunnable %v: %q", j.name, j.rerunnable, st.Reason)
+		case st.State != grid.Lost.String() && st.State != grid.CancelledDeadline.String():
+			s.Errorf("%s is %s: %s", j.name, st.State, st.Reason)
+		}
+	}
+	for _, d := range s.desks {
+		d.end(syscall.SIGTERM)
+	}
+	s.Logf("%d jobs taken, %d refused for their deadlines, %d started more than once; ends %v", len(s.jobs), s.late, twice, ends)
+}
+
+func (s *soak) checkOutput(j soaked) {
+	to := filepath.Join(s.dir, j.name+".out")
+	client(s.T, s.site, "output", j.id, to)
+	if text, err := os.ReadFile(filepath.Join(to, "out.txt")); err != nil || strings.TrimSpace(string(text)) != j.name {
+		s.Errorf("%s is COMPLETED, and its output is %q, %v", j.name, text, err)
+	}
+}
