@@ -220,3 +220,68 @@ func TestNoRoomForWorkflows(t *testing.T) {
 		}
 	})
 }
+
+// The files of all instances of a user together are within the bound, in however many workflows, also when their sources are gone.
+func TestWatchedBytesOfUser(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, home := newBroker(), t.TempDir()
+		b.runs = time.Hour
+		all, folder := incoming(t)
+		k, stop := keeperWith(t, home, b, func(c *Config) { c.Watch, c.Bytes = all, 1000 })
+		defer stop()
+		first, second := watching(0), watching(0)
+		second.Key = "second"
+		ids := []api.FlowID{begin(t, k, first), begin(t, k, second)}
+		for i := range 6 {
+			put(t, folder, "same", strings.Repeat(fmt.Sprint(i), 400))
+			time.Sleep(10 * time.Second) //house:allow sleep: virtual time
+			if err := os.Remove(filepath.Join(folder, "same")); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Second) //house:allow sleep: virtual time
+		}
+		put(t, folder, "same", strings.Repeat("x", 400))
+		time.Sleep(10 * time.Second) //house:allow sleep: virtual time
+		if n := written(t, home); n != 800 {
+			t.Errorf("of 1000 bytes that are allowed there are %d", n)
+		}
+		for _, id := range ids {
+			if s, err := k.Flow(t.Context(), bob, id); err != nil || !strings.Contains(s.Periods.Waits, "1000 are allowed") {
+				t.Errorf("it is %+v (%v)", s.Periods, err)
+			}
+			if _, err := k.CancelFlow(t.Context(), bob, id); err != nil {
+				t.Fatal(err)
+			}
+			await(t, k, id)
+		}
+	})
+}
+
+// A user watches no more folders at a time than are allowed.
+func TestWatchesOfUser(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all, _ := incoming(t)
+		k, stop := keeperWith(t, t.TempDir(), newBroker(), func(c *Config) { c.Watch = all })
+		defer stop()
+		s := watching(0)
+		var last api.FlowID
+		for i := range maxWatches {
+			s.Key = fmt.Sprint(i)
+			last = begin(t, k, s)
+		}
+		s.Key = "more"
+		if _, _, err := k.SubmitFlow(t.Context(), bob, s); !errors.Is(err, grid.ErrNotYet) {
+			t.Errorf("one more is taken: %v", err)
+		}
+		if _, err := k.CancelFlow(t.Context(), bob, last); err != nil {
+			t.Fatal(err)
+		}
+		await(t, k, last)
+		begin(t, k, s)
+		if _, err := k.ResumeFlow(t.Context(), bob, last); !errors.Is(err, grid.ErrNotYet) {
+			t.Errorf("one more is resumed: %v", err)
+		}
+	})
+}

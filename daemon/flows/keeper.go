@@ -69,6 +69,7 @@ type Keeper struct {
 
 	mu      sync.Mutex // never held over the disk
 	flows   map[api.FlowID]*flow
+	copying map[*watcher]int64       // bytes of the file that each has copied
 	turns   map[string]chan struct{} // of users who ask for folders to be watched
 	ctx     context.Context          // of Run; nil before
 	running sync.WaitGroup
@@ -85,7 +86,7 @@ func New(c Config) (*Keeper, error) {
 	if c.OpenRoot == nil {
 		c.OpenRoot = os.OpenRoot
 	}
-	k := &Keeper{config: c, flows: map[api.FlowID]*flow{}, turns: map[string]chan struct{}{}, overheads: overheads{seen: map[string][]time.Duration{}}}
+	k := &Keeper{config: c, flows: map[api.FlowID]*flow{}, turns: map[string]chan struct{}{}, copying: map[*watcher]int64{}, overheads: overheads{seen: map[string][]time.Duration{}}}
 	return k, k.load()
 }
 
@@ -173,23 +174,16 @@ func (f *flow) answer() api.FlowStatus {
 func (k *Keeper) take(who api.Identity, s api.FlowSubmission, parts []api.FlowPart, unwatched error) (f *flow, again bool, gone []*flow, err error) {
 	k.taking.Lock()
 	defer k.taking.Unlock()
-	open := 0
 	for _, f := range k.all() {
-		if f.spec.User != who.Name || f.spec.Parent != "" {
-			continue
-		}
-		if f.spec.Submission.Key == s.Key {
+		if f.spec.User == who.Name && f.spec.Parent == "" && f.spec.Submission.Key == s.Key {
 			if what := differs(&f.spec.Submission, &s); what != "" {
 				return nil, false, nil, fmt.Errorf("%w: the key is that of the workflow %s, which differs in %s: use another key", grid.ErrInvalid, f.spec.ID, what)
 			}
 			return f, true, nil, nil
 		}
-		if f.phase() != ended {
-			open++
-		}
 	}
-	if open >= k.config.Most {
-		return nil, false, nil, fmt.Errorf("%w: %s has %d workflows that have not ended: wait until some have, or cancel some", grid.ErrNotYet, who.Name, open)
+	if err := k.oneMore(who.Name, &s); err != nil {
+		return nil, false, nil, err
 	}
 	if unwatched != nil {
 		return nil, false, nil, unwatched
@@ -336,7 +330,7 @@ func (k *Keeper) ResumeFlow(_ context.Context, who api.Identity, id api.FlowID) 
 	if err != nil {
 		return api.FlowStatus{}, err
 	}
-	begun, err := f.start(ended)
+	begun, err := k.restart(f)
 	if err != nil {
 		return api.FlowStatus{}, err
 	}

@@ -77,6 +77,7 @@ func (f *flow) runPeriods(ctx context.Context) {
 		watch(child)
 	}
 	folder := newWatcher(f, &every)
+	defer f.keeper.release(folder)
 	next := func() (time.Duration, bool) { return f.next(&every) }
 	if every.Folder != "" {
 		next = func() (time.Duration, bool) { return folder.next(ctx) }

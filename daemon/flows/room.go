@@ -9,6 +9,72 @@ import (
 	"gbroker/grid"
 )
 
+// maxWatches is how many folders a user may have watched at a time.
+const maxWatches = 16
+
+// oneMore says why a user may not have another workflow that has not ended. k.taking is held.
+func (k *Keeper) oneMore(user string, s *api.FlowSubmission) error {
+	open, watches := 0, 0
+	for _, f := range k.all() {
+		if f.spec.User != user || f.spec.Parent != "" || f.phase() == ended {
+			continue
+		}
+		if open++; isWatch(&f.spec.Submission) {
+			watches++
+		}
+	}
+	switch {
+	case open >= k.config.Most:
+		return fmt.Errorf("%w: %s has %d workflows that have not ended: wait until some have, or cancel some", grid.ErrNotYet, user, open)
+	case isWatch(s) && watches >= maxWatches:
+		return fmt.Errorf("%w: %s has %d workflows that watch folders: wait until some have ended, or cancel some", grid.ErrNotYet, user, watches)
+	}
+	return nil
+}
+
+func isWatch(s *api.FlowSubmission) bool { return s.Periodic != nil && s.Periodic.Folder != "" }
+
+// restart begins another run of a workflow that has ended; it counts as one more.
+func (k *Keeper) restart(f *flow) (begun bool, err error) {
+	k.taking.Lock()
+	defer k.taking.Unlock()
+	if f.phase() != ended {
+		return false, nil
+	}
+	if err := k.oneMore(f.spec.User, &f.spec.Submission); err != nil {
+		return false, err
+	}
+	return f.start(ended)
+}
+
+// claim lets a file be copied, where the files of the instances of its user have room for it within the bound; else it is how many bytes those have.
+func (k *Keeper) claim(w *watcher, size int64) (held int64, may bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	user := w.f.spec.User
+	for _, f := range k.flows {
+		if f.spec.User == user && f.spec.Came != nil {
+			held += f.spec.Came.Size
+		}
+	}
+	for other, n := range k.copying {
+		if other.f.spec.User == user {
+			held += n
+		}
+	}
+	if may = k.config.Bytes == 0 || held+size <= k.config.Bytes; may {
+		k.copying[w] = size
+	}
+	return held, may
+}
+
+// release ends a claim: there is an instance, or nothing.
+func (k *Keeper) release(w *watcher) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.copying, w)
+}
+
 // sizes are the bytes of the documents of a workflow, and of the files beside it.
 func sizes(s *api.FlowSubmission) (documents, files int64) {
 	for i := range s.Tasks {

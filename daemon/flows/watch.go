@@ -156,6 +156,7 @@ func (w *watcher) answered(a answer, sites [][]string) *flow {
 	w.asked = nil
 	switch {
 	case a.file != nil:
+		defer w.f.keeper.release(w)
 		return w.begin(a, sites)
 	case a.err != nil:
 		w.waits(a.err.Error())
@@ -265,35 +266,40 @@ func (w *watcher) forget(p *periods, there map[string]bool) {
 	}
 }
 
-// noRoom tells why the next file has to wait. One that is too large for any is given up.
+// noRoom tells why the next file has to wait; without a reason it has its room. One that is too large for any is given up.
 func (w *watcher) noRoom() string {
-	f := w.f
-	if err := f.keeper.roomFor(w.ready[0].Size); err != nil {
-		return err.Error()
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	p, most, x := f.rec.Periods, f.keeper.config.Bytes, w.ready[0]
-	if len(p.Open) >= maxOpen {
-		return fmt.Sprintf("%d instances are under way", len(p.Open))
-	}
-	held := x.Size
-	for _, t := range p.Taken {
-		if p.Open[t.Number] {
-			held += t.Size
-		}
-	}
-	if most > 0 && held > most && held > x.Size {
-		return fmt.Sprintf("the files of the instances that are under way have %d bytes with the next, of which %d are allowed", held, most)
-	}
-	if most > 0 && held > most {
-		w.ready = w.ready[1:]
-		p.Taken[x.key()] = taken{x.stamp, -1, true}
-		p.Missed++
-		f.keep()
+	k, x := w.f.keeper, w.ready[0]
+	if most := k.config.Bytes; most > 0 && x.Size > most {
+		w.leaveOut()
 		return fmt.Sprintf("the file %q has %d bytes, of which %d are allowed, and is left out", x.name, x.Size, most)
 	}
+	if n := w.open(); n >= maxOpen {
+		return fmt.Sprintf("%d instances are under way", n)
+	}
+	if err := k.roomFor(x.Size); err != nil {
+		return err.Error()
+	}
+	if held, may := k.claim(w, x.Size); !may {
+		return fmt.Sprintf("the files of the instances that are under way have %d bytes with the next, of which %d are allowed", held+x.Size, k.config.Bytes)
+	}
 	return ""
+}
+
+func (w *watcher) open() int {
+	w.f.mu.Lock()
+	defer w.f.mu.Unlock()
+	return len(w.f.rec.Periods.Open)
+}
+
+// leaveOut gives the next file up.
+func (w *watcher) leaveOut() {
+	w.f.mu.Lock()
+	defer w.f.mu.Unlock()
+	x, p := w.ready[0], w.f.rec.Periods
+	w.ready = w.ready[1:]
+	p.Taken[x.key()] = taken{x.stamp, -1, true}
+	p.Missed++
+	w.f.keep()
 }
 
 // tell notes, for those who ask, why nothing begins; it is whether that is new.
