@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -244,6 +245,36 @@ func TestTracesOfPartsAreBounded(t *testing.T) {
 	if n := len(c.jobs); n > 2+maxLearnt {
 		t.Errorf("%d jobs are made", n)
 	}
+	if s := c.job(whole.Job.ID).rec.State; s != grid.Failed {
+		t.Errorf("the whole is %v", s)
+	}
+}
+
+// What one member tells without proof leaves room for what another does: the trace of the one part that began is believed, and
+// the whole, which may run once, is over.
+func TestLiesLeaveRoomForTheTruth(t *testing.T) {
+	t.Parallel()
+	whole := wholeRecord()
+	cfg := signer(me, "a")
+	cfg.Allocations = []grid.Allocation{{Of: whole.Job.ID, State: grid.Planned, Round: 1, Last: 2}}
+	c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "x", Peer: "liar", Send: true}}, []grid.Record{whole})
+	begin(c)
+	for _, p := range []grid.PeerID{her, "liar"} {
+		c.Step(1_000_000, PeerChanged{p, grid.Alive})
+	}
+	c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{whole.Job.ID}, All: true})
+	c.Step(1_000_002, Message{"liar", wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+	c.Step(1_000_002, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+	made := grid.Job{Home: me, User: whole.Job.User, Walltime: grid.Hour, Demand: whole.Job.Demand, Program: whole.Job.Program}
+	for n := range maxLearnt {
+		made.ID = grid.JobID(fmt.Sprintf("a.%026d", 1_000_000+n))
+		c.Step(1_000_003, Message{"liar", wire.Recalled{Job: made}})
+	}
+	if n := len(c.jobs); n < maxLearnt {
+		t.Fatalf("only %d jobs were learnt", n)
+	}
+	c.Step(1_000_004, Message{"liar", wire.Recounted{}})
+	c.Step(1_000_005, Message{her, wire.Recounted{Traces: []wire.Trace{{Job: partID(whole.Job.ID, 3), Epoch: grid.Epoch{Term: 1, Hop: 9}}}}})
 	if s := c.job(whole.Job.ID).rec.State; s != grid.Failed {
 		t.Errorf("the whole is %v", s)
 	}

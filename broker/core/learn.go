@@ -110,7 +110,7 @@ func (c *recovery) recalled(from grid.PeerID, m wire.Recalled) {
 	case m.Owning && c.gates.beforeDismissing(from) == open:
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "it has ended, and its home keeps it no more"})
 		return
-	case !c.proven(from, m) && (c.gates.beforeDenying() == open || c.learnt >= maxLearnt || m.Job.Part != nil && !c.wholes.mayBe(id, m.Job.Part)):
+	case !c.proven(from, m) && (c.gates.beforeDenying() == open || c.learnt[from] >= maxLearnt || m.Job.Part != nil && !c.wholes.mayBe(id, m.Job.Part)):
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "no certificates prove that this home gave it away"})
 		return
 	}
@@ -141,11 +141,12 @@ func (c *recovery) recalled(from grid.PeerID, m wire.Recalled) {
 		return
 	}
 	j.rec.Reason = "this journal did not have it; " + c.nameOf(from) + " had it or was to get it, and nobody can prove who owns it"
-	c.learnt++
+	c.learnt[from]++
 	c.home.terminal(j, grid.Lost)
 }
 
-// maxLearnt bounds the jobs, and the parts by their traces, that are learnt from who proves nothing.
+// maxLearnt bounds the jobs, and the parts by their traces, that are learnt from one member that proves nothing. Each has its own
+// share: who lies takes none of what another may tell.
 const maxLearnt = 1000
 
 // proven: he says that he owns it, and the certificates, the first of them signed by this home, end with him.

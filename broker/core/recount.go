@@ -152,7 +152,7 @@ func (c *recovery) onRecounted(from grid.PeerID, m wire.Recounted) {
 	for _, k := range m.Traces {
 		c.traceAt(from, k)
 	}
-	if c.learnt >= maxLearnt {
+	if c.learnt[from] >= maxLearnt {
 		c.note("", from, "it tells of more that this journal lacks than is believed without proof")
 	}
 	delete(c.rolled.waiting, from)

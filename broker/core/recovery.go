@@ -17,7 +17,7 @@ type recovery struct {
 	boots     map[grid.PeerID][]uint64         // lives of members heard, in order
 	rolled    *rollback                        // this journal was rolled back, and not all were asked
 	bereft    bool                             // this journal replaces one that was lost
-	learnt    int                              // jobs learnt as lost, from candidates
+	learnt    map[grid.PeerID]int              // jobs learnt as lost, by the member that told of them
 
 	reconciling bool                        // Reconcile is under way
 	traced      bool                        // all control directories of jobs without a record were read
@@ -87,7 +87,7 @@ type recovery struct {
 
 func newRecovery(k *kernel) *recovery {
 	c := &recovery{
-		kernel: k, highWater: map[grid.PeerID][]grid.JournalID{}, boots: map[grid.PeerID][]uint64{},
+		kernel: k, learnt: map[grid.PeerID]int{}, highWater: map[grid.PeerID][]grid.JournalID{}, boots: map[grid.PeerID][]uint64{},
 		traces: map[grid.JobID]grid.Epoch{}, untold: map[grid.JobID]*grid.Record{},
 	}
 	for p, seen := range k.cfg.Seen {

@@ -105,10 +105,10 @@ func (c *recovery) tracesFor(home grid.PeerID) (list []wire.Trace) {
 func (c *recovery) traceAt(from grid.PeerID, k wire.Trace) {
 	j := c.jobs[k.Job]
 	switch {
-	case c.peek(k.Job) == nil && (c.learnt >= maxLearnt || !c.wholes.mayBe(k.Job, nil)):
+	case c.peek(k.Job) == nil && (c.learnt[from] >= maxLearnt || !c.wholes.mayBe(k.Job, nil)):
 	case c.peek(k.Job) == nil:
 		if j := c.part(k.Job, from); j != nil && !j.rec.State.Terminal() {
-			c.learnt++
+			c.learnt[from]++
 			c.lostPart(j, from, k.Epoch)
 		}
 	case j == nil || !c.isHome(j) || j.rec.State.Terminal():
