@@ -172,18 +172,10 @@ func (s *System) write(e *entry, p piece, r *http.Request, may func(appear func(
 		return fmt.Errorf("%w: the sandbox of %s: %w", grid.ErrUnavailable, e.id, err)
 	}
 	defer root.Close()
-	parents := func() error {
-		if dir := path.Dir(p.path); dir != "." {
-			return root.MkdirAll(dir, 0o755)
-		}
-		return nil
-	}
 	aside := incoming + e.tag + "." + line.Nonce()
 	defer root.RemoveAll(aside) // that may take long, and nobody waits for it
 	if p.folder {
-		return may(func() error {
-			return errors.Join(makeWay(root, p, aside), root.MkdirAll(p.path, 0o755), root.Chmod(p.path, p.mode|0o700))
-		})
+		return may(func() error { return p.open(root, aside) })
 	}
 	tmp := incoming + e.tag + "." + line.Nonce()
 	defer root.Remove(tmp)
@@ -195,9 +187,34 @@ func (s *System) write(e *entry, p piece, r *http.Request, may func(appear func(
 	if err != nil {
 		return fmt.Errorf("taking %q of %s: %w", p.path, e.id, err)
 	}
-	return may(func() error {
-		return errors.Join(parents(), p.straight(root), makeWay(root, p, aside), root.Rename(tmp, p.path))
-	})
+	return may(func() error { return p.place(root, tmp, aside) })
+}
+
+// open makes the folder that a piece is; a step that fails is the last.
+func (p *piece) open(root *os.Root, aside string) error {
+	if err := p.makeWay(root, aside); err != nil {
+		return err
+	}
+	if err := root.MkdirAll(p.path, 0o755); err != nil {
+		return err
+	}
+	return root.Chmod(p.path, p.mode|0o700)
+}
+
+// place puts what has come where it belongs; a step that fails is the last.
+func (p *piece) place(root *os.Root, tmp, aside string) error {
+	if dir := path.Dir(p.path); dir != "." {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := p.straight(root); err != nil {
+		return err
+	}
+	if err := p.makeWay(root, aside); err != nil {
+		return err
+	}
+	return root.Rename(tmp, p.path)
 }
 
 // straight refuses a link whose own folder lies behind a link: where it leads is known only from where it lies.
@@ -212,7 +229,7 @@ func (p *piece) straight(root *os.Root) error {
 
 // makeWay puts aside what lies in the place of a piece and is of another kind: the job has put a file where a folder was, or the other
 // way round.
-func makeWay(root *os.Root, p piece, aside string) error {
+func (p *piece) makeWay(root *os.Root, aside string) error {
 	info, err := root.Lstat(p.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
