@@ -3,6 +3,7 @@ package pool_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -50,7 +51,8 @@ func TestFileInPlaceOfAFolder(t *testing.T) {
 			"thing/inner": func(at string) error { return os.MkdirAll(at, 0o755) },
 			"file":        func(at string) error { return os.WriteFile(at, nil, 0o644) },
 		} {
-			if err := write(filepath.Join(j.Work, name)); err != nil {
+			at := filepath.Join(j.Work, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), write(at)); err != nil {
 				t.Fatal(err)
 			}
 		}
