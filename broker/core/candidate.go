@@ -250,7 +250,7 @@ func (c *ownership) onAbort(from grid.PeerID, m wire.Abort) {
 	}
 	j := c.job(m.Handoff.Job)
 	if j != nil && j.rec.Role == grid.Prepared && j.rec.Owner == from && j.rec.Handoff.Epoch == m.Handoff.Epoch {
-		c.unprepare(j)
+		c.unprepare(j, from)
 	}
 	if j == nil || m.Handoff.To != c.cfg.Self {
 		return

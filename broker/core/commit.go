@@ -70,6 +70,7 @@ func (c *ownership) onDeclined(from grid.PeerID, m wire.Declined) {
 	c.recovery.saw(from, m.Journal)
 	j := c.open(from, m.Handoff)
 	if j == nil {
+		c.recovery.disowned(from, m)
 		return
 	}
 	switch j.rec.Handoff.Phase {

@@ -17,7 +17,8 @@ import (
 //
 // Where it crashes in between, or was restored without anybody's notice, it watches a job
 // whose owner has said all that there is to say. So it asks an owner that lives, and is not heard
-// on the job for long, in the same way; one that has handed it on says so (Moved).
+// on the job for long, in the same way; one that has handed it on says so (Moved), and so does one that was only PREPARED and has
+// declined it (Declined).
 //
 // A candidate that is PREPARED asks the home what became of the offer. It too tells
 // the job; but nobody knows then who owned it, so it is learnt as LOST. So it is from an owner
@@ -58,9 +59,31 @@ func (c *recovery) recallRefused(from grid.PeerID, m wire.Error) {
 	if j == nil || m.Of != wire.KindRecall || !c.isHome(j) || j.rec.Owner != from || j.asked == 0 || j.rec.State.Terminal() || j.heard > j.asked {
 		return
 	}
-	if why := string(c.siteName(from)) + ", which should have it, does not know it"; j.rec.Reason != why {
+	c.notKnownTo(j, from)
+}
+
+func (c *recovery) notKnownTo(j *job, owner grid.PeerID) {
+	if why := string(c.siteName(owner)) + ", which should have it, does not know it"; j.rec.Reason != why {
 		j.rec.Reason = why
 		c.save(j, why)
+	}
+}
+
+// disowned: who should own a job was only PREPARED, and has given its word never to own it at that epoch. Who gave it away was
+// set back to before that, and has let go, as this home told it who has the job. So nobody has it, and it goes on at a new term.
+func (c *recovery) disowned(from grid.PeerID, m wire.Declined) {
+	j := c.job(m.Handoff.Job)
+	if j == nil {
+		return
+	}
+	switch c.gates.beforeResuming(j, from, m) {
+	case open:
+		if c.home.runAgain(j, c.nameOf(from)+", which should have it, has declined it, and nobody else has it"); !j.rec.Job.Rerunnable {
+			j.raised = c.now
+		}
+		c.home.pursueCancel(j)
+	case untilForgotten:
+		c.notKnownTo(j, from)
 	}
 }
 
@@ -69,6 +92,10 @@ func (c *recovery) recall(from grid.PeerID, m wire.Recall) {
 	j := c.job(m.Job)
 	if j != nil && j.rec.Job.Home == from && j.rec.Role == grid.Tombstone && j.lastCertificate().To != "" && j.rec.Owner != c.cfg.Self {
 		c.send(from, wire.Moved{Job: m.Job, Certificates: j.rec.Certificates, Version: j.sum()})
+		return
+	}
+	if j != nil && j.rec.Job.Home == from && j.rec.Role == grid.Declined && c.neverOwned(j) {
+		c.send(from, wire.Declined{Handoff: j.declinedHandoff(), Journal: c.cfg.Journal})
 		return
 	}
 	if j == nil || j.rec.Job.Home != from || j.rec.Role != grid.Owning && j.rec.Role != grid.Prepared && !j.ended() {
@@ -87,6 +114,16 @@ func (c *recovery) recall(from grid.PeerID, m wire.Recall) {
 	if j.ended() {
 		c.send(from, c.lastReport(j))
 	}
+}
+
+// neverOwned: as far as this journal and the control directories tell, this site has not owned the job at the epoch that it has declined.
+func (c *recovery) neverOwned(j *job) bool {
+	return c.rolled == nil && !c.bereft && c.traced && c.traces[j.rec.Job.ID].Before(j.rec.Handoff.Epoch)
+}
+
+// declinedHandoff is that of which the record of a job keeps that it was declined.
+func (j *job) declinedHandoff() wire.HandoffID {
+	return wire.HandoffID{Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, To: j.rec.Handoff.To, Digest: j.sum()}
 }
 
 // lastReport is what was reported of a job that ended here, with all its certificates.

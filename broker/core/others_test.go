@@ -141,16 +141,17 @@ func (o *others) usedByMember() (r map[grid.PeerID]*allowance) { o.did("usedByMe
 
 // what is needed of recovery
 
-func (o *others) askOwner(j *job)                           { o.did("askOwner %s", j.rec.Job.ID) }
-func (o *others) awaitMembersOnly()                         { o.did("awaitMembersOnly") }
-func (o *others) read() (r bool)                            { o.did("read"); return true }
-func (o *others) beforeEntering(_ bool) (r gate)            { o.did("beforeEntering"); return }
-func (o *others) beforeCounting() (r gate)                  { o.did("beforeCounting"); return }
-func (o *others) beforeEndingRest(_ bool) (r gate)          { o.did("beforeEndingRest"); return }
-func (o *others) hadIt(*job, grid.PeerID, wire.Report) bool { return false }
-func (o *others) reconcile()                                { o.did("reconcile") }
-func (o *others) beforePassing(_ bool) (r gate)             { return untilHome }
-func (o *others) adopted(j *job)                            { o.did("adopted %s", j.rec.Job.ID) }
+func (o *others) askOwner(j *job)                                      { o.did("askOwner %s", j.rec.Job.ID) }
+func (o *others) awaitMembersOnly()                                    { o.did("awaitMembersOnly") }
+func (o *others) read() (r bool)                                       { o.did("read"); return true }
+func (o *others) beforeEntering(_ bool) (r gate)                       { o.did("beforeEntering"); return }
+func (o *others) beforeCounting() (r gate)                             { o.did("beforeCounting"); return }
+func (o *others) beforeEndingRest(_ bool) (r gate)                     { o.did("beforeEndingRest"); return }
+func (o *others) hadIt(*job, grid.PeerID, wire.Report) bool            { return false }
+func (o *others) reconcile()                                           { o.did("reconcile") }
+func (o *others) beforeResuming(*job, grid.PeerID, wire.Declined) gate { return untilHome }
+func (o *others) beforePassing(_ bool) (r gate)                        { return untilHome }
+func (o *others) adopted(j *job)                                       { o.did("adopted %s", j.rec.Job.ID) }
 func (o *others) madeAgain(j *job) (r bool) {
 	o.did("madeAgain %s", j.rec.Job.ID)
 	return
@@ -165,6 +166,7 @@ func (o *others) givenAway(from grid.PeerID, j *job, _ wire.Report) (r bool) {
 	o.did("givenAway %v %s", from, j.rec.Job.ID)
 	return
 }
+func (o *others) disowned(from grid.PeerID, _ wire.Declined)      { o.did("disowned %v", from) }
 func (o *others) growthSoon()                                     { o.did("growthSoon") }
 func (o *others) hasSeen(p grid.PeerID) (r string)                { o.did("hasSeen %v", p); return }
 func (o *others) isHere(j *job)                                   { o.did("isHere %s", j.rec.Job.ID) }

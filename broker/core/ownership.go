@@ -50,6 +50,7 @@ type ownership struct {
 	}
 	recovery interface {
 		askOwner(j *job)
+		disowned(from grid.PeerID, m wire.Declined)
 		forgotten(from grid.PeerID, j *job, certificates []grid.Certificate) gate
 		gaveAway(j *job, m wire.Owned)
 		growthSoon()

@@ -92,7 +92,7 @@ func (c *ownership) onInquireReply(from grid.PeerID, m wire.InquireReply) {
 	case wire.VerdictAborted:
 		// The owner's word; or that of the home, of a job that has ended, or is owned at a
 		// later epoch: who offered it has given it to another since, and may have forgotten.
-		c.unprepare(j)
+		c.unprepare(j, from)
 	case wire.VerdictUnknown:
 		if from != j.rec.Owner {
 			return
@@ -146,18 +146,24 @@ func (c *ownership) owned(j *job, b wire.HandoffID) wire.Owned {
 
 func (c *ownership) decline(j *job, why string) {
 	b, owner := c.preparedHandoff(j), j.rec.Owner
-	c.disarm(j, onPrepared)
 	if c.isHome(j) {
+		c.disarm(j, onPrepared)
 		j.rec.Role = grid.Watching // a commit at the epoch of Handoff is declined for ever
 		c.save(j, "declined: "+why)
 	} else {
-		j.rec.Role = grid.Declined
-		j.rec.Ended = c.now
-		j.strip() // only that word is kept
-		c.save(j, "declined: "+why)
-		c.discard(j.rec.Job.ID)
+		c.keepDeclined(j, "declined: "+why)
 	}
 	c.send(owner, wire.Declined{Handoff: b, Journal: c.cfg.Journal})
+}
+
+// keepDeclined keeps of a PREPARED job of another home only the word that it is never owned here at that epoch.
+func (c *ownership) keepDeclined(j *job, why string) {
+	c.disarm(j, onPrepared)
+	j.rec.Role = grid.Declined
+	j.rec.Ended = c.now
+	j.strip()
+	c.save(j, why)
+	c.discard(j.rec.Job.ID)
 }
 
 // declined tells that this broker gave its word never to own the job at that epoch.
@@ -170,8 +176,8 @@ func (c *ownership) declined(j *job, b wire.HandoffID) bool {
 	return j.rec.Role == grid.Declined || c.isHome(j) && j.rec.Role == grid.Watching && h.Phase == grid.NoHandoff
 }
 
-// unprepare forgets a PREPARED job whose offer died.
-func (c *ownership) unprepare(j *job) {
+// unprepare forgets a PREPARED job whose offer died, by the word of its owner or its home.
+func (c *ownership) unprepare(j *job, by grid.PeerID) {
 	if c.isHome(j) {
 		j.rec.Role = grid.Watching
 		c.disarm(j, onPrepared)
@@ -184,6 +190,10 @@ func (c *ownership) unprepare(j *job) {
 		c.save(j, "the offer was withdrawn")
 		c.discard(j.rec.Job.ID)
 		c.tellMoved(j)
+		return
+	}
+	if by != j.rec.Job.Home { // who offered it may have been set back to before its commit, and the home ask for it here
+		c.keepDeclined(j, "the offer was withdrawn")
 		return
 	}
 	c.drop(j)

@@ -39,6 +39,7 @@ type recovery struct {
 		beforeDismissing(owner grid.PeerID) gate
 		beforeDrop(j *job) gate
 		beforeGoingOn() gate
+		beforeResuming(j *job, from grid.PeerID, m wire.Declined) gate
 		beforeYielding(j *job, started bool) gate
 		provesItself(j *job, from grid.PeerID, m wire.Report) bool
 		toldBefore() []grid.Record
