@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -89,18 +90,18 @@ func pieceOf(r *http.Request) (p piece, err error) {
 		return p, fmt.Errorf("%w: the mode %.20q", line.ErrLimit, q.Get("mode"))
 	}
 	p.mode, p.sum, p.folder = fs.FileMode(mode), q.Get("sha256"), q.Has("folder")
-	p.link, err = linkOf(q, p.path)
+	p.link, err = linkOf(q)
 	return p, err
 }
 
-// linkOf is where a link leads, inside the sandbox.
-func linkOf(q url.Values, at string) (string, error) {
+// linkOf is the text of a link, which may lead anywhere as yet.
+func linkOf(q url.Values) (string, error) {
 	if !q.Has("link") {
 		return "", nil
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(q.Get("link"))
-	if err != nil || !line.IsInside(at, string(raw)) {
-		return "", fmt.Errorf("%w: %.80q is no link inside a sandbox", line.ErrLimit, raw)
+	if err != nil || len(raw) == 0 || len(raw) > grid.MaxPath || bytes.IndexByte(raw, 0) >= 0 {
+		return "", fmt.Errorf("%w: %.80q is no symbolic link", line.ErrLimit, raw)
 	}
 	return string(raw), nil
 }
@@ -180,7 +181,7 @@ func (s *System) write(e *entry, p piece, r *http.Request, may func(appear func(
 	tmp := incoming + e.tag + "." + line.Nonce()
 	defer root.Remove(tmp)
 	if p.link != "" {
-		err = root.Symlink(p.link, tmp)
+		err = p.tie(root, tmp)
 	} else {
 		err = receive(root, tmp, p, r)
 	}
@@ -215,6 +216,18 @@ func (p *piece) place(root *os.Root, tmp, aside string) error {
 		return err
 	}
 	return root.Rename(tmp, p.path)
+}
+
+// tie makes a link beside its place. Whatever comes to lie in the sandbox, it never leads out of it.
+func (p *piece) tie(root *os.Root, tmp string) error {
+	to, err := line.Link(root, p.path, p.link)
+	if err != nil {
+		return err
+	}
+	if err := root.Symlink(to, tmp); err != nil {
+		return fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
+	}
+	return nil
 }
 
 // straight refuses a link whose own folder lies behind a link: where it leads is known only from where it lies.

@@ -36,6 +36,11 @@ func (s *System) inputs(name, tag string) (files line.Files, err error) {
 	if err != nil {
 		return files, err
 	}
+	root, err := os.OpenRoot(e.Work)
+	if err != nil {
+		return files, fmt.Errorf("%w: the sandbox of %s: %w", grid.ErrUnavailable, e.id, err)
+	}
+	defer root.Close()
 	err = filepath.WalkDir(e.Work, func(at string, d fs.DirEntry, err error) error {
 		if err != nil || at == e.Work {
 			return err
@@ -65,10 +70,13 @@ func (s *System) inputs(name, tag string) (files line.Files, err error) {
 			if err != nil {
 				return err
 			}
-			f.Link = []byte(to)
-			if !line.IsInside(inside, to) {
+			if to, err = line.Link(root, inside, to); errors.Is(err, line.ErrLimit) {
 				return s.giveUp(e, fmt.Sprintf("%q leads out of the job's sandbox by a symbolic link", inside))
 			}
+			if err != nil {
+				return err
+			}
+			f.Link = []byte(to)
 		default:
 			return nil // a pipe or a socket
 		}

@@ -63,3 +63,30 @@ func TestWhatCannotAppearMovesNothing(t *testing.T) {
 		t.Errorf("a folder made way for a link that was refused: %v", err)
 	}
 }
+
+// A link that goes up from behind a folder leads to the same as before; it never leads out, though a link takes the folder's place.
+func TestLinkOverAFolder(t *testing.T) {
+	t.Parallel()
+	dir, take := newTaker(t)
+	for _, p := range []piece{{path: "a/rel", folder: true}, {path: "a/cur", link: "rel/../data"}, {path: "a/data", folder: true}} {
+		if err := take(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if end, err := filepath.EvalSymlinks(filepath.Join(dir, "a/cur")); err != nil || end != filepath.Join(dir, "a/data") {
+		t.Errorf("it leads to %s: %v", end, err)
+	}
+	for _, p := range []piece{{path: "b/rel", folder: true}, {path: "b/cur", link: "rel/../../secret"}, {path: "b/rel", link: ".."}} {
+		if err := take(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "b/cur")); err == nil {
+		t.Errorf("by a link in the sandbox one reads %q", data)
+	}
+	for _, to := range []string{"../../secret", "rel/../../../secret", "/etc"} {
+		if err := take(piece{path: "b/out", link: to}); !errors.Is(err, line.ErrLimit) {
+			t.Errorf("a link to %q: %v", to, err)
+		}
+	}
+}

@@ -42,6 +42,29 @@ func TestAllComesBack(t *testing.T) {
 	}
 }
 
+// A link that goes up from behind a folder, or from behind another link, stays inside for all that: it comes with the inputs, and back.
+func TestLinksThatGoUpLate(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, plan.Node{Name: "a", Cores: 1})
+	j := s.submit(`cat cur > got && mkdir bin lib share && echo tool > share/tool && ln -s ../lib/../share/tool bin/tool && ln -s bin/../../away away`, func(j *grid.Submission) {
+		if err := errors.Join(os.MkdirAll(filepath.Join(j.Work, "rel"), 0o755), os.WriteFile(filepath.Join(j.Work, "data"), []byte("data\n"), 0o644),
+			os.Symlink("rel/../data", filepath.Join(j.Work, "cur"))); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if p := s.end(j); p.Cause != grid.ByItself || p.ExitCode != 0 {
+		t.Fatalf("it ended %+v", p)
+	}
+	for name, want := range map[string]string{"got": "data\n", "bin/tool": "tool\n"} {
+		if data, err := os.ReadFile(filepath.Join(j.Work, name)); err != nil || string(data) != want {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(j.Work, "away")); err == nil {
+		t.Error("a link that leads out has come back")
+	}
+}
+
 // A job may put a file where a folder was, and a folder where a file was.
 func TestFileInPlaceOfAFolder(t *testing.T) {
 	t.Parallel()

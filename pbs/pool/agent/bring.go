@@ -15,6 +15,8 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs/pool/line"
+
+	"go.uber.org/zap"
 )
 
 // errUnreadable tells of output that this computer cannot read: trying again is of no use.
@@ -94,10 +96,16 @@ func (j *job) bringOne(ctx context.Context, root *os.Root, inside string, info f
 		return j.agent.client.bring(ctx, j.tag, j.Stint, p, nil)
 	case info.Mode()&fs.ModeSymlink != 0:
 		to, err := root.Readlink(inside)
-		if err != nil || !line.IsInside(inside, to) { // gone, or nothing of the sandbox
+		if err != nil { // gone
 			return nil
 		}
-		p.link = to
+		if p.link, err = line.Link(root, inside, to); errors.Is(err, line.ErrLimit) {
+			j.agent.log.Warn("a symbolic link is not brought back", zap.String("tag", j.tag), zap.Error(err))
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 		return j.agent.client.bring(ctx, j.tag, j.Stint, p, nil)
 	}
 	f, err := root.OpenFile(inside, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now

@@ -198,25 +198,6 @@ func (f *Files) Check() error {
 	return nil
 }
 
-// IsInside tells that a symbolic link leads to something in the sandbox in which it lies, whatever other such links it passes: it goes up at its beginning
-// alone, for what is above the end of a link is not what is above the link.
-func IsInside(at, to string) bool {
-	above, down := strings.Count(at, "/"), false
-	for part := range strings.SplitSeq(to, "/") {
-		switch {
-		case part == "." || part == "":
-		case part != "..":
-			down = true
-		case down || above == 0:
-			return false
-		default:
-			above--
-		}
-	}
-	end := path.Join(path.Dir(at), to)
-	return to != "" && !path.IsAbs(to) && (end == "." || CheckPath(end) == nil)
-}
-
 // CheckPath says why a path is none inside a sandbox.
 func CheckPath(p string) error {
 	if p == "" || p == "." || len(p) > grid.MaxPath || path.IsAbs(p) || path.Clean(p) != p || p == ".." || strings.HasPrefix(p, "../") || strings.ContainsRune(p, 0) {
