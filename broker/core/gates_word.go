@@ -41,6 +41,15 @@ func (c *gates) beforeVerdict() gate {
 	return open
 }
 
+// beforeCertain is what has to be known before the acknowledgement of its home says that a job was not given away in a part of this
+// journal that is lost: the home need not have heard of that.
+func (c *gates) beforeCertain() gate {
+	if c.recovery.recounting() {
+		return untilAll
+	}
+	return open
+}
+
 // beforeHearing is what has to be known before what a candidate says of a handoff counts: that it
 // is the one which is open with him.
 func (c *gates) beforeHearing(j *job, from grid.PeerID, b wire.HandoffID) gate {

@@ -22,6 +22,7 @@ type home struct {
 	}
 	gates interface {
 		beforeCancel(j *job) gate
+		beforeCertain() gate
 		beforeStart(j *job) gate
 		beforeAcknowledging(j *job, m wire.Report) gate
 		beforeAdopting(j *job, from grid.PeerID, m wire.Report) gate

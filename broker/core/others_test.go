@@ -84,6 +84,7 @@ func (o *others) newJob(of grid.Job, _ string, _ bool) *job {
 	return &job{rec: grid.Record{Job: of}}
 }
 func (o *others) letOffer(j *job)                   { o.did("letOffer %s", j.rec.Job.ID) }
+func (o *others) lose(j *job, why string)           { o.did("lose %s %v", j.rec.Job.ID, why) }
 func (o *others) loseContact(j *job)                { o.did("loseContact %s", j.rec.Job.ID) }
 func (o *others) pull(j *job)                       { o.did("pull %s", j.rec.Job.ID) }
 func (o *others) pursueCancel(j *job)               { o.did("pursueCancel %s", j.rec.Job.ID) }
@@ -147,6 +148,7 @@ func (o *others) read() (r bool)                                       { o.did("
 func (o *others) beforeEntering(_ bool) (r gate)                       { o.did("beforeEntering"); return }
 func (o *others) beforeCounting() (r gate)                             { o.did("beforeCounting"); return }
 func (o *others) beforeEndingRest(_ bool) (r gate)                     { o.did("beforeEndingRest"); return }
+func (o *others) beforeCertain() gate                                  { return untilAll }
 func (o *others) hadIt(*job, grid.PeerID, wire.Report) bool            { return false }
 func (o *others) reconcile()                                           { o.did("reconcile") }
 func (o *others) beforeResuming(*job, grid.PeerID, wire.Declined) gate { return untilHome }

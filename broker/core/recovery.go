@@ -29,6 +29,7 @@ type recovery struct {
 	}
 	execution interface {
 		collect(j *job)
+		lose(j *job, why string)
 		unreadable(j *job)
 		withdraw(j *job)
 	}

@@ -53,7 +53,7 @@ func (c *home) onReportAck(from grid.PeerID, m wire.ReportAck) {
 	}
 	if m.Number >= j.since && !m.Closed { // who says that it has ended lets nothing start
 		j.homeHeard = c.now
-		if j.rec.Uncertain {
+		if j.rec.Uncertain && c.gates.beforeCertain() == open {
 			j.rec.Uncertain = false
 			c.save(j, "its home knows it to be here")
 		}

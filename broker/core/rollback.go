@@ -130,7 +130,7 @@ const reportsPerStamp = 20
 
 // isHere: the batch system or the control files have the present attempt.
 func (c *recovery) isHere(j *job) {
-	if j.rec.Uncertain && c.isHome(j) {
+	if j.rec.Uncertain {
 		j.rec.Uncertain = false
 		c.save(j, "")
 	}
@@ -222,12 +222,16 @@ func (c *recovery) settle() {
 		c.alarmRolled()
 		return // recount comes here again
 	}
-	inDoubt := slices.DeleteFunc(c.sorted(), func(j *job) bool { return !j.rec.Uncertain || !c.isHome(j) })
+	inDoubt := slices.DeleteFunc(c.sorted(), func(j *job) bool { return !j.rec.Uncertain })
 	unheard, harmful := c.rolled.unheard, c.rolled.harmful
 	c.writeOff(c.rolled.lost)
 	c.rolled = nil
 	c.saveState()
 	for _, j := range inDoubt {
+		if !c.isHome(j) {
+			c.settleForeign(j, unheard, harmful)
+			continue
+		}
 		j.rec.Uncertain = false
 		if j.rec.Role == grid.Owning && len(unheard) > 0 && j.traceAt == (grid.Epoch{}) {
 			c.unknownFate(j, c.nameOf(unheard[0])+", which may have got the job, was not heard", harmful)
@@ -243,11 +247,24 @@ func (c *recovery) settle() {
 	c.note("", "", "the journal was rolled back, and all neighbours were asked: going on")
 }
 
-// unanswered: what there is here of a job of this home, whose fate is to be decided, has not been
+// settleForeign goes on with a job of another home, or gives it up, where it may run once and may have been given to a site that
+// was not heard. The home need not have heard of that site either: that it acknowledges this owner proves nothing.
+func (c *recovery) settleForeign(j *job, unheard []grid.PeerID, harmful bool) {
+	j.rec.Uncertain = j.homeHeard == 0 // the home may know that it has ended
+	k := slices.IndexFunc(unheard, func(p grid.PeerID) bool { return p != j.rec.Job.Home })
+	if j.rec.Role != grid.Owning || k < 0 || j.rec.Job.Part != nil || c.gates.beforeAgain(j, !harmful) == open {
+		c.save(j, "")
+		return
+	}
+	j.rec.Uncertain = false
+	c.execution.lose(j, "the journal was rolled back, and "+c.nameOf(unheard[k])+", which may have got the job, was not heard")
+}
+
+// unanswered: what there is here of a job of this home, or of one that settleForeign may give up, whose fate is to be decided, has not been
 // told: by its control directory which attempts there were; and of the last one, where the job is
 // to start again or is given up, that it waits or runs here after all, or never starts.
 func (c *recovery) unanswered(j *job) bool {
-	if !c.isHome(j) || j.rec.Role != grid.Owning {
+	if j.rec.Role != grid.Owning || j.rec.Job.Part != nil && !c.isHome(j) {
 		return false
 	}
 	perhapsElsewhere := j.rec.Uncertain && len(c.rolled.unheard) > 0 || j.rec.Epoch.Before(j.traceAt)
