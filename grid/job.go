@@ -1,6 +1,9 @@
 package grid
 
-import "path"
+import (
+	"path"
+	"strings"
+)
 
 // Limits on what one job may ask for. A document beyond them is refused where it
 // is read, a message beyond them where it is decoded.
@@ -163,6 +166,12 @@ const (
 	DefaultOutput = "stdout"
 	DefaultError  = "stderr"
 )
+
+// UserAtHome is USER@SITE, as owners of computers name whom they admit.
+func (j *Job) UserAtHome() string {
+	site, _, _ := strings.Cut(string(j.ID), ".")
+	return j.User.Name + "@" + site
+}
 
 // Streams are the names under which a job's standard output and error come back; "" where they
 // do not.

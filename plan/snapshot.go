@@ -74,6 +74,9 @@ type Waiting struct {
 	// Overtaken is how many jobs behind it FirstFit has started while it waited.
 	Overtaken int
 	Caps      []int // indices into Snapshot.Caps
+	// User and Walltime are as in Question, for an Outlook.
+	User     string
+	Walltime grid.Tick
 }
 
 // Reservation keeps shares of nodes from start until just before End: for one job,
@@ -122,4 +125,6 @@ type Question struct {
 	Limit     grid.Tick
 	NotBefore grid.Tick // instant: the files are not there sooner
 	Trait     Trait
+	User      string    // USER@SITE, for an Outlook; "" is not known
+	Walltime  grid.Tick // that was asked for, on the reference, for an Outlook; 0 is Limit
 }

@@ -26,7 +26,8 @@ type Computer struct {
 
 // Job is one that asks for a computer.
 type Job struct {
-	Name, User           string
+	Name                 string
+	User                 string  // "" is not known: no owner leaves it out for that
 	Work                 float64 // seconds of the reference processor that are left
 	Architecture, System string  // "" takes any
 	Cores                int32
@@ -67,7 +68,7 @@ func (c *Computer) Lacks(j *Job) Cause {
 		return NoArchitecture
 	case j.System != "" && j.System != c.System:
 		return NoSystem
-	case c.Users != nil && !slices.Contains(c.Users, j.User):
+	case c.Users != nil && j.User != "" && !slices.Contains(c.Users, j.User):
 		return NoUser
 	case j.Cores > c.Cores:
 		return NoCores

@@ -183,19 +183,19 @@ func TestAccuracyIsToldWhenItChanges(t *testing.T) {
 func TestComingJobsKeepTheirQueue(t *testing.T) {
 	t.Parallel()
 	core := accountant()
-	offered := grid.Job{ID: "i.01M7XVNVT1HF2GHP4JW23GK3FT", Queue: "long", Walltime: grid.Hour, Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}}
+	offered := grid.Job{ID: "i.01M7XVNVT1HF2GHP4JW23GK3FT", User: grid.User{Home: "i", Name: "anna"}, Queue: "long", Walltime: grid.Hour, Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}}
 	core.accepted[offered.ID] = &acceptance{start: 5}
 	core.accepted[offered.ID].offer.Job = offered
 	q := core.estimator.question(&offered, 7)
-	if q.Queue != "long" || q.Limit != grid.Hour || q.NotBefore != 7 || q.Trait != core.estimator.trait(&offered) {
+	if q.Queue != "long" || q.Limit != grid.Hour || q.NotBefore != 7 || q.Trait != core.estimator.trait(&offered) || q.User != "anna@i" || q.Walltime != grid.Hour {
 		t.Errorf("%+v is asked", q)
 	}
 	asked := core.estimator.asked(wire.Question{Demand: offered.Demand, Queue: "long", Walltime: grid.Hour, Delivery: 3}, 7)
-	if want := (plan.Trait{Cores: 1, Limit: grid.Hour}); asked.Queue != "long" || asked.NotBefore != 10 || asked.Limit != grid.Hour || asked.Trait != want {
+	if want := (plan.Trait{Cores: 1, Limit: grid.Hour}); asked.Queue != "long" || asked.NotBefore != 10 || asked.Limit != grid.Hour || asked.Trait != want || asked.User != "" || asked.Walltime != grid.Hour {
 		t.Errorf("a neighbour asks %+v", asked)
 	}
 	s := core.estimator.withTraits(core.estimator.withComing(plan.Snapshot{At: 100, Nodes: []plan.Node{{Name: "n", Cores: 1}}, Queues: []plan.Queue{{Name: "long"}}}))
-	if len(s.Waiting) != 1 || s.Waiting[0].Queue != "long" || s.Waiting[0].Trait != core.estimator.trait(&offered) {
+	if len(s.Waiting) != 1 || s.Waiting[0].Queue != "long" || s.Waiting[0].Trait != core.estimator.trait(&offered) || s.Waiting[0].User != "anna@i" || s.Waiting[0].Walltime != grid.Hour {
 		t.Fatalf("%+v is coming", s.Waiting)
 	}
 	core.estimator.showEstimates(s, &forecast{likely: plan.Build(s)})

@@ -151,16 +151,20 @@ func without(s plan.Snapshot, jobs map[grid.JobID]bool) plan.Snapshot {
 	return s
 }
 
-// asked is a neighbour's question; of its job's user nothing is known.
+// asked is a neighbour's question; of its job's user nothing is known before the offer.
 func (c *estimator) asked(q wire.Question, now grid.Tick) plan.Question {
 	return plan.Question{
 		Demand: q.Demand, Queue: q.Queue, Limit: c.limit(q.Walltime), NotBefore: now + q.Delivery, Trait: c.shape(q.Demand, q.Walltime),
+		Walltime: q.Walltime,
 	}
 }
 
 // question asks for a job whose files are here.
 func (c *estimator) question(j *grid.Job, now grid.Tick) plan.Question {
-	return plan.Question{Demand: j.Demand, Queue: j.Queue, Limit: c.limit(j.Walltime), NotBefore: now, Trait: c.trait(j)}
+	return plan.Question{
+		Demand: j.Demand, Queue: j.Queue, Limit: c.limit(j.Walltime), NotBefore: now, Trait: c.trait(j),
+		User: j.UserAtHome(), Walltime: j.Walltime,
+	}
 }
 
 // withComing adds to a snapshot what it does not show yet: jobs accepted, prepared
@@ -178,7 +182,9 @@ func (c *estimator) withComing(s plan.Snapshot) plan.Snapshot {
 		if !shown[j.ID] && j.Reservation == "" { // whose nodes are kept for it
 			shown[j.ID] = true
 			queue := cmp.Or(j.Queue, s.Default)
-			more = append(more, plan.Waiting{Job: j.ID, Demand: j.Demand, Queue: queue, Limit: c.limit(j.Walltime), Caps: s.CapsOf(queue)})
+			more = append(more, plan.Waiting{
+				Job: j.ID, Demand: j.Demand, Queue: queue, Limit: c.limit(j.Walltime), Caps: s.CapsOf(queue), User: j.UserAtHome(), Walltime: j.Walltime,
+			})
 		}
 	}
 	for _, id := range c.comingIDs() {

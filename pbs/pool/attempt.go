@@ -99,7 +99,7 @@ func (s *System) specify(sub grid.Submission) record {
 		Executable: []byte(p.Executable), Input: []byte(p.Input), Output: []byte(p.Output), Error: []byte(p.Error),
 		Directory: []byte(p.Directory), Parallel: p.Parallel, Dialect: string(p.Dialect),
 		Warning: line.Warning{Signal: int(sub.Job.Warning.Signal), Before: int64(sub.Job.Warning.Before), Leader: sub.Job.Warning.Leader},
-		Limit:   int64(sub.Limit), Grace: int64(grid.Span(s.config.Grace)), Disk: sub.Job.Demand.Disk, Owner: owner(sub.Job),
+		Limit:   int64(sub.Limit), Grace: int64(grid.Span(s.config.Grace)), Disk: sub.Job.Demand.Disk, Owner: sub.Job.UserAtHome(),
 	}
 	for _, text := range p.Arguments {
 		a.Arguments = append(a.Arguments, []byte(text))
@@ -124,12 +124,6 @@ func (s *System) specify(sub grid.Submission) record {
 	piece := (&entry{record: r}).whole().Chunks[0]
 	r.Assignment.Processes, r.Assignment.Cores, r.Assignment.Memory = piece.Processes, piece.Cores, piece.Memory
 	return r
-}
-
-// owner is USER@SITE, as an owner of a computer names whom he admits.
-func owner(j grid.Job) string {
-	site, _, _ := strings.Cut(string(j.ID), ".")
-	return j.User.Name + "@" + site
 }
 
 // Withdraw takes the start token, if nobody has, and removes the job.

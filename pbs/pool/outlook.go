@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"errors"
 
 	"gbroker/grid"
@@ -30,7 +31,7 @@ func (s *System) outlook(computers []*computer, at grid.Tick) *outlook {
 	return o
 }
 
-// Foresee plans those that wait. What is on its way here has the work of its limit.
+// Foresee plans those that wait. What is on its way here has the work that it asks for.
 func (o *outlook) Foresee(waiting []plan.Waiting) plan.Foresight {
 	f := &foresight{outlook: o, at: make(map[int]int)}
 	var jobs []desks.Job
@@ -41,7 +42,7 @@ func (o *outlook) Foresee(waiting []plan.Waiting) plan.Foresight {
 		j, here := o.jobs[w.Job]
 		if !here {
 			j = o.offers.wanted(w.Demand)
-			j.Work, j.Arrival = w.Limit.Seconds(), o.at
+			j.User, j.Work, j.Arrival = w.User, cmp.Or(w.Walltime, w.Limit).Seconds(), o.at
 		}
 		f.at[i] = len(jobs)
 		jobs = append(jobs, j)
@@ -65,7 +66,7 @@ func (f *foresight) Waiting(index int) (plan.Stay, bool) {
 
 func (f *foresight) Ask(q plan.Question) (plan.Stay, *grid.Refusal) {
 	j := f.offers.wanted(q.Demand)
-	j.Work, j.NotBefore = q.Limit.Seconds(), q.NotBefore
+	j.User, j.Work, j.NotBefore = q.User, cmp.Or(q.Walltime, q.Limit).Seconds(), q.NotBefore
 	place, err := f.planned.Admit(&j)
 	var r *desks.Refusal
 	if errors.As(err, &r) {
