@@ -27,24 +27,51 @@ type tallies struct {
 }
 
 // tally is what is seen in a slot, in milliseconds.
-type tally struct{ reached, active, battery, idle float64 }
+type tally struct {
+	reached, active, battery, idle float64
+	mute                           bool // the computer was heard without a word of what it sees
+}
+
+// begin forgets all, and begins with a slot.
+func (t *tallies) begin(slot int64) { t.next, t.slots = slot, nil }
+
+// at is the tally of a slot that is not closed.
+func (t *tallies) at(n int64) *tally {
+	for int64(len(t.slots)) <= n-t.next {
+		t.slots = append(t.slots, tally{})
+	}
+	return &t.slots[n-t.next]
+}
 
 // book adds what a computer says that it has seen up to now. It is believed of the time since its last word, within bounds.
+// Agents of before say nothing.
 func (t *tallies) book(now grid.Tick, seen line.Seen, most grid.Tick) {
+	last := tape.Number(now)
+	if last-t.next > tape.Kept || t.next > last+1 { // the clock was set
+		t.begin(last)
+	}
 	span := min(grid.Tick(seen.Span), most)
 	if span <= 0 {
+		if last >= t.next {
+			t.at(last).mute = true
+		}
 		return
 	}
 	active, battery := float64(seen.Active)/float64(seen.Span), float64(seen.Battery)/float64(seen.Span)
-	for n := max(tape.Number(now-span), t.next); n <= tape.Number(now); n++ {
+	for n := max(tape.Number(now-span), t.next); n <= last; n++ {
 		part := float64(min(now, tape.Begin(n+1)) - max(now-span, tape.Begin(n)))
-		for int64(len(t.slots)) <= n-t.next {
-			t.slots = append(t.slots, tally{})
-		}
-		s := &t.slots[n-t.next]
+		s := t.at(n)
 		s.reached, s.active, s.battery = s.reached+part, s.active+part*active, s.battery+part*battery
 		s.idle += part * (1 - active) * seen.Idle
 	}
+}
+
+// watched is how much of the part of a slot in which the pool watched tells of the computer.
+func (t *tally) watched(part grid.Tick) grid.Tick {
+	if t.mute {
+		return min(part, grid.Tick(t.reached))
+	}
+	return part
 }
 
 // entry is a tally of a slot of which a part was watched.
@@ -58,9 +85,12 @@ func (t tally) entry(watched grid.Tick) tape.Entry {
 	}
 }
 
-// close takes out of the tallies all slots before one.
+// close takes out of the tallies all slots before one, no more of them than a tape keeps.
 func (t *tallies) close(before int64) map[int64]tally {
 	done := map[int64]tally{}
+	if before-t.next > tape.Kept {
+		t.begin(before - tape.Kept)
+	}
 	for ; t.next < before; t.next++ {
 		done[t.next] = tally{}
 		if len(t.slots) > 0 {
@@ -78,28 +108,40 @@ const tapesFolder = "seen"
 
 // watch keeps what computers are seen to do until ctx is done, and learns from it.
 func (s *System) watch(ctx context.Context) {
+	last := control.Now()
 	s.mu.Lock()
-	s.watching = control.Now()
+	s.watching = last
 	s.mu.Unlock()
 	every := min(max(s.config.Interval/2, 100*time.Millisecond), 30*time.Second)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for last := control.Now(); ; {
+	for over := false; ; {
 		select {
 		case <-tick.C:
-			now := control.Now()
-			if now-last > grid.Span(4*every+10*time.Second) || now < last { // it stood still, or the clock was set
-				s.mu.Lock()
-				s.watching = now
-				s.mu.Unlock()
-			}
-			last = now
-			s.keep(tape.Number(now - grid.Span(s.absent())))
-			s.learn(now)
 		case <-ctx.Done():
-			s.keep(tape.Number(control.Now()) + 1)
+			over = true
+		}
+		now := control.Now()
+		if now-last > grid.Span(4*every+10*time.Second) || now < last { // it stood still, or the clock was set
+			s.afresh(now)
+		}
+		last = now
+		if over {
+			s.keep(tape.Number(now) + 1)
 			return
 		}
+		s.keep(tape.Number(now - grid.Span(s.absent())))
+		s.learn(now)
+	}
+}
+
+// afresh begins to watch at an instant: what was seen before and is on no tape is forgotten.
+func (s *System) afresh(now grid.Tick) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watching = now
+	for _, c := range s.computers {
+		c.tallies.begin(tape.Number(now))
 	}
 }
 
@@ -120,7 +162,7 @@ func (s *System) keep(before int64) {
 	s.mu.Unlock()
 	for _, c := range all {
 		for n, t := range c.done {
-			watched := min(tape.Begin(n+1), now) - max(tape.Begin(n), since)
+			watched := t.watched(min(tape.Begin(n+1), now) - max(tape.Begin(n), since))
 			if watched <= 0 {
 				continue
 			}

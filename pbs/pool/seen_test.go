@@ -7,8 +7,10 @@ import (
 	"pgregory.net/rapid"
 
 	"gbroker/grid"
+	"gbroker/pbs/control"
 	"gbroker/pbs/pool/line"
 	"gbroker/pbs/pool/tape"
+	"gbroker/plan"
 )
 
 // However reports lie over slots, what is closed adds up to what was booked of slots that were open, and no slot has more than its length.
@@ -43,4 +45,60 @@ func TestTalliesAddUp(t *testing.T) {
 			t.Fatalf("closed %+v, booked %v and %v", sum, reached, active)
 		}
 	})
+}
+
+// An agent of before tells nothing of what it sees: that is not held against its computer.
+func TestAgentsThatSeeNothing(t *testing.T) {
+	t.Parallel()
+	s := quiet(t, grid.Site{Speed: 1}, map[string]line.Computer{"old": {Speed: 1}, "gone": {Speed: 1}})
+	now := control.Now()
+	first := tape.Number(now) - 12*24
+	for _, c := range s.computers {
+		c.tallies.next = first
+	}
+	old := s.computers["old"]
+	for at := tape.Begin(first); at < tape.Begin(tape.Number(now)); at += 10 * grid.Second {
+		old.tallies.book(at, line.Seen{}, 32*grid.Second)
+	}
+	s.watching = tape.Begin(first)
+	s.keep(tape.Number(now))
+	for name, want := range map[string]float64{"old": s.config.Presume, "gone": 0} {
+		c := s.computers[name]
+		c.forecast = s.foresee(name, c.facts, now)
+		if h := c.forecast.Mean(); h != want {
+			t.Errorf("H of %s is %v, not %v", name, h, want)
+		}
+	}
+	f, at := s.foresight(t)
+	if _, refusal := f.Ask(plan.Question{Demand: single, Limit: grid.Hour, NotBefore: at}); refusal != nil {
+		t.Errorf("a pool with an agent of before refuses: %s", refusal.Reason)
+	}
+}
+
+// A clock that is set makes no slots of the time between, and what is seen from then on is kept.
+func TestClockIsSet(t *testing.T) {
+	t.Parallel()
+	now := control.Now()
+	for what, before := range map[string]grid.Tick{"forward": 0, "back": now + 1000*grid.Day} {
+		s := quiet(t, grid.Site{Speed: 1}, map[string]line.Computer{"a": {Speed: 1}})
+		c := s.computers["a"]
+		c.tallies.next = tape.Number(before)
+		second := line.Seen{Span: int64(grid.Second), Idle: 1}
+		c.tallies.book(before+grid.Second, second, grid.Minute)
+		if c.tallies.book(now, second, grid.Minute); len(c.tallies.slots) > 2 {
+			t.Errorf("%s: %d slots are kept of a second", what, len(c.tallies.slots))
+		}
+		if done := c.tallies.close(tape.Number(now)); int64(len(done)) > tape.Kept {
+			t.Errorf("%s: %d slots are closed", what, len(done))
+		}
+		s.afresh(now)
+		c.tallies.book(now+grid.Second, second, grid.Minute)
+		reached := 0.0
+		for _, slot := range c.tallies.close(tape.Number(now) + 2) {
+			reached += slot.reached
+		}
+		if reached < float64(grid.Second) {
+			t.Errorf("%s: %v ms are seen of a second", what, reached)
+		}
+	}
 }
