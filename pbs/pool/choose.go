@@ -35,6 +35,7 @@ func (s *System) pass() {
 		s.give(e, c)
 		s.queue = slices.DeleteFunc(s.queue, func(o *entry) bool { return o == e })
 	}
+	s.lapse()
 }
 
 // whole is the demand of a job as one piece: no job is wider than a computer.

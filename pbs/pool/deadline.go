@@ -168,7 +168,7 @@ func (s *System) passDeadlines() (late map[*entry]bool) {
 		}
 		all := s.desks(now, computers, false)
 		given := 0
-		for _, a := range s.config.Rule.Assign(now, all, jobs, rand.New(rand.NewPCG(0, 0))) {
+		for _, a := range s.config.Rule.Assign(now, all, s.unbarred(list, jobs, kept), rand.New(rand.NewPCG(0, 0))) {
 			if e, c := list[a.Job], computers[a.Computer]; c.open(e, kept) && c.hasRoom(e) {
 				s.give(e, c)
 				s.queue = slices.DeleteFunc(s.queue, func(o *entry) bool { return o == e })
@@ -183,6 +183,20 @@ func (s *System) passDeadlines() (late map[*entry]bool) {
 		}
 		return late
 	}
+}
+
+// unbarred are jobs that are given no computer which has lanes for them and yet may not have them now: it is kept for another, or what it has besides is
+// in use. They are given the next that suits. s.mu is held.
+func (s *System) unbarred(list []*entry, jobs []desks.Job, kept map[*computer]*entry) []desks.Job {
+	out := slices.Clone(jobs)
+	for i, e := range list {
+		suits := jobs[i].Suits
+		out[i].Suits = func(name string) bool {
+			c := s.computers[name]
+			return suits(name) && (!c.alone(e) || c.open(e, kept) && c.hasRoom(e))
+		}
+	}
+	return out
 }
 
 // hasRoom tells that what a computer has besides cores and memory is enough for one more job.

@@ -32,7 +32,8 @@ type System struct {
 	mu        sync.Mutex
 	known     map[grid.AttemptID]*entry
 	byTag     map[string]*entry
-	queue     []*entry // waiting, in order
+	queue     []*entry             // waiting, in order
+	kept      map[*computer]*entry // by turns
 	computers map[string]*computer
 	sequence  uint64
 	errors    []float64 // of forecasts

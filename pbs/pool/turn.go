@@ -9,7 +9,7 @@ import (
 
 // A computer has the jobs of one user at a time. So that who keeps one full does not keep others from it, each user has a turn: for the
 // oldest job of a user that waits only since others' jobs are on every computer that it may have, one of these is kept, the one
-// that comes free first. It takes no younger jobs of who is there.
+// that comes free first. It takes no younger jobs of who is there, and none of others when it is empty: the pass that finds it so offers it to the job.
 
 // turns are the jobs for which computers are kept; s.mu is held.
 func (s *System) turns(computers []*computer) map[*computer]*entry {
@@ -21,6 +21,10 @@ func (s *System) turns(computers []*computer) map[*computer]*entry {
 		}
 		had[user] = true
 		may := slices.DeleteFunc(slices.Clone(computers), func(c *computer) bool { return !s.suits(e, c) })
+		if c := s.turnOf(e); c != nil && kept[c] == nil && (len(may) == 0 || slices.Contains(may, c)) {
+			kept[c] = e // as before
+			continue
+		}
 		if len(may) == 0 || slices.ContainsFunc(may, func(c *computer) bool { return c.alone(e) && kept[c] == nil }) {
 			continue // there is none for it, or it waits for its own
 		}
@@ -29,7 +33,28 @@ func (s *System) turns(computers []*computer) map[*computer]*entry {
 			kept[slices.MinFunc(may, func(a, b *computer) int { return cmp.Compare(a.until(), b.until()) })] = e
 		}
 	}
+	s.kept = kept
 	return kept
+}
+
+// turnOf is the computer that was kept for a job when turns were looked at last; nil is none. s.mu is held.
+func (s *System) turnOf(e *entry) *computer {
+	for c, k := range s.kept {
+		if k == e {
+			return c
+		}
+	}
+	return nil
+}
+
+// lapse ends the turns that were offered and not taken: the job may not start yet, or is to run elsewhere. s.mu is held.
+func (s *System) lapse() {
+	for c, e := range s.kept {
+		if e.waiting() && len(c.jobs) == 0 && s.ready(c) {
+			delete(s.kept, c)
+			s.kick()
+		}
+	}
 }
 
 // until is when all that a computer has will have ended at the latest; s.mu is held.
