@@ -156,6 +156,7 @@ type Estimate struct {
 	Wait    Tick // after the delivery, as run times are believed; valid if Refusal is nil
 	Safe    Tick // the same if every job runs to its limit: how sure Wait is
 	Run     Tick // how long it would run, where the site foresees that; 0 is by its speed
+	Alone   Tick // after the delivery, when it would have ended at the soonest if nothing else ran there, where the site foresees Run; 0 is not known
 	Spread  Spread
 	Price   float64 // of a core for an hour, when it would start; 0 where the site has no prices
 	Refusal *Refusal

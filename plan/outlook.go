@@ -18,4 +18,8 @@ type Foresight interface {
 }
 
 // Stay is when a job is foreseen to run; it ends by Latest in nine cases of ten.
-type Stay struct{ Start, End, Latest grid.Tick }
+type Stay struct {
+	Start, End, Latest grid.Tick
+	// Alone is when it would have ended at the soonest if nothing else ran or waited there; told of what is asked, and 0 is not known.
+	Alone grid.Tick
+}

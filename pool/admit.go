@@ -83,6 +83,9 @@ func (p *Planned) Admit(j *Job) (Place, error) {
 	return place, nil
 }
 
+// Earliest is the first deadline with which one more job would be admitted; [Never] where there is none.
+func (p *Planned) Earliest(j *Job) grid.Tick { return p.shelf.earliest(j) }
+
 // Take puts a job where it would run: what is asked about later comes behind it.
 func (p *Planned) Take(j *Job, place Place) { p.shelf.take(place.Computer, j, place.End) }
 

@@ -190,6 +190,7 @@ type estimateBody struct {
 	Spread *spreadBody `msgpack:"p,omitempty"`
 	Price  float64     `msgpack:"c,omitempty"` // so did Price
 	Run    int64       `msgpack:"u,omitempty"` // and Run
+	Alone  int64       `msgpack:"a,omitempty"` // and Alone
 }
 
 type spreadBody struct {
@@ -206,6 +207,8 @@ func fromEstimate(e grid.Estimate) estimateBody {
 	b := estimateBody{Wait: int64(e.Wait), Safe: int64(e.Safe), Price: e.Price, Run: int64(e.Run)}
 	if r := e.Refusal; r != nil {
 		b.Refusal = fromRefusal(r)
+	} else {
+		b.Alone = int64(e.Alone) // a reply of the most and largest refusals has no room for it
 	}
 	if s := e.Spread; s.Of > 0 {
 		b.Spread = &spreadBody{int64(s.Early), int64(s.Late), int64(s.Of)}
@@ -214,7 +217,7 @@ func fromEstimate(e grid.Estimate) estimateBody {
 }
 
 func (b estimateBody) estimate(c *check) grid.Estimate {
-	e := grid.Estimate{Wait: c.wait("wait", b.Wait), Safe: c.wait("safe wait", b.Safe), Price: c.price("price", b.Price), Run: c.wait("run", b.Run)}
+	e := grid.Estimate{Wait: c.wait("wait", b.Wait), Safe: c.wait("safe wait", b.Safe), Price: c.price("price", b.Price), Run: c.wait("run", b.Run), Alone: c.wait("alone", b.Alone)}
 	if r := b.Refusal; r != nil {
 		refusal := nested(c, "refusal", r.refusal)
 		e.Refusal = &refusal

@@ -256,7 +256,7 @@ func TestLargestEstimateRequest(t *testing.T) {
 	ask, tell := EstimateRequest{}, EstimateReply{Site: grid.Site{Name: "a", Speed: 1}}
 	for range MaxQuestions {
 		ask.Questions = append(ask.Questions, q)
-		tell.Answers = append(tell.Answers, Answer{Job: id, Estimate: grid.Estimate{Wait: MaxSpan, Safe: MaxSpan, Run: MaxSpan, Refusal: refusal}})
+		tell.Answers = append(tell.Answers, Answer{Job: id, Estimate: grid.Estimate{Wait: MaxSpan, Safe: MaxSpan, Run: MaxSpan, Alone: MaxSpan, Refusal: refusal}})
 	}
 	for _, m := range []Message{ask, tell} {
 		if _, err := Encode(m); err != nil {

@@ -57,6 +57,9 @@ func grown() map[string]Message {
 			m.Answers = slices.Clone(m.Answers)
 			m.Answers[0].Estimate.Run = 3 * grid.Hour
 			later["estimatereply-run"] = m
+			m.Answers = slices.Clone(m.Answers)
+			m.Answers[0].Estimate.Alone = 2 * grid.Hour
+			later["estimatereply-alone"] = m
 		case Offer:
 			offer = m
 			m.Certificates, m.Hops = certificates[:1], 3

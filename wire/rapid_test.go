@@ -260,6 +260,8 @@ func (d draw) estimate() grid.Estimate {
 	}
 	if d.yes() {
 		e.Refusal = &grid.Refusal{Kind: grid.RefusalKind(d.n(0, 2)), Reason: d.word(), Asked: d.word(), Available: d.word(), Again: d.wait()}
+	} else {
+		e.Alone = d.wait()
 	}
 	return e
 }

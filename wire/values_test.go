@@ -66,6 +66,7 @@ func TestValuesAreChecked(t *testing.T) {
 		{"answers[0].job", EstimateReply{Site: site, Answers: []Answer{{Job: "x"}}}},
 		{"answers[0].estimate.wait", EstimateReply{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Wait: -1}}}}},
 		{"answers[0].estimate.wait", EstimateReply{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Wait: math.MaxInt64}}}}},
+		{"answers[0].estimate.alone", EstimateReply{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Alone: -1}}}}},
 		{"answers[0].estimate.run", EstimateReply{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Run: -1}}}}},
 		{"answers[0].estimate.safe wait", EstimateReply{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Safe: -1}}}}},
 		{"handoff.to", Inquire{Handoff: HandoffID{Job: aJob}}},

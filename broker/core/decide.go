@@ -41,10 +41,14 @@ func (c *search) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidat
 		return row
 	}
 	a := r.replies[p]
-	row.Wait, row.Safe, row.Price = a.answers[i].Wait, a.answers[i].Safe, a.answers[i].Price
-	row.Run = cmp.Or(a.answers[i].Run, runTime(j.rec.Job.Walltime, site.Speed))
+	e := &a.answers[i]
+	row.Wait, row.Safe, row.Price = e.Wait, e.Safe, e.Price
+	least := runTime(j.rec.Job.Walltime, site.Speed)
+	if row.Run = least; e.Run > 0 { // which is of its place behind others: where owners come and go it may be shorter in another
+		row.Run, least = e.Run, e.Alone
+	}
 	row.Total = row.Delivery + row.Wait + row.Run
-	c.wished(j, &row)
+	c.wished(j, &row, least)
 	if !r.waits {
 		c.crowded(&row, a.site.Load)
 	}

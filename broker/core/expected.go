@@ -16,7 +16,8 @@ func (c *estimator) showEstimates(s plan.Snapshot, o *forecast) {
 		if w.Job == "" || a == nil && j == nil {
 			continue
 		}
-		start, _, planned := o.runs(w.Job)
+		stay, planned := o.runs(w.Job)
+		start := stay.Start
 		switch {
 		case planned && a != nil:
 			a.start = start

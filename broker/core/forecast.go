@@ -227,14 +227,22 @@ func (b *batch) foresee(q plan.Question) grid.Estimate {
 	if refusal != nil {
 		return grid.Estimate{Refusal: refusal}
 	}
-	wait := max(0, stay.Start-q.NotBefore)
-	return grid.Estimate{Wait: wait, Run: max(1, stay.End-stay.Start), Safe: min(wait+max(0, stay.Latest-stay.End), grid.Unsure)}
+	e := grid.Estimate{Wait: bounded(stay.Start - q.NotBefore), Run: max(1, bounded(stay.End-stay.Start))}
+	e.Safe = bounded(e.Wait + bounded(stay.Latest-stay.End))
+	if stay.Alone != 0 {
+		e.Alone = max(1, bounded(stay.Alone-q.NotBefore))
+	}
+	return e
 }
+
+// bounded is a span that others can be told: what is foreseen may be farther away than anybody looks.
+func bounded(span grid.Tick) grid.Tick { return min(max(0, span), grid.Unsure) }
 
 // ahead is what a site foresees of those that wait there.
 type ahead struct {
 	outlook plan.Outlook
 	waiting []plan.Waiting
+	at      grid.Tick
 	stays   map[grid.JobID]plan.Stay // made when it is needed
 }
 
@@ -242,27 +250,27 @@ func newAhead(s *plan.Snapshot) *ahead {
 	if s.Outlook == nil {
 		return nil
 	}
-	return &ahead{outlook: s.Outlook, waiting: s.Waiting}
+	return &ahead{outlook: s.Outlook, waiting: s.Waiting, at: s.At}
 }
 
-// runs is when a job that waits here starts, and for how long it runs where that is foreseen; false if it is not going to.
-func (o *forecast) runs(job grid.JobID) (start, run grid.Tick, planned bool) {
+// runs is when a job that waits here starts, and ends where that is foreseen; false if it is not going to.
+func (o *forecast) runs(job grid.JobID) (stay plan.Stay, planned bool) {
 	a := o.ahead
 	if a == nil {
-		start, planned = o.likely.Start(job)
-		return start, 0, planned
+		stay.Start, planned = o.likely.Start(job)
+		return stay, planned
 	}
 	if a.stays == nil {
 		a.stays = map[grid.JobID]plan.Stay{}
 		foresight := a.outlook.Foresee(a.waiting)
 		for i := range a.waiting {
-			if stay, ok := foresight.Waiting(i); ok {
+			if stay, ok := foresight.Waiting(i); ok && stay.Start-a.at <= plan.Horizon {
 				a.stays[a.waiting[i].Job] = stay
 			}
 		}
 	}
-	stay, planned := a.stays[job]
-	return stay.Start, stay.End - stay.Start, planned
+	stay, planned = a.stays[job]
+	return stay, planned
 }
 
 // passing is a refusal as it is told: one that is only for nodes that are down now will pass.

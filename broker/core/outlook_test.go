@@ -32,7 +32,11 @@ func (t *turns) next(limit grid.Tick) plan.Stay {
 
 func (t *turns) Waiting(i int) (plan.Stay, bool) { return t.stays[i], true }
 
-func (t *turns) Ask(q plan.Question) (plan.Stay, *grid.Refusal) { return t.next(q.Limit), nil }
+func (t *turns) Ask(q plan.Question) (plan.Stay, *grid.Refusal) {
+	s := t.next(q.Limit)
+	s.Alone = q.NotBefore + 2*q.Limit
+	return s, nil
+}
 
 // What a site foresees itself is what it answers, also of nodes that are down now; what no node of it has it refuses for good. The next look has
 // the next outlook, also if it shows the same otherwise.
@@ -69,11 +73,65 @@ func TestAnswersByTheOutlookOfTheSite(t *testing.T) {
 	}
 	for _, later := range []grid.Tick{0, 100 * grid.Second} {
 		a := ask(2000, 2000+later)
+		if e := a[0].Estimate; e.Alone != 20*grid.Second {
+			t.Errorf("alone it would take %v", e.Alone.Duration())
+		}
 		check(a[0].Estimate, 10*grid.Second+later, 20*grid.Second, 20*grid.Second+later)
 		check(a[1].Estimate, 30*grid.Second+later, 40*grid.Second, 50*grid.Second+later)
 		if r := a[2].Estimate.Refusal; r == nil || r.Kind != grid.Permanent {
 			t.Errorf("what no node has is answered %+v", a[2].Estimate)
 		}
+	}
+}
+
+// A job that only has to wait is not given up: its deadline is out of reach for good if that is so also of the site without all others.
+func TestDeadlineThatOnlyOthersKeepOutOfReach(t *testing.T) {
+	t.Parallel()
+	c := New(Config{Self: "i", Site: grid.Site{Name: "i", Processes: 1, Speed: 1}}, nil, nil)
+	c.now = 1000
+	j := &job{rec: grid.Record{Submitted: 500, Job: grid.Job{ID: "i.01M7XVNVT1HF2GHP4JW23GK3FV", Home: "i", Walltime: 3 * grid.Hour}}}
+	j.rec.Job.Terms.Deadline = c.now + 11*grid.Hour
+	for alone, want := range map[grid.Tick]grid.RefusalKind{0: grid.Temporary, 3 * grid.Hour: grid.Temporary, 11*grid.Hour + 1: grid.Permanent} {
+		e := grid.Estimate{Wait: 10 * grid.Hour, Run: 15 * grid.Hour, Alone: alone}
+		r := &round{jobs: []grid.JobID{j.rec.Job.ID}, replies: map[grid.PeerID]*reply{"i": {answers: []grid.Estimate{e}}}}
+		if row := c.search.candidate(j, r, 0, "i"); row.Refusal == nil || row.Refusal.Kind != want || row.Refusal.Reason != tooLate {
+			t.Errorf("alone it would take %v: %+v", alone.Duration(), row.Refusal)
+		}
+	}
+}
+
+// faraway foresees that jobs begin and end when nobody lives any more.
+type faraway struct{}
+
+func (f faraway) Foresee([]plan.Waiting) plan.Foresight { return f }
+
+func (faraway) Waiting(int) (plan.Stay, bool) {
+	return plan.Stay{Start: 1 << 52, End: 1 << 53, Latest: 1 << 54}, true
+}
+
+func (f faraway) Ask(plan.Question) (plan.Stay, *grid.Refusal) {
+	s, _ := f.Waiting(0)
+	s.Alone = s.End
+	return s, nil
+}
+
+// What is foreseen farther away than anybody looks makes no site mute, and a job that would start then has no start.
+func TestOutlookBeyondAllBounds(t *testing.T) {
+	t.Parallel()
+	c := New(Config{Self: "j", Site: grid.Site{Name: "j", Processes: 1, Speed: 1}}, nil, nil)
+	const id = "i.01M7XVNVT1HF2GHP4JW23GK3FV"
+	demand := grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}
+	s := plan.Snapshot{At: 1000, Nodes: []plan.Node{{Name: "n", Cores: 1}}, Outlook: faraway{}, Waiting: []plan.Waiting{{Job: id, Demand: demand, Limit: grid.Hour}}}
+	o := c.estimator.newForecast(s)
+	e := o.batch().estimate(plan.Question{Demand: demand, Limit: grid.Hour, NotBefore: 1000})
+	if _, err := wire.Encode(wire.EstimateReply{Round: 1, Site: c.cfg.Site, Answers: []wire.Answer{{Job: id, Estimate: e}}}); err != nil {
+		t.Errorf("%+v cannot be told: %v", e, err)
+	}
+	if e.Wait != grid.Unsure || e.Run != grid.Unsure || e.Safe != grid.Unsure || e.Alone != grid.Unsure {
+		t.Errorf("%+v is estimated", e)
+	}
+	if stay, planned := o.runs(id); planned {
+		t.Errorf("a job starts at %d", stay.Start)
 	}
 }
 

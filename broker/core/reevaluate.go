@@ -1,7 +1,6 @@
 package core
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -55,8 +54,8 @@ func (o *ownPlan) start(job grid.JobID) (grid.Tick, bool) {
 	if o.held[job] {
 		return 0, false
 	}
-	start, _, planned := o.runs(job)
-	return start, planned
+	stay, planned := o.runs(job)
+	return stay.Start, planned
 }
 
 // stir wants a pass if the batch system's content is not what it was.
@@ -311,10 +310,13 @@ func (c *search) waitingRows(j *job, r *round, i int, open map[grid.PeerID]int) 
 		if c.passes.own.unsure && own.Safe > 0 {
 			own.Safe = grid.Unsure
 		}
-		_, run, _ := c.passes.own.runs(j.rec.Job.ID)
-		own.Run = cmp.Or(run, runTime(j.rec.Job.Walltime, c.cfg.Site.Speed))
+		stay, _ := c.passes.own.runs(j.rec.Job.ID)
+		least := runTime(j.rec.Job.Walltime, c.cfg.Site.Speed)
+		if own.Run = least; stay.End > stay.Start {
+			own.Run, least = bounded(stay.End-stay.Start), 0
+		}
 		own.Total = own.Wait + own.Run
-		c.wished(j, &own)
+		c.wished(j, &own, least)
 	}
 	rows[0] = own
 	for k := range rows[1:] {

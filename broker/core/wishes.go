@@ -39,7 +39,8 @@ func isAnyOf(list, names []grid.SiteName) bool {
 // wished makes a row of which the times are known what it is for this job: a site that would end
 // it too late cannot run it; and where its user prefers others, a site counts as if it were done a
 // minute and a tenth later, so that a preferred one is chosen unless it is later by more.
-func (c *search) wished(j *job, row *grid.Candidate) {
+// Least is what the site needs for the job after its delivery, however few others there are.
+func (c *search) wished(j *job, row *grid.Candidate, least grid.Tick) {
 	if len(j.rec.Job.Sites.Prefer) > 0 && !isAnyOf(j.rec.Job.Sites.Prefer, c.namesOf(row.Peer)) {
 		row.Unpreferred = grid.Minute + row.Total/10
 		row.Total += row.Unpreferred
@@ -49,13 +50,12 @@ func (c *search) wished(j *job, row *grid.Candidate) {
 		row.Refusal = dearer(float64(t.Fee), row.Price)
 		return
 	}
-	earliest := max(c.now+row.Delivery, t.NotBefore) + row.Run
 	end := max(c.now+row.Delivery+row.Wait, t.NotBefore) + row.Run
 	if t.Deadline == 0 || end <= t.Deadline {
 		return
 	}
 	row.Refusal = &grid.Refusal{Kind: grid.Temporary, Reason: tooLate, Asked: t.Deadline.Stamp(), Available: end.Stamp()}
-	if handedIn := j.rec.Submitted != 0; !handedIn || earliest > t.Deadline {
+	if handedIn := j.rec.Submitted != 0; !handedIn || c.now+row.Delivery+least > t.Deadline {
 		row.Refusal.Kind = grid.Permanent // what nobody has handed in yet need not hope for others to end early
 	}
 }

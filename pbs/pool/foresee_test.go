@@ -75,3 +75,16 @@ func TestForeseesWorkAndNotLimits(t *testing.T) {
 		}
 	}
 }
+
+// A job that comes behind others hears both when it would end there and when it would have ended without them.
+func TestForeseesWithoutOthers(t *testing.T) {
+	t.Parallel()
+	s := quiet(t, grid.Site{Speed: 1}, map[string]line.Computer{"a": {Speed: 1, Dedicated: true}})
+	f, now := s.foresight(t, plan.Waiting{Demand: single, Limit: 5 * grid.Hour})
+	for i := range grid.Tick(3) {
+		stay, refusal := f.Ask(plan.Question{Demand: single, Limit: grid.Hour, NotBefore: now})
+		if refusal != nil || stay.End != now+(6+i)*grid.Hour || stay.Alone != now+grid.Hour {
+			t.Errorf("%+v, %+v", stay, refusal)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package pool
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"gbroker/grid"
 	"gbroker/plan"
@@ -55,7 +56,8 @@ func (o *outlook) Foresee(waiting []plan.Waiting) plan.Foresight {
 type foresight struct {
 	*outlook
 	planned *desks.Planned
-	at      map[int]int // of those that wait, in the plan
+	empty   *desks.Planned // of the pool without jobs; made when it is needed
+	at      map[int]int    // of those that wait, in the plan
 }
 
 func (f *foresight) Waiting(index int) (plan.Stay, bool) {
@@ -77,7 +79,22 @@ func (f *foresight) Ask(q plan.Question) (plan.Stay, *grid.Refusal) {
 		return plan.Stay{}, &grid.Refusal{Kind: kind, Reason: r.Error()}
 	}
 	f.planned.Take(&j, place)
-	return f.stay(place), nil
+	stay := f.stay(place)
+	stay.Alone = f.alone(&j)
+	return stay, nil
+}
+
+// alone is when the pool would have ended a job at the soonest if it had no other.
+func (f *foresight) alone(j *desks.Job) grid.Tick {
+	if f.empty == nil {
+		computers := slices.Clone(f.computers)
+		for i := range computers {
+			c := &computers[i]
+			c.Lanes, c.Free, c.Tenant = make([]grid.Tick, c.Cores), 0, ""
+		}
+		f.empty = f.rule.Plan(f.outlook.at, computers, nil)
+	}
+	return f.empty.Earliest(j)
 }
 
 func (f *foresight) stay(p desks.Place) plan.Stay {
