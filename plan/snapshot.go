@@ -127,4 +127,5 @@ type Question struct {
 	Trait     Trait
 	User      string    // USER@SITE, for an Outlook; "" is not known
 	Walltime  grid.Tick // that was asked for, on the reference, for an Outlook; 0 is Limit
+	Deadline  grid.Tick // for an Outlook; 0 is none, or not known
 }

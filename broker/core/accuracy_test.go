@@ -183,11 +183,11 @@ func TestAccuracyIsToldWhenItChanges(t *testing.T) {
 func TestComingJobsKeepTheirQueue(t *testing.T) {
 	t.Parallel()
 	core := accountant()
-	offered := grid.Job{ID: "i.01M7XVNVT1HF2GHP4JW23GK3FT", User: grid.User{Home: "i", Name: "anna"}, Queue: "long", Walltime: grid.Hour, Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}}
+	offered := grid.Job{ID: "i.01M7XVNVT1HF2GHP4JW23GK3FT", User: grid.User{Home: "i", Name: "anna"}, Terms: grid.Terms{Deadline: 9}, Queue: "long", Walltime: grid.Hour, Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}}
 	core.accepted[offered.ID] = &acceptance{start: 5}
 	core.accepted[offered.ID].offer.Job = offered
 	q := core.estimator.question(&offered, 7)
-	if q.Queue != "long" || q.Limit != grid.Hour || q.NotBefore != 7 || q.Trait != core.estimator.trait(&offered) || q.User != "anna@i" || q.Walltime != grid.Hour {
+	if q.Queue != "long" || q.Limit != grid.Hour || q.NotBefore != 7 || q.Trait != core.estimator.trait(&offered) || q.User != "anna@i" || q.Walltime != grid.Hour || q.Deadline != 9 {
 		t.Errorf("%+v is asked", q)
 	}
 	asked := core.estimator.asked(wire.Question{Demand: offered.Demand, Queue: "long", Walltime: grid.Hour, Delivery: 3}, 7)

@@ -163,7 +163,7 @@ func (c *estimator) asked(q wire.Question, now grid.Tick) plan.Question {
 func (c *estimator) question(j *grid.Job, now grid.Tick) plan.Question {
 	return plan.Question{
 		Demand: j.Demand, Queue: j.Queue, Limit: c.limit(j.Walltime), NotBefore: now, Trait: c.trait(j),
-		User: j.UserAtHome(), Walltime: j.Walltime,
+		User: j.UserAtHome(), Walltime: j.Walltime, Deadline: j.Terms.Deadline,
 	}
 }
 

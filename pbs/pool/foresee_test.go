@@ -88,3 +88,19 @@ func TestForeseesWithoutOthers(t *testing.T) {
 		}
 	}
 }
+
+// Dedicated computers are for jobs that no other ends in time: a job hears of them if its deadline needs them.
+func TestForeseesWithDedicatedComputers(t *testing.T) {
+	t.Parallel()
+	s := quiet(t, grid.Site{Speed: 1}, map[string]line.Computer{"desk": {Speed: 0.1}, "rack": {Speed: 1, Dedicated: true}})
+	for deadline, want := range map[grid.Tick]grid.Tick{0: 20 * grid.Hour, 21 * grid.Hour: 20 * grid.Hour, 2 * grid.Hour: grid.Hour, grid.Minute: 20 * grid.Hour} {
+		f, now := s.foresight(t)
+		q := plan.Question{Demand: single, Limit: grid.Hour, NotBefore: now}
+		if deadline != 0 {
+			q.Deadline = now + deadline
+		}
+		if stay, refusal := f.Ask(q); refusal != nil || stay.End != now+want {
+			t.Errorf("with %v left it ends after %v, not %v: %+v", deadline.Duration(), (stay.End - now).Duration(), want.Duration(), refusal)
+		}
+	}
+}

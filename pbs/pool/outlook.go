@@ -78,10 +78,22 @@ func (f *foresight) Ask(q plan.Question) (plan.Stay, *grid.Refusal) {
 		}
 		return plan.Stay{}, &grid.Refusal{Kind: kind, Reason: r.Error()}
 	}
+	if q.Deadline != 0 && place.End > q.Deadline {
+		place = f.inTime(j, q.Deadline, place)
+	}
 	f.planned.Take(&j, place)
 	stay := f.stay(place)
 	stay.Alone = f.alone(&j)
 	return stay, nil
+}
+
+// inTime is where a job is given what is kept for those with deadlines; or else, where it is too late there too.
+func (f *foresight) inTime(j desks.Job, deadline grid.Tick, or desks.Place) desks.Place {
+	j.Deadline = deadline
+	if place, err := f.planned.Admit(&j); err == nil {
+		return place
+	}
+	return or
 }
 
 // alone is when the pool would have ended a job at the soonest if it had no other.
