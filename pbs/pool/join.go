@@ -25,6 +25,8 @@ const (
 // invitation is what is kept of a join code, under the hash of its secret.
 type invitation struct {
 	Until time.Time
+	Name  string // of the computer that uses it, and what that proves; "" is nobody yet
+	Proof string
 }
 
 func codeFile(spool, secret string) string {
@@ -42,7 +44,7 @@ func Invite(config Config, until time.Time) (line.Code, error) {
 	if code.Address == "" {
 		code.Address = config.Listen
 	}
-	data, err := json.Marshal(invitation{until})
+	data, err := json.Marshal(invitation{Until: until})
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(config.Spool, codesFolder), 0o700)
 	}
@@ -67,40 +69,55 @@ func (s *System) join(j line.Join) (line.Joined, error) {
 	if err != nil {
 		return line.Joined{}, err
 	}
-	if s.isProven(j.Name, proof) {
-		der, err := s.identity.Certify(j.Name, j.Request)
-		return line.Joined{Certificate: der}, err
-	}
-	name := codeFile(s.config.Spool, j.Secret)
-	data, err := os.ReadFile(name)
-	var i invitation
-	if err == nil {
-		err = json.Unmarshal(data, &i)
-	}
-	if err != nil || time.Now().After(i.Until) {
-		return line.Joined{}, fmt.Errorf("%w: the join code is not good, or was used, or is too old: ask the operator for another", grid.ErrForbidden)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.computers[j.Name]; c != nil {
-		return line.Joined{}, taken(j.Name)
+	if !s.isProven(j.Name, proof) {
+		if err := s.admit(j, proof); err != nil {
+			return line.Joined{}, err
+		}
 	}
-	if s.revoked(j.Name) {
-		return line.Joined{}, fmt.Errorf("%w: a computer called %s was removed from the pool: choose another name with --name", grid.ErrInvalid, j.Name)
+	if err := os.Remove(codeFile(s.config.Spool, j.Secret)); err != nil && !errors.Is(err, os.ErrNotExist) { // it is of no use to others
+		s.log.Warn("a join code that was used cannot be removed", zap.Error(err))
 	}
 	der, err := s.identity.Certify(j.Name, j.Request)
 	if err != nil {
 		return line.Joined{}, err
 	}
-	if err := s.nameFor(j.Name, proof); err != nil {
-		return line.Joined{}, err
-	}
-	if err := os.Remove(name); err != nil { // who removes it has used it
-		os.Remove(s.nameFile(j.Name))
-		return line.Joined{}, fmt.Errorf("%w: the join code was used", grid.ErrForbidden)
-	}
 	s.computerOf(j.Name)
 	return line.Joined{Certificate: der}, nil
+}
+
+// admit gives a computer its name, for a code that nobody else has used. The code is its from before it has the name; s.mu is held.
+func (s *System) admit(j line.Join, proof string) error {
+	file := codeFile(s.config.Spool, j.Secret)
+	data, err := os.ReadFile(file)
+	var i invitation
+	if err == nil {
+		err = json.Unmarshal(data, &i)
+	}
+	if err != nil || time.Now().After(i.Until) || i.Name != "" && (i.Name != j.Name || i.Proof != proof) {
+		return fmt.Errorf("%w: the join code is not good, or was used, or is too old: ask the operator for another", grid.ErrForbidden)
+	}
+	if s.revoked(j.Name) {
+		return fmt.Errorf("%w: a computer called %s was removed from the pool: choose another name with --name", grid.ErrInvalid, j.Name)
+	}
+	if s.computers[j.Name] != nil || s.isTaken(j.Name) {
+		return fmt.Errorf("%w: there is a computer called %s in the pool: choose another name with --name", grid.ErrInvalid, j.Name)
+	}
+	if _, err := s.identity.Certify(j.Name, j.Request); err != nil { // the code is still good for a request that is
+		return err
+	}
+	i.Name, i.Proof = j.Name, proof
+	if data, err = json.Marshal(i); err == nil {
+		err = line.WriteFile(file, data)
+	}
+	if err == nil {
+		err = line.WriteFile(s.nameFile(j.Name), []byte(proof))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: keeping the name of computer %s: %w", grid.ErrUnavailable, j.Name, err)
+	}
+	return nil
 }
 
 func (s *System) nameFile(name string) string {
@@ -113,24 +130,10 @@ func (s *System) isProven(name, proof string) bool {
 	return err == nil && string(data) == proof && !s.revoked(name)
 }
 
-// nameFor keeps a name for one computer, with the proof that it gave, also of a pool that ends before that has registered.
-func (s *System) nameFor(name, proof string) error {
-	f, err := os.OpenFile(s.nameFile(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return taken(name)
-	}
-	if err == nil {
-		_, err = f.WriteString(proof)
-		err = errors.Join(err, f.Sync(), f.Close())
-	}
-	if err != nil {
-		return fmt.Errorf("%w: keeping the name of computer %s: %w", grid.ErrUnavailable, name, err)
-	}
-	return nil
-}
-
-func taken(name string) error {
-	return fmt.Errorf("%w: there is a computer called %s in the pool: choose another name with --name", grid.ErrInvalid, name)
+// isTaken tells that a name was given, also by a pool that ended before its computer has registered; a file that a kill left empty gives none.
+func (s *System) isTaken(name string) bool {
+	data, err := os.ReadFile(s.nameFile(name))
+	return err == nil && len(data) > 0 || err != nil && !errors.Is(err, os.ErrNotExist)
 }
 
 // allRevoked are the computers that were removed.
