@@ -19,11 +19,12 @@ import (
 // to computers by the rule. A job that the forecasts have made late since it was taken goes with those that have no deadline, by the policy of the site:
 // forecasts err.
 
-// limitOn is how long a job may run on a computer: a core that is slower than the reference has longer for the same work.
+// limitOn is how long a job may run on a computer: a core that is slower than the reference has longer for the same work. Where the work is not known the
+// limit stands, for it may have been made longer already. s.mu is held.
 func (e *entry) limitOn(c *computer) grid.Tick {
 	limit := grid.Tick(e.Assignment.Limit)
-	if speed := c.facts.Speed; speed > 0 && speed < 1 {
-		limit = max(limit, grid.FromSeconds(e.walltime().Seconds()/speed))
+	if speed := c.facts.Speed; speed > 0 && speed < 1 && e.Walltime > 0 {
+		limit = max(limit, grid.FromSeconds(e.Walltime.Seconds()/speed))
 	}
 	return limit
 }

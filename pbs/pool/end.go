@@ -92,7 +92,7 @@ func (s *System) grant(c *computer, tag, stint string) (line.Granted, error) {
 		}
 		return line.Granted{Granted: true}, nil
 	}
-	count := e.count + 1
+	count, limit := e.count+1, e.limitOn(c)
 	s.mu.Unlock()
 
 	if there, err := control.Submitted(e.Control, e.id); err != nil || !there {
@@ -102,7 +102,7 @@ func (s *System) grant(c *computer, tag, stint string) (line.Granted, error) {
 	if err != nil || held.Holder != control.Supervisor {
 		return line.Granted{Why: "it was withdrawn"}, err
 	}
-	g := control.Grant{At: control.Now(), Computer: c.name, Stint: stint, Count: count, Work: e.Work, Limit: e.limitOn(c), Rerunnable: e.Rerunnable}
+	g := control.Grant{At: control.Now(), Computer: c.name, Stint: stint, Count: count, Work: e.Work, Limit: limit, Rerunnable: e.Rerunnable}
 	if err := control.WriteGrant(e.Control, e.id, g); err != nil {
 		return line.Granted{}, err
 	}

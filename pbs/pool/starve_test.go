@@ -76,3 +76,19 @@ func TestDeadlineOnTheComputerThatIsOpen(t *testing.T) {
 		}
 	})
 }
+
+// On a slow computer a job has longer for the walltime that was asked for; a limit of which that is not known stands as it is: it was made longer before.
+func TestLimitOnASlowComputer(t *testing.T) {
+	t.Parallel()
+	s := newStill(t)
+	c := s.add("a", line.Computer{})
+	c.facts.Speed = 0.5
+	e := s.wait("anna@here", 0)
+	if got := e.limitOn(c); got != 2*grid.Hour {
+		t.Errorf("an hour of the reference may run for %v", got.Duration())
+	}
+	e.Walltime = 0
+	if got := e.limitOn(c); got != grid.Hour {
+		t.Errorf("an hour, granted before, is now %v", got.Duration())
+	}
+}
