@@ -221,7 +221,7 @@ func (b *batch) foresee(q plan.Question) grid.Estimate {
 		return grid.Estimate{Refusal: refusal}
 	}
 	if b.foresight == nil {
-		b.foresight = b.of.ahead.outlook.Foresee(b.of.ahead.waiting)
+		b.foresight, b.of.ahead.planned = b.of.ahead.plan(), nil
 	}
 	stay, refusal := b.foresight.Ask(q)
 	if refusal != nil {
@@ -243,7 +243,8 @@ type ahead struct {
 	outlook plan.Outlook
 	waiting []plan.Waiting
 	at      grid.Tick
-	stays   map[grid.JobID]plan.Stay // made when it is needed
+	planned plan.Foresight           // that nobody has asked yet; made when it is needed
+	stays   map[grid.JobID]plan.Stay // so are these
 }
 
 func newAhead(s *plan.Snapshot) *ahead {
@@ -251,6 +252,14 @@ func newAhead(s *plan.Snapshot) *ahead {
 		return nil
 	}
 	return &ahead{outlook: s.Outlook, waiting: s.Waiting, at: s.At}
+}
+
+// plan plans those that wait, which costs more than all that is asked then. Who asks keeps it.
+func (a *ahead) plan() plan.Foresight {
+	if a.planned == nil {
+		a.planned = a.outlook.Foresee(a.waiting)
+	}
+	return a.planned
 }
 
 // runs is when a job that waits here starts, and ends where that is foreseen; false if it is not going to.
@@ -262,7 +271,7 @@ func (o *forecast) runs(job grid.JobID) (stay plan.Stay, planned bool) {
 	}
 	if a.stays == nil {
 		a.stays = map[grid.JobID]plan.Stay{}
-		foresight := a.outlook.Foresee(a.waiting)
+		foresight := a.plan()
 		for i := range a.waiting {
 			if stay, ok := foresight.Waiting(i); ok && stay.Start-a.at <= plan.Horizon {
 				a.stays[a.waiting[i].Job] = stay

@@ -135,6 +135,43 @@ func TestOutlookBeyondAllBounds(t *testing.T) {
 	}
 }
 
+// counted counts how often it is made to plan.
+type counted struct {
+	byTurns
+	times *int
+}
+
+func (c counted) Foresee(waiting []plan.Waiting) plan.Foresight {
+	*c.times++
+	return c.byTurns.Foresee(waiting)
+}
+
+// Those that wait are planned once for what is shown of them and what is asked; who asks after that starts from them again.
+func TestOutlookIsPlannedOnce(t *testing.T) {
+	t.Parallel()
+	c := New(Config{Self: "j", Site: grid.Site{Name: "j", Processes: 1, Speed: 1}}, nil, nil)
+	const id = "i.01M7XVNVT1HF2GHP4JW23GK3FV"
+	demand := grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}
+	times := 0
+	s := plan.Snapshot{At: 1000, Nodes: []plan.Node{{Name: "n", Cores: 1}}, Outlook: counted{1000, &times}, Waiting: []plan.Waiting{{Job: id, Demand: demand, Limit: grid.Hour}}}
+	o := c.estimator.newForecast(s)
+	q := plan.Question{Demand: demand, Limit: grid.Hour, NotBefore: 1000}
+	for want := 1; want < 3; want++ {
+		b := o.batch()
+		if stay, ok := o.runs(id); !ok || stay.Start != 1000 {
+			t.Errorf("the job that waits: %+v, %v", stay, ok)
+		}
+		for k := range grid.Tick(2) {
+			if e := b.estimate(q); e.Wait != (k+1)*2*grid.Hour {
+				t.Errorf("question %d of row %d: %+v", k, want, e)
+			}
+		}
+		if times != want {
+			t.Errorf("%d rows of questions: planned %d times", want, times)
+		}
+	}
+}
+
 // The end that a site foresees decides whether a deadline can be met there, not its speed.
 func TestRunThatASiteForesees(t *testing.T) {
 	t.Parallel()
