@@ -22,9 +22,6 @@ func New(rules Rules, list []grid.Reservation) *Book {
 	b := &Book{rules: rules, all: map[grid.ReservationID]*grid.Reservation{}, changed: map[grid.ReservationID]bool{}}
 	for i := range list {
 		r := list[i]
-		if r.Was != nil && r.WasCores == 0 { // saved by a version that did not keep them
-			r.WasCores, r.WasPrice = r.Cores, r.Price
-		}
 		b.all[r.ID] = &r
 	}
 	return b

@@ -86,18 +86,21 @@ func TestWhatStays(t *testing.T) {
 	}
 }
 
-// One that was being changed when it was saved without what it had: it keeps the cores and the price that it has, whatever the
-// batch system says.
-func TestAChangeThatWasSavedWithoutWhatItHad(t *testing.T) {
+// One that is being changed and had no known cores, as its nodes were not listed yet, or no price: it has none again when the
+// batch system refuses, also after a start.
+func TestAChangeOfOneWithoutCoresOrPrice(t *testing.T) {
 	t.Parallel()
-	b := deep(grid.Confirmed, func(r *grid.Reservation) {
-		was := r.Place()
-		was.End += grid.Second
-		r.Cores, r.Price, r.Holding, r.Was = 8, 2.5, grid.Changing, &was
-	})
-	is := get(b)
-	b.Made(span(50), "r", is.Place(), &grid.Refusal{Kind: grid.Permanent, Reason: "no"})
-	if r := get(b); r.End != is.End+grid.Second || r.Cores != 8 || r.Price != 2.5 {
-		t.Errorf("it is %v with %d cores at %g", r.Place(), r.Cores, r.Price)
+	for _, had := range []float64{0, 1.5} {
+		b := deep(grid.Confirmed, func(r *grid.Reservation) {
+			was := r.Place()
+			was.End += grid.Second
+			r.Cores, r.Price, r.Holding, r.Was, r.WasPrice = 8, 2.5, grid.Changing, &was, had
+		})
+		b = New(b.Rules(), b.All())
+		is := get(b)
+		b.Made(span(50), "r", is.Place(), &grid.Refusal{Kind: grid.Permanent, Reason: "no"})
+		if r := get(b); r.End != is.End+grid.Second || r.Cores != 0 || r.Price != had {
+			t.Errorf("it is %v with %d cores at %g", r.Place(), r.Cores, r.Price)
+		}
 	}
 }

@@ -38,3 +38,18 @@ func TestReservationsAreKept(t *testing.T) {
 		t.Errorf("its history: %+v, %v", h, err)
 	}
 }
+
+// What a reservation had before it was changed is told apart from what a version did not keep: that one is believed to have had
+// what it has.
+func TestWhatAReservationWas(t *testing.T) {
+	t.Parallel()
+	is := &grid.Reservation{ID: "r1", Holding: grid.Changing, Cores: 8, Price: 2.5, Was: &grid.Place{Start: 1000, End: 1500}}
+	row := toReservationRow(is)
+	if got := row.reservation(); !reflect.DeepEqual(got, *is) {
+		t.Errorf("it had nothing, and is read as %+v", got)
+	}
+	row.WasCores = nil
+	if got := row.reservation(); got.WasCores != 8 || got.WasPrice != 2.5 {
+		t.Errorf("of the version before it is read as %+v", got)
+	}
+}
