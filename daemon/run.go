@@ -180,6 +180,7 @@ func (s *site) run(ctx context.Context) error {
 	if err := errors.Join(
 		s.overlay.Handle(stage.Protocol, s.stager.Serve),
 		s.overlay.Handle(netmon.Protocol, s.monitor.Serve),
+		s.overlay.Handle(netmon.LinksProtocol, s.monitor.Tell),
 	); err != nil {
 		return err
 	}

@@ -349,6 +349,11 @@ func (s service) Sites(context.Context) ([]api.SiteView, error) {
 	return list, nil
 }
 
+// Links asks a neighbour for its ways to others.
+func (s service) Links(ctx context.Context, of grid.PeerID, to []grid.PeerID) (map[grid.PeerID]grid.Link, error) {
+	return s.site.monitor.Ask(ctx, of, to)
+}
+
 // Drain ends, or begins again, that grid jobs are taken.
 func (s administration) Drain(ctx context.Context, on bool) error {
 	return s.site.broker.Drain(ctx, on)

@@ -31,6 +31,13 @@
 // 20, 1994), else the member's default; both with Measured false, and never more than
 // the member's rate limit.
 //
+// # What neighbours are told
+//
+// A stream of the protocol /gbroker/links/1 carries one question and its answer, lines of JSON. {"peers": [...]} names
+// up to 64; the answer is a list of {"peer", "rtt_s", "rates": [{"size", "bytes_per_s", "measured"}]}: the forecasts of the
+// ways from the one who is asked to those that are its neighbours and alive. So a site learns how far two
+// others are from each other. The answer comes within 5 s; fields that are not known are skipped.
+//
 // # Cost
 //
 // A link's probes take at most TimeShare of time and BytesPerHour of bytes, averaged,

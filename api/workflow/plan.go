@@ -16,6 +16,8 @@ type Place struct {
 	Delay time.Duration `json:"delay"` // before a transfer begins
 	// Overhead is how long it takes beside the run of a task, from when that is handed in until its end is known; 0 is not known.
 	Overhead time.Duration `json:"overhead,omitempty"`
+	// Ways are the rates to other places but the home, by name, in bytes a second, where a task there takes files from here. To the others they go by home.
+	Ways map[string]float64 `json:"ways,omitempty"`
 	// Openings are when cores of it can be had; none is that all are free, but for what tasks of the workflow have.
 	Openings []Opening `json:"openings,omitempty"`
 }
@@ -146,13 +148,23 @@ func platform(places []Place) *flow.Platform {
 				row[j] = int64(max(to.Rate, 1))
 			case j == 0:
 				row[j] = int64(max(from.Rate, 1))
-			default: // by way of home
-				row[j] = int64(max(1/(1/max(from.Rate, 1)+1/max(to.Rate, 1)), 1))
+			default:
+				row[j] = from.onward(&to)
 			}
 		}
 		p.Bandwidth = append(p.Bandwidth, row)
 	}
 	return p
+}
+
+// onward is the rate of data from here to another place but the home: what a task leaves comes home when it ends, and goes on from here where there is
+// a way, else from home.
+func (p *Place) onward(to *Place) int64 {
+	next := max(to.Rate, 1)
+	if direct := p.Ways[to.Name]; direct > 0 {
+		next = direct
+	}
+	return int64(max(1/(1/max(p.Rate, 1)+1/next), 1))
 }
 
 func micro(d time.Duration) flow.Time { return flow.Time(d.Microseconds()) }

@@ -136,6 +136,28 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// What a task leaves goes to another site by the way between the two, where there is one: then it is worth to run it where that is fast, though
+// home is far from where its data are needed.
+func TestWays(t *testing.T) {
+	t.Parallel()
+	w := &Workflow{Tasks: []Task{
+		{Name: "make", Cores: 2, Runtime: 100 * time.Second, Outputs: []Data{{Name: "data", Size: 100_000_000}}},
+		{Name: "use", Cores: 4, Runtime: time.Second, Inputs: []Data{{Name: "data"}}},
+	}}
+	places := []Place{{Name: "home", Cores: 1, Speed: 1}, {Name: "near", Cores: 2, Speed: 1, Rate: 1e8}, {Name: "far", Cores: 4, Speed: 0.1, Rate: 1e5}}
+	for _, direct := range []bool{false, true} {
+		at, least, most := "far", 1010*time.Second, 1011*time.Second
+		if direct {
+			places[1].Ways = map[string]float64{"far": 1e8}
+			at, least, most = "near", 112*time.Second, 113*time.Second // 100 s, a second home and one on, and 10 s
+		}
+		p, err := w.Plan(places, nil, Thorough)
+		if err != nil || p.Tasks[0].Site != at || p.Makespan < least || p.Makespan > most {
+			t.Errorf("direct %v: %+v (%v)", direct, p, err)
+		}
+	}
+}
+
 // Between what a site says of when cores can be had, so many are free as the last word says; a plan waits for them.
 func TestOpenings(t *testing.T) {
 	t.Parallel()

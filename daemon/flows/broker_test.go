@@ -3,6 +3,7 @@ package flows
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -23,18 +24,21 @@ type broker struct {
 	fail  map[string]bool
 	moved chan struct{}
 	site  string
-	waits map[string]time.Duration // that the sites estimate, by name
-	sites []string                 // beside home
-	runs  time.Duration            // how long each job runs
-	limit time.Duration            // that home takes the jobs that run to have, one core each; 0 is that it does not reckon with them
-	lag   time.Duration            // how long before it starts, and until its end is known
+	waits map[string]time.Duration                // that the sites estimate, by name
+	sites []string                                // beside home
+	rates map[string]float64                      // from home to them; 0 is the default
+	links map[grid.PeerID]map[grid.PeerID]float64 // of them to each other, by peer, which is the name
+	heard map[grid.PeerID]int                     // how often each was asked for those
+	runs  time.Duration                           // how long each job runs
+	limit time.Duration                           // that home takes the jobs that run to have, one core each; 0 is that it does not reckon with them
+	lag   time.Duration                           // how long before it starts, and until its end is known
 
 	breaks func() bool   // a job that ends has failed
 	asked  time.Duration // how long the sites take for their answers
 }
 
 func newBroker() *broker {
-	return &broker{jobs: map[grid.JobID]*grid.Record{}, keys: map[string]grid.JobID{}, files: map[string][]byte{}, begun: map[string]int{}, fail: map[string]bool{}, moved: make(chan struct{}), site: "home", runs: 2 * time.Second}
+	return &broker{jobs: map[grid.JobID]*grid.Record{}, keys: map[string]grid.JobID{}, files: map[string][]byte{}, begun: map[string]int{}, heard: map[grid.PeerID]int{}, fail: map[string]bool{}, moved: make(chan struct{}), site: "home", runs: 2 * time.Second}
 }
 
 func (b *broker) SiteName(grid.PeerID) string { return b.site }
@@ -44,7 +48,28 @@ func (b *broker) Sites(context.Context) ([]api.SiteView, error) {
 	defer b.mu.Unlock()
 	list := []api.SiteView{{Self: true, Send: true, State: grid.Alive, Site: grid.Site{Name: "home", Processes: 2, Speed: 1}}}
 	for _, name := range b.sites {
-		list = append(list, api.SiteView{Send: true, State: grid.Alive, Site: grid.Site{Name: grid.SiteName(name), Processes: 2, Speed: 1}})
+		v := api.SiteView{Send: true, State: grid.Alive, Peer: grid.PeerID(name), Site: grid.Site{Name: grid.SiteName(name), Processes: 2, Speed: 1}}
+		if r := b.rates[name]; r > 0 {
+			v.Link = grid.Link{Rates: []grid.Rate{{Size: 1 << 20, BytesPerSecond: r, Measured: true}}}
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// Links tells those of a site; a site without any is of before.
+func (b *broker) Links(_ context.Context, of grid.PeerID, to []grid.PeerID) (map[grid.PeerID]grid.Link, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.heard[of]++
+	if b.links[of] == nil {
+		return nil, errors.New("protocols not supported")
+	}
+	list := map[grid.PeerID]grid.Link{}
+	for _, p := range to {
+		if r := b.links[of][p]; r > 0 {
+			list[p] = grid.Link{Rates: []grid.Rate{{Size: 1 << 20, BytesPerSecond: r, Measured: true}}}
+		}
 	}
 	return list, nil
 }

@@ -31,6 +31,8 @@ type Jobs interface {
 	Sites(ctx context.Context) ([]api.SiteView, error)
 	Where(ctx context.Context, who api.Identity, j api.NewJob) (api.Foreseen, error)
 	SiteName(p grid.PeerID) string
+	// Links asks a site for its ways to others; of those that are no neighbours of it nothing is said.
+	Links(ctx context.Context, of grid.PeerID, to []grid.PeerID) (map[grid.PeerID]grid.Link, error)
 }
 
 // Config is what a Keeper is made of.
@@ -64,6 +66,7 @@ const DefaultMost = 100
 type Keeper struct {
 	config    Config
 	overheads overheads
+	ways      ways
 
 	taking sync.Mutex // held while a workflow is taken or removed, over the writing; before mu
 
@@ -86,7 +89,7 @@ func New(c Config) (*Keeper, error) {
 	if c.OpenRoot == nil {
 		c.OpenRoot = os.OpenRoot
 	}
-	k := &Keeper{config: c, flows: map[api.FlowID]*flow{}, turns: map[string]chan struct{}{}, copying: map[*watcher]int64{}, overheads: overheads{seen: map[string][]time.Duration{}}}
+	k := &Keeper{config: c, flows: map[api.FlowID]*flow{}, turns: map[string]chan struct{}{}, copying: map[*watcher]int64{}, overheads: overheads{seen: map[string][]time.Duration{}}, ways: ways{told: map[grid.PeerID]toldWays{}}}
 	return k, k.load()
 }
 

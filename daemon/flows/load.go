@@ -31,7 +31,12 @@ func (k *Keeper) PlacesFlow(ctx context.Context, who api.Identity, cores []int, 
 		walltime = k.config.Walltime
 	}
 	places := api.PlacesOf(views)
-	k.probe(ctx, who, places, cores, walltime)
+	asking, done := context.WithTimeout(ctx, probeLimit)
+	defer done()
+	var all sync.WaitGroup
+	all.Go(func() { k.between(asking, views, places) })
+	all.Go(func() { k.probe(asking, who, places, cores, walltime) })
+	all.Wait()
 	for i := range places {
 		places[i].Overhead = k.overheads.of(places[i].Name)
 	}
@@ -40,8 +45,6 @@ func (k *Keeper) PlacesFlow(ctx context.Context, who api.Identity, cores []int, 
 
 // probe asks the sites when cores could be had. A site that does not answer is planned as if nobody else ran anything there.
 func (k *Keeper) probe(ctx context.Context, who api.Identity, places []workflow.Place, cores []int, walltime grid.Tick) {
-	ctx, done := context.WithTimeout(ctx, probeLimit)
-	defer done()
 	probes := workflow.Probes(cores, places, maxProbes)
 	answers := make([]api.Foreseen, len(probes))
 	var all sync.WaitGroup

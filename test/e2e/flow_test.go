@@ -211,6 +211,14 @@ func TestDataBetweenSites(t *testing.T) {
 	c := newSite(t, dir, "c", cluster.Options{Nodes: 1, Cores: 3, Speed: 0.01})
 	start(t, a, b, c)
 	introduce(t, a, b, c)
+	broker, err := api.NewClient(api.ClientConfig{Address: a.Address()})
+	must(t, err)
+	defer broker.Close()
+	places, err := broker.FlowPlaces(t.Context(), nil)
+	must(t, err)
+	if len(places) != 3 || places[1].Ways[places[2].Name] <= 0 || places[2].Ways[places[1].Name] <= 0 {
+		t.Errorf("the ways between the others are not known: %+v", places)
+	}
 	text := `workflow: 1
 tasks:
   - {name: make, command: [sh, -c, "head -c 300000 /dev/urandom > data"], outputs: [data], cores: 2, runtime: 2s, walltime: 1m}
