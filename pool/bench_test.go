@@ -71,3 +71,29 @@ func BenchmarkForecast(b *testing.B) {
 		h.Forecast(now, &Policy{Quiet: 10 * grid.Minute})
 	}
 }
+
+// A pool plans all that wait, with and without deadlines.
+func BenchmarkPlan(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		computers, _, now := benchPool(n)
+		for i := range computers {
+			computers[i].Lanes = []grid.Tick{computers[i].Free, computers[i].Free, computers[i].Free, computers[i].Free}
+		}
+		for _, dated := range []bool{false, true} {
+			r := rand.New(rand.NewPCG(1, 1))
+			jobs := make([]Job, 20*n)
+			for i := range jobs {
+				jobs[i] = Job{User: fmt.Sprint(i % 7), System: "linux", Cores: 1, Memory: 1 << 30, Work: 600 + 3000*r.Float64(), Arrival: now, Suits: func(string) bool { return true }}
+				if dated {
+					jobs[i].Deadline = now + grid.FromSeconds((1.5+40*r.Float64())*jobs[i].Work)
+				}
+			}
+			b.Run(fmt.Sprintf("%d/dated=%v", n, dated), func(b *testing.B) {
+				for range b.N {
+					Best.Plan(now, computers, jobs)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(jobs)), "ns/job")
+			})
+		}
+	}
+}

@@ -23,6 +23,7 @@ type shelf struct {
 	peaks     []float64   // the highest peak up to there
 	free      []grid.Tick // by computer
 	lanes     []*lanes    // by computer; nil of one that runs a job at a time
+	last      int         // the computer that ended a job first when that was asked last
 }
 
 func newShelf(now grid.Tick, r *Rule, computers []Computer) *shelf {
@@ -84,25 +85,47 @@ func (s *shelf) inTime(j *Job, p Place) bool {
 // soonest is where a job ends first, one with a deadline with the margin of safety; under a rule of best fit on a dedicated computer
 // only if it ends on no other.
 func (s *shelf) soonest(j *Job, present bool) Place {
-	best, safe := Place{End: Never}, Never
+	best := Place{End: Never}
 	work := j.Work
 	if j.Deadline != 0 {
 		work *= 1 + s.rule.Margin
 	}
+	safe := s.hint(j, present, work)
 	for _, i := range s.order {
 		c := &s.computers[i]
 		if s.rule.Fit == BestFit && c.Dedicated && best.End < Never && !s.computers[best.Computer].Dedicated {
 			break
 		}
 		start := s.start(i, j)
-		if present && start > s.now || c.Lacks(j) != "" {
+		if present && start > s.now || !c.betters(safe, start, work) || c.Lacks(j) != "" {
 			continue
 		}
 		if end := c.Forecast.End(start, work); end < safe {
 			best, safe = Place{i, start, c.Forecast.End(start, j.Work)}, end
 		}
 	}
+	s.last = best.Computer
 	return best
+}
+
+// hint is an instant before which some computer ends the work: what cannot is passed over at little cost. One that is dedicated says nothing of the others.
+func (s *shelf) hint(j *Job, present bool, work float64) grid.Tick {
+	if len(s.computers) == 0 {
+		return Never
+	}
+	c, start := &s.computers[s.last], s.start(s.last, j)
+	if c.Dedicated || present && start > s.now || c.Lacks(j) != "" {
+		return Never
+	}
+	if end := c.Forecast.End(start, work); end < Never {
+		return end + 1
+	}
+	return Never
+}
+
+// betters tells, at little cost, whether c could end work before an instant if it always had the best performance foreseen.
+func (c *Computer) betters(end, from grid.Tick, work float64) bool {
+	return end == Never || c.Forecast.peak*float64(end-from+slop) >= 1000*work
 }
 
 // slop is for what floats round, in ticks.
