@@ -49,7 +49,7 @@ func (r Rule) Admit(now grid.Tick, computers []Computer, waiting []Job, j *Job) 
 // Planned is where and when jobs that wait would run.
 type Planned struct {
 	shelf  *shelf
-	places map[int]Place // by the place of the job
+	places map[int]Place // by the place of the job; of those that were planned at once, and not changed afterwards
 }
 
 // Plan plans jobs that wait, each as early as the computers come free. Who would end late is left out.
@@ -63,6 +63,9 @@ func (r Rule) Plan(now grid.Tick, computers []Computer, waiting []Job) *Planned 
 	}
 	return p
 }
+
+// Clone is a plan of its own with the same jobs in it.
+func (p *Planned) Clone() *Planned { return &Planned{shelf: p.shelf.clone(), places: p.places} }
 
 // Place is that of one of those that wait, by its place among them.
 func (p *Planned) Place(i int) (Place, bool) {

@@ -56,6 +56,18 @@ func newShelf(now grid.Tick, r *Rule, computers []Computer) *shelf {
 	return s
 }
 
+// clone is a shelf whose computers come free on their own.
+func (s *shelf) clone() *shelf {
+	c := *s
+	c.free, c.lanes = slices.Clone(s.free), slices.Clone(s.lanes)
+	for i, l := range c.lanes {
+		if l != nil {
+			c.lanes[i] = &lanes{free: slices.Clone(l.free), tenant: l.tenant}
+		}
+	}
+	return &c
+}
+
 // find is where a job runs in time: for a rule of best fit the weakest computer, else, and for a job without a deadline,
 // the one that ends it first. With present only those are looked at that are free now.
 func (s *shelf) find(j *Job, present bool) (Place, bool) {

@@ -61,31 +61,6 @@ func whole(d grid.Demand) grid.Demand {
 	return d
 }
 
-// narrow is the demand as one piece, on the computers that may have it now, or ever.
-func (s *System) narrow(e *entry, computers []*computer, kept map[*computer]*entry, ever bool) grid.Demand {
-	d := e.whole()
-	var may []string
-	for _, c := range computers {
-		if c.admits(e) && (ever || c.open(e, kept)) && !e.refusals[c.name].After(time.Now()) {
-			may = append(may, c.name)
-		}
-	}
-	if len(may) == len(computers) {
-		return d
-	}
-	if len(d.Hosts) > 0 {
-		may = slices.DeleteFunc(may, func(name string) bool {
-			n := plan.Node{Name: grid.NodeName(name)}
-			return !slices.ContainsFunc(d.Hosts, n.Called)
-		})
-	}
-	if len(may) == 0 {
-		may = []string{"-"} // no computer's name
-	}
-	d.Hosts = may
-	return d
-}
-
 // refuse says why the job can never run on any computer of the pool.
 func (s *System) refuse(e *entry) error {
 	computers := s.sorted()
@@ -99,7 +74,13 @@ func (s *System) refuse(e *entry) error {
 	if _, r := plan.Form(shot, e.Demand); r != nil || e.Demand.DistinctNodes && e.pieces() > 1 {
 		return fmt.Errorf("%w: it asks for several nodes, and a job of a pool runs on one computer", grid.ErrInvalid)
 	}
-	if r := plan.Refuse(shot, plan.Question{Demand: s.narrow(e, computers, nil, true), Queue: e.Queue, Limit: grid.Tick(e.Assignment.Limit)}); r != nil {
+	var may []string
+	for _, c := range computers {
+		if c.admits(e) {
+			may = append(may, c.name)
+		}
+	}
+	if r := plan.Refuse(shot, plan.Question{Demand: onlyOn(e.whole(), may, len(computers)), Queue: e.Queue, Limit: grid.Tick(e.Assignment.Limit)}); r != nil {
 		return fmt.Errorf("%w: no computer of pool %s can run it: %s (asked %s, available %s)", grid.ErrInvalid, s.config.Site.Name, r.Reason, r.Asked, r.Available)
 	}
 	return nil

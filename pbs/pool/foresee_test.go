@@ -11,7 +11,7 @@ import (
 )
 
 // quiet is a pool that does not run, of some computers that take jobs.
-func quiet(t *testing.T, site grid.Site, computers map[string]line.Computer) *System {
+func quiet(t testing.TB, site grid.Site, computers map[string]line.Computer) *System {
 	t.Helper()
 	site.Name = "p"
 	s, err := New(Config{Site: site, Spool: t.TempDir(), Listen: "127.0.0.1:0"})
@@ -101,6 +101,30 @@ func TestForeseesWithDedicatedComputers(t *testing.T) {
 		}
 		if stay, refusal := f.Ask(q); refusal != nil || stay.End != now+want {
 			t.Errorf("with %v left it ends after %v, not %v: %+v", deadline.Duration(), (stay.End - now).Duration(), want.Duration(), refusal)
+		}
+	}
+}
+
+// What one asks about is nothing to another: an outlook is planned once, and asked by several.
+func TestForeseesForSeveral(t *testing.T) {
+	t.Parallel()
+	s := quiet(t, grid.Site{Speed: 1}, map[string]line.Computer{"a": {Cores: 2, Speed: 1, Dedicated: true}})
+	r := record{Demand: single, Walltime: grid.Hour}
+	r.Assignment = line.Assignment{Job: "p.1", Number: 1, Limit: int64(grid.Hour)}
+	s.queue = []*entry{newEntry(r)}
+	shot, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		f := shot.Outlook.Foresee(append(shot.Waiting, plan.Waiting{Job: "p.2", Demand: single, Limit: grid.Hour}))
+		for i := range 2 {
+			if stay, ok := f.Waiting(i); !ok || stay.Start != shot.At {
+				t.Errorf("of two jobs on two cores the one with index %d starts after %v (%v)", i, (stay.Start - shot.At).Duration(), ok)
+			}
+		}
+		if stay, refusal := f.Ask(plan.Question{Demand: single, Limit: grid.Hour, NotBefore: shot.At}); refusal != nil || stay.Start != shot.At+grid.Hour {
+			t.Errorf("the third starts at %+v, %+v", stay, refusal)
 		}
 	}
 }

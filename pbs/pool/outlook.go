@@ -16,54 +16,75 @@ type outlook struct {
 	rule      desks.Rule
 	offers    offers
 	computers []desks.Computer
-	jobs      map[grid.JobID]desks.Job // those that wait
-	errors    []float64                // of what was foreseen before, as desks.Sure takes them
+	errors    []float64 // of what was foreseen before, as desks.Sure takes them
+	planned   *desks.Planned
+	jobs      map[grid.JobID]int // those that wait, by their places in the plan
 }
 
-// outlook is that of this moment; s.mu is held.
-func (s *System) outlook(computers []*computer, at grid.Tick) *outlook {
-	o := &outlook{at: at, rule: s.config.Rule, offers: offersOf(computers), jobs: map[grid.JobID]desks.Job{}, errors: s.errors}
-	o.computers = s.desks(at, computers, false)
+// look is what an outlook is made of: copies of what may change.
+type look struct {
+	*outlook
+	waiting []desks.Job
+}
+
+// look is that of this moment; s.mu is held.
+func (s *System) look(computers []*computer, at grid.Tick) look {
+	l := look{outlook: &outlook{at: at, rule: s.config.Rule, offers: offersOf(computers), jobs: map[grid.JobID]int{}, errors: s.errors}}
+	l.computers = s.desks(at, computers, false)
 	for _, e := range s.queue {
-		if !e.killed {
-			o.jobs[e.id.Job] = s.asked(e, o.offers)
+		if !e.killed && !e.Held {
+			l.jobs[e.id.Job] = len(l.waiting)
+			l.waiting = append(l.waiting, s.asked(e, l.offers))
 		}
 	}
-	return o
+	return l
 }
 
-// Foresee plans those that wait. What is on its way here has the work that it asks for.
+// plan plans those that wait, which takes long where they are many: neither the pool nor its broker waits for it.
+func (l look) plan() *outlook {
+	l.planned = l.rule.Plan(l.at, l.computers, l.waiting)
+	return l.outlook
+}
+
+// Foresee adds to those that wait what is on its way here, behind them and with the work that it asks for.
 func (o *outlook) Foresee(waiting []plan.Waiting) plan.Foresight {
-	f := &foresight{outlook: o, at: make(map[int]int)}
-	var jobs []desks.Job
+	f := &foresight{outlook: o, planned: o.planned.Clone(), at: make(map[int]desks.Place)}
 	for i, w := range waiting {
-		if w.Held {
-			continue
+		place, ok := desks.Place{}, false
+		if n, here := o.jobs[w.Job]; here {
+			place, ok = o.planned.Place(n)
+		} else if !w.Held {
+			place, ok = f.comes(w)
 		}
-		j, here := o.jobs[w.Job]
-		if !here {
-			j = o.offers.wanted(w.Demand)
-			j.User, j.Work, j.Arrival = w.User, cmp.Or(w.Walltime, w.Limit).Seconds(), o.at
+		if ok {
+			f.at[i] = place
 		}
-		f.at[i] = len(jobs)
-		jobs = append(jobs, j)
 	}
-	f.planned = o.rule.Plan(o.at, o.computers, jobs)
 	return f
 }
 
-// foresight is an outlook with those planned that wait.
+// foresight is an outlook with what is on its way.
 type foresight struct {
 	*outlook
 	planned *desks.Planned
-	empty   *desks.Planned // of the pool without jobs; made when it is needed
-	at      map[int]int    // of those that wait, in the plan
+	empty   *desks.Planned      // of the pool without jobs; made when it is needed
+	at      map[int]desks.Place // of those that wait
+}
+
+// comes puts a job that is on its way behind all others.
+func (f *foresight) comes(w plan.Waiting) (desks.Place, bool) {
+	j := f.offers.wanted(w.Demand)
+	j.User, j.Work, j.Arrival = w.User, cmp.Or(w.Walltime, w.Limit).Seconds(), f.outlook.at
+	place, err := f.planned.Admit(&j)
+	if err == nil {
+		f.planned.Take(&j, place)
+	}
+	return place, err == nil
 }
 
 func (f *foresight) Waiting(index int) (plan.Stay, bool) {
-	at, there := f.at[index]
-	place, ok := f.planned.Place(at)
-	return f.stay(place), there && ok
+	place, ok := f.at[index]
+	return f.stay(place), ok
 }
 
 func (f *foresight) Ask(q plan.Question) (plan.Stay, *grid.Refusal) {

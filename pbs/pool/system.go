@@ -113,9 +113,10 @@ func (s *System) kick() {
 // Snapshot is what the pool holds now.
 func (s *System) Snapshot(context.Context) (plan.Snapshot, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	shot := s.snapshot(s.queue)
-	shot.Outlook = s.outlook(s.sorted(), shot.At)
+	l := s.look(s.sorted(), shot.At)
+	s.mu.Unlock()
+	shot.Outlook = l.plan()
 	return shot, nil
 }
 
@@ -145,10 +146,10 @@ func (s *System) snapshot(queue []*entry) plan.Snapshot {
 		}
 	}
 	slices.SortFunc(shot.Running, func(a, b plan.Running) int { return int(a.Start - b.Start) })
-	kept := s.turns(computers)
+	may := openingsOf(computers, s.turns(computers))
 	for _, e := range queue {
 		shot.Waiting = append(shot.Waiting, plan.Waiting{
-			Job: e.id.Job, Demand: s.narrow(e, computers, kept, false), Queue: e.Queue, Limit: grid.Tick(e.Assignment.Limit), Held: e.Held,
+			Job: e.id.Job, Demand: may.narrow(e), Queue: e.Queue, Limit: grid.Tick(e.Assignment.Limit), Held: e.Held,
 		})
 	}
 	return shot

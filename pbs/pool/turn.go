@@ -77,5 +77,5 @@ func (s *System) suits(e *entry, c *computer) bool {
 // open tells that a computer may have a job now: nobody else's is there, and it is kept for nobody who is older.
 func (c *computer) open(e *entry, kept map[*computer]*entry) bool {
 	k := kept[c]
-	return c.alone(e) && (k == nil || k.Assignment.Owner == e.Assignment.Owner || e.rank(k) < 0)
+	return c.alone(e) && (k == nil || turn{c, k}.lets(e))
 }

@@ -1,0 +1,69 @@
+package pool
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/control"
+	"gbroker/pbs/pool/line"
+)
+
+// queued is a pool whose computers are full, with a queue of seven users' jobs.
+func queued(t testing.TB, computers, jobs int) *System {
+	facts := map[string]line.Computer{}
+	for i := range computers {
+		facts[fmt.Sprintf("c%04d", i)] = line.Computer{Cores: 4, Speed: 0.5 + float64(i%10)/10, System: "linux"}
+	}
+	s := quiet(t, grid.Site{Speed: 1}, facts)
+	entryOf := func(i int) *entry {
+		r := record{Demand: single, Walltime: grid.Hour + grid.Tick(i), Arrived: control.Now(), Sequence: uint64(i)}
+		r.Assignment = line.Assignment{Job: fmt.Sprintf("p.%d", i), Number: 1, Limit: int64(2 * grid.Hour), Owner: fmt.Sprintf("u%d@p", i%7)}
+		return newEntry(r)
+	}
+	for i, c := range s.sorted() {
+		for k := range 4 {
+			e := entryOf(i*7*4 + 7*k)
+			e.stint = "run"
+			s.known[e.id], s.byTag[e.tag] = e, e
+			s.give(e, c)
+		}
+	}
+	for i := range jobs {
+		e := entryOf(1_000_000 + i)
+		s.known[e.id], s.byTag[e.tag] = e, e
+		s.queue = append(s.queue, e)
+	}
+	return s
+}
+
+// A full pool looks for what can start, and tells its broker when the rest will. held is for how long agents and the broker had to wait meanwhile.
+func BenchmarkQueue(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		s := queued(b, n, 20*n)
+		for what, do := range map[string]func(){
+			"pass": s.pass,
+			"look": func() {
+				if _, err := s.Snapshot(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			},
+			"foresee": func() {
+				shot, err := s.Snapshot(b.Context())
+				if err != nil {
+					b.Fatal(err)
+				}
+				start := time.Now()
+				shot.Outlook.Foresee(shot.Waiting)
+				b.ReportMetric(float64(time.Since(start).Milliseconds()), "ms-in-the-broker")
+			},
+		} {
+			b.Run(fmt.Sprintf("%d/%s", n, what), func(b *testing.B) {
+				for range b.N {
+					do()
+				}
+			})
+		}
+	}
+}
