@@ -54,7 +54,10 @@ func (s *System) submit(sub grid.Submission) (grid.LocalID, error) {
 	if len(s.known) >= s.config.MaxQueue {
 		return "", fmt.Errorf("%w: the queue holds %d jobs already", grid.ErrUnavailable, len(s.known))
 	}
-	if err := errors.Join(control.WriteSubmit(sub.Control, sub.ID), s.spool(e)); err != nil {
+	if err := control.WriteSubmit(sub.Control, sub.ID); err != nil {
+		return "", err
+	}
+	if err := s.spool(e); err != nil {
 		return "", err
 	}
 	s.known[e.id], s.byTag[e.tag] = e, e

@@ -3,7 +3,6 @@ package pool
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
@@ -11,7 +10,7 @@ import (
 )
 
 // queued is a pool whose computers are full, with a queue of seven users' jobs.
-func queued(t testing.TB, computers, jobs int) *System {
+func queued(t testing.TB, computers, jobs int, deadline grid.Tick) *System {
 	facts := map[string]line.Computer{}
 	for i := range computers {
 		facts[fmt.Sprintf("c%04d", i)] = line.Computer{Cores: 4, Speed: 0.5 + float64(i%10)/10, System: "linux"}
@@ -32,38 +31,32 @@ func queued(t testing.TB, computers, jobs int) *System {
 	}
 	for i := range jobs {
 		e := entryOf(1_000_000 + i)
+		if deadline != 0 {
+			e.Deadline = control.Now() + deadline + grid.Tick(i)*grid.Second
+		}
 		s.known[e.id], s.byTag[e.tag] = e, e
 		s.queue = append(s.queue, e)
 	}
 	return s
 }
 
-// A full pool looks for what can start, and tells its broker when the rest will. held is for how long agents and the broker had to wait meanwhile.
+// A full pool looks for what can start, and tells its broker when the rest will.
 func BenchmarkQueue(b *testing.B) {
 	for _, n := range []int{100, 1000} {
-		s := queued(b, n, 20*n)
-		for what, do := range map[string]func(){
-			"pass": s.pass,
-			"look": func() {
-				if _, err := s.Snapshot(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-			},
-			"foresee": func() {
-				shot, err := s.Snapshot(b.Context())
-				if err != nil {
-					b.Fatal(err)
-				}
-				start := time.Now()
-				shot.Outlook.Foresee(shot.Waiting)
-				b.ReportMetric(float64(time.Since(start).Milliseconds()), "ms-in-the-broker")
-			},
-		} {
-			b.Run(fmt.Sprintf("%d/%s", n, what), func(b *testing.B) {
-				for range b.N {
-					do()
-				}
-			})
+		for _, deadline := range []grid.Tick{0, 10 * grid.Hour} {
+			s := queued(b, n, 20*n, deadline)
+			for what, do := range map[string]func() error{
+				"pass": func() error { s.pass(); return nil },
+				"look": func() error { _, err := s.Snapshot(b.Context()); return err },
+			} {
+				b.Run(fmt.Sprintf("%d/dated=%v/%s", n, deadline != 0, what), func(b *testing.B) {
+					for range b.N {
+						if err := do(); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
 		}
 	}
 }

@@ -1,0 +1,27 @@
+package pool
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/pbs/pool/line"
+)
+
+// What cannot be told to be submitted is not spooled: after a restart it would run, and its broker has been told that it does not.
+func TestNothingIsSpooledInPart(t *testing.T) {
+	t.Parallel()
+	s := quiet(t, grid.Site{Speed: 1}, map[string]line.Computer{"a": {Speed: 1}})
+	dir := t.TempDir()
+	sub := grid.Submission{
+		ID: grid.AttemptID{Job: "p.01ABCDEFGHJKMNPQRSTVWXYZ00", Attempt: 1}, Work: dir, Control: filepath.Join(dir, "gone"), Limit: grid.Hour,
+		Job: grid.Job{Demand: single, Program: grid.Program{Executable: "/bin/true"}},
+	}
+	if _, err := s.Submit(t.Context(), sub); err == nil {
+		t.Fatal("a job is taken whose control directory is gone")
+	}
+	if left, err := os.ReadDir(s.jobs); err != nil || len(left) > 0 {
+		t.Errorf("the spool holds %v, %v", left, err)
+	}
+}
