@@ -1,0 +1,252 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gbroker/api"
+	"gbroker/daemon"
+	"gbroker/grid"
+	"gbroker/jsdl"
+)
+
+//go:embed meet.sh
+var meetScript string
+
+const meetName = "meet.sh" // in the job's folder
+
+// meeting tries whether the nodes of two sites reach each other, by a job of one process at each, which the running daemon
+// hands in. That of this site listens.
+type meeting struct {
+	cfg    daemon.Config
+	client *api.Client
+	site   grid.SiteName
+	wait   time.Duration // for each job to start
+	tell   func(daemon.Finding)
+}
+
+// reach tells of each way between the nodes of this site and those of another whether it is open.
+func reach(ctx context.Context, file string, site grid.SiteName, wait time.Duration, tell func(daemon.Finding)) error {
+	cfg, err := daemon.Load(file)
+	if err != nil {
+		return err
+	}
+	if site == cfg.Site {
+		return fmt.Errorf("%w: %s is this site: name another one", grid.ErrInvalid, site)
+	}
+	client, err := dial(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	m := meeting{cfg, client, site, wait, tell}
+	if err := m.try(ctx); err != nil {
+		m.say(daemon.Untried, "reach", "%v", err)
+	}
+	return nil
+}
+
+func (m *meeting) say(verdict, name, format string, args ...any) {
+	m.tell(daemon.Finding{Name: name, Verdict: verdict, Text: fmt.Sprintf(format, args...)})
+}
+
+// try has the two jobs meet. Both are gone when it returns.
+func (m *meeting) try(ctx context.Context) error {
+	ports := m.cfg.Batch.External.Ports
+	here, err := m.submit(ctx, m.cfg.Site, "listen", strconv.Itoa(ports.First), strconv.Itoa(ports.Last))
+	if err != nil {
+		return err
+	}
+	defer m.remove(ctx, here)
+	at, err := m.listens(ctx, here)
+	if err != nil {
+		return err
+	}
+	there, err := m.submit(ctx, m.site, append([]string{"meet"}, at...)...)
+	if err != nil {
+		return err
+	}
+	defer m.remove(ctx, there)
+	if _, err := m.ends(ctx, there); err != nil {
+		return err
+	}
+	out, err := m.read(ctx, there)
+	if err != nil {
+		return err
+	}
+	trials := m.trials(fmt.Sprintf("from %s to %s", m.site, m.cfg.Site), out)
+	if len(trials) > 0 && trials[0] { // else nobody has come to the other, which waits still
+		if _, err := m.ends(ctx, here); err != nil {
+			return err
+		}
+		if out, err = m.read(ctx, here); err != nil {
+			return err
+		}
+		trials = append(trials, m.trials(fmt.Sprintf("from %s to %s", m.cfg.Site, m.site), out)...)
+	}
+	m.judge(trials)
+	return nil
+}
+
+// trialsOfAll are those of both jobs: the port that is told, another, and one back.
+const trialsOfAll = 3
+
+// judge compares what was tried with what the configuration declares.
+func (m *meeting) judge(trials []bool) {
+	declared := slices.Contains(m.cfg.Batch.External.Reach, m.site)
+	open := len(trials) == trialsOfAll && !slices.Contains(trials, false)
+	switch {
+	case len(trials) == 0:
+		m.say(daemon.Untried, "reach", "the job at %s has tried nothing: is there perl or python3 on its nodes?", m.site)
+	case open && declared:
+		m.say(daemon.Fine, "reach", "the nodes of both sites reach each other, as batch.reach says")
+	case open:
+		m.say(daemon.Fine, "reach", "the nodes of both sites reach each other: write reach: [%s] under batch here, and [%s] at %s, for one program of MPI over both", m.site, m.cfg.Site, m.site)
+	case declared:
+		m.say(daemon.Mend, "reach", "batch.reach names %s, whose nodes and those of here do not reach each other: take it out, or open the ways", m.site)
+	default:
+		m.say(daemon.Mend, "reach", "the nodes of the two sites do not reach each other: open the ways, or leave %s out of batch.reach, as it is", m.site)
+	}
+}
+
+// trials tells of each that a job has printed whether it came through.
+func (m *meeting) trials(name, out string) (open []bool) {
+	for line := range strings.Lines(out) {
+		verdict, words := daemon.Fine, strings.Fields(line)
+		switch {
+		case len(words) < 3:
+			continue
+		case words[0] == "failed":
+			verdict = daemon.Mend
+		case words[0] != "reached":
+			continue
+		}
+		open = append(open, verdict == daemon.Fine)
+		m.say(verdict, name, "%s", strings.Join(words, " "))
+	}
+	return open
+}
+
+// submit hands in a job of one process at one site.
+func (m *meeting) submit(ctx context.Context, site grid.SiteName, args ...string) (grid.JobID, error) {
+	job := grid.Job{
+		Name: "reach", Walltime: 6 * grid.Minute, Sites: grid.Choice{Only: []grid.SiteName{site}},
+		Program: grid.Program{Executable: "/bin/sh", Arguments: append([]string{meetName}, args...), Output: "meet.txt"},
+		Demand:  grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}},
+		Outputs: []grid.Output{{Path: "meet.txt", Target: "meet.txt"}},
+	}
+	size := int64(len(meetScript))
+	a, err := m.client.Submit(ctx, api.Submission{
+		Key: "reach-" + rand.Text(), Document: string(jsdl.Print(&job, nil)), Name: "reach", Include: []api.File{{Path: meetName, Size: size}},
+	})
+	if err != nil {
+		return "", fmt.Errorf("a job at %s is refused: %w", site, err)
+	}
+	id := a.Status.ID
+	if err = m.client.Upload(ctx, id, meetName, size, strings.NewReader(meetScript)); err == nil {
+		_, err = m.client.Uploaded(ctx, id)
+	}
+	if err != nil {
+		m.remove(ctx, id)
+		return "", fmt.Errorf("the job at %s does not get its script: %w", site, err)
+	}
+	return id, nil
+}
+
+// listens waits for the host and the ports on which a job listens.
+func (m *meeting) listens(ctx context.Context, id grid.JobID) ([]string, error) {
+	for end := time.Now().Add(m.wait); ; {
+		out, err := m.read(ctx, id)
+		if words := strings.Fields(out); err == nil && len(words) > 3 && words[0] == "listens" && strings.HasSuffix(out, "\n") {
+			return words[1:4], nil
+		}
+		s, asked := m.client.Job(ctx, id)
+		switch err := cmp.Or(err, asked); {
+		case err != nil:
+			return nil, err
+		case s.Terminal():
+			return nil, m.silent(ctx, &s)
+		case time.Now().After(end):
+			return nil, fmt.Errorf("the job at %s is %s after %v: say --wait with more", m.cfg.Site, s.State, m.wait)
+		}
+		if err := pause(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// silent is why a job has ended that should listen.
+func (m *meeting) silent(ctx context.Context, s *api.Status) error {
+	p, _ := m.client.ReadLog(ctx, s.ID, api.LogQuery{Error: true})
+	return fmt.Errorf("the job at %s ended %s, and has not listened %s%.300s: is there perl or python3 on its nodes?", m.cfg.Site, s.State, s.Reason, p.Data)
+}
+
+// ends waits for the end of a job.
+func (m *meeting) ends(ctx context.Context, id grid.JobID) (api.Status, error) {
+	for end := time.Now().Add(m.wait); ; {
+		s, err := m.client.Job(ctx, id)
+		switch {
+		case err != nil:
+			return s, err
+		case s.Terminal():
+			return s, nil
+		case s.Started == 0 && time.Now().After(end):
+			return s, fmt.Errorf("the job %s is %s after %v%s: say --wait with more", id, s.State, m.wait, because(s.Reason))
+		}
+		if err := pause(ctx); err != nil {
+			return s, err
+		}
+	}
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " (" + why + ")"
+}
+
+func (m *meeting) read(ctx context.Context, id grid.JobID) (string, error) {
+	p, err := m.client.ReadLog(ctx, id, api.LogQuery{})
+	if errors.Is(err, grid.ErrNotYet) || errors.Is(err, grid.ErrNotFound) {
+		err = nil
+	}
+	return string(p.Data), err
+}
+
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(200 * time.Millisecond):
+		return nil
+	}
+}
+
+// remove ends a job, and forgets it when it has ended.
+func (m *meeting) remove(ctx context.Context, id grid.JobID) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	_, err := m.client.Cancel(ctx, id) // told below, if it stays
+	for {
+		s, asked := m.client.Job(ctx, id)
+		if err = cmp.Or(asked, err); asked == nil && s.Terminal() {
+			err = m.client.Remove(ctx, id)
+			if err == nil {
+				return
+			}
+		}
+		if pause(ctx) != nil {
+			m.say(daemon.Mend, "reach", "the job %s is left: cancel and remove it: %v", id, err)
+			return
+		}
+	}
+}

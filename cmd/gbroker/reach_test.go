@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gbroker/daemon"
+	"gbroker/grid"
+)
+
+// toolAlone is the environment of a node that has no more than one of the tools by which jobs meet.
+func toolAlone(t *testing.T, tool string) []string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{tool, "uname"} {
+		at, err := exec.LookPath(name)
+		if err == nil && name == "python3" { // which may be a script that looks for another
+			var out []byte
+			out, err = exec.CommandContext(t.Context(), at, "-c", "import sys; print(sys.executable)").Output()
+			at = strings.TrimSpace(string(out))
+		}
+		if err != nil {
+			t.Skipf("no %s on this machine: that jobs meet by it is not tested", name)
+		}
+		if err := os.Symlink(at, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []string{"PATH=" + dir}
+}
+
+// Two jobs meet, with either tool at either end, and tell of each way; where nobody listens they say so.
+func TestJobsMeet(t *testing.T) {
+	t.Parallel()
+	tools := []string{"perl", "python3"}
+	for i, tool := range tools {
+		t.Run(tool, func(t *testing.T) {
+			t.Parallel()
+			listener := exec.CommandContext(t.Context(), "/bin/sh", "meet.sh", "listen", "20000", "29999")
+			listener.Env = toolAlone(t, tool)
+			out, err := listener.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := listener.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(out)
+			lines.Scan()
+			at := strings.Fields(lines.Text())
+			if len(at) != 4 || at[0] != "listens" {
+				t.Fatalf("it says %q", at)
+			}
+			other := exec.CommandContext(t.Context(), "/bin/sh", "meet.sh", "meet", "localhost", at[2], at[3])
+			other.Env = toolAlone(t, tools[1-i])
+			said, err := other.CombinedOutput()
+			if want := "reached localhost " + at[2] + "\nreached localhost " + at[3] + "\n"; err != nil || string(said) != want {
+				t.Errorf("it says %s, %v", said, err)
+			}
+			lines.Scan()
+			if back := strings.Fields(lines.Text()); len(back) != 3 || back[0] != "reached" {
+				t.Errorf("back it says %q", back)
+			}
+			if err := listener.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What is told of what was tried, and of what is declared.
+func TestReachIsJudged(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		out      string
+		declared bool
+		verdict  string
+		says     string
+	}{
+		{"reached n1 20001\nreached n1 4000\nreached n2 5000\n", true, daemon.Fine, "as batch.reach says"},
+		{"reached n1 20001\nreached n1 4000\nreached n2 5000\n", false, daemon.Fine, "write reach: [beta]"},
+		{"reached n1 20001\nfailed n1 4000 no route to host\nreached n2 5000\n", true, daemon.Mend, "take it out"},
+		{"reached n1 20001\nreached n1 4000\n", false, daemon.Mend, "leave beta out"},
+		{"a line\n", true, daemon.Untried, "perl or python3"},
+	} {
+		var told []daemon.Finding
+		m := meeting{site: "beta", tell: func(f daemon.Finding) { told = append(told, f) }}
+		if c.declared {
+			m.cfg.Batch.External.Reach = []grid.SiteName{"beta"}
+		}
+		m.judge(m.trials("way", c.out))
+		last := told[len(told)-1]
+		if last.Verdict != c.verdict || !strings.Contains(last.Text, c.says) {
+			t.Errorf("of %q it says %+v", c.out, last)
+		}
+		if failed := strings.Contains(c.out, "failed"); failed != (len(told) > 2 && told[1].Verdict == daemon.Mend) {
+			t.Errorf("of %q it says %+v", c.out, told)
+		}
+	}
+}
+
+// Where nobody listens the failure is told with its reason.
+func TestNobodyListens(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"perl", "python3"} {
+		begun := time.Now()
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", strings.NewReplacer("heard($any, 30)", "heard($any, 1)", "heard(any, 30)", "heard(any, 1)").Replace(meetScript), "sh", "meet", "localhost", "1", "2")
+		cmd.Env = toolAlone(t, tool)
+		said, _ := cmd.CombinedOutput()
+		if lines := strings.Split(strings.TrimSpace(string(said)), "\n"); len(lines) != 2 || !strings.Contains(lines[0], "failed localhost 1 ") || !strings.Contains(string(said), "refused") {
+			t.Errorf("after %v it says %s", time.Since(begun), said)
+		}
+	}
+}
