@@ -132,10 +132,16 @@ type questionBody struct {
 	Queue    string     `msgpack:"q,omitempty"`
 	Home     string     `msgpack:"h,omitempty"`
 	Reserved string     `msgpack:"rv,omitempty"`
+	// User and Deadline came later: a broker without them skips them.
+	User     string   `msgpack:"u,omitempty"`
+	Deadline *agoBody `msgpack:"dl,omitempty"`
 }
 
 func fromQuestion(q Question) questionBody {
-	return questionBody{string(q.Job), fromDemand(q.Demand), int64(q.Walltime), int64(q.Delivery), string(q.Queue), string(q.Home), string(q.Reservation)}
+	return questionBody{
+		string(q.Job), fromDemand(q.Demand), int64(q.Walltime), int64(q.Delivery), string(q.Queue), string(q.Home), string(q.Reservation),
+		q.User, fromOptionalIn(q.Deadline),
+	}
 }
 
 func (b questionBody) question(c *check) Question {
@@ -148,6 +154,8 @@ func (b questionBody) question(c *check) Question {
 		Home:     c.optionalPeer("home", b.Home),
 
 		Reservation: c.optionalReservation("reservation", b.Reserved),
+		User:        c.word("user", b.User, MaxUser),
+		Deadline:    optionalIn(c, "deadline", b.Deadline),
 	}
 }
 

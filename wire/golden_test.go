@@ -118,8 +118,8 @@ func TestLargestQuestionsFit(t *testing.T) {
 	}
 	d.Chunks = []grid.Chunk{k, k}
 	var m EstimateRequest
-	for range 256 {
-		m.Questions = append(m.Questions, Question{Job: aJob, Demand: d, Walltime: grid.MaxWalltime, Delivery: MaxSpan, Queue: grid.QueueName(strings.Repeat("q", grid.MaxName))})
+	for range 240 {
+		m.Questions = append(m.Questions, Question{Job: aJob, Demand: d, Walltime: grid.MaxWalltime, Delivery: MaxSpan, Queue: grid.QueueName(strings.Repeat("q", grid.MaxName)), User: strings.Repeat("u", MaxUser), Deadline: In{Span: MaxSpan, Known: true}})
 	}
 	if _, err := Encode(m); err != nil {
 		t.Error(err)

@@ -39,6 +39,9 @@ func grown() map[string]Message {
 			m.Questions = slices.Clone(m.Questions)
 			m.Questions[0].Reservation = "r1"
 			later["estimaterequest-reserved"] = m
+			m.Questions = slices.Clone(m.Questions)
+			m.Questions[0].User, m.Questions[0].Deadline = "anna", In{Span: 2 * grid.Hour, Known: true}
+			later["estimaterequest-user"] = m
 		case EstimateReply:
 			m.Take = 8
 			later["estimatereply-take"] = m

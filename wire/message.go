@@ -73,6 +73,8 @@ type Question struct {
 	Home     grid.PeerID // of the job; "" where it is the one who asks
 	// Reservation of the site that the job is for; "" is none.
 	Reservation grid.ReservationID
+	User        string // of the job, at its home; "" is not said
+	Deadline    In     // of the job
 }
 
 // EstimateReply answers EstimateRequest.

@@ -151,12 +151,17 @@ func without(s plan.Snapshot, jobs map[grid.JobID]bool) plan.Snapshot {
 	return s
 }
 
-// asked is a neighbour's question; of its job's user nothing is known before the offer.
+// asked is a neighbour's question. One of before it told of users says nothing of its job's; what others are let do counts with the offer.
 func (c *estimator) asked(q wire.Question, now grid.Tick) plan.Question {
-	return plan.Question{
+	asked := plan.Question{
 		Demand: q.Demand, Queue: q.Queue, Limit: c.limit(q.Walltime), NotBefore: now + q.Delivery, Trait: c.shape(q.Demand, q.Walltime),
-		Walltime: q.Walltime,
+		Walltime: q.Walltime, Deadline: c.until(q.Deadline),
 	}
+	if q.User != "" {
+		of := grid.Job{ID: q.Job, User: grid.User{Name: q.User}}
+		asked.User = of.UserAtHome()
+	}
+	return asked
 }
 
 // question asks for a job whose files are here.

@@ -18,7 +18,7 @@ import (
 //	undecided jobs ─► EstimateRequest to every target, Look here ─► all answered, or deadline ─► decide each
 
 // maxRound bounds the jobs of one EstimateRequest.
-const maxRound = 256
+const maxRound = 240
 
 // horizon bounds what a peer may say it will take: beyond it the answer is a lie or a mistake.
 const horizon = 10 * 366 * grid.Day
@@ -158,7 +158,10 @@ func (c *search) asking(of *job, m *member) wire.Question {
 	j := &of.rec.Job
 	_, _, delivery := c.delivery(m, sizeOf(j))
 	delivery += c.fetching(of)
-	q := wire.Question{Job: j.ID, Demand: j.Demand, Walltime: j.Walltime, Delivery: delivery, Queue: j.Queue, Reservation: j.Reservation}
+	q := wire.Question{
+		Job: j.ID, Demand: j.Demand, Walltime: j.Walltime, Delivery: delivery, Queue: j.Queue, Reservation: j.Reservation,
+		User: j.User.Name, Deadline: c.ahead(j.Terms.Deadline),
+	}
 	if j.Home != c.cfg.Self {
 		q.Home = j.Home
 	}

@@ -187,3 +187,41 @@ func TestRunThatASiteForesees(t *testing.T) {
 		}
 	}
 }
+
+// notes keeps what it is asked.
+type notes struct{ questions *[]plan.Question }
+
+func (t notes) Foresee([]plan.Waiting) plan.Foresight { return t }
+
+func (notes) Waiting(int) (plan.Stay, bool) { return plan.Stay{}, false }
+
+func (t notes) Ask(q plan.Question) (plan.Stay, *grid.Refusal) {
+	*t.questions = append(*t.questions, q)
+	return plan.Stay{Start: q.NotBefore, End: q.NotBefore + q.Limit}, nil
+}
+
+// What owners of computers and deadlines decide, a neighbour's site decides as its own: it hears whose job it is, and by when it has to end.
+func TestNeighboursAreToldOfUserAndDeadline(t *testing.T) {
+	t.Parallel()
+	asks := New(Config{Self: "i", Site: grid.Site{Name: "i", Processes: 1, Speed: 1}}, []grid.Member{{Name: "j", Peer: "j", Send: true}}, nil)
+	asks.Step(1000, Boot{})
+	j := &job{rec: grid.Record{Job: grid.Job{
+		ID: "i.01M7XVNVT1HF2GHP4JW23GK3FV", Home: "i", User: grid.User{Home: "i", Name: "anna"}, Walltime: grid.Hour,
+		Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}},
+	}}}
+	for deadline, in := range map[grid.Tick]grid.Tick{0: 0, 1000 + grid.Day: grid.Day} {
+		j.rec.Job.Terms.Deadline = deadline
+		q := asks.search.asking(j, asks.members["j"])
+		answers, asked := New(Config{Self: "j", Site: grid.Site{Name: "j", Processes: 1, Speed: 1}}, []grid.Member{{Name: "i", Peer: "i", Send: true}}, nil), []plan.Question{}
+		answers.Step(5000, Boot{})
+		answers.Step(5000, Message{From: "i", Message: wire.EstimateRequest{Round: 7, Questions: []wire.Question{q}}})
+		answers.Step(5000, Looked{Snapshot: plan.Snapshot{At: 5000, Policy: plan.Policy{Kind: plan.EASY}, Nodes: []plan.Node{{Name: "n", Cores: 1}}, Outlook: notes{&asked}}})
+		want := grid.Tick(0)
+		if in > 0 {
+			want = 5000 + in
+		}
+		if len(asked) != 1 || asked[0].User != "anna@i" || asked[0].Deadline != want {
+			t.Errorf("with a deadline in %v the pool is asked %+v", in.Duration(), asked)
+		}
+	}
+}
