@@ -326,7 +326,7 @@ func TestWhoMayFetch(t *testing.T) {
 }
 
 // Only who has the end of a job in its journal says that what it left is gone: one that has lost the
-// record, or a twin, is asked again.
+// record, or a duplicate of the broker, is asked again.
 func TestWhoSaysThatOutputIsGone(t *testing.T) {
 	t.Parallel()
 	s := &shell{}

@@ -272,7 +272,7 @@ func (b *Broker) MayFetch(ctx context.Context, peer grid.PeerID, id grid.JobID, 
 	}
 	switch {
 	case !ok && set == core.OutputFiles:
-		// Its home has heard of them. A journal that has lost the job, or a twin, cannot say that they are gone.
+		// Its home has heard of them. A journal that has lost the job, or a duplicate of this broker, cannot say that they are gone.
 		return nil, fmt.Errorf("%w: there is no record of job %s here", grid.ErrUnavailable, id)
 	case !ok:
 		return nil, fmt.Errorf("%w: job %s", grid.ErrNotFound, id)

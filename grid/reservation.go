@@ -81,11 +81,11 @@ type Holding uint8
 
 // Holdings. The numbers are stored: append only.
 const (
-	NotHeld  Holding = iota // it has none, or none any more
-	Making                  // it was asked for it; nobody was told that there is one
-	Held                    // it has it: it was read back
-	Changing                // it has it, and was asked to change it
-	Ending                  // it was asked to end it
+	NotPlaced Holding = iota // it has none, or none any more
+	Making                   // it was asked for it; nobody was told that there is one
+	Placed                   // it has it: it was read back
+	Changing                 // it has it, and was asked to change it
+	Ending                   // it was asked to end it
 )
 
 // Limits of a reservation.
@@ -144,8 +144,8 @@ type Place struct {
 	Start, End Tick
 }
 
-// Held is what there is to tell of it: while the batch system is asked to change it, it is where it was.
-func (r Reservation) Held() Reservation {
+// AsPlaced is what there is to tell of it: while the batch system is asked to change it, it is where it was.
+func (r Reservation) AsPlaced() Reservation {
 	if r.Was != nil {
 		r.Nodes, r.Start, r.End, r.Cores, r.Price = r.Was.Nodes, r.Was.Start, r.Was.End, r.WasCores, r.WasPrice
 		r.Was, r.WasCores, r.WasPrice = nil, 0, 0

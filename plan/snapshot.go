@@ -74,7 +74,7 @@ type Waiting struct {
 	// Overtaken is how many jobs behind it FirstFit has started while it waited.
 	Overtaken int
 	Caps      []int // indices into Snapshot.Caps
-	// User and Walltime are as in Question, for an Outlook.
+	// User and Walltime are as in Question, for a Forecast.
 	User     string
 	Walltime grid.Tick
 }
@@ -112,8 +112,8 @@ type Snapshot struct {
 	// in whatever queue.
 	Caps []Cap
 	Ours []int
-	// Outlook is the site's own; nil is that jobs end when they are believed to.
-	Outlook Outlook
+	// Forecast is the site's own; nil is that jobs end when they are believed to.
+	Forecast Forecast
 	// Unusable says, for people, what of the batch system is left out as it could not be read.
 	Unusable []string
 }
@@ -125,7 +125,7 @@ type Question struct {
 	Limit     grid.Tick
 	NotBefore grid.Tick // instant: the files are not there sooner
 	Trait     Trait
-	User      string    // USER@SITE, for an Outlook; "" is not known
-	Walltime  grid.Tick // that was asked for, on the reference, for an Outlook; 0 is Limit
-	Deadline  grid.Tick // for an Outlook; 0 is none, or not known
+	User      string    // USER@SITE, for a Forecast; "" is not known
+	Walltime  grid.Tick // that was asked for, on the reference, for a Forecast; 0 is Limit
+	Deadline  grid.Tick // for a Forecast; 0 is none, or not known
 }

@@ -81,7 +81,7 @@ func (b *Book) become(r *grid.Reservation, s grid.ReservationState, now grid.Tic
 		return
 	}
 	r.Ended = now
-	if r.Holding != grid.NotHeld {
+	if r.Holding != grid.NotPlaced {
 		r.Holding = grid.Ending
 	}
 }
@@ -98,7 +98,7 @@ func (b *Book) found(now grid.Tick, id grid.ReservationID, holder grid.PeerID) *
 // places are where the batch system may hold it.
 func places(r *grid.Reservation) []grid.Place {
 	switch {
-	case r.State.Over() && r.Holding == grid.NotHeld:
+	case r.State.Over() && r.Holding == grid.NotPlaced:
 		return nil
 	case r.Was != nil:
 		return []grid.Place{r.Place(), *r.Was}

@@ -87,14 +87,14 @@ func (w *world) made() {
 		if e.Holding == grid.Making {
 			e.State, e.Holding, e.Ended = grid.Released, grid.Ending, w.now
 		} else {
-			e.Nodes, e.Start, e.End, e.Holding, e.at = e.at[1].Nodes, e.at[1].Start, e.at[1].End, grid.Held, e.at[1:]
+			e.Nodes, e.Start, e.End, e.Holding, e.at = e.at[1].Nodes, e.at[1].Start, e.at[1].End, grid.Placed, e.at[1:]
 		}
 	default:
 		stale := r.Place()
 		stale.End += grid.Second
 		w.book.Made(w.now, id, stale, nil) // of another wish
 		w.book.Made(w.now, id, r.Place(), nil)
-		e.Holding, e.at = grid.Held, e.at[:1]
+		e.Holding, e.at = grid.Placed, e.at[:1]
 	}
 	w.twin.to(w.now)
 	w.book.Pass(w.now)
@@ -104,7 +104,7 @@ func (w *world) ended() {
 	id := w.id()
 	w.book.Ended(id)
 	if _, e := w.of(id); e != nil && e.Holding == grid.Ending {
-		e.Holding, e.at = grid.NotHeld, nil
+		e.Holding, e.at = grid.NotPlaced, nil
 	}
 }
 
@@ -132,7 +132,7 @@ func (w *world) release() {
 	case e == nil:
 		w.twin.all[id] = &entry{Reservation: grid.Reservation{ID: id, Kind: grid.NodesReserved, Holder: grid.User{Home: by.Home}, State: grid.Released}}
 	case e.Holder.Home == by.Home && !e.State.Over():
-		if e.State = grid.Released; e.Holding != grid.NotHeld {
+		if e.State = grid.Released; e.Holding != grid.NotPlaced {
 			e.Holding = grid.Ending
 		}
 	}
@@ -148,7 +148,7 @@ func (w *world) bind() {
 	}
 	if may && e.State == grid.Confirmed {
 		e.State, e.For = grid.Bound, job
-		if r.Holding == grid.Changing && e.Holding == grid.Held { // it begins early: only where that is free
+		if r.Holding == grid.Changing && e.Holding == grid.Placed { // it begins early: only where that is free
 			if to := (&entry{Reservation: r, at: []grid.Place{r.Place()}}); !r.Early || r.Start >= e.Start || r.Start < w.now || !w.twin.free(to) {
 				w.Fatalf("it was moved from %v to %v at %v", e.Start, r.Start, w.now)
 			}
@@ -176,7 +176,7 @@ func (w *world) job() {
 	default:
 		w.book.Left(w.now, id, job, "")
 		if mine && (e.State == grid.Confirmed || e.State == grid.Bound || e.State == grid.Active) {
-			if e.State = grid.Released; e.Holding != grid.NotHeld {
+			if e.State = grid.Released; e.Holding != grid.NotPlaced {
 				e.Holding = grid.Ending
 			}
 		}
@@ -223,7 +223,7 @@ func (w *world) change() {
 	}
 	if moves {
 		e.at = []grid.Place{wish.Place}
-		if e.Holding == grid.Held {
+		if e.Holding == grid.Placed {
 			e.Holding, e.at = grid.Changing, append(e.at, was.Place())
 		}
 		e.Nodes, e.Start, e.End = wish.Place.Nodes, wish.Place.Start, wish.Place.End

@@ -113,7 +113,7 @@ func (b *Book) mayMove(now grid.Tick, is *grid.Reservation, to grid.Place) *grid
 }
 
 func (b *Book) move(is *grid.Reservation, to grid.Place, cores int, price float64) {
-	if is.Holding == grid.Held {
+	if is.Holding == grid.Placed {
 		was := is.Place()
 		is.Was, is.WasCores, is.WasPrice, is.Holding = &was, is.Cores, is.Price, grid.Changing
 	}
@@ -154,7 +154,7 @@ const soon = 5 * grid.Second
 func (b *Book) hasten(now grid.Tick, is *grid.Reservation) {
 	start := (now + soon + grid.Second - 1) / grid.Second * grid.Second
 	to := grid.Place{Nodes: is.Nodes, Start: start, End: start + is.End - is.Start}
-	if is.Early && is.Holding == grid.Held && start < is.Start && b.mayMove(now, is, to) == nil {
+	if is.Early && is.Holding == grid.Placed && start < is.Start && b.mayMove(now, is, to) == nil {
 		b.move(is, to, is.Cores, is.Price)
 	}
 }

@@ -53,11 +53,11 @@ func illegal(r *grid.Reservation) string {
 	switch {
 	case !r.State.Valid():
 		return "which is no state"
-	case over && r.Holding != grid.Ending && r.Holding != grid.NotHeld:
+	case over && r.Holding != grid.Ending && r.Holding != grid.NotPlaced:
 		return "and held"
-	case r.Kind == grid.DeliveryReserved && r.Holding != grid.NotHeld:
+	case r.Kind == grid.DeliveryReserved && r.Holding != grid.NotPlaced:
 		return "and a batch system holds no bandwidth"
-	case r.Kind == grid.NodesReserved && !over && (r.Holding == grid.Ending || r.Holding == grid.NotHeld):
+	case r.Kind == grid.NodesReserved && !over && (r.Holding == grid.Ending || r.Holding == grid.NotPlaced):
 		return "and not held"
 	case r.Holding == grid.Making && r.State != grid.Tentative:
 		return "and being made"

@@ -12,7 +12,7 @@ import (
 func deep(s grid.ReservationState, change func(*grid.Reservation)) *Book {
 	r := grid.Reservation{
 		ID: "r", Kind: grid.NodesReserved, Holder: alice, For: "j", Nodes: []grid.NodeName{"n0"}, Start: span(100), End: span(200), Grace: span(10),
-		State: s, Holding: grid.Held, Seq: 1,
+		State: s, Holding: grid.Placed, Seq: 1,
 	}
 	if change != nil {
 		change(&r)
@@ -58,7 +58,7 @@ func TestWhoBinds(t *testing.T) {
 			}
 		}
 	}
-	b := deep(grid.Confirmed, func(r *grid.Reservation) { r.Kind, r.Holding, r.Nodes = grid.DeliveryReserved, grid.NotHeld, nil })
+	b := deep(grid.Confirmed, func(r *grid.Reservation) { r.Kind, r.Holding, r.Nodes = grid.DeliveryReserved, grid.NotPlaced, nil })
 	if _, why := b.Bind(span(50), "r", "j", alice); why == nil {
 		t.Error("bandwidth is bound to a job")
 	}
@@ -83,7 +83,7 @@ func TestWhatEndsABoundOne(t *testing.T) {
 		"come":                 {grid.Bound, came, span(200)},
 		"active":               {grid.Active, nil, span(200)},
 		"no grace":             {grid.Bound, func(r *grid.Reservation) { r.Grace = 0 }, span(200)},
-		"bandwidth has none":   {grid.Confirmed, func(r *grid.Reservation) { r.Kind, r.Holding = grid.DeliveryReserved, grid.NotHeld }, span(200)},
+		"bandwidth has none":   {grid.Confirmed, func(r *grid.Reservation) { r.Kind, r.Holding = grid.DeliveryReserved, grid.NotPlaced }, span(200)},
 		"a lease past its end": {grid.Bound, func(r *grid.Reservation) { r.Until, r.Came = span(300), span(100) }, span(200)},
 	} {
 		b := deep(c.state, c.change)
@@ -215,12 +215,12 @@ func TestWhileItIsChanged(t *testing.T) {
 	}
 	seq := get(b).Seq
 	b.Made(span(54), "r", is.Place(), &grid.Refusal{Kind: grid.Permanent, Reason: "no"})
-	if r := get(b); r.Holding != grid.Held || r.Start != span(100) || r.Nodes[0] != "n0" || r.Was != nil || r.Seq != seq+1 || r.State != grid.Bound {
+	if r := get(b); r.Holding != grid.Placed || r.Start != span(100) || r.Nodes[0] != "n0" || r.Was != nil || r.Seq != seq+1 || r.State != grid.Bound {
 		t.Errorf("refused it is %+v", r)
 	}
 	b = moved()
 	b.Made(span(54), "r", is.Place(), nil)
-	if r := get(b); r.Holding != grid.Held || r.Was != nil || r.Start != span(300) {
+	if r := get(b); r.Holding != grid.Placed || r.Was != nil || r.Start != span(300) {
 		t.Errorf("changed it is %+v", r)
 	}
 }
@@ -228,7 +228,7 @@ func TestWhileItIsChanged(t *testing.T) {
 // One that may begin early is moved when it is bound: to a whole second some seconds on, where that is free, and never later.
 func TestHastened(t *testing.T) {
 	t.Parallel()
-	other := grid.Reservation{ID: "o", Kind: grid.NodesReserved, Holder: alice, Nodes: []grid.NodeName{"n0"}, Start: span(60), End: span(90), State: grid.Confirmed, Holding: grid.Held}
+	other := grid.Reservation{ID: "o", Kind: grid.NodesReserved, Holder: alice, Nodes: []grid.NodeName{"n0"}, Start: span(60), End: span(90), State: grid.Confirmed, Holding: grid.Placed}
 	for name, c := range map[string]struct {
 		now   grid.Tick
 		early bool

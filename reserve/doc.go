@@ -9,12 +9,12 @@
 //
 // Beside its state stands how far the batch system has come with it (grid.Holding):
 //
-//	Making ─► Held ◄─► Changing       of one that is not over
-//	   └───────┴──────────┴─► Ending ─► NotHeld     of one that is
+//	Making ─► Placed ◄─► Changing     of one that is not over
+//	   └────────┴───────────┴─► Ending ─► NotPlaced   of one that is
 //
 // The book says what it wants of the batch system by that alone: as long as one is Making, Changing or
 // Ending whoever drives it asks, again and again, and tells the outcome with [Book.Made] and
-// [Book.Ended]. Nothing is promised of a reservation that is Making. Deliveries are NotHeld.
+// [Book.Ended]. Nothing is promised of a reservation that is Making. Deliveries are NotPlaced.
 //
 // # What holds
 //

@@ -16,7 +16,7 @@ func (b *Book) Made(now grid.Tick, id grid.ReservationID, at grid.Place, why *gr
 	}
 	switch {
 	case why == nil:
-		is.Holding, is.Was, is.WasCores, is.WasPrice = grid.Held, nil, 0, 0
+		is.Holding, is.Was, is.WasCores, is.WasPrice = grid.Placed, nil, 0, 0
 		is.Seq++
 		b.changed[id] = true
 	case why.MayPass():
@@ -24,7 +24,7 @@ func (b *Book) Made(now grid.Tick, id grid.ReservationID, at grid.Place, why *gr
 		b.become(is, grid.Released, now, "the batch system refuses it: "+why.Reason)
 	default:
 		is.Nodes, is.Start, is.End, is.Cores, is.Price = is.Was.Nodes, is.Was.Start, is.Was.End, is.WasCores, is.WasPrice
-		is.Holding, is.Was, is.WasCores, is.WasPrice = grid.Held, nil, 0, 0
+		is.Holding, is.Was, is.WasCores, is.WasPrice = grid.Placed, nil, 0, 0
 		is.Reason = "the batch system refuses the change: " + why.Reason
 		is.Seq++
 		b.changed[id] = true
@@ -34,7 +34,7 @@ func (b *Book) Made(now grid.Tick, id grid.ReservationID, at grid.Place, why *gr
 // Ended is the word of the batch system that it has a reservation no more.
 func (b *Book) Ended(id grid.ReservationID) {
 	if is := b.all[id]; is != nil && is.Holding == grid.Ending {
-		is.Holding, is.Was, is.WasCores, is.WasPrice = grid.NotHeld, nil, 0, 0
+		is.Holding, is.Was, is.WasCores, is.WasPrice = grid.NotPlaced, nil, 0, 0
 		b.changed[id] = true
 	}
 }
@@ -52,7 +52,7 @@ func (b *Book) Listed(now grid.Tick, has map[grid.ReservationID]grid.Place, down
 		switch {
 		case is.Holding == grid.Ending && !there:
 			b.Ended(is.ID)
-		case is.Holding != grid.Held:
+		case is.Holding != grid.Placed:
 		case !there && is.State == grid.Active:
 			b.become(is, grid.Released, now, "the batch system has ended it: its job has ended")
 		case !there:
@@ -64,7 +64,7 @@ func (b *Book) Listed(now grid.Tick, has map[grid.ReservationID]grid.Place, down
 		}
 	}
 	for id := range has {
-		if (b.all[id] == nil || b.all[id].Holding == grid.NotHeld) && !underWay(id) {
+		if (b.all[id] == nil || b.all[id].Holding == grid.NotPlaced) && !underWay(id) {
 			stray = append(stray, id)
 		}
 	}

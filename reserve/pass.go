@@ -12,7 +12,7 @@ func (b *Book) Pass(now grid.Tick) {
 		if s, why, due := b.due(is, now); due {
 			b.become(is, s, now, why)
 		}
-		if is.State.Over() && is.Holding == grid.NotHeld && now >= is.Ended+b.rules.keep(is) {
+		if is.State.Over() && is.Holding == grid.NotPlaced && now >= is.Ended+b.rules.keep(is) {
 			delete(b.all, is.ID)
 			delete(b.changed, is.ID)
 			b.gone = append(b.gone, is.ID)
@@ -90,7 +90,7 @@ func (b *Book) displaced(is *grid.Reservation) string {
 func (b *Book) Next() (next grid.Tick) {
 	for _, is := range b.all {
 		at, _, _ := b.deadline(is)
-		if is.State.Over() && is.Holding == grid.NotHeld {
+		if is.State.Over() && is.Holding == grid.NotPlaced {
 			at = max(1, is.Ended+b.rules.keep(is))
 		}
 		if at != 0 && (next == 0 || at < next) {

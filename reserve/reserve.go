@@ -48,7 +48,7 @@ func (b *Book) Reserve(now grid.Tick, site grid.PeerID, a Ask) (r grid.Reservati
 		Bandwidth: a.Bandwidth, Grace: a.Grace, Early: a.Early, Price: a.Price, Cores: a.Cores, Made: now, Until: now + limit, Holding: grid.Making,
 	}
 	if a.Kind == grid.DeliveryReserved {
-		is.Peer, is.Holding = cmp.Or(a.Peer, a.Holder.Home), grid.NotHeld
+		is.Peer, is.Holding = cmp.Or(a.Peer, a.Holder.Home), grid.NotPlaced
 	}
 	b.all[a.ID] = is
 	b.become(is, grid.Tentative, now, "")

@@ -21,7 +21,7 @@ func TestWhatIsSavedAndTold(t *testing.T) {
 	}
 	is := get(b)
 	b.Change(span(61), "r", alice.Home, Wish{Number: 1, For: "j", Place: is.Place(), Details: []grid.Variable{{}}})
-	if r := get(b); r.Seq != is.Seq+1 || len(r.Details) != 1 || r.Holding != grid.Held {
+	if r := get(b); r.Seq != is.Seq+1 || len(r.Details) != 1 || r.Holding != grid.Placed {
 		t.Errorf("with details it is %+v", r)
 	}
 	at := is.Place()
@@ -41,7 +41,7 @@ func TestWhatIsSavedAndTold(t *testing.T) {
 	if b.Made(span(51), "r", other, nil); get(b).Holding != grid.Making {
 		t.Error("what was made of an older wish counts")
 	}
-	if b.Made(span(51), "r", is.Place(), nil); get(b).Seq != is.Seq+1 || get(b).Holding != grid.Held {
+	if b.Made(span(51), "r", is.Place(), nil); get(b).Seq != is.Seq+1 || get(b).Holding != grid.Placed {
 		t.Errorf("made it is %+v", get(b))
 	}
 	seq = get(b).Seq
@@ -49,10 +49,10 @@ func TestWhatIsSavedAndTold(t *testing.T) {
 		t.Error("made again it is told again")
 	}
 	b = deep(grid.Confirmed, func(r *grid.Reservation) {
-		r.Kind, r.Holding, r.Nodes, r.Bandwidth = grid.DeliveryReserved, grid.NotHeld, nil, 4
+		r.Kind, r.Holding, r.Nodes, r.Bandwidth = grid.DeliveryReserved, grid.NotPlaced, nil, 4
 	})
 	_, why := b.Change(span(50), "r", alice.Home, Wish{Number: 1, For: "j", Place: grid.Place{Start: span(120), End: span(180)}})
-	if r := get(b); why != nil || r.Start != span(120) || r.Holding != grid.NotHeld || r.Was != nil {
+	if r := get(b); why != nil || r.Start != span(120) || r.Holding != grid.NotPlaced || r.Was != nil {
 		t.Errorf("bandwidth that was moved is %+v, %v", r, why)
 	}
 }

@@ -40,7 +40,7 @@ func (t *twin) to(now grid.Tick) {
 func (t *twin) second(id grid.ReservationID, e *entry) {
 	over := func(s grid.ReservationState) {
 		e.State, e.Ended = s, t.now
-		if e.Holding != grid.NotHeld {
+		if e.Holding != grid.NotPlaced {
 			e.Holding = grid.Ending
 		}
 	}
@@ -85,7 +85,7 @@ func (t *twin) free(e *entry) bool {
 				rate += o.Bandwidth
 			}
 			for _, n := range e.Nodes {
-				if o.Kind == grid.NodesReserved && (!o.State.Over() || o.Holding != grid.NotHeld) && t.has(o, n, s) {
+				if o.Kind == grid.NodesReserved && (!o.State.Over() || o.Holding != grid.NotPlaced) && t.has(o, n, s) {
 					return false
 				}
 			}
@@ -134,7 +134,7 @@ func (t *twin) reserve(a Ask) bool {
 		Bandwidth: a.Bandwidth, Grace: a.Grace, State: grid.Tentative, Until: t.now + min(a.Limit, t.rules.Limit), Holding: grid.Making,
 	}, at: []grid.Place{a.Place}}
 	if a.Kind == grid.DeliveryReserved {
-		e.Holding = grid.NotHeld
+		e.Holding = grid.NotPlaced
 	}
 	if t.all[a.ID] != nil || e.End <= t.now || !t.within(e) || !t.free(e) {
 		return false

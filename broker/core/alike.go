@@ -14,7 +14,7 @@ func sameLists(a, b *plan.Snapshot) bool {
 
 func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// alikeButForTime tells that two snapshots show the same; an Outlook is of its time. It is asked at every look, of queues of thousands: lists of which
+// alikeButForTime tells that two snapshots show the same; a Forecast is of its time. It is asked at every look, of queues of thousands: lists of which
 // one is the other are not gone through.
 func alikeButForTime(a, b *plan.Snapshot) bool {
 	return a.Site == b.Site && a.Stopped == b.Stopped && a.Why == b.Why && a.Default == b.Default && a.Policy == b.Policy && a.Lag == b.Lag &&

@@ -38,15 +38,15 @@ import (
 //	slots.go            the site's side: which slots there are
 //	coalloc_jobs.go     what all this needs of the jobs
 type coallocation struct {
-	wholes wholes
-	cfg    Coallocating
-	all    map[grid.JobID]*allocation
-	drafts map[grid.JobID]*draft
-	booked map[grid.ReservationID]grid.JobID // whose reservations they are
-	stale  map[grid.JobID]bool               // to be looked at in this step
-	cycle  *planning                         // under way
-	wanted bool                              // another is to follow
-	next   grid.Tick                         // and not before
+	wholes   wholes
+	cfg      Coallocating
+	all      map[grid.JobID]*allocation
+	drafts   map[grid.JobID]*draft
+	reserved map[grid.ReservationID]grid.JobID // whose reservations they are
+	stale    map[grid.JobID]bool               // to be looked at in this step
+	cycle    *planning                         // under way
+	wanted   bool                              // another is to follow
+	next     grid.Tick                         // and not before
 }
 
 // Coallocating is what a home does for its co-allocated jobs; zero fields take defaults.
@@ -179,7 +179,7 @@ type repeated struct {
 
 func newCoallocation(cfg Coallocating) *coallocation {
 	return &coallocation{
-		cfg: cfg.withDefaults(), all: map[grid.JobID]*allocation{}, drafts: map[grid.JobID]*draft{}, booked: map[grid.ReservationID]grid.JobID{}, stale: map[grid.JobID]bool{},
+		cfg: cfg.withDefaults(), all: map[grid.JobID]*allocation{}, drafts: map[grid.JobID]*draft{}, reserved: map[grid.ReservationID]grid.JobID{}, stale: map[grid.JobID]bool{},
 	}
 }
 
@@ -206,7 +206,7 @@ func (s *coallocation) add(rec grid.Allocation) *allocation {
 	s.all[rec.Of] = a
 	s.stale[rec.Of] = true
 	for i := range rec.Parts {
-		s.booked[rec.Parts[i].Reservation] = rec.Of
+		s.reserved[rec.Parts[i].Reservation] = rec.Of
 	}
 	return a
 }
@@ -258,7 +258,7 @@ func (s *coallocation) saved(j *grid.Job) {
 func (s *coallocation) dropped(id grid.JobID) {
 	if a := s.all[id]; a != nil {
 		for i := range a.rec.Parts {
-			delete(s.booked, a.rec.Parts[i].Reservation)
+			delete(s.reserved, a.rec.Parts[i].Reservation)
 		}
 		delete(s.all, id)
 		s.wholes.drop(id)

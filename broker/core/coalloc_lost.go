@@ -81,7 +81,7 @@ func (s *coallocation) learnPart(a *allocation, r *grid.Record) {
 	}
 	s.mayHaveGone(a)
 	if p.Asked {
-		s.booked[p.Reservation] = a.rec.Of
+		s.reserved[p.Reservation] = a.rec.Of
 	}
 	a.rec.Parts = append(a.rec.Parts, p)
 	s.save(a, fmt.Sprintf("part %s is known again", p.Job))

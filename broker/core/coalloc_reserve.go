@@ -39,7 +39,7 @@ func (s *coallocation) begin(a *allocation, r *grid.Record, q *asking, got plan.
 			p.Price = max(p.Price, n.Price)
 			p.Cores += n.Cores
 		}
-		s.booked[p.Reservation] = a.rec.Of
+		s.reserved[p.Reservation] = a.rec.Of
 		a.rec.Parts = append(a.rec.Parts, p)
 		sites = append(sites, fmt.Sprintf("%s %d", part.Site, part.Processes))
 	}
@@ -229,7 +229,7 @@ func (s *coallocation) holds(site grid.PeerID, id grid.ReservationID) bool {
 }
 
 func (s *coallocation) holder(from grid.PeerID, id grid.ReservationID) (*allocation, *grid.AllocatedPart) {
-	a := s.all[s.booked[id]]
+	a := s.all[s.reserved[id]]
 	if a == nil {
 		return nil, nil
 	}

@@ -43,7 +43,7 @@ func unplanned(s *plan.Snapshot, w *plan.Waiting) string {
 		}
 	}
 	text := "waits in the batch system, and cannot start as the site is now"
-	if s.Outlook != nil {
+	if s.Forecast != nil {
 		text = "waits in the pool, where no computer is foreseen to end it in time"
 	}
 	if w.Held {

@@ -132,7 +132,7 @@ func (c *estimator) foreseen(shown plan.Snapshot) (plan.Snapshot, forecast) {
 	if k.safe != nil && k.learned == c.learned && k.changes == c.changes && shown.At >= k.snapshot.At && shown.At < k.until && sameLists(&k.shown, &shown) &&
 		alikeButForTime(&k.shown, &shown) {
 		s := k.snapshot
-		s.At, s.Outlook = shown.At, shown.Outlook
+		s.At, s.Forecast = shown.At, shown.Forecast
 		return s, k.at(&s)
 	}
 	s := c.withTraits(c.withComing(shown))
@@ -240,24 +240,24 @@ func bounded(span grid.Tick) grid.Tick { return min(max(0, span), grid.Unsure) }
 
 // ahead is what a site foresees of those that wait there.
 type ahead struct {
-	outlook plan.Outlook
-	waiting []plan.Waiting
-	at      grid.Tick
-	planned plan.Foresight           // that nobody has asked yet; made when it is needed
-	stays   map[grid.JobID]plan.Stay // so are these
+	forecast plan.Forecast
+	waiting  []plan.Waiting
+	at       grid.Tick
+	planned  plan.Foresight           // that nobody has asked yet; made when it is needed
+	stays    map[grid.JobID]plan.Stay // so are these
 }
 
 func newAhead(s *plan.Snapshot) *ahead {
-	if s.Outlook == nil {
+	if s.Forecast == nil {
 		return nil
 	}
-	return &ahead{outlook: s.Outlook, waiting: s.Waiting, at: s.At}
+	return &ahead{forecast: s.Forecast, waiting: s.Waiting, at: s.At}
 }
 
 // plan plans those that wait, which costs more than all that is asked then. Who asks keeps it.
 func (a *ahead) plan() plan.Foresight {
 	if a.planned == nil {
-		a.planned = a.outlook.Foresee(a.waiting)
+		a.planned = a.forecast.Foresee(a.waiting)
 	}
 	return a.planned
 }

@@ -70,7 +70,7 @@ func TestGraceIsNotExpected(t *testing.T) {
 		cfg := signer(me, "a")
 		cfg.Reservations = []grid.Reservation{{
 			ID: "r", Kind: grid.NodesReserved, Site: me, Holder: grid.User{Name: "u", Home: her}, For: "b.1", Nodes: []grid.NodeName{"n"}, Start: 1_000_000,
-			End: 1_000_000 + 10*grid.Minute, State: grid.Confirmed, Grace: 5 * grid.Minute, Holding: grid.Held, Cores: 4, Made: 1, Until: 1_000_000 + grid.Hour,
+			End: 1_000_000 + 10*grid.Minute, State: grid.Confirmed, Grace: 5 * grid.Minute, Holding: grid.Placed, Cores: 4, Made: 1, Until: 1_000_000 + grid.Hour,
 		}}
 		core := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}}, nil)
 		core.Step(1_000_001, Boot{})

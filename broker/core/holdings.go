@@ -219,7 +219,7 @@ func (c *holdings) heard(from grid.PeerID, r grid.Reservation) {
 	} else {
 		r.Made = c.now
 	}
-	r.Site, r.Holding = from, grid.NotHeld // that is its site's
+	r.Site, r.Holding = from, grid.NotPlaced // that is its site's
 	if r.State.Over() {
 		r.Ended = c.now
 	}

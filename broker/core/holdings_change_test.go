@@ -135,7 +135,7 @@ func TestChangesThatAreRefused(t *testing.T) {
 	if a := h.changes(ChangeRequest{ID: "r1", Start: 1_000}); a == nil || !errors.Is(a.Err, grid.ErrInvalid) || !strings.Contains(a.Err.Error(), "it is over already") {
 		t.Errorf("to what is past: %+v", a)
 	}
-	if r := h.disk["r1"]; r.Start != 2_000_000 || r.Holding != grid.Held {
+	if r := h.disk["r1"]; r.Start != 2_000_000 || r.Holding != grid.Placed {
 		t.Errorf("its site has %+v", r)
 	}
 }
@@ -159,7 +159,7 @@ func TestAChangeThatTheBatchSystemPutsOff(t *testing.T) {
 	}
 	h.down = false
 	h.later(10 * grid.Second)
-	if r := h.home.holdings.all["r1"]; r.Start != 3_000_000 || h.disk["r1"].Holding != grid.Held {
+	if r := h.home.holdings.all["r1"]; r.Start != 3_000_000 || h.disk["r1"].Holding != grid.Placed {
 		t.Errorf("at last its holder has %v, and its site %+v", r.Place(), h.disk["r1"])
 	}
 }

@@ -53,7 +53,7 @@ type kernel struct {
 		saved(j *job)
 	}
 	// And the book of reservations follows one that is for such.
-	booker interface {
+	reserver interface {
 		jobSaved(j *job)
 	}
 	// So do the budgets of users, of all.

@@ -169,7 +169,7 @@ func (c *kernel) save(j *job, why string) {
 	c.ofWhole(j)
 	c.watcher.saved(j)
 	if j.rec.Job.Reservation != "" {
-		c.booker.jobSaved(j)
+		c.reserver.jobSaved(j)
 	}
 	c.purse.jobSaved(j)
 	if report {

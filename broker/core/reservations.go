@@ -79,7 +79,7 @@ const (
 
 func newReservations(k *kernel) *reservations {
 	c := &reservations{kernel: k, book: reserve.New(k.cfg.Reserving, nil), at: map[grid.ReservationID]*bookWork{}, cores: map[grid.NodeName]int{}}
-	k.booker = c
+	k.reserver = c
 	return c
 }
 
@@ -229,7 +229,7 @@ func (c *reservations) tell(r *grid.Reservation) {
 	if c.now < w.word {
 		return
 	}
-	c.send(r.Holder.Home, wire.ReservationWord{Reservation: r.Held(), Clock: c.now})
+	c.send(r.Holder.Home, wire.ReservationWord{Reservation: r.AsPlaced(), Clock: c.now})
 	w.word = c.now + max(1, min(c.cfg.Retry<<min(w.repeats, 20), c.cfg.RetryMax))
 	w.repeats++
 }
@@ -251,7 +251,7 @@ func (c *reservations) rearm() {
 		if w.asked == 0 && w.again > c.now {
 			first(w.again)
 		}
-		if r.Holding != grid.NotHeld {
+		if r.Holding != grid.NotPlaced {
 			first(max(c.listed+listEvery, c.now+grid.Second))
 		}
 	}

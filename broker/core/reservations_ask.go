@@ -63,7 +63,7 @@ func (c *reservations) answer(to grid.PeerID, of wire.Kind, sent grid.Tick, r gr
 	if _, known := c.book.Get(r.ID); !known {
 		delete(c.at, r.ID) // it was refused: nothing is kept of it
 	}
-	c.send(to, wire.Reserved{Of: of, Reservation: r.Held(), Refusal: why, Slack: c.cfg.Slack, Sent: sent, Clock: c.now})
+	c.send(to, wire.Reserved{Of: of, Reservation: r.AsPlaced(), Refusal: why, Slack: c.cfg.Slack, Sent: sent, Clock: c.now})
 }
 
 func (c *reservations) confirm(from grid.PeerID, m wire.Confirm) {

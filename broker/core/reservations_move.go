@@ -31,7 +31,7 @@ func (c *reservations) change(from grid.PeerID, m wire.Change) {
 	switch {
 	case mine && m.Number == r.Number && r.Holding == grid.Changing:
 		c.work(m.ID).changes = &m
-	case mine && m.Number > r.Number && r.Kind == grid.NodesReserved && r.Holding == grid.Held && (m.Count > 0 && m.Count != len(r.Nodes) || c.pricesFor(r.Holder) != nil):
+	case mine && m.Number > r.Number && r.Kind == grid.NodesReserved && r.Holding == grid.Placed && (m.Count > 0 && m.Count != len(r.Nodes) || c.pricesFor(r.Holder) != nil):
 		said := func(p pendingChange) bool { return p.m.ID == m.ID && p.from == from }
 		c.moving = slices.DeleteFunc(c.moving, said)
 		if len(c.moving) < maxPendingReserves {

@@ -201,7 +201,7 @@ func TestWaitsForNothing(t *testing.T) {
 		if state != 0 {
 			d.disk["r1"] = grid.Reservation{
 				ID: "r1", Kind: grid.NodesReserved, Site: me, Holder: j.User, For: j.ID, Nodes: []grid.NodeName{"n1"}, Start: d.now, End: d.now + grid.Hour,
-				State: state, Holding: map[bool]grid.Holding{true: grid.NotHeld, false: grid.Held}[state.Over()], Ended: d.now,
+				State: state, Holding: map[bool]grid.Holding{true: grid.NotPlaced, false: grid.Placed}[state.Over()], Ended: d.now,
 			}
 			d.holds["r1"] = grid.Place{Nodes: []grid.NodeName{"n1"}, Start: d.now, End: d.now + grid.Hour}
 		}

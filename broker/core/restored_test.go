@@ -280,7 +280,7 @@ func TestResumeSaysThatThereWasADuplicate(t *testing.T) {
 	if c.recovery.rolled == nil || len(c.recovery.rolled.waiting) != 3 || answer.Token != 4 || answer.Err != nil {
 		t.Fatalf("it asks nobody: %+v; answered %+v", c.recovery.rolled, answer)
 	}
-	// Said again, all are asked again: the twin may have acted since they answered. Only who will not
+	// Said again, all are asked again: the duplicate may have acted since they answered. Only who will not
 	// come back is not waited for.
 	c.Step(1_000_002, Message{her, wire.Recounted{}})
 	c.Step(1_000_002, Forget{Site: him, By: "root"})

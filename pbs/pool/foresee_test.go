@@ -35,7 +35,7 @@ func (s *System) foresight(t *testing.T, coming ...plan.Waiting) (plan.Foresight
 	if err != nil {
 		t.Fatal(err)
 	}
-	return shot.Outlook.Foresee(append(shot.Waiting, coming...)), shot.At
+	return shot.Forecast.Foresee(append(shot.Waiting, coming...)), shot.At
 }
 
 var single = grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}
@@ -105,7 +105,7 @@ func TestForeseesWithDedicatedComputers(t *testing.T) {
 	}
 }
 
-// What one asks about is nothing to another: an outlook is planned once, and asked by several.
+// What one asks about is nothing to another: a forecast is planned once, and asked by several.
 func TestForeseesForSeveral(t *testing.T) {
 	t.Parallel()
 	s := quiet(t, grid.Site{Speed: 1}, map[string]line.Computer{"a": {Cores: 2, Speed: 1, Dedicated: true}})
@@ -117,7 +117,7 @@ func TestForeseesForSeveral(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		f := shot.Outlook.Foresee(append(shot.Waiting, plan.Waiting{Job: "p.2", Demand: single, Limit: grid.Hour}))
+		f := shot.Forecast.Foresee(append(shot.Waiting, plan.Waiting{Job: "p.2", Demand: single, Limit: grid.Hour}))
 		for i := range 2 {
 			if stay, ok := f.Waiting(i); !ok || stay.Start != shot.At {
 				t.Errorf("of two jobs on two cores the one with index %d starts after %v (%v)", i, (stay.Start - shot.At).Duration(), ok)

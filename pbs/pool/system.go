@@ -116,7 +116,7 @@ func (s *System) Snapshot(context.Context) (plan.Snapshot, error) {
 	shot := s.snapshot(s.queue)
 	l := s.look(s.sorted(), shot.At)
 	s.mu.Unlock()
-	shot.Outlook = l.plan()
+	shot.Forecast = l.plan()
 	return shot, nil
 }
 

@@ -25,7 +25,7 @@
 //	users.go     users and administrators
 //	members.go   neighbours' files that change
 //	duplicate.go      a second broker under one name
-//	reservations.go   reservations in the batch system; bookers.go: holders who fall silent
+//	reservations.go   reservations in the batch system; coordinators.go: holders who fall silent
 //	barrier.go   wrappers of parts of jobs over several sites; wide.go: users of such jobs
 //	budgets.go   prices, and what users may pay, in a third of the histories with jobs over several sites
 //	flows.go     workflows, enacted by package enact at their homes

@@ -62,7 +62,7 @@ func run(o Options) (Result, *world) {
 	w.loadGroups()
 	w.loadTerms()
 	w.loadSweeps()
-	w.loadBookers()
+	w.loadCoordinators()
 	w.loadWide()
 	w.loadFlows()
 	w.plan()

@@ -117,7 +117,7 @@ var (
 type Profile struct {
 	Name, About string
 	rates       rates
-	booked      bool      // holders reserve nodes, and fall silent
+	reserved    bool      // holders reserve nodes, and fall silent
 	wide        float64   // so many users are to be expected who hand in a job that may have several sites
 	flows       int       // workflows
 	apart       grid.Tick // clocks are wrong by up to so much
@@ -146,7 +146,7 @@ func Profiles() []Profile {
 		{Name: "cancel", About: "users who cancel and remove at all times, at any broker; crashes", rates: cancelRates.plus(rates{UserCancels: 0.4, UserRemoves: 0.3, Crash: 2, CrashAtPoint: 0.0005, Loss: 0.02})},
 		{Name: "members", About: "sites that are removed from the neighbours' files, also with handoffs open, and join (again)", rates: memberRates.plus(rates{MemberRemoved: 4, MemberJoins: 1, Drain: 1, Crash: 1, Loss: 0.02})},
 		{Name: "late", About: "messages and commands that arrive when nobody expects them any more", rates: lateRates.plus(rates{VeryLate: 0.02, Delay: 0.05, Forgotten: 1, Crash: 2})},
-		{Name: "reserve", About: "nodes are reserved by holders who fall silent; brokers crash, batch systems fail", rates: crashRates.plus(batchRates), booked: true},
+		{Name: "reserve", About: "nodes are reserved by holders who fall silent; brokers crash, batch systems fail", rates: crashRates.plus(batchRates), reserved: true},
 		{
 			Name: coallocate, About: "jobs over several sites, whose homes may die for ever or are set back; clocks apart, late words, batch systems that fail",
 			rates: networkRates.plus(batchRates).plus(lateRates).plus(cancelRates).plus(rates{

@@ -37,17 +37,17 @@ func TestAnEndBesideTheJournalIsReadFirst(t *testing.T) {
 	}
 }
 
-// A wish that a twin alone has recorded is no promise of the first one.
+// A wish that a duplicate alone has recorded is no promise of the first one.
 func TestAWishThatATwinHasRecorded(t *testing.T) {
 	t.Parallel()
 	x := newScene(t)
 	x.a.disk.records["job"] = &grid.Record{}
 	if !x.a.recorded("job") {
-		t.Error("a site that never had a twin is not held to it")
+		t.Error("a site that never had a duplicate is not held to it")
 	}
 	x.a.copied = at(50)
 	if x.a.recorded("job") {
-		t.Error("its twin has recorded it, and it is held to that")
+		t.Error("its duplicate has recorded it, and it is held to that")
 	}
 	x.a.disk.records["job"].CancelRequested = true
 	if !x.a.recorded("job") {

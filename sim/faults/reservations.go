@@ -20,7 +20,7 @@ import (
 // overlaps, as its drivers do, fails, loses answers, and is down at times.
 
 // offering tells that sites make reservations in histories of this profile.
-func (w *world) offering() bool { return w.o.Profile.booked || w.wide > 0 }
+func (w *world) offering() bool { return w.o.Profile.reserved || w.wide > 0 }
 
 // reserves tells that the batch system of s makes reservations; where nodes do not see the control directory no
 // part could wait at a barrier.

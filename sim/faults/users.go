@@ -281,7 +281,7 @@ func (c *customer) cancel() {
 }
 
 // recorded tells that a wish that was said to be recorded at the home is in the journal of s. Where s
-// has had a twin, that one may have answered: nobody can tell s of it before somebody has met both.
+// has had a duplicate, that one may have answered: nobody can tell s of it before somebody has met both.
 func (s *site) recorded(id grid.JobID) bool {
 	r := s.disk.records[id]
 	return s.copied == 0 || r != nil && r.CancelRequested

@@ -187,7 +187,7 @@ func TestOneJobOverSlurmAndEmbedded(t *testing.T) {
 	}
 }
 
-// The same over a stand-in of TORQUE with Maui and an embedded site.
+// The same over a fake TORQUE with Maui and an embedded site.
 func TestOneJobOverMaui(t *testing.T) {
 	t.Parallel()
 	dir := place(t)

@@ -58,7 +58,7 @@ func places(job map[string]string) (pieces, cores int) {
 	return pieces, cores
 }
 
-// Scripts of qsub run alike on stand-ins of TORQUE and OpenPBS, where qsub takes them and where gclient
+// Scripts of qsub run alike on fakes of TORQUE and OpenPBS, where qsub takes them and where gclient
 // does: the same pieces, cores, limits and ends, and they write the same.
 func TestPBSScripts(t *testing.T) {
 	t.Parallel()
@@ -72,7 +72,7 @@ func TestPBSScripts(t *testing.T) {
 			start(t, s)
 			sees(t, s, map[string]int{face: 16})
 
-			names := slices.DeleteFunc(compared(t, face), func(name string) bool { return strings.HasSuffix(name, "-gpu") }) // the stand-in has none
+			names := slices.DeleteFunc(compared(t, face), func(name string) bool { return strings.HasSuffix(name, "-gpu") }) // the fake has none
 			ours := map[string]string{}
 			for _, name := range names {
 				folder := laid(t, filepath.Join(dir, "direct"), name)
@@ -118,7 +118,7 @@ func TestPBSScripts(t *testing.T) {
 				status := awaitEnd(t, s, ours[name])
 				came := filepath.Join(dir, "came", name)
 				client(t, s, "output", status, came)
-				if d, o := written(t, filepath.Join(dir, "direct", name)), written(t, came); d != o && !strings.HasSuffix(name, "-hybrid") { // the stand-in knows no ompthreads
+				if d, o := written(t, filepath.Join(dir, "direct", name)), written(t, came); d != o && !strings.HasSuffix(name, "-hybrid") { // the fake knows no ompthreads
 					t.Errorf("%s writes by qsub\n%q\nand by gclient\n%q", name, d, o)
 				}
 			}

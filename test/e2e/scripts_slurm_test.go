@@ -18,7 +18,7 @@ import (
 const scripts = "../../jsdl/script/testdata/"
 
 // compared are those that a cluster of Slurm is given by sbatch and by gclient. Left out are arrays, which are
-// compared apart, what waits at its home for something, and those that write into a home folder, or ask for what a stand-in lacks.
+// compared apart, what waits at its home for something, and those that write into a home folder, or ask for what a fake lacks.
 func compared(t *testing.T, dialect string) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob(scripts + dialect + "-*.sh")

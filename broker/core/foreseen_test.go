@@ -39,8 +39,8 @@ func (t *turns) Ask(q plan.Question) (plan.Stay, *grid.Refusal) {
 }
 
 // What a site foresees itself is what it answers, also of nodes that are down now; what no node of it has it refuses for good. The next look has
-// the next outlook, also if it shows the same otherwise.
-func TestAnswersByTheOutlookOfTheSite(t *testing.T) {
+// the next forecast, also if it shows the same otherwise.
+func TestAnswersByTheForecastOfTheSite(t *testing.T) {
 	t.Parallel()
 	c := New(Config{Self: "j", Site: grid.Site{Name: "j", Processes: 1, Speed: 1}}, []grid.Member{{Name: "i", Peer: "i", Send: true}}, nil)
 	demand := func(cores int) grid.Demand {
@@ -53,7 +53,7 @@ func TestAnswersByTheOutlookOfTheSite(t *testing.T) {
 			{Job: "i.01M7XVNVT1HF2GHP4JW23GK3FW", Demand: demand(1), Walltime: 20 * grid.Second},
 			{Job: "i.01M7XVNVT1HF2GHP4JW23GK3FX", Demand: demand(2), Walltime: 20 * grid.Second},
 		}}})
-		s := plan.Snapshot{At: now, Policy: plan.Policy{Kind: plan.EASY}, Nodes: []plan.Node{{Name: "n", Cores: 1, Down: true}}, Outlook: byTurns(free)}
+		s := plan.Snapshot{At: now, Policy: plan.Policy{Kind: plan.EASY}, Nodes: []plan.Node{{Name: "n", Cores: 1, Down: true}}, Forecast: byTurns(free)}
 		s.Waiting = []plan.Waiting{{Demand: demand(1), Limit: 5 * grid.Second}}
 		for _, e := range c.Step(now, Looked{Snapshot: s}) {
 			if s, ok := e.(Send); ok {
@@ -116,12 +116,12 @@ func (f faraway) Ask(plan.Question) (plan.Stay, *grid.Refusal) {
 }
 
 // What is foreseen farther away than anybody looks makes no site mute, and a job that would start then has no start.
-func TestOutlookBeyondAllBounds(t *testing.T) {
+func TestForecastBeyondAllBounds(t *testing.T) {
 	t.Parallel()
 	c := New(Config{Self: "j", Site: grid.Site{Name: "j", Processes: 1, Speed: 1}}, nil, nil)
 	const id = "i.01M7XVNVT1HF2GHP4JW23GK3FV"
 	demand := grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}
-	s := plan.Snapshot{At: 1000, Nodes: []plan.Node{{Name: "n", Cores: 1}}, Outlook: faraway{}, Waiting: []plan.Waiting{{Job: id, Demand: demand, Limit: grid.Hour}}}
+	s := plan.Snapshot{At: 1000, Nodes: []plan.Node{{Name: "n", Cores: 1}}, Forecast: faraway{}, Waiting: []plan.Waiting{{Job: id, Demand: demand, Limit: grid.Hour}}}
 	o := c.estimator.newForecast(s)
 	e := o.batch().estimate(plan.Question{Demand: demand, Limit: grid.Hour, NotBefore: 1000})
 	if _, err := wire.Encode(wire.EstimateReply{Round: 1, Site: c.cfg.Site, Answers: []wire.Answer{{Job: id, Estimate: e}}}); err != nil {
@@ -147,13 +147,13 @@ func (c counted) Foresee(waiting []plan.Waiting) plan.Foresight {
 }
 
 // Those that wait are planned once for what is shown of them and what is asked; who asks after that starts from them again.
-func TestOutlookIsPlannedOnce(t *testing.T) {
+func TestForecastIsPlannedOnce(t *testing.T) {
 	t.Parallel()
 	c := New(Config{Self: "j", Site: grid.Site{Name: "j", Processes: 1, Speed: 1}}, nil, nil)
 	const id = "i.01M7XVNVT1HF2GHP4JW23GK3FV"
 	demand := grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}
 	times := 0
-	s := plan.Snapshot{At: 1000, Nodes: []plan.Node{{Name: "n", Cores: 1}}, Outlook: counted{1000, &times}, Waiting: []plan.Waiting{{Job: id, Demand: demand, Limit: grid.Hour}}}
+	s := plan.Snapshot{At: 1000, Nodes: []plan.Node{{Name: "n", Cores: 1}}, Forecast: counted{1000, &times}, Waiting: []plan.Waiting{{Job: id, Demand: demand, Limit: grid.Hour}}}
 	o := c.estimator.newForecast(s)
 	q := plan.Question{Demand: demand, Limit: grid.Hour, NotBefore: 1000}
 	for want := 1; want < 3; want++ {
@@ -215,7 +215,7 @@ func TestNeighboursAreToldOfUserAndDeadline(t *testing.T) {
 		answers, asked := New(Config{Self: "j", Site: grid.Site{Name: "j", Processes: 1, Speed: 1}}, []grid.Member{{Name: "i", Peer: "i", Send: true}}, nil), []plan.Question{}
 		answers.Step(5000, Boot{})
 		answers.Step(5000, Message{From: "i", Message: wire.EstimateRequest{Round: 7, Questions: []wire.Question{q}}})
-		answers.Step(5000, Looked{Snapshot: plan.Snapshot{At: 5000, Policy: plan.Policy{Kind: plan.EASY}, Nodes: []plan.Node{{Name: "n", Cores: 1}}, Outlook: notes{&asked}}})
+		answers.Step(5000, Looked{Snapshot: plan.Snapshot{At: 5000, Policy: plan.Policy{Kind: plan.EASY}, Nodes: []plan.Node{{Name: "n", Cores: 1}}, Forecast: notes{&asked}}})
 		want := grid.Tick(0)
 		if in > 0 {
 			want = 5000 + in

@@ -19,7 +19,7 @@ func TestWhatThePoolForesees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return shot.Outlook.Foresee(shot.Waiting), shot.At
+		return shot.Forecast.Foresee(shot.Waiting), shot.At
 	}
 	one := grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}
 	near := func(what string, got, want grid.Tick) {

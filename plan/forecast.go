@@ -2,14 +2,14 @@ package plan
 
 import "gbroker/grid"
 
-// Outlook is what a site foresees of its jobs where more than limits and speeds decides when they end, as where its computers
+// Forecast is what a site foresees of its jobs where more than limits and speeds decides when they end, as where its computers
 // belong to others. It is of the instant of its snapshot, and does not change.
-type Outlook interface {
+type Forecast interface {
 	// Foresee plans jobs that wait there.
 	Foresee(waiting []Waiting) Foresight
 }
 
-// Foresight is an outlook in which those that wait are planned. It is of one goroutine.
+// Foresight is a forecast in which those that wait are planned. It is of one goroutine.
 type Foresight interface {
 	// Waiting is when the one with an index runs; false where that cannot be told.
 	Waiting(index int) (Stay, bool)

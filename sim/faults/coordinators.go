@@ -11,9 +11,9 @@ import (
 	"gbroker/wire"
 )
 
-// booker is a holder who may fall silent after each of its words: a coordinator that is gone. What it holds is for a
+// coordinator holds reservations, and may fall silent after each of its words, as one that is gone. What it holds is for a
 // job, of which no broker knows.
-type booker struct {
+type coordinator struct {
 	w        *world
 	from, at *site
 	id       grid.ReservationID
@@ -21,17 +21,17 @@ type booker struct {
 	lease    grid.Tick
 }
 
-// loadBookers plans them, and looks at what they hold.
-func (w *world) loadBookers() {
+// loadCoordinators plans them, and looks at what they hold.
+func (w *world) loadCoordinators() {
 	if w.offering() {
 		w.every(10*grid.Second, w.lookAtHolds)
 	}
-	if !w.o.Profile.booked {
+	if !w.o.Profile.reserved {
 		return
 	}
 	r := rand.New(rand.NewPCG(w.o.Seed, 13))
 	for n := range 30 {
-		b := &booker{w: w, rnd: r, id: grid.ReservationID(fmt.Sprint("b", n)), lease: between(r, 20*grid.Second, 4*grid.Minute)}
+		b := &coordinator{w: w, rnd: r, id: grid.ReservationID(fmt.Sprint("b", n)), lease: between(r, 20*grid.Second, 4*grid.Minute)}
 		b.from, b.at = w.sites[r.IntN(len(w.sites))], w.sites[r.IntN(len(w.sites))]
 		w.after(between(r, grid.Second, arrivals), b.ask)
 	}
@@ -45,14 +45,14 @@ func (w *world) every(span grid.Tick, do func()) {
 	})
 }
 
-func (b *booker) says(m wire.Message) {
+func (b *coordinator) says(m wire.Message) {
 	if h := &b.at.host; b.from != b.at && h.up && h.Core() != nil && !b.at.gone {
 		h.post(core.Message{From: b.from.peer, Message: m})
 	}
 }
 
 // ask asks for nodes, and mostly says something more.
-func (b *booker) ask() {
+func (b *coordinator) ask() {
 	now := b.at.clock.wall(b.w.now) / grid.Second * grid.Second
 	start := now + between(b.rnd, 10*grid.Second, 10*grid.Minute)/grid.Second*grid.Second
 	length := between(b.rnd, 5*grid.Minute, 20*grid.Minute) / grid.Second * grid.Second

@@ -10,8 +10,8 @@ import (
 	desks "gbroker/pool"
 )
 
-// outlook is what the pool foresees of its jobs, at the instant of a snapshot.
-type outlook struct {
+// forecast is what the pool foresees of its jobs, at the instant of a snapshot.
+type forecast struct {
 	at        grid.Tick
 	rule      desks.Rule
 	offers    offers
@@ -21,15 +21,15 @@ type outlook struct {
 	jobs      map[grid.JobID]int // those that wait, by their places in the plan
 }
 
-// look is what an outlook is made of: copies of what may change.
+// look is what a forecast is made of: copies of what may change.
 type look struct {
-	*outlook
+	*forecast
 	waiting []desks.Job
 }
 
 // look is that of this moment; s.mu is held.
 func (s *System) look(computers []*computer, at grid.Tick) look {
-	l := look{outlook: &outlook{at: at, rule: s.config.Rule, offers: offersOf(computers), jobs: map[grid.JobID]int{}, errors: s.errors}}
+	l := look{forecast: &forecast{at: at, rule: s.config.Rule, offers: offersOf(computers), jobs: map[grid.JobID]int{}, errors: s.errors}}
 	l.computers = s.desks(at, computers, false)
 	for _, e := range s.queue {
 		if !e.killed && !e.Held {
@@ -41,14 +41,14 @@ func (s *System) look(computers []*computer, at grid.Tick) look {
 }
 
 // plan plans those that wait, which takes long where they are many: neither the pool nor its broker waits for it.
-func (l look) plan() *outlook {
+func (l look) plan() *forecast {
 	l.planned = l.rule.Plan(l.at, l.computers, l.waiting)
-	return l.outlook
+	return l.forecast
 }
 
 // Foresee adds to those that wait what is on its way here, behind them and with the work that it asks for.
-func (o *outlook) Foresee(waiting []plan.Waiting) plan.Foresight {
-	f := &foresight{outlook: o, planned: o.planned.Clone(), at: make(map[int]desks.Place)}
+func (o *forecast) Foresee(waiting []plan.Waiting) plan.Foresight {
+	f := &foresight{forecast: o, planned: o.planned.Clone(), at: make(map[int]desks.Place)}
 	for i, w := range waiting {
 		place, ok := desks.Place{}, false
 		if n, here := o.jobs[w.Job]; here {
@@ -63,9 +63,9 @@ func (o *outlook) Foresee(waiting []plan.Waiting) plan.Foresight {
 	return f
 }
 
-// foresight is an outlook with what is on its way.
+// foresight is a forecast with what is on its way.
 type foresight struct {
-	*outlook
+	*forecast
 	planned *desks.Planned
 	empty   *desks.Planned      // of the pool without jobs; made when it is needed
 	at      map[int]desks.Place // of those that wait
@@ -74,7 +74,7 @@ type foresight struct {
 // comes puts a job that is on its way behind all others.
 func (f *foresight) comes(w plan.Waiting) (desks.Place, bool) {
 	j := f.offers.wanted(w.Demand)
-	j.User, j.Work, j.Arrival = w.User, cmp.Or(w.Walltime, w.Limit).Seconds(), f.outlook.at
+	j.User, j.Work, j.Arrival = w.User, cmp.Or(w.Walltime, w.Limit).Seconds(), f.forecast.at
 	place, err := f.planned.Admit(&j)
 	if err == nil {
 		f.planned.Take(&j, place)
@@ -125,7 +125,7 @@ func (f *foresight) alone(j *desks.Job) grid.Tick {
 			c := &computers[i]
 			c.Lanes, c.Free, c.Tenant = make([]grid.Tick, c.Cores), 0, ""
 		}
-		f.empty = f.rule.Plan(f.outlook.at, computers, nil)
+		f.empty = f.rule.Plan(f.forecast.at, computers, nil)
 	}
 	return f.empty.Earliest(j)
 }
@@ -143,5 +143,5 @@ func (s *System) noteEnd(e *entry, at grid.Tick) {
 		return
 	}
 	x := float64(at-e.began) / float64(e.foreseen-e.began)
-	s.errors = append(append([]float64{}, s.errors[max(0, len(s.errors)-keptErrors+1):]...), x) // those of outlooks do not change
+	s.errors = append(append([]float64{}, s.errors[max(0, len(s.errors)-keptErrors+1):]...), x) // those of forecasts do not change
 }
