@@ -66,6 +66,8 @@
 //	                                   machine was put back                       gone
 //	                                 its home has lost it, and learns it from   nobody says who owns it
 //	                                   one that was to get it
+//	                                 its user had it removed, and the home has  its control directory went
+//	                                   lost that, and the file beside it          with it
 //	a start after a start that       the home's administrator fenced that       he says that it does not run
 //	  was at a site ... (S2b)          site off since, and the term is newer      there
 //	                                 ... which now starts what it had of the    its own administrator told it not

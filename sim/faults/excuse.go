@@ -71,8 +71,14 @@ func (f *fact) untraceable(e start) bool {
 	}
 	return slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
 		// It has lost what it knew of the start, or that it gave the job there.
-		return (l.at >= e.at || l.covers(f.got[e.id.Epoch])) && (f.removed && (l.words || l.since == forEver) || e.where != f.home && (f.home.deaf(e.where, l.at) || slices.ContainsFunc(e.where.lapses, gone)))
+		return (l.at >= e.at || l.covers(f.got[e.id.Epoch])) && (f.forgetsRemoval(l) || e.where != f.home && (f.home.deaf(e.where, l.at) || slices.ContainsFunc(e.where.lapses, gone)))
 	})
+}
+
+// forgetsRemoval: with that its home lost that its user had it removed, and what is beside its journal. What was here of it went
+// with the removal, the control directory too.
+func (f *fact) forgetsRemoval(l lapse) bool {
+	return f.removed && (l.words || l.since == forEver) && l.covers(f.removedAt)
 }
 
 // unheardOf: its home's disk has lost in a power cut, unnoticed there, that it gave the job away at that epoch; and what it
@@ -144,7 +150,7 @@ func (f *fact) mayBeLost(now grid.Tick) bool {
 			return true
 		}
 	}
-	return f.learnt || f.unwritten || f.forgottenByBoth() || f.doubtful && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return f.unheard(o, now) })
+	return f.learnt || f.unwritten || slices.ContainsFunc(f.home.lapses, f.forgetsRemoval) || f.forgottenByBoth() || f.doubtful && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return f.unheard(o, now) })
 }
 
 // forgottenByBoth: the home has lost what it wrote of the job, and so has one who had it: it may

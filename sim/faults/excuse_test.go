@@ -126,16 +126,21 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 		}, true},
 		{"its user had it removed, and the home has lost that", func(x *scene) (start, start) {
 			x.a.lapses = []lapse{{since: at(50), at: at(400), words: true}}
-			x.f.removed = true
+			x.f.gone(at(200))
 			return began(100, x.a, 1), began(900, x.a, 1)
 		}, false},
 		{"its user had it removed, and that stands beside the journal", func(x *scene) (start, start) {
 			x.a.lost(50, 400, false)
-			x.f.removed = true
+			x.f.gone(at(200))
+			return began(100, x.a, 1), began(900, x.a, 1)
+		}, true},
+		{"its user had it removed, and the home has lost only what came after", func(x *scene) (start, start) {
+			x.a.lapses = []lapse{{since: at(250), at: at(400), words: true}}
+			x.f.gone(at(200))
 			return began(100, x.a, 1), began(900, x.a, 1)
 		}, true},
 		{"its user had it removed, and the home has lost nothing", func(x *scene) (start, start) {
-			x.f.removed = true
+			x.f.gone(at(200))
 			return began(100, x.a, 1), began(900, x.a, 1)
 		}, true},
 		{"the machine that started it was put back", func(x *scene) (start, start) {
@@ -294,6 +299,18 @@ func TestLostTakesAReason(t *testing.T) {
 			x.f.had[x.b] = true
 			x.a.lost(50, 400, false)
 			x.c.lost(50, 400, false)
+		}, true},
+		{"its user had it removed, and its home has lost that", func(x *scene) {
+			x.f.gone(at(200))
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+		}, false},
+		{"its user had it removed, and that stands beside the journal", func(x *scene) {
+			x.f.gone(at(200))
+			x.w.truth.setBack(x.a, lapse{since: at(100)})
+		}, true},
+		{"its user had it removed, and its home has lost only what came after", func(x *scene) {
+			x.f.gone(at(200))
+			x.w.truth.setBack(x.a, lapse{since: at(300), words: true})
 		}, true},
 		{"its home knew it", func(x *scene) { x.learn() }, true},
 	} {

@@ -111,10 +111,21 @@ func (h *host) listReservations(key core.WorkKey) {
 	})
 }
 
-// lapse takes out what is past its end, as batch systems do.
+// lapse takes out what is past its end, as batch systems do, and has its nodes given to others.
 func (b *batch) lapse() {
-	now := b.s.clock.wall(b.s.w.now)
+	now, held := b.s.clock.wall(b.s.w.now), len(b.holds)
 	maps.DeleteFunc(b.holds, func(_ grid.ReservationID, p grid.Place) bool { return p.End <= now })
+	if len(b.holds) < held {
+		b.pass()
+	}
+}
+
+// lapseAt has that done at an instant of the wall clock, which may be set meanwhile.
+func (b *batch) lapseAt(end grid.Tick) {
+	left := end - b.s.clock.wall(b.s.w.now)
+	if b.lapse(); left > 0 {
+		b.s.w.after(b.s.clock.truly(left), func() { b.lapseAt(end) })
+	}
 }
 
 // reservedOver is a reservation that has a node of a place in its time.
@@ -236,4 +247,5 @@ func (b *batch) hold(id grid.ReservationID, at grid.Place) {
 	b.holds[id] = at
 	w.truth.held(b.s, id, at)
 	w.after(b.s.clock.truly(max(0, at.Start-b.s.clock.wall(w.now))), b.pass)
+	b.lapseAt(at.End)
 }

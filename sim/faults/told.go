@@ -15,7 +15,7 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 	w := s.w
 	f.stale = false
 	if r.Removed {
-		f.removed = true
+		f.gone(w.now)
 		return
 	}
 	if f.isPart() { // of which nobody is told
@@ -39,6 +39,13 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 	w.tell(s, "TELLS that %s is %s: %s", id, r.State, r.Reason)
 	if !f.torn() {
 		t.judge(s, f, r)
+	}
+}
+
+// gone: its user knows that it was removed.
+func (f *fact) gone(now grid.Tick) {
+	if !f.removed {
+		f.removed, f.removedAt = true, now
 	}
 }
 

@@ -44,6 +44,7 @@ type fact struct {
 	uploaded   bool // a user was told that its files are there
 	wished     bool // a user has asked for its end
 	removed    bool // its user has asked for that, or was told that it is gone
+	removedAt  grid.Tick
 	starts     []start
 	running    map[uint32]int // programs of it that run now, by term
 	losses     map[uint32]int // of its programs, by the batch system, by term

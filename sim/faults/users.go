@@ -310,7 +310,7 @@ func (c *customer) remove() {
 			if removed = a.Err == nil; removed {
 				w.tell(c.s, "TELLS that %s is removed", c.id)
 				w.happens(UserRemoves)
-				f.removed = true
+				f.gone(w.now)
 			}
 		})
 	}
