@@ -54,7 +54,7 @@ func (c *recovery) resume(e Resume) {
 		for _, p := range r.unheard {
 			delete(c.rolled.waiting, p)
 		}
-		c.doubtAll()
+		c.doubtAll(grid.JournalID{})
 		c.recount()
 	}
 	c.emit(Answer{Token: e.Token})

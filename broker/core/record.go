@@ -107,6 +107,13 @@ type ofRecovery struct {
 	later      grid.AttemptID // submitted here after the present one, whose token is asked for first; see reconcile.go
 	traceAt    grid.Epoch     // home: a site that has forgotten the job had it at that epoch; see recount.go
 	traceOf    grid.PeerID    // and which
+	came       arrival        // in this life; see branchedOff
+}
+
+// arrival is the epoch at which a job came here, and how far the journal was then.
+type arrival struct {
+	epoch grid.Epoch
+	at    uint64
 }
 
 // A state changes by one of three words, each with its moves in the table of package grid: of the

@@ -62,7 +62,7 @@ func (c *recovery) rolledBackTo(from grid.PeerID, at grid.JournalID) {
 	}
 	if c.rolled.note(at) {
 		c.rolled.waiting[from] = true
-		c.doubtAll()
+		c.doubtAll(at)
 	}
 }
 
@@ -73,19 +73,33 @@ func (c *recovery) rolledBack(how string, at grid.JournalID) {
 	}
 	if c.rolled != nil {
 		if c.rolled.note(at) {
-			c.doubtAll()
+			c.doubtAll(at)
 		}
 		return
 	}
 	c.awaitAll(how)
 	c.rolled.note(at)
-	c.doubtAll()
+	c.doubtAll(at)
 	c.recount()
+}
+
+// branchedOff bounds what a branch that is lost, and was seen at that position, has in common with this journal: nothing that came
+// here in this life behind it. Where the branch came from a duplicate, that may be more than there was when this life began.
+func (c *recovery) branchedOff(at grid.JournalID) uint64 {
+	k := slices.IndexFunc(c.cfg.Lives, func(l grid.Life) bool { return l.Number == at.Life })
+	switch {
+	case at == (grid.JournalID{}) || at.Incarnation != c.cfg.Journal.Incarnation:
+		return maxSequence
+	case k >= 0 && k+1 < len(c.cfg.Lives):
+		return c.cfg.Lives[k+1].First
+	}
+	return at.Sequence
 }
 
 // doubtAll: another branch was found that this journal lacks. It may have been rolled back a
 // second time, to an instant at which it was asking about the first.
-func (c *recovery) doubtAll() {
+func (c *recovery) doubtAll(at grid.JournalID) {
+	since := c.branchedOff(at)
 	c.saveState()
 	c.wholes.branchLost()
 	for _, j := range c.sorted() {
@@ -93,7 +107,7 @@ func (c *recovery) doubtAll() {
 			c.ownership.sendAbort(c.ownership.handoffID(j), "its journal was rolled back")
 			c.ownership.dropOffer(j, "the offer died: the journal was rolled back")
 		}
-		if j.rec.Role == grid.Owning {
+		if j.rec.Role == grid.Owning && (j.came.epoch != j.rec.Epoch || j.came.at < since) {
 			c.doubt(j)
 		}
 	}

@@ -54,6 +54,7 @@ func (c *home) submit(e Submit) {
 // makeJob makes the job that was handed in. It is SUBMITTED, or STAGEIN while files are to come.
 func (c *home) makeJob(of grid.Job, key string, anyway bool) *job {
 	j := c.newJob(of, key, anyway)
+	j.came = arrival{j.rec.Epoch, c.cfg.Journal.Sequence}
 	c.accept(j)
 	return j
 }

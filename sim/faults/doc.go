@@ -57,9 +57,10 @@
 //	                                   are left have no room for it together
 //	LOST (S1)                        its home's administrator forgot a site     he need not wait for it
 //	                                   that had it
-//	                                 its home was set back to owning it, or     that site may have got it
-//	                                   got it before it noticed that, and need
-//	                                   not wait for the word of a site
+//	                                 its home, or another owner, was set back   that site may have got it
+//	                                   to owning it, or got it before it noticed
+//	                                   that or was started again, and need not
+//	                                   wait for the word of a site
 //	                                 its home, and a site that had it, have     both have forgotten its end
 //	                                   lost what they wrote
 //	                                 a site that had it had a duplicate, or its      its control directory may be

@@ -108,8 +108,11 @@ func (f *fact) killForgotten() bool {
 
 // unheard: the home has lost what it wrote, and its administrator has said since that it
 // need not wait for the word of o.
-func (f *fact) unheard(o *site, now grid.Tick) bool {
-	return o != f.home && slices.ContainsFunc(f.home.lapses, func(l lapse) bool { return l.at <= now && f.home.deaf(o, l.at) })
+func (f *fact) unheard(o *site, now grid.Tick) bool { return f.home.unheard(o, now) }
+
+// unheard: the same of any site that has lost what it wrote.
+func (s *site) unheard(o *site, now grid.Tick) bool {
+	return o != s && slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.at <= now && s.deaf(o, l.at) })
 }
 
 // askedKnow: another site, whose word the home has to wait for, has the tombstone of such an end.
@@ -143,14 +146,22 @@ func (f *fact) behind(s *site, e grid.Epoch) bool {
 
 // mayBeLost: the home's administrator has said of a site that had the job that it will not come
 // back; or the home has lost what it wrote of the job: it does not know it any more, or
-// does not know who has it, and one who may need not be asked; or both have forgotten its end.
+// does not know who has it, and one who may need not be asked, or another owner does not; or both have forgotten its end.
 func (f *fact) mayBeLost(now grid.Tick) bool {
 	for s := range f.had {
 		if f.home.forgot[s.peer] > 0 {
 			return true
 		}
 	}
-	return f.learnt || f.unwritten || slices.ContainsFunc(f.home.lapses, f.forgetsRemoval) || f.forgottenByBoth() || f.doubtful && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return f.unheard(o, now) })
+	return f.learnt || f.unwritten || slices.ContainsFunc(f.home.lapses, f.forgetsRemoval) || f.forgottenByBoth() || slices.ContainsFunc(f.home.w.sites, func(s *site) bool {
+		return f.doubtful[s] && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return o != f.home && s.unheard(o, now) })
+	})
+}
+
+// mayDoubt: s was set back, and cannot know whether it gave the job away since, at that epoch or before: its journal had it when its broker started, or got
+// it before that noticed. What came later cannot be in a branch that was lost before.
+func (f *fact) mayDoubt(s *site, e grid.Epoch) bool {
+	return len(s.lapses) > 0 && (f.read[s] || s.asks == 0 || f.got[e] <= s.asks)
 }
 
 // forgottenByBoth: the home has lost what it wrote of the job, and so has one who had it: it may

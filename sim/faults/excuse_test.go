@@ -289,6 +289,9 @@ func TestLostTakesAReason(t *testing.T) {
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.a.forgot[x.c.peer] = x.w.now
 		}, true},
+		{"an owner elsewhere was set back to owning it, and one need not be asked", func(x *scene) { x.doubts(x.b, at(150), true) }, false},
+		{"an owner elsewhere was set back, knew that, and got it then", func(x *scene) { x.doubts(x.b, at(950), false) }, true},
+		{"an owner elsewhere was set back, and got it before it knew that", func(x *scene) { x.doubts(x.b, at(150), false) }, false},
 		{"its home does not know it any more", func(x *scene) { x.w.truth.setBack(x.a, lapse{since: forEver}); x.learn() }, false},
 		{"its home and its owner have lost what they wrote", func(x *scene) {
 			x.f.had[x.b] = true

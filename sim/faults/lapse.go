@@ -44,6 +44,15 @@ func (d *disk) reaches(at grid.JournalID) bool {
 	return at.Sequence <= d.sequence
 }
 
+// noticed: the broker of s knows, or does not any more, that its journal was put back, and that not all were asked.
+func (s *site) noticed(is bool) {
+	if !is {
+		s.asks = 0
+	} else if s.asks == 0 {
+		s.asks = s.w.now
+	}
+}
+
 // setBack: what s wrote in its journal since then is lost. For each job it is noted
 // what nobody can know any more because of that.
 func (t *truth) setBack(s *site, l lapse) {
@@ -54,6 +63,9 @@ func (t *truth) setBack(s *site, l lapse) {
 		r := s.disk.recordOf(f.id)
 		if e, owns := f.owning[s]; owns && (r == nil || r.Role != grid.Owning || r.Epoch != e) {
 			delete(f.owning, s)
+		}
+		if r != nil && r.Role == grid.Owning && !r.State.Terminal() {
+			f.doubtful[s] = true
 		}
 		f.unwritten = f.unwritten || l.files && f.had[s] && s.disk.folders[f.id] == nil
 		if f.once != 0 && !f.elsewhere(tombstoneOf(f.once)) {
@@ -69,7 +81,6 @@ func (t *truth) setBack(s *site, l lapse) {
 			continue
 		}
 		f.unknown = r == nil
-		f.doubtful = f.doubtful || r != nil && r.Role == grid.Owning && !r.State.Terminal()
 		files := s.disk.folders[f.id]
 		gone := slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.files }) && (files == nil || !files.inputs)
 		// Whose user was told the end brings no files any more.

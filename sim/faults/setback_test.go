@@ -6,6 +6,21 @@ import (
 	"gbroker/grid"
 )
 
+// doubts has a site that was set back, and noticed that at 200 s, save that it cannot know whether it gave away the job that it got at
+// some time; a third one, c, need not be asked.
+func (x *scene) doubts(s *site, got grid.Tick, had bool) {
+	r := &grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Uncertain: true}}
+	if had {
+		s.disk.records["job"] = r
+	}
+	s.lost(100, 120, false)
+	x.w.truth.loaded(s)
+	s.asks = at(200)
+	x.f.got[r.Epoch] = got
+	s.forgot[x.c.peer] = x.w.now
+	x.w.truth.saved(s, []grid.Change{grid.Saved(r)})
+}
+
 // learn has the home save the job as one of which it does not know who owns it.
 func (x *scene) learn() {
 	x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Lost, Tenure: grid.Tenure{Role: grid.Watching}})})

@@ -140,8 +140,11 @@ func (t *truth) loaded(s *site) {
 	if s.of != nil {
 		return
 	}
+	s.asks = 0
+	s.noticed(s.disk.state.RolledBack != 0)
 	for _, f := range t.sorted() {
 		r := s.disk.recordOf(f.id)
+		f.read[s] = r != nil && !r.State.Terminal()
 		if f.home != s || f.removed || r == nil && (!f.accepted || f.unknown) {
 			continue
 		}

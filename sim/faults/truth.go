@@ -76,13 +76,14 @@ type fact struct {
 	duplicates [2]bool // the first one, and its duplicate, have changed a record of it while both ran
 
 	// What its home has lost the knowledge of, with its journal; see lapse.go.
-	unknown    bool // the job
-	stale      bool // what its user was told, until it has read that again beside its journal
-	unsupplied bool // that its files came
-	unwished   bool // that it is to be cancelled
-	doubtful   bool // whether another has it
-	unwritten  bool // the control directory of an attempt, at any site, with its whole machine
-	learnt     bool // and has learnt it again from one who was to get it: nobody knows who owns it
+	unknown    bool           // the job
+	stale      bool           // what its user was told, until it has read that again beside its journal
+	unsupplied bool           // that its files came
+	unwished   bool           // that it is to be cancelled
+	doubtful   map[*site]bool // whether another has it: that site was set back, and may have given it away; see mayDoubt
+	read       map[*site]bool // it was open in the journal of that site when its broker started last
+	unwritten  bool           // the control directory of an attempt, at any site, with its whole machine
+	learnt     bool           // and has learnt it again from one who was to get it: nobody knows who owns it
 }
 
 // start is one start of a program.
@@ -102,7 +103,7 @@ func newFact(id grid.JobID, home *site, job *grid.Job) *fact {
 	return &fact{
 		sites: sites,
 		id:    id, home: home, rerun: job.Rerunnable, cores: job.Demand.Cores(), stranded: !home.capable(job.Demand.Cores()),
-		owners: map[grid.Epoch]*site{}, got: map[grid.Epoch]grid.Tick{}, given: map[grid.Epoch]grid.Tick{}, owning: map[*site]grid.Epoch{}, had: map[*site]bool{},
+		owners: map[grid.Epoch]*site{}, got: map[grid.Epoch]grid.Tick{}, given: map[grid.Epoch]grid.Tick{}, owning: map[*site]grid.Epoch{}, had: map[*site]bool{}, doubtful: map[*site]bool{}, read: map[*site]bool{},
 		running: map[uint32]int{}, losses: map[uint32]int{}, never: map[grid.AttemptID]grid.Tick{},
 	}
 }
@@ -202,6 +203,7 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 	for _, c := range changes {
 		if site, is := c.Record.(*grid.SiteState); is {
 			s.w.tell(s, "saves that it is drained: %v", site.Draining)
+			s.noticed(site.RolledBack != 0)
 			continue
 		}
 		if b, is := c.Record.(*grid.Budget); is {
@@ -242,7 +244,9 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 			f.unknown = false
 			t.stillCancelled(s, f, r)
 		}
-		f.doubtful = f.doubtful || s == f.home && r.Uncertain && len(s.lapses) > 0
+		if r.Uncertain && f.mayDoubt(s, r.Epoch) {
+			f.doubtful[s] = true
+		}
 		if r.Handoff.Phase == grid.Committed {
 			f.had[s.w.byPeer[r.Handoff.To]] = true
 			if e := r.Handoff.Epoch; f.given[e] == 0 {

@@ -66,6 +66,7 @@ type site struct {
 	careful   bool                      // its journal was restored: it starts only while all who know it can be reached
 	drained   bool                      // as its administrator has said
 	lapses    []lapse                   // what it has lost the knowledge of
+	asks      grid.Tick                 // since when its broker knows that, and asks all; 0: it does not
 	forgot    map[grid.PeerID]grid.Tick // members, by its administrator, and when he said so last
 	fenced    map[grid.PeerID]grid.Tick // of these, those that were said to be fenced off
 	dropped   map[grid.PeerID]grid.Tick // until when members were last out of its neighbours' file
