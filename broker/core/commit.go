@@ -87,7 +87,7 @@ func (c *ownership) onDeclined(from grid.PeerID, m wire.Declined) {
 		}
 		at := j.rec.Epoch
 		at.Hop = c.nextStamp(at.Hop)
-		j.rec.Tenure = j.rec.Next(grid.Owning, c.cfg.Self, at)
+		c.beginTenure(j, at)
 		j.rec.Handoff.Epoch = at
 		c.takeBack(j)
 		j.worn = true // an attempt of before the handoff may have run here

@@ -107,14 +107,14 @@ func (c *ownership) onInquireReply(from grid.PeerID, m wire.InquireReply) {
 func (c *ownership) own(j *job, chain []grid.Certificate, cancel bool) {
 	giver := j.rec.Owner
 	j.rec.Certificates = chain
-	j.rec.Tenure = j.rec.Next(grid.Owning, c.cfg.Self, j.rec.Handoff.Epoch)
+	c.beginTenure(j, j.rec.Handoff.Epoch)
 	j.rec.HopsAt = c.now
 	// It may have been here before, to the end: nothing of that is true of what it is now.
 	j.rec.Run, j.rec.Ended, j.rec.Reason, j.rec.Stay = grid.Run{}, 0, "", nil
 	c.begins(j, grid.Ready)
 	j.rec.CancelRequested = c.gates.carried(j.rec.CancelRequested || cancel)
 	c.disarm(j, onPrepared)
-	j.known, j.homeHeard, j.since = false, c.now, 0
+	j.homeHeard = c.now
 	if j.stalled || giver != j.rec.Job.Home && (j.recovered || c.now-j.began > c.cfg.Lease) {
 		// The Commit may be older than what the home has done since, and so may what it has said of the job: it
 		// acknowledges a report first.

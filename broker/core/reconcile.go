@@ -124,7 +124,8 @@ func (c *recovery) ownedAt(j *job, epoch grid.Epoch) {
 	}
 	r := &j.rec
 	was := r.Tenure
-	r.Tenure = was.Next(grid.Owning, c.cfg.Self, epoch)
+	c.beginTenure(j, epoch)
+	r.Report, j.since = c.branchReport(0), c.branchReport(0)+1 // the branch that is lost has used numbers at this epoch too
 	r.Handoff, r.Uncertain = grid.Handoff{Epoch: epoch}, was.Uncertain
 	if epoch.Before(was.Superseded) {
 		r.Superseded = was.Superseded // by a later one than this
@@ -135,5 +136,5 @@ func (c *recovery) ownedAt(j *job, epoch grid.Epoch) {
 	if c.isHome(j) {
 		r.Certificates, r.Uncertain = nil, true
 	}
-	j.known, j.pulling, j.homeHeard = false, false, 0
+	j.pulling, j.homeHeard = false, 0
 }

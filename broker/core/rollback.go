@@ -133,10 +133,14 @@ func (c *recovery) doubt(j *job) {
 		return
 	}
 	j.homeHeard = 0
-	// The branch that is lost has used numbers of reports too: what acknowledges those is no word on this one.
-	j.rec.Report = max(j.rec.Report, uint64(c.stamped())<<reportsPerStamp)
+	j.rec.Report = c.branchReport(j.rec.Report)
 	c.save(j, "") // and so reported
 	j.since = j.rec.Report
+}
+
+// branchReport is a number of a report that a branch which is lost has not used: what acknowledges one of those is no word on this branch.
+func (c *recovery) branchReport(last uint64) uint64 {
+	return max(last, uint64(c.stamped())<<reportsPerStamp)
 }
 
 // reportsPerStamp is how many bits count the reports of a job after a stamp.
