@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -58,9 +60,20 @@ the log names the fields that need a restart.`,
 			return cli.BadUsage("--log-level: %w", err)
 		}
 		defer func() { _ = log.Sync() }() // stderr cannot always be synced
+		spareMemory()
 		return daemon.Run(cmd.Context(), cfg, log, at)
 	}
 	return cmd
+}
+
+// gcPercent is GOGC of a broker: it computes little, and lives beside others. Collecting twice as often takes a quarter of its memory away.
+const gcPercent = 50
+
+// spareMemory leaves the last word to the environment.
+func spareMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 }
 
 // newLogger writes to stderr what is on the level and above: lines for people, their columns

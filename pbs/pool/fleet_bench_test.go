@@ -102,7 +102,7 @@ func TestManyComputers(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, poolCommand, spool, f.listen)
-	cmd.Stderr = os.Stderr
+	cmd.Stderr, cmd.Env = os.Stderr, append(os.Environ(), "GOGC=50") // as gbroker has it
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
