@@ -108,8 +108,8 @@ type wholes interface {
 	part(id grid.JobID) *grid.Record
 	parts(of grid.JobID, after int) []*grid.Record // those of higher numbers, and those that have not ended
 	makePart(j grid.Job)
-	// place hands a part to its site, if it has no place yet.
-	place(id grid.JobID, to grid.PeerID, wait grid.Tick)
+	// place hands a part to its site, if it has no place yet, or says why this site does not take it.
+	place(id grid.JobID, to grid.PeerID, wait grid.Tick) *grid.Refusal
 	cancel(id grid.JobID, why string)
 	// deliver has a rate kept for the inputs of a part until then, where this site offers that; delivered gives it up.
 	deliver(of, part grid.JobID, to grid.PeerID, until grid.Tick) *grid.Refusal

@@ -97,10 +97,11 @@ func (f *fakeWholes) makePart(j grid.Job) {
 	f.records[j.ID] = &grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: "a"}}
 }
 
-func (f *fakeWholes) place(id grid.JobID, to grid.PeerID, _ grid.Tick) {
+func (f *fakeWholes) place(id grid.JobID, to grid.PeerID, _ grid.Tick) *grid.Refusal {
 	f.did("place %s>%s", id[len(theWhole)+1:], to)
 	f.records[id].Owner, f.records[id].Role, f.records[id].State = to, grid.Watching, grid.Assigned
 	f.changed(&f.records[id].Job)
+	return nil
 }
 
 func (f *fakeWholes) end(_ grid.JobID, of ending) {

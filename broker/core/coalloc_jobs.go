@@ -224,16 +224,19 @@ func (w *wholeJobs) makePart(of grid.Job) {
 	w.kernel.save(j, "made")
 }
 
-func (w *wholeJobs) place(id grid.JobID, to grid.PeerID, wait grid.Tick) {
+func (w *wholeJobs) place(id grid.JobID, to grid.PeerID, wait grid.Tick) *grid.Refusal {
 	j := w.job(id)
-	if j == nil || j.rec.State != grid.Ready || j.rec.Role != grid.Owning || j.rec.CancelRequested || w.gates.beforeStart(j) != open {
-		return
-	}
-	if to == w.cfg.Self {
-		w.execution.launch(j, "its place is here")
-	} else if j.blocked[to] <= w.now && w.lives(to) {
+	switch {
+	case j == nil || j.rec.State != grid.Ready || j.rec.Role != grid.Owning || j.rec.CancelRequested || w.gates.beforeStart(j) != open:
+	case to != w.cfg.Self && j.blocked[to] <= w.now && w.lives(to):
 		w.ownership.makeOffer(j, to, wait, 0)
+	case to == w.cfg.Self:
+		if no := w.refusedBy(j, to); no != nil {
+			return no
+		}
+		w.execution.launch(j, "its place is here")
 	}
+	return nil
 }
 
 func (w *wholeJobs) cancel(id grid.JobID, why string) {

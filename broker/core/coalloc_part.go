@@ -97,7 +97,10 @@ func (s *coallocation) stage(a *allocation) {
 		if r := s.wholes.part(p.Job); s.isThere(p, r) {
 			there++
 		} else if r.State == grid.Ready {
-			s.wholes.place(p.Job, p.Peer, max(0, p.Start-p.Offset-s.wholes.instant())+s.cfg.Grace)
+			if no := s.wholes.place(p.Job, p.Peer, max(0, p.Start-p.Offset-s.wholes.instant())+s.cfg.Grace); no != nil {
+				s.abandon(a, fmt.Sprintf("%s does not take its part: %s", p.Site, words(no)))
+				return
+			}
 		}
 	}
 	if there == len(list) {

@@ -17,3 +17,19 @@ func TestWholeAtOneSite(t *testing.T) {
 	a.step(Submit{Token: 1, Job: j, Key: "1"})
 	w.until("it ends", a.is(j.ID, grid.Completed))
 }
+
+// The home's own site takes a part no more whose reservation it has: its round is given up at once, and the next one goes on.
+func TestPartThatItsHomeDoesNotTake(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, faults{}, 4, 4)
+	w.forParts(0, 0)
+	home := w.sites[0]
+	w.boot()
+	id := w.wide(home, "1", 6, true)
+	w.until("its nodes are asked for", func() bool { return home.reserves(id) })
+	core := home.host.core
+	core.kernel.cfg.Slack = grid.Hour // its batch system takes longer to begin and end than it did when it was asked
+	w.until("it is given up", func() bool { return core.wholes.all[id].rec.State == grid.Planned })
+	core.kernel.cfg.Slack = 0
+	w.until("it ends", home.is(id, grid.Completed))
+}
