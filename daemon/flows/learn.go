@@ -103,6 +103,10 @@ type overheads struct {
 	seen map[string][]time.Duration
 }
 
+// firstOverhead is that of a site of which no task has ended yet: what a task of a small cluster takes to start, to be seen to have ended, and
+// to be told at home.
+const firstOverhead = 500 * time.Millisecond
+
 // maxOverheads is how many are kept of a site.
 const maxOverheads = 40
 
@@ -117,13 +121,13 @@ func (o *overheads) saw(t *enact.Task) {
 	o.seen[t.Site] = list[max(0, len(list)-maxOverheads):]
 }
 
-// of is the overhead of a site, in the median; 0 is not known.
+// of is the overhead of a site, in the median.
 func (o *overheads) of(site string) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	list := slices.Sorted(slices.Values(o.seen[site]))
 	if len(list) == 0 {
-		return 0
+		return firstOverhead
 	}
 	return list[len(list)/2]
 }
