@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"gbroker/api/workflow"
 	"gbroker/flow/enact"
@@ -88,15 +89,32 @@ type FlowTask struct {
 	After      []string         `json:"after,omitempty"`     // an order without data
 	RuntimeS   float64          `json:"runtime_s,omitempty"` // about, at speed 1
 	Sizes      map[string]int64 `json:"sizes,omitempty"`     // of what it leaves, about
+	// Configuration is the name of the way to run it that Document and RuntimeS say; Others are its other ways, with the same files.
+	Configuration string              `json:"configuration,omitempty"`
+	Others        []FlowConfiguration `json:"others,omitempty"`
+}
+
+// FlowConfiguration is a way to run a task.
+type FlowConfiguration struct {
+	Name     string  `json:"name"`
+	Document string  `json:"document"`
+	RuntimeS float64 `json:"runtime_s,omitempty"`
 }
 
 // FlowPart is a task as its document says it, and where its files come from.
 type FlowPart struct {
 	FlowTask
-	Job     grid.Job
+	Job     grid.Job // in its first configuration; files are the same in all
 	Uploads []jsdl.Upload
 	Maker   map[string]int // by the From of an upload: the task that makes it
 	Needs   []int          // tasks before it, by data or order
+	Ways    []FlowWay      // its configurations, one at least
+}
+
+// FlowWay is a configuration of a task, and the job that it then is.
+type FlowWay struct {
+	FlowConfiguration
+	Job grid.Job
 }
 
 // Parts reads all tasks, and finds who needs what of whom.
@@ -133,6 +151,9 @@ func (s *FlowSubmission) Parts(walltime grid.Tick) ([]FlowPart, error) {
 		if p.Job, p.Uploads, err = jobOf(t.Name, []byte(t.Document), beside, t.Rerunnable, walltime); err != nil {
 			return nil, fmt.Errorf("task %s: %w", t.Name, err)
 		}
+		if err := p.readWays(beside, walltime); err != nil {
+			return nil, fmt.Errorf("task %s: %w", t.Name, err)
+		}
 		p.Rerunnable = p.Job.Rerunnable
 		for _, u := range p.Uploads {
 			if k, is := made[u.From]; is && k != i {
@@ -155,6 +176,25 @@ func (s *FlowSubmission) Parts(walltime grid.Tick) ([]FlowPart, error) {
 		list[i] = p
 	}
 	return list, s.acyclic(list)
+}
+
+// readWays reads the configurations of a task. They differ in what they need, not in their files.
+func (p *FlowPart) readWays(beside jsdl.Beside, walltime grid.Tick) error {
+	if len(p.Others) >= workflow.MaxConfigurations {
+		return fmt.Errorf("%w: it has %d configurations: at most %d", grid.ErrInvalid, 1+len(p.Others), workflow.MaxConfigurations)
+	}
+	p.Ways = []FlowWay{{FlowConfiguration{p.Configuration, p.Document, p.RuntimeS}, p.Job}}
+	for _, c := range p.Others {
+		j, uploads, err := jobOf(p.Name, []byte(c.Document), beside, p.FlowTask.Rerunnable, walltime)
+		if err != nil {
+			return fmt.Errorf("configuration %s: %w", c.Name, err)
+		}
+		if !slices.Equal(uploads, p.Uploads) || !slices.Equal(j.Outputs, p.Job.Outputs) || j.Rerunnable != p.Job.Rerunnable {
+			return fmt.Errorf("%w: configuration %.80s has other files than %.80s, or another word on whether it may run again", grid.ErrInvalid, c.Name, p.Configuration)
+		}
+		p.Ways = append(p.Ways, FlowWay{c, j})
+	}
+	return nil
 }
 
 // beside are the files that come with a workflow, or by its folder.
@@ -257,9 +297,11 @@ type FlowTaskView struct {
 	Job     grid.JobID `json:"job"`
 	Site    string     `json:"site"`    // where it runs or ran
 	Planned string     `json:"planned"` // site
-	Started Time       `json:"started"`
-	Ended   Time       `json:"ended"`
-	Reason  string     `json:"reason"`
+	// Configuration is how it runs, or is planned to; "" where there is one way only.
+	Configuration string `json:"configuration,omitempty"`
+	Started       Time   `json:"started"`
+	Ended         Time   `json:"ended"`
+	Reason        string `json:"reason"`
 }
 
 // FlowAccepted is the answer to the submission of a workflow.
@@ -269,15 +311,27 @@ type FlowAccepted struct {
 	Wanted []File `json:"wanted"`
 }
 
+// Said is how long it runs at speed 1, as it says; 0 is not said.
+func (w *FlowWay) Said() time.Duration { return seconds(w.RuntimeS) }
+
+// configuration is what a plan knows of it.
+func (w *FlowWay) configuration() workflow.Configuration {
+	c := workflow.Configuration{Name: w.Name, Cores: w.Job.Demand.Cores(), Resources: w.Job.Demand.Resources(), Runtime: w.Said()}
+	if !w.Job.WalltimeDefaulted {
+		c.Walltime = seconds(w.Job.Walltime.Seconds())
+	}
+	return c
+}
+
 // Workflow is the workflow of some parts, as plans are made of it. Sizes are those of the files, what is known of what tasks have
 // left, and else what they say.
 func Workflow(name string, parts []FlowPart, size func(task int, file string) int64) *workflow.Workflow {
 	w := &workflow.Workflow{Name: name}
 	for i := range parts {
 		p := &parts[i]
-		t := workflow.Task{Name: p.Name, Cores: p.Job.Demand.Cores(), Runtime: seconds(p.RuntimeS), Walltime: seconds(p.Job.Walltime.Seconds()), Rerunnable: p.Rerunnable}
-		if p.Job.WalltimeDefaulted {
-			t.Walltime = 0
+		t := workflow.Task{Name: p.Name, Rerunnable: p.Rerunnable}
+		for _, way := range p.Ways {
+			t.Configurations = append(t.Configurations, way.configuration())
 		}
 		for _, u := range p.Uploads {
 			t.Inputs = append(t.Inputs, workflow.Data{Name: u.From, Size: u.Size})

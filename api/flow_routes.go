@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"gbroker/api/workflow"
@@ -32,8 +34,8 @@ type FlowService interface {
 	CancelFlow(ctx context.Context, who Identity, id FlowID) (FlowStatus, error)
 	// ResumeFlow runs what of an ended one has no valid output.
 	ResumeFlow(ctx context.Context, who Identity, id FlowID) (FlowStatus, error)
-	// PlacesFlow are the sites as a plan sees them, asked when so many cores could be had by a job of this walltime (0: the default).
-	PlacesFlow(ctx context.Context, who Identity, cores []int, walltime grid.Tick) ([]workflow.Place, error)
+	// PlacesFlow are the sites as a plan sees them, asked when what tasks need could be had.
+	PlacesFlow(ctx context.Context, who Identity, needs FlowNeeds) ([]workflow.Place, error)
 }
 
 // flows serves workflows.
@@ -134,19 +136,50 @@ func (s flows) list(r *request) error {
 	return nil
 }
 
-// maxAsked bounds the numbers of cores of one question.
+// FlowNeeds is what tasks need, each amount once: cores, and named resources.
+type FlowNeeds struct {
+	Cores     []int
+	Resources []grid.Resource
+	Walltime  grid.Tick // 0 is the default
+}
+
+// FlowNeedsOf is what the tasks of a workflow need.
+func FlowNeedsOf(w *workflow.Workflow) FlowNeeds {
+	n := FlowNeeds{Resources: w.Needs()}
+	for i := range w.Tasks {
+		for _, way := range w.Tasks[i].Ways() {
+			n.Cores = append(n.Cores, max(way.Cores, 1))
+		}
+	}
+	slices.Sort(n.Cores)
+	n.Cores = slices.Compact(n.Cores)
+	return n
+}
+
+// maxAsked bounds the numbers of cores of one question, and those of resources.
 const maxAsked = 32
 
 func (s flows) places(r *request) error {
-	var cores []int
+	var needs FlowNeeds
 	for _, text := range r.URL.Query()["cores"] {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > grid.MaxProcesses || len(cores) == maxAsked {
+		if err != nil || n < 1 || n > grid.MaxProcesses || len(needs.Cores) == maxAsked {
 			return fmt.Errorf("%w: cores=%.20q: %d numbers at most, from 1 to %d", grid.ErrInvalid, text, maxAsked, grid.MaxProcesses)
 		}
-		cores = append(cores, n)
+		needs.Cores = append(needs.Cores, n)
 	}
-	list, err := s.service.PlacesFlow(r.Context(), r.who, cores, 0)
+	for _, text := range r.URL.Query()["resource"] {
+		name, amount, _ := strings.Cut(text, "=")
+		n, err := strconv.ParseInt(amount, 10, 64)
+		if err == nil {
+			needs.Resources = append(needs.Resources, grid.Resource{Name: name, Amount: n})
+			err = grid.CheckResource(grid.Resource{Name: name, Amount: n})
+		}
+		if err != nil || len(needs.Resources) > maxAsked {
+			return fmt.Errorf("%w: resource=%.80q: %d at most, as gpu=2", grid.ErrInvalid, text, maxAsked)
+		}
+	}
+	list, err := s.service.PlacesFlow(r.Context(), r.who, needs)
 	if err != nil {
 		return err
 	}
@@ -216,11 +249,14 @@ func (c *Client) ResumeFlow(ctx context.Context, id FlowID) (FlowStatus, error) 
 	return do[FlowStatus](ctx, c, http.MethodPost, flowPath(id)+"/resume")
 }
 
-// FlowPlaces are the sites as the broker plans workflows over them; cores are what tasks need.
-func (c *Client) FlowPlaces(ctx context.Context, cores []int) ([]workflow.Place, error) {
+// FlowPlaces are the sites as the broker plans workflows over them.
+func (c *Client) FlowPlaces(ctx context.Context, needs FlowNeeds) ([]workflow.Place, error) {
 	query := url.Values{}
-	for _, n := range cores[:min(len(cores), maxAsked)] {
+	for _, n := range needs.Cores[:min(len(needs.Cores), maxAsked)] {
 		query.Add("cores", strconv.Itoa(n))
+	}
+	for _, r := range needs.Resources[:min(len(needs.Resources), maxAsked)] {
+		query.Add("resource", fmt.Sprintf("%s=%d", r.Name, r.Amount))
 	}
 	return do[[]workflow.Place](ctx, c, http.MethodGet, "/v1/flows/places?"+query.Encode())
 }

@@ -2,6 +2,7 @@ package grid
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -244,6 +245,21 @@ func (d Demand) Cores() int {
 		n += c.Count * c.Cores
 	}
 	return n
+}
+
+// Resources are what the whole demand needs of named resources, in the order of names.
+func (d Demand) Resources() (list []Resource) {
+	for _, c := range d.Chunks {
+		for _, r := range c.Resources {
+			i := slices.IndexFunc(list, func(x Resource) bool { return x.Name == r.Name })
+			if i < 0 {
+				i, list = len(list), append(list, Resource{Name: r.Name})
+			}
+			list[i].Amount += int64(c.Count) * r.Amount
+		}
+	}
+	slices.SortFunc(list, func(a, b Resource) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
 
 // Output is a file that is brought home after the end, or taken elsewhere by the home.

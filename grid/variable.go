@@ -2,10 +2,12 @@ package grid
 
 import "strings"
 
-// Variables of its environment by which a job asks something of a pool of desktops.
+// Variables of its environment that a job may set: by which it asks something of a pool of desktops, or is told how it runs.
 const (
 	// CheckpointVariable says that the job writes a checkpoint, and which file or folder that is, relative to its sandbox.
 	CheckpointVariable = "GBROKER_CHECKPOINT"
+	// ConfigurationVariable is the name of the configuration in which a task of a workflow runs.
+	ConfigurationVariable = "GBROKER_CONFIGURATION"
 	// NetworkVariable asks for the network, with any value but "" and "0".
 	NetworkVariable = "GBROKER_NETWORK"
 )
@@ -15,5 +17,5 @@ const ReservedPrefix = "GBROKER_"
 
 // IsReserved tells that a job may not set a variable itself.
 func IsReserved(variable string) bool {
-	return strings.HasPrefix(variable, ReservedPrefix) && variable != CheckpointVariable && variable != NetworkVariable
+	return strings.HasPrefix(variable, ReservedPrefix) && variable != CheckpointVariable && variable != NetworkVariable && variable != ConfigurationVariable
 }

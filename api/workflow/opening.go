@@ -15,19 +15,21 @@ type Opening struct {
 	After time.Duration `json:"after"`
 }
 
-// taken is what the openings of a place leave closed. Between two openings so many cores are free as the one before says; before the
+// taken is what openings leave closed of one resource of a place, of which it has so many. Between two openings so many cores are free as the one before says; before the
 // first none is, and after the last all are. One after more than [flow.MaxTime] is after that: a site that says so is late, and spoils nothing.
-func (p *Place) taken() (list []flow.Taken) {
-	openings := slices.Clone(p.Openings)
+func taken(openings []Opening, most, resource int) (list []flow.Taken) {
+	openings = slices.Clone(openings)
 	slices.SortFunc(openings, func(a, b Opening) int { return cmp.Compare(a.Cores, b.Cores) })
 	free, from := 0, flow.Time(0)
 	for _, o := range openings {
 		after := min(micro(o.After), flow.MaxTime)
-		if closed := p.Cores - free; after > from && closed > 0 {
-			list = append(list, flow.Taken{From: from, To: after, Amounts: []int64{int64(closed)}})
+		if closed := most - free; after > from && closed > 0 {
+			amounts := make([]int64, resource+1)
+			amounts[resource] = int64(closed)
+			list = append(list, flow.Taken{From: from, To: after, Amounts: amounts})
 			from = after
 		}
-		free = min(o.Cores, p.Cores)
+		free = min(o.Cores, most)
 	}
 	return list
 }

@@ -93,9 +93,9 @@ func (p *Periodic) Last(since time.Duration) int {
 // plannedInstances is how many instances are planned to see whether the sites sustain the rate.
 const plannedInstances = 40
 
-// PlanPeriodic plans the instances of a workflow beside each other: by instance and task, the site. An error that wraps
+// PlanPeriodic plans the instances of a workflow beside each other: by instance and task, where it runs, and how. An error that wraps
 // flow.ErrOverload names what is short.
-func (w *Workflow) PlanPeriodic(places []Place, every *Periodic) (sites [][]string, err error) {
+func (w *Workflow) PlanPeriodic(places []Place, every *Periodic) (sites [][]PlannedTask, err error) {
 	places = slices.Clone(places)
 	for i := range places {
 		places[i].Overhead = 0 // it delays an instance, and takes no cores
@@ -121,9 +121,10 @@ func (w *Workflow) PlanPeriodic(places []Place, every *Periodic) (sites [][]stri
 		return nil, fmt.Errorf("planning: %w", err)
 	}
 	for _, i := range list {
-		row := make([]string, len(w.Tasks))
+		row := make([]PlannedTask, len(w.Tasks))
 		for k := range row {
-			row[k] = places[i.Placements[k].Executor].Name
+			at := i.Placements[k]
+			row[k] = PlannedTask{Name: w.Tasks[k].Name, Site: places[at.Executor].Name, Way: at.Configuration, Start: spanOf(at.Start), End: spanOf(at.End)}
 		}
 		sites = append(sites, row)
 	}

@@ -20,46 +20,43 @@ type Place struct {
 	Ways map[string]float64 `json:"ways,omitempty"`
 	// Openings are when cores of it can be had; none is that all are free, but for what tasks of the workflow have.
 	Openings []Opening `json:"openings,omitempty"`
+	// Amounts are what it has of the named resources that were asked about.
+	Amounts []Amount `json:"amounts,omitempty"`
 }
 
 // Progress is how far a task has come, where a plan begins in the middle.
 type Progress struct {
-	Done  bool          // its outputs are at the home
-	Runs  bool          // at the place At, for Left yet
-	At    int           // index of a place
-	Left  time.Duration // expected
-	Needs time.Duration // about, at speed 1: what was learned; 0 is what the task says
+	Done  bool            // its outputs are at the home
+	Runs  bool            // at the place At, in the configuration Way, for Left yet
+	At    int             // index of a place
+	Way   int             // index of a configuration
+	Left  time.Duration   // expected
+	Needs []time.Duration // by configuration, about, at speed 1: what was learned; 0, or none, is what the task says
 }
 
 // DefaultRuntime is how long a task of which nothing is known is taken to run.
 const DefaultRuntime = time.Minute
 
-// Expected is how long a task runs on a machine of speed 1, as far as it says.
-func (t *Task) Expected() time.Duration {
-	switch {
-	case t.Runtime > 0:
-		return t.Runtime
-	case t.Walltime > 0:
-		return t.Walltime
-	}
-	return DefaultRuntime
-}
-
 // Graph is the workflow as package flow plans it; the home is the first place. The first vertices are the tasks. Whatever
 // a task leaves goes home when it ends, and from there to who needs it, so that is the way of a transfer. Files that no task
 // makes lie at the home, and what no task needs is awaited there.
 func (w *Workflow) Graph(places []Place, progress []Progress) (*flow.Graph, *flow.Platform) {
-	p := platform(places)
+	names := w.Resources()
+	p := platform(places, names)
 	g := &flow.Graph{}
 	for i := range w.Tasks {
 		s := Progress{}
 		if i < len(progress) {
 			s = progress[i]
 		}
-		g.Vertices = append(g.Vertices, w.vertex(i, s, places))
+		g.Vertices = append(g.Vertices, w.vertex(i, s, places, names))
 		if s.Runs && len(places[s.At].Openings) == 0 { // else the site has reckoned with it
 			e := &p.Executors[s.At]
-			e.Taken = append(e.Taken, flow.Taken{To: lasts(s.Left, 1), Amounts: []int64{int64(min(max(w.Tasks[i].Cores, 1), places[s.At].Cores))}})
+			amounts := w.Tasks[i].Ways()[s.Way].needs(names)
+			for r := range amounts {
+				amounts[r] = min(amounts[r], e.Capacity[r])
+			}
+			e.Taken = append(e.Taken, flow.Taken{To: lasts(s.Left, 1), Amounts: amounts})
 		}
 	}
 	files, end := len(g.Vertices), len(g.Vertices)+1
@@ -111,7 +108,7 @@ func (w *Workflow) brought() []int64 {
 
 // vertex is a task; one that has run or runs is a source of its data. None is rerunnable for the plan: in the grid a task
 // is not run twice to save a transfer.
-func (w *Workflow) vertex(i int, s Progress, places []Place) flow.Vertex {
+func (w *Workflow) vertex(i int, s Progress, places []Place, names []string) flow.Vertex {
 	t := &w.Tasks[i]
 	switch {
 	case s.Done:
@@ -119,15 +116,19 @@ func (w *Workflow) vertex(i int, s Progress, places []Place) flow.Vertex {
 	case s.Runs:
 		return flow.Vertex{Name: t.Name, Kind: flow.Source, At: s.At, Release: lasts(s.Left, 1)}
 	}
-	need := s.Needs
-	if need <= 0 {
-		need = t.Expected()
+	v := flow.Vertex{Name: t.Name}
+	for k, way := range t.Ways() {
+		need := way.Expected()
+		if k < len(s.Needs) && s.Needs[k] > 0 {
+			need = s.Needs[k]
+		}
+		c := flow.Configuration{Name: way.Name, Needs: way.needs(names), Run: make([]flow.Time, len(places))}
+		for e, at := range places {
+			c.Run[e] = min(lasts(need, at.Speed)+max(micro(at.Overhead), 0), flow.MaxTime)
+		}
+		v.Configurations = append(v.Configurations, c)
 	}
-	c := flow.Configuration{Needs: []int64{int64(max(t.Cores, 1))}, Run: make([]flow.Time, len(places))}
-	for e, at := range places {
-		c.Run[e] = min(lasts(need, at.Speed)+max(micro(at.Overhead), 0), flow.MaxTime)
-	}
-	return flow.Vertex{Name: t.Name, Configurations: []flow.Configuration{c}}
+	return v
 }
 
 // lasts is how long something takes at a speed, within what is planned: sites say their speeds themselves.
@@ -135,10 +136,16 @@ func lasts(need time.Duration, speed float64) flow.Time {
 	return max(flow.Time(min(float64(micro(need))/speed, float64(flow.MaxTime))), 1)
 }
 
-func platform(places []Place) *flow.Platform {
-	p := &flow.Platform{Resources: []string{"cores"}}
+func platform(places []Place, names []string) *flow.Platform {
+	p := &flow.Platform{Resources: append([]string{"cores"}, names...)}
 	for i, from := range places {
-		p.Executors = append(p.Executors, flow.Executor{Name: from.Name, Capacity: []int64{int64(from.Cores)}, Latency: min(max(micro(from.Delay), 0), flow.MaxTime), Taken: from.taken()})
+		e := flow.Executor{Name: from.Name, Capacity: []int64{int64(from.Cores)}, Latency: min(max(micro(from.Delay), 0), flow.MaxTime), Taken: taken(from.Openings, from.Cores, 0)}
+		for r, name := range names {
+			a := from.has(name)
+			e.Capacity = append(e.Capacity, int64(a.Most))
+			e.Taken = append(e.Taken, taken(a.Openings, a.Most, r+1)...)
+		}
+		p.Executors = append(p.Executors, e)
 		row := make([]int64, len(places))
 		for j, to := range places {
 			switch {
@@ -182,6 +189,8 @@ type Planned struct {
 type PlannedTask struct {
 	Name  string        `json:"name"`
 	Site  string        `json:"site"`
+	Way   int           `json:"-"`                       // index of its configuration
+	Named string        `json:"configuration,omitempty"` // the name of that
 	Start time.Duration `json:"start"`
 	End   time.Duration `json:"end"`
 }
@@ -213,7 +222,11 @@ func (w *Workflow) Plan(places []Place, progress []Progress, effort int) (*Plann
 	out := &Planned{Makespan: spanOf(s.Makespan), Path: spanOf(bounds.Path), Work: spanOf(bounds.Work), Rule: rule}
 	for i := range w.Tasks {
 		at := s.Placements[i]
-		out.Tasks = append(out.Tasks, PlannedTask{Name: w.Tasks[i].Name, Site: places[at.Executor].Name, Start: spanOf(at.Start), End: spanOf(at.End)})
+		t := PlannedTask{Name: w.Tasks[i].Name, Site: places[at.Executor].Name, Way: at.Configuration, Start: spanOf(at.Start), End: spanOf(at.End)}
+		if ways := w.Tasks[i].Configurations; len(ways) > 0 {
+			t.Named = ways[at.Configuration].Name
+		}
+		out.Tasks = append(out.Tasks, t)
 	}
 	return out, nil
 }

@@ -22,6 +22,9 @@
 //	    memory: 1GB
 //	    walltime: 10m
 //	    rerunnable: true
+//	    configurations:              # of which the plan takes one; what one does not say is as the task says it
+//	      - {name: cpu, cores: 8}
+//	      - {name: gpu, cores: 1, resources: {gpu: 1}, runtime: 1m}
 //	  - name: report
 //	    jsdl: report.jsdl          # its Sources are inputs, its Targets outputs
 //	    after: [count]             # an order without data
@@ -66,11 +69,14 @@ type Task struct {
 	Inputs     []Data
 	Outputs    []Data
 	After      []string
-	Cores      int           // 0 is not said
-	Memory     int64         // bytes
+	Cores      int   // 0 is not said
+	Memory     int64 // bytes
+	Resources  []grid.Resource
 	Runtime    time.Duration // about, at speed 1
 	Walltime   time.Duration
 	Rerunnable bool
+	// Configurations are the ways to run it, of which the plan takes one; none is that there is one, as said here.
+	Configurations []Configuration
 }
 
 // Data is a file that a task needs or leaves.
@@ -144,9 +150,12 @@ func (w *Workflow) check(file string, at where) error {
 				return wrong(i, "inputs", "task %s has a file %.80q of %d bytes: a name, and no negative size", t.Name, d.Name, d.Size)
 			}
 		}
-		if t.Cores < 0 || t.Memory < 0 || t.Runtime < 0 || t.Walltime < 0 {
-			return wrong(i, "", "task %s asks for less than nothing", t.Name)
+		if err := t.checkWays(); err != nil {
+			return wrong(i, "configurations", "%v", err)
 		}
+	}
+	if names := w.Resources(); len(names) > MaxResources {
+		return &Mistake{File: file, Text: fmt.Sprintf("its tasks need resources of %d names: at most %d", len(names), MaxResources)}
 	}
 	if cycle := w.cycle(); cycle >= 0 {
 		return wrong(cycle, "", "task %s needs itself, by way of others", w.Tasks[cycle].Name)

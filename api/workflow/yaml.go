@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +14,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"gbroker/grid"
 )
 
 // written is the form of a file of ours.
@@ -45,6 +49,32 @@ type writtenTask struct {
 	Runtime    span     `yaml:"runtime"`
 	Walltime   span     `yaml:"walltime"`
 	Rerunnable bool     `yaml:"rerunnable"`
+
+	Resources      map[string]int64       `yaml:"resources"`
+	Configurations []writtenConfiguration `yaml:"configurations"`
+}
+
+type writtenConfiguration struct {
+	Name      string           `yaml:"name"`
+	Cores     int              `yaml:"cores"`
+	Memory    amount           `yaml:"memory"`
+	Resources map[string]int64 `yaml:"resources"`
+	Runtime   span             `yaml:"runtime"`
+	Walltime  span             `yaml:"walltime"`
+}
+
+func configurations(list []writtenConfiguration) (out []Configuration) {
+	for _, c := range list {
+		out = append(out, Configuration{c.Name, c.Cores, int64(c.Memory), resources(c.Resources), time.Duration(c.Runtime), time.Duration(c.Walltime)})
+	}
+	return out
+}
+
+func resources(of map[string]int64) (out []grid.Resource) {
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, grid.Resource{Name: name, Amount: of[name]})
+	}
+	return out
 }
 
 // datum is a name, or a mapping of name and size.
@@ -151,9 +181,14 @@ func readYAML(file string, text []byte) (*Workflow, where, error) {
 			line, column := at(i, "")
 			return nil, nil, &Mistake{file, line, column, fmt.Sprintf("task %q has one of command, script and jsdl; arguments are those of a script", t.Name)}
 		}
+		if t.JSDL != "" && len(t.Configurations)+len(t.Resources) > 0 {
+			line, column := at(i, "jsdl")
+			return nil, nil, &Mistake{file, line, column, fmt.Sprintf("task %q has a document, which says what it needs: configurations and resources are of commands and scripts", t.Name)}
+		}
 		w.Tasks = append(w.Tasks, Task{
 			Name: t.Name, Command: t.Command, Script: t.Script, JSDL: t.JSDL, Arguments: t.Arguments, Inputs: data(t.Inputs), Outputs: data(t.Outputs),
 			After: t.After, Cores: t.Cores, Memory: int64(t.Memory), Runtime: time.Duration(t.Runtime), Walltime: time.Duration(t.Walltime), Rerunnable: t.Rerunnable,
+			Resources: resources(t.Resources), Configurations: configurations(t.Configurations),
 		})
 	}
 	return w, at, nil

@@ -16,8 +16,8 @@ type pendingEstimate struct {
 }
 
 // maxEstimates are the searches that one peer has at a time: one for jobs without a
-// place, one for those that wait.
-const maxEstimates = 2
+// place, one for those that wait, and a dry run.
+const maxEstimates = 3
 
 // maxPending bounds the questions kept while a snapshot is taken.
 const maxPending = 1024

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"gbroker/api"
 	"gbroker/api/workflow"
 	"gbroker/internal/cli"
 )
@@ -134,12 +134,7 @@ func (p *program) places(cmd *cobra.Command, named []string, w *workflow.Workflo
 		return nil, err
 	}
 	defer c.Close()
-	var cores []int
-	for i := range w.Tasks {
-		cores = append(cores, max(w.Tasks[i].Cores, 1))
-	}
-	slices.Sort(cores)
-	return c.FlowPlaces(cmd.Context(), slices.Compact(cores))
+	return c.FlowPlaces(cmd.Context(), api.FlowNeedsOf(w))
 }
 
 func placeOf(text string) (workflow.Place, error) {

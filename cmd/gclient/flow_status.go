@@ -97,9 +97,17 @@ func printFlow(w io.Writer, s *api.FlowStatus) error {
 	t := cli.Table(w)
 	fmt.Fprintln(t, "TASK\tSTATE\tJOB\tSITE\tPLANNED\tSTARTED\tENDED\tWHY")
 	for _, x := range s.Tasks {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(x.Name), x.State, dash(string(x.Job)), dash(x.Site), dash(x.Planned), clock(x.Started), clock(x.Ended), dash(printable(x.Reason)))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(x.Name), x.State, dash(string(x.Job)), dash(inWay(x.Site, x.Configuration)), dash(inWay(x.Planned, x.Configuration)), clock(x.Started), clock(x.Ended), dash(printable(x.Reason)))
 	}
 	return flush(t)
+}
+
+// inWay is a site, with the configuration in which a task runs there.
+func inWay(site, configuration string) string {
+	if site == "" || configuration == "" {
+		return site
+	}
+	return site + " (" + configuration + ")"
 }
 
 func (p *program) flowGraph() *cobra.Command {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,17 +104,24 @@ func submissionOf(w *workflow.Workflow, folder *os.Root) (api.FlowSubmission, er
 	made := map[string]bool{}
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
-		text, err := documentOf(t, folder)
-		if err != nil {
-			return sub, fmt.Errorf("task %s: %w", t.Name, err)
+		one := api.FlowTask{Name: t.Name, Rerunnable: t.Rerunnable, After: t.After, Sizes: map[string]int64{}}
+		for k, way := range t.Ways() {
+			text, err := documentOf(t, &way, folder)
+			if err != nil {
+				return sub, fmt.Errorf("task %s: %w", t.Name, err)
+			}
+			if k == 0 {
+				one.Configuration, one.Document, one.RuntimeS = way.Name, string(text), way.Runtime.Seconds()
+			} else {
+				one.Others = append(one.Others, api.FlowConfiguration{Name: way.Name, Document: string(text), RuntimeS: way.Runtime.Seconds()})
+			}
 		}
-		one := api.FlowTask{Name: t.Name, Document: string(text), Rerunnable: t.Rerunnable, After: t.After, RuntimeS: t.Runtime.Seconds(), Sizes: map[string]int64{}}
 		for _, d := range t.Outputs {
 			if d.Size > 0 {
 				one.Sizes[d.Name] = d.Size
 			}
 		}
-		d, err := jsdl.Parse(t.Name, text)
+		d, err := jsdl.Parse(t.Name, []byte(one.Document))
 		if err != nil {
 			return sub, err
 		}
@@ -170,12 +178,12 @@ func beside(sub *api.FlowSubmission, i int, made, seen map[string]bool, folder *
 	return nil
 }
 
-// documentOf is a task as JSDL: its own, or that of its script or command with what it needs and leaves.
-func documentOf(t *workflow.Task, folder *os.Root) ([]byte, error) {
+// documentOf is a task in one of its configurations as JSDL: its own document, or that of its script or command with what it needs and leaves.
+func documentOf(t *workflow.Task, way *workflow.Configuration, folder *os.Root) ([]byte, error) {
 	if t.JSDL != "" {
 		return folder.ReadFile(filepath.FromSlash(t.JSDL))
 	}
-	o := script.Options{Arguments: t.Arguments, Directives: directivesOf(t), Now: time.Now(), Environ: os.LookupEnv}
+	o := script.Options{Arguments: t.Arguments, Directives: directivesOf(way), Now: time.Now(), Environ: os.LookupEnv}
 	var made *script.Script
 	var err error
 	switch {
@@ -197,6 +205,9 @@ func documentOf(t *workflow.Task, folder *os.Root) ([]byte, error) {
 		return nil, err
 	}
 	d.Job.Name, d.Job.Rerunnable = t.Name, t.Rerunnable
+	if way.Name != "" {
+		d.Job.Program.Environment = append(d.Job.Program.Environment, grid.Variable{Name: grid.ConfigurationVariable, Value: way.Name})
+	}
 	for _, x := range t.Inputs {
 		d.Staging = append(d.Staging, jsdl.Staging{Name: x.Name, Path: x.Name, Source: x.Name, CreationFlag: grid.Overwrite})
 	}
@@ -206,13 +217,20 @@ func documentOf(t *workflow.Task, folder *os.Root) ([]byte, error) {
 	return jsdl.Print(&d.Job, d.Staging), nil
 }
 
-// directivesOf says what a task asks for in the words of sbatch.
-func directivesOf(t *workflow.Task) (list []string) {
+// directivesOf says what a configuration asks for in the words of sbatch.
+func directivesOf(t *workflow.Configuration) (list []string) {
 	if t.Cores > 1 {
 		list = append(list, "--ntasks=1", fmt.Sprintf("--cpus-per-task=%d", t.Cores))
 	}
 	if t.Memory > 0 {
 		list = append(list, fmt.Sprintf("--mem=%dK", (t.Memory+1023)/1024))
+	}
+	var resources []string
+	for _, r := range t.Resources {
+		resources = append(resources, fmt.Sprintf("%s:%d", r.Name, r.Amount))
+	}
+	if len(resources) > 0 {
+		list = append(list, "--gres="+strings.Join(resources, ","))
 	}
 	if t.Walltime > 0 {
 		s := int64((t.Walltime + time.Second - 1) / time.Second)

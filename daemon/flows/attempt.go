@@ -83,12 +83,14 @@ func (f *flow) once(ctx context.Context, i int) (o outcome) {
 			o.err = err
 			return o
 		}
-		o.digest = f.digest(i, inputs)
-		if r, has, err := f.remembered(ctx, i, o.digest); has || err != nil {
-			o.record, o.reused, o.err = r, has, err
-			return o
+		digests := f.digests(i, inputs)
+		for _, o.digest = range digests {
+			if r, has, err := f.remembered(ctx, i, o.digest); has || err != nil {
+				o.record, o.reused, o.err = r, has, err
+				return o
+			}
 		}
-		if id, o.err = f.handIn(ctx, i, o.digest, inputs); o.err != nil {
+		if id, o.digest, o.err = f.handIn(ctx, i, digests, inputs); o.err != nil {
 			return o
 		}
 	}
@@ -127,13 +129,17 @@ func (f *flow) inputs(ctx context.Context, i int) (list []input, err error) {
 	return list, nil
 }
 
-func (f *flow) digest(i int, inputs []input) string {
+// digests are those of the configurations of a task with its inputs.
+func (f *flow) digests(i int, inputs []input) (list []string) {
 	var words []string
 	for _, in := range inputs {
 		words = append(words, fmt.Sprintf("%q %o %s", in.file.Path, in.file.Mode, in.is))
 	}
 	slices.Sort(words)
-	return digestOf(f.parts[i].Document, words)
+	for _, way := range f.parts[i].Ways {
+		list = append(list, digestOf(way.Document, words))
+	}
+	return list
 }
 
 // remembered is a job that has done the same with the same, if all that it left for others is there yet. What cannot be
@@ -179,11 +185,11 @@ func (f *flow) readable(ctx context.Context, id grid.JobID, file *grid.File) (bo
 
 // begin notes, on disk, that a task is being handed in: from then on it ends only with its job, whose key is that of the attempt,
 // so that a cancel or a kill between this and the job's identifier loses no job.
-func (f *flow) begin(i int, digest string) (t enact.Task, key string, err error) {
+func (f *flow) begin(i int, digests []string) (t enact.Task, key string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r, before := f.enacted(), f.rec.Tasks[i]
-	t, changed, err := r.Begin(i, digest, f.keeper.config.Now())
+	t, changed, err := r.Begin(i, digests[f.wayOf(i)], f.keeper.config.Now())
 	if err == nil && changed {
 		if err = f.save(); err != nil {
 			f.rec.Tasks[i] = before
@@ -194,14 +200,14 @@ func (f *flow) begin(i int, digest string) (t enact.Task, key string, err error)
 }
 
 // handIn hands a task in under the key of its attempt, with its files.
-func (f *flow) handIn(ctx context.Context, i int, digest string, inputs []input) (grid.JobID, error) {
-	begun, key, err := f.begin(i, digest)
+func (f *flow) handIn(ctx context.Context, i int, digests []string, inputs []input) (id grid.JobID, digest string, err error) {
+	begun, key, err := f.begin(i, digests)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	prefer := begun.Prefer
 	jobs, who := f.keeper.config.Jobs, f.who()
-	j := f.parts[i].Job
+	j := f.parts[i].Ways[min(max(begun.Way, 0), len(f.parts[i].Ways)-1)].Job
 	j.Inputs = nil
 	for _, in := range inputs {
 		j.Inputs = append(j.Inputs, in.file)
@@ -212,17 +218,17 @@ func (f *flow) handIn(ctx context.Context, i int, digest string, inputs []input)
 	j.Sharing = grid.Sharing{Keep: f.shares(i), Grants: f.grants(inputs)}
 	r, _, err := jobs.Submit(ctx, who, api.NewJob{Key: key, Job: j})
 	if err != nil {
-		return "", fmt.Errorf("handing in task %s: %w", f.parts[i].Name, err)
+		return "", begun.Digest, fmt.Errorf("handing in task %s: %w", f.parts[i].Name, err)
 	}
-	id := r.Job.ID
+	id = r.Job.ID
 	if r.State == grid.StageIn {
 		for _, in := range inputs {
 			if err := f.send(ctx, id, &in); err != nil {
-				return "", fmt.Errorf("giving %s to task %s: %w", in.from, f.parts[i].Name, err)
+				return "", begun.Digest, fmt.Errorf("giving %s to task %s: %w", in.from, f.parts[i].Name, err)
 			}
 		}
 		if _, err := jobs.Uploaded(ctx, who, id); err != nil {
-			return "", fmt.Errorf("giving its files to task %s: %w", f.parts[i].Name, err)
+			return "", begun.Digest, fmt.Errorf("giving its files to task %s: %w", f.parts[i].Name, err)
 		}
 	}
 	f.mu.Lock()
@@ -232,7 +238,7 @@ func (f *flow) handIn(ctx context.Context, i int, digest string, inputs []input)
 	if f.rec.Cancelled {
 		f.stir()
 	}
-	return id, nil
+	return id, begun.Digest, nil
 }
 
 // send gives a job one of its files.

@@ -33,6 +33,7 @@ type broker struct {
 	limit time.Duration                           // that home takes the jobs that run to have, one core each; 0 is that it does not reckon with them
 	lag   time.Duration                           // how long before it starts, and until its end is known
 
+	gpus   int64         // that home has; other sites have none
 	breaks func() bool   // a job that ends has failed
 	asked  time.Duration // how long the sites take for their answers
 }
@@ -74,31 +75,44 @@ func (b *broker) Links(_ context.Context, of grid.PeerID, to []grid.PeerID) (map
 	return list, nil
 }
 
-// Where says what waits has, and of other sites that all is free.
-func (b *broker) Where(ctx context.Context, _ api.Identity, n api.NewJob) (f api.Foreseen, err error) {
+// WhereEach says what waits has, and of other sites that all is free.
+func (b *broker) WhereEach(ctx context.Context, _ api.Identity, jobs []grid.Job) (list []grid.Decision, err error) {
 	if b.asked > 0 {
 		select {
 		case <-time.After(b.asked):
 		case <-ctx.Done():
-			return f, ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for _, j := range jobs {
+		list = append(list, b.where(&j))
+	}
+	return list, nil
+}
+
+func (b *broker) where(j *grid.Job) (f grid.Decision) {
+	for _, r := range j.Demand.Resources() {
+		if r.Amount > b.gpus {
+			f.Candidates = append(f.Candidates, grid.Candidate{Site: "home", Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "no such resource"}})
+			return f
+		}
+	}
 	running := 0
 	for _, r := range b.jobs {
 		if r.State == grid.Running {
 			running++
 		}
 	}
-	if free := 2 - running; b.limit > 0 && n.Job.Demand.Cores() > free {
+	if free := 2 - running; b.limit > 0 && j.Demand.Cores() > free {
 		f.Candidates = append(f.Candidates, grid.Candidate{Site: "home", Wait: grid.Span(b.limit)})
-		return f, nil
+		return f
 	}
 	for site, wait := range b.waits {
 		f.Candidates = append(f.Candidates, grid.Candidate{Site: grid.SiteName(site), Wait: grid.Span(wait)})
 	}
-	return f, nil
+	return f
 }
 
 func (b *broker) Submit(_ context.Context, who api.Identity, n api.NewJob) (grid.Record, bool, error) {

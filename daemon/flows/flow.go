@@ -333,6 +333,9 @@ func (f *flow) status() api.FlowStatus {
 			Name: f.parts[i].Name, State: t.State, Attempt: t.Attempt, Job: t.Job, Site: t.Site, Planned: t.Prefer,
 			Started: api.Time(t.Started), Ended: api.Time(t.Ended), Reason: t.Reason,
 		})
+		if t.State != api.FlowReused {
+			s.Tasks[i].Configuration = f.way(i).Name
+		}
 		for _, k := range f.parts[i].Needs {
 			s.Edges = append(s.Edges, [2]int{k, i})
 		}

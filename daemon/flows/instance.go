@@ -18,7 +18,7 @@ import (
 // once. Only one that its parent has noted as open is begun or counted: what else is found at a start was counted, or its making failed.
 
 // instance begins the next one, of a copied file where a folder is watched. Where it cannot, its period is missed, or the file has not counted.
-func (f *flow) instance(every *workflow.Periodic, sites [][]string, file *copied) (*flow, error) {
+func (f *flow) instance(every *workflow.Periodic, sites [][]workflow.PlannedTask, file *copied) (*flow, error) {
 	n, err := f.noteOpen(file)
 	if err == nil {
 		var child *flow
@@ -54,7 +54,7 @@ func (f *flow) noteOpen(file *copied) (n int, err error) {
 }
 
 // make writes an instance and begins it. What is left of one that cannot be made is removed, now or at the next start.
-func (f *flow) make(n int, every *workflow.Periodic, sites [][]string, file *copied) (*flow, error) {
+func (f *flow) make(n int, every *workflow.Periodic, sites [][]workflow.PlannedTask, file *copied) (*flow, error) {
 	k := f.keeper
 	child := newFlow(k, f.parts)
 	if file != nil {
@@ -78,7 +78,8 @@ func (f *flow) make(n int, every *workflow.Periodic, sites [][]string, file *cop
 	child.identify()
 	for i := range child.rec.Tasks {
 		if len(sites) > 0 { // a pipeline that is sustained repeats itself: its later half is as good for all that follow
-			child.rec.Tasks[i].Prefer = sites[row(n, len(sites))][i]
+			like := &sites[row(n, len(sites))][i]
+			child.rec.Tasks[i].Prefer, child.rec.Tasks[i].Way = like.Site, like.Way
 		}
 	}
 	child.folder = k.folder(child.spec.ID)

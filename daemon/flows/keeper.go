@@ -29,7 +29,8 @@ type Jobs interface {
 	Cancel(ctx context.Context, who api.Identity, id grid.JobID) (r grid.Record, confirmed bool, err error)
 	Output(ctx context.Context, who api.Identity, id grid.JobID, path string) (io.ReadCloser, error)
 	Sites(ctx context.Context) ([]api.SiteView, error)
-	Where(ctx context.Context, who api.Identity, j api.NewJob) (api.Foreseen, error)
+	// WhereEach asks all sites about several jobs that nobody hands in.
+	WhereEach(ctx context.Context, who api.Identity, jobs []grid.Job) ([]grid.Decision, error)
 	SiteName(p grid.PeerID) string
 	// Links asks a site for its ways to others; of those that are no neighbours of it nothing is said.
 	Links(ctx context.Context, of grid.PeerID, to []grid.PeerID) (map[grid.PeerID]grid.Link, error)

@@ -40,14 +40,15 @@ func (x *experience) add(ran, said time.Duration) {
 	}
 }
 
-// kindOf is a name without digits.
-func kindOf(name string) string {
-	return strings.Map(func(r rune) rune {
+// kindOf is a name without digits, and the configuration.
+func kindOf(name string, way *api.FlowWay) string {
+	name = strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {
 			return -1
 		}
 		return r
 	}, name)
+	return name + "\n" + way.Name
 }
 
 // learned is how a user's tasks ran, by kind.
@@ -65,11 +66,11 @@ func (k *Keeper) learned(ctx context.Context, user string) map[string]*experienc
 		f.mu.Lock()
 		for i := range f.rec.Tasks {
 			if t := &f.rec.Tasks[i]; t.State == enact.Done && t.Ended > t.Started && t.Started > 0 && speed[t.Site] > 0 {
-				kind := kindOf(f.parts[i].Name)
+				kind := kindOf(f.parts[i].Name, f.way(i))
 				if all[kind] == nil {
 					all[kind] = &experience{}
 				}
-				all[kind].add(time.Duration(float64(spanOf(t.Ended-t.Started))*speed[t.Site]), time.Duration(f.parts[i].RuntimeS*float64(time.Second)))
+				all[kind].add(time.Duration(float64(spanOf(t.Ended-t.Started))*speed[t.Site]), f.way(i).Said())
 			}
 		}
 		f.mu.Unlock()
@@ -88,7 +89,7 @@ func (f *flow) overhead(i int) time.Duration {
 	cores := 0
 	for k := range f.rec.Tasks {
 		if x := &f.rec.Tasks[k]; x.Site == t.Site && x.Handed != 0 && x.Handed <= t.Handed && (x.State == enact.Given || x.Known > t.Handed) {
-			cores += max(f.parts[k].Job.Demand.Cores(), 1)
+			cores += f.cores(k)
 		}
 	}
 	if cores > f.planned[at].Cores || wait(&f.planned[at], cores) > 0 {

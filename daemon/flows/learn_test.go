@@ -46,6 +46,9 @@ func TestAWaitIsNoOverhead(t *testing.T) {
 		return enact.Task{State: enact.Done, Site: "home", Handed: at(handed), Started: at(started) + ahead, Ended: at(over) + ahead, Known: at(known)}
 	}
 	f := &flow{parts: make([]api.FlowPart, 3), planned: []workflow.Place{{Name: "home", Cores: 1}}}
+	for i := range f.parts {
+		f.parts[i].Ways = make([]api.FlowWay, 1)
+	}
 	f.rec.Tasks = []enact.Task{ended(0, 1, 11, 12), ended(2, 11, 21, 22), ended(30, 31, 41, 42)}
 	for i, want := range []time.Duration{2 * time.Second, 0, 2 * time.Second} {
 		if got := f.overhead(i); got != want {

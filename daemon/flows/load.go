@@ -1,8 +1,10 @@
 package flows
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,30 +14,32 @@ import (
 )
 
 const (
-	// maxProbes bounds the questions before a plan; each goes to all sites at once.
+	// maxProbes bounds the questions before a plan; all go to each site in one message.
 	maxProbes = 10
+	// maxAmount is the most of a named resource that is asked about beside what tasks need, and maxAmounts bounds those questions.
+	maxAmount, maxAmounts = 16, 20
 	// probeLimit is how long the sites have for their answers.
 	probeLimit = 6 * time.Second
 	// notNow is the wait that is reckoned with where a site takes such a job at another time only, and does not say when.
 	notNow = time.Hour
 )
 
-// PlacesFlow are the sites as a plan sees them: what they have, how far they are, and when so many cores as are asked about, and a
+// PlacesFlow are the sites as a plan sees them: what they have, how far they are, and when so many cores and resources as are asked about, and a
 // choice between one and all, could be had for a job of this walltime.
-func (k *Keeper) PlacesFlow(ctx context.Context, who api.Identity, cores []int, walltime grid.Tick) ([]workflow.Place, error) {
+func (k *Keeper) PlacesFlow(ctx context.Context, who api.Identity, needs api.FlowNeeds) ([]workflow.Place, error) {
 	views, err := k.config.Jobs.Sites(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if walltime <= 0 {
-		walltime = k.config.Walltime
+	if needs.Walltime <= 0 {
+		needs.Walltime = k.config.Walltime
 	}
 	places := api.PlacesOf(views)
 	asking, done := context.WithTimeout(ctx, probeLimit)
 	defer done()
 	var all sync.WaitGroup
 	all.Go(func() { k.between(asking, views, places) })
-	all.Go(func() { k.probe(asking, who, places, cores, walltime) })
+	all.Go(func() { k.probe(asking, who, places, needs) })
 	all.Wait()
 	for i := range places {
 		places[i].Overhead = k.overheads.of(places[i].Name)
@@ -43,74 +47,129 @@ func (k *Keeper) PlacesFlow(ctx context.Context, who api.Identity, cores []int, 
 	return places, nil
 }
 
-// probe asks the sites when cores could be had. A site that does not answer is planned as if nobody else ran anything there.
-func (k *Keeper) probe(ctx context.Context, who api.Identity, places []workflow.Place, cores []int, walltime grid.Tick) {
-	probes := workflow.Probes(cores, places, maxProbes)
-	answers := make([]api.Foreseen, len(probes))
-	var all sync.WaitGroup
-	for n, c := range probes {
-		all.Go(func() {
-			f, err := k.config.Jobs.Where(ctx, who, api.NewJob{Job: probe(c, walltime)})
-			if err != nil {
-				k.config.Log.Debug("the sites were not asked when cores can be had", "cores", c, "error", err)
-				return
-			}
-			answers[n] = f
-		})
+// probe asks the sites when cores and resources could be had. A site that does not answer is planned as if nobody else ran anything there, and as if
+// it had no resources.
+func (k *Keeper) probe(ctx context.Context, who api.Identity, places []workflow.Place, needs api.FlowNeeds) {
+	var asked []grid.Resource // of no name: cores
+	for _, n := range workflow.Probes(needs.Cores, places, maxProbes) {
+		asked = append(asked, grid.Resource{Amount: int64(n)})
 	}
-	all.Wait()
+	asked = append(asked, amounts(needs.Resources)...)
+	jobs := make([]grid.Job, len(asked))
+	for n, what := range asked {
+		jobs[n] = probe(what, needs.Walltime)
+	}
+	answers, err := k.config.Jobs.WhereEach(ctx, who, jobs)
+	if err != nil {
+		k.config.Log.Debug("the sites were not asked when cores can be had", "error", err)
+		return
+	}
 	for n, f := range answers {
 		for _, row := range f.Candidates {
-			if at := slices.IndexFunc(places, func(p workflow.Place) bool { return p.Name == string(row.Site) }); at >= 0 {
-				note(&places[at], probes[n], &row)
+			at := slices.IndexFunc(places, func(p workflow.Place) bool { return p.Name == string(row.Site) })
+			switch what := asked[n]; {
+			case at < 0:
+			case what.Name == "":
+				note(&places[at], int(what.Amount), &row)
+			default:
+				noteAmount(&places[at], what, &row)
 			}
 		}
 	}
+}
+
+// amounts are those of resources to ask about: what tasks need, and powers of two, by which it is found how much there is.
+func amounts(needs []grid.Resource) (list []grid.Resource) {
+	list = slices.Clone(needs)
+	for _, r := range needs {
+		for n := int64(1); n <= maxAmount; n *= 2 {
+			list = append(list, grid.Resource{Name: r.Name, Amount: n})
+		}
+	}
+	list = slices.DeleteFunc(list, func(r grid.Resource) bool { return r.Amount > grid.MaxProcesses })
+	slices.SortFunc(list, func(a, b grid.Resource) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Amount, b.Amount))
+	})
+	list = slices.Compact(list)
+	return list[:min(len(list), maxAmounts)]
+}
+
+// opening is when a site says that it can give what was asked for; false is never.
+func opening(row *grid.Candidate) (after time.Duration, ever bool) {
+	switch {
+	case row.Refusal == nil:
+		return spanOf(row.Wait), true
+	case row.Refusal.MayPass() && row.Refusal.Again > 0:
+		return spanOf(row.Refusal.Again), true
+	case row.Refusal.MayPass():
+		return notNow, true
+	}
+	return 0, false
 }
 
 // note takes a site's word about so many cores. What it refuses for ever is more than a plan may use of it.
 func note(p *workflow.Place, cores int, row *grid.Candidate) {
-	switch {
-	case cores > p.Cores:
-	case row.Refusal == nil:
-		p.Openings = append(p.Openings, workflow.Opening{Cores: cores, After: spanOf(row.Wait)})
-	case row.Refusal.MayPass() && row.Refusal.Again > 0:
-		p.Openings = append(p.Openings, workflow.Opening{Cores: cores, After: spanOf(row.Refusal.Again)})
-	case row.Refusal.MayPass():
-		p.Openings = append(p.Openings, workflow.Opening{Cores: cores, After: notNow})
-	default:
+	if cores > p.Cores {
+		return
+	}
+	if after, ever := opening(row); ever {
+		p.Openings = append(p.Openings, workflow.Opening{Cores: cores, After: after})
+	} else {
 		p.Cores = max(cores-1, 1)
 	}
 }
 
-// probe is a job of so many cores, which nobody hands in.
-func probe(cores int, walltime grid.Tick) grid.Job {
+// noteAmount takes its word about so much of a resource. There is as much of it as it does not refuse for ever.
+func noteAmount(p *workflow.Place, what grid.Resource, row *grid.Candidate) {
+	after, ever := opening(row)
+	if !ever {
+		return
+	}
+	at := slices.IndexFunc(p.Amounts, func(a workflow.Amount) bool { return a.Name == what.Name })
+	if at < 0 {
+		at, p.Amounts = len(p.Amounts), append(p.Amounts, workflow.Amount{Name: what.Name})
+	}
+	a := &p.Amounts[at]
+	a.Most = max(a.Most, int(what.Amount))
+	a.Openings = append(a.Openings, workflow.Opening{Cores: int(what.Amount), After: after})
+}
+
+// probe is a job of so many cores, each with one of a resource if that is asked about, which nobody hands in.
+func probe(what grid.Resource, walltime grid.Tick) grid.Job {
+	each := grid.Chunk{Count: int(what.Amount), Processes: 1, Cores: 1}
+	if what.Name != "" {
+		each.Resources = []grid.Resource{{Name: what.Name, Amount: 1}}
+	}
 	return grid.Job{
 		Name: "probe", Program: grid.Program{Executable: "/bin/true"}, Walltime: walltime, WalltimeDefaulted: true,
-		Demand: grid.Demand{Chunks: []grid.Chunk{{Count: cores, Processes: 1, Cores: 1}}},
+		Demand: grid.Demand{Chunks: []grid.Chunk{each}},
 	}
 }
 
-// waiting tells what the tasks of a workflow that wait need: numbers of cores, and their mean walltime.
-func (f *flow) waiting() (cores []int, walltime grid.Tick) {
+// waiting tells what the tasks of a workflow that wait need, in all their configurations, and their mean walltime.
+func (f *flow) waiting() (needs api.FlowNeeds) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := grid.Tick(0)
 	for i := range f.rec.Tasks {
-		if f.rec.Tasks[i].State == api.FlowWaiting {
-			cores = append(cores, f.parts[i].Job.Demand.Cores())
-			walltime += f.parts[i].Job.Walltime
+		if f.rec.Tasks[i].State != api.FlowWaiting {
+			continue
+		}
+		for k := range f.parts[i].Ways {
+			j := &f.parts[i].Ways[k].Job
+			needs.Cores, needs.Resources = append(needs.Cores, j.Demand.Cores()), append(needs.Resources, j.Demand.Resources()...)
+			needs.Walltime += j.Walltime
 			n++
 		}
 	}
-	slices.Sort(cores)
-	return slices.Compact(cores), walltime / max(n, 1)
+	slices.Sort(needs.Cores)
+	needs.Cores, needs.Walltime = slices.Compact(needs.Cores), needs.Walltime/max(n, 1)
+	return needs
 }
 
 // places are the sites as they are now, with what their own estimates say.
 func (f *flow) places(ctx context.Context) []workflow.Place {
-	cores, walltime := f.waiting()
-	list, err := f.keeper.PlacesFlow(ctx, f.who(), cores, walltime)
+	list, err := f.keeper.PlacesFlow(ctx, f.who(), f.waiting())
 	if err != nil {
 		return nil
 	}

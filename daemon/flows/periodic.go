@@ -130,7 +130,7 @@ func (f *flow) settle(ctx context.Context) {
 }
 
 // sustained plans the pipeline; it is an error if the sites cannot sustain it.
-func (f *flow) sustained(ctx context.Context, every *workflow.Periodic) ([][]string, error) {
+func (f *flow) sustained(ctx context.Context, every *workflow.Periodic) ([][]workflow.PlannedTask, error) {
 	places := f.places(ctx)
 	if len(places) == 0 {
 		return nil, nil

@@ -74,14 +74,14 @@ func (f *flow) off(ctx context.Context) bool {
 
 // askAgain plans again where the estimates of the sites have moved.
 func (f *flow) askAgain(ctx context.Context) {
-	cores, _ := f.waiting()
-	if len(cores) == 0 {
+	needs := f.waiting()
+	if len(needs.Cores) == 0 {
 		return
 	}
 	places := f.places(ctx)
 	f.mu.Lock()
 	ago := spanOf(f.keeper.config.Now()-f.rec.Begun) - f.plannedAt
-	again := moved(f.planned, places, cores[len(cores)-1], ago)
+	again := moved(f.planned, places, needs.Cores[len(needs.Cores)-1], ago)
 	f.mu.Unlock()
 	if again {
 		f.planOver(ctx, places)
@@ -116,7 +116,7 @@ func (f *flow) planOver(ctx context.Context, places []workflow.Place) {
 	for i := range f.rec.Tasks {
 		switch t := &f.rec.Tasks[i]; t.State {
 		case api.FlowWaiting:
-			t.Prefer, t.PlanEnd = planned.Tasks[i].Site, now+planned.Tasks[i].End
+			t.Prefer, t.Way, t.PlanEnd = planned.Tasks[i].Site, planned.Tasks[i].Way, now+planned.Tasks[i].End
 		case api.FlowGiven:
 			t.PlanEnd = max(t.PlanEnd, now+progress[i].Left) // one that is late is expected later now
 		}
@@ -132,13 +132,22 @@ func (f *flow) planOver(ctx context.Context, places []workflow.Place) {
 func (f *flow) freed(places []workflow.Place, progress []workflow.Progress) []workflow.Place {
 	places = slices.Clone(places)
 	for at := range places {
-		cores, last := 0, time.Duration(0)
+		cores, last, held := 0, time.Duration(0), map[string]int{}
 		for i := range progress {
 			if s := &progress[i]; s.Runs && s.At == at && f.rec.Tasks[i].Started > 0 {
-				cores, last = cores+max(f.parts[i].Job.Demand.Cores(), 1), max(last, s.Left)
+				cores, last = cores+f.cores(i), max(last, s.Left)
+				for _, r := range f.way(i).Job.Demand.Resources() {
+					held[r.Name] += int(r.Amount)
+				}
 			}
 		}
 		places[at].Openings = giveBack(places[at].Openings, cores, last)
+		places[at].Amounts = slices.Clone(places[at].Amounts)
+		for k := range places[at].Amounts {
+			if a := &places[at].Amounts[k]; held[a.Name] > 0 {
+				a.Openings = giveBack(a.Openings, held[a.Name], last)
+			}
+		}
 	}
 	return places
 }
@@ -160,11 +169,23 @@ func giveBack(openings []workflow.Opening, cores int, after time.Duration) []wor
 	return openings
 }
 
+// wayOf is the index of the configuration in which a task runs, or is planned to; f.mu is held.
+func (f *flow) wayOf(i int) int { return min(max(f.rec.Tasks[i].Way, 0), len(f.parts[i].Ways)-1) }
+
+// way is that configuration; f.mu is held.
+func (f *flow) way(i int) *api.FlowWay { return &f.parts[i].Ways[f.wayOf(i)] }
+
+// cores are those of a task in it; f.mu is held.
+func (f *flow) cores(i int) int { return max(f.way(i).Job.Demand.Cores(), 1) }
+
 // progress is how far a task is; f.mu is held.
 func (f *flow) progress(i int, places []workflow.Place, learned map[string]*experience) workflow.Progress {
 	t := &f.rec.Tasks[i]
-	said := time.Duration(f.parts[i].RuntimeS * float64(time.Second))
-	s := workflow.Progress{Done: t.Over(), Needs: learned[kindOf(f.parts[i].Name)].expects(said)}
+	s := workflow.Progress{Done: t.Over()}
+	for k := range f.parts[i].Ways {
+		way := &f.parts[i].Ways[k]
+		s.Needs = append(s.Needs, learned[kindOf(f.parts[i].Name, way)].expects(way.Said()))
+	}
 	if t.State != api.FlowGiven {
 		return s
 	}
@@ -172,12 +193,12 @@ func (f *flow) progress(i int, places []workflow.Place, learned map[string]*expe
 	if at < 0 {
 		return s
 	}
-	whole := s.Needs
+	whole := s.Needs[f.wayOf(i)]
 	if whole == 0 {
-		one := workflow.Task{Runtime: said, Walltime: spanOf(f.parts[i].Job.Walltime)}
+		one := workflow.Configuration{Runtime: f.way(i).Said(), Walltime: spanOf(f.way(i).Job.Walltime)}
 		whole = one.Expected()
 	}
-	s.Runs, s.At, s.Left = true, at, time.Duration(min(float64(whole)/places[at].Speed, float64(math.MaxInt64/2)))
+	s.Runs, s.At, s.Way, s.Left = true, at, f.wayOf(i), time.Duration(min(float64(whole)/places[at].Speed, float64(math.MaxInt64/2)))
 	if t.Started > 0 { // one that has run longer than it was to is expected to run a tenth of that more
 		ran := spanOf(f.keeper.config.Now() - t.Started)
 		s.Left = max(s.Left-ran, ran/10, time.Millisecond)

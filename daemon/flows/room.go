@@ -80,6 +80,9 @@ func sizes(s *api.FlowSubmission) (documents, files int64) {
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
 		documents += int64(len(t.Document) + len(t.Name))
+		for _, other := range t.Others {
+			documents += int64(len(other.Document) + len(other.Name))
+		}
 		for _, name := range t.After {
 			documents += int64(len(name))
 		}

@@ -152,7 +152,7 @@ func (w *watcher) take(ctx context.Context) {
 }
 
 // answered takes what a folder has answered: an instance, if it is a file that was copied.
-func (w *watcher) answered(a answer, sites [][]string) *flow {
+func (w *watcher) answered(a answer, sites [][]workflow.PlannedTask) *flow {
 	w.asked = nil
 	switch {
 	case a.file != nil:
@@ -169,7 +169,7 @@ func (w *watcher) answered(a answer, sites [][]string) *flow {
 }
 
 // begin makes an instance of a file that was copied; nil if that cannot be.
-func (w *watcher) begin(a answer, sites [][]string) *flow {
+func (w *watcher) begin(a answer, sites [][]workflow.PlannedTask) *flow {
 	child, err := (*flow)(nil), a.err
 	if err == nil {
 		if child, err = w.f.instance(w.every, sites, a.copy); err != nil {
@@ -361,16 +361,12 @@ func (p *periods) wellTaken() map[string]taken {
 }
 
 // likeOne plans all instances as if each ran alone.
-func (f *flow) likeOne(places []workflow.Place) [][]string {
+func (f *flow) likeOne(places []workflow.Place) [][]workflow.PlannedTask {
 	w := api.Workflow(f.spec.Submission.Name, f.parts, func(i int, name string) int64 { return f.leaves[i][name] })
 	planned, err := w.Plan(places, nil, workflow.Quick)
 	if err != nil {
 		f.keeper.config.Log.Info("a workflow that watches a folder has no plan, and goes on without one", "workflow", f.spec.ID, "error", err)
 		return nil
 	}
-	row := make([]string, len(planned.Tasks))
-	for i := range row {
-		row[i] = planned.Tasks[i].Site
-	}
-	return [][]string{row}
+	return [][]workflow.PlannedTask{planned.Tasks}
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gbroker/api"
 	"gbroker/grid"
 )
 
@@ -31,7 +32,7 @@ func TestWaysBetweenOtherSites(t *testing.T) {
 			k, stop := keeper(t, t.TempDir(), b)
 			defer stop()
 			for range 3 { // an answer, and that there is none, is believed for a while
-				places, err := k.PlacesFlow(t.Context(), bob, nil, 0)
+				places, err := k.PlacesFlow(t.Context(), bob, api.FlowNeeds{})
 				if err != nil || len(places) != 3 || !maps.Equal(places[1].Ways, c.want) || places[0].Ways != nil {
 					t.Fatalf("%s: %+v (%v)", c.name, places, err)
 				}
@@ -40,7 +41,7 @@ func TestWaysBetweenOtherSites(t *testing.T) {
 				t.Errorf("%s: asked %v", c.name, b.heard)
 			}
 			time.Sleep(waysLife) //house:allow sleep: virtual time
-			if _, err := k.PlacesFlow(t.Context(), bob, nil, 0); err != nil || b.heard["near"] != 2 {
+			if _, err := k.PlacesFlow(t.Context(), bob, api.FlowNeeds{}); err != nil || b.heard["near"] != 2 {
 				t.Errorf("%s: asked %v after a minute (%v)", c.name, b.heard, err)
 			}
 		})

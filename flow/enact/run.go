@@ -25,6 +25,7 @@ type Task struct {
 	Job     grid.JobID
 	Site    string
 	Prefer  string        // site of the plan
+	Way     int           `json:",omitempty"` // configuration in which it runs, or is planned to
 	PlanEnd time.Duration // after the beginning of the run
 	Digest  string        // of its document and its inputs
 	Reason  string

@@ -342,7 +342,7 @@ mpi() {
 
 # inherited: the names of variables that come from the batch system
 inherited() {
-	printf '%s\n' HOME USER LOGNAME TMPDIR CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES
+	printf '%s\n' HOME USER LOGNAME TMPDIR CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES GBROKER_GPUS
 	if [ -n "$parallel$dialect" ]; then
 		env | sed -n 's/^\(\(SLURM\|SLURMD\|PBS\|PMI\|PMIX\|HYDRA\)_[A-Za-z0-9_]*\)=.*/\1/p'
 	fi
@@ -480,6 +480,8 @@ execute() {
 
 # inherit VARIABLE... COMMAND...: puts those of the batch system before
 inherit() {
+	GBROKER_GPUS=${CUDA_VISIBLE_DEVICES:-${ROCR_VISIBLE_DEVICES:-}}
+	case $GBROKER_GPUS in '' | NoDevFiles) unset GBROKER_GPUS ;; esac
 	for variable in $(inherited); do
 		eval "[ -z \"\${$variable+x}\" ] || set -- \"$variable=\$$variable\" \"\$@\""
 	done

@@ -18,7 +18,7 @@
 //  3. It opens the program's files in the sandbox, writes the host file, and starts the
 //     program with exactly the environment of the Spec and, from the batch system, HOME,
 //     USER, LOGNAME, TMPDIR and what names its GPUs (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES)
-//     where the Spec leaves them out; parallel programs and batch scripts also get its
+//     where the Spec leaves them out, GBROKER_GPUS too, which is the first of these two that is there; parallel programs and batch scripts also get its
 //     own variables, SLURM_ and PBS_, by which starters find the nodes. Before a batch script
 //     stands what package dialect says.
 //     A part gets GBROKER_SITES, the names of the sites in the order of their ranks with blanks

@@ -45,6 +45,25 @@ func TestEnds(t *testing.T) {
 	})
 }
 
+// The program is told its GPUs where the batch system names them, in that one's words and in ours; what else is in the environment does not say so.
+func TestGPUs(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		for _, c := range [][2]string{
+			{"CUDA_VISIBLE_DEVICES=0,3", "0,3 0,3 -"}, {"ROCR_VISIBLE_DEVICES=GPU-5f", "- GPU-5f GPU-5f"}, {"CUDA_VISIBLE_DEVICES=NoDevFiles", "NoDevFiles - -"}, {"GBROKER_GPUS=7", "- - -"},
+		} {
+			n := newNode(t, shell, sh("echo ${CUDA_VISIBLE_DEVICES--} ${GBROKER_GPUS--} ${ROCR_VISIBLE_DEVICES--}"))
+			n.Program.Output = "out"
+			n.env = append(n.env, c[0])
+			code, said := n.run()
+			text, err := os.ReadFile(filepath.Join(n.Work, "out"))
+			if code != 0 || err != nil || string(text) != c[1]+"\n" {
+				t.Errorf("%s: %q, not %q (%d, %v, %s)", c[0], text, c[1], code, err, said)
+			}
+		}
+	})
+}
+
 // The program gets every byte that can be given, and nothing but what it is to get.
 func TestEveryByte(t *testing.T) {
 	t.Parallel()

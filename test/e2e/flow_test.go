@@ -214,7 +214,7 @@ func TestDataBetweenSites(t *testing.T) {
 	broker, err := api.NewClient(api.ClientConfig{Address: a.Address()})
 	must(t, err)
 	defer broker.Close()
-	places, err := broker.FlowPlaces(t.Context(), nil)
+	places, err := broker.FlowPlaces(t.Context(), api.FlowNeeds{})
 	must(t, err)
 	if len(places) != 3 || places[1].Ways[places[2].Name] <= 0 || places[2].Ways[places[1].Name] <= 0 {
 		t.Errorf("the ways between the others are not known: %+v", places)
@@ -247,5 +247,46 @@ tasks:
 	must(t, err)
 	if !strings.Contains(string(sum), " 300000") {
 		t.Errorf("the sum is %q", sum)
+	}
+}
+
+// A task runs in the configuration in which it ends first, where what that needs is, and is told which it is; of two that need the only GPU of all
+// sites one waits for the other.
+func TestConfigurationsOfTasks(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	a := newSite(t, dir, "a", cluster.Options{Nodes: 1, Cores: 2})
+	b := newSite(t, dir, "b", cluster.Options{Nodes: 1, Cores: 2})
+	config, err := os.ReadFile(b.Config())
+	must(t, err)
+	declared := strings.Replace(strings.Replace(string(config), "\n  cores: 2\n", "\n", 1), "\n  nodes: 1\n", "\n  nodes: [{name: big, cores: 2, resources: {gpu: 1}}]\n", 1)
+	must(t, os.WriteFile(b.Config(), []byte(declared), 0o644))
+	start(t, a, b)
+	introduce(t, a, b)
+	var text strings.Builder
+	text.WriteString("workflow: 1\ntasks:\n")
+	for _, name := range []string{"one", "two"} {
+		fmt.Fprintf(&text, "  - {name: %[1]s, command: [sh, -c, \"echo $GBROKER_CONFIGURATION at $GBROKER_SITE > %[1]s\"], outputs: [%[1]s], walltime: 5m, configurations: [{name: cores, cores: 2, runtime: 200s}, {name: gpu, resources: {gpu: 1}, runtime: 1s}]}\n", name)
+	}
+	file, out := filepath.Join(dir, "flow.yaml"), filepath.Join(dir, "out")
+	must(t, os.WriteFile(file, []byte(text.String()), 0o644))
+	if planned := client(t, a, "flow", "plan", file, "--json"); strings.Count(planned, `"configuration": "gpu"`) != 2 {
+		t.Errorf("planned %s", planned)
+	}
+	id := strings.TrimSpace(client(t, a, "flow", "submit", file))
+	f := flowOf(t, a, id, 60*time.Second)
+	client(t, a, "flow", "wait", id, "--output", out)
+	for _, x := range f.Tasks {
+		said, err := os.ReadFile(filepath.Join(out, x.Name, x.Name))
+		if must(t, err); x.Configuration != "gpu" || x.Site != "b" || string(said) != "gpu at b\n" {
+			t.Errorf("%s ran as %q at %s, and says %q", x.Name, x.Configuration, x.Site, said)
+		}
+	}
+	first, second := f.Tasks[0], f.Tasks[1]
+	if first.Started > second.Started {
+		first, second = second, first
+	}
+	if second.Started < first.Ended {
+		t.Errorf("both had the GPU: %+v", f.Tasks)
 	}
 }

@@ -1,0 +1,99 @@
+package flows
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gbroker/api"
+	"gbroker/grid"
+)
+
+const resource = `<Resources><gb:Resource xmlns:gb="urn:gbroker:jsdl:1" name="gpu">1</gb:Resource></Resources>`
+
+// twoWays is a submission whose tasks can run on cores, and in a tenth of the time with a GPU.
+func twoWays() api.FlowSubmission {
+	s := diamond()
+	for i := range s.Tasks {
+		task := &s.Tasks[i]
+		with := strings.Replace(task.Document, "</Application>", "</Application>"+resource, 1)
+		task.Configuration, task.RuntimeS = "cpu", 100
+		task.Others = []api.FlowConfiguration{{Name: "gpu", Document: with, RuntimeS: 10}}
+	}
+	return s
+}
+
+// A task is handed in in the configuration that the plan has taken, also by a home that was ended meanwhile; what was done in either is not run again.
+func TestConfigurationsAreHandedIn(t *testing.T) {
+	t.Parallel()
+	for _, gpus := range []int64{0, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			b, folder := newBroker(), t.TempDir()
+			b.gpus, b.waits = gpus, map[string]time.Duration{"home": 0}
+			k, stop := keeper(t, folder, b)
+			id := begin(t, k, twoWays())
+			time.Sleep(3 * time.Second) //house:allow sleep: virtual time
+			stop()
+			k, stop = keeper(t, folder, b)
+			defer stop()
+			f := await(t, k, id)
+			want := map[bool]string{false: "cpu", true: "gpu"}[gpus > 0]
+			for _, x := range f.Tasks {
+				r := b.jobs[x.Job]
+				if x.State != api.FlowDone || x.Configuration != want || len(r.Job.Demand.Resources()) != map[string]int{"cpu": 0, "gpu": 1}[want] {
+					t.Errorf("%d GPUs: %s is %s in %q, with %v", gpus, x.Name, x.State, x.Configuration, r.Job.Demand)
+				}
+			}
+			if b.begun["top"] != 1 || len(b.jobs) != 4 {
+				t.Errorf("begun %v", b.begun)
+			}
+			b.mu.Lock()
+			b.gpus = 2 - gpus // now the other one is planned
+			b.mu.Unlock()
+			if _, err := k.ResumeFlow(t.Context(), bob, id); err != nil {
+				t.Fatal(err)
+			}
+			if f := await(t, k, id); f.States[api.FlowReused] != 4 || len(b.jobs) != 4 {
+				t.Errorf("resumed: %v, %d jobs", f.States, len(b.jobs))
+			}
+		})
+	}
+}
+
+// Configurations that leave other files are refused.
+func TestConfigurationsHaveTheSameFiles(t *testing.T) {
+	t.Parallel()
+	s := twoWays()
+	other := made("left", "l", "lo more")
+	s.Tasks[1].Others[0].Document = other.Document
+	if _, err := s.Parts(grid.Minute); err == nil || !strings.Contains(err.Error(), "configuration gpu has other files than cpu") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// So much of a resource is asked about as tasks need, and powers of two; there is as much as is not refused for ever.
+func TestAmountsAreAskedAbout(t *testing.T) {
+	t.Parallel()
+	list := amounts([]grid.Resource{{Name: "gpu", Amount: 3}, {Name: "fpga", Amount: 1}, {Name: "gpu", Amount: 3}})
+	var said []int64
+	for _, r := range list {
+		if r.Name == "gpu" {
+			said = append(said, r.Amount)
+		}
+	}
+	if !slices.Equal(said, []int64{1, 2, 3, 4, 8, 16}) || len(list) != 11 {
+		t.Errorf("%v", list)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker()
+		b.gpus, b.waits = 3, map[string]time.Duration{"home": time.Minute}
+		k, stop := keeper(t, t.TempDir(), b)
+		defer stop()
+		places, err := k.PlacesFlow(t.Context(), bob, api.FlowNeeds{Resources: []grid.Resource{{Name: "gpu", Amount: 3}}})
+		if err != nil || len(places[0].Amounts) != 1 || places[0].Amounts[0].Most != 3 || places[0].Amounts[0].Openings[0].After != time.Minute {
+			t.Errorf("%+v (%v)", places, err)
+		}
+	})
+}
