@@ -30,6 +30,11 @@ func TestValuesAreChecked(t *testing.T) {
 	chunk := func(k grid.Chunk) Message {
 		return EstimateRequest{Questions: []Question{{Job: aJob, Walltime: 1, Demand: grid.Demand{Chunks: []grid.Chunk{k}}}}}
 	}
+	slot := func(change func(*grid.Slot)) Message {
+		s := grid.Slot{Node: "n1", Start: 1, End: 2, Cores: 1}
+		change(&s)
+		return SlotsReply{Of: aJob, Site: site, Slots: []grid.Slot{s}}
+	}
 	speed := func(f float64) Message { s := site; s.Speed = f; return EstimateReply{Site: s} }
 	cases := []struct {
 		want string
@@ -62,6 +67,13 @@ func TestValuesAreChecked(t *testing.T) {
 		{"questions[0].demand.chunks: there are none", EstimateRequest{Questions: []Question{{Job: aJob, Walltime: 1}}}},
 		{"questions[0].walltime", EstimateRequest{Questions: []Question{{Job: aJob, Demand: exampleJob().Demand}}}},
 		{"questions[0].delivery", EstimateRequest{Questions: []Question{{Job: aJob, Demand: exampleJob().Demand, Walltime: 1, Delivery: -1}}}},
+		{"to: from 60000 to 60000", Slots{Of: aJob, Demand: exampleJob().Demand, Walltime: 1, User: exampleJob().User, From: grid.Minute, To: grid.Minute}},
+		{"slots[0].node", slot(func(s *grid.Slot) { s.Node = "-n1" })},
+		{"slots[0].cores", slot(func(s *grid.Slot) { s.Cores = 0 })},
+		{"slots[0].memory", slot(func(s *grid.Slot) { s.Memory = -1 })},
+		{"slots[0].resources", slot(func(s *grid.Slot) { s.Resources = []grid.Resource{{}} })},
+		{"slots[0].price", slot(func(s *grid.Slot) { s.Price = math.Inf(1) })},
+		{"slots[0].end", slot(func(s *grid.Slot) { s.End = s.Start })},
 		{"questions[0].queue", EstimateRequest{Questions: []Question{{Job: aJob, Demand: exampleJob().Demand, Walltime: 1, Queue: "../q"}}}},
 		{"answers[0].job", EstimateReply{Site: site, Answers: []Answer{{Job: "x"}}}},
 		{"answers[0].estimate.wait", EstimateReply{Site: site, Answers: []Answer{{Job: aJob, Estimate: grid.Estimate{Wait: -1}}}}},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -57,6 +58,9 @@ func TestGathering(t *testing.T) {
 	}
 	if _, there, err := ReadToken(dir, at); there || err != nil {
 		t.Errorf("what is at the barrier counts as started: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".tmp*")); len(left) > 0 {
+		t.Errorf("left over: %v", left)
 	}
 }
 

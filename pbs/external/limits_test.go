@@ -80,6 +80,7 @@ func TestLimitsOfOurs(t *testing.T) {
 		{LimitKey{Account: "ice"}, 0, 0, false},
 		{LimitKey{User: me.Username, QOS: "fast"}, 1, 0, false},
 		{LimitKey{User: me.Username, QOS: "slow"}, 0, 0, false},
+		{LimitKey{Queue: "gone"}, 0, 0, true}, // met before the queue was removed
 	} {
 		in := Listing{Queues: []plan.Queue{{Name: "batch"}}, Jobs: []Job{{User: me.Username, Account: "ocean"}, {User: me.Username, QOS: "fast"}, {User: "x", Account: "ice"}}}
 		var l Limits
