@@ -13,6 +13,8 @@
 #               and PACKAGES=./plan for some of them; CPU=1 for one core); the figures of the README: go run ./test/figures
 # make bench-estimate   predicted starts on three real Slurm clusters against those of sbatch --test-only and the
 #               real ones, about 8 minutes on a quiet machine (SEED=1, JOBS=200; JSON=FILE writes all)
+# make bench-estimate LIVE=DIR   the same of the batch system whose commands are on PATH, alone: as a user who may submit, on an
+#               idle system (as for test-openpbs, test-torque); DIR is a folder that its nodes see (SEED=1, JOBS=200)
 # make bench-sweep      a sweep of JOBS=10000 jobs of no work over three sites of this machine, to its end
 # make bench-where      what where tells against what then happens, on three real Slurm clusters whose brokers are
 #               neighbours, with local jobs beside, about 6 minutes on a quiet machine (SEED=1, JOBS=200; JSON=FILE)
@@ -101,10 +103,10 @@ bench:
 	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(if $(CPU),-cpu $(CPU)) -p 1 -timeout 0 $(addprefix ./,$(or $(PACKAGES),$(MEASURED)))
 
 # It ends with 1 where the mean error of ours is more than half of Slurm's.
-bench-estimate: tools
+bench-estimate: $(if $(LIVE),,tools)
 	@mkdir -p bin
 	go build -o bin/ ./test/estimate
-	bin/estimate $(if $(SEED),-seed $(SEED)) $(if $(JOBS),-jobs $(JOBS)) $(if $(JSON),-json $(JSON))
+	bin/estimate $(if $(LIVE),-live $(LIVE)) $(if $(SEED),-seed $(SEED)) $(if $(JOBS),-jobs $(JOBS)) $(if $(JSON),-json $(JSON))
 
 # It ends with 1 where the site or the spread that was told is true too seldom.
 bench-sweep:

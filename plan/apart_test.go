@@ -107,4 +107,8 @@ func TestNodesByNameAndWhatIsDeclared(t *testing.T) {
 	if d, r := Form(Snapshot{Nodes: four, Shapes: Shapes{Apart: true}}, two); r != nil || d.Chunks[0].Count != 2 {
 		t.Errorf("pieces on distinct nodes are packed: %+v, %+v", d, r)
 	}
+	two.Chunks = append(two.Chunks, grid.Chunk{Count: 1, Processes: 2, Cores: 2})
+	if d, r := Form(Snapshot{Nodes: four, Shapes: Shapes{Apart: true}}, two); r == nil || !strings.Contains(r.Reason, "different sizes") {
+		t.Errorf("pieces of two sizes, which may share a node: %+v, %+v", d, r)
+	}
 }

@@ -12,7 +12,7 @@ import (
 type Shapes struct {
 	// Pieces is the most pieces of one job; 0 is any number.
 	Pieces int
-	// Apart tells that each piece of a job gets a node of its own.
+	// Apart tells that no two pieces of one size get the same node; those of different sizes may.
 	Apart bool
 	// Alike tells that all pieces of a job must be of one size.
 	Alike bool
@@ -66,6 +66,8 @@ func (f *Shapes) cannot(d *grid.Demand) *grid.Refusal {
 	switch {
 	case f.Mingles && d.DistinctNodes && pieces > 1:
 		return &grid.Refusal{Kind: grid.Permanent, Reason: "its batch system may lay several pieces on one node, and cannot be asked for distinct nodes"}
+	case f.Apart && d.DistinctNodes && len(merged(d.Chunks)) > 1:
+		return &grid.Refusal{Kind: grid.Permanent, Reason: "its batch system may lay pieces of different sizes on one node, and cannot be asked for distinct nodes"}
 	case f.Nameless && len(d.Hosts) > 0:
 		return &grid.Refusal{Kind: grid.Permanent, Reason: "its batch system cannot be asked for nodes by their names", Asked: strings.Join(d.Hosts[:min(len(d.Hosts), 2)], " ")}
 	}
@@ -120,10 +122,23 @@ func (f *Shapes) packed(nodes []Node, d grid.Demand) (grid.Demand, *grid.Refusal
 	switch {
 	case best > 0:
 		d.Chunks = []grid.Chunk{times(c, best)}
+	case !f.Alike && f.unevenly(nodes, &d, largest):
 	case largest >= c.Cores && most > 0 && c.Count > most:
 		return d, f.tooMany(c.Count, most)
 	}
 	return d, nil // what no node holds is refused as such
+}
+
+// unevenly makes one piece of as few as that needs, or of as many as a node holds where two never share one, and another of what is over.
+func (f *Shapes) unevenly(nodes []Node, d *grid.Demand, largest int) (can bool) {
+	c := d.Chunks[0]
+	for each := 2; each < c.Count && each*max(c.Cores, 1) <= largest && (f.Apart || !can); each++ {
+		large, over := times(c, each), c
+		if over.Count = c.Count % each; over.Count > 0 && large.Count < f.most(nodes, *d, large) {
+			d.Chunks, can = []grid.Chunk{large, times(over, over.Count)}, true
+		}
+	}
+	return can
 }
 
 // times is so many pieces as one.

@@ -126,6 +126,32 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// Of a live system it is told how far starts were from what was told, and to which side.
+func TestLiveReport(t *testing.T) {
+	t.Parallel()
+	list := []result{made("live", 30, 10, 0), made("live", 5, 8, 0), made("live", 20, 20, 0), made("live", 0, 0, 0)}
+	list[0].Cores = 8
+	r := newLiveReport(7, "OpenPBS", 16, time.Minute, list)
+	if want := (late{4, 13.75, 5.75, 0, 4.25, 0.25}); r.All != want {
+		t.Errorf("all: %+v, want %+v", r.All, want)
+	}
+	if want := (late{2, 25, 10, 0, 10, 0.5}); r.Waited != want {
+		t.Errorf("waited: %+v, want %+v", r.Waited, want)
+	}
+	if want := (late{1, 30, 20, 20, 20, 1}); r.Wide != want {
+		t.Errorf("wide: %+v, want %+v", r.Wide, want)
+	}
+	table := r.table()
+	for _, word := range []string{"seed 7, OpenPBS, 16 cores, 4 jobs", "the site has 6 applications", "+4.2", "25 %"} {
+		if !strings.Contains(table, word) {
+			t.Errorf("the table lacks %q:\n%s", word, table)
+		}
+	}
+	if none := lateness(nil, nil); none != (late{}) {
+		t.Errorf("of no jobs: %+v", none)
+	}
+}
+
 func TestVerdict(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

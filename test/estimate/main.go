@@ -9,11 +9,14 @@
 // and the errors of both words are compared. The brokers know no neighbours, and learn run
 // times from what ended in this very run.
 //
-//	estimate [-where] [-seed N] [-jobs N] [--json FILE] [-keep DIR]
+//	estimate [-where | -live DIR] [-seed N] [-jobs N] [--json FILE] [-keep DIR]
 //
 // With -where the brokers are neighbours, and local jobs run beside: for each job a broker is asked where it would
 // run and when (gclient where), then gets it. The goals: the site is the same for nine of ten jobs, and eight of ten
 // start within the spread that was told.
+//
+// With -live it is the batch system whose commands are on PATH, of whatever kind, and DIR a folder that its nodes see: run
+// it as a user who may submit there (and, of Maui, is an administrator), on an idle system. Nothing is compared, and there is no goal.
 //
 // It ends with 1 where a goal is missed. Without -where: our mean absolute error is at most half of
 // Slurm's, of all jobs and of those that waited for more than 10 s, of which there are at
@@ -42,6 +45,7 @@ func main() {
 	flag.StringVar(&o.json, "json", "", "write all jobs and figures to this `FILE`")
 	flag.StringVar(&o.keep, "keep", "", "make the brokers' folders in this new `DIR`, and leave them there")
 	flag.BoolVar(&o.where, "where", false, "measure how true it is where and when jobs are told to run")
+	flag.StringVar(&o.live, "live", "", "measure the batch system whose commands are on PATH, with the broker's folder in `DIR`")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
@@ -58,6 +62,7 @@ type options struct {
 	jobs       int
 	json, keep string
 	where      bool
+	live       string
 }
 
 // longest is how long a run may take.
@@ -66,6 +71,9 @@ const longest = 30 * time.Minute
 func estimate(ctx context.Context, o options) (err error) {
 	if o.jobs < len(clusters) || o.jobs > 10_000 {
 		return fmt.Errorf("%d jobs: give %d to 10000", o.jobs, len(clusters))
+	}
+	if o.live != "" {
+		return estimateLive(ctx, o)
 	}
 	if err := slurmtest.Missing(); err != nil {
 		return err

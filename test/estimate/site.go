@@ -23,11 +23,11 @@ import (
 // patience bounds what takes a second on an idle machine.
 const patience = 2 * time.Minute
 
-// site is a Slurm cluster with a whole broker beside it, which knows no other: what it
+// site is a batch system with a whole broker beside it, which knows no other: what it
 // tells of starts is what every daemon would tell.
 type site struct {
 	cluster
-	slurm  *slurmtest.Cluster
+	slurm  *slurmtest.Cluster // nil: another batch system, which was there before
 	client *api.Client
 	config daemon.Config
 	stop   context.CancelFunc
@@ -44,14 +44,22 @@ func open(ctx context.Context, dir string, c cluster) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
+	s, err := beside(ctx, dir, c.name, daemon.Found{System: daemon.Slurm, Commands: filepath.Dir(sbatch), Environment: slurm.Environment()})
+	if s != nil {
+		s.cluster, s.slurm = c, slurm
+	}
+	return s, err
+}
+
+// beside starts a broker beside a batch system; its nodes see dir.
+func beside(ctx context.Context, dir, name string, found daemon.Found) (*site, error) {
 	config, err := daemon.Init(daemon.InitOptions{
-		Dir: filepath.Join(dir, c.name), Site: grid.SiteName(c.name), Speed: 1, Listen: "/ip4/127.0.0.1/tcp/0",
-		Found: daemon.Found{System: daemon.Slurm, Commands: filepath.Dir(sbatch), Environment: slurm.Environment()},
+		Dir: filepath.Join(dir, name), Site: grid.SiteName(name), Speed: 1, Listen: "/ip4/127.0.0.1/tcp/0", Found: found,
 	})
 	if err != nil {
 		return nil, err
 	}
-	log, err := logger(filepath.Join(dir, c.name+".log"))
+	log, err := logger(filepath.Join(dir, name+".log"))
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +68,7 @@ func open(ctx context.Context, dir string, c cluster) (*site, error) {
 		return nil, err
 	}
 	own, stop := context.WithCancel(ctx)
-	s := &site{cluster: c, slurm: slurm, client: client, config: config, stop: stop, ended: make(chan error, 1)}
+	s := &site{cluster: cluster{name: name}, client: client, config: config, stop: stop, ended: make(chan error, 1)}
 	go func() { s.ended <- daemon.Run(own, config, log, zap.NewAtomicLevel()) }()
 	return s, s.awaitBroker(ctx)
 }
