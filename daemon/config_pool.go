@@ -52,8 +52,8 @@ func poolFields(d *document, c *Config) []field {
 	return fields
 }
 
-// defaultListen is where the agents of a pool call that names no other place.
-const defaultListen = "0.0.0.0:4050"
+// DefaultPoolListen is where the agents of a pool call that names no other place.
+const DefaultPoolListen = "0.0.0.0:4050"
 
 // readRule reads the rule for jobs with deadlines: those that give each the weakest computer that ends it in time.
 func readRule(s string) (desks.Rule, error) {
@@ -95,7 +95,7 @@ func (c Config) ThePool() (pool.Config, error) {
 func (c Config) pool(site grid.Site, spool string) pool.Config {
 	p := c.Batch.Pool
 	if p.Listen == "" {
-		p.Listen = defaultListen
+		p.Listen = DefaultPoolListen
 	}
 	p.Rule.Margin = p.Margin
 	return pool.Config{

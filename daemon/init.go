@@ -17,7 +17,8 @@ import (
 type InitOptions struct {
 	Dir    string
 	Site   grid.SiteName
-	Found  Found // the batch system; none is the embedded one, with
+	Pool   string // where the agents of a pool of desktops call, HOST:PORT; "" is no pool but
+	Found  Found  // the batch system; none is the embedded one, with
 	Nodes  int
 	Cores  int // of each node
 	Speed  float64
@@ -126,6 +127,9 @@ func configText(o InitOptions) string {
 // batchText is the batch system in it.
 func batchText(o InitOptions) string {
 	f := o.Found
+	if o.Pool != "" {
+		return fmt.Sprintf(poolTemplate, quoted(o.Pool))
+	}
 	if f.System == "" {
 		return fmt.Sprintf(embeddedTemplate, o.Nodes, o.Cores)
 	}
@@ -251,6 +255,24 @@ const embeddedTemplate = `batch:
   # who starts: fcfs, firstfit[:N], easy[:K[:ORDER]], easysjbf, cons-rebuild, cons-compress
   # policy: easy
   # queues: [short, long]
+`
+
+// docs/desktops.md says more of each line.
+const poolTemplate = `batch:
+  # computers that stay their owners'; each joins with a code of: gbroker pool invite --config FILE
+  system: pool
+  # where their agents call
+  listen: %s
+  # how they call it where that is another address, as through a firewall
+  # address: pool.example.org:4050
+  # how often a computer reports, and after how long without a word its jobs count as cut off
+  # interval: 30s
+  # silence: 10m
+  # which job with a deadline goes first: edf, slack or best; the part of more work with which it must still
+  # be in time; the part of a computer that is presumed in hours of which nothing is known
+  # rule: edf
+  # margin: 0
+  # presume: 0.5
 `
 
 // docs/batch.md says more of each line.

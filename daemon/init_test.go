@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/pbs/pool"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -85,6 +86,37 @@ func TestInitComments(t *testing.T) {
 	want.Sandboxes = want.JobsFolder()
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("\n got %+v\nwant %+v", c, want)
+	}
+}
+
+// A pool that is made by init has what it says that it has.
+func TestInitPoolComments(t *testing.T) {
+	t.Parallel()
+	o := DefaultInit()
+	o.Site, o.Socket, o.Pool = "desks", SocketName, "127.0.0.1:4055"
+	text := configText(o)
+	said := text
+	for _, field := range []string{"interval", "silence", "rule", "margin", "presume"} {
+		if !strings.Contains(said, "\n  # "+field+": ") {
+			t.Errorf("nothing is said of %s", field)
+		}
+		said = strings.Replace(said, "\n  # "+field+": ", "\n  "+field+": ", 1)
+	}
+	pools := [2]pool.Config{}
+	for i, text := range []string{text, said} {
+		c := Default("/site")
+		if wrong := parseConfig(&c, "f", []byte(text)); len(wrong) > 0 {
+			t.Fatal(wrong)
+		}
+		p, err := c.ThePool()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pools[i] = p.WithDefaults()
+		pools[i].Changed, pools[i].Logger = nil, nil
+	}
+	if pools[0].Listen != "127.0.0.1:4055" || !reflect.DeepEqual(pools[0], pools[1]) {
+		t.Errorf("\n it has %+v\nit says %+v", pools[0], pools[1])
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 
 func initCommand() *cobra.Command {
 	o := daemon.DefaultInit()
-	var system string
+	var system, agents string
 	cmd := &cobra.Command{
 		Use:   "init --dir DIR --site NAME",
 		Short: "Make a new site: its configuration, identity and data folder",
@@ -34,12 +34,18 @@ It overwrites nothing: where one of these is there already, nothing is written.
 
 It looks which batch system there is: whose commands are on PATH, and answer. It says what
 it has found, and what it has left out. With --nodes or --cores, with --batch embedded, or
-where nothing answers, it is the embedded one, which runs the jobs on this machine.`,
+where nothing answers, it is the embedded one, which runs the jobs on this machine. With
+--batch pool the site is a pool of shared desktops, which join it one by one.`,
 		Example: `  gbroker init --dir /srv/gbroker --site xeon80 --nodes 10 --cores 8
   gbroker init --dir ./a --site a --cores 4 --listen /ip4/127.0.0.1/tcp/0 --api 127.0.0.1:4080`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			declared := cmd.Flags().Changed("nodes") || cmd.Flags().Changed("cores")
+			if system == daemon.Pool {
+				o.Pool = agents
+			} else if cmd.Flags().Changed("agents") {
+				return cli.BadUsage("--agents is of a pool of desktops: give --batch pool with it")
+			}
 			if err := choose(cmd, &o, system, declared); err != nil {
 				return err
 			}
@@ -58,6 +64,7 @@ where nothing answers, it is the embedded one, which runs the jobs on this machi
 	f.StringVar(&o.Dir, "dir", "", "the folder of the site; made if it is not there")
 	f.StringVar((*string)(&o.Site), "site", "", "the site's name: a-z 0-9 - _")
 	f.StringVar(&system, "batch", "", "the local batch system: "+strings.Join(systems, ", ")+" (the one that is found)")
+	f.StringVar(&agents, "agents", daemon.DefaultPoolListen, "with --batch pool, HOST:PORT where the agents of the desktops call")
 	f.IntVar(&o.Nodes, "nodes", o.Nodes, "nodes to declare")
 	f.IntVar(&o.Cores, "cores", o.Cores, "cores of each node to declare; may exceed the real ones")
 	f.Float64Var(&o.Speed, "speed", o.Speed, "how fast a core is beside the reference machine's")
@@ -70,7 +77,7 @@ where nothing answers, it is the embedded one, which runs the jobs on this machi
 	return cmd
 }
 
-var systems = append([]string{daemon.Embedded}, daemon.External...)
+var systems = append([]string{daemon.Embedded, daemon.Pool}, daemon.External...)
 
 // choose looks for a batch system unless the embedded one is asked for.
 func choose(cmd *cobra.Command, o *daemon.InitOptions, system string, declared bool) error {
@@ -78,6 +85,10 @@ func choose(cmd *cobra.Command, o *daemon.InitOptions, system string, declared b
 	case system != "" && !slices.Contains(systems, system):
 		return cli.BadUsage("--batch: %q is none of %s", system, strings.Join(systems, ", "))
 	case system == daemon.Embedded || system == "" && declared:
+		return nil
+	case declared && system == daemon.Pool:
+		return cli.BadUsage("--nodes and --cores are of the embedded batch system: the computers of a pool tell what they have")
+	case system == daemon.Pool:
 		return nil
 	case declared:
 		return cli.BadUsage("--nodes and --cores are of the embedded batch system: %s tells its nodes itself", system)
@@ -100,11 +111,14 @@ func choose(cmd *cobra.Command, o *daemon.InitOptions, system string, declared b
 func next(w io.Writer, dir string, c daemon.Config) {
 	file := shellWord(c.File)
 	fmt.Fprintf(w, "The site %s is made in %s. Next:\n", c.Site, dir)
-	if c.Batch.System != daemon.Embedded {
+	if c.Batch.System != daemon.Embedded && c.Batch.System != daemon.Pool {
 		fmt.Fprintf(w, "  write sandboxes in gbroker.yaml: a folder that the nodes see under the same path\n")
 		fmt.Fprintf(w, "  gbroker doctor --config %s\n", file)
 	}
 	fmt.Fprintf(w, "  gbroker run --config %s\n", file)
+	if c.Batch.System == daemon.Pool {
+		fmt.Fprintf(w, "  gbroker pool invite --config %s    # for each computer: gbroker-agent join --dir DIR CODE\n", file)
+	}
 	fmt.Fprintf(w, "  export GBROKER=%s\n", shellWord("unix://"+c.Socket))
 	fmt.Fprintf(w, "Others add it as a neighbour with the line of:\n")
 	fmt.Fprintf(w, "  gbroker id --config %s\n", file)

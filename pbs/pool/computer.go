@@ -152,7 +152,7 @@ type Listed struct {
 
 // List gives the computers that are registered with a pool. It may be called while the pool runs.
 func List(config Config) (list []Listed, err error) {
-	config = config.withDefaults()
+	config = config.WithDefaults()
 	spool, now := config.Spool, control.Now()
 	names, err := os.ReadDir(filepath.Join(spool, "computers"))
 	if err != nil {

@@ -44,7 +44,8 @@ type Config struct {
 	Logger  *zap.Logger // nil: silent
 }
 
-func (c Config) withDefaults() Config {
+// WithDefaults is the configuration as the pool takes it: what is not said stands in it.
+func (c Config) WithDefaults() Config {
 	if c.Interval == 0 {
 		c.Interval = 30 * time.Second
 	}

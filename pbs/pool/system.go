@@ -51,7 +51,7 @@ func New(config Config) (*System, error) {
 		return nil, err
 	}
 	s := &System{
-		config: config.withDefaults(), jobs: filepath.Join(config.Spool, "jobs"), wake: make(chan struct{}, 1),
+		config: config.WithDefaults(), jobs: filepath.Join(config.Spool, "jobs"), wake: make(chan struct{}, 1),
 		known: map[grid.AttemptID]*entry{}, byTag: map[string]*entry{}, computers: map[string]*computer{},
 	}
 	s.log = s.config.Logger

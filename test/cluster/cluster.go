@@ -20,7 +20,7 @@ import (
 )
 
 // Programs are the built programs.
-type Programs struct{ Gbroker, Gclient, Gsim string }
+type Programs struct{ Gbroker, Gclient, Gsim, Agent string }
 
 // built names a folder in which the programs are already; make test says it, so that each package need not link them.
 const built = "GBROKER_PROGRAMS"
@@ -41,7 +41,7 @@ func Build(ctx context.Context, root, dir string) (Programs, error) {
 // touch opens the programs: a result of go test is not taken for that of other programs than these.
 func touch(dir string) error {
 	p := In(dir)
-	for _, name := range []string{p.Gbroker, p.Gclient, p.Gsim} {
+	for _, name := range []string{p.Gbroker, p.Gclient, p.Gsim, p.Agent} {
 		f, err := os.Open(name)
 		if err != nil {
 			return fmt.Errorf("%s names a folder without the programs: %w", built, err)
@@ -55,6 +55,7 @@ func touch(dir string) error {
 func In(dir string) Programs {
 	return Programs{
 		Gbroker: filepath.Join(dir, "gbroker"), Gclient: filepath.Join(dir, "gclient"), Gsim: filepath.Join(dir, "gsim"),
+		Agent: filepath.Join(dir, "gbroker-agent"),
 	}
 }
 
@@ -80,12 +81,17 @@ type Options struct {
 	// "" is the embedded one.
 	Batch string
 	Env   []string
+	// Agents is where those of a pool of desktops call; Batch is "pool" then.
+	Agents string
 }
 
 // Init makes a site by `gbroker init` in a folder of dir.
 func Init(ctx context.Context, p Programs, dir, name string, o Options) (*Site, error) {
 	s := &Site{Name: name, Dir: filepath.Join(dir, name), programs: p, Log: filepath.Join(dir, name+".log")}
 	args := []string{"init", "--batch", cmp.Or(o.Batch, "embedded"), "--dir", s.Dir, "--site", name, "--listen", cmp.Or(o.Listen, "/ip4/127.0.0.1/tcp/0")}
+	if o.Agents != "" {
+		args = append(args, "--agents", o.Agents)
+	}
 	if o.Nodes > 0 {
 		args = append(args, "--nodes", fmt.Sprint(o.Nodes))
 	}

@@ -37,6 +37,7 @@ type demo struct {
 	dir   string
 	jobs  string
 	sites []*cluster.Site
+	desks *desktops // nil until there is a pool
 }
 
 func run(ctx context.Context, bin string, keep bool) (err error) {
@@ -63,6 +64,13 @@ func run(ctx context.Context, bin string, keep bool) (err error) {
 		return err
 	}
 	if err := d.show(ctx); err != nil {
+		return err
+	}
+	p, err := d.pool(ctx, programs, keep)
+	if err != nil {
+		return err
+	}
+	if err := d.share(ctx, p); err != nil {
 		return err
 	}
 	fmt.Printf("\nAll of it took %.0f s.\n", time.Since(start).Seconds())
@@ -343,6 +351,9 @@ func (d *demo) explain(ctx context.Context, errands []*errand) error {
 // end stops the daemons and looks that nothing is left.
 func (d *demo) end() error {
 	var errs []error
+	if d.desks != nil {
+		errs = append(errs, d.desks.end())
+	}
 	for _, s := range d.sites {
 		errs = append(errs, s.Stop())
 	}
@@ -366,6 +377,11 @@ func (d *demo) farewell() {
 	for _, s := range d.sites {
 		fmt.Printf("  %s: export GBROKER=%s\n", s.Name, s.Address())
 		pids = append(pids, fmt.Sprint(s.PID()))
+	}
+	fmt.Printf("  %s: export GBROKER=%s\n", d.desks.Name, d.desks.Address())
+	pids = append(pids, fmt.Sprint(d.desks.PID()))
+	for _, a := range d.desks.agents {
+		pids = append(pids, fmt.Sprint(a.Process.Pid))
 	}
 	fmt.Printf("  stop them: kill %s\n  then:      rm -r %s\n", strings.Join(pids, " "), d.dir)
 }

@@ -18,16 +18,14 @@ import (
 // desktops makes a site a pool, and starts its daemon.
 func desktops(t *testing.T, dir string) *cluster.Site {
 	t.Helper()
-	s := newSite(t, dir, "desks", cluster.Options{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	must(t, l.Close())
+	s := newSite(t, dir, "desks", cluster.Options{Batch: "pool", Agents: l.Addr().String()})
 	text, err := os.ReadFile(s.Config())
 	must(t, err)
-	at := strings.Index(string(text), "batch:\n")
-	end := strings.Index(string(text), "# The other sites")
-	pool := "batch: {system: pool, listen: " + l.Addr().String() + ", interval: 1s, silence: 10s}\n\n"
-	must(t, os.WriteFile(s.Config(), []byte(string(text[:at])+pool+string(text[end:])), 0o600))
+	quick := strings.NewReplacer("  # interval: 30s\n", "  interval: 1s\n", "  # silence: 10m\n", "  silence: 10s\n").Replace(string(text))
+	must(t, os.WriteFile(s.Config(), []byte(quick), 0o600))
 	start(t, s)
 	return s
 }
@@ -46,7 +44,7 @@ func newDesk(t *testing.T, s *cluster.Site, dir, name string, args ...string) *d
 	t.Helper()
 	d := &desk{t: t, name: name, home: filepath.Join(dir, name)}
 	d.args = append([]string{"run", "--dir", d.home, "--cores", "1", "--account", printed(t, "id", "-un"), "--owner-file", d.owner()}, args...)
-	printed(t, agentProgram(), "join", "--dir", d.home, "--name", name, printed(t, programs.Gbroker, "pool", "invite", "--config", s.Config()))
+	printed(t, programs.Agent, "join", "--dir", d.home, "--name", name, printed(t, programs.Gbroker, "pool", "invite", "--config", s.Config()))
 	t.Cleanup(func() { d.end(syscall.SIGTERM) })
 	d.start()
 	return d
@@ -54,14 +52,12 @@ func newDesk(t *testing.T, s *cluster.Site, dir, name string, args ...string) *d
 
 func (d *desk) owner() string { return filepath.Join(d.home, "owner") }
 
-func agentProgram() string { return filepath.Join(filepath.Dir(programs.Gbroker), "gbroker-agent") }
-
 func (d *desk) start() {
 	d.t.Helper()
 	log, err := os.OpenFile(d.home+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	must(d.t, err)
 	defer log.Close()
-	d.cmd = exec.Command(agentProgram(), d.args...)
+	d.cmd = exec.Command(programs.Agent, d.args...)
 	d.cmd.Stderr = log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	must(d.t, d.cmd.Start())
