@@ -8,7 +8,7 @@
 # make soak-pool   20 agents with owners that come and go, 300 jobs with deadlines, kills of agents and of the daemon, for FOR=5m (SEED=N repeats one)
 # make soak-flows   histories of workflows through kills, lost answers and full disks on fresh seeds (HISTORIES=1000)
 # make torture  five brokers through kills, stops, cuts and full disks, about 4 minutes (SEED=N repeats a run)
-# make demo     three sites on this machine, a dozen jobs (KEEP=1 leaves the sites up)
+# make demo     three sites and a pool of desktops on this machine, a dozen jobs (KEEP=1 leaves the sites up)
 # make bench    the benchmarks, as benchstat reads them (COUNT=10 runs of each; BENCH=REGEXP
 #               and PACKAGES=./plan for some of them; CPU=1 for one core); the figures of the README: go run ./test/figures
 # make bench-estimate   predicted starts on three real Slurm clusters against those of sbatch --test-only and the
