@@ -99,7 +99,8 @@ func merged(chunks []grid.Chunk) []grid.Chunk {
 	return out
 }
 
-// packed makes one piece of several equal ones, so that no more are left than may be: of as few as that needs, or of
+// packed makes one piece of several equal ones, so that no more are left than may be, and all are equal still (Maui fails to start most jobs
+// of two sizes on nodes that are busy): of as few as that needs, or of
 // as many as a node holds where two never share one.
 func (f *Shapes) packed(nodes []Node, d grid.Demand) (grid.Demand, *grid.Refusal) {
 	c := d.Chunks[0]
@@ -122,23 +123,10 @@ func (f *Shapes) packed(nodes []Node, d grid.Demand) (grid.Demand, *grid.Refusal
 	switch {
 	case best > 0:
 		d.Chunks = []grid.Chunk{times(c, best)}
-	case !f.Alike && f.unevenly(nodes, &d, largest):
 	case largest >= c.Cores && most > 0 && c.Count > most:
 		return d, f.tooMany(c.Count, most)
 	}
 	return d, nil // what no node holds is refused as such
-}
-
-// unevenly makes one piece of as few as that needs, or of as many as a node holds where two never share one, and another of what is over.
-func (f *Shapes) unevenly(nodes []Node, d *grid.Demand, largest int) (can bool) {
-	c := d.Chunks[0]
-	for each := 2; each < c.Count && each*max(c.Cores, 1) <= largest && (f.Apart || !can); each++ {
-		large, over := times(c, each), c
-		if over.Count = c.Count % each; over.Count > 0 && large.Count < f.most(nodes, *d, large) {
-			d.Chunks, can = []grid.Chunk{large, times(over, over.Count)}, true
-		}
-	}
-	return can
 }
 
 // times is so many pieces as one.

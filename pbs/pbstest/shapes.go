@@ -1,6 +1,7 @@
 package pbstest
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,6 +73,13 @@ func testShapes(t *testing.T, k Kind) {
 		}
 		j := s.shell(untilGo)
 		j.Job.Demand = grid.Demand{Chunks: []grid.Chunk{c.chunk}}
+		if why := s.refused(j.Job.Demand); k.Live && why != nil {
+			if id, err := s.Submit(t.Context(), j); !errors.Is(err, grid.ErrInvalid) {
+				t.Errorf("%s: the plan refuses it (%s), and it is submitted as %q, %v", c.name, why.Reason, id, err)
+			}
+			t.Logf("%s: %s", c.name, why.Reason)
+			continue
+		}
 		s.submit(j)
 		s.awaitFile(j, "up")
 		shares, names := s.where(j)
@@ -93,6 +101,12 @@ func testShapes(t *testing.T, k Kind) {
 		t.Errorf("exclusively: it has %+v on %v", shares, names)
 	}
 	s.release(j)
+}
+
+// refused is why the plan refuses a demand, which a live system's configuration may.
+func (s *site) refused(d grid.Demand) *grid.Refusal {
+	s.Helper()
+	return plan.Refuse(s.snapshot(), plan.Question{Demand: d, Limit: grid.Minute})
 }
 
 // Jobs that ask for a property or a named resource lie where there is one.
