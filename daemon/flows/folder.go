@@ -25,6 +25,9 @@ import (
 // folderLimit is how long a folder has for its answer before it counts as one that hangs.
 const folderLimit = 5 * time.Second
 
+// copyLimit is how long the copy of a file takes before the log tells of it.
+const copyLimit = 10 * time.Minute
+
 func errHangs(folder string) error {
 	return fmt.Errorf("%w: the folder %s has not answered for %s: its file system hangs, or is very slow", grid.ErrUnavailable, folder, folderLimit)
 }

@@ -19,7 +19,7 @@ import (
 
 // instance begins the next one, of a copied file where a folder is watched. Where it cannot, its period is missed, or the file has not counted.
 func (f *flow) instance(every *workflow.Periodic, sites [][]workflow.PlannedTask, file *copied) (*flow, error) {
-	n, err := f.noteOpen(file)
+	n, err := f.noteOpen(file, f.keeper.crowded(f))
 	if err == nil {
 		var child *flow
 		if child, err = f.make(n, every, sites, file); err == nil {
@@ -36,8 +36,8 @@ func (f *flow) instance(every *workflow.Periodic, sites [][]workflow.PlannedTask
 	return nil, fmt.Errorf("instance %d: %w", n, err)
 }
 
-// noteOpen notes, on disk, that the next instance is open.
-func (f *flow) noteOpen(file *copied) (n int, err error) {
+// noteOpen notes, on disk, that the next instance is open, unless there is a reason why it may not be.
+func (f *flow) noteOpen(file *copied, crowded error) (n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.rec.Periods
@@ -45,6 +45,9 @@ func (f *flow) noteOpen(file *copied) (n int, err error) {
 	p.Next++
 	if len(p.Open) >= maxOpen {
 		return n, fmt.Errorf("%d instances are under way", len(p.Open))
+	}
+	if crowded != nil {
+		return n, crowded
 	}
 	p.Open[n] = true
 	if file != nil {

@@ -48,6 +48,8 @@ type Config struct {
 	NewID    func() (string, error) // a ULID
 	Log      *slog.Logger
 	Most     int // workflows of a user that have not ended; 0 is [DefaultMost]
+	// Tasks bounds those of the instances of a user's periodic workflows that are under way; 0 is [DefaultTasks].
+	Tasks int
 	// Documents and Bytes bound those of a user that are kept, by their documents and by their files; 0 is without a bound.
 	Documents, Bytes int64
 	Keep             grid.Tick // how long an ended one is kept
@@ -60,8 +62,11 @@ type Config struct {
 	Replace func(path string, text []byte, mode fs.FileMode) error
 }
 
-// DefaultMost is how many workflows a user may have that have not ended.
-const DefaultMost = 100
+// DefaultMost is how many workflows a user may have that have not ended, and DefaultTasks how many tasks the instances under way of all of them.
+const (
+	DefaultMost  = 100
+	DefaultTasks = 20_000
+)
 
 // Keeper has the workflows of a home.
 type Keeper struct {
@@ -83,6 +88,9 @@ type Keeper struct {
 func New(c Config) (*Keeper, error) {
 	if c.Most == 0 {
 		c.Most = DefaultMost
+	}
+	if c.Tasks == 0 {
+		c.Tasks = DefaultTasks
 	}
 	if c.Replace == nil {
 		c.Replace = localfs.Replace

@@ -34,6 +34,20 @@ func (k *Keeper) oneMore(user string, s *api.FlowSubmission) error {
 
 func isWatch(s *api.FlowSubmission) bool { return s.Periodic != nil && s.Periodic.Folder != "" }
 
+// crowded says why a user may not have another instance under way now; nil if he may.
+func (k *Keeper) crowded(f *flow) error {
+	tasks := len(f.parts)
+	for _, other := range k.all() {
+		if other.spec.Parent != "" && other.spec.User == f.spec.User && other.phase() != ended {
+			tasks += len(other.parts)
+		}
+	}
+	if tasks <= k.config.Tasks || tasks == len(f.parts) {
+		return nil
+	}
+	return fmt.Errorf("%w: the instances under way of %s have %d tasks with the next, of which %d are allowed", grid.ErrNotYet, f.spec.User, tasks, k.config.Tasks)
+}
+
 // restart begins another run of a workflow that has ended; it counts as one more.
 func (k *Keeper) restart(f *flow) (begun bool, err error) {
 	k.taking.Lock()

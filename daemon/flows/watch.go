@@ -69,6 +69,7 @@ type watcher struct {
 	asked   chan answer       // nil: nothing is asked
 	askedAt time.Time         // when it was asked last
 	slow    string            // what to say of that when it takes long
+	copies  bool              // a file is being copied
 	tried   map[string]trial  // files of which no instance could be made
 	away    map[string]absent // files that have counted and are not seen
 }
@@ -116,6 +117,12 @@ func (w *watcher) next(ctx context.Context) (wait time.Duration, more bool) {
 	}
 	passed := time.Since(w.askedAt)
 	switch {
+	case w.asked != nil && passed >= folderLimit && w.copies && passed < copyLimit:
+		w.tell(w.slow) // large files take their time
+		return min(copyLimit-passed, maxWait), true
+	case w.asked != nil && passed >= folderLimit && w.copies:
+		w.waits(fmt.Sprintf("%s, for more than %s", w.slow, copyLimit))
+		return maxWait, true
 	case w.asked != nil && passed >= folderLimit:
 		w.waits(w.slow)
 		return maxWait, true
@@ -147,13 +154,13 @@ func (w *watcher) more() bool {
 // take has the next file copied.
 func (w *watcher) take(ctx context.Context) {
 	x := w.ready[0]
-	w.ready = w.ready[1:]
+	w.ready, w.copies = w.ready[1:], true
 	w.ask(ctx, fmt.Sprintf("the file %q is being copied since %s", x.name, w.f.keeper.config.Now().Stamp()), func() answer { return w.fetch(ctx, x) })
 }
 
 // answered takes what a folder has answered: an instance, if it is a file that was copied.
 func (w *watcher) answered(a answer, sites [][]workflow.PlannedTask) *flow {
-	w.asked = nil
+	w.asked, w.copies = nil, false
 	switch {
 	case a.file != nil:
 		defer w.f.keeper.release(w)
@@ -276,6 +283,9 @@ func (w *watcher) noRoom() string {
 	if n := w.open(); n >= maxOpen {
 		return fmt.Sprintf("%d instances are under way", n)
 	}
+	if err := k.crowded(w.f); err != nil {
+		return err.Error()
+	}
 	if err := k.roomFor(x.Size); err != nil {
 		return err.Error()
 	}
@@ -351,6 +361,9 @@ func (p *periods) failed(n int) {
 
 // wellTaken are the files that a run that is resumed does not take: those whose instance ended well. f.mu is held.
 func (p *periods) wellTaken() map[string]taken {
+	if p.Taken == nil {
+		return nil // no folder is watched
+	}
 	kept := map[string]taken{}
 	for name, t := range p.Taken {
 		if t.Number = -1; !t.Failed {
