@@ -59,11 +59,12 @@ type FlowPeriodic struct {
 	DeadlineS float64 `json:"deadline_s"`
 	Folder    string  `json:"folder,omitempty"` // that is watched, in place of a rate
 	As        string  `json:"as,omitempty"`
+	Reserve   bool    `json:"reserve,omitempty"` // the slots of its instances
 }
 
 // Every is what it says.
 func (p *FlowPeriodic) Every() workflow.Periodic {
-	return workflow.Periodic{Rate: p.Rate, Per: seconds(p.PerS), Count: p.Count, Deadline: seconds(p.DeadlineS), Folder: p.Folder, As: p.As}
+	return workflow.Periodic{Rate: p.Rate, Per: seconds(p.PerS), Count: p.Count, Deadline: seconds(p.DeadlineS), Folder: p.Folder, As: p.As, Reserve: p.Reserve}
 }
 
 // FlowPeriods is how a periodic workflow is: instances that have begun, that are under way, have ended well or not, periods that
@@ -78,7 +79,10 @@ type FlowPeriods struct {
 	AgeP50S  float64 `json:"age_p50_s"`
 	AgeP99S  float64 `json:"age_p99_s"`
 	AgeMostS float64 `json:"age_most_s"`
-	Waits    string  `json:"waits,omitempty"` // why no instance begins though files have appeared, or the folder cannot be read
+	// Reserved is how many slots of tasks were, and Unreserved why the last that was asked for and refused was not.
+	Reserved   int    `json:"reserved,omitempty"`
+	Unreserved string `json:"unreserved,omitempty"`
+	Waits      string `json:"waits,omitempty"` // why no instance begins though files have appeared, or the folder cannot be read
 }
 
 // FlowTask is one job of a workflow. A Source in its document is the Target of another task, or one of the files.

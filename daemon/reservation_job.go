@@ -22,12 +22,15 @@ const (
 
 // reserved binds a job to the reservation that it names, or to one that is made for it; giveUp releases that, if the
 // job is not handed in after all.
-func (s service) reserved(ctx context.Context, who api.Identity, j *grid.Job, guaranteed bool) (giveUp func(), err error) {
+func (s service) reserved(ctx context.Context, who api.Identity, j *grid.Job, n api.NewJob) (giveUp func(), err error) {
 	giveUp = func() {}
 	switch {
-	case guaranteed && j.Reservation != "":
+	case n.Held != "":
+		s.hold(j, n.Held)
+		return giveUp, nil
+	case n.Guaranteed && j.Reservation != "":
 		return giveUp, fmt.Errorf("%w: a job is guaranteed by a reservation that is made for it, or for one that there is: not both", grid.ErrInvalid)
-	case guaranteed:
+	case n.Guaranteed:
 		made, err := s.guarantee(ctx, j)
 		if err != nil {
 			return giveUp, fmt.Errorf("a reservation for the job: %w", err)
@@ -50,6 +53,16 @@ func (s service) reserved(ctx context.Context, who api.Identity, j *grid.Job, gu
 		}
 	}
 	return giveUp, fmt.Errorf("%w: reservation %s is none of yours that this site knows", grid.ErrNotFound, j.Reservation)
+}
+
+// hold binds a job to a reservation that was made for it, if that is there yet.
+func (s service) hold(j *grid.Job, id grid.ReservationID) {
+	sites := j.Sites
+	for _, r := range s.site.broker.Reservations() {
+		if r.ID == id && r.Holder == j.User && s.bind(j, r) == nil {
+			j.Guaranteed = &sites
+		}
+	}
 }
 
 // bind pins a job to a reservation and its site.

@@ -64,7 +64,7 @@ func (s service) Submit(ctx context.Context, who api.Identity, n api.NewJob) (gr
 	if err != nil {
 		return grid.Record{}, false, err
 	}
-	giveUp, err := s.reserved(ctx, who, &j, n.Guaranteed)
+	giveUp, err := s.reserved(ctx, who, &j, n)
 	if err != nil {
 		return grid.Record{}, false, err
 	}

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -22,11 +23,13 @@ type Periodic struct {
 	Deadline time.Duration // of each, from its beginning; 0 is none
 	// Folder, at the home, is watched in place of a rate: each file that appears in it begins an instance, whose tasks know it As an input.
 	Folder, As string
+	Reserve    bool // the slots of its instances, one period ahead
 }
 
 // Bounds of a periodic workflow: the least time between two instances, and how many there may be.
 const (
 	LeastPeriod  = 100 * time.Millisecond
+	LeastHeld    = time.Minute // where slots are reserved
 	MaxInstances = flow.MaxInstances
 )
 
@@ -37,6 +40,8 @@ func (p *Periodic) Check() error {
 		return p.checkFolder()
 	case p.Rate < 1 || p.Rate > 1e6 || p.Per < 0 || p.Per > 366*24*time.Hour || p.Period() < LeastPeriod:
 		return fmt.Errorf("%d times in %s: at most once in %s", p.Rate, p.per(), LeastPeriod)
+	case p.Reserve && p.Period() < LeastHeld:
+		return fmt.Errorf("%d times in %s, with reservations: whole nodes are held for each task, for minutes: at most once in %s", p.Rate, p.per(), LeastHeld)
 	case p.Count < 0 || p.Count > MaxInstances || p.Deadline < 0:
 		return fmt.Errorf("%d instances with a deadline of %s: 0 to %d", p.Count, p.Deadline, MaxInstances)
 	}
@@ -47,6 +52,8 @@ func (p *Periodic) checkFolder() error {
 	switch {
 	case !isPath(p.Folder) || !isPath(p.As):
 		return fmt.Errorf("the folder %.80q, whose files are known as %.80q: relative paths, without .. or control characters, of at most %d bytes and 255 between two slashes, both", p.Folder, p.As, grid.MaxPath)
+	case p.Reserve:
+		return errors.New("a folder is watched: nobody knows when files come, and nothing can be reserved for them")
 	case p.Rate != 0 || p.Per != 0:
 		return fmt.Errorf("a folder is watched, and there are %d times in %s: one of the two", p.Rate, p.per())
 	case p.Count < 0 || p.Count > MaxInstances || p.Deadline < 0:

@@ -37,3 +37,20 @@ func TestLastBegun(t *testing.T) {
 		}
 	}
 }
+
+// Slots can be reserved where it is known when instances begin, and not more often than once in a minute.
+func TestReserve(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		p    Periodic
+		want string
+	}{
+		{Periodic{Rate: 1, Per: time.Minute, Reserve: true}, ""},
+		{Periodic{Rate: 2, Per: time.Minute, Reserve: true}, "at most once in 1m0s"},
+		{Periodic{Folder: "incoming", As: "x", Reserve: true}, "nothing can be reserved"},
+	} {
+		if err := c.p.Check(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c.p, err)
+		}
+	}
+}

@@ -5,7 +5,7 @@
 //	workflow: 1                    # the version of this form
 //	name: words
 //	retries: 2                     # of a rerunnable task that has failed; 0 if it is not said
-//	periodic: {rate: 2, per: 1s, count: 240, deadline: 3s}   # again and again; per, count and deadline may be left out
+//	periodic: {rate: 2, per: 1s, count: 240, deadline: 3s}   # again and again; per, count, deadline and reserve may be left out
 //	                               # or {folder: incoming, as: text.txt}: for each file that appears in a folder at the home
 //	tasks:
 //	  - name: split

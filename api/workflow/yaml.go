@@ -32,6 +32,8 @@ type written struct {
 
 		Folder string `yaml:"folder"`
 		As     string `yaml:"as"`
+
+		Reserve bool `yaml:"reserve"`
 	} `yaml:"periodic"`
 }
 
@@ -165,7 +167,7 @@ func readYAML(file string, text []byte) (*Workflow, where, error) {
 	}
 	w := &Workflow{Name: form.Name, Retries: form.Retries}
 	if p := form.Periodic; p != nil {
-		w.Every = &Periodic{p.Rate, time.Duration(p.Per), p.Count, time.Duration(p.Deadline), p.Folder, p.As}
+		w.Every = &Periodic{p.Rate, time.Duration(p.Per), p.Count, time.Duration(p.Deadline), p.Folder, p.As, p.Reserve}
 		if err := w.Every.Check(); err != nil {
 			return nil, nil, &Mistake{File: file, Text: "periodic: " + err.Error()}
 		}

@@ -83,6 +83,12 @@ func printFlow(w io.Writer, s *api.FlowStatus) error {
 	if p := s.Periods; p != nil {
 		fmt.Fprintf(w, "periods   %d begun, %d under way, %d well, %d failed, %d missed, %d after their deadline\n", p.Begun, p.Open, p.Done, p.Failed, p.Missed, p.Late)
 		fmt.Fprintf(w, "age       median %.3f s, p99 %.3f s, most %.3f s\n", p.AgeP50S, p.AgeP99S, p.AgeMostS)
+		if p.Reserved > 0 || p.Unreserved != "" {
+			fmt.Fprintf(w, "reserved  %d slots of tasks\n", p.Reserved)
+		}
+		if p.Unreserved != "" {
+			fmt.Fprintf(w, "refused   %s\n", printable(p.Unreserved))
+		}
 		if p.Waits != "" {
 			fmt.Fprintf(w, "waits     %s\n", printable(p.Waits))
 		}

@@ -99,7 +99,7 @@ func handInFlow(cmd *cobra.Command, c *api.Client, file string, resumes api.Flow
 func submissionOf(w *workflow.Workflow, folder *os.Root) (api.FlowSubmission, error) {
 	sub := api.FlowSubmission{Name: w.Name, Retries: w.Retries}
 	if e := w.Every; e != nil {
-		sub.Periodic = &api.FlowPeriodic{Rate: e.Rate, PerS: e.Per.Seconds(), Count: e.Count, DeadlineS: e.Deadline.Seconds(), Folder: e.Folder, As: e.As}
+		sub.Periodic = &api.FlowPeriodic{Rate: e.Rate, PerS: e.Per.Seconds(), Count: e.Count, DeadlineS: e.Deadline.Seconds(), Folder: e.Folder, As: e.As, Reserve: e.Reserve}
 	}
 	made := map[string]bool{}
 	for i := range w.Tasks {

@@ -216,7 +216,11 @@ func (f *flow) handIn(ctx context.Context, i int, digests []string, inputs []inp
 		j.Sites.Prefer = []grid.SiteName{grid.SiteName(prefer)}
 	}
 	j.Sharing = grid.Sharing{Keep: f.shares(i), Grants: f.grants(inputs)}
-	r, _, err := jobs.Submit(ctx, who, api.NewJob{Key: key, Job: j})
+	given := api.NewJob{Key: key, Job: j}
+	if begun.Attempt == 1 {
+		given.Held = begun.Reservation
+	}
+	r, _, err := jobs.Submit(ctx, who, given)
 	if err != nil {
 		return "", begun.Digest, fmt.Errorf("handing in task %s: %w", f.parts[i].Name, err)
 	}

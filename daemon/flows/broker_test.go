@@ -33,7 +33,12 @@ type broker struct {
 	limit time.Duration                           // that home takes the jobs that run to have, one core each; 0 is that it does not reckon with them
 	lag   time.Duration                           // how long before it starts, and until its end is known
 
-	gpus   int64         // that home has; other sites have none
+	gpus     int64 // that home has; other sites have none
+	refuses  bool  // all reservations
+	reserved []grid.Reservation
+	released []grid.ReservationID
+	bound    []grid.ReservationID // to which jobs were handed in
+
 	breaks func() bool   // a job that ends has failed
 	asked  time.Duration // how long the sites take for their answers
 }
@@ -115,6 +120,25 @@ func (b *broker) where(j *grid.Job) (f grid.Decision) {
 	return f
 }
 
+// Reserve holds nodes of a site that may.
+func (b *broker) Reserve(_ context.Context, who api.Identity, n api.NewReservation) (grid.Reservation, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.refuses {
+		return grid.Reservation{}, fmt.Errorf("%w: no nodes are free then", grid.ErrNotYet)
+	}
+	r := grid.Reservation{ID: grid.ReservationID(fmt.Sprintf("r%d", len(b.reserved)+1)), Holder: grid.User{Name: who.Name}, Start: n.From, End: n.From + n.Length}
+	b.reserved = append(b.reserved, r)
+	return r, nil
+}
+
+func (b *broker) Release(_ context.Context, _ api.Identity, id grid.ReservationID) (grid.Reservation, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.released = append(b.released, id)
+	return grid.Reservation{ID: id}, nil
+}
+
 func (b *broker) Submit(_ context.Context, who api.Identity, n api.NewJob) (grid.Record, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,6 +149,9 @@ func (b *broker) Submit(_ context.Context, who api.Identity, n api.NewJob) (grid
 	r := &grid.Record{Job: n.Job, State: grid.StageIn}
 	r.Job.ID, r.Job.User.Name = id, who.Name
 	b.jobs[id], b.keys[n.Key] = r, id
+	if n.Held != "" {
+		b.bound = append(b.bound, n.Held)
+	}
 	if len(n.Job.Inputs) == 0 {
 		b.start(r)
 	}

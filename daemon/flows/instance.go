@@ -19,13 +19,14 @@ import (
 
 // instance begins the next one, of a copied file where a folder is watched. Where it cannot, its period is missed, or the file has not counted.
 func (f *flow) instance(every *workflow.Periodic, sites [][]workflow.PlannedTask, file *copied) (*flow, error) {
-	n, err := f.noteOpen(file, f.keeper.crowded(f))
+	n, reserved, err := f.noteOpen(file, f.keeper.crowded(f))
 	if err == nil {
 		var child *flow
-		if child, err = f.make(n, every, sites, file); err == nil {
+		if child, err = f.make(n, every, sites, file, reserved); err == nil {
 			return child, nil
 		}
 	}
+	f.giveUp(reserved)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.rec.Periods
@@ -36,28 +37,29 @@ func (f *flow) instance(every *workflow.Periodic, sites [][]workflow.PlannedTask
 	return nil, fmt.Errorf("instance %d: %w", n, err)
 }
 
-// noteOpen notes, on disk, that the next instance is open, unless there is a reason why it may not be.
-func (f *flow) noteOpen(file *copied, crowded error) (n int, err error) {
+// noteOpen notes, on disk, that the next instance is open, unless there is a reason why it may not be. What is reserved for it is its own from then on.
+func (f *flow) noteOpen(file *copied, crowded error) (n int, reserved []grid.ReservationID, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.rec.Periods
 	n = p.Next
 	p.Next++
+	reserved = p.takeHeld(n)
 	if len(p.Open) >= maxOpen {
-		return n, fmt.Errorf("%d instances are under way", len(p.Open))
+		return n, reserved, fmt.Errorf("%d instances are under way", len(p.Open))
 	}
 	if crowded != nil {
-		return n, crowded
+		return n, reserved, crowded
 	}
 	p.Open[n] = true
 	if file != nil {
 		p.Taken[file.file.key()] = taken{stamp: file.file.stamp, Number: n}
 	}
-	return n, f.save()
+	return n, reserved, f.save()
 }
 
 // make writes an instance and begins it. What is left of one that cannot be made is removed, now or at the next start.
-func (f *flow) make(n int, every *workflow.Periodic, sites [][]workflow.PlannedTask, file *copied) (*flow, error) {
+func (f *flow) make(n int, every *workflow.Periodic, sites [][]workflow.PlannedTask, file *copied, reserved []grid.ReservationID) (*flow, error) {
 	k := f.keeper
 	child := newFlow(k, f.parts)
 	if file != nil {
@@ -80,6 +82,9 @@ func (f *flow) make(n int, every *workflow.Periodic, sites [][]workflow.PlannedT
 	child.reset()
 	child.identify()
 	for i := range child.rec.Tasks {
+		if i < len(reserved) {
+			child.rec.Tasks[i].Reservation = reserved[i]
+		}
 		if len(sites) > 0 { // a pipeline that is sustained repeats itself: its later half is as good for all that follow
 			like := &sites[row(n, len(sites))][i]
 			child.rec.Tasks[i].Prefer, child.rec.Tasks[i].Way = like.Site, like.Way

@@ -31,6 +31,9 @@ type Jobs interface {
 	Sites(ctx context.Context) ([]api.SiteView, error)
 	// WhereEach asks all sites about several jobs that nobody hands in.
 	WhereEach(ctx context.Context, who api.Identity, jobs []grid.Job) ([]grid.Decision, error)
+	// Reserve has nodes held for a user, and Release gives them up.
+	Reserve(ctx context.Context, who api.Identity, n api.NewReservation) (grid.Reservation, error)
+	Release(ctx context.Context, who api.Identity, id grid.ReservationID) (grid.Reservation, error)
 	SiteName(p grid.PeerID) string
 	// Links asks a site for its ways to others; of those that are no neighbours of it nothing is said.
 	Links(ctx context.Context, of grid.PeerID, to []grid.PeerID) (map[grid.PeerID]grid.Link, error)

@@ -41,10 +41,13 @@ type periods struct {
 	Next                       int // number of the next instance, from 0
 	Open                       map[int]bool
 	Done, Failed, Missed, Late int
-	Ages                       []grid.Tick      // from the beginning of an instance to its end: of the last that ended well
-	Taken                      map[string]taken `json:",omitempty"` // files of the folder that is watched, by name
-	Waits                      string           `json:",omitempty"` // why nothing begins
-	Accepted                   bool             // the sites sustain it, or nobody could say: it is not refused any more
+	Ages                       []grid.Tick                  // from the beginning of an instance to its end: of the last that ended well
+	Taken                      map[string]taken             `json:",omitempty"` // files of the folder that is watched, by name
+	Waits                      string                       `json:",omitempty"` // why nothing begins
+	Held                       map[int][]grid.ReservationID `json:",omitempty"` // reserved for instances that are to come, by their tasks
+	Reserved                   int                          `json:",omitempty"` // how many were
+	Unreserved                 string                       `json:",omitempty"` // why the last that was not could not be
+	Accepted                   bool                         // the sites sustain it, or nobody could say: it is not refused any more
 }
 
 // runPeriods sees a periodic workflow through.
@@ -76,6 +79,7 @@ func (f *flow) runPeriods(ctx context.Context) {
 	for _, child := range f.reopen() {
 		watch(child)
 	}
+	reserved := make(chan slotsHeld)
 	folder := newWatcher(f, &every)
 	defer f.keeper.release(folder)
 	next := func() (time.Duration, bool) { return f.next(&every) }
@@ -84,6 +88,7 @@ func (f *flow) runPeriods(ctx context.Context) {
 	}
 	for {
 		wait, more := next()
+		f.unneeded()
 		f.forget()
 		if !more && f.closed() {
 			return
@@ -91,6 +96,7 @@ func (f *flow) runPeriods(ctx context.Context) {
 		if more && wait <= 0 {
 			if child, err := f.instance(&every, sites, nil); err == nil {
 				watch(child)
+				f.ahead(ctx, &every, sites, child.spec.Number, reserved)
 			} else {
 				f.keeper.config.Log.Warn("a period of a workflow is missed", "workflow", f.spec.ID, "error", err)
 			}
@@ -104,6 +110,8 @@ func (f *flow) runPeriods(ctx context.Context) {
 			if child := folder.answered(a, sites); child != nil {
 				watch(child)
 			}
+		case h := <-reserved:
+			f.keepHeld(h)
 		case <-f.wake:
 			f.cancelInstances()
 		case <-again.C:
@@ -245,7 +253,7 @@ func (p *periods) view() *api.FlowPeriods {
 	if p == nil {
 		return nil
 	}
-	v := &api.FlowPeriods{Begun: p.Next - p.Missed, Open: len(p.Open), Done: p.Done, Failed: p.Failed, Missed: p.Missed, Late: p.Late, Waits: p.Waits}
+	v := &api.FlowPeriods{Begun: p.Next - p.Missed, Open: len(p.Open), Done: p.Done, Failed: p.Failed, Missed: p.Missed, Late: p.Late, Waits: p.Waits, Reserved: p.Reserved, Unreserved: p.Unreserved}
 	if p.Taken != nil {
 		v.Begun = p.Next // what was left out has no number
 	}

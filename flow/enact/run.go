@@ -24,13 +24,15 @@ type Task struct {
 	Attempt int
 	Job     grid.JobID
 	Site    string
-	Prefer  string        // site of the plan
-	Way     int           `json:",omitempty"` // configuration in which it runs, or is planned to
-	PlanEnd time.Duration // after the beginning of the run
-	Digest  string        // of its document and its inputs
-	Reason  string
-	Started grid.Tick
-	Ended   grid.Tick
+	Prefer  string // site of the plan
+	Way     int    `json:",omitempty"` // configuration in which it runs, or is planned to
+	// Reservation holds the slot of its first attempt; "" is none.
+	Reservation grid.ReservationID `json:",omitempty"`
+	PlanEnd     time.Duration      // after the beginning of the run
+	Digest      string             // of its document and its inputs
+	Reason      string
+	Started     grid.Tick
+	Ended       grid.Tick
 	// By the clock of who enacts it: when it was handed in, and when its end was known.
 	Handed, Known grid.Tick
 	Overhead      time.Duration // that its site took beside its run; 0 is not known

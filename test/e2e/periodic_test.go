@@ -102,3 +102,41 @@ tasks:
 	}
 	t.Logf("begun %v after it was handed in; ages: median %.1f s, most %.1f s", time.Duration(f.Begun-f.Submitted)*time.Millisecond, f.Periods.AgeP50S, f.Periods.AgeMostS)
 }
+
+// The slots of the second instance of a pipeline are reserved: it runs in its time, though jobs that were handed in before it wait for the nodes.
+// Without that it waits for them. It takes minutes: GBROKER_RESERVE=1 runs it.
+func TestAPipelineWithReservations(t *testing.T) {
+	if os.Getenv("GBROKER_RESERVE") == "" {
+		t.Skip("GBROKER_RESERVE=1 runs it, for four minutes")
+	}
+	for _, reserve := range []bool{true, false} {
+		t.Run(fmt.Sprint(reserve), func(t *testing.T) {
+			t.Parallel()
+			dir := place(t)
+			a := newSite(t, dir, "a", cluster.Options{Nodes: 2, Cores: 1})
+			start(t, a)
+			text := fmt.Sprintf(`workflow: 1
+periodic: {rate: 1, per: 1m, count: 2, reserve: %v}
+tasks:
+  - {name: sense, command: [sh, -c, "date > frame"], outputs: [frame], runtime: 1s, walltime: 20s}
+  - {name: tell, command: [sh, -c, "cat frame > told"], inputs: [frame], outputs: [told], runtime: 1s, walltime: 20s}
+`, reserve)
+			file, other := filepath.Join(dir, "pipeline.yaml"), filepath.Join(dir, "other.sh")
+			must(t, os.WriteFile(file, []byte(text), 0o644))
+			must(t, os.WriteFile(other, []byte("#!/bin/sh\n#SBATCH -t 1\nsleep 40\n"), 0o755))
+			id := strings.TrimSpace(client(t, a, "flow", "submit", file))
+			eventually(t, 50*time.Second, "the first instance has ended", func() bool {
+				p := told[api.FlowStatus](t, a, "flow", "status", id).Periods
+				return p.Done == 1 && (p.Reserved == 2 || !reserve)
+			})
+			for range 12 {
+				client(t, a, "submit", other)
+			}
+			p := flowOf(t, a, id, 8*time.Minute).Periods
+			t.Logf("reserved %v: %+v", reserve, *p)
+			if p.Done != 2 || reserve != (p.AgeMostS < 20) {
+				t.Errorf("reserved %v: the periods are %+v", reserve, p)
+			}
+		})
+	}
+}

@@ -1,0 +1,80 @@
+package flows
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gbroker/api"
+	"gbroker/grid"
+)
+
+// reserving is the diamond every ten minutes, with its slots reserved.
+func reserving(count int) (s api.FlowSubmission) {
+	s = again(count, 600)
+	s.Periodic.Reserve = true
+	return s
+}
+
+// The slots of each instance but the first are reserved when the one before it begins, for the instants of the plan, and its tasks are handed in bound
+// to them, also by a home that was ended meanwhile.
+func TestSlotsAreReserved(t *testing.T) {
+	t.Parallel()
+	for _, restart := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b, folder := newBroker(), t.TempDir()
+			k, stop := keeper(t, folder, b)
+			began := grid.InstantOf(time.Now())
+			id := begin(t, k, reserving(3))
+			time.Sleep(time.Minute) //house:allow sleep: virtual time
+			if n := len(b.reserved); n != 4 {
+				t.Fatalf("%d slots are reserved in the first minute", n)
+			}
+			for i, r := range b.reserved {
+				late := r.Start - began - 10*grid.Minute
+				if late < 0 || late > 10*grid.Second || r.End-r.Start < 3*grid.Minute {
+					t.Errorf("slot %d is from %v after its period on, for %v", i, late.Duration(), (r.End - r.Start).Duration())
+				}
+			}
+			if restart {
+				stop()
+				k, stop = keeper(t, folder, b)
+			}
+			defer stop()
+			f := await(t, k, id)
+			slices.Sort(b.bound)
+			if p := f.Periods; p.Done != 3 || p.Reserved != 8 || p.Unreserved != "" || len(slices.Compact(b.bound)) != 8 || len(b.released) != 0 {
+				t.Errorf("restart %v: %+v, bound %v, released %v", restart, p, b.bound, b.released)
+			}
+		})
+	}
+}
+
+// What cannot be reserved runs all the same, and is told; what is reserved for instances that never begin is given up.
+func TestSlotsAreRefusedAndGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker()
+		b.refuses = true
+		k, stop := keeper(t, t.TempDir(), b)
+		defer stop()
+		if f := await(t, k, begin(t, k, reserving(2))); f.Periods.Done != 2 || f.Periods.Reserved != 0 || !strings.Contains(f.Periods.Unreserved, "no nodes are free then") || len(b.bound) != 0 {
+			t.Errorf("%+v, bound %v", f.Periods, b.bound)
+		}
+		b.refuses = false
+		s := reserving(0)
+		s.Key = "cancelled"
+		id := begin(t, k, s)
+		time.Sleep(time.Minute) //house:allow sleep: virtual time
+		if _, err := k.CancelFlow(t.Context(), bob, id); err != nil {
+			t.Fatal(err)
+		}
+		await(t, k, id)
+		time.Sleep(time.Minute) //house:allow sleep: virtual time
+		if len(b.reserved) != 4 || len(b.released) != 4 {
+			t.Errorf("%d are reserved, %v released", len(b.reserved), b.released)
+		}
+	})
+}
