@@ -53,7 +53,7 @@ func (f *flow) ahead(ctx context.Context, every *workflow.Periodic, sites [][]wo
 		select {
 		case done <- h:
 		case <-ctx.Done():
-			f.giveUp(h.ids)
+			f.giveUp(ctx, h.ids)
 		}
 	})
 }
@@ -97,7 +97,7 @@ func (f *flow) reserve(ctx context.Context, i int, planned *workflow.PlannedTask
 }
 
 // keepHeld notes what is reserved for an instance, unless that has begun or never will.
-func (f *flow) keepHeld(h slotsHeld) {
+func (f *flow) keepHeld(ctx context.Context, h slotsHeld) {
 	f.mu.Lock()
 	p := f.rec.Periods
 	p.Reserved, p.Unreserved = p.Reserved+h.made, h.why
@@ -111,7 +111,7 @@ func (f *flow) keepHeld(h slotsHeld) {
 	}
 	f.mu.Unlock()
 	if !needed {
-		f.giveUp(h.ids)
+		f.giveUp(ctx, h.ids)
 	}
 }
 
@@ -123,7 +123,7 @@ func (p *periods) takeHeld(n int) []grid.ReservationID {
 }
 
 // unneeded gives up what is reserved for instances whose time is over, or that never begin.
-func (f *flow) unneeded() {
+func (f *flow) unneeded(ctx context.Context) {
 	f.mu.Lock()
 	p := f.rec.Periods
 	var ids []grid.ReservationID
@@ -136,17 +136,17 @@ func (f *flow) unneeded() {
 		f.keep()
 	}
 	f.mu.Unlock()
-	f.giveUp(ids)
+	f.giveUp(ctx, ids)
 }
 
-// giveUp releases reservations, beside the run. Those that cannot be end by themselves, as nobody comes.
-func (f *flow) giveUp(ids []grid.ReservationID) {
+// giveUp releases reservations, beside the run, also when that ends. Those that cannot be end by themselves, as nobody comes.
+func (f *flow) giveUp(ctx context.Context, ids []grid.ReservationID) {
 	for _, id := range ids {
 		if id == "" {
 			continue
 		}
 		f.keeper.running.Go(func() {
-			ctx, done := context.WithTimeout(context.Background(), releaseLimit)
+			ctx, done := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
 			defer done()
 			if _, err := f.keeper.config.Jobs.Release(ctx, f.who(), id); err != nil {
 				f.keeper.config.Log.Info("a reservation of a workflow is not given up, and ends by itself", "workflow", f.spec.ID, "reservation", id, "error", err)

@@ -26,10 +26,12 @@ func (f *flow) instance(every *workflow.Periodic, sites [][]workflow.PlannedTask
 			return child, nil
 		}
 	}
-	f.giveUp(reserved)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.rec.Periods
+	if len(reserved) > 0 { // it is not needed
+		p.Held[n] = reserved
+	}
 	if delete(p.Open, n); !p.again(n) {
 		p.Missed++
 	}

@@ -88,7 +88,7 @@ func (f *flow) runPeriods(ctx context.Context) {
 	}
 	for {
 		wait, more := next()
-		f.unneeded()
+		f.unneeded(ctx)
 		f.forget()
 		if !more && f.closed() {
 			return
@@ -111,7 +111,7 @@ func (f *flow) runPeriods(ctx context.Context) {
 				watch(child)
 			}
 		case h := <-reserved:
-			f.keepHeld(h)
+			f.keepHeld(ctx, h)
 		case <-f.wake:
 			f.cancelInstances()
 		case <-again.C:
