@@ -35,15 +35,16 @@ func (s AllocationState) String() string {
 	return allocationStates[min(int(s), len(allocationStates)-1)]
 }
 
-// allocationMoves are all changes there are, but that each may become Over.
+// allocationMoves are all changes there are, but that each may become Over. From the midst of a round to one site goes what a lost branch of
+// the journal had sent there.
 var allocationMoves = [...][]AllocationState{
 	Planned:    {Reserving, OneSite},
-	Reserving:  {Confirming, GivingUp},
-	Confirming: {Staging, GivingUp},
-	Staging:    {Gathering, GivingUp},
-	Gathering:  {Going, GivingUp},
-	Going:      {Together, GivingUp},
-	GivingUp:   {Planned},
+	Reserving:  {Confirming, GivingUp, OneSite},
+	Confirming: {Staging, GivingUp, OneSite},
+	Staging:    {Gathering, GivingUp, OneSite},
+	Gathering:  {Going, GivingUp, OneSite},
+	Going:      {Together, GivingUp, OneSite},
+	GivingUp:   {Planned, OneSite},
 	Together:   {},
 	OneSite:    {},
 	Over:       {},

@@ -45,7 +45,7 @@ func (c *home) wantGone(j *job, by string) {
 
 // enforceCancel does what the flag asks, as far as this site can.
 func (c *home) enforceCancel(j *job) {
-	if c.wholes.has(j.rec.Job.ID) {
+	if c.wholes.has(&j.rec) {
 		return // its parts are cancelled, which end it
 	}
 	if j.rec.Role != grid.Owning {

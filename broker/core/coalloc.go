@@ -99,6 +99,8 @@ type wholes interface {
 	tell(id grid.JobID, why string, start grid.Tick)
 	// alone has a place searched for a whole at one site.
 	alone(id grid.JobID, why string)
+	// pursue ends a whole that has a place by itself, where its user wants that.
+	pursue(id grid.JobID)
 	begun(id grid.JobID)
 	end(id grid.JobID, of ending)
 
@@ -120,6 +122,7 @@ type wholes interface {
 
 	// What has to be known first: see gates_coalloc.go.
 	beforeRound(id grid.JobID) gate
+	beforeCancel(id grid.JobID) gate
 	beforeConfirming(tentative, of int) gate
 	beforeGo(arrived, of int) gate
 	beforeAllBegun(begun, of int) gate
@@ -239,9 +242,21 @@ func (s *coallocation) choosing(j *grid.Job) bool {
 }
 
 // has tells of a whole that is not one site's alone.
-func (s *coallocation) has(id grid.JobID) bool {
-	a := s.all[id]
-	return a != nil && a.rec.State != grid.OneSite
+func (s *coallocation) has(r *grid.Record) bool {
+	a := s.all[r.Job.ID]
+	return a != nil && a.rec.State != grid.OneSite && !a.apart(r)
+}
+
+// apart tells of a whole that has an attempt of its own, or that another site has: a branch of the journal which is lost, or a duplicate, has
+// sent it the ordinary way. Where all its parts have begun it runs without either.
+func (a *allocation) apart(r *grid.Record) bool {
+	switch {
+	case a.rec.State == grid.Together || a.rec.State == grid.Over || r.State.Terminal():
+		return false
+	case r.Role != grid.Owning || r.State == grid.Assigned || r.State == grid.Moving:
+		return true
+	}
+	return r.Attempt > 0 && r.State > grid.Ready
 }
 
 // saved: a job was saved that is a whole, or a part of one.

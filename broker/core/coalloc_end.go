@@ -50,6 +50,10 @@ func (s *coallocation) ends(a *allocation) bool {
 		a.rec.Ended = s.wholes.instant()
 		s.become(a, grid.Over, "the job has ended")
 		return true
+	case a.apart(r):
+		s.become(a, grid.OneSite, "a branch of the journal that is lost has sent it to one site")
+		s.wholes.pursue(a.rec.Of)
+		return true
 	case r.CancelRequested:
 		s.endCancelled(a, r)
 		return true
@@ -73,6 +77,10 @@ func (s *coallocation) endCancelled(a *allocation, r *grid.Record) {
 	}
 	if list := a.current(); count(list, hasBegun) > 0 {
 		s.conclude(a, list)
+		return
+	}
+	if s.wholes.beforeCancel(a.rec.Of) != open {
+		s.wake(a, s.wholes.instant()+grid.Second)
 		return
 	}
 	of := ending{state: grid.Killed, why: "cancelled before it started"}
@@ -142,10 +150,9 @@ func (s *coallocation) endWhole(a *allocation, of ending) {
 // clear takes back what is left of rounds that are over: parts are cancelled, which takes their start tokens or
 // ends them, and reservations released; both are repeated until they are heard.
 func (s *coallocation) clear(a *allocation) {
-	over := a.rec.State == grid.Over
 	for i := range a.rec.Parts {
 		p := &a.rec.Parts[i]
-		if p.Round == a.rec.Round && !over && a.rec.State != grid.GivingUp && a.rec.State != grid.Planned {
+		if p.Round == a.rec.Round && a.rec.State > grid.Planned && a.rec.State < grid.GivingUp {
 			continue
 		}
 		if p.Made && p.Fate == 0 {

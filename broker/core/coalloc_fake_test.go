@@ -86,6 +86,8 @@ func (f *fakeWholes) hold(_ grid.JobID, p *grid.AllocatedPart) *grid.Refusal {
 }
 
 func (f *fakeWholes) beforeRound(grid.JobID) gate     { return f.shut }
+func (f *fakeWholes) pursue(grid.JobID)               { f.did("pursue") }
+func (f *fakeWholes) beforeCancel(grid.JobID) gate    { return f.shut }
 func (f *fakeWholes) beforeConfirming(n, of int) gate { return f.rules.beforeConfirming(n, of) }
 func (f *fakeWholes) beforeGo(n, of int) gate         { return f.rules.beforeGo(n, of) }
 func (f *fakeWholes) beforeAllBegun(n, of int) gate   { return f.rules.beforeAllBegun(n, of) }
@@ -126,7 +128,7 @@ func newCoallocated(t *testing.T, off Rules, job func(*grid.Job)) *coallocated {
 		job(&j)
 	}
 	f := &fakeWholes{
-		now: 1_800_000_000_000, records: map[grid.JobID]*grid.Record{}, rules: gates{kernel: &kernel{cfg: Config{Broken: off}}},
+		now: 1_800_000_000_000, records: map[grid.JobID]*grid.Record{}, rules: gates{kernel: &kernel{cfg: Config{Broken: off}}, recovery: &others{}},
 		at: []reachable{{peer: "b", name: "bb"}, {peer: "c", name: "cc"}},
 	}
 	f.records[theWhole] = &grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: "a"}}

@@ -24,6 +24,7 @@ type wholeJobs struct {
 		beforeGo(arrived, of int) gate
 		beforeReleasingAgain() gate
 		beforeRound(j *job) gate
+		beforeCancel(j *job) gate
 		beforeStart(j *job) gate
 		offset(t grid.Tick) grid.Tick
 		savesGo() bool
@@ -33,6 +34,7 @@ type wholeJobs struct {
 		furnish(j *job)
 		newJob(of grid.Job, key string, anyway bool) *job
 		terminal(j *job, s grid.State)
+		pursueCancel(j *job)
 		wantGone(j *job, by string)
 	}
 	ownership interface {
@@ -118,6 +120,12 @@ func (w *wholeJobs) tell(id grid.JobID, why string, start grid.Tick) {
 func (w *wholeJobs) alone(id grid.JobID, why string) {
 	if j := w.job(id); j != nil && j.rec.State == grid.Ready && j.rec.Role == grid.Owning {
 		w.search.ready(j, why)
+	}
+}
+
+func (w *wholeJobs) pursue(id grid.JobID) {
+	if j := w.job(id); j != nil {
+		w.home.pursueCancel(j)
 	}
 }
 
@@ -274,6 +282,13 @@ func (w *wholeJobs) beforeRound(id grid.JobID) gate {
 		return w.gates.beforeRound(j)
 	}
 	return forNobody
+}
+
+func (w *wholeJobs) beforeCancel(id grid.JobID) gate {
+	if j := w.job(id); j != nil {
+		return w.gates.beforeCancel(j)
+	}
+	return open
 }
 
 func (w *wholeJobs) beforeConfirming(n, of int) gate { return w.gates.beforeConfirming(n, of) }

@@ -23,8 +23,11 @@ func (c *gates) beforeConfirming(tentative, of int) gate {
 	return untilSites
 }
 
-// beforeGo is what has to be known before parts are told to go.
+// beforeGo is what has to be known before parts are told to go: a branch of the journal that is lost may have given the round up, and gone on.
 func (c *gates) beforeGo(arrived, of int) gate {
+	if c.recovery.recounting() {
+		return untilAll
+	}
 	if arrived == of || arrived > 0 && c.without(GoBeforeAllThere) {
 		return open
 	}

@@ -95,7 +95,7 @@ func (c *recovery) recoverOwned(j *job) {
 	case grid.Moving:
 		c.recoverMoving(j)
 	case grid.Assigned, grid.Running:
-		if c.wholes.has(j.rec.Job.ID) {
+		if c.wholes.has(&j.rec) {
 			break
 		}
 		c.emit(Probe{c.attempt(j)})
