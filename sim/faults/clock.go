@@ -7,6 +7,13 @@ import "gbroker/grid"
 type clock struct {
 	rate   float64 // seconds of it per true second
 	offset grid.Tick
+	back   grid.Tick // it was set back by so much, in all
+}
+
+// set has it show another time from now on.
+func (c *clock) set(by grid.Tick) {
+	c.offset += by
+	c.back += max(0, -by)
 }
 
 // mono is what has passed by this clock since the world began, steps left out.

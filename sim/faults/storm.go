@@ -34,7 +34,7 @@ func (w *world) plan() {
 	w.repeat(ClockStep, w.rnd.crash, func(r *rand.Rand, s *site) {
 		if by := between(r, -2*grid.Hour, 2*grid.Hour); w.happens(ClockStep) {
 			w.tell(s, "its clock is set by %v s", by.Seconds())
-			s.clock.offset += by
+			s.clock.set(by)
 		}
 	})
 	w.repeat(Pause, w.rnd.crash, func(r *rand.Rand, s *site) {
