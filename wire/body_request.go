@@ -14,12 +14,13 @@ type requestBody struct {
 	Key           string          `msgpack:"k,omitempty"`
 	After         int64           `msgpack:"ma,omitempty"`
 	Limit         int64           `msgpack:"ml,omitempty"`
+	Echo          uint64          `msgpack:"e,omitempty"`
 }
 
 func fromRequest(m Request) *requestBody {
 	b := &requestBody{
 		Number: m.Number, Job: string(m.Job), User: m.User, Administrator: m.Administrator, Group: string(m.Group),
-		Wish: uint64(m.Wish), Alter: fromAlteration(m.Alter), Key: m.Key, After: int64(m.After), Limit: int64(m.Limit),
+		Wish: uint64(m.Wish), Alter: fromAlteration(m.Alter), Key: m.Key, After: int64(m.After), Limit: int64(m.Limit), Echo: m.Echo,
 	}
 	if m.Wish == WishCancel {
 		b.Cancel, b.Wish = true, 0
@@ -32,7 +33,7 @@ func (b *requestBody) message(c *check) Message {
 		Number: b.Number, Job: c.optionalJobID("job", b.Job), Group: c.optionalGroupID("group", b.Group),
 		User: c.word("user", b.User, MaxUser), Administrator: b.Administrator,
 		Wish: Wish(min(b.Wish, uint64(wishes))), Key: c.word("key", b.Key, MaxKey),
-		After: c.count("after", b.After, 0, grid.MaxSweep), Limit: c.count("limit", b.Limit, 0, MaxMembers),
+		After: c.count("after", b.After, 0, grid.MaxSweep), Limit: c.count("limit", b.Limit, 0, MaxMembers), Echo: b.Echo,
 	}
 	if m.User == "" {
 		c.fail("user", "it is empty")
@@ -111,12 +112,13 @@ type responseBody struct {
 	Certain   bool             `msgpack:"c,omitempty"`
 	Events    []eventBody      `msgpack:"h,omitempty"`
 	Decisions []decisionBody   `msgpack:"d,omitempty"`
+	Echo      uint64           `msgpack:"e,omitempty"`
 }
 
 func fromResponse(m Response) *responseBody {
 	b := &responseBody{
 		Number: m.Number, Job: string(m.Job), Group: string(m.Group), Outcome: uint64(m.Outcome), Why: plain(m.Why, MaxWhy),
-		New: string(m.New), Certain: m.Certain, Events: each(m.Events, fromEvent), Decisions: each(m.Decisions, fromDecision),
+		New: string(m.New), Certain: m.Certain, Events: each(m.Events, fromEvent), Decisions: each(m.Decisions, fromDecision), Echo: m.Echo,
 	}
 	if m.Status != nil {
 		b.Status = fromStatus(*m.Status)
@@ -133,7 +135,7 @@ func (b *responseBody) message(c *check) Message {
 		Outcome: Outcome(min(b.Outcome, uint64(outcomes))), Why: c.word("why", b.Why, MaxWhy),
 		New: c.optionalJobID("new", b.New), Certain: b.Certain,
 		Events:    list(c, "events", b.Events, MaxEvents, eventBody.event),
-		Decisions: list(c, "decisions", b.Decisions, MaxDecisions, decisionBody.decision),
+		Decisions: list(c, "decisions", b.Decisions, MaxDecisions, decisionBody.decision), Echo: b.Echo,
 	}
 	if m.Outcome < OutcomeDone || m.Outcome >= outcomes {
 		c.fail("outcome", "%d is no outcome", b.Outcome)

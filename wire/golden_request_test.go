@@ -23,6 +23,8 @@ func growRequest(later map[string]Message, m Request) {
 	later["request-group"] = m
 	m.Wish, m.After, m.Limit = WishCancel, 0, 0
 	later["request-group-cancel"] = m
+	m.Echo = 1_800_000_000_000
+	later["request-echo"] = m
 }
 
 func growResponse(later map[string]Message, m Response) {
@@ -41,6 +43,7 @@ func growResponse(later map[string]Message, m Response) {
 	crowded := m
 	crowded.Decisions = []Decision{{Candidates: []grid.Candidate{{Site: "xeon32", Run: 150, Total: 160, Crowded: 10}, {Site: "xeon16"}}}}
 	later["response-crowded"] = crowded
+	later["response-echo"] = Response{Number: 12, Job: aJob, Outcome: OutcomeWorking, Echo: 1_800_000_000_000}
 	later["response-refused"] = Response{Number: 12, Job: aJob, Outcome: OutcomeInvalid, Why: "it has ended"}
 	member := *m.Status
 	member.Outputs = nil

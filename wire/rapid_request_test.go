@@ -11,7 +11,7 @@ func (d draw) groupID() grid.GroupID {
 }
 
 func (d draw) request() Request {
-	m := Request{Number: d.u64(), User: "u" + d.name(), Administrator: d.yes(), Wish: Wish(d.n(0, int64(wishes)-1))}
+	m := Request{Number: d.u64(), User: "u" + d.name(), Administrator: d.yes(), Wish: Wish(d.n(0, int64(wishes)-1)), Echo: d.u64()}
 	switch m.Wish {
 	case WishAlter:
 		held, priority := d.yes(), int(d.n(-grid.MaxPriority, grid.MaxPriority))
@@ -31,7 +31,7 @@ func (d draw) request() Request {
 
 func (d draw) response() Response {
 	if d.yes() {
-		return Response{Number: d.u64(), Job: d.jobID(), Outcome: Outcome(d.n(2, int64(outcomes)-1)), Why: d.word()}
+		return Response{Number: d.u64(), Job: d.jobID(), Outcome: Outcome(d.n(2, int64(outcomes)-1)), Why: d.word(), Echo: d.u64()}
 	}
 	if d.yes() {
 		return Response{Number: d.u64(), Group: d.groupID(), Outcome: OutcomeDone, About: d.about(), Events: many(d, 3, d.event)}

@@ -16,7 +16,11 @@ type Request struct {
 	Alter         *Alteration // of WishAlter
 	Key           string      // of WishResubmit: under the same key it is the same job
 	After, Limit  int         // of the status of a group: up to Limit of its jobs after that number
+	Echo          uint64      // of what changes something: as the last Response told it, or NoEcho; 0 from a broker that knows of none
 }
+
+// NoEcho is the Echo of a Request before a Response has told one.
+const NoEcho = 1
 
 // Wish is what a Request asks for. Append only.
 type Wish uint8
@@ -82,6 +86,7 @@ type Response struct {
 	Certain   bool
 	Events    []Event    // of WishHistory: the latest
 	Decisions []Decision // of WishDecisions: the latest
+	Echo      uint64     // of OutcomeWorking, not 0: the request is to be repeated with that, and is served then
 }
 
 // GroupStatus is the public part of a group's record, and a page of its jobs.

@@ -34,6 +34,7 @@ import (
 //	coalloc_reserve.go  reservations, at their holder
 //	coalloc_part.go     parts: made, handed over, gathered; what became of them
 //	coalloc_lost.go     parts that a journal which was put back does not know
+//	coalloc_alone.go    wholes that one site has
 //	coalloc_end.go      giving up, the end of the whole, what is left
 //	slots.go            the site's side: which slots there are
 //	coalloc_jobs.go     what all this needs of the jobs
@@ -233,30 +234,6 @@ func (s *coallocation) accepted(id grid.JobID) {
 		a := s.add(grid.Allocation{Of: id, State: grid.Planned})
 		s.save(a, "it may have several sites")
 	}
-}
-
-// choosing tells of a whole that is not searched a place for: its sites are chosen here.
-func (s *coallocation) choosing(j *grid.Job) bool {
-	a := s.all[j.ID]
-	return j.Coallocation != nil && (a == nil || a.rec.State != grid.OneSite)
-}
-
-// has tells of a whole that is not one site's alone.
-func (s *coallocation) has(r *grid.Record) bool {
-	a := s.all[r.Job.ID]
-	return a != nil && a.rec.State != grid.OneSite && !a.apart(r)
-}
-
-// apart tells of a whole that has an attempt of its own, or that another site has: a branch of the journal which is lost, or a duplicate, has
-// sent it the ordinary way. Where all its parts have begun it runs without either.
-func (a *allocation) apart(r *grid.Record) bool {
-	switch {
-	case a.rec.State == grid.Together || a.rec.State == grid.Over || r.State.Terminal():
-		return false
-	case r.Role != grid.Owning || r.State == grid.Assigned || r.State == grid.Moving:
-		return true
-	}
-	return r.Attempt > 0 && r.State > grid.Ready
 }
 
 // saved: a job was saved that is a whole, or a part of one.

@@ -67,6 +67,7 @@ type passed struct {
 	wish   Wish
 	until  grid.Tick
 	last   grid.Tick // it is given up then, also if it is worked at
+	echo   uint64    // that the other told last; see serve.go
 }
 
 func (c *relay) forward(e Forward) {
@@ -76,8 +77,11 @@ func (c *relay) forward(e Forward) {
 	}
 	c.rounds++
 	p := passed{token: e.Token, to: e.To, number: c.rounds, wish: e.Wish, until: c.now + requestLimit, last: c.now + workLimit}
+	if e.Wish.changes() {
+		p.echo = wire.NoEcho
+	}
 	c.requests = append(c.requests, p)
-	c.send(p.to, c.request(p.wish, p.number))
+	c.send(p.to, c.request(p))
 	c.armGeneral(requestsDue, c.cfg.Retry)
 }
 
@@ -85,7 +89,7 @@ func (c *relay) forward(e Forward) {
 func (c *relay) requestsAgain() {
 	c.requests = slices.DeleteFunc(c.requests, func(p passed) bool {
 		if c.now < min(p.until, p.last) {
-			c.send(p.to, c.request(p.wish, p.number))
+			c.send(p.to, c.request(p))
 			return false
 		}
 		c.emit(Answer{Token: p.token, Err: fmt.Errorf("%w: %s does not answer; it was asked for %s%s", grid.ErrUnavailable, c.nameOf(p.to), p.wish.name(), p.doubt())})
@@ -98,8 +102,7 @@ func (c *relay) requestsAgain() {
 
 // doubt tells of what may have been done though no answer came.
 func (p *passed) doubt() string {
-	switch p.wish.Ask {
-	case wire.WishStatus, wire.WishHistory, wire.WishDecisions:
+	if !p.wish.changes() {
 		return ""
 	}
 	return ", and may have done what was asked: to ask again does no harm"
@@ -123,6 +126,10 @@ func (c *relay) onResponse(from grid.PeerID, m wire.Response) {
 	p := &c.requests[k]
 	if m.Outcome == wire.OutcomeWorking {
 		p.until = c.now + requestLimit
+		if m.Echo != 0 && m.Echo != p.echo {
+			p.echo = m.Echo
+			c.send(p.to, c.request(*p))
+		}
 		return
 	}
 	a := Answer{Token: p.token}

@@ -2,6 +2,7 @@ package core
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"gbroker/grid"
@@ -18,6 +19,11 @@ import (
 //	resubmit    under one key there is one job
 //	cancel      stays
 //	remove      what is removed stays so
+//
+// A request may also come late, when its user was told that nobody answers, and has done something else. So what changes something is
+// served only once the asking broker has repeated an instant that it was told here a moment ago:
+//
+//	Request(no echo) ─► Response(working, echo) ─► Request(echo) ─► served ─► Response
 
 // maxServing bounds those under way, maxServingEach those for one member, maxAnswered the answers that are kept.
 const (
@@ -60,8 +66,20 @@ func (c *relay) onRequest(from grid.PeerID, m wire.Request) {
 		c.send(from, answer)
 		return
 	}
+	if c.isLate(&w, m.Echo) {
+		answer.Outcome, answer.Echo = wire.OutcomeWorking, uint64(c.now)
+		c.send(from, answer)
+		return
+	}
 	c.served[key] = &served{wish: w, since: c.now}
 	c.emit(Serve{From: from, Number: m.Number, Wish: w})
+}
+
+// isLate: nobody may wait for that any more, and its user have been told so. Whoever still asks is told an instant of this clock, and repeats his
+// request with that at once: it is served within the time that he waits after he has heard it. A broker of before knows of no echo.
+func (c *relay) isLate(w *Wish, echo uint64) bool {
+	at := grid.Tick(min(echo, math.MaxInt64))
+	return w.changes() && echo != 0 && (at > c.now || c.now-at > requestLimit)
 }
 
 // mayWish says whether a wish is served.
@@ -129,11 +147,10 @@ func (c *relay) onServed(e Served) {
 		c.fill(&m, &s.wish, &e.Found)
 	}
 	c.send(e.From, m)
-	switch s.wish.Ask {
-	case wire.WishStatus, wire.WishHistory, wire.WishDecisions:
-		delete(c.served, key) // to find it again does no harm
-	default:
+	if s.wish.changes() {
 		s.answer, s.since = &m, c.now
+	} else {
+		delete(c.served, key) // to find it again does no harm
 	}
 }
 

@@ -77,10 +77,20 @@ func (w *Wish) site() grid.SiteName {
 // old tells of what brokers of all versions know; see [wire.FeatureWishes].
 func (w *Wish) old() bool { return w.Group == "" && w.Ask <= wire.WishCancel }
 
+// changes tells of what does not only tell.
+func (w *Wish) changes() bool {
+	switch w.Ask {
+	case wire.WishStatus, wire.WishHistory, wire.WishDecisions:
+		return false
+	}
+	return true
+}
+
 // request is the wish as it travels now.
-func (c *kernel) request(w Wish, number uint64) wire.Request {
+func (c *kernel) request(p passed) wire.Request {
+	w := &p.wish
 	m := wire.Request{
-		Number: number, Job: w.Job, Group: w.Group, User: w.User, Administrator: w.Administrator, Wish: w.Ask,
+		Number: p.number, Echo: p.echo, Job: w.Job, Group: w.Group, User: w.User, Administrator: w.Administrator, Wish: w.Ask,
 		Key: w.Key, After: w.After, Limit: w.Limit,
 	}
 	if w.Ask == wire.WishAlter {
