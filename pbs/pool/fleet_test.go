@@ -90,7 +90,7 @@ func beAgent() error {
 		}
 	}
 	a, err := agent.New(agent.Config{
-		Dir: s.Dir, Computer: s.Computer, Look: 100 * time.Millisecond, Patience: 500 * time.Millisecond, Runner: runner,
+		Dir: s.Dir, Computer: s.Computer, Disk: s.Computer.Disk, Look: 100 * time.Millisecond, Patience: 500 * time.Millisecond, Runner: runner,
 		Owner: agent.Scripted(filepath.Join(s.Dir, "owner")), Logger: log.Named(s.Name),
 	})
 	if err != nil {

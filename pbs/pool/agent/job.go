@@ -245,7 +245,7 @@ func (j *job) tend(ctx context.Context, p Process) {
 		case <-ctx.Done():
 			return
 		}
-		if why := j.excess(); why != "" {
+		if why := j.excess(p); why != "" {
 			j.end(p, why)
 			return
 		}
@@ -266,7 +266,12 @@ func (j *job) checkpoint(ctx context.Context) {
 }
 
 // excess is the owner's limit that the job is over, in words; "" is none.
-func (j *job) excess() string {
+func (j *job) excess(p Process) string {
+	if most := j.room(); most > 0 {
+		if taken := p.Memory(most); taken > most {
+			return fmt.Sprintf("it took %d bytes of memory, and has %d on its computer", taken, most)
+		}
+	}
 	if most := j.agent.config.Disk; most > 0 {
 		total := int64(0)
 		j.walk(func(_ string, info os.FileInfo) error {
@@ -280,6 +285,16 @@ func (j *job) excess() string {
 		}
 	}
 	return ""
+}
+
+// room is the memory that the job has here, bytes: that of its cores, and what it asked for; all that the owner gives where it runs alone. 0 is any.
+func (j *job) room() int64 {
+	c := &j.agent.config.Computer
+	if j.Whole || c.Cores < 1 {
+		return c.Memory
+	}
+	of := c.Memory / int64(c.Cores) * int64(max(j.Cores, 1))
+	return min(max(of, j.Memory), c.Memory)
 }
 
 // end ends the program for a reason of this computer.
@@ -331,6 +346,8 @@ func (j *job) back(ctx context.Context, o Outcome) error {
 			return err
 		case errors.Is(err, errKilled):
 			o.Cause, o.Detail = line.ByRequest, err.Error()
+		case o.Cause == line.CutOff: // which tells why not all of it is there
+			o.Detail += "; what it left is not brought: " + err.Error()
 		default:
 			o.Cause, o.Detail = line.Unbrought, err.Error()
 		}

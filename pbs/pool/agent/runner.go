@@ -32,6 +32,8 @@ type Process interface {
 	Abandon() error
 	// Used is the processor time so far.
 	Used() grid.Tick
+	// Memory is what all of it has in memory now, bytes. Up to enough what is shared may count for each that shares it.
+	Memory(enough int64) int64
 }
 
 // Job is what is to be run.

@@ -155,7 +155,8 @@ type Assignment struct {
 	Cores       int      `json:"cores"`
 	Memory      int64    `json:"memory"`
 	Disk        int64    `json:"disk"`
-	Limit       int64    `json:"limit"` // milliseconds that it may run
+	Whole       bool     `json:"whole,omitempty"` // nobody else runs on its computer meanwhile
+	Limit       int64    `json:"limit"`           // milliseconds that it may run
 	Grace       int64    `json:"grace"`
 	Network     bool     `json:"network,omitempty"`
 	Checkpoint  []byte   `json:"checkpoint,omitempty"` // file or folder that is brought back while it runs

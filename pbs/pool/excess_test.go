@@ -1,0 +1,34 @@
+package pool_test
+
+import (
+	"strings"
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/plan"
+)
+
+// What takes more of a computer than it has there is ended, all of it, and the reason is told; the part of a job is that of its cores, what it
+// asks for, or the whole.
+func TestWhatTakesMoreThanItHasIsEnded(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, plan.Node{Name: "a", Cores: 4, Memory: 1 << 30})
+	const hoards = `head -c 400000000 /dev/zero | tail | wc -c > n; sleep 0.5; echo done > out` // tail keeps a line until it ends
+	for name, c := range map[string]struct {
+		script string
+		change func(*grid.Submission)
+		why    string
+	}{
+		"memory":       {hoards + "; sleep 60", nil, " bytes of memory, and has 268435456 on its computer"},
+		"asked memory": {hoards, func(j *grid.Submission) { j.Job.Demand.Chunks[0].Memory = 700 << 20 }, ""},
+		"more cores":   {hoards, func(j *grid.Submission) { j.Job.Demand.Chunks[0].Cores = 3 }, ""},
+		"alone":        {hoards, func(j *grid.Submission) { j.Job.Demand.Exclusive = true }, ""},
+		"disk":         {"truncate -s 2T big; sleep 60", nil, "it took 2199023255552 bytes of disk, and the owner of its computer gives 1099511627776"},
+	} {
+		j := s.submit(c.script, c.change)
+		p := s.end(j)
+		if ended := c.why != ""; ended != (p.Cause != grid.ByItself) || !strings.Contains(p.Detail, c.why) || ended == there(j.Work+"/out") {
+			t.Errorf("%s: it ended %v, %q; its output is there: %v", name, p.Cause, p.Detail, there(j.Work+"/out"))
+		}
+	}
+}
