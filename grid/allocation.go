@@ -76,9 +76,11 @@ type Allocation struct {
 	Last  int             // the highest number of a part so far
 	Start Tick            // of the round, by the home's clock
 	End   Tick
-	Go    Tick // when all had arrived, or when it was found that a lost branch of the journal may have said so
-	Begun Tick // when all had begun
-	Ended Tick // of the whole
+	// Sooner is when all sites are asked to let it begin instead; 0 is not.
+	Sooner Tick
+	Go     Tick // when all had arrived, or when it was found that a lost branch of the journal may have said so
+	Begun  Tick // when all had begun
+	Ended  Tick // of the whole
 	// Next is when sites are asked (again); Fails counts the rounds that came to nothing since one had parts.
 	Next   Tick
 	Fails  int
@@ -137,6 +139,8 @@ type AllocatedPart struct {
 	Nodes       []NodeName
 	Start, End  Tick    // of the reservation, by the clock of the site
 	Offset      Tick    // how far that is ahead of the home's
+	Begins      Tick    // where it begins now, as was heard since there was a Wish
+	Wish        uint64  // the number of the last one for another start
 	Limit       Tick    // kill limit of the part
 	Price       float64 // per core and hour
 	Cores       int     // of its nodes, together

@@ -230,7 +230,7 @@ var ownRules = []rule{
 	{in: "Resources", space: Own, local: "Signal", most: 1, attributes: []string{"before", "leader"}, holds: "number or name", says: "the program gets it `before` seconds before its time is up; with `leader=\"true\"` its first process alone"},
 	{in: "Resources", space: Own, local: "Dialect", most: 1, holds: "slurm, torque or openpbs", says: "the program is a batch script, and finds the variables of that system"},
 	{in: "Resources", space: Own, local: "Bring", most: grid.MaxBring, attributes: []string{"bytes"}, holds: "pattern, relative to the working directory", says: "files that the program makes or changes come back too, up to `bytes` together: * ? [a-z] in a part of a path, ** for any folders; of a folder all"},
-	{in: "Resources", space: Own, local: "Coallocation", most: 1, attributes: []string{"sites", "processes", "early", "survive"}, says: "it may run at several sites at once: at most so many `sites`, at each at least so many `processes` (1 if left out)"},
+	{in: "Resources", space: Own, local: "Coallocation", most: 1, attributes: []string{"sites", "processes", "early", "survive"}, says: "it may run at several sites at once: at most so many `sites`, at each at least so many `processes` (1 if left out); with `early` it begins before its time where all its sites let it, with `survive` a part that fails does not end the others"},
 
 	{in: "Sites", space: Own, local: "Only", most: grid.MaxChoice, free: true, holds: "name of a site", says: "it runs at one of these"},
 	{in: "Sites", space: Own, local: "Not", most: grid.MaxChoice, free: true, holds: "name of a site", says: "it does not run at these"},

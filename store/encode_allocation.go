@@ -52,6 +52,7 @@ type allocationRow struct {
 	Last    int                `json:",omitempty"`
 	Start   grid.Tick          `json:",omitempty"`
 	End     grid.Tick          `json:",omitempty"`
+	Sooner  grid.Tick          `json:",omitempty"`
 	Go      grid.Tick          `json:",omitempty"`
 	Begun   grid.Tick          `json:",omitempty"`
 	Ended   grid.Tick          `json:",omitempty"`
@@ -84,12 +85,14 @@ type allocatedRow struct {
 	Fate        grid.State     `json:",omitempty"`
 	Gathered    *grid.Gathered `json:",omitempty"`
 	Cores       int            `json:",omitempty"`
+	Begins      grid.Tick      `json:",omitempty"`
+	Wish        uint64         `json:",omitempty"`
 }
 
 func toAllocated(p grid.AllocatedPart) allocatedRow {
 	r := allocatedRow{
 		p.Round, p.Rank, p.Site, p.Peer, p.Processes, toDemand(p.Demand), p.Nodes, p.Start, p.End, p.Offset, p.Limit, p.Price,
-		p.Reservation, p.Heard, p.Asked, p.Job, p.Made, p.Arrived, p.Begun, p.Fate, nil, p.Cores,
+		p.Reservation, p.Heard, p.Asked, p.Job, p.Made, p.Arrived, p.Begun, p.Fate, nil, p.Cores, p.Begins, p.Wish,
 	}
 	if p.Gathered.Site != "" {
 		r.Gathered = &p.Gathered
@@ -101,7 +104,7 @@ func (r allocatedRow) allocated() grid.AllocatedPart {
 	return grid.AllocatedPart{
 		Round: r.Round, Rank: r.Rank, Site: r.Site, Peer: r.Peer, Processes: r.Processes, Demand: r.Demand.demand(), Nodes: r.Nodes,
 		Start: r.Start, End: r.End, Offset: r.Offset, Limit: r.Limit, Price: r.Price, Reservation: r.Reservation, Heard: r.Heard, Asked: r.Asked, Job: r.Job, Made: r.Made,
-		Arrived: r.Arrived, Begun: r.Begun, Fate: r.Fate, Cores: r.Cores, Gathered: gathered(r.Gathered),
+		Arrived: r.Arrived, Begun: r.Begun, Fate: r.Fate, Cores: r.Cores, Begins: r.Begins, Wish: r.Wish, Gathered: gathered(r.Gathered),
 	}
 }
 
@@ -114,7 +117,7 @@ func gathered(g *grid.Gathered) grid.Gathered {
 
 func toAllocationRow(a *grid.Allocation) allocationRow {
 	return allocationRow{
-		a.Of, a.State, a.Round, each(a.Parts, toAllocated), a.Last, a.Start, a.End, a.Go, a.Begun, a.Ended,
+		a.Of, a.State, a.Round, each(a.Parts, toAllocated), a.Last, a.Start, a.End, a.Sooner, a.Go, a.Begun, a.Ended,
 		a.Next, a.Fails, a.Reason, a.Refused, a.Choice,
 	}
 }
@@ -122,7 +125,7 @@ func toAllocationRow(a *grid.Allocation) allocationRow {
 func (r allocationRow) allocation() grid.Allocation {
 	return grid.Allocation{
 		Of: r.Of, State: r.State, Round: r.Round, Parts: each(r.Parts, allocatedRow.allocated), Last: r.Last, Start: r.Start, End: r.End,
-		Go: r.Go, Begun: r.Begun, Ended: r.Ended, Next: r.Next, Fails: r.Fails, Reason: r.Reason, Refused: r.Refused, Choice: r.Choice,
+		Sooner: r.Sooner, Go: r.Go, Begun: r.Begun, Ended: r.Ended, Next: r.Next, Fails: r.Fails, Reason: r.Reason, Refused: r.Refused, Choice: r.Choice,
 	}
 }
 

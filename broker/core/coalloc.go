@@ -33,6 +33,7 @@ import (
 //	coalloc_draft.go    the choice for a job that nobody has handed in
 //	coalloc_reserve.go  reservations, at their holder
 //	coalloc_part.go     parts: made, handed over, gathered; what became of them
+//	coalloc_early.go    the start of a round that is brought forward
 //	coalloc_lost.go     parts that a journal which was put back does not know
 //	coalloc_alone.go    wholes that one site has
 //	coalloc_end.go      giving up, the end of the whole, what is left
@@ -153,9 +154,11 @@ type ending struct {
 
 // allocation is what is known of a whole: on disk, and of what was said.
 type allocation struct {
-	rec  grid.Allocation
-	said map[saying]repeated
-	due  grid.Tick // when it is looked at again
+	rec    grid.Allocation
+	said   map[saying]repeated
+	due    grid.Tick // when it is looked at again
+	sooner grid.Tick // when sites are asked for an earlier start
+	asks   int       // how often they were
 }
 
 // saying is something that is repeated, by what it is about.
@@ -173,12 +176,12 @@ const (
 	sayRelease
 	sayGo
 	sayBegun
+	sayChange
 )
 
 type repeated struct {
-	next  grid.Tick
-	tries int
-	since grid.Tick
+	next, since grid.Tick
+	tries       int
 }
 
 func newCoallocation(cfg Coallocating) *coallocation {
@@ -378,13 +381,4 @@ func (a *allocation) current() []*grid.AllocatedPart {
 		}
 	}
 	return list
-}
-
-func count(list []*grid.AllocatedPart, is func(*grid.AllocatedPart) bool) (n int) {
-	for _, p := range list {
-		if is(p) {
-			n++
-		}
-	}
-	return n
 }

@@ -161,6 +161,7 @@ func (s *coallocation) gather(a *allocation) {
 		}
 		return
 	}
+	s.sooner(a)
 	s.lateAt(a, "not all parts arrived in time")
 }
 
@@ -249,4 +250,13 @@ func (s *coallocation) endOthers(list []*grid.AllocatedPart) {
 
 func wentWell(r *grid.Record) bool {
 	return r.End == grid.Completed && r.ExitCode == 0 && r.Signal == 0
+}
+
+func count(list []*grid.AllocatedPart, is func(*grid.AllocatedPart) bool) (n int) {
+	for _, p := range list {
+		if is(p) {
+			n++
+		}
+	}
+	return n
 }

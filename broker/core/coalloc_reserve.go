@@ -19,7 +19,8 @@ import (
 // begin makes a round of a choice.
 func (s *coallocation) begin(a *allocation, r *grid.Record, q *asking, got plan.Allocated) {
 	a.rec.Round++
-	a.rec.Start, a.rec.End, a.rec.Go, a.rec.Begun = got.Start, got.Until, 0, 0
+	a.rec.Start, a.rec.End, a.rec.Go, a.rec.Begun, a.rec.Sooner = got.Start, got.Until, 0, 0, 0
+	a.sooner, a.asks = 0, 0
 	a.rec.Last = s.lastNumber(a)
 	a.rec.Parts = slices.DeleteFunc(slices.Clone(a.rec.Parts), func(p grid.AllocatedPart) bool { return p.Settled() })
 	var sites []string
@@ -179,9 +180,16 @@ func (s *coallocation) renew(a *allocation) {
 	}
 }
 
-// lateAt gives the round up when its start and grace have passed.
+// lateAt gives the round up when its start and grace have passed, or the grace of a part that came before the start: its limit
+// has no more.
 func (s *coallocation) lateAt(a *allocation, why string) {
-	if end := a.rec.Start + s.cfg.Grace; s.wholes.instant() < end {
+	end := a.rec.Start + s.cfg.Grace
+	for _, p := range a.current() {
+		if r := s.wholes.part(p.Job); r != nil && r.Arrived > 0 {
+			end = min(end, r.Arrived+s.cfg.Grace)
+		}
+	}
+	if s.wholes.instant() < end {
 		s.wake(a, end)
 	} else if a.rec.State != grid.GivingUp {
 		s.abandon(a, why)
@@ -206,6 +214,9 @@ func (s *coallocation) onReserved(from grid.PeerID, m wire.Reserved) {
 	}
 	if m.Of == wire.KindReserve && m.Reservation.State == grid.Tentative {
 		p.Price = m.Reservation.Price // the frozen one
+	}
+	if m.Of == wire.KindChange {
+		s.onMoved(a, p, m)
 	}
 	state := m.Reservation.State
 	if state == 0 && (m.Of == wire.KindRelease || m.Of == wire.KindConfirm) {
