@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -148,9 +149,19 @@ func severalSites(d grid.Decision) string {
 }
 
 // possible refuses a job that no known site could ever run. One that asks for no more than
-// some single cores need not be asked about; of one that may have several sites its home finds out.
+// some single cores need not be asked about; of one that may have several sites what these declare counts.
 func (s service) possible(ctx context.Context, j grid.Job, key string) error {
-	if j.Coallocation != nil || simple(j, s.site.factsNow()) {
+	if j.Coallocation != nil {
+		why := tooWide(&j, s.site.sizes())
+		if why == "" {
+			return nil
+		}
+		if d, err := s.site.broker.Where(ctx, j, key); err != nil || len(d.Candidates) > 0 { // else it was handed in before
+			return cmp.Or(err, fmt.Errorf("%w: no sites that are known here could ever run it together: %s; correct the document, or submit it with --queue-anyway to wait for sites that can", grid.ErrInvalid, why))
+		}
+		return nil
+	}
+	if simple(j, s.site.factsNow()) {
 		return nil
 	}
 	d, err := s.site.broker.Where(ctx, j, key)

@@ -96,6 +96,9 @@ func TestOneJobOverTwoSites(t *testing.T) {
 	introduce(t, a, b)
 	ledger := filepath.Join(dir, "ledger")
 	sees(t, a, map[string]int{"alpha": 4, "beta": 4})
+	if r := a.Client(t.Context(), "submit", together(ledger, 9, 2).write(t, dir, "wider")); r.Code == 0 || !strings.Contains(r.Stderr, "it asks for 9 processors, and the 2 largest sites") {
+		t.Errorf("a job wider than both sites: %+v", r)
+	}
 	wide := together(ledger, 8, 2)
 	foreseen(t, a, wide.write(t, dir, "wide"))
 	id := wide.submit(t, a, dir, "wide")
