@@ -1,6 +1,9 @@
 package api
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -315,12 +318,22 @@ type FlowAccepted struct {
 	Wanted []File `json:"wanted"`
 }
 
+// Shape is a word for what it asks of a site: its demand, its queue, and the sites that its user wants.
+func (w *FlowWay) Shape() string {
+	text, err := json.Marshal([]any{w.Job.Demand, w.Job.Queue, w.Job.Sites.Only, w.Job.Sites.Not})
+	if err != nil {
+		return "" // these are plain values
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
 // Said is how long it runs at speed 1, as it says; 0 is not said.
 func (w *FlowWay) Said() time.Duration { return seconds(w.RuntimeS) }
 
 // configuration is what a plan knows of it.
 func (w *FlowWay) configuration() workflow.Configuration {
-	c := workflow.Configuration{Name: w.Name, Cores: w.Job.Demand.Cores(), Resources: w.Job.Demand.Resources(), Runtime: w.Said()}
+	c := workflow.Configuration{Shape: w.Shape(), Name: w.Name, Cores: w.Job.Demand.Cores(), Resources: w.Job.Demand.Resources(), Runtime: w.Said()}
 	if !w.Job.WalltimeDefaulted {
 		c.Walltime = seconds(w.Job.Walltime.Seconds())
 	}

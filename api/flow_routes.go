@@ -141,6 +141,8 @@ type FlowNeeds struct {
 	Cores     []int
 	Resources []grid.Resource
 	Walltime  grid.Tick // 0 is the default
+	// Shapes are jobs like those of the tasks, by their shapes.
+	Shapes map[string]grid.Job
 }
 
 // FlowNeedsOf is what the tasks of a workflow need.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gbroker/flow"
 	"gbroker/grid"
 )
 
@@ -19,6 +20,8 @@ type Configuration struct {
 	Resources []grid.Resource
 	Runtime   time.Duration // about, at speed 1
 	Walltime  time.Duration
+	// Shape is a word for all that it asks of a site; "" is that no site was asked about it.
+	Shape string
 }
 
 // Bounds of configurations.
@@ -65,6 +68,19 @@ func (c *Configuration) needs(names []string) []int64 {
 		list = append(list, c.amount(name))
 	}
 	return list
+}
+
+// refused has it run nowhere where it is refused for ever; what all refuse may be had at a site that is not known yet, and is planned all the same.
+func (c *Configuration) refused(run []flow.Time, places []Place) {
+	never := func(p Place) bool { return c.Shape != "" && slices.Contains(p.Refuses, c.Shape) }
+	if !slices.ContainsFunc(places, func(p Place) bool { return !never(p) }) {
+		return
+	}
+	for e, p := range places {
+		if never(p) {
+			run[e] = -1
+		}
+	}
 }
 
 // checkWays says what makes no sense of the ways to run a task.

@@ -22,6 +22,8 @@ type Place struct {
 	Openings []Opening `json:"openings,omitempty"`
 	// Amounts are what it has of the named resources that were asked about.
 	Amounts []Amount `json:"amounts,omitempty"`
+	// Refuses are the shapes of configurations that it will never run.
+	Refuses []string `json:"refuses,omitempty"`
 }
 
 // Progress is how far a task has come, where a plan begins in the middle.
@@ -126,6 +128,7 @@ func (w *Workflow) vertex(i int, s Progress, places []Place, names []string) flo
 		for e, at := range places {
 			c.Run[e] = min(lasts(need, at.Speed)+max(micro(at.Overhead), 0), flow.MaxTime)
 		}
+		way.refused(c.Run, places)
 		v.Configurations = append(v.Configurations, c)
 	}
 	return v

@@ -67,7 +67,9 @@ type writtenConfiguration struct {
 
 func configurations(list []writtenConfiguration) (out []Configuration) {
 	for _, c := range list {
-		out = append(out, Configuration{c.Name, c.Cores, int64(c.Memory), resources(c.Resources), time.Duration(c.Runtime), time.Duration(c.Walltime)})
+		out = append(out, Configuration{
+			Name: c.Name, Cores: c.Cores, Memory: int64(c.Memory), Resources: resources(c.Resources), Runtime: time.Duration(c.Runtime), Walltime: time.Duration(c.Walltime),
+		})
 	}
 	return out
 }

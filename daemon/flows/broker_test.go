@@ -33,8 +33,9 @@ type broker struct {
 	limit time.Duration                           // that home takes the jobs that run to have, one core each; 0 is that it does not reckon with them
 	lag   time.Duration                           // how long before it starts, and until its end is known
 
-	gpus     int64 // that home has; other sites have none
-	refuses  bool  // all reservations
+	gpus     int64                     // that home has; other sites have none
+	lacks    map[string]grid.QueueName // by site
+	refuses  bool                      // all reservations
 	reserved []grid.Reservation
 	released []grid.ReservationID
 	bound    []grid.ReservationID // to which jobs were handed in
@@ -115,6 +116,10 @@ func (b *broker) where(j *grid.Job) (f grid.Decision) {
 		return f
 	}
 	for site, wait := range b.waits {
+		if b.lacks[site] != "" && j.Queue == b.lacks[site] {
+			f.Candidates = append(f.Candidates, grid.Candidate{Site: grid.SiteName(site), Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "no such queue"}})
+			continue
+		}
 		f.Candidates = append(f.Candidates, grid.Candidate{Site: grid.SiteName(site), Wait: grid.Span(wait)})
 	}
 	return f

@@ -97,3 +97,30 @@ func TestAmountsAreAskedAbout(t *testing.T) {
 		}
 	})
 }
+
+// A task is planned at no site that would never run it, as it asks for a queue that is not there, say; what no site would run is planned all the same.
+func TestShapesThatSitesRefuse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		lacks map[string]grid.QueueName
+		left  string
+	}{
+		{nil, "other"}, {map[string]grid.QueueName{"other": "long"}, "home"}, {map[string]grid.QueueName{"other": "long", "home": "long"}, "other"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBroker()
+			b.sites, b.waits, b.lacks = []string{"other"}, map[string]time.Duration{"home": time.Minute, "other": 0}, c.lacks
+			k, stop := keeper(t, t.TempDir(), b)
+			defer stop()
+			s := diamond()
+			s.Tasks[1].Document = strings.Replace(s.Tasks[1].Document, "</Application>", `</Application><Resources><gb:Queue xmlns:gb="urn:gbroker:jsdl:1">long</gb:Queue></Resources>`, 1)
+			id := begin(t, k, s)
+			time.Sleep(time.Second) //house:allow sleep: virtual time
+			f, err := k.Flow(t.Context(), bob, id)
+			if at := planned(&f); err != nil || at["left"] != c.left || at["right"] != "other" {
+				t.Errorf("%v: planned at %v (%v)", c.lacks, at, err)
+			}
+			await(t, k, id)
+		})
+	}
+}

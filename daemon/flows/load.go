@@ -3,6 +3,7 @@ package flows
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,8 @@ const (
 	maxProbes = 10
 	// maxAmount is the most of a named resource that is asked about beside what tasks need, and maxAmounts bounds those questions.
 	maxAmount, maxAmounts = 16, 20
+	// maxShapes is how many kinds of tasks the sites are asked about, whether they could ever run them.
+	maxShapes = 32
 	// probeLimit is how long the sites have for their answers.
 	probeLimit = 6 * time.Second
 	// notNow is the wait that is reckoned with where a site takes such a job at another time only, and does not say when.
@@ -59,6 +62,10 @@ func (k *Keeper) probe(ctx context.Context, who api.Identity, places []workflow.
 	for n, what := range asked {
 		jobs[n] = probe(what, needs.Walltime)
 	}
+	shapes := slices.Sorted(maps.Keys(needs.Shapes))
+	for _, shape := range shapes {
+		jobs = append(jobs, needs.Shapes[shape])
+	}
 	answers, err := k.config.Jobs.WhereEach(ctx, who, jobs)
 	if err != nil {
 		k.config.Log.Debug("the sites were not asked when cores can be had", "error", err)
@@ -67,12 +74,16 @@ func (k *Keeper) probe(ctx context.Context, who api.Identity, places []workflow.
 	for n, f := range answers {
 		for _, row := range f.Candidates {
 			at := slices.IndexFunc(places, func(p workflow.Place) bool { return p.Name == string(row.Site) })
-			switch what := asked[n]; {
+			switch {
 			case at < 0:
-			case what.Name == "":
-				note(&places[at], int(what.Amount), &row)
+			case n >= len(asked):
+				if _, ever := opening(&row); !ever {
+					places[at].Refuses = append(places[at].Refuses, shapes[n-len(asked)])
+				}
+			case asked[n].Name == "":
+				note(&places[at], int(asked[n].Amount), &row)
 			default:
-				noteAmount(&places[at], what, &row)
+				noteAmount(&places[at], asked[n], &row)
 			}
 		}
 	}
@@ -151,12 +162,20 @@ func (f *flow) waiting() (needs api.FlowNeeds) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := grid.Tick(0)
+	needs.Shapes = map[string]grid.Job{}
 	for i := range f.rec.Tasks {
 		if f.rec.Tasks[i].State != api.FlowWaiting {
 			continue
 		}
 		for k := range f.parts[i].Ways {
-			j := &f.parts[i].Ways[k].Job
+			way := &f.parts[i].Ways[k]
+			j := &way.Job
+			if len(needs.Shapes) < maxShapes {
+				needs.Shapes[way.Shape()] = grid.Job{
+					Name: "probe", Program: grid.Program{Executable: "/bin/true"}, Walltime: j.Walltime, WalltimeDefaulted: j.WalltimeDefaulted,
+					Demand: j.Demand, Queue: j.Queue, Sites: grid.Choice{Only: j.Sites.Only, Not: j.Sites.Not},
+				}
+			}
 			needs.Cores, needs.Resources = append(needs.Cores, j.Demand.Cores()), append(needs.Resources, j.Demand.Resources()...)
 			needs.Walltime += j.Walltime
 			n++
