@@ -66,6 +66,24 @@ func TestMauiByAccount(t *testing.T) {
 	s.Await(unbound, over)
 }
 
+// TestMauiSizes: under EXACTNODE pieces of one size get a node each, and those of another size share one where there is none.
+func TestMauiSizes(t *testing.T) {
+	t.Parallel()
+	s := Start(t, batch.Config{Face: "torque", Nodes: Nodes("torque", 3, 4), NodeCount: 100, MultiReq: true, ExactNodes: true})
+	for nodes, of := range map[string]int{"1:ppn=2+1:ppn=1": 2, "1:ppn=2+3:ppn=1": 3} {
+		id := submit(t, s, "alice", "sleep 1000", "-l", "nodes="+nodes+",walltime=60")
+		names := make(map[string]int)
+		for _, p := range s.Await(id, running).Parts {
+			names[p.Node]++
+		}
+		if len(names) != of {
+			t.Errorf("%s lies on %v", nodes, names)
+		}
+		want(t, s, 0, "alice", "", "qdel", id)
+		s.Await(id, over)
+	}
+}
+
 // TestMauiLeak: a reservation of single tasks leaks when its user has a job on the node; one of whole nodes does not.
 func TestMauiLeak(t *testing.T) {
 	t.Parallel()

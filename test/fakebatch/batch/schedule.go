@@ -144,21 +144,28 @@ func candidates(seen view, b *Reservation, now time.Time) []time.Time {
 	return out
 }
 
-// fit places a job at an instant; nil if it does not fit.
+// fit places a job at an instant; nil if it does not fit. Maui lays pieces of different sizes on one node where they find no other.
 func (s *System) fit(j *Job, seen view, at time.Time, b *Reservation) []Part {
 	used := make(map[string]bool)
 	taken := make(map[string]int)
 	memory := make(map[string]int64)
 	parts := []Part{}
 	for _, c := range byName(j.Chunks) {
+		alike := make(map[string]bool)
 		for range c.Count {
-			n := s.choose(j, c, seen, at, b, func(n *Node) (int, int64, bool) {
-				return taken[n.Name], memory[n.Name], (j.Scatter || j.Exclusive) && used[n.Name]
-			})
+			beside := func(barred map[string]bool) *Node {
+				return s.choose(j, c, seen, at, b, func(n *Node) (int, int64, bool) {
+					return taken[n.Name], memory[n.Name], (j.Scatter || j.Exclusive) && barred[n.Name]
+				})
+			}
+			n := beside(used)
+			if n == nil && s.Face == "torque" && !j.Exclusive {
+				n = beside(alike)
+			}
 			if n == nil {
 				return nil
 			}
-			used[n.Name] = true
+			used[n.Name], alike[n.Name] = true, true
 			taken[n.Name] += c.Cores
 			memory[n.Name] += c.Memory
 			parts = append(parts, Part{Node: n.Name, Cores: make([]int, c.Cores), Lines: c.Lines, Memory: c.Memory})
