@@ -155,10 +155,17 @@ type ending struct {
 // allocation is what is known of a whole: on disk, and of what was said.
 type allocation struct {
 	rec    grid.Allocation
+	own    numbers // that this journal has used, or had used when this life began
 	said   map[saying]repeated
 	due    grid.Tick // when it is looked at again
 	sooner grid.Tick // when sites are asked for an earlier start
 	asks   int       // how often they were
+}
+
+// numbers are the highest number of a part, and that of a round.
+type numbers struct {
+	part  int
+	round uint32
 }
 
 // saying is something that is repeated, by what it is about.
@@ -209,7 +216,7 @@ func (s *coallocation) take(list []grid.Allocation) {
 // save alone.
 func (s *coallocation) add(rec grid.Allocation) *allocation {
 	rec.Parts = slices.Clone(rec.Parts)
-	a := &allocation{rec: rec, said: map[saying]repeated{}}
+	a := &allocation{rec: rec, own: numbers{rec.Last, rec.Round}, said: map[saying]repeated{}}
 	s.all[rec.Of] = a
 	s.stale[rec.Of] = true
 	for i := range rec.Parts {

@@ -90,13 +90,14 @@ func (s *coallocation) learnPart(a *allocation, r *grid.Record) {
 // mostLost is how many parts and rounds a lost branch is believed to have had, where nothing proves it.
 const mostLost = 1000
 
-// mayBe tells whether that part may be one of a lost branch, by its number and its round.
+// mayBe tells whether that part may be one of a lost branch, by its number and its round. What was only told does not count: else one
+// trace would make room for the next, until there are no numbers left.
 func (s *coallocation) mayBe(id grid.JobID, p *grid.Part) bool {
-	last, round := 0, uint32(0)
+	var own numbers
 	if a := s.all[id.Whole()]; a != nil {
-		last, round = a.rec.Last, a.rec.Round
+		own = a.own
 	}
-	return id.PartNumber() <= last+mostLost && (p == nil || p.Of == id.Whole() && p.Round <= round+mostLost)
+	return id.PartNumber() <= own.part+mostLost && (p == nil || p.Of == id.Whole() && p.Round <= own.round+mostLost)
 }
 
 // learnMade: the part was made by the branch of the journal that is lost.

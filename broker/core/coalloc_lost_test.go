@@ -250,6 +250,25 @@ func TestTracesOfPartsAreBounded(t *testing.T) {
 	}
 }
 
+// A member tells one trace after the other, each of the highest number that is believed: that makes no room for a higher one.
+func TestTracesDoNotUseUpTheNumbers(t *testing.T) {
+	t.Parallel()
+	whole := wholeRecord()
+	whole.Job.Rerunnable = true
+	c := restored(whole, grid.Planned)
+	c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{whole.Job.ID}, All: true})
+	c.Step(1_000_002, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+	a := c.wholes.all[whole.Job.ID]
+	for n := grid.Tick(0); n < 20; n++ {
+		far := partID(whole.Job.ID, a.rec.Last+mostLost)
+		c.recovery.traceAt(her, wire.Trace{Job: far, Epoch: grid.Epoch{Term: 1, Hop: 9}})
+		c.Step(1_000_003+n, Tick{})
+	}
+	if a.rec.Last > 2+mostLost {
+		t.Errorf("the last number is %d", a.rec.Last)
+	}
+}
+
 // What one member tells without proof leaves room for what another does: the trace of the one part that began is believed, and
 // the whole, which may run once, is over.
 func TestLiesLeaveRoomForTheTruth(t *testing.T) {

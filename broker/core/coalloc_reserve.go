@@ -19,6 +19,8 @@ import (
 // begin makes a round of a choice.
 func (s *coallocation) begin(a *allocation, r *grid.Record, q *asking, got plan.Allocated) {
 	a.rec.Round++
+	a.own.round++
+	a.own.part += len(got.Parts)
 	a.rec.Start, a.rec.End, a.rec.Go, a.rec.Begun, a.rec.Sooner = got.Start, got.Until, 0, 0, 0
 	a.sooner, a.asks = 0, 0
 	a.rec.Last = s.lastNumber(a)
