@@ -36,7 +36,7 @@ func (s AllocationState) String() string {
 }
 
 // allocationMoves are all changes there are, but that each may become Over. From the midst of a round to one site goes what a lost branch of
-// the journal had sent there.
+// the journal had sent there; back from it what no single site is large enough for any more.
 var allocationMoves = [...][]AllocationState{
 	Planned:    {Reserving, OneSite},
 	Reserving:  {Confirming, GivingUp, OneSite},
@@ -46,7 +46,7 @@ var allocationMoves = [...][]AllocationState{
 	Going:      {Together, GivingUp, OneSite},
 	GivingUp:   {Planned, OneSite},
 	Together:   {},
-	OneSite:    {},
+	OneSite:    {Planned},
 	Over:       {},
 }
 

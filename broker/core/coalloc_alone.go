@@ -27,3 +27,16 @@ func (a *allocation) apart(r *grid.Record) bool {
 	}
 	return r.Attempt > 0 && r.State > grid.Ready
 }
+
+// severalAgain has several sites chosen for a whole that had been found one: that is gone, and no other is large enough.
+func (s *coallocation) severalAgain(id grid.JobID) bool {
+	a := s.all[id]
+	if a == nil || a.rec.State != grid.OneSite {
+		return false
+	}
+	const why = "no single site is large enough for it any more"
+	s.become(a, grid.Planned, why)
+	s.vain(a, why)
+	s.stale[id] = true
+	return true
+}

@@ -118,3 +118,39 @@ func TestAWholeWaitsUntilAllWereAsked(t *testing.T) {
 		t.Errorf("all were asked, and it is %v", s)
 	}
 }
+
+// The one site that a whole was sent to has gone from the neighbours, and no other is large enough: several are chosen again. What a site refuses
+// for another reason is over, as for any job.
+func TestAWholeWhoseOneSiteIsGone(t *testing.T) {
+	t.Parallel()
+	small := &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors", Asked: "9", Available: "8"}
+	for _, k := range []struct {
+		other *grid.Refusal
+		over  bool
+	}{
+		{small, false},
+		{&grid.Refusal{Kind: grid.Permanent, Reason: "an input cannot be had"}, true},
+	} {
+		whole := wholeRecord()
+		c := restored(whole, grid.OneSite)
+		j := c.job(whole.Job.ID)
+		c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{whole.Job.ID}, All: true})
+		c.search.nobody(j, grid.Decision{Candidates: []grid.Candidate{{Site: "a", Refusal: small}, {Site: "b", Refusal: k.other}}})
+		a := c.wholes.all[whole.Job.ID].rec
+		if j.rec.State.Terminal() != k.over || !k.over && (a.State != grid.Planned || c.gates.kept(j) != untilChosen) {
+			t.Errorf("%s: it is %v, %v", k.other.Reason, j.rec.State, a.State)
+		}
+		if k.over {
+			continue
+		}
+		asked := false
+		for now := grid.Tick(1_001_000); now < 1_060_000; now += grid.Second {
+			for _, m := range sentTo(c.Step(now, Tick{}), her) {
+				asked = asked || m.Kind() == wire.KindSlots
+			}
+		}
+		if !asked {
+			t.Error("no sites are asked")
+		}
+	}
+}

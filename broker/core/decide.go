@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"gbroker/grid"
 )
@@ -153,7 +154,16 @@ func (c *search) nobody(j *job, d grid.Decision) {
 	if j.rec.Job.Reservation != "" && c.unreserved(j) {
 		return
 	}
+	if tooSmall(d.Candidates) && c.wholes.severalAgain(j.rec.Job.ID) {
+		c.save(j, "no single site is large enough for it any more: "+Reasons(d))
+		return
+	}
 	c.execution.end(j, inVain(d.Candidates), "no site can run it: "+Reasons(d))
+}
+
+// tooSmall: no site refuses the job but for its size.
+func tooSmall(rows []grid.Candidate) bool {
+	return !slices.ContainsFunc(rows, func(r grid.Candidate) bool { return r.Refusal.Asked == "" })
 }
 
 // askedAgain is after which span it is worth asking again, if all that may take the job later
