@@ -29,8 +29,6 @@ type Where struct {
 	Key   string // with which it will be handed in: what was handed in with it already is not asked about
 	Cost  grid.SourceCost
 	All   bool // every site is asked, and the one that the job would go to is chosen
-	// Beside are jobs that are asked about in the same questions, where every site is asked: a neighbour answers few askings at a time.
-	Beside []grid.Job
 }
 
 func (Where) event()         {}
@@ -42,8 +40,7 @@ const maxWheres = 64
 // where is one dry run under way.
 type where struct {
 	token Token
-	job   *job   // of no record; the first of jobs
-	jobs  []*job // those beside it too
+	job   *job // of no record
 	round *round
 	until grid.Tick
 	all   bool
@@ -60,20 +57,15 @@ func (c *search) where(e Where) {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: too many ask at once where their jobs could run", grid.ErrUnavailable)})
 		return
 	}
-	if len(e.Beside) >= maxRound || len(e.Beside) > 0 && !e.All {
-		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: %d jobs are asked about at once: at most %d, of all sites", grid.ErrInvalid, 1+len(e.Beside), maxRound)})
-		return
-	}
 	c.rounds++
 	w := &where{
 		token: e.Token, until: c.now + 2*c.cfg.EstimateDeadline, all: e.All,
-		round: &round{id: c.rounds, waiting: 1, replies: map[grid.PeerID]*reply{c.cfg.Self: {}}},
+		job: &job{ofSearch: ofSearch{cost: e.Cost}, rec: grid.Record{Job: e.Job, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self}}},
+		round: &round{
+			id: c.rounds, jobs: []grid.JobID{e.Job.ID}, waiting: 1,
+			replies: map[grid.PeerID]*reply{c.cfg.Self: {}},
+		},
 	}
-	for _, j := range append([]grid.Job{e.Job}, e.Beside...) {
-		w.jobs = append(w.jobs, &job{ofSearch: ofSearch{cost: e.Cost}, rec: grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self}}})
-		w.round.jobs = append(w.round.jobs, j.ID)
-	}
-	w.job = w.jobs[0]
 	c.wheres = append(c.wheres, w)
 	if w.all {
 		c.whereElse(w)
@@ -99,8 +91,8 @@ func (c *search) whereTogether(w *where) {
 // draft is a job of a dry run.
 func (c *search) draft(id grid.JobID) *job {
 	for _, w := range c.wheres {
-		if k := slices.Index(w.round.jobs, id); k >= 0 {
-			return w.jobs[k]
+		if w.job.rec.Job.ID == id {
+			return w.job
 		}
 	}
 	return nil
@@ -124,10 +116,7 @@ func (c *search) whereHere(l grid.Load, estimate func(*grid.Job) grid.Estimate, 
 			continue
 		}
 		if own.missing = missing; missing == nil {
-			own.site.Load = l
-			for _, j := range w.jobs {
-				own.answers = append(own.answers, estimate(&j.rec.Job))
-			}
+			own.answers, own.site.Load = []grid.Estimate{estimate(&w.job.rec.Job)}, l
 		}
 		w.round.waiting--
 		if row := c.candidate(w.job, w.round, 0, c.cfg.Self); !w.all && (row.Refusal == nil || row.Refusal.MayPass()) {
@@ -151,11 +140,7 @@ func (c *search) whereElse(w *where) {
 		}
 		w.round.replies[p] = &reply{}
 		w.round.waiting++
-		r := wire.EstimateRequest{Round: w.round.id}
-		for _, j := range w.jobs {
-			r.Questions = append(r.Questions, c.asking(j, m))
-		}
-		c.send(p, r)
+		c.send(p, wire.EstimateRequest{Round: w.round.id, Questions: []wire.Question{c.asking(w.job, m)}})
 	}
 }
 
@@ -172,10 +157,9 @@ func (c *search) whereIs(w *where, rows []grid.Candidate) {
 		return // answered, at its deadline
 	}
 	c.wheres = slices.Delete(slices.Clone(c.wheres), at, at+1)
-	d := c.whereDecided(w, rows)
-	var beside []grid.Decision
-	for k := 1; k < len(w.jobs); k++ {
-		beside = append(beside, c.whereDecided(w, c.candidates(w.jobs[k], w.round, k)))
+	d := grid.Decision{At: c.now, Epoch: w.job.rec.Epoch, Candidates: rows}
+	if best := leastTotal(rows); w.all && best >= 0 {
+		rows[best].Chosen, d.Chosen = true, rows[best].Site
 	}
 	spreads := make([]grid.Spread, len(rows))
 	for i, row := range rows {
@@ -183,15 +167,7 @@ func (c *search) whereIs(w *where, rows []grid.Candidate) {
 			spreads[i] = a.answers[0].Spread
 		}
 	}
-	c.emit(Answer{Token: w.token, Record: w.job.rec, Where: d, Beside: beside, Spread: spreads, Several: w.several})
-}
-
-func (c *search) whereDecided(w *where, rows []grid.Candidate) grid.Decision {
-	d := grid.Decision{At: c.now, Epoch: w.job.rec.Epoch, Candidates: rows}
-	if best := leastTotal(rows); w.all && best >= 0 {
-		rows[best].Chosen, d.Chosen = true, rows[best].Site
-	}
-	return d
+	c.emit(Answer{Token: w.token, Record: w.job.rec, Where: d, Spread: spreads, Several: w.several})
 }
 
 // whereDue ends those that have waited long enough, with what there is.

@@ -29,7 +29,7 @@ type Jobs interface {
 	Cancel(ctx context.Context, who api.Identity, id grid.JobID) (r grid.Record, confirmed bool, err error)
 	Output(ctx context.Context, who api.Identity, id grid.JobID, path string) (io.ReadCloser, error)
 	Sites(ctx context.Context) ([]api.SiteView, error)
-	// WhereEach asks all sites about several jobs that nobody hands in.
+	// WhereEach asks all sites about several jobs that nobody hands in, each as if it were the only one; with an error it tells what it has learned.
 	WhereEach(ctx context.Context, who api.Identity, jobs []grid.Job) ([]grid.Decision, error)
 	// Reserve has nodes held for a user, and Release gives them up.
 	Reserve(ctx context.Context, who api.Identity, n api.NewReservation) (grid.Reservation, error)
@@ -75,6 +75,7 @@ const (
 type Keeper struct {
 	config    Config
 	overheads overheads
+	probing   chan struct{} // of one place: a site answers few questions of a home at a time
 	ways      ways
 
 	taking sync.Mutex // held while a workflow is taken or removed, over the writing; before mu
@@ -101,7 +102,7 @@ func New(c Config) (*Keeper, error) {
 	if c.OpenRoot == nil {
 		c.OpenRoot = os.OpenRoot
 	}
-	k := &Keeper{config: c, flows: map[api.FlowID]*flow{}, turns: map[string]chan struct{}{}, copying: map[*watcher]int64{}, overheads: overheads{seen: map[string][]time.Duration{}}, ways: ways{told: map[grid.PeerID]toldWays{}}}
+	k := &Keeper{config: c, flows: map[api.FlowID]*flow{}, turns: map[string]chan struct{}{}, copying: map[*watcher]int64{}, overheads: overheads{seen: map[string][]time.Duration{}}, probing: make(chan struct{}, 1), ways: ways{told: map[grid.PeerID]toldWays{}}}
 	return k, k.load()
 }
 

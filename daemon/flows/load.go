@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxProbes bounds the questions before a plan; all go to each site in one message.
+	// maxProbes bounds the questions about cores before a plan.
 	maxProbes = 10
 	// maxAmount is the most of a named resource that is asked about beside what tasks need, and maxAmounts bounds those questions.
 	maxAmount, maxAmounts = 16, 20
@@ -66,10 +66,15 @@ func (k *Keeper) probe(ctx context.Context, who api.Identity, places []workflow.
 	for _, shape := range shapes {
 		jobs = append(jobs, needs.Shapes[shape])
 	}
+	select {
+	case k.probing <- struct{}{}:
+		defer func() { <-k.probing }()
+	case <-ctx.Done():
+		return
+	}
 	answers, err := k.config.Jobs.WhereEach(ctx, who, jobs)
 	if err != nil {
-		k.config.Log.Debug("the sites were not asked when cores can be had", "error", err)
-		return
+		k.config.Log.Debug("the sites were not asked about all that tasks need", "asked", len(answers), "of", len(jobs), "error", err)
 	}
 	for n, f := range answers {
 		for _, row := range f.Candidates {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gbroker/api"
+	"gbroker/api/workflow"
 	"gbroker/test/cluster"
 )
 
@@ -214,8 +215,13 @@ func TestDataBetweenSites(t *testing.T) {
 	broker, err := api.NewClient(api.ClientConfig{Address: a.Address()})
 	must(t, err)
 	defer broker.Close()
-	places, err := broker.FlowPlaces(t.Context(), api.FlowNeeds{})
+	places, err := broker.FlowPlaces(t.Context(), api.FlowNeeds{Cores: []int{1, 2, 3}})
 	must(t, err)
+	for _, p := range places { // nothing runs: all of each can be had at once, whatever else is asked
+		if len(p.Openings) != p.Cores || slices.ContainsFunc(p.Openings, func(o workflow.Opening) bool { return o.After > time.Second }) {
+			t.Errorf("of %s can be had %+v", p.Name, p.Openings)
+		}
+	}
 	if len(places) != 3 || places[1].Ways[places[2].Name] <= 0 || places[2].Ways[places[1].Name] <= 0 {
 		t.Errorf("the ways between the others are not known: %+v", places)
 	}
