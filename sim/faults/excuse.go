@@ -159,9 +159,10 @@ func (f *fact) mayBeLost(now grid.Tick) bool {
 }
 
 // mayDoubt: s was set back, and cannot know whether it gave the job away since, at that epoch or before: its journal had it when its broker started, or got
-// it before that noticed. What came later cannot be in a branch that was lost before.
+// it before that noticed. What came later cannot be in a branch that was lost before; but a home that is told of one more life, longer than its
+// journal was then, cannot tell that from a duplicate of its own.
 func (f *fact) mayDoubt(s *site, e grid.Epoch) bool {
-	return len(s.lapses) > 0 && (f.read[s] || s.asks == 0 || f.got[e] <= s.asks)
+	return len(s.lapses) > 0 && (s == f.home || f.read[s] || s.asks == 0 || f.got[e] <= s.asks)
 }
 
 // forgottenByBoth: the home has lost what it wrote of the job, and so has one who had it: it may
