@@ -19,12 +19,14 @@ type pendingSlots struct {
 const maxSlotsAsked = mostPlanned + 64
 
 func (c *estimator) onSlots(from grid.PeerID, m wire.Slots) {
+	c.slotsAsked = slices.DeleteFunc(c.slotsAsked, func(p pendingSlots) bool { return p.from == from && p.asks.Of == m.Of })
 	n := 0
 	for i := len(c.slotsAsked) - 1; i >= 0; i-- {
-		if p := &c.slotsAsked[i]; p.from != from {
+		if c.slotsAsked[i].from != from {
 			continue
-		} else if n++; n >= maxSlotsAsked || p.asks.Of == m.Of {
-			c.slotsAsked = append(c.slotsAsked[:i:i], c.slotsAsked[i+1:]...)
+		}
+		if n++; n >= maxSlotsAsked {
+			c.slotsAsked = slices.Delete(c.slotsAsked, i, i+1)
 		}
 	}
 	c.slotsAsked = append(c.slotsAsked, pendingSlots{from, c.now, m})
