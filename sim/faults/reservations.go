@@ -185,11 +185,14 @@ func (b *batch) failNode(n grid.NodeName, span grid.Tick) {
 // mayNotHold is why the batch system refuses a reservation: another one, or jobs whose limits reach into it.
 func (b *batch) mayNotHold(id grid.ReservationID, at grid.Place) string {
 	w := b.s.w
-	if _, held := b.holds[id]; held || w.broken.core.Without(core.OverlapAllowed) {
+	if w.broken.core.Without(core.OverlapAllowed) {
 		return ""
 	}
-	if other := b.reservedOver(id, at); other != "" {
+	if other := b.reservedOver(id, at); other != "" { // also of one that is changed, as drivers look
 		return "it overlaps " + string(other)
+	}
+	if _, held := b.holds[id]; held {
+		return ""
 	}
 	into := func(l *local) bool {
 		left := cmp.Or(l.entered, l.started) + l.sub.BatchLimit() - w.now
