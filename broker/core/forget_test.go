@@ -322,6 +322,43 @@ func TestSupersededAndAdopted(t *testing.T) {
 	}
 }
 
+// The home's word answers a report of before the start, and comes when the end is being reported of what may run once: the home may have adopted
+// it since, and would wait for one that knows nothing.
+func TestSupersededWhileItsEndIsReported(t *testing.T) {
+	t.Parallel()
+	of, by := grid.Epoch{Term: 1, Hop: 1}, grid.Epoch{Term: 2}
+	for name, k := range map[string]struct {
+		epoch      grid.Epoch
+		rerunnable bool
+		started    grid.Tick
+		keep       bool
+		reported   bool
+	}{
+		"it has started":             {epoch: by, started: 900_000, reported: true},
+		"it has never started":       {epoch: by},
+		"it may run again":           {epoch: by, started: 900_000, rerunnable: true},
+		"it was given up, not moved": {epoch: of, started: 900_000},
+		"another keeps the job":      {epoch: by, started: 900_000, keep: true},
+	} {
+		j := jobOf(her, "b", "1")
+		j.Rerunnable = k.rerunnable
+		run := grid.Run{Attempt: 1, Local: "l", Started: k.started, End: grid.Failed}
+		c := bare(grid.Record{Job: j, State: grid.StageOut, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: of, Report: 5}, Run: run})
+		c.Step(1_000_001, Message{her, wire.Superseded{Job: j.ID, Of: of, Epoch: k.epoch, Keep: k.keep}})
+		if r := c.jobs[j.ID].rec; (r.Role == grid.Owning) != k.reported {
+			t.Errorf("%s: it is %s, %s", name, r.Role, r.End)
+			continue
+		}
+		if !k.reported {
+			continue
+		}
+		c.Step(1_000_002, Message{her, wire.ReportAck{Job: j.ID, Epoch: of, Number: c.jobs[j.ID].rec.Report}})
+		if c.jobs[j.ID].isSuperseded() {
+			t.Errorf("%s: the home has taken its end, and it is superseded still", name)
+		}
+	}
+}
+
 // What may run once has started, and its end is seen before its home has said anything of that start: the home, which may have
 // adopted it, is told the end and says what becomes of it. All else that is superseded is let go.
 func TestSupersededAndEnded(t *testing.T) {

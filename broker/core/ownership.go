@@ -33,6 +33,7 @@ type ownership struct {
 		beforeDrop(j *job) gate
 		beforeGivingUp(j *job) gate
 		beforeHearing(j *job, from grid.PeerID, b wire.HandoffID) gate
+		beforeLettingGo(j *job) gate
 		beforeOwning(j *job, from grid.PeerID, m wire.Commit, last grid.JournalID) gate
 		beforeReclaiming() gate
 		beforeRepeating(j *job) gate
