@@ -160,7 +160,7 @@ func (s *coallocation) endCycle() {
 	}
 }
 
-// holding is what rounds of this home hold of the sites, or mean to.
+// holding is what rounds of this home hold of the sites, or mean to: what was not asked for when a round ended never will be.
 func (s *coallocation) holding() map[grid.PeerID][]grid.AllocatedPart {
 	held := map[grid.PeerID][]grid.AllocatedPart{}
 	for _, a := range s.all {
@@ -168,7 +168,7 @@ func (s *coallocation) holding() map[grid.PeerID][]grid.AllocatedPart {
 			continue
 		}
 		for _, p := range a.current() {
-			if !p.Heard.Over() {
+			if !p.Heard.Over() && (p.Asked || a.rec.State < grid.GivingUp) {
 				held[p.Peer] = append(held[p.Peer], *p)
 			}
 		}

@@ -157,3 +157,19 @@ func TestHeldIsNotPlannedAgain(t *testing.T) {
 		t.Errorf("round %d starts at %d, and the other has the nodes until %d", a.rec.Round, a.rec.Start, is.End)
 	}
 }
+
+// A round that ended as a lost branch had sent its whole to one site, or that is given up, holds no more than it has asked for.
+func TestWhatWasNotAskedForIsNotHeld(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[grid.AllocationState]int{grid.Reserving: 2, grid.GivingUp: 1, grid.OneSite: 1} {
+		c := newCoallocated(t, 0, nil)
+		c.upTo(grid.Reserving)
+		list := c.m.all[theWhole].current()
+		list[0].Asked, list[0].Heard = true, grid.Tentative
+		list[1].Asked, list[1].Heard = false, 0
+		c.rec().State = state
+		if held := c.m.holding(); len(held) != want {
+			t.Errorf("in %v, %d of 2 parts are held", state, len(held))
+		}
+	}
+}
