@@ -12,6 +12,24 @@ import (
 // TooFew is the reason of a refusal for want of processors.
 const TooFew = "too few processors"
 
+// Further reasons of refusals for want of room.
+const (
+	tooFewOnOne   = "too few processors on one node"
+	tooFewWhole   = "too few whole nodes"
+	tooFewForEach = "too few nodes of its own for each piece"
+	noMemory      = "not enough memory"
+	notEnoughOf   = "not enough of "
+)
+
+// ForWantOfRoom tells a refusal of what is too large for a site, so that several might have it together.
+func ForWantOfRoom(r *grid.Refusal) bool {
+	switch r.Reason {
+	case TooFew, tooFewOnOne, tooFewWhole, tooFewForEach, noMemory:
+		return true
+	}
+	return strings.HasPrefix(r.Reason, notEnoughOf)
+}
+
 // Refuse says why the job of a question can never start at a site, or nil. Nodes that
 // are down do not count, nor does what runs or waits, nor that nothing is started now. Asked and Available are decimal
 // numbers (cores, bytes of memory, seconds of a limit, or amounts of a resource) or
@@ -196,7 +214,7 @@ func (g *ground) refuseAbsent(d *grid.Demand) *grid.Refusal {
 	for _, c := range d.Chunks {
 		for _, r := range c.Resources {
 			if c.Count > 0 && r.Amount > 0 && !contains(g.named, r.Name) {
-				return lack("not enough of "+r.Name, min(r.Amount, muchAsked)*min(int64(c.Count), 1<<20), 0)
+				return lack(notEnoughOf+r.Name, min(r.Amount, muchAsked)*min(int64(c.Count), 1<<20), 0)
 			}
 		}
 	}
@@ -208,9 +226,9 @@ func (g *ground) shortOf(r int) string {
 	case r == 0:
 		return TooFew
 	case r == g.memory:
-		return "not enough memory"
+		return noMemory
 	}
-	return "not enough of " + g.named[r-(g.width-len(g.named))]
+	return notEnoughOf + g.named[r-(g.width-len(g.named))]
 }
 
 // refusePiece says why no node can hold one piece: the first resource that no node
@@ -227,7 +245,7 @@ func (g *ground) refusePiece(w *work, p *piece) *grid.Refusal {
 			continue
 		}
 		if r == 0 {
-			return lack("too few processors on one node", p.need[0], most)
+			return lack(tooFewOnOne, p.need[0], most)
 		}
 		return lack(g.shortOf(r), p.need[r], most)
 	}
@@ -245,10 +263,10 @@ func (g *ground) refusePacking(w *work, l *placer) *grid.Refusal {
 		}
 	}
 	if w.whole {
-		return lack("too few whole nodes", w.cores, got[0])
+		return lack(tooFewWhole, w.cores, got[0])
 	}
 	if w.apart {
-		return lack("too few nodes of its own for each piece", w.count(), int64(len(l.parts)))
+		return lack(tooFewForEach, w.count(), int64(len(l.parts)))
 	}
 	slim := *w
 	for r := range g.width {
@@ -259,7 +277,7 @@ func (g *ground) refusePacking(w *work, l *placer) *grid.Refusal {
 		}
 		switch fits := l.onEmptySite(&slim); {
 		case !fits && r == 0:
-			return lack("too few processors on one node", w.cores, got[0])
+			return lack(tooFewOnOne, w.cores, got[0])
 		case !fits:
 			return lack(g.shortOf(r), w.sum(r), got[r])
 		}

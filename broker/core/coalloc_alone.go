@@ -1,6 +1,10 @@
 package core
 
-import "gbroker/grid"
+import (
+	"slices"
+
+	"gbroker/grid"
+)
 
 // A whole that one site has goes the ordinary way: it is searched a place for, or has one, as any job.
 
@@ -28,15 +32,27 @@ func (a *allocation) apart(r *grid.Record) bool {
 	return r.Attempt > 0 && r.State > grid.Ready
 }
 
+// outgrown is why a whole that had been found one site is planned over several again.
+const outgrown = "no single site is large enough for it any more"
+
+// mostVain bounds the choices in vain for such a whole: they take about an hour.
+const mostVain = 12
+
 // severalAgain has several sites chosen for a whole that had been found one: that is gone, and no other is large enough.
 func (s *coallocation) severalAgain(id grid.JobID) bool {
 	a := s.all[id]
 	if a == nil || a.rec.State != grid.OneSite {
 		return false
 	}
-	const why = "no single site is large enough for it any more"
-	s.become(a, grid.Planned, why)
-	s.vain(a, why)
+	a.rec.Fails = 0
+	s.become(a, grid.Planned, outgrown)
+	s.vain(a, outgrown)
 	s.stale[id] = true
 	return true
+}
+
+// fitsNowhere: several sites have no room together either for what one had found, and none says that it may have later.
+func (a *allocation) fitsNowhere(r *grid.Record, choice *grid.SlotChoice) bool {
+	later := slices.ContainsFunc(choice.Sites, func(row grid.SiteSlots) bool { return row.Refusal != nil && row.Refusal.MayPass() })
+	return a.rec.Reason == outgrown && a.rec.Fails >= mostVain && !later && !r.Anyway
 }

@@ -124,18 +124,25 @@ func TestAWholeWaitsUntilAllWereAsked(t *testing.T) {
 func TestAWholeWhoseOneSiteIsGone(t *testing.T) {
 	t.Parallel()
 	small := &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors", Asked: "9", Available: "8"}
+	no := func(reason, asked string) *grid.Refusal {
+		return &grid.Refusal{Kind: grid.Permanent, Reason: reason, Asked: asked}
+	}
 	for _, k := range []struct {
-		other *grid.Refusal
-		over  bool
+		own, other *grid.Refusal
+		over       bool
 	}{
-		{small, false},
-		{&grid.Refusal{Kind: grid.Permanent, Reason: "an input cannot be had"}, true},
+		{small, small, false},
+		{small, no("not enough memory", "9"), false},
+		{small, no("an input cannot be had", ""), true},
+		{small, no("wrong architecture", "arm"), true},
+		{no("no such queue", "q"), no("no such queue", "q"), true},
+		{no("longer than the queue's limit", "9 s"), no("beyond a limit: of the grid", "9"), true},
 	} {
 		whole := wholeRecord()
 		c := restored(whole, grid.OneSite)
 		j := c.job(whole.Job.ID)
 		c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{whole.Job.ID}, All: true})
-		c.search.nobody(j, grid.Decision{Candidates: []grid.Candidate{{Site: "a", Refusal: small}, {Site: "b", Refusal: k.other}}})
+		c.search.nobody(j, grid.Decision{Candidates: []grid.Candidate{{Site: "a", Refusal: k.own}, {Site: "b", Refusal: k.other}}})
 		a := c.wholes.all[whole.Job.ID].rec
 		if j.rec.State.Terminal() != k.over || !k.over && (a.State != grid.Planned || c.gates.kept(j) != untilChosen) {
 			t.Errorf("%s: it is %v, %v", k.other.Reason, j.rec.State, a.State)
@@ -153,4 +160,45 @@ func TestAWholeWhoseOneSiteIsGone(t *testing.T) {
 			t.Error("no sites are asked")
 		}
 	}
+}
+
+// What no single site is large enough for any more, nor several together, ends after some choices that came to nothing: not where a site may have it
+// later, nor where its user waits for one that does.
+func TestAWholeThatFitsNowhereAnyMore(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		name    string
+		refusal *grid.Refusal
+		anyway  bool
+		over    bool
+	}{
+		{"they are too small together", nil, false, true},
+		{"one holds no piece", &grid.Refusal{Kind: grid.Permanent, Reason: "no node holds a piece of it"}, false, true},
+		{"one starts nothing now", forNow("it starts no jobs now"), false, false},
+		{"its user waits", nil, true, false},
+	} {
+		c := newCoallocated(t, 0, nil)
+		c.f.records[theWhole].Anyway = k.anyway
+		c.rec().State = grid.OneSite
+		c.m.severalAgain(theWhole)
+		choices := 0
+		for ; choices < 3*mostVain && c.rec().State == grid.Planned; choices++ {
+			c.pass(c.m.cfg.Rest)
+			c.settled()
+			c.slots("b", 0, 2)
+			c.refuses("c", k.refusal)
+			c.settled()
+		}
+		if over := c.f.records[theWhole].State == grid.Failed; over != k.over || over && choices < 3 {
+			t.Errorf("%s: after %d choices it is %v: %s", k.name, choices, c.f.records[theWhole].State, c.rec().Reason)
+		}
+	}
+}
+
+// refuses answers for a site that has one node at most.
+func (c *coallocated) refuses(from grid.PeerID, why *grid.Refusal) {
+	c.m.onSlotsReply(from, wire.SlotsReply{
+		Of: theWhole, Round: c.f.rounds, Site: grid.Site{Name: grid.SiteName(from + from), Processes: 16, Speed: 1}, Refusal: why,
+		Clock: wire.Clocks{Asked: c.f.now, Received: c.f.now, Answered: c.f.now}, Estimate: grid.Estimate{Refusal: forNow("too wide")},
+	})
 }

@@ -3,9 +3,9 @@ package core
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 // documentSize stands for what travels with a job beside its files, in bytes.
@@ -161,9 +161,15 @@ func (c *search) nobody(j *job, d grid.Decision) {
 	c.execution.end(j, inVain(d.Candidates), "no site can run it: "+Reasons(d))
 }
 
-// tooSmall: no site refuses the job but for its size.
+// tooSmall: several sites refuse the job for want of room, so that they might have it together.
 func tooSmall(rows []grid.Candidate) bool {
-	return !slices.ContainsFunc(rows, func(r grid.Candidate) bool { return r.Refusal.Asked == "" })
+	small := 0
+	for _, r := range rows {
+		if plan.ForWantOfRoom(r.Refusal) {
+			small++
+		}
+	}
+	return small > 1
 }
 
 // askedAgain is after which span it is worth asking again, if all that may take the job later
