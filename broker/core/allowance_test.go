@@ -139,5 +139,24 @@ func TestOffersOfARemovedMemberGo(t *testing.T) {
 		records = append(records, j.rec)
 	}
 	c = New(c.cfg, rest, records)
-	check("after a start", c, c.Step(c.now+1, Boot{}))
+	c.Step(c.now+1, Boot{})
+	var ids []grid.JobID
+	for id, j := range c.jobs {
+		if ids = append(ids, id); j.rec.Role != grid.Prepared {
+			t.Errorf("after a start: %s is %s before its control directory has told whether it has started here", id, j.rec.Role)
+		}
+	}
+	check("after a start", c, c.Step(c.now+1, Reconciled{Jobs: ids, All: true}))
+
+	// The journal has lost its tail: the job was committed, and has started.
+	c = New(c.cfg, rest, records)
+	c.Step(c.now+1, Boot{})
+	for _, r := range records {
+		if r.Job.Home == him {
+			c.Step(c.now+1, Reconciled{Jobs: ids, All: true, Attempts: []grid.AttemptID{{Job: r.Job.ID, Epoch: r.Handoff.Epoch, Attempt: 1}}})
+			if got := c.jobs[r.Job.ID].rec; got.Role != grid.Owning || got.Attempt != 1 {
+				t.Errorf("what has started here is %s, attempt %d", got.Role, got.Attempt)
+			}
+		}
+	}
 }

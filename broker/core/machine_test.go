@@ -199,7 +199,7 @@ func TestRecoveryAlone(t *testing.T) {
 	m.estimator, m.execution, m.gates, m.home, m.ownership, m.relay, m.search, m.terms = o, o, o, o, o, o, o, o
 	a := steppedAlone(t, k, o, m)
 	a.want(Boot{}, "Reconcile, undecide 1, judge")
-	a.want(Reconciled{Jobs: []grid.JobID{j.ID}, All: true}, "handoffDue 1")
+	a.want(Reconciled{Jobs: []grid.JobID{j.ID}, All: true}, "declineRemoved 1, handoffDue 1")
 	a.want(Message{her, wire.Seen{Journals: []grid.JournalID{{Incarnation: 5, Sequence: 12}}}}, "Save, Save, Recount>b, Recount>c, Alarm")
 	if !m.recounting() || !k.jobs[j.ID].rec.Uncertain {
 		t.Fatal("it goes on as if nothing had been")

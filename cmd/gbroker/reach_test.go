@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,36 +35,63 @@ func toolAlone(t *testing.T, tool string) []string {
 	return []string{"PATH=" + dir}
 }
 
-// Two jobs meet, with either tool at either end, and tell of each way; where nobody listens they say so.
+// listening is a job that listens for as many seconds, what it says from then on, and what it has said of where.
+func listening(t *testing.T, tool, limit string) (*exec.Cmd, *bufio.Scanner, []string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "meet.sh", "listen", "word", "20000", "29999", limit)
+	cmd.Env = toolAlone(t, tool)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	lines.Scan()
+	at := strings.Fields(lines.Text())
+	if len(at) != 4 || at[0] != "listens" {
+		t.Fatalf("it says %q", at)
+	}
+	return cmd, lines, at
+}
+
+// strangers come to a port before who is awaited: one goes at once, some say what is wrong, one stays and is silent.
+func strangers(t *testing.T, port string) {
+	t.Helper()
+	for _, says := range []string{"", "GET / HTTP/1.1\r\n\r\n", "localhost 1\n", "ward 1\n", "word 65536\n", "word 0\n", "word 1 2\n", "wor"} {
+		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp4", net.JoinHostPort("localhost", port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Write([]byte(says)); err != nil {
+			t.Fatal(err)
+		}
+		if says != "wor" {
+			c.Close()
+			continue
+		}
+		t.Cleanup(func() { c.Close() })
+	}
+}
+
+// Two jobs meet, with either tool at either end, and tell of each way, whoever else has come before.
 func TestJobsMeet(t *testing.T) {
 	t.Parallel()
 	tools := []string{"perl", "python3"}
 	for i, tool := range tools {
 		t.Run(tool, func(t *testing.T) {
 			t.Parallel()
-			listener := exec.CommandContext(t.Context(), "/bin/sh", "meet.sh", "listen", "20000", "29999")
-			listener.Env = toolAlone(t, tool)
-			out, err := listener.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := listener.Start(); err != nil {
-				t.Fatal(err)
-			}
-			lines := bufio.NewScanner(out)
-			lines.Scan()
-			at := strings.Fields(lines.Text())
-			if len(at) != 4 || at[0] != "listens" {
-				t.Fatalf("it says %q", at)
-			}
-			other := exec.CommandContext(t.Context(), "/bin/sh", "meet.sh", "meet", "localhost", at[2], at[3])
+			listener, lines, at := listening(t, tool, "60")
+			strangers(t, at[2])
+			other := exec.CommandContext(t.Context(), "/bin/sh", "meet.sh", "meet", "word", "localhost", at[2], at[3])
 			other.Env = toolAlone(t, tools[1-i])
 			said, err := other.CombinedOutput()
 			if want := "reached localhost " + at[2] + "\nreached localhost " + at[3] + "\n"; err != nil || string(said) != want {
 				t.Errorf("it says %s, %v", said, err)
 			}
 			lines.Scan()
-			if back := strings.Fields(lines.Text()); len(back) != 3 || back[0] != "reached" {
+			if back := strings.Fields(lines.Text()); len(back) != 3 || back[0] != "reached" || back[1] != "127.0.0.1" {
 				t.Errorf("back it says %q", back)
 			}
 			if err := listener.Wait(); err != nil {
@@ -104,16 +132,34 @@ func TestReachIsJudged(t *testing.T) {
 	}
 }
 
-// Where nobody listens the failure is told with its reason.
+// Where nobody listens the failure is told with its reason, and nobody is awaited.
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"perl", "python3"} {
 		begun := time.Now()
-		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", strings.NewReplacer("heard($any, 30)", "heard($any, 1)", "heard(any, 30)", "heard(any, 1)").Replace(meetScript), "sh", "meet", "localhost", "1", "2")
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "meet.sh", "meet", "word", "localhost", "1", "2")
 		cmd.Env = toolAlone(t, tool)
-		said, _ := cmd.CombinedOutput()
-		if lines := strings.Split(strings.TrimSpace(string(said)), "\n"); len(lines) != 2 || !strings.Contains(lines[0], "failed localhost 1 ") || !strings.Contains(string(said), "refused") {
-			t.Errorf("after %v it says %s", time.Since(begun), said)
+		said, err := cmd.CombinedOutput()
+		if lines := strings.Split(strings.TrimSpace(string(said)), "\n"); err != nil || len(lines) != 2 || !strings.Contains(lines[0], "failed localhost 1 ") || !strings.Contains(string(said), "refused") {
+			t.Errorf("it says %s, %v", said, err)
+		}
+		if took := time.Since(begun); took > 20*time.Second {
+			t.Errorf("it takes %v", took)
+		}
+	}
+}
+
+// A job to which nobody comes ends when its time is over, as a failure.
+func TestNobodyComes(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"perl", "python3"} {
+		listener, lines, _ := listening(t, tool, "1")
+		begun := time.Now()
+		if lines.Scan() {
+			t.Errorf("it says %q", lines.Text())
+		}
+		if err := listener.Wait(); err == nil || time.Since(begun) > 20*time.Second {
+			t.Errorf("after %v it ends: %v", time.Since(begun), err)
 		}
 	}
 }
