@@ -102,7 +102,7 @@ func (s *System) specify(sub grid.Submission) record {
 		Executable: []byte(p.Executable), Input: []byte(p.Input), Output: []byte(p.Output), Error: []byte(p.Error),
 		Directory: []byte(p.Directory), Parallel: p.Parallel, Dialect: string(p.Dialect),
 		Warning: line.Warning{Signal: int(sub.Job.Warning.Signal), Before: int64(sub.Job.Warning.Before), Leader: sub.Job.Warning.Leader},
-		Limit:   int64(sub.Limit), Grace: int64(grid.Span(s.config.Grace)), Disk: sub.Job.Demand.Disk, Whole: sub.Job.Demand.Exclusive, Owner: sub.Job.UserAtHome(),
+		Limit:   int64(sub.Limit), Grace: int64(grid.Span(s.config.Grace)), Disk: sub.Job.Demand.Disk, Owner: sub.Job.UserAtHome(),
 	}
 	for _, text := range p.Arguments {
 		a.Arguments = append(a.Arguments, []byte(text))

@@ -13,13 +13,14 @@ import (
 func TestWhatTakesMoreThanItHasIsEnded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, plan.Node{Name: "a", Cores: 4, Memory: 1 << 30})
-	const hoards = `head -c 400000000 /dev/zero | tail | wc -c > n; sleep 0.5; echo done > out` // tail keeps a line until it ends
+	const hoards = `head -c 400000000 /dev/zero | tail | wc -c > n; sleep 1; echo done > out` // tail keeps a line until it ends
 	for name, c := range map[string]struct {
 		script string
 		change func(*grid.Submission)
 		why    string
 	}{
 		"memory":       {hoards + "; sleep 60", nil, " bytes of memory, and has 268435456 on its computer"},
+		"again":        {hoards + "; sleep 60", func(j *grid.Submission) { j.Job.Rerunnable = true }, " bytes of memory, and has 268435456 on its computer"},
 		"asked memory": {hoards, func(j *grid.Submission) { j.Job.Demand.Chunks[0].Memory = 700 << 20 }, ""},
 		"more cores":   {hoards, func(j *grid.Submission) { j.Job.Demand.Chunks[0].Cores = 3 }, ""},
 		"alone":        {hoards, func(j *grid.Submission) { j.Job.Demand.Exclusive = true }, ""},

@@ -1,9 +1,7 @@
 package pool
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"gbroker/grid"
@@ -28,7 +26,7 @@ type opening struct {
 	user    string
 	network bool
 	disk    int64
-	barred  string // the computers that are kept for others who are older
+	older   int // of those for whom computers are kept, how many are no younger
 }
 
 func openingsOf(computers []*computer, kept map[*computer]*entry) *openings {
@@ -36,7 +34,7 @@ func openingsOf(computers []*computer, kept map[*computer]*entry) *openings {
 	for c, e := range kept {
 		o.kept = append(o.kept, turn{c, e})
 	}
-	slices.SortFunc(o.kept, func(a, b turn) int { return cmp.Compare(a.computer.name, b.computer.name) })
+	slices.SortFunc(o.kept, func(a, b turn) int { return a.of.rank(b.of) })
 	return o
 }
 
@@ -51,17 +49,21 @@ func (o *openings) narrow(e *entry) grid.Demand {
 
 // may are the names of the computers that a job may have now. The list is not to be changed.
 func (o *openings) may(e *entry) []string {
-	key := opening{e.Assignment.Owner, e.Assignment.Network, e.Demand.Disk, ""}
-	for _, k := range o.kept {
-		if !k.lets(e) {
-			key.barred += k.computer.name + " "
+	older, _ := slices.BinarySearchFunc(o.kept, e, func(k turn, e *entry) int {
+		if k.of.rank(e) <= 0 {
+			return -1
 		}
-	}
+		return 1
+	})
+	key := opening{e.Assignment.Owner, e.Assignment.Network, e.Demand.Disk, older}
 	list, known := o.lists[key]
 	if !known {
-		barred := strings.Fields(key.barred)
+		barred := map[*computer]bool{}
+		for _, k := range o.kept {
+			barred[k.computer] = !k.lets(e)
+		}
 		for _, c := range o.computers {
-			if c.admits(e) && c.alone(e) && !slices.Contains(barred, c.name) {
+			if c.admits(e) && c.alone(e) && !barred[c] {
 				list = append(list, c.name)
 			}
 		}

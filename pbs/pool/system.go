@@ -178,8 +178,18 @@ func (s *System) drop(e *entry) {
 func (s *System) give(e *entry, c *computer) {
 	e.computer, e.stint, e.started = c, "", control.Now()
 	e.report, e.absent = line.Report{}, 0
+	e.Assignment.Room = c.room(e)
 	c.jobs[e.tag] = e
 	c.order()
+}
+
+// room is the memory that a job has on a computer, bytes: that of its cores, and what it asked for; all where it runs alone.
+func (c *computer) room(e *entry) int64 {
+	p, f := e.whole().Chunks[0], c.facts
+	if e.Demand.Exclusive || f.Cores < 1 {
+		return f.Memory
+	}
+	return min(max(f.Memory/int64(f.Cores)*int64(max(p.Cores, 1)), p.Memory), f.Memory)
 }
 
 // take takes a job from the computer that has it, if any; s.mu is held.

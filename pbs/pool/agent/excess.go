@@ -7,26 +7,42 @@ import (
 	"time"
 )
 
+// enoughLooks is how often in a row a job is seen over a limit before it is ended: for a moment, what a process shares with one that it is just
+// making seems to be there twice.
+const enoughLooks = 3
+
+// stands tells that the program is suspended.
+func (j *job) stands() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.suspended
+}
+
 // tend looks at the owner's limits while the program runs.
 func (j *job) tend(ctx context.Context, p Process) {
 	tick := time.NewTicker(j.agent.config.Look)
 	defer tick.Stop()
-	for {
+	for looks := 0; looks < enoughLooks; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
-		if why := j.excess(p); why != "" {
+		if j.stands() {
+			continue
+		}
+		why := j.excess(p)
+		if looks++; why == "" {
+			looks = 0
+		} else if looks == enoughLooks {
 			j.end(p, why)
-			return
 		}
 	}
 }
 
 // excess is the owner's limit that the job is over, in words; "" is none.
 func (j *job) excess(p Process) string {
-	if most := j.room(); most > 0 {
+	if most := j.Room; most > 0 {
 		if taken := p.Memory(most); taken > most {
 			return fmt.Sprintf("it took %d bytes of memory, and has %d on its computer", taken, most)
 		}
@@ -44,14 +60,4 @@ func (j *job) excess(p Process) string {
 		}
 	}
 	return ""
-}
-
-// room is the memory that the job has here, bytes: that of its cores, and what it asked for; all that the owner gives where it runs alone. 0 is any.
-func (j *job) room() int64 {
-	c := &j.agent.config.Computer
-	if j.Whole || c.Cores < 1 {
-		return c.Memory
-	}
-	of := c.Memory / int64(c.Cores) * int64(max(j.Cores, 1))
-	return min(max(of, j.Memory), c.Memory)
 }

@@ -217,7 +217,7 @@ func (j *job) follow(ctx context.Context, p Process) (Outcome, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.over != "" && o.Cause == line.ByRequest {
-		o.Cause, o.Detail = line.CutOff, j.over
+		o.Cause, o.Detail = line.Killed, j.over // by its own fault: it is not started again elsewhere, to do the same
 	}
 	return o, err
 }
@@ -297,7 +297,7 @@ func (j *job) back(ctx context.Context, o Outcome) error {
 			return err
 		case errors.Is(err, errKilled):
 			o.Cause, o.Detail = line.ByRequest, err.Error()
-		case o.Cause == line.CutOff: // which tells why not all of it is there
+		case o.Cause == line.CutOff, o.Cause == line.Killed: // which tells why not all of it is there
 			o.Detail += "; what it left is not brought: " + err.Error()
 		default:
 			o.Cause, o.Detail = line.Unbrought, err.Error()

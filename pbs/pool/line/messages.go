@@ -155,8 +155,8 @@ type Assignment struct {
 	Cores       int      `json:"cores"`
 	Memory      int64    `json:"memory"`
 	Disk        int64    `json:"disk"`
-	Whole       bool     `json:"whole,omitempty"` // nobody else runs on its computer meanwhile
-	Limit       int64    `json:"limit"`           // milliseconds that it may run
+	Room        int64    `json:"room,omitempty"` // bytes of memory that it has there; 0 is not said
+	Limit       int64    `json:"limit"`          // milliseconds that it may run
 	Grace       int64    `json:"grace"`
 	Network     bool     `json:"network,omitempty"`
 	Checkpoint  []byte   `json:"checkpoint,omitempty"` // file or folder that is brought back while it runs
