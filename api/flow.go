@@ -1,13 +1,9 @@
 package api
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"gbroker/api/workflow"
 	"gbroker/flow/enact"
@@ -118,14 +114,20 @@ type FlowPart struct {
 	Ways    []FlowWay      // its configurations, one at least
 }
 
-// FlowWay is a configuration of a task, and the job that it then is.
-type FlowWay struct {
-	FlowConfiguration
-	Job grid.Job
-}
-
 // Parts reads all tasks, and finds who needs what of whom.
 func (s *FlowSubmission) Parts(walltime grid.Tick) ([]FlowPart, error) {
+	list, err := s.KeptParts(walltime)
+	if err == nil {
+		err = checkWays(list)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// KeptParts are the parts of a workflow that was taken before, maybe where its configurations were not bounded.
+func (s *FlowSubmission) KeptParts(walltime grid.Tick) ([]FlowPart, error) {
 	if len(s.Tasks) < 1 || len(s.Tasks) > MaxFlowTasks || s.Retries < 0 || s.Retries > MaxFlowRetries {
 		return nil, fmt.Errorf("%w: a workflow of %d tasks and %d retries: 1 to %d tasks, at most %d retries", grid.ErrInvalid, len(s.Tasks), s.Retries, MaxFlowTasks, MaxFlowRetries)
 	}
@@ -183,25 +185,6 @@ func (s *FlowSubmission) Parts(walltime grid.Tick) ([]FlowPart, error) {
 		list[i] = p
 	}
 	return list, s.acyclic(list)
-}
-
-// readWays reads the configurations of a task. They differ in what they need, not in their files.
-func (p *FlowPart) readWays(beside jsdl.Beside, walltime grid.Tick) error {
-	if len(p.Others) >= workflow.MaxConfigurations {
-		return fmt.Errorf("%w: it has %d configurations: at most %d", grid.ErrInvalid, 1+len(p.Others), workflow.MaxConfigurations)
-	}
-	p.Ways = []FlowWay{{FlowConfiguration{p.Configuration, p.Document, p.RuntimeS}, p.Job}}
-	for _, c := range p.Others {
-		j, uploads, err := jobOf(p.Name, []byte(c.Document), beside, p.FlowTask.Rerunnable, walltime)
-		if err != nil {
-			return fmt.Errorf("configuration %s: %w", c.Name, err)
-		}
-		if !slices.Equal(uploads, p.Uploads) || !slices.Equal(j.Outputs, p.Job.Outputs) || j.Rerunnable != p.Job.Rerunnable {
-			return fmt.Errorf("%w: configuration %.80s has other files than %.80s, or another word on whether it may run again", grid.ErrInvalid, c.Name, p.Configuration)
-		}
-		p.Ways = append(p.Ways, FlowWay{c, j})
-	}
-	return nil
 }
 
 // beside are the files that come with a workflow, or by its folder.
@@ -316,28 +299,6 @@ type FlowAccepted struct {
 	FlowStatus
 	Again  bool   `json:"again"`
 	Wanted []File `json:"wanted"`
-}
-
-// Shape is a word for what it asks of a site: its demand, its queue, and the sites that its user wants.
-func (w *FlowWay) Shape() string {
-	text, err := json.Marshal([]any{w.Job.Demand, w.Job.Queue, w.Job.Sites.Only, w.Job.Sites.Not})
-	if err != nil {
-		return "" // these are plain values
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
-}
-
-// Said is how long it runs at speed 1, as it says; 0 is not said.
-func (w *FlowWay) Said() time.Duration { return seconds(w.RuntimeS) }
-
-// configuration is what a plan knows of it.
-func (w *FlowWay) configuration() workflow.Configuration {
-	c := workflow.Configuration{Shape: w.Shape(), Name: w.Name, Cores: w.Job.Demand.Cores(), Resources: w.Job.Demand.Resources(), Runtime: w.Said()}
-	if !w.Job.WalltimeDefaulted {
-		c.Walltime = seconds(w.Job.Walltime.Seconds())
-	}
-	return c
 }
 
 // Workflow is the workflow of some parts, as plans are made of it. Sizes are those of the files, what is known of what tasks have

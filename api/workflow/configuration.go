@@ -88,17 +88,29 @@ func (t *Task) checkWays() error {
 	if len(t.Configurations) > MaxConfigurations {
 		return fmt.Errorf("task %s has %d configurations: at most %d", t.Name, len(t.Configurations), MaxConfigurations)
 	}
-	names := map[string]bool{}
-	for i, c := range t.Ways() {
-		if len(t.Configurations) > 0 && (c.Name == "" || names[c.Name] || len(c.Name) > 64 || strings.IndexFunc(c.Name, strange) >= 0) {
-			return fmt.Errorf("task %s: the name of configuration %d, %.80q, is that of another, or not of 1 to 64 letters, digits and .-_", t.Name, i+1, c.Name)
-		}
-		names[c.Name] = true
+	var names []string
+	for _, c := range t.Configurations {
+		names = append(names, c.Name)
+	}
+	if err := CheckNames(names); err != nil {
+		return fmt.Errorf("task %s: %w", t.Name, err)
+	}
+	for _, c := range t.Ways() {
 		if c.Cores < 0 || c.Memory < 0 || c.Runtime < 0 || c.Walltime < 0 {
 			return fmt.Errorf("task %s asks for less than nothing", t.Name)
 		}
 		if err := grid.CheckResources(c.Resources); err != nil {
 			return fmt.Errorf("task %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+// CheckNames says what is wrong with the names of the configurations of a task.
+func CheckNames(names []string) error {
+	for i, name := range names {
+		if name == "" || slices.Contains(names[:i], name) || len(name) > 64 || strings.IndexFunc(name, strange) >= 0 {
+			return fmt.Errorf("the name of configuration %d, %.80q, is that of another, or not of 1 to 64 letters, digits and .-_", i+1, name)
 		}
 	}
 	return nil
@@ -114,6 +126,14 @@ func (w *Workflow) Resources() (names []string) {
 		names = append(names, r.Name)
 	}
 	return slices.Compact(names)
+}
+
+// checkResources bounds them: a plan has an amount of each for each configuration.
+func (w *Workflow) checkResources() error {
+	if names := w.Resources(); len(names) > MaxResources {
+		return fmt.Errorf("its tasks need resources of %d names: at most %d", len(names), MaxResources)
+	}
+	return nil
 }
 
 // Needs are the amounts of named resources that tasks need, by name and amount, each once.

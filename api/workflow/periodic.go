@@ -103,6 +103,9 @@ const plannedInstances = 40
 // PlanPeriodic plans the instances of a workflow beside each other: by instance and task, where it runs, and how. An error that wraps
 // flow.ErrOverload names what is short.
 func (w *Workflow) PlanPeriodic(places []Place, every *Periodic) (sites [][]PlannedTask, err error) {
+	if err := w.checkResources(); err != nil {
+		return nil, fmt.Errorf("planning: %w", err)
+	}
 	places = slices.Clone(places)
 	for i := range places {
 		places[i].Overhead = 0 // it delays an instance, and takes no cores

@@ -209,6 +209,9 @@ const maxSearched = 2000
 
 // Plan plans the workflow over some places. Effort is how many tasks local search may place in all.
 func (w *Workflow) Plan(places []Place, progress []Progress, effort int) (*Planned, error) {
+	if err := w.checkResources(); err != nil {
+		return nil, fmt.Errorf("planning: %w", err)
+	}
 	g, p := w.Graph(places, progress)
 	rule := flow.Search
 	if len(w.Tasks) > maxSearched {

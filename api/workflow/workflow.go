@@ -154,8 +154,8 @@ func (w *Workflow) check(file string, at where) error {
 			return wrong(i, "configurations", "%v", err)
 		}
 	}
-	if names := w.Resources(); len(names) > MaxResources {
-		return &Mistake{File: file, Text: fmt.Sprintf("its tasks need resources of %d names: at most %d", len(names), MaxResources)}
+	if err := w.checkResources(); err != nil {
+		return &Mistake{File: file, Text: err.Error()}
 	}
 	if cycle := w.cycle(); cycle >= 0 {
 		return wrong(cycle, "", "task %s needs itself, by way of others", w.Tasks[cycle].Name)

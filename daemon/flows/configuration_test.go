@@ -1,6 +1,8 @@
 package flows
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -123,4 +125,60 @@ func TestShapesThatSitesRefuse(t *testing.T) {
 			await(t, k, id)
 		})
 	}
+}
+
+// naming is the diamond in ways that need five resources in all.
+func naming() api.FlowSubmission {
+	s := twoWays()
+	for i := range s.Tasks {
+		task := &s.Tasks[i]
+		for n := range 5 {
+			with := strings.Replace(task.Document, "</Application>", "</Application>"+strings.Replace(resource, "gpu", fmt.Sprintf("r%d", n), 1), 1)
+			task.Others = append(task.Others, api.FlowConfiguration{Name: fmt.Sprintf("r%d", n), Document: with})
+		}
+		task.Others = task.Others[1:]
+	}
+	return s
+}
+
+// A workflow whose tasks need resources of too many names is refused, and so are configurations without names of their own, also where no client has
+// looked at it.
+func TestConfigurationsAreBounded(t *testing.T) {
+	t.Parallel()
+	nameless, twice := twoWays(), twoWays()
+	nameless.Tasks[2].Others[0].Name = ""
+	twice.Tasks[3].Others[0].Name = "cpu"
+	for want, s := range map[string]api.FlowSubmission{
+		"with task top, tasks need resources of 5 names: at most 4": naming(), "task right: the name of configuration 2": nameless, "task end: the name of configuration 2": twice,
+	} {
+		if _, err := s.Parts(grid.Minute); !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, not %q", err, want)
+		}
+	}
+}
+
+// One that was taken before that was bounded runs on without a plan.
+func TestUnboundedConfigurationsRunWithoutAPlan(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, folder := newBroker(), t.TempDir()
+		b.waits = map[string]time.Duration{"home": 0}
+		k, stop := keeper(t, folder, b)
+		id := begin(t, k, twoWays())
+		f, err := k.find(bob, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		f.spec.Submission = naming()
+		f.rec.Plans = 0
+		if err := errors.Join(k.write(f.folder, "spec.json", &f.spec), f.save()); err != nil {
+			t.Fatal(err)
+		}
+		k, stop = keeper(t, folder, b)
+		defer stop()
+		if s := await(t, k, id); s.States[api.FlowDone] != 4 || s.PlansMade != 0 {
+			t.Errorf("%v, %d plans", s.States, s.PlansMade)
+		}
+	})
 }

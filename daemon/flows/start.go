@@ -40,7 +40,7 @@ func (k *Keeper) load() error {
 			instances = append(instances, f)
 			continue
 		}
-		if f.parts, err = f.spec.Submission.Parts(k.config.Walltime); err != nil || len(f.parts) != len(f.rec.Tasks) {
+		if f.parts, err = f.spec.Submission.KeptParts(k.config.Walltime); err != nil || len(f.parts) != len(f.rec.Tasks) {
 			k.unreadable(f, err)
 			continue
 		}
