@@ -43,11 +43,14 @@ mended, else 1. It leaves nothing behind, and a running daemon does not mind it;
 	f := cmd.Flags()
 	f.BoolVar(&noJob, "no-job", false, "leave the test job out")
 	f.StringVar(&o.As, "as", "", "the account of the test job; one of those that batch.users names, if any")
-	cli.SpanVar(cmd, &o.Wait, "wait", 2*time.Minute, "how long the test job may wait for its start")
-	cli.SpanVar(cmd, &limit, "timeout", 10*time.Minute, "give up after this long, besides --wait")
+	cli.SpanVar(cmd, &o.Wait, "wait", 2*time.Minute, "how long a test job may wait for its start")
+	cli.SpanVar(cmd, &limit, "timeout", 10*time.Minute, "give up after this long, besides --wait of each job")
 	f.StringVar(&other, "reach", "", "try only whether the nodes of `SITE`, a neighbour, and those of here reach each other")
 	f.BoolVar(&asJSON, "json", false, "print a JSON array of name, verdict, text")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if other != "" {
+			limit += o.Wait // of the second job
+		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), limit+o.Wait)
 		defer cancel()
 		o.Job = !noJob

@@ -58,10 +58,14 @@ func (m *meeting) say(verdict, name, format string, args ...any) {
 	m.tell(daemon.Finding{Name: name, Verdict: verdict, Text: fmt.Sprintf(format, args...)})
 }
 
+// margin is how much longer than the other may wait for its start a job listens, and how much longer than that it may run.
+const margin = 2 * time.Minute
+
 // try has the two jobs meet. Both are gone when it returns.
 func (m *meeting) try(ctx context.Context) error {
-	ports := m.cfg.Batch.External.Ports
-	here, err := m.submit(ctx, m.cfg.Site, "listen", strconv.Itoa(ports.First), strconv.Itoa(ports.Last))
+	word, limit := rand.Text(), m.wait+margin
+	ports := cmp.Or(m.cfg.Batch.External.Ports, grid.DefaultPorts)
+	here, err := m.submit(ctx, m.cfg.Site, limit+margin, "listen", word, strconv.Itoa(ports.First), strconv.Itoa(ports.Last), strconv.Itoa(int(limit.Seconds())))
 	if err != nil {
 		return err
 	}
@@ -70,30 +74,51 @@ func (m *meeting) try(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there, err := m.submit(ctx, m.site, append([]string{"meet"}, at...)...)
+	there, err := m.submit(ctx, m.site, 2*margin, append([]string{"meet", word}, at...)...)
 	if err != nil {
 		return err
 	}
 	defer m.remove(ctx, there)
-	if _, err := m.ends(ctx, there); err != nil {
-		return err
-	}
-	out, err := m.read(ctx, there)
+	going, err := m.said(ctx, there)
 	if err != nil {
 		return err
 	}
-	trials := m.trials(fmt.Sprintf("from %s to %s", m.site, m.cfg.Site), out)
-	if len(trials) > 0 && trials[0] { // else nobody has come to the other, which waits still
-		if _, err := m.ends(ctx, here); err != nil {
-			return err
-		}
-		if out, err = m.read(ctx, here); err != nil {
-			return err
-		}
-		trials = append(trials, m.trials(fmt.Sprintf("from %s to %s", m.cfg.Site, m.site), out)...)
+	back := ""
+	if strings.Contains(going, fmt.Sprintf("reached %s %s\n", at[0], at[1])) {
+		back, err = m.said(ctx, here)
+	} else {
+		err = m.awaits(ctx, here)
 	}
-	m.judge(trials)
+	if err != nil {
+		return err
+	}
+	m.judge(append(
+		m.trials(fmt.Sprintf("from %s to %s", m.site, m.cfg.Site), going),
+		m.trials(fmt.Sprintf("from %s to %s", m.cfg.Site, m.site), back)...,
+	))
 	return nil
+}
+
+// said is what a job has printed that has ended by itself. What one that was ended has tried tells nothing.
+func (m *meeting) said(ctx context.Context, id grid.JobID) (string, error) {
+	s, err := m.ends(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if s.ExitCode == nil || *s.ExitCode != 0 {
+		p, _ := m.client.ReadLog(ctx, id, api.LogQuery{Error: true})
+		return "", fmt.Errorf("the job %s ended %s%s before all was tried: %.300s", id, s.State, because(s.Reason), p.Data)
+	}
+	return m.read(ctx, id)
+}
+
+// awaits is an error if a job that should listen has ended: to come to it is no trial of the way then.
+func (m *meeting) awaits(ctx context.Context, id grid.JobID) error {
+	s, err := m.client.Job(ctx, id)
+	if err == nil && s.Terminal() {
+		err = fmt.Errorf("the job %s ended %s%s before the other came: try again, or say --wait with more", id, s.State, because(s.Reason))
+	}
+	return err
 }
 
 // trialsOfAll are those of both jobs: the port that is told, another, and one back.
@@ -135,10 +160,10 @@ func (m *meeting) trials(name, out string) (open []bool) {
 	return open
 }
 
-// submit hands in a job of one process at one site.
-func (m *meeting) submit(ctx context.Context, site grid.SiteName, args ...string) (grid.JobID, error) {
+// submit hands in a job of one process at one site, which may run for as long as span.
+func (m *meeting) submit(ctx context.Context, site grid.SiteName, span time.Duration, args ...string) (grid.JobID, error) {
 	job := grid.Job{
-		Name: "reach", Walltime: 6 * grid.Minute, Sites: grid.Choice{Only: []grid.SiteName{site}},
+		Name: "reach", Walltime: grid.Span(span), Sites: grid.Choice{Only: []grid.SiteName{site}},
 		Program: grid.Program{Executable: "/bin/sh", Arguments: append([]string{meetName}, args...), Output: "meet.txt"},
 		Demand:  grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}},
 		Outputs: []grid.Output{{Path: "meet.txt", Target: "meet.txt"}},
