@@ -44,6 +44,7 @@ func TestSlotsAreReserved(t *testing.T) {
 			}
 			defer stop()
 			f := await(t, k, id)
+			synctest.Wait()
 			slices.Sort(b.bound)
 			if p := f.Periods; p.Done != 3 || p.Reserved != 8 || p.Unreserved != "" || len(slices.Compact(b.bound)) != 8 || len(b.released) != 0 {
 				t.Errorf("restart %v: %+v, bound %v, released %v", restart, p, b.bound, b.released)
@@ -73,6 +74,7 @@ func TestSlotsAreRefusedAndGivenUp(t *testing.T) {
 		}
 		await(t, k, id)
 		time.Sleep(time.Minute) //house:allow sleep: virtual time
+		synctest.Wait()
 		if len(b.reserved) != 4 || len(b.released) != 4 {
 			t.Errorf("%d are reserved, %v released", len(b.reserved), b.released)
 		}

@@ -1,6 +1,7 @@
 package wrapper
 
 import (
+	"fmt"
 	"os/exec"
 	"testing"
 )
@@ -13,7 +14,11 @@ func TestSignalsAreTheirDefaults(t *testing.T) {
 	}
 	overShells(t, func(t *testing.T, shell []string) {
 		n := newNode(t, append([]string{"/bin/sh", "-c", `trap "" INT USR1 PIPE; exec "$@"`, "sh"}, shell...), sh("grep SigIgn /proc/self/status"))
-		if code, said := n.run(); code != 0 || n.read("stdout") != "SigIgn:\t0000000000000000\n" {
+		const standard = 1<<31 - 1
+		code, said := n.run()
+		var ignored uint64
+		_, err := fmt.Sscanf(n.read("stdout"), "SigIgn: %x", &ignored)
+		if code != 0 || err != nil || ignored&standard != 0 { // who runs the tests may ignore signals of real time
 			t.Errorf("code %d, the program ignores %q (%s)", code, n.read("stdout"), said)
 		}
 	})
