@@ -29,6 +29,7 @@ func TestSlotsAreReserved(t *testing.T) {
 			began := grid.InstantOf(time.Now())
 			id := begin(t, k, reserving(3))
 			time.Sleep(time.Minute) //house:allow sleep: virtual time
+			synctest.Wait()
 			if n := len(b.reserved); n != 4 {
 				t.Fatalf("%d slots are reserved in the first minute", n)
 			}
