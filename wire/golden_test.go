@@ -117,9 +117,10 @@ func TestLargestQuestionsFit(t *testing.T) {
 		d.Properties = append(d.Properties, label(i))
 	}
 	d.Chunks = []grid.Chunk{k, k}
+	job := grid.JobID(strings.Repeat("s", grid.MaxName) + ".01ARZ3NDEKTSV4RRFFQ69G5FAV.99999")
 	var m EstimateRequest
-	for range 240 {
-		m.Questions = append(m.Questions, Question{Job: aJob, Demand: d, Walltime: grid.MaxWalltime, Delivery: MaxSpan, Queue: grid.QueueName(strings.Repeat("q", grid.MaxName)), User: strings.Repeat("u", MaxUser), Deadline: In{Span: MaxSpan, Known: true}})
+	for range MaxAsked {
+		m.Questions = append(m.Questions, Question{Job: job, Home: grid.PeerID(strings.Repeat("p", MaxPeer)), Reservation: grid.ReservationID(strings.Repeat("r", 24)), Demand: d, Walltime: grid.MaxWalltime, Delivery: MaxSpan, Queue: grid.QueueName(strings.Repeat("q", grid.MaxName)), User: strings.Repeat("u", MaxUser), Deadline: In{Span: MaxSpan, Known: true}})
 	}
 	if _, err := Encode(m); err != nil {
 		t.Error(err)

@@ -57,6 +57,9 @@ type Hello struct {
 	Clock   grid.Tick // the sender's wall clock: the one instant on the wire, to measure offsets
 }
 
+// MaxAsked bounds the questions of one EstimateRequest that a broker makes: as many of the largest fit in a frame.
+const MaxAsked = 240
+
 // EstimateRequest is one batched question for start estimates; answered cumulatively, in order.
 type EstimateRequest struct {
 	Round     uint64

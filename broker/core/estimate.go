@@ -17,9 +17,6 @@ import (
 //
 //	undecided jobs ─► EstimateRequest to every target, Look here ─► all answered, or deadline ─► decide each
 
-// maxRound bounds the jobs of one EstimateRequest.
-const maxRound = 240
-
 // horizon bounds what a peer may say it will take: beyond it the answer is a lie or a mistake.
 const horizon = 10 * 366 * grid.Day
 
@@ -123,7 +120,7 @@ func (c *search) waitLonger() {
 
 func (c *search) takeUndecided() []grid.JobID {
 	c.undecided = c.byPriority(c.undecided)
-	n := min(len(c.undecided), maxRound)
+	n := min(len(c.undecided), wire.MaxAsked)
 	var ids []grid.JobID
 	for _, id := range c.undecided[:n] {
 		j := c.jobs[id]
