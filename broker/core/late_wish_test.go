@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"testing"
 
 	"gbroker/grid"
@@ -77,5 +78,75 @@ func TestAnEchoIsRepeatedWhileTheUserWaits(t *testing.T) {
 	reads, _ := request(c.Step(2_030_000, Forward{Token: 4, To: her, Wish: Wish{Job: wish.Job, User: "alice", Ask: wire.WishHistory}}))
 	if reads.Echo != 0 {
 		t.Errorf("what only tells has an echo: %d", reads.Echo)
+	}
+}
+
+// So is the cancel of a job, at its home as at its owner.
+func TestALateCancelIsNotServed(t *testing.T) {
+	t.Parallel()
+	const now = grid.Tick(2_000_000)
+	mine, hers := jobOf(me, "a", "1"), jobOf(her, "b", "2")
+	for _, job := range []grid.Job{mine, hers} {
+		for name, k := range map[string]struct {
+			echo   uint64
+			serves bool
+		}{
+			"late, or the first time":     {wire.NoEcho, false},
+			"as it was told a moment ago": {uint64(now - grid.Second), true},
+			"as it was told long ago":     {uint64(now - requestLimit - 1), false},
+			"from a broker of before":     {0, true},
+		} {
+			c := trusting(sameUsers, grid.Record{Job: job, State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{Attempt: 1}})
+			m := wire.Request{Number: 1, Job: job.ID, User: "alice", Wish: wire.WishCancel, Echo: k.echo}
+			r := asked(c, her, m)
+			if c.jobs[job.ID].rec.CancelRequested != k.serves || (r.Outcome == wire.OutcomeDone) != k.serves || !k.serves && r.Echo != uint64(now) {
+				t.Errorf("%s, %s: %+v", job.ID, name, r)
+			}
+			m.User, m.Echo = "bob", wire.NoEcho
+			if r := asked(c, her, m); r.Outcome != wire.OutcomeForbidden {
+				t.Errorf("%s: who may not is told %d", job.ID, r.Outcome)
+			}
+		}
+	}
+}
+
+// Who is told one echo after the other asks no more often for that, and his user hears in the end that it comes to nothing.
+func TestManyEchoesBringFewRequests(t *testing.T) {
+	t.Parallel()
+	held := true
+	c := trusting(nil)
+	wish := Wish{Job: jobOf(her, "b", "1").ID, User: "alice", Ask: wire.WishAlter, Alter: grid.Alteration{Held: &held}}
+	said := sent(c.Step(2_000_000, Forward{Token: 3, To: her, Wish: wish}))
+	told := wire.Response{Number: said[0].(wire.Request).Number, Job: wish.Job, Outcome: wire.OutcomeWorking}
+	var last wire.Request
+	var end Answer
+	gone, requests := false, 0
+	hear := func(effects []Effect) {
+		for _, m := range sent(effects) {
+			if r, is := m.(wire.Request); is {
+				requests, last = requests+1, r
+			}
+		}
+		if a, is := only[Answer](effects); is {
+			end, gone = a, true
+		}
+	}
+	for echo := range uint64(3) {
+		told.Echo = 100 + echo
+		hear(c.Step(2_000_001, Message{her, told}))
+	}
+	if requests != 1 || last.Echo != 100 {
+		t.Fatalf("three echoes bring %d requests, the last with %d", requests, last.Echo)
+	}
+	hear(c.Step(2_000_000+c.cfg.Retry, Tick{}))
+	if requests != 2 || last.Echo != 102 {
+		t.Errorf("the next of %d requests has %d", requests, last.Echo)
+	}
+	for echo := uint64(103); echo < 10_000; echo++ {
+		told.Echo = echo
+		hear(c.Step(2_000_001+c.cfg.Retry, Message{her, told}))
+	}
+	if requests != 2 || !gone || end.Token != 3 || !errors.Is(end.Err, grid.ErrUnavailable) || len(c.relay.requests) != 0 {
+		t.Errorf("%d requests, %+v", requests, end)
 	}
 }

@@ -56,8 +56,11 @@ const (
 	workLimit    = 15 * grid.Minute
 )
 
-// maxRequests bounds those under way.
-const maxRequests = 1024
+// maxRequests bounds those under way, maxEchoes those that are told for one.
+const (
+	maxRequests = 1024
+	maxEchoes   = 16
+)
 
 // passed is a request under way.
 type passed struct {
@@ -68,6 +71,7 @@ type passed struct {
 	until  grid.Tick
 	last   grid.Tick // it is given up then, also if it is worked at
 	echo   uint64    // that the other told last; see serve.go
+	echoes int       // how many were told
 }
 
 func (c *relay) forward(e Forward) {
@@ -127,8 +131,7 @@ func (c *relay) onResponse(from grid.PeerID, m wire.Response) {
 	if m.Outcome == wire.OutcomeWorking {
 		p.until = c.now + requestLimit
 		if m.Echo != 0 && m.Echo != p.echo {
-			p.echo = m.Echo
-			c.send(p.to, c.request(*p))
+			c.onEcho(k, m.Echo)
 		}
 		return
 	}
@@ -141,6 +144,20 @@ func (c *relay) onResponse(from grid.PeerID, m wire.Response) {
 	}
 	c.requests = slices.Delete(c.requests, k, k+1)
 	c.emit(a)
+}
+
+// onEcho repeats the first echo at once, and those that follow with what is repeated anyway: who tells one after the other hears none in time.
+func (c *relay) onEcho(k int, echo uint64) {
+	p := &c.requests[k]
+	p.echo, p.echoes = echo, p.echoes+1
+	switch {
+	case p.echoes == 1:
+		c.send(p.to, c.request(*p))
+	case p.echoes > maxEchoes:
+		c.emit(Answer{Token: p.token, Err: fmt.Errorf("%w: %s: what %s is asked comes too late there, again and again%s",
+			grid.ErrUnavailable, p.wish.name(), c.nameOf(p.to), p.doubt())})
+		c.requests = slices.Delete(c.requests, k, k+1)
+	}
 }
 
 // notUnderstood ends what an older broker does not know how to do.

@@ -49,7 +49,7 @@ type served struct {
 func (c *relay) onRequest(from grid.PeerID, m wire.Request) {
 	w := c.wishOf(m)
 	if w.old() {
-		c.send(from, c.tell(from, m.Number, &w))
+		c.send(from, c.tell(from, &m, &w))
 		return
 	}
 	answer := wire.Response{Number: m.Number, Job: m.Job, Group: m.Group}
@@ -155,8 +155,8 @@ func (c *relay) onServed(e Served) {
 }
 
 // tell answers for the status, or the cancel, of a job, at its home or its owner.
-func (c *relay) tell(from grid.PeerID, number uint64, w *Wish) wire.Response {
-	answer := wire.Response{Number: number, Job: w.Job}
+func (c *relay) tell(from grid.PeerID, m *wire.Request, w *Wish) wire.Response {
+	answer := wire.Response{Number: m.Number, Job: w.Job}
 	j := c.job(w.Job)
 	var r grid.Record
 	known := j != nil
@@ -170,6 +170,9 @@ func (c *relay) tell(from grid.PeerID, number uint64, w *Wish) wire.Response {
 		return answer
 	}
 	switch {
+	case c.isLate(w, m.Echo):
+		answer.Outcome, answer.Echo = wire.OutcomeWorking, uint64(c.now)
+		return answer
 	case cancel && j != nil:
 		c.home.wantGone(j, w.User+" at "+c.nameOf(from))
 		r = j.rec
