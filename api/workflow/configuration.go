@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"gbroker/flow"
 	"gbroker/grid"
 )
 
@@ -70,17 +69,25 @@ func (c *Configuration) needs(names []string) []int64 {
 	return list
 }
 
-// refused has it run nowhere where it is refused for ever; what all refuse may be had at a site that is not known yet, and is planned all the same.
-func (c *Configuration) refused(run []flow.Time, places []Place) {
-	never := func(p Place) bool { return c.Shape != "" && slices.Contains(p.Refuses, c.Shape) }
-	if !slices.ContainsFunc(places, func(p Place) bool { return !never(p) }) {
-		return
-	}
-	for e, p := range places {
-		if never(p) {
-			run[e] = -1
+// refuses tells that it never runs a configuration, as it has said.
+func (p *Place) refuses(c *Configuration) bool {
+	return c.Shape != "" && slices.Contains(p.Refuses, c.Shape)
+}
+
+// takes tells that it does not refuse a configuration, and has what that needs.
+func (p *Place) takes(c *Configuration) bool {
+	lacks := func(r grid.Resource) bool { return r.Amount > int64(p.has(r.Name).Most) }
+	return !p.refuses(c) && c.Cores <= p.Cores && !slices.ContainsFunc(c.Resources, lacks)
+}
+
+// homeless tells that no place takes a task in any way: it may be had at a site that is not known yet, and is planned as if nobody refused it.
+func homeless(ways []Configuration, places []Place) bool {
+	for i := range ways {
+		if slices.ContainsFunc(places, func(p Place) bool { return p.takes(&ways[i]) }) {
+			return false
 		}
 	}
+	return true
 }
 
 // checkWays says what makes no sense of the ways to run a task.

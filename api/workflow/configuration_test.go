@@ -94,3 +94,25 @@ func TestPlanTakesConfigurations(t *testing.T) {
 		}
 	}
 }
+
+// A configuration that all places refuse for ever is not planned where another one is not; what all refuse in all is planned all the same.
+func TestPlanTakesWhatIsNotRefused(t *testing.T) {
+	t.Parallel()
+	w := &Workflow{Name: "w", Tasks: []Task{{Name: "a", Configurations: []Configuration{
+		{Name: "big", Shape: "b", Runtime: time.Second}, {Name: "small", Shape: "s", Runtime: 10 * time.Second},
+	}}}}
+	for _, c := range []struct {
+		refused [2][]string
+		want    string
+		site    string
+	}{
+		{[2][]string{{"b"}, {"b"}}, "small", ""}, {[2][]string{{"b", "s"}, {"b"}}, "small", "other"}, {[2][]string{{"b", "s"}, {"b", "s"}}, "big", ""},
+		{[2][]string{{"b", "s"}, {"s"}}, "big", "other"}, {[2][]string{nil, nil}, "big", ""},
+	} {
+		places := []Place{{Name: "home", Cores: 2, Speed: 1, Rate: 1e9, Refuses: c.refused[0]}, {Name: "other", Cores: 2, Speed: 1, Rate: 1e9, Refuses: c.refused[1]}}
+		p, err := w.Plan(places, nil, Thorough)
+		if err != nil || p.Tasks[0].Named != c.want || c.site != "" && p.Tasks[0].Site != c.site {
+			t.Errorf("refused %v: planned is %+v (%v), not %s", c.refused, p, err, c.want)
+		}
+	}
+}

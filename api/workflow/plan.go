@@ -119,16 +119,19 @@ func (w *Workflow) vertex(i int, s Progress, places []Place, names []string) flo
 		return flow.Vertex{Name: t.Name, Kind: flow.Source, At: s.At, Release: lasts(s.Left, 1)}
 	}
 	v := flow.Vertex{Name: t.Name}
-	for k, way := range t.Ways() {
+	ways := t.Ways()
+	anywhere := homeless(ways, places)
+	for k, way := range ways {
 		need := way.Expected()
 		if k < len(s.Needs) && s.Needs[k] > 0 {
 			need = s.Needs[k]
 		}
 		c := flow.Configuration{Name: way.Name, Needs: way.needs(names), Run: make([]flow.Time, len(places))}
 		for e, at := range places {
-			c.Run[e] = min(lasts(need, at.Speed)+max(micro(at.Overhead), 0), flow.MaxTime)
+			if c.Run[e] = min(lasts(need, at.Speed)+max(micro(at.Overhead), 0), flow.MaxTime); !anywhere && at.refuses(&way) {
+				c.Run[e] = -1
+			}
 		}
-		way.refused(c.Run, places)
 		v.Configurations = append(v.Configurations, c)
 	}
 	return v

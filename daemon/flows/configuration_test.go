@@ -88,6 +88,21 @@ func TestAmountsAreAskedAbout(t *testing.T) {
 	if !slices.Equal(said, []int64{1, 2, 3, 4, 8, 16}) || len(list) != 11 {
 		t.Errorf("%v", list)
 	}
+	many := []grid.Resource{{Name: "gpu", Amount: 1}, {Name: "gpu", Amount: 2}}
+	for n := range int64(18) {
+		many = append(many, grid.Resource{Name: "a", Amount: 3 * (n + 1)})
+	}
+	for _, name := range []string{"b", "c"} {
+		many = append(many, grid.Resource{Name: name, Amount: 5})
+	}
+	counts, most := map[string]int{}, map[string]int64{}
+	for _, r := range amounts(many) {
+		counts[r.Name]++
+		most[r.Name] = max(most[r.Name], r.Amount)
+	}
+	if counts["gpu"] != 5 || counts["a"] != 5 || counts["b"] != 5 || counts["c"] != 5 || most["gpu"] < 4 || most["a"] != 54 || most["b"] < 5 {
+		t.Errorf("of 18 amounts of one and few of three others, asked about are %v, up to %v", counts, most)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		b := newBroker()
 		b.gpus, b.waits = 3, map[string]time.Duration{"home": time.Minute}

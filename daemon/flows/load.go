@@ -1,11 +1,9 @@
 package flows
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,8 +15,6 @@ import (
 const (
 	// maxProbes bounds the questions about cores before a plan.
 	maxProbes = 10
-	// maxAmount is the most of a named resource that is asked about beside what tasks need, and maxAmounts bounds those questions.
-	maxAmount, maxAmounts = 16, 20
 	// maxShapes is how many kinds of tasks the sites are asked about, whether they could ever run them.
 	maxShapes = 32
 	// probeLimit is how long the sites have for their answers.
@@ -41,9 +37,13 @@ func (k *Keeper) PlacesFlow(ctx context.Context, who api.Identity, needs api.Flo
 	asking, done := context.WithTimeout(ctx, probeLimit)
 	defer done()
 	var all sync.WaitGroup
-	all.Go(func() { k.between(asking, views, places) })
+	var ways []map[string]float64
+	all.Go(func() { ways = k.between(asking, views, places) })
 	all.Go(func() { k.probe(asking, who, places, needs) })
 	all.Wait()
+	for i := range ways {
+		places[1+i].Ways = ways[i]
+	}
 	for i := range places {
 		places[i].Overhead = k.overheads.of(places[i].Name)
 	}
@@ -92,22 +92,6 @@ func (k *Keeper) probe(ctx context.Context, who api.Identity, places []workflow.
 			}
 		}
 	}
-}
-
-// amounts are those of resources to ask about: what tasks need, and powers of two, by which it is found how much there is.
-func amounts(needs []grid.Resource) (list []grid.Resource) {
-	list = slices.Clone(needs)
-	for _, r := range needs {
-		for n := int64(1); n <= maxAmount; n *= 2 {
-			list = append(list, grid.Resource{Name: r.Name, Amount: n})
-		}
-	}
-	list = slices.DeleteFunc(list, func(r grid.Resource) bool { return r.Amount > grid.MaxProcesses })
-	slices.SortFunc(list, func(a, b grid.Resource) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Amount, b.Amount))
-	})
-	list = slices.Compact(list)
-	return list[:min(len(list), maxAmounts)]
 }
 
 // opening is when a site says that it can give what was asked for; false is never.

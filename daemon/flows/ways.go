@@ -32,9 +32,9 @@ type toldWays struct {
 	links map[grid.PeerID]grid.Link
 }
 
-// between has the places know how fast they are to each other. A way counts where both ends know each other, as only then one takes files
+// between are the ways of the places but the first to each other, by their names: how fast they are. A way counts where both ends know each other, as only then one takes files
 // from the other; of one that nobody tells of it is reckoned that data go by the home.
-func (k *Keeper) between(ctx context.Context, views []api.SiteView, places []workflow.Place) {
+func (k *Keeper) between(ctx context.Context, views []api.SiteView, places []workflow.Place) (list []map[string]float64) {
 	peers := map[string]grid.PeerID{}
 	for i := range views {
 		peers[string(views[i].Site.Name)] = views[i].Peer
@@ -53,14 +53,16 @@ func (k *Keeper) between(ctx context.Context, views []api.SiteView, places []wor
 	}
 	all.Wait()
 	for i := range others {
-		others[i].Ways = map[string]float64{}
+		rates := map[string]float64{}
 		for j := range others {
 			to, there := links[i][about[j]]
 			if _, back := links[j][about[i]]; i != j && there && back {
-				others[i].Ways[others[j].Name], _ = to.Bandwidth(waySize)
+				rates[others[j].Name], _ = to.Bandwidth(waySize)
 			}
 		}
+		list = append(list, rates)
 	}
+	return list
 }
 
 // of are the ways of a site to others, asked for where the last answer is too old.

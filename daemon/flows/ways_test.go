@@ -28,7 +28,7 @@ func TestWaysBetweenOtherSites(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBroker()
 			b.sites, b.links = []string{"near", "far"}, c.links
-			b.rates = map[string]float64{"near": 1e8, "far": 1e5}
+			b.rates, b.waits = map[string]float64{"near": 1e8, "far": 1e5}, map[string]time.Duration{"home": 0, "near": 0, "far": 0}
 			k, stop := keeper(t, t.TempDir(), b)
 			defer stop()
 			for range 3 { // an answer, and that there is none, is believed for a while
