@@ -124,10 +124,10 @@ func (c *ownership) offersRemoved() {
 }
 
 // declineRemoved drops what was offered by those who are no members any more: nobody will
-// commit it. Where the job's home is one, that may still say who owns it.
+// commit it. Where the job's home is one, that may still say who owns it. After a start the control directory speaks first.
 func (c *ownership) declineRemoved(j *job) {
 	r := &j.rec
-	if r.Role == grid.Prepared && !c.isHome(j) && c.members[r.Owner] == nil && c.members[r.Job.Home] == nil {
+	if r.Role == grid.Prepared && !j.unreconciled() && !c.isHome(j) && c.members[r.Owner] == nil && c.members[r.Job.Home] == nil {
 		c.decline(j, "the site that offered it is no neighbour any more")
 	}
 }

@@ -16,7 +16,7 @@ func (c *ownership) preparedDue(j *job) {
 	if j.rec.Role != grid.Prepared {
 		return
 	}
-	if c.now-j.heard > c.cfg.Decline {
+	if c.now-j.heard > c.cfg.Decline && !j.unreconciled() {
 		c.decline(j, "no word from its owner for too long")
 		return
 	}

@@ -90,6 +90,7 @@ func (c *recovery) reconciled(e Reconciled) {
 			c.behind(j, a)
 		}
 		j.reconciled = true
+		c.ownership.declineRemoved(j)
 		if j.rec.Role == grid.Owning && j.rec.State == grid.Ready {
 			c.ownership.handoffDue(j)
 		}
