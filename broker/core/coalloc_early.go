@@ -95,17 +95,18 @@ func (s *coallocation) moveAll(a *allocation) {
 	s.wholes.tell(a.rec.Of, "it begins sooner than was planned", a.rec.Start)
 }
 
-// onMoved is a site's word on where a reservation begins.
-func (s *coallocation) onMoved(a *allocation, p *grid.AllocatedPart, m wire.Reserved) {
-	if p.Round != a.rec.Round || p.Wish == 0 || m.Reservation.Start == 0 {
+// onMoved is a site's word on where a reservation begins. It counts when the site has taken the last wish, and its batch
+// system is through with that: what is told until then is the place from which it may still be moved.
+func (s *coallocation) onMoved(a *allocation, p *grid.AllocatedPart, r grid.Reservation, no *grid.Refusal) {
+	if p.Round != a.rec.Round || p.Wish == 0 {
 		return
 	}
 	s.stale[a.rec.Of] = true
-	if m.Reservation.Start != p.Begins {
-		p.Begins = m.Reservation.Start
+	if r.Start != 0 && r.Number >= p.Wish && r.Holding != grid.Changing && r.Start != p.Begins {
+		p.Begins = r.Start
 		s.save(a, "")
 	}
-	if m.Refusal != nil && a.rec.Sooner > 0 && p.Begins != a.starts(p) {
-		s.stay(a, fmt.Sprintf("%s does not let it begin sooner: %s", p.Site, clip(m.Refusal.Reason)))
+	if no != nil && a.rec.Sooner > 0 && p.Begins != a.starts(p) {
+		s.stay(a, fmt.Sprintf("%s does not let it begin sooner: %s", p.Site, clip(no.Reason)))
 	}
 }

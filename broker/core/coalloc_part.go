@@ -143,7 +143,8 @@ func hasArrived(p *grid.AllocatedPart) bool { return p.Arrived }
 
 func hasBegun(p *grid.AllocatedPart) bool { return p.Begun }
 
-// gather waits for all to arrive; then GO is on disk.
+// gather waits for all to arrive; then GO is on disk. Where that is heard too late, as this broker was down, what is left of a
+// part's limit is no longer what its program may take. A round that a lost branch of the journal may have told to go, goes on.
 func (s *coallocation) gather(a *allocation) {
 	list := a.current()
 	for _, p := range list {
@@ -151,6 +152,10 @@ func (s *coallocation) gather(a *allocation) {
 			s.abandon(a, why)
 			return
 		}
+	}
+	if a.rec.Go == 0 && s.wholes.instant() >= s.patience(a) {
+		s.abandon(a, "a part waited too long at the barrier")
+		return
 	}
 	if s.wholes.beforeGo(count(list, hasArrived), len(list)) == open {
 		a.rec.Go = s.wholes.instant()

@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -185,17 +186,23 @@ func (s *coallocation) renew(a *allocation) {
 // lateAt gives the round up when its start and grace have passed, or the grace of a part that came before the start: its limit
 // has no more.
 func (s *coallocation) lateAt(a *allocation, why string) {
-	end := a.rec.Start + s.cfg.Grace
-	for _, p := range a.current() {
-		if r := s.wholes.part(p.Job); r != nil && r.Arrived > 0 {
-			end = min(end, r.Arrived+s.cfg.Grace)
-		}
-	}
+	end := min(a.rec.Start+s.cfg.Grace, s.patience(a))
 	if s.wholes.instant() < end {
 		s.wake(a, end)
 	} else if a.rec.State != grid.GivingUp {
 		s.abandon(a, why)
 	}
+}
+
+// patience is until when parts that wait at the barrier have time for the others.
+func (s *coallocation) patience(a *allocation) grid.Tick {
+	end := grid.Tick(math.MaxInt64)
+	for _, p := range a.current() {
+		if r := s.wholes.part(p.Job); r != nil && r.Arrived > 0 && !p.Begun {
+			end = min(end, r.Arrived+s.cfg.Grace)
+		}
+	}
+	return end
 }
 
 // onReserved is a site's word on what it was asked.
@@ -218,7 +225,7 @@ func (s *coallocation) onReserved(from grid.PeerID, m wire.Reserved) {
 		p.Price = m.Reservation.Price // the frozen one
 	}
 	if m.Of == wire.KindChange {
-		s.onMoved(a, p, m)
+		s.onMoved(a, p, m.Reservation, m.Refusal)
 	}
 	state := m.Reservation.State
 	if state == 0 && (m.Of == wire.KindRelease || m.Of == wire.KindConfirm) {
@@ -231,6 +238,7 @@ func (s *coallocation) onReserved(from grid.PeerID, m wire.Reserved) {
 // machine of holdings acknowledges it.
 func (s *coallocation) onReservationWord(from grid.PeerID, m wire.ReservationWord) {
 	if a, p := s.holder(from, m.Reservation.ID); p != nil {
+		s.onMoved(a, p, m.Reservation, nil)
 		s.heardOf(a, p, m.Reservation.State, m.Reservation.Reason)
 	}
 }

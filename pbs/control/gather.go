@@ -44,12 +44,15 @@ func ReadArrived(dir string, at grid.AttemptID) (a Arrival, there bool, err erro
 	return a, true, r.done()
 }
 
-// beyond is how long after its start and its grace a part waits at the barrier for somebody who
+// beyond is how long after its grace a part waits at the barrier for somebody who
 // withdraws it: where its broker is gone for longer, it gives up by itself.
 const beyond = grid.Minute
 
-// Patience is until when a part waits at the barrier.
-func Patience(p *grid.Part) grid.Tick { return p.Start + p.Grace + beyond }
+// Longest is how long a part waits at the barrier at most, also where it came before its start: its limit has no more.
+func Longest(p *grid.Part) grid.Tick { return p.Grace + beyond }
+
+// Patience is until when a part waits at the barrier that arrived there at an instant.
+func Patience(p *grid.Part, arrived grid.Tick) grid.Tick { return min(p.Start, arrived) + Longest(p) }
 
 // AddArrival adds to the progress of an attempt what its part said at the barrier. What cannot be
 // believed was not said.

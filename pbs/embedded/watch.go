@@ -192,12 +192,14 @@ func (s *System) settleAtBarrier(e *entry) (next *control.Process, err error) {
 	if err != nil && !errors.Is(err, grid.ErrDamaged) {
 		return nil, err
 	}
+	arrived := e.spec.Part.Start
 	if there && err == nil {
 		if alive, err := a.Process.Alive(); alive || err != nil {
 			return &a.Process, err
 		}
+		arrived = a.At
 	}
-	if control.Now() >= control.Patience(e.spec.Part) {
+	if control.Now() >= control.Patience(e.spec.Part, arrived) {
 		s.giveUp(e, errors.New("nobody said at the barrier that the other parts of its job had arrived"))
 		return nil, nil
 	}

@@ -61,7 +61,9 @@ gather() {
 		sleep 1
 	done
 	up
-	patience=$((upside + (part_until - $(now)) / 1000))
+	left=$(((part_until - $(now)) / 1000))
+	[ "$left" -le "$part_longest" ] || left=$part_longest # it came before its start
+	patience=$((upside + left))
 	until there go; do
 		if [ -n "$told" ]; then
 			say 'it was told to end before the others had arrived: nothing is started'

@@ -125,6 +125,7 @@ func TestAPartThatLeavesTheBarrierHasNotBegun(t *testing.T) {
 			{"told to end", 143, nil, func(_ *node, cmd *exec.Cmd) error { return cmd.Process.Signal(syscall.SIGTERM) }},
 			{"its folder thrown away", 75, nil, func(n *node, _ *exec.Cmd) error { return os.RemoveAll(n.Control) }},
 			{"forgotten", 69, func(p *grid.Part) { p.Start, p.Grace = control.Now()-grid.Minute, grid.Second }, nil},
+			{"forgotten, and here before its start", 69, func(p *grid.Part) { p.Start, p.Grace = control.Now()+grid.Hour, grid.Second-grid.Minute }, nil},
 		} {
 			n, cmd := atBarrier(t, shell, sh("echo ran > ran"), c.change)
 			if c.then != nil {

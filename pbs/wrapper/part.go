@@ -33,7 +33,8 @@ func (s Spec) part(set func(name, value string), number func(name string, n int6
 	} else {
 		set("reach", "")
 	}
-	number("part_until", int64(control.Patience(s.Part)))
+	number("part_until", int64(control.Patience(s.Part, s.Part.Start)))
+	number("part_longest", int64(control.Longest(s.Part)/grid.Second))
 	number("part_within", int64((s.Part.Within+grid.Second-1)/grid.Second))
 	set("part_words", s.Part.Within.Duration().String())
 	number("port_first", int64(s.Ports.First))

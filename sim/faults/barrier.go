@@ -13,7 +13,7 @@ import (
 // go, and only then takes the start token. Its program ends by itself unless it is told in time that all
 // have begun. What it is told lies in the control directory, where only the broker of its site writes.
 
-// patience is how long a part waits after its start and its grace for somebody who withdraws it.
+// patience is how long a part waits after its grace for somebody who withdraws it.
 const patience = grid.Minute
 
 // words of the barrier that are in a control directory, by the token's name.
@@ -61,7 +61,8 @@ func (b *batch) enter(l *local) {
 		return
 	}
 	part := l.sub.Job.Part
-	l.leaves = min(w.now+b.s.clock.truly(l.sub.BatchLimit()), w.now+b.s.clock.truly(max(0, part.Start+part.Grace+patience-b.s.clock.wall(w.now))))
+	late := min(0, part.Start-b.s.clock.wall(w.now))
+	l.leaves = w.now + b.s.clock.truly(min(l.sub.BatchLimit(), max(0, late+part.Grace+patience)))
 	w.tell(b.s, "the wrapper of %s is in its reservation", l.sub.ID)
 	b.troubleThere(l)
 	b.atBarrier(l)

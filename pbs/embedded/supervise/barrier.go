@@ -24,13 +24,14 @@ const ExitAlone = 69
 // gather is the barrier of a part of a co-allocated job: it says that it is here, and waits until
 // all have arrived. Where it gives an error, with a status, nothing has run, and nothing is to.
 func (s *Spec) gather(self control.Process, signals <-chan os.Signal, status *os.File) (code int, err error) {
+	now := control.Now()
 	if err := control.WriteArrived(s.Control, s.ID, control.Arrival{
-		At: control.Now(), Process: self, Hosts: s.hosts(), Address: s.address(),
+		At: now, Process: self, Hosts: s.hosts(), Address: s.address(),
 	}); err != nil {
 		return ExitControl, err
 	}
 	tellDaemon(status, Arrived)
-	patience := time.NewTimer((control.Patience(s.Part) - control.Now()).Duration())
+	patience := time.NewTimer((control.Patience(s.Part, now) - now).Duration())
 	defer patience.Stop()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
