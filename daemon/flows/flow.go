@@ -187,6 +187,7 @@ func (f *flow) run(ctx context.Context) {
 				})
 			}
 		}
+		f.giveUp(ctx, f.unused())
 		if f.settled() {
 			return
 		}

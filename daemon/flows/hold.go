@@ -9,6 +9,7 @@ import (
 
 	"gbroker/api"
 	"gbroker/api/workflow"
+	"gbroker/flow/enact"
 	"gbroker/grid"
 )
 
@@ -137,6 +138,25 @@ func (f *flow) unneeded(ctx context.Context) {
 	}
 	f.mu.Unlock()
 	f.giveUp(ctx, ids)
+}
+
+// unused are the reservations of tasks that never run in them: they are over and have not begun, or are to be tried again. No task has them any more.
+func (f *flow) unused() (ids []grid.ReservationID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.rec.Tasks {
+		t := &f.rec.Tasks[i]
+		if t.Reservation == "" || !t.Over() && (t.State != enact.Waiting || t.Attempt == 0) {
+			continue
+		}
+		if t.Started == 0 || t.State == enact.Reused { // when what it reuses was begun
+			ids, t.Reservation = append(ids, t.Reservation), ""
+		}
+	}
+	if len(ids) > 0 {
+		f.keep()
+	}
+	return ids
 }
 
 // giveUp releases reservations, beside the run, also when that ends. Those that cannot be end by themselves, as nobody comes.

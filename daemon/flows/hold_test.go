@@ -81,3 +81,41 @@ func TestSlotsAreRefusedAndGivenUp(t *testing.T) {
 		}
 	})
 }
+
+// What is reserved for tasks of an instance that has begun is given up when they are over without having run: it was cancelled, or what they need failed.
+func TestSlotsOfAnInstanceAreGivenUp(t *testing.T) {
+	t.Parallel()
+	for _, fails := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBroker()
+			b.runs = 5 * time.Minute
+			k, stop := keeper(t, t.TempDir(), b)
+			defer stop()
+			s := reserving(2)
+			s.Retries = 0
+			if !fails {
+				s.Periodic.Count = 0
+			}
+			id := begin(t, k, s)
+			time.Sleep(10*time.Minute + 30*time.Second) //house:allow sleep: virtual time
+			want := []grid.ReservationID{"r2", "r3", "r4"}
+			if fails {
+				b.mu.Lock()
+				b.fail["top"] = true
+				b.mu.Unlock()
+			} else {
+				want = append(want, "r5", "r6", "r7", "r8")
+				if _, err := k.CancelFlow(t.Context(), bob, id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			await(t, k, id)
+			time.Sleep(time.Minute) //house:allow sleep: virtual time
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if slices.Sort(b.released); len(b.bound) != 1 || len(b.released) != len(want) || slices.Contains(b.released, b.bound[0]) {
+				t.Errorf("fails %v: of %d reserved and %v bound, given up are %v", fails, len(b.reserved), b.bound, b.released)
+			}
+		})
+	}
+}
