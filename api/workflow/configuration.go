@@ -161,6 +161,22 @@ type Amount struct {
 	Name     string    `json:"name"`
 	Most     int       `json:"most"`               // that is known to be there
 	Openings []Opening `json:"openings,omitempty"` // when so many of it can be had; Cores is how many
+	Lacks    int       `json:"-"`                  // the least that is known not to be there; 0 is that none is
+}
+
+// AtMost are the places with as much of some resources as they may have, by what they have said.
+func AtMost(places []Place, names []string) []Place {
+	places = slices.Clone(places)
+	for i := range places {
+		var amounts []Amount
+		for _, name := range names {
+			a := places[i].has(name)
+			a.Most = max(a.Most, cmp.Or(a.Lacks, grid.MaxProcesses+1)-1)
+			amounts = append(amounts, a)
+		}
+		places[i].Amounts = amounts
+	}
+	return places
 }
 
 // has is what a place has of a resource.

@@ -2,6 +2,7 @@ package flows
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type broker struct {
 	limit time.Duration                           // that home takes the jobs that run to have, one core each; 0 is that it does not reckon with them
 	lag   time.Duration                           // how long before it starts, and until its end is known
 
+	cores    int                       // that home has; 0 is two
 	gpus     int64                     // that home has; other sites have none
 	lacks    map[string]grid.QueueName // by site
 	refuses  bool                      // all reservations
@@ -53,7 +55,7 @@ func (b *broker) SiteName(grid.PeerID) string { return b.site }
 func (b *broker) Sites(context.Context) ([]api.SiteView, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	list := []api.SiteView{{Self: true, Send: true, State: grid.Alive, Site: grid.Site{Name: "home", Processes: 2, Speed: 1}}}
+	list := []api.SiteView{{Self: true, Send: true, State: grid.Alive, Site: grid.Site{Name: "home", Processes: cmp.Or(b.cores, 2), Speed: 1}}}
 	for _, name := range b.sites {
 		v := api.SiteView{Send: true, State: grid.Alive, Peer: grid.PeerID(name), Site: grid.Site{Name: grid.SiteName(name), Processes: 2, Speed: 1}}
 		if r := b.rates[name]; r > 0 {

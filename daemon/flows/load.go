@@ -119,17 +119,21 @@ func note(p *workflow.Place, cores int, row *grid.Candidate) {
 	}
 }
 
-// noteAmount takes its word about so much of a resource. There is as much of it as it does not refuse for ever.
+// noteAmount takes its word about so much of a resource. There is as much of it as it does not refuse for ever; what is more than its cores it may
+// refuse for these.
 func noteAmount(p *workflow.Place, what grid.Resource, row *grid.Candidate) {
-	after, ever := opening(row)
-	if !ever {
-		return
-	}
 	at := slices.IndexFunc(p.Amounts, func(a workflow.Amount) bool { return a.Name == what.Name })
 	if at < 0 {
 		at, p.Amounts = len(p.Amounts), append(p.Amounts, workflow.Amount{Name: what.Name})
 	}
 	a := &p.Amounts[at]
+	after, ever := opening(row)
+	if !ever {
+		if n := int(what.Amount); n <= p.Cores && (a.Lacks == 0 || n < a.Lacks) {
+			a.Lacks = n
+		}
+		return
+	}
 	a.Most = max(a.Most, int(what.Amount))
 	a.Openings = append(a.Openings, workflow.Opening{Cores: int(what.Amount), After: after})
 }

@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -90,6 +91,32 @@ func TestPeriodicRefused(t *testing.T) {
 			t.Error("a hundred times a second is taken")
 		}
 	})
+}
+
+// A site tells only that it has as much of a resource as was asked about: what needs more, and may be there, is not refused.
+func TestPeriodicOfMoreThanIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	for gpus, state := range map[int64]string{64: running, 12: ended} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBroker()
+			b.cores, b.gpus, b.waits, b.runs = 64, gpus, map[string]time.Duration{"home": 0}, 50*time.Second
+			k, stop := keeper(t, t.TempDir(), b)
+			defer stop()
+			s := again(0, 60)
+			s.Tasks = nil
+			for i := range 30 {
+				task := made(fmt.Sprintf("t%d", i), "text", fmt.Sprintf("o%d", i))
+				task.Document, task.RuntimeS = strings.Replace(task.Document, "</Application>", "</Application>"+resource, 1), 50
+				s.Tasks = append(s.Tasks, task)
+			}
+			id := begin(t, k, s)
+			time.Sleep(10 * time.Second) //house:allow sleep: virtual time
+			f, err := k.Flow(t.Context(), bob, id)
+			if err != nil || f.State != state || (state == ended) != strings.Contains(f.Tasks[0].Reason, "gpu") {
+				t.Errorf("%d GPUs for 25 that are needed: %s, %q (%v)", gpus, f.State, f.Tasks[0].Reason, err)
+			}
+		})
+	}
 }
 
 // A periodic workflow without a count runs until it is cancelled, with what is under way; failures and deadlines missed are counted.
