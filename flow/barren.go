@@ -39,6 +39,9 @@ func covers(need, by []int64) bool {
 
 // note remembers that nothing starts from one instant up to another.
 func (d *desert) note(from, to, run Time, need []int64, gpus int) {
+	if to <= from {
+		return
+	}
 	b := &d[bits.Len64(uint64(run))]
 	if from < b.to && b.from < to && b.gpus == gpus && slices.Equal(need, b.need) {
 		b.from, b.to, b.run = min(from, b.from), max(to, b.to), max(run, b.run)

@@ -46,8 +46,13 @@ func (l *lane) find(ready, run Time, c *Configuration, limit Time) Time {
 	}
 	clear(l.need)
 	copy(l.need[:l.named], c.Needs)
-	t := l.desert.after(ready, run, l.need, c.GPUs)
-	for last := min(limit-run, Forever); t < last; t = l.desert.after(t, run, l.need, c.GPUs) {
+	t, last := l.desert.after(ready, run, l.need, c.GPUs), min(limit-run, Forever)
+	if c.GPUs == 0 {
+		t = l.line.First(t, run, last, l.need[:l.named], len(l.need))
+		l.desert.note(ready, min(t, last), run, l.need, 0)
+		return t
+	}
+	for ; t < last; t = l.desert.after(t, run, l.need, c.GPUs) {
 		blocked := l.line.Least(t, t+run, l.need, l.room)
 		if blocked == 0 {
 			if l.gpus() >= c.GPUs {

@@ -34,6 +34,10 @@ func TestLaneFinds(t *testing.T) {
 			if got != Time(want) {
 				t.Fatalf("ready at %d, for %d: found %d, not %d", ready, run, got, want)
 			}
+			limit := want + run + some("limit", -3, 3)
+			if in := l.find(Time(ready), Time(run), c, Time(limit)); (in < Forever) != (want+run < limit) || in < Forever && in != got {
+				t.Fatalf("ready at %d, for %d, before %d: found %d, and %d without that limit", ready, run, limit, in, got)
+			}
 			sign := some("takes it", 0, 3)
 			if sign == 0 {
 				continue

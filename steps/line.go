@@ -58,6 +58,30 @@ func (l *Line[T]) Least(from, to T, need, room []int64) (blocked T) {
 	}
 }
 
+// First is the earliest instant not before one, and before last, from which so much is free for a time; Never if there is none. It looks at each
+// step once, at the amounts that need has: a vector may have more.
+func (l *Line[T]) First(from, run, last T, need []int64, width int) T {
+	for i := l.Holding(from, l.Head); from < last; i++ {
+		switch end := l.End(i); {
+		case short(l.Free[i*width:i*width+len(need)], need):
+			from = end
+		case end-from >= run || i+1 == len(l.At):
+			return from
+		}
+	}
+	return T(Never)
+}
+
+// short tells that less of something is free than is needed. Negative where nobody asks is nobody's concern.
+func short(free, need []int64) bool {
+	for r, n := range need {
+		if free[r] < n && n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // End is where a step ends.
 func (l *Line[T]) End(i int) T {
 	if i+1 == len(l.At) {
