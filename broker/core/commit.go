@@ -84,6 +84,8 @@ func (c *ownership) onDeclined(from grid.PeerID, m wire.Declined) {
 		case untilInquired:
 			c.sendCommit(j)
 			return
+		case untilAll, untilNeighbours:
+			return // Commit is said again
 		}
 		at := j.rec.Epoch
 		at.Hop = c.nextStamp(at.Hop)

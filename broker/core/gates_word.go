@@ -80,9 +80,14 @@ func (c *gates) beforeRepeating(j *job) gate {
 }
 
 // beforeTakingBack is what has to be known before a job that was committed is taken back: the candidate's word never
-// to own it, from the journal that was ready, or a later life of that.
+// to own it, from the journal that was ready, or a later life of that. A branch of this journal that is lost may have taken it back
+// before, on the same word, and given it to another.
 func (c *gates) beforeTakingBack(j *job, m wire.Declined) gate {
 	switch k := j.rec.Candidate; {
+	case c.recovery.recounting():
+		return untilAll
+	case j.recovered && c.silent(unspoken):
+		return untilNeighbours
 	case m.Journal.Incarnation != k.Incarnation, m.Journal.Life == k.Life && m.Journal.Sequence < k.Sequence:
 		return untilForgotten // that journal is not the one that was ready: it may have owned
 	case m.Journal.Life != k.Life && m.Ready != k:
@@ -101,6 +106,8 @@ func (c *gates) beforeResuming(j *job, from grid.PeerID, m wire.Declined) gate {
 		return forAnother
 	case c.recovery.recounting():
 		return untilAll
+	case j.recovered && c.silent(unspoken):
+		return untilNeighbours
 	case r.Handoff.Epoch == r.Epoch, r.Report > 0, r.Adopted != (grid.Epoch{}), r.Job.Part != nil, r.End != 0, !r.Job.Rerunnable && r.Started > 0:
 		return untilForgotten
 	}
