@@ -115,6 +115,8 @@ type wholes interface {
 	// place hands a part to its site, if it has no place yet, or says why this site does not take it.
 	place(id grid.JobID, to grid.PeerID, wait grid.Tick) *grid.Refusal
 	cancel(id grid.JobID, why string)
+	// disown cancels the parts of a whole that this journal has lost, which nobody sees to.
+	disown(of grid.JobID)
 	// deliver has a rate kept for the inputs of a part until then, where this site offers that; delivered gives it up.
 	deliver(of, part grid.JobID, to grid.PeerID, until grid.Tick) *grid.Refusal
 	delivered(part grid.JobID)
@@ -278,6 +280,8 @@ func (s *coallocation) settle() {
 					s.advance(a)
 				} else if d := s.drafts[id]; d != nil {
 					s.weighDraft(d)
+				} else {
+					s.wholes.disown(id)
 				}
 			}
 		}

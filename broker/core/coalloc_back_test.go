@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/wire"
 )
 
 // A home whose journal was put back makes a round again: the names of its reservations are others than those that a site
@@ -57,5 +58,39 @@ func TestPartsComeBackInAnyOrder(t *testing.T) {
 	}
 	if !slices.Equal(got, []int{3, 4}) {
 		t.Errorf("after the third: %v", got)
+	}
+}
+
+// A home whose journal was put back to before a whole was handed in learns its parts again, and nobody sees to them: one
+// that waits at its site is cancelled, and what runs ends by itself.
+func TestPartsWithoutTheirWholeAreCancelled(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		state   grid.State
+		cancels bool
+	}{
+		"it waits": {grid.Assigned, true},
+		"it runs":  {grid.Running, false},
+	} {
+		part, at := jobOf(me, "a", "1"), grid.Epoch{Term: 1, Hop: 1}
+		whole := part.ID
+		part.ID = partID(whole, 1)
+		part.Part = &grid.Part{Of: whole, Round: 1, Sites: []grid.PartSite{{Name: "b", Processes: 1}}}
+		c := signed()
+		c.Step(c.now+1, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+		proof := []grid.Certificate{certificate(part, me, 1, her)}
+		c.Step(c.now+1, Message{her, wire.Recalled{Job: part, Epoch: at, Owning: true, Certificates: proof}})
+		if c.jobs[part.ID].rec.CancelRequested {
+			t.Errorf("%s: it is to be cancelled, and its owner was not heard", name)
+		}
+		report := wire.Report{Job: part.ID, Epoch: at, Number: 1, State: k.state, Attempt: 1, Certificates: proof, Version: wire.JobDigest(part)}
+		report.Started.Known = k.state == grid.Running
+		cancels := false
+		for _, m := range sentTo(c.Step(c.now+1, Message{her, report}), her) {
+			cancels = cancels || m.Kind() == wire.KindCancel
+		}
+		if cancels != k.cancels {
+			t.Errorf("%s: its end is asked for: %t", name, cancels)
+		}
 	}
 }

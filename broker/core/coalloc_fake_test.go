@@ -65,6 +65,7 @@ func (f *fakeWholes) parts(grid.JobID, int) []*grid.Record {
 	return list
 }
 func (f *fakeWholes) cancel(id grid.JobID, _ string) { f.did("cancel %s", id[len(theWhole)+1:]) }
+func (f *fakeWholes) disown(grid.JobID)              {}
 func (f *fakeWholes) delivered(part grid.JobID) {
 	if f.slow != nil {
 		f.did("delivered %s", part[len(theWhole)+1:])

@@ -253,6 +253,19 @@ func (w *wholeJobs) cancel(id grid.JobID, why string) {
 	}
 }
 
+// disown leaves what has begun: it ends by itself, sooner if it is without the others.
+func (w *wholeJobs) disown(of grid.JobID) {
+	if w.peek(of) != nil {
+		return
+	}
+	for _, r := range w.parts(of, 0) {
+		heard := r.Report > 0 || r.Role == grid.Owning
+		if j := w.job(r.Job.ID); w.isHome(j) && heard && r.Started == 0 {
+			w.home.wantGone(j, "its home, which has lost the job of which it is a part")
+		}
+	}
+}
+
 func (w *wholeJobs) deliver(of, part grid.JobID, to grid.PeerID, until grid.Tick) *grid.Refusal {
 	j := w.job(of)
 	if j == nil {
