@@ -21,7 +21,7 @@ func PlacesOf(views []SiteView) []workflow.Place {
 func Places(sites []Site) (list []workflow.Place) {
 	for i := range sites {
 		s := &sites[i]
-		place := workflow.Place{Name: string(s.Name), Cores: s.Processes, Speed: s.Speed, Rate: grid.DefaultBandwidth}
+		place := workflow.Place{Name: string(s.Name), Cores: s.Processes, Speed: s.Speed, Rate: grid.DefaultBandwidth, Overhead: overheadOf(s.Batch)}
 		if s.RTTS != nil {
 			place.Delay = time.Duration(*s.RTTS * float64(time.Second))
 		}
@@ -36,4 +36,16 @@ func Places(sites []Site) (list []workflow.Place) {
 		}
 	}
 	return list
+}
+
+// overheadOf is what a batch system of a kind takes beside the run of a task, from when that is handed in until its end is known at home: the next pass
+// of the scheduler, the start, and the look at which the end is seen. docs/experiments.md says how it was measured; Maui passes every half minute or so.
+func overheadOf(kind string) time.Duration {
+	switch kind {
+	case "slurm", "openpbs":
+		return 1500 * time.Millisecond
+	case "torque":
+		return 10 * time.Second
+	}
+	return 500 * time.Millisecond
 }

@@ -195,10 +195,11 @@ type Site struct {
 	Processes int      `json:"processes"`
 	Speed     float64  `json:"speed"`
 	Self      bool     `json:"self"`
-	Send      bool     `json:"send"`     // jobs may be sent there
-	Draining  bool     `json:"draining"` // it takes no grid jobs now
-	Load      *Load    `json:"load"`     // as the site last told; null while it is not known
-	Version   string   `json:"version"`  // "" until heard
+	Send      bool     `json:"send"`            // jobs may be sent there
+	Draining  bool     `json:"draining"`        // it takes no grid jobs now
+	Batch     string   `json:"batch,omitempty"` // the kind of its batch system; "" until heard
+	Load      *Load    `json:"load"`            // as the site last told; null while it is not known
+	Version   string   `json:"version"`         // "" until heard
 	// ClockOffsetS is how far its clock is ahead of this broker's, within ClockBoundS; null until measured.
 	ClockOffsetS *float64 `json:"clock_offset_s"`
 	ClockBoundS  *float64 `json:"clock_bound_s"`
@@ -247,6 +248,7 @@ func newSite(v SiteView) Site {
 		Self:      v.Self,
 		Send:      v.Send,
 		Draining:  v.Site.Draining,
+		Batch:     v.Site.Batch,
 		Alarm:     v.Alarm,
 		Version:   v.Version,
 	}

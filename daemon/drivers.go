@@ -99,7 +99,7 @@ func (c Config) system(o ours) (pbs.System, error) {
 // facts is what this site says of itself before its batch system was seen.
 func (c Config) facts() grid.Site {
 	return grid.Site{
-		Name: c.Site, Processes: c.Processes(), Speed: c.Speed, Architecture: c.Architecture, System: c.System, Each: c.Each,
+		Name: c.Site, Processes: c.Processes(), Speed: c.Speed, Architecture: c.Architecture, System: c.System, Each: c.Each, Batch: c.Batch.System,
 	}
 }
 

@@ -37,6 +37,7 @@ type Site struct {
 	Draining     bool // takes no grid jobs for now
 	Load         Load // of its batch system, as it was last listed
 	Each         Each
+	Batch        string // the kind of its batch system, as its configuration names it; "" is not told
 }
 
 // Each is what a site declares that each of its nodes has; 0 is not declared.

@@ -32,8 +32,9 @@ type siteBody struct {
 	System       string  `msgpack:"o,omitempty"`
 	Draining     bool    `msgpack:"d,omitempty"`
 	// Load came later: a broker without it skips it.
-	Load *loadBody `msgpack:"l,omitempty"`
-	Each *eachBody `msgpack:"e,omitempty"` // so did Each
+	Load  *loadBody `msgpack:"l,omitempty"`
+	Each  *eachBody `msgpack:"e,omitempty"` // so did Each
+	Batch string    `msgpack:"b,omitempty"` // and Batch
 }
 
 type eachBody struct {
@@ -85,7 +86,7 @@ func (b *loadBody) load(c *check) grid.Load {
 }
 
 func fromSite(s grid.Site) siteBody {
-	return siteBody{string(s.Name), int64(s.Processes), s.Speed, s.Architecture, s.System, s.Draining, fromLoad(s.Load), fromEach(s.Each)}
+	return siteBody{string(s.Name), int64(s.Processes), s.Speed, s.Architecture, s.System, s.Draining, fromLoad(s.Load), fromEach(s.Each), s.Batch}
 }
 
 func (b siteBody) site(c *check) grid.Site {
@@ -98,6 +99,7 @@ func (b siteBody) site(c *check) grid.Site {
 		Draining:     b.Draining,
 		Load:         nested(c, "load", b.Load.load),
 		Each:         nested(c, "each", b.Each.each),
+		Batch:        c.word("batch", b.Batch, MaxWord),
 	}
 }
 

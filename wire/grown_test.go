@@ -30,6 +30,8 @@ func grown() map[string]Message {
 			later["announce-load"] = m
 			m.Site.Each = grid.Each{Disk: 1 << 40, Clock: 2.4e9, Bandwidth: 1e10}
 			later["announce-each"] = m
+			m.Site.Batch = "slurm"
+			later["announce-batch"] = m
 		case Change:
 			m.For, m.Nodes, m.Details, m.Move, m.Count = "", nil, nil, true, 6
 			later["change-move"] = m

@@ -34,6 +34,7 @@ type Progress struct {
 	Way   int             // index of a configuration
 	Left  time.Duration   // expected
 	Needs []time.Duration // by configuration, about, at speed 1: what was learned; 0, or none, is what the task says
+	Least []time.Duration // the same: the least that such tasks took
 }
 
 // DefaultRuntime is how long a task of which nothing is known is taken to run.
@@ -185,8 +186,8 @@ func micro(d time.Duration) flow.Time { return flow.Time(d.Microseconds()) }
 // Planned is a plan of a workflow.
 type Planned struct {
 	Makespan time.Duration `json:"makespan"`
-	Path     time.Duration `json:"critical_path"`
-	Work     time.Duration `json:"work_over_capacity"`
+	Path     time.Duration `json:"critical_path"`      // a lower bound
+	Work     time.Duration `json:"work_over_capacity"` // another
 	Rule     flow.Rule     `json:"rule"`
 	Tasks    []PlannedTask `json:"tasks"`
 }
@@ -224,7 +225,7 @@ func (w *Workflow) Plan(places []Place, progress []Progress, effort int) (*Plann
 	if err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}
-	bounds, err := flow.LowerBounds(g, p)
+	bounds, err := w.bounds(places, progress)
 	if err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}
@@ -238,6 +239,29 @@ func (w *Workflow) Plan(places []Place, progress []Progress, effort int) (*Plann
 		out.Tasks = append(out.Tasks, t)
 	}
 	return out, nil
+}
+
+// bounds are those of any run in which each task takes what it says, or the least that such tasks took. What is only guessed is left out: the time of a
+// task that says none, what runs now, what sites take beside a run. And a site may have more of a resource than it was asked about.
+func (w *Workflow) bounds(places []Place, progress []Progress) (flow.Bounds, error) {
+	places = AtMost(places, w.Resources())
+	for i := range places {
+		places[i].Overhead = 0
+	}
+	sure := make([]Progress, len(w.Tasks))
+	copy(sure, progress)
+	for i := range sure {
+		s := &sure[i]
+		s.Left, s.Needs = 0, nil
+		for k, way := range w.Tasks[i].Ways() {
+			least := way.Runtime
+			if k < len(s.Least) && s.Least[k] > 0 {
+				least = s.Least[k]
+			}
+			s.Needs = append(s.Needs, max(least, 1)) // 0 would be what is guessed
+		}
+	}
+	return flow.LowerBounds(w.Graph(places, sure))
 }
 
 func spanOf(t flow.Time) time.Duration { return time.Duration(t) * time.Microsecond }

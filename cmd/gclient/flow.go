@@ -46,7 +46,8 @@ one part in s), cores, and the time to bring data by way of the home. The sites 
 cores, so what others run and have queued there is in the plan; those of --sites are taken to be empty.
 
 The lower bounds are the critical path, each task at its fastest and without transfers, and the work of all tasks over the
-capacity of all sites.`,
+capacity of all sites. They count what tasks say of their run times, or the least that such tasks took, and nothing that is only
+guessed.`,
 		Example: `  gclient flow plan words.yaml
   gclient flow plan montage.json --sites home:4:1,big:64:0.8:20MB --svg plan.svg`,
 		Args: cobra.ExactArgs(1),

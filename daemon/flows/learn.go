@@ -20,6 +20,9 @@ type experience struct {
 	ran, n time.Duration // in all, and how many they were
 	// Of those that had said how long they take: how long they ran, and what they had said.
 	told, said time.Duration
+	// The least that one ran, and that one ran of what it had said; 0 is that there was none.
+	least time.Duration
+	part  float64
 }
 
 // expects is how long another one runs, which has said how long, or 0; 0 is not known.
@@ -33,11 +36,29 @@ func (x *experience) expects(said time.Duration) time.Duration {
 	return x.ran / x.n
 }
 
+// atLeast is the same by the one that took the least.
+func (x *experience) atLeast(said time.Duration) time.Duration {
+	switch {
+	case x == nil:
+		return 0
+	case said > 0 && x.part > 0:
+		return time.Duration(float64(said) * min(x.part, 1))
+	}
+	return x.least
+}
+
 func (x *experience) add(ran, said time.Duration) {
 	x.ran, x.n = x.ran+ran, x.n+1
-	if said > 0 {
-		x.told, x.said = x.told+ran, x.said+said
+	if x.n == 1 || ran < x.least {
+		x.least = ran
 	}
+	if said <= 0 {
+		return
+	}
+	if part := float64(ran) / float64(said); x.said == 0 || part < x.part {
+		x.part = part
+	}
+	x.told, x.said = x.told+ran, x.said+said
 }
 
 // kindOf is a name without digits, and the configuration.
@@ -104,10 +125,6 @@ type overheads struct {
 	seen map[string][]time.Duration
 }
 
-// firstOverhead is that of a site of which no task has ended yet: what a task of a small cluster takes to start, to be seen to have ended, and
-// to be told at home.
-const firstOverhead = 500 * time.Millisecond
-
 // maxOverheads is how many are kept of a site.
 const maxOverheads = 40
 
@@ -122,13 +139,13 @@ func (o *overheads) saw(t *enact.Task) {
 	o.seen[t.Site] = list[max(0, len(list)-maxOverheads):]
 }
 
-// of is the overhead of a site, in the median.
-func (o *overheads) of(site string) time.Duration {
+// of is the overhead of a place, in the median; where no task has ended yet, what is known of sites of its kind.
+func (o *overheads) of(p *workflow.Place) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	list := slices.Sorted(slices.Values(o.seen[site]))
+	list := slices.Sorted(slices.Values(o.seen[p.Name]))
 	if len(list) == 0 {
-		return firstOverhead
+		return p.Overhead
 	}
 	return list[len(list)/2]
 }

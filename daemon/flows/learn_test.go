@@ -63,7 +63,8 @@ func TestAWaitIsNoOverhead(t *testing.T) {
 	for i := range 2 * maxOverheads {
 		o.saw(&enact.Task{Site: "home", Overhead: time.Duration(1+i/maxOverheads) * time.Second})
 	}
-	if got := o.of("home"); got != 2*time.Second || o.of("elsewhere") != firstOverhead || len(o.seen["home"]) != maxOverheads {
+	home, elsewhere := &workflow.Place{Name: "home", Overhead: time.Hour}, &workflow.Place{Name: "elsewhere", Overhead: 7 * time.Second}
+	if got := o.of(home); got != 2*time.Second || o.of(elsewhere) != 7*time.Second || len(o.seen["home"]) != maxOverheads {
 		t.Errorf("%v, of %d", got, len(o.seen["home"]))
 	}
 }
@@ -81,7 +82,12 @@ func TestExperience(t *testing.T) {
 	}
 	x.add(2*time.Second, time.Second)
 	x.add(8*time.Second, 4*time.Second)
-	if long, unsaid := x.expects(10*time.Second), x.expects(0); long != 20*time.Second || unsaid != 4*time.Second {
+	x.add(9*time.Second, 3*time.Second)
+	if long, unsaid := x.expects(8*time.Second), x.expects(0); long != 19*time.Second || unsaid != 21*time.Second/4 {
 		t.Errorf("%v and %v", long, unsaid)
+	}
+	x.add(time.Second, 10*time.Second)
+	if long, unsaid := x.atLeast(8*time.Second), x.atLeast(0); long != 800*time.Millisecond || unsaid != time.Second || (*experience)(nil).atLeast(time.Second) != 0 {
+		t.Errorf("at least %v and %v", long, unsaid)
 	}
 }

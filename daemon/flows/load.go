@@ -45,7 +45,7 @@ func (k *Keeper) PlacesFlow(ctx context.Context, who api.Identity, needs api.Flo
 		places[1+i].Ways = ways[i]
 	}
 	for i := range places {
-		places[i].Overhead = k.overheads.of(places[i].Name)
+		places[i].Overhead = k.overheads.of(&places[i])
 	}
 	return places, nil
 }

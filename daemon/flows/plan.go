@@ -184,7 +184,8 @@ func (f *flow) progress(i int, places []workflow.Place, learned map[string]*expe
 	s := workflow.Progress{Done: t.Over()}
 	for k := range f.parts[i].Ways {
 		way := &f.parts[i].Ways[k]
-		s.Needs = append(s.Needs, learned[kindOf(f.parts[i].Name, way)].expects(way.Said()))
+		x := learned[kindOf(f.parts[i].Name, way)]
+		s.Needs, s.Least = append(s.Needs, x.expects(way.Said())), append(s.Least, x.atLeast(way.Said()))
 	}
 	if t.State != api.FlowGiven {
 		return s

@@ -90,8 +90,7 @@ func TestAWorkflowThroughKills(t *testing.T) {
 		start(t, a)
 	}
 	f := flowOf(t, a, id, 120*time.Second)
-	// The bound is by what was believed of the tasks: they may take less.
-	if f.States[api.FlowDone] != 25 || f.PlannedS <= 0 || f.BoundS <= 0 || f.MakespanS <= 0 {
+	if f.States[api.FlowDone] != 25 || f.PlannedS <= 0 || f.BoundS <= 0 || f.MakespanS < f.BoundS {
 		t.Errorf("the workflow is %+v", f)
 	}
 	t.Logf("makespan %.1f s, planned %.1f s, lower bound %.1f s, %d plans, through three kills", f.MakespanS, f.PlannedS, f.BoundS, f.PlansMade)
