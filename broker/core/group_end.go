@@ -87,8 +87,8 @@ func (s *groups) cancel(g *group, by string) {
 	s.reach(g, by)
 }
 
-// reach cancels the jobs that have entered, and ends the others, once all are known that a lost branch of
-// this journal had made.
+// reach cancels the jobs that have entered or were learnt again, and ends the others, once all are known that a lost branch
+// of this journal had made.
 func (s *groups) reach(g *group, by string) {
 	switch {
 	case s.jobs.beforeEndingRest(g.recovered) != open:
@@ -96,7 +96,7 @@ func (s *groups) reach(g *group, by string) {
 	case g.rec.Entered >= g.seen:
 		s.endRest(g, grid.Killed, "")
 	}
-	for n := 1; n <= g.rec.Entered && g.open(); n++ {
+	for n := 1; n <= max(g.rec.Entered, g.seen) && g.open(); n++ {
 		if g.of(n).State == 0 {
 			s.jobs.cancelJob(g.rec.ID.Job(n), by)
 		}

@@ -154,7 +154,7 @@ func (c *recovery) recalled(from grid.PeerID, m wire.Recalled) {
 	j := &job{rec: grid.Record{
 		Job:             m.Job,
 		Submitted:       c.now - m.Age,
-		CancelRequested: m.Cancel,
+		CancelRequested: m.Cancel || c.groups.unwanted(m.Job.ID),
 		Tenure:          grid.Tenure{Role: grid.Watching, Epoch: m.Epoch, Owner: from},
 		AtHome:          grid.AtHome{Trail: []grid.PeerID{from}},
 	}, ofOwnership: ofOwnership{heard: c.now}}

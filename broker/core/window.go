@@ -254,6 +254,12 @@ func (s *groups) sighted(id grid.JobID) {
 	}
 }
 
+// unwanted tells of a job whose group is cancelled.
+func (s *groups) unwanted(id grid.JobID) bool {
+	g, _ := s.of(id)
+	return g != nil && g.rec.CancelRequested
+}
+
 // keeps tells of an identifier that is that of the files of a template.
 func (s *groups) keeps(id grid.JobID) bool {
 	name, is := id.TemplateOf()
