@@ -78,8 +78,9 @@
 //	                                   the job to that site, and its
 //	                                   administrator forgot that site, or
 //	                                   removed it, since
-//	                                 the home's disk has lost in a power cut    nothing and nobody can say
-//	                                   that it gave the job to that site, and     that the journal was longer
+//	                                 the home has lost, in a power cut or with  nothing and nobody can say
+//	                                   its machine, that it gave the job away,    that the journal was longer
+//	                                   to there or to who gave it on, and
 //	                                   no member that had seen that was heard
 //	                                   for 2 minutes, up to its submission
 //	                                 its user had it removed, and the home has  its start tokens went with it
@@ -94,8 +95,8 @@
 //	                                   away, or is in doubt
 //	                                 the home was set back, and need not wait
 //	                                   for the word of the other
-//	                                 the home's disk has lost in a power cut    likewise
-//	                                   that it gave the job to the one, and
+//	                                 the home has lost, in a power cut or with  likewise
+//	                                   its machine, that it gave the job to the one, and
 //	                                   gave it to the other before a member
 //	                                   that had seen that was heard
 //	KILLED is forgotten (S2c), an    its home has lost it with its machine or in    nothing and nobody can say

@@ -81,12 +81,30 @@ func (f *fact) forgetsRemoval(l lapse) bool {
 	return f.removed && (l.words || l.since == forEver) && l.covers(f.removedAt)
 }
 
-// unheardOf: its home's disk has lost in a power cut, unnoticed there, that it gave the job away at that epoch; and what it
-// did at the instant now it did before a member that had seen that part of its journal could be heard, or at once.
+// unheardOf: its home has lost, with its whole machine or in a power cut, and so unnoticed there, that it gave the job away at that
+// epoch, or to who gave it on; and what it did at the instant now it did before a member that had seen that part of its
+// journal could be heard, or at once.
 func (f *fact) unheardOf(e grid.Epoch, now grid.Tick) bool {
+	left := f.leftHome(e)
 	return slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
-		return l.tail && l.covers(f.given[e]) && l.at <= now && (l.heard == 0 || now <= l.heard+hearing)
+		return l.unnoticed && l.covers(left) && l.at <= now && (l.heard == 0 || now <= l.heard+hearing)
 	})
+}
+
+// leftHome is when its home gave away the job that was owned at that epoch; 0 if it had it then.
+func (f *fact) leftHome(e grid.Epoch) grid.Tick {
+	if f.owners[e] == f.home {
+		return 0
+	}
+	last, left := grid.Epoch{Term: e.Term}, grid.Tick(0)
+	for at, g := range f.given {
+		if away := g.by == f.home; (away || g.to == f.home) && at.Term == e.Term && !at.Before(last) && !e.Before(at) {
+			if last, left = at, 0; away {
+				left = g.at
+			}
+		}
+	}
+	return left
 }
 
 // toldUnheard: its home has lost that its user was told an end, with its whole machine or in a power cut, and what it did at

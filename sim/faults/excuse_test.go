@@ -199,7 +199,20 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 		}, true},
 		{"the home was put back from a backup, and has lost that it gave the job there", func(x *scene) (start, start) {
 			first, second := x.cutOff(60, 0, 900)
-			x.a.lapses[0].tail = false
+			x.a.lapses[0].words, x.a.lapses[0].unnoticed = false, false
+			return first, second
+		}, true},
+		{"the home's disk has lost that it gave the job away, and who got it gave it on to where it started", func(x *scene) (start, start) {
+			first, second := x.cutOff(60, 0, 900)
+			x.gave(3, 95, x.b, x.c)
+			first.where, first.id.Epoch.Hop = x.c, 3
+			return first, second
+		}, false},
+		{"the same, and it came home in between", func(x *scene) (start, start) {
+			first, second := x.cutOff(60, 0, 900)
+			x.gave(2, 85, x.b, x.a)
+			x.gave(3, 95, x.a, x.c)
+			first.where, first.id.Epoch.Hop = x.c, 3
 			return first, second
 		}, true},
 		{"one of two brokers under one name has acted on it", func(x *scene) (start, start) {

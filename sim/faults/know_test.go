@@ -171,3 +171,16 @@ func TestAPartThatItsHomeHasLostIsLearnt(t *testing.T) {
 		}
 	}
 }
+
+// A job whose user was not told yet that it is accepted may be learnt as LOST too, where its home has lost it.
+func TestAJobThatWasNotAcceptedYetIsLearnt(t *testing.T) {
+	t.Parallel()
+	x := newScene(t)
+	x.f.accepted = false
+	x.w.truth.setBack(x.a, lapse{since: forEver})
+	x.learn()
+	x.w.truth.judge(x.a, x.f, &grid.Record{State: grid.Lost})
+	if v := x.w.result.Violation; v != nil {
+		t.Errorf("the violation is %+v", v)
+	}
+}

@@ -12,9 +12,8 @@ type lapse struct {
 	since, at grid.Tick
 	files     bool // control directories and sandboxes too
 	words     bool // what is written beside the journal, of what users were told, too
-	tail      bool // what its disk had confirmed, in a power cut
-	// When it first heard, since, a member that had seen the lost part. Where what is beside the journal is lost too,
-	// nobody at the site knows that anything is, before that.
+	unnoticed bool // with all that could tell: in a power cut what its disk had confirmed, or the whole machine
+	// When it first heard, since, a member that had seen the lost part.
 	heard grid.Tick
 }
 
@@ -74,13 +73,12 @@ func (t *truth) setBack(s *site, l lapse) {
 		if f.home == s && f.isPart() && (r == nil || !r.State.Terminal()) {
 			f.told = 0 // nobody was told of it
 		}
-		if f.home == s && f.isPart() {
+		if f.home == s {
 			f.unknown = r == nil
 		}
 		if f.home != s || !f.accepted {
 			continue
 		}
-		f.unknown = r == nil
 		files := s.disk.folders[f.id]
 		gone := slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.files }) && (files == nil || !files.inputs)
 		// Whose user was told the end brings no files any more.

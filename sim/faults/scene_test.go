@@ -52,8 +52,8 @@ func (s *site) lost(since, until int, files bool) {
 // cutOff: a job was given away, and what its home wrote from 50 to 80 is gone after a power cut; somebody who had seen that was
 // heard at an instant, if at all; and the job is submitted again.
 func (x *scene) cutOff(given, heard, queued int) (first, second start) {
-	x.f.given[grid.Epoch{Term: 1}] = at(given)
-	l := lapse{since: at(50), at: at(80), words: true, tail: true}
+	x.f.given[grid.Epoch{Term: 1}] = giving{at(given), x.a, x.b}
+	l := lapse{since: at(50), at: at(80), words: true, unnoticed: true}
 	if heard > 0 {
 		l.heard = at(heard)
 	}
@@ -61,4 +61,9 @@ func (x *scene) cutOff(given, heard, queued int) (first, second start) {
 	second = began(950, x.a, 1)
 	second.queued = at(queued)
 	return began(100, x.b, 1), second
+}
+
+// gave notes a handoff, at a hop of the first term.
+func (x *scene) gave(hop uint32, when int, by, to *site) {
+	x.f.given[grid.Epoch{Term: 1, Hop: hop}] = giving{at(when), by, to}
 }

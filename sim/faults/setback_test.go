@@ -235,12 +235,14 @@ func TestTwoOwnersTakeAnExcuse(t *testing.T) {
 			x.w.truth.saved(x.b, owns(1, true))
 		}, false},
 		{"the home's disk has lost, in a power cut that nobody noticed, that it gave it to the other", func(x *scene) {
-			x.f.given[grid.Epoch{Term: 1, Hop: 1}], x.f.given[grid.Epoch{Term: 1, Hop: 2}] = at(60), at(900)
-			x.a.lapses = []lapse{{since: at(50), at: at(80), words: true, tail: true}}
+			x.gave(1, 60, x.a, x.b)
+			x.gave(2, 900, x.a, x.c)
+			x.a.lapses = []lapse{{since: at(50), at: at(80), words: true, unnoticed: true}}
 		}, false},
 		{"the same, and it had heard of that for long", func(x *scene) {
-			x.f.given[grid.Epoch{Term: 1, Hop: 1}], x.f.given[grid.Epoch{Term: 1, Hop: 2}] = at(60), at(900)
-			x.a.lapses = []lapse{{since: at(50), at: at(80), words: true, tail: true, heard: at(600)}}
+			x.gave(1, 60, x.a, x.b)
+			x.gave(2, 900, x.a, x.c)
+			x.a.lapses = []lapse{{since: at(50), at: at(80), words: true, unnoticed: true, heard: at(600)}}
 		}, true},
 		{"a third one was set back", func(x *scene) { x.w.truth.setBack(x.c, lapse{since: at(100), words: true}) }, true},
 	} {

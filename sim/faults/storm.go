@@ -79,7 +79,7 @@ func (w *world) plan() {
 			s.powerCut(down)
 			if s.disk.loseTail(w.now - span) {
 				w.tell(s, "the last %v s of its journal are lost", span.Seconds())
-				w.truth.setBack(s, lapse{since: w.now - span, words: true, tail: true})
+				w.truth.setBack(s, lapse{since: w.now - span, words: true, unnoticed: true})
 			}
 		}
 	})
@@ -92,7 +92,7 @@ func (w *world) plan() {
 		if down := between(r, grid.Second, 2*grid.Minute); s.host.up && s.duplicate == nil && s.disk.snapshot != nil && !w.restoring() && w.happens(MachineRestored) {
 			s.host.crash(down, "and its machine is put back to a snapshot")
 			s.disk.restore(s.disk.snapshot)
-			w.truth.setBack(s, lapse{since: s.disk.snapshot.at, files: true, words: true})
+			w.truth.setBack(s, lapse{since: s.disk.snapshot.at, files: true, words: true, unnoticed: true})
 			s.careful = true
 		}
 	})

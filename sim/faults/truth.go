@@ -51,7 +51,7 @@ type fact struct {
 	ends       []grid.Progress
 	owners     map[grid.Epoch]*site
 	got        map[grid.Epoch]grid.Tick // when these did
-	given      map[grid.Epoch]grid.Tick // when it was given away at them
+	given      map[grid.Epoch]giving    // how it came there from another site
 	owning     map[*site]grid.Epoch     // who owns it now, by their journals
 	had        map[*site]bool           // who has owned it, or was to: it was handed over to them
 	cancel     grid.Tick                // when the wish was told to be recorded; 0 is not
@@ -95,6 +95,12 @@ type start struct {
 	ended  grid.Tick // 0 is not, or not by itself
 }
 
+// giving is the commit of a handoff.
+type giving struct {
+	at     grid.Tick
+	by, to *site
+}
+
 func newFact(id grid.JobID, home *site, job *grid.Job) *fact {
 	sites := 0
 	if job.Coallocation != nil {
@@ -103,7 +109,7 @@ func newFact(id grid.JobID, home *site, job *grid.Job) *fact {
 	return &fact{
 		sites: sites,
 		id:    id, home: home, rerun: job.Rerunnable, cores: job.Demand.Cores(), stranded: !home.capable(job.Demand.Cores()),
-		owners: map[grid.Epoch]*site{}, got: map[grid.Epoch]grid.Tick{}, given: map[grid.Epoch]grid.Tick{}, owning: map[*site]grid.Epoch{}, had: map[*site]bool{}, doubtful: map[*site]bool{}, read: map[*site]bool{},
+		owners: map[grid.Epoch]*site{}, got: map[grid.Epoch]grid.Tick{}, given: map[grid.Epoch]giving{}, owning: map[*site]grid.Epoch{}, had: map[*site]bool{}, doubtful: map[*site]bool{}, read: map[*site]bool{},
 		running: map[uint32]int{}, losses: map[uint32]int{}, never: map[grid.AttemptID]grid.Tick{},
 	}
 }
@@ -248,9 +254,10 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 			f.doubtful[s] = true
 		}
 		if r.Handoff.Phase == grid.Committed {
-			f.had[s.w.byPeer[r.Handoff.To]] = true
-			if e := r.Handoff.Epoch; f.given[e] == 0 {
-				f.given[e] = s.w.now
+			to := s.w.byPeer[r.Handoff.To]
+			f.had[to] = true
+			if e := r.Handoff.Epoch; f.given[e].at == 0 {
+				f.given[e] = giving{s.w.now, s, to}
 			}
 		}
 		if r.Role != grid.Owning || r.State.Terminal() {
@@ -278,7 +285,7 @@ func (t *truth) owned(s *site, f *fact, r *grid.Record) {
 	}
 	f.owning[s] = e
 	for o, at := range f.owning {
-		if o != s && at.Term == e.Term && !f.torn() && !f.unheard(o, s.w.now) && !f.unheard(s, s.w.now) && !f.behind(o, at) && !f.unheardOf(at, f.given[e]) && !f.unheardOf(e, f.given[at]) {
+		if o != s && at.Term == e.Term && !f.torn() && !f.unheard(o, s.w.now) && !f.unheard(s, s.w.now) && !f.behind(o, at) && !f.unheardOf(at, f.given[e].at) && !f.unheardOf(e, f.given[at].at) {
 			s.w.violate("S2a", f.id, "%s owns %s at epoch %s while %s owns it at %s", s.name(), f.id, e, o.name(), at)
 		}
 	}
