@@ -27,8 +27,8 @@
 // pieces at site j, some set of sites will do if and only if the K' largest of those a(j)
 // that are m or more add up to P, where K' = min(K, P/m). More sites could not be given m
 // each, and any smaller number of pieces from m up can be taken from a site that has more.
-// So it is enough to keep the sites ordered by a(j) while it goes up and down by one,
-// which one exchange of two places does (see ranking). This form too is exact and linear
+// That sum needs no order of the sites: it is enough to know how many have more than v, for
+// each v, while a(j) goes up and down by one (see ranking). This form too is exact and linear
 // (in the slots and the pieces they hold), for any K. It is for demands of one chunk.
 //
 // Where there are several chunks, each has a sweep of its own, and at the instants at

@@ -1,72 +1,44 @@
 package plan
 
-// ranking keeps the sites ordered by how many free nodes each has, most first, and
-// the sum over the first of them (told by its changes), while single nodes come and go. Sites of equal
-// number stand together:
+// ranking tells, while single pieces come and go, how many the sites with the most have
+// together. It need not know which those are: with above(v) the number of sites that have
+// more than v, each site of the first K' that has n counts in above(0) .. above(n-1), so
 //
-//	number   7 | 4  4  4 | 2 | 0 ...
-//	           above[4]=1  above[2]=4     above[v]: how many sites have more than v
+//	pieces of the first K'  =  sum over v of min(K', above(v))
 //
-// One node more moves a site to the head of its group, which then belongs to the
-// group before; one less moves it to the tail. Either is one exchange.
+//	number   7 | 4  4  4 | 2 | 0 ...      K' = 2: above(0..3) = 5, 5, 4, 4 count 2 each,
+//	           above[4..6] = 1             above(4..6) = 1: 2+2+2+2+1+1+1 = 7+4
+//
+// Where a site counts only from m pieces on, above(m-1) has the weight m, and what is below none.
 type ranking struct {
-	top   int // K': so many sites may take part,
-	least int // with at least so many nodes
-	free  []int32
-	place []int32 // by site
-	sites []int32 // by place
-	above []int32 // by number
+	top    int     // K': so many sites may take part
+	free   []int32 // by site
+	levels []layer
 }
 
+// layer is how many sites have more than a number, and what one of the first K' that comes to have more adds.
+type layer struct{ above, weight int32 }
+
 func newRanking(sites, widest, top, least int) *ranking {
-	r := &ranking{
-		top: top, least: least,
-		free: make([]int32, sites), place: make([]int32, sites), sites: make([]int32, sites),
-		above: make([]int32, widest+1),
-	}
-	for j := range r.sites {
-		r.place[j], r.sites[j] = int32(j), int32(j)
+	r := &ranking{top: top, free: make([]int32, sites), levels: make([]layer, widest+1)}
+	for v := range r.levels {
+		switch {
+		case v == least-1:
+			r.levels[v].weight = int32(least)
+		case v >= least:
+			r.levels[v].weight = 1
+		}
 	}
 	return r
 }
 
-// add gives site one node more, and tells by how much the sum changes.
-func (r *ranking) add(site int32) (change int) {
-	v := r.free[site]
-	head := r.above[v]
-	r.above[v]++
-	r.free[site]++
-	r.exchange(site, head)
-	if int(head) >= r.top {
-		return 0
-	}
-	return r.worth(v+1) - r.worth(v)
-}
-
-// remove takes one node from site, and tells by how much the sum changes.
-func (r *ranking) remove(site int32) (change int) {
-	v := r.free[site]
-	r.above[v-1]--
-	tail := r.above[v-1]
-	r.free[site]--
-	r.exchange(site, tail)
-	if int(tail) >= r.top {
-		return 0
-	}
-	return r.worth(v-1) - r.worth(v)
-}
-
-// worth is what v nodes of one site count for.
-func (r *ranking) worth(v int32) int {
-	if int(v) < r.least {
-		return 0
-	}
-	return int(v)
-}
-
-// exchange puts site at a place, and who was there at the site's.
-func (r *ranking) exchange(site, place int32) {
-	other, old := r.sites[place], r.place[site]
-	r.sites[place], r.sites[old] = site, other
-	r.place[site], r.place[other] = place, old
+// change gives a site one piece more, or takes one away where goes is 1, and tells by how much the sum changes.
+func (r *ranking) change(site int32, goes int) int {
+	more := 1 - 2*goes
+	v := int(r.free[site]) - goes
+	r.free[site] += int32(more)
+	l := &r.levels[v]
+	others := int(l.above) - goes
+	l.above += int32(more)
+	return more * int(l.weight) & -int(uint(others-r.top)>>63)
 }

@@ -157,14 +157,12 @@ func (s *sweep) leap(count, most int, opens grid.Tick) (i, e, after int) {
 
 // rank counts the room that comes or goes, and tells by how much the pieces change.
 func (s *sweep) rank(i, e, goes int) (change int) {
-	if goes != 0 {
-		for range s.ends.pieces(e) {
-			change += s.ranking.remove(s.ends.events[e&(feedSize-1)].site)
-		}
-		return change
-	}
-	for range s.starts.pieces(i) {
-		change += s.ranking.add(s.starts.events[i&(feedSize-1)].site)
+	comes := s.starts.pieces(i)
+	pieces := comes + (s.ends.pieces(e)-comes)*goes
+	a, b := s.starts.events[i&(feedSize-1)].site, s.ends.events[e&(feedSize-1)].site
+	site := a ^ (a^b)&-int32(goes)
+	for range pieces {
+		change += s.ranking.change(site, goes)
 	}
 	return change
 }
@@ -185,7 +183,7 @@ func (s *sweep) open() (change int) {
 		return s.pending[site]
 	}
 	for range s.pending[site] {
-		change += s.ranking.add(site)
+		change += s.ranking.change(site, 0)
 	}
 	return change
 }
