@@ -75,6 +75,8 @@ type shown struct {
 	key  GridKey
 	at   netip.Prefix
 	gone bool // no connection of it was found when somebody last looked
+	// joining tells that its invitation is being answered: its code is used by then.
+	joining bool
 }
 
 // security is TLS as libp2p has it, after which each side shows what it knows of the grid key:
@@ -216,7 +218,9 @@ func (g *gate) seat(p peer.ID, at netip.Prefix, came bool) bool {
 	if came && (all >= maxGuests || of >= maxGuestsOf) {
 		return false
 	}
-	g.proven[p] = shown{key: g.proven[p].key, at: at}
+	s := g.proven[p]
+	s.at, s.gone = at, false
+	g.proven[p] = s
 	return true
 }
 
@@ -232,7 +236,8 @@ func (g *gate) unseat(connected map[peer.ID]bool) {
 			s.gone = false
 			g.proven[p] = s
 		case s.gone:
-			g.proven[p] = shown{key: s.key}
+			s.at, s.gone = netip.Prefix{}, false
+			g.proven[p] = s
 		default:
 			s.gone = true
 			g.proven[p] = s
@@ -251,7 +256,7 @@ func (g *gate) guest(p peer.ID) bool {
 
 // lets tells that p may be connected at all.
 func (g *gate) lets(p peer.ID) bool {
-	if g.has(p) || g.guest(p) {
+	if g.has(p) || g.guest(p) || g.joining(p) {
 		return true
 	}
 	_, invited := g.invited(p)

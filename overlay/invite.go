@@ -183,6 +183,8 @@ func (s *session) admit(stream network.Stream) {
 		stream.Reset()
 		return
 	}
+	s.gate.join(p, true)
+	defer s.gate.join(p, false)
 	stream.SetDeadline(time.Now().Add(joinLimit))
 	var j joining
 	if err := readLine(stream, &j); err != nil {
@@ -199,7 +201,10 @@ func (s *session) admit(stream network.Stream) {
 	}
 	if err := writeLine(stream, answer); err != nil {
 		s.log.Debug("answering one who joins", zap.Error(err))
+		return
 	}
+	stream.CloseWrite()
+	stream.Read(make([]byte, 1)) // it hangs up when it has the answer
 }
 
 // tryPorts tells why none of some addresses takes a connection; "" where one does, or there are none. Who is invited chooses
@@ -247,6 +252,23 @@ func resolved(ctx context.Context, m ma.Multiaddr, at netip.Prefix) (ma.Multiadd
 		}
 	}
 	return nil, fmt.Errorf("%s is not tried: this site comes from %s", m, at)
+}
+
+// join notes that the invitation of p is being answered, or is no more.
+func (g *gate) join(p peer.ID, on bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s, ok := g.proven[p]; ok {
+		s.joining = on
+		g.proven[p] = s
+	}
+}
+
+// joining tells that the invitation of p is being answered.
+func (g *gate) joining(p peer.ID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.proven[p].joining
 }
 
 // invited is the secret that p has shown, while that invitation stands.

@@ -8,11 +8,31 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
+
 	"gbroker/grid"
 )
+
+// unheard is an address that is taken, and at which nobody listens.
+func unheard(t *testing.T) string {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(fd) })
+	if err = syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", at.(*syscall.SockaddrInet4).Port)
+}
 
 // A code works once: it makes its bearer known with name and addresses, whose port is tried. A used code, one of another
 // key, and a port where nobody listens are told apart.
@@ -29,6 +49,7 @@ func TestInvitation(t *testing.T) {
 		return standing
 	}
 	c.Admit = func(secret GridKey, m grid.Member) error {
+		defer host.over.current.Load().dropGuests(func(network.Conn) bool { return false }) // the code is used, and its answer under way
 		mu.Lock()
 		defer mu.Unlock()
 		if len(standing) == 0 || standing[0] != secret {
@@ -52,6 +73,7 @@ func TestInvitation(t *testing.T) {
 		t.Fatal(err)
 	}
 	here := fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", l.Addr().(*net.TCPAddr).Port)
+	defer l.Close()
 	joined, err := Join(t.Context(), guest.key, i, "guest", []string{here})
 	if err != nil || joined.Port != "" || joined.Ahead.Abs() > 5*time.Second {
 		t.Fatalf("joining: %+v, %v", joined, err)
@@ -67,7 +89,7 @@ func TestInvitation(t *testing.T) {
 	mu.Lock()
 	standing = []GridKey{again.Secret}
 	mu.Unlock()
-	l.Close()
+	here = unheard(t)
 	if joined, err = Join(t.Context(), newBroker(t, "shut").key, again, "shut", []string{here}); err != nil || !strings.Contains(joined.Trouble(), "firewall") {
 		t.Errorf("a site that cannot be dialled: %+v, %v", joined, err)
 	}
