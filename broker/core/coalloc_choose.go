@@ -117,11 +117,17 @@ func (s *coallocation) onSlotsReply(from grid.PeerID, m wire.SlotsReply) {
 	}
 }
 
+// rounding is by how much low and high of clockOf may be past one another: both ends of both ways are whole ticks.
+const rounding = 2
+
 // clockOf is how far the clock of who answered is ahead, and by how much that may be wrong.
 func clockOf(c wire.Clocks, now grid.Tick) (offset, bound grid.Tick) {
 	low, high := c.Answered-now, c.Received-c.Asked
-	if low > high { // its clock was set between
+	switch {
+	case low > high+rounding: // its clock was set between
 		return 0, grid.Day
+	case low > high:
+		low, high = high, low
 	}
 	return low + (high-low)/2, (high - low + 1) / 2
 }
