@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5"
 	"crypto/sha256"
@@ -139,8 +140,9 @@ func TestBadServers(t *testing.T) {
 	var busy atomic.Int32
 	for name, c := range map[string]struct {
 		serve http.HandlerFunc
-		want  error // nil: the content
-		once  bool  // it is not asked again
+		want  error         // nil: the content
+		once  bool          // it is not asked again
+		idle  time.Duration // of a server on which too little comes; else none counts as such, however busy the machine
 	}{
 		"right digest":         {serve: with("Repr-Digest", "sha-256=:"+base(sha[:])+":")},
 		"right old digest":     {serve: with("Digest", "SHA-256="+base(sha[:]))},
@@ -169,7 +171,7 @@ func TestBadServers(t *testing.T) {
 			}
 		}, want: grid.ErrInvalid, once: true},
 		"announces too much": {serve: func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "99999999999") }, want: grid.ErrInvalid, once: true},
-		"says nothing":       {serve: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want: grid.ErrUnavailable},
+		"says nothing":       {serve: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want: grid.ErrUnavailable, idle: 100 * time.Millisecond},
 		"drips": {serve: func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				w.Write([]byte{1})
@@ -179,14 +181,18 @@ func TestBadServers(t *testing.T) {
 				case <-time.After(20 * time.Millisecond):
 				}
 			}
-		}, want: grid.ErrUnavailable},
+		}, want: grid.ErrUnavailable, idle: 100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var asked atomic.Int32
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked.Add(1); c.serve(w, r) }))
 			defer server.Close()
-			got, err := get(t, hasty(Config{MaxBytes: 1 << 20}), Place{URI: server.URL + "/f?secret=1"})
+			patience := time.Second
+			if c.want == nil {
+				patience = time.Minute
+			}
+			got, err := get(t, hasty(Config{MaxBytes: 1 << 20, Idle: cmp.Or(c.idle, time.Minute), Patience: patience}), Place{URI: server.URL + "/f?secret=1"})
 			if !errors.Is(err, c.want) || c.want == nil && !bytes.Equal(got, content) {
 				t.Fatalf("%d bytes, %v", len(got), err)
 			}
