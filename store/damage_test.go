@@ -66,10 +66,10 @@ func TestMigrations(t *testing.T) {
 		migration{"its value", statements(`UPDATE entity SET extra = extra || 'y'; CREATE TABLE half (a)`)},
 	)
 	broken := append(list[:len(list):len(list)], migration{"a mistake", statements(`CREATE TABLE rest (a); CREATE TABLE half (a)`)})
-	if _, err := open(ctx, dir, options{unix.Statfs, broken}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d (a mistake)", len(broken))) {
+	if _, err := open(ctx, dir, options{unix.Statfs, broken, "sqlite"}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d (a mistake)", len(broken))) {
 		t.Fatal(err)
 	}
-	j, err := open(ctx, dir, options{unix.Statfs, list})
+	j, err := open(ctx, dir, options{unix.Statfs, list, "sqlite"})
 	if err != nil {
 		t.Fatal(err)
 	}

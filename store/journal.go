@@ -21,6 +21,7 @@ import (
 type Journal struct {
 	dir, file string
 	stat      statfs
+	driver    string
 	lock      *os.File
 	writer    *sql.DB
 	conn      *sql.Conn // the one connection that writes
@@ -43,12 +44,13 @@ type Journal struct {
 type options struct {
 	stat       statfs
 	migrations []migration
+	driver     string // of the database
 }
 
 // Open opens the journal in folder dir and makes it if it is not there. It checks
 // the whole database, which takes about two seconds for 200 MB.
 func Open(ctx context.Context, dir string) (*Journal, error) {
-	return open(ctx, dir, options{unix.Statfs, migrations})
+	return open(ctx, dir, options{unix.Statfs, migrations, "sqlite"})
 }
 
 func open(ctx context.Context, dir string, o options) (*Journal, error) {
@@ -57,7 +59,7 @@ func open(ctx context.Context, dir string, o options) (*Journal, error) {
 		return nil, fmt.Errorf("open the journal in %s: %w", dir, err)
 	}
 	j := &Journal{
-		dir: abs, file: filepath.Join(abs, "journal.db"), stat: o.stat,
+		dir: abs, file: filepath.Join(abs, "journal.db"), stat: o.stat, driver: o.driver,
 		written: map[grid.JobID]grid.Job{}, highWater: map[grid.PeerID]*highWater{},
 	}
 	if err := j.open(ctx, o.migrations); err != nil {
@@ -138,7 +140,7 @@ func (j *Journal) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if j.writer, err = sql.Open("sqlite", name(writing)); err != nil {
+	if j.writer, err = sql.Open(j.driver, name(writing)); err != nil {
 		return err
 	}
 	j.writer.SetMaxOpenConns(1)
@@ -152,7 +154,7 @@ func (j *Journal) connect(ctx context.Context) error {
 	if mode != "wal" {
 		return fmt.Errorf("%s cannot use a write-ahead log (its journal mode is %s): set data to a folder on a local disk", j.file, mode)
 	}
-	if j.reader, err = sql.Open("sqlite", name(reading)); err != nil {
+	if j.reader, err = sql.Open(j.driver, name(reading)); err != nil {
 		return err
 	}
 	j.reader.SetMaxOpenConns(readers)

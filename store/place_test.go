@@ -78,7 +78,7 @@ func TestNetworkFileSystems(t *testing.T) {
 	for magic, name := range remote {
 		stat := func(_ string, st *unix.Statfs_t) error { st.Type = int64(magic); return nil }
 		dir := t.TempDir()
-		_, err := open(context.Background(), dir, options{stat, migrations})
+		_, err := open(context.Background(), dir, options{stat, migrations, "sqlite"})
 		if !errors.Is(err, ErrNetwork) || !strings.Contains(err.Error(), "is on "+name) || !strings.Contains(err.Error(), "local disk") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -87,7 +87,7 @@ func TestNetworkFileSystems(t *testing.T) {
 		}
 	}
 	broken := func(string, *unix.Statfs_t) error { return unix.EIO }
-	if _, err := open(context.Background(), t.TempDir(), options{broken, migrations}); !errors.Is(err, unix.EIO) {
+	if _, err := open(context.Background(), t.TempDir(), options{broken, migrations, "sqlite"}); !errors.Is(err, unix.EIO) {
 		t.Error(err)
 	}
 }
