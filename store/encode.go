@@ -250,25 +250,22 @@ type briefRow struct {
 
 // decodeBriefly leaves out of a record and its job what may be large.
 func decodeBriefly(record, job []byte) (grid.Record, error) {
-	var (
-		r recordRow
-		d briefRow
-	)
-	if err := strictly(record, &r); err != nil {
+	r, err := decodeRecord(record)
+	if err != nil {
 		return grid.Record{}, fmt.Errorf("its record: %w", err)
 	}
+	var d briefRow
 	if err := json.Unmarshal(job, &d); err != nil {
 		return grid.Record{}, fmt.Errorf("its document: %w", err)
 	}
-	r.Record.Usage = orZero(r.Usage)
-	r.Record.Kept, r.Record.ExpectedStart, r.Record.Obstacle = r.Kept, r.ExpectedStart, r.Obstacle
-	r.Record.Job = grid.Job{
+	r.Outputs, r.Certificates = nil, nil
+	r.Job = grid.Job{
 		ID: d.ID, Name: d.Name, Home: d.Home, User: d.User, Rerunnable: d.Rerunnable, Demand: d.Demand.demand(),
 		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue,
 		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: grid.Warning(d.Warning),
 		Reservation: d.Reservation, Guaranteed: pointed(d.Guaranteed, choiceRow.choice), Coallocation: pointed(d.Coallocation, coallocationRow.coallocation), Part: pointed(d.Part, partRow.part),
 	}
-	return r.Record, nil
+	return r, nil
 }
 
 func strictly(b []byte, row any) error {
