@@ -34,6 +34,8 @@ type SiteView struct {
 	// Contact says more where State is not Alive.
 	Contact grid.Contact
 	Link    grid.Link
+	// Qualities go with the rates of Link; there may be none.
+	Qualities []grid.Quality
 	// Offset is how far the site's clock is ahead of this one's, within Bound; Bound 0 is not measured.
 	Offset, Bound grid.Tick
 	Version       string // of the program there, "" until heard

@@ -234,6 +234,8 @@ type Rate struct {
 	SizeBytes int64    `json:"size_bytes"`
 	BytesPerS *float64 `json:"bytes_per_s"`
 	Measured  bool     `json:"measured"`
+	AgeS      *float64 `json:"age_s,omitempty"`  // since the newest measurement
+	Spread    *float64 `json:"spread,omitempty"` // of recent measurements about it, relative to it
 }
 
 func newSite(v SiteView) Site {
@@ -273,8 +275,12 @@ func newSite(v SiteView) Site {
 	if finite(s.Speed) == nil {
 		s.Speed = 0
 	}
-	for _, r := range v.Link.Rates {
-		s.Bandwidth = append(s.Bandwidth, Rate{r.Size, finite(r.BytesPerSecond), r.Measured})
+	for k, r := range v.Link.Rates {
+		told := Rate{SizeBytes: r.Size, BytesPerS: finite(r.BytesPerSecond), Measured: r.Measured}
+		if r.Measured && k < len(v.Qualities) {
+			told.AgeS, told.Spread = finite(v.Qualities[k].Age.Seconds()), finite(v.Qualities[k].Spread)
+		}
+		s.Bandwidth = append(s.Bandwidth, told)
 	}
 	return s
 }

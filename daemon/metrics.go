@@ -3,6 +3,7 @@ package daemon
 import (
 	"net/http"
 	"runtime"
+	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -85,7 +86,9 @@ var (
 	jobsDesc      = desc("jobs", "Jobs that this broker is the home or the owner of.", "state")
 	memberDesc    = desc("member_up", "Whether a neighbour lives: 1, or 0.", "site")
 	tripDesc      = desc("member_round_trip_seconds", "The round trip to a neighbour.", "site")
-	bandwidthDesc = desc("member_bandwidth_bytes_per_second", "The bandwidth to a neighbour, for the largest messages.", "site")
+	bandwidthDesc = desc("member_bandwidth_bytes_per_second", "The bandwidth to a neighbour, for the largest messages that were measured.", "site")
+	ageDesc       = desc("member_bandwidth_age_seconds", "How old the newest measurement of the bandwidth to a neighbour is, by the size of messages.", "site", "size_bytes")
+	spreadDesc    = desc("member_bandwidth_spread", "How far recent measurements of that bandwidth lie from the forecast, relative to it.", "site", "size_bytes")
 	bytesDesc     = desc("member_bytes_total", "What went over the connection to a neighbour.", "site", "direction")
 	coresDesc     = desc("batch_cores", "Cores of the nodes that are up.")
 	busyDesc      = desc("batch_cores_busy", "Of these, the cores that jobs have.")
@@ -138,8 +141,15 @@ func (m moment) members(to chan<- prometheus.Metric, tell func(*prometheus.Desc,
 		if link.RTTFine > 0 {
 			tell(tripDesc, link.RTTFine, name)
 		}
-		if n := len(link.Rates); n > 0 && link.Rates[n-1].Measured {
-			tell(bandwidthDesc, link.Rates[n-1].BytesPerSecond, name)
+		if r, ok := link.Largest(); ok {
+			tell(bandwidthDesc, r.BytesPerSecond, name)
+		}
+		for k, q := range s.monitor.Qualities(member.Peer) {
+			if link.Rates[k].Measured {
+				size := strconv.FormatInt(link.Rates[k].Size, 10)
+				tell(ageDesc, q.Age.Seconds(), name, size)
+				tell(spreadDesc, q.Spread, name, size)
+			}
 		}
 		in, out := s.overlay.Traffic(member.Peer)
 		for direction, n := range map[string]int64{"in": in, "out": out} {

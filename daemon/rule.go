@@ -161,8 +161,8 @@ func (s *site) chooseNeighbours() error {
 	for _, m := range s.memberList() {
 		l := s.monitor.Link(m.Peer)
 		k := topology.Known{RTT: l.RTTFine}
-		if n := len(l.Rates); n > 0 && l.Rates[n-1].Measured {
-			k.Bandwidth = l.Rates[n-1].BytesPerSecond
+		if r, ok := l.Largest(); ok {
+			k.Bandwidth = r.BytesPerSecond
 		}
 		if k.RTT > 0 || k.Bandwidth > 0 {
 			s.rule.measured[m.Peer] = k

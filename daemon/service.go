@@ -364,7 +364,7 @@ func (s service) Sites(context.Context) ([]api.SiteView, error) {
 		facts.Name = m.Name
 		v := api.SiteView{
 			Site: facts, Peer: m.Peer, Send: m.Send,
-			State: s.site.overlay.Liveness(m.Peer), Contact: s.site.overlay.Contact(m.Peer), Link: s.site.monitor.Link(m.Peer),
+			State: s.site.overlay.Liveness(m.Peer), Contact: s.site.overlay.Contact(m.Peer), Link: s.site.monitor.Link(m.Peer), Qualities: s.site.monitor.Qualities(m.Peer),
 			Version: s.site.versionOf(m.Peer),
 		}
 		v.Offset, v.Bound = s.site.offset(m.Peer)

@@ -2,6 +2,7 @@ package grid
 
 import (
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -96,11 +97,27 @@ type Rate struct {
 	Measured       bool    // false: the configured default
 }
 
+// Quality is how far a rate may be believed.
+type Quality struct {
+	Age    Tick    // since the newest measurement of that size
+	Spread float64 // of recent ones about the forecast, relative to it, in the mean
+}
+
 // Link is what is known of the way from this site to a peer.
 type Link struct {
 	RTT     Tick    // round trip, milliseconds; 0 is not yet measured
 	RTTFine float64 // the same in seconds, unrounded; 0 is not yet measured
 	Rates   []Rate  // in ascending order of Size; never empty
+}
+
+// Largest is the rate of the largest size that is measured.
+func (l Link) Largest() (r Rate, ok bool) {
+	for _, r := range slices.Backward(l.Rates) {
+		if r.Measured {
+			return r, true
+		}
+	}
+	return Rate{}, false
 }
 
 // Bandwidth is b(i,j) for a message of size bytes: between two measured sizes it

@@ -16,7 +16,9 @@
 // The delivery time of a message is the time from its first byte to the answer, less
 // half a round trip; its rate is size / delivery time. So the rate of a small message
 // contains the latency, as a job's small files feel it. Real transfers count in the
-// same way, for the size nearest to theirs ([Monitor.Observe]).
+// same way, for the size nearest to theirs ([Monitor.Observe]); 64 and 512 MiB are
+// learned from them alone, and believed for six hours. Of each rate its age and the
+// spread of recent measurements are told ([Monitor.Qualities]).
 //
 // # Forecast
 //
@@ -42,6 +44,6 @@
 //
 // A link's probes take at most TimeShare of time and BytesPerHour of bytes, averaged,
 // after a first burst that lets a new link be measured at once. Sizes that would take
-// longer than MaxProbe are not sent. A probe that does not end is cut. Each
+// longer than MaxProbe are not sent, nor any while files move (Busy). A probe that does not end is cut. Each
 // link is probed by itself, so that a hanging peer delays no other.
 package netmon

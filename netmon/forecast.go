@@ -77,6 +77,15 @@ func (s *series) forecast() float64 {
 	return s.predict(best)
 }
 
+// spread is how far the recent values lie from the forecast, in the mean and relative to it.
+func (s *series) spread() float64 {
+	f, sum := s.forecast(), 0.0
+	for _, x := range s.recent {
+		sum += math.Abs(x-f) / f
+	}
+	return sum / float64(len(s.recent))
+}
+
 func median(xs []float64) float64 {
 	sorted := slices.Sorted(slices.Values(xs))
 	n := len(sorted)

@@ -35,6 +35,8 @@ type Config struct {
 	Interval time.Duration
 	// MaxProbe is the predicted duration beyond which a size is not sent; 2 s.
 	MaxProbe time.Duration
+	// Busy tells that files move: nothing is probed then, and the files tell of their way. Nil is never.
+	Busy func() bool
 	// Changed hears each new forecast. It must be quick; calls about one peer do not overlap.
 	Changed func(peer grid.PeerID, l grid.Link)
 	Logger  *zap.Logger // nil logs nothing
@@ -179,6 +181,16 @@ func (m *Monitor) Link(peer grid.PeerID) grid.Link {
 	return w.link(now)
 }
 
+// Qualities tell of each rate of Link how far it may be believed; none of a stranger.
+func (m *Monitor) Qualities(peer grid.PeerID) []grid.Quality {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l := m.links[peer]; l != nil {
+		return l.way.qualities(time.Now())
+	}
+	return nil
+}
+
 // tell passes the newest forecast on.
 func (m *Monitor) tell(l *link) {
 	l.telling.Lock()
@@ -238,6 +250,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 const (
 	firstRetry   = time.Second
 	longestRetry = 2 * time.Minute
+	busyShare    = 20 // of Interval, after which it is looked again whether files move
 )
 
 // watch probes one link whenever something is due.
@@ -256,6 +269,10 @@ func (m *Monitor) watch(ctx context.Context, l *link) {
 		}
 		if wait := time.Until(at); wait > 0 {
 			pause(ctx, l.wake, wait)
+			continue
+		}
+		if m.cfg.Busy != nil && m.cfg.Busy() {
+			pause(ctx, l.wake, m.cfg.Interval/busyShare)
 			continue
 		}
 		err := m.round(ctx, l)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,7 +101,7 @@ func TestMeasuresRateAndRoundTrip(t *testing.T) {
 					t.Errorf("round trip %v s, want %v", l.RTTFine, 2*w.delay.Seconds())
 				}
 				for _, r := range l.Rates {
-					if want := ideal(r.Size, w.rate, w.delay); !r.Measured || !near(r.BytesPerSecond, want, 0.15) {
+					if want := ideal(r.Size, w.rate, w.delay); r.Measured != (r.Size <= 8<<20) || !near(r.BytesPerSecond, want, 0.15) {
 						t.Errorf("%d bytes: %.0f B/s, measured %v; want %.0f", r.Size, r.BytesPerSecond, r.Measured, want)
 					}
 				}
@@ -208,6 +209,38 @@ func TestObserveInfluencesTheForecast(t *testing.T) {
 		}
 		if len(heard) != 3 {
 			t.Errorf("Changed was called %d times, want 3", len(heard))
+		}
+	})
+}
+
+// While files move nothing is probed; they tell of their way, and how old and how steady that is.
+func TestNoProbeWhileFilesMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var busy atomic.Bool
+		busy.Store(true)
+		way := &shaped{rate: 50e6, delay: time.Millisecond}
+		m := start(t, Config{Busy: busy.Load}, map[grid.PeerID]*shaped{"j": way}, grid.Member{Peer: "j"})
+		m.SetAlive("j", true)
+		elapse(10 * time.Minute)
+		if n := way.total(); n > 0 {
+			t.Errorf("%d bytes of probes were sent beside files", n)
+		}
+		for range 3 {
+			m.Observe("j", 512<<20, 8*time.Second)
+		}
+		elapse(time.Minute)
+		l, q := m.Link("j"), m.Qualities("j")
+		r, ok := l.Largest()
+		if !ok || r.Size != 512<<20 || !near(r.BytesPerSecond, 64<<20, 0.01) {
+			t.Errorf("of files it has learned %+v", r)
+		}
+		if last := q[len(q)-1]; len(q) != len(l.Rates) || last.Age != grid.Minute || last.Spread != 0 || q[0] != (grid.Quality{}) {
+			t.Errorf("that is believed by %+v", q)
+		}
+		busy.Store(false)
+		elapse(time.Minute)
+		if way.total() == 0 {
+			t.Error("nothing is probed when the files are there")
 		}
 	})
 }

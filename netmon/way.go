@@ -2,6 +2,7 @@ package netmon
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"gbroker/grid"
@@ -11,6 +12,7 @@ import (
 // cost. It reads no clock.
 type way struct {
 	cfg     *Config
+	sizes   []int64 // those of cfg, and the larger ones that only real transfers tell of
 	assumed float64 // bytes per second, until measured
 	limit   float64 // the member's rate limit; +Inf if none
 	rates   []series
@@ -25,8 +27,9 @@ func newWay(cfg *Config, now time.Time) *way {
 	for _, z := range cfg.Sizes {
 		round += float64(z)
 	}
+	sizes := slices.Concat(cfg.Sizes, larger)
 	return &way{
-		cfg: cfg, rates: make([]series, len(cfg.Sizes)),
+		cfg: cfg, sizes: sizes, rates: make([]series, len(sizes)),
 		seconds: newBucket(cfg.TimeShare, 2*cfg.MaxProbe.Seconds(), now),
 		bytes:   newBucket(float64(cfg.BytesPerHour)/3600, round, now),
 		stale:   staleAfter*cfg.Interval + time.Duration(4*round/float64(cfg.BytesPerHour)*float64(time.Hour)),
@@ -62,7 +65,7 @@ func (w *way) note(now time.Time, size int64, d time.Duration) {
 // nearest is the measured size nearest to size, by ratio.
 func (w *way) nearest(size int64) int {
 	best, distance := 0, math.Inf(1)
-	for k, z := range w.cfg.Sizes {
+	for k, z := range w.sizes {
 		if d := math.Abs(math.Log(float64(z) / float64(size))); d < distance {
 			best, distance = k, d
 		}
@@ -73,8 +76,17 @@ func (w *way) nearest(size int64) int {
 // known tells that a size has a measurement that still counts: one that is not too
 // old to be believed (large sizes are no longer sent when a link has become slow).
 func (w *way) known(now time.Time, k int) bool {
-	return w.rates[k].measured() && now.Sub(w.rates[k].at) < w.stale
+	stale := w.stale
+	if k >= len(w.cfg.Sizes) {
+		stale = max(stale, largerStale)
+	}
+	return w.rates[k].measured() && now.Sub(w.rates[k].at) < stale
 }
+
+// larger are sizes, in bytes, that are never sent as probes: what they take is learned from real transfers, and believed for longer.
+var larger = []int64{64 << 20, 512 << 20}
+
+const largerStale = 6 * time.Hour
 
 // In intervals; slowDown is how much rarer a size is measured that takes too long.
 const (
@@ -84,12 +96,12 @@ const (
 
 // link is the forecast.
 func (w *way) link(now time.Time) grid.Link {
-	l := grid.Link{Rates: make([]grid.Rate, len(w.cfg.Sizes))}
+	l := grid.Link{Rates: make([]grid.Rate, len(w.sizes))}
 	if w.rtt.measured() {
 		l.RTTFine = w.rtt.forecast()
 		l.RTT = max(grid.FromSeconds(l.RTTFine), grid.Millisecond)
 	}
-	for k, z := range w.cfg.Sizes {
+	for k, z := range w.sizes {
 		l.Rates[k] = grid.Rate{Size: z}
 		if w.known(now, k) {
 			l.Rates[k].BytesPerSecond, l.Rates[k].Measured = w.rates[k].forecast(), true
@@ -98,6 +110,17 @@ func (w *way) link(now time.Time) grid.Link {
 		}
 	}
 	return l
+}
+
+// qualities go with the rates of link; zero where a rate is not measured.
+func (w *way) qualities(now time.Time) []grid.Quality {
+	list := make([]grid.Quality, len(w.rates))
+	for k := range list {
+		if w.known(now, k) {
+			list[k] = grid.Quality{Age: grid.FromSeconds(now.Sub(w.rates[k].at).Seconds()), Spread: w.rates[k].spread()}
+		}
+	}
+	return list
 }
 
 // derived is the rate of size k by the line through the two nearest known sizes below
@@ -119,11 +142,11 @@ func (w *way) derived(now time.Time, k, end int) float64 {
 		return w.assumed
 	}
 	lo, hi := min(near[0], near[1]), max(near[0], near[1])
-	return min(line(w.point(lo), w.point(hi), float64(w.cfg.Sizes[k])), w.limit)
+	return min(line(w.point(lo), w.point(hi), float64(w.sizes[k])), w.limit)
 }
 
 func (w *way) point(k int) [2]float64 {
-	z := float64(w.cfg.Sizes[k])
+	z := float64(w.sizes[k])
 	return [2]float64{z, z / w.rates[k].forecast()}
 }
 
@@ -146,7 +169,7 @@ func abs(n int) int { return max(n, -n) }
 // predicted is how long a message of size k would take, judged by the smaller sizes,
 // which are measured however slow the link has become.
 func (w *way) predicted(now time.Time, k int) time.Duration {
-	z := float64(w.cfg.Sizes[k])
+	z := float64(w.sizes[k])
 	count, last := 0, -1
 	for i := range k {
 		if w.known(now, i) {

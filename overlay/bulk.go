@@ -51,7 +51,7 @@ func setRate(l *rate.Limiter, bytesPerSecond int64) {
 
 // bulkConn holds one stream to the limits that all bulk streams with a peer share, and to its share of the uplink.
 type bulkConn struct {
-	streamConn
+	Conn
 	readRate, writeRate *rate.Limiter
 	uplink              *uplink
 	peer                grid.PeerID
@@ -62,9 +62,9 @@ type bulkConn struct {
 	readDeadline, writeDeadline time.Time
 }
 
-func newBulkConn(ctx context.Context, stream network.Stream, n *neighbour) *bulkConn {
+func newBulkConn(ctx context.Context, stream Conn, n *neighbour) *bulkConn {
 	ctx, cancel := context.WithCancel(ctx)
-	return &bulkConn{streamConn: streamConn{stream}, readRate: n.read, writeRate: n.write, uplink: n.uplink, peer: n.peer, ctx: ctx, cancel: cancel}
+	return &bulkConn{Conn: stream, readRate: n.read, writeRate: n.write, uplink: n.uplink, peer: n.peer, ctx: ctx, cancel: cancel}
 }
 
 // Read takes what is there and then waits until the rate allows for it, so that
@@ -73,7 +73,7 @@ func (c *bulkConn) Read(b []byte) (int, error) {
 	uplink, _ := c.uplink.of(c.peer)
 	limits := []limit{{own: c.readRate}, uplink}
 	b = b[:min(len(b), share(limits))]
-	n, err := c.streamConn.Read(b)
+	n, err := c.Conn.Read(b)
 	if n > 0 {
 		c.mu.Lock()
 		deadline := c.readDeadline
@@ -100,7 +100,7 @@ func (c *bulkConn) Write(b []byte) (int, error) {
 		if err := c.wait(limits, len(piece), deadline); err != nil {
 			return written, err
 		}
-		n, err := c.streamConn.Write(piece)
+		n, err := c.Conn.Write(piece)
 		written += n
 		if err != nil || written == len(b) {
 			return written, err
@@ -185,24 +185,24 @@ func (c *bulkConn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	c.readDeadline = t
 	c.mu.Unlock()
-	return c.streamConn.SetReadDeadline(t)
+	return c.Conn.SetReadDeadline(t)
 }
 
 func (c *bulkConn) SetWriteDeadline(t time.Time) error {
 	c.mu.Lock()
 	c.writeDeadline = t
 	c.mu.Unlock()
-	return c.streamConn.SetWriteDeadline(t)
+	return c.Conn.SetWriteDeadline(t)
 }
 
 func (c *bulkConn) Close() error {
 	c.cancel()
-	return c.streamConn.Close()
+	return c.Conn.Close()
 }
 
 func (c *bulkConn) Reset() error {
 	c.cancel()
-	return c.streamConn.Reset()
+	return c.Conn.Reset()
 }
 
 // serve runs f over a stream that a member opened.

@@ -30,6 +30,11 @@
 //	/gbroker/kad/1.0.0  kad-dht       the records below
 //	/gbroker/reach/1    Reach         lines from member to member to a broker that is none; see [reach]
 //	others              Open          bulk streams of stage and netmon, held to the rate limit
+//	lanes               OpenApart     one bulk stream over a connection of its own; see [laneSecurity]
+//
+// A transfer has its first stream over the connection that stands and each further one over a lane, to the same port, since
+// several connections go faster over a long way than one. At most 12 lanes stand with a member each way. Where no lane can be dialled, as to a site that
+// only dials out, or to a broker of before, the stream goes over the connection that stands, and none is tried for five minutes.
 //
 // Who has dialled in and not yet proven who it is holds one of 192 places, 64 of them at
 // most for one address (of IPv6: for one network /64; loopback is no exception), and

@@ -135,11 +135,12 @@ func neighbourhood(a ma.Multiaddr) netip.Prefix {
 	return network
 }
 
-// guarded is the transport over TCP with a door before its listeners.
+// guarded is the transport over TCP with a door before its listeners, which lets lanes aside.
 type guarded struct {
 	*tcp.TcpTransport
 	upgrader transport.Upgrader
 	door     *door
+	lanes    *lanes
 }
 
 // Listen listens as the transport would, without a port that is shared with dialling.
@@ -148,7 +149,7 @@ func (g *guarded) Listen(address ma.Multiaddr) (transport.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.upgrader.UpgradeGatedMaListener(g, &doorway{g.upgrader.GateMaListener(l), g.door}), nil
+	return aside{g.upgrader.UpgradeGatedMaListener(g, &doorway{g.upgrader.GateMaListener(l), g.door}), g.lanes}, nil
 }
 
 // doorway is a listener behind which the door is. What the resource manager refuses,

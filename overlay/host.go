@@ -11,7 +11,6 @@ import (
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/connmgr"
 	"github.com/libp2p/go-libp2p/core/host"
-	"github.com/libp2p/go-libp2p/core/metrics"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
@@ -36,7 +35,7 @@ const maxWindow = 4 << 20
 
 // newHost makes the one libp2p host: TCP, TLS and yamux, and none of libp2p's
 // helpers against NAT, which are dead weight behind a site's fixed firewall.
-func newHost(key Key, listen []string, g *gate, d *door, t metrics.Reporter, s settings) (host.Host, error) {
+func newHost(key Key, listen []string, g *gate, d *door, l *lanes, s settings) (host.Host, error) {
 	limits, err := newLimits(g)
 	if err != nil {
 		return nil, err
@@ -49,13 +48,14 @@ func newHost(key Key, listen []string, g *gate, d *door, t metrics.Reporter, s s
 		// Dialling from the listening port would let two brokers share a port by mistake.
 		libp2p.Transport(func(u transport.Upgrader, m network.ResourceManager) (transport.Transport, error) {
 			t, err := tcp.NewTCPTransport(u, m, nil, tcp.DisableReuseport(), tcp.WithConnectionTimeout(s.dialTimeout))
-			return &guarded{t, u, d}, err
+			return &guarded{t, u, d, l}, errors.Join(err, l.equip(key, &mux, m, g, s.dialTimeout))
 		}),
 		libp2p.Security(string(gridSecurity), newSecurity(g)),
 		libp2p.Security(libp2ptls.ID, libp2ptls.New), // for brokers that know no grid keys
+		libp2p.Security(string(laneSecurity), libp2ptls.New),
 		libp2p.Muxer(yamux.ID, &mux),
 		libp2p.ConnectionGater(g),
-		libp2p.BandwidthReporter(t),
+		libp2p.BandwidthReporter(l.traffic),
 		libp2p.ResourceManager(limits),
 		libp2p.ConnectionManager(connmgr.NullConnMgr{}),
 		libp2p.WithDialTimeout(s.dialTimeout),
@@ -109,7 +109,7 @@ func newLimits(g *gate) (network.ResourceManager, error) {
 	}
 	one := rcmgr.ResourceLimits{
 		Streams: 1024, StreamsInbound: 512, StreamsOutbound: 512,
-		Conns: 16, ConnsInbound: 8, ConnsOutbound: 8, FD: 16,
+		Conns: 2 * (4 + maxLanes), ConnsInbound: 4 + maxLanes, ConnsOutbound: 4 + maxLanes, FD: 2 * (4 + maxLanes),
 		Memory: 128 << 20,
 	}
 	lookups := rcmgr.ResourceLimits{Streams: 2 * maxLookups, StreamsInbound: maxLookups, StreamsOutbound: maxLookups}

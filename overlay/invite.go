@@ -120,7 +120,7 @@ func Join(ctx context.Context, key Key, i Invitation, site grid.SiteName, addres
 	if err != nil {
 		return Joined{}, err
 	}
-	h, err := newHost(key, nil, g, newDoor(s.handshake, g.knows), metrics.NewBandwidthCounter(), s)
+	h, err := newHost(key, nil, g, newDoor(s.handshake, g.knows), newLanes(metrics.NewBandwidthCounter()), s)
 	if err != nil {
 		return Joined{}, err
 	}

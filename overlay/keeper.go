@@ -107,6 +107,7 @@ func (s *session) dial(ctx context.Context, n *neighbour, attempt int) {
 
 // hangUp closes all connections to n; the host tells of it.
 func (s *session) hangUp(n *neighbour) {
+	s.lanes.hangUp(func(p peer.ID) bool { return p == n.id })
 	if err := s.host.Network().ClosePeer(n.id); err != nil {
 		s.log.Debug("closing a connection", zap.String("peer", string(n.peer)), zap.Error(err))
 	}

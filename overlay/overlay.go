@@ -146,6 +146,16 @@ func (o *Overlay) Open(ctx context.Context, to grid.PeerID, protocol string) (ne
 	return s.openBulk(ctx, to, protocol)
 }
 
+// OpenApart opens a bulk stream over a connection of its own where the member can be dialled, and over the one that stands where
+// not: for the second stream of a transfer and those after it.
+func (o *Overlay) OpenApart(ctx context.Context, to grid.PeerID, protocol string) (net.Conn, error) {
+	s := o.current.Load()
+	if s == nil {
+		return nil, errStopped
+	}
+	return s.openApart(ctx, to, protocol)
+}
+
 // Handle serves the bulk streams that members open for a protocol, such as
 // /gbroker/stage/1. f runs in a goroutine of its own for each, which Run waits for:
 // it must end when its net.Conn (a [Conn]) fails. The stream is closed when f returns.

@@ -207,7 +207,7 @@ func (s *session) openTo(ctx context.Context, p grid.PeerID) (*bulkConn, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", n.name(), grid.ErrUnavailable, err)
 	}
-	return newBulkConn(s.ctx, stream, n), nil
+	return newBulkConn(s.ctx, streamConn{stream}, n), nil
 }
 
 // passOn is one line that a member opens through here, or to here.

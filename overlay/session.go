@@ -34,6 +34,7 @@ type session struct {
 	traffic  *metrics.BandwidthCounter
 	uplink   *uplink
 	door     *door
+	lanes    *lanes
 	memory   *memory
 
 	ctx    context.Context // ends when the session is closed
@@ -55,6 +56,9 @@ type session struct {
 	sequenceMu sync.Mutex
 	sequence   int64 // of the site record last made
 
+	bulkMu sync.Mutex
+	bulk   map[string]func(grid.PeerID, net.Conn) // who serves bulk streams
+
 	mu         sync.RWMutex
 	neighbours map[peer.ID]*neighbour
 	stop       map[peer.ID]context.CancelFunc
@@ -69,7 +73,7 @@ type session struct {
 func newSession(ctx context.Context, o *Overlay) (*session, error) {
 	s := &session{
 		config: o.config, self: o.self, settings: o.settings, log: o.log, gate: o.gate, traffic: o.traffic, uplink: o.uplink,
-		door:       newDoor(o.settings.handshake, o.gate.knows),
+		door: newDoor(o.settings.handshake, o.gate.knows), lanes: newLanes(o.traffic), bulk: map[string]func(grid.PeerID, net.Conn){},
 		complaints: newSparing(complainEvery, 4*maxMembers), strangers: newSparing(complainEvery, 256), strangersAt: newSparing(complainEvery/10, 64),
 		arrived: make(chan struct{}, 1),
 		atlas:   atlas{sites: map[grid.PeerID]charted{}}, through: through{of: map[grid.PeerID]int{}}, farHandler: o.farHandler,
@@ -77,6 +81,7 @@ func newSession(ctx context.Context, o *Overlay) (*session, error) {
 		watched: map[peer.ID]chan struct{}{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.lanes.serve = s.serveLane
 	var err error
 	if s.memory, err = recall(o.config.StateDir); err != nil {
 		s.log.Warn("starting without what was remembered", zap.Error(err))
@@ -137,6 +142,7 @@ func (s *session) close() {
 	s.closed = true
 	s.taskMu.Unlock()
 	s.cancel()
+	s.lanes.close()
 	if s.gossip != nil {
 		s.gossip.close()
 	}
@@ -189,11 +195,11 @@ func (s *session) listen() (host.Host, error) {
 		again = append(again, a)
 	}
 	if !same {
-		if h, err := newHost(s.config.Key, again, s.gate, s.door, s.traffic, s.settings); err == nil {
+		if h, err := newHost(s.config.Key, again, s.gate, s.door, s.lanes, s.settings); err == nil {
 			return h, nil
 		}
 	}
-	return newHost(s.config.Key, s.config.Listen, s.gate, s.door, s.traffic, s.settings)
+	return newHost(s.config.Key, s.config.Listen, s.gate, s.door, s.lanes, s.settings)
 }
 
 // rememberPorts notes for each listen address which port it got.
@@ -338,10 +344,13 @@ func (s *session) openBulk(ctx context.Context, to grid.PeerID, name string) (ne
 	if err != nil {
 		return nil, fmt.Errorf("opening %s to %s: %w: %w", name, to, grid.ErrUnavailable, err)
 	}
-	return newBulkConn(s.ctx, stream, n), nil
+	return newBulkConn(s.ctx, streamConn{stream}, n), nil
 }
 
 func (s *session) handle(name string, f func(from grid.PeerID, c net.Conn)) {
+	s.bulkMu.Lock()
+	s.bulk[name] = f
+	s.bulkMu.Unlock()
 	s.handleWith(name, func(n *neighbour, c *bulkConn) { f(n.peer, c) })
 }
 
@@ -353,7 +362,7 @@ func (s *session) handleWith(name string, f func(*neighbour, *bulkConn)) {
 			stream.Reset()
 			return
 		}
-		c := newBulkConn(s.ctx, stream, n)
+		c := newBulkConn(s.ctx, streamConn{stream}, n)
 		defer c.Close()
 		f(n, c)
 	}))

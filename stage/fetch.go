@@ -67,7 +67,7 @@ func (s *Stager) fetch(ctx context.Context, from grid.PeerID, job grid.JobID, se
 		return err
 	}
 	defer p.space.release()
-	if err := p.run(ctx); err != nil {
+	if err := p.whole(ctx); err != nil {
 		return err
 	}
 	names := make([]string, len(m))
@@ -142,6 +142,18 @@ type span struct {
 func (sp *span) offset() int64 { return int64(sp.index) * grid.RangeSize }
 func (sp *span) length() int64 { return rangeLength(sp.file.Size, sp.index) }
 
+// whole runs, and says meanwhile that files move.
+func (p *pull) whole(ctx context.Context) error {
+	count := func(n int) {
+		p.s.mu.Lock()
+		defer p.s.mu.Unlock()
+		p.s.pulls += n
+	}
+	count(1)
+	defer count(-1)
+	return p.run(ctx)
+}
+
 // run pulls in rounds: a round opens streams and ends when each has nothing more to
 // do or is broken; what a broken one leaves the others take, and the next round.
 func (p *pull) run(ctx context.Context) error {
@@ -191,7 +203,7 @@ func (p *pull) round(ctx context.Context, cancel context.CancelFunc) error {
 	var wg sync.WaitGroup
 	for i := range errs {
 		wg.Go(func() {
-			errs[i] = p.stream(ctx)
+			errs[i] = p.stream(ctx, i > 0)
 			var final finalError
 			if errors.As(errs[i], &final) {
 				p.mu.Lock()
@@ -230,9 +242,13 @@ func (p *pull) putBack(spans []*span) {
 	p.todo = append(p.todo, spans...)
 }
 
-// stream pulls ranges over one stream until none is left or it breaks.
-func (p *pull) stream(ctx context.Context) error {
-	c, done, err := p.s.dial(ctx, p.from)
+// stream pulls ranges over one stream until none is left or it breaks; apart from others if it can.
+func (p *pull) stream(ctx context.Context, apart bool) error {
+	open := p.s.dial
+	if apart {
+		open = p.s.dialApart
+	}
+	c, done, err := open(ctx, p.from)
 	if err != nil {
 		return err
 	}

@@ -282,9 +282,21 @@ func (s *Stager) dial(ctx context.Context, to grid.PeerID) (c *stream, done func
 	if s.cfg.Dialer == nil {
 		return nil, nil, fmt.Errorf("%w: this broker has no way to its peers", grid.ErrUnavailable)
 	}
+	return s.dialBy(ctx, s.cfg.Dialer.Open, to)
+}
+
+// dialApart does so over a connection of the stream's own, where the dialer has such.
+func (s *Stager) dialApart(ctx context.Context, to grid.PeerID) (c *stream, done func(), err error) {
+	if a, ok := s.cfg.Dialer.(Apart); ok {
+		return s.dialBy(ctx, a.OpenApart, to)
+	}
+	return s.dial(ctx, to)
+}
+
+func (s *Stager) dialBy(ctx context.Context, open func(context.Context, grid.PeerID, string) (net.Conn, error), to grid.PeerID) (c *stream, done func(), err error) {
 	dctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := s.cfg.Dialer.Open(dctx, to, Protocol)
+	conn, err := open(dctx, to, Protocol)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open a stream: %w", err)
 	}

@@ -43,7 +43,9 @@ func (s *Stager) Serve(from grid.PeerID, c net.Conn) {
 	c.Close()
 	c.SetReadDeadline(time.Unix(1, 0)) // frees listen where closing alone does not
 	wg.Wait()
-	if err = errors.Join(err, v.heard); err != nil {
+	err = errors.Join(err, v.heard)
+	v.delivered(err != nil)
+	if err != nil {
 		s.log.Debug("a file stream broke", zap.String("peer", string(from)), zap.Error(err))
 	}
 }
@@ -78,6 +80,7 @@ type server struct {
 	pending atomic.Int64 // requests read and not yet answered
 	stop    chan struct{}
 	heard   error // why listen ended; read after it has
+	of      map[fetched]bool
 }
 
 func (v *server) listen() {
@@ -166,6 +169,9 @@ func (v *server) one(q request, buf []byte, pace *pacer) error {
 		return pace.write(refusal(err))
 	}
 	defer f.Close()
+	if q.set != Work {
+		v.deliver(q, length)
+	}
 	return send(f, q.offset, length, buf, pace)
 }
 

@@ -29,6 +29,12 @@ type Dialer interface {
 	Open(ctx context.Context, to grid.PeerID, protocol string) (net.Conn, error)
 }
 
+// Apart is a Dialer that can open a stream over a connection of its own: several go faster over a long way than one.
+type Apart interface {
+	Dialer
+	OpenApart(ctx context.Context, to grid.PeerID, protocol string) (net.Conn, error)
+}
+
 // Set names one set of a job's files. The numbers are sent: append only.
 type Set uint8
 
@@ -86,6 +92,8 @@ type Config struct {
 	// Patience is how long a Fetch goes on while nothing comes; 2 minutes. What has
 	// come by then counts for the next one.
 	Patience time.Duration
+	// Delivered hears how long it took until a peer had fetched so many bytes of a job; nil hears nothing.
+	Delivered func(to grid.PeerID, bytes int64, took time.Duration)
 	// Places brings files by URI; nil brings none. Account is under which one file: is read for a user; nil,
 	// or "", is the daemon's own.
 	Places  *transfer.Client
@@ -125,6 +133,9 @@ type Stager struct {
 	claimed int64               // bytes of free space promised to transfers under way
 	serving map[grid.PeerID]int // streams being served
 	streams int                 // their sum
+	pulls   int                 // fetches under way
+
+	deliveries map[fetched]*delivery
 }
 
 // New makes the root folder if need be. Close the Stager at the end.
@@ -150,7 +161,7 @@ func New(cfg Config) (*Stager, error) {
 	}
 	s := &Stager{
 		cfg: cfg, log: cfg.Logger, root: root, backoff: firstBackoff, stamp: rand.Text(),
-		jobs: map[grid.JobID]*desk{}, serving: map[grid.PeerID]int{},
+		jobs: map[grid.JobID]*desk{}, serving: map[grid.PeerID]int{}, deliveries: map[fetched]*delivery{},
 	}
 	if err := s.openCache(); err != nil {
 		return nil, errors.Join(err, root.Close())

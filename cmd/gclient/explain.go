@@ -243,8 +243,8 @@ func printSites(w io.Writer, list []api.Site) error {
 		if s.RTTS != nil {
 			trip = strconv.FormatFloat(*s.RTTS*1000, 'f', 2, 64) + "ms"
 		}
-		if n := len(s.Bandwidth); n > 0 && s.Bandwidth[n-1].BytesPerS != nil {
-			bandwidth = rate(*s.Bandwidth[n-1].BytesPerS, s.Bandwidth[n-1].Measured)
+		if r, ok := largest(s.Bandwidth); ok {
+			bandwidth = rate(*r.BytesPerS, r.Measured)
 		}
 		state := stateOf(s)
 		if s.Draining {
@@ -282,4 +282,15 @@ func estimates(e *api.Estimates) string {
   within     60 s: %s, 600 s: %s
   too early  %s (the job started later than expected)`,
 		e.Waited, e.Started, e.Median, e.P90, e.Mean, percent(e.Within60), percent(e.Within600), percent(e.TooEarly))
+}
+
+// largest is the rate for the largest messages that were measured; where only small ones were, which tell more of the round trip, for
+// the largest.
+func largest(list []api.Rate) (last api.Rate, ok bool) {
+	for _, r := range list {
+		if r.BytesPerS != nil && (r.Measured || !last.Measured || last.SizeBytes < 1<<20) {
+			last, ok = r, true
+		}
+	}
+	return last, ok
 }

@@ -23,7 +23,8 @@ import (
 
 const (
 	mtu      = 1500
-	maxQueue = 1 << 20 // bytes that wait on one direction; more are dropped, as a router does
+	maxQueue = 1 << 20 // bytes that wait before the wire of one direction; more are dropped, as a router does
+	onTheWay = 1 << 14 // packets, those under way with them
 )
 
 // Link is one direction between two hosts. The zero Link passes all at once.
@@ -60,11 +61,10 @@ type Network struct {
 
 // direction is a link with what is on its way.
 type direction struct {
-	link   Link
-	free   time.Time // when the wire is free again
-	last   time.Time // when the latest packet arrives: none overtakes
-	queued int
-	queue  chan packet
+	link  Link
+	free  time.Time // when the wire is free again
+	last  time.Time // when the latest packet arrives: none overtakes
+	queue chan packet
 }
 
 type packet struct {
@@ -85,7 +85,7 @@ func New(n int) (*Network, error) {
 	}
 	for i := range n {
 		for j := range n {
-			w.links[[2]int{i, j}] = &direction{queue: make(chan packet, 4096)}
+			w.links[[2]int{i, j}] = &direction{queue: make(chan packet, onTheWay)}
 		}
 	}
 	for between, d := range w.links { // all are there before one of them is used
@@ -196,7 +196,7 @@ func (w *Network) send(i, j int, data []byte) {
 	defer w.mu.Unlock()
 	d := w.links[[2]int{i, j}]
 	l, now := d.link, time.Now()
-	if w.ended || l.Cut || rand.Float64() < l.Loss || d.queued+len(data) > maxQueue {
+	if w.ended || l.Cut || rand.Float64() < l.Loss || l.Rate > 0 && d.free.Sub(now).Seconds()*l.Rate > maxQueue {
 		return
 	}
 	at := now
@@ -217,7 +217,6 @@ func (w *Network) send(i, j int, data []byte) {
 	select {
 	case d.queue <- packet{at, data}:
 		d.last = at
-		d.queued += len(data)
 	default:
 	}
 }
@@ -229,7 +228,6 @@ func (w *Network) deliver(d *direction, to *Host) {
 			time.Sleep(wait) //house:allow sleep: the delay of the link itself
 		}
 		w.mu.Lock()
-		d.queued -= len(p.data)
 		cut := d.link.Cut
 		w.mu.Unlock()
 		if !cut {

@@ -74,8 +74,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// grid starts a full mesh of brokers, one in each namespace, that all see each other.
-func grid(t *testing.T, w *Network) []*cluster.Site {
+// meshOf starts a full mesh of brokers, one in each namespace, that all see each other.
+func meshOf(t *testing.T, w *Network) []*cluster.Site {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gw-")
 	if err != nil {
@@ -134,7 +134,7 @@ func TestRejoin(t *testing.T) {
 	for _, n := range sizes {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			w := network(t, n)
-			sites := grid(t, w)
+			sites := meshOf(t, w)
 			job := filepath.Join(t.TempDir(), "job.sh")
 			if err := os.WriteFile(job, []byte("#!/bin/sh\n#SBATCH --time=10\nsleep 8\necho done\n"), 0o755); err != nil {
 				t.Fatal(err)

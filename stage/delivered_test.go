@@ -1,0 +1,63 @@
+package stage
+
+import (
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+)
+
+// Who serves files learns how long it took until the peer had them, all streams together; not of small ones, which tell nothing of the
+// way. While files move both ends say so.
+func TestDelivered(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	type told struct {
+		to    grid.PeerID
+		bytes int64
+		took  time.Duration
+	}
+	var mu sync.Mutex
+	var all []told
+	moved := map[string]bool{}
+	var server, client *Stager
+	server = n.site("a", func(c *Config) {
+		c.Delivered = func(to grid.PeerID, bytes int64, took time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, told{to, bytes, took})
+		}
+		authorize := c.Authorize
+		c.Authorize = func(p grid.PeerID, id grid.JobID, set Set) (Grant, error) {
+			mu.Lock()
+			moved["client"] = moved["client"] || client.Moving()
+			moved["server"] = moved["server"] || server.Moving()
+			mu.Unlock()
+			return authorize(p, id, set)
+		}
+	})
+	client = n.site("b", nil)
+	const large, small = 20 << 20, 1 << 10
+	for id, size := range map[grid.JobID]int64{job: large, "alpha.01ARZ3NDEKTSV4RRFFQ69G5FAW": small} {
+		if _, err := server.Receive(t.Context(), id, "f", size, 0o600, 0, io.LimitReader(rand.NewChaCha8([32]byte{}), size)); err != nil {
+			t.Fatal(err)
+		}
+		m, err := server.Received(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Fetch(t.Context(), "a", id, Inputs, m, grid.User{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.wg.Wait() // all streams have ended
+	if len(all) != 1 || all[0].to != "b" || all[0].bytes != large || all[0].took <= 0 {
+		t.Errorf("it is told %+v; want one of %d bytes", all, large)
+	}
+	if !moved["client"] || !moved["server"] || client.Moving() || server.Moving() {
+		t.Errorf("files moved: %v, and afterwards %t, %t", moved, client.Moving(), server.Moving())
+	}
+}

@@ -1,0 +1,46 @@
+package wan
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// A file comes over 50 ms, 400 Mbit/s and 0.05 % loss at no less than four fifths of what as many plain connections bring of the same
+// length, in the medians of runs that take turns.
+func TestStageOverALongWay(t *testing.T) {
+	if !whole {
+		t.Skip("make wan runs it")
+	}
+	const size, streams, runs = 64 << 20, 4, 5
+	for _, name := range []string{"cubic", "bbr"} {
+		t.Run(name, func(t *testing.T) {
+			w := network(t, 2)
+			w.Both(0, 1, Link{Delay: 25 * time.Millisecond, Rate: 400e6 / 8, Loss: 0.0005})
+			for _, h := range w.Hosts {
+				control(t, h, name)
+			}
+			a, b := startNode(t, w.Hosts[0]), startNode(t, w.Hosts[1])
+			meet(a, b)
+			m := a.does(order{Do: "hold", Size: size}).Manifest
+			var one, plain, ours []float64
+			rate := func(list []float64, seconds float64) []float64 { return append(list, size*8/seconds/1e6) }
+			for range runs {
+				one = rate(one, b.does(order{Do: "copy", Address: a.host.IP.String(), Size: size, Streams: 1}).Seconds)
+				plain = rate(plain, b.does(order{Do: "copy", Address: a.host.IP.String(), Size: size, Streams: streams}).Seconds)
+				ours = rate(ours, b.does(order{Do: "fetch", Peer: a.peer, Manifest: m}).Seconds)
+				b.does(order{Do: "discard"})
+			}
+			share := median(ours) / median(plain)
+			t.Logf("| %s | %.0f | %.0f | %.0f | %.0f %% | (Mbit/s: one plain connection, %d, stage; share of the %d) %.0f %.0f", name, median(one), median(plain), median(ours), 100*share, streams, streams, plain, ours)
+			if share < 0.8 {
+				t.Errorf("the files came at %.0f %% of %d plain connections", 100*share, streams)
+			}
+		})
+	}
+}
+
+func median(list []float64) float64 {
+	s := slices.Sorted(slices.Values(list))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
