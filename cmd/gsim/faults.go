@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -215,9 +214,6 @@ func (f *faultsFlags) run(cmd *cobra.Command) (err error) {
 	return interrupted(cmd.Context().Err())
 }
 
-// gcPercent is what the heap may grow by between collections, in percent of what is live.
-const gcPercent = 800
-
 // histories runs the histories on all cores, and gives the results in the order of their
 // seeds until next says no or ctx ends.
 func histories(ctx context.Context, o faults.Options, first, last uint64, trace io.Writer, next func(faults.Result) bool) error {
@@ -225,8 +221,7 @@ func histories(ctx context.Context, o faults.Options, first, last uint64, trace 
 		result faults.Result
 		lines  []string
 	}
-	// A history makes much garbage and keeps little: to collect it less often gains half the time.
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	defer collectSeldom()()
 	ctx, stop := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	defer group.Wait()

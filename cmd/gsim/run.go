@@ -132,6 +132,7 @@ func (f *runFlags) results(ctx context.Context, stderr io.Writer, e *experiment.
 	bar := newProgress(stderr, 1000)
 	bar.unit = "parts of the work"
 	defer bar.done()
+	defer collectSeldom()()
 	o := experiment.Options{Folder: folder, Workers: f.workers, Seed: f.seed, Seen: func(part float64, runs, all int) {
 		bar.unit = fmt.Sprintf("parts of the work, %d of %d runs", runs, all)
 		bar.at(int(1000 * part))
