@@ -71,7 +71,11 @@ func (d *document) reservations(n ast.Node, c *ReservationsConfig) {
 	}
 	d.fields(n, "reservations", []field{
 		{name: "offered", aka: "enabled on", read: func(n ast.Node) {
-			var word string
+			if _, is := n.(*ast.BoolNode); is {
+				c.Offered, _ = d.yes(n, "reservations.offered")
+				return
+			}
+			var word string // in quotes, as it had to be once
 			if parsed(d, n, "reservations.offered", &word, oneOf("true", "false")); word != "" {
 				c.Offered = word == "true"
 			}
