@@ -52,8 +52,12 @@ func TestAFileInTheWay(t *testing.T) {
 // Space that cannot be looked at is not taken for none: the journal opens, and the error is told.
 func TestSpaceThatIsNotKnown(t *testing.T) {
 	t.Parallel()
-	asked := 0
-	j, err := open(t.Context(), t.TempDir(), options{func(dir string, st *unix.Statfs_t) error {
+	asked, dir := 0, t.TempDir()
+	back := filepath.Join(dir, reserveName)
+	if err := os.WriteFile(back, make([]byte, 5000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j, err := open(t.Context(), dir, options{func(dir string, st *unix.Statfs_t) error {
 		if asked++; asked > 1 { // the first looks for network file systems
 			return unix.EIO
 		}
@@ -65,6 +69,9 @@ func TestSpaceThatIsNotKnown(t *testing.T) {
 	defer j.Close()
 	if n, err := j.Space(); n != 0 || !errors.Is(err, unix.EIO) || !strings.Contains(err.Error(), j.dir) {
 		t.Errorf("%d bytes, %v", n, err)
+	}
+	if info, err := os.Stat(back); err != nil || info.Size() != 5000 {
+		t.Errorf("what is kept back is not as it was: %v, %v", info, err)
 	}
 }
 
@@ -107,6 +114,25 @@ func TestFilesBesideTheJournalFail(t *testing.T) {
 	}
 	if err := j.witness.openTold(filepath.Join(j.dir, "journal.told")); err != nil {
 		t.Error(err)
+	}
+}
+
+// A word counts until it is older than is kept, to the millisecond.
+func TestHowLongAWordCounts(t *testing.T) {
+	t.Parallel()
+	j := mustOpen(t, t.TempDir())
+	var list []grid.Record
+	for n, before := range []grid.Tick{0, keepTold, keepTold + 1} {
+		r := toldRecord(n, grid.Completed)
+		r.Ended = 1795000000000 - before
+		list = append(list, r)
+	}
+	if err := j.Tell(t.Context(), 5, list); err != nil {
+		t.Fatal(err)
+	}
+	last, _, err := j.witness.lastWords()
+	if _, there := last[string(idOf(2))]; len(last) != 2 || there || err != nil {
+		t.Errorf("what counts is %v, %v", last, err)
 	}
 }
 

@@ -20,7 +20,7 @@ func TestModes(t *testing.T) {
 	}
 	j := mustOpen(t, dir)
 	mustCommit(t, j, save(1))
-	for name, want := range map[string]os.FileMode{"": 0o700, "journal.db": 0o600, "journal.db-wal": 0o600, "journal.db-shm": 0o600, "lock": 0o600} {
+	for name, want := range map[string]os.FileMode{"": 0o700, "journal.db": 0o600, "journal.db-wal": 0o600, "journal.db-shm": 0o600, "lock": 0o600, "journal.at": 0o600, "journal.told": 0o600} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil {
 			t.Error(err)

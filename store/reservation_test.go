@@ -52,4 +52,12 @@ func TestWhatAReservationWas(t *testing.T) {
 	if got := row.reservation(); got.WasCores != 8 || got.WasPrice != 2.5 {
 		t.Errorf("of the version before it is read as %+v", got)
 	}
+	row.WasPrice = 1
+	if got := row.reservation(); got.WasCores != 0 || got.WasPrice != 1 {
+		t.Errorf("one that tells its price is read as %+v", got)
+	}
+	row.WasPrice, row.Was = 0, nil
+	if got := row.reservation(); got.WasCores != 0 || got.WasPrice != 0 {
+		t.Errorf("one that was never changed is read as %+v", got)
+	}
 }
