@@ -213,7 +213,10 @@ func TestTheSpoolIsTakenUp(t *testing.T) {
 	runs, withdrawn := spooled(3, placed), spooled(7, nil)
 	taken(runs, 3, control.Supervisor)
 	taken(withdrawn, 7, control.Broker)
-	part := spooled(5, func(spec *supervise.Spec) { placed(spec); spec.Ports, spec.Part = grid.DefaultPorts, &grid.Part{Of: "there.01ABCDEFGHJKMNPQRSTVWXYZ00", Start: control.Now(), Grace: 1, Limit: 1, Within: 1, Sites: []grid.PartSite{{Name: "here", Processes: 1}, {Name: "there", Processes: 1}}} })
+	part := spooled(5, func(spec *supervise.Spec) {
+		placed(spec)
+		spec.Ports, spec.Part = grid.DefaultPorts, &grid.Part{Of: "there.01ABCDEFGHJKMNPQRSTVWXYZ00", Start: control.Now(), Grace: 1, Limit: 1, Within: 1, Sites: []grid.PartSite{{Name: "here", Processes: 1}, {Name: "there", Processes: 1}}}
+	})
 	if err := control.WriteArrived(filepath.Join(s.config.Spool, "c5"), part, control.Arrival{At: control.Now(), Process: living}); err != nil {
 		t.Fatal(err)
 	}
