@@ -71,6 +71,17 @@ func (b *Broker) WhereAll(ctx context.Context, j grid.Job) (grid.Decision, []gri
 	return a.Where, a.Spread, a.Several, err
 }
 
+// WhereAllOf is WhereAll of several jobs, in one asking of each site. Their files cost nothing.
+func (b *Broker) WhereAllOf(ctx context.Context, jobs []grid.Job) ([]grid.Decision, error) {
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	a, err := b.request(ctx, func(t core.Token) core.Request {
+		return core.Where{Token: t, Job: jobs[0], All: true, Beside: jobs[1:]}
+	})
+	return append([]grid.Decision{a.Where}, a.Beside...), err
+}
+
 // Uploaded tells that the files of a job are all here.
 func (b *Broker) Uploaded(ctx context.Context, id grid.JobID, inputs grid.Manifest) (grid.Record, error) {
 	a, err := b.request(ctx, func(t core.Token) core.Request { return core.Uploaded{Token: t, Job: id, Inputs: inputs} })

@@ -188,17 +188,19 @@ func (s service) Where(ctx context.Context, who api.Identity, n api.NewJob) (f a
 	return f, err
 }
 
-// WhereEach asks every site about several jobs, one after the other, as if each had been handed in alone. What is known by the end of ctx is told
-// with the error.
-func (s service) WhereEach(ctx context.Context, who api.Identity, list []grid.Job) (all []grid.Decision, err error) {
-	for _, j := range list {
-		f, err := s.Where(ctx, who, api.NewJob{Job: j})
+// WhereEach asks every site once about several jobs, each as if it alone had been handed in.
+func (s service) WhereEach(ctx context.Context, who api.Identity, list []grid.Job) ([]grid.Decision, error) {
+	jobs := make([]grid.Job, len(list))
+	for i := range list {
+		id, err := newULID()
 		if err != nil {
-			return all, err
+			return nil, err
 		}
-		all = append(all, f.Decision)
+		if jobs[i], err = s.jobOf(who, grid.NewJobID(s.site.facts.Name, id), api.NewJob{Job: list[i]}); err != nil {
+			return nil, err
+		}
 	}
-	return all, nil
+	return s.site.broker.WhereAllOf(ctx, jobs)
 }
 
 // simple tells of a job that any site of enough cores can run, and that this one has enough.

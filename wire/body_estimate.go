@@ -116,14 +116,15 @@ func (b journalBody) journal() grid.JournalID { return grid.JournalID(b) }
 type estimateRequestBody struct {
 	Round     uint64         `msgpack:"r,omitempty"`
 	Questions []questionBody `msgpack:"q,omitempty"`
+	Apart     bool           `msgpack:"a,omitempty"` // came later: a broker without it skips it
 }
 
 func fromEstimateRequest(m EstimateRequest) *estimateRequestBody {
-	return &estimateRequestBody{m.Round, each(m.Questions, fromQuestion)}
+	return &estimateRequestBody{m.Round, each(m.Questions, fromQuestion), m.Apart}
 }
 
 func (b *estimateRequestBody) message(c *check) Message {
-	return EstimateRequest{Round: b.Round, Questions: list(c, "questions", b.Questions, MaxQuestions, questionBody.question)}
+	return EstimateRequest{Round: b.Round, Questions: list(c, "questions", b.Questions, MaxQuestions, questionBody.question), Apart: b.Apart}
 }
 
 type questionBody struct {

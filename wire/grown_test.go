@@ -44,6 +44,8 @@ func grown() map[string]Message {
 			m.Questions = slices.Clone(m.Questions)
 			m.Questions[0].User, m.Questions[0].Deadline = "anna", In{Span: 2 * grid.Hour, Known: true}
 			later["estimaterequest-user"] = m
+			m.Apart = true
+			later["estimaterequest-apart"] = m
 		case EstimateReply:
 			m.Take = 8
 			later["estimatereply-take"] = m

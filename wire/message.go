@@ -60,10 +60,12 @@ type Hello struct {
 // MaxAsked bounds the questions of one EstimateRequest that a broker makes: as many of the largest fit in a frame.
 const MaxAsked = 240
 
-// EstimateRequest is one batched question for start estimates; answered cumulatively, in order.
+// EstimateRequest is one batched question for start estimates; answered cumulatively, in order, unless Apart.
 type EstimateRequest struct {
 	Round     uint64
 	Questions []Question
+	// Apart: each of the first [MaxAsked] is about a job that alone comes. A broker of before answers cumulatively.
+	Apart bool
 }
 
 // Question is about one job.

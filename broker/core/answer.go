@@ -73,7 +73,7 @@ func (c *estimator) looked(e Looked) {
 	c.answerSlots(b, o, s, nil)
 	c.search.ownAnswer(b, s)
 	c.search.whereHere(loadOf(s), func(j *grid.Job) grid.Estimate {
-		return c.withSpread(c.estimate(b, c.question(j, s.At), j.Reservation))
+		return c.withSpread(c.estimate(b.anew(), c.question(j, s.At), j.Reservation))
 	}, nil)
 }
 
@@ -104,7 +104,10 @@ func (c *estimator) answer(b *batch, s plan.Snapshot, a pendingEstimate) wire.Es
 	if held := c.occupying(a.request.Questions); len(held) > 0 {
 		b = c.newForecast(without(s, held)).batch()
 	}
-	for _, q := range a.request.Questions {
+	for i, q := range a.request.Questions {
+		if a.request.Apart && i < wire.MaxAsked {
+			b = b.anew()
+		}
 		e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(q.Home), c.execution.refusedHere(q.Job))}
 		if e.Refusal == nil {
 			e = c.withSpread(c.estimate(b, c.asked(q, s.At), q.Reservation))

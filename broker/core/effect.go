@@ -41,9 +41,10 @@ type Answer struct {
 	Token  Token
 	Record grid.Record
 	Again  bool
-	Fates  []Fate        // of Forget
-	Where  grid.Decision // of Where
-	Spread []grid.Spread // how sure the waits of its rows are
+	Fates  []Fate          // of Forget
+	Where  grid.Decision   // of Where
+	Beside []grid.Decision // of those beside it
+	Spread []grid.Spread   // how sure the waits of its rows are
 	// Several is what would be chosen of several sites; nil for a job that may not have them.
 	Several *grid.SlotChoice
 	Group   grid.Group // of those of groups

@@ -183,6 +183,14 @@ type batch struct {
 
 func (o forecast) batch() *batch { return &batch{of: o} }
 
+// anew is a batch in which nobody has asked. Where the site itself foresees, the same goes on: that costs as much as to plan all who wait.
+func (b *batch) anew() *batch {
+	if b.of.ahead != nil {
+		return b
+	}
+	return b.of.batch()
+}
+
 func (b *batch) estimate(q plan.Question) grid.Estimate {
 	if b.of.ahead != nil {
 		return b.foresee(q)

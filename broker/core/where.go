@@ -29,6 +29,9 @@ type Where struct {
 	Key   string // with which it will be handed in: what was handed in with it already is not asked about
 	Cost  grid.SourceCost
 	All   bool // every site is asked, and the one that the job would go to is chosen
+	// Beside are jobs that are asked about in the same message, each as if it were the only one, where every site is asked: a neighbour answers few
+	// messages at a time.
+	Beside []grid.Job
 }
 
 func (Where) event()         {}
@@ -40,7 +43,8 @@ const maxWheres = 64
 // where is one dry run under way.
 type where struct {
 	token Token
-	job   *job // of no record
+	job   *job   // of no record; the first of jobs
+	jobs  []*job // those beside it too
 	round *round
 	until grid.Tick
 	all   bool
@@ -57,15 +61,20 @@ func (c *search) where(e Where) {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: too many ask at once where their jobs could run", grid.ErrUnavailable)})
 		return
 	}
+	if len(e.Beside) >= wire.MaxAsked || len(e.Beside) > 0 && !e.All {
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: %d jobs are asked about at once: at most %d, of all sites", grid.ErrInvalid, 1+len(e.Beside), wire.MaxAsked)})
+		return
+	}
 	c.rounds++
 	w := &where{
 		token: e.Token, until: c.now + 2*c.cfg.EstimateDeadline, all: e.All,
-		job: &job{ofSearch: ofSearch{cost: e.Cost}, rec: grid.Record{Job: e.Job, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self}}},
-		round: &round{
-			id: c.rounds, jobs: []grid.JobID{e.Job.ID}, waiting: 1,
-			replies: map[grid.PeerID]*reply{c.cfg.Self: {}},
-		},
+		round: &round{id: c.rounds, waiting: 1, replies: map[grid.PeerID]*reply{c.cfg.Self: {}}},
 	}
+	for _, j := range append([]grid.Job{e.Job}, e.Beside...) {
+		w.jobs = append(w.jobs, &job{ofSearch: ofSearch{cost: e.Cost}, rec: grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self}}})
+		w.round.jobs = append(w.round.jobs, j.ID)
+	}
+	w.job = w.jobs[0]
 	c.wheres = append(c.wheres, w)
 	if w.all {
 		c.whereElse(w)
@@ -91,8 +100,8 @@ func (c *search) whereTogether(w *where) {
 // draft is a job of a dry run.
 func (c *search) draft(id grid.JobID) *job {
 	for _, w := range c.wheres {
-		if w.job.rec.Job.ID == id {
-			return w.job
+		if k := slices.Index(w.round.jobs, id); k >= 0 {
+			return w.jobs[k]
 		}
 	}
 	return nil
@@ -116,7 +125,10 @@ func (c *search) whereHere(l grid.Load, estimate func(*grid.Job) grid.Estimate, 
 			continue
 		}
 		if own.missing = missing; missing == nil {
-			own.answers, own.site.Load = []grid.Estimate{estimate(&w.job.rec.Job)}, l
+			own.site.Load = l
+			for _, j := range w.jobs {
+				own.answers = append(own.answers, estimate(&j.rec.Job))
+			}
 		}
 		w.round.waiting--
 		if row := c.candidate(w.job, w.round, 0, c.cfg.Self); !w.all && (row.Refusal == nil || row.Refusal.MayPass()) {
@@ -140,7 +152,11 @@ func (c *search) whereElse(w *where) {
 		}
 		w.round.replies[p] = &reply{}
 		w.round.waiting++
-		c.send(p, wire.EstimateRequest{Round: w.round.id, Questions: []wire.Question{c.asking(w.job, m)}})
+		r := wire.EstimateRequest{Round: w.round.id, Apart: len(w.jobs) > 1}
+		for _, j := range w.jobs {
+			r.Questions = append(r.Questions, c.asking(j, m))
+		}
+		c.send(p, r)
 	}
 }
 
@@ -157,9 +173,10 @@ func (c *search) whereIs(w *where, rows []grid.Candidate) {
 		return // answered, at its deadline
 	}
 	c.wheres = slices.Delete(slices.Clone(c.wheres), at, at+1)
-	d := grid.Decision{At: c.now, Epoch: w.job.rec.Epoch, Candidates: rows}
-	if best := leastTotal(rows); w.all && best >= 0 {
-		rows[best].Chosen, d.Chosen = true, rows[best].Site
+	d := c.whereDecided(w, rows)
+	var beside []grid.Decision
+	for k := 1; k < len(w.jobs); k++ {
+		beside = append(beside, c.whereDecided(w, c.candidates(w.jobs[k], w.round, k)))
 	}
 	spreads := make([]grid.Spread, len(rows))
 	for i, row := range rows {
@@ -167,7 +184,15 @@ func (c *search) whereIs(w *where, rows []grid.Candidate) {
 			spreads[i] = a.answers[0].Spread
 		}
 	}
-	c.emit(Answer{Token: w.token, Record: w.job.rec, Where: d, Spread: spreads, Several: w.several})
+	c.emit(Answer{Token: w.token, Record: w.job.rec, Where: d, Beside: beside, Spread: spreads, Several: w.several})
+}
+
+func (c *search) whereDecided(w *where, rows []grid.Candidate) grid.Decision {
+	d := grid.Decision{At: c.now, Epoch: w.job.rec.Epoch, Candidates: rows}
+	if best := leastTotal(rows); w.all && best >= 0 {
+		rows[best].Chosen, d.Chosen = true, rows[best].Site
+	}
+	return d
 }
 
 // whereDue ends those that have waited long enough, with what there is.

@@ -224,6 +224,79 @@ func TestNobodyAskedDeniesNothing(t *testing.T) {
 	}
 }
 
+// Several jobs are asked about in one question to each site, and each has a decision of its own.
+func TestWhereBeside(t *testing.T) {
+	t.Parallel()
+	c, e, shot := wherever(1)
+	other := e.Job
+	other.ID, other.Demand = "j.01M7XVNVT1HF2GHP4JW23GK3FV", grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 4}}}
+	e.All, e.Beside = true, []grid.Job{other}
+	asked := 0
+	effects := append(c.Step(1000, e), c.Step(1000, Looked{Snapshot: shot})...)
+	var answered *Answer
+	for _, x := range effects {
+		s, ok := x.(Send)
+		if !ok {
+			continue
+		}
+		ask, ok := s.Message.(wire.EstimateRequest)
+		if !ok {
+			continue
+		}
+		asked++
+		if len(ask.Questions) != 2 || !ask.Apart || ask.Questions[0].Job != e.Job.ID || ask.Questions[1].Job != other.ID {
+			t.Fatalf("%s is asked %+v", s.To, ask.Questions)
+		}
+		if a, ok := only[Answer](c.Step(1001, Message{From: s.To, Message: wire.EstimateReply{
+			Round: ask.Round, Site: grid.Site{Name: "x", Processes: 2, Speed: 1}, Take: 1,
+			Answers: []wire.Answer{{Job: e.Job.ID, Estimate: grid.Estimate{Wait: 7}}, {Job: other.ID, Estimate: never()}},
+		}})); ok {
+			answered = &a
+		}
+	}
+	if asked != 2 || answered == nil || len(answered.Beside) != 1 {
+		t.Fatalf("%d are asked; answered %+v", asked, answered)
+	}
+	if answered.Where.Chosen != "j" || !Never(answered.Beside[0]) || len(answered.Beside[0].Candidates) != 3 {
+		t.Errorf("decided %+v, and %+v", answered.Where, answered.Beside[0])
+	}
+	if c.search.draft(other.ID) != nil || len(c.search.wheres) != 0 {
+		t.Error("something is kept")
+	}
+	e.All = false
+	if a, ok := only[Answer](c.Step(1002, e)); !ok || a.Err == nil {
+		t.Errorf("several jobs, not of all sites: %+v", a)
+	}
+}
+
+// Jobs that are asked about apart do not wait for each other, neither here nor at a neighbour.
+func TestAskedApart(t *testing.T) {
+	t.Parallel()
+	for _, apart := range []bool{false, true} {
+		c, e, shot := wherever(1)
+		other := e.Job
+		other.ID = "j.01M7XVNVT1HF2GHP4JW23GK3FV"
+		e.All, e.Beside = true, []grid.Job{other}
+		ask := wire.EstimateRequest{Round: 1, Apart: apart}
+		for _, j := range []grid.Job{e.Job, other} {
+			ask.Questions = append(ask.Questions, wire.Question{Job: j.ID, Demand: j.Demand, Walltime: j.Walltime})
+		}
+		c.Step(1000, Message{From: "a", Message: ask})
+		mine := c.Step(1000, e)
+		for _, x := range c.Step(1000, Looked{Snapshot: shot}) {
+			if s, ok := x.(Send); ok {
+				if r, ok := s.Message.(wire.EstimateReply); ok && (r.Answers[0].Estimate.Wait != 0 || (r.Answers[1].Estimate.Wait == 0) != apart) {
+					t.Errorf("apart %v: %+v", apart, r.Answers)
+				}
+			}
+		}
+		a, ok := only[Answer](replied(c, mine, map[grid.PeerID]grid.Estimate{"a": never(), "b": never()}))
+		if !ok || a.Where.Candidates[0].Wait != 0 || a.Beside[0].Candidates[0].Wait != 0 {
+			t.Errorf("the site itself, asked about two jobs: %+v", a)
+		}
+	}
+}
+
 // A dry run of a neighbour takes the place of none of its searches: all three are answered.
 func TestDryRunBesideSearches(t *testing.T) {
 	t.Parallel()

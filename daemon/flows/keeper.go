@@ -29,7 +29,7 @@ type Jobs interface {
 	Cancel(ctx context.Context, who api.Identity, id grid.JobID) (r grid.Record, confirmed bool, err error)
 	Output(ctx context.Context, who api.Identity, id grid.JobID, path string) (io.ReadCloser, error)
 	Sites(ctx context.Context) ([]api.SiteView, error)
-	// WhereEach asks all sites about several jobs that nobody hands in, each as if it were the only one; with an error it tells what it has learned.
+	// WhereEach asks all sites once about several jobs that nobody hands in, each as if it were the only one.
 	WhereEach(ctx context.Context, who api.Identity, jobs []grid.Job) ([]grid.Decision, error)
 	// Reserve has nodes held for a user, and Release gives them up.
 	Reserve(ctx context.Context, who api.Identity, n api.NewReservation) (grid.Reservation, error)

@@ -74,7 +74,8 @@ func (k *Keeper) probe(ctx context.Context, who api.Identity, places []workflow.
 	}
 	answers, err := k.config.Jobs.WhereEach(ctx, who, jobs)
 	if err != nil {
-		k.config.Log.Debug("the sites were not asked about all that tasks need", "asked", len(answers), "of", len(jobs), "error", err)
+		k.config.Log.Debug("the sites were not asked about what tasks need", "error", err)
+		return
 	}
 	for n, f := range answers {
 		for _, row := range f.Candidates {
