@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"gbroker/api/workflow"
@@ -136,21 +135,26 @@ func (s flows) list(r *request) error {
 	return nil
 }
 
-// FlowNeeds is what tasks need, each amount once: cores, and named resources.
+// FlowNeeds is what tasks need.
 type FlowNeeds struct {
-	Cores     []int
-	Resources []grid.Resource
-	Walltime  grid.Tick // 0 is the default
+	Cores    []int         // each number once
+	Tasks    []grid.Demand // of those that need more than cores
+	Walltime grid.Tick     // 0 is the default
 	// Shapes are jobs like those of the tasks, by their shapes.
 	Shapes map[string]grid.Job
 }
 
 // FlowNeedsOf is what the tasks of a workflow need.
 func FlowNeedsOf(w *workflow.Workflow) FlowNeeds {
-	n := FlowNeeds{Resources: w.Needs()}
+	n, seen := FlowNeeds{}, map[string]bool{}
 	for i := range w.Tasks {
 		for _, way := range w.Tasks[i].Ways() {
 			n.Cores = append(n.Cores, max(way.Cores, 1))
+			need := flowNeed{Cores: max(way.Cores, 1), Memory: way.Memory, Resources: way.Resources}
+			if text := fmt.Sprint(need); (need.Memory > 0 || len(need.Resources) > 0) && !seen[text] {
+				seen[text] = true
+				n.Tasks = append(n.Tasks, need.demand())
+			}
 		}
 	}
 	slices.Sort(n.Cores)
@@ -158,7 +162,29 @@ func FlowNeedsOf(w *workflow.Workflow) FlowNeeds {
 	return n
 }
 
-// maxAsked bounds the numbers of cores of one question, and those of resources.
+// flowNeed is what one task needs, as it is asked about.
+type flowNeed struct {
+	Cores     int             `json:"cores"`
+	Memory    int64           `json:"memory,omitempty"`
+	Resources []grid.Resource `json:"resources,omitempty"`
+}
+
+func (n *flowNeed) demand() grid.Demand {
+	return grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: n.Cores, Memory: n.Memory, Resources: n.Resources}}}
+}
+
+// read takes one from a question.
+func (n *flowNeed) read(text string) error {
+	if err := json.Unmarshal([]byte(text), n); err != nil {
+		return err
+	}
+	if n.Cores < 1 || n.Cores > grid.MaxProcesses || n.Memory < 0 || n.Memory > grid.MaxMemory {
+		return fmt.Errorf("%d cores and %d bytes", n.Cores, n.Memory)
+	}
+	return grid.CheckResources(n.Resources)
+}
+
+// maxAsked bounds the numbers of cores of one question, and the tasks.
 const maxAsked = 32
 
 func (s flows) places(r *request) error {
@@ -170,16 +196,12 @@ func (s flows) places(r *request) error {
 		}
 		needs.Cores = append(needs.Cores, n)
 	}
-	for _, text := range r.URL.Query()["resource"] {
-		name, amount, _ := strings.Cut(text, "=")
-		n, err := strconv.ParseInt(amount, 10, 64)
-		if err == nil {
-			needs.Resources = append(needs.Resources, grid.Resource{Name: name, Amount: n})
-			err = grid.CheckResource(grid.Resource{Name: name, Amount: n})
+	for _, text := range r.URL.Query()["task"] {
+		var one flowNeed
+		if err := one.read(text); err != nil || len(needs.Tasks) == maxAsked {
+			return fmt.Errorf("%w: task=%.80q: %d at most, each with cores, memory and resources (%v)", grid.ErrInvalid, text, maxAsked, err)
 		}
-		if err != nil || len(needs.Resources) > maxAsked {
-			return fmt.Errorf("%w: resource=%.80q: %d at most, as gpu=2", grid.ErrInvalid, text, maxAsked)
-		}
+		needs.Tasks = append(needs.Tasks, one.demand())
 	}
 	list, err := s.service.PlacesFlow(r.Context(), r.who, needs)
 	if err != nil {
@@ -257,8 +279,13 @@ func (c *Client) FlowPlaces(ctx context.Context, needs FlowNeeds) ([]workflow.Pl
 	for _, n := range needs.Cores[:min(len(needs.Cores), maxAsked)] {
 		query.Add("cores", strconv.Itoa(n))
 	}
-	for _, r := range needs.Resources[:min(len(needs.Resources), maxAsked)] {
-		query.Add("resource", fmt.Sprintf("%s=%d", r.Name, r.Amount))
+	for _, d := range needs.Tasks[:min(len(needs.Tasks), maxAsked)] {
+		one := flowNeed{d.Cores(), d.Memory(), d.Resources()}
+		text, err := json.Marshal(&one)
+		if err != nil {
+			return nil, fmt.Errorf("asking about %+v: %w", one, err)
+		}
+		query.Add("task", string(text))
 	}
 	return do[[]workflow.Place](ctx, c, http.MethodGet, "/v1/flows/places?"+query.Encode())
 }

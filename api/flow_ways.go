@@ -78,7 +78,7 @@ func (w *FlowWay) Said() time.Duration { return seconds(w.RuntimeS) }
 
 // configuration is what a plan knows of it.
 func (w *FlowWay) configuration() workflow.Configuration {
-	c := workflow.Configuration{Shape: w.Shape(), Name: w.Name, Cores: w.Job.Demand.Cores(), Resources: w.Job.Demand.Resources(), Runtime: w.Said()}
+	c := workflow.Configuration{Shape: w.Shape(), Name: w.Name, Cores: w.Job.Demand.Cores(), Memory: w.Job.Demand.Memory(), Resources: w.Job.Demand.Resources(), Runtime: w.Said()}
 	if !w.Job.WalltimeDefaulted {
 		c.Walltime = seconds(w.Job.Walltime.Seconds())
 	}

@@ -247,6 +247,14 @@ func (d Demand) Cores() int {
 	return n
 }
 
+// Memory is what the whole demand needs, in bytes.
+func (d Demand) Memory() (n int64) {
+	for _, c := range d.Chunks {
+		n += int64(c.Count) * c.Memory
+	}
+	return n
+}
+
 // Resources are what the whole demand needs of named resources, in the order of names.
 func (d Demand) Resources() (list []Resource) {
 	for _, c := range d.Chunks {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gbroker/flow"
 	"gbroker/grid"
 )
 
@@ -22,6 +23,9 @@ type Configuration struct {
 	// Shape is a word for all that it asks of a site; "" is that no site was asked about it.
 	Shape string
 }
+
+// Memory is the name of memory where amounts go by names: no named resource has it.
+const Memory = "memory"
 
 // Bounds of configurations.
 const (
@@ -52,19 +56,31 @@ func (c *Configuration) Expected() time.Duration {
 	return cmp.Or(c.Runtime, c.Walltime, DefaultRuntime)
 }
 
-// amount is how much of a resource it needs.
+// amount is how much of a resource, or of memory, it needs.
 func (c *Configuration) amount(name string) int64 {
+	if name == Memory {
+		return c.Memory
+	}
 	if i := slices.IndexFunc(c.Resources, func(r grid.Resource) bool { return r.Name == name }); i >= 0 {
 		return c.Resources[i].Amount
 	}
 	return 0
 }
 
-// needs are its amounts of cores, and of resources by their names.
-func (c *Configuration) needs(names []string) []int64 {
+// needs are its amounts of cores, and of others by their names. It needs no more memory than a place is known to have: of more only those are asked
+// about that are [Place.Refuses].
+func (c *Configuration) needs(names []string, places []Place) []int64 {
 	list := []int64{int64(max(c.Cores, 1))}
 	for _, name := range names {
-		list = append(list, c.amount(name))
+		n := c.amount(name)
+		if name == Memory && n > 0 {
+			most := int64(0)
+			for i := range places {
+				most = max(most, int64(places[i].has(Memory).Most))
+			}
+			n = min(n, most)
+		}
+		list = append(list, n)
 	}
 	return list
 }
@@ -127,11 +143,28 @@ func strange(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(".-_", r))
 }
 
-// Resources are the names of what tasks need beside cores and memory.
-func (w *Workflow) Resources() (names []string) {
-	for _, r := range w.Needs() {
-		names = append(names, r.Name)
+// Amounts are the names of what tasks need beside cores: named resources, and [Memory].
+func (w *Workflow) Amounts() []string {
+	var memory []string
+	for i := range w.Tasks {
+		if slices.ContainsFunc(w.Tasks[i].Ways(), func(c Configuration) bool { return c.Memory > 0 }) {
+			memory = []string{Memory}
+			break
+		}
 	}
+	return append(w.Resources(), memory...)
+}
+
+// Resources are the names of those that have one.
+func (w *Workflow) Resources() (names []string) {
+	for i := range w.Tasks {
+		for _, c := range w.Tasks[i].Ways() {
+			for _, r := range c.Resources {
+				names = append(names, r.Name)
+			}
+		}
+	}
+	slices.Sort(names)
 	return slices.Compact(names)
 }
 
@@ -143,20 +176,7 @@ func (w *Workflow) checkResources() error {
 	return nil
 }
 
-// Needs are the amounts of named resources that tasks need, by name and amount, each once.
-func (w *Workflow) Needs() (list []grid.Resource) {
-	for i := range w.Tasks {
-		for _, c := range w.Tasks[i].Ways() {
-			list = append(list, c.Resources...)
-		}
-	}
-	slices.SortFunc(list, func(a, b grid.Resource) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Amount, b.Amount))
-	})
-	return slices.Compact(list)
-}
-
-// Amount is what a place has of a named resource.
+// Amount is what a place has of a named resource, or of memory in bytes.
 type Amount struct {
 	Name     string    `json:"name"`
 	Most     int       `json:"most"`               // that is known to be there
@@ -171,7 +191,7 @@ func AtMost(places []Place, names []string) []Place {
 		var amounts []Amount
 		for _, name := range names {
 			a := places[i].has(name)
-			a.Most = max(a.Most, cmp.Or(a.Lacks, grid.MaxProcesses+1)-1)
+			a.Most = max(a.Most, cmp.Or(a.Lacks, unbounded+1)-1)
 			amounts = append(amounts, a)
 		}
 		places[i].Amounts = amounts
@@ -184,5 +204,11 @@ func (p *Place) has(name string) Amount {
 	if i := slices.IndexFunc(p.Amounts, func(a Amount) bool { return a.Name == name }); i >= 0 {
 		return p.Amounts[i]
 	}
+	if name == Memory { // it has not said
+		return Amount{Name: name, Most: unbounded}
+	}
 	return Amount{Name: name}
 }
+
+// unbounded is more of anything than a plan needs.
+const unbounded = int(flow.MaxAmount)

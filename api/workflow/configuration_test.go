@@ -36,8 +36,8 @@ func TestConfigurations(t *testing.T) {
 		ways[1].Cores != 2 || ways[1].Expected() != 30*time.Second || !slices.Equal(ways[1].Resources, []grid.Resource{{Name: "gpu", Amount: 1}}) {
 		t.Errorf("%+v", ways)
 	}
-	if names := w.Resources(); !slices.Equal(names, []string{"gpu"}) || len(w.Needs()) != 1 {
-		t.Errorf("the resources are %v, %v", names, w.Needs())
+	if names := w.Resources(); !slices.Equal(names, []string{"gpu"}) {
+		t.Errorf("the resources are %v", names)
 	}
 	task := "workflow: 1\ntasks:\n  - {name: a, command: [x], "
 	for text, want := range map[string]string{
@@ -114,5 +114,32 @@ func TestPlanTakesWhatIsNotRefused(t *testing.T) {
 		if err != nil || p.Tasks[0].Named != c.want || c.site != "" && p.Tasks[0].Site != c.site {
 			t.Errorf("refused %v: planned is %+v (%v), not %s", c.refused, p, err, c.want)
 		}
+	}
+}
+
+// Tasks share the memory of a place: what it has said that it has, at once; of one that has said nothing any amount. A task that needs more than any
+// place has is planned with all of it: whether it could ever run the places tell.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	const gigabyte = 1 << 30
+	w := &Workflow{Tasks: []Task{
+		{Name: "one", Memory: 6 * gigabyte, Runtime: 10 * time.Second}, {Name: "two", Memory: 6 * gigabyte, Runtime: 10 * time.Second},
+		{Name: "small", Runtime: 10 * time.Second},
+	}}
+	said := []Amount{{Name: Memory, Most: 8 * gigabyte, Openings: []Opening{{Cores: 8 * gigabyte}}}}
+	later := []Amount{{Name: Memory, Most: 12 * gigabyte, Openings: []Opening{{Cores: 6 * gigabyte}, {Cores: 12 * gigabyte, After: 5 * time.Second}}}}
+	kinds := []Amount{{Name: Memory, Most: 12 * gigabyte, Openings: []Opening{{Cores: 3 * gigabyte, After: time.Hour}, {Cores: 12 * gigabyte}}}}
+	for want, amounts := range map[time.Duration][]Amount{10: nil, 20: said, 15: later} {
+		p, err := w.Plan([]Place{{Name: "home", Cores: 8, Speed: 1, Rate: 1e6, Amounts: amounts}}, nil, Quick)
+		if err != nil || p.Makespan != want*time.Second {
+			t.Errorf("%+v: %+v (%v)", amounts, p, err)
+		}
+	}
+	if p, err := w.Plan([]Place{{Name: "home", Cores: 8, Speed: 1, Rate: 1e6, Amounts: kinds}}, nil, Quick); err != nil || p.Makespan != 10*time.Second {
+		t.Errorf("less of it later than more: %+v (%v)", p, err)
+	}
+	w.Tasks[2].Memory = 100 * gigabyte
+	if p, err := w.Plan([]Place{{Name: "home", Cores: 8, Speed: 1, Rate: 1e6, Amounts: said}}, nil, Quick); err != nil || p.Makespan != 30*time.Second {
+		t.Errorf("more than there is: %+v (%v)", p, err)
 	}
 }

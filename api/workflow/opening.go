@@ -20,6 +20,9 @@ type Opening struct {
 func taken(openings []Opening, most, resource int) (list []flow.Taken) {
 	openings = slices.Clone(openings)
 	slices.SortFunc(openings, func(a, b Opening) int { return cmp.Compare(a.Cores, b.Cores) })
+	for i := len(openings) - 2; i >= 0; i-- { // who has more has less: it was asked about for tasks of several kinds
+		openings[i].After = min(openings[i].After, openings[i+1].After)
+	}
 	free, from := 0, flow.Time(0)
 	for _, o := range openings {
 		after := min(micro(o.After), flow.MaxTime)

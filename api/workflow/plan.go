@@ -44,7 +44,7 @@ const DefaultRuntime = time.Minute
 // a task leaves goes home when it ends, and from there to who needs it, so that is the way of a transfer. Files that no task
 // makes lie at the home, and what no task needs is awaited there.
 func (w *Workflow) Graph(places []Place, progress []Progress) (*flow.Graph, *flow.Platform) {
-	names := w.Resources()
+	names := w.Amounts()
 	p := platform(places, names)
 	g := &flow.Graph{}
 	for i := range w.Tasks {
@@ -55,7 +55,7 @@ func (w *Workflow) Graph(places []Place, progress []Progress) (*flow.Graph, *flo
 		g.Vertices = append(g.Vertices, w.vertex(i, s, places, names))
 		if s.Runs && len(places[s.At].Openings) == 0 { // else the site has reckoned with it
 			e := &p.Executors[s.At]
-			amounts := w.Tasks[i].Ways()[s.Way].needs(names)
+			amounts := w.Tasks[i].Ways()[s.Way].needs(names, places)
 			for r := range amounts {
 				amounts[r] = min(amounts[r], e.Capacity[r])
 			}
@@ -127,7 +127,7 @@ func (w *Workflow) vertex(i int, s Progress, places []Place, names []string) flo
 		if k < len(s.Needs) && s.Needs[k] > 0 {
 			need = s.Needs[k]
 		}
-		c := flow.Configuration{Name: way.Name, Needs: way.needs(names), Run: make([]flow.Time, len(places))}
+		c := flow.Configuration{Name: way.Name, Needs: way.needs(names, places), Run: make([]flow.Time, len(places))}
 		for e, at := range places {
 			if c.Run[e] = min(lasts(need, at.Speed)+max(micro(at.Overhead), 0), flow.MaxTime); !anywhere && at.refuses(&way) {
 				c.Run[e] = -1
@@ -244,7 +244,7 @@ func (w *Workflow) Plan(places []Place, progress []Progress, effort int) (*Plann
 // bounds are those of any run in which each task takes what it says, or the least that such tasks took. What is only guessed is left out: the time of a
 // task that says none, what runs now, what sites take beside a run. And a site may have more of a resource than it was asked about.
 func (w *Workflow) bounds(places []Place, progress []Progress) (flow.Bounds, error) {
-	places = AtMost(places, w.Resources())
+	places = AtMost(places, w.Amounts())
 	for i := range places {
 		places[i].Overhead = 0
 	}

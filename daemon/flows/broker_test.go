@@ -36,6 +36,7 @@ type broker struct {
 
 	cores    int                       // that home has; 0 is two
 	gpus     int64                     // that home has; other sites have none
+	memory   int64                     // that home has; 0 is any
 	lacks    map[string]grid.QueueName // by site
 	refuses  bool                      // all reservations
 	reserved []grid.Reservation
@@ -106,6 +107,10 @@ func (b *broker) where(j *grid.Job) (f grid.Decision) {
 			f.Candidates = append(f.Candidates, grid.Candidate{Site: "home", Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "no such resource"}})
 			return f
 		}
+	}
+	if b.memory > 0 && j.Demand.Memory() > b.memory {
+		f.Candidates = append(f.Candidates, grid.Candidate{Site: "home", Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "not enough memory"}})
+		return f
 	}
 	running := 0
 	for _, r := range b.jobs {

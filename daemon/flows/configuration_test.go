@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gbroker/api"
+	"gbroker/api/workflow"
 	"gbroker/grid"
 )
 
@@ -75,42 +76,62 @@ func TestConfigurationsHaveTheSameFiles(t *testing.T) {
 	}
 }
 
-// So much of a resource is asked about as tasks need, and powers of two; there is as much as is not refused for ever.
+// task is the demand of one of so many cores, with some memory and GPUs.
+func task(cores int, memory, gpus int64) grid.Demand {
+	c := grid.Chunk{Count: 1, Processes: 1, Cores: cores, Memory: memory}
+	if gpus > 0 {
+		c.Resources = []grid.Resource{{Name: "gpu", Amount: gpus}}
+	}
+	return grid.Demand{Chunks: []grid.Chunk{c}}
+}
+
+// The sites are asked about tasks as they are, one and many at once, with the most and the least of each resource.
 func TestAmountsAreAskedAbout(t *testing.T) {
 	t.Parallel()
-	list := amounts([]grid.Resource{{Name: "gpu", Amount: 3}, {Name: "fpga", Amount: 1}, {Name: "gpu", Amount: 3}})
-	var said []int64
-	for _, r := range list {
-		if r.Name == "gpu" {
-			said = append(said, r.Amount)
+	places := []workflow.Place{{Name: "home", Cores: 4}, {Name: "big", Cores: 40}}
+	tasks := []grid.Demand{task(1, 0, 4), task(2, 0, 0), task(1, 0, 4)}
+	for n := range int64(30) {
+		tasks = append(tasks, task(2, n+1, 0))
+	}
+	counts, most := map[int64]int{}, map[int64]int{}
+	for _, a := range amounts(tasks, places) {
+		c := a.each.Chunks[0]
+		if got := a.demand().Chunks[0]; got.Count != a.times || got.Cores != c.Cores || got.Memory != c.Memory || a.demand().Resources() == nil && c.Memory == 0 {
+			t.Errorf("%+v asks for %+v", a, a.demand())
 		}
+		key := c.Memory - int64(10*len(c.Resources))
+		counts[key]++
+		most[key] = max(most[key], a.times)
 	}
-	if !slices.Equal(said, []int64{1, 2, 3, 4, 8, 16}) || len(list) != 11 {
-		t.Errorf("%v", list)
+	if len(counts) != maxDemands || counts[-10] == 0 || most[-10] != 40 || counts[1] == 0 || counts[30] != 6 || most[30] != 20 || counts[0] != 0 {
+		t.Errorf("asked about %v, up to %v", counts, most)
 	}
-	many := []grid.Resource{{Name: "gpu", Amount: 1}, {Name: "gpu", Amount: 2}}
-	for n := range int64(18) {
-		many = append(many, grid.Resource{Name: "a", Amount: 3 * (n + 1)})
+	if got := multiples(task(1, maxBytes/2, 0), []workflow.Place{{Cores: 1000}}, 10); !slices.Equal(got, []int{1, 2}) {
+		t.Errorf("of the largest memory %v are asked about", got)
 	}
-	for _, name := range []string{"b", "c"} {
-		many = append(many, grid.Resource{Name: name, Amount: 5})
-	}
-	counts, most := map[string]int{}, map[string]int64{}
-	for _, r := range amounts(many) {
-		counts[r.Name]++
-		most[r.Name] = max(most[r.Name], r.Amount)
-	}
-	if counts["gpu"] != 5 || counts["a"] != 5 || counts["b"] != 5 || counts["c"] != 5 || most["gpu"] < 4 || most["a"] != 54 || most["b"] < 5 {
-		t.Errorf("of 18 amounts of one and few of three others, asked about are %v, up to %v", counts, most)
-	}
+}
+
+// A site has as much of something as it does not refuse for ever: also one of fewer cores than GPUs.
+func TestAmountsAreNoted(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBroker()
-		b.gpus, b.waits = 3, map[string]time.Duration{"home": time.Minute}
+		b.gpus, b.memory, b.waits = 6, 5<<30, map[string]time.Duration{"home": time.Minute}
 		k, stop := keeper(t, t.TempDir(), b)
 		defer stop()
-		places, err := k.PlacesFlow(t.Context(), bob, api.FlowNeeds{Resources: []grid.Resource{{Name: "gpu", Amount: 3}}})
-		if err != nil || len(places[0].Amounts) != 1 || places[0].Amounts[0].Most != 3 || places[0].Amounts[0].Openings[0].After != time.Minute {
-			t.Errorf("%+v (%v)", places, err)
+		places, err := k.PlacesFlow(t.Context(), bob, api.FlowNeeds{Tasks: []grid.Demand{task(1, 0, 3), task(1, 1<<30, 0), task(1, 4<<30, 0)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		most, lacks := map[string]int{}, map[string]int{}
+		for _, a := range places[0].Amounts {
+			most[a.Name], lacks[a.Name] = a.Most, a.Lacks
+			if a.Openings[0].After != time.Minute {
+				t.Errorf("%+v", a)
+			}
+		}
+		if places[0].Cores != 2 || most["gpu"] != 6 || most[workflow.Memory] != 4<<30 || lacks[workflow.Memory] != 8<<30 {
+			t.Errorf("%d cores, there are %v, and not %v", places[0].Cores, most, lacks)
 		}
 	})
 }

@@ -23,8 +23,8 @@ const (
 	notNow = time.Hour
 )
 
-// PlacesFlow are the sites as a plan sees them: what they have, how far they are, and when so many cores and resources as are asked about, and a
-// choice between one and all, could be had for a job of this walltime.
+// PlacesFlow are the sites as a plan sees them: what they have, how far they are, and when so many cores, and so much memory and other resources, could
+// be had for a job of this walltime.
 func (k *Keeper) PlacesFlow(ctx context.Context, who api.Identity, needs api.FlowNeeds) ([]workflow.Place, error) {
 	views, err := k.config.Jobs.Sites(ctx)
 	if err != nil {
@@ -53,14 +53,14 @@ func (k *Keeper) PlacesFlow(ctx context.Context, who api.Identity, needs api.Flo
 // probe asks the sites when cores and resources could be had. A site that does not answer is planned as if nobody else ran anything there, and as if
 // it had no resources.
 func (k *Keeper) probe(ctx context.Context, who api.Identity, places []workflow.Place, needs api.FlowNeeds) {
-	var asked []grid.Resource // of no name: cores
+	var asked []asking
 	for _, n := range workflow.Probes(needs.Cores, places, maxProbes) {
-		asked = append(asked, grid.Resource{Amount: int64(n)})
+		asked = append(asked, asking{times: n})
 	}
-	asked = append(asked, amounts(needs.Resources)...)
+	asked = append(asked, amounts(needs.Tasks, places)...)
 	jobs := make([]grid.Job, len(asked))
-	for n, what := range asked {
-		jobs[n] = probe(what, needs.Walltime)
+	for n := range asked {
+		jobs[n] = probe(asked[n].demand(), needs.Walltime)
 	}
 	shapes := slices.Sorted(maps.Keys(needs.Shapes))
 	for _, shape := range shapes {
@@ -86,10 +86,8 @@ func (k *Keeper) probe(ctx context.Context, who api.Identity, places []workflow.
 				if _, ever := opening(&row); !ever {
 					places[at].Refuses = append(places[at].Refuses, shapes[n-len(asked)])
 				}
-			case asked[n].Name == "":
-				note(&places[at], int(asked[n].Amount), &row)
 			default:
-				noteAmount(&places[at], asked[n], &row)
+				asked[n].note(&places[at], &row)
 			}
 		}
 	}
@@ -120,35 +118,9 @@ func note(p *workflow.Place, cores int, row *grid.Candidate) {
 	}
 }
 
-// noteAmount takes its word about so much of a resource. There is as much of it as it does not refuse for ever; what is more than its cores it may
-// refuse for these.
-func noteAmount(p *workflow.Place, what grid.Resource, row *grid.Candidate) {
-	at := slices.IndexFunc(p.Amounts, func(a workflow.Amount) bool { return a.Name == what.Name })
-	if at < 0 {
-		at, p.Amounts = len(p.Amounts), append(p.Amounts, workflow.Amount{Name: what.Name})
-	}
-	a := &p.Amounts[at]
-	after, ever := opening(row)
-	if !ever {
-		if n := int(what.Amount); n <= p.Cores && (a.Lacks == 0 || n < a.Lacks) {
-			a.Lacks = n
-		}
-		return
-	}
-	a.Most = max(a.Most, int(what.Amount))
-	a.Openings = append(a.Openings, workflow.Opening{Cores: int(what.Amount), After: after})
-}
-
-// probe is a job of so many cores, each with one of a resource if that is asked about, which nobody hands in.
-func probe(what grid.Resource, walltime grid.Tick) grid.Job {
-	each := grid.Chunk{Count: int(what.Amount), Processes: 1, Cores: 1}
-	if what.Name != "" {
-		each.Resources = []grid.Resource{{Name: what.Name, Amount: 1}}
-	}
-	return grid.Job{
-		Name: "probe", Program: grid.Program{Executable: "/bin/true"}, Walltime: walltime, WalltimeDefaulted: true,
-		Demand: grid.Demand{Chunks: []grid.Chunk{each}},
-	}
+// probe is a job of a demand, which nobody hands in.
+func probe(d grid.Demand, walltime grid.Tick) grid.Job {
+	return grid.Job{Name: "probe", Program: grid.Program{Executable: "/bin/true"}, Walltime: walltime, WalltimeDefaulted: true, Demand: d}
 }
 
 // waiting tells what the tasks of a workflow that wait need, in all their configurations, and their mean walltime.
@@ -165,12 +137,11 @@ func (f *flow) waiting() (needs api.FlowNeeds) {
 			way := &f.parts[i].Ways[k]
 			j := &way.Job
 			if len(needs.Shapes) < maxShapes {
-				needs.Shapes[way.Shape()] = grid.Job{
-					Name: "probe", Program: grid.Program{Executable: "/bin/true"}, Walltime: j.Walltime, WalltimeDefaulted: j.WalltimeDefaulted,
-					Demand: j.Demand, Queue: j.Queue, Sites: grid.Choice{Only: j.Sites.Only, Not: j.Sites.Not},
-				}
+				one := probe(j.Demand, j.Walltime)
+				one.WalltimeDefaulted, one.Queue, one.Sites = j.WalltimeDefaulted, j.Queue, grid.Choice{Only: j.Sites.Only, Not: j.Sites.Not}
+				needs.Shapes[way.Shape()] = one
 			}
-			needs.Cores, needs.Resources = append(needs.Cores, j.Demand.Cores()), append(needs.Resources, j.Demand.Resources()...)
+			needs.Cores, needs.Tasks = append(needs.Cores, j.Demand.Cores()), append(needs.Tasks, j.Demand)
 			needs.Walltime += j.Walltime
 			n++
 		}

@@ -150,7 +150,7 @@ func (f *flow) sustained(ctx context.Context, every *workflow.Periodic) ([][]wor
 	sites, err := w.PlanPeriodic(places, every)
 	switch {
 	case errors.Is(err, planner.ErrOverload):
-		if _, best := w.PlanPeriodic(workflow.AtMost(places, w.Resources()), every); errors.Is(best, planner.ErrOverload) {
+		if _, best := w.PlanPeriodic(workflow.AtMost(places, w.Amounts()), every); errors.Is(best, planner.ErrOverload) {
 			return nil, err
 		}
 		f.keeper.config.Log.Info("nobody knows whether the sites sustain a periodic workflow, as they may have more than they were asked about", "workflow", f.spec.ID, "error", err)

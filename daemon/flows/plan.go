@@ -136,7 +136,7 @@ func (f *flow) freed(places []workflow.Place, progress []workflow.Progress) []wo
 		for i := range progress {
 			if s := &progress[i]; s.Runs && s.At == at && f.rec.Tasks[i].Started > 0 {
 				cores, last = cores+f.cores(i), max(last, s.Left)
-				for _, r := range f.way(i).Job.Demand.Resources() {
+				for _, r := range amountsOf(f.way(i).Job.Demand) {
 					held[r.Name] += int(r.Amount)
 				}
 			}
