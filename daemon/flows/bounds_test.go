@@ -286,48 +286,6 @@ func TestWatchesOfUser(t *testing.T) {
 	})
 }
 
-// The instances under way of a user's periodic workflows have no more tasks together than are allowed: the period of one more is missed, and a file
-// waits. One instance alone may be larger, and another user has a bound of his own.
-func TestTasksOfUser(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := newBroker()
-		b.runs = time.Minute
-		all, folder := incoming(t)
-		k, stop := keeperWith(t, t.TempDir(), b, func(c *Config) { c.Watch, c.Tasks = all, 9 })
-		defer stop()
-		s := again(5, 10)
-		id := begin(t, k, s)    // three minutes each, of four tasks
-		time.Sleep(time.Minute) //house:allow sleep: virtual time
-		f, err := k.Flow(t.Context(), bob, id)
-		if p := f.Periods; err != nil || p.Begun != 2 || p.Missed != 3 {
-			t.Errorf("the periods are %+v (%v)", p, err)
-		}
-		files := watching(0)
-		files.Key = "files"
-		for len(files.Tasks) < 2 {
-			files.Tasks = append(files.Tasks, made("more", "", "x"))
-		}
-		other := begin(t, k, files)
-		put(t, folder, "file", "text")
-		time.Sleep(10 * time.Second) //house:allow sleep: virtual time
-		if f, err := k.Flow(t.Context(), bob, other); err != nil || f.Periods.Begun != 0 || !strings.Contains(f.Periods.Waits, "10 tasks with the next, of which 9 are allowed") {
-			t.Errorf("the file: %+v (%v)", f.Periods, err)
-		}
-		if f := await(t, k, id); f.Periods.Done != 2 {
-			t.Errorf("the periods are %+v", f.Periods)
-		}
-		time.Sleep(5 * time.Minute) //house:allow sleep: virtual time
-		if f, err := k.Flow(t.Context(), bob, other); err != nil || f.Periods.Done != 1 || f.Periods.Waits != "" {
-			t.Errorf("the file, with room: %+v (%v)", f.Periods, err)
-		}
-		if _, err := k.CancelFlow(t.Context(), bob, other); err != nil {
-			t.Fatal(err)
-		}
-		await(t, k, other)
-	})
-}
-
 // A copy that takes its time is told in the status, and in the log only where it takes very long, once.
 func TestCopyIsSlow(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,9 @@ import (
 
 // instance begins the next one, of a copied file where a folder is watched. Where it cannot, its period is missed, or the file has not counted.
 func (f *flow) instance(every *workflow.Periodic, sites [][]workflow.PlannedTask, file *copied) (*flow, error) {
-	n, reserved, err := f.noteOpen(file, f.keeper.crowded(f))
+	made, err := f.keeper.mayMake(f)
+	defer made()
+	n, reserved, err := f.noteOpen(file, err)
 	if err == nil {
 		var child *flow
 		if child, err = f.make(n, every, sites, file, reserved); err == nil {
@@ -98,6 +100,7 @@ func (f *flow) make(n int, every *workflow.Periodic, sites [][]workflow.PlannedT
 	}
 	k.mu.Lock()
 	k.add(child)
+	delete(k.making, f) // it counts itself
 	k.begin(child)
 	k.mu.Unlock()
 	return child, nil

@@ -83,6 +83,7 @@ type Keeper struct {
 	mu      sync.Mutex // never held over the disk
 	flows   map[api.FlowID]*flow
 	copying map[*watcher]int64       // bytes of the file that each has copied
+	making  map[*flow]bool           // that make an instance, which is not known yet
 	turns   map[string]chan struct{} // of users who ask for folders to be watched
 	ctx     context.Context          // of Run; nil before
 	running sync.WaitGroup
@@ -102,7 +103,7 @@ func New(c Config) (*Keeper, error) {
 	if c.OpenRoot == nil {
 		c.OpenRoot = os.OpenRoot
 	}
-	k := &Keeper{config: c, flows: map[api.FlowID]*flow{}, turns: map[string]chan struct{}{}, copying: map[*watcher]int64{}, overheads: overheads{seen: map[string][]time.Duration{}}, probing: make(chan struct{}, 1), ways: ways{told: map[grid.PeerID]toldWays{}}}
+	k := &Keeper{config: c, flows: map[api.FlowID]*flow{}, turns: map[string]chan struct{}{}, copying: map[*watcher]int64{}, making: map[*flow]bool{}, overheads: overheads{seen: map[string][]time.Duration{}}, probing: make(chan struct{}, 1), ways: ways{told: map[grid.PeerID]toldWays{}}}
 	return k, k.load()
 }
 

@@ -36,9 +36,21 @@ func isWatch(s *api.FlowSubmission) bool { return s.Periodic != nil && s.Periodi
 
 // crowded says why a user may not have another instance under way now; nil if he may.
 func (k *Keeper) crowded(f *flow) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.crowds(f)
+}
+
+// crowds is crowded; k.mu is held.
+func (k *Keeper) crowds(f *flow) error {
 	tasks := len(f.parts)
-	for _, other := range k.all() {
+	for _, other := range k.flows {
 		if other.spec.Parent != "" && other.spec.User == f.spec.User && other.phase() != ended {
+			tasks += len(other.parts)
+		}
+	}
+	for other := range k.making {
+		if other != f && other.spec.User == f.spec.User {
 			tasks += len(other.parts)
 		}
 	}
@@ -46,6 +58,21 @@ func (k *Keeper) crowded(f *flow) error {
 		return nil
 	}
 	return fmt.Errorf("%w: the instances under way of %s have %d tasks with the next, of which %d are allowed", grid.ErrNotYet, f.spec.User, tasks, k.config.Tasks)
+}
+
+// mayMake lets a workflow make an instance, which counts from now on until made is called: then there is one, or none.
+func (k *Keeper) mayMake(f *flow) (made func(), err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.crowds(f); err != nil {
+		return func() {}, err
+	}
+	k.making[f] = true
+	return func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		delete(k.making, f)
+	}, nil
 }
 
 // restart begins another run of a workflow that has ended; it counts as one more.
