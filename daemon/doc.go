@@ -155,6 +155,8 @@
 //	    rate_limit: RATE         of file transfers, each way; left out: none
 //	    default_bandwidth: RATE  believed until it is measured
 //	    same_users: true|false   whether its users are those of the same name here; false if left out
+//	    via: NAME                the member through which it is met, where neither can dial the other
+//	relay: {rate: RATE, at_most: N}  members meet through here; left out: none; {}: 16 at 1 MB/s
 //
 // SIZE is a NUMBER with B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB
 // (powers of 1024) or no unit (bytes). RATE is a SIZE per second; "/s" may stand

@@ -28,10 +28,11 @@ type Neighbourhood struct {
 	GridKey overlay.GridKey // what the brokers of the grid share; the zero key is none
 	Rule    topology.Rule   // which of the members are neighbours
 	Accept  bool            // sites that a neighbour proposes are known as if they were in the file
+	Relay   *overlay.Relay  // what is done for members that meet through here; nil is nothing
 }
 
 func (n Neighbourhood) same(m Neighbourhood) bool {
-	return n.GridKey == m.GridKey && n.Accept == m.Accept && reflect.DeepEqual(n.Rule, m.Rule) && sameMembers(n.Members, m.Members)
+	return n.GridKey == m.GridKey && n.Accept == m.Accept && reflect.DeepEqual(n.Rule, m.Rule) && reflect.DeepEqual(n.Relay, m.Relay) && sameMembers(n.Members, m.Members)
 }
 
 // LoadNeighbours reads the neighbours again, for a site whose configuration is loaded.
@@ -62,7 +63,7 @@ func loadNeighbours(c Config, name string, own grid.PeerID) (Neighbourhood, Mist
 		return none, nil, err
 	}
 	r := parseNeighbours(name, data, c.Site, own)
-	n := Neighbourhood{Members: r.members, Rule: r.rule, Accept: r.accept}
+	n := Neighbourhood{Members: r.members, Rule: r.rule, Accept: r.accept, Relay: r.relay}
 	if r.gridKey != "" {
 		if n.GridKey, err = readGridKey(filepath.Join(filepath.Dir(c.Neighbours), r.gridKey)); err != nil {
 			r.note(r.gridKeyAt, "grid_key: %v", err)
@@ -103,6 +104,7 @@ type neighbours struct {
 	gridKeyAt ast.Node
 	rule      topology.Rule
 	accept    bool
+	relay     *overlay.Relay
 }
 
 func parseNeighbours(name string, data []byte, site grid.SiteName, own grid.PeerID) *neighbours {
@@ -126,6 +128,7 @@ func parseNeighbours(name string, data []byte, site grid.SiteName, own grid.Peer
 			}
 		}},
 		{name: "topology", aka: "rule", read: r.readRule},
+		{name: "relay", aka: "relays", read: r.readRelay},
 	})
 	if m, ok := root.(ast.MapNode); ok {
 		for iter := m.MapRange(); iter.Next(); {
@@ -142,6 +145,9 @@ func (r *neighbours) readMembers(n ast.Node) {
 		r.list = s
 	}
 	r.document.list(n, "members", maxMembers, false, r.readMember)
+	if err := overlay.CheckVias(r.members); err != nil {
+		r.note(n, "members: %v", err)
+	}
 	if r.list != nil && len(r.list.Entries) == len(r.members) {
 		r.at = r.list.Entries
 	}
@@ -185,6 +191,9 @@ func (r *neighbours) readMember(n ast.Node) {
 			if v, ok := r.yes(n, "same_users"); ok {
 				m.SameUsers = v
 			}
+		}},
+		{name: "via", aka: "relay through", read: func(n ast.Node) {
+			parsed(&r.document, n, "via", &m.Via, readName[grid.SiteName])
 		}},
 		{name: "tags", aka: "tag", list: true, read: func(n ast.Node) { m.Tags = r.words(n, "tags") }},
 		{name: "organisation", aka: "organization", read: func(n ast.Node) {

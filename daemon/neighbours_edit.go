@@ -207,6 +207,9 @@ func optional(m grid.Member) []string {
 	if m.SameUsers {
 		fields = append(fields, "same_users: true")
 	}
+	if m.Via != "" {
+		fields = append(fields, "via: "+string(m.Via))
+	}
 	if len(m.Tags) > 0 {
 		fields = append(fields, "tags: ["+strings.Join(m.Tags, ", ")+"]")
 	}

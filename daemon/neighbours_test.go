@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/overlay"
 )
 
 func TestNeighboursMistakes(t *testing.T) {
@@ -33,11 +34,17 @@ func TestNeighboursMistakes(t *testing.T) {
 		{"members:\n  - name: b\n    peer: " + peerA + "\n    default_bandwidth: 0\n", at + "4:24: default_bandwidth: 0 is out of range: write 1 to 1024TiB"},
 		{"members:\n  - {name: b, peer: " + peerA + "}\n  - {name: b, peer: " + peerB + "}\n", at + `3:12: name: "b" is the name of the member in line 2 already: names differ`},
 		{"members:\n  - {name: b, peer: " + peerA + "}\n  - {name: c, peer: " + peerA + "}\n", at + "3:21: peer: " + peerA + " is the member in line 2 already: a site stands here once"},
+		{"members:\n  - {name: b, peer: " + peerA + ", via: hub}\n", at + "2:3: members: via of b names hub, which is no member: write the name of one"},
+		{"relay: {at_most: 0}\nmembers: []\n", at + "1:18: at_most: 0 is out of range: write 1 to 1000"},
 		{"members: [{name: here, peer: " + peerA + "}]\n", at + `1:18: name: "here" is this site itself: give the other one another name`},
 	} {
 		if got := parseNeighbours("neighbours.yaml", []byte(c.text), "here", "").sorted().Error(); got != c.want {
 			t.Errorf("%q:\n got %s\nwant %s", c.text, got, c.want)
 		}
+	}
+	if r := parseNeighbours("n", []byte("relay: {}\nmembers: [{name: b, peer: "+peerA+"}, {name: c, peer: "+peerB+", via: b}]\n"), "here", ""); len(r.mistakes) > 0 ||
+		*r.relay != (overlay.Relay{Rate: 1_000_000, AtMost: 16}) || r.members[1].Via != "b" {
+		t.Errorf("a relay, and a member through it: %+v, %+v, %v", r.relay, r.members, r.mistakes)
 	}
 	own := parseNeighbours("n", []byte("members: [{name: b, peer: "+peerA+"}]"), "here", peerA).sorted().Error()
 	if want := "n:1:27: peer: " + peerA + " is this site itself: copy the line that `gbroker id` prints at the other site"; own != want {

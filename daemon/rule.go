@@ -12,6 +12,7 @@ import (
 
 	"gbroker/broker/core"
 	"gbroker/grid"
+	"gbroker/overlay"
 	"gbroker/overlay/topology"
 )
 
@@ -75,6 +76,23 @@ func (r *neighbours) readRule(n ast.Node) {
 	}
 }
 
+// readRelay reads what is done for members that meet through here.
+func (r *neighbours) readRelay(n ast.Node) {
+	r.relay = &overlay.Relay{AtMost: relayedMembers, Rate: relayedRate}
+	r.fields(n, "the relay", []field{
+		{name: "rate", aka: "rate_limit limit", read: func(n ast.Node) { parsed(&r.document, n, "rate", &r.relay.Rate, ParseRate) }},
+		{name: "at_most", aka: "most members", read: func(n ast.Node) {
+			parsed(&r.document, n, "at_most", &r.relay.AtMost, within(1, maxMembers, strconv.Itoa, wholeNumber))
+		}},
+	})
+}
+
+// What is relayed where the file says no more.
+const (
+	relayedMembers = 16
+	relayedRate    = 1_000_000 // bytes per second
+)
+
 // Known is the members as a rule sees them, with what is measured.
 func (n Neighbourhood) Known(measured map[grid.PeerID]topology.Known) []topology.Known {
 	known := make([]topology.Known, 0, len(n.Members))
@@ -132,7 +150,7 @@ func (s *site) takeNeighbours(n Neighbourhood) error {
 		return err
 	}
 	s.overlay.SetGridKey(n.GridKey)
-	return nil
+	return s.overlay.SetRelay(n.Relay)
 }
 
 // keepRule looks at intervals whether the rule chooses otherwise.

@@ -12,7 +12,9 @@ type Member struct {
 	Name      SiteName
 	Peer      PeerID
 	Addresses []string // multiaddresses without the /p2p part
-	Send      bool
+	// Via names the member through which this one is met, where neither can dial the other; "" is none.
+	Via  SiteName
+	Send bool
 	// RateLimit caps file transfers to and from this member, each way, in bytes per second; 0 is none.
 	RateLimit int64
 	// SameUsers: a user of that site is the user of the same name here, and its

@@ -28,6 +28,8 @@ type Config struct {
 	Site   grid.Site
 	// Members are the peers that are heard.
 	Members []grid.Member
+	// Relay is what is done for members that can reach each other through here alone; nil is nothing.
+	Relay *Relay
 	// GridKey lets brokers that have it too speak the DHT here; the zero key is none.
 	GridKey GridKey
 

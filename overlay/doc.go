@@ -36,6 +36,9 @@
 // several connections go faster over a long way than one. At most 12 lanes stand with a member each way. Where no lane can be dialled, as to a site that
 // only dials out, or to a broker of before, the stream goes over the connection that stands, and none is tried for five minutes.
 //
+// Two members of which neither can dial the other meet over a circuit (circuit v2 of libp2p) through a third, where that one's
+// configuration has a [Relay] and both ends name it as the [grid.Member]'s Via. A way over any other relay is refused.
+//
 // Who has dialled in and not yet proven who it is holds one of 192 places, 64 of them at
 // most for one address (of IPv6: for one network /64; loopback is no exception), and
 // has 10 s (5 s in a LAN). Where there is no room the newest is let in and an older

@@ -127,13 +127,19 @@ func (g *gate) knows(at netip.Prefix) bool {
 	return false
 }
 
-func (g *gate) InterceptPeerDial(p peer.ID) bool                 { return g.mayDial(p) }
-func (g *gate) InterceptAddrDial(p peer.ID, _ ma.Multiaddr) bool { return g.mayDial(p) }
-func (g *gate) InterceptAccept(network.ConnMultiaddrs) bool      { return true } // who it is is not known yet
+func (g *gate) InterceptPeerDial(p peer.ID) bool { return g.mayDial(p) }
+func (g *gate) InterceptAddrDial(p peer.ID, a ma.Multiaddr) bool {
+	return g.mayDial(p) && g.leads(p, a)
+}
+
+// InterceptAccept lets in who is not known yet.
+func (g *gate) InterceptAccept(c network.ConnMultiaddrs) bool { return g.relays(c.RemoteMultiaddr()) }
 
 // InterceptSecured decides when the handshake has shown who it is.
 func (g *gate) InterceptSecured(d network.Direction, p peer.ID, c network.ConnMultiaddrs) bool {
 	switch {
+	case !g.leads(p, c.RemoteMultiaddr()):
+		return false
 	case g.has(p):
 		g.mu.Lock()
 		if g.seen == nil {

@@ -60,7 +60,7 @@ func newHost(key Key, listen []string, g *gate, d *door, l *lanes, s settings) (
 		libp2p.ConnectionManager(connmgr.NullConnMgr{}),
 		libp2p.WithDialTimeout(s.dialTimeout),
 		libp2p.UserAgent("gbroker"),
-		libp2p.DisableRelay(),
+		libp2p.EnableRelay(), // its client alone; the gate lets no circuit pass but those that the members file names
 		libp2p.DisableMetrics(),
 		libp2p.DisableIdentifyAddressDiscovery(),
 		libp2p.Ping(false),
@@ -185,6 +185,7 @@ func dialable(h host.Host) []string {
 	if err != nil {
 		found = h.Network().ListenAddresses()
 	}
+	found = slices.DeleteFunc(found, func(a ma.Multiaddr) bool { return circuitBy(a) != "" })
 	outside := slices.DeleteFunc(slices.Clone(found), func(a ma.Multiaddr) bool {
 		return manet.IsIPLoopback(a) || manet.IsIP6LinkLocal(a)
 	})

@@ -121,7 +121,8 @@ func (s *session) addressesOf(ctx context.Context, n *neighbour, attempt int) []
 	if attempt > 0 || len(found) == 0 {
 		found = append(found, s.memory.addresses(n.peer)...)
 	}
-	if attempt%4 == 3 || len(found) == 0 {
+	over := s.circuitTo(n)
+	if over == nil && (attempt%4 == 3 || len(found) == 0) {
 		if r, err := s.findSite(ctx, string(n.peer)); err == nil {
 			found = append(found, usable(r.Addresses)...)
 		}
@@ -132,6 +133,9 @@ func (s *session) addressesOf(ctx context.Context, n *neighbour, attempt int) []
 		if m, err := ma.NewMultiaddr(a); err == nil {
 			addresses = append(addresses, m)
 		}
+	}
+	if over != nil {
+		addresses = append(addresses, over)
 	}
 	return addresses
 }

@@ -241,13 +241,13 @@ func (s *session) openApart(ctx context.Context, to grid.PeerID, name string) (n
 // that it came from.
 func (s *session) lanesTo(n *neighbour) (list []ma.Multiaddr) {
 	for _, c := range s.host.Network().ConnsToPeer(n.id) {
-		if c.Stat().Direction == network.DirOutbound {
+		if c.Stat().Direction == network.DirOutbound && circuitBy(c.RemoteMultiaddr()) == "" {
 			return []ma.Multiaddr{c.RemoteMultiaddr()}
 		}
 	}
 	for _, c := range s.host.Network().ConnsToPeer(n.id) {
 		from, err := manet.ToIP(c.RemoteMultiaddr())
-		if err != nil {
+		if err != nil || circuitBy(c.RemoteMultiaddr()) != "" {
 			continue
 		}
 		for _, a := range s.memory.addresses(n.peer) {

@@ -34,6 +34,7 @@ type Overlay struct {
 
 	mu       sync.Mutex // changes of members and handlers, one at a time
 	members  *roster
+	relay    *Relay
 	handlers map[string]func(from grid.PeerID, c net.Conn)
 	far      map[string]func(from grid.PeerID, c net.Conn) // of lines
 }
@@ -59,7 +60,7 @@ func New(c Config) (*Overlay, error) {
 		return nil, err
 	}
 	o := &Overlay{
-		config: c, self: self, settings: s, log: c.Logger, gate: &gate{}, traffic: metrics.NewBandwidthCounter(), members: members, uplink: newUplink(),
+		config: c, self: self, settings: s, log: c.Logger, relay: c.Relay, gate: &gate{}, traffic: metrics.NewBandwidthCounter(), members: members, uplink: newUplink(),
 		ready: make(chan struct{}), handlers: map[string]func(grid.PeerID, net.Conn){}, far: map[string]func(grid.PeerID, net.Conn){},
 	}
 	o.gate.setMembers(members)
@@ -96,7 +97,11 @@ func (o *Overlay) Run(ctx context.Context) error {
 		s.handle(name, f)
 	}
 	s.setMembers(o.members)
+	err = s.setRelay(o.relay)
 	o.mu.Unlock()
+	if err != nil {
+		o.log.Error("nothing is relayed for members", zap.Error(err))
+	}
 	defer o.current.Store(nil)
 	close(o.ready)
 	o.log.Info("the overlay serves", zap.String("peer", s.self.String()), zap.Strings("addresses", dialable(s.host)))

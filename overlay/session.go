@@ -56,6 +56,10 @@ type session struct {
 	sequenceMu sync.Mutex
 	sequence   int64 // of the site record last made
 
+	places   chan struct{} // a place at a relay may be lost, or wanted
+	relayMu  sync.Mutex
+	relaying *relaying // nil where nothing is relayed
+
 	bulkMu sync.Mutex
 	bulk   map[string]func(grid.PeerID, net.Conn) // who serves bulk streams
 
@@ -75,8 +79,8 @@ func newSession(ctx context.Context, o *Overlay) (*session, error) {
 		config: o.config, self: o.self, settings: o.settings, log: o.log, gate: o.gate, traffic: o.traffic, uplink: o.uplink,
 		door: newDoor(o.settings.handshake, o.gate.knows), lanes: newLanes(o.traffic), bulk: map[string]func(grid.PeerID, net.Conn){},
 		complaints: newSparing(complainEvery, 4*maxMembers), strangers: newSparing(complainEvery, 256), strangersAt: newSparing(complainEvery/10, 64),
-		arrived: make(chan struct{}, 1),
-		atlas:   atlas{sites: map[grid.PeerID]charted{}}, through: through{of: map[grid.PeerID]int{}}, farHandler: o.farHandler,
+		arrived: make(chan struct{}, 1), places: make(chan struct{}, 1),
+		atlas: atlas{sites: map[grid.PeerID]charted{}}, through: through{of: map[grid.PeerID]int{}}, farHandler: o.farHandler,
 		neighbours: map[peer.ID]*neighbour{}, stop: map[peer.ID]context.CancelFunc{},
 		watched: map[peer.ID]chan struct{}{},
 	}
@@ -116,6 +120,7 @@ func (s *session) begin() error {
 	s.spawn(func() { s.learn(identified) })
 	s.spawn(func() { s.announce(s.ctx) })
 	s.spawn(func() { s.sweepGuests(s.ctx) })
+	s.spawn(func() { s.holdPlaces(s.ctx) })
 	s.host.SetStreamHandler(messageProtocol, s.serve(s.receive))
 	s.host.SetStreamHandler(gossipProtocol, s.serve(s.gossip.links.receive))
 	s.host.SetStreamHandler(syncProtocol, s.serve(s.gossip.links.accept))
@@ -143,6 +148,9 @@ func (s *session) close() {
 	s.taskMu.Unlock()
 	s.cancel()
 	s.lanes.close()
+	if err := s.setRelay(nil); err != nil {
+		s.log.Debug("ending the relay", zap.Error(err))
+	}
 	if s.gossip != nil {
 		s.gossip.close()
 	}
@@ -244,6 +252,7 @@ func (s *session) learn(identified event.Subscription) {
 func (s *session) connection(p peer.ID) {
 	if n := s.neighbour(p); n != nil {
 		n.ask(s.host)
+		poke(s.places)
 	}
 }
 
@@ -300,6 +309,7 @@ func (s *session) setMembers(r *roster) {
 	for _, n := range came {
 		n.ask(s.host)
 	}
+	poke(s.places)
 	s.memory.forget(func(p grid.PeerID) bool {
 		id, err := peer.Decode(string(p))
 		_, stays := r.byPeer[id]

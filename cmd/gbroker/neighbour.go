@@ -37,7 +37,7 @@ Two sites know each other when each has added the line that the other's
 }
 
 func neighbourAdd(file *string) *cobra.Command {
-	var rate, bandwidth string
+	var rate, bandwidth, via string
 	var send, sameUsers bool
 	cmd := &cobra.Command{
 		Use:   "add --config FILE LINE",
@@ -61,7 +61,7 @@ whose name or peer ID is there with another line is refused (exit 1).`,
 			if err != nil {
 				return err
 			}
-			m.Send, m.SameUsers = send, sameUsers
+			m.Send, m.SameUsers, m.Via = send, sameUsers, grid.SiteName(via)
 			if err := rates(cmd, &m, rate, bandwidth); err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ whose name or peer ID is there with another line is refused (exit 1).`,
 			default:
 				fmt.Fprintf(cmd.OutOrStdout(), "%s is a neighbour now.\n", m.Name)
 			}
-			if len(m.Addresses) == 0 {
+			if len(m.Addresses) == 0 && m.Via == "" {
 				fmt.Fprintf(cmd.ErrOrStderr(), "The line has no address: this site waits for %s to dial it.\n", m.Name)
 			}
 			awaitTaken(cmd, cfg, m)
@@ -84,6 +84,7 @@ whose name or peer ID is there with another line is refused (exit 1).`,
 	f := cmd.Flags()
 	f.BoolVar(&send, "send", true, "send jobs there, not only hear it")
 	f.BoolVar(&sameUsers, "same-users", false, "its users are those of the same name here: they may ask there for their jobs of here")
+	f.StringVar(&via, "via", "", "the neighbour through which the two meet, where neither can dial the other; its neighbours.yaml says relay, and both say via")
 	f.StringVar(&rate, "rate-limit", "", "limit of file transfers each way, in bytes per second, such as 10MB/s (none)")
 	f.StringVar(&bandwidth, "default-bandwidth", "", "bandwidth to believe until it is measured (10MB/s)")
 	return cmd
@@ -157,6 +158,7 @@ type memberView struct {
 	RateLimit        int64         `json:"rate_limit"` // bytes per second; 0 is none
 	DefaultBandwidth int64         `json:"default_bandwidth"`
 	SameUsers        bool          `json:"same_users"`
+	Via              grid.SiteName `json:"via,omitempty"`
 }
 
 func neighbourList(file *string) *cobra.Command {
@@ -177,7 +179,7 @@ func neighbourList(file *string) *cobra.Command {
 			}
 			views := make([]memberView, len(cfg.Members))
 			for i, m := range cfg.Members {
-				views[i] = memberView{m.Name, m.Peer, append([]string{}, m.Addresses...), m.Send, m.RateLimit, m.DefaultBandwidth, m.SameUsers}
+				views[i] = memberView{m.Name, m.Peer, append([]string{}, m.Addresses...), m.Send, m.RateLimit, m.DefaultBandwidth, m.SameUsers, m.Via}
 			}
 			return cli.PrintJSON(cmd.OutOrStdout(), views)
 		},

@@ -33,6 +33,7 @@ type Link struct {
 	Loss          float64 // share of the packets
 	Rate          float64 // bytes per second; 0 is no limit
 	Cut           bool
+	NoDial        bool // connections that stand pass, new ones of TCP do not: a firewall
 }
 
 // Host is a network namespace with one address.
@@ -196,7 +197,7 @@ func (w *Network) send(i, j int, data []byte) {
 	defer w.mu.Unlock()
 	d := w.links[[2]int{i, j}]
 	l, now := d.link, time.Now()
-	if w.ended || l.Cut || rand.Float64() < l.Loss || l.Rate > 0 && d.free.Sub(now).Seconds()*l.Rate > maxQueue {
+	if w.ended || l.Cut || l.NoDial && dials(data) || rand.Float64() < l.Loss || l.Rate > 0 && d.free.Sub(now).Seconds()*l.Rate > maxQueue {
 		return
 	}
 	at := now
@@ -219,6 +220,12 @@ func (w *Network) send(i, j int, data []byte) {
 		d.last = at
 	default:
 	}
+}
+
+// dials tells that a packet of IPv4 begins a connection of TCP: SYN without ACK.
+func dials(data []byte) bool {
+	at := int(data[0]&15)*4 + 13
+	return data[9] == unix.IPPROTO_TCP && len(data) > at && data[at]&0x12 == 0x02
 }
 
 // deliver hands packets over when they are due.

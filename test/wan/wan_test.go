@@ -1,7 +1,9 @@
 package wan
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -74,8 +76,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// meshOf starts a full mesh of brokers, one in each namespace, that all see each other.
-func meshOf(t *testing.T, w *Network) []*cluster.Site {
+// sitesOf starts brokers, one in each namespace, that know nobody yet.
+func sitesOf(t *testing.T, w *Network, cores func(i int) int) (sites []*cluster.Site) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gw-")
 	if err != nil {
@@ -86,9 +88,8 @@ func meshOf(t *testing.T, w *Network) []*cluster.Site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sites []*cluster.Site
 	for i, h := range w.Hosts {
-		s, err := cluster.Init(t.Context(), programs, dir, fmt.Sprintf("s%d", i), cluster.Options{Nodes: 1, Cores: 2, Listen: "/ip4/" + h.IP.String() + "/tcp/4010"})
+		s, err := cluster.Init(t.Context(), programs, dir, fmt.Sprintf("s%d", i), cluster.Options{Nodes: 1, Cores: cores(i), Listen: "/ip4/" + h.IP.String() + "/tcp/4010"})
 		if err == nil {
 			err = h.In(func() error { return s.Start(t.Context()) })
 		}
@@ -98,11 +99,78 @@ func meshOf(t *testing.T, w *Network) []*cluster.Site {
 		t.Cleanup(func() { s.Stop(); s.EndJobs() })
 		sites = append(sites, s)
 	}
+	return sites
+}
+
+// meshOf starts a full mesh of brokers that all see each other.
+func meshOf(t *testing.T, w *Network) []*cluster.Site {
+	t.Helper()
+	sites := sitesOf(t, w, func(int) int { return 2 })
 	if err := cluster.Mesh(t.Context(), sites...); err != nil {
 		t.Fatal(err)
 	}
 	agreed(t, sites, "after the start")
 	return sites
+}
+
+// know makes sites members of each other.
+func know(t *testing.T, a, b *cluster.Site, options ...string) {
+	t.Helper()
+	if err := errors.Join(a.Know(t.Context(), b, options...), b.Know(t.Context(), a, options...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A site that can only dial out works with one that can be dialled, and two such sites through that one, where it relays: a job goes
+// from one to the other with its files and comes back.
+func TestSitesThatOnlyDialOut(t *testing.T) {
+	if !whole {
+		t.Skip("make wan runs it; TestRelay in overlay is its short form")
+	}
+	w := network(t, 3)
+	shut := Link{Delay: 20 * time.Millisecond, NoDial: true}
+	w.Both(1, 2, shut)
+	for i := range 2 {
+		w.Set(0, i+1, shut)
+		w.Set(i+1, 0, Link{Delay: 20 * time.Millisecond})
+	}
+	sites := sitesOf(t, w, func(i int) int { return 1 + i/2 }) // only the last has two cores
+	hub, a, b := sites[0], sites[1], sites[2]
+	know(t, hub, a)
+	know(t, hub, b)
+	file := filepath.Join(hub.Dir, "neighbours.yaml")
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, append([]byte("relay: {rate: 20MB/s}\n"), text...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	know(t, a, b, "--via", hub.Name)
+	t.Logf("| sites that only dial out | all see each other after %.1f s |", agreed(t, sites, "after the start").Seconds())
+	dir := t.TempDir()
+	job, in := filepath.Join(dir, "job.sh"), filepath.Join(dir, "in.bin")
+	script := "#!/bin/sh\n#SBATCH --ntasks=2\n#SBATCH --time=1\n#SBATCH --input=in.bin\n#SBATCH --output=out.bin\ncat\n"
+	if err := errors.Join(os.WriteFile(job, []byte(script), 0o755), os.WriteFile(in, bytes.Repeat([]byte("0123456789abcdef"), 1<<18), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	r := a.Client(t.Context(), "submit", job)
+	if r.Code != 0 {
+		t.Fatal(r.Stderr)
+	}
+	id := strings.TrimSpace(r.Stdout)
+	began := time.Now()
+	if r := a.Client(t.Context(), "wait", id); r.Code != 0 {
+		t.Fatalf("the job: %d, %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	t.Logf("| sites that only dial out | a job with 4 MiB there and back through the member: %.1f s |", time.Since(began).Seconds())
+	if r := a.Client(t.Context(), "output", id, filepath.Join(dir, "back")); r.Code != 0 {
+		t.Fatal(r.Stderr)
+	}
+	want, _ := os.ReadFile(in)
+	if got, err := os.ReadFile(filepath.Join(dir, "back", "out.bin")); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("other bytes came back: %d, %v", len(got), err)
+	}
 }
 
 // agreed waits until each site sees all others, and tells how long that took.
