@@ -38,6 +38,10 @@
 //
 // # Limits of a job
 //
+// The program of a job that has some of a resource gpu, or gpu:KIND, is told their numbers, in CUDA_VISIBLE_DEVICES,
+// ROCR_VISIBLE_DEVICES and GBROKER_GPUS: from 0 on, over the nodes and their resources in the order in which they are declared.
+// No two jobs that run have the same.
+//
 // Cores and named resources are counted and not enforced, as is memory that a demand asks
 // for, but where jobs are confined (Config.Confine): there memory binds all processes of a
 // job together, and cores are a share of processor time. Program.Limits and

@@ -122,7 +122,7 @@ func (s *System) loadFile(name string) {
 		e.started, e.shares = control.Now(), s.sharesOf(spec)
 		s.busy = append(s.busy, e)
 	case !taken && err == nil && e.began == 0:
-		e.waiting, e.spec.Shares = true, nil
+		e.waiting, e.spec.Shares, e.spec.GPUs = true, nil, nil
 		s.queue = append(s.queue, e)
 	case taken && token.Holder == control.Broker:
 		s.unspool(spec.ID)

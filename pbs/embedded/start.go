@@ -76,6 +76,7 @@ func (s *System) choose() (chosen []*entry, next grid.Tick) {
 		e := ready[p.Index]
 		e.waiting, e.started = false, grid.InstantOf(now)
 		s.place(e, p.Shares)
+		e.spec.GPUs = s.gpusFor(p.Shares, s.busy, chosen)
 		chosen = append(chosen, e)
 	}
 	starts := 0

@@ -35,6 +35,7 @@ import (
 //	warn-before=MS     so long before its limit
 //	warn-leader=1      its first process alone gets it; left out where false
 //	group=FOLDER       left out where there is none
+//	gpu=NUMBER         a list
 //
 // Of a part of a co-allocated job, all of them:
 //
@@ -62,6 +63,7 @@ type Spec struct {
 	Group         string  // folder of its control group
 	FileLimit     int64   // the largest file it may write, in bytes; 0 is any
 	Shares        []Share // where it runs; empty while it waits
+	GPUs          []int   // the numbers of its own
 	Part          *grid.Part
 	Ports         grid.Ports
 
@@ -241,6 +243,8 @@ func (d *decoder) setNumber(key, value string) error {
 		}
 	case "file-limit":
 		d.FileLimit = n
+	case "gpu":
+		d.GPUs = append(d.GPUs, int(n))
 	case "exclusive":
 		if d.Demand.Exclusive = n == 1; n > 1 {
 			return fmt.Errorf("%d is not 0 or 1", n)
@@ -343,7 +347,7 @@ func Read(name string) (*Spec, error) {
 // environment is all of the program's environment: Base, over it the job's own
 // variables, over them what gbroker says.
 func (s *Spec) environment() []string {
-	env := slices.Clone(s.Base)
+	env := append(slices.Clone(s.Base), s.visible()...)
 	for _, v := range s.Program.Environment {
 		env = append(env, v.Name+"="+v.Value)
 	}
@@ -358,6 +362,9 @@ func (s *Spec) environment() []string {
 		"GBROKER_HOSTFILE="+s.hostFile(),
 		s.Mark(),
 	)
+	if len(s.GPUs) > 0 {
+		env = append(env, "GBROKER_GPUS="+s.gpus())
+	}
 	return lastOfEach(env)
 }
 

@@ -73,6 +73,9 @@ func (s *Spec) Encode() ([]byte, error) {
 	for _, h := range s.Shares {
 		w.text("share", fmt.Sprint(h.Node, " ", h.Processes, " ", h.Cores, " ", h.Memory)+words(h.Resources))
 	}
+	for _, g := range s.GPUs {
+		w.number("gpu", int64(g))
+	}
 	w.text("end", "")
 	if w.err == nil && w.b.Len() > MaxSpec {
 		w.err = fmt.Errorf("%w: the job's arguments and environment take %d bytes: at most %d", grid.ErrInvalid, w.b.Len(), MaxSpec)

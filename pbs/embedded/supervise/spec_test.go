@@ -25,7 +25,7 @@ func sample() *Spec {
 		},
 		Part: &grid.Part{Of: "there.01ABCDEFGHJKMNPQRSTVWXYZ00", Round: 2, Rank: 1, Start: 1 << 40, Grace: 3, Within: 4,
 			Sites: []grid.PartSite{{Name: "there", Processes: 3}, {Name: "here", Processes: 2}}},
-		Ports: grid.DefaultPorts,
+		Ports: grid.DefaultPorts, GPUs: []int{0, 3},
 		Shares: []Share{
 			{Node: "n1", Processes: 1, Cores: 2, Memory: 3},
 			{Node: "n2", Processes: 1, Cores: 2, Memory: 3, Resources: []grid.Resource{{Name: "gpu:a100", Amount: 4}}},
