@@ -47,6 +47,9 @@ func (c *ownership) offer(from grid.PeerID, o wire.Offer) {
 		c.send(from, wire.Error{Of: wire.KindOffer, Job: o.Handoff.Job, Why: why.String()})
 		return
 	}
+	if c.gates.beforePreparing(o.Handoff) != open {
+		return // made again, or late
+	}
 	if a := c.accepted[o.Handoff.Job]; a != nil {
 		if a.from == from && a.offer.Handoff == o.Handoff {
 			c.send(from, wire.Accept{Handoff: o.Handoff, Journal: c.cfg.Journal})

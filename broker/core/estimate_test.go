@@ -18,6 +18,7 @@ func TestAnswersCountWhatWasJustOffered(t *testing.T) {
 	offered := grid.Job{ID: "i.01M7XVNVT1HF2GHP4JW23GK3FT", Home: "i", User: grid.User{Home: "i", Name: "alice"}, Demand: demand, Walltime: 10 * grid.Second}
 	handoff := wire.HandoffID{Job: offered.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: "j", Digest: wire.JobDigest(offered)}
 	c.Step(1000, Boot{})
+	c.Step(1000, Reconciled{All: true})
 	c.Step(1000, Message{From: "i", Message: wire.Offer{Handoff: handoff, Job: offered}})
 	c.Step(1000, Message{From: "i", Message: wire.EstimateRequest{Round: 7, Questions: []wire.Question{
 		{Job: "i.01M7XVNVT1HF2GHP4JW23GK3FV", Demand: demand, Walltime: 10 * grid.Second},

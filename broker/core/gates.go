@@ -20,6 +20,7 @@ type gates struct {
 		begunAnew() bool
 		mayLack(j *job) bool
 		read() bool
+		tracesOf(id grid.JobID) grid.Epoch
 		recounting() bool
 	}
 	terms interface {

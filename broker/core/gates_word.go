@@ -123,6 +123,18 @@ func (c *gates) beforeReclaiming() gate {
 	return untilForgotten
 }
 
+// beforePreparing is what has to be known before an offer is considered: that this site has not owned the job at that epoch, in
+// a journal that is lost. Then the offer is a late copy, and whoever has heard nothing of that run would say that it was committed.
+func (c *gates) beforePreparing(b wire.HandoffID) gate {
+	switch {
+	case !c.recovery.read():
+		return untilDirectory
+	case !c.recovery.tracesOf(b.Job).Before(b.Epoch):
+		return itMayRun
+	}
+	return open
+}
+
 // beforeOwning is what has to be known before this site owns a job by a Commit.
 func (c *gates) beforeOwning(j *job, from grid.PeerID, m wire.Commit, last grid.JournalID) gate {
 	prepared, k := j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == m.Handoff.Epoch, m.Journal

@@ -81,7 +81,7 @@ func TestOwnershipAlone(t *testing.T) {
 	a := steppedAlone(t, k, o, m)
 	j := jobOf(her, "b", "1")
 	offer := offerOf(j, 1, grid.Hour)
-	a.want(Message{her, offer}, "Look")
+	a.want(Message{her, offer}, "Look, read, tracesOf")
 	m.considerOffer(m.takeOffers()[0], planOf(k, a.now), shot(a.now).Snapshot, &allowance{})
 	o.take()
 	if r := k.jobs[j.ID].rec; r.Role != grid.Prepared || r.Owner != her {

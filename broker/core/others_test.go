@@ -145,6 +145,7 @@ func (o *others) usedByMember() (r map[grid.PeerID]*allowance) { o.did("usedByMe
 func (o *others) askOwner(j *job)                                      { o.did("askOwner %s", j.rec.Job.ID) }
 func (o *others) awaitMembersOnly()                                    { o.did("awaitMembersOnly") }
 func (o *others) read() (r bool)                                       { o.did("read"); return true }
+func (o *others) tracesOf(id grid.JobID) (r grid.Epoch)                { o.did("tracesOf"); return }
 func (o *others) beforeEntering(_ bool) (r gate)                       { o.did("beforeEntering"); return }
 func (o *others) beforeCounting() (r gate)                             { o.did("beforeCounting"); return }
 func (o *others) beforeEndingRest(_ bool) (r gate)                     { o.did("beforeEndingRest"); return }

@@ -34,6 +34,7 @@ type ownership struct {
 		beforeGivingUp(j *job) gate
 		beforeHearing(j *job, from grid.PeerID, b wire.HandoffID) gate
 		beforeLettingGo(j *job) gate
+		beforePreparing(b wire.HandoffID) gate
 		beforeOwning(j *job, from grid.PeerID, m wire.Commit, last grid.JournalID) gate
 		beforeReclaiming() gate
 		beforeRepeating(j *job) gate

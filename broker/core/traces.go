@@ -25,6 +25,9 @@ func (c *recovery) trace(list []grid.AttemptID) {
 // read tells that all control directories of jobs without a record were read.
 func (c *recovery) read() bool { return c.traced }
 
+// tracesOf is the last epoch at which this site has had a job, by its control directory alone; zero if it has no trace of it.
+func (c *recovery) tracesOf(id grid.JobID) grid.Epoch { return c.traces[id] }
+
 // madeAgain: a group has made a job that a lost branch of this journal may have made before. Where
 // there is a trace of it, its control directory is to be asked once it is saved.
 func (c *recovery) madeAgain(j *job) (ended bool) {

@@ -122,3 +122,32 @@ func TestASweptJobWithATraceIsReconciled(t *testing.T) {
 		t.Errorf("asked after is %v", p.ID)
 	}
 }
+
+// The journal is lost, and a copy of the offer comes late by which the job had come here: its program has run, or does. The
+// home, which has heard nothing of it, would say that the offer was committed. One of a later epoch is another matter.
+func TestALateOfferOfWhatHasLeftATrace(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	for hop, prepared := range map[uint32]bool{6: false, 7: false, 8: true} {
+		c := signed()
+		c.Step(c.now+1, Reconciled{All: true, Attempts: []grid.AttemptID{{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 7}, Attempt: 1}}})
+		c.Step(c.now+1, Message{her, offerOf(j, hop, 0)})
+		c.Step(c.now+1, shot(c.now+1))
+		if is := c.jobs[j.ID] != nil; is != prepared {
+			t.Errorf("offered at hop %d: PREPARED %t", hop, is)
+		}
+	}
+	c := New(signer(me, "a"), []grid.Member{{Name: "b", Peer: her, Send: true}}, nil)
+	c.Step(1_000_000, Boot{})
+	c.Step(c.now+1, PeerChanged{her, grid.Alive})
+	for _, read := range []bool{false, true} {
+		if read {
+			c.Step(c.now+1, Reconciled{All: true})
+		}
+		c.Step(c.now+1, Message{her, offerOf(j, 7, 0)})
+		c.Step(c.now+1, shot(c.now+1))
+		if is := c.jobs[j.ID] != nil; is != read {
+			t.Errorf("the control directories were read %t: PREPARED %t", read, is)
+		}
+	}
+}
