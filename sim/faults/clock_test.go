@@ -15,7 +15,19 @@ func TestAClockSetBackGivesTime(t *testing.T) {
 		x.b.clock.set(by)
 	}
 	x.c.clock.set(-grid.Minute)
-	if got := x.w.endsBy() - x.w.now; got != endBound+3*grid.Hour || x.b.clock.offset != -2*grid.Hour {
-		t.Errorf("%.0f s are left; it is off by %.0f s", got.Seconds(), x.b.clock.offset.Seconds())
+	of := func(home *site, is func(*fact)) grid.Tick {
+		f := newFact("other", home, &grid.Job{Demand: cores(1)})
+		is(f)
+		return f.longer()
+	}
+	exacting := func(f *fact) { f.asked.is = true }
+	if at, not := of(x.b, exacting), of(x.c, exacting); at != 3*grid.Hour || not != grid.Minute || x.b.clock.offset != -2*grid.Hour {
+		t.Errorf("it may take %.0f s longer, and at another home %.0f s; the clock is off by %.0f s", at.Seconds(), not.Seconds(), x.b.clock.offset.Seconds())
+	}
+	if any := of(x.c, func(f *fact) { f.sites = 2 }); any != 3*grid.Hour {
+		t.Errorf("one that has nodes reserved elsewhere may take %.0f s longer", any.Seconds())
+	}
+	if no := of(x.b, func(*fact) {}); no != 0 {
+		t.Errorf("one that waits for no instant may take %.0f s longer", no.Seconds())
 	}
 }

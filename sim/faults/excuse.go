@@ -32,6 +32,11 @@ func (f *fact) madeByOther(one *site) bool {
 	return f.duplicates[0]
 }
 
+// shared: something of the job was saved at a site since that had a duplicate.
+func (f *fact) shared(s *site) bool {
+	return s.copied > 0 && slices.ContainsFunc(f.wrote[s], func(t grid.Tick) bool { return t >= s.copied })
+}
+
 // fencedOff: an administrator of the home has said, after that start, that its site is fenced off,
 // so that all that it had, of an older term, was started again; or both have said of each
 // other that they will not come back, and now is what that site still had.
@@ -63,15 +68,19 @@ func (f *fact) toldByFence(s *site) bool {
 // the home, or its home is gone or had heard of no end.
 func (f *fact) untraceable(e start) bool {
 	gone := func(l lapse) bool { return l.covers(e.at) }
-	inFiles := func(l lapse) bool {
-		return l.files && (gone(l) || l.covers(e.queued) || l.covers(f.never[e.id]) || f.rerun && e.ended > 0 && l.covers(e.ended))
-	}
-	if slices.ContainsFunc(e.where.lapses, inFiles) && (e.where == f.home || f.home.gone || f.told == 0 || f.told == grid.Lost) {
+	if f.wiped(e) && (e.where == f.home || f.home.gone || f.told == 0 || f.told == grid.Lost) {
 		return true
 	}
 	return slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
 		// It has lost what it knew of the start, or that it gave the job there.
-		return (l.at >= e.at || l.covers(f.got[e.id.Epoch])) && (f.forgetsRemoval(l) || e.where != f.home && (f.home.deaf(e.where, l.at) || slices.ContainsFunc(e.where.lapses, gone)))
+		return (l.at >= e.at || l.covers(f.got[e.id.Epoch])) && (f.forgetsRemoval(l) || e.where != f.home && (f.home.deaf(e.where, l) || slices.ContainsFunc(e.where.lapses, gone)))
+	})
+}
+
+// wiped: what the control directory knew of a start is gone with the whole machine.
+func (f *fact) wiped(e start) bool {
+	return slices.ContainsFunc(e.where.lapses, func(l lapse) bool {
+		return l.files && (l.covers(e.at) || l.covers(e.queued) || l.covers(f.never[e.id]) || f.rerun && e.ended > 0 && l.covers(e.ended))
 	})
 }
 
@@ -124,13 +133,17 @@ func (f *fact) killForgotten() bool {
 	return slices.ContainsFunc(f.killer.lapses, func(l lapse) bool { return l.covers(f.killedAt) })
 }
 
-// unheard: the home has lost what it wrote, and its administrator has said since that it
+// unheard: the home has lost what it wrote of the job, and its administrator has said since that it
 // need not wait for the word of o.
-func (f *fact) unheard(o *site, now grid.Tick) bool { return f.home.unheard(o, now) }
+func (f *fact) unheard(o *site, now grid.Tick) bool {
+	return o != f.home && slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
+		return l.at <= now && f.loses(f.home, l) && f.home.deaf(o, l)
+	})
+}
 
-// unheard: the same of any site that has lost what it wrote.
+// unheard: any site that has lost what it wrote need not wait for the word of o.
 func (s *site) unheard(o *site, now grid.Tick) bool {
-	return o != s && slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.at <= now && s.deaf(o, l.at) })
+	return o != s && slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.at <= now && s.deaf(o, l) })
 }
 
 // askedKnow: another site, whose word the home has to wait for, has the tombstone of such an end.
@@ -142,10 +155,10 @@ func (f *fact) askedKnow(end grid.State) bool {
 	})
 }
 
-// deaf: since then the administrator of s has said that o will not come back, or has had it
+// deaf: since that was lost the administrator of s has said that o will not come back, or has had it
 // out of the neighbours' file.
-func (s *site) deaf(o *site, since grid.Tick) bool {
-	return s.forgot[o.peer] >= since || s.dropped[o.peer] >= since || !s.knows(o.peer)
+func (s *site) deaf(o *site, l lapse) bool {
+	return s.forgot[o.peer] >= l.at || s.dropped[o.peer] >= l.at || !s.knows(o.peer)
 }
 
 // behind: s has lost that it gave the job away, at a later epoch than that at which it owns it by
@@ -166,14 +179,24 @@ func (f *fact) behind(s *site, e grid.Epoch) bool {
 // back; or the home has lost what it wrote of the job: it does not know it any more, or
 // does not know who has it, and one who may need not be asked, or another owner does not; or both have forgotten its end.
 func (f *fact) mayBeLost(now grid.Tick) bool {
-	for s := range f.had {
-		if f.home.forgot[s.peer] > 0 {
+	for s, since := range f.had {
+		if f.home.forgot[s.peer] >= since {
 			return true
 		}
 	}
 	return f.learnt || f.unwritten || slices.ContainsFunc(f.home.lapses, f.forgetsRemoval) || f.forgottenByBoth() || slices.ContainsFunc(f.home.w.sites, func(s *site) bool {
 		return f.doubtful[s] && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return o != f.home && s.unheard(o, now) })
 	})
+}
+
+// doubts notes what a site saves of whether it owns the job; that it has given it up is the end of a doubt.
+func (f *fact) doubts(s *site, r *grid.Record) {
+	switch {
+	case r.Uncertain && f.mayDoubt(s, r.Epoch):
+		f.doubtful[s] = true
+	case !r.Uncertain && r.State != grid.Lost && r.End != grid.Lost:
+		delete(f.doubtful, s)
+	}
 }
 
 // mayDoubt: s was set back, and cannot know whether it gave the job away since, at that epoch or before: its journal had it when its broker started, or got
@@ -186,14 +209,14 @@ func (f *fact) mayDoubt(s *site, e grid.Epoch) bool {
 // forgottenByBoth: the home has lost what it wrote of the job, and so has one who had it: it may
 // have ended there, and nobody knows.
 func (f *fact) forgottenByBoth() bool {
-	return f.swept() || len(f.home.lapses) > 0 && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return o != f.home && f.had[o] && len(o.lapses) > 0 })
+	return f.swept() || f.lostAt(f.home) && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return o != f.home && f.had[o] > 0 && f.lostAt(o) })
 }
 
 // swept: of two brokers under one name at a site that had the job, one may have swept the sandbox
 // and the control directory that the other needs; or they are gone with its machine.
 func (f *fact) swept() bool {
 	return slices.ContainsFunc(f.home.w.sites, func(o *site) bool {
-		return (o == f.home || f.had[o]) && (o.copied > 0 || slices.ContainsFunc(o.lapses, func(l lapse) bool { return l.files }))
+		return (o == f.home || f.had[o] > 0) && (f.shared(o) || slices.ContainsFunc(o.lapses, func(l lapse) bool { return l.files && f.loses(o, l) }))
 	})
 }
 

@@ -280,11 +280,11 @@ func TestLostTakesAReason(t *testing.T) {
 		violated bool
 	}{
 		{"nothing happened", func(*scene) {}, true},
-		{"its owner was forgotten", func(x *scene) { x.f.had[x.b] = true; x.a.forgot[x.b.peer] = at(500) }, false},
-		{"a site that never had it was forgotten", func(x *scene) { x.f.had[x.b] = true; x.a.forgot[x.c.peer] = at(500) }, true},
-		{"another home's administrator has forgotten its owner", func(x *scene) { x.f.had[x.b] = true; x.c.forgot[x.b.peer] = at(500) }, true},
+		{"its owner was forgotten", func(x *scene) { x.f.had[x.b] = at(60); x.a.forgot[x.b.peer] = at(500) }, false},
+		{"a site that never had it was forgotten", func(x *scene) { x.f.had[x.b] = at(60); x.a.forgot[x.c.peer] = at(500) }, true},
+		{"another home's administrator has forgotten its owner", func(x *scene) { x.f.had[x.b] = at(60); x.c.forgot[x.b.peer] = at(500) }, true},
 		{"its owner has lost its journal, and nobody has said what shall be", func(x *scene) {
-			x.f.had[x.b] = true
+			x.f.had[x.b] = at(60)
 			x.w.truth.setBack(x.b, lapse{since: forEver})
 		}, true},
 		{"another site has lost its journal", func(x *scene) { x.w.truth.setBack(x.c, lapse{since: forEver}) }, true},
@@ -292,11 +292,11 @@ func TestLostTakesAReason(t *testing.T) {
 			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 		}, true},
-		{"its home was set back, and one need not be asked", func(x *scene) {
-			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
-			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
-			x.a.forgot[x.c.peer] = x.w.now
-		}, false},
+		{"its home was set back, and one need not be asked", func(x *scene) { x.doubts(x.a, at(150), true) }, false},
+		{"the same, and it has found that it owns it all the same", func(x *scene) {
+			x.doubts(x.a, at(150), true)
+			x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning}})})
+		}, true},
 		{"its home was set back, and knows who has it", func(x *scene) {
 			x.a.disk.records["job"] = &grid.Record{State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: x.b.peer}}
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
@@ -306,13 +306,34 @@ func TestLostTakesAReason(t *testing.T) {
 		{"an owner elsewhere was set back, knew that, and got it then", func(x *scene) { x.doubts(x.b, at(950), false) }, true},
 		{"an owner elsewhere was set back, and got it before it knew that", func(x *scene) { x.doubts(x.b, at(150), false) }, false},
 		{"its home does not know it any more", func(x *scene) { x.w.truth.setBack(x.a, lapse{since: forEver}); x.learn() }, false},
-		{"its home and its owner have lost what they wrote", func(x *scene) {
-			x.f.had[x.b] = true
+		{"its home and its owner have lost what they wrote of it", func(x *scene) {
+			x.bothWrote(200)
 			x.a.lost(50, 400, false)
 			x.b.lost(50, 400, false)
 		}, false},
+		{"its home and its owner have lost what they wrote of others", func(x *scene) {
+			x.bothWrote(200)
+			x.a.lost(210, 400, false)
+			x.b.lost(210, 400, false)
+		}, true},
+		{"its home has lost what it wrote of it, and its owner what it wrote of others", func(x *scene) {
+			x.bothWrote(200)
+			x.a.lost(50, 400, false)
+			x.b.lost(210, 400, false)
+		}, true},
+		{"its owner's machine was put back, with what was there of it", func(x *scene) {
+			x.bothWrote(200)
+			x.b.lost(50, 400, true)
+		}, false},
+		{"its owner's machine was put back, before it came there", func(x *scene) {
+			x.bothWrote(200)
+			x.b.lost(50, 100, true)
+		}, true},
+		{"its owner had a duplicate since", func(x *scene) { x.bothWrote(200); x.b.copied = at(150) }, false},
+		{"its owner had a duplicate when it was there no more", func(x *scene) { x.bothWrote(200); x.b.copied = at(250) }, true},
+		{"its owner was forgotten before it came there", func(x *scene) { x.bothWrote(200); x.a.forgot[x.b.peer] = at(50) }, true},
 		{"its home and another have lost what they wrote", func(x *scene) {
-			x.f.had[x.b] = true
+			x.f.had[x.b] = at(60)
 			x.a.lost(50, 400, false)
 			x.c.lost(50, 400, false)
 		}, true},

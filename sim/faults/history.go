@@ -96,45 +96,63 @@ const (
 
 // calm lets the world go on until every job has ended.
 func (w *world) calm() {
-	begun, end := w.now, w.endsBy()
-	for w.result.Violation == nil && w.now < end {
+	begun := w.now
+	for w.result.Violation == nil {
 		w.until(w.now+grid.Minute, nil)
 		w.queued()
-		if w.open() == nil && w.openFlow() == nil {
+		e, open := w.openFlow(), w.open()
+		if e == nil && len(open) == 0 || w.result.Violation != nil {
 			return
 		}
-	}
-	if e := w.openFlow(); e != nil && w.open() == nil && w.result.Violation == nil {
-		w.violate("S18", "", "%s has not ended %v s after the last fault", e.id, (end - begun).Seconds())
-	}
-	if f := w.open(); f != nil && w.result.Violation == nil {
-		r := f.home.disk.recordOf(f.id)
-		if r == nil {
-			w.violate("S1", f.id, "%s has not ended %v s after the last fault, and its home does not know it", f.id, (end - begun).Seconds())
-			return
+		for _, f := range open {
+			if w.now > begun+endBound+f.longer() {
+				w.unended(f, w.now-begun)
+				return
+			}
 		}
-		w.violate("S1", f.id, "%s has not ended %v s after the last fault: at its home it is %s", f.id, (end - begun).Seconds(), sayRecord(f.home, r))
+		if e != nil && w.now > begun+endBound+w.setBack() {
+			w.violate("S18", "", "%s has not ended %v s after the last fault", e.id, (w.now - begun).Seconds())
+		}
 	}
 }
 
-// endsBy is when all jobs have to have ended. Where a clock was set back, what is not to start before an instant has to wait for that
-// so much longer, and what depends on it too.
-func (w *world) endsBy() grid.Tick {
-	back := grid.Tick(0)
+func (w *world) unended(f *fact, since grid.Tick) {
+	r := f.home.disk.recordOf(f.id)
+	if r == nil {
+		w.violate("S1", f.id, "%s has not ended %v s after the last fault, and its home does not know it", f.id, since.Seconds())
+		return
+	}
+	w.violate("S1", f.id, "%s has not ended %v s after the last fault: at its home it is %s", f.id, since.Seconds(), sayRecord(f.home, r))
+}
+
+// longer is how much longer than others a job may take. What is not to start before an instant waits for that so much longer as the
+// clock of its home was set back, and what depends on it too; what has nodes reserved, as any clock was.
+func (f *fact) longer() grid.Tick {
+	switch {
+	case f.isWhole() || f.isPart() || f.task != nil:
+		return f.home.w.setBack()
+	case f.asked.is:
+		return f.home.clock.back
+	}
+	return 0
+}
+
+// setBack is by how much a clock was set back, at most.
+func (w *world) setBack() (back grid.Tick) {
 	for _, s := range w.sites {
 		back = max(back, s.clock.back)
 	}
-	return w.now + endBound + back
+	return back
 }
 
-// open is a job that has to end and has not.
-func (w *world) open() *fact {
+// open lists the jobs that have to end and have not.
+func (w *world) open() (list []*fact) {
 	for _, f := range w.truth.sorted() {
 		if f.accepted && !f.removed && f.told == 0 && !w.excused(f) {
-			return f
+			list = append(list, f)
 		}
 	}
-	return nil
+	return list
 }
 
 // queued checks S9 once a minute: a job that waits is in a queue, and not held by us.

@@ -101,6 +101,7 @@ func TestAnEndThatThoseKnowWhoAreAsked(t *testing.T) {
 	x := newScene(t)
 	x.b.disk.records["job"] = &grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{End: grid.Failed}}
 	x.a.lost(100, 400, true)
+	x.f.wrote[x.a] = []grid.Tick{at(200)}
 	if !x.f.askedKnow(grid.Failed) || x.f.askedKnow(grid.Completed) {
 		t.Error("b has its tombstone")
 	}
@@ -182,5 +183,41 @@ func TestAJobThatWasNotAcceptedYetIsLearnt(t *testing.T) {
 	x.w.truth.judge(x.a, x.f, &grid.Record{State: grid.Lost})
 	if v := x.w.result.Violation; v != nil {
 		t.Errorf("the violation is %+v", v)
+	}
+}
+
+// An end is told while the program runs, of which the machine that runs it has lost the start: nobody there knows of it.
+func TestAnEndWhileItsProgramRuns(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []bool{false, true} {
+		x := newScene(t)
+		x.f.starts, x.f.running[1], x.f.refused = []start{began(100, x.b, 1)}, 1, true
+		if lost {
+			x.b.lost(50, 400, true)
+		}
+		x.w.truth.shown(x.a, "job", &grid.Record{State: grid.Failed, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
+		if v := x.w.result.Violation; (v == nil) != lost {
+			t.Errorf("its start is lost: %t; the violation is %+v", lost, v)
+		}
+	}
+}
+
+// A job over several sites is FAILED without a start where its home's administrator has removed sites so that the rest have no room for it.
+func TestAWholeThatIsStranded(t *testing.T) {
+	t.Parallel()
+	for removed, stranded := range []bool{false, false, true} {
+		x := newScene(t)
+		x.w.wide = 1
+		whole := &grid.Job{ID: "whole", Demand: cores(8), Coallocation: &grid.Coallocation{Sites: 2}}
+		f := newFact("whole", x.a, whole)
+		x.w.truth.facts["whole"] = f
+		for range removed {
+			x.a.unknow(x.a.members[0])
+		}
+		f.rounds = []*round{{of: f}}
+		x.w.truth.shown(x.a, "whole", &grid.Record{State: grid.Failed})
+		if v := x.w.result.Violation; (v == nil) != stranded {
+			t.Errorf("%d removed: the violation is %+v", removed, v)
+		}
 	}
 }

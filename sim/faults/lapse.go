@@ -63,10 +63,7 @@ func (t *truth) setBack(s *site, l lapse) {
 		if e, owns := f.owning[s]; owns && (r == nil || r.Role != grid.Owning || r.Epoch != e) {
 			delete(f.owning, s)
 		}
-		if r != nil && r.Role == grid.Owning && !r.State.Terminal() {
-			f.doubtful[s] = true
-		}
-		f.unwritten = f.unwritten || l.files && f.had[s] && s.disk.folders[f.id] == nil
+		f.unwritten = f.unwritten || l.files && f.had[s] > 0 && s.disk.folders[f.id] == nil
 		if f.once != 0 && !f.elsewhere(tombstoneOf(f.once)) {
 			f.once = 0 // the last one who knew it has lost it
 		}
@@ -102,6 +99,14 @@ func (t *truth) setBack(s *site, l lapse) {
 			f.told = 0 // until others have said it again
 		}
 	}
+}
+
+// loses tells that a lapse of a site has taken something that was written there of the job.
+func (f *fact) loses(s *site, l lapse) bool { return slices.ContainsFunc(f.wrote[s], l.covers) }
+
+// lostAt: a site has lost something that was written there of the job.
+func (f *fact) lostAt(s *site) bool {
+	return slices.ContainsFunc(s.lapses, func(l lapse) bool { return f.loses(s, l) })
 }
 
 // forEver is when a journal began that has lost all.

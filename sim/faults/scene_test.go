@@ -67,3 +67,9 @@ func (x *scene) cutOff(given, heard, queued int) (first, second start) {
 func (x *scene) gave(hop uint32, when int, by, to *site) {
 	x.f.given[grid.Epoch{Term: 1, Hop: hop}] = giving{at(when), by, to}
 }
+
+// bothWrote: the home and b have saved something of the job, which b has had for a while.
+func (x *scene) bothWrote(when int) {
+	x.f.had[x.b] = at(60)
+	x.f.wrote[x.a], x.f.wrote[x.b] = []grid.Tick{at(when)}, []grid.Tick{at(when)}
+}

@@ -49,7 +49,7 @@ func TestASetBackHomeEndsWhatItKnows(t *testing.T) {
 			x := newScene(t)
 			c.does(x)
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
-			if open := x.w.open() == nil; open != c.excused {
+			if open := len(x.w.open()) == 0; open != c.excused {
 				t.Errorf("excused: %v", open)
 			}
 			x.w.storms = x.w.now

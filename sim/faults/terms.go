@@ -207,9 +207,9 @@ func (t *truth) termsSaved(s *site, f *fact, r *grid.Record) {
 	}
 }
 
-// blurred: its home cannot keep to what it has lost, or another has done in its name.
+// blurred: its home cannot keep to what it has lost of the job, or another has done in its name.
 func (f *fact) blurred() bool {
-	return f.home.gone || len(f.home.lapses) > 0 || f.home.copied > 0 || f.torn()
+	return f.home.gone || f.lostAt(f.home) || f.shared(f.home) || f.torn()
 }
 
 // mayGo checks S13.
@@ -229,7 +229,7 @@ func (f *fact) mayGo(w *world, now start, job *grid.Job) {
 		w.violate("S13", f.id, "%s starts at %s with a walltime of %.0f s, which was altered to %.0f s", now.id, now.where.name(), job.Walltime.Seconds(), f.asked.walltime.Seconds())
 	}
 	for _, d := range t.After {
-		if d.Kind != grid.Singleton && !f.met(d) {
+		if d.Kind != grid.Singleton && !f.met(d) && !w.truth.facts[grid.JobID(d.On)].blurred() {
 			w.violate("S13", f.id, "%s starts at %s, and its dependency %s %s has not come true", now.id, now.where.name(), d.Kind, d.On)
 		}
 	}
@@ -254,7 +254,7 @@ func (f *fact) met(d grid.Dependency) bool {
 func (f *fact) inVain() bool {
 	for _, d := range f.asked.terms.After {
 		other := f.home.w.truth.facts[grid.JobID(d.On)]
-		if (d.Kind == grid.AfterOK || d.Kind == grid.AfterNotOK) && (other.told != 0 && !f.met(d) || f.blurred()) {
+		if (d.Kind == grid.AfterOK || d.Kind == grid.AfterNotOK) && (other.told != 0 && !f.met(d) || f.blurred() || other.blurred()) {
 			return true
 		}
 	}

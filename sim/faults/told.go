@@ -58,7 +58,7 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	}
 	// What still runs of an older term, at a site that was forgotten, is not this job any more.
 	runs := f.running[r.Epoch.Term] > 0 || r.Adopted != (grid.Epoch{}) && f.running[r.Adopted.Term] > 0
-	if r.State != grid.Lost && runs && !slices.ContainsFunc(f.starts, f.untraceable) {
+	if r.State != grid.Lost && runs && !slices.ContainsFunc(f.starts, func(e start) bool { return f.wiped(e) || f.untraceable(e) }) {
 		w.violate("S5", f.id, "%s is told to be %s while its program runs", f.id, r.State)
 		return
 	}
@@ -91,10 +91,18 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 // home may say so, and end them.
 func (t *truth) strand(s *site) {
 	for _, f := range t.facts {
-		if f.home == s && f.told == 0 && !s.capable(f.cores) {
+		if f.home == s && f.told == 0 && f.homeless() {
 			f.stranded = true
 		}
 	}
+}
+
+// homeless: no site of its home's file has enough processors for it, or for a job over several sites no such sites together.
+func (f *fact) homeless() bool {
+	if f.isWhole() {
+		return !f.roomy(f.home.w)
+	}
+	return !f.home.capable(f.cores)
 }
 
 // capable tells that s, or a site that it may send jobs to, has as many processors; one

@@ -53,7 +53,8 @@ type fact struct {
 	got        map[grid.Epoch]grid.Tick // when these did
 	given      map[grid.Epoch]giving    // how it came there from another site
 	owning     map[*site]grid.Epoch     // who owns it now, by their journals
-	had        map[*site]bool           // who has owned it, or was to: it was handed over to them
+	had        map[*site]grid.Tick      // since when who has owned it, or was to: it was handed over to them
+	wrote      map[*site][]grid.Tick    // when something of it was saved there
 	cancel     grid.Tick                // when the wish was told to be recorded; 0 is not
 	told       grid.State               // the final state that was told
 	toldAt     grid.Tick
@@ -80,7 +81,7 @@ type fact struct {
 	stale      bool           // what its user was told, until it has read that again beside its journal
 	unsupplied bool           // that its files came
 	unwished   bool           // that it is to be cancelled
-	doubtful   map[*site]bool // whether another has it: that site was set back, and may have given it away; see mayDoubt
+	doubtful   map[*site]bool // whether another has it: that site was set back, and may have given it away; see doubts
 	read       map[*site]bool // it was open in the journal of that site when its broker started last
 	unwritten  bool           // the control directory of an attempt, at any site, with its whole machine
 	learnt     bool           // and has learnt it again from one who was to get it: nobody knows who owns it
@@ -106,12 +107,14 @@ func newFact(id grid.JobID, home *site, job *grid.Job) *fact {
 	if job.Coallocation != nil {
 		sites = job.Coallocation.Sites
 	}
-	return &fact{
+	f := &fact{
 		sites: sites,
-		id:    id, home: home, rerun: job.Rerunnable, cores: job.Demand.Cores(), stranded: !home.capable(job.Demand.Cores()),
-		owners: map[grid.Epoch]*site{}, got: map[grid.Epoch]grid.Tick{}, given: map[grid.Epoch]giving{}, owning: map[*site]grid.Epoch{}, had: map[*site]bool{}, doubtful: map[*site]bool{}, read: map[*site]bool{},
+		id:    id, home: home, rerun: job.Rerunnable, cores: job.Demand.Cores(),
+		owners: map[grid.Epoch]*site{}, got: map[grid.Epoch]grid.Tick{}, given: map[grid.Epoch]giving{}, owning: map[*site]grid.Epoch{}, had: map[*site]grid.Tick{}, wrote: map[*site][]grid.Tick{}, doubtful: map[*site]bool{}, read: map[*site]bool{},
 		running: map[uint32]int{}, losses: map[uint32]int{}, never: map[grid.AttemptID]grid.Tick{},
 	}
+	f.stranded = f.homeless()
+	return f
 }
 
 // sorted lists the facts in a fixed order.
@@ -232,6 +235,7 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 		if f == nil {
 			continue
 		}
+		f.wrote[s] = append(f.wrote[s], s.w.now)
 		if s.duplicate != nil {
 			f.acted(first)
 		}
@@ -250,12 +254,10 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 			f.unknown = false
 			t.stillCancelled(s, f, r)
 		}
-		if r.Uncertain && f.mayDoubt(s, r.Epoch) {
-			f.doubtful[s] = true
-		}
+		f.doubts(s, r)
 		if r.Handoff.Phase == grid.Committed {
 			to := s.w.byPeer[r.Handoff.To]
-			f.had[to] = true
+			f.has(to)
 			if e := r.Handoff.Epoch; f.given[e].at == 0 {
 				f.given[e] = giving{s.w.now, s, to}
 			}
@@ -268,10 +270,17 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 	}
 }
 
+// has notes that a site has the job, or is to get it.
+func (f *fact) has(s *site) {
+	if f.had[s] == 0 {
+		f.had[s] = f.home.w.now
+	}
+}
+
 // owned checks S2a.
 func (t *truth) owned(s *site, f *fact, r *grid.Record) {
 	e := r.Epoch
-	f.had[s] = true
+	f.has(s)
 	if o := f.owners[e]; o != nil && o != s && !f.torn() {
 		s.w.violate("S2a", f.id, "%s and %s both own %s at epoch %s", o.name(), s.name(), f.id, e)
 		return
