@@ -123,7 +123,7 @@ func (s *site) become(processes int, load grid.Load) {
 	if before.Processes != processes {
 		s.log.Info("the batch system has changed", zap.Int("processes", processes))
 	}
-	if before != facts {
+	if !before.Same(facts) {
 		s.broker.Post(core.OwnSite{Site: facts})
 	}
 }

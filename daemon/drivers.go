@@ -100,6 +100,7 @@ func (c Config) system(o ours) (pbs.System, error) {
 func (c Config) facts() grid.Site {
 	return grid.Site{
 		Name: c.Site, Processes: c.Processes(), Speed: c.Speed, Architecture: c.Architecture, System: c.System, Each: c.Each, Batch: c.Batch.System,
+		Reach: c.Batch.External.Reach,
 	}
 }
 

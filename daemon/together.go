@@ -3,22 +3,25 @@ package daemon
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"gbroker/grid"
+	"gbroker/plan"
 )
 
 // sized is a site that a job may go to, by what it declares; no processes are not known yet.
 type sized struct {
 	name      grid.SiteName
 	processes int
+	reach     []grid.SiteName
 }
 
 // sizes are those of this site and of all that it may send jobs to.
 func (s *site) sizes() []sized {
-	list := []sized{{s.facts.Name, s.factsNow().Processes}}
+	list := []sized{{s.facts.Name, s.factsNow().Processes, s.facts.Reach}}
 	for _, m := range s.memberList() {
 		if facts, _ := s.factsOf(m.Peer); m.Send {
-			list = append(list, sized{m.Name, facts.Processes})
+			list = append(list, sized{m.Name, facts.Processes, facts.Reach})
 		}
 	}
 	return list
@@ -26,7 +29,7 @@ func (s *site) sizes() []sized {
 
 // tooWide says why no sites that are known have together what a job over several sites asks for; "" where they may.
 func tooWide(j *grid.Job, known []sized) string {
-	var of []int
+	var of []sized
 	for _, s := range known {
 		c := &j.Sites
 		switch {
@@ -34,18 +37,49 @@ func tooWide(j *grid.Job, known []sized) string {
 		case s.processes == 0: // it may be large
 			return ""
 		default:
-			of = append(of, s.processes)
+			of = append(of, s)
 		}
 	}
-	slices.Sort(of)
-	slices.Reverse(of)
-	of = of[:min(len(of), j.Coallocation.Sites)]
-	all := 0
-	for _, n := range of {
-		all += n
-	}
-	if asked := j.Demand.Cores(); asked > all {
-		return fmt.Sprintf("it asks for %d processors, and the %d largest sites that it may have (at most %d) have %d together", asked, len(of), j.Coallocation.Sites, all)
+	slices.SortStableFunc(of, func(a, b sized) int { return b.processes - a.processes })
+	most := j.Coallocation.Sites
+	asked, all := j.Demand.Cores(), together(of, most)
+	switch {
+	case asked > all:
+		return fmt.Sprintf("it asks for %d processors, and the %d largest sites that it may have (at most %d) have %d together", asked, min(len(of), most), most, all)
+	case j.Coallocation.Reach:
+		return apart(of, asked, most)
 	}
 	return ""
+}
+
+// together is what the first of some sites have, from the largest on.
+func together(of []sized, most int) (all int) {
+	for _, s := range of[:min(len(of), most)] {
+		all += s.processes
+	}
+	return all
+}
+
+// apart says why no sites whose nodes reach each other have so many processors; "" where they may.
+func apart(of []sized, asked, most int) string {
+	sets, complete := plan.Meetings(len(of), func(a, b int) bool { return slices.Contains(of[a].reach, of[b].name) })
+	best := of[:min(len(of), 1)]
+	for _, set := range sets {
+		var meet []sized
+		for _, i := range set {
+			meet = append(meet, of[i])
+		}
+		if together(meet, most) > together(best, most) {
+			best = meet[:min(len(meet), most)]
+		}
+	}
+	have := together(best, most)
+	if asked <= have || !complete {
+		return ""
+	}
+	var names []string
+	for _, s := range best {
+		names = append(names, string(s.name))
+	}
+	return fmt.Sprintf("its parts are to reach each other, and it asks for %d processors: of the sites whose nodes do (batch.reach, at each of them) %s have the most, %d", asked, strings.Join(names, " and "), have)
 }

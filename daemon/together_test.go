@@ -10,27 +10,33 @@ import (
 // A job over several sites is refused at once only where all that it may have are known, and too small together.
 func TestTooWideForAllSites(t *testing.T) {
 	t.Parallel()
-	known := []sized{{"a", 4}, {"b", 8}, {"c", 16}}
+	known := []sized{{"a", 4, []grid.SiteName{"b"}}, {"b", 8, []grid.SiteName{"a", "c"}}, {"c", 16, nil}}
 	for _, x := range []struct {
 		processes, sites int
 		choice           grid.Choice
 		more             []sized
+		reach            bool
 		says             string
 	}{
 		{processes: 28, sites: 3},
 		{processes: 24, sites: 2},
 		{processes: 25, sites: 2, says: "the 2 largest sites that it may have (at most 2) have 24 together"},
 		{processes: 29, sites: 5, says: "it asks for 29 processors, and the 3 largest"},
-		{processes: 29, sites: 5, more: []sized{{"d", 0}}},
-		{processes: 29, sites: 5, more: []sized{{"d", 1}}},
+		{processes: 29, sites: 5, more: []sized{{"d", 0, nil}}},
+		{processes: 29, sites: 5, more: []sized{{"d", 1, nil}}},
 		{processes: 13, sites: 3, choice: grid.Choice{Not: []grid.SiteName{"c"}}, says: "have 12 together"},
 		{processes: 13, sites: 3, choice: grid.Choice{Only: []grid.SiteName{"b", "a"}}, says: "have 12 together"},
-		{processes: 13, sites: 3, choice: grid.Choice{Only: []grid.SiteName{"b", "a"}}, more: []sized{{"d", 100}}, says: "have 12 together"},
-		{processes: 29, sites: 5, choice: grid.Choice{Not: []grid.SiteName{"d"}}, more: []sized{{"d", 0}}, says: "have 28 together"},
+		{processes: 13, sites: 3, choice: grid.Choice{Only: []grid.SiteName{"b", "a"}}, more: []sized{{"d", 100, nil}}, says: "have 12 together"},
+		{processes: 29, sites: 5, choice: grid.Choice{Not: []grid.SiteName{"d"}}, more: []sized{{"d", 0, nil}}, says: "have 28 together"},
+		{processes: 16, sites: 3, reach: true},
+		{processes: 17, sites: 3, reach: true, says: "of the sites whose nodes do (batch.reach, at each of them) c have the most, 16"},
+		{processes: 19, sites: 3, reach: true, more: []sized{{"d", 2, []grid.SiteName{"b", "e"}}, {"e", 17, []grid.SiteName{"d"}}}},
+		{processes: 20, sites: 3, reach: true, more: []sized{{"d", 2, []grid.SiteName{"b", "e"}}, {"e", 17, []grid.SiteName{"d"}}}, says: "e and d have the most, 19"},
+		{processes: 29, sites: 3, reach: true, says: "have 28 together"},
 	} {
 		j := grid.Job{
 			Demand: grid.Demand{Chunks: []grid.Chunk{{Count: x.processes, Processes: 1, Cores: 1}}}, Sites: x.choice,
-			Coallocation: &grid.Coallocation{Sites: x.sites, PerSite: 1},
+			Coallocation: &grid.Coallocation{Sites: x.sites, PerSite: 1, Reach: x.reach},
 		}
 		if got := tooWide(&j, append(known[:3:3], x.more...)); (got == "") != (x.says == "") || !strings.Contains(got, x.says) {
 			t.Errorf("%+v: %q", x, got)

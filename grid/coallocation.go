@@ -12,6 +12,7 @@ type Coallocation struct {
 	PerSite int  // at least so many processes at each
 	Early   bool // it may start before its time, when all parts have arrived
 	Survive bool // a part that fails does not end the others
+	Reach   bool // its parts talk to one another: it runs only at sites whose nodes reach each other
 }
 
 // Check says why it is none.

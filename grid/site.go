@@ -2,6 +2,7 @@ package grid
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"sort"
 )
@@ -40,8 +41,12 @@ type Site struct {
 	Draining     bool // takes no grid jobs for now
 	Load         Load // of its batch system, as it was last listed
 	Each         Each
-	Batch        string // the kind of its batch system, as its configuration names it; "" is not told
+	Reach        []SiteName // of other sites whose nodes and those of this one reach each other, as its administrators declare
+	Batch        string     // the kind of its batch system, as its configuration names it; "" is not told
 }
+
+// Same tells that both say the same.
+func (s Site) Same(o Site) bool { return reflect.DeepEqual(s, o) }
 
 // Each is what a site declares that each of its nodes has; 0 is not declared.
 type Each struct {

@@ -279,14 +279,16 @@ func (w *writer) terms() {
 	w.text("gb:Queue", string(j.Queue))
 	if c := j.Coallocation; c != nil {
 		text := fmt.Sprintf("<gb:Coallocation sites=\"%d\" processes=\"%d\"", c.Sites, c.PerSite)
-		if c.Early {
-			text += ` early="true"`
-		}
-		if c.Survive {
-			text += ` survive="true"`
-		}
+		text += saidTrue("early", c.Early) + saidTrue("survive", c.Survive) + saidTrue("reach", c.Reach)
 		w.line(text + "/>")
 	}
+}
+
+func saidTrue(name string, is bool) string {
+	if !is {
+		return ""
+	}
+	return " " + name + `="true"`
 }
 
 func (w *writer) instant(name string, at grid.Tick) {

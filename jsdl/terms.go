@@ -162,7 +162,7 @@ func (p *parser) coallocation(e *element) {
 		Sites:   int(p.attributeNumber(e, "sites", 1, grid.MaxPartSites)),
 		PerSite: int(p.attributeNumber(e, "processes", 1, grid.MaxProcesses)),
 	}
-	for name, to := range map[string]*bool{"early": &c.Early, "survive": &c.Survive} {
+	for name, to := range map[string]*bool{"early": &c.Early, "survive": &c.Survive, "reach": &c.Reach} {
 		text, given := e.attribute("", name)
 		if !given {
 			continue

@@ -47,6 +47,8 @@ type Wide struct {
 	Extra    grid.Tick // reservations are so much longer than the kill limit (grace, slack, rounding)
 	// Link is how far two sites are from one another; nil is equally far. It is the same both ways.
 	Link func(a, b grid.SiteName) grid.Tick
+	// Meet tells whether the nodes of two sites reach each other, where all have to; nil is that they need not.
+	Meet func(a, b grid.SiteName) bool
 }
 
 // Offered is what one site has for such a job.
@@ -131,6 +133,9 @@ func (w *Wide) wanted(offers []Offered) Wanted {
 	return out
 }
 
+// NoneMeet is why a job gets no sites where those that have room for it do not all reach each other.
+const NoneMeet = "no sites whose nodes reach each other have room for it together, as their administrators declare it (batch.reach)"
+
 // allocate chooses the sites of one job from what is left.
 func (h *hall) allocate(w *Wide, wanted Wanted, alone []Alone, quiet bool) (out Allocated) {
 	for i := range alone {
@@ -139,18 +144,20 @@ func (h *hall) allocate(w *Wide, wanted Wanted, alone []Alone, quiet bool) (out 
 		}
 	}
 	o := h.offersFor(&wanted.Demand, wanted.Fee)
-	b := o.search(&wanted)
+	b, first := o.earliest(w.asks(wanted, h.m.sites))
 	out.End = b.end
 	switch {
 	case !b.found && quiet:
 		out.End = 0
+	case !b.found && w.Meet != nil && o.search(&wanted).found:
+		out.End, out.Why = 0, NoneMeet
 	case !b.found:
 		out.End, out.Lack = 0, o.lack(&wanted)
 		out.Why = out.Lack.String()
 	case out.Best != nil && b.end > out.Best.End-max(w.Gain, 1):
 		out.Why = fmt.Sprintf("several sites would end it at %v s, site %s alone at %v s: it takes a gain of %v s", b.end.Seconds(), out.Best.Site, out.Best.End.Seconds(), w.Gain.Seconds())
 	default:
-		h.spread(o, w, &wanted, b.end, &out)
+		h.spread(o, w, first, b.end, &out)
 	}
 	return out
 }

@@ -45,15 +45,17 @@ type spreading struct {
 	pieces             map[int32][]int // by site, of each of its units
 }
 
-// spread takes nodes of the best set of sites with which the job ends at that instant.
-func (h *hall) spread(o *offers, w *Wide, wanted *Wanted, end grid.Tick, out *Allocated) {
-	c := chooser{h: h, o: o, w: w, least: max(wanted.MinPerSite, 1), all: o.chunks[0].Count}
-	c.sites = wanted.sites(c.all, len(o.market.sites))
-	for _, speed := range o.market.speeds {
-		c.enter(wanted, speed, end)
-		if k := c.fewest(); k > 0 && k <= c.sites {
-			c.sites = k
-			c.try(0, 0)
+// spread takes nodes of the best set of sites with which the job ends at that instant, as each of the questions has it.
+func (h *hall) spread(o *offers, w *Wide, asks []Wanted, end grid.Tick, out *Allocated) {
+	c := chooser{h: h, o: o, w: w, least: max(asks[0].MinPerSite, 1), all: o.chunks[0].Count, sites: len(o.market.sites)}
+	for i := range asks {
+		c.sites = min(c.sites, asks[i].sites(c.all, len(o.market.sites)))
+		for _, speed := range o.market.speeds {
+			c.enter(&asks[i], speed, end)
+			if k := c.fewest(); k > 0 && k <= c.sites {
+				c.sites = k
+				c.try(0, 0)
+			}
 		}
 	}
 	b := c.best

@@ -23,7 +23,8 @@ func drawWide(t *rapid.T) wideTwin {
 	number := func(from, to int, name string) int { return rapid.IntRange(from, to).Draw(t, name) }
 	var x wideTwin
 	alike := rapid.Bool().Draw(t, "nodes alike")
-	far := make(map[[2]grid.SiteName]grid.Tick)
+	far, meet := make(map[[2]grid.SiteName]grid.Tick), make(map[[2]grid.SiteName]bool)
+	talks := number(0, 2, "the parts talk") == 0
 	for j := range number(1, 4, "sites") {
 		name := grid.SiteName(fmt.Sprintf("s%d", j))
 		o := Offered{Site: grid.Site{Name: name, Speed: rapid.SampledFrom([]float64{1, 1, 2, 0.5, 3}).Draw(t, "speed")}}
@@ -44,6 +45,7 @@ func drawWide(t *rapid.T) wideTwin {
 		for _, other := range x.offers {
 			d := grid.Tick(number(0, 2, "far"))
 			far[[2]grid.SiteName{name, other.Site.Name}], far[[2]grid.SiteName{other.Site.Name, name}] = d, d
+			meet[[2]grid.SiteName{name, other.Site.Name}], meet[[2]grid.SiteName{other.Site.Name, name}] = number(0, 2, "there") > 0, number(0, 4, "back") > 0
 		}
 		x.offers = append(x.offers, o)
 	}
@@ -52,6 +54,9 @@ func drawWide(t *rapid.T) wideTwin {
 		Now: grid.Tick(number(0, 5, "now")), Walltime: grid.Tick(number(1, 14, "walltime")), Margin: grid.Tick(number(0, 2, "margin")),
 		MaxSites: number(0, 3, "most sites"), Fee: float64(number(2, 5, "fee")), Gain: grid.Tick(number(0, 5, "gain")), Extra: grid.Tick(number(0, 5, "extra")),
 		Link: func(a, b grid.SiteName) grid.Tick { return far[[2]grid.SiteName{a, b}] },
+	}
+	if talks {
+		x.w.Meet = func(a, b grid.SiteName) bool { return meet[[2]grid.SiteName{a, b}] }
 	}
 	c := grid.Chunk{Count: number(1, 6, "pieces"), Processes: number(1, 2, "processes"), Cores: number(1, 2, "cores of each")}
 	x.w.PerSite = number(0, min(3, c.Count*c.Processes), "least per site")
@@ -141,6 +146,9 @@ func (x wideTwin) option(set int, start grid.Tick) (option, bool) {
 	for i, o := range sites {
 		for _, p := range sites[:i] {
 			out.far = max(out.far, x.w.Link(o.Site.Name, p.Site.Name))
+			if x.w.Meet != nil && !(x.w.Meet(o.Site.Name, p.Site.Name) && x.w.Meet(p.Site.Name, o.Site.Name)) {
+				return out, false
+			}
 		}
 		here := 0
 		var costs []float64
@@ -226,6 +234,11 @@ func TestCoallocateEqualsTheTwin(t *testing.T) {
 			}
 			if is.before(want) || want.before(is) {
 				t.Fatalf("%+v; %+v, the twin has %+v", got, is, want)
+			}
+			for i, a := range got.Parts {
+				if slices.ContainsFunc(got.Parts[:i], func(b AllocatedPart) bool { return x.w.Meet != nil && !x.w.Meet(a.Site, b.Site) }) {
+					t.Fatalf("%+v: sites that do not meet", got)
+				}
 			}
 			if why := x.breaks(got); why != "" {
 				t.Fatalf("%+v: %s", got, why)

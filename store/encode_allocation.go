@@ -25,6 +25,7 @@ type coallocationRow struct {
 	PerSite int
 	Early   bool `json:",omitempty"`
 	Survive bool `json:",omitempty"`
+	Reach   bool `json:",omitempty"`
 }
 
 // pointed converts what a pointer leads to.

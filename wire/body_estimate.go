@@ -35,6 +35,7 @@ type siteBody struct {
 	Load  *loadBody `msgpack:"l,omitempty"`
 	Each  *eachBody `msgpack:"e,omitempty"` // so did Each
 	Batch string    `msgpack:"b,omitempty"` // and Batch
+	Reach []string  `msgpack:"r,omitempty"` // and Reach
 }
 
 type eachBody struct {
@@ -86,7 +87,7 @@ func (b *loadBody) load(c *check) grid.Load {
 }
 
 func fromSite(s grid.Site) siteBody {
-	return siteBody{string(s.Name), int64(s.Processes), s.Speed, s.Architecture, s.System, s.Draining, fromLoad(s.Load), fromEach(s.Each), s.Batch}
+	return siteBody{string(s.Name), int64(s.Processes), s.Speed, s.Architecture, s.System, s.Draining, fromLoad(s.Load), fromEach(s.Each), s.Batch, each(s.Reach, func(n grid.SiteName) string { return string(n) })}
 }
 
 func (b siteBody) site(c *check) grid.Site {
@@ -100,6 +101,7 @@ func (b siteBody) site(c *check) grid.Site {
 		Load:         nested(c, "load", b.Load.load),
 		Each:         nested(c, "each", b.Each.each),
 		Batch:        c.word("batch", b.Batch, MaxWord),
+		Reach:        list(c, "reach", b.Reach, grid.MaxChoice, func(n string, c *check) grid.SiteName { return c.site("reach", n) }),
 	}
 }
 

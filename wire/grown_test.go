@@ -32,6 +32,8 @@ func grown() map[string]Message {
 			later["announce-each"] = m
 			m.Site.Batch = "slurm"
 			later["announce-batch"] = m
+			m.Site.Reach = []grid.SiteName{"beta", "gamma"}
+			later["announce-reach"] = m
 		case Change:
 			m.For, m.Nodes, m.Details, m.Move, m.Count = "", nil, nil, true, 6
 			later["change-move"] = m

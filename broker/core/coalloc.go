@@ -141,6 +141,7 @@ type reachable struct {
 	name    grid.SiteName
 	refusal *grid.Refusal
 	link    float64 // round trip, in seconds; 0 is not known
+	reach   []grid.SiteName
 }
 
 // ending is what becomes of a whole.

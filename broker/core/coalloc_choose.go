@@ -146,6 +146,9 @@ func (s *coallocation) waits(r *grid.Record, q, slots *asking) (w plan.Waits, ch
 	if fee := feeOf(&r.Job); fee > 0 {
 		w.Fee = fee
 	}
+	if co.Reach {
+		w.Meet = meetOf(q.sites)
+	}
 	choice.At = now
 	delivery := map[grid.SiteName]grid.Tick{}
 	for _, site := range q.sites {
@@ -180,6 +183,15 @@ func linkOf(sites []reachable) func(a, b grid.SiteName) grid.Tick {
 		way[s.name] = s.link
 	}
 	return func(a, b grid.SiteName) grid.Tick { return grid.FromSeconds(way[a] + way[b]) }
+}
+
+// meetOf tells of which sites the nodes reach each other, as they declare.
+func meetOf(sites []reachable) func(a, b grid.SiteName) bool {
+	reach := map[grid.SiteName][]grid.SiteName{}
+	for _, s := range sites {
+		reach[s.name] = s.reach
+	}
+	return func(a, b grid.SiteName) bool { return slices.Contains(reach[a], b) }
 }
 
 // offersOf are what the sites told for a question, by the clock of this one and without what they refused since to

@@ -115,3 +115,26 @@ func TestWholeEndedByWish(t *testing.T) {
 		}
 	}
 }
+
+// A whole whose parts talk to one another has only sites that declare each other: both of them.
+func TestOnlySitesThatReachEachOther(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		b, c []grid.SiteName
+		is   grid.AllocationState
+	}{
+		{[]grid.SiteName{"x", "cc"}, []grid.SiteName{"bb"}, grid.Reserving},
+		{[]grid.SiteName{"cc"}, nil, grid.Planned},
+		{nil, nil, grid.Planned},
+	} {
+		c := newCoallocated(t, 0, func(j *grid.Job) { j.Coallocation.Reach = true })
+		c.f.at[0].reach, c.f.at[1].reach = x.b, x.c
+		c.settled()
+		c.slots("b", 0, 4)
+		c.slots("c", 0, 4)
+		c.settled()
+		if r := c.rec(); r.State != x.is || (x.is == grid.Planned) != strings.Contains(r.Reason+r.Choice.Why, "reach each other") {
+			t.Errorf("%v and %v: %v, as %q and %q", x.b, x.c, r.State, r.Reason, r.Choice.Why)
+		}
+	}
+}

@@ -133,7 +133,7 @@ func TestASiteThatGrowsSaysSo(t *testing.T) {
 	grown.Processes += 8
 	effects := c.Step(1_000_001, OwnSite{grown})
 	for _, p := range []grid.PeerID{her, him, it} {
-		if m := sentTo(effects, p); len(m) != 1 || m[0].(wire.Announce).Site != grown {
+		if m := sentTo(effects, p); len(m) != 1 || !m[0].(wire.Announce).Site.Same(grown) {
 			t.Errorf("%s hears %+v", p, m)
 		}
 	}

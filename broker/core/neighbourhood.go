@@ -140,7 +140,7 @@ func (c *neighbourhood) ownerChanged(j *job, l grid.Liveness) {
 
 // ownSite follows the batch system, and tells the neighbours.
 func (c *neighbourhood) ownSite(e OwnSite) {
-	if e.Site != c.cfg.Site {
+	if !e.Site.Same(c.cfg.Site) {
 		c.cfg.Site = e.Site
 		c.announce()
 	}

@@ -37,23 +37,30 @@ type submission struct {
 }
 
 // spread is over how many sites a job may lie, as flags say it.
-type spread struct{ sites, perSite int }
+type spread struct {
+	sites, perSite int
+	reach          bool
+}
 
 func (s *spread) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&s.sites, "sites-at-most", 0, "let the job run at so many sites at once, `K`, where no single one has room for it, or would only much later")
 	cmd.Flags().IntVar(&s.perSite, "per-site", 1, "with --sites-at-most, at least `M` processes at each")
+	cmd.Flags().BoolVar(&s.reach, "reach", false, "with --sites-at-most, only sites whose nodes reach each other, as its processes talk to one another")
 }
 
 // of is what a job says of it when the flags have been heard.
 func (s *spread) of(j *grid.Job) error {
 	if s.sites == 0 {
+		if s.reach {
+			return cli.BadUsage("--reach is for a job over several sites: say --sites-at-most too, or write reach=\"true\" into its Coallocation")
+		}
 		return nil
 	}
 	c := grid.Coallocation{}
 	if j.Coallocation != nil {
 		c = *j.Coallocation
 	}
-	c.Sites, c.PerSite = s.sites, s.perSite
+	c.Sites, c.PerSite, c.Reach = s.sites, s.perSite, c.Reach || s.reach
 	if err := c.Check(); err != nil {
 		return cli.BadUsage("--sites-at-most %d --per-site %d: %v", s.sites, s.perSite, err)
 	}

@@ -99,6 +99,9 @@ func TestOneJobOverTwoSites(t *testing.T) {
 	if r := a.Client(t.Context(), "submit", together(ledger, 9, 2).write(t, dir, "wider")); r.Code == 0 || !strings.Contains(r.Stderr, "it asks for 9 processors, and the 2 largest sites") {
 		t.Errorf("a job wider than both sites: %+v", r)
 	}
+	if r := a.Client(t.Context(), "submit", "--sites-at-most", "2", "--reach", together(ledger, 8, 2).write(t, dir, "talking")); r.Code == 0 || !strings.Contains(r.Stderr, "its parts are to reach each other, and it asks for 8 processors") {
+		t.Errorf("a job whose parts do not reach each other: %+v", r)
+	}
 	wide := together(ledger, 8, 2)
 	foreseen(t, a, wide.write(t, dir, "wide"))
 	id := wide.submit(t, a, dir, "wide")
@@ -286,7 +289,7 @@ int main(int argc, char **argv) {
 	start(t, a, b)
 	introduce(t, a, b)
 	sees(t, a, map[string]int{"alpha": 4, "beta": 6})
-	id := work{program: "sum", mpi: 10, brings: []string{"sum"}, output: "sum.txt", terms: `<gb:Coallocation sites="2"/>`}.submit(t, a, dir, "mpi")
+	id := work{program: "sum", mpi: 10, brings: []string{"sum"}, output: "sum.txt", terms: `<gb:Coallocation sites="2" reach="true"/>`}.submit(t, a, dir, "mpi")
 	completes(t, a, id)
 	text := ""
 	for _, part := range []string{id + ".1", id + ".2"} {
