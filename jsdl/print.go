@@ -279,16 +279,16 @@ func (w *writer) terms() {
 	w.text("gb:Queue", string(j.Queue))
 	if c := j.Coallocation; c != nil {
 		text := fmt.Sprintf("<gb:Coallocation sites=\"%d\" processes=\"%d\"", c.Sites, c.PerSite)
-		text += saidTrue("early", c.Early) + saidTrue("survive", c.Survive) + saidTrue("reach", c.Reach)
+		for _, said := range []struct {
+			name string
+			is   bool
+		}{{"early", c.Early}, {"survive", c.Survive}, {"reach", c.Reach}} {
+			if said.is {
+				text += fmt.Sprintf(" %s=%q", said.name, "true")
+			}
+		}
 		w.line(text + "/>")
 	}
-}
-
-func saidTrue(name string, is bool) string {
-	if !is {
-		return ""
-	}
-	return " " + name + `="true"`
 }
 
 func (w *writer) instant(name string, at grid.Tick) {
