@@ -277,17 +277,8 @@ func (w *writer) terms() {
 		}
 	})
 	w.text("gb:Queue", string(j.Queue))
-	if c := j.Coallocation; c != nil {
-		text := fmt.Sprintf("<gb:Coallocation sites=\"%d\" processes=\"%d\"", c.Sites, c.PerSite)
-		for _, said := range []struct {
-			name string
-			is   bool
-		}{{"early", c.Early}, {"survive", c.Survive}, {"reach", c.Reach}} {
-			if said.is {
-				text += fmt.Sprintf(" %s=%q", said.name, "true")
-			}
-		}
-		w.line(text + "/>")
+	if j.Coallocation != nil {
+		w.coallocation(j.Coallocation)
 	}
 }
 

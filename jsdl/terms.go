@@ -1,6 +1,7 @@
 package jsdl
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,6 +174,20 @@ func (p *parser) coallocation(e *element) {
 		}
 	}
 	p.document.Job.Coallocation = c
+}
+
+// coallocation writes over how many sites the job may lie.
+func (w *writer) coallocation(c *grid.Coallocation) {
+	text := fmt.Sprintf("<gb:Coallocation sites=\"%d\" processes=\"%d\"", c.Sites, c.PerSite)
+	for _, said := range []struct {
+		name string
+		is   bool
+	}{{"early", c.Early}, {"survive", c.Survive}, {"reach", c.Reach}} {
+		if said.is {
+			text += fmt.Sprintf(" %s=%q", said.name, "true")
+		}
+	}
+	w.line(text + "/>")
 }
 
 // signals are those that people name.
