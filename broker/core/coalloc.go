@@ -160,6 +160,7 @@ type allocation struct {
 	rec    grid.Allocation
 	own    numbers // that this journal has used, or had used when this life began
 	said   map[saying]repeated
+	heard  map[grid.ReservationID]grid.Tick // when its site spoke of one last, or since when that is waited for
 	due    grid.Tick // when it is looked at again
 	sooner grid.Tick // when sites are asked for an earlier start
 	asks   int       // how often they were
@@ -219,7 +220,7 @@ func (s *coallocation) take(list []grid.Allocation) {
 // save alone.
 func (s *coallocation) add(rec grid.Allocation) *allocation {
 	rec.Parts = slices.Clone(rec.Parts)
-	a := &allocation{rec: rec, own: numbers{rec.Last, rec.Round}, said: map[saying]repeated{}}
+	a := &allocation{rec: rec, own: numbers{rec.Last, rec.Round}, said: map[saying]repeated{}, heard: map[grid.ReservationID]grid.Tick{}}
 	s.all[rec.Of] = a
 	s.stale[rec.Of] = true
 	for i := range rec.Parts {

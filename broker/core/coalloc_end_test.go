@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/wire"
 )
 
 // The end of a whole is the gravest of its parts'; one that was ended because of another has no say in it, unless all were, or the
@@ -110,6 +111,36 @@ func TestAPartAtAFencedSite(t *testing.T) {
 		c.Step(1_000_002, Forget{Token: 2, Site: him, Fenced: true})
 		if r := c.job(whole.Job.ID).rec; r.State != grid.Lost {
 			t.Errorf("%v: the job is %v: %s", at, r.State, r.Reason)
+		}
+	}
+}
+
+// A site that falls silent before GO keeps nobody waiting until the start: its reservation is gone when its lease is over, and
+// the round with it. One that answers, and one that has said a word, are waited for.
+func TestASilentSiteEndsTheRound(t *testing.T) {
+	t.Parallel()
+	for _, state := range []grid.AllocationState{grid.Confirming, grid.Gathering} {
+		c := newCoallocated(t, 0, nil)
+		c.upTo(grid.Reserving)
+		c.rec().Start, c.rec().End = c.f.now+5*grid.Hour, c.f.now+7*grid.Hour
+		c.upTo(state)
+		for range 4 * c.m.cfg.Lease / grid.Minute {
+			for _, at := range []grid.PeerID{"b", "c"} {
+				c.reserved(at, wire.KindConfirm, c.of(at).Heard)
+			}
+			c.pass(grid.Minute)
+			c.settled()
+		}
+		if c.rec().State != state {
+			t.Fatalf("both answer in %v, and it is %v: %s", state, c.rec().State, c.rec().Reason)
+		}
+		for range c.m.cfg.Lease/grid.Minute + 1 {
+			c.reserved("b", wire.KindConfirm, c.of("b").Heard)
+			c.pass(grid.Minute)
+			c.settled()
+		}
+		if c.rec().State == state || !strings.Contains(c.rec().Reason, "cc") {
+			t.Errorf("c is silent in %v, and it is %v: %s", state, c.rec().State, c.rec().Reason)
 		}
 	}
 }

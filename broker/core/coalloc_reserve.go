@@ -24,6 +24,7 @@ func (s *coallocation) begin(a *allocation, r *grid.Record, q *asking, got plan.
 	a.own.part += len(got.Parts)
 	a.rec.Start, a.rec.End, a.rec.Go, a.rec.Begun, a.rec.Sooner = got.Start, got.Until, 0, 0, 0
 	a.sooner, a.asks = 0, 0
+	clear(a.heard)
 	a.rec.Last = s.lastNumber(a)
 	a.rec.Parts = slices.DeleteFunc(slices.Clone(a.rec.Parts), func(p grid.AllocatedPart) bool { return p.Settled() })
 	var sites []string
@@ -184,14 +185,35 @@ func (s *coallocation) renew(a *allocation) {
 }
 
 // lateAt gives the round up when its start and grace have passed, or the grace of a part that came before the start: its limit
-// has no more.
+// has no more. It does not wait so long for a site that is silent.
 func (s *coallocation) lateAt(a *allocation, why string) {
 	end := min(a.rec.Start+s.cfg.Grace, s.patience(a))
+	if a.rec.State == grid.GivingUp {
+		return
+	}
+	if p, until := s.silent(a); until < end {
+		end, why = until, fmt.Sprintf("nothing was heard of %s for as long as it holds its nodes without a word", p.Site)
+	}
 	if s.wholes.instant() < end {
 		s.wake(a, end)
-	} else if a.rec.State != grid.GivingUp {
+	} else {
 		s.abandon(a, why)
 	}
+}
+
+// silent is the part of whose reservation nothing was heard for the longest, and when it is gone: each Confirm is
+// answered, and without one a site lets it go when its lease is over.
+func (s *coallocation) silent(a *allocation) (part *grid.AllocatedPart, until grid.Tick) {
+	until = grid.Tick(math.MaxInt64)
+	for _, p := range a.current() {
+		if a.heard[p.Reservation] == 0 {
+			a.heard[p.Reservation] = s.wholes.instant()
+		}
+		if end := a.heard[p.Reservation] + s.cfg.Lease; end < until {
+			part, until = p, end
+		}
+	}
+	return part, until
 }
 
 // patience is until when parts that wait at the barrier have time for the others.
@@ -211,6 +233,7 @@ func (s *coallocation) onReserved(from grid.PeerID, m wire.Reserved) {
 	if p == nil {
 		return
 	}
+	a.heard[p.Reservation] = s.wholes.instant()
 	if m.Of == wire.KindReserve && m.Refusal != nil && p.Heard == 0 && (m.Reservation.State == 0 || m.Reservation.State.Over()) {
 		p.Heard = grid.Released
 		if a.rec.State == grid.Reserving && p.Round == a.rec.Round {
@@ -238,6 +261,7 @@ func (s *coallocation) onReserved(from grid.PeerID, m wire.Reserved) {
 // machine of holdings acknowledges it.
 func (s *coallocation) onReservationWord(from grid.PeerID, m wire.ReservationWord) {
 	if a, p := s.holder(from, m.Reservation.ID); p != nil {
+		a.heard[p.Reservation] = s.wholes.instant()
 		s.onMoved(a, p, m.Reservation, nil)
 		s.heardOf(a, p, m.Reservation.State, m.Reservation.Reason)
 	}
