@@ -161,9 +161,9 @@ type allocation struct {
 	own    numbers // that this journal has used, or had used when this life began
 	said   map[saying]repeated
 	heard  map[grid.ReservationID]grid.Tick // when its site spoke of one last, or since when that is waited for
-	due    grid.Tick // when it is looked at again
-	sooner grid.Tick // when sites are asked for an earlier start
-	asks   int       // how often they were
+	due    grid.Tick                        // when it is looked at again
+	sooner grid.Tick                        // when sites are asked for an earlier start
+	asks   int                              // how often they were
 }
 
 // numbers are the highest number of a part, and that of a round.
