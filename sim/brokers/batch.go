@@ -41,6 +41,7 @@ type local struct {
 	expected grid.Tick // start, when it came; 0 is not known
 	started  grid.Tick // 0: it waits
 	ended    grid.Tick
+	killed   bool
 	promise  counted.Running
 }
 
@@ -142,7 +143,24 @@ func (b *batch) start(h counted.Running) {
 	}
 }
 
+// kill ends a job that runs, or takes it out of the queue; false if it is not here.
+func (b *batch) kill(n int32) bool {
+	l := b.held[n]
+	switch {
+	case l == nil:
+		return false
+	case l.started == 0:
+		return b.withdraw(n)
+	}
+	l.killed = true
+	b.end(l)
+	return true
+}
+
 func (b *batch) end(l *local) {
+	if l.ended > 0 {
+		return // it was killed
+	}
 	l.ended = b.r.now
 	b.scheduler.End(b.r.now, l.promise)
 	b.free += l.cores

@@ -175,6 +175,9 @@ func (h *broker) commit(c *grid.Change) {
 		delete(h.journal, id)
 	default:
 		h.journal[id] = c.Whole(h.journal[id])
+		if r.Job.Home == h.peer && r.State == grid.Killed && h.r.result.Jobs[number(id)].End == 0 {
+			h.r.cancelled(number(id))
+		}
 		if core.IsArchived(r) {
 			h.ended = append(h.ended, parting{h.r.now + h.r.lingers, id})
 		}

@@ -92,18 +92,25 @@ func (r *run) started(b *batch, l *local) {
 	switch {
 	case e.Site >= 0:
 		r.fail(fmt.Errorf("job %d starts at %s, and had started at %s", l.n, r.w.Sites[b.site].Name, r.w.Sites[e.Site].Name))
+	case e.Cancelled:
+		r.fail(fmt.Errorf("job %d starts at %s, and was given up before", l.n, r.w.Sites[b.site].Name))
 	case b.free < 0:
 		r.fail(fmt.Errorf("job %d starts at %s, where %d cores too many are taken then", l.n, r.w.Sites[b.site].Name, -b.free))
 	}
 	e.Site, e.Start = b.site, r.now-epoch
+	r.spareOthers(l.n)
 }
 
 // ended is told of each end.
 func (r *run) ended(b *batch, l *local) {
 	e := &r.result.Jobs[l.n]
-	e.End = r.now - epoch
-	r.alive, r.result.End = r.now, e.End
-	r.result.Done++
+	if l.killed {
+		r.cancelled(l.n)
+	} else {
+		e.End = r.now - epoch
+		r.alive, r.result.End = r.now, e.End
+		r.result.Done++
+	}
 	r.result.Busy[b.site] += float64(l.cores) * (l.ended - l.started).Seconds()
 }
 
@@ -112,6 +119,12 @@ func (r *run) conserved() error {
 	asked := make([]float64, len(r.w.Sites))
 	for i := range r.result.Jobs {
 		e, j := &r.result.Jobs[i], &r.w.Jobs[i]
+		if e.Cancelled {
+			if e.Site >= 0 {
+				asked[e.Site] += float64(j.Cores) * (e.End - e.Start).Seconds()
+			}
+			continue
+		}
 		if e.Site < 0 || e.End == 0 && j.Arrival > 0 || e.Start < e.Arrival {
 			return fmt.Errorf("job %d came at %d, started at %d and ended at %d", i, e.Arrival, e.Start, e.End)
 		}

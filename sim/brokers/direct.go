@@ -52,6 +52,9 @@ func (d *direct) arrive(n int32) {
 	at := r.now + r.delivery(j.Home, to, j.Bytes)
 	d.coming[to] = insert(d.coming[to], coming{at, n})
 	r.at(at, func() {
+		if r.result.Jobs[n].Cancelled {
+			return
+		}
 		d.arrived(to, n)
 		b.arrive(l)
 	})
@@ -63,6 +66,25 @@ func insert(list []coming, c coming) []coming {
 		list[i], list[i-1] = list[i-1], c
 	}
 	return list
+}
+
+// cancel takes a job from where it is.
+func (d *direct) cancel(n int32) {
+	for to, b := range d.r.sites {
+		if b.kill(n) {
+			if d.r.result.Jobs[n].End == 0 { // it waited
+				d.r.cancelled(n)
+			}
+			return
+		}
+		for _, c := range d.coming[to] {
+			if c.n == n {
+				d.arrived(to, n)
+				d.r.cancelled(n)
+				return
+			}
+		}
+	}
 }
 
 func (d *direct) arrived(to int, n int32) {

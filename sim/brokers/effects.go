@@ -19,6 +19,8 @@ func (h *broker) do(e core.Effect) {
 		h.launch(e)
 	case core.Withdraw:
 		h.Post(core.Withdrawn{ID: e.ID, Done: h.batch.withdraw(number(e.ID.Job))})
+	case core.Kill:
+		h.batch.kill(number(e.ID.Job))
 	case core.Probe:
 		h.Post(core.Progressed{Progress: h.progress(e.ID)})
 	case core.Fetch:
@@ -32,7 +34,7 @@ func (h *broker) do(e core.Effect) {
 	case core.ListReservations:
 		h.Post(core.ReservationsListed{})
 	case core.Answer:
-		if e.Err != nil {
+		if e.Err != nil && e.Token != cancelling {
 			h.r.fail(fmt.Errorf("%s answers a user: %w", h.prefix, e.Err))
 		}
 	case core.Alarm:
@@ -74,6 +76,9 @@ func progressOf(l *local) grid.Progress {
 	switch {
 	case l.ended > 0:
 		p.Phase, p.Finished, p.Cause = grid.Ended, l.ended, grid.ByItself
+		if l.killed {
+			p.Cause = grid.ByRequest
+		}
 	case l.started > 0:
 		p.Phase = grid.Started
 	}

@@ -73,6 +73,14 @@ func (n *neighbourhood) arrive(k int32) {
 	h.turn()
 }
 
+// cancelling is the token of a user's cancel, which may come after the end.
+const cancelling core.Token = 3
+
+// cancel has the user of a job cancel it at its home.
+func (n *neighbourhood) cancel(k int32) {
+	n.brokers[n.r.w.Jobs[k].Home].post(core.CancelRequest{Token: cancelling, Job: n.jobID(k), By: "its user"})
+}
+
 // size is what the files of a job take: where all deliveries take the same time, all are alike.
 func (n *neighbourhood) size(bytes int64) int64 {
 	if n.r.w.Delivery > 0 {

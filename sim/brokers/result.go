@@ -20,4 +20,5 @@ type Ended struct {
 	Home, Site          int32
 	Cores               int32
 	Moves               int32
+	Cancelled           bool // a copy that was given up, at End; with a Site, after its start
 }

@@ -24,6 +24,7 @@ type run struct {
 	result  Result
 	alive   grid.Tick // when a job ended last
 	away    []bool    // by site
+	copies  map[int32][]int32
 	lingers grid.Tick // for how long records of ended jobs are kept
 	err     error
 }
@@ -31,6 +32,7 @@ type run struct {
 // brokering finds sites for jobs that arrive.
 type brokering interface {
 	arrive(n int32)
+	cancel(n int32)
 }
 
 // Run runs the world until all jobs have ended, or stop says so; then the result is what came of it so far. It calls
@@ -73,6 +75,7 @@ func newRun(w World) *run {
 		r.nodes = append(r.nodes, []plan.Node{{Name: "node", Cores: w.Sites[i].Cores}})
 		r.sites = append(r.sites, newBatch(r, i))
 	}
+	r.copies = copiesOf(w.Jobs)
 	r.away, r.lingers = make([]bool, len(w.Sites)), w.lingers()
 	switch w.Brokering.Rule {
 	case Core, Published:

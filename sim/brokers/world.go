@@ -23,7 +23,9 @@ type World struct {
 	// Delivery is how long a job takes from one site to another; with 0 it is by the link, its latency and the
 	// bytes of the job.
 	Delivery grid.Tick
-	Seed     uint64
+	// CancelAfter is how long after the start of the first of several copies the others are cancelled.
+	CancelAfter grid.Tick
+	Seed        uint64
 }
 
 // Site is one cluster.

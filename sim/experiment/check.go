@@ -44,6 +44,8 @@ func (s *spec) check(root ast.Node) error {
 		{"workload.walltime_factor", w.Over, 1, 1e6},
 		{"workload.strategists.share", one(w.Strategists.Share), 0, 1},
 		{"workload.strategists.walltime_factor", w.Strategists.Over, 1, 1e6},
+		{"workload.strategists.copies", one(float64(w.Strategists.Copies)), 1, 64},
+		{"workload.strategists.cancel_s", one(w.Strategists.Cancel), 0, mostSeconds},
 		{"workload.log.speed_up", one(w.Log.SpeedUp), 1e-6, 1e6},
 		{"workload.log.first", one(float64(w.Log.First)), 0, mostJobs},
 		{"brokering.reevaluate_s", one(b.Reevaluate), 0, mostSeconds},

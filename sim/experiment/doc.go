@@ -30,7 +30,7 @@
 //	  home: node3               # all jobs are handed in there
 //	  skew: {jobs: 0.5, sites: 0.1}
 //	  local_share: 0
-//	  strategists: {share: 0.1, walltime_factor: 5}
+//	  strategists: {share: 0.1, walltime_factor: 5, copies: 3, cancel_s: 5}   # users who ask for more, or hand each job in at several sites, and cancel what is left so long after the first start
 //	  log: {file: KTH.swf.gz, deal: users, speed_up: 4, first: 5000}   # in place of the above; deal: partitions, users or turn
 //	brokering:
 //	  rule: core                # none, core, published, random, least-loaded, oracle

@@ -61,8 +61,10 @@ type jobs struct {
 	Skew        skew    `yaml:"skew"`
 	LocalShare  float64 `yaml:"local_share"`
 	Strategists struct {
-		Share float64 `yaml:"share"`
-		Over  number  `yaml:"walltime_factor"`
+		Share  float64 `yaml:"share"`
+		Over   number  `yaml:"walltime_factor"`
+		Copies int     `yaml:"copies"`
+		Cancel float64 `yaml:"cancel_s"`
 	} `yaml:"strategists"`
 	Log log `yaml:"log"`
 }
@@ -103,7 +105,8 @@ func defaults() spec {
 	s := spec{Seed: 1, Replications: 1, Vary: "all"}
 	s.Topology.Kind = "full"
 	s.Workload.Cores, s.Workload.Over = number{workload.Value(1)}, number{workload.Value(1)}
-	s.Workload.Strategists.Over = number{workload.Value(1)}
+	s.Workload.Strategists.Over, s.Workload.Strategists.Copies = number{workload.Value(1)}, 1
+	s.Workload.Strategists.Cancel = 5
 	s.Workload.Log = log{Deal: "partitions", SpeedUp: 1}
 	s.Brokering = brokering{Rule: "core", Views: "first", Knowledge: "requested", Homes: "neighbours"}
 	return s

@@ -52,12 +52,17 @@ func measure(w *brokers.World, r *brokers.Result) *measures {
 	var all, local, strategists, others tally
 	var late spread // the difference between the start and what was told of it
 	m := &measures{values: make(map[string]float64), bySite: make([]Site, len(w.Sites))}
-	work, last := 0.0, grid.Tick(0)
+	work, last, vain := 0.0, grid.Tick(0), 0.0
+	ran := firstOf(w, r)
 	for i, e := range r.Jobs {
 		j := &w.Jobs[i]
 		last = max(last, j.Arrival)
 		if e.End == 0 {
 			m.partial = true
+			continue
+		}
+		if k, is := ran[j.Copies]; is && k != i {
+			vain += float64(j.Cores) * inVain(e)
 			continue
 		}
 		if j.Local {
@@ -85,8 +90,34 @@ func measure(w *brokers.World, r *brokers.Result) *measures {
 		m.values["strategists_response_s"], m.values["others_response_s"] = strategists.response.mean()/1000, others.response.mean()/1000
 		m.values["strategists_slowdown"], m.values["others_slowdown"] = strategists.slowdown/float64(n), others.slowdown/float64(max(1, others.wait.n))
 	}
+	if len(ran) > 0 && work > 0 {
+		m.values["vain_share"] = vain / work
+	}
 	m.sites(w, r)
 	return m
+}
+
+// firstOf is of each set of copies, by its number, the one that counts: the first to end.
+func firstOf(w *brokers.World, r *brokers.Result) map[int32]int {
+	first := map[int32]int{}
+	for i, e := range r.Jobs {
+		set := w.Jobs[i].Copies
+		if set == 0 || e.End == 0 || e.Cancelled {
+			continue
+		}
+		if k, is := first[set]; !is || e.End < r.Jobs[k].End {
+			first[set] = i
+		}
+	}
+	return first
+}
+
+// inVain is for how long a copy ran that does not count, in seconds.
+func inVain(e brokers.Ended) float64 {
+	if e.Site < 0 {
+		return 0
+	}
+	return (e.End - e.Start).Seconds()
 }
 
 // home counts a job for the site where it was handed in, and that where it ran.

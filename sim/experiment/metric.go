@@ -32,6 +32,7 @@ var metrics = []Metric{
 	{"others_response_s", "mean response of the others, s", "OTHERS"},
 	{"strategists_slowdown", "mean bounded slowdown of strategists", ""},
 	{"others_slowdown", "mean bounded slowdown of the others", ""},
+	{"vain_share", "what copies ran in vain, by the work asked for", "VAIN"},
 	{"processor_us_per_job", "processor time per job, µs", "µs A JOB"},
 	{"sites", "sites", ""},
 	{"degree", "neighbours of a site", ""},

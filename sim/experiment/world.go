@@ -24,7 +24,7 @@ func stream(seed uint64, of uint64) *rand.Rand { return rand.New(rand.NewPCG(see
 
 // world makes what one run is made of. All that chance decides comes from the seed and is the same for each rule.
 func (s *spec) world(seed uint64, logs *logs) (brokers.World, error) {
-	w := brokers.World{Seed: seed, Known: s.Brokering.Homes == "all", Brokering: s.Brokering.built(), Delivery: ticks(s.Links.Delivery)}
+	w := brokers.World{Seed: seed, Known: s.Brokering.Homes == "all", Brokering: s.Brokering.built(), Delivery: ticks(s.Links.Delivery), CancelAfter: ticks(s.Workload.Strategists.Cancel)}
 	parts, err := s.sites(&w, stream(seed, streamSites))
 	if err != nil {
 		return w, err
@@ -110,7 +110,7 @@ func (s *spec) jobs(seed uint64, sites []brokers.Site, parts []part, logs *logs)
 	m := workload.Model{
 		Jobs: w.Jobs + w.PerSite*len(sites), Rate: w.Rate, Load: w.Load, Gaps: w.Gaps, Cores: w.Cores.Numbers, Run: w.Run.Numbers, Over: w.Over.Numbers, Bytes: bytes,
 		Home: slices.Index(s.siteNames(), w.Home), JobsShare: w.Skew.Jobs, SitesShare: w.Skew.Sites, LocalShare: w.LocalShare, Users: w.Users,
-		Strategists: workload.Strategists{Share: w.Strategists.Share, Over: w.Strategists.Over.Numbers}, Seed: seed,
+		Strategists: workload.Strategists{Share: w.Strategists.Share, Over: w.Strategists.Over.Numbers, Copies: w.Strategists.Copies}, Seed: seed,
 	}
 	jobs := m.Make(of)
 	if s.Brokering.Rule == brokers.None.String() {

@@ -16,4 +16,5 @@ type Job struct {
 	Local             bool      // it is handed to the batch system of its home and never enters the grid
 	User, Application string    // what run times are learned by; "" is unknown
 	Bytes             int64     // that travel with it
+	Copies            int32     // the number, from 1, of the set of copies of one job that it is one of: of these one is to run; 0 is none
 }

@@ -42,6 +42,8 @@ type Model struct {
 type Strategists struct {
 	Share float64 // of the jobs
 	Over  Numbers // the walltime that they ask for, as a multiple of the run time
+	// Copies is at how many sites each job is handed in at the same time, at other sites that hold it as far as there are so many; 0 is 1.
+	Copies int
 }
 
 // Strategist is the user of the jobs of strategists, where there are some.
@@ -54,6 +56,8 @@ const (
 	streamHomes
 	streamUsers
 	streamLocal // and on, one for each site
+
+	streamCopies = 100
 )
 
 // Make makes the jobs of a model. The same seed makes the same jobs.
@@ -70,6 +74,7 @@ func (m *Model) Make(sites []Site) []Job {
 	m.hand(jobs, sites)
 	m.name(jobs)
 	m.arrive(jobs, sites)
+	jobs = m.copy(jobs, sites)
 	var last grid.Tick
 	if len(jobs) > 0 {
 		last = jobs[len(jobs)-1].Arrival
@@ -134,6 +139,33 @@ func (m *Model) name(jobs []Job) {
 			j.User = fmt.Sprintf("user%d", user)
 		}
 	}
+}
+
+// copy hands the jobs of strategists in at other sites too.
+func (m *Model) copy(jobs []Job, sites []Site) []Job {
+	if m.Strategists.Copies < 2 {
+		return jobs
+	}
+	r := rand.New(rand.NewPCG(m.Seed, streamCopies))
+	var all []Job
+	for set, j := range jobs {
+		if j.User != Strategist || j.Local {
+			all = append(all, j)
+			continue
+		}
+		j.Copies = int32(set) + 1
+		all = append(all, j)
+		left := m.Strategists.Copies - 1
+		for _, home := range r.Perm(len(sites)) {
+			if left > 0 && home != j.Home && j.Cores <= sites[home].Cores {
+				left--
+				k := j
+				k.Home = home
+				all = append(all, k)
+			}
+		}
+	}
+	return all
 }
 
 // fine is the unit of a gap of mean 1: gaps add up as whole numbers.
