@@ -75,15 +75,15 @@ func (s *settings) run(cmd *cobra.Command) error {
 	if os.Geteuid() != 0 {
 		account = "" // it cannot be chosen
 	}
-	runner, err := agent.NewRunner(agent.Linux{Account: account, Apart: true, Idle: true})
-	if err != nil {
-		return err
-	}
 	log, err := zap.NewProduction()
 	if err != nil {
 		return err
 	}
 	defer log.Sync()
+	runner, err := agent.NewRunner(agent.Linux{Account: account, Apart: true, Idle: true, Grouped: true, Logger: log})
+	if err != nil {
+		return err
+	}
 	a, err := agent.New(agent.Config{
 		Dir: dir, Computer: s.computer(dir), Disk: s.disk, Runner: runner, Owner: s.owner(dir), Logger: log,
 	})

@@ -29,7 +29,7 @@ type groups struct {
 // really making one: below the group of this process, or beside it where this process
 // itself is in the way (as under systemd with Delegate=yes and DelegateSubgroup=).
 func openGroups(wanted []string) groups {
-	own, err := ownGroup()
+	own, err := supervise.OwnGroup()
 	if err != nil {
 		return groups{why: err}
 	}
@@ -42,43 +42,6 @@ func openGroups(wanted []string) groups {
 		all = append(all, err)
 	}
 	return groups{why: fmt.Errorf("no control groups can be made for jobs: %w", errors.Join(all...))}
-}
-
-// ownGroup is the folder of the control group that this process is in.
-func ownGroup() (string, error) {
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return "", err
-	}
-	groups, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return "", err
-	}
-	return findGroup(string(mounts), string(groups))
-}
-
-// findGroup reads /proc/self/mountinfo and /proc/self/cgroup.
-func findGroup(mounts, groups string) (string, error) {
-	var path string
-	for line := range strings.Lines(groups) {
-		if rest, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::"); is {
-			path = rest
-		}
-	}
-	if path == "" {
-		return "", errors.New("this process is in no control group of version 2")
-	}
-	for line := range strings.Lines(mounts) {
-		before, after, _ := strings.Cut(line, " - ")
-		b, a := strings.Fields(before), strings.Fields(after)
-		if len(b) < 5 || len(a) < 1 || a[0] != "cgroup2" {
-			continue
-		}
-		if below, is := strings.CutPrefix(path, strings.TrimSuffix(b[3], "/")); is { // b[3] is the part that is mounted
-			return filepath.Join(b[4], below), nil
-		}
-	}
-	return "", errors.New("control groups of version 2 are not mounted")
 }
 
 // makeRoot makes the group below which the jobs' groups are.
@@ -114,7 +77,7 @@ func enable(group string, wanted []string) error {
 		if !slices.Contains(strings.Fields(string(has)), c) {
 			return fmt.Errorf("%s has no controller %s", group, c)
 		}
-		if err := put(group, "cgroup.subtree_control", "+"+c); err != nil {
+		if err := supervise.SetGroup(group, "cgroup.subtree_control", "+"+c); err != nil {
 			return err
 		}
 	}
@@ -128,18 +91,9 @@ func tryOut(root string, wanted []string) error {
 		return err
 	}
 	if slices.Contains(wanted, "memory") {
-		err = put(dir, "memory.max", "max")
+		err = supervise.SetGroup(dir, "memory.max", "max")
 	}
 	return errors.Join(err, os.Remove(dir))
-}
-
-func put(group, file, value string) error {
-	f, err := os.OpenFile(filepath.Join(group, file), os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(value)
-	return errors.Join(err, f.Close())
 }
 
 // forJob makes the group of a job with what it was given of its nodes: memory is a
@@ -165,7 +119,7 @@ func (g groups) forJob(tag string, shares []plan.Share) (dir string, err error) 
 		settings["memory.max"], settings["memory.oom.group"] = strconv.FormatInt(memory, 10), "1"
 	}
 	for file, value := range settings {
-		if err := put(dir, file, value); err != nil && !os.IsNotExist(err) {
+		if err := supervise.SetGroup(dir, file, value); err != nil && !os.IsNotExist(err) {
 			os.Remove(dir)
 			return "", err
 		}

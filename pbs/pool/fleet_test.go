@@ -52,6 +52,7 @@ type station struct {
 	Dir, Name, Code string
 	Computer        line.Computer
 	Apart           bool
+	Grouped         bool
 }
 
 const stationVariable = "GBROKER_TEST_STATION"
@@ -79,7 +80,7 @@ func beAgent() error {
 	if err != nil {
 		return err
 	}
-	runner, err := agent.NewRunner(agent.Linux{Supervisor: []string{"/usr/bin/env", "GORACE=atexit_sleep_ms=0", self, "supervise"}, Apart: s.Apart})
+	runner, err := agent.NewRunner(agent.Linux{Supervisor: []string{"/usr/bin/env", "GORACE=atexit_sleep_ms=0", self, "supervise"}, Apart: s.Apart, Grouped: s.Grouped})
 	if err != nil {
 		return err
 	}
@@ -105,6 +106,7 @@ type fleet struct {
 	dir    string
 	listen string
 	nodes  []plan.Node
+	loose  bool // jobs have no control groups, also where the system has some
 
 	mu     sync.Mutex
 	agents map[string]*exec.Cmd
@@ -196,7 +198,7 @@ func (f *fleet) open(t testing.TB, config pool.Config) *pool.System {
 // launch starts the agent of a node; f.mu is held.
 func (f *fleet) launch(n plan.Node) {
 	s := station{
-		Dir: f.folder(n.Name), Name: string(n.Name), Code: f.codes[string(n.Name)],
+		Dir: f.folder(n.Name), Name: string(n.Name), Code: f.codes[string(n.Name)], Grouped: !f.loose,
 		Computer: line.Computer{
 			Architecture: "x86_64", System: "LINUX", Cores: n.Cores, Memory: n.Memory, Disk: 1 << 40, Speed: max(n.Speed, 0.001),
 			Properties: n.Properties, Resources: map[string]int64{},

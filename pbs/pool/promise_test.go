@@ -32,9 +32,13 @@ type site struct {
 }
 
 func newSite(t *testing.T, nodes ...plan.Node) *site {
-	f := newFleet(t, nodes)
+	return newSiteOf(t, newFleet(t, nodes))
+}
+
+// newSiteOf is the pool of a fleet.
+func newSiteOf(t *testing.T, f *fleet) *site {
 	s := &site{T: t, fleet: f, conf: f.config(filepath.Join(f.dir, "spool"))}
-	s.conf.Site = grid.Site{Name: "here", Speed: 1, Architecture: "x86_64", System: "LINUX", Processes: len(nodes)}
+	s.conf.Site = grid.Site{Name: "here", Speed: 1, Architecture: "x86_64", System: "LINUX", Processes: len(f.nodes)}
 	s.start()
 	t.Cleanup(func() { s.stop() })
 	return s
@@ -159,11 +163,11 @@ func (s *site) computer(j grid.Submission) grid.NodeName {
 // lives writes its number, once it is whole, and goes on until it is told.
 const lives = `echo $$ > p; mv p pid; while [ ! -e go ]; do sleep 0.05; done; echo done > out`
 
-// halted tells that a process is stopped, or waits for one it has made by vfork and that was stopped before its exec: that wait is of the kernel,
-// and is not left as long as a stop is to come.
+// halted tells that a process is stopped, or will be before it does anything more: it stands in a frozen control group, or waits for one that it has made by
+// vfork and that was stopped before its exec; neither is left as long as a stop is to come.
 func halted(pid int) bool {
 	stat, err := control.ReadStat(pid)
-	if err != nil || stat.State != 'D' {
+	if err != nil || stat.State == 'T' || stat.State == 'R' {
 		return err == nil && stat.State == 'T'
 	}
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -179,7 +183,17 @@ func halted(pid int) bool {
 // While the owner is at work all processes of a job are stopped, within a second; they go on afterwards.
 func TestOwnerFirst(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, plan.Node{Name: "a", Cores: 1})
+	for name, loose := range map[string]bool{"in a control group": false, "without": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t, []plan.Node{{Name: "a", Cores: 1}})
+			f.loose = loose
+			ownerFirst(t, newSiteOf(t, f))
+		})
+	}
+}
+
+func ownerFirst(t *testing.T, s *site) {
 	j := s.submit(`(setsid sh -c 'echo $$ > c; mv c child; while :; do sleep 0.02; done' &); `+lives, nil)
 	all := []control.Process{s.process(j, "pid"), s.process(j, "child")}
 	stopped := func() bool {

@@ -29,7 +29,7 @@ func (s *Spec) leaveGroup() (detail string) {
 	if s.Group == "" {
 		return ""
 	}
-	if outOfMemory(s.Group) {
+	if OutOfMemory(s.Group) {
 		detail = fmt.Sprintf("it was killed for it took more memory than it had asked for at site %s", s.Site)
 	}
 	if err := ClearGroup(s.Group); err != nil {
@@ -38,7 +38,8 @@ func (s *Spec) leaveGroup() (detail string) {
 	return detail
 }
 
-func outOfMemory(group string) bool {
+// OutOfMemory tells that the kernel killed in a control group for want of memory.
+func OutOfMemory(group string) bool {
 	events, err := os.ReadFile(path.Join(group, "memory.events"))
 	if err != nil {
 		return false
@@ -69,4 +70,51 @@ func ClearGroup(dir string) error {
 		}
 		time.Sleep(5 * time.Millisecond) // for the kernel to end its processes
 	}
+}
+
+// OwnGroup is the folder of the control group that this process is in.
+func OwnGroup() (string, error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", err
+	}
+	return findGroup(string(mounts), string(groups))
+}
+
+// findGroup reads /proc/self/mountinfo and /proc/self/cgroup.
+func findGroup(mounts, groups string) (string, error) {
+	var own string
+	for line := range strings.Lines(groups) {
+		if rest, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::"); is {
+			own = rest
+		}
+	}
+	if own == "" {
+		return "", errors.New("this process is in no control group of version 2")
+	}
+	for line := range strings.Lines(mounts) {
+		before, after, _ := strings.Cut(line, " - ")
+		b, a := strings.Fields(before), strings.Fields(after)
+		if len(b) < 5 || len(a) < 1 || a[0] != "cgroup2" {
+			continue
+		}
+		if below, is := strings.CutPrefix(own, strings.TrimSuffix(b[3], "/")); is { // b[3] is the part that is mounted
+			return path.Join(b[4], below), nil
+		}
+	}
+	return "", errors.New("control groups of version 2 are not mounted")
+}
+
+// SetGroup writes one of the files of a control group.
+func SetGroup(dir, file, value string) error {
+	f, err := os.OpenFile(path.Join(dir, file), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
 }

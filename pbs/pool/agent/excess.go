@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"go.uber.org/zap"
 )
 
-// enoughLooks is how often in a row a job is seen over a limit before it is ended: for a moment, what a process shares with one that it is just
+// enoughLooks is how often in a row a job is seen over its memory before it is ended: for a moment, what a process shares with one that it is just
 // making seems to be there twice.
 const enoughLooks = 3
 
@@ -18,35 +20,36 @@ func (j *job) stands() bool {
 	return j.suspended
 }
 
-// tend looks at the owner's limits while the program runs.
+// tend keeps the program behind the owner's, and looks at the owner's limits, while it runs.
 func (j *job) tend(ctx context.Context, p Process) {
 	tick := time.NewTicker(j.agent.config.Look)
 	defer tick.Stop()
-	for looks := 0; looks < enoughLooks; {
+	for looks := 0; ; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
+		if err := p.Yield(); err != nil {
+			j.agent.log.Warn("a job may stand in the owner's way", zap.String("tag", j.tag), zap.Error(err))
+		}
 		if j.stands() {
 			continue
 		}
-		why := j.excess(p)
-		if looks++; why == "" {
+		switch why, sure := j.excess(p); {
+		case why == "":
 			looks = 0
-		} else if looks == enoughLooks {
+		case sure || looks == enoughLooks-1:
 			j.end(p, why)
+			return
+		default:
+			looks++
 		}
 	}
 }
 
-// excess is the owner's limit that the job is over, in words; "" is none.
-func (j *job) excess(p Process) string {
-	if most := j.Room; most > 0 {
-		if taken := p.Memory(most); taken > most {
-			return fmt.Sprintf("it took %d bytes of memory, and has %d on its computer", taken, most)
-		}
-	}
+// excess is the owner's limit that the job is over, in words, and whether one look is enough to be sure; "" is none.
+func (j *job) excess(p Process) (why string, sure bool) {
 	if most := j.agent.config.Disk; most > 0 {
 		total := int64(0)
 		j.walk(func(_ string, info os.FileInfo) error {
@@ -56,8 +59,13 @@ func (j *job) excess(p Process) string {
 			return nil
 		})
 		if total > most {
-			return fmt.Sprintf("it took %d bytes of disk, and the owner of its computer gives %d", total, most)
+			return fmt.Sprintf("it took %d bytes of disk, and the owner of its computer gives %d", total, most), true
 		}
 	}
-	return ""
+	if most := j.Room; most > 0 {
+		if taken := p.Memory(most); taken > most {
+			return fmt.Sprintf("it took %d bytes of memory, and has %d on its computer", taken, most), false
+		}
+	}
+	return "", true
 }

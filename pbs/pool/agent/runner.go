@@ -26,6 +26,8 @@ type Process interface {
 	Wait(ctx context.Context) (Outcome, error)
 	// Suspend stops all of it, or lets it go on.
 	Suspend(stop bool) error
+	// Yield puts what it has started since behind the owner's programs.
+	Yield() error
 	// Kill ends all of it: the program may say a last word within its grace.
 	Kill() error
 	// Abandon ends all of it as the end of this process would.

@@ -1,10 +1,8 @@
 package agent
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/user"
@@ -22,7 +20,7 @@ import (
 	"gbroker/pbs/embedded/sweep"
 	"gbroker/pbs/pool/line"
 
-	"golang.org/x/sys/unix"
+	"go.uber.org/zap"
 )
 
 // Linux runs programs under the supervisor of the embedded batch system.
@@ -35,9 +33,12 @@ type Linux struct {
 	Apart bool
 	// Idle lets programs have only the processor time that nobody else wants (SCHED_IDLE, nice 19).
 	Idle bool
-	Log  io.Writer // what supervisors say
+	// Grouped puts each job into a control group of its own, where the system has those of version 2.
+	Grouped bool
+	Logger  *zap.Logger // nil: silent
 
-	forks chan func()
+	groups groups
+	forks  chan func()
 }
 
 // NewRunner is how programs are run on this system. The thread that starts them lives as long as the process:
@@ -49,6 +50,18 @@ func NewRunner(l Linux) (Runner, error) {
 			return nil, fmt.Errorf("finding this program, which is to supervise jobs: %w", err)
 		}
 		l.Supervisor = []string{self, supervise.Command}
+	}
+	if l.Logger == nil {
+		l.Logger = zap.NewNop()
+	}
+	if l.Grouped {
+		own, err := supervise.OwnGroup()
+		if err == nil {
+			l.groups, err = openGroups(own)
+		}
+		if err != nil {
+			l.Logger.Info("jobs have no control groups of their own", zap.Error(err))
+		}
 	}
 	l.forks = make(chan func())
 	go func() {
@@ -165,36 +178,50 @@ func (l *Linux) Start(f Folder, j Job) (Process, error) {
 		return nil, err
 	}
 	defer w.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return nil, errors.Join(err, r.Close())
+	p := &linuxProcess{
+		folder: f, job: j, status: r, began: make(chan struct{}), ended: make(chan struct{}), log: l.Logger, idle: l.Idle, group: l.groups.of(f), home: l.groups.home,
 	}
-	defer null.Close()
-	p := &linuxProcess{folder: f, job: j, status: r, began: make(chan struct{}), ended: make(chan struct{})}
-	attr := &os.ProcAttr{
-		Dir: f.work(), Env: []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=" + strconv.Itoa(32<<20), supervise.StatusVariable + "=1"},
-		Files: []*os.File{null, null, os.Stderr, w},
-		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM, Credential: credential},
-	}
+	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM, Credential: credential}
 	if l.Apart && !j.Network {
-		apart(attr.Sys)
+		apart(attr)
 	}
-	done := make(chan error)
-	l.forks <- func() {
-		var err error
-		p.supervisor, err = os.StartProcess(l.Supervisor[0], append(append([]string{}, l.Supervisor...), specFile), attr)
-		if err == nil && l.Idle {
-			err = giveWay(p.supervisor)
-		}
-		done <- err
-	}
-	if err := <-done; err != nil {
-		r.Close()
-		return nil, fmt.Errorf("starting the supervisor of a job: %w", err)
+	if p.supervisor, err = l.supervise(p, attr, specFile, w); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the supervisor of a job: %w", err), r.Close(), p.group.clear())
 	}
 	go p.listen()
 	go p.reap()
 	return p, nil
+}
+
+// supervise starts the process that supervises a program, in the program's control group.
+func (l *Linux) supervise(p *linuxProcess, attr *syscall.SysProcAttr, specFile string, status *os.File) (s *os.Process, err error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	if p.group != "" {
+		folder, err := p.group.open(p.job)
+		if err != nil {
+			return nil, err
+		}
+		defer folder.Close()
+		attr.UseCgroupFD, attr.CgroupFD = true, int(folder.Fd())
+	}
+	process := &os.ProcAttr{
+		Dir: p.folder.work(), Env: []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=" + strconv.Itoa(32<<20), supervise.StatusVariable + "=1"},
+		Files: []*os.File{null, null, os.Stderr, status}, Sys: attr,
+	}
+	done := make(chan error)
+	l.forks <- func() {
+		var err error
+		s, err = os.StartProcess(l.Supervisor[0], append(append([]string{}, l.Supervisor...), specFile), process)
+		if err == nil && l.Idle {
+			err = giveWay(s)
+		}
+		done <- err
+	}
+	return s, <-done
 }
 
 // apart puts a process into a network of its own, which reaches nothing.
@@ -207,29 +234,19 @@ func apart(attr *syscall.SysProcAttr) {
 	}
 }
 
-// giveWay lets a process, before it starts any, have only the time that nobody else wants.
-func giveWay(p *os.Process) error {
-	err := syscall.Setpriority(syscall.PRIO_PROCESS, p.Pid, 19)
-	if err == nil {
-		err = unix.SchedSetAttr(p.Pid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE, Nice: 19}, 0)
-	}
-	if err != nil {
-		p.Kill()
-		return fmt.Errorf("letting a job give way to the owner: %w", err)
-	}
-	return nil
-}
-
 // Settle ends what is left of a job and tells what became of it.
 func (l *Linux) Settle(f Folder, j Job) (o Outcome, started bool, err error) {
 	at := j.ID()
 	token, taken, err := control.ReadToken(f.ctl(), at)
 	if err != nil || !taken {
-		return o, false, err
+		return o, false, errors.Join(err, l.groups.of(f).clear())
 	}
 	dismiss(token.Process, grid.Tick(j.Grace).Duration()+lingering)
 	run, ran, err := control.ReadRun(f.ctl(), at)
 	if err != nil {
+		return o, true, err
+	}
+	if err := l.groups.of(f).clear(); err != nil {
 		return o, true, err
 	}
 	sweep.Attempt(at, run.Leader, false)
@@ -286,75 +303,4 @@ func outcome(f Folder, at grid.AttemptID) (o Outcome, err error) {
 	o.At, o.ExitCode, o.Signal, o.Cause, o.Detail = end.At, end.ExitCode, end.Signal, causes[end.Cause], end.Detail
 	o.CPU, o.Memory = int64(used.CPU), used.Memory
 	return o, nil
-}
-
-// linuxProcess is a supervisor with its program.
-type linuxProcess struct {
-	folder     Folder
-	job        Job
-	supervisor *os.Process
-	status     *os.File
-	began      chan struct{}
-	ended      chan struct{}
-}
-
-// listen waits for the word that the program runs.
-func (p *linuxProcess) listen() {
-	defer p.status.Close()
-	if n, _ := p.status.Read(make([]byte, 1)); n > 0 {
-		close(p.began)
-	}
-}
-
-func (p *linuxProcess) reap() {
-	p.supervisor.Wait()
-	close(p.ended)
-}
-
-func (p *linuxProcess) Began() <-chan struct{} { return p.began }
-
-func (p *linuxProcess) Wait(ctx context.Context) (Outcome, error) {
-	select {
-	case <-p.ended:
-	case <-ctx.Done():
-		return Outcome{}, ctx.Err()
-	}
-	at := p.job.ID()
-	_, taken, err := control.ReadToken(p.folder.ctl(), at)
-	switch {
-	case err != nil:
-		return Outcome{}, err
-	case !taken:
-		return Outcome{End: line.End{Cause: line.NeverRan, Detail: "its supervisor ended before it began"}, At: control.Now()}, nil
-	}
-	run, _, err := control.ReadRun(p.folder.ctl(), at)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if o, err := outcome(p.folder, at); err != nil || o.Cause != line.Killed {
-		return o, err
-	}
-	sweep.Attempt(at, run.Leader, true)
-	return outcome(p.folder, at)
-}
-
-func (p *linuxProcess) Suspend(stop bool) error {
-	if stop {
-		return p.supervisor.Signal(supervise.Suspend)
-	}
-	return p.supervisor.Signal(supervise.Resume)
-}
-
-func (p *linuxProcess) Kill() error {
-	if err := control.AskKill(p.folder.ctl(), p.job.ID()); err != nil {
-		return err
-	}
-	return p.Abandon()
-}
-
-func (p *linuxProcess) Abandon() error {
-	if err := p.supervisor.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	return nil
 }

@@ -4,9 +4,10 @@ package agent
 
 import (
 	"errors"
-	"io"
 	"path/filepath"
 	"time"
+
+	"go.uber.org/zap"
 )
 
 var errNotHere = errors.New("programs cannot be run on this operating system yet: its Runner is untested and left out")
@@ -17,7 +18,8 @@ type Linux struct {
 	Account    string
 	Apart      bool
 	Idle       bool
-	Log        io.Writer
+	Grouped    bool
+	Logger     *zap.Logger
 }
 
 // NewRunner is how programs are run on this system.

@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -14,15 +15,32 @@ import (
 // ticks are what /proc counts in a second.
 const ticks = 100
 
+// processes are those of the program.
+func (p *linuxProcess) processes() (pids []int) {
+	p.mu.Lock()
+	apart := p.apart
+	p.mu.Unlock()
+	all, err := os.ReadFile(filepath.Join(string(p.group), groupProcesses))
+	if !apart || err != nil {
+		return supervise.Descendants(p.supervisor.Pid)
+	}
+	for word := range strings.FieldsSeq(string(all)) {
+		if pid, err := strconv.Atoi(word); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 func (p *linuxProcess) Used() (used grid.Tick) {
-	for _, pid := range supervise.Descendants(p.supervisor.Pid) {
+	for _, pid := range p.processes() {
 		used += cpuOf(pid)
 	}
 	return used
 }
 
 func (p *linuxProcess) Memory(enough int64) (bytes int64) {
-	all := supervise.Descendants(p.supervisor.Pid)
+	all := p.processes()
 	for _, pid := range all {
 		bytes += residentOf(pid)
 	}

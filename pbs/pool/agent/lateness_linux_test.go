@@ -1,0 +1,109 @@
+package agent
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// probeCommand makes this test's own binary a program of an owner's.
+const probeCommand = "probe-of-a-test"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == probeCommand {
+		if err := beProbe(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// beProbe wakes every 10 ms for a span, and writes how late it was each time, in nanoseconds.
+func beProbe(text string) error {
+	span, err := time.ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	runtime.LockOSThread()
+	const every = 10 * time.Millisecond
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return err
+	}
+	late := make([]int64, int(span/every))
+	for at, i := now.Nano(), 0; i < len(late); i++ {
+		at += int64(every)
+		wanted := unix.NsecToTimespec(at)
+		for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &wanted, nil) == unix.EINTR {
+		}
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+			return err
+		}
+		late[i] = now.Nano() - at
+		at = max(at, now.Nano()-int64(every)) // what it has missed is missed once
+	}
+	return binary.Write(os.Stdout, binary.LittleEndian, late)
+}
+
+// probe runs a program of an owner's, in a session of its own, and gives how late it was.
+func probe(t *testing.T, span time.Duration) []int64 {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, probeCommand, span.String())
+	cmd.Stderr, cmd.SysProcAttr = os.Stderr, &syscall.SysProcAttr{Setsid: true}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := make([]int64, len(out)/8)
+	if _, err := binary.Decode(out, binary.LittleEndian, late); err != nil {
+		t.Fatal(err)
+	}
+	return late
+}
+
+// rounds are those of TestLateness: each is a second with the job, and one without.
+const rounds = 25
+
+// TestLateness measures by how much jobs on all cores make a program of the owner's late that wakes every 10 ms. Rounds with the jobs and without take turns, and of
+// each pair the one comes first that did not in the pair before: what else the computer does is in both.
+func TestLateness(t *testing.T) {
+	if os.Getenv("GBROKER_BENCH_LATENESS") == "" {
+		t.Skip("GBROKER_BENCH_LATENESS is not set: make bench-lateness sets it")
+	}
+	p, _ := begin(t, fmt.Sprintf("for i in $(seq %d); do while :; do :; done & done; wait", runtime.NumCPU()))
+	late := map[bool][]int64{}
+	for round := range rounds {
+		for _, suspended := range []bool{round%2 == 0, round%2 != 0} {
+			if err := p.Suspend(suspended); err != nil {
+				t.Fatal(err)
+			}
+			late[suspended] = append(late[suspended], probe(t, time.Second)...)
+		}
+	}
+	for _, all := range late {
+		slices.Sort(all)
+	}
+	at := func(suspended bool, part float64) time.Duration {
+		return time.Duration(late[suspended][int(part*float64(len(late[suspended])))]).Round(time.Microsecond)
+	}
+	adds := at(false, 0.99) - at(true, 0.99)
+	t.Logf("%d wakes each; with jobs on %d cores p50 %v, p99 %v, without p50 %v, p99 %v: they add %v to the p99",
+		len(late[true]), runtime.NumCPU(), at(false, 0.5), at(false, 0.99), at(true, 0.5), at(true, 0.99), adds)
+	if adds > 2*time.Millisecond {
+		t.Error("that is more than 2 ms")
+	}
+}
