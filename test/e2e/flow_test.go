@@ -60,6 +60,26 @@ func flowOf(t *testing.T, s *cluster.Site, id string, limit time.Duration) api.F
 	return f
 }
 
+// entered is how many lines a ledger has.
+func entered(ledger string) int {
+	text, _ := os.ReadFile(ledger)
+	return strings.Count(string(text), "\n")
+}
+
+// killAlong kills the home of a workflow when its tasks have begun and ended 6 times, and it and another site at 24; each is started again.
+func killAlong(t *testing.T, ledger string, home, other *cluster.Site) {
+	t.Helper()
+	for i, moment := range []int{6, 24} {
+		eventually(t, 60*time.Second, "the workflow goes on", func() bool { return entered(ledger) >= moment })
+		home.Kill()
+		if i == 1 {
+			other.Kill()
+			start(t, other)
+		}
+		start(t, home)
+	}
+}
+
 // A workflow of 25 tasks over three sites, whose home is killed twice and one of whose sites is killed in the middle: each task
 // runs once, and the bytes are right. Resumed, nothing of it runs again; with an edit, what needs that.
 func TestAWorkflowThroughKills(t *testing.T) {
@@ -76,19 +96,7 @@ func TestAWorkflowThroughKills(t *testing.T) {
 	file := filepath.Join(dir, "flow.yaml")
 	must(t, os.WriteFile(file, []byte(text), 0o644))
 	id := strings.TrimSpace(client(t, a, "flow", "submit", file))
-	lines := func() int {
-		text, _ := os.ReadFile(ledger)
-		return strings.Count(string(text), "\n")
-	}
-	for i, moment := range []int{6, 24} {
-		eventually(t, 60*time.Second, "the workflow goes on", func() bool { return lines() >= moment })
-		a.Kill()
-		if i == 1 {
-			b.Kill()
-			start(t, b)
-		}
-		start(t, a)
-	}
+	killAlong(t, ledger, a, b)
 	f := flowOf(t, a, id, 120*time.Second)
 	if f.States[api.FlowDone] != 25 || f.PlannedS <= 0 || f.BoundS <= 0 || f.MakespanS < f.BoundS {
 		t.Errorf("the workflow is %+v", f)
@@ -110,12 +118,12 @@ func TestAWorkflowThroughKills(t *testing.T) {
 	}
 	must(t, os.Remove(ledger))
 	client(t, a, "flow", "resume", id, "--wait")
-	if n := lines(); n != 0 {
+	if n := entered(ledger); n != 0 {
 		t.Errorf("a resumed workflow that was done ran %d lines", n)
 	}
 	must(t, os.WriteFile(file, []byte(strings.Replace(text, "cat join left > result", "cat left join > result", 1)), 0o644))
 	client(t, a, "flow", "resume", id, file, "--wait")
-	if n := lines(); n != 2 {
+	if n := entered(ledger); n != 2 {
 		t.Errorf("after an edit of the last task %d lines were run, not 2", n)
 	}
 }
