@@ -81,12 +81,19 @@ all the same, as long as it can dial itself.`,
 			fmt.Fprintln(cmd.ErrOrStderr(), "The daemon here does not run: the other side cannot try its port.")
 		}
 		m := grid.Member{Name: i.Site, Peer: i.Peer, Addresses: i.Addresses, Send: true, DefaultBandwidth: grid.DefaultBandwidth}
-		if _, err := daemon.AddNeighbour(cmd.Context(), cfg, m); err != nil {
+		if i.Peer == overlay.PeerIDOf(key) {
+			return fmt.Errorf("%w: this site has made the code itself: run `gbroker join` with it at the other site", grid.ErrInvalid)
+		}
+		again, err := daemon.AddNeighbour(cmd.Context(), cfg, m)
+		if err != nil {
 			return err
 		}
 		joined, err := overlay.Join(cmd.Context(), key, i, cfg.Site, ready.Addresses)
+		if err != nil && !again {
+			err = errors.Join(err, daemon.RemoveNeighbour(cmd.Context(), cfg, i.Site))
+		}
 		if err != nil {
-			return errors.Join(err, daemon.RemoveNeighbour(cmd.Context(), cfg, i.Site))
+			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s and %s are neighbours now.\n", cfg.Site, i.Site)
 		if trouble := joined.Trouble(); trouble != "" {
