@@ -28,13 +28,14 @@
 # make man      the manual pages of all commands, into bin/man
 # make mutate   changes single places of PACKAGES="./store ./wire" at random, N=20 of each, and tells which no test noticed (SEED=N repeats;
 #               FILES=REGEXP only those of such files, RUN=REGEXP only by such tests)
+# make dead     the functions that no program calls, tests left out; it fetches golang.org/x/tools
 # make fmt      format the code
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS     := -X gbroker/internal/version.Version=$(VERSION)
 
-.PHONY: build test test-openpbs test-torque tools check soak soak-coallocation soak-flows soak-pool torture demo bench bench-estimate bench-sweep bench-where bench-grid bench-pool bench-lateness wan man mutate fmt
+.PHONY: build test test-openpbs test-torque tools check soak soak-coallocation soak-flows soak-pool torture demo bench bench-estimate bench-sweep bench-where bench-grid bench-pool bench-lateness wan man mutate dead fmt
 
 build:
 	@mkdir -p bin
@@ -137,6 +138,9 @@ man: build
 
 mutate:
 	@go run ./test/mutate -n $(or $(N),20) $(if $(SEED),-seed $(SEED)) $(if $(FILES),-files '$(FILES)') $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./store ./wire ./grid)
+
+dead:
+	@go run golang.org/x/tools/cmd/deadcode@v0.51.0 ./cmd/...
 
 fmt:
 	gofmt -w $$(git ls-files '*.go')

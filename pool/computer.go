@@ -38,7 +38,6 @@ type Job struct {
 	Arrival              grid.Tick
 	Rerunnable           bool // it may be started again from its beginning
 	Checkpoints          bool // it may be stopped, and goes on from its checkpoint
-	Twice                bool // two of it may run at once
 	Whole                bool // nobody else runs on its computer meanwhile
 	// Suits tells, by its name, whether a computer has what else the job asks for; nil is that each has.
 	Suits     func(computer string) bool

@@ -1,10 +1,6 @@
 package pool
 
-import (
-	"slices"
-
-	"gbroker/grid"
-)
+import "gbroker/grid"
 
 // Week is the period of what is learned of owners.
 const Week = 7 * grid.Day
@@ -147,22 +143,4 @@ func each(from, to, offset grid.Tick, do func(hour int, span grid.Tick)) {
 		do(int(since/grid.Hour), end-from)
 		from = end
 	}
-}
-
-// Keep forgets what lies before the window, and joins facts that follow each other and are alike.
-func (h *History) Keep(now grid.Tick) {
-	old := now - h.Window
-	kept := slices.DeleteFunc(h.Facts, func(f Fact) bool { return f.To <= old })
-	out := kept[:0]
-	for _, f := range kept {
-		if n := len(out); n > 0 {
-			last := out[n-1]
-			if last.To == f.From && last.Active == f.Active && last.Battery == f.Battery && last.Idle == f.Idle {
-				out[n-1].To = f.To
-				continue
-			}
-		}
-		out = append(out, f)
-	}
-	h.Facts = out
 }

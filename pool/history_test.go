@@ -120,28 +120,6 @@ func TestHistoryAgainstMinutes(t *testing.T) {
 	})
 }
 
-// To forget what lies before the window, and to join what is alike, changes nothing.
-func TestKeepChangesNothing(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		h, p, now := drawHistory(t)
-		p.Quiet = 0 // what the owner did before the window may reach into it
-		before := h.Forecast(now, &p)
-		n := len(h.Facts)
-		h.Keep(now)
-		after := h.Forecast(now, &p)
-		if len(h.Facts) > n {
-			t.Fatal("more facts are kept than there were")
-		}
-		for hour := range hours {
-			at := now + grid.Tick(hour)*grid.Hour
-			if a, b := before.At(at), after.At(at); math.Abs(a-b) > 1e-9 {
-				t.Fatalf("%v and %v", a, b)
-			}
-		}
-	})
-}
-
 // Suspension counts once: an hour of which the owner took half, on a computer idle in the other half, has H 0.5.
 func TestSuspensionCountsOnce(t *testing.T) {
 	t.Parallel()
