@@ -54,10 +54,13 @@ func TestForecastAgainstTicks(t *testing.T) {
 			}
 			left -= slowly(&f, end)
 		}
-		if end == far {
+		got := f.End(from, work/1000)
+		if idle := f.period == 0 || f.whole == 0; left > 0 && !idle && got >= far && got < Never {
+			return // the twin has not that long
+		} else if left > 0 {
 			end = Never
 		}
-		if got := f.End(from, work/1000); got != end {
+		if got != end {
 			t.Fatalf("from %d, work %v: ends at %d, twin %d: %+v", from, work, got, end, f)
 		}
 		if end < Never {
